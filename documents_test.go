@@ -106,7 +106,8 @@ func TestCommandsInDocumentsAreTested(t *testing.T) {
 		"./run_tests.sh", "./run_experiments.sh", ". scripts/env.sh", "go test ./model/... ./hardware/...",
 		"./notebooks/run.sh", "./notebooks/run.sh --update", "./notebooks/run.sh --install",
 		// Examples in their own tests.
-		"go run ./examples/accelerator", "go run ./examples/cost", "go run ./examples/experiment", "go run ./examples/scheduler", "go run ./examples/tuning",
+		"go run ./examples/accelerator", "go run ./examples/cost", "go run ./examples/experiment",
+		"go run ./examples/scheduler", "go run ./examples/tuning",
 	}
 	for file, text := range documents(t) {
 		for _, b := range fenced(text, "sh") {
@@ -210,7 +211,8 @@ func TestChangelog(t *testing.T) {
 
 // Each package says what it is for at a length that can be read alone.
 func TestPackagesAreDocumented(t *testing.T) {
-	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{.Name}} {{.Dir}} {{join .GoFiles " "}}{{range .CgoFiles}} {{.}}{{end}}`, "./...").Output()
+	out, err := exec.Command("go", "list", "-f",
+		`{{.ImportPath}} {{.Name}} {{.Dir}} {{join .GoFiles " "}}{{range .CgoFiles}} {{.}}{{end}}`, "./...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +220,8 @@ func TestPackagesAreDocumented(t *testing.T) {
 		f := strings.Fields(line)
 		doc := ""
 		for _, name := range f[3:] {
-			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(f[2], name), nil, parser.ParseComments|parser.PackageClauseOnly)
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(f[2], name), nil,
+				parser.ParseComments|parser.PackageClauseOnly)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -55,7 +55,8 @@ func New(name, description string, d Definition) (Experiment, error) {
 // Measure is a cell whose result is a Row: one network on one accelerator at one batch
 // size with one variant. Unit is of the throughput, such as images/s. The key has the
 // names of network, accelerator and variant, which must tell them apart.
-func Measure(src network.Network, spec *hardware.Spec, batch int64, v scheduler.Recipe, opt scheduler.Options, unit string) (Cell, error) {
+func Measure(src network.Network, spec *hardware.Spec, batch int64, v scheduler.Recipe, opt scheduler.Options,
+	unit string) (Cell, error) {
 	return harness.Measure(src, spec, batch, v, opt, unit)
 }
 

@@ -38,7 +38,8 @@ func TestOwnExperiment(t *testing.T) {
 			return value, nil
 		}}
 	}
-	d := definition{cells: []experiments.Cell{cell("a", 1), cell("b", 2)}, report: experiments.Report{Files: []experiments.File{{Name: "x.csv", Data: []byte("x\n")}}}}
+	d := definition{cells: []experiments.Cell{cell("a", 1), cell("b", 2)},
+		report: experiments.Report{Files: []experiments.File{{Name: "x.csv", Data: []byte("x\n")}}}}
 	e, err := experiments.New("mine", "numbers", d)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +65,8 @@ func TestOwnExperiment(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := e.Run(context.Background(), experiments.Options{Out: dir, Stdout: &out}); err != nil || out.String() != "3\n2\n" || runs != 3 {
+	if err := e.Run(context.Background(), experiments.Options{Out: dir, Stdout: &out}); err != nil ||
+		out.String() != "3\n2\n" || runs != 3 {
 		t.Errorf("with another input: %q after %d runs (%v), want 3 and 2 after 3", out.String(), runs, err)
 	}
 }
@@ -80,9 +82,11 @@ func TestOwnExperimentMistakes(t *testing.T) {
 		{"a name of the registry", "fig14", definition{}, `"fig14", which is taken`},
 		{"the folder of shared cells", "shared-cells", definition{}, "which is taken"},
 		{"a path as key", "mine", definition{cells: []experiments.Cell{{Key: "a/b", Run: run}}}, `key is "a/b"`},
-		{"equal keys", "mine", definition{cells: []experiments.Cell{{Key: "a", Run: run}, {Key: "a", Run: run}}}, `two cells have the key "a"`},
+		{"equal keys", "mine", definition{cells: []experiments.Cell{{Key: "a", Run: run}, {Key: "a", Run: run}}},
+			`two cells have the key "a"`},
 		{"nothing to run", "mine", definition{cells: []experiments.Cell{{Key: "a"}}}, `"a" has no Run`},
-		{"a path as file", "mine", definition{report: experiments.Report{Files: []experiments.File{{Name: "../x"}}}}, `name is "../x"`},
+		{"a path as file", "mine", definition{report: experiments.Report{Files: []experiments.File{{Name: "../x"}}}},
+			`name is "../x"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e, err := experiments.New(c.experiment, "", c.d)
@@ -135,7 +139,8 @@ func TestMeasure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if row.Kernels != int64(len(r.Schedule.Order)) || row.Unit != "images/s" || row.ChunkPolicy != experiments.Given || row.BatchesPerCluster != 1 {
+		if row.Kernels != int64(len(r.Schedule.Order)) || row.Unit != "images/s" || row.ChunkPolicy != experiments.Given ||
+			row.BatchesPerCluster != 1 {
 			t.Errorf("%s: the row is %+v", name, row)
 		}
 		seen = append(seen, out.String())

@@ -96,7 +96,8 @@ func Lookup(name string) (Experiment, error) {
 			return Experiment{e}, nil
 		}
 	}
-	return Experiment{}, fmt.Errorf("unknown experiment %q%s, expected one of: %s", name, spell.Hint(name, known), strings.Join(Names(), ", "))
+	return Experiment{}, fmt.Errorf("unknown experiment %q%s, expected one of: %s", name, spell.Hint(name, known),
+		strings.Join(Names(), ", "))
 }
 
 // Run runs the experiments of these names, all if there is none, and writes

@@ -18,10 +18,12 @@ import (
 func TestRunArguments(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	err := Run(context.Background(), []string{"ablation", "ablatoin"}, harness.Options{Out: out})
-	if want := `unknown experiment "ablatoin" (did you mean ablation?), expected one of: ` + strings.Join(Names(), ", "); err == nil || err.Error() != want {
+	if want := `unknown experiment "ablatoin" (did you mean ablation?), expected one of: ` +
+		strings.Join(Names(), ", "); err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)
 	}
-	if err := Run(context.Background(), []string{"ablation"}, harness.Options{Out: out, Workers: -1}); err == nil || err.Error() != "workers is -1, expected 0 or more" {
+	if err := Run(context.Background(), []string{"ablation"}, harness.Options{Out: out, Workers: -1}); err == nil ||
+		err.Error() != "workers is -1, expected 0 or more" {
 		t.Errorf("error is %v", err)
 	}
 	if _, err := os.Stat(out); !errors.Is(err, fs.ErrNotExist) {
@@ -57,7 +59,8 @@ func TestRunWritesThePage(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		dir := t.TempDir()
 		for range 2 {
-			if err := e.Run(context.Background(), harness.Options{Out: dir, Workers: workers, SolverVersion: "S 1"}); err != nil {
+			if err := e.Run(context.Background(),
+				harness.Options{Out: dir, Workers: workers, SolverVersion: "S 1"}); err != nil {
 				t.Fatal(err)
 			}
 			data, err := os.ReadFile(filepath.Join(dir, "report.html"))
@@ -76,7 +79,8 @@ func TestRunWritesThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, n := range map[string]int{`<section id="fig5"`: 1, "<svg ": 2, ">Sub-graphs in the end": 4, "<h4>The paper's claims beside ours</h4>": 1, "<summary>Accelerator stcp920": 1, "<td>S 1</td>": 1} {
+	for want, n := range map[string]int{`<section id="fig5"`: 1, "<svg ": 2, ">Sub-graphs in the end": 4,
+		"<h4>The paper's claims beside ours</h4>": 1, "<summary>Accelerator stcp920": 1, "<td>S 1</td>": 1} {
 		if got := strings.Count(string(open), want); got != n {
 			t.Errorf("%q is there %d times, want %d", want, got, n)
 		}
@@ -123,7 +127,8 @@ func TestChapters(t *testing.T) {
 	}
 	for _, c := range report.Chapters {
 		for _, e := range c.Experiments {
-			if !slices.ContainsFunc(Names(), func(name string) bool { return report.Chapter{Experiments: []string{e}}.Has(name) }) {
+			if !slices.ContainsFunc(Names(),
+				func(name string) bool { return report.Chapter{Experiments: []string{e}}.Has(name) }) {
 				t.Errorf("chapter %s has %s, of which there is no experiment", c.Name, e)
 			}
 		}

@@ -122,7 +122,8 @@ func longName(name string) string {
 	if name == "cores" {
 		return "core_types[0].count"
 	}
-	for suffix, key := range map[string]string{"_bytes": "size", "_size": "size", "_bandwidth": "bandwidth", "_latency": "latency"} {
+	for suffix, key := range map[string]string{"_bytes": "size", "_size": "size", "_bandwidth": "bandwidth",
+		"_latency": "latency"} {
 		if level, ok := strings.CutSuffix(name, suffix); ok {
 			name = level + "." + key
 		}

@@ -67,14 +67,21 @@ func TestDescriptionWith(t *testing.T) {
 		want         any
 	}{
 		{"gb.size", "4MiB", "gb.size", "4MiB", func(s *hardware.Spec) any { return s.GB.SizeBytes }, hardware.Bytes(4 << 20)},
-		{"llb_bytes", "16MiB", "gb.size", "16MiB", func(s *hardware.Spec) any { return s.GB.SizeBytes }, hardware.Bytes(16 << 20)},
-		{"llb.size", "*2", "gb.size", "16MiB", func(s *hardware.Spec) any { return s.GB.SizeBytes }, hardware.Bytes(16 << 20)},
-		{"l1_bytes", "*0.1", "lb.size", "102KiB", func(s *hardware.Spec) any { return s.LB.SizeBytes }, hardware.Bytes(102 << 10)},
-		{"ddr_bandwidth", "x0.5", "ddr.bandwidth", "54GB/s", func(s *hardware.Spec) any { return s.DDR.BandwidthBytesPerSecond }, 54e9},
+		{"llb_bytes", "16MiB", "gb.size", "16MiB", func(s *hardware.Spec) any { return s.GB.SizeBytes },
+			hardware.Bytes(16 << 20)},
+		{"llb.size", "*2", "gb.size", "16MiB", func(s *hardware.Spec) any { return s.GB.SizeBytes },
+			hardware.Bytes(16 << 20)},
+		{"l1_bytes", "*0.1", "lb.size", "102KiB", func(s *hardware.Spec) any { return s.LB.SizeBytes },
+			hardware.Bytes(102 << 10)},
+		{"ddr_bandwidth", "x0.5", "ddr.bandwidth", "54GB/s",
+			func(s *hardware.Spec) any { return s.DDR.BandwidthBytesPerSecond }, 54e9},
 		{"cores", "*0.5", "core_types[0].count", "4", func(s *hardware.Spec) any { return s.CoreTypes[0].Count }, 4},
-		{"core_types.core.units.mme.rows", "32", "core_types[0].units[0].rows", "32", func(s *hardware.Spec) any { return s.CoreTypes[0].Units[0].Rows }, 32},
-		{"core_link.broadcast", "false", "core_link.broadcast", "false", func(s *hardware.Spec) any { return s.CoreLink.Broadcast }, false},
-		{"ddr_link.bandwidth", "64GB/s", "ddr_link.bandwidth", "64GB/s", func(s *hardware.Spec) any { return s.DDRLink.BandwidthBytesPerSecond }, 64e9},
+		{"core_types.core.units.mme.rows", "32", "core_types[0].units[0].rows", "32",
+			func(s *hardware.Spec) any { return s.CoreTypes[0].Units[0].Rows }, 32},
+		{"core_link.broadcast", "false", "core_link.broadcast", "false",
+			func(s *hardware.Spec) any { return s.CoreLink.Broadcast }, false},
+		{"ddr_link.bandwidth", "64GB/s", "ddr_link.bandwidth", "64GB/s",
+			func(s *hardware.Spec) any { return s.DDRLink.BandwidthBytesPerSecond }, 64e9},
 		{"launch", "*2", "launch", "41us", func(s *hardware.Spec) any { return s.LaunchSeconds }, 41e-6},
 	} {
 		changed, err := d.With(c.field, c.value)

@@ -155,13 +155,10 @@
 //
 // # Sources
 //
-// The presets carry, at each figure, where it is from and how far to trust it.
-// Figures that are not published are marked ESTIMATE there, with the range
-// that is plausible, or "fitted" where "dsasched calibrate" found them within it. Sources for the STCP920: Zhao et al., "Effectively
-// Scheduling Computational Graphs of Deep Neural Networks toward Their
-// Domain-Specific Accelerators", OSDI 2023 (GraphTurbo); the vendor's product
-// manual and programming guide; Zhan et al., "NeuralScale: A RISC-V Based Neural
-// Processor Boosting AI Inference in Clouds", CARRV 2021 (second hand); the README
-// of the STC backend in ByteMLPerf. Those of the other machines stand in their
-// presets.
+// The presets carry, at each figure, where it is from and how far to trust it. Figures that are not published are
+// marked ESTIMATE there, with the range that is plausible, or "fitted" where "dsasched calibrate" found them within it.
+// Sources for the STCP920: Zhao et al., "Effectively Scheduling Computational Graphs of Deep Neural Networks toward
+// Their Domain-Specific Accelerators", OSDI 2023 (GraphTurbo); the vendor's product manual and programming guide; Zhan
+// et al., "NeuralScale: A RISC-V Based Neural Processor Boosting AI Inference in Clouds", CARRV 2021 (second hand); the
+// README of the STC backend in ByteMLPerf. Those of the other machines stand in their presets.
 package hardware

@@ -36,10 +36,13 @@ sync: 1us
 		get               func(*Spec) float64
 		want              float64
 	}{
-		{"a comment gives way and keeps its column", "launch", "5.5us", "launch: 5.5us               # fitted", func(s *Spec) float64 { return s.LaunchSeconds }, 5.5e-6},
+		{"a comment gives way and keeps its column", "launch", "5.5us", "launch: 5.5us               # fitted",
+			func(s *Spec) float64 { return s.LaunchSeconds }, 5.5e-6},
 		{"no comment", "sync", "2us", "sync: 2us  # fitted", func(s *Spec) float64 { return s.SyncSeconds }, 2e-6},
-		{"inside a mapping of one line", "ddr.latency", "6ns", "ddr: {size: 1GiB, bandwidth: 1GB/s, latency: 6ns}", func(s *Spec) float64 { return s.DDR.LatencySeconds }, 6e-9},
-		{"of the second core type", "core_types[1].units[0].fill", "12cycles", "        fill: 12cycles  # fitted", func(s *Spec) float64 { return float64(s.CoreTypes[1].Units[0].FillCycles) }, 12},
+		{"inside a mapping of one line", "ddr.latency", "6ns", "ddr: {size: 1GiB, bandwidth: 1GB/s, latency: 6ns}",
+			func(s *Spec) float64 { return s.DDR.LatencySeconds }, 6e-9},
+		{"of the second core type", "core_types[1].units[0].fill", "12cycles", "        fill: 12cycles  # fitted",
+			func(s *Spec) float64 { return float64(s.CoreTypes[1].Units[0].FillCycles) }, 12},
 	} {
 		out, err := SetField("x.yaml", []byte(file), c.path, c.value, "fitted")
 		if err != nil {
@@ -68,10 +71,13 @@ sync: 1us
 		}
 	}
 	for _, c := range []struct{ name, path, value, want string }{
-		{"missing", "ddr.activation_efficiency", "0.5", "x.yaml: ddr.activation_efficiency: missing, expected a value that can be replaced by 0.5"},
+		{"missing", "ddr.activation_efficiency", "0.5",
+			"x.yaml: ddr.activation_efficiency: missing, expected a value that can be replaced by 0.5"},
 		{"a mapping", "ddr", "1", "x.yaml: ddr: missing, expected a value that can be replaced by 1"},
-		{"not possible", "launch", "-1us", `x.yaml:21: launch: found "-1us", expected a time of zero or more such as 84ns, 10us or 84cycles`},
-		{"several in one line", "core_types[0].name", "c", "x.yaml:5: core_types[0].name: found 2 values with the key name in one line, expected one, that can be replaced"},
+		{"not possible", "launch", "-1us",
+			`x.yaml:21: launch: found "-1us", expected a time of zero or more such as 84ns, 10us or 84cycles`},
+		{"several in one line", "core_types[0].name", "c",
+			"x.yaml:5: core_types[0].name: found 2 values with the key name in one line, expected one, that can be replaced"},
 	} {
 		if _, err := SetField("x.yaml", []byte(file), c.path, c.value, "fitted"); err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)

@@ -47,7 +47,8 @@ func (d *decoder) energy(f *fields, lb, gb bool) *Energy {
 		return nil
 	}
 	read := func(f *fields, key string) float64 {
-		return f.scaled(key, expectEnergy, func(t string, _ float64) (float64, bool) { return parseScaled(t, energyUnits, nil) })
+		return f.scaled(key, expectEnergy,
+			func(t string, _ float64) (float64, bool) { return parseScaled(t, energyUnits, nil) })
 	}
 	byType := func(key string) map[string]float64 {
 		t := m.child(key, "a mapping with an energy for any dtype of "+list(dtypes), "dtype", dtypes)
@@ -72,7 +73,8 @@ func (d *decoder) energy(f *fields, lb, gb bool) *Energy {
 	if gb || m.has("gb") {
 		e.GB = read(m, "gb")
 	}
-	e.StaticWatts = m.scaled("static", expectPower, func(t string, _ float64) (float64, bool) { return parseScaled(t, powerUnits, nil) })
+	e.StaticWatts = m.scaled("static", expectPower,
+		func(t string, _ float64) (float64, bool) { return parseScaled(t, powerUnits, nil) })
 	return e
 }
 

@@ -576,7 +576,8 @@ func (d *decoder) offChip(f *fields) (*Memory, float64) {
 	}
 	efficiency := 0.0
 	if m.has("activation_efficiency") {
-		if efficiency = m.fraction("activation_efficiency", expectEfficiency, ""); efficiency == 0 && !d.check.isBad("ddr.activation_efficiency") {
+		if efficiency = m.fraction("activation_efficiency", expectEfficiency, ""); efficiency == 0 &&
+			!d.check.isBad("ddr.activation_efficiency") {
 			m.wrong("activation_efficiency", expectEfficiency) // in the Spec, 0 stands for 1
 		}
 	}

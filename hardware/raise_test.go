@@ -29,7 +29,8 @@ func TestRaise(t *testing.T) {
 			t.Errorf("%s: raising changes the original", c.name)
 		}
 		if r.Clusters != 1 || r.Cores() != c.cores || r.GB != nil || r.LB.SizeBytes != c.lb || r.LBWeightBytes != 0 {
-			t.Errorf("%s: %d clusters of %d cores with an LB of %v, want 1 of %d with %v and no GB", c.name, r.Clusters, r.Cores(), r.LB.SizeBytes, c.cores, c.lb)
+			t.Errorf("%s: %d clusters of %d cores with an LB of %v, want 1 of %d with %v and no GB", c.name, r.Clusters,
+				r.Cores(), r.LB.SizeBytes, c.cores, c.lb)
 		}
 		if got := r.CoreLink.BandwidthBytesPerSecond; got != c.link {
 			t.Errorf("%s: core link of %g B/s, want %g", c.name, got, c.link)

@@ -60,7 +60,8 @@ func TestMachineFileExample(t *testing.T) {
 	if spec.Cores() != 9 || spec.PeakMACsPerSecond("f16") == 0 || spec.Energy == nil {
 		t.Errorf("%s", spec.Describe())
 	}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(?:[a-z_]+(?:\\[\\])?\\.)*([a-z_]+)` ").FindAllStringSubmatch(string(page), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `(?:[a-z_]+(?:\\[\\])?\\.)*([a-z_]+)` ").FindAllStringSubmatch(
+		string(page), -1) {
 		if !regexp.MustCompile("(?m)^[ -]*" + row[1] + ":").MatchString(example) {
 			t.Errorf("the example has no field %s", row[1])
 		}

@@ -138,13 +138,15 @@ func (s *Spec) Sheet() *Sheet {
 	for _, t := range s.CoreTypes {
 		c := SheetCores{Name: t.Name, Count: t.Count, HasLB: t.HasLB}
 		for _, u := range t.Units {
-			x := SheetUnit{Name: u.Name, Kind: u.Kind, SharesWith: u.SharesWith, Rows: u.Rows, Cols: u.Cols, Lanes: u.Lanes, FillCycles: u.FillCycles,
-				ClockHz: u.ClockHz, Least: u.LeastCycles}
+			x := SheetUnit{Name: u.Name, Kind: u.Kind, SharesWith: u.SharesWith, Rows: u.Rows, Cols: u.Cols, Lanes: u.Lanes,
+				FillCycles: u.FillCycles,
+				ClockHz:    u.ClockHz, Least: u.LeastCycles}
 			for _, d := range sheetTypes {
 				if !u.Supports(d) {
 					continue
 				}
-				p := SheetUnitPeak{DType: d, Simple: known(u.OpsPerCycle(OpSimple, d)), Special: known(u.OpsPerCycle(OpSpecial, d)), Move: known(u.OpsPerCycle(OpMove, d))}
+				p := SheetUnitPeak{DType: d, Simple: known(u.OpsPerCycle(OpSimple, d)), Special: known(u.OpsPerCycle(OpSpecial, d)),
+					Move: known(u.OpsPerCycle(OpMove, d))}
 				if u.Kind == Matrix {
 					p.MACs = known(u.MACsPerCycle(d))
 				}

@@ -23,7 +23,8 @@ func load(t *testing.T, name string) *Spec {
 
 func TestPresets(t *testing.T) {
 	names := Presets()
-	for _, want := range []string{"a100", "ascend910", "ascend910-abstract", "goya", "ipu", "stcp920", "stcp920-paper", "v100"} {
+	for _, want := range []string{"a100", "ascend910", "ascend910-abstract", "goya", "ipu", "stcp920",
+		"stcp920-paper", "v100"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("Presets() = %v, want %s among them", names, want)
 		}
@@ -168,7 +169,8 @@ func TestOtherMachines(t *testing.T) {
 // Each figure of a preset says where it is from, in its line or in a comment
 // above it, with no other comment or empty line between.
 func TestPresetsGiveSources(t *testing.T) {
-	marks := []string{"published", "second hand", "single source", "derived", "recalled", "ESTIMATE", "fitted", "measured", "contained in", "the paper tells", "Published"}
+	marks := []string{"published", "second hand", "single source", "derived", "recalled", "ESTIMATE", "fitted", "measured",
+		"contained in", "the paper tells", "Published"}
 	marked := func(line string) bool {
 		_, comment, ok := strings.Cut(line, "#")
 		return ok && slices.ContainsFunc(marks, func(m string) bool { return strings.Contains(comment, m) })
@@ -373,7 +375,8 @@ func TestLoadErrors(t *testing.T) {
 			`unknown accelerator "stcp921" (did you mean stcp920?)`},
 		{"empty name", "", ErrUnknownPreset, `unknown accelerator "": `},
 		{"preset with a newline", "a\nb", ErrUnknownPreset, `unknown accelerator "a\nb": `},
-		{"missing file", filepath.Join(dir, "no.yaml"), fs.ErrNotExist, filepath.Join(dir, "no.yaml") + ": no such file or directory"},
+		{"missing file", filepath.Join(dir, "no.yaml"), fs.ErrNotExist,
+			filepath.Join(dir, "no.yaml") + ": no such file or directory"},
 		{"missing file without extension", filepath.Join(dir, "no"), fs.ErrNotExist, "no such file or directory"},
 		{"missing .yml", "no.yml", fs.ErrNotExist, "no.yml: no such file or directory"},
 		{"directory", dir, nil, dir + ": no regular file but a folder"},

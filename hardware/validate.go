@@ -292,7 +292,8 @@ func (c *checker) unit(path string, u Unit) {
 	}
 	if u.OperandBytesPerSecond != 0 || u.ResultsHeld != 0 {
 		if u.Kind != Matrix && u.Kind != "" {
-			c.fail(path+".operands", formatSI(u.OperandBytesPerSecond, "B/s"), fmt.Sprintf("none in a %s unit: it has lanes", u.Kind))
+			c.fail(path+".operands", formatSI(u.OperandBytesPerSecond, "B/s"),
+				fmt.Sprintf("none in a %s unit: it has lanes", u.Kind))
 		}
 		c.bandwidth(path+".operands", u.OperandBytesPerSecond)
 		c.count(path+".results", u.ResultsHeld, maxResults)
@@ -301,7 +302,8 @@ func (c *checker) unit(path string, u Unit) {
 		c.fail(path+".least", u.LeastCycles.String(), fmt.Sprintf("from 0cycles to %v", maxFill))
 	}
 	if u.ClockHz != 0 {
-		c.inRange(path+".clock", u.ClockHz, minClock, maxClock, expectClock, func(v float64) string { return formatSI(v, "Hz") })
+		c.inRange(path+".clock", u.ClockHz, minClock, maxClock, expectClock,
+			func(v float64) string { return formatSI(v, "Hz") })
 	}
 	switch u.Kind {
 	case Matrix:
@@ -345,7 +347,8 @@ func (c *checker) rates(path string, m map[string]float64, known []string, noun 
 }
 
 // figures checks a mapping from known names to positive values.
-func (c *checker) figures(path string, m map[string]float64, known []string, noun string, lo, hi float64, expected string, format func(float64) string) {
+func (c *checker) figures(path string, m map[string]float64, known []string, noun string, lo, hi float64,
+	expected string, format func(float64) string) {
 	if len(m) == 0 {
 		c.fail(path, "nothing", fmt.Sprintf("at least one %s of %s", noun, list(known)))
 		return

@@ -92,19 +92,25 @@ func TestReshapeAccess(t *testing.T) {
 		want    []Access
 	}{
 		{"same", Shape{2, 3, 4}, Shape{2, 3, 4}, []Access{identity(0), identity(1), identity(2)}},
-		{"features to heads", Shape{2, 128, 768}, Shape{2, 128, 12, 64}, []Access{identity(0), identity(1), joint(blocks(2, 64, 1), 2, 4)}},
-		{"heads to features", Shape{2, 128, 12, 64}, Shape{2, 128, 768}, []Access{identity(0), identity(1), joint(blocks(2, 1, 64), 2, 3), joint(f, 2, 3)}},
-		{"batch and positions to rows", Shape{2, 128, 768}, Shape{256, 768}, []Access{joint(blocks(0, 1, 128), 0, 1), joint(f, 0, 1), identity(1)}},
-		{"rows to batch and positions", Shape{256, 768}, Shape{2, 128, 768}, []Access{joint(blocks(0, 128, 1), 0, 2), identity(2)}},
+		{"features to heads", Shape{2, 128, 768}, Shape{2, 128, 12, 64},
+			[]Access{identity(0), identity(1), joint(blocks(2, 64, 1), 2, 4)}},
+		{"heads to features", Shape{2, 128, 12, 64}, Shape{2, 128, 768},
+			[]Access{identity(0), identity(1), joint(blocks(2, 1, 64), 2, 3), joint(f, 2, 3)}},
+		{"batch and positions to rows", Shape{2, 128, 768}, Shape{256, 768},
+			[]Access{joint(blocks(0, 1, 128), 0, 1), joint(f, 0, 1), identity(1)}},
+		{"rows to batch and positions", Shape{256, 768}, Shape{2, 128, 768},
+			[]Access{joint(blocks(0, 128, 1), 0, 2), identity(2)}},
 		{"rows of a batch of one", Shape{128, 768}, Shape{1, 128, 768}, []Access{identity(1), identity(2)}},
 		{"flatten", Shape{8, 2048, 1, 1}, Shape{8, 2048}, []Access{identity(0), identity(1), f, f}},
-		{"flatten the image", Shape{8, 16, 7, 7}, Shape{8, 784}, []Access{identity(0), joint(blocks(1, 1, 49), 1, 2), joint(f, 1, 2), joint(f, 1, 2)}},
+		{"flatten the image", Shape{8, 16, 7, 7}, Shape{8, 784},
+			[]Access{identity(0), joint(blocks(1, 1, 49), 1, 2), joint(f, 1, 2), joint(f, 1, 2)}},
 		{"ones in front and behind", Shape{1, 6, 1}, Shape{6}, []Access{f, identity(0), f}},
 		{"new ones", Shape{6}, Shape{1, 1, 6, 1}, []Access{identity(2)}},
 		{"ones between", Shape{2, 1, 3}, Shape{2, 1, 3}, []Access{identity(0), f, identity(2)}},
 		{"regrouped", Shape{6, 4}, Shape{3, 8}, []Access{joint(blocks(0, 2, 1), 0, 2), joint(f, 0, 2)}},
 		{"coprime", Shape{2, 3}, Shape{3, 2}, []Access{joint(f, 0, 2), joint(f, 0, 2)}},
-		{"blocks after a coprime one", Shape{2, 3, 5, 4}, Shape{3, 2, 20}, []Access{joint(f, 0, 2), joint(f, 0, 2), joint(blocks(2, 1, 4), 2, 3), joint(f, 2, 3)}},
+		{"blocks after a coprime one", Shape{2, 3, 5, 4}, Shape{3, 2, 20},
+			[]Access{joint(f, 0, 2), joint(f, 0, 2), joint(blocks(2, 1, 4), 2, 3), joint(f, 2, 3)}},
 		{"to a scalar", Shape{1, 1}, Shape{}, []Access{f, f}},
 		{"all ones", Shape{1, 1, 1}, Shape{1}, []Access{f, f, f}},
 	} {
@@ -132,7 +138,8 @@ func FuzzReshapeAccess(f *testing.F) {
 		}
 		in := group(factors, cutIn)
 		if order != 0 {
-			rand.New(rand.NewSource(order)).Shuffle(len(factors), func(i, j int) { factors[i], factors[j] = factors[j], factors[i] })
+			rand.New(rand.NewSource(order)).Shuffle(len(factors),
+				func(i, j int) { factors[i], factors[j] = factors[j], factors[i] })
 		}
 		out := group(factors, cutOut)
 		g, err := single("Reshape", Attr{Shape: out}, in)

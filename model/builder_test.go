@@ -15,12 +15,18 @@ func TestBuilderStickyError(t *testing.T) {
 		fail func(*Builder, TensorID)
 		want []string
 	}{
-		{"shape of an input", func(b *Builder, _ TensorID) { b.Input("bad", F16, 2, 0) }, []string{`tensor "bad"`, "dimension 1 of shape [2,0] is 0"}},
-		{"too large a parameter", func(b *Builder, _ TensorID) { b.Param("bad", F16, 1<<40, 1<<40) }, []string{`tensor "bad"`, "more than"}},
-		{"shapes of an operator", func(b *Builder, x TensorID) { b.Op("MatMul", "bad", Attr{}, x, x) }, []string{`operator "bad" (MatMul)`, "inner extents 4 and 2 differ"}},
-		{"unknown kind", func(b *Builder, x TensorID) { b.Op("Nonsense", "bad", Attr{}, x) }, []string{`operator "bad"`, `unknown kind "Nonsense"`}},
-		{"tensor that does not exist", func(b *Builder, _ TensorID) { b.Op("Relu", "bad", Attr{}, 99) }, []string{`operator "bad" (Relu) reads tensor 99`}},
-		{"the tensor after the last", func(b *Builder, x TensorID) { b.Op("Relu", "bad", Attr{}, x+1) }, []string{"reads tensor 1"}},
+		{"shape of an input", func(b *Builder, _ TensorID) { b.Input("bad", F16, 2, 0) },
+			[]string{`tensor "bad"`, "dimension 1 of shape [2,0] is 0"}},
+		{"too large a parameter", func(b *Builder, _ TensorID) { b.Param("bad", F16, 1<<40, 1<<40) },
+			[]string{`tensor "bad"`, "more than"}},
+		{"shapes of an operator", func(b *Builder, x TensorID) { b.Op("MatMul", "bad", Attr{}, x, x) },
+			[]string{`operator "bad" (MatMul)`, "inner extents 4 and 2 differ"}},
+		{"unknown kind", func(b *Builder, x TensorID) { b.Op("Nonsense", "bad", Attr{}, x) },
+			[]string{`operator "bad"`, `unknown kind "Nonsense"`}},
+		{"tensor that does not exist", func(b *Builder, _ TensorID) { b.Op("Relu", "bad", Attr{}, 99) },
+			[]string{`operator "bad" (Relu) reads tensor 99`}},
+		{"the tensor after the last", func(b *Builder, x TensorID) { b.Op("Relu", "bad", Attr{}, x+1) },
+			[]string{"reads tensor 1"}},
 		{"negative tensor", func(b *Builder, _ TensorID) { b.Op("Relu", "bad", Attr{}, -1) }, []string{"reads tensor -1"}},
 		{"several outputs where one is expected", func(b *Builder, x TensorID) {
 			b.Op("Split", "bad", Attr{Axis: 1, Splits: []int64{2, 2}}, x)

@@ -11,7 +11,8 @@ import (
 func ExampleBuilder() {
 	b := model.NewBuilder("block")
 	x := b.Input("image", model.F16, 1, 16, 56, 56)
-	y := b.Op("Conv", "conv", model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{1, 1, 1, 1}, Group: 1},
+	y := b.Op("Conv", "conv", model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1},
+		Pads: []int64{1, 1, 1, 1}, Group: 1},
 		x, b.Param("conv.weight", model.F16, 16, 16, 3, 3))
 	y = b.Op("Relu", "relu", model.Attr{}, y)
 	b.Output(b.Op("Add", "add", model.Attr{}, y, x))

@@ -58,18 +58,26 @@ func TestValidate(t *testing.T) {
 		{"operator ID", func(g *Graph) { g.Ops[1].ID = 7 }, []string{`operator "relu" has ID 7 at position 1`}},
 		{"name twice", func(g *Graph) { g.Tensors[3].Name = "conv" }, []string{`tensors 2 and 3 share the name "conv"`}},
 		{"type that does not exist", func(g *Graph) { g.Tensors[0].DType = 77 }, []string{`tensor "x" has dtype(77)`}},
-		{"extent 0", func(g *Graph) { g.Tensors[1].Shape[2] = 0 }, []string{`tensor "w": dimension 2 of shape [4,4,0,3] is 0`}},
-		{"writes nothing that exists", func(g *Graph) { g.Ops[1].Outputs[0] = 9 }, []string{`operator "relu" writes tensor 9, which does not exist`, `dangling tensor "relu"`}},
-		{"reads nothing that exists", func(g *Graph) { g.Ops[1].Inputs[0] = -1 }, []string{`operator "relu" reads tensor -1, which does not exist`}},
-		{"two writers", func(g *Graph) { g.Ops[1].Outputs[0] = 2 }, []string{`tensor "conv" is written by both "conv" and "relu"`}},
-		{"writes a constant", func(g *Graph) { g.Ops[1].Outputs[0] = 1 }, []string{`operator "relu" writes constant tensor "w"`}},
+		{"extent 0", func(g *Graph) { g.Tensors[1].Shape[2] = 0 },
+			[]string{`tensor "w": dimension 2 of shape [4,4,0,3] is 0`}},
+		{"writes nothing that exists", func(g *Graph) { g.Ops[1].Outputs[0] = 9 },
+			[]string{`operator "relu" writes tensor 9, which does not exist`, `dangling tensor "relu"`}},
+		{"reads nothing that exists", func(g *Graph) { g.Ops[1].Inputs[0] = -1 },
+			[]string{`operator "relu" reads tensor -1, which does not exist`}},
+		{"two writers", func(g *Graph) { g.Ops[1].Outputs[0] = 2 },
+			[]string{`tensor "conv" is written by both "conv" and "relu"`}},
+		{"writes a constant", func(g *Graph) { g.Ops[1].Outputs[0] = 1 },
+			[]string{`operator "relu" writes constant tensor "w"`}},
 		{"writes an input", func(g *Graph) { g.Ops[1].Outputs[0] = 0 }, []string{`operator "relu" writes input tensor "x"`}},
-		{"dangling tensor", func(g *Graph) { g.Ops = g.Ops[1:]; g.Ops[0].ID, g.Ops[1].ID = 0, 1 }, []string{`operator "relu" reads dangling tensor "conv"`}},
+		{"dangling tensor", func(g *Graph) { g.Ops = g.Ops[1:]; g.Ops[0].ID, g.Ops[1].ID = 0, 1 },
+			[]string{`operator "relu" reads dangling tensor "conv"`}},
 		{"no output", func(g *Graph) { g.Outputs = nil }, []string{"the graph has no output"}},
 		{"output that does not exist", func(g *Graph) { g.Outputs[0] = 5 }, []string{"graph output 5 does not exist"}},
 		{"dangling output", func(g *Graph) { g.Ops = g.Ops[:2] }, []string{`graph output "add" is dangling`}},
-		{"input that does not exist", func(g *Graph) { g.Inputs = append(g.Inputs, 5) }, []string{"graph input 5 does not exist"}},
-		{"input that is a constant", func(g *Graph) { g.Inputs = append(g.Inputs, 1) }, []string{`graph input "w" is marked as constant`}},
+		{"input that does not exist", func(g *Graph) { g.Inputs = append(g.Inputs, 5) },
+			[]string{"graph input 5 does not exist"}},
+		{"input that is a constant", func(g *Graph) { g.Inputs = append(g.Inputs, 1) },
+			[]string{`graph input "w" is marked as constant`}},
 		{"input twice", func(g *Graph) { g.Inputs = append(g.Inputs, 0) }, []string{`graph input "x" is listed twice`}},
 		{"input that is not listed", func(g *Graph) { g.Inputs = nil }, []string{`tensor "x" is marked as input`}},
 		{"attributes", func(g *Graph) { g.Ops[1].Attr = nil }, []string{`operator "relu" has no attributes`}},
@@ -77,22 +85,30 @@ func TestValidate(t *testing.T) {
 			g.Ops[0], g.Ops[1] = g.Ops[1], g.Ops[0]
 			g.Ops[0].ID, g.Ops[1].ID = 0, 1
 		}, []string{"operators are not in topological order"}},
-		{"unknown kind", func(g *Graph) { g.Ops[1].Kind = "Nonsense" }, []string{`operator "relu" (Nonsense): unknown operator kind "Nonsense"`}},
+		{"unknown kind", func(g *Graph) { g.Ops[1].Kind = "Nonsense" },
+			[]string{`operator "relu" (Nonsense): unknown operator kind "Nonsense"`}},
 		{"unknown kind, and unsorted", func(g *Graph) {
 			g.Ops[1].Kind = "Nonsense"
 			g.Ops[0], g.Ops[1] = g.Ops[1], g.Ops[0]
 			g.Ops[0].ID, g.Ops[1].ID = 0, 1
 		}, []string{"operators are not in topological order"}},
-		{"number of inputs", func(g *Graph) { g.Ops[0].Inputs = g.Ops[0].Inputs[:1] }, []string{`operator "conv" (Conv): has 1 inputs, expected 2 to 3`}},
-		{"number of outputs", func(g *Graph) { g.Ops[1].Kind, g.Ops[1].Attr = "Split", &Attr{Axis: 1, Splits: []int64{2, 2}} }, []string{`operator "relu" (Split) has 1 outputs, expected 2`}},
+		{"number of inputs", func(g *Graph) { g.Ops[0].Inputs = g.Ops[0].Inputs[:1] },
+			[]string{`operator "conv" (Conv): has 1 inputs, expected 2 to 3`}},
+		{"number of outputs", func(g *Graph) {
+			g.Ops[1].Kind, g.Ops[1].Attr = "Split",
+				&Attr{Axis: 1, Splits: []int64{2, 2}}
+		}, []string{`operator "relu" (Split) has 1 outputs, expected 2`}},
 		{"shape", func(g *Graph) { g.Tensors[3].Shape = Shape{1, 4, 8, 7} }, []string{
-			`tensor "relu" has shape [1,4,8,7], but operator "relu" (Relu) yields [1,4,8,8]`, `operator "add" (Add): shapes [1,4,8,7] and [1,4,8,8] do not broadcast`}},
-		{"type", func(g *Graph) { g.Tensors[2].DType = F32 }, []string{`tensor "conv" has type f32, but operator "conv" (Conv) yields f16`}},
+			`tensor "relu" has shape [1,4,8,7], but operator "relu" (Relu) yields [1,4,8,8]`,
+			`operator "add" (Add): shapes [1,4,8,7] and [1,4,8,8] do not broadcast`}},
+		{"type", func(g *Graph) { g.Tensors[2].DType = F32 },
+			[]string{`tensor "conv" has type f32, but operator "conv" (Conv) yields f16`}},
 		{"several operators", func(g *Graph) {
 			g.Ops[0].Inputs = g.Ops[0].Inputs[:1]
 			g.Ops[1].Kind, g.Ops[1].Attr = "Split", &Attr{Axis: 1, Splits: []int64{2, 2}}
 			g.Tensors[4].DType = F32
-		}, []string{`operator "conv" (Conv): has 1 inputs`, `operator "relu" (Split) has 1 outputs`, `tensor "add" has type f32`}},
+		}, []string{`operator "conv" (Conv): has 1 inputs`, `operator "relu" (Split) has 1 outputs`,
+			`tensor "add" has type f32`}},
 		{"several at once", func(g *Graph) { g.Outputs = nil; g.Ops[1].Inputs[0] = 8; g.Tensors[0].DType = 50 },
 			[]string{"dtype(50)", "reads tensor 8", "no output"}},
 	} {
@@ -155,7 +171,8 @@ func TestCycle(t *testing.T) {
 				continue
 			}
 			// A rotation of a, b, c, d: the direction is that of the data.
-			if i := slices.Index(c.Ops, "a"); i < 0 || strings.Join(append(slices.Clone(c.Ops[i:]), c.Ops[:i]...), "") != "abcd" {
+			if i := slices.Index(c.Ops, "a"); i < 0 ||
+				strings.Join(append(slices.Clone(c.Ops[i:]), c.Ops[:i]...), "") != "abcd" {
 				t.Errorf("%s: cycle %v, want a, b, c, d", name, c.Ops)
 			}
 			if want := strings.Join(append(slices.Clone(c.Ops), c.Ops[0]), " -> "); !strings.Contains(err.Error(), want) {
@@ -257,7 +274,8 @@ func TestCompact(t *testing.T) {
 	b.Input("unused", F16, 2)
 	dead := b.Op("MatMul", "dead", Attr{}, x, b.Param("dead.w", F16, 4, 4))
 	b.Op("Relu", "dead.relu", Attr{}, dead)
-	y := b.Op("MatMul", "live", Attr{}, b.OpN("Split", "split", Attr{Axis: 1, Splits: []int64{3, 1}}, x)[0], b.Param("live.w", F16, 3, 8))
+	y := b.Op("MatMul", "live", Attr{}, b.OpN("Split", "split", Attr{Axis: 1, Splits: []int64{3, 1}}, x)[0],
+		b.Param("live.w", F16, 3, 8))
 	b.Output(y, b.Op("Relu", "out", Attr{}, y))
 	g, err := b.Build()
 	if err != nil {
@@ -307,7 +325,8 @@ func TestLayouts(t *testing.T) {
 	cat := b.Op("Concat", "concat", Attr{Axis: 1}, scaled, c)
 	parts := b.OpN("Split", "split", Attr{Axis: 1, Splits: []int64{2, 6}}, cat)
 	p := b.Op("MaxPool", "pool", pool(2, 2, 0, false), parts[1])
-	sliced := b.Op("Slice", "slice", Attr{Starts: []int64{0, 0, 1, 1}, Steps: []int64{1, 1, 1, 1}, Shape: []int64{1, 8, 2, 2}}, cat)
+	sliced := b.Op("Slice", "slice", Attr{Starts: []int64{0, 0, 1, 1}, Steps: []int64{1, 1, 1, 1},
+		Shape: []int64{1, 8, 2, 2}}, cat)
 	b.Op("Pad", "pad", Attr{Pads: []int64{0, 0, 1, 1, 0, 0, 1, 1}}, sliced)
 	b.Op("Softmax", "maps", Attr{Axis: 1}, c) // says nothing of images
 	b.Op("Transpose", "last", Attr{Perm: []int64{0, 2, 3, 1}}, c)
@@ -327,14 +346,16 @@ func TestLayouts(t *testing.T) {
 	image, plain := []int{0, 2, 3, 1}, []int{0, 1, 2}
 	for name, want := range map[string][]int{
 		"x": image, "before": image, "conv": image, "masked": image, "scaled": image, "concat": image, "split:0": image,
-		"split:1": image, "pool": image, "slice": image, "pad": image, "maps": {0, 1, 2, 3}, "last": {0, 1, 2, 3}, "flat": plain, "soft": plain, "after": plain, "mask": {0, 1}, "w": {0, 1, 2, 3},
+		"split:1": image, "pool": image, "slice": image, "pad": image, "maps": {0, 1, 2, 3}, "last": {0, 1, 2, 3},
+		"flat": plain, "soft": plain, "after": plain, "mask": {0, 1}, "w": {0, 1, 2, 3},
 		"audio": {0, 2, 1}, "wave": {0, 2, 1}, "fc": {0, 1}, "fc.bn": {0, 1},
 	} {
 		if got := named(t, g, name).Layout; !slices.Equal(got, want) {
 			t.Errorf("%s has layout %v, want %v", name, got, want)
 		}
 	}
-	for name, want := range map[string]string{"conv": "n c h w", "before": "n c h w", "flat": "i0 i1 i2", "wave": "i0 i1 i2", "last": "i0 i1 i2 i3"} {
+	for name, want := range map[string]string{"conv": "n c h w", "before": "n c h w", "flat": "i0 i1 i2",
+		"wave": "i0 i1 i2", "last": "i0 i1 i2 i3"} {
 		x := named(t, g, name)
 		var got []string
 		for d := range x.Shape {
@@ -362,7 +383,8 @@ func TestImageKinds(t *testing.T) {
 	image := Shape{2, 4, 8, 8}
 	for kind, in := range map[Kind][]Shape{
 		"Conv": {image, {4, 4, 1, 1}}, "ConvTranspose": {image, {4, 4, 1, 1}}, "MaxPool": {image}, "AveragePool": {image},
-		"GlobalAveragePool": {image}, "GlobalMaxPool": {image}, "BatchNorm": {image, {4}, {4}, {4}, {4}}, "LRN": {image}, "Resize": {image}, "GroupNorm": {image},
+		"GlobalAveragePool": {image}, "GlobalMaxPool": {image}, "BatchNorm": {image, {4}, {4}, {4}, {4}}, "LRN": {image},
+		"Resize": {image}, "GroupNorm": {image},
 		// These say nothing of images.
 		"Relu": {image}, "Softmax": {image}, "Transpose": {image},
 	} {

@@ -360,7 +360,8 @@ func (g *Graph) setLayouts() {
 			switch {
 			case imageKind[op.Kind] && len(t.Shape) >= 3:
 				channelsLast(t)
-			case info.Class == ElementwiseClass || op.Kind == "Concat" || op.Kind == "Split" || op.Kind == "Slice" || op.Kind == "Pad":
+			case info.Class == ElementwiseClass || op.Kind == "Concat" || op.Kind == "Split" ||
+				op.Kind == "Slice" || op.Kind == "Pad":
 				// Follow the first activation of the same rank.
 				for _, in := range op.Inputs {
 					u := g.Tensors[in]

@@ -35,7 +35,9 @@ func OnScores(k Kind) bool { return slices.Contains(scoreKinds, k) }
 // TransB, [.., depth, keys], V [.., heads / Group, keys, width], and what the score operators read, each broadcast
 // to [.., heads, queries, keys]. With Causal query i sees the first i + 1 + keys - queries keys.
 func registerAttention() {
-	register(&KindInfo{Kind: "Attention", Class: MatrixClass, Doc: "attention: softmax of the scores of queries and keys, times values; Group heads of queries share one of keys", minIn: 3, maxIn: -1,
+	register(&KindInfo{Kind: "Attention", Class: MatrixClass,
+		Doc:   "attention: softmax of the scores of queries and keys, times values; Group heads of queries share one of keys",
+		minIn: 3, maxIn: -1,
 		infer:      inferAttention,
 		access:     attentionAccess,
 		sequential: func(_ *Op, out Shape) []int64 { return []int64{int64(len(out)) - 1} },

@@ -12,11 +12,14 @@ func registerElementwise() {
 	}{
 		{"Relu", 1, 0, 0, "max(x, 0)"}, {"Clip", 2, 0, 0, "limits (ReLU6)"}, {"LeakyRelu", 2, 0, 0, "leaky ReLU"},
 		{"Neg", 1, 0, 0, "-x"}, {"Abs", 1, 0, 0, "|x|"}, {"Not", 1, 0, 0, "logical not"}, {"Floor", 1, 0, 0, "rounding"},
-		{"Sigmoid", 1, 1, 0, "logistic function"}, {"Tanh", 0, 1, 0, "hyperbolic tangent"}, {"Erf", 0, 1, 0, "error function"},
+		{"Sigmoid", 1, 1, 0, "logistic function"}, {"Tanh", 0, 1, 0, "hyperbolic tangent"},
+		{"Erf", 0, 1, 0, "error function"},
 		{"Exp", 0, 1, 0, "exponential"}, {"Log", 0, 1, 0, "logarithm"}, {"Sqrt", 0, 1, 0, "square root"},
 		{"Reciprocal", 0, 1, 0, "1/x"}, {"Gelu", 3, 1, 0, "x/2 (1 + erf(x/sqrt 2))"}, {"Silu", 1, 1, 0, "x sigmoid(x)"},
-		{"HardSigmoid", 3, 0, 0, "piecewise linear logistic"}, {"HardSwish", 4, 0, 0, "x hardsigmoid(x)"}, {"Elu", 2, 1, 0, "exponential linear unit"},
-		{"Softplus", 1, 2, 0, "log(1+exp x)"}, {"Mish", 2, 3, 0, "x tanh(softplus(x))"}, {"Sin", 0, 1, 0, "sine"}, {"Cos", 0, 1, 0, "cosine"},
+		{"HardSigmoid", 3, 0, 0, "piecewise linear logistic"}, {"HardSwish", 4, 0, 0, "x hardsigmoid(x)"},
+		{"Elu", 2, 1, 0, "exponential linear unit"},
+		{"Softplus", 1, 2, 0, "log(1+exp x)"}, {"Mish", 2, 3, 0, "x tanh(softplus(x))"}, {"Sin", 0, 1, 0, "sine"},
+		{"Cos", 0, 1, 0, "cosine"},
 		{"Identity", 0, 0, 0, "x; removed by simplify"}, {"Dropout", 0, 0, 0, "x at inference; removed by simplify"},
 	} {
 		register(&KindInfo{Kind: u.kind, Class: ElementwiseClass, Doc: u.description, minIn: 1, maxIn: 1,
@@ -31,7 +34,8 @@ func registerElementwise() {
 		doc   string
 	}{
 		{"Add", 1, 0, -1, "sum"}, {"Sub", 1, 0, 2, "difference"}, {"Mul", 1, 0, -1, "product"}, {"Div", 0, 1, 2, "quotient"},
-		{"Pow", 0, 1, 2, "power"}, {"Mod", 0, 1, 2, "remainder"}, {"Max", 1, 0, -1, "maximum"}, {"Min", 1, 0, -1, "minimum"}, {"PRelu", 2, 0, 2, "parametric ReLU"},
+		{"Pow", 0, 1, 2, "power"}, {"Mod", 0, 1, 2, "remainder"}, {"Max", 1, 0, -1, "maximum"}, {"Min", 1, 0, -1, "minimum"},
+		{"PRelu", 2, 0, 2, "parametric ReLU"},
 	} {
 		register(&KindInfo{Kind: b.kind, Class: ElementwiseClass, Doc: b.doc, minIn: 2, maxIn: b.maxIn, infer: inferBroadcast,
 			access: elementwiseAccess,
@@ -41,11 +45,14 @@ func registerElementwise() {
 				return VectorWork{Simple: b.s * n, Special: b.sp * n}
 			}})
 	}
-	register(&KindInfo{Kind: "BatchNorm", Class: ElementwiseClass, Doc: "inference batch normalisation: scale and shift per channel; inputs X, scale, bias, mean, variance", minIn: 5, maxIn: 5,
+	register(&KindInfo{Kind: "BatchNorm", Class: ElementwiseClass,
+		Doc:   "inference batch normalisation: scale and shift per channel; inputs X, scale, bias, mean, variance",
+		minIn: 5, maxIn: 5,
 		infer:  inferBatchNorm,
 		access: batchNormAccess,
 		vector: simple(2)})
-	register(&KindInfo{Kind: "Cast", Class: ElementwiseClass, Doc: "to the element type numbered in Axis", minIn: 1, maxIn: 1,
+	register(&KindInfo{Kind: "Cast", Class: ElementwiseClass, Doc: "to the element type numbered in Axis",
+		minIn: 1, maxIn: 1,
 		infer:  inferCast,
 		dtype:  typeInAxis,
 		access: elementwiseAccess, vector: simple(1)})
@@ -59,7 +66,8 @@ func registerElementwise() {
 		register(&KindInfo{Kind: b.kind, Class: ElementwiseClass, Doc: b.doc + "; yields truth values", minIn: 2, maxIn: 2,
 			infer: inferBroadcast, access: elementwiseAccess, dtype: boolType, vector: simple(1)})
 	}
-	register(&KindInfo{Kind: "Where", Class: ElementwiseClass, Doc: "the second input where the first is true, else the third", minIn: 3, maxIn: 3,
+	register(&KindInfo{Kind: "Where", Class: ElementwiseClass,
+		Doc: "the second input where the first is true, else the third", minIn: 3, maxIn: 3,
 		infer: inferBroadcast, access: elementwiseAccess, vector: simple(1),
 		dtype: func(op *Op, in []*Tensor) DType { return firstActivationType(op, in[1:]) }})
 

@@ -14,19 +14,22 @@ func registerMatrix() {
 		macs:   convMACs,
 		vector: biasWork,
 	})
-	register(&KindInfo{Kind: "ConvTranspose", Class: MatrixClass, Doc: "transposed convolution, with optional bias", minIn: 2, maxIn: 3,
+	register(&KindInfo{Kind: "ConvTranspose", Class: MatrixClass, Doc: "transposed convolution, with optional bias",
+		minIn: 2, maxIn: 3,
 		infer:  inferConvTranspose,
 		access: convTransposeAccess,
 		macs:   convTransposeMACs,
 		vector: biasWork,
 	})
 	// Matrix products.
-	register(&KindInfo{Kind: "MatMul", Class: MatrixClass, Doc: "batched matrix product with broadcast over leading dimensions", minIn: 2, maxIn: 2,
+	register(&KindInfo{Kind: "MatMul", Class: MatrixClass,
+		Doc: "batched matrix product with broadcast over leading dimensions", minIn: 2, maxIn: 2,
 		infer:  inferMatMul,
 		access: matMulAccess,
 		macs:   func(op *Op, in []*Tensor, _ Shape) int64 { s := in[0].Shape; return s[len(s)-1] },
 	})
-	register(&KindInfo{Kind: "Gemm", Class: MatrixClass, Doc: "two-dimensional matrix product with optional transposes and bias", minIn: 2, maxIn: 3,
+	register(&KindInfo{Kind: "Gemm", Class: MatrixClass,
+		Doc: "two-dimensional matrix product with optional transposes and bias", minIn: 2, maxIn: 3,
 		infer:  inferGemm,
 		access: gemmAccess,
 		macs:   gemmMACs,
@@ -190,7 +193,8 @@ func checkSpatial(a *Attr, n int) error {
 	}
 	for i := 0; i < n; i++ {
 		if a.Strides[i] < 1 || a.Dilations[i] < 1 || a.Pads[i] < 0 || a.Pads[i+n] < 0 {
-			return fmt.Errorf("stride %d, dilation %d, pads %d and %d of spatial dimension %d, expected positive strides and dilations and no negative pads", a.Strides[i], a.Dilations[i], a.Pads[i], a.Pads[i+n], i)
+			return fmt.Errorf(
+				"stride %d, dilation %d, pads %d and %d of spatial dimension %d, expected positive strides and dilations and no negative pads", a.Strides[i], a.Dilations[i], a.Pads[i], a.Pads[i+n], i)
 		}
 		if max(a.Strides[i], a.Dilations[i], a.Pads[i], a.Pads[i+n]) > maxWindow {
 			return fmt.Errorf("stride, dilation or pad of spatial dimension %d is above 2^30", i)
@@ -313,7 +317,8 @@ func inferGemm(op *Op, in []*Tensor) ([]Shape, error) {
 		kb, n = n, kb
 	}
 	if k != kb {
-		return nil, fmt.Errorf("cannot multiply %v by %v (transposed: %t, %t): inner extents %d and %d differ", a, b, op.Attr.TransA, op.Attr.TransB, k, kb)
+		return nil, fmt.Errorf("cannot multiply %v by %v (transposed: %t, %t): inner extents %d and %d differ", a, b,
+			op.Attr.TransA, op.Attr.TransB, k, kb)
 	}
 	s := Shape{m, n}
 	if len(in) > 2 {

@@ -5,10 +5,12 @@ import "fmt"
 // registerMoves lists kinds that move elements.
 func registerMoves() {
 	// Movement.
-	register(&KindInfo{Kind: "Reshape", Class: ViewClass, Doc: "another shape over the same elements (also Flatten, Squeeze, Unsqueeze)", minIn: 1, maxIn: 1,
+	register(&KindInfo{Kind: "Reshape", Class: ViewClass,
+		Doc: "another shape over the same elements (also Flatten, Squeeze, Unsqueeze)", minIn: 1, maxIn: 1,
 		infer:  inferReshape,
 		access: func(_ *Op, in []*Tensor, out Shape, _, _ int) []Access { return reshapeAccess(in[0].Shape, out) }})
-	register(&KindInfo{Kind: "Transpose", Class: InjectiveClass, Doc: "output dimension i is input dimension Perm[i]", minIn: 1, maxIn: 1,
+	register(&KindInfo{Kind: "Transpose", Class: InjectiveClass, Doc: "output dimension i is input dimension Perm[i]",
+		minIn: 1, maxIn: 1,
 		infer:  inferTranspose,
 		access: transposeAccess,
 		vector: vec(0, 0, 1)})
@@ -16,35 +18,43 @@ func registerMoves() {
 		infer:  inferConcat,
 		access: concatAccess,
 		vector: vec(0, 0, 1)})
-	register(&KindInfo{Kind: "Split", Class: InjectiveClass, Doc: "consecutive parts along Axis, extents in Splits", minIn: 1, maxIn: 1,
+	register(&KindInfo{Kind: "Split", Class: InjectiveClass, Doc: "consecutive parts along Axis, extents in Splits",
+		minIn: 1, maxIn: 1,
 		infer:  inferSplit,
 		access: splitAccess,
 		vector: vec(0, 0, 1)})
-	register(&KindInfo{Kind: "Slice", Class: InjectiveClass, Doc: "every Steps-th element from Starts, backwards if negative; the target extents in Shape", minIn: 1, maxIn: 1,
+	register(&KindInfo{Kind: "Slice", Class: InjectiveClass,
+		Doc: "every Steps-th element from Starts, backwards if negative; the target extents in Shape", minIn: 1, maxIn: 1,
 		infer:  inferSlice,
 		access: sliceAccess,
 		vector: vec(0, 0, 1)})
-	register(&KindInfo{Kind: "Pad", Class: InjectiveClass, Doc: "constant border: Pads begins, then ends", minIn: 1, maxIn: 1,
+	register(&KindInfo{Kind: "Pad", Class: InjectiveClass, Doc: "constant border: Pads begins, then ends",
+		minIn: 1, maxIn: 1,
 		infer:  inferPad,
 		access: padAccess,
 		vector: vec(0, 0, 1)})
-	register(&KindInfo{Kind: "Gather", Class: InjectiveClass, Doc: "rows of the first input along Axis, chosen by the second (embedding)", minIn: 2, maxIn: 2,
+	register(&KindInfo{Kind: "Gather", Class: InjectiveClass,
+		Doc: "rows of the first input along Axis, chosen by the second (embedding)", minIn: 2, maxIn: 2,
 		infer:  inferGather,
 		access: gatherAccess,
 		vector: vec(0, 0, 1)})
 	register(&KindInfo{Kind: "Expand", Class: InjectiveClass, Doc: "broadcast to Shape", minIn: 1, maxIn: 1,
 		infer:  inferExpand,
 		access: elementwiseAccess, vector: vec(0, 0, 1)})
-	register(&KindInfo{Kind: "Resize", Class: InjectiveClass, Doc: "re-sampling to the extents in Shape; Kernel is how many neighbours per dimension an element is computed from (1: nearest)", minIn: 1, maxIn: 1,
+	register(&KindInfo{Kind: "Resize", Class: InjectiveClass,
+		Doc: "re-sampling to the extents in Shape; Kernel is how many neighbours per dimension an element is computed from (1: nearest)", minIn: 1, maxIn: 1,
 		infer:  inferResize,
 		access: resizeAccess,
 		vector: resizeWork})
 
-	register(&KindInfo{Kind: "GatherElements", Class: InjectiveClass, Doc: "element by element from the first input along Axis, at the positions in the second", minIn: 2, maxIn: 2,
+	register(&KindInfo{Kind: "GatherElements", Class: InjectiveClass,
+		Doc: "element by element from the first input along Axis, at the positions in the second", minIn: 2, maxIn: 2,
 		infer:  inferGatherElements,
 		access: gatherElementsAccess,
 		vector: vec(0, 0, 1)})
-	register(&KindInfo{Kind: "Scatter", Class: InjectiveClass, Doc: "the first input with elements replaced, at the positions in the second, by those of the third", minIn: 3, maxIn: 3,
+	register(&KindInfo{Kind: "Scatter", Class: InjectiveClass,
+		Doc:   "the first input with elements replaced, at the positions in the second, by those of the third",
+		minIn: 3, maxIn: 3,
 		infer:  func(_ *Op, in []*Tensor) ([]Shape, error) { return []Shape{in[0].Shape.Clone()}, nil },
 		access: scatterAccess,
 		vector: vec(0, 0, 1)})
@@ -56,7 +66,8 @@ func inferReshape(op *Op, in []*Tensor) ([]Shape, error) {
 		return nil, err
 	}
 	if s.Elements() != in[0].Shape.Elements() {
-		return nil, fmt.Errorf("cannot reshape %v (%d elements) to %v (%d)", in[0].Shape, in[0].Shape.Elements(), s, s.Elements())
+		return nil, fmt.Errorf("cannot reshape %v (%d elements) to %v (%d)", in[0].Shape,
+			in[0].Shape.Elements(), s, s.Elements())
 	}
 	return []Shape{s}, nil
 }
@@ -99,7 +110,8 @@ func inferConcat(op *Op, in []*Tensor) ([]Shape, error) {
 			if int64(d) == op.Attr.Axis {
 				s[d] += t.Shape[d]
 			} else if t.Shape[d] != s[d] {
-				return nil, fmt.Errorf("inputs have shapes %v and %v, which differ beside axis %d", in[0].Shape, t.Shape, op.Attr.Axis)
+				return nil, fmt.Errorf("inputs have shapes %v and %v, which differ beside axis %d", in[0].Shape,
+					t.Shape, op.Attr.Axis)
 			}
 		}
 	}
@@ -148,7 +160,8 @@ func splitAccess(op *Op, in []*Tensor, out Shape, outIdx, _ int) []Access {
 func inferSlice(op *Op, in []*Tensor) ([]Shape, error) {
 	s, a := in[0].Shape, op.Attr
 	if len(a.Starts) != len(s) || len(a.Steps) != len(s) || len(a.Shape) != len(s) {
-		return nil, fmt.Errorf("slice has %d starts, %d steps and %d extents for shape %v", len(a.Starts), len(a.Steps), len(a.Shape), s)
+		return nil, fmt.Errorf("slice has %d starts, %d steps and %d extents for shape %v", len(a.Starts),
+			len(a.Steps), len(a.Shape), s)
 	}
 	for d := range s {
 		// Written so that nothing overflows.
@@ -157,7 +170,8 @@ func inferSlice(op *Op, in []*Tensor) ([]Shape, error) {
 			room, step = a.Starts[d], -step
 		}
 		if step <= 0 || a.Starts[d] < 0 || a.Starts[d] >= s[d] || a.Shape[d]-1 > room/step {
-			return nil, fmt.Errorf("slice of dimension %d (start %d, step %d, extent %d) leaves shape %v", d, a.Starts[d], a.Steps[d], a.Shape[d], s)
+			return nil, fmt.Errorf("slice of dimension %d (start %d, step %d, extent %d) leaves shape %v", d, a.Starts[d],
+				a.Steps[d], a.Shape[d], s)
 		}
 	}
 	return []Shape{Shape(a.Shape).Clone()}, nil

@@ -9,19 +9,22 @@ import (
 // registerReductions lists kinds that run along dimensions.
 func registerReductions() {
 	// Normalisation over trailing or given axes.
-	register(&KindInfo{Kind: "LayerNorm", Class: ReductionClass, Doc: "normalisation over the axes from Axis on; inputs X, scale, optional bias", minIn: 1, maxIn: 3,
+	register(&KindInfo{Kind: "LayerNorm", Class: ReductionClass,
+		Doc: "normalisation over the axes from Axis on; inputs X, scale, optional bias", minIn: 1, maxIn: 3,
 		infer:      inferLayerNorm,
 		access:     layerNormAccess,
 		sequential: layerNormSequential,
 		// sum, sum of squares (2), subtract, scale, scale and shift (2); the root is per row.
 		vector: simple(7)})
-	register(&KindInfo{Kind: "Softmax", Class: ReductionClass, Doc: "exp and normalise along Axis, or over all of Axes together", minIn: 1, maxIn: 1,
+	register(&KindInfo{Kind: "Softmax", Class: ReductionClass,
+		Doc: "exp and normalise along Axis, or over all of Axes together", minIn: 1, maxIn: 1,
 		infer:      inferSoftmax,
 		access:     softmaxAccess,
 		sequential: func(op *Op, out Shape) []int64 { return softmaxAxes(op) },
 		// max, subtract, exp, sum, scale.
 		vector: vec(4, 1, 0)})
-	register(&KindInfo{Kind: "LRN", Class: ReductionClass, Doc: "local response normalisation over channels; Kernel[0] is the size", minIn: 1, maxIn: 1,
+	register(&KindInfo{Kind: "LRN", Class: ReductionClass,
+		Doc: "local response normalisation over channels; Kernel[0] is the size", minIn: 1, maxIn: 1,
 		infer:  inferLRN,
 		access: lrnAccess,
 		vector: lrnWork})
@@ -45,17 +48,20 @@ func registerReductions() {
 			vector: reduceWork})
 	}
 
-	register(&KindInfo{Kind: "RMSNorm", Class: ReductionClass, Doc: "division by the root mean square over the axes from Axis on; inputs X, optional scale", minIn: 1, maxIn: 2,
+	register(&KindInfo{Kind: "RMSNorm", Class: ReductionClass,
+		Doc: "division by the root mean square over the axes from Axis on; inputs X, optional scale", minIn: 1, maxIn: 2,
 		infer: inferLayerNorm, access: layerNormAccess, sequential: layerNormSequential,
 		// square, sum, multiply by the inverse root, scale.
 		vector: simple(4)})
-	register(&KindInfo{Kind: "GroupNorm", Class: ReductionClass, Doc: "normalisation over the positions and the channels of a group; inputs X [N,C,spatial], optional scale and bias [C]", minIn: 1, maxIn: 3,
+	register(&KindInfo{Kind: "GroupNorm", Class: ReductionClass,
+		Doc: "normalisation over the positions and the channels of a group; inputs X [N,C,spatial], optional scale and bias [C]", minIn: 1, maxIn: 3,
 		infer:      inferGroupNorm,
 		access:     groupNormAccess,
 		sequential: groupNormSequential,
 		vector:     simple(7)})
 
-	register(&KindInfo{Kind: "ArgMax", Class: ReductionClass, Doc: "position of the largest element along Axes[0]", minIn: 1, maxIn: 1,
+	register(&KindInfo{Kind: "ArgMax", Class: ReductionClass, Doc: "position of the largest element along Axes[0]",
+		minIn: 1, maxIn: 1,
 		infer:  inferArgMax,
 		access: reduceAccess,
 		dtype:  func(*Op, []*Tensor) DType { return I64 },
@@ -65,7 +71,8 @@ func registerReductions() {
 		access:     func(op *Op, in []*Tensor, out Shape, _, _ int) []Access { return fullAlong(out, op.Attr.Axis) },
 		sequential: func(op *Op, _ Shape) []int64 { return []int64{op.Attr.Axis} },
 		vector:     simple(1)})
-	register(&KindInfo{Kind: "TopK", Class: ReductionClass, Doc: "the Splits[0] largest elements along Axis, and their positions", minIn: 1, maxIn: 1,
+	register(&KindInfo{Kind: "TopK", Class: ReductionClass,
+		Doc: "the Splits[0] largest elements along Axis, and their positions", minIn: 1, maxIn: 1,
 		infer:      inferTopK,
 		access:     func(op *Op, in []*Tensor, _ Shape, _, _ int) []Access { return fullAlong(in[0].Shape, op.Attr.Axis) },
 		second:     I64,
@@ -75,7 +82,8 @@ func registerReductions() {
 
 	// Unknown stands for an operator without a description: one simple operation per
 	// output element. It is a reduction so that no layer absorbs it.
-	register(&KindInfo{Kind: "Unknown", Class: ReductionClass, Doc: "an operator without a description: shape in Shape, element type numbered in Axis", minIn: 0, maxIn: -1,
+	register(&KindInfo{Kind: "Unknown", Class: ReductionClass,
+		Doc: "an operator without a description: shape in Shape, element type numbered in Axis", minIn: 0, maxIn: -1,
 		infer:  inferUnknown,
 		access: unknownAccess,
 		dtype:  typeInAxis, vector: simple(1)})

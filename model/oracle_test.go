@@ -338,8 +338,10 @@ func oracles() []oracle {
 		{kind: "ConvTranspose", gen: genConvTranspose, reads: convTransposeReads, tight: convTransposeTight},
 		{kind: "Attention",
 			gen: func(r *rand.Rand) (Attr, []Shape) {
-				a := Attr{Group: between(r, 1, 3), TransB: r.Intn(2) == 0, Softmax: true, Causal: r.Intn(2) == 0, Scores: []ScoreOp{{Kind: "Add", Operands: 2}}}
-				batch, heads, rows, depth, width := between(r, 1, 2), between(r, 1, 2), between(r, 1, 5), between(r, 1, 4), between(r, 1, 4)
+				a := Attr{Group: between(r, 1, 3), TransB: r.Intn(2) == 0, Softmax: true, Causal: r.Intn(2) == 0,
+					Scores: []ScoreOp{{Kind: "Add", Operands: 2}}}
+				batch, heads, rows, depth, width := between(r, 1, 2), between(r, 1, 2), between(r, 1, 5),
+					between(r, 1, 4), between(r, 1, 4)
 				keys := rows + between(r, 0, 3)
 				k := Shape{batch, heads, keys, depth}
 				if a.TransB {
@@ -511,7 +513,8 @@ func oracles() []oracle {
 			}},
 		{kind: "LRN",
 			gen: func(r *rand.Rand) (Attr, []Shape) {
-				return Attr{Kernel: []int64{between(r, 1, 4)}}, []Shape{{between(r, 1, 2), between(r, 1, 6), between(r, 1, 3), between(r, 1, 3)}}
+				return Attr{Kernel: []int64{between(r, 1, 4)}},
+					[]Shape{{between(r, 1, 2), between(r, 1, 6), between(r, 1, 3), between(r, 1, 3)}}
 			},
 			reads: func(p *probe, _ int, o []int64, _ int, emit func(...int64)) {
 				// ONNX: channels c - floor((size-1)/2) to c + ceil((size-1)/2).
@@ -690,7 +693,8 @@ func oracles() []oracle {
 	for _, k := range []Kind{"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"} {
 		list = append(list, oracle{kind: k, gen: genReduce, reads: reduceReads})
 	}
-	for _, k := range []Kind{"Relu", "Clip", "LeakyRelu", "Neg", "Abs", "Not", "Floor", "Sigmoid", "Tanh", "Erf", "Exp", "Log", "Sqrt",
+	for _, k := range []Kind{"Relu", "Clip", "LeakyRelu", "Neg", "Abs", "Not", "Floor", "Sigmoid", "Tanh", "Erf",
+		"Exp", "Log", "Sqrt",
 		"Reciprocal", "Gelu", "Silu", "HardSigmoid", "HardSwish", "Elu", "Softplus", "Identity", "Dropout"} {
 		list = append(list, oracle{kind: k, gen: genUnary, reads: sameElementReads})
 	}
@@ -870,9 +874,11 @@ func checkBox(t *testing.T, c oracle, p *probe, out int, box Region) int {
 				}
 			}
 		}
-		if in == 0 && (c.macs || c.kind == "Conv" && !slices.ContainsFunc(p.op.Attr.Pads, func(v int64) bool { return v > 0 })) {
+		if in == 0 && (c.macs || c.kind == "Conv" &&
+			!slices.ContainsFunc(p.op.Attr.Pads, func(v int64) bool { return v > 0 })) {
 			if w := p.g.Work(p.op, box); w.MACs != reads {
-				t.Errorf("attributes %+v, inputs %v, box %v (%d elements): %d MACs, expected %d", p.op.Attr, p.in, box, outputs, w.MACs, reads)
+				t.Errorf("attributes %+v, inputs %v, box %v (%d elements): %d MACs, expected %d", p.op.Attr, p.in, box,
+					outputs, w.MACs, reads)
 			}
 		}
 	}

@@ -14,7 +14,8 @@ func TestDType(t *testing.T) {
 	floats := map[DType]bool{F16: true, F32: true, F64: true, BF16: true, F8: true}
 	for d, size := range sizes {
 		if !d.Valid() || d.Bytes() != size || d.IsFloat() != floats[d] {
-			t.Errorf("%v: valid %t, %d bytes, float %t; want %d bytes, float %t", d, d.Valid(), d.Bytes(), d.IsFloat(), size, floats[d])
+			t.Errorf("%v: valid %t, %d bytes, float %t; want %d bytes, float %t", d, d.Valid(), d.Bytes(),
+				d.IsFloat(), size, floats[d])
 		}
 		if back, err := ParseDType(d.String()); err != nil || back != d {
 			t.Errorf("%v: parsed back as %v, %v", d, back, err)

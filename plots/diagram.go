@@ -75,7 +75,8 @@ type DiagramKey struct {
 // palette has the colours of Okabe and Ito in an order in which neighbours differ in
 // brightness.
 var palette = []color.NRGBA{
-	blue, orange, {0x00, 0x9e, 0x73, 0xff}, {0xf0, 0xe4, 0x42, 0xff}, vermillion, {0x56, 0xb4, 0xe9, 0xff}, {0xcc, 0x79, 0xa7, 0xff}, {0x99, 0x99, 0x99, 0xff},
+	blue, orange, {0x00, 0x9e, 0x73, 0xff}, {0xf0, 0xe4, 0x42, 0xff}, vermillion, {0x56, 0xb4, 0xe9, 0xff},
+	{0xcc, 0x79, 0xa7, 0xff}, {0x99, 0x99, 0x99, 0xff},
 }
 
 var (
@@ -312,7 +313,8 @@ func (n *DiagramNode) draw(c *draw.Canvas, p vg.Point) {
 	case Bare:
 	case Box:
 		fillBox(c, fill, p.X-w, p.Y-h, p.X+w, p.Y+h)
-		c.StrokeLines(line, []vg.Point{{X: p.X - w, Y: p.Y - h}, {X: p.X + w, Y: p.Y - h}, {X: p.X + w, Y: p.Y + h}, {X: p.X - w, Y: p.Y + h}, {X: p.X - w, Y: p.Y - h}})
+		c.StrokeLines(line, []vg.Point{{X: p.X - w, Y: p.Y - h}, {X: p.X + w, Y: p.Y - h}, {X: p.X + w, Y: p.Y + h},
+			{X: p.X - w, Y: p.Y + h}, {X: p.X - w, Y: p.Y - h}})
 	default:
 		const corners = 48
 		var round []vg.Point
@@ -373,7 +375,8 @@ func drawHead(c *draw.Canvas, fill color.Color, from, tip vg.Point) {
 	ux, uy := vg.Length(dx/length), vg.Length(dy/length)
 	const long, half = 3.6, 1.5
 	base := vg.Point{X: tip.X - long*ux, Y: tip.Y - long*uy}
-	c.FillPolygon(fill, []vg.Point{tip, {X: base.X - half*uy, Y: base.Y + half*ux}, {X: base.X + half*uy, Y: base.Y - half*ux}})
+	c.FillPolygon(fill, []vg.Point{tip, {X: base.X - half*uy, Y: base.Y + half*ux},
+		{X: base.X + half*uy, Y: base.Y - half*ux}})
 }
 
 // border is where the line from the node's middle p to q leaves the node.
@@ -399,7 +402,8 @@ func (d *Diagram) check() error {
 	}
 	for i, n := range d.Nodes {
 		if !(n.X >= 0) || !(n.Y >= 0) || math.IsInf(n.X, 0) || math.IsInf(n.Y, 0) {
-			return fmt.Errorf("plots: diagram %q, node %d (%q) stands at column %g and row %g, expected zero or more", d.Title, i, n.Text, n.X, n.Y)
+			return fmt.Errorf("plots: diagram %q, node %d (%q) stands at column %g and row %g, expected zero or more", d.Title,
+				i, n.Text, n.X, n.Y)
 		}
 		if n.Shape < Circle || n.Shape > Bare {
 			return fmt.Errorf("plots: diagram %q, node %d (%q) has unknown shape %d", d.Title, i, n.Text, n.Shape)
@@ -407,7 +411,8 @@ func (d *Diagram) check() error {
 	}
 	for i, e := range d.Edges {
 		if e.From < 0 || e.To < 0 || e.From >= len(d.Nodes) || e.To >= len(d.Nodes) || e.From == e.To {
-			return fmt.Errorf("plots: diagram %q, arrow %d goes from node %d to node %d, expected two of %d", d.Title, i, e.From, e.To, len(d.Nodes))
+			return fmt.Errorf("plots: diagram %q, arrow %d goes from node %d to node %d, expected two of %d", d.Title, i, e.From,
+				e.To, len(d.Nodes))
 		}
 	}
 	for i, a := range d.Areas {

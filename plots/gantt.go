@@ -124,7 +124,8 @@ func MemoryMaps(m MemoryMap, xLabel string, keys MemoryKeys) (*Figure, error) {
 		}, keys.White})
 	}
 	if keys.Marked != "" {
-		list = append(list, key{func(c *draw.Canvas, pt vg.Point) { outline(c, markedLine, pt.X-4.5, pt.Y-3, pt.X+4.5, pt.Y+3) }, keys.Marked})
+		list = append(list,
+			key{func(c *draw.Canvas, pt vg.Point) { outline(c, markedLine, pt.X-4.5, pt.Y-3, pt.X+4.5, pt.Y+3) }, keys.Marked})
 	}
 	if keys.Full != "" {
 		list = append(list, key{drawFull, keys.Full})
@@ -136,7 +137,8 @@ func MemoryMaps(m MemoryMap, xLabel string, keys MemoryKeys) (*Figure, error) {
 	for i, l := range m.Levels {
 		for k, b := range l.Boxes {
 			if b.Start < 0 || b.End < b.Start || b.Address < 0 || b.Size < 0 {
-				return nil, fmt.Errorf("plots: memory map %q, %s, box %d goes from %g to %g at %d with %d bytes", m.Title, l.Name, k, b.Start, b.End, b.Address, b.Size)
+				return nil, fmt.Errorf("plots: memory map %q, %s, box %d goes from %g to %g at %d with %d bytes", m.Title, l.Name,
+					k, b.Start, b.End, b.Address, b.Size)
 			}
 		}
 		top := float64(l.CapacityBytes)
@@ -174,7 +176,8 @@ func drawFull(c *draw.Canvas, pt vg.Point) {
 }
 
 func outline(c *draw.Canvas, sty draw.LineStyle, left, bottom, right, top vg.Length) {
-	c.StrokeLines(sty, []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom}, {X: right, Y: top}, {X: left, Y: top}, {X: left, Y: bottom}})
+	c.StrokeLines(sty, []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom}, {X: right, Y: top}, {X: left, Y: top},
+		{X: left, Y: bottom}})
 }
 
 type memoryBoxes struct {
@@ -188,7 +191,8 @@ func (m memoryBoxes) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	for i, s := range m.spans {
 		if i > 0 {
-			c.StrokeLine2(draw.LineStyle{Color: gridGray, Width: 0.4}, x(float64(s.First)), c.Min.Y, x(float64(s.First)), c.Max.Y)
+			c.StrokeLine2(draw.LineStyle{Color: gridGray, Width: 0.4}, x(float64(s.First)), c.Min.Y,
+				x(float64(s.First)), c.Max.Y)
 		}
 		sty := textStyle(valueSize, text.XCenter, text.YBottom)
 		if from, to := x(float64(s.First)), x(float64(s.End)); m.named && sty.Width(s.Name)+2 < to-from {

@@ -7,9 +7,11 @@ import (
 
 func sampleGantt(t testing.TB) *Figure {
 	f, err := Gantt(Timeline{Title: "Units", Start: 1200, End: 1500, Rows: []TimelineRow{
-		{Name: "kernel", Bars: []TimelineBar{{Start: 1200, End: 1300, Text: "g0/1"}, {Start: 1300, End: 1302, Colour: 1, Text: "g0/0"}, {Start: 1302, End: 1500, Colour: 1, Pale: true, Text: "g1/0"}}},
+		{Name: "kernel", Bars: []TimelineBar{{Start: 1200, End: 1300, Text: "g0/1"},
+			{Start: 1300, End: 1302, Colour: 1, Text: "g0/0"}, {Start: 1302, End: 1500, Colour: 1, Pale: true, Text: "g1/0"}}},
 		{Name: "matrix", Bars: []TimelineBar{{Start: 1210, End: 1290}, {Start: 1310, End: 1450, Colour: 1}}},
-		{Name: "LB in use", Bars: []TimelineBar{{Start: 1200, End: 1350, Colour: 7, Height: 0.4}, {Start: 1350, End: 1500, Colour: 7, Height: 0.9}}},
+		{Name: "LB in use", Bars: []TimelineBar{{Start: 1200, End: 1350, Colour: 7, Height: 0.4},
+			{Start: 1350, End: 1500, Colour: 7, Height: 0.9}}},
 	}}, "Time (µs)", []string{"g0: conv", "g1: head"})
 	if err != nil {
 		t.Fatal(err)
@@ -18,13 +20,17 @@ func sampleGantt(t testing.TB) *Figure {
 }
 
 func sampleMemoryMap(t testing.TB) *Figure {
-	f, err := MemoryMaps(MemoryMap{Title: "Memory", End: 20, Spans: []Span{{Name: "g0/0", End: 9}, {Name: "g0/1", First: 9, End: 10}, {Name: "g1/0", First: 10, End: 20}},
+	f, err := MemoryMaps(MemoryMap{Title: "Memory", End: 20,
+		Spans: []Span{{Name: "g0/0", End: 9}, {Name: "g0/1", First: 9, End: 10}, {Name: "g1/0", First: 10, End: 20}},
 		Levels: []MemoryLevel{
 			{Name: "LB", CapacityBytes: 1 << 20, Full: []float64{4.5}, Boxes: []MemoryBox{
-				{Start: 0, End: 8, Address: 0, Size: 400 << 10, Text: "a"}, {Start: 3, End: 4, Address: 400 << 10, Size: 100 << 10, Colour: NoColour},
+				{Start: 0, End: 8, Address: 0, Size: 400 << 10, Text: "a"},
+				{Start: 3, End: 4, Address: 400 << 10, Size: 100 << 10, Colour: NoColour},
 				{Start: 8, End: 20, Address: 0, Size: 200 << 10, Colour: 1, Text: "a tensor with a long name"}}},
-			{Name: "GB", CapacityBytes: 8 << 20, Boxes: []MemoryBox{{Start: 2, End: 14, Address: 1 << 20, Size: 3 << 20, Marked: true, Text: "spilled"}}},
-		}}, "Layers", MemoryKeys{Colours: []string{"g0", "g1"}, White: "passing", Marked: "was in LB", Capacity: "capacity", Full: "no room"})
+			{Name: "GB", CapacityBytes: 8 << 20,
+				Boxes: []MemoryBox{{Start: 2, End: 14, Address: 1 << 20, Size: 3 << 20, Marked: true, Text: "spilled"}}},
+		}}, "Layers", MemoryKeys{Colours: []string{"g0", "g1"}, White: "passing", Marked: "was in LB",
+		Capacity: "capacity", Full: "no room"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +87,9 @@ func TestGanttErrors(t *testing.T) {
 	if _, err := MemoryMaps(MemoryMap{Title: "a", End: 1}, "", MemoryKeys{}); err == nil {
 		t.Error("no memory is drawn")
 	}
-	if _, err := MemoryMaps(MemoryMap{Title: "a", End: 1, Levels: []MemoryLevel{{Name: "LB", CapacityBytes: 1, Boxes: []MemoryBox{{Start: 1, End: 0}}}}}, "", MemoryKeys{}); err == nil {
+	if _, err := MemoryMaps(MemoryMap{Title: "a", End: 1,
+		Levels: []MemoryLevel{{Name: "LB", CapacityBytes: 1, Boxes: []MemoryBox{{Start: 1, End: 0}}}}}, "",
+		MemoryKeys{}); err == nil {
 		t.Error("a box goes back in time")
 	}
 }

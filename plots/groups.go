@@ -66,18 +66,21 @@ func GroupedBars(panels ...Groups) (*Figure, error) {
 		}
 		for _, s := range g.Series {
 			if len(s.Values) != len(g.Categories) {
-				return nil, fmt.Errorf("plots: %s, %s has %d values, expected %d", g.Title, s.Name, len(s.Values), len(g.Categories))
+				return nil, fmt.Errorf("plots: %s, %s has %d values, expected %d", g.Title, s.Name,
+					len(s.Values), len(g.Categories))
 			}
 			for _, v := range s.Values {
 				see(v)
 			}
 		}
 		if g.Spread != nil && (!g.Log || len(g.Spread) != len(g.Series)) {
-			return nil, fmt.Errorf("plots: %s has spreads of %d series, expected %d on a logarithmic axis", g.Title, len(g.Spread), len(g.Series))
+			return nil, fmt.Errorf("plots: %s has spreads of %d series, expected %d on a logarithmic axis", g.Title,
+				len(g.Spread), len(g.Series))
 		}
 		for k, s := range g.Spread {
 			if len(s) != len(g.Categories) {
-				return nil, fmt.Errorf("plots: %s, %s has %d spreads, expected %d", g.Title, g.Series[k].Name, len(s), len(g.Categories))
+				return nil, fmt.Errorf("plots: %s, %s has %d spreads, expected %d", g.Title, g.Series[k].Name,
+					len(s), len(g.Categories))
 			}
 			for _, v := range slices.Concat(s...) {
 				see(v)
@@ -191,7 +194,8 @@ func (g groups) Plot(c draw.Canvas, p *plot.Plot) {
 						c.DrawGlyphNoClip(sty, vg.Point{X: x(at(i, k)), Y: y(one)})
 					}
 				}
-				c.StrokeLine2(draw.LineStyle{Color: fill[k], Width: 1.6}, x(at(i, k)-0.42*width), y(v), x(at(i, k)+0.42*width), y(v))
+				c.StrokeLine2(draw.LineStyle{Color: fill[k], Width: 1.6}, x(at(i, k)-0.42*width), y(v),
+					x(at(i, k)+0.42*width), y(v))
 			} else if g.Log && v > 0 && !math.IsInf(v, 0) {
 				c.DrawGlyphNoClip(dot(fill[k]), vg.Point{X: x(at(i, k)), Y: y(v)})
 			} else if v > 0 && !math.IsInf(v, 0) {
@@ -200,7 +204,8 @@ func (g groups) Plot(c draw.Canvas, p *plot.Plot) {
 		}
 	}
 	if g.Line > 0 {
-		c.StrokeLine2(draw.LineStyle{Color: black, Width: 0.6, Dashes: []vg.Length{3, 2}}, c.Min.X, y(g.Line), c.Max.X, y(g.Line))
+		c.StrokeLine2(draw.LineStyle{Color: black, Width: 0.6, Dashes: []vg.Length{3, 2}}, c.Min.X, y(g.Line),
+			c.Max.X, y(g.Line))
 	}
 	for _, m := range g.Marks {
 		sty := markStyles[Published]

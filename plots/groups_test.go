@@ -50,7 +50,8 @@ func TestGroupedBars(t *testing.T) {
 }
 
 func TestTickNumber(t *testing.T) {
-	for v, want := range map[float64]string{0.5: "0.5", 10: "10", 1000: "1000", 10000: "10\u2009000", 1e6: "1\u2009000\u2009000"} {
+	for v, want := range map[float64]string{0.5: "0.5", 10: "10", 1000: "1000", 10000: "10\u2009000",
+		1e6: "1\u2009000\u2009000"} {
 		if got := tickNumber(v); got != want {
 			t.Errorf("%g is %q, want %q", v, got, want)
 		}

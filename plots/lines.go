@@ -21,7 +21,8 @@ type Curves struct {
 	Line                  float64 // drawn across; 0: none
 }
 
-var curveShapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, diamond{}, draw.RingGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}}
+var curveShapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, diamond{},
+	draw.RingGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}}
 
 var curveDashes = [][]vg.Length{nil, {4, 1.5}, {1.5, 1.5}, {5, 1.5, 1.5, 1.5}, nil, {4, 1.5}, {1.5, 1.5}}
 
@@ -130,7 +131,8 @@ type curves Curves
 func (g curves) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	if g.Line > 0 {
-		c.StrokeLine2(draw.LineStyle{Color: black, Width: 0.6, Dashes: []vg.Length{3, 2}}, c.Min.X, y(g.Line), c.Max.X, y(g.Line))
+		c.StrokeLine2(draw.LineStyle{Color: black, Width: 0.6, Dashes: []vg.Length{3, 2}}, c.Min.X, y(g.Line),
+			c.Max.X, y(g.Line))
 	}
 	fill := colours(seriesNames(g.Series))
 	for i, s := range g.Series {

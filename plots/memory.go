@@ -110,7 +110,8 @@ func (b bands) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 	for _, s := range b {
 		if s.First > 0 {
-			c.StrokeLine2(draw.LineStyle{Color: gridGray, Width: 0.4}, x(float64(s.First)), c.Min.Y, x(float64(s.First)), c.Max.Y)
+			c.StrokeLine2(draw.LineStyle{Color: gridGray, Width: 0.4}, x(float64(s.First)), c.Min.Y,
+				x(float64(s.First)), c.Max.Y)
 		}
 	}
 }
@@ -149,7 +150,8 @@ func (l capacityLines) Plot(c draw.Canvas, p *plot.Plot) {
 }
 
 func capacityStyle(i int) draw.LineStyle {
-	return draw.LineStyle{Color: capacityColours[i%len(capacityColours)], Width: 1, Dashes: capacityDashes[i%len(capacityDashes)]}
+	return draw.LineStyle{Color: capacityColours[i%len(capacityColours)], Width: 1,
+		Dashes: capacityDashes[i%len(capacityDashes)]}
 }
 
 func lineKey(sty draw.LineStyle, text string) key {
@@ -227,7 +229,8 @@ func (m Memory) check() error {
 	end := 0
 	for _, s := range m.Spans {
 		if s.First < end || s.End <= s.First || s.End > len(m.LiveBytes) {
-			return fmt.Errorf("plots: %s, %q is layers %d to %d, expected a range behind %d and up to %d", m.Title, s.Name, s.First, s.End, end, len(m.LiveBytes))
+			return fmt.Errorf("plots: %s, %q is layers %d to %d, expected a range behind %d and up to %d", m.Title, s.Name,
+				s.First, s.End, end, len(m.LiveBytes))
 		}
 		end = s.End
 	}

@@ -15,7 +15,8 @@ import (
 
 // sampleMemory looks like ResNet-50's.
 func sampleMemory() Memory {
-	m := Memory{Title: "ResNet-50, batch 8, f16", Capacities: []Capacity{{"LBs of a cluster: 10 MiB", 10 << 20}, {"LLB: 8 MiB", 8 << 20}}}
+	m := Memory{Title: "ResNet-50, batch 8, f16",
+		Capacities: []Capacity{{"LBs of a cluster: 10 MiB", 10 << 20}, {"LLB: 8 MiB", 8 << 20}}}
 	add := func(name string, live ...int64) {
 		first := len(m.LiveBytes)
 		for _, v := range live {
@@ -104,7 +105,8 @@ func TestMemorySameBytes(t *testing.T) {
 		}
 	}
 	// The time of writing is not in it, whatever the clock says.
-	if pdf := first[2]; !bytes.HasPrefix(pdf, []byte("%PDF-")) || !bytes.Contains(pdf, []byte("%%EOF")) || !bytes.Contains(pdf, []byte("/CreationDate (D:20000101000000")) {
+	if pdf := first[2]; !bytes.HasPrefix(pdf, []byte("%PDF-")) || !bytes.Contains(pdf, []byte("%%EOF")) ||
+		!bytes.Contains(pdf, []byte("/CreationDate (D:20000101000000")) {
 		t.Errorf("the document begins with %.20q and has %q", pdf, pdfDate.FindAll(pdf, -1))
 	}
 }
@@ -123,11 +125,14 @@ func TestMemoryText(t *testing.T) {
 		m    Memory
 		want []string
 	}{
-		{"sample", sampleMemory(), []string{"ResNet-50, batch 8, f16", "stem", "stage 1", "stage 4", "head", "Layers in execution order", "live activations", "LBs of a cluster: 10 MiB", "LLB: 8 MiB", "0", "50"}},
-		{"one layer", Memory{Title: "one", LiveBytes: []int64{7}, Spans: []Span{{"stage 1", 0, 1}}}, []string{"stage 1", "6"}},
+		{"sample", sampleMemory(), []string{"ResNet-50, batch 8, f16", "stem", "stage 1", "stage 4", "head",
+			"Layers in execution order", "live activations", "LBs of a cluster: 10 MiB", "LLB: 8 MiB", "0", "50"}},
+		{"one layer", Memory{Title: "one", LiveBytes: []int64{7}, Spans: []Span{{"stage 1", 0, 1}}},
+			[]string{"stage 1", "6"}},
 		{"no stages", Memory{Title: "none", LiveBytes: []int64{5 << 40, 1}}, []string{"none", "5"}},
 		{"many stages", many(20), []string{"stage a", "stage t"}},
-		{"narrow stem and head", Memory{Title: "narrow", LiveBytes: make200(), Spans: []Span{{"stem", 0, 1}, {"stage 1", 1, 4}, {"stage 2", 4, 190}, {"stage 3", 190, 199}, {"head", 199, 200}}},
+		{"narrow stem and head", Memory{Title: "narrow", LiveBytes: make200(),
+			Spans: []Span{{"stem", 0, 1}, {"stage 1", 1, 4}, {"stage 2", 4, 190}, {"stage 3", 190, 199}, {"head", 199, 200}}},
 			[]string{"stem", "stage 1", "stage 2", "stage 3", "head"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -184,10 +189,14 @@ func TestMemoryErrors(t *testing.T) {
 		{Memory{Title: "a"}, "plots: there is no layer to draw"},
 		{Memory{Title: "a", LiveBytes: []int64{0, 0}}, "plots: a has no live bytes above zero"},
 		{Memory{Title: "a", LiveBytes: []int64{1, -2}}, "plots: a, layer 1 has -2 live bytes, expected zero or more"},
-		{change(func(m *Memory) { m.Spans[1].First = 1 }), `plots: ResNet-50, batch 8, f16, "stage 1" is layers 1 to 12, expected a range behind 2 and up to 57`},
-		{change(func(m *Memory) { m.Spans[5].End = 59 }), `plots: ResNet-50, batch 8, f16, "head" is layers 54 to 59, expected a range behind 54 and up to 57`},
-		{change(func(m *Memory) { m.Spans[0].End = 0 }), `plots: ResNet-50, batch 8, f16, "stem" is layers 0 to 0, expected a range behind 0 and up to 57`},
-		{change(func(m *Memory) { m.Capacities[1].Bytes = 0 }), `plots: ResNet-50, batch 8, f16, capacity "LLB: 8 MiB" is 0 bytes, expected more than zero`},
+		{change(func(m *Memory) { m.Spans[1].First = 1 }),
+			`plots: ResNet-50, batch 8, f16, "stage 1" is layers 1 to 12, expected a range behind 2 and up to 57`},
+		{change(func(m *Memory) { m.Spans[5].End = 59 }),
+			`plots: ResNet-50, batch 8, f16, "head" is layers 54 to 59, expected a range behind 54 and up to 57`},
+		{change(func(m *Memory) { m.Spans[0].End = 0 }),
+			`plots: ResNet-50, batch 8, f16, "stem" is layers 0 to 0, expected a range behind 0 and up to 57`},
+		{change(func(m *Memory) { m.Capacities[1].Bytes = 0 }),
+			`plots: ResNet-50, batch 8, f16, capacity "LLB: 8 MiB" is 0 bytes, expected more than zero`},
 	} {
 		if _, err := MemoryInUse(test.m); err == nil || err.Error() != test.want {
 			t.Errorf("error is %v, want %s", err, test.want)

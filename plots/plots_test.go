@@ -35,10 +35,12 @@ func network(title, unit string, throughput, paper, mme, vme []float64, marks ..
 // sample looks like the results of the ablation.
 func sample() []Network {
 	return []Network{
-		network("ResNet-50, batch 64", "images/s", []float64{1735, 1755, 1914, 7365, 8745}, []float64{1131, 1707, 1879, 7365, 8745},
+		network("ResNet-50, batch 64", "images/s", []float64{1735, 1755, 1914, 7365, 8745},
+			[]float64{1131, 1707, 1879, 7365, 8745},
 			[]float64{.108, .110, .119, .460, .546}, []float64{.024, .024, .026, .101, .120},
 			Mark{"tvm", 1064, Published}, Mark{"cross-layer", 8726, Measured}),
-		network("BERT-128, batch 32", "sentences/s", []float64{907, 2043, 2158, 2950, 3406}, []float64{749, 1928, 2062, 2950, 3406},
+		network("BERT-128, batch 32", "sentences/s", []float64{907, 2043, 2158, 2950, 3406},
+			[]float64{749, 1928, 2062, 2950, 3406},
 			[]float64{.155, .348, .368, .503, .581}, []float64{.031, .071, .074, .102, .118},
 			Mark{"tvm", 512, Published}, Mark{"cross-layer", 4052, Published}, Mark{"cross-layer", 4192, Measured}),
 	}
@@ -83,7 +85,8 @@ func TestGolden(t *testing.T) {
 				t.Fatalf("%s is not well-formed: %v", path, err)
 			}
 		}
-		if bytes.Contains(svg, []byte("font-family:Liberation Sans;")) || !bytes.Contains(svg, []byte("font-family:'Liberation Sans',Arial,")) {
+		if bytes.Contains(svg, []byte("font-family:Liberation Sans;")) ||
+			!bytes.Contains(svg, []byte("font-family:'Liberation Sans',Arial,")) {
 			t.Errorf("%s has text in a font without another in its stead", path)
 		}
 	}
@@ -222,8 +225,10 @@ func TestNoTextCoversAnother(t *testing.T) {
 		{"one network", sample()[:1]},
 		{"all alike", []Network{network("a", "images/s", flat, flat, full, full, all...)}},
 		{"five digits", []Network{network("a", "images/s", large, large, full, full)}},
-		{"tiny", []Network{network("a", "queries/s", []float64{.001, .002, .003, .004, .005}, make([]float64, 5), make([]float64, 5), make([]float64, 5))}},
-		{"large gains", []Network{network("a", "images/s", []float64{100, 200, 1000, 2000, 9999}, make([]float64, 5), full, make([]float64, 5))}},
+		{"tiny", []Network{network("a", "queries/s", []float64{.001, .002, .003, .004, .005}, make([]float64, 5),
+			make([]float64, 5), make([]float64, 5))}},
+		{"large gains", []Network{network("a", "images/s", []float64{100, 200, 1000, 2000, 9999}, make([]float64, 5), full,
+			make([]float64, 5))}},
 	} {
 		for _, f := range figures {
 			t.Run(test.name+"/"+f.name, func(t *testing.T) {
@@ -255,9 +260,12 @@ func TestLegendNamesWhatIsThere(t *testing.T) {
 		want  []string
 		not   []string
 	}{
-		{"no marks", nil, []string{"simulated, best batches per cluster"}, []string{"published in the paper", "measured on the chip by others", "the paper's batches per cluster"}},
-		{"published", []Mark{{"tvm", 1, Published}}, []string{"published in the paper"}, []string{"measured on the chip by others"}},
-		{"measured", []Mark{{"l1", 1, Measured}}, []string{"measured on the chip by others"}, []string{"published in the paper"}},
+		{"no marks", nil, []string{"simulated, best batches per cluster"},
+			[]string{"published in the paper", "measured on the chip by others", "the paper's batches per cluster"}},
+		{"published", []Mark{{"tvm", 1, Published}}, []string{"published in the paper"},
+			[]string{"measured on the chip by others"}},
+		{"measured", []Mark{{"l1", 1, Measured}}, []string{"measured on the chip by others"},
+			[]string{"published in the paper"}},
 	} {
 		n := bare
 		n.Marks = test.marks
@@ -296,12 +304,18 @@ func TestErrors(t *testing.T) {
 	}{
 		{nil, "plots: there is no network to draw"},
 		{one(func(n *Network) { n.Variants = nil }), "plots: ResNet-50, batch 64 has no variant to draw"},
-		{one(func(n *Network) { n.Variants[1].ThroughputPerSecond = math.NaN() }), "plots: ResNet-50, batch 64, llb has a value of NaN, expected zero or more"},
-		{one(func(n *Network) { n.Variants[1].MMEUtilization = -1 }), "plots: ResNet-50, batch 64, llb has a value of -1, expected zero or more"},
-		{one(func(n *Network) { n.Variants[4].ThroughputPerSecond = math.Inf(1) }), "plots: ResNet-50, batch 64, cross-layer has a value of +Inf, expected zero or more"},
-		{one(func(n *Network) { n.Marks = []Mark{{"astitch", 1, Published}} }), `plots: ResNet-50, batch 64 has a mark for "astitch", which is not one of its variants`},
-		{one(func(n *Network) { n.Marks = []Mark{{"tvm", 1, 7}} }), "plots: ResNet-50, batch 64 has a mark of unknown kind 7"},
-		{one(func(n *Network) { n.Marks = []Mark{{"tvm", math.NaN(), Published}} }), "plots: ResNet-50, batch 64 has a mark at NaN, expected zero or more"},
+		{one(func(n *Network) { n.Variants[1].ThroughputPerSecond = math.NaN() }),
+			"plots: ResNet-50, batch 64, llb has a value of NaN, expected zero or more"},
+		{one(func(n *Network) { n.Variants[1].MMEUtilization = -1 }),
+			"plots: ResNet-50, batch 64, llb has a value of -1, expected zero or more"},
+		{one(func(n *Network) { n.Variants[4].ThroughputPerSecond = math.Inf(1) }),
+			"plots: ResNet-50, batch 64, cross-layer has a value of +Inf, expected zero or more"},
+		{one(func(n *Network) { n.Marks = []Mark{{"astitch", 1, Published}} }),
+			`plots: ResNet-50, batch 64 has a mark for "astitch", which is not one of its variants`},
+		{one(func(n *Network) { n.Marks = []Mark{{"tvm", 1, 7}} }),
+			"plots: ResNet-50, batch 64 has a mark of unknown kind 7"},
+		{one(func(n *Network) { n.Marks = []Mark{{"tvm", math.NaN(), Published}} }),
+			"plots: ResNet-50, batch 64 has a mark at NaN, expected zero or more"},
 		{one(func(n *Network) {
 			for i := range n.Variants {
 				n.Variants[i].ThroughputPerSecond = 0
@@ -321,8 +335,10 @@ func TestNiceTicks(t *testing.T) {
 		top  float64
 		want string
 	}{
-		{1, "0.0 0.2 0.4 0.6 0.8 1.0"}, {66.2, "0 20 40 60"}, {5114, "0 1000 2000 3000 4000 5000"}, {10669, "0 2000 4000 6000 8000 10000"},
-		{7, "0 2 4 6"}, {0.06, "0.00 0.01 0.02 0.03 0.04 0.05 0.06"}, {120, "0 20 40 60 80 100 120"}, {0, "0"}, {131000, "0 50000 100000"},
+		{1, "0.0 0.2 0.4 0.6 0.8 1.0"}, {66.2, "0 20 40 60"}, {5114, "0 1000 2000 3000 4000 5000"},
+		{10669, "0 2000 4000 6000 8000 10000"},
+		{7, "0 2 4 6"}, {0.06, "0.00 0.01 0.02 0.03 0.04 0.05 0.06"}, {120, "0 20 40 60 80 100 120"}, {0, "0"},
+		{131000, "0 50000 100000"},
 	} {
 		var got []string
 		for _, k := range niceTicks(test.top) {

@@ -36,7 +36,10 @@ func Profiles(list []Profile, xLabel, yLabel string, colours []string) (*Figure,
 	for _, p := range list {
 		for i, b := range p.Blocks {
 			if !(b.Start >= 0) || !(b.End >= b.Start) || math.IsInf(b.End, 0) || !(b.Share >= 0) || math.IsInf(b.Share, 0) {
-				return nil, fmt.Errorf("plots: profile %q, block %d is %g from %g to %g, expected a share of zero or more over a stretch of time", p.Title, i, b.Share, b.Start, b.End)
+				return nil,
+					fmt.Errorf(
+						"plots: profile %q, block %d is %g from %g to %g, expected a share of zero or more over a stretch of time",
+						p.Title, i, b.Share, b.Start, b.End)
 			}
 			end, top = max(end, b.End), max(top, b.Share)
 		}

@@ -7,7 +7,9 @@ import (
 )
 
 func TestRooflines(t *testing.T) {
-	good := Roofline{Title: "t", XLabel: "intensity", YLabel: "rate", Clouds: []Cloud{{"one", []float64{0.01, 1, 100}, []float64{0.005, 0.5, 0.9}}, {"two", []float64{0, 2}, []float64{0.1, 0.3}}}}
+	good := Roofline{Title: "t", XLabel: "intensity", YLabel: "rate",
+		Clouds: []Cloud{{"one", []float64{0.01, 1, 100}, []float64{0.005, 0.5, 0.9}},
+			{"two", []float64{0, 2}, []float64{0.1, 0.3}}}}
 	f, err := Rooflines(good, good)
 	if err != nil {
 		t.Fatal(err)

@@ -38,7 +38,8 @@ func TestSpeedupBars(t *testing.T) {
 			t.Error("the same data give other bytes")
 		}
 		// The axis holds the least and the greatest value, 0.3 and 17.
-		for _, want := range []string{"1/4×", ">1×<", "32×", "ResNet-50, batch 32", "cross-layer", ">ascend<", ">910<", ">-abstract<", ">stcp920<", "Speedup over tvm", "published in the paper"} {
+		for _, want := range []string{"1/4×", ">1×<", "32×", "ResNet-50, batch 32", "cross-layer", ">ascend<", ">910<",
+			">-abstract<", ">stcp920<", "Speedup over tvm", "published in the paper"} {
 			if !strings.Contains(string(svg), want) {
 				t.Errorf("%q is not in the figure", want)
 			}
@@ -74,11 +75,16 @@ func TestSpeedupErrors(t *testing.T) {
 	}{
 		{nil, "plots: there is no network to draw"},
 		{change(func(s *Speedups) { s.Groups = nil }), "plots: BERT-128, batch 32 has no groups"},
-		{change(func(s *Speedups) { s.Series = make([]string, 5) }), "plots: BERT-128, batch 32 has 5 series, expected 1 to 4"},
-		{change(func(s *Speedups) { s.Series = []string{"a", "b", "c", "d"} }), `plots: BERT-128, batch 32 has the series ["a" "b" "c" "d"], expected ["llb" "l1" "ordering" "cross-layer"] as in ResNet-50, batch 32`},
-		{change(func(s *Speedups) { s.Groups[0].Values = []float64{1} }), "plots: BERT-128, batch 32, a100: 1 values for 4 series"},
-		{change(func(s *Speedups) { s.Groups[0].Values[2] = 0 }), "plots: BERT-128, batch 32, a100: a speedup is 0, expected a number above zero"},
-		{change(func(s *Speedups) { s.Groups[0].Published = math.NaN() }), "plots: BERT-128, batch 32, a100: a speedup is NaN, expected a number above zero"},
+		{change(func(s *Speedups) { s.Series = make([]string, 5) }),
+			"plots: BERT-128, batch 32 has 5 series, expected 1 to 4"},
+		{change(func(s *Speedups) { s.Series = []string{"a", "b", "c", "d"} }),
+			`plots: BERT-128, batch 32 has the series ["a" "b" "c" "d"], expected ["llb" "l1" "ordering" "cross-layer"] as in ResNet-50, batch 32`},
+		{change(func(s *Speedups) { s.Groups[0].Values = []float64{1} }),
+			"plots: BERT-128, batch 32, a100: 1 values for 4 series"},
+		{change(func(s *Speedups) { s.Groups[0].Values[2] = 0 }),
+			"plots: BERT-128, batch 32, a100: a speedup is 0, expected a number above zero"},
+		{change(func(s *Speedups) { s.Groups[0].Published = math.NaN() }),
+			"plots: BERT-128, batch 32, a100: a speedup is NaN, expected a number above zero"},
 	} {
 		if _, err := SpeedupBars(c.list); err == nil || err.Error() != c.want {
 			t.Errorf("got %v, want %s", err, c.want)

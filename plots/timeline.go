@@ -78,7 +78,8 @@ func Timelines(list []Timeline, xLabel string, rowHeight float64, colours []stri
 			ticks = append(ticks, plot.Tick{Value: float64(len(t.Rows)-k) - 0.5, Label: r.Name})
 		}
 		p.Y.Tick.Marker = plot.ConstantTicks(ticks)
-		p.X.Tick.Marker = plot.ConstantTicks(slices.DeleteFunc(niceTicks(end), func(k plot.Tick) bool { return k.Value < start }))
+		p.X.Tick.Marker = plot.ConstantTicks(
+			slices.DeleteFunc(niceTicks(end), func(k plot.Tick) bool { return k.Value < start }))
 		p.X.Tick.Label = textStyle(tickSize, text.XCenter, text.YTop)
 		p.X.Tick.Length = 2
 		p.X.Tick.LineStyle.Width = 0.5
@@ -171,10 +172,12 @@ func (t *Timeline) check() error {
 	for _, r := range t.Rows {
 		for i, b := range r.Bars {
 			if !(b.Start >= t.Start) || !(b.End >= b.Start) || math.IsInf(b.End, 0) {
-				return fmt.Errorf("plots: timeline %q, row %q, bar %d goes from %g to %g, expected a stretch behind %g", t.Title, r.Name, i, b.Start, b.End, t.Start)
+				return fmt.Errorf("plots: timeline %q, row %q, bar %d goes from %g to %g, expected a stretch behind %g", t.Title,
+					r.Name, i, b.Start, b.End, t.Start)
 			}
 			if !(b.Height >= 0) || b.Height > 1 {
-				return fmt.Errorf("plots: timeline %q, row %q, bar %d is %g rows high, expected at most 1", t.Title, r.Name, i, b.Height)
+				return fmt.Errorf("plots: timeline %q, row %q, bar %d is %g rows high, expected at most 1", t.Title,
+					r.Name, i, b.Height)
 			}
 		}
 	}

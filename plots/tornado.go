@@ -88,7 +88,8 @@ func between(low, high float64, unit string) []plot.Tick {
 
 func (t Tornado) check() error {
 	if len(t.Names) == 0 || len(t.Half) != len(t.Names) || len(t.Double) != len(t.Names) {
-		return fmt.Errorf("plots: %s has %d names, %d values at half and %d at double", t.Title, len(t.Names), len(t.Half), len(t.Double))
+		return fmt.Errorf("plots: %s has %d names, %d values at half and %d at double", t.Title, len(t.Names),
+			len(t.Half), len(t.Double))
 	}
 	for _, v := range append(append([]float64{t.Base, t.Published}, t.Half...), t.Double...) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {

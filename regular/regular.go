@@ -25,7 +25,8 @@ func OpenIn(root *os.Root, path string) (*os.File, error) {
 	return open(path, root.Stat, root.OpenFile)
 }
 
-func open(path string, stat func(string) (fs.FileInfo, error), openFile func(string, int, fs.FileMode) (*os.File, error)) (*os.File, error) {
+func open(path string, stat func(string) (fs.FileInfo, error),
+	openFile func(string, int, fs.FileMode) (*os.File, error)) (*os.File, error) {
 	var f *os.File
 	info, err := stat(path) // first: to open a device may do something already
 	if err == nil {

@@ -49,11 +49,14 @@ func TestAloneStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if with.Objective >= without.Objective && without.Status != milp.Optimal.String() || with.Bound > with.Objective || with.Greedy != without.Greedy {
-			t.Errorf("%s: from its answer %g (%s), from the greedy one %g (%s)", variant, with.Objective, with.Status, without.Objective, without.Status)
+		if with.Objective >= without.Objective && without.Status != milp.Optimal.String() || with.Bound > with.Objective ||
+			with.Greedy != without.Greedy {
+			t.Errorf("%s: from its answer %g (%s), from the greedy one %g (%s)", variant, with.Objective, with.Status,
+				without.Objective, without.Status)
 		}
 		from.Chunk = 4
-		if _, err := solve(from); err == nil || !strings.Contains(err.Error(), "the schedule to start from: chunk: found 8, expected one of [4]") {
+		if _, err := solve(from); err == nil ||
+			!strings.Contains(err.Error(), "the schedule to start from: chunk: found 8, expected one of [4]") {
 			t.Errorf("%s: a schedule of another chunk: %v", variant, err)
 		}
 	}
@@ -64,7 +67,8 @@ func TestAloneStart(t *testing.T) {
 	if opt.Start, err = scheduler.Run(ctx, net, chip, 32, recipe, scheduler.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := scheduler.Bind(ctx, net, chip, 32, "search", opt); err == nil || !strings.Contains(err.Error(), "the schedule to start from: group") {
+	if _, err := scheduler.Bind(ctx, net, chip, 32, "search", opt); err == nil ||
+		!strings.Contains(err.Error(), "the schedule to start from: group") {
 		t.Errorf("other groups: %v", err)
 	}
 }

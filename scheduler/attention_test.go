@@ -19,8 +19,8 @@ func alone(a zoo.Attention) network.Network {
 	}})
 }
 
-// Attention as one operator is close to its bound where the cores' L1 holds tiles large enough for its links, and moves no
-// more than queries, keys, values and results, some of them again.
+// Attention as one operator is close to its bound where the cores' L1 holds tiles large enough for its links, and moves
+// no more than queries, keys, values and results, some of them again.
 func TestAttentionAlone(t *testing.T) {
 	recipe, err := scheduler.Lookup("tvm")
 	if err != nil {
@@ -55,7 +55,8 @@ func TestAttentionAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		over := made.LatencySeconds() / b.Seconds
-		t.Logf("%s %+v: %.3g ms, %.2f of the bound (%s), tiles %+v", c.machine, c.Attention, made.LatencySeconds()*1e3, over, b.Term, made.Schedule.AttentionTiles(&made.Schedule.Steps[0]))
+		t.Logf("%s %+v: %.3g ms, %.2f of the bound (%s), tiles %+v", c.machine, c.Attention, made.LatencySeconds()*1e3, over,
+			b.Term, made.Schedule.AttentionTiles(&made.Schedule.Steps[0]))
 		if over < 1 || over > c.over {
 			t.Errorf("%s %+v: %.3f of the bound, expected up to %.2f", c.machine, c.Attention, over, c.over)
 		}

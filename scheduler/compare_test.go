@@ -67,7 +67,8 @@ func TestCompare(t *testing.T) {
 			}
 			for _, d := range list {
 				if decision == "all" && d.ThroughputPerSecond != nil && *exact.ThroughputPerSecond < *d.ThroughputPerSecond {
-					t.Errorf("%s: all exact does %g, %s by %s %g", name, *exact.ThroughputPerSecond, d.Decision, d.Method, *d.ThroughputPerSecond)
+					t.Errorf("%s: all exact does %g, %s by %s %g", name, *exact.ThroughputPerSecond, d.Decision, d.Method,
+						*d.ThroughputPerSecond)
 				}
 			}
 		}

@@ -52,9 +52,9 @@ func TestLoweringEnds(t *testing.T) {
 	}
 }
 
-// Clusters that repeat a chunk in unequal numbers may have fewer commands, so that batches that they don't divide evenly
-// take little memory; what is too much is known after two iterations. The error of a batch all of whose chunks are too
-// large says so once.
+// Clusters that repeat a chunk in unequal numbers may have fewer commands, so that batches that they don't divide
+// evenly take little memory; what is too much is known after two iterations. The error of a batch all of whose chunks
+// are too large says so once.
 func TestUnequalSharesEnd(t *testing.T) {
 	spec, err := hardware.Load("stcp920")
 	if err != nil {
@@ -90,7 +90,8 @@ func TestUnequalSharesEnd(t *testing.T) {
 	}
 	enough := 3_000_000 / len(p.Commands)
 	var large *lower.TooLargeError
-	if asked, err := again(enough, enough+1); !errors.As(err, &large) || !strings.Contains(err.Error(), "unequal") || asked > 2*len(r.Schedule.Steps) {
+	if asked, err := again(enough, enough+1); !errors.As(err, &large) || !strings.Contains(err.Error(), "unequal") ||
+		asked > 2*len(r.Schedule.Steps) {
 		t.Errorf("unequal shares: %v after %d steps", err, asked)
 	}
 	if _, err := again(8*enough, 8*enough); !errors.As(err, &large) || strings.Contains(err.Error(), "unequal") {

@@ -72,7 +72,8 @@ func TestMachines(t *testing.T) {
 					if peak := spec.PeakMACsPerSecond(dtype); work/r.LatencySeconds() > peak {
 						t.Errorf("%s: %g MAC/s, the peak is %g", name, work/r.LatencySeconds(), peak)
 					}
-					if rate := float64(r.Sim.Dynamic.LevelBytes[isa.DDR]) / r.LatencySeconds(); rate > spec.DDR.BandwidthBytesPerSecond {
+					if rate := float64(r.Sim.Dynamic.LevelBytes[isa.DDR]) /
+						r.LatencySeconds(); rate > spec.DDR.BandwidthBytesPerSecond {
 						t.Errorf("%s: %g B/s of the DDR, which has %g", name, rate, spec.DDR.BandwidthBytesPerSecond)
 					}
 					// Each network input crosses the DDR at least once.

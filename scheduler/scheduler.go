@@ -76,11 +76,10 @@ type BestOptions = search.BestOptions
 // Found is the answer of [Best].
 type Found = search.Found
 
-// Best looks for the schedule of least simulated latency. It searches from the greedy recipe at
-// all chunks, with operators in place and not, and runs all other recipes as well, so that it is
-// never worse than any of them, but for those that make an operator of each attention: their schedules
-// are another graph's, which neither its decisions nor its bound are of. If ctx or the time limit ends, it returns the best so far, if
-// there is one.
+// Best looks for the schedule of least simulated latency. It searches from the greedy recipe at all chunks, with
+// operators in place and not, and runs all other recipes as well, so that it is never worse than any of them, but for
+// those that make an operator of each attention: their schedules are another graph's, which neither its decisions nor
+// its bound are of. If ctx or the time limit ends, it returns the best so far, if there is one.
 func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, opt BestOptions) (*Found,
 	error) {
 	return search.Best(ctx, net, machine, batch, opt)

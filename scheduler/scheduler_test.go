@@ -167,7 +167,8 @@ func testPhysics(t *testing.T, src network.Network, spec *hardware.Spec, batch, 
 					bound)
 			}
 		}
-		if bound := float64(vectors) / m.PeakVectorOpsPerSecond(dt) * float64(spec.Clusters); busy[isa.Vector]+busy[isa.Special] < bound {
+		if bound := float64(vectors) / m.PeakVectorOpsPerSecond(dt) *
+			float64(spec.Clusters); busy[isa.Vector]+busy[isa.Special] < bound {
 			t.Errorf("%s: vector units are busy for %g s over all clusters, operations over peak are %g s", v.Name,
 				busy[isa.Vector]+busy[isa.Special], bound)
 		}

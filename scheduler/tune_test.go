@@ -223,7 +223,8 @@ func TestTunedRefuses(t *testing.T) {
 		t.Errorf("%v, want the file's name", err)
 	}
 	opt.Tuned = nil
-	other := scheduler.TuneSettings{Options: ansor.Options{Trials: 8, Seed: 2}, Before: strings.NewReader("{}\n" + log.String()), Name: "trials.jsonl"}
+	other := scheduler.TuneSettings{Options: ansor.Options{Trials: 8, Seed: 2},
+		Before: strings.NewReader("{}\n" + log.String()), Name: "trials.jsonl"}
 	if _, err := scheduler.Tune(t.Context(), []network.Network{net}, machine, 16, recipe, opt, other); err == nil ||
 		!strings.Contains(err.Error(), `trials.jsonl: log: line 1 is of kind "" in version 0, expected "dsasched-trials"`) {
 		t.Errorf("no log: %v", err)
@@ -254,13 +255,15 @@ func TestLogOfTunings(t *testing.T) {
 		}
 		for _, task := range tuned.Tasks {
 			if old, ok := best[task.Task]; ok && task.Seconds > old || task.Seconds > task.RuleSeconds {
-				t.Errorf("tuning %d: %s takes %v s, the log has %v, the rules %v", i, task.Name, task.Seconds, old, task.RuleSeconds)
+				t.Errorf("tuning %d: %s takes %v s, the log has %v, the rules %v", i, task.Name, task.Seconds,
+					old, task.RuleSeconds)
 			}
 			best[task.Task] = task.Seconds
 		}
 	}
 	// Lines that say of a kernel what it can't run are as if they were not there.
-	edited := strings.NewReplacer(`"tiles":`, `"tiles":-1,"none":`, `"pieces":`, `"pieces":0,"none":`, `"depth":`, `"depth":0,"none":`).Replace(log.String())
+	edited := strings.NewReplacer(`"tiles":`, `"tiles":-1,"none":`, `"pieces":`, `"pieces":0,"none":`, `"depth":`,
+		`"depth":0,"none":`).Replace(log.String())
 	if _, err := scheduler.Tune(t.Context(), []network.Network{toy}, machine, 16, recipe, opt, scheduler.TuneSettings{
 		Options: ansor.Options{Trials: 10, Seed: 5}, Before: strings.NewReader(edited)}); err != nil {
 		t.Error(err)

@@ -35,7 +35,8 @@ func TestNearest(t *testing.T) {
 }
 
 func ExampleHint() {
-	fmt.Printf("unknown variant %q%s\n", "cros-layer", spell.Hint("cros-layer", []string{"tvm", "ordering", "cross-layer"}))
+	fmt.Printf("unknown variant %q%s\n", "cros-layer",
+		spell.Hint("cros-layer", []string{"tvm", "ordering", "cross-layer"}))
 	fmt.Printf("unknown variant %q%s\n", "mofang", spell.Hint("mofang", []string{"tvm", "ordering", "cross-layer"}))
 	// Output:
 	// unknown variant "cros-layer" (did you mean cross-layer?)

@@ -51,7 +51,8 @@ listed places them.`,
 			return []cobra.Completion{"csv"}, cobra.ShellCompDirectiveFilterFileExt
 		},
 	}
-	f := addFileSolver(cmd, allocate.Methods(), "`file` to write with the offsets found", "placement to begin with, a `file` of -o")
+	f := addFileSolver(cmd, allocate.Methods(), "`file` to write with the offsets found",
+		"placement to begin with, a `file` of -o")
 	capacity := &number{}
 	cmd.Flags().Var(capacity, "capacity", "bytes of the memory")
 	cmd.Flags().Lookup("capacity").DefValue = ""
@@ -64,8 +65,10 @@ listed places them.`,
 			return usagef("the capacity is missing: give --capacity N, or --minimize for the least one")
 		case *spill && *minimize:
 			return usagef("--spill and --minimize exclude each other: with the least capacity that suffices nothing is spilled")
-		case *spill && !slices.ContainsFunc(allocate.SpillMethods(), func(m solve.Method) bool { return m.Name == f.method.value }):
-			return usagef("--method %s does not say what to spill, expected longest-lifetime, largest-first, ilp or search", f.method.value)
+		case *spill && !slices.ContainsFunc(allocate.SpillMethods(),
+			func(m solve.Method) bool { return m.Name == f.method.value }):
+			return usagef("--method %s does not say what to spill, expected longest-lifetime, largest-first, ilp or search",
+				f.method.value)
 		}
 		data, err := regular.Read(file)
 		if err != nil {
@@ -84,15 +87,16 @@ listed places them.`,
 			return f.spills(cmd, p, capacity.value)
 		}
 		answer := placement{File: file}
-		if answer.Result, err = solveFile(cmd, f, file, func(file string) ([]int64, error) { return loadOffsets(file, p) }, func(ctx context.Context, method string, opts allocate.Options) (*allocate.Result, error) {
-			switch {
-			case !*minimize:
-				return allocate.Solve(ctx, p, capacity.value, method, opts)
-			case given("capacity"):
-				return allocate.Tighten(ctx, p, capacity.value, method, opts)
-			}
-			return allocate.Solve(ctx, p, allocate.NoLimit, method, opts)
-		}); err != nil {
+		if answer.Result, err = solveFile(cmd, f, file, func(file string) ([]int64, error) { return loadOffsets(file, p) },
+			func(ctx context.Context, method string, opts allocate.Options) (*allocate.Result, error) {
+				switch {
+				case !*minimize:
+					return allocate.Solve(ctx, p, capacity.value, method, opts)
+				case given("capacity"):
+					return allocate.Tighten(ctx, p, capacity.value, method, opts)
+				}
+				return allocate.Solve(ctx, p, allocate.NoLimit, method, opts)
+			}); err != nil {
 			return err
 		}
 		if f.out.name != "" && answer.Status.HasValues() {
@@ -183,7 +187,8 @@ func (a placement) write(b *bytes.Buffer, out string) {
 	}
 	row(b, "bound", "%d", a.Bound)
 	if o := a.Overfull; o != nil {
-		row(b, "reason", "in [%d, %d) %s in use are %s too many: %s", o.Lower, o.Upper, plural(len(o.Buffers), "buffer"), plural(int(o.MissingBytes), "byte"), printable(firstOf(o.Buffers, reasonNames)))
+		row(b, "reason", "in [%d, %d) %s in use are %s too many: %s", o.Lower, o.Upper, plural(len(o.Buffers), "buffer"),
+			plural(int(o.MissingBytes), "byte"), printable(firstOf(o.Buffers, reasonNames)))
 	}
 	if a.Out != nil {
 		row(b, "written", "%s", printable(*a.Out))
@@ -209,7 +214,8 @@ func writePlacement(path string, p *allocate.Problem, offsets []int64) (*string,
 }
 
 // writeSpills prints choices of what to spill, and writes the last one's placement.
-func writeSpills(cmd *cobra.Command, asJSON bool, p *allocate.Problem, capacity int64, all []*allocate.SpillResult, out string) error {
+func writeSpills(cmd *cobra.Command, asJSON bool, p *allocate.Problem, capacity int64, all []*allocate.SpillResult,
+	out string) error {
 	answer := struct {
 		File     string                  `json:"file"`
 		Buffers  int                     `json:"buffers"`
@@ -233,7 +239,8 @@ func writeSpills(cmd *cobra.Command, asJSON bool, p *allocate.Problem, capacity 
 			if s.Spilled != nil {
 				moved = fmt.Sprint(s.Cost)
 			}
-			rows = append(rows, []string{s.Method, s.Status.String(), fmt.Sprint(len(s.Names)), moved, fmt.Sprint(s.Bound), s.Placement.String(), duration(s.Seconds)})
+			rows = append(rows, []string{s.Method, s.Status.String(), fmt.Sprint(len(s.Names)), moved, fmt.Sprint(s.Bound),
+				s.Placement.String(), duration(s.Seconds)})
 		}
 		writeTable(b, "llrrrlr", []string{"method", "status", "spilled", "bytes moved", "bound", "placement", "time"}, rows)
 		if answer.Out != nil {

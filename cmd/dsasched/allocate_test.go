@@ -62,14 +62,16 @@ func TestAllocate(t *testing.T) {
 		t.Run(method, func(t *testing.T) {
 			skipWithoutSolver(t, method)
 			for _, goal := range []string{"--minimize", "--capacity=12", "--capacity=20", "--capacity=20 --minimize"} {
-				a := allocated(t, append([]string{"buffers.csv", "--method", method, "-o", "placed.csv"}, strings.Fields(goal)...)...)
+				a := allocated(t, append([]string{"buffers.csv", "--method", method, "-o", "placed.csv"},
+					strings.Fields(goal)...)...)
 				if !a.Status.HasValues() || a.Peak == nil || *a.Peak < 12 || a.Bound != 12 || a.Buffers != 5 || a.Method != method {
 					t.Fatalf("%s: %+v", goal, a)
 				}
 				if (a.Status == milp.Optimal) != (*a.Peak == a.Bound) {
 					t.Errorf("%s: %s with peak %d and bound %d", goal, a.Status, *a.Peak, a.Bound)
 				}
-				if strings.Contains(goal, "--minimize") && !slices.Contains(allocate.Rules(), allocate.Rule(method)) && *a.Peak != 12 {
+				if strings.Contains(goal, "--minimize") && !slices.Contains(allocate.Rules(), allocate.Rule(method)) &&
+					*a.Peak != 12 {
 					t.Errorf("%s: peak %d", goal, *a.Peak)
 				}
 				if (a.Capacity == nil) != (goal == "--minimize") {
@@ -79,11 +81,13 @@ func TestAllocate(t *testing.T) {
 				if err := allocate.Check(p, *a.Peak, offsets); err != nil {
 					t.Error(err)
 				}
-				if again := allocated(t, "placed.csv", "--capacity", fmt.Sprint(*a.Peak), "--method", method); again.Peak == nil || *again.Peak != *a.Peak {
+				if again := allocated(t, "placed.csv", "--capacity", fmt.Sprint(*a.Peak), "--method", method); again.Peak == nil ||
+					*again.Peak != *a.Peak {
 					t.Errorf("with fixed offsets: %+v", again)
 				}
 			}
-			if a := allocated(t, "buffers.csv", "--capacity=11", "--method", method, "-o", "none.csv"); a.Status != milp.Infeasible || a.Peak != nil || a.Bound <= 11 || a.Out != nil ||
+			if a := allocated(t, "buffers.csv", "--capacity=11", "--method", method, "-o",
+				"none.csv"); a.Status != milp.Infeasible || a.Peak != nil || a.Bound <= 11 || a.Out != nil ||
 				a.Overfull == nil || a.Overfull.MissingBytes != 1 || len(a.Overfull.Buffers) == 0 {
 				t.Errorf("within 11: %+v", a)
 			}
@@ -95,11 +99,13 @@ func TestAllocate(t *testing.T) {
 			}
 		})
 	}
-	if text := answer(t, "solve", "allocate", "buffers.csv", "--capacity", "11"); !strings.Contains(text, "in use are 1 byte too many: b") {
+	if text := answer(t, "solve", "allocate", "buffers.csv", "--capacity", "11"); !strings.Contains(text,
+		"in use are 1 byte too many: b") {
 		t.Errorf("no reason: %s", text)
 	}
 	text := answer(t, "solve", "allocate", "buffers.csv", "--capacity", "12")
-	for _, want := range []string{"buffers.csv, 5 buffers", "status        optimal", "peak          12", "bound         12"} {
+	for _, want := range []string{"buffers.csv, 5 buffers", "status        optimal", "peak          12",
+		"bound         12"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in:\n%s", want, text)
 		}
@@ -155,7 +161,8 @@ func TestAllocateSpill(t *testing.T) {
 	}
 	spilled := func(args ...string) answers {
 		var a answers
-		if err := json.Unmarshal([]byte(answer(t, append([]string{"solve", "allocate", "--json", "--spill"}, args...)...)), &a); err != nil {
+		if err := json.Unmarshal([]byte(answer(t, append([]string{"solve", "allocate", "--json", "--spill"}, args...)...)),
+			&a); err != nil {
 			t.Fatal(err)
 		}
 		return a
@@ -165,7 +172,8 @@ func TestAllocateSpill(t *testing.T) {
 		t.Fatalf("%+v", a)
 	}
 	for _, s := range a.Spills {
-		if s.Bound != 8 || s.Moved == nil || *s.Moved < 8 || (s.Status == "optimal") != (*s.Moved == 8) || int64(8*len(s.Spilled)) != *s.Moved {
+		if s.Bound != 8 || s.Moved == nil || *s.Moved < 8 || (s.Status == "optimal") != (*s.Moved == 8) ||
+			int64(8*len(s.Spilled)) != *s.Moved {
 			t.Errorf("%+v", s)
 		}
 	}
@@ -176,12 +184,14 @@ func TestAllocateSpill(t *testing.T) {
 	if err := allocate.Check(kept, 8, offsets); err != nil || len(kept.Buffers) != 5-len(a.Spills[2].Spilled) {
 		t.Errorf("%d buffers are kept, %v", len(kept.Buffers), err)
 	}
-	if a := spilled("buffers.csv", "--capacity", "12"); *a.Spills[0].Moved != 0 || a.Spills[0].Status != "optimal" || a.Spills[0].Spilled == nil {
+	if a := spilled("buffers.csv", "--capacity", "12"); *a.Spills[0].Moved != 0 || a.Spills[0].Status != "optimal" ||
+		a.Spills[0].Spilled == nil {
 		t.Errorf("where all fits: %+v", a)
 	}
 	t.Run("ilp", func(t *testing.T) {
 		skipWithoutSolver(t, "ilp")
-		if b := spilled("buffers.csv", "--capacity", "8", "--method", "ilp"); len(b.Spills) != 1 || *b.Spills[0].Moved != 8 || b.Spills[0].Status != "optimal" {
+		if b := spilled("buffers.csv", "--capacity", "8", "--method", "ilp"); len(b.Spills) != 1 || *b.Spills[0].Moved != 8 ||
+			b.Spills[0].Status != "optimal" {
 			t.Errorf("%+v", b)
 		}
 	})
@@ -194,7 +204,8 @@ func TestAllocateInterrupted(t *testing.T) {
 	cancel()
 	r := callContext(t, ctx, "solve", "allocate", "buffers.csv", "--minimize", "--json")
 	var a placement
-	if err := json.Unmarshal([]byte(r.stdout), &a); err != nil || r.status != exitInterrupted || a.Peak == nil || a.Bound != 12 {
+	if err := json.Unmarshal([]byte(r.stdout), &a); err != nil || r.status != exitInterrupted ||
+		a.Peak == nil || a.Bound != 12 {
 		t.Errorf("%+v: %v", r, err)
 	}
 }

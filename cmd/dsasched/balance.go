@@ -49,7 +49,8 @@ it, block by block, for blocks of up to 64 operators.`,
 	defaultMethod(cmd, f, "mofang")
 	accelerator, read, batch, share := addHardware(cmd), addNetwork(cmd), &number{value: 1, min: 1}, addEfficiency(cmd)
 	cmd.Flags().Var(batch, "batch", "batch size")
-	threshold := cmd.Flags().Float64("threshold", 0, "for mofang: largest imbalance of a split, as a share of its work; 0 is 0.5")
+	threshold := cmd.Flags().Float64("threshold", 0,
+		"for mofang: largest imbalance of a split, as a share of its work; 0 is 0.5")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if !(*threshold >= 0 && *threshold <= 1) {
 			return usagef("--threshold is %v, expected 0 to 1", *threshold)
@@ -100,7 +101,8 @@ it, block by block, for blocks of up to 64 operators.`,
 }
 
 func addEfficiency(cmd *cobra.Command) *float64 {
-	return cmd.Flags().Float64("efficiency", streams.Efficiency, "share of the peak that kernels reach, above 0 and up to 1")
+	return cmd.Flags().Float64("efficiency", streams.Efficiency,
+		"share of the peak that kernels reach, above 0 and up to 1")
 }
 
 func checkEfficiency(share float64) error {
@@ -126,7 +128,8 @@ func (a *layeringJSON) write(b *bytes.Buffer) {
 	b.WriteByte('\n')
 	var rows [][]string
 	for i, l := range a.Layers {
-		rows = append(rows, []string{fmt.Sprint(i), duration(l.Seconds), percent(l.Utilization), string(l.Mode), shorten(printable(strings.Join(l.Operators, " ")), 60)})
+		rows = append(rows, []string{fmt.Sprint(i), duration(l.Seconds), percent(l.Utilization), string(l.Mode),
+			shorten(printable(strings.Join(l.Operators, " ")), 60)})
 	}
 	writeTable(b, "rrrll", []string{"layer", "time", "busy", "mode", "operators"}, rows)
 }
@@ -180,10 +183,12 @@ and one or more for each operator, by the names of 'dsasched solve layering --js
 	cmd.Flags().Var(batch, "batch", "batch size of a training step")
 	read, share := addNetwork(cmd), addEfficiency(cmd)
 	order := &choice{value: "gpipe", kind: "ORDER", words: balance.Orders()}
-	addChoice(cmd, order, "order", "order of passes: gpipe (all forward ones first), 1f1b (each backward one as soon as may be), interleaved (1f1b with two stages on each device)")
+	addChoice(cmd, order, "order",
+		"order of passes: gpipe (all forward ones first), 1f1b (each backward one as soon as may be), interleaved (1f1b with two stages on each device)")
 	replicas := &number{value: 1, min: 1}
 	cmd.Flags().Var(replicas, "replicas", "most devices that share a stage, each with a part of every micro-batch (exact)")
-	recompute := cmd.Flags().Bool("recompute", false, "let stages without the memory drop activations and compute them again (exact)")
+	recompute := cmd.Flags().Bool("recompute", false,
+		"let stages without the memory drop activations and compute them again (exact)")
 	profile := cmd.Flags().String("profile", "", "CSV `file` of the operators' measured times")
 	trace := addFile(cmd, "trace", "write the simulated tasks into this Perfetto `file`", ".json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -219,7 +224,8 @@ and one or more for each operator, by the names of 'dsasched solve layering --js
 			return err
 		}
 		defer show.end()
-		a, err := chain.Pipeline(cmd.Context(), int(devices.value), f.method.value, order.value, balance.PipelineOptions{Options: opts, Replicas: int(replicas.value), Recompute: *recompute})
+		a, err := chain.Pipeline(cmd.Context(), int(devices.value), f.method.value, order.value,
+			balance.PipelineOptions{Options: opts, Replicas: int(replicas.value), Recompute: *recompute})
 		if err != nil {
 			return err
 		}
@@ -244,7 +250,8 @@ and one or more for each operator, by the names of 'dsasched solve layering --js
 }
 
 func (a *pipelineJSON) write(b *bytes.Buffer) {
-	row(b, "model", "%s (%s) on %d devices of %s, batch %d", printable(a.Model), a.DType, a.Devices, printable(a.Server), a.Batch)
+	row(b, "model", "%s (%s) on %d devices of %s, batch %d", printable(a.Model), a.DType, a.Devices,
+		printable(a.Server), a.Batch)
 	row(b, "method", "%s, passes in the order %s", a.Method, a.Order)
 	row(b, "status", "%s", a.Status)
 	if a.Stop != milp.Complete {
@@ -285,7 +292,8 @@ func (a *pipelineJSON) write(b *bytes.Buffer) {
 		if s.Recomputes {
 			took += " (recomputes)"
 		}
-		rows = append(rows, []string{fmt.Sprint(i), fmt.Sprint(s.Devices), took, duration(s.LinkSeconds), fmt.Sprint(s.Layers), printable(shorten(s.First, 28)), printable(shorten(s.Last, 28))})
+		rows = append(rows, []string{fmt.Sprint(i), fmt.Sprint(s.Devices), took, duration(s.LinkSeconds),
+			fmt.Sprint(s.Layers), printable(shorten(s.First, 28)), printable(shorten(s.Last, 28))})
 	}
 	writeTable(b, "rrrrrll", []string{"stage", "devices", "micro-batch", "link", "operators", "first", "last"}, rows)
 }

@@ -30,7 +30,8 @@ func TestPartition(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &a); err != nil {
 			t.Fatal(err)
 		}
-		if exact := method == "exact" || method == "ilp"; exact && (a.Status != "optimal" || a.MaxLoad != 5.75 || a.Bound != 5.75 || fmt.Sprint(a.Devices) != "[[1 2] [3]]") || a.MaxLoad < 5.75 || len(a.Devices) != 2 {
+		if exact := method == "exact" || method == "ilp"; exact && (a.Status != "optimal" || a.MaxLoad != 5.75 ||
+			a.Bound != 5.75 || fmt.Sprint(a.Devices) != "[[1 2] [3]]") || a.MaxLoad < 5.75 || len(a.Devices) != 2 {
 			t.Errorf("%s: %+v", method, a)
 		}
 		p, err := partition.Load("graph.json")
@@ -55,7 +56,8 @@ func TestLayeringAndPipeline(t *testing.T) {
 				Operators []string `json:"operators"`
 			} `json:"layers"`
 		}
-		if err := json.Unmarshal([]byte(answer(t, "solve", "layering", "mofang-inception", "--hardware", "v100", "--dtype", "f32", "--method", method, "--json")), &a); err != nil {
+		if err := json.Unmarshal([]byte(answer(t, "solve", "layering", "mofang-inception", "--hardware", "v100", "--dtype",
+			"f32", "--method", method, "--json")), &a); err != nil {
 			t.Fatal(err)
 		}
 		n := 0
@@ -66,7 +68,8 @@ func TestLayeringAndPipeline(t *testing.T) {
 			t.Errorf("%s: %+v", method, a)
 		}
 	}
-	if latency["exact"] > latency["mofang"] || latency["mofang"] > latency["greedy"] || latency["greedy"] >= latency["sequential"] {
+	if latency["exact"] > latency["mofang"] || latency["mofang"] > latency["greedy"] ||
+		latency["greedy"] >= latency["sequential"] {
 		t.Errorf("%v", latency)
 	}
 	batch := map[string]float64{}
@@ -76,7 +79,8 @@ func TestLayeringAndPipeline(t *testing.T) {
 			Fits    bool    `json:"fits"`
 			Stages  []any   `json:"stages"`
 		}
-		if err := json.Unmarshal([]byte(answer(t, "solve", "pipeline", "resnet18", "--devices", "3", "--batch", "64", "--method", method, "--json", "--trace", "t.json")), &a); err != nil {
+		if err := json.Unmarshal([]byte(answer(t, "solve", "pipeline", "resnet18", "--devices", "3", "--batch", "64",
+			"--method", method, "--json", "--trace", "t.json")), &a); err != nil {
 			t.Fatal(err)
 		}
 		if batch[method] = a.Seconds; !a.Fits || len(a.Stages) > 3 {
@@ -86,7 +90,8 @@ func TestLayeringAndPipeline(t *testing.T) {
 			TraceEvents []map[string]any `json:"traceEvents"`
 		}
 		data, err := os.ReadFile("t.json")
-		if err != nil || json.Unmarshal(data, &trace) != nil || !slices.ContainsFunc(trace.TraceEvents, func(e map[string]any) bool { return e["name"] == "backward 0" }) {
+		if err != nil || json.Unmarshal(data, &trace) != nil ||
+			!slices.ContainsFunc(trace.TraceEvents, func(e map[string]any) bool { return e["name"] == "backward 0" }) {
 			t.Errorf("%s: trace of %d events, %v", method, len(trace.TraceEvents), err)
 		}
 	}

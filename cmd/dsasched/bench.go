@@ -236,14 +236,14 @@ func (k *bestKnown) of(kind, instance string) *bestRow {
 
 var generatedName = regexp.MustCompile(`^g\d+-\d+`)
 
-// answer is the file of the best answer. Its name has the cost, so that the file of a better one does not take its place
-// before best.csv does.
+// answer is the file of the best answer. Its name has the cost, so that the file of a better one does not take its
+// place before best.csv does.
 func (r *bestRow) answer(dir, ending string) string {
 	return filepath.Join(dir, "answers", r.kind, fmt.Sprintf("%s.%s.%s", r.instance, wholeText(r.best), ending))
 }
 
-// keep takes what is better of an answer into the row and the folder: first its file, then best.csv as a whole, then the
-// old file goes. Wherever that ends, best.csv and the files that it names agree.
+// keep takes what is better of an answer into the row and the folder: first its file, then best.csv as a whole, then
+// the old file goes. Wherever that ends, best.csv and the files that it names agree.
 func (k bestKnown) keep(dir, ending, method string, r *bestRow, a benchAnswer) error {
 	old, better := r.answer(dir, ending), a.cost < r.best
 	if !better && a.bound <= r.bound {
@@ -521,8 +521,10 @@ func benchNetwork(ctx context.Context, file, method string, l benchLimits) (benc
 	if err != nil {
 		return benchAnswer{}, err
 	}
-	if n, h := schedulefile.GraphFingerprint(g), schedulefile.Fingerprint(spec); n != p.Network.Fingerprint || h != p.Hardware.Fingerprint {
-		return benchAnswer{}, fmt.Errorf("%s is now %s and %s %s, the instance has %s and %s", p.Network.Model, n, p.Hardware.Name, h,
+	if n, h := schedulefile.GraphFingerprint(g), schedulefile.Fingerprint(spec); n != p.Network.Fingerprint ||
+		h != p.Hardware.Fingerprint {
+		return benchAnswer{}, fmt.Errorf("%s is now %s and %s %s, the instance has %s and %s", p.Network.Model, n,
+			p.Hardware.Name, h,
 			p.Network.Fingerprint, p.Hardware.Fingerprint)
 	}
 	none := benchAnswer{math.Inf(1), math.Round(p.Bound.Seconds * 1e12), nil}
@@ -537,7 +539,8 @@ func benchNetwork(ctx context.Context, file, method string, l benchLimits) (benc
 	if _, fused, err := certificate.GraphOf(net, r); err != nil || fused || certificate.Covers(r) != nil {
 		return none, nil // an answer to another problem
 	}
-	f := scheduler.File(r, schedulefile.Origin{MadeBy: "dsasched", Model: p.Network.Model, DType: p.Network.DType, Variant: method})
+	f := scheduler.File(r, schedulefile.Origin{MadeBy: "dsasched", Model: p.Network.Model,
+		DType: p.Network.DType, Variant: method})
 	b, err := f.Write()
 	return benchAnswer{float64(r.Sim.TotalPs), none.bound, b}, err
 }

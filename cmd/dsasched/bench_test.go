@@ -119,9 +119,11 @@ func TestBenchmarkGenerator(t *testing.T) {
 
 // Each planted error is found, and nothing but it.
 func TestBenchmarkErrors(t *testing.T) {
-	dir := benchSmall(t, map[string]string{"allocation": "g10-0", "spilling": "g25-7.573", "order": "g4-9", "rcpsp": "g20-8", "binding": "g10-0",
+	dir := benchSmall(t, map[string]string{"allocation": "g10-0", "spilling": "g25-7.573", "order": "g4-9",
+		"rcpsp": "g20-8", "binding": "g10-0",
 		"groups": "g10-0", "tiling": "resnet50-conv3x3-b4-a100", "network": "mofang-inception-stcp920-4"})
-	// Of the two kinds whose errors are planted in one place of an answer, that answer, although a better one may be known.
+	// Of the two kinds whose errors are planted in one place of an answer, that answer, although a better one may be
+	// known.
 	rows, err := readBest(filepath.Join(dir, "best.csv"))
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +139,8 @@ func TestBenchmarkErrors(t *testing.T) {
 		case "network":
 			r.best, data = 394762730, schedule
 		case "tiling":
-			r.best, data = 4202201, []byte(`{"cores":[1,27,4,1],"tile":[233,16,144],"inner":"rows","panel":true,"sums":2,"keep":[]}`)
+			r.best, data = 4202201,
+				[]byte(`{"cores":[1,27,4,1],"tile":[233,16,144],"inner":"rows","panel":true,"sums":2,"keep":[]}`)
 		default:
 			continue
 		}
@@ -213,7 +216,8 @@ func TestBenchmarkErrors(t *testing.T) {
 		{"claims less", best, once(`(?m)^(rcpsp,g20-8,[^,]*),\d+`, "$1,1"), "No such file"},
 		{"bound above", best, once(`(?m)^(order,g4-9,[^,]*,\d+),\d+`, "$1,100000"), "below the bound"},
 		{"half a byte", best, once(`(?m)^(order,g4-9,[^,]*,\d+),\d+`, "$1,0.5"), "no whole number"},
-		{"other instance", filepath.Join(dir, "groups", "g10-0.json"), once(`$`, " "), "groups/g10-0.json is not the frozen instance"},
+		{"other instance", filepath.Join(dir, "groups", "g10-0.json"), once(`$`, " "),
+			"groups/g10-0.json is not the frozen instance"},
 		{"node left out", bindFile, once(`,\d+\]`, "]"), "9 choices for 10 nodes"},
 		{"no such label", bindFile, once(`\[\d+`, "[99"), "has choice 99 of"},
 		{"negative label", bindFile, once(`\[\d+`, "[-1"), "no number from 0 on"},
@@ -226,7 +230,8 @@ func TestBenchmarkErrors(t *testing.T) {
 		{"cores for nothing", tileFile, once(`"cores":\[1,`, `"cores":[0,`), "no number from 1 on"},
 		{"two products of one", tileFile, once(`"cores":\[1,\d+,`, `"cores":[2,1,`), "divide what is not there"},
 		{"tile of half a unit", tileFile, once(`"tile":\[(\d+),\d+`, `"tile":[$1,8`), "tiles of 8 columns"},
-		{"tile of part of a window", tileFile, once(`"tile":\[(\d+),(\d+),\d+`, `"tile":[$1,$2,16`), "tiles of 16 of a reduction"},
+		{"tile of part of a window", tileFile, once(`"tile":\[(\d+),(\d+),\d+`, `"tile":[$1,$2,16`),
+			"tiles of 16 of a reduction"},
 		{"tile beyond the core's rows", tileFile, once(`"tile":\[\d+`, `"tile":[9999`), "tiles of 9999 rows"},
 		{"no room in the L1", tileFile, once(`"tile":\[\d+,(\d+),\d+`, `"tile":[400,$1,576`), "bytes of the L1"},
 		{"slower than it says", tileFile, once(`"sums":2`, `"sums":1`), "best.csv says"},
@@ -245,7 +250,8 @@ func TestBenchmarkErrors(t *testing.T) {
 		{"between lines", netFile, once(`"level":"lb","address":\d+`, `"level":"lb","address":32`), "lies at 32"},
 		{"behind the L1", netFile, once(`"level":"lb","address":\d+`, `"level":"lb","address":1048576`), "lies at 1048576"},
 		{"all in one place", netFile, all(`"level":"lb","address":\d+`, `"level":"lb","address":0`), "share bytes"},
-		{"output in the L1", netFile, once(`"tensor":22,"level":"ddr"`, `"tensor":22,"level":"lb","address":0`), "does not end in the DDR"},
+		{"output in the L1", netFile, once(`"tensor":22,"level":"ddr"`, `"tensor":22,"level":"lb","address":0`),
+			"does not end in the DDR"},
 		{"bound of its own", best, once(`(?m)^(network,mofang[^,]*,[^,]*,\d+),\d+`, "$1,1000"), "best.csv says 1000"},
 	} {
 		data, err := os.ReadFile(c.file)
@@ -311,13 +317,15 @@ func TestBench(t *testing.T) {
 	}
 	answer(t, "bench", "order", "--dir", dir, "--method", "heavy", "--keep")
 	after, err := os.ReadFile(file)
-	if err != nil || !strings.HasSuffix(line.FindString(string(after)), ",heavy") || line.ReplaceAllString(string(after), "") != line.ReplaceAllString(string(known), "") {
+	if err != nil || !strings.HasSuffix(line.FindString(string(after)), ",heavy") ||
+		line.ReplaceAllString(string(after), "") != line.ReplaceAllString(string(known), "") {
 		t.Errorf("best.csv is\n%s, want all but g4-7 as in\n%s", after, known)
 	}
 	if out, ok := benchPython(t, benchDir+"/check.py", dir, "order"); !ok {
 		t.Errorf("what was kept is wrong:\n%s", out)
 	}
-	if r := call(t, "bench", "knitting", "--dir", dir); r.status == exitOK || !strings.Contains(r.stderr, "allocation, spilling, order, rcpsp") {
+	if r := call(t, "bench", "knitting", "--dir", dir); r.status == exitOK ||
+		!strings.Contains(r.stderr, "allocation, spilling, order, rcpsp") {
 		t.Errorf("%+v", r)
 	}
 	if r := call(t, "bench", "order", "--dir", t.TempDir()); r.status == exitOK || !strings.Contains(r.stderr, "--dir") {
@@ -372,9 +380,11 @@ func benchSmall(t *testing.T, instances map[string]string) string {
 // Of every kind, a rule's answer is kept and checked where none is known, and a better one is handed in as the README
 // says: its file, named by its cost, and its line.
 func TestBenchmarkHandIn(t *testing.T) {
-	instances := map[string]string{"allocation": "g60-7", "spilling": "g10-0.327", "order": "g4-9", "rcpsp": "g8-0", "binding": "g10-0", "groups": "g10-0",
+	instances := map[string]string{"allocation": "g60-7", "spilling": "g10-0.327", "order": "g4-9", "rcpsp": "g8-0",
+		"binding": "g10-0", "groups": "g10-0",
 		"tiling": "g6-0", "network": "mofang-inception-stcp920-4"}
-	methods := map[string]string{"allocation": "first-fit", "spilling": "largest-first", "order": "bfs", "rcpsp": "list", "binding": "greedy", "groups": "greedy",
+	methods := map[string]string{"allocation": "first-fit", "spilling": "largest-first", "order": "bfs", "rcpsp": "list",
+		"binding": "greedy", "groups": "greedy",
 		"tiling": "rule", "network": "tvm"}
 	dir := benchSmall(t, instances)
 	best := filepath.Join(dir, "best.csv")
@@ -421,12 +431,14 @@ func TestBenchmarkHandIn(t *testing.T) {
 	if err := os.WriteFile(best, rule, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if out, ok := benchPython(t, benchDir+"/check.py", dir); !ok || strings.Count(out, "ok ") != len(benchKinds) || better < 6 {
+	if out, ok := benchPython(t, benchDir+"/check.py", dir); !ok ||
+		strings.Count(out, "ok ") != len(benchKinds) || better < 6 {
 		t.Errorf("%d are better than the rule's:\n%s\n%s", better, rule, out)
 	}
 	// What was handed in is not kept again.
 	answer(t, "bench", "tiling", "--dir", dir, "--method", "search", "--keep")
-	if again, err := os.ReadFile(best); err != nil || !strings.Contains(string(again), `g6-0,`) || strings.Count(string(again), "someone, by hand") != len(benchKinds) {
+	if again, err := os.ReadFile(best); err != nil || !strings.Contains(string(again), `g6-0,`) ||
+		strings.Count(string(again), "someone, by hand") != len(benchKinds) {
 		t.Errorf("%v\n%s", err, again)
 	}
 }
@@ -502,7 +514,8 @@ func TestBenchmarkTimes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if ps := math.Round(a.Latency * 1e12); ps != r.best {
-			t.Errorf("%s takes %.0f ps now, best.csv has %.0f: the simulator or the kernel generator has changed, so that the times of kind network are taken anew", r.instance, ps, r.best)
+			t.Errorf(
+				"%s takes %.0f ps now, best.csv has %.0f: the simulator or the kernel generator has changed, so that the times of kind network are taken anew", r.instance, ps, r.best)
 		}
 	}
 }

@@ -24,20 +24,23 @@ import (
 
 // bestJSON is the answer of `dsasched best`.
 type bestJSON struct {
-	Model                     string               `json:"model"`
-	Hardware                  string               `json:"hardware"`
-	DType                     string               `json:"dtype"`
-	Batch                     int64                `json:"batch"`
-	Chunk                     int64                `json:"chunk"`
-	ThroughputPerSecond       float64              `json:"throughput_per_s"`
-	LatencySeconds            float64              `json:"latency_s"`
-	EnergyJoules              *float64             `json:"energy_j"` // null: the accelerator's description has no figures
-	AveragePowerWatts         *float64             `json:"average_power_w"`
-	Objective                 string               `json:"objective"`
-	CertifiedBoundSeconds     *float64             `json:"certified_lower_bound_s"` // null: none is of this schedule, see notes
-	Scope                     string               `json:"scope"`                   // of the bound
-	AttentionFused            bool                 `json:"attention_fused"`         // each attention is one operator, for schedule and bound
-	Gap                       *float64             `json:"gap"`                     // latency over bound, less 1; null as the bound
+	Model               string   `json:"model"`
+	Hardware            string   `json:"hardware"`
+	DType               string   `json:"dtype"`
+	Batch               int64    `json:"batch"`
+	Chunk               int64    `json:"chunk"`
+	ThroughputPerSecond float64  `json:"throughput_per_s"`
+	LatencySeconds      float64  `json:"latency_s"`
+	EnergyJoules        *float64 `json:"energy_j"` // null: the accelerator's description has no figures
+	AveragePowerWatts   *float64 `json:"average_power_w"`
+	Objective           string   `json:"objective"`
+	// null: none is of this schedule, see notes
+	CertifiedBoundSeconds *float64 `json:"certified_lower_bound_s"`
+	Scope                 string   `json:"scope"` // of the bound
+	// each attention is one operator, for schedule and bound
+	AttentionFused bool `json:"attention_fused"`
+	// latency over bound, less 1; null as the bound
+	Gap                       *float64             `json:"gap"`
 	GreedyThroughputPerSecond *float64             `json:"greedy_throughput_per_s"` // null: that variant fails
 	Seed                      uint64               `json:"seed"`
 	Evaluations               int                  `json:"evaluations"`
@@ -86,11 +89,14 @@ saw.`,
 	asJSON, quiet, accelerator, from := addJSON(cmd), addQuiet(cmd), addHardware(cmd), addNetwork(cmd)
 	batch, chunk := addBatch(cmd, "every divisor of its share")
 	evaluations, seed := &number{}, &number{}
-	cmd.Flags().Var(evaluations, "evaluations", "how many schedules the search simulates, beside those of the variants; a fifth more if it goes on from a variant; 0: as many as take about a minute on two cores")
+	cmd.Flags().Var(evaluations, "evaluations",
+		"how many schedules the search simulates, beside those of the variants; a fifth more if it goes on from a variant; 0: as many as take about a minute on two cores")
 	cmd.Flags().Var(seed, "seed", "seed of the random choices")
 	threads := &number{}
-	cmd.Flags().Var(threads, "threads", "schedules simulated at a time, which changes nothing of what is found; 0: one a core")
-	start := cmd.Flags().String("start", "", "schedule of the same network, batch and accelerator to go on from, a `file` of -o")
+	cmd.Flags().Var(threads, "threads",
+		"schedules simulated at a time, which changes nothing of what is found; 0: one a core")
+	start := cmd.Flags().String("start", "",
+		"schedule of the same network, batch and accelerator to go on from, a `file` of -o")
 	objective := &choice{value: string(scheduler.ByLatency), kind: "objective"}
 	for _, o := range search.Objectives {
 		objective.words = append(objective.words, string(o))
@@ -130,7 +136,8 @@ saw.`,
 		if fused != nil && fused.Seconds < given.Seconds {
 			least = fused
 		}
-		opt := scheduler.BestOptions{Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value}, Evaluations: int(evaluations.value), Seed: uint64(seed.value), Threads: int(threads.value),
+		opt := scheduler.BestOptions{Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value},
+			Evaluations: int(evaluations.value), Seed: uint64(seed.value), Threads: int(threads.value),
 			Objective: scheduler.Objective(objective.value), Front: *front}
 		if *start != "" {
 			opened, err := pipeline.Open(*start, *accelerator)
@@ -144,7 +151,8 @@ saw.`,
 		if show != nil {
 			opt.Better = func(p milp.Progress) {
 				show.show(func(age time.Duration) string {
-					return fmt.Sprintf("best: best %s, bound %s, gap %s after %s", duration(p.Objective), duration(least.Seconds), percent(least.Gap(p.Objective)), wait(p.Seconds+age.Seconds()))
+					return fmt.Sprintf("best: best %s, bound %s, gap %s after %s", duration(p.Objective), duration(least.Seconds),
+						percent(least.Gap(p.Objective)), wait(p.Seconds+age.Seconds()))
 				})
 			}
 		}
@@ -170,10 +178,12 @@ saw.`,
 			far := least.Gap(found.LatencySeconds())
 			seconds, gap = &least.Seconds, &far
 		}
-		answer := bestJSON{Scope: least.Scope, AttentionFused: isFused, Model: args[0], Hardware: spec.Name, DType: from.dtype.value, Batch: found.Batch, Chunk: found.Chunk,
+		answer := bestJSON{Scope: least.Scope, AttentionFused: isFused, Model: args[0], Hardware: spec.Name,
+			DType: from.dtype.value, Batch: found.Batch, Chunk: found.Chunk,
 			ThroughputPerSecond: found.ThroughputPerSecond(), LatencySeconds: found.LatencySeconds(),
 			CertifiedBoundSeconds: seconds, Gap: gap, Seed: opt.Seed,
-			Evaluations: found.Evaluations, Stop: found.Stop.String(), Starts: found.Starts, Trajectory: found.Trajectory, Notes: append([]string{}, found.Notes...)}
+			Evaluations: found.Evaluations, Stop: found.Stop.String(), Starts: found.Starts, Trajectory: found.Trajectory,
+			Notes: append([]string{}, found.Notes...)}
 		answer.Objective, answer.Front = objective.value, found.Front
 		if e := found.Energy(); e != nil {
 			total, power := e.Total(), e.Total()/found.LatencySeconds()
@@ -183,9 +193,11 @@ saw.`,
 			t := found.Greedy.ThroughputPerSecond()
 			answer.GreedyThroughputPerSecond = &t
 		}
-		unwritten := out.write(scheduler.File(found.Result, schedulefile.Origin{MadeBy: madeBy, Model: args[0], DType: from.dtype.value}).Write)
+		unwritten := out.write(scheduler.File(found.Result,
+			schedulefile.Origin{MadeBy: madeBy, Model: args[0], DType: from.dtype.value}).Write)
 		unwritten = errors.Join(unwritten, proof.write(func() ([]byte, error) {
-			c, err := certificate.New(context.WithoutCancel(cmd.Context()), args[0], from.options(), found.Result, answer.GreedyThroughputPerSecond)
+			c, err := certificate.New(context.WithoutCancel(cmd.Context()), args[0], from.options(), found.Result,
+				answer.GreedyThroughputPerSecond)
 			if err != nil {
 				return nil, err
 			}
@@ -209,7 +221,8 @@ func writeBest(b *bytes.Buffer, a *bestJSON) {
 	if a.Gap == nil {
 		row(b, "latency", "%s", duration(a.LatencySeconds))
 	} else {
-		row(b, "latency", "%s; the bound is %s, gap %s", duration(a.LatencySeconds), duration(*a.CertifiedBoundSeconds), percent(*a.Gap))
+		row(b, "latency", "%s; the bound is %s, gap %s", duration(a.LatencySeconds),
+			duration(*a.CertifiedBoundSeconds), percent(*a.Gap))
 		rowWrapped(b, "bound of all", a.Scope)
 	}
 	if a.AttentionFused {

@@ -52,7 +52,8 @@ After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
   dsasched solve bind bert-128 --batch 8 --method ilp --time-limit 60s --json
   dsasched solve bind net.onnx --hardware my-npu.yaml --method greedy`,
 	}
-	addSolving(cmd, binding.Methods(), func(ctx context.Context, set aloneSettings) (*answers.Alone, any, func(*bytes.Buffer), error) {
+	addSolving(cmd, binding.Methods(), func(ctx context.Context, set aloneSettings) (*answers.Alone, any,
+		func(*bytes.Buffer), error) {
 		a, err := scheduler.Bind(ctx, set.net, set.spec, set.batch, set.method, set.opt)
 		if err != nil {
 			return nil, nil, nil, err
@@ -64,20 +65,26 @@ After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
 
 // addSolving makes a command of a decision that run makes: its flags, its progress
 // and the printing of the answer.
-func addSolving(cmd *cobra.Command, methods []solve.Method, run func(context.Context, aloneSettings) (common *answers.Alone, answer any, write func(*bytes.Buffer), err error)) {
+func addSolving(cmd *cobra.Command, methods []solve.Method,
+	run func(context.Context, aloneSettings) (common *answers.Alone, answer any, write func(*bytes.Buffer), err error)) {
 	takesModel(cmd)
 	asJSON, quiet, common := addJSON(cmd), addQuiet(cmd), addScheduling(cmd, "its share")
 	method := &choice{value: "search", kind: "METHOD", words: methodWords(methods)}
 	addChoice(cmd, method, "method", oneOf(plain(method.words)))
-	start := cmd.Flags().String("start", "", "schedule of the same network, batch, chunk and accelerator to begin with, a `file` of -o of 'dsasched schedule' or 'best'")
+	start := cmd.Flags().String("start", "",
+		"schedule of the same network, batch, chunk and accelerator to begin with, a `file` of -o of 'dsasched schedule' or 'best'")
 	limit := addLimit(cmd, time.Minute, "time for the method, such as 60s")
-	export := addFile(cmd, "export", "write the integer program (.mps or .lp), or the problem with the greedy choice (.json), to this `file`", ".mps", ".lp", ".json")
+	export := addFile(cmd, "export",
+		"write the integer program (.mps or .lp), or the problem with the greedy choice (.json), to this `file`",
+		".mps", ".lp", ".json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		show := newStatus(cmd, *quiet)
 		defer show.end()
 		set := aloneSettings{method: method.value, batch: common.batch.value, dtype: common.network.dtype.value,
-			opt: scheduler.AloneOptions{Options: withSolver(scheduler.Options{InPlace: *common.inPlace, Uneven: unevenOf(common.uneven), Chunk: common.chunk.value, TimeLimit: limit.value,
-				Progress: stageProgress(show.solve(method.value, duration))})}}
+			opt: scheduler.AloneOptions{Options: withSolver(
+				scheduler.Options{InPlace: *common.inPlace, Uneven: unevenOf(common.uneven), Chunk: common.chunk.value,
+					TimeLimit: limit.value,
+					Progress:  stageProgress(show.solve(method.value, duration))})}}
 		var err error
 		if set.spec, err = hardware.Load(*common.accelerator); err != nil {
 			return err
@@ -132,7 +139,8 @@ func addSolving(cmd *cobra.Command, methods []solve.Method, run func(context.Con
 
 func writeBinding(b *bytes.Buffer, a *scheduler.AloneBinding) {
 	row(b, "binding", "%s (%s) on %s, batch %d in chunks of %d", a.Model, a.DType, a.Hardware, a.Batch, a.Chunk)
-	row(b, "problem", "%s with %s, %s", plural(a.Instances, "instance"), plural(a.Labels, "choice"), plural(a.Edges, "edge"))
+	row(b, "problem", "%s with %s, %s", plural(a.Instances, "instance"), plural(a.Labels, "choice"),
+		plural(a.Edges, "edge"))
 	writeAlone(b, &a.Alone)
 	row(b, "spills", "%d, greedy %d", a.Spills, a.GreedySpills)
 	writeNotes(b, a.Notes)

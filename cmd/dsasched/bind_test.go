@@ -25,8 +25,10 @@ func bindAnswer(t *testing.T, args string) scheduler.AloneBinding {
 	if err := d.Decode(&a); err != nil {
 		t.Fatal(err)
 	}
-	if a.Bound > a.Objective || a.Objective > a.Greedy || a.Gap == nil || *a.Gap < 0 || a.Seconds < 0 || a.ThroughputPerSecond == nil || a.GreedyThroughputPerSecond == nil {
-		t.Errorf("%s: bound %g, objective %g, greedy %g, gap %v, throughput %v", args, a.Bound, a.Objective, a.Greedy, a.Gap, a.ThroughputPerSecond)
+	if a.Bound > a.Objective || a.Objective > a.Greedy || a.Gap == nil || *a.Gap < 0 || a.Seconds < 0 ||
+		a.ThroughputPerSecond == nil || a.GreedyThroughputPerSecond == nil {
+		t.Errorf("%s: bound %g, objective %g, greedy %g, gap %v, throughput %v", args, a.Bound, a.Objective, a.Greedy, a.Gap,
+			a.ThroughputPerSecond)
 	}
 	return a
 }
@@ -34,20 +36,24 @@ func bindAnswer(t *testing.T, args string) scheduler.AloneBinding {
 func TestBind(t *testing.T) {
 	workspace(t)
 	greedy := bindAnswer(t, "bert-128 --batch 32 --method greedy")
-	if greedy.Status != "feasible" || greedy.Objective != greedy.Greedy || len(greedy.Changes) != 0 || *greedy.ThroughputPerSecond != *greedy.GreedyThroughputPerSecond {
+	if greedy.Status != "feasible" || greedy.Objective != greedy.Greedy || len(greedy.Changes) != 0 ||
+		*greedy.ThroughputPerSecond != *greedy.GreedyThroughputPerSecond {
 		t.Errorf("greedy: %+v", greedy)
 	}
 	search := bindAnswer(t, "bert-128 --batch 32")
 	ilp := bindAnswer(t, "bert-128 --batch 32 --method ilp --time-limit 5m")
 	for _, a := range []scheduler.AloneBinding{search, ilp} {
-		if a.Status != "optimal" || a.Stop != "complete" || a.Greedy != greedy.Objective || math.Abs(a.Objective-search.Objective) > 1e-9 || greedy.Bound > a.Objective {
+		if a.Status != "optimal" || a.Stop != "complete" || a.Greedy != greedy.Objective ||
+			math.Abs(a.Objective-search.Objective) > 1e-9 || greedy.Bound > a.Objective {
 			t.Errorf("%s: %+v; greedy %g, bound %g", a.Method, a, greedy.Objective, greedy.Bound)
 		}
 		if len(a.Changes) == 0 || *a.ThroughputPerSecond <= *a.GreedyThroughputPerSecond {
-			t.Errorf("%s: %d changes, %v instead of %v per second", a.Method, len(a.Changes), *a.ThroughputPerSecond, *a.GreedyThroughputPerSecond)
+			t.Errorf("%s: %d changes, %v instead of %v per second", a.Method, len(a.Changes), *a.ThroughputPerSecond,
+				*a.GreedyThroughputPerSecond)
 		}
 		for _, c := range a.Changes {
-			if slices.Equal(c.Binding, c.Was.Binding) && c.Scope == c.Was.Scope || len(c.Binding) != len(c.Output) || len(c.Binding) == 0 {
+			if slices.Equal(c.Binding, c.Was.Binding) && c.Scope == c.Was.Scope || len(c.Binding) != len(c.Output) ||
+				len(c.Binding) == 0 {
 				t.Errorf("%s: no change: %+v", a.Method, c)
 			}
 		}
@@ -92,7 +98,8 @@ func TestBindExport(t *testing.T) {
 	}
 	r, err := binding.Solve(t.Context(), p, "search", binding.Options{})
 	rounded := 1e-9 * float64(len(p.Nodes)+len(p.Edges))
-	if err != nil || math.Abs(r.Objective*1e-9-a.Objective) > rounded || math.Abs(p.Seconds(given)*1e-9-a.Greedy) > rounded {
+	if err != nil || math.Abs(r.Objective*1e-9-a.Objective) > rounded ||
+		math.Abs(p.Seconds(given)*1e-9-a.Greedy) > rounded {
 		t.Errorf("%+v, %v; the command says %+v", r, err, a)
 	}
 }
@@ -115,7 +122,8 @@ func TestBindInterrupted(t *testing.T) {
 	hurry(t)
 	var stdout bytes.Buffer
 	stderr := &cancelWriter{cancel: cancel}
-	err := execute(ctx, &stdout, stderr, []string{"solve", "bind", "swin-t", "--batch", "16", "--method", "ilp", "--json"}, fakeExperiment)
+	err := execute(ctx, &stdout, stderr, []string{"solve", "bind", "swin-t", "--batch", "16", "--method", "ilp", "--json"},
+		fakeExperiment)
 	if stderr.Len() == 0 {
 		t.Skip("skipped: this solver was done before it had anything to report")
 	}
@@ -126,7 +134,8 @@ func TestBindInterrupted(t *testing.T) {
 	if err := json.Unmarshal(stdout.Bytes(), &a); err != nil {
 		t.Fatalf("%v: %q", err, &stdout)
 	}
-	if a.Bound > a.Objective || a.Objective > a.Greedy || a.ThroughputPerSecond != nil || len(a.Notes) != 1 || !strings.HasPrefix(stderr.String(), "ilp: best ") {
+	if a.Bound > a.Objective || a.Objective > a.Greedy || a.ThroughputPerSecond != nil || len(a.Notes) != 1 ||
+		!strings.HasPrefix(stderr.String(), "ilp: best ") {
 		t.Errorf("got %+v, stderr %q", a, stderr)
 	}
 	r := callContext(t, ctx, "solve", "bind", "resnet50")

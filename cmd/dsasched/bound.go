@@ -94,18 +94,21 @@ It is not the lower_bound_s of other commands, which is of one program.`,
 }
 
 func writeBound(b *bytes.Buffer, a *boundJSON) {
-	row(b, "bound", "%s (%s) on %s, batch %d: at least %s, at most %s", a.Model, a.DType, a.Hardware, a.Batch, duration(a.Seconds), perSecond(a.ThroughputPerSecond))
+	row(b, "bound", "%s (%s) on %s, batch %d: at least %s, at most %s", a.Model, a.DType, a.Hardware, a.Batch,
+		duration(a.Seconds), perSecond(a.ThroughputPerSecond))
 	row(b, "limited by", "%s (%s)", a.Resource, a.Term)
 	rowOf(b, "made of", partsText(a.Bound))
 	rowWrapped(b, "of all", a.Scope)
 	row(b, "any form", "at least %s, with attention as one operator, or layers of other forms", duration(a.AnyFormSeconds))
 	if a.Fused != nil {
-		row(b, "fused", "at least %s with each attention as one operator: %s (%s)", duration(a.Fused.Seconds), a.Fused.Resource, a.Fused.Term)
+		row(b, "fused", "at least %s with each attention as one operator: %s (%s)", duration(a.Fused.Seconds),
+			a.Fused.Resource, a.Fused.Term)
 	}
 	if any := a.AnyDivisionSeconds; any != nil {
 		row(b, "any division", "at least %s, however clusters divide the batch or the network", duration(*any))
 	}
-	row(b, "steady", "at least %s for each of many batches: %s (%s)", duration(a.Steady.Seconds), a.Steady.Resource, a.Steady.Term)
+	row(b, "steady", "at least %s for each of many batches: %s (%s)", duration(a.Steady.Seconds),
+		a.Steady.Resource, a.Steady.Term)
 	steady := map[string]string{}
 	for _, t := range a.Steady.Terms {
 		steady[t.Name+t.Resource] = duration(t.Seconds)

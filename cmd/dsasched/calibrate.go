@@ -110,7 +110,8 @@ func writeCalibration(b *bytes.Buffer, a *tuning.Calibration) {
 			bound = append(bound, k.Name)
 		}
 	}
-	writeTable(b, "lrrrlrr", []string{"constant", "range", "without a fit", "value", "", "sum at half", "sum at double"}, rows)
+	writeTable(b, "lrrrlrr", []string{"constant", "range", "without a fit", "value", "", "sum at half", "sum at double"},
+		rows)
 	b.WriteByte('\n')
 	writeTable(b, "ll", []string{"constant", "what bounds its range"}, why)
 	if len(bound) > 0 {
@@ -143,7 +144,8 @@ func writeCalibration(b *bytes.Buffer, a *tuning.Calibration) {
 	b.WriteByte('\n')
 	rows = nil
 	for _, f := range a.Figures {
-		rows = append(rows, []string{f.What, f.Unit, significant(f.Published), significant(f.Ours), fmt.Sprintf("%.3f", f.Ours/f.Published), fmt.Sprintf("%+.3f", f.LogError), f.Source})
+		rows = append(rows, []string{f.What, f.Unit, significant(f.Published), significant(f.Ours),
+			fmt.Sprintf("%.3f", f.Ours/f.Published), fmt.Sprintf("%+.3f", f.LogError), f.Source})
 	}
 	writeTable(b, "llrrrrl", []string{"figure", "unit", "published", "ours", "ratio", "log error", "source"}, rows)
 	fmt.Fprintf(b, "\nSum of squared log errors: %.4f\n", a.Sum)

@@ -20,7 +20,8 @@ func TestCalibrateResiduals(t *testing.T) {
 	for _, f := range a.Figures {
 		sum += f.LogError * f.LogError
 	}
-	if len(a.Figures) != 5 || len(a.Constants) != 3 || sum <= 0 || sum-a.Sum > 1e-9 || a.Sum-sum > 1e-9 || a.Simulations != 6 {
+	if len(a.Figures) != 5 || len(a.Constants) != 3 || sum <= 0 || sum-a.Sum > 1e-9 || a.Sum-sum > 1e-9 ||
+		a.Simulations != 6 {
 		t.Errorf("%+v", a)
 	}
 	for _, k := range a.Constants {
@@ -31,7 +32,8 @@ func TestCalibrateResiduals(t *testing.T) {
 	var b bytes.Buffer
 	writeCalibration(&b, &a)
 	text := b.String()
-	for _, want := range []string{"launch", "5us to 20.5us", "ddr.activation_efficiency", "mme.block", "resnet50, TVM", "Sum of squared log errors", "none: the constants"} {
+	for _, want := range []string{"launch", "5us to 20.5us", "ddr.activation_efficiency", "mme.block", "resnet50, TVM",
+		"Sum of squared log errors", "none: the constants"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}

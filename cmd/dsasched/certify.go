@@ -29,12 +29,15 @@ what was expected. What is trusted is this program: the bound's code and proofs
 is not built in is taken from --hardware alone.`,
 		Example: `  dsasched certify net.certificate.json
   dsasched certify net.certificate.json --model ./net.onnx --hardware stcp920 --json`,
-		Args:              oneArg("CERTIFICATE.json", "give a file that 'dsasched best MODEL --certificate FILE' has written"),
+		Args: oneArg("CERTIFICATE.json",
+			"give a file that 'dsasched best MODEL --certificate FILE' has written"),
 		ValidArgsFunction: completeScheduleFile,
 	}
 	asJSON, accelerator := addJSON(cmd), addScheduleHardware(cmd)
-	cmd.Flags().Lookup("hardware").Usage = "built-in accelerator or YAML `file` (default: the one that the certificate names)"
-	name := cmd.Flags().String("model", "", "built-in network or ONNX `file` (default: the one that the certificate names)")
+	cmd.Flags().Lookup("hardware").Usage =
+		"built-in accelerator or YAML `file` (default: the one that the certificate names)"
+	name := cmd.Flags().String("model", "",
+		"built-in network or ONNX `file` (default: the one that the certificate names)")
 	completeFlag(cmd, "model", completeModel)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		f, err := certificate.Load(args[0])
@@ -72,13 +75,15 @@ func writeVerdict(b *bytes.Buffer, v *certificate.Verdict) {
 		accelerator = "of " + v.HardwareFile
 	}
 	level := map[string]string{"lb": "L1", "gb": "LLB"}[v.Level]
-	row(b, "accelerator", "%s, %s, fingerprint %s, instances in the %s", v.Hardware, accelerator, v.HardwareFingerprint, level)
+	row(b, "accelerator", "%s, %s, fingerprint %s, instances in the %s", v.Hardware, accelerator,
+		v.HardwareFingerprint, level)
 	row(b, "chunks", "%s", strings.Trim(fmt.Sprint(v.Chunks), "[]"))
 	row(b, "achieved", "%s, %s", duration(v.LatencySeconds), perSecond(v.ThroughputPerSecond))
 	row(b, "bound", "%s: %s (%s)", duration(v.CertifiedBoundSeconds), v.Resource, v.Term)
 	rowWrapped(b, "of all", v.Scope)
 	rowOf(b, "made of", partsText(&bound.Bound{Seconds: v.CertifiedBoundSeconds, Parts: v.Parts}))
-	row(b, "gap", "%s of the bound, so that at most %s of the time can be gained", percent(v.Gap), percent(v.Gap/(1+v.Gap)))
+	row(b, "gap", "%s of the bound, so that at most %s of the time can be gained", percent(v.Gap),
+		percent(v.Gap/(1+v.Gap)))
 	rowWrapped(b, "limited by", v.LimitedBy)
 	if t := v.GreedyThroughputPerSecond; t != nil {
 		row(b, "greedy", "%s; %.3f times as fast here", perSecond(*t), v.ThroughputPerSecond / *t)

@@ -31,52 +31,78 @@ func TestTexts(t *testing.T) {
 		want []string // regular expressions
 	}{
 		{"no command", nil, []string{`(?m)^Usage:`, `(?m)^  schedule +Schedule a network`}},
-		{"help flag", []string{"schedule", "--help"}, []string{`--variant VARIANT`, `--batch N +batch size.*\(default 1\)`, `-h, --help`}},
+		{"help flag", []string{"schedule", "--help"},
+			[]string{`--variant VARIANT`, `--batch N +batch size.*\(default 1\)`, `-h, --help`}},
 		{"help command", []string{"help", "schedule"}, []string{`--variant VARIANT`, `-h, --help`}},
-		{"models", []string{"models"}, []string{`(?m)^ name +parameters +MACs +operators +largest tensor$`, `(?m)^ name +description$`,
+		{"models", []string{"models"}, []string{`(?m)^ name +parameters +MACs +operators +largest tensor$`,
+			`(?m)^ name +description$`,
 			`resnet50 +25\.56 M +4\.089 G +176 +4\.500 MiB`, `bert-128 +108\.\d M +11\.17 G +365 +44\.71 MiB`}},
-		{"hardware", []string{"hardware"}, []string{`stcp920 +4 +8 +65\.54 TMAC/s f16 +1 MiB +8 MiB +16 GiB +108 GB/s`, `stcp920-paper .* 64 KiB`, `stcp920-paper +Stream`, `gemmini +1 +1 +256 GMAC/s i8 `}},
+		{"hardware", []string{"hardware"}, []string{`stcp920 +4 +8 +65\.54 TMAC/s f16 +1 MiB +8 MiB +16 GiB +108 GB/s`,
+			`stcp920-paper .* 64 KiB`, `stcp920-paper +Stream`, `gemmini +1 +1 +256 GMAC/s i8 `}},
 		{"a preset", []string{"hardware", "stcp920"}, []string{`clock +1GHz`, `DDR +16GiB, 108GB/s`, `launch +20.5us`}},
 		{"SIMT machines", []string{"hardware"}, []string{`v100-simt +80 +160 +96 KiB`, `v100-simt +NVIDIA`}},
 		{"a SIMT machine", []string{"hardware", "t4-simt"}, []string{`wave +40 blocks of 1024 threads`, `launch +10.* us`}},
 		{"its comments", []string{"hardware", "v100-simt", "--yaml"}, []string{`(?m)^sms: 80 `, `(?m)^#`}},
 		{"machines of several", []string{"hardware"}, []string{`stcp920x4 +4 +stcp920 +\d`, `v100x16 +\w+ .*`}},
-		{"a machine of several", []string{"hardware", "stcp920x4"}, []string{`devices +4 of stcp920`, `link +\d+ .B/s, latency`}},
+		{"a machine of several", []string{"hardware", "stcp920x4"},
+			[]string{`devices +4 of stcp920`, `link +\d+ .B/s, latency`}},
 		{"the file of one", []string{"hardware", "stcp920x4", "--yaml"}, []string{`(?m)^device: stcp920`, `(?m)^#`}},
 		{"its file", []string{"hardware", "stcp920", "--yaml"}, []string{`(?m)^clusters: 4`, `(?m)^#`}},
 		{"a file", []string{"hardware", "my-npu.yaml"}, []string{`clusters +4`}},
-		{"inspect", []string{"inspect", "resnet50"}, []string{`parameters +25\.56 M \(48\.75 MiB\)`, `work +4\.089 GMAC, 28\.15 M vector operations`,
-			`operators +176, 123 after simplification`, `layers +57: 54 with a matrix operator`, `fold-batch-norms +53 +53`, `Conv +matrix +53 +53`,
-			`BatchNorm +element-wise +53 +0`, `image +\[1,3,224,224\] +f16 +294 KiB`, `head.softmax`, `stem.bn .*1\.531 MiB`}},
+		{"inspect", []string{"inspect", "resnet50"},
+			[]string{`parameters +25\.56 M \(48\.75 MiB\)`, `work +4\.089 GMAC, 28\.15 M vector operations`,
+				`operators +176, 123 after simplification`, `layers +57: 54 with a matrix operator`, `fold-batch-norms +53 +53`,
+				`Conv +matrix +53 +53`,
+				`BatchNorm +element-wise +53 +0`, `image +\[1,3,224,224\] +f16 +294 KiB`, `head.softmax`, `stem.bn .*1\.531 MiB`}},
 		{"inspect stages", []string{"inspect", "resnet50"}, []string{
 			`stage +blocks +types +layers +operators +output +peak live +of highest +parameters +MACs`,
 			`stem +2 +A B +2 +3 +\[1,64,56,56\]`, `stage 1 +3 +C 2D +10 +22 +\[1,256,56,56\] +3\.445 MiB +100\.0 %`,
 			`stage 4 +3 +E 2D +10 +22 +\[1,2048,7,7\] +784 KiB +22\.2 %`, `head +2 `}},
-		{"inspect blocks", []string{"inspect", "resnet50", "--blocks"}, []string{`stage 2 +5 +E +4 +8 `, `repeated: D x12, E x3`}},
-		{"inspect as DOT", []string{"inspect", "net.onnx", "--dot", "-"}, []string{`^digraph "net" \{`, `op0 -> op1`, `\}\n$`}},
-		{"inspect drawn", strings.Fields("inspect net.onnx --plot net.svg --dot net.dot"), []string{`written +net\.svg \(`, `written +net\.dot \(`}},
-		{"inspect with a batch", []string{"inspect", "bert-128", "--batch", "4"}, []string{`\[4,128,768\]`, `work +44\.69 GMAC`}},
-		{"inspect a file", []string{"inspect", "net.onnx"}, []string{`parameters +768 \(1\.500 KiB\)`, `work +768 MAC, 32 vector`, `MatMul +matrix +2 +2`, `x +\[1,16\]`}},
-		{"inspect another type", []string{"inspect", "net.onnx", "--dtype", "f32", "--batch", "3"}, []string{`x +\[3,16\] +f32 +192 B`}},
+		{"inspect blocks", []string{"inspect", "resnet50", "--blocks"},
+			[]string{`stage 2 +5 +E +4 +8 `, `repeated: D x12, E x3`}},
+		{"inspect as DOT", []string{"inspect", "net.onnx", "--dot", "-"},
+			[]string{`^digraph "net" \{`, `op0 -> op1`, `\}\n$`}},
+		{"inspect drawn", strings.Fields("inspect net.onnx --plot net.svg --dot net.dot"),
+			[]string{`written +net\.svg \(`, `written +net\.dot \(`}},
+		{"inspect with a batch", []string{"inspect", "bert-128", "--batch", "4"},
+			[]string{`\[4,128,768\]`, `work +44\.69 GMAC`}},
+		{"inspect a file", []string{"inspect", "net.onnx"},
+			[]string{`parameters +768 \(1\.500 KiB\)`, `work +768 MAC, 32 vector`, `MatMul +matrix +2 +2`, `x +\[1,16\]`}},
+		{"inspect another type", []string{"inspect", "net.onnx", "--dtype", "f32", "--batch", "3"},
+			[]string{`x +\[3,16\] +f32 +192 B`}},
 		{"inspect a hostile name", []string{"schedule", "escape.onnx"}, []string{`re\?\[31mlu\?`}},
 		{"schedule a file", []string{"schedule", "net.onnx"}, []string{`net\.onnx \(f16\) on stcp920, batch 1, variant tiled`,
 			`batch 1 leaves 3 of 4 clusters idle`, `first \.\. second`, `1 on 1 cluster, 0 on 3 clusters, in chunks of 1`}},
-		{"schedule with all flags", strings.Fields("schedule net.onnx --hardware my-npu.yaml --batch 16 --variant ordering --chunk 2 --dtype f32 --in-place --spill largest-first --full"),
+		{"schedule with all flags", strings.Fields(
+			"schedule net.onnx --hardware my-npu.yaml --batch 16 --variant ordering --chunk 2 --dtype f32 --in-place --spill largest-first --full"),
 			[]string{`\(f32\) on stcp920, batch 16, variant ordering`, `4 on 4 clusters, in chunks of 2`}},
-		{"schedule unequal shares", []string{"schedule", "net.onnx", "--batch", "6"}, []string{`2 on 2 clusters, 1 on 2 clusters, in chunks of 2`,
-			`does not divide`, `tuned chunk +1: \d+/s, 2: \d+/s \(kept\)`}},
-		{"schedule", []string{"schedule", "resnet50", "--batch", "8", "--variant", "cross-layer"}, []string{`throughput +\d+/s`, `latency +[\d.]+ ms`, `utilisation +matrix [\d.]+ %`,
-			`limited by +\S`, `time +compute [\d.]+ %, else moves`, `busy +launch`, `kernels +\d+ launches`, `(?m)^\d+ groups, \d+ instances$`, `g0 +stem\.conv \.\. stage\S+ +\d+ +n in 2 +2 `,
-			`Order: [bd]fs`, `(?m)^ 2\*0 [-\d* ]*\d$`, `(?m)^ bfs .*MiB`, `(?m)^ dfs .*MiB`, `joins +concat \d+, split \d+`, `L1 +peak .* of 1\.250 MiB per core`,
-			`LLB +peak .* of 8 MiB per cluster`, `spills`, `(?m)^ DDR +1 +4 `, `(?m)^ LLB `, `(?m)^ L1 `}},
-		{"the fastest of several", []string{"schedule", "resnet50", "--batch", "8"}, []string{`(?m)variant tiled$`, `note +tiled: the schedule is that of tiled-l1, the fastest of 3`}},
-		{"schedule many groups", []string{"schedule", "resnet50", "--variant", "tvm"}, []string{`57 groups`, `\d+ more: --full shows them`, `k56 +head.softmax.* DDR`, `(?m)^ 0-56$`}},
+		{"schedule unequal shares", []string{"schedule", "net.onnx", "--batch", "6"},
+			[]string{`2 on 2 clusters, 1 on 2 clusters, in chunks of 2`,
+				`does not divide`, `tuned chunk +1: \d+/s, 2: \d+/s \(kept\)`}},
+		{"schedule", []string{"schedule", "resnet50", "--batch", "8", "--variant", "cross-layer"},
+			[]string{`throughput +\d+/s`, `latency +[\d.]+ ms`, `utilisation +matrix [\d.]+ %`,
+				`limited by +\S`, `time +compute [\d.]+ %, else moves`, `busy +launch`, `kernels +\d+ launches`,
+				`(?m)^\d+ groups, \d+ instances$`, `g0 +stem\.conv \.\. stage\S+ +\d+ +n in 2 +2 `,
+				`Order: [bd]fs`, `(?m)^ 2\*0 [-\d* ]*\d$`, `(?m)^ bfs .*MiB`, `(?m)^ dfs .*MiB`, `joins +concat \d+, split \d+`,
+				`L1 +peak .* of 1\.250 MiB per core`,
+				`LLB +peak .* of 8 MiB per cluster`, `spills`, `(?m)^ DDR +1 +4 `, `(?m)^ LLB `, `(?m)^ L1 `}},
+		{"the fastest of several", []string{"schedule", "resnet50", "--batch", "8"},
+			[]string{`(?m)variant tiled$`, `note +tiled: the schedule is that of tiled-l1, the fastest of 3`}},
+		{"schedule many groups", []string{"schedule", "resnet50", "--variant", "tvm"},
+			[]string{`57 groups`, `\d+ more: --full shows them`, `k56 +head.softmax.* DDR`, `(?m)^ 0-56$`}},
 		{"schedule in full", []string{"schedule", "resnet50", "--variant", "tvm", "--full"}, []string{`k30 `}},
-		{"variants", []string{"variants"}, []string{`(?m)^ tvm +layers +none +ddr +layer-by-layer +plain$`, `(?m)^ tvm +longest-lifetime +lowest +in-order +wait +reload$`, `(?m)^ cross-layer +alg2 +alg1 +l1 +alg3 +alg4$`, `(?m)^ exact-memory +search +lowest +cross-layer +\S+ +keep$`, `(?m)^ graphturbo\+ansor +ansor$`, `(?m)^ tvm +a kernel per layer`}},
-		{"tasks", []string{"tasks", "toy-fig3", "--full"}, []string{`tasks +\d+ of toy-fig3 on stcp920 by ansor`, `(?m)^ task +kernel +runs +by rules +bound$`, `(?m)^  multi-level tiling of `, `(?m)^    for tile in `}},
-		{"tune", []string{"tune", "toy-fig3", "--trials", "40"}, []string{`search +40 trials over`, `by rules .*: 1\.\d+x`, `(?m)^ task +kernel +runs +trials +by rules +tuned +faster +bound$`}},
+		{"variants", []string{"variants"}, []string{`(?m)^ tvm +layers +none +ddr +layer-by-layer +plain$`,
+			`(?m)^ tvm +longest-lifetime +lowest +in-order +wait +reload$`, `(?m)^ cross-layer +alg2 +alg1 +l1 +alg3 +alg4$`,
+			`(?m)^ exact-memory +search +lowest +cross-layer +\S+ +keep$`, `(?m)^ graphturbo\+ansor +ansor$`,
+			`(?m)^ tvm +a kernel per layer`}},
+		{"tasks", []string{"tasks", "toy-fig3", "--full"}, []string{`tasks +\d+ of toy-fig3 on stcp920 by ansor`,
+			`(?m)^ task +kernel +runs +by rules +bound$`, `(?m)^  multi-level tiling of `, `(?m)^    for tile in `}},
+		{"tune", []string{"tune", "toy-fig3", "--trials", "40"},
+			[]string{`search +40 trials over`, `by rules .*: 1\.\d+x`,
+				`(?m)^ task +kernel +runs +trials +by rules +tuned +faster +bound$`}},
 		{"list", []string{"list"}, []string{`ablation +\S+`}},
-		{"version", []string{"version"}, []string{`(?m)^dsasched +\S`, `(?m)^Go +` + regexp.QuoteMeta(runtime.Version()), `(?m)^HiGHS +\S`}},
+		{"version", []string{"version"}, []string{`(?m)^dsasched +\S`, `(?m)^Go +` + regexp.QuoteMeta(runtime.Version()),
+			`(?m)^HiGHS +\S`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := answer(t, c.args...)
@@ -163,13 +189,15 @@ func TestScheduleJSONAddsUp(t *testing.T) {
 				t.Errorf("lower bound %v, latency %v", a.BoundSeconds, a.LatencySeconds)
 			}
 			for _, c := range a.Time {
-				near(fmt.Sprintf("the time of cluster %d", c.Cluster), c.ComputeSeconds+c.MoveSeconds+c.LaunchSeconds+c.IdleSeconds, a.LatencySeconds)
+				near(fmt.Sprintf("the time of cluster %d", c.Cluster), c.ComputeSeconds+c.MoveSeconds+c.LaunchSeconds+c.IdleSeconds,
+					a.LatencySeconds)
 			}
 
 			instances, ops := 0, map[string]bool{}
 			for _, g := range a.Groups {
 				instances += g.Instances
-				if int64(g.Instances) != g.SplitFactor || (g.SplitDim == nil) != (g.Instances == 1) || (g.SplitDim == nil) != (g.SplitIndex == nil) {
+				if int64(g.Instances) != g.SplitFactor || (g.SplitDim == nil) != (g.Instances == 1) ||
+					(g.SplitDim == nil) != (g.SplitIndex == nil) {
 					t.Errorf("group %s: %d instances, factor %d, dimension %v", g.Name, g.Instances, g.SplitFactor, g.SplitDim)
 				}
 				for _, o := range g.Ops {
@@ -205,7 +233,8 @@ func TestScheduleJSONAddsUp(t *testing.T) {
 					t.Errorf("%s: %+v", name, l)
 				}
 			}
-			for name, w := range map[string]answers.Counts{"ddr": a.TensorWrites.DDR, "llb": a.TensorWrites.LLB, "l1": a.TensorWrites.L1} {
+			for name, w := range map[string]answers.Counts{"ddr": a.TensorWrites.DDR, "llb": a.TensorWrites.LLB,
+				"l1": a.TensorWrites.L1} {
 				if w.Static > w.Dynamic {
 					t.Errorf("tensor writes to %s: %d static, %d dynamic", name, w.Static, w.Dynamic)
 				}
@@ -312,8 +341,10 @@ func TestRun(t *testing.T) {
 		t.Errorf("run --quiet: %+v", r)
 	}
 	got := decode[experiments.Results](t, r.stdout)
-	want := experiments.Results{Out: "here", Experiments: []experiments.ExperimentResults{{Name: "ablation", Dir: filepath.Join("here", "ablation"), Cells: 1,
-		Files: []experiments.Written{{Path: filepath.Join("here", "ablation", "a.md"), Bytes: 2}, {Path: filepath.Join("here", "ablation", "b.csv"), Bytes: 2}}}}}
+	want := experiments.Results{Out: "here",
+		Experiments: []experiments.ExperimentResults{{Name: "ablation", Dir: filepath.Join("here", "ablation"), Cells: 1,
+			Files: []experiments.Written{{Path: filepath.Join("here", "ablation", "a.md"), Bytes: 2},
+				{Path: filepath.Join("here", "ablation", "b.csv"), Bytes: 2}}}}}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("run --json: %+v, want %+v", got, want)
 	}

@@ -46,10 +46,12 @@ for time itself.`,
 	takesModel(cmd)
 	asJSON, quiet, accelerator, read := addJSON(cmd), addQuiet(cmd), addHardware(cmd), addNetwork(cmd)
 	batch, chunk := addBatch(cmd, "where the greedy schedule is fastest")
-	limit := addLimit(cmd, 0, "time for each exact method, such as 60s (default: limits that do not depend on the machine)")
+	limit := addLimit(cmd, 0,
+		"time for each exact method, such as 60s (default: limits that do not depend on the machine)")
 	limit.orNever = true
 	tables := addTables(cmd)
-	cmd.Flags().StringSliceVar(&decisions, "decision", nil, "decisions to compare, with commas between: split, order, bind, memory, issue, joint, all (default: each)")
+	cmd.Flags().StringSliceVar(&decisions, "decision", nil,
+		"decisions to compare, with commas between: split, order, bind, memory, issue, joint, all (default: each)")
 	completeFlag(cmd, "decision", cobra.FixedCompletions(answers.Comparisons(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, d := range decisions {
@@ -144,14 +146,16 @@ func (a *compareJSON) table() (align string, header []string, rows [][]string, n
 		if d.EnergyJoules != nil {
 			energy = joules(*d.EnergyJoules)
 		}
-		rows = append(rows, []string{d.Decision, d.Method, objective, bound, gap, d.Status, throughput, energy, fmt.Sprintf("%.2f s", d.Seconds)})
+		rows = append(rows, []string{d.Decision, d.Method, objective, bound, gap, d.Status, throughput, energy,
+			fmt.Sprintf("%.2f s", d.Seconds)})
 		if d.Note != "" {
 			if n := d.Decision + ": " + d.Note; len(notes) == 0 || notes[len(notes)-1] != n {
 				notes = append(notes, n)
 			}
 		}
 	}
-	return "llrrrlrrr", []string{"decision", "method", "objective", "bound", "gap", "status", "throughput", "energy", "took"}, rows, notes
+	return "llrrrlrrr", []string{"decision", "method", "objective", "bound", "gap", "status", "throughput", "energy",
+		"took"}, rows, notes
 }
 
 // fastest lists the rows of most throughput.

@@ -24,22 +24,26 @@ func TestCompare(t *testing.T) {
 	}
 	last := a.Rows[len(a.Rows)-1]
 	greedy := a.Rows[len(a.Rows)-3] // then a row of another rule
-	if last.Decision != "bind" || last.Status != "optimal" || *last.Objective >= *greedy.Objective || *last.Bound > *last.Objective || last.ThroughputPerSecond == nil {
+	if last.Decision != "bind" || last.Status != "optimal" || *last.Objective >= *greedy.Objective ||
+		*last.Bound > *last.Objective || last.ThroughputPerSecond == nil {
 		t.Errorf("%+v after %+v", last, greedy)
 	}
 	// The same machine as for schedule, also where that is one level up.
 	var s scheduler.Report
-	r = call(t, "schedule", "toy-fig3", "--variant", "cross-layer", "--batch", "8", "--chunk", "2", "--hardware", "goya", "--json")
+	r = call(t, "schedule", "toy-fig3", "--variant", "cross-layer", "--batch", "8", "--chunk", "2",
+		"--hardware", "goya", "--json")
 	if err := json.Unmarshal([]byte(r.stdout), &s); err != nil {
 		t.Fatal(err)
 	}
-	r = call(t, "compare", "toy-fig3", "--batch", "8", "--chunk", "2", "--hardware", "goya", "--decision", "memory,all", "--json")
+	r = call(t, "compare", "toy-fig3", "--batch", "8", "--chunk", "2", "--hardware", "goya", "--decision",
+		"memory,all", "--json")
 	if err := json.Unmarshal([]byte(r.stdout), &a); err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range a.Rows {
 		if d.Method == "greedy" || d.Method == "alg4" || d.Method == "longest-lifetime" {
-			if d.ThroughputPerSecond == nil || *d.ThroughputPerSecond/s.ThroughputPerSecond < 1-1e-6 || *d.ThroughputPerSecond/s.ThroughputPerSecond > 1+1e-6 {
+			if d.ThroughputPerSecond == nil || *d.ThroughputPerSecond/s.ThroughputPerSecond < 1-1e-6 ||
+				*d.ThroughputPerSecond/s.ThroughputPerSecond > 1+1e-6 {
 				t.Errorf("%s by %s: %+v, schedule has %g/s", d.Decision, d.Method, d, s.ThroughputPerSecond)
 			}
 		}
@@ -75,12 +79,14 @@ func TestCompareSplitAndMemory(t *testing.T) {
 			t.Errorf("%+v", exact)
 		}
 		for _, d := range rows {
-			if d.Decision != exact.Decision || *d.Objective < *exact.Objective || *d.Bound != *exact.Bound || d.ThroughputPerSecond == nil {
+			if d.Decision != exact.Decision || *d.Objective < *exact.Objective || *d.Bound != *exact.Bound ||
+				d.ThroughputPerSecond == nil {
 				t.Errorf("%+v beside %+v", d, exact)
 			}
 		}
 		if *rows[0].Objective <= *exact.Objective {
-			t.Errorf("%s: the greedy choice is no worse than the exact one, on a network where it is known to be", exact.Decision)
+			t.Errorf("%s: the greedy choice is no worse than the exact one, on a network where it is known to be",
+				exact.Decision)
 		}
 	}
 }

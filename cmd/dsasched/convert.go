@@ -42,7 +42,8 @@ problem of tt-mlir's planner as JSON. --offsets takes the file that a call of
 		},
 	}
 	asJSON := addJSON(cmd)
-	out := addFile(cmd, "o out", "write the accelerator, the buffers or the plan to this `file`", ".yaml", ".yml", ".csv", ".txt", ".log", ".json")
+	out := addFile(cmd, "o out", "write the accelerator, the buffers or the plan to this `file`", ".yaml", ".yml", ".csv",
+		".txt", ".log", ".json")
 	offsets := addFile(cmd, "offsets", "of a plan: give it with the offsets of this `file`", ".csv")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if ext := strings.ToLower(filepath.Ext(args[0])); ext != ".yaml" && ext != ".yml" {

@@ -9,7 +9,8 @@ import (
 // A plan goes to solve allocate and comes back with the better offsets.
 func TestConvertPlan(t *testing.T) {
 	workspace(t)
-	if got := answer(t, "convert", "./plan.log", "-o", "buffers.csv"); !strings.Contains(got, "896 bytes; no plan needs less than 640") {
+	if got := answer(t, "convert", "./plan.log", "-o", "buffers.csv"); !strings.Contains(got,
+		"896 bytes; no plan needs less than 640") {
 		t.Errorf("%s", got)
 	}
 	answer(t, "solve", "allocate", "buffers.csv", "--minimize", "--quiet", "-o", "placed.csv")

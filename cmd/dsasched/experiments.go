@@ -102,7 +102,8 @@ command again does what is not finished.`,
 			return usagef("--out is empty, expected a folder")
 		}
 		defer collectLess()()
-		opt := experiments.Options{Out: out, Workers: int(workers.value), Stderr: cmd.ErrOrStderr(), Quiet: *quiet, NoExact: noExact, SolverVersion: solverVersion(), Revision: os.Getenv("DSASCHED_REVISION"), SolveLimit: limit.value}
+		opt := experiments.Options{Out: out, Workers: int(workers.value), Stderr: cmd.ErrOrStderr(), Quiet: *quiet,
+			NoExact: noExact, SolverVersion: solverVersion(), Revision: os.Getenv("DSASCHED_REVISION"), SolveLimit: limit.value}
 		if solver, err := highs.New(); err == nil {
 			opt.Solver = solver // else growth goes without
 		}

@@ -127,11 +127,13 @@ func compared(cmd *cobra.Command, e *explain.Explainer, r *scheduler.Result, nam
 	if was, is := other.Schedule.Graph.Name, r.Schedule.Graph.Name; was != is || other.Batch != r.Batch {
 		return nil, fmt.Errorf("%s is of %s at batch %d, expected %s at batch %d", name, was, other.Batch, is, r.Batch)
 	}
-	return &againstJSON{name, other.Recipe.Name, other.LatencySeconds(), r.LatencySeconds(), explain.Compare(explain.New(other, scheduler.Options{InPlace: origin.InPlace}), e)}, nil
+	return &againstJSON{name, other.Recipe.Name, other.LatencySeconds(), r.LatencySeconds(),
+		explain.Compare(explain.New(other, scheduler.Options{InPlace: origin.InPlace}), e)}, nil
 }
 
 // explained gives the schedule of a file, or makes that of a network.
-func explained(cmd *cobra.Command, name string, recipe *recipeFlags, quiet bool) (schedulefile.Origin, *scheduler.Result, error) {
+func explained(cmd *cobra.Command, name string, recipe *recipeFlags, quiet bool) (schedulefile.Origin,
+	*scheduler.Result, error) {
 	if !strings.HasSuffix(strings.ToLower(name), ".json") {
 		show := newStatus(cmd, quiet)
 		defer show.end()
@@ -205,7 +207,8 @@ func (a explainJSON) writeOverview(b *bytes.Buffer) {
 	}
 	rowOf(b, "by group", sharesOf(groups, 8))
 	rowOf(b, "moves over", sharesOf(o.PathByResource, 6))
-	row(b, "of moves", "latency %s, shared with other moves %s", percent(o.LatencySeconds/o.TotalSeconds), percent(o.SharedSeconds/o.TotalSeconds))
+	row(b, "of moves", "latency %s, shared with other moves %s", percent(o.LatencySeconds/o.TotalSeconds),
+		percent(o.SharedSeconds/o.TotalSeconds))
 	fmt.Fprintf(b, "\nWhat each unit waited for while it was idle\n")
 	var rows [][]string
 	for _, w := range o.Waits {
@@ -233,9 +236,11 @@ func (a explainJSON) writeAgainst(b *bytes.Buffer) {
 		if name == "" {
 			name = "other clusters"
 		}
-		rows = append(rows, []string{name, from, duration(g.BeforeSeconds), duration(g.AfterSeconds), gain(g.BeforeSeconds, g.AfterSeconds), strings.Join(by, ", ")})
+		rows = append(rows, []string{name, from, duration(g.BeforeSeconds), duration(g.AfterSeconds),
+			gain(g.BeforeSeconds, g.AfterSeconds), strings.Join(by, ", ")})
 	}
-	rows = append(rows, []string{"all", "", duration(x.BeforeSeconds), duration(x.AfterSeconds), gain(x.BeforeSeconds, x.AfterSeconds), ""})
+	rows = append(rows, []string{"all", "", duration(x.BeforeSeconds), duration(x.AfterSeconds),
+		gain(x.BeforeSeconds, x.AfterSeconds), ""})
 	writeTable(b, "llrrrl", []string{"group", "from", "before", "after", "gain", "of"}, rows)
 }
 
@@ -266,7 +271,8 @@ func strategyText(decision, strategy string) string {
 
 func (a explainJSON) writeGroup(b *bytes.Buffer) {
 	g := a.Group
-	row(b, "group", "%s of %s: %s, %s", g.Name, printable(a.Schedule), plural(g.Operators, "operator"), plural(g.LayerCount, "layer"))
+	row(b, "group", "%s of %s: %s, %s", g.Name, printable(a.Schedule), plural(g.Operators, "operator"),
+		plural(g.LayerCount, "layer"))
 	row(b, "from, to", "%s, %s", printable(g.First), printable(g.Last))
 	switch {
 	case g.TooBig:
@@ -323,7 +329,8 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 	}
 	fmt.Fprintf(b, "\n%s\n", plural(len(g.Instances), "instance"))
 	rows = firstRows(g.Instances, explainRows, 6, func(x explain.Instance) []string {
-		return []string{x.Name, fmt.Sprint(x.Position), duration(x.Start), duration(x.Took), levelText(x.Scope), shorten(x.WaitedFor, 48)}
+		return []string{x.Name, fmt.Sprint(x.Position), duration(x.Start), duration(x.Took), levelText(x.Scope),
+			shorten(x.WaitedFor, 48)}
 	})
 	writeTable(b, "lrrrll", []string{"name", "position", "launched", "took", "scope", "launch waited for"}, rows)
 }
@@ -348,7 +355,8 @@ func (a explainJSON) writeOperator(b *bytes.Buffer) {
 		if r.Waited > 0 {
 			waited = duration(r.Waited)
 		}
-		return []string{r.Instance, duration(r.Start), duration(r.Took), fmt.Sprint(r.Tiles), waited, shorten(r.WaitedFor, 50)}
+		return []string{r.Instance, duration(r.Start), duration(r.Took), fmt.Sprint(r.Tiles), waited,
+			shorten(r.WaitedFor, 50)}
 	})
 	writeTable(b, "lrrrrl", []string{"instance", "computes from", "for", "tiles", "unit idle", "waiting for"}, rows)
 }
@@ -396,7 +404,8 @@ func (a explainJSON) writeTensor(b *bytes.Buffer) {
 	if s.WeightBytes > s.BufferBytes {
 		row(b, "weights", "%s per core, their buffer holds %s", size(s.WeightBytes), size(s.BufferBytes))
 	}
-	row(b, "live values", "%s, and %s at least pass through: %s too many", size(s.LiveBytes), size(s.StageBytes), size(s.Over))
+	row(b, "live values", "%s, and %s at least pass through: %s too many", size(s.LiveBytes),
+		size(s.StageBytes), size(s.Over))
 	rows = firstRows(s.Live, explainRows/2, 4, func(l explain.Live) []string {
 		return []string{shorten(l.Tensor, 40), l.Instance, size(l.Bytes), plural(l.Lives, "layer")}
 	})

@@ -50,7 +50,9 @@ The problem goes to the standard output, or with -o to a file.`,
 			return err
 		}
 		show.end()
-		p, notes, err := pipeline.OrderProblem(r.Schedule, scheduler.Options{InPlace: *recipe.inPlace || r.Recipe.InPlace(), Uneven: unevenOf(recipe.uneven), Chunk: recipe.chunk.value})
+		p, notes, err := pipeline.OrderProblem(r.Schedule,
+			scheduler.Options{InPlace: *recipe.inPlace || r.Recipe.InPlace(), Uneven: unevenOf(recipe.uneven),
+				Chunk: recipe.chunk.value})
 		if err != nil {
 			return err
 		}
@@ -70,9 +72,11 @@ The problem goes to the standard output, or with -o to a file.`,
 		if err := ordering.NewGraph(p).Feasible(); err != nil {
 			notes = append(notes, err.Error())
 		}
-		a := exportOrderJSON{args[0], r.Machine.Name, r.Recipe.Name, r.Batch, r.Chunk, out.name, len(p.Subgraphs), instances(p), p.CapacityBytes, append([]string{}, notes...)}
+		a := exportOrderJSON{args[0], r.Machine.Name, r.Recipe.Name, r.Batch, r.Chunk, out.name, len(p.Subgraphs),
+			instances(p), p.CapacityBytes, append([]string{}, notes...)}
 		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
-			fmt.Fprintf(b, "%s: %s, %s, capacity %s\n", printable(a.File), plural(a.Groups, "sub-graph"), plural(a.Instances, "instance"), size(a.CapacityBytes))
+			fmt.Fprintf(b, "%s: %s, %s, capacity %s\n", printable(a.File), plural(a.Groups, "sub-graph"),
+				plural(a.Instances, "instance"), size(a.CapacityBytes))
 			for _, n := range a.Notes {
 				fmt.Fprintf(b, "note: %s\n", printable(n))
 			}

@@ -36,13 +36,17 @@ func TestUnknownAndSymbolic(t *testing.T) {
 		stdout, stderr string
 	}{
 		{[]string{"inspect", file}, exitFailure, "", `node "odd" is Twist of domain com.example`},
-		{[]string{"inspect", file, "--allow-unknown"}, exitFailure, "", `the sizes of these dimensions must be given: "steps"`},
+		{[]string{"inspect", file, "--allow-unknown"}, exitFailure, "",
+			`the sizes of these dimensions must be given: "steps"`},
 		{[]string{"inspect", file, "--dim", "steps=5"}, exitFailure, "", `node "odd" is Twist of domain com.example`},
-		{[]string{"inspect", file, "--dim", "steps=5", "--allow-unknown"}, exitOK, "[1,5,4]", `node "odd": Twist of domain com.example is not known`},
-		{[]string{"schedule", file, "--dim", "steps=5", "--allow-unknown", "--batch", "8"}, exitOK, "throughput", `warning: node "odd"`},
+		{[]string{"inspect", file, "--dim", "steps=5", "--allow-unknown"}, exitOK, "[1,5,4]",
+			`node "odd": Twist of domain com.example is not known`},
+		{[]string{"schedule", file, "--dim", "steps=5", "--allow-unknown", "--batch", "8"}, exitOK, "throughput",
+			`warning: node "odd"`},
 		{[]string{"inspect", file, "--dim", "steps"}, exitUsage, "", `found "steps", expected NAME=SIZE`},
 		{[]string{"inspect", file, "--dim", "steps=-1"}, exitUsage, "", `found size "-1" of dimension "steps"`},
-		{[]string{"inspect", file, "--dim", "steps=1", "--dim", "steps=2"}, exitUsage, "", `dimension "steps" is both 1 and 2`},
+		{[]string{"inspect", file, "--dim", "steps=1", "--dim", "steps=2"}, exitUsage, "",
+			`dimension "steps" is both 1 and 2`},
 		{[]string{"inspect", "resnet50", "--dim", "steps=1"}, exitFailure, "", "no symbolic dimension"},
 	} {
 		r := call(t, c.args...)
@@ -65,13 +69,17 @@ func TestExpertsAreAssumed(t *testing.T) {
 	for _, name := range []string{"x", "r", "w1", "", "w2"} {
 		inputs = append(inputs, text(1, name)...)
 	}
-	moe := bytesField(1, message(inputs, text(2, "y"), text(3, "moe"), text(4, "MoE"), text(7, "com.microsoft"), attr("k", 2)))
-	if err := os.WriteFile("moe.onnx", onnxFile(moe, weight("w1", 4, 32, 16), weight("w2", 4, 16, 32), valueInfo(11, "x", 6, 16), valueInfo(11, "r", 6, 4), valueInfo(12, "y", 6, 16)), 0o666); err != nil {
+	moe := bytesField(1, message(inputs, text(2, "y"), text(3, "moe"), text(4, "MoE"),
+		text(7, "com.microsoft"), attr("k", 2)))
+	if err := os.WriteFile("moe.onnx", onnxFile(moe, weight("w1", 4, 32, 16), weight("w2", 4, 16, 32),
+		valueInfo(11, "x", 6, 16), valueInfo(11, "r", 6, 4), valueInfo(12, "y", 6, 16)), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	for _, v := range []string{"tvm", "cross-layer"} {
 		r := call(t, "schedule", "moe.onnx", "--variant", v)
-		if want := "assumed: the tokens spread as evenly as they can over the 4 experts of a layer, 2 for each token"; r.status != exitOK || !strings.Contains(strings.Join(strings.Fields(r.stdout), " "), want) {
+		if want :=
+			"assumed: the tokens spread as evenly as they can over the 4 experts of a layer, 2 for each token"; r.status !=
+			exitOK || !strings.Contains(strings.Join(strings.Fields(r.stdout), " "), want) {
 			t.Errorf("%s: status %d, %s%s", v, r.status, r.stdout, r.stderr)
 		}
 	}
@@ -85,7 +93,8 @@ func TestFoldersThatAreMissing(t *testing.T) {
 	t.Cleanup(func() { clock = still })
 	for _, c := range []string{
 		"best net.onnx -o nosuch/a.json", "best net.onnx --certificate nosuch/a.json", "tune net.onnx -o nosuch/a.json",
-		"schedule net.onnx --trace nosuch/a.json", "sweep net.onnx --set batch=1,2 --csv nosuch/a.csv", "solve order chain.json -o nosuch/b/a.json",
+		"schedule net.onnx --trace nosuch/a.json", "sweep net.onnx --set batch=1,2 --csv nosuch/a.csv",
+		"solve order chain.json -o nosuch/b/a.json",
 	} {
 		r := call(t, strings.Fields(c)...)
 		if r.status != exitFailure || r.stdout != "" || !strings.HasPrefix(r.stderr, "dsasched: write ") {
@@ -125,12 +134,15 @@ func TestAnswerWithoutFile(t *testing.T) {
 // Text for Graphviz does not get the name of a picture.
 func TestGraphIsNoPicture(t *testing.T) {
 	workspace(t)
-	for _, c := range []string{"schedule net.onnx --graph a.svg", "simulate net.onnx --graph a.png", "solve stitch net.onnx --graph a.pdf", "inspect net.onnx --dot a.svg"} {
-		if r := call(t, strings.Fields(c)...); r.status != exitUsage || !strings.Contains(r.stderr, "expected a name that ends in one of .dot, .gv") {
+	for _, c := range []string{"schedule net.onnx --graph a.svg", "simulate net.onnx --graph a.png",
+		"solve stitch net.onnx --graph a.pdf", "inspect net.onnx --dot a.svg"} {
+		if r := call(t, strings.Fields(c)...); r.status != exitUsage ||
+			!strings.Contains(r.stderr, "expected a name that ends in one of .dot, .gv") {
 			t.Errorf("%s: %+v", c, r)
 		}
 	}
-	if got := answer(t, "schedule", "net.onnx", "--graph", "a.gv", "-o", "a.json"); !strings.HasSuffix(got, "\nwritten       a.json\nwritten       a.gv\n") {
+	if got := answer(t, "schedule", "net.onnx", "--graph", "a.gv", "-o", "a.json"); !strings.HasSuffix(got,
+		"\nwritten       a.json\nwritten       a.gv\n") {
 		t.Errorf("%s", got)
 	}
 }

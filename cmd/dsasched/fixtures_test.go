@@ -115,7 +115,8 @@ func odd() []byte {
 	shape := append(bytesField(1, number64(1, 1)), bytesField(1, text(2, "steps"))...)
 	shape = append(shape, bytesField(1, number64(1, 4))...)
 	info := func(field int, name string) []byte {
-		return bytesField(field, message(text(1, name), bytesField(2, bytesField(1, message(number64(1, onnxFloat), bytesField(2, shape))))))
+		return bytesField(field, message(text(1, name),
+			bytesField(2, bytesField(1, message(number64(1, onnxFloat), bytesField(2, shape))))))
 	}
 	twist := message(text(1, "x"), text(2, "a"), text(3, "odd"), text(4, "Twist"), text(7, "com.example"))
 	return onnxFile(bytesField(1, twist), node("Relu", "relu", "y", "a"), info(11, "x"), info(12, "y"))
@@ -229,14 +230,16 @@ func experimentResults(t *testing.T, dir, name string) {
 		t.Fatal(err)
 	}
 	for ext, data := range map[string]string{
-		".json": `{"experiment": "` + name + `", "published": [{"experiment": "` + name + `", "what": "throughput", "unit": "images/s", "published": 100, "ours": 90}]}`,
-		".md":   "# " + name + ": a title\n\n![A picture](speed.png)\n",
+		".json": `{"experiment": "` + name + `", "published": [{"experiment": "` + name +
+			`", "what": "throughput", "unit": "images/s", "published": 100, "ours": 90}]}`,
+		".md": "# " + name + ": a title\n\n![A picture](speed.png)\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name+ext), []byte(data), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "speed.svg"), []byte(`<svg width="10pt" height="10pt"><path d="M0,0Z"/></svg>`), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "speed.svg"),
+		[]byte(`<svg width="10pt" height="10pt"><path d="M0,0Z"/></svg>`), 0o666); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -201,7 +201,8 @@ func addInPlace(cmd *cobra.Command) *bool {
 // addUneven adds --uneven; [unevenOf] is its value.
 func addUneven(cmd *cobra.Command) *choice {
 	c := &choice{value: schedule.UnevenFastest.String(), kind: "PIECES", words: schedule.UnevenNames()}
-	addChoice(cmd, c, "uneven", "pieces of an extent that need not be alike: "+strings.Join(c.words, ", ")+" (all: instances and the cores' slices; outputs: instances, where the factor divides intermediates; fastest: all or none)")
+	addChoice(cmd, c, "uneven", "pieces of an extent that need not be alike: "+strings.Join(c.words,
+		", ")+" (all: instances and the cores' slices; outputs: instances, where the factor divides intermediates; fastest: all or none)")
 	return c
 }
 
@@ -238,7 +239,8 @@ type schedulingFlags struct {
 // addScheduling adds --hardware, --batch, --chunk, --in-place, --uneven and the flags of
 // addNetwork. zero says what --chunk 0 does.
 func addScheduling(cmd *cobra.Command, zero string) *schedulingFlags {
-	s := &schedulingFlags{accelerator: addHardware(cmd), inPlace: addInPlace(cmd), uneven: addUneven(cmd), network: addNetwork(cmd)}
+	s := &schedulingFlags{accelerator: addHardware(cmd), inPlace: addInPlace(cmd), uneven: addUneven(cmd),
+		network: addNetwork(cmd)}
 	s.batch, s.chunk = addBatch(cmd, zero)
 	return s
 }
@@ -262,7 +264,8 @@ const stepByStep = "cross-layer"
 // addRecipe adds the flags of addScheduling, --variant, which is a variant of this name by default, a flag for each
 // decision, and --time-limit.
 func addRecipe(cmd *cobra.Command, variant string) *recipeFlags {
-	r := &recipeFlags{addScheduling(cmd, "tune"), &choice{value: variant, kind: "VARIANT", words: variantNames()}, addDecisions(cmd), nil, addLimit(cmd, time.Minute, "time for each integer program, such as 60s"),
+	r := &recipeFlags{addScheduling(cmd, "tune"), &choice{value: variant, kind: "VARIANT", words: variantNames()},
+		addDecisions(cmd), nil, addLimit(cmd, time.Minute, "time for each integer program, such as 60s"),
 		cmd.Flags().String("tuned", "", "`file` of 'dsasched tune' that has the loops for --nest ansor"), false, nil}
 	usage := "variant of the scheduler, as 'dsasched variants' lists them"
 	if variant != stepByStep {
@@ -286,13 +289,15 @@ func (f *recipeFlags) recipe(cmd *cobra.Command, opt scheduler.Options) (schedul
 }
 
 // run schedules a network and simulates the result.
-func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedulefile.Origin, *scheduler.Result, error) {
+func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedulefile.Origin,
+	*scheduler.Result, error) {
 	none := schedulefile.Origin{}
 	spec, err := scheduler.OpenMachine(*f.accelerator)
 	if err != nil {
 		return none, nil, err
 	}
-	opt := scheduler.Options{InPlace: *f.inPlace, Uneven: unevenOf(f.uneven), Chunk: f.chunk.value, TimeLimit: f.limit.value, Progress: show.decision(), Figures: f.figures, Deciding: f.deciding, Chunks: show.chunks()}
+	opt := scheduler.Options{InPlace: *f.inPlace, Uneven: unevenOf(f.uneven), Chunk: f.chunk.value,
+		TimeLimit: f.limit.value, Progress: show.decision(), Figures: f.figures, Deciding: f.deciding, Chunks: show.chunks()}
 	if f.clusters != nil {
 		if opt.Clusters, err = pipeline.LookupDivision(f.clusters.value); err != nil {
 			return none, nil, err
@@ -319,7 +324,8 @@ func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedu
 		return none, nil, err
 	}
 	r, err := scheduler.Run(cmd.Context(), src, spec, f.batch.value, v, opt)
-	return schedulefile.Origin{MadeBy: madeBy, Model: name, DType: from.DType.String(), Grain: f.network.parts(), InPlace: opt.InPlace || v.InPlace(), Spill: v.Pick("spill")}, r, err
+	return schedulefile.Origin{MadeBy: madeBy, Model: name, DType: from.DType.String(), Grain: f.network.parts(),
+		InPlace: opt.InPlace || v.InPlace(), Spill: v.Pick("spill")}, r, err
 }
 
 // networkFlags say how a network is read.
@@ -334,12 +340,16 @@ type networkFlags struct {
 // their type, so the types are those of floating-point numbers, and the one that
 // quantisation makes of them.
 func addNetwork(cmd *cobra.Command) *networkFlags {
-	f := &networkFlags{cmd: cmd, dtype: &choice{value: model.F16.String(), kind: "TYPE", words: append(floatTypes(), model.I8.String())},
+	f := &networkFlags{cmd: cmd, dtype: &choice{value: model.F16.String(), kind: "TYPE",
+		words: append(floatTypes(), model.I8.String())},
 		grain: &choice{value: string(grain.Given), kind: "GRAIN", words: grains()}}
-	addChoice(cmd, f.dtype, "dtype", "type of the network's floating-point numbers: "+strings.Join(f.dtype.words, ", ")+" (as after quantisation)")
-	addChoice(cmd, f.grain, "grain", "operators taken apart: none (given), layer normalisations, activations and bags of look-ups (framework), softmaxes too (primitive)")
+	addChoice(cmd, f.dtype, "dtype", "type of the network's floating-point numbers: "+strings.Join(f.dtype.words,
+		", ")+" (as after quantisation)")
+	addChoice(cmd, f.grain, "grain",
+		"operators taken apart: none (given), layer normalisations, activations and bags of look-ups (framework), softmaxes too (primitive)")
 	cmd.Flags().Var(&f.dims, "dim", "size of a symbolic dimension of an ONNX file; may be repeated")
-	f.allowUnknown = cmd.Flags().Bool("allow-unknown", false, "count unknown operators of an ONNX file as one operation per output element")
+	f.allowUnknown = cmd.Flags().Bool("allow-unknown", false,
+		"count unknown operators of an ONNX file as one operation per output element")
 	return f
 }
 

@@ -34,7 +34,8 @@ say where each figure is from. There the L1 is called lb, the LLB gb.`,
   dsasched hardware stcp920 --yaml > my-npu.yaml
   dsasched hardware ./my-npu.yaml --json`,
 		Args: atMostOneArg("accelerator"),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, part string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, part string) ([]cobra.Completion,
+			cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
@@ -109,7 +110,8 @@ say where each figure is from. There the L1 is called lb, the LLB gb.`,
 				return err
 			}
 			answer.SIMT = append(answer.SIMT, m)
-			simtRows = append(simtRows, []string{m.Name, fmt.Sprint(m.SMs), fmt.Sprint(m.Wave(m.Start())), size(m.SM.SharedBytes), size(m.L2.SizeBytes),
+			simtRows = append(simtRows, []string{m.Name, fmt.Sprint(m.SMs), fmt.Sprint(m.Wave(m.Start())),
+				size(m.SM.SharedBytes), size(m.L2.SizeBytes),
 				unit(m.DRAM.BytesPerSecond, "B/s"), duration(m.LaunchSeconds)})
 			descriptions = append(descriptions, []string{m.Name, m.Description})
 		}
@@ -125,7 +127,8 @@ say where each figure is from. There the L1 is called lb, the LLB gb.`,
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
 			writeTable(b, "lrrrrrrr", []string{"name", "clusters", "cores each", "peak", "L1", "LLB", "DDR", "DDR rate"}, rows)
 			b.WriteByte('\n')
-			writeTable(b, "lrrrrrr", []string{"SIMT machine", "SMs", "wave", "shared of an SM", "L2", "DRAM rate", "launch"}, simtRows)
+			writeTable(b, "lrrrrrr", []string{"SIMT machine", "SMs", "wave", "shared of an SM", "L2", "DRAM rate", "launch"},
+				simtRows)
 			b.WriteByte('\n')
 			writeTable(b, "lrll", []string{"machine of several", "devices", "each", "link"}, severalRows)
 			writeDescriptions(b, descriptions)
@@ -142,8 +145,10 @@ func writeSIMT(b *bytes.Buffer, m *simt.Machine) {
 	row(b, "name", "%s", m.Name)
 	row(b, "description", "%s", m.Description)
 	row(b, "clock", "%s", unit(m.ClockHz, "Hz"))
-	row(b, "SMs", "%d, each with %d threads, %d blocks, %d registers and %s of shared memory", m.SMs, m.SM.Threads, m.SM.Blocks, m.SM.Registers, size(m.SM.SharedBytes))
-	row(b, "block", "at most %d threads, %d registers each, %s of shared memory", m.Block.Threads, m.Block.Registers, size(m.Block.SharedBytes))
+	row(b, "SMs", "%d, each with %d threads, %d blocks, %d registers and %s of shared memory", m.SMs, m.SM.Threads,
+		m.SM.Blocks, m.SM.Registers, size(m.SM.SharedBytes))
+	row(b, "block", "at most %d threads, %d registers each, %s of shared memory", m.Block.Threads, m.Block.Registers,
+		size(m.Block.SharedBytes))
 	row(b, "wave", "%d blocks of %d threads", m.Wave(m.Start()), m.Start().Threads)
 	row(b, "L2", "%s, %s", size(m.L2.SizeBytes), unit(m.L2.BytesPerSecond, "B/s"))
 	row(b, "DRAM", "%s, latency %s", unit(m.DRAM.BytesPerSecond, "B/s"), duration(m.DRAM.LatencySeconds))

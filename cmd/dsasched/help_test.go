@@ -54,7 +54,8 @@ func TestEveryCommandHasJSON(t *testing.T) {
 
 // Help says what a command does, beginning with the verb.
 func TestHelpBeginsWithAVerb(t *testing.T) {
-	verbs := strings.Fields("Check Choose Compare Convert Divide Explain Find Fit Give List Make Merge Order Place Play Print Run Schedule Show Simulate Solve Split Write")
+	verbs := strings.Fields(
+		"Check Choose Compare Convert Divide Explain Find Fit Give List Make Merge Order Place Play Print Run Schedule Show Simulate Solve Split Write")
 	for _, c := range allCommands() {
 		for _, text := range []string{c.Short, c.Long} {
 			if first, _, _ := strings.Cut(text, " "); text != "" && !slices.Contains(verbs, first) {
@@ -78,7 +79,8 @@ func TestHelpHasGroups(t *testing.T) {
 			under[name] = at
 		}
 	}
-	if want := []string{"Usage", "Examples", "Schedule", "Compare and prove", "Search", "Draw", "Experiments", "Files", "Additional Commands", "Flags"}; !slices.Equal(titles, want) {
+	if want := []string{"Usage", "Examples", "Schedule", "Compare and prove", "Search", "Draw", "Experiments", "Files",
+		"Additional Commands", "Flags"}; !slices.Equal(titles, want) {
 		t.Errorf("the headings are %q, want %q", titles, want)
 	}
 	for _, g := range commandGroups {
@@ -158,7 +160,8 @@ func TestCompletion(t *testing.T) {
 		{[]string{"inspect", ""}, zoo.Names(), ":0"},
 		{[]string{"export", "onnx", ""}, zoo.Names(), ":0"},
 		{[]string{"export", "onnx", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16", "f8", "i8"}, ":4"},
-		{[]string{"solve", "allocate", "--method", ""}, []string{"first-fit", "best-fit", "longest-lifetime", "largest-first", "ilp", "search"}, ":4"},
+		{[]string{"solve", "allocate", "--method", ""},
+			[]string{"first-fit", "best-fit", "longest-lifetime", "largest-first", "ilp", "search"}, ":4"},
 		{[]string{"solve", "allocate", ""}, []string{"csv"}, ":8"},
 		{[]string{"serve", ""}, []string{"csv"}, ":8"},
 		{[]string{"hardware", ""}, slices.Concat(hardware.Presets(), simt.Presets(), server.Presets()), ":0"},
@@ -177,7 +180,9 @@ func TestCompletion(t *testing.T) {
 		{[]string{"sweep", ""}, zoo.Names(), ":0"},
 		{[]string{"sweep", "resnet50", ""}, zoo.Names(), ":0"},
 		{[]string{"sweep", "resnet50", "--set", "weights="}, []string{"weights=reload", "weights=keep"}, ":6"},
-		{[]string{"sweep", "resnet50", "--set", "spill=largest-first,"}, []string{"spill=largest-first,longest-lifetime", "spill=largest-first,overwrite", "spill=largest-first,search"}, ":6"},
+		{[]string{"sweep", "resnet50", "--set", "spill=largest-first,"},
+			[]string{"spill=largest-first,longest-lifetime", "spill=largest-first,overwrite", "spill=largest-first,search"},
+			":6"},
 		{[]string{"compare-hardware", "resnet50", "--variant", ""}, variants, ":4"},
 		{[]string{"man", ""}, nil, ":16"},
 		{[]string{"solve", "bind", ""}, zoo.Names(), ":0"},

@@ -16,7 +16,8 @@ func TestHostileFiles(t *testing.T) {
 	var laughs strings.Builder
 	laughs.WriteString("name: a\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
 	for i := 1; i < 40; i++ {
-		fmt.Fprintf(&laughs, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 10), ", "))
+		fmt.Fprintf(&laughs, "a%d: &a%d [%s]\n", i, i,
+			strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 10), ", "))
 	}
 	deep := "name: " + strings.Repeat("[", 500_000)
 	nested := strings.Repeat("[", 5_000_000)
@@ -32,17 +33,21 @@ func TestHostileFiles(t *testing.T) {
 		{"deep.yaml", deep, "schedule toy-fig3 --hardware deep.yaml"},
 		{"deep.yaml", deep, "solve pipeline resnet50 --server deep.yaml"},
 		{"deep.yaml", deep, "solve stitch toy-fig3 --hardware deep.yaml"},
-		{"large.onnx", string(onnxFile(weight("w", 1<<40, 1<<40), node("Relu", "r", "y", "x"), valueInfo(11, "x", 1<<40, 1<<40), valueInfo(12, "y", 1<<40))), "schedule large.onnx"},
+		{"large.onnx", string(onnxFile(weight("w", 1<<40, 1<<40), node("Relu", "r", "y", "x"),
+			valueInfo(11, "x", 1<<40, 1<<40), valueInfo(12, "y", 1<<40))), "schedule large.onnx"},
 		{"deep.onnx", string(onnxFile(bytesField(1, append(inner, text(4, "If")...)))), "schedule deep.onnx"},
 		{"cut.onnx", string(binary.AppendUvarint([]byte{7<<3 | 2}, 1<<40)), "schedule cut.onnx"},
 		{"nodes.onnx", string(onnxFile([]byte(strings.Repeat("\n\x00", 2_000_000)))), "schedule nodes.onnx"},
 		{"zip.onnx", "\x1f\x8b\x08" + strings.Repeat("\x00", 1_000_000), "schedule zip.onnx"},
 		{"jobs.sm", "jobs : 1099511627776\n- renewable : 1\n", "solve rcpsp jobs.sm"},
 		{"line.sm", "jobs : 1 " + strings.Repeat("9", 20_000_000), "solve rcpsp line.sm"},
-		{"line.csv", "id,lower,upper,size\na,1,2," + strings.Repeat("9", 20_000_000) + "\n", "solve allocate line.csv --minimize"},
+		{"line.csv", "id,lower,upper,size\na,1,2," + strings.Repeat("9", 20_000_000) + "\n",
+			"solve allocate line.csv --minimize"},
 		{"columns.csv", strings.Repeat("id,", 5_000_000) + "\n", "solve allocate columns.csv --minimize"},
-		{"gaps.csv", "id,lower,upper,size,gaps\na,0,9,1," + strings.Repeat("1-2 ", 2_000_000) + "\n", "solve allocate gaps.csv --minimize"},
-		{"many.json", strings.Replace(chainProblem, `"instances": 2`, `"instances": 1099511627776`, 1), "solve order many.json"},
+		{"gaps.csv", "id,lower,upper,size,gaps\na,0,9,1," + strings.Repeat("1-2 ", 2_000_000) + "\n",
+			"solve allocate gaps.csv --minimize"},
+		{"many.json", strings.Replace(chainProblem, `"instances": 2`, `"instances": 1099511627776`, 1),
+			"solve order many.json"},
 		{"nested.json", nested, "solve order nested.json"},
 		{"nested.json", nested, "solve partition nested.json"},
 		{"nested.json", nested, "check schedule nested.json"},
@@ -51,7 +56,8 @@ func TestHostileFiles(t *testing.T) {
 		{"lists.json", lists, "solve order lists.json"},
 		{"lists.json", lists, "solve partition lists.json"},
 		{"lists.json", lists, "check schedule lists.json"},
-		{"devices.json", strings.Replace(graphProblem, `"maxFPGAs": 2`, `"maxFPGAs": 1099511627776`, 1), "solve partition devices.json"},
+		{"devices.json", strings.Replace(graphProblem, `"maxFPGAs": 2`, `"maxFPGAs": 1099511627776`, 1),
+			"solve partition devices.json"},
 		{"nested.json", nested, "solve rcpsp project.sm --method ilp --start nested.json"},
 		{"results/fig14/origin.json", nested, "report results"},
 	} {

@@ -67,8 +67,9 @@ cluster's. --dot writes the graph for Graphviz; with - it prints that alone.`,
 	f := cmd.Flags()
 	blocks := f.Bool("blocks", false, "print the blocks of the stages too")
 	d := drawings{
-		plot:        addFigure(cmd, "plot", "draw the memory in use into this `file`"),
-		dot:         addFile(cmd, "dot", "write the simplified graph into this Graphviz `file`: .dot, .gv; - prints it", dotEndings...),
+		plot: addFigure(cmd, "plot", "draw the memory in use into this `file`"),
+		dot: addFile(cmd, "dot", "write the simplified graph into this Graphviz `file`: .dot, .gv; - prints it",
+			dotEndings...),
 		accelerator: f.String("hardware", "", "with --plot: built-in accelerator or YAML `file` whose capacities are drawn"),
 	}
 	d.dot.stdout = true
@@ -116,7 +117,8 @@ func (d drawings) write(a *inspectJSON, n *structure.Network, batch int64) (dot 
 		if err != nil {
 			return nil, err
 		}
-		if err := file(d.plot.name, func(w io.Writer) error { return writeFigure(w, "--plot", d.plot.name, fig, nil) }); err != nil {
+		if err := file(d.plot.name,
+			func(w io.Writer) error { return writeFigure(w, "--plot", d.plot.name, fig, nil) }); err != nil {
 			return nil, err
 		}
 	}
@@ -159,10 +161,12 @@ func (d drawings) figure(a *inspectJSON, n *structure.Network, batch int64) (*pl
 		}
 		for i, c := range a.Capacities {
 			if i > 0 && a.Capacities[i-1].Bytes == c.Bytes {
-				m.Capacities[0].Name = fmt.Sprintf("%s, %s: %s each", strings.Replace(a.Capacities[i-1].Name, "LBs", "L1s", 1), c.Name, size(c.Bytes))
+				m.Capacities[0].Name = fmt.Sprintf("%s, %s: %s each", strings.Replace(a.Capacities[i-1].Name, "LBs", "L1s", 1),
+					c.Name, size(c.Bytes))
 				continue // one line would cover the other
 			}
-			m.Capacities = append(m.Capacities, plots.Capacity{Name: strings.Replace(c.Name, "LBs", "L1s", 1) + ": " + size(c.Bytes), Bytes: c.Bytes})
+			m.Capacities = append(m.Capacities,
+				plots.Capacity{Name: strings.Replace(c.Name, "LBs", "L1s", 1) + ": " + size(c.Bytes), Bytes: c.Bytes})
 		}
 	}
 	return plots.MemoryInUse(m)
@@ -173,7 +177,8 @@ func (a *inspectJSON) write(b *bytes.Buffer, blocks bool) {
 	row(b, "parameters", "%s (%s)", count(a.Params), size(a.ParamBytes))
 	row(b, "work", "%s, %s vector operations", unit(float64(a.MACs), "MAC"), count(a.VectorOps))
 	row(b, "operators", "%d, %d after simplification", a.OperatorsBefore, a.OperatorsAfter)
-	row(b, "layers", "%d: %d with a matrix operator, %d with a reduction, %d light", a.Layers.Count, a.Layers.Matrix, a.Layers.Reduction, a.Layers.Light)
+	row(b, "layers", "%d: %d with a matrix operator, %d with a reduction, %d light", a.Layers.Count, a.Layers.Matrix,
+		a.Layers.Reduction, a.Layers.Light)
 
 	for _, f := range a.Files {
 		row(b, "written", "%s (%s)", printable(f.Path), size(f.Bytes))
@@ -257,5 +262,6 @@ func useCells(u structure.UseReport) []string {
 	if u.Output != nil {
 		output = u.Output.Shape.String()
 	}
-	return []string{fmt.Sprint(u.LayerCount), fmt.Sprint(u.Operators), output, size(u.PeakBytes), percent(u.PeakShare), count(u.Params), count(u.MACs)}
+	return []string{fmt.Sprint(u.LayerCount), fmt.Sprint(u.Operators), output, size(u.PeakBytes), percent(u.PeakShare),
+		count(u.Params), count(u.MACs)}
 }

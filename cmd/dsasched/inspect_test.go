@@ -33,7 +33,8 @@ func TestInspectAddsUp(t *testing.T) {
 					t.Errorf("%s: block %d is in %s, expected %s", name, b.Index, b.Stage, s.Name)
 				}
 				if len(b.LayerNames) != b.LayerCount || len(b.LiveBytes) != b.LayerCount {
-					t.Errorf("%s: block %d has %d layers, %d names, %d live sets", name, b.Index, b.LayerCount, len(b.LayerNames), len(b.LiveBytes))
+					t.Errorf("%s: block %d has %d layers, %d names, %d live sets", name, b.Index, b.LayerCount,
+						len(b.LayerNames), len(b.LiveBytes))
 				}
 				for _, v := range b.LiveBytes {
 					peak = max(peak, v)
@@ -50,8 +51,10 @@ func TestInspectAddsUp(t *testing.T) {
 		if stages != blocks {
 			t.Errorf("%s: stages are %+v, blocks %+v", name, stages, blocks)
 		}
-		if stages.LayerCount != a.Layers.Count || stages.Operators != a.OperatorsAfter || stages.MACs != a.MACs || stages.PeakShare != 1 {
-			t.Errorf("%s: stages are %+v, expected %d layers, %d operators, %d MACs", name, stages, a.Layers.Count, a.OperatorsAfter, a.MACs)
+		if stages.LayerCount != a.Layers.Count || stages.Operators != a.OperatorsAfter || stages.MACs != a.MACs ||
+			stages.PeakShare != 1 {
+			t.Errorf("%s: stages are %+v, expected %d layers, %d operators, %d MACs", name, stages, a.Layers.Count,
+				a.OperatorsAfter, a.MACs)
 		}
 		types := 0
 		for _, k := range a.BlockTypes {
@@ -74,7 +77,8 @@ func TestInspectDraws(t *testing.T) {
 		if !strings.HasPrefix(string(data), begin) {
 			t.Errorf("%s begins with %q, want %q", file, data[:8], begin)
 		}
-		if len(a.Files) != 1 || a.Files[0] != (experiments.Written{Path: file, Bytes: int64(len(data))}) || len(a.Capacities) != 0 {
+		if len(a.Files) != 1 || a.Files[0] != (experiments.Written{Path: file, Bytes: int64(len(data))}) ||
+			len(a.Capacities) != 0 {
 			t.Errorf("%s: answer has files %v and capacities %v", file, a.Files, a.Capacities)
 		}
 		answer(t, "inspect", "net.onnx", "--plot", file)
@@ -91,7 +95,8 @@ func TestInspectDraws(t *testing.T) {
 	if len(a.Capacities) != 2 || a.Capacities[0].Bytes != 8<<20 || a.Capacities[1].Bytes != 8<<20 {
 		t.Errorf("capacities are %+v", a.Capacities)
 	}
-	for _, w := range []string{"resnet50, batch 1, f16", "L1s of a cluster, LLB: 8 MiB each", "stem", "stage 1", "stage 4", "head"} {
+	for _, w := range []string{"resnet50, batch 1, f16", "L1s of a cluster, LLB: 8 MiB each", "stem", "stage 1",
+		"stage 4", "head"} {
 		if !strings.Contains(string(svg), ">"+w+"<") {
 			t.Errorf("the figure has no %q", w)
 		}

@@ -42,7 +42,8 @@ func TestInterruptedAnywhere(t *testing.T) {
 				status := report(&stderr, execute(ctx, &stdout, &stderr, strings.Fields(args), fakeExperiment))
 				timer.Stop()
 				cancel()
-				if finished := status == exitOK && stderr.Len() == 0; !finished && (status != exitInterrupted || strings.Count(stderr.String(), "\n") != 1) {
+				if finished := status == exitOK && stderr.Len() == 0; !finished &&
+					(status != exitInterrupted || strings.Count(stderr.String(), "\n") != 1) {
 					t.Errorf("after %v: status %d, stderr %q", after, status, &stderr)
 				}
 			}

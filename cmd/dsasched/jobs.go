@@ -32,8 +32,10 @@ type jobFlags struct {
 func addJob(cmd *cobra.Command) *jobFlags {
 	j, f := &jobFlags{}, cmd.Flags()
 	f.StringVar(&j.shard, "shard", "", "compute only part `i/n` of what there is to compute, for 'dsasched merge'")
-	f.BoolVar(&j.slurm, "slurm", false, "submit the parts to Slurm as tasks of an array job (sbatch); again: those that are not finished")
-	f.StringVar(&j.array, "array", "", "with --slurm: number of tasks, `N` (default: 16, or one for each point or cell if these are fewer)")
+	f.BoolVar(&j.slurm, "slurm", false,
+		"submit the parts to Slurm as tasks of an array job (sbatch); again: those that are not finished")
+	f.StringVar(&j.array, "array", "",
+		"with --slurm: number of tasks, `N` (default: 16, or one for each point or cell if these are fewer)")
 	f.BoolVar(&j.dryRun, "dry-run", false, "with --slurm: print the script and submit nothing")
 	f.StringArrayVar(&j.from, "from", nil, "")
 	f.BoolVar(&j.finished, "finished", false, "")
@@ -153,7 +155,8 @@ func decodeShards(path string, data []byte) (*shardsJSON, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if s.Schema != shardsSchema || len(s.Command) == 0 {
-		return nil, fmt.Errorf("%s: found schema %d and a command of %d words, expected schema %d and a command", path, s.Schema, len(s.Command), shardsSchema)
+		return nil, fmt.Errorf("%s: found schema %d and a command of %d words, expected schema %d and a command", path,
+			s.Schema, len(s.Command), shardsSchema)
 	}
 	return &s, nil
 }
@@ -179,7 +182,8 @@ func claim(dir string, command []string) error {
 }
 
 // run computes a shard of experiments, or submits them all to Slurm.
-func (j *jobFlags) run(cmd *cobra.Command, command []string, folder string, list []harness.Experiment, opt harness.Options, asJSON bool) error {
+func (j *jobFlags) run(cmd *cobra.Command, command []string, folder string, list []harness.Experiment,
+	opt harness.Options, asJSON bool) error {
 	dir := opt.Dir()
 	if !j.dryRun {
 		if err := claim(dir, command); err != nil {
@@ -216,7 +220,8 @@ func (j *jobFlags) run(cmd *cobra.Command, command []string, folder string, list
 		}
 	}
 	if answer.Unfinished > 0 {
-		if answer.Script, err = slurmScript(command, folder, dir, answer.Shards, answer.Tasks, max(1, opt.Workers)); err != nil {
+		if answer.Script, err = slurmScript(command, folder, dir, answer.Shards, answer.Tasks,
+			max(1, opt.Workers)); err != nil {
 			return err
 		}
 	}
@@ -232,7 +237,8 @@ func (j *jobFlags) run(cmd *cobra.Command, command []string, folder string, list
 		case j.dryRun:
 			b.WriteString(answer.Script)
 		default:
-			row(b, "submitted", "%s as job %s, for what is not finished: %d", plural(len(answer.Tasks), "task"), printable(answer.Job), answer.Unfinished)
+			row(b, "submitted", "%s as job %s, for what is not finished: %d", plural(len(answer.Tasks), "task"),
+				printable(answer.Job), answer.Unfinished)
 			row(b, "when done", "%s; where a task failed, first the same command again", merge)
 		}
 	})
@@ -267,16 +273,19 @@ func slurmScript(command []string, folder, dir string, shards int, tasks []int, 
 		return "", err
 	}
 	if strings.ContainsAny(dir, "\n%\\\"") {
-		return "", fmt.Errorf("folder %q: Slurm can't write logs there, expected a name without quotes, backslashes, %% and line ends", dir)
+		return "", fmt.Errorf(
+			"folder %q: Slurm can't write logs there, expected a name without quotes, backslashes, %% and line ends", dir)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "#!/bin/sh\n#SBATCH --job-name=dsasched-%s\n#SBATCH --array=%s\n#SBATCH --cpus-per-task=%d\n#SBATCH --output=\"%s/slurm-%%A_%%a.log\"\n",
+	fmt.Fprintf(&b,
+		"#!/bin/sh\n#SBATCH --job-name=dsasched-%s\n#SBATCH --array=%s\n#SBATCH --cpus-per-task=%d\n#SBATCH --output=\"%s/slurm-%%A_%%a.log\"\n",
 		command[0], ranges(tasks), workers, dir)
 	fmt.Fprintf(&b, "cd %s || exit 1\nexec %s", shellWord(here), shellWord(program))
 	for _, word := range command {
 		b.WriteString(" " + shellWord(word))
 	}
-	fmt.Fprintf(&b, " --%s=%s --shard=\"$SLURM_ARRAY_TASK_ID/%d\" --workers=%d --quiet\n", folder, shellWord(dir), shards, workers)
+	fmt.Fprintf(&b, " --%s=%s --shard=\"$SLURM_ARRAY_TASK_ID/%d\" --workers=%d --quiet\n", folder,
+		shellWord(dir), shards, workers)
 	return b.String(), nil
 }
 
@@ -302,7 +311,8 @@ func shellWord(text string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:,+@*", r)
 	}
-	if text != "" && !strings.ContainsRune(text, '*') && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
+	if text != "" && !strings.ContainsRune(text, '*') &&
+		strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
@@ -312,7 +322,10 @@ func shellWord(text string) string {
 func submit(cmd *cobra.Command, script string) (string, error) {
 	sbatch, err := exec.LookPath("sbatch")
 	if err != nil {
-		return "", fmt.Errorf("there is no sbatch to submit with (%w): --dry-run prints the script, --shard i/n computes a part without Slurm", err)
+		return "",
+			fmt.Errorf(
+				"there is no sbatch to submit with (%w): --dry-run prints the script, --shard i/n computes a part without Slurm",
+				err)
 	}
 	c := exec.CommandContext(cmd.Context(), sbatch, "--parsable")
 	var out, said bytes.Buffer
@@ -365,12 +378,14 @@ writes must lie there or below.`,
 				return fmt.Errorf("%s has no shards: %w", dir, err)
 			}
 			if !slices.Equal(s.Command, first.Command) {
-				return fmt.Errorf("%s has shards of %q, expected %q as in %s", dir, strings.Join(s.Command, " "), strings.Join(first.Command, " "), dirs[0])
+				return fmt.Errorf("%s has shards of %q, expected %q as in %s", dir, strings.Join(s.Command, " "),
+					strings.Join(first.Command, " "), dirs[0])
 			}
 		}
 		folder, ok := folders[first.Command[0]]
 		if !ok {
-			return fmt.Errorf("%s: found the command %q, expected sweep or run", filepath.Join(dirs[0], shardsFile), first.Command[0])
+			return fmt.Errorf("%s: found the command %q, expected sweep or run",
+				filepath.Join(dirs[0], shardsFile), first.Command[0])
 		}
 		whole, _, err := cmd.Root().Find(first.Command[:1])
 		if err == nil {

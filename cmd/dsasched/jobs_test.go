@@ -40,7 +40,8 @@ func TestMerge(t *testing.T) {
 		if _, err := os.Stat("a.csv"); err == nil && as == "" {
 			t.Error("a shard writes the answer")
 		}
-		if r := call(t, "merge", "d"+as+"1", "d"+as+"3"); r.status != exitFailure || !strings.Contains(r.stderr, "cells of sweep are missing, the first is toy-fig5 1 cross-layer") {
+		if r := call(t, "merge", "d"+as+"1", "d"+as+"3"); r.status != exitFailure ||
+			!strings.Contains(r.stderr, "cells of sweep are missing, the first is toy-fig5 1 cross-layer") {
 			t.Errorf("with a shard missing: status %d, %s", r.status, r.stderr)
 		}
 		merged := answer(t, "merge", "d"+as+"1", "d"+as+"2", "d"+as+"3", "--out", "all"+as)
@@ -74,7 +75,8 @@ func TestJobErrors(t *testing.T) {
 	if err := os.WriteFile("odd/shards.json", []byte(`{"schema": 9, "command": ["sweep"]}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for k, more := range []string{"--slurm=true", "--cells=/x", "--", "-o", "--csv=/x.csv", "--jsonl=../x", "--out=up/x.svg", "--csv=there.csv", "--csv=nowhere.csv", "--finished=false", "--nothing=1"} {
+	for k, more := range []string{"--slurm=true", "--cells=/x", "--", "-o", "--csv=/x.csv", "--jsonl=../x",
+		"--out=up/x.svg", "--csv=there.csv", "--csv=nowhere.csv", "--finished=false", "--nothing=1"} {
 		dir := fmt.Sprintf("foreign%d", k)
 		data, err := json.Marshal(shardsJSON{shardsSchema, []string{"sweep", "toy-fig5", more}})
 		if err == nil {
@@ -85,11 +87,13 @@ func TestJobErrors(t *testing.T) {
 		}
 		if k == 0 {
 			outside := filepath.Join(t.TempDir(), "there.csv")
-			if err := errors.Join(os.WriteFile(outside, nil, 0o666), os.Symlink("..", "up"), os.Symlink(outside, "there.csv"), os.Symlink(outside+"x", "nowhere.csv")); err != nil {
+			if err := errors.Join(os.WriteFile(outside, nil, 0o666), os.Symlink("..", "up"), os.Symlink(outside, "there.csv"),
+				os.Symlink(outside+"x", "nowhere.csv")); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if r := call(t, "merge", dir); r.status != exitFailure || !strings.Contains(r.stderr, dir+"/shards.json: found "+strconv.Quote(more)+", expected a ") {
+		if r := call(t, "merge", dir); r.status != exitFailure ||
+			!strings.Contains(r.stderr, dir+"/shards.json: found "+strconv.Quote(more)+", expected a ") {
 			t.Errorf("merge of a command with %s: status %d, %q", more, r.status, r.stderr)
 		}
 	}
@@ -112,7 +116,8 @@ func TestJobErrors(t *testing.T) {
 		{"merge odd", exitFailure, "found schema 9"},
 		{"merge d odd", exitFailure, "odd has no shards"},
 	} {
-		if r := call(t, strings.Fields(c.args)...); r.status != c.status || !strings.Contains(r.stderr, c.want) || r.stdout != "" {
+		if r := call(t, strings.Fields(c.args)...); r.status != c.status ||
+			!strings.Contains(r.stderr, c.want) || r.stdout != "" {
 			t.Errorf("%s: status %d, %q, %q, want %q", c.args, r.status, r.stdout, r.stderr, c.want)
 		}
 	}
@@ -126,10 +131,12 @@ func TestDryRun(t *testing.T) {
 	}
 	t.Chdir(dir)
 	for line, want := range map[string][]string{
-		points + " --slurm --dry-run":                             {"--array=1-8\n", "--shard=\"$SLURM_ARRAY_TASK_ID/8\"", "--set=variant=tvm,cross-layer"},
-		points + " --slurm --dry-run --array 3 --workers 2":       {"--array=1-3\n", "--cpus-per-task=2", "--workers=2"},
-		points + " --set hardware.launch=*2 --slurm --dry-run":    {"'--set=hardware.launch=*2'"},
-		"run fig3 --no-exact --out=r --slurm --dry-run --array 5": {"run fig3 --no-exact=true --out=", "job-name=dsasched-run"},
+		points + " --slurm --dry-run": {"--array=1-8\n", "--shard=\"$SLURM_ARRAY_TASK_ID/8\"",
+			"--set=variant=tvm,cross-layer"},
+		points + " --slurm --dry-run --array 3 --workers 2":    {"--array=1-3\n", "--cpus-per-task=2", "--workers=2"},
+		points + " --set hardware.launch=*2 --slurm --dry-run": {"'--set=hardware.launch=*2'"},
+		"run fig3 --no-exact --out=r --slurm --dry-run --array 5": {"run fig3 --no-exact=true --out=",
+			"job-name=dsasched-run"},
 	} {
 		script := answer(t, strings.Fields(line)...)
 		for _, w := range append(want, "here'") {
@@ -217,7 +224,8 @@ func TestSlurm(t *testing.T) {
 	slurm("scancel", job+"_2")
 	slurm("scontrol", "release", job)
 	wait()
-	if r := call(t, "merge", "cells"); r.status != exitFailure || !strings.Contains(r.stderr, "2 of 8 cells of sweep are missing") {
+	if r := call(t, "merge", "cells"); r.status != exitFailure ||
+		!strings.Contains(r.stderr, "2 of 8 cells of sweep are missing") {
 		logs, _ := filepath.Glob("cells/*.log")
 		for _, l := range logs {
 			t.Log(l, file(t, l))

@@ -19,12 +19,16 @@ var (
 		"batch", "shares", "chunk", "kernels", "split_dim_index", "split_factor", "instances", "layers",
 		"index", "instance", "binding", "cluster", "static", "dynamic", "cells", "blocks", "since_opset", "until_opset",
 		"schedule_count", "group_count", "round", "depth", "position", "tiles",
-		"kernel", "from_kernel", "to_kernel", "group", "phase", "phases", "wave", "waves", "threads", "registers", "sms", "warp", "tasks", "parts", "rows_per_task",
-		"memory_kernels", "library_kernels", "local_links", "regional_links", "global_links", "dram_read_transactions", "dram_write_transactions",
+		"kernel", "from_kernel", "to_kernel", "group", "phase", "phases", "wave", "waves", "threads", "registers", "sms",
+		"warp", "tasks", "parts", "rows_per_task",
+		"memory_kernels", "library_kernels", "local_links", "regional_links", "global_links", "dram_read_transactions",
+		"dram_write_transactions",
 		"scopes", "proven_scopes",
-		"requests", "request", "prompt_tokens", "answer_tokens", "cache_tokens", "step_tokens", "chips", "grain", "steps", "decode_steps", "decodes", "states", "seed",
+		"requests", "request", "prompt_tokens", "answer_tokens", "cache_tokens", "step_tokens", "chips", "grain", "steps",
+		"decode_steps", "decodes", "states", "seed",
 	}
-	sharesOfOne = []string{"utilization", "mme_utilization", "vme_utilization", "l1_utilization", "peak_share", "share", "cache_peak_share", "astitch_gap", "library_efficiency"}
+	sharesOfOne = []string{"utilization", "mme_utilization", "vme_utilization", "l1_utilization", "peak_share", "share",
+		"cache_peak_share", "astitch_gap", "library_efficiency"}
 )
 
 func checkNumbers(t *testing.T, v any, name, path string) {
@@ -65,15 +69,25 @@ func checkNumbers(t *testing.T, v any, name, path string) {
 func TestJSON(t *testing.T) {
 	workspace(t)
 	for _, args := range []string{
-		"models", "hardware", "hardware stcp920", "hardware t4-simt", "hardware v100x16", "hardware my-npu.yaml", "inspect resnet50", "inspect net.onnx", "inspect bert-128 --batch 2",
-		"onnx-ops", "onnx-ops conv", "inspect net.onnx --dtype i8", "export onnx net.onnx -o out.onnx --simplify", "inspect net.onnx --plot net.svg --hardware stcp920 --dot net.dot",
-		"schedule resnet50 --batch 8", "schedule squeezenet --batch 4 --hardware stcp920-paper", "schedule resnet50 --variant tvm",
+		"models", "hardware", "hardware stcp920", "hardware t4-simt", "hardware v100x16", "hardware my-npu.yaml",
+		"inspect resnet50", "inspect net.onnx", "inspect bert-128 --batch 2",
+		"onnx-ops", "onnx-ops conv", "inspect net.onnx --dtype i8", "export onnx net.onnx -o out.onnx --simplify",
+		"inspect net.onnx --plot net.svg --hardware stcp920 --dot net.dot",
+		"schedule resnet50 --batch 8", "schedule squeezenet --batch 4 --hardware stcp920-paper",
+		"schedule resnet50 --variant tvm",
 		"schedule net.onnx --batch 3 --dtype f32", "schedule bert-128 --batch 2",
-		"variants", "list", "version", "run ablation --quiet", "report results", "check schedule net.schedule.json", "simulate net.schedule.json", "explain net.schedule.json", "explain resnet50 --batch 64 --chunk 16 --tensor stage3.block5.add",
-		"explain resnet50 --batch 8 --op stage2.block0.conv1", "explain resnet50 --batch 8 --variant cross-layer --group g0", "explain net.schedule.json --against net.schedule.json",
-		"export trace --requests 3 --rate 500 --mix short --limit 12 -o few.csv", "serve few.csv --batch 2 --step-tokens 80 --chunk 66 --exact -o few.json", "serve few.csv --times few.json --batch 1 --step-tokens 80 --chunk 66 --policy static",
+		"variants", "list", "version", "run ablation --quiet", "report results", "check schedule net.schedule.json",
+		"simulate net.schedule.json", "explain net.schedule.json",
+		"explain resnet50 --batch 64 --chunk 16 --tensor stage3.block5.add",
+		"explain resnet50 --batch 8 --op stage2.block0.conv1", "explain resnet50 --batch 8 --variant cross-layer --group g0",
+		"explain net.schedule.json --against net.schedule.json",
+		"export trace --requests 3 --rate 500 --mix short --limit 12 -o few.csv",
+		"serve few.csv --batch 2 --step-tokens 80 --chunk 66 --exact -o few.json",
+		"serve few.csv --times few.json --batch 1 --step-tokens 80 --chunk 66 --policy static",
 		"completion bash", "completion zsh", "completion fish",
-		"solve stitch squeezenet", "solve stitch squeezenet --method exact --hardware t4-simt", "solve stitch net.onnx --method xla", "solve stitch bert-128 --method tvm --explain encoder.layer0.attention.softmax/exp",
+		"solve stitch squeezenet", "solve stitch squeezenet --method exact --hardware t4-simt",
+		"solve stitch net.onnx --method xla",
+		"solve stitch bert-128 --method tvm --explain encoder.layer0.attention.softmax/exp",
 	} {
 		t.Run(args, func(t *testing.T) {
 			full := append(strings.Fields(args), "--json")
@@ -92,9 +106,11 @@ func TestJSON(t *testing.T) {
 				t.Error("other bytes the second time")
 			}
 			// Lists are never null: a reader can go through them unasked.
-			for _, list := range []string{"groups", "joins", "spills", "tuned", "notes", "passes", "kinds", "inputs", "outputs", "ops", "peaks",
+			for _, list := range []string{"groups", "joins", "spills", "tuned", "notes", "passes", "kinds", "inputs",
+				"outputs", "ops", "peaks",
 				"stages", "blocks", "block_types", "capacities", "files", "layer_names", "live_bytes", "figures", "experiments",
-				"violations", "readers", "places", "live", "runs", "merges", "stops", "choices", "footprints", "layer_operators", "waits", "waited_for", "bounds"} {
+				"violations", "readers", "places", "live", "runs", "merges", "stops", "choices", "footprints", "layer_operators",
+				"waits", "waited_for", "bounds"} {
 				if strings.Contains(got, `"`+list+`": null`) {
 					t.Errorf("%s is null", list)
 				}

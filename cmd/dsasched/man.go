@@ -108,7 +108,8 @@ func manPage(w io.Writer, c *cobra.Command) error {
 	c = &copied
 	var b bytes.Buffer
 	c.DisableAutoGenTag = true
-	header := &doc.GenManHeader{Title: strings.ToUpper(strings.TrimSuffix(manName(c), ".1")), Section: "1", Date: &date, Source: "dsasched", Manual: "dsasched manual"}
+	header := &doc.GenManHeader{Title: strings.ToUpper(strings.TrimSuffix(manName(c), ".1")), Section: "1", Date: &date,
+		Source: "dsasched", Manual: "dsasched manual"}
 	err := doc.GenMan(c, header, &b)
 	page := b.Bytes()
 	if !known {
@@ -139,11 +140,13 @@ func codeBlocks(text string) string {
 // writeReference writes all commands as one document. Examples are run by a test of
 // the help, so they stand here without being marked as calls.
 func writeReference(b *bytes.Buffer, root *cobra.Command) {
-	b.WriteString("# Commands\n\nWritten by `dsasched man --markdown`: what `--help` says of each command, in one place.\n\n")
+	b.WriteString(
+		"# Commands\n\nWritten by `dsasched man --markdown`: what `--help` says of each command, in one place.\n\n")
 	list := documented(root)
 	for _, c := range list[1:] {
 		path := c.CommandPath()
-		fmt.Fprintf(b, "- [`%s`](#%s): %s\n", strings.TrimPrefix(path, root.Name()+" "), strings.ReplaceAll(path, " ", "-"), c.Short)
+		fmt.Fprintf(b, "- [`%s`](#%s): %s\n", strings.TrimPrefix(path, root.Name()+" "),
+			strings.ReplaceAll(path, " ", "-"), c.Short)
 	}
 	block := func(text string) { fmt.Fprintf(b, "\n```text\n%s\n```\n", strings.TrimRight(text, "\n")) }
 	for _, c := range list {

@@ -58,7 +58,8 @@ before any simplification.`,
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
 			var rows, descriptions [][]string
 			for _, m := range answer.Models {
-				rows = append(rows, []string{m.Name, count(m.Params), count(m.MACs), count(int64(m.Operators)), size(m.LargestTensor.Bytes)})
+				rows = append(rows, []string{m.Name, count(m.Params), count(m.MACs), count(int64(m.Operators)),
+					size(m.LargestTensor.Bytes)})
 				descriptions = append(descriptions, []string{m.Name, m.Description})
 			}
 			writeTable(b, "lrrrr", []string{"name", "parameters", "MACs", "operators", "largest tensor"}, rows)

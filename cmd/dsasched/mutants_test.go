@@ -163,7 +163,8 @@ func linesMutants(t *testing.T) (list []mutant) {
 		t.Fatal(err)
 	}
 	for _, part := range []int{8, 4, 3, 2} {
-		list = append(list, mutant{"bad.sm", string(sm[:len(sm)/part]), "solve rcpsp bad.sm", exitFailure, []string{"bad.sm"}})
+		list = append(list, mutant{"bad.sm", string(sm[:len(sm)/part]), "solve rcpsp bad.sm", exitFailure,
+			[]string{"bad.sm"}})
 	}
 	return list
 }

@@ -82,7 +82,8 @@ func writeOrder(b *bytes.Buffer, p *ordering.Problem, res *ordering.Result, file
 	if res.Objective == ordering.Peak {
 		unit = "bytes"
 	}
-	row(b, "problem", "%s: %s, %s", printable(p.Name), plural(len(p.Subgraphs), "sub-graph"), plural(instances(p), "instance"))
+	row(b, "problem", "%s: %s, %s", printable(p.Name), plural(len(p.Subgraphs), "sub-graph"),
+		plural(instances(p), "instance"))
 	row(b, "method", "%s, %s", res.Method, res.Objective)
 	row(b, "status", "%s", res.Status)
 	if res.HasOrder() {
@@ -145,7 +146,8 @@ A bound is checked only for not being above the cost: no order proves it.`,
 		Example: `  dsasched check order chain.json order.json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usagef("%s takes PROBLEM and ORDER, found %d: give the paths of both JSON files", cmd.CommandPath(), len(args))
+				return usagef("%s takes PROBLEM and ORDER, found %d: give the paths of both JSON files",
+					cmd.CommandPath(), len(args))
 			}
 			return nil
 		},
@@ -164,11 +166,13 @@ A bound is checked only for not being above the cost: no order proves it.`,
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[1], err)
 		}
-		a := checkOrderJSON{args[0], args[1], res.Status.String(), string(res.Objective), v.Cost, v.PeakBytes, v.Stores, v.Loads}
+		a := checkOrderJSON{args[0], args[1], res.Status.String(), string(res.Objective), v.Cost,
+			v.PeakBytes, v.Stores, v.Loads}
 		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
 			fmt.Fprintf(b, "%s is valid: %s, %s\n", printable(args[1]), res.Status, res.Objective)
 			if res.HasOrder() {
-				fmt.Fprintf(b, "cost %s, peak %d bytes, %s, %s\n", decimal(v.Cost), v.PeakBytes, plural(v.Stores, "store"), plural(v.Loads, "load"))
+				fmt.Fprintf(b, "cost %s, peak %d bytes, %s, %s\n", decimal(v.Cost), v.PeakBytes, plural(v.Stores, "store"),
+					plural(v.Loads, "load"))
 			}
 		})
 	}

@@ -17,7 +17,8 @@ func TestOrderMethods(t *testing.T) {
 	for _, method := range []string{"bfs", "dfs", "heavy", "counting-ilp", "search"} {
 		for objective, want := range map[string]float64{"traffic": 6, "peak": 10} {
 			t.Run(method+" "+objective, func(t *testing.T) {
-				r := call(t, "solve", "order", "chain.json", "--method", method, "--objective", objective, "-o", "made.json", "--json")
+				r := call(t, "solve", "order", "chain.json", "--method", method, "--objective", objective, "-o",
+					"made.json", "--json")
 				if strings.Contains(r.stderr, "HiGHS is not in this build") {
 					t.Skip("skipped: this build has no HiGHS")
 				}
@@ -32,7 +33,8 @@ func TestOrderMethods(t *testing.T) {
 				if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
 					t.Fatal(err)
 				}
-				if got.Method != method || got.Objective != objective || got.Cost != want || got.Bound > want || len(got.Steps) != 3 {
+				if got.Method != method || got.Objective != objective || got.Cost != want || got.Bound > want ||
+					len(got.Steps) != 3 {
 					t.Errorf("%+v, want cost %v", got, want)
 				}
 				if exact := strings.Contains("counting-ilp search", method); exact && got.Status != "optimal" {
@@ -56,12 +58,15 @@ func TestOrderInfeasible(t *testing.T) {
 	workspace(t)
 	for _, method := range []string{"dfs", "search"} {
 		var got map[string]any
-		if err := json.Unmarshal([]byte(answer(t, "solve", "order", "tight.json", "--method", method, "-o", "made.json", "--json")), &got); err != nil {
+		if err := json.Unmarshal(
+			[]byte(answer(t, "solve", "order", "tight.json", "--method", method, "-o", "made.json", "--json")),
+			&got); err != nil {
 			t.Fatal(err)
 		}
 		delete(got, "seconds")
 		text, _ := json.Marshal(got)
-		want := `{"instance":[1,0],"method":"` + method + `","missing_bytes":1,"objective":"traffic","status":"infeasible","steps":[],"tensors":[[0,0],[0,1],[1,0]]}`
+		want := `{"instance":[1,0],"method":"` + method +
+			`","missing_bytes":1,"objective":"traffic","status":"infeasible","steps":[],"tensors":[[0,0],[0,1],[1,0]]}`
 		if string(text) != want {
 			t.Errorf("%s, want %s", text, want)
 		}
@@ -69,7 +74,9 @@ func TestOrderInfeasible(t *testing.T) {
 			t.Errorf("the checker says %q", text)
 		}
 	}
-	if text := answer(t, "solve", "order", "tight.json"); !strings.Contains(text, `instance 0 of "last"`) || !strings.Contains(text, "1 byte too many") || !strings.Contains(text, "[0], ") || !strings.Contains(text, ", last[0]") {
+	if text := answer(t, "solve", "order", "tight.json"); !strings.Contains(text, `instance 0 of "last"`) ||
+		!strings.Contains(text, "1 byte too many") || !strings.Contains(text, "[0], ") ||
+		!strings.Contains(text, ", last[0]") {
 		t.Errorf("%s", text)
 	}
 }
@@ -84,7 +91,8 @@ func TestOrderInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %+v", err, r)
 	}
-	if r.status != exitInterrupted || got.Status != milp.Feasible || got.Cost != 6 || !strings.Contains(r.stderr, "interrupted") && !strings.Contains(r.stderr, "canceled") {
+	if r.status != exitInterrupted || got.Status != milp.Feasible || got.Cost != 6 ||
+		!strings.Contains(r.stderr, "interrupted") && !strings.Contains(r.stderr, "canceled") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -40,7 +40,8 @@ bound) or limit (none found).`,
   dsasched solve partition graph.json --method ilp --time-limit 5m -o division.json`,
 		Args: oneArg("FILE.json", "give the path of a graph with latencies, sizes and costs"),
 	}
-	f := addFileSolver(cmd, partition.Methods(), "`file` to write the JSON to as well", "division to begin with, a `file` of -o or of the data set")
+	f := addFileSolver(cmd, partition.Methods(), "`file` to write the JSON to as well",
+		"division to begin with, a `file` of -o or of the data set")
 	defaultMethod(cmd, f.solverFlags, "exact")
 	return fileProblem[*partition.Problem, *partition.Division, *partition.Result]{
 		load: partition.Load, start: partition.LoadDivision,
@@ -66,7 +67,8 @@ func defaultMethod(cmd *cobra.Command, f *solverFlags, method string) {
 }
 
 func writePartition(b *bytes.Buffer, p *partition.Problem, a *partition.Result) {
-	row(b, "graph", "%s: %s, %s", printable(filepath.Base(p.Name)), plural(len(p.Nodes), "node"), plural(len(p.Edges), "edge"))
+	row(b, "graph", "%s: %s, %s", printable(filepath.Base(p.Name)), plural(len(p.Nodes), "node"),
+		plural(len(p.Edges), "edge"))
 	row(b, "method", "%s", a.Method)
 	row(b, "status", "%s", a.Status)
 	if a.Stop != milp.Complete {
@@ -94,7 +96,8 @@ func writePartition(b *bytes.Buffer, p *partition.Problem, a *partition.Result) 
 		for _, id := range set {
 			ids = append(ids, fmt.Sprint(id))
 		}
-		rows = append(rows, []string{name, significant(a.Loads[d]), fmt.Sprint(len(set)), shorten(strings.Join(ids, " "), 48)})
+		rows = append(rows, []string{name, significant(a.Loads[d]), fmt.Sprint(len(set)),
+			shorten(strings.Join(ids, " "), 48)})
 	}
 	writeTable(b, "lrrl", []string{"device", "load", "nodes", "ids"}, rows)
 }

@@ -30,15 +30,19 @@ type pictures struct {
 
 func addPictures(cmd *cobra.Command) *pictures {
 	d := &pictures{
-		trace:  addFile(cmd, "trace", "write the simulation as Chrome trace events to this `file` (.json), for ui.perfetto.dev or chrome://tracing"),
-		chakra: addFile(cmd, "chakra", "write a Chakra execution trace of each cluster, a rank, for ASTRA-sim: of `file` NAME.et NAME.0.et, ...", ".et"),
+		trace: addFile(cmd, "trace",
+			"write the simulation as Chrome trace events to this `file` (.json), for ui.perfetto.dev or chrome://tracing"),
+		chakra: addFile(cmd, "chakra",
+			"write a Chakra execution trace of each cluster, a rank, for ASTRA-sim: of `file` NAME.et NAME.0.et, ...", ".et"),
 		gantt:  addFigure(cmd, "gantt", "draw what the first cluster's units did into this `file`"),
 		memory: addFigure(cmd, "memory", "draw lifetimes by address into this `file`"),
 		graph:  addFile(cmd, "graph", "write groups and instances for Graphviz to this `file`: .dot, .gv", dotEndings...),
-		html: addFile(cmd, "html", "write the schedule as one page to this `file` (.html): timeline, memories, order, critical path, reasons, graph",
+		html: addFile(cmd, "html",
+			"write the schedule as one page to this `file` (.html): timeline, memories, order, critical path, reasons, graph",
 			".html"),
 	}
-	d.against = cmd.Flags().String("against", "", "with --html: the `file` of another schedule of the same network and batch to show beside it")
+	d.against = cmd.Flags().String("against", "",
+		"with --html: the `file` of another schedule of the same network and batch to show beside it")
 	d.stretch = cmd.Flags().String("gantt-range", "", "with --gantt: the `FROM:TO` to draw, such as 0.5ms:800us or 2ms:")
 	return d
 }
@@ -65,13 +69,15 @@ func (d *pictures) check() error {
 	}
 	d.from, d.to = read(from), read(to)
 	if !ok || d.to != 0 && d.to <= d.from {
-		return usagef("--gantt-range is %q, expected FROM:TO with times such as 0.5ms, FROM before TO; either may be left out", *d.stretch)
+		return usagef(
+			"--gantt-range is %q, expected FROM:TO with times such as 0.5ms, FROM before TO; either may be left out", *d.stretch)
 	}
 	return nil
 }
 
 // draw writes the files, and none any more after one that fails.
-func (d *pictures) draw(cmd *cobra.Command, origin schedulefile.Origin, r *scheduler.Result) (written []string, err error) {
+func (d *pictures) draw(cmd *cobra.Command, origin schedulefile.Origin, r *scheduler.Result) (
+	written []string, err error) {
 	ctx := cmd.Context()
 	for _, c := range []struct {
 		file  *outFile

@@ -238,7 +238,8 @@ func solveText(what string, p milp.Progress, number func(float64) string) string
 	if g := p.Gap(); !math.IsInf(g, 0) && !math.IsNaN(g) {
 		gap = percent(g)
 	}
-	return fmt.Sprintf("%s: best %s, bound %s, gap %s after %s", what, known(p.Objective), known(p.Bound), gap, wait(p.Seconds))
+	return fmt.Sprintf("%s: best %s, bound %s, gap %s after %s", what, known(p.Objective), known(p.Bound),
+		gap, wait(p.Seconds))
 }
 
 // chunks shows how many chunks have been tried.
@@ -250,7 +251,8 @@ func (s *status) chunks() func(chunk int64, before, all int) {
 	return func(chunk int64, before, all int) {
 		taken := s.now().Sub(began)
 		s.show(func(age time.Duration) string {
-			return fmt.Sprintf("%d of %d chunks tried in %s, running: chunk %d", before, all, wait((taken + age).Seconds()), chunk)
+			return fmt.Sprintf("%d of %d chunks tried in %s, running: chunk %d", before, all,
+				wait((taken + age).Seconds()), chunk)
 		})
 	}
 }

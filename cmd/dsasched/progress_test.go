@@ -45,7 +45,8 @@ func TestStatus(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var b bytes.Buffer
 			now := time.Unix(0, 0)
-			s := &status{w: &b, terminal: c.terminal, width: func() int { return 19 }, now: func() time.Time { return now }, last: now}
+			s := &status{w: &b, terminal: c.terminal, width: func() int { return 19 },
+				now: func() time.Time { return now }, last: now}
 			s.line("a") // at once
 			now = now.Add(3 * time.Second)
 			s.line("b")
@@ -79,13 +80,18 @@ func TestStatus(t *testing.T) {
 func TestStatusTexts(t *testing.T) {
 	inf := math.Inf(1)
 	for _, c := range []struct{ got, want string }{
-		{cellsText(experiments.Progress{Total: 9, Running: []string{"a"}, LeftSeconds: -1}), "0 of 9 done in 0 s, running: a"},
-		{cellsText(experiments.Progress{Name: "fig14", Done: 2, Total: 9, Running: []string{"a", "b\x1b"}, Seconds: 61, LeftSeconds: 214}),
+		{cellsText(experiments.Progress{Total: 9, Running: []string{"a"}, LeftSeconds: -1}),
+			"0 of 9 done in 0 s, running: a"},
+		{cellsText(experiments.Progress{Name: "fig14", Done: 2, Total: 9, Running: []string{"a", "b\x1b"}, Seconds: 61,
+			LeftSeconds: 214}),
 			"fig14: 2 of 9 done in 61 s, about 4 min left, running: a; b?"},
 		{cellsText(experiments.Progress{Done: 9, Total: 9, Seconds: 5400}), "9 of 9 done in 1 h 30 min"},
-		{solveText("order", milp.Progress{Objective: 8, Bound: 6, Seconds: 3}, decimal), "order: best 8, bound 6, gap 25.0 % after 3 s"},
-		{solveText("ilp", milp.Progress{Objective: inf, Bound: 6, Seconds: 3}, decimal), "ilp: best none, bound 6, gap unknown after 3 s"},
-		{solveText("ilp", milp.Progress{Objective: 5, Bound: -inf}, decimal), "ilp: best 5, bound none, gap unknown after 0 s"},
+		{solveText("order", milp.Progress{Objective: 8, Bound: 6, Seconds: 3}, decimal),
+			"order: best 8, bound 6, gap 25.0 % after 3 s"},
+		{solveText("ilp", milp.Progress{Objective: inf, Bound: 6, Seconds: 3}, decimal),
+			"ilp: best none, bound 6, gap unknown after 3 s"},
+		{solveText("ilp", milp.Progress{Objective: 5, Bound: -inf}, decimal),
+			"ilp: best 5, bound none, gap unknown after 0 s"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%q, want %q", c.got, c.want)
@@ -129,7 +135,8 @@ func TestProgressOfCommands(t *testing.T) {
 // The files of a sweep say the same as its answer, for any number of workers.
 func TestSweepFiles(t *testing.T) {
 	workspace(t)
-	args := strings.Fields("sweep net.onnx --set hardware.llb_bytes=*0.5,*1,*2 --set batch=4,8 --set variant=tvm,cross-layer --csv s.csv --jsonl s.jsonl -o s.svg --quiet --json")
+	args := strings.Fields(
+		"sweep net.onnx --set hardware.llb_bytes=*0.5,*1,*2 --set batch=4,8 --set variant=tvm,cross-layer --csv s.csv --jsonl s.jsonl -o s.svg --quiet --json")
 	first := map[string]string{}
 	for _, workers := range []string{"1", "3"} {
 		var a struct {
@@ -171,7 +178,8 @@ func TestSweepFiles(t *testing.T) {
 			at := func(column string) string { return rows[i+1][slices.Index(rows[0], column)] }
 			inCSV, err := strconv.ParseFloat(at("throughput_per_s"), 64)
 			if err != nil || row.Throughput != line.Throughput || inCSV != row.Throughput || row.Throughput <= 0 {
-				t.Errorf("row %d: %g, %g per second, in CSV %s (%v)", i, row.Throughput, line.Throughput, at("throughput_per_s"), err)
+				t.Errorf("row %d: %g, %g per second, in CSV %s (%v)", i, row.Throughput, line.Throughput,
+					at("throughput_per_s"), err)
 			}
 			for _, key := range []string{"hardware.llb_bytes", "batch", "variant"} {
 				if row.Settings[key] != at(key) {
@@ -191,7 +199,10 @@ func TestSweepIsSchedule(t *testing.T) {
 	var s struct {
 		Throughput float64 `json:"throughput_per_s"`
 	}
-	if err := json.Unmarshal([]byte(answer(t, strings.Fields("schedule toy-fig5 --batch 8 --variant ordering --order dfs --bind greedy --json")...)), &s); err != nil {
+	if err := json.Unmarshal(
+		[]byte(
+			answer(t, strings.Fields("schedule toy-fig5 --batch 8 --variant ordering --order dfs --bind greedy --json")...)),
+		&s); err != nil {
 		t.Fatal(err)
 	}
 	var a struct {
@@ -200,10 +211,13 @@ func TestSweepIsSchedule(t *testing.T) {
 			Throughput float64 `json:"throughput_per_s"`
 		}
 	}
-	if err := json.Unmarshal([]byte(answer(t, strings.Fields("sweep toy-fig5 --set batch=8 --set variant=ordering --set order=dfs --set bind=alg4 --json")...)), &a); err != nil {
+	if err := json.Unmarshal(
+		[]byte(answer(t, strings.Fields(
+			"sweep toy-fig5 --set batch=8 --set variant=ordering --set order=dfs --set bind=alg4 --json")...)), &a); err != nil {
 		t.Fatal(err)
 	}
-	if len(a.Rows) != 1 || math.Abs(a.Rows[0].Throughput-s.Throughput) > 1e-6*s.Throughput || a.Rows[0].Variant != "ordering+order=dfs" {
+	if len(a.Rows) != 1 || math.Abs(a.Rows[0].Throughput-s.Throughput) > 1e-6*s.Throughput ||
+		a.Rows[0].Variant != "ordering+order=dfs" {
 		t.Errorf("%+v, schedule says %g per second", a.Rows, s.Throughput)
 	}
 }
@@ -219,12 +233,14 @@ func TestSweepInterrupted(t *testing.T) {
 	defer cancel()
 	var stdout bytes.Buffer
 	stderr := &cancelAfter{text: "3 of 8 done", cancel: cancel}
-	err := execute(ctx, &stdout, stderr, strings.Fields("sweep net.onnx --set batch=1,2,3,4,5,6,7,8 --workers 1 --csv s.csv"), fakeExperiment)
+	err := execute(ctx, &stdout, stderr,
+		strings.Fields("sweep net.onnx --set batch=1,2,3,4,5,6,7,8 --workers 1 --csv s.csv"), fakeExperiment)
 	if status := report(stderr, err); status != exitInterrupted {
 		t.Errorf("status %d, stderr %q", status, stderr)
 	}
 	out := stdout.String()
-	if !strings.Contains(out, "of 8 points are finished; no file is written") || !strings.Contains(out, "\n 1 ") || strings.Contains(out, "\n 8 ") {
+	if !strings.Contains(out, "of 8 points are finished; no file is written") || !strings.Contains(out, "\n 1 ") ||
+		strings.Contains(out, "\n 8 ") {
 		t.Errorf("stdout %q", out)
 	}
 	if data, err := os.ReadFile("s.csv"); err != nil || string(data) != "old\n" {
@@ -254,11 +270,13 @@ func (w *cancelAfter) Write(p []byte) (int, error) {
 func TestSweepOfWhatDoesNotFit(t *testing.T) {
 	workspace(t)
 	out := answer(t, strings.Fields("sweep toy-fig5 --set hardware=stcp920,tiny.yaml --set batch=4 --quiet")...)
-	if !strings.Contains(out, "(1) no schedule: ") || !strings.Contains(out, "not even one tile fits") || !strings.Contains(out, " none ") {
+	if !strings.Contains(out, "(1) no schedule: ") || !strings.Contains(out, "not even one tile fits") ||
+		!strings.Contains(out, " none ") {
 		t.Errorf("stdout %q", out)
 	}
 	r := call(t, strings.Fields("compare-hardware toy-fig5 --hardware tiny.yaml --batch 4 --quiet --csv chips.csv")...)
-	if r.status != exitFailure || !strings.HasPrefix(r.stderr, "dsasched: no point has a schedule: ") || !strings.Contains(r.stdout, "(1) no schedule") {
+	if r.status != exitFailure || !strings.HasPrefix(r.stderr, "dsasched: no point has a schedule: ") ||
+		!strings.Contains(r.stdout, "(1) no schedule") {
 		t.Errorf("%+v", r)
 	}
 	if data, err := os.ReadFile("chips.csv"); err != nil || !strings.Contains(string(data), "not even one tile fits") {
@@ -281,7 +299,8 @@ func TestDecisionFlags(t *testing.T) {
 			if err := json.Unmarshal([]byte(r.stdout), &a); err != nil || r.status != exitOK || r.stderr != "" {
 				t.Errorf("%q: %v, status %d, stderr %q", args, err, r.status, r.stderr)
 			}
-			if !strings.HasPrefix(a.Variant, "cross-layer") || strings.Contains(a.Variant, "+") && a.Variant != "cross-layer+"+d.Name+"="+s.Name {
+			if !strings.HasPrefix(a.Variant, "cross-layer") ||
+				strings.Contains(a.Variant, "+") && a.Variant != "cross-layer+"+d.Name+"="+s.Name {
 				t.Errorf("%q: the variant is called %q", args, a.Variant)
 			}
 		}
@@ -311,7 +330,8 @@ func TestFit(t *testing.T) {
 		for ; at == 0 || fitted[at][0] == ""; at++ {
 			description = append(description, fitted[at][2])
 		}
-		if fitted[0][1] != "123456" || strings.Join(description, " ") != rows[0][2] || w > 40 && fitted[at][0] != rows[1][0] || fitted[at][2] != "short" {
+		if fitted[0][1] != "123456" || strings.Join(description, " ") != rows[0][2] ||
+			w > 40 && fitted[at][0] != rows[1][0] || fitted[at][2] != "short" {
 			t.Errorf("%d wide: %q", w, fitted)
 		}
 	}

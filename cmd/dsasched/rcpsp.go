@@ -27,8 +27,10 @@ interrupted, it prints the best one so far.`,
   dsasched solve rcpsp project.sm --method ilp --time-limit 10s -o schedule.json`,
 		Args: oneArg("FILE.sm", "give the path of a project in PSPLIB's .sm format"),
 	}
-	f := addFileSolver(cmd, rcpsp.Methods(), "`file` to write the JSON to as well", "schedule to begin with, a `file` of -o")
-	return fileProblem[*rcpsp.Project, []int64, *rcpsp.Result]{readProject, loadStarts, rcpsp.Solve, writeRCPSP}.run(cmd, f)
+	f := addFileSolver(cmd, rcpsp.Methods(), "`file` to write the JSON to as well",
+		"schedule to begin with, a `file` of -o")
+	return fileProblem[*rcpsp.Project, []int64, *rcpsp.Result]{readProject, loadStarts, rcpsp.Solve,
+		writeRCPSP}.run(cmd, f)
 }
 
 func readProject(file string) (*rcpsp.Project, error) {

@@ -25,10 +25,12 @@ func TestRCPSP(t *testing.T) {
 			continue
 		}
 		var a rcpsp.Result
-		if err := json.Unmarshal([]byte(answer(t, "solve", "rcpsp", "project.sm", "--method", method, "--json", "-o", "out.json")), &a); err != nil {
+		if err := json.Unmarshal(
+			[]byte(answer(t, "solve", "rcpsp", "project.sm", "--method", method, "--json", "-o", "out.json")), &a); err != nil {
 			t.Fatal(err)
 		}
-		if a.Method != method || a.Status != milp.Optimal || a.Makespan != 14 || a.Bound != 14 || a.Seconds <= 0 || p.Check(a.Start) != nil || p.Makespan(a.Start) != 14 {
+		if a.Method != method || a.Status != milp.Optimal || a.Makespan != 14 || a.Bound != 14 || a.Seconds <= 0 ||
+			p.Check(a.Start) != nil || p.Makespan(a.Start) != 14 {
 			t.Errorf("%s: %+v", method, a)
 		}
 		var b rcpsp.Result
@@ -55,7 +57,8 @@ func TestRCPSPInterrupted(t *testing.T) {
 	time.AfterFunc(50*time.Millisecond, cancel)
 	r := callContext(t, ctx, "solve", "rcpsp", file, "--method", "ilp", "--json")
 	var a rcpsp.Result
-	if err := json.Unmarshal([]byte(r.stdout), &a); err != nil || a.Status != milp.Feasible || a.Bound > 64 || a.Makespan < 64 {
+	if err := json.Unmarshal([]byte(r.stdout), &a); err != nil || a.Status != milp.Feasible ||
+		a.Bound > 64 || a.Makespan < 64 {
 		t.Errorf("%s: %v", r.stdout, err)
 	}
 	if r.status != exitInterrupted {

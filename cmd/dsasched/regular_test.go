@@ -116,7 +116,8 @@ func TestNoRegularFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := call(t, strings.Fields(c.command)...)
-		if c.want == "" && r.status != exitOK || c.want != "" && (r.status != exitFailure || !strings.Contains(r.stderr, c.want)) {
+		if c.want == "" && r.status != exitOK || c.want != "" &&
+			(r.status != exitFailure || !strings.Contains(r.stderr, c.want)) {
 			t.Errorf("%s: status %d, %q", c.command, r.status, r.stderr)
 		}
 	}

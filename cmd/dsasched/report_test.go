@@ -13,7 +13,8 @@ import (
 func TestReportPage(t *testing.T) {
 	workspace(t)
 	got := answer(t, "report", "results/", "-o", "page.html")
-	for _, want := range []string{`(?m)^page +page\.html, \d\.\d\d MB$`, `(?m)^experiments +fig14$`, `(?m)^compared +1 published`, `(?m)^figures +1$`, `(?m)^viewer +none`} {
+	for _, want := range []string{`(?m)^page +page\.html, \d\.\d\d MB$`, `(?m)^experiments +fig14$`,
+		`(?m)^compared +1 published`, `(?m)^figures +1$`, `(?m)^viewer +none`} {
 		if !regexp.MustCompile(want).MatchString(got) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
@@ -66,13 +67,15 @@ func TestBadReportPage(t *testing.T) {
 		{"report -o nosuch/page.html", `nosuch/page\.html`, 1},
 	} {
 		r := call(t, strings.Fields(c.args)...)
-		if r.status != c.status || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 || !regexp.MustCompile(c.want).MatchString(strings.TrimSpace(r.stderr)) {
+		if r.status != c.status || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 ||
+			!regexp.MustCompile(c.want).MatchString(strings.TrimSpace(r.stderr)) {
 			t.Errorf("%s: status %d, stderr %q, want %d and %q", c.args, r.status, r.stderr, c.status, c.want)
 		}
 	}
 	put("speed.svg", `<svg width="1pt" height="1pt"></svg>`)
 	put("origin.json", "[]")
-	if r := call(t, "report", "odd"); r.status != exitFailure || !strings.Contains(r.stderr, "odd/fig14/origin.json: not what 'dsasched run' writes") {
+	if r := call(t, "report", "odd"); r.status != exitFailure ||
+		!strings.Contains(r.stderr, "odd/fig14/origin.json: not what 'dsasched run' writes") {
 		t.Errorf("status %d, stderr %q", r.status, r.stderr)
 	}
 }

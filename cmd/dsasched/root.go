@@ -87,7 +87,8 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 	root.AddCommand(
 		newModels(), newHardware(), newInspect(), newONNXOps(), newSchedule(), newVariants(), newBest(), newCompare(),
 		newRun(experiment), newMerge(experiment), newList(), newVersion(), newCompletion(), newSweep(),
-		newCompareHardware(), newSimulate(), newView(), newExplain(), newBound(), newCertify(), newCalibrate(), newMan(), newReport(), newTasks(),
+		newCompareHardware(), newSimulate(), newView(), newExplain(), newBound(), newCertify(), newCalibrate(), newMan(),
+		newReport(), newTasks(),
 		newTune(), newExplainKernel(), newConvert(), newBench(), newServe(),
 		group("solve", "PROBLEM", "Solve a problem, by a rule or exactly",
 			`Solve a problem of a file (allocate, order, partition, rcpsp) or one that a network
@@ -105,7 +106,8 @@ exact method that a limit ends has the best answer so far, with its bound.`,
 	root.PersistentPreRunE = checkFiles
 	root.SetHelpCommand(newHelp())
 	groupCommands(root)
-	root.SetUsageTemplate(strings.NewReplacer(".LocalFlags.FlagUsages", "wrapFlags .LocalFlags", ".InheritedFlags.FlagUsages", "wrapFlags .InheritedFlags").
+	root.SetUsageTemplate(strings.NewReplacer(".LocalFlags.FlagUsages", "wrapFlags .LocalFlags",
+		".InheritedFlags.FlagUsages", "wrapFlags .InheritedFlags").
 		Replace(root.UsageTemplate()))
 	// Shells offer files only where a file is expected.
 	for _, c := range documented(root) {

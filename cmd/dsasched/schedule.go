@@ -76,13 +76,15 @@ named, it is cross-layer, all of GraphTurbo, whose decisions are made one by one
 	asJSON, quiet, full := addJSON(cmd), addQuiet(cmd), addFull(cmd)
 	recipe, draw := addRecipe(cmd, scheduler.Default), addPictures(cmd)
 	recipe.clusters = &choice{value: "batch", kind: "WHAT", words: pipeline.Divisions()}
-	addChoice(cmd, recipe.clusters, "clusters", "what the clusters divide between them: "+strings.Join(recipe.clusters.words, ", "))
+	addChoice(cmd, recipe.clusters, "clusters",
+		"what the clusters divide between them: "+strings.Join(recipe.clusters.words, ", "))
 	out := addFile(cmd, "o out", "write the whole schedule to this `file`")
 	dump := &choice{kind: "STAGE"}
 	for _, st := range scheduler.Stages() {
 		dump.words = append(dump.words, cobra.CompletionWithDesc(st.Name, st.Description))
 	}
-	addChoice(cmd, dump, "dump", "print what a stage has decided, line by line, in place of the sum: "+strings.Join(plain(dump.words), ", "))
+	addChoice(cmd, dump, "dump", "print what a stage has decided, line by line, in place of the sum: "+strings.Join(
+		plain(dump.words), ", "))
 	times := cmd.Flags().Bool("times", false, "print the CPU seconds of each stage and strategy to the standard error")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := draw.check(); err != nil {
@@ -90,12 +92,14 @@ named, it is cross-layer, all of GraphTurbo, whose decisions are made one by one
 		}
 		if os.Getenv("GOMEMLIMIT") == "" {
 			limit := int64(3 << 30) // for networks of a million operators
-			if v, err := scheduler.Lookup(recipe.variant.value); err == nil && (len(v.Fallback) > 1 || v.Name == pipeline.Whole().Name) {
+			if v, err := scheduler.Lookup(recipe.variant.value); err == nil &&
+				(len(v.Fallback) > 1 || v.Name == pipeline.Whole().Name) {
 				limit = 1750 << 20 // for two schedules at a time, of a hundred thousand
 			}
 			defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
 		}
-		recipe.figures = draw.trace.name == "" && draw.chakra.name == "" && draw.gantt.name == "" && draw.memory.name == "" && draw.html.name == ""
+		recipe.figures = draw.trace.name == "" && draw.chakra.name == "" && draw.gantt.name == "" && draw.memory.name == "" &&
+			draw.html.name == ""
 		show := newStatus(cmd, *quiet)
 		defer show.end()
 		if *asJSON && dump.value != "" {
@@ -187,7 +191,8 @@ func addFull(cmd *cobra.Command) *bool {
 
 // printResult draws a simulated schedule and prints its numbers, and the files that were written: that of the
 // schedule, unless it is "", and those drawn.
-func printResult(cmd *cobra.Command, origin schedulefile.Origin, r *scheduler.Result, file string, draw *pictures, asJSON, full bool) error {
+func printResult(cmd *cobra.Command, origin schedulefile.Origin, r *scheduler.Result, file string, draw *pictures,
+	asJSON, full bool) error {
 	written, undrawn := draw.draw(cmd, origin, r)
 	if unwritten := new(fs.PathError); undrawn != nil && !errors.As(undrawn, &unwritten) {
 		return undrawn
@@ -246,7 +251,8 @@ func writeReport(b *bytes.Buffer, a *scheduler.Report, full bool) {
 		text += ", " + perSecond(*a.SteadyThroughputPerSecond) + " of batches in a row"
 	}
 	row(b, "throughput", "%s", text)
-	row(b, "latency", "%s for the batch; this program can't take less than %s", duration(a.LatencySeconds), duration(a.BoundSeconds))
+	row(b, "latency", "%s for the batch; this program can't take less than %s", duration(a.LatencySeconds),
+		duration(a.BoundSeconds))
 	text = energyText(a.EnergyJoules, a.AveragePowerWatts)
 	if e := a.Energy; e != nil {
 		of := func(joules float64) string { return percent(joules / *a.EnergyJoules) }
@@ -254,7 +260,8 @@ func writeReport(b *bytes.Buffer, a *scheduler.Report, full bool) {
 	}
 	row(b, "energy", "%s", text)
 	rowWrapped(b, "limited by", a.LimitedBy)
-	text = fmt.Sprintf("matrix %s, vector %s of peak; DDR bandwidth ", percent(a.MMEUtilization), percent(a.VMEUtilization))
+	text = fmt.Sprintf("matrix %s, vector %s of peak; DDR bandwidth ", percent(a.MMEUtilization),
+		percent(a.VMEUtilization))
 	var ddrs, links []string
 	for _, r := range a.Resources {
 		switch _, kind, _ := strings.Cut(r.Name, "."); {
@@ -271,7 +278,8 @@ func writeReport(b *bytes.Buffer, a *scheduler.Report, full bool) {
 	rowWrapped(b, "utilisation", text)
 	t := a.Time[0]
 	row(b, "time", "compute %s, else moves %s, launches %s, idle %s",
-		percent(t.ComputeSeconds/a.LatencySeconds), percent(t.MoveSeconds/a.LatencySeconds), percent(t.LaunchSeconds/a.LatencySeconds), percent(t.IdleSeconds/a.LatencySeconds))
+		percent(t.ComputeSeconds/a.LatencySeconds), percent(t.MoveSeconds/a.LatencySeconds),
+		percent(t.LaunchSeconds/a.LatencySeconds), percent(t.IdleSeconds/a.LatencySeconds))
 	var busy []string
 	for _, c := range a.Commands {
 		if c.BusySeconds/a.LatencySeconds >= 0.0005 { // would not round to zero
@@ -392,7 +400,8 @@ func writeGroups(b *bytes.Buffer, groups []answers.GroupReport, full bool) {
 		if !g.FitsL1 {
 			split = "too big"
 		}
-		rows = append(rows, []string{g.Name, ops, fmt.Sprint(len(g.Ops)), split, fmt.Sprint(g.Instances), cores, strings.Join(levels, ", ")})
+		rows = append(rows, []string{g.Name, ops, fmt.Sprint(len(g.Ops)), split, fmt.Sprint(g.Instances), cores,
+			strings.Join(levels, ", ")})
 	}
 	writeTable(b, "llrlrll", []string{"name", "operators", "ops", "split", "inst.", "cores", "output"}, rows)
 }

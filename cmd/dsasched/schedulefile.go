@@ -26,7 +26,8 @@ func completeScheduleFile(_ *cobra.Command, args []string, _ string) ([]cobra.Co
 }
 
 func addScheduleHardware(cmd *cobra.Command) *string {
-	accelerator := cmd.Flags().String("hardware", "", "built-in accelerator or YAML `file` (default: the built-in one that the schedule names)")
+	accelerator := cmd.Flags().String("hardware", "",
+		"built-in accelerator or YAML `file` (default: the built-in one that the schedule names)")
 	completeFlag(cmd, "hardware", completeHardware)
 	return accelerator
 }

@@ -101,7 +101,8 @@ func TestEditedSchedules(t *testing.T) {
 		p["order"] = sorted
 		delete(p, "memory")
 	})
-	if got := answer(t, "check", "schedule", "order.json"); !strings.Contains(got, "keeps all rules") || !strings.Contains(got, "no memory plan") {
+	if got := answer(t, "check", "schedule", "order.json"); !strings.Contains(got, "keeps all rules") ||
+		!strings.Contains(got, "no memory plan") {
 		t.Errorf("check schedule prints %q", got)
 	}
 	after := decode[scheduler.Report](t, answer(t, "simulate", "order.json", "--json"))
@@ -175,11 +176,13 @@ func TestOtherAccelerator(t *testing.T) {
 	slow := decode[scheduler.Report](t, answer(t, "simulate", "a.json", "--json"))
 	fast := decode[scheduler.Report](t, answer(t, "simulate", "a.json", "--hardware", "faster.yaml", "--json"))
 	if fast.ThroughputPerSecond <= slow.ThroughputPerSecond || fast.Hardware != "other" || len(fast.Notes) == 0 {
-		t.Errorf("%g/s on %s with notes %q, %g/s before", fast.ThroughputPerSecond, fast.Hardware, fast.Notes, slow.ThroughputPerSecond)
+		t.Errorf("%g/s on %s with notes %q, %g/s before", fast.ThroughputPerSecond, fast.Hardware, fast.Notes,
+			slow.ThroughputPerSecond)
 	}
 	// A schedule for an accelerator of one's own does not find it by name.
 	answer(t, "schedule", "net.onnx", "--hardware", "faster.yaml", "-o", "b.json")
-	if r := call(t, "simulate", "b.json"); r.status != exitFailure || !strings.Contains(r.stderr, `hardware.name: found "other", which is not built in: give the file of its description`) {
+	if r := call(t, "simulate", "b.json"); r.status != exitFailure ||
+		!strings.Contains(r.stderr, `hardware.name: found "other", which is not built in: give the file of its description`) {
 		t.Errorf("%+v", r)
 	}
 	answer(t, "simulate", "b.json", "--hardware", "faster.yaml")
@@ -261,15 +264,22 @@ func TestExplainTexts(t *testing.T) {
 		want []string
 	}{
 		{"net.schedule.json", []string{"limited by", "Critical path", "by command", "waited for", "mme "}},
-		{"resnet50 --batch 64 --chunk 16 --variant cross-layer --group g1", []string{"29 operators", "dimension n in 8", "does not fit", "fits", "rule (i)", "Stopped at its borders", "first condition", "g1/7", "vector of"}},
-		{"resnet50 --batch 64 --chunk 16 --tensor stage3.block5.add", []string{"spilled", "LLB, not L1", "98 layers", "capacity      1 MiB", "too many", "stem.pool"}},
-		{"bert-128 --batch 32 --chunk 8 --tensor encoder.layer0.ffn.gelu", []string{"in 32 tiles", "weights       4.501 MiB per core, their buffer holds 192 KiB", "0 B too many"}},
+		{"resnet50 --batch 64 --chunk 16 --variant cross-layer --group g1",
+			[]string{"29 operators", "dimension n in 8", "does not fit", "fits", "rule (i)", "Stopped at its borders",
+				"first condition", "g1/7", "vector of"}},
+		{"resnet50 --batch 64 --chunk 16 --tensor stage3.block5.add",
+			[]string{"spilled", "LLB, not L1", "98 layers", "capacity      1 MiB", "too many", "stem.pool"}},
+		{"bert-128 --batch 32 --chunk 8 --tensor encoder.layer0.ffn.gelu",
+			[]string{"in 32 tiles", "weights       4.501 MiB per core, their buffer holds 192 KiB", "0 B too many"}},
 		{"resnet50 --batch 8 --op stage2.block0.conv1", []string{"fused in it   stage2.block0.conv1", "waiting for"}},
 		{"bert-128 --batch 4 --variant tvm --group k3", []string{"no merges     layers: a layer is a kernel"}},
-		{"resnet50 --batch 8 --chunk 2 --variant exact-split --group g1", []string{"chosen by     search: groups and factors of least cost", "no merges     search"}},
-		{"replaced.schedule.json --group g1", []string{"chosen by     search: groups and factors of least cost", "no merges     search"}},
+		{"resnet50 --batch 8 --chunk 2 --variant exact-split --group g1",
+			[]string{"chosen by     search: groups and factors of least cost", "no merges     search"}},
+		{"replaced.schedule.json --group g1",
+			[]string{"chosen by     search: groups and factors of least cost", "no merges     search"}},
 		{"net.schedule.json --tensor w1", []string{"a constant"}},
-		{"resnet50 --batch 8 --chunk 2 --against replaced.schedule.json", []string{"against", "replaced.schedule.json, variant cross-layer", "stem.conv", "load over", "gain"}},
+		{"resnet50 --batch 8 --chunk 2 --against replaced.schedule.json",
+			[]string{"against", "replaced.schedule.json, variant cross-layer", "stem.conv", "load over", "gain"}},
 		{"net.schedule.json --tensor x", []string{"a network input"}},
 		{"net.schedule.json --tensor y", []string{"a network output"}},
 	} {

@@ -10,7 +10,8 @@ import (
 // The scripts say how they are used instead of working for an hour, and take no
 // flag that they do not know.
 func TestScriptsExplainThemselves(t *testing.T) {
-	for _, script := range []string{"run_tests.sh", "run_experiments.sh", "scripts/shells.sh", "scripts/kills.sh", "scripts/fuzz.sh", "scripts/vulncheck.sh", "scripts/release.sh"} {
+	for _, script := range []string{"run_tests.sh", "run_experiments.sh", "scripts/shells.sh", "scripts/kills.sh",
+		"scripts/fuzz.sh", "scripts/vulncheck.sh", "scripts/release.sh"} {
 		for _, c := range []struct {
 			flag   string
 			status int

@@ -37,8 +37,10 @@ func addSolver(cmd *cobra.Command, methods []solve.Method, out string) *solverFl
 	if slices.ContainsFunc(methods, func(m solve.Method) bool { return m.Name == "search" }) {
 		value = "search"
 	}
-	f := &solverFlags{asJSON: addJSON(cmd), quiet: addQuiet(cmd), methods: methods, method: &choice{value: value, kind: "METHOD", words: methodWords(methods)},
-		limit: addLimit(cmd, time.Minute, "time for the exact methods, such as 10s; 0: no limit"), out: addFile(cmd, "o out", out)}
+	f := &solverFlags{asJSON: addJSON(cmd), quiet: addQuiet(cmd), methods: methods,
+		method: &choice{value: value, kind: "METHOD", words: methodWords(methods)},
+		limit:  addLimit(cmd, time.Minute, "time for the exact methods, such as 10s; 0: no limit"),
+		out:    addFile(cmd, "o out", out)}
 	f.limit.orNever = true
 	addChoice(cmd, f.method, "method", "method: "+strings.Join(plain(f.method.words), ", "))
 	return f
@@ -60,12 +62,14 @@ func solverOptions[S any](cmd *cobra.Command, f *solverFlags) (*status, solve.Op
 		return nil, solve.Options[S]{}, err
 	}
 	show := newStatus(cmd, *f.quiet)
-	return show, solve.Options[S]{Solver: solver, TimeLimit: f.limit.value, Progress: show.solve(f.method.value, decimal)}, nil
+	return show, solve.Options[S]{Solver: solver, TimeLimit: f.limit.value, Progress: show.solve(f.method.value, decimal)},
+		nil
 }
 
 // solverFor is HiGHS if the method needs it.
 func solverFor(methods []solve.Method, name string) (milp.Solver, error) {
-	if k := slices.IndexFunc(methods, func(m solve.Method) bool { return m.Name == name }); k < 0 || !methods[k].NeedsSolver {
+	if k := slices.IndexFunc(methods, func(m solve.Method) bool { return m.Name == name }); k < 0 ||
+		!methods[k].NeedsSolver {
 		return nil, nil
 	}
 	return highs.New()
@@ -80,13 +84,16 @@ type fileSolver struct {
 }
 
 func addFileSolver(cmd *cobra.Command, methods []solve.Method, out, start string) *fileSolver {
-	return &fileSolver{addSolver(cmd, methods, out), cmd.Flags().String("start", "", start), cmd.Flags().Uint32("seed", 0, "seed of the random choices of exact methods"),
-		addExport(cmd), addFile(cmd, "benchmark", "write bounds and values over time to this `file`, in the JSON of the OptalCP benchmarks", ".json")}
+	return &fileSolver{addSolver(cmd, methods, out), cmd.Flags().String("start", "", start),
+		cmd.Flags().Uint32("seed", 0, "seed of the random choices of exact methods"),
+		addExport(cmd), addFile(cmd, "benchmark",
+			"write bounds and values over time to this `file`, in the JSON of the OptalCP benchmarks", ".json")}
 }
 
 // solveFile solves the problem of a file, which run does by the method of a name, from the
 // solution that read finds in the file of --start, and writes what the flags ask for beside the answer.
-func solveFile[S any, R interface{ Outcome() solve.Outcome }](cmd *cobra.Command, f *fileSolver, file string, read func(string) (S, error),
+func solveFile[S any, R interface{ Outcome() solve.Outcome }](cmd *cobra.Command, f *fileSolver, file string,
+	read func(string) (S, error),
 	run func(context.Context, string, solve.Options[S]) (R, error)) (r R, err error) {
 	show, opts, err := solverOptions[S](cmd, f.solverFlags)
 	if err != nil {
@@ -111,8 +118,9 @@ func solveFile[S any, R interface{ Outcome() solve.Outcome }](cmd *cobra.Command
 			return r, err
 		}
 	}
-	row := benchmark{Model: filepath.Base(file), Solver: "dsasched " + f.method.value, Parameters: map[string]any{"timeLimit": f.limit.value.Seconds(), "randomSeed": *f.seed},
-		Sense: "minimize", Workers: runtime.GOMAXPROCS(0), Objectives: []objectiveAt{}, Bounds: []boundAt{}}
+	row := benchmark{Model: filepath.Base(file), Solver: "dsasched " + f.method.value,
+		Parameters: map[string]any{"timeLimit": f.limit.value.Seconds(), "randomSeed": *f.seed},
+		Sense:      "minimize", Workers: runtime.GOMAXPROCS(0), Objectives: []objectiveAt{}, Bounds: []boundAt{}}
 	began, shown := time.Now(), opts.Progress
 	opts.Progress = func(p milp.Progress) {
 		row.add(p.Objective, p.Bound, time.Since(began).Seconds())
@@ -124,7 +132,8 @@ func solveFile[S any, R interface{ Outcome() solve.Outcome }](cmd *cobra.Command
 		return r, err
 	}
 	o := r.Outcome()
-	row.Duration, row.Status, row.Proof = time.Since(began).Seconds(), o.Status, o.Status == milp.Optimal || o.Status == milp.Infeasible
+	row.Duration, row.Status, row.Proof = time.Since(began).Seconds(), o.Status, o.Status == milp.Optimal ||
+		o.Status == milp.Infeasible
 	row.add(o.Objective, o.Bound, row.Duration)
 	return r, f.benchmark.writeJSON([]benchmark{row}, "  ")
 }
@@ -169,7 +178,8 @@ func needsExact(methods []solve.Method, name string) error {
 }
 
 // program is the integer program of the method given or, if that makes none, of the first that does.
-func program[S, R any](ctx context.Context, f *fileSolver, opts solve.Options[S], run func(context.Context, string, solve.Options[S]) (R, error)) (*milp.Model, error) {
+func program[S, R any](ctx context.Context, f *fileSolver, opts solve.Options[S],
+	run func(context.Context, string, solve.Options[S]) (R, error)) (*milp.Model, error) {
 	method := f.method.value
 	if k := slices.IndexFunc(f.methods, func(m solve.Method) bool { return m.Name == method }); !f.methods[k].NeedsSolver {
 		k = slices.IndexFunc(f.methods, func(m solve.Method) bool { return m.NeedsSolver })

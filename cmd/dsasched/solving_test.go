@@ -20,8 +20,10 @@ func TestProblemFiles(t *testing.T) {
 		value      float64
 		other      string // a file that is no solution of this problem
 	}{
-		{[]string{"solve", "order", "chain.json"}, "search", "counting-ilp", 6, `{"objective":"traffic","status":"limit","steps":[]}`},
-		{[]string{"solve", "allocate", "buffers.csv", "--minimize"}, "search", "ilp", 12, "id,lower,upper,size,offset\nnone,0,1,1,0\n"},
+		{[]string{"solve", "order", "chain.json"}, "search", "counting-ilp", 6,
+			`{"objective":"traffic","status":"limit","steps":[]}`},
+		{[]string{"solve", "allocate", "buffers.csv", "--minimize"}, "search", "ilp", 12,
+			"id,lower,upper,size,offset\nnone,0,1,1,0\n"},
 		{[]string{"solve", "rcpsp", "project.sm"}, "list", "ilp", 14, `{"start":[0]}`},
 		{[]string{"solve", "partition", "graph.json"}, "exact", "ilp", 5.75, `{"devices":[[1],[2],[3],[4],[5]]}`},
 	} {
@@ -38,19 +40,23 @@ func TestProblemFiles(t *testing.T) {
 			if err := json.Unmarshal(readFile(t, "row.json"), &rows); err != nil {
 				t.Fatal(err)
 			}
-			if len(rows) != 1 || rows[0].Model != c.args[2] || !rows[0].Proof || rows[0].Objective != c.value || rows[0].LowerBound != c.value {
+			if len(rows) != 1 || rows[0].Model != c.args[2] || !rows[0].Proof || rows[0].Objective != c.value ||
+				rows[0].LowerBound != c.value {
 				t.Fatalf("%+v, expected a proven %v", rows, c.value)
 			}
-			if r := rows[0]; r.Objectives[len(r.Objectives)-1].Objective != c.value || r.Bounds[len(r.Bounds)-1].Value != c.value {
+			if r := rows[0]; r.Objectives[len(r.Objectives)-1].Objective != c.value ||
+				r.Bounds[len(r.Bounds)-1].Value != c.value {
 				t.Errorf("the histories end elsewhere: %+v", r)
 			}
 			if c.args[1] == "rcpsp" { // the list schedule of these five jobs is as long as its bound
-				if r := call(t, with("--export", "program.lp")...); r.status != exitFailure || !strings.Contains(r.stderr, "makes no program") {
+				if r := call(t, with("--export", "program.lp")...); r.status != exitFailure ||
+					!strings.Contains(r.stderr, "makes no program") {
 					t.Errorf("%+v, expected a failure", r)
 				}
 			} else {
 				answer(t, with("--quiet", "--export", "program.lp")...)
-				if lp := strings.ToLower(string(readFile(t, "program.lp"))); !strings.Contains(lp, "subject to") || !strings.HasSuffix(lp, "end\n") {
+				if lp := strings.ToLower(string(readFile(t, "program.lp"))); !strings.Contains(lp, "subject to") ||
+					!strings.HasSuffix(lp, "end\n") {
 					t.Errorf("no program: %.300s", lp)
 				}
 			}
@@ -63,7 +69,9 @@ func TestProblemFiles(t *testing.T) {
 			}
 			for _, method := range methods {
 				var again map[string]any
-				if err := json.Unmarshal([]byte(answer(t, with("--quiet", "--method", method, "--start", "made", "--seed", "3", "--json")...)), &again); err != nil {
+				if err := json.Unmarshal(
+					[]byte(answer(t, with("--quiet", "--method", method, "--start", "made", "--seed", "3", "--json")...)),
+					&again); err != nil {
 					t.Fatal(err)
 				}
 				if again["status"] != "optimal" {
@@ -73,7 +81,8 @@ func TestProblemFiles(t *testing.T) {
 			if err := os.WriteFile("other", []byte(c.other), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if r := call(t, with("--quiet", "--method", c.ilp, "--start", "other")...); r.status != exitFailure || !strings.Contains(r.stderr, "other") {
+			if r := call(t, with("--quiet", "--method", c.ilp, "--start", "other")...); r.status != exitFailure ||
+				!strings.Contains(r.stderr, "other") {
 				t.Errorf("another problem's solution: %+v", r)
 			}
 		})

@@ -35,7 +35,8 @@ After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
   dsasched solve split resnet18 --batch 8 --method ilp --time-limit 60s --json
   dsasched solve split net.onnx --hardware my-npu.yaml --method greedy`,
 	}
-	addSolving(cmd, split.Methods(), func(ctx context.Context, set aloneSettings) (*answers.Alone, any, func(*bytes.Buffer), error) {
+	addSolving(cmd, split.Methods(), func(ctx context.Context, set aloneSettings) (*answers.Alone, any,
+		func(*bytes.Buffer), error) {
 		a, err := scheduler.Split(ctx, set.net, set.spec, set.batch, set.method, set.opt)
 		if err != nil {
 			return nil, nil, nil, err
@@ -47,7 +48,8 @@ After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
 
 func writeSplit(b *bytes.Buffer, a *scheduler.AloneSplit) {
 	row(b, "groups", "%s (%s) on %s, batch %d in chunks of %d", a.Model, a.DType, a.Hardware, a.Batch, a.Chunk)
-	row(b, "problem", "%s, %s of up to %s", plural(a.Layers, "layer"), plural(a.Candidates, "candidate"), plural(a.Longest, "layer"))
+	row(b, "problem", "%s, %s of up to %s", plural(a.Layers, "layer"), plural(a.Candidates, "candidate"),
+		plural(a.Longest, "layer"))
 	writeAlone(b, &a.Alone)
 	writeNotes(b, a.Notes)
 	writeCuts(b, a.Method, a.Groups)

@@ -22,8 +22,10 @@ func splitAnswer(t *testing.T, args string) scheduler.AloneSplit {
 	if err := d.Decode(&a); err != nil {
 		t.Fatal(err)
 	}
-	if a.Bound > a.Objective || a.Objective > a.Greedy || a.Gap == nil || *a.Gap < 0 || a.Seconds < 0 || a.ThroughputPerSecond == nil || a.GreedyThroughputPerSecond == nil {
-		t.Errorf("%s: bound %g, objective %g, greedy %g, gap %v, throughput %v", args, a.Bound, a.Objective, a.Greedy, a.Gap, a.ThroughputPerSecond)
+	if a.Bound > a.Objective || a.Objective > a.Greedy || a.Gap == nil || *a.Gap < 0 || a.Seconds < 0 ||
+		a.ThroughputPerSecond == nil || a.GreedyThroughputPerSecond == nil {
+		t.Errorf("%s: bound %g, objective %g, greedy %g, gap %v, throughput %v", args, a.Bound, a.Objective, a.Greedy, a.Gap,
+			a.ThroughputPerSecond)
 	}
 	operators := 0
 	for _, g := range a.Groups {
@@ -44,13 +46,15 @@ func splitAnswer(t *testing.T, args string) scheduler.AloneSplit {
 func TestSplit(t *testing.T) {
 	workspace(t)
 	greedy := splitAnswer(t, "bert-128 --batch 32 --method greedy")
-	if greedy.Status != "feasible" || greedy.Objective != greedy.Greedy || *greedy.ThroughputPerSecond != *greedy.GreedyThroughputPerSecond {
+	if greedy.Status != "feasible" || greedy.Objective != greedy.Greedy ||
+		*greedy.ThroughputPerSecond != *greedy.GreedyThroughputPerSecond {
 		t.Errorf("greedy: %+v", greedy)
 	}
 	search := splitAnswer(t, "bert-128 --batch 32")
 	ilp := splitAnswer(t, "bert-128 --batch 32 --method ilp --time-limit 5m")
 	for _, a := range []scheduler.AloneSplit{search, ilp} {
-		if a.Status != "optimal" || a.Stop != "complete" || a.Greedy != greedy.Objective || math.Abs(a.Objective-search.Objective) > 1e-9 || greedy.Bound > a.Objective {
+		if a.Status != "optimal" || a.Stop != "complete" || a.Greedy != greedy.Objective ||
+			math.Abs(a.Objective-search.Objective) > 1e-9 || greedy.Bound > a.Objective {
 			t.Errorf("%s: %+v; greedy %g, bound %g", a.Method, a, greedy.Objective, greedy.Bound)
 		}
 		if *a.ThroughputPerSecond <= *a.GreedyThroughputPerSecond {

@@ -46,7 +46,8 @@ bound, and prints what AStitch's rules lose.`,
 	})
 	addChoice(cmd, methods, "method", "method: "+strings.Join(plain(methods.words), ", "))
 	about := cmd.Flags().String("explain", "", "say where this `operator` has gone, and why")
-	graph := addFile(cmd, "graph", "write kernels, groups and schemes for Graphviz to this `file`: .dot, .gv", dotEndings...)
+	graph := addFile(cmd, "graph", "write kernels, groups and schemes for Graphviz to this `file`: .dot, .gv",
+		dotEndings...)
 	picture := addFigure(cmd, "picture", "draw the kernels over time into this `file`")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		m, err := simt.Load(*machine)
@@ -98,8 +99,10 @@ func writeStitch(b *bytes.Buffer, r *kernels.Result, full bool) {
 	row(b, "hardware", "%s", r.Hardware)
 	row(b, "method", "%s", r.Method)
 	row(b, "kernels", "%d memory-intensive, %s", s.MemoryKernels, plural(s.LibraryKernels, "library call"))
-	row(b, "time", "%s: memory-intensive %s, library %s", duration(s.Seconds), duration(s.MemorySeconds), duration(s.LibrarySeconds))
-	row(b, "DRAM", "%s transactions read, %s written by memory-intensive kernels", count(s.ReadTransactions), count(s.WriteTransactions))
+	row(b, "time", "%s: memory-intensive %s, library %s", duration(s.Seconds), duration(s.MemorySeconds),
+		duration(s.LibrarySeconds))
+	row(b, "DRAM", "%s transactions read, %s written by memory-intensive kernels", count(s.ReadTransactions),
+		count(s.WriteTransactions))
 	row(b, "links", "%d local, %d regional, %d global", s.Local, s.Regional, s.Global)
 	if e := r.Exact; e != nil {
 		row(b, "status", "%s: %d of %s proven, bound %s", e.Proof, e.Proven, plural(e.Scopes, "scope"), duration(e.Bound))
@@ -116,19 +119,21 @@ func writeStitch(b *bytes.Buffer, r *kernels.Result, full bool) {
 	for i := range list {
 		list[i].i = i
 	}
-	writeTable(b, "rlrrrrrl", []string{"kernel", "operators", "groups", "phases", "blocks", "bytes", "time", "bound"}, firstRows(list, most, 8, func(n numbered) []string {
-		k := r.Kernels[n.i]
-		var names []string
-		for _, g := range k.Groups {
-			names = append(names, g.DominantName)
-		}
-		what := shorten(printable(strings.Join(names, ", ")), 44)
-		blocks := fmt.Sprint(k.Blocks)
-		if k.Library {
-			blocks = ""
-		}
-		return []string{fmt.Sprint(n.i), what, fmt.Sprint(len(k.Groups)), fmt.Sprint(k.Phases), blocks, size(k.ReadBytes + k.WriteBytes), duration(k.Seconds), k.Time.Bound}
-	}))
+	writeTable(b, "rlrrrrrl", []string{"kernel", "operators", "groups", "phases", "blocks", "bytes", "time", "bound"},
+		firstRows(list, most, 8, func(n numbered) []string {
+			k := r.Kernels[n.i]
+			var names []string
+			for _, g := range k.Groups {
+				names = append(names, g.DominantName)
+			}
+			what := shorten(printable(strings.Join(names, ", ")), 44)
+			blocks := fmt.Sprint(k.Blocks)
+			if k.Library {
+				blocks = ""
+			}
+			return []string{fmt.Sprint(n.i), what, fmt.Sprint(len(k.Groups)), fmt.Sprint(k.Phases), blocks,
+				size(k.ReadBytes + k.WriteBytes), duration(k.Seconds), k.Time.Bound}
+		}))
 }
 
 func writeStitchExplanation(b *bytes.Buffer, e *kernels.Explanation) {

@@ -26,15 +26,18 @@ func TestStitch(t *testing.T) {
 	for method, want := range map[string]int{"xla": 196, "tvm": 245, "astitch": 73, "exact": 73} {
 		text := answer(t, "solve", "stitch", "bert-128", "--dtype", "f32", "--method", method, "--json")
 		// Schemes are words, which only the writer knows.
-		text = strings.NewReplacer(`"scheme": "local"`, `"scheme": 1`, `"scheme": "regional"`, `"scheme": 2`, `"scheme": "global"`, `"scheme": 3`).Replace(text)
+		text = strings.NewReplacer(`"scheme": "local"`, `"scheme": 1`, `"scheme": "regional"`, `"scheme": 2`,
+			`"scheme": "global"`, `"scheme": 3`).Replace(text)
 		p := decode[plan](t, text)
-		if p.Summary.MemoryKernels != want || len(p.Kernels) != p.Summary.MemoryKernels+p.Summary.LibraryKernels || p.Method != method || (p.Exact != nil) != (method == "exact") {
+		if p.Summary.MemoryKernels != want || len(p.Kernels) != p.Summary.MemoryKernels+p.Summary.LibraryKernels ||
+			p.Method != method || (p.Exact != nil) != (method == "exact") {
 			t.Errorf("%s: %+v and %d kernels, want %d", method, p.Summary, len(p.Kernels), want)
 		}
 	}
 	for _, c := range []struct{ args, want string }{
 		{"solve stitch bert-128 --method exact", "optimal: 73 of 73 scopes proven"},
-		{"solve stitch bert-128 --explain encoder.layer0.attention.softmax/exp", "led by encoder.layer0.attention.softmax/sum"},
+		{"solve stitch bert-128 --explain encoder.layer0.attention.softmax/exp",
+			"led by encoder.layer0.attention.softmax/sum"},
 		{"solve stitch bert-128 --method xla --explain encoder.layer0.attention.softmax/exp", "not fused"},
 		{"solve stitch net.onnx --hardware t4-simt", "t4-simt"},
 	} {
@@ -87,7 +90,8 @@ func TestStitchInput(t *testing.T) {
 		{"solve stitch squeezenet --graph k.txt/x.dot", exitFailure, "k.txt"},
 	} {
 		r := call(t, strings.Fields(c.args)...)
-		if r.status != c.status || !strings.Contains(r.stderr, c.want) || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 {
+		if r.status != c.status || !strings.Contains(r.stderr, c.want) || r.stdout != "" ||
+			strings.Count(r.stderr, "\n") != 1 {
 			t.Errorf("%s: %+v, want status %d and %s", c.args, r, c.status, c.want)
 		}
 	}

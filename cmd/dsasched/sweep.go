@@ -45,11 +45,12 @@ type gridFlags struct {
 
 func addGrid(cmd *cobra.Command) *gridFlags {
 	return &gridFlags{
-		csv:     addFile(cmd, "csv", "write the rows to this `file` as CSV"),
-		jsonl:   addFile(cmd, "jsonl", "write the rows to this `file` as JSON lines"),
-		figure:  addFigure(cmd, "o out", "draw the throughput into this `file`"),
-		tables:  addTables(cmd),
-		pivot:   cmd.Flags().Bool("pivot", false, "print the throughputs alone: a row for each network, a column for each variant of each accelerator"),
+		csv:    addFile(cmd, "csv", "write the rows to this `file` as CSV"),
+		jsonl:  addFile(cmd, "jsonl", "write the rows to this `file` as JSON lines"),
+		figure: addFigure(cmd, "o out", "draw the throughput into this `file`"),
+		tables: addTables(cmd),
+		pivot: cmd.Flags().Bool("pivot", false,
+			"print the throughputs alone: a row for each network, a column for each variant of each accelerator"),
 		workers: addWorkers(cmd, "points are computed"),
 		limit:   addLimit(cmd, time.Minute, "time for each integer program, such as 60s"),
 		inPlace: addInPlace(cmd), uneven: addUneven(cmd), quiet: addQuiet(cmd), read: addNetwork(cmd), asJSON: addJSON(cmd),
@@ -58,8 +59,10 @@ func addGrid(cmd *cobra.Command) *gridFlags {
 
 // run computes the points of a grid, prints them by write and writes the files. If
 // it is interrupted, what is finished is printed, and no file is touched.
-func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []tuning.Axis, show func(*bytes.Buffer, *tuning.Plan, []tuning.Explored) pointTable) error {
-	grid := tuning.Grid{Axes: axes, Network: g.read.options(), Options: withSolver(scheduler.Options{InPlace: *g.inPlace, Uneven: unevenOf(g.uneven), TimeLimit: g.limit.value})}
+func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []tuning.Axis,
+	show func(*bytes.Buffer, *tuning.Plan, []tuning.Explored) pointTable) error {
+	grid := tuning.Grid{Axes: axes, Network: g.read.options(),
+		Options: withSolver(scheduler.Options{InPlace: *g.inPlace, Uneven: unevenOf(g.uneven), TimeLimit: g.limit.value})}
 	plan, err := grid.Plan()
 	if err != nil {
 		var wrong *tuning.GridError
@@ -79,7 +82,8 @@ func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []tuning.Axis, s
 		return g.job.settings(&harness.Options{}) // which refuses them
 	default:
 		show := newStatus(cmd, *g.quiet)
-		list, stopped = plan.Explore(cmd.Context(), tuning.ExploreOptions{Workers: int(g.workers.value), Progress: show.cells})
+		list, stopped = plan.Explore(cmd.Context(),
+			tuning.ExploreOptions{Workers: int(g.workers.value), Progress: show.cells})
 		show.end()
 	}
 	if stopped != nil && len(list) == 0 {
@@ -217,7 +221,8 @@ folder (default sweep-cells) must be one that all machines see, or be given to
   dsasched sweep net.onnx --set variant=tvm,cross-layer --set hardware.launch=*0.5,*1,*2 --csv sweep.csv -o sweep.svg
   dsasched sweep net.onnx --set order=bfs,dfs,search --set bind=greedy,search --jsonl sweep.jsonl --quiet
   dsasched sweep resnet50 bert-128 --set batch=1,2,4,8 --csv sweep.csv --slurm --array 4 --dry-run`,
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion,
+			cobra.ShellCompDirective) {
 			return completeModel(cmd, nil, word)
 		},
 	}
@@ -373,7 +378,8 @@ func pointsOf(plan *tuning.Plan, list []tuning.Explored, shown []int, vector boo
 			if r.EnergyJoules != nil {
 				energy = joules(*r.EnergyJoules)
 			}
-			cells = append(cells, fmt.Sprint(r.BatchesPerCluster), perSecond(r.ThroughputPerSecond), duration(r.LatencySeconds), energy, percent(r.MMEUtilization))
+			cells = append(cells, fmt.Sprint(r.BatchesPerCluster), perSecond(r.ThroughputPerSecond), duration(r.LatencySeconds),
+				energy, percent(r.MMEUtilization))
 			if vector {
 				cells = append(cells, percent(r.VMEUtilization))
 			}
@@ -407,7 +413,8 @@ even if it never waits, or dependencies if none is for half of it.`,
 	takesModel(cmd)
 	g := addGrid(cmd)
 	f := cmd.Flags()
-	f.StringSliceVar(&machines, "hardware", nil, "built-in accelerators or YAML `files`, with commas between (default: all built-in ones)")
+	f.StringSliceVar(&machines, "hardware", nil,
+		"built-in accelerators or YAML `files`, with commas between (default: all built-in ones)")
 	completeFlag(cmd, "hardware", completeHardware)
 	f.StringSliceVar(&variants, "variant", []string{scheduler.Default}, "`variants` of the scheduler, with commas between")
 	completeFlag(cmd, "variant", cobra.FixedCompletions(variantNames(), cobra.ShellCompDirectiveNoFileComp))
@@ -417,8 +424,10 @@ even if it never waits, or dependencies if none is for half of it.`,
 			machines = hardware.Presets()
 		}
 		return g.run(cmd, args, []tuning.Axis{
-			{Key: "model", Values: args}, {Key: "dtype", Values: []string{g.read.dtype.value}}, {Key: "batch", Values: []string{batch.String()}},
-			{Key: "chunk", Values: []string{chunk.String()}}, {Key: "hardware", Values: machines}, {Key: "variant", Values: variants},
+			{Key: "model", Values: args}, {Key: "dtype", Values: []string{g.read.dtype.value}},
+			{Key: "batch", Values: []string{batch.String()}},
+			{Key: "chunk", Values: []string{chunk.String()}}, {Key: "hardware", Values: machines},
+			{Key: "variant", Values: variants},
 		}, writeHardwareComparison)
 	}
 	return cmd
@@ -434,7 +443,8 @@ func writeHardwareComparison(b *bytes.Buffer, plan *tuning.Plan, list []tuning.E
 	first := func(key string) string { return printable(plan.Labels(at(key))[0]) }
 	row(b, "network", "%s (%s), batch %s", first("model"), first("dtype"), first("batch"))
 	shown := []int{at("hardware")}
-	if variant := at("variant"); slices.ContainsFunc(list, func(e tuning.Explored) bool { return e.Values[variant] != list[0].Values[variant] }) {
+	if variant := at("variant"); slices.ContainsFunc(list,
+		func(e tuning.Explored) bool { return e.Values[variant] != list[0].Values[variant] }) {
 		shown = append(shown, variant)
 	} else {
 		row(b, "variant", "%s", first("variant"))

@@ -10,7 +10,8 @@ import (
 func named(t *testing.T) {
 	t.Helper()
 	yaml := answer(t, "hardware", "stcp920", "--yaml")
-	if err := os.WriteFile("mine.yaml", []byte(strings.Replace(yaml, "name: stcp920", "name: my-npu", 1)), 0o666); err != nil {
+	if err := os.WriteFile("mine.yaml", []byte(strings.Replace(yaml, "name: stcp920", "name: my-npu", 1)),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -29,13 +30,16 @@ func contents(t *testing.T, file string) string {
 func TestTables(t *testing.T) {
 	workspace(t)
 	named(t)
-	got := answer(t, strings.Fields("sweep net.onnx toy-fig3 --set hardware=mine.yaml,ipu --set variant=tvm,tiled --pivot --tex a.tex --md a.md")...)
-	for _, want := range []string{"\non my-npu\n model       tvm  tiled\n net ", "\non ipu\n", "\nwritten       a.tex\nwritten       a.md\n"} {
+	got := answer(t, strings.Fields(
+		"sweep net.onnx toy-fig3 --set hardware=mine.yaml,ipu --set variant=tvm,tiled --pivot --tex a.tex --md a.md")...)
+	for _, want := range []string{"\non my-npu\n model       tvm  tiled\n net ", "\non ipu\n",
+		"\nwritten       a.tex\nwritten       a.md\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the pivot has no %q:\n%s", want, got)
 		}
 	}
-	if s := contents(t, "a.tex"); !strings.Contains(s, `& \multicolumn{2}{c}{my-npu} & \multicolumn{2}{c}{ipu} \\`) || !strings.Contains(s, "toy-fig3 & ") {
+	if s := contents(t, "a.tex"); !strings.Contains(s, `& \multicolumn{2}{c}{my-npu} & \multicolumn{2}{c}{ipu} \\`) ||
+		!strings.Contains(s, "toy-fig3 & ") {
 		t.Errorf("%s", s)
 	}
 	if s := contents(t, "a.md"); !strings.Contains(s, "| model | my-npu tvm | my-npu tiled | ipu tvm | ipu tiled |") {
@@ -61,7 +65,8 @@ func TestFigureHasNames(t *testing.T) {
 	workspace(t)
 	named(t)
 	answer(t, strings.Fields("compare-hardware net.onnx --hardware ./mine.yaml,ipu -o a.svg --quiet")...)
-	if s := contents(t, "a.svg"); !strings.Contains(s, "my-npu") || strings.Contains(s, "mine.yaml") || strings.Contains(s, "net.onnx") {
+	if s := contents(t, "a.svg"); !strings.Contains(s, "my-npu") || strings.Contains(s, "mine.yaml") ||
+		strings.Contains(s, "net.onnx") {
 		t.Errorf("%s", s)
 	}
 }

@@ -63,7 +63,8 @@ chips; partial sums are added up.`,
 			return err
 		}
 		defer show.end()
-		list, err := answers.Shard(cmd.Context(), net, spec, batch.value, []string{f.method.value}, recipe, opts, pipeline.Options{})
+		list, err := answers.Shard(cmd.Context(), net, spec, batch.value, []string{f.method.value}, recipe, opts,
+			pipeline.Options{})
 		if err != nil {
 			return err
 		}
@@ -80,7 +81,8 @@ chips; partial sums are added up.`,
 }
 
 func writeSharded(b *bytes.Buffer, a *answers.Sharded) {
-	row(b, "model", "%s (%s) on %s of %s, batch %d", printable(a.Model), a.DType, plural(int(a.Chips), "chip"), printable(a.Hardware), a.Batch)
+	row(b, "model", "%s (%s) on %s of %s, batch %d", printable(a.Model), a.DType, plural(int(a.Chips), "chip"),
+		printable(a.Hardware), a.Batch)
 	row(b, "method", "%s", a.Method)
 	row(b, "status", "%s, %s by the formulas (bound %s)", a.Status, duration(a.Objective), duration(a.Bound))
 	if a.Stop != milp.Complete.String() {

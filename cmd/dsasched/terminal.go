@@ -58,12 +58,14 @@ func fit(align string, header []string, rows [][]string, width int) [][]string {
 		total += columns[i] + space
 	}
 	last := len(header) - 1
-	words := last >= 0 && align[last] != 'r' && slices.ContainsFunc(rows, func(r []string) bool { return last < len(r) && strings.Contains(r[last], " ") })
+	words := last >= 0 && align[last] != 'r' &&
+		slices.ContainsFunc(rows, func(r []string) bool { return last < len(r) && strings.Contains(r[last], " ") })
 	narrow := func(from, to, floor int) {
 		for total > width {
 			widest := -1
 			for i := from; i < to; i++ {
-				if align[i] != 'r' && columns[i] > max(floor, len([]rune(header[i]))) && (widest < 0 || columns[i] > columns[widest]) {
+				if align[i] != 'r' && columns[i] > max(floor, len([]rune(header[i]))) &&
+					(widest < 0 || columns[i] > columns[widest]) {
 					widest = i
 				}
 			}

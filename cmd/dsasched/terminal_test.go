@@ -53,7 +53,8 @@ func TestTerminal(t *testing.T) {
 	if set := onTerminal(t, "300", []string{"COLUMNS=70"}, "variants"); set != narrow {
 		t.Errorf("%q, want %q", set, narrow)
 	}
-	if plain := onTerminal(t, "70", []string{"NO_COLOR=1"}, "variants"); strings.Contains(plain, "\x1b") || plain != strings.NewReplacer(bold, "", "\x1b[m", "").Replace(narrow) {
+	if plain := onTerminal(t, "70", []string{"NO_COLOR=1"}, "variants"); strings.Contains(plain, "\x1b") ||
+		plain != strings.NewReplacer(bold, "", "\x1b[m", "").Replace(narrow) {
 		t.Errorf("%q", plain)
 	}
 	if dumb := onTerminal(t, "70", []string{"TERM=dumb"}, "variants"); strings.Contains(dumb, "\x1b") {
@@ -64,7 +65,8 @@ func TestTerminal(t *testing.T) {
 // The line of progress is drawn over itself and gone in the end.
 func TestProgressOnATerminal(t *testing.T) {
 	const clear = "\r\x1b[K"
-	out := onTerminal(t, "40", nil, "sweep", "toy-fig5", "--set", "batch=32,64,128", "--set", "variant=tvm,cross-layer", "--workers", "1")
+	out := onTerminal(t, "40", nil, "sweep", "toy-fig5", "--set", "batch=32,64,128", "--set",
+		"variant=tvm,cross-layer", "--workers", "1")
 	lines, table, ok := strings.Cut(out, clear+"sweep")
 	if !ok || !strings.Contains(lines, "\r") || strings.Contains(lines, "\n") {
 		t.Fatalf("%q", out)
@@ -74,7 +76,9 @@ func TestProgressOnATerminal(t *testing.T) {
 			t.Errorf("%d wide: %q", n, shown)
 		}
 	}
-	if quiet := onTerminal(t, "40", nil, "sweep", "toy-fig5", "--set", "batch=32,64,128", "--set", "variant=tvm,cross-layer", "--quiet"); !strings.HasPrefix(quiet, "sweep") || !strings.HasSuffix(quiet, strings.TrimPrefix(table, "sweep")) {
+	if quiet := onTerminal(t, "40", nil, "sweep", "toy-fig5", "--set", "batch=32,64,128", "--set",
+		"variant=tvm,cross-layer", "--quiet"); !strings.HasPrefix(quiet, "sweep") ||
+		!strings.HasSuffix(quiet, strings.TrimPrefix(table, "sweep")) {
 		t.Errorf("%q, want the end of %q", quiet, out)
 	}
 }

@@ -111,7 +111,8 @@ func firstRows[T any](items []T, most, columns int, cells func(T) []string) [][]
 
 // writeSolved prints how a method has ended and what it has found, beside the greedy
 // answer. Objectives and seconds are times; a gap that is nil is unknown.
-func writeSolved(b *bytes.Buffer, method, status, stop string, seconds, objective, bound float64, gap *float64, greedy float64) {
+func writeSolved(b *bytes.Buffer, method, status, stop string, seconds, objective, bound float64,
+	gap *float64, greedy float64) {
 	end := ""
 	if stop != milp.Complete.String() {
 		end = ", stopped: " + stop

@@ -84,7 +84,8 @@ func TestWrap(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var b bytes.Buffer
-	writeTable(&b, "lrl", []string{"name", "n", "note"}, [][]string{{"a", "1", "x"}, {"bb…", "1000", ""}, {"", "", "some words"}})
+	writeTable(&b, "lrl", []string{"name", "n", "note"},
+		[][]string{{"a", "1", "x"}, {"bb…", "1000", ""}, {"", "", "some words"}})
 	want := []string{" name     n  note", " a        1  x", " bb…   1000", "             some words", ""}
 	if got := strings.Split(b.String(), "\n"); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)

@@ -41,7 +41,8 @@ func addKernels(cmd *cobra.Command) *kernelFlags {
 	for _, v := range pipeline.Searched() {
 		words = append(words, cobra.CompletionWithDesc(v.Name, v.Description))
 	}
-	f := &kernelFlags{addScheduling(cmd, "the one that is fastest by the generator's rules"), &choice{value: "ansor", kind: "VARIANT", words: words}}
+	f := &kernelFlags{addScheduling(cmd, "the one that is fastest by the generator's rules"),
+		&choice{value: "ansor", kind: "VARIANT", words: words}}
 	addChoice(cmd, f.variant, "variant", "whose kernels: "+strings.Join(plain(words), " or "))
 	return f
 }
@@ -145,9 +146,11 @@ the generator's rules make of it.`,
 		if err != nil {
 			return err
 		}
-		answer := tasksJSON{Model: args, Hardware: k.spec.Name, Variant: k.recipe.Name, Batch: f.batch.value, Chunk: k.opt.Chunk}
+		answer := tasksJSON{Model: args, Hardware: k.spec.Name, Variant: k.recipe.Name, Batch: f.batch.value,
+			Chunk: k.opt.Chunk}
 		for _, t := range tasks {
-			x := taskJSON{Task: pipeline.TaskName(t.Key), Name: t.Name, Weights: t.Weights, Operations: t.Operations, FloorSecs: t.Floor}
+			x := taskJSON{Task: pipeline.TaskName(t.Key), Name: t.Name, Weights: t.Weights, Operations: t.Operations,
+				FloorSecs: t.Floor}
 			if x.RuleSeconds, err = t.Seconds(cmd.Context(), t.Rule); err != nil {
 				return err
 			}
@@ -165,11 +168,13 @@ the generator's rules make of it.`,
 func nestLines(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
 
 func writeTasks(b *bytes.Buffer, a tasksJSON, full bool) {
-	row(b, "tasks", "%d of %s on %s by %s, batch %d in chunks of %d", len(a.Tasks), strings.Join(a.Model, ", "), a.Hardware, a.Variant, a.Batch, a.Chunk)
+	row(b, "tasks", "%d of %s on %s by %s, batch %d in chunks of %d", len(a.Tasks), strings.Join(a.Model, ", "),
+		a.Hardware, a.Variant, a.Batch, a.Chunk)
 	b.WriteByte('\n')
 	var rows [][]string
 	for _, t := range a.Tasks {
-		rows = append(rows, []string{t.Task, printable(t.Name), runsText(t.Weights), duration(t.RuleSeconds), duration(t.FloorSecs)})
+		rows = append(rows, []string{t.Task, printable(t.Name), runsText(t.Weights), duration(t.RuleSeconds),
+			duration(t.FloorSecs)})
 	}
 	writeTable(b, "llrrr", []string{"task", "kernel", "runs", "by rules", "bound"}, rows)
 	if !full {
@@ -239,7 +244,8 @@ is written and printed.`,
 	seed := cmd.Flags().Uint64("seed", 1, "of all that is random")
 	addChoice(cmd, objective, "objective", "what the trials are divided for: "+strings.Join(plain(objective.words), ", "))
 	addChoice(cmd, divide, "scheduler", "how the trials are divided: "+strings.Join(plain(divide.words), ", "))
-	enough := cmd.Flags().DurationSlice("enough", nil, "for f2: `times` good enough for each network, such as 3ms,500us; none: 0.8 of the rules'")
+	enough := cmd.Flags().DurationSlice("enough", nil,
+		"for f2: `times` good enough for each network, such as 3ms,500us; none: 0.8 of the rules'")
 	cmd.Flags().Lookup("enough").DefValue = "" // not []
 	patience := &number{}
 	cmd.Flags().Var(patience, "patience", "end after so many trials without a gain; 0: never")
@@ -252,7 +258,8 @@ is written and printed.`,
 			return usagef("--trials or --patience is %d, expected at most %d", x, maxTrials)
 		}
 		if n := len(*enough); n > 0 && (objective.value != "f2" || n != len(args) || slices.Min(*enough) <= 0) {
-			return usagef("--enough is %v, expected a time above 0 for each of %s, and --objective f2", *enough, plural(len(args), "network"))
+			return usagef("--enough is %v, expected a time above 0 for each of %s, and --objective f2", *enough,
+				plural(len(args), "network"))
 		}
 		show := newStatus(cmd, *quiet)
 		defer show.end()
@@ -260,7 +267,8 @@ is written and printed.`,
 		if err != nil {
 			return err
 		}
-		set := scheduler.TuneSettings{Options: ansor.Options{Trials: int(trials.value), Seed: *seed, Objective: objective.value, Scheduler: divide.value, Patience: int(patience.value), Workers: int(workers.value)}}
+		set := scheduler.TuneSettings{Options: ansor.Options{Trials: int(trials.value), Seed: *seed,
+			Objective: objective.value, Scheduler: divide.value, Patience: int(patience.value), Workers: int(workers.value)}}
 		for _, x := range *enough {
 			set.Enough = append(set.Enough, x.Seconds())
 		}
@@ -289,7 +297,8 @@ is written and printed.`,
 			err = nil // what the limit allowed is the answer
 		}
 		show.end()
-		tuned.DType, tuned.Grain, tuned.Dims, tuned.AllowUnknown = f.network.dtype.value, f.network.parts(), f.network.dims.m, *f.network.allowUnknown
+		tuned.DType, tuned.Grain, tuned.Dims, tuned.AllowUnknown = f.network.dtype.value, f.network.parts(), f.network.dims.m,
+			*f.network.allowUnknown
 		tuned.Hardware = *f.accelerator
 		unwritten := out.writeJSON(tuned, " ")
 		if printed := emit(cmd, *asJSON, tuned, func(b *bytes.Buffer) { writeTuned(b, tuned, out.name) }); printed != nil {
@@ -354,16 +363,20 @@ func (s *status) trials() func(ansor.Progress) {
 	}
 	return func(p ansor.Progress) {
 		s.show(func(time.Duration) string {
-			return printable(fmt.Sprintf("%d of %d trials; %s: %s, by rules %s", p.Trials, p.Of, p.Task.Name, duration(p.Seconds), duration(p.RuleSeconds)))
+			return printable(fmt.Sprintf("%d of %d trials; %s: %s, by rules %s", p.Trials, p.Of, p.Task.Name,
+				duration(p.Seconds), duration(p.RuleSeconds)))
 		})
 	}
 }
 
 func writeTuned(b *bytes.Buffer, t *scheduler.Tuned, file string) {
-	row(b, "tuned", "%s on %s by %s, batch %d in chunks of %d", strings.Join(t.Networks, ", "), t.Hardware, t.Variant, t.Batch, t.Chunk)
-	row(b, "search", "%s over %s, seed %d, objective %s, %s", plural(t.Trials, "trial"), plural(len(t.Tasks), "kernel"), t.Seed, t.Objective, t.Scheduler)
+	row(b, "tuned", "%s on %s by %s, batch %d in chunks of %d", strings.Join(t.Networks, ", "), t.Hardware,
+		t.Variant, t.Batch, t.Chunk)
+	row(b, "search", "%s over %s, seed %d, objective %s, %s", plural(t.Trials, "trial"), plural(len(t.Tasks), "kernel"),
+		t.Seed, t.Objective, t.Scheduler)
 	for _, n := range t.Result {
-		row(b, "kernels", "of %s: %s one after the other, by rules %s: %.3fx", printable(n.Name), duration(n.Seconds), duration(n.RuleSeconds), n.RuleSeconds/n.Seconds)
+		row(b, "kernels", "of %s: %s one after the other, by rules %s: %.3fx", printable(n.Name), duration(n.Seconds),
+			duration(n.RuleSeconds), n.RuleSeconds/n.Seconds)
 	}
 	if file != "" {
 		row(b, "written to", "%s", file)
@@ -371,7 +384,8 @@ func writeTuned(b *bytes.Buffer, t *scheduler.Tuned, file string) {
 	b.WriteByte('\n')
 	var rows [][]string
 	for _, x := range t.Tasks {
-		rows = append(rows, []string{x.Task, printable(x.Name), runsText(x.Weights), fmt.Sprint(x.Trials), duration(x.RuleSeconds), duration(x.Seconds), fmt.Sprintf("%.3fx", x.RuleSeconds/x.Seconds), duration(x.FloorSecs)})
+		rows = append(rows, []string{x.Task, printable(x.Name), runsText(x.Weights), fmt.Sprint(x.Trials),
+			duration(x.RuleSeconds), duration(x.Seconds), fmt.Sprintf("%.3fx", x.RuleSeconds/x.Seconds), duration(x.FloorSecs)})
 	}
 	writeTable(b, "llrrrrrr", []string{"task", "kernel", "runs", "trials", "by rules", "tuned", "faster", "bound"}, rows)
 }
@@ -408,7 +422,8 @@ and the bytes that pass each memory.`,
 		Args: oneArg("FILE", "give the path of a file that 'dsasched tune' or 'dsasched schedule -o' has written"),
 	}
 	asJSON, accelerator := addJSON(cmd), addScheduleHardware(cmd)
-	name := cmd.Flags().String("task", "", "`task` as 'dsasched tune' prints it, the name of a layer of a schedule, or its number from 0")
+	name := cmd.Flags().String("task", "",
+		"`task` as 'dsasched tune' prints it, the name of a layer of a schedule, or its number from 0")
 	full := cmd.Flags().Bool("full", false, "print every other choice, not the three best of a decision")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		data, err := regular.Read(args[0])
@@ -491,16 +506,19 @@ func scheduledKernels(ctx context.Context, file, accelerator, name string) (*sch
 			return a, nil
 		}
 	}
-	return nil, usagef("--task is %q, expected a layer among the %d kernels of %s or its number from 0", name, len(a.Kernels), file)
+	return nil, usagef("--task is %q, expected a layer among the %d kernels of %s or its number from 0", name,
+		len(a.Kernels), file)
 }
 
 func (a *scheduledJSON) write(b *bytes.Buffer) {
 	if !a.one {
-		row(b, "kernels", "%d of %s on %s by %s, products and attentions alone", len(a.Kernels), printable(a.Schedule), a.Hardware, a.Variant)
+		row(b, "kernels", "%d of %s on %s by %s, products and attentions alone", len(a.Kernels), printable(a.Schedule),
+			a.Hardware, a.Variant)
 		b.WriteByte('\n')
 		var rows [][]string
 		for i, k := range a.Kernels {
-			rows = append(rows, []string{fmt.Sprint(i), printable(k.Layer), fmt.Sprint(k.Steps), k.Form, fmt.Sprint(k.Cores), duration(k.Seconds), k.Limit})
+			rows = append(rows, []string{fmt.Sprint(i), printable(k.Layer), fmt.Sprint(k.Steps), k.Form, fmt.Sprint(k.Cores),
+				duration(k.Seconds), k.Limit})
 		}
 		writeTable(b, "rlrlrrl", []string{"", "layer", "steps", "loops", "cores", "alone", "limited by"}, rows)
 		return
@@ -534,10 +552,12 @@ func (a *scheduledJSON) write(b *bytes.Buffer) {
 		} else {
 			bytes = size(u.Bytes)
 		}
-		uses = append(uses, []string{u.What, duration(u.Seconds), fmt.Sprintf("%.0f %%", 100*u.Seconds/k.Seconds), count, bytes})
+		uses = append(uses, []string{u.What, duration(u.Seconds),
+			fmt.Sprintf("%.0f %%", 100*u.Seconds/k.Seconds), count, bytes})
 	}
 	writeTable(b, "lrrrr", []string{"busy", "time", "share", "commands", "bytes"}, uses)
-	fmt.Fprintf(b, "\nbytes read and written: %s in the DDR, %s in the LLB, %s in all L1\n", size(k.Accesses.DDR), size(k.Accesses.LLB), size(k.Accesses.L1))
+	fmt.Fprintf(b, "\nbytes read and written: %s in the DDR, %s in the LLB, %s in all L1\n", size(k.Accesses.DDR),
+		size(k.Accesses.LLB), size(k.Accesses.L1))
 }
 
 func readTuned(name string) (*scheduler.Tuned, error) {
@@ -575,19 +595,22 @@ func taskOf(ctx context.Context, t *scheduler.Tuned, name string) (*ansor.Task, 
 	}
 	var nets []network.Network
 	for _, n := range t.Networks {
-		net, err := network.Open(n, network.Options{DType: dtype, Grain: grain.Grain(t.Grain), Dims: t.Dims, AllowUnknown: t.AllowUnknown})
+		net, err := network.Open(n, network.Options{DType: dtype, Grain: grain.Grain(t.Grain), Dims: t.Dims,
+			AllowUnknown: t.AllowUnknown})
 		if err != nil {
 			return nil, err
 		}
 		net.Name = n
 		nets = append(nets, net)
 	}
-	tasks, from, err := answers.TuningTasks(ctx, nets, spec, t.Batch, recipe, scheduler.Options{Chunk: t.Chunk, InPlace: t.InPlace, Uneven: uneven, Tuned: t})
+	tasks, from, err := answers.TuningTasks(ctx, nets, spec, t.Batch, recipe,
+		scheduler.Options{Chunk: t.Chunk, InPlace: t.InPlace, Uneven: uneven, Tuned: t})
 	if err != nil {
 		return nil, err
 	}
 	if from.Fingerprint != t.Fingerprint {
-		return nil, fmt.Errorf("hardware_fingerprint is %s, %s has %s: the accelerator is another one now", t.Fingerprint, t.Hardware, from.Fingerprint)
+		return nil, fmt.Errorf("hardware_fingerprint is %s, %s has %s: the accelerator is another one now", t.Fingerprint,
+			t.Hardware, from.Fingerprint)
 	}
 	for _, task := range tasks {
 		if pipeline.TaskName(task.Key) == name {
@@ -619,7 +642,8 @@ func writeKernel(b *bytes.Buffer, a kernelJSON, full bool) {
 			count = 0
 		}
 		if count++; full || count <= 3 {
-			rows = append(rows, []string{printable(x.Layer), x.Decision, strings.Join(x.Lines, "; "), duration(x.Seconds), fmt.Sprintf("%+.1f %%", 100*(x.Seconds/a.Seconds-1))})
+			rows = append(rows, []string{printable(x.Layer), x.Decision, strings.Join(x.Lines, "; "), duration(x.Seconds),
+				fmt.Sprintf("%+.1f %%", 100*(x.Seconds/a.Seconds-1))})
 		}
 	}
 	fmt.Fprintf(b, "\n%s measured; the best of each decision\n", plural(len(a.Neighbours), "other choice"))

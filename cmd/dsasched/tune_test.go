@@ -38,7 +38,8 @@ func TestLogOfTrials(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer(t, append(tune, "--seed", "2")...)
-	if both := file(t, "trials.jsonl"); !strings.HasPrefix(both, log) || strings.Count(both, `"kind":"dsasched-trials"`) != 2 {
+	if both := file(t, "trials.jsonl"); !strings.HasPrefix(both, log) ||
+		strings.Count(both, `"kind":"dsasched-trials"`) != 2 {
 		t.Errorf("the log of two seeds is\n%s", both)
 	}
 }
@@ -46,7 +47,8 @@ func TestLogOfTrials(t *testing.T) {
 // A tuned file says how its network was read and cut, so that its kernels are found again.
 func TestExplainKernelOfOtherFlags(t *testing.T) {
 	workspace(t)
-	for _, flags := range []string{"bert-128 --grain primitive --trials 19", "resnet18 --variant graphturbo+ansor --batch 28 --chunk 7 --uneven none --trials 6"} {
+	for _, flags := range []string{"bert-128 --grain primitive --trials 19",
+		"resnet18 --variant graphturbo+ansor --batch 28 --chunk 7 --uneven none --trials 6"} {
 		answer(t, strings.Fields("tune "+flags+" --quiet -o tuned.json")...)
 		var tuned scheduler.Tuned
 		if err := json.Unmarshal([]byte(file(t, "tuned.json")), &tuned); err != nil {
@@ -64,11 +66,13 @@ func TestTuneEnds(t *testing.T) {
 	for _, early := range []string{"--time-limit 1s", "--patience 60"} {
 		r := call(t, strings.Fields("tune squeezenet --trials 1000000 --json "+early)...)
 		var tuned struct{ Trials int }
-		if err := json.Unmarshal([]byte(r.stdout), &tuned); r.status != 0 || err != nil || tuned.Trials == 0 || tuned.Trials >= 1000000 {
+		if err := json.Unmarshal([]byte(r.stdout), &tuned); r.status != 0 || err != nil || tuned.Trials == 0 ||
+			tuned.Trials >= 1000000 {
 			t.Errorf("%s: status %d, %d trials, %v, %s", early, r.status, tuned.Trials, err, r.stderr)
 		}
 	}
-	if r := call(t, strings.Fields("tune squeezenet --time-limit 1ns")...); r.status != exitFailure || !strings.Contains(r.stderr, "--time-limit of 1ns: found no kernel") {
+	if r := call(t, strings.Fields("tune squeezenet --time-limit 1ns")...); r.status != exitFailure ||
+		!strings.Contains(r.stderr, "--time-limit of 1ns: found no kernel") {
 		t.Errorf("status %d: %s", r.status, r.stderr)
 	}
 }
@@ -76,7 +80,8 @@ func TestTuneEnds(t *testing.T) {
 func TestEnough(t *testing.T) {
 	tune := func(enough string) (list []float64) {
 		var tuned scheduler.Tuned
-		if err := json.Unmarshal([]byte(answer(t, "tune", "toy-fig3", "squeezenet", "--trials", "300", "--objective", "f2", "--enough", enough, "--quiet", "--json")), &tuned); err != nil {
+		if err := json.Unmarshal([]byte(answer(t, "tune", "toy-fig3", "squeezenet", "--trials", "300", "--objective", "f2",
+			"--enough", enough, "--quiet", "--json")), &tuned); err != nil {
 			t.Fatal(err)
 		}
 		for _, n := range tuned.Result {
@@ -88,19 +93,21 @@ func TestEnough(t *testing.T) {
 		t.Errorf("%v where the first is fast enough, %v where the second is", a, b)
 	}
 	for _, args := range []string{"--enough 3ms", "--objective f2 --enough 3ms,2ms", "--objective f2 --enough 0s"} {
-		if r := call(t, append([]string{"tune", "toy-fig3"}, strings.Fields(args)...)...); r.status != exitUsage || !strings.Contains(r.stderr, "expected a time above 0 for each of 1 network, and --objective f2") {
+		if r := call(t, append([]string{"tune", "toy-fig3"}, strings.Fields(args)...)...); r.status != exitUsage ||
+			!strings.Contains(r.stderr, "expected a time above 0 for each of 1 network, and --objective f2") {
 			t.Errorf("%s: status %d, %q", args, r.status, r.stderr)
 		}
 	}
 }
 
-// Of a schedule's file, explain-kernel lists each distinct product and attention once, and shows one by its number or its
-// layer's name: its buffers have room, nothing is busy for longer than it takes, and what must cross the DDR does.
+// Of a schedule's file, explain-kernel lists each distinct product and attention once, and shows one by its number or
+// its layer's name: its buffers have room, nothing is busy for longer than it takes, and what must cross the DDR does.
 func TestKernelsOfSchedule(t *testing.T) {
 	workspace(t)
 	answer(t, "schedule", "sd-attention", "--batch", "4", "--chunk", "1", "--quiet", "-o", "sd.json")
 	list := func(args ...string) (a scheduledJSON) {
-		if err := json.Unmarshal([]byte(answer(t, append([]string{"explain-kernel", "sd.json", "--json"}, args...)...)), &a); err != nil {
+		if err := json.Unmarshal([]byte(answer(t, append([]string{"explain-kernel", "sd.json", "--json"}, args...)...)),
+			&a); err != nil {
 			t.Fatal(err)
 		}
 		return a
@@ -136,7 +143,8 @@ func TestKernelsOfSchedule(t *testing.T) {
 	if forms["attention"] != 1 {
 		t.Errorf("forms %v, expected an attention", forms)
 	}
-	if r := call(t, "explain-kernel", "sd.json", "--task", "nothing"); r.status != exitUsage || !strings.Contains(r.stderr, `--task is "nothing", expected a layer among the`) {
+	if r := call(t, "explain-kernel", "sd.json", "--task", "nothing"); r.status != exitUsage ||
+		!strings.Contains(r.stderr, `--task is "nothing", expected a layer among the`) {
 		t.Errorf("status %d, %q", r.status, r.stderr)
 	}
 }

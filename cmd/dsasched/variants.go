@@ -53,7 +53,8 @@ weights ahead of the kernel.`,
 			answer.Variants = append(answer.Variants, variantJSON{
 				Name: v.Name, Description: v.Description, Groups: v.Pick("group"), Split: v.Pick("split"),
 				Outputs: v.Pick("outputs"), Order: v.Pick("order"), Bind: v.Pick("bind"), Spill: v.Pick("spill"),
-				KeepWeights: v.Pick("weights") == "keep", CrossLayer: v.Pick("issue") == "cross-layer", Prefetch: v.Pick("prefetch") != "wait",
+				KeepWeights: v.Pick("weights") == "keep", CrossLayer: v.Pick("issue") == "cross-layer",
+				Prefetch:   v.Pick("prefetch") != "wait",
 				Strategies: v.Strategies(),
 			})
 		}

@@ -22,7 +22,8 @@ func TestView(t *testing.T) {
 	}
 	answer(t, "schedule", "net.onnx", "--variant", "tvm", "-o", "tvm.schedule.json", "--html", "tvm.html")
 	got := answer(t, "view", "tvm.schedule.json")
-	for _, want := range []string{`(?m)^page +tvm\.schedule\.html, \d\.\d\d MB$`, `(?m)^schedule +tvm\.schedule\.json: .* on stcp920, variant tvm, `} {
+	for _, want := range []string{`(?m)^page +tvm\.schedule\.html, \d\.\d\d MB$`,
+		`(?m)^schedule +tvm\.schedule\.json: .* on stcp920, variant tvm, `} {
 		if !regexp.MustCompile(want).MatchString(got) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
@@ -33,10 +34,12 @@ func TestView(t *testing.T) {
 	}
 	answer(t, "schedule", "net.onnx", "--variant", "cross-layer", "-o", "cross.schedule.json", "--html", "a.html",
 		"--against", "tvm.schedule.json")
-	if html := answer(t, "view", "tvm.schedule.json", "cross.schedule.json", "-o", "-"); html != read("a.html") || !strings.Contains(html, "Where the gain is") {
+	if html := answer(t, "view", "tvm.schedule.json", "cross.schedule.json", "-o", "-"); html != read("a.html") ||
+		!strings.Contains(html, "Where the gain is") {
 		t.Error("view has another page of two schedules than schedule --against")
 	}
-	if j := answer(t, "view", "tvm.schedule.json", "--json", "-o", "b.html"); !strings.Contains(j, `"variant": "tvm"`) || !strings.Contains(j, `"file": "b.html"`) {
+	if j := answer(t, "view", "tvm.schedule.json", "--json", "-o", "b.html"); !strings.Contains(j, `"variant": "tvm"`) ||
+		!strings.Contains(j, `"file": "b.html"`) {
 		t.Errorf("JSON %s", j)
 	}
 }
@@ -45,7 +48,8 @@ func TestView(t *testing.T) {
 func TestViewOpens(t *testing.T) {
 	workspace(t)
 	browser := filepath.Join(t.TempDir(), "browser")
-	if err := os.WriteFile(browser, []byte("#!/bin/sh\nprintf %s \"$1\" > opened.tmp && mv opened.tmp opened\n"), 0o777); err != nil {
+	if err := os.WriteFile(browser, []byte("#!/bin/sh\nprintf %s \"$1\" > opened.tmp && mv opened.tmp opened\n"),
+		0o777); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("BROWSER", browser)
@@ -65,7 +69,8 @@ func TestViewOpens(t *testing.T) {
 		t.Errorf("opened %q, want %q (%v)", opened, want, err)
 	}
 	t.Setenv("BROWSER", filepath.Join(t.TempDir(), "none"))
-	if r := call(t, "view", "net.schedule.json", "--open"); r.status != exitFailure || !strings.Contains(r.stderr, "--open: no browser starts") || !strings.Contains(r.stderr, "open net.schedule.html") {
+	if r := call(t, "view", "net.schedule.json", "--open"); r.status != exitFailure ||
+		!strings.Contains(r.stderr, "--open: no browser starts") || !strings.Contains(r.stderr, "open net.schedule.html") {
 		t.Errorf("status %d, stderr %q", r.status, r.stderr)
 	}
 }
@@ -91,7 +96,8 @@ func TestBadViews(t *testing.T) {
 		{"schedule net.onnx --html nosuch/a.html", `nosuch/a\.html`, 1},
 	} {
 		r := call(t, strings.Fields(c.args)...)
-		if r.status != c.status || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 || !regexp.MustCompile(c.want).MatchString(strings.TrimSpace(r.stderr)) {
+		if r.status != c.status || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 ||
+			!regexp.MustCompile(c.want).MatchString(strings.TrimSpace(r.stderr)) {
 			t.Errorf("%s: status %d, stdout %q, stderr %q, want %d and %q", c.args, r.status, r.stdout, r.stderr, c.status,
 				c.want)
 		}

@@ -33,7 +33,8 @@ func main() {
 	for _, spec := range []*hardware.Spec{chip, larger} {
 		r, err := scheduler.Run(context.Background(), net, spec, 4, graphTurbo, scheduler.Options{Chunk: 4})
 		check(err)
-		fmt.Printf("%s: %d groups, %d instances, %d spills\n", spec.Name, len(r.Schedule.Grouping.Groups), len(r.Schedule.Order), len(r.Schedule.Spills))
+		fmt.Printf("%s: %d groups, %d instances, %d spills\n", spec.Name, len(r.Schedule.Grouping.Groups),
+			len(r.Schedule.Order), len(r.Schedule.Spills))
 		log.Printf("%s: %.0f images/s", spec.Name, r.ThroughputPerSecond())
 	}
 }

@@ -55,7 +55,8 @@ func (w writes) Report(results []json.RawMessage) (experiments.Report, error) {
 		}
 		fmt.Fprintf(&table, "%s,%s,%d\n", r.Model, r.Variant, r.Writes.DDR)
 	}
-	return experiments.Report{Text: table.String(), Files: []experiments.File{{Name: "writes.csv", Data: []byte(table.String())}}}, nil
+	return experiments.Report{Text: table.String(),
+		Files: []experiments.File{{Name: "writes.csv", Data: []byte(table.String())}}}, nil
 }
 
 func main() {
@@ -63,7 +64,8 @@ func main() {
 	check(err)
 	defer os.RemoveAll(dir)
 
-	e, err := experiments.New("writes", "tensor writes to the DDR", writes{[]string{"resnet18", "squeezenet"}, []string{"tvm", "cross-layer"}})
+	e, err := experiments.New("writes", "tensor writes to the DDR",
+		writes{[]string{"resnet18", "squeezenet"}, []string{"tvm", "cross-layer"}})
 	check(err)
 	check(e.Run(context.Background(), experiments.Options{Out: dir, Stdout: os.Stdout, Stderr: os.Stderr}))
 }

@@ -35,7 +35,8 @@ func main() {
 
 	set := scheduler.TuneSettings{Options: ansor.Options{Trials: 400, Seed: 1, Patience: 200,
 		Rules: []ansor.Rule{rowsFirst}, Mutations: []ansor.Mutation{coarser}}}
-	tuned, err := scheduler.Tune(context.Background(), []network.Network{net}, chip, 4, kernels, scheduler.Options{Chunk: 1}, set)
+	tuned, err := scheduler.Tune(context.Background(), []network.Network{net}, chip, 4, kernels,
+		scheduler.Options{Chunk: 1}, set)
 	check(err)
 	for _, r := range tuned.Result {
 		log.Printf("%s: %.1f us by rules, %.1f us after %d trials", r.Name, 1e6*r.RuleSeconds, 1e6*r.Seconds, tuned.Trials)

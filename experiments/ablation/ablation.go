@@ -35,7 +35,8 @@ type ablationNetwork struct {
 var exactSteps = []string{"exact-order", "exact-all"}
 
 func fullAblation() ablation {
-	a := ablation{hardware: "stcp920", variants: scheduler.Table(), ten: literature.Configurations(), searched: pipeline.Searched()}
+	a := ablation{hardware: "stcp920", variants: scheduler.Table(), ten: literature.Configurations(),
+		searched: pipeline.Searched()}
 	for _, v := range scheduler.Exact() {
 		if slices.Contains(exactSteps, v.Name) {
 			a.variants = append(a.variants, v)
@@ -63,7 +64,8 @@ func (a ablation) experiment() harness.Experiment {
 
 // heuristics is the same without the exact methods.
 func (a ablation) heuristics() ablation {
-	a.variants = slices.DeleteFunc(slices.Clone(a.variants), func(v scheduler.Recipe) bool { return harness.IsExactVariant(v.Name) })
+	a.variants = slices.DeleteFunc(slices.Clone(a.variants),
+		func(v scheduler.Recipe) bool { return harness.IsExactVariant(v.Name) })
 	a.searched = nil
 	return a
 }
@@ -185,7 +187,8 @@ func (a ablation) report(rows, ten []harness.Row, spec *hardware.Spec, hardwareH
 
 	d := harness.NewDocument(a.experiment(), fmt.Sprintf("%s (SHA-256 of its description: %s)", a.hardware, hardwareHash))
 	published := comparisonTable(compared)
-	for _, t := range slices.Concat(a.tenTable(ten, spec), variantTables(rated), []harness.Table{timeTable(rows), published}) {
+	for _, t := range slices.Concat(a.tenTable(ten, spec), variantTables(rated),
+		[]harness.Table{timeTable(rows), published}) {
 		if err := d.Table(t); err != nil {
 			return nil, err
 		}
@@ -198,7 +201,8 @@ func (a ablation) report(rows, ten []harness.Row, spec *hardware.Spec, hardwareH
 	d.Notes = slices.Clone(ablationNotes)
 	if len(steps) < len(rows) {
 		d.Note("Variants exact-* are alternatives to cross-layer: their speedup over the previous one is over cross-layer.")
-		d.Note("Variants ansor and graphturbo+ansor are tvm and cross-layer, which their speedup is over, with loops and bindings inside kernels searched in a few trials; 'dsasched tune' searches longer.")
+		d.Note(
+			"Variants ansor and graphturbo+ansor are tvm and cross-layer, which their speedup is over, with loops and bindings inside kernels searched in a few trials; 'dsasched tune' searches longer.")
 	}
 	for _, r := range rows {
 		for _, n := range r.Notes {
@@ -288,7 +292,8 @@ func variantTables(rows []ratedRow) []harness.Table {
 	for _, g := range harness.GroupRows(plain) {
 		f := g[0]
 		t := harness.Table{
-			Name: fmt.Sprintf("%s-%s", f.Model, f.ChunkPolicy), Title: fmt.Sprintf("%s, batch %d, on %s: %s", f.Model, f.Batch, f.Hardware, harness.PolicyWords(f.ChunkPolicy)),
+			Name:  fmt.Sprintf("%s-%s", f.Model, f.ChunkPolicy),
+			Title: fmt.Sprintf("%s, batch %d, on %s: %s", f.Model, f.Batch, f.Hardware, harness.PolicyWords(f.ChunkPolicy)),
 			Columns: []harness.Column{
 				{Name: "Variant", Text: true},
 				{Name: "Batches\nper\ncluster"},
@@ -312,7 +317,8 @@ func variantTables(rows []ratedRow) []harness.Table {
 				previous = harness.Fixed(r.OverPrevious, 2)
 			}
 			t.Rows = append(t.Rows, []string{
-				r.Variant, harness.Count(r.BatchesPerCluster), harness.Significant(r.ThroughputPerSecond), harness.Fixed(1e3*r.LatencySeconds, 2), r.EnergyText(1),
+				r.Variant, harness.Count(r.BatchesPerCluster), harness.Significant(r.ThroughputPerSecond),
+				harness.Fixed(1e3*r.LatencySeconds, 2), r.EnergyText(1),
 				harness.Fixed(r.OverFirst, 2), previous, harness.Count(r.Kernels),
 				r.Writes.String(), r.WritesDynamic.String(), harness.Percent(r.MMEUtilization), harness.Percent(r.VMEUtilization),
 			})
@@ -328,10 +334,12 @@ func timeTable(rows []harness.Row) harness.Table {
 		Name: "time", Title: "Where the time goes",
 		Columns: []harness.Column{
 			{Name: "Network", Text: true}, {Name: "Batches per cluster", Text: true}, {Name: "Variant", Text: true},
-			{Group: "Time (ms)", Name: "computing"}, {Group: "Time (ms)", Name: "waiting for moves"}, {Group: "Time (ms)", Name: "launching"},
+			{Group: "Time (ms)", Name: "computing"}, {Group: "Time (ms)", Name: "waiting for moves"},
+			{Group: "Time (ms)", Name: "launching"},
 			{Group: "Time (ms)", Name: "idle"}, {Group: "Time (ms)", Name: "total"}, {Group: "Time (ms)", Name: "lower bound"},
 		},
-		Notes: []string{"Each moment counts once, for the first of these that applies; means of the clusters. The lower bound is what no execution of the same program can beat."},
+		Notes: []string{
+			"Each moment counts once, for the first of these that applies; means of the clusters. The lower bound is what no execution of the same program can beat."},
 	}
 	ms := func(s float64) string { return harness.Fixed(1e3*s, 2) }
 	for _, r := range rows {

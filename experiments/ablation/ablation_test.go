@@ -50,7 +50,8 @@ func TestReport(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range strings.Fields("ablation.csv ablation.json ablation.md ablation.tex published.csv published.md tuning.csv throughput.png throughput.svg throughput.pdf utilization.png utilization.svg utilization.pdf") {
+	for _, want := range strings.Fields(
+		"ablation.csv ablation.json ablation.md ablation.tex published.csv published.md tuning.csv throughput.png throughput.svg throughput.pdf utilization.png utilization.svg utilization.pdf") {
 		if !slices.Contains(names, want) {
 			t.Errorf("no %s among %v", want, names)
 		}
@@ -189,7 +190,8 @@ func TestEndToEnd(t *testing.T) {
 		if column(r, "chunk_policy") == "tuned" {
 			continue
 		}
-		if want := map[bool]string{true: "1", false: "2"}[column(r, "variant") == "tvm"]; column(r, "batches_per_cluster") != want {
+		if want := map[bool]string{true: "1", false: "2"}[column(r, "variant") == "tvm"]; column(r,
+			"batches_per_cluster") != want {
 			t.Errorf("%s: %s batches per cluster, want %s", name, column(r, "batches_per_cluster"), want)
 		}
 		if !strings.Contains(column(r, "notes"), "batch 6 does not divide over 4 clusters") {
@@ -202,7 +204,8 @@ func TestEndToEnd(t *testing.T) {
 			t.Errorf("%s: tuned %g images/s, with the paper's batches per cluster %g", column(records[i], "variant"), a, b)
 		}
 	}
-	for _, want := range []string{"resnet50, batch 6, on stcp920: best batches per cluster", "Does the mechanism come out?", "cross-layer"} {
+	for _, want := range []string{"resnet50, batch 6, on stcp920: best batches per cluster",
+		"Does the mechanism come out?", "cross-layer"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in the output:\n%s", want, out.String())
 		}

@@ -38,8 +38,9 @@ func (a ablation) compare(rows []harness.Row) []comparison {
 }
 
 const (
-	remarkMean     = "The mean is over the paper's ten configurations, ours is of one network."
-	remarkSteps    = remarkMean + " The gains of the variants 3 and 4 are over the previous variant in the paper's text and over variant 1 on its slides."
+	remarkMean  = "The mean is over the paper's ten configurations, ours is of one network."
+	remarkSteps = remarkMean +
+		" The gains of the variants 3 and 4 are over the previous variant in the paper's text and over variant 1 on its slides."
 	remarkQuotient = "The quotient of the two published throughputs."
 	remarkCARRV    = "Measured with the vendor's software, second hand: matrix unit busy 78 % of in-core cycles, cores 95 % of the total."
 	remarkByteMLPf = "Measured with the vendor's software at batch 16; the latency in the same file covers 2 in flight on 4 clusters."
@@ -81,26 +82,31 @@ func (n ablationNetwork) compare(g []harness.Row) []comparison {
 		figure("GraphTurbo: latency", 1e3*last.LatencySeconds, literature.BertLatency, "")
 		figure("vendor's code: throughput", last.ThroughputPerSecond, literature.BertCraftedThroughput, "")
 		figure("vendor's code: latency", 1e3*last.LatencySeconds, literature.BertCraftedLatency, "")
-		add("measured, FP16: throughput", literature.MeasuredBERT.Unit, last.ThroughputPerSecond, literature.MeasuredBERT.ThroughputPerSecond, "CARRV 2021", remarkCARRV)
+		add("measured, FP16: throughput", literature.MeasuredBERT.Unit, last.ThroughputPerSecond,
+			literature.MeasuredBERT.ThroughputPerSecond, "CARRV 2021", remarkCARRV)
 		add("measured, FP16: MME busy", "1", last.MMEBusyShare, 0.78*0.95, "CARRV 2021", remarkCARRV)
 	}
 	if n.label == "A" && last != nil {
-		add(fmt.Sprintf("measured, FP16, batch %d: throughput", literature.MeasuredResNet.Batch), literature.MeasuredResNet.Unit,
+		add(fmt.Sprintf("measured, FP16, batch %d: throughput", literature.MeasuredResNet.Batch),
+			literature.MeasuredResNet.Unit,
 			last.ThroughputPerSecond, literature.MeasuredResNet.ThroughputPerSecond, "ByteMLPerf", remarkByteMLPf)
 	}
 	if tvm != nil && last != nil {
 		speedup := last.ThroughputPerSecond / tvm.ThroughputPerSecond
 		if n.label == "B" {
-			add("GraphTurbo over TVM", "x", speedup, literature.BertThroughput.Value/literature.BertTVMThroughput.Value, "Table 1", remarkQuotient)
+			add("GraphTurbo over TVM", "x", speedup, literature.BertThroughput.Value/literature.BertTVMThroughput.Value,
+				"Table 1", remarkQuotient)
 		}
 		figure("GraphTurbo over TVM, mean of A-J", speedup, literature.MeanSpeedup, remarkMean)
 	}
 	for _, s := range []struct {
 		from, to string
 		mean     literature.Figure
-	}{{"llb", "l1", literature.MeanL1}, {"l1", "ordering", literature.MeanOrder}, {"ordering", "cross-layer", literature.MeanCross}} {
+	}{{"llb", "l1", literature.MeanL1}, {"l1", "ordering", literature.MeanOrder},
+		{"ordering", "cross-layer", literature.MeanCross}} {
 		if from, to := row(s.from), row(s.to); from != nil && to != nil {
-			figure(fmt.Sprintf("%s over %s, mean of A-J", s.to, s.from), to.ThroughputPerSecond/from.ThroughputPerSecond, s.mean, remarkSteps)
+			figure(fmt.Sprintf("%s over %s, mean of A-J", s.to, s.from), to.ThroughputPerSecond/from.ThroughputPerSecond,
+				s.mean, remarkSteps)
 		}
 	}
 	if n.label != "" {
@@ -150,7 +156,8 @@ func comparisonTable(list []comparison) harness.Table {
 		Columns: []harness.Column{
 			{Name: "Network", Text: true}, {Name: "Quantity", Text: true},
 			{Group: "Ours with", Name: "best\nbatches"}, {Group: "Ours with", Name: "paper's\nbatches"}, {Name: "Published"},
-			{Name: "Unit", Text: true}, {Group: "Ratio with", Name: "best\nbatches"}, {Group: "Ratio with", Name: "paper's\nbatches"},
+			{Name: "Unit", Text: true}, {Group: "Ratio with", Name: "best\nbatches"},
+			{Group: "Ratio with", Name: "paper's\nbatches"},
 			{Name: "Source", Text: true},
 		},
 	}

@@ -9,8 +9,10 @@ import (
 
 func ExampleCheckMechanism() {
 	rows := []harness.Row{
-		{Model: "net", ChunkPolicy: harness.Tuned, Variant: "tvm", ThroughputPerSecond: 100, Kernels: 20, Writes: harness.Levels{DDR: 20}},
-		{Model: "net", ChunkPolicy: harness.Tuned, Variant: "l1", ThroughputPerSecond: 300, Kernels: 4, Writes: harness.Levels{DDR: 1, L1: 19}},
+		{Model: "net", ChunkPolicy: harness.Tuned, Variant: "tvm", ThroughputPerSecond: 100, Kernels: 20,
+			Writes: harness.Levels{DDR: 20}},
+		{Model: "net", ChunkPolicy: harness.Tuned, Variant: "l1", ThroughputPerSecond: 300, Kernels: 4,
+			Writes: harness.Levels{DDR: 1, L1: 19}},
 	}
 	for _, m := range ablation.CheckMechanism(rows) {
 		fmt.Println(m)

@@ -82,7 +82,8 @@ func steps(rows []harness.Row) string {
 			}
 		}
 		last := g[len(g)-1]
-		parts = append(parts, fmt.Sprintf("on %s %s is %.1f times as fast as %s, of which %s brings most (%.1f times)", literature.NetworkTitle(g[0].Model), last.Variant,
+		parts = append(parts, fmt.Sprintf("on %s %s is %.1f times as fast as %s, of which %s brings most (%.1f times)",
+			literature.NetworkTitle(g[0].Model), last.Variant,
 			last.ThroughputPerSecond/g[0].ThroughputPerSecond, g[0].Variant, g[best].Variant, gain(best)))
 	}
 	s := strings.Join(parts, "; ")

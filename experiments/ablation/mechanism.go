@@ -63,7 +63,8 @@ func CheckMechanism(rows []harness.Row) []Mechanism {
 		}
 		m.EveryStepHelps = true
 		for i := 1; i < len(g); i++ {
-			s := Step{From: g[i-1].Variant, To: g[i].Variant, Ratio: harness.Round(g[i].ThroughputPerSecond / g[i-1].ThroughputPerSecond)}
+			s := Step{From: g[i-1].Variant, To: g[i].Variant,
+				Ratio: harness.Round(g[i].ThroughputPerSecond / g[i-1].ThroughputPerSecond)}
 			if !s.Helps() {
 				s.Cause = cause(g[i-1], g[i])
 				m.EveryStepHelps = false
@@ -96,7 +97,8 @@ func cause(from, to harness.Row) string {
 	if worst.to <= worst.from {
 		return "all parts of the time stay as they are"
 	}
-	return fmt.Sprintf("the time spent %s goes from %s to %s ms", worst.name, harness.Significant(1e3*worst.from), harness.Significant(1e3*worst.to))
+	return fmt.Sprintf("the time spent %s goes from %s to %s ms", worst.name, harness.Significant(1e3*worst.from),
+		harness.Significant(1e3*worst.to))
 }
 
 // String says it in a sentence each for the writes and the steps.
@@ -108,7 +110,8 @@ func (m Mechanism) String() string {
 		verb = "do NOT fall as predicted, but go"
 	}
 	fmt.Fprintf(&b, "DDR tensor writes %s from %d in %s (%s) to %d per inference (%s, %s). ",
-		verb, m.FirstWrites, harness.Plural(m.FirstKernels, "kernel"), m.First, m.LastWrites, m.Last, harness.Plural(m.LastKernels, "kernel"))
+		verb, m.FirstWrites, harness.Plural(m.FirstKernels, "kernel"), m.First, m.LastWrites, m.Last,
+		harness.Plural(m.LastKernels, "kernel"))
 	var good, bad []string
 	for _, s := range m.Steps {
 		if s.Helps() {

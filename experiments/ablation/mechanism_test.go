@@ -9,23 +9,31 @@ import (
 
 // fakeRows are those of one network and policy with these throughputs, in the order
 // of the paper's variants.
-func fakeRows(model string, policy harness.ChunkPolicy, batch int64, unit string, throughputs ...float64) []harness.Row {
+func fakeRows(model string, policy harness.ChunkPolicy, batch int64, unit string,
+	throughputs ...float64) []harness.Row {
 	var rows []harness.Row
 	for i, x := range throughputs {
 		latency := float64(batch) / x
 		r := harness.Row{
 			Model: model, Hardware: "stcp920", Batch: batch, Variant: []string{"tvm", "llb", "l1", "ordering", "cross-layer"}[i],
 			ChunkPolicy: policy, BatchesPerCluster: []int64{2, 16, 16, 16, 16}[i], Unit: unit,
-			ThroughputPerSecond: harness.Round(x), LatencySeconds: harness.Round(latency), LowerBoundSeconds: harness.Round(0.9 * latency),
-			Kernels: []int64{57, 8, 8, 31, 31}[i], KernelsDynamic: []int64{1824, 64, 64, 124, 124}[i],
-			Writes:        []harness.Levels{{DDR: 57, LLB: 0, L1: 0}, {DDR: 1, LLB: 56, L1: 0}, {DDR: 1, LLB: 0, L1: 56}, {DDR: 1, LLB: 3, L1: 406}, {DDR: 1, LLB: 3, L1: 406}}[i],
-			WritesDynamic: []harness.Levels{{DDR: 1824, LLB: 0, L1: 0}, {DDR: 64, LLB: 3584, L1: 0}, {DDR: 64, LLB: 0, L1: 3584}, {DDR: 4, LLB: 12, L1: 1624}, {DDR: 4, LLB: 12, L1: 1624}}[i],
-			MovedBytes:    harness.Levels{DDR: int64(1e9) / int64(i+1), LLB: 2e9, L1: 3e8}, PeakLLBBytes: 8 << 20, PeakL1CoreBytes: 1 << 20,
-			MMEUtilization: 0.1 * float64(i+1), VMEUtilization: 0.025 * float64(i+1), MMEBusyShare: 0.11 * float64(i+1), VMEBusyShare: 0.03 * float64(i+1),
-			Time: harness.TimeLost{ComputeSeconds: harness.Round(0.125 * latency), MoveSeconds: harness.Round(0.75 * latency), LaunchSeconds: harness.Round(0.125 * latency)},
+			ThroughputPerSecond: harness.Round(x), LatencySeconds: harness.Round(latency),
+			LowerBoundSeconds: harness.Round(0.9 * latency),
+			Kernels:           []int64{57, 8, 8, 31, 31}[i], KernelsDynamic: []int64{1824, 64, 64, 124, 124}[i],
+			Writes: []harness.Levels{{DDR: 57, LLB: 0, L1: 0}, {DDR: 1, LLB: 56, L1: 0}, {DDR: 1, LLB: 0, L1: 56},
+				{DDR: 1, LLB: 3, L1: 406}, {DDR: 1, LLB: 3, L1: 406}}[i],
+			WritesDynamic: []harness.Levels{{DDR: 1824, LLB: 0, L1: 0}, {DDR: 64, LLB: 3584, L1: 0}, {DDR: 64, LLB: 0, L1: 3584},
+				{DDR: 4, LLB: 12, L1: 1624}, {DDR: 4, LLB: 12, L1: 1624}}[i],
+			MovedBytes: harness.Levels{DDR: int64(1e9) / int64(i+1), LLB: 2e9, L1: 3e8}, PeakLLBBytes: 8 << 20,
+			PeakL1CoreBytes: 1 << 20,
+			MMEUtilization:  0.1 * float64(i+1), VMEUtilization: 0.025 * float64(i+1), MMEBusyShare: 0.11 * float64(i+1),
+			VMEBusyShare: 0.03 * float64(i+1),
+			Time: harness.TimeLost{ComputeSeconds: harness.Round(0.125 * latency), MoveSeconds: harness.Round(0.75 * latency),
+				LaunchSeconds: harness.Round(0.125 * latency)},
 		}
 		if policy == harness.Tuned {
-			r.Tried = []harness.Trial{{BatchesPerCluster: 1, ThroughputPerSecond: harness.Round(x / 2)}, {BatchesPerCluster: r.BatchesPerCluster, ThroughputPerSecond: harness.Round(x)},
+			r.Tried = []harness.Trial{{BatchesPerCluster: 1, ThroughputPerSecond: harness.Round(x / 2)},
+				{BatchesPerCluster: r.BatchesPerCluster, ThroughputPerSecond: harness.Round(x)},
 				{BatchesPerCluster: 32, Error: "tensor x is 12 bytes too large, with a comma"}}
 		}
 		rows = append(rows, r)
@@ -43,12 +51,14 @@ func TestMechanism(t *testing.T) {
 		want        string
 	}{
 		{
-			name: "as predicted", throughputs: []float64{1000, 1010, 3000, 6000, 9000}, fall: true, helps: []bool{true, true, true, true},
+			name: "as predicted", throughputs: []float64{1000, 1010, 3000, 6000, 9000}, fall: true,
+			helps: []bool{true, true, true, true},
 			want: "resnet50 (best batches per cluster): DDR tensor writes fall from 57 in 57 kernels (tvm) to 1 per inference (cross-layer, 31 kernels). " +
 				"Every step helps: llb 1.010× (barely), l1 2.97×, ordering 2.00×, cross-layer 1.50×.",
 		},
 		{
-			name: "one step does not help", throughputs: []float64{1000, 2000, 1600, 6000, 9000}, fall: true, helps: []bool{true, false, true, true},
+			name: "one step does not help", throughputs: []float64{1000, 2000, 1600, 6000, 9000}, fall: true,
+			helps: []bool{true, false, true, true},
 			want: "resnet50 (best batches per cluster): DDR tensor writes fall from 57 in 57 kernels (tvm) to 1 per inference (cross-layer, 31 kernels). " +
 				"NOT every step helps: l1 over llb is 0.800× (the time spent waiting for moves goes from 24.0 to 30.0 ms); the others do: llb 2.00×, ordering 3.75×, cross-layer 1.50×.",
 		},

@@ -14,7 +14,8 @@ import (
 )
 
 // paperNames lists the names in the paper's Fig. 15 of the recipes of [scheduler.Table].
-var paperNames = []string{"TVM", "variant 1 (LLB)", "variant 2 (L1)", "variant 3 (instance order)", "variant 4 (across layers)"}
+var paperNames = []string{"TVM", "variant 1 (LLB)", "variant 2 (L1)", "variant 3 (instance order)",
+	"variant 4 (across layers)"}
 
 // tenCells are the table's recipes on the ten configurations, at the paper's batches per cluster.
 func (a ablation) tenCells(spec *hardware.Spec) (list []harness.Cell, err error) {
@@ -24,7 +25,8 @@ func (a ablation) tenCells(spec *hardware.Spec) (list []harness.Cell, err error)
 			return nil, err
 		}
 		for _, v := range scheduler.Table() {
-			cell, err := harness.RowCell(src, model.F16, spec, c.BatchSize, v, scheduler.Options{Chunk: c.PaperChunk(v)}, harness.PaperChunks, c.Unit)
+			cell, err := harness.RowCell(src, model.F16, spec, c.BatchSize, v, scheduler.Options{Chunk: c.PaperChunk(v)},
+				harness.PaperChunks, c.Unit)
 			if err != nil {
 				return nil, err
 			}
@@ -36,20 +38,25 @@ func (a ablation) tenCells(spec *hardware.Spec) (list []harness.Cell, err error)
 
 // shares returns the fractions of their peaks that matrix unit, vector unit and DDR reach.
 func shares(r harness.Row, spec *hardware.Spec) [3]float64 {
-	return [3]float64{r.MMEUtilization, r.VMEUtilization, float64(r.MovedBytes.DDR) / r.LatencySeconds / spec.DDR.BandwidthBytesPerSecond}
+	return [3]float64{r.MMEUtilization, r.VMEUtilization,
+		float64(r.MovedBytes.DDR) / r.LatencySeconds / spec.DDR.BandwidthBytesPerSecond}
 }
 
 // tenTable has throughput and utilisation of the ten configurations by variant.
 func (a ablation) tenTable(rows []harness.Row, spec *hardware.Spec) []harness.Table {
 	t := harness.Table{Name: "ten", Title: "The ten configurations by variant, the paper's batches per cluster",
-		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Variant", Text: true}, {Name: "Throughput\n(1/s)"}, {Name: "Over TVM\n(×)"},
-			{Group: "Of the peak (%)", Name: "MME"}, {Group: "Of the peak (%)", Name: "VME"}, {Group: "Of the peak (%)", Name: "DDR"}}}
+		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Variant", Text: true},
+			{Name: "Throughput\n(1/s)"}, {Name: "Over TVM\n(×)"},
+			{Group: "Of the peak (%)", Name: "MME"}, {Group: "Of the peak (%)", Name: "VME"},
+			{Group: "Of the peak (%)", Name: "DDR"}}}
 	for i, r := range rows {
 		c := a.ten[i/len(paperNames)]
 		first := rows[i-i%len(paperNames)]
 		u := shares(r, spec)
-		t.Rows = append(t.Rows, []string{c.Label, c.Network, paperNames[i%len(paperNames)], harness.Significant(r.ThroughputPerSecond),
-			harness.Fixed(r.ThroughputPerSecond/first.ThroughputPerSecond, 2), harness.Percent(u[0]), harness.Percent(u[1]), harness.Percent(u[2])})
+		t.Rows = append(t.Rows, []string{c.Label, c.Network, paperNames[i%len(paperNames)],
+			harness.Significant(r.ThroughputPerSecond),
+			harness.Fixed(r.ThroughputPerSecond/first.ThroughputPerSecond, 2), harness.Percent(u[0]), harness.Percent(u[1]),
+			harness.Percent(u[2])})
 	}
 	if len(rows) == 0 {
 		return nil
@@ -70,13 +77,15 @@ func (a ablation) tenFigure(d *harness.Document, rows []harness.Row, spec *hardw
 		}
 		return g
 	}
-	panels := []plots.Groups{panel("Throughput, the paper's batches per cluster", "Throughput (1/s)", func(r harness.Row) float64 { return r.ThroughputPerSecond })}
+	panels := []plots.Groups{panel("Throughput, the paper's batches per cluster", "Throughput (1/s)",
+		func(r harness.Row) float64 { return r.ThroughputPerSecond })}
 	panels[0].Log = true
 	for i, c := range a.ten {
 		panels[0].Marks = append(panels[0].Marks, plots.GroupMark{Category: i, Value: c.TVMThroughputPerSecond})
 	}
 	for k, name := range []string{"matrix units (MME)", "vector units (VME)", "DDR bandwidth"} {
-		panels = append(panels, panel("Utilisation: "+name, "Of the peak (%)", func(r harness.Row) float64 { return 100 * shares(r, spec)[k] }))
+		panels = append(panels, panel("Utilisation: "+name, "Of the peak (%)",
+			func(r harness.Row) float64 { return 100 * shares(r, spec)[k] }))
 	}
 	sentence := fmt.Sprintf("Over TVM, in the mean of %d configurations:", len(a.ten))
 	for k, name := range paperNames[1:] {
@@ -85,7 +94,8 @@ func (a ablation) tenFigure(d *harness.Document, rows []harness.Row, spec *hardw
 			over = append(over, rows[i].ThroughputPerSecond/rows[i-k-1].ThroughputPerSecond)
 			busy = append(busy, rows[i].MMEUtilization)
 		}
-		sentence += fmt.Sprintf(" %s %.2f times as fast, matrix units at %s %% of their peak;", name, stat.Mean(over, nil), harness.Percent(stat.Mean(busy, nil)))
+		sentence += fmt.Sprintf(" %s %.2f times as fast, matrix units at %s %% of their peak;", name, stat.Mean(over, nil),
+			harness.Percent(stat.Mean(busy, nil)))
 	}
 	d.Lead("ten", "What each idea is worth", strings.TrimSuffix(sentence, ";")+".")
 	f, err := plots.GroupedBars(panels...)

@@ -37,7 +37,8 @@ func TestClusters(t *testing.T) {
 		t.Errorf("by layers a batch of one takes %v s, on one cluster %v", rows[2].LatencySeconds, rows[0].LatencySeconds)
 	}
 	if one, four := rows[1], rows[3]; four.RatePerSecond < one.RatePerSecond || one.LinkBytes != 0 {
-		t.Errorf("a pipeline on four chips passes %v a second and %d bytes between them, on one chip %v and %d", four.RatePerSecond, four.LinkBytes, one.RatePerSecond, one.LinkBytes)
+		t.Errorf("a pipeline on four chips passes %v a second and %d bytes between them, on one chip %v and %d",
+			four.RatePerSecond, four.LinkBytes, one.RatePerSecond, one.LinkBytes)
 	}
 	r, err := reportClusters(clusters(), rows)
 	if err != nil || len(r.Files) == 0 {
@@ -92,7 +93,8 @@ func TestExperiments(t *testing.T) {
 	}
 	got := map[string]document{}
 	for _, e := range Experiments() {
-		if e.Name == "mofang-clusters" || e.Name == "tensor" || e.Name == "serving" { // minutes; see TestClusters, TestTensor and TestServing
+		// minutes; see TestClusters, TestTensor and TestServing
+		if e.Name == "mofang-clusters" || e.Name == "tensor" || e.Name == "serving" {
 			continue
 		}
 		p, err := e.Plan()
@@ -140,7 +142,8 @@ func TestExperiments(t *testing.T) {
 		}
 	}
 	// Times within 15 %, and the identities of Figs. 20 and 21.
-	within := map[string]float64{"mofang-fig17": 0.15, "mofang-fig19": 0.15, "mofang-inception": 0.15, "mofang-fig20": 0, "mofang-fig21": 0}
+	within := map[string]float64{"mofang-fig17": 0.15, "mofang-fig19": 0.15, "mofang-inception": 0.15,
+		"mofang-fig20": 0, "mofang-fig21": 0}
 	for name, share := range within {
 		lines := slices.DeleteFunc(got[name].Lines, func(l harness.Line) bool { return strings.Contains(l.What, "busy") })
 		if len(lines) == 0 {

@@ -95,8 +95,9 @@ func divide(ctx context.Context, name string, batch int64, machine string, by sc
 }
 
 func clusters() harness.Experiment {
-	e := harness.Experiment{Name: "mofang-clusters", Description: "a network over the clusters of a chip, or of four: by the batch, in pipeline stages, in pieces of layers",
-		Paper: paper + "its pipelines, on clusters and chips"}
+	e := harness.Experiment{Name: "mofang-clusters",
+		Description: "a network over the clusters of a chip, or of four: by the batch, in pipeline stages, in pieces of layers",
+		Paper:       paper + "its pipelines, on clusters and chips"}
 	e.Plan = func() (*harness.Plan, error) {
 		p := &harness.Plan{}
 		for _, name := range clustersNetworks {
@@ -107,8 +108,9 @@ func clusters() harness.Experiment {
 						return nil, err
 					}
 					key := fmt.Sprintf("%s-%d-%s-%s", name, batch, w.by, w.machine)
-					p.Cells = append(p.Cells, harness.Cell{Key: key, Label: key, Inputs: []any{name, batch, w.by, w.machine, clustersVariant},
-						Run: func(ctx context.Context) (any, error) { return divide(ctx, name, batch, w.machine, d) }})
+					p.Cells = append(p.Cells, harness.Cell{Key: key, Label: key,
+						Inputs: []any{name, batch, w.by, w.machine, clustersVariant},
+						Run:    func(ctx context.Context) (any, error) { return divide(ctx, name, batch, w.machine, d) }})
 				}
 			}
 		}
@@ -120,9 +122,12 @@ func clusters() harness.Experiment {
 
 func reportClusters(e harness.Experiment, rows []division) (*harness.Report, error) {
 	d := harness.NewDocument(e)
-	latency := harness.Table{Title: "Latency of a batch, ms", Name: "latency", Columns: []harness.Column{text("Network"), number("Batch")}}
-	rate := harness.Table{Title: "Batches in a row, elements/s", Name: "rate", Columns: []harness.Column{text("Network"), number("Batch")}}
-	moved := harness.Table{Title: "Through the DDRs for the latency, MB", Name: "ddr", Columns: []harness.Column{text("Network"), number("Batch")}}
+	latency := harness.Table{Title: "Latency of a batch, ms", Name: "latency",
+		Columns: []harness.Column{text("Network"), number("Batch")}}
+	rate := harness.Table{Title: "Batches in a row, elements/s", Name: "rate",
+		Columns: []harness.Column{text("Network"), number("Batch")}}
+	moved := harness.Table{Title: "Through the DDRs for the latency, MB", Name: "ddr",
+		Columns: []harness.Column{text("Network"), number("Batch")}}
 	for i := 0; i < len(rows); i += len(clustersWays) {
 		key := []string{rows[i].Model, fmt.Sprint(rows[i].Batch)}
 		l, r, m := append([]string{}, key...), append([]string{}, key...), append([]string{}, key...)
@@ -132,12 +137,15 @@ func reportClusters(e harness.Experiment, rows []division) (*harness.Report, err
 					t.Columns = append(t.Columns, number(clustersWays[k].title))
 				}
 			}
-			l, r, m = append(l, short(row.LatencySeconds*1e3)), append(r, short(row.RatePerSecond)), append(m, fmt.Sprintf("%.0f", float64(row.DDRBytes)/1e6))
+			l, r, m = append(l, short(row.LatencySeconds*1e3)), append(r, short(row.RatePerSecond)),
+				append(m, fmt.Sprintf("%.0f", float64(row.DDRBytes)/1e6))
 		}
 		latency.Rows, rate.Rows, moved.Rows = append(latency.Rows, l), append(rate.Rows, r), append(moved.Rows, m)
 	}
-	d.Note("Variant %s on %s. By the batch, a cluster runs the whole network on its share; as a pipeline, each has a stage of the exact partition; by layers, each has a piece of the layers of which that takes less time. What passes between clusters passes through the DDR, and between chips from the sender's DDR over the link of %s.", clustersVariant, clustersMachine, chipsMachine)
-	d.Note("Each number is that of the best chunk of all divisors of what a cluster sees. Four chips that each run the network on a batch of their own have four times one chip's elements/s.")
+	d.Note(
+		"Variant %s on %s. By the batch, a cluster runs the whole network on its share; as a pipeline, each has a stage of the exact partition; by layers, each has a piece of the layers of which that takes less time. What passes between clusters passes through the DDR, and between chips from the sender's DDR over the link of %s.", clustersVariant, clustersMachine, chipsMachine)
+	d.Note(
+		"Each number is that of the best chunk of all divisors of what a cluster sees. Four chips that each run the network on a batch of their own have four times one chip's elements/s.")
 	for _, t := range []harness.Table{latency, rate, moved} {
 		if err := d.Table(t); err != nil {
 			return nil, err

@@ -82,7 +82,8 @@ func threads(name, net string, figure, published int) harness.Experiment {
 		Model, Server  string
 		Devices, Batch int
 	}{net, machine, loadingDevices, deviceBatch}
-	return single(name, fmt.Sprintf("threads that load data for %s, by trying all and by Mofang's rule", net), fmt.Sprintf("%s§3.1 and Fig. %d", paper, figure), inputs,
+	return single(name, fmt.Sprintf("threads that load data for %s, by trying all and by Mofang's rule", net),
+		fmt.Sprintf("%s§3.1 and Fig. %d", paper, figure), inputs,
 		func(context.Context) (threadTable, error) {
 			n, err := server.Load(machine)
 			if err != nil {
@@ -96,32 +97,41 @@ func threads(name, net string, figure, published int) harness.Experiment {
 			l := loading(n, t.Train, loadingDevices*deviceBatch)
 			for _, s := range l.Speedups {
 				const batches = 20
-				q, err := devicepipe.Loading{Threads: s.Threads, ItemSeconds: l.ItemSeconds * float64(s.Threads) / s.Factor, Room: queued * l.Batch, Batch: l.Batch, TrainSeconds: l.TrainSeconds, Batches: batches}.Simulate()
+				q, err := devicepipe.Loading{Threads: s.Threads, ItemSeconds: l.ItemSeconds * float64(s.Threads) / s.Factor,
+					Room: queued * l.Batch, Batch: l.Batch, TrainSeconds: l.TrainSeconds, Batches: batches}.Simulate()
 				if err != nil {
 					return t, err
 				}
-				t.Rows = append(t.Rows, threadRow{s.Threads, s.Factor / l.ItemSeconds, float64(l.Batch) / l.BatchSeconds(s), float64(s.Threads) * n.Host.WattsPerThread, q})
+				t.Rows = append(t.Rows, threadRow{s.Threads, s.Factor / l.ItemSeconds, float64(l.Batch) / l.BatchSeconds(s),
+					float64(s.Threads) * n.Host.WattsPerThread, q})
 			}
 			best, err := pipelining.Threads(l)
 			t.Mofang, t.Scan = choose(l).Threads, best.Threads
 			return t, err
 		},
 		func(d *harness.Document, t threadTable) error {
-			table := harness.Table{Title: fmt.Sprintf("Training %s on %d devices: images/s by threads that load data", t.Model, loadingDevices), Name: "threads",
+			table := harness.Table{Title: fmt.Sprintf("Training %s on %d devices: images/s by threads that load data", t.Model,
+				loadingDevices), Name: "threads",
 				Columns: []harness.Column{number("Threads"), number("Loading"), number("Training"), number("Together"),
-					{Group: "Queue of two batches", Name: "training\nwaits %"}, {Group: "Queue of two batches", Name: "threads\nwait %"}, number("Host W")}}
+					{Group: "Queue of two batches", Name: "training\nwaits %"},
+					{Group: "Queue of two batches", Name: "threads\nwait %"}, number("Host W")}}
 			for _, r := range t.Rows {
-				table.Rows = append(table.Rows, []string{fmt.Sprint(r.Threads), harness.Fixed(r.Load, 0), harness.Fixed(t.Train, 0), harness.Fixed(r.Total, 0), harness.Percent(r.Queue.EmptyShare), harness.Percent(r.Queue.FullShare), harness.Fixed(r.Watts, 0)})
+				table.Rows = append(table.Rows, []string{fmt.Sprint(r.Threads), harness.Fixed(r.Load, 0), harness.Fixed(t.Train, 0),
+					harness.Fixed(r.Total, 0), harness.Percent(r.Queue.EmptyShare), harness.Percent(r.Queue.FullShare),
+					harness.Fixed(r.Watts, 0)})
 			}
-			table.Notes = append(table.Notes, "Waits are of 20 simulated batches: a thread waits with an item where the queue is full, training where it has no batch.", "The time of an image on one thread and the number of devices are not published: their product is chosen so that 16 threads are just enough for ResNet-50; the other network's number follows.")
+			table.Notes = append(table.Notes,
+				"Waits are of 20 simulated batches: a thread waits with an item where the queue is full, training where it has no batch.", "The time of an image on one thread and the number of devices are not published: their product is chosen so that 16 threads are just enough for ResNet-50; the other network's number follows.")
 			if err := d.Table(table); err != nil {
 				return err
 			}
-			d.Claim("threads that Mofang chooses", fmt.Sprint(published), fmt.Sprint(t.Mofang), harness.Agreement(t.Mofang == published))
+			d.Claim("threads that Mofang chooses", fmt.Sprint(published), fmt.Sprint(t.Mofang),
+				harness.Agreement(t.Mofang == published))
 			d.Given()
 			d.Claim("threads by trying all", fmt.Sprint(t.Mofang), fmt.Sprint(t.Scan), harness.Agreement(t.Mofang == t.Scan))
 			d.Given()
-			c := plots.Curves{Title: t.Model, XLabel: "Threads", YLabel: "Images/s", Series: []plots.Series{{Name: "loading"}, {Name: "together"}}}
+			c := plots.Curves{Title: t.Model, XLabel: "Threads", YLabel: "Images/s",
+				Series: []plots.Series{{Name: "loading"}, {Name: "together"}}}
 			for _, r := range t.Rows {
 				c.X = append(c.X, float64(r.Threads))
 				c.Series[0].Values = append(c.Series[0].Values, r.Load)
@@ -141,9 +151,12 @@ type rateRow struct {
 }
 
 func rateTable(d *harness.Document, title, label string, rows []rateRow) error {
-	t := harness.Table{Title: title, Name: "rates", Columns: []harness.Column{number(label), number("Threads chosen"), number("Images/s"), number("Images/s with all threads"), number("Gain %")}}
+	t := harness.Table{Title: title, Name: "rates",
+		Columns: []harness.Column{number(label), number("Threads chosen"), number("Images/s"),
+			number("Images/s with all threads"), number("Gain %")}}
 	for _, r := range rows {
-		t.Rows = append(t.Rows, []string{fmt.Sprint(r.Label), fmt.Sprint(r.Threads), harness.Fixed(r.Mofang, 0), harness.Fixed(r.All, 0), harness.Fixed(100*(r.Mofang/r.All-1), 1)})
+		t.Rows = append(t.Rows, []string{fmt.Sprint(r.Label), fmt.Sprint(r.Threads), harness.Fixed(r.Mofang, 0),
+			harness.Fixed(r.All, 0), harness.Fixed(100*(r.Mofang/r.All-1), 1)})
 	}
 	return d.Table(t)
 }
@@ -152,7 +165,8 @@ func compare(n *server.Server, label int, rate float64, batch int) rateRow {
 	l := loading(n, rate, batch)
 	best := choose(l)
 	all := l.Speedups[len(l.Speedups)-1]
-	return rateRow{label, best.Threads, float64(batch) / l.BatchSeconds(pipelining.Speedup(best)), float64(batch) / l.BatchSeconds(all)}
+	return rateRow{label, best.Threads, float64(batch) / l.BatchSeconds(pipelining.Speedup(best)),
+		float64(batch) / l.BatchSeconds(all)}
 }
 
 func largestGain(rows []rateRow) float64 {
@@ -164,7 +178,8 @@ func largestGain(rows []rateRow) float64 {
 }
 
 func scaling() harness.Experiment {
-	return single("mofang-fig15", "ResNet-50 on 1 to 16 devices with chosen threads and with all", paper+"§3.2 and Fig. 15", machine,
+	return single("mofang-fig15", "ResNet-50 on 1 to 16 devices with chosen threads and with all",
+		paper+"§3.2 and Fig. 15", machine,
 		func(context.Context) (rows []rateRow, err error) {
 			n, err := server.Load(machine)
 			if err != nil {
@@ -188,7 +203,8 @@ func scaling() harness.Experiment {
 }
 
 func batches() harness.Experiment {
-	return single("mofang-fig16", "ResNet-50 on 16 devices by batch size, with chosen threads and with all", paper+"§3.2 and Fig. 16", machine,
+	return single("mofang-fig16", "ResNet-50 on 16 devices by batch size, with chosen threads and with all",
+		paper+"§3.2 and Fig. 16", machine,
 		func(context.Context) (rows []rateRow, err error) {
 			n, err := server.Load(machine)
 			if err != nil {
@@ -216,7 +232,9 @@ func batches() harness.Experiment {
 			}
 			first, last := rows[0], rows[len(rows)-1]
 			falls = falls && gain(last) < gain(first)-1e-3
-			d.Claim("the gain falls as the batch grows", "from 8 to 2 %", fmt.Sprintf("from %s to %s %%", harness.Fixed(100*gain(first), 1), harness.Fixed(100*gain(last), 1)), harness.Agreement(falls))
+			d.Claim("the gain falls as the batch grows", "from 8 to 2 %",
+				fmt.Sprintf("from %s to %s %%", harness.Fixed(100*gain(first), 1), harness.Fixed(100*gain(last), 1)),
+				harness.Agreement(falls))
 			if !falls {
 				d.Why("16 devices train faster than all threads load at any batch, so that the same number of threads is chosen")
 			}

@@ -26,7 +26,8 @@ func moduleOperators() []streams.Operator {
 	const waves = 8
 	op := func(name string, macs int64, utilization, ms float64, after ...int) streams.Operator {
 		w := int64(utilization*float64(moduleMachine.Processors) + 0.5)
-		return streams.Operator{Name: name, After: after, MACs: macs, Width: w, Blocks: waves * w, BlockSeconds: ms * 1e-3 / waves}
+		return streams.Operator{Name: name, After: after, MACs: macs, Width: w, Blocks: waves * w,
+			BlockSeconds: ms * 1e-3 / waves}
 	}
 	const (
 		phase1, phase1ms = 0.95, 0.20
@@ -36,7 +37,8 @@ func moduleOperators() []streams.Operator {
 	)
 	b := (layer2*layer2ms - phase2*phase2ms) / layer2ms
 	ad := (phase1*phase1ms - b*layer2ms) / layer1ms
-	return []streams.Operator{op("a", 1, ad/2, layer1ms), op("b", 1, b, layer2ms), op("c", 2, phase2, phase2ms, 0), op("d", 2, ad/2, layer1ms)}
+	return []streams.Operator{op("a", 1, ad/2, layer1ms), op("b", 1, b, layer2ms), op("c", 2, phase2, phase2ms, 0),
+		op("d", 2, ad/2, layer1ms)}
 }
 
 // iosOperators are the convolutions of IOS's example (MLSys 2021, Fig. 2), whose letters
@@ -86,7 +88,8 @@ type bar struct {
 	End  float64 `json:"end_s"`
 }
 
-func runModule(ctx context.Context, name string, m *streams.Machine, ops []streams.Operator, method string) (ran, error) {
+func runModule(ctx context.Context, name string, m *streams.Machine, ops []streams.Operator,
+	method string) (ran, error) {
 	l, err := balance.LayerOperators(ctx, name, m, ops, method, balance.LayerOptions{})
 	if err != nil {
 		return ran{}, err
@@ -135,10 +138,12 @@ func ganttOf(d *harness.Document, runs []ran) error {
 }
 
 func phaseTable(d *harness.Document, runs []ran) error {
-	t := harness.Table{Title: "Phases", Name: "phases", Columns: []harness.Column{text("Schedule"), text("Operators"), number("ms"), number("Busy %")}}
+	t := harness.Table{Title: "Phases", Name: "phases",
+		Columns: []harness.Column{text("Schedule"), text("Operators"), number("ms"), number("Busy %")}}
 	for _, r := range runs {
 		for _, p := range r.Phases {
-			t.Rows = append(t.Rows, []string{r.Name, p.Operators, harness.Fixed(1e3*p.Seconds, 3), harness.Fixed(100*p.Utilization, 0)})
+			t.Rows = append(t.Rows, []string{r.Name, p.Operators, harness.Fixed(1e3*p.Seconds, 3),
+				harness.Fixed(100*p.Utilization, 0)})
 		}
 		t.Rows = append(t.Rows, []string{r.Name, "all", harness.Fixed(1e3*r.Total, 3), ""})
 	}
@@ -149,7 +154,8 @@ func phaseTable(d *harness.Document, runs []ran) error {
 func module(name string, figure int) harness.Experiment {
 	method := map[int]string{17: "greedy", 18: "greedy", 19: "mofang"}[figure]
 	what := map[int]string{17: "greedily", 18: "greedily after merging equal convolutions", 19: "in layers"}[figure]
-	return single(name, "a module of Inception-v3 on a V100, scheduled "+what, fmt.Sprintf("%s§3.3 and Fig. %d", paper, figure), figure,
+	return single(name, "a module of Inception-v3 on a V100, scheduled "+what,
+		fmt.Sprintf("%s§3.3 and Fig. %d", paper, figure), figure,
 		func(ctx context.Context) (ran, error) {
 			ops := moduleOperators()
 			if figure == 18 {
@@ -201,7 +207,9 @@ const iosSequential = 0.48e-3
 
 // inception sets the module beside IOS's, whose example it is.
 func inception() harness.Experiment {
-	return single("mofang-inception", "IOS's example beside the module of Figs. 17 to 19: one by one, greedily, by Mofang, exactly", paper+"§3.3; IOS (MLSys 2021), Fig. 2", "v100",
+	return single("mofang-inception",
+		"IOS's example beside the module of Figs. 17 to 19: one by one, greedily, by Mofang, exactly",
+		paper+"§3.3; IOS (MLSys 2021), Fig. 2", "v100",
 		func(ctx context.Context) (runs []ran, err error) {
 			full, ops, err := iosOperators(1)
 			if err != nil {
@@ -238,7 +246,8 @@ func inception() harness.Experiment {
 			for _, r := range runs {
 				by[r.Name] = r
 			}
-			d.Line(harness.Line{What: "IOS's example, one by one", Unit: "ms", Published: 0.48, Ours: 1e3 * by["IOS sequential"].Total, Calibration: true})
+			d.Line(harness.Line{What: "IOS's example, one by one", Unit: "ms", Published: 0.48,
+				Ours: 1e3 * by["IOS sequential"].Total, Calibration: true})
 			d.Number("IOS's example, greedily", "ms", 0.37, 1e3*by["IOS greedy"].Total)
 			d.Number("IOS's example, best", "ms", 0.33, 1e3*by["IOS exact"].Total)
 			layers := strings.Join(by["IOS exact"].Layers, " | ")
@@ -249,7 +258,8 @@ func inception() harness.Experiment {
 			d.Given()
 			d.Number("Mofang's module, layered", "ms", 0.34, 1e3*by["Mofang mofang"].Total)
 			d.Given()
-			d.Note("The efficiency of IOS's kernels is fitted to its published time one by one; the other times follow. The best layers take %s less than Mofang's.", harness.Fixed(100*(1-by["IOS exact"].Total/by["IOS mofang"].Total), 1)+" %")
+			d.Note(
+				"The efficiency of IOS's kernels is fitted to its published time one by one; the other times follow. The best layers take %s less than Mofang's.", harness.Fixed(100*(1-by["IOS exact"].Total/by["IOS mofang"].Total), 1)+" %")
 			return ganttOf(d, runs)
 		})
 }

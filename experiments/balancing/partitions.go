@@ -34,7 +34,8 @@ func pipelineGraph(blocks, accelerators int, seed uint64) *partition.Problem {
 	add := func(time, cost float64, inputs ...int) int {
 		i := len(p.Nodes)
 		time *= 1 + rng.Float64()/10
-		p.Nodes = append(p.Nodes, partition.Node{ID: i, Supported: true, AcceleratorLatency: time, CPULatency: 10 * time, Color: partition.NoColor, SizeBytes: 1e6})
+		p.Nodes = append(p.Nodes, partition.Node{ID: i, Supported: true, AcceleratorLatency: time, CPULatency: 10 * time,
+			Color: partition.NoColor, SizeBytes: 1e6})
 		costs = append(costs, cost)
 		for _, h := range inputs {
 			p.Edges = append(p.Edges, partition.Edge{From: h, To: i, Cost: costs[h]})
@@ -72,12 +73,13 @@ const (
 
 func partitions() harness.Experiment {
 	sizes := [][2]int{{4, 3}, {8, 4}, {16, 6}, {32, 6}}
-	return single("mofang-partition", "graphs divided over accelerators: exactly, as PipeDream does, greedily", paper+"its pipelines; Tarnawski et al. (NeurIPS 2020) for the problem", struct {
-		Sizes          [][2]int
-		Networks       []string
-		Batch, Devices int
-		Server         string
-	}{sizes, trained, trainedBatch, trainedDevices, machine},
+	return single("mofang-partition", "graphs divided over accelerators: exactly, as PipeDream does, greedily",
+		paper+"its pipelines; Tarnawski et al. (NeurIPS 2020) for the problem", struct {
+			Sizes          [][2]int
+			Networks       []string
+			Batch, Devices int
+			Server         string
+		}{sizes, trained, trainedBatch, trainedDevices, machine},
 		func(ctx context.Context) (rows []divided, err error) {
 			var problems []*partition.Problem
 			for _, size := range sizes {
@@ -123,16 +125,21 @@ func partitions() harness.Experiment {
 			return rows, ctx.Err()
 		},
 		func(d *harness.Document, rows []divided) error {
-			t := harness.Table{Title: "Largest load of a device", Name: "loads", Columns: []harness.Column{text("Graph"), number("Nodes"), number("Accelerators"), number("Ideals"), number("Exact"), number("PipeDream"), number("Greedy"), text("Proven")}}
+			t := harness.Table{Title: "Largest load of a device", Name: "loads",
+				Columns: []harness.Column{text("Graph"), number("Nodes"), number("Accelerators"), number("Ideals"), number("Exact"),
+					number("PipeDream"), number("Greedy"), text("Proven")}}
 			for _, r := range rows {
 				proven := "yes"
 				if !r.Proven {
 					proven = "no, bound " + short(r.Bound)
 				}
-				t.Rows = append(t.Rows, []string{r.Graph, fmt.Sprint(r.Nodes), fmt.Sprint(r.Devices), fmt.Sprint(r.Ideals), short(r.Loads["exact"]), short(r.Loads["pipedream"]), short(r.Loads["greedy"]), proven})
+				t.Rows = append(t.Rows, []string{r.Graph, fmt.Sprint(r.Nodes), fmt.Sprint(r.Devices), fmt.Sprint(r.Ideals),
+					short(r.Loads["exact"]), short(r.Loads["pipedream"]), short(r.Loads["greedy"]), proven})
 			}
-			d.Note("Training steps are of a batch of %d, in seconds on the devices of %s; the gradients and updates of an operator have its colour.", trainedBatch, machine)
-			d.Note("Made graphs of a transformer's shape. The published graphs of the data set are not part of the project: 'dsasched solve partition' reads them, and docs/formulations.md has what it finds.")
+			d.Note(
+				"Training steps are of a batch of %d, in seconds on the devices of %s; the gradients and updates of an operator have its colour.", trainedBatch, machine)
+			d.Note(
+				"Made graphs of a transformer's shape. The published graphs of the data set are not part of the project: 'dsasched solve partition' reads them, and docs/formulations.md has what it finds.")
 			return d.Table(t)
 		})
 }

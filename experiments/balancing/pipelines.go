@@ -30,11 +30,13 @@ type stretch struct {
 // bubbles is Fig. 20 or 21: a pipeline of equal stages, with backward passes of twice
 // the time.
 func bubbles(name string, figure, stages, micro int, published float64) harness.Experiment {
-	return single(name, fmt.Sprintf("a pipeline of %d stages and %d micro-batches", stages, micro), fmt.Sprintf("%s§3.4 and Fig. %d", paper, figure), [2]int{stages, micro},
+	return single(name, fmt.Sprintf("a pipeline of %d stages and %d micro-batches", stages, micro),
+		fmt.Sprintf("%s§3.4 and Fig. %d", paper, figure), [2]int{stages, micro},
 		func(context.Context) (simulated, error) {
 			s := &devicepipe.Schedule{Tasks: devicepipe.GPipe(stages, micro, true)}
 			for i := range stages {
-				s.Stages = append(s.Stages, devicepipe.Stage{Name: fmt.Sprint("stage ", i+1), ForwardSeconds: 1, BackwardSeconds: 2})
+				s.Stages = append(s.Stages, devicepipe.Stage{Name: fmt.Sprint("stage ", i+1), ForwardSeconds: 1,
+					BackwardSeconds: 2})
 			}
 			r, err := devicepipe.Simulate(s, devicepipe.Power{})
 			if err != nil {
@@ -42,14 +44,19 @@ func bubbles(name string, figure, stages, micro int, published float64) harness.
 			}
 			out := simulated{stages, micro, r, make([][]stretch, stages)}
 			for _, run := range r.Runs {
-				out.Rows[run.Stage] = append(out.Rows[run.Stage], stretch{run.Start, run.End, run.Backward, fmt.Sprint(run.MicroBatch)})
+				out.Rows[run.Stage] = append(out.Rows[run.Stage],
+					stretch{run.Start, run.End, run.Backward, fmt.Sprint(run.MicroBatch)})
 			}
 			return out, nil
 		},
 		func(d *harness.Document, v simulated) error {
 			formula := float64(v.Stages-1) / float64(v.MicroBatches+v.Stages-1)
-			t := harness.Table{Title: "The pipeline, in units of a forward pass", Name: "pipeline", Columns: []harness.Column{number("Stages"), number("Micro-batches"), number("Time"), number("Fill"), number("Drain"), number("Idle %"), number("(p-1)/(b+p-1) %")}}
-			t.Rows = append(t.Rows, []string{fmt.Sprint(v.Stages), fmt.Sprint(v.MicroBatches), harness.Fixed(v.Result.Seconds, 0), harness.Fixed(v.Result.FillSeconds, 0), harness.Fixed(v.Result.DrainSeconds, 0), harness.Fixed(100*v.Result.IdleShare, 1), harness.Fixed(100*formula, 1)})
+			t := harness.Table{Title: "The pipeline, in units of a forward pass", Name: "pipeline",
+				Columns: []harness.Column{number("Stages"), number("Micro-batches"), number("Time"), number("Fill"),
+					number("Drain"), number("Idle %"), number("(p-1)/(b+p-1) %")}}
+			t.Rows = append(t.Rows, []string{fmt.Sprint(v.Stages), fmt.Sprint(v.MicroBatches),
+				harness.Fixed(v.Result.Seconds, 0), harness.Fixed(v.Result.FillSeconds, 0), harness.Fixed(v.Result.DrainSeconds, 0),
+				harness.Fixed(100*v.Result.IdleShare, 1), harness.Fixed(100*formula, 1)})
 			if err := d.Table(t); err != nil {
 				return err
 			}
@@ -83,7 +90,9 @@ type microRow struct {
 
 func microBatches() harness.Experiment {
 	const batch, device, most = 256, 64, 64
-	return single("mofang-micro", "micro-batches for 2 to 64 stages by bisection, by trying all and by formula, and stages of Fig. 11", paper+"§2.4, Table 4 and Fig. 11", [3]int{batch, device, most},
+	return single("mofang-micro",
+		"micro-batches for 2 to 64 stages by bisection, by trying all and by formula, and stages of Fig. 11",
+		paper+"§2.4, Table 4 and Fig. 11", [3]int{batch, device, most},
 		func(context.Context) (rows []microRow, err error) {
 			for p := 2; p <= most; p++ {
 				r := microRow{Stages: p}
@@ -100,19 +109,23 @@ func microBatches() harness.Experiment {
 			return rows, nil
 		},
 		func(d *harness.Document, rows []microRow) error {
-			t := harness.Table{Title: fmt.Sprintf("Micro-batches of a batch of %d on devices that take %d at a time", batch, device), Name: "micro-batches",
-				Columns: []harness.Column{number("Stages"), number("Bisection"), number("Scan"), number("Formula"), number("Idle %")}}
+			t := harness.Table{Title: fmt.Sprintf("Micro-batches of a batch of %d on devices that take %d at a time", batch,
+				device), Name: "micro-batches",
+				Columns: []harness.Column{number("Stages"), number("Bisection"), number("Scan"),
+					number("Formula"), number("Idle %")}}
 			same := true
 			for _, r := range rows {
 				same = same && r.Bisection == r.Scan && r.Scan == r.Formula
 				if r.Stages <= 8 || r.Stages&(r.Stages-1) == 0 {
-					t.Rows = append(t.Rows, []string{fmt.Sprint(r.Stages), fmt.Sprint(r.Bisection), fmt.Sprint(r.Scan), fmt.Sprint(r.Formula), harness.Fixed(100*r.Idle, 1)})
+					t.Rows = append(t.Rows, []string{fmt.Sprint(r.Stages), fmt.Sprint(r.Bisection), fmt.Sprint(r.Scan),
+						fmt.Sprint(r.Formula), harness.Fixed(100*r.Idle, 1)})
 				}
 			}
 			if err := d.Table(t); err != nil {
 				return err
 			}
-			d.Claim(fmt.Sprintf("bisection, scan and formula for 2 to %d stages", most), "alike", map[bool]string{true: "alike", false: "not alike"}[same], harness.Agreement(same))
+			d.Claim(fmt.Sprintf("bisection, scan and formula for 2 to %d stages", most), "alike",
+				map[bool]string{true: "alike", false: "not alike"}[same], harness.Agreement(same))
 			d.Given()
 			d.Claim("micro-batches for 3 stages (Fig. 21)", "6", fmt.Sprint(rows[1].Scan), harness.Agreement(rows[1].Scan == 6))
 			d.Given()
@@ -127,7 +140,8 @@ func microBatches() harness.Experiment {
 				return err
 			}
 			greedy := mofang.Stages(layers)
-			d.Note("Six layers with the utilisations of Fig. 11 make %d stages at most: %s exactly, %s by merging.", len(best.Stages), ranges(best.Stages), ranges(greedy))
+			d.Note("Six layers with the utilisations of Fig. 11 make %d stages at most: %s exactly, %s by merging.",
+				len(best.Stages), ranges(best.Stages), ranges(greedy))
 			return nil
 		})
 }

@@ -218,12 +218,16 @@ func reportServing(e harness.Experiment, rows []served) (*harness.Report, error)
 			}
 		}
 		panels = append(panels, first, each)
-		d.Note("%s on %s: keys and values of %d tokens fit; at most %s requests a second with all there at once and fcfs. Mix %s: %s.", s.Decoder, s.Machine, s.Cache, short(s.Most), s.Mix, s.Source)
+		d.Note(
+			"%s on %s: keys and values of %d tokens fit; at most %s requests a second with all there at once and fcfs. Mix %s: %s.", s.Decoder, s.Machine, s.Cache, short(s.Most), s.Mix, s.Source)
 	}
-	d.Note("Load is the requests a second over those that the machine answers when all are there at once, under fcfs. %d requests, %d at a time, steps of up to %d tokens, under chunked %d. TTFT: time to first token; TPOT: time per further token; medians and 99th percentiles. Latency: the mean time from arrival to last token; at least: a bound for every plan.",
+	d.Note(
+		"Load is the requests a second over those that the machine answers when all are there at once, under fcfs. %d requests, %d at a time, steps of up to %d tokens, under chunked %d. TTFT: time to first token; TPOT: time per further token; medians and 99th percentiles. Latency: the mean time from arrival to last token; at least: a bound for every plan.",
 		servingRequests, servingLimits.Batch, servingLimits.Tokens, servingLimits.Chunk)
-	d.Note("Steps are sums of parts scheduled by %s and simulated at some sizes, linear between them. A request begins when the memory has room for all of its tokens.", pipeline.Default)
-	d.Note("Small traces have four requests of one or two pieces and a few tokens each, three at a time. Ratios of proven ones; the mean is geometric.")
+	d.Note(
+		"Steps are sums of parts scheduled by %s and simulated at some sizes, linear between them. A request begins when the memory has room for all of its tokens.", pipeline.Default)
+	d.Note(
+		"Small traces have four requests of one or two pieces and a few tokens each, three at a time. Ratios of proven ones; the mean is geometric.")
 	for _, t := range []harness.Table{loads, rates, small} {
 		if err := d.Table(t); err != nil {
 			return nil, err
@@ -234,6 +238,8 @@ func reportServing(e harness.Experiment, rows []served) (*harness.Report, error)
 		return nil, err
 	}
 	d.Lead("load", "Servers",
-		fmt.Sprintf("Below saturation, first come first served has at most %.1f times the mean latency that is proven to be needed.", worst))
+		fmt.Sprintf(
+			"Below saturation, first come first served has at most %.1f times the mean latency that is proven to be needed.",
+			worst))
 	return d.Report(harness.Data{Data: rows})
 }

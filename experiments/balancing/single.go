@@ -21,11 +21,13 @@ func Experiments() []harness.Experiment {
 
 // single is an experiment of one cell: compute makes its result, which depends on
 // inputs and the program alone, and report writes about it.
-func single[T any](name, description, paper string, inputs any, compute func(context.Context) (T, error), report func(*harness.Document, T) error) harness.Experiment {
+func single[T any](name, description, paper string, inputs any, compute func(context.Context) (T, error),
+	report func(*harness.Document, T) error) harness.Experiment {
 	e := harness.Experiment{Name: name, Description: description, Paper: paper}
 	e.Plan = func() (*harness.Plan, error) {
 		return &harness.Plan{
-			Cells: []harness.Cell{{Key: "all", Label: name, Inputs: inputs, Run: func(ctx context.Context) (any, error) { return compute(ctx) }}},
+			Cells: []harness.Cell{{Key: "all", Label: name, Inputs: inputs,
+				Run: func(ctx context.Context) (any, error) { return compute(ctx) }}},
 			Report: func(results []json.RawMessage) (*harness.Report, error) {
 				var v T
 				if err := json.Unmarshal(results[0], &v); err != nil {

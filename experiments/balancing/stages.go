@@ -12,7 +12,8 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 )
 
-// slower is how much slower the links of the second machine of [pipelines] are: 1.25 GB/s, as Ethernet of 10 Gbit/s has.
+// slower is how much slower the links of the second machine of [pipelines] are: 1.25 GB/s, as Ethernet of 10 Gbit/s
+// has.
 const slower = 120
 
 // staged is a network on so many devices: times of a batch, simulated.
@@ -96,7 +97,9 @@ func stage(ctx context.Context, name string, devices int) (s staged, err error) 
 
 func pipelines() harness.Experiment {
 	models, devices := []string{"resnet50", "inception-v3", "vgg16", "mobilenetv2"}, []int{2, 4, 8}
-	return single("mofang-pipelines", "a training batch on 2 to 8 devices: Mofang's stages beside GPipe's and the best, alone and shared", paper+"§2.4, §3.4 and Figs. 20 and 21", []any{models, devices, deviceBatch, slower},
+	return single("mofang-pipelines",
+		"a training batch on 2 to 8 devices: Mofang's stages beside GPipe's and the best, alone and shared",
+		paper+"§2.4, §3.4 and Figs. 20 and 21", []any{models, devices, deviceBatch, slower},
 		func(ctx context.Context) (rows []staged, err error) {
 			for _, name := range models {
 				for _, n := range devices {
@@ -110,14 +113,23 @@ func pipelines() harness.Experiment {
 			return rows, nil
 		},
 		func(d *harness.Document, rows []staged) error {
-			t := harness.Table{Title: fmt.Sprintf("A batch of %d in GPipe's order, ms", deviceBatch), Name: "stages", Columns: []harness.Column{text("Network"), number("Devices"), number("GPipe"), number("Mofang, loss\nby formula"), number("Mofang"), number("Exact"), number("Mofang over\nexact %"), number("GPipe\nidle %"), number("Mofang\nidle %")}}
-			w := harness.Table{Title: "Devices that share stages, ms", Name: "shared", Columns: []harness.Column{text("Network"), number("Devices"), {Group: "Links of 150 GB/s", Name: "a stage each"}, {Group: "Links of 150 GB/s", Name: "shared"}, {Group: "Links of 150 GB/s", Name: "stages", Text: true},
-				{Group: "Links of 1.25 GB/s", Name: "a stage each"}, {Group: "Links of 1.25 GB/s", Name: "shared"}, {Group: "Links of 1.25 GB/s", Name: "stages", Text: true}}}
+			t := harness.Table{Title: fmt.Sprintf("A batch of %d in GPipe's order, ms", deviceBatch), Name: "stages",
+				Columns: []harness.Column{text("Network"), number("Devices"), number("GPipe"), number("Mofang, loss\nby formula"),
+					number("Mofang"), number("Exact"), number("Mofang over\nexact %"), number("GPipe\nidle %"),
+					number("Mofang\nidle %")}}
+			w := harness.Table{Title: "Devices that share stages, ms", Name: "shared",
+				Columns: []harness.Column{text("Network"), number("Devices"), {Group: "Links of 150 GB/s", Name: "a stage each"},
+					{Group: "Links of 150 GB/s", Name: "shared"}, {Group: "Links of 150 GB/s", Name: "stages", Text: true},
+					{Group: "Links of 1.25 GB/s", Name: "a stage each"}, {Group: "Links of 1.25 GB/s", Name: "shared"},
+					{Group: "Links of 1.25 GB/s", Name: "stages", Text: true}}}
 			busier, faster := 0, 0
 			for _, r := range rows {
 				ms := func(s float64) string { return harness.Fixed(1e3*s, 2) }
-				t.Rows = append(t.Rows, []string{r.Model, fmt.Sprint(r.Devices), ms(r.GPipe), ms(r.Linear), ms(r.Mofang), ms(r.Exact), harness.Fixed(100*(r.Mofang/r.Exact-1), 1), harness.Fixed(100*r.GPipeIdle, 1), harness.Fixed(100*r.Idle, 1)})
-				w.Rows = append(w.Rows, []string{r.Model, fmt.Sprint(r.Devices), ms(r.Exact), ms(r.Shared), fmt.Sprint(r.Widths), ms(r.Slow), ms(r.SlowShared), fmt.Sprint(r.SlowWidths)})
+				t.Rows = append(t.Rows, []string{r.Model, fmt.Sprint(r.Devices), ms(r.GPipe), ms(r.Linear), ms(r.Mofang),
+					ms(r.Exact), harness.Fixed(100*(r.Mofang/r.Exact-1), 1), harness.Fixed(100*r.GPipeIdle, 1),
+					harness.Fixed(100*r.Idle, 1)})
+				w.Rows = append(w.Rows, []string{r.Model, fmt.Sprint(r.Devices), ms(r.Exact), ms(r.Shared), fmt.Sprint(r.Widths),
+					ms(r.Slow), ms(r.SlowShared), fmt.Sprint(r.SlowWidths)})
 				if r.Idle < r.GPipeIdle {
 					busier++
 				}
@@ -132,8 +144,10 @@ func pipelines() harness.Experiment {
 			if err := d.Table(w); err != nil {
 				return err
 			}
-			d.Claim("Mofang's pipeline idles less than GPipe's", "about 25 and over 50 %", fmt.Sprintf("less for %d of %d", busier, len(rows)), harness.Agreement(busier == len(rows)))
-			d.Note("Faster than GPipe for %d of %d. The formula of the loss by small micro-batches is lost: by the reading that fits Fig. 21 a micro-batch takes as long as one of %d, which it does not on this device.", faster, len(rows), balance.DeviceBatch)
+			d.Claim("Mofang's pipeline idles less than GPipe's", "about 25 and over 50 %",
+				fmt.Sprintf("less for %d of %d", busier, len(rows)), harness.Agreement(busier == len(rows)))
+			d.Note(
+				"Faster than GPipe for %d of %d. The formula of the loss by small micro-batches is lost: by the reading that fits Fig. 21 a micro-batch takes as long as one of %d, which it does not on this device.", faster, len(rows), balance.DeviceBatch)
 			return nil
 		})
 }

@@ -18,20 +18,23 @@ var (
 	tensorNetworks = []struct {
 		name  string
 		batch int64
-	}{{"resnet50", 16}, {"bert-128", 1}, {"bert-128", 16}, {"gpt2-prefill", 1}, {"gpt2-decode", 1}, {"llama2-7b-decode", 1}}
+	}{{"resnet50", 16}, {"bert-128", 1}, {"bert-128", 16}, {"gpt2-prefill", 1}, {"gpt2-decode", 1},
+		{"llama2-7b-decode", 1}}
 	tensorMethods = []string{"greedy", "search"}
 )
 
 func tensor() harness.Experiment {
-	e := harness.Experiment{Name: "tensor", Description: "operators divided over the chips of a machine: greedily, and exactly by formulas, judged by the simulator",
-		Paper: "none; tensor parallelism on machines of several chips"}
+	e := harness.Experiment{Name: "tensor",
+		Description: "operators divided over the chips of a machine: greedily, and exactly by formulas, judged by the simulator",
+		Paper:       "none; tensor parallelism on machines of several chips"}
 	e.Plan = func() (*harness.Plan, error) {
 		p := &harness.Plan{}
 		for _, machine := range tensorMachines {
 			for _, n := range tensorNetworks {
 				key := fmt.Sprintf("%s-%s-%d", machine, n.name, n.batch)
-				p.Cells = append(p.Cells, harness.Cell{Key: key, Label: key, Inputs: []any{machine, n.name, n.batch, tensorMethods, pipeline.Default},
-					Run: func(ctx context.Context) (any, error) { return shard(ctx, machine, n.name, n.batch) }})
+				p.Cells = append(p.Cells, harness.Cell{Key: key, Label: key,
+					Inputs: []any{machine, n.name, n.batch, tensorMethods, pipeline.Default},
+					Run:    func(ctx context.Context) (any, error) { return shard(ctx, machine, n.name, n.batch) }})
 			}
 		}
 		p.Report = harness.Of(func(rows [][]answers.Sharded) (*harness.Report, error) { return reportTensor(e, rows) })
@@ -63,10 +66,12 @@ func shard(ctx context.Context, machine, name string, batch int64) ([]answers.Sh
 func reportTensor(e harness.Experiment, rows [][]answers.Sharded) (*harness.Report, error) {
 	d := harness.NewDocument(e)
 	key := []harness.Column{text("Machine"), text("Network"), number("Batch")}
-	latency := harness.Table{Title: "Latency of a batch, ms", Name: "latency", Columns: append(slices.Clone(key), number("One chip"),
-		number("Batch divided"), number("Greedy"), number("Exact"), number("Of it collectives"))}
-	ratios := harness.Table{Title: "What it gains", Name: "ratios", Columns: append(slices.Clone(key), number("One chip over exact"),
-		number("Greedy over exact"), number("The same by formulas"), number("Pieces"))}
+	latency := harness.Table{Title: "Latency of a batch, ms", Name: "latency",
+		Columns: append(slices.Clone(key), number("One chip"),
+			number("Batch divided"), number("Greedy"), number("Exact"), number("Of it collectives"))}
+	ratios := harness.Table{Title: "What it gains", Name: "ratios",
+		Columns: append(slices.Clone(key), number("One chip over exact"),
+			number("Greedy over exact"), number("The same by formulas"), number("Pieces"))}
 	for _, row := range rows {
 		greedy, exact := row[0], row[1]
 		batch := ""
@@ -74,16 +79,21 @@ func reportTensor(e harness.Experiment, rows [][]answers.Sharded) (*harness.Repo
 			batch = short(*exact.BatchDivided * 1e3)
 		}
 		key := []string{exact.Hardware, exact.Model, fmt.Sprint(exact.Batch)}
-		latency.Rows = append(latency.Rows, append(slices.Clone(key), short(exact.OneChip*1e3), batch, short(greedy.Seconds*1e3),
-			short(exact.Seconds*1e3), short(exact.CollectiveSeconds*1e3)))
+		latency.Rows = append(latency.Rows,
+			append(slices.Clone(key), short(exact.OneChip*1e3), batch, short(greedy.Seconds*1e3),
+				short(exact.Seconds*1e3), short(exact.CollectiveSeconds*1e3)))
 		ratios.Rows = append(ratios.Rows, append(key, fmt.Sprintf("%.2f", exact.OneChip/exact.Seconds),
-			fmt.Sprintf("%.2f", greedy.Seconds/exact.Seconds), fmt.Sprintf("%.2f", greedy.Objective/exact.Objective), fmt.Sprint(exact.Pieces)))
+			fmt.Sprintf("%.2f", greedy.Seconds/exact.Seconds), fmt.Sprintf("%.2f", greedy.Objective/exact.Objective),
+			fmt.Sprint(exact.Pieces)))
 		if exact.Status != "optimal" {
-			d.Note("%s, batch %d on %s: the exact choice is %s, bound %s s", exact.Model, exact.Batch, exact.Hardware, exact.Status, short(exact.Bound))
+			d.Note("%s, batch %d on %s: the exact choice is %s, bound %s s", exact.Model, exact.Batch, exact.Hardware,
+				exact.Status, short(exact.Bound))
 		}
 	}
-	d.Note("One chip has the whole batch; divided, each chip has its share of the batch and all weights. Greedy and exact divide operators (package formulation/sharding) and schedule the pieces between collectives by %s. Collectives follow their closed form and do not overlap with pieces.", pipeline.Default)
-	d.Note("Greedily, an operator is cut if that costs less than its inputs' layouts then do; whether all that follows can stay cut shows later. Exact choices are proven by the formulas, not in the simulator.")
+	d.Note(
+		"One chip has the whole batch; divided, each chip has its share of the batch and all weights. Greedy and exact divide operators (package formulation/sharding) and schedule the pieces between collectives by %s. Collectives follow their closed form and do not overlap with pieces.", pipeline.Default)
+	d.Note(
+		"Greedily, an operator is cut if that costs less than its inputs' layouts then do; whether all that follows can stay cut shows later. Exact choices are proven by the formulas, not in the simulator.")
 	for _, t := range []harness.Table{latency, ratios} {
 		if err := d.Table(t); err != nil {
 			return nil, err

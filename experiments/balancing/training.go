@@ -86,7 +86,8 @@ func measureGain(ctx context.Context, name string, batch int64) (g gain, err err
 	if err != nil {
 		return g, err
 	}
-	g.Sequential, g.Greedy, g.Layered, g.Exact, g.Proven = layered.Sequential, layered.Greedy, layered.Seconds, exact.Seconds, exact.Bound >= exact.Seconds*(1-1e-9)
+	g.Sequential, g.Greedy, g.Layered, g.Exact, g.Proven = layered.Sequential, layered.Greedy, layered.Seconds,
+		exact.Seconds, exact.Bound >= exact.Seconds*(1-1e-9)
 	g.Tried, g.Kept = layered.Tried, layered.Kept
 	var stageLayers []mofang.Layer
 	var phases []streams.Phase
@@ -126,7 +127,8 @@ func summary(phases []streams.Phase) (low, high, mean float64, curve []use) {
 
 func gains() harness.Experiment {
 	models := []string{"resnet50", "inception-v3", "nasnet-mobile", "resnext50-32x4d"}
-	return single("mofang-fig22", "four networks on a V100: greedy, layered, layered and pipelined, beside exact layers", paper+"§2.3, §3.4, Table 3 and Fig. 22", models,
+	return single("mofang-fig22", "four networks on a V100: greedy, layered, layered and pipelined, beside exact layers",
+		paper+"§2.3, §3.4, Table 3 and Fig. 22", models,
 		func(ctx context.Context) (rows []gain, err error) {
 			for _, name := range models {
 				for _, batch := range gainBatches {
@@ -145,9 +147,15 @@ func gains() harness.Experiment {
 			if err != nil {
 				return err
 			}
-			t := harness.Table{Title: "Forward pass, ms", Name: "gains", Columns: []harness.Column{text("Network"), number("Batch"), number("One by one"), number("Greedy"), number("Layered"), number("Exact"), number("Pipelined"), number("Stages"), number("Layering %"), number("Both %")}}
-			search := harness.Table{Title: fmt.Sprintf("What Algorithm 1 looks at, batch %d", trainBatch), Name: "search", Columns: []harness.Column{text("Network"), number("Operators"), number("Splits"), number("Kept by the threshold"), number("%")}}
-			all := harness.Table{Title: fmt.Sprintf("Training on %d devices, batch %d each: images/s", n.Devices, trainBatch), Name: "all", Columns: []harness.Column{text("Network"), number("Greedy, all threads"), number("All three"), number("Threads"), number("Gain %")}}
+			t := harness.Table{Title: "Forward pass, ms", Name: "gains",
+				Columns: []harness.Column{text("Network"), number("Batch"), number("One by one"), number("Greedy"),
+					number("Layered"), number("Exact"), number("Pipelined"), number("Stages"), number("Layering %"), number("Both %")}}
+			search := harness.Table{Title: fmt.Sprintf("What Algorithm 1 looks at, batch %d", trainBatch), Name: "search",
+				Columns: []harness.Column{text("Network"), number("Operators"), number("Splits"),
+					number("Kept by the threshold"), number("%")}}
+			all := harness.Table{Title: fmt.Sprintf("Training on %d devices, batch %d each: images/s", n.Devices, trainBatch),
+				Name: "all", Columns: []harness.Column{text("Network"), number("Greedy, all threads"), number("All three"),
+					number("Threads"), number("Gain %")}}
 			within := 0
 			by := map[string]gain{}
 			for _, g := range rows {
@@ -155,13 +163,16 @@ func gains() harness.Experiment {
 				if !g.Proven {
 					exact += "*"
 				}
-				t.Rows = append(t.Rows, []string{g.Model, fmt.Sprint(g.Batch), harness.Fixed(1e3*g.Sequential, 3), harness.Fixed(1e3*g.Greedy, 3), harness.Fixed(1e3*g.Layered, 3), exact, harness.Fixed(1e3*g.Pipelined, 3), fmt.Sprint(g.Stages),
+				t.Rows = append(t.Rows, []string{g.Model, fmt.Sprint(g.Batch), harness.Fixed(1e3*g.Sequential, 3),
+					harness.Fixed(1e3*g.Greedy, 3), harness.Fixed(1e3*g.Layered, 3), exact, harness.Fixed(1e3*g.Pipelined, 3),
+					fmt.Sprint(g.Stages),
 					harness.Fixed(100*(g.Greedy/g.Layered-1), 1), harness.Fixed(100*(g.Greedy/g.Pipelined-1), 1)})
 				if g.Batch != trainBatch {
 					continue
 				}
 				by[g.Model] = g
-				search.Rows = append(search.Rows, []string{g.Model, fmt.Sprint(g.Operators), harness.Count(int64(g.Tried)), harness.Count(int64(g.Kept)), harness.Percent(float64(g.Kept) / float64(max(1, g.Tried)))})
+				search.Rows = append(search.Rows, []string{g.Model, fmt.Sprint(g.Operators), harness.Count(int64(g.Tried)),
+					harness.Count(int64(g.Kept)), harness.Percent(float64(g.Kept) / float64(max(1, g.Tried)))})
 				const passes = 3 // forward, and two gradients
 				rate := func(forward float64) float64 { return float64(n.Devices*trainBatch) / (passes * forward) }
 				before := loading(n, rate(g.Greedy), n.Devices*trainBatch)
@@ -172,7 +183,8 @@ func gains() harness.Experiment {
 				if gained := y/x - 1; gained >= .05 && gained <= .15 {
 					within++
 				}
-				all.Rows = append(all.Rows, []string{g.Model, harness.Fixed(x, 0), harness.Fixed(y, 0), fmt.Sprint(chosen.Threads), harness.Fixed(100*(y/x-1), 1)})
+				all.Rows = append(all.Rows, []string{g.Model, harness.Fixed(x, 0), harness.Fixed(y, 0), fmt.Sprint(chosen.Threads),
+					harness.Fixed(100*(y/x-1), 1)})
 			}
 			t.Notes = append(t.Notes, "* not proven: a block has more operators than the exact method takes.")
 			for _, x := range []harness.Table{t, search, all} {
@@ -182,24 +194,32 @@ func gains() harness.Experiment {
 			}
 			d.Number("Inception-v3, layering alone", "% gain", 5, 100*(by["inception-v3"].Greedy/by["inception-v3"].Layered-1))
 			d.Why("at a batch that fills the device there is nothing left to balance; at batch 1 layering gains more")
-			d.Number("Inception-v3, layering and pipeline", "% gain", 10, 100*(by["inception-v3"].Greedy/by["inception-v3"].Pipelined-1))
+			d.Number("Inception-v3, layering and pipeline", "% gain", 10,
+				100*(by["inception-v3"].Greedy/by["inception-v3"].Pipelined-1))
 			d.Why("layers are too busy for two to run side by side")
 			d.Number("ResNet-50, layering and pipeline", "% gain", 2, 100*(by["resnet50"].Greedy/by["resnet50"].Pipelined-1))
-			d.Claim("all three over TensorFlow", "5 to 15 %", fmt.Sprintf("in this range for %d of %d networks", within, len(models)), harness.Agreement(within == len(models)))
+			d.Claim("all three over TensorFlow", "5 to 15 %",
+				fmt.Sprintf("in this range for %d of %d networks", within, len(models)), harness.Agreement(within == len(models)))
 			d.Why("16 devices wait for the host's threads, whose speed-ups are an assumption")
-			d.Claim("splits that the threshold drops (assumed in §2.3)", "about half", fmt.Sprintf("%s %% on Inception-v3", harness.Percent(1-float64(by["inception-v3"].Kept)/float64(max(1, by["inception-v3"].Tried)))), "–")
-			d.Note("The paper's figure is of training, at a batch that it does not give; lines are of batch %d, the most that a device takes in its example of Table 4. It says 2 to 10 %% in its conclusion and 5 to 15 %% in the text of all three optimisations.", trainBatch)
+			d.Claim("splits that the threshold drops (assumed in §2.3)", "about half",
+				fmt.Sprintf("%s %% on Inception-v3",
+					harness.Percent(1-float64(by["inception-v3"].Kept)/float64(max(1, by["inception-v3"].Tried)))), "–")
+			d.Note(
+				"The paper's figure is of training, at a batch that it does not give; lines are of batch %d, the most that a device takes in its example of Table 4. It says 2 to 10 %% in its conclusion and 5 to 15 %% in the text of all three optimisations.", trainBatch)
 			return nil
 		})
 }
 
 func utilization() harness.Experiment {
-	return single("mofang-fig23", "how busy a V100 is with Inception-v3, greedily and in layers", paper+"§3.5 and Fig. 23", "inception-v3",
+	return single("mofang-fig23", "how busy a V100 is with Inception-v3, greedily and in layers",
+		paper+"§3.5 and Fig. 23", "inception-v3",
 		func(ctx context.Context) (gain, error) { return measureGain(ctx, "inception-v3", trainBatch) },
 		func(d *harness.Document, g gain) error {
-			t := harness.Table{Title: "Share of the device that is busy", Name: "utilization", Columns: []harness.Column{text("Schedule"), number("Least %"), number("Mean %"), number("Most %")}}
+			t := harness.Table{Title: "Share of the device that is busy", Name: "utilization",
+				Columns: []harness.Column{text("Schedule"), number("Least %"), number("Mean %"), number("Most %")}}
 			row := func(name string, low, mean, high float64) {
-				t.Rows = append(t.Rows, []string{name, harness.Fixed(100*low, 0), harness.Fixed(100*mean, 0), harness.Fixed(100*high, 0)})
+				t.Rows = append(t.Rows, []string{name, harness.Fixed(100*low, 0), harness.Fixed(100*mean, 0),
+					harness.Fixed(100*high, 0)})
 			}
 			row("greedy", g.GreedyLow, g.GreedyMean, g.GreedyHigh)
 			row("layered", g.LayeredLow, g.LayeredMean, g.LayeredHigh)
@@ -219,9 +239,13 @@ func utilization() harness.Experiment {
 			d.Number("layered, most", "%", 60, 100*g.LayeredHigh)
 			d.Number("layered and pipelined", "%", 90, 100*g.PipelinedMean)
 			full()
-			d.Claim("layering brings least and most nearer to each other", "from 20 and 95 to 50 and 60 %", fmt.Sprintf("from %s and %s to %s and %s %%", harness.Percent(g.GreedyLow), harness.Percent(g.GreedyHigh), harness.Percent(g.LayeredLow), harness.Percent(g.LayeredHigh)),
+			d.Claim("layering brings least and most nearer to each other", "from 20 and 95 to 50 and 60 %",
+				fmt.Sprintf("from %s and %s to %s and %s %%", harness.Percent(g.GreedyLow), harness.Percent(g.GreedyHigh),
+					harness.Percent(g.LayeredLow), harness.Percent(g.LayeredHigh)),
 				harness.Agreement(g.LayeredHigh-g.LayeredLow < .9*(g.GreedyHigh-g.GreedyLow)))
-			d.Claim("the pipeline makes the device busier than layers alone", "over 90 and 50 to 60 %", fmt.Sprintf("%s and %s %%", harness.Percent(g.PipelinedMean), harness.Percent(g.LayeredMean)), harness.Agreement(g.PipelinedMean > g.LayeredMean*1.01))
+			d.Claim("the pipeline makes the device busier than layers alone", "over 90 and 50 to 60 %",
+				fmt.Sprintf("%s and %s %%", harness.Percent(g.PipelinedMean), harness.Percent(g.LayeredMean)),
+				harness.Agreement(g.PipelinedMean > g.LayeredMean*1.01))
 			c := []plots.Curves{}
 			for _, s := range []struct {
 				name  string
@@ -256,7 +280,8 @@ type energyTable struct {
 }
 
 func energy() harness.Experiment {
-	return single("mofang-fig24", "time and energy of training Inception-v3: greedy, layered, layered and pipelined", paper+"§3.6 and Fig. 24", machine,
+	return single("mofang-fig24", "time and energy of training Inception-v3: greedy, layered, layered and pipelined",
+		paper+"§3.6 and Fig. 24", machine,
 		func(ctx context.Context) (t energyTable, err error) {
 			n, err := server.Load(machine)
 			if err != nil {
@@ -274,7 +299,8 @@ func energy() harness.Experiment {
 				}
 				return mofang.EnergyJoules(uses, n.IdleWatts, n.BusyWatts)
 			}
-			t.Rows = []joules{{"greedy", passes * g.Greedy, joule(g.GreedyCurve)}, {"layered", passes * g.Layered, joule(g.LayeredCurve)},
+			t.Rows = []joules{{"greedy", passes * g.Greedy, joule(g.GreedyCurve)},
+				{"layered", passes * g.Layered, joule(g.LayeredCurve)},
 				{"layered and pipelined", passes * g.Pipelined, joule([]use{{g.Pipelined, min(1, g.PipelinedMean)}})}}
 			t.ThreadsBefore, t.ThreadsAfter = n.Host.Threads, 48
 			t.HostBefore = float64(t.ThreadsBefore) * n.Host.WattsPerThread
@@ -282,9 +308,11 @@ func energy() harness.Experiment {
 			return t, nil
 		},
 		func(d *harness.Document, t energyTable) error {
-			table := harness.Table{Title: fmt.Sprintf("A training step at batch %d on one device", trainBatch), Name: "energy", Columns: []harness.Column{text("Schedule"), number("ms"), number("J"), number("of greedy %")}}
+			table := harness.Table{Title: fmt.Sprintf("A training step at batch %d on one device", trainBatch), Name: "energy",
+				Columns: []harness.Column{text("Schedule"), number("ms"), number("J"), number("of greedy %")}}
 			for _, r := range t.Rows {
-				table.Rows = append(table.Rows, []string{r.Name, harness.Fixed(1e3*r.Seconds, 3), harness.Fixed(r.Joules, 3), harness.Fixed(100*r.Joules/t.Rows[0].Joules, 1)})
+				table.Rows = append(table.Rows, []string{r.Name, harness.Fixed(1e3*r.Seconds, 3), harness.Fixed(r.Joules, 3),
+					harness.Fixed(100*r.Joules/t.Rows[0].Joules, 1)})
 			}
 			if err := d.Table(table); err != nil {
 				return err
@@ -297,7 +325,8 @@ func energy() harness.Experiment {
 			saved("time saved by layers and pipeline", 100*(1-20.0/30), t.Rows[2].Seconds, t.Rows[0].Seconds)
 			d.Number("host energy saved by 48 threads in place of 64", "%", 25, 100*t.HostLess)
 			d.Given()
-			d.Note("The paper prints energies in watts; an integral of power over time is in joules. An epoch of ImageNet in 30 s would be 43 thousand images per second on 16 boards, and is doubtful.")
+			d.Note(
+				"The paper prints energies in watts; an integral of power over time is in joules. An epoch of ImageNet in 30 s would be 43 thousand images per second on 16 boards, and is doubtful.")
 			return nil
 		})
 }

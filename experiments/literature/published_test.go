@@ -40,9 +40,11 @@ func TestPublishedTensorWrites(t *testing.T) {
 			if r["ddr_"+system] == "" {
 				return nil
 			}
-			return &harness.Levels{DDR: int64(parse(t, r["ddr_"+system])), LLB: int64(parse(t, r["llb_"+system])), L1: int64(parse(t, r["l1_"+system]))}
+			return &harness.Levels{DDR: int64(parse(t, r["ddr_"+system])), LLB: int64(parse(t, r["llb_"+system])),
+				L1: int64(parse(t, r["l1_"+system]))}
 		}
-		want = append(want, Writes{Label: r["label"], TVM: *read("tvm"), GraphTurbo: *read("graphturbo"), Crafted: read("crafted")})
+		want = append(want, Writes{Label: r["label"], TVM: *read("tvm"), GraphTurbo: *read("graphturbo"),
+			Crafted: read("crafted")})
 	}
 	if !reflect.DeepEqual(TensorWrites, want) {
 		t.Errorf("data is\n%v\nwant\n%v", TensorWrites, want)

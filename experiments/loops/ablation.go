@@ -31,9 +31,12 @@ type setting struct {
 var settings = []setting{
 	{"Ansor", map[string]float64{"conv": 1, "mobilenetv2": 1.62, "mobilenetv2, resnet50": 1.30}, ansor.Options{}},
 	{"beam search", map[string]float64{"conv": .87}, ansor.Options{Method: ansor.Beam}},
-	{"no fine-tuning", map[string]float64{"conv": .74, "mobilenetv2": 1.27, "mobilenetv2, resnet50": .91}, ansor.Options{Method: ansor.Random}},
-	{"limited space", map[string]float64{"conv": .56, "mobilenetv2": .99, "mobilenetv2, resnet50": .84}, ansor.Options{Limited: true}},
-	{"no task scheduler", map[string]float64{"mobilenetv2": 1.57, "mobilenetv2, resnet50": 1.24}, ansor.Options{Scheduler: "round-robin"}},
+	{"no fine-tuning", map[string]float64{"conv": .74, "mobilenetv2": 1.27, "mobilenetv2, resnet50": .91},
+		ansor.Options{Method: ansor.Random}},
+	{"limited space", map[string]float64{"conv": .56, "mobilenetv2": .99, "mobilenetv2, resnet50": .84},
+		ansor.Options{Limited: true}},
+	{"no task scheduler", map[string]float64{"mobilenetv2": 1.57, "mobilenetv2, resnet50": 1.24},
+		ansor.Options{Scheduler: "round-robin"}},
 	{"hill climbing", nil, ansor.Options{Method: ansor.Climb}},
 }
 
@@ -72,7 +75,8 @@ func (m memo) in(o ansor.Options) ansor.Options {
 }
 
 // ablate searches kernels, each by itself, by settings; launch is left out of their times.
-func (s study) ablate(ctx context.Context, on string, tasks []*ansor.Task, launch float64, seeds int, sets []setting) (ablated, error) {
+func (s study) ablate(ctx context.Context, on string, tasks []*ansor.Task, launch float64, seeds int,
+	sets []setting) (ablated, error) {
 	r := ablated{On: on, Found: map[string][][]float64{}}
 	for _, set := range sets {
 		for range seeds {
@@ -105,13 +109,15 @@ func (s study) ablate(ctx context.Context, on string, tasks []*ansor.Task, launc
 }
 
 // ablateOperator searches the kernels of each shape of an operator.
-func (s study) ablateOperator(ctx context.Context, c operatorClass, spec *hardware.Spec, seeds int) (list []ablated, err error) {
+func (s study) ablateOperator(ctx context.Context, c operatorClass, spec *hardware.Spec, seeds int) (
+	list []ablated, err error) {
 	recipe, err := scheduler.Lookup("ansor")
 	if err != nil {
 		return nil, err
 	}
 	for _, shape := range c.shapes {
-		tasks, _, err := answers.TuningTasks(ctx, []network.Network{c.network(shape)}, spec, operatorBatch, recipe, scheduler.Options{Chunk: operatorBatch / int64(spec.Clusters)})
+		tasks, _, err := answers.TuningTasks(ctx, []network.Network{c.network(shape)}, spec, operatorBatch, recipe,
+			scheduler.Options{Chunk: operatorBatch / int64(spec.Clusters)})
 		if err != nil {
 			return nil, err
 		}
@@ -165,56 +171,62 @@ func (s study) ablateNetworks(ctx context.Context, on string, tasks []*ansor.Tas
 }
 
 func (s study) ablation() harness.Experiment {
-	return experiment(s, "ansor-ablation", "what each part of the search is worth", "Fig. 7 and Fig. 10", func() (cells []harness.Cell, err error) {
-		add := func(on string, run func(ctx context.Context) ([]ablated, error)) {
-			c, failed := s.cell(strings.NewReplacer(" ", "-", ",", "").Replace(on), nil, func(ctx context.Context) (any, error) { return run(ctx) })
-			cells, err = append(cells, c), cmp.Or(err, failed)
-		}
-		add("conv", func(ctx context.Context) ([]ablated, error) { // the last one of ResNet-50, batch 16
-			at := s
-			at.chunk, at.conv = 4, s.whole
-			tasks, err := at.tasks(ctx, "resnet50")
-			if err != nil {
-				return nil, err
+	return experiment(s, "ansor-ablation", "what each part of the search is worth", "Fig. 7 and Fig. 10",
+		func() (cells []harness.Cell, err error) {
+			add := func(on string, run func(ctx context.Context) ([]ablated, error)) {
+				c, failed := s.cell(strings.NewReplacer(" ", "-", ",", "").Replace(on), nil,
+					func(ctx context.Context) (any, error) { return run(ctx) })
+				cells, err = append(cells, c), cmp.Or(err, failed)
 			}
-			last := 0
-			for i, t := range tasks {
-				if len(t.Rule[0].Columns) > 0 && strings.Contains(t.Layer(0), "conv") {
-					last = i
-				}
-			}
-			r, err := at.ablate(ctx, "conv", tasks[last:last+1], 0, s.proofs, kernelSettings)
-			return []ablated{r}, err
-		})
-		for _, c := range operatorClasses[:s.classes] {
-			add(c.name, func(ctx context.Context) ([]ablated, error) {
-				spec, err := hardware.Load(s.hardware)
+			add("conv", func(ctx context.Context) ([]ablated, error) { // the last one of ResNet-50, batch 16
+				at := s
+				at.chunk, at.conv = 4, s.whole
+				tasks, err := at.tasks(ctx, "resnet50")
 				if err != nil {
 					return nil, err
 				}
-				return s.ablateOperator(ctx, c, spec, 1)
-			})
-		}
-		for i := range s.networks {
-			names := s.networks[:i+1]
-			on := strings.Join(names, ", ")
-			add(on, func(ctx context.Context) ([]ablated, error) {
-				tasks, err := s.tasks(ctx, names...)
-				if err != nil {
-					return nil, err
+				last := 0
+				for i, t := range tasks {
+					if len(t.Rule[0].Columns) > 0 && strings.Contains(t.Layer(0), "conv") {
+						last = i
+					}
 				}
-				r, err := s.ablateNetworks(ctx, on, tasks)
+				r, err := at.ablate(ctx, "conv", tasks[last:last+1], 0, s.proofs, kernelSettings)
 				return []ablated{r}, err
 			})
-		}
-		return cells, err
-	}, s.reportAblation)
+			for _, c := range operatorClasses[:s.classes] {
+				add(c.name, func(ctx context.Context) ([]ablated, error) {
+					spec, err := hardware.Load(s.hardware)
+					if err != nil {
+						return nil, err
+					}
+					return s.ablateOperator(ctx, c, spec, 1)
+				})
+			}
+			for i := range s.networks {
+				names := s.networks[:i+1]
+				on := strings.Join(names, ", ")
+				add(on, func(ctx context.Context) ([]ablated, error) {
+					tasks, err := s.tasks(ctx, names...)
+					if err != nil {
+						return nil, err
+					}
+					r, err := s.ablateNetworks(ctx, on, tasks)
+					return []ablated{r}, err
+				})
+			}
+			return cells, err
+		}, s.reportAblation)
 }
 
 func (s study) reportAblation(d *harness.Document, results [][]ablated) error {
-	t := harness.Table{Title: "The search of networks without one of its parts", Name: "ablation", Columns: []harness.Column{{Name: "On", Text: true}, {Name: "Search", Text: true}, {Name: "over rules, x"}, {Name: "at most, x"}, {Name: "of Ansor's"}, {Name: "published"}}}
-	k := harness.Table{Title: "The search of a convolution without one of its parts: median of the seeds", Name: "kernels", Columns: []harness.Column{{Name: "Search", Text: true}}}
-	o := harness.Table{Title: "Operators: time over the least that any search finds", Name: "operators", Columns: []harness.Column{{Name: "Operator", Text: true}, {Name: "shapes"}, {Name: "rules"}, {Name: "bound"}}}
+	t := harness.Table{Title: "The search of networks without one of its parts", Name: "ablation",
+		Columns: []harness.Column{{Name: "On", Text: true}, {Name: "Search", Text: true}, {Name: "over rules, x"},
+			{Name: "at most, x"}, {Name: "of Ansor's"}, {Name: "published"}}}
+	k := harness.Table{Title: "The search of a convolution without one of its parts: median of the seeds", Name: "kernels",
+		Columns: []harness.Column{{Name: "Search", Text: true}}}
+	o := harness.Table{Title: "Operators: time over the least that any search finds", Name: "operators",
+		Columns: []harness.Column{{Name: "Operator", Text: true}, {Name: "shapes"}, {Name: "rules"}, {Name: "bound"}}}
 	for _, n := range (study{conv: s.whole}).budgets() {
 		k.Columns = append(k.Columns, harness.Column{Group: "us after trials", Name: fmt.Sprint(n)})
 	}
@@ -245,7 +257,8 @@ func (s study) reportAblation(d *harness.Document, results [][]ablated) error {
 			}
 			if whole == 0 { // the first is the whole search
 				whole = end
-				d.Note("%s: by the rules %.4f ms, searched %.4f ms, and no program is below %.4f ms.", r.On, r.Rule*1e3, end*1e3, r.Bound*1e3)
+				d.Note("%s: by the rules %.4f ms, searched %.4f ms, and no program is below %.4f ms.", r.On, r.Rule*1e3,
+					end*1e3, r.Bound*1e3)
 			}
 			published := "-"
 			if p := set.published[r.On]; p > 0 {
@@ -257,21 +270,24 @@ func (s study) reportAblation(d *harness.Document, results [][]ablated) error {
 				if !single || set.name != settings[0].name { // else over itself
 					d.Number(what, "x", p, x)
 					if d.Lines[len(d.Lines)-1].Verdict() != harness.Verdicts[0] || (p < 1) != (x < 1) {
-						d.Why("kernels wait for the DDR, which loops can't change: between the rules' programs and a bound on all there are %.0f %%", 100*(r.Rule/r.Bound-1))
+						d.Why(
+							"kernels wait for the DDR, which loops can't change: between the rules' programs and a bound on all there are %.0f %%", 100*(r.Rule/r.Bound-1))
 					}
 				}
 			}
 			if single {
 				k.Rows = append(k.Rows, slices.Concat([]string{set.name}, row, []string{ratio(whole / end), published}))
 			} else {
-				t.Rows = append(t.Rows, []string{r.On, set.name, ratio(r.Rule / end), ratio(r.Rule / r.Bound), ratio(whole / end), published})
+				t.Rows = append(t.Rows, []string{r.On, set.name, ratio(r.Rule / end), ratio(r.Rule / r.Bound),
+					ratio(whole / end), published})
 			}
 		}
 	}
 	for n, trials := range s.budgets() {
 		d.Note("Operators after %d trials, time over the whole search's: %s.", trials, behind(over, n))
 	}
-	d.Note("No search knows the rules' program. %d seeds of the convolution, the last of ResNet-50 at batch 16, and one of an operator, %d and %d trials (published: 1200 and 1000); %d of networks, %d trials a kernel (1000), for the geometric mean of speed-ups. The operators are those of Fig. 6 and 8 at batch %d, and products of one row; the launch is left out.", s.proofs, s.whole, s.conv, s.seeds, s.trials, operatorBatch)
+	d.Note(
+		"No search knows the rules' program. %d seeds of the convolution, the last of ResNet-50 at batch 16, and one of an operator, %d and %d trials (published: 1200 and 1000); %d of networks, %d trials a kernel (1000), for the geometric mean of speed-ups. The operators are those of Fig. 6 and 8 at batch %d, and products of one row; the launch is left out.", s.proofs, s.whole, s.conv, s.seeds, s.trials, operatorBatch)
 	for _, x := range []harness.Table{k, o} {
 		if err := d.Table(x); err != nil {
 			return err

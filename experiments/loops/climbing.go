@@ -27,94 +27,101 @@ const mostTrials = 2000
 
 // climbing: whether the search is worth what it knows, and what its parts are worth where programs differ.
 func (s study) climbing() harness.Experiment {
-	return experiment(s, "ansor-climbing", "the search against its parts and hill climbing at the same trials, on GraphTurbo's kernels", "Fig. 7, on kernels that no published system has", func() (cells []harness.Cell, err error) {
-		for _, x := range s.inside {
-			c, err := s.cell(x.network, nil, func(ctx context.Context) (any, error) {
-				at := s
-				at.chunk = x.chunk
-				tasks, err := at.kernels(ctx, "graphturbo+ansor", x.network)
-				if err != nil {
-					return nil, err
-				}
-				r := climbed{Network: x.network, Kernels: len(tasks), Found: map[string][][]float64{}}
-				for _, t := range tasks {
-					rule, err := t.Seconds(ctx, t.Rule)
+	return experiment(s, "ansor-climbing",
+		"the search against its parts and hill climbing at the same trials, on GraphTurbo's kernels",
+		"Fig. 7, on kernels that no published system has", func() (cells []harness.Cell, err error) {
+			for _, x := range s.inside {
+				c, err := s.cell(x.network, nil, func(ctx context.Context) (any, error) {
+					at := s
+					at.chunk = x.chunk
+					tasks, err := at.kernels(ctx, "graphturbo+ansor", x.network)
 					if err != nil {
 						return nil, err
 					}
-					r.Rule += rule * float64(t.Weights[0])
-				}
-				known := memo{}
-				for n := s.grouped * len(tasks) / 2; len(r.Trials) < 3 || n <= mostTrials && len(r.Trials) < 8; n *= 2 {
-					r.Trials = append(r.Trials, n)
-				}
-				for _, set := range kernelSettings {
-					for seed := range s.seeds {
-						o := set.options
-						o.Trials, o.Batch, o.Seed, o.Scheduler = slices.Max(r.Trials), s.grouped/2, uint64(judged+seed), "round-robin"
-						out, err := ansor.Tune(ctx, tasks, known.in(o))
+					r := climbed{Network: x.network, Kernels: len(tasks), Found: map[string][][]float64{}}
+					for _, t := range tasks {
+						rule, err := t.Seconds(ctx, t.Rule)
 						if err != nil {
 							return nil, err
 						}
-						var found []float64
-						for _, n := range r.Trials {
-							i, _ := slices.BinarySearchFunc(out.Curve, n, func(p ansor.Point, n int) int { return p.Trials - n })
-							found = append(found, out.Curve[min(i, len(out.Curve)-1)].Objective)
+						r.Rule += rule * float64(t.Weights[0])
+					}
+					known := memo{}
+					for n := s.grouped * len(tasks) / 2; len(r.Trials) < 3 || n <= mostTrials && len(r.Trials) < 8; n *= 2 {
+						r.Trials = append(r.Trials, n)
+					}
+					for _, set := range kernelSettings {
+						for seed := range s.seeds {
+							o := set.options
+							o.Trials, o.Batch, o.Seed, o.Scheduler = slices.Max(r.Trials), s.grouped/2, uint64(judged+seed), "round-robin"
+							out, err := ansor.Tune(ctx, tasks, known.in(o))
+							if err != nil {
+								return nil, err
+							}
+							var found []float64
+							for _, n := range r.Trials {
+								i, _ := slices.BinarySearchFunc(out.Curve, n, func(p ansor.Point, n int) int { return p.Trials - n })
+								found = append(found, out.Curve[min(i, len(out.Curve)-1)].Objective)
+							}
+							r.Found[set.name] = append(r.Found[set.name], found)
 						}
-						r.Found[set.name] = append(r.Found[set.name], found)
 					}
+					return r, nil
+				})
+				if err != nil {
+					return nil, err
 				}
-				return r, nil
-			})
-			if err != nil {
-				return nil, err
+				cells = append(cells, c)
 			}
-			cells = append(cells, c)
-		}
-		return cells, nil
-	}, func(d *harness.Document, results []climbed) error {
-		t := harness.Table{Title: "Time of all kernels over that by the rules", Name: "climbing", Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Search", Text: true}}}
-		longest := slices.MaxFunc(results, func(a, b climbed) int { return len(a.Trials) - len(b.Trials) })
-		for _, n := range longest.Trials {
-			t.Columns = append(t.Columns, harness.Column{Group: "Trials a kernel", Name: fmt.Sprint(n / longest.Kernels)})
-		}
-		var panels []plots.Curves
-		for _, r := range results {
-			c := plots.Curves{Title: r.Network, XLabel: "Trials", YLabel: "Time over the rules'", LogX: true, Line: 1}
-			for _, n := range r.Trials {
-				c.X = append(c.X, float64(n))
+			return cells, nil
+		}, func(d *harness.Document, results []climbed) error {
+			t := harness.Table{Title: "Time of all kernels over that by the rules", Name: "climbing",
+				Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Search", Text: true}}}
+			longest := slices.MaxFunc(results, func(a, b climbed) int { return len(a.Trials) - len(b.Trials) })
+			for _, n := range longest.Trials {
+				t.Columns = append(t.Columns, harness.Column{Group: "Trials a kernel", Name: fmt.Sprint(n / longest.Kernels)})
 			}
-			ends := map[string]float64{}
-			for _, set := range kernelSettings {
-				line, row := plots.Series{Name: set.name}, []string{r.Network, set.name}
-				for i := range longest.Trials {
-					if i >= len(r.Trials) {
-						row = append(row, "-")
-						continue
+			var panels []plots.Curves
+			for _, r := range results {
+				c := plots.Curves{Title: r.Network, XLabel: "Trials", YLabel: "Time over the rules'", LogX: true, Line: 1}
+				for _, n := range r.Trials {
+					c.X = append(c.X, float64(n))
+				}
+				ends := map[string]float64{}
+				for _, set := range kernelSettings {
+					line, row := plots.Series{Name: set.name}, []string{r.Network, set.name}
+					for i := range longest.Trials {
+						if i >= len(r.Trials) {
+							row = append(row, "-")
+							continue
+						}
+						x := geomean(column(r.Found[set.name], i)) / r.Rule
+						line.Values, row = append(line.Values, x), append(row, ratio(x))
+						ends[set.name] = x
 					}
-					x := geomean(column(r.Found[set.name], i)) / r.Rule
-					line.Values, row = append(line.Values, x), append(row, ratio(x))
-					ends[set.name] = x
+					c.Series, t.Rows = append(c.Series, line), append(t.Rows, row)
 				}
-				c.Series, t.Rows = append(c.Series, line), append(t.Rows, row)
+				panels = append(panels, c)
+				var published, ours []string
+				for _, set := range operatorSettings { // as in Fig. 7
+					published = append(published, set.name)
+				}
+				ours = slices.Clone(published)
+				slices.SortStableFunc(ours, func(a, b string) int { return cmp.Compare(ends[a], ends[b]) })
+				d.Claim("order of the searches, kernels of "+r.Network, strings.Join(published, ", "), strings.Join(ours, ", "),
+					harness.Agreement(slices.Equal(ours, published)))
+				if !slices.Equal(ours, published) {
+					d.Why(
+						"a search in a template's space begins with the rules' tiles, which are near the best here, and random programs of many layers are slow")
+				}
 			}
-			panels = append(panels, c)
-			var published, ours []string
-			for _, set := range operatorSettings { // as in Fig. 7
-				published = append(published, set.name)
+			d.Note(
+				"Trials are given to kernels in turn; geometric means of %d seeds. All searches begin with the rules' program.",
+				s.seeds)
+			if err := d.Table(t); err != nil {
+				return err
 			}
-			ours = slices.Clone(published)
-			slices.SortStableFunc(ours, func(a, b string) int { return cmp.Compare(ends[a], ends[b]) })
-			d.Claim("order of the searches, kernels of "+r.Network, strings.Join(published, ", "), strings.Join(ours, ", "), harness.Agreement(slices.Equal(ours, published)))
-			if !slices.Equal(ours, published) {
-				d.Why("a search in a template's space begins with the rules' tiles, which are near the best here, and random programs of many layers are slow")
-			}
-		}
-		d.Note("Trials are given to kernels in turn; geometric means of %d seeds. All searches begin with the rules' program.", s.seeds)
-		if err := d.Table(t); err != nil {
-			return err
-		}
-		f, err := plots.Lines(panels...)
-		return d.Figure("climbing", "What each search has after how many trials", f, err)
-	})
+			f, err := plots.Lines(panels...)
+			return d.Figure("climbing", "What each search has after how many trials", f, err)
+		})
 }

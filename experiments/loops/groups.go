@@ -44,104 +44,117 @@ type configuration struct {
 
 // groups: where searched loops and bindings gain inside GraphTurbo's kernels.
 func (s study) groups() harness.Experiment {
-	return experiment(s, "ansor-groups", "what searched loops and bindings gain inside GraphTurbo's kernels, and where", "asks what no published system has", func() (cells []harness.Cell, err error) {
-		for _, x := range s.inside {
-			c, err := s.cell(x.network, nil, func(ctx context.Context) (any, error) {
-				net, err := harness.OpenNetwork(x.network)
-				if err != nil {
-					return nil, err
-				}
-				spec, err := hardware.Load(s.hardware)
-				if err != nil {
-					return nil, err
-				}
-				run := func(variant string, opt scheduler.Options) (harness.Row, *explain.Explainer, error) {
-					recipe, err := scheduler.Lookup(variant)
+	return experiment(s, "ansor-groups", "what searched loops and bindings gain inside GraphTurbo's kernels, and where",
+		"asks what no published system has", func() (cells []harness.Cell, err error) {
+			for _, x := range s.inside {
+				c, err := s.cell(x.network, nil, func(ctx context.Context) (any, error) {
+					net, err := harness.OpenNetwork(x.network)
 					if err != nil {
-						return harness.Row{}, nil, err
+						return nil, err
 					}
-					recipe.Fallback = nil
-					made, err := scheduler.Run(ctx, net, spec, x.batch, recipe, opt)
+					spec, err := hardware.Load(s.hardware)
 					if err != nil {
-						return harness.Row{}, nil, err
+						return nil, err
 					}
-					return harness.RowOf(made, harness.PaperChunks, ""), explain.New(made, opt), nil
-				}
-				opt := scheduler.Options{Chunk: x.chunk}
-				var g grouped
-				var before, after *explain.Explainer
-				if g.Greedy, before, err = run("cross-layer", opt); err != nil {
-					return nil, err
-				}
-				recipe, err := scheduler.Lookup("graphturbo+ansor")
+					run := func(variant string, opt scheduler.Options) (harness.Row, *explain.Explainer, error) {
+						recipe, err := scheduler.Lookup(variant)
+						if err != nil {
+							return harness.Row{}, nil, err
+						}
+						recipe.Fallback = nil
+						made, err := scheduler.Run(ctx, net, spec, x.batch, recipe, opt)
+						if err != nil {
+							return harness.Row{}, nil, err
+						}
+						return harness.RowOf(made, harness.PaperChunks, ""), explain.New(made, opt), nil
+					}
+					opt := scheduler.Options{Chunk: x.chunk}
+					var g grouped
+					var before, after *explain.Explainer
+					if g.Greedy, before, err = run("cross-layer", opt); err != nil {
+						return nil, err
+					}
+					recipe, err := scheduler.Lookup("graphturbo+ansor")
+					if err != nil {
+						return nil, err
+					}
+					tasks, from, err := answers.TuningTasks(ctx, []network.Network{net}, spec, x.batch, recipe, opt)
+					if err != nil {
+						return nil, err
+					}
+					opt.Tuned, err = answers.TuneTasks(ctx, tasks, from,
+						scheduler.TuneSettings{Options: ansor.Options{Trials: s.grouped * len(tasks), Seed: 1}})
+					if err != nil {
+						return nil, err
+					}
+					g.Bindings = len(opt.Tuned.Bindings)
+					for _, t := range opt.Tuned.Tasks {
+						g.Kernels = append(g.Kernels, tunedKernel{t.Name, t.Weights[0], t.RuleSeconds, t.Seconds, t.FloorSecs})
+					}
+					if g.Searched, after, err = run("graphturbo+ansor", opt); err != nil {
+						return nil, err
+					}
+					g.Groups = explain.Compare(before, after)
+					return g, nil
+				})
 				if err != nil {
 					return nil, err
 				}
-				tasks, from, err := answers.TuningTasks(ctx, []network.Network{net}, spec, x.batch, recipe, opt)
-				if err != nil {
-					return nil, err
-				}
-				opt.Tuned, err = answers.TuneTasks(ctx, tasks, from, scheduler.TuneSettings{Options: ansor.Options{Trials: s.grouped * len(tasks), Seed: 1}})
-				if err != nil {
-					return nil, err
-				}
-				g.Bindings = len(opt.Tuned.Bindings)
-				for _, t := range opt.Tuned.Tasks {
-					g.Kernels = append(g.Kernels, tunedKernel{t.Name, t.Weights[0], t.RuleSeconds, t.Seconds, t.FloorSecs})
-				}
-				if g.Searched, after, err = run("graphturbo+ansor", opt); err != nil {
-					return nil, err
-				}
-				g.Groups = explain.Compare(before, after)
-				return g, nil
-			})
-			if err != nil {
-				return nil, err
+				cells = append(cells, c)
 			}
-			cells = append(cells, c)
-		}
-		return cells, nil
-	}, func(d *harness.Document, results []grouped) error {
-		t := harness.Table{Title: "Where the time of a batch goes", Name: "groups", Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Variant", Text: true},
-			{Group: "Time (ms)", Name: "computing"}, {Group: "Time (ms)", Name: "waiting for moves"}, {Group: "Time (ms)", Name: "launching"}, {Group: "Time (ms)", Name: "idle"}, {Group: "Time (ms)", Name: "total"}, {Name: "gain, %"}}}
-		k := harness.Table{Title: "Kernels that gain most, alone", Name: "kernels", Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Kernel", Text: true}, {Name: "runs"}, {Name: "by rules, us"}, {Name: "searched, us"}, {Name: "bound, us"}, {Name: "gain of a batch, us"}}}
-		p := harness.Table{Title: "Where it is gained: commands of each group on the critical paths", Name: "gains", Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Group", Text: true}, {Name: "before, us"}, {Name: "after, us"}, {Name: "gain, us"}, {Name: "of it", Text: true}}}
-		for _, g := range results {
-			rest := explain.Change{Group: "others"}
-			for i, c := range g.Groups {
-				if i >= 8 && i < len(g.Groups)-2 {
-					rest.BeforeSeconds, rest.AfterSeconds = rest.BeforeSeconds+c.BeforeSeconds, rest.AfterSeconds+c.AfterSeconds
-				} else {
-					p.Rows = append(p.Rows, gained(g.Greedy.Model, c))
+			return cells, nil
+		}, func(d *harness.Document, results []grouped) error {
+			t := harness.Table{Title: "Where the time of a batch goes", Name: "groups",
+				Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Variant", Text: true},
+					{Group: "Time (ms)", Name: "computing"}, {Group: "Time (ms)", Name: "waiting for moves"},
+					{Group: "Time (ms)", Name: "launching"}, {Group: "Time (ms)", Name: "idle"}, {Group: "Time (ms)", Name: "total"},
+					{Name: "gain, %"}}}
+			k := harness.Table{Title: "Kernels that gain most, alone", Name: "kernels",
+				Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Kernel", Text: true}, {Name: "runs"},
+					{Name: "by rules, us"}, {Name: "searched, us"}, {Name: "bound, us"}, {Name: "gain of a batch, us"}}}
+			p := harness.Table{Title: "Where it is gained: commands of each group on the critical paths", Name: "gains",
+				Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Group", Text: true}, {Name: "before, us"},
+					{Name: "after, us"}, {Name: "gain, us"}, {Name: "of it", Text: true}}}
+			for _, g := range results {
+				rest := explain.Change{Group: "others"}
+				for i, c := range g.Groups {
+					if i >= 8 && i < len(g.Groups)-2 {
+						rest.BeforeSeconds, rest.AfterSeconds = rest.BeforeSeconds+c.BeforeSeconds, rest.AfterSeconds+c.AfterSeconds
+					} else {
+						p.Rows = append(p.Rows, gained(g.Greedy.Model, c))
+					}
 				}
-			}
-			if rest.BeforeSeconds > 0 {
-				p.Rows = append(p.Rows, gained(g.Greedy.Model, rest))
-			}
-			for i, r := range []harness.Row{g.Greedy, g.Searched} {
-				ms := func(s float64) string { return fmt.Sprintf("%.3f", 1e3*s) }
-				gain := "-"
-				if i > 0 {
-					gain = fmt.Sprintf("%.2f", 100*(g.Greedy.LatencySeconds/r.LatencySeconds-1))
+				if rest.BeforeSeconds > 0 {
+					p.Rows = append(p.Rows, gained(g.Greedy.Model, rest))
 				}
-				t.Rows = append(t.Rows, []string{r.Model, r.Variant, ms(r.Time.ComputeSeconds), ms(r.Time.MoveSeconds), ms(r.Time.LaunchSeconds), ms(r.Time.IdleSeconds), ms(r.LatencySeconds), gain})
+				for i, r := range []harness.Row{g.Greedy, g.Searched} {
+					ms := func(s float64) string { return fmt.Sprintf("%.3f", 1e3*s) }
+					gain := "-"
+					if i > 0 {
+						gain = fmt.Sprintf("%.2f", 100*(g.Greedy.LatencySeconds/r.LatencySeconds-1))
+					}
+					t.Rows = append(t.Rows, []string{r.Model, r.Variant, ms(r.Time.ComputeSeconds), ms(r.Time.MoveSeconds),
+						ms(r.Time.LaunchSeconds), ms(r.Time.IdleSeconds), ms(r.LatencySeconds), gain})
+				}
+				won := func(x tunedKernel) float64 { return float64(x.Runs) * (x.Rule - x.Tuned) }
+				slices.SortStableFunc(g.Kernels, func(a, b tunedKernel) int { return cmp.Compare(won(b), won(a)) })
+				for _, x := range g.Kernels[:min(6, len(g.Kernels))] {
+					k.Rows = append(k.Rows, []string{g.Greedy.Model, x.Name, fmt.Sprint(x.Runs), micro(x.Rule), micro(x.Tuned),
+						micro(x.Floor), micro(won(x))})
+				}
+				d.Note("%s, batch %d in chunks of %d: %d layers bound in another way, %d trials for each of %d kernels.",
+					g.Greedy.Model, g.Greedy.Batch, g.Greedy.BatchesPerCluster, g.Bindings, s.grouped, len(g.Kernels))
 			}
-			won := func(x tunedKernel) float64 { return float64(x.Runs) * (x.Rule - x.Tuned) }
-			slices.SortStableFunc(g.Kernels, func(a, b tunedKernel) int { return cmp.Compare(won(b), won(a)) })
-			for _, x := range g.Kernels[:min(6, len(g.Kernels))] {
-				k.Rows = append(k.Rows, []string{g.Greedy.Model, x.Name, fmt.Sprint(x.Runs), micro(x.Rule), micro(x.Tuned), micro(x.Floor), micro(won(x))})
+			if err := d.Table(t); err != nil {
+				return err
 			}
-			d.Note("%s, batch %d in chunks of %d: %d layers bound in another way, %d trials for each of %d kernels.", g.Greedy.Model, g.Greedy.Batch, g.Greedy.BatchesPerCluster, g.Bindings, s.grouped, len(g.Kernels))
-		}
-		if err := d.Table(t); err != nil {
-			return err
-		}
-		if err := d.Table(p); err != nil {
-			return err
-		}
-		d.Note("Each moment counts once, for the first of the columns that applies. Bindings are searched first, by the time of a chunk under the rules' loops; then the loops of each kernel alone under them, which the schedule takes where the chunk gets faster.")
-		return d.Table(k)
-	})
+			if err := d.Table(p); err != nil {
+				return err
+			}
+			d.Note(
+				"Each moment counts once, for the first of the columns that applies. Bindings are searched first, by the time of a chunk under the rules' loops; then the loops of each kernel alone under them, which the schedule takes where the chunk gets faster.")
+			return d.Table(k)
+		})
 }
 
 // gained is a row of what a group gains, and of what most of it is.
@@ -156,5 +169,6 @@ func gained(network string, c explain.Change) []string {
 			of = append(of, fmt.Sprintf("%s %+.2f", d.What, 1e6*(d.BeforeSeconds-d.AfterSeconds)))
 		}
 	}
-	return []string{network, name, micro(c.BeforeSeconds), micro(c.AfterSeconds), micro(c.BeforeSeconds - c.AfterSeconds), strings.Join(of, ", ")}
+	return []string{network, name, micro(c.BeforeSeconds), micro(c.AfterSeconds), micro(c.BeforeSeconds - c.AfterSeconds),
+		strings.Join(of, ", ")}
 }

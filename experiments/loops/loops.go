@@ -47,8 +47,10 @@ type study struct {
 }
 
 func full() study {
-	return study{hardware: "stcp920", networks: []string{"mobilenetv2", "resnet50"}, chunk: 2, trials: 8, conv: 64, whole: 1200, seeds: 2, programs: 128, optimum: []int{16, 64, 256, 1000}, proofs: 5, small: 20, large: 4, grouped: 16,
-		inside: []configuration{{"resnet50", 64, 8}, {"bert-128", 32, 8}}, classes: len(operatorClasses), divided: []string{"mobilenetv2", "resnet50", "bert-128", "squeezenet"}}
+	return study{hardware: "stcp920", networks: []string{"mobilenetv2", "resnet50"}, chunk: 2, trials: 8, conv: 64,
+		whole: 1200, seeds: 2, programs: 128, optimum: []int{16, 64, 256, 1000}, proofs: 5, small: 20, large: 4, grouped: 16,
+		inside: []configuration{{"resnet50", 64, 8}, {"bert-128", 32, 8}}, classes: len(operatorClasses),
+		divided: []string{"mobilenetv2", "resnet50", "bert-128", "squeezenet"}}
 }
 
 // tasks are the kernels of networks by TVM's recipe.
@@ -86,7 +88,8 @@ func (s study) cell(key string, inputs any, run func(ctx context.Context) (any, 
 		return harness.Cell{}, err
 	}
 	hash, err := harness.Hash(spec)
-	return harness.Cell{Key: key, Label: key, Inputs: map[string]any{"hardware_sha256": hash, "study": fmt.Sprintf("%+v", s), "of": inputs}, Run: func(ctx context.Context) (any, error) {
+	return harness.Cell{Key: key, Label: key, Inputs: map[string]any{"hardware_sha256": hash,
+		"study": fmt.Sprintf("%+v", s), "of": inputs}, Run: func(ctx context.Context) (any, error) {
 		r, err := run(ctx)
 		if err == nil {
 			err = ctx.Err() // half an answer is not kept
@@ -96,7 +99,8 @@ func (s study) cell(key string, inputs any, run func(ctx context.Context) (any, 
 }
 
 // perNetwork has a cell for each network, of its tasks.
-func (s study) perNetwork(run func(ctx context.Context, name string, tasks []*ansor.Task) (any, error)) (cells []harness.Cell, err error) {
+func (s study) perNetwork(run func(ctx context.Context, name string, tasks []*ansor.Task) (any, error)) (
+	cells []harness.Cell, err error) {
 	for _, n := range s.networks {
 		c, err := s.cell(n, nil, s.withTasks(n, run))
 		if err != nil {
@@ -108,7 +112,8 @@ func (s study) perNetwork(run func(ctx context.Context, name string, tasks []*an
 }
 
 // withTasks hands a cell the tasks of a network.
-func (s study) withTasks(name string, run func(ctx context.Context, name string, tasks []*ansor.Task) (any, error)) func(context.Context) (any, error) {
+func (s study) withTasks(name string,
+	run func(ctx context.Context, name string, tasks []*ansor.Task) (any, error)) func(context.Context) (any, error) {
 	return func(ctx context.Context) (any, error) {
 		tasks, err := s.tasks(ctx, name)
 		if err != nil {
@@ -119,7 +124,8 @@ func (s study) withTasks(name string, run func(ctx context.Context, name string,
 }
 
 // experiment has cells of one kind of result.
-func experiment[T any](s study, name, description, where string, cells func() ([]harness.Cell, error), report func(d *harness.Document, results []T) error) harness.Experiment {
+func experiment[T any](s study, name, description, where string, cells func() ([]harness.Cell, error),
+	report func(d *harness.Document, results []T) error) harness.Experiment {
 	e := harness.Experiment{Name: name, Description: description, Paper: paper + ", " + where}
 	plain := e
 	e.Plan = func() (*harness.Plan, error) {
@@ -132,7 +138,8 @@ func experiment[T any](s study, name, description, where string, cells func() ([
 			if err := report(d, results); err != nil {
 				return nil, err
 			}
-			d.Note("Published numbers are of CPUs and GPUs and partly read off figures; ours are of a simulated accelerator with managed memories. Orders and ratios can be compared, times can't.")
+			d.Note(
+				"Published numbers are of CPUs and GPUs and partly read off figures; ours are of a simulated accelerator with managed memories. Orders and ratios can be compared, times can't.")
 			return d.Report(harness.Data{Data: results})
 		})}, nil
 	}
@@ -143,7 +150,8 @@ func experiment[T any](s study, name, description, where string, cells func() ([
 func Experiments() []harness.Experiment { return full().experiments() }
 
 func (s study) experiments() []harness.Experiment {
-	return []harness.Experiment{s.ops(), s.ablation(), s.match(), s.model(), s.optimal(), s.allocation(), s.groups(), s.climbing()}
+	return []harness.Experiment{s.ops(), s.ablation(), s.match(), s.model(), s.optimal(), s.allocation(),
+		s.groups(), s.climbing()}
 }
 
 func geomean(list []float64) float64 { return stat.GeometricMean(list, nil) }
@@ -160,42 +168,48 @@ type operator struct {
 
 // ops: what tuning makes of single kernels.
 func (s study) ops() harness.Experiment {
-	return experiment(s, "ansor-ops", "what searched loops gain on the kernels of networks", "§7.3 and Fig. 9", func() ([]harness.Cell, error) {
-		return s.perNetwork(func(ctx context.Context, n string, tasks []*ansor.Task) (any, error) {
-			out, err := ansor.Tune(ctx, tasks, ansor.Options{Trials: s.trials * len(tasks), Scheduler: "round-robin", Seed: 1})
-			if err != nil {
-				return nil, err
+	return experiment(s, "ansor-ops", "what searched loops gain on the kernels of networks", "§7.3 and Fig. 9",
+		func() ([]harness.Cell, error) {
+			return s.perNetwork(func(ctx context.Context, n string, tasks []*ansor.Task) (any, error) {
+				out, err := ansor.Tune(ctx, tasks, ansor.Options{Trials: s.trials * len(tasks), Scheduler: "round-robin", Seed: 1})
+				if err != nil {
+					return nil, err
+				}
+				var list []operator
+				for _, a := range out.Answers {
+					list = append(list, operator{n, a.Name, a.Weights[0], a.RuleSeconds, a.Seconds, a.Floor})
+				}
+				return list, nil
+			})
+		}, func(d *harness.Document, results [][]operator) error {
+			t := harness.Table{Title: "Kernels that gain most", Name: "ops",
+				Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Kernel", Text: true}, {Name: "by rules, us"},
+					{Name: "searched, us"}, {Name: "gain, x"}, {Name: "bound, us"}}}
+			var gains, networks []float64
+			for _, list := range results {
+				rules, tuned := 0., 0.
+				for _, o := range list {
+					gains = append(gains, o.Rule/o.Tuned)
+					rules += float64(o.Runs) * o.Rule
+					tuned += float64(o.Runs) * o.Tuned
+				}
+				networks = append(networks, rules/tuned)
+				slices.SortStableFunc(list, func(a, b operator) int { return cmp.Compare(b.Rule/b.Tuned, a.Rule/a.Tuned) })
+				for _, o := range list[:min(6, len(list))] {
+					t.Rows = append(t.Rows, []string{o.Network, o.Kernel, micro(o.Rule), micro(o.Tuned),
+						ratio(o.Rule / o.Tuned), micro(o.Floor)})
+				}
 			}
-			var list []operator
-			for _, a := range out.Answers {
-				list = append(list, operator{n, a.Name, a.Weights[0], a.RuleSeconds, a.Seconds, a.Floor})
+			if err := d.Table(t); err != nil {
+				return err
 			}
-			return list, nil
+			d.Number("most that a network gains over the best alternative (Intel)", "x", 3.8, slices.Max(networks))
+			d.Why(
+				"the alternative here is the project's own generator, whose tiles fit the memories, and most kernels of TVM's recipe wait for the DDR whatever their loops")
+			d.Note(
+				"Over %d kernels: geometric mean %.3fx, most %.3fx, %d trials each. The paper has up to 22.5x for single operators (§7.1, Fig. 6).", len(gains), geomean(gains), slices.Max(gains), s.trials)
+			return nil
 		})
-	}, func(d *harness.Document, results [][]operator) error {
-		t := harness.Table{Title: "Kernels that gain most", Name: "ops", Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Kernel", Text: true}, {Name: "by rules, us"}, {Name: "searched, us"}, {Name: "gain, x"}, {Name: "bound, us"}}}
-		var gains, networks []float64
-		for _, list := range results {
-			rules, tuned := 0., 0.
-			for _, o := range list {
-				gains = append(gains, o.Rule/o.Tuned)
-				rules += float64(o.Runs) * o.Rule
-				tuned += float64(o.Runs) * o.Tuned
-			}
-			networks = append(networks, rules/tuned)
-			slices.SortStableFunc(list, func(a, b operator) int { return cmp.Compare(b.Rule/b.Tuned, a.Rule/a.Tuned) })
-			for _, o := range list[:min(6, len(list))] {
-				t.Rows = append(t.Rows, []string{o.Network, o.Kernel, micro(o.Rule), micro(o.Tuned), ratio(o.Rule / o.Tuned), micro(o.Floor)})
-			}
-		}
-		if err := d.Table(t); err != nil {
-			return err
-		}
-		d.Number("most that a network gains over the best alternative (Intel)", "x", 3.8, slices.Max(networks))
-		d.Why("the alternative here is the project's own generator, whose tiles fit the memories, and most kernels of TVM's recipe wait for the DDR whatever their loops")
-		d.Note("Over %d kernels: geometric mean %.3fx, most %.3fx, %d trials each. The paper has up to 22.5x for single operators (§7.1, Fig. 6).", len(gains), geomean(gains), slices.Max(gains), s.trials)
-		return nil
-	})
 }
 
 // meanText is a mean with its standard error.
@@ -220,23 +234,31 @@ type matched struct {
 
 // match: trials that a search that does not know the rules needs to match them.
 func (s study) match() harness.Experiment {
-	return experiment(s, "ansor-match", "trials that match the generator's rules", "Table 3 of the appendix", func() (cells []harness.Cell, err error) {
-		for _, kernels := range [][2]string{{"ansor", "tvm"}, {"graphturbo+ansor", "cross-layer"}} {
-			for _, n := range s.networks {
-				c, failed := s.cell(kernels[1]+"-"+n, nil, func(ctx context.Context) (any, error) { return s.matches(ctx, n, kernels[0], kernels[1]) })
-				cells, err = append(cells, c), cmp.Or(err, failed)
+	return experiment(s, "ansor-match", "trials that match the generator's rules", "Table 3 of the appendix",
+		func() (cells []harness.Cell, err error) {
+			for _, kernels := range [][2]string{{"ansor", "tvm"}, {"graphturbo+ansor", "cross-layer"}} {
+				for _, n := range s.networks {
+					c, failed := s.cell(kernels[1]+"-"+n, nil,
+						func(ctx context.Context) (any, error) { return s.matches(ctx, n, kernels[0], kernels[1]) })
+					cells, err = append(cells, c), cmp.Or(err, failed)
+				}
 			}
-		}
-		return cells, err
-	}, func(d *harness.Document, results []matched) error {
-		t := harness.Table{Title: "Trials to match the rules", Name: "match", Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Kernels of", Text: true}, {Name: "Kernels"}, {Name: "trials, by seed", Text: true}, {Name: "of"}, {Name: "time then over the rules'", Text: true}, {Name: "published"}}}
-		published := map[string]string{"tvm-resnet50": "6403", "tvm-mobilenetv2": "1892"}
-		for _, r := range results {
-			t.Rows = append(t.Rows, []string{r.Network, r.Rules, fmt.Sprint(r.Kernels), strings.Trim(fmt.Sprint(r.Trials), "[]"), fmt.Sprint(r.Of), strings.Trim(fmt.Sprintf("%.3f", r.Over), "[]"), cmp.Or(published[r.Rules+"-"+r.Network], "-")})
-		}
-		d.Note("The first round of each kernel leaves the rules' program out. Published are the trials to match AutoTVM (ResNet-50: 21220, MobileNet: 31272 of its own). -1: not matched. Kernels of cross-layer have many layers, of which one at random that is slow is slow for all.")
-		return d.Table(t)
-	})
+			return cells, err
+		}, func(d *harness.Document, results []matched) error {
+			t := harness.Table{Title: "Trials to match the rules", Name: "match",
+				Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Kernels of", Text: true}, {Name: "Kernels"},
+					{Name: "trials, by seed", Text: true}, {Name: "of"}, {Name: "time then over the rules'", Text: true},
+					{Name: "published"}}}
+			published := map[string]string{"tvm-resnet50": "6403", "tvm-mobilenetv2": "1892"}
+			for _, r := range results {
+				t.Rows = append(t.Rows, []string{r.Network, r.Rules, fmt.Sprint(r.Kernels),
+					strings.Trim(fmt.Sprint(r.Trials), "[]"),
+					fmt.Sprint(r.Of), strings.Trim(fmt.Sprintf("%.3f", r.Over), "[]"), cmp.Or(published[r.Rules+"-"+r.Network], "-")})
+			}
+			d.Note(
+				"The first round of each kernel leaves the rules' program out. Published are the trials to match AutoTVM (ResNet-50: 21220, MobileNet: 31272 of its own). -1: not matched. Kernels of cross-layer have many layers, of which one at random that is slow is slow for all.")
+			return d.Table(t)
+		})
 }
 
 // matches searches a network's kernels without their rules until they are together as fast.
@@ -283,81 +305,86 @@ type ranked struct {
 
 // model: how well the learned cost ranks programs of kernels that it has not seen.
 func (s study) model() harness.Experiment {
-	return experiment(s, "ansor-model", "how well the learned cost ranks programs and kernels left out", "Fig. 11", func() ([]harness.Cell, error) {
-		c, err := s.cell("model", nil, func(ctx context.Context) (any, error) {
-			tasks, err := s.tasks(ctx, s.networks...)
-			if err != nil {
-				return nil, err
-			}
-			r := rand.New(rand.NewPCG(1, 1))
-			var seen, four []ansor.Measured
-			var unseen, fifth [][]ansor.Measured
-			for i, t := range tasks {
-				var list []ansor.Measured
-				var times []float64
-				for range s.programs {
-					p := t.Random(r)
-					x, err := t.Seconds(ctx, p)
-					if err != nil {
-						return nil, err
+	return experiment(s, "ansor-model", "how well the learned cost ranks programs and kernels left out", "Fig. 11",
+		func() ([]harness.Cell, error) {
+			c, err := s.cell("model", nil, func(ctx context.Context) (any, error) {
+				tasks, err := s.tasks(ctx, s.networks...)
+				if err != nil {
+					return nil, err
+				}
+				r := rand.New(rand.NewPCG(1, 1))
+				var seen, four []ansor.Measured
+				var unseen, fifth [][]ansor.Measured
+				for i, t := range tasks {
+					var list []ansor.Measured
+					var times []float64
+					for range s.programs {
+						p := t.Random(r)
+						x, err := t.Seconds(ctx, p)
+						if err != nil {
+							return nil, err
+						}
+						list, times = append(list, ansor.Measured{Layers: t.Features(p)}), append(times, x)
 					}
-					list, times = append(list, ansor.Measured{Layers: t.Features(p)}), append(times, x)
+					for k := range list {
+						list[k].Y = slices.Min(times) / times[k]
+					}
+					if i%3 == 0 {
+						unseen = append(unseen, list)
+					} else {
+						seen = append(seen, list...)
+					}
+					test := len(list) / 5 // they are random in any order
+					fifth, four = append(fifth, list[:test]), append(four, list[test:]...)
 				}
-				for k := range list {
-					list[k].Y = slices.Min(times) / times[k]
+				trees, known := ansor.Fit(seen, ansor.ManyTrees), ansor.Fit(four, ansor.ManyTrees)
+				by := func(t *ansor.Trees) func(ansor.Measured) float64 {
+					return func(m ansor.Measured) float64 { return t.Score(m.Layers) }
 				}
-				if i%3 == 0 {
-					unseen = append(unseen, list)
-				} else {
-					seen = append(seen, list...)
+				longest := slices.Index(ansor.FeatureNames, "longest ns")
+				whole := rank(pooled, [][]ansor.Measured{slices.Concat(fifth...)}, by(known))
+				whole.Importance = known.Importance()
+				return []ranked{
+					whole,
+					rank("a fifth of the programs left out, kernel by kernel", fifth, by(known)),
+					rank("a third of the kernels left out, kernel by kernel", unseen, by(trees)),
+					rank("the same by formulas", unseen, func(m ansor.Measured) float64 { return -m.Layers[0][longest] }),
+				}, nil
+			})
+			return []harness.Cell{c}, err
+		}, func(d *harness.Document, results [][]ranked) error {
+			t := harness.Table{Title: "The learned cost on what it has not seen", Name: "model",
+				Columns: []harness.Column{{Name: "Of", Text: true}, {Name: "pairs in order"}, {Name: "recall@30"},
+					{Name: "RMSE"}, {Name: "R2"}}}
+			for _, r := range results[0] {
+				row := []string{r.By, ratio(r.Pairs), ratio(r.Recall), "-", "-"}
+				if r.By != "the same by formulas" {
+					row[3], row[4] = ratio(r.RMSE), ratio(r.R2)
 				}
-				test := len(list) / 5 // they are random in any order
-				fifth, four = append(fifth, list[:test]), append(four, list[test:]...)
+				if r.By == pooled { // the paper's protocol
+					d.Number("pairs in order", "share", .851, r.Pairs)
+					d.Number("recall@30", "share", .624, r.Recall)
+					d.Why("kernels have many programs near their fastest, of which any may be among the 30 of all")
+					d.Number("R2", "", .958, r.R2)
+					d.Number("RMSE", "", .079, r.RMSE)
+				}
+				t.Rows = append(t.Rows, row)
 			}
-			trees, known := ansor.Fit(seen, ansor.ManyTrees), ansor.Fit(four, ansor.ManyTrees)
-			by := func(t *ansor.Trees) func(ansor.Measured) float64 {
-				return func(m ansor.Measured) float64 { return t.Score(m.Layers) }
+			d.Note(
+				"The paper leaves out a fifth of its programs, all kernels together, each over the fastest of its kernel; that is the first row, of %d programs of each kernel.", s.programs)
+			d.Note("The formulas rank by the longest of the times of all units and memories, as if the others hid behind it.")
+			if err := d.Table(t); err != nil {
+				return err
 			}
-			longest := slices.Index(ansor.FeatureNames, "longest ns")
-			whole := rank(pooled, [][]ansor.Measured{slices.Concat(fifth...)}, by(known))
-			whole.Importance = known.Importance()
-			return []ranked{
-				whole,
-				rank("a fifth of the programs left out, kernel by kernel", fifth, by(known)),
-				rank("a third of the kernels left out, kernel by kernel", unseen, by(trees)),
-				rank("the same by formulas", unseen, func(m ansor.Measured) float64 { return -m.Layers[0][longest] }),
-			}, nil
+			return d.Table(importance(results[0][0].Importance))
 		})
-		return []harness.Cell{c}, err
-	}, func(d *harness.Document, results [][]ranked) error {
-		t := harness.Table{Title: "The learned cost on what it has not seen", Name: "model", Columns: []harness.Column{{Name: "Of", Text: true}, {Name: "pairs in order"}, {Name: "recall@30"}, {Name: "RMSE"}, {Name: "R2"}}}
-		for _, r := range results[0] {
-			row := []string{r.By, ratio(r.Pairs), ratio(r.Recall), "-", "-"}
-			if r.By != "the same by formulas" {
-				row[3], row[4] = ratio(r.RMSE), ratio(r.R2)
-			}
-			if r.By == pooled { // the paper's protocol
-				d.Number("pairs in order", "share", .851, r.Pairs)
-				d.Number("recall@30", "share", .624, r.Recall)
-				d.Why("kernels have many programs near their fastest, of which any may be among the 30 of all")
-				d.Number("R2", "", .958, r.R2)
-				d.Number("RMSE", "", .079, r.RMSE)
-			}
-			t.Rows = append(t.Rows, row)
-		}
-		d.Note("The paper leaves out a fifth of its programs, all kernels together, each over the fastest of its kernel; that is the first row, of %d programs of each kernel.", s.programs)
-		d.Note("The formulas rank by the longest of the times of all units and memories, as if the others hid behind it.")
-		if err := d.Table(t); err != nil {
-			return err
-		}
-		return d.Table(importance(results[0][0].Importance))
-	})
 }
 
 // importance has the features with the largest shares, and the others together.
 func importance(shares []float64) harness.Table {
 	const most = 15
-	t := harness.Table{Title: "Features by what the trees' splits on them gain", Name: "importance", Columns: []harness.Column{{Name: "Feature", Text: true}, {Name: "%"}}}
+	t := harness.Table{Title: "Features by what the trees' splits on them gain", Name: "importance",
+		Columns: []harness.Column{{Name: "Feature", Text: true}, {Name: "%"}}}
 	order := make([]int, len(shares))
 	for i := range order {
 		order[i] = i
@@ -438,7 +465,8 @@ func smallNetwork(n int) network.Network {
 		for i := range n {
 			rows, width := int64(1+i%5), int64(32*(1+i%3))
 			x := b.Input(fmt.Sprintf("x%d", i), model.F16, batch, rows, width)
-			y := b.Op("MatMul", fmt.Sprintf("product%d", i), model.Attr{}, x, b.Param(fmt.Sprintf("w%d", i), model.F16, width, int64(8*(1+i%4))))
+			y := b.Op("MatMul", fmt.Sprintf("product%d", i), model.Attr{}, x,
+				b.Param(fmt.Sprintf("w%d", i), model.F16, width, int64(8*(1+i%4))))
 			if i%2 == 0 {
 				y = b.Op("Relu", fmt.Sprintf("relu%d", i), model.Attr{}, y)
 			}
@@ -470,120 +498,128 @@ func best(ctx context.Context, t *ansor.Task, limit int64) (*tiling.Found, error
 
 // optimal: how far from the best of all programs the search ends.
 func (s study) optimal() harness.Experiment {
-	return experiment(s, "ansor-optimal", "how near the search comes to the best of all programs of a kernel", "asks what the paper can't", func() (cells []harness.Cell, err error) {
-		for _, on := range []string{"small", "resnet50"} {
-			c, err := s.cell(on, []int{maxSmall, maxLarge}, func(ctx context.Context) (any, error) {
-				spec, err := hardware.Load(s.hardware)
-				if err != nil {
-					return nil, err
-				}
-				recipe, err := scheduler.Lookup("ansor")
-				if err != nil {
-					return nil, err
-				}
-				const batch = 16
-				var tasks []*ansor.Task
-				limit, counts, seeds := int64(maxSmall), s.optimum, s.proofs
-				if on == "small" {
-					tasks, _, err = answers.TuningTasks(ctx, []network.Network{smallNetwork(s.small)}, spec, int64(spec.Clusters), recipe, scheduler.Options{Chunk: 1})
-				} else if tasks, err = s.tasks(ctx, on); err == nil {
-					tasks, limit = tasks[:s.large], maxLarge
-					counts, seeds = counts[:min(2, len(counts))], s.seeds // trials of these take longer
-				}
-				if err != nil {
-					return nil, err
-				}
-				list := []optimum{}
-				for _, t := range tasks {
-					f, err := best(ctx, t, limit)
+	return experiment(s, "ansor-optimal", "how near the search comes to the best of all programs of a kernel",
+		"asks what the paper can't", func() (cells []harness.Cell, err error) {
+			for _, on := range []string{"small", "resnet50"} {
+				c, err := s.cell(on, []int{maxSmall, maxLarge}, func(ctx context.Context) (any, error) {
+					spec, err := hardware.Load(s.hardware)
 					if err != nil {
 						return nil, err
 					}
-					// Searches of a task share what is measured, and end where a proven best program is found.
-					known, proven := map[string]int64{}, math.Inf(-1)
-					if f.Status == milp.Optimal {
-						proven = f.Objective
+					recipe, err := scheduler.Lookup("ansor")
+					if err != nil {
+						return nil, err
 					}
-					o := optimum{Kernel: t.Name, Measured: f.Costs, Found: map[string][]float64{}}
-					var times [][]float64 // of each seed, after each round
-					fastest := f.Objective
-					for seed := range seeds {
-						within, enough := context.WithCancel(ctx)
-						out, err := ansor.Tune(within, []*ansor.Task{t}, ansor.Options{Trials: slices.Max(counts), Seed: uint64(seed + 1), Batch: batch,
-							Known: func(_, program string) (int64, bool) { ps, ok := known[program]; return ps, ok },
-							Record: func(x ansor.Trial) error {
-								known[x.ID] = x.Picoseconds
-								if x.Seconds() <= proven {
-									enough()
-								}
-								return nil
-							}})
-						enough()
-						if err == nil {
-							err = ctx.Err()
-						}
+					const batch = 16
+					var tasks []*ansor.Task
+					limit, counts, seeds := int64(maxSmall), s.optimum, s.proofs
+					if on == "small" {
+						tasks, _, err = answers.TuningTasks(ctx, []network.Network{smallNetwork(s.small)}, spec, int64(spec.Clusters),
+							recipe, scheduler.Options{Chunk: 1})
+					} else if tasks, err = s.tasks(ctx, on); err == nil {
+						tasks, limit = tasks[:s.large], maxLarge
+						counts, seeds = counts[:min(2, len(counts))], s.seeds // trials of these take longer
+					}
+					if err != nil {
+						return nil, err
+					}
+					list := []optimum{}
+					for _, t := range tasks {
+						f, err := best(ctx, t, limit)
 						if err != nil {
 							return nil, err
 						}
-						a := out.Answers[0]
-						times, o.Rule = append(times, a.Best), a.RuleSeconds-spec.LaunchSeconds
-						fastest = min(fastest, a.Seconds)
+						// Searches of a task share what is measured, and end where a proven best program is found.
+						known, proven := map[string]int64{}, math.Inf(-1)
+						if f.Status == milp.Optimal {
+							proven = f.Objective
+						}
+						o := optimum{Kernel: t.Name, Measured: f.Costs, Found: map[string][]float64{}}
+						var times [][]float64 // of each seed, after each round
+						fastest := f.Objective
+						for seed := range seeds {
+							within, enough := context.WithCancel(ctx)
+							out, err := ansor.Tune(within, []*ansor.Task{t},
+								ansor.Options{Trials: slices.Max(counts), Seed: uint64(seed + 1), Batch: batch,
+									Known: func(_, program string) (int64, bool) { ps, ok := known[program]; return ps, ok },
+									Record: func(x ansor.Trial) error {
+										known[x.ID] = x.Picoseconds
+										if x.Seconds() <= proven {
+											enough()
+										}
+										return nil
+									}})
+							enough()
+							if err == nil {
+								err = ctx.Err()
+							}
+							if err != nil {
+								return nil, err
+							}
+							a := out.Answers[0]
+							times, o.Rule = append(times, a.Best), a.RuleSeconds-spec.LaunchSeconds
+							fastest = min(fastest, a.Seconds)
+						}
+						o.Best, o.Bound = fastest-spec.LaunchSeconds, min(f.Bound, fastest)-spec.LaunchSeconds
+						for _, trials := range counts {
+							for _, x := range times {
+								key := fmt.Sprint(trials)
+								o.Found[key] = append(o.Found[key], (x[min(trials/batch, len(x)-1)]-spec.LaunchSeconds)/o.Best)
+							}
+						}
+						list = append(list, o)
 					}
-					o.Best, o.Bound = fastest-spec.LaunchSeconds, min(f.Bound, fastest)-spec.LaunchSeconds
-					for _, trials := range counts {
-						for _, x := range times {
-							key := fmt.Sprint(trials)
-							o.Found[key] = append(o.Found[key], (x[min(trials/batch, len(x)-1)]-spec.LaunchSeconds)/o.Best)
+					return list, nil
+				})
+				if err != nil {
+					return nil, err
+				}
+				cells = append(cells, c)
+			}
+			return cells, nil
+		}, func(d *harness.Document, results [][]optimum) error {
+			t := harness.Table{Title: "Time over that of the best program", Name: "optimal",
+				Columns: []harness.Column{{Name: "Kernel", Text: true}, {Name: "programs measured"},
+					{Name: "bound"}, {Name: "rules"}}}
+			for _, n := range s.optimum {
+				t.Columns = append(t.Columns, harness.Column{Group: "After trials", Name: fmt.Sprint(n)})
+			}
+			all := map[int][]float64{}
+			for k, list := range results {
+				proven, gap := 0, 0.0
+				for _, o := range list {
+					row := []string{o.Kernel, harness.Count(o.Measured), ratio(o.Bound / o.Best), ratio(o.Rule / o.Best)}
+					if o.Bound >= o.Best {
+						proven++
+					}
+					gap = max(gap, o.Best/o.Bound-1)
+					for _, n := range s.optimum {
+						found := o.Found[fmt.Sprint(n)]
+						if o.Bound >= o.Best {
+							all[n] = append(all[n], found...)
+						}
+						if found == nil {
+							row = append(row, "-")
+						} else {
+							row = append(row, ratio(geomean(found)))
 						}
 					}
-					list = append(list, o)
+					t.Rows = append(t.Rows, row)
 				}
-				return list, nil
-			})
-			if err != nil {
-				return nil, err
+				d.Note("%s: the best program is proven of %d of %d kernels; of the others, none is more than %.2f %% faster.",
+					[]string{"Small kernels", "ResNet-50"}[k], proven, len(list), 100*gap)
 			}
-			cells = append(cells, c)
-		}
-		return cells, nil
-	}, func(d *harness.Document, results [][]optimum) error {
-		t := harness.Table{Title: "Time over that of the best program", Name: "optimal", Columns: []harness.Column{{Name: "Kernel", Text: true}, {Name: "programs measured"}, {Name: "bound"}, {Name: "rules"}}}
-		for _, n := range s.optimum {
-			t.Columns = append(t.Columns, harness.Column{Group: "After trials", Name: fmt.Sprint(n)})
-		}
-		all := map[int][]float64{}
-		for k, list := range results {
-			proven, gap := 0, 0.0
-			for _, o := range list {
-				row := []string{o.Kernel, harness.Count(o.Measured), ratio(o.Bound / o.Best), ratio(o.Rule / o.Best)}
-				if o.Bound >= o.Best {
-					proven++
+			for _, n := range s.optimum {
+				slices.Sort(all[n])
+				if m := len(all[n]); m > 0 {
+					d.Note("After %d trials: median %.4f, worst %.4f of the best program's time where that is proven, %d seeds each.",
+						n, all[n][m/2], all[n][m-1], s.proofs)
 				}
-				gap = max(gap, o.Best/o.Bound-1)
-				for _, n := range s.optimum {
-					found := o.Found[fmt.Sprint(n)]
-					if o.Bound >= o.Best {
-						all[n] = append(all[n], found...)
-					}
-					if found == nil {
-						row = append(row, "-")
-					} else {
-						row = append(row, ratio(geomean(found)))
-					}
-				}
-				t.Rows = append(t.Rows, row)
 			}
-			d.Note("%s: the best program is proven of %d of %d kernels; of the others, none is more than %.2f %% faster.", []string{"Small kernels", "ResNet-50"}[k], proven, len(list), 100*gap)
-		}
-		for _, n := range s.optimum {
-			slices.Sort(all[n])
-			if m := len(all[n]); m > 0 {
-				d.Note("After %d trials: median %.4f, worst %.4f of the best program's time where that is proven, %d seeds each.", n, all[n][m/2], all[n][m-1], s.proofs)
-			}
-		}
-		d.Note("The launch is left out, since it is most of a small kernel's time. The branch and bound begins with the rules' program and simulates programs in the order of their bounds.")
-		return d.Table(t)
-	})
+			d.Note(
+				"The launch is left out, since it is most of a small kernel's time. The branch and bound begins with the rules' program and simulates programs in the order of their bounds.")
+			return d.Table(t)
+		})
 }
 
 type allocated struct {
@@ -596,71 +632,79 @@ type allocated struct {
 
 // allocation: what a scheduler of trials loses against the best division in hindsight.
 func (s study) allocation() harness.Experiment {
-	return experiment(s, "ansor-allocation", "what schedulers of trials lose against the best division in hindsight", "§6 and Fig. 10", func() (cells []harness.Cell, err error) {
-		add := func(networks []string, seed int, objectives ...string) error {
-			c, err := s.cell(fmt.Sprintf("%s-%s-%d", strings.Join(networks, "-"), strings.Join(objectives, "-"), seed), objectives, func(ctx context.Context) (any, error) {
-				tasks, err := s.tasks(ctx, networks...)
-				if err != nil {
-					return nil, err
+	return experiment(s, "ansor-allocation", "what schedulers of trials lose against the best division in hindsight",
+		"§6 and Fig. 10", func() (cells []harness.Cell, err error) {
+			add := func(networks []string, seed int, objectives ...string) error {
+				c, err := s.cell(fmt.Sprintf("%s-%s-%d", strings.Join(networks, "-"), strings.Join(objectives, "-"), seed),
+					objectives, func(ctx context.Context) (any, error) {
+						tasks, err := s.tasks(ctx, networks...)
+						if err != nil {
+							return nil, err
+						}
+						if len(objectives) > 1 { // a third of the kernels, so that it takes no longer
+							i := 0
+							tasks = slices.DeleteFunc(tasks, func(*ansor.Task) bool { i++; return i%3 != 1 })
+						}
+						return allocate(ctx, tasks, strings.Join(networks, ", "), seed, objectives)
+					})
+				cells = append(cells, c)
+				return err
+			}
+			for _, n := range s.divided {
+				for seed := range s.seeds {
+					if err := add([]string{n}, seed, "f1"); err != nil {
+						return nil, err
+					}
 				}
-				if len(objectives) > 1 { // a third of the kernels, so that it takes no longer
-					i := 0
-					tasks = slices.DeleteFunc(tasks, func(*ansor.Task) bool { i++; return i%3 != 1 })
-				}
-				return allocate(ctx, tasks, strings.Join(networks, ", "), seed, objectives)
-			})
-			cells = append(cells, c)
-			return err
-		}
-		for _, n := range s.divided {
+			}
 			for seed := range s.seeds {
-				if err := add([]string{n}, seed, "f1"); err != nil {
+				if err := add(s.networks, seed, "f2", "f3"); err != nil {
 					return nil, err
 				}
 			}
-		}
-		for seed := range s.seeds {
-			if err := add(s.networks, seed, "f2", "f3"); err != nil {
-				return nil, err
-			}
-		}
-		return cells, nil
-	}, func(d *harness.Document, results [][]allocated) error {
-		t := harness.Table{Title: "Regret of schedulers of trials", Name: "allocation", Columns: []harness.Column{{Name: "Networks", Text: true}, {Name: "For", Text: true}, {Name: "Seed"}, {Name: "in hindsight"}}}
-		for _, name := range ansor.Schedulers {
-			t.Columns = append(t.Columns, harness.Column{Group: "Regret, %", Name: name})
-		}
-		regrets := map[string][]float64{}
-		for _, r := range slices.Concat(results...) {
-			best := fmt.Sprintf("%.4f ms", r.Best*1e3)
-			if r.Best < 0 {
-				best = fmt.Sprintf("%.4fx", -r.Best)
-			}
-			row := []string{r.Networks, r.Objective, fmt.Sprint(judged + r.Seed), best}
+			return cells, nil
+		}, func(d *harness.Document, results [][]allocated) error {
+			t := harness.Table{Title: "Regret of schedulers of trials", Name: "allocation",
+				Columns: []harness.Column{{Name: "Networks", Text: true}, {Name: "For", Text: true}, {Name: "Seed"},
+					{Name: "in hindsight"}}}
 			for _, name := range ansor.Schedulers {
-				regret := 100 * (r.Found[name] - r.Best) / math.Abs(r.Best)
-				regrets[name] = append(regrets[name], regret)
-				row = append(row, fmt.Sprintf("%.2f", regret))
+				t.Columns = append(t.Columns, harness.Column{Group: "Regret, %", Name: name})
 			}
-			t.Rows = append(t.Rows, row)
-		}
-		for _, name := range ansor.Schedulers {
-			d.Note("Mean regret of %s: %s %%.", name, meanText(regrets[name]))
-		}
-		floats.Sub(regrets["gradient"], regrets["round-robin"])
-		d.Note("Of gradient over round-robin: %s %% in the mean of the rows.", meanText(regrets["gradient"]))
-		d.Note("Hindsight divides the same number of rounds over the curves of a longer tuning in turn; curves of another tuning may be better or worse by chance, so that a regret may be negative. f1: time; f2: time beyond 0.8 of the rules'; f3: geometric mean of speed-ups over the rules. Of both networks together, every third kernel is divided for.")
-		return d.Table(t)
-	})
+			regrets := map[string][]float64{}
+			for _, r := range slices.Concat(results...) {
+				best := fmt.Sprintf("%.4f ms", r.Best*1e3)
+				if r.Best < 0 {
+					best = fmt.Sprintf("%.4fx", -r.Best)
+				}
+				row := []string{r.Networks, r.Objective, fmt.Sprint(judged + r.Seed), best}
+				for _, name := range ansor.Schedulers {
+					regret := 100 * (r.Found[name] - r.Best) / math.Abs(r.Best)
+					regrets[name] = append(regrets[name], regret)
+					row = append(row, fmt.Sprintf("%.2f", regret))
+				}
+				t.Rows = append(t.Rows, row)
+			}
+			for _, name := range ansor.Schedulers {
+				d.Note("Mean regret of %s: %s %%.", name, meanText(regrets[name]))
+			}
+			floats.Sub(regrets["gradient"], regrets["round-robin"])
+			d.Note("Of gradient over round-robin: %s %% in the mean of the rows.", meanText(regrets["gradient"]))
+			d.Note(
+				"Hindsight divides the same number of rounds over the curves of a longer tuning in turn; curves of another tuning may be better or worse by chance, so that a regret may be negative. f1: time; f2: time beyond 0.8 of the rules'; f3: geometric mean of speed-ups over the rules. Of both networks together, every third kernel is divided for.")
+			return d.Table(t)
+		})
 }
 
 // allocate tunes by each scheduler, and longer in turn for what could have been.
-func allocate(ctx context.Context, tasks []*ansor.Task, networks string, seed int, objectives []string) (list []allocated, err error) {
+func allocate(ctx context.Context, tasks []*ansor.Task, networks string, seed int, objectives []string) (
+	list []allocated, err error) {
 	const batch, rounds = 3, 3
 	budget := batch * rounds * len(tasks)
 	known := memo{}
 	tune := func(trials int, name, objective string) (*ansor.Outcome, error) {
-		return ansor.Tune(ctx, tasks, known.in(ansor.Options{Trials: trials, Batch: batch, Scheduler: name, Objective: objective, Seed: uint64(judged + seed)}))
+		return ansor.Tune(ctx, tasks,
+			known.in(ansor.Options{Trials: trials, Batch: batch, Scheduler: name, Objective: objective,
+				Seed: uint64(judged + seed)}))
 	}
 	// Curves of twice as many rounds as there are in the mean.
 	long, err := tune(2*budget, "round-robin", "")

@@ -22,7 +22,9 @@ import (
 // possible: no gain below one, nothing below an optimum that was enumerated, no regret of
 // much more than what there is to gain.
 func TestExperiments(t *testing.T) {
-	s := study{hardware: "stcp920", networks: []string{"mobilenetv2"}, chunk: 1, trials: 3, conv: 48, whole: 96, seeds: 1, programs: 8, optimum: []int{16, 64, 128}, proofs: 1, small: 3, large: 1, grouped: 4, inside: []configuration{{"toy-fig3", 8, 2}}, classes: 1, divided: []string{"resnet50"}}
+	s := study{hardware: "stcp920", networks: []string{"mobilenetv2"}, chunk: 1, trials: 3, conv: 48, whole: 96, seeds: 1,
+		programs: 8, optimum: []int{16, 64, 128}, proofs: 1, small: 3, large: 1, grouped: 4,
+		inside: []configuration{{"toy-fig3", 8, 2}}, classes: 1, divided: []string{"resnet50"}}
 	for _, e := range s.experiments() {
 		p, err := e.Plan()
 		if err != nil {
@@ -90,7 +92,8 @@ func TestExperiments(t *testing.T) {
 			}
 		case "ansor-climbing":
 			r := decoded[climbed](t, results[0])
-			if last := len(r.Trials) - 1; r.Found["Ansor"][0][last] > r.Found["hill climbing"][0][last]*1.005 || r.Found["no fine-tuning"][0][last] > r.Rule {
+			if last := len(r.Trials) - 1; r.Found["Ansor"][0][last] > r.Found["hill climbing"][0][last]*1.005 ||
+				r.Found["no fine-tuning"][0][last] > r.Rule {
 				t.Errorf("%s: %+v", e.Name, r)
 			}
 		case "ansor-allocation":
@@ -161,7 +164,8 @@ var (
 func TestAblation(t *testing.T) {
 	s := full()
 	s.conv = *budget
-	classes := slices.DeleteFunc(slices.Clone(operatorClasses), func(c operatorClass) bool { return *shapes == 0 && c.name != "T2D" && c.name != "CAP" })
+	classes := slices.DeleteFunc(slices.Clone(operatorClasses),
+		func(c operatorClass) bool { return *shapes == 0 && c.name != "T2D" && c.name != "CAP" })
 	spec, err := hardware.Load("stcp920")
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +188,8 @@ func TestAblation(t *testing.T) {
 	last := func(name string) float64 { return stat.Mean(column(over[name], len(s.budgets())-1), nil) }
 	whole := last("Ansor")
 	if whole > last("no fine-tuning") || whole > last("beam search") || whole+.01 > last("limited space") {
-		t.Errorf("over the best program (logarithm): Ansor %.3f, no fine-tuning %.3f, beam search %.3f, limited space %.3f", whole, last("no fine-tuning"), last("beam search"), last("limited space"))
+		t.Errorf("over the best program (logarithm): Ansor %.3f, no fine-tuning %.3f, beam search %.3f, limited space %.3f",
+			whole, last("no fine-tuning"), last("beam search"), last("limited space"))
 	}
 }
 
@@ -206,7 +211,8 @@ func TestBest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tasks, _, err := answers.TuningTasks(t.Context(), []network.Network{smallNetwork(20)}, spec, int64(spec.Clusters), recipe, scheduler.Options{Chunk: 1})
+	tasks, _, err := answers.TuningTasks(t.Context(), []network.Network{smallNetwork(20)}, spec, int64(spec.Clusters),
+		recipe, scheduler.Options{Chunk: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ var (
 	costVariants = []string{"tvm", "l1", "cross-layer", "tiled"}
 )
 
-// withoutCosts is a machine whose commands cost nothing but their work: no fills, least times, latencies, launches and gaps.
-// A gap of a picosecond keeps what a gap forbids.
+// withoutCosts is a machine whose commands cost nothing but their work: no fills, least times, latencies, launches and
+// gaps. A gap of a picosecond keeps what a gap forbids.
 func withoutCosts(spec *hardware.Spec) *hardware.Spec {
 	m := spec.Clone()
 	m.LaunchSeconds, m.SyncSeconds = 0, 0
@@ -66,7 +66,8 @@ func planCosts(pl *harness.Plan, nets []string, evaluations int) error {
 	return nil
 }
 
-func compareCosts(ctx context.Context, spec *hardware.Spec, nets []string, evaluations int) (list []cheaper, err error) {
+func compareCosts(ctx context.Context, spec *hardware.Spec, nets []string, evaluations int) (
+	list []cheaper, err error) {
 	for _, name := range nets {
 		net, err := network.Open(name, network.Options{DType: harness.Precision(spec)})
 		if err != nil {
@@ -107,10 +108,12 @@ func compareCosts(ctx context.Context, spec *hardware.Spec, nets []string, evalu
 
 // costsTable compares the conclusions with and without the costs of commands.
 func costsTable(results []json.RawMessage) (t harness.Table, err error) {
-	t = harness.Table{Name: "costs", Title: "What is concluded with and without what commands cost", Columns: []harness.Column{
-		{Name: "Accelerator", Text: true}, {Name: "Network", Text: true}, {Name: "Costs", Text: true}, {Name: "tvm, us"},
-		{Group: "Speedup over tvm", Name: "l1"}, {Group: "Speedup over tvm", Name: "cross-layer"},
-		{Group: "Speedup over tvm", Name: "tiled"}, {Group: "Best over", Name: "cross-layer"}, {Group: "Best over", Name: "tiled"}}}
+	t = harness.Table{Name: "costs", Title: "What is concluded with and without what commands cost",
+		Columns: []harness.Column{
+			{Name: "Accelerator", Text: true}, {Name: "Network", Text: true}, {Name: "Costs", Text: true}, {Name: "tvm, us"},
+			{Group: "Speedup over tvm", Name: "l1"}, {Group: "Speedup over tvm", Name: "cross-layer"},
+			{Group: "Speedup over tvm", Name: "tiled"}, {Group: "Best over", Name: "cross-layer"},
+			{Group: "Best over", Name: "tiled"}}}
 	for i, name := range costMachines {
 		var list []cheaper
 		if err := json.Unmarshal(results[i], &list); err != nil {
@@ -135,7 +138,8 @@ func costsTable(results []json.RawMessage) (t harness.Table, err error) {
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	t.Notes = []string{"An image a cluster, cold. Without: no fill, least time, latency, launch, barrier or gap of any command. Best: " +
-		fmt.Sprintf("the best of %d schedules beside those of the variants.", evaluations)}
+	t.Notes = []string{
+		"An image a cluster, cold. Without: no fill, least time, latency, launch, barrier or gap of any command. Best: " +
+			fmt.Sprintf("the best of %d schedules beside those of the variants.", evaluations)}
 	return t, nil
 }

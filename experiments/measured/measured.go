@@ -170,7 +170,8 @@ func (s study) planRTL(pl *harness.Plan) (groups [][]row, err error) {
 			if err != nil {
 				return nil, err
 			}
-			pl.Cells = append(pl.Cells, harness.Cell{Key: key, Label: fmt.Sprintf("RTL with buffers of %d and %d bytes", c.Scratchpad, c.Accumulator),
+			pl.Cells = append(pl.Cells, harness.Cell{Key: key,
+				Label: fmt.Sprintf("RTL with buffers of %d and %d bytes", c.Scratchpad, c.Accumulator),
 				Inputs: struct {
 					HardwareHash string `json:"hardware_sha256"`
 					Leaves       int    `json:"leaves"`
@@ -365,7 +366,8 @@ func report(list []compared, layers []*layer, more ...harness.Table) (*harness.R
 		}
 	}
 	fig, err := plots.Rooflines(figure(machines, all, layers)...)
-	if err := d.Figure("measured", "Predicted against measured time of a batch, a point for each measurement", fig, err); err != nil {
+	if err := d.Figure("measured", "Predicted against measured time of a batch, a point for each measurement",
+		fig, err); err != nil {
 		return nil, err
 	}
 	if err := d.Table(rowsTable(list)); err != nil {
@@ -380,7 +382,8 @@ func report(list []compared, layers []*layer, more ...harness.Table) (*harness.R
 func errorsTable(list []compared, all []*class) harness.Table {
 	t := harness.Table{Name: "errors", Title: "Predicted with nothing fitted, by machine", Columns: []harness.Column{
 		{Name: "Kind", Text: true}, {Name: "Accelerator", Text: true}, {Name: "Rows"}, {Name: "Error"}, {Name: "Within 25 %"},
-		{Name: "Predicted over measured"}, {Name: "Least"}, {Name: "Most"}, {Name: "Rank correlation"}, {Name: "Below the bound"}}}
+		{Name: "Predicted over measured"}, {Name: "Least"}, {Name: "Most"}, {Name: "Rank correlation"},
+		{Name: "Below the bound"}}}
 	line := func(kind, name string, rows []*compared, s sample, rank float64) {
 		n := 0
 		for _, r := range rows {
@@ -388,8 +391,10 @@ func errorsTable(list []compared, all []*class) harness.Table {
 				n++
 			}
 		}
-		t.Rows = append(t.Rows, []string{plural[kind], name, fmt.Sprint(len(s.logs)), number(s.spread()), harness.Percent(s.within()),
-			number(s.bias()), number(math.Exp(slices.Min(s.logs))), number(math.Exp(slices.Max(s.logs))), number(rank), fmt.Sprint(n)})
+		t.Rows = append(t.Rows, []string{plural[kind], name, fmt.Sprint(len(s.logs)), number(s.spread()),
+			harness.Percent(s.within()),
+			number(s.bias()), number(math.Exp(slices.Min(s.logs))), number(math.Exp(slices.Max(s.logs))),
+			number(rank), fmt.Sprint(n)})
 	}
 	for _, kind := range []string{networks, products, operators} {
 		var sum class
@@ -403,9 +408,10 @@ func errorsTable(list []compared, all []*class) harness.Table {
 			line(kind, "all", sum.rows, sum.sample(), math.NaN())
 		}
 	}
-	t.Notes = []string{"Error: geometric mean of the larger over the smaller of predicted and measured time. Rank correlation: Spearman's, of " +
-		"the times of all batches of all networks (or of all products, operators) of a machine. Below the bound: rows whose measured time is " +
-		"below what no schedule can beat by more than their rounding; a table of their own has what bounds them."}
+	t.Notes = []string{
+		"Error: geometric mean of the larger over the smaller of predicted and measured time. Rank correlation: Spearman's, of " +
+			"the times of all batches of all networks (or of all products, operators) of a machine. Below the bound: rows whose measured time is " +
+			"below what no schedule can beat by more than their rounding; a table of their own has what bounds them."}
 	missing := 0
 	for _, r := range list {
 		if r.Error != "" {
@@ -413,16 +419,19 @@ func errorsTable(list []compared, all []*class) harness.Table {
 		}
 	}
 	if missing > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("%d rows have no prediction: the recipe has no program for them that fits.", missing))
+		t.Notes = append(t.Notes,
+			fmt.Sprintf("%d rows have no prediction: the recipe has no program for them that fits.", missing))
 	}
 	return t
 }
 
 // constantTable shows the errors with one constant per machine.
 func constantTable(all []*class) harness.Table {
-	t := harness.Table{Name: "constant", Title: "One constant per machine, each network left out in turn", Columns: []harness.Column{
-		{Name: "Kind", Text: true}, {Name: "Accelerator", Text: true}, {Name: "Families"}, {Name: "Rows"},
-		{Group: "Error", Name: "nothing fitted"}, {Group: "Error", Name: "one constant, left out"}, {Name: "Constant of all"}}}
+	t := harness.Table{Name: "constant", Title: "One constant per machine, each network left out in turn",
+		Columns: []harness.Column{
+			{Name: "Kind", Text: true}, {Name: "Accelerator", Text: true}, {Name: "Families"}, {Name: "Rows"},
+			{Group: "Error", Name: "nothing fitted"}, {Group: "Error", Name: "one constant, left out"},
+			{Name: "Constant of all"}}}
 	for _, kind := range []string{networks, operators} {
 		var plain, fitted sample
 		for _, c := range all {
@@ -440,11 +449,13 @@ func constantTable(all []*class) harness.Table {
 				number(s.spread()), text, number(1 / s.bias())})
 		}
 		if len(fitted.logs) > 0 {
-			t.Rows = append(t.Rows, []string{plural[kind], "all with two or more", "", fmt.Sprint(len(fitted.logs)), number(plain.spread()),
+			t.Rows = append(t.Rows, []string{plural[kind], "all with two or more", "", fmt.Sprint(len(fitted.logs)),
+				number(plain.spread()),
 				number(fitted.spread()), ""})
 		}
 	}
-	t.Notes = []string{"The constant multiplies the predicted time. That of a network is the geometric mean over the rows of all other networks of the machine."}
+	t.Notes = []string{
+		"The constant multiplies the predicted time. That of a network is the geometric mean over the rows of all other networks of the machine."}
 	return t
 }
 
@@ -504,11 +515,13 @@ func peersTable(all []*class) harness.Table {
 			}
 		}
 		if n > 0 {
-			t.Rows = append(t.Rows, []string{"this", plural[kind] + ", mean", fmt.Sprintf("%d machines", n), harness.Percent(s.percent()) + " %"})
+			t.Rows = append(t.Rows, []string{"this", plural[kind] + ", mean", fmt.Sprintf("%d machines", n),
+				harness.Percent(s.percent()) + " %"})
 		}
 	}
-	t.Notes = []string{"Each in its own measure, of its own cases, and most with constants fitted to the machine; here nothing is. " +
-		"Mean: of the errors relative to the measured time, which is at most 100 % for what is predicted too fast."}
+	t.Notes = []string{
+		"Each in its own measure, of its own cases, and most with constants fitted to the machine; here nothing is. " +
+			"Mean: of the errors relative to the measured time, which is at most 100 % for what is predicted too fast."}
 	return t
 }
 
@@ -519,10 +532,12 @@ const (
 
 func belowTable(list []compared) harness.Table {
 	t := harness.Table{Name: "below", Title: "Measured below the bound", Columns: []harness.Column{
-		{Name: "Accelerator", Text: true}, {Name: "Case", Text: true}, {Name: "Batch"}, {Name: "Measured over bound"}, {Name: "Bound by", Text: true}, {Name: "Remark", Text: true}}}
+		{Name: "Accelerator", Text: true}, {Name: "Case", Text: true}, {Name: "Batch"}, {Name: "Measured over bound"},
+		{Name: "Bound by", Text: true}, {Name: "Remark", Text: true}}}
 	for _, r := range list {
 		if r.below() {
-			t.Rows = append(t.Rows, []string{r.Machine, r.Case, fmt.Sprint(r.Batch), number(r.Measured / r.Bound), r.Term, r.Remark})
+			t.Rows = append(t.Rows, []string{r.Machine, r.Case, fmt.Sprint(r.Batch), number(r.Measured / r.Bound),
+				r.Term, r.Remark})
 		}
 	}
 	return t
@@ -531,14 +546,16 @@ func belowTable(list []compared) harness.Table {
 func rowsTable(list []compared) harness.Table {
 	t := harness.Table{Name: "rows", Title: "All rows", Columns: []harness.Column{
 		{Name: "Accelerator", Text: true}, {Name: "Case", Text: true}, {Name: "Batch"}, {Name: "Type", Text: true},
-		{Group: "ms", Name: "measured"}, {Group: "ms", Name: "predicted"}, {Group: "ms", Name: "of it host"}, {Group: "ms", Name: "bound"},
+		{Group: "ms", Name: "measured"}, {Group: "ms", Name: "predicted"}, {Group: "ms", Name: "of it host"},
+		{Group: "ms", Name: "bound"},
 		{Name: "Ratio"}, {Name: "Limited by", Text: true, Screen: true}, {Name: "Remark", Text: true, Screen: true}}}
 	for _, r := range list {
 		predicted, ratio := "–", "–"
 		if r.Error == "" {
 			predicted, ratio = harness.Significant(1e3*r.total()), number(r.ratio())
 		}
-		t.Rows = append(t.Rows, []string{r.Machine, r.Case, fmt.Sprint(r.Batch), r.Type, harness.Significant(1e3 * r.Measured), predicted,
+		t.Rows = append(t.Rows, []string{r.Machine, r.Case, fmt.Sprint(r.Batch), r.Type,
+			harness.Significant(1e3 * r.Measured), predicted,
 			harness.Significant(1e3 * r.HostSeconds), harness.Significant(1e3 * r.Bound), ratio, r.Limit, r.Remark})
 	}
 	return t

@@ -60,8 +60,10 @@ func TestSeconds(t *testing.T) {
 	if got := r.seconds(); got != 0.016 {
 		t.Errorf("8 elements on each of 2 cores at 1000/s take %g s, expected 0.016", got)
 	}
-	for _, bad := range []string{"a,b\n", "kind,machine,case,batch,type,rate,cores,flight,host,value,unit,source,remark\nx,x,x,0,x,x,1,1,no,1,ms,s,\n",
-		"h,h,h,batch,h,h,h,h,h,h,h,h,h\nx,x,x,1,x,x,1,1,no,-1,ms,s,\n", "h,h,h,h,h,h,h,h,h,h,h,h,h\nx,x,x,1,x,x,1,1,no,1,hours,s,\n"} {
+	for _, bad := range []string{"a,b\n",
+		"kind,machine,case,batch,type,rate,cores,flight,host,value,unit,source,remark\nx,x,x,0,x,x,1,1,no,1,ms,s,\n",
+		"h,h,h,batch,h,h,h,h,h,h,h,h,h\nx,x,x,1,x,x,1,1,no,-1,ms,s,\n",
+		"h,h,h,h,h,h,h,h,h,h,h,h,h\nx,x,x,1,x,x,1,1,no,1,hours,s,\n"} {
 		if rows, err := readRows([]byte(bad)); err == nil && len(rows) > 0 {
 			t.Errorf("%q was read", bad)
 		}
@@ -97,7 +99,8 @@ func TestLeftOut(t *testing.T) {
 	if !ok || families != 2 || math.Abs(s.spread()-4) > 1e-12 {
 		t.Errorf("%d families, error %g, expected 2 and 4", families, s.spread())
 	}
-	if x := c.sample(); math.Abs(x.spread()-2) > 1e-12 || math.Abs(x.bias()-1) > 1e-12 || math.Abs(x.percent()-0.75) > 1e-12 {
+	if x := c.sample(); math.Abs(x.spread()-2) > 1e-12 || math.Abs(x.bias()-1) > 1e-12 ||
+		math.Abs(x.percent()-0.75) > 1e-12 {
 		t.Errorf("error %g, bias %g, mean %g, expected 2, 1 and 0.75", x.spread(), x.bias(), x.percent())
 	}
 }
@@ -177,7 +180,8 @@ func TestReport(t *testing.T) {
 			harnesstest.LaTeX(t, f.Name, f.Data)
 		}
 	}
-	for _, want := range []string{"One constant per machine", "inferentia2", "PyTorchSim", "What could be had", "what commands cost"} {
+	for _, want := range []string{"One constant per machine", "inferentia2", "PyTorchSim", "What could be had",
+		"what commands cost"} {
 		if !strings.Contains(first.Text, want) {
 			t.Errorf("the report lacks %q", want)
 		}

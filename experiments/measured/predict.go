@@ -51,7 +51,8 @@ func (r *row) machine() (*hardware.Spec, error) {
 		set("core_types[0].units[0].rate."+r.Type, rate)
 	}
 	if half {
-		for _, field := range []string{"core_types[0].units[0].operands", "lb.size", "lb.bandwidth", "ddr.bandwidth", "core_link.bandwidth"} {
+		for _, field := range []string{"core_types[0].units[0].operands", "lb.size", "lb.bandwidth", "ddr.bandwidth",
+			"core_link.bandwidth"} {
 			set(field, "*2")
 		}
 	}
@@ -115,7 +116,8 @@ func (r *row) network() (net network.Network, batch, chunk int64, err error) {
 		case op == "softmax":
 			b.Output(b.Op("Softmax", op, model.Attr{Axis: 1}, b.Input("x", dt, batch, n[1])))
 		case op == "layernorm":
-			b.Output(b.Op("LayerNorm", op, model.Attr{Axis: 1}, b.Input("x", dt, batch, n[1]), b.Param("scale", dt, n[1]), b.Param("bias", dt, n[1])))
+			b.Output(b.Op("LayerNorm", op, model.Attr{Axis: 1}, b.Input("x", dt, batch, n[1]), b.Param("scale", dt, n[1]),
+				b.Param("bias", dt, n[1])))
 		default:
 			b.Output(b.Op("Gelu", op, model.Attr{}, b.Input("x", dt, batch, width)))
 		}

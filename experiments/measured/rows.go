@@ -28,7 +28,8 @@ type row struct {
 	Case    string `json:"case"`
 	Batch   int64  `json:"batch"`
 	Type    string `json:"type"`
-	// Rate names the rate of the matrix unit where a fidelity decides, "8/4bit" for formats of half a byte; "": the file's.
+	// Rate names the rate of the matrix unit where a fidelity decides, "8/4bit" for formats of half a byte; "": the
+	// file's.
 	Rate   string `json:"rate,omitempty"`
 	Cores  int64  `json:"cores"`  // that divide batches between them
 	Flight int64  `json:"flight"` // batches in flight on all
@@ -68,7 +69,8 @@ func readRows(data []byte) (list []row, err error) {
 		if i == 0 {
 			continue
 		}
-		r := row{Kind: f[0], Machine: f[1], Case: f[2], Type: f[4], Rate: f[5], Host: f[8], Unit: f[10], Source: f[11], Remark: f[12]}
+		r := row{Kind: f[0], Machine: f[1], Case: f[2], Type: f[4], Rate: f[5], Host: f[8], Unit: f[10],
+			Source: f[11], Remark: f[12]}
 		for k, p := range map[int]*int64{3: &r.Batch, 6: &r.Cores, 7: &r.Flight} {
 			if *p, err = strconv.ParseInt(f[k], 10, 64); err != nil || *p < 1 {
 				return nil, fmt.Errorf("row %d has %s %q, expected a positive number", i, records[0][k], f[k])

@@ -449,11 +449,13 @@ func rtlTables(layers []*layer) (list []harness.Table) {
 				number(ruleRTL.bias()), number(bestRTL.bias())})
 		}
 	}
-	errs.Notes = []string{"Half of the pairs of buffers were looked at while the model of the DMA was chosen: 16 requests " +
-		"under way of at most 64 bytes in a row, each of which takes the DDR's latency. Own: the tiles that the machine's " +
-		"library chose; its source gives the same tiles for all sizes of buffers, so that many cannot be what ran."}
-	order.Notes = []string{"Ratios are geometric means of cycles. Rule and best are our tiles by closed form and the best of " +
-		"their space by branch and bound, run by the same program as the mappings. No RTL ran them, so that only the order " +
-		"of mappings that did run is a test."}
+	errs.Notes = []string{
+		"Half of the pairs of buffers were looked at while the model of the DMA was chosen: 16 requests " +
+			"under way of at most 64 bytes in a row, each of which takes the DDR's latency. Own: the tiles that the machine's " +
+			"library chose; its source gives the same tiles for all sizes of buffers, so that many cannot be what ran."}
+	order.Notes = []string{
+		"Ratios are geometric means of cycles. Rule and best are our tiles by closed form and the best of " +
+			"their space by branch and bound, run by the same program as the mappings. No RTL ran them, so that only the order " +
+			"of mappings that did run is a test."}
 	return []harness.Table{errs, order}
 }

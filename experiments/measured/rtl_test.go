@@ -19,7 +19,8 @@ func TestReadMapping(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.Tile['K'] != 16 || b.Cuts['K'] != 45 || b.Tile['S'] != 1 || b.Cuts['S'] != 3 || b.Tile['C'] != 256 || b.Tile['Q'] != 28 {
+	if b.Tile['K'] != 16 || b.Cuts['K'] != 45 || b.Tile['S'] != 1 || b.Cuts['S'] != 3 || b.Tile['C'] != 256 ||
+		b.Tile['Q'] != 28 {
 		t.Errorf("tiles %v, cuts %v", b.Tile, b.Cuts)
 	}
 	if x, w := b.operands(); x != 256*30*28 || w != 256*16*3 {
@@ -58,7 +59,8 @@ func TestCycles(t *testing.T) {
 	}
 	c := convolution{C: 256, K: 128, P: 8, Q: 8, R: 1, S: 1, Stride: 1, Scratchpad: 1 << 18, Accumulator: 1 << 16}
 	var last float64
-	for _, k := range []string{"K1 - L2[WI] N1 K16X - L1[O] K8", "K4 - L2[WI] N1 K16X - L1[O] K2", "K8 - L2[WI] N1 K16X - L1[O] N1"} {
+	for _, k := range []string{"K1 - L2[WI] N1 K16X - L1[O] K8", "K4 - L2[WI] N1 K16X - L1[O] K2",
+		"K8 - L2[WI] N1 K16X - L1[O] N1"} {
 		b, err := c.readMapping("L3[WIO] " + k + " P8 Q8 C16 C16X - L0[W] N1")
 		if err != nil {
 			t.Fatal(err)

@@ -39,8 +39,9 @@ func fullBest() wholeSchedules {
 func Best() harness.Experiment { return fullBest().experiment() }
 
 func (w wholeSchedules) experiment() harness.Experiment {
-	return harness.Experiment{Name: "best", Exact: true, Description: "greedy schedules against the best whole ones found, decision by decision, on machines with other constants",
-		Paper: "none; the search for the best whole schedule, from the variant cross-layer on", Plan: w.plan}
+	return harness.Experiment{Name: "best", Exact: true,
+		Description: "greedy schedules against the best whole ones found, decision by decision, on machines with other constants",
+		Paper:       "none; the search for the best whole schedule, from the variant cross-layer on", Plan: w.plan}
 }
 
 // wholeSchedule is the answer for a network; rates are per second.
@@ -116,7 +117,8 @@ func (w wholeSchedules) plan() (*harness.Plan, error) {
 	}.Plan()
 }
 
-func (w wholeSchedules) run(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) (a wholeSchedule, err error) {
+func (w wholeSchedules) run(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) (
+	a wholeSchedule, err error) {
 	recipe, err := scheduler.Lookup("cross-layer")
 	if err != nil {
 		return a, err
@@ -125,7 +127,8 @@ func (w wholeSchedules) run(ctx context.Context, src network.Network, spec *hard
 	if err != nil {
 		return a, err
 	}
-	found, err := scheduler.Best(ctx, src, spec, c.BatchSize, scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: w.evaluations})
+	found, err := scheduler.Best(ctx, src, spec, c.BatchSize,
+		scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: w.evaluations})
 	if err != nil {
 		return a, err
 	}
@@ -135,7 +138,8 @@ func (w wholeSchedules) run(ctx context.Context, src network.Network, spec *hard
 	if err := ctx.Err(); err != nil {
 		return a, err
 	}
-	a = wholeSchedule{Greedy: found.Greedy.ThroughputPerSecond(), Best: found.ThroughputPerSecond(), Bound: float64(c.BatchSize) / least.Seconds,
+	a = wholeSchedule{Greedy: found.Greedy.ThroughputPerSecond(), Best: found.ThroughputPerSecond(),
+		Bound:       float64(c.BatchSize) / least.Seconds,
 		Evaluations: found.Evaluations, Trajectory: found.Trajectory}
 	if a.Losses, err = found.Losses(ctx); err != nil {
 		return a, err
@@ -175,11 +179,17 @@ func (w wholeSchedules) files(all []wholeSchedule) ([]harness.File, error) {
 
 func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) error {
 	text := func(name string) harness.Column { return harness.Column{Name: name, Text: true} }
-	rates := harness.Table{Name: "best", Title: "The best whole schedule found against the greedy one", Columns: []harness.Column{text("Network"), {Name: "Batch"},
-		{Name: "Greedy\n(1/s)"}, {Name: "Best\n(1/s)"}, {Name: "Over\ngreedy"}, {Name: "No schedule\nabove (1/s)"}, {Name: "Gap (%)"}, {Name: "Evaluations"}}}
-	losses := harness.Table{Name: "losses", Title: "Each decision alone: the best schedule with the greedy one, the greedy schedule with the best one",
-		Columns: []harness.Column{text("Network"), text("Decision"), {Name: "Best with it\ngreedy (1/s)"}, {Name: "Lost (%)"}, {Name: "Greedy with it\nbest (1/s)"}, {Name: "Gained (%)"}}}
-	machines := harness.Table{Name: "machines", Title: "The same schedules on machines with other constants: best over greedy", Columns: []harness.Column{text("Machine")}}
+	rates := harness.Table{Name: "best", Title: "The best whole schedule found against the greedy one",
+		Columns: []harness.Column{text("Network"), {Name: "Batch"},
+			{Name: "Greedy\n(1/s)"}, {Name: "Best\n(1/s)"}, {Name: "Over\ngreedy"}, {Name: "No schedule\nabove (1/s)"},
+			{Name: "Gap (%)"}, {Name: "Evaluations"}}}
+	losses := harness.Table{Name: "losses",
+		Title: "Each decision alone: the best schedule with the greedy one, the greedy schedule with the best one",
+		Columns: []harness.Column{text("Network"), text("Decision"), {Name: "Best with it\ngreedy (1/s)"}, {Name: "Lost (%)"},
+			{Name: "Greedy with it\nbest (1/s)"}, {Name: "Gained (%)"}}}
+	machines := harness.Table{Name: "machines",
+		Title:   "The same schedules on machines with other constants: best over greedy",
+		Columns: []harness.Column{text("Machine")}}
 	for _, m := range machineChanges {
 		machines.Rows = append(machines.Rows, []string{m.name})
 	}
@@ -197,11 +207,13 @@ func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) error {
 	}
 	for i, c := range w.configurations {
 		a := all[i]
-		rates.Rows = append(rates.Rows, []string{c.Network, fmt.Sprint(c.BatchSize), harness.Significant(a.Greedy), harness.Significant(a.Best), harness.Fixed(a.Best/a.Greedy, 3),
+		rates.Rows = append(rates.Rows, []string{c.Network, fmt.Sprint(c.BatchSize), harness.Significant(a.Greedy),
+			harness.Significant(a.Best), harness.Fixed(a.Best/a.Greedy, 3),
 			harness.Significant(a.Bound), harness.Fixed(100*(a.Bound/a.Best-1), 1), fmt.Sprint(a.Evaluations)})
 		worst, least := "", a.Best
 		for _, x := range a.Losses {
-			losses.Rows = append(losses.Rows, []string{c.Network, x.Decision, rate(x.SetBack), change(x.SetBack, a.Best), rate(x.SetToBest), change(x.SetToBest, a.Greedy)})
+			losses.Rows = append(losses.Rows, []string{c.Network, x.Decision, rate(x.SetBack), change(x.SetBack, a.Best),
+				rate(x.SetToBest), change(x.SetToBest, a.Greedy)})
 			if x.SetBack != nil && *x.SetBack < least {
 				worst, least = x.Decision, *x.SetBack
 			}
@@ -217,14 +229,16 @@ func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) error {
 		if worst == "" {
 			worst = "no decision alone"
 		}
-		b.Note("%s: %.2f times greedy; greedy loses most by %s; the ranking stands on %d of %d changed machines.", c.Network, a.Best/a.Greedy, worst, stands, len(a.Machines))
+		b.Note("%s: %.2f times greedy; greedy loses most by %s; the ranking stands on %d of %d changed machines.", c.Network,
+			a.Best/a.Greedy, worst, stands, len(a.Machines))
 	}
 	for _, t := range []harness.Table{rates, losses, machines} {
 		if err := b.Table(t); err != nil {
 			return err
 		}
 	}
-	curves := plots.Curves{Title: "Best schedule so far", XLabel: "Evaluations", YLabel: "Throughput over greedy", LogX: true, Line: 1}
+	curves := plots.Curves{Title: "Best schedule so far", XLabel: "Evaluations", YLabel: "Throughput over greedy",
+		LogX: true, Line: 1}
 	for _, a := range all {
 		curves.X = append(curves.X, float64(a.Evaluations))
 		for _, x := range a.Trajectory {

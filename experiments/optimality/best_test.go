@@ -21,7 +21,8 @@ func TestMachineChanges(t *testing.T) {
 		}
 		m.change(now)
 		a, b := was.CoreTypes[0].Units[0], now.CoreTypes[0].Units[0]
-		if was.LaunchSeconds == now.LaunchSeconds && was.DDRActivationEfficiency == now.DDRActivationEfficiency && a.BlockCycles == b.BlockCycles {
+		if was.LaunchSeconds == now.LaunchSeconds && was.DDRActivationEfficiency == now.DDRActivationEfficiency &&
+			a.BlockCycles == b.BlockCycles {
 			t.Errorf("%s changes nothing", m.name)
 		}
 	}
@@ -46,7 +47,8 @@ func TestBestExperiment(t *testing.T) {
 	if a.Best < a.Greedy || a.Best > a.Bound || len(a.Machines) != len(machineChanges) || len(a.Losses) == 0 {
 		t.Errorf("%+v", a)
 	}
-	if first, last := a.after(8, 1), a.after(8, float64(a.Evaluations)); first <= 0 || last < 1 || last*a.Greedy < a.Best*(1-1e-9) {
+	if first, last := a.after(8, 1), a.after(8, float64(a.Evaluations)); first <= 0 || last < 1 ||
+		last*a.Greedy < a.Best*(1-1e-9) {
 		t.Errorf("the curve goes from %v to %v, best is %v times greedy", first, last, a.Best/a.Greedy)
 	}
 }

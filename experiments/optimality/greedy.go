@@ -23,8 +23,9 @@ type againstExact struct {
 func fullOptimality() againstExact { return againstExact{"stcp920", literature.Configurations()} }
 
 func (o againstExact) experiment() harness.Experiment {
-	return harness.Experiment{Name: "optimality", Exact: true, Description: "how far the greedy decisions are from the best ones, decision by decision",
-		Paper: "none; the exact counterparts of Algorithms 1 to 4, of spilling and of in-order issue", Plan: o.plan}
+	return harness.Experiment{Name: "optimality", Exact: true,
+		Description: "how far the greedy decisions are from the best ones, decision by decision",
+		Paper:       "none; the exact counterparts of Algorithms 1 to 4, of spilling and of in-order issue", Plan: o.plan}
 }
 
 func (o againstExact) plan() (*harness.Plan, error) {
@@ -38,7 +39,8 @@ func (o againstExact) plan() (*harness.Plan, error) {
 				Chunk        int64  `json:"chunk"`
 			}{c.Network, hardwareHash, c.BatchSize, 0}
 		},
-		Run: func(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) ([]scheduler.Compared, error) {
+		Run: func(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) (
+			[]scheduler.Compared, error) {
 			list, err := scheduler.Compare(ctx, src, spec, c.BatchSize, scheduler.CompareOptions{})
 			for i := range list {
 				list[i].Seconds = 0 // wall time does not repeat
@@ -117,8 +119,10 @@ func isGreedy(d scheduler.Compared) bool { return !isExact(d) }
 func isExact(d scheduler.Compared) bool  { return d.Method == "search" || d.Method == "list" }
 
 func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) error {
-	t := harness.Table{Name: "decisions", Title: "Greedy against exact, at the batches per cluster at which greedy is fastest",
-		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Decision", Text: true}, {Name: "Method", Text: true}, {Name: "Objective"}, {Name: "Bound"}, {Name: "Unit", Text: true},
+	t := harness.Table{Name: "decisions",
+		Title: "Greedy against exact, at the batches per cluster at which greedy is fastest",
+		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Decision", Text: true}, {Name: "Method", Text: true},
+			{Name: "Objective"}, {Name: "Bound"}, {Name: "Unit", Text: true},
 			{Name: "Gap (%)"}, {Name: "Status", Text: true}, {Name: "Throughput\n(1/s)"}, {Name: "Over\ngreedy (%)"}}}
 	decisions := []string{"split", "order", "bind", "memory", "all"}
 	var series []plots.Series
@@ -145,7 +149,8 @@ func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) er
 			if d.Bound != nil && d.Gap != nil {
 				bound, gap = harness.Significant(per**d.Bound), harness.Fixed(100**d.Gap, 1)
 			}
-			t.Rows = append(t.Rows, []string{c.Network, d.Decision, d.Method, objective, bound, unit, gap, d.Status, throughput, gain})
+			t.Rows = append(t.Rows, []string{c.Network, d.Decision, d.Method, objective, bound, unit, gap,
+				d.Status, throughput, gain})
 		}
 		for k, decision := range decisions {
 			g, ok1 := find(all[i], decision, isGreedy)
@@ -155,7 +160,8 @@ func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) er
 			}
 		}
 	}
-	t.Notes = append(t.Notes, "Objectives: split, bind: seconds of the cost models of docs/formulations.md; order: bytes between L1 and LLB; memory: bytes that spills and parameters passing again move; issue: seconds of one kernel; joint: seconds of bindings, scopes and what the order spills. A decision is replaced alone, the others are greedy; joint: order, bindings and scopes by one search; all: exact-all, every decision exact or, where that is faster, what it falls back to.",
+	t.Notes = append(t.Notes,
+		"Objectives: split, bind: seconds of the cost models of docs/formulations.md; order: bytes between L1 and LLB; memory: bytes that spills and parameters passing again move; issue: seconds of one kernel; joint: seconds of bindings, scopes and what the order spills. A decision is replaced alone, the others are greedy; joint: order, bindings and scopes by one search; all: exact-all, every decision exact or, where that is faster, what it falls back to.",
 		"An objective is a proxy: the simulator overlaps moves with work, so that the best choice of a proxy can be slower.")
 	if err := b.Table(t); err != nil {
 		return err
@@ -170,14 +176,17 @@ func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) er
 	for _, c := range o.configurations {
 		names = append(names, c.Label+"\n"+c.Network)
 	}
-	for k, name := range []string{"exact groups and factors", "exact order", "exact bindings and scopes", "exact spills", "all of these"} {
+	for k, name := range []string{"exact groups and factors", "exact order", "exact bindings and scopes",
+		"exact spills", "all of these"} {
 		series[k].Name = name
 	}
-	f, err := plots.GroupedBars(plots.Groups{Title: "Throughput with exact decisions over that with greedy ones", YLabel: "Ratio", Categories: names, Series: series, Line: 1})
+	f, err := plots.GroupedBars(plots.Groups{Title: "Throughput with exact decisions over that with greedy ones",
+		YLabel: "Ratio", Categories: names, Series: series, Line: 1})
 	if err := b.Figure("throughput", "Throughput with exact decisions", f, err); err != nil {
 		return err
 	}
-	f, err = plots.GroupedBars(plots.Groups{Title: "How far greedy objectives may be above the least ones", YLabel: "Gap to the proven bound (%)", Categories: names, Series: o.gaps(all)})
+	f, err = plots.GroupedBars(plots.Groups{Title: "How far greedy objectives may be above the least ones",
+		YLabel: "Gap to the proven bound (%)", Categories: names, Series: o.gaps(all)})
 	if err := b.Figure("gap", "Gaps of greedy decisions", f, err); err != nil {
 		return err
 	}
@@ -189,8 +198,11 @@ func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) er
 // answers to a decision of one network that differ in both.
 func (o againstExact) ranks(all [][]scheduler.Compared) harness.Table {
 	t := harness.Table{Name: "ranks", Title: "Do objectives rank answers as the simulator does?",
-		Columns: []harness.Column{{Name: "Decision", Text: true}, {Name: "Networks"}, {Name: "Pairs"}, {Group: "Ranked by the objective", Name: "as simulated"}, {Group: "Ranked by the objective", Name: "otherwise"}, {Name: "Kendall's\ntau"}},
-		Notes:   []string{"Pairs of the answers of all methods to one decision for one network, the rest of the schedule being greedy, that differ in objective and simulated time; tau = (as simulated - otherwise) / pairs."}}
+		Columns: []harness.Column{{Name: "Decision", Text: true}, {Name: "Networks"}, {Name: "Pairs"},
+			{Group: "Ranked by the objective", Name: "as simulated"}, {Group: "Ranked by the objective", Name: "otherwise"},
+			{Name: "Kendall's\ntau"}},
+		Notes: []string{
+			"Pairs of the answers of all methods to one decision for one network, the rest of the schedule being greedy, that differ in objective and simulated time; tau = (as simulated - otherwise) / pairs."}}
 	for _, decision := range []string{"split", "order", "bind", "memory", "joint"} {
 		networks, right, wrong := 0, 0, 0
 		for _, list := range all {
@@ -204,7 +216,8 @@ func (o againstExact) ranks(all [][]scheduler.Compared) harness.Table {
 		if right+wrong > 0 {
 			tau = harness.Fixed(float64(right-wrong)/float64(right+wrong), 2)
 		}
-		t.Rows = append(t.Rows, []string{decision, fmt.Sprint(networks), fmt.Sprint(right + wrong), fmt.Sprint(right), fmt.Sprint(wrong), tau})
+		t.Rows = append(t.Rows, []string{decision, fmt.Sprint(networks), fmt.Sprint(right + wrong), fmt.Sprint(right),
+			fmt.Sprint(wrong), tau})
 	}
 	return t
 }
@@ -214,10 +227,12 @@ func (o againstExact) ranks(all [][]scheduler.Compared) harness.Table {
 func concordance(list []scheduler.Compared, decision string) (right, wrong int) {
 	for i, a := range list {
 		for _, b := range list[:i] {
-			if a.Decision != decision || b.Decision != decision || a.Objective == nil || b.Objective == nil || a.ThroughputPerSecond == nil || b.ThroughputPerSecond == nil {
+			if a.Decision != decision || b.Decision != decision || a.Objective == nil || b.Objective == nil ||
+				a.ThroughputPerSecond == nil || b.ThroughputPerSecond == nil {
 				continue
 			}
-			cheaper, faster := cmp.Compare(*b.Objective, *a.Objective), cmp.Compare(*a.ThroughputPerSecond, *b.ThroughputPerSecond)
+			cheaper, faster := cmp.Compare(*b.Objective, *a.Objective),
+				cmp.Compare(*a.ThroughputPerSecond, *b.ThroughputPerSecond)
 			switch cheaper * faster {
 			case 1:
 				right++
@@ -258,7 +273,8 @@ func (o againstExact) gapSentence(all [][]scheduler.Compared) string {
 // gaps are the gaps of the greedy answers, in percent, by decision and configuration; 0 also
 // where nothing is proven.
 func (o againstExact) gaps(all [][]scheduler.Compared) []plots.Series {
-	list := []plots.Series{{Name: "split"}, {Name: "order"}, {Name: "bind"}, {Name: "memory"}, {Name: "issue"}, {Name: "joint"}}
+	list := []plots.Series{{Name: "split"}, {Name: "order"}, {Name: "bind"}, {Name: "memory"},
+		{Name: "issue"}, {Name: "joint"}}
 	for k := range list {
 		list[k].Values = make([]float64, len(all))
 		for i := range all {
@@ -278,14 +294,17 @@ func (o againstExact) sentence(c literature.Configuration, list []scheduler.Comp
 	for _, decision := range []string{"split", "order", "bind", "memory", "joint"} {
 		g, ok1 := find(list, decision, isGreedy)
 		e, ok2 := find(list, decision, isExact)
-		what := map[string]string{"split": "the choice of groups and factors", "order": "the order", "bind": "the choice of bindings", "memory": "the choice of spills", "joint": "order, bindings and scopes together"}[decision]
+		what := map[string]string{"split": "the choice of groups and factors", "order": "the order",
+			"bind": "the choice of bindings", "memory": "the choice of spills",
+			"joint": "order, bindings and scopes together"}[decision]
 		switch {
 		case !ok1 || !ok2 || g.Gap == nil && g.Status != "optimal":
 			s += what + " can't be compared"
 		case g.Status == "optimal":
 			s += what + " is proven best"
 		case e.Status == "optimal":
-			s += fmt.Sprintf("%s is %.1f %% above the least objective", what, 100*(value(g.Objective)/max(value(e.Objective), 1e-300)-1))
+			s += fmt.Sprintf("%s is %.1f %% above the least objective", what,
+				100*(value(g.Objective)/max(value(e.Objective), 1e-300)-1))
 		default:
 			s += fmt.Sprintf("%s is at most %.1f %% from the best", what, 100*value(g.Gap))
 		}

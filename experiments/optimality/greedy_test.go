@@ -63,7 +63,8 @@ func TestConcordance(t *testing.T) {
 	}
 	unknown := answer("bind", 9, 9)
 	unknown.ThroughputPerSecond = nil
-	right, wrong := concordance([]scheduler.Compared{answer("bind", 1, 30), answer("bind", 2, 20), answer("bind", 2, 40), answer("order", 0, 1), unknown}, "bind")
+	right, wrong := concordance([]scheduler.Compared{answer("bind", 1, 30), answer("bind", 2, 20), answer("bind", 2, 40),
+		answer("order", 0, 1), unknown}, "bind")
 	if right != 1 || wrong != 1 {
 		t.Errorf("%d as simulated, %d otherwise, want 1 and 1", right, wrong)
 	}

@@ -48,9 +48,11 @@ func doubling(from, to int) []int {
 
 func growthFamilies() []growthFamily {
 	return []growthFamily{
-		{name: "batch", title: "Batch: sub-graphs of n, n/2, n/4 and n/8 instances, without halo", axis: "Instances of the first sub-graph", sizes: doubling(8, 512),
+		{name: "batch", title: "Batch: sub-graphs of n, n/2, n/4 and n/8 instances, without halo",
+			axis: "Instances of the first sub-graph", sizes: doubling(8, 512),
 			counts: func(n int) []int { return []int{n, n / 2, n / 4, n / 8} }},
-		{name: "tree", title: "Tree: sub-graphs of n, n/2, …, 1 instances", axis: "Instances of the first sub-graph", sizes: doubling(8, 512),
+		{name: "tree", title: "Tree: sub-graphs of n, n/2, …, 1 instances", axis: "Instances of the first sub-graph",
+			sizes: doubling(8, 512),
 			counts: func(n int) []int {
 				var counts []int
 				for ; n > 0; n /= 2 {
@@ -58,9 +60,11 @@ func growthFamilies() []growthFamily {
 				}
 				return counts
 			}},
-		{name: "halo", title: "Halo: four sub-graphs of n instances, each reading one more on either side", axis: "Instances per sub-graph", sizes: doubling(2, 512), halo: 1,
+		{name: "halo", title: "Halo: four sub-graphs of n instances, each reading one more on either side",
+			axis: "Instances per sub-graph", sizes: doubling(2, 512), halo: 1,
 			counts: func(n int) []int { return []int{n, n, n, n} }},
-		{name: "chain", title: "Chain: sub-graphs of 16, 8, 4 instances in thirds, and one of 1", axis: "Sub-graphs", sizes: doubling(4, 32),
+		{name: "chain", title: "Chain: sub-graphs of 16, 8, 4 instances in thirds, and one of 1", axis: "Sub-graphs",
+			sizes: doubling(4, 32),
 			counts: func(k int) []int {
 				var counts []int
 				for i := range k - 1 {
@@ -96,8 +100,9 @@ func (f growthFamily) problem(size int) *ordering.Problem {
 func fullGrowth() growth { return growth{families: growthFamilies(), limit: growthLimit} }
 
 func (e growth) experiment() harness.Experiment {
-	return harness.Experiment{Name: "growth", Exact: true, Description: "time to order instances against their number, by method (measured, so different each time it is computed)",
-		Paper: "none; asks how far exact orders reach", Plan: e.plan,
+	return harness.Experiment{Name: "growth", Exact: true,
+		Description: "time to order instances against their number, by method (measured, so different each time it is computed)",
+		Paper:       "none; asks how far exact orders reach", Plan: e.plan,
 		With: func(opt harness.Options) (*harness.Plan, error) {
 			e := e
 			e.solver = opt.Solver
@@ -230,27 +235,32 @@ func (e growth) series(ctx context.Context, f growthFamily, method string) ([]gr
 
 // solve orders a problem; exact methods begin from a start.
 func (e growth) solve(ctx context.Context, p *ordering.Problem, method string, start []int) (*ordering.Result, error) {
-	return ordering.Solve(ctx, p, ordering.Traffic, method, ordering.Options{TimeLimit: e.limit, Start: start, Solver: e.solver})
+	return ordering.Solve(ctx, p, ordering.Traffic, method,
+		ordering.Options{TimeLimit: e.limit, Start: start, Solver: e.solver})
 }
 
 func (e growth) report(all [][]growthPoint, b *harness.Document) error {
 	methods := growthMethods()
 	reach := harness.Table{Name: "proven", Title: fmt.Sprintf("Sizes that are proven within %v each", e.limit),
-		Columns: []harness.Column{{Name: "Problems", Text: true}, {Name: "Method", Text: true}, {Name: "Largest proven"}, {Name: "Its instances"}, {Name: "Its time (s)"},
+		Columns: []harness.Column{{Name: "Problems", Text: true}, {Name: "Method", Text: true}, {Name: "Largest proven"},
+			{Name: "Its instances"}, {Name: "Its time (s)"},
 			{Name: "First not proven"}, {Name: "Its gap (%)"}}}
-	times := harness.Table{Name: "times", Title: "Time to order (s)", Columns: []harness.Column{{Name: "Problems", Text: true}, {Name: "Size"}, {Name: "Instances"}}}
+	times := harness.Table{Name: "times", Title: "Time to order (s)",
+		Columns: []harness.Column{{Name: "Problems", Text: true}, {Name: "Size"}, {Name: "Instances"}}}
 	for _, m := range methods {
 		times.Columns = append(times.Columns, harness.Column{Name: m})
 	}
 	var panels []plots.Curves
 	for k, f := range e.families {
-		panel := plots.Curves{Title: f.title, XLabel: f.axis, YLabel: "Time (ms)", LogX: true, LogY: true, Line: 1e3 * e.limit.Seconds()}
+		panel := plots.Curves{Title: f.title, XLabel: f.axis, YLabel: "Time (ms)", LogX: true, LogY: true,
+			Line: 1e3 * e.limit.Seconds()}
 		for _, size := range f.sizes {
 			panel.X, panel.Ticks = append(panel.X, float64(size)), append(panel.Ticks, strconv.Itoa(size))
 		}
 		rows := make([][]string, len(f.sizes))
 		for i, size := range f.sizes {
-			rows[i] = []string{f.name, harness.Count(int64(size)), harness.Count(int64(len(ordering.NewGraph(f.problem(size)).Refs)))}
+			rows[i] = []string{f.name, harness.Count(int64(size)),
+				harness.Count(int64(len(ordering.NewGraph(f.problem(size)).Refs)))}
 		}
 		for j, m := range methods {
 			series := plots.Series{Name: m, Values: make([]float64, len(f.sizes))}
@@ -279,7 +289,8 @@ func (e growth) report(all [][]growthPoint, b *harness.Document) error {
 			}
 			row := []string{f.name, m, "none", "–", "–", "none", "–"}
 			if largest.Size > 0 {
-				row[2], row[3], row[4] = harness.Count(int64(largest.Size)), harness.Count(int64(largest.Instances)), strconv.FormatFloat(largest.Seconds, 'g', 2, 64)
+				row[2], row[3], row[4] = harness.Count(int64(largest.Size)), harness.Count(int64(largest.Instances)),
+					strconv.FormatFloat(largest.Seconds, 'g', 2, 64)
 			}
 			if first.Size > 0 {
 				row[5] = harness.Count(int64(first.Size))
@@ -292,8 +303,10 @@ func (e growth) report(all [][]growthPoint, b *harness.Document) error {
 		times.Rows = append(times.Rows, rows...)
 		panels = append(panels, panel)
 	}
-	reach.Notes = []string{"Exact methods begin from the best greedy order, whose time is not in theirs, and stop a series at the first size that they do not prove. The greedy ones prove nothing."}
-	times.Notes = []string{"*: not proven; –: not tried. On the machine at hand, perhaps beside other work: one run of each exact method, the shortest of several of each greedy one."}
+	reach.Notes = []string{
+		"Exact methods begin from the best greedy order, whose time is not in theirs, and stop a series at the first size that they do not prove. The greedy ones prove nothing."}
+	times.Notes = []string{
+		"*: not proven; –: not tried. On the machine at hand, perhaps beside other work: one run of each exact method, the shortest of several of each greedy one."}
 	for _, t := range []harness.Table{reach, times} {
 		if err := b.Table(t); err != nil {
 			return err

@@ -63,7 +63,8 @@ func TestGrowth(t *testing.T) {
 			t.Errorf("%s: %d sizes, expected %d: %+v", c.Label, len(points), want, points)
 		}
 		for _, q := range points {
-			if proven := q.Status == milp.Optimal.String(); proven != (method == stateSearch) || q.Bound > q.Cost || q.Seconds < 0 {
+			if proven := q.Status == milp.Optimal.String(); proven != (method == stateSearch) ||
+				q.Bound > q.Cost || q.Seconds < 0 {
 				t.Errorf("%s: %+v", c.Label, q)
 			}
 		}

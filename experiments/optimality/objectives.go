@@ -25,8 +25,9 @@ type objectives struct {
 }
 
 func fullObjectives() objectives {
-	return objectives{machines: []string{"stcp920", "tpu-v4i"}, networks: []string{"squeezenet", "resnet18", "densenet121", "nasnet-mobile", "swin-t", "asr-encoder"},
-		percent: []int64{100, 125}, evaluations: 400}
+	return objectives{machines: []string{"stcp920", "tpu-v4i"},
+		networks: []string{"squeezenet", "resnet18", "densenet121", "nasnet-mobile", "swin-t", "asr-encoder"},
+		percent:  []int64{100, 125}, evaluations: 400}
 }
 
 // Objectives is the experiment.
@@ -91,7 +92,8 @@ func (x objectives) plan() (*harness.Plan, error) {
 	return pl, nil
 }
 
-// wholeTensors is a network in COSMA's world: one operator at a time, with all of its tensors in the memory on the chip.
+// wholeTensors is a network in COSMA's world: one operator at a time, with all of its tensors in the memory on the
+// chip.
 type wholeTensors struct {
 	*ordering.Problem
 	seconds []float64 // of each operator, at the peak rates of a cluster
@@ -100,7 +102,8 @@ type wholeTensors struct {
 	again   int64     // of weights and inputs that several operators read, for which they come anew
 }
 
-// wholeTensorsOf poses the problem. A view is where its operand is. What several operators read of weights and inputs comes for each.
+// wholeTensorsOf poses the problem. A view is where its operand is. What several operators read of weights and inputs
+// comes for each.
 func wholeTensorsOf(g *model.Graph, spec *hardware.Spec) (*wholeTensors, error) {
 	m, err := cost.NewWith(spec, nil)
 	if err != nil {
@@ -153,7 +156,8 @@ func wholeTensorsOf(g *model.Graph, spec *hardware.Spec) (*wholeTensors, error) 
 		}
 		sg.WorkspaceBytes = own
 		work := g.Work(op, model.Whole(g.Tensor(op.Outputs[0]).Shape))
-		w.seconds = append(w.seconds, clusters*(float64(work.MACs)/m.PeakMACsPerSecond(dt)+float64(work.Vector.Total())/m.PeakVectorOpsPerSecond(dt)))
+		w.seconds = append(w.seconds,
+			clusters*(float64(work.MACs)/m.PeakMACsPerSecond(dt)+float64(work.Vector.Total())/m.PeakVectorOpsPerSecond(dt)))
 		w.fixed, w.results, w.Subgraphs = append(w.fixed, own), append(w.results, result), append(w.Subgraphs, sg)
 	}
 	w.CapacityBytes = 1 << 40
@@ -175,7 +179,8 @@ func (w *wholeTensors) compulsory() (n int64) {
 // orderStates bounds the search for an order.
 const orderStates = 20_000
 
-func (x objectives) measure(ctx context.Context, net network.Network, spec *hardware.Spec, percent int64) (*objectiveCell, error) {
+func (x objectives) measure(ctx context.Context, net network.Network, spec *hardware.Spec, percent int64) (
+	*objectiveCell, error) {
 	g, err := net.Graph(1)
 	if err != nil {
 		return nil, err
@@ -233,7 +238,8 @@ func (x objectives) measure(ctx context.Context, net network.Network, spec *hard
 			return nil, err
 		}
 		if first.Bytes != w.compulsory()+int64(r.Cost) {
-			return nil, fmt.Errorf("internal error, %s moves %d bytes, by its cost %d", r.Method, first.Bytes, w.compulsory()+int64(r.Cost))
+			return nil, fmt.Errorf("internal error, %s moves %d bytes, by its cost %d", r.Method, first.Bytes,
+				w.compulsory()+int64(r.Cost))
 		}
 		if r == greedy {
 			cell.Greedy = first
@@ -288,13 +294,19 @@ func (x objectives) report(cells []objectiveCell) (*harness.Report, error) {
 	group := func(g string) []harness.Column {
 		return []harness.Column{{Group: g, Name: "MB"}, {Group: g, Name: "µs"}}
 	}
-	t := harness.Table{Name: "objectives", Title: "Fewest bytes against least time: bytes over the edge of the chip, and time",
-		Columns: slices.Concat([]harness.Column{{Name: "Network", Text: true}, {Name: "Machine", Text: true}, {Name: "Memory\n(MB)"}},
-			group("Bound"), group("Greedy"), group("Fewest bytes"), group("Least time"), []harness.Column{{Name: "In the order", Text: true}}),
-		Notes: []string{"One cluster, one element, whole tensors, an operator at a time at the peak rates. Memory: the least in which the network runs, and a quarter more. Greedy: breadth or depth first, that with the fewer bytes; loads come one operator ahead where they fit. Fewest bytes: COSMA's objective by state-space search, the same loads; * proven. Least time: loads and stores moved by climbing or annealing, as SoMa, from the orders of all rules and that of fewest bytes.",
+	t := harness.Table{Name: "objectives",
+		Title: "Fewest bytes against least time: bytes over the edge of the chip, and time",
+		Columns: slices.Concat([]harness.Column{{Name: "Network", Text: true}, {Name: "Machine", Text: true},
+			{Name: "Memory\n(MB)"}},
+			group("Bound"), group("Greedy"), group("Fewest bytes"), group("Least time"),
+			[]harness.Column{{Name: "In the order", Text: true}}),
+		Notes: []string{
+			"One cluster, one element, whole tensors, an operator at a time at the peak rates. Memory: the least in which the network runs, and a quarter more. Greedy: breadth or depth first, that with the fewer bytes; loads come one operator ahead where they fit. Fewest bytes: COSMA's objective by state-space search, the same loads; * proven. Least time: loads and stores moved by climbing or annealing, as SoMa, from the orders of all rules and that of fewest bytes.",
 			"° no addresses were found for a schedule's tensors: then it needs some more memory than they fill."}}
-	s := harness.Table{Name: "transfers", Title: "When loads begin and stores end, in the order of fewest bytes: time over the bound",
-		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Machine", Text: true}, {Name: "Memory\n(MB)"}, {Name: "One ahead"}, {Name: "Climbing"}, {Name: "Annealing"}}}
+	s := harness.Table{Name: "transfers",
+		Title: "When loads begin and stores end, in the order of fewest bytes: time over the bound",
+		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Machine", Text: true}, {Name: "Memory\n(MB)"},
+			{Name: "One ahead"}, {Name: "Climbing"}, {Name: "Annealing"}}}
 	mb := func(n int64) string { return harness.Significant(float64(n) / 1e6) }
 	var same, slower, proven, annealed, climbed int
 	worst := 1.0
@@ -311,7 +323,8 @@ func (x objectives) report(cells []objectiveCell) (*harness.Report, error) {
 			star = "*"
 			proven++
 		}
-		t.Rows = append(t.Rows, slices.Concat([]string{net, machine, mb(c.Capacity)}, []string{mb(c.Bound.Bytes), harness.Significant(1e6 * c.Bound.Seconds)}, two(c.Greedy, ""),
+		t.Rows = append(t.Rows, slices.Concat([]string{net, machine, mb(c.Capacity)},
+			[]string{mb(c.Bound.Bytes), harness.Significant(1e6 * c.Bound.Seconds)}, two(c.Greedy, ""),
 			two(c.Fewest, star), two(c.Fastest, ""), []string{c.By}))
 		over := func(v twofold) string { return harness.Fixed(v.Seconds/c.Bound.Seconds, 3) }
 		s.Rows = append(s.Rows, []string{net, machine, mb(c.Capacity), over(c.Fewest), over(c.Climbed), over(c.Annealed)})
@@ -334,9 +347,11 @@ func (x objectives) report(cells []objectiveCell) (*harness.Report, error) {
 			return nil, err
 		}
 	}
-	d.Note("Of %d instances, the fewest bytes are proven in %d. The fastest schedule found moves the fewest bytes in %d; that of fewest bytes, with loads one operator ahead, is more than 5 %% slower in %d, by up to %.0f %%.",
+	d.Note(
+		"Of %d instances, the fewest bytes are proven in %d. The fastest schedule found moves the fewest bytes in %d; that of fewest bytes, with loads one operator ahead, is more than 5 %% slower in %d, by up to %.0f %%.",
 		len(cells), proven, same, slower, 100*(worst-1))
-	d.Note("At %d evaluations each, annealing is faster than climbing in %d instances and slower in %d.", x.evaluations, annealed, climbed)
+	d.Note("At %d evaluations each, annealing is faster than climbing in %d instances and slower in %d.",
+		x.evaluations, annealed, climbed)
 	d.Note("COSMA: arXiv 2311.18246. SoMa: HPCA 2025.")
 	return d.Report(harness.Data{Data: cells})
 }

@@ -116,7 +116,8 @@ func (x regret) measure(ctx context.Context, net network.Network, spec *hardware
 	if err != nil || len(g.Ops) > x.most {
 		return cell, err
 	}
-	worst := slices.MaxFunc(found.Regrets, func(a, b search.Regret) int { return cmp.Compare(a.Greedy.Loss(), b.Greedy.Loss()) })
+	worst := slices.MaxFunc(found.Regrets,
+		func(a, b search.Regret) int { return cmp.Compare(a.Greedy.Loss(), b.Greedy.Loss()) })
 	if worst.Greedy.Loss() <= much {
 		return cell, nil
 	}
@@ -193,7 +194,8 @@ func why(greedy, best *pipeline.Result) string {
 		}
 	}
 	if most > 0 {
-		s += fmt.Sprintf("; the %s queue waits %s instead of %s", where, us(greedy.Sim.TotalPs-a[where]), us(best.Sim.TotalPs-b[where]))
+		s += fmt.Sprintf("; the %s queue waits %s instead of %s", where, us(greedy.Sim.TotalPs-a[where]),
+			us(best.Sim.TotalPs-b[where]))
 	}
 	for _, m := range []struct {
 		what string
@@ -270,7 +272,8 @@ func (x regret) report(cells []regretCell) (*harness.Report, error) {
 	d := harness.NewDocument(x.experiment(), x.machines...)
 	names := search.RegretDecisions()
 	for _, c := range contexts {
-		t := harness.Table{Name: c.name, Title: "By how much the greedy choice takes longer than the best one known (%), " + c.title,
+		t := harness.Table{Name: c.name,
+			Title:   "By how much the greedy choice takes longer than the best one known (%), " + c.title,
 			Columns: []harness.Column{{Name: "Decision", Text: true}}}
 		for _, m := range append(slices.Clone(x.machines), "all") {
 			t.Columns = append(t.Columns, harness.Column{Name: m})
@@ -288,7 +291,9 @@ func (x regret) report(cells []regretCell) (*harness.Report, error) {
 			}
 			t.Rows = append(t.Rows, append(row, fmt.Sprintf("%d/%d", l.proven, len(l.all))))
 		}
-		t.Notes = []string{fmt.Sprintf("Median, worst, and how many lose more than 5 %%, of %d networks, one element for each cluster. Proven: all choices were tried, or the best one meets the bound on all schedules; else it is the best found. \"no fit\": with the greedy choice there is no schedule.", len(x.networks))}
+		t.Notes = []string{
+			fmt.Sprintf(
+				"Median, worst, and how many lose more than 5 %%, of %d networks, one element for each cluster. Proven: all choices were tried, or the best one meets the bound on all schedules; else it is the best found. \"no fit\": with the greedy choice there is no schedule.", len(x.networks))}
 		if err := d.Table(t); err != nil {
 			return nil, err
 		}
@@ -324,8 +329,10 @@ func (x regret) named(cells []regretCell) (list []namedCell) {
 
 // details has each loss: all else best, then all else greedy.
 func (x regret) details(cells []regretCell) harness.Table {
-	t := harness.Table{Name: "losses", Title: "Each loss (%): all else best / all else greedy; * the best choice is proven",
-		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Machine", Text: true}, {Name: "Greedy", Text: true}, {Name: "over\nbest (%)"},
+	t := harness.Table{Name: "losses",
+		Title: "Each loss (%): all else best / all else greedy; * the best choice is proven",
+		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Machine", Text: true}, {Name: "Greedy", Text: true},
+			{Name: "over\nbest (%)"},
 			{Name: "over\nbound (%)"}}}
 	for _, name := range search.RegretDecisions() {
 		t.Columns = append(t.Columns, harness.Column{Name: name, Screen: true})
@@ -338,7 +345,8 @@ func (x regret) details(cells []regretCell) harness.Table {
 		return s
 	}
 	for _, c := range x.named(cells) {
-		row := []string{c.Network, c.Machine, c.Recipe, percent(c.GreedySeconds/c.BestSeconds - 1), percent(c.GreedySeconds/c.Bound - 1)}
+		row := []string{c.Network, c.Machine, c.Recipe, percent(c.GreedySeconds/c.BestSeconds - 1),
+			percent(c.GreedySeconds/c.Bound - 1)}
 		for _, r := range c.Regrets {
 			row = append(row, text(r.AllBest)+" / "+text(r.Greedy))
 		}
@@ -349,10 +357,14 @@ func (x regret) details(cells []regretCell) harness.Table {
 
 // smallestOf shows of each decision and machine the smallest network of which greedy loses much.
 func (x regret) smallestOf(cells []regretCell, d *harness.Document) error {
-	t := harness.Table{Name: "smallest", Title: "The smallest networks of which a greedy choice loses more than 5 %, all else greedy",
-		Columns: []harness.Column{{Name: "Decision", Text: true}, {Name: "Machine", Text: true}, {Name: "Of", Text: true}, {Name: "Operators"}, {Name: "Which", Text: true},
+	t := harness.Table{Name: "smallest",
+		Title: "The smallest networks of which a greedy choice loses more than 5 %, all else greedy",
+		Columns: []harness.Column{{Name: "Decision", Text: true}, {Name: "Machine", Text: true}, {Name: "Of", Text: true},
+			{Name: "Operators"}, {Name: "Which", Text: true},
 			{Name: "Lost (%)"}, {Name: "Best by", Text: true}},
-		Notes: []string{fmt.Sprintf("Parts of the networks of at most %d operators, by the decision that loses most of each; no operator can be left out. With ≤ the %d trials ended before that was known.", x.most, x.tests)}}
+		Notes: []string{
+			fmt.Sprintf(
+				"Parts of the networks of at most %d operators, by the decision that loses most of each; no operator can be left out. With ≤ the %d trials ended before that was known.", x.most, x.tests)}}
 	var reasons []string
 	for _, decision := range search.RegretDecisions() {
 		for _, machine := range x.machines {
@@ -360,7 +372,8 @@ func (x regret) smallestOf(cells []regretCell, d *harness.Document) error {
 			of := ""
 			for _, c := range x.named(cells) {
 				for k := range c.Small {
-					if s := &c.Small[k]; c.Machine == machine && s.Decision == decision && (least == nil || len(s.Operators) < len(least.Operators)) {
+					if s := &c.Small[k]; c.Machine == machine && s.Decision == decision &&
+						(least == nil || len(s.Operators) < len(least.Operators)) {
 						least, of = s, c.Network
 					}
 				}
@@ -417,7 +430,8 @@ func (x regret) panels(cells []regretCell) (list []plots.Groups) {
 // claims answers what two compilers say of greedy decisions. Nothing here was fitted to either.
 func (x regret) claims(cells []regretCell, d *harness.Document) {
 	say := func(l *losses) string {
-		return fmt.Sprintf("%d of %d choices within 5 %%, median %s %%, worst %s %%", len(l.all)-l.above(), len(l.all), percent(l.median()), percent(l.worst()))
+		return fmt.Sprintf("%d of %d choices within 5 %%, median %s %%, worst %s %%", len(l.all)-l.above(), len(l.all),
+			percent(l.median()), percent(l.worst()))
 	}
 	all, own := &losses{}, &losses{}
 	for _, name := range []string{"bind", "placement"} {
@@ -437,18 +451,25 @@ func (x regret) claims(cells []regretCell, d *harness.Document) {
 		where string
 		*losses
 	}{{"Wormhole", own}, {"all machines", all}} {
-		d.Claim("tt-mlir: the best layout, placement and spill, on "+c.where, always, say(c.losses), harness.Agreement(c.above() == 0))
+		d.Claim("tt-mlir: the best layout, placement and spill, on "+c.where, always, say(c.losses),
+			harness.Agreement(c.above() == 0))
 	}
 	loads := x.lossesOf(cells, "tpu-v4i", "prefetch", contexts[1].of)
 	inBest := x.lossesOf(cells, "tpu-v4i", "prefetch", contexts[0].of)
-	d.Claim("XLA: greedy starts of prefetches, on TPU v4i", "can be far from the best", say(loads)+"; all else best: "+say(inBest),
+	d.Claim("XLA: greedy starts of prefetches, on TPU v4i", "can be far from the best",
+		say(loads)+"; all else best: "+say(inBest),
 		harness.Agreement(loads.above()+inBest.above() > 0))
 	if any := x.lossesOf(cells, "", "", contexts[1].of); any.above() > 0 {
-		d.Lead("regret", "Is greedy right?", fmt.Sprintf("With all else greedy, %d of %d greedy choices are within 5 %% of the best one known; with all else best, %d of %d.",
-			len(any.all)-any.above(), len(any.all), len(any.all)-x.lossesOf(cells, "", "", contexts[0].of).above(), len(any.all)))
+		d.Lead("regret", "Is greedy right?", fmt.Sprintf(
+			"With all else greedy, %d of %d greedy choices are within 5 %% of the best one known; with all else best, %d of %d.",
+			len(any.all)-any.above(), len(any.all), len(any.all)-x.lossesOf(cells, "", "", contexts[0].of).above(),
+			len(any.all)))
 	}
-	d.Note("tt-mlir: docs/src/specs/ttnn-optimizer.md of tenstorrent/tt-mlir, section 5.5, and issue 7460. XLA: issue 45289 of openxla/xla: a prefetch whose start is chosen by time alone can splinter the memory that later ones need.")
-	d.Note("Greedy choices are those of this project's strategies on its machine models, not these compilers'; what they say is taken as a prediction of what comes out here.")
+	d.Note(
+		"tt-mlir: docs/src/specs/ttnn-optimizer.md of tenstorrent/tt-mlir, section 5.5, and issue 7460. XLA: issue 45289 of openxla/xla: a prefetch whose start is chosen by time alone can splinter the memory that later ones need.")
+	d.Note(
+		"Greedy choices are those of this project's strategies on its machine models, not these compilers'; what they say is taken as a prediction of what comes out here.")
 	d.Note("The figure has a dot for each network and a bar at the median; losses below %g %% are drawn there.", floor)
-	d.Note("A prefetch here is weights that run ahead of launches, for a network as a whole; XLA chooses a start for each.")
+	d.Note(
+		"A prefetch here is weights that run ahead of launches, for a network as a whole; XLA chooses a start for each.")
 }

@@ -14,7 +14,8 @@ func TestRegretReport(t *testing.T) {
 	for i := range 6 {
 		c := regretCell{Regretted: search.Regretted{Recipe: "tiled-llb", GreedySeconds: 2, BestSeconds: 1}, Bound: 0.5}
 		for _, name := range search.RegretDecisions() {
-			r := search.Regret{Decision: name, AllBest: search.Choice{GreedySeconds: 1, BestSeconds: 1}, Greedy: search.Choice{GreedySeconds: 2, BestSeconds: 2}}
+			r := search.Regret{Decision: name, AllBest: search.Choice{GreedySeconds: 1, BestSeconds: 1},
+				Greedy: search.Choice{GreedySeconds: 2, BestSeconds: 2}}
 			if name == "bind" { // 0, 8, 16 % on the first machine, 4, 12, no fit on the second
 				if r.Greedy.GreedySeconds = 2 * (1 + 0.04*float64(i)); i == 5 {
 					r.Greedy.GreedySeconds = 0
@@ -24,7 +25,8 @@ func TestRegretReport(t *testing.T) {
 		}
 		if i < 4 {
 			kinds := strings.Fields("Conv Relu Add Conv")[i:]
-			c.Small = []small{{Decision: "bind", Operators: kinds, Minimal: i == 2, Loss: 0.25, By: "local search", Why: "because."}}
+			c.Small = []small{{Decision: "bind", Operators: kinds, Minimal: i == 2, Loss: 0.25,
+				By: "local search", Why: "because."}}
 		}
 		cells = append(cells, c)
 	}

@@ -59,9 +59,9 @@ func partOf(g *model.Graph, keep []model.OpID) (*model.Graph, error) {
 	return b.Build()
 }
 
-// shrink leaves out parts of a list as long as what is left still fails, and as tests are left: first halves, then smaller
-// parts, at last single elements (Zeller and Hildebrandt, Simplifying and isolating failure-inducing input, IEEE
-// Transactions on Software Engineering 28, 2002). minimal: the list fails no more without any one of its elements.
+// shrink leaves out parts of a list as long as what is left still fails, and as tests are left: first halves, then
+// smaller parts, at last single elements (Zeller and Hildebrandt, Simplifying and isolating failure-inducing input,
+// IEEE Transactions on Software Engineering 28, 2002). minimal: the list fails no more without any one of its elements.
 func shrink[T any](list []T, tests int, fails func([]T) (bool, error)) (small []T, minimal bool, err error) {
 	for parts := 2; len(list) > 1; {
 		size := (len(list) + parts - 1) / parts

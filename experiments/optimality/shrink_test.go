@@ -84,7 +84,8 @@ func TestPartOf(t *testing.T) {
 			t.Fatal(err)
 		}
 		if all.MACs() != g.MACs() || all.Params() != g.Params() || len(all.Outputs) != len(g.Outputs) {
-			t.Errorf("%s: all of it has %d MACs and %d outputs, expected %d and %d", name, all.MACs(), len(all.Outputs), g.MACs(),
+			t.Errorf("%s: all of it has %d MACs and %d outputs, expected %d and %d", name, all.MACs(),
+				len(all.Outputs), g.MACs(),
 				len(g.Outputs))
 		}
 		sum := int64(0)

@@ -23,7 +23,8 @@ type table4 struct {
 }
 
 func fullTable4() table4 {
-	return table4{hardware: "stcp920", configurations: literature.Configurations(), variants: []string{"tvm", "astitch", "cross-layer", "exact-all"}}
+	return table4{hardware: "stcp920", configurations: literature.Configurations(),
+		variants: []string{"tvm", "astitch", "cross-layer", "exact-all"}}
 }
 
 // schedulingTime is the result of a cell.
@@ -37,8 +38,10 @@ type schedulingTime struct {
 const schedulingRuns = 3
 
 func (e table4) experiment() harness.Experiment {
-	return harness.Experiment{Name: "table4", Description: "time to schedule, by network and method (measured, so different each time it is computed)",
-		Paper: "GraphTurbo (OSDI 2023), Table 4: compile times on a par with the baselines", Plan: e.plan, Heuristic: e.heuristics().plan}
+	return harness.Experiment{Name: "table4",
+		Description: "time to schedule, by network and method (measured, so different each time it is computed)",
+		Paper:       "GraphTurbo (OSDI 2023), Table 4: compile times on a par with the baselines", Plan: e.plan,
+		Heuristic: e.heuristics().plan}
 }
 
 // heuristics is the same without the exact methods.
@@ -70,7 +73,8 @@ func (e table4) plan() (*harness.Plan, error) {
 	}.Plan()
 }
 
-func (e table4) measure(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) ([]schedulingTime, error) {
+func (e table4) measure(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) (
+	[]schedulingTime, error) {
 	var list []schedulingTime
 	for _, name := range e.variants {
 		v, err := scheduler.Lookup(name)
@@ -125,7 +129,8 @@ func (e table4) files(all [][]schedulingTime) ([]harness.File, error) {
 }
 
 func (e table4) report(all [][]schedulingTime, b *harness.Document) error {
-	t := harness.Table{Name: "time", Title: "Time to schedule (ms), from the simplified graph to memory plan and checks, without lowering and simulation",
+	t := harness.Table{Name: "time",
+		Title:   "Time to schedule (ms), from the simplified graph to memory plan and checks, without lowering and simulation",
 		Columns: []harness.Column{{Name: "Network", Text: true}}}
 	for _, v := range e.variants {
 		t.Columns = append(t.Columns, harness.Column{Name: v})
@@ -137,7 +142,10 @@ func (e table4) report(all [][]schedulingTime, b *harness.Document) error {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	t.Notes = []string{fmt.Sprintf("Medians of %d runs on the machine at hand (exact methods: one), one chunk of the paper's batches per cluster.", schedulingRuns)}
+	t.Notes = []string{
+		fmt.Sprintf(
+			"Medians of %d runs on the machine at hand (exact methods: one), one chunk of the paper's batches per cluster.",
+			schedulingRuns)}
 	if err := b.Table(t); err != nil {
 		return err
 	}
@@ -147,7 +155,9 @@ func (e table4) report(all [][]schedulingTime, b *harness.Document) error {
 		for _, times := range all {
 			ratios = append(ratios, times[j].Seconds/times[i].Seconds)
 		}
-		b.Claim("Compile times on a par with the baselines'", "yes", fmt.Sprintf("cross-layer takes %.1f to %.1f times as long as tvm, without code generation", slices.Min(ratios), slices.Max(ratios)),
+		b.Claim("Compile times on a par with the baselines'", "yes",
+			fmt.Sprintf("cross-layer takes %.1f to %.1f times as long as tvm, without code generation", slices.Min(ratios),
+				slices.Max(ratios)),
 			harness.Agreement(slices.Max(ratios) <= 1.2))
 	}
 	b.Note("The paper says only that compile times are on a par with the baselines'; theirs generate code as well.")

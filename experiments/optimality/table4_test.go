@@ -24,7 +24,8 @@ func TestTable4(t *testing.T) {
 		t.Fatal(err)
 	}
 	var times []schedulingTime
-	if err := json.Unmarshal(result, &times); err != nil || len(times) != 2 || times[0].Seconds <= 0 || times[1].Variant != "cross-layer" {
+	if err := json.Unmarshal(result, &times); err != nil || len(times) != 2 || times[0].Seconds <= 0 ||
+		times[1].Variant != "cross-layer" {
 		t.Errorf("%v: %+v", err, times)
 	}
 	rep, err := p.Report([]json.RawMessage{result})

@@ -15,10 +15,10 @@ import (
 // edge is what bytes cross to the chip and back: bytes per second, and picoseconds of latency.
 type edge struct{ bandwidth, latency int64 }
 
-// transfers is SoMa's problem of a fixed order: step by step an operator, and for each load the step at whose beginning it
-// may start, for each store of a result the step before whose beginning it has ended. A tensor fills the memory from the
-// step of its load, or of its operator, to that in which it is read last, spilled, or stored. What starts at a step waits
-// until all that has left before it has gone.
+// transfers is SoMa's problem of a fixed order: step by step an operator, and for each load the step at whose beginning
+// it may start, for each store of a result the step before whose beginning it has ended. A tensor fills the memory from
+// the step of its load, or of its operator, to that in which it is read last, spilled, or stored. What starts at a step
+// waits until all that has left before it has gone.
 type transfers struct {
 	w     *wholeTensors
 	steps []ordering.Step
@@ -49,7 +49,8 @@ func newTransfers(w *wholeTensors, steps []ordering.Step, e edge) (*transfers, e
 	g := ordering.NewGraph(w.Problem)
 	n := len(steps)
 	at, copied := make([]int, n), make([]int, n) // the step of each operator; the move that has stored it, or -1
-	in, load := make([]int, n), make([]int, n)   // since when an output is in the memory, -1: not; the load that brought it, or -1
+	// since when an output is in the memory, -1: not; the load that brought it, or -1
+	in, load := make([]int, n), make([]int, n)
 	left := make([]int, n)
 	for k := range n {
 		copied[k], in[k], load[k], left[k] = -1, -1, -1, len(g.Readers[k])
@@ -68,7 +69,8 @@ func newTransfers(w *wholeTensors, steps []ordering.Step, e edge) (*transfers, e
 		for _, ref := range step.Store {
 			if o := ref[0]; copied[o] < 0 {
 				copied[o] = len(t.moves)
-				t.moves = append(t.moves, transfer{bytes: w.Subgraphs[o].OutputBytes, step: at[o], earliest: s, fixed: true, after: -1})
+				t.moves = append(t.moves, transfer{bytes: w.Subgraphs[o].OutputBytes, step: at[o], earliest: s,
+					fixed: true, after: -1})
 			}
 			leaves(ref[0], s)
 		}
@@ -78,7 +80,8 @@ func newTransfers(w *wholeTensors, steps []ordering.Step, e edge) (*transfers, e
 				return nil, fmt.Errorf("internal error, step %d loads what was not stored", s)
 			}
 			in[o], load[o] = s, len(t.moves)
-			t.moves = append(t.moves, transfer{load: true, bytes: w.Subgraphs[o].OutputBytes, step: s, earliest: t.moves[copied[o]].earliest, after: copied[o]})
+			t.moves = append(t.moves, transfer{load: true, bytes: w.Subgraphs[o].OutputBytes, step: s,
+				earliest: t.moves[copied[o]].earliest, after: copied[o]})
 		}
 		if w.fixed[k] > 0 {
 			t.moves = append(t.moves, transfer{load: true, bytes: w.fixed[k], step: s, until: s + 1, after: -1})
@@ -99,7 +102,8 @@ func newTransfers(w *wholeTensors, steps []ordering.Step, e edge) (*transfers, e
 	return t, nil
 }
 
-// stays lists what is in the memory, for a window of each move: a load's first step, the step that a store has ended before.
+// stays lists what is in the memory, for a window of each move: a load's first step, the step that a store has ended
+// before.
 func (t *transfers) stays(windows []int) []stay {
 	list := slices.Clone(t.kept)
 	for i, m := range t.moves {
@@ -140,7 +144,8 @@ func (t *transfers) late() []int {
 	return windows
 }
 
-// ahead lets each load, in order, start one step ahead, and each result be stored during the next step, where there is room.
+// ahead lets each load, in order, start one step ahead, and each result be stored during the next step, where there is
+// room.
 func (t *transfers) ahead() []int {
 	windows := t.late()
 	for i := range t.moves {
@@ -171,7 +176,8 @@ func (t *transfers) program(windows []int) (p *isa.Program, command, operator []
 	const loads, stores, unit = 0, 1, 2
 	p = &isa.Program{Name: t.w.Name, Clusters: 1, Labels: []string{"move", "operator"},
 		Resources: []isa.Resource{{Name: "ddr", BytesPerSecond: t.edge.bandwidth, Kind: isa.DDRBandwidth}},
-		Queues:    []isa.Queue{{Name: "loads", Kind: isa.DDRLoadQueue}, {Name: "stores", Kind: isa.DDRStoreQueue}, {Name: "unit", Kind: isa.MatrixQueue}}}
+		Queues: []isa.Queue{{Name: "loads", Kind: isa.DDRLoadQueue}, {Name: "stores", Kind: isa.DDRStoreQueue},
+			{Name: "unit", Kind: isa.MatrixQueue}}}
 	command, operator = make([]int32, len(t.moves)), make([]int32, len(t.steps))
 	move := func(i int, kind isa.Kind, queue int32, deps []int32) {
 		command[i] = int32(len(p.Commands))
@@ -237,8 +243,8 @@ func (t *transfers) measure(ctx context.Context, windows []int) (x twofold, err 
 // hottestTransfer is the share of the time by which annealing takes slower windows at first, with a probability of 1/e.
 const hottestTransfer = 0.02
 
-// search moves loads and stores by up to four steps, beginning one step ahead, as long as the evaluations last: it takes
-// what is no slower, and with heat, which falls to 0, also what is slower. It returns the best windows.
+// search moves loads and stores by up to four steps, beginning one step ahead, as long as the evaluations last: it
+// takes what is no slower, and with heat, which falls to 0, also what is slower. It returns the best windows.
 func (t *transfers) search(ctx context.Context, evaluations int, heat float64) ([]int, error) {
 	rng := rand.New(rand.NewPCG(0, 0))
 	now := t.ahead()

@@ -13,9 +13,11 @@ import (
 
 // randomTensors is a network of n operators, each of which reads one or two of those before it, in little memory.
 func randomTensors(rng *rand.Rand, n int) *wholeTensors {
-	w := &wholeTensors{Problem: &ordering.Problem{Name: "random", CapacityBytes: 1 << 20, StoreCostPerByte: 1, LoadCostPerByte: 1}}
+	w := &wholeTensors{Problem: &ordering.Problem{Name: "random", CapacityBytes: 1 << 20, StoreCostPerByte: 1,
+		LoadCostPerByte: 1}}
 	for k := range n {
-		w.Subgraphs = append(w.Subgraphs, ordering.Subgraph{Name: string(rune('a' + k)), Instances: 1, OutputBytes: 1 + rng.Int64N(9)})
+		w.Subgraphs = append(w.Subgraphs, ordering.Subgraph{Name: string(rune('a' + k)), Instances: 1,
+			OutputBytes: 1 + rng.Int64N(9)})
 		w.seconds = append(w.seconds, float64(1+rng.IntN(20))*1e-9)
 		w.fixed, w.results = append(w.fixed, rng.Int64N(8)), append(w.results, 0)
 		w.Subgraphs[k].WorkspaceBytes = w.fixed[k]
@@ -36,8 +38,8 @@ func randomTensors(rng *rand.Rand, n int) *wholeTensors {
 	return w
 }
 
-// The search for windows finds the best of all windows of small networks, nothing that is slower than what it begins with,
-// and what is in the memory at any simulated time fits.
+// The search for windows finds the best of all windows of small networks, nothing that is slower than what it begins
+// with, and what is in the memory at any simulated time fits.
 func TestTransfersAgainstAllWindows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 0))
 	met, all := 0, 0
@@ -106,8 +108,8 @@ func TestTransfersAgainstAllWindows(t *testing.T) {
 	}
 }
 
-// fitsInTime adds up what is in the memory while a schedule is simulated: outputs from the start of their operators, loads
-// from theirs, until the last reader or store has ended. It goes by the steps and moves, not by stays.
+// fitsInTime adds up what is in the memory while a schedule is simulated: outputs from the start of their operators,
+// loads from theirs, until the last reader or store has ended. It goes by the steps and moves, not by stays.
 func fitsInTime(t *testing.T, x *transfers, windows []int) {
 	t.Helper()
 	p, command, operators := x.program(windows)

@@ -78,20 +78,26 @@ func (e byBatch) series(name string, of func(batch int64) float64) plots.Series 
 // table1 is BERT-128 by batch size.
 func table1() byBatch {
 	e := byBatch{grid: grid{name: "table1", description: "BERT-128 by batch size: throughput and latency",
-		paper: "GraphTurbo (OSDI 2023), Table 1", hardware: "stcp920", variants: []string{"tvm", "cross-layer"}, policies: []harness.ChunkPolicy{harness.TunedInARow}},
+		paper: "GraphTurbo (OSDI 2023), Table 1", hardware: "stcp920", variants: []string{"tvm", "cross-layer"},
+		policies: []harness.ChunkPolicy{harness.TunedInARow}},
 		network: "bert-128", unit: "sentences/s", batches: []int64{8, 16, 32, 64, 128, 256}}
 	e.report = func(_ gridRows, at func(string, int64) harness.Row, b *harness.Document) error {
 		t := harness.Table{Name: "batches", Title: "BERT-128 on " + e.hardware + ", best batches per cluster",
-			Columns: []harness.Column{{Name: "Batch"}, {Group: "Throughput (sentences/s)", Name: "TVM"}, {Group: "Throughput (sentences/s)", Name: "GraphTurbo"},
+			Columns: []harness.Column{{Name: "Batch"}, {Group: "Throughput (sentences/s)", Name: "TVM"},
+				{Group: "Throughput (sentences/s)", Name: "GraphTurbo"},
 				{Group: "In a row (sentences/s)", Name: "TVM"}, {Group: "In a row (sentences/s)", Name: "GraphTurbo"},
 				{Group: "Latency (ms)", Name: "TVM"}, {Group: "Latency (ms)", Name: "GraphTurbo"}, {Name: "Speedup\n(×)"},
-				{Group: "Batches per cluster", Name: "TVM"}, {Group: "Batches per cluster", Name: "GraphTurbo"}, {Name: "Writes of GraphTurbo\nDDR/LLB/L1", Screen: true}},
-			Notes: []string{"Throughput, latency and speedup are of one batch from a cold start; in a row: one batch behind the other."}}
+				{Group: "Batches per cluster", Name: "TVM"}, {Group: "Batches per cluster", Name: "GraphTurbo"},
+				{Name: "Writes of GraphTurbo\nDDR/LLB/L1", Screen: true}},
+			Notes: []string{
+				"Throughput, latency and speedup are of one batch from a cold start; in a row: one batch behind the other."}}
 		for _, n := range e.batches {
 			x, y := at("tvm", n), at("cross-layer", n)
-			t.Rows = append(t.Rows, []string{harness.Count(n), harness.Significant(x.ThroughputPerSecond), harness.Significant(y.ThroughputPerSecond),
+			t.Rows = append(t.Rows, []string{harness.Count(n), harness.Significant(x.ThroughputPerSecond),
+				harness.Significant(y.ThroughputPerSecond),
 				harness.Significant(x.SteadyThroughputPerSecond), harness.Significant(y.SteadyThroughputPerSecond),
-				harness.Fixed(1e3*x.LatencySeconds, 2), harness.Fixed(1e3*y.LatencySeconds, 2), harness.Fixed(y.ThroughputPerSecond/x.ThroughputPerSecond, 2),
+				harness.Fixed(1e3*x.LatencySeconds, 2), harness.Fixed(1e3*y.LatencySeconds, 2),
+				harness.Fixed(y.ThroughputPerSecond/x.ThroughputPerSecond, 2),
 				harness.Count(x.BatchesPerCluster), harness.Count(y.BatchesPerCluster), y.Writes.String()})
 		}
 		if err := b.Table(t); err != nil {
@@ -104,32 +110,46 @@ func table1() byBatch {
 			note  string
 			place int // among the headlines
 		}{
-			{literature.BertTVMThroughput, x.ThroughputPerSecond, tvmChosen(x), 0}, {literature.BertTVMLatency, 1e3 * x.LatencySeconds, literature.RemarkLatency, 0},
-			{literature.BertThroughput, y.ThroughputPerSecond, "", 4}, {literature.BertLatency, 1e3 * y.LatencySeconds, "that of a batch at a time; the published pair means " + harness.Fixed(literature.BertThroughput.Value*literature.BertLatency.Value*1e-3, 1) + " sentences in flight", 5},
+			{literature.BertTVMThroughput, x.ThroughputPerSecond, tvmChosen(x), 0},
+			{literature.BertTVMLatency, 1e3 * x.LatencySeconds, literature.RemarkLatency, 0},
+			{literature.BertThroughput, y.ThroughputPerSecond, "", 4},
+			{literature.BertLatency, 1e3 * y.LatencySeconds, "that of a batch at a time; the published pair means " +
+				harness.Fixed(literature.BertThroughput.Value*literature.BertLatency.Value*1e-3, 1) + " sentences in flight", 5},
 			{literature.BertCraftedThroughput, y.ThroughputPerSecond, vendors, 0},
 			{literature.BertCraftedLatency, 1e3 * y.LatencySeconds, vendors, 0},
 		} {
-			b.Line(harness.Line{What: l.f.What, Unit: l.f.Unit, Published: l.f.Value, Ours: l.ours, Calibration: l.f == literature.BertThroughput || l.f == literature.BertLatency,
-				Given: l.note == vendors, Remark: l.note, Headline: l.place})
+			b.Line(harness.Line{What: l.f.What, Unit: l.f.Unit, Published: l.f.Value, Ours: l.ours,
+				Calibration: l.f == literature.BertThroughput || l.f == literature.BertLatency,
+				Given:       l.note == vendors, Remark: l.note, Headline: l.place})
 		}
-		b.Note("GraphTurbo's throughput at batch 32 is of the calibration set (docs/deviations.md), at the paper's batches per cluster, and its latency follows from it; TVM's are not.")
-		b.Note("TVM's published latency and throughput do not fit each other: %s sentences/s for %s ms are %s sentences in flight, of a batch of 32. One batch at a time at that throughput takes %s ms; in that latency it would be %s sentences/s.",
-			harness.Significant(literature.BertTVMThroughput.Value), harness.Fixed(literature.BertTVMLatency.Value, 2), harness.Fixed(literature.BertTVMThroughput.Value*literature.BertTVMLatency.Value*1e-3, 1),
+		b.Note(
+			"GraphTurbo's throughput at batch 32 is of the calibration set (docs/deviations.md), at the paper's batches per cluster, and its latency follows from it; TVM's are not.")
+		b.Note(
+			"TVM's published latency and throughput do not fit each other: %s sentences/s for %s ms are %s sentences in flight, of a batch of 32. One batch at a time at that throughput takes %s ms; in that latency it would be %s sentences/s.",
+			harness.Significant(literature.BertTVMThroughput.Value), harness.Fixed(literature.BertTVMLatency.Value, 2),
+			harness.Fixed(literature.BertTVMThroughput.Value*literature.BertTVMLatency.Value*1e-3, 1),
 			harness.Fixed(32e3/literature.BertTVMThroughput.Value, 1), harness.Significant(32e3/literature.BertTVMLatency.Value))
 		for _, n := range []int64{8, 16} {
-			b.Number(fmt.Sprintf("GraphTurbo over TVM at batch %d: on a par", n), "x", 1, at("cross-layer", n).ThroughputPerSecond/at("tvm", n).ThroughputPerSecond)
-			b.Why("with results in the LLB, which the text speaks of, TVM is nearer (experiment readings, \"TVM: LLB, loads ahead, weights kept\")")
+			b.Number(fmt.Sprintf("GraphTurbo over TVM at batch %d: on a par", n), "x", 1,
+				at("cross-layer", n).ThroughputPerSecond/at("tvm", n).ThroughputPerSecond)
+			b.Why(
+				"with results in the LLB, which the text speaks of, TVM is nearer (experiment readings, \"TVM: LLB, loads ahead, weights kept\")")
 		}
 		small, turbo := at("tvm", 8), at("cross-layer", 8)
-		b.Note("At batch 8 TVM passes %s MB through the DDR and GraphTurbo %s; launches are %s %% of TVM's time and %s %% of GraphTurbo's, waiting for moves %s %% and %s %%. TVM uses %s MiB of the LLB.",
+		b.Note(
+			"At batch 8 TVM passes %s MB through the DDR and GraphTurbo %s; launches are %s %% of TVM's time and %s %% of GraphTurbo's, waiting for moves %s %% and %s %%. TVM uses %s MiB of the LLB.",
 			harness.Significant(float64(small.MovedBytes.DDR)/1e6), harness.Significant(float64(turbo.MovedBytes.DDR)/1e6),
-			harness.Percent(small.Time.LaunchSeconds/small.LatencySeconds), harness.Percent(turbo.Time.LaunchSeconds/turbo.LatencySeconds),
-			harness.Percent(small.Time.MoveSeconds/small.LatencySeconds), harness.Percent(turbo.Time.MoveSeconds/turbo.LatencySeconds),
+			harness.Percent(small.Time.LaunchSeconds/small.LatencySeconds),
+			harness.Percent(turbo.Time.LaunchSeconds/turbo.LatencySeconds),
+			harness.Percent(small.Time.MoveSeconds/small.LatencySeconds),
+			harness.Percent(turbo.Time.MoveSeconds/turbo.LatencySeconds),
 			harness.Fixed(float64(small.PeakLLBBytes)/(1<<20), 1))
-		f, err := plots.GroupedBars(plots.Groups{Title: "BERT-128", YLabel: "Throughput (sentences/s)", XLabel: "Batch size", Categories: batchNames(e.batches),
+		f, err := plots.GroupedBars(plots.Groups{Title: "BERT-128", YLabel: "Throughput (sentences/s)", XLabel: "Batch size",
+			Categories: batchNames(e.batches),
 			Series: []plots.Series{e.series("TVM", func(n int64) float64 { return at("tvm", n).ThroughputPerSecond }),
 				e.series("GraphTurbo", func(n int64) float64 { return at("cross-layer", n).ThroughputPerSecond })},
-			Marks: []plots.GroupMark{{Category: 2, Series: 0, Value: literature.BertTVMThroughput.Value}, {Category: 2, Series: 1, Value: literature.BertThroughput.Value}}})
+			Marks: []plots.GroupMark{{Category: 2, Series: 0, Value: literature.BertTVMThroughput.Value},
+				{Category: 2, Series: 1, Value: literature.BertThroughput.Value}}})
 		return b.Figure("throughput", "Throughput by batch size", f, err)
 	}
 	return e
@@ -140,7 +160,8 @@ func tvmChosen(tuned harness.Row) string {
 	paper := literature.ModelOf("B").TVMBatchesPerCluster
 	for _, t := range tuned.Tried {
 		if t.BatchesPerCluster == paper && paper != tuned.BatchesPerCluster {
-			return fmt.Sprintf("with %d per cluster, the best here; %s with the paper's %d", tuned.BatchesPerCluster, harness.Significant(t.ThroughputPerSecond), paper)
+			return fmt.Sprintf("with %d per cluster, the best here; %s with the paper's %d", tuned.BatchesPerCluster,
+				harness.Significant(t.ThroughputPerSecond), paper)
 		}
 	}
 	return ""
@@ -148,17 +169,22 @@ func tvmChosen(tuned harness.Row) string {
 
 // fig16 is the utilisation by batch size.
 func fig16() byBatch {
-	e := byBatch{grid: grid{name: "fig16", description: "utilisation of the matrix and vector units by batch size, ResNet-50",
-		paper: "GraphTurbo (OSDI 2023), Fig. 16", hardware: "stcp920", variants: []string{"tvm", "cross-layer"}, policies: []harness.ChunkPolicy{harness.Tuned}},
+	e := byBatch{grid: grid{name: "fig16",
+		description: "utilisation of the matrix and vector units by batch size, ResNet-50",
+		paper:       "GraphTurbo (OSDI 2023), Fig. 16", hardware: "stcp920", variants: []string{"tvm", "cross-layer"},
+		policies: []harness.ChunkPolicy{harness.Tuned}},
 		network: "resnet50", unit: "images/s", batches: []int64{4, 8, 16, 32, 64, 128}}
 	e.report = func(_ gridRows, at func(string, int64) harness.Row, b *harness.Document) error {
 		t := harness.Table{Name: "utilization", Title: "Utilisation (% of the chip's peak), best batches per cluster",
-			Columns: []harness.Column{{Name: "Batch"}, {Group: "MME", Name: "TVM"}, {Group: "MME", Name: "GraphTurbo"}, {Group: "VME", Name: "TVM"}, {Group: "VME", Name: "GraphTurbo"},
+			Columns: []harness.Column{{Name: "Batch"}, {Group: "MME", Name: "TVM"}, {Group: "MME", Name: "GraphTurbo"},
+				{Group: "VME", Name: "TVM"}, {Group: "VME", Name: "GraphTurbo"},
 				{Group: "MME busy", Name: "TVM"}, {Group: "MME busy", Name: "GraphTurbo"}},
-			Notes: []string{"Utilisation is useful arithmetic over what the units could do; busy is the share of time in which they do something."}}
+			Notes: []string{
+				"Utilisation is useful arithmetic over what the units could do; busy is the share of time in which they do something."}}
 		for _, n := range e.batches {
 			x, y := at("tvm", n), at("cross-layer", n)
-			t.Rows = append(t.Rows, []string{harness.Count(n), harness.Percent(x.MMEUtilization), harness.Percent(y.MMEUtilization), harness.Percent(x.VMEUtilization), harness.Percent(y.VMEUtilization),
+			t.Rows = append(t.Rows, []string{harness.Count(n), harness.Percent(x.MMEUtilization),
+				harness.Percent(y.MMEUtilization), harness.Percent(x.VMEUtilization), harness.Percent(y.VMEUtilization),
 				harness.Percent(x.MMEBusyShare), harness.Percent(y.MMEBusyShare)})
 		}
 		if err := b.Table(t); err != nil {
@@ -170,14 +196,17 @@ func fig16() byBatch {
 				rises++
 			}
 		}
-		b.Claim("GraphTurbo's utilisation rises with the batch", "steadily (a figure without numbers)", fmt.Sprintf("by more than 1 %% at %d of %d steps", rises, len(e.batches)-1),
+		b.Claim("GraphTurbo's utilisation rises with the batch", "steadily (a figure without numbers)",
+			fmt.Sprintf("by more than 1 %% at %d of %d steps", rises, len(e.batches)-1),
 			harness.Agreement(rises == len(e.batches)-1))
 		panel := func(title string, of func(harness.Row) float64) plots.Groups {
-			return plots.Groups{Title: title, YLabel: "Utilisation (% of peak)", XLabel: "Batch size", Categories: batchNames(e.batches),
+			return plots.Groups{Title: title, YLabel: "Utilisation (% of peak)", XLabel: "Batch size",
+				Categories: batchNames(e.batches),
 				Series: []plots.Series{e.series("TVM", func(n int64) float64 { return 100 * of(at("tvm", n)) }),
 					e.series("GraphTurbo", func(n int64) float64 { return 100 * of(at("cross-layer", n)) })}}
 		}
-		f, err := plots.GroupedBars(panel("Matrix units (MME), ResNet-50 by batch size", func(r harness.Row) float64 { return r.MMEUtilization }),
+		f, err := plots.GroupedBars(panel("Matrix units (MME), ResNet-50 by batch size",
+			func(r harness.Row) float64 { return r.MMEUtilization }),
 			panel("Vector units (VME), ResNet-50 by batch size", func(r harness.Row) float64 { return r.VMEUtilization }))
 		return b.Figure("utilization", "Utilisation by batch size", f, err)
 	}

@@ -130,7 +130,8 @@ func TestFig3(t *testing.T) {
 		for _, x := range r.Instances {
 			byID[x.ID] = x
 			if x.StartSeconds != end || x.EndSeconds <= x.StartSeconds {
-				t.Errorf("%s: %s runs from %g to %g, the one before ended at %g", r.Order, x.Name, x.StartSeconds, x.EndSeconds, end)
+				t.Errorf("%s: %s runs from %g to %g, the one before ended at %g", r.Order, x.Name,
+					x.StartSeconds, x.EndSeconds, end)
 			}
 			end = x.EndSeconds
 			if x.TouchedBytes > r.CapacityBytes {
@@ -156,7 +157,8 @@ func TestFig3(t *testing.T) {
 	}
 	for _, q := range []string{"Factors of the stages", "Edges kept", "L1 use"} { // the example was made so
 		i := slices.IndexFunc(claims, func(c harness.Claim) bool { return strings.HasPrefix(c.Quantity, q) })
-		if i < 0 || claims[i].Verdict != harness.NotCounted || !strings.HasPrefix(strings.ReplaceAll(claims[i].Ours, ".0", ""), claims[i].Paper[:5]) {
+		if i < 0 || claims[i].Verdict != harness.NotCounted ||
+			!strings.HasPrefix(strings.ReplaceAll(claims[i].Ours, ".0", ""), claims[i].Paper[:5]) {
 			t.Errorf("%s: %+v", q, claims)
 		}
 	}
@@ -190,11 +192,13 @@ func TestFig5(t *testing.T) {
 				made += len(e.Parts) - 1
 			}
 			if e.Accepted == (e.Reason != "") || !strings.HasPrefix(e.Rule, "rule (i") {
-				t.Errorf("%d per cluster: merge of %v: accepted %v, rule %q, reason %q", r.PerCluster, e.Parts, e.Accepted, e.Rule, e.Reason)
+				t.Errorf("%d per cluster: merge of %v: accepted %v, rule %q, reason %q", r.PerCluster, e.Parts,
+					e.Accepted, e.Rule, e.Reason)
 			}
 		}
 		if got := len(r.Ops) - made; got != len(r.States[len(r.States)-1].Groups) {
-			t.Errorf("%d per cluster: %d merges leave %d sub-graphs, the last state has %d", r.PerCluster, made, got, len(r.States[len(r.States)-1].Groups))
+			t.Errorf("%d per cluster: %d merges leave %d sub-graphs, the last state has %d", r.PerCluster, made, got,
+				len(r.States[len(r.States)-1].Groups))
 		}
 	}
 	// Where the patterns alone decide, the steps are those of Fig. 5: 5, 3 and 1 sub-graphs.
@@ -215,7 +219,8 @@ func TestReplayRefusesUnknownParts(t *testing.T) {
 		{Parts: []string{"a", "x"}, Factors: []int64{1, 1}, Accepted: true},
 		{Parts: []string{"x", "b"}, Factors: []int64{1, 1}, Accepted: true},
 	} {
-		if _, err := replay([]string{"a", "b"}, []schedule.MergeEvent{e}); err == nil || !strings.Contains(err.Error(), `"x"`) {
+		if _, err := replay([]string{"a", "b"}, []schedule.MergeEvent{e}); err == nil ||
+			!strings.Contains(err.Error(), `"x"`) {
 			t.Errorf("parts %v: error %v, want one that names x", e.Parts, err)
 		}
 	}
@@ -234,7 +239,8 @@ func TestFig8(t *testing.T) {
 	}
 	for _, c := range claims[2:] { // so many of so many
 		var have, of int
-		if n, _ := fmt.Sscanf(c.Ours, "%d of %d", &have, &of); n < 2 || have != of || have == 0 || c.Verdict != harness.NotCounted {
+		if n, _ := fmt.Sscanf(c.Ours, "%d of %d", &have, &of); n < 2 || have != of || have == 0 ||
+			c.Verdict != harness.NotCounted {
 			t.Errorf("%+v", c)
 		}
 	}
@@ -245,7 +251,8 @@ func TestFig8(t *testing.T) {
 			reads := r.Instances[j.Consumer].Reads
 			for _, p := range j.From {
 				if !slices.Contains(reads, joinRead{p, j.Tensor}) {
-					t.Errorf("%s: %s joins %d's %s, which %s does not read", r.Model, j.Kind, p, j.Tensor, r.Instances[j.Consumer].Name)
+					t.Errorf("%s: %s joins %d's %s, which %s does not read", r.Model, j.Kind, p, j.Tensor,
+						r.Instances[j.Consumer].Name)
 				}
 			}
 			moves := j.Kind == string(schedule.Copy) || j.Kind == string(schedule.Redistribute)
@@ -274,7 +281,9 @@ func TestFig10(t *testing.T) {
 		TVM      []unfoldedLayer `json:"tvm_kernels"`
 	}
 	dir, claims := explained(t, fig10().experiment(), &data)
-	if i := slices.IndexFunc(claims, func(c harness.Claim) bool { return c.Quantity == "TVM's kernels for the stage" }); i < 0 || claims[i].Ours != "13 for 13 convolutions" {
+	if i := slices.IndexFunc(claims,
+		func(c harness.Claim) bool { return c.Quantity == "TVM's kernels for the stage" }); i < 0 ||
+		claims[i].Ours != "13 for 13 convolutions" {
 		t.Errorf("TVM's kernels for the stage: %+v", claims)
 	}
 	for _, q := range []string{"operators", "convolutions", "kernels of an instance", "instances"} {
@@ -295,7 +304,8 @@ func TestFig10(t *testing.T) {
 			t.Errorf("layer %s has %d convolutions", l.Name, heavy)
 		}
 		if heavy == 1 && (l.Commands["matrix"] == 0 || l.Commands["lb.load"] == 0 || l.WeightBytes == 0) {
-			t.Errorf("layer %s has commands %v and %d bytes of weights, expected some of each", l.Name, l.Commands, l.WeightBytes)
+			t.Errorf("layer %s has commands %v and %d bytes of weights, expected some of each", l.Name,
+				l.Commands, l.WeightBytes)
 		}
 		if l.Level != schedule.LB.Title() {
 			t.Errorf("layer %s is left in the %s, expected the L1: outputs are stitched there", l.Name, l.Level)
@@ -310,7 +320,8 @@ func TestFig10(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"for k 1152:", "parallel for core 8 (n 2, h 4, w 1, c 1):", "stage2.block0.relu2 = Relu(stage2.block0.bn2)   # in the L1"} {
+	for _, line := range []string{"for k 1152:", "parallel for core 8 (n 2, h 4, w 1, c 1):",
+		"stage2.block0.relu2 = Relu(stage2.block0.bn2)   # in the L1"} {
 		if !strings.Contains(string(md), line) {
 			t.Errorf("the loop nests lack %q", line)
 		}
@@ -328,7 +339,8 @@ func TestFig13(t *testing.T) {
 			blocks[c.Block]++
 			// Queues are in order and run one command at a time.
 			if c.Start < end[c.Queue] || c.End < c.Start || c.End > r.Seconds {
-				t.Errorf("%s: %s of %s runs from %g to %g on %s, the one before ended at %g, the blocks at %g", r.Variant, c.Kind, c.Layer, c.Start, c.End, c.Queue, end[c.Queue], r.Seconds)
+				t.Errorf("%s: %s of %s runs from %g to %g on %s, the one before ended at %g, the blocks at %g", r.Variant, c.Kind,
+					c.Layer, c.Start, c.End, c.Queue, end[c.Queue], r.Seconds)
 			}
 			end[c.Queue] = c.End
 			if c.Kind == "matrix" {
@@ -366,7 +378,8 @@ func TestFig12(t *testing.T) {
 	}
 	for _, r := range runs {
 		if r.MovedBytes < r.SpilledBytes || (r.ToGB+r.ToDDR == 0) != (r.SpilledBytes == 0) {
-			t.Errorf("%s, %s: %d values of %d bytes spill, %d bytes move", r.Model, r.Method, r.ToGB+r.ToDDR, r.SpilledBytes, r.MovedBytes)
+			t.Errorf("%s, %s: %d values of %d bytes spill, %d bytes move", r.Model, r.Method, r.ToGB+r.ToDDR,
+				r.SpilledBytes, r.MovedBytes)
 		}
 	}
 	// No rule moves less than the bound or than the plan that moves least.

@@ -118,10 +118,12 @@ func explainLayers(r *scheduler.Result, wanted func(group int, index int64, ops 
 		l := &s.Layers[inst.Group][st.Layer]
 		out := g.Tensor(st.Output)
 		region := inst.Regions[st.Output]
-		x := unfoldedLayer{Name: l.Name, Kernel: instanceName(inst.Group, inst.Index), Anchor: string(g.Op(l.Anchor).Kind), Block: blockOf(g.Op(l.Ops[len(l.Ops)-1]).Name),
+		x := unfoldedLayer{Name: l.Name, Kernel: instanceName(inst.Group, inst.Index), Anchor: string(g.Op(l.Anchor).Kind),
+			Block: blockOf(g.Op(l.Ops[len(l.Ops)-1]).Name),
 			Loops: loopText(out.Layout, func(d int) int64 { return region[d].Len() }),
 			Core:  loopText(out.Layout, func(d int) int64 { return st.CoreOutput[d].Len() }),
-			Cores: st.Cores, Binding: loopText(out.Layout, func(d int) int64 { return st.Binding[d] }), Tiles: st.Tiles, Commands: map[string]int64{}}
+			Cores: st.Cores, Binding: loopText(out.Layout, func(d int) int64 { return st.Binding[d] }), Tiles: st.Tiles,
+			Commands: map[string]int64{}}
 		if g.Op(l.Anchor).Class() == model.MatrixClass {
 			x.Reduce = g.Work(g.Op(l.Anchor), nil).MACs / g.Tensor(g.Op(l.Anchor).Outputs[0]).Shape.Elements()
 		}
@@ -197,7 +199,10 @@ func (f unfolding) plan() (*harness.Plan, error) {
 	ours, theirs := base, base
 	ours.Variant, theirs.Variant = all, tvm
 	instance, err := ours.Cell("instance", func(_ context.Context, r *scheduler.Result) (any, error) {
-		return explainLayers(r, func(group int, index int64, _ []model.OpID) bool { return group == f.group && index == f.index })
+		return explainLayers(r, func(group int, index int64,
+			_ []model.OpID) bool {
+			return group == f.group && index == f.index
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -209,16 +214,17 @@ func (f unfolding) plan() (*harness.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &harness.Plan{Cells: []harness.Cell{instance, kernels}, Report: func(results []json.RawMessage) (*harness.Report, error) {
-		var u, tvm unfolded
-		if err := json.Unmarshal(results[0], &u); err != nil {
-			return nil, fmt.Errorf("a result can't be read: %w", err)
-		}
-		if err := json.Unmarshal(results[1], &tvm); err != nil {
-			return nil, fmt.Errorf("a result can't be read: %w", err)
-		}
-		return f.report(u, tvm)
-	}}, nil
+	return &harness.Plan{Cells: []harness.Cell{instance, kernels},
+		Report: func(results []json.RawMessage) (*harness.Report, error) {
+			var u, tvm unfolded
+			if err := json.Unmarshal(results[0], &u); err != nil {
+				return nil, fmt.Errorf("a result can't be read: %w", err)
+			}
+			if err := json.Unmarshal(results[1], &tvm); err != nil {
+				return nil, fmt.Errorf("a result can't be read: %w", err)
+			}
+			return f.report(u, tvm)
+		}}, nil
 }
 
 func (f unfolding) report(u, tvm unfolded) (*harness.Report, error) {
@@ -241,21 +247,26 @@ func (f unfolding) report(u, tvm unfolded) (*harness.Report, error) {
 			theirs = append(theirs, l)
 		}
 	}
-	t := harness.Table{Name: "layers", Title: fmt.Sprintf("Layers of instance %s (of %d) of %s with %d images per cluster", u.Name, u.Factor, f.model, f.perCluster), Columns: []harness.Column{
-		{Name: "Block", Text: true}, {Name: "Layer", Text: true}, {Name: "Operators", Text: true}, {Name: "Loops of the instance", Text: true}, {Name: "Cores", Text: true},
+	t := harness.Table{Name: "layers", Title: fmt.Sprintf("Layers of instance %s (of %d) of %s with %d images per cluster",
+		u.Name, u.Factor, f.model, f.perCluster), Columns: []harness.Column{
+		{Name: "Block", Text: true}, {Name: "Layer", Text: true}, {Name: "Operators", Text: true},
+		{Name: "Loops of the instance", Text: true}, {Name: "Cores", Text: true},
 		{Name: "Output in", Text: true}, {Name: "Weights per\ncore (KiB)"}, {Name: "Matrix and vector\ncommands"}}}
 	for _, l := range u.Layers {
 		var names []string
 		for _, op := range l.Ops {
 			names = append(names, op.Kind)
 		}
-		t.Rows = append(t.Rows, []string{l.Block, l.Name, strings.Join(names, " "), l.Loops, l.Binding, l.Level, harness.Fixed(float64(l.WeightBytes)/1024, 1),
+		t.Rows = append(t.Rows, []string{l.Block, l.Name, strings.Join(names, " "), l.Loops, l.Binding, l.Level,
+			harness.Fixed(float64(l.WeightBytes)/1024, 1),
 			harness.Count(l.Commands["matrix"] + l.Commands["vector"] + l.Commands["special"])})
 	}
 	if err := d.Table(t); err != nil {
 		return nil, err
 	}
-	k := harness.Table{Name: "kernels", Title: "TVM's kernels for the same convolutions", Columns: []harness.Column{{Name: "Kernel", Text: true}, {Name: "Operators", Text: true}, {Name: "Output in", Text: true}}}
+	k := harness.Table{Name: "kernels", Title: "TVM's kernels for the same convolutions",
+		Columns: []harness.Column{{Name: "Kernel", Text: true}, {Name: "Operators", Text: true},
+			{Name: "Output in", Text: true}}}
 	for _, l := range theirs {
 		var names []string
 		for _, op := range l.Ops {
@@ -283,13 +294,16 @@ func (f unfolding) report(u, tvm unfolded) (*harness.Report, error) {
 	d.Number("instances of stage 2", "instances", 4, float64(u.Factor))
 	d.Why("Algorithm 1's reading of buffers in place was chosen by the vendor's factors, which have this one")
 	d.Given()
-	d.Claim("TVM's kernels for the stage", "one for each layer", fmt.Sprintf("%d for %d convolutions", len(theirs), kinds["Conv"]), harness.Agreement(len(theirs) == kinds["Conv"]))
+	d.Claim("TVM's kernels for the stage", "one for each layer",
+		fmt.Sprintf("%d for %d convolutions", len(theirs), kinds["Conv"]), harness.Agreement(len(theirs) == kinds["Conv"]))
 	d.Given()
 	d.Number("TVM's kernels in all", "kernels", 65, float64(tvm.Kernels))
 	d.Why("the paper does not say of what; its Table 3 has 58 outputs of TVM's kernels")
 	lastLayer := u.Layers[len(u.Layers)-1]
 	lastOp := lastLayer.Ops[len(lastLayer.Ops)-1]
-	d.Note("The network is taken as it stands, with its batch normalisations, as in Fig. 10. The instance goes from %s to %s.", u.Layers[0].Ops[0].Name, lastOp.Name)
+	d.Note(
+		"The network is taken as it stands, with its batch normalisations, as in Fig. 10. The instance goes from %s to %s.",
+		u.Layers[0].Ops[0].Name, lastOp.Name)
 	d.Note("The paper does not say what its 65 kernels are of. TVM's fusion rule gives %d here.", tvm.Kernels)
 	fig, err := f.figure(u, theirs)
 	if err := d.Figure("instance", fmt.Sprintf("Instance %s, operator by operator", u.Name), fig, err); err != nil {
@@ -316,10 +330,12 @@ func (l unfoldedLayer) loopNests() string {
 	fmt.Fprintf(&b, "After: one loop nest on %s\n", harness.Plural(l.Cores, "core"))
 	fmt.Fprintf(&b, "  parallel for core %d (%s):\n", l.Cores, l.Binding)
 	if l.RemoteBytes > 0 {
-		fmt.Fprintf(&b, "    exchange %d bytes with other cores   # %s\n", l.RemoteBytes, harness.Plural(l.Commands["exchange"], "command"))
+		fmt.Fprintf(&b, "    exchange %d bytes with other cores   # %s\n", l.RemoteBytes,
+			harness.Plural(l.Commands["exchange"], "command"))
 	}
 	if l.WeightBytes > 0 {
-		fmt.Fprintf(&b, "    promote %d bytes of weights, DDR -> LLB -> L1   # %s from the LLB\n", l.WeightBytes, harness.Plural(l.Commands["lb.load"], "load"))
+		fmt.Fprintf(&b, "    promote %d bytes of weights, DDR -> LLB -> L1   # %s from the LLB\n", l.WeightBytes,
+			harness.Plural(l.Commands["lb.load"], "load"))
 	}
 	fmt.Fprintf(&b, "    for tile %d:   # of %s\n", work, l.Core)
 	for i, op := range l.Ops {
@@ -367,7 +383,8 @@ func (f unfolding) figure(u unfolded, theirs []unfoldedLayer) (*plots.Figure, er
 				letter = "?"
 			}
 			at[op.Name] = len(base.Nodes)
-			base.Nodes = append(base.Nodes, plots.DiagramNode{Text: letter, X: float64(x), Y: float64(y), Colour: plots.NoColour})
+			base.Nodes = append(base.Nodes, plots.DiagramNode{Text: letter, X: float64(x), Y: float64(y),
+				Colour: plots.NoColour})
 		}
 	}
 	// Where a block begins another row, dots stand for what it reads.
@@ -400,7 +417,8 @@ func (f unfolding) figure(u unfolded, theirs []unfoldedLayer) (*plots.Figure, er
 					if m.Y < n.Y-1 {
 						if _, ok := dots[n.Y]; !ok {
 							dots[n.Y] = len(dia.Nodes)
-							dia.Nodes = append(dia.Nodes, plots.DiagramNode{Text: "…", X: 0, Y: n.Y, Colour: plots.NoColour, Shape: plots.Bare})
+							dia.Nodes = append(dia.Nodes,
+								plots.DiagramNode{Text: "…", X: 0, Y: n.Y, Colour: plots.NoColour, Shape: plots.Bare})
 						}
 						e.From = dots[n.Y]
 						m = dia.Nodes[e.From]
@@ -430,12 +448,15 @@ func (f unfolding) figure(u unfolded, theirs []unfoldedLayer) (*plots.Figure, er
 		separate = append(separate, a)
 	}
 	list := []plots.Diagram{
-		draw(fmt.Sprintf("(a) GraphTurbo: instance %s is 1 kernel of %d layers", u.Name, len(u.Layers)), []plots.DiagramArea{one}, layerOf(u.Layers)),
+		draw(fmt.Sprintf("(a) GraphTurbo: instance %s is 1 kernel of %d layers", u.Name, len(u.Layers)),
+			[]plots.DiagramArea{one}, layerOf(u.Layers)),
 		draw(fmt.Sprintf("(b) TVM: %d kernels", len(theirs)), separate, layerOf(theirs)),
 	}
-	return plots.Diagrams(list, plots.DiagramKey{Symbol: "C", Text: "convolution"}, plots.DiagramKey{Symbol: "B", Text: "batch norm"},
+	return plots.Diagrams(list, plots.DiagramKey{Symbol: "C", Text: "convolution"},
+		plots.DiagramKey{Symbol: "B", Text: "batch norm"},
 		plots.DiagramKey{Symbol: "R", Text: "ReLU"}, plots.DiagramKey{Symbol: "+", Text: "addition"},
-		plots.DiagramKey{Edge: true, Text: "one loop nest"}, plots.DiagramKey{Edge: true, Grey: true, Text: "through (a) L1, (b) DDR"})
+		plots.DiagramKey{Edge: true, Text: "one loop nest"},
+		plots.DiagramKey{Edge: true, Grey: true, Text: "through (a) L1, (b) DDR"})
 }
 
 // Fig10 unfolds the loop nests of layers.

@@ -35,7 +35,8 @@ type spillMethod struct {
 
 func fig12() spilling {
 	return spilling{"stcp920",
-		[]spillCase{{"squeezenet", 8}, {"toy-fig3", 8}, {"resnet50", 16}, {"densenet121", 8}, {"mobilenetv2", 16}, {"inception-v1", 8}, {"inception-v3", 8}, {"nasnet-mobile", 8}, {"swin-t", 4}, {"vit-b16", 4}},
+		[]spillCase{{"squeezenet", 8}, {"toy-fig3", 8}, {"resnet50", 16}, {"densenet121", 8}, {"mobilenetv2", 16},
+			{"inception-v1", 8}, {"inception-v3", 8}, {"nasnet-mobile", 8}, {"swin-t", 4}, {"vit-b16", 4}},
 		[]spillMethod{
 			{name: "longest lifetime first", spill: "longest-lifetime"},
 			{name: "largest first", spill: "largest-first"},
@@ -92,7 +93,8 @@ type spillValue struct {
 // explainSpills lists values only if they are asked for.
 func explainSpills(ctx context.Context, r *scheduler.Result, method spillMethod, values bool) (any, error) {
 	s := r.Schedule
-	run := spillRun{Model: r.Source, PerCluster: r.Chunk, Method: method.name, Throughput: harness.Round(r.ThroughputPerSecond()), Steps: len(s.Steps), FullAt: -1}
+	run := spillRun{Model: r.Source, PerCluster: r.Chunk, Method: method.name,
+		Throughput: harness.Round(r.ThroughputPerSecond()), Steps: len(s.Steps), FullAt: -1}
 	run.MovedBytes, run.AgainBytes = pipeline.MovedBytes(s)
 	if method.bound {
 		fresh := *s
@@ -129,8 +131,9 @@ func explainSpills(ctx context.Context, r *scheduler.Result, method spillMethod,
 		}
 		if values {
 			inst := &s.Instances.Instances[v.Instance]
-			run.Values = append(run.Values, spillValue{v.ID, instanceName(inst.Group, inst.Index) + " " + s.Graph.Tensor(v.Tensor).Name,
-				v.Def, min(v.Last+1, len(s.Steps)), v.Bytes, v.Level.Title(), gone})
+			run.Values = append(run.Values,
+				spillValue{v.ID, instanceName(inst.Group, inst.Index) + " " + s.Graph.Tensor(v.Tensor).Name,
+					v.Def, min(v.Last+1, len(s.Steps)), v.Bytes, v.Level.Title(), gone})
 		}
 	}
 	if spilled > 0 {
@@ -147,11 +150,13 @@ func (f spilling) plan() (*harness.Plan, error) {
 			if err != nil {
 				return nil, err
 			}
-			if v, err = scheduler.Replace(v, scheduler.Options{}, scheduler.Pick{Stage: "spill", Strategy: m.spill}); err != nil {
+			if v, err = scheduler.Replace(v, scheduler.Options{},
+				scheduler.Pick{Stage: "spill", Strategy: m.spill}); err != nil {
 				return nil, err
 			}
 			c, err := harness.Scheduled{Hardware: f.hardware, Model: x.model, PerCluster: x.perCluster, Variant: v}.
-				Cell(fmt.Sprintf("%s-%d", x.model, k), func(ctx context.Context, r *scheduler.Result) (any, error) { return explainSpills(ctx, r, m, i == 0) })
+				Cell(fmt.Sprintf("%s-%d", x.model, k),
+					func(ctx context.Context, r *scheduler.Result) (any, error) { return explainSpills(ctx, r, m, i == 0) })
 			if err != nil {
 				return nil, err
 			}
@@ -165,9 +170,12 @@ func (f spilling) plan() (*harness.Plan, error) {
 func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 	d := harness.NewDocument(f.experiment())
 	t := harness.Table{Name: "spills", Title: "What leaves the L1, of one chunk on one cluster", Columns: []harness.Column{
-		{Name: "Network", Text: true}, {Name: "Batch per\ncluster"}, {Name: "Method", Text: true}, {Group: "Values to", Name: "LLB"}, {Group: "Values to", Name: "DDR"},
-		{Name: "Mean lifetime\n(steps)"}, {Name: "Spilled\n(MiB)"}, {Name: "Moved for it\n(MiB)"}, {Name: "Weights\nagain (MiB)"}, {Name: "Bound of\nboth (MiB)"}, {Name: "Throughput\n(per s)"}},
-		Notes: []string{"Moved: each spilled value is written once and streamed by each reader, as often as the cores need it. Weights again: those that pass once per tile, all tiles but the first.",
+		{Name: "Network", Text: true}, {Name: "Batch per\ncluster"}, {Name: "Method", Text: true},
+		{Group: "Values to", Name: "LLB"}, {Group: "Values to", Name: "DDR"},
+		{Name: "Mean lifetime\n(steps)"}, {Name: "Spilled\n(MiB)"}, {Name: "Moved for it\n(MiB)"},
+		{Name: "Weights\nagain (MiB)"}, {Name: "Bound of\nboth (MiB)"}, {Name: "Throughput\n(per s)"}},
+		Notes: []string{
+			"Moved: each spilled value is written once and streamed by each reader, as often as the cores need it. Weights again: those that pass once per tile, all tiles but the first.",
 			"Fewest bytes: the least sum of the two, by dynamic programming over the steps. Bound: what no plan is below; where that row meets it, it is proven best."}}
 	fewer, same, more := 0, 0, 0
 	faster := 0
@@ -183,8 +191,10 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 				least++
 			}
 		}
-		t.Rows = append(t.Rows, []string{r.Model, harness.Count(r.PerCluster), r.Method, harness.Count(int64(r.ToGB)), harness.Count(int64(r.ToDDR)), harness.Fixed(r.Lifetime, 1),
-			mebibytes(r.SpilledBytes), mebibytes(r.MovedBytes), mebibytes(r.AgainBytes), bound, harness.Significant(r.Throughput)})
+		t.Rows = append(t.Rows, []string{r.Model, harness.Count(r.PerCluster), r.Method, harness.Count(int64(r.ToGB)),
+			harness.Count(int64(r.ToDDR)), harness.Fixed(r.Lifetime, 1),
+			mebibytes(r.SpilledBytes), mebibytes(r.MovedBytes), mebibytes(r.AgainBytes), bound,
+			harness.Significant(r.Throughput)})
 		if k := i % len(f.methods); k == 1 { // prior work's rule against the paper's
 			paper := runs[i-k]
 			switch {
@@ -204,7 +214,8 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 		return nil, err
 	}
 	paper, largest := runs[0], runs[1]
-	life := harness.Table{Name: "alive", Title: fmt.Sprintf("Values alive at step %d of %s, where the L1 is first full", f.fullAt(runs), paper.Model), Columns: []harness.Column{
+	life := harness.Table{Name: "alive", Title: fmt.Sprintf("Values alive at step %d of %s, where the L1 is first full",
+		f.fullAt(runs), paper.Model), Columns: []harness.Column{
 		{Name: "Value", Text: true}, {Name: "Steps", Text: true}, {Name: "Size (MiB)"}}}
 	for _, m := range f.methods {
 		life.Columns = append(life.Columns, harness.Column{Name: m.name, Text: true})
@@ -230,19 +241,26 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 	if fewer <= more {
 		verdict = "differs"
 	}
-	d.Claim("Longest lifetime first moves fewer bytes than largest first", "very likely (no figures)", fmt.Sprintf("fewer in %d of %d networks, as many in %d, more in %d", fewer, cases, same, more), verdict)
+	d.Claim("Longest lifetime first moves fewer bytes than largest first", "very likely (no figures)",
+		fmt.Sprintf("fewer in %d of %d networks, as many in %d, more in %d", fewer, cases, same, more), verdict)
 	if more > 0 {
 		d.Why("a long-lived value may be read soon, where a larger one that ends earlier would have gone at once")
 	}
-	d.Claim("It spills smaller values", "with a higher probability", fmt.Sprintf("%s MiB instead of %s MiB in %s", mebibytes(paper.SpilledBytes), mebibytes(largest.SpilledBytes), paper.Model),
+	d.Claim("It spills smaller values", "with a higher probability",
+		fmt.Sprintf("%s MiB instead of %s MiB in %s", mebibytes(paper.SpilledBytes),
+			mebibytes(largest.SpilledBytes), paper.Model),
 		harness.Agreement(paper.SpilledBytes < largest.SpilledBytes))
 	d.Claim("It is at least as fast", "not claimed", fmt.Sprintf("in %d of %d networks", faster, cases), "–")
-	d.Note("The plan that moves the fewest bytes is proven in %d of %d networks; longest lifetime first is one of the best in %d.", proven, cases, least)
-	d.Note("Both rules also decide what goes from the LLB to the DDR, and what is spilled so that a layer's weights need not pass once per tile. Of the plan with the fewest bytes the first rule decides what goes to the DDR.")
+	d.Note(
+		"The plan that moves the fewest bytes is proven in %d of %d networks; longest lifetime first is one of the best in %d.", proven, cases, least)
+	d.Note(
+		"Both rules also decide what goes from the LLB to the DDR, and what is spilled so that a layer's weights need not pass once per tile. Of the plan with the fewest bytes the first rule decides what goes to the DDR.")
 	d.Note("In the figure a bar is as high as its value is large, against the largest.")
-	d.Note("A value is a tensor of one instance; a step is a layer of one instance. A spilled value lives at its lower level from the start.")
+	d.Note(
+		"A value is a tensor of one instance; a step is a layer of one instance. A spilled value lives at its lower level from the start.")
 	fig, err := f.figure(runs)
-	if err := d.Figure("lifetimes", fmt.Sprintf("Lifetimes of values of %s around the step at which the L1 is full", paper.Model), fig, err); err != nil {
+	if err := d.Figure("lifetimes", fmt.Sprintf("Lifetimes of values of %s around the step at which the L1 is full",
+		paper.Model), fig, err); err != nil {
 		return nil, err
 	}
 	d.File("spills.csv", harness.CSV(runs, []harness.Field[spillRun]{

@@ -27,7 +27,8 @@ type crossing struct {
 }
 
 func fig13() crossing {
-	return crossing{"stcp920", "resnet50", 8, 1, 0, [2]string{"stage2.block1", "stage2.block2"}, []string{"ordering", "cross-layer"}}
+	return crossing{"stcp920", "resnet50", 8, 1, 0, [2]string{"stage2.block1", "stage2.block2"},
+		[]string{"ordering", "cross-layer"}}
 }
 
 func (f crossing) experiment() harness.Experiment {
@@ -166,11 +167,13 @@ func (f crossing) busy(r *scheduler.Result, w crossWindow, run *crossRun) {
 			continue
 		}
 		label := r.Program.Labels[c.Label]
-		run.Commands = append(run.Commands, crossCommand{Queue: strings.TrimPrefix(q.Name, "cluster0."), Kind: c.Kind.String(), Layer: label,
-			Block: f.blockIndex(label), Start: seconds(start - w.first), End: seconds(end - w.first)})
+		run.Commands = append(run.Commands,
+			crossCommand{Queue: strings.TrimPrefix(q.Name, "cluster0."), Kind: c.Kind.String(), Layer: label,
+				Block: f.blockIndex(label), Start: seconds(start - w.first), End: seconds(end - w.first)})
 		moments = append(moments, moment{start, false, i}, moment{end, true, i})
 	}
-	slices.SortStableFunc(moments, func(a, b moment) int { return cmp.Or(cmp.Compare(a.ps, b.ps), cmp.Compare(a.index, b.index)) })
+	slices.SortStableFunc(moments,
+		func(a, b moment) int { return cmp.Or(cmp.Compare(a.ps, b.ps), cmp.Compare(a.index, b.index)) })
 	running := map[int32]int{}          // commands by layer, of the two blocks
 	units := map[isa.Kind]int32{}       // layer on each compute unit
 	count := map[isa.Kind]int{}         // commands of each kind
@@ -207,7 +210,8 @@ func (f crossing) busy(r *scheduler.Result, w crossWindow, run *crossRun) {
 			delete(running, c.Label)
 		}
 	}
-	run.LayersAtOnce, run.UnitsAtOnce, run.MatrixBusy, run.VectorBusy = seconds(layers), seconds(compute), seconds(mme), seconds(vme)
+	run.LayersAtOnce, run.UnitsAtOnce, run.MatrixBusy, run.VectorBusy = seconds(layers), seconds(compute),
+		seconds(mme), seconds(vme)
 }
 
 func (f crossing) plan() (*harness.Plan, error) {
@@ -217,7 +221,8 @@ func (f crossing) plan() (*harness.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		c, err := harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: f.perCluster, Variant: v}.Cell("blocks-"+name, f.explain)
+		c, err := harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: f.perCluster, Variant: v}.Cell(
+			"blocks-"+name, f.explain)
 		if err != nil {
 			return nil, err
 		}
@@ -229,22 +234,27 @@ func (f crossing) plan() (*harness.Plan, error) {
 
 // crossRows are the queues that the figure shows, and what they are to people.
 var crossRows = []struct{ queue, name string }{
-	{"mme", "MME"}, {"vme", "VME"}, {"special", "vector core"}, {"lb.in", "LLB to L1"}, {"lb.out", "L1 to L1, LLB"}, {"ddr.load", "DDR to LLB"}, {"ddr.store", "LLB to DDR"},
+	{"mme", "MME"}, {"vme", "VME"}, {"special", "vector core"}, {"lb.in", "LLB to L1"}, {"lb.out", "L1 to L1, LLB"},
+	{"ddr.load", "DDR to LLB"}, {"ddr.store", "LLB to DDR"},
 }
 
 func (f crossing) report(runs []crossRun) (*harness.Report, error) {
 	d := harness.NewDocument(f.experiment())
 	us := func(s float64) string { return harness.Fixed(1e6*s, 2) }
-	t := harness.Table{Name: "blocks", Title: fmt.Sprintf("%s and %s in kernel %s of %s, %d images per cluster", f.blocks[0], f.blocks[1], instanceName(f.group, f.index), f.model, f.perCluster), Columns: []harness.Column{
-		{Name: "Variant", Text: true}, {Group: "Time (µs)", Name: "both blocks"}, {Group: "Time (µs)", Name: "added by\nthem"}, {Group: "Time (µs)", Name: "blocks\noverlap"},
-		{Group: "Time (µs)", Name: "two layers\nat once"}, {Group: "Time (µs)", Name: "two units on\ntwo layers"}, {Group: "Busy (%)", Name: "MME"}, {Group: "Busy (%)", Name: "VME"}}}
+	t := harness.Table{Name: "blocks", Title: fmt.Sprintf("%s and %s in kernel %s of %s, %d images per cluster",
+		f.blocks[0], f.blocks[1], instanceName(f.group, f.index), f.model, f.perCluster), Columns: []harness.Column{
+		{Name: "Variant", Text: true}, {Group: "Time (µs)", Name: "both blocks"},
+		{Group: "Time (µs)", Name: "added by\nthem"}, {Group: "Time (µs)", Name: "blocks\noverlap"},
+		{Group: "Time (µs)", Name: "two layers\nat once"}, {Group: "Time (µs)", Name: "two units on\ntwo layers"},
+		{Group: "Busy (%)", Name: "MME"}, {Group: "Busy (%)", Name: "VME"}}}
 	type row struct {
 		variant string
 		crossCommand
 	}
 	var commands []row
 	for _, r := range runs {
-		t.Rows = append(t.Rows, []string{r.Variant, us(r.Seconds), us(r.Advance), us(max(0, r.OverlapEnd-r.OverlapStart)), us(r.LayersAtOnce), us(r.UnitsAtOnce),
+		t.Rows = append(t.Rows, []string{r.Variant, us(r.Seconds), us(r.Advance), us(max(0, r.OverlapEnd-r.OverlapStart)),
+			us(r.LayersAtOnce), us(r.UnitsAtOnce),
 			harness.Percent(r.MatrixBusy / r.Seconds), harness.Percent(r.VectorBusy / r.Seconds)})
 		for _, c := range r.Commands {
 			commands = append(commands, row{r.Variant, c})
@@ -263,13 +273,18 @@ func (f crossing) report(runs []crossRun) (*harness.Report, error) {
 		{Name: "end_s", Of: func(c row) any { return c.End }},
 	}))
 	without, with := runs[0], runs[1]
-	d.Claim("Loads of a layer hidden behind an earlier layer", "yes, across layers and blocks", fmt.Sprintf("two layers at once for %s of %s µs (without: %s of %s)",
-		us(with.LayersAtOnce), us(with.Seconds), us(without.LayersAtOnce), us(without.Seconds)), harness.Agreement(with.LayersAtOnce > without.LayersAtOnce))
+	d.Claim("Loads of a layer hidden behind an earlier layer", "yes, across layers and blocks",
+		fmt.Sprintf("two layers at once for %s of %s µs (without: %s of %s)",
+			us(with.LayersAtOnce), us(with.Seconds), us(without.LayersAtOnce), us(without.Seconds)),
+		harness.Agreement(with.LayersAtOnce > without.LayersAtOnce))
 	d.Claim("Both blocks under way at once (between the lines)", "yes", fmt.Sprintf("for %s µs (without: %s)",
-		us(max(0, with.OverlapEnd-with.OverlapStart)), us(max(0, without.OverlapEnd-without.OverlapStart))), harness.Agreement(with.OverlapEnd > with.OverlapStart && without.OverlapEnd <= without.OverlapStart))
-	d.Claim("Compute units on different layers at once", "yes", fmt.Sprintf("for %s µs", us(with.UnitsAtOnce)), harness.Agreement(with.UnitsAtOnce > 0))
+		us(max(0, with.OverlapEnd-with.OverlapStart)), us(max(0, without.OverlapEnd-without.OverlapStart))),
+		harness.Agreement(with.OverlapEnd > with.OverlapStart && without.OverlapEnd <= without.OverlapStart))
+	d.Claim("Compute units on different layers at once", "yes", fmt.Sprintf("for %s µs", us(with.UnitsAtOnce)),
+		harness.Agreement(with.UnitsAtOnce > 0))
 	if with.UnitsAtOnce == 0 {
-		d.Why("the matrix unit does not begin a layer before all that it reads is there, a simplification of the kernel generator")
+		d.Why(
+			"the matrix unit does not begin a layer before all that it reads is there, a simplification of the kernel generator")
 	}
 	d.Claim("Gain of these blocks", "not given", harness.Fixed(without.Advance/with.Advance, 2)+"×", "–")
 	gain := without.Latency / with.Latency
@@ -277,9 +292,12 @@ func (f crossing) report(runs []crossRun) (*harness.Report, error) {
 	d.Why("the published figure is the mean over ten networks (Fig. 15), for which fig15 has ours")
 	d.Given()
 	d.Note("Added is the time from the end of the units' work in front of the blocks to the end of the blocks.")
-	d.Note("The matrix unit does not begin a layer before all that it reads is there, a simplification of the kernel generator; the vector unit follows it tile by tile within a layer.")
-	d.Note("Loads from the DDR that run in this time belong to these blocks or, with scheduling across layers, to what comes after; they are in the table of commands and, if there are any, in the figure.")
-	d.Note("Without scheduling across layers, units and loads of one layer still overlap tile by tile; a barrier stands between layers.")
+	d.Note(
+		"The matrix unit does not begin a layer before all that it reads is there, a simplification of the kernel generator; the vector unit follows it tile by tile within a layer.")
+	d.Note(
+		"Loads from the DDR that run in this time belong to these blocks or, with scheduling across layers, to what comes after; they are in the table of commands and, if there are any, in the figure.")
+	d.Note(
+		"Without scheduling across layers, units and loads of one layer still overlap tile by tile; a barrier stands between layers.")
 	var list []plots.Timeline
 	rows := func(queue string) bool {
 		return slices.ContainsFunc(runs, func(r crossRun) bool {
@@ -302,11 +320,13 @@ func (f crossing) report(runs []crossRun) (*harness.Report, error) {
 				if !slices.Contains(layers[c.Block], c.Layer) {
 					layers[c.Block] = append(layers[c.Block], c.Layer)
 				}
-				line.Bars = append(line.Bars, plots.TimelineBar{Start: 1e6 * c.Start, End: 1e6 * c.End, Colour: crossColours[c.Block], Pale: slices.Index(layers[c.Block], c.Layer)%2 == 1})
+				line.Bars = append(line.Bars, plots.TimelineBar{Start: 1e6 * c.Start, End: 1e6 * c.End,
+					Colour: crossColours[c.Block], Pale: slices.Index(layers[c.Block], c.Layer)%2 == 1})
 			}
 			tl.Rows = append(tl.Rows, line)
 		}
-		tl.Lines = []plots.TimelineMark{{At: 1e6 * min(r.OverlapStart, r.OverlapEnd)}, {At: 1e6 * max(r.OverlapStart, r.OverlapEnd)}}
+		tl.Lines = []plots.TimelineMark{{At: 1e6 * min(r.OverlapStart, r.OverlapEnd)},
+			{At: 1e6 * max(r.OverlapStart, r.OverlapEnd)}}
 		list = append(list, tl)
 	}
 	fig, err := plots.Timelines(list, "Time (µs); layers in turn dark and pale", 13, append(f.blocks[:], "other layers"))

@@ -15,7 +15,9 @@ import (
 func fig14() grid {
 	return grid{name: "fig14", description: "throughput of TVM, AStitch and GraphTurbo on the ten configurations",
 		paper: "GraphTurbo (OSDI 2023), Fig. 14, and the throughputs of TVM on its slides", hardware: "stcp920",
-		variants: []string{"tvm", "astitch", "cross-layer"}, policies: []harness.ChunkPolicy{harness.PaperChunks, harness.Tuned, harness.PaperInARow}, configurations: literature.WithBeside, report: reportFig14}
+		variants:       []string{"tvm", "astitch", "cross-layer"},
+		policies:       []harness.ChunkPolicy{harness.PaperChunks, harness.Tuned, harness.PaperInARow},
+		configurations: literature.WithBeside, report: reportFig14}
 }
 
 func reportFig14(rows gridRows, b *harness.Document) error {
@@ -53,10 +55,14 @@ func (g gridRows) ratio(to, from string, p harness.ChunkPolicy) func(literature.
 // and two beside what others measured.
 func throughputTable(rows gridRows, spec *hardware.Spec) (harness.Table, []harness.Line) {
 	t := harness.Table{Name: "throughput", Title: "Throughput of a batch from a cold start, and speedup over TVM",
-		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Batch", Screen: true}, {Name: "Unit", Text: true, Screen: true},
-			{Group: "TVM", Name: "published"}, {Group: "TVM", Name: "paper's\nbatches"}, {Group: "TVM", Name: "ratio"}, {Group: "TVM", Name: "best\nbatches"},
-			{Group: "AStitch", Name: "paper's\nbatches"}, {Group: "GraphTurbo", Name: "paper's\nbatches"}, {Group: "GraphTurbo", Name: "best\nbatches"},
-			{Group: "Over TVM (×)", Name: "paper's\nbatches"}, {Group: "Over TVM (×)", Name: "best\nbatches"}, {Name: "Over\nAStitch\n(×)"}}}
+		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Batch", Screen: true},
+			{Name: "Unit", Text: true, Screen: true},
+			{Group: "TVM", Name: "published"}, {Group: "TVM", Name: "paper's\nbatches"}, {Group: "TVM", Name: "ratio"},
+			{Group: "TVM", Name: "best\nbatches"},
+			{Group: "AStitch", Name: "paper's\nbatches"}, {Group: "GraphTurbo", Name: "paper's\nbatches"},
+			{Group: "GraphTurbo", Name: "best\nbatches"},
+			{Group: "Over TVM (×)", Name: "paper's\nbatches"}, {Group: "Over TVM (×)", Name: "best\nbatches"},
+			{Name: "Over\nAStitch\n(×)"}}}
 	var lines []harness.Line
 	var calibration []string
 	for _, c := range literature.WithBeside() {
@@ -73,24 +79,31 @@ func throughputTable(rows gridRows, spec *hardware.Spec) (harness.Table, []harne
 		ratio := func(to, from string, p harness.ChunkPolicy) string {
 			return harness.Fixed(rows.ratio(to, from, p)(c), 2)
 		}
-		t.Rows = append(t.Rows, []string{c.Label, name, harness.Count(c.BatchSize), c.Unit, harness.Significant(c.TVMThroughputPerSecond), harness.Significant(tvm),
-			harness.Fixed(tvm/c.TVMThroughputPerSecond, 2), harness.Significant(of("tvm", harness.Tuned)), harness.Significant(of("astitch", harness.PaperChunks)),
+		t.Rows = append(t.Rows, []string{c.Label, name, harness.Count(c.BatchSize), c.Unit,
+			harness.Significant(c.TVMThroughputPerSecond), harness.Significant(tvm),
+			harness.Fixed(tvm/c.TVMThroughputPerSecond, 2), harness.Significant(of("tvm", harness.Tuned)),
+			harness.Significant(of("astitch", harness.PaperChunks)),
 			harness.Significant(of("cross-layer", harness.PaperChunks)), harness.Significant(of("cross-layer", harness.Tuned)),
-			ratio("cross-layer", "tvm", harness.PaperChunks), ratio("cross-layer", "tvm", harness.Tuned), ratio("cross-layer", "astitch", harness.PaperChunks)})
+			ratio("cross-layer", "tvm", harness.PaperChunks), ratio("cross-layer", "tvm", harness.Tuned),
+			ratio("cross-layer", "astitch", harness.PaperChunks)})
 		if c.Beside {
 			continue
 		}
-		lines = append(lines, harness.Line{What: fmt.Sprintf("%s %s: TVM's throughput", c.Label, c.Network), Unit: c.Unit, Published: c.TVMThroughputPerSecond, Ours: tvm,
+		lines = append(lines, harness.Line{What: fmt.Sprintf("%s %s: TVM's throughput", c.Label, c.Network), Unit: c.Unit,
+			Published: c.TVMThroughputPerSecond, Ours: tvm,
 			Calibration: c.Calibration(), Remark: remark})
 	}
-	t.Notes = append(t.Notes, fmt.Sprintf("TVM's throughputs of %s are of the calibration set, all others of the evaluation set.", strings.Join(calibration, ", ")),
+	t.Notes = append(t.Notes,
+		fmt.Sprintf("TVM's throughputs of %s are of the calibration set, all others of the evaluation set.",
+			strings.Join(calibration, ", ")),
 		"The paper's mean speedup over the vendor's own code, 1.04, has nothing beside it: that code is not public and is not simulated.")
 	for _, m := range []struct {
 		label string
 		literature.Measurement
 	}{{"A", literature.MeasuredResNet}, {"B", literature.MeasuredBERT}} {
 		c := literature.ConfigurationOf(m.label)
-		lines = append(lines, harness.Line{What: fmt.Sprintf("%s %s: measured with the vendor's code, %s, batch %d", c.Label, c.Network, m.Precision, m.Batch), Unit: c.Unit,
+		lines = append(lines, harness.Line{What: fmt.Sprintf("%s %s: measured with the vendor's code, %s, batch %d", c.Label,
+			c.Network, m.Precision, m.Batch), Unit: c.Unit,
 			Published: m.ThroughputPerSecond, Ours: rows.at(c, "cross-layer", harness.PaperChunks).ThroughputPerSecond,
 			Remark: m.Source + "; " + vendors, Given: true})
 	}
@@ -104,10 +117,12 @@ const vendors = "the vendor's hand-crafted code, which is not simulated; ours is
 func steadyTable(rows gridRows) harness.Table {
 	t := harness.Table{Name: "steady", Title: "Throughput of batches in a row, the paper's batches per cluster",
 		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}},
-		Notes:   []string{"Over one batch: the rate of batches in a row over that of a batch from a cold start, which all other tables have. –: the program is too large."}}
+		Notes: []string{
+			"Over one batch: the rate of batches in a row over that of a batch from a cold start, which all other tables have. –: the program is too large."}}
 	variants := fig14().variants
 	for _, v := range variants {
-		t.Columns = append(t.Columns, harness.Column{Group: systems[v], Name: "in a row"}, harness.Column{Group: systems[v], Name: "over one\nbatch (×)"})
+		t.Columns = append(t.Columns, harness.Column{Group: systems[v], Name: "in a row"},
+			harness.Column{Group: systems[v], Name: "over one\nbatch (×)"})
 	}
 	t.Columns = append(t.Columns, harness.Column{Name: "GraphTurbo\nover TVM (×)"})
 	var gains []float64
@@ -132,7 +147,8 @@ func steadyTable(rows gridRows) harness.Table {
 		t.Rows = append(t.Rows, append(line, gain))
 	}
 	if len(gains) > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("Mean speedup over TVM in a row, of %d: arithmetic %.2f, geometric %.2f.", len(gains), stat.Mean(gains, nil), stat.GeometricMean(gains, nil)))
+		t.Notes = append(t.Notes, fmt.Sprintf("Mean speedup over TVM in a row, of %d: arithmetic %.2f, geometric %.2f.",
+			len(gains), stat.Mean(gains, nil), stat.GeometricMean(gains, nil)))
 	}
 	return t
 }
@@ -152,19 +168,23 @@ var publishedAStitch = literature.MeanSpeedup.Value / literature.MeanOverAStitch
 
 // means adds the mean speedups, as notes and as lines.
 func (m *overall) means(b *harness.Document) error {
-	mean := func(over string, f func(literature.Configuration) float64, p harness.ChunkPolicy, published float64) (all, plausible float64) {
+	mean := func(over string, f func(literature.Configuration) float64, p harness.ChunkPolicy, published float64) (all,
+		plausible float64) {
 		a, s := literature.Means(f)
 		b.Note("Mean speedup over %s, %s: arithmetic %.2f, geometric %.2f; %s %.2f and %.2f. Published: %.2f.",
 			over, harness.PolicyWords(p), a.Arithmetic, a.Geometric, literature.Without(), s.Arithmetic, s.Geometric, published)
 		return a.Arithmetic, s.Arithmetic
 	}
 	var plausible float64
-	m.overTVM, plausible = mean("TVM", m.rows.ratio("cross-layer", "tvm", harness.PaperChunks), harness.PaperChunks, literature.MeanSpeedup.Value)
+	m.overTVM, plausible = mean("TVM", m.rows.ratio("cross-layer", "tvm", harness.PaperChunks), harness.PaperChunks,
+		literature.MeanSpeedup.Value)
 	mean("TVM", m.rows.ratio("cross-layer", "tvm", harness.Tuned), harness.Tuned, literature.MeanSpeedup.Value)
-	m.overAStitch, _ = mean("AStitch", m.rows.ratio("cross-layer", "astitch", harness.PaperChunks), harness.PaperChunks, literature.MeanOverAStitch.Value)
+	m.overAStitch, _ = mean("AStitch", m.rows.ratio("cross-layer", "astitch", harness.PaperChunks), harness.PaperChunks,
+		literature.MeanOverAStitch.Value)
 	gains, _ := literature.Means(m.rows.ratio("astitch", "tvm", harness.PaperChunks))
 	m.astitch = m.overTVM / m.overAStitch
-	b.Note("AStitch over TVM: %.2f, as the published %.2f, is the quotient of two arithmetic means of speedups, of GraphTurbo over TVM and over AStitch. The mean of its own speedups, which is not published, is another: arithmetic %.2f, geometric %.2f.",
+	b.Note(
+		"AStitch over TVM: %.2f, as the published %.2f, is the quotient of two arithmetic means of speedups, of GraphTurbo over TVM and over AStitch. The mean of its own speedups, which is not published, is another: arithmetic %.2f, geometric %.2f.",
 		m.astitch, publishedAStitch, gains.Arithmetic, gains.Geometric)
 	both := bothSpeedups(m.overTVM, m.overAStitch, m.astitch)
 	b.Note("%s", both)
@@ -173,13 +193,21 @@ func (m *overall) means(b *harness.Document) error {
 		return err
 	}
 	for _, l := range []harness.Line{
-		{What: "mean speedup of GraphTurbo over TVM, A-J, arithmetic", Published: literature.MeanSpeedup.Value, Ours: m.overTVM, Headline: 1,
+		{What: "mean speedup of GraphTurbo over TVM, A-J, arithmetic", Published: literature.MeanSpeedup.Value,
+			Ours: m.overTVM, Headline: 1,
 			Remark: reasonGain(m.rows, "cross-layer", "tvm", literature.MeanSpeedup.Value)},
-		{What: "mean speedup of GraphTurbo over TVM, " + literature.Without(), Published: literature.MeanSpeedup.Value, Ours: plausible, Remark: "see the mean over all, which counts", Given: true},
-		{What: "mean speedup of GraphTurbo over AStitch, A-J, arithmetic", Published: literature.MeanOverAStitch.Value, Ours: m.overAStitch, Headline: 2, Remark: both},
-		{What: "GraphTurbo over the vendor's code, mean (ours over what others measured with it, A and B)", Published: 1.04, Ours: (m.rows.at(literature.ConfigurationOf("A"), "cross-layer", harness.PaperChunks).ThroughputPerSecond/literature.MeasuredResNet.ThroughputPerSecond +
-			m.rows.at(literature.ConfigurationOf("B"), "cross-layer", harness.PaperChunks).ThroughputPerSecond/literature.MeasuredBERT.ThroughputPerSecond) / 2, Remark: "the vendor's code is not simulated"},
-		{What: "mean speedup of AStitch over TVM (quotient of the two published means)", Published: publishedAStitch, Ours: m.astitch, Remark: stitched},
+		{What: "mean speedup of GraphTurbo over TVM, " + literature.Without(), Published: literature.MeanSpeedup.Value,
+			Ours: plausible, Remark: "see the mean over all, which counts", Given: true},
+		{What: "mean speedup of GraphTurbo over AStitch, A-J, arithmetic", Published: literature.MeanOverAStitch.Value,
+			Ours: m.overAStitch, Headline: 2, Remark: both},
+		{What: "GraphTurbo over the vendor's code, mean (ours over what others measured with it, A and B)", Published: 1.04,
+			Ours: (m.rows.at(literature.ConfigurationOf("A"), "cross-layer",
+				harness.PaperChunks).ThroughputPerSecond/literature.MeasuredResNet.ThroughputPerSecond +
+				m.rows.at(literature.ConfigurationOf("B"), "cross-layer",
+					harness.PaperChunks).ThroughputPerSecond/literature.MeasuredBERT.ThroughputPerSecond) / 2,
+			Remark: "the vendor's code is not simulated"},
+		{What: "mean speedup of AStitch over TVM (quotient of the two published means)", Published: publishedAStitch,
+			Ours: m.astitch, Remark: stitched},
 	} {
 		l.Unit = "x"
 		b.Line(l)
@@ -195,7 +223,8 @@ func (m *overall) figures(b *harness.Document) error {
 	best, _ := literature.Means(tuned)
 	f, err := plots.GroupedBars(plots.Groups{
 		Title: "Speedup over TVM", YLabel: "Speedup (×)", Categories: literature.Labels("mean\nA–J"), Line: 1,
-		Series: []plots.Series{{Name: "AStitch, paper's batches", Values: literature.Pick(m.rows.ratio("astitch", "tvm", harness.PaperChunks), m.astitch)},
+		Series: []plots.Series{{Name: "AStitch, paper's batches",
+			Values: literature.Pick(m.rows.ratio("astitch", "tvm", harness.PaperChunks), m.astitch)},
 			{Name: "GraphTurbo, paper's batches", Values: literature.Pick(speedup, m.overTVM)},
 			{Name: "GraphTurbo, best batches", Values: literature.Pick(tuned, best.Arithmetic)}},
 		Marks: []plots.GroupMark{{Category: len(configurations), Series: 1, Value: literature.MeanSpeedup.Value},
@@ -216,14 +245,18 @@ func (m *overall) figures(b *harness.Document) error {
 			most = c
 		}
 	}
-	b.Lead("speedup", "Speedups", fmt.Sprintf("GraphTurbo is faster than a kernel per layer on %d of %d configurations; the speedups go from %.1f (%s) to %.1f (%s), with a mean of %.1f; the paper has %.2f.",
-		faster, len(configurations), speedup(least), least.Network, speedup(most), most.Network, m.overTVM, literature.MeanSpeedup.Value))
+	b.Lead("speedup", "Speedups",
+		fmt.Sprintf(
+			"GraphTurbo is faster than a kernel per layer on %d of %d configurations; the speedups go from %.1f (%s) to %.1f (%s), with a mean of %.1f; the paper has %.2f.",
+			faster, len(configurations), speedup(least), least.Network, speedup(most), most.Network, m.overTVM,
+			literature.MeanSpeedup.Value))
 	var marks []plots.GroupMark
 	for i, c := range configurations {
 		marks = append(marks, plots.GroupMark{Category: i, Value: c.TVMThroughputPerSecond})
 	}
 	f, err = plots.GroupedBars(plots.Groups{
-		Title: "TVM's throughput, the paper's batches per cluster", YLabel: "Throughput (1/s)", Categories: literature.Labels(), Log: true, Marks: marks,
+		Title: "TVM's throughput, the paper's batches per cluster", YLabel: "Throughput (1/s)",
+		Categories: literature.Labels(), Log: true, Marks: marks,
 		Series: []plots.Series{{Name: "simulated", Values: literature.Pick(func(c literature.Configuration) float64 {
 			return m.rows.at(c, "tvm", harness.PaperChunks).ThroughputPerSecond
 		})}},
@@ -256,7 +289,9 @@ func stitched(rows gridRows, published float64) (string, error) {
 	}
 	s := reasonGain(rows, "astitch", "tvm", published)
 	if single > len(literature.Configurations()) { // more than a softmax at the end of each
-		s += fmt.Sprintf("; %d softmaxes and normalisations are single operators in these graphs, which leaves nothing to stitch in them", single)
+		s += fmt.Sprintf(
+			"; %d softmaxes and normalisations are single operators in these graphs, which leaves nothing to stitch in them",
+			single)
 	}
 	return s, nil
 }

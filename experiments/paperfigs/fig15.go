@@ -15,7 +15,8 @@ import (
 func fig15() grid {
 	return grid{name: "fig15", description: "what each idea is worth on the ten configurations",
 		paper: "GraphTurbo (OSDI 2023), §5.3 and Fig. 15", hardware: "stcp920",
-		variants: []string{"tvm", "llb", "l1", "ordering", "cross-layer"}, policies: []harness.ChunkPolicy{harness.PaperChunks}, configurations: literature.Configurations, report: reportFig15,
+		variants: []string{"tvm", "llb", "l1", "ordering", "cross-layer"},
+		policies: []harness.ChunkPolicy{harness.PaperChunks}, configurations: literature.Configurations, report: reportFig15,
 		more: []scheduler.Recipe{whole("llb"), whole("l1")}}
 }
 
@@ -23,7 +24,8 @@ func fig15() grid {
 func whole(name string) scheduler.Recipe {
 	r, err := scheduler.Lookup(name)
 	if err == nil {
-		r, err = scheduler.Replace(r, scheduler.Options{}, scheduler.Pick{Stage: "split", Strategy: "none"}, scheduler.Pick{Stage: "order", Strategy: "bfs"})
+		r, err = scheduler.Replace(r, scheduler.Options{}, scheduler.Pick{Stage: "split", Strategy: "none"},
+			scheduler.Pick{Stage: "order", Strategy: "bfs"})
 	}
 	if err != nil {
 		panic("paperfigs: " + err.Error())
@@ -35,13 +37,16 @@ func whole(name string) scheduler.Recipe {
 func reportFig15(rows gridRows, b *harness.Document) error {
 	over := func(v, base string) func(literature.Configuration) float64 {
 		return func(c literature.Configuration) float64 {
-			return rows.at(c, v, harness.PaperChunks).ThroughputPerSecond / rows.at(c, base, harness.PaperChunks).ThroughputPerSecond
+			return rows.at(c, v, harness.PaperChunks).ThroughputPerSecond /
+				rows.at(c, base, harness.PaperChunks).ThroughputPerSecond
 		}
 	}
 	t := harness.Table{Name: "gains", Title: "Gain of each variant, the paper's batches per cluster",
 		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "variant 1\n(llb)\nover TVM"},
-			{Group: "Over the variant before (×)", Name: "2 (l1)"}, {Group: "Over the variant before (×)", Name: "3 (ordering)"}, {Group: "Over the variant before (×)", Name: "4 (cross-layer)"},
-			{Group: "Over variant 1 (×)", Name: "2"}, {Group: "Over variant 1 (×)", Name: "3"}, {Group: "Over variant 1 (×)", Name: "4"}}}
+			{Group: "Over the variant before (×)", Name: "2 (l1)"}, {Group: "Over the variant before (×)", Name: "3 (ordering)"},
+			{Group: "Over the variant before (×)", Name: "4 (cross-layer)"},
+			{Group: "Over variant 1 (×)", Name: "2"}, {Group: "Over variant 1 (×)", Name: "3"},
+			{Group: "Over variant 1 (×)", Name: "4"}}}
 	for _, c := range literature.Configurations() {
 		line := []string{c.Label, c.Network, harness.Fixed(over("llb", "tvm")(c), 2)}
 		for _, s := range literature.Breakdown {
@@ -56,7 +61,8 @@ func reportFig15(rows gridRows, b *harness.Document) error {
 		return err
 	}
 	m := harness.Table{Name: "means", Title: "Means beside the paper's",
-		Columns: []harness.Column{{Name: "Variant", Text: true}, {Name: "Over", Text: true}, {Name: "Arithmetic"}, {Name: "Geometric"},
+		Columns: []harness.Column{{Name: "Variant", Text: true}, {Name: "Over", Text: true}, {Name: "Arithmetic"},
+			{Name: "Geometric"},
 			{Name: "Arithmetic\n" + literature.Without()}, {Name: "Published"}, {Name: "Ratio"}}}
 	product, errors := 1.0, map[string][]float64{}
 	for _, reading := range []string{"notes", "slides", "either"} {
@@ -72,13 +78,16 @@ func reportFig15(rows gridRows, b *harness.Document) error {
 				continue // variant 2 is over variant 1 in both, or over TVM, from "data moved from DDR to L1"
 			}
 			all, plausible := literature.Means(over(s.Variant, base))
-			m.Rows = append(m.Rows, []string{s.Variant, base + " (" + reading + ")", harness.Fixed(all.Arithmetic, 2), harness.Fixed(all.Geometric, 2),
-				harness.Fixed(plausible.Arithmetic, 2), harness.Fixed(s.Published.Value, 2), harness.Fixed(all.Arithmetic/s.Published.Value, 2)})
+			m.Rows = append(m.Rows, []string{s.Variant, base + " (" + reading + ")", harness.Fixed(all.Arithmetic, 2),
+				harness.Fixed(all.Geometric, 2),
+				harness.Fixed(plausible.Arithmetic, 2), harness.Fixed(s.Published.Value, 2),
+				harness.Fixed(all.Arithmetic/s.Published.Value, 2)})
 			place := 0
 			if s.Variant == "l1" && base == "llb" {
 				place = 3
 			}
-			b.Line(harness.Line{What: fmt.Sprintf("mean gain of %s over %s (reading of the %s)", s.Variant, base, reading), Unit: "x", Published: s.Published.Value, Ours: all.Arithmetic,
+			b.Line(harness.Line{What: fmt.Sprintf("mean gain of %s over %s (reading of the %s)", s.Variant, base, reading),
+				Unit: "x", Published: s.Published.Value, Ours: all.Arithmetic,
 				Given:  reading != "notes", // a number has one line that counts
 				Remark: reasonGain(rows, s.Variant, base, s.Published.Value), Headline: place})
 			if i > 0 { // variant 2 is the same in both
@@ -95,17 +104,23 @@ func reportFig15(rows gridRows, b *harness.Document) error {
 			break
 		}
 		all, plausible := literature.Means(over(to, from))
-		m.Rows = append(m.Rows, []string{to, from + " (instances are variant 3's)", harness.Fixed(all.Arithmetic, 2), harness.Fixed(all.Geometric, 2),
-			harness.Fixed(plausible.Arithmetic, 2), harness.Fixed(s.Published.Value, 2), harness.Fixed(all.Arithmetic/s.Published.Value, 2)})
-		b.Line(harness.Line{What: fmt.Sprintf("mean gain of %s over %s (instances are variant 3's)", to, from), Unit: "x", Published: s.Published.Value, Ours: all.Arithmetic, Given: true,
+		m.Rows = append(m.Rows, []string{to, from + " (instances are variant 3's)", harness.Fixed(all.Arithmetic, 2),
+			harness.Fixed(all.Geometric, 2),
+			harness.Fixed(plausible.Arithmetic, 2), harness.Fixed(s.Published.Value, 2),
+			harness.Fixed(all.Arithmetic/s.Published.Value, 2)})
+		b.Line(harness.Line{What: fmt.Sprintf("mean gain of %s over %s (instances are variant 3's)", to, from), Unit: "x",
+			Published: s.Published.Value, Ours: all.Arithmetic, Given: true,
 			Remark: reasonGain(rows, to, from, s.Published.Value)})
 	}
 	if err := b.Table(m); err != nil {
 		return err
 	}
-	b.Note("llb-whole and l1-whole run whole sub-graphs, since the slides have instances in variant 3 only; the others cut all sub-graphs by one factor.")
-	b.Note("The text gives %.2f, %.2f and %.2f without saying over what: the notes read each as a gain over the variant before, the slides over variant 1. The notes' product, %.1f, exceeds the whole speedup over TVM, %.2f; in the slides' reading variant 4 would be slower than variant 3, and variant 3 slower than variant 2.",
-		literature.MeanL1.Value, literature.MeanOrder.Value, literature.MeanCross.Value, product, literature.MeanSpeedup.Value)
+	b.Note(
+		"llb-whole and l1-whole run whole sub-graphs, since the slides have instances in variant 3 only; the others cut all sub-graphs by one factor.")
+	b.Note(
+		"The text gives %.2f, %.2f and %.2f without saying over what: the notes read each as a gain over the variant before, the slides over variant 1. The notes' product, %.1f, exceeds the whole speedup over TVM, %.2f; in the slides' reading variant 4 would be slower than variant 3, and variant 3 slower than variant 2.",
+		literature.MeanL1.Value, literature.MeanOrder.Value, literature.MeanCross.Value, product,
+		literature.MeanSpeedup.Value)
 	fits := "notes"
 	if stat.GeometricMean(errors["slides"], nil) < stat.GeometricMean(errors["notes"], nil) {
 		fits = "slides"
@@ -117,22 +132,29 @@ func reportFig15(rows gridRows, b *harness.Document) error {
 			faster = append(faster, s.Variant)
 		}
 	}
-	b.Note("Of variants 3 and 4 the reading of the %s is the nearer: they are off by a factor of %.2f (geometric mean) in the notes' and of %.2f in the slides'. Faster here in the mean than the variant before: %s. Variant 2, which both read alike, is %.2f times the published gain.",
-		fits, stat.GeometricMean(errors["notes"], nil), stat.GeometricMean(errors["slides"], nil), listed(faster), l1.Arithmetic/literature.MeanL1.Value)
-	steps := []struct{ name, variant, before string }{{"TVM", "tvm", ""}, {"variant 1 (LLB)", "llb", "tvm"}, {"variant 2 (L1)", "l1", "llb"},
+	b.Note(
+		"Of variants 3 and 4 the reading of the %s is the nearer: they are off by a factor of %.2f (geometric mean) in the notes' and of %.2f in the slides'. Faster here in the mean than the variant before: %s. Variant 2, which both read alike, is %.2f times the published gain.",
+		fits, stat.GeometricMean(errors["notes"], nil), stat.GeometricMean(errors["slides"], nil), listed(faster),
+		l1.Arithmetic/literature.MeanL1.Value)
+	steps := []struct{ name, variant, before string }{{"TVM", "tvm", ""}, {"variant 1 (LLB)", "llb", "tvm"},
+		{"variant 2 (L1)", "l1", "llb"},
 		{"variant 3 (instance order)", "ordering", "l1"}, {"variant 4 (across layers)", "cross-layer", "ordering"}}
-	speedups := plots.Groups{Title: "Speedup over TVM, the paper's batches per cluster", YLabel: "Speedup (×)", Categories: literature.Labels("mean\nA–J"), Line: 1}
-	gains := plots.Groups{Title: "Gain over the variant before, published as the notes read it", YLabel: "Gain (×)", Categories: literature.Labels("mean\nA–J"), Line: 1}
+	speedups := plots.Groups{Title: "Speedup over TVM, the paper's batches per cluster", YLabel: "Speedup (×)",
+		Categories: literature.Labels("mean\nA–J"), Line: 1}
+	gains := plots.Groups{Title: "Gain over the variant before, published as the notes read it", YLabel: "Gain (×)",
+		Categories: literature.Labels("mean\nA–J"), Line: 1}
 	for i, s := range steps {
 		all, _ := literature.Means(over(s.variant, "tvm"))
-		speedups.Series = append(speedups.Series, plots.Series{Name: s.name, Values: literature.Pick(over(s.variant, "tvm"), all.Arithmetic)})
+		speedups.Series = append(speedups.Series,
+			plots.Series{Name: s.name, Values: literature.Pick(over(s.variant, "tvm"), all.Arithmetic)})
 		gain := plots.Series{Name: s.name, Values: make([]float64, len(gains.Categories))} // TVM has none
 		if i > 0 {
 			all, _ := literature.Means(over(s.variant, s.before))
 			gain.Values = literature.Pick(over(s.variant, s.before), all.Arithmetic)
 		}
 		if i > 1 {
-			gains.Marks = append(gains.Marks, plots.GroupMark{Category: len(literature.Configurations()), Series: i, Value: literature.Breakdown[i-2].Published.Value})
+			gains.Marks = append(gains.Marks, plots.GroupMark{Category: len(literature.Configurations()), Series: i,
+				Value: literature.Breakdown[i-2].Published.Value})
 		}
 		gains.Series = append(gains.Series, gain)
 	}

@@ -29,8 +29,9 @@ func fig17() stageUse {
 }
 
 func (f stageUse) experiment() harness.Experiment {
-	return harness.Experiment{Name: "fig17", Description: "utilisation of the matrix and vector units by stage of ResNet-50",
-		Paper: "GraphTurbo (OSDI 2023), Fig. 17", Plan: f.plan}
+	return harness.Experiment{Name: "fig17",
+		Description: "utilisation of the matrix and vector units by stage of ResNet-50",
+		Paper:       "GraphTurbo (OSDI 2023), Fig. 17", Plan: f.plan}
 }
 
 // stageRow is a stage's share of the units of a cluster.
@@ -126,7 +127,8 @@ func byStage(r *scheduler.Result) (stageRun, error) {
 	clusters := float64(p.Clusters)
 	for k, name := range append(names, wholeNetwork) {
 		t := float64(ps[k]) * 1e-12
-		row := stageRow{Stage: name, Seconds: harness.Round(t), Share: harness.Round(float64(ps[k]) / float64(max(1, ps[n]))), MACs: macs[k]}
+		row := stageRow{Stage: name, Seconds: harness.Round(t),
+			Share: harness.Round(float64(ps[k]) / float64(max(1, ps[n]))), MACs: macs[k]}
 		if t > 0 {
 			row.MME = harness.Round(float64(macs[k]) / (p.PeakMACsPerSecond / clusters * t))
 			row.VME = harness.Round(float64(ops[k]) / (p.PeakVectorOpsPerSecond / clusters * t))
@@ -179,7 +181,8 @@ func (f stageUse) plan() (*harness.Plan, error) {
 func (f stageUse) report(runs []stageRun) (*harness.Report, error) {
 	d := harness.NewDocument(f.experiment())
 	c := f.configuration
-	t := harness.Table{Name: "stages", Title: fmt.Sprintf("%s, batch %d on %s, the paper's batches per cluster, by stage", c.Network, c.BatchSize, f.hardware),
+	t := harness.Table{Name: "stages", Title: fmt.Sprintf("%s, batch %d on %s, the paper's batches per cluster, by stage",
+		c.Network, c.BatchSize, f.hardware),
 		Columns: []harness.Column{{Name: "Stage", Text: true}},
 		Notes: []string{"Utilisation is useful arithmetic over what the units of the chip could do in the time of the stage.",
 			"Time: from one end of a computation or store to the next counts for the stage of the later, which was waited for; each moment counts once, though instances of several stages take turns."}}
@@ -193,7 +196,8 @@ func (f stageUse) report(runs []stageRun) (*harness.Report, error) {
 		line := []string{first.Stage}
 		for _, of := range []func(stageRow) string{
 			func(s stageRow) string { return harness.Percent(s.MME) }, func(s stageRow) string { return harness.Percent(s.VME) },
-			func(s stageRow) string { return harness.Percent(s.Share) }, func(s stageRow) string { return harness.Fixed(1e3*s.Seconds, 2) }} {
+			func(s stageRow) string { return harness.Percent(s.Share) },
+			func(s stageRow) string { return harness.Fixed(1e3*s.Seconds, 2) }} {
 			for _, r := range runs {
 				line = append(line, of(r.Rows[i]))
 			}
@@ -215,7 +219,8 @@ func (f stageUse) report(runs []stageRun) (*harness.Report, error) {
 			}
 		}
 	}
-	d.Claim("GraphTurbo uses the units far more than TVM in the last three of four stages", "yes, in a figure without numbers",
+	d.Claim("GraphTurbo uses the units far more than TVM in the last three of four stages",
+		"yes, in a figure without numbers",
 		"at least twice as much in: "+strings.Join(far, ", "), harness.Agreement(len(far) == 2*len(lastStages)))
 	d.Note("The heights of the paper's bars are not published as numbers, so that nothing stands beside ours.")
 	var categories []string
@@ -223,7 +228,8 @@ func (f stageUse) report(runs []stageRun) (*harness.Report, error) {
 		categories = append(categories, s.Stage)
 	}
 	panel := func(title string, of func(stageRow) float64) plots.Groups {
-		g := plots.Groups{Title: title, YLabel: "Utilisation (% of peak)", XLabel: "Stage of ResNet-50", Categories: categories}
+		g := plots.Groups{Title: title, YLabel: "Utilisation (% of peak)", XLabel: "Stage of ResNet-50",
+			Categories: categories}
 		for _, r := range runs {
 			s := plots.Series{Name: display[r.Variant]}
 			for _, x := range r.Rows {

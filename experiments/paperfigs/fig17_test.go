@@ -51,14 +51,16 @@ func TestStagesAddUp(t *testing.T) {
 		all := run.Rows[last]
 		near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-8*math.Max(math.Abs(a), math.Abs(b)) }
 		if !near(seconds, all.Seconds) || math.Abs(share-1) > 1e-6 || macs != all.MACs {
-			t.Errorf("%s: the stages take %v s, a share of %v and %d MACs; all take %v s and %d MACs", v, seconds, share, macs, all.Seconds, all.MACs)
+			t.Errorf("%s: the stages take %v s, a share of %v and %d MACs; all take %v s and %d MACs", v, seconds, share, macs,
+				all.Seconds, all.MACs)
 		}
 		if all.MACs*int64(spec.Clusters) != r.Sim.MACs {
 			t.Errorf("%s: %d MACs in a cluster, %d in all", v, all.MACs, r.Sim.MACs)
 		}
 		// The last store ends the program, and clusters are alike.
 		if !near(all.Seconds, r.LatencySeconds()) || !near(all.MME, r.Sim.MACUtilization) {
-			t.Errorf("%s: %v s and %v of the MME, the simulator has %v s and %v", v, all.Seconds, all.MME, r.LatencySeconds(), r.Sim.MACUtilization)
+			t.Errorf("%s: %v s and %v of the MME, the simulator has %v s and %v", v, all.Seconds, all.MME, r.LatencySeconds(),
+				r.Sim.MACUtilization)
 		}
 		g, err := src.Graph(2)
 		if err != nil {

@@ -30,7 +30,8 @@ type fourStages struct {
 }
 
 func fig3() fourStages {
-	return fourStages{"stcp920", "toy-fig3", 8, []string{"toy-fig3", "resnet50"}, literature.ModelOf("A").TVMBatchesPerCluster}
+	return fourStages{"stcp920", "toy-fig3", 8, []string{"toy-fig3", "resnet50"},
+		literature.ModelOf("A").TVMBatchesPerCluster}
 }
 
 func (f fourStages) experiment() harness.Experiment {
@@ -92,7 +93,8 @@ func explainOrder(_ context.Context, r *scheduler.Result) (any, error) {
 		run.SpilledBytes += sp.Bytes
 	}
 	for _, sg := range s.Grouping.Groups {
-		run.Groups = append(run.Groups, orderedPart{sg.Name, s.Graph.Op(sg.Ops[0]).Name, s.Graph.Op(sg.Ops[len(sg.Ops)-1]).Name, len(sg.Ops), sg.Factor()})
+		run.Groups = append(run.Groups, orderedPart{sg.Name, s.Graph.Op(sg.Ops[0]).Name,
+			s.Graph.Op(sg.Ops[len(sg.Ops)-1]).Name, len(sg.Ops), sg.Factor()})
 	}
 	starts, ends := kernelTimes(r, len(s.Order))
 	if len(starts) < len(s.Order) {
@@ -185,8 +187,10 @@ func (f fourStages) orders() ([]scheduler.Recipe, error) {
 		return nil, err
 	}
 	var list []scheduler.Recipe
-	for _, x := range []struct{ name, split, order string }{{"Stage by stage", "one-factor", "bfs"}, {"BFS", "alg1", "bfs"}, {"DFS", "alg1", "dfs"}} {
-		r, err := scheduler.Replace(all, scheduler.Options{}, scheduler.Pick{Stage: "split", Strategy: x.split}, scheduler.Pick{Stage: "order", Strategy: x.order})
+	for _, x := range []struct{ name, split, order string }{{"Stage by stage", "one-factor", "bfs"},
+		{"BFS", "alg1", "bfs"}, {"DFS", "alg1", "dfs"}} {
+		r, err := scheduler.Replace(all, scheduler.Options{}, scheduler.Pick{Stage: "split", Strategy: x.split},
+			scheduler.Pick{Stage: "order", Strategy: x.order})
 		if err != nil {
 			return nil, err
 		}
@@ -223,12 +227,14 @@ func (f fourStages) plan() (*harness.Plan, error) {
 			variant string
 			policy  harness.ChunkPolicy
 			chunk   int64
-		}{{"tvm", harness.Tuned, 0}, {"tvm", harness.PaperChunks, f.tvmChunk}, {"ordering", harness.PaperChunks, f.perCluster}, {"cross-layer", harness.PaperChunks, f.perCluster}} {
+		}{{"tvm", harness.Tuned, 0}, {"tvm", harness.PaperChunks, f.tvmChunk},
+			{"ordering", harness.PaperChunks, f.perCluster}, {"cross-layer", harness.PaperChunks, f.perCluster}} {
 			v, err := scheduler.Lookup(x.variant)
 			if err != nil {
 				return nil, err
 			}
-			c, err := harness.RowCell(src, model.F16, spec, f.perCluster*int64(spec.Clusters), v, scheduler.Options{Chunk: x.chunk}, x.policy, "images/s")
+			c, err := harness.RowCell(src, model.F16, spec, f.perCluster*int64(spec.Clusters), v,
+				scheduler.Options{Chunk: x.chunk}, x.policy, "images/s")
 			if err != nil {
 				return nil, err
 			}
@@ -285,21 +291,28 @@ func (r orderedRun) shares() (list []string) {
 }
 
 func (f fourStages) groupTable(dfs orderedRun) harness.Table {
-	t := harness.Table{Name: "groups", Title: fmt.Sprintf("Sub-graphs of %s with %d images per cluster", f.model, f.perCluster), Columns: []harness.Column{
-		{Name: "Name", Text: true}, {Name: "Operators", Text: true}, {Name: "Number"}, {Name: "Factor"}, {Name: "Touched by an\ninstance (MiB)"}, {Name: "Share of\nthe L1 (%)"}}}
+	t := harness.Table{Name: "groups", Title: fmt.Sprintf("Sub-graphs of %s with %d images per cluster", f.model,
+		f.perCluster), Columns: []harness.Column{
+		{Name: "Name", Text: true}, {Name: "Operators", Text: true}, {Name: "Number"}, {Name: "Factor"},
+		{Name: "Touched by an\ninstance (MiB)"}, {Name: "Share of\nthe L1 (%)"}}}
 	for k, g := range dfs.Groups {
-		t.Rows = append(t.Rows, []string{fmt.Sprintf("%c", 'a'+k), g.First + " .. " + g.Last, harness.Count(int64(g.Ops)), harness.Count(g.Factor), mebibytes(dfs.touched(k)), dfs.shares()[k]})
+		t.Rows = append(t.Rows, []string{fmt.Sprintf("%c", 'a'+k), g.First + " .. " + g.Last, harness.Count(int64(g.Ops)),
+			harness.Count(g.Factor), mebibytes(dfs.touched(k)), dfs.shares()[k]})
 	}
 	return t
 }
 
 func orderTable(orders []scheduler.Recipe, runs []orderedRun) harness.Table {
 	t := harness.Table{Name: "orders", Title: "Orders", Columns: []harness.Column{
-		{Name: "Schedule", Text: true}, {Name: "Instances"}, {Name: "Moved by the\nordering rules (MiB)"}, {Name: "Spilled by the\nmemory plan (MiB)"},
-		{Group: "L1 use over time (%)", Name: "touched"}, {Group: "L1 use over time (%)", Name: "held"}, {Name: "Throughput\n(images/s)"}, {Name: "Order", Text: true}},
-		Notes: []string{"Touched: what the running instance reads, writes and needs beside it, as the paper's Fig. 3 draws it. Held: all buffers of the simulated program, with the weights' buffer."}}
+		{Name: "Schedule", Text: true}, {Name: "Instances"}, {Name: "Moved by the\nordering rules (MiB)"},
+		{Name: "Spilled by the\nmemory plan (MiB)"},
+		{Group: "L1 use over time (%)", Name: "touched"}, {Group: "L1 use over time (%)", Name: "held"},
+		{Name: "Throughput\n(images/s)"}, {Name: "Order", Text: true}},
+		Notes: []string{
+			"Touched: what the running instance reads, writes and needs beside it, as the paper's Fig. 3 draws it. Held: all buffers of the simulated program, with the weights' buffer."}}
 	for i, r := range runs {
-		t.Rows = append(t.Rows, []string{orders[i].Name, harness.Count(int64(len(r.Instances))), mebibytes(r.MovedBytes), mebibytes(r.SpilledBytes),
+		t.Rows = append(t.Rows, []string{orders[i].Name, harness.Count(int64(len(r.Instances))), mebibytes(r.MovedBytes),
+			mebibytes(r.SpilledBytes),
 			harness.Percent(r.Utilization), harness.Percent(r.MeanHeld), harness.Significant(r.Throughput), orderNames(r)})
 	}
 	return t
@@ -307,7 +320,9 @@ func orderTable(orders []scheduler.Recipe, runs []orderedRun) harness.Table {
 
 // edgeTable lists what each instance reads; byID are the instances in the order of their IDs.
 func edgeTable(byID []orderedInst) harness.Table {
-	t := harness.Table{Name: "edges", Title: "Edges between instances", Columns: []harness.Column{{Name: "Consumer", Text: true}, {Name: "Reads", Text: true}, {Name: "Redundant", Text: true}}}
+	t := harness.Table{Name: "edges", Title: "Edges between instances",
+		Columns: []harness.Column{{Name: "Consumer", Text: true}, {Name: "Reads", Text: true},
+			{Name: "Redundant", Text: true}}}
 	list := func(ids []int) string {
 		var names []string
 		for _, id := range ids {
@@ -323,9 +338,12 @@ func edgeTable(byID []orderedInst) harness.Table {
 
 // speedups has the networks' throughputs beside TVM's, and compares with Fig. 3b.
 func (f fourStages) speedups(d *harness.Document, rows []harness.Row) harness.Table {
-	t := harness.Table{Name: "speedup", Title: fmt.Sprintf("Speedup over TVM with %d images per cluster", f.perCluster), Columns: []harness.Column{
-		{Name: "Network", Text: true}, {Name: "Variant", Text: true}, {Name: "Images\nat a time"}, {Name: "Throughput\n(images/s)"},
-		{Group: "Speedup (×) over TVM with", Name: "its best\nbatches"}, {Group: "Speedup (×) over TVM with", Name: fmt.Sprintf("%d at\na time", f.tvmChunk)}}}
+	t := harness.Table{Name: "speedup", Title: fmt.Sprintf("Speedup over TVM with %d images per cluster", f.perCluster),
+		Columns: []harness.Column{
+			{Name: "Network", Text: true}, {Name: "Variant", Text: true}, {Name: "Images\nat a time"},
+			{Name: "Throughput\n(images/s)"},
+			{Group: "Speedup (×) over TVM with", Name: "its best\nbatches"},
+			{Group: "Speedup (×) over TVM with", Name: fmt.Sprintf("%d at\na time", f.tvmChunk)}}}
 	for _, name := range f.networks {
 		var tuned, paper float64
 		for _, r := range rows {
@@ -340,7 +358,8 @@ func (f fourStages) speedups(d *harness.Document, rows []harness.Row) harness.Ta
 				continue
 			}
 			x := r.ThroughputPerSecond
-			t.Rows = append(t.Rows, []string{r.Model, r.Variant, harness.Count(r.BatchesPerCluster), harness.Significant(x), harness.Fixed(x/tuned, 2), harness.Fixed(x/paper, 2)})
+			t.Rows = append(t.Rows, []string{r.Model, r.Variant, harness.Count(r.BatchesPerCluster), harness.Significant(x),
+				harness.Fixed(x/tuned, 2), harness.Fixed(x/paper, 2)})
 			if r.Variant != "cross-layer" {
 				continue
 			}
@@ -348,7 +367,8 @@ func (f fourStages) speedups(d *harness.Document, rows []harness.Row) harness.Ta
 				name  string
 				value float64
 			}{{"with its best batches", tuned}, {fmt.Sprintf("with %d images at a time", f.tvmChunk), paper}} {
-				d.Number(fmt.Sprintf("Fig. 3b over TVM %s, %s", base.name, r.Model), "x", literature.StageSpeedup.Value, x/base.value)
+				d.Number(fmt.Sprintf("Fig. 3b over TVM %s, %s", base.name, r.Model), "x",
+					literature.StageSpeedup.Value, x/base.value)
 				d.Why("the paper does not say how many images TVM had at a time")
 				if name != "toy-fig3" || base.value != tuned {
 					d.Given()
@@ -376,20 +396,27 @@ func (f fourStages) claims(d *harness.Document, orders []scheduler.Recipe, runs 
 	for _, g := range dfs.Groups {
 		factors = append(factors, harness.Count(g.Factor))
 	}
-	d.Claim("Factors of the stages", "8, 4, 2, 1", strings.Join(factors, ", "), harness.Agreement(strings.Join(factors, " ") == "8 4 2 1"))
+	d.Claim("Factors of the stages", "8, 4, 2, 1", strings.Join(factors, ", "),
+		harness.Agreement(strings.Join(factors, " ") == "8 4 2 1"))
 	d.Given()
 	d.Why("the example has the extents that make it so")
-	d.Claim("Order chosen", "DFS, which begins with two instances of stage 1 and one of stage 2", chosen+": "+orderNames(best),
+	d.Claim("Order chosen", "DFS, which begins with two instances of stage 1 and one of stage 2",
+		chosen+": "+orderNames(best),
 		harness.Agreement(chosen == "DFS" && strings.HasPrefix(stagePattern(best), "aab")))
-	d.Claim("Edges kept and redundant (Fig. 6)", "14 and 28 (two producers each, by the factors)", fmt.Sprintf("%d and %d", dfs.Edges, dfs.RedundantEdges),
+	d.Claim("Edges kept and redundant (Fig. 6)", "14 and 28 (two producers each, by the factors)",
+		fmt.Sprintf("%d and %d", dfs.Edges, dfs.RedundantEdges),
 		harness.Agreement(dfs.Edges == 14 && dfs.RedundantEdges == 28))
 	d.Given()
 	shares := runs[0].shares()
-	d.Claim("L1 use, stage by stage (%)", "100, 50, 25, 12.5", strings.Join(shares, ", "), harness.Agreement(strings.Join(shares, " ") == "100.0 50.0 25.0 12.5"))
+	d.Claim("L1 use, stage by stage (%)", "100, 50, 25, 12.5", strings.Join(shares, ", "),
+		harness.Agreement(strings.Join(shares, " ") == "100.0 50.0 25.0 12.5"))
 	d.Given()
-	d.Note("The paper does not say what the 7.97× were measured on, nor how many images TVM had at a time; with ResNet-50 its Table 2 gives TVM %d. Best is the fastest of all divisors of %d.", f.tvmChunk, f.perCluster)
-	d.Note("MiB moved by the order: %s. Share of the L1 that an instance of each stage touches: %s %%.", strings.Join(moved, ", "), strings.Join(dfs.shares(), ", "))
-	d.Note("Stage by stage splits all sub-graphs by the largest factor, one image at a time, and runs all of one stage before the next; the paper has it with an image per core.")
+	d.Note(
+		"The paper does not say what the 7.97× were measured on, nor how many images TVM had at a time; with ResNet-50 its Table 2 gives TVM %d. Best is the fastest of all divisors of %d.", f.tvmChunk, f.perCluster)
+	d.Note("MiB moved by the order: %s. Share of the L1 that an instance of each stage touches: %s %%.",
+		strings.Join(moved, ", "), strings.Join(dfs.shares(), ", "))
+	d.Note(
+		"Stage by stage splits all sub-graphs by the largest factor, one image at a time, and runs all of one stage before the next; the paper has it with an image per core.")
 }
 
 func orderNames(r orderedRun) string {
@@ -411,7 +438,8 @@ func stagePattern(r orderedRun) string {
 }
 
 // figures draws the instances with their edges, the orders, and the LB over time.
-func (f fourStages) figures(d *harness.Document, orders []scheduler.Recipe, runs []orderedRun, byID []orderedInst) error {
+func (f fourStages) figures(d *harness.Document, orders []scheduler.Recipe, runs []orderedRun,
+	byID []orderedInst) error {
 	dfs := runs[len(runs)-1]
 	most := int64(1)
 	for _, g := range dfs.Groups {
@@ -424,11 +452,13 @@ func (f fourStages) figures(d *harness.Document, orders []scheduler.Recipe, runs
 		stages = append(stages, fmt.Sprintf("stage %d", k+1))
 		keys = append(keys, plots.DiagramKey{Text: stages[k], Colour: k})
 	}
-	keys = append(keys, plots.DiagramKey{Text: "needed", Edge: true}, plots.DiagramKey{Text: "redundant", Edge: true, Grey: true})
+	keys = append(keys, plots.DiagramKey{Text: "needed", Edge: true},
+		plots.DiagramKey{Text: "redundant", Edge: true, Grey: true})
 	for i, x := range byID {
 		// An instance stands above the middle of those that it is made of.
 		width := float64(most) / float64(dfs.Groups[x.Group].Factor)
-		instances.Nodes = append(instances.Nodes, plots.DiagramNode{Text: x.Name, X: (float64(x.Index)+0.5)*width - 0.5, Y: float64(x.Group), Colour: x.Group})
+		instances.Nodes = append(instances.Nodes,
+			plots.DiagramNode{Text: x.Name, X: (float64(x.Index)+0.5)*width - 0.5, Y: float64(x.Group), Colour: x.Group})
 		for _, p := range x.Reads {
 			instances.Edges = append(instances.Edges, plots.DiagramEdge{From: p, To: i})
 		}
@@ -453,7 +483,8 @@ func (f fourStages) figures(d *harness.Document, orders []scheduler.Recipe, runs
 	}
 	var profiles []plots.Profile
 	for i, r := range runs {
-		p := plots.Profile{Title: fmt.Sprintf("%s: %s %% of the L1 on average", orders[i].Name, harness.Percent(r.Utilization))}
+		p := plots.Profile{Title: fmt.Sprintf("%s: %s %% of the L1 on average", orders[i].Name,
+			harness.Percent(r.Utilization))}
 		for _, x := range r.Instances {
 			p.Blocks = append(p.Blocks, plots.ProfileBlock{Start: 1e6 * x.StartSeconds, End: 1e6 * x.EndSeconds,
 				Share: float64(x.TouchedBytes) / float64(r.CapacityBytes), Colour: x.Group, Text: x.Name})

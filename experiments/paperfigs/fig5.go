@@ -146,7 +146,8 @@ func explainMerging(_ context.Context, r *scheduler.Result) (any, error) {
 	}
 	events := r.Schedule.Grouping.Events
 	for _, e := range events {
-		run.Events = append(run.Events, mergeStep{e.Round, e.Pattern, e.Parts, e.Factors, e.Merged, e.Rule, e.Accepted, e.Reason})
+		run.Events = append(run.Events, mergeStep{e.Round, e.Pattern, e.Parts, e.Factors, e.Merged, e.Rule,
+			e.Accepted, e.Reason})
 	}
 	var err error
 	run.States, err = replay(names, events)
@@ -160,7 +161,8 @@ func (f merging) plan() (*harness.Plan, error) {
 	}
 	p := &harness.Plan{}
 	for _, n := range f.perCluster {
-		c, err := harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: n, Variant: v}.Cell(fmt.Sprintf("merging-%d", n), explainMerging)
+		c, err := harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: n, Variant: v}.Cell(
+			fmt.Sprintf("merging-%d", n), explainMerging)
 		if err != nil {
 			return nil, err
 		}
@@ -173,9 +175,12 @@ func (f merging) plan() (*harness.Plan, error) {
 func (f merging) report(runs []mergeRun) (*harness.Report, error) {
 	d := harness.NewDocument(f.experiment())
 	for _, r := range runs {
-		t := harness.Table{Name: fmt.Sprintf("merges-%d", r.PerCluster), Title: fmt.Sprintf("Merges of %s with %s per cluster", f.model, harness.Plural(r.PerCluster, "image")), Columns: []harness.Column{
-			{Name: "Round"}, {Name: "Pattern", Text: true}, {Name: "Parts, by their last operators", Text: true}, {Name: "Best factors"},
-			{Name: "Merged"}, {Name: "Made", Text: true}, {Name: "Rule and the factors along the merged split", Text: true}},
+		t := harness.Table{Name: fmt.Sprintf("merges-%d", r.PerCluster),
+			Title: fmt.Sprintf("Merges of %s with %s per cluster", f.model, harness.Plural(r.PerCluster, "image")),
+			Columns: []harness.Column{
+				{Name: "Round"}, {Name: "Pattern", Text: true}, {Name: "Parts, by their last operators", Text: true},
+				{Name: "Best factors"},
+				{Name: "Merged"}, {Name: "Made", Text: true}, {Name: "Rule and the factors along the merged split", Text: true}},
 			Notes: []string{"A refusal that repeats in a later round stands once."}}
 		for _, e := range r.Events {
 			var factors []string
@@ -186,13 +191,16 @@ func (f merging) report(runs []mergeRun) (*harness.Report, error) {
 			if !e.Accepted {
 				made, why = "no", e.Reason
 			}
-			t.Rows = append(t.Rows, []string{harness.Count(int64(e.Round)), e.Pattern, strings.Join(e.Parts, " + "), strings.Join(factors, ", "), factorText(e.Merged), made, why})
+			t.Rows = append(t.Rows, []string{harness.Count(int64(e.Round)), e.Pattern, strings.Join(e.Parts, " + "),
+				strings.Join(factors, ", "), factorText(e.Merged), made, why})
 		}
 		if err := d.Table(t); err != nil {
 			return nil, err
 		}
-		s := harness.Table{Name: fmt.Sprintf("groups-%d", r.PerCluster), Title: fmt.Sprintf("Sub-graphs with %s per cluster", harness.Plural(r.PerCluster, "image")), Columns: []harness.Column{
-			{Name: "After", Text: true}, {Name: "Number"}, {Name: "Sub-graphs (factor)", Text: true}}}
+		s := harness.Table{Name: fmt.Sprintf("groups-%d", r.PerCluster),
+			Title: fmt.Sprintf("Sub-graphs with %s per cluster", harness.Plural(r.PerCluster, "image")),
+			Columns: []harness.Column{
+				{Name: "After", Text: true}, {Name: "Number"}, {Name: "Sub-graphs (factor)", Text: true}}}
 		for _, st := range r.States {
 			var parts []string
 			for _, g := range st.Groups {
@@ -211,14 +219,16 @@ func (f merging) report(runs []mergeRun) (*harness.Report, error) {
 			return nil, err
 		}
 		fig, err := r.figure()
-		if err := d.Figure(fmt.Sprintf("merging-%d", r.PerCluster), fmt.Sprintf("Merging with %s per cluster", harness.Plural(r.PerCluster, "image")), fig, err); err != nil {
+		if err := d.Figure(fmt.Sprintf("merging-%d", r.PerCluster),
+			fmt.Sprintf("Merging with %s per cluster", harness.Plural(r.PerCluster, "image")), fig, err); err != nil {
 			return nil, err
 		}
 	}
 	for _, r := range runs {
 		who := fmt.Sprintf(", %s per cluster", harness.Plural(r.PerCluster, "image"))
 		last := r.States[len(r.States)-1]
-		d.Claim("Sub-graphs in the end"+who, "1", harness.Count(int64(len(last.Groups))), harness.Agreement(len(last.Groups) == 1))
+		d.Claim("Sub-graphs in the end"+who, "1", harness.Count(int64(len(last.Groups))),
+			harness.Agreement(len(last.Groups) == 1))
 		if len(last.Groups) != 1 {
 			d.Why("%s", r.refusals())
 		}
@@ -231,19 +241,23 @@ func (f merging) report(runs []mergeRun) (*harness.Report, error) {
 				layers++
 			}
 		}
-		d.Claim("Three layers of each block merged by the first straight pass (Fig. 5a)"+who, "2 of 2 blocks", fmt.Sprintf("%d of 2 blocks", layers), harness.Agreement(layers == 2))
+		d.Claim("Three layers of each block merged by the first straight pass (Fig. 5a)"+who, "2 of 2 blocks",
+			fmt.Sprintf("%d of 2 blocks", layers), harness.Agreement(layers == 2))
 		if layers != 2 {
 			d.Why("%s", r.refusals())
 		}
 		branches := 0
 		for _, e := range r.Events {
-			if e.Accepted && e.Pattern == "branch" && (strings.HasSuffix(e.Parts[len(e.Parts)-1], ".add") || strings.HasSuffix(e.Parts[len(e.Parts)-1], ".relu")) {
+			if e.Accepted && e.Pattern == "branch" &&
+				(strings.HasSuffix(e.Parts[len(e.Parts)-1], ".add") || strings.HasSuffix(e.Parts[len(e.Parts)-1], ".relu")) {
 				branches++
 			}
 		}
-		d.Claim("Branch patterns at the blocks' exits (Fig. 5b)"+who, "2", harness.Count(int64(branches)), harness.Agreement(branches == 2))
+		d.Claim("Branch patterns at the blocks' exits (Fig. 5b)"+who, "2", harness.Count(int64(branches)),
+			harness.Agreement(branches == 2))
 	}
-	d.Note("Fig. 5 draws an addition and the ReLU behind it as one node; here they are two operators, which rule (i) may keep apart. Batch normalisations are folded into convolutions.")
+	d.Note(
+		"Fig. 5 draws an addition and the ReLU behind it as one node; here they are two operators, which rule (i) may keep apart. Batch normalisations are folded into convolutions.")
 	d.Note("The paper gives no extents and no factors for Fig. 5. Where all factors are 1, the patterns alone decide.")
 	return d.Report(harness.Data{Data: runs})
 }
@@ -285,13 +299,15 @@ func (r mergeRun) figure() (*plots.Figure, error) {
 		if st.Round > 0 {
 			what = "After the " + st.title()
 		}
-		dia := plots.Diagram{Title: fmt.Sprintf("(%c) %s: %s", 'a'+k, what, harness.Plural(int64(len(st.Groups)), "sub-graph")), RowHeight: 21}
+		dia := plots.Diagram{Title: fmt.Sprintf("(%c) %s: %s", 'a'+k, what,
+			harness.Plural(int64(len(st.Groups)), "sub-graph")), RowHeight: 21}
 		for i, op := range r.Ops {
 			letter := letters[op.Kind]
 			if letter == "" {
 				letter = "?"
 			}
-			dia.Nodes = append(dia.Nodes, plots.DiagramNode{Text: letter, X: float64(x[i]), Y: float64(y[i]), Colour: plots.NoColour})
+			dia.Nodes = append(dia.Nodes, plots.DiagramNode{Text: letter, X: float64(x[i]), Y: float64(y[i]),
+				Colour: plots.NoColour})
 			for _, from := range op.Reads {
 				e := plots.DiagramEdge{From: from, To: i}
 				if x[i]-x[from] > 1 && y[i] == y[from] { // a shortcut without operators
@@ -305,7 +321,8 @@ func (r mergeRun) figure() (*plots.Figure, error) {
 		}
 		list = append(list, dia)
 	}
-	return plots.Diagrams(list, plots.DiagramKey{Symbol: "C", Text: "convolution"}, plots.DiagramKey{Symbol: "R", Text: "ReLU"},
+	return plots.Diagrams(list, plots.DiagramKey{Symbol: "C", Text: "convolution"},
+		plots.DiagramKey{Symbol: "R", Text: "ReLU"},
 		plots.DiagramKey{Symbol: "+", Text: "addition"}, plots.DiagramKey{Symbol: "1", Text: "split factor"})
 }
 

@@ -86,7 +86,8 @@ func explainJoins(_ context.Context, r *scheduler.Result) (any, error) {
 		inst := &s.Instances.Instances[i]
 		sg := s.Grouping.Groups[inst.Group]
 		x := joinInstance{Name: instanceName(inst.Group, inst.Index), Group: inst.Group, Index: inst.Index,
-			First: g.Op(sg.Ops[0]).Name, Last: g.Op(sg.Ops[len(sg.Ops)-1]).Name, Binding: s.Bindings[i], Scope: s.Scopes[i].String()}
+			First: g.Op(sg.Ops[0]).Name, Last: g.Op(sg.Ops[len(sg.Ops)-1]).Name, Binding: s.Bindings[i],
+			Scope: s.Scopes[i].String()}
 		for _, iv := range inst.Regions[sg.Outputs[0]] {
 			x.Output = append(x.Output, iv.Len())
 		}
@@ -97,11 +98,13 @@ func explainJoins(_ context.Context, r *scheduler.Result) (any, error) {
 		run.Instances = append(run.Instances, x)
 	}
 	want := func(consumer int, t model.TensorID, producer int) schedule.Binding {
-		return inference[s.Instances.Instances[consumer].Group].Infer(s.Bindings[consumer], t, s.Instances.Instances[producer].Regions[t], s.UnevenCores)
+		return inference[s.Instances.Instances[consumer].Group].Infer(s.Bindings[consumer], t,
+			s.Instances.Instances[producer].Regions[t], s.UnevenCores)
 	}
 	for _, j := range s.Joins {
-		x := joinOp{Kind: string(j.Kind), Consumer: j.Consumer, Tensor: g.Tensor(j.Tensor).Name, From: j.From, Bytes: j.Bytes, Binding: j.Binding,
-			Have: s.Bindings[j.From[0]], Want: want(j.Consumer, j.Tensor, j.From[0])}
+		x := joinOp{Kind: string(j.Kind), Consumer: j.Consumer, Tensor: g.Tensor(j.Tensor).Name, From: j.From, Bytes: j.Bytes,
+			Binding: j.Binding,
+			Have:    s.Bindings[j.From[0]], Want: want(j.Consumer, j.Tensor, j.From[0])}
 		consumer, producer := run.Instances[j.Consumer].Name, run.Instances[j.From[0]].Name
 		switch j.Kind {
 		case schedule.Concat:
@@ -120,7 +123,8 @@ func explainJoins(_ context.Context, r *scheduler.Result) (any, error) {
 
 // demands lists which bindings the readers of a producer want, for which Algorithm 4
 // declared its output in the GB.
-func demands(s *schedule.Schedule, run joinRun, j schedule.Join, want func(int, model.TensorID, int) schedule.Binding) string {
+func demands(s *schedule.Schedule, run joinRun, j schedule.Join,
+	want func(int, model.TensorID, int) schedule.Binding) string {
 	var texts []string
 	for _, c := range s.Instances.Consumers[j.From[0]] {
 		for _, d := range s.Instances.Instances[c].Deps {
@@ -150,7 +154,8 @@ func (f joining) plan() (*harness.Plan, error) {
 	}
 	p := &harness.Plan{}
 	for _, name := range []string{f.example, f.network} {
-		c, err := harness.Scheduled{Hardware: f.hardware, Model: name, PerCluster: f.perCluster, Variant: v}.Cell("joins-"+name, explainJoins)
+		c, err := harness.Scheduled{Hardware: f.hardware, Model: name, PerCluster: f.perCluster, Variant: v}.Cell(
+			"joins-"+name, explainJoins)
 		if err != nil {
 			return nil, err
 		}
@@ -184,8 +189,10 @@ var joinFields = []harness.Field[listedJoin]{
 
 func (f joining) report(runs []joinRun) (*harness.Report, error) {
 	d := harness.NewDocument(f.experiment())
-	totals := harness.Table{Name: "joins", Title: fmt.Sprintf("Operators between instances, %d per cluster", f.perCluster), Columns: []harness.Column{
-		{Name: "Network", Text: true}, {Name: "Instances"}, {Name: "Kind", Text: true}, {Name: "Number"}, {Name: "Moved (MiB)"}}}
+	totals := harness.Table{Name: "joins", Title: fmt.Sprintf("Operators between instances, %d per cluster", f.perCluster),
+		Columns: []harness.Column{
+			{Name: "Network", Text: true}, {Name: "Instances"}, {Name: "Kind", Text: true}, {Name: "Number"},
+			{Name: "Moved (MiB)"}}}
 	number := func(r joinRun, kind schedule.JoinKind) (n, bytes int64) {
 		for _, j := range r.Joins {
 			if j.Kind == string(kind) {
@@ -198,7 +205,8 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 	for _, r := range runs {
 		for _, k := range joinKinds {
 			n, bytes := number(r, k)
-			totals.Rows = append(totals.Rows, []string{r.Model, harness.Count(int64(len(r.Instances))), string(k), harness.Count(n), mebibytes(bytes)})
+			totals.Rows = append(totals.Rows,
+				[]string{r.Model, harness.Count(int64(len(r.Instances))), string(k), harness.Count(n), mebibytes(bytes)})
 		}
 	}
 	if err := d.Table(totals); err != nil {
@@ -210,8 +218,10 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 		if i == 1 {
 			what = fmt.Sprintf("its first %d sub-graphs", f.groups)
 		}
-		t := harness.Table{Name: "joins-" + r.Model, Title: fmt.Sprintf("Joins of %s, %s", r.Model, what), Columns: []harness.Column{
-			{Name: "Consumer", Text: true}, {Name: "Tensor", Text: true}, {Name: "Operator", Text: true}, {Name: "From", Text: true}, {Name: "Moved (MiB)"}, {Name: "Why", Text: true}}}
+		t := harness.Table{Name: "joins-" + r.Model, Title: fmt.Sprintf("Joins of %s, %s", r.Model, what),
+			Columns: []harness.Column{
+				{Name: "Consumer", Text: true}, {Name: "Tensor", Text: true}, {Name: "Operator", Text: true},
+				{Name: "From", Text: true}, {Name: "Moved (MiB)"}, {Name: "Why", Text: true}}}
 		for _, j := range r.Joins {
 			var from []string
 			for _, p := range j.From {
@@ -219,7 +229,8 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 			}
 			all = append(all, listedJoin{r.Model, r.Instances[j.Consumer].Name, strings.Join(from, " "), j})
 			if i == 0 || r.Instances[j.Consumer].Group < f.groups {
-				t.Rows = append(t.Rows, []string{r.Instances[j.Consumer].Name, j.Tensor, j.Kind, strings.Join(from, " "), mebibytes(j.Bytes), j.Why})
+				t.Rows = append(t.Rows, []string{r.Instances[j.Consumer].Name, j.Tensor, j.Kind, strings.Join(from, " "),
+					mebibytes(j.Bytes), j.Why})
 			}
 		}
 		if err := d.Table(t); err != nil {
@@ -230,9 +241,11 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 
 	example, network := runs[0], runs[1]
 	n, moved := number(example, schedule.Concat)
-	d.Claim("Concats in the four-stage example (Fig. 8)", "7, one for each instance behind stage 1", harness.Count(n), harness.Agreement(n == 7))
+	d.Claim("Concats in the four-stage example (Fig. 8)", "7, one for each instance behind stage 1", harness.Count(n),
+		harness.Agreement(n == 7))
 	d.Given()
-	d.Claim("What a concat moves", "nothing: its operands stay where they are", mebibytes(moved)+" MiB", harness.Agreement(moved == 0))
+	d.Claim("What a concat moves", "nothing: its operands stay where they are", mebibytes(moved)+" MiB",
+		harness.Agreement(moved == 0))
 	d.Given()
 	copies, right := 0, 0
 	for _, j := range network.Joins {
@@ -243,7 +256,8 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 			}
 		}
 	}
-	d.Claim("A copy stands where the producer's scope is not the L1 (Fig. 9, left), "+network.Model, "always", fmt.Sprintf("%d of %d", right, copies), harness.Agreement(copies > 0 && copies == right))
+	d.Claim("A copy stands where the producer's scope is not the L1 (Fig. 9, left), "+network.Model, "always",
+		fmt.Sprintf("%d of %d", right, copies), harness.Agreement(copies > 0 && copies == right))
 	d.Given()
 	redistributions, smaller := 0, 0
 	for _, r := range runs {
@@ -261,13 +275,18 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 			}
 		}
 	}
-	d.Claim("A redistribution takes the smaller factor of each dimension (Fig. 9, right)", "always", fmt.Sprintf("%d of %d", smaller, redistributions), harness.Agreement(redistributions > 0 && smaller == redistributions))
+	d.Claim("A redistribution takes the smaller factor of each dimension (Fig. 9, right)", "always",
+		fmt.Sprintf("%d of %d", smaller, redistributions),
+		harness.Agreement(redistributions > 0 && smaller == redistributions))
 	d.Given()
-	d.Note("What joins are and where they stand is §3.5's definition: these lines show that it is kept, and predict nothing.")
+	d.Note(
+		"What joins are and where they stand is §3.5's definition: these lines show that it is kept, and predict nothing.")
 	d.Note("Bindings count cores per dimension of the tensor in its file's order. (8,1,1) is 8 cores along the batch.")
-	d.Note("A split is the counterpart of a concat, which §3.6 mentions for up-sampling; here it also serves a consumer with a larger factor than its producer's.")
+	d.Note(
+		"A split is the counterpart of a concat, which §3.6 mentions for up-sampling; here it also serves a consumer with a larger factor than its producer's.")
 	again, _ := number(example, schedule.Redistribute)
-	d.Note("The example has %s for %s. Fig. 8 does not show bindings.", harness.Plural(again, "redistribution"), harness.Plural(n, "concat"))
+	d.Note("The example has %s for %s. Fig. 8 does not show bindings.", harness.Plural(again, "redistribution"),
+		harness.Plural(n, "concat"))
 	if err := f.figures(d, runs); err != nil {
 		return nil, err
 	}
@@ -324,15 +343,18 @@ func (f joining) figures(d *harness.Document, runs []joinRun) error {
 	const perGroup = 3 // rows: instance, redistribute, concat
 	for _, x := range example.Instances {
 		width := float64(most) / float64(factor[x.Group])
-		dia.Nodes = append(dia.Nodes, plots.DiagramNode{Text: x.Name, X: (float64(x.Index)+0.5)*width - 0.5, Y: float64(x.Group * perGroup), Colour: x.Group})
+		dia.Nodes = append(dia.Nodes, plots.DiagramNode{Text: x.Name, X: (float64(x.Index)+0.5)*width - 0.5,
+			Y: float64(x.Group * perGroup), Colour: x.Group})
 	}
-	letters := map[string]string{string(schedule.Concat): "C", string(schedule.SplitOp): "S", string(schedule.Copy): "G", string(schedule.Redistribute): "R"}
+	letters := map[string]string{string(schedule.Concat): "C", string(schedule.SplitOp): "S", string(schedule.Copy): "G",
+		string(schedule.Redistribute): "R"}
 	for _, c := range example.chains(groups) {
 		behind := c.from
 		to := dia.Nodes[c.consumer]
 		for k, op := range c.ops {
 			at := len(dia.Nodes)
-			dia.Nodes = append(dia.Nodes, plots.DiagramNode{Text: letters[op.Kind], X: to.X, Y: to.Y - float64(len(c.ops)-k), Colour: joinGrey, Shape: plots.Box})
+			dia.Nodes = append(dia.Nodes, plots.DiagramNode{Text: letters[op.Kind], X: to.X, Y: to.Y - float64(len(c.ops)-k),
+				Colour: joinGrey, Shape: plots.Box})
 			for _, p := range behind {
 				dia.Edges = append(dia.Edges, plots.DiagramEdge{From: p, To: at})
 			}
@@ -379,7 +401,8 @@ func (f joining) excerpt(r joinRun) (*plots.Figure, error) {
 			shape = append(shape, harness.Count(n))
 		}
 		column := (float64(x.Index)+0.5)*float64(most)/float64(perGroup[x.Group]) - 0.5
-		at[id] = add(plots.DiagramNode{Text: fmt.Sprintf("%s: %s\n%s, %s", x.Name, strings.Join(shape, "×"), x.Scope, bindingText(x.Binding)),
+		at[id] = add(plots.DiagramNode{Text: fmt.Sprintf("%s: %s\n%s, %s", x.Name, strings.Join(shape, "×"), x.Scope,
+			bindingText(x.Binding)),
 			X: column, Y: float64(x.Group * rows), Colour: plots.NoColour, Shape: plots.Ellipse})
 	}
 	for _, c := range r.chains(f.groups) {

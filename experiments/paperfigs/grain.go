@@ -13,9 +13,11 @@ import (
 // grains asks at which grain the paper's graphs were: what TVM's results are at each, and
 // what the systems are worth.
 func grains() grid {
-	return grid{name: "grain", description: "networks in the operators of the framework: TVM's results, and what stitching and GraphTurbo gain there",
-		paper: "GraphTurbo (OSDI 2023), Table 3 and Fig. 14", hardware: "stcp920",
-		variants: []string{"tvm", "tvm-fuse", "astitch", "astitch-fuse", "cross-layer"}, policies: []harness.ChunkPolicy{harness.PaperChunks},
+	return grid{name: "grain",
+		description: "networks in the operators of the framework: TVM's results, and what stitching and GraphTurbo gain there",
+		paper:       "GraphTurbo (OSDI 2023), Table 3 and Fig. 14", hardware: "stcp920",
+		variants: []string{"tvm", "tvm-fuse", "astitch", "astitch-fuse", "cross-layer"},
+		policies: []harness.ChunkPolicy{harness.PaperChunks},
 		configurations: func() []literature.Configuration {
 			var list []literature.Configuration
 			for _, c := range literature.Configurations() {
@@ -61,25 +63,34 @@ func reportGrain(rows gridRows, b *harness.Document) error {
 		return rows.at(atGrain(c, g), variant, harness.PaperChunks)
 	}
 	t := harness.Table{Name: "results", Title: "Results of TVM in a cluster's program",
-		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Table 3"}, {Group: "Operators", Name: "given"}, {Group: "Operators", Name: "framework"},
+		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Table 3"},
+			{Group: "Operators", Name: "given"}, {Group: "Operators", Name: "framework"},
 			{Group: "Operators", Name: "primitive"}, {Name: "framework /\nTable 3"}},
-		Notes: []string{"Given: kernels of layers, as variant tvm has them. Framework, primitive: those of TVM's pass FuseOps on normalisations, activations and bags in parts, and on softmaxes too."}}
-	speed := harness.Table{Name: "speed", Title: "Throughput at the grain of the framework, the paper's batches per cluster",
-		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Group: "TVM", Name: "published"}, {Group: "TVM", Name: "given"}, {Group: "TVM", Name: "framework"},
-			{Group: "AStitch over TVM (×)", Name: "given"}, {Group: "AStitch over TVM (×)", Name: "framework"}, {Group: "AStitch over TVM (×)", Name: "primitive"},
-			{Group: "GraphTurbo", Name: "given"}, {Group: "GraphTurbo", Name: "framework"}, {Name: "GraphTurbo over\nTVM, framework (×)"}}}
+		Notes: []string{
+			"Given: kernels of layers, as variant tvm has them. Framework, primitive: those of TVM's pass FuseOps on normalisations, activations and bags in parts, and on softmaxes too."}}
+	speed := harness.Table{Name: "speed",
+		Title: "Throughput at the grain of the framework, the paper's batches per cluster",
+		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Group: "TVM", Name: "published"},
+			{Group: "TVM", Name: "given"}, {Group: "TVM", Name: "framework"},
+			{Group: "AStitch over TVM (×)", Name: "given"}, {Group: "AStitch over TVM (×)", Name: "framework"},
+			{Group: "AStitch over TVM (×)", Name: "primitive"},
+			{Group: "GraphTurbo", Name: "given"}, {Group: "GraphTurbo", Name: "framework"},
+			{Name: "GraphTurbo over\nTVM, framework (×)"}}}
 	gains, over := map[grain.Grain][]float64{}, []float64{}
 	var published, given, framework []float64
 	for _, c := range literature.Configurations() {
 		theirs := literature.WritesOf(c.Label).TVM.DDR
 		results := func(g grain.Grain, variant string) int64 { return of(c, g, variant).Writes.DDR }
 		ours := results(grain.Framework, "tvm-fuse")
-		t.Rows = append(t.Rows, []string{c.Label, c.Network, harness.Count(theirs), harness.Count(results(grain.Given, "tvm")), harness.Count(ours),
+		t.Rows = append(t.Rows, []string{c.Label, c.Network, harness.Count(theirs),
+			harness.Count(results(grain.Given, "tvm")), harness.Count(ours),
 			harness.Count(results(grain.Primitive, "tvm-fuse")), harness.Fixed(float64(ours)/float64(theirs), 2)})
-		b.Line(harness.Line{What: fmt.Sprintf("%s %s: results of TVM, operators of the framework", c.Label, c.Network), Unit: "tensors",
+		b.Line(harness.Line{What: fmt.Sprintf("%s %s: results of TVM, operators of the framework", c.Label, c.Network),
+			Unit:      "tensors",
 			Published: float64(theirs), Ours: float64(ours), Remark: counted[c.Label]})
 		rate := func(g grain.Grain, variant string) float64 { return of(c, g, variant).ThroughputPerSecond }
-		line := []string{c.Label, c.Network, harness.Significant(c.TVMThroughputPerSecond), harness.Significant(rate(grain.Given, "tvm")), harness.Significant(rate(grain.Framework, "tvm-fuse"))}
+		line := []string{c.Label, c.Network, harness.Significant(c.TVMThroughputPerSecond),
+			harness.Significant(rate(grain.Given, "tvm")), harness.Significant(rate(grain.Framework, "tvm-fuse"))}
 		for _, g := range grain.Grains() {
 			suffix := "-fuse"
 			if g == grain.Given {
@@ -91,7 +102,8 @@ func reportGrain(rows gridRows, b *harness.Document) error {
 		}
 		gain := rate(grain.Framework, "cross-layer") / rate(grain.Framework, "tvm-fuse")
 		over = append(over, gain)
-		speed.Rows = append(speed.Rows, append(line, harness.Significant(rate(grain.Given, "cross-layer")), harness.Significant(rate(grain.Framework, "cross-layer")), harness.Fixed(gain, 2)))
+		speed.Rows = append(speed.Rows, append(line, harness.Significant(rate(grain.Given, "cross-layer")),
+			harness.Significant(rate(grain.Framework, "cross-layer")), harness.Fixed(gain, 2)))
 		published = append(published, c.TVMThroughputPerSecond)
 		given, framework = append(given, rate(grain.Given, "tvm")), append(framework, rate(grain.Framework, "tvm-fuse"))
 	}
@@ -103,9 +115,13 @@ func reportGrain(rows gridRows, b *harness.Document) error {
 	off := func(ours []float64) string {
 		return harness.Fixed(stat.GeometricMean(harness.Factors(ours, published), nil), 2)
 	}
-	b.Note("TVM's ten throughputs are off by a factor of %s in the geometric mean as given, of %s in the framework's operators.", off(given), off(framework))
-	b.Note("AStitch over TVM, arithmetic means: %.2f as given, %.2f in the framework's operators, %.2f in primitive ones; the published means imply %.2f. GraphTurbo over TVM in the framework's operators: %.2f.",
-		stat.Mean(gains[grain.Given], nil), stat.Mean(gains[grain.Framework], nil), stat.Mean(gains[grain.Primitive], nil), publishedAStitch, stat.Mean(over, nil))
+	b.Note(
+		"TVM's ten throughputs are off by a factor of %s in the geometric mean as given, of %s in the framework's operators.",
+		off(given), off(framework))
+	b.Note(
+		"AStitch over TVM, arithmetic means: %.2f as given, %.2f in the framework's operators, %.2f in primitive ones; the published means imply %.2f. GraphTurbo over TVM in the framework's operators: %.2f.",
+		stat.Mean(gains[grain.Given], nil), stat.Mean(gains[grain.Framework], nil), stat.Mean(gains[grain.Primitive], nil),
+		publishedAStitch, stat.Mean(over, nil))
 	return nil
 }
 

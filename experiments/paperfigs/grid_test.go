@@ -17,7 +17,8 @@ import (
 // A reduced grid runs, writes what it says and the same again from kept cells.
 func TestGrid(t *testing.T) {
 	dir := t.TempDir()
-	g := grid{name: "small", description: "two variants", paper: "none", hardware: "stcp920", variants: []string{"tvm"}, policies: []harness.ChunkPolicy{harness.PaperChunks}, configurations: literature.Configurations,
+	g := grid{name: "small", description: "two variants", paper: "none", hardware: "stcp920", variants: []string{"tvm"},
+		policies: []harness.ChunkPolicy{harness.PaperChunks}, configurations: literature.Configurations,
 		report: func(rows gridRows, b *harness.Document) error {
 			if len(rows) != 10 {
 				t.Errorf("%d rows", len(rows))
@@ -47,7 +48,8 @@ func TestGrid(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := read()
-	if err := g.experiment().Run(context.Background(), harness.Options{Out: dir, Stderr: &notices, Workers: 1}); err != nil {
+	if err := g.experiment().Run(context.Background(),
+		harness.Options{Out: dir, Stderr: &notices, Workers: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if read() != before || !strings.Contains(notices.String(), "10 of 10 cells were finished before") {
@@ -61,7 +63,8 @@ func TestGrid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(data, &out); err != nil || len(out.Lines) != 1 || out.Lines[0].Experiment != "small" || len(out.Rows) != 10 {
+	if err := json.Unmarshal(data, &out); err != nil || len(out.Lines) != 1 || out.Lines[0].Experiment != "small" ||
+		len(out.Rows) != 10 {
 		t.Errorf("%v: %+v", err, out.Lines)
 	}
 }
@@ -74,7 +77,10 @@ func TestGridReports(t *testing.T) {
 			for i, c := range g.configurations() {
 				for j, v := range g.variants {
 					for _, p := range g.policies {
-						rows[gridKey(c.Network, c.BatchSize, v, p)] = harness.Row{Model: c.Network, Variant: v, ThroughputPerSecond: float64(100*(j+1) + i), SteadyThroughputPerSecond: float64(90*(j+1) + i), Batch: c.BatchSize, BatchesPerCluster: 1, Writes: harness.Levels{DDR: int64(i), LLB: 0, L1: 5}, MovedBytes: harness.Levels{DDR: 1e9}, MMEUtilization: 0.1}
+						rows[gridKey(c.Network, c.BatchSize, v, p)] = harness.Row{Model: c.Network, Variant: v,
+							ThroughputPerSecond: float64(100*(j+1) + i), SteadyThroughputPerSecond: float64(90*(j+1) + i),
+							Batch: c.BatchSize, BatchesPerCluster: 1, Writes: harness.Levels{DDR: int64(i), LLB: 0, L1: 5},
+							MovedBytes: harness.Levels{DDR: 1e9}, MMEUtilization: 0.1}
 					}
 				}
 			}
@@ -82,7 +88,8 @@ func TestGridReports(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if strings.Contains(rep.Text, "NaN") || strings.Contains(rep.Text, "Inf") || !strings.Contains(rep.Text, "densenet121") {
+			if strings.Contains(rep.Text, "NaN") || strings.Contains(rep.Text, "Inf") ||
+				!strings.Contains(rep.Text, "densenet121") {
 				t.Errorf("text:\n%s", rep.Text)
 			}
 			for _, f := range rep.Files {
@@ -101,7 +108,8 @@ func TestFig14Lines(t *testing.T) {
 	for _, c := range literature.Configurations() {
 		for _, v := range []string{"tvm", "astitch", "cross-layer"} {
 			for _, p := range []harness.ChunkPolicy{harness.PaperChunks, harness.Tuned} {
-				rows[gridKey(c.Network, c.BatchSize, v, p)] = harness.Row{ThroughputPerSecond: 100, LatencySeconds: 1, LowerBoundSeconds: 0.5, Batch: c.BatchSize}
+				rows[gridKey(c.Network, c.BatchSize, v, p)] = harness.Row{ThroughputPerSecond: 100, LatencySeconds: 1,
+					LowerBoundSeconds: 0.5, Batch: c.BatchSize}
 			}
 		}
 	}
@@ -118,12 +126,15 @@ func TestFig14Lines(t *testing.T) {
 		if l.Calibration {
 			seen++
 		}
-		if l.Calibration != (strings.Contains(literature.Calibrated, l.What[:1]) && strings.HasSuffix(l.What, "TVM's throughput")) {
+		if l.Calibration != (strings.Contains(literature.Calibrated, l.What[:1]) &&
+			strings.HasSuffix(l.What, "TVM's throughput")) {
 			t.Errorf("%s: seen by the fit: %t", l.What, l.Calibration)
 		}
 	}
 	if throughputs != 12 || seen != len(literature.Calibrated) {
-		t.Errorf("%d throughputs, %d of them seen by the fit; want those of TVM on ten and two measured, those of TVM on "+literature.Calibrated+" seen", throughputs, seen)
+		t.Errorf(
+			"%d throughputs, %d of them seen by the fit; want those of TVM on ten and two measured, those of TVM on "+
+				literature.Calibrated+" seen", throughputs, seen)
 	}
 }
 
@@ -144,7 +155,8 @@ func TestFig14Conclusion(t *testing.T) {
 			for _, c := range literature.Configurations() {
 				for variant, v := range map[string]float64{"tvm": 1, "astitch": tt.astitch, "cross-layer": tt.turbo} {
 					for _, p := range []harness.ChunkPolicy{harness.PaperChunks, harness.Tuned} {
-						rows[gridKey(c.Network, c.BatchSize, variant, p)] = harness.Row{ThroughputPerSecond: v, LatencySeconds: 1 / v, LowerBoundSeconds: 0.5 / v, Batch: c.BatchSize}
+						rows[gridKey(c.Network, c.BatchSize, variant, p)] = harness.Row{ThroughputPerSecond: v, LatencySeconds: 1 / v,
+							LowerBoundSeconds: 0.5 / v, Batch: c.BatchSize}
 					}
 				}
 			}
@@ -163,7 +175,8 @@ func TestFig14Conclusion(t *testing.T) {
 func TestBatchReports(t *testing.T) {
 	for _, e := range []byBatch{table1(), fig16()} {
 		at := func(variant string, batch int64) harness.Row {
-			return harness.Row{Model: e.network, Variant: variant, Batch: batch, ThroughputPerSecond: float64(1000 + batch), LatencySeconds: 0.01, BatchesPerCluster: 2, MMEUtilization: 0.5, VMEUtilization: 0.1, MMEBusyShare: 0.6}
+			return harness.Row{Model: e.network, Variant: variant, Batch: batch, ThroughputPerSecond: float64(1000 + batch),
+				LatencySeconds: 0.01, BatchesPerCluster: 2, MMEUtilization: 0.5, VMEUtilization: 0.1, MMEBusyShare: 0.6}
 		}
 		rep, err := e.experiment().WriteRows(e.hardware, func(b *harness.Document) error { return e.report(nil, at, b) }, nil)
 		if err != nil {

@@ -48,8 +48,9 @@ func (e localBuffers) variantsOf(c literature.Configuration) []string {
 var publishedFactors = []int64{8, 4, 2, 1}
 
 func (e localBuffers) experiment() harness.Experiment {
-	return harness.Experiment{Name: "lb64", Description: "the paper's results with 64 KB of local buffer and with the vendor's 1.25 MiB: which can they be of?",
-		Paper: "GraphTurbo (OSDI 2023), §5.1: \"LB: 64 KB L1\"; Table 3 and the factors of Fig. 3", Plan: e.plan}
+	return harness.Experiment{Name: "lb64",
+		Description: "the paper's results with 64 KB of local buffer and with the vendor's 1.25 MiB: which can they be of?",
+		Paper:       "GraphTurbo (OSDI 2023), §5.1: \"LB: 64 KB L1\"; Table 3 and the factors of Fig. 3", Plan: e.plan}
 }
 
 // fitted is a row, or why there is none.
@@ -140,7 +141,8 @@ func (e localBuffers) plan() (*harness.Plan, error) {
 					names, of := stagesOf(g)
 					part := partition{Hardware: spec.Name, Images: images}
 					for _, sg := range s.Grouping.Groups {
-						x := partGroup{Factor: sg.Factor(), Operators: len(sg.Ops), First: g.Op(sg.Ops[0]).Name, Last: g.Op(sg.Ops[len(sg.Ops)-1]).Name}
+						x := partGroup{Factor: sg.Factor(), Operators: len(sg.Ops), First: g.Op(sg.Ops[0]).Name,
+							Last: g.Op(sg.Ops[len(sg.Ops)-1]).Name}
 						for _, op := range sg.Ops {
 							if k, ok := of[op]; ok && !slices.Contains(x.Stages, names[k]) {
 								x.Stages = append(x.Stages, names[k])
@@ -162,7 +164,8 @@ func (e localBuffers) plan() (*harness.Plan, error) {
 				if err != nil {
 					return nil, err
 				}
-				cell, err := harness.RowCell(src, model.F16, spec, c.BatchSize, v, scheduler.Options{Chunk: c.PaperChunk(v)}, harness.PaperChunks, c.Unit)
+				cell, err := harness.RowCell(src, model.F16, spec, c.BatchSize, v, scheduler.Options{Chunk: c.PaperChunk(v)},
+					harness.PaperChunks, c.Unit)
 				if err != nil {
 					return nil, err
 				}
@@ -321,22 +324,25 @@ func (e localBuffers) report(all []lbResults) (*harness.Report, error) {
 }
 
 func (e localBuffers) factorTable(all []lbResults) harness.Table {
-	t := harness.Table{Name: "factors", Title: "Sub-graphs of " + e.network + " and their factors", Columns: []harness.Column{{Name: "Accelerator", Text: true}, {Name: "Images\nper cluster"},
-		{Name: "Sub-graphs"}, {Name: "Instances"}, {Name: "Factors", Text: true}}}
+	t := harness.Table{Name: "factors", Title: "Sub-graphs of " + e.network + " and their factors",
+		Columns: []harness.Column{{Name: "Accelerator", Text: true}, {Name: "Images\nper cluster"},
+			{Name: "Sub-graphs"}, {Name: "Instances"}, {Name: "Factors", Text: true}}}
 	for _, r := range all {
 		for _, p := range r.Partitions {
 			n := int64(0)
 			for _, g := range p.Groups {
 				n += g.Factor
 			}
-			t.Rows = append(t.Rows, []string{r.Hardware, harness.Count(p.Images), harness.Count(int64(len(p.Groups))), harness.Count(n), runs(p.factors())})
+			t.Rows = append(t.Rows, []string{r.Hardware, harness.Count(p.Images), harness.Count(int64(len(p.Groups))),
+				harness.Count(n), runs(p.factors())})
 		}
 	}
 	return t
 }
 
 func writesTable(all []lbResults) harness.Table {
-	t := harness.Table{Name: "writes", Title: "Tensor writes of GraphTurbo (DDR/LLB/L1) in the program of a cluster", Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Published"}}}
+	t := harness.Table{Name: "writes", Title: "Tensor writes of GraphTurbo (DDR/LLB/L1) in the program of a cluster",
+		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Published"}}}
 	for _, r := range all {
 		t.Columns = append(t.Columns, harness.Column{Name: r.Hardware})
 	}
@@ -359,7 +365,8 @@ func (r lbResults) cell(c literature.Configuration, variant string, of func(harn
 }
 
 func throughputsBySize(all []lbResults) harness.Table {
-	t := harness.Table{Name: "throughput", Title: "Throughput (1/s), the paper's batches per cluster", Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "TVM,\npublished"}}}
+	t := harness.Table{Name: "throughput", Title: "Throughput (1/s), the paper's batches per cluster",
+		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "TVM,\npublished"}}}
 	for _, r := range all {
 		for _, v := range []string{"TVM", "AStitch", "GraphTurbo", "over TVM (×)"} {
 			t.Columns = append(t.Columns, harness.Column{Group: r.Hardware, Name: v})
@@ -372,7 +379,8 @@ func throughputsBySize(all []lbResults) harness.Table {
 				line = append(line, r.cell(c, v, func(x harness.Row) string { return harness.Significant(x.ThroughputPerSecond) }))
 			}
 			line = append(line, r.cell(c, "tvm", func(x harness.Row) string {
-				return r.cell(c, "cross-layer", func(y harness.Row) string { return harness.Fixed(y.ThroughputPerSecond/x.ThroughputPerSecond, 2) })
+				return r.cell(c, "cross-layer",
+					func(y harness.Row) string { return harness.Fixed(y.ThroughputPerSecond/x.ThroughputPerSecond, 2) })
 			}))
 		}
 		t.Rows = append(t.Rows, line)
@@ -390,16 +398,20 @@ func throughputsBySize(all []lbResults) harness.Table {
 }
 
 func gainTable(all []lbResults) harness.Table {
-	t := harness.Table{Name: "gains", Title: "Mean gains", Columns: []harness.Column{{Name: "Of", Text: true}, {Name: "over", Text: true}, {Name: "Published (×)"}},
-		Notes: []string{"Arithmetic means over the configurations that could be simulated with both, whose number stands in brackets; the steps of the breakdown are made for one. The published gains of l1, ordering and cross-layer are in the reading of the notes."}}
+	t := harness.Table{Name: "gains", Title: "Mean gains",
+		Columns: []harness.Column{{Name: "Of", Text: true}, {Name: "over", Text: true}, {Name: "Published (×)"}},
+		Notes: []string{
+			"Arithmetic means over the configurations that could be simulated with both, whose number stands in brackets; the steps of the breakdown are made for one. The published gains of l1, ordering and cross-layer are in the reading of the notes."}}
 	for _, r := range all {
 		t.Columns = append(t.Columns, harness.Column{Name: r.Hardware})
 	}
 	for _, x := range []struct {
 		to, from  string
 		published float64
-	}{{"cross-layer", "tvm", literature.MeanSpeedup.Value}, {"cross-layer", "astitch", literature.MeanOverAStitch.Value}, {"astitch", "tvm", 0}, {"llb", "tvm", 0},
-		{"l1", "llb", literature.MeanL1.Value}, {"ordering", "l1", literature.MeanOrder.Value}, {"cross-layer", "ordering", literature.MeanCross.Value}} {
+	}{{"cross-layer", "tvm", literature.MeanSpeedup.Value}, {"cross-layer", "astitch", literature.MeanOverAStitch.Value},
+		{"astitch", "tvm", 0}, {"llb", "tvm", 0},
+		{"l1", "llb", literature.MeanL1.Value}, {"ordering", "l1", literature.MeanOrder.Value},
+		{"cross-layer", "ordering", literature.MeanCross.Value}} {
 		line := []string{x.to, x.from, "–"}
 		if x.published > 0 {
 			line[2] = harness.Fixed(x.published, 2)
@@ -438,11 +450,14 @@ func (e localBuffers) answer(d *harness.Document, all []lbResults) {
 			}
 			got = append(got, fmt.Sprintf("%s with %d images per cluster", ours, p.Images))
 		}
-		d.Claim("Factors of "+e.network+"'s stages, "+r.Hardware, numbersOf(publishedFactors), strings.Join(got, "; "), harness.Agreement(x.factors))
+		d.Claim("Factors of "+e.network+"'s stages, "+r.Hardware, numbersOf(publishedFactors), strings.Join(got, "; "),
+			harness.Agreement(x.factors))
 		d.Given() // they decided how buffers are counted
-		if beyond := slices.IndexFunc(r.Partitions, func(p partition) bool { return slices.Max(p.factors()) > p.Images }); !x.factors && beyond >= 0 {
+		if beyond := slices.IndexFunc(r.Partitions,
+			func(p partition) bool { return slices.Max(p.factors()) > p.Images }); !x.factors && beyond >= 0 {
 			p := r.Partitions[beyond]
-			d.Why("%d parts of %d images: not even one image of a sub-graph fits this L1, and rows or channels are split", slices.Max(p.factors()), p.Images)
+			d.Why("%d parts of %d images: not even one image of a sub-graph fits this L1, and rows or channels are split",
+				slices.Max(p.factors()), p.Images)
 		}
 		tvm, _ := r.hits("tvm", func(w literature.Writes) harness.Levels { return w.TVM })
 		hits, cells := r.hits("cross-layer", func(w literature.Writes) harness.Levels { return w.GraphTurbo })
@@ -451,7 +466,9 @@ func (e localBuffers) answer(d *harness.Document, all []lbResults) {
 			fmt.Sprintf("%d of GraphTurbo, %d of TVM", hits, tvm), "–")
 		x.speedup, x.simulated = r.meanRatio("cross-layer", "tvm")
 		overAStitch, _ := r.meanRatio("cross-layer", "astitch")
-		d.Claim("Mean speedup over TVM, "+r.Hardware, harness.Fixed(literature.MeanSpeedup.Value, 2)+"×", fmt.Sprintf("%s× over %d of %d configurations", harness.Fixed(x.speedup, 2), x.simulated, len(literature.Configurations())),
+		d.Claim("Mean speedup over TVM, "+r.Hardware, harness.Fixed(literature.MeanSpeedup.Value, 2)+"×",
+			fmt.Sprintf("%s× over %d of %d configurations", harness.Fixed(x.speedup, 2), x.simulated,
+				len(literature.Configurations())),
 			harness.Agreement(harness.Within20(literature.MeanSpeedup.Value)(x.speedup)))
 		if !harness.Within20(literature.MeanSpeedup.Value)(x.speedup) {
 			astitch, _ := r.meanRatio("astitch", "tvm")
@@ -485,29 +502,35 @@ func (e localBuffers) answer(d *harness.Document, all []lbResults) {
 	}
 	a, b := max(list[0].hits, list[1].hits), min(list[0].hits, list[1].hits)
 	_, cells := all[0].hits("cross-layer", func(w literature.Writes) harness.Levels { return w.GraphTurbo })
-	d.Note("Answer: the factors %s come out %s. Of the %d cells of Table 3 for GraphTurbo %s comes within 20 %% of %d, %s the other's %d. The mean speedup over TVM is above one %s, and within 20 %% of %s %s.",
+	d.Note(
+		"Answer: the factors %s come out %s. Of the %d cells of Table 3 for GraphTurbo %s comes within 20 %% of %d, %s the other's %d. The mean speedup over TVM is above one %s, and within 20 %% of %s %s.",
 		numbersOf(publishedFactors), can(func(x evidence) bool { return x.factors }), cells, closer, a, verb, b,
 		can(func(x evidence) bool { return x.speedup > 1 }), harness.Fixed(literature.MeanSpeedup.Value, 2),
 		can(func(x evidence) bool { return harness.Within20(literature.MeanSpeedup.Value)(x.speedup) }))
-	d.Note("Nothing but the size of the L1 and its part for weights differs between the two machines. The 64 KB are also the size of the scalar core's cache in the vendor's documents.")
+	d.Note(
+		"Nothing but the size of the L1 and its part for weights differs between the two machines. The 64 KB are also the size of the scalar core's cache in the vendor's documents.")
 }
 
 func (e localBuffers) figures(d *harness.Document, all []lbResults) error {
-	g := plots.Groups{Title: "Speedup of GraphTurbo over TVM by size of the local buffer", YLabel: "Speedup (×)", Categories: literature.Labels("mean"), Log: true, Line: 1,
-		Marks: []plots.GroupMark{{Category: len(literature.Configurations()), Series: 0, Value: literature.MeanSpeedup.Value}}}
+	g := plots.Groups{Title: "Speedup of GraphTurbo over TVM by size of the local buffer", YLabel: "Speedup (×)",
+		Categories: literature.Labels("mean"), Log: true, Line: 1,
+		Marks: []plots.GroupMark{{Category: len(literature.Configurations()), Series: 0,
+			Value: literature.MeanSpeedup.Value}}}
 	for _, r := range all {
 		m, _ := r.meanRatio("cross-layer", "tvm")
-		g.Series = append(g.Series, plots.Series{Name: r.Hardware, Values: literature.Pick(func(c literature.Configuration) float64 {
-			x, ok1 := r.at(c, "tvm")
-			y, ok2 := r.at(c, "cross-layer")
-			if !ok1 || !ok2 {
-				return 0
-			}
-			return y.ThroughputPerSecond / x.ThroughputPerSecond
-		}, m)})
+		g.Series = append(g.Series, plots.Series{Name: r.Hardware,
+			Values: literature.Pick(func(c literature.Configuration) float64 {
+				x, ok1 := r.at(c, "tvm")
+				y, ok2 := r.at(c, "cross-layer")
+				if !ok1 || !ok2 {
+					return 0
+				}
+				return y.ThroughputPerSecond / x.ThroughputPerSecond
+			}, m)})
 	}
 	fig, err := plots.GroupedBars(g)
-	return d.Figure("speedup", "Speedup over TVM with both sizes of the local buffer; what can't be simulated is left out", fig, err)
+	return d.Figure("speedup", "Speedup over TVM with both sizes of the local buffer; what can't be simulated is left out",
+		fig, err)
 }
 
 // LB64 compares two sizes of the local buffer.

@@ -21,7 +21,8 @@ func TestLocalBufferAnswer(t *testing.T) {
 		for _, c := range literature.Configurations() {
 			w := literature.WritesOf(c.Label)
 			for _, v := range []string{"tvm", "astitch", "cross-layer"} {
-				row := harness.Row{Model: c.Network, Hardware: hardware, Variant: v, ThroughputPerSecond: c.TVMThroughputPerSecond, Writes: w.TVM}
+				row := harness.Row{Model: c.Network, Hardware: hardware, Variant: v,
+					ThroughputPerSecond: c.TVMThroughputPerSecond, Writes: w.TVM}
 				if v == "cross-layer" {
 					row.Writes = w.GraphTurbo
 					row.ThroughputPerSecond *= factor
@@ -59,8 +60,10 @@ func TestLocalBufferAnswer(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"the factors 8, 4, 2, 1 come out only on stcp920.", "Of the 30 cells of Table 3 for GraphTurbo stcp920 comes within 20 % of 30, more than the other's 0.",
-		"is above one only on stcp920, and within 20 % of 11.15 only on stcp920.", "9 sub-graphs, factors up to 16 with 8 images per cluster", "over 9 of 10 configurations",
+		"the factors 8, 4, 2, 1 come out only on stcp920.",
+		"Of the 30 cells of Table 3 for GraphTurbo stcp920 comes within 20 % of 30, more than the other's 0.",
+		"is above one only on stcp920, and within 20 % of 11.15 only on stcp920.",
+		"9 sub-graphs, factors up to 16 with 8 images per cluster", "over 9 of 10 configurations",
 		"16 (3 times), 8 (3 times), 4 (2 times), 2", "stcp920-paper, cross-layer: does not fit."} {
 		if !strings.Contains(rep.Text, want) {
 			t.Errorf("no %q in\n%s", want, rep.Text)
@@ -71,7 +74,8 @@ func TestLocalBufferAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"the factors 8, 4, 2, 1 come out only on stcp920-paper.", "stcp920-paper comes within 20 % of 30, more than the other's 0."} {
+	for _, want := range []string{"the factors 8, 4, 2, 1 come out only on stcp920-paper.",
+		"stcp920-paper comes within 20 % of 30, more than the other's 0."} {
 		if !strings.Contains(rep.Text, want) {
 			t.Errorf("no %q in\n%s", want, rep.Text)
 		}
@@ -83,14 +87,19 @@ func TestTolerant(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		want bool
-	}{{&graphturbo.DoesNotFitError{}, true}, {&lower.TooLargeError{Program: "p", What: "run"}, true}, {errors.New("other"), false}, {context.Canceled, false}} {
-		got, err := tolerant(harness.Cell{Shared: true, Run: func(context.Context) (any, error) { return nil, c.err }}).Run(context.Background())
+	}{{&graphturbo.DoesNotFitError{}, true}, {&lower.TooLargeError{Program: "p", What: "run"}, true},
+		{errors.New("other"), false}, {context.Canceled, false}} {
+		got, err := tolerant(harness.Cell{Shared: true, Run: func(context.Context) (any, error) { return nil, c.err }}).Run(
+			context.Background())
 		f, ok := got.(fitted)
 		if c.want != (err == nil && ok && f.Row == nil && f.Error != "") {
 			t.Errorf("%v: %+v, %v", c.err, got, err)
 		}
 	}
-	got, err := tolerant(harness.Cell{Run: func(context.Context) (any, error) { return harness.Row{Model: "x"}, nil }}).Run(context.Background())
+	got, err := tolerant(harness.Cell{Run: func(context.Context) (any, error) {
+		return harness.Row{Model: "x"},
+			nil
+	}}).Run(context.Background())
 	if f, ok := got.(fitted); err != nil || !ok || f.Row == nil || f.Row.Model != "x" {
 		t.Errorf("%+v, %v", got, err)
 	}

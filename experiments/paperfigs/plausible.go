@@ -52,9 +52,12 @@ func spearmanInterval(a, b []float64) (low, high float64, ok bool) {
 // rankTable compares TVM's published throughputs with ours by sets of configurations.
 func rankTable(rows gridRows) (harness.Table, []harness.Line) {
 	t := harness.Table{Name: "agreement", Title: "TVM's throughputs against the published ones, by set",
-		Columns: []harness.Column{{Name: "Set", Text: true}, {Name: "Figures"}, {Name: "Geometric mean\nof the error (×)"}, {Name: "Within ×" + harness.Fixed(withinFactor, 1)},
+		Columns: []harness.Column{{Name: "Set", Text: true}, {Name: "Figures"}, {Name: "Geometric mean\nof the error (×)"},
+			{Name: "Within ×" + harness.Fixed(withinFactor, 1)},
 			{Name: "Rank correlation"}, {Name: fmt.Sprintf("%.0f %% interval", 100*confidence)}},
-		Notes: []string{fmt.Sprintf("The error is the larger over the smaller of ours and published. The interval is the percentile bootstrap's, of %d samples of the set (seed %d); where all ranks agree it has no width, whatever the number of figures, and says nothing of how sure that is.", resamples, resampleSeed)}}
+		Notes: []string{
+			fmt.Sprintf(
+				"The error is the larger over the smaller of ours and published. The interval is the percentile bootstrap's, of %d samples of the set (seed %d); where all ranks agree it has no width, whatever the number of figures, and says nothing of how sure that is.", resamples, resampleSeed)}}
 	var lines []harness.Line
 	for _, set := range []struct {
 		name string
@@ -62,9 +65,11 @@ func rankTable(rows gridRows) (harness.Table, []harness.Line) {
 	}{
 		{"all", func(literature.Configuration) bool { return true }},
 		{"all " + literature.Without(), func(c literature.Configuration) bool { return c.Doubt == "" }},
-		{"calibration (" + strings.Join(strings.Split(literature.Calibrated, ""), ", ") + ")", func(c literature.Configuration) bool { return c.Calibration() }},
+		{"calibration (" + strings.Join(strings.Split(literature.Calibrated, ""), ", ") + ")",
+			func(c literature.Configuration) bool { return c.Calibration() }},
 		{"evaluation (all others)", func(c literature.Configuration) bool { return !c.Calibration() }},
-		{"evaluation " + literature.Without(), func(c literature.Configuration) bool { return !c.Calibration() && c.Doubt == "" }},
+		{"evaluation " + literature.Without(),
+			func(c literature.Configuration) bool { return !c.Calibration() && c.Doubt == "" }},
 	} {
 		var ours, published []float64
 		within := 0
@@ -81,13 +86,17 @@ func rankTable(rows gridRows) (harness.Table, []harness.Line) {
 		}
 		rank, interval := "–", "–"
 		if low, high, ok := spearmanInterval(ours, published); ok {
-			rank, interval = harness.Fixed(harness.Spearman(ours, published), 2), harness.Fixed(low, 2)+" to "+harness.Fixed(high, 2)
+			rank, interval = harness.Fixed(harness.Spearman(ours, published), 2),
+				harness.Fixed(low, 2)+" to "+harness.Fixed(high, 2)
 		}
 		e := stat.GeometricMean(harness.Factors(ours, published), nil)
-		t.Rows = append(t.Rows, []string{set.name, harness.Count(int64(len(ours))), harness.Fixed(e, 2), fmt.Sprintf("%d of %d", within, len(ours)), rank, interval})
-		lines = append(lines, harness.Line{What: "geometric mean of the error of TVM's throughputs, " + set.name, Unit: "x", Published: 1, Ours: e,
+		t.Rows = append(t.Rows, []string{set.name, harness.Count(int64(len(ours))), harness.Fixed(e, 2),
+			fmt.Sprintf("%d of %d", within, len(ours)), rank, interval})
+		lines = append(lines, harness.Line{What: "geometric mean of the error of TVM's throughputs, " + set.name, Unit: "x",
+			Published: 1, Ours: e,
 			Calibration: strings.HasPrefix(set.name, "calibration"),
-			Remark:      fmt.Sprintf("%d of %d within %s; rank correlation %s, %.0f %% interval %s", within, len(ours), harness.Fixed(withinFactor, 1), rank, 100*confidence, interval)})
+			Remark: fmt.Sprintf("%d of %d within %s; rank correlation %s, %.0f %% interval %s", within, len(ours),
+				harness.Fixed(withinFactor, 1), rank, 100*confidence, interval)})
 	}
 	return t, lines
 }
@@ -97,10 +106,14 @@ func rankTable(rows gridRows) (harness.Table, []harness.Line) {
 func implied(rows gridRows, spec *hardware.Spec) (harness.Table, []string) {
 	ddr := spec.DDR.BandwidthBytesPerSecond
 	t := harness.Table{Name: "implied", Title: "What TVM's published throughputs would need",
-		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Set", Text: true}, {Name: "Published\n(1/s)"}, {Name: "DDR traffic of a kernel\nper layer (MB each)"},
-			{Name: "DDR bandwidth at the\npublished rate (GB/s)"}, {Name: "of the chip's"}, {Name: "MME utilisation at\nthe published rate"}},
-		Notes: []string{fmt.Sprintf("The chip's DDR has %s GB/s, of which activations reach %s (fitted). Above 100 %% the published figure can't come from a kernel per layer that passes its results through the DDR.",
-			harness.Significant(ddr/1e9), harness.Percent(spec.DDRActivationEfficiency)+" %")}}
+		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Set", Text: true},
+			{Name: "Published\n(1/s)"}, {Name: "DDR traffic of a kernel\nper layer (MB each)"},
+			{Name: "DDR bandwidth at the\npublished rate (GB/s)"}, {Name: "of the chip's"},
+			{Name: "MME utilisation at\nthe published rate"}},
+		Notes: []string{
+			fmt.Sprintf(
+				"The chip's DDR has %s GB/s, of which activations reach %s (fitted). Above 100 %% the published figure can't come from a kernel per layer that passes its results through the DDR.",
+				harness.Significant(ddr/1e9), harness.Percent(spec.DDRActivationEfficiency)+" %")}}
 	var beyond, below []string
 	for _, c := range literature.Configurations() {
 		r := rows.at(c, "tvm", harness.PaperChunks)
@@ -111,18 +124,24 @@ func implied(rows gridRows, spec *hardware.Spec) (harness.Table, []string) {
 		if c.Calibration() {
 			set = "calibration"
 		}
-		t.Rows = append(t.Rows, []string{c.Label, c.Network, set, harness.Significant(c.TVMThroughputPerSecond), harness.Significant(each / 1e6), harness.Significant(need / 1e9), harness.Percent(need/ddr) + " %", harness.Percent(mme) + " %"})
+		t.Rows = append(t.Rows, []string{c.Label, c.Network, set, harness.Significant(c.TVMThroughputPerSecond),
+			harness.Significant(each / 1e6), harness.Significant(need / 1e9), harness.Percent(need/ddr) + " %",
+			harness.Percent(mme) + " %"})
 		switch {
 		case need > ddr:
 			beyond = append(beyond, fmt.Sprintf("%s (%s times the bandwidth there is)", c.Label, harness.Fixed(need/ddr, 1)))
 		case c.Doubt != "":
-			below = append(below, fmt.Sprintf("%s: at %s/s it would keep the DDR busy for %s %% and the MMEs for %s %% of the time; to fill the DDR each element would have to move %s MB, %s times what a kernel per layer moves",
-				c.Label, harness.Significant(c.TVMThroughputPerSecond), harness.Percent(need/ddr), harness.Percent(mme), harness.Significant(ddr/c.TVMThroughputPerSecond/1e6), harness.Fixed(ddr/need, 0)))
+			below = append(below,
+				fmt.Sprintf(
+					"%s: at %s/s it would keep the DDR busy for %s %% and the MMEs for %s %% of the time; to fill the DDR each element would have to move %s MB, %s times what a kernel per layer moves",
+					c.Label, harness.Significant(c.TVMThroughputPerSecond), harness.Percent(need/ddr), harness.Percent(mme),
+					harness.Significant(ddr/c.TVMThroughputPerSecond/1e6), harness.Fixed(ddr/need, 0)))
 		}
 	}
 	var notes []string
 	if len(beyond) > 0 {
-		notes = append(notes, "Too fast for a kernel per layer, whatever is fitted: "+strings.Join(beyond, ", ")+". To be true, results would have to stay on the chip, against Table 3, or the DDR be that much faster.")
+		notes = append(notes, "Too fast for a kernel per layer, whatever is fitted: "+strings.Join(beyond,
+			", ")+". To be true, results would have to stay on the chip, against Table 3, or the DDR be that much faster.")
 	}
 	for _, s := range below {
 		notes = append(notes, "Too slow, "+s+".")
@@ -132,8 +151,10 @@ func implied(rows gridRows, spec *hardware.Spec) (harness.Table, []string) {
 	does := func(layers, hidden int64) string {
 		return harness.Fixed(float64(encoderMACs(layers, 384, hidden))*rate/1e12, 1)
 	}
-	notes = append(notes, fmt.Sprintf("D is taken for BERT-large: Table 3 counts %d results of TVM for it and %d for B, C and E alike, as twice the layers would have. At the published %s/s it does %s TMAC/s; BERT-base, in brackets, would do %s.",
-		d.TVM.DDR, b.TVM.DDR, harness.Significant(rate), does(24, 1024), does(12, 768)))
+	notes = append(notes,
+		fmt.Sprintf(
+			"D is taken for BERT-large: Table 3 counts %d results of TVM for it and %d for B, C and E alike, as twice the layers would have. At the published %s/s it does %s TMAC/s; BERT-base, in brackets, would do %s.",
+			d.TVM.DDR, b.TVM.DDR, harness.Significant(rate), does(24, 1024), does(12, 768)))
 	return t, notes
 }
 

@@ -21,7 +21,8 @@ func reasonTVM(r harness.Row, publishedPerSecond float64, spec *hardware.Spec) s
 	}
 	ddr := spec.DDR.BandwidthBytesPerSecond
 	if need := float64(r.MovedBytes.DDR) / float64(r.Batch) * publishedPerSecond; need > ddr {
-		return fmt.Sprintf("at the published rate the results of a kernel per layer would need %s GB/s of a DDR of %s", harness.Significant(need/1e9), harness.Significant(ddr/1e9))
+		return fmt.Sprintf("at the published rate the results of a kernel per layer would need %s GB/s of a DDR of %s",
+			harness.Significant(need/1e9), harness.Significant(ddr/1e9))
 	}
 	kernels := float64(r.KernelsDynamic) / float64(spec.Clusters)
 	if r.ThroughputPerSecond < publishedPerSecond || kernels == 0 {
@@ -29,7 +30,8 @@ func reasonTVM(r harness.Row, publishedPerSecond float64, spec *hardware.Spec) s
 	}
 	each := func(perSecond float64) float64 { return float64(r.Batch) / perSecond / kernels * 1e6 }
 	return fmt.Sprintf("published: %s µs for each kernel that a cluster runs; ours: %s, of which the launch takes %s",
-		harness.Significant(each(publishedPerSecond)), harness.Significant(each(r.ThroughputPerSecond)), harness.Significant(1e6*spec.LaunchSeconds))
+		harness.Significant(each(publishedPerSecond)), harness.Significant(each(r.ThroughputPerSecond)),
+		harness.Significant(1e6*spec.LaunchSeconds))
 }
 
 // reasonGain is of the mean gain of a variant over another: the mean of what any execution
@@ -107,7 +109,8 @@ func reasonWrites(level string, ours, published, tvm, publishedTVM harness.Level
 		return ""
 	}
 	per, theirs := float64(sum(ours))/float64(sum(tvm)), float64(sum(published))/float64(sum(publishedTVM))
-	s := fmt.Sprintf("in all levels %s writes for each result of TVM, published %s", harness.Fixed(per, 2), harness.Fixed(theirs, 2))
+	s := fmt.Sprintf("in all levels %s writes for each result of TVM, published %s", harness.Fixed(per, 2),
+		harness.Fixed(theirs, 2))
 	switch {
 	case !harness.Within20(theirs)(per):
 	case harness.Within20(float64(sum(publishedTVM)))(float64(sum(tvm))):

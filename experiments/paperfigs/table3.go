@@ -12,15 +12,18 @@ import (
 func table3() grid {
 	return grid{name: "table3", description: "tensor writes per level of memory on the ten configurations",
 		paper: "GraphTurbo (OSDI 2023), Table 3", hardware: "stcp920",
-		variants: []string{"tvm", "cross-layer"}, policies: []harness.ChunkPolicy{harness.PaperChunks}, configurations: literature.WithBeside, report: reportTable3}
+		variants: []string{"tvm", "cross-layer"}, policies: []harness.ChunkPolicy{harness.PaperChunks},
+		configurations: literature.WithBeside, report: reportTable3}
 }
 
 func reportTable3(rows gridRows, b *harness.Document) error {
-	t := harness.Table{Name: "writes", Title: "Tensor writes in the program of a cluster (instances one by one, the loop over the batch once)",
+	t := harness.Table{Name: "writes",
+		Title:   "Tensor writes in the program of a cluster (instances one by one, the loop over the batch once)",
 		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}},
 		Notes:   []string{"Ours / published. The paper's counts are those of its own graphs, which are not public."}}
 	for _, l := range harness.WriteLevels {
-		t.Columns = append(t.Columns, harness.Column{Group: "TVM", Name: l.Name}, harness.Column{Group: "GraphTurbo", Name: l.Name})
+		t.Columns = append(t.Columns, harness.Column{Group: "TVM", Name: l.Name},
+			harness.Column{Group: "GraphTurbo", Name: l.Name})
 	}
 	cells, hits, zeros := map[string]int{}, map[string]int{}, map[string]int{}
 	for _, c := range literature.WithBeside() {
@@ -60,7 +63,8 @@ func reportTable3(rows gridRows, b *harness.Document) error {
 		return err
 	}
 	for _, m := range []string{"TVM", "GraphTurbo"} {
-		b.Note("%s: %d cells, 0 in both: %d; of the other %d, within 20 %%: %d.", m, cells[m], zeros[m], cells[m]-zeros[m], hits[m])
+		b.Note("%s: %d cells, 0 in both: %d; of the other %d, within 20 %%: %d.", m, cells[m], zeros[m],
+			cells[m]-zeros[m], hits[m])
 	}
 	return nil
 }
@@ -69,14 +73,16 @@ func reportTable3(rows gridRows, b *harness.Document) error {
 func batchSelect() grid {
 	return grid{name: "batch-select", description: "best batches per cluster, by trying them, beside the paper's choice",
 		paper: "GraphTurbo (OSDI 2023), §5.1 and Table 2", hardware: "stcp920",
-		variants: []string{"tvm", "cross-layer"}, policies: []harness.ChunkPolicy{harness.PaperChunks, harness.Tuned}, configurations: literature.Configurations, report: reportBatchSelect}
+		variants: []string{"tvm", "cross-layer"}, policies: []harness.ChunkPolicy{harness.PaperChunks, harness.Tuned},
+		configurations: literature.Configurations, report: reportBatchSelect}
 }
 
 func reportBatchSelect(rows gridRows, b *harness.Document) error {
 	t := harness.Table{Name: "batches", Title: "Batches per cluster",
 		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Batch"},
 			{Group: "TVM", Name: "best"}, {Group: "TVM", Name: "paper's"}, {Group: "TVM", Name: "loss with\nthe paper's (%)"},
-			{Group: "GraphTurbo", Name: "best"}, {Group: "GraphTurbo", Name: "paper's"}, {Group: "GraphTurbo", Name: "loss with\nthe paper's (%)"}},
+			{Group: "GraphTurbo", Name: "best"}, {Group: "GraphTurbo", Name: "paper's"},
+			{Group: "GraphTurbo", Name: "loss with\nthe paper's (%)"}},
 		Notes: []string{"Best of all divisors of a cluster's share of the batch; of equally good ones the smallest."}}
 	for _, c := range literature.Configurations() {
 		line := []string{c.Label, c.Network, harness.Count(c.BatchSize)}
@@ -85,8 +91,10 @@ func reportBatchSelect(rows gridRows, b *harness.Document) error {
 			published     int64
 		}{{"TVM", "tvm", c.TVMBatchesPerCluster}, {"GraphTurbo", "cross-layer", c.GraphTurboBatchesPerCluster}} {
 			best, paper := rows.at(c, m.variant, harness.Tuned), rows.at(c, m.variant, harness.PaperChunks)
-			line = append(line, harness.Count(best.BatchesPerCluster), harness.Count(m.published), harness.Fixed(100*(1-paper.ThroughputPerSecond/best.ThroughputPerSecond), 1))
-			b.Line(harness.Line{What: fmt.Sprintf("%s %s, %s: batches per cluster", c.Label, c.Network, m.name), Unit: "batches", Published: float64(m.published), Ours: float64(best.BatchesPerCluster),
+			line = append(line, harness.Count(best.BatchesPerCluster), harness.Count(m.published),
+				harness.Fixed(100*(1-paper.ThroughputPerSecond/best.ThroughputPerSecond), 1))
+			b.Line(harness.Line{What: fmt.Sprintf("%s %s, %s: batches per cluster", c.Label, c.Network, m.name), Unit: "batches",
+				Published: float64(m.published), Ours: float64(best.BatchesPerCluster),
 				Remark: reasonBatches(best, paper)})
 		}
 		t.Rows = append(t.Rows, line)

@@ -20,8 +20,8 @@ import (
 //go:embed machines/*.yaml
 var machines embed.FS
 
-// golden is the result that a tool's own test expects of a workload on a machine: cycles of a nanosecond, as seconds, and joules, 0
-// if it says nothing of energy.
+// golden is the result that a tool's own test expects of a workload on a machine: cycles of a nanosecond, as seconds,
+// and joules, 0 if it says nothing of energy.
 type golden struct {
 	tool, machine, workload string
 	seconds, joules         float64
@@ -113,8 +113,9 @@ type cell struct {
 
 // Experiment is the experiment.
 func Experiment() harness.Experiment {
-	return harness.Experiment{Name: "peers", Description: "golden cases of ZigZag, Stream and AccelForge: theirs, ours, our bound",
-		Paper: "none; what the tools' own tests hold", Plan: plan}
+	return harness.Experiment{Name: "peers",
+		Description: "golden cases of ZigZag, Stream and AccelForge: theirs, ours, our bound",
+		Paper:       "none; what the tools' own tests hold", Plan: plan}
 }
 
 func plan() (*harness.Plan, error) {
@@ -186,11 +187,13 @@ func (g *golden) measure(ctx context.Context, spec *hardware.Spec) (*cell, error
 func report(results []json.RawMessage) (*harness.Report, error) {
 	d := harness.NewDocument(Experiment())
 	table := harness.Table{Name: "peers", Title: "Golden cases of other tools: time",
-		Columns: []harness.Column{{Name: "Machine", Text: true}, {Name: "Workload", Text: true}, {Group: "ms", Name: "theirs"}, {Group: "ms", Name: "by layer"},
+		Columns: []harness.Column{{Name: "Machine", Text: true}, {Name: "Workload", Text: true},
+			{Group: "ms", Name: "theirs"}, {Group: "ms", Name: "by layer"},
 			{Group: "ms", Name: "tiled"}, {Group: "ms", Name: "bound"}, {Name: "theirs / tiled"}},
 		Notes: why}
 	energy := harness.Table{Name: "peers-energy", Title: "Golden cases of other tools: energy, and what limits tiled",
-		Columns: []harness.Column{{Name: "Machine", Text: true}, {Group: "mJ", Name: "theirs"}, {Group: "mJ", Name: "by layer"}, {Group: "mJ", Name: "tiled"}, {Name: "limited by", Text: true}}}
+		Columns: []harness.Column{{Name: "Machine", Text: true}, {Group: "mJ", Name: "theirs"},
+			{Group: "mJ", Name: "by layer"}, {Group: "mJ", Name: "tiled"}, {Name: "limited by", Text: true}}}
 	var list []cell
 	for i, g := range cases {
 		var c cell
@@ -212,9 +215,11 @@ func report(results []json.RawMessage) (*harness.Report, error) {
 		}
 		tiled := c.Seconds["tiled"]
 		name, _, _ := strings.Cut(g.machine, "_simd_") // as short as a page needs
-		table.Rows = append(table.Rows, []string{name, g.workload, text(g.seconds), text(c.Seconds["tvm"]), text(tiled), text(c.Bound), ratio(g.seconds, tiled)})
+		table.Rows = append(table.Rows, []string{name, g.workload, text(g.seconds), text(c.Seconds["tvm"]), text(tiled),
+			text(c.Bound), ratio(g.seconds, tiled)})
 		limit, _, _ := strings.Cut(c.Limited, ",")
-		energy.Rows = append(energy.Rows, []string{name, text(g.joules), text(c.Joules["tvm"]), text(c.Joules["tiled"]), limit})
+		energy.Rows = append(energy.Rows,
+			[]string{name, text(g.joules), text(c.Joules["tvm"]), text(c.Joules["tiled"]), limit})
 		for _, r := range recipes {
 			if e := c.Errors[r]; e != "" {
 				d.Note("%s on %s by %s: %s", g.workload, g.machine, r, e)

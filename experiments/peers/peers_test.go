@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestZigZag: layer by layer, ResNet-18 takes what ZigZag says within a factor of 1.5, and no schedule is below the bound (measure
-// itself refuses that).
+// TestZigZag: layer by layer, ResNet-18 takes what ZigZag says within a factor of 1.5, and no schedule is below the
+// bound (measure itself refuses that).
 func TestZigZag(t *testing.T) {
 	for _, g := range cases[:2] {
 		spec, err := g.spec()
@@ -51,7 +51,8 @@ func TestCasesOpen(t *testing.T) {
 func TestReport(t *testing.T) {
 	var results []json.RawMessage
 	for range cases {
-		results = append(results, json.RawMessage(`{"certified_lower_bound_s": 1.234567, "seconds": {"tvm": 1.234567, "tiled": 1.234567}, "joules": {"tvm": 1.234567, "tiled": 1}, "limited_by": "DDR bandwidth, busy"}`))
+		results = append(results, json.RawMessage(
+			`{"certified_lower_bound_s": 1.234567, "seconds": {"tvm": 1.234567, "tiled": 1.234567}, "joules": {"tvm": 1.234567, "tiled": 1}, "limited_by": "DDR bandwidth, busy"}`))
 	}
 	if _, err := report(results); err != nil {
 		t.Error(err)

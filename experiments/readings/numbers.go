@@ -63,16 +63,20 @@ func numbers() []number {
 		add(group, what, f.Unit, f.Value, ours)
 	}
 	for _, c := range literature.Models {
-		add(groupTVM, c.Label+": TVM", c.Unit, c.TVMThroughputPerSecond, func(r results) float64 { return rate(r.at(c.Label, "tvm")) })
+		add(groupTVM, c.Label+": TVM", c.Unit, c.TVMThroughputPerSecond,
+			func(r results) float64 { return rate(r.at(c.Label, "tvm")) })
 	}
-	figure(groupMeans, "mean over TVM", literature.MeanSpeedup, func(r results) float64 { return r.mean("cross-layer", "tvm") })
-	figure(groupMeans, "mean over AStitch", literature.MeanOverAStitch, func(r results) float64 { return r.mean("cross-layer", "astitch") })
-	add(groupMeans, "AStitch over TVM, from these two", "x", literature.MeanSpeedup.Value/literature.MeanOverAStitch.Value, func(r results) float64 {
-		if r.setting.Change.MeanOfRatios {
-			return r.mean("astitch", "tvm")
-		}
-		return r.mean("cross-layer", "tvm") / r.mean("cross-layer", "astitch")
-	})
+	figure(groupMeans, "mean over TVM", literature.MeanSpeedup,
+		func(r results) float64 { return r.mean("cross-layer", "tvm") })
+	figure(groupMeans, "mean over AStitch", literature.MeanOverAStitch,
+		func(r results) float64 { return r.mean("cross-layer", "astitch") })
+	add(groupMeans, "AStitch over TVM, from these two", "x", literature.MeanSpeedup.Value/literature.MeanOverAStitch.Value,
+		func(r results) float64 {
+			if r.setting.Change.MeanOfRatios {
+				return r.mean("astitch", "tvm")
+			}
+			return r.mean("cross-layer", "tvm") / r.mean("cross-layer", "astitch")
+		})
 	for i, s := range literature.Breakdown {
 		figure(groupGains, fmt.Sprintf("gain of variant %d", i+2), s.Published, func(r results) float64 {
 			if s.Variant == "l1" && r.setting.Change.GainOverTVM {
@@ -81,21 +85,28 @@ func numbers() []number {
 			return r.mean(s.Variant, s.Before)
 		})
 	}
-	figure(groupTable1, "BERT-128 at 32: TVM", literature.BertTVMThroughput, func(r results) float64 { return rate(r.at("B", "tvm")) })
-	figure(groupTable1, "BERT-128 at 32: TVM's latency (ms)", literature.BertTVMLatency, func(r results) float64 { return 1e3 * r.at("B", "tvm").LatencySeconds })
-	figure(groupTable1, "BERT-128 at 32: GraphTurbo", literature.BertThroughput, func(r results) float64 { return rate(r.at("B", "cross-layer")) })
-	figure(groupTable1, "BERT-128 at 32: GraphTurbo's latency (ms)", literature.BertLatency, func(r results) float64 { return 1e3 * r.at("B", "cross-layer").LatencySeconds })
+	figure(groupTable1, "BERT-128 at 32: TVM", literature.BertTVMThroughput,
+		func(r results) float64 { return rate(r.at("B", "tvm")) })
+	figure(groupTable1, "BERT-128 at 32: TVM's latency (ms)", literature.BertTVMLatency,
+		func(r results) float64 { return 1e3 * r.at("B", "tvm").LatencySeconds })
+	figure(groupTable1, "BERT-128 at 32: GraphTurbo", literature.BertThroughput,
+		func(r results) float64 { return rate(r.at("B", "cross-layer")) })
+	figure(groupTable1, "BERT-128 at 32: GraphTurbo's latency (ms)", literature.BertLatency,
+		func(r results) float64 { return 1e3 * r.at("B", "cross-layer").LatencySeconds })
 	for _, batch := range smallBatches {
 		add(groupTable1, fmt.Sprintf("BERT-128 at %d: GraphTurbo over TVM", batch), "x", 1, func(r results) float64 {
 			return rate(r.rows[r.setting.small("cross-layer", batch)]) / rate(r.rows[r.setting.small("tvm", batch)])
 		})
 	}
-	add(groupOthers, "A: vendor's code (ours: GraphTurbo)", "images/s", literature.MeasuredResNet.ThroughputPerSecond, func(r results) float64 { return rate(r.at("A", "cross-layer")) })
-	add(groupOthers, "B: vendor's code (ours: GraphTurbo)", "sentences/s", literature.MeasuredBERT.ThroughputPerSecond, func(r results) float64 { return rate(r.at("B", "cross-layer")) })
+	add(groupOthers, "A: vendor's code (ours: GraphTurbo)", "images/s", literature.MeasuredResNet.ThroughputPerSecond,
+		func(r results) float64 { return rate(r.at("A", "cross-layer")) })
+	add(groupOthers, "B: vendor's code (ours: GraphTurbo)", "sentences/s", literature.MeasuredBERT.ThroughputPerSecond,
+		func(r results) float64 { return rate(r.at("B", "cross-layer")) })
 	for _, network := range stages {
-		add(groupStages, "four stages over TVM, "+network, literature.StageSpeedup.Unit, literature.StageSpeedup.Value, func(r results) float64 {
-			return rate(r.rows[r.setting.stage(network, "cross-layer")]) / rate(r.rows[r.setting.stage(network, "tvm")])
-		})
+		add(groupStages, "four stages over TVM, "+network, literature.StageSpeedup.Unit, literature.StageSpeedup.Value,
+			func(r results) float64 {
+				return rate(r.rows[r.setting.stage(network, "cross-layer")]) / rate(r.rows[r.setting.stage(network, "tvm")])
+			})
 	}
 	for _, w := range literature.TensorWrites {
 		for _, m := range []struct {
@@ -103,13 +114,14 @@ func numbers() []number {
 			published    harness.Levels
 		}{{"TVM", "tvm", w.TVM}, {"GraphTurbo", "cross-layer", w.GraphTurbo}} {
 			for _, l := range harness.WriteLevels {
-				add(groupWrites, fmt.Sprintf("%s: %s to %s", w.Label, m.name, l.Name), "tensors", float64(l.Of(m.published)), func(r results) float64 {
-					row := r.at(w.Label, m.recipe)
-					if row.ThroughputPerSecond == 0 {
-						return math.NaN()
-					}
-					return float64(l.Of(row.Writes))
-				})
+				add(groupWrites, fmt.Sprintf("%s: %s to %s", w.Label, m.name, l.Name), "tensors", float64(l.Of(m.published)),
+					func(r results) float64 {
+						row := r.at(w.Label, m.recipe)
+						if row.ThroughputPerSecond == 0 {
+							return math.NaN()
+						}
+						return float64(l.Of(row.Writes))
+					})
 			}
 		}
 	}

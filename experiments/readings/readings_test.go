@@ -18,7 +18,8 @@ func TestEveryChoiceMatters(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range readings() {
-		if len(r.Choices) < 2 || r.Name == "" || !strings.HasSuffix(r.Question, "?") || r.Source == "" || r.Choices[0].Change.String() != (change{}).String() {
+		if len(r.Choices) < 2 || r.Name == "" || !strings.HasSuffix(r.Question, "?") || r.Source == "" ||
+			r.Choices[0].Change.String() != (change{}).String() {
 			t.Errorf("%q is incomplete", r.Name)
 		}
 		if r.Evidence != "" && !slices.ContainsFunc(r.Choices[1:], func(c choice) bool { return c.Name == r.Evidence }) {
@@ -29,7 +30,8 @@ func TestEveryChoiceMatters(t *testing.T) {
 		}
 		for _, c := range r.Choices[1:] {
 			in := fmt.Sprintf("(%s: %s)", r.Name, c.Name)
-			if !slices.ContainsFunc(p.Cells, func(x harness.Cell) bool { return strings.HasSuffix(x.Label, in) }) && !c.Change.MeanOfRatios && !c.Change.GainOverTVM {
+			if !slices.ContainsFunc(p.Cells, func(x harness.Cell) bool { return strings.HasSuffix(x.Label, in) }) &&
+				!c.Change.MeanOfRatios && !c.Change.GainOverTVM {
 				t.Errorf("%s: %s changes nothing", r.Name, c.Name)
 			}
 		}
@@ -50,7 +52,8 @@ func TestCellsAreShared(t *testing.T) {
 }
 
 func TestHeading(t *testing.T) {
-	for name, want := range map[string]string{"in force": "in force", "grain: the framework's for all": "grain: the\nframework's\nfor all", "promotion: yes": "promotion: yes"} {
+	for name, want := range map[string]string{"in force": "in force",
+		"grain: the framework's for all": "grain: the\nframework's\nfor all", "promotion: yes": "promotion: yes"} {
 		if got := heading(name); got != want {
 			t.Errorf("%q becomes %q, want %q", name, got, want)
 		}
@@ -65,7 +68,8 @@ func TestReport(t *testing.T) {
 	}
 	data := make([]json.RawMessage, len(p.Cells))
 	for i, c := range p.Cells {
-		row := harness.Row{ThroughputPerSecond: float64(100 + i), LatencySeconds: 0.01, Writes: harness.Levels{DDR: int64(i % 7), L1: 300}}
+		row := harness.Row{ThroughputPerSecond: float64(100 + i), LatencySeconds: 0.01,
+			Writes: harness.Levels{DDR: int64(i % 7), L1: 300}}
 		if i == len(p.Cells)-1 {
 			row = harness.Row{Notes: []string{c.Label + " is too large"}}
 		}
@@ -106,15 +110,18 @@ func TestErrors(t *testing.T) {
 // the others had.
 func TestSettings(t *testing.T) {
 	list := []reading{
-		{Name: "a", Choices: []choice{{Name: "x"}, {"y", change{InPlace: true}}, {"z", change{LaunchMicroseconds: 9}}}, Before: "z"},
-		{Name: "b", Choices: []choice{{Name: "x"}, {"y", change{Networks: map[string]string{"D": "bert-384"}}}}, Evidence: "y"},
+		{Name: "a", Choices: []choice{{Name: "x"}, {"y", change{InPlace: true}}, {"z", change{LaunchMicroseconds: 9}}},
+			Before: "z"},
+		{Name: "b", Choices: []choice{{Name: "x"}, {"y", change{Networks: map[string]string{"D": "bert-384"}}}},
+			Evidence: "y"},
 		{Name: "c", Choices: []choice{{Name: "x"}, {"y", change{Networks: map[string]string{"H": "vit-s16"}}}}, Before: "y"},
 	}
 	var got []string
 	for _, s := range settings(list) {
 		got = append(got, s.Name+" = "+s.Change.String())
 	}
-	want := []string{"in force = as it is", "a: y = --in-place", "a: z = launch: 9us", "b: y = D = bert-384", "c: y = H = vit-s16",
+	want := []string{"in force = as it is", "a: y = --in-place", "a: z = launch: 9us", "b: y = D = bert-384",
+		"c: y = H = vit-s16",
 		"by the evidence = D = bert-384", "all as before = H = vit-s16, launch: 9us"}
 	if !slices.Equal(got, want) {
 		t.Errorf("settings are\n%s", strings.Join(got, "\n"))

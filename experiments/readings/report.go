@@ -21,8 +21,10 @@ type experiment struct {
 func Experiment() harness.Experiment { return experiment{"stcp920", readings()}.experiment() }
 
 func (e experiment) experiment() harness.Experiment {
-	return harness.Experiment{Name: "readings", Description: "every published number under each reading of the paper's text",
-		Paper: "GraphTurbo (OSDI 2023): Table 1, Table 3, Figs. 3, 14 and 15, and the throughputs of TVM on its slides", Plan: e.plan}
+	return harness.Experiment{Name: "readings",
+		Description: "every published number under each reading of the paper's text",
+		Paper:       "GraphTurbo (OSDI 2023): Table 1, Table 3, Figs. 3, 14 and 15, and the throughputs of TVM on its slides",
+		Plan:        e.plan}
 }
 
 // of lists the numbers that in says.
@@ -45,7 +47,8 @@ type set struct {
 func sets() (out []set) {
 	for _, name := range []string{groupTVM, groupUnseen, groupMeans, groupGains, groupTable1, groupOthers, groupStages} {
 		out = append(out, set{name, of(func(n number) bool {
-			return n.group == name || name == groupUnseen && n.group == groupTVM && !strings.Contains(literature.Calibrated, n.what[:1])
+			return n.group == name || name == groupUnseen && n.group == groupTVM &&
+				!strings.Contains(literature.Calibrated, n.what[:1])
 		})})
 	}
 	return out
@@ -115,7 +118,8 @@ type numberData struct {
 
 func (e experiment) readingTable() harness.Table {
 	t := harness.Table{Name: "readings", Title: "Readings: what is in force, and what else the text allows",
-		Columns: []harness.Column{{Name: "Reading", Text: true}, {Name: "In force", Text: true}, {Name: "Else", Text: true}, {Name: "By", Text: true}}}
+		Columns: []harness.Column{{Name: "Reading", Text: true}, {Name: "In force", Text: true}, {Name: "Else", Text: true},
+			{Name: "By", Text: true}}}
 	for _, r := range e.readings {
 		for i, c := range r.Choices[1:] {
 			name, first := r.Name, r.Choices[0].Name
@@ -131,10 +135,13 @@ func (e experiment) readingTable() harness.Table {
 
 // matrix has a row for each setting: the means, and the errors.
 func matrix(list []results, cells []number) []harness.Table {
-	means := harness.Table{Name: "means", Title: "Mean speedups and gains (×) under each reading", Columns: []harness.Column{{Name: "Setting", Text: true}},
-		Notes: []string{"Throughputs are of one batch from a cold start, at the paper's batches per cluster."}}
-	errors := harness.Table{Name: "errors", Title: "Errors of groups of numbers under each reading (×)", Columns: []harness.Column{{Name: "Setting", Text: true}},
-		Notes: []string{"Error: exp of the mean |ln(ours / published)|. Table 3: cells within 20 %, of those that are not 0 in both."}}
+	means := harness.Table{Name: "means", Title: "Mean speedups and gains (×) under each reading",
+		Columns: []harness.Column{{Name: "Setting", Text: true}},
+		Notes:   []string{"Throughputs are of one batch from a cold start, at the paper's batches per cluster."}}
+	errors := harness.Table{Name: "errors", Title: "Errors of groups of numbers under each reading (×)",
+		Columns: []harness.Column{{Name: "Setting", Text: true}},
+		Notes: []string{
+			"Error: exp of the mean |ln(ours / published)|. Table 3: cells within 20 %, of those that are not 0 in both."}}
 	heads := []string{"over\nTVM", "over\nAStitch", "AStitch\nover TVM", "variant 2", "variant 3", "variant 4"}
 	published := []string{"published"}
 	var shown []number
@@ -212,7 +219,8 @@ func tables(name, title string, list []results, in func(number) bool, write func
 	}
 	var out []harness.Table
 	for part := range slices.Chunk(others, mostSettings-1) {
-		t := harness.Table{Name: fmt.Sprintf("%s-%d", name, len(out)+1), Title: title, Columns: []harness.Column{{Name: "", Text: true}, {Name: "Published"}}}
+		t := harness.Table{Name: fmt.Sprintf("%s-%d", name, len(out)+1), Title: title,
+			Columns: []harness.Column{{Name: "", Text: true}, {Name: "Published"}}}
 		part = append([]results{list[0]}, part...)
 		for _, r := range part {
 			t.Columns = append(t.Columns, harness.Column{Name: heading(r.setting.Name)})
@@ -241,9 +249,11 @@ const moved, mostGroups = .05, 9
 
 // figure draws ours over published for the means, of the settings that move one.
 func figure(d *harness.Document, list []results) error {
-	series := []plots.Series{{Name: "over TVM"}, {Name: "over AStitch"}, {Name: "variant 2"}, {Name: "variant 3"}, {Name: "variant 4"}}
+	series := []plots.Series{{Name: "over TVM"}, {Name: "over AStitch"}, {Name: "variant 2"}, {Name: "variant 3"},
+		{Name: "variant 4"}}
 	means := make([]number, 0, len(series))
-	for _, published := range []float64{literature.MeanSpeedup.Value, literature.MeanOverAStitch.Value, literature.MeanL1.Value, literature.MeanOrder.Value, literature.MeanCross.Value} {
+	for _, published := range []float64{literature.MeanSpeedup.Value, literature.MeanOverAStitch.Value,
+		literature.MeanL1.Value, literature.MeanOrder.Value, literature.MeanCross.Value} {
 		means = append(means, of(func(n number) bool {
 			return n.published == published && (n.group == groupMeans || n.group == groupGains)
 		})[0])
@@ -266,5 +276,7 @@ func figure(d *harness.Document, list []results) error {
 		panels = append(panels, g)
 	}
 	f, err := plots.GroupedBars(panels...)
-	return d.Figure("means", fmt.Sprintf("Mean speedups and gains over the published ones, by the readings that change one by %s %%", harness.Percent(moved)), f, err)
+	return d.Figure("means",
+		fmt.Sprintf("Mean speedups and gains over the published ones, by the readings that change one by %s %%",
+			harness.Percent(moved)), f, err)
 }

@@ -107,7 +107,8 @@ func (s setting) cell(r run, src network.Network, spec *hardware.Spec) (harness.
 	if s.Change.Steady {
 		policy = harness.PaperInARow
 	}
-	cell, err := harness.RowCell(src, model.F16, machine, r.batch, v, s.Change.options(v, r.chunk), policy, unitOf(r.network))
+	cell, err := harness.RowCell(src, model.F16, machine, r.batch, v, s.Change.options(v, r.chunk),
+		policy, unitOf(r.network))
 	if err != nil {
 		return harness.Cell{}, err
 	}

@@ -78,7 +78,8 @@ func (c change) String() string {
 		parts = append(parts, c.Instead[name]+" for "+name)
 	}
 	if grains := slices.Sorted(maps.Values(c.Grains)); len(grains) > 0 {
-		parts = append(parts, fmt.Sprintf("--grain %s for %s", grains[0], strings.Join(slices.Sorted(maps.Keys(c.Grains)), ", ")))
+		parts = append(parts, fmt.Sprintf("--grain %s for %s", grains[0],
+			strings.Join(slices.Sorted(maps.Keys(c.Grains)), ", ")))
 	}
 	if c.Steady {
 		parts = append(parts, "steady_throughput_per_s")
@@ -171,7 +172,8 @@ func (c change) recipe(name string) (scheduler.Recipe, error) {
 
 // options are the options of a recipe's run; what has no split has no footprints either.
 func (c change) options(r scheduler.Recipe, chunk int64) scheduler.Options {
-	return scheduler.Options{Chunk: chunk, Uneven: c.Uneven, InPlace: c.InPlace && strings.HasPrefix(r.Pick("group"), "alg2")}
+	return scheduler.Options{Chunk: chunk, Uneven: c.Uneven,
+		InPlace: c.InPlace && strings.HasPrefix(r.Pick("group"), "alg2")}
 }
 
 // variants are the recipes of the breakdown.
@@ -217,47 +219,59 @@ func readings() []reading {
 			Choices: []choice{{Name: "no"}, {"yes", change{InPlace: true}}}},
 		{Name: "D", Question: "Which network is BERT-384?",
 			Source:  "the evaluation's models are mostly MLPerf v2.0's, whose BERT is large and runs at 384 tokens; Table 3 has 515 results of TVM for D and 242 for B, C and E alike, as twice the layers have; with BERT-base TVM would work at 1.3 TMAC/s, a quarter of what it shows on A and B",
-			Choices: []choice{{Name: "BERT-large"}, {"BERT-base", change{Networks: map[string]string{"D": "bert-384"}}}}, Before: "BERT-base"},
+			Choices: []choice{{Name: "BERT-large"}, {"BERT-base", change{Networks: map[string]string{"D": "bert-384"}}}},
+			Before:  "BERT-base"},
 		{Name: "H", Evidence: "384", Question: "At what resolution does Vision_Transformer run?",
 			Source:  "not given; Table 3's 214 results of TVM mean 12 layers; 40 images/s are 0.7 TMAC/s at 224 pixels and 2.2 at 384, where TVM shows 4.4 on A and 5.7 on B",
 			Choices: []choice{{Name: "224"}, {"384", change{Networks: map[string]string{"H": "vit-b16-384"}}}}},
 		{Name: "Eq. (1)", Question: "Which factors does Eq. (1) compare?",
 			Source:  "Algorithm 1, line 5 compares ceil(peak/v), line 10 asks divisibility of intermediates only; \"then the smaller loop depth\"",
-			Choices: []choice{{Name: "least"}, {"divisors", change{Picks: picks(pick("group", "alg2-divisors"), variants...)}}}, Before: "divisors"},
+			Choices: []choice{{Name: "least"}, {"divisors", change{Picks: picks(pick("group", "alg2-divisors"), variants...)}}},
+			Before:  "divisors"},
 		{Name: "uneven", Question: "Need the pieces of an extent be alike?",
-			Source:  "Algorithm 1: any v from the cores to the extent of the output, line 10 asks divisibility of intermediates only; §3.4: a binding goes on to the next factor where an extent can't be divided. Pieces of all extents are our extension, as compilers make them",
-			Choices: []choice{{Name: "fastest of all and none"}, {"all", change{Uneven: schedule.UnevenAll}}, {"none", change{Uneven: schedule.UnevenNone}}, {"outputs", change{Uneven: schedule.UnevenOutputs}}}, Before: "none"},
+			Source: "Algorithm 1: any v from the cores to the extent of the output, line 10 asks divisibility of intermediates only; §3.4: a binding goes on to the next factor where an extent can't be divided. Pieces of all extents are our extension, as compilers make them",
+			Choices: []choice{{Name: "fastest of all and none"}, {"all", change{Uneven: schedule.UnevenAll}},
+				{"none", change{Uneven: schedule.UnevenNone}}, {"outputs", change{Uneven: schedule.UnevenOutputs}}},
+			Before: "none"},
 		{Name: "promotion", Question: "Do variants 1 to 3 hide a weight's way to the L1 behind work of the same layer?",
 			Source:  "§4.4: the latency \"can be hidden by an earlier executed layer\"; §2.1: what promotion costs \"is hidden by computation (§4.4)\", which variant 4 adds. Against it: §4.4 \"enhances\" what earlier systems hide within a layer",
-			Choices: []choice{{Name: "no"}, {"yes", change{Picks: picks(pick("issue", "in-order"), "llb", "l1", "ordering")}}}, Before: "yes"},
+			Choices: []choice{{Name: "no"}, {"yes", change{Picks: picks(pick("issue", "in-order"), "llb", "l1", "ordering")}}},
+			Before:  "yes"},
 		{Name: "peak", Question: "Do tensors inside a layer count in Algorithm 1's footprints?",
 			Source: "§4.1 fuses a layer by tiles, so that a tensor inside a layer (a product in front of GELU) never exists whole; Algorithm 1 has the peak of the sub-graph and no word on it. That results of layers without a product lie over what they read is ours",
 			Choices: []choice{{Name: "yes"}, {"no", change{Picks: picks(pick("group", "alg2-layers"), variants...)}},
-				{"no, and results lie over inputs", change{Picks: picks(pick("group", "alg2-layers", "spill", "overwrite"), variants...)}}}, Evidence: "no"},
+				{"no, and results lie over inputs",
+					change{Picks: picks(pick("group", "alg2-layers", "spill", "overwrite"), variants...)}}}, Evidence: "no"},
 		{Name: "instances", Question: "Have variants 1 and 2 instances?",
 			Source: "the slides: variant 3 is \"variant 2 + schedule sub-graph instance\"; §5.3: ordering comes on top of L1. With one factor for all, variants 1 and 2 load all weights once per instance",
 			Choices: []choice{{Name: "chunk by chunk, the largest factor for all"},
 				{"none", change{Picks: picks(noInstances, "llb", "l1")}},
 				{"group by group, the largest factor for all", change{Picks: picks(pick("order", "bfs"), "llb", "l1")}},
-				{"group by group, own factors", change{Picks: picks(pick("split", "alg1", "order", "bfs"), "llb", "l1")}}}, Evidence: "none"},
+				{"group by group, own factors", change{Picks: picks(pick("split", "alg1", "order", "bfs"), "llb", "l1")}}},
+			Evidence: "none"},
 		{Name: "loads of TVM", Question: "Do the kernels of TVM and AStitch hide a weight's way to the L1?",
-			Source:  "§4.4 says what variant 4 adds, and of TVM nothing: if variants 1 to 3 do not hide it, by the same words nor do these",
-			Choices: []choice{{Name: "yes"}, {"no", change{Picks: picks(pick("issue", "exposed"), "tvm", "astitch")}}}, Evidence: "no"},
+			Source:   "§4.4 says what variant 4 adds, and of TVM nothing: if variants 1 to 3 do not hide it, by the same words nor do these",
+			Choices:  []choice{{Name: "yes"}, {"no", change{Picks: picks(pick("issue", "exposed"), "tvm", "astitch")}}},
+			Evidence: "no"},
 		{Name: "prefetch", Question: "Which loads from the DDR run ahead of their kernel's launch?",
-			Source:  "§4.4 has promotions within a kernel only; a cluster runs one kernel at a time (vendor's guide), and its DMA engine is no part of that",
-			Choices: []choice{{Name: "variant 4's"}, {"none", change{Picks: picks(pick("prefetch", "wait"), "cross-layer")}}, {"all", change{Picks: picks(pick("prefetch", "ahead"), recipes...)}}}},
+			Source: "§4.4 has promotions within a kernel only; a cluster runs one kernel at a time (vendor's guide), and its DMA engine is no part of that",
+			Choices: []choice{{Name: "variant 4's"}, {"none", change{Picks: picks(pick("prefetch", "wait"), "cross-layer")}},
+				{"all", change{Picks: picks(pick("prefetch", "ahead"), recipes...)}}}},
 		{Name: "first launch", Question: "Do variant 4's first loads wait for the first launch?",
 			Source:  "not in the text; if not, a batch of one kernel pays nothing for its launch",
-			Choices: []choice{{Name: "yes"}, {"no", change{Picks: picks(pick("prefetch", "at-start"), "cross-layer")}}}, Before: "no"},
+			Choices: []choice{{Name: "yes"}, {"no", change{Picks: picks(pick("prefetch", "at-start"), "cross-layer")}}},
+			Before:  "no"},
 		{Name: "TVM", Question: "Where does TVM leave its results?",
 			Source: "Table 3: all in the DDR; §5.1: \"the LLB holds all batches\" at batch 8 and 16; §2: kernels exchange data off the cores",
 			Choices: []choice{{Name: "DDR"}, {"LLB", change{Instead: map[string]string{"tvm": "tvm-llb"}}},
-				{"LLB, loads ahead, weights kept", change{Instead: map[string]string{"tvm": "tvm-llb"}, Picks: picks(pick("prefetch", "ahead", "weights", "keep"), "tvm")}}}},
+				{"LLB, loads ahead, weights kept", change{Instead: map[string]string{"tvm": "tvm-llb"},
+					Picks: picks(pick("prefetch", "ahead", "weights", "keep"), "tvm")}}}},
 		{Name: "grain", Question: "Which operators have the graphs?",
 			Source: "Table 3 counts 242 results of TVM on BERT, where whole normalisations and activations give 183 and TensorFlow's parts of them 244; §2.2: a graph comes simplified by standard optimisations, which it does not name",
 			Choices: []choice{{Name: "the zoo's"},
 				{"the framework's for TVM, AStitch", change{Grains: grains("tvm", "astitch"), Instead: fused}},
-				{"the framework's for all", change{Grains: grains(recipes...), Instead: fused}}}, Evidence: "the framework's for TVM, AStitch"},
+				{"the framework's for all", change{Grains: grains(recipes...), Instead: fused}}},
+			Evidence: "the framework's for TVM, AStitch"},
 		{Name: "rate", Question: "Are throughputs of one batch, or of batches in a row?",
 			Source:  "§5 does not say; a server runs batches in a row",
 			Choices: []choice{{Name: "one batch"}, {"in a row", change{Steady: true}}}},
@@ -269,7 +283,8 @@ func readings() []reading {
 			Choices: []choice{{Name: "all"}, {"without refresh", change{DDRShare: 0.928}}}},
 		{Name: "1.81", Question: "What is AStitch's speedup over TVM?",
 			Source:  "§5.2: 11.15 over TVM and 6.16 over AStitch are arithmetic means of speedups; their quotient is no mean of quotients",
-			Choices: []choice{{Name: "quotient of means"}, {"mean of quotients", change{MeanOfRatios: true}}}, Before: "mean of quotients"},
+			Choices: []choice{{Name: "quotient of means"}, {"mean of quotients", change{MeanOfRatios: true}}},
+			Before:  "mean of quotients"},
 		{Name: "3.67", Question: "What does variant 2 gain 3.67 over?",
 			Source:  "§5.3: \"data moved from DDR to L1 instead of LLB\"; the slides: \"outperforms Variant 1\"",
 			Choices: []choice{{Name: "variant 1"}, {"TVM", change{GainOverTVM: true}}}, Evidence: "TVM"},

@@ -81,7 +81,8 @@ func gather(out string, names []string) (*collection, error) {
 		c.experiments = append(c.experiments, e)
 		switch recording, err := regular.Read(filepath.Join(dir, timeline.ViewerFile)); {
 		case err == nil && !json.Valid(recording):
-			return nil, fmt.Errorf("%s: not valid JSON, expected what 'dsasched run %s' writes", filepath.Join(dir, timeline.ViewerFile), name)
+			return nil, fmt.Errorf("%s: not valid JSON, expected what 'dsasched run %s' writes",
+				filepath.Join(dir, timeline.ViewerFile), name)
 		case err == nil:
 			c.recording = recording
 		case !errors.Is(err, fs.ErrNotExist):
@@ -100,7 +101,8 @@ func (e *collected) readFiles(dir string) error {
 	var others []page.Text
 	for _, entry := range entries {
 		ext := filepath.Ext(entry.Name())
-		if !entry.Type().IsRegular() || ext != ".md" && ext != ".svg" && entry.Name() != harness.OriginFile && entry.Name() != harness.LeadFile {
+		if !entry.Type().IsRegular() || ext != ".md" && ext != ".svg" && entry.Name() != harness.OriginFile &&
+			entry.Name() != harness.LeadFile {
 			continue
 		}
 		path := filepath.Join(dir, entry.Name())
@@ -154,13 +156,15 @@ func comparedLines(data []byte) []comparedLine {
 		if c.Line {
 			continue // it is among them
 		}
-		list = append(list, comparedLine{what: c.Quantity, published: c.Paper, ours: c.Ours, ratio: "–", error: "–", verdict: c.Verdict, remark: c.Why})
+		list = append(list, comparedLine{what: c.Quantity, published: c.Paper, ours: c.Ours, ratio: "–", error: "–",
+			verdict: c.Verdict, remark: c.Why})
 	}
 	return list
 }
 
 func compared(l harness.Line) comparedLine {
-	c := comparedLine{what: l.What, unit: l.Unit, published: asPublished(l.Published), ours: harness.PlainNumber(l.Ours), ratio: "–", error: "–",
+	c := comparedLine{what: l.What, unit: l.Unit, published: asPublished(l.Published), ours: harness.PlainNumber(l.Ours),
+		ratio: "–", error: "–",
 		verdict: l.Verdict(), remark: l.Remark, numbers: &l}
 	if l.Calibration || l.Given {
 		c.what += " †"
@@ -292,7 +296,8 @@ func Page(out string, names []string) ([]byte, *Contents, error) {
 		return nil, nil, err
 	}
 	if len(c.experiments) == 0 {
-		return nil, nil, fmt.Errorf("%s: found no results, expected folders like %s that 'dsasched run' writes", out, filepath.Join(out, names[0]))
+		return nil, nil, fmt.Errorf("%s: found no results, expected folders like %s that 'dsasched run' writes", out,
+			filepath.Join(out, names[0]))
 	}
 	html, err := c.page()
 	if err != nil {
@@ -322,13 +327,15 @@ func (c *collection) report() *page.Report {
 	r := &page.Report{
 		Title:     title(parts),
 		ByChapter: byChapter(parts),
-		Preface:   []string{reportPreface, "Program: dsasched " + strings.Join(c.programs(), ", ") + ". Ratio is ours over the published number, error its distance from 1. Filters and headings of the table sort and select."},
+		Preface: []string{reportPreface, "Program: dsasched " + strings.Join(c.programs(), ", ") +
+			". Ratio is ours over the published number, error its distance from 1. Filters and headings of the table sort and select."},
 		Verdicts:  append(slices.Clone(harness.Verdicts), verdictAgrees, verdictDiffers),
 		Recording: c.recording,
 	}
 	for _, h := range c.headlines() {
 		l := h.numbers
-		r.Headlines = append(r.Headlines, page.Headline{Experiment: l.Experiment, What: capital(h.what), Unit: h.unit, Published: h.published, Ours: h.ours, Verdict: h.verdict, Words: l.InWords()})
+		r.Headlines = append(r.Headlines, page.Headline{Experiment: l.Experiment, What: capital(h.what), Unit: h.unit,
+			Published: h.published, Ours: h.ours, Verdict: h.verdict, Words: l.InWords()})
 	}
 	for _, e := range c.experiments {
 		for _, l := range e.leads {
@@ -352,11 +359,13 @@ func (c *collection) report() *page.Report {
 	for _, e := range c.experiments {
 		for _, l := range e.lines {
 			line := page.Line{Experiment: e.name, What: l.what, Unit: l.unit, Verdict: l.verdict, Remark: l.remark,
-				Published: page.Value{Text: l.published}, Ours: page.Value{Text: l.ours}, Ratio: page.Value{Text: l.ratio}, Error: page.Value{Text: l.error}}
+				Published: page.Value{Text: l.published}, Ours: page.Value{Text: l.ours}, Ratio: page.Value{Text: l.ratio},
+				Error: page.Value{Text: l.error}}
 			if n := l.numbers; n != nil {
 				line.Published, line.Ours = page.Number(l.published, n.Published), page.Number(l.ours, n.Ours)
 				if n.Published != 0 {
-					line.Ratio, line.Error = page.Number(l.ratio, harness.Round(n.Ratio())), page.Number(l.error, harness.Round(100*(n.Ratio()-1)))
+					line.Ratio, line.Error = page.Number(l.ratio, harness.Round(n.Ratio())),
+						page.Number(l.error, harness.Round(100*(n.Ratio()-1)))
 				}
 			}
 			r.Lines = append(r.Lines, line)
@@ -425,7 +434,8 @@ func (c *collection) origins() (page.Table, []page.Modules, []page.Hardware) {
 			if solver == "" {
 				solver = "none"
 			}
-			row = []string{e.name, o.Version, commit, o.Go + " " + o.Platform, solver, or(machines, "none"), or(seeds, "no random numbers")}
+			row = []string{e.name, o.Version, commit, o.Go + " " + o.Platform, solver, or(machines, "none"),
+				or(seeds, "no random numbers")}
 		}
 		// Experiments of the same origin share a row.
 		same := slices.IndexFunc(t.Rows, func(r []string) bool { return slices.Equal(r[1:], row[1:]) })

@@ -84,7 +84,8 @@ func reportText(c *collection) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Published numbers beside ours\n\n%s\n\n", reportPreface)
 	c.brief(&b)
-	fmt.Fprintf(&b, "## Where the results come from\n\nProgram: dsasched %s. Experiments with results: %s.\n\n", strings.Join(c.programs(), ", "), strings.Join(c.have(), ", "))
+	fmt.Fprintf(&b, "## Where the results come from\n\nProgram: dsasched %s. Experiments with results: %s.\n\n",
+		strings.Join(c.programs(), ", "), strings.Join(c.have(), ", "))
 	b.WriteString(c.provenance())
 	summary := c.summary()
 	if len(summary.Rows) == 0 {
@@ -93,7 +94,9 @@ func reportText(c *collection) string {
 	}
 	b.WriteString(summary.Markdown())
 	for _, e := range c.experiments {
-		t := harness.Table{Title: e.name, Columns: []harness.Column{{Name: "What", Text: true}, {Name: "Unit", Text: true}, {Name: "Published"}, {Name: "Ours"}, {Name: "Ratio"}, {Name: "Error (%)"}, {Name: "Verdict", Text: true}, {Name: "Remark", Text: true}}}
+		t := harness.Table{Title: e.name, Columns: []harness.Column{{Name: "What", Text: true}, {Name: "Unit", Text: true},
+			{Name: "Published"}, {Name: "Ours"}, {Name: "Ratio"}, {Name: "Error (%)"}, {Name: "Verdict", Text: true},
+			{Name: "Remark", Text: true}}}
 		for _, l := range e.lines {
 			t.Rows = append(t.Rows, []string{l.what, l.unit, l.published, l.ours, l.ratio, l.error, l.verdict, l.remark})
 		}
@@ -101,14 +104,16 @@ func reportText(c *collection) string {
 			b.WriteString(t.Markdown())
 		}
 	}
-	b.WriteString("Figures, and the tables behind these lines, are in the folders of the experiments; report.html has all of them in one page.\n")
+	b.WriteString(
+		"Figures, and the tables behind these lines, are in the folders of the experiments; report.html has all of them in one page.\n")
 	return b.String()
 }
 
 // brief is the first page: the headlines, and the leading figures with a sentence
 // each.
 func (c *collection) brief(b *strings.Builder) {
-	t := harness.Table{Title: "In brief", Columns: []harness.Column{{Name: "What", Text: true}, {Name: "Published"}, {Name: "Ours"}, {Name: "Unit", Text: true}, {Name: "Verdict", Text: true}, {Name: "In words", Text: true}}}
+	t := harness.Table{Title: "In brief", Columns: []harness.Column{{Name: "What", Text: true}, {Name: "Published"},
+		{Name: "Ours"}, {Name: "Unit", Text: true}, {Name: "Verdict", Text: true}, {Name: "In words", Text: true}}}
 	for _, l := range c.headlines() {
 		t.Rows = append(t.Rows, []string{l.what, l.published, l.ours, l.unit, l.verdict, l.numbers.InWords()})
 	}
@@ -117,7 +122,8 @@ func (c *collection) brief(b *strings.Builder) {
 	}
 	for _, e := range c.experiments {
 		for _, l := range e.leads {
-			fmt.Fprintf(b, "### %s\n\n%s (%s)\n\n![%s](%s/%s.png)\n\n", harness.EscapeMarkdown(l.Title), harness.EscapeMarkdown(l.Sentence), e.name, harness.EscapeMarkdown(l.Title), e.name, l.Figure)
+			fmt.Fprintf(b, "### %s\n\n%s (%s)\n\n![%s](%s/%s.png)\n\n", harness.EscapeMarkdown(l.Title),
+				harness.EscapeMarkdown(l.Sentence), e.name, harness.EscapeMarkdown(l.Title), e.name, l.Figure)
 		}
 	}
 }

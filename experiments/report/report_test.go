@@ -55,8 +55,12 @@ func TestReportOverAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"fig10, fig14, sweep", "| kernels in all | kernels | 65 | 57 | 0.88 | -12.3 | reproduced within 20 % | of what, nobody knows |",
-		"| in a picture |  | yes | no | – | – | differs | simplified |", "| fig14 | 0 | 0 | 1 | 1 | 0 | 1 |", "near † | images/s | 100 | 110 | 1.10 | +10.0 | reproduced within 20 % |", "| 11.15 | 6.75 | 0.61 | -39.5 | direction only |", "## In brief", "| far | 11.15 | 6.75 | × | direction only | 39\u00a0% less than published |", "| 0 | 3 | – | – | not reproduced |"} {
+	for _, want := range []string{"fig10, fig14, sweep",
+		"| kernels in all | kernels | 65 | 57 | 0.88 | -12.3 | reproduced within 20 % | of what, nobody knows |",
+		"| in a picture |  | yes | no | – | – | differs | simplified |", "| fig14 | 0 | 0 | 1 | 1 | 0 | 1 |",
+		"near † | images/s | 100 | 110 | 1.10 | +10.0 | reproduced within 20 % |",
+		"| 11.15 | 6.75 | 0.61 | -39.5 | direction only |", "## In brief",
+		"| far | 11.15 | 6.75 | × | direction only | 39\u00a0% less than published |", "| 0 | 3 | – | – | not reproduced |"} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("no %q in\n%s", want, data)
 		}
@@ -65,7 +69,8 @@ func TestReportOverAll(t *testing.T) {
 	// The page has the same lines, and what is said in words; an experiment that this
 	// program does not know comes last.
 	put("fig13", map[string]any{"experiment": "fig13", "claims": []harness.Claim{
-		{Quantity: "Overlap", Paper: "yes", Ours: "for 5 µs", Verdict: "as in the paper"}, {Quantity: "Gain", Paper: "1.72", Ours: "1.6", Verdict: harness.Verdicts[0]},
+		{Quantity: "Overlap", Paper: "yes", Ours: "for 5 µs", Verdict: "as in the paper"},
+		{Quantity: "Gain", Paper: "1.72", Ours: "1.6", Verdict: harness.Verdicts[0]},
 		{Quantity: "Less", Paper: "likely", Ours: "in 8 of 10", Verdict: "mostly"}}})
 	put("another", map[string]any{"experiment": "another"})
 	for name, text := range map[string]string{
@@ -91,7 +96,8 @@ func TestReportOverAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := fmt.Sprintf("%+v", *contents), "{Experiments:[{Name:fig10 Lines:2 Figures:[]} {Name:fig13 Lines:3 Figures:[gantt more]} {Name:fig14 Lines:3 Figures:[]} {Name:sweep Lines:0 Figures:[]} {Name:another Lines:0 Figures:[]}] Viewer:true}"; got != want {
+	if got, want := fmt.Sprintf("%+v", *contents),
+		"{Experiments:[{Name:fig10 Lines:2 Figures:[]} {Name:fig13 Lines:3 Figures:[gantt more]} {Name:fig14 Lines:3 Figures:[]} {Name:sweep Lines:0 Figures:[]} {Name:another Lines:0 Figures:[]}] Viewer:true}"; got != want {
 		t.Errorf("contents %s, want %s", got, want)
 	}
 	open, err := page.Unpack(html)
@@ -99,11 +105,17 @@ func TestReportOverAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"<title>GraphTurbo: 3 of 6 predictions hold</title>", `>near †</td><td>images/s</td><td class="number" data-sort="100">100</td>`, `data-sort="-39.46`, `<span class="verdict v4">as in the paper`, `<span class="verdict v0">reproduced within 20 %</span></td><td></td></tr>`,
-		`<p class="what">Far</p>`, `<p class="big">6.75 <span class="unit">×</span></p>`, `direction only</span>: 39` + "\u00a0" + `% less than published</p>`, "<h3>Units</h3>\n<p>They overlap. (",
-		"two_blocks</h3>", "Of 6 published numbers and statements: 2 reproduced within 20 %, 1 direction only, 1 not reproduced, 1 as in the paper, 1 differs. They overlap. No figure.", "Other experiments</h2>", `<td>fig13</td><td class="number">1</td><td class="number">0</td><td class="number">0</td><td class="number">0</td><td class="number">1</td><td class="number">0</td><td class="number">1</td>`, "<figcaption>Blocks</figcaption>", "<figcaption>more</figcaption>", "one</h3>",
+		"<title>GraphTurbo: 3 of 6 predictions hold</title>",
+		`>near †</td><td>images/s</td><td class="number" data-sort="100">100</td>`, `data-sort="-39.46`,
+		`<span class="verdict v4">as in the paper`,
+		`<span class="verdict v0">reproduced within 20 %</span></td><td></td></tr>`,
+		`<p class="what">Far</p>`, `<p class="big">6.75 <span class="unit">×</span></p>`,
+		`direction only</span>: 39` + "\u00a0" + `% less than published</p>`, "<h3>Units</h3>\n<p>They overlap. (",
+		"two_blocks</h3>",
+		"Of 6 published numbers and statements: 2 reproduced within 20 %, 1 direction only, 1 not reproduced, 1 as in the paper, 1 differs. They overlap. No figure.", "Other experiments</h2>", `<td>fig13</td><td class="number">1</td><td class="number">0</td><td class="number">0</td><td class="number">0</td><td class="number">1</td><td class="number">0</td><td class="number">1</td>`, "<figcaption>Blocks</figcaption>", "<figcaption>more</figcaption>", "one</h3>",
 		"<td>fig14</td><td>v1.2.3</td><td>abcdef, with changes</td><td>go1.2 os/arch</td><td>S 1</td><td>chip, chip (varied)</td><td>7</td>",
-		"<td>fig10, fig13, sweep, another</td><td>not recorded</td>", "<li>m.org/a v9</li>", "name: chip\n", "dsasched of an unrecorded version, v1.2.3.",
+		"<td>fig10, fig13, sweep, another</td><td>not recorded</td>", "<li>m.org/a v9</li>", "name: chip\n",
+		"dsasched of an unrecorded version, v1.2.3.",
 	} {
 		if !strings.Contains(string(open), want) {
 			t.Errorf("no %q on the page", want)
@@ -122,7 +134,8 @@ func TestReportOverAll(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "fig13", "viewer.json"), []byte("{"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Page(dir, testNames); err == nil || !strings.Contains(err.Error(), filepath.Join("fig13", "viewer.json")+": not valid JSON") {
+	if _, _, err := Page(dir, testNames); err == nil ||
+		!strings.Contains(err.Error(), filepath.Join("fig13", "viewer.json")+": not valid JSON") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -131,9 +144,13 @@ var testNames = []string{"fig10", "fig13", "fig14", "sweep"}
 
 // A folder of results may hold anything: it is refused, or there is a report of it.
 func FuzzResults(f *testing.F) {
-	f.Add([]byte(`{"published": [{"experiment": "a", "what": "speed", "published": 1, "ours": 2, "headline": 1}], "claims": [{"quantity": "q", "paper": "p", "ours": "o", "verdict": "differs"}]}`))
+	f.Add(
+		[]byte(
+			`{"published": [{"experiment": "a", "what": "speed", "published": 1, "ours": 2, "headline": 1}], "claims": [{"quantity": "q", "paper": "p", "ours": "o", "verdict": "differs"}]}`))
 	f.Add([]byte(`{"published": [{"experiment": "a", "what": "", "headline": 1}]}`))
-	f.Add([]byte(`{"schema": 1, "version": "v1", "modules": [{"path": "a", "version": "v0"}], "hardware": [{"name": "n", "yaml": "name: n"}], "seeds": [1]}`))
+	f.Add(
+		[]byte(
+			`{"schema": 1, "version": "v1", "modules": [{"path": "a", "version": "v0"}], "hardware": [{"name": "n", "yaml": "name: n"}], "seeds": [1]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		e := collected{name: "a", lines: comparedLines(data)}
 		if o, err := harness.ReadOrigin("origin.json", data); err == nil {
@@ -153,7 +170,8 @@ func TestOldAndNewResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(old.Experiments) != 1 || old.Experiments[0].Name != "mofang-fig13" || old.Experiments[0].Lines != 2 || len(old.Experiments[0].Figures) != 1 {
+	if len(old.Experiments) != 1 || old.Experiments[0].Name != "mofang-fig13" || old.Experiments[0].Lines != 2 ||
+		len(old.Experiments[0].Figures) != 1 {
 		t.Errorf("%+v", old)
 	}
 	dir := filepath.Join(t.TempDir(), "results")
@@ -173,7 +191,8 @@ func TestOldAndNewResults(t *testing.T) {
 		if err := os.WriteFile(path, []byte(strings.Replace(string(data), "{", c.head, 1)), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := Page(dir, testNames); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
+		if _, _, err := Page(dir, testNames); c.want == "" && err != nil ||
+			c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.head, err, c.want)
 		}
 	}

@@ -51,7 +51,8 @@ type attended struct {
 }
 
 // measureAttentions is the cell of a machine: a sequence for each cluster.
-func measureAttentions(ctx context.Context, spec *hardware.Spec, recipe scheduler.Recipe, all []zoo.Attention) ([]attended,
+func measureAttentions(ctx context.Context, spec *hardware.Spec, recipe scheduler.Recipe,
+	all []zoo.Attention) ([]attended,
 	error) {
 	machine, err := pipeline.Machine(spec, scheduler.LevelAuto)
 	if err != nil {
@@ -131,8 +132,9 @@ func attentionTables(machines []string, cells [][]attended) (summary, all harnes
 		row = append(append(row, full.text()...), causal.text()...)
 		summary.Rows = append(summary.Rows, append(row, fmt.Sprint(llb), fmt.Sprint(ddr)))
 	}
-	summary.Notes = []string{fmt.Sprintf("One sequence for each cluster, 512 to 8192 tokens of %d features in heads that are 64 and 128 "+
-		"wide, with and without a causal mask. Bytes of scores: of results between the products that the schedule has in the LLB or "+
-		"the DDR. DDR passes: bytes that cross the DDR over those of queries, keys, values and results.", features)}
+	summary.Notes = []string{
+		fmt.Sprintf("One sequence for each cluster, 512 to 8192 tokens of %d features in heads that are 64 and 128 "+
+			"wide, with and without a causal mask. Bytes of scores: of results between the products that the schedule has in the LLB or "+
+			"the DDR. DDR passes: bytes that cross the DDR over those of queries, keys, values and results.", features)}
 	return summary, all
 }

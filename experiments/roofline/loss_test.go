@@ -26,7 +26,8 @@ func TestRuleIsNearTheBest(t *testing.T) {
 	odd := family{Name: "random"}
 	for range 12 {
 		size := func(most float64) int64 { return int64(math.Exp(r.Float64() * math.Log(most))) }
-		odd.Kernels = append(odd.Kernels, kernel{Name: "random", Batch: size(20000), M: 1, N: 16 + size(16000), K: 16 + size(16000)})
+		odd.Kernels = append(odd.Kernels, kernel{Name: "random", Batch: size(20000), M: 1, N: 16 + size(16000),
+			K: 16 + size(16000)})
 	}
 	for _, name := range s.machines {
 		spec, err := hardware.Load(name)
@@ -64,7 +65,8 @@ func TestRuleIsNearTheBest(t *testing.T) {
 			mean := math.Exp(logs / float64(n))
 			t.Logf("%s, %s: the rule takes %.3f times the best, %.3f at worst", name, f.Name, mean, worst)
 			if mean > 1.06 || worst > 1.5 {
-				t.Errorf("%s, %s: the rule takes %.3f times the best, %.3f at worst, expected 1.06 and 1.5 at most", name, f.Name, mean, worst)
+				t.Errorf("%s, %s: the rule takes %.3f times the best, %.3f at worst, expected 1.06 and 1.5 at most", name,
+					f.Name, mean, worst)
 			}
 		}
 	}

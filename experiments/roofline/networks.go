@@ -24,7 +24,8 @@ import (
 var recipes = []string{"tiled", "cross-layer", "tvm"}
 
 // The search that is compared beside them goes on from the fastest of their schedules. It simulates as many as have so
-// many commands for a cluster together, within limits; of larger schedules, in which it would see too few, there is none.
+// many commands for a cluster together, within limits; of larger schedules, in which it would see too few, there is
+// none.
 const (
 	searched         = "best"
 	searchedCommands = 2_000_000
@@ -232,7 +233,8 @@ func (c current) report(cells []networkCell) (*harness.Report, error) {
 	for _, r := range columns() {
 		chart.Series = append(chart.Series, plots.Series{Name: r, Values: values[r]})
 	}
-	means.Notes = []string{"Each recipe over the networks that it can run. A dash: a layer of the network does not fit the machine.",
+	means.Notes = []string{
+		"Each recipe over the networks that it can run. A dash: a layer of the network does not fit the machine.",
 		"best goes on from the fastest of the others; of large networks there is no search, and no value in its mean."}
 	if err := d.Table(means); err != nil {
 		return nil, err

@@ -81,9 +81,10 @@ func (s study) cells(networks []published, methods []string) ([]harness.Cell, er
 	for _, n := range networks {
 		for _, method := range methods {
 			cells = append(cells, harness.Cell{
-				Key:    fmt.Sprintf("%s-%s-%d-%s", s.hardware, n.network, s.batch, method),
-				Label:  n.network + ", " + method,
-				Inputs: map[string]any{"hardware": string(text), "network": n.network, "batch": s.batch, "dtype": model.F32.String(), "method": method},
+				Key:   fmt.Sprintf("%s-%s-%d-%s", s.hardware, n.network, s.batch, method),
+				Label: n.network + ", " + method,
+				Inputs: map[string]any{"hardware": string(text), "network": n.network, "batch": s.batch,
+					"dtype": model.F32.String(), "method": method},
 				Run: func(ctx context.Context) (any, error) {
 					g, err := kernels.Open(n.network, s.batch, network.Options{DType: model.F32})
 					if err != nil {
@@ -121,7 +122,8 @@ func decode(results []json.RawMessage, methods int) ([][]measured, error) {
 }
 
 // experiment is one with cells of networks by methods.
-func (s study) experiment(name, description, where string, networks []published, methods []string, report func(e harness.Experiment, rows [][]measured) (*harness.Report, error)) harness.Experiment {
+func (s study) experiment(name, description, where string, networks []published, methods []string,
+	report func(e harness.Experiment, rows [][]measured) (*harness.Report, error)) harness.Experiment {
 	e := harness.Experiment{Name: name, Description: description, Paper: paper + ", " + where}
 	plain := e
 	e.Plan = func() (*harness.Plan, error) {
@@ -145,22 +147,30 @@ func Kernels() harness.Experiment { return full().kernels() }
 
 func (s study) kernels() harness.Experiment {
 	methods := []string{"xla", "tvm", "astitch"}
-	return s.experiment("astitch-kernels", "memory-intensive kernels of XLA, TVM and AStitch", "the tables of kernels and of CRNN's DRAM transactions", s.networks, methods,
+	return s.experiment("astitch-kernels", "memory-intensive kernels of XLA, TVM and AStitch",
+		"the tables of kernels and of CRNN's DRAM transactions", s.networks, methods,
 		func(e harness.Experiment, rows [][]measured) (*harness.Report, error) {
 			d := harness.NewDocument(e, s.hardware)
-			t := harness.Table{Title: "Memory-intensive kernels", Name: "kernels", Columns: []harness.Column{{Name: "Network", Text: true},
-				{Group: "Published", Name: "XLA"}, {Group: "Published", Name: "AStitch"}, {Group: "Published", Name: "cut, %"},
-				{Group: "Ours", Name: "XLA"}, {Group: "Ours", Name: "TVM"}, {Group: "Ours", Name: "AStitch"}, {Group: "Ours", Name: "cut, %"}}}
+			t := harness.Table{Title: "Memory-intensive kernels", Name: "kernels",
+				Columns: []harness.Column{{Name: "Network", Text: true},
+					{Group: "Published", Name: "XLA"}, {Group: "Published", Name: "AStitch"}, {Group: "Published", Name: "cut, %"},
+					{Group: "Ours", Name: "XLA"}, {Group: "Ours", Name: "TVM"}, {Group: "Ours", Name: "AStitch"},
+					{Group: "Ours", Name: "cut, %"}}}
 			for i, n := range s.networks {
 				x, v, a := rows[i][0].Summary, rows[i][1].Summary, rows[i][2].Summary
 				cut := 1 - float64(a.MemoryKernels)/float64(x.MemoryKernels)
-				t.Rows = append(t.Rows, []string{n.title, harness.Count(int64(n.xla)), harness.Count(int64(n.astitch)), harness.Percent(n.cut()),
-					harness.Count(int64(x.MemoryKernels)), harness.Count(int64(v.MemoryKernels)), harness.Count(int64(a.MemoryKernels)), harness.Percent(cut)})
+				t.Rows = append(t.Rows, []string{n.title, harness.Count(int64(n.xla)), harness.Count(int64(n.astitch)),
+					harness.Percent(n.cut()),
+					harness.Count(int64(x.MemoryKernels)), harness.Count(int64(v.MemoryKernels)),
+					harness.Count(int64(a.MemoryKernels)), harness.Percent(cut)})
 				d.Number("kernels that stitching saves, "+n.title, "%", 100*n.cut(), 100*cut)
 				if n.network == "crnn" {
-					d.Number("DRAM transactions written by XLA over AStitch, CRNN", "x", 63.8/16.3, float64(x.WriteTransactions)/float64(a.WriteTransactions))
-					explain(d, "XLA computes cheap operators again instead of writing them, and what the LSTM's steps pass to the matrix products must be written by both; the published batch and precision are unknown")
-					d.Number("DRAM transactions read by XLA over AStitch, CRNN", "x", 1, float64(x.ReadTransactions)/float64(a.ReadTransactions))
+					d.Number("DRAM transactions written by XLA over AStitch, CRNN", "x", 63.8/16.3,
+						float64(x.WriteTransactions)/float64(a.WriteTransactions))
+					explain(d,
+						"XLA computes cheap operators again instead of writing them, and what the LSTM's steps pass to the matrix products must be written by both; the published batch and precision are unknown")
+					d.Number("DRAM transactions read by XLA over AStitch, CRNN", "x", 1,
+						float64(x.ReadTransactions)/float64(a.ReadTransactions))
 				}
 			}
 			if err := d.Table(t); err != nil {
@@ -177,7 +187,8 @@ func (s study) kernels() harness.Experiment {
 				d.Number("kernels of the paper's example graph (Fig. 7), "+c.method, "kernels", c.want, float64(counts[i]))
 				d.Given() // the graph was rebuilt with these in view
 			}
-			d.Note("The paper's copies (memcpy and memset calls) have no counterpart here. The graph of Fig. 7 is rebuilt from its description: two row reductions, a power in front of a broadcast, additions and a multiplication.")
+			d.Note(
+				"The paper's copies (memcpy and memset calls) have no counterpart here. The graph of Fig. 7 is rebuilt from its description: two row reductions, a power in front of a broadcast, additions and a multiplication.")
 			return d.Report(harness.Data{Data: rows})
 		})
 }
@@ -222,14 +233,20 @@ func Speedup() harness.Experiment { return full().speedup() }
 
 func (s study) speedup() harness.Experiment {
 	methods := []string{"xla", "tvm", "astitch", "framework"}
-	return s.experiment("astitch-speedup", "AStitch over XLA, TVM and a framework", "the figures of inference", s.networks, methods,
+	return s.experiment("astitch-speedup", "AStitch over XLA, TVM and a framework", "the figures of inference",
+		s.networks, methods,
 		func(e harness.Experiment, rows [][]measured) (*harness.Report, error) {
 			d := harness.NewDocument(e, s.hardware)
-			t := harness.Table{Title: "Time of an inference at batch 1", Name: "times", Columns: []harness.Column{{Name: "Network", Text: true},
-				{Group: "ms", Name: "XLA"}, {Group: "ms", Name: "TVM"}, {Group: "ms", Name: "AStitch"}, {Group: "ms", Name: "of it library"},
-				{Group: "Over XLA", Name: "published"}, {Group: "Over XLA", Name: "ours"}, {Group: "Over TVM", Name: "ours"}}}
-			alone := harness.Table{Title: "A kernel for each operator, as TensorFlow runs a graph", Name: "framework", Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "ms"}, {Name: "Kernels"}, {Name: "Launches\n(% of the time)"},
-				{Name: "AStitch over it"}, {Name: "XLA over it"}}, Notes: []string{"Without what the host does for each operator, which would make it slower."}}
+			t := harness.Table{Title: "Time of an inference at batch 1", Name: "times",
+				Columns: []harness.Column{{Name: "Network", Text: true},
+					{Group: "ms", Name: "XLA"}, {Group: "ms", Name: "TVM"}, {Group: "ms", Name: "AStitch"},
+					{Group: "ms", Name: "of it library"},
+					{Group: "Over XLA", Name: "published"}, {Group: "Over XLA", Name: "ours"}, {Group: "Over TVM", Name: "ours"}}}
+			alone := harness.Table{Title: "A kernel for each operator, as TensorFlow runs a graph", Name: "framework",
+				Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "ms"}, {Name: "Kernels"},
+					{Name: "Launches\n(% of the time)"},
+					{Name: "AStitch over it"}, {Name: "XLA over it"}},
+				Notes: []string{"Without what the host does for each operator, which would make it slower."}}
 			m, err := simt.Load(s.hardware)
 			if err != nil {
 				return nil, err
@@ -245,8 +262,11 @@ func (s study) speedup() harness.Experiment {
 				bars = append(bars, n.overXLA)
 				names = append(names, n.title)
 				ms := func(v float64) string { return harness.Fixed(1e3*v, 2) }
-				t.Rows = append(t.Rows, []string{n.title, ms(x.Seconds), ms(v.Seconds), ms(a.Seconds), ms(a.LibrarySeconds), harness.Fixed(n.overXLA, 2), harness.Fixed(x.Seconds/a.Seconds, 2), harness.Fixed(v.Seconds/a.Seconds, 2)})
-				alone.Rows = append(alone.Rows, []string{n.title, ms(f.Seconds), harness.Count(int64(launches)), harness.Percent(float64(launches) * m.LaunchSeconds / f.Seconds), harness.Fixed(f.Seconds/a.Seconds, 2), harness.Fixed(f.Seconds/x.Seconds, 2)})
+				t.Rows = append(t.Rows, []string{n.title, ms(x.Seconds), ms(v.Seconds), ms(a.Seconds), ms(a.LibrarySeconds),
+					harness.Fixed(n.overXLA, 2), harness.Fixed(x.Seconds/a.Seconds, 2), harness.Fixed(v.Seconds/a.Seconds, 2)})
+				alone.Rows = append(alone.Rows, []string{n.title, ms(f.Seconds), harness.Count(int64(launches)),
+					harness.Percent(float64(launches) * m.LaunchSeconds / f.Seconds), harness.Fixed(f.Seconds/a.Seconds, 2),
+					harness.Fixed(f.Seconds/x.Seconds, 2)})
 				d.Number("AStitch over XLA, "+n.title, "x", n.overXLA, x.Seconds/a.Seconds)
 				if n.network == "bert-128" {
 					d.Number("AStitch over Ansor, BERT (ours: over TVM's fusion)", "x", overAnsor, v.Seconds/a.Seconds)
@@ -260,9 +280,11 @@ func (s study) speedup() harness.Experiment {
 			}
 			d.Number("AStitch over XLA, mean", "x", meanOverXLA, stat.Mean(over, nil))
 			d.Number("AStitch over XLA, largest", "x", largestOverXLA, slices.Max(over))
-			d.Number("AStitch over TensorFlow, mean (ours: over a kernel per operator, without the host's time)", "x", meanOverTensorFlow, stat.Mean(overFramework, nil))
+			d.Number("AStitch over TensorFlow, mean (ours: over a kernel per operator, without the host's time)", "x",
+				meanOverTensorFlow, stat.Mean(overFramework, nil))
 			d.Number("AStitch over TensorFlow, largest", "x", largestOverTensorFlow, slices.Max(overFramework))
-			d.Number("AStitch over TensorRT, mean (ours: over TVM's fusion, whose rules are the nearest)", "x", meanOverTensorRT, stat.Mean(overTVM, nil))
+			d.Number("AStitch over TensorRT, mean (ours: over TVM's fusion, whose rules are the nearest)", "x", meanOverTensorRT,
+				stat.Mean(overTVM, nil))
 			order := func(gains []float64) string {
 				sorted := slices.Clone(names)
 				slices.SortStableFunc(sorted, func(a, b string) int {
@@ -272,9 +294,11 @@ func (s study) speedup() harness.Experiment {
 			}
 			d.Claim("Order of the gains over XLA", order(bars), order(over), harness.Agreement(order(bars) == order(over)))
 			if order(bars) != order(over) {
-				d.Why("our networks have other sizes and fewer kernels for a step than the published counts imply, most of all Transformer and DIEN; what is left of a gain is then the launches that stitching saves over the time of library calls")
+				d.Why(
+					"our networks have other sizes and fewer kernels for a step than the published counts imply, most of all Transformer and DIEN; what is left of a gain is then the launches that stitching saves over the time of library calls")
 			}
-			groups := plots.Groups{Title: "AStitch over XLA; marks: published", YLabel: "Speedup (×)", Categories: names, Series: []plots.Series{{Name: "ours", Values: over}}, Line: 1}
+			groups := plots.Groups{Title: "AStitch over XLA; marks: published", YLabel: "Speedup (×)", Categories: names,
+				Series: []plots.Series{{Name: "ours", Values: over}}, Line: 1}
 			for i, v := range bars {
 				groups.Marks = append(groups.Marks, plots.GroupMark{Category: i, Value: v})
 			}
@@ -282,7 +306,8 @@ func (s study) speedup() harness.Experiment {
 			if err := d.Figure("speedup", "AStitch over XLA", fig, err); err != nil {
 				return nil, err
 			}
-			d.Note("What a framework's host does for each operator, TensorRT's own fusion and training are not modelled. Library calls take the same time in all methods.")
+			d.Note(
+				"What a framework's host does for each operator, TensorRT's own fusion and training are not modelled. Library calls take the same time in all methods.")
 			return d.Report(harness.Data{Data: rows})
 		})
 }
@@ -292,7 +317,8 @@ var steps = []struct {
 	method, title string
 	ms            float64
 }{
-	{"xla", "XLA", 23.95}, {"xla-mapping", "+ mapping", 21.98}, {"astitch-unmerged", "+ stitching", 20.45}, {"astitch", "+ merging", 17.64},
+	{"xla", "XLA", 23.95}, {"xla-mapping", "+ mapping", 21.98}, {"astitch-unmerged", "+ stitching", 20.45},
+	{"astitch", "+ merging", 17.64},
 }
 
 // Ablation takes AStitch apart.
@@ -303,10 +329,12 @@ func (s study) ablation() harness.Experiment {
 	for _, x := range steps {
 		methods = append(methods, x.method)
 	}
-	return s.experiment("astitch-ablation", "what each step of AStitch is worth", "the table of CRNN's ablation", s.networks, methods,
+	return s.experiment("astitch-ablation", "what each step of AStitch is worth", "the table of CRNN's ablation",
+		s.networks, methods,
 		func(e harness.Experiment, rows [][]measured) (*harness.Report, error) {
 			d := harness.NewDocument(e, s.hardware)
-			t := harness.Table{Title: "Time of an inference, step by step (ms)", Name: "steps", Columns: []harness.Column{{Name: "Network", Text: true}}}
+			t := harness.Table{Title: "Time of an inference, step by step (ms)", Name: "steps",
+				Columns: []harness.Column{{Name: "Network", Text: true}}}
 			for _, x := range steps {
 				t.Columns = append(t.Columns, harness.Column{Name: x.title})
 			}
@@ -328,21 +356,24 @@ func (s study) ablation() harness.Experiment {
 				if n.network != "crnn" {
 					continue
 				}
-				d.Claim("CRNN: no step makes it slower", "yes", map[bool]string{true: "yes", false: "no"}[down], harness.Agreement(down))
+				d.Claim("CRNN: no step makes it slower", "yes", map[bool]string{true: "yes", false: "no"}[down],
+					harness.Agreement(down))
 				whole := rows[i][1].Summary.Seconds - rows[i][len(steps)].Summary.Seconds
 				for k := 1; k < len(steps); k++ {
 					share := (steps[k-1].ms - steps[k].ms) / (steps[0].ms - steps[len(steps)-1].ms)
 					ours := (rows[i][k].Summary.Seconds - rows[i][k+1].Summary.Seconds) / whole
 					d.Number("share of the gain, CRNN, "+steps[k].title, "%", 100*share, 100*ours)
 					if k == 1 {
-						explain(d, "this CRNN at batch 1 has no reduction of an irregular shape; adapted mappings change what threads cannot hide, and its kernels are launches first of all")
+						explain(d,
+							"this CRNN at batch 1 has no reduction of an irregular shape; adapted mappings change what threads cannot hide, and its kernels are launches first of all")
 					}
 				}
 			}
 			if err := d.Table(t); err != nil {
 				return nil, err
 			}
-			d.Note("Stitching without merging leaves each candidate dominant a group of its own. The last column is the whole method without remote stitching, which the paper does not show by itself.")
+			d.Note(
+				"Stitching without merging leaves each candidate dominant a group of its own. The last column is the whole method without remote stitching, which the paper does not show by itself.")
 			return d.Report(harness.Data{Data: rows})
 		})
 }
@@ -360,7 +391,9 @@ type reduction struct {
 
 // Reductions maps the paper's two reductions.
 func Reductions() harness.Experiment {
-	e := harness.Experiment{Name: "astitch-reductions", Description: "task packing and splitting on the paper's two row reductions", Paper: paper + ", the two irregular reductions"}
+	e := harness.Experiment{Name: "astitch-reductions",
+		Description: "task packing and splitting on the paper's two row reductions",
+		Paper:       paper + ", the two irregular reductions"}
 	plain := e
 	e.Plan = func() (*harness.Plan, error) {
 		p := &harness.Plan{}
@@ -374,7 +407,8 @@ func Reductions() harness.Experiment {
 				return nil, err
 			}
 			for _, s := range [][2]int64{{750000, 32}, {64, 30000}} {
-				p.Cells = append(p.Cells, harness.Cell{Key: fmt.Sprintf("%s-%dx%d", preset, s[0], s[1]), Label: fmt.Sprintf("%d x %d on %s", s[0], s[1], preset),
+				p.Cells = append(p.Cells, harness.Cell{Key: fmt.Sprintf("%s-%dx%d", preset, s[0], s[1]),
+					Label:  fmt.Sprintf("%d x %d on %s", s[0], s[1], preset),
 					Inputs: map[string]any{"hardware": string(text), "rows": s[0], "cols": s[1]},
 					Run:    func(ctx context.Context) (any, error) { return reduce(ctx, m, s[0], s[1]) }})
 			}
@@ -410,8 +444,10 @@ func reduce(ctx context.Context, m *simt.Machine, rows, cols int64) (reduction, 
 
 func reportReductions(e harness.Experiment, results []json.RawMessage) (*harness.Report, error) {
 	d := harness.NewDocument(e, simt.Presets()...)
-	t := harness.Table{Title: "Row reductions", Name: "reductions", Columns: []harness.Column{{Name: "Machine", Text: true}, {Name: "Rows"}, {Name: "Columns"},
-		{Name: "Wave"}, {Name: "Rows a task"}, {Name: "Tasks"}, {Name: "a block"}, {Name: "Parts"}, {Name: "Blocks"}, {Group: "us", Name: "plain"}, {Group: "us", Name: "adapted"}}}
+	t := harness.Table{Title: "Row reductions", Name: "reductions",
+		Columns: []harness.Column{{Name: "Machine", Text: true}, {Name: "Rows"}, {Name: "Columns"},
+			{Name: "Wave"}, {Name: "Rows a task"}, {Name: "Tasks"}, {Name: "a block"}, {Name: "Parts"}, {Name: "Blocks"},
+			{Group: "us", Name: "plain"}, {Group: "us", Name: "adapted"}}}
 	given := func(what, unit string, published float64, ours int64) { // the paper's own formulas
 		d.Number(what, unit, published, float64(ours))
 		d.Given()
@@ -424,8 +460,10 @@ func reportReductions(e harness.Experiment, results []json.RawMessage) (*harness
 		}
 		list = append(list, r)
 		a := r.Adapted
-		t.Rows = append(t.Rows, []string{r.Hardware, harness.Count(r.Rows), harness.Count(r.Cols), harness.Count(r.Wave), harness.Count(a.RowsPerTask), harness.Count(a.TaskCount()),
-			harness.Count(a.Tasks), harness.Count(a.Parts), harness.Count(a.Blocks), harness.Fixed(1e6*r.Plain, 1), harness.Fixed(1e6*r.Packed, 1)})
+		t.Rows = append(t.Rows, []string{r.Hardware, harness.Count(r.Rows), harness.Count(r.Cols), harness.Count(r.Wave),
+			harness.Count(a.RowsPerTask), harness.Count(a.TaskCount()),
+			harness.Count(a.Tasks), harness.Count(a.Parts), harness.Count(a.Blocks), harness.Fixed(1e6*r.Plain, 1),
+			harness.Fixed(1e6*r.Packed, 1)})
 		if r.Hardware != "v100-simt" {
 			if r.Rows == 64 {
 				given("blocks of a wave, T4", "blocks", 40, r.Wave)
@@ -445,7 +483,8 @@ func reportReductions(e harness.Experiment, results []json.RawMessage) (*harness
 	if err := d.Table(t); err != nil {
 		return nil, err
 	}
-	d.Note("Plain is a block for each row, of as many threads as the row has in whole warps. Times are of the model, not published.")
+	d.Note(
+		"Plain is a block for each row, of as many threads as the row has in whole warps. Times are of the model, not published.")
 	return d.Report(harness.Data{Data: list})
 }
 
@@ -457,7 +496,8 @@ var barriers = []struct {
 
 // Barrier compares the model's barrier with the measured one.
 func Barrier() harness.Experiment {
-	e := harness.Experiment{Name: "astitch-barrier", Description: "a barrier over all blocks of a kernel", Paper: paper + ", the table of the global barrier"}
+	e := harness.Experiment{Name: "astitch-barrier", Description: "a barrier over all blocks of a kernel",
+		Paper: paper + ", the table of the global barrier"}
 	plain := e
 	e.Plan = func() (*harness.Plan, error) {
 		text, err := simt.PresetYAML("v100-simt")
@@ -468,28 +508,35 @@ func Barrier() harness.Experiment {
 		if err != nil {
 			return nil, err
 		}
-		p := &harness.Plan{Cells: []harness.Cell{{Key: "v100-simt", Label: "v100-simt", Inputs: map[string]any{"hardware": string(text)}, Run: func(context.Context) (any, error) {
-			var us []float64
-			for _, b := range barriers {
-				us = append(us, 1e6*m.Barrier(b.blocks))
-			}
-			return us, nil
-		}}}}
+		p := &harness.Plan{Cells: []harness.Cell{
+			{Key: "v100-simt", Label: "v100-simt", Inputs: map[string]any{"hardware": string(text)},
+				Run: func(context.Context) (any, error) {
+					var us []float64
+					for _, b := range barriers {
+						us = append(us, 1e6*m.Barrier(b.blocks))
+					}
+					return us, nil
+				}}}}
 		p.Report = func(results []json.RawMessage) (*harness.Report, error) {
 			var us []float64
 			if err := json.Unmarshal(results[0], &us); err != nil {
 				return nil, err
 			}
 			d := harness.NewDocument(plain, "v100-simt")
-			t := harness.Table{Title: "A barrier over all blocks", Name: "barrier", Columns: []harness.Column{{Name: "Blocks"}, {Group: "us", Name: "published"}, {Group: "us", Name: "ours"}, {Name: "Error, %"}}}
+			t := harness.Table{Title: "A barrier over all blocks", Name: "barrier",
+				Columns: []harness.Column{{Name: "Blocks"}, {Group: "us", Name: "published"}, {Group: "us", Name: "ours"},
+					{Name: "Error, %"}}}
 			for i, b := range barriers {
-				t.Rows = append(t.Rows, []string{harness.Count(b.blocks), harness.Fixed(b.us, 2), harness.Fixed(us[i], 2), harness.Fixed(100*(us[i]/b.us-1), 1)})
-				d.Line(harness.Line{What: fmt.Sprintf("barrier over %d blocks", b.blocks), Unit: "us", Published: b.us, Ours: us[i], Calibration: true})
+				t.Rows = append(t.Rows, []string{harness.Count(b.blocks), harness.Fixed(b.us, 2), harness.Fixed(us[i], 2),
+					harness.Fixed(100*(us[i]/b.us-1), 1)})
+				d.Line(harness.Line{What: fmt.Sprintf("barrier over %d blocks", b.blocks), Unit: "us", Published: b.us, Ours: us[i],
+					Calibration: true})
 			}
 			if err := d.Table(t); err != nil {
 				return nil, err
 			}
-			d.Note("The machine has a straight line through the first and the last point. The table rises by 8 %% in all, so that any line near it is near all points: nothing is predicted.")
+			d.Note(
+				"The machine has a straight line through the first and the last point. The table rises by 8 %% in all, so that any line near it is near all points: nothing is predicted.")
 			return d.Report(harness.Data{Data: us})
 		}
 		return p, nil

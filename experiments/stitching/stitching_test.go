@@ -120,7 +120,8 @@ func TestSpeedup(t *testing.T) {
 			t.Errorf("%s: %+v", n.title, l)
 		}
 	}
-	if l := got["AStitch over XLA, mean"]; len(s.networks) == len(publishedNetworks) && l.Verdict() == harness.Verdicts[3] {
+	if l := got["AStitch over XLA, mean"]; len(s.networks) == len(publishedNetworks) &&
+		l.Verdict() == harness.Verdicts[3] {
 		t.Errorf("mean %+v: %s", l, l.Verdict())
 	}
 }
@@ -151,7 +152,8 @@ func TestPublishedNumbers(t *testing.T) {
 			t.Fatalf("%q is not in the table", what)
 		}
 		var out []float64
-		for _, word := range strings.FieldsFunc(value, func(r rune) bool { return r == '/' || r == ' ' || r == '-' || r == '>' }) {
+		for _, word := range strings.FieldsFunc(value,
+			func(r rune) bool { return r == '/' || r == ' ' || r == '-' || r == '>' }) {
 			v, err := strconv.ParseFloat(word, 64)
 			if err != nil {
 				t.Fatal(err)

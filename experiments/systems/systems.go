@@ -45,7 +45,8 @@ func quick() systems {
 	s := full()
 	s.few, s.evaluations = true, 0
 	named := func(names ...string) []scheduler.Recipe {
-		return slices.DeleteFunc(slices.Clone(s.first), func(r scheduler.Recipe) bool { return !slices.Contains(names, r.Name) })
+		return slices.DeleteFunc(slices.Clone(s.first),
+			func(r scheduler.Recipe) bool { return !slices.Contains(names, r.Name) })
 	}
 	s.first, s.others = named("tvm", "llb", "l1", "ordering", "cross-layer", "astitch"), named("tvm", "cross-layer")
 	return s
@@ -53,9 +54,11 @@ func quick() systems {
 
 // Experiment is the experiment.
 func Experiment() harness.Experiment {
-	return harness.Experiment{Name: "systems", Also: []string{"benchmark-tables"}, Description: "all systems and recipes side by side: throughput, energy, kernels, bytes, gap to the bound",
-		Paper: "none; the ten configurations, on machines of three vendors",
-		Plan:  func() (*harness.Plan, error) { return full().plan() }, Heuristic: func() (*harness.Plan, error) { return quick().plan() }}
+	return harness.Experiment{Name: "systems", Also: []string{"benchmark-tables"},
+		Description: "all systems and recipes side by side: throughput, energy, kernels, bytes, gap to the bound",
+		Paper:       "none; the ten configurations, on machines of three vendors",
+		Plan:        func() (*harness.Plan, error) { return full().plan() },
+		Heuristic:   func() (*harness.Plan, error) { return quick().plan() }}
 }
 
 // place is a network on a machine.
@@ -156,7 +159,8 @@ func (s systems) plan() (*harness.Plan, error) {
 				if slices.Contains([]string{"tvm", "astitch", "cross-layer"}, r.Name) {
 					policy = harness.PaperInARow // as others have it
 				}
-				c, err := harness.RowCell(p.net, harness.Precision(p.spec), p.spec, p.configuration.BatchSize, r, opt, policy, p.configuration.Unit)
+				c, err := harness.RowCell(p.net, harness.Precision(p.spec), p.spec, p.configuration.BatchSize, r, opt, policy,
+					p.configuration.Unit)
 				if err != nil {
 					return nil, err
 				}
@@ -246,9 +250,12 @@ func (s systems) report(places []place, rows [][]entry, bounds []float64) (*harn
 	}
 	var list []answer
 	for _, name := range s.machines {
-		t := harness.Table{Name: name, Title: "All systems on " + name, Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "System", Text: true},
-			{Name: "Batches per\ncluster", Screen: true}, {Name: "Throughput\n(1/s)"}, {Name: "in a row\n(1/s)"}, {Name: "Energy\neach (mJ)"}, {Name: "Power\n(W)", Screen: true}, {Name: "Kernels"},
-			{Group: "Moved (MB)", Name: "DDR"}, {Group: "Moved (MB)", Name: "LLB"}, {Group: "Moved (MB)", Name: "L1", Screen: true}, {Name: "Over the\nbound (×)"}}}
+		t := harness.Table{Name: name, Title: "All systems on " + name,
+			Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "System", Text: true},
+				{Name: "Batches per\ncluster", Screen: true}, {Name: "Throughput\n(1/s)"}, {Name: "in a row\n(1/s)"},
+				{Name: "Energy\neach (mJ)"}, {Name: "Power\n(W)", Screen: true}, {Name: "Kernels"},
+				{Group: "Moved (MB)", Name: "DDR"}, {Group: "Moved (MB)", Name: "LLB"},
+				{Group: "Moved (MB)", Name: "L1", Screen: true}, {Name: "Over the\nbound (×)"}}}
 		speed := plots.Groups{Title: "Throughput over TVM's on " + name, YLabel: "Speedup (×)", Line: 1, Log: true}
 		energy := plots.Groups{Title: "Energy over TVM's on " + name, YLabel: "Energy (×)", Line: 1}
 		var shown []string // systems of the figures: those that every network of the machine has
@@ -273,7 +280,8 @@ func (s systems) report(places []place, rows [][]entry, bounds []float64) (*harn
 			return slices.ContainsFunc(steps[:len(steps)-1], func(r scheduler.Recipe) bool { return r.Name == v })
 		})
 		for _, v := range shown {
-			speed.Series, energy.Series = append(speed.Series, plots.Series{Name: v}), append(energy.Series, plots.Series{Name: v})
+			speed.Series, energy.Series = append(speed.Series, plots.Series{Name: v}),
+				append(energy.Series, plots.Series{Name: v})
 		}
 		known := false
 		for i := range places {
@@ -302,8 +310,10 @@ func (s systems) report(places []place, rows [][]entry, bounds []float64) (*harn
 					watts = harness.Fixed(*r.AveragePowerWatts, 0)
 				}
 				mb := func(n int64) string { return harness.Significant(float64(n) / 1e6) }
-				t.Rows = append(t.Rows, []string{c.Label, c.Network, r.Variant, harness.Count(r.BatchesPerCluster), harness.Significant(r.ThroughputPerSecond), steady,
-					r.EnergyText(r.Batch), watts, harness.Count(r.KernelsDynamic), mb(r.MovedBytes.DDR), mb(r.MovedBytes.LLB), mb(r.MovedBytes.L1), harness.Fixed(r.LatencySeconds/bounds[i], 2)})
+				t.Rows = append(t.Rows, []string{c.Label, c.Network, r.Variant, harness.Count(r.BatchesPerCluster),
+					harness.Significant(r.ThroughputPerSecond), steady,
+					r.EnergyText(r.Batch), watts, harness.Count(r.KernelsDynamic), mb(r.MovedBytes.DDR), mb(r.MovedBytes.LLB),
+					mb(r.MovedBytes.L1), harness.Fixed(r.LatencySeconds/bounds[i], 2)})
 				if k := slices.Index(shown, r.Variant); k >= 0 && tvm != nil {
 					speed.Series[k].Values = append(speed.Series[k].Values, r.ThroughputPerSecond/tvm.ThroughputPerSecond)
 					if r.EnergyJoules != nil {
@@ -313,7 +323,8 @@ func (s systems) report(places []place, rows [][]entry, bounds []float64) (*harn
 				}
 			}
 		}
-		t.Notes = append(t.Notes, "Over the bound: the latency over what no schedule of the network takes less than (dsasched bound). Kernels and bytes are of all clusters. –: not asked for, or the accelerator's description has no figures.")
+		t.Notes = append(t.Notes,
+			"Over the bound: the latency over what no schedule of the network takes less than (dsasched bound). Kernels and bytes are of all clusters. –: not asked for, or the accelerator's description has no figures.")
 		if err := d.Table(t); err != nil {
 			return nil, err
 		}
@@ -328,11 +339,14 @@ func (s systems) report(places []place, rows [][]entry, bounds []float64) (*harn
 			}
 		}
 	}
-	d.Note("On the STCP920 clusters have the paper's batches at a time; on the others the chip has as many batch elements at a time as there. Goya computes in I8, the others in F16.")
+	d.Note(
+		"On the STCP920 clusters have the paper's batches at a time; on the others the chip has as many batch elements at a time as there. Goya computes in I8, the others in F16.")
 	if s.evaluations > 0 {
-		d.Note("best: %d schedules searched from cross-layer, at its batches. Exact and searched recipes stand for %v.", s.evaluations, s.searched)
+		d.Note("best: %d schedules searched from cross-layer, at its batches. Exact and searched recipes stand for %v.",
+			s.evaluations, s.searched)
 	} else {
-		d.Note("Without exact methods: exact and searched recipes, the search for the best schedule and most recipes on other machines are left out.")
+		d.Note(
+			"Without exact methods: exact and searched recipes, the search for the best schedule and most recipes on other machines are left out.")
 	}
 	return d.Report(struct {
 		Systems []answer `json:"systems"`

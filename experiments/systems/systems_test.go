@@ -15,7 +15,8 @@ import (
 func TestSystems(t *testing.T) {
 	table := scheduler.Table()
 	two := []scheduler.Recipe{table[0], table[len(table)-1]}
-	s := systems{machines: []string{"stcp920", "ipu"}, configurations: []literature.Configuration{literature.ConfigurationOf("F")}, first: two, others: two, evaluations: 8}
+	s := systems{machines: []string{"stcp920", "ipu"},
+		configurations: []literature.Configuration{literature.ConfigurationOf("F")}, first: two, others: two, evaluations: 8}
 	p, err := s.plan()
 	if err != nil {
 		t.Fatal(err)
@@ -59,11 +60,13 @@ func TestSystems(t *testing.T) {
 	for _, x := range got.Systems {
 		for _, e := range x.Rows {
 			if e.Row.LatencySeconds < x.Bound || (e.Row.EnergyJoules != nil) != x.Energy {
-				t.Errorf("%s on %s: %v s above %v s, energy %v, known %v", e.Row.Variant, e.Row.Hardware, e.Row.LatencySeconds, x.Bound, e.Row.EnergyJoules, x.Energy)
+				t.Errorf("%s on %s: %v s above %v s, energy %v, known %v", e.Row.Variant, e.Row.Hardware, e.Row.LatencySeconds,
+					x.Bound, e.Row.EnergyJoules, x.Energy)
 			}
 		}
 	}
-	if rows := got.Systems[0].Rows; rows[2].Row.Variant != "best" || rows[2].Row.LatencySeconds > rows[1].Row.LatencySeconds {
+	if rows := got.Systems[0].Rows; rows[2].Row.Variant != "best" ||
+		rows[2].Row.LatencySeconds > rows[1].Row.LatencySeconds {
 		t.Errorf("best is %+v, begun with %+v", rows[2].Row, rows[1].Row)
 	}
 	if !strings.Contains(rep.Text, "All systems on ipu") {

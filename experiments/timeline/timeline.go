@@ -98,7 +98,8 @@ func record(r *scheduler.Result, unit string) recording.Recorded {
 	return recording.Record(r, 0, harness.RowOf(r, harness.PaperChunks, unit), math.MaxInt)
 }
 
-func (t timeline) report(list []literature.Configuration, spec *hardware.Spec, runs []recording.Recorded) (*harness.Report, error) {
+func (t timeline) report(list []literature.Configuration, spec *hardware.Spec, runs []recording.Recorded) (
+	*harness.Report, error) {
 	d := harness.NewDocument(t.experiment())
 	rec := recording.New()
 	type summary struct {
@@ -110,16 +111,20 @@ func (t timeline) report(list []literature.Configuration, spec *hardware.Spec, r
 	}
 	var rows []summary
 	for i, c := range list {
-		conf, err := recording.Join(recording.Configuration{Name: c.Network, Title: literature.NetworkTitle(c.Network), Hardware: t.hardware,
-			Batch: c.BatchSize, Unit: c.Unit}, runs[i*len(t.variants):(i+1)*len(t.variants)])
+		conf, err := recording.Join(recording.Configuration{Name: c.Network, Title: literature.NetworkTitle(c.Network),
+			Hardware: t.hardware,
+			Batch:    c.BatchSize, Unit: c.Unit}, runs[i*len(t.variants):(i+1)*len(t.variants)])
 		if err != nil {
 			return nil, err
 		}
 		rec.Configurations = append(rec.Configurations, conf)
-		tab := harness.Table{Name: c.Network, Title: fmt.Sprintf("%s, batch %d on %s, one of %d clusters", conf.Title, conf.Batch, t.hardware, spec.Clusters), Columns: []harness.Column{
-			{Name: "Variant", Text: true}, {Name: "Batches per\ncluster"}, {Name: "Latency\n(ms)"}, {Name: "Throughput\n(" + c.Unit + ")"}, {Name: "Energy\n(mJ)"}, {Name: "Kernels"}, {Name: "MME busy\n(%)"},
+		tab := harness.Table{Name: c.Network, Title: fmt.Sprintf("%s, batch %d on %s, one of %d clusters", conf.Title,
+			conf.Batch, t.hardware, spec.Clusters), Columns: []harness.Column{
+			{Name: "Variant", Text: true}, {Name: "Batches per\ncluster"}, {Name: "Latency\n(ms)"},
+			{Name: "Throughput\n(" + c.Unit + ")"}, {Name: "Energy\n(mJ)"}, {Name: "Kernels"}, {Name: "MME busy\n(%)"},
 			{Group: "Moved (MB)", Name: "DDR"}, {Group: "Moved (MB)", Name: "LLB"}, {Group: "Moved (MB)", Name: "L1"},
-			{Group: "Peak (KiB)", Name: "L1"}, {Group: "Peak (KiB)", Name: "LLB"}, {Group: "Recorded", Name: "commands", Screen: true}, {Group: "Recorded", Name: "buffers", Screen: true}}}
+			{Group: "Peak (KiB)", Name: "L1"}, {Group: "Peak (KiB)", Name: "LLB"},
+			{Group: "Recorded", Name: "commands", Screen: true}, {Group: "Recorded", Name: "buffers", Screen: true}}}
 		mb := func(n int64) string { return harness.Significant(float64(n) / 1e6) }
 		for _, v := range conf.Variants {
 			s := summary{Model: c.Network, Variant: v.Name, Row: v.Row}
@@ -131,15 +136,20 @@ func (t timeline) report(list []literature.Configuration, spec *hardware.Spec, r
 			}
 			rows = append(rows, s)
 			r := v.Row
-			tab.Rows = append(tab.Rows, []string{v.Name, harness.Count(r.BatchesPerCluster), harness.Fixed(1e3*r.LatencySeconds, 2), harness.Significant(r.ThroughputPerSecond), r.EnergyText(1), harness.Count(r.KernelsDynamic), harness.Percent(r.MMEBusyShare),
-				mb(r.MovedBytes.DDR), mb(r.MovedBytes.LLB), mb(r.MovedBytes.L1), harness.Count(r.PeakL1CoreBytes >> 10), harness.Count(r.PeakLLBBytes >> 10), harness.Count(int64(s.Commands)), harness.Count(int64(s.Buffers))})
+			tab.Rows = append(tab.Rows, []string{v.Name, harness.Count(r.BatchesPerCluster),
+				harness.Fixed(1e3*r.LatencySeconds, 2), harness.Significant(r.ThroughputPerSecond), r.EnergyText(1),
+				harness.Count(r.KernelsDynamic), harness.Percent(r.MMEBusyShare),
+				mb(r.MovedBytes.DDR), mb(r.MovedBytes.LLB), mb(r.MovedBytes.L1), harness.Count(r.PeakL1CoreBytes >> 10),
+				harness.Count(r.PeakLLBBytes >> 10), harness.Count(int64(s.Commands)), harness.Count(int64(s.Buffers))})
 		}
 		if err := d.Table(tab); err != nil {
 			return nil, err
 		}
 	}
-	d.Note("Batches per cluster are the paper's. All clusters do the same at the same time, so one is recorded: cluster 0, from the first command to the last. Bytes moved and kernels are of all clusters.")
-	d.Note("%s holds every command and buffer, for the viewer of the report page; times are rounded to %d ns.", ViewerFile, recording.TickPs/1000)
+	d.Note(
+		"Batches per cluster are the paper's. All clusters do the same at the same time, so one is recorded: cluster 0, from the first command to the last. Bytes moved and kernels are of all clusters.")
+	d.Note("%s holds every command and buffer, for the viewer of the report page; times are rounded to %d ns.", ViewerFile,
+		recording.TickPs/1000)
 	rep, err := d.Report(harness.Data{Data: rows})
 	if err != nil {
 		return nil, err

@@ -83,7 +83,8 @@ func constants() []Constant {
 	bound, label := launchBound()
 	return []Constant{
 		{Name: "launch", Unit: "us", Lo: 5, Hi: math.Floor(2e6*bound) / 2, Prior: 10, Step: 0.5,
-			Why: fmt.Sprintf("from an accelerator behind PCIe at its best to what TVM takes for each of %s's results in Table 3 (%.1f us; F's take %.1f); without a fit: an estimate",
+			Why: fmt.Sprintf(
+				"from an accelerator behind PCIe at its best to what TVM takes for each of %s's results in Table 3 (%.1f us; F's take %.1f); without a fit: an estimate",
 				label, 1e6*bound, 1e6*perResult(literature.ModelOf("F"))),
 			path: func(int, int) string { return "launch" },
 			get:  func(s *hardware.Spec) float64 { return s.LaunchSeconds * 1e6 },
@@ -171,7 +172,8 @@ func calibrationSet() []CalibrationFigure {
 	var list []CalibrationFigure
 	for _, label := range strings.Split(literature.Calibrated, "") {
 		c := literature.ConfigurationOf(label)
-		list = append(list, CalibrationFigure{What: c.Network + ", TVM", Unit: c.Unit, Network: c.Network, Published: c.TVMThroughputPerSecond, Source: "the paper's slides",
+		list = append(list, CalibrationFigure{What: c.Network + ", TVM", Unit: c.Unit, Network: c.Network,
+			Published: c.TVMThroughputPerSecond, Source: "the paper's slides",
 			simulated: calibrationRun{c.Network, model.F16, c.BatchSize, c.TVMBatchesPerCluster, "tvm"}})
 	}
 	a, b := literature.ConfigurationOf("A"), literature.ConfigurationOf("B")
@@ -180,9 +182,11 @@ func calibrationSet() []CalibrationFigure {
 	// flight, two batches on each of the four.
 	f16 := calibrationRun{a.Network, model.F16, 4 * half.Batch, half.Batch, "cross-layer"}
 	return append(list,
-		CalibrationFigure{What: b.Network + ", GraphTurbo", Unit: b.Unit, Network: b.Network, Published: literature.BertThroughput.Value, Source: "the paper's Table 1",
+		CalibrationFigure{What: b.Network + ", GraphTurbo", Unit: b.Unit, Network: b.Network,
+			Published: literature.BertThroughput.Value, Source: "the paper's Table 1",
 			simulated: calibrationRun{b.Network, model.F16, b.BatchSize, b.GraphTurboBatchesPerCluster, "cross-layer"}},
-		CalibrationFigure{What: a.Network + ", I8 over F16", Unit: "x", Network: a.Network, Published: eighth.ThroughputPerSecond / half.ThroughputPerSecond, Source: "CARRV 2021, ByteMLPerf: vendor's code",
+		CalibrationFigure{What: a.Network + ", I8 over F16", Unit: "x", Network: a.Network,
+			Published: eighth.ThroughputPerSecond / half.ThroughputPerSecond, Source: "CARRV 2021, ByteMLPerf: vendor's code",
 			simulated: calibrationRun{a.Network, model.I8, eighth.Batch, eighth.Batch / 4, "cross-layer"}, over: &f16})
 }
 
@@ -202,7 +206,8 @@ func newCalibrator(ctx context.Context, spec *hardware.Spec) (*Calibrator, error
 	if c, _ := matrixUnit(spec); c < 0 {
 		return nil, fmt.Errorf("accelerator %q has no matrix unit, whose constants are to be fitted", spec.Name)
 	}
-	cal := &Calibrator{base: spec, constants: constants(), figures: calibrationSet(), runs: map[calibrationRun]*scheduler.Result{}, seen: map[string]map[calibrationRun]float64{}}
+	cal := &Calibrator{base: spec, constants: constants(), figures: calibrationSet(),
+		runs: map[calibrationRun]*scheduler.Result{}, seen: map[string]map[calibrationRun]float64{}}
 	for _, f := range cal.figures {
 		for _, x := range f.runs() {
 			if cal.runs[x] != nil {
@@ -243,7 +248,8 @@ func (c *Calibrator) spec(x []float64) *hardware.Spec {
 }
 
 // simulate finds the throughputs of runs with constants x that are not known yet.
-func (c *Calibrator) simulate(ctx context.Context, x []float64, runs []calibrationRun) (map[calibrationRun]float64, error) {
+func (c *Calibrator) simulate(ctx context.Context, x []float64, runs []calibrationRun) (
+	map[calibrationRun]float64, error) {
 	key := fmt.Sprint(x)
 	known := c.seen[key]
 	if known == nil {
@@ -279,7 +285,8 @@ func (c *Calibrator) simulate(ctx context.Context, x []float64, runs []calibrati
 
 // Residuals simulates the figures that in takes with constants x: they, with ours, and the
 // sum of their squared log errors.
-func (c *Calibrator) Residuals(ctx context.Context, x []float64, in func(CalibrationFigure) bool) (figures []CalibrationFigure, sum float64, err error) {
+func (c *Calibrator) Residuals(ctx context.Context, x []float64, in func(CalibrationFigure) bool) (
+	figures []CalibrationFigure, sum float64, err error) {
 	var runs []calibrationRun
 	for _, f := range c.figures {
 		if in(f) {
@@ -308,7 +315,8 @@ func all(CalibrationFigure) bool { return true }
 // Minimise fits constants, those that fit has true, to figures from x on: see the
 // head of this file. The first stride is the largest power of two of steps in a
 // quarter of a range, or one step if x is meant to be a minimum.
-func (c *Calibrator) Minimise(ctx context.Context, x []float64, fit []bool, in func(CalibrationFigure) bool, strides bool) ([]float64, error) {
+func (c *Calibrator) Minimise(ctx context.Context, x []float64, fit []bool, in func(CalibrationFigure) bool,
+	strides bool) ([]float64, error) {
 	best := slices.Clone(x)
 	_, least, err := c.Residuals(ctx, best, in)
 	if err != nil {
@@ -447,7 +455,8 @@ type FittedConstant struct {
 }
 
 func fitted(k Constant, value float64, fit bool) FittedConstant {
-	return FittedConstant{Name: k.Name, Lo: k.text(k.Lo), Hi: k.text(k.Hi), Why: k.Why, Start: k.text(k.Prior), Value: k.text(value), Fitted: fit,
+	return FittedConstant{Name: k.Name, Lo: k.text(k.Lo), Hi: k.text(k.Hi), Why: k.Why, Start: k.text(k.Prior),
+		Value: k.text(value), Fitted: fit,
 		AtBound: fit && (value <= k.Lo || value >= k.Hi), constant: k}
 }
 

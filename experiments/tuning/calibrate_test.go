@@ -144,7 +144,8 @@ func TestCalibratedConfigurations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := scheduler.Prepare(context.Background(), src, spec, c.BatchSize, v, scheduler.Options{Chunk: c.TVMBatchesPerCluster})
+		r, err := scheduler.Prepare(context.Background(), src, spec, c.BatchSize, v,
+			scheduler.Options{Chunk: c.TVMBatchesPerCluster})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +208,8 @@ func TestConstants(t *testing.T) {
 
 // Each published figure is there once.
 func TestCalibrationSet(t *testing.T) {
-	published := []float64{literature.BertThroughput.Value, literature.MeasuredResNetInt8.ThroughputPerSecond / literature.MeasuredResNet.ThroughputPerSecond}
+	published := []float64{literature.BertThroughput.Value,
+		literature.MeasuredResNetInt8.ThroughputPerSecond / literature.MeasuredResNet.ThroughputPerSecond}
 	for _, m := range literature.Models {
 		published = append(published, m.TVMThroughputPerSecond)
 	}
@@ -285,10 +287,12 @@ func TestApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := CanApply("goya", data, spec); err == nil || !strings.Contains(err.Error(), "goya: ddr.activation_efficiency: missing") {
+	if err := CanApply("goya", data, spec); err == nil ||
+		!strings.Contains(err.Error(), "goya: ddr.activation_efficiency: missing") {
 		t.Errorf("%v", err)
 	}
-	if _, err := newCalibrator(context.Background(), &hardware.Spec{Name: "bare"}); err == nil || !strings.Contains(fmt.Sprint(err), "no matrix unit") {
+	if _, err := newCalibrator(context.Background(), &hardware.Spec{Name: "bare"}); err == nil ||
+		!strings.Contains(fmt.Sprint(err), "no matrix unit") {
 		t.Errorf("%v", err)
 	}
 }

@@ -40,7 +40,8 @@ type Grid struct {
 }
 
 // gridDefaults are the values of axes that a grid does not have; "" are not printed.
-var gridDefaults = []Axis{{"hardware", []string{"stcp920"}}, {"dtype", []string{"f16"}}, {"batch", []string{"1"}}, {"variant", []string{scheduler.Default}}}
+var gridDefaults = []Axis{{"hardware", []string{"stcp920"}}, {"dtype", []string{"f16"}}, {"batch", []string{"1"}},
+	{"variant", []string{scheduler.Default}}}
 
 // stepByStep is the variant whose decisions an axis sets where the grid names none: the default takes the fastest of
 // several as a whole.
@@ -128,7 +129,8 @@ func (g Grid) Plan() (*Plan, error) {
 			return nil, &GridError{Key: a.Key, Err: errors.New("has no value")}
 		case !slices.Contains(GridKeys(), a.Key) && !strings.HasPrefix(a.Key, hardwareField):
 			keys := append(GridKeys(), hardwareField+"FIELD")
-			return nil, &GridError{Key: a.Key, Err: fmt.Errorf("no setting%s, expected one of %s", spell.Hint(a.Key, keys), strings.Join(keys, ", "))}
+			return nil, &GridError{Key: a.Key,
+				Err: fmt.Errorf("no setting%s, expected one of %s", spell.Hint(a.Key, keys), strings.Join(keys, ", "))}
 		}
 		for k, v := range a.Values {
 			if v == "" {
@@ -365,7 +367,8 @@ func (p *Plan) Experiment(name string, done func([]Explored) error) harness.Expe
 		h := &harness.Plan{Report: harness.Of(func(points []kept) (*harness.Report, error) {
 			list := make([]Explored, len(points))
 			for i, k := range points {
-				list[i] = Explored{Values: p.points[i].values, Row: k.Row, LimitedBy: k.LimitedBy, LimitShare: k.LimitShare, Err: k.Err, at: p.points[i].at}
+				list[i] = Explored{Values: p.points[i].values, Row: k.Row, LimitedBy: k.LimitedBy, LimitShare: k.LimitShare,
+					Err: k.Err, at: p.points[i].at}
 			}
 			return &harness.Report{}, done(list)
 		})}
@@ -512,7 +515,8 @@ func (p *Plan) JSON(e Explored) any {
 		j.Variant, j.Chunk, j.Notes = r.Variant, r.BatchesPerCluster, r.Notes
 		j.Throughput, j.Latency, j.Bound = &r.ThroughputPerSecond, &r.LatencySeconds, &r.LowerBoundSeconds
 		j.Energy, j.Power = r.EnergyJoules, r.AveragePowerWatts
-		j.MME, j.VME, j.Moved, j.PeakLLB, j.PeakL1, j.Time = &r.MMEUtilization, &r.VMEUtilization, &r.MovedBytes, &r.PeakLLBBytes, &r.PeakL1CoreBytes, &r.Time
+		j.MME, j.VME, j.Moved, j.PeakLLB, j.PeakL1, j.Time = &r.MMEUtilization, &r.VMEUtilization, &r.MovedBytes,
+			&r.PeakLLBBytes, &r.PeakL1CoreBytes, &r.Time
 	}
 	return j
 }

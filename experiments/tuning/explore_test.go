@@ -37,7 +37,8 @@ func explorationPlan(t testing.TB, text string) *Plan {
 
 // Each row is what the scheduler says of that point alone.
 func TestExploreIsTheScheduler(t *testing.T) {
-	p := explorationPlan(t, "model=toy-fig5 hardware.llb_bytes=*0.5,8MiB batch=4,8 variant=tvm,cross-layer order=bfs,search")
+	p := explorationPlan(t,
+		"model=toy-fig5 hardware.llb_bytes=*0.5,8MiB batch=4,8 variant=tvm,cross-layer order=bfs,search")
 	list, err := p.Explore(context.Background(), ExploreOptions{})
 	if err != nil || len(list) != 16 {
 		t.Fatalf("%d rows, %v", len(list), err)
@@ -171,9 +172,11 @@ func TestGridErrors(t *testing.T) {
 		{"model=toy-fig5 dtype=f17", "dtype=f17: "},
 		{"model=toy-fig5 variant=cros-layer", `variant=cros-layer: unknown variant "cros-layer" (did you mean cross-layer?)`},
 		{"model=toy-fig5 hardware=stcp92", `unknown accelerator "stcp92" (did you mean stcp920`},
-		{"model=toy-fig5 hardware.gb.sise=1MiB", `hardware.gb.sise: unknown field "gb.sise" of preset stcp920 (did you mean gb.size?): there are clock`},
+		{"model=toy-fig5 hardware.gb.sise=1MiB",
+			`hardware.gb.sise: unknown field "gb.sise" of preset stcp920 (did you mean gb.size?): there are clock`},
 		{"model=toy-fig5 hardware.gb.size=4Mib", `hardware.gb.size=4Mib: gb.size: found "4Mib", expected a size in B, KiB`},
-		{"model=toy-fig5 hardware.gb.size=4MiB hardware.llb_bytes=8MiB", "hardware.llb_bytes: is the field gb.size, which hardware.gb.size sets too"},
+		{"model=toy-fig5 hardware.gb.size=4MiB hardware.llb_bytes=8MiB",
+			"hardware.llb_bytes: is the field gb.size, which hardware.gb.size sets too"},
 		{"model=toy-fig5 order=serach", `order is "serach" (did you mean search?)`},
 		{"model=toy-fig5 order=ilp", "order ilp needs an integer-programming solver"},
 		{"model=toy-fig5 group=layers split=alg1", "split is alg1, which does not go with group layers"},
@@ -268,12 +271,16 @@ func TestLimit(t *testing.T) {
 		t.Fatalf("layer by layer, resnet50 is limited by %s, %g", name, share)
 	}
 	_, _, faster := limit("model=resnet50 batch=8 chunk=2 variant=tvm hardware.ddr.bandwidth=*4")
-	_, _, others := limit("model=resnet50 batch=8 chunk=2 variant=tvm hardware.gb.bandwidth=*4 hardware.core_link.bandwidth=*4 hardware.lb.bandwidth=*4")
+	_, _, others := limit(
+		"model=resnet50 batch=8 chunk=2 variant=tvm hardware.gb.bandwidth=*4 hardware.core_link.bandwidth=*4 hardware.lb.bandwidth=*4")
 	if faster < 1.5*base || others > 1.1*base {
-		t.Errorf("%g per second, %g with four times the DDR's bandwidth, %g with four times the others'", base, faster, others)
+		t.Errorf("%g per second, %g with four times the DDR's bandwidth, %g with four times the others'",
+			base, faster, others)
 	}
 	// With nearly free moves and launches the matrix unit is left, or dependencies.
-	name, share, _ = limit("model=resnet50 batch=32 chunk=8 hardware.ddr.bandwidth=*100 hardware.gb.bandwidth=*100 hardware.core_link.bandwidth=*100 hardware.launch=*0.01")
+	name, share,
+		_ = limit(
+		"model=resnet50 batch=32 chunk=8 hardware.ddr.bandwidth=*100 hardware.gb.bandwidth=*100 hardware.core_link.bandwidth=*100 hardware.launch=*0.01")
 	if name != "matrix unit" && name != "dependencies" || share > 1 {
 		t.Errorf("with moves for nothing, resnet50 is limited by %s, %g", name, share)
 	}

@@ -54,7 +54,9 @@ func (p *Plan) Figure(list []Explored) (*plots.Figure, error) {
 
 	panels, titles := p.panels(list, rest)
 	if len(panels) > maxFigurePanels {
-		return nil, fmt.Errorf("the figure would have %d panels, expected at most %d: give fewer values, or leave out the figure", len(panels), maxFigurePanels)
+		return nil,
+			fmt.Errorf("the figure would have %d panels, expected at most %d: give fewer values, or leave out the figure",
+				len(panels), maxFigurePanels)
 	}
 	names := []string{"throughput"}
 	if series >= 0 {
@@ -98,7 +100,8 @@ func (p *Plan) Figure(list []Explored) (*plots.Figure, error) {
 		}
 		const decade = 10
 		if numeric {
-			c := plots.Curves{Title: titles[k], XLabel: p.Axes[x].Key, YLabel: "Throughput (1/s)", Series: all, Ticks: labels, LogY: high > decade*low}
+			c := plots.Curves{Title: titles[k], XLabel: p.Axes[x].Key, YLabel: "Throughput (1/s)", Series: all, Ticks: labels,
+				LogY: high > decade*low}
 			for _, v := range order {
 				n, _ := hardware.Number(p.Axes[x].Values[v])
 				c.X = append(c.X, n)
@@ -106,7 +109,8 @@ func (p *Plan) Figure(list []Explored) (*plots.Figure, error) {
 			c.LogX = c.X[0] > 0 && c.X[len(c.X)-1] >= 4*c.X[0]
 			curves = append(curves, c)
 		} else {
-			bars = append(bars, plots.Groups{Title: titles[k], XLabel: p.Axes[x].Key, YLabel: "Throughput (1/s)", Categories: labels, Series: all, Log: high > decade*low})
+			bars = append(bars, plots.Groups{Title: titles[k], XLabel: p.Axes[x].Key, YLabel: "Throughput (1/s)",
+				Categories: labels, Series: all, Log: high > decade*low})
 		}
 	}
 	switch {

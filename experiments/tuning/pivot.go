@@ -56,7 +56,8 @@ func (p *Plan) Pivot(list []Explored) (harness.Table, error) {
 			t.Rows = append(t.Rows, row)
 		}
 		if e.Row != nil {
-			t.Rows[k][len(down)+e.at[machines]*len(labels[variants])+e.at[variants]] = harness.Significant(e.Row.ThroughputPerSecond)
+			t.Rows[k][len(down)+e.at[machines]*len(labels[variants])+e.at[variants]] = harness.Significant(
+				e.Row.ThroughputPerSecond)
 		}
 	}
 	return t, nil

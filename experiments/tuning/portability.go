@@ -60,7 +60,8 @@ func fullPortability() portability {
 		batches:  []int64{32},
 		variants: scheduler.Table(),
 		published: []publishedSpeedup{
-			{"stcp920", "bert-128", "cross-layer", "tvm", 32, literature.BertThroughput.Value / literature.BertTVMThroughput.Value, "Table 1"},
+			{"stcp920", "bert-128", "cross-layer", "tvm", 32,
+				literature.BertThroughput.Value / literature.BertTVMThroughput.Value, "Table 1"},
 		},
 		notes: []string{
 			"The variant tvm is a kernel per layer on the same simulated machine, with results through its DDR, not the code of TVM or of the vendor.",
@@ -166,15 +167,17 @@ func (p portability) plan() (*harness.Plan, error) {
 			return nil, err
 		}
 		if n := spec.CoreTypes[0].Count; m.grid == nil && n&(n-1) != 0 {
-			notes = append(notes, fmt.Sprintf("At most %d of the %d cores of %s work, the largest power of two.", 1<<(bits.Len(uint(n))-1), n, spec.Name))
+			notes = append(notes, fmt.Sprintf("At most %d of the %d cores of %s work, the largest power of two.",
+				1<<(bits.Len(uint(n))-1), n, spec.Name))
 		}
 	}
 	pl.Report = harness.Of(func(rows []harness.Row) (*harness.Report, error) {
 		ported := make([]portedRow, len(rows))
 		for i, r := range rows {
 			first := rows[i-i%len(p.variants)]
-			ported[i] = portedRow{Row: r, DType: types[i].String(), OverFirst: harness.Round(r.ThroughputPerSecond / first.ThroughputPerSecond),
-				DDRShare: harness.Round(float64(r.MovedBytes.DDR) / (bandwidths[i] * r.LatencySeconds))}
+			ported[i] = portedRow{Row: r, DType: types[i].String(),
+				OverFirst: harness.Round(r.ThroughputPerSecond / first.ThroughputPerSecond),
+				DDRShare:  harness.Round(float64(r.MovedBytes.DDR) / (bandwidths[i] * r.LatencySeconds))}
 		}
 		return p.report(ported, hashes, notes)
 	})
@@ -213,7 +216,8 @@ func (p portability) tables(groups [][]portedRow) []harness.Table {
 	for _, n := range p.networks {
 		for _, batch := range p.batches {
 			t := harness.Table{
-				Name: fmt.Sprintf("%s-%d", n.model, batch), Title: fmt.Sprintf("%s, batch %d: throughput (%s) and speedup over %s", n.model, batch, n.unit, p.variants[0].Name),
+				Name:  fmt.Sprintf("%s-%d", n.model, batch),
+				Title: fmt.Sprintf("%s, batch %d: throughput (%s) and speedup over %s", n.model, batch, n.unit, p.variants[0].Name),
 				Columns: []harness.Column{
 					{Name: "Machine", Text: true}, {Name: "Type", Text: true}, {Name: p.variants[0].Name + "\n(" + n.unit + ")"},
 				},
@@ -222,7 +226,8 @@ func (p portability) tables(groups [][]portedRow) []harness.Table {
 				t.Columns = append(t.Columns, harness.Column{Group: "Speedup (×)", Name: v.Name})
 			}
 			last := p.variants[len(p.variants)-1].Name
-			t.Columns = append(t.Columns, harness.Column{Group: last, Name: n.unit}, harness.Column{Group: last, Name: "peak MACs\n(%)"},
+			t.Columns = append(t.Columns, harness.Column{Group: last, Name: n.unit},
+				harness.Column{Group: last, Name: "peak MACs\n(%)"},
 				harness.Column{Group: last, Name: "DDR rate\n(%)"}, harness.Column{Group: last, Name: "kernels"})
 			for _, g := range groups {
 				if g[0].Model != n.model || g[0].Batch != batch {
@@ -233,15 +238,18 @@ func (p portability) tables(groups [][]portedRow) []harness.Table {
 					row = append(row, harness.Fixed(r.OverFirst, 2))
 				}
 				r := g[len(g)-1]
-				t.Rows = append(t.Rows, append(row, harness.Significant(r.ThroughputPerSecond), harness.Percent(r.MMEUtilization), harness.Percent(r.DDRShare), harness.Count(r.Kernels)))
+				t.Rows = append(t.Rows, append(row, harness.Significant(r.ThroughputPerSecond), harness.Percent(r.MMEUtilization),
+					harness.Percent(r.DDRShare), harness.Count(r.Kernels)))
 			}
 			tables = append(tables, t)
 		}
 	}
 	t := harness.Table{
 		Name: "published", Title: "Published speedups beside ours (ratio: ours over published)",
-		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Machine", Text: true}, {Name: "Batch"}, {Name: "Speedup of", Text: true},
-			{Name: "over", Text: true}, {Name: "Ours (×)"}, {Name: "Published (×)"}, {Name: "Ratio"}, {Name: "Source", Text: true}},
+		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Machine", Text: true}, {Name: "Batch"},
+			{Name: "Speedup of", Text: true},
+			{Name: "over", Text: true}, {Name: "Ours (×)"}, {Name: "Published (×)"}, {Name: "Ratio"},
+			{Name: "Source", Text: true}},
 	}
 	for _, s := range p.published {
 		for _, g := range groups {
@@ -286,7 +294,8 @@ func (p portability) report(rows []portedRow, hashes, notes []string) (*harness.
 		}
 		for i, on := range machines { // the first is the machine as it is
 			d.Line(harness.Line{Unit: "x", Published: f.value, Ours: stat.Mean(gains[on], nil), Remark: f.source, Given: i > 0,
-				What: fmt.Sprintf("%s over %s, %s, mean of %s on %s", f.variant, f.over, f.model, harness.Plural(int64(len(gains[on])), "batch size"), on)})
+				What: fmt.Sprintf("%s over %s, %s, mean of %s on %s", f.variant, f.over, f.model,
+					harness.Plural(int64(len(gains[on])), "batch size"), on)})
 		}
 	}
 	d.File(p.name+".csv", portabilityCSV(rows))

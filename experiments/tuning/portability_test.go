@@ -22,7 +22,8 @@ import (
 // the GB in its role, without a GB, in a grid.
 func smallPortability() portability {
 	p := fullPortability()
-	p.machines = []machine{{hardware: "stcp920"}, {hardware: "goya"}, {hardware: "ipu"}, {hardware: "a100", grid: []int{9, 12}}}
+	p.machines = []machine{{hardware: "stcp920"}, {hardware: "goya"}, {hardware: "ipu"},
+		{hardware: "a100", grid: []int{9, 12}}}
 	p.networks = []portedNetwork{{"toy-fig3", "images/s"}}
 	p.batches = []int64{4, 8}
 	return p
@@ -34,7 +35,8 @@ func TestPortability(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		dir := t.TempDir()
 		var out bytes.Buffer
-		if err := p.experiment().Run(context.Background(), harness.Options{Out: dir, Workers: workers, Stdout: &out}); err != nil {
+		if err := p.experiment().Run(context.Background(),
+			harness.Options{Out: dir, Workers: workers, Stdout: &out}); err != nil {
 			t.Fatal(err)
 		}
 		harnesstest.LaTeXFiles(t, dir)
@@ -75,10 +77,12 @@ func TestPortability(t *testing.T) {
 			first = r
 		}
 		name := strings.Join(r[:5], " ")
-		if got, want := number(r, "speedup_over_tvm"), number(r, "throughput_per_s")/number(first, "throughput_per_s"); math.Abs(got-want) > 1e-8*want {
+		if got, want := number(r, "speedup_over_tvm"),
+			number(r, "throughput_per_s")/number(first, "throughput_per_s"); math.Abs(got-want) > 1e-8*want {
 			t.Errorf("%s: speedup %g, want %g", name, got, want)
 		}
-		if column(first, "variant") != "tvm" || column(first, "hardware") != column(r, "hardware") || column(first, "batch") != column(r, "batch") {
+		if column(first, "variant") != "tvm" || column(first, "hardware") != column(r, "hardware") ||
+			column(first, "batch") != column(r, "batch") {
 			t.Errorf("%s is compared with %s", name, strings.Join(first[:5], " "))
 		}
 		for _, share := range []string{"mme_utilization", "ddr_bandwidth_share"} {
@@ -89,7 +93,8 @@ func TestPortability(t *testing.T) {
 		if number(r, "lower_bound_s") > number(r, "latency_s") {
 			t.Errorf("%s: faster than the lower bound", name)
 		}
-		if wantType := map[bool]string{true: "i8", false: "f16"}[column(r, "hardware") == "goya-gb"]; column(r, "dtype") != wantType {
+		if wantType := map[bool]string{true: "i8", false: "f16"}[column(r, "hardware") == "goya-gb"]; column(r,
+			"dtype") != wantType {
 			t.Errorf("%s: type %s, want %s", name, column(r, "dtype"), wantType)
 		}
 	}
@@ -103,7 +108,8 @@ func TestPortability(t *testing.T) {
 	if err := json.Unmarshal([]byte(want[filepath.Join("portability", "portability.json")]), &data); err != nil {
 		t.Fatal(err)
 	}
-	if len(data.Rows) != 40 || data.Rows[0].Model != "toy-fig3" || data.Rows[0].Speedup != 1 || data.Rows[5*2].DType != "i8" {
+	if len(data.Rows) != 40 || data.Rows[0].Model != "toy-fig3" || data.Rows[0].Speedup != 1 ||
+		data.Rows[5*2].DType != "i8" {
 		t.Errorf("the JSON has %d rows, the first %+v", len(data.Rows), data.Rows[0])
 	}
 }
@@ -153,7 +159,8 @@ func TestTable5(t *testing.T) {
 func TestPublishedSpeedups(t *testing.T) {
 	group := func(hardware, model string, batch int64) []portedRow {
 		row := func(variant string, throughput float64) portedRow {
-			return portedRow{Row: harness.Row{Model: model, Hardware: hardware, Batch: batch, Variant: variant, ThroughputPerSecond: throughput}}
+			return portedRow{Row: harness.Row{Model: model, Hardware: hardware, Batch: batch, Variant: variant,
+				ThroughputPerSecond: throughput}}
 		}
 		return []portedRow{row("tvm", 100), row("cross-layer", 300)}
 	}
@@ -183,7 +190,8 @@ func TestPublishedSpeedups(t *testing.T) {
 	for _, r := range harnesstest.PublishedCSV(t, "graphturbo_headlines.csv") {
 		headlines[r["what"]] = r["value"]
 	}
-	for i, what := range []string{"ResNet18-Tailor on A100: GraphTurbo over TVM with CUTLASS", "ResNet18-Tailor on A100: GraphTurbo over CUTLASS convolution fusion"} {
+	for i, what := range []string{"ResNet18-Tailor on A100: GraphTurbo over TVM with CUTLASS",
+		"ResNet18-Tailor on A100: GraphTurbo over CUTLASS convolution fusion"} {
 		if got := strconv.FormatFloat(table5[i].value, 'f', 2, 64); headlines[what] != got {
 			t.Errorf("%s: %s, the file has %q", what, got, headlines[what])
 		}
@@ -206,12 +214,14 @@ func TestMachinesLoad(t *testing.T) {
 	}
 	for _, name := range hardware.Presets() {
 		// tpu-v4i is the bound's outside case; these are in experiment measured, or of their makers and generations.
-		measured := strings.Fields("a100-40gb a100-80gb ascend310p ascend910a gaudi2 gemmini inferentia2 ipu-mk2 mi210 t4 tpu-v3 trainium1 v100-16gb wormhole-n150")
+		measured := strings.Fields(
+			"a100-40gb a100-80gb ascend310p ascend910a gaudi2 gemmini inferentia2 ipu-mk2 mi210 t4 tpu-v3 trainium1 v100-16gb wormhole-n150")
 		if name != "stcp920-paper" && name != "tpu-v4i" && !names[name] && !slices.Contains(measured, name) {
 			t.Errorf("preset %s is in no experiment", name)
 		}
 	}
-	if _, err := (machine{hardware: "a100", grid: []int{9, 9}}).load(); err == nil || !strings.Contains(err.Error(), "a100 as a grid") {
+	if _, err := (machine{hardware: "a100", grid: []int{9, 9}}).load(); err == nil ||
+		!strings.Contains(err.Error(), "a100 as a grid") {
 		t.Errorf("an impossible grid gives %v", err)
 	}
 }

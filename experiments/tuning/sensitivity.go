@@ -30,8 +30,9 @@ func fullSensitivity() sensitivity {
 }
 
 func (s sensitivity) experiment() harness.Experiment {
-	return harness.Experiment{Name: "sensitivity", Description: "what the headlines become with each fitted constant at half and at double",
-		Paper: "none; asks whether a conclusion depends on a fitted constant", Plan: s.plan}
+	return harness.Experiment{Name: "sensitivity",
+		Description: "what the headlines become with each fitted constant at half and at double",
+		Paper:       "none; asks whether a conclusion depends on a fitted constant", Plan: s.plan}
 }
 
 // turn is a fitted constant with another value; Constant is -1 for the machine as it is.
@@ -168,7 +169,8 @@ func (s sensitivity) plan() (*harness.Plan, error) {
 		at := func(c literature.Configuration, variant string, turn int) float64 {
 			return throughput[c.Network+" "+variant][turn]
 		}
-		rep, err := s.experiment().WriteRows(s.hardware, func(b *harness.Document) error { return s.report(list, configurations, at, b) }, nil)
+		rep, err := s.experiment().WriteRows(s.hardware,
+			func(b *harness.Document) error { return s.report(list, configurations, at, b) }, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -213,7 +215,8 @@ type headline struct {
 	holds      func(v float64) bool
 }
 
-func (s sensitivity) headlines(configurations []literature.Configuration, at func(literature.Configuration, string, int) float64) []headline {
+func (s sensitivity) headlines(configurations []literature.Configuration,
+	at func(literature.Configuration, string, int) float64) []headline {
 	mean := func(to, from string) func(int) float64 {
 		return func(turn int) float64 {
 			var v []float64
@@ -224,11 +227,14 @@ func (s sensitivity) headlines(configurations []literature.Configuration, at fun
 		}
 	}
 	list := []headline{
-		{"mean speedup over TVM", "×", literature.MeanSpeedup.Value, mean("cross-layer", "tvm"), "within 20 % of the published mean", harness.Within20(literature.MeanSpeedup.Value)},
-		{"mean speedup over AStitch", "×", literature.MeanOverAStitch.Value, mean("cross-layer", "astitch"), "within 20 % of the published mean", harness.Within20(literature.MeanOverAStitch.Value)},
+		{"mean speedup over TVM", "×", literature.MeanSpeedup.Value, mean("cross-layer", "tvm"),
+			"within 20 % of the published mean", harness.Within20(literature.MeanSpeedup.Value)},
+		{"mean speedup over AStitch", "×", literature.MeanOverAStitch.Value, mean("cross-layer", "astitch"),
+			"within 20 % of the published mean", harness.Within20(literature.MeanOverAStitch.Value)},
 	}
 	for _, step := range literature.Breakdown {
-		list = append(list, headline{"mean gain of " + step.Variant + " over " + step.Before, "×", step.Published.Value, mean(step.Variant, step.Before), "within 20 % of the published mean", harness.Within20(step.Published.Value)})
+		list = append(list, headline{"mean gain of " + step.Variant + " over " + step.Before, "×", step.Published.Value,
+			mean(step.Variant, step.Before), "within 20 % of the published mean", harness.Within20(step.Published.Value)})
 	}
 	tvm := func(turn int, plausible bool) (ours, published []float64) {
 		for _, c := range configurations {
@@ -239,12 +245,17 @@ func (s sensitivity) headlines(configurations []literature.Configuration, at fun
 		}
 		return ours, published
 	}
-	list = append(list, headline{"rank correlation of TVM's throughputs", "", 0, func(turn int) float64 { return harness.Spearman(tvm(turn, false)) }, "at least 0.8", func(v float64) bool { return v >= 0.8 }})
-	list = append(list, headline{"error of TVM's throughputs, " + literature.Without() + " (factor)", "×", 0, func(turn int) float64 { return stat.GeometricMean(harness.Factors(tvm(turn, true)), nil) }, "at most 1.5", func(v float64) bool { return v <= 1.5 }})
+	list = append(list, headline{"rank correlation of TVM's throughputs", "", 0,
+		func(turn int) float64 { return harness.Spearman(tvm(turn, false)) }, "at least 0.8",
+		func(v float64) bool { return v >= 0.8 }})
+	list = append(list, headline{"error of TVM's throughputs, " + literature.Without() + " (factor)", "×", 0,
+		func(turn int) float64 { return stat.GeometricMean(harness.Factors(tvm(turn, true)), nil) }, "at most 1.5",
+		func(v float64) bool { return v <= 1.5 }})
 	return list
 }
 
-func (s sensitivity) report(list []turn, configurations []literature.Configuration, at func(literature.Configuration, string, int) float64, b *harness.Document) error {
+func (s sensitivity) report(list []turn, configurations []literature.Configuration,
+	at func(literature.Configuration, string, int) float64, b *harness.Document) error {
 	heads := s.headlines(configurations, at)
 	t := harness.Table{Name: "headlines", Title: "Headlines with one constant changed; the paper's batches per cluster",
 		Columns: []harness.Column{{Name: "Headline", Text: true}, {Name: "Published"}, {Name: "As fitted"}},
@@ -309,26 +320,31 @@ func (s sensitivity) report(list []turn, configurations []literature.Configurati
 	}
 	for _, h := range heads {
 		if list := hangs[h.name]; len(list) > 0 {
-			b.Note("Depends on a fitted constant: whether the %s is %s (it is %s): the figure %s.", h.name, h.conclusion, harness.Fixed(h.of(0), 2), strings.Join(list, ", and "))
+			b.Note("Depends on a fitted constant: whether the %s is %s (it is %s): the figure %s.", h.name, h.conclusion,
+				harness.Fixed(h.of(0), 2), strings.Join(list, ", and "))
 		}
 	}
 	if len(order) == 0 {
-		b.Note("No verdict depends on a fitted constant: each headline stays on its side of its limit (20 %% of the published figure, a rank correlation of 0.8, an error of 1.5) with every constant at half and at double.")
+		b.Note(
+			"No verdict depends on a fitted constant: each headline stays on its side of its limit (20 %% of the published figure, a rank correlation of 0.8, an error of 1.5) with every constant at half and at double.")
 	} else {
 		b.Note("No fitted constant at half or double changes the verdict on: %s.", strings.Join(firm, "; "))
 	}
 	slower, least, where := s.neverSlower(list, configurations, at)
 	if slower {
-		b.Note("That GraphTurbo is faster than TVM on each network depends on a constant: %s is %s times as fast.", where, harness.Fixed(least, 2))
+		b.Note("That GraphTurbo is faster than TVM on each network depends on a constant: %s is %s times as fast.", where,
+			harness.Fixed(least, 2))
 	} else {
-		b.Note("That GraphTurbo is faster than TVM on each network depends on no constant: the least speedup is %s (%s).", harness.Fixed(least, 2), where)
+		b.Note("That GraphTurbo is faster than TVM on each network depends on no constant: the least speedup is %s (%s).",
+			harness.Fixed(least, 2), where)
 	}
 	f, err := plots.Tornados(torn)
 	return b.Figure("tornado", "Headlines with one constant at half and at double", f, err)
 }
 
 // neverSlower finds the least speedup over TVM.
-func (s sensitivity) neverSlower(list []turn, configurations []literature.Configuration, at func(literature.Configuration, string, int) float64) (slower bool, least float64, where string) {
+func (s sensitivity) neverSlower(list []turn, configurations []literature.Configuration,
+	at func(literature.Configuration, string, int) float64) (slower bool, least float64, where string) {
 	least = math.Inf(1)
 	for i, t := range list {
 		for _, c := range configurations {

@@ -56,7 +56,8 @@ func TestSensitivity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, err := scheduler.Run(context.Background(), src, spec, literature.ConfigurationOf("F").BatchSize, v, scheduler.Options{Chunk: literature.ConfigurationOf("F").TVMBatchesPerCluster})
+	plain, err := scheduler.Run(context.Background(), src, spec, literature.ConfigurationOf("F").BatchSize, v,
+		scheduler.Options{Chunk: literature.ConfigurationOf("F").TVMBatchesPerCluster})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,8 @@ func TestSensitivity(t *testing.T) {
 	files := func(workers int) string {
 		dir := t.TempDir()
 		var out bytes.Buffer
-		if err := s.experiment().Run(context.Background(), harness.Options{Out: dir, Stdout: &out, Workers: workers}); err != nil {
+		if err := s.experiment().Run(context.Background(),
+			harness.Options{Out: dir, Stdout: &out, Workers: workers}); err != nil {
 			t.Fatal(err)
 		}
 		harnesstest.LaTeXFiles(t, dir)
@@ -90,7 +92,8 @@ func TestSensitivity(t *testing.T) {
 			t.Error("the number of workers shows in the files")
 		}
 	}
-	for _, want := range []string{"mean speedup over TVM", "launch at", "faster than TVM on each network", "41us !", "mme.block"} {
+	for _, want := range []string{"mean speedup over TVM", "launch at", "faster than TVM on each network",
+		"41us !", "mme.block"} {
 		if !strings.Contains(one, want) {
 			t.Errorf("%q is not in the report", want)
 		}
@@ -122,12 +125,15 @@ func TestSensitivitySentences(t *testing.T) {
 		}
 		return rep.Text
 	}
-	if got := report(func(int) float64 { return 11 }); !strings.Contains(got, "No verdict depends on a fitted constant") || strings.Contains(got, "Depends on") {
+	if got := report(func(int) float64 { return 11 }); !strings.Contains(got, "No verdict depends on a fitted constant") ||
+		strings.Contains(got, "Depends on") {
 		t.Errorf("nothing changes:\n%s", got)
 	}
 	got := report(func(turn int) float64 { return []float64{11, 0.9, 11, 11, 11, 11, 11}[turn] })
-	for _, want := range []string{"Depends on a fitted constant: whether the mean speedup over TVM is within 20 % of the published mean (it is 11.00): the figure loses it with launch at 10.25us.",
-		"That GraphTurbo is faster than TVM on each network depends on a constant", "No fitted constant at half or double changes the verdict on: mean speedup over AStitch; mean gain of l1 over llb"} {
+	for _, want := range []string{
+		"Depends on a fitted constant: whether the mean speedup over TVM is within 20 % of the published mean (it is 11.00): the figure loses it with launch at 10.25us.",
+		"That GraphTurbo is faster than TVM on each network depends on a constant",
+		"No fitted constant at half or double changes the verdict on: mean speedup over AStitch; mean gain of l1 over llb"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

@@ -107,8 +107,9 @@ type sweepPoint struct {
 }
 
 func (s sweep) experiment() harness.Experiment {
-	return harness.Experiment{Name: "sweep", Description: "what would change the answer: sizes, bandwidths, cores and launch overhead over two orders of magnitude",
-		Paper: "none; asks where the paper's advantage begins and ends", Plan: s.plan}
+	return harness.Experiment{Name: "sweep",
+		Description: "what would change the answer: sizes, bandwidths, cores and launch overhead over two orders of magnitude",
+		Paper:       "none; asks where the paper's advantage begins and ends", Plan: s.plan}
 }
 
 func (s sweep) plan() (*harness.Plan, error) {
@@ -177,7 +178,8 @@ func (s sweep) plan() (*harness.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		rep.Replace(harness.File{Name: "sweep.csv", Data: harness.CSV(points, sweepFields)}, harness.File{Name: "sweep.json", Data: append(data, '\n')})
+		rep.Replace(harness.File{Name: "sweep.csv", Data: harness.CSV(points, sweepFields)},
+			harness.File{Name: "sweep.json", Data: append(data, '\n')})
 		return rep, nil
 	})
 	return p, nil
@@ -253,10 +255,13 @@ func leastSpeedup(points []sweepPoint) (least sweepPoint, ok bool) {
 func (s sweep) report(points []sweepPoint, b *harness.Document) error {
 	var panels []plots.Curves
 	for _, n := range s.networks {
-		t := harness.Table{Name: n.model, Title: fmt.Sprintf("%s, batch %d, on %s with one quantity changed; best batches per cluster", n.model, n.batch, s.hardware),
+		t := harness.Table{Name: n.model, Title: fmt.Sprintf(
+			"%s, batch %d, on %s with one quantity changed; best batches per cluster", n.model, n.batch, s.hardware),
 			Columns: []harness.Column{{Name: "Quantity", Text: true}, {Name: "Value"}, {Name: "", Text: true}, {Name: "×"},
-				{Group: "Throughput (" + n.unit + ")", Name: "TVM"}, {Group: "Throughput (" + n.unit + ")", Name: "GraphTurbo"}, {Name: "Speedup (×)"}}}
-		c := plots.Curves{Title: fmt.Sprintf("%s, batch %d", n.model, n.batch), XLabel: "Factor on one quantity of " + s.hardware, YLabel: "Speedup over TVM (×)", LogX: true, LogY: true, Line: 1,
+				{Group: "Throughput (" + n.unit + ")", Name: "TVM"}, {Group: "Throughput (" + n.unit + ")", Name: "GraphTurbo"},
+				{Name: "Speedup (×)"}}}
+		c := plots.Curves{Title: fmt.Sprintf("%s, batch %d", n.model, n.batch),
+			XLabel: "Factor on one quantity of " + s.hardware, YLabel: "Speedup over TVM (×)", LogX: true, LogY: true, Line: 1,
 			X: []float64{0.1, 0.125, 0.25, 0.3, 0.5, 1, 2, 3, 4, 8, 10}}
 		for _, k := range s.knobs {
 			series := plots.Series{Name: k.name, Values: make([]float64, len(c.X))}
@@ -282,7 +287,8 @@ func (s sweep) report(points []sweepPoint, b *harness.Document) error {
 						highest, to = v, p
 					}
 				}
-				t.Rows = append(t.Rows, []string{k.name, p.number(), k.unit, fmt.Sprintf("%g", p.Factor), cellOf(p.TVM), cellOf(p.GraphTurbo), speedup})
+				t.Rows = append(t.Rows, []string{k.name, p.number(), k.unit, fmt.Sprintf("%g", p.Factor), cellOf(p.TVM),
+					cellOf(p.GraphTurbo), speedup})
 				for i, x := range c.X {
 					if x == p.Factor {
 						series.Values[i] = p.speedup()
@@ -299,9 +305,11 @@ func (s sweep) report(points []sweepPoint, b *harness.Document) error {
 		panels = append(panels, c)
 	}
 	if least, ok := leastSpeedup(points); ok && least.speedup() > 1 {
-		b.Note("GraphTurbo is faster than TVM at every point; the least speedup is %.2f (%s, %s at %s).", least.speedup(), least.Model, least.Knob, least.amount())
+		b.Note("GraphTurbo is faster than TVM at every point; the least speedup is %.2f (%s, %s at %s).", least.speedup(),
+			least.Model, least.Knob, least.amount())
 	} else if ok {
-		b.Note("GraphTurbo is not faster than TVM everywhere; the least speedup is %.2f (%s, %s at %s).", least.speedup(), least.Model, least.Knob, least.amount())
+		b.Note("GraphTurbo is not faster than TVM everywhere; the least speedup is %.2f (%s, %s at %s).", least.speedup(),
+			least.Model, least.Knob, least.amount())
 	}
 	f, err := plots.Lines(panels...)
 	return b.Figure("speedup", "Speedup over TVM against each quantity", f, err)

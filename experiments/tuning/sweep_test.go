@@ -113,8 +113,10 @@ func TestWhere(t *testing.T) {
 	}{
 		{[]sweepPoint{point(100, 3), point(300, 4)}, ""},
 		{[]sweepPoint{point(300, 2), point(100, 0.5)}, ", and passes 1 between 100 KiB and 300 KiB"},
-		{[]sweepPoint{point(100, 1.2), point(300, 4), point(900, 1.4)}, ", and passes 1.5 between 100 KiB and 300 KiB, passes 1.5 between 300 KiB and 900 KiB"},
-		{[]sweepPoint{{Model: "m", Knob: "LB size", Value: 1, Unit: "KiB"}, point(300, 4)}, ""}, // what does not fit has no speedup
+		{[]sweepPoint{point(100, 1.2), point(300, 4), point(900, 1.4)},
+			", and passes 1.5 between 100 KiB and 300 KiB, passes 1.5 between 300 KiB and 900 KiB"},
+		// what does not fit has no speedup
+		{[]sweepPoint{{Model: "m", Knob: "LB size", Value: 1, Unit: "KiB"}, point(300, 4)}, ""},
 	} {
 		if got := where("LB size", "m", tt.points); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)

@@ -21,11 +21,13 @@ func Check(p *Problem, capacity int64, offsets []int64) error {
 		case o < 0:
 			return fmt.Errorf("allocate: buffer %q: found offset %d, expected 0 or more", b.ID, o)
 		case b.Alignment > 1 && o%b.Alignment != 0:
-			return fmt.Errorf("allocate: buffer %q: found offset %d, expected a multiple of the alignment %d", b.ID, o, b.Alignment)
+			return fmt.Errorf("allocate: buffer %q: found offset %d, expected a multiple of the alignment %d",
+				b.ID, o, b.Alignment)
 		case b.Offset != nil && o != *b.Offset:
 			return fmt.Errorf("allocate: buffer %q: found offset %d, expected the fixed one %d", b.ID, o, *b.Offset)
 		case o > capacity-b.Size:
-			return fmt.Errorf("allocate: buffer %q: found its end at %d + %d, expected it within the capacity %d", b.ID, o, b.Size, capacity)
+			return fmt.Errorf("allocate: buffer %q: found its end at %d + %d, expected it within the capacity %d", b.ID,
+				o, b.Size, capacity)
 		}
 		times = append(times, b.Lifetime.Lower)
 		for _, g := range b.Gaps {
@@ -81,7 +83,8 @@ func checkSpill(p *Problem, capacity int64, spilled []bool) error {
 			end += *b.Offset
 		}
 		if !spilled[i] && end > capacity {
-			return fmt.Errorf("allocate: buffer %q stays and ends at %d or above, expected at most the capacity %d", b.ID, end, capacity)
+			return fmt.Errorf("allocate: buffer %q stays and ends at %d or above, expected at most the capacity %d",
+				b.ID, end, capacity)
 		}
 	}
 	sum := int64(0)

@@ -31,7 +31,8 @@ var columns = []struct{ name, means string }{
 	{colID, colID}, {"buffer", colID}, {"buffer_id", colID},
 	{colLower, colLower}, {"begin", colLower}, {"start", colLower},
 	{colUpper, colUpper}, {colEnd, colUpper},
-	{colSize, colSize}, {colAlignment, colAlignment}, {colHint, colHint}, {colGaps, colGaps}, {colSpill, colSpill}, {colOffset, colOffset},
+	{colSize, colSize}, {colAlignment, colAlignment}, {colHint, colHint}, {colGaps, colGaps}, {colSpill, colSpill},
+	{colOffset, colOffset},
 }
 
 // maxReported is the number of mistakes of a file that are reported: enough to mend it in one
@@ -334,10 +335,13 @@ func WriteCSV(w io.Writer, p *Problem, offsets []int64) error {
 		{colLower, true, func(_ int, b *Buffer) string { return number(&b.Lifetime.Lower, "") }},
 		{colUpper, true, func(_ int, b *Buffer) string { return number(&b.Lifetime.Upper, "") }},
 		{colSize, true, func(_ int, b *Buffer) string { return number(&b.Size, "") }},
-		{colAlignment, any(func(b *Buffer) bool { return b.Align() > 1 }), func(_ int, b *Buffer) string { return strconv.FormatInt(b.Align(), 10) }},
-		{colHint, any(func(b *Buffer) bool { return b.Hint != nil }), func(_ int, b *Buffer) string { return number(b.Hint, "-1") }},
+		{colAlignment, any(func(b *Buffer) bool { return b.Align() > 1 }),
+			func(_ int, b *Buffer) string { return strconv.FormatInt(b.Align(), 10) }},
+		{colHint, any(func(b *Buffer) bool { return b.Hint != nil }),
+			func(_ int, b *Buffer) string { return number(b.Hint, "-1") }},
 		{colGaps, any(func(b *Buffer) bool { return len(b.Gaps) > 0 }), func(_ int, b *Buffer) string { return gapText(b) }},
-		{colSpill, any(func(b *Buffer) bool { return b.SpillCost != nil }), func(_ int, b *Buffer) string { return number(b.SpillCost, "") }},
+		{colSpill, any(func(b *Buffer) bool { return b.SpillCost != nil }),
+			func(_ int, b *Buffer) string { return number(b.SpillCost, "") }},
 		{colOffset, offsets != nil || any(func(b *Buffer) bool { return b.Offset != nil }), func(i int, b *Buffer) string {
 			if offsets != nil {
 				return strconv.FormatInt(offsets[i], 10)
@@ -363,7 +367,8 @@ func WriteCSV(w io.Writer, p *Problem, offsets []int64) error {
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
 		if id := b.ID; id != strings.TrimSpace(id) || strings.ContainsAny(id, ",\"\r\n") {
-			return fmt.Errorf("allocate: buffer #%d: found the name %s, expected one that the format can hold: no comma, quotation mark, line end or space around it", i, quote(id))
+			return fmt.Errorf(
+				"allocate: buffer #%d: found the name %s, expected one that the format can hold: no comma, quotation mark, line end or space around it", i, quote(id))
 		}
 		line(func(k int) string { return cols[k].text(i, b) })
 	}

@@ -27,13 +27,15 @@ func TestReadCSV(t *testing.T) {
 			{ID: "1", Lifetime: Interval{6, 12}, Size: 18, Alignment: 2}}},
 		{"gaps", "id,lower,upper,size,gaps\nx,6,12,18,7-9 \ny,5,15,20,12-14@2:13 9-11\n", []Buffer{
 			{ID: "x", Lifetime: Interval{6, 12}, Size: 18, Gaps: []Gap{{Time: Interval{7, 9}}}},
-			{ID: "y", Lifetime: Interval{5, 15}, Size: 20, Gaps: []Gap{{Time: Interval{9, 11}}, {Time: Interval{12, 14}, Window: window}}}}},
+			{ID: "y", Lifetime: Interval{5, 15}, Size: 20,
+				Gaps: []Gap{{Time: Interval{9, 11}}, {Time: Interval{12, 14}, Window: window}}}}},
 		{"inclusive ends", "id,start,end,size,gaps\nx,6,11,18,7-8\n", []Buffer{
 			{ID: "x", Lifetime: Interval{6, 12}, Size: 18, Gaps: []Gap{{Time: Interval{7, 9}}}}}},
 		{"offsets, hints, costs", "id,lower,upper,size,offset,hint,spill_cost\nx,0,1,2,21,-1,7\ny,0,1,2,,4,\n", []Buffer{
 			{ID: "x", Lifetime: Interval{0, 1}, Size: 2, Offset: p64(21), SpillCost: p64(7)},
 			{ID: "y", Lifetime: Interval{0, 1}, Size: 2, Hint: p64(4)}}},
-		{"line ends and spaces", "\ufeffid, lower,upper,size\r\nx , 0,1,2\r\n\r\n\n", []Buffer{{ID: "x", Lifetime: Interval{0, 1}, Size: 2}}},
+		{"line ends and spaces", "\ufeffid, lower,upper,size\r\nx , 0,1,2\r\n\r\n\n",
+			[]Buffer{{ID: "x", Lifetime: Interval{0, 1}, Size: 2}}},
 		{"no last line end", "id,lower,upper,size\nx,0,1,2", []Buffer{{ID: "x", Lifetime: Interval{0, 1}, Size: 2}}},
 		{"no buffers", "id,lower,upper,size\n", nil},
 	} {
@@ -76,32 +78,40 @@ func TestReadCSVErrors(t *testing.T) {
 		{"\n\n", []string{`f.csv:1: found an empty file`}},
 		{"id,lower,upper\n", []string{`f.csv:1: column size: found no such column`}},
 		{"id,lower,upper,size,aligment\n", []string{`f.csv:1: column 5: found "aligment", expected one of id, buffer`}},
-		{"id,lower,upper,size,end\n", []string{`f.csv:1: column 5: found "end", expected one column with this meaning: column "upper"`}},
+		{"id,lower,upper,size,end\n",
+			[]string{`f.csv:1: column 5: found "end", expected one column with this meaning: column "upper"`}},
 		{head + "x,0,1\n", []string{`f.csv:2: found 3 fields, expected 4`}},
 		{head + "x,0,1,2,3\n", []string{`f.csv:2: found 5 fields`}},
 		{head + "\nx,0,1,2\n", []string{`f.csv:2: found an empty line, and more in line 3`}},
-		{head + "x,a,b,2\ny,0,1,1e9\n", []string{`f.csv:2: column lower: found "a", expected a whole number`, `f.csv:2: column upper: found "b"`, `f.csv:3: column size: found "1e9"`}},
+		{head + "x,a,b,2\ny,0,1,1e9\n", []string{`f.csv:2: column lower: found "a", expected a whole number`,
+			`f.csv:2: column upper: found "b"`, `f.csv:3: column size: found "1e9"`}},
 		{head + "x,0,1,99999999999999999999\n", []string{`column size: found "99999999999999999999"`}},
 		{head + "x,0,1,300000000000000\n", []string{`column size: found 300000000000000, expected bytes from 0 to`}},
 		{head + "x,3,3,2\n", []string{`f.csv:2: column upper: found 3, expected an end of the lifetime after its start 3`}},
 		{head + "x,-1,3,2\n", []string{`column lower: found -1`}},
 		{head + "x,0,3,-2\n", []string{`column size: found -2`}},
 		{head + ",0,3,2\n", []string{`column id: found "", expected a name`}},
-		{head + "x,0,3,2\ny,0,3,2\nx,4,5,1\n", []string{`f.csv:4: column id: found "x", expected a name that line 2 does not have`}},
+		{head + "x,0,3,2\ny,0,3,2\nx,4,5,1\n",
+			[]string{`f.csv:4: column id: found "x", expected a name that line 2 does not have`}},
 		{head + "\"x\",0,3,2\n", []string{`column id: found "\"x\""`}},
 		{head + "\xff,0,3,2\n", []string{`bytes that are not UTF-8`}},
 		{"buffer,start,end,size,gaps\nx,0,5,2,3\n", []string{`f.csv:2: column gaps: found "3", expected a gap like 7-9`}},
-		{"buffer,start,end,size\nx,5,4,2\n", []string{`column end: found 5, expected an end of the lifetime after its start 5`}},
+		{"buffer,start,end,size\nx,5,4,2\n",
+			[]string{`column end: found 5, expected an end of the lifetime after its start 5`}},
 		{"id,lower,upper,size,gaps\nx,0,9,2,1-2-3\n", []string{`found "1-2-3"`}},
 		{"id,lower,upper,size,gaps\nx,0,9,2,A-B\n", []string{`found "A-B"`}},
 		{"id,lower,upper,size,gaps\nx,0,9,2,1-2@1\n", []string{`found "1-2@1"`}},
-		{"id,lower,upper,size,gaps\nx,0,9,2,1-2@1:3\n", []string{`found [1, 3), expected a window within the buffer's 2 bytes`}},
+		{"id,lower,upper,size,gaps\nx,0,9,2,1-2@1:3\n",
+			[]string{`found [1, 3), expected a window within the buffer's 2 bytes`}},
 		{"id,lower,upper,size,gaps\nx,0,9,2,5-4\n", []string{`found [5, 4), expected a gap that ends after it starts`}},
 		{"id,lower,upper,size,gaps\nx,0,9,2,5-10\n", []string{`found [5, 10), expected a gap within the lifetime [0, 9)`}},
-		{"id,lower,upper,size,gaps\nx,0,9,2,2-6 5-7\n", []string{`found [5, 7), expected gaps apart and in order of time: one before ends at 6`}},
-		{"id,lower,upper,size,alignment\nx,0,9,2,0\n", []string{`column alignment: found "0", expected a whole number of at least 1`}},
+		{"id,lower,upper,size,gaps\nx,0,9,2,2-6 5-7\n",
+			[]string{`found [5, 7), expected gaps apart and in order of time: one before ends at 6`}},
+		{"id,lower,upper,size,alignment\nx,0,9,2,0\n",
+			[]string{`column alignment: found "0", expected a whole number of at least 1`}},
 		{"id,lower,upper,size,alignment\nx,0,9,2,-8\n", []string{`column alignment: found -8`}},
-		{"id,lower,upper,size,alignment,offset\nx,0,9,2,8,12\n", []string{`column offset: found 12, expected a multiple of the alignment 8`}},
+		{"id,lower,upper,size,alignment,offset\nx,0,9,2,8,12\n",
+			[]string{`column offset: found 12, expected a multiple of the alignment 8`}},
 		{"id,lower,upper,size,offset\nx,0,9,2,-8\n", []string{`column offset: found -8`}},
 		{"id,lower,upper,size,hint\nx,0,9,2,-2\n", []string{`column hint: found -2`}},
 		{"id,lower,upper,size,spill_cost\nx,0,9,2,-2\n", []string{`column spill_cost: found -2`}},
@@ -131,7 +141,8 @@ func TestReadCSVTotal(t *testing.T) {
 	for i := range 100 {
 		fmt.Fprintf(&b, "%d,0,1,%d\n", i, maxBytes)
 	}
-	if _, err := ReadCSV("f.csv", []byte(b.String())); err == nil || !strings.Contains(err.Error(), "bytes in all with the lines before") {
+	if _, err := ReadCSV("f.csv", []byte(b.String())); err == nil ||
+		!strings.Contains(err.Error(), "bytes in all with the lines before") {
 		t.Errorf("found %v", err)
 	}
 }
@@ -140,7 +151,8 @@ func TestWriteCSV(t *testing.T) {
 	window := &Interval{1, 17}
 	p := &Problem{Buffers: []Buffer{
 		{ID: "Little", Lifetime: Interval{5, 10}, Size: 15},
-		{ID: "Big", Lifetime: Interval{6, 12}, Size: 18, Alignment: 2, Gaps: []Gap{{Time: Interval{7, 8}}, {Time: Interval{9, 10}, Window: window}}},
+		{ID: "Big", Lifetime: Interval{6, 12}, Size: 18, Alignment: 2,
+			Gaps: []Gap{{Time: Interval{7, 8}}, {Time: Interval{9, 10}, Window: window}}},
 	}}
 	var b bytes.Buffer
 	if err := WriteCSV(&b, p, []int64{1, 22}); err != nil {

@@ -31,9 +31,10 @@ type field struct {
 
 const maxDump = 64 << 20
 
-// ReadDump reads a plan as one of these tools prints it: XLA (a buffer assignment, with its live ranges in the same file or in
-// ranges: the largest allocation of temporaries), TensorFlow Lite for Microcontrollers (lines of PrintMemoryPlan), Vela (the
-// table of --verbose-allocation) and tt-mlir (a problem of its planner as JSON: what it placed in scratch). In all of them lifetimes end with the last use.
+// ReadDump reads a plan as one of these tools prints it: XLA (a buffer assignment, with its live ranges in the same
+// file or in ranges: the largest allocation of temporaries), TensorFlow Lite for Microcontrollers (lines of
+// PrintMemoryPlan), Vela (the table of --verbose-allocation) and tt-mlir (a problem of its planner as JSON: what it
+// placed in scratch). In all of them lifetimes end with the last use.
 func ReadDump(file string, text, ranges string) (*Dump, error) {
 	if len(text) > maxDump || len(ranges) > maxDump {
 		return nil, fmt.Errorf("%s: more than %d bytes", file, maxDump)
@@ -54,7 +55,9 @@ func ReadDump(file string, text, ranges string) (*Dump, error) {
 		d.Tool = "tt-mlir"
 		err = d.planner(file, text)
 	default:
-		return nil, fmt.Errorf("%s: no plan of XLA (allocation 0: size ...), TFLite Micro (size=..., offset=..., first_used=...), Vela (start - end: address - address: size) or tt-mlir (requests)", file)
+		return nil,
+			fmt.Errorf(
+				"%s: no plan of XLA (allocation 0: size ...), TFLite Micro (size=..., offset=..., first_used=...), Vela (start - end: address - address: size) or tt-mlir (requests)", file)
 	}
 	if err != nil {
 		return nil, err
@@ -95,7 +98,8 @@ var (
 	// letter, id, size, offset, first and last use
 	micro = regexp.MustCompile(`(?m)\(id=(\d+)\): size=(\d+), offset=(-?\d+), first_used=(\d+) last_used=(\d+)`)
 	// start, end, first and last address, size, usage, purpose and name
-	vela = regexp.MustCompile(`(?m)^ *(\d+) - +(\d+): +(0x[0-9a-f]+) - +(0x[0-9a-f]+): +(\d+): +\d+ *: *([^:\n]*?) *: *([^\n]*?)\r?$`)
+	vela = regexp.MustCompile(
+		`(?m)^ *(\d+) - +(\d+): +(0x[0-9a-f]+) - +(0x[0-9a-f]+): +(\d+): +\d+ *: *([^:\n]*?) *: *([^\n]*?)\r?$`)
 )
 
 func number(file, what, s string, base int) (int64, error) {
@@ -164,7 +168,8 @@ func (d *Dump) xla(file, text, ranges string) error {
 		end = heads[best+1][0]
 	}
 	if n := len(heads) - 1; n > 0 {
-		d.Notes = append(d.Notes, fmt.Sprintf("%d other allocations (parameters, results, constants) are memories of their own", n))
+		d.Notes = append(d.Notes,
+			fmt.Sprintf("%d other allocations (parameters, results, constants) are memories of their own", n))
 	}
 	begin := heads[best][1]
 	taken := map[string]bool{}
@@ -198,12 +203,14 @@ func (d *Dump) xla(file, text, ranges string) error {
 			joined++
 		} else {
 			same = len(d.Problem.Buffers)
-			d.Problem.Buffers = append(d.Problem.Buffers, Buffer{ID: d.name(at(2), taken), Lifetime: life, Size: bytes, Hint: &offset, Alignment: alignment(offset, 64)})
+			d.Problem.Buffers = append(d.Problem.Buffers,
+				Buffer{ID: d.name(at(2), taken), Lifetime: life, Size: bytes, Hint: &offset, Alignment: alignment(offset, 64)})
 		}
 		d.spans = append(d.spans, field{begin + m[8], begin + m[9], same, plain})
 	}
 	if joined > 0 {
-		d.Notes = append(d.Notes, fmt.Sprintf("%d values are others by another name, at the same offset at the same time", joined))
+		d.Notes = append(d.Notes,
+			fmt.Sprintf("%d values are others by another name, at the same offset at the same time", joined))
 	}
 	return d.aligned()
 }
@@ -231,7 +238,8 @@ func (d *Dump) aligned() error {
 	return nil
 }
 
-// rows reads a plan with a line for each buffer: of Vela (base 0) lines of one live range are alike but for purpose and name.
+// rows reads a plan with a line for each buffer: of Vela (base 0) lines of one live range are alike but for purpose and
+// name.
 func (d *Dump) rows(file string, line *regexp.Regexp, base int) error {
 	taken := map[string]bool{}
 	index := map[string]int{}
@@ -269,14 +277,17 @@ func (d *Dump) rows(file string, line *regexp.Regexp, base int) error {
 		if !known {
 			i = len(d.Problem.Buffers)
 			index[unique] = i
-			d.Problem.Buffers = append(d.Problem.Buffers, Buffer{ID: d.name(id, taken), Lifetime: Interval{n[0], n[1] + 1}, Size: n[4], Hint: &n[2], Alignment: alignment(n[2], 16)})
+			d.Problem.Buffers = append(d.Problem.Buffers,
+				Buffer{ID: d.name(id, taken), Lifetime: Interval{n[0], n[1] + 1}, Size: n[4], Hint: &n[2],
+					Alignment: alignment(n[2], 16)})
 		}
 		k := 3
 		write := plain
 		if base == 0 {
 			write = func(o int64) string { return fmt.Sprintf("%#x", o) }
 			size := n[4]
-			d.spans = append(d.spans, field{at[6], at[7], i, write}, field{at[8], at[9], i, func(o int64) string { return fmt.Sprintf("%#x", o+size) }})
+			d.spans = append(d.spans, field{at[6], at[7], i, write},
+				field{at[8], at[9], i, func(o int64) string { return fmt.Sprintf("%#x", o+size) }})
 			continue
 		}
 		d.spans = append(d.spans, field{at[2*k], at[2*k+1], i, write})
@@ -286,8 +297,8 @@ func (d *Dump) rows(file string, line *regexp.Regexp, base int) error {
 
 var ttRequest = regexp.MustCompile(`\[\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*,\s*(-?\d+)\s*\]`)
 
-// planner reads a problem of tt-mlir's planner. A variable is in scratch or spilled and has requests for either case; those of the
-// case that it is in count.
+// planner reads a problem of tt-mlir's planner. A variable is in scratch or spilled and has requests for either case;
+// those of the case that it is in count.
 func (d *Dump) planner(file, text string) error {
 	var p struct {
 		Variables []struct {
@@ -318,12 +329,15 @@ func (d *Dump) planner(file, text string) error {
 				return fmt.Errorf("%s: request %d has offset %d, expected one of a finished plan", file, r, q[4])
 			}
 			d.spans = append(d.spans, field{from + m[10], from + m[11], len(d.Problem.Buffers), plain})
-			d.Problem.Buffers = append(d.Problem.Buffers, Buffer{ID: fmt.Sprintf("v%d.%d", v, k), Lifetime: Interval{q[1], q[2] + 1}, Size: q[3], Hint: &q[4], Alignment: alignment(q[4], 32)})
+			d.Problem.Buffers = append(d.Problem.Buffers,
+				Buffer{ID: fmt.Sprintf("v%d.%d", v, k), Lifetime: Interval{q[1], q[2] + 1}, Size: q[3], Hint: &q[4],
+					Alignment: alignment(q[4], 32)})
 		}
 	}
 	slices.SortFunc(d.spans, func(a, b field) int { return cmp.Compare(a.from, b.from) })
 	if spilled > 0 {
-		d.Notes = append(d.Notes, fmt.Sprintf("%d of %d variables are spilled: their streams are what is placed", spilled, len(p.Variables)))
+		d.Notes = append(d.Notes, fmt.Sprintf("%d of %d variables are spilled: their streams are what is placed",
+			spilled, len(p.Variables)))
 	}
 	return d.aligned()
 }

@@ -16,7 +16,8 @@ func ExampleMinimizeILP() {
 		fmt.Println(err)
 		return
 	}
-	sol, err := allocate.MinimizeILP(context.Background(), problem(), allocate.ILPOptions{Options: allocate.Options{Solver: solver}})
+	sol, err := allocate.MinimizeILP(context.Background(), problem(),
+		allocate.ILPOptions{Options: allocate.Options{Solver: solver}})
 	fmt.Println(sol.Status, *sol.Peak, sol.Bound, err)
 	// Output: optimal 12 12 <nil>
 }

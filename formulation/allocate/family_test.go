@@ -25,7 +25,8 @@ func family(seed uint64) (p *Problem, capacity int64) {
 	kind := seed % 4
 	p = &Problem{Name: fmt.Sprintf("family %d", seed)}
 	add := func(from, upto, size int64) {
-		p.Buffers = append(p.Buffers, Buffer{ID: fmt.Sprint(len(p.Buffers)), Lifetime: Interval{Lower: from * unit, Upper: upto * unit}, Size: size * unit})
+		p.Buffers = append(p.Buffers, Buffer{ID: fmt.Sprint(len(p.Buffers)),
+			Lifetime: Interval{Lower: from * unit, Upper: upto * unit}, Size: size * unit})
 	}
 	if kind == 3 {
 		var sizes []int64

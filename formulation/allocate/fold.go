@@ -217,7 +217,8 @@ func (f *folded) build() {
 	}
 	for i := range f.p.Buffers {
 		if b := &f.p.Buffers[i]; b.Size > 0 {
-			f.blocks = append(f.blocks, block{from: at(b.Lifetime.Lower), upto: at(b.Lifetime.Upper), size: b.Size, buffer: int32(i), parent: -1, solid: true})
+			f.blocks = append(f.blocks, block{from: at(b.Lifetime.Lower), upto: at(b.Lifetime.Upper), size: b.Size,
+				buffer: int32(i), parent: -1, solid: true})
 			f.add(int32(len(f.blocks) - 1))
 		}
 	}

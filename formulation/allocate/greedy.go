@@ -126,7 +126,8 @@ func Place(p *Problem, rule Rule) ([]int64, error) {
 			offsets[i] = *b.Offset
 			for _, t := range taken {
 				if t.Contains(*b.Offset) {
-					return nil, fmt.Errorf("allocate: buffer %q: %w: found the fixed offset %d, expected one outside %v", b.ID, ErrClash, *b.Offset, t)
+					return nil, fmt.Errorf("allocate: buffer %q: %w: found the fixed offset %d, expected one outside %v", b.ID,
+						ErrClash, *b.Offset, t)
 				}
 			}
 			continue

@@ -127,11 +127,14 @@ func TestErrors(t *testing.T) {
 		run  func() error
 		want string
 	}{
-		{func() error { _, err := Place(clash, FirstFit); return err }, `buffer "b": fixed offsets overlap: found the fixed offset 1, expected one outside [-1, 2)`},
+		{func() error { _, err := Place(clash, FirstFit); return err },
+			`buffer "b": fixed offsets overlap: found the fixed offset 1, expected one outside [-1, 2)`},
 		{func() error { _, err := Place(bad, FirstFit); return err }, `buffer #0 "a": upper`},
-		{func() error { _, err := Place(none, "worst-fit"); return err }, `rule "worst-fit", expected one of first-fit, best-fit`},
+		{func() error { _, err := Place(none, "worst-fit"); return err },
+			`rule "worst-fit", expected one of first-fit, best-fit`},
 		{func() error { _, err := spillByRule(bad, 1, SpillLargest); return err }, `upper`},
-		{func() error { _, err := spillByRule(none, 1, "any"); return err }, `spill rule "any", expected one of longest-lifetime`},
+		{func() error { _, err := spillByRule(none, 1, "any"); return err },
+			`spill rule "any", expected one of longest-lifetime`},
 		{func() error { _, err := spillByRule(none, -1, SpillLargest); return err }, `capacity -1`},
 	} {
 		if err := c.run(); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -200,8 +200,10 @@ func (s *program) solve(ctx context.Context, minimize bool) (*milp.Solution, err
 		if !sw.NoTwins && s.alike(h.i, h.j) && beyond {
 			m.Fix(z, 1)
 		}
-		m.AddGE("beyond "+name, []milp.Term{s.at(h.j, 1), s.at(h.i, -1), z.Times(-s.units(largeM))}, s.units(upto-largeM)) // (4)
-		m.AddLE("before "+name, []milp.Term{s.at(h.j, 1), s.at(h.i, -1), z.Times(-s.units(largeN))}, s.units(from-1))      // (5)
+		// (4)
+		m.AddGE("beyond "+name, []milp.Term{s.at(h.j, 1), s.at(h.i, -1), z.Times(-s.units(largeM))}, s.units(upto-largeM))
+		// (5)
+		m.AddLE("before "+name, []milp.Term{s.at(h.j, 1), s.at(h.i, -1), z.Times(-s.units(largeN))}, s.units(from-1))
 	}
 	opts := s.opts.MILP(s.unit)
 	if minimize && s.opts.Start != nil {

@@ -27,7 +27,8 @@ func highsOrSkip(t testing.TB) milp.Solver {
 // Whatever is switched off, the ILP finds what trying all offsets finds.
 func TestILPAgainstAllOffsets(t *testing.T) {
 	solver := highsOrSkip(t)
-	switches := []ILPSwitches{{}, {NoBound: true}, {NoFixing: true}, {NoTwins: true}, {NoTightM: true}, {true, true, true, true}}
+	switches := []ILPSwitches{{}, {NoBound: true}, {NoFixing: true}, {NoTwins: true}, {NoTightM: true},
+		{true, true, true, true}}
 	forRandom(t, 40, func(t *testing.T, p *Problem) {
 		want := leastPeak(p)
 		for k, sw := range switches {
@@ -48,7 +49,8 @@ func TestILPAgainstAllOffsets(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c < want && sol.Status != milp.Infeasible || c >= want && (!sol.Status.HasValues() || peak(sol) > c || Check(p, c, sol.Offsets) != nil) {
+			if c < want && sol.Status != milp.Infeasible ||
+				c >= want && (!sol.Status.HasValues() || peak(sol) > c || Check(p, c, sol.Offsets) != nil) {
 				t.Errorf("capacity %d: found %+v, but the least peak is %d", c, sol, want)
 			}
 		}
@@ -137,9 +139,11 @@ func TestSpillAgainstAllChoices(t *testing.T) {
 			sol, err = Spill(context.Background(), p, capacity, SpillOptions{Place: true})
 			check(sol, err, placed)
 			if noSolver == nil && capacity == 5 {
-				sol, err = spillILP(context.Background(), p, capacity, SpillOptions{Options: solve.Options[SpillStart]{Solver: solver}})
+				sol, err = spillILP(context.Background(), p, capacity,
+					SpillOptions{Options: solve.Options[SpillStart]{Solver: solver}})
 				check(sol, err, least)
-				sol, err = spillILP(context.Background(), p, capacity, SpillOptions{Place: true, Options: solve.Options[SpillStart]{Solver: solver}})
+				sol, err = spillILP(context.Background(), p, capacity,
+					SpillOptions{Place: true, Options: solve.Options[SpillStart]{Solver: solver}})
 				check(sol, err, placed)
 			}
 		}
@@ -164,7 +168,8 @@ func TestSpillLimits(t *testing.T) {
 		t.Errorf("first %v, then %v, %v", one.Spilled, again.Spilled, err)
 	}
 	// Where no offsets are found in time, more leaves, and the bound stays right.
-	placed, err := Spill(context.Background(), p, 40, SpillOptions{Place: true, Options: solve.Options[SpillStart]{WorkLimit: 20000}, PlaceNodes: int64(len(p.Buffers))})
+	placed, err := Spill(context.Background(), p, 40,
+		SpillOptions{Place: true, Options: solve.Options[SpillStart]{WorkLimit: 20000}, PlaceNodes: int64(len(p.Buffers))})
 	if err != nil || !placed.Status.HasValues() || placed.Bound > placed.Cost {
 		t.Fatalf("found %+v, %v", placed, err)
 	}
@@ -183,8 +188,10 @@ func TestSpillLimits(t *testing.T) {
 	}
 	for _, place := range []bool{false, true} {
 		for _, nodes := range []int64{1, 20000} {
-			sol, err := Spill(context.Background(), p, 40, SpillOptions{Place: place, Options: solve.Options[SpillStart]{WorkLimit: nodes, Start: SpillStart{Spilled: all}}})
-			if err != nil || !sol.Status.HasValues() || (sol.Offsets != nil) != place || sol.Cost >= SpillCost(p, all) || nodes == 1 && sol.Stop != milp.StopWork {
+			sol, err := Spill(context.Background(), p, 40,
+				SpillOptions{Place: place, Options: solve.Options[SpillStart]{WorkLimit: nodes, Start: SpillStart{Spilled: all}}})
+			if err != nil || !sol.Status.HasValues() || (sol.Offsets != nil) != place || sol.Cost >= SpillCost(p, all) ||
+				nodes == 1 && sol.Stop != milp.StopWork {
 				t.Errorf("place %v, %d nodes: found %+v, %v", place, nodes, sol, err)
 			}
 		}
@@ -193,7 +200,8 @@ func TestSpillLimits(t *testing.T) {
 		{Options: solve.Options[SpillStart]{Start: SpillStart{Spilled: make([]bool, len(p.Buffers))}}},
 		{Options: solve.Options[SpillStart]{Start: SpillStart{Spilled: []bool{true}}}},
 		{Options: solve.Options[SpillStart]{Start: SpillStart{Spilled: all, Offsets: make([]int64, 1)}}},
-		{Options: solve.Options[SpillStart]{TimeLimit: -1}}, {Options: solve.Options[SpillStart]{WorkLimit: -1}}, {PlaceNodes: -1}} {
+		{Options: solve.Options[SpillStart]{TimeLimit: -1}}, {Options: solve.Options[SpillStart]{WorkLimit: -1}},
+		{PlaceNodes: -1}} {
 		if _, err := Spill(context.Background(), p, 20, o); err == nil {
 			t.Errorf("%+v is accepted", o)
 		}

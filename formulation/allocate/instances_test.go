@@ -17,7 +17,8 @@ var instances = []struct {
 	name           string
 	capacity, peak int64
 }{
-	{"A", 1048576, 1048576}, {"C", 1048576, 1039360}, {"E", 1048576, 1048576}, {"F", 1048576, 1048576}, {"K", 1048576, 1048576},
+	{"A", 1048576, 1048576}, {"C", 1048576, 1039360}, {"E", 1048576, 1048576}, {"F", 1048576, 1048576},
+	{"K", 1048576, 1048576},
 	{"input", 12, 12},
 }
 
@@ -123,7 +124,8 @@ func BenchmarkSpill(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			p := instance(b, c.name)
 			for b.Loop() {
-				sol, err := Spill(context.Background(), p, c.capacity*7/8, SpillOptions{Options: solve.Options[SpillStart]{WorkLimit: 20_000}})
+				sol, err := Spill(context.Background(), p, c.capacity*7/8,
+					SpillOptions{Options: solve.Options[SpillStart]{WorkLimit: 20_000}})
 				if err != nil || !sol.Status.HasValues() {
 					b.Fatalf("%+v, %v", sol, err)
 				}

@@ -18,7 +18,8 @@ func TestLiterature(t *testing.T) {
 		id          string
 		first, last int64
 		size        int64
-	}{{"T0", 1, 10, 1}, {"T1", 2, 3, 9}, {"T2", 4, 13, 1}, {"T3", 5, 6, 8}, {"T4", 7, 16, 1}, {"T5", 8, 9, 7}, {"T6", 11, 12, 8}, {"T7", 14, 15, 7}} {
+	}{{"T0", 1, 10, 1}, {"T1", 2, 3, 9}, {"T2", 4, 13, 1}, {"T3", 5, 6, 8}, {"T4", 7, 16, 1}, {"T5", 8, 9, 7},
+		{"T6", 11, 12, 8}, {"T7", 14, 15, 7}} {
 		p.Buffers = append(p.Buffers, Buffer{ID: b.id, Lifetime: Interval{Lower: b.first, Upper: b.last + 1}, Size: b.size})
 	}
 	sol, err := Minimize(context.Background(), p, SearchOptions{})

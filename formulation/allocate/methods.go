@@ -18,7 +18,8 @@ var rows = solve.Table[run]{
 	placing(BestFit, "by birth, into the smallest room"),
 	placing(LongestLifetime, "first fit, longest lifetime first"),
 	placing(LargestFirst, "first fit, largest size first"),
-	{Method: solve.Method{Name: "ilp", Description: "exact, by integer programming (small files)", Exact: true, NeedsSolver: true},
+	{Method: solve.Method{Name: "ilp", Description: "exact, by integer programming (small files)", Exact: true,
+		NeedsSolver: true},
 		Run: func(ctx context.Context, p *Problem, capacity int64, opts Options) (*Result, error) {
 			if capacity == NoLimit {
 				return MinimizeILP(ctx, p, ILPOptions{Options: opts})
@@ -98,7 +99,8 @@ type spillRun = func(ctx context.Context, p *Problem, capacity int64, opts Spill
 var spillRows = solve.Table[spillRun]{
 	spilling(SpillLongestLifetime, "longest lifetime first"),
 	spilling(SpillLargest, "largest first"),
-	{Method: solve.Method{Name: "ilp", Description: "exact, by integer programming", Exact: true, NeedsSolver: true}, Run: spillILP},
+	{Method: solve.Method{Name: "ilp", Description: "exact, by integer programming", Exact: true, NeedsSolver: true},
+		Run: spillILP},
 	{Method: solve.Method{Name: "search", Description: "exact, by search", Exact: true}, Run: Spill},
 }
 
@@ -134,7 +136,8 @@ func SpillMethods() []solve.Method { return spillRows.Methods() }
 
 // SolveSpill chooses what leaves a memory of the given capacity by the method of that
 // name.
-func SolveSpill(ctx context.Context, p *Problem, capacity int64, method string, opts SpillOptions) (*SpillResult, error) {
+func SolveSpill(ctx context.Context, p *Problem, capacity int64, method string, opts SpillOptions) (
+	*SpillResult, error) {
 	began := time.Now()
 	m, err := spillRows.Find(method, opts.Solver)
 	if err != nil {
@@ -149,7 +152,8 @@ func SolveSpill(ctx context.Context, p *Problem, capacity int64, method string, 
 
 // CompareSpills chooses by each of some methods. The exact ones begin with the best
 // choice before them that has offsets, and what is proven of one holds for all.
-func CompareSpills(ctx context.Context, p *Problem, capacity int64, methods []string, opts SpillOptions) ([]*SpillResult, error) {
+func CompareSpills(ctx context.Context, p *Problem, capacity int64, methods []string, opts SpillOptions) (
+	[]*SpillResult, error) {
 	if len(methods) == 0 {
 		return nil, errors.New("allocate: no methods to compare")
 	}

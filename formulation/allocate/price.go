@@ -197,7 +197,8 @@ func (r *row) least(c *cover, share []bool) float64 {
 		return cmp.Compare(r.pay[a]*float64(r.size[b]), r.pay[b]*float64(r.size[a]))
 	})
 	*c = cover{size: c.size[:0], pay: c.pay[:0], sizes: append(c.sizes[:0], 0), pays: append(c.pays[:0], 0),
-		taken: slices.Grow(c.taken[:0], len(r.order))[:len(r.order)], best: slices.Grow(c.best[:0], len(r.order))[:len(r.order)], value: math.Inf(1), left: mostCovers}
+		taken: slices.Grow(c.taken[:0], len(r.order))[:len(r.order)],
+		best:  slices.Grow(c.best[:0], len(r.order))[:len(r.order)], value: math.Inf(1), left: mostCovers}
 	clear(c.taken)
 	first := 0 // those that cost nothing or less go
 	for k, n := range r.order {
@@ -221,7 +222,8 @@ func (r *row) least(c *cover, share []bool) float64 {
 	for k, o := range r.options {
 		guesses[k] = guess{sums[o.set] + float64(o.cost) + c.part(first, o.need-c.sizes[first]), k}
 	}
-	slices.SortFunc(guesses, func(a, b guess) int { return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.option, b.option)) })
+	slices.SortFunc(guesses,
+		func(a, b guess) int { return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.option, b.option)) })
 	for _, g := range guesses {
 		if g.cost >= c.value {
 			break
@@ -313,7 +315,8 @@ func (x *pricing) want(shares [][]bool) float64 {
 	return norm
 }
 
-// whole makes prices whole numbers. It gives what each section has for what lives in it, and what it then costs at least.
+// whole makes prices whole numbers. It gives what each section has for what lives in it, and what it then costs at
+// least.
 func (w *sweep) whole(x *pricing) (pays [][]int64, least []int64) {
 	for i, places := range x.in {
 		left := float64(w.p.Buffers[i].Moved())

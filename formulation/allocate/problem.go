@@ -177,7 +177,8 @@ func (b *Buffer) fault() *fault {
 	case b.Lifetime.Lower < 0 || b.Lifetime.Lower > maxTime:
 		return bad(colLower, b.Lifetime.Lower, "a time from 0 to %d", maxTime)
 	case b.Lifetime.Upper <= b.Lifetime.Lower || b.Lifetime.Upper > maxTime:
-		return bad(colUpper, b.Lifetime.Upper, "an end of the lifetime after its start %d and at most %d", b.Lifetime.Lower, maxTime)
+		return bad(colUpper, b.Lifetime.Upper, "an end of the lifetime after its start %d and at most %d",
+			b.Lifetime.Lower, maxTime)
 	case !bytes(b.Size):
 		return bad(colSize, b.Size, "bytes from 0 to %d", maxBytes)
 	case !bytes(b.Alignment):
@@ -222,7 +223,8 @@ func (p *Problem) Validate() error {
 		}
 		seen[b.ID] = i
 		if total = addUp(total, b); total > maxTotal {
-			return fmt.Errorf("allocate: buffer #%d %q: size: found %d bytes in all with those before, expected at most %d", i, b.ID, total, maxTotal)
+			return fmt.Errorf("allocate: buffer #%d %q: size: found %d bytes in all with those before, expected at most %d", i,
+				b.ID, total, maxTotal)
 		}
 	}
 	return nil

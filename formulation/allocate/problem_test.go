@@ -11,7 +11,8 @@ import (
 func TestCheck(t *testing.T) {
 	p := &Problem{Buffers: []Buffer{
 		{ID: "a", Lifetime: Interval{0, 4}, Size: 4},
-		{ID: "b", Lifetime: Interval{2, 8}, Size: 4, Alignment: 4, Gaps: []Gap{{Time: Interval{4, 6}}, {Time: Interval{6, 7}, Window: &Interval{0, 1}}}},
+		{ID: "b", Lifetime: Interval{2, 8}, Size: 4, Alignment: 4,
+			Gaps: []Gap{{Time: Interval{4, 6}}, {Time: Interval{6, 7}, Window: &Interval{0, 1}}}},
 		{ID: "c", Lifetime: Interval{4, 6}, Size: 6},
 		{ID: "d", Lifetime: Interval{6, 7}, Size: 3},
 		{ID: "e", Lifetime: Interval{7, 9}, Size: 2, Offset: p64(8)},
@@ -89,10 +90,14 @@ func TestBound(t *testing.T) {
 		want    int64
 	}{
 		{"nothing", nil, 0},
-		{"sum of live sizes", []Buffer{{Lifetime: Interval{0, 2}, Size: 3}, {Lifetime: Interval{1, 4}, Size: 4}, {Lifetime: Interval{2, 3}, Size: 2}}, 7},
-		{"alignment", []Buffer{{Lifetime: Interval{0, 2}, Size: 3, Alignment: 4}, {Lifetime: Interval{1, 4}, Size: 5, Alignment: 8}}, 9},
-		{"a gap", []Buffer{{Lifetime: Interval{0, 9}, Size: 3, Gaps: []Gap{{Time: Interval{1, 4}}}}, {Lifetime: Interval{1, 4}, Size: 4}}, 4},
-		{"a window", []Buffer{{Lifetime: Interval{0, 9}, Size: 3, Gaps: []Gap{{Time: Interval{1, 4}, Window: &Interval{1, 3}}}}, {Lifetime: Interval{1, 4}, Size: 4}}, 6},
+		{"sum of live sizes", []Buffer{{Lifetime: Interval{0, 2}, Size: 3}, {Lifetime: Interval{1, 4}, Size: 4},
+			{Lifetime: Interval{2, 3}, Size: 2}}, 7},
+		{"alignment", []Buffer{{Lifetime: Interval{0, 2}, Size: 3, Alignment: 4},
+			{Lifetime: Interval{1, 4}, Size: 5, Alignment: 8}}, 9},
+		{"a gap", []Buffer{{Lifetime: Interval{0, 9}, Size: 3, Gaps: []Gap{{Time: Interval{1, 4}}}},
+			{Lifetime: Interval{1, 4}, Size: 4}}, 4},
+		{"a window", []Buffer{{Lifetime: Interval{0, 9}, Size: 3,
+			Gaps: []Gap{{Time: Interval{1, 4}, Window: &Interval{1, 3}}}}, {Lifetime: Interval{1, 4}, Size: 4}}, 6},
 		{"a fixed offset", []Buffer{{Lifetime: Interval{0, 9}, Size: 3, Offset: p64(10)}}, 13},
 	} {
 		p := &Problem{Buffers: c.buffers}
@@ -103,7 +108,8 @@ func TestBound(t *testing.T) {
 }
 
 func TestFullest(t *testing.T) {
-	p := &Problem{Buffers: []Buffer{{Lifetime: Interval{0, 2}, Size: 3}, {Lifetime: Interval{1, 4}, Size: 4}, {Lifetime: Interval{3, 5}, Size: 3}}}
+	p := &Problem{Buffers: []Buffer{{Lifetime: Interval{0, 2}, Size: 3}, {Lifetime: Interval{1, 4}, Size: 4},
+		{Lifetime: Interval{3, 5}, Size: 3}}}
 	s, ok := p.Fullest()
 	if !ok || s.Time != (Interval{1, 2}) || s.Bytes() != 7 || len(s.Live) != 2 {
 		t.Errorf("found %+v, want the first of the two times with 7 bytes", s)
@@ -214,8 +220,8 @@ func ExampleReadCSV() {
 	_, err = ReadCSV("buffers.csv", []byte("id,lower,upper,size\nx,0,3,4\ny,9,2,8\n"))
 	fmt.Println(err)
 	// Output:
-	// 2 12 <nil>
-	// buffers.csv:3: column upper: found 2, expected an end of the lifetime after its start 9 and at most 4611686018427387904
+	// 2 12 <nil> buffers.csv:3: column upper: found 2, expected an end of the lifetime after its start 9 and at most
+	// 4611686018427387904
 }
 
 func ExampleCheck() {

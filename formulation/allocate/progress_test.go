@@ -35,7 +35,8 @@ func TestProgress(t *testing.T) {
 		}
 		check("search", peak(sol))
 		capacity := max(1, peak(sol)/2)
-		spill, err := Spill(context.Background(), p, capacity, SpillOptions{Options: solve.Options[SpillStart]{Progress: tell}})
+		spill, err := Spill(context.Background(), p, capacity,
+			SpillOptions{Options: solve.Options[SpillStart]{Progress: tell}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,11 +44,13 @@ func TestProgress(t *testing.T) {
 		if missing != nil {
 			return
 		}
-		if _, err := MinimizeILP(context.Background(), p, ILPOptions{Options: Options{Progress: tell, Solver: solver}}); err != nil {
+		if _, err := MinimizeILP(context.Background(), p,
+			ILPOptions{Options: Options{Progress: tell, Solver: solver}}); err != nil {
 			t.Fatal(err)
 		}
 		check("ilp", peak(sol))
-		if _, err := spillILP(context.Background(), p, capacity, SpillOptions{Options: solve.Options[SpillStart]{Progress: tell, Solver: solver}}); err != nil {
+		if _, err := spillILP(context.Background(), p, capacity,
+			SpillOptions{Options: solve.Options[SpillStart]{Progress: tell, Solver: solver}}); err != nil {
 			t.Fatal(err)
 		}
 		check("spill ilp", spill.Cost)

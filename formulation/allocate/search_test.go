@@ -233,7 +233,8 @@ func larger(seed uint64, n int) *Problem {
 	p := &Problem{Name: fmt.Sprint("larger ", seed)}
 	for i := range n {
 		lo := r.Int64N(20)
-		p.Buffers = append(p.Buffers, Buffer{ID: fmt.Sprint(i), Size: 1 + r.Int64N(9), Lifetime: Interval{Lower: lo, Upper: lo + 1 + r.Int64N(8)}})
+		p.Buffers = append(p.Buffers, Buffer{ID: fmt.Sprint(i), Size: 1 + r.Int64N(9),
+			Lifetime: Interval{Lower: lo, Upper: lo + 1 + r.Int64N(8)}})
 	}
 	return p
 }
@@ -244,7 +245,8 @@ func jagged(seed uint64, times, sizes int64) *Problem {
 	p := &Problem{Name: fmt.Sprint("jagged ", seed)}
 	for i := range 9 {
 		lo := r.Int64N(times - 1)
-		p.Buffers = append(p.Buffers, Buffer{ID: fmt.Sprint(i), Size: 1 + r.Int64N(sizes), Lifetime: Interval{Lower: lo, Upper: min(times, lo+1+r.Int64N(4))}})
+		p.Buffers = append(p.Buffers, Buffer{ID: fmt.Sprint(i), Size: 1 + r.Int64N(sizes),
+			Lifetime: Interval{Lower: lo, Upper: min(times, lo+1+r.Int64N(4))}})
 	}
 	return p
 }
@@ -301,7 +303,8 @@ func TestLimits(t *testing.T) {
 				want = milp.Optimal
 			}
 			sol, err := Minimize(context.Background(), p, SearchOptions{Options: c.opts})
-			if err != nil || sol.Status != want || sol.Bound > peak(best) || sol.Status.HasValues() && peak(sol) < peak(best) || !want.HasValues() && sol.Stop != milp.StopWork {
+			if err != nil || sol.Status != want || sol.Bound > peak(best) || sol.Status.HasValues() && peak(sol) < peak(best) ||
+				!want.HasValues() && sol.Stop != milp.StopWork {
 				t.Errorf("found %+v, %v, want %v", sol, err, want)
 			}
 		})
@@ -320,10 +323,12 @@ func TestTighten(t *testing.T) {
 		for _, more := range []int64{-1, 0, 5, 1000} {
 			c := peak(least) + more
 			r, err := Tighten(context.Background(), p, c, "search", Options{})
-			if err != nil || *r.Capacity != c || more < 0 && r.Status != milp.Infeasible || more >= 0 && (r.Status != milp.Optimal || peak(r) != peak(least)) {
+			if err != nil || *r.Capacity != c || more < 0 && r.Status != milp.Infeasible ||
+				more >= 0 && (r.Status != milp.Optimal || peak(r) != peak(least)) {
 				t.Errorf("%s: %+v, %v, want %d", p.Name, r, err, peak(least))
 			}
-			if r, err = Tighten(context.Background(), p, c, string(FirstFit), Options{}); err != nil || r.Status.HasValues() && peak(r) > c {
+			if r, err = Tighten(context.Background(), p, c, string(FirstFit), Options{}); err != nil ||
+				r.Status.HasValues() && peak(r) > c {
 				t.Errorf("%s: %+v, %v", p.Name, r, err)
 			}
 		}
@@ -404,7 +409,8 @@ func TestLuby(t *testing.T) {
 func TestOptionsAreChecked(t *testing.T) {
 	p := larger(1, 5)
 	for _, o := range []SearchOptions{
-		{Options: Options{TimeLimit: -1}}, {Options: Options{WorkLimit: -1}}, {Preorders: []Preorder{"WX"}}, {Preorders: []Preorder{""}},
+		{Options: Options{TimeLimit: -1}}, {Options: Options{WorkLimit: -1}}, {Preorders: []Preorder{"WX"}},
+		{Preorders: []Preorder{""}},
 		{Options: Options{Start: []int64{0}}}, {Options: Options{Start: make([]int64, 5)}},
 	} {
 		if sol, err := Minimize(context.Background(), p, o); err == nil {

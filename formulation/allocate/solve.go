@@ -68,8 +68,8 @@ type SearchOptions struct {
 	Switches  Switches
 }
 
-// A Result is a method's answer: a placement, if it has found one, and a bound. Capacity, peak and bound are in the unit of
-// the sizes, bytes.
+// A Result is a method's answer: a placement, if it has found one, and a bound. Capacity, peak and bound are in the
+// unit of the sizes, bytes.
 type Result struct {
 	Method  string `json:"method"`
 	Buffers int    `json:"buffers"`
@@ -380,7 +380,8 @@ func (s *steps) answer(offsets []int64, bound int64, stop milp.Stop) *Result {
 
 // infeasible is the proof that there is no placement with a peak below bound.
 func (s *steps) infeasible(bound int64) *Result {
-	return &Result{Buffers: len(s.p.Buffers), Status: milp.Infeasible, Bound: bound, Seconds: time.Since(s.began).Seconds()}
+	return &Result{Buffers: len(s.p.Buffers), Status: milp.Infeasible, Bound: bound,
+		Seconds: time.Since(s.began).Seconds()}
 }
 
 func (s *search) answer(offsets []int64, bound int64, stop milp.Stop) *Result {

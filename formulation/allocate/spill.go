@@ -262,7 +262,8 @@ func (o *SpillOptions) check(p *Problem, capacity int64) error {
 }
 
 // offsetsOfKept places what a choice keeps, nil if that is not known to work.
-func offsetsOfKept(ctx context.Context, p *Problem, capacity int64, opts SpillOptions, spilled []bool) ([]int64, error) {
+func offsetsOfKept(ctx context.Context, p *Problem, capacity int64, opts SpillOptions,
+	spilled []bool) ([]int64, error) {
 	kept, place := keep(p, spilled)
 	placed, err := Fit(ctx, kept, capacity, opts.placing())
 	if err != nil || !placed.Status.HasValues() {
@@ -301,7 +302,8 @@ func costUnit(p *Problem) int64 {
 }
 
 // choosePlaced chooses until there are offsets, if they are asked for.
-func choosePlaced(ctx context.Context, p *Problem, capacity int64, opts SpillOptions, choose chooser) (*SpillResult, error) {
+func choosePlaced(ctx context.Context, p *Problem, capacity int64, opts SpillOptions, choose chooser) (
+	*SpillResult, error) {
 	var hit [][]int
 	bound, room, tries := int64(0), capacity, 0
 	unit := costUnit(p)

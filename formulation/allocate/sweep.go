@@ -141,14 +141,14 @@ func (s *slots) covers(o *slots) bool {
 //	    drop each choice that comes to no less than the best known with what the rest costs at least
 //	    drop each choice if another costs no more and has spilled all that it has
 //
-// The division is a Lagrangean decomposition (Guignard and Kim, Mathematical Programming 39, 1987), with subgradient steps by
-// Polyak (1969): sections are asked by themselves what they would spill at their shares, exactly, and shares rise where a section
-// spills what others keep. What they cost adds up to a bound. What most sections would keep is kept first where all that can be
-// is spilled at the start: a choice to begin with.
+// The division is a Lagrangean decomposition (Guignard and Kim, Mathematical Programming 39, 1987), with subgradient
+// steps by Polyak (1969): sections are asked by themselves what they would spill at their shares, exactly, and shares
+// rise where a section spills what others keep. What they cost adds up to a bound. What most sections would keep is
+// kept first where all that can be is spilled at the start: a choice to begin with.
 //
-// Where more than MaxStates choices are left, those that look worst are dropped; the bound is then the least that one of these
-// comes to with the rest. At a limit the answer is the best known, with the bound of the division or of a sweep with fewer choices. So it
-// is where more than 256 buffers are to be decided on at a time, a limit of memory.
+// Where more than MaxStates choices are left, those that look worst are dropped; the bound is then the least that one
+// of these comes to with the rest. At a limit the answer is the best known, with the bound of the division or of a
+// sweep with fewer choices. So it is where more than 256 buffers are to be decided on at a time, a limit of memory.
 func SpillSweep(ctx context.Context, p *Problem, capacity int64, opts SweepOptions) (*SpillResult, error) {
 	began := time.Now()
 	w, err := newSweep(p, capacity, opts)
@@ -254,7 +254,8 @@ func newSweep(p *Problem, capacity int64, opts SweepOptions) (*sweep, error) {
 	case capacity < 0:
 		return nil, fmt.Errorf("allocate: found capacity %d, expected 0 or more", capacity)
 	case opts.Stay != nil && len(opts.Stay) != len(p.Buffers):
-		return nil, fmt.Errorf("allocate: found %d buffers that may or may not be spilled, expected %d", len(opts.Stay), len(p.Buffers))
+		return nil, fmt.Errorf("allocate: found %d buffers that may or may not be spilled, expected %d",
+			len(opts.Stay), len(p.Buffers))
 	case opts.MaxStates < 0:
 		return nil, fmt.Errorf("allocate: found at most %d states, expected 0 or more", opts.MaxStates)
 	}
@@ -316,7 +317,8 @@ func (w *sweep) pose(capacity int64) error {
 	for i, d := range left {
 		for k, t := range d.Tiers {
 			if t.Free < 0 || t.Cost < 0 || k > 0 && (t.Free >= d.Tiers[k-1].Free || t.Cost < d.Tiers[k-1].Cost) {
-				return fmt.Errorf("allocate: demand #%d: found tiers %v, expected fewer and fewer free bytes at costs that don't fall, none negative", i, d.Tiers)
+				return fmt.Errorf(
+					"allocate: demand #%d: found tiers %v, expected fewer and fewer free bytes at costs that don't fall, none negative", i, d.Tiers)
 			}
 		}
 		if len(d.Tiers) == 0 {
@@ -350,7 +352,8 @@ func (w *sweep) pose(capacity int64) error {
 			matters = matters || over+d.Tiers[0].Free > 0
 		}
 		if matters {
-			w.sections, w.over, w.need, w.demands = append(w.sections, s), append(w.over, over), append(w.need, max(0, need)), append(w.demands, left[:n])
+			w.sections, w.over, w.need, w.demands = append(w.sections, s), append(w.over, over), append(w.need, max(0, need)),
+				append(w.demands, left[:n])
 		} else {
 			for _, d := range left[:n] {
 				w.always += d.Tiers[0].Cost
@@ -525,7 +528,8 @@ func (w *sweep) shorten(list []swept, most int, drop func(c *swept)) []swept {
 	if len(list) <= most {
 		return list
 	}
-	slices.SortStableFunc(list, func(a, b swept) int { return cmp.Or(cmp.Compare(a.paid, b.paid), cmp.Compare(b.freed, a.freed)) })
+	slices.SortStableFunc(list,
+		func(a, b swept) int { return cmp.Or(cmp.Compare(a.paid, b.paid), cmp.Compare(b.freed, a.freed)) })
 	for c := range list[most:] {
 		drop(&list[most+c])
 	}

@@ -26,7 +26,8 @@ func TestSweepAgainstAllChoices(t *testing.T) {
 		for i := range demands {
 			d := &demands[i]
 			d.Time = r.Int64N(lastTime + 2)
-			for free, cost := 1+r.Int64N(5), r.Int64N(3); free >= 0 && r.IntN(4) > 0 || len(d.Tiers) == 0; free, cost = free-1-r.Int64N(3), cost+r.Int64N(6) {
+			for free, cost := 1+r.Int64N(5), r.Int64N(3); free >= 0 && r.IntN(4) > 0 || len(d.Tiers) == 0; free,
+				cost = free-1-r.Int64N(3), cost+r.Int64N(6) {
 				d.Tiers = append(d.Tiers, Tier{max(free, 0), cost})
 			}
 		}
@@ -50,9 +51,12 @@ func TestSweepAgainstAllChoices(t *testing.T) {
 			}
 		}
 		for _, capacity := range []int64{0, 3, 5, 8} {
-			for _, opts := range []SweepOptions{{}, {NoDominance: true}, {MaxStates: 2}, {MaxStates: 3, NoDominance: true}, {Stay: stay}, {Stay: stay, MaxStates: 2},
-				{Demands: demands}, {Demands: demands, NoDominance: true}, {Demands: demands, MaxStates: 2}, {Demands: demands, Stay: stay},
-				{Demands: growing}, {Demands: growing, NoDominance: true}, {Demands: growing, MaxStates: 2}, {Demands: growing, MaxStates: 4}, {Demands: growing, Stay: stay}} {
+			for _, opts := range []SweepOptions{{}, {NoDominance: true}, {MaxStates: 2}, {MaxStates: 3, NoDominance: true},
+				{Stay: stay}, {Stay: stay, MaxStates: 2},
+				{Demands: demands}, {Demands: demands, NoDominance: true}, {Demands: demands, MaxStates: 2},
+				{Demands: demands, Stay: stay},
+				{Demands: growing}, {Demands: growing, NoDominance: true}, {Demands: growing, MaxStates: 2},
+				{Demands: growing, MaxStates: 4}, {Demands: growing, Stay: stay}} {
 				least := int64(-1)
 			choices:
 				for set := range 1 << n {
@@ -78,7 +82,8 @@ func TestSweepAgainstAllChoices(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if least < 0 && ilp.Status != milp.Infeasible || least >= 0 && (ilp.Status != milp.Optimal || ilp.Cost != least || ilp.Bound != least) {
+					if least < 0 && ilp.Status != milp.Infeasible ||
+						least >= 0 && (ilp.Status != milp.Optimal || ilp.Cost != least || ilp.Bound != least) {
 						t.Errorf("%+v: the integer program finds %+v, want %d", opts, ilp, least)
 					}
 				}
@@ -94,7 +99,8 @@ func TestSweepAgainstAllChoices(t *testing.T) {
 				if cost, ok := SweepCost(p, capacity, opts.Demands, sol.Spilled); !ok || cost != sol.Cost {
 					t.Errorf("capacity %d, %+v: cost %d, recorded %d, %v", capacity, opts, cost, sol.Cost, ok)
 				}
-				if sol.Cost < least || sol.Bound > least || opts.MaxStates == 0 && sol.Cost != least || (sol.Status == milp.Optimal) != (sol.Cost == sol.Bound) {
+				if sol.Cost < least || sol.Bound > least || opts.MaxStates == 0 && sol.Cost != least ||
+					(sol.Status == milp.Optimal) != (sol.Cost == sol.Bound) {
 					t.Errorf("capacity %d, %+v: found %+v, want %d", capacity, opts, sol, least)
 				}
 				if sol.Status == milp.Feasible {
@@ -163,7 +169,8 @@ func TestSweepMany(t *testing.T) {
 	costs := make([]int64, n)
 	for i := range costs {
 		costs[i] = 100 + r.Int64N(900)
-		p.Buffers = append(p.Buffers, Buffer{ID: fmt.Sprint(i), Lifetime: Interval{r.Int64N(10), 20 + r.Int64N(10)}, Size: 2, Alignment: 1, SpillCost: &costs[i]})
+		p.Buffers = append(p.Buffers, Buffer{ID: fmt.Sprint(i), Lifetime: Interval{r.Int64N(10), 20 + r.Int64N(10)}, Size: 2,
+			Alignment: 1, SpillCost: &costs[i]})
 	}
 	demands := []Demand{{Time: 15, Tiers: []Tier{{40, 0}, {20, 50_000}}}}
 	sol, err := SpillSweep(context.Background(), p, capacity, SweepOptions{Demands: demands})
@@ -177,7 +184,8 @@ func TestSweepMany(t *testing.T) {
 	if cost, ok := SweepCost(p, capacity, demands, sol.Spilled); !ok || cost != sol.Cost {
 		t.Errorf("cost %d, recorded %d, %v", cost, sol.Cost, ok)
 	}
-	if sol.Cost < least || sol.Bound > least || sol.Cost != least && sol.Stop != milp.StopMemory || float64(sol.Cost-sol.Bound) > 0.01*float64(least) {
+	if sol.Cost < least || sol.Bound > least || sol.Cost != least && sol.Stop != milp.StopMemory ||
+		float64(sol.Cost-sol.Bound) > 0.01*float64(least) {
 		t.Errorf("found %v, %d, bound %d, want %d", sol.Status, sol.Cost, sol.Bound, least)
 	}
 }
@@ -185,7 +193,10 @@ func TestSweepMany(t *testing.T) {
 func TestSweepErrors(t *testing.T) {
 	p := larger(1, 10)
 	for want, call := range map[string]func() (*SpillResult, error){
-		"allocate: found capacity -1, expected 0 or more": func() (*SpillResult, error) { return SpillSweep(context.Background(), p, -1, SweepOptions{}) },
+		"allocate: found capacity -1, expected 0 or more": func() (*SpillResult,
+			error) {
+			return SpillSweep(context.Background(), p, -1, SweepOptions{})
+		},
 		"allocate: found 3 buffers that may or may not be spilled, expected 10": func() (*SpillResult, error) {
 			return SpillSweep(context.Background(), p, 9, SweepOptions{Stay: make([]bool, 3)})
 		},
@@ -197,8 +208,10 @@ func TestSweepErrors(t *testing.T) {
 			t.Errorf("found %v, want %s", err, want)
 		}
 	}
-	if _, err := SpillSweep(context.Background(), p, 9, SweepOptions{Demands: []Demand{{Tiers: []Tier{{3, 0}, {4, 1}}}}}); err == nil ||
-		err.Error() != "allocate: demand #0: found tiers [{3 0} {4 1}], expected fewer and fewer free bytes at costs that don't fall, none negative" {
+	if _, err := SpillSweep(context.Background(), p, 9,
+		SweepOptions{Demands: []Demand{{Tiers: []Tier{{3, 0}, {4, 1}}}}}); err == nil ||
+		err.Error() !=
+			"allocate: demand #0: found tiers [{3 0} {4 1}], expected fewer and fewer free bytes at costs that don't fall, none negative" {
 		t.Errorf("found %v", err)
 	}
 }
@@ -212,7 +225,8 @@ func TestSweepLooks(t *testing.T) {
 		p := &Problem{Name: "looks"}
 		for i := range 60 {
 			from := int64(i)
-			p.Buffers = append(p.Buffers, Buffer{ID: fmt.Sprint(i), Lifetime: Interval{Lower: from, Upper: from + 2 + r.Int64N(16)}, Size: 20 + r.Int64N(80), Alignment: 1})
+			p.Buffers = append(p.Buffers, Buffer{ID: fmt.Sprint(i),
+				Lifetime: Interval{Lower: from, Upper: from + 2 + r.Int64N(16)}, Size: 20 + r.Int64N(80), Alignment: 1})
 		}
 		best, err := SpillSweep(t.Context(), p, 300, SweepOptions{})
 		if err != nil || best.Status != milp.Optimal {
@@ -229,8 +243,10 @@ func TestSweepLooks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Bound < bound || got.Bound > best.Cost || got.Cost < best.Cost || most == mostLooks && got.Status != milp.Optimal {
-				t.Errorf("seed %d, %d looks: cost %d, bound %d, %s; the bound with fewer %d, the optimum %d", seed, most, got.Cost, got.Bound, got.Status, bound, best.Cost)
+			if got.Bound < bound || got.Bound > best.Cost || got.Cost < best.Cost ||
+				most == mostLooks && got.Status != milp.Optimal {
+				t.Errorf("seed %d, %d looks: cost %d, bound %d, %s; the bound with fewer %d, the optimum %d", seed, most, got.Cost,
+					got.Bound, got.Status, bound, best.Cost)
 			}
 			bound = got.Bound
 			// The first sweep keeps 8 choices for each of 20 buffers of a section, at most.

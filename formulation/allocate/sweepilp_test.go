@@ -23,7 +23,9 @@ func SpillSweepILP(ctx context.Context, p *Problem, capacity int64, opts SweepOp
 	}
 	for i, d := range opts.Demands {
 		if d.Grown != nil && len(d.Of) > mostILPNamed {
-			return nil, fmt.Errorf("allocate: demand #%d: found %d buffers that it depends on, expected at most %d for the integer program", i, len(d.Of), mostILPNamed)
+			return nil,
+				fmt.Errorf("allocate: demand #%d: found %d buffers that it depends on, expected at most %d for the integer program",
+					i, len(d.Of), mostILPNamed)
 		}
 	}
 	ctx, cancel := opts.Begin(ctx)

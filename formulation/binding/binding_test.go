@@ -85,7 +85,8 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 		want := bruteForce(p)
 		start := make([]int, len(p.Nodes))
 		from := Options{Start: start}
-		for _, opts := range []SearchOptions{{}, {NoPrune: true}, {Options: from}, {NoPrune: true, MaxTable: 8}, {NoPrune: true, MaxTable: 1, Options: from},
+		for _, opts := range []SearchOptions{{}, {NoPrune: true}, {Options: from}, {NoPrune: true, MaxTable: 8},
+			{NoPrune: true, MaxTable: 1, Options: from},
 			{NoPrune: true, MaxTable: 8, NoBranch: true}, {NoPrune: true, MaxTable: 1, NoBranch: true, Options: from}} {
 			got, err := Search(context.Background(), p, opts)
 			if err != nil {
@@ -94,7 +95,8 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 			if err := p.CheckChoice(got.Choice); err != nil {
 				t.Fatal(err)
 			}
-			if got.Objective != p.Seconds(got.Choice) || got.Objective < want-1e-9*unit || got.Bound > want+1e-9*unit || got.Bound < p.Floor()-1e-9*unit {
+			if got.Objective != p.Seconds(got.Choice) || got.Objective < want-1e-9*unit || got.Bound > want+1e-9*unit ||
+				got.Bound < p.Floor()-1e-9*unit {
 				t.Fatalf("problem %d, %+v: got %+v, brute force finds %g", k, opts, got, want)
 			}
 			if opts.Start != nil && got.Objective > p.Seconds(start) {
@@ -151,16 +153,19 @@ func TestBadProblems(t *testing.T) {
 		{"labels without costs", func(p *Problem) { p.Nodes[1].Cost = nil }, `node 1 ("b") has 2 labels and 0 costs`},
 		{"no labels", func(p *Problem) { p.Nodes[0] = Node{Name: "a"} }, `node 0 ("a") has 0 labels`},
 		{"negative cost", func(p *Problem) { p.Nodes[0].Cost = []float64{0, -1} }, `label 1 costs -1`},
-		{"cost that is no number", func(p *Problem) { p.Edges[0].Cost[1][0] = math.NaN() }, `edge 0: labels 1 and 0 cost NaN`},
+		{"cost that is no number", func(p *Problem) { p.Edges[0].Cost[1][0] = math.NaN() },
+			`edge 0: labels 1 and 0 cost NaN`},
 		{"a loop", func(p *Problem) { p.Edges[0].To = 0 }, `edge 0 joins nodes 0 and 0`},
 		{"no such node", func(p *Problem) { p.Edges[0].To = 2 }, `joins nodes 0 and 2`},
-		{"twice", func(p *Problem) { p.Edges = append(p.Edges, Edge{1, 0, p.Edges[0].Cost}) }, `edge 1 joins nodes 1 and 0 again`},
+		{"twice", func(p *Problem) { p.Edges = append(p.Edges, Edge{1, 0, p.Edges[0].Cost}) },
+			`edge 1 joins nodes 1 and 0 again`},
 		{"too few rows", func(p *Problem) { p.Edges[0].Cost = p.Edges[0].Cost[:1] }, `1 labels of node 0, expected 2`},
 		{"too few columns", func(p *Problem) { p.Edges[0].Cost[1] = nil }, `0 labels of node 1, expected 2`},
 	} {
 		p := two()
 		test.spoil(p)
-		if _, err := Search(context.Background(), p, SearchOptions{}); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := Search(context.Background(), p, SearchOptions{}); err == nil ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want %q", test.name, err, test.want)
 		}
 	}

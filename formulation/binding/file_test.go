@@ -28,7 +28,8 @@ func TestRead(t *testing.T) {
 		{`"given":[0,0]`, `"given":[0,1]`, "two.json: given: binding: node 1"},
 		{`"given":[0,0]`, `"taken":[0,0]`, "two.json: taken: found "},
 	} {
-		if _, _, err := Read("two.json", []byte(strings.Replace(twoNodes, c.from, c.to, 1))); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := Read("two.json", []byte(strings.Replace(twoNodes, c.from, c.to, 1))); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.to, err, c.want)
 		}
 	}

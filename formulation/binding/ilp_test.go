@@ -28,14 +28,16 @@ func TestILPAgainstBruteForce(t *testing.T) {
 		want := bruteForce(p)
 		start := make([]int, len(p.Nodes))
 		from := Options{Start: start}
-		all := []ILPOptions{{}, {NoPrune: true}, {NoMerge: true}, {NoPrune: true, NoMerge: true, Options: from}, {Options: from}, {Weak: true}, {Weak: true, NoPrune: true, NoMerge: true}}
+		all := []ILPOptions{{}, {NoPrune: true}, {NoMerge: true}, {NoPrune: true, NoMerge: true, Options: from},
+			{Options: from}, {Weak: true}, {Weak: true, NoPrune: true, NoMerge: true}}
 		for _, opts := range all {
 			opts.Solver = s
 			got, err := ILP(context.Background(), p, opts)
 			if err != nil {
 				t.Fatalf("problem %d, %+v: %v", k, opts, err)
 			}
-			if got.Status != milp.Optimal || !same(got.Objective, want) || got.Objective != p.Seconds(got.Choice) || got.Bound > want+2e-6*unit || got.Bound < want-2e-6*unit {
+			if got.Status != milp.Optimal || !same(got.Objective, want) || got.Objective != p.Seconds(got.Choice) ||
+				got.Bound > want+2e-6*unit || got.Bound < want-2e-6*unit {
 				t.Fatalf("problem %d, %+v: got %+v, brute force finds %g", k, opts, got, want)
 			}
 		}
@@ -117,7 +119,8 @@ func isForest(p *Problem) bool {
 
 func TestILPRefusesAStart(t *testing.T) {
 	p := random(rand.New(rand.NewPCG(9, 9)))
-	if _, err := ILP(context.Background(), p, ILPOptions{Options: Options{Start: []int{-1}, Solver: solver(t)}}); err == nil {
+	if _, err := ILP(context.Background(), p,
+		ILPOptions{Options: Options{Start: []int{-1}, Solver: solver(t)}}); err == nil {
 		t.Error("a start of one label is accepted")
 	}
 }

@@ -33,7 +33,8 @@ type Weights struct{ Weights, Moves float64 }
 // LayersOf finds out what the layers of an instance cost in a schedule with a memory plan.
 // candidates lists the bindings that a layer may have, whose first result that anyone needs is t
 // and of which the instance computes region.
-func LayersOf(s *schedule.Schedule, instance int, m *cost.Model, candidates func(layer *schedule.Layer, t model.TensorID, region model.Region) []schedule.Binding) (*Layers, error) {
+func LayersOf(s *schedule.Schedule, instance int, m *cost.Model,
+	candidates func(layer *schedule.Layer, t model.TensorID, region model.Region) []schedule.Binding) (*Layers, error) {
 	p := &pricer{s: s, m: m, cores: schedule.CoresWithLB(s.Spec)}
 	type key struct {
 		instance int
@@ -50,7 +51,8 @@ func LayersOf(s *schedule.Schedule, instance int, m *cost.Model, candidates func
 			own = append(own, i)
 		}
 	}
-	l := &Layers{Given: make([]int, len(own)), Bindings: make([][]schedule.Binding, len(own)), steps: make([]layerCost, len(own))}
+	l := &Layers{Given: make([]int, len(own)), Bindings: make([][]schedule.Binding, len(own)),
+		steps: make([]layerCost, len(own))}
 	most := 0
 	for n, i := range own {
 		st := &s.Steps[i]
@@ -79,7 +81,8 @@ func LayersOf(s *schedule.Schedule, instance int, m *cost.Model, candidates func
 			return nil, err
 		}
 		if len(r.Steps) != len(s.Steps) || len(r.Values) != len(s.Values) {
-			return nil, fmt.Errorf("binding: %d steps and %d values, expected %d and %d", len(r.Steps), len(r.Values), len(s.Steps), len(s.Values))
+			return nil, fmt.Errorf("binding: %d steps and %d values, expected %d and %d", len(r.Steps), len(r.Values),
+				len(s.Steps), len(s.Values))
 		}
 		runs[k] = &r
 	}

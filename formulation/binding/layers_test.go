@@ -14,7 +14,8 @@ import (
 // What bindings of an instance's layers cost is what a schedule with these bindings costs step
 // by step, but for what they have no part in; and the best of them is no worse than others.
 func TestLayers(t *testing.T) {
-	for _, c := range []networkCase{{"squeezenet", "stcp920", 1, false}, {"bert-128", "stcp920", 1, true}, {"toy-fig5", "../../hardware/testdata/ipu.yaml", 1, false}} {
+	for _, c := range []networkCase{{"squeezenet", "stcp920", 1, false}, {"bert-128", "stcp920", 1, true},
+		{"toy-fig5", "../../hardware/testdata/ipu.yaml", 1, false}} {
 		t.Run(c.name(), func(t *testing.T) {
 			s, _, m := pose(t, c)
 			r := rand.New(rand.NewPCG(1, 1))
@@ -30,12 +31,14 @@ func TestLayers(t *testing.T) {
 				if err := plain.BuildSteps(schedule.LB); err != nil {
 					t.Fatal(err)
 				}
-				l, err := binding.LayersOf(&plain, inst, m, func(layer *schedule.Layer, out model.TensorID, region model.Region) []schedule.Binding {
-					forbidden := schedule.Forbidden(s.Graph, layer.Ops, out)
-					return slices.DeleteFunc(binding.Candidates(region, forbidden, cores, s.UnevenCores), func(b schedule.Binding) bool {
-						return 2*b.Cores() < cores || schedule.CheckBinding(region, b, forbidden, cores) != nil
+				l, err := binding.LayersOf(&plain, inst, m,
+					func(layer *schedule.Layer, out model.TensorID, region model.Region) []schedule.Binding {
+						forbidden := schedule.Forbidden(s.Graph, layer.Ops, out)
+						return slices.DeleteFunc(binding.Candidates(region, forbidden, cores, s.UnevenCores),
+							func(b schedule.Binding) bool {
+								return 2*b.Cores() < cores || schedule.CheckBinding(region, b, forbidden, cores) != nil
+							})
 					})
-				})
 				if err != nil {
 					t.Fatal(err)
 				}

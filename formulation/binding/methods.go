@@ -13,7 +13,8 @@ type run = func(ctx context.Context, p *Problem, opts Options) (*Result, error)
 var rows = solve.Table[run]{
 	{Method: solve.Method{Name: "greedy", Description: "the start as it is, Algorithm 4's choice, an instance at a time"},
 		Run: func(_ context.Context, p *Problem, opts Options) (*Result, error) { return p.Judge(opts.Start) }},
-	{Method: solve.Method{Name: "ilp", Description: "integer program over labels of instances and of pairs", Exact: true, NeedsSolver: true},
+	{Method: solve.Method{Name: "ilp", Description: "integer program over labels of instances and of pairs", Exact: true,
+		NeedsSolver: true},
 		Run: func(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 			return ILP(ctx, p, ILPOptions{Options: opts})
 		}},

@@ -69,9 +69,11 @@ func Candidates(r model.Region, forbidden []bool, cores int64, uneven bool) []sc
 func FromSchedule(ctx context.Context, s *schedule.Schedule, m *cost.Model) (*Network, error) {
 	p := &pricer{s: s, m: m, cores: schedule.CoresWithLB(s.Spec)}
 	if len(s.Bindings) != len(s.Instances.Instances) || len(s.Scopes) != len(s.Bindings) {
-		return nil, fmt.Errorf("binding: %d bindings and %d scopes for %d instances", len(s.Bindings), len(s.Scopes), len(s.Instances.Instances))
+		return nil, fmt.Errorf("binding: %d bindings and %d scopes for %d instances", len(s.Bindings), len(s.Scopes),
+			len(s.Instances.Instances))
 	}
-	q := &poser{pricer: p, n: &Network{Problem: &Problem{}, Given: make([]int, len(s.Bindings))}, all: make([][]schedule.Binding, len(s.Bindings)),
+	q := &poser{pricer: p, n: &Network{Problem: &Problem{}, Given: make([]int, len(s.Bindings))},
+		all:  make([][]schedule.Binding, len(s.Bindings)),
 		kept: make([][]int, len(s.Bindings)), scopes: make([][]schedule.Level, len(s.Bindings)), edges: map[[2]int]int{}}
 	most := 0
 	for i := range s.Instances.Instances {
@@ -82,7 +84,8 @@ func FromSchedule(ctx context.Context, s *schedule.Schedule, m *cost.Model) (*Ne
 			q.all[i] = append(q.all[i], s.Bindings[i])
 		}
 		most = max(most, len(q.all[i]))
-		q.n.Problem.Nodes = append(q.n.Problem.Nodes, Node{Name: fmt.Sprintf("%s/%d", s.Grouping.Groups[inst.Group].Name, inst.Index)})
+		q.n.Problem.Nodes = append(q.n.Problem.Nodes,
+			Node{Name: fmt.Sprintf("%s/%d", s.Grouping.Groups[inst.Group].Name, inst.Index)})
 		// The scope is a choice only where another instance reads.
 		q.scopes[i] = []schedule.Level{schedule.LB}
 		if len(s.Instances.Consumers[i]) > 0 {
@@ -301,7 +304,8 @@ func (n *Network) Choice(bindings []schedule.Binding, scopes []schedule.Level) (
 			scope = schedule.LB
 		}
 		if choice[i] = find(node.Labels, bindings[i], scope); choice[i] < 0 {
-			return nil, fmt.Errorf("instance %s: found binding %v in the %s, expected one of its %d choices", node.Name, bindings[i], scope.Title(), len(node.Labels))
+			return nil, fmt.Errorf("instance %s: found binding %v in the %s, expected one of its %d choices", node.Name,
+				bindings[i], scope.Title(), len(node.Labels))
 		}
 	}
 	return choice, nil

@@ -86,7 +86,8 @@ func pose(t *testing.T, c networkCase) (*schedule.Schedule, *binding.Network, *c
 
 // checkChoice carries a choice into a schedule, which must pass schedule.Check and
 // cost, step by step, what the problem's tables say.
-func checkChoice(t *testing.T, c networkCase, s *schedule.Schedule, n *binding.Network, m *cost.Model, choice []int) *schedule.Schedule {
+func checkChoice(t *testing.T, c networkCase, s *schedule.Schedule, n *binding.Network, m *cost.Model,
+	choice []int) *schedule.Schedule {
 	t.Helper()
 	bindings, scopes := n.Decode(choice)
 	from := *s
@@ -115,12 +116,14 @@ func TestNetworks(t *testing.T) {
 				}
 			}
 			checkChoice(t, c, s, n, m, n.Given)
-			got, err := binding.Search(context.Background(), n.Problem, binding.SearchOptions{Options: binding.Options{Start: n.Given}})
+			got, err := binding.Search(context.Background(), n.Problem,
+				binding.SearchOptions{Options: binding.Options{Start: n.Given}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			greedy := n.Problem.Seconds(n.Given)
-			if got.Status != milp.Optimal || got.Objective > greedy || got.Bound > got.Objective || got.Bound < n.Problem.Floor() {
+			if got.Status != milp.Optimal || got.Objective > greedy || got.Bound > got.Objective ||
+				got.Bound < n.Problem.Floor() {
 				t.Errorf("got %v, objective %g, bound %g; greedy has %g", got.Status, got.Objective, got.Bound, greedy)
 			}
 			checkChoice(t, c, s, n, m, got.Choice)
@@ -168,11 +171,13 @@ func TestBERTFeedForward(t *testing.T) {
 		return gb
 	}
 	best := checkChoice(t, c, s, n, m, got.Choice)
-	before, err := pipeline.Replay(context.Background(), "greedy", s, 4, 1, lower.Options{Generator: schedule.Generator{KeepWeights: true, CrossLayer: true, Prefetch: true}})
+	before, err := pipeline.Replay(context.Background(), "greedy", s, 4, 1,
+		lower.Options{Generator: schedule.Generator{KeepWeights: true, CrossLayer: true, Prefetch: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := pipeline.Replay(context.Background(), "best", best, 4, 1, lower.Options{Generator: schedule.Generator{KeepWeights: true, CrossLayer: true, Prefetch: true}})
+	after, err := pipeline.Replay(context.Background(), "best", best, 4, 1,
+		lower.Options{Generator: schedule.Generator{KeepWeights: true, CrossLayer: true, Prefetch: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,8 @@ func (p *pricer) work(s *schedule.Schedule, st *schedule.Step) float64 {
 // parts are the two of which work is the longer.
 func (p *pricer) parts(s *schedule.Schedule, st *schedule.Step) (units, weights float64) {
 	layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
-	busy := p.m.LayerCycles(cost.Layer{Graph: s.Graph, Ops: layer.Ops, Anchor: layer.Anchor, Boxes: p.core(s, st, 0), Output: st.Output, Cores: st.Cores})
+	busy := p.m.LayerCycles(cost.Layer{Graph: s.Graph, Ops: layer.Ops, Anchor: layer.Anchor, Boxes: p.core(s, st, 0),
+		Output: st.Output, Cores: st.Cores})
 	for _, r := range st.Params {
 		gb := r.UnionBytes
 		if !p.s.Spec.CoreLink.Broadcast && !r.Rows {

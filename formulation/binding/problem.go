@@ -58,7 +58,8 @@ func (p *Problem) Validate() error {
 	bad := func(c float64) bool { return math.IsNaN(c) || math.IsInf(c, 0) || c < 0 }
 	for i, n := range p.Nodes {
 		if len(n.Labels) == 0 || len(n.Labels) != len(n.Cost) {
-			return fmt.Errorf("binding: node %d (%q) has %d labels and %d costs, expected as many, and at least one", i, n.Name, len(n.Labels), len(n.Cost))
+			return fmt.Errorf("binding: node %d (%q) has %d labels and %d costs, expected as many, and at least one", i, n.Name,
+				len(n.Labels), len(n.Cost))
 		}
 		for l, c := range n.Cost {
 			if bad(c) {
@@ -69,7 +70,8 @@ func (p *Problem) Validate() error {
 	seen := map[[2]int]bool{}
 	for k, e := range p.Edges {
 		if e.From < 0 || e.From >= len(p.Nodes) || e.To < 0 || e.To >= len(p.Nodes) || e.From == e.To {
-			return fmt.Errorf("binding: edge %d joins nodes %d and %d, expected two different ones of %d", k, e.From, e.To, len(p.Nodes))
+			return fmt.Errorf("binding: edge %d joins nodes %d and %d, expected two different ones of %d", k, e.From,
+				e.To, len(p.Nodes))
 		}
 		pair := [2]int{min(e.From, e.To), max(e.From, e.To)}
 		if seen[pair] {
@@ -77,11 +79,13 @@ func (p *Problem) Validate() error {
 		}
 		seen[pair] = true
 		if len(e.Cost) != len(p.Nodes[e.From].Labels) {
-			return fmt.Errorf("binding: edge %d has costs for %d labels of node %d, expected %d", k, len(e.Cost), e.From, len(p.Nodes[e.From].Labels))
+			return fmt.Errorf("binding: edge %d has costs for %d labels of node %d, expected %d", k, len(e.Cost), e.From,
+				len(p.Nodes[e.From].Labels))
 		}
 		for a, row := range e.Cost {
 			if len(row) != len(p.Nodes[e.To].Labels) {
-				return fmt.Errorf("binding: edge %d has costs for %d labels of node %d, expected %d", k, len(row), e.To, len(p.Nodes[e.To].Labels))
+				return fmt.Errorf("binding: edge %d has costs for %d labels of node %d, expected %d", k, len(row), e.To,
+					len(p.Nodes[e.To].Labels))
 			}
 			for b, c := range row {
 				if bad(c) {

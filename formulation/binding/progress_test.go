@@ -21,7 +21,9 @@ func TestProgress(t *testing.T) {
 		start := make([]int, len(p.Nodes))
 		for _, table := range []int{0, 4} {
 			var reports []milp.Progress
-			got, err := Search(context.Background(), p, SearchOptions{MaxTable: table, Options: Options{Start: start, Progress: func(r milp.Progress) { reports = append(reports, r) }}})
+			got, err := Search(context.Background(), p,
+				SearchOptions{MaxTable: table,
+					Options: Options{Start: start, Progress: func(r milp.Progress) { reports = append(reports, r) }}})
 			if err != nil {
 				t.Fatal(err)
 			}

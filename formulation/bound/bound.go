@@ -111,7 +111,8 @@ func Steady(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	return b, err
 }
 
-func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64, of layers) (cold, steady *Bound, proof *Witness,
+func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64, of layers) (cold,
+	steady *Bound, proof *Witness,
 	err error) {
 	if err := valid(spec, batch); err != nil {
 		return nil, nil, nil, err
@@ -390,7 +391,8 @@ func readings(g *model.Graph) [][]reading {
 					if !a.Full {
 						last := shape[a.Out] - 1
 						switch {
-						case a.Range(model.Interval{Hi: 1}, t.Shape[d]).Len() == 0 || a.Range(model.Interval{Lo: last, Hi: last + 1}, t.Shape[d]).Len() == 0:
+						case a.Range(model.Interval{Hi: 1}, t.Shape[d]).Len() == 0 ||
+							a.Range(model.Interval{Lo: last, Hi: last + 1}, t.Shape[d]).Len() == 0:
 							r.empty |= 1 << min(a.Out, 63)
 							code = never
 						case t.Shape[d] == 1:
@@ -508,7 +510,8 @@ func (w *work) even(id model.TensorID, n int64, x box, few int64) error {
 		if small, large := x[d].size(), y[d].size(); small != large {
 			// A straight line through both must not be below 0 at batch 0.
 			if grow++; small > large || large*few > small*n {
-				return fmt.Errorf("dimension %d of tensor %q has %d elements at batch %d and %d at %d, expected as many or in proportion",
+				return fmt.Errorf(
+					"dimension %d of tensor %q has %d elements at batch %d and %d at %d, expected as many or in proportion",
 					d, t.Name, large, n, small, few)
 			}
 		}

@@ -97,9 +97,11 @@ func TestNoScheduleIsFaster(t *testing.T) {
 				}
 				own := float64(r.Sim.Bound.Ps()) * 1e-12
 				if work := b.Terms[0].Seconds; work > groups || groups > own || own > r.LatencySeconds() {
-					t.Errorf("%s: any groups %g s, these groups %g s, this program %g s, simulated %g s, expected them to rise", name, work, groups, own, r.LatencySeconds())
+					t.Errorf("%s: any groups %g s, these groups %g s, this program %g s, simulated %g s, expected them to rise", name,
+						work, groups, own, r.LatencySeconds())
 				}
-				t.Logf("%-12s bound %.3f, groups %.3f, program %.3f, simulated %.3f ms", name, 1e3*b.Seconds, 1e3*groups, 1e3*own, 1e3*r.LatencySeconds())
+				t.Logf("%-12s bound %.3f, groups %.3f, program %.3f, simulated %.3f ms", name, 1e3*b.Seconds, 1e3*groups, 1e3*own,
+					1e3*r.LatencySeconds())
 				steady, err := bound.Steady(ctx, net, r.Spec, c.batch)
 				if err != nil {
 					t.Fatal(err)
@@ -152,7 +154,8 @@ func TestAnyDivision(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s := r.LatencySeconds(); s >= even.Seconds || s < least {
-			t.Errorf("%s: %g s, expected less than %g s, the bound on even divisions, and no less than %g s", name, s, even.Seconds, least)
+			t.Errorf("%s: %g s, expected less than %g s, the bound on even divisions, and no less than %g s", name, s,
+				even.Seconds, least)
 		}
 		if even.Check(r.LatencySeconds()) == nil {
 			t.Errorf("%s: %g s pass for an even division", name, r.LatencySeconds())
@@ -205,7 +208,8 @@ func TestOutsideCase(t *testing.T) {
 // What the bounds do not hold for is refused: here a Concat in one layer with what it reads, of
 // which a core's part may have nothing of some operands.
 func TestCovers(t *testing.T) {
-	for name, want := range map[string]string{"cross-layer": "", "astitch": "", "tvm-fuse": `does not follow as the last light operator of a straight line`} {
+	for name, want := range map[string]string{"cross-layer": "", "astitch": "",
+		"tvm-fuse": `does not follow as the last light operator of a straight line`} {
 		net, err := scheduler.OpenNetwork("dlrm-kaggle")
 		if err != nil {
 			t.Fatal(err)
@@ -222,7 +226,8 @@ func TestCovers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := bound.Covers(r.Schedule); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := bound.Covers(r.Schedule); (err == nil) != (want == "") ||
+			err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -238,7 +243,8 @@ func TestStores(t *testing.T) {
 	}
 	net := network.Network{Name: "tall", Graph: func(batch int64) (*model.Graph, error) {
 		b := model.NewBuilder("tall")
-		b.Output(b.Op("MatMul", "product", model.Attr{}, b.Input("x", model.F16, batch, 64), b.Param("w", model.F16, 64, 256)))
+		b.Output(b.Op("MatMul", "product", model.Attr{}, b.Input("x", model.F16, batch, 64),
+			b.Param("w", model.F16, 64, 256)))
 		return b.Build()
 	}}
 	b, err := bound.Cold(ctx, net, spec, 4096)

@@ -245,8 +245,9 @@ func (c *campaign) one(seed uint64) {
 		division := pick(r, scheduler.Pipelined, scheduler.OverLayer)
 		how := fmt.Sprintf("%s, division %d: %s", what, k, division)
 		recipe := pick(r, recipes[:5]...)
-		divided, err := scheduler.Run(ctx, searched, machine, batch, recipe, scheduler.Options{Level: level, Clusters: division,
-			Chunk: pick(r, 0, 1, batch), InPlace: r.IntN(2) == 0})
+		divided, err := scheduler.Run(ctx, searched, machine, batch, recipe,
+			scheduler.Options{Level: level, Clusters: division,
+				Chunk: pick(r, 0, 1, batch), InPlace: r.IntN(2) == 0})
 		if err != nil {
 			c.failed("division", err)
 			continue
@@ -505,7 +506,8 @@ func (c *campaign) row(ctx context.Context, how string, on *held, r *scheduler.R
 
 // anyOptions draws what the generator may be told and no recipe tells it.
 func anyOptions(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
-	o := lower.Options{Generator: schedule.Generator{CrossLayer: r.IntN(4) > 0, KeepWeights: r.IntN(4) > 0, Prefetch: r.IntN(4) > 0,
+	o := lower.Options{Generator: schedule.Generator{CrossLayer: r.IntN(4) > 0, KeepWeights: r.IntN(4) > 0,
+		Prefetch:    r.IntN(4) > 0,
 		BeforeFirst: r.IntN(2) == 0, Exposed: r.IntN(3) == 0,
 		KeepQuarters: r.IntN(5), Pieces: pick(r, int64(0), 1, 2, 8, 64), WeightTiles: pick(r, int64(0), 2, 4),
 		LoadTiles:    pick(r, int64(0), 2, 4, 64),
@@ -527,15 +529,18 @@ func TestCampaign(t *testing.T) {
 			t.Fatal("that is enough")
 		}
 		if i%100 == 99 {
-			t.Logf("%d networks, %d schedules, %d of files, %d divided, %d uneven, %d not covered, %d with nests, %d blocked, %d "+
-				"attending, %d fused, %d in parts, %d rows, %v", i+1, c.schedules, c.files, c.divided, c.uneven, c.outside, c.nests, c.blocked,
+			t.Logf(
+				"%d networks, %d schedules, %d of files, %d divided, %d uneven, %d not covered, %d with nests, %d blocked, %d "+
+					"attending, %d fused, %d in parts, %d rows, %v", i+1, c.schedules, c.files, c.divided, c.uneven, c.outside,
+				c.nests, c.blocked,
 				c.attending, c.fused, c.parts, c.steady, time.Since(begin).Round(time.Second))
 		}
 	}
 	t.Logf("%d networks, %d schedules, %d of files, %d with the network divided, %d that are not even",
 		*cases, c.schedules, c.files, c.divided, c.uneven)
 	t.Logf("%d with nests, %d with blocked ones, %d with those of attentions, %d of graphs with attention put together, "+
-		"%d with scans or normalisations in parts, %d rows of batches", c.nests, c.blocked, c.attending, c.fused, c.parts, c.steady)
+		"%d with scans or normalisations in parts, %d rows of batches", c.nests, c.blocked, c.attending,
+		c.fused, c.parts, c.steady)
 	t.Logf("%d not covered besides; closest %v; besides %v", c.outside, c.closest, c.others)
 }
 

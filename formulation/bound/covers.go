@@ -21,7 +21,8 @@ func Covers(s *schedule.Schedule) error {
 	for k, layers := range s.Layers {
 		for _, l := range layers {
 			if op := breaksLine(s.Graph, l); op != nil && !(m.SharedVector() && oneUnit(s.Graph, l)) {
-				return fmt.Errorf("group %q, layer %q: %q does not follow as the last light operator of a straight line, which the bound rests on",
+				return fmt.Errorf(
+					"group %q, layer %q: %q does not follow as the last light operator of a straight line, which the bound rests on",
 					s.Grouping.Groups[k].Name, l.Name, op.Name)
 			}
 		}

@@ -11,7 +11,8 @@ import (
 // Trade is what a cluster with a share of n elements, alone on a machine, can't do without: bytes across the
 // DDR and seconds of products, and a function for the least weighted sum of
 // launches and of what passes these.
-func Trade(net network.Network, spec *hardware.Spec, n int64) (bytes, products float64, least func(launches, bytes, products float64) float64, err error) {
+func Trade(net network.Network, spec *hardware.Spec, n int64) (bytes, products float64,
+	least func(launches, bytes, products float64) float64, err error) {
 	m, err := cost.New(spec)
 	if err != nil {
 		return 0, 0, nil, err

@@ -19,7 +19,8 @@ func TestSeriesThenLoads(t *testing.T) {
 		x := b.Input("x", model.F16, batch, 1, 64, 1)
 		conv := func(i int, x model.TensorID, channels int64) model.TensorID {
 			w := b.Param(fmt.Sprintf("w%d", i), model.F16, channels, b.Tensor(x).Shape[1], 1, 1)
-			return b.Op("Conv", fmt.Sprintf("conv%d", i), model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{0, 0, 0, 0}, Group: 1}, x, w)
+			return b.Op("Conv", fmt.Sprintf("conv%d", i),
+				model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{0, 0, 0, 0}, Group: 1}, x, w)
 		}
 		for i := range 8 {
 			x = b.Op("Relu", fmt.Sprintf("relu%d", i), model.Attr{}, conv(i, x, 8))
@@ -44,7 +45,8 @@ func TestSeriesThenLoads(t *testing.T) {
 	}
 	all, best := 0, 0.0
 	explore(600, func(choose func(int) int) {
-		r, err := scheduler.Run(context.Background(), net, spec, 2, recipeOf(t, choose), scheduler.Options{Chunk: int64(1 + choose(2))})
+		r, err := scheduler.Run(context.Background(), net, spec, 2, recipeOf(t, choose),
+			scheduler.Options{Chunk: int64(1 + choose(2))})
 		if err != nil {
 			return
 		}

@@ -185,13 +185,15 @@ func (w *work) results() []float64 {
 			t = g.Tensor(next.Outputs[0])
 			least = min(least, t.DType.Bytes())
 		}
-		inside := w.may == anyLayers && slices.ContainsFunc(t.Consumers, func(c model.OpID) bool { return !g.OnMatrixUnit(g.Op(c)) })
+		inside := w.may == anyLayers && slices.ContainsFunc(t.Consumers,
+			func(c model.OpID) bool { return !g.OnMatrixUnit(g.Op(c)) })
 		if !g.IsOutput(t.ID) && len(t.Consumers) > 0 && !inside {
 			size[first.ID] = float64(least)
 		}
 	}
 	for _, t := range g.Tensors {
-		if t.Producer != model.NoOp && !counted[t.ID] && !g.IsOutput(t.ID) && slices.ContainsFunc(t.Consumers, func(c model.OpID) bool { return g.OnMatrixUnit(g.Op(c)) }) {
+		if t.Producer != model.NoOp && !counted[t.ID] && !g.IsOutput(t.ID) &&
+			slices.ContainsFunc(t.Consumers, func(c model.OpID) bool { return g.OnMatrixUnit(g.Op(c)) }) {
 			size[t.ID] = float64(t.DType.Bytes())
 		}
 	}

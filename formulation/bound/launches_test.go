@@ -17,7 +17,8 @@ func TestLaunchesAgainstBytes(t *testing.T) {
 	recipes := []string{"tvm", "cross-layer", "astitch"}
 	r := rand.New(rand.NewPCG(1, 2))
 	closest := 0.0
-	for _, c := range append([]cell{{"bert-512", "stcp920", 4}, {"mobilenetv2", "stcp920", 32}, {"densenet121", "ascend910", 16}, {"bert-128", "stcp920-paper", 8}}, cells...) {
+	for _, c := range append([]cell{{"bert-512", "stcp920", 4}, {"mobilenetv2", "stcp920", 32},
+		{"densenet121", "ascend910", 16}, {"bert-128", "stcp920-paper", 8}}, cells...) {
 		net, err := scheduler.OpenNetwork(c.network)
 		if err != nil {
 			t.Fatal(err)
@@ -47,7 +48,8 @@ func TestLaunchesAgainstBytes(t *testing.T) {
 					a, b, d = a*a*made.Spec.LaunchSeconds, b*b/made.Spec.DDR.BandwidthBytesPerSecond, d*d
 					found, bound := a*launches+b*(moved-bytes)+d*(matrix-products), least(a, b, d)
 					if bound > found*(1+1e-9) {
-						t.Errorf("%s on %s, %s, chunk %d: %g launches, %g bytes of at least %g, %g s of products of at least %g, by weights %g, %g, %g in all %g, expected at least %g",
+						t.Errorf(
+							"%s on %s, %s, chunk %d: %g launches, %g bytes of at least %g, %g s of products of at least %g, by weights %g, %g, %g in all %g, expected at least %g",
 							c.network, c.machine, name, made.Chunk, launches, moved, bytes, matrix, products, a, b, d, found, bound)
 					}
 					closest = max(closest, bound/found)

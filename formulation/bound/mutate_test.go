@@ -89,12 +89,14 @@ func anyRecipe(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
 	}
 	return recipe.With("weights", scheduler.Strategy{Name: "any", Decide: func(_ context.Context,
 		d *scheduler.Draft) error {
-		d.Lower = lower.Options{Generator: schedule.Generator{CrossLayer: true, KeepWeights: true, Prefetch: true, BeforeFirst: true}}
+		d.Lower = lower.Options{Generator: schedule.Generator{CrossLayer: true, KeepWeights: true, Prefetch: true,
+			BeforeFirst: true}}
 		return nil
 	}})
 }
 
-// anyNests runs some layers by nests at random: with tiles of rows and weights, blocked ones, loops over queries and keys.
+// anyNests runs some layers by nests at random: with tiles of rows and weights, blocked ones, loops over queries and
+// keys.
 func anyNests(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
 	return recipe.With("nest", scheduler.Strategy{Name: "any", Decide: func(_ context.Context, d *scheduler.Draft) error {
 		m, err := cost.New(d.Spec)
@@ -121,8 +123,9 @@ func anyNests(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
 // anyNest is a nest for a step that may run by it or not.
 func anyNest(s *schedule.Schedule, i int, m *cost.Model, r *rand.Rand) *schedule.Nest {
 	if a := s.Steps[i].Attending; a != nil {
-		t := schedule.AttentionTiles{Products: pick(r, 1, 1, 1+r.Int64N(a.Products)), Positions: pick(r, a.Positions, 1+r.Int64N(a.Positions)),
-			Keys: pick(r, a.Keys, 1+r.Int64N(a.Keys)), Single: r.IntN(2) == 0, InTurn: a.Causal && r.IntN(2) == 0}
+		t := schedule.AttentionTiles{Products: pick(r, 1, 1, 1+r.Int64N(a.Products)),
+			Positions: pick(r, a.Positions, 1+r.Int64N(a.Positions)),
+			Keys:      pick(r, a.Keys, 1+r.Int64N(a.Keys)), Single: r.IntN(2) == 0, InTurn: a.Causal && r.IntN(2) == 0}
 		t.Pieces = pick(r, 0, r.Int64N(t.Positions+1))
 		return &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &t}
 	}
@@ -135,13 +138,16 @@ func anyNest(s *schedule.Schedule, i int, m *cost.Model, r *rand.Rand) *schedule
 		return n
 	}
 	window := int64(1) // reductions are cut between channels
-	if op := s.Graph.Op(s.Layers[s.Instances.Instances[s.Steps[i].Instance].Group][s.Steps[i].Layer].Anchor); op.Kind == "Conv" {
+	if op := s.Graph.Op(s.Layers[s.Instances.Instances[s.Steps[i].Instance].Group][s.Steps[i].Layer].Anchor); op.Kind ==
+		"Conv" {
 		window = model.Shape(s.Graph.Tensor(op.Inputs[1]).Shape[2:]).Elements()
 	}
-	blocked := schedule.Nest{Loads: 1, Pieces: 1, Vector: schedule.AtColumns, Store: schedule.AtColumns, Sums: 1 + r.Int64N(2),
-		Tiles: l.Dims.Reps * pick(r, 1, 2, 4, l.Dims.M, 1+r.Int64N(l.Dims.M)), Depth: 1 + r.Int64N(3), ColumnsFirst: r.IntN(2) == 0,
-		Columns:   lower.Cut(l.Dims.N, pick(r, 1, l.UnitColumns), 1+r.Int64N(4)),
-		Reduction: lower.Cut(l.Dims.K, window*pick(r, 1, l.UnitRows), 1+r.Int64N(4))}
+	blocked := schedule.Nest{Loads: 1, Pieces: 1, Vector: schedule.AtColumns, Store: schedule.AtColumns,
+		Sums:  1 + r.Int64N(2),
+		Tiles: l.Dims.Reps * pick(r, 1, 2, 4, l.Dims.M, 1+r.Int64N(l.Dims.M)), Depth: 1 + r.Int64N(3),
+		ColumnsFirst: r.IntN(2) == 0,
+		Columns:      lower.Cut(l.Dims.N, pick(r, 1, l.UnitColumns), 1+r.Int64N(4)),
+		Reduction:    lower.Cut(l.Dims.K, window*pick(r, 1, l.UnitRows), 1+r.Int64N(4))}
 	if k := pick(r, int64(2), 3, 4); r.IntN(4) == 0 && l.Dims.K%k == 0 {
 		blocked.Rfactor, blocked.Reduction = k, lower.Cut(l.Dims.K/k, window*pick(r, 1, l.UnitRows), 1+r.Int64N(3))
 	}

@@ -52,7 +52,8 @@ func explore(some int, visit func(choose func(n int) int)) {
 }
 
 // toy is a small network: products on images of so many rows and few channels.
-func toy(name string, rows int64, build func(b *model.Builder, x model.TensorID, op func(model.Kind, model.Attr, ...model.TensorID) model.TensorID) model.TensorID) network.Network {
+func toy(name string, rows int64, build func(b *model.Builder, x model.TensorID,
+	op func(model.Kind, model.Attr, ...model.TensorID) model.TensorID) model.TensorID) network.Network {
 	return network.Network{Name: name, Graph: func(batch int64) (*model.Graph, error) {
 		b := model.NewBuilder(name)
 		count := 0
@@ -76,13 +77,16 @@ var toys = []struct {
 	// within: the best is at most so many times the bound.
 	within float64
 }{
-	{toy("product", 1, func(b *model.Builder, x model.TensorID, op func(model.Kind, model.Attr, ...model.TensorID) model.TensorID) model.TensorID {
+	{toy("product", 1, func(b *model.Builder, x model.TensorID,
+		op func(model.Kind, model.Attr, ...model.TensorID) model.TensorID) model.TensorID {
 		return op("Relu", model.Attr{}, op("Conv", model.Attr{}, x))
 	}), 0, 3},
-	{toy("two products", 1, func(b *model.Builder, x model.TensorID, op func(model.Kind, model.Attr, ...model.TensorID) model.TensorID) model.TensorID {
+	{toy("two products", 1, func(b *model.Builder, x model.TensorID,
+		op func(model.Kind, model.Attr, ...model.TensorID) model.TensorID) model.TensorID {
 		return op("Conv", model.Attr{}, op("Conv", model.Attr{}, x))
 	}), 0, 3},
-	{toy("residual", 2, func(b *model.Builder, x model.TensorID, op func(model.Kind, model.Attr, ...model.TensorID) model.TensorID) model.TensorID {
+	{toy("residual", 2, func(b *model.Builder, x model.TensorID,
+		op func(model.Kind, model.Attr, ...model.TensorID) model.TensorID) model.TensorID {
 		y := op("Relu", model.Attr{}, op("Conv", model.Attr{}, x))
 		y = op("Relu", model.Attr{}, op("Add", model.Attr{}, op("Conv", model.Attr{}, y), x))
 		return op("Conv", model.Attr{}, op("Concat", model.Attr{Axis: 1}, y, op("Sigmoid", model.Attr{}, y)))
@@ -115,7 +119,8 @@ func recipeOf(t *testing.T, choose func(int) int) scheduler.Recipe {
 		t.Fatal(err)
 	}
 	own := func(stage string, decide func(d *scheduler.Draft) error) {
-		recipe = recipe.With(stage, scheduler.Strategy{Name: "any", Decide: func(_ context.Context, d *scheduler.Draft) error { return decide(d) }})
+		recipe = recipe.With(stage, scheduler.Strategy{Name: "any",
+			Decide: func(_ context.Context, d *scheduler.Draft) error { return decide(d) }})
 	}
 	own("group", func(d *scheduler.Draft) error {
 		d.Grouping = &schedule.Grouping{}
@@ -169,7 +174,8 @@ func recipeOf(t *testing.T, choose func(int) int) scheduler.Recipe {
 		return nil
 	})
 	own("bind", func(d *scheduler.Draft) error {
-		d.Bindings, d.Scopes = make([]schedule.Binding, len(d.Instances.Instances)), make([]schedule.Level, len(d.Instances.Instances))
+		d.Bindings, d.Scopes = make([]schedule.Binding, len(d.Instances.Instances)),
+			make([]schedule.Level, len(d.Instances.Instances))
 		for k, sg := range d.Grouping.Groups {
 			out := sg.Outputs[0]
 			dims := []int{-1}
@@ -221,7 +227,8 @@ func TestAllSchedulesOfToys(t *testing.T) {
 					best = r.LatencySeconds()
 				}
 			})
-			t.Logf("%d schedules: the best takes %g s, the bound is %g s (%s), %.3f times", all, best, b.Seconds, b.Term, best/b.Seconds)
+			t.Logf("%d schedules: the best takes %g s, the bound is %g s (%s), %.3f times", all, best, b.Seconds,
+				b.Term, best/b.Seconds)
 			if len(refused) > all {
 				t.Errorf("more are refused: %v", refused)
 			}

@@ -56,7 +56,8 @@ type work struct {
 // measure prices a network's operators on a machine, for n batch elements, in the layers that there may be; small
 // are of fewer, 1 and 2.
 func measure(g *model.Graph, m *cost.Model, n int64, may layers, apart bool, small ...*work) (*work, error) {
-	w := &work{g: g, ops: make([][numUnits]float64, len(g.Ops)), weights: make([]float64, len(g.Tensors)), need: needs(g, apart), apart: apart, reads: readings(g)}
+	w := &work{g: g, ops: make([][numUnits]float64, len(g.Ops)), weights: make([]float64, len(g.Tensors)),
+		need: needs(g, apart), apart: apart, reads: readings(g)}
 	p := &pricer{g: g, m: m, least: map[lanes]float64{}}
 	for i, op := range g.Ops {
 		w.ops[i] = p.operator(op, func(t model.TensorID) model.Region {
@@ -189,7 +190,8 @@ func (p *pricer) operator(op *model.Op, box func(model.TensorID) model.Region) (
 			dt = other
 		}
 	}
-	t[vector] = seconds(float64(v.Simple)*p.lane(hardware.OpSimple, dt)+float64(v.Move)*p.lane(hardware.OpMove, dt), hardware.Vector)
+	t[vector] = seconds(float64(v.Simple)*p.lane(hardware.OpSimple, dt)+float64(v.Move)*p.lane(hardware.OpMove, dt),
+		hardware.Vector)
 	t[special] = seconds(float64(v.Special)*p.lane(hardware.OpSpecial, dt), hardware.Special)
 	if p.m.SharedVector() {
 		t[vector], t[special] = t[vector]+t[special], 0

@@ -79,7 +79,8 @@ func fits(m *milp.Model) error {
 	for j := range m.NumVars() {
 		v := m.Variable(milp.Var(j))
 		if big(v.Lo) || big(v.Hi) {
-			return bad("variable", v.Name, "HiGHS takes bounds from %g on for infinite; they are [%g, %g]", hugeBound, v.Lo, v.Hi)
+			return bad("variable", v.Name, "HiGHS takes bounds from %g on for infinite; they are [%g, %g]",
+				hugeBound, v.Lo, v.Hi)
 		}
 		if math.Abs(v.Cost) >= hugeCost {
 			return bad("variable", v.Name, "HiGHS takes costs from %g on for infinite; it is %g", hugeCost, v.Cost)
@@ -88,7 +89,8 @@ func fits(m *milp.Model) error {
 	for i := range m.NumConstraints() {
 		row := m.Constraint(i)
 		if big(row.Lo) || big(row.Hi) {
-			return bad("constraint", row.Name, "HiGHS takes bounds from %g on for infinite; they are [%g, %g]", hugeBound, row.Lo, row.Hi)
+			return bad("constraint", row.Name, "HiGHS takes bounds from %g on for infinite; they are [%g, %g]",
+				hugeBound, row.Lo, row.Hi)
 		}
 		for _, t := range row.Terms {
 			if a := math.Abs(t.Coef); a <= smallCoef || a >= largeCoef {
@@ -223,7 +225,8 @@ func answer(m *milp.Model, opts milp.Options, out outcome) (*milp.Solution, erro
 	switch {
 	case !m.HasIntegers() && sol.Status == milp.Optimal:
 		sol.Bound = sol.Objective
-	case m.HasIntegers() && (sol.Status.HasValues() || sol.Status == milp.Limit) && !math.IsNaN(out.bound) && math.Abs(out.bound) < hugeBound:
+	case m.HasIntegers() && (sol.Status.HasValues() || sol.Status == milp.Limit) && !math.IsNaN(out.bound) &&
+		math.Abs(out.bound) < hugeBound:
 		sol.Bound = out.bound
 	}
 	if sol.Status.HasValues() {

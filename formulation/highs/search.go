@@ -68,7 +68,8 @@ type ending struct {
 // newSearch sets up what stops the search. The limit also goes to HiGHS, which
 // looks at its clock in more places than at anything else.
 func newSearch(ctx context.Context, m *milp.Model, opts milp.Options) *search {
-	r := &search{m: m, vars: m.NumVars(), opts: opts, limit: opts.TimeLimit, started: time.Now(), ended: make(chan ending, 1),
+	r := &search{m: m, vars: m.NumVars(), opts: opts, limit: opts.TimeLimit, started: time.Now(),
+		ended:     make(chan ending, 1),
 		objective: m.Sense().Worst(), bound: -m.Sense().Worst()}
 	if opts.Start != nil {
 		r.objective = m.Objective(whole(m, opts.Start))
@@ -207,7 +208,8 @@ func (r *search) event(x []float64, bound float64) {
 	if r.better(r.objective, shown) {
 		shown = r.objective // rounding has put the bound on its wrong side
 	}
-	r.opts.Progress(milp.Progress{Objective: r.objective, Bound: shown, Improved: improved, Seconds: now.Sub(r.started).Seconds()})
+	r.opts.Progress(milp.Progress{Objective: r.objective, Bound: shown, Improved: improved,
+		Seconds: now.Sub(r.started).Seconds()})
 }
 
 // watchMemory calls full when the process occupies at least limit bytes.

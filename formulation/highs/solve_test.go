@@ -637,7 +637,8 @@ func TestWorkLimit(t *testing.T) {
 	if first.Status != milp.Feasible || first.Stop != milp.StopWork || first.Bound >= first.Objective {
 		t.Errorf("got %v, %v, objective %g, bound %g", first.Status, first.Stop, first.Objective, first.Bound)
 	}
-	if again := solve(t, m, milp.Options{WorkLimit: 50}); !slices.Equal(again.Values, first.Values) || again.Bound != first.Bound {
+	if again := solve(t, m, milp.Options{WorkLimit: 50}); !slices.Equal(again.Values, first.Values) ||
+		again.Bound != first.Bound {
 		t.Errorf("got %g, %g and then %g, %g", first.Objective, first.Bound, again.Objective, again.Bound)
 	}
 }
@@ -702,9 +703,11 @@ func TestFiles(t *testing.T) {
 				if out.status != statusInfeasible {
 					t.Errorf("model %d: from the %s HiGHS says %v, want infeasible\n%s", k, ext, out.status, b.String())
 				}
-			case out.status != statusOptimal || len(out.values) != m.NumVars() || !near(m.Objective(out.values), want.Objective) || m.Check(out.values, 1e-6) != nil ||
+			case out.status != statusOptimal || len(out.values) != m.NumVars() ||
+				!near(m.Objective(out.values), want.Objective) || m.Check(out.values, 1e-6) != nil ||
 				!near(objective(raw), want.Objective):
-				t.Errorf("model %d: from the %s HiGHS gives %+v, objective %g, want %+v\n%s", k, ext, out, objective(raw), want, b.String())
+				t.Errorf("model %d: from the %s HiGHS gives %+v, objective %g, want %+v\n%s", k, ext, out,
+					objective(raw), want, b.String())
 			}
 		}
 	}
@@ -718,14 +721,17 @@ func TestRefusals(t *testing.T) {
 		opts  milp.Options
 		want  string // what the error must hold
 	}{
-		{"invalid model", func(m *milp.Model) { m.AddLE("cap", milp.Sum(3), 1) }, milp.Options{}, `constraint "cap": variable #3 is unknown`},
+		{"invalid model", func(m *milp.Model) { m.AddLE("cap", milp.Sum(3), 1) }, milp.Options{},
+			`constraint "cap": variable #3 is unknown`},
 		{"negative time limit", func(m *milp.Model) { ok(m) }, milp.Options{TimeLimit: -1}, "time limit"},
 		{"gap that is no number", func(m *milp.Model) { ok(m) }, milp.Options{RelativeGap: math.NaN()}, "relative gap"},
 		{"huge bound", func(m *milp.Model) { m.Continuous("big", 0, 1e20, 1) }, milp.Options{}, `variable "big"`},
 		{"huge cost", func(m *milp.Model) { m.Continuous("dear", 0, 1, -1e20) }, milp.Options{}, `variable "dear"`},
 		{"huge side", func(m *milp.Model) { m.AddGE("far", milp.Sum(ok(m)), -1e21) }, milp.Options{}, `constraint "far"`},
-		{"tiny coefficient", func(m *milp.Model) { m.AddLE("fine", []milp.Term{ok(m).Times(1e-9)}, 1) }, milp.Options{}, `constraint "fine"`},
-		{"huge coefficient", func(m *milp.Model) { m.AddLE("coarse", []milp.Term{ok(m).Times(-1e15)}, 1) }, milp.Options{}, `that of "x"`},
+		{"tiny coefficient", func(m *milp.Model) { m.AddLE("fine", []milp.Term{ok(m).Times(1e-9)}, 1) }, milp.Options{},
+			`constraint "fine"`},
+		{"huge coefficient", func(m *milp.Model) { m.AddLE("coarse", []milp.Term{ok(m).Times(-1e15)}, 1) },
+			milp.Options{}, `that of "x"`},
 	}
 	s, err := New()
 	if err != nil {

@@ -18,12 +18,14 @@ func ExampleSearch() {
 	free := []binding.Label{lb}
 	p := &joint.Problem{
 		Order: &ordering.Problem{Name: "residual", CapacityBytes: 10, StoreCostPerByte: 1, LoadCostPerByte: 1,
-			Subgraphs: []ordering.Subgraph{{Name: "a", Instances: 1, OutputBytes: 4}, {Name: "b", Instances: 1, OutputBytes: 1, WorkspaceBytes: 1},
+			Subgraphs: []ordering.Subgraph{{Name: "a", Instances: 1, OutputBytes: 4},
+				{Name: "b", Instances: 1, OutputBytes: 1, WorkspaceBytes: 1},
 				{Name: "c", Instances: 1, OutputBytes: 1, WorkspaceBytes: 8}, {Name: "d", Instances: 1, OutputBytes: 1}},
 			Arcs: []ordering.Arc{{From: 0, To: 1, Reads: [][2]int{{0, 1}}}, {From: 1, To: 2, Reads: [][2]int{{0, 1}}},
 				{From: 0, To: 3, Reads: [][2]int{{0, 1}}}, {From: 2, To: 3, Reads: [][2]int{{0, 1}}}}},
 		Labels: &binding.Problem{
-			Nodes: []binding.Node{{Name: "a", Labels: []binding.Label{lb, gb}, Cost: []float64{0, 4}}, {Name: "b", Labels: free, Cost: []float64{1}},
+			Nodes: []binding.Node{{Name: "a", Labels: []binding.Label{lb, gb}, Cost: []float64{0, 4}},
+				{Name: "b", Labels: free, Cost: []float64{1}},
 				{Name: "c", Labels: free, Cost: []float64{1}}, {Name: "d", Labels: free, Cost: []float64{1}}},
 			Edges: []binding.Edge{{From: 0, To: 1, Cost: [][]float64{{0}, {1}}}, {From: 0, To: 3, Cost: [][]float64{{0}, {2}}}},
 		},

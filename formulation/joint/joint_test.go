@@ -20,10 +20,12 @@ import (
 // largest instance needs; labels of both scopes, where the GB pays about
 // what the moves of the same bytes would.
 func random(r *rand.Rand, most int) *Problem {
-	o := &ordering.Problem{Name: "random", StoreCostPerByte: float64(1 + r.IntN(3)), LoadCostPerByte: float64(1 + r.IntN(3))}
+	o := &ordering.Problem{Name: "random", StoreCostPerByte: float64(1 + r.IntN(3)),
+		LoadCostPerByte: float64(1 + r.IntN(3))}
 	n := 0
 	for k := 0; n < most; k++ {
-		sg := ordering.Subgraph{Name: fmt.Sprint(k), Instances: 1 + r.IntN(min(2, most-n)), OutputBytes: 1 + r.Int64N(6), WorkspaceBytes: r.Int64N(2) * r.Int64N(9)}
+		sg := ordering.Subgraph{Name: fmt.Sprint(k), Instances: 1 + r.IntN(min(2, most-n)), OutputBytes: 1 + r.Int64N(6),
+			WorkspaceBytes: r.Int64N(2) * r.Int64N(9)}
 		n += sg.Instances
 		o.Subgraphs = append(o.Subgraphs, sg)
 		for from := range k {
@@ -187,7 +189,8 @@ func verify(t *testing.T, name string, p *Problem, r *Result) {
 		return
 	}
 	if !same(labels, r.LabelSeconds) || !same(moves, r.MoveSeconds) || !same(labels+moves, r.Objective) {
-		t.Errorf("%s: labels %g and moves %g, the result says %g and %g, %g together", name, labels, moves, r.LabelSeconds, r.MoveSeconds, r.Objective)
+		t.Errorf("%s: labels %g and moves %g, the result says %g and %g, %g together", name, labels, moves, r.LabelSeconds,
+			r.MoveSeconds, r.Objective)
 	}
 	if r.Bound > r.Objective || (r.Status == milp.Optimal) != (r.Objective-r.Bound <= tolerance*r.Objective) {
 		t.Errorf("%s: %v with objective %g and bound %g", name, r.Status, r.Objective, r.Bound)
@@ -231,7 +234,8 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 		}
 	}
 	if branched < 20 || both < 20 || spilled < 20 {
-		t.Errorf("%d problems branched, %d had other labels than alone, %d spilled: the problems are too easy", branched, both, spilled)
+		t.Errorf("%d problems branched, %d had other labels than alone, %d spilled: the problems are too easy",
+			branched, both, spilled)
 	}
 }
 
@@ -258,13 +262,15 @@ func TestLarger(t *testing.T) {
 			}
 			verify(t, fmt.Sprintf("seed %d, %d branches", seed, limit), p, r)
 			if r.Bound > full.Objective+1e-12 || r.Objective < full.Bound-1e-12 {
-				t.Errorf("seed %d: [%g, %g] with %d branches, [%g, %g] in all", seed, r.Bound, r.Objective, limit, full.Bound, full.Objective)
+				t.Errorf("seed %d: [%g, %g] with %d branches, [%g, %g] in all", seed, r.Bound, r.Objective, limit,
+					full.Bound, full.Objective)
 			}
 			if r.Bound < alone.Bound-1e-12 {
 				t.Errorf("seed %d: bound %g, that of labels alone is %g", seed, r.Bound, alone.Bound)
 			}
 			again, err := Search(context.Background(), p, opts)
-			if err != nil || again.Objective != r.Objective || again.Bound != r.Bound || fmt.Sprint(again.Choice, again.Steps) != fmt.Sprint(r.Choice, r.Steps) {
+			if err != nil || again.Objective != r.Objective || again.Bound != r.Bound ||
+				fmt.Sprint(again.Choice, again.Steps) != fmt.Sprint(r.Choice, r.Steps) {
 				t.Errorf("seed %d: another answer the second time (%v)", seed, err)
 			}
 		}
@@ -286,7 +292,8 @@ func TestStartAndCancellation(t *testing.T) {
 	if r.Status == milp.Optimal || r.Stop != milp.StopCancelled || r.Bound <= 0 {
 		t.Errorf("cancelled: %v, %v, bound %g", r.Status, r.Stop, r.Bound)
 	}
-	better, err := Search(context.Background(), p, SearchOptions{Options: Options{Start: Start{start, g.Topological()}, WorkLimit: 100}})
+	better, err := Search(context.Background(), p,
+		SearchOptions{Options: Options{Start: Start{start, g.Topological()}, WorkLimit: 100}})
 	if err != nil || better.Objective > r.Objective || better.Bound < r.Bound {
 		t.Errorf("[%g, %g] after [%g, %g] (%v)", better.Bound, better.Objective, r.Bound, r.Objective, err)
 	}
@@ -363,7 +370,8 @@ func TestSecondsFindsBrokenRules(t *testing.T) {
 		switch {
 		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
 			t.Errorf("%v, %v: %v, want %q", tt.choice, tt.steps, err, tt.want)
-		case tt.want == "" && (err != nil || labels != 3+4*float64(tt.choice[0]) || moves != 4*float64(len(tt.steps[1].Store))):
+		case tt.want == "" && (err != nil || labels != 3+4*float64(tt.choice[0]) ||
+			moves != 4*float64(len(tt.steps[1].Store))):
 			t.Errorf("%v, %v: %g and %g (%v)", tt.choice, tt.steps, labels, moves, err)
 		}
 	}
@@ -383,7 +391,8 @@ func TestILPPassesErrorsOn(t *testing.T) {
 		t.Errorf("%v, want the solver's error", err)
 	}
 	p.Order.CapacityBytes = 0
-	if r, err := ILP(context.Background(), p, ILPOptions{Options: Options{Solver: broken{}}}); err != nil || r.Status != milp.Infeasible {
+	if r, err := ILP(context.Background(), p, ILPOptions{Options: Options{Solver: broken{}}}); err != nil ||
+		r.Status != milp.Infeasible {
 		t.Errorf("no capacity: %+v (%v)", r, err)
 	}
 	if _, err := Formulate(&Problem{}, ILPOptions{}); err == nil {

@@ -64,7 +64,8 @@ func (f *program) order() {
 	m, g := f.model, f.g
 	n := len(g.Refs)
 	price := func(units int64) float64 { return float64(units) / g.Unit * f.p.SecondsPerCost / costUnit }
-	f.run, f.held, f.copied, f.fetched = make([][]milp.Var, n), make([][]milp.Var, n), make([][]milp.Var, n), make([][]milp.Var, n)
+	f.run, f.held, f.copied, f.fetched = make([][]milp.Var, n), make([][]milp.Var, n), make([][]milp.Var, n),
+		make([][]milp.Var, n)
 	for i := range n {
 		for t := range n {
 			v := func(letter string) string { return fmt.Sprintf("%s[%d,%d]", letter, i, t) }
@@ -148,7 +149,8 @@ func (f *program) labels() {
 			m.AddEQ(fmt.Sprintf("(11) edge %d, label %d", e, l), append(milp.Sum(row...), f.label[edge.From][a].Times(-1)), 0)
 		}
 		for b, o := range f.kept[edge.To] {
-			m.AddEQ(fmt.Sprintf("(12) edge %d, label %d", e, o), append(milp.Sum(columns[b]...), f.label[edge.To][b].Times(-1)), 0)
+			m.AddEQ(fmt.Sprintf("(12) edge %d, label %d", e, o),
+				append(milp.Sum(columns[b]...), f.label[edge.To][b].Times(-1)), 0)
 		}
 	}
 }

@@ -79,7 +79,8 @@ func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error
 	if r, err := p.begin("search", &opts.Options); r != nil || err != nil {
 		return r, err
 	}
-	s := &searcher{p: p, opts: opts, graph: ordering.NewGraph(p.Order), orders: map[string]*order{}, start: opts.Start.Order, tell: opts.Reporter()}
+	s := &searcher{p: p, opts: opts, graph: ordering.NewGraph(p.Order), orders: map[string]*order{},
+		start: opts.Start.Order, tell: opts.Reporter()}
 	var cancel context.CancelFunc
 	s.ctx, cancel = opts.Begin(ctx)
 	defer cancel()
@@ -140,7 +141,8 @@ func (s *searcher) run() (float64, error) {
 		}
 		bound := math.Min(done, open.First().bound)
 		s.tell(s.best.Outcome().Objective, bound, false)
-		if s.stop = solve.Why(s.ctx); s.stop == milp.Complete && s.opts.WorkLimit > 0 && int64(s.best.Branches) >= s.opts.WorkLimit {
+		if s.stop = solve.Why(s.ctx); s.stop == milp.Complete && s.opts.WorkLimit > 0 &&
+			int64(s.best.Branches) >= s.opts.WorkLimit {
 			s.stop = milp.StopWork
 		}
 		if s.stop != milp.Complete {

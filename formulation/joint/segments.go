@@ -125,7 +125,8 @@ func (s *searcher) inLB() []bool {
 // leastMoves is a bound on the cost of an ordering problem in seconds.
 func (s *searcher) leastMoves(q *ordering.Problem) (float64, error) {
 	// A segment is hardly larger than a window of that search.
-	r, err := ordering.Search(s.ctx, q, ordering.Traffic, ordering.SearchOptions{Options: ordering.Options{WorkLimit: int64(s.opts.MaxStates)}})
+	r, err := ordering.Search(s.ctx, q, ordering.Traffic,
+		ordering.SearchOptions{Options: ordering.Options{WorkLimit: int64(s.opts.MaxStates)}})
 	if err != nil {
 		return 0, err
 	}

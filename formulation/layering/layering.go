@@ -68,7 +68,8 @@ func (p *Problem) Check(layers [][]int) error {
 		}
 		for _, h := range after {
 			if at[h] > at[i] {
-				return strict.Error(p.Name, fmt.Sprintf("operator %d in layer %d", i, at[i]-1), fmt.Sprintf("operator %d, which it waits for, in layer %d", h, at[h]-1), "it in the same or an earlier one")
+				return strict.Error(p.Name, fmt.Sprintf("operator %d in layer %d", i, at[i]-1),
+					fmt.Sprintf("operator %d, which it waits for, in layer %d", h, at[h]-1), "it in the same or an earlier one")
 			}
 		}
 	}
@@ -111,7 +112,8 @@ func (r *Result) Outcome() solve.Outcome {
 
 // rows are the methods with what they run.
 var rows = solve.Table[func(context.Context, *Problem, Options) *Result]{
-	{Method: solve.Method{Name: "exact", Description: "shortest path over down-closed sets, with proof", Exact: true}, Run: exact},
+	{Method: solve.Method{Name: "exact", Description: "shortest path over down-closed sets, with proof", Exact: true},
+		Run: exact},
 	{Method: solve.Method{Name: "greedy", Description: "all that can run next at the same time"},
 		Run: func(_ context.Context, p *Problem, _ Options) *Result { return p.answer("greedy", p.levels()) }},
 	{Method: solve.Method{Name: "sequential", Description: "one operator after another"},
@@ -314,7 +316,8 @@ func (p *Problem) CheckProof(r *Result) error {
 				continue
 			}
 			if d := r.Potentials[w] - r.Potentials[u]; d > p.Price(members(w&^u))*(1+slack) {
-				return bad(fmt.Sprintf("layer %v after %v", members(w&^u), members(u)), fmt.Sprintf("%v s of potential", d), "at most its price")
+				return bad(fmt.Sprintf("layer %v after %v", members(w&^u), members(u)), fmt.Sprintf("%v s of potential", d),
+					"at most its price")
 			}
 		}
 	}
@@ -327,7 +330,8 @@ func (p *Problem) CheckProof(r *Result) error {
 // maxOperators, the exact method gives the best of the others and says so. Of start,
 // a layering of all, the exact method takes the layers of each block. each, if not
 // nil, is called for every block.
-func Blocks(ctx context.Context, name string, after [][]int, cuts []int, price, bound func([]int) float64, method string, opt Options, each func(first int, p *Problem, r *Result)) (*Result, error) {
+func Blocks(ctx context.Context, name string, after [][]int, cuts []int, price, bound func([]int) float64,
+	method string, opt Options, each func(first int, p *Problem, r *Result)) (*Result, error) {
 	total := &Result{Method: method, Status: milp.Optimal}
 	for b := range cuts[1:] {
 		lo, hi := cuts[b], cuts[b+1]

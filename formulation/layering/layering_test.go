@@ -115,7 +115,8 @@ func TestExactAgainstLinearProgram(t *testing.T) {
 // The last block of Inception-v3, without times: 180 down-closed sets with 4860
 // transitions (IOS, MLSys 2021, Table 1).
 func TestInceptionCounts(t *testing.T) {
-	p := &Problem{Name: "inception", After: [][]int{nil, nil, {1}, {1}, nil, {4}, {5}, {5}, nil, {8}}, Price: func(s []int) float64 { return 1 }}
+	p := &Problem{Name: "inception", After: [][]int{nil, nil, {1}, {1}, nil, {4}, {5}, {5}, nil, {8}},
+		Price: func(s []int) float64 { return 1 }}
 	r, err := Solve(context.Background(), p, "exact", Options{})
 	if err != nil || r.Sets != 180 || r.Transitions != 4860 || len(r.Layers) != 1 {
 		t.Errorf("%d sets, %d transitions, %d layers, %v", r.Sets, r.Transitions, len(r.Layers), err)
@@ -136,7 +137,8 @@ func TestLimits(t *testing.T) {
 		stop milp.Stop
 	}{{ctx, Options{}, milp.StopCancelled}, {context.Background(), Options{WorkLimit: 5}, milp.StopWork}} {
 		r, err := Solve(c.ctx, p, "exact", c.opt)
-		if err != nil || r.Status != milp.Feasible || r.Stop != c.stop || r.Seconds < best.Seconds || p.Check(r.Layers) != nil {
+		if err != nil || r.Status != milp.Feasible || r.Stop != c.stop || r.Seconds < best.Seconds ||
+			p.Check(r.Layers) != nil {
 			t.Errorf("%+v, %v", r, err)
 		}
 		c.opt.Start = best.Layers
@@ -158,7 +160,8 @@ func TestInputErrors(t *testing.T) {
 		{&Problem{Name: "p", After: make([][]int, 65), Price: price}, "exact", "found 65, expected at most 64"},
 		{&Problem{Name: "p", After: [][]int{nil}, Price: price}, "best", `unknown method "best"`},
 	} {
-		if _, err := Solve(context.Background(), c.p, c.method, Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Solve(context.Background(), c.p, c.method, Options{}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("found %v, expected %q", err, c.want)
 		}
 	}

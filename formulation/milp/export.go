@@ -45,7 +45,8 @@ var lpWords = map[string]bool{
 	"subject": true, "such": true, "st": true, "to": true, "that": true,
 	"bound": true, "bounds": true, "free": true, "inf": true, "infinity": true,
 	"bin": true, "binary": true, "binaries": true, "gen": true, "general": true, "generals": true,
-	"int": true, "integer": true, "integers": true, "semi": true, "semis": true, "sec": true, "sos": true, "sos1": true, "sos2": true, "end": true,
+	"int": true, "integer": true, "integers": true, "semi": true, "semis": true, "sec": true, "sos": true, "sos1": true,
+	"sos2": true, "end": true,
 }
 
 type namer struct {

@@ -113,7 +113,8 @@ func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestWriteErrors(t *testing.T) {
 	for name, write := range map[string]func(*Model, io.Writer) error{"MPS": (*Model).WriteMPS, "LP": (*Model).WriteLP} {
-		if err := write(New("empty", Minimize), io.Discard); !errors.Is(err, ErrNoVariables) || !strings.Contains(err.Error(), `"empty"`) {
+		if err := write(New("empty", Minimize), io.Discard); !errors.Is(err, ErrNoVariables) ||
+			!strings.Contains(err.Error(), `"empty"`) {
 			t.Errorf("%s: a model without variables gives %v", name, err)
 		}
 		bad := New("bad", Minimize)

@@ -32,32 +32,44 @@ func TestInputErrors(t *testing.T) {
 		{"variable and constraint of one name", func(m *Model) { m.AddLE("a", Sum(m.Binary("a", 1)), 1) }, ""},
 
 		{"unnamed variable", func(m *Model) { m.Binary("x", 0); m.Binary("", 0) }, `variable "#1": it has no name`},
-		{"duplicate variable", func(m *Model) { m.Binary("x", 0); m.Integer("x", 0, 1, 0) }, `variable "x": variable #0 has the same name`},
-		{"variable, lo > hi", func(m *Model) { m.Continuous("x", 2, 1, 0) }, `variable "x": the lower bound 2 is above the upper bound 1`},
+		{"duplicate variable", func(m *Model) { m.Binary("x", 0); m.Integer("x", 0, 1, 0) },
+			`variable "x": variable #0 has the same name`},
+		{"variable, lo > hi", func(m *Model) { m.Continuous("x", 2, 1, 0) },
+			`variable "x": the lower bound 2 is above the upper bound 1`},
 		{"variable, NaN bound", func(m *Model) { m.Continuous("x", nan, 1, 0) }, `variable "x": the bounds are [NaN, 1]`},
-		{"variable, empty range", func(m *Model) { m.Continuous("x", inf, inf, 0) }, `variable "x": no number is within [+Inf, +Inf]`},
+		{"variable, empty range", func(m *Model) { m.Continuous("x", inf, inf, 0) },
+			`variable "x": no number is within [+Inf, +Inf]`},
 		{"variable, empty range below", func(m *Model) { m.Continuous("x", -inf, -inf, 0) }, `no number is within`},
 		{"NaN cost", func(m *Model) { m.Binary("x", nan) }, `variable "x": its cost is NaN`},
 		{"infinite cost", func(m *Model) { m.Binary("x", -inf) }, `variable "x": its cost is -Inf`},
-		{"costs that add up to infinity", func(m *Model) { m.AddCost(m.Binary("x", 1e308), 1e308) }, `variable "x": its cost is +Inf`},
-		{"cost of an unknown variable", func(m *Model) { m.AddCost(0, 1) }, `objective: variable #0 is unknown: the model has 0 variables`},
+		{"costs that add up to infinity", func(m *Model) { m.AddCost(m.Binary("x", 1e308), 1e308) },
+			`variable "x": its cost is +Inf`},
+		{"cost of an unknown variable", func(m *Model) { m.AddCost(0, 1) },
+			`objective: variable #0 is unknown: the model has 0 variables`},
 		{"NaN offset", func(m *Model) { m.AddOffset(nan) }, `objective: the constant is NaN`},
 		{"bounds of an unknown variable", func(m *Model) { m.SetBounds(-1, 0, 1) }, `variable "#-1"`},
-		{"bounds set, lo > hi", func(m *Model) { m.SetBounds(m.Integer("x", 0, 9, 0), 5, 4) }, `variable "x": the lower bound 5`},
-		{"binary fixed at 2", func(m *Model) { m.Fix(m.Binary("x", 0), 2) }, `variable "x": it is binary, but its bounds are set to [2, 2]`},
+		{"bounds set, lo > hi", func(m *Model) { m.SetBounds(m.Integer("x", 0, 9, 0), 5, 4) },
+			`variable "x": the lower bound 5`},
+		{"binary fixed at 2", func(m *Model) { m.Fix(m.Binary("x", 0), 2) },
+			`variable "x": it is binary, but its bounds are set to [2, 2]`},
 
 		{"unnamed constraint", func(m *Model) { m.AddLE("", nil, 1) }, `constraint "#0": it has no name`},
-		{"duplicate constraint", func(m *Model) { m.AddLE("c", nil, 1); m.AddGE("c", nil, 0) }, `constraint "c": constraint #0 has the same name`},
-		{"constraint, lo > hi", func(m *Model) { m.AddRange("c", 1, nil, 0) }, `constraint "c": the lower bound 1 is above the upper bound 0`},
+		{"duplicate constraint", func(m *Model) { m.AddLE("c", nil, 1); m.AddGE("c", nil, 0) },
+			`constraint "c": constraint #0 has the same name`},
+		{"constraint, lo > hi", func(m *Model) { m.AddRange("c", 1, nil, 0) },
+			`constraint "c": the lower bound 1 is above the upper bound 0`},
 		{"constraint, NaN side", func(m *Model) { m.AddLE("c", nil, nan) }, `constraint "c": the bounds are [-Inf, NaN]`},
 		{"constraint, >= Inf", func(m *Model) { m.AddGE("c", nil, inf) }, `constraint "c": no number is within [+Inf, +Inf]`},
-		{"NaN coefficient", func(m *Model) { m.AddLE("c", []Term{m.Binary("x", 0).Times(nan)}, 1) }, `constraint "c": the coefficient of "x" is NaN`},
-		{"infinite coefficient", func(m *Model) { m.AddLE("c", []Term{m.Binary("x", 0).Times(inf)}, 1) }, `constraint "c": the coefficient of "x" is +Inf`},
+		{"NaN coefficient", func(m *Model) { m.AddLE("c", []Term{m.Binary("x", 0).Times(nan)}, 1) },
+			`constraint "c": the coefficient of "x" is NaN`},
+		{"infinite coefficient", func(m *Model) { m.AddLE("c", []Term{m.Binary("x", 0).Times(inf)}, 1) },
+			`constraint "c": the coefficient of "x" is +Inf`},
 		{"coefficients that add up to infinity", func(m *Model) {
 			x := m.Binary("x", 0)
 			m.AddLE("c", []Term{x.Times(1e308), x.Times(1e308)}, 1)
 		}, `constraint "c": the coefficients of "x" add up to +Inf`},
-		{"unknown variable", func(m *Model) { m.Binary("x", 0); m.AddLE("c", Sum(0, 1), 1) }, `constraint "c": variable #1 is unknown: the model has 1 variables`},
+		{"unknown variable", func(m *Model) { m.Binary("x", 0); m.AddLE("c", Sum(0, 1), 1) },
+			`constraint "c": variable #1 is unknown: the model has 1 variables`},
 		{"negative variable", func(m *Model) { m.AddLE("c", Sum(-1), 1) }, `constraint "c": variable #-1 is unknown`},
 	}
 	for _, test := range tests {
@@ -235,7 +247,8 @@ func TestLookup(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	m.AddLE("c", Sum(y), 1)
-	if got, want := m.String(), "test: maximize, 2 variables (0 binary, 1 integer, 1 continuous), 1 constraints, 1 terms"; got != want {
+	if got, want := m.String(),
+		"test: maximize, 2 variables (0 binary, 1 integer, 1 continuous), 1 constraints, 1 terms"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -100,13 +100,15 @@ func TestNames(t *testing.T) {
 func TestWords(t *testing.T) {
 	for s := Unknown; s <= Limit; s++ {
 		var back Status
-		if data, err := json.Marshal(s); err != nil || json.Unmarshal(data, &back) != nil || back != s || !strings.Contains(string(data), s.String()) {
+		if data, err := json.Marshal(s); err != nil || json.Unmarshal(data, &back) != nil || back != s ||
+			!strings.Contains(string(data), s.String()) {
 			t.Errorf("%v is %s, read as %v", s, data, back)
 		}
 	}
 	for s := Complete; s <= StopWork; s++ {
 		var back Stop
-		if data, err := json.Marshal(s); err != nil || json.Unmarshal(data, &back) != nil || back != s || !strings.Contains(string(data), s.String()) {
+		if data, err := json.Marshal(s); err != nil || json.Unmarshal(data, &back) != nil || back != s ||
+			!strings.Contains(string(data), s.String()) {
 			t.Errorf("%v is %s, read as %v", s, data, back)
 		}
 	}

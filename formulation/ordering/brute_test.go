@@ -181,7 +181,8 @@ func randomProblem(seed uint64, most int) *Problem {
 				keep = r.IntN(2) == 0
 			}
 			if keep {
-				p.Arcs = append(p.Arcs, Arc{From: from, To: to, Reads: randomReads(r, p.Subgraphs[from].Instances, p.Subgraphs[to].Instances)})
+				p.Arcs = append(p.Arcs, Arc{From: from, To: to,
+					Reads: randomReads(r, p.Subgraphs[from].Instances, p.Subgraphs[to].Instances)})
 			}
 		}
 	}

@@ -78,7 +78,8 @@ func Check(p *Problem, r *Result) (*Verdict, error) {
 		return &Verdict{}, nil
 	case milp.Optimal, milp.Feasible:
 	default:
-		return nil, broken(-1, "status: found %q, expected %q, %q, %q or %q", r.Status, milp.Optimal, milp.Feasible, milp.Infeasible, milp.Limit)
+		return nil, broken(-1, "status: found %q, expected %q, %q, %q or %q", r.Status, milp.Optimal, milp.Feasible,
+			milp.Infeasible, milp.Limit)
 	}
 
 	v := &Verdict{}
@@ -134,7 +135,8 @@ func Check(p *Problem, r *Result) (*Verdict, error) {
 		}
 		during := used + size(run) + p.Subgraphs[run[0]].WorkspaceBytes
 		if r.Objective == Traffic && during > p.CapacityBytes {
-			return nil, broken(n, "runs %v with %d bytes in the L1, %d more than its capacity of %d", run, during, during-p.CapacityBytes, p.CapacityBytes)
+			return nil, broken(n, "runs %v with %d bytes in the L1, %d more than its capacity of %d", run, during,
+				during-p.CapacityBytes, p.CapacityBytes)
 		}
 		v.PeakBytes = max(v.PeakBytes, during)
 		at(run).ran = true
@@ -200,7 +202,8 @@ func checkInfeasible(p *Problem, r *Result, into [][]Arc, exists func(Ref) bool)
 		}
 	}
 	if missing := need - p.CapacityBytes; missing <= 0 || missing != e.MissingBytes {
-		return nil, &RuleError{-1, fmt.Sprintf("missing_bytes: found %d, but %v needs %d of %d", e.MissingBytes, own, need, p.CapacityBytes)}
+		return nil, &RuleError{-1, fmt.Sprintf("missing_bytes: found %d, but %v needs %d of %d", e.MissingBytes, own,
+			need, p.CapacityBytes)}
 	}
 	for _, ref := range e.Tensors {
 		if !tensors[ref] {

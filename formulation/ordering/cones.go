@@ -81,7 +81,8 @@ func (a *answer) coneOf(v int) part {
 		}
 	}
 	slices.Sort(members)
-	s := &Graph{Capacity: g.Capacity, Unit: g.Unit, Reads: make([][]int, len(members)), Readers: make([][]int, len(members))}
+	s := &Graph{Capacity: g.Capacity, Unit: g.Unit, Reads: make([][]int, len(members)),
+		Readers: make([][]int, len(members))}
 	for n, i := range members {
 		s.Refs = append(s.Refs, g.Refs[i])
 		s.Output = append(s.Output, g.Output[i])

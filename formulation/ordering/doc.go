@@ -81,17 +81,14 @@
 //     reads one of them reads them all, and
 //   - members read equally many outputs of each class.
 //
-// Claim: it is enough to know of a class how many have run, how many outputs wait in
-// the GB, and of twins how many have a copy there besides. Take any play in which a run of class k consumes the right number
-// of live outputs of each counted class, whichever they are. Name the runs from the
-// readers to what they read: those of classes that nothing reads in any way; then,
-// a run that has become instance i consumed as many outputs of class j as i reads,
-// so their runs can be named after those that i reads. Every output of j is
-// consumed once, by a run of the only class that reads j, and every member of j is
-// read once by a member of that class; so each name is given once. Twins may have any
-// names: each of their readers takes all of them, whichever they are. The result
-// is an order by the rules with the same moves; replay makes it. The converse is
-// plain: an order by the rules is such a play.
+// Claim: it is enough to know of a class how many have run, how many outputs wait in the GB, and of twins how many have
+// a copy there besides. Take any play in which a run of class k consumes the right number of live outputs of each
+// counted class, whichever they are. Name the runs from the readers to what they read: those of classes that nothing
+// reads in any way; then, a run that has become instance i consumed as many outputs of class j as i reads, so their
+// runs can be named after those that i reads. Every output of j is consumed once, by a run of the only class that reads
+// j, and every member of j is read once by a member of that class; so each name is given once. Twins may have any
+// names: each of their readers takes all of them, whichever they are. The result is an order by the rules with the same
+// moves; replay makes it. The converse is plain: an order by the rules is such a play.
 //
 // Where each output has one reader, as in chains without halo, everything is
 // counted and no symmetry is left. It is not enough to run the instances of a
@@ -246,16 +243,14 @@
 //	     <= sum k: q floor((M - w(k) - [k not in S] b(k)) / q) x[k,t]      for all t
 //	(16) sum j below k, t: (f(j) + g(j)) l[j,t] >= n(k) V(k)               for all k with a cone
 //
-// with before(k) and after(k) the instances that must run before and after one of
-// k. (5) says that what a run reads is in the LB: R[k,t] counts the new output as
-// well. An output that is no longer held though something will read it was stored,
-// which (9) and (10) charge for; a copy stays, so it is charged once. (14) holds as
-// loads may wait for their reader. In (15), q is the greatest common divisor of the
-// outputs that are kept: as one instance runs, they fill at most a multiple of q of
-// what it leaves. In (16), V(k) is the bound on the cone of class k that the same
-// program has proven, small cones first. Siblings are members of one class with the
-// same reader, or without any, that are stated one by one: see below. For the peak, s, l, G, c, d, (15) and (16) are left out, M is
-// a variable Z >= the largest single need, and the objective is Z.
+// with before(k) and after(k) the instances that must run before and after one of k. (5) says that what a run reads is
+// in the LB: R[k,t] counts the new output as well. An output that is no longer held though something will read it was
+// stored, which (9) and (10) charge for; a copy stays, so it is charged once. (14) holds as loads may wait for their
+// reader. In (15), q is the greatest common divisor of the outputs that are kept: as one instance runs, they fill at
+// most a multiple of q of what it leaves. In (16), V(k) is the bound on the cone of class k that the same program has
+// proven, small cones first. Siblings are members of one class with the same reader, or without any, that are stated
+// one by one: see below. For the peak, s, l, G, c, d, (15) and (16) are left out, M is a variable Z >= the largest
+// single need, and the objective is Z.
 //
 // Bytes and costs are divided by their greatest common divisor, so that every cost
 // is a whole number and the solver's bound can be rounded up.

@@ -12,8 +12,10 @@ import (
 // beside a run, so one moves out and back.
 func ExampleSearch() {
 	p := &ordering.Problem{Name: "small", CapacityBytes: 12, StoreCostPerByte: 1, LoadCostPerByte: 1,
-		Subgraphs: []ordering.Subgraph{{Name: "a", Instances: 4, OutputBytes: 4}, {Name: "b", Instances: 2, OutputBytes: 4}, {Name: "c", Instances: 1, OutputBytes: 4}},
-		Arcs:      []ordering.Arc{{From: 0, To: 1, Reads: [][2]int{{0, 2}, {2, 4}}}, {From: 1, To: 2, Reads: [][2]int{{0, 2}}}}}
+		Subgraphs: []ordering.Subgraph{{Name: "a", Instances: 4, OutputBytes: 4}, {Name: "b", Instances: 2, OutputBytes: 4},
+			{Name: "c", Instances: 1, OutputBytes: 4}},
+		Arcs: []ordering.Arc{{From: 0, To: 1, Reads: [][2]int{{0, 2}, {2, 4}}},
+			{From: 1, To: 2, Reads: [][2]int{{0, 2}}}}}
 	for _, objective := range []ordering.Objective{ordering.Traffic, ordering.Peak} {
 		res, err := ordering.Search(context.Background(), p, objective, ordering.SearchOptions{})
 		if err != nil {
@@ -31,8 +33,10 @@ func ExampleSearch() {
 // made by [ordering.Fixed], and the checker plays it by the rules alone.
 func ExampleFixed() {
 	p := &ordering.Problem{Name: "small", CapacityBytes: 12, StoreCostPerByte: 1, LoadCostPerByte: 1,
-		Subgraphs: []ordering.Subgraph{{Name: "a", Instances: 4, OutputBytes: 4}, {Name: "b", Instances: 2, OutputBytes: 4}, {Name: "c", Instances: 1, OutputBytes: 4}},
-		Arcs:      []ordering.Arc{{From: 0, To: 1, Reads: [][2]int{{0, 2}, {2, 4}}}, {From: 1, To: 2, Reads: [][2]int{{0, 2}}}}}
+		Subgraphs: []ordering.Subgraph{{Name: "a", Instances: 4, OutputBytes: 4}, {Name: "b", Instances: 2, OutputBytes: 4},
+			{Name: "c", Instances: 1, OutputBytes: 4}},
+		Arcs: []ordering.Arc{{From: 0, To: 1, Reads: [][2]int{{0, 2}, {2, 4}}},
+			{From: 1, To: 2, Reads: [][2]int{{0, 2}}}}}
 	g := ordering.NewGraph(p)
 	mine := []int{3, 2, 5, 1, 0, 4, 6} // instances by ID: a0 to a3, b0, b1, c0
 	r, err := ordering.Fixed("mine", g, mine, ordering.Traffic)

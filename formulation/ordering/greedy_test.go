@@ -10,7 +10,8 @@ import (
 func chain() *Problem {
 	p := &Problem{Name: "chain", CapacityBytes: 14, StoreCostPerByte: 1, LoadCostPerByte: 1}
 	for k, n := range []int{8, 4, 2, 1} {
-		p.Subgraphs = append(p.Subgraphs, Subgraph{Name: fmt.Sprint("stage", k+1), Instances: n, OutputBytes: 4, WorkspaceBytes: []int64{4, 2, 1, 0}[k]})
+		p.Subgraphs = append(p.Subgraphs, Subgraph{Name: fmt.Sprint("stage", k+1), Instances: n, OutputBytes: 4,
+			WorkspaceBytes: []int64{4, 2, 1, 0}[k]})
 		if k > 0 {
 			a := Arc{From: k - 1, To: k}
 			for q := range n {
@@ -28,7 +29,8 @@ func fork() *Problem {
 	return &Problem{Name: "fork", CapacityBytes: 20, StoreCostPerByte: 1, LoadCostPerByte: 1,
 		Subgraphs: []Subgraph{{Name: "small", Instances: 1, OutputBytes: 2}, {Name: "big", Instances: 1, OutputBytes: 8},
 			{Name: "less", Instances: 1, OutputBytes: 1, WorkspaceBytes: 9}, {Name: "join", Instances: 1, OutputBytes: 1}},
-		Arcs: []Arc{{From: 1, To: 2, Reads: [][2]int{{0, 1}}}, {From: 0, To: 3, Reads: [][2]int{{0, 1}}}, {From: 2, To: 3, Reads: [][2]int{{0, 1}}}}}
+		Arcs: []Arc{{From: 1, To: 2, Reads: [][2]int{{0, 1}}}, {From: 0, To: 3, Reads: [][2]int{{0, 1}}},
+			{From: 2, To: 3, Reads: [][2]int{{0, 1}}}}}
 }
 
 func TestOrders(t *testing.T) {

@@ -160,7 +160,8 @@ func (f *program) conesCost() {
 				}
 			}
 		}
-		f.model.AddGE(fmt.Sprintf("(16) cones of class %d", c.class), terms, float64(int64(f.classes[c.class].n())*c.value/f.costGrain))
+		f.model.AddGE(fmt.Sprintf("(16) cones of class %d", c.class), terms,
+			float64(int64(f.classes[c.class].n())*c.value/f.costGrain))
 	}
 }
 
@@ -217,8 +218,10 @@ func (f *program) build(name string) {
 	m := milp.New(name, milp.Minimize)
 	f.model = m
 	kk := len(f.classes)
-	f.run, f.held, f.copied, f.fetch = make([][]milp.Var, kk), make([][]milp.Var, kk), make([][]milp.Var, kk), make([][]milp.Var, kk)
-	f.inLB, f.inGB, f.store, f.load = make([][]milp.Var, kk), make([][]milp.Var, kk), make([][]milp.Var, kk), make([][]milp.Var, kk)
+	f.run, f.held, f.copied, f.fetch = make([][]milp.Var, kk), make([][]milp.Var, kk), make([][]milp.Var, kk),
+		make([][]milp.Var, kk)
+	f.inLB, f.inGB, f.store, f.load = make([][]milp.Var, kk), make([][]milp.Var, kk), make([][]milp.Var, kk),
+		make([][]milp.Var, kk)
 	if !f.traffic() {
 		f.peak = m.Integer("Z", math.Ceil(float64(f.bound)/float64(f.grain)), math.Inf(1), 1)
 	}

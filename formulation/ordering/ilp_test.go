@@ -50,7 +50,8 @@ var ilpSwitches = []struct {
 	{"no rounding", ILPOptions{NoRounding: true}},
 	{"no cones", ILPOptions{NoCones: true}},
 	{"no start", ILPOptions{NoStart: true}},
-	{"all off", ILPOptions{NoParts: true, NoWindows: true, NoPrecedence: true, NoLazyLoads: true, NoRounding: true, NoCones: true, NoStart: true}},
+	{"all off", ILPOptions{NoParts: true, NoWindows: true, NoPrecedence: true, NoLazyLoads: true, NoRounding: true,
+		NoCones: true, NoStart: true}},
 }
 
 func TestILPAgainstBruteForce(t *testing.T) {
@@ -83,13 +84,15 @@ func TestILPAgainstBruteForce(t *testing.T) {
 						t.Fatalf("seed %d: %s, brute force finds no order", seed, res.Status)
 					}
 				case res.Status != milp.Optimal || math.Abs(res.Cost-traffic) > 1e-9:
-					t.Fatalf("seed %d, %s, %s: %s, cost %v, brute force finds %v\n%+v", seed, res.Method, sw.name, res.Status, res.Cost, traffic, p)
+					t.Fatalf("seed %d, %s, %s: %s, cost %v, brute force finds %v\n%+v", seed, res.Method, sw.name, res.Status,
+						res.Cost, traffic, p)
 				}
 				if seed%3 != 0 {
 					continue
 				}
 				if res := mustSolve(t, method, s, p, Peak, sw.opts); res.Status != milp.Optimal || res.Cost != float64(peak) {
-					t.Fatalf("seed %d, %s, %s: %s, peak %v, brute force finds %d\n%+v", seed, res.Method, sw.name, res.Status, res.Cost, peak, p)
+					t.Fatalf("seed %d, %s, %s: %s, peak %v, brute force finds %d\n%+v", seed, res.Method, sw.name,
+						res.Status, res.Cost, peak, p)
 				}
 			}
 		}
@@ -109,7 +112,8 @@ func TestCountingFiles(t *testing.T) {
 			continue
 		}
 		t.Run(c.file, func(t *testing.T) {
-			res := mustSolve(t, CountingILP, s, load(t, c.file), Traffic, ILPOptions{Options: Options{TimeLimit: 20 * time.Second}})
+			res := mustSolve(t, CountingILP, s, load(t, c.file), Traffic,
+				ILPOptions{Options: Options{TimeLimit: 20 * time.Second}})
 			if res.Status != milp.Optimal || res.Cost != c.traffic {
 				t.Errorf("%s, cost %v, bound %v, want %v", res.Status, res.Cost, res.Bound, c.traffic)
 			}
@@ -174,7 +178,8 @@ func TestILPInterrupted(t *testing.T) {
 	best := mustSearch(t, p, Traffic, SearchOptions{})
 	for _, method := range []ilp{CountingILP} {
 		ctx, cancel := context.WithCancel(context.Background())
-		res, err := method(ctx, p, Traffic, ILPOptions{NoCones: true, Options: Options{Solver: interrupter{solver(t), cancel}}})
+		res, err := method(ctx, p, Traffic,
+			ILPOptions{NoCones: true, Options: Options{Solver: interrupter{solver(t), cancel}}})
 		cancel()
 		if err != nil {
 			t.Fatal(err)
@@ -183,9 +188,11 @@ func TestILPInterrupted(t *testing.T) {
 			t.Error(err)
 		}
 		if res.Cost >= start.Cost || res.Cost < best.Cost || res.Bound > best.Cost {
-			t.Errorf("%s: cost %v, bound %v; the start costs %v, the best order %v", res.Method, res.Cost, res.Bound, start.Cost, best.Cost)
+			t.Errorf("%s: cost %v, bound %v; the start costs %v, the best order %v", res.Method, res.Cost, res.Bound,
+				start.Cost, best.Cost)
 		}
-		if want := map[bool]milp.Stop{true: milp.Complete, false: milp.StopCancelled}[res.Status == milp.Optimal]; res.Stop != want {
+		if want := map[bool]milp.Stop{true: milp.Complete,
+			false: milp.StopCancelled}[res.Status == milp.Optimal]; res.Stop != want {
 			t.Errorf("%s: %s, %v", res.Method, res.Status, res.Stop)
 		}
 		t.Logf("%s: %s, cost %v of %v to %v, bound %v", res.Method, res.Status, res.Cost, best.Cost, start.Cost, res.Bound)
@@ -196,7 +203,8 @@ func TestILPLiterature(t *testing.T) {
 	s := solver(t)
 	for _, c := range literature {
 		for _, method := range []ilp{CountingILP} {
-			if res := mustSolve(t, method, s, graphOf(c.name, 0, c.ops), Peak, ILPOptions{}); res.Status != milp.Optimal || res.Cost != float64(c.peak) {
+			if res := mustSolve(t, method, s, graphOf(c.name, 0, c.ops), Peak, ILPOptions{}); res.Status != milp.Optimal ||
+				res.Cost != float64(c.peak) {
 				t.Errorf("%s, %s: %s, peak %v, published %d", c.name, res.Method, res.Status, res.Cost, c.peak)
 			}
 		}

@@ -15,7 +15,8 @@ var rows = solve.Table[run]{
 	rule(BFS, "breadth first"),
 	rule(DFS, "Algorithm 3 of the paper, depth first"),
 	rule(Heavy, "what frees most first, then what needs most"),
-	{Method: solve.Method{Name: "counting-ilp", Description: "integer program over classes of instances", Exact: true, NeedsSolver: true},
+	{Method: solve.Method{Name: "counting-ilp", Description: "integer program over classes of instances", Exact: true,
+		NeedsSolver: true},
 		Run: func(ctx context.Context, p *Problem, objective Objective, opts Options) (*Result, error) {
 			return CountingILP(ctx, p, objective, ILPOptions{Options: opts})
 		}},

@@ -47,7 +47,8 @@ func TestReadErrors(t *testing.T) {
 		{"too deep", `"residual"`, strings.Repeat("[", 30) + strings.Repeat("]", 30), `name: found a list, expected a text`},
 		{"missing field", `"capacity_bytes": 11, `, ``, `capacity_bytes: found nothing, expected the field`},
 		{"unknown field", `"capacity_bytes"`, `"capacity": 1, "capacity_bytes"`, `capacity: found an unknown field`},
-		{"repeated field", `"capacity_bytes"`, `"capacity_bytes": 1, "capacity_bytes"`, `capacity_bytes: found the field a second time`},
+		{"repeated field", `"capacity_bytes"`, `"capacity_bytes": 1, "capacity_bytes"`,
+			`capacity_bytes: found the field a second time`},
 		{"text for a number", `11`, `"11"`, `capacity_bytes: found "11", expected a whole number`},
 		{"fraction of a byte", `11`, `11.5`, `capacity_bytes: found 11.5, expected a whole number`},
 		{"number for a text", `"a"`, `7`, `subgraphs[0].name: found 7, expected a text`},
@@ -63,12 +64,16 @@ func TestReadErrors(t *testing.T) {
 		{"negative workspace", `"workspace_bytes": 0`, `"workspace_bytes": -1`, `subgraphs[1].workspace_bytes: found -1`},
 		{"unknown sub-graph", `"to": 1`, `"to": 3`, `arcs[0].to: found 3, expected a sub-graph from 0 to 2`},
 		{"itself", `"to": 1`, `"to": 0`, `arcs[0].to: found 0, expected another sub-graph`},
-		{"twice", `{"from": 0, "to": 2, "reads": [[1, 2]]}`, `{"from": 1, "to": 2, "reads": [[0, 1]]}`, `arcs[2]: found a second arc from 1 to 2`},
-		{"cycle", `{"from": 0, "to": 2, "reads": [[1, 2]]}`, `{"from": 2, "to": 0, "reads": [[0, 1], [0, 1]]}`, `expected sub-graphs without a cycle`},
+		{"twice", `{"from": 0, "to": 2, "reads": [[1, 2]]}`, `{"from": 1, "to": 2, "reads": [[0, 1]]}`,
+			`arcs[2]: found a second arc from 1 to 2`},
+		{"cycle", `{"from": 0, "to": 2, "reads": [[1, 2]]}`, `{"from": 2, "to": 0, "reads": [[0, 1], [0, 1]]}`,
+			`expected sub-graphs without a cycle`},
 		{"ranges missing", `[[0, 1], [0, 2]]`, `[[0, 1]]`, `arcs[0].reads: found 1, expected 2 ranges`},
-		{"range too far", `[[0, 1], [0, 2]]`, `[[0, 1], [0, 3]]`, `arcs[0].reads[1]: found [0, 3], expected 0 <= lo <= hi <= 2`},
+		{"range too far", `[[0, 1], [0, 2]]`, `[[0, 1], [0, 3]]`,
+			`arcs[0].reads[1]: found [0, 3], expected 0 <= lo <= hi <= 2`},
 		{"range backwards", `[[0, 1], [0, 2]]`, `[[1, 0], [0, 2]]`, `arcs[0].reads[0]: found [1, 0]`},
-		{"ends decrease", `[[0, 1], [0, 2]]`, `[[0, 2], [0, 1]]`, `arcs[0].reads[1]: found [0, 1] after [0, 2], expected ends that do not decrease`},
+		{"ends decrease", `[[0, 1], [0, 2]]`, `[[0, 2], [0, 1]]`,
+			`arcs[0].reads[1]: found [0, 1] after [0, 2], expected ends that do not decrease`},
 		{"no pair", `[[0, 1], [0, 2]]`, `[[0, 1], [0]]`, `arcs[0].reads[1]: found a list of 1, expected a list of 2`},
 		{"costs too high", `"output_bytes": 3`, `"output_bytes": 10000000000000`, ``},
 		{"costs far too high", `"store_cost_per_byte": 1,`, `"store_cost_per_byte": 9000000000000,`, ``},
@@ -126,7 +131,8 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil || string(second) != string(data) {
 		t.Errorf("%s, want %s (%v)", second, data, err)
 	}
-	if _, err := ReadResult("r.json", []byte(`{"status": "optimal", "objective": "traffic", "steps": []}`)); err == nil || !strings.Contains(err.Error(), "r.json: cost: found nothing") {
+	if _, err := ReadResult("r.json", []byte(`{"status": "optimal", "objective": "traffic", "steps": []}`)); err == nil ||
+		!strings.Contains(err.Error(), "r.json: cost: found nothing") {
 		t.Errorf("%v", err)
 	}
 }
@@ -152,10 +158,11 @@ func TestGraph(t *testing.T) {
 // is away.
 func byHand(t testing.TB) (*Problem, *Result) {
 	p := problem(t, strings.Replace(residual, `"capacity_bytes": 11`, `"capacity_bytes": 9`, 1))
-	return p, &Result{Method: "by hand", Objective: Traffic, Status: milp.Feasible, Cost: 3, Bound: 0, PeakBytes: 9, Steps: []Step{
-		{Run: Ref{0, 0}}, {Run: Ref{1, 0}}, {Run: Ref{0, 1}, Store: nil},
-		{Store: []Ref{{1, 0}}, Run: Ref{1, 1}}, {Load: []Ref{{1, 0}}, Run: Ref{2, 0}},
-	}}
+	return p, &Result{Method: "by hand", Objective: Traffic, Status: milp.Feasible, Cost: 3, Bound: 0,
+		PeakBytes: 9, Steps: []Step{
+			{Run: Ref{0, 0}}, {Run: Ref{1, 0}}, {Run: Ref{0, 1}, Store: nil},
+			{Store: []Ref{{1, 0}}, Run: Ref{1, 1}}, {Load: []Ref{{1, 0}}, Run: Ref{2, 0}},
+		}}
 }
 
 // Each rule is broken by one change of a valid order.
@@ -174,31 +181,45 @@ func TestCheck(t *testing.T) {
 		change func(p *Problem, r *Result)
 		want   string
 	}{
-		{"too small", func(p *Problem, r *Result) { p.CapacityBytes = 8 }, "steps[2]: runs [0 1] with 9 bytes in the L1, 1 more than its capacity of 8"},
+		{"too small", func(p *Problem, r *Result) { p.CapacityBytes = 8 },
+			"steps[2]: runs [0 1] with 9 bytes in the L1, 1 more than its capacity of 8"},
 		{"not stored", func(p *Problem, r *Result) { r.Steps[3].Store = nil }, "steps[3]: runs [1 1] with 10 bytes"},
-		{"not loaded", func(p *Problem, r *Result) { r.Steps[4].Load = nil }, "steps[4]: runs [2 0], which reads the output of [1 0], and that is not in the L1"},
-		{"stored twice", func(p *Problem, r *Result) { r.Steps[3].Store = []Ref{{1, 0}, {1, 0}} }, "steps[3]: stores the output of [1 0], which is not in the L1"},
-		{"dead stored", func(p *Problem, r *Result) { r.Steps[4].Store = []Ref{{0, 0}} }, "steps[4]: stores the output of [0 0], which is not in the L1"},
-		{"loaded twice", func(p *Problem, r *Result) { r.Steps[4].Load = []Ref{{1, 0}, {1, 0}} }, "steps[4]: loads the output of [1 0], which is in the L1"},
-		{"loaded from nowhere", func(p *Problem, r *Result) { r.Steps[1].Load = []Ref{{0, 1}} }, "steps[1]: loads the output of [0 1], which is not in the LLB"},
-		{"unknown stored", func(p *Problem, r *Result) { r.Steps[1].Store = []Ref{{0, 2}} }, "steps[1]: stores [0 2], which is no instance"},
-		{"unknown loaded", func(p *Problem, r *Result) { r.Steps[1].Load = []Ref{{-1, 2}} }, "steps[1]: loads [-1 2], which is no instance"},
-		{"unknown run", func(p *Problem, r *Result) { r.Steps[1].Run = Ref{3, 0} }, "steps[1]: runs [3 0], which is no instance"},
-		{"too early", func(p *Problem, r *Result) { r.Steps[0], r.Steps[1] = r.Steps[1], r.Steps[0] }, "steps[0]: runs [1 0] before [0 0], which it reads"},
+		{"not loaded", func(p *Problem, r *Result) { r.Steps[4].Load = nil },
+			"steps[4]: runs [2 0], which reads the output of [1 0], and that is not in the L1"},
+		{"stored twice", func(p *Problem, r *Result) { r.Steps[3].Store = []Ref{{1, 0}, {1, 0}} },
+			"steps[3]: stores the output of [1 0], which is not in the L1"},
+		{"dead stored", func(p *Problem, r *Result) { r.Steps[4].Store = []Ref{{0, 0}} },
+			"steps[4]: stores the output of [0 0], which is not in the L1"},
+		{"loaded twice", func(p *Problem, r *Result) { r.Steps[4].Load = []Ref{{1, 0}, {1, 0}} },
+			"steps[4]: loads the output of [1 0], which is in the L1"},
+		{"loaded from nowhere", func(p *Problem, r *Result) { r.Steps[1].Load = []Ref{{0, 1}} },
+			"steps[1]: loads the output of [0 1], which is not in the LLB"},
+		{"unknown stored", func(p *Problem, r *Result) { r.Steps[1].Store = []Ref{{0, 2}} },
+			"steps[1]: stores [0 2], which is no instance"},
+		{"unknown loaded", func(p *Problem, r *Result) { r.Steps[1].Load = []Ref{{-1, 2}} },
+			"steps[1]: loads [-1 2], which is no instance"},
+		{"unknown run", func(p *Problem, r *Result) { r.Steps[1].Run = Ref{3, 0} },
+			"steps[1]: runs [3 0], which is no instance"},
+		{"too early", func(p *Problem, r *Result) { r.Steps[0], r.Steps[1] = r.Steps[1], r.Steps[0] },
+			"steps[0]: runs [1 0] before [0 0], which it reads"},
 		{"run twice", func(p *Problem, r *Result) { r.Steps[2].Run = Ref{0, 0} }, "steps[2]: runs [0 0] a second time"},
-		{"not all run", func(p *Problem, r *Result) { r.Steps = r.Steps[:4] }, "the order has 4 steps, expected one for each of 5 instances"},
+		{"not all run", func(p *Problem, r *Result) { r.Steps = r.Steps[:4] },
+			"the order has 4 steps, expected one for each of 5 instances"},
 		{"cost", func(p *Problem, r *Result) { r.Cost = 2 }, "cost: found 2, expected 3"},
 		{"peak", func(p *Problem, r *Result) { r.PeakBytes = 8 }, "peak_bytes: found 8, expected 9"},
 		{"bound", func(p *Problem, r *Result) { r.Bound = 4 }, "bound: found 4, expected at most the cost of 3"},
 		{"bound that is none", func(p *Problem, r *Result) { r.Bound = math.NaN() }, "bound: found NaN"},
-		{"not proven", func(p *Problem, r *Result) { r.Status = milp.Optimal }, `status: found "optimal", but the bound is 0 and the cost 3`},
-		{"proven", func(p *Problem, r *Result) { r.Bound = 3 }, `status: found "feasible", but the bound is 3 and the cost 3`},
+		{"not proven", func(p *Problem, r *Result) { r.Status = milp.Optimal },
+			`status: found "optimal", but the bound is 0 and the cost 3`},
+		{"proven", func(p *Problem, r *Result) { r.Bound = 3 },
+			`status: found "feasible", but the bound is 3 and the cost 3`},
 		{"status", func(p *Problem, r *Result) { r.Status = 99 }, `status: found "Status(99)"`},
 		{"objective", func(p *Problem, r *Result) { r.Objective = "time" }, `objective: found "time"`},
 		{"moves for the peak", func(p *Problem, r *Result) { r.Objective = Peak }, `objective "peak" with 4 bytes moved`},
 		{"limit", func(p *Problem, r *Result) { r.Status = milp.Limit }, `status "limit" with 5 steps`},
 		{"infeasible", func(p *Problem, r *Result) { r.Status = milp.Infeasible }, `status "infeasible" with 5 steps`},
-		{"infeasible without proof", func(p *Problem, r *Result) { r.Status, r.Steps = milp.Infeasible, nil }, `instance: found none`},
+		{"infeasible without proof", func(p *Problem, r *Result) { r.Status, r.Steps = milp.Infeasible, nil },
+			`instance: found none`},
 		{"infeasible, but it fits", func(p *Problem, r *Result) {
 			r.Status, r.Steps, r.Infeasible = milp.Infeasible, nil, &InfeasibleError{Instance: Ref{2, 0}, MissingBytes: 1}
 		}, `missing_bytes: found 1, but [2 0] needs 9 of 9`},
@@ -264,7 +285,8 @@ func TestSequence(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Instances 1 and 2 are read last, at the same time.
-	want := []Step{{Run: Ref{0, 2}}, {Run: Ref{0, 1}}, {Run: Ref{0, 0}}, {Store: []Ref{{0, 1}}, Run: Ref{1, 0}}, {Load: []Ref{{0, 1}}, Run: Ref{1, 1}}}
+	want := []Step{{Run: Ref{0, 2}}, {Run: Ref{0, 1}}, {Run: Ref{0, 0}}, {Store: []Ref{{0, 1}}, Run: Ref{1, 0}},
+		{Load: []Ref{{0, 1}}, Run: Ref{1, 1}}}
 	if !reflect.DeepEqual(steps, want) || cost != 4 || peak != 6 {
 		t.Errorf("%v, cost %d, peak %d", steps, cost, peak)
 	}
@@ -307,7 +329,8 @@ func TestFiles(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	f.Add(residual)
-	f.Add(`{"name": "", "capacity_bytes": 0, "store_cost_per_byte": 0, "load_cost_per_byte": 1e-3, "subgraphs": [{"name": "", "instances": 1, "output_bytes": 0, "workspace_bytes": 0}], "arcs": []}`)
+	f.Add(
+		`{"name": "", "capacity_bytes": 0, "store_cost_per_byte": 0, "load_cost_per_byte": 1e-3, "subgraphs": [{"name": "", "instances": 1, "output_bytes": 0, "workspace_bytes": 0}], "arcs": []}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := Read("fuzz.json", []byte(text))
 		if err != nil {
@@ -340,7 +363,8 @@ func FuzzCheck(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(string(data))
-	f.Add(`{"status": "infeasible", "objective": "traffic", "steps": [], "instance": [2, 0], "tensors": [[0, 1]], "missing_bytes": 1}`)
+	f.Add(
+		`{"status": "infeasible", "objective": "traffic", "steps": [], "instance": [2, 0], "tensors": [[0, 1]], "missing_bytes": 1}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := ReadResult("fuzz.json", []byte(text))
 		if err != nil {
@@ -353,7 +377,8 @@ func FuzzCheck(f *testing.F) {
 }
 
 func ExampleCheck() {
-	p, err := Read("chain.json", []byte(`{"name": "chain", "capacity_bytes": 9, "store_cost_per_byte": 1, "load_cost_per_byte": 1,
+	p, err := Read("chain.json",
+		[]byte(`{"name": "chain", "capacity_bytes": 9, "store_cost_per_byte": 1, "load_cost_per_byte": 1,
 	 "subgraphs": [{"name": "first", "instances": 2, "output_bytes": 3, "workspace_bytes": 4}, {"name": "last", "instances": 1, "output_bytes": 2, "workspace_bytes": 0}],
 	 "arcs": [{"from": 0, "to": 1, "reads": [[0, 2]]}]}`))
 	if err != nil {
@@ -373,7 +398,9 @@ func ExampleCheck() {
 }
 
 func ExampleRead() {
-	_, err := Read("bad.json", []byte(`{"name": "bad", "capacity_bytes": -3, "store_cost_per_byte": 1, "load_cost_per_byte": 1, "subgraphs": [], "arcs": []}`))
+	_, err := Read("bad.json",
+		[]byte(
+			`{"name": "bad", "capacity_bytes": -3, "store_cost_per_byte": 1, "load_cost_per_byte": 1, "subgraphs": [], "arcs": []}`))
 	fmt.Println(err)
 	_, err = Load(filepath.Join(os.TempDir(), "no", "such.json"))
 	fmt.Println(errors.Is(err, os.ErrNotExist))

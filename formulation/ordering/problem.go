@@ -112,7 +112,8 @@ func (p *Problem) Validate() error {
 		}
 		pair := [2]int{arc.From, arc.To}
 		if first, dup := seen[pair]; dup {
-			return bad(at, "at most one arc per pair of sub-graphs", "a second arc from %d to %d, after arcs[%d]", arc.From, arc.To, first)
+			return bad(at, "at most one arc per pair of sub-graphs", "a second arc from %d to %d, after arcs[%d]",
+				arc.From, arc.To, first)
 		}
 		seen[pair] = a
 		from, to := p.Subgraphs[arc.From].Instances, p.Subgraphs[arc.To].Instances
@@ -154,7 +155,8 @@ func (p *Problem) Validate() error {
 	if done < len(p.Subgraphs) {
 		for a, arc := range p.Arcs {
 			if indegree[arc.From] > 0 && indegree[arc.To] > 0 {
-				return bad(fmt.Sprintf("arcs[%d]", a), "sub-graphs without a cycle", "an arc on or behind a cycle, from %d to %d", arc.From, arc.To)
+				return bad(fmt.Sprintf("arcs[%d]", a), "sub-graphs without a cycle",
+					"an arc on or behind a cycle, from %d to %d", arc.From, arc.To)
 			}
 		}
 	}

@@ -42,7 +42,8 @@ func TestProgress(t *testing.T) {
 		if missing != nil {
 			continue
 		}
-		ilp, err := CountingILP(context.Background(), p, objective, ILPOptions{Options: Options{Progress: tell, Solver: solver}, NoParts: true, NoCones: true, NoStart: true})
+		ilp, err := CountingILP(context.Background(), p, objective,
+			ILPOptions{Options: Options{Progress: tell, Solver: solver}, NoParts: true, NoCones: true, NoStart: true})
 		if err != nil || ilp.Cost != res.Cost {
 			t.Fatalf("%+v, %v, want %g", ilp, err, res.Cost)
 		}

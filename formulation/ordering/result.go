@@ -54,7 +54,8 @@ type InfeasibleError struct {
 }
 
 func (e *InfeasibleError) Error() string {
-	return fmt.Sprintf("instance %d of sub-graph %d does not fit: its %d tensors and its workspace need %d bytes more than the capacity",
+	return fmt.Sprintf(
+		"instance %d of sub-graph %d does not fit: its %d tensors and its workspace need %d bytes more than the capacity",
 		e.Instance[1], e.Instance[0], len(e.Tensors), e.MissingBytes)
 }
 
@@ -76,7 +77,8 @@ type resultJSON struct {
 
 // MarshalJSON writes the file format.
 func (r *Result) MarshalJSON() ([]byte, error) {
-	j := resultJSON{Method: r.Method, Objective: r.Objective, Status: r.Status, Stop: r.Stop, Seconds: r.Seconds, Steps: r.Steps}
+	j := resultJSON{Method: r.Method, Objective: r.Objective, Status: r.Status, Stop: r.Stop,
+		Seconds: r.Seconds, Steps: r.Steps}
 	if j.Steps == nil {
 		j.Steps = []Step{}
 	}

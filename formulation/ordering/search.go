@@ -110,7 +110,8 @@ type limits struct {
 }
 
 // watch reports what is known of all parts together.
-func watch(report func(objective, bound float64, due bool), unit float64, of []*answer, objective Objective) func(due bool) {
+func watch(report func(objective, bound float64, due bool), unit float64, of []*answer,
+	objective Objective) func(due bool) {
 	if objective == Peak {
 		unit = 1 // bytes
 	}

@@ -41,7 +41,8 @@ var switches = []struct {
 	{"no cones", SearchOptions{NoCones: true}},
 	{"no beam", SearchOptions{NoBeam: true}},
 	{"classes only", SearchOptions{NoParts: true, NoDominance: true, NoRunAtOnce: true, NoBound: true, NoBeam: true}},
-	{"all off", SearchOptions{NoParts: true, NoClasses: true, NoDominance: true, NoRunAtOnce: true, NoBound: true, NoBeam: true}},
+	{"all off", SearchOptions{NoParts: true, NoClasses: true, NoDominance: true, NoRunAtOnce: true,
+		NoBound: true, NoBeam: true}},
 }
 
 func TestSearchAgainstBruteForce(t *testing.T) {
@@ -63,7 +64,8 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 					t.Fatalf("seed %d, %s: %v", seed, m, err)
 				}
 				if res.HasOrder() && (res.Cost < best-1e-9 || res.Bound > best+1e-9) || res.HasOrder() != (best >= 0) {
-					t.Fatalf("seed %d, %s, %s: %s, cost %v, bound %v, brute force finds %v", seed, m, objective, res.Status, res.Cost, res.Bound, best)
+					t.Fatalf("seed %d, %s, %s: %s, cost %v, bound %v, brute force finds %v", seed, m, objective, res.Status,
+						res.Cost, res.Bound, best)
 				}
 			}
 		}
@@ -119,8 +121,10 @@ func TestIndexOrderIsNotEnough(t *testing.T) {
 func TestCopiesAreKept(t *testing.T) {
 	p := &Problem{Name: "copies", CapacityBytes: 18, StoreCostPerByte: 1, LoadCostPerByte: 1,
 		Subgraphs: []Subgraph{{Name: "a", Instances: 4, OutputBytes: 3, WorkspaceBytes: 7},
-			{Name: "b", Instances: 1, OutputBytes: 5, WorkspaceBytes: 1}, {Name: "c", Instances: 4, OutputBytes: 4, WorkspaceBytes: 4}},
-		Arcs: []Arc{{From: 0, To: 1, Reads: aligned(4, 1, 0)}, {From: 1, To: 2, Reads: aligned(1, 4, 0)}, {From: 0, To: 2, Reads: aligned(4, 4, 0)}}}
+			{Name: "b", Instances: 1, OutputBytes: 5, WorkspaceBytes: 1},
+			{Name: "c", Instances: 4, OutputBytes: 4, WorkspaceBytes: 4}},
+		Arcs: []Arc{{From: 0, To: 1, Reads: aligned(4, 1, 0)}, {From: 1, To: 2, Reads: aligned(1, 4, 0)},
+			{From: 0, To: 2, Reads: aligned(4, 4, 0)}}}
 	testMistake(t, p, mistakes{forgetCopy: true}, 21, 24)
 }
 
@@ -171,7 +175,8 @@ func TestSearchLimits(t *testing.T) {
 				}
 				res := mustSearch(t, p, objective, SearchOptions{Options: Options{WorkLimit: int64(states)}, NoBeam: states%2 == 0})
 				if res.Bound > want.Cost || res.Cost < want.Cost {
-					t.Fatalf("seed %d, %d states, %s: cost %v, bound %v, the optimum is %v", seed, states, objective, res.Cost, res.Bound, want.Cost)
+					t.Fatalf("seed %d, %d states, %s: cost %v, bound %v, the optimum is %v", seed, states, objective, res.Cost,
+						res.Bound, want.Cost)
 				}
 			}
 		}
@@ -223,12 +228,14 @@ func TestSearchStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res := mustSearch(t, p, Traffic, SearchOptions{Options: Options{Start: start, WorkLimit: 1}, NoBeam: true}); res.Cost > float64(cost) {
+	if res := mustSearch(t, p, Traffic,
+		SearchOptions{Options: Options{Start: start, WorkLimit: 1}, NoBeam: true}); res.Cost > float64(cost) {
 		t.Errorf("cost %v from a start of %v", res.Cost, cost)
 	}
 	start[0], start[len(start)-1] = start[len(start)-1], start[0]
 	for _, bad := range [][]int{start, start[1:], {}} {
-		if _, err := Search(context.Background(), p, Traffic, SearchOptions{Options: Options{Start: bad}}); err == nil || !strings.Contains(err.Error(), "start") {
+		if _, err := Search(context.Background(), p, Traffic, SearchOptions{Options: Options{Start: bad}}); err == nil ||
+			!strings.Contains(err.Error(), "start") {
 			t.Errorf("%v for a start that is no order", err)
 		}
 	}
@@ -241,7 +248,8 @@ func twins(n int) *Problem {
 	p := &Problem{Name: fmt.Sprintf("%d twins", n), StoreCostPerByte: 1, LoadCostPerByte: 1,
 		Subgraphs: []Subgraph{{Name: "twin", Instances: n, OutputBytes: 2}, {Name: "first", Instances: 1, OutputBytes: 1},
 			{Name: "between", Instances: 1, OutputBytes: 1, WorkspaceBytes: 4}, {Name: "last", Instances: 1}},
-		Arcs: []Arc{{From: 0, To: 1, Reads: all}, {From: 1, To: 2, Reads: [][2]int{{0, 1}}}, {From: 0, To: 3, Reads: all}, {From: 2, To: 3, Reads: [][2]int{{0, 1}}}}}
+		Arcs: []Arc{{From: 0, To: 1, Reads: all}, {From: 1, To: 2, Reads: [][2]int{{0, 1}}}, {From: 0, To: 3, Reads: all},
+			{From: 2, To: 3, Reads: [][2]int{{0, 1}}}}}
 	p.CapacityBytes = int64(2*n + 4)
 	return p
 }
@@ -278,14 +286,17 @@ func TestTwinsAgainstBruteForce(t *testing.T) {
 	merged, moved := 0, 0
 	for seed := range uint64(900) {
 		r := rand.New(rand.NewPCG(seed, 9))
-		p := &Problem{Name: fmt.Sprint("twins ", seed), StoreCostPerByte: float64(r.IntN(3)), LoadCostPerByte: float64(1 + r.IntN(2))}
+		p := &Problem{Name: fmt.Sprint("twins ", seed), StoreCostPerByte: float64(r.IntN(3)),
+			LoadCostPerByte: float64(1 + r.IntN(2))}
 		n := 2 + r.IntN(3)
-		p.Subgraphs = append(p.Subgraphs, Subgraph{Name: "source", Instances: []int{1, n}[r.IntN(2)], OutputBytes: r.Int64N(4), WorkspaceBytes: r.Int64N(3)},
+		p.Subgraphs = append(p.Subgraphs,
+			Subgraph{Name: "source", Instances: []int{1, n}[r.IntN(2)], OutputBytes: r.Int64N(4), WorkspaceBytes: r.Int64N(3)},
 			Subgraph{Name: "twin", Instances: n, OutputBytes: 1 + r.Int64N(4), WorkspaceBytes: r.Int64N(4)})
 		p.Arcs = append(p.Arcs, Arc{From: 0, To: 1, Reads: aligned(p.Subgraphs[0].Instances, n, 0)})
 		for k := 2; k < 4+r.IntN(2); k++ {
 			readers := 1 + r.IntN(2)
-			p.Subgraphs = append(p.Subgraphs, Subgraph{Name: fmt.Sprint("reader ", k), Instances: readers, OutputBytes: r.Int64N(4), WorkspaceBytes: r.Int64N(6)})
+			p.Subgraphs = append(p.Subgraphs, Subgraph{Name: fmt.Sprint("reader ", k), Instances: readers,
+				OutputBytes: r.Int64N(4), WorkspaceBytes: r.Int64N(6)})
 			a := Arc{From: 1, To: k, Reads: make([][2]int, readers)}
 			for q := range a.Reads {
 				if a.Reads[q] = [2]int{0, n}; r.IntN(6) == 0 {
@@ -305,14 +316,16 @@ func TestTwinsAgainstBruteForce(t *testing.T) {
 			continue
 		}
 		p.CapacityBytes = g.LargestNeed() + r.Int64N(3)
-		if list, _ := classes(NewGraph(p), twinned); slices.ContainsFunc(list, func(c class) bool { return c.shared && c.n() > 1 }) {
+		if list, _ := classes(NewGraph(p), twinned); slices.ContainsFunc(list,
+			func(c class) bool { return c.shared && c.n() > 1 }) {
 			merged++
 		}
 		traffic, peak := bruteForce(p)
 		if traffic > 0 {
 			moved++
 		}
-		for _, opts := range []SearchOptions{{}, {NoBeam: true, NoCones: true}, {NoBeam: true, NoRunAtOnce: true, NoBound: true}, {NoTwins: true}} {
+		for _, opts := range []SearchOptions{{}, {NoBeam: true, NoCones: true},
+			{NoBeam: true, NoRunAtOnce: true, NoBound: true}, {NoTwins: true}} {
 			if res := mustSearch(t, p, Traffic, opts); res.Status != milp.Optimal || res.Cost != traffic {
 				t.Fatalf("%+v: %s, cost %v, brute force finds %v\n%+v", opts, res.Status, res.Cost, traffic, p)
 			}

@@ -36,7 +36,8 @@ func (e *Violation) Is(target error) bool { return target == ErrDivision }
 func (p *Problem) devices(d *Division) ([]int, error) {
 	bad := func(format string, args ...any) error { return &Violation{p.Name, 0, fmt.Sprintf(format, args...)} }
 	if len(d.Accelerators) > p.Accelerators || len(d.CPUs) > p.CPUs {
-		return nil, bad("found %d accelerators and %d CPUs, expected at most %d and %d", len(d.Accelerators), len(d.CPUs), p.Accelerators, p.CPUs)
+		return nil, bad("found %d accelerators and %d CPUs, expected at most %d and %d", len(d.Accelerators), len(d.CPUs),
+			p.Accelerators, p.CPUs)
 	}
 	at := make([]int, len(p.Nodes))
 	for i := range at {
@@ -129,7 +130,8 @@ func (p *Problem) Check(d *Division) error {
 			continue
 		}
 		if j, ok := colour[v.Color]; ok && at[j] != at[i] {
-			return bad(5, "nodes %d and %d of colour %d are on %s and %s, expected one device", p.Nodes[j].ID, v.ID, v.Color, p.device(at[j]), p.device(at[i]))
+			return bad(5, "nodes %d and %d of colour %d are on %s and %s, expected one device", p.Nodes[j].ID, v.ID, v.Color,
+				p.device(at[j]), p.device(at[i]))
 		}
 		colour[v.Color] = i
 	}

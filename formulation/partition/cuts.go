@@ -89,7 +89,8 @@ func (s *solver) cuts(ctx context.Context) error {
 		}
 		for e, net := range g.nets {
 			pays := m.Continuous(fmt.Sprintf("q[%d,%d]", e, p), 0, 1, 0)
-			began(slices.ContainsFunc(net.pins, func(c int) bool { return at[c] == p }) && slices.ContainsFunc(net.pins, func(c int) bool { return at[c] != p }))
+			began(slices.ContainsFunc(net.pins, func(c int) bool { return at[c] == p }) &&
+				slices.ContainsFunc(net.pins, func(c int) bool { return at[c] != p }))
 			load = append(load, pays.Times(net.cost))
 			apart := func(c, d int) {
 				m.AddGE(fmt.Sprintf("(c) %d,%d: %d-%d", e, p, c, d), x(x([]milp.Term{pays.Times(1)}, c, p, -1), d, p, 1), 0)
@@ -132,7 +133,8 @@ func (s *solver) cuts(ctx context.Context) error {
 			for _, u := range s.p.pred[v] {
 				if s.p.Nodes[u].Backward {
 					m.AddGE(fmt.Sprintf("(f) %d to %d,%d", u, v, p), []milp.Term{z[v].Times(1), z[u].Times(-1)}, 0)
-					m.AddLE(fmt.Sprintf("(f) %d back to %d,%d", u, v, p), x(x([]milp.Term{z[u].Times(1)}, of[v], p, 1), of[u], p, -1), 1)
+					m.AddLE(fmt.Sprintf("(f) %d back to %d,%d", u, v, p),
+						x(x([]milp.Term{z[u].Times(1)}, of[v], p, 1), of[u], p, -1), 1)
 					on = on || start[z[u]] == 1
 				}
 			}
@@ -175,7 +177,8 @@ func (s *solver) cuts(ctx context.Context) error {
 		s.take(d)
 	}
 	if load, err = s.p.MaxLoad(d); err != nil || math.Abs(load-sol.Objective) > 1e-6*load {
-		s.reason = fmt.Sprintf("the solver's %g is not the load of its solution, %g: its bound is not to be trusted", sol.Objective, load)
+		s.reason = fmt.Sprintf("the solver's %g is not the load of its solution, %g: its bound is not to be trusted",
+			sol.Objective, load)
 		return nil
 	}
 	if s.raise(min(sol.Bound, s.load)); fits && sol.Status == milp.Optimal && load <= s.load {

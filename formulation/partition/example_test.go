@@ -12,9 +12,11 @@ import (
 func Example() {
 	p := &partition.Problem{Name: "branches", Accelerators: 2, MemoryBytes: 1e9}
 	for i, time := range []float64{1, 4, 3, 2, 3} {
-		p.Nodes = append(p.Nodes, partition.Node{ID: i, Supported: true, AcceleratorLatency: time, CPULatency: 10 * time, Color: partition.NoColor})
+		p.Nodes = append(p.Nodes, partition.Node{ID: i, Supported: true, AcceleratorLatency: time, CPULatency: 10 * time,
+			Color: partition.NoColor})
 	}
-	p.Edges = []partition.Edge{{From: 0, To: 1, Cost: 0.5}, {From: 0, To: 2, Cost: 0.5}, {From: 1, To: 3, Cost: 2}, {From: 2, To: 3, Cost: 0.25}, {From: 3, To: 4, Cost: 0.25}}
+	p.Edges = []partition.Edge{{From: 0, To: 1, Cost: 0.5}, {From: 0, To: 2, Cost: 0.5}, {From: 1, To: 3, Cost: 2},
+		{From: 2, To: 3, Cost: 0.25}, {From: 3, To: 4, Cost: 0.25}}
 	r, err := partition.Solve(context.Background(), p, "exact", partition.Options{})
 	if err != nil {
 		fmt.Println(err)

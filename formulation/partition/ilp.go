@@ -42,7 +42,8 @@ func (s *solver) ilp(ctx context.Context) error {
 	p := s.p
 	places := p.Accelerators + p.CPUs
 	if cells := (12*len(p.Edges) + 10*len(p.Nodes)) * places; cells > maxCells {
-		return strict.Error(p.Name, "method ilp", fmt.Sprintf("about %d coefficients", cells), fmt.Sprintf("at most %d: use method exact", maxCells))
+		return strict.Error(p.Name, "method ilp", fmt.Sprintf("about %d coefficients", cells),
+			fmt.Sprintf("at most %d: use method exact", maxCells))
 	}
 	m := milp.New(p.Name, milp.Minimize)
 	C := m.Continuous("C", s.bound*(1-near), math.Inf(1), 1)
@@ -121,7 +122,8 @@ func (s *solver) ilp(ctx context.Context) error {
 				}
 			}
 		}
-		m.AddLE(fmt.Sprintf("(e) %d", k), append(bytes, isCPU[k].Times(-max(0, total-p.MemoryBytes)/unit)), p.MemoryBytes/unit)
+		m.AddLE(fmt.Sprintf("(e) %d", k), append(bytes, isCPU[k].Times(-max(0, total-p.MemoryBytes)/unit)),
+			p.MemoryBytes/unit)
 		m.AddLE(fmt.Sprintf("(i) %d", k), append(acc, C.Times(-1), isCPU[k].Times(-big)), 0)
 		m.AddLE(fmt.Sprintf("(j) %d", k), append(cpu, C.Times(-1), isCPU[k].Times(big)), big)
 	}

@@ -172,7 +172,8 @@ type sweep struct {
 //
 // Completions of a state are cut off by absorb, what accelerator time the
 // remaining devices can take at most.
-func (g *contracted) run(ctx context.Context, l *lattice, cutoff float64, work int64) (row []part, value float64, s *sweep) {
+func (g *contracted) run(ctx context.Context, l *lattice, cutoff float64, work int64) (row []part,
+	value float64, s *sweep) {
 	K, L := g.accelerators, g.cpus
 	s = &sweep{g: g, l: l, cutoff: cutoff, work: work, width: (K + 1) * (L + 1)}
 	n := l.len()

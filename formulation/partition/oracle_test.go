@@ -28,7 +28,8 @@ func random(rng *rand.Rand, n int, training bool) *Problem {
 	time := func() float64 { return float64(rng.IntN(4) * rng.IntN(5)) }
 	for i := range n {
 		acc := time()
-		v := Node{ID: 10 * i, Supported: rng.IntN(12) > 0, AcceleratorLatency: acc, CPULatency: acc * float64(rng.IntN(4)), Color: NoColor, SizeBytes: float64(rng.IntN(8))}
+		v := Node{ID: 10 * i, Supported: rng.IntN(12) > 0, AcceleratorLatency: acc, CPULatency: acc * float64(rng.IntN(4)),
+			Color: NoColor, SizeBytes: float64(rng.IntN(8))}
 		if rng.IntN(5) == 0 {
 			v.Color = rng.IntN(3)
 		}
@@ -133,7 +134,8 @@ func TestExactAgainstBruteForce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.HasDivision() && (p.Check(r.Division()) != nil || r.MaxLoad < want-1e-9) || r.Status == milp.Optimal && r.MaxLoad > want+1e-9 || r.Status == milp.Infeasible && !math.IsInf(want, 1) {
+			if r.HasDivision() && (p.Check(r.Division()) != nil || r.MaxLoad < want-1e-9) ||
+				r.Status == milp.Optimal && r.MaxLoad > want+1e-9 || r.Status == milp.Infeasible && !math.IsInf(want, 1) {
 				t.Fatalf("seed %d: %s %s %v, optimum %v", seed, m, r.Status, r.MaxLoad, want)
 			}
 		}
@@ -188,7 +190,8 @@ func TestExactAgainstIntegerProgram(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Solve(context.Background(), p, "ilp", Options{Options: solve.Options[*Division]{Solver: solver, TimeLimit: time.Minute}})
+		r, err := Solve(context.Background(), p, "ilp",
+			Options{Options: solve.Options[*Division]{Solver: solver, TimeLimit: time.Minute}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -319,7 +322,8 @@ func TestCutsAgainstLattice(t *testing.T) {
 			proven++
 		}
 		if r.Status != want.Status || math.Abs(r.MaxLoad-want.MaxLoad) > 1e-6*want.MaxLoad {
-			t.Errorf("seed %d: %s %v, bound %v; by the lattice %s %v", seed, r.Status, r.MaxLoad, r.Bound, want.Status, want.MaxLoad)
+			t.Errorf("seed %d: %s %v, bound %v; by the lattice %s %v", seed, r.Status, r.MaxLoad, r.Bound,
+				want.Status, want.MaxLoad)
 		}
 	}
 	t.Logf("%d programs found a better division, %d proved more than the simple bound", better, proven)

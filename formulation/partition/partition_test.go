@@ -49,8 +49,10 @@ func TestPublishedGraphs(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				t.Logf("%s: %s %v bound %v, %d classes, %d ideals, %d pairs, %v", m, r.Status, r.MaxLoad, r.Bound, r.Classes, r.Ideals, r.Pairs, time.Since(begin))
-				if m == "exact" && (r.Status != milp.Optimal || want.optimum > 0 && math.Abs(r.MaxLoad-want.optimum) > 1e-4*want.optimum) {
+				t.Logf("%s: %s %v bound %v, %d classes, %d ideals, %d pairs, %v", m, r.Status, r.MaxLoad, r.Bound, r.Classes,
+					r.Ideals, r.Pairs, time.Since(begin))
+				if m == "exact" && (r.Status != milp.Optimal ||
+					want.optimum > 0 && math.Abs(r.MaxLoad-want.optimum) > 1e-4*want.optimum) {
 					t.Errorf("exact: %s %v, published %v", r.Status, r.MaxLoad, want.optimum)
 				}
 				if m == "pipedream" && math.Abs(r.MaxLoad-want.pipedream) > 1e-3 {

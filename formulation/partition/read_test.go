@@ -28,7 +28,8 @@ func TestReadErrors(t *testing.T) {
 		{"no number", `"fpgaLatency": 3`, `"fpgaLatency": "3"`, `nodes[1].fpgaLatency: found "3", expected a number`},
 		{"negative", `"size": 60`, `"size": -60`, `nodes[0].size: found -60`},
 		{"too large", `"size": 60`, `"size": 1e400`, `nodes[0].size: found 1e400`},
-		{"no flag", `"isBackwardNode": 0`, `"isBackwardNode": 2`, `nodes[0].isBackwardNode: found 2, expected true, false, 1 or 0`},
+		{"no flag", `"isBackwardNode": 0`, `"isBackwardNode": 2`,
+			`nodes[0].isBackwardNode: found 2, expected true, false, 1 or 0`},
 		{"id twice", `"id": 2`, `"id": 1`, `nodes[1].id: found 1 twice`},
 		{"id no whole number", `"id": 2`, `"id": 2.5`, `nodes[1].id: found 2.5`},
 		{"field twice", `"id": 2`, `"id": 2, "id": 2`, `nodes[1].id: found the field a second time`},
@@ -38,12 +39,16 @@ func TestReadErrors(t *testing.T) {
 		{"no device", `"maxFPGAs": 2`, `"maxFPGAs": 0`, `found no device`},
 		{"half a device", `"maxFPGAs": 2`, `"maxFPGAs": 1.5`, `maxFPGAs: found 1.5`},
 		{"null", `"nodes": [`, `"nodes": null, "x": [`, `nodes: found null, expected a list`},
-		{"other objective", `"maxCPUs": 0`, `"maxCPUs": 0, "objective": "latency"`, `objective: found "latency", expected "throughput"`},
+		{"other objective", `"maxCPUs": 0`, `"maxCPUs": 0, "objective": "latency"`,
+			`objective: found "latency", expected "throughput"`},
 		{"a loop", `"destId": 2`, `"destId": 1`, `edges: found the cycle 1 1`},
 		{"a cycle", `"edges": [`, `"edges": [{"sourceId": 2, "destId": 1, "cost": 1}, `, `edges: found the cycle 2 1 2`},
-		{"two costs", `"edges": [`, `"edges": [{"sourceId": 1, "destId": 2, "cost": 1}, `, `edge 1 to 2: cost: found 0.5, expected 1, as the other edges of node 1 have`},
-		{"backward first", `"isBackwardNode": 0`, `"isBackwardNode": 1`, `edge 1 to 2: found a backward node before a forward one`},
-		{"contracted", `"layerId": 7`, `"containedSubnodes": [2]`, `nodes[1].containedSubnodes: found a list, expected a graph that was not contracted`},
+		{"two costs", `"edges": [`, `"edges": [{"sourceId": 1, "destId": 2, "cost": 1}, `,
+			`edge 1 to 2: cost: found 0.5, expected 1, as the other edges of node 1 have`},
+		{"backward first", `"isBackwardNode": 0`, `"isBackwardNode": 1`,
+			`edge 1 to 2: found a backward node before a forward one`},
+		{"contracted", `"layerId": 7`, `"containedSubnodes": [2]`,
+			`nodes[1].containedSubnodes: found a list, expected a graph that was not contracted`},
 		{"end missing", `"size": 4}]}`, `"size": 4}]`, `found unexpected EOF`},
 		{"more behind", `"size": 4}]}`, `"size": 4}]} 1`, `file: found more after the end of the object`},
 	} {
@@ -61,7 +66,8 @@ func TestReadErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Read("f.json", []byte(`{"fpgas": [], "cpus": []}`)); err == nil || !strings.Contains(err.Error(), "fpgas: found an unknown field") {
+	if _, err := Read("f.json", []byte(`{"fpgas": [], "cpus": []}`)); err == nil ||
+		!strings.Contains(err.Error(), "fpgas: found an unknown field") {
 		t.Errorf("a division in place of a graph: %v", err)
 	}
 }
@@ -70,7 +76,8 @@ func TestInfeasible(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"a node that fits nowhere", `"size": 60`, `"size": 160`, "node 1 needs 160 bytes, an accelerator has 100"},
 		{"a node that no device runs", `"supportedOnFpga": 1`, `"supportedOnFpga": 0`, "node 1 runs on no accelerator"},
-		{"a colour that fits nowhere", `"colorClass": 2`, `"colorClass": 1`, "the 2 nodes of colour 1 (1, 2) need 110 bytes together"},
+		{"a colour that fits nowhere", `"colorClass": 2`, `"colorClass": 1`,
+			"the 2 nodes of colour 1 (1, 2) need 110 bytes together"},
 		{"two colours that wait for each other", `"size": 50, "layerId": 7}],
  "edges": [`, `"size": 50}, {"id": 3, "supportedOnFpga": 1, "cpuLatency": 1, "fpgaLatency": 1, "isBackwardNode": 0, "colorClass": 1},
   {"id": 4, "supportedOnFpga": 1, "cpuLatency": 1, "fpgaLatency": 1, "isBackwardNode": 0, "colorClass": 2}],
@@ -120,7 +127,8 @@ func TestCheck(t *testing.T) {
 		{"memory", Division{[][]int{{1, 2, 3, 4, 5}}, [][]int{{6}}}, "rule (3): accelerator 0 holds 120 bytes"},
 		{"support", Division{[][]int{{1, 4, 5, 6}, {2, 3}}, nil}, "rule (4): node 6"},
 		{"colour", Division{[][]int{{1, 4}, {2, 3, 5}}, [][]int{{6}}}, "rule (5): nodes 1 and 5 of colour 1"},
-		{"contiguity", Division{[][]int{{1, 5, 3, 4}, {2}}, [][]int{{6}}}, "rule (6): a path leaves accelerator 0 and comes back to node 3"},
+		{"contiguity", Division{[][]int{{1, 5, 3, 4}, {2}}, [][]int{{6}}},
+			"rule (6): a path leaves accelerator 0 and comes back to node 3"},
 		{"row", Division{[][]int{{1, 3, 5}, {}}, [][]int{{2, 4, 6}}}, "rule (6)"},
 		{"nowhere", Division{[][]int{{1, 4, 5}, {2}}, [][]int{{6}}}, "node 3 is on no device"},
 		{"twice", Division{[][]int{{1, 4, 5}, {2, 3}}, [][]int{{6, 3}}}, "node 3 is on accelerator 1 and on CPU 0"},
@@ -128,7 +136,8 @@ func TestCheck(t *testing.T) {
 		{"devices", Division{[][]int{{1, 4, 5}, {2}, {3}}, [][]int{{6}}}, "found 3 accelerators"},
 	} {
 		err := p.Check(&c.d)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, ErrDivision)) {
+		if c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, ErrDivision)) {
 			t.Errorf("%s: found %v, expected %q", c.name, err, c.want)
 		}
 	}
@@ -144,12 +153,14 @@ func TestCheck(t *testing.T) {
 // contiguous.
 func TestCheckRow(t *testing.T) {
 	p := &Problem{Name: "crossed", Accelerators: 2, MemoryBytes: 1,
-		Nodes: []Node{{ID: 1, Supported: true, Color: NoColor}, {ID: 2, Supported: true, Color: NoColor}, {ID: 3, Supported: true, Color: NoColor}, {ID: 4, Supported: true, Color: NoColor}},
+		Nodes: []Node{{ID: 1, Supported: true, Color: NoColor}, {ID: 2, Supported: true, Color: NoColor},
+			{ID: 3, Supported: true, Color: NoColor}, {ID: 4, Supported: true, Color: NoColor}},
 		Edges: []Edge{{0, 1, 0}, {2, 3, 0}}}
 	if err := p.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Check(&Division{Accelerators: [][]int{{1, 4}, {2, 3}}}); err == nil || !strings.Contains(err.Error(), "rule (7)") {
+	if err := p.Check(&Division{Accelerators: [][]int{{1, 4}, {2, 3}}}); err == nil ||
+		!strings.Contains(err.Error(), "rule (7)") {
 		t.Errorf("crossed sets: %v", err)
 	}
 	if err := p.Check(&Division{Accelerators: [][]int{{1, 3}, {2, 4}}}); err != nil {
@@ -162,7 +173,8 @@ func TestReadDivision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{`{"devices": [[1], [2]]}`, `{"fpgas": [{"nodes": [1], "load": -1}, {"nodes": [2]}], "cpus": []}`} {
+	for _, text := range []string{`{"devices": [[1], [2]]}`,
+		`{"fpgas": [{"nodes": [1], "load": -1}, {"nodes": [2]}], "cpus": []}`} {
 		d, err := ReadDivision("d.json", []byte(text), p)
 		if err != nil {
 			t.Fatal(err)

@@ -116,7 +116,8 @@ func (p *Problem) fused(with []int, reduce bool) *contracted {
 		again := false
 		taken := make([]bool, len(g.classes))
 		for i, c := range g.classes {
-			if !reduce || taken[i] || c.acc != 0 || c.cpu != 0 || c.backward || (c.bytes != 0 && !roomy) || !(c.supported || p.Accelerators == 0) {
+			if !reduce || taken[i] || c.acc != 0 || c.cpu != 0 || c.backward || (c.bytes != 0 && !roomy) ||
+				!(c.supported || p.Accelerators == 0) {
 				continue
 			}
 			if j := g.host(i); j >= 0 && !taken[j] {
@@ -249,7 +250,8 @@ func (g *contracted) index() {
 func (g *contracted) drop(roomy bool) {
 	for i := range g.classes {
 		c := &g.classes[i]
-		if len(g.of[i]) > 0 || c.acc != 0 || c.cpu != 0 || c.backward || (c.bytes != 0 && !roomy) || !(c.supported || g.p.Accelerators == 0) || len(c.pred)*len(c.succ) > 64 || len(g.classes)-len(g.dropped) == 1 {
+		if len(g.of[i]) > 0 || c.acc != 0 || c.cpu != 0 || c.backward || (c.bytes != 0 && !roomy) ||
+			!(c.supported || g.p.Accelerators == 0) || len(c.pred)*len(c.succ) > 64 || len(g.classes)-len(g.dropped) == 1 {
 			continue
 		}
 		d := dropped{nodes: c.nodes}
@@ -366,7 +368,8 @@ func (g *contracted) contiguous(classes []int) bool {
 	if g.past == nil {
 		return true
 	}
-	past, ahead, own := slices.Clone(g.past[classes[0]]), slices.Clone(g.ahead[classes[0]]), slices.Clone(g.own[classes[0]])
+	past, ahead, own := slices.Clone(g.past[classes[0]]), slices.Clone(g.ahead[classes[0]]),
+		slices.Clone(g.own[classes[0]])
 	for _, c := range classes[1:] {
 		past.or(g.past[c])
 		ahead.or(g.ahead[c])

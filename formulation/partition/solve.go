@@ -70,10 +70,14 @@ func (r *Result) Division() *Division {
 
 // rows are the methods with what they run.
 var rows = solve.Table[func(*solver, context.Context) error]{
-	{Method: solve.Method{Name: "exact", Description: "shortest path over ideals, with proof", Exact: true}, Run: (*solver).exact},
-	{Method: solve.Method{Name: "ilp", Description: "integer linear program, solved by HiGHS", Exact: true, NeedsSolver: true}, Run: (*solver).ilp},
-	{Method: solve.Method{Name: "pipedream", Description: "best division of PipeDream's chain of components"}, Run: (*solver).pipedream},
-	{Method: solve.Method{Name: "greedy", Description: "fill one device after another in topological order"}, Run: (*solver).greedy},
+	{Method: solve.Method{Name: "exact", Description: "shortest path over ideals, with proof", Exact: true},
+		Run: (*solver).exact},
+	{Method: solve.Method{Name: "ilp", Description: "integer linear program, solved by HiGHS", Exact: true,
+		NeedsSolver: true}, Run: (*solver).ilp},
+	{Method: solve.Method{Name: "pipedream", Description: "best division of PipeDream's chain of components"},
+		Run: (*solver).pipedream},
+	{Method: solve.Method{Name: "greedy", Description: "fill one device after another in topological order"},
+		Run: (*solver).greedy},
 }
 
 // Methods are the ways to solve a problem, exact ones first.
@@ -161,7 +165,8 @@ func (s *solver) result(ctx context.Context) (*Result, error) {
 	if s.stop == milp.Complete {
 		s.stop = solve.Why(ctx)
 	}
-	r := &Result{Method: s.method, Stop: s.stop, Bound: min(s.bound, s.load), Ideals: s.lat, Classes: len(s.g.classes), Pairs: s.pairs, Reason: s.reason}
+	r := &Result{Method: s.method, Stop: s.stop, Bound: min(s.bound, s.load), Ideals: s.lat, Classes: len(s.g.classes),
+		Pairs: s.pairs, Reason: s.reason}
 	if s.best == nil && math.IsInf(s.bound, 1) {
 		r.Status, r.Stop, r.Bound = milp.Infeasible, milp.Complete, 0
 	} else {
@@ -203,7 +208,8 @@ func (p *Problem) Misfit() string {
 			return fmt.Sprintf("node %d runs on no accelerator, and there is no CPU", v.ID)
 		}
 		if v.SizeBytes > p.MemoryBytes {
-			return fmt.Sprintf("node %d needs %.0f bytes, an accelerator has %.0f, and there is no CPU", v.ID, v.SizeBytes, p.MemoryBytes)
+			return fmt.Sprintf("node %d needs %.0f bytes, an accelerator has %.0f, and there is no CPU", v.ID,
+				v.SizeBytes, p.MemoryBytes)
 		}
 	}
 	for _, c := range p.contract(false).classes {
@@ -225,11 +231,13 @@ func (p *Problem) Misfit() string {
 			if colored < len(c.nodes) {
 				what += " and between such"
 			}
-			return fmt.Sprintf("the %d nodes %s (%s) need %.0f bytes together, an accelerator has %.0f, and there is no CPU", len(c.nodes), what, few(ids), c.bytes, p.MemoryBytes)
+			return fmt.Sprintf("the %d nodes %s (%s) need %.0f bytes together, an accelerator has %.0f, and there is no CPU",
+				len(c.nodes), what, few(ids), c.bytes, p.MemoryBytes)
 		}
 	}
 	if room := float64(p.Accelerators) * p.MemoryBytes; total > room {
-		return fmt.Sprintf("the nodes need %.0f bytes, the accelerators (%d) have %.0f together, and there is no CPU", total, p.Accelerators, room)
+		return fmt.Sprintf("the nodes need %.0f bytes, the accelerators (%d) have %.0f together, and there is no CPU", total,
+			p.Accelerators, room)
 	}
 	return ""
 }
@@ -256,7 +264,8 @@ func (p *Problem) crowded() string {
 			large = v
 		}
 	}
-	return fmt.Sprintf("no row of devices holds the graph: its nodes need %.0f bytes, node %d alone %.0f, and each of the %d accelerators has %.0f", total, large.ID, large.SizeBytes, p.Accelerators, p.MemoryBytes)
+	return fmt.Sprintf(
+		"no row of devices holds the graph: its nodes need %.0f bytes, node %d alone %.0f, and each of the %d accelerators has %.0f", total, large.ID, large.SizeBytes, p.Accelerators, p.MemoryBytes)
 }
 
 func (g *contracted) bound() float64 {

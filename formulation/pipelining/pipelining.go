@@ -124,7 +124,9 @@ func checkMicro(p, batch, device int) error {
 }
 
 func noMicro(p, batch, device int) error {
-	return strict.Error("", "micro-batches", fmt.Sprintf("none of 1 to %d that fills %d stages of devices that take %d at a time", batch, p, device), "a larger batch or fewer stages")
+	return strict.Error("", "micro-batches",
+		fmt.Sprintf("none of 1 to %d that fills %d stages of devices that take %d at a time", batch, p, device),
+		"a larger batch or fewer stages")
 }
 
 // A Layer is a layer as [Stages] sees it.
@@ -172,7 +174,8 @@ func checkLayers(layers []Layer, limit float64) error {
 			return strict.Error("", fmt.Sprintf("layer %d: utilization", i), fmt.Sprint(l.Utilization), "0 to 1")
 		}
 		if l.Utilization > limit+slack {
-			return strict.Error("", fmt.Sprintf("layer %d: utilization", i), fmt.Sprint(l.Utilization), fmt.Sprintf("at most %v, the limit of all stages", limit))
+			return strict.Error("", fmt.Sprintf("layer %d: utilization", i), fmt.Sprint(l.Utilization),
+				fmt.Sprintf("at most %v, the limit of all stages", limit))
 		}
 	}
 	return nil

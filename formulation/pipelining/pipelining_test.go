@@ -28,7 +28,8 @@ func TestThreads(t *testing.T) {
 			t.Errorf("%+v: %v, %v, expected %d", c.l, got, err, c.want)
 		}
 	}
-	for _, l := range []Loading{{0, 0, 0, 0, table}, {0, -1, 0, 1, table}, {0, 0, 0, 1, nil}, {0, 0, 0, 1, []Speedup{{2, 1}, {1, 1}}}, {0, 0, 0, 1, []Speedup{{1, 0}}}} {
+	for _, l := range []Loading{{0, 0, 0, 0, table}, {0, -1, 0, 1, table}, {0, 0, 0, 1, nil},
+		{0, 0, 0, 1, []Speedup{{2, 1}, {1, 1}}}, {0, 0, 0, 1, []Speedup{{1, 0}}}} {
 		if _, err := Threads(&l); !isInput(err) {
 			t.Errorf("%+v: %v", l, err)
 		}
@@ -66,7 +67,8 @@ func bruteStages(layers []Layer, limit float64) *Staging {
 			}
 		}
 		s := NewStaging(layers, append(ends, len(layers)))
-		if s.Utilization <= limit+1e-9 && (best == nil || s.Seconds < best.Seconds-1e-12 || s.Seconds < best.Seconds+1e-12 && len(s.Stages) < len(best.Stages)) {
+		if s.Utilization <= limit+1e-9 && (best == nil || s.Seconds < best.Seconds-1e-12 ||
+			s.Seconds < best.Seconds+1e-12 && len(s.Stages) < len(best.Stages)) {
 			best = s
 		}
 	}

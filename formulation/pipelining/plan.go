@@ -58,7 +58,8 @@ type Plan struct {
 
 func share(samples, devices int) int { return (samples + devices - 1) / devices }
 
-// Times are what a stage takes for a micro-batch of so many samples, forward and backward, and for the sum of its gradients.
+// Times are what a stage takes for a micro-batch of so many samples, forward and backward, and for the sum of its
+// gradients.
 func (p *Part) Times(costs []Cost, samples int, step float64) (forward, backward, sync float64) {
 	m := share(samples, p.Devices)
 	for i := p.From; i < p.To; i++ {
@@ -77,8 +78,8 @@ func ring(r int, seconds, step float64) float64 {
 	return 2 * float64(r-1) * (seconds/float64(r) + step)
 }
 
-// Bytes is what a device of the stage needs for weights and, until its backward pass, for each micro-batch, and beside all
-// of these while it recomputes one.
+// Bytes is what a device of the stage needs for weights and, until its backward pass, for each micro-batch, and beside
+// all of these while it recomputes one.
 func (p *Part) Bytes(costs []Cost, samples int) (weights, each, beside float64) {
 	for _, c := range costs[p.From:p.To] {
 		weights += c.WeightBytes
@@ -133,8 +134,8 @@ type search struct {
 	f, g       [][]float64 // of the first layers, forward and backward, by devices that share them
 }
 
-// label is stages of the layers from one on: sums and longest of their passes, links included, and the end of their last
-// backward pass and sum of gradients, counted from the last stage's last forward pass.
+// label is stages of the layers from one on: sums and longest of their passes, links included, and the end of their
+// last backward pass and sum of gradients, counted from the last stage's last forward pass.
 type label struct {
 	forward, backward, longestF, longestB, end float64
 	to, devices, replicas, before              int // first stage; devices of all from To on, replicas and label there
@@ -263,15 +264,17 @@ func insert(list *[]label, x label) {
 	*list = append(*list, x)
 }
 
-// Jointly finds the plan of the least time of a batch, ties by fewer devices. If ctx ends it returns the best plan so far
-// with a bound on all and ctx's error; otherwise the plan's time is the bound.
+// Jointly finds the plan of the least time of a batch, ties by fewer devices. If ctx ends it returns the best plan so
+// far with a bound on all and ctx's error; otherwise the plan's time is the bound.
 func Jointly(ctx context.Context, costs []Cost, m Machine, batch int) (best *Plan, bound float64, err error) {
 	if len(costs) == 0 || m.Devices < 1 || batch < 1 {
-		return nil, 0, strict.Error("", "plan", fmt.Sprintf("%d layers, %d devices, a batch of %d", len(costs), m.Devices, batch),
+		return nil, 0, strict.Error("", "plan",
+			fmt.Sprintf("%d layers, %d devices, a batch of %d", len(costs), m.Devices, batch),
 			"at least one of each")
 	}
 	for i, c := range costs {
-		for _, x := range []float64{c.Forward.Fixed, c.Forward.Sample, c.Backward.Fixed, c.Backward.Sample, c.Link.Fixed, c.Link.Sample,
+		for _, x := range []float64{c.Forward.Fixed, c.Forward.Sample, c.Backward.Fixed, c.Backward.Sample,
+			c.Link.Fixed, c.Link.Sample,
 			c.SyncSeconds, c.WeightBytes, c.ActivationBytes, c.BoundaryBytes} {
 			if !(x >= 0) || math.IsInf(x, 1) {
 				return nil, 0, strict.Error("", fmt.Sprintf("layer %d", i), fmt.Sprint(x), "numbers of at least 0")
@@ -325,7 +328,8 @@ func Jointly(ctx context.Context, costs []Cost, m Machine, batch int) (best *Pla
 		for _, c := range costs {
 			need += c.WeightBytes + float64(batch)*c.ActivationBytes
 		}
-		return nil, 0, strict.Error("", "memory", fmt.Sprintf("%.0f bytes for %d layers and a batch of %d", need, len(costs), batch),
+		return nil, 0, strict.Error("", "memory",
+			fmt.Sprintf("%.0f bytes for %d layers and a batch of %d", need, len(costs), batch),
 			fmt.Sprintf("what fits where there are %.0f bytes on each of the devices (%d)", m.MemoryBytes, m.Devices))
 	}
 	return best, best.BatchSeconds, nil

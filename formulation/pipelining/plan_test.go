@@ -57,11 +57,13 @@ func TestJointly(t *testing.T) {
 		line := func() Line { return Line{float64(rng.IntN(3)), float64(rng.IntN(5))} }
 		var costs []Cost
 		for range 1 + rng.IntN(4) {
-			costs = append(costs, Cost{Forward: line(), Backward: line(), Link: Line{float64(rng.IntN(2)), float64(rng.IntN(3)) / 2}, SyncSeconds: float64(rng.IntN(9)),
+			costs = append(costs, Cost{Forward: line(), Backward: line(),
+				Link: Line{float64(rng.IntN(2)), float64(rng.IntN(3)) / 2}, SyncSeconds: float64(rng.IntN(9)),
 				WeightBytes: float64(rng.IntN(9)), ActivationBytes: float64(rng.IntN(4)), BoundaryBytes: float64(rng.IntN(3))})
 		}
 		batch := 1 + rng.IntN(8)
-		m := Machine{Devices: 1 + rng.IntN(4), MemoryBytes: float64(8 + rng.IntN(40)), Replicas: rng.IntN(4), Recompute: seed%2 == 0, StepSeconds: float64(rng.IntN(2))}
+		m := Machine{Devices: 1 + rng.IntN(4), MemoryBytes: float64(8 + rng.IntN(40)), Replicas: rng.IntN(4),
+			Recompute: seed%2 == 0, StepSeconds: float64(rng.IntN(2))}
 		best := math.Inf(1)
 		for b := 1; b <= batch; b++ {
 			everyPlan(len(costs), m.Devices, max(1, m.Replicas), m.Recompute, func(stages []Part) {

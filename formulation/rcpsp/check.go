@@ -72,7 +72,8 @@ func (p *Project) Check(start []int64) error {
 		used := int64(0)
 		for _, c := range changes {
 			if used += c.by; used > r.Capacity {
-				return bad(2, "at %d, when %s starts, %d of %s are in use, expected at most %d", c.at, p.activity(c.who), used, p.resource(k), r.Capacity)
+				return bad(2, "at %d, when %s starts, %d of %s are in use, expected at most %d", c.at, p.activity(c.who), used,
+					p.resource(k), r.Capacity)
 			}
 		}
 	}

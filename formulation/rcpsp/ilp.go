@@ -29,7 +29,8 @@ type SizeError struct {
 }
 
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("project %q: an integer program of about %.3g coefficients, expected at most %d: use method list, or coarser units of time", e.Project, e.Cells, maxCells)
+	return fmt.Sprintf(
+		"project %q: an integer program of about %.3g coefficients, expected at most %d: use method list, or coarser units of time", e.Project, e.Cells, maxCells)
 }
 
 // ILP finds a shortest schedule by the integer linear program of the package's

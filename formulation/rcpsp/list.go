@@ -23,7 +23,8 @@ const (
 	NumRules
 )
 
-var ruleNames = [NumRules]string{"listed", "latest-finish", "latest-start", "most-successors", "greatest-rank", "shortest-first", "most-work"}
+var ruleNames = [NumRules]string{"listed", "latest-finish", "latest-start", "most-successors", "greatest-rank",
+	"shortest-first", "most-work"}
 
 func (r Rule) String() string {
 	if r < 0 || r >= NumRules {

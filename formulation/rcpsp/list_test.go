@@ -74,7 +74,8 @@ func TestInOrderHoldsBack(t *testing.T) {
 
 func TestLists(t *testing.T) {
 	p := &Project{Activities: []Activity{
-		{Name: "a", Duration: 3}, {Name: "b", Duration: 1}, {Name: "c", Duration: 5, After: []int{1}}, {Name: "d", Duration: 1, After: []int{1}},
+		{Name: "a", Duration: 3}, {Name: "b", Duration: 1}, {Name: "c", Duration: 5, After: []int{1}},
+		{Name: "d", Duration: 1, After: []int{1}},
 	}}
 	for rule, want := range map[Rule][]int{
 		Listed:         {0, 1, 2, 3},

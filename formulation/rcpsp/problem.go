@@ -110,7 +110,8 @@ func (p *Project) Order() ([]int, error) {
 	if len(order) == n {
 		return order, nil
 	}
-	return nil, strict.Error(fmt.Sprintf("project %q", p.Name), p.activity(p.onCycle(waits)), "a wait for itself by way of those it comes after", "no cycle")
+	return nil, strict.Error(fmt.Sprintf("project %q", p.Name), p.activity(p.onCycle(waits)),
+		"a wait for itself by way of those it comes after", "no cycle")
 }
 
 // onCycle follows activities that still wait until one comes back.

@@ -49,21 +49,33 @@ func TestParsePSPLIBErrors(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"jobs", "  7\n", "  x\n", `five.sm:3: found "x", expected 1 to 100000 for "jobs"`},
 		{"too few jobs", "  7\n", "  6\n", `five.sm:16: found successor 7, expected another of jobs 1 to 6 for job 5`},
-		{"nonrenewable", "nonrenewable              :  0", "nonrenewable              :  2", `five.sm:7: found "2", expected 0 for "- nonrenewable"`},
-		{"section", "PRECEDENCE RELATIONS:", "PRECEDENCE:", `five.sm: found the end of the file, expected a line "PRECEDENCE RELATIONS"`},
-		{"columns", "jobnr. mode duration", "job mode duration", `five.sm:21: found "job mode duration  R 1  R 2", expected the columns of REQUESTS/DURATIONS, from "jobnr." on`},
-		{"order of jobs", "   2        1          1           5", "   3        1          1           5", `five.sm:13: found job 3, expected job 2`},
-		{"modes", "   2        1          1           5", "   2        2          1           5", `five.sm:13: found 2 modes, expected 1 for job 2`},
-		{"number of successors", "   2        1          1           5", "   2        1          2           5", `five.sm:13: found 1 successors, expected the 2 that job 2 announces`},
-		{"itself", "   2        1          1           5", "   2        1          1           2", `five.sm:13: found successor 2, expected another of jobs 1 to 7 for job 2`},
+		{"nonrenewable", "nonrenewable              :  0", "nonrenewable              :  2",
+			`five.sm:7: found "2", expected 0 for "- nonrenewable"`},
+		{"section", "PRECEDENCE RELATIONS:", "PRECEDENCE:",
+			`five.sm: found the end of the file, expected a line "PRECEDENCE RELATIONS"`},
+		{"columns", "jobnr. mode duration", "job mode duration",
+			`five.sm:21: found "job mode duration  R 1  R 2", expected the columns of REQUESTS/DURATIONS, from "jobnr." on`},
+		{"order of jobs", "   2        1          1           5", "   3        1          1           5",
+			`five.sm:13: found job 3, expected job 2`},
+		{"modes", "   2        1          1           5", "   2        2          1           5",
+			`five.sm:13: found 2 modes, expected 1 for job 2`},
+		{"number of successors", "   2        1          1           5", "   2        1          2           5",
+			`five.sm:13: found 1 successors, expected the 2 that job 2 announces`},
+		{"itself", "   2        1          1           5", "   2        1          1           2",
+			`five.sm:13: found successor 2, expected another of jobs 1 to 7 for job 2`},
 		{"twice", "2   3   4", "2   3   3", `five.sm:12: found successor 3 twice, expected each once for job 1`},
 		{"word", "2   3   4", "2   3   d", `five.sm:12: found "d", expected a whole number of job 1's modes and successors`},
-		{"requests", "  2      1     5       1    0", "  2      1     5       1", `five.sm:24: found 4 numbers, expected 5: job 2's number, mode, duration and 2 requests`},
-		{"duration", "  2      1     5       1    0", "  2      1    -5       1    0", `five.sm:24: found duration -5, expected 0 to 1125899906842624 for job 2`},
-		{"request", "  2      1     5       1    0", "  2      1     5      -1    0", `five.sm:24: found request -1, expected 0 to 1099511627776 of resource 1 for job 2`},
+		{"requests", "  2      1     5       1    0", "  2      1     5       1",
+			`five.sm:24: found 4 numbers, expected 5: job 2's number, mode, duration and 2 requests`},
+		{"duration", "  2      1     5       1    0", "  2      1    -5       1    0",
+			`five.sm:24: found duration -5, expected 0 to 1125899906842624 for job 2`},
+		{"request", "  2      1     5       1    0", "  2      1     5      -1    0",
+			`five.sm:24: found request -1, expected 0 to 1099511627776 of resource 1 for job 2`},
 		{"capacities", "\n    1    2\n", "\n    1\n", `five.sm:33: found 1 capacities, expected one for each of 2 resources`},
-		{"more than there is", "\n    1    2\n", "\n    0    2\n", `project "five.sm": activity 1 ("2"): demand of resource 0 ("R1"): found 1, expected 0 to its capacity, 0`},
-		{"cycle", "   5        1          1           7", "   5        1          1           2", `project "five.sm": activity 1 ("2"): found a wait for itself by way of those it comes after, expected no cycle`},
+		{"more than there is", "\n    1    2\n", "\n    0    2\n",
+			`project "five.sm": activity 1 ("2"): demand of resource 0 ("R1"): found 1, expected 0 to its capacity, 0`},
+		{"cycle", "   5        1          1           7", "   5        1          1           2",
+			`project "five.sm": activity 1 ("2"): found a wait for itself by way of those it comes after, expected no cycle`},
 		{"more", "    1    2\n", "    1    2\n3\n", `five.sm:34: found "3", expected nothing more`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -78,7 +90,8 @@ func TestParsePSPLIBErrors(t *testing.T) {
 		})
 	}
 	for n := range strings.Count(five(t), "\n") - 1 {
-		if _, err := ParsePSPLIB(strings.NewReader(strings.Join(strings.SplitAfter(five(t), "\n")[:n], "")), "five.sm"); (err == nil) != (n == 33) {
+		text := strings.Join(strings.SplitAfter(five(t), "\n")[:n], "")
+		if _, err := ParsePSPLIB(strings.NewReader(text), "five.sm"); (err == nil) != (n == 33) {
 			t.Errorf("the first %d lines: %v", n, err)
 		}
 	}
@@ -86,7 +99,8 @@ func TestParsePSPLIBErrors(t *testing.T) {
 
 func FuzzParsePSPLIB(f *testing.F) {
 	f.Add(five(f))
-	f.Add("jobs:1\n- renewable:0\n- nonrenewable:0\n- doubly constrained:0\nPRECEDENCE RELATIONS\njobnr.\n1 1 0\nREQUESTS/DURATIONS\njobnr.\n---\n1 1 9\nRESOURCEAVAILABILITIES\n.\n")
+	f.Add(
+		"jobs:1\n- renewable:0\n- nonrenewable:0\n- doubly constrained:0\nPRECEDENCE RELATIONS\njobnr.\n1 1 0\nREQUESTS/DURATIONS\njobnr.\n---\n1 1 9\nRESOURCEAVAILABILITIES\n.\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := ParsePSPLIB(strings.NewReader(text), "fuzz.sm")
 		if err != nil {
@@ -136,9 +150,11 @@ func TestCheckFindsFaults(t *testing.T) {
 		{"too few", good[:6], 0, `found 6 start times, expected one for each of 7`},
 		{"negative", []int64{-1, 0, 9, 0, 5, 11, 14}, 3, `activity 0 ("1") starts at -1`},
 		{"far out", []int64{0, 0, 9, 0, 5, 11, 1 << 62}, 3, `activity 6 ("7") starts at`},
-		{"before its predecessor's end", []int64{0, 0, 9, 0, 4, 11, 14}, 1, `activity 4 ("5") starts at 4, expected at least 5, when activity 1 ("2") ends`},
+		{"before its predecessor's end", []int64{0, 0, 9, 0, 4, 11, 14}, 1,
+			`activity 4 ("5") starts at 4, expected at least 5, when activity 1 ("2") ends`},
 		{"sink too soon", []int64{0, 0, 9, 0, 5, 11, 13}, 1, `activity 6 ("7") starts at 13, expected at least 14`},
-		{"together", []int64{0, 0, 8, 0, 5, 11, 14}, 2, `at 8, when activity 2 ("3") starts, 2 of resource 0 ("R1") are in use, expected at most 1`},
+		{"together", []int64{0, 0, 8, 0, 5, 11, 14}, 2,
+			`at 8, when activity 2 ("3") starts, 2 of resource 0 ("R1") are in use, expected at most 1`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := p.Check(c.start)
@@ -158,7 +174,8 @@ func TestCheckAgainstCounting(t *testing.T) {
 		p := &Project{Resources: []Resource{{"a", 1 + rng.Int64N(4)}, {"b", 1 + rng.Int64N(4)}}}
 		var start []int64
 		for i := range 1 + rng.IntN(6) {
-			a := Activity{Duration: rng.Int64N(4), Demand: []int64{rng.Int64N(p.Resources[0].Capacity + 1), rng.Int64N(p.Resources[1].Capacity + 1)}}
+			a := Activity{Duration: rng.Int64N(4),
+				Demand: []int64{rng.Int64N(p.Resources[0].Capacity + 1), rng.Int64N(p.Resources[1].Capacity + 1)}}
 			if i > 0 && rng.IntN(4) == 0 {
 				a.After = []int{rng.IntN(i)}
 			}
@@ -204,9 +221,11 @@ func TestValidate(t *testing.T) {
 	}{
 		{"capacity", func(p *Project) { p.Resources[0].Capacity = -1 }, `resource 0 ("R1"): capacity: found -1`},
 		{"duration", func(p *Project) { p.Activities[1].Duration = -1 }, `activity 1 ("2"): duration: found -1`},
-		{"sum", func(p *Project) { p.Activities[1].Duration = MaxHorizon; p.Activities[2].Duration = 1 }, `activity 2 ("3"): sum of durations so far: found 1125899906842625`},
+		{"sum", func(p *Project) { p.Activities[1].Duration = MaxHorizon; p.Activities[2].Duration = 1 },
+			`activity 2 ("3"): sum of durations so far: found 1125899906842625`},
 		{"demands", func(p *Project) { p.Activities[1].Demand = nil }, `activity 1 ("2"): number of demands: found 0`},
-		{"range", func(p *Project) { p.Activities[1].After = []int{7} }, `activity 1 ("2"): comes after: found activity 7, expected 0 to 6`},
+		{"range", func(p *Project) { p.Activities[1].After = []int{7} },
+			`activity 1 ("2"): comes after: found activity 7, expected 0 to 6`},
 		{"itself", func(p *Project) { p.Activities[1].After = []int{1} }, `activity 1 ("2"): found a wait for itself`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -222,7 +241,8 @@ func TestValidate(t *testing.T) {
 
 func TestLargeWork(t *testing.T) {
 	p := &Project{Resources: []Resource{{"r", maxCapacity}}, Activities: []Activity{
-		{Duration: MaxHorizon / 2, Demand: []int64{maxCapacity}}, {Duration: MaxHorizon / 2, Demand: []int64{maxCapacity - 1}}}}
+		{Duration: MaxHorizon / 2, Demand: []int64{maxCapacity}},
+		{Duration: MaxHorizon / 2, Demand: []int64{maxCapacity - 1}}}}
 	if err := p.Validate(); err != nil {
 		t.Fatal(err)
 	}

@@ -222,7 +222,8 @@ func (s *smReader) requests(p *Project, resources int) error {
 		}
 		switch {
 		case len(row) != 3+resources:
-			return s.bad(fmt.Sprintf("%d numbers", len(row)), "%d: job %d's number, mode, duration and %d requests", 3+resources, i+1, resources)
+			return s.bad(fmt.Sprintf("%d numbers", len(row)), "%d: job %d's number, mode, duration and %d requests",
+				3+resources, i+1, resources)
 		case row[0] != int64(i+1):
 			return s.bad(fmt.Sprintf("job %d", row[0]), "job %d", i+1)
 		case row[1] != 1:

@@ -37,10 +37,10 @@
 //
 // # The problem
 //
-// One label for each operator, its option, and for each tensor of several readers, the layouts that there
-// are of it, which must be those that the options want; costs for nodes and for pairs: package binding solves it by variable elimination or as an integer program, with proof.
-// Greedily, each operator in topological order takes the option of least seconds with what the
-// layouts of its inputs then cost.
+// One label for each operator, its option, and for each tensor of several readers, the layouts that there are of it,
+// which must be those that the options want; costs for nodes and for pairs: package binding solves it by variable
+// elimination or as an integer program, with proof. Greedily, each operator in topological order takes the option of
+// least seconds with what the layouts of its inputs then cost.
 //
 // # Pieces
 //

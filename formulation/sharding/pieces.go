@@ -149,7 +149,8 @@ func (c *cutter) piece(level int, chip int64) (Piece, error) {
 			shape := size(&whole, l, chips)
 			starts := make([]int64, len(shape))
 			starts[l] = chip * shape[l]
-			here[v] = b.Op("Slice", whole.Name, model.Attr{Starts: starts, Steps: slices.Repeat([]int64{1}, len(shape)), Shape: shape}, from)
+			here[v] = b.Op("Slice", whole.Name,
+				model.Attr{Starts: starts, Steps: slices.Repeat([]int64{1}, len(shape)), Shape: shape}, from)
 			return here[v]
 		}
 		here[v] = source(b, &whole, l, chips)

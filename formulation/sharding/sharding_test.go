@@ -73,11 +73,13 @@ func random(r *rand.Rand, batch int64) (*model.Graph, error) {
 			}
 			p := b.Op("MatMul", "", model.Attr{}, heads(y, 0, 2, 1, 3), heads(y, 0, 2, 3, 1))
 			p = b.Op("Softmax", "", model.Attr{Axis: 3}, p)
-			z := b.Op("Transpose", "", model.Attr{Perm: []int64{0, 2, 1, 3}}, b.Op("MatMul", "", model.Attr{}, p, heads(y, 0, 2, 1, 3)))
+			z := b.Op("Transpose", "", model.Attr{Perm: []int64{0, 2, 1, 3}},
+				b.Op("MatMul", "", model.Attr{}, p, heads(y, 0, 2, 1, 3)))
 			y = linear(b.Op("Reshape", "", model.Attr{Shape: []int64{batch, 4, width}}, z), width)
 		case 2: // a product with a bias in rows of the batch
 			z := b.Op("Reshape", "", model.Attr{Shape: []int64{batch * 4, width}}, y)
-			z = b.Op("Gemm", "", model.Attr{TransB: true}, z, b.Param("w", model.F16, width, width), b.Param("c", model.F16, width))
+			z = b.Op("Gemm", "", model.Attr{TransB: true}, z, b.Param("w", model.F16, width, width),
+				b.Param("c", model.F16, width))
 			y = b.Op("Reshape", "", model.Attr{Shape: []int64{batch, 4, width}}, z)
 		case 3: // halves of a product
 			if z := b.OpN("Split", "", model.Attr{Axis: 2, Splits: []int64{width, width}}, linear(y, 2*width)); z != nil {
@@ -136,7 +138,10 @@ func TestValues(t *testing.T) {
 				partial++
 			}
 		}
-		want := interp.Evaluate(g, func(s *model.Tensor, i int64) uint64 { return uint64(s.ID)*1_000_003 + uint64(i)*7919 + 5 })
+		want := interp.Evaluate(g, func(s *model.Tensor,
+			i int64) uint64 {
+			return uint64(s.ID)*1_000_003 + uint64(i)*7919 + 5
+		})
 		moves := execute(t, p, plan, want, seed)
 		for _, m := range moves {
 			kinds[m.Kind]++
@@ -207,7 +212,8 @@ func execute(t *testing.T, p *Problem, plan *Plan, want [][]uint64, seed uint64)
 		for _, m := range moves { // of what is there, a change gives what the network has
 			if _, made := there[variant{m.Of, m.From}]; made && there[variant{m.Of, m.To}] == nil {
 				for c := range chips {
-					there[variant{m.Of, m.To}] = append(there[variant{m.Of, m.To}], part(want[m.Of], p.Graph.Tensor(m.Of).Shape, m.To, c, chips))
+					there[variant{m.Of, m.To}] = append(there[variant{m.Of, m.To}],
+						part(want[m.Of], p.Graph.Tensor(m.Of).Shape, m.To, c, chips))
 				}
 			}
 		}
@@ -328,8 +334,8 @@ type message struct {
 	left     float64 // bytes
 }
 
-// fluid is when the last of messages has arrived that are sent at once, if each chip sends and takes so many bytes a second
-// at most and messages share both fairly: all of a port that leaves each the least are settled first.
+// fluid is when the last of messages has arrived that are sent at once, if each chip sends and takes so many bytes a
+// second at most and messages share both fairly: all of a port that leaves each the least are settled first.
 func fluid(list []message, chips int64, rate float64) (seconds float64) {
 	for len(list) > 0 {
 		room := make([]float64, 2*chips) // what each chip can send, then take
@@ -377,8 +383,8 @@ func fluid(list []message, chips int64, rate float64) (seconds float64) {
 	return seconds
 }
 
-// TestCollectivesAsMessages: what each chip lacks in the layout that is wanted, sent at once over the links, takes the closed
-// forms' time.
+// TestCollectivesAsMessages: what each chip lacks in the layout that is wanted, sent at once over the links, takes the
+// closed forms' time.
 func TestCollectivesAsMessages(t *testing.T) {
 	const rate, latency = 1e9, 1e-6
 	for chips := int64(2); chips <= 9; chips++ {

@@ -77,10 +77,14 @@ func methods(t *testing.T) []method {
 	solver, missing := highs.New()
 	r := rand.New(rand.NewPCG(1, 2))
 	var list []method
-	add := func(rows []solve.Method, problem string, start float64, run func(ctx context.Context, name string, set settings) (solve.Outcome, error)) {
+	add := func(rows []solve.Method, problem string, start float64,
+		run func(ctx context.Context, name string, set settings) (solve.Outcome, error)) {
 		for _, m := range rows {
 			if m.Exact && (!m.NeedsSolver || missing == nil) {
-				list = append(list, method{problem + " " + m.Name, func(ctx context.Context, set settings) (solve.Outcome, error) { return run(ctx, m.Name, set) }, start, m.NeedsSolver, strings.Contains(problem, "place=true")})
+				list = append(list, method{problem + " " + m.Name, func(ctx context.Context, set settings) (solve.Outcome,
+					error) {
+					return run(ctx, m.Name, set)
+				}, start, m.NeedsSolver, strings.Contains(problem, "place=true")})
 			}
 		}
 	}
@@ -89,21 +93,24 @@ func methods(t *testing.T) []method {
 	g := ordering.NewGraph(order)
 	for _, objective := range []ordering.Objective{ordering.Traffic, ordering.Peak} {
 		greedy := must[*ordering.Result](t)(ordering.ByRule(order, ordering.BFS, objective))
-		add(ordering.Methods(), "order "+string(objective), greedy.Cost, func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
-			return outcome(ordering.Solve(ctx, order, objective, name, with(set, g.Topological(), solver)))
-		})
+		add(ordering.Methods(), "order "+string(objective), greedy.Cost,
+			func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
+				return outcome(ordering.Solve(ctx, order, objective, name, with(set, g.Topological(), solver)))
+			})
 	}
 
 	labels := tangle(r, 14, 5)
 	first := make([]int, len(labels.Nodes))
-	add(binding.Methods(), "bind", labels.Seconds(first), func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
-		return outcome(binding.Solve(ctx, labels, name, with(set, first, solver)))
-	})
+	add(binding.Methods(), "bind", labels.Seconds(first),
+		func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
+			return outcome(binding.Solve(ctx, labels, name, with(set, first, solver)))
+		})
 
 	groups, alone := parts(r, 26)
-	add(split.Methods(), "split", groups.Seconds(alone), func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
-		return outcome(split.Solve(ctx, groups, name, with(set, alone, solver)))
-	})
+	add(split.Methods(), "split", groups.Seconds(alone),
+		func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
+			return outcome(split.Solve(ctx, groups, name, with(set, alone, solver)))
+		})
 
 	both, start := together(r)
 	steps := must[[]ordering.Step](t)(both.Sequence(start.Choice, start.Order))
@@ -111,9 +118,10 @@ func methods(t *testing.T) []method {
 	if err != nil {
 		t.Fatal(err)
 	}
-	add([]solve.Method{{Name: "search", Exact: true}}, "joint", own+moves, func(ctx context.Context, _ string, set settings) (solve.Outcome, error) {
-		return outcome(joint.Search(ctx, both, joint.SearchOptions{Options: with(set, start, solver)}))
-	})
+	add([]solve.Method{{Name: "search", Exact: true}}, "joint", own+moves,
+		func(ctx context.Context, _ string, set settings) (solve.Outcome, error) {
+			return outcome(joint.Search(ctx, both, joint.SearchOptions{Options: with(set, start, solver)}))
+		})
 
 	buffers := memory(r, 60)
 	stack := make([]int64, len(buffers.Buffers))
@@ -124,29 +132,35 @@ func methods(t *testing.T) []method {
 			stack[i] = stack[i-1] + buffers.Buffers[i-1].Size
 		}
 	}
-	add(allocate.Methods(), "allocate", float64(buffers.Peak(stack)), func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
-		return outcome(allocate.Solve(ctx, buffers, allocate.NoLimit, name, with(set, stack, solver)))
-	})
+	add(allocate.Methods(), "allocate", float64(buffers.Peak(stack)),
+		func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
+			return outcome(allocate.Solve(ctx, buffers, allocate.NoLimit, name, with(set, stack, solver)))
+		})
 	out := allocate.SpillStart{Spilled: all, Offsets: none}
 	room := buffers.Bound() / 2
 	spilled := float64(allocate.SpillCost(buffers, all))
 	for _, place := range []bool{false, true} {
-		add(allocate.SpillMethods(), fmt.Sprintf("spill, place=%v,", place), spilled, func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
-			return outcome(allocate.SolveSpill(ctx, buffers, room, name, allocate.SpillOptions{Options: with(set, out, solver), Place: place}))
-		})
+		add(allocate.SpillMethods(), fmt.Sprintf("spill, place=%v,", place), spilled,
+			func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
+				return outcome(allocate.SolveSpill(ctx, buffers, room, name,
+					allocate.SpillOptions{Options: with(set, out, solver), Place: place}))
+			})
 	}
-	add([]solve.Method{{Name: "sweep", Exact: true}}, "spill", spilled, func(ctx context.Context, _ string, set settings) (solve.Outcome, error) {
-		return outcome(allocate.SpillSweep(ctx, buffers, room, allocate.SweepOptions{Options: with(set, out, solver), MaxStates: 100_000, NoDominance: true}))
-	})
+	add([]solve.Method{{Name: "sweep", Exact: true}}, "spill", spilled,
+		func(ctx context.Context, _ string, set settings) (solve.Outcome, error) {
+			return outcome(allocate.SpillSweep(ctx, buffers, room,
+				allocate.SweepOptions{Options: with(set, out, solver), MaxStates: 100_000, NoDominance: true}))
+		})
 
 	project, serial := works(r, 30)
-	add(rcpsp.Methods(), "rcpsp", float64(project.Makespan(serial)), func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
-		if !set.start {
-			// Solve always has a schedule, and so a start.
-			return outcome(rcpsp.ILP(ctx, project, rcpsp.ILPOptions{Options: with(set, serial, solver)}))
-		}
-		return outcome(rcpsp.Solve(ctx, project, name, with(set, serial, solver)))
-	})
+	add(rcpsp.Methods(), "rcpsp", float64(project.Makespan(serial)),
+		func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
+			if !set.start {
+				// Solve always has a schedule, and so a start.
+				return outcome(rcpsp.ILP(ctx, project, rcpsp.ILPOptions{Options: with(set, serial, solver)}))
+			}
+			return outcome(rcpsp.Solve(ctx, project, name, with(set, serial, solver)))
+		})
 	graph := layers(r, 60)
 	whole := &partition.Division{CPUs: [][]int{make([]int, len(graph.Nodes))}}
 	sum := 0.0
@@ -154,9 +168,10 @@ func methods(t *testing.T) []method {
 		whole.CPUs[0][i] = v.ID
 		sum += v.CPULatency
 	}
-	add(partition.Methods(), "partition", sum, func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
-		return outcome(partition.Solve(ctx, graph, name, partition.Options{Options: with(set, whole, solver)}))
-	})
+	add(partition.Methods(), "partition", sum,
+		func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
+			return outcome(partition.Solve(ctx, graph, name, partition.Options{Options: with(set, whole, solver)}))
+		})
 	fused := &stitch.Problem{Units: 40, Price: kernels{}}
 	one := make([]int, fused.Units)
 	for u := range one {
@@ -165,9 +180,10 @@ func methods(t *testing.T) []method {
 		}
 	}
 	together, _ := fused.Price.Seconds(one, 0)
-	add([]solve.Method{{Name: "search", Exact: true}}, "stitch", together, func(ctx context.Context, _ string, set settings) (solve.Outcome, error) {
-		return outcome(stitch.Search(ctx, fused, stitch.Options{Options: with(set, []stitch.Kernel{{Units: one}}, solver)}))
-	})
+	add([]solve.Method{{Name: "search", Exact: true}}, "stitch", together,
+		func(ctx context.Context, _ string, set settings) (solve.Outcome, error) {
+			return outcome(stitch.Search(ctx, fused, stitch.Options{Options: with(set, []stitch.Kernel{{Units: one}}, solver)}))
+		})
 	return list
 }
 
@@ -265,7 +281,8 @@ func TestContract(t *testing.T) {
 func halo(n int) *ordering.Problem {
 	p := &ordering.Problem{Name: "halo", StoreCostPerByte: 1, LoadCostPerByte: 1}
 	for k := range 4 {
-		p.Subgraphs = append(p.Subgraphs, ordering.Subgraph{Name: fmt.Sprint("s", k), Instances: n, OutputBytes: int64(3 + k%2), WorkspaceBytes: int64(4 - k)})
+		p.Subgraphs = append(p.Subgraphs, ordering.Subgraph{Name: fmt.Sprint("s", k), Instances: n,
+			OutputBytes: int64(3 + k%2), WorkspaceBytes: int64(4 - k)})
 		if k > 0 {
 			a := ordering.Arc{From: k - 1, To: k}
 			for q := range n {
@@ -374,7 +391,8 @@ func layers(r *rand.Rand, n int) *partition.Problem {
 	p := &partition.Problem{Name: "layers", Accelerators: 3, CPUs: 1, MemoryBytes: 1}
 	for i := range n {
 		time := 1 + r.Float64()
-		p.Nodes = append(p.Nodes, partition.Node{ID: i, Supported: true, AcceleratorLatency: time, CPULatency: 10 * time, Color: partition.NoColor})
+		p.Nodes = append(p.Nodes, partition.Node{ID: i, Supported: true, AcceleratorLatency: time, CPULatency: 10 * time,
+			Color: partition.NoColor})
 		for range min(i/4, 2) {
 			p.Edges = append(p.Edges, partition.Edge{From: i/4*4 - 4 + r.IntN(4), To: i})
 		}

@@ -27,7 +27,8 @@ func TestRead(t *testing.T) {
 		{`"given":[0,1,2]`, `"given":[9]`, "three.json: given: split: the choice names group 9"},
 		{`"reads"`, `"writes"`, "three.json: writes: found "},
 	} {
-		if _, _, err := Read("three.json", []byte(strings.Replace(threeAtoms, c.from, c.to, 1))); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := Read("three.json", []byte(strings.Replace(threeAtoms, c.from, c.to, 1))); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.to, err, c.want)
 		}
 	}

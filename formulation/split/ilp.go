@@ -74,7 +74,8 @@ func formulate(p *Problem, opts ILPOptions, circles [][]int) *program {
 	}
 	if !opts.NoPairs {
 		for _, pair := range pr.pairs() {
-			m.AddLE(fmt.Sprintf("(2) not both[%d,%d]", pr.kept[pair[0]], pr.kept[pair[1]]), milp.Sum(pr.x[pair[0]], pr.x[pair[1]]), 1)
+			m.AddLE(fmt.Sprintf("(2) not both[%d,%d]", pr.kept[pair[0]], pr.kept[pair[1]]),
+				milp.Sum(pr.x[pair[0]], pr.x[pair[1]]), 1)
 		}
 	}
 	for n, circle := range circles {

@@ -24,7 +24,8 @@ func TestILPAgainstBruteForce(t *testing.T) {
 		for a := range alone {
 			alone[a] = a
 		}
-		for _, opts := range []ILPOptions{{}, {NoPrune: true}, {NoPairs: true}, {NoPrune: true, NoPairs: true, Options: Options{Start: alone}}} {
+		for _, opts := range []ILPOptions{{}, {NoPrune: true}, {NoPairs: true},
+			{NoPrune: true, NoPairs: true, Options: Options{Start: alone}}} {
 			opts.Solver = s
 			got, err := ILP(context.Background(), p, opts)
 			if err != nil {
@@ -33,7 +34,8 @@ func TestILPAgainstBruteForce(t *testing.T) {
 			if err := p.CheckChoice(got.Choice); err != nil {
 				t.Fatalf("problem %d, %+v: %v", k, opts, err)
 			}
-			if got.Status != milp.Optimal || !same(got.Objective, want) || got.Bound > want+2e-6*unit || got.Bound < want-2e-6*unit {
+			if got.Status != milp.Optimal || !same(got.Objective, want) || got.Bound > want+2e-6*unit ||
+				got.Bound < want-2e-6*unit {
 				t.Fatalf("problem %d, %+v: got %+v, brute force finds %g", k, opts, got, want)
 			}
 		}

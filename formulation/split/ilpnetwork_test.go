@@ -21,11 +21,13 @@ func TestILPOnNetworks(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.network+" on "+c.hardware, func(t *testing.T) {
 			_, n := pose(t, c)
-			other, err := split.Search(context.Background(), n.Problem, split.SearchOptions{Options: split.Options{Start: n.Given}})
+			other, err := split.Search(context.Background(), n.Problem,
+				split.SearchOptions{Options: split.Options{Start: n.Given}})
 			if err != nil || other.Status != milp.Optimal {
 				t.Fatalf("search: got %+v, %v", other, err)
 			}
-			got, err := split.ILP(context.Background(), n.Problem, split.ILPOptions{Options: split.Options{Start: n.Given, Solver: solver}})
+			got, err := split.ILP(context.Background(), n.Problem,
+				split.ILPOptions{Options: split.Options{Start: n.Given, Solver: solver}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -53,7 +53,8 @@ type Network struct {
 // among the choices. The grouping is not changed.
 //
 // The atoms are the layers of the graph, cut where groups of given end.
-func FromGraph(g *model.Graph, order []model.OpID, given *schedule.Grouping, spec *hardware.Spec, opts NetworkOptions) (*Network, error) {
+func FromGraph(g *model.Graph, order []model.OpID, given *schedule.Grouping, spec *hardware.Spec,
+	opts NetworkOptions) (*Network, error) {
 	if opts.MaxGroups < 0 {
 		return nil, fmt.Errorf("split: at most %d groups, expected at least 0", opts.MaxGroups)
 	}
@@ -326,7 +327,8 @@ func (n *Network) Choice(gr *schedule.Grouping) (choice []int, seconds float64, 
 	for _, sg := range gr.Groups {
 		atoms := n.atoms(sg)
 		if found, whole := len(sg.Ops), len(n.operators(atoms)); found != whole {
-			return nil, 0, fmt.Errorf("group %q: found %d operators, expected the %d of the layers that they are of", sg.Name, found, whole)
+			return nil, 0, fmt.Errorf("group %q: found %d operators, expected the %d of the layers that they are of",
+				sg.Name, found, whole)
 		}
 		q := n.p.part(atoms, sg.Ops)
 		own := n.p.seconds(q, sg.Split, math.Inf(1))
@@ -350,9 +352,11 @@ func (n *Network) Choice(gr *schedule.Grouping) (choice []int, seconds float64, 
 
 // Group is a candidate as a sub-graph, split in its best way.
 func (n *Network) Group(k int) *schedule.SubGraph {
-	sg := &schedule.SubGraph{ID: k, Name: fmt.Sprintf("g%d", k), Ops: n.operators(n.Problem.Groups[k].Atoms), Split: n.Splits[k]}
+	sg := &schedule.SubGraph{ID: k, Name: fmt.Sprintf("g%d", k), Ops: n.operators(n.Problem.Groups[k].Atoms),
+		Split: n.Splits[k]}
 	sg.Inputs, sg.Outputs = schedule.Boundary(n.g, sg.Ops)
-	sg.PeakBytes = schedule.Peak(n.g, sg.Ops, sg.Outputs, schedule.InstanceRegions(n.g, sg.Ops, sg.Outputs, -1, 1, 0), n.p.peak)
+	sg.PeakBytes = schedule.Peak(n.g, sg.Ops, sg.Outputs,
+		schedule.InstanceRegions(n.g, sg.Ops, sg.Outputs, -1, 1, 0), n.p.peak)
 	return sg
 }
 

@@ -75,7 +75,8 @@ func TestSearchOnNetworks(t *testing.T) {
 				t.Errorf("the given groups cost %g, recorded are %g", priced, n.GivenSeconds)
 			}
 			if n.Problem.Seconds(n.Given) > n.GivenSeconds+1e-12 {
-				t.Errorf("the given groups at their best cost %g, more than as given, %g", n.Problem.Seconds(n.Given), n.GivenSeconds)
+				t.Errorf("the given groups at their best cost %g, more than as given, %g",
+					n.Problem.Seconds(n.Given), n.GivenSeconds)
 			}
 			r, err := split.Search(context.Background(), n.Problem, split.SearchOptions{Options: split.Options{Start: n.Given}})
 			if err != nil {
@@ -92,7 +93,9 @@ func TestSearchOnNetworks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			made, err := scheduler.Continue(context.Background(), &schedule.Schedule{Graph: s.Graph, Spec: s.Spec, Grouping: groups}, "split", v, scheduler.Options{InPlace: c.inPlace})
+			made, err := scheduler.Continue(context.Background(),
+				&schedule.Schedule{Graph: s.Graph, Spec: s.Spec, Grouping: groups}, "split", v,
+				scheduler.Options{InPlace: c.inPlace})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -144,7 +147,8 @@ func TestFactorsAgainstAlgorithm1(t *testing.T) {
 // With few candidates the groups given are among them all the same.
 func TestFewCandidates(t *testing.T) {
 	s, _ := pose(t, cases[1])
-	n, err := split.FromGraph(s.Graph, graphturbo.ExecutionOrder(s.Graph), s.Grouping, s.Spec, split.NetworkOptions{MaxGroups: 1})
+	n, err := split.FromGraph(s.Graph, graphturbo.ExecutionOrder(s.Graph), s.Grouping, s.Spec,
+		split.NetworkOptions{MaxGroups: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +163,8 @@ func TestFewCandidates(t *testing.T) {
 			t.Errorf("group %d has %d operators, want %d", k, len(g.Ops), len(s.Grouping.Groups[k].Ops))
 		}
 	}
-	if _, err := split.FromGraph(s.Graph, graphturbo.ExecutionOrder(s.Graph), s.Grouping, s.Spec, split.NetworkOptions{MaxGroups: -1}); err == nil || err.Error() != "split: at most -1 groups, expected at least 0" {
+	if _, err := split.FromGraph(s.Graph, graphturbo.ExecutionOrder(s.Graph), s.Grouping, s.Spec,
+		split.NetworkOptions{MaxGroups: -1}); err == nil || err.Error() != "split: at most -1 groups, expected at least 0" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -179,7 +184,8 @@ func (doubled) VectorCycles(f *cost.Model, w model.VectorWork, dt model.DType) (
 // A caller's operator cost prices the groups, by the options of the scheduler as well.
 func TestOperatorCost(t *testing.T) {
 	s, plain := pose(t, cases[0])
-	own, err := split.FromGraph(s.Graph, graphturbo.ExecutionOrder(s.Graph), s.Grouping, s.Spec, split.NetworkOptions{Cost: doubled{}})
+	own, err := split.FromGraph(s.Graph, graphturbo.ExecutionOrder(s.Graph), s.Grouping, s.Spec,
+		split.NetworkOptions{Cost: doubled{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,6 +194,7 @@ func TestOperatorCost(t *testing.T) {
 		t.Fatal(err)
 	}
 	if own.GivenSeconds <= plain.GivenSeconds || again.GivenSeconds != own.GivenSeconds {
-		t.Errorf("the groups cost %g s at twice the cycles, %g through the scheduler, and %g at the formulas'", own.GivenSeconds, again.GivenSeconds, plain.GivenSeconds)
+		t.Errorf("the groups cost %g s at twice the cycles, %g through the scheduler, and %g at the formulas'",
+			own.GivenSeconds, again.GivenSeconds, plain.GivenSeconds)
 	}
 }

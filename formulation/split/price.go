@@ -30,7 +30,8 @@ type pricer struct {
 	times     map[string]float64
 }
 
-func newPricer(g *model.Graph, spec *hardware.Spec, m *cost.Model, layers []schedule.Layer, opts NetworkOptions) *pricer {
+func newPricer(g *model.Graph, spec *hardware.Spec, m *cost.Model, layers []schedule.Layer,
+	opts NetworkOptions) *pricer {
 	p := &pricer{g: g, spec: spec, m: m, cores: schedule.CoresWithLB(spec), grid: schedule.Grid(spec),
 		peak: schedule.PeakOptions{InPlace: opts.InPlace}, uneven: opts.Uneven, layers: layers, times: map[string]float64{}}
 	p.lb = schedule.DataBytes(spec) * p.cores
@@ -114,7 +115,8 @@ func (p *pricer) splits(q *part) []schedule.SplitInfo {
 		}
 		found := 0
 		for v := int64(2); v <= out.Shape[d] && found <= moreFactors; v++ {
-			if model.Pieces(out.Shape[d], v) != v || v < p.cores && v&(v-1) != 0 || (whole+v-1)/v > p.lb || !p.divides(tr, q, v) {
+			if model.Pieces(out.Shape[d], v) != v || v < p.cores && v&(v-1) != 0 || (whole+v-1)/v > p.lb ||
+				!p.divides(tr, q, v) {
 				continue
 			}
 			if found == 0 && !p.fits(q, d, v) {
@@ -172,7 +174,8 @@ func (p *pricer) divides(tr schedule.Tracker, q *part, v int64) bool {
 func (p *pricer) fits(q *part, dim int, factor int64) bool {
 	index, _ := instances(factor)
 	for _, i := range index {
-		if schedule.Peak(p.g, q.ops, q.outputs, schedule.InstanceRegions(p.g, q.ops, q.outputs, dim, factor, i), p.peak) > p.lb {
+		if schedule.Peak(p.g, q.ops, q.outputs, schedule.InstanceRegions(p.g, q.ops, q.outputs, dim, factor, i),
+			p.peak) > p.lb {
 			return false
 		}
 	}
@@ -191,7 +194,8 @@ func (p *pricer) seconds(q *part, info schedule.SplitInfo, limit float64) float6
 			return sum
 		}
 		i := index[k]
-		sum += float64(times[k]) * p.instance(q, schedule.InstanceRegions(p.g, q.ops, q.outputs, sg.SplitDim(), sg.Factor(), i), again)
+		sum += float64(times[k]) * p.instance(q,
+			schedule.InstanceRegions(p.g, q.ops, q.outputs, sg.SplitDim(), sg.Factor(), i), again)
 	}
 	if info.Factor == schedule.Unsplittable {
 		// What the LB can't hold goes out and comes back.
@@ -284,7 +288,8 @@ func (p *pricer) priceLayer(a int, reg schedule.Regions, again bool) float64 {
 		core[t] = schedule.Slice(reg[t], other, g.Tensor(t).Layout, 0)
 	}
 	schedule.BackPropagate(g, layer.Ops, core)
-	busy := p.m.LayerCycles(cost.Layer{Graph: g, Ops: layer.Ops, Anchor: layer.Anchor, Boxes: core, Output: out, Cores: b.Cores()})
+	busy := p.m.LayerCycles(cost.Layer{Graph: g, Ops: layer.Ops, Anchor: layer.Anchor, Boxes: core,
+		Output: out, Cores: b.Cores()})
 	load := 0.0
 	for _, t := range layer.Constants {
 		size := g.Tensor(t).DType.Bytes()

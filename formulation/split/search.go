@@ -387,7 +387,8 @@ func (s *search) run(ctx context.Context, limit float64, most int) (choice []int
 		}
 		s.states[at].closed = true
 		for first := range n {
-			if now.done[first/64]>>(first%64)&1 == 1 || slices.ContainsFunc(s.p.Reads[first], func(r int) bool { return now.done[r/64]>>(r%64)&1 == 0 }) {
+			if now.done[first/64]>>(first%64)&1 == 1 ||
+				slices.ContainsFunc(s.p.Reads[first], func(r int) bool { return now.done[r/64]>>(r%64)&1 == 0 }) {
 				continue
 			}
 			for _, k := range s.byFirst[first] {
@@ -422,7 +423,8 @@ func (s *search) follow(at, k int, worth func(float64) bool) {
 	if !there {
 		to = len(s.states)
 		s.index[name] = to
-		s.states = append(s.states, state{done: done, atoms: now.atoms + len(g.Atoms), cost: cost, bound: bound, from: at, group: k})
+		s.states = append(s.states, state{done: done, atoms: now.atoms + len(g.Atoms), cost: cost, bound: bound,
+			from: at, group: k})
 		s.push(to)
 		return
 	}

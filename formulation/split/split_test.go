@@ -141,7 +141,8 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 		if !same(p.Seconds(intervals), want) {
 			better++
 		}
-		for _, opts := range []SearchOptions{{}, {NoPrune: true}, {NoPotentials: true}, {NoPrune: true, NoPotentials: true}, {Options: Options{Start: intervals}}} {
+		for _, opts := range []SearchOptions{{}, {NoPrune: true}, {NoPotentials: true}, {NoPrune: true, NoPotentials: true},
+			{Options: Options{Start: intervals}}} {
 			got, err := Search(context.Background(), p, opts)
 			if err != nil {
 				t.Fatalf("problem %d, %+v: %v", k, opts, err)
@@ -149,12 +150,14 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 			if err := p.CheckChoice(got.Choice); err != nil {
 				t.Fatalf("problem %d, %+v: %v", k, opts, err)
 			}
-			if got.Status != milp.Optimal || !same(got.Objective, want) || !same(got.Bound, want) || got.Objective != p.Seconds(got.Choice) {
+			if got.Status != milp.Optimal || !same(got.Objective, want) || !same(got.Bound, want) ||
+				got.Objective != p.Seconds(got.Choice) {
 				t.Fatalf("problem %d, %+v: got %+v, brute force finds %g", k, opts, got, want)
 			}
 		}
 		judged, err := p.Judge(intervals)
-		if err != nil || judged.Objective < want && !same(judged.Objective, want) || judged.Bound > want && !same(judged.Bound, want) {
+		if err != nil || judged.Objective < want && !same(judged.Objective, want) ||
+			judged.Bound > want && !same(judged.Bound, want) {
 			t.Fatalf("problem %d: judged %+v, %v; the best is %g", k, judged, err, want)
 		}
 	}
@@ -228,11 +231,15 @@ func TestValidate(t *testing.T) {
 		change func(*Problem)
 		want   string
 	}{
-		"reads itself":   {func(p *Problem) { p.Reads = [][]int{nil, {1}} }, "split: atom 1 reads [1], expected smaller numbers, ascending"},
-		"no singleton":   {func(p *Problem) { p.Groups = p.Groups[:1] }, "split: atom 1 is no group by itself"},
-		"empty group":    {func(p *Problem) { p.Groups = append(p.Groups, Group{nil, 1}) }, "split: group 2 has atoms [], expected some of 2, ascending"},
-		"twice an atom":  {func(p *Problem) { p.Groups = append(p.Groups, Group{[]int{1, 1}, 1}) }, "split: group 2 has atoms [1 1], expected some of 2, ascending"},
-		"infinite costs": {func(p *Problem) { p.Groups = append(p.Groups, Group{[]int{0, 1}, math.Inf(1)}) }, "split: group 2 costs +Inf, expected a finite number from 0 on"},
+		"reads itself": {func(p *Problem) { p.Reads = [][]int{nil, {1}} },
+			"split: atom 1 reads [1], expected smaller numbers, ascending"},
+		"no singleton": {func(p *Problem) { p.Groups = p.Groups[:1] }, "split: atom 1 is no group by itself"},
+		"empty group": {func(p *Problem) { p.Groups = append(p.Groups, Group{nil, 1}) },
+			"split: group 2 has atoms [], expected some of 2, ascending"},
+		"twice an atom": {func(p *Problem) { p.Groups = append(p.Groups, Group{[]int{1, 1}, 1}) },
+			"split: group 2 has atoms [1 1], expected some of 2, ascending"},
+		"infinite costs": {func(p *Problem) { p.Groups = append(p.Groups, Group{[]int{0, 1}, math.Inf(1)}) },
+			"split: group 2 costs +Inf, expected a finite number from 0 on"},
 	} {
 		p := Problem{Reads: ok.Reads, Groups: append([]Group(nil), ok.Groups...)}
 		c.change(&p)

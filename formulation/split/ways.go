@@ -57,7 +57,8 @@ func (n *Network) Ways(atoms []int) []Way {
 			if out.Shape[d] == 1 || !tr.Splittable || len(q.atoms) > 1 {
 				continue
 			}
-			for least = 2; least < out.Shape[d] && (out.Bytes()/least > n.p.lb/2 || !n.p.divides(tr, q, least) || model.Pieces(out.Shape[d], least) != least); least++ {
+			for least = 2; least < out.Shape[d] && (out.Bytes()/least > n.p.lb/2 || !n.p.divides(tr, q, least) ||
+				model.Pieces(out.Shape[d], least) != least); least++ {
 			}
 			least *= 4 // of which are halves
 		}

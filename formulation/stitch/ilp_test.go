@@ -41,11 +41,13 @@ func ilp(ctx context.Context, p *Problem, opt Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Status != milp.Infeasible && !s.Status.HasValues() || s.Status == milp.Feasible && s.Objective/micro >= r.Seconds {
+	if s.Status != milp.Infeasible && !s.Status.HasValues() ||
+		s.Status == milp.Feasible && s.Objective/micro >= r.Seconds {
 		r.Bound = math.Max(r.Bound, s.Bound/micro)
 		return r.cut(b, s.Stop)
 	}
-	res := &Result{Status: s.Status, Seconds: math.Inf(1), Bound: math.Max(s.Bound/micro, p.Floor), Stop: s.Stop, Priced: b.priced}
+	res := &Result{Status: s.Status, Seconds: math.Inf(1), Bound: math.Max(s.Bound/micro, p.Floor),
+		Stop: s.Stop, Priced: b.priced}
 	if !s.Status.HasValues() {
 		return res, nil
 	}

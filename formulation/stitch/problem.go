@@ -81,7 +81,8 @@ func (p *Problem) Validate() error {
 	}
 	for k, a := range p.Arcs {
 		if a[0] < 0 || a[0] >= a[1] || a[1] >= p.Units {
-			return fmt.Errorf("stitch: %w: arc %d from unit %d to %d, expected from a smaller to a larger one of %d", ErrProblem, k, a[0], a[1], p.Units)
+			return fmt.Errorf("stitch: %w: arc %d from unit %d to %d, expected from a smaller to a larger one of %d", ErrProblem,
+				k, a[0], a[1], p.Units)
 		}
 	}
 	return nil

@@ -30,7 +30,8 @@ func Search(ctx context.Context, p *Problem, opt Options) (*Result, error) {
 		case math.IsInf(c.seconds, 1):
 			return &Result{Status: milp.Infeasible, Seconds: c.seconds, Bound: c.seconds, Priced: b.priced}, nil
 		}
-		return &Result{Status: milp.Optimal, Kernels: []Kernel{{list(p.all()), c.choice}}, Seconds: c.seconds, Bound: c.seconds, Priced: b.priced}, nil
+		return &Result{Status: milp.Optimal, Kernels: []Kernel{{list(p.all()), c.choice}}, Seconds: c.seconds,
+			Bound: c.seconds, Priced: b.priced}, nil
 	}
 	sets, ok := p.downsets(opt.MaxDownsets)
 	if !ok {

@@ -123,7 +123,8 @@ func TestAgainstBruteForce(t *testing.T) {
 			if solver == nil || seed >= 24 {
 				continue
 			}
-			got, err = ilp(context.Background(), p, Options{Options: solve.Options[[]Kernel]{Solver: solver, TimeLimit: time.Minute}, Rule: opt.Rule})
+			got, err = ilp(context.Background(), p,
+				Options{Options: solve.Options[[]Kernel]{Solver: solver, TimeLimit: time.Minute}, Rule: opt.Rule})
 			if err != nil {
 				t.Fatal(err)
 			}

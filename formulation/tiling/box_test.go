@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The box of a tile is at least what one finds by walking through all positions of every tile, and no larger where tiles
-// end with an index of an outer dimension.
+// The box of a tile is at least what one finds by walking through all positions of every tile, and no larger where
+// tiles end with an index of an outer dimension.
 func TestTileBox(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	exact := 0

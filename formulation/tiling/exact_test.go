@@ -14,12 +14,16 @@ import (
 func small(r *rand.Rand) *Problem {
 	pick := func(list ...int64) int64 { return list[r.IntN(len(list))] }
 	level := func() Level { return Level(r.IntN(3)) }
-	p := &Problem{Product{Reps: pick(1, 1, 2, 3), M: 1 + r.Int64N(24), N: 1 + r.Int64N(24), K: 1 + r.Int64N(24), RowBytes: pick(1, 2, 4), ColumnBytes: pick(1, 2), ResultBytes: pick(1, 2, 4),
+	p := &Problem{Product{Reps: pick(1, 1, 2, 3), M: 1 + r.Int64N(24), N: 1 + r.Int64N(24), K: 1 + r.Int64N(24),
+		RowBytes: pick(1, 2, 4), ColumnBytes: pick(1, 2), ResultBytes: pick(1, 2, 4),
 		RowsFrom: level(), ColumnsFrom: level(), To: level(), Constant: r.IntN(2) == 0},
-		Machine{Cores: pick(1, 2, 3, 6), Rows: pick(1, 4, 8), Columns: pick(1, 4, 16), Row: 1 / float64(pick(1, 2, 4)), Load: float64(pick(0, 4)), Gap: float64(pick(0, 1)), Fill: float64(pick(0, 8)),
+		Machine{Cores: pick(1, 2, 3, 6), Rows: pick(1, 4, 8), Columns: pick(1, 4, 16), Row: 1 / float64(pick(1, 2, 4)),
+			Load: float64(pick(0, 4)), Gap: float64(pick(0, 1)), Fill: float64(pick(0, 8)),
 			Simple: 0.1, Special: 1, Move: 0.1, VectorFill: 4, SpecialFill: 4, Serial: r.IntN(2) == 0, Clock: 1e9,
-			Data: pick(1<<10, 1<<12, 1<<14), Ring: pick(1<<9, 1<<11), Home: pick(0, 1<<10), In: float64(pick(4, 16)) * 1e9, Out: float64(pick(4, 16)) * 1e9,
-			LLBRate: float64(pick(8, 64)) * 1e9, DDRWeights: float64(pick(2, 16)) * 1e9, L1Latency: float64(pick(0, 20)) * 1e-9, DDRLatency: float64(pick(0, 50)) * 1e-9, Broadcast: r.IntN(2) == 0}}
+			Data: pick(1<<10, 1<<12, 1<<14), Ring: pick(1<<9, 1<<11), Home: pick(0, 1<<10), In: float64(pick(4, 16)) * 1e9,
+			Out:     float64(pick(4, 16)) * 1e9,
+			LLBRate: float64(pick(8, 64)) * 1e9, DDRWeights: float64(pick(2, 16)) * 1e9, L1Latency: float64(pick(0, 20)) * 1e-9,
+			DDRLatency: float64(pick(0, 50)) * 1e-9, Broadcast: r.IntN(2) == 0}}
 	p.DDRActivations = p.DDRWeights * (0.5 + r.Float64()/2)
 	p.MatrixUnits, p.VectorUnits, p.SpecialUnits = pick(1, p.Cores), p.Cores, pick(1, p.Cores)
 	if p.Constant {
@@ -46,7 +50,8 @@ func small(r *rand.Rand) *Problem {
 		p.Extra = []Extra{{pick(1, 2), p.To}}
 	}
 	if r.IntN(4) == 0 {
-		p.Window = &Window{Height: pick(1, 3), Width: pick(1, 3), StrideHeight: pick(1, 2), StrideWidth: pick(1, 2), OutputWidth: 1 + r.Int64N(8)}
+		p.Window = &Window{Height: pick(1, 3), Width: pick(1, 3), StrideHeight: pick(1, 2), StrideWidth: pick(1, 2),
+			OutputWidth: 1 + r.Int64N(8)}
 		p.K = p.Window.Height * p.Window.Width * (1 + r.Int64N(6))
 	}
 	if p.Constant && p.RowsFrom != L1 && r.IntN(2) == 0 {
@@ -83,7 +88,8 @@ func enumerated(p *Problem) float64 {
 					for tm := int64(1); tm <= m; tm++ {
 						for tn := int64(1); tn <= ceilDiv(n, p.Machine.Columns); tn++ {
 							for tk := int64(1); tk <= ceilDiv(p.depth(cores), p.Grain()); tk++ {
-								p.leaves(cores, tm, tn*p.Machine.Columns, tk*p.Grain(), func(_ Blocks, seconds float64) { best = min(best, seconds) })
+								p.leaves(cores, tm, tn*p.Machine.Columns, tk*p.Grain(),
+									func(_ Blocks, seconds float64) { best = min(best, seconds) })
 							}
 						}
 					}
@@ -113,7 +119,8 @@ func TestExact(t *testing.T) {
 				continue
 			}
 			if got.Status != milp.Optimal || math.Abs(got.Objective-want) > 1e-9*want || got.Bound != got.Objective {
-				t.Errorf("seed %d, without %+v: %v, %g (bound %g), enumeration has %g", seed, without, got.Status, got.Objective, got.Bound, want)
+				t.Errorf("seed %d, without %+v: %v, %g (bound %g), enumeration has %g", seed, without, got.Status,
+					got.Objective, got.Bound, want)
 			}
 			if x, _ := p.Time(&got.Blocks); x != got.Objective || !p.Fits(&got.Blocks) {
 				t.Errorf("seed %d: the tiling takes %g, not %g, or does not fit", seed, x, got.Objective)

@@ -498,7 +498,8 @@ func (s *kernelSearch) floor(cores [4]int64) int64 {
 		}
 	}
 	// Tiles that are smaller begin and end sooner.
-	return least - passing(k.Product.lines(rows)*k.Product.deep(reduction)*k.Product.RowBytes+columns*reduction*k.Product.ColumnBytes, k.Machine.L1PerUs) -
+	return least - passing(k.Product.lines(rows)*k.Product.deep(
+		reduction)*k.Product.RowBytes+columns*reduction*k.Product.ColumnBytes, k.Machine.L1PerUs) -
 		passing(rows*columns*k.Product.ResultBytes, k.Machine.L1PerUs)
 }
 
@@ -507,7 +508,8 @@ func (s *kernelSearch) tileFloor(tile [2]int64) float64 {
 	k := s.k
 	_, _, _, reduction := k.part(s.cores)
 	shallow := min(k.grain(), reduction)
-	if tile[0]*tile[1]*(k.Product.ResultBytes+(s.cores[3]-1)*4)+k.Product.lines(tile[0])*k.Product.deep(shallow)*k.Product.RowBytes+
+	if tile[0]*tile[1]*(k.Product.ResultBytes+(s.cores[3]-1)*4)+k.Product.lines(tile[0])*k.Product.deep(
+		shallow)*k.Product.RowBytes+
 		tile[1]*shallow*k.Product.ColumnBytes > k.Machine.L1Bytes {
 		return math.Inf(1)
 	}

@@ -125,7 +125,8 @@ func TestKernelLimit(t *testing.T) {
 }
 
 func TestReadKernel(t *testing.T) {
-	good := `{"name":"k","product":{"count":1,"rows":8,"columns":8,"reduction":8,"row_bytes":2,"column_bytes":2,"result_bytes":2},
+	good :=
+		`{"name":"k","product":{"count":1,"rows":8,"columns":8,"reduction":8,"row_bytes":2,"column_bytes":2,"result_bytes":2},
 "machine":{"cores":2,"unit_reduction":4,"unit_columns":4,"row_ps":1000,"load_ps":0,"fill_ps":0,"l1_bytes":1024,"llb_bytes":0,"l1_bytes_per_us":1000,
 "llb_bytes_per_us":0,"ddr_bytes_per_us":1000,"l1_latency_ps":0,"ddr_latency_ps":0,"sync_ps":0,"broadcast":true}}`
 	k, err := ReadKernel("k.json", []byte(good))
@@ -173,7 +174,9 @@ func TestReadKernel(t *testing.T) {
 }
 
 func FuzzReadKernel(f *testing.F) {
-	f.Add([]byte(`{"name":"k","product":{"count":1,"rows":8,"columns":8,"reduction":8,"row_bytes":2,"column_bytes":2,"result_bytes":2},
+	f.Add(
+		[]byte(
+			`{"name":"k","product":{"count":1,"rows":8,"columns":8,"reduction":8,"row_bytes":2,"column_bytes":2,"result_bytes":2},
 "machine":{"cores":2,"unit_reduction":4,"unit_columns":4,"row_ps":1000,"load_ps":0,"fill_ps":0,"l1_bytes":1024,"llb_bytes":0,"l1_bytes_per_us":1000,
 "llb_bytes_per_us":0,"ddr_bytes_per_us":1000,"l1_latency_ps":0,"ddr_latency_ps":0,"sync_ps":0,"broadcast":true}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -146,12 +146,13 @@ func (p *Problem) tileBox(cores, tiles int64, box []int64) []int64 {
 	return box
 }
 
-// rowElements is the number of elements of the first operand a core needs for one of so many tiles of its rows, of so many
-// of the reduction.
+// rowElements is the number of elements of the first operand a core needs for one of so many tiles of its rows, of so
+// many of the reduction.
 func (p *Problem) rowElements(cores, tiles, k int64) int64 {
 	images, lines, across := p.tileLines(cores, tiles)
 	if w := p.Window; w != nil {
-		return images * ceilDiv(k, w.Height*w.Width) * w.span(lines, w.StrideHeight, w.Height) * w.span(across, w.StrideWidth, w.Width)
+		return images * ceilDiv(k, w.Height*w.Width) * w.span(lines, w.StrideHeight, w.Height) *
+			w.span(across, w.StrideWidth, w.Width)
 	}
 	return images * lines * across * k
 }
@@ -161,7 +162,8 @@ func (p *Problem) rowElements(cores, tiles, k int64) int64 {
 func (p *Problem) fewestElements(cores, k int64) int64 {
 	images, lines, across := p.tileLines(cores, 1)
 	if w := p.Window; w != nil {
-		return images * ceilDiv(k, w.Height*w.Width) * w.fewest(lines, w.StrideHeight, w.Height) * w.fewest(across, w.StrideWidth, w.Width)
+		return images * ceilDiv(k, w.Height*w.Width) * w.fewest(lines, w.StrideHeight, w.Height) *
+			w.fewest(across, w.StrideWidth, w.Width)
 	}
 	return images * lines * across * k
 }
@@ -341,7 +343,9 @@ func (p *Problem) Check() error {
 		return fmt.Errorf("tiling: an operand or result in the LLB of a machine that has none")
 	}
 	if pr.Deep > 0 && (!pr.Constant || pr.RowsFrom == L1 || pr.K%pr.Deep != 0) {
-		return fmt.Errorf("tiling: slices of %d of a reduction of %d, expected a divisor, weights and rows that are not in the L1", pr.Deep, pr.K)
+		return fmt.Errorf(
+			"tiling: slices of %d of a reduction of %d, expected a divisor, weights and rows that are not in the L1",
+			pr.Deep, pr.K)
 	}
 	if w := pr.Window; w != nil &&
 		(min(w.Height, w.Width, w.StrideHeight, w.StrideWidth, w.OutputWidth) < 1 || pr.K%(w.Height*w.Width) != 0) {

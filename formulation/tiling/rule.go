@@ -348,8 +348,9 @@ func Rules(p *Problem) ([]Blocks, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("tiling: no tile of a product of %d x %d x %d fits into %d bytes of the L1 and a ring of %d for weights",
-			p.M, p.K, p.N, p.Data, p.Ring)
+		return nil,
+			fmt.Errorf("tiling: no tile of a product of %d x %d x %d fits into %d bytes of the L1 and a ring of %d for weights",
+				p.M, p.K, p.N, p.Data, p.Ring)
 	}
 	slices.SortFunc(all, compare)
 	var list []Blocks
@@ -572,8 +573,8 @@ func (p *Problem) mayStay(b *Blocks, ring int64) bool {
 	return p.Constant && w.tiles > 1 && p.ring(&x, &w) <= ring
 }
 
-// group is the number of tiles of each operand a load from the DDR had better bring: the fewer loads, the less latency; the
-// smaller the first, the sooner the cores begin. Loads fill pages of the LLB where they can.
+// group is the number of tiles of each operand a load from the DDR had better bring: the fewer loads, the less latency;
+// the smaller the first, the sooner the cores begin. Loads fill pages of the LLB where they can.
 func (p *Problem) group(b *Blocks) [2]int64 {
 	g := [2]int64{1, 1}
 	if p.LLB == 0 {
@@ -622,8 +623,8 @@ func (r *ruler) climb(x *timed) {
 	}
 }
 
-// Neighbours lists the tilings that fit and differ from one in an extent, in the division over cores, or in how tiles are
-// run, those of the rule's last steps.
+// Neighbours lists the tilings that fit and differ from one in an extent, in the division over cores, or in how tiles
+// are run, those of the rule's last steps.
 func (p *Problem) Neighbours(b Blocks) (list []Blocks) {
 	p.neighbours(b, func(x Blocks) {
 		if x != b && p.Fits(&x) {
@@ -664,7 +665,8 @@ func (p *Problem) neighbours(b Blocks, visit func(Blocks)) {
 		}
 	}
 	step := func(list []int64, at int64, set func(e int64)) { steps(list, thin(list), at, set) }
-	steps(extents(m, 1), p.fewRows(b.Cores), ceilDiv(m, b.Rows), func(e int64) { x := b; x.Rows = ceilDiv(m, e); again(x) })
+	steps(extents(m, 1), p.fewRows(b.Cores), ceilDiv(m, b.Rows),
+		func(e int64) { x := b; x.Rows = ceilDiv(m, e); again(x) })
 	step(extents(n, p.Machine.Columns), b.Columns, func(e int64) { x := b; x.Columns = e; again(x) })
 	step(ks, b.Reduction, func(e int64) { x := b; x.Reduction = e; again(x) })
 	p.each(b, visit)

@@ -32,13 +32,15 @@ func machine(t testing.TB, name string) (*Machine, int64) {
 
 // matmul is a product of f16 with weights, divided over clusters by rows, from the DDR and to it.
 func matmul(m *Machine, clusters int64, rows, n, k int64) *Problem {
-	return &Problem{Product{Reps: 1, M: ceilDiv(rows, clusters), N: n, K: k, RowBytes: 2, ColumnBytes: 2, ResultBytes: 2, Constant: true, Deep: k}, *m}
+	return &Problem{Product{Reps: 1, M: ceilDiv(rows, clusters), N: n, K: k, RowBytes: 2, ColumnBytes: 2, ResultBytes: 2,
+		Constant: true, Deep: k}, *m}
 }
 
 func TestRule(t *testing.T) {
 	for _, name := range machines {
 		m, clusters := machine(t, name)
-		for _, s := range [][3]int64{{2048, 12288, 12288}, {8192, 1024, 1024}, {197, 3072, 768}, {333, 777, 1000}, {1, 4096, 4096}, {16, 64, 64}} {
+		for _, s := range [][3]int64{{2048, 12288, 12288}, {8192, 1024, 1024}, {197, 3072, 768}, {333, 777, 1000},
+			{1, 4096, 4096}, {16, 64, 64}} {
 			p := matmul(m, clusters, s[0], s[1], s[2])
 			b, err := Rule(p)
 			if err != nil {
@@ -80,7 +82,8 @@ func TestRuleSlices(t *testing.T) {
 		}
 		without, _ := p.Time(&whole)
 		if sliced := b.Cores[3] > 1; sliced != c.sliced || with > without || sliced && with > 0.9*without {
-			t.Errorf("%d x %d x %d: cores %v, %g s, and %g s where none share a reduction", c.rows, c.k, c.n, b.Cores, with, without)
+			t.Errorf("%d x %d x %d: cores %v, %g s, and %g s where none share a reduction", c.rows, c.k, c.n,
+				b.Cores, with, without)
 		}
 	}
 }

@@ -70,7 +70,8 @@ func Search(ctx context.Context, s Space, opt solve.Options[[]int]) (*Found, err
 	}
 	// The least bound first; of equal ones the longest prefix, then the first.
 	open := heap.Of(func(a, b node) bool {
-		return cmp.Or(cmp.Compare(a.bound, b.bound), cmp.Compare(len(b.prefix), len(a.prefix)), slices.Compare(a.prefix, b.prefix)) < 0
+		return cmp.Or(cmp.Compare(a.bound, b.bound), cmp.Compare(len(b.prefix), len(a.prefix)),
+			slices.Compare(a.prefix, b.prefix)) < 0
 	})
 	open.Push(node{nil, s.Bound(nil)})
 	f.Bound = open.First().bound

@@ -87,17 +87,20 @@ func TestSearch(t *testing.T) {
 			opt.Start, worst = start, x
 		}
 		f, err = tiling.Search(context.Background(), s, opt)
-		if err != nil || f.Bound > best || f.Objective < best || f.Objective > worst || f.Costs > opt.WorkLimit || (f.Status == milp.Optimal) != (f.Stop == milp.Complete) {
+		if err != nil || f.Bound > best || f.Objective < best || f.Objective > worst || f.Costs > opt.WorkLimit ||
+			(f.Status == milp.Optimal) != (f.Stop == milp.Complete) {
 			t.Fatalf("case %d: with %+v: %+v, %v; the least cost is %g", n, opt, f, err, best)
 		}
 	}
 }
 
 func TestSearchStops(t *testing.T) {
-	s := tiling.Space{Decisions: 2, Behind: func([]int) []int { return []int{0, 1} }, Bound: func([]int) float64 { return 1 }, Cost: func([]int) (float64, error) { return 2, nil }}
+	s := tiling.Space{Decisions: 2, Behind: func([]int) []int { return []int{0, 1} },
+		Bound: func([]int) float64 { return 1 }, Cost: func([]int) (float64, error) { return 2, nil }}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if f, err := tiling.Search(ctx, s, solve.Options[[]int]{}); err != nil || f.Stop != milp.StopCancelled || f.Bound != 1 || f.Status != milp.Limit {
+	if f, err := tiling.Search(ctx, s, solve.Options[[]int]{}); err != nil || f.Stop != milp.StopCancelled ||
+		f.Bound != 1 || f.Status != milp.Limit {
 		t.Errorf("cancelled: %+v, %v", f, err)
 	}
 	for want, o := range map[string]solve.Options[[]int]{

@@ -56,7 +56,8 @@ func Check(curves []Curve, rounds int) error {
 			return fmt.Errorf("curves[%d] has no time", i)
 		}
 		if len(c.Weights) != len(curves[0].Weights) {
-			return fmt.Errorf("curves[%d].Weights has %d, expected %d, one for each network", i, len(c.Weights), len(curves[0].Weights))
+			return fmt.Errorf("curves[%d].Weights has %d, expected %d, one for each network", i, len(c.Weights),
+				len(curves[0].Weights))
 		}
 		for j, w := range c.Weights {
 			if !(w >= 0) || math.IsInf(w, 0) {

@@ -90,7 +90,8 @@ func TestAllocateRefuses(t *testing.T) {
 
 // A kernel that needs two rounds before it gets better is worth waiting for if it runs often.
 func ExampleAllocate() {
-	each, cost, _ := tiling.Allocate([]tiling.Curve{{[]float64{1}, []float64{10, 8, 7}}, {[]float64{5}, []float64{10, 10, 4}}}, 2, tiling.Sum)
+	each, cost, _ := tiling.Allocate([]tiling.Curve{{[]float64{1}, []float64{10, 8, 7}},
+		{[]float64{5}, []float64{10, 10, 4}}}, 2, tiling.Sum)
 	fmt.Println(each, cost)
 	// Output: [0 2] 30
 }

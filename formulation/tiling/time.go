@@ -138,8 +138,8 @@ func (p *Problem) ring(b *Blocks, w *work) int64 {
 // leastRing is the bytes of a ring that nothing passes.
 const leastRing = 64
 
-// RingBytes is the bytes that a tiling that fits needs as a ring of weights and those that it leaves to it, if that must
-// not be the machine's; 0: it may.
+// RingBytes is the bytes that a tiling that fits needs as a ring of weights and those that it leaves to it, if that
+// must not be the machine's; 0: it may.
 func (p *Problem) RingBytes(b *Blocks) (least, most int64) {
 	w := p.cut(b)
 	if stage, ring := p.stage(b, &w), p.ring(b, &w); stage > p.Data || ring > p.Ring {
@@ -182,7 +182,8 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 	lower := w.m / b.Rows
 	per := float64(longer)*max(float64(lower+1)*p.Row, p.Load) + float64(b.Rows-longer)*max(float64(lower)*p.Row, p.Load)
 	commands := float64(w.columns) * sums // for each tile of rows
-	unit := float64(w.reps) * (per*blocks + float64(b.Rows)*(p.Gap*(blocks-commands)+p.Fill*commands)) * share * cycle / passes
+	unit := float64(w.reps) * (per*blocks + float64(b.Rows)*(p.Gap*(blocks-commands)+p.Fill*commands)) *
+		share * cycle / passes
 	unitStep := unit / sums
 
 	// Moves into the L1: of a tile of rows x reduction, of one of reduction x columns, of operands of the

@@ -20,7 +20,8 @@ func (c *converter) accelforge(n node, a *accelerator) {
 	var levels []*level
 	copies := 1.0 // of what comes next, but for the array
 	array := false
-	a.rows, a.cols, a.rate = quantity{1, "no such fanout"}, quantity{1, "no such fanout"}, quantity{1, "no fanout that reuses weights"}
+	a.rows, a.cols, a.rate = quantity{1, "no such fanout"}, quantity{1, "no such fanout"},
+		quantity{1, "no fanout that reuses weights"}
 	a.name = strings.TrimSuffix(lastPart(n.file), ".yaml")
 	a.description = "A hierarchy of AccelForge: " + a.name
 	var scalar, mac node
@@ -35,7 +36,8 @@ func (c *converter) accelforge(n node, a *accelerator) {
 		}
 		switch v.Tag {
 		case "!Memory":
-			v.keys("name", "component_class", "size", "total_latency", "leak_power", "area", "actions", "tensors", "spatial", "extra_attributes_for_component_model")
+			v.keys("name", "component_class", "size", "total_latency", "leak_power", "area", "actions", "tensors", "spatial",
+				"extra_attributes_for_component_model")
 			if array { // registers of the array
 				c.lose(v, "a register of the array: what moves there takes no time here")
 				continue
@@ -47,7 +49,8 @@ func (c *converter) accelforge(n node, a *accelerator) {
 			array = true
 			c.fanout(v, a, true)
 		case "!Compute":
-			v.keys("name", "component_class", "total_latency", "leak_power", "area", "actions", "enabled", "extra_attributes_for_component_model")
+			v.keys("name", "component_class", "total_latency", "leak_power", "area", "actions", "enabled",
+				"extra_attributes_for_component_model")
 			if strings.ReplaceAll(v.text("enabled"), " ", "") == "len(All)==2" {
 				scalar = v
 			} else {
@@ -81,7 +84,8 @@ func (c *converter) accelforge(n node, a *accelerator) {
 	if scalar.Node != nil {
 		rate := c.action(scalar, "compute", "throughput")
 		a.lanes = quantity{max(1, math.Round(rate/a.clock.value)), scalar.path + ".actions[compute].throughput / clock"}
-		a.vector = quantity{max(c.action(scalar, "compute", "energy"), least), scalar.path + ".actions[compute].energy, at least 2e-6 pJ"}
+		a.vector = quantity{max(c.action(scalar, "compute", "energy"), least),
+			scalar.path + ".actions[compute].energy, at least 2e-6 pJ"}
 	} else {
 		a.lanes = quantity{min(a.rows.value*a.cols.value*a.rate.value, 65536), "the array does all operators"}
 		a.shared, a.vector = true, a.mac
@@ -149,7 +153,8 @@ func (c *converter) level(v node, copies float64, a *accelerator) *level {
 		l.rate.origin += ", inf: the most that a file may have"
 	}
 	l.latency = quantity{0, "ASSUMED: none there"}
-	l.energy = quantity{(c.action(v, "read", "energy") + c.action(v, "write", "energy")) / 2 * 8, v.path + ".actions: mean energy of read and write"}
+	l.energy = quantity{(c.action(v, "read", "energy") + c.action(v, "write", "energy")) / 2 * 8,
+		v.path + ".actions: mean energy of read and write"}
 	c.leak(v, a, copies)
 	if v.has("tensors") {
 		c.lose(node{v.file, "tensors", v.Node}, "which tensors a memory keeps is the scheduler's decision")
@@ -179,6 +184,7 @@ func (c *converter) action(v node, name, figure string) float64 {
 			return n
 		}
 	}
-	v.fail("no "+figure+" of "+name+": a component model outside of the file has it", strings.Join(slices.Compact([]string{"actions", "with " + figure}), " "))
+	v.fail("no "+figure+" of "+name+": a component model outside of the file has it",
+		strings.Join(slices.Compact([]string{"actions", "with " + figure}), " "))
 	return 0
 }

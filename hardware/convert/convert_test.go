@@ -29,11 +29,13 @@ func memoryText(name string, bits int, operands, served string, width int) strin
 
 func coreText(dram bool) string {
 	text := "name: small\nmemories:\n" + memoryText("reg_w", 8, "I2", "D3", 8) + memoryText("reg_o", 16, "O", "D2", 16) +
-		memoryText("inner", 1<<16, "I1", "D1, D2, D3", 64) + memoryText("data", 1<<20, "I1, O", "D1, D2, D3", 256) + memoryText("weights", 1<<19, "I2", "D1, D2, D3", 128)
+		memoryText("inner", 1<<16, "I1", "D1, D2, D3", 64) + memoryText("data", 1<<20, "I1, O", "D1, D2, D3", 256) +
+		memoryText("weights", 1<<19, "I2", "D1, D2, D3", 128)
 	if dram {
 		text += memoryText("dram", 1<<33, "I1, I2, O", "D1, D2, D3", 64)
 	}
-	return text + "operational_array:\n  unit_energy: 0.5\n  unit_area: 1\n  dimensions: [D1, D2, D3]\n  sizes: [16, 8, 4]\n"
+	return text +
+		"operational_array:\n  unit_energy: 0.5\n  unit_area: 1\n  dimensions: [D1, D2, D3]\n  sizes: [16, 8, 4]\n"
 }
 
 const off = "name: off\nmemories:\n%soperational_array: {unit_energy: 0, unit_area: 0, dimensions: [D1], sizes: [0]}\n"
@@ -114,7 +116,8 @@ func TestFigures(t *testing.T) {
 	if s.LB.SizeBytes != 128<<10 || s.LBWeightBytes != 64<<10 || s.LB.BandwidthBytesPerSecond != 96e9 || s.GB != nil {
 		t.Errorf("L1 %v and %v at %g", s.LB.SizeBytes, s.LBWeightBytes, s.LB.BandwidthBytesPerSecond)
 	}
-	if s.DDR.BandwidthBytesPerSecond != 16e9 || s.DDR.SizeBytes != 1<<30 || s.Energy.DDR != 0.5e-12 || s.Energy.MAC["i8"] != 0.5e-12 {
+	if s.DDR.BandwidthBytesPerSecond != 16e9 || s.DDR.SizeBytes != 1<<30 || s.Energy.DDR != 0.5e-12 ||
+		s.Energy.MAC["i8"] != 0.5e-12 {
 		t.Errorf("DDR %+v, energy %+v", s.DDR, s.Energy)
 	}
 	if !slices.ContainsFunc(r.Lost, func(l string) bool { return strings.Contains(l, "reg_w, reg_o, inner") }) {
@@ -122,14 +125,16 @@ func TestFigures(t *testing.T) {
 	}
 
 	r, s = converted(t, system)
-	if s.CoresWith(hardware.Matrix) != 2 || s.CoresWith(hardware.Vector) != 1 || s.CoreLink.BandwidthBytesPerSecond != 4e9 || s.DDRLink.BandwidthBytesPerSecond != 16e9 {
+	if s.CoresWith(hardware.Matrix) != 2 || s.CoresWith(hardware.Vector) != 1 ||
+		s.CoreLink.BandwidthBytesPerSecond != 4e9 || s.DDRLink.BandwidthBytesPerSecond != 16e9 {
 		t.Errorf("%s:\n%s", r.Tool, r.YAML)
 	}
 
 	_, s = converted(t, hierarchy)
 	m, _ = s.UnitOf(hardware.Matrix)
 	v, _ := s.UnitOf(hardware.Vector)
-	if s.Cores() != 4 || m.Rows != 16 || m.Cols != 32 || v.Lanes != 64 || s.LB.SizeBytes != 1024 || s.LB.BandwidthBytesPerSecond != 5e9 || s.DDR.BandwidthBytesPerSecond != 2e9 {
+	if s.Cores() != 4 || m.Rows != 16 || m.Cols != 32 || v.Lanes != 64 || s.LB.SizeBytes != 1024 ||
+		s.LB.BandwidthBytesPerSecond != 5e9 || s.DDR.BandwidthBytesPerSecond != 2e9 {
 		t.Errorf("%+v", s)
 	}
 	if s.Energy.DDR != 16e-12 || s.Energy.StaticWatts != 2 {
@@ -154,7 +159,8 @@ func TestRefused(t *testing.T) {
 		{"template", hierarchy, "default(1024*8)", "upper", "x.yaml:1: file: found a template"},
 		{"tag", hierarchy, "!Container", "!Toll", "!Toll"},
 		{"formula", hierarchy, "max(a.n", "sum(a.n", "Local.total_latency"},
-		{"alias", strings.Replace(hierarchy, "size: inf", "size: &a inf", 1), "size: {{SIZE}}", "size: *a", "Local.size: found an alias"},
+		{"alias", strings.Replace(hierarchy, "size: inf", "size: &a inf", 1), "size: {{SIZE}}", "size: *a",
+			"Local.size: found an alias"},
 	} {
 		text := strings.Replace(tt.text, tt.from, tt.to, 1)
 		if _, err := Convert("x.yaml", []byte(text), readTest); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -188,7 +188,8 @@ func (n node) keys(known ...string) []string {
 			n.fail("a key that is no word", "a word")
 		}
 		if known != nil && !slices.Contains(known, k.Value) {
-			node{n.file, strings.TrimPrefix(n.path+"."+k.Value, "file."), k}.fail("a field without a counterpart here", "one of "+strings.Join(known, ", "))
+			node{n.file, strings.TrimPrefix(n.path+"."+k.Value, "file."), k}.fail("a field without a counterpart here",
+				"one of "+strings.Join(known, ", "))
 		}
 		if !slices.Contains(list, k.Value) {
 			list = append(list, k.Value)

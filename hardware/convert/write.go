@@ -57,7 +57,8 @@ func (a *accelerator) yaml(tool, file string, lost []string) string {
 	number := func(indent int, key string, q quantity, unit string) {
 		line(indent, key, short(q.value)+unit, q.origin)
 	}
-	fmt.Fprintf(&b, "# Converted from %s of %s. Behind each figure: where it is from; ASSUMED is what is not there.\n", clean(file), tool)
+	fmt.Fprintf(&b, "# Converted from %s of %s. Behind each figure: where it is from; ASSUMED is what is not there.\n",
+		clean(file), tool)
 	for _, l := range lost {
 		fmt.Fprintf(&b, "#   lost: %s\n", clean(l))
 	}

@@ -30,12 +30,14 @@ type memory struct {
 
 func (m *memory) holds(operand string) bool { return slices.Contains(m.operands, operand) }
 
-var memoryFields = []string{"size", "r_cost", "w_cost", "area", "latency", "auto_cost_extraction", "mem_type", "double_buffering_support",
+var memoryFields = []string{"size", "r_cost", "w_cost", "area", "latency", "auto_cost_extraction", "mem_type",
+	"double_buffering_support",
 	"operands", "ports", "served_dimensions"}
 
 func (c *converter) memory(n node) *memory {
 	n.keys(memoryFields...)
-	m := &memory{node: n, bytes: n.at("size").number() / 8, operands: n.at("operands").words(), served: n.at("served_dimensions").words(), latency: n.at("latency").number()}
+	m := &memory{node: n, bytes: n.at("size").number() / 8, operands: n.at("operands").words(),
+		served: n.at("served_dimensions").words(), latency: n.at("latency").number()}
 	for _, o := range m.operands {
 		if !slices.Contains([]string{"I1", "I2", "O"}, o) {
 			n.at("operands").fail(o, "I1, I2 or O")
@@ -136,7 +138,8 @@ func (k *core) buffers(c *converter, list []*memory, dims []string, wide map[str
 	}
 	if len(inner) > 0 {
 		slices.Reverse(inner)
-		c.lose(node{k.file, k.path, k.Node}, fmt.Sprintf("%s, between the L1 and the array: what moves there takes no time here", strings.Join(inner, ", ")))
+		c.lose(node{k.file, k.path, k.Node},
+			fmt.Sprintf("%s, between the L1 and the array: what moves there takes no time here", strings.Join(inner, ", ")))
 		if k.path == "file" {
 			c.lost[len(c.lost)-1] = strings.TrimPrefix(c.lost[len(c.lost)-1], "file: ")
 		}
@@ -157,7 +160,8 @@ func (k *core) array(list []*memory, dims []string, wide map[string]float64) {
 	if len(weights) == len(dims) && len(results) == len(dims) { // no registers: nothing is known
 		weights, results = nil, nil
 	}
-	k.rows, k.cols, k.rate = quantity{1, "no dimension"}, quantity{1, "no dimension"}, quantity{1, "no dimension that shares weights"}
+	k.rows, k.cols, k.rate = quantity{1, "no dimension"}, quantity{1, "no dimension"},
+		quantity{1, "no dimension that shares weights"}
 	give := func(q *quantity, d, why string) {
 		if q.value == 1 {
 			q.origin = "operational_array.sizes, " + d
@@ -190,8 +194,10 @@ func (k *core) array(list []*memory, dims []string, wide map[string]float64) {
 const nanosecond = 1e9 // cycles a second
 
 func (m *memory) store() *store {
-	return &store{size: quantity{m.bytes, m.path + ".size"}, rate: quantity{m.rate * nanosecond, m.path + ".ports, all together"},
-		latency: quantity{0, m.path + ".latency, which moves hide there"}, energy: quantity{m.energy, m.path + ", mean of r_cost and w_cost of a port's width"}}
+	return &store{size: quantity{m.bytes, m.path + ".size"},
+		rate:    quantity{m.rate * nanosecond, m.path + ".ports, all together"},
+		latency: quantity{0, m.path + ".latency, which moves hide there"},
+		energy:  quantity{m.energy, m.path + ", mean of r_cost and w_cost of a port's width"}}
 }
 
 // place makes the core's buffers the L1.

@@ -182,7 +182,8 @@ func (m *Model) lanes(u hardware.Unit, class string, n int64, dt model.DType) ha
 // SharedVector reports whether special functions run on the vector unit's hardware,
 // so that the two cannot overlap.
 func (m *Model) SharedVector() bool {
-	return m.special.Name == m.vector.Name || m.special.SharesWith == m.vector.Name || m.vector.SharesWith == m.special.Name
+	return m.special.Name == m.vector.Name || m.special.SharesWith == m.vector.Name ||
+		m.vector.SharesWith == m.special.Name
 }
 
 // MatrixRows and MatrixCols are the geometry that tiles should be multiples of.
@@ -217,5 +218,6 @@ func (m *Model) PeakMACsPerSecond(dt model.DType) float64 {
 	}
 	r, _ := rate(m.matrix, dt)
 	n := m.spec.CoresWith(hardware.Matrix)
-	return float64(m.spec.Clusters*n) * float64(m.matrix.Rows*m.matrix.Cols) * r * m.spec.ClockHz / m.matrix.ClockRatio(m.spec)
+	return float64(m.spec.Clusters*n) * float64(m.matrix.Rows*m.matrix.Cols) * r * m.spec.ClockHz /
+		m.matrix.ClockRatio(m.spec)
 }

@@ -44,7 +44,8 @@ func TestMatrixBlocks(t *testing.T) {
 	}{
 		{"one block", model.MatrixDims{Reps: 1, M: 100, N: 32, K: 64}, model.F16, 100 + 25},
 		{"four blocks", model.MatrixDims{Reps: 1, M: 100, N: 64, K: 128}, model.F16, 4*100 + 3*8 + 25},
-		{"the gap does not shrink with the type", model.MatrixDims{Reps: 1, M: 100, N: 64, K: 128}, model.I8, 4*50 + 3*8 + 25},
+		{"the gap does not shrink with the type", model.MatrixDims{Reps: 1, M: 100, N: 64, K: 128},
+			model.I8, 4*50 + 3*8 + 25},
 		{"repetitions", model.MatrixDims{Reps: 12, M: 128, N: 128, K: 64}, model.F16, 12*4*128 + 47*8 + 25},
 	} {
 		if got := m.MatrixCycles(c.dims, c.dt); got != c.want {

@@ -43,6 +43,7 @@ func TestCustom(t *testing.T) {
 	}
 	plain, err := cost.NewWith(formulas.Spec(), nil)
 	if err != nil || plain.MatrixCycles(d, model.F16) != formulas.MatrixCycles(d, model.F16) {
-		t.Errorf("without a custom cost, a product takes %d cycles, want %d (%v)", plain.MatrixCycles(d, model.F16), formulas.MatrixCycles(d, model.F16), err)
+		t.Errorf("without a custom cost, a product takes %d cycles, want %d (%v)", plain.MatrixCycles(d, model.F16),
+			formulas.MatrixCycles(d, model.F16), err)
 	}
 }

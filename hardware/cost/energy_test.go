@@ -11,7 +11,8 @@ import (
 // By hand, in powers of two so that sums are exact: 4 MACs of 2 J, 8 operations of 0.5 J, 16, 32
 // and 64 bytes of 1, 2 and 4 J, 3 s of 10 W. F32 has no figure of its own and takes twice F16's.
 func TestEnergy(t *testing.T) {
-	spec := &hardware.Spec{Energy: &hardware.Energy{MAC: map[string]float64{"f16": 2, "i8": 0.25}, Vector: map[string]float64{"f16": 0.5}, LB: 1, GB: 2, DDR: 4, StaticWatts: 10}}
+	spec := &hardware.Spec{Energy: &hardware.Energy{MAC: map[string]float64{"f16": 2, "i8": 0.25},
+		Vector: map[string]float64{"f16": 0.5}, LB: 1, GB: 2, DDR: 4, StaticWatts: 10}}
 	w := cost.Work{MACs: 4, VectorOps: 8, LBBytes: 16, GBBytes: 32, DDRBytes: 64, Seconds: 3}
 	for _, c := range []struct {
 		dt   model.DType

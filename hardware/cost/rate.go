@@ -17,7 +17,8 @@ func (m *Model) MatrixRate(dt model.DType) (row, load, gap float64) {
 	}
 	r, _ := rate(m.matrix, dt)
 	ratio := m.matrix.ClockRatio(m.spec)
-	return ratio/r + m.feed(math.Inf(1), math.Inf(1), dt), m.blockCycles(dt), math.Min(m.matrix.BlockCycles, float64(m.matrix.FillCycles)) * ratio
+	return ratio/r + m.feed(math.Inf(1), math.Inf(1), dt), m.blockCycles(dt),
+		math.Min(m.matrix.BlockCycles, float64(m.matrix.FillCycles)) * ratio
 }
 
 // HasMatrix reports whether there is a matrix unit.

@@ -29,7 +29,8 @@ func (p *Program) checkAlike() (what string) {
 			}
 		}
 		for i, r := range resources[k] {
-			if b := resources[a][i]; p.Resources[r].Kind != p.Resources[b].Kind || p.Resources[r].BytesPerSecond != p.Resources[b].BytesPerSecond {
+			if b := resources[a][i]; p.Resources[r].Kind != p.Resources[b].Kind ||
+				p.Resources[r].BytesPerSecond != p.Resources[b].BytesPerSecond {
 				return fmt.Sprintf("resource %d is not as resource %d of the other cluster", r, b)
 			}
 		}
@@ -50,7 +51,8 @@ func (p *Program) checkAlike() (what string) {
 		k := p.Queues[c.Queue].Cluster
 		if k != last {
 			if k < last || p.As[k] != k {
-				return fmt.Sprintf("command %d is of cluster %d, expected the commands of those that are as themselves, one after another", i, k)
+				return fmt.Sprintf(
+					"command %d is of cluster %d, expected the commands of those that are as themselves, one after another", i, k)
 			}
 			last, begin, from[k] = k, i, int32(i)
 		}
@@ -68,7 +70,8 @@ func (p *Program) checkAlike() (what string) {
 	}
 	for i := range p.Buffers {
 		if b := &p.Buffers[i]; p.As[b.Cluster] != b.Cluster || i > 0 && b.Cluster < p.Buffers[i-1].Cluster {
-			return fmt.Sprintf("buffer %d is of cluster %d, expected those of clusters that are as themselves, one after another", i, b.Cluster)
+			return fmt.Sprintf(
+				"buffer %d is of cluster %d, expected those of clusters that are as themselves, one after another", i, b.Cluster)
 		}
 		k := p.Buffers[i].Cluster
 		foreign := func(c int32) bool { return c < from[k] || c >= to[k] }

@@ -204,14 +204,17 @@ func (p *Program) checkData() (item string, index int, what string) {
 			}
 		}
 		if !ok {
-			return "tensor", i, fmt.Sprintf("(%s) has order %v for shape %v and elements of %d bytes", t.Name, t.Order, t.Shape, t.ElementBytes)
+			return "tensor", i, fmt.Sprintf("(%s) has order %v for shape %v and elements of %d bytes", t.Name, t.Order,
+				t.Shape, t.ElementBytes)
 		}
 	}
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
-		if min(t.Tiles, t.Repeat, t.Depth, t.Slices, t.Sums, t.Products, t.Positions, t.Keys, t.Slots, t.QuerySlots, t.Pieces, t.ScoreSlots) < 0 ||
+		if min(t.Tiles, t.Repeat, t.Depth, t.Slices, t.Sums, t.Products, t.Positions, t.Keys, t.Slots, t.QuerySlots, t.Pieces,
+			t.ScoreSlots) < 0 ||
 			t.Keys > 0 && min(t.Products, t.Positions, t.Slots, t.QuerySlots, t.Pieces, t.ScoreSlots) < 1 {
-			return "task", i, fmt.Sprintf("is cut into %d tiles, of %d each, with room for %d, and for sums of %d", t.Tiles, t.Repeat, t.Depth, t.Sums)
+			return "task", i, fmt.Sprintf("is cut into %d tiles, of %d each, with room for %d, and for sums of %d", t.Tiles,
+				t.Repeat, t.Depth, t.Sums)
 		}
 		for _, op := range t.Operators {
 			if op < 0 || int(op) >= len(p.Operators) {
@@ -227,13 +230,16 @@ func (p *Program) checkData() (item string, index int, what string) {
 				ok := len(o.Box) == len(shape) && (o.Spread == nil || len(o.Spread) == len(shape))
 				for d := 0; ok && d < len(shape); d++ {
 					r := o.Box[d]
-					ok = 0 <= r.Lo && r.Lo <= r.Hi && r.Hi <= shape[d] && (o.Spread == nil || 0 < o.Spread[d] && o.Spread[d] <= max(1, r.Hi-r.Lo))
+					ok = 0 <= r.Lo && r.Lo <= r.Hi && r.Hi <= shape[d] &&
+						(o.Spread == nil || 0 < o.Spread[d] && o.Spread[d] <= max(1, r.Hi-r.Lo))
 				}
 				if o.Level >= NumLevels || o.Address < 0 || o.Stage < 0 || o.StageBytes < 0 {
-					return "task", i, fmt.Sprintf("has data at address %d of level %v, with a stage of %d bytes at %d", o.Address, o.Level, o.StageBytes, o.Stage)
+					return "task", i, fmt.Sprintf("has data at address %d of level %v, with a stage of %d bytes at %d", o.Address,
+						o.Level, o.StageBytes, o.Stage)
 				}
 				if ok = ok && 0 <= o.Row && int(o.Row) <= len(shape); !ok {
-					return "task", i, fmt.Sprintf("has the box %v of a tensor of shape %v, spread over %v cores", o.Box, shape, o.Spread)
+					return "task", i, fmt.Sprintf("has the box %v of a tensor of shape %v, spread over %v cores",
+						o.Box, shape, o.Spread)
 				}
 			}
 		}

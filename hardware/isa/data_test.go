@@ -71,7 +71,8 @@ func TestPart(t *testing.T) {
 }
 
 func TestCut(t *testing.T) {
-	if got, want := (Portion{Operand: 1, Part: 2, Parts: 3, Tile: 4}).Cut(1, 5), (Portion{Operand: 1, Part: 11, Parts: 15, Tile: 4}); got != want {
+	if got, want := (Portion{Operand: 1, Part: 2, Parts: 3, Tile: 4}).Cut(1, 5),
+		(Portion{Operand: 1, Part: 11, Parts: 15, Tile: 4}); got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if got, want := (Portion{}).Cut(3, 4), (Portion{Part: 3, Parts: 4}); got != want {

@@ -50,7 +50,8 @@ const (
 	NumKinds
 )
 
-var kindNames = [NumKinds]string{"launch", "barrier", "ddr.load", "ddr.store", "lb.load", "lb.store", "exchange", "matrix", "vector", "special"}
+var kindNames = [NumKinds]string{"launch", "barrier", "ddr.load", "ddr.store", "lb.load", "lb.store", "exchange",
+	"matrix", "vector", "special"}
 
 func (k Kind) String() string { return nameOf(k, kindNames[:], "kind") }
 
@@ -104,7 +105,8 @@ const (
 	NumResourceKinds
 )
 
-var resourceKindNames = [NumResourceKinds]string{"other", "ddr", "ddr-port", "gb", "link-in", "link-out", "to-chips", "from-chips"}
+var resourceKindNames = [NumResourceKinds]string{"other", "ddr", "ddr-port", "gb", "link-in", "link-out",
+	"to-chips", "from-chips"}
 
 func (k ResourceKind) String() string { return nameOf(k, resourceKindNames[:], "resource kind") }
 
@@ -138,7 +140,8 @@ const (
 	NumQueueKinds
 )
 
-var queueKindNames = [NumQueueKinds]string{"other", "control", "ddr.load", "ddr.store", "lb.in", "lb.out", "mme", "vme", "special"}
+var queueKindNames = [NumQueueKinds]string{"other", "control", "ddr.load", "ddr.store", "lb.in", "lb.out",
+	"mme", "vme", "special"}
 
 func (k QueueKind) String() string { return nameOf(k, queueKindNames[:], "queue kind") }
 

@@ -53,7 +53,8 @@ func planAttention(s *schedule.Schedule, st *schedule.Step, lp *layerPlan) error
 		case n.Cores != nil && !n.Cores.Equal(st.Binding):
 			return fmt.Errorf("is for cores %v, the step is bound to %v", n.Cores, st.Binding)
 		case stage > st.StageBytes:
-			return fmt.Errorf("the loop over queries takes %d bytes of the L1 in tiles of %d products, %d positions and %d keys, there are %d",
+			return fmt.Errorf(
+				"the loop over queries takes %d bytes of the L1 in tiles of %d products, %d positions and %d keys, there are %d",
 				stage, a.tiles.Products, a.tiles.Positions, a.tiles.Keys, st.StageBytes)
 		}
 		if err := a.CheckAttention(a.tiles); err != nil {
@@ -160,7 +161,8 @@ type stagedTiles struct {
 
 // attend lowers an attention.
 func (l *lowering) attend(s *schedule.Schedule) {
-	a := &attending{lowering: l, attention: l.lp.attention, s: s, prior: slices.Repeat([]int32{-1}, int(max(1, l.lp.attention.tiles.Pieces))), byTensor: map[model.TensorID]*users{},
+	a := &attending{lowering: l, attention: l.lp.attention, s: s,
+		prior: slices.Repeat([]int32{-1}, int(max(1, l.lp.attention.tiles.Pieces))), byTensor: map[model.TensorID]*users{},
 		staged: map[model.TensorID]*staging{}, kept: map[model.TensorID][][]int32{}}
 	slots := a.Slots(a.tiles)
 	for _, o := range a.Operands {
@@ -227,7 +229,8 @@ func (a *attending) eachVisit(yield func(*visit) bool) {
 					if keys <= 0 {
 						continue
 					}
-					v := &visit{block: block, i: i, j: j, piece: piece, number: number, products: products, positions: end - piece*size, keys: keys,
+					v := &visit{block: block, i: i, j: j, piece: piece, number: number, products: products,
+						positions: end - piece*size, keys: keys,
 						first: first, last: end == positions && (j+1)*a.tiles.Keys >= seen}
 					if !yield(v) {
 						return
@@ -532,7 +535,8 @@ func (a *attending) share(in *incoming, input int, v *visit, bytes int64) (core,
 		if a.tiles.InTurn && input > 0 {
 			return core, a.Together(a.tiles, v.i, v.j, core), max(1, shareOf(r.UnionBytes, core, max(1, r.CoreNeedBytes)))
 		}
-		return core, shareOf(r.NeedBytes, core, max(1, r.CoreNeedBytes)), max(1, shareOf(r.UnionBytes, core, max(1, r.CoreNeedBytes)))
+		return core, shareOf(r.NeedBytes, core, max(1, r.CoreNeedBytes)),
+			max(1, shareOf(r.UnionBytes, core, max(1, r.CoreNeedBytes)))
 	}
 	if a.boxes == nil {
 		for core := range a.lp.step.Cores {
@@ -598,8 +602,8 @@ func (a *attending) load(in *incoming, portion isa.Portion, core, need, union in
 	return c
 }
 
-// stageOf is where the LLB has the tile of keys or values, brought there if it is not: where there is room they stay for
-// all tiles of queries, else until the next load. Each load brings twice the tiles of the one before, so that the
+// stageOf is where the LLB has the tile of keys or values, brought there if it is not: where there is room they stay
+// for all tiles of queries, else until the next load. Each load brings twice the tiles of the one before, so that the
 // first is soon there and few wait for the DDR; nil: there is no room or no use.
 func (a *attending) stageOf(in *incoming, portion isa.Portion, once bool, v *visit) *entry {
 	input := a.inputOf(in)

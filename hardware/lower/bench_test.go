@@ -29,7 +29,8 @@ func BenchmarkProgram(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := lower.Program(name, spec, r.Plans, lower.Options{Generator: schedule.Generator{KeepWeights: true, CrossLayer: true, Prefetch: true}}); err != nil {
+				if _, err := lower.Program(name, spec, r.Plans,
+					lower.Options{Generator: schedule.Generator{KeepWeights: true, CrossLayer: true, Prefetch: true}}); err != nil {
 					b.Fatal(err)
 				}
 			}

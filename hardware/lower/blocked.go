@@ -116,7 +116,8 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 	}
 	switch {
 	case n.Loads != 1 || n.Pieces != 1 || n.Vector != schedule.AtColumns || n.Store != schedule.AtColumns:
-		return fmt.Errorf("has sums of %d tiles with %d loads, %d pieces, vector work behind each %v and stores behind each %v, expected 1, 1, and both behind each columns",
+		return fmt.Errorf(
+			"has sums of %d tiles with %d loads, %d pieces, vector work behind each %v and stores behind each %v, expected 1, 1, and both behind each columns",
 			n.Sums, n.Loads, n.Pieces, n.Vector, n.Store)
 	case n.Sums > 2:
 		return fmt.Errorf("has sums of %d tiles, expected 1 or 2", n.Sums)
@@ -124,7 +125,8 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 		return fmt.Errorf("is for cores %v, the step is bound to %v", n.Cores, st.Binding)
 	case anchor.Kind == "ConvTranspose" || len(lp.rowBlocks) > 0 || len(lp.rows) > 0 ||
 		anchor.Inputs[0] == anchor.Inputs[1]:
-		return fmt.Errorf("has sums of %d tiles, but %q of %q is a constant, looks up rows, is both operands or of a transposed convolution",
+		return fmt.Errorf(
+			"has sums of %d tiles, but %q of %q is a constant, looks up rows, is both operands or of a transposed convolution",
 			n.Sums, s.Graph.Tensor(anchor.Inputs[0]).Name, anchor.Name)
 	case n.Tiles != st.Tiles || n.Tiles < 1 || n.Tiles > rows:
 		return fmt.Errorf("has %d tiles, expected the step's %d, and 1 to %d", n.Tiles, st.Tiles, rows)
@@ -146,9 +148,12 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 	case n.Stay && lp.constant == nil:
 		return fmt.Errorf("lets weights stay, but has none")
 	case n.Group != 0 && (lp.constant == nil || s.Spec.GB == nil || n.Group < 2 || n.ReductionTiles()%n.Group != 0):
-		return fmt.Errorf("brings tiles of weights to the LLB by %d, expected a divisor of the %d of the reduction, above 1, weights and an LLB", n.Group, n.ReductionTiles())
+		return fmt.Errorf(
+			"brings tiles of weights to the LLB by %d, expected a divisor of the %d of the reduction, above 1, weights and an LLB", n.Group, n.ReductionTiles())
 	case n.Stage != 0 && (s.Spec.GB == nil || n.Stage < 1 || n.ReductionTiles()%n.Stage != 0):
-		return fmt.Errorf("gathers tiles of operands in the LLB by %d, expected a divisor of the %d of the reduction, and an LLB", n.Stage, n.ReductionTiles())
+		return fmt.Errorf(
+			"gathers tiles of operands in the LLB by %d, expected a divisor of the %d of the reduction, and an LLB", n.Stage,
+			n.ReductionTiles())
 	case n.Once && n.Stage == 0:
 		return fmt.Errorf("gathers operands in the LLB once, but by no number of tiles")
 	}
@@ -182,7 +187,9 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 		stage += st.Space(p)
 	}
 	if stage > st.StageBytes {
-		return fmt.Errorf("takes %d bytes of the L1 in %d tiles of rows, with room for %d of operands and %d of sums, there are %d", stage, n.Tiles, n.Depth, n.Sums, st.StageBytes)
+		return fmt.Errorf(
+			"takes %d bytes of the L1 in %d tiles of rows, with room for %d of operands and %d of sums, there are %d", stage,
+			n.Tiles, n.Depth, n.Sums, st.StageBytes)
 	}
 	if lp.constant != nil {
 		ring, largest, column, all := cmp.Or(n.Ring, schedule.WeightRingBytes(s.Spec)), int64(0), int64(0), int64(0)
@@ -363,7 +370,8 @@ func (l *lowering) tensorsIn(s *schedule.Schedule) (list []*tensorIn) {
 			t.core = append(t.core, needs[p][in.val.Tensor].Elements()*size)
 		}
 		if t.role == schedule.BesideOperand {
-			t.broadcast = s.TileElements(st, 0, model.Interval{Hi: 1})[in.val.Tensor].Elements() == needs[0][in.val.Tensor].Elements()
+			t.broadcast = s.TileElements(st, 0, model.Interval{Hi: 1})[in.val.Tensor].Elements() ==
+				needs[0][in.val.Tensor].Elements()
 		}
 		for ; i < len(l.ins) && l.ins[i].val.Tensor == in.val.Tensor; i++ {
 			t.ins = append(t.ins, l.ins[i])

@@ -28,7 +28,8 @@ func TestPortions(t *testing.T) {
 		network, hardware, variant string
 		batch                      int64
 	}{
-		{"toy-fig3", "stcp920", "cross-layer", 6}, {"resnet50", "stcp920", "tvm", 16}, {"resnet50", "stcp920", "cross-layer", 40},
+		{"toy-fig3", "stcp920", "cross-layer", 6}, {"resnet50", "stcp920", "tvm", 16},
+		{"resnet50", "stcp920", "cross-layer", 40},
 		{"resnet50", "ipu", "cross-layer", 4}, {"dlrm", "stcp920", "llb", 64}, {"swin-t", "a100", "ordering", 2},
 	} {
 		t.Run(fmt.Sprint(c.network, c.hardware, c.variant), func(t *testing.T) {

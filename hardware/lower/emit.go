@@ -486,7 +486,8 @@ func (e *emitter) flush() error {
 
 // buffer adds a buffer to the program, in which the cluster's commands begin with number base.
 func (e *emitter) buffer(base int32, s levelled) {
-	b := isa.Buffer{Label: s.label, Level: s.level, Cluster: e.cluster, Address: s.lo, Bytes: s.hi - s.lo, First: base + s.first, Continued: s.continued}
+	b := isa.Buffer{Label: s.label, Level: s.level, Cluster: e.cluster, Address: s.lo, Bytes: s.hi - s.lo,
+		First: base + s.first, Continued: s.continued}
 	var room [longList]int32
 	lasts := room[:0]
 	for _, l := range s.lasts {

@@ -16,7 +16,8 @@ import (
 func ExampleProgram() {
 	b := model.NewBuilder("product")
 	x := b.Input("x", model.F16, 64, 256)
-	b.Output(b.Op("Relu", "relu", model.Attr{}, b.Op("MatMul", "product", model.Attr{}, x, b.Param("w", model.F16, 256, 128))))
+	b.Output(b.Op("Relu", "relu", model.Attr{},
+		b.Op("MatMul", "product", model.Attr{}, x, b.Param("w", model.F16, 256, 128))))
 	g, err := b.Build()
 	if err != nil {
 		fmt.Println(err)
@@ -35,7 +36,8 @@ func ExampleProgram() {
 	}
 	plans := make([][]lower.Segment, chip.Clusters)
 	plans[0] = []lower.Segment{{Schedule: s, Iterations: 3}}
-	p, err := lower.Program("example", chip, plans, lower.Options{Generator: schedule.Generator{KeepWeights: true, CrossLayer: true, Prefetch: true}})
+	p, err := lower.Program("example", chip, plans,
+		lower.Options{Generator: schedule.Generator{KeepWeights: true, CrossLayer: true, Prefetch: true}})
 	if err != nil {
 		fmt.Println(err)
 		return

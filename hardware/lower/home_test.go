@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What stays in a home overlaps nothing else there, what leaves is waited for by what takes its place, and the last to leave
-// leaves one gap.
+// What stays in a home overlaps nothing else there, what leaves is waited for by what takes its place, and the last to
+// leave leaves one gap.
 func TestHome(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 5))

@@ -54,7 +54,8 @@ const (
 	numQueues
 )
 
-var queueKinds = [numQueues]isa.QueueKind{isa.ControlQueue, isa.DDRLoadQueue, isa.DDRStoreQueue, isa.InQueue, isa.OutQueue, isa.MatrixQueue, isa.VectorQueue, isa.SpecialQueue}
+var queueKinds = [numQueues]isa.QueueKind{isa.ControlQueue, isa.DDRLoadQueue, isa.DDRStoreQueue, isa.InQueue,
+	isa.OutQueue, isa.MatrixQueue, isa.VectorQueue, isa.SpecialQueue}
 
 // resources of one cluster, behind those of the chips
 const (
@@ -162,7 +163,8 @@ func (o Options) unfolded() int {
 // Outline is the part of [Program] that the simulator needs to find its latency with
 // [sim.Latency]: commands and their dependencies, without names, tasks and buffers. One
 // cluster stands for all that have the same plan; alike says for how many.
-func Outline(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (p *isa.Program, alike []int, err error) {
+func Outline(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (p *isa.Program,
+	alike []int, err error) {
 	var distinct [][]Segment
 	for k := range plans {
 		if first, n := likeness(plans, k); first == k {
@@ -199,7 +201,8 @@ func Outline(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 // begin on, but no names and tasks, and in the end its buffers, if they are wanted.
 //
 // It is not ok if clusters do different things.
-func Stream(name string, spec *hardware.Spec, plans [][]Segment, opt Options, buffers bool, start func(p *isa.Program) (feed func([]isa.Command) error, err error)) (ok bool, err error) {
+func Stream(name string, spec *hardware.Spec, plans [][]Segment, opt Options, buffers bool,
+	start func(p *isa.Program) (feed func([]isa.Command) error, err error)) (ok bool, err error) {
 	busy := -1
 	as := make([]int32, len(plans))
 	for k, plan := range plans {
@@ -229,7 +232,8 @@ func Stream(name string, spec *hardware.Spec, plans [][]Segment, opt Options, bu
 }
 
 // begin makes an empty program of some clusters and what lowers the work of each into it.
-func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, opt Options) (*isa.Program, *emitter, error) {
+func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, opt Options) (
+	*isa.Program, *emitter, error) {
 	m, err := cost.NewWith(spec, opt.Cost)
 	if err != nil {
 		return nil, nil, err
@@ -291,7 +295,8 @@ func (e *emitter) lower(cluster int32, alike int, segments []Segment) error {
 func newProgram(name string, spec *hardware.Spec, clusters int) *isa.Program {
 	p := &isa.Program{Name: name, Clusters: clusters}
 	resource := func(prefix string, kind isa.ResourceKind, rate float64) {
-		p.Resources = append(p.Resources, isa.Resource{Name: prefix + kind.String(), Kind: kind, BytesPerSecond: max(1, int64(rate))})
+		p.Resources = append(p.Resources,
+			isa.Resource{Name: prefix + kind.String(), Kind: kind, BytesPerSecond: max(1, int64(rate))})
 	}
 	resource("", isa.DDRBandwidth, spec.DDR.BandwidthBytesPerSecond)
 	if n := chips(spec, clusters); n > 1 {

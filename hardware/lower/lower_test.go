@@ -181,7 +181,8 @@ func TestPagesClaims(t *testing.T) {
 				}
 			}
 			if p.lastUse.keys[place] != lastUse || p.nextUse.keys[place] != nextUse {
-				t.Fatalf("step %d: place %d is last used by %d and next at %d, want %d and %d", i, place, p.lastUse.keys[place], p.nextUse.keys[place], lastUse, nextUse)
+				t.Fatalf("step %d: place %d is last used by %d and next at %d, want %d and %d", i, place, p.lastUse.keys[place],
+					p.nextUse.keys[place], lastUse, nextUse)
 			}
 		}
 		for _, turn := range p.free {

@@ -474,7 +474,8 @@ func (p *pages) add(key int32, bytes, nextUse int64) (*entry, []int32) {
 		p.drop(p.entries[victim])
 	}
 	m := p.log.mem
-	e := m.entries.put(entry{key: key, arrived: p.arrived, pages: m.pages.take(n), nextUse: nextUse, load: -1, first: -1, users: m.numbers.take(4), at: m.stretches.put(stretch{})})
+	e := m.entries.put(entry{key: key, arrived: p.arrived, pages: m.pages.take(n), nextUse: nextUse, load: -1, first: -1,
+		users: m.numbers.take(4), at: m.stretches.put(stretch{})})
 	p.arrived++
 	last := noneOfQueues
 	var before []int32
@@ -482,7 +483,8 @@ func (p *pages) add(key int32, bytes, nextUse int64) (*entry, []int32) {
 		page := pageOf(turn)
 		e.pages = append(e.pages, page)
 		after := p.pending[page]
-		if len(after) > 0 && (len(before) == 0 || &after[0] != &before[0]) { // pages that were left together wait for the same
+		// pages that were left together wait for the same
+		if len(after) > 0 && (len(before) == 0 || &after[0] != &before[0]) {
 			for _, c := range after {
 				last.wait(p.log.queue[c], c)
 			}

@@ -47,10 +47,12 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *s
 	}
 	var c int32
 	if ent == nil || t.unionBytes > e.pages.largest() {
-		c = e.stream(streamed{part: t.portion, key: key, roam: true, after: after, bytes: t.unionBytes, gbBytes: gbBytes, coreBytes: coreBytes, next: next, free: free, place: place})
+		c = e.stream(streamed{part: t.portion, key: key, roam: true, after: after, bytes: t.unionBytes, gbBytes: gbBytes,
+			coreBytes: coreBytes, next: next, free: free, place: place})
 	} else {
-		c = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: t.portion, Bytes: t.unionBytes * t.times, DurationPs: e.lbLatency(),
-			Uses: e.moveIn(gbBytes, coreBytes)}, free, []int32{ent.load})
+		c = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: t.portion, Bytes: t.unionBytes * t.times,
+			DurationPs: e.lbLatency(),
+			Uses:       e.moveIn(gbBytes, coreBytes)}, free, []int32{ent.load})
 		e.cmds.at(c).from, e.cmds.at(c).to = ent.at, place
 		e.pages.use(ent, c)
 		place.use(c)
@@ -62,8 +64,9 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *s
 // fetch brings what comes from the DDR with a tile to the GB, in one entry.
 func (e *emitter) fetch(t *weightTile, next int64, after []int32) *entry {
 	ent, deps := e.pages.add(t.number, t.farBytes, next)
-	e.pages.bring(ent, e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.far, Bytes: t.farBytes, DurationPs: e.ddrLatency(),
-		Uses: e.moves(t.farBytes, t.farBytes, 0, 0)}, deps, after))
+	e.pages.bring(ent,
+		e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.far, Bytes: t.farBytes, DurationPs: e.ddrLatency(),
+			Uses: e.moves(t.farBytes, t.farBytes, 0, 0)}, deps, after))
 	e.cmds.at(ent.load).to = ent.at
 	return ent
 }
@@ -87,7 +90,8 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 	}
 	// Without broadcast, each core keeps its own copy and uses it where it lies.
 	if !e.spec.CoreLink.Broadcast {
-		ok = ok && kept.coreBytes == t.coreBytes && (t.coreBytes == t.unionBytes && kept.step.Active() >= e.running.Active() || cutAlike(kept.step, e.running))
+		ok = ok && kept.coreBytes == t.coreBytes &&
+			(t.coreBytes == t.unionBytes && kept.step.Active() >= e.running.Active() || cutAlike(kept.step, e.running))
 		if ok {
 			return kept.load, kept.place
 		}
@@ -106,8 +110,9 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 	share := ceilDiv(t.unionBytes, schedule.CoresWithLB(e.spec))
 	var c int32
 	if ok {
-		c = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: t.portion, Bytes: t.unionBytes * t.times, DurationPs: e.lbLatency(),
-			Uses: e.moves(0, 0, coreBytes, share*t.times)}, free, []int32{kept.load})
+		c = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: t.portion, Bytes: t.unionBytes * t.times,
+			DurationPs: e.lbLatency(),
+			Uses:       e.moves(0, 0, coreBytes, share*t.times)}, free, []int32{kept.load})
 		e.cmds.at(c).from = kept.place
 		kept.place.use(c)
 	} else {
@@ -116,8 +121,9 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 		if e.spec.CoreLink.Broadcast {
 			own, there = e.home.keep(share, again, e.label)
 		}
-		c = e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.portion, Bytes: t.unionBytes * t.times, DurationPs: latency,
-			Uses: e.moves(far, 0, coreBytes, 0)}, free, there)
+		c = e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.portion, Bytes: t.unionBytes * t.times,
+			DurationPs: latency,
+			Uses:       e.moves(far, 0, coreBytes, 0)}, free, there)
 		if e.cmds.at(c).roam = e.opt.Prefetch; own != nil {
 			e.cmds.at(c).from = own
 			e.keep(t, own, c)
@@ -139,7 +145,8 @@ func (e *emitter) keep(t *weightTile, place *stretch, load int32) {
 // cutAlike reports whether each core needs the same part of the weights for both steps.
 func cutAlike(a, b *schedule.Step) bool {
 	alike := func(a, b model.Interval) bool { return a.Len() == b.Len() }
-	return a == b || a.Slices() == b.Slices() && a.Output == b.Output && a.Binding.Equal(b.Binding) && slices.EqualFunc(a.CoreOutput, b.CoreOutput, alike)
+	return a == b || a.Slices() == b.Slices() && a.Output == b.Output && a.Binding.Equal(b.Binding) &&
+		slices.EqualFunc(a.CoreOutput, b.CoreOutput, alike)
 }
 
 // streamed is a load from the DDR through the GB into the LB.
@@ -175,8 +182,9 @@ func (e *emitter) stream(m streamed) int32 {
 		}
 		part, bytes := m.part.Cut(i, n), piece(m.bytes, i, n)
 		ent, deps := e.pages.add(key, bytes, next)
-		e.pages.bring(ent, e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: part, Bytes: bytes, DurationPs: e.ddrLatency(),
-			Uses: uses(bytes, bytes, 0, 0)}, deps, m.after))
+		e.pages.bring(ent,
+			e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: part, Bytes: bytes, DurationPs: e.ddrLatency(),
+				Uses: uses(bytes, bytes, 0, 0)}, deps, m.after))
 		e.cmds.at(ent.load).roam = e.opt.Prefetch && m.roam
 		e.cmds.at(ent.load).to = ent.at
 		last = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: part, Bytes: bytes, DurationPs: e.lbLatency(),

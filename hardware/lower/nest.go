@@ -37,10 +37,12 @@ func LoopsOf(s *schedule.Schedule, i int, m *cost.Model) *Loops {
 	lp, ring := prepare(s, &st, grainFor(1)), schedule.WeightRingBytes(s.Spec)
 	if st.Attending != nil {
 		t := s.AttentionTiles(&st)
-		return &Loops{Rule: &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &t}, Dims: lp.dims, DType: lp.dtype,
+		return &Loops{Rule: &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &t},
+			Dims: lp.dims, DType: lp.dtype,
 			Elements: st.CoreOutput.Elements(), MACs: lp.macs, Vector: lp.vector, base: lp}
 	}
-	return &Loops{Rule: lp.rules(m, ring, grainFor(1), 0), Dims: lp.dims, DType: lp.dtype, Weights: lp.weightTotal, Buffer: ring, UnitRows: m.MatrixRows(), UnitColumns: m.MatrixCols(),
+	return &Loops{Rule: lp.rules(m, ring, grainFor(1), 0), Dims: lp.dims, DType: lp.dtype, Weights: lp.weightTotal,
+		Buffer: ring, UnitRows: m.MatrixRows(), UnitColumns: m.MatrixCols(),
 		Elements: st.CoreOutput.Elements(), MACs: lp.macs, Vector: lp.vector, base: lp}
 }
 
@@ -116,7 +118,8 @@ func EachAlone(s *schedule.Schedule, f func(instance, first, last int, alone fun
 			f(id, len(s.Steps), -1, func() *schedule.Schedule { return alone(s, id, len(s.Steps), -1, nil) })
 			continue
 		}
-		f(id, first, step-1, func() *schedule.Schedule { return alone(s, id, first, step-1, slices.Sorted(slices.Values(alive))) })
+		f(id, first, step-1,
+			func() *schedule.Schedule { return alone(s, id, first, step-1, slices.Sorted(slices.Values(alive))) })
 	}
 }
 

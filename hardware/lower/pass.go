@@ -64,7 +64,8 @@ func (l *lowering) fetchAway(from int32, in *incoming) {
 			c.DurationPs += l.chipLatency()
 			c.Uses[0].Resource = in.state.chip
 			out, into := l.chips+2*in.state.chip, l.chips+2*here+1
-			c.Uses = append(c.Uses, isa.Use{Resource: out, Bytes: c.Uses[1].Bytes}, isa.Use{Resource: into, Bytes: c.Uses[1].Bytes})
+			c.Uses = append(c.Uses, isa.Use{Resource: out, Bytes: c.Uses[1].Bytes},
+				isa.Use{Resource: into, Bytes: c.Uses[1].Bytes})
 		}
 	}
 	l.await(from, in)
@@ -118,7 +119,8 @@ func (x *passing) together(p *isa.Program, ends []int) error {
 	for _, w := range x.waits {
 		d, ok := x.made[w.what]
 		if !ok {
-			return fmt.Errorf("%s: command %d waits for a result of instance %d that no cluster leaves in the DDR", p.Name, w.command, w.what.instance)
+			return fmt.Errorf("%s: command %d waits for a result of instance %d that no cluster leaves in the DDR", p.Name,
+				w.command, w.what.instance)
 		}
 		c := &p.Commands[w.command]
 		c.Deps = append(c.Deps[:len(c.Deps):len(c.Deps)], d)

@@ -340,9 +340,11 @@ func (l *lowering) lookUpRows() {
 		var c int32
 		if l.pages == nil {
 			c = l.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: r.UnionBytes,
-				DurationPs: l.ddrLatency() + l.lbLatency(), Uses: l.activationUses(r.UnionBytes, 0, r.CoreBytes, 0)}, l.outDeps, indices)
+				DurationPs: l.ddrLatency() + l.lbLatency(), Uses: l.activationUses(r.UnionBytes, 0, r.CoreBytes, 0)},
+				l.outDeps, indices)
 		} else {
-			c = l.stream(streamed{part: portion, roam: known, bytes: r.UnionBytes, gbBytes: r.UnionBytes, coreBytes: r.CoreBytes, after: indices, free: l.outDeps})
+			c = l.stream(streamed{part: portion, roam: known, bytes: r.UnionBytes, gbBytes: r.UnionBytes, coreBytes: r.CoreBytes,
+				after: indices, free: l.outDeps})
 		}
 		l.rowLoads = append(l.rowLoads, c)
 		for _, o := range l.outs {
@@ -471,8 +473,9 @@ func (l *lowering) gather(t int64, first bool) {
 			bytes, from := size(i), l.cmds.n
 			ent, deps := l.pages.add(0, bytes, never)
 			l.pages.pin(ent, true)
-			l.pages.bring(ent, l.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: isa.Portion{Operand: in.operand}.Cut(t, of).Cut(i, s), Bytes: bytes,
-				DurationPs: l.ddrLatency(), Uses: l.activationUses(bytes, bytes, 0, 0)}, deps, in.state.ready))
+			l.pages.bring(ent, l.add(qDDRLoad,
+				isa.Command{Kind: isa.DDRLoad, Portion: isa.Portion{Operand: in.operand}.Cut(t, of).Cut(i, s), Bytes: bytes,
+					DurationPs: l.ddrLatency(), Uses: l.activationUses(bytes, bytes, 0, 0)}, deps, in.state.ready))
 			l.cmds.at(ent.load).roam = l.opt.Prefetch && in.val.Instance < 0
 			l.cmds.at(ent.load).to = ent.at
 			l.fetchAway(from, in)
@@ -812,8 +815,9 @@ func (l *lowering) storeThrough(o *outgoing, c isa.Command, bytes, coreBytes int
 		l.pages.bring(ent, l.add(qOut, out, l.writers, deps))
 		l.cmds.at(ent.load).to = ent.at
 		o.place.use(ent.load)
-		o.stored = l.add(qDDRStore, isa.Command{Kind: isa.DDRStore, Portion: out.Portion, Bytes: out.Bytes, DurationPs: l.ddrLatency(),
-			Uses: l.activationUses(out.Bytes, out.Bytes, 0, 0)}, []int32{ent.load})
+		o.stored = l.add(qDDRStore, isa.Command{Kind: isa.DDRStore, Portion: out.Portion, Bytes: out.Bytes,
+			DurationPs: l.ddrLatency(),
+			Uses:       l.activationUses(out.Bytes, out.Bytes, 0, 0)}, []int32{ent.load})
 		l.cmds.at(o.stored).from = ent.at
 		l.pages.use(ent, o.stored)
 		left = append(left, ent.load)

@@ -23,7 +23,8 @@ type tensorKey struct {
 }
 
 func newTables(p *isa.Program) *tables {
-	return &tables{p: p, labels: map[string]int32{}, operators: map[string]int32{}, tensors: map[tensorKey]int32{}, tasks: map[*schedule.Step]int32{}}
+	return &tables{p: p, labels: map[string]int32{}, operators: map[string]int32{}, tensors: map[tensorKey]int32{},
+		tasks: map[*schedule.Step]int32{}}
 }
 
 func indexOf(s string, known map[string]int32, list *[]string) int32 {
@@ -49,7 +50,8 @@ func (t *tables) tensor(g *model.Graph, id model.TensorID) int32 {
 		for k, d := range from.Layout {
 			order[k] = int32(d)
 		}
-		t.p.Tensors = append(t.p.Tensors, isa.Tensor{Name: from.Name, Shape: from.Shape, Order: order, ElementBytes: from.DType.Bytes()})
+		t.p.Tensors = append(t.p.Tensors, isa.Tensor{Name: from.Name, Shape: from.Shape, Order: order,
+			ElementBytes: from.DType.Bytes()})
 	}
 	return i
 }
@@ -112,8 +114,10 @@ func (t *tables) task(s *schedule.Schedule, lp *layerPlan) int32 {
 		task.Slices = int32(n)
 	}
 	if a := lp.attention; a != nil {
-		task.Products, task.Positions, task.Keys, task.Slots, task.QuerySlots = int32(a.tiles.Products), int32(a.tiles.Positions), int32(a.tiles.Keys), int32(a.Slots(a.tiles)), int32(a.QuerySlots(a.tiles))
-		task.Pieces, task.ScoreSlots, task.InTurn = int32(max(1, a.tiles.Pieces)), int32(a.ScoreSlots(a.tiles)), a.tiles.InTurn
+		task.Products, task.Positions, task.Keys, task.Slots, task.QuerySlots = int32(a.tiles.Products),
+			int32(a.tiles.Positions), int32(a.tiles.Keys), int32(a.Slots(a.tiles)), int32(a.QuerySlots(a.tiles))
+		task.Pieces, task.ScoreSlots, task.InTurn = int32(max(1, a.tiles.Pieces)),
+			int32(a.ScoreSlots(a.tiles)), a.tiles.InTurn
 	}
 	t.places(s, st, &task)
 	t.p.Tasks = append(t.p.Tasks, task)

@@ -115,7 +115,8 @@ type layerPlan struct {
 	weightTotal int64
 	// ends of the tiles of weights along columns and reduction
 	columns, reduction []int64
-	// What each iteration needs again, once it is known: see [layerPlan.incoming], [layerPlan.stages], [lowering.matrixCycles].
+	// What each iteration needs again, once it is known: see [layerPlan.incoming], [layerPlan.stages],
+	// [lowering.matrixCycles].
 	reads      []incoming
 	staged     []schedule.StagePart
 	last       model.MatrixDims
@@ -289,16 +290,19 @@ func (lp *layerPlan) checkSlices(s *schedule.Schedule) error {
 	}
 	anchor := s.Graph.Op(lp.layer.Anchor)
 	if extent := ReductionExtent(s.Graph, anchor); extent%n != 0 {
-		return fmt.Errorf("rfactor %d of a reduction over %d of %q, expected a divisor", n, extent, s.Graph.Tensor(anchor.Inputs[0]).Name)
+		return fmt.Errorf("rfactor %d of a reduction over %d of %q, expected a divisor", n, extent,
+			s.Graph.Tensor(anchor.Inputs[0]).Name)
 	}
 	if lp.dims.M*lp.dims.N != st.CoreOutput.Elements() {
-		return fmt.Errorf("rfactor %d of a product of %d sums a core, of which %d results are made", n, lp.dims.M*lp.dims.N, st.CoreOutput.Elements())
+		return fmt.Errorf("rfactor %d of a product of %d sums a core, of which %d results are made", n, lp.dims.M*lp.dims.N,
+			st.CoreOutput.Elements())
 	}
 	found := false
 	for i := range st.Reads {
 		v := &s.Values[st.Reads[i].Value]
 		if v.Level == schedule.LB {
-			return fmt.Errorf("rfactor %d with %q in the L1, expected operands in the LLB or DDR", n, s.Graph.Tensor(v.Tensor).Name)
+			return fmt.Errorf("rfactor %d with %q in the L1, expected operands in the LLB or DDR", n,
+				s.Graph.Tensor(v.Tensor).Name)
 		}
 		found = found || v.Tensor == anchor.Inputs[0]
 	}
@@ -353,13 +357,17 @@ func (lp *layerPlan) check(s *schedule.Schedule, rule *schedule.Nest) error {
 	case n.Depth < 1 || n.Depth > n.Tiles && n.Depth != 2:
 		return fmt.Errorf("has room for %d of %d tiles, expected 1 to all", n.Depth, n.Tiles)
 	case stage > st.StageBytes:
-		return fmt.Errorf("takes %d bytes of the L1 in %d tiles with room for %d, there are %d", stage, n.Tiles, n.Depth, st.StageBytes)
+		return fmt.Errorf("takes %d bytes of the L1 in %d tiles with room for %d, there are %d", stage, n.Tiles,
+			n.Depth, st.StageBytes)
 	case n.Loads < 1 || n.Pieces < 1 || n.Loads*n.Tiles > most || n.Pieces*n.Tiles > most:
-		return fmt.Errorf("brings inputs in %d parts and computes in %d pieces of each of %d tiles, expected no more than the %d elements of a core", n.Loads, n.Pieces, n.Tiles, most)
+		return fmt.Errorf(
+			"brings inputs in %d parts and computes in %d pieces of each of %d tiles, expected no more than the %d elements of a core", n.Loads, n.Pieces, n.Tiles, most)
 	case lp.matrix && n.Pieces%n.Loads != 0:
-		return fmt.Errorf("brings the inputs of a product in %d parts for %d pieces, expected as many for each", n.Loads, n.Pieces)
+		return fmt.Errorf("brings the inputs of a product in %d parts for %d pieces, expected as many for each",
+			n.Loads, n.Pieces)
 	case sum(n.Columns) != columns || sum(n.Reduction) != reduction:
-		return fmt.Errorf("has columns of %d and a reduction of %d in all, expected %d and %d", sum(n.Columns), sum(n.Reduction), columns, reduction)
+		return fmt.Errorf("has columns of %d and a reduction of %d in all, expected %d and %d", sum(n.Columns),
+			sum(n.Reduction), columns, reduction)
 	case lp.dims.Reps > 1 && len(n.Reduction) > 1:
 		return fmt.Errorf("cuts the reduction of several products")
 	case lp.matrix && lp.constant == nil && len(n.Columns)*len(n.Reduction) > 1:
@@ -370,8 +378,10 @@ func (lp *layerPlan) check(s *schedule.Schedule, rule *schedule.Nest) error {
 		return fmt.Errorf("has the loop over columns outside, but not two columns and two tiles")
 	case n.Vector > n.Store && lp.vector.Total() > 0:
 		return fmt.Errorf("stores behind each %v, before the vector work behind each %v", n.Store, n.Vector)
-	case n.ColumnsFirst && (n.Store == schedule.AtTile || n.Vector == schedule.AtTile) || !lp.matrix && (n.Store == schedule.AtColumns || n.Vector != schedule.AtPiece):
-		return fmt.Errorf("has vector work behind each %v and stores behind each %v, which its loops do not have", n.Vector, n.Store)
+	case n.ColumnsFirst && (n.Store == schedule.AtTile || n.Vector == schedule.AtTile) ||
+		!lp.matrix && (n.Store == schedule.AtColumns || n.Vector != schedule.AtPiece):
+		return fmt.Errorf("has vector work behind each %v and stores behind each %v, which its loops do not have",
+			n.Vector, n.Store)
 	}
 	for i := range st.Reads {
 		r := &st.Reads[i]
@@ -446,7 +456,8 @@ func (lp *layerPlan) checkStages(s *schedule.Schedule) error {
 	case n.Group != 0 && (lp.constant == nil || n.Group < 2 || n.Group > tiles):
 		return fmt.Errorf("brings tiles of weights to the LLB by %d, expected 2 to the %d that there are", n.Group, tiles)
 	case n.Stage < 0 || n.Once && (n.Stage == 0 || n.Tiles == 1) || n.Stage > 0 && parts%n.Stage != 0:
-		return fmt.Errorf("has a stage of %d parts in the LLB, expected as many loads from each of %d, and several tiles for one in front of the loops", n.Stage, parts)
+		return fmt.Errorf(
+			"has a stage of %d parts in the LLB, expected as many loads from each of %d, and several tiles for one in front of the loops", n.Stage, parts)
 	}
 	free, page := freePages(s, st)
 	need, staged := int64(0), false
@@ -493,7 +504,8 @@ func freePages(s *schedule.Schedule, st *schedule.Step) (free, page int64) {
 	page = pageBytes(int64(s.Spec.GB.SizeBytes))
 	taken := map[int64]bool{}
 	for v := range s.Near(st.ID) {
-		for p := v.Address / page; v.Level == schedule.GB && v.Def <= st.ID && st.ID <= v.Last && p*page < v.Address+schedule.Align(v.Bytes); p++ {
+		for p := v.Address / page; v.Level == schedule.GB && v.Def <= st.ID && st.ID <= v.Last &&
+			p*page < v.Address+schedule.Align(v.Bytes); p++ {
 			taken[p] = true
 		}
 	}
@@ -537,10 +549,12 @@ func (lp *layerPlan) checkParams(stay int64) error {
 		parts *= n.Pieces
 	}
 	if int64(len(lp.rowBlocks)) > tiles*n.Pieces {
-		return fmt.Errorf("has %d pieces of rows, expected one for each of %d blocks of them", tiles*n.Pieces, len(lp.rowBlocks))
+		return fmt.Errorf("has %d pieces of rows, expected one for each of %d blocks of them",
+			tiles*n.Pieces, len(lp.rowBlocks))
 	}
 	if bytes > stay && lp.vector.Total() > 0 && int64(len(lp.params)) > parts {
-		return fmt.Errorf("has %d parts of vector work, expected one for each of %d blocks of parameters", parts, len(lp.params))
+		return fmt.Errorf("has %d parts of vector work, expected one for each of %d blocks of parameters",
+			parts, len(lp.params))
 	}
 	return nil
 }
@@ -676,7 +690,8 @@ func cut(p schedule.ParamRead, operand int32, chunk int64) []weightTile {
 	for i := int64(0); i < n; i++ {
 		portion := isa.Portion{Operand: operand}.Cut(i, n)
 		ts = append(ts, weightTile{
-			key: tileKey{tensor: p.Tensor, offset: p.Offset, bytes: p.UnionBytes, core: p.CoreBytes, tiles: int(n), index: int(i)}, times: 1,
+			key: tileKey{tensor: p.Tensor, offset: p.Offset, bytes: p.UnionBytes, core: p.CoreBytes, tiles: int(n),
+				index: int(i)}, times: 1,
 			coreBytes:  piece(p.CoreBytes, i, n),
 			unionBytes: piece(p.UnionBytes, i, n), farBytes: piece(p.UnionBytes, i, n),
 			portion: portion, far: portion,
@@ -720,8 +735,10 @@ func (lp *layerPlan) cutWeights(columns, reduction []int64) {
 	lp.eachWeights(columns, reduction, func(i int, core, union int64) {
 		nn, kk := i/len(reduction), i%len(reduction)
 		n, k := columns[nn], reduction[kk]
-		key := tileKey{p.Tensor, p.Offset, p.UnionBytes, p.CoreBytes, cap(lp.weights), i, [2]int64{lp.columns[nn] - n, n}, [2]int64{lp.reduction[kk] - k, k}, 0}
-		t := weightTile{key: key, n: n, k: k, reps: 1, times: 1, coreBytes: core, unionBytes: union, farBytes: union, lastK: kk == len(reduction)-1,
+		key := tileKey{p.Tensor, p.Offset, p.UnionBytes, p.CoreBytes, cap(lp.weights), i, [2]int64{lp.columns[nn] - n, n},
+			[2]int64{lp.reduction[kk] - k, k}, 0}
+		t := weightTile{key: key, n: n, k: k, reps: 1, times: 1, coreBytes: core, unionBytes: union, farBytes: union,
+			lastK:   kk == len(reduction)-1,
 			portion: isa.Portion{Operand: lp.operand, Tile: int32(i) + 1}}
 		t.far = t.portion
 		if d.Reps > 1 {

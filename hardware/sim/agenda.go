@@ -27,7 +27,8 @@ const (
 )
 
 func (a *agenda) init(queues int) {
-	a.when, a.command, a.groups = make([]int64, queues), make([]int32, queues), make([]group, (queues+groupOfQueues-1)/groupOfQueues)
+	a.when, a.command, a.groups = make([]int64, queues), make([]int32, queues),
+		make([]group, (queues+groupOfQueues-1)/groupOfQueues)
 	for g := range a.groups {
 		a.groups[g].first, a.groups[g].queue = never, none
 	}

@@ -34,7 +34,8 @@ func pipeline(clusters, commands int) *isa.Program {
 		last                          [10]int32 // command per queue
 	}
 	const host, weights, inputs, ddrStore, lbWeights, lbLoad, lbStore, exchange, mme, vme = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-	names := [10]string{"host", "ddr.weights", "ddr.inputs", "ddr.store", "lb.weights", "lb.load", "lb.store", "exchange", "mme", "vme"}
+	names := [10]string{"host", "ddr.weights", "ddr.inputs", "ddr.store", "lb.weights", "lb.load", "lb.store",
+		"exchange", "mme", "vme"}
 	ddr := resource("ddr", 108*giga)
 	cs := make([]cluster, clusters)
 	for i := range cs {
@@ -76,29 +77,41 @@ func pipeline(clusters, commands int) *isa.Program {
 			}
 			launch := put(host, isa.Command{Kind: isa.Launch, DurationPs: 2_000_000, Deps: deps(c.last[vme])})
 			w := vary(200_000)
-			wt := move(isa.DDRLoad, weights, w, deps(c.last[lbWeights]), isa.Use{Resource: ddr, Bytes: w}, isa.Use{Resource: c.gbWrite, Bytes: w})
-			wl := move(isa.LBLoad, lbWeights, w, deps(wt, c.last[mme]), isa.Use{Resource: c.gbRead, Bytes: w}, isa.Use{Resource: c.port, Bytes: 8 * w})
+			wt := move(isa.DDRLoad, weights, w, deps(c.last[lbWeights]), isa.Use{Resource: ddr, Bytes: w},
+				isa.Use{Resource: c.gbWrite, Bytes: w})
+			wl := move(isa.LBLoad, lbWeights, w, deps(wt, c.last[mme]), isa.Use{Resource: c.gbRead, Bytes: w},
+				isa.Use{Resource: c.port, Bytes: 8 * w})
 			for tile := range int32(8) {
 				b := vary(60_000)
-				in := move(isa.DDRLoad, inputs, b, deps(launch, c.last[lbLoad]), isa.Use{Resource: ddr, Bytes: b}, isa.Use{Resource: c.gbWrite, Bytes: b})
-				load := move(isa.LBLoad, lbLoad, 2*b, deps(in, c.last[mme]), isa.Use{Resource: c.gbRead, Bytes: 2 * b}, isa.Use{Resource: c.port, Bytes: 2 * b})
+				in := move(isa.DDRLoad, inputs, b, deps(launch, c.last[lbLoad]), isa.Use{Resource: ddr, Bytes: b},
+					isa.Use{Resource: c.gbWrite, Bytes: b})
+				load := move(isa.LBLoad, lbLoad, 2*b, deps(in, c.last[mme]), isa.Use{Resource: c.gbRead, Bytes: 2 * b},
+					isa.Use{Resource: c.port, Bytes: 2 * b})
 				slot := c.last[exchange] // which frees the place of this tile's output
 				if tile%2 == 1 {
 					slot = c.last[ddrStore]
 				}
-				m := put(mme, isa.Command{Kind: isa.Matrix, DurationPs: vary(1_500_000), MACs: 1000 * b, Deps: deps(load, wl, c.last[vme], slot)})
-				v := put(vme, isa.Command{Kind: isa.Vector, DurationPs: vary(800_000), VectorOps: 10 * b, Deps: deps(m, c.last[lbStore], c.last[exchange]), WriteLevel: isa.LB})
+				m := put(mme, isa.Command{Kind: isa.Matrix, DurationPs: vary(1_500_000), MACs: 1000 * b,
+					Deps: deps(load, wl, c.last[vme], slot)})
+				v := put(vme, isa.Command{Kind: isa.Vector, DurationPs: vary(800_000), VectorOps: 10 * b,
+					Deps: deps(m, c.last[lbStore], c.last[exchange]), WriteLevel: isa.LB})
 				var out int32
 				if tile%2 == 0 {
-					out = move(isa.Exchange, exchange, b/2, deps(v), isa.Use{Resource: c.fabric, Bytes: b / 2}, isa.Use{Resource: c.port, Bytes: b})
+					out = move(isa.Exchange, exchange, b/2, deps(v), isa.Use{Resource: c.fabric, Bytes: b / 2},
+						isa.Use{Resource: c.port, Bytes: b})
 				} else {
-					st := move(isa.LBStore, lbStore, b, deps(v), isa.Use{Resource: c.port, Bytes: b}, isa.Use{Resource: c.gbWrite, Bytes: b})
-					out = move(isa.DDRStore, ddrStore, b, deps(st), isa.Use{Resource: c.gbRead, Bytes: b}, isa.Use{Resource: ddr, Bytes: b})
+					st := move(isa.LBStore, lbStore, b, deps(v), isa.Use{Resource: c.port, Bytes: b},
+						isa.Use{Resource: c.gbWrite, Bytes: b})
+					out = move(isa.DDRStore, ddrStore, b, deps(st), isa.Use{Resource: c.gbRead, Bytes: b},
+						isa.Use{Resource: ddr, Bytes: b})
 				}
 				p.Buffers = append(p.Buffers,
-					isa.Buffer{Label: l, Level: isa.GB, Cluster: int32(i), Address: int64(tile%2) * 200_000, Bytes: 2 * b, First: in, Lasts: []int32{load}},
-					isa.Buffer{Label: l, Level: isa.LB, Cluster: int32(i), Address: int64(tile%2) * 60_000, Bytes: b / 2, First: load, Lasts: []int32{m}},
-					isa.Buffer{Label: l, Level: isa.LB, Cluster: int32(i), Address: 200_000 + int64(tile%2)*60_000, Bytes: b / 2, First: m, Lasts: []int32{v, out}})
+					isa.Buffer{Label: l, Level: isa.GB, Cluster: int32(i), Address: int64(tile%2) * 200_000, Bytes: 2 * b, First: in,
+						Lasts: []int32{load}},
+					isa.Buffer{Label: l, Level: isa.LB, Cluster: int32(i), Address: int64(tile%2) * 60_000, Bytes: b / 2, First: load,
+						Lasts: []int32{m}},
+					isa.Buffer{Label: l, Level: isa.LB, Cluster: int32(i), Address: 200_000 + int64(tile%2)*60_000, Bytes: b / 2,
+						First: m, Lasts: []int32{v, out}})
 			}
 		}
 	}
@@ -145,7 +158,8 @@ func BenchmarkContention(b *testing.B) {
 		state = state*1664525 + 1013904223
 		n := int64(state>>16) + 1
 		p.Commands = append(p.Commands, isa.Command{Kind: isa.DDRLoad, Queue: int32(i % 40), DurationPs: 1000,
-			Uses: []isa.Use{{Resource: 0, Bytes: n}, {Resource: 1 + int32(i%15), Bytes: n}, {Resource: 1 + int32(i/40+i)%15, Bytes: 2 * n}}})
+			Uses: []isa.Use{{Resource: 0, Bytes: n}, {Resource: 1 + int32(i%15), Bytes: n},
+				{Resource: 1 + int32(i/40+i)%15, Bytes: 2 * n}}})
 	}
 	b.ResetTimer()
 	for b.Loop() {
@@ -175,7 +189,8 @@ func TestPipeline(t *testing.T) {
 	if err := checkTimes(p, r); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%.3f ms, bound %.3f ms, DDR %.2f, MACs %.2f", float64(r.TotalPs)/1e9, float64(r.Bound.Ps())/1e9, r.Resources[0].Utilization, r.MACUtilization)
+	t.Logf("%.3f ms, bound %.3f ms, DDR %.2f, MACs %.2f", float64(r.TotalPs)/1e9, float64(r.Bound.Ps())/1e9,
+		r.Resources[0].Utilization, r.MACUtilization)
 	if r.TotalPs < r.Bound.Ps() {
 		t.Errorf("total %d, bound %+v", r.TotalPs, r.Bound)
 	}

@@ -38,7 +38,8 @@ type bounding struct {
 }
 
 func newBounding(p *isa.Program, f *fold, s *scratch) *bounding {
-	b := &bounding{p: p, f: f, one: make([]int64, len(p.Resources)), busy: make([]int64, len(p.Queues)), flow: make([]int64, len(p.Queues)), free: make([]int64, len(p.Queues)),
+	b := &bounding{p: p, f: f, one: make([]int64, len(p.Resources)), busy: make([]int64, len(p.Queues)),
+		flow: make([]int64, len(p.Queues)), free: make([]int64, len(p.Queues)),
 		end: empty(s.alone, len(p.Commands)), rates: make([]divisor, len(p.Resources))}
 	for r := range b.rates {
 		b.rates[r] = newDivisor(uint64(p.Resources[r].BytesPerSecond))

@@ -18,7 +18,8 @@ type BufferUse struct {
 }
 
 func (b BufferUse) String() string {
-	return fmt.Sprintf("buffer %d (%s) at [%d, %d) from %d to %d ps", b.Index, b.Label, b.Address, b.Address+b.Bytes, b.FromPs, b.ToPs)
+	return fmt.Sprintf("buffer %d (%s) at [%d, %d) from %d to %d ps", b.Index, b.Label, b.Address,
+		b.Address+b.Bytes, b.FromPs, b.ToPs)
 }
 
 // OverlapError reports that two buffers were in use at the same time and place.
@@ -44,7 +45,8 @@ type CapacityError struct {
 }
 
 func (e *CapacityError) Error() string {
-	return fmt.Sprintf("program %q: %v of cluster %d: %v passes the capacity of %d by %d bytes", e.Program, e.Level.Title(), e.Cluster, e.Buffer, e.Capacity, e.Excess)
+	return fmt.Sprintf("program %q: %v of cluster %d: %v passes the capacity of %d by %d bytes", e.Program,
+		e.Level.Title(), e.Cluster, e.Buffer, e.Capacity, e.Excess)
 }
 
 // CheckBuffers is the referee of memory plans: no two buffers of the same level

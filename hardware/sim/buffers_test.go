@@ -48,11 +48,13 @@ func TestCheckBuffers(t *testing.T) {
 		{"the same twice", []isa.Buffer{
 			{Level: isa.LB, Label: 1, Address: 4, Bytes: 10},
 			{Level: isa.LB, Label: 2, Address: 4, Bytes: 10},
-		}, `program "test": L1 of cluster 0: buffer 1 (z) at [4, 14) from 0 to 10 ps overlaps buffer 0 (y) at [4, 14) from 0 to 10 ps`},
+		},
+			`program "test": L1 of cluster 0: buffer 1 (z) at [4, 14) from 0 to 10 ps overlaps buffer 0 (y) at [4, 14) from 0 to 10 ps`},
 		{"one byte, one command", []isa.Buffer{
 			{Level: isa.GB, Cluster: 1, Label: 1, Address: 9, Bytes: 10, First: 1, Lasts: []int32{1}},
 			{Level: isa.GB, Cluster: 1, Label: 0, Address: 0, Bytes: 10, First: 0, Lasts: []int32{0, 1}},
-		}, `program "test": LLB of cluster 1: buffer 0 (y) at [9, 19) from 10 to 20 ps overlaps buffer 1 (x) at [0, 10) from 0 to 20 ps`},
+		},
+			`program "test": LLB of cluster 1: buffer 0 (y) at [9, 19) from 10 to 20 ps overlaps buffer 1 (x) at [0, 10) from 0 to 20 ps`},
 		{"inside a larger one", []isa.Buffer{
 			{Level: isa.LB, Address: 0, Bytes: 100, Lasts: []int32{2}},
 			{Level: isa.LB, Address: 50, Bytes: 1, First: 1},
@@ -74,7 +76,8 @@ func TestCheckBuffers(t *testing.T) {
 		{"too large", []isa.Buffer{
 			{Level: isa.GB, Address: 90, Bytes: 100},
 			{Level: isa.LB, Label: 2, Address: 91, Bytes: 10, First: 1, Lasts: []int32{2}},
-		}, `program "test": L1 of cluster 0: buffer 1 (z) at [91, 101) from 10 to 30 ps passes the capacity of 100 by 1 bytes`},
+		},
+			`program "test": L1 of cluster 0: buffer 1 (z) at [91, 101) from 10 to 30 ps passes the capacity of 100 by 1 bytes`},
 		{"larger than any", []isa.Buffer{{Level: isa.GB, Address: 1, Bytes: math.MaxInt64}}, "by 1 bytes"},
 	}
 	for _, test := range tests {

@@ -9,7 +9,8 @@ import (
 
 func TestDivisor(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	edges := []uint64{0, 1, 2, 3, psPerUnit - 1, psPerUnit, 1<<32 - 1, 1 << 32, 1<<63 - 1, 1 << 63, 1<<63 + 1, math.MaxUint64 - 1, math.MaxUint64}
+	edges := []uint64{0, 1, 2, 3, psPerUnit - 1, psPerUnit, 1<<32 - 1, 1 << 32, 1<<63 - 1, 1 << 63, 1<<63 + 1,
+		math.MaxUint64 - 1, math.MaxUint64}
 	some := func() uint64 {
 		if random.IntN(3) == 0 {
 			return edges[random.IntN(len(edges))]

@@ -24,9 +24,11 @@ func TestAccesses(t *testing.T) {
 			}
 			for _, c := range []isa.Command{
 				// 150 of the DDR's time, for 100 bytes
-				{Kind: isa.DDRLoad, Bytes: 100, Cores: 8, Uses: []isa.Use{{Resource: 0, Bytes: 150}, use(isa.DDRPort, 100), use(isa.GBBandwidth, 100)}},
+				{Kind: isa.DDRLoad, Bytes: 100, Cores: 8,
+					Uses: []isa.Use{{Resource: 0, Bytes: 150}, use(isa.DDRPort, 100), use(isa.GBBandwidth, 100)}},
 				{Kind: isa.LBLoad, Bytes: 100, Cores: 8, Uses: []isa.Use{use(isa.GBBandwidth, 100), use(isa.LinkIn, 100)}},
-				{Kind: isa.Exchange, Bytes: 20, Cores: 8, Uses: []isa.Use{use(isa.GBBandwidth, 40), use(isa.LinkIn, 3), use(isa.LinkOut, 3)}},
+				{Kind: isa.Exchange, Bytes: 20, Cores: 8,
+					Uses: []isa.Use{use(isa.GBBandwidth, 40), use(isa.LinkIn, 3), use(isa.LinkOut, 3)}},
 				{Kind: isa.LBStore, Bytes: 48, Cores: 8, Uses: []isa.Use{use(isa.GBBandwidth, 48), use(isa.LinkOut, 6)}},
 				{Kind: isa.Matrix, MACs: 1000, DurationPs: 1},
 				{Kind: isa.Vector, VectorOps: 10, DurationPs: 1},
@@ -45,7 +47,8 @@ func TestAccesses(t *testing.T) {
 	if got := r.Dynamic.AccessBytes; got != want {
 		t.Errorf("two clusters: %v, want %v", got, want)
 	}
-	if macs, ops, got := Accesses(build(1), []int{2}); got != want || macs != r.MACs || ops != r.VectorOps || macs != 2000 {
+	if macs, ops, got := Accesses(build(1), []int{2}); got != want || macs != r.MACs ||
+		ops != r.VectorOps || macs != 2000 {
 		t.Errorf("one for two: %d, %d, %v, want 2000, 20, %v", macs, ops, got, want)
 	}
 }

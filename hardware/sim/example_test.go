@@ -29,7 +29,8 @@ func ExampleRun() {
 		fmt.Printf("%-8v %6d to %6d ps\n", p.Commands[i].Kind, r.Start[i], r.End[i])
 	}
 	fmt.Printf("in all %d ps, at least %d\n", r.TotalPs, r.Bound.Ps())
-	fmt.Printf("cluster 0: compute %d, moves %d, idle %d ps\n", r.Clusters[0].Time.ComputePs, r.Clusters[0].Time.MovePs, r.Clusters[0].Time.IdlePs)
+	fmt.Printf("cluster 0: compute %d, moves %d, idle %d ps\n", r.Clusters[0].Time.ComputePs, r.Clusters[0].Time.MovePs,
+		r.Clusters[0].Time.IdlePs)
 	fmt.Printf("matrix units %.0f %%, ddr %.0f %%\n", 100*r.MACUtilization, 100*r.Resources[0].Utilization)
 	// Output:
 	// ddr.load      0 to 300000 ps
@@ -57,5 +58,6 @@ func ExampleCheckBuffers() {
 	}
 	fmt.Println(sim.CheckBuffers(p, r))
 	// Output:
-	// program "example": L1 of cluster 0: buffer 1 (second) at [4000, 4100) from 0 to 300 ps overlaps buffer 0 (first) at [0, 4096) from 0 to 500 ps
+	// program "example": L1 of cluster 0: buffer 1 (second) at [4000, 4100) from 0 to 300 ps overlaps buffer 0 (first) at
+	// [0, 4096) from 0 to 500 ps
 }

@@ -96,7 +96,8 @@ func TestFoldChangesNothing(t *testing.T) {
 			if len(p.Commands) < 3 {
 				break
 			}
-			b := isa.Buffer{Level: isa.LB, Address: int64(100 * i), Bytes: rng.Int64N(100), First: rng.Int32N(int32(len(p.Commands)))}
+			b := isa.Buffer{Level: isa.LB, Address: int64(100 * i), Bytes: rng.Int64N(100),
+				First: rng.Int32N(int32(len(p.Commands)))}
 			b.Lasts = []int32{b.First}
 			p.Buffers = append(p.Buffers, b)
 		}
@@ -121,8 +122,9 @@ func TestFoldChangesNothing(t *testing.T) {
 func TestFoldOnlyWhatIsAlike(t *testing.T) {
 	base := func() *isa.Program {
 		p := &isa.Program{Name: "fold", Clusters: 1, Labels: []string{"a"},
-			Resources: []isa.Resource{{Name: "ddr", BytesPerSecond: 10 * giga}, {Name: "port", BytesPerSecond: 4 * giga}, {Name: "gb", BytesPerSecond: 4 * giga}},
-			Queues:    []isa.Queue{{Name: "dma"}, {Name: "mme"}}}
+			Resources: []isa.Resource{{Name: "ddr", BytesPerSecond: 10 * giga}, {Name: "port", BytesPerSecond: 4 * giga},
+				{Name: "gb", BytesPerSecond: 4 * giga}},
+			Queues: []isa.Queue{{Name: "dma"}, {Name: "mme"}}}
 		p.Commands = []isa.Command{
 			{Kind: isa.DDRLoad, Queue: 0, Bytes: 1000, Uses: []isa.Use{{Resource: 0, Bytes: 1000}, {Resource: 1, Bytes: 1000}}},
 			{Kind: isa.Matrix, Queue: 1, DurationPs: 1000, Deps: []int32{0}},

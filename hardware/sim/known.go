@@ -63,7 +63,8 @@ const (
 
 // newKnown has one domain for all slots.
 func newKnown(slots int) known {
-	k := known{lists: make([][]list, slots), flows: make([]int32, slots), present: newSlotSet(slots), of: make([]int32, slots)}
+	k := known{lists: make([][]list, slots), flows: make([]int32, slots), present: newSlotSet(slots),
+		of: make([]int32, slots)}
 	k.divide(1)
 	return k
 }

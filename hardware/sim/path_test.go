@@ -14,7 +14,8 @@ import (
 func TestCausesRandom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 500 {
-		p := &isa.Program{Clusters: 1, Labels: []string{""}, Resources: []isa.Resource{{Name: "ddr", BytesPerSecond: 1 << 30}}}
+		p := &isa.Program{Clusters: 1, Labels: []string{""},
+			Resources: []isa.Resource{{Name: "ddr", BytesPerSecond: 1 << 30}}}
 		for range 3 {
 			p.Queues = append(p.Queues, isa.Queue{Name: "q"})
 		}

@@ -23,7 +23,8 @@ type shape struct {
 // random draws a program with times from nanoseconds to milliseconds, so that
 // a picosecond is far below the tolerances of the tests.
 func random(rng *rand.Rand, s shape) *isa.Program {
-	p := &isa.Program{Name: "random", Clusters: s.clusters, Labels: []string{"a", "b", "c"}, PeakMACsPerSecond: 1e13, PeakVectorOpsPerSecond: 1e12}
+	p := &isa.Program{Name: "random", Clusters: s.clusters, Labels: []string{"a", "b", "c"}, PeakMACsPerSecond: 1e13,
+		PeakVectorOpsPerSecond: 1e12}
 	for i := range s.resources {
 		r := rng.Int64N(100) * giga / 7
 		if rng.IntN(4) == 0 {
@@ -491,7 +492,8 @@ func TestKnownRates(t *testing.T) {
 				t.Fatalf("rates %v, anew %v", s.rate, fresh.rate)
 			}
 		}
-		if s.known.found < 10_000 || kinds > maxLists && !slices.ContainsFunc(s.known.lists, func(l []list) bool { return len(l) == maxLists }) {
+		if s.known.found < 10_000 || kinds > maxLists &&
+			!slices.ContainsFunc(s.known.lists, func(l []list) bool { return len(l) == maxLists }) {
 			t.Errorf("%d of %d sets were found, of %d lists", s.known.found, s.known.asked, s.known.numbers)
 		}
 	}
@@ -570,7 +572,8 @@ func TestRatesByDomains(t *testing.T) {
 		}
 	}
 	if byDomains < 10_000 || together < 10_000 || merged < 5 {
-		t.Errorf("%d solves by domains, %d of all together, %d times clusters shared more than one resource", byDomains, together, merged)
+		t.Errorf("%d solves by domains, %d of all together, %d times clusters shared more than one resource",
+			byDomains, together, merged)
 	}
 }
 
@@ -642,7 +645,8 @@ func checkShares(s *sharing, slot int32, uses []isa.Use, own int64) error {
 		least, leastLo := bits.Mul64(uint64(want[x.resource]), 1<<coefBits)
 		excess, borrow := bits.Sub64(lo, leastLo, 0)
 		if hi-borrow != least || excess >= uint64(own) {
-			return fmt.Errorf("slot %d: coefficient %d of resource %d for %d of %d bytes", slot, x.coef, x.resource, want[x.resource], own)
+			return fmt.Errorf("slot %d: coefficient %d of resource %d for %d of %d bytes", slot, x.coef, x.resource,
+				want[x.resource], own)
 		}
 	}
 	if most != own || len(shares) != len(want) {
@@ -655,7 +659,8 @@ func checkShares(s *sharing, slot int32, uses []isa.Use, own int64) error {
 // depend on which freezes its flows first, and so must not on the order in which
 // the flows came.
 func TestRoundingDoesNotDependOnOrder(t *testing.T) {
-	resources := []isa.Resource{{Name: "x", BytesPerSecond: 1}, {Name: "y", BytesPerSecond: 1}, {Name: "wide", BytesPerSecond: giga}}
+	resources := []isa.Resource{{Name: "x", BytesPerSecond: 1}, {Name: "y", BytesPerSecond: 1},
+		{Name: "wide", BytesPerSecond: giga}}
 	flows := [][]isa.Use{
 		{{Resource: 0, Bytes: 1000}, {Resource: 1, Bytes: 1000}},
 		{{Resource: 0, Bytes: 1000}},

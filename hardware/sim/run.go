@@ -101,10 +101,12 @@ func checkLimits(p *isa.Program) error {
 	}
 	for i, r := range p.Resources {
 		if r.BytesPerSecond > maxBytesPerSecond {
-			return bad(-1, "resource %d (%s) has %d bytes per second, at most %d can be simulated", i, r.Name, r.BytesPerSecond, int64(maxBytesPerSecond))
+			return bad(-1, "resource %d (%s) has %d bytes per second, at most %d can be simulated", i, r.Name, r.BytesPerSecond,
+				int64(maxBytesPerSecond))
 		}
 		if r.BytesPerSecond < int64(len(p.Queues))>>rateBits+1 {
-			return bad(-1, "resource %d (%s) has %d bytes per second, too few for %d queues", i, r.Name, r.BytesPerSecond, len(p.Queues))
+			return bad(-1, "resource %d (%s) has %d bytes per second, too few for %d queues", i, r.Name,
+				r.BytesPerSecond, len(p.Queues))
 		}
 	}
 	return nil

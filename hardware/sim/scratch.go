@@ -27,7 +27,8 @@ const maxScratch = 1 << 17
 // empty is a list without elements and with room for n, the given one if that will do.
 func empty[T any](list []T, n int) []T { return slices.Grow(list[:0], n) }
 
-// longer is a list with n more elements, which hold anything. Room at least doubles: append would copy long lists many times.
+// longer is a list with n more elements, which hold anything. Room at least doubles: append would copy long lists many
+// times.
 func longer[T any](list []T, n int) []T {
 	if m := len(list) + n; m > cap(list) {
 		list = slices.Grow(list, max(n, len(list)))

@@ -154,8 +154,8 @@ func newSharing(resources []isa.Resource, slots int) *sharing {
 	return s
 }
 
-// flow is the rate that uses let a slot move at, nothing if they are of no bytes, and whether it is what they did the last
-// time. The uses must not pass maxFlowBytes in sum.
+// flow is the rate that uses let a slot move at, nothing if they are of no bytes, and whether it is what they did the
+// last time. The uses must not pass maxFlowBytes in sum.
 func (s *sharing) flow(slot int32, uses []isa.Use) (f *flow, again bool) {
 	l := &s.last[slot]
 	if again = slices.Equal(l.uses, uses); !again {

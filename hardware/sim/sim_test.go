@@ -253,7 +253,8 @@ func TestHook(t *testing.T) {
 		p.compute(q, 10)
 	}
 	var order []int
-	_, err = Run(context.Background(), &p.Program, Options{OnCommand: func(i int, _, _ int64) { order = append(order, i) }})
+	_, err = Run(context.Background(), &p.Program,
+		Options{OnCommand: func(i int, _, _ int64) { order = append(order, i) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,15 +270,18 @@ func TestFigures(t *testing.T) {
 	p.resource("ddr", giga)
 	p.resource("gb", 2*giga)
 	p.Labels = []string{"x", "y"}
-	p.Queues = append(p.Queues, []isa.Queue{{Name: "0.host"}, {Name: "0.dma"}, {Name: "0.mme"}, {Name: "0.vme"}, {Name: "0.dma2"}, {Name: "1.mme", Cluster: 1}}...)
+	p.Queues = append(p.Queues, []isa.Queue{{Name: "0.host"}, {Name: "0.dma"}, {Name: "0.mme"}, {Name: "0.vme"},
+		{Name: "0.dma2"}, {Name: "1.mme", Cluster: 1}}...)
 	p.add(isa.Command{Kind: isa.Launch, Queue: 0, DurationPs: 10_000})
 	p.add(isa.Command{Kind: isa.DDRLoad, Queue: 1, DurationPs: 1000, Deps: []int32{0}, Bytes: 40,
 		Uses: []isa.Use{{Resource: 0, Bytes: 40}, {Resource: 1, Bytes: 40}}})
 	p.add(isa.Command{Kind: isa.Matrix, Queue: 2, DurationPs: 20_000, Deps: []int32{1}, MACs: 30_000, WriteLevel: isa.LB})
 	p.add(isa.Command{Kind: isa.Vector, Queue: 3, DurationPs: 10_000, Deps: []int32{1}, VectorOps: 4_000})
 	p.add(isa.Command{Kind: isa.DDRLoad, Queue: 4, Deps: []int32{1}, Bytes: 5, Uses: []isa.Use{{Resource: 0, Bytes: 5}}})
-	p.add(isa.Command{Kind: isa.LBStore, Queue: 1, Deps: []int32{2}, Bytes: 8, Uses: []isa.Use{{Resource: 1, Bytes: 8}}, WriteLevel: isa.GB})
-	p.add(isa.Command{Kind: isa.DDRStore, Queue: 1, Iteration: 1, Bytes: 9, Uses: []isa.Use{{Resource: 0, Bytes: 9}}, WriteLevel: isa.DDR})
+	p.add(isa.Command{Kind: isa.LBStore, Queue: 1, Deps: []int32{2}, Bytes: 8, Uses: []isa.Use{{Resource: 1, Bytes: 8}},
+		WriteLevel: isa.GB})
+	p.add(isa.Command{Kind: isa.DDRStore, Queue: 1, Iteration: 1, Bytes: 9, Uses: []isa.Use{{Resource: 0, Bytes: 9}},
+		WriteLevel: isa.DDR})
 	p.add(isa.Command{Kind: isa.Exchange, Queue: 1, Bytes: 6})
 	p.add(isa.Command{Kind: isa.Special, Queue: 5, DurationPs: 16_000, Deps: []int32{1}, WriteLevel: isa.LB})
 	// Times: launch 0-10, load 10-51, matrix 51-71, vector 51-61, load 51-56,
@@ -332,7 +336,8 @@ func TestFigures(t *testing.T) {
 		PeakBytes: 8, MeanBytes: 16. * 8 / 84,
 	})
 	eq("no GB", r.Clusters[0].Memory[isa.GB], Occupancy{})
-	for _, at := range []struct{ ps, bytes int64 }{{-1, 0}, {0, 0}, {9_999, 0}, {10_000, 100}, {50_999, 100}, {51_000, 150}, {99_000, 0}} {
+	for _, at := range []struct{ ps, bytes int64 }{{-1, 0}, {0, 0}, {9_999, 0}, {10_000, 100}, {50_999, 100},
+		{51_000, 150}, {99_000, 0}} {
 		eq("at", lb.At(at.ps), at.bytes)
 	}
 	eq("empty", (&Occupancy{}).At(5), int64(0))
@@ -361,8 +366,10 @@ func TestErrors(t *testing.T) {
 		want string
 	}{
 		{"check", build(func(p *program) { p.Commands[0].Deps = []int32{1} }), &problem, "depends on command 1"},
-		{"rate", build(func(p *program) { p.Resources[0].BytesPerSecond = 1 << 51 }), &limit, "resource 0 (ddr) has 2251799813685248 bytes per second"},
-		{"bytes", build(func(p *program) { p.Commands[0].Uses[0].Bytes = 1 << 43 }), &limit, "command 0: moves more than 8796093022207 bytes"},
+		{"rate", build(func(p *program) { p.Resources[0].BytesPerSecond = 1 << 51 }), &limit,
+			"resource 0 (ddr) has 2251799813685248 bytes per second"},
+		{"bytes", build(func(p *program) { p.Commands[0].Uses[0].Bytes = 1 << 43 }), &limit,
+			"command 0: moves more than 8796093022207 bytes"},
 		{"bytes in two uses", build(func(p *program) {
 			p.Commands[0].Uses = []isa.Use{{Bytes: 1 << 42}, {Bytes: 1 << 42}}
 		}), &limit, "command 0: moves more"},
@@ -373,7 +380,8 @@ func TestErrors(t *testing.T) {
 			p.Queues = make([]isa.Queue, 5000)
 			p.Resources[0].BytesPerSecond = 1
 		}), &limit, "too few for 5000 queues"},
-		{"duration", build(func(p *program) { p.Commands[1].DurationPs = 1<<63 - 1 }), &limit, "command 1: ends after more than 2^63 ps"},
+		{"duration", build(func(p *program) { p.Commands[1].DurationPs = 1<<63 - 1 }), &limit,
+			"command 1: ends after more than 2^63 ps"},
 		{"flow", build(func(p *program) {
 			p.Resources[0].BytesPerSecond = 1
 			p.Commands[0].Uses[0].Bytes = 1e10

@@ -40,7 +40,8 @@ func TestStream(t *testing.T) {
 	late, equal, overlaps := 0, 0, 0
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		p := random(rng, shape{commands: 1 + rng.IntN(3000), clusters: 1, queues: 1 + rng.IntN(8), resources: 1 + rng.IntN(5), deps: 3})
+		p := random(rng, shape{commands: 1 + rng.IntN(3000), clusters: 1, queues: 1 + rng.IntN(8),
+			resources: 1 + rng.IntN(5), deps: 3})
 		want := run(t, p)
 		wrong := CheckBuffers(p, want)
 		want.Start, want.End = nil, nil
@@ -78,7 +79,8 @@ func TestStream(t *testing.T) {
 
 func TestStreamRefuses(t *testing.T) {
 	ctx := context.Background()
-	p := &isa.Program{Clusters: 1, Labels: []string{""}, Queues: []isa.Queue{{}}, Resources: []isa.Resource{{BytesPerSecond: giga}}}
+	p := &isa.Program{Clusters: 1, Labels: []string{""}, Queues: []isa.Queue{{}},
+		Resources: []isa.Resource{{BytesPerSecond: giga}}}
 	feed := func(c isa.Command) error {
 		s, err := NewStream(p, 1, Options{})
 		if err != nil {
@@ -91,7 +93,8 @@ func TestStreamRefuses(t *testing.T) {
 		t.Errorf("a command of no queue: %v", err)
 	}
 	var limit *LimitError
-	if err := feed(isa.Command{Kind: isa.DDRLoad, Uses: []isa.Use{{Bytes: 1 << 60}}}); !errors.As(err, &limit) || limit.Index != 0 {
+	if err := feed(isa.Command{Kind: isa.DDRLoad, Uses: []isa.Use{{Bytes: 1 << 60}}}); !errors.As(err, &limit) ||
+		limit.Index != 0 {
 		t.Errorf("2^60 bytes: %v", err)
 	}
 	if err := feed(isa.Command{Kind: isa.DDRLoad, Uses: make([]isa.Use, 1<<16)}); !errors.As(err, &limit) {

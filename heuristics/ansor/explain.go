@@ -17,7 +17,8 @@ type Neighbour struct {
 	Seconds float64  `json:"kernel_s"`
 }
 
-var decisionNames = [decisionsOfLayer]string{ofCores: "cores", ofTiles: "tiles", ofColumns: "columns", ofReduction: "reduction", ofGroup: "weights in the LLB",
+var decisionNames = [decisionsOfLayer]string{ofCores: "cores", ofTiles: "tiles", ofColumns: "columns",
+	ofReduction: "reduction", ofGroup: "weights in the LLB",
 	ofPlaces: "places", ofPieces: "pieces", ofLoads: "loads", ofStage: "inputs in the LLB", ofDepth: "room"}
 
 // Neighbours measures the programs that differ from p in one decision of one layer: what

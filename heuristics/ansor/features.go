@@ -12,14 +12,19 @@ import (
 // alike as signed logarithms to the base 2.
 var FeatureNames = []string{
 	"matrix ns", "vector ns", "edge waste", "MACs a command", "matrix commands", "vector commands",
-	"tiles", "depth", "loads", "pieces", "columns", "reduction", "columns first", "weights stay", "LLB stage", "LLB stage once", "weights together", "vector attached to", "store attached to",
+	"tiles", "depth", "loads", "pieces", "columns", "reduction", "columns first", "weights stay", "LLB stage",
+	"LLB stage once", "weights together", "vector attached to", "store attached to",
 	"cores", "rfactor", "outermost cores", "innermost cores",
-	"in bytes", "in commands", "in ns", "out bytes", "out commands", "out ns", "weight bytes", "weight commands", "weight ns", "largest weight tile",
+	"in bytes", "in commands", "in ns", "out bytes", "out commands", "out ns", "weight bytes", "weight commands",
+	"weight ns", "largest weight tile",
 	"stage bytes", "stage share", "link ns", "DDR ns", "LLB ns",
 	"first load ns", "last store ns", "longest ns", "sum ns", "products a DDR byte", "products an L1 byte",
 	"bound ns", "bound over least",
-	"matrix over least", "vector over least", "DDR over least", "link over least", "weights over least", "first load over least", "last store over least", "longest over least", "sum over least",
-	"loads into the L1 over least", "moves out of the L1 over least", "DDR loads over least", "DDR stores over least", "filled over least", "products over least", "between over least", "in over least", "out over least", "load commands over least", "store commands over least", "largest part over least", "vector part over least",
+	"matrix over least", "vector over least", "DDR over least", "link over least", "weights over least",
+	"first load over least", "last store over least", "longest over least", "sum over least",
+	"loads into the L1 over least", "moves out of the L1 over least", "DDR loads over least", "DDR stores over least",
+	"filled over least", "products over least", "between over least", "in over least", "out over least",
+	"load commands over least", "store commands over least", "largest part over least", "vector part over least",
 	"queue of DDR loads ns", "queue of DDR stores ns", "queue into the L1 ns", "queue out of the L1 ns",
 }
 
@@ -60,7 +65,8 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 	if n.Vector == schedule.AtPiece {
 		vectorCommands *= float64(n.Pieces)
 	}
-	part := model.VectorWork{Simple: work.Simple / int64(vectorCommands), Special: work.Special / int64(vectorCommands), Move: work.Move / int64(vectorCommands)}
+	part := model.VectorWork{Simple: work.Simple / int64(vectorCommands), Special: work.Special / int64(vectorCommands),
+		Move: work.Move / int64(vectorCommands)}
 	v, s := m.VectorCycles(part, k.Graph.Tensor(st.Output).DType)
 	vector := ns(v+s) * vectorCommands
 
@@ -154,7 +160,8 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 		ddr += weights
 		gb += weights * (1 + again)
 		linked += own * again
-		weightNs = weights/ddrRate + math.Ceil(weightCommands/float64(max(1, n.Group)))*ddrLatency + weightCommands*(again-1)*lbLatency + again*own/link
+		weightNs = weights/ddrRate + math.Ceil(weightCommands/float64(max(1, n.Group)))*ddrLatency +
+			weightCommands*(again-1)*lbLatency + again*own/link
 		weightCommands *= again
 		firstLoad += largest * float64(max(1, n.Group)) * float64(st.Cores) / ddrRate
 	}
@@ -184,16 +191,21 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 	between := math.Max(matrix, queues.matrix*1e9)
 	list := []float64{
 		matrix, vector, waste, float64(l.MACs) / max(1, matrixCommands), matrixCommands, vectorCommands,
-		tiles, float64(n.Depth), float64(n.Loads), float64(n.Pieces), columns, reduction, flag(n.ColumnsFirst), flag(n.Stay), float64(n.Stage), flag(n.Once), float64(n.Group), float64(n.Vector), float64(n.Store),
+		tiles, float64(n.Depth), float64(n.Loads), float64(n.Pieces), columns, reduction, flag(n.ColumnsFirst), flag(n.Stay),
+		float64(n.Stage), flag(n.Once), float64(n.Group), float64(n.Vector), float64(n.Store),
 		float64(binding.Cores()), float64(factor), float64(binding[layout[0]]), float64(binding[layout[len(layout)-1]]),
 		in, inCommands, inNs, out, outCommands, outNs, weights, weightCommands, weightNs, largest,
 		stage, stage / float64(max(1, k.LBCapacity)), linkNs, ddrNs, gbNs,
-		firstLoad, lastStore, longest, matrix + vector + inNs + outNs + weightNs, float64(l.MACs) / max(1, ddr), float64(l.MACs) / max(1, linked),
+		firstLoad, lastStore, longest, matrix + vector + inNs + outNs + weightNs, float64(l.MACs) / max(1, ddr),
+		float64(l.MACs) / max(1, linked),
 		bound * 1e9, bound / max(1e-9, sp.least.memory(), sp.least.cores()),
-		matrix / least, queues.vector * 1e9 / least, queues.ddr * 1e9 / least, linkNs / least, weightNs / least, firstLoad / least, lastStore / least, longest / least, sum / least,
-		queues.in * 1e9 / least, queues.out * 1e9 / least, queues.ddrLoad * 1e9 / least, queues.ddrStore * 1e9 / least, (firstLoad + max(longest, bound*1e9) + lastStore) / least, queues.matrix * 1e9 / least,
+		matrix / least, queues.vector * 1e9 / least, queues.ddr * 1e9 / least, linkNs / least, weightNs / least,
+		firstLoad / least, lastStore / least, longest / least, sum / least,
+		queues.in * 1e9 / least, queues.out * 1e9 / least, queues.ddrLoad * 1e9 / least, queues.ddrStore * 1e9 / least,
+		(firstLoad + max(longest, bound*1e9) + lastStore) / least, queues.matrix * 1e9 / least,
 		(firstLoad + between + queues.part*1e9 + lastStore) / least,
-		inNs / least, outNs / least, inCommands * lbLatency / least, outCommands * lbLatency / least, matrix / max(1, matrixCommands) / least, vector / max(1, vectorCommands) / least,
+		inNs / least, outNs / least, inCommands * lbLatency / least, outCommands * lbLatency / least,
+		matrix / max(1, matrixCommands) / least, vector / max(1, vectorCommands) / least,
 		queues.ddrLoad * 1e9, queues.ddrStore * 1e9, queues.in * 1e9, queues.out * 1e9,
 	}
 	for i, x := range list {

@@ -31,7 +31,8 @@ func plan(t testing.TB, name, variant string, chunk int64) *scheduler.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := scheduler.Run(context.Background(), net, spec, chunk*int64(spec.Clusters), recipe, scheduler.Options{Chunk: chunk})
+	r, err := scheduler.Run(context.Background(), net, spec, chunk*int64(spec.Clusters), recipe,
+		scheduler.Options{Chunk: chunk})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,8 @@ func plan(t testing.TB, name, variant string, chunk int64) *scheduler.Result {
 }
 
 // followed is a schedule of which each step has the nest that choose gives.
-func followed(t testing.TB, s *schedule.Schedule, choose func(s *schedule.Schedule, i int) *schedule.Nest) *schedule.Schedule {
+func followed(t testing.TB, s *schedule.Schedule,
+	choose func(s *schedule.Schedule, i int) *schedule.Nest) *schedule.Schedule {
 	t.Helper()
 	k := *s
 	k.Steps, k.Values = slices.Clone(s.Steps), slices.Clone(s.Values)
@@ -62,7 +64,8 @@ func TestRulesAreNests(t *testing.T) {
 		network, variant string
 		chunk            int64
 	}{
-		{"resnet50", "tvm", 2}, {"resnet50", "cross-layer", 8}, {"bert-128", "cross-layer", 4}, {"mobilenetv2", "tvm", 4}, {"vgg16", "tvm", 1}, {"dlrm", "tvm", 64},
+		{"resnet50", "tvm", 2}, {"resnet50", "cross-layer", 8}, {"bert-128", "cross-layer", 4}, {"mobilenetv2", "tvm", 4},
+		{"vgg16", "tvm", 1}, {"dlrm", "tvm", 64},
 	} {
 		r := plan(t, c.network, c.variant, c.chunk)
 		m, err := cost.New(r.Spec)

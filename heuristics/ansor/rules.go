@@ -20,8 +20,8 @@ type Sketch struct {
 // A Derivation is a rule that was applied to an operator.
 type Derivation struct{ Operator, Rule, Why string }
 
-// derive applies the rules of the paper's Table 1 to a layer, consumers first, and gives
-// the sketches that they leave; gathers: with a stage in the LLB. They ask how operators access tensors, not what they are.
+// derive applies the rules of the paper's Table 1 to a layer, consumers first, and gives the sketches that they leave;
+// gathers: with a stage in the LLB. They ask how operators access tensors, not what they are.
 func derive(s *schedule.Schedule, i int, l *lower.Loops) (sketches []Sketch, gathers bool, applied []Derivation) {
 	st := &s.Steps[i]
 	g, layer := s.Graph, &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
@@ -37,7 +37,8 @@ func derive(s *schedule.Schedule, i int, l *lower.Loops) (sketches []Sketch, gat
 			note(op, "inline", "each element of %q needs one of each input", g.Tensor(op.Outputs[0]).Name)
 			fused = true
 		case l.Dims.M > 0 && op.ID == layer.Anchor && in >= 0:
-			note(op, "multi-level tiling", "%q is the same along %s", g.Tensor(op.Inputs[in]).Name, g.Tensor(op.Outputs[0]).DimName(out))
+			note(op, "multi-level tiling", "%q is the same along %s", g.Tensor(op.Inputs[in]).Name,
+				g.Tensor(op.Outputs[0]).DimName(out))
 			tiled = true
 		default:
 			note(op, "skip", "no input is the same along a dimension of the output, or no unit keeps it")
@@ -49,21 +50,26 @@ func derive(s *schedule.Schedule, i int, l *lower.Loops) (sketches []Sketch, gat
 	anchor := g.Op(layer.Anchor)
 	for k, id := range anchor.Inputs {
 		if d := misses(g, anchor, k); d >= 0 && passesInParts(s, st, id) {
-			note(anchor, "cache stage", "%q is the same along %s and comes from the DDR: it may gather in the LLB, tile by tile or once", g.Tensor(id).Name, g.Tensor(anchor.Outputs[0]).DimName(d))
+			note(anchor, "cache stage",
+				"%q is the same along %s and comes from the DDR: it may gather in the LLB, tile by tile or once", g.Tensor(id).Name,
+				g.Tensor(anchor.Outputs[0]).DimName(d))
 			gathers = true
 			break
 		}
 	}
 	places := []schedule.Attach{schedule.AtPiece}
 	if fused || l.Vector.Total() > 0 {
-		note(anchor, "tiling with fusion", "what follows needs one element each: it goes behind a piece, a tile of columns or a tile of rows")
+		note(anchor, "tiling with fusion",
+			"what follows needs one element each: it goes behind a piece, a tile of columns or a tile of rows")
 		places = []schedule.Attach{schedule.AtPiece, schedule.AtColumns, schedule.AtTile}
 	} else {
 		note(anchor, "cache stage", "sums are added up in the L1 and leave it once")
 	}
 	stays := []bool{false}
 	if l.Weights > 0 {
-		note(anchor, "cache stage", "weights pass through the LLB, one or several tiles together, into %d bytes of the L1, and stay there or pass again", l.Buffer)
+		note(anchor, "cache stage",
+			"weights pass through the LLB, one or several tiles together, into %d bytes of the L1, and stay there or pass again",
+			l.Buffer)
 		stays = []bool{false, true}
 	}
 	for _, vector := range places {

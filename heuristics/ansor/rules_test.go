@@ -55,7 +55,8 @@ func TestRfactorDerivation(t *testing.T) {
 		}
 		task := tasks(t, made)[0]
 		_, derivations := task.Sketches(0)
-		if derived := slices.ContainsFunc(derivations, func(d ansor.Derivation) bool { return d.Rule == "rfactor" }); derived != (want != nil) {
+		if derived := slices.ContainsFunc(derivations,
+			func(d ansor.Derivation) bool { return d.Rule == "rfactor" }); derived != (want != nil) {
 			t.Errorf("%+v: rfactor is derived: %v", p, derived)
 		}
 		r := rand.New(rand.NewPCG(1, 1))

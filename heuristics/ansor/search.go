@@ -171,7 +171,8 @@ func (s *state) ranked(r *rand.Rand, n int, model *Trees, o *Options) (list []ca
 	default:
 		list = s.evolve(r, min(o.Population, max(16, 8*n)), model, o)
 	}
-	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
+	slices.SortStableFunc(list,
+		func(a, b candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
 	return list
 }
 
@@ -412,7 +413,8 @@ func (s *state) beam(r *rand.Rand, model *Trees, o *Options) []candidate {
 				}
 			}
 			all = append(all, next...)
-			slices.SortStableFunc(next, func(a, b candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
+			slices.SortStableFunc(next,
+				func(a, b candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
 			if len(next) > 0 {
 				states = next[:min(len(next), width)]
 			}
@@ -461,7 +463,8 @@ func (sp *space) decisions() [][]func(*schedule.Nest) {
 			}
 		}
 	}
-	return [][]func(*schedule.Nest){ofCores: cores, ofTiles: tiles, ofColumns: columns, ofReduction: reduction, ofGroup: group, ofPlaces: sketches, ofPieces: pieces, ofLoads: loads, ofStage: stage, ofDepth: depth}
+	return [][]func(*schedule.Nest){ofCores: cores, ofTiles: tiles, ofColumns: columns, ofReduction: reduction,
+		ofGroup: group, ofPlaces: sketches, ofPieces: pieces, ofLoads: loads, ofStage: stage, ofDepth: depth}
 }
 
 // Random is a random program that can run, or that of the rules if none is found.

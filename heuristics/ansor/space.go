@@ -158,7 +158,8 @@ func (sp *space) factor() {
 		return
 	}
 	sp.bindings = spreads
-	sp.derivations = append(sp.derivations, Derivation{anchor.Name, "rfactor", fmt.Sprintf("the output has fewer blocks than the %d cores, which may share the reduction over %d", cores, all.K)})
+	sp.derivations = append(sp.derivations, Derivation{anchor.Name, "rfactor",
+		fmt.Sprintf("the output has fewer blocks than the %d cores, which may share the reduction over %d", cores, all.K)})
 }
 
 // bindings lists those that use so many cores or more; the step's own is the first.

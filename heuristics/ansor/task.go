@@ -118,7 +118,8 @@ func newTask(kernel *schedule.Schedule, m *cost.Model, opt lower.Options, key st
 		sp.least = sp.leastLoad()
 		t.space = append(t.space, sp)
 		t.Rule = append(t.Rule, sp.rule)
-		for _, id := range kernel.Layers[kernel.Instances.Instances[kernel.Steps[i].Instance].Group][kernel.Steps[i].Layer].Ops {
+		step := &kernel.Steps[i]
+		for _, id := range kernel.Layers[kernel.Instances.Instances[step.Instance].Group][step.Layer].Ops {
 			t.kinds += string(kernel.Graph.Op(id).Kind) + " "
 		}
 		t.Operations += sp.loops.MACs + sp.loops.Vector.Total()*kernel.Steps[i].Cores
@@ -210,7 +211,8 @@ func keyOf(s *schedule.Schedule) string {
 				fmt.Fprint(&b, g.Tensor(t).Role == model.Constant)
 			}
 		}
-		fmt.Fprintf(&b, " on%v in %d of %d, room %d %d", st.Binding, st.Tiles, st.StageBytes, s.Room(i), lower.Room(s, i, slices.Max(stageCounts)))
+		fmt.Fprintf(&b, " on%v in %d of %d, room %d %d", st.Binding, st.Tiles, st.StageBytes, s.Room(i),
+			lower.Room(s, i, slices.Max(stageCounts)))
 		for _, r := range st.Reads {
 			value(r.Value)
 			fmt.Fprintf(&b, " %d %d %d %d", r.NeedBytes, r.RemoteBytes, r.CoreNeedBytes, r.UnionBytes)
@@ -229,7 +231,8 @@ func keyOf(s *schedule.Schedule) string {
 // with is the kernel with a program; Follow's error if it does not fit.
 func (t *Task) with(p Program) (*schedule.Schedule, error) {
 	if len(p) != len(t.kernel.Steps) {
-		return nil, fmt.Errorf("the program has %d nests, expected %d, one for each layer of %s", len(p), len(t.kernel.Steps), t.Name)
+		return nil, fmt.Errorf("the program has %d nests, expected %d, one for each layer of %s", len(p),
+			len(t.kernel.Steps), t.Name)
 	}
 	k := *t.kernel
 	k.Steps, k.Values = slices.Clone(k.Steps), slices.Clone(k.Values)

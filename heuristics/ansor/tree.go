@@ -128,7 +128,8 @@ func (t *Task) bound(loads []load) float64 {
 		sum = sum.add(l)
 	}
 	if len(t.space) > 1 || t.opt.Prefetch {
-		sum.head, sum.wait, sum.part, sum.tail = 0, 0, 0, 0 // loads of a layer run while another computes, or before the launch
+		// loads of a layer run while another computes, or before the launch
+		sum.head, sum.wait, sum.part, sum.tail = 0, 0, 0, 0
 	}
 	launch := t.kernel.Spec.LaunchSeconds
 	ddr := sum.memory()
@@ -154,7 +155,8 @@ type load struct {
 }
 
 func (a load) fields(b *load) [12][2]*float64 {
-	return [12][2]*float64{{&a.matrix, &b.matrix}, {&a.vector, &b.vector}, {&a.ddrLoad, &b.ddrLoad}, {&a.ddrStore, &b.ddrStore}, {&a.in, &b.in}, {&a.out, &b.out},
+	return [12][2]*float64{{&a.matrix, &b.matrix}, {&a.vector, &b.vector}, {&a.ddrLoad, &b.ddrLoad},
+		{&a.ddrStore, &b.ddrStore}, {&a.in, &b.in}, {&a.out, &b.out},
 		{&a.ddr, &b.ddr}, {&a.wait, &b.wait},
 		{&a.head, &b.head}, {&a.first, &b.first}, {&a.part, &b.part}, {&a.tail, &b.tail}}
 }
@@ -233,7 +235,8 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 	}
 	dtype := k.Graph.Tensor(st.Output).DType
 	vector := func(parts int64) float64 {
-		v, s := m.VectorCycles(model.VectorWork{Simple: work.Simple / parts, Special: work.Special / parts, Move: work.Move / parts}, dtype)
+		v, s := m.VectorCycles(model.VectorWork{Simple: work.Simple / parts, Special: work.Special / parts,
+			Move: work.Move / parts}, dtype)
 		if !m.SharedVector() {
 			return seconds(max(v, s))
 		}
@@ -243,12 +246,14 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 		out.vector, out.part = float64(parts)*vector(parts), vector(most)
 	}
 
-	ddrLatency, lbLatency := spec.DDR.LatencySeconds+spec.DDRLink.LatencySeconds, spec.CoreLink.LatencySeconds+spec.GB.LatencySeconds
+	ddrLatency, lbLatency := spec.DDR.LatencySeconds+spec.DDRLink.LatencySeconds,
+		spec.CoreLink.LatencySeconds+spec.GB.LatencySeconds
 	efficiency := spec.DDRActivationEfficiency
 	if efficiency == 0 {
 		efficiency = 1
 	}
-	ddr, gb, link := spec.DDR.BandwidthBytesPerSecond, spec.GB.BandwidthBytesPerSecond, spec.CoreLink.BandwidthBytesPerSecond
+	ddr, gb, link := spec.DDR.BandwidthBytesPerSecond, spec.GB.BandwidthBytesPerSecond,
+		spec.CoreLink.BandwidthBytesPerSecond
 	if factor > 1 {
 		sums := (factor - 1) * dims.M * dims.N * dtype.Bytes()
 		out.out = float64(parts)*2*lbLatency + max(2*float64(sums*st.Cores)/gb, float64(sums)/link)
@@ -357,7 +362,8 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 
 // matrixCycles are the cycles of the busiest core's products, whose rows are cut into this many
 // parts or more.
-func matrixCycles(m *cost.Model, dt model.DType, all model.MatrixDims, weights bool, n *schedule.Nest, known int, parts int64) (sum hardware.Cycles) {
+func matrixCycles(m *cost.Model, dt model.DType, all model.MatrixDims, weights bool, n *schedule.Nest, known int,
+	parts int64) (sum hardware.Cycles) {
 	count := func(list []int64, whole int64, cut bool) map[int64]int64 {
 		if !cut {
 			return map[int64]int64{whole: 1}

@@ -37,7 +37,8 @@ func TestTreeBounds(t *testing.T) {
 				for n := range len(choices) + 1 {
 					b := tree.Bound(choices[:n])
 					if b > x*(1+1e-9) {
-						t.Fatalf("%s by %s: %s takes %g s, the bound of its first %d choices %v is %g s", c[0], c[1], task.Name, x, n, choices, b)
+						t.Fatalf("%s by %s: %s takes %g s, the bound of its first %d choices %v is %g s", c[0], c[1],
+							task.Name, x, n, choices, b)
 					}
 					if n == len(choices) {
 						near += (b - launch) / (x - launch)
@@ -48,6 +49,7 @@ func TestTreeBounds(t *testing.T) {
 		if measured < 20 {
 			t.Errorf("%s: %d programs", c[0], measured)
 		}
-		t.Logf("%s by %s: %d programs, bound over time, without the launch, %.3f in the mean", c[0], c[1], measured, near/float64(measured))
+		t.Logf("%s by %s: %d programs, bound over time, without the launch, %.3f in the mean", c[0], c[1], measured,
+			near/float64(measured))
 	}
 }

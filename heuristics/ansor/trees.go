@@ -210,7 +210,8 @@ func gain(g, h float64) float64 { return g * g / (h + lambda) }
 // is the rows' histogram, nil if nobody has it.
 func (g *grower) grow(rows []int32, sum sums, in []sums, depth int, leaf func(rows []int32, value float64)) int32 {
 	at := int32(len(g.tree))
-	g.tree = append(g.tree, node{feature: -1, value: -g.shrinkage * float64(sum.first()) * g.g / (float64(sum.second())*g.h + lambda)})
+	g.tree = append(g.tree, node{feature: -1,
+		value: -g.shrinkage * float64(sum.first()) * g.g / (float64(sum.second())*g.h + lambda)})
 	k, bin, left, ok := 0, 0, sums(0), false
 	if depth > 0 && float64(sum.second())*g.h >= 2*minWeight {
 		if in == nil {
@@ -252,7 +253,8 @@ func (g *grower) grow(rows []int32, sum sums, in []sums, depth int, leaf func(ro
 	l := g.grow(rows[:mid], left, rest, depth-1, leaf)
 	r := g.grow(rows[mid:], sum-left, large, depth-1, leaf)
 	of := func(s sums) float64 { return gain(float64(s.first())*g.g, float64(s.second())*g.h) }
-	g.tree[at] = node{feature: g.features[k], cut: g.cuts[k][bin], left: l, right: r, value: of(left) + of(sum-left) - of(sum)}
+	g.tree[at] = node{feature: g.features[k], cut: g.cuts[k][bin], left: l, right: r,
+		value: of(left) + of(sum-left) - of(sum)}
 	return at
 }
 

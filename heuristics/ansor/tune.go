@@ -139,7 +139,8 @@ func (o Options) normal(tasks int) (Options, error) {
 			*x.value = x.of[0]
 		}
 		if !slices.Contains(x.of, *x.value) {
-			return o, fmt.Errorf("%s is %q%s, expected one of %s", x.what, *x.value, spell.Hint(*x.value, x.of), strings.Join(x.of, ", "))
+			return o, fmt.Errorf("%s is %q%s, expected one of %s", x.what, *x.value, spell.Hint(*x.value, x.of),
+				strings.Join(x.of, ", "))
 		}
 	}
 	o.Method = cmp.Or(o.Method, Evolution)
@@ -197,7 +198,8 @@ func Tune(ctx context.Context, tasks []*Task, o Options) (*Outcome, error) {
 		t.train()
 	}
 	if o.Enough != nil && len(o.Enough) != t.networks {
-		return nil, fmt.Errorf("%d times are said to be good enough, expected %d, one for each network", len(o.Enough), t.networks)
+		return nil, fmt.Errorf("%d times are said to be good enough, expected %d, one for each network",
+			len(o.Enough), t.networks)
 	}
 	random := rand.New(rand.NewPCG(o.Seed, 0))
 	lowest, since := math.Inf(1), 0 // the objective, and the trials when it fell last
@@ -283,7 +285,8 @@ func (sp *space) limit() *space {
 	l := *sp
 	l.template = true
 	l.bindings = sp.bindings[:1]
-	l.sketches = []Sketch{{ColumnsFirst: sp.rule.ColumnsFirst, Stay: sp.rule.Stay, Vector: sp.rule.Vector, Store: sp.rule.Store}}
+	l.sketches = []Sketch{{ColumnsFirst: sp.rule.ColumnsFirst, Stay: sp.rule.Stay, Vector: sp.rule.Vector,
+		Store: sp.rule.Store}}
 	l.gathers, l.groups = false, groupCounts[:1]
 	return &l
 }
@@ -336,7 +339,8 @@ func (t *tuner) round(ctx context.Context, s *state) error {
 	return nil
 }
 
-// steps is the number of programs that are measured before the best of them is gone on with, whatever the number of workers.
+// steps is the number of programs that are measured before the best of them is gone on with, whatever the number of
+// workers.
 const steps = 4
 
 // shares are the parts of a task's trials that the sources of the evolution have: by the squares of how often their

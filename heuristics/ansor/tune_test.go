@@ -118,16 +118,19 @@ func TestTune(t *testing.T) {
 // Rules and steps of a caller are followed, what they make is checked like all else, and patience ends a tuning.
 func TestOwnRules(t *testing.T) {
 	list := tasks(t, plan(t, "resnet50", "tvm", 1))[:4]
-	one := ansor.Rule{Name: "one place", Sketches: func(_ *ansor.Task, _ int, of []ansor.Sketch) []ansor.Sketch { return of[:1] }}
-	o := ansor.Options{Trials: 80, Seed: 2, Method: ansor.Random, Blind: true, Rules: []ansor.Rule{one}, Record: func(x ansor.Trial) error {
-		for i, n := range x.Program {
-			sketches, _ := x.Task.Sketches(i)
-			if len(sketches) != 1 || n.ColumnsFirst && !sketches[0].ColumnsFirst || n.Stay && !sketches[0].Stay || n.Vector > sketches[0].Vector {
-				t.Errorf("%s: a program that the rule rules out:\n%s", x.Task.Name, n.Text(x.Task.Output(i)))
+	one := ansor.Rule{Name: "one place",
+		Sketches: func(_ *ansor.Task, _ int, of []ansor.Sketch) []ansor.Sketch { return of[:1] }}
+	o := ansor.Options{Trials: 80, Seed: 2, Method: ansor.Random, Blind: true, Rules: []ansor.Rule{one},
+		Record: func(x ansor.Trial) error {
+			for i, n := range x.Program {
+				sketches, _ := x.Task.Sketches(i)
+				if len(sketches) != 1 || n.ColumnsFirst && !sketches[0].ColumnsFirst || n.Stay && !sketches[0].Stay ||
+					n.Vector > sketches[0].Vector {
+					t.Errorf("%s: a program that the rule rules out:\n%s", x.Task.Name, n.Text(x.Task.Output(i)))
+				}
 			}
-		}
-		return nil
-	}}
+			return nil
+		}}
 	outcome(t, list, o)
 	if sketches, _ := list[0].Sketches(0); len(sketches) < 2 {
 		t.Errorf("the rule is left behind in the task: %+v", sketches)
@@ -141,10 +144,11 @@ func TestOwnRules(t *testing.T) {
 		}
 		n.Tiles *= 2
 	}}
-	o = ansor.Options{Trials: 120, Seed: 2, Mutations: []ansor.Mutation{double}, Workers: 1, Record: func(x ansor.Trial) error {
-		measured++
-		return x.Task.Check(x.Program)
-	}}
+	o = ansor.Options{Trials: 120, Seed: 2, Mutations: []ansor.Mutation{double}, Workers: 1,
+		Record: func(x ansor.Trial) error {
+			measured++
+			return x.Task.Check(x.Program)
+		}}
 	first, _ := outcome(t, list, o)
 	o.Workers = 3
 	if again, _ := outcome(t, list, o); again != first {
@@ -159,8 +163,11 @@ func TestOwnRules(t *testing.T) {
 		t.Error("the step is never drawn")
 	}
 	for want, o := range map[string]ansor.Options{
-		`rule "none": found no sketch of layer`:        {Rules: []ansor.Rule{{Name: "none", Sketches: func(*ansor.Task, int, []ansor.Sketch) []ansor.Sketch { return nil }}}},
-		`rule "far": found vector work at 9`:           {Rules: []ansor.Rule{{Name: "far", Sketches: func(*ansor.Task, int, []ansor.Sketch) []ansor.Sketch { return []ansor.Sketch{{Vector: 9}} }}}},
+		`rule "none": found no sketch of layer`: {
+			Rules: []ansor.Rule{{Name: "none", Sketches: func(*ansor.Task, int, []ansor.Sketch) []ansor.Sketch { return nil }}}},
+		`rule "far": found vector work at 9`: {
+			Rules: []ansor.Rule{{Name: "far",
+				Sketches: func(*ansor.Task, int, []ansor.Sketch) []ansor.Sketch { return []ansor.Sketch{{Vector: 9}} }}}},
 		`mutation "idle": found weight 0, expected at`: {Mutations: []ansor.Mutation{{Name: "idle"}}},
 	} {
 		if _, err := ansor.Tune(t.Context(), list, o); err == nil || !strings.Contains(err.Error(), want) {
@@ -173,21 +180,25 @@ func TestOwnRules(t *testing.T) {
 // of the same trials, the kernels together are no slower by it, nor those of one network by much.
 func TestNoWorseThanClimbing(t *testing.T) {
 	sums := map[ansor.Method]float64{}
-	for _, x := range []struct{ network, variant string }{{"resnet50", "tvm"}, {"resnet50", "cross-layer"}, {"mobilenetv2", "cross-layer"}, {"bert-128", "cross-layer"}} {
+	for _, x := range []struct{ network, variant string }{{"resnet50", "tvm"}, {"resnet50", "cross-layer"},
+		{"mobilenetv2", "cross-layer"}, {"bert-128", "cross-layer"}} {
 		list := tasks(t, plan(t, x.network, x.variant, 2))
 		one := map[ansor.Method]float64{}
 		for _, method := range []ansor.Method{ansor.Evolution, ansor.Climb} {
 			for seed := range uint64(2) {
-				_, out := outcome(t, list, ansor.Options{Trials: 24 * len(list), Seed: 1 + seed, Method: method, Scheduler: "round-robin"})
+				_, out := outcome(t, list, ansor.Options{Trials: 24 * len(list), Seed: 1 + seed, Method: method,
+					Scheduler: "round-robin"})
 				for _, a := range out.Answers {
 					one[method] += a.Seconds / a.RuleSeconds / float64(2*len(list))
 				}
 			}
 			sums[method] += one[method]
 		}
-		t.Logf("%s by %s: %.4f of the rules' time, climbing %.4f", x.network, x.variant, one[ansor.Evolution], one[ansor.Climb])
+		t.Logf("%s by %s: %.4f of the rules' time, climbing %.4f", x.network, x.variant,
+			one[ansor.Evolution], one[ansor.Climb])
 		if one[ansor.Evolution] > one[ansor.Climb]*1.005 {
-			t.Errorf("%s by %s: %g of the rules' time, climbing finds %g", x.network, x.variant, one[ansor.Evolution], one[ansor.Climb])
+			t.Errorf("%s by %s: %g of the rules' time, climbing finds %g", x.network, x.variant,
+				one[ansor.Evolution], one[ansor.Climb])
 		}
 	}
 	if sums[ansor.Evolution] > sums[ansor.Climb] {
@@ -237,7 +248,8 @@ func TestSpaces(t *testing.T) {
 		rule, programs := conv[0].Rule[0], tune(conv, ansor.Options{Method: method, Limited: true})
 		for _, p := range programs {
 			n := p[0]
-			if n.Vector != rule.Vector || n.Store != rule.Store || n.Stage > 0 || n.Group > 0 || n.Rfactor > 0 || n.Pieces > rule.Pieces || len(n.Reduction) != len(rule.Reduction) {
+			if n.Vector != rule.Vector || n.Store != rule.Store || n.Stage > 0 || n.Group > 0 || n.Rfactor > 0 ||
+				n.Pieces > rule.Pieces || len(n.Reduction) != len(rule.Reduction) {
 				t.Errorf("%s: %+v in a space limited to %+v", method, n, rule)
 			}
 		}
@@ -245,12 +257,14 @@ func TestSpaces(t *testing.T) {
 			t.Errorf("%s: %d programs in the limited space", method, len(programs))
 		}
 	}
-	many := slices.DeleteFunc(tasks(t, plan(t, "mobilenetv2", "cross-layer", 2)), func(k *ansor.Task) bool { return len(k.Rule) < 20 })[:1]
+	many := slices.DeleteFunc(tasks(t, plan(t, "mobilenetv2", "cross-layer", 2)),
+		func(k *ansor.Task) bool { return len(k.Rule) < 20 })[:1]
 	for _, o := range []ansor.Options{{Method: ansor.Random}, {Method: ansor.Climb}, {}} {
 		for k, p := range tune(many, o) {
 			same := 0
 			for i, n := range p {
-				if rule := many[0].Rule[i]; n.Tiles == rule.Tiles && n.Depth == rule.Depth && n.Loads == rule.Loads && n.Pieces == rule.Pieces {
+				if rule := many[0].Rule[i]; n.Tiles == rule.Tiles && n.Depth == rule.Depth && n.Loads == rule.Loads &&
+					n.Pieces == rule.Pieces {
 					same++
 				}
 			}
@@ -267,7 +281,8 @@ func TestManyLayers(t *testing.T) {
 	list := tasks(t, plan(t, "mobilenetv2", "cross-layer", 2))
 	many := func(name string) (trials int) {
 		_, out := outcome(t, list, ansor.Options{Trials: 24 * len(list), Batch: 4, Seed: 1, Scheduler: name, Epsilon: 1e-9})
-		return slices.MaxFunc(out.Answers, func(a, b ansor.Answer) int { return cmp.Compare(len(a.Rule), len(b.Rule)) }).Trials
+		return slices.MaxFunc(out.Answers,
+			func(a, b ansor.Answer) int { return cmp.Compare(len(a.Rule), len(b.Rule)) }).Trials
 	}
 	if gradient, published := many("gradient"), many("published"); 2*gradient > published {
 		t.Errorf("%d trials for the kernel of most layers, %d by the published gradient", gradient, published)

@@ -118,7 +118,8 @@ func TestGroup(t *testing.T) {
 		{name: "overlapping windows are not one to one", tvm: 2,
 			build: func(b *model.Builder) {
 				x := b.Op("Relu", "r", none, b.Input("x", model.F16, 8, 16, 64, 64))
-				b.Output(b.Op("MaxPool", "p", model.Attr{Kernel: []int64{3, 3}, Strides: []int64{2, 2}, Dilations: []int64{1, 1}, Pads: make([]int64, 4)}, x))
+				b.Output(b.Op("MaxPool", "p", model.Attr{Kernel: []int64{3, 3}, Strides: []int64{2, 2}, Dilations: []int64{1, 1},
+					Pads: make([]int64, 4)}, x))
 			},
 			want: []string{"stitch: [r] | [p]"}},
 		{name: "a reduction to one element does not take the cores from its producer", tvm: 2,
@@ -158,12 +159,14 @@ func TestGroup(t *testing.T) {
 			want: []string{"stitch: [s] | [m] | [n] | [c]"}},
 		{name: "remote stitching", tvm: 2,
 			build: func(b *model.Builder) {
-				b.Output(b.Op("Softmax", "s", last, b.Input("x", model.F16, 8, 16, 64)), b.Op("Softmax", "t", last, b.Input("y", model.F16, 8, 4, 32)))
+				b.Output(b.Op("Softmax", "s", last, b.Input("x", model.F16, 8, 16, 64)),
+					b.Op("Softmax", "t", last, b.Input("y", model.F16, 8, 4, 32)))
 			},
 			want: []string{"stitch: [s] | [t]"}},
 		{name: "no remote stitching", tvm: 2,
 			build: func(b *model.Builder) {
-				b.Output(b.Op("Softmax", "s", last, b.Input("x", model.F16, 8, 16, 64)), b.Op("Softmax", "t", last, b.Input("y", model.F16, 8, 4, 32)))
+				b.Output(b.Op("Softmax", "s", last, b.Input("x", model.F16, 8, 16, 64)),
+					b.Op("Softmax", "t", last, b.Input("y", model.F16, 8, 4, 32)))
 			},
 			opt:  astitch.Options{NoRemote: true},
 			want: []string{"stitch: [s]", "stitch: [t]"}},
@@ -317,7 +320,8 @@ func ExampleGroup() {
 	plan := astitch.Group(g, []model.OpID{0, 1, 2, 3, 4}, 8, astitch.Options{})
 	for k, sg := range plan.Grouping.Groups {
 		for i, layer := range plan.Layers[k] {
-			fmt.Printf("%s, loop nest %d of %d operators, led by %s\n", sg.Name, i, len(layer.Ops), g.Op(plan.Loops[k][i].Dominant).Name)
+			fmt.Printf("%s, loop nest %d of %d operators, led by %s\n", sg.Name, i, len(layer.Ops),
+				g.Op(plan.Loops[k][i].Dominant).Name)
 		}
 	}
 	// Output:

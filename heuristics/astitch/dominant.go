@@ -28,7 +28,8 @@ func loopNests(g *model.Graph, pos []int, units []schedule.Layer, cores int64) (
 // around forms loop nests around the dominants of a stitch operator that consists of
 // parts, and lists them in an order in which they can run. join reports whether the part
 // of a dominant may take in another one; it is given all candidates.
-func around(g *model.Graph, pos []int, parts [][]model.OpID, join func(p *partition, seed, k int, candidates map[model.OpID]bool) bool) ([][]model.OpID, []Loop) {
+func around(g *model.Graph, pos []int, parts [][]model.OpID,
+	join func(p *partition, seed, k int, candidates map[model.OpID]bool) bool) ([][]model.OpID, []Loop) {
 	var all []model.OpID
 	for _, ops := range parts {
 		all = append(all, ops...)

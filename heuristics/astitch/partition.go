@@ -285,7 +285,8 @@ type reach struct {
 }
 
 func (p *partition) reach(listed func(k int) bool) *reach {
-	r := &reach{p: p, chain: make([]int32, len(p.ops)), at: make([]int32, len(p.ops)), first: make([][]int32, len(p.ops)), last: make([][]int32, len(p.ops))}
+	r := &reach{p: p, chain: make([]int32, len(p.ops)), at: make([]int32, len(p.ops)), first: make([][]int32, len(p.ops)),
+		last: make([][]int32, len(p.ops))}
 	order := p.sorted()
 	before := make([][]int, len(p.ops))
 	for _, k := range order {
@@ -407,14 +408,15 @@ func (r *reach) merge(a int, others []int) {
 			}
 		}
 	}
-	spread(func(k int) []int { r.p.mark(k); return r.p.before(k) }, func(k, by int) bool { return r.shorten(r.first[k], by) }, func(k int) (changed bool) {
-		for _, x := range behind {
-			if c, at := x[0], x[1]; r.first[k][c] > at {
-				r.first[k][c], changed = at, true
+	spread(func(k int) []int { r.p.mark(k); return r.p.before(k) },
+		func(k, by int) bool { return r.shorten(r.first[k], by) }, func(k int) (changed bool) {
+			for _, x := range behind {
+				if c, at := x[0], x[1]; r.first[k][c] > at {
+					r.first[k][c], changed = at, true
+				}
 			}
-		}
-		return changed
-	})
+			return changed
+		})
 	spread(r.p.next, func(k, by int) bool { return r.extend(r.last[k], by) }, func(k int) (changed bool) {
 		for _, x := range behind {
 			if c, at := x[0], x[1]; r.last[k][c] < at {

@@ -81,7 +81,8 @@ func TestPartitionAgainstWalks(t *testing.T) {
 			remote(got, heavy)
 			for a := range want.ops {
 				for b := a + 1; b < len(want.ops); b++ {
-					if !heavy[a] && !heavy[b] && want.ops[a] != nil && want.ops[b] != nil && !path(want, a, b, false) && !path(want, b, a, false) {
+					if !heavy[a] && !heavy[b] && want.ops[a] != nil && want.ops[b] != nil && !path(want, a, b, false) &&
+						!path(want, b, a, false) {
 						want.merge(a, b)
 						merged++
 					}

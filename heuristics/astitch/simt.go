@@ -96,7 +96,8 @@ func SIMTScopes(g *model.Graph, opt SIMTOptions) ([]Scope, error) {
 // mappings, a scheme for each dependency between them. Links of which global says so
 // are served by global memory even where shared memory would do; nil asks for none. It
 // reports whether the machine can run the kernel.
-func Kernel(g *model.Graph, m *simt.Machine, ops []model.OpID, opt SIMTOptions, global func(from model.OpID, t model.TensorID) bool) (fusion.Kernel, bool) {
+func Kernel(g *model.Graph, m *simt.Machine, ops []model.OpID, opt SIMTOptions,
+	global func(from model.OpID, t model.TensorID) bool) (fusion.Kernel, bool) {
 	k := fusion.Kernel{Block: simt.Block{Threads: m.Block.Threads}}
 	s := &stitcher{g: g, m: m, wave: m.Wave(m.Start())}
 	s.group(&k, ops, opt)
@@ -303,7 +304,8 @@ func (s *stitcher) within(k *fusion.Kernel, j int, near []int, mapped []bool) in
 	own := s.steps(k, j)
 	count := func(reader int, read, made map[model.OpID]bool, maker int) {
 		s.each(k, reader, func(from, to model.OpID, t model.TensorID) {
-			if s.of[from] == maker && fusion.WithinBlocks(s.g, s.g.Op(to), t, k.Groups[maker].Mapping, k.Groups[reader].Mapping, made, read) {
+			if s.of[from] == maker && fusion.WithinBlocks(s.g, s.g.Op(to), t, k.Groups[maker].Mapping,
+				k.Groups[reader].Mapping, made, read) {
 				n++
 			}
 		})

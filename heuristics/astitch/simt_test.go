@@ -84,7 +84,8 @@ func TestPublishedExample(t *testing.T) {
 		t.Errorf("%d, %d and %d kernels, published 4, 3 and 1", x, v, a)
 	}
 	// TVM computes the power for each of 128 elements, XLA keeps it.
-	if c := xl.Cuts[slices.IndexFunc(xl.Cuts, func(c fusion.Cut) bool { return c.FromName == "power.1" })]; !strings.Contains(c.Reason, "many others") {
+	if c := xl.Cuts[slices.IndexFunc(xl.Cuts,
+		func(c fusion.Cut) bool { return c.FromName == "power.1" })]; !strings.Contains(c.Reason, "many others") {
 		t.Errorf("XLA does not fuse the power because %s", c.Reason)
 	}
 	// The power merges with the first reduction, which leads; each group keeps its rows.
@@ -97,7 +98,8 @@ func TestPublishedExample(t *testing.T) {
 		t.Errorf("groups %s", got)
 	}
 	if a.Summary.Regional != 2 || a.Summary.Global != 0 || k.Phases != 1 {
-		t.Errorf("%d regional and %d global links in %d phases, want 2, 0 and 1", a.Summary.Regional, a.Summary.Global, k.Phases)
+		t.Errorf("%d regional and %d global links in %d phases, want 2, 0 and 1", a.Summary.Regional,
+			a.Summary.Global, k.Phases)
 	}
 }
 
@@ -130,7 +132,8 @@ func TestSchemes(t *testing.T) {
 			b.Output(b.Op("Div", "s", model.Attr{}, x, b.Op("ReduceSum", "r", rows, x)))
 		}, 1, 1, 2, "shared memory is full", 1},
 		{"no dependency, one kernel", func(b *model.Builder) {
-			b.Output(b.Op("Exp", "e", model.Attr{}, b.Input("x", model.F32, 100)), b.Op("Exp", "f", model.Attr{}, b.Input("y", model.F32, 200)))
+			b.Output(b.Op("Exp", "e", model.Attr{}, b.Input("x", model.F32, 100)),
+				b.Op("Exp", "f", model.Attr{}, b.Input("y", model.F32, 200)))
 		}, 0, 0, 1, "", 1},
 		{"a product between", func(b *model.Builder) {
 			x := b.Op("Exp", "e", model.Attr{}, b.Input("x", model.F32, 64, 64))
@@ -172,7 +175,8 @@ func TestSchemes(t *testing.T) {
 			}
 		}
 		s := p.Summary
-		if s.Regional != c.regional || s.Global != c.global || phases != c.phases || s.MemoryKernels != c.kernels || !strings.Contains(reason, c.reason) || c.reason == "" && reason != "" {
+		if s.Regional != c.regional || s.Global != c.global || phases != c.phases || s.MemoryKernels != c.kernels ||
+			!strings.Contains(reason, c.reason) || c.reason == "" && reason != "" {
 			t.Errorf("%s: %d regional, %d global, %d phases, %d kernels, %q; want %d, %d, %d, %d, %q", c.name,
 				s.Regional, s.Global, phases, s.MemoryKernels, reason, c.regional, c.global, c.phases, c.kernels, c.reason)
 		}
@@ -250,7 +254,8 @@ func TestRandomGraphs(t *testing.T) {
 				t.Fatalf("seed %d: %+v: %v", seed, opt, err)
 			}
 			if opt.NoRemote && p.Summary.MemoryKernels < a.Summary.MemoryKernels {
-				t.Fatalf("seed %d: %d kernels without remote stitching, %d with it", seed, p.Summary.MemoryKernels, a.Summary.MemoryKernels)
+				t.Fatalf("seed %d: %d kernels without remote stitching, %d with it", seed, p.Summary.MemoryKernels,
+					a.Summary.MemoryKernels)
 			}
 		}
 		for _, opt := range []xla.Options{{}, {Adaptive: true}, {NoMultiOutput: true}} {
@@ -376,7 +381,8 @@ func inRow(t *testing.T, seed int64, g *model.Graph, gr *fusion.Group, x model.T
 		for r := range rows {
 			for _, e := range needed(g, inside, pair[0], row(g, pair[0], rows, r), pair[1]) {
 				if e*rows/g.Tensor(pair[1]).Shape.Elements() != r {
-					t.Fatalf("seed %d: row %d of %s needs element %d of %s", seed, r, g.Tensor(pair[0]).Name, e, g.Tensor(pair[1]).Name)
+					t.Fatalf("seed %d: row %d of %s needs element %d of %s", seed, r, g.Tensor(pair[0]).Name, e,
+						g.Tensor(pair[1]).Name)
 				}
 			}
 		}
@@ -407,7 +413,8 @@ func row(g *model.Graph, x model.TensorID, rows, r int64) []int64 {
 
 // needed lists the elements of want that the given elements of from are computed from,
 // by operators inside only, one element at a time.
-func needed(g *model.Graph, inside map[model.OpID]bool, from model.TensorID, elements []int64, want model.TensorID) []int64 {
+func needed(g *model.Graph, inside map[model.OpID]bool, from model.TensorID, elements []int64,
+	want model.TensorID) []int64 {
 	if from == want {
 		return elements
 	}
@@ -464,7 +471,8 @@ func TestEncodersAreCut(t *testing.T) {
 			t.Fatal(err)
 		}
 		if cut := 1 - float64(a.Summary.MemoryKernels)/float64(x.Summary.MemoryKernels); cut < 0.56 || cut > 0.75 {
-			t.Errorf("%s: %d kernels become %d, a cut of %.0f %%", name, x.Summary.MemoryKernels, a.Summary.MemoryKernels, 100*cut)
+			t.Errorf("%s: %d kernels become %d, a cut of %.0f %%", name, x.Summary.MemoryKernels,
+				a.Summary.MemoryKernels, 100*cut)
 		}
 		if a.Summary.Seconds >= x.Summary.Seconds || a.Summary.WriteTransactions >= x.Summary.WriteTransactions {
 			t.Errorf("%s: %+v after %+v", name, a.Summary, x.Summary)

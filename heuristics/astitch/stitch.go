@@ -63,7 +63,8 @@ func Group(g *model.Graph, order []model.OpID, cores int64, opt Options) Plan {
 	}
 	for i, k := range p.sorted() {
 		ops := p.ops[k]
-		sg := &schedule.SubGraph{ID: i, Name: fmt.Sprintf("k%d", i), Ops: ops, Split: schedule.SplitInfo{Ops: len(ops), Factor: 1, Dim: -1}}
+		sg := &schedule.SubGraph{ID: i, Name: fmt.Sprintf("k%d", i), Ops: ops,
+			Split: schedule.SplitInfo{Ops: len(ops), Factor: 1, Dim: -1}}
 		sg.Inputs, sg.Outputs = schedule.Boundary(g, ops)
 		layers, loops := []schedule.Layer{units[k]}, []Loop(nil)
 		if !heavy[k] {

@@ -11,7 +11,8 @@ import (
 // from the last of the order to the first. grid is the arrangement of a cluster's cores:
 // arranged, a single number for a line; the plain binding maps loop dimensions to the
 // dimensions of a grid one after the other (§3.6).
-func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, order []int, grid []int64, uneven bool) ([]schedule.Binding, []schedule.Level) {
+func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, order []int, grid []int64,
+	uneven bool) ([]schedule.Binding, []schedule.Level) {
 	cores := int64(1)
 	for _, n := range grid {
 		cores *= n
@@ -36,7 +37,8 @@ func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph,
 			// The inferred binding, unless the plain one uses more cores or the inferred
 			// one violates a requirement of this output.
 			p, out := plain(i), sg.Outputs[0]
-			if r := inst.Regions[out]; p.Busy(r) > bind[i].Busy(r) || schedule.CheckBinding(inst.Regions[out], bind[i], forbidden(g, sg, out), cores) != nil {
+			if r := inst.Regions[out]; p.Busy(r) > bind[i].Busy(r) ||
+				schedule.CheckBinding(inst.Regions[out], bind[i], forbidden(g, sg, out), cores) != nil {
 				bind[i] = p
 			}
 			continue
@@ -61,7 +63,8 @@ func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph,
 
 // PlainBindGrid gives each instance its plain binding over a grid of cores and the LB
 // as scope; variants without Algorithm 4 use it.
-func PlainBindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, grid []int64, uneven bool) ([]schedule.Binding, []schedule.Level) {
+func PlainBindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, grid []int64, uneven bool) (
+	[]schedule.Binding, []schedule.Level) {
 	bind := make([]schedule.Binding, len(ig.Instances))
 	for i := range bind {
 		inst := &ig.Instances[i]
@@ -92,7 +95,8 @@ func producers(inst *schedule.Instance) []schedule.Dep {
 // Join finds the operators that §3.5 inserts in front of each consumer: a concat
 // where several producers feed it, a split where it reads part of one, a copy
 // where the scope is not the LB, and a redistribution where the bindings differ.
-func Join(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, order []int, bind []schedule.Binding, scope []schedule.Level, uneven bool) []schedule.Join {
+func Join(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, order []int, bind []schedule.Binding,
+	scope []schedule.Level, uneven bool) []schedule.Join {
 	var joins []schedule.Join
 	inference := make([]*schedule.Inference, len(gr.Groups))
 	for _, i := range order {
@@ -135,7 +139,8 @@ func Join(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, ord
 				joins = append(joins, schedule.Join{Kind: schedule.Copy, Consumer: i, Tensor: t, From: from, Bytes: copies})
 			}
 			if moved > 0 {
-				joins = append(joins, schedule.Join{Kind: schedule.Redistribute, Consumer: i, Tensor: t, From: from, Binding: mismatch, Bytes: moved})
+				joins = append(joins, schedule.Join{Kind: schedule.Redistribute, Consumer: i, Tensor: t, From: from,
+					Binding: mismatch, Bytes: moved})
 			}
 		}
 	}

@@ -18,7 +18,8 @@ import (
 )
 
 // options describes one cluster of the STCP920: 8 cores with 1 MiB of L1 data.
-var options = graphturbo.SplitOptions{LBBytes: 8 << 20, Cores: 8, MACsPerSecond: 16.4e12, VectorOpsPerSecond: 512e9, GBBytesPerSecond: 256e9}
+var options = graphturbo.SplitOptions{LBBytes: 8 << 20, Cores: 8, MACsPerSecond: 16.4e12, VectorOpsPerSecond: 512e9,
+	GBBytesPerSecond: 256e9}
 
 func network(t testing.TB, name string, batch int64) *model.Graph {
 	t.Helper()
@@ -105,7 +106,8 @@ func TestBlocksOfFigure5(t *testing.T) {
 		in := b.Tensor(x).Shape[1]
 		w := b.Param(name+".w", model.F16, out, in, kernel, kernel)
 		p := kernel / 2
-		x = b.Op("Conv", name, model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{p, p, p, p}, Group: 1}, x, w)
+		x = b.Op("Conv", name, model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1},
+			Pads: []int64{p, p, p, p}, Group: 1}, x, w)
 		return x
 	}
 	relu := func(name string, x model.TensorID) model.TensorID { return b.Op("Relu", name, model.Attr{}, x) }
@@ -147,7 +149,8 @@ func TestRuleOne(t *testing.T) {
 		x := b.Input("x", model.F16, 8, channels[0], 8, 8)
 		for i, c := range channels[1:] {
 			w := b.Param(fmt.Sprintf("w%d", i), model.F16, c, b.Tensor(x).Shape[1], 1, 1)
-			x = b.Op("Conv", fmt.Sprintf("conv%d", i), model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: make([]int64, 4), Group: 1}, x, w)
+			x = b.Op("Conv", fmt.Sprintf("conv%d", i),
+				model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: make([]int64, 4), Group: 1}, x, w)
 		}
 		b.Output(x)
 		g, err := b.Build()
@@ -235,7 +238,8 @@ func TestSplitInfoAgainstBruteForce(t *testing.T) {
 				x = b.Op("Relu", name, model.Attr{}, x)
 			case 1:
 				w := b.Param(name+".w", model.F16, 1+rng.Int63n(20), b.Tensor(x).Shape[1], 3, 3)
-				x = b.Op("Conv", name, model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{1, 1, 1, 1}, Group: 1}, x, w)
+				x = b.Op("Conv", name, model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1},
+					Pads: []int64{1, 1, 1, 1}, Group: 1}, x, w)
 			default:
 				x = b.Op("Add", name, model.Attr{}, x, x)
 			}
@@ -272,7 +276,8 @@ func TestSplitInfoAgainstBruteForce(t *testing.T) {
 					return false
 				}
 				for _, id := range ops[:len(ops)-1] {
-					if o := g.Op(id).Outputs[0]; opt.Uneven != schedule.UnevenAll && tr.Dim[o] >= 0 && g.Tensor(o).Shape[tr.Dim[o]]%v != 0 {
+					if o := g.Op(id).Outputs[0]; opt.Uneven != schedule.UnevenAll && tr.Dim[o] >= 0 &&
+						g.Tensor(o).Shape[tr.Dim[o]]%v != 0 {
 						return false
 					}
 				}
@@ -534,7 +539,8 @@ func TestDoesNotFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec.LB.SizeBytes = 512
-	gr := graphturbo.Group(g, graphturbo.SplitOptions{LBBytes: 8 * 384, Cores: 8, MACsPerSecond: 1, VectorOpsPerSecond: 1, GBBytesPerSecond: 1e12})
+	gr := graphturbo.Group(g, graphturbo.SplitOptions{LBBytes: 8 * 384, Cores: 8, MACsPerSecond: 1, VectorOpsPerSecond: 1,
+		GBBytesPerSecond: 1e12})
 	s := &schedule.Schedule{Graph: g, Spec: spec, Grouping: gr, Instances: schedule.NewInstanceGraph(g, gr)}
 	for _, sg := range gr.Groups {
 		s.Layers = append(s.Layers, schedule.Layers(g, sg.Ops))

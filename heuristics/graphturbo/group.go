@@ -117,7 +117,8 @@ func GroupContext(ctx context.Context, g *model.Graph, opt SplitOptions) (*sched
 }
 
 func newGrouper(g *model.Graph, opt SplitOptions) *grouper {
-	return &grouper{g: g, split: NewSplitter(g, opt), order: ExecutionOrder(g), rank: make([]int, len(g.Ops)), noted: map[refusal]bool{}, stopped: func() bool { return false }}
+	return &grouper{g: g, split: NewSplitter(g, opt), order: ExecutionOrder(g), rank: make([]int, len(g.Ops)),
+		noted: map[refusal]bool{}, stopped: func() bool { return false }}
 }
 
 func (gr *grouper) group() *schedule.Grouping {
@@ -305,7 +306,8 @@ func (gr *grouper) diamond(exit *node) *node {
 		}
 		asked = fmt.Sprintf("rule (ii): the largest is %s, merged %s", factor(most), factor(m.split.Factor))
 		if m.split.Factor > most {
-			refusal = fmt.Sprintf("rule (ii): the merged factor %s is above the largest part's %s", factor(m.split.Factor), factor(most))
+			refusal = fmt.Sprintf("rule (ii): the merged factor %s is above the largest part's %s",
+				factor(m.split.Factor), factor(most))
 		}
 		return asked, refusal
 	})
@@ -347,7 +349,8 @@ func (gr *grouper) ruleOne(sg1, sg2 *node) func(*node) (asked, refusal string) {
 		case f2 < f1:
 			refusal = fmt.Sprintf("rule (i)%s, first condition: factor %s follows %s", mirrored, factor(f2), factor(f1))
 		case m.split.Factor > f2:
-			refusal = fmt.Sprintf("rule (i)%s, second condition: the merged factor %s is above %s", mirrored, factor(m.split.Factor), factor(f2))
+			refusal = fmt.Sprintf("rule (i)%s, second condition: the merged factor %s is above %s", mirrored,
+				factor(m.split.Factor), factor(f2))
 		}
 		return asked, refusal
 	}

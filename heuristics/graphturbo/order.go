@@ -73,7 +73,8 @@ func DFS(ig *schedule.InstanceGraph) []int {
 
 // Order evaluates BFS and DFS and returns the better one, with the costs of both.
 // On a tie BFS wins, which keeps the weights of a sub-graph in use.
-func Order(ig *schedule.InstanceGraph, items []schedule.OrderItem, capacity int64) ([]int, string, []schedule.NamedCost) {
+func Order(ig *schedule.InstanceGraph, items []schedule.OrderItem, capacity int64) ([]int, string,
+	[]schedule.NamedCost) {
 	bfs, dfs := BFS(ig), DFS(ig)
 	costs := []schedule.NamedCost{
 		{Name: "bfs", Cost: schedule.EvaluateOrder(items, bfs, capacity)},

@@ -34,8 +34,10 @@ type DoesNotFitError struct {
 }
 
 func (e *DoesNotFitError) Error() string {
-	return fmt.Sprintf("layer %q: not even one tile fits the local buffer: tensor %q needs %s per core with its tile's other operands, the buffer has %s, %s too few",
-		e.Layer, e.Tensor, hardware.Bytes(e.Needed).Rounded(), hardware.Bytes(e.Has).Rounded(), hardware.Bytes(e.Missing).Rounded())
+	return fmt.Sprintf(
+		"layer %q: not even one tile fits the local buffer: tensor %q needs %s per core with its tile's other operands, the buffer has %s, %s too few",
+		e.Layer, e.Tensor, hardware.Bytes(e.Needed).Rounded(), hardware.Bytes(e.Has).Rounded(),
+		hardware.Bytes(e.Missing).Rounded())
 }
 
 // Place is §4.3: a level and an address for every value. Values start at their
@@ -112,7 +114,8 @@ type Extent struct {
 // the LB. Only what has to go beside them the rule chooses. pack is asked for
 // addresses in the LB, multiples of the grain, before they are looked for as Place
 // does; it may find none. nil: it is not asked.
-func PlaceSpilled(s *schedule.Schedule, spilled []int, rule SpillRule, pack func(list []Extent, capacity int64) ([]int64, bool)) error {
+func PlaceSpilled(s *schedule.Schedule, spilled []int, rule SpillRule,
+	pack func(list []Extent, capacity int64) ([]int64, bool)) error {
 	return (&placer{s: s, rule: rule, chosen: true, pack: pack}).place(spilled)
 }
 
@@ -165,7 +168,8 @@ func PassesAgain(s *schedule.Schedule, st *schedule.Step) int64 {
 		}
 	}
 	layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
-	if s.Graph.Op(layer.Anchor).Class() != model.MatrixClass || st.Attending != nil || weights <= schedule.WeightRingBytes(s.Spec) {
+	if s.Graph.Op(layer.Anchor).Class() != model.MatrixClass || st.Attending != nil ||
+		weights <= schedule.WeightRingBytes(s.Spec) {
 		return 0
 	}
 	return weights

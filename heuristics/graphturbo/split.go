@@ -247,7 +247,8 @@ func (s *Splitter) worthRecomputing(ops []model.OpID, outputs []model.TensorID, 
 func Best(infos []schedule.SplitInfo) schedule.SplitInfo {
 	best := schedule.SplitInfo{Factor: schedule.Unsplittable, Dim: -1}
 	for i, c := range infos {
-		if i == 0 || cmp.Or(cmp.Compare(c.Ops, best.Ops), cmp.Compare(best.Compared(), c.Compared()), cmp.Compare(best.Depth, c.Depth)) > 0 {
+		if i == 0 || cmp.Or(cmp.Compare(c.Ops, best.Ops), cmp.Compare(best.Compared(), c.Compared()),
+			cmp.Compare(best.Depth, c.Depth)) > 0 {
 			best = c
 		}
 	}

@@ -219,7 +219,8 @@ func (gr *grouper) join(parts []*node) *node {
 		m.upsamples, m.plain = m.upsamples || p.upsamples, m.plain || p.plain
 	}
 	for _, p := range before {
-		m.plain = m.plain || !p.plain && slices.ContainsFunc(p.outputs, func(t model.TensorID) bool { return !gr.readWhole(t) })
+		m.plain = m.plain || !p.plain && slices.ContainsFunc(p.outputs,
+			func(t model.TensorID) bool { return !gr.readWhole(t) })
 	}
 	if !m.plain {
 		m.sum(before, exit)

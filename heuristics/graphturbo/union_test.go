@@ -22,11 +22,13 @@ func checkUnions(t *testing.T, g *model.Graph, opt SplitOptions) (unions, plain,
 		ops := slices.Clone(gr.operators(n))
 		in, outputs := schedule.Boundary(g, ops)
 		if !slices.Equal(outputs, n.outputs) || len(ops) != n.n || gr.rank[ops[len(ops)-1]] != n.last {
-			t.Fatalf("%s: %d operators, the last at %d, outputs %v: want %d, %d, %v", g.Name, n.n, n.last, n.outputs, len(ops), gr.rank[ops[len(ops)-1]], outputs)
+			t.Fatalf("%s: %d operators, the last at %d, outputs %v: want %d, %d, %v", g.Name, n.n, n.last, n.outputs, len(ops),
+				gr.rank[ops[len(ops)-1]], outputs)
 		}
 		infos, peak := gr.split.SplitInfo(ops, outputs)
 		if peak != n.peak || !slices.Equal(infos, n.infos) {
-			t.Fatalf("%s: union of %d operators up to %q: peak %d, infos %v, want %d, %v", g.Name, len(ops), g.Op(ops[len(ops)-1]).Name, n.peak, n.infos, peak, infos)
+			t.Fatalf("%s: union of %d operators up to %q: peak %d, infos %v, want %d, %v", g.Name, len(ops),
+				g.Op(ops[len(ops)-1]).Name, n.peak, n.infos, peak, infos)
 		}
 		unions++
 		if n.plain {
@@ -37,21 +39,24 @@ func checkUnions(t *testing.T, g *model.Graph, opt SplitOptions) (unions, plain,
 		for dim := range g.Tensor(outputs[0]).Shape {
 			got, want := merging{gr, n}.follow(dim), all.follow(dim)
 			if got.splittable != want.splittable {
-				t.Fatalf("%s: %q along %d: splittable %v, want %v", g.Name, g.Op(ops[len(ops)-1]).Name, dim, got.splittable, want.splittable)
+				t.Fatalf("%s: %q along %d: splittable %v, want %v", g.Name, g.Op(ops[len(ops)-1]).Name, dim,
+					got.splittable, want.splittable)
 			}
 			if !want.splittable {
 				continue
 			}
 			split++
 			a := fmt.Sprint(got.adds(), got.recomputes, got.unmatched, got.intermediates, got.results, got.inputs.all().extents)
-			b := fmt.Sprint(want.adds(), want.recomputes, want.unmatched, want.intermediates, want.results, want.inputs.all().extents)
+			b := fmt.Sprint(want.adds(), want.recomputes, want.unmatched, want.intermediates, want.results,
+				want.inputs.all().extents)
 			if a != b {
 				t.Fatalf("%s: %q along %d: %s, want %s", g.Name, g.Op(ops[len(ops)-1]).Name, dim, a, b)
 			}
 			tr := schedule.Track(g, ops, outputs, dim)
 			for _, x := range in {
 				if have, ok := got.inputs.get(int32(x)); !ok || have.dim != tr.Dim[x] {
-					t.Fatalf("%s: %q along %d: input %d is cut along %d, want %d", g.Name, g.Op(ops[len(ops)-1]).Name, dim, x, have.dim, tr.Dim[x])
+					t.Fatalf("%s: %q along %d: input %d is cut along %d, want %d", g.Name, g.Op(ops[len(ops)-1]).Name, dim, x,
+						have.dim, tr.Dim[x])
 				}
 			}
 		}
@@ -86,7 +91,8 @@ func tangled(r *rand.Rand, operators int) (*model.Graph, error) {
 			op("Reshape", model.Attr{Shape: []int64{s[0], s[2], s[1]}}, x)
 		case 4:
 			if n := s[1] - int64(r.IntN(2)); n > 1 {
-				op("Slice", model.Attr{Shape: []int64{s[0], n / 2, s[2]}, Starts: []int64{0, int64(r.IntN(2)), 0}, Steps: []int64{1, 2, 1}}, x)
+				op("Slice", model.Attr{Shape: []int64{s[0], n / 2, s[2]}, Starts: []int64{0, int64(r.IntN(2)), 0},
+					Steps: []int64{1, 2, 1}}, x)
 			}
 		case 5:
 			if s[2]%2 == 0 {
@@ -143,7 +149,8 @@ func TestUnions(t *testing.T) {
 					if inPlace && (lb != 16<<10 || len(g.Ops) > 30) {
 						continue
 					}
-					u, p, s := checkUnions(t, g, SplitOptions{LBBytes: lb, Cores: 8, Uneven: uneven, InPlace: inPlace, MACsPerSecond: 1e13, VectorOpsPerSecond: 1e12, GBBytesPerSecond: 1e11})
+					u, p, s := checkUnions(t, g, SplitOptions{LBBytes: lb, Cores: 8, Uneven: uneven, InPlace: inPlace,
+						MACsPerSecond: 1e13, VectorOpsPerSecond: 1e12, GBBytesPerSecond: 1e11})
 					if unions, split = unions+u, split+s; !inPlace {
 						plain += p
 					}

@@ -53,7 +53,8 @@ type Split struct {
 // Layering divides the operators of a graph into layers. The result lists them in
 // order, with the splits that were looked at. If ctx ends, what is not split by then
 // stays whole. A threshold of 0 is [Threshold].
-func Layering(ctx context.Context, m *streams.Machine, ops []streams.Operator, threshold float64) (layers [][]int, splits []Split) {
+func Layering(ctx context.Context, m *streams.Machine, ops []streams.Operator, threshold float64) (
+	layers [][]int, splits []Split) {
 	if threshold == 0 {
 		threshold = Threshold
 	}
@@ -191,8 +192,8 @@ func without(set, part []int) []int {
 type Layer struct{ Seconds, Utilization float64 }
 
 // Stages divides layers into pipeline stages, as half-open ranges: as many as can run side by side, where the largest
-// utilisations of all sum to at most 1, and of so many those that [Balanced] finds. One stage is left where even two are
-// too much.
+// utilisations of all sum to at most 1, and of so many those that [Balanced] finds. One stage is left where even two
+// are too much.
 func Stages(layers []Layer) [][2]int {
 	seconds := make([]float64, len(layers))
 	for i, l := range layers {
@@ -213,8 +214,8 @@ func Stages(layers []Layer) [][2]int {
 	}
 }
 
-// Balanced merges layers into so many stages, fewer where there are fewer layers, so that the longest is as short as can
-// be. Stages are filled from the last one.
+// Balanced merges layers into so many stages, fewer where there are fewer layers, so that the longest is as short as
+// can be. Stages are filled from the last one.
 func Balanced(seconds []float64, stages int) [][2]int {
 	n := len(seconds)
 	stages = min(stages, n)

@@ -16,7 +16,8 @@ import (
 func TestThreadsAgainstScan(t *testing.T) {
 	for seed := range uint64(500) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		l := &pipelining.Loading{NamesSeconds: rng.Float64() / 10, ItemSeconds: rng.Float64() / 50, TrainSeconds: rng.Float64(), Batch: 1 + rng.IntN(300)}
+		l := &pipelining.Loading{NamesSeconds: rng.Float64() / 10, ItemSeconds: rng.Float64() / 50,
+			TrainSeconds: rng.Float64(), Batch: 1 + rng.IntN(300)}
 		var table []mofang.Speedup
 		for n := 1; n <= 64; n *= 2 {
 			f := float64(n) * (0.5 + rng.Float64())

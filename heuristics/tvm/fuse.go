@@ -104,7 +104,8 @@ func group(kernels []schedule.Layer) (*schedule.Grouping, [][]schedule.Layer) {
 	gr := &schedule.Grouping{}
 	var layers [][]schedule.Layer
 	for i, l := range kernels {
-		sg := &schedule.SubGraph{ID: i, Name: fmt.Sprintf("k%d", i), Ops: l.Ops, Split: schedule.SplitInfo{Ops: len(l.Ops), Factor: 1, Dim: -1}}
+		sg := &schedule.SubGraph{ID: i, Name: fmt.Sprintf("k%d", i), Ops: l.Ops,
+			Split: schedule.SplitInfo{Ops: len(l.Ops), Factor: 1, Dim: -1}}
 		sg.Inputs, sg.Outputs = l.Inputs, l.Outputs
 		gr.Groups = append(gr.Groups, sg)
 		layers = append(layers, kernels[i:i+1:i+1])
@@ -327,7 +328,8 @@ func (f *opsFuser) attachViews(order []model.OpID) {
 			continue
 		}
 		in := f.g.Tensor(f.g.Op(id).Inputs[0])
-		if in.Producer != model.NoOp && len(in.Consumers) == 1 && !f.g.IsOutput(in.ID) && len(f.g.Op(in.Producer).Outputs) == 1 {
+		if in.Producer != model.NoOp && len(in.Consumers) == 1 && !f.g.IsOutput(in.ID) &&
+			len(f.g.Op(in.Producer).Outputs) == 1 {
 			r := f.find(i)
 			f.nodes[f.find(f.node[in.Producer])].next = r
 			only[r] = only[r] && f.g.Op(in.Producer).Class() == model.ViewClass

@@ -46,7 +46,8 @@ func TestFuseOps(t *testing.T) {
 		want  []string
 	}{
 		{"element-wise operators follow a product, over a diamond too", func(b *model.Builder, x model.TensorID) {
-			y := b.Op("Add", "bias", none, b.Op("MatMul", "product", none, x, b.Param("w", model.F16, 8, 8)), b.Param("b", model.F16, 8))
+			y := b.Op("Add", "bias", none, b.Op("MatMul", "product", none, x, b.Param("w", model.F16, 8, 8)),
+				b.Param("b", model.F16, 8))
 			b.Output(b.Op("Mul", "gate", none, y, b.Op("Sigmoid", "sigmoid", none, y)))
 		}, []string{"product bias sigmoid gate"}},
 		{"a transposition does not, and takes the reshapes around it", func(b *model.Builder, x model.TensorID) {
@@ -57,7 +58,8 @@ func TestFuseOps(t *testing.T) {
 		{"behind a product of four dimensions there is a reshape", func(b *model.Builder, x model.TensorID) {
 			y := b.Op("Reshape", "heads", heads, x)
 			y = b.Op("MatMul", "scores", none, y, b.Input("k", model.F16, 2, 4, 4, 2))
-			b.Output(b.Op("Softmax", "softmax", model.Attr{Axis: 3}, b.Op("Add", "mask", none, b.Op("Relu", "relu", none, y), b.Param("m", model.F16, 1))))
+			b.Output(b.Op("Softmax", "softmax", model.Attr{Axis: 3},
+				b.Op("Add", "mask", none, b.Op("Relu", "relu", none, y), b.Param("m", model.F16, 1))))
 		}, []string{"heads", "scores", "relu mask", "softmax"}},
 		{"what is in front of a reduction joins it, and nothing behind", func(b *model.Builder, x model.TensorID) {
 			m := b.Op("ReduceMean", "mean", rows, x)
@@ -69,13 +71,16 @@ func TestFuseOps(t *testing.T) {
 			e := b.Op("Exp", "exp", none, x)
 			b.Output(b.Op("Div", "share", none, e, b.Op("ReduceSum", "sum", rows, e)))
 		}, []string{"exp", "sum", "share"}},
-		{"look-ups join a concatenation, results of reductions and products do not", func(b *model.Builder, x model.TensorID) {
-			i := b.Input("i", model.I32, 2, 4)
-			table := func(n string) model.TensorID { return b.Param(n, model.F16, 5, 8) }
-			r := b.Op("ReduceSum", "sum", model.Attr{Axes: []int64{2}}, b.Op("Gather", "rows", none, table("u"), b.Input("j", model.I32, 2, 4, 3)))
-			y := b.Op("MatMul", "product", none, x, b.Param("w", model.F16, 8, 8))
-			b.Output(b.Op("Relu", "relu", none, b.Op("Concat", "concat", model.Attr{Axis: 2}, b.Op("Gather", "row", none, table("v"), i), r, y)))
-		}, []string{"rows", "sum", "product", "row concat relu"}},
+		{"look-ups join a concatenation, results of reductions and products do not",
+			func(b *model.Builder, x model.TensorID) {
+				i := b.Input("i", model.I32, 2, 4)
+				table := func(n string) model.TensorID { return b.Param(n, model.F16, 5, 8) }
+				r := b.Op("ReduceSum", "sum", model.Attr{Axes: []int64{2}},
+					b.Op("Gather", "rows", none, table("u"), b.Input("j", model.I32, 2, 4, 3)))
+				y := b.Op("MatMul", "product", none, x, b.Param("w", model.F16, 8, 8))
+				b.Output(b.Op("Relu", "relu", none,
+					b.Op("Concat", "concat", model.Attr{Axis: 2}, b.Op("Gather", "row", none, table("v"), i), r, y)))
+			}, []string{"rows", "sum", "product", "row concat relu"}},
 		{"of two products the first takes the sum", func(b *model.Builder, x model.TensorID) {
 			y := b.Op("MatMul", "one", none, x, b.Param("w", model.F16, 8, 8))
 			z := b.Op("MatMul", "two", none, x, b.Param("v", model.F16, 8, 8))
@@ -83,7 +88,8 @@ func TestFuseOps(t *testing.T) {
 		}, []string{"two", "one sum"}},
 		{"positions of a look-up are made before it", func(b *model.Builder, x model.TensorID) {
 			i := b.Op("Clip", "clip", none, b.Input("i", model.I32, 2, 4))
-			b.Output(b.Op("Relu", "relu", none, b.Op("Gather", "row", none, b.Param("v", model.F16, 5, 8), i)), b.Op("Tanh", "tanh", none, x))
+			b.Output(b.Op("Relu", "relu", none, b.Op("Gather", "row", none, b.Param("v", model.F16, 5, 8), i)),
+				b.Op("Tanh", "tanh", none, x))
 		}, []string{"clip", "row relu", "tanh"}},
 		{"an output of the network ends a kernel", func(b *model.Builder, x model.TensorID) {
 			y := b.Op("Relu", "relu", none, x)
@@ -91,7 +97,8 @@ func TestFuseOps(t *testing.T) {
 		}, []string{"relu", "tanh"}},
 		{"a reshape alone is no kernel", func(b *model.Builder, x model.TensorID) {
 			y := b.Op("Softmax", "softmax", model.Attr{Axis: 2}, x)
-			b.Output(b.Op("MatMul", "product", none, b.Op("Reshape", "flat", model.Attr{Shape: []int64{8, 8}}, y), b.Param("w", model.F16, 8, 8)))
+			b.Output(b.Op("MatMul", "product", none, b.Op("Reshape", "flat", model.Attr{Shape: []int64{8, 8}}, y),
+				b.Param("w", model.F16, 8, 8)))
 		}, []string{"softmax flat", "product"}},
 		{"parts of a split join where they meet", func(b *model.Builder, x model.TensorID) {
 			p := b.OpN("Split", "split", model.Attr{Axis: 2, Splits: []int64{4, 4}}, x)

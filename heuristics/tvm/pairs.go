@@ -63,7 +63,8 @@ func PairConvolutions(g *model.Graph, order []model.OpID) (*schedule.Grouping, [
 		list = append(list, layers[j][0])
 		ops = append(ops, layers[j][0].Ops...)
 		k := len(gr.Groups)
-		sg := &schedule.SubGraph{ID: k, Name: fmt.Sprintf("k%d", k), Ops: ops, Split: schedule.SplitInfo{Ops: len(ops), Factor: 1, Dim: -1}}
+		sg := &schedule.SubGraph{ID: k, Name: fmt.Sprintf("k%d", k), Ops: ops,
+			Split: schedule.SplitInfo{Ops: len(ops), Factor: 1, Dim: -1}}
 		sg.Inputs, sg.Outputs = schedule.Boundary(g, ops)
 		gr.Groups = append(gr.Groups, sg)
 		lists = append(lists, list)

@@ -50,10 +50,12 @@ func TestRulesOnSIMT(t *testing.T) {
 			b.Output(b.Op("Sub", "s", model.Attr{}, n, b.Op("ReduceSum", "r", rows, n)))
 		}, "n | r | s"},
 		{"into a reduction, through another operator", func(b *model.Builder) {
-			b.Output(b.Op("ReduceSum", "r", rows, b.Op("Exp", "e", model.Attr{}, b.Op("Neg", "n", model.Attr{}, b.Input("x", model.F32, 8, 4)))))
+			b.Output(b.Op("ReduceSum", "r", rows,
+				b.Op("Exp", "e", model.Attr{}, b.Op("Neg", "n", model.Attr{}, b.Input("x", model.F32, 8, 4)))))
 		}, "n e r"},
 		{"a broadcast of something expensive", func(b *model.Builder) {
-			b.Output(b.Op("Add", "a", model.Attr{}, b.Op("Exp", "e", model.Attr{}, b.Input("x", model.F32, 8, 1)), b.Input("y", model.F32, 8, 4)))
+			b.Output(b.Op("Add", "a", model.Attr{}, b.Op("Exp", "e", model.Attr{}, b.Input("x", model.F32, 8, 1)),
+				b.Input("y", model.F32, 8, 4)))
 		}, "e a"},
 		{"two results", func(b *model.Builder) {
 			n := b.Op("Neg", "n", model.Attr{}, b.Input("x", model.F32, 8))

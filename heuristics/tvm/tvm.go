@@ -1,9 +1,8 @@
-// Package tvm holds the grouping of the baseline: every layer is a kernel of its
-// own ([Group]), or what TVM's pass makes one ([GroupOps]), as in T. Chen et al., "TVM: An Automated End-to-End Optimizing Compiler for
-// Deep Learning", OSDI 2018, where a kernel is one heavy operator with the
-// element-wise operators behind it; a transposition behind it is a kernel of its own
-// ([schedule.FusedLayers]). Results pass from kernel to kernel through
-// the DDR, and a batch that is too large for a kernel is looped over in chunks.
+// Package tvm holds the grouping of the baseline: every layer is a kernel of its own ([Group]), or what TVM's pass
+// makes one ([GroupOps]), as in T. Chen et al., "TVM: An Automated End-to-End Optimizing Compiler for Deep Learning",
+// OSDI 2018, where a kernel is one heavy operator with the element-wise operators behind it; a transposition behind it
+// is a kernel of its own ([schedule.FusedLayers]). Results pass from kernel to kernel through the DDR, and a batch that
+// is too large for a kernel is looped over in chunks.
 package tvm
 
 import (

@@ -53,7 +53,8 @@ func Fuse(g *model.Graph, m *simt.Machine, opt Options) (*fusion.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &fuser{g: g, roles: roles, why: make([]string, len(g.Ops)), readers: make([][]model.OpID, len(g.Ops)), kernel: make([]int, len(g.Ops))}
+	x := &fuser{g: g, roles: roles, why: make([]string, len(g.Ops)), readers: make([][]model.OpID, len(g.Ops)),
+		kernel: make([]int, len(g.Ops))}
 	x.roots()
 	x.kernels()
 	if !opt.NoMultiOutput {
@@ -267,7 +268,8 @@ func (x *fuser) multiOutput() {
 		return slices.Compact(kernels)
 	}
 	merge := func(a, b int) bool {
-		if a == b || x.ops[a] == nil || x.ops[b] == nil || x.roles[x.ops[a][0]] == fusion.Heavy || x.roles[x.ops[b][0]] == fusion.Heavy {
+		if a == b || x.ops[a] == nil || x.ops[b] == nil || x.roles[x.ops[a][0]] == fusion.Heavy ||
+			x.roles[x.ops[b][0]] == fusion.Heavy {
 			return false
 		}
 		na, ra := x.loop(a)

@@ -52,7 +52,8 @@ func TestRules(t *testing.T) {
 			b.Output(b.Op("Exp", "e", model.Attr{}, b.Op("Neg", "n", model.Attr{}, b.Input("x", model.F32, 8))))
 		}, xla.Options{}, "n e"},
 		{"a reduction ends one", func(b *model.Builder) {
-			b.Output(b.Op("Neg", "n", model.Attr{}, b.Op("ReduceSum", "r", rows, b.Op("Exp", "e", model.Attr{}, b.Input("x", model.F32, 8, 4)))))
+			b.Output(b.Op("Neg", "n", model.Attr{},
+				b.Op("ReduceSum", "r", rows, b.Op("Exp", "e", model.Attr{}, b.Input("x", model.F32, 8, 4)))))
 		}, xla.Options{}, "e r | n"},
 		{"a cheap operator is computed twice", func(b *model.Builder) {
 			n := b.Op("Neg", "n", model.Attr{}, b.Input("x", model.F32, 8, 4))
@@ -67,7 +68,8 @@ func TestRules(t *testing.T) {
 			b.Output(b.Op("Sub", "s", model.Attr{}, n, b.Op("ReduceSum", "r", rows, n)))
 		}, xla.Options{}, "n r | s"},
 		{"nor in front of a broadcast", func(b *model.Builder) {
-			b.Output(b.Op("Add", "a", model.Attr{}, b.Op("Exp", "e", model.Attr{}, b.Input("x", model.F32, 8, 1)), b.Input("y", model.F32, 8, 4)))
+			b.Output(b.Op("Add", "a", model.Attr{}, b.Op("Exp", "e", model.Attr{}, b.Input("x", model.F32, 8, 1)),
+				b.Input("y", model.F32, 8, 4)))
 		}, xla.Options{}, "e | a"},
 		{"siblings share a kernel", func(b *model.Builder) {
 			x := b.Input("x", model.F32, 8, 4)
@@ -75,7 +77,8 @@ func TestRules(t *testing.T) {
 		}, xla.Options{}, "r s"},
 		{"siblings of different loops do not", func(b *model.Builder) {
 			x := b.Input("x", model.F32, 8, 4)
-			b.Output(b.Op("ReduceSum", "r", rows, x), b.Op("Slice", "s", model.Attr{Starts: []int64{0, 0}, Steps: []int64{1, 1}, Shape: []int64{2, 2}}, x))
+			b.Output(b.Op("ReduceSum", "r", rows, x),
+				b.Op("Slice", "s", model.Attr{Starts: []int64{0, 0}, Steps: []int64{1, 1}, Shape: []int64{2, 2}}, x))
 		}, xla.Options{}, "r | s"},
 	} {
 		b := model.NewBuilder("rules")

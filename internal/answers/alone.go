@@ -290,8 +290,9 @@ func Split(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 	a.Program = func() (*milp.Model, error) { return split.Formulate(p, split.ILPOptions{}) }
 	a.File = n.File
 	began := time.Now()
-	r, err := split.Solve(ctx, p, method, split.Options{TimeLimit: opt.TimeLimit, MemoryBytes: pipeline.SolverMemory, Start: start,
-		Solver: opt.Solver, Progress: pipeline.ReportTo(opt.Options, "split")})
+	r, err := split.Solve(ctx, p, method,
+		split.Options{TimeLimit: opt.TimeLimit, MemoryBytes: pipeline.SolverMemory, Start: start,
+			Solver: opt.Solver, Progress: pipeline.ReportTo(opt.Options, "split")})
 	if err != nil {
 		return nil, a.wrap(err)
 	}
@@ -306,7 +307,8 @@ func Split(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 		groups = n.Decode(r.Choice)
 	}
 	a.solved(r.Status, r.Stop, r.Objective, r.Bound, began)
-	a.Groups, a.GreedyGroups = pipeline.GroupCuts(c.base.Schedule, groups), pipeline.GroupCuts(c.base.Schedule, c.base.Grouping)
+	a.Groups, a.GreedyGroups = pipeline.GroupCuts(c.base.Schedule, groups),
+		pipeline.GroupCuts(c.base.Schedule, c.base.Grouping)
 	a.GreedyThroughputPerSecond = a.simulate(ctx, c, c.base.Schedule, nil)
 	if method == "greedy" {
 		a.ThroughputPerSecond = a.GreedyThroughputPerSecond

@@ -57,7 +57,8 @@ type ShardedOp struct {
 
 // Shard divides the operators of a network over the chips of a machine by methods of
 // [sharding.Methods], and simulates what a chip then does by a recipe.
-func Shard(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, methods []string, recipe pipeline.Recipe,
+func Shard(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, methods []string,
+	recipe pipeline.Recipe,
 	opts binding.Options, run pipeline.Options) ([]Sharded, error) {
 	if machine.Chips == nil {
 		return nil, fmt.Errorf("%s is one chip, expected a machine of several", machine.Name)
@@ -86,7 +87,8 @@ func Shard(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 		}
 		return r.LatencySeconds(), nil
 	}
-	a := Sharded{Model: net.Name, Hardware: machine.Name, Chips: group.Chips, Batch: batch, Variant: recipe.Name, Notes: []string{}}
+	a := Sharded{Model: net.Name, Hardware: machine.Name, Chips: group.Chips, Batch: batch,
+		Variant: recipe.Name, Notes: []string{}}
 	if net.Assumed != "" {
 		a.Notes = append(a.Notes, "assumed: "+net.Assumed)
 	}
@@ -110,7 +112,8 @@ func Shard(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 			return nil, errors.Join(errors.New("no division of the operators was found"), ctx.Err())
 		}
 		b := a
-		b.Method, b.Status, b.Stop, b.Objective, b.Bound = method, plan.Status.String(), plan.Stop.String(), plan.Objective, plan.Bound
+		b.Method, b.Status, b.Stop, b.Objective, b.Bound = method, plan.Status.String(), plan.Stop.String(),
+			plan.Objective, plan.Bound
 		for i, op := range g.Ops {
 			b.Operators = append(b.Operators, ShardedOp{op.Name, string(op.Kind), plan.Options[i].Out[0].String()})
 		}
@@ -128,9 +131,10 @@ func Shard(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 			key := schedulefile.GraphFingerprint(pieces[k].Graph)
 			distinct[key] = true
 			if _, ok := known[key]; !ok {
-				piece := network.Network{Name: fmt.Sprintf("%s, piece %d", net.Name, k), Graph: func(batch int64) (*model.Graph, error) {
-					return graphOf(p, plan, net, batch, k)
-				}}
+				piece := network.Network{Name: fmt.Sprintf("%s, piece %d", net.Name, k),
+					Graph: func(batch int64) (*model.Graph, error) {
+						return graphOf(p, plan, net, batch, k)
+					}}
 				if known[key], err = seconds(piece, batch); err != nil {
 					return nil, fmt.Errorf("piece %d: %w", k, err)
 				}
@@ -144,7 +148,8 @@ func Shard(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 }
 
 // graphOf is a piece at a batch size.
-func graphOf(p *sharding.Problem, plan *sharding.Plan, net network.Network, batch int64, piece int) (*model.Graph, error) {
+func graphOf(p *sharding.Problem, plan *sharding.Plan, net network.Network, batch int64, piece int) (
+	*model.Graph, error) {
 	g, err := net.Graph(batch)
 	if err != nil {
 		return nil, err

@@ -19,7 +19,8 @@ func columns(batch int64) (*model.Graph, error) {
 	b := model.NewBuilder("columns")
 	x := b.Input("x", model.F16, batch, 1, 2048)
 	y := b.Op("MatMul", "up", model.Attr{}, x, b.Param("up.weight", model.F16, 2048, 8192))
-	y = b.Op("MatMul", "down", model.Attr{}, b.Op("Relu", "relu", model.Attr{}, y), b.Param("down.weight", model.F16, 8192, 2048))
+	y = b.Op("MatMul", "down", model.Attr{}, b.Op("Relu", "relu", model.Attr{}, y),
+		b.Param("down.weight", model.F16, 8192, 2048))
 	b.Output(b.Op("Add", "add", model.Attr{}, x, y))
 	return b.Build()
 }
@@ -37,7 +38,8 @@ func TestShard(t *testing.T) {
 	}
 	net := network.Network{Name: "columns", Graph: columns}
 	shard := func(method string) (*answers.Sharded, error) {
-		list, err := answers.Shard(context.Background(), net, spec, 1, []string{method}, recipe, binding.Options{}, pipeline.Options{})
+		list, err := answers.Shard(context.Background(), net, spec, 1, []string{method}, recipe, binding.Options{},
+			pipeline.Options{})
 		if err != nil {
 			return nil, err
 		}
@@ -59,9 +61,11 @@ func TestShard(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a.Seconds > whole.Seconds/2 || a.Bound > a.Objective || a.Status != "optimal" || a.BatchDivided != nil {
-		t.Errorf("four chips take %g s (one %g), %s, objective %g, bound %g", a.Seconds, whole.Seconds, a.Status, a.Objective, a.Bound)
+		t.Errorf("four chips take %g s (one %g), %s, objective %g, bound %g", a.Seconds, whole.Seconds, a.Status,
+			a.Objective, a.Bound)
 	}
-	if got := a.Operators[0].Layout + ", " + a.Operators[1].Layout + ", " + a.Operators[2].Layout; got != "cut 2, cut 2, partial" {
+	if got := a.Operators[0].Layout + ", " + a.Operators[1].Layout + ", " +
+		a.Operators[2].Layout; got != "cut 2, cut 2, partial" {
 		t.Errorf("the operators are %s, expected cut 2, cut 2, partial", got)
 	}
 	sum := 0.0

@@ -188,8 +188,9 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		}
 	}
 	if c.opt.Chunk == 0 {
-		greedy, err := search.Run(ctx, net, machine, batch, r, pipeline.Options{Level: opt.Level, InPlace: opt.InPlace, Uneven: opt.Uneven,
-			Cost: opt.Cost})
+		greedy, err := search.Run(ctx, net, machine, batch, r,
+			pipeline.Options{Level: opt.Level, InPlace: opt.InPlace, Uneven: opt.Uneven,
+				Cost: opt.Cost})
 		if err != nil {
 			return nil, err
 		}
@@ -305,7 +306,8 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 	if err != nil {
 		return err
 	}
-	after := pipeline.Stages()[slices.IndexFunc(pipeline.Stages(), func(x pipeline.Stage) bool { return x.Name == d.stage })-1].Name
+	after := pipeline.Stages()[slices.IndexFunc(pipeline.Stages(),
+		func(x pipeline.Stage) bool { return x.Name == d.stage })-1].Name
 	greedy, err := st.Lookup(c.recipe.Pick(st.Name))
 	if err != nil {
 		return err
@@ -420,7 +422,8 @@ func (c *comparer) issue(ctx context.Context) error {
 		if ps <= x.BoundPs {
 			status = "optimal"
 		}
-		return c.add(ctx, Compared{Decision: "issue", Method: method, Unit: pipeline.SecondsUnit, Objective: &objective, Bound: &bound,
+		return c.add(ctx, Compared{Decision: "issue", Method: method, Unit: pipeline.SecondsUnit,
+			Objective: &objective, Bound: &bound,
 			Status: status, Note: note, Seconds: took}, nil)
 	}
 	if err := row("in-order", "greedy", x.InOrderPs, 0); err != nil {
@@ -446,7 +449,8 @@ func (c *comparer) all(ctx context.Context) error {
 	// One decision alone may do better: objectives are not time.
 	row := &c.rows[len(c.rows)-1]
 	for _, r := range c.rows {
-		if r.ThroughputPerSecond != nil && (row.ThroughputPerSecond == nil || *r.ThroughputPerSecond > *row.ThroughputPerSecond) {
+		if r.ThroughputPerSecond != nil && (row.ThroughputPerSecond == nil ||
+			*r.ThroughputPerSecond > *row.ThroughputPerSecond) {
 			row.ThroughputPerSecond, row.EnergyJoules = r.ThroughputPerSecond, r.EnergyJoules
 			row.Note = fmt.Sprintf("the schedule is that of the row %s %s, the fastest of all", r.Decision, r.Method)
 		}

@@ -26,7 +26,8 @@ func ChunkByLLB(ctx context.Context, net network.Network, machine *hardware.Spec
 	if spec.GB == nil {
 		return 0, 0, fmt.Errorf("%s has no LLB", machine.Name)
 	}
-	for _, chunk = range slices.Backward(pipeline.Divisors(pipeline.Shares(batch, spec.Clusters)[0], pipeline.MaxTunedChunk)) {
+	for _, chunk = range slices.Backward(
+		pipeline.Divisors(pipeline.Shares(batch, spec.Clusters)[0], pipeline.MaxTunedChunk)) {
 		g, err := net.Graph(chunk)
 		if err != nil {
 			return 0, 0, err

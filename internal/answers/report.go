@@ -227,7 +227,8 @@ func NewReport(r *pipeline.Result, origin schedulefile.Origin) *Report {
 	}
 	for _, sp := range s.Spills {
 		v := &s.Values[sp.Value]
-		x := SpillReport{Tensor: s.Graph.Tensor(v.Tensor).Name, From: pipeline.LevelName(sp.From), To: pipeline.LevelName(sp.To),
+		x := SpillReport{Tensor: s.Graph.Tensor(v.Tensor).Name, From: pipeline.LevelName(sp.From),
+			To:    pipeline.LevelName(sp.To),
 			Bytes: sp.Bytes}
 		if v.Instance >= 0 {
 			inst := &s.Instances.Instances[v.Instance]
@@ -299,7 +300,8 @@ func reportGroups(s *schedule.Schedule) []GroupReport {
 		if s.Place != nil {
 			x.Clusters = append(x.Clusters, s.Place[i])
 		}
-		if text := pipeline.BindingText(g.Tensor(s.Grouping.Groups[k].Outputs[0]), s.Bindings[i]); !slices.Contains(x.Bindings, text) {
+		if text := pipeline.BindingText(g.Tensor(s.Grouping.Groups[k].Outputs[0]), s.Bindings[i]); !slices.Contains(
+			x.Bindings, text) {
 			x.Bindings = append(x.Bindings, text)
 		}
 	}

@@ -39,7 +39,8 @@ type TuneSettings struct {
 // each batch. from says for what.
 func TuningTasks(ctx context.Context, nets []network.Network, machine *hardware.Spec, batch int64, r pipeline.Recipe,
 	opt pipeline.Options) (tasks []*ansor.Task, from pipeline.TunedFrom, err error) {
-	from = pipeline.TunedFrom{Kind: pipeline.TunedKind, Version: pipeline.TunedVersion, Batch: batch, Chunk: opt.Chunk, Variant: r.Name,
+	from = pipeline.TunedFrom{Kind: pipeline.TunedKind, Version: pipeline.TunedVersion, Batch: batch,
+		Chunk: opt.Chunk, Variant: r.Name,
 		InPlace: opt.InPlace, Hardware: machine.Name}
 	if opt.Uneven != schedule.UnevenFastest {
 		from.Uneven = opt.Uneven.String()
@@ -82,7 +83,8 @@ func TuningTasks(ctx context.Context, nets []network.Network, machine *hardware.
 
 // Tune searches for the loops of all kernels of networks. If ctx ends first, the answer is
 // what was found, and the error ctx's.
-func Tune(ctx context.Context, nets []network.Network, machine *hardware.Spec, batch int64, r pipeline.Recipe, opt pipeline.Options,
+func Tune(ctx context.Context, nets []network.Network, machine *hardware.Spec, batch int64, r pipeline.Recipe,
+	opt pipeline.Options,
 	set TuneSettings) (*pipeline.Tuned, error) {
 	tasks, from, err := TuningTasks(ctx, nets, machine, batch, r, opt)
 	if err != nil {
@@ -92,7 +94,8 @@ func Tune(ctx context.Context, nets []network.Network, machine *hardware.Spec, b
 }
 
 // TuneTasks is Tune of what [TuningTasks] has listed.
-func TuneTasks(ctx context.Context, tasks []*ansor.Task, from pipeline.TunedFrom, set TuneSettings) (*pipeline.Tuned, error) {
+func TuneTasks(ctx context.Context, tasks []*ansor.Task, from pipeline.TunedFrom, set TuneSettings) (
+	*pipeline.Tuned, error) {
 	out := &pipeline.Tuned{TunedFrom: from}
 	out.Enough = set.Enough
 	out.Seed, out.Objective, out.Scheduler = set.Seed, cmp.Or(set.Objective, ansor.Objectives[0]),
@@ -126,11 +129,13 @@ func fill(t *pipeline.Tuned, found *ansor.Outcome) {
 		t.Result = append(t.Result, pipeline.TunedNetwork{Name: name})
 	}
 	for _, a := range found.Answers {
-		x := pipeline.TunedTask{Task: pipeline.TaskName(a.Key), Name: a.Name, Weights: a.Weights, Operations: a.Operations, Trials: a.Trials,
+		x := pipeline.TunedTask{Task: pipeline.TaskName(a.Key), Name: a.Name, Weights: a.Weights,
+			Operations: a.Operations, Trials: a.Trials,
 			RuleSeconds: a.RuleSeconds, Seconds: a.Seconds, FloorSecs: a.Floor, Rounds: a.Best}
 		for i, n := range a.Program {
-			x.Layers = append(x.Layers, pipeline.TunedLayer{Layer: a.Layer(i), Nest: strings.Split(strings.TrimSuffix(n.Text(a.Output(i)), "\n"),
-				"\n")})
+			x.Layers = append(x.Layers, pipeline.TunedLayer{Layer: a.Layer(i),
+				Nest: strings.Split(strings.TrimSuffix(n.Text(a.Output(i)), "\n"),
+					"\n")})
 		}
 		for j, w := range a.Weights {
 			t.Result[j].RuleSeconds += float64(w) * a.RuleSeconds
@@ -206,7 +211,8 @@ func continueLog(t *pipeline.Tuned, set *TuneSettings) (best func(*ansor.Task) *
 	of := func(list map[string][]logged) func(*ansor.Task) []ansor.Earlier {
 		return func(task *ansor.Task) (out []ansor.Earlier) {
 			for _, x := range list[pipeline.TaskName(task.Key)] {
-				if e := (ansor.Earlier{Program: x.Nests, Picoseconds: x.Picoseconds}); x.Runs == task.Runs() && task.Can(e.Program) {
+				if e := (ansor.Earlier{Program: x.Nests, Picoseconds: x.Picoseconds}); x.Runs == task.Runs() &&
+					task.Can(e.Program) {
 					out = append(out, e)
 				}
 			}
@@ -275,7 +281,8 @@ func readTrials(data []byte) (runs []logRun, err error) {
 		}
 		if head.Kind != "" || len(runs) == 0 {
 			if head.Kind != pipeline.TunedLogKind || head.Version != pipeline.TunedVersion {
-				return nil, fmt.Errorf("log: line %d is of kind %q in version %d, expected %q in version %d", i+1, head.Kind, head.Version, pipeline.TunedLogKind, pipeline.TunedVersion)
+				return nil, fmt.Errorf("log: line %d is of kind %q in version %d, expected %q in version %d", i+1, head.Kind,
+					head.Version, pipeline.TunedLogKind, pipeline.TunedVersion)
 			}
 			var r logRun
 			if err := json.Unmarshal(line, &r.head); err != nil {

@@ -187,7 +187,8 @@ func TestPipeline(t *testing.T) {
 		}
 		fewer = exact.Simulated.Seconds * (1 + 1e-9)
 	}
-	// Backward passes as soon as may be take no longer than all forward passes first, where links are fast, and less memory.
+	// Backward passes as soon as may be take no longer than all forward passes first, where links are fast, and less
+	// memory.
 	for _, m := range []string{"gpipe", "mofang"} {
 		var got []*Pipeline
 		for _, order := range Orders() {
@@ -197,15 +198,18 @@ func TestPipeline(t *testing.T) {
 			}
 			got = append(got, p)
 		}
-		if got[1].Simulated.Seconds > got[0].Simulated.Seconds*1.02 || got[1].Bytes > got[0].Bytes || got[0].MicroBatches > 4 && got[1].Bytes == got[0].Bytes {
-			t.Errorf("%s: 1f1b takes %v s and %v bytes, all forward passes first %v and %v", m, got[1].Simulated.Seconds, got[1].Bytes, got[0].Simulated.Seconds, got[0].Bytes)
+		if got[1].Simulated.Seconds > got[0].Simulated.Seconds*1.02 || got[1].Bytes > got[0].Bytes ||
+			got[0].MicroBatches > 4 && got[1].Bytes == got[0].Bytes {
+			t.Errorf("%s: 1f1b takes %v s and %v bytes, all forward passes first %v and %v", m, got[1].Simulated.Seconds,
+				got[1].Bytes, got[0].Simulated.Seconds, got[0].Bytes)
 		}
 		if p := got[2]; len(p.Stages) != 8 || len(p.Simulated.Stored) != 4 || p.MicroBatches%4 != 0 {
 			t.Errorf("%s: %d stages of 4 devices, %d micro-batches", m, len(p.Stages), p.MicroBatches)
 		}
 	}
 	for order, want := range map[string]string{"": "found order", "interleaved": "expected method mofang or gpipe"} {
-		if _, err := c.Pipeline(context.Background(), 4, "exact", order, PipelineOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := c.Pipeline(context.Background(), 4, "exact", order, PipelineOptions{}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("order %q: %v", order, err)
 		}
 	}
@@ -256,7 +260,8 @@ func TestPipelineBounds(t *testing.T) {
 				}
 				took := exact.Simulated.Seconds
 				if exact.Status != milp.Optimal || math.Abs(exact.Bound/took-1) > 1e-9 || !exact.Fits || took > before*(1+1e-9) {
-					t.Errorf("%s, batch %d, %d devices: %s, %v s, bound %v, with fewer devices %v", name, batch, devices, exact.Status, took, exact.Bound, before)
+					t.Errorf("%s, batch %d, %d devices: %s, %v s, bound %v, with fewer devices %v", name, batch, devices, exact.Status,
+						took, exact.Bound, before)
 				}
 				before = took
 				for _, m := range []string{"gpipe", "mofang"} {
@@ -265,7 +270,8 @@ func TestPipelineBounds(t *testing.T) {
 						t.Fatal(err)
 					}
 					if p.Fits && p.Simulated.Seconds < exact.Bound*(1-1e-9) {
-						t.Errorf("%s, batch %d, %d devices: %s takes %v s, the bound is %v", name, batch, devices, m, p.Simulated.Seconds, exact.Bound)
+						t.Errorf("%s, batch %d, %d devices: %s takes %v s, the bound is %v", name, batch, devices, m,
+							p.Simulated.Seconds, exact.Bound)
 					}
 				}
 			}
@@ -276,8 +282,8 @@ func TestPipelineBounds(t *testing.T) {
 	}
 }
 
-// Mofang's stages are within a twentieth of the best and below GPipe's; devices that share stages and recomputation only
-// help, and what the search promises the simulator measures.
+// Mofang's stages are within a twentieth of the best and below GPipe's; devices that share stages and recomputation
+// only help, and what the search promises the simulator measures.
 func TestPipelineChoices(t *testing.T) {
 	n, err := server.Load("v100x16")
 	if err != nil {
@@ -301,12 +307,15 @@ func TestPipelineChoices(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if math.Abs(p.BatchSeconds/p.Simulated.Seconds-1) > 1e-9 || method == "exact" && (p.Status != milp.Optimal || p.Bound != p.BatchSeconds || !p.Fits) {
-				t.Errorf("%s, %s: %s, %v s, simulated %v, bound %v", name, method, p.Status, p.BatchSeconds, p.Simulated.Seconds, p.Bound)
+			if math.Abs(p.BatchSeconds/p.Simulated.Seconds-1) > 1e-9 ||
+				method == "exact" && (p.Status != milp.Optimal || p.Bound != p.BatchSeconds || !p.Fits) {
+				t.Errorf("%s, %s: %s, %v s, simulated %v, bound %v", name, method, p.Status, p.BatchSeconds,
+					p.Simulated.Seconds, p.Bound)
 			}
 			return p
 		}
-		exact, mofang, gpipe := run("exact", PipelineOptions{}), run("mofang", PipelineOptions{}), run("gpipe", PipelineOptions{})
+		exact, mofang, gpipe := run("exact", PipelineOptions{}), run("mofang", PipelineOptions{}),
+			run("gpipe", PipelineOptions{})
 		if mofang.BatchSeconds > gpipe.BatchSeconds || mofang.BatchSeconds > 1.05*exact.BatchSeconds {
 			t.Errorf("%s: gpipe %v s, mofang %v, exact %v", name, gpipe.BatchSeconds, mofang.BatchSeconds, exact.BatchSeconds)
 		}
@@ -326,7 +335,8 @@ func TestPipelineChoices(t *testing.T) {
 		c.MemoryBytes = .8 * exact.Bytes
 		less := run("exact", PipelineOptions{Recompute: true})
 		if less.BatchSeconds < exact.BatchSeconds || less.Bytes > c.MemoryBytes {
-			t.Errorf("%s in %v bytes: %v s and %v bytes, in more memory %v s", name, c.MemoryBytes, less.BatchSeconds, less.Bytes, exact.BatchSeconds)
+			t.Errorf("%s in %v bytes: %v s and %v bytes, in more memory %v s", name, c.MemoryBytes, less.BatchSeconds,
+				less.Bytes, exact.BatchSeconds)
 		}
 		c.MemoryBytes = .3 * exact.Bytes
 		if _, err := c.Pipeline(t.Context(), 4, "exact", "gpipe", PipelineOptions{}); err == nil {
@@ -359,7 +369,8 @@ func TestMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, b := c.Costs[0], c.Costs[1]
-	if a.Forward.At(1) != 1 || a.Forward.At(3) != 2 || a.Backward.At(5) != 5 || b.Forward != (pipelining.Line{Sample: .5}) || b.Backward.At(8) != 6 {
+	if a.Forward.At(1) != 1 || a.Forward.At(3) != 2 || a.Backward.At(5) != 5 ||
+		b.Forward != (pipelining.Line{Sample: .5}) || b.Backward.At(8) != 6 {
 		t.Errorf("%+v", c.Costs)
 	}
 	p, err := c.Pipeline(t.Context(), 2, "exact", "gpipe", PipelineOptions{})

@@ -19,7 +19,8 @@ import (
 // PipelineMethods are the ways to divide a batch over devices.
 func PipelineMethods() []solve.Method {
 	return []solve.Method{
-		{Name: "mofang", Description: "stages of equal time; the fewest micro-batches whose bubbles cost no more than their size, by bisection"},
+		{Name: "mofang",
+			Description: "stages of equal time; the fewest micro-batches whose bubbles cost no more than their size, by bisection"},
 		{Name: "gpipe", Description: "stages of equal numbers of layers; four micro-batches for each"},
 		{Name: "exact", Description: "stages, micro-batches and memory jointly, with proof", Exact: true},
 	}
@@ -82,8 +83,9 @@ func NewChain(net network.Network, n *server.Server, batch int, efficiency float
 	for i := range first {
 		forward := between(1, d.Alone(&first[i]), batch, d.Alone(&last[i]))
 		c.Costs = append(c.Costs, pipelining.Cost{Forward: forward,
-			Backward: pipelining.Line{Fixed: 2 * forward.Fixed, Sample: 2 * forward.Sample}, // two gradients
-			Link:     pipelining.Line{Fixed: n.LinkSeconds, Sample: boundary[i] / n.LinkBytesPerSecond}, SyncSeconds: weights[i] / n.LinkBytesPerSecond,
+			Backward:    pipelining.Line{Fixed: 2 * forward.Fixed, Sample: 2 * forward.Sample}, // two gradients
+			Link:        pipelining.Line{Fixed: n.LinkSeconds, Sample: boundary[i] / n.LinkBytesPerSecond},
+			SyncSeconds: weights[i] / n.LinkBytesPerSecond,
 			WeightBytes: 3 * weights[i], ActivationBytes: outputs[i], BoundaryBytes: boundary[i]})
 		c.Names = append(c.Names, first[i].Name)
 	}
@@ -188,8 +190,8 @@ type PipelineOptions struct {
 // micro-batches, where nothing else is said: that of the paper.
 const DeviceBatch = 64
 
-// Orders lists the orders of a pipeline's passes: all forward passes first (the order for which exact plans), each backward
-// pass as soon as may be, and that with two stages on each device.
+// Orders lists the orders of a pipeline's passes: all forward passes first (the order for which exact plans), each
+// backward pass as soon as may be, and that with two stages on each device.
 func Orders() []string { return []string{"gpipe", "1f1b", "interleaved"} }
 
 // Pipeline divides the chain over at most so many devices by the named method and
@@ -200,8 +202,10 @@ func (c *Chain) Pipeline(ctx context.Context, devices int, method, order string,
 	switch order {
 	case "interleaved":
 		if chunks = 2; method == "exact" || chunks*devices > len(c.Costs) || c.Batch < devices {
-			return nil, fmt.Errorf("pipeline: found order interleaved for %d operators and a batch of %d on %d devices by %s, expected method mofang or gpipe, two operators and a sample for each device",
-				len(c.Costs), c.Batch, devices, method)
+			return nil,
+				fmt.Errorf(
+					"pipeline: found order interleaved for %d operators and a batch of %d on %d devices by %s, expected method mofang or gpipe, two operators and a sample for each device",
+					len(c.Costs), c.Batch, devices, method)
 		}
 	case "gpipe", "1f1b":
 	default:
@@ -228,8 +232,9 @@ func (c *Chain) Pipeline(ctx context.Context, devices int, method, order string,
 	switch method {
 	case "exact":
 		var err error
-		plan, out.Bound, err = pipelining.Jointly(ctx, c.Costs, pipelining.Machine{Devices: devices, MemoryBytes: c.MemoryBytes, Replicas: opt.Replicas,
-			StepSeconds: c.Server.LinkSeconds, Recompute: opt.Recompute}, c.Batch)
+		plan, out.Bound, err = pipelining.Jointly(ctx, c.Costs,
+			pipelining.Machine{Devices: devices, MemoryBytes: c.MemoryBytes, Replicas: opt.Replicas,
+				StepSeconds: c.Server.LinkSeconds, Recompute: opt.Recompute}, c.Batch)
 		switch {
 		case plan == nil && err != nil:
 			return nil, err
@@ -294,7 +299,9 @@ func (c *Chain) Pipeline(ctx context.Context, devices int, method, order string,
 func (c *Chain) each() error {
 	for i, cost := range c.Costs {
 		if need := cost.WeightBytes + float64(c.Batch)*cost.ActivationBytes; need > c.MemoryBytes {
-			return &pipelining.InputError{Field: fmt.Sprintf("operator %q", c.Names[i]), Found: fmt.Sprintf("%.0f bytes for a batch of %d", need, c.Batch), Expected: fmt.Sprintf("at most %.0f, the memory of a device", c.MemoryBytes)}
+			return &pipelining.InputError{Field: fmt.Sprintf("operator %q", c.Names[i]),
+				Found:    fmt.Sprintf("%.0f bytes for a batch of %d", need, c.Batch),
+				Expected: fmt.Sprintf("at most %.0f, the memory of a device", c.MemoryBytes)}
 		}
 	}
 	return nil
@@ -312,7 +319,8 @@ func (c *Chain) plan(stages [][2]int, chunks, b int) *pipelining.Plan {
 	return pipelining.Measure(c.Costs, parts, c.Batch, b, c.Server.LinkSeconds)
 }
 
-// balanced is Mofang's plan for p devices. What a device loses by small micro-batches follows from the operators' times.
+// balanced is Mofang's plan for p devices. What a device loses by small micro-batches follows from the operators'
+// times.
 func (c *Chain) balanced(p, chunks int) *pipelining.Plan {
 	seconds := func(samples int) (of []float64, each float64) {
 		for _, cost := range c.Costs {
@@ -336,8 +344,8 @@ func (c *Chain) balanced(p, chunks int) *pipelining.Plan {
 	return c.plan(mofang.Balanced(of, chunks*p), chunks, b)
 }
 
-// bytes is the memory of the fullest device: its weights, and the activations of the micro-batches whose backward passes it
-// waits for.
+// bytes is the memory of the fullest device: its weights, and the activations of the micro-batches whose backward
+// passes it waits for.
 func (c *Chain) bytes(plan *pipelining.Plan, s *devicepipe.Schedule) float64 {
 	devices, most := len(s.Tasks), 0.0
 	for i, tasks := range s.Tasks {

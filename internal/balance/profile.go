@@ -17,8 +17,8 @@ import (
 var profileColumns = []string{"operator", "samples", "forward_s", "backward_s"}
 
 // Measured takes the operators' times from a profile, CSV with the columns operator, samples, forward_s and backward_s,
-// in place of the model's. An operator's time is the straight line through its least and its largest number of samples, or
-// proportional where it has one. The name stands for the file in errors, which are of type [pipelining.InputError].
+// in place of the model's. An operator's time is the straight line through its least and its largest number of samples,
+// or proportional where it has one. The name stands for the file in errors, which are of type [pipelining.InputError].
 func (c *Chain) Measured(name string, data []byte) error {
 	r := csv.NewReader(bytes.NewReader(data))
 	r.FieldsPerRecord, r.ReuseRecord, r.TrimLeadingSpace = -1, true, true
@@ -67,11 +67,13 @@ func (c *Chain) Measured(name string, data []byte) error {
 		}
 		for k, to := range []*float64{&x.forward, &x.backward} {
 			if *to, err = strconv.ParseFloat(record[2+k], 64); err != nil || !(*to >= 0) || *to > 1e9 {
-				return bad(fmt.Sprintf("line %d: %s", line, profileColumns[2+k]), fmt.Sprintf("%.100q", record[2+k]), "seconds, up to 1e9")
+				return bad(fmt.Sprintf("line %d: %s", line, profileColumns[2+k]), fmt.Sprintf("%.100q", record[2+k]),
+					"seconds, up to 1e9")
 			}
 		}
 		if slices.ContainsFunc(rows[i], func(o row) bool { return o.samples == x.samples }) {
-			return bad(fmt.Sprintf("line %d: samples", line), fmt.Sprintf("%d of operator %.100q again", x.samples, record[0]), "each once")
+			return bad(fmt.Sprintf("line %d: samples", line),
+				fmt.Sprintf("%d of operator %.100q again", x.samples, record[0]), "each once")
 		}
 		rows[i] = append(rows[i], x)
 	}

@@ -95,7 +95,8 @@ type Network struct {
 	Grain        string      `json:"grain"`
 	Dims         []Dimension `json:"dims"`
 	AllowUnknown bool        `json:"allow_unknown"`
-	// AttentionFused: each attention of the network is one operator (network.FuseAttention), in the schedule as in the bound.
+	// AttentionFused: each attention of the network is one operator (network.FuseAttention), in the schedule as in the
+	// bound.
 	AttentionFused bool `json:"attention_fused,omitempty"`
 	// Fingerprint is of the network at batch 1; see schedulefile.GraphFingerprint.
 	Fingerprint string `json:"fingerprint"`
@@ -133,9 +134,13 @@ func New(ctx context.Context, name string, from network.Options, r *scheduler.Re
 		return nil, err
 	}
 	f := &File{Kind: Kind, Version: Version, Batch: r.Batch, Bound: *b, Proof: *proof, GreedyThroughputPerSecond: greedy,
-		Network:             Network{Model: name, DType: from.DType.String(), Grain: string(cmp.Or(from.Grain, grain.Given)), Dims: []Dimension{}, AllowUnknown: from.AllowUnknown, AttentionFused: fused, Fingerprint: schedulefile.GraphFingerprint(g)},
-		ThroughputPerSecond: r.ThroughputPerSecond(), LatencySeconds: r.LatencySeconds(), CertifiedBoundSeconds: b.Seconds, Gap: b.Gap(r.LatencySeconds()),
-		Schedule: *scheduler.File(r, schedulefile.Origin{MadeBy: "dsasched", Model: name, DType: from.DType.String(), Grain: string(from.Grain)})}
+		Network: Network{Model: name, DType: from.DType.String(), Grain: string(cmp.Or(from.Grain, grain.Given)),
+			Dims: []Dimension{}, AllowUnknown: from.AllowUnknown, AttentionFused: fused,
+			Fingerprint: schedulefile.GraphFingerprint(g)},
+		ThroughputPerSecond: r.ThroughputPerSecond(), LatencySeconds: r.LatencySeconds(), CertifiedBoundSeconds: b.Seconds,
+		Gap: b.Gap(r.LatencySeconds()),
+		Schedule: *scheduler.File(r, schedulefile.Origin{MadeBy: "dsasched", Model: name, DType: from.DType.String(),
+			Grain: string(from.Grain)})}
 	f.Hardware = f.Schedule.Hardware
 	for n, size := range from.Dims {
 		f.Network.Dims = append(f.Network.Dims, Dimension{n, size})
@@ -144,8 +149,8 @@ func New(ctx context.Context, name string, from network.Options, r *scheduler.Re
 	return f, nil
 }
 
-// GraphOf is the network as a schedule has it: as it is, or with each attention as one operator. Schedules of other graphs,
-// of which parts were taken apart, are no answer that a bound is known for.
+// GraphOf is the network as a schedule has it: as it is, or with each attention as one operator. Schedules of other
+// graphs, of which parts were taken apart, are no answer that a bound is known for.
 func GraphOf(net network.Network, r *scheduler.Result) (of network.Network, fused bool, err error) {
 	for _, of := range []network.Network{net, network.FuseAttention(net)} {
 		same := true
@@ -165,7 +170,8 @@ func GraphOf(net network.Network, r *scheduler.Result) (of network.Network, fuse
 }
 
 // Bounds are the bound of a network and, where it has attention, that with each attention as one operator.
-func Bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (given, fused *bound.Bound, err error) {
+func Bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (given,
+	fused *bound.Bound, err error) {
 	if given, err = bound.Cold(ctx, net, spec, batch); err != nil {
 		return nil, nil, err
 	}
@@ -196,7 +202,8 @@ func Read(path string, data []byte) (*File, error) {
 		Version int
 	}{Kind, Version}
 	if json.Unmarshal(data, &head) == nil {
-		if err := cmp.Or(differs(path, "kind", head.Kind, Kind), differs(path, "version", head.Version, Version)); err != nil {
+		if err := cmp.Or(differs(path, "kind", head.Kind, Kind),
+			differs(path, "version", head.Version, Version)); err != nil {
 			return nil, err
 		}
 	}
@@ -268,7 +275,8 @@ type Verdict struct {
 // "" for the built-in one that it names, with the network of that name, or "" likewise.
 func (f *File) Check(ctx context.Context, path, accelerator, name string) (*Verdict, error) {
 	if accelerator == "" && !slices.Contains(hardware.Presets(), f.Hardware.Name) {
-		return nil, &schedulefile.InputError{File: path, Field: "hardware.name", Found: text(f.Hardware.Name), Expected: "a built-in accelerator, or --hardware with its file"}
+		return nil, &schedulefile.InputError{File: path, Field: "hardware.name", Found: text(f.Hardware.Name),
+			Expected: "a built-in accelerator, or --hardware with its file"}
 	}
 	spec, err := hardware.Load(cmp.Or(accelerator, f.Hardware.Name))
 	if err != nil {
@@ -319,8 +327,10 @@ func (f *File) Check(ctx context.Context, path, accelerator, name string) (*Verd
 	if err := b.Check(r.LatencySeconds()); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	v := &Verdict{File: path, Model: cmp.Or(name, f.Network.Model), DType: f.Network.DType, Grain: f.Network.Grain, Dims: f.Network.Dims, AttentionFused: f.Network.AttentionFused, NetworkFingerprint: f.Network.Fingerprint,
-		Hardware: spec.Name, HardwareFingerprint: f.Hardware.Fingerprint, Level: f.Hardware.Level, Scope: b.Scope, Batch: f.Batch, ThroughputPerSecond: r.ThroughputPerSecond(),
+	v := &Verdict{File: path, Model: cmp.Or(name, f.Network.Model), DType: f.Network.DType, Grain: f.Network.Grain,
+		Dims: f.Network.Dims, AttentionFused: f.Network.AttentionFused, NetworkFingerprint: f.Network.Fingerprint,
+		Hardware: spec.Name, HardwareFingerprint: f.Hardware.Fingerprint, Level: f.Hardware.Level, Scope: b.Scope,
+		Batch: f.Batch, ThroughputPerSecond: r.ThroughputPerSecond(),
 		LatencySeconds: r.LatencySeconds(), CertifiedBoundSeconds: b.Seconds, Gap: b.Gap(r.LatencySeconds()),
 		Term: b.Term, Resource: b.Resource, Terms: b.Terms, Parts: b.Parts, LimitedBy: r.LimitText()}
 	if !slices.Contains(hardware.Presets(), accelerator) {
@@ -333,7 +343,8 @@ func (f *File) Check(ctx context.Context, path, accelerator, name string) (*Verd
 		field           string
 		found, expected float64
 	}{
-		{"latency_s", f.LatencySeconds, v.LatencySeconds}, {"throughput_per_s", f.ThroughputPerSecond, v.ThroughputPerSecond}, {"gap", f.Gap, v.Gap},
+		{"latency_s", f.LatencySeconds, v.LatencySeconds}, {"throughput_per_s", f.ThroughputPerSecond, v.ThroughputPerSecond},
+		{"gap", f.Gap, v.Gap},
 	} {
 		if err := differs(path, x.field, x.found, x.expected); err != nil {
 			return nil, err
@@ -342,7 +353,8 @@ func (f *File) Check(ctx context.Context, path, accelerator, name string) (*Verd
 	if v.GreedyThroughputPerSecond, err = greedy(ctx, given, spec, f.Batch); err != nil {
 		return nil, err
 	}
-	return v, differs(path, "greedy_throughput_per_s", value(f.GreedyThroughputPerSecond), value(v.GreedyThroughputPerSecond))
+	return v, differs(path, "greedy_throughput_per_s", value(f.GreedyThroughputPerSecond),
+		value(v.GreedyThroughputPerSecond))
 }
 
 // value is 0 for nothing.
@@ -376,7 +388,8 @@ func (n *Network) open(path, name string) (network.Network, error) {
 	if err != nil {
 		return network.Network{}, fmt.Errorf("%s: network.grain: %w", path, err)
 	}
-	from := network.Options{DType: dtype, Grain: parts, AllowUnknown: n.AllowUnknown, Dims: map[string]int64{}, Warn: func(string) {}}
+	from := network.Options{DType: dtype, Grain: parts, AllowUnknown: n.AllowUnknown, Dims: map[string]int64{},
+		Warn: func(string) {}}
 	for _, d := range n.Dims {
 		from.Dims[d.Name] = d.Size
 	}
@@ -435,7 +448,8 @@ func sameProof(path string, found, expected *Proof) error {
 }
 
 // simulate checks the schedule, that it is of the network, and simulates it.
-func (f *File) simulate(ctx context.Context, path string, spec *hardware.Spec, net network.Network) (*scheduler.Result, error) {
+func (f *File) simulate(ctx context.Context, path string, spec *hardware.Spec, net network.Network) (
+	*scheduler.Result, error) {
 	if err := differs(path, "schedule.batch", f.Schedule.Batch, f.Batch); err != nil {
 		return nil, err
 	}
@@ -456,15 +470,16 @@ func (f *File) simulate(ctx context.Context, path string, spec *hardware.Spec, n
 		if err != nil {
 			return nil, err
 		}
-		if err := differs(path, fmt.Sprintf("schedule.schedules[%d].graph", i), p.Graph.Fingerprint(), schedulefile.GraphFingerprint(g)); err != nil {
+		if err := differs(path, fmt.Sprintf("schedule.schedules[%d].graph", i), p.Graph.Fingerprint(),
+			schedulefile.GraphFingerprint(g)); err != nil {
 			return nil, err
 		}
 	}
 	return r, nil
 }
 
-// Covers reports what the bound does not hold for: batches that are not divided evenly, clusters
-// that do different things with as much of it, and layers other than a straight line of operators with a heavy one at most in front.
+// Covers reports what the bound does not hold for: batches that are not divided evenly, clusters that do different
+// things with as much of it, and layers other than a straight line of operators with a heavy one at most in front.
 func Covers(r *scheduler.Result) error {
 	even, shares := pipeline.Shares(r.Batch, r.Spec.Clusters), slices.Clone(r.Shares)
 	slices.SortFunc(shares, func(a, b int64) int { return cmp.Compare(b, a) })
@@ -474,7 +489,8 @@ func Covers(r *scheduler.Result) error {
 	for k, plan := range r.Plans {
 		for i := range k {
 			if r.Shares[i] == r.Shares[k] && !slices.Equal(r.Plans[i], plan) {
-				return fmt.Errorf("clusters: found different schedules for clusters %d and %d with %d batch elements each, expected the same, for which the bound holds", i, k, r.Shares[k])
+				return fmt.Errorf(
+					"clusters: found different schedules for clusters %d and %d with %d batch elements each, expected the same, for which the bound holds", i, k, r.Shares[k])
 			}
 		}
 		for _, seg := range plan {

@@ -82,7 +82,8 @@ func TestCertificateHolds(t *testing.T) {
 	if v.Gap < 0 || v.Gap != v.LatencySeconds/v.CertifiedBoundSeconds-1 || v.CertifiedBoundSeconds <= 0 {
 		t.Errorf("%+v", v)
 	}
-	if v.DType != "f16" || v.Grain != "given" || v.Level != "lb" || len(v.Chunks) == 0 || v.Scope == "" || v.HardwareFingerprint != f.Hardware.Fingerprint || v.HardwareFile != "" {
+	if v.DType != "f16" || v.Grain != "given" || v.Level != "lb" || len(v.Chunks) == 0 || v.Scope == "" ||
+		v.HardwareFingerprint != f.Hardware.Fingerprint || v.HardwareFile != "" {
 		t.Errorf("the verdict does not say what it is of: %+v", v)
 	}
 	again, err := f.Write()
@@ -91,8 +92,8 @@ func TestCertificateHolds(t *testing.T) {
 	}
 }
 
-// Where each attention is one operator, the certificate is of that graph, and says so. Of a graph whose running sums are in
-// parts no bound is known.
+// Where each attention is one operator, the certificate is of that graph, and says so. Of a graph whose running sums
+// are in parts no bound is known.
 func TestCertificateOfFusedAttention(t *testing.T) {
 	ctx := context.Background()
 	chip, err := scheduler.OpenMachine("a100")
@@ -125,7 +126,8 @@ func TestCertificateOfFusedAttention(t *testing.T) {
 	}
 	f.GreedyThroughputPerSecond = nil
 	if !f.Network.AttentionFused || f.CertifiedBoundSeconds != fused.Seconds {
-		t.Errorf("fused: %t, bound %v, expected that of fused attention, %v", f.Network.AttentionFused, f.CertifiedBoundSeconds, fused.Seconds)
+		t.Errorf("fused: %t, bound %v, expected that of fused attention, %v", f.Network.AttentionFused,
+			f.CertifiedBoundSeconds, fused.Seconds)
 	}
 	var wrong *schedulefile.InputError
 	if _, err := f.Check(ctx, "proof", "", ""); !errors.As(err, &wrong) || wrong.Field != "greedy_throughput_per_s" {
@@ -136,7 +138,8 @@ func TestCertificateOfFusedAttention(t *testing.T) {
 		t.Errorf("as the network's own operators: %v", err)
 	}
 	r, _ = run("mamba-block")
-	if _, err := certificate.New(ctx, "mamba-block", network.Options{}, r, nil); err == nil || !strings.Contains(err.Error(), "no bound is known") {
+	if _, err := certificate.New(ctx, "mamba-block", network.Options{}, r, nil); err == nil ||
+		!strings.Contains(err.Error(), "no bound is known") {
 		t.Errorf("running sums in parts: %v", err)
 	}
 }
@@ -157,10 +160,12 @@ func TestAcceleratorOfFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v.HardwareFile != file || v.HardwareFingerprint != f.Hardware.Fingerprint {
-		t.Errorf("the accelerator is of %q, fingerprint %s, expected %q, %s", v.HardwareFile, v.HardwareFingerprint, file, f.Hardware.Fingerprint)
+		t.Errorf("the accelerator is of %q, fingerprint %s, expected %q, %s", v.HardwareFile, v.HardwareFingerprint, file,
+			f.Hardware.Fingerprint)
 	}
 	f.Hardware.Name, f.Schedule.Hardware.Name = file, file
-	if _, err := f.Check(context.Background(), "proof", "", ""); err == nil || !strings.Contains(err.Error(), "hardware.name: found ") {
+	if _, err := f.Check(context.Background(), "proof", "", ""); err == nil ||
+		!strings.Contains(err.Error(), "hardware.name: found ") {
 		t.Errorf("got %v, expected the file's name to be refused", err)
 	}
 }
@@ -172,32 +177,44 @@ func TestRefused(t *testing.T) {
 		hardware, model string
 		want            string
 	}{
-		{"another kind", func(f *certificate.File) { f.Kind = "dsasched-schedule" }, "", "", `kind: found "dsasched-schedule", expected "dsasched-certificate"`},
+		{"another kind", func(f *certificate.File) { f.Kind = "dsasched-schedule" }, "", "",
+			`kind: found "dsasched-schedule", expected "dsasched-certificate"`},
 		{"another version", func(f *certificate.File) { f.Version++ }, "", "", `version: found 5, expected 4`},
 		{"another graph", func(f *certificate.File) { f.Network.Model = "resnet18" }, "", "", `network.fingerprint: found "`},
 		{"another graph asked for", nil, "", "resnet18", `network.fingerprint: found "`},
 		{"another type", func(f *certificate.File) { f.Network.DType = "f32" }, "", "", `network.fingerprint: found "`},
 		{"no such grain", func(f *certificate.File) { f.Network.Grain = "fine" }, "", "", `network.grain: `},
-		{"no such type", func(f *certificate.File) { f.Network.DType = "f12" }, "", "", `network.dtype: unknown element type "f12"`},
+		{"no such type", func(f *certificate.File) { f.Network.DType = "f12" }, "", "",
+			`network.dtype: unknown element type "f12"`},
 		{"another machine", func(f *certificate.File) { f.Hardware.Name = "goya" }, "", "", `hardware.fingerprint: found "`},
-		{"a machine of a file", func(f *certificate.File) { f.Hardware.Name = "./stcp920.yaml" }, "", "", `hardware.name: found "./stcp920.yaml", expected a built-in accelerator, or --hardware with its file`},
+		{"a machine of a file", func(f *certificate.File) { f.Hardware.Name = "./stcp920.yaml" }, "", "",
+			`hardware.name: found "./stcp920.yaml", expected a built-in accelerator, or --hardware with its file`},
 		{"another machine asked for", nil, "ipu", "", `hardware.fingerprint: found "`},
-		{"a schedule for another machine", func(f *certificate.File) { f.Schedule.Hardware.Fingerprint = "" }, "", "", `schedule.hardware: found {stcp920 lb }, expected`},
-		{"another level", func(f *certificate.File) { f.Hardware.Level, f.Schedule.Hardware.Level = "gb", "gb" }, "", "", `bound.terms`},
-		{"an edited bound", func(f *certificate.File) { f.CertifiedBoundSeconds *= 1.01 }, "", "", `certified_lower_bound_s: found 0.00`},
+		{"a schedule for another machine", func(f *certificate.File) { f.Schedule.Hardware.Fingerprint = "" }, "", "",
+			`schedule.hardware: found {stcp920 lb }, expected`},
+		{"another level", func(f *certificate.File) { f.Hardware.Level, f.Schedule.Hardware.Level = "gb", "gb" }, "",
+			"", `bound.terms`},
+		{"an edited bound", func(f *certificate.File) { f.CertifiedBoundSeconds *= 1.01 }, "", "",
+			`certified_lower_bound_s: found 0.00`},
 		{"an edited bound inside", func(f *certificate.File) { f.Bound.Seconds *= 1.01 }, "", "", `bound: found "`},
-		{"an edited term", func(f *certificate.File) { f.Bound.Terms[0].Seconds *= 1.01 }, "", "", `bound.terms[0]: found {work`},
+		{"an edited term", func(f *certificate.File) { f.Bound.Terms[0].Seconds *= 1.01 }, "", "",
+			`bound.terms[0]: found {work`},
 		{"a term less", func(f *certificate.File) { f.Bound.Terms = f.Bound.Terms[1:] }, "", "", `bound.terms: found `},
 		{"another load", func(f *certificate.File) { f.Proof.Witness.Shares[0].Loads++ }, "", "", `proof.witness: found `},
-		{"another machine in the proof", func(f *certificate.File) { f.Proof.Machine.ClockHz *= 2 }, "", "", `proof.machine: found `},
-		{"another graph in the proof", func(f *certificate.File) { f.Proof.Graphs[0].Batch++ }, "", "", `proof.graphs: found `},
+		{"another machine in the proof", func(f *certificate.File) { f.Proof.Machine.ClockHz *= 2 }, "", "",
+			`proof.machine: found `},
+		{"another graph in the proof", func(f *certificate.File) { f.Proof.Graphs[0].Batch++ }, "", "",
+			`proof.graphs: found `},
 		{"another batch", func(f *certificate.File) { f.Batch = 8 }, "", "", `bound.`},
-		{"a batch of the schedule's own", func(f *certificate.File) { f.Schedule.Batch = 8 }, "", "", `schedule.batch: found 8, expected 6`},
+		{"a batch of the schedule's own", func(f *certificate.File) { f.Schedule.Batch = 8 }, "", "",
+			`schedule.batch: found 8, expected 6`},
 		{"an edited latency", func(f *certificate.File) { f.LatencySeconds *= 0.99 }, "", "", `latency_s: found 0.00`},
 		{"an edited throughput", func(f *certificate.File) { f.ThroughputPerSecond++ }, "", "", `throughput_per_s: found `},
 		{"an edited gap", func(f *certificate.File) { f.Gap = 0 }, "", "", `gap: found 0, expected 0.0`},
-		{"edited greedy", func(f *certificate.File) { *f.GreedyThroughputPerSecond /= 2 }, "", "", `greedy_throughput_per_s: found `},
-		{"a broken rule", func(f *certificate.File) { f.Schedule.Schedules[0].Instances[0].Cores[0] = 1000 }, "", "", `the schedule breaks a rule: schedules[0].instances[0]`},
+		{"edited greedy", func(f *certificate.File) { *f.GreedyThroughputPerSecond /= 2 }, "", "",
+			`greedy_throughput_per_s: found `},
+		{"a broken rule", func(f *certificate.File) { f.Schedule.Schedules[0].Instances[0].Cores[0] = 1000 }, "", "",
+			`the schedule breaks a rule: schedules[0].instances[0]`},
 		{"another network in the schedule", func(f *certificate.File) {
 			f.Schedule.Schedules[0].Graph.Ops[0].Name = "other"
 		}, "", "", `schedule.schedules[0].graph: found "`},

@@ -39,7 +39,8 @@ func checker(t *testing.T, files ...string) []string {
 	return lines
 }
 
-// The paper's configurations and a network with attention in windows, those that take longest only where the checker must be there.
+// The paper's configurations and a network with attention in windows, those that take longest only where the checker
+// must be there.
 func TestSecondCheckerAccepts(t *testing.T) {
 	chip, err := scheduler.OpenMachine("stcp920")
 	if err != nil {
@@ -99,7 +100,8 @@ func save(t *testing.T, path string, f *certificate.File) string {
 	return path
 }
 
-// forge makes files of a good one, the first, in each of which a field that the second checker reads is changed by a little.
+// forge makes files of a good one, the first, in each of which a field that the second checker reads is changed by a
+// little.
 func forge(t *testing.T) (files, fields []string) {
 	t.Helper()
 	data, err := makeCertificate(t, "toy-fig3", 12).Write()
@@ -150,7 +152,8 @@ func forge(t *testing.T) (files, fields []string) {
 		}
 		defer set(v)
 		// Of graphs but the first, which the fingerprint is of, only sizes decide.
-		if strings.HasPrefix(at, "proof.graphs[") && !strings.HasPrefix(at, "proof.graphs[0]") && !strings.Contains(at, ".shape[") ||
+		if strings.HasPrefix(at, "proof.graphs[") && !strings.HasPrefix(at, "proof.graphs[0]") &&
+			!strings.Contains(at, ".shape[") ||
 			strings.HasPrefix(at, "proof.graphs[0]") && len(files)%8 > 0 && !strings.Contains(at, ".kind") {
 			return
 		}

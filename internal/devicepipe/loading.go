@@ -25,7 +25,9 @@ type Loaded struct {
 func (l Loading) Simulate() (Loaded, error) {
 	switch {
 	case l.Threads < 1 || l.Batch < 1 || l.Batches < 1 || l.Room < l.Batch:
-		return Loaded{}, bad("found %d threads, room for %d items, %d batches of %d, expected at least one of each and room for a batch", l.Threads, l.Room, l.Batches, l.Batch)
+		return Loaded{},
+			bad("found %d threads, room for %d items, %d batches of %d, expected at least one of each and room for a batch",
+				l.Threads, l.Room, l.Batches, l.Batch)
 	case !(l.ItemSeconds >= 0 && l.TrainSeconds >= 0 && l.ItemSeconds+l.TrainSeconds < 1e12):
 		return Loaded{}, bad("found %v s an item and %v s a batch, expected times", l.ItemSeconds, l.TrainSeconds)
 	}

@@ -8,7 +8,8 @@ import (
 // The job takes what its slower side takes, as the closed form has it, beside what fills the pipeline; the other side
 // waits. A second simulator moves time on by one.
 func TestLoading(t *testing.T) {
-	for _, l := range []Loading{{1, 2, 4, 4, 3, 5}, {4, 2, 4, 4, 3, 5}, {4, 2, 8, 4, 9, 6}, {3, 5, 7, 4, 6, 6}, {2, 1, 12, 3, 4, 20}, {7, 3, 5, 5, 0, 4}, {2, 0, 6, 3, 4, 4}, {5, 1, 1, 1, 1, 9}} {
+	for _, l := range []Loading{{1, 2, 4, 4, 3, 5}, {4, 2, 4, 4, 3, 5}, {4, 2, 8, 4, 9, 6}, {3, 5, 7, 4, 6, 6},
+		{2, 1, 12, 3, 4, 20}, {7, 3, 5, 5, 0, 4}, {2, 0, 6, 3, 4, 4}, {5, 1, 1, 1, 1, 9}} {
 		got, err := l.Simulate()
 		if err != nil {
 			t.Fatal(err)
@@ -21,7 +22,8 @@ func TestLoading(t *testing.T) {
 		if got.Most > l.Room || got.Most < l.Batch {
 			t.Errorf("%+v: %d items in the queue", l, got.Most)
 		}
-		if s, full, empty := steps(l); math.Abs(s-got.Seconds) > 1e-9 || math.Abs(full-got.FullShare) > 1e-9 || math.Abs(empty-got.EmptyShare) > 1e-9 {
+		if s, full, empty := steps(l); math.Abs(s-got.Seconds) > 1e-9 || math.Abs(full-got.FullShare) > 1e-9 ||
+			math.Abs(empty-got.EmptyShare) > 1e-9 {
 			t.Errorf("%+v: %+v, by steps %v s, %v, %v", l, got, s, full, empty)
 		}
 	}

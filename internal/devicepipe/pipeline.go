@@ -74,7 +74,8 @@ func bad(format string, args ...any) error {
 func Simulate(s *Schedule, power Power) (*Result, error) {
 	p := len(s.Tasks)
 	if p == 0 || len(s.Stages) == 0 || len(s.Stages)%p != 0 {
-		return nil, bad("found tasks of %d devices for %d stages, expected a divisor, and at least one of each", p, len(s.Stages))
+		return nil, bad("found tasks of %d devices for %d stages, expected a divisor, and at least one of each",
+			p, len(s.Stages))
 	}
 	for i, st := range s.Stages {
 		for _, t := range []float64{st.ForwardSeconds, st.BackwardSeconds, st.LinkSeconds, st.Utilization, st.SyncSeconds} {
@@ -264,14 +265,16 @@ func (r *Result) WriteTrace(w io.Writer, s *Schedule) error {
 	events := []event{{Name: "process_name", Phase: "M", Args: map[string]any{"name": "pipeline"}}}
 	for i := range s.Tasks {
 		st := s.Stages[i]
-		events = append(events, event{Name: "thread_name", Phase: "M", TID: i, Args: map[string]any{"name": fmt.Sprintf("device %d: %s", i, st.Name)}})
+		events = append(events, event{Name: "thread_name", Phase: "M", TID: i,
+			Args: map[string]any{"name": fmt.Sprintf("device %d: %s", i, st.Name)}})
 	}
 	for _, run := range r.Runs {
 		name := "forward"
 		if run.Backward {
 			name = "backward"
 		}
-		events = append(events, event{Name: fmt.Sprintf("%s %d", name, run.MicroBatch), Phase: "X", At: run.Start * 1e6, For: (run.End - run.Start) * 1e6, TID: run.Stage})
+		events = append(events, event{Name: fmt.Sprintf("%s %d", name, run.MicroBatch), Phase: "X", At: run.Start * 1e6,
+			For: (run.End - run.Start) * 1e6, TID: run.Stage})
 	}
 	return json.NewEncoder(w).Encode(map[string]any{"traceEvents": events})
 }

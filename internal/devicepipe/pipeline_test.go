@@ -64,7 +64,8 @@ func TestAgainstLongestPaths(t *testing.T) {
 			s.Tasks = OneForwardOneBackward(p, b)
 		}
 		for range p {
-			s.Stages = append(s.Stages, Stage{ForwardSeconds: float64(rng.IntN(9)), BackwardSeconds: float64(rng.IntN(9)), LinkSeconds: float64(rng.IntN(4)), Devices: rng.IntN(4), SyncSeconds: float64(rng.IntN(30))})
+			s.Stages = append(s.Stages, Stage{ForwardSeconds: float64(rng.IntN(9)), BackwardSeconds: float64(rng.IntN(9)),
+				LinkSeconds: float64(rng.IntN(4)), Devices: rng.IntN(4), SyncSeconds: float64(rng.IntN(30))})
 		}
 		memo := map[string]float64{}
 		var end func(i, k int) float64
@@ -126,10 +127,11 @@ func TestAgainstLongestPaths(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for name, s := range map[string]*Schedule{
-		"no stage":    {},
-		"twice":       {equal(1, 1, 1), [][]Task{{{MicroBatch: 0}, {MicroBatch: 0}}}},
-		"different":   {equal(2, 1, 1), [][]Task{{{MicroBatch: 0}}, {{MicroBatch: 1}}}},
-		"for ever":    {equal(2, 1, 1), [][]Task{{{MicroBatch: 0, Backward: true}, {MicroBatch: 0}}, {{MicroBatch: 0}, {MicroBatch: 0, Backward: true}}}},
+		"no stage":  {},
+		"twice":     {equal(1, 1, 1), [][]Task{{{MicroBatch: 0}, {MicroBatch: 0}}}},
+		"different": {equal(2, 1, 1), [][]Task{{{MicroBatch: 0}}, {{MicroBatch: 1}}}},
+		"for ever": {equal(2, 1, 1), [][]Task{{{MicroBatch: 0, Backward: true}, {MicroBatch: 0}},
+			{{MicroBatch: 0}, {MicroBatch: 0, Backward: true}}}},
 		"no time":     {equal(1, -1, 1), [][]Task{{{MicroBatch: 0}}}},
 		"one missing": {equal(2, 1, 1), [][]Task{{{MicroBatch: 0}, {MicroBatch: 1}}, {{MicroBatch: 0}}}},
 	} {
@@ -186,11 +188,13 @@ func TestInterleaved(t *testing.T) {
 				t.Fatal(err)
 			}
 			work := float64(6 * b)
-			if got, want := two.Seconds-work, (one.Seconds-work)/2; math.Abs(got-want) > 1e-9 || one.Seconds-work != float64(6*(p-1)) {
+			if got, want := two.Seconds-work, (one.Seconds-work)/2; math.Abs(got-want) > 1e-9 ||
+				one.Seconds-work != float64(6*(p-1)) {
 				t.Errorf("%d devices, %d micro-batches: bubbles of %v s, expected half of %v s", p, b, got, one.Seconds-work)
 			}
 			if len(two.Runs) != 4*p*b || 2*one.Stored[0] > two.Stored[0]+p {
-				t.Errorf("%d devices, %d micro-batches: %d passes, %d stored of half the size, %d of one stage", p, b, len(two.Runs), two.Stored[0], one.Stored[0])
+				t.Errorf("%d devices, %d micro-batches: %d passes, %d stored of half the size, %d of one stage", p, b,
+					len(two.Runs), two.Stored[0], one.Stored[0])
 			}
 		}
 	}

@@ -579,7 +579,8 @@ func (e *Explainer) Op(name string) (*Op, error) {
 		}
 	}
 	if len(alike) > 1 {
-		return nil, fmt.Errorf("%d operators are called %q: give one as %s#1 to %s#%d", len(alike), name, name, name, len(alike))
+		return nil, fmt.Errorf("%d operators are called %q: give one as %s#1 to %s#%d", len(alike), name,
+			name, name, len(alike))
 	}
 	if len(alike) == 0 {
 		return nil, unknown("operator", name, func(yield func(string) bool) {

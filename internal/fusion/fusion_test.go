@@ -53,7 +53,8 @@ func plan(t testing.TB, g *model.Graph, m *simt.Machine, scheme fusion.Scheme) *
 	if !k.Price(g, m) {
 		t.Fatal("the machine can't run it")
 	}
-	p, err := fusion.Finish("test", g, m, []fusion.Kernel{fusion.Library(g, m, 0), k}, func(from, to model.OpID) string { return "" })
+	p, err := fusion.Finish("test", g, m, []fusion.Kernel{fusion.Library(g, m, 0), k},
+		func(from, to model.OpID) string { return "" })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,20 +122,27 @@ func TestRefereeFindsFaults(t *testing.T) {
 		spoil func(p *fusion.Plan)
 		want  string
 	}{
-		"lost":      {func(p *fusion.Plan) { p.Kernels = p.Kernels[:1] }, `"e" is in no kernel`},
-		"too early": {func(p *fusion.Plan) { p.Kernels[0], p.Kernels[1] = p.Kernels[1], p.Kernels[0] }, `runs "e" before "m" is there`},
+		"lost": {func(p *fusion.Plan) { p.Kernels = p.Kernels[:1] }, `"e" is in no kernel`},
+		"too early": {func(p *fusion.Plan) { p.Kernels[0], p.Kernels[1] = p.Kernels[1], p.Kernels[0] },
+			`runs "e" before "m" is there`},
 		"groups in the wrong order": {func(p *fusion.Plan) {
 			gr := p.Kernels[1].Groups
 			gr[0], gr[1] = gr[1], gr[0]
 		}, `has group 0 of "d" before group 1`},
-		"no scheme":         {func(p *fusion.Plan) { p.Kernels[1].Links = nil }, `serves "e" -> "d" as independent between two groups`},
-		"local over groups": {func(p *fusion.Plan) { p.Kernels[1].Links[2].Scheme = fusion.Local }, `serves "s" -> "d" as local`},
-		"no barrier":        {func(p *fusion.Plan) { p.Kernels[1].Links[2].Scheme = fusion.Global }, `no barrier between "s" and "d"`},
-		"other blocks":      {func(p *fusion.Plan) { p.Kernels[1].Groups[1].Mapping.Tasks++ }, `within blocks of`},
-		"twice":             {func(p *fusion.Plan) { p.Kernels[1].Groups[1].Ops = []model.OpID{3, 2} }, `has operator "s" in groups 0 and 1`},
-		"not written":       {func(p *fusion.Plan) { p.Kernels[1].Again = []model.OpID{3} }, `no kernel writes the result of "d"`},
-		"too large":         {func(p *fusion.Plan) { p.Kernels[1].Block.SharedBytes = 1 << 20 }, `which no SM holds`},
-		"a wave too many":   {func(p *fusion.Plan) { p.Kernels[1].Phases, p.Kernels[1].Blocks = 2, 161 }, `waits for 161 blocks, of which only 160`},
+		"no scheme": {func(p *fusion.Plan) { p.Kernels[1].Links = nil },
+			`serves "e" -> "d" as independent between two groups`},
+		"local over groups": {func(p *fusion.Plan) { p.Kernels[1].Links[2].Scheme = fusion.Local },
+			`serves "s" -> "d" as local`},
+		"no barrier": {func(p *fusion.Plan) { p.Kernels[1].Links[2].Scheme = fusion.Global },
+			`no barrier between "s" and "d"`},
+		"other blocks": {func(p *fusion.Plan) { p.Kernels[1].Groups[1].Mapping.Tasks++ }, `within blocks of`},
+		"twice": {func(p *fusion.Plan) { p.Kernels[1].Groups[1].Ops = []model.OpID{3, 2} },
+			`has operator "s" in groups 0 and 1`},
+		"not written": {func(p *fusion.Plan) { p.Kernels[1].Again = []model.OpID{3} },
+			`no kernel writes the result of "d"`},
+		"too large": {func(p *fusion.Plan) { p.Kernels[1].Block.SharedBytes = 1 << 20 }, `which no SM holds`},
+		"a wave too many": {func(p *fusion.Plan) { p.Kernels[1].Phases, p.Kernels[1].Blocks = 2, 161 },
+			`waits for 161 blocks, of which only 160`},
 	} {
 		p := plan(t, g, m, fusion.Regional)
 		c.spoil(p)

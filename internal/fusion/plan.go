@@ -198,8 +198,10 @@ func (k *Kernel) name(g *model.Graph) {
 
 // Finish puts kernels together to a plan: it adds up and lists the cuts. reason says why
 // two memory-intensive operators of different kernels do not share one.
-func Finish(method string, g *model.Graph, m *simt.Machine, kernels []Kernel, reason func(from, to model.OpID) string) (*Plan, error) {
-	p := &Plan{Method: method, Network: g.Name, Hardware: m.Name, Graph: g, Machine: m, Operators: len(g.Ops), Kernels: kernels, Cuts: []Cut{}}
+func Finish(method string, g *model.Graph, m *simt.Machine, kernels []Kernel,
+	reason func(from, to model.OpID) string) (*Plan, error) {
+	p := &Plan{Method: method, Network: g.Name, Hardware: m.Name, Graph: g, Machine: m, Operators: len(g.Ops),
+		Kernels: kernels, Cuts: []Cut{}}
 	s := &p.Summary
 	in := make([][]int, len(g.Ops)) // kernels of each operator, ascending
 	for i := range kernels {
@@ -245,7 +247,8 @@ func Finish(method string, g *model.Graph, m *simt.Machine, kernels []Kernel, re
 				if first == second {
 					continue
 				}
-				c := Cut{From: from, To: op.ID, First: first, Second: second, FromName: g.Op(from).Name, ToName: op.Name, Bytes: g.Tensor(t).Bytes()}
+				c := Cut{From: from, To: op.ID, First: first, Second: second, FromName: g.Op(from).Name, ToName: op.Name,
+					Bytes: g.Tensor(t).Bytes()}
 				switch {
 				case kernels[first].Library:
 					c.Reason = "a library call makes it: its kernel is closed"
@@ -321,8 +324,10 @@ func (p *Plan) Check() error {
 						if s == Global && gr.Phase <= k.Groups[at].Phase {
 							return fmt.Errorf("fusion: kernel %d has no barrier between %q and %q", i, g.Op(from).Name, op.Name)
 						}
-						if s == Regional && (k.Groups[at].Mapping.RowsPerBlock() != gr.Mapping.RowsPerBlock() || k.Groups[at].Mapping.Rows != gr.Mapping.Rows || gr.Mapping.RowsPerBlock() == 0) {
-							return fmt.Errorf("fusion: kernel %d serves %q -> %q within blocks of %d and %d rows", i, g.Op(from).Name, op.Name,
+						if s == Regional && (k.Groups[at].Mapping.RowsPerBlock() != gr.Mapping.RowsPerBlock() ||
+							k.Groups[at].Mapping.Rows != gr.Mapping.Rows || gr.Mapping.RowsPerBlock() == 0) {
+							return fmt.Errorf("fusion: kernel %d serves %q -> %q within blocks of %d and %d rows", i,
+								g.Op(from).Name, op.Name,
 								k.Groups[at].Mapping.RowsPerBlock(), gr.Mapping.RowsPerBlock())
 						}
 					}
@@ -332,7 +337,8 @@ func (p *Plan) Check() error {
 		if !k.Library {
 			switch wave := p.Machine.Wave(k.Block); {
 			case wave < 1:
-				return fmt.Errorf("fusion: kernel %d has a block of %d threads, %d registers, %d bytes, which no SM holds", i, k.Block.Threads, k.Block.Registers, k.Block.SharedBytes)
+				return fmt.Errorf("fusion: kernel %d has a block of %d threads, %d registers, %d bytes, which no SM holds", i,
+					k.Block.Threads, k.Block.Registers, k.Block.SharedBytes)
 			case k.Phases > 1 && k.Blocks > wave:
 				return fmt.Errorf("fusion: kernel %d waits for %d blocks, of which only %d are there at a time", i, k.Blocks, wave)
 			}

@@ -47,7 +47,8 @@ func Steps(g *model.Graph, ops []model.OpID, dominant model.OpID, rows int64) ma
 // blocks that make its rows are those that read them. made and read say what is in step
 // in the two groups, with the mappings from and to. The maker is the producer of t's
 // root.
-func WithinBlocks(g *model.Graph, op *model.Op, t model.TensorID, from, to simt.Mapping, made, read map[model.OpID]bool) bool {
+func WithinBlocks(g *model.Graph, op *model.Op, t model.TensorID, from, to simt.Mapping, made,
+	read map[model.OpID]bool) bool {
 	if from.Rows != to.Rows || from.RowsPerBlock() == 0 || from.RowsPerBlock() != to.RowsPerBlock() || !read[op.ID] {
 		return false
 	}

@@ -55,7 +55,8 @@ func To(g *model.Graph, grain Grain) (Result, error) {
 	if rules == nil {
 		return Result{Graph: g}, nil
 	}
-	e := &expander{Builder: model.NewBuilder(g.Name), from: g, id: make([]model.TensorID, len(g.Tensors)), scalars: map[model.TensorID]float64{}}
+	e := &expander{Builder: model.NewBuilder(g.Name), from: g, id: make([]model.TensorID, len(g.Tensors)),
+		scalars: map[model.TensorID]float64{}}
 	for _, t := range g.Inputs { // in their order
 		u := g.Tensor(t)
 		e.id[t] = e.Input(u.Name, u.DType, u.Shape...)
@@ -124,7 +125,8 @@ var (
 	}
 	rulesOf = map[Grain]map[model.Kind]rule{
 		Framework: with(common, map[model.Kind]rule{"LayerNorm": moments, "Gather": bag, "Gelu": cdf}),
-		Primitive: with(common, map[model.Kind]rule{"LayerNorm": layerNorm, "Gather": lookUp, "Gelu": gelu, "Softmax": softmax}),
+		Primitive: with(common, map[model.Kind]rule{"LayerNorm": layerNorm, "Gather": lookUp, "Gelu": gelu,
+			"Softmax": softmax}),
 	}
 )
 
@@ -246,7 +248,8 @@ func moments(e *expander, op *model.Op, in []model.TensorID) (model.TensorID, bo
 	}
 	axes := trailing(e, op)
 	mean := e.reduce("mean", "ReduceMean", axes, in[0])
-	scale := e.part("reciprocal", "Reciprocal", model.Attr{}, e.root(e.part("difference", "Sub", model.Attr{}, in[0], mean), axes, eps))
+	scale := e.part("reciprocal", "Reciprocal", model.Attr{},
+		e.root(e.part("difference", "Sub", model.Attr{}, in[0], mean), axes, eps))
 	if len(in) > 1 {
 		scale = e.part("scale", "Mul", model.Attr{}, scale, in[1])
 	}

@@ -33,7 +33,8 @@ func at(s, out model.Shape, o int64) int64 {
 }
 
 // evaluate gives the value of every tensor, given those of inputs and constants.
-func evaluate(t *testing.T, g *model.Graph, given map[string][]float64, scalars map[model.TensorID]float64) map[string][]float64 {
+func evaluate(t *testing.T, g *model.Graph, given map[string][]float64,
+	scalars map[model.TensorID]float64) map[string][]float64 {
 	t.Helper()
 	v := make(map[string][]float64)
 	for _, u := range g.Tensors {
@@ -239,8 +240,9 @@ func compute(t *testing.T, op *model.Op, out model.Shape, in [][]float64, shapes
 
 // composites are the operators that the pass takes apart, with shapes drawn at random.
 var composites = []struct {
-	kind  model.Kind
-	parts int                                                           // primitive ones; those of frameworks are inFrameworks
+	kind model.Kind
+	// primitive ones; those of frameworks are inFrameworks
+	parts int
 	attr  func(r *rand.Rand, s model.Shape) (model.Attr, []model.Shape) // and the parameters
 }{
 	{"Softmax", 5, func(r *rand.Rand, s model.Shape) (model.Attr, []model.Shape) {
@@ -265,7 +267,10 @@ var composites = []struct {
 	{"GroupNorm", 11, func(_ *rand.Rand, s model.Shape) (model.Attr, []model.Shape) {
 		return model.Attr{Group: 1}, []model.Shape{{s[1]}}
 	}},
-	{"GroupNorm", 9, func(_ *rand.Rand, s model.Shape) (model.Attr, []model.Shape) { return model.Attr{Group: s[1]}, nil }},
+	{"GroupNorm", 9, func(_ *rand.Rand, s model.Shape) (model.Attr,
+		[]model.Shape) {
+		return model.Attr{Group: s[1]}, nil
+	}},
 	{"Gelu", 5, none}, {"Gelu", 9, func(*rand.Rand, model.Shape) (model.Attr, []model.Shape) {
 		return model.Attr{Variant: "approximate=tanh"}, nil
 	}},
@@ -387,7 +392,8 @@ func TestLookUp(t *testing.T) {
 	}
 	given["x"] = []float64{-1, 9, 0, 0, 0, 0} // out of the table: the nearest row
 	got := evaluate(t, e.Graph, given, e.Scalars)["rows"]
-	if want := append(append([]float64(nil), given["table"][:4]...), given["table"][16:]...); fmt.Sprint(got[:8]) != fmt.Sprint(want) {
+	if want := append(append([]float64(nil), given["table"][:4]...), given["table"][16:]...); fmt.Sprint(
+		got[:8]) != fmt.Sprint(want) {
 		t.Errorf("positions outside give %v, want %v", got[:8], want)
 	}
 }

@@ -136,7 +136,8 @@ func (d *Document) Number(quantity, unit string, published, ours float64) {
 	if unit == "x" {
 		sign = "×"
 	}
-	d.claims = append(d.claims, Claim{Quantity: quantity, Paper: PlainNumber(l.Published) + sign, Ours: PlainNumber(l.Ours) + sign, Verdict: l.Verdict(), Line: true})
+	d.claims = append(d.claims, Claim{Quantity: quantity, Paper: PlainNumber(l.Published) + sign,
+		Ours: PlainNumber(l.Ours) + sign, Verdict: l.Verdict(), Line: true})
 }
 
 // PlainNumber writes whole numbers as they are and others as people read them.
@@ -206,7 +207,8 @@ type rowData struct {
 func (d *Document) Report(data any) (*Report, error) {
 	e := d.experiment
 	t := Table{Title: "The paper's claims beside ours", Name: "claims", Columns: []Column{
-		{Name: "Quantity", Text: true}, {Name: "Paper", Text: true}, {Name: "Ours", Text: true}, {Name: "Verdict", Text: true}}}
+		{Name: "Quantity", Text: true}, {Name: "Paper", Text: true}, {Name: "Ours", Text: true},
+		{Name: "Verdict", Text: true}}}
 	for i, c := range d.claims {
 		verdict := c.Verdict
 		if c.Why != "" {

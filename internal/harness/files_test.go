@@ -46,7 +46,8 @@ func TestWriteFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	path := filepath.Join(dir, "x.json")
 	var bad *fs.PathError
-	if err := WriteFile(path, nil); !errors.As(err, &bad) || bad.Path != path || !strings.HasPrefix(err.Error(), "results can't be written: ") {
+	if err := WriteFile(path, nil); !errors.As(err, &bad) || bad.Path != path ||
+		!strings.HasPrefix(err.Error(), "results can't be written: ") {
 		t.Errorf("without its folder: %v", err)
 	}
 	if err := MakeFolder(dir); err != nil {
@@ -78,14 +79,16 @@ func FuzzCell(f *testing.F) {
 	for _, sum := range []string{"", hash([]byte(`{"a":1}`))} {
 		f.Add([]byte(`{"schema": 1, "fingerprint": "f", "inputs": {}, "result_sha256": "` + sum + `", "result": {"a": 1}}`))
 	}
-	f.Add([]byte(`{"schema": 1, "version": "v1.0.0", "modules": [], "hardware": [{"name": "a", "sha256": "0"}], "seeds": [7]}`))
+	f.Add(
+		[]byte(`{"schema": 1, "version": "v1.0.0", "modules": [], "hardware": [{"name": "a", "sha256": "0"}], "seeds": [7]}`))
 	f.Add([]byte("cell,wall_time_s\na,1.5\n\"b,\",NaN\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if result, err := decodeCell("f.json", data, "f"); err == nil && !json.Valid(result) || err != nil && result != nil {
 			t.Errorf("result %q, error %v", result, err)
 		}
 		decodeTiming(data)
-		if o, err := ReadOrigin("origin.json", data); err == nil && o.Schema > originSchema || err != nil && !strings.HasPrefix(err.Error(), "origin.json: ") {
+		if o, err := ReadOrigin("origin.json", data); err == nil && o.Schema > originSchema ||
+			err != nil && !strings.HasPrefix(err.Error(), "origin.json: ") {
 			t.Errorf("origin %v, error %v", o, err)
 		}
 	})

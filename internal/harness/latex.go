@@ -29,9 +29,12 @@ type setting struct {
 }
 
 var settings = []setting{
-	{false, `\small`, 9.25, 11, 6, false}, {false, `\small`, 9.25, 11, 4, false}, {false, `\footnotesize`, 8.5, 9.5, 4, false}, {false, `\footnotesize`, 8.5, 9.5, 3, false},
-	{true, `\small`, 9.25, 11, 6, false}, {true, `\small`, 9.25, 11, 4, false}, {true, `\footnotesize`, 8.5, 9.5, 4, false}, {true, `\footnotesize`, 8.5, 9.5, 3, false},
-	{true, `\small`, 9.25, 11, 4, true}, {true, `\footnotesize`, 8.5, 9.5, 4, true}, {true, `\scriptsize`, 7.97, 8, 3, false}, {true, `\scriptsize`, 7.97, 8, 3, true},
+	{false, `\small`, 9.25, 11, 6, false}, {false, `\small`, 9.25, 11, 4, false},
+	{false, `\footnotesize`, 8.5, 9.5, 4, false}, {false, `\footnotesize`, 8.5, 9.5, 3, false},
+	{true, `\small`, 9.25, 11, 6, false}, {true, `\small`, 9.25, 11, 4, false},
+	{true, `\footnotesize`, 8.5, 9.5, 4, false}, {true, `\footnotesize`, 8.5, 9.5, 3, false},
+	{true, `\small`, 9.25, 11, 4, true}, {true, `\footnotesize`, 8.5, 9.5, 4, true},
+	{true, `\scriptsize`, 7.97, 8, 3, false}, {true, `\scriptsize`, 7.97, 8, 3, true},
 }
 
 func (s setting) limit() float64 {
@@ -48,9 +51,12 @@ var letterWidths = func() map[rune]float64 {
 		width   float64
 		letters string
 	}{
-		{278, "ijl.,:;!'-|"}, {306, "f"}, {333, " "}, {361, "I"}, {389, "()t"}, {392, "r"}, {394, "s"}, {444, "cez"}, {472, "?"},
-		{500, "0123456789agou/–*"}, {514, "J"}, {528, "kvxyq"}, {556, "bdhnpuS"}, {611, "Z"}, {625, "L"}, {653, "F"}, {681, "EP"}, {708, "B"},
-		{722, "wCTK"}, {736, "R"}, {750, "ADHNUVXY"}, {764, "D"}, {778, "GKOQ+=<>~^×#_"}, {833, "m%"}, {917, "M"}, {1000, "—…&→"}, {1028, "W"},
+		{278, "ijl.,:;!'-|"}, {306, "f"}, {333, " "}, {361, "I"}, {389, "()t"}, {392, "r"}, {394, "s"},
+		{444, "cez"}, {472, "?"},
+		{500, "0123456789agou/–*"}, {514, "J"}, {528, "kvxyq"}, {556, "bdhnpuS"}, {611, "Z"}, {625, "L"}, {653, "F"},
+		{681, "EP"}, {708, "B"},
+		{722, "wCTK"}, {736, "R"}, {750, "ADHNUVXY"}, {764, "D"}, {778, "GKOQ+=<>~^×#_"}, {833, "m%"}, {917, "M"},
+		{1000, "—…&→"}, {1028, "W"},
 	} {
 		for _, r := range x.letters {
 			m[r] = x.width
@@ -240,7 +246,8 @@ func (t *Table) float(b *strings.Builder, s setting, wrapped []float64, rows [][
 		caption += " (continued)"
 		label += fmt.Sprintf("-%d", part+1)
 	}
-	fmt.Fprintf(b, "\\begin{%s}\n  \\centering%s\n  \\setlength{\\tabcolsep}{%gpt}\n  \\caption{%s.}\n  \\label{tab:%s}\n", environment, s.size, s.sep, caption, label)
+	fmt.Fprintf(b, "\\begin{%s}\n  \\centering%s\n  \\setlength{\\tabcolsep}{%gpt}\n  \\caption{%s.}\n  \\label{tab:%s}\n",
+		environment, s.size, s.sep, caption, label)
 	fmt.Fprintf(b, "  \\begin{tabular}{@{}%s@{}}\n    \\toprule\n", spec)
 	// The upper line of the heading holds the groups.
 	var groups, rules []string
@@ -305,6 +312,7 @@ func stack(s, align string) string {
 var latexEscapes = strings.NewReplacer(
 	`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`, "{", `\{`, "}", `\}`,
 	"~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`, "|", `\textbar{}`,
-	"×", `$\times$`, "–", "--", "—", "---", "µ", `$\mu$`, "→", `$\to$`, "≤", `$\le$`, "≥", `$\ge$`, "±", `$\pm$`, "†", `$\dagger$`, "…", `\ldots{}`, "·", `$\cdot$`, "²", `$^2$`, "\n", " ")
+	"×", `$\times$`, "–", "--", "—", "---", "µ", `$\mu$`, "→", `$\to$`, "≤", `$\le$`, "≥", `$\ge$`, "±", `$\pm$`, "†",
+	`$\dagger$`, "…", `\ldots{}`, "·", `$\cdot$`, "²", `$^2$`, "\n", " ")
 
 func escapeLaTeX(s string) string { return latexEscapes.Replace(s) }

@@ -147,8 +147,9 @@ func RowFields[T any](row func(T) Row, names string, own ...Field[T]) []Field[T]
 
 // RowsCSV writes the rows with the most used columns.
 func RowsCSV(rows []Row) []byte {
-	return CSV(rows, RowFields(func(r Row) Row { return r }, "model hardware batch variant chunk_policy batches_per_cluster throughput_per_s throughput_unit latency_s energy_j average_power_w "+
-		"kernels ddr_tensor_writes llb_tensor_writes l1_tensor_writes mme_utilization vme_utilization"))
+	return CSV(rows, RowFields(func(r Row) Row { return r },
+		"model hardware batch variant chunk_policy batches_per_cluster throughput_per_s throughput_unit latency_s energy_j average_power_w "+
+			"kernels ddr_tensor_writes llb_tensor_writes l1_tensor_writes mme_utilization vme_utilization"))
 }
 
 // WriteRows makes the report of an experiment about rows: fill adds its parts, and the rows

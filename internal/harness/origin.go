@@ -45,7 +45,8 @@ type originHardware struct {
 
 // originOf finds the accelerators and seeds in the inputs of the cells.
 func originOf(cells []Cell, opt Options) (*Origin, error) {
-	o := &Origin{Schema: originSchema, Version: programVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Solver: opt.SolverVersion,
+	o := &Origin{Schema: originSchema, Version: programVersion(), Go: runtime.Version(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH, Solver: opt.SolverVersion,
 		Modules: []originModule{}, Hardware: []originHardware{}, Seeds: []json.RawMessage{}}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -76,11 +77,13 @@ func originOf(cells []Cell, opt Options) (*Origin, error) {
 		if err := json.Unmarshal(data, &in); err != nil {
 			continue // inputs of another form
 		}
-		if in.Seed != nil && !slices.ContainsFunc(o.Seeds, func(s json.RawMessage) bool { return string(s) == string(in.Seed) }) {
+		if in.Seed != nil && !slices.ContainsFunc(o.Seeds,
+			func(s json.RawMessage) bool { return string(s) == string(in.Seed) }) {
 			o.Seeds = append(o.Seeds, in.Seed)
 		}
 		h := originHardware{Hash: in.Hash}
-		if err := json.Unmarshal(in.Hardware, &h.Name); err != nil || slices.ContainsFunc(o.Hardware, func(x originHardware) bool { return x.Name == h.Name && x.Hash == h.Hash }) {
+		if err := json.Unmarshal(in.Hardware, &h.Name); err != nil ||
+			slices.ContainsFunc(o.Hardware, func(x originHardware) bool { return x.Name == h.Name && x.Hash == h.Hash }) {
 			continue
 		}
 		// A variation has another hash than the preset that it is named after.
@@ -108,7 +111,8 @@ func ReadOrigin(path string, data []byte) (*Origin, error) {
 		return nil, fmt.Errorf("%s: not what 'dsasched run' writes: %w", path, err)
 	}
 	if o.Schema < 0 || o.Schema > originSchema {
-		return nil, fmt.Errorf("%s: schema: found %d, expected at most %d: the results are of a later dsasched (%s)", path, o.Schema, originSchema, o.Version)
+		return nil, fmt.Errorf("%s: schema: found %d, expected at most %d: the results are of a later dsasched (%s)", path,
+			o.Schema, originSchema, o.Version)
 	}
 	return o, nil
 }

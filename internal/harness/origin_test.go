@@ -24,7 +24,8 @@ func TestOrigin(t *testing.T) {
 		Hash     string `json:"hardware_sha256"`
 		Seed     int    `json:"seed"`
 	}
-	cells := []Cell{{Inputs: inputs{"stcp920", preset, 3}}, {Inputs: inputs{"stcp920", "other", 4}}, {Inputs: inputs{"stcp920", preset, 3}},
+	cells := []Cell{{Inputs: inputs{"stcp920", preset, 3}}, {Inputs: inputs{"stcp920", "other", 4}},
+		{Inputs: inputs{"stcp920", preset, 3}},
 		{Inputs: 5}, {Inputs: map[string]any{"hardware": map[string]int{"x": 1}}}}
 	o, err := originOf(cells, Options{SolverVersion: "S 1", Revision: "abc-dirty"})
 	if err != nil {
@@ -34,13 +35,15 @@ func TestOrigin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []originHardware{{"stcp920", preset, string(yaml)}, {"stcp920", "other", ""}}; !slices.Equal(o.Hardware, want) {
+	if want := []originHardware{{"stcp920", preset, string(yaml)}, {"stcp920", "other", ""}}; !slices.Equal(
+		o.Hardware, want) {
 		t.Errorf("hardware %+v, want %+v", o.Hardware, want)
 	}
 	if got := fmt.Sprintf("%s", o.Seeds); got != "[3 4]" {
 		t.Errorf("seeds %s", got)
 	}
-	if info, ok := debug.ReadBuildInfo(); !ok || !slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "vcs.revision" }) {
+	if info, ok := debug.ReadBuildInfo(); !ok ||
+		!slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "vcs.revision" }) {
 		if o.Revision != "abc" || !o.Modified {
 			t.Errorf("revision %q, modified %v", o.Revision, o.Modified)
 		}

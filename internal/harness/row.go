@@ -86,7 +86,8 @@ type Levels struct {
 var WriteLevels = []struct {
 	Name string
 	Of   func(Levels) int64
-}{{"DDR", func(l Levels) int64 { return l.DDR }}, {"LLB", func(l Levels) int64 { return l.LLB }}, {"L1", func(l Levels) int64 { return l.L1 }}}
+}{{"DDR", func(l Levels) int64 { return l.DDR }}, {"LLB", func(l Levels) int64 { return l.LLB }},
+	{"L1", func(l Levels) int64 { return l.L1 }}}
 
 // String writes the numbers from the farthest level to the nearest.
 func (l Levels) String() string { return fmt.Sprintf("%d/%d/%d", l.DDR, l.LLB, l.L1) }
@@ -180,7 +181,8 @@ func levels(n [isa.NumLevels]int64) Levels {
 
 // RowCell is a cell whose result is a Row; dt is the precision that the network is opened
 // in.
-func RowCell(src network.Network, dt model.DType, spec *hardware.Spec, batch int64, v scheduler.Recipe, opt scheduler.Options, policy ChunkPolicy, unit string) (Cell, error) {
+func RowCell(src network.Network, dt model.DType, spec *hardware.Spec, batch int64, v scheduler.Recipe,
+	opt scheduler.Options, policy ChunkPolicy, unit string) (Cell, error) {
 	specHash, err := Hash(spec)
 	if err != nil {
 		return Cell{}, err

@@ -60,7 +60,8 @@ type InterruptedError struct {
 }
 
 func (e *InterruptedError) Error() string {
-	return fmt.Sprintf("interrupted: %d of %d cells of %s are finished and kept in %s; run the same command again to go on from there",
+	return fmt.Sprintf(
+		"interrupted: %d of %d cells of %s are finished and kept in %s; run the same command again to go on from there",
 		e.Done, e.Total, e.Experiment, e.Out)
 }
 
@@ -223,8 +224,10 @@ type pass struct {
 
 // finish returns the results of all cells, from the store where they are there. Wall times
 // are kept in the file timing.
-func (r *runner) finish(ctx context.Context, name string, cells []Cell, stores func(Cell) *store, timing string) ([]json.RawMessage, error) {
-	p := &pass{runner: r, name: name, cells: cells, stores: stores, results: make([]json.RawMessage, len(cells)), failed: make([]error, len(cells))}
+func (r *runner) finish(ctx context.Context, name string, cells []Cell, stores func(Cell) *store, timing string) (
+	[]json.RawMessage, error) {
+	p := &pass{runner: r, name: name, cells: cells, stores: stores, results: make([]json.RawMessage, len(cells)),
+		failed: make([]error, len(cells))}
 	missing := p.load()
 	if len(missing) == 0 {
 		return p.results, nil
@@ -279,7 +282,8 @@ func (p *pass) load() (missing []int) {
 		fmt.Fprintf(p.Stderr, "%s: %d of %d cells were finished before\n", p.name, p.done, len(p.cells))
 	}
 	if old > 0 {
-		fmt.Fprintf(p.Stderr, "%s: %d of %d cells are of another build of the program and are computed anew\n", p.name, old, len(p.cells))
+		fmt.Fprintf(p.Stderr, "%s: %d of %d cells are of another build of the program and are computed anew\n",
+			p.name, old, len(p.cells))
 	}
 	return missing
 }

@@ -97,7 +97,8 @@ func TestFinishedCellsAreNotComputedAgain(t *testing.T) {
 	if first.String() != second.String() {
 		t.Errorf("printed\n%s\nwant\n%s", second.String(), first.String())
 	}
-	if want := "fake: 5 of 5 cells were finished before\nfake: 1 files in " + filepath.Join(dir, "fake") + "\n"; progress.String() != want {
+	if want := "fake: 5 of 5 cells were finished before\nfake: 1 files in " + filepath.Join(dir, "fake") +
+		"\n"; progress.String() != want {
 		t.Errorf("progress is %q, want %q", progress.String(), want)
 	}
 }
@@ -130,7 +131,9 @@ func TestInterrupted(t *testing.T) {
 			if stop.Done != done || stop.Total != 8 || stop.Done < 2 || stop.Done > 7 {
 				t.Errorf("%d of %d cells are finished, %d were", stop.Done, stop.Total, done)
 			}
-			want := fmt.Sprintf("interrupted: %d of 8 cells of fake are finished and kept in %s; run the same command again to go on from there", done, dir)
+			want := fmt.Sprintf(
+				"interrupted: %d of 8 cells of fake are finished and kept in %s; run the same command again to go on from there",
+				done, dir)
 			if err.Error() != want {
 				t.Errorf("error is %q, want %q", err, want)
 			}
@@ -149,13 +152,15 @@ func TestInterrupted(t *testing.T) {
 
 			runs.Store(0)
 			var progress bytes.Buffer
-			if err := fake(8, &runs, nil).Run(context.Background(), Options{Out: dir, Workers: workers, Stderr: &progress}); err != nil {
+			if err := fake(8, &runs, nil).Run(context.Background(),
+				Options{Out: dir, Workers: workers, Stderr: &progress}); err != nil {
 				t.Fatal(err)
 			}
 			if int(runs.Load()) != 8-done {
 				t.Errorf("%d cells were computed, want the missing %d", runs.Load(), 8-done)
 			}
-			if want := fmt.Sprintf("fake: %d of 8 cells were finished before\nfake: %d/8 cell ", done, done+1); !strings.HasPrefix(progress.String(), want) {
+			if want := fmt.Sprintf("fake: %d of 8 cells were finished before\nfake: %d/8 cell ", done,
+				done+1); !strings.HasPrefix(progress.String(), want) {
 				t.Errorf("progress is %q, want it to begin with %q", progress.String(), want)
 			}
 			harnesstest.SameTree(t, harnesstest.Tree(t, dir), harnesstest.Tree(t, whole))
@@ -240,10 +245,12 @@ func TestBadCellsAreComputedAnew(t *testing.T) {
 			harnesstest.SameTree(t, harnesstest.Tree(t, dir), want)
 			lines := strings.Split(progress.String(), "\n")
 			if test.notice != "" {
-				if !strings.HasPrefix(lines[0], "fake: "+path+" is "+test.notice) || !strings.HasSuffix(lines[0], "; it is computed anew") {
+				if !strings.HasPrefix(lines[0], "fake: "+path+" is "+test.notice) ||
+					!strings.HasSuffix(lines[0], "; it is computed anew") {
 					t.Errorf("the notice is %q", lines[0])
 				}
-			} else if !strings.Contains(progress.String(), "1 of 3 cells are of another build of the program and are computed anew") {
+			} else if !strings.Contains(progress.String(),
+				"1 of 3 cells are of another build of the program and are computed anew") {
 				t.Errorf("progress is %q", progress.String())
 			}
 		})
@@ -273,11 +280,13 @@ func TestFailingCell(t *testing.T) {
 	}
 	var out bytes.Buffer
 	err := fake(5, &runs, fail).Run(context.Background(), Options{Out: dir, Workers: 2, Stdout: &out})
-	if want := "fake: cell 1: does not fit by 3 bytes (and 1 more cells failed)"; err == nil || err.Error() != want || !errors.Is(err, bad) {
+	if want := "fake: cell 1: does not fit by 3 bytes (and 1 more cells failed)"; err == nil || err.Error() != want ||
+		!errors.Is(err, bad) {
 		t.Errorf("error is %v, want %s", err, want)
 	}
 	if runs.Load() != 3 || len(harnesstest.Tree(t, dir)) != 3 || out.Len() != 0 {
-		t.Errorf("%d cells were computed, %d files are there, printed %q; want 3 cells and nothing else", runs.Load(), len(harnesstest.Tree(t, dir)), out.String())
+		t.Errorf("%d cells were computed, %d files are there, printed %q; want 3 cells and nothing else", runs.Load(),
+			len(harnesstest.Tree(t, dir)), out.String())
 	}
 	runs.Store(0)
 	if err := fake(5, &runs, nil).Run(context.Background(), Options{Out: dir}); err != nil || runs.Load() != 2 {
@@ -305,7 +314,8 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := fake(2, &runs, nil).Run(context.Background(), Options{Out: filepath.Join(obstacle, "out")})
-	if err == nil || !strings.HasPrefix(err.Error(), "results can't be written: ") || !strings.Contains(err.Error(), obstacle) || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.HasPrefix(err.Error(), "results can't be written: ") ||
+		!strings.Contains(err.Error(), obstacle) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error is %v", err)
 	}
 	if runs.Load() != 0 {
@@ -334,7 +344,8 @@ func TestOutputThatVanishes(t *testing.T) {
 func TestQuiet(t *testing.T) {
 	var runs atomic.Int64
 	var out, progress bytes.Buffer
-	if err := fake(3, &runs, nil).Run(context.Background(), Options{Out: t.TempDir(), Stdout: &out, Stderr: &progress, Quiet: true}); err != nil {
+	if err := fake(3, &runs, nil).Run(context.Background(),
+		Options{Out: t.TempDir(), Stdout: &out, Stderr: &progress, Quiet: true}); err != nil {
 		t.Fatal(err)
 	}
 	if progress.Len() != 0 || out.Len() == 0 {
@@ -372,7 +383,8 @@ func TestCellsOfOneKeyLiveSideBySide(t *testing.T) {
 	}
 	var progress, out bytes.Buffer
 	for range 2 {
-		if err := Run(context.Background(), []Experiment{experiment("a", "F16"), experiment("b", "I8")}, Options{Out: dir, Stdout: &out, Stderr: &progress}); err != nil {
+		if err := Run(context.Background(), []Experiment{experiment("a", "F16"), experiment("b", "I8")},
+			Options{Out: dir, Stdout: &out, Stderr: &progress}); err != nil {
 			t.Fatal(err)
 		}
 	}

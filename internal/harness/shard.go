@@ -118,7 +118,8 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%d of %d cells of %s are missing, the first is %s: run its shards again, which goes on where they were",
+	return fmt.Sprintf(
+		"%d of %d cells of %s are missing, the first is %s: run its shards again, which goes on where they were",
 		e.Missing, e.Total, e.Experiment, e.First)
 }
 

@@ -16,7 +16,8 @@ import (
 )
 
 func TestParseShard(t *testing.T) {
-	for text, want := range map[string]Shard{"1/1": {1, 1}, "2/3": {2, 3}, "0/3": {}, "4/3": {}, "1": {}, "/": {}, "a/b": {}, "1/2/3": {}, "-1/2": {}} {
+	for text, want := range map[string]Shard{"1/1": {1, 1}, "2/3": {2, 3}, "0/3": {}, "4/3": {}, "1": {}, "/": {},
+		"a/b": {}, "1/2/3": {}, "-1/2": {}} {
 		got, err := ParseShard(text)
 		if got != want || (err != nil) != (want == Shard{}) {
 			t.Errorf("%s: %v, %v, want %v", text, got, err, want)
@@ -103,7 +104,8 @@ func TestShards(t *testing.T) {
 		}
 		opt.Out, opt.From = t.TempDir(), dirs[1:]
 		var missing *MissingError
-		if err := Run(ctx, flaky, opt); !errors.As(err, &missing) || !strings.Contains(err.Error(), "cells of fake are missing, the first is cell 0") {
+		if err := Run(ctx, flaky, opt); !errors.As(err, &missing) ||
+			!strings.Contains(err.Error(), "cells of fake are missing, the first is cell 0") {
 			t.Errorf("without the first of %d: %v", n, err)
 		}
 	}

@@ -116,7 +116,8 @@ func (t *Table) Markdown() string {
 	return b.String()
 }
 
-var markdownEscapes = strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "\n", " ")
+var markdownEscapes = strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`",
+	"<", "&lt;", "\n", " ")
 
 func EscapeMarkdown(s string) string { return markdownEscapes.Replace(s) }
 

@@ -14,7 +14,8 @@ var awkward = Table{
 	Title: "A_b & 50 % of <c> | #1",
 	Name:  "awkward",
 	Columns: []Column{
-		{Name: "Name", Text: true}, {Group: "Time\n(µs)", Name: "first"}, {Group: "Time\n(µs)", Name: "last"}, {Name: "Bytes\nper s"},
+		{Name: "Name", Text: true}, {Group: "Time\n(µs)", Name: "first"}, {Group: "Time\n(µs)", Name: "last"},
+		{Name: "Bytes\nper s"},
 	},
 	Rows: [][]string{
 		{`back\slash_{x}`, "1", "2", "3"},
@@ -55,7 +56,8 @@ func TestSignificant(t *testing.T) {
 	for _, test := range []struct {
 		x    float64
 		want string
-	}{{0, "0"}, {8725.94, "8726"}, {100, "100"}, {99.96, "100.0"}, {12.345, "12.3"}, {1.005, "1.00"}, {0.5866, "0.587"}, {-3.14159, "-3.14"}, {1e6, "1000000"}} {
+	}{{0, "0"}, {8725.94, "8726"}, {100, "100"}, {99.96, "100.0"}, {12.345, "12.3"}, {1.005, "1.00"}, {0.5866, "0.587"},
+		{-3.14159, "-3.14"}, {1e6, "1000000"}} {
 		if got := Significant(test.x); got != test.want {
 			t.Errorf("significant(%g) is %s, want %s", test.x, got, test.want)
 		}
@@ -78,7 +80,8 @@ func TestExactHidesRounding(t *testing.T) {
 // However long its texts are, a table fits: in one column if it can, else over both, with
 // texts of several lines or on several pages.
 func TestTableFits(t *testing.T) {
-	sentence := "An output that nothing reads leaves the local buffer when its instance ends, and so does one whose last reader has run. "
+	sentence :=
+		"An output that nothing reads leaves the local buffer when its instance ends, and so does one whose last reader has run. "
 	for _, tt := range []struct {
 		name                   string
 		texts, numbers, rows   int // columns and rows

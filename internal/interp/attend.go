@@ -123,8 +123,8 @@ func (w *work) attend() {
 	}
 }
 
-// boxes are a core's boxes of an input for a piece of a tile of queries, or for less than 0 all of it, with a tile of keys;
-// with all for all tiles of queries.
+// boxes are a core's boxes of an input for a piece of a tile of queries, or for less than 0 all of it, with a tile of
+// keys; with all for all tiles of queries.
 func (w *work) boxes(core, input int, tile, piece, keys int32, all bool) []model.Region {
 	steps, _ := w.steps()
 	r := w.t.whole[core][w.t.anchor.op.Outputs[0]]
@@ -391,7 +391,8 @@ func (w *work) tilesOf(core int) map[key]int32 {
 	return list
 }
 
-// ownResults visits the elements of a result that may be a core's: those of its box or, if cores take tiles in turn, all.
+// ownResults visits the elements of a result that may be a core's: those of its box or, if cores take tiles in turn,
+// all.
 func (w *work) ownResults(write, core int, visit func(n int64, at []int64)) {
 	if !w.t.InTurn {
 		w.results(write, core, isa.Portion{}, func(n int64, at []int64, _ model.Region) { visit(n, at) })

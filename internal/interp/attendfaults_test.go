@@ -89,7 +89,8 @@ var attentionFaults = []planted{
 	{"a product that does not wait", attends(isa.Matrix, 2), unbound, []string{"may not be there",
 		"may still be writing"}},
 	{"scores that do not wait for their place", func(p *isa.Program, c *isa.Command) bool {
-		return attends(isa.Matrix, 1)(p, c) && c.Part > 0 && c.Part%p.Tasks[c.Task-1].Pieces == 0 // other pieces stand behind it
+		// other pieces stand behind it
+		return attends(isa.Matrix, 1)(p, c) && c.Part > 0 && c.Part%p.Tasks[c.Task-1].Pieces == 0
 	}, unbound, []string{"may still be writing", "may still be in use"}},
 	{"a load that does not wait for its place", func(p *isa.Program, c *isa.Command) bool {
 		// With pieces the first of a tile stands behind its queries, which wait for what it waits for.
@@ -174,8 +175,10 @@ func TestAttentionNests(t *testing.T) {
 			t.Errorf("%+v: %v, want %s", tt.tiles, err, tt.want)
 		}
 	}
-	for _, tiles := range []schedule.AttentionTiles{*s.Steps[0].Nest.Attention, {Products: 1, Positions: 3, Keys: 3, Single: true},
-		{Products: 1, Positions: 3, Keys: 3, Pieces: 2}, {Products: 1, Positions: 3, Keys: 3, Pieces: 3, Single: true, InTurn: true}} {
+	for _, tiles := range []schedule.AttentionTiles{*s.Steps[0].Nest.Attention,
+		{Products: 1, Positions: 3, Keys: 3, Single: true},
+		{Products: 1, Positions: 3, Keys: 3, Pieces: 2},
+		{Products: 1, Positions: 3, Keys: 3, Pieces: 3, Single: true, InTurn: true}} {
 		n := *s.Steps[0].Nest
 		n.Attention = &tiles
 		again, err := schedule.ParseNest(n.Text(out), out)

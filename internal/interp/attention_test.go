@@ -173,7 +173,8 @@ func TestAttentionsOfNetworks(t *testing.T) {
 	for name, want := range map[string][2]int{ // all, causal ones
 		"bert-128": {12}, "bert-large-384": {24}, "vit-b16": {12}, "swin-t": {12}, "sd-unet": {32}, "gpt2-prefill": {12,
 			12}, "gpt2-decode": {12},
-		"llama2-7b-prefill": {32, 32}, "llama3-8b-prefill": {32, 32}, "llama3-8b-decode": {32}, "mixtral-8x7b-prefill": {32, 32}, "gpt3-175b-prefill": {1},
+		"llama2-7b-prefill": {32, 32}, "llama3-8b-prefill": {32, 32}, "llama3-8b-decode": {32},
+		"mixtral-8x7b-prefill": {32, 32}, "gpt3-175b-prefill": {1},
 		"asr-encoder": {12}, "transformer": {150}, "conformer-s": {}, "resnet50": {}, "mamba-130m": {},
 	} {
 		g, err := zoo.Build(name, zoo.Options{Batch: 1})
@@ -229,7 +230,8 @@ func otherTiles(t *testing.T, made *scheduler.Result, r *rand.Rand, count func(s
 					n.Cores = old.Cores
 				}
 				list := s.AttentionNests(i, 30)
-				if deals := slices.DeleteFunc(slices.Clone(list), func(n *schedule.Nest) bool { return !n.Attention.InTurn }); len(deals) > 0 {
+				if deals := slices.DeleteFunc(slices.Clone(list),
+					func(n *schedule.Nest) bool { return !n.Attention.InTurn }); len(deals) > 0 {
 					list = deals
 				}
 				a := s.Steps[i].Attending
@@ -360,5 +362,6 @@ func TestAttentionPrograms(t *testing.T) {
 			t.Errorf("no nest is %s", form)
 		}
 	}
-	t.Logf("%d agree, %d of them among other layers, nests %v, %d do not fit, %v; the bound is up to %.2f of the time; beyond: %+v", done, inside, forms, small, coarse, tight, reports)
+	t.Logf(
+		"%d agree, %d of them among other layers, nests %v, %d do not fit, %v; the bound is up to %.2f of the time; beyond: %+v", done, inside, forms, small, coarse, tight, reports)
 }

@@ -48,7 +48,8 @@ func blockedNet(r *rand.Rand, name string) network.Network {
 		default:
 			x := b.Input("x", model.F16, batch, k, 3+m/2, kernel+reps)
 			y = b.Op("Conv", "product", model.Attr{Strides: []int64{stride, stride}, Dilations: []int64{1, 1},
-				Pads: []int64{kernel / 2, kernel / 2, kernel / 2, kernel / 2}, Group: 1}, x, b.Param("w", model.F16, n, k, kernel, kernel), b.Param("bias", model.F16, n))
+				Pads: []int64{kernel / 2, kernel / 2, kernel / 2, kernel / 2}, Group: 1}, x,
+				b.Param("w", model.F16, n, k, kernel, kernel), b.Param("bias", model.F16, n))
 		}
 		switch extra {
 		case 1:
@@ -77,7 +78,8 @@ func randomBlocked(r *rand.Rand, l *lower.Loops, rows int64, window int64) *sche
 		slices = n
 		d.K /= n
 	}
-	nest := &schedule.Nest{Rfactor: slices, Tiles: d.Reps * (1 + r.Int64N(max(1, min(6, rows/d.Reps)))), Depth: 1 + r.Int64N(4),
+	nest := &schedule.Nest{Rfactor: slices, Tiles: d.Reps * (1 + r.Int64N(max(1, min(6, rows/d.Reps)))),
+		Depth: 1 + r.Int64N(4),
 		Loads: 1, Pieces: 1, Vector: schedule.AtColumns, Store: schedule.AtColumns,
 		Columns: cut(d.N, 1), Reduction: cut(d.K, window), ColumnsFirst: r.IntN(2) == 0, Sums: 1 + r.Int64N(2)}
 	if l.Weights == 0 {
@@ -161,7 +163,8 @@ func blockedCase(t *testing.T, seed uint64) ([][]lower.Segment, *isa.Program, *s
 	return plans, p, nest
 }
 
-// Blocked nests of products and convolutions compute what the network says. With DSASCHED_FULL=1 in the environment 10,000 run.
+// Blocked nests of products and convolutions compute what the network says. With DSASCHED_FULL=1 in the environment
+// 10,000 run.
 func TestBlockedNests(t *testing.T) {
 	ran, sliced, moved, most, seeds := 0, 0, 0, 10_000, uint64(700)
 	if os.Getenv("DSASCHED_FULL") != "" {
@@ -191,7 +194,8 @@ func TestBlockedNests(t *testing.T) {
 	}
 	t.Logf("%d nests ran, %d with slices of the reduction, %d with a ring of their own", ran, sliced, moved)
 	if least := min(most, int(seeds)/3); ran < least || min(sliced, moved) < max(20, least/25) {
-		t.Errorf("%d of the nests can run, %d with slices of the reduction, %d with a ring of their own, expected %d, and of these %d",
+		t.Errorf(
+			"%d of the nests can run, %d with slices of the reduction, %d with a ring of their own, expected %d, and of these %d",
 			ran, sliced, moved, least, max(20, least/25))
 	}
 }
@@ -234,7 +238,8 @@ func TestBlockedNestsRefused(t *testing.T) {
 		{func(n *schedule.Nest) { n.Group = 3 }, "brings tiles of weights to the LLB by 3, expected a divisor of the 64"},
 		{func(n *schedule.Nest) { n.Stage = 5 }, "gathers tiles of operands in the LLB by 5, expected a divisor of the 64"},
 		{func(n *schedule.Nest) { n.Once = true }, "gathers operands in the LLB once, but by no number of tiles"},
-		{func(n *schedule.Nest) { n.ColumnDepth = 2 }, "has room for 2 tiles of columns, expected 0 or more, and none for weights"},
+		{func(n *schedule.Nest) { n.ColumnDepth = 2 },
+			"has room for 2 tiles of columns, expected 0 or more, and none for weights"},
 		{func(n *schedule.Nest) { n.Ring = 64 }, "has a ring of 64 bytes for weights, which have a memory of their own"},
 		{func(n *schedule.Nest) { n.Rfactor = 2 }, "a reduction of 4096 in all, expected 1024 and 2048"},
 	} {

@@ -24,21 +24,25 @@ import (
 // anyOptions draws what the generator may be told and no recipe tells it.
 func anyOptions(r *rand.Rand, recipe scheduler.Recipe) scheduler.Recipe {
 	apart, over := r.IntN(2) == 0, r.IntN(2) == 0
-	o := schedule.Generator{CrossLayer: r.IntN(4) > 0, KeepWeights: r.IntN(4) > 0, Prefetch: r.IntN(4) > 0, BeforeFirst: r.IntN(2) == 0,
-		KeepQuarters: r.IntN(5), Pieces: pick(r, int64(0), 1, 2, 8, 64), WeightTiles: pick(r, int64(0), 2, 4), LoadTiles: pick(r, int64(0), 2, 4, 64),
+	o := schedule.Generator{CrossLayer: r.IntN(4) > 0, KeepWeights: r.IntN(4) > 0, Prefetch: r.IntN(4) > 0,
+		BeforeFirst:  r.IntN(2) == 0,
+		KeepQuarters: r.IntN(5), Pieces: pick(r, int64(0), 1, 2, 8, 64), WeightTiles: pick(r, int64(0), 2, 4),
+		LoadTiles:    pick(r, int64(0), 2, 4, 64),
 		WeightsFirst: r.IntN(2) == 0, StorePieces: r.IntN(2) == 0}
 	if over {
-		recipe = recipe.With("spill", scheduler.Strategy{Name: "over", Decide: func(_ context.Context, d *scheduler.Draft) error {
-			return graphturbo.PlaceOver(d.Schedule, graphturbo.LongestLifetime)
-		}})
+		recipe = recipe.With("spill", scheduler.Strategy{Name: "over",
+			Decide: func(_ context.Context, d *scheduler.Draft) error {
+				return graphturbo.PlaceOver(d.Schedule, graphturbo.LongestLifetime)
+			}})
 	}
 	if apart {
 		recipe = recipe.With("address", otherwise)
 	}
-	return recipe.With("weights", scheduler.Strategy{Name: "any", Decide: func(_ context.Context, d *scheduler.Draft) error {
-		d.Lower.Generator = o
-		return nil
-	}})
+	return recipe.With("weights", scheduler.Strategy{Name: "any",
+		Decide: func(_ context.Context, d *scheduler.Draft) error {
+			d.Lower.Generator = o
+			return nil
+		}})
 }
 
 // tally is what became of random programs: how close each term of the bound came to the simulated time, how many
@@ -147,7 +151,8 @@ func TestOrderOfHeads(t *testing.T) {
 			t.Error("the order is one of the problem's")
 		}
 	}
-	if _, err := scheduler.Compare(t.Context(), net, spec, 8, scheduler.CompareOptions{Options: opt, Decisions: []string{"order", "joint"}}); err != nil {
+	if _, err := scheduler.Compare(t.Context(), net, spec, 8,
+		scheduler.CompareOptions{Options: opt, Decisions: []string{"order", "joint"}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -183,7 +188,8 @@ func TestLookUpsOfOneTable(t *testing.T) {
 					t.Fatal(err)
 				}
 				if b.Seconds > made.LatencySeconds() {
-					t.Errorf("%d rows, seed %d, %s: the bound is %g s by %s, simulated in %g s", rows, seed, name, b.Seconds, b.Term, made.LatencySeconds())
+					t.Errorf("%d rows, seed %d, %s: the bound is %g s by %s, simulated in %g s", rows, seed, name, b.Seconds, b.Term,
+						made.LatencySeconds())
 				}
 			}
 		}
@@ -232,7 +238,8 @@ func TestBoundOfFewRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		if b.Seconds > made.LatencySeconds() {
-			t.Errorf("%d: %d rows, %d parameters: %s says %g s, simulated in %g s", i, rows, params, b.Term, b.Seconds, made.LatencySeconds())
+			t.Errorf("%d: %d rows, %d parameters: %s says %g s, simulated in %g s", i, rows, params, b.Term, b.Seconds,
+				made.LatencySeconds())
 		}
 		closest = max(closest, b.Seconds/made.LatencySeconds())
 	}

@@ -24,11 +24,10 @@
 //
 // # Order
 //
-// Commands are executed in the order of the program. What one reads must have been
-// written, and what it overwrites must have been read, by commands that have ended when it
-// starts however long commands take: those it depends on, those before it in its queue,
-// and so on backwards; or by itself, as it reads all operands before it writes. So the result does not hang on the simulator's times, and a missing
-// dependency is a fault even where the times hide it.
+// Commands are executed in the order of the program. What one reads must have been written, and what it overwrites must
+// have been read, by commands that have ended when it starts however long commands take: those it depends on, those
+// before it in its queue, and so on backwards; or by itself, as it reads all operands before it writes. So the result
+// does not hang on the simulator's times, and a missing dependency is a fault even where the times hide it.
 //
 // # What a command does
 //

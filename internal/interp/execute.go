@@ -72,7 +72,8 @@ func (m *machine) task(i int32, g *model.Graph) *task {
 	}
 	it := &m.p.Tasks[i]
 	t := &task{Task: it, g: g, ops: map[model.TensorID]made{}, cores: int(coresOf(it)) * int(max(1, it.Slices)),
-		makers: int(coresOf(it)), parts: map[portion]schedule.Regions{}, tiles: map[portion][]int64{}, needed: map[portion][]int64{}, ends: map[key]int{}, slices: map[operandOf]map[int64]bool{}}
+		makers: int(coresOf(it)), parts: map[portion]schedule.Regions{}, tiles: map[portion][]int64{},
+		needed: map[portion][]int64{}, ends: map[key]int{}, slices: map[operandOf]map[int64]bool{}}
 	m.tasks[i] = t
 	tensor := func(o isa.Operand) model.TensorID {
 		x := m.tensors[g][m.p.Tensors[o.Tensor].Name]
@@ -326,7 +327,8 @@ func (w *work) toLLB(want [][]key) bool {
 // note notes where in a core the command has put an element of a constant.
 func (w *work) note(core int, addr int64, k key) {
 	at, x := w.cl.bring[core], w.inTile(k)
-	at[x] = append(slices.DeleteFunc(at[x], func(c copied) bool { return !w.holds(&w.cl.lb[core], c.addr, k) }), copied{addr, w.c.To})
+	at[x] = append(slices.DeleteFunc(at[x], func(c copied) bool { return !w.holds(&w.cl.lb[core], c.addr, k) }),
+		copied{addr, w.c.To})
 }
 
 // brought is where the core has a constant: the latest copy, but of several that in a buffer which the
@@ -337,9 +339,10 @@ func (w *work) brought(x inTile) (addr int64, ok bool) {
 		if !ok {
 			addr, ok = c.addr, true
 		}
-		if len(list) > 1 && w.holds(&w.cl.lb[w.core], c.addr, x.key) && slices.ContainsFunc(w.p.Buffers[c.buffer-1].Lasts, func(l int32) bool {
-			return l >= w.now && w.p.Commands[l].Queue == w.c.Queue
-		}) {
+		if len(list) > 1 && w.holds(&w.cl.lb[w.core], c.addr, x.key) &&
+			slices.ContainsFunc(w.p.Buffers[c.buffer-1].Lasts, func(l int32) bool {
+				return l >= w.now && w.p.Commands[l].Queue == w.c.Queue
+			}) {
 			return c.addr, true
 		}
 	}
@@ -473,10 +476,12 @@ func (w *work) addUp() {
 			for other := core; other < w.t.cores; other += w.t.makers {
 				s := w.x.sums[other][e]
 				if s == nil || slices.Contains(s.seen, false) {
-					fail("brings the sum of core %d for element %d of %q, of which not all products have been added", other, e, a.op.Name)
+					fail("brings the sum of core %d for element %d of %q, of which not all products have been added",
+						other, e, a.op.Name)
 				}
 				if !w.ended(s.writer) {
-					fail("brings the sum of core %d for element %d of %q, which command %d may still be adding to", other, e, a.op.Name, s.writer)
+					fail("brings the sum of core %d for element %d of %q, which command %d may still be adding to", other, e,
+						a.op.Name, s.writer)
 				}
 				if other > core {
 					own.value = add(own.value, s.value)
@@ -903,7 +908,8 @@ func (m *machine) passesInBlocks(reader int32, k key) {
 			continue
 		}
 		computes = computes || c.Kind == r.Kind
-		if t := m.tasks[c.Task-1]; computes && (c.Kind == isa.LBLoad || c.Kind == isa.DDRLoad) && c.Tile == 0 && m.same[t.Reads[c.Operand].Tensor] == k.tensor {
+		if t := m.tasks[c.Task-1]; computes && (c.Kind == isa.LBLoad || c.Kind == isa.DDRLoad) && c.Tile == 0 &&
+			m.same[t.Reads[c.Operand].Tensor] == k.tensor {
 			panic(&CoarseError{m.p.Name, "parameters pass in blocks between the parts of the work that reads them"})
 		}
 	}

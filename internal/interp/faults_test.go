@@ -101,7 +101,8 @@ func implied(p *isa.Program, i, k int) bool {
 var faults = []planted{
 	{"a wrong offset of a result in the L1", func(p *isa.Program, c *isa.Command) bool {
 		return c.Kind == isa.Vector && p.Tasks[c.Task-1].Writes[0].Level == isa.LB
-	}, func(p *isa.Program, i int) { p.Tasks[p.Commands[i].Task-1].Writes[0].Address += 2 }, []string{"finds", "where nobody has written", "may still"}},
+	}, func(p *isa.Program, i int) { p.Tasks[p.Commands[i].Task-1].Writes[0].Address += 2 },
+		[]string{"finds", "where nobody has written", "may still"}},
 	{"a wrong offset of an operand", func(p *isa.Program, c *isa.Command) bool {
 		return c.Kind == isa.Exchange
 	}, func(p *isa.Program, i int) {
@@ -110,7 +111,8 @@ var faults = []planted{
 	}, []string{"finds", "where nobody has written", "may still"}},
 	{"a store missing", kindIs(isa.LBStore, isa.DDRStore), nothing, []string{"is missing", "where nobody", "finds"}},
 	{"a load missing", kindIs(isa.DDRLoad), nothing, []string{"where nobody has put it"}},
-	{"a product missing", kindIs(isa.Matrix), nothing, []string{"not all products", "where nobody", "finds", "is missing", "doing"}},
+	{"a product missing", kindIs(isa.Matrix), nothing,
+		[]string{"not all products", "where nobody", "finds", "is missing", "doing"}},
 	{"a part done twice, another not", func(_ *isa.Program, c *isa.Command) bool { return c.Kind.Stores() && c.Part > 0 },
 		func(p *isa.Program, i int) { p.Commands[i].Part = 0 }, []string{"twice", "where nobody", "finds"}},
 	{"another operand", func(p *isa.Program, c *isa.Command) bool {
@@ -120,13 +122,15 @@ var faults = []planted{
 		c.Operand = (c.Operand + 1) % int32(len(p.Tasks[c.Task-1].Reads))
 		c.Tile = 0
 	}, []string{"where nobody", "finds", "has not been brought"}},
-	{"a capacity passed", kindIs(isa.Vector), func(p *isa.Program, i int) { p.Capacity[isa.LB] = 64 }, []string{"which has 64 bytes"}},
+	{"a capacity passed", kindIs(isa.Vector), func(p *isa.Program, i int) { p.Capacity[isa.LB] = 64 },
+		[]string{"which has 64 bytes"}},
 	{"a result behind the end", func(p *isa.Program, c *isa.Command) bool {
 		return c.Kind == isa.Vector && p.Tasks[c.Task-1].Writes[0].Level == isa.LB
 	}, func(p *isa.Program, i int) {
 		p.Tasks[p.Commands[i].Task-1].Writes[0].Address = p.Capacity[isa.LB]
 	}, []string{"which has"}},
-	{"a computation swapped with the next of its queue", func(p *isa.Program, c *isa.Command) bool { return c.Kind == isa.Matrix && next(p, c) >= 0 },
+	{"a computation swapped with the next of its queue",
+		func(p *isa.Program, c *isa.Command) bool { return c.Kind == isa.Matrix && next(p, c) >= 0 },
 		func(p *isa.Program, i int) {
 			j := next(p, &p.Commands[i])
 			a, b := &p.Commands[i], &p.Commands[j]
@@ -257,7 +261,8 @@ var nestFaults = []planted{
 	{"a quarter of a stage", func(p *isa.Program, c *isa.Command) bool {
 		return c.Kind == isa.DDRLoad && c.Tile == 0 && feeds(p, c) > 1
 	}, func(p *isa.Program, i int) { p.Commands[i].Portion = p.Commands[i].Cut(0, 4) }, nil},
-	{"a store of another tile of rows", func(p *isa.Program, c *isa.Command) bool { return c.Kind.Stores() && c.Parts > 1 },
+	{"a store of another tile of rows",
+		func(p *isa.Program, c *isa.Command) bool { return c.Kind.Stores() && c.Parts > 1 },
 		func(p *isa.Program, i int) { p.Commands[i].Part = (p.Commands[i].Part + 1) % p.Commands[i].Parts }, nil},
 }
 

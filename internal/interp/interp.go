@@ -174,7 +174,8 @@ func run(p *isa.Program, graphs [][]*model.Graph, together bool, seed uint64) (r
 		return Report{}, err
 	}
 	p = p.Unfolded()
-	m := &machine{p: p, graphs: graphs, together: together, seed: seed, now: -1, queues: len(p.Queues), makers: map[key]maker{}, ddr: map[stored]*cell{}}
+	m := &machine{p: p, graphs: graphs, together: together, seed: seed, now: -1, queues: len(p.Queues),
+		makers: map[key]maker{}, ddr: map[stored]*cell{}}
 	defer func() {
 		switch f := recover().(type) {
 		case nil:
@@ -302,7 +303,8 @@ func (m *machine) load(mem *memory, addr int64, k key) uint64 {
 // holds reports whether an element is at an address, whole.
 func (m *machine) holds(mem *memory, addr int64, k key) bool {
 	c := mem.at(addr)
-	return c != nil && c.addr == addr && mem.at(addr+m.p.Tensors[k.tensor].ElementBytes-1) == c && c.key == k && c.iteration == m.age(k)
+	return c != nil && c.addr == addr && mem.at(addr+m.p.Tensors[k.tensor].ElementBytes-1) == c && c.key == k &&
+		c.iteration == m.age(k)
 }
 
 // store writes an element to an address; once: it must not be there already.

@@ -45,7 +45,8 @@ func graphs(plans [][]lower.Segment) [][]*model.Graph {
 
 // random schedules and interprets a random network, with odd one whose extents do not
 // divide, in chunks and on cores likewise.
-func random(t *testing.T, seed uint64, recipes []scheduler.Recipe, odd bool, uneven schedule.Uneven) (string, interp.Report, error) {
+func random(t *testing.T, seed uint64, recipes []scheduler.Recipe, odd bool, uneven schedule.Uneven) (string,
+	interp.Report, error) {
 	r := rand.New(rand.NewPCG(seed, 2))
 	spec, recipe := machine(r), recipes[int(seed)%len(recipes)]
 	chunk := pick(r, int64(1), 2, 4)
@@ -54,13 +55,15 @@ func random(t *testing.T, seed uint64, recipes []scheduler.Recipe, odd bool, une
 		spec.CoreTypes[0].Count *= pick(r, 1, 2)
 	}
 	batch := int64(spec.Clusters)*chunk*pick(r, int64(1), 2) + r.Int64N(2)
-	what := fmt.Sprintf("seed %d: %s, uneven %v, batch %d, chunk %d, %d clusters of %d cores, L1 %d + %d, LLB %v", seed, recipe.Name, uneven, batch, chunk,
+	what := fmt.Sprintf("seed %d: %s, uneven %v, batch %d, chunk %d, %d clusters of %d cores, L1 %d + %d, LLB %v", seed,
+		recipe.Name, uneven, batch, chunk,
 		spec.Clusters, spec.CoreTypes[0].Count, spec.LB.SizeBytes, spec.LBWeightBytes, spec.GB)
 	if seed/2%2 == 0 {
 		what += ", apart, weights first, stores in pieces"
 		recipe = recipe.With("address", otherwise)
 	}
-	made, err := scheduler.Run(context.Background(), net(seed, odd), spec, batch, recipe, scheduler.Options{Chunk: chunk, Uneven: uneven, InPlace: r.IntN(2) == 0})
+	made, err := scheduler.Run(context.Background(), net(seed, odd), spec, batch, recipe,
+		scheduler.Options{Chunk: chunk, Uneven: uneven, InPlace: r.IntN(2) == 0})
 	if err != nil {
 		return what, interp.Report{}, err
 	}
@@ -73,11 +76,12 @@ func random(t *testing.T, seed uint64, recipes []scheduler.Recipe, odd bool, une
 }
 
 // otherwise is what is tried beside the recipes' own.
-var otherwise = scheduler.Strategy{Name: "apart, weights first and three at a time, stores in pieces", Decide: func(_ context.Context, d *scheduler.Draft) error {
-	graphturbo.Apart(d.Schedule)
-	d.Lower.WeightsFirst, d.Lower.StorePieces, d.Lower.LoadTiles = true, true, 3
-	return nil
-}}
+var otherwise = scheduler.Strategy{Name: "apart, weights first and three at a time, stores in pieces",
+	Decide: func(_ context.Context, d *scheduler.Draft) error {
+		graphturbo.Apart(d.Schedule)
+		d.Lower.WeightsFirst, d.Lower.StorePieces, d.Lower.LoadTiles = true, true, 3
+		return nil
+	}}
 
 // softmaxes is a network of products and softmaxes of what they make, which others may read as well.
 func softmaxes(seed uint64) network.Network {
@@ -130,7 +134,9 @@ func TestOverwriting(t *testing.T) {
 				switch from, rows := made.Schedule.Overwritten(st); {
 				case rows > 1:
 					replaced++
-				case from != nil && made.Schedule.Graph.OnMatrixUnit(made.Schedule.Graph.Op(made.Schedule.Layers[made.Schedule.Instances.Instances[st.Instance].Group][st.Layer].Anchor)):
+				case from != nil && made.Schedule.Graph.OnMatrixUnit(
+					made.Schedule.Graph.Op(
+						made.Schedule.Layers[made.Schedule.Instances.Instances[st.Instance].Group][st.Layer].Anchor)):
 					added++
 				}
 			}
@@ -147,7 +153,8 @@ func TestOverwriting(t *testing.T) {
 		done++
 	}
 	if min(replaced, added) < done/8 {
-		t.Errorf("%d results took the place of rows and %d that of what is added to products in %d programs", replaced, added, done)
+		t.Errorf("%d results took the place of rows and %d that of what is added to products in %d programs",
+			replaced, added, done)
 	}
 }
 
@@ -157,9 +164,10 @@ func TestAddendReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipe = recipe.With("spill", scheduler.Strategy{Name: "over", Decide: func(_ context.Context, d *scheduler.Draft) error {
-		return graphturbo.PlaceOver(d.Schedule, graphturbo.LongestLifetime)
-	}})
+	recipe = recipe.With("spill", scheduler.Strategy{Name: "over",
+		Decide: func(_ context.Context, d *scheduler.Draft) error {
+			return graphturbo.PlaceOver(d.Schedule, graphturbo.LongestLifetime)
+		}})
 	for _, kinds := range [][]model.Kind{{}, {"Add"}, {"Mul"}, {"Sigmoid", "Mul"}} {
 		src := network.Network{Name: "addend", Graph: func(batch int64) (*model.Graph, error) {
 			g := &grower{Rand: rand.New(rand.NewPCG(1, 1)), b: model.NewBuilder("addend")}
@@ -177,7 +185,8 @@ func TestAddendReadAgain(t *testing.T) {
 			g.b.Output(product(y))
 			return g.b.Build()
 		}}
-		made, err := scheduler.Run(context.Background(), src, machine(rand.New(rand.NewPCG(1, 1))), 3, recipe, scheduler.Options{})
+		made, err := scheduler.Run(context.Background(), src, machine(rand.New(rand.NewPCG(1, 1))), 3, recipe,
+			scheduler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -279,7 +288,8 @@ func TestNests(t *testing.T) {
 			s := made.Plans[0][0].Schedule
 			for k := range s.Steps {
 				n := s.Steps[k].Nest
-				kinds[fmt.Sprint(n.Vector, n.Store, n.ColumnsFirst, n.Stay, n.Tiles > 1, n.Depth > 2, len(n.Columns) > 1, len(n.Reduction) > 1, n.Loads > 1, n.Stage > 0, n.Once, n.Group > 0, n.Rfactor)] = true
+				kinds[fmt.Sprint(n.Vector, n.Store, n.ColumnsFirst, n.Stay, n.Tiles > 1, n.Depth > 2, len(n.Columns) > 1,
+					len(n.Reduction) > 1, n.Loads > 1, n.Stage > 0, n.Once, n.Group > 0, n.Rfactor)] = true
 				for f, has := range [...]bool{n.Stage > 0 && !n.Once, n.Once, n.Group > 0, n.Rfactor > 0} {
 					if has {
 						forms[f]++
@@ -299,7 +309,8 @@ func TestNests(t *testing.T) {
 	if slices.Min(forms[:3]) == 0 || forms[3] == 0 && *nests >= 2000 {
 		t.Errorf("programs with stages of a tile, of all tiles, of weights, with shared reductions: %v", forms)
 	}
-	t.Logf("%d programs of single kernels agree, of %d forms: %d with a stage in the LLB for each tile, %d for all, %d for weights, %d with shared reductions; besides, %d whose commands stand for several iterations",
+	t.Logf(
+		"%d programs of single kernels agree, of %d forms: %d with a stage in the LLB for each tile, %d for all, %d for weights, %d with shared reductions; besides, %d whose commands stand for several iterations",
 		done, len(kinds), forms[0], forms[1], forms[2], forms[3], coarse)
 }
 
@@ -347,7 +358,8 @@ func lowered(t *testing.T, seed uint64, recipe scheduler.Recipe) *scheduler.Resu
 	spec.Clusters, spec.CoreTypes[0].Count, spec.LBWeightBytes = 1, 4, 2048
 	spec.LB.SizeBytes = 2048
 	spec.GB = &hardware.Memory{SizeBytes: 32 << 10, BandwidthBytesPerSecond: 256e9}
-	made, err := scheduler.Run(context.Background(), net(seed, false), spec, 4, recipe, scheduler.Options{Chunk: 2, Uneven: schedule.UnevenNone})
+	made, err := scheduler.Run(context.Background(), net(seed, false), spec, 4, recipe,
+		scheduler.Options{Chunk: 2, Uneven: schedule.UnevenNone})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -393,7 +405,9 @@ func TestRandom(t *testing.T) {
 		// By turns of all recipes: two in three with odd extents, one in six each with the
 		// other settings.
 		turn := i / uint64(len(recipes))
-		what, report, err := random(t, i, recipes, turn%3 > 0, [...]schedule.Uneven{schedule.UnevenAll, schedule.UnevenAll, schedule.UnevenOutputs, schedule.UnevenAll, schedule.UnevenAll, schedule.UnevenNone}[turn%6])
+		what, report, err := random(t, i, recipes, turn%3 > 0,
+			[...]schedule.Uneven{schedule.UnevenAll, schedule.UnevenAll, schedule.UnevenOutputs, schedule.UnevenAll,
+				schedule.UnevenAll, schedule.UnevenNone}[turn%6])
 		var fault *interp.FaultError
 		var iterations *interp.CoarseError
 		var tooBig *graphturbo.DoesNotFitError
@@ -449,11 +463,13 @@ func TestLayerBindings(t *testing.T) {
 			}
 			return alg4.Decide(ctx, d)
 		}}
-		made, err := scheduler.Run(context.Background(), net(i, i%2 == 0), machine(r), 4, recipe.With("bind", own), scheduler.Options{Chunk: 1 + r.Int64N(2)})
+		made, err := scheduler.Run(context.Background(), net(i, i%2 == 0), machine(r), 4, recipe.With("bind", own),
+			scheduler.Options{Chunk: 1 + r.Int64N(2)})
 		if err == nil {
 			s := made.Schedule
 			for k := range s.Steps {
-				if st := &s.Steps[k]; st.Binding.Equal(s.LayerBindings[s.Instances.Instances[st.Instance].Group][st.Layer]) && st.Cores > 1 {
+				if st := &s.Steps[k]; st.Binding.Equal(s.LayerBindings[s.Instances.Instances[st.Instance].Group][st.Layer]) &&
+					st.Cores > 1 {
 					other++
 				}
 			}
@@ -479,10 +495,12 @@ func bags(batch int64) (*model.Graph, error) {
 	b := model.NewBuilder("bags")
 	all := []model.TensorID{b.Input("dense", model.F16, batch, 8)}
 	for k := range 3 {
-		all = append(all, b.Op("Gather", fmt.Sprint("row", k), model.Attr{Variant: grain.Bag}, b.Param(fmt.Sprint("table", k), model.F16, 20, 8), b.Input(fmt.Sprint("i", k), model.I32, batch)))
+		all = append(all, b.Op("Gather", fmt.Sprint("row", k), model.Attr{Variant: grain.Bag},
+			b.Param(fmt.Sprint("table", k), model.F16, 20, 8), b.Input(fmt.Sprint("i", k), model.I32, batch)))
 	}
 	x := b.Op("Concat", "concat", model.Attr{Axis: 1}, all...)
-	b.Output(b.Op("Relu", "relu", model.Attr{}, b.Op("MatMul", "product", model.Attr{}, x, b.Param("w", model.F16, 32, 16))))
+	b.Output(b.Op("Relu", "relu", model.Attr{},
+		b.Op("MatMul", "product", model.Attr{}, x, b.Param("w", model.F16, 32, 16))))
 	return b.Build()
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// Without an LLB, weights leave the L1s with the layer that uses them again and again: where there is room for the weights of one
-// layer, those of each of several pass once.
+// Without an LLB, weights leave the L1s with the layer that uses them again and again: where there is room for the
+// weights of one layer, those of each of several pass once.
 func TestWeightsLeave(t *testing.T) {
 	const layers, rows, wide = 4, 64, 32
 	spec, err := hardware.Load("ipu")
@@ -34,7 +34,8 @@ func TestWeightsLeave(t *testing.T) {
 		b := model.NewBuilder("chain")
 		x := b.Input("x", model.F16, batch, rows, wide)
 		for i := range layers {
-			x = b.Op("MatMul", fmt.Sprintf("product%d", i), model.Attr{}, x, b.Param(fmt.Sprintf("w%d", i), model.F16, wide, wide))
+			x = b.Op("MatMul", fmt.Sprintf("product%d", i), model.Attr{}, x,
+				b.Param(fmt.Sprintf("w%d", i), model.F16, wide, wide))
 		}
 		b.Output(x)
 		return b.Build()
@@ -44,7 +45,8 @@ func TestWeightsLeave(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range made.Schedule.Steps {
-		n := schedule.Nest{Loads: 1, Pieces: 1, Vector: schedule.AtColumns, Store: schedule.AtColumns, Sums: 1, Reduction: []int64{wide}}
+		n := schedule.Nest{Loads: 1, Pieces: 1, Vector: schedule.AtColumns, Store: schedule.AtColumns, Sums: 1,
+			Reduction: []int64{wide}}
 		n.Cores, n.Columns = schedule.Binding{1, 4, 1}, slices.Repeat([]int64{2}, wide/2)
 		n.Tiles, n.Depth = 4, 1
 		if err := made.Schedule.Follow(i, &n); err != nil {

@@ -87,7 +87,8 @@ func (g *grower) conv(x model.TensorID, out, kernel, stride, group int64) model.
 		in = append(in, g.param(out))
 	}
 	pad := kernel / 2
-	return g.op("Conv", model.Attr{Strides: []int64{stride, stride}, Dilations: []int64{1, 1}, Pads: []int64{pad, pad, pad, pad}, Group: group}, in...)
+	return g.op("Conv", model.Attr{Strides: []int64{stride, stride}, Dilations: []int64{1, 1},
+		Pads: []int64{pad, pad, pad, pad}, Group: group}, in...)
 }
 
 func (g *grower) images(batch int64) {
@@ -113,7 +114,8 @@ func (g *grower) images(batch int64) {
 			x = g.op("Concat", model.Attr{Axis: 1}, x, g.conv(x, 4, 1, 1, 1))
 		case 8:
 			if s[2] >= 3 && s[3] >= 3 {
-				x = g.op(pick[model.Kind](g.Rand, "MaxPool", "AveragePool"), model.Attr{Kernel: []int64{3, 3}, Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{1, 1, 1, 1}}, x)
+				x = g.op(pick[model.Kind](g.Rand, "MaxPool", "AveragePool"),
+					model.Attr{Kernel: []int64{3, 3}, Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{1, 1, 1, 1}}, x)
 			}
 		case 9:
 			for _, y := range before { // a longer residual
@@ -197,7 +199,8 @@ func (g *grower) attention(x model.TensorID, batch, n, d int64) model.TensorID {
 	}
 	scores := g.op("MatMul", model.Attr{}, heads(0, 2, 1, 3), heads(0, 2, 3, 1))
 	y := g.op("MatMul", model.Attr{}, g.op("Softmax", model.Attr{Axis: 3}, scores), heads(0, 2, 1, 3))
-	y = g.op("Reshape", model.Attr{Shape: []int64{batch, n, d}}, g.op("Transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, y))
+	y = g.op("Reshape", model.Attr{Shape: []int64{batch, n, d}},
+		g.op("Transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, y))
 	return g.op("Add", model.Attr{}, x, g.dense(y, d))
 }
 
@@ -212,7 +215,8 @@ func anyMachine(r *rand.Rand) *hardware.Spec {
 	s.DDRActivationEfficiency = pick(r, 0, .01, .5, 1)
 	s.DDRLink.BandwidthBytesPerSecond, s.DDRLink.LatencySeconds = pick(r, 0, 0, 1e9, 1e11), pick(r, 0, 1e-7)
 	s.CoreLink.BandwidthBytesPerSecond, s.CoreLink.LatencySeconds = pick(r, 1e9, 1e10, 1e12), pick(r, 0, 1e-8, 1e-6)
-	s.LB.SizeBytes, s.LBWeightBytes = pick(r, hardware.Bytes(512), 2048, 16384, 65536), pick(r, hardware.Bytes(0), 256, 1024, 8192)
+	s.LB.SizeBytes, s.LBWeightBytes = pick(r, hardware.Bytes(512), 2048, 16384, 65536),
+		pick(r, hardware.Bytes(0), 256, 1024, 8192)
 	if s.GB != nil {
 		s.GB.SizeBytes = pick(r, hardware.Bytes(1000), 4096, 16384, 40000, 262144)
 		s.GB.BandwidthBytesPerSecond, s.GB.LatencySeconds = pick(r, 1e9, 1e10, 1e12), pick(r, 0, 1e-7)
@@ -236,7 +240,8 @@ func anyMachine(r *rand.Rand) *hardware.Spec {
 		}
 	}
 	if r.IntN(5) == 0 { // cores without the first unit
-		s.CoreTypes = append(s.CoreTypes, hardware.CoreType{Name: "other", Count: 1 + r.IntN(2), HasLB: r.IntN(2) == 0, Units: c.Units[1:]})
+		s.CoreTypes = append(s.CoreTypes, hardware.CoreType{Name: "other", Count: 1 + r.IntN(2), HasLB: r.IntN(2) == 0,
+			Units: c.Units[1:]})
 	}
 	if r.IntN(10) == 0 {
 		c.Units = c.Units[1:]
@@ -313,7 +318,8 @@ func shared(seed uint64) network.Network {
 			case 7:
 				x = g.op("Concat", model.Attr{Axis: 1 + g.Int64N(2)}, x, g.dense(x, d))
 			case 8:
-				x = g.op("Mul", model.Attr{}, x, g.op("Sigmoid", model.Attr{}, g.op("ReduceMean", model.Attr{Axes: []int64{2}, KeepDims: true}, x)))
+				x = g.op("Mul", model.Attr{}, x,
+					g.op("Sigmoid", model.Attr{}, g.op("ReduceMean", model.Attr{Axes: []int64{2}, KeepDims: true}, x)))
 			case 9, 10:
 				if g.b.Tensor(weights).Shape[0] == d {
 					x = g.op("MatMul", model.Attr{}, x, weights)
@@ -325,7 +331,8 @@ func shared(seed uint64) network.Network {
 					x = g.attention(x, batch, n, d)
 				}
 			case 13:
-				half := g.op("Slice", model.Attr{Starts: []int64{0, 0, d / 2}, Steps: []int64{1, 1, 1}, Shape: []int64{batch, n, d - d/2}}, x)
+				half := g.op("Slice", model.Attr{Starts: []int64{0, 0, d / 2}, Steps: []int64{1, 1, 1},
+					Shape: []int64{batch, n, d - d/2}}, x)
 				x = g.op("Concat", model.Attr{Axis: 2}, half, g.op("Relu", model.Attr{}, x))
 			}
 		}

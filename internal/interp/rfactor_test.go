@@ -30,7 +30,8 @@ func TestSharedReductions(t *testing.T) {
 			b := model.NewBuilder("few")
 			if conv {
 				x := b.Input("x", model.F16, batch, 24, 3, 3)
-				x = b.Op("Conv", "product", model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{0, 0, 0, 0}, Group: 1}, x, b.Param("w", model.F16, 4, 24, 3, 3), b.Param("bias", model.F16, 4))
+				x = b.Op("Conv", "product", model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{0, 0, 0, 0},
+					Group: 1}, x, b.Param("w", model.F16, 4, 24, 3, 3), b.Param("bias", model.F16, 4))
 				b.Output(b.Op("Relu", "relu", model.Attr{}, x))
 				return b.Build()
 			}
@@ -53,14 +54,16 @@ func TestSharedReductions(t *testing.T) {
 			{Rfactor: 4, Tiles: 1, Depth: 2, Loads: 1, Pieces: 1},
 			{Rfactor: 2, Tiles: 1, Depth: 2, Loads: 2, Pieces: 2, Vector: schedule.AtColumns},
 			{Rfactor: 4, Tiles: 2, Depth: 1, Loads: 1, Pieces: 1, Stay: true, Vector: schedule.AtTile},
-			{Rfactor: 3, Tiles: 2, Depth: 2, Loads: 1, Pieces: 1, ColumnsFirst: true, Vector: schedule.AtColumns, Stage: 1, Once: true},
+			{Rfactor: 3, Tiles: 2, Depth: 2, Loads: 1, Pieces: 1, ColumnsFirst: true, Vector: schedule.AtColumns,
+				Stage: 1, Once: true},
 		} {
 			slice := int64(48)
 			if conv {
 				slice = 24 * 9
 			}
 			slice /= n.Rfactor
-			n.Cores, n.Store, n.Columns, n.Reduction = cores, schedule.AtColumns, []int64{2, 2}, []int64{slice / 2, slice - slice/2}
+			n.Cores, n.Store, n.Columns, n.Reduction = cores, schedule.AtColumns, []int64{2, 2},
+				[]int64{slice / 2, slice - slice/2}
 			if n.Vector == schedule.AtTile {
 				n.Store = schedule.AtTile
 			}
@@ -89,7 +92,8 @@ func TestSharedReductions(t *testing.T) {
 				}
 			}
 		}
-		n := schedule.Nest{Tiles: 2, Depth: 2, Loads: 1, Pieces: 1, Store: schedule.AtColumns, Columns: []int64{base.Steps[0].CoreOutput[1].Len()}, Reduction: []int64{48}, Stage: 1, Once: true}
+		n := schedule.Nest{Tiles: 2, Depth: 2, Loads: 1, Pieces: 1, Store: schedule.AtColumns,
+			Columns: []int64{base.Steps[0].CoreOutput[1].Len()}, Reduction: []int64{48}, Stage: 1, Once: true}
 		if conv {
 			n.Reduction[0] = 24 * 9
 		}
@@ -97,7 +101,8 @@ func TestSharedReductions(t *testing.T) {
 		if err := base.Follow(0, &n); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := lower.Program("few", base.Spec, [][]lower.Segment{{{Schedule: base, Iterations: 1}}}, made.Lower); err == nil || !strings.Contains(err.Error(), "half of what values leave is 128") {
+		if _, err := lower.Program("few", base.Spec, [][]lower.Segment{{{Schedule: base, Iterations: 1}}},
+			made.Lower); err == nil || !strings.Contains(err.Error(), "half of what values leave is 128") {
 			t.Errorf("a stage that passes the LLB: %v", err)
 		}
 		if tried[isa.Exchange] == 0 || tried[isa.Matrix] == 0 {

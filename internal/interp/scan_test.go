@@ -23,11 +23,14 @@ func scans(r *rand.Rand) network.Network {
 	return network.Network{Name: "scan", Graph: func(batch int64) (*model.Graph, error) {
 		b := model.NewBuilder("scan")
 		step, u := b.Input("step", model.F16, batch, tokens, inner, 1), b.Input("u", model.F16, batch, tokens, inner, 1)
-		decay := b.Op("CumSum", "decay", model.Attr{Axis: 1}, b.Op("Mul", "rate", model.Attr{}, step, b.Param("a", model.F16, inner, state)))
+		decay := b.Op("CumSum", "decay", model.Attr{Axis: 1},
+			b.Op("Mul", "rate", model.Attr{}, step, b.Param("a", model.F16, inner, state)))
 		since := b.Op("Exp", "since", model.Attr{}, decay)
-		enter := b.Op("Mul", "enter", model.Attr{}, b.Op("Mul", "step.u", model.Attr{}, step, u), b.Input("b", model.F16, batch, tokens, 1, state))
+		enter := b.Op("Mul", "enter", model.Attr{}, b.Op("Mul", "step.u", model.Attr{}, step, u),
+			b.Input("b", model.F16, batch, tokens, 1, state))
 		sum := b.Op("CumSum", "sum", model.Attr{Axis: 1}, b.Op("Div", "entered", model.Attr{}, enter, since))
-		read := b.Op("Mul", "read", model.Attr{}, b.Op("Mul", "state", model.Attr{}, sum, since), b.Input("c", model.F16, batch, tokens, 1, state))
+		read := b.Op("Mul", "read", model.Attr{}, b.Op("Mul", "state", model.Attr{}, sum, since),
+			b.Input("c", model.F16, batch, tokens, 1, state))
 		y := b.Op("ReduceSum", "y", model.Attr{Axes: []int64{3}}, read)
 		b.Output(b.Op("Relu", "relu", model.Attr{}, y))
 		return b.Build()
@@ -53,7 +56,8 @@ func TestScans(t *testing.T) {
 		ran++
 		s := made.Plans[0][0].Schedule
 		for _, v := range s.Values {
-			if x := s.Graph.Tensor(v.Tensor); len(x.Shape) == 4 && x.Shape[1] > 1 && x.Shape[2] > 1 && x.Shape[3] > 1 && x.Producer != model.NoOp {
+			if x := s.Graph.Tensor(v.Tensor); len(x.Shape) == 4 && x.Shape[1] > 1 && x.Shape[2] > 1 && x.Shape[3] > 1 &&
+				x.Producer != model.NoOp {
 				t.Errorf("seed %d: %q of %v is a value", seed, x.Name, x.Shape)
 			}
 		}
@@ -72,7 +76,8 @@ func TestScans(t *testing.T) {
 			if cut > 6 || c.Kind != isa.LBLoad && c.Kind != isa.LBStore {
 				continue
 			}
-			if o := made.Program.Tasks[c.Task-1].Reads; c.Kind == isa.LBLoad && made.Program.Tensors[o[c.Operand].Tensor].Name == "a" {
+			if o := made.Program.Tasks[c.Task-1].Reads; c.Kind == isa.LBLoad &&
+				made.Program.Tensors[o[c.Operand].Tensor].Name == "a" {
 				continue // what was loaded for another part may lie elsewhere
 			}
 			without := *made.Program
@@ -102,13 +107,15 @@ func TestLayersOfScans(t *testing.T) {
 		sg := &schedule.SubGraph{Name: "all", Ops: []model.OpID{0, 1}}
 		s := &schedule.Schedule{Graph: g, Grouping: &schedule.Grouping{Groups: []*schedule.SubGraph{sg}},
 			Layers: [][]schedule.Layer{{schedule.NewLayer(g, sg.Ops)}}}
-		if err := schedule.CheckLayers(s); (err != nil) != (axis == 1) || err != nil && !strings.Contains(err.Error(), "2 heavy operators") {
+		if err := schedule.CheckLayers(s); (err != nil) != (axis == 1) ||
+			err != nil && !strings.Contains(err.Error(), "2 heavy operators") {
 			t.Errorf("a sum along axis %d: %v", axis, err)
 		}
 	}
 }
 
-// Group normalisations in passes compute what their graph says, over several cores, in an L1 that has no room for a group.
+// Group normalisations in passes compute what their graph says, over several cores, in an L1 that has no room for a
+// group.
 func TestNormsInPasses(t *testing.T) {
 	recipe, err := scheduler.Lookup("tiled-llb")
 	if err != nil {
@@ -118,13 +125,15 @@ func TestNormsInPasses(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 17))
 		spec := machine(r)
-		spec.CoreTypes[0].Count, spec.LB.SizeBytes, spec.LBWeightBytes = pick(r, 2, 4), hardware.Bytes(pick(r, 256, 512)), 4096
+		spec.CoreTypes[0].Count, spec.LB.SizeBytes, spec.LBWeightBytes = pick(r, 2, 4),
+			hardware.Bytes(pick(r, 256, 512)), 4096
 		groups, each, height, width := 1+r.Int64N(3), 1+r.Int64N(3), 2+r.Int64N(4), 2+r.Int64N(4)
 		net := network.Network{Name: "norm", Graph: func(batch int64) (*model.Graph, error) {
 			b := model.NewBuilder("norm")
 			n := groups * each
 			x := b.Op("Relu", "first", model.Attr{}, b.Input("x", model.F16, batch, n, height, width))
-			y := b.Op("GroupNorm", "norm", model.Attr{Group: groups}, x, b.Param("scale", model.F16, n), b.Param("bias", model.F16, n))
+			y := b.Op("GroupNorm", "norm", model.Attr{Group: groups}, x, b.Param("scale", model.F16, n),
+				b.Param("bias", model.F16, n))
 			b.Output(b.Op("Add", "residual", model.Attr{}, b.Op("Silu", "silu", model.Attr{}, y), x))
 			return b.Build()
 		}}

@@ -23,34 +23,39 @@ func TestTinyBuffers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipe = recipe.With("weights", scheduler.Strategy{Name: "own", Decide: func(_ context.Context, d *scheduler.Draft) error {
-		d.Lower.Pieces, d.Lower.CrossLayer, d.Lower.KeepWeights, d.Lower.WeightsFirst = 8, true, true, true
-		return nil
-	}}).With("bind", scheduler.Strategy{Name: "last even dimension", Decide: func(_ context.Context, d *scheduler.Draft) error {
-		d.Bindings, d.Scopes = make([]schedule.Binding, len(d.Instances.Instances)), make([]schedule.Level, len(d.Instances.Instances))
-		for k, group := range d.Grouping.Groups {
-			for i := d.Instances.First[k]; i < d.Instances.First[k]+int(group.Factor()); i++ {
-				r := d.Instances.Instances[i].Regions[group.Outputs[0]]
-				d.Scopes[i], d.Bindings[i] = schedule.DDR, schedule.One(len(r))
-				for dim := range slices.Backward(r) {
-					if r[dim].Len()%2 == 0 {
-						d.Bindings[i][dim] = 2
-						break
+	recipe = recipe.With("weights", scheduler.Strategy{Name: "own",
+		Decide: func(_ context.Context, d *scheduler.Draft) error {
+			d.Lower.Pieces, d.Lower.CrossLayer, d.Lower.KeepWeights, d.Lower.WeightsFirst = 8, true, true, true
+			return nil
+		}}).With("bind", scheduler.Strategy{Name: "last even dimension",
+		Decide: func(_ context.Context, d *scheduler.Draft) error {
+			d.Bindings, d.Scopes = make([]schedule.Binding, len(d.Instances.Instances)),
+				make([]schedule.Level, len(d.Instances.Instances))
+			for k, group := range d.Grouping.Groups {
+				for i := d.Instances.First[k]; i < d.Instances.First[k]+int(group.Factor()); i++ {
+					r := d.Instances.Instances[i].Regions[group.Outputs[0]]
+					d.Scopes[i], d.Bindings[i] = schedule.DDR, schedule.One(len(r))
+					for dim := range slices.Backward(r) {
+						if r[dim].Len()%2 == 0 {
+							d.Bindings[i][dim] = 2
+							break
+						}
 					}
 				}
 			}
-		}
-		return nil
-	}})
+			return nil
+		}})
 	for _, c := range []struct {
 		name    string
 		machine func(r *rand.Rand, s *hardware.Spec)
 		build   func(g *grower, batch int64) model.TensorID
 	}{
-		{"bias", func(r *rand.Rand, s *hardware.Spec) { s.LBWeightBytes = pick(r, hardware.Bytes(512), 1024) }, func(g *grower, batch int64) model.TensorID {
-			x := g.op("MatMul", model.Attr{}, g.b.Input("x", model.F16, batch, 3+g.Int64N(4), 16), g.param(16, 120+g.Int64N(20)))
-			return g.op("Relu", model.Attr{}, g.op("Add", model.Attr{}, x, g.param(g.shape(x)[2])))
-		}},
+		{"bias", func(r *rand.Rand, s *hardware.Spec) { s.LBWeightBytes = pick(r, hardware.Bytes(512), 1024) },
+			func(g *grower, batch int64) model.TensorID {
+				x := g.op("MatMul", model.Attr{}, g.b.Input("x", model.F16, batch, 3+g.Int64N(4), 16),
+					g.param(16, 120+g.Int64N(20)))
+				return g.op("Relu", model.Attr{}, g.op("Add", model.Attr{}, x, g.param(g.shape(x)[2])))
+			}},
 		{"border", func(*rand.Rand, *hardware.Spec) {}, func(g *grower, batch int64) model.TensorID {
 			x := g.op("MatMul", model.Attr{}, g.b.Input("x", model.F16, batch, 4, 8), g.param(8, 3))
 			return g.op("Pad", model.Attr{Pads: []int64{0, 0, 5, 0, 0, 0}}, x)

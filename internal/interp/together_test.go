@@ -18,15 +18,18 @@ import (
 var divisions = []scheduler.Division{scheduler.Pipelined, scheduler.OverLayer}
 
 // together schedules a random network for clusters that each have a part of it.
-func together(t *testing.T, seed uint64, by scheduler.Division) (made *scheduler.Result, networks []*model.Graph, what string) {
+func together(t *testing.T, seed uint64, by scheduler.Division) (made *scheduler.Result,
+	networks []*model.Graph, what string) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))
 	spec, recipes := machine(r), pipeline.All()
 	spec.Clusters, spec.LaunchSeconds = pick(r, 2, 3, 4), 1e-9
 	recipe, chunk := recipes[int(seed)%len(recipes)], pick(r, int64(1), 2, 4)
 	batch := chunk*pick(r, int64(1), 2) + r.Int64N(2)
-	what = fmt.Sprintf("seed %d: %s, by %s, batch %d, chunk %d, %d clusters", seed, recipe.Name, by, batch, chunk, spec.Clusters)
-	made, err := scheduler.Run(context.Background(), net(seed, r.IntN(2) == 0), spec, batch, recipe, scheduler.Options{Chunk: chunk, Clusters: by, Uneven: schedule.UnevenAll})
+	what = fmt.Sprintf("seed %d: %s, by %s, batch %d, chunk %d, %d clusters", seed, recipe.Name, by, batch,
+		chunk, spec.Clusters)
+	made, err := scheduler.Run(context.Background(), net(seed, r.IntN(2) == 0), spec, batch, recipe,
+		scheduler.Options{Chunk: chunk, Clusters: by, Uneven: schedule.UnevenAll})
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}

@@ -92,7 +92,8 @@ func apart(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
 	return fusion.Finish("framework", g, m, list, func(_, _ model.OpID) string { return "every operator is a kernel" })
 }
 
-func rule(make func(*model.Graph, *simt.Machine) (*fusion.Plan, error)) func(context.Context, *model.Graph, *simt.Machine) (*Result, error) {
+func rule(make func(*model.Graph, *simt.Machine) (*fusion.Plan, error)) func(context.Context, *model.Graph,
+	*simt.Machine) (*Result, error) {
 	return func(ctx context.Context, g *model.Graph, m *simt.Machine) (*Result, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -109,7 +109,8 @@ func TestExactParts(t *testing.T) {
 	m.LaunchSeconds = 1e-7
 	g := heavy(t)
 	r := run(t, g, m, "exact")
-	if r.Exact.Status != milp.Optimal || !(r.Exact.Best < r.Exact.Rule) || len(r.Kernels) < 2 || !(r.Exact.Rule-r.Exact.Kernels > 0) {
+	if r.Exact.Status != milp.Optimal || !(r.Exact.Best < r.Exact.Rule) || len(r.Kernels) < 2 ||
+		!(r.Exact.Rule-r.Exact.Kernels > 0) {
 		t.Errorf("%d kernels, %+v; want several, better than the rules", len(r.Kernels), r.Exact)
 	}
 }
@@ -124,7 +125,8 @@ func TestCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	rule := run(t, g, m, "astitch")
-	if e := r.Exact; e.Status != milp.Feasible || e.Proof != "feasible (cancelled)" || !(e.Bound < e.Best) || math.Abs(e.Best-rule.Summary.MemorySeconds) > 1e-9*e.Best {
+	if e := r.Exact; e.Status != milp.Feasible || e.Proof != "feasible (cancelled)" || !(e.Bound < e.Best) ||
+		math.Abs(e.Best-rule.Summary.MemorySeconds) > 1e-9*e.Best {
 		t.Errorf("%+v, AStitch %g s", e, rule.Summary.MemorySeconds)
 	}
 	if _, err := kernels.Run(ctx, g, m, "astitch"); !errors.Is(err, context.Canceled) {

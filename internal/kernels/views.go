@@ -81,7 +81,9 @@ func WriteDOT(w io.Writer, p *fusion.Plan) error {
 	quote := func(s string) string {
 		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace(s) + `"`
 	}
-	fmt.Fprintf(&b, "digraph %s {\n  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"Helvetica\"];\n", quote(p.Network))
+	fmt.Fprintf(&b,
+		"digraph %s {\n  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"Helvetica\"];\n",
+		quote(p.Network))
 	node := func(kernel int, id model.OpID) string { return fmt.Sprintf("k%d_%d", kernel, id) }
 	for i, k := range p.Kernels {
 		label := fmt.Sprintf("kernel %d: %d blocks, %.2f us", i, k.Blocks, 1e6*k.Seconds)

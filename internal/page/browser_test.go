@@ -43,16 +43,25 @@ func variantOf(name string, n, span int, labels []int) map[string]any {
 	constant := func(word string) string { return strings.TrimSpace(strings.Repeat(word+" ", n)) }
 	shifted := append([]string{"0"}, length[1:]...)
 	return map[string]any{
-		"name": name, "description": "the variant " + name, "end_ticks": n * each, "kinds": []string{"launch", "barrier", "ddr.load", "ddr.store", "lb.load", "lb.store", "exchange", "matrix"},
-		"row": map[string]any{"batches_per_cluster": 2, "latency_s": float64(n*each) * 1e-9, "throughput_per_s": 1e9 / float64(span), "kernels_dynamic": n, "mme_busy_share": 0.5,
-			"moved_bytes": map[string]any{"ddr": 4096, "llb": 2048, "l1": 0}, "l1_peak_bytes_per_core": 16384, "llb_peak_bytes": 32768},
+		"name": name, "description": "the variant " + name, "end_ticks": n * each,
+		"kinds": []string{"launch", "barrier", "ddr.load", "ddr.store", "lb.load", "lb.store", "exchange", "matrix"},
+		"row": map[string]any{"batches_per_cluster": 2, "latency_s": float64(n*each) * 1e-9,
+			"throughput_per_s": 1e9 / float64(span), "kernels_dynamic": n, "mme_busy_share": 0.5,
+			"moved_bytes": map[string]any{"ddr": 4096, "llb": 2048, "l1": 0}, "l1_peak_bytes_per_core": 16384,
+			"llb_peak_bytes": 32768},
 		"queues": []any{
-			map[string]any{"name": "mme", "title": "MME", "commands": n, "gap_ticks": column(gap), "length_ticks": column(length), "operator": column(label), "kind": constant("7"), "amount": column(amount)},
-			map[string]any{"name": "ddr.load", "title": "DDR → LLB", "commands": n, "gap_ticks": column(append([]string{"0"}, gap[1:]...)), "length_ticks": column(length), "operator": column(label), "kind": constant("2"), "amount": column(amount)},
+			map[string]any{"name": "mme", "title": "MME", "commands": n, "gap_ticks": column(gap),
+				"length_ticks": column(length), "operator": column(label), "kind": constant("7"), "amount": column(amount)},
+			map[string]any{"name": "ddr.load", "title": "DDR → LLB", "commands": n,
+				"gap_ticks": column(append([]string{"0"}, gap[1:]...)), "length_ticks": column(length), "operator": column(label),
+				"kind": constant("2"), "amount": column(amount)},
 		},
 		"memories": []any{
-			map[string]any{"level": "LB", "title": "L1 of each core", "capacity_bytes": 16384, "buffers": n, "gap_ticks": column(shifted), "length_ticks": constant(fmt.Sprint(each)), "operator": column(label), "address_bytes": column(address), "size_bytes": constant("4096"), "filled_by": constant("2")},
-			map[string]any{"level": "GB", "title": "LLB of the cluster", "capacity_bytes": 65536, "buffers": 0, "gap_ticks": "", "length_ticks": "", "operator": "", "address_bytes": "", "size_bytes": "", "filled_by": ""},
+			map[string]any{"level": "LB", "title": "L1 of each core", "capacity_bytes": 16384, "buffers": n,
+				"gap_ticks": column(shifted), "length_ticks": constant(fmt.Sprint(each)), "operator": column(label),
+				"address_bytes": column(address), "size_bytes": constant("4096"), "filled_by": constant("2")},
+			map[string]any{"level": "GB", "title": "LLB of the cluster", "capacity_bytes": 65536, "buffers": 0, "gap_ticks": "",
+				"length_ticks": "", "operator": "", "address_bytes": "", "size_bytes": "", "filled_by": ""},
 		},
 	}
 }
@@ -60,9 +69,12 @@ func variantOf(name string, n, span int, labels []int) map[string]any {
 func recordingExample(t *testing.T) []byte {
 	t.Helper()
 	data, err := json.Marshal(map[string]any{"schema": 1, "tick_ps": 1000, "configurations": []any{
-		map[string]any{"name": "net", "title": "Net", "hardware": "chip", "batch": 4, "unit": "images/s", "operators": []string{"first", "second", "third", "k0"}, "layers": 3,
-			"variants": []any{variantOf("slow", 40, 400_000, []int{0, 0, 1, 1, 2}), variantOf("middle", 40, 200_000, []int{0, 1}), variantOf("fast", 20, 100_000, []int{0, 1, 2})}},
-		map[string]any{"name": "other", "title": "Other", "hardware": "chip", "batch": 8, "unit": "images/s", "operators": []string{"only"}, "layers": 1,
+		map[string]any{"name": "net", "title": "Net", "hardware": "chip", "batch": 4, "unit": "images/s",
+			"operators": []string{"first", "second", "third", "k0"}, "layers": 3,
+			"variants": []any{variantOf("slow", 40, 400_000, []int{0, 0, 1, 1, 2}),
+				variantOf("middle", 40, 200_000, []int{0, 1}), variantOf("fast", 20, 100_000, []int{0, 1, 2})}},
+		map[string]any{"name": "other", "title": "Other", "hardware": "chip", "batch": 8, "unit": "images/s",
+			"operators": []string{"only"}, "layers": 1,
 			"variants": []any{variantOf("slow", 10, 50_000, []int{0})}},
 	}})
 	if err != nil {
@@ -105,7 +117,8 @@ func open(t *testing.T, html string) *browser {
 	limit, cancelLimit := context.WithTimeout(context.Background(), 3*time.Minute)
 	t.Cleanup(cancelLimit)
 	// A container's root can't have a sandbox, and the page is our own.
-	ctx, cancel := chromedp.NewContext(limit, chromedp.WithAllocatorOptions(chromedp.ExecPath(program), chromedp.NoSandbox))
+	ctx, cancel := chromedp.NewContext(limit,
+		chromedp.WithAllocatorOptions(chromedp.ExecPath(program), chromedp.NoSandbox))
 	t.Cleanup(cancel)
 	b := &browser{T: t, ctx: ctx}
 	err := chromedp.Listen(ctx, func(ev any) {
@@ -183,7 +196,9 @@ func (b *browser) key(keys string) {
 // choose sets a control as a user does.
 func (b *browser) choose(id, value string) {
 	b.Helper()
-	js[any](b, fmt.Sprintf(`(() => { const e = document.getElementById(%q); e.value = %q; e.dispatchEvent(new Event("input", {bubbles: true})); e.dispatchEvent(new Event("change", {bubbles: true})); })()`, id, value))
+	js[any](b,
+		fmt.Sprintf(
+			`(() => { const e = document.getElementById(%q); e.value = %q; e.dispatchEvent(new Event("input", {bubbles: true})); e.dispatchEvent(new Event("change", {bubbles: true})); })()`, id, value))
 }
 
 // shot is a picture of an element.
@@ -255,13 +270,15 @@ func (b *browser) ready() {
 func TestNumbersInBrowser(t *testing.T) {
 	b := open(t, write(t, example(nil)))
 	// The font of the figures is the page's own.
-	if !js[bool](b, `document.fonts.ready.then(f => [...f].some(x => x.family.includes("Liberation Sans") && x.status === "loaded"))`) {
+	if !js[bool](b,
+		`document.fonts.ready.then(f => [...f].some(x => x.family.includes("Liberation Sans") && x.status === "loaded"))`) {
 		t.Error("the font in the page is not used")
 	}
 	b.do(chromedp.Click(chromedp.CSS(`nav a[href="#numbers"]`)), chromedp.WaitVisible(chromedp.CSS("#lines tbody tr")))
 	shown := func() string {
 		b.Helper()
-		return js[string](b, `[...document.querySelectorAll("#lines tbody tr")].filter(r => r.offsetParent).map(r => r.cells[1].textContent).join("; ")`)
+		return js[string](b,
+			`[...document.querySelectorAll("#lines tbody tr")].filter(r => r.offsetParent).map(r => r.cells[1].textContent).join("; ")`)
 	}
 	expect := func(what, want string) {
 		b.Helper()
@@ -284,7 +301,8 @@ func TestNumbersInBrowser(t *testing.T) {
 	b.key("MS not")
 	expect("searched", "latency")
 	// A print shows all rows.
-	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}); err != nil {
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Media: "print"}); err != nil {
 		t.Fatal(err)
 	}
 	expect("printed", "throughput <b>; latency; order; none")
@@ -299,7 +317,8 @@ func TestNumbersInBrowser(t *testing.T) {
 	heading := `#lines th:nth-child(5) button`
 	b.do(chromedp.Focus(chromedp.CSS(heading)))
 	for _, c := range []struct{ sort, want string }{
-		{"ascending", "none; latency; throughput <b>; order"}, {"descending", "throughput <b>; latency; none; order"}, {"none", "throughput <b>; latency; order; none"},
+		{"ascending", "none; latency; throughput <b>; order"}, {"descending", "throughput <b>; latency; none; order"},
+		{"none", "throughput <b>; latency; order; none"},
 	} {
 		b.key(kb.Enter)
 		expect("sorted "+c.sort, c.want)
@@ -318,7 +337,8 @@ func (b *browser) chapters() {
 	b.Helper()
 	open := func() string {
 		b.Helper()
-		return js[string](b, `[...document.querySelectorAll(".chapter")].filter(c => c.offsetParent).map(c => c.id + (c.querySelector(":scope > script:not([id])") ? " packed" : "")).join(" ")`)
+		return js[string](b,
+			`[...document.querySelectorAll(".chapter")].filter(c => c.offsetParent).map(c => c.id + (c.querySelector(":scope > script:not([id])") ? " packed" : "")).join(" ")`)
 	}
 	follow := func(hash, wait, want string) {
 		b.Helper()
@@ -341,7 +361,8 @@ func (b *browser) chapters() {
 	if y := js[float64](b, `(scrollTo(0, 1e6), document.querySelector("nav.menu").getBoundingClientRect().top)`); y != 0 {
 		b.Errorf("the menu is at %v of a scrolled page, want its top", y)
 	}
-	b.do(chromedp.Click(chromedp.CSS(`nav a[href="#brief"]`)), chromedp.WaitVisible(chromedp.CSS(`body[data-chapter="brief"]`)))
+	b.do(chromedp.Click(chromedp.CSS(`nav a[href="#brief"]`)),
+		chromedp.WaitVisible(chromedp.CSS(`body[data-chapter="brief"]`)))
 	if got := open(); got != "brief" {
 		b.Errorf("back again: %q is open", got)
 	}
@@ -452,11 +473,14 @@ func TestViewerInBrowser(t *testing.T) {
 	// Pointers.
 	b.key(kb.Home)
 	b.changed("all again", picture)
-	box := js[struct{ X, Y float64 }](b, `(() => { const e = document.getElementById("viewer-canvas"); e.scrollIntoView(); const r = e.getBoundingClientRect(); return {x: r.x, y: r.y}; })()`)
+	box := js[struct{ X, Y float64 }](b,
+		`(() => { const e = document.getElementById("viewer-canvas"); e.scrollIntoView(); const r = e.getBoundingClientRect(); return {x: r.x, y: r.y}; })()`)
 	x, y := box.X+104+48, box.Y+24+22+9 // on the matrix unit of the first lane
 	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, y))
-	tip := js[string](b, `document.getElementById("viewer-tip").hidden ? "" : document.getElementById("viewer-tip").innerText`)
-	if !strings.Contains(tip, "matrix unit (MME)") || !strings.Contains(tip, "multiply-accumulates") || !strings.Contains(tip, "µs") {
+	tip := js[string](b,
+		`document.getElementById("viewer-tip").hidden ? "" : document.getElementById("viewer-tip").innerText`)
+	if !strings.Contains(tip, "matrix unit (MME)") || !strings.Contains(tip, "multiply-accumulates") ||
+		!strings.Contains(tip, "µs") {
 		t.Errorf("the tip says %q", tip)
 	}
 	b.do(chromedp.MouseClickXY(x, y))
@@ -475,7 +499,9 @@ func TestViewerInBrowser(t *testing.T) {
 	picture = b.shot("#viewer-canvas")
 	b.choose("viewer-colour", "kind")
 	picture = b.changed("other colours", picture)
-	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}}); err != nil {
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}}); err != nil {
 		t.Fatal(err)
 	}
 	js[any](b, `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))`)
@@ -487,7 +513,8 @@ func TestViewerInBrowser(t *testing.T) {
 		t.Errorf("another configuration: %+v", got)
 	}
 	b.do(chromedp.Click(chromedp.CSS(`nav a[href="#all"]`)), chromedp.WaitVisible(chromedp.CSS("#origin details")))
-	js[any](b, `addEventListener("beforeprint", () => { window.unfolded = document.querySelectorAll("details[open]").length; })`)
+	js[any](b,
+		`addEventListener("beforeprint", () => { window.unfolded = document.querySelectorAll("details[open]").length; })`)
 	pdf, err := chromedp.Run(b.ctx, chromedp.PrintToPDF(chromedp.PDFPreferCSSPageSize()))
 	if err != nil {
 		t.Fatal(err)
@@ -509,7 +536,8 @@ func TestBadRecordingInBrowser(t *testing.T) {
 	b := open(t, write(t, example([]byte(`{"schema": 7}`))))
 	b.do(chromedp.Click(chromedp.CSS(`nav a[href="#all"]`)), chromedp.WaitVisible(chromedp.CSS("#lines tbody tr")))
 	b.do(chromedp.WaitVisible(chromedp.CSS("#viewer-status:not(:empty)")))
-	if got := js[string](b, `document.getElementById("viewer-status").textContent`); got != "The viewer can't be shown: the recording has schema 7, expected 1." {
+	if got := js[string](b, `document.getElementById("viewer-status").textContent`); got !=
+		"The viewer can't be shown: the recording has schema 7, expected 1." {
 		t.Errorf("status %q", got)
 	}
 	b.choose("filter-experiment", "two")
@@ -524,19 +552,27 @@ func scheduleExample(t *testing.T, n int) *Schedule {
 	slow, fast := variantOf("slow", n/2, 400*n, []int{0, 0, 1, 1, 2}), variantOf("fast", n/2, 200*n, []int{0, 1, 2})
 	for _, v := range []map[string]any{slow, fast} {
 		v["groups"], v["group_of"] = []string{"g0", "g1"}, "0 0 1 -1 0 1"
-		v["instances"] = map[string]any{"name": "instances", "title": "instances", "commands": 2, "gap_ticks": "0 10", "length_ticks": fmt.Sprintf("%d %d", 50*n, 50*n), "operator": "4 5", "kind": "0 0", "amount": "0 0", "critical": ""}
+		v["instances"] = map[string]any{"name": "instances", "title": "instances", "commands": 2, "gap_ticks": "0 10",
+			"length_ticks": fmt.Sprintf("%d %d", 50*n, 50*n), "operator": "4 5", "kind": "0 0", "amount": "0 0", "critical": ""}
 		v["queues"].([]any)[0].(map[string]any)["critical"] = "0 1 2"
 	}
-	data, err := json.Marshal(map[string]any{"schema": 1, "tick_ps": 1000, "configurations": []any{map[string]any{"name": "net", "title": "Net", "hardware": "chip", "batch": 4, "unit": "/s",
-		"operators": []string{"first", "second", "third", "k0", "g0/0", "g1/0"}, "layers": 3, "variants": []any{slow, fast}}}})
+	data, err := json.Marshal(map[string]any{"schema": 1, "tick_ps": 1000,
+		"configurations": []any{map[string]any{"name": "net", "title": "Net", "hardware": "chip", "batch": 4, "unit": "/s",
+			"operators": []string{"first", "second", "third", "k0", "g0/0", "g1/0"}, "layers": 3,
+			"variants": []any{slow, fast}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Schedule{Title: "Net <on> chip", Preface: []string{"A note."}, Facts: []Fact{{"latency", "2", "ms", "at <least> 1 ms"}}, Recording: data, ByGroup: true,
+	return &Schedule{Title: "Net <on> chip", Preface: []string{"A note."},
+		Facts: []Fact{{"latency", "2", "ms", "at <least> 1 ms"}}, Recording: data, ByGroup: true,
 		Sections: []Section{
-			{ID: "path", Title: "Path", Parts: []Part{{Title: "By kind", Shares: []Share{{"matrix", "1 ms, 50 %", 0.5}}, Table: &Table{Columns: []string{"A"}, Rows: [][]string{{"x<y"}}}}}},
+			{ID: "path", Title: "Path", Parts: []Part{{Title: "By kind", Shares: []Share{{"matrix", "1 ms, 50 %", 0.5}},
+				Table: &Table{Columns: []string{"A"}, Rows: [][]string{{"x<y"}}}}}},
 			{ID: "groups", Title: "Groups", Parts: []Part{{Folded: []Folded{{11, "g11: the <last>", []string{"because"}}}}}},
-			{ID: "graph", Title: "Graph", Parts: []Part{{Graph: &Graph{Title: "net", Nodes: []Node{{"first", "first (Conv)", "first", 0, "g0"}, {"second", "second (Add)", "second", 1, "g1"}, {"third", "<third>", "third", 1, "g1"}}, Edges: [][2]int{{0, 1}, {1, 2}, {0, 2}}}}}},
+			{ID: "graph", Title: "Graph", Parts: []Part{
+				{Graph: &Graph{Title: "net", Nodes: []Node{{"first", "first (Conv)", "first", 0, "g0"},
+					{"second", "second (Add)", "second", 1, "g1"}, {"third", "<third>", "third", 1, "g1"}},
+					Edges: [][2]int{{0, 1}, {1, 2}, {0, 2}}}}}},
 		}}
 }
 
@@ -549,7 +585,8 @@ func TestScheduleInBrowser(t *testing.T) {
 	}
 	b := open(t, html.String())
 	b.ready()
-	t.Logf("a page of 2 x 100,000 commands (%.2f MB) is drawn %s ms after its beginning", float64(html.Len())/1e6, js[string](b, `document.getElementById("viewer-app").dataset.ready`))
+	t.Logf("a page of 2 x 100,000 commands (%.2f MB) is drawn %s ms after its beginning", float64(html.Len())/1e6,
+		js[string](b, `document.getElementById("viewer-app").dataset.ready`))
 	if got := b.state(); got.Variant != "fast" || got.Beside != "slow" || got.Row != "mme" {
 		t.Errorf("at first %+v", got)
 	}
@@ -583,7 +620,8 @@ func TestScheduleInBrowser(t *testing.T) {
 	}
 	b.do(chromedp.Focus(chromedp.CSS("#viewer-canvas")))
 	b.key("." + kb.Enter)
-	if got := js[string](b, `document.getElementById("viewer-status").textContent`); !strings.Contains(got, "group g0") || !strings.Contains(got, "on the critical path") {
+	if got := js[string](b, `document.getElementById("viewer-status").textContent`); !strings.Contains(got, "group g0") ||
+		!strings.Contains(got, "on the critical path") {
 		t.Errorf("read aloud is %q", got)
 	}
 	b.key(kb.Escape)
@@ -594,7 +632,9 @@ func TestScheduleInBrowser(t *testing.T) {
 	}
 	for _, width := range []int64{390, 1600} {
 		for _, scheme := range []string{"light", "dark"} {
-			if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}); err != nil {
+			if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia,
+				emulation.SetEmulatedMediaParams{
+					Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}); err != nil {
 				t.Fatal(err)
 			}
 			b.do(chromedp.EmulateViewport(width, 900))

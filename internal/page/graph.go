@@ -124,7 +124,8 @@ func (g *Graph) svg(id string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="graph" viewBox="0 0 %d %d" style="--w:%dpx" role="img" aria-label="%s">`, w, h, w,
 		html.EscapeString(g.Title))
-	fmt.Fprintf(&b, `<defs><marker id="%s-end" viewBox="0 0 6 6" refX="5.5" refY="3" markerWidth="6" markerHeight="6" orient="auto"><path d="M0,0L6,3L0,6Z"/></marker></defs>`, id)
+	fmt.Fprintf(&b,
+		`<defs><marker id="%s-end" viewBox="0 0 6 6" refX="5.5" refY="3" markerWidth="6" markerHeight="6" orient="auto"><path d="M0,0L6,3L0,6Z"/></marker></defs>`, id)
 	for _, e := range g.Edges {
 		fmt.Fprintf(&b, `<path class="edge" marker-end="url(#%s-end)" d="%s"/>`, id, edge(e, spots, at))
 	}

@@ -130,7 +130,8 @@ func (s *sheet) figure(f Figure, title string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("<figure><div class=\"paper\">%s</div><figcaption>%s</figcaption></figure>\n", svg, html.EscapeString(title)), nil
+	return fmt.Sprintf("<figure><div class=\"paper\">%s</div><figcaption>%s</figcaption></figure>\n", svg,
+		html.EscapeString(title)), nil
 }
 
 // link: the page travels without the files beside it, so only those to the web stay.

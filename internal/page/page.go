@@ -149,7 +149,8 @@ var viewerScript string
 //go:embed chapters.js
 var chaptersScript string
 
-var parsed = template.Must(template.New("page").Funcs(template.FuncMap{"slug": slug, "mod": func(k int) int { return k % groupColours }}).Parse(htmlTemplate))
+var parsed = template.Must(template.New("page").Funcs(
+	template.FuncMap{"slug": slug, "mod": func(k int) int { return k % groupColours }}).Parse(htmlTemplate))
 
 // section is an experiment as it is shown.
 type section struct {
@@ -166,7 +167,8 @@ type folded struct {
 // policy lets the script run, and nothing be fetched.
 func policy(script string) string {
 	sum := sha256.Sum256([]byte(script))
-	return "default-src 'none'; style-src 'unsafe-inline'; font-src data:; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	return "default-src 'none'; style-src 'unsafe-inline'; font-src data:; script-src 'sha256-" +
+		base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
 // Write writes the page. Errors name the file and what in it can't be shown.
@@ -315,7 +317,8 @@ func pack(data []byte) (string, error) {
 // fontFace is the font of the figures, whose letters have places computed for it:
 // Liberation Sans as it is, which its licence (SIL OFL 1.1) lets one embed.
 func fontFace() string {
-	return `@font-face{font-family:"Liberation Sans";src:url("data:font/ttf;base64,` + base64.StdEncoding.EncodeToString(liberationsansregular.TTF) + `") format("truetype")}` + "\n"
+	return `@font-face{font-family:"Liberation Sans";src:url("data:font/ttf;base64,` +
+		base64.StdEncoding.EncodeToString(liberationsansregular.TTF) + `") format("truetype")}` + "\n"
 }
 
 // VerdictClass is the class of a verdict, by its place in the list, for its colour.

@@ -24,22 +24,36 @@ const drawing = `<?xml version="1.0"?>
 func example(recording []byte) *Report {
 	return &Report{
 		Title: "A <report>", Preface: []string{"First & last."},
-		Headlines: []Headline{{Experiment: "one", What: "Speed <up>", Unit: "×", Published: "11.15", Ours: "7.5", Verdict: "direction only", Words: "less"}},
-		Leads:     []Lead{{Experiment: "two", Title: "Gaps", Sentence: "Of 5, 3 <are> best.", Figure: Figure{"a", "two/a.svg", []byte(drawing)}}},
-		Verdicts:  []string{"reproduced within 20 %", "within a factor of two", "direction only", "not reproduced", "as in the paper", "differs"},
-		Summary:   Table{Columns: []string{"Experiment", "reproduced within 20 %"}, Rows: [][]string{{"one", "1"}}, Numbers: true},
+		Headlines: []Headline{{Experiment: "one", What: "Speed <up>", Unit: "×", Published: "11.15", Ours: "7.5",
+			Verdict: "direction only", Words: "less"}},
+		Leads: []Lead{{Experiment: "two", Title: "Gaps", Sentence: "Of 5, 3 <are> best.",
+			Figure: Figure{"a", "two/a.svg", []byte(drawing)}}},
+		Verdicts: []string{"reproduced within 20 %", "within a factor of two", "direction only", "not reproduced",
+			"as in the paper", "differs"},
+		Summary: Table{Columns: []string{"Experiment", "reproduced within 20 %"},
+			Rows: [][]string{{"one", "1"}}, Numbers: true},
 		Lines: []Line{
-			{Experiment: "one", What: "throughput <b>", Unit: "images/s", Published: Number("100", 100), Ours: Number("110", 110), Ratio: Number("1.10", 1.1), Error: Number("+10.0", 10), Verdict: "reproduced within 20 %", Remark: "why not"},
-			{Experiment: "one", What: "latency", Unit: "ms", Published: Number("9", 9), Ours: Number("30", 30), Ratio: Number("3.33", 3.333), Error: Number("+233.3", 233.3), Verdict: "not reproduced"},
-			{Experiment: "two", What: "order", Published: Value{Text: "DFS"}, Ours: Value{Text: "DFS"}, Ratio: Value{Text: "–"}, Error: Value{Text: "–"}, Verdict: "as in the paper"},
-			{Experiment: "two", What: "none", Unit: "tensors", Published: Number("0", 0), Ours: Number("0", 0), Ratio: Value{Text: "–"}, Error: Value{Text: "–"}, Verdict: "odd"},
+			{Experiment: "one", What: "throughput <b>", Unit: "images/s", Published: Number("100", 100),
+				Ours: Number("110", 110), Ratio: Number("1.10", 1.1), Error: Number("+10.0", 10), Verdict: "reproduced within 20 %",
+				Remark: "why not"},
+			{Experiment: "one", What: "latency", Unit: "ms", Published: Number("9", 9), Ours: Number("30", 30),
+				Ratio: Number("3.33", 3.333), Error: Number("+233.3", 233.3), Verdict: "not reproduced"},
+			{Experiment: "two", What: "order", Published: Value{Text: "DFS"}, Ours: Value{Text: "DFS"}, Ratio: Value{Text: "–"},
+				Error: Value{Text: "–"}, Verdict: "as in the paper"},
+			{Experiment: "two", What: "none", Unit: "tensors", Published: Number("0", 0), Ours: Number("0", 0),
+				Ratio: Value{Text: "–"}, Error: Value{Text: "–"}, Verdict: "odd"},
 		},
 		ByChapter: Table{Columns: []string{"Chapter", "all"}, Rows: [][]string{{"Both <of them>", "4"}}, Numbers: true},
-		Chapters: []Chapter{{ID: "chapter-both", Menu: "Both", Title: "Both <of them>", Conclusion: "One of <two>.", Experiments: []Experiment{
-			{Name: "one", Texts: []Text{{"one.md", []byte("# one: the\\_title\n\nText.\n\n## Part\n\n| A | B |\n|:---|---:|\n| x&lt;y | 1 |\n\n![The picture](a.png)\n\n[beside](a.csv) [far](https://example.org/)\n")}},
-				Figures: []Figure{{"a", "a.svg", []byte(drawing)}, {"b", "b.svg", []byte(drawing)}}},
-			{Name: "two", Texts: []Text{{"two.md", []byte("# two: other\n\n<script>alert(1)</script>\n")}}, Figures: []Figure{{"a", "two/a.svg", []byte(drawing)}}},
-		}}},
+		Chapters: []Chapter{{ID: "chapter-both", Menu: "Both", Title: "Both <of them>", Conclusion: "One of <two>.",
+			Experiments: []Experiment{
+				{Name: "one", Texts: []Text{
+					{"one.md",
+						[]byte(
+							"# one: the\\_title\n\nText.\n\n## Part\n\n| A | B |\n|:---|---:|\n| x&lt;y | 1 |\n\n![The picture](a.png)\n\n[beside](a.csv) [far](https://example.org/)\n")}},
+					Figures: []Figure{{"a", "a.svg", []byte(drawing)}, {"b", "b.svg", []byte(drawing)}}},
+				{Name: "two", Texts: []Text{{"two.md", []byte("# two: other\n\n<script>alert(1)</script>\n")}},
+					Figures: []Figure{{"a", "two/a.svg", []byte(drawing)}}},
+			}}},
 		Recording: recording,
 		Builds:    Table{Columns: []string{"Experiments"}, Rows: [][]string{{"one, two"}}},
 		Modules:   []Modules{{"one, two", []string{"example.org/m v1.2.3"}}},
@@ -74,10 +88,14 @@ func TestWrite(t *testing.T) {
 	html := unpacked(t, file)
 	for _, want := range []string{
 		"<td>Both &lt;of them&gt;</td>", "One of &lt;two&gt;.", `data-holds="one two" hidden`,
-		"<title>A &lt;report&gt;</title>", "Speed &lt;up&gt;", `<span class="verdict v2">direction only</span>: less`, "Of 5, 3 &lt;are&gt; best.", `id="lead1-box"`, "First &amp; last.", "throughput &lt;b&gt;", `data-sort="110"`,
-		`<span class="verdict v0">reproduced within 20 %`, `<span class="verdict v4">as in the paper`, `<span class="verdict other">odd`,
-		`<span class="name">one</span> the_title</h3>`, "<h4>Part</h4>", "x&lt;y", "<figcaption>The picture</figcaption>", "<figcaption>b</figcaption>",
-		`<a href="https://example.org/">far</a>`, "a &lt; b &amp; c</text>", `style="font-size:6.5px"`, "# &lt;x&gt;", "example.org/m v1.2.3",
+		"<title>A &lt;report&gt;</title>", "Speed &lt;up&gt;", `<span class="verdict v2">direction only</span>: less`,
+		"Of 5, 3 &lt;are&gt; best.", `id="lead1-box"`, "First &amp; last.", "throughput &lt;b&gt;", `data-sort="110"`,
+		`<span class="verdict v0">reproduced within 20 %`, `<span class="verdict v4">as in the paper`,
+		`<span class="verdict other">odd`,
+		`<span class="name">one</span> the_title</h3>`, "<h4>Part</h4>", "x&lt;y", "<figcaption>The picture</figcaption>",
+		"<figcaption>b</figcaption>",
+		`<a href="https://example.org/">far</a>`, "a &lt; b &amp; c</text>", `style="font-size:6.5px"`, "# &lt;x&gt;",
+		"example.org/m v1.2.3",
 		`<option>reproduced within 20 %</option><option>not reproduced</option><option>as in the paper</option><option>odd</option>`,
 	} {
 		if !strings.Contains(html, want) {
@@ -121,8 +139,11 @@ func TestIdentifiers(t *testing.T) {
 // Nothing on the page makes a browser fetch anything.
 func TestNothingFromOutside(t *testing.T) {
 	html := unpacked(t, write(t, example([]byte(`{}`))))
-	for _, m := range regexp.MustCompile(`(?i)(?:src|srcset|data|action|poster)\s*=\s*"([^"]*)"|@import[^;]*;|url\(([^)]*)\)|<link[^>]*>`).FindAllStringSubmatch(html, -1) {
-		if target := m[1] + strings.Trim(m[2], `"`); !strings.HasPrefix(target, "#") && !strings.HasPrefix(target, "data:font/ttf;") {
+	outside := regexp.MustCompile(
+		`(?i)(?:src|srcset|data|action|poster)\s*=\s*"([^"]*)"|@import[^;]*;|url\(([^)]*)\)|<link[^>]*>`)
+	for _, m := range outside.FindAllStringSubmatch(html, -1) {
+		if target := m[1] + strings.Trim(m[2], `"`); !strings.HasPrefix(target, "#") &&
+			!strings.HasPrefix(target, "data:font/ttf;") {
 			t.Errorf("found %.80q", m[0])
 		}
 	}
@@ -157,7 +178,8 @@ func TestBadReports(t *testing.T) {
 		{"cut", figure(drawing[:len(drawing)/2]), `a.svg: not valid SVG`},
 		{"crossed", inside(`<g><path></g></path>`), `a.svg: not valid SVG: an element g ends`},
 		{"empty", figure(``), `a.svg: not valid SVG`},
-		{"picture that is not there", func(r *Report) { e := &r.Chapters[0].Experiments[0]; e.Figures = e.Figures[1:] }, `one.md: shows a.png, but there is no a.svg beside it`},
+		{"picture that is not there", func(r *Report) { e := &r.Chapters[0].Experiments[0]; e.Figures = e.Figures[1:] },
+			`one.md: shows a.png, but there is no a.svg beside it`},
 		{"recording", func(r *Report) { r.Recording = []byte("{") }, `the recording is not valid JSON`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -191,7 +213,8 @@ func ExampleWrite() {
 	var b bytes.Buffer
 	err := Write(&b, &Report{
 		Title: "Two chips", Verdicts: []string{"near", "far"},
-		Lines: []Line{{Experiment: "speed", What: "throughput", Unit: "images/s", Published: Number("100", 100), Ours: Number("104", 104),
+		Lines: []Line{{Experiment: "speed", What: "throughput", Unit: "images/s", Published: Number("100", 100),
+			Ours:  Number("104", 104),
 			Ratio: Number("1.04", 1.04), Error: Number("+4.0", 4), Verdict: "near"}},
 		Chapters: []Chapter{{ID: "chips", Menu: "Chips", Title: "Two chips", Experiments: []Experiment{
 			{Name: "speed", Texts: []Text{{File: "speed.md", Markdown: []byte("# speed: of light\n")}}}}}},
@@ -214,8 +237,10 @@ func TestWriteSchedule(t *testing.T) {
 		return b.String()
 	}
 	html := once()
-	for _, want := range []string{"<title>Net &lt;on&gt; chip</title>", "at &lt;least&gt; 1 ms", "A note.", `style="width:50.00%"`, "x&lt;y", "g11: the &lt;last&gt;", "--c:var(--g1)",
-		"<li>because</li>", "<title>&lt;third&gt;</title>", `data-operator="second"`, `<option value="group" selected>`, `href="#graph"`} {
+	for _, want := range []string{"<title>Net &lt;on&gt; chip</title>", "at &lt;least&gt; 1 ms", "A note.",
+		`style="width:50.00%"`, "x&lt;y", "g11: the &lt;last&gt;", "--c:var(--g1)",
+		"<li>because</li>", "<title>&lt;third&gt;</title>", `data-operator="second"`, `<option value="group" selected>`,
+		`href="#graph"`} {
 		if !strings.Contains(html, want) {
 			t.Errorf("no %q", want)
 		}
@@ -235,7 +260,8 @@ func TestWriteSchedule(t *testing.T) {
 func TestGraphPlaces(t *testing.T) {
 	g := &Graph{Title: "diamonds"}
 	for k := range 30 {
-		g.Nodes = append(g.Nodes, Node{Name: fmt.Sprint(k)}, Node{Name: fmt.Sprint(k, "left")}, Node{Name: fmt.Sprint(k, "right")})
+		g.Nodes = append(g.Nodes, Node{Name: fmt.Sprint(k)}, Node{Name: fmt.Sprint(k, "left")},
+			Node{Name: fmt.Sprint(k, "right")})
 		at := 3 * k
 		g.Edges = append(g.Edges, [2]int{at, at + 1}, [2]int{at, at + 2})
 		if k > 0 {
@@ -259,7 +285,8 @@ func TestGraphPlaces(t *testing.T) {
 		}
 	}
 	svg, err := g.svg("x")
-	if err != nil || strings.Count(svg, "<rect") != 90 || strings.Count(svg, `class="edge"`) != len(g.Edges) || strings.Contains(svg, "-1,") {
+	if err != nil || strings.Count(svg, "<rect") != 90 || strings.Count(svg, `class="edge"`) != len(g.Edges) ||
+		strings.Contains(svg, "-1,") {
 		t.Errorf("%v: %.200s", err, svg)
 	}
 	g.Edges = append(g.Edges, [2]int{5, 0})

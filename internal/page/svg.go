@@ -13,7 +13,8 @@ import (
 )
 
 // shapes are the elements that a figure may consist of.
-var shapes = []string{"svg", "g", "defs", "clipPath", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text", "tspan", "title", "desc"}
+var shapes = []string{"svg", "g", "defs", "clipPath", "path", "rect", "circle", "ellipse", "line", "polyline",
+	"polygon", "text", "tspan", "title", "desc"}
 
 // defaultStyle is plots' style of plain text; the page's styles say the same once.
 const defaultStyle = "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;font-variant:normal;font-weight:normal;font-style:normal;"
@@ -123,5 +124,6 @@ func svgRoot(t xml.StartElement, title string) (string, error) {
 	if box == "" {
 		box = fmt.Sprintf("0 0 %g %g", w, h)
 	}
-	return fmt.Sprintf(`<svg viewBox="%s" role="img" aria-label="%s" style="--w:%g;aspect-ratio:%g/%g">`, html.EscapeString(box), html.EscapeString(title), w, w, h), nil
+	return fmt.Sprintf(`<svg viewBox="%s" role="img" aria-label="%s" style="--w:%g;aspect-ratio:%g/%g">`,
+		html.EscapeString(box), html.EscapeString(title), w, w, h), nil
 }

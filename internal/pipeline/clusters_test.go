@@ -63,7 +63,8 @@ func TestSearchedLoopsOfStages(t *testing.T) {
 	}
 	recipe.Picks, recipe.Fallback = slices.Clone(recipe.Picks), nil
 	recipe.set(Pick{"bind", algorithm4.Name})
-	r, err := RunStages(t.Context(), net, chip, 1, recipe, Options{Chunk: 1, Clusters: Pipelined, Uneven: schedule.UnevenNone})
+	r, err := RunStages(t.Context(), net, chip, 1, recipe,
+		Options{Chunk: 1, Clusters: Pipelined, Uneven: schedule.UnevenNone})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +113,8 @@ func TestBindingsOfClusters(t *testing.T) {
 		}
 		return nil
 	}})
-	r, err := RunStages(t.Context(), net, chip, 2, recipe, Options{Chunk: 2, Clusters: OverLayer, Uneven: schedule.UnevenNone})
+	r, err := RunStages(t.Context(), net, chip, 2, recipe,
+		Options{Chunk: 2, Clusters: OverLayer, Uneven: schedule.UnevenNone})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -186,8 +186,8 @@ func (p *Decisions) Inheriting(s *schedule.Schedule, others *Decisions) *Decisio
 	return &q
 }
 
-// ExtendTo returns the decisions for a whole network, of which p are those for its head, with what p decides for all that
-// repeats the head. Group i of the network repeats group from[i] of the head.
+// ExtendTo returns the decisions for a whole network, of which p are those for its head, with what p decides for all
+// that repeats the head. Group i of the network repeats group from[i] of the head.
 func (p *Decisions) ExtendTo(whole *Decisions, g *model.Graph, from []int) *Decisions {
 	head, all := p.Groups(), whole.Groups()
 	e := &extension{}

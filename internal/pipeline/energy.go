@@ -19,8 +19,8 @@ func EnergyOf(spec *hardware.Spec, g *model.Graph, r *sim.Result) *cost.Energy {
 	return EnergyOfWork(spec, g, r.MACs, r.VectorOps, r.Dynamic.AccessBytes, r.TotalPs)
 }
 
-// EnergyOfWork is the energy of operations and moves of a graph that take ps picoseconds; bytes are those that moves read
-// and write at each level. Nil: the description of the machine has no figures.
+// EnergyOfWork is the energy of operations and moves of a graph that take ps picoseconds; bytes are those that moves
+// read and write at each level. Nil: the description of the machine has no figures.
 func EnergyOfWork(spec *hardware.Spec, g *model.Graph, macs, vectorOps int64, bytes [isa.NumLevels]int64,
 	ps int64) *cost.Energy {
 	return cost.EnergyOf(spec, lower.ComputeType(g), cost.Work{MACs: macs, VectorOps: vectorOps,

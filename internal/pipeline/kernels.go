@@ -71,7 +71,8 @@ func Kernels(ctx context.Context, r *Result) ([]Kernel, error) {
 			list[k].Steps++
 			continue
 		}
-		k := Kernel{Layer: layer.Name, Step: i, Steps: 1, Form: "rows", Chosen: st.Nest != nil, Cores: st.Active(), L1Bytes: s.Room(i)}
+		k := Kernel{Layer: layer.Name, Step: i, Steps: 1, Form: "rows", Chosen: st.Nest != nil, Cores: st.Active(),
+			L1Bytes: s.Room(i)}
 		n := st.Nest
 		if n == nil {
 			n = lower.LoopsOf(s, i, m).Rule
@@ -139,13 +140,15 @@ func kernelKey(s *schedule.Schedule, i int) string {
 func uses(p *isa.Program, r *sim.Result) (list []Use) {
 	for i, q := range p.Queues {
 		if u := r.Queues[i]; q.Cluster == 0 && u.Commands > 0 {
-			list = append(list, Use{What: words(queueWords, q.Kind, q.Name), Seconds: float64(u.BusyPs) * 1e-12, Count: u.Commands})
+			list = append(list, Use{What: words(queueWords, q.Kind, q.Name), Seconds: float64(u.BusyPs) * 1e-12,
+				Count: u.Commands})
 		}
 	}
 	for i, x := range p.Resources {
 		other := strings.HasPrefix(x.Name, "cluster") && !strings.HasPrefix(x.Name, "cluster0.")
 		if u := r.Resources[i]; !other && u.Bytes > 0 {
-			list = append(list, Use{What: words(resourceWords, x.Kind, x.Name), Seconds: u.Utilization * float64(r.TotalPs) * 1e-12, Bytes: u.Bytes})
+			list = append(list, Use{What: words(resourceWords, x.Kind, x.Name),
+				Seconds: u.Utilization * float64(r.TotalPs) * 1e-12, Bytes: u.Bytes})
 		}
 	}
 	return list

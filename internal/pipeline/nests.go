@@ -9,8 +9,8 @@ import (
 
 var nestMoves = []Move{{"tile", 2, (*Site).moveTile}}
 
-// moveTile goes from the tiling of a layer's product or attention to one that differs in one extent, in the division over
-// cores, in the order of loops or in buffers: of the layer alone or of all that do the same.
+// moveTile goes from the tiling of a layer's product or attention to one that differs in one extent, in the division
+// over cores, in the order of loops or in buffers: of the layer alone or of all that do the same.
 func (a *Site) moveTile() *Decisions {
 	own := *a.Schedule
 	own.Steps, own.Values = slices.Clone(own.Steps), slices.Clone(own.Values)
@@ -144,7 +144,8 @@ func (a *Site) attention(st *schedule.Step) *schedule.Nest {
 	if at.CheckAttention(x) != nil {
 		return nil
 	}
-	n := &schedule.Nest{Attention: &x, Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Vector: schedule.AtPiece, Store: schedule.AtTile}
+	n := &schedule.Nest{Attention: &x, Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Vector: schedule.AtPiece,
+		Store: schedule.AtTile}
 	if st.Nest != nil {
 		n.Cores = st.Nest.Cores
 	}

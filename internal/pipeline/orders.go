@@ -60,7 +60,8 @@ func (x sequence) extend(*extension) Decision {
 	return x
 }
 
-// Orders lists the rules by which a searched schedule may order instances: the recipe's own, if it is a caller's, first.
+// Orders lists the rules by which a searched schedule may order instances: the recipe's own, if it is a caller's,
+// first.
 func (p *Decisions) Orders() []Strategy {
 	list := []Strategy{algorithm3, depthFirst, BreadthFirst, layerByLayer, chunkByChunk}
 	if own, ok := p.Recipe.own["order"]; ok {

@@ -146,7 +146,8 @@ func Tiled() []Recipe {
 	}
 	list := []Recipe{
 		row(Default, "the fastest of tiled-llb, tiled-l1 and tiled-groups", "group=one split=none outputs=llb bind=even"),
-		row("tiled-llb", "one kernel, attention as an operator, results in the LLB, products in tiles of rows, columns and reduction",
+		row("tiled-llb",
+			"one kernel, attention as an operator, results in the LLB, products in tiles of rows, columns and reduction",
 			"group=one split=none outputs=llb bind=even"),
 		row("tiled-l1", "tiled-llb with results in the L1s where they fit", "group=one split=none outputs=l1 bind=even"),
 		row("tiled-groups", "tiled-llb with the kernels of cross-layer",
@@ -364,7 +365,8 @@ func OwnGreedy(r Recipe) bool {
 		slices.ContainsFunc(Tiled(), func(x Recipe) bool { return x.Name == r.Name && x.Text() == r.Text() })
 }
 
-// Evaluations is the number of schedules the search simulates to improve what a recipe's picks give; 0: those are the answer.
+// Evaluations is the number of schedules the search simulates to improve what a recipe's picks give; 0: those are the
+// answer.
 func Evaluations(r Recipe) int { return r.evaluations }
 
 // Picking is a recipe with another strategy of the table for a stage, under the same name.

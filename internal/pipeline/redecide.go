@@ -29,8 +29,8 @@ func SettingsOf(stage string) [][]func(*Decisions) *Decisions {
 	return st.settings
 }
 
-// Redecide returns the decisions with some rows decided by a strategy of the table, on what the other rows have. Values of
-// later rows keep what makes sense, as after a move.
+// Redecide returns the decisions with some rows decided by a strategy of the table, on what the other rows have. Values
+// of later rows keep what makes sense, as after a move.
 func (w *Problem) Redecide(ctx context.Context, p *Decisions, picks ...Pick) (*Decisions, error) {
 	for _, pick := range picks {
 		st, err := LookupStage(pick.Stage)

@@ -157,7 +157,8 @@ func (r *Result) readValues(s *schedule.Schedule, number int, all []schedulefile
 			err = nil
 		}
 		if err != nil {
-			return &ViolationsError{[]schedulefile.Violation{{At: fmt.Sprintf("schedules[%d].decisions[%d]", number, i), What: err.Error()}}}
+			return &ViolationsError{[]schedulefile.Violation{
+				{At: fmt.Sprintf("schedules[%d].decisions[%d]", number, i), What: err.Error()}}}
 		}
 		r.keep(s, map[string]Decision{y.Stage: x})
 	}

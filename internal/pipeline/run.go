@@ -1,8 +1,8 @@
 // Package pipeline makes the decisions of a schedule, one stage after the other, and simulates what comes of them.
 //
 // A row of [Stages] is a decision with its strategies, a check, and all that a search, a file or a comparison needs of
-// it. A [Recipe] chooses a strategy for each row, [Decisions] hold a value for each, and a [Draft] is a schedule on which
-// the rows before have decided. Package scheduler has the names that are for everybody.
+// it. A [Recipe] chooses a strategy for each row, [Decisions] hold a value for each, and a [Draft] is a schedule on
+// which the rows before have decided. Package scheduler has the names that are for everybody.
 package pipeline
 
 import (
@@ -419,8 +419,8 @@ func (r *Result) latency(ctx context.Context, limit int64) (ps int64, err error)
 	return ps, err
 }
 
-// PrepareStages makes all decisions of [RunStages] for a given chunk, by the recipe itself and not by what it falls back
-// to, and simulates nothing.
+// PrepareStages makes all decisions of [RunStages] for a given chunk, by the recipe itself and not by what it falls
+// back to, and simulates nothing.
 func PrepareStages(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
 	opt Options) (*Result, error) {
 	return prepare(ctx, net, machine, batch, r, run{Options: opt})
@@ -725,7 +725,8 @@ func Simulated(ctx context.Context, p *isa.Program) (*sim.Result, error) {
 		return nil, fmt.Errorf("internal error, the program overwrites memory in use: %w", err)
 	}
 	if least := r.Bound.Ps(); least > r.TotalPs {
-		return nil, fmt.Errorf("internal error, program %q takes %d ps, less than its bound of %d ps", p.Name, r.TotalPs, least)
+		return nil, fmt.Errorf("internal error, program %q takes %d ps, less than its bound of %d ps",
+			p.Name, r.TotalPs, least)
 	}
 	return r, nil
 }

@@ -368,7 +368,8 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 		if st.Name == "split" {
 			n, largest := instancesOf(d.Grouping)
 			if opt.mostInstances > 0 && n > opt.mostInstances || largest > mostPieces {
-				return nil, &lower.TooLargeError{Program: d.Graph.Name, What: fmt.Sprintf("have %d instances, %d of one group", n, largest)}
+				return nil, &lower.TooLargeError{Program: d.Graph.Name,
+					What: fmt.Sprintf("have %d instances, %d of one group", n, largest)}
 			}
 		}
 		if err := ctx.Err(); err != nil {

@@ -17,7 +17,8 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-var tiledNests = Strategy{Name: "tiles", Description: "products in tiles of rows, columns and reduction, by closed form",
+var tiledNests = Strategy{Name: "tiles",
+	Description: "products in tiles of rows, columns and reduction, by closed form",
 	Decide: func(ctx context.Context, d *Draft) error {
 		t := newTiler(d)
 		for i := range d.Steps {
@@ -41,8 +42,8 @@ type tiler struct {
 	memory lower.Memory // for steps alone
 }
 
-// A tileMemo has the tilings that the rule gives for products, and the nests that are chosen for steps, by all that they
-// depend on; nil: the generator's is the fastest.
+// A tileMemo has the tilings that the rule gives for products, and the nests that are chosen for steps, by all that
+// they depend on; nil: the generator's is the fastest.
 type tileMemo struct{ rules, nests sync.Map }
 
 func newTiler(d *Draft) *tiler {
@@ -132,7 +133,8 @@ func (t *tiler) product(i int, p *tiling.Problem) Key {
 	var b Key
 	b.Add(p.Reps, p.M, p.N, p.K, p.RowBytes, p.ColumnBytes, p.ResultBytes, int64(p.RowsFrom), int64(p.ColumnsFrom),
 		int64(p.To), p.Deep, p.Most, p.Data, p.Shared, p.LLB, int64(len(p.Extra)))
-	for _, x := range []float64{p.Product.Simple, p.Product.Special, p.Product.Move, p.Machine.Row, p.Load, p.Gap, p.Machine.Simple,
+	for _, x := range []float64{p.Product.Simple, p.Product.Special, p.Product.Move, p.Machine.Row, p.Load,
+		p.Gap, p.Machine.Simple,
 		p.Machine.Special, p.Machine.Move, p.Head} {
 		b.Add(int64(math.Float64bits(x)))
 	}
@@ -215,7 +217,8 @@ const mostProducts = 32 << 10
 const moreRows = 3
 
 // choose returns the fastest nest of the rule's for a step; nil if the step alone is as fast without.
-func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem, list []tiling.Blocks) (best *schedule.Nest, err error) {
+func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem, list []tiling.Blocks) (
+	best *schedule.Nest, err error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -235,8 +238,10 @@ func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem, list []til
 	return best, nil
 }
 
-// fitting is a tiling as a nest that runs, and how long the step takes with it, if that is at most limit; nil: none does.
-func (t *tiler) fitting(ctx context.Context, i int, p *tiling.Problem, b tiling.Blocks, limit int64) (*schedule.Nest, int64,
+// fitting is a tiling as a nest that runs, and how long the step takes with it, if that is at most limit; nil: none
+// does.
+func (t *tiler) fitting(ctx context.Context, i int, p *tiling.Problem, b tiling.Blocks, limit int64) (
+	*schedule.Nest, int64,
 	error) {
 	// The boxes around strided windows are larger than what is read of them.
 	for range moreRows + 1 {
@@ -301,8 +306,10 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 	loops := lower.LoopsOf(s, i, t.d.Cost)
 	sums := float64(max(1, loops.Dims.Reps*loops.Dims.M*loops.Dims.N))
 	p := &tiling.Problem{Product: tiling.Product{Reps: dims.Reps, M: dims.M, N: dims.N, K: dims.K, Constant: constant,
-		RowBytes: g.Tensor(anchor.Inputs[0]).DType.Bytes(), ColumnBytes: g.Tensor(anchor.Inputs[1]).DType.Bytes(), ResultBytes: g.Tensor(st.Output).DType.Bytes(),
-		To: levelOf(s.Values[st.Writes[0]].Level), Simple: float64(loops.Vector.Simple) / sums, Special: float64(loops.Vector.Special) / sums, Move: float64(loops.Vector.Move) / sums},
+		RowBytes: g.Tensor(anchor.Inputs[0]).DType.Bytes(), ColumnBytes: g.Tensor(anchor.Inputs[1]).DType.Bytes(),
+		ResultBytes: g.Tensor(st.Output).DType.Bytes(),
+		To:          levelOf(s.Values[st.Writes[0]].Level), Simple: float64(loops.Vector.Simple) / sums,
+		Special: float64(loops.Vector.Special) / sums, Move: float64(loops.Vector.Move) / sums},
 		Machine: *tiling.NewMachine(t.d.Cost, loops.DType, g.Tensor(st.Output).DType)}
 	if anchor.Kind == "Conv" {
 		shape, a := g.Tensor(anchor.Inputs[1]).Shape, anchor.Attr
@@ -522,7 +529,8 @@ var oneKernel = Strategy{Name: "one", Description: "the whole network is a kerne
 		return nil
 	}}
 
-var EvenBinding = Strategy{Name: "even", Description: "each layer over as many cores as leave the largest part the smallest",
+var EvenBinding = Strategy{Name: "even",
+	Description: "each layer over as many cores as leave the largest part the smallest",
 	Decide: func(ctx context.Context, d *Draft) error {
 		if err := plainBinding.Decide(ctx, d); err != nil {
 			return err

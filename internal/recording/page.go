@@ -83,8 +83,10 @@ func Page(list []Shown) ([]byte, error) {
 				rec.Variant.Name += fmt.Sprintf(", cluster %d", k)
 			}
 			if near := rec.Variant.MergedTicks; near > 0 {
-				p.Preface = append(p.Preface, fmt.Sprintf("%s has more than %d commands or buffers a cluster: neighbours of one operator that are at most %s apart are drawn as one, and of buffers that live no longer some are left out.",
-					rec.Variant.Name, MostCommands, duration(float64(near)*TickPs*1e-12)))
+				p.Preface = append(p.Preface,
+					fmt.Sprintf(
+						"%s has more than %d commands or buffers a cluster: neighbours of one operator that are at most %s apart are drawn as one, and of buffers that live no longer some are left out.",
+						rec.Variant.Name, MostCommands, duration(float64(near)*TickPs*1e-12)))
 			}
 			p.ByGroup = p.ByGroup || len(rec.Variant.Groups) > 1
 			runs = append(runs, rec)
@@ -224,7 +226,8 @@ func critical(title string, o *explain.Overview) []page.Part {
 func gains(names []string, list []Shown, changes []explain.Change) page.Section {
 	before, after := list[0].Result.LatencySeconds(), list[1].Result.LatencySeconds()
 	s := page.Section{ID: "gains", Title: "Where the gain is",
-		Text: fmt.Sprintf("%s takes %s, %s takes %s: %s times as fast. What the groups have on both critical paths adds up to the difference.",
+		Text: fmt.Sprintf(
+			"%s takes %s, %s takes %s: %s times as fast. What the groups have on both critical paths adds up to the difference.",
 			names[0], duration(before), names[1], duration(after), harness.Significant(before/after))}
 	t := page.Table{Columns: []string{"Group", "From", "To", names[0], names[1], "Gain", "Of"}}
 	const most = 40
@@ -311,7 +314,8 @@ func groupReasons(e *explain.Explainer, r *scheduler.Result, o *explain.Overview
 		slices.SortStableFunc(chosen, func(a, b int) int { return cmp.Compare(onPath[all[b].Name], onPath[all[a].Name]) })
 		chosen = chosen[:mostGroups]
 		slices.Sort(chosen)
-		part.Text = fmt.Sprintf("Of %d groups, the %d with the largest parts of the critical path; explain --group has each.", len(all), mostGroups)
+		part.Text = fmt.Sprintf("Of %d groups, the %d with the largest parts of the critical path; explain --group has each.",
+			len(all), mostGroups)
 	}
 	for _, k := range chosen {
 		g, err := e.Group(all[k].Name)
@@ -365,7 +369,9 @@ func reasons(g *explain.Group) []string {
 		}
 		sizes = append(sizes, fmt.Sprintf("%s split in %d (%s)", bytesText(f.Bytes), f.Factor, fits))
 	}
-	lines = append(lines, fmt.Sprintf("Factor: the L1s of a cluster hold %s of activations; the largest instance takes %s.", bytesText(g.LBBytes), strings.Join(sizes, ", ")))
+	lines = append(lines,
+		fmt.Sprintf("Factor: the L1s of a cluster hold %s of activations; the largest instance takes %s.",
+			bytesText(g.LBBytes), strings.Join(sizes, ", ")))
 	if len(g.Merges)+len(g.Stops) == 0 {
 		by, stage := g.GroupedBy, "group"
 		if g.SplitBy == "search" {
@@ -390,7 +396,8 @@ func reasons(g *explain.Group) []string {
 		if l := strings.ToUpper(level); l == "LB" || l == "GB" {
 			level = map[string]string{"LB": "L1", "GB": "LLB"}[l]
 		}
-		lines = append(lines, fmt.Sprintf("%s runs as number %d, from %s for %s, output in the %s; its launch waited for %s.", x.Name, x.Position+1, duration(x.Start), duration(x.Took), level, x.WaitedFor))
+		lines = append(lines, fmt.Sprintf("%s runs as number %d, from %s for %s, output in the %s; its launch waited for %s.",
+			x.Name, x.Position+1, duration(x.Start), duration(x.Took), level, x.WaitedFor))
 	}
 	return lines
 }
@@ -420,9 +427,11 @@ func spillReasons(e *explain.Explainer, r *scheduler.Result) (*page.Part, error)
 		lines := []string{t.Why}
 		for _, p := range t.Places {
 			if p.Spill != nil {
-				lines = append(lines, fmt.Sprintf("That of %s left when %s ran: %s. Values that were live took %s, at least %s had to pass through, and the capacity is %s.",
-					p.Instance, p.Spill.At, p.Spill.Why, bytesText(p.Spill.LiveBytes), bytesText(p.Spill.StageBytes),
-					bytesText(p.Spill.CapacityBytes)))
+				lines = append(lines,
+					fmt.Sprintf(
+						"That of %s left when %s ran: %s. Values that were live took %s, at least %s had to pass through, and the capacity is %s.",
+						p.Instance, p.Spill.At, p.Spill.Why, bytesText(p.Spill.LiveBytes), bytesText(p.Spill.StageBytes),
+						bytesText(p.Spill.CapacityBytes)))
 				break
 			}
 		}

@@ -97,7 +97,8 @@ func TestRecordingIsTheSimulation(t *testing.T) {
 						t.Fatalf("%s: command %d has label %d, kind %d, amount %d, want %+v", track.Name, n, label[n], kind[n],
 							amount[n], cmd)
 					}
-					if gap[n] < 0 || length[n] < 0 || cmd.Bytes > 0 && cmd.MACs+cmd.VectorOps > 0 || cmd.MACs > 0 && cmd.VectorOps > 0 {
+					if gap[n] < 0 || length[n] < 0 || cmd.Bytes > 0 && cmd.MACs+cmd.VectorOps > 0 ||
+						cmd.MACs > 0 && cmd.VectorOps > 0 {
 						t.Fatalf("%s: command %d goes back in time or has two amounts: %+v", track.Name, n, cmd)
 					}
 					n++
@@ -285,7 +286,8 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"toy-fig3 on stcp920, batch 32: schedule tvm beside cross-layer", "Where the gain is", "Critical path", "alg2: Algorithm 2 of the paper",
+	for _, want := range []string{"toy-fig3 on stcp920, batch 32: schedule tvm beside cross-layer", "Where the gain is",
+		"Critical path", "alg2: Algorithm 2 of the paper",
 		"Merged in round 1", "largest instance takes", "its launch waited for", "Nothing had to leave a memory",
 		`<svg class="graph"`, "split in 8"} {
 		if !strings.Contains(string(html), want) {
@@ -295,14 +297,16 @@ func TestPage(t *testing.T) {
 	if again, err := Page([]Shown{greedy, best}); err != nil || !bytes.Equal(html, again) {
 		t.Errorf("other bytes the second time (%v)", err)
 	}
-	if html, err = Page([]Shown{best, best}); err != nil || !strings.Contains(string(html), "schedule mine.json beside mine.json") {
+	if html, err = Page([]Shown{best, best}); err != nil ||
+		!strings.Contains(string(html), "schedule mine.json beside mine.json") {
 		t.Errorf("two schedules of one variant have no names of their files (%v)", err)
 	}
 	other := *greedy.Result
 	other.Batch = 5
 	_, err = Page([]Shown{greedy, {Result: &other, File: "five.json"}})
 	var of *OtherError
-	if !errors.As(err, &of) || err.Error() != "five.json is of toy-fig3 at batch 5 on stcp920, expected toy-fig3 at batch 32 on stcp920" {
+	if !errors.As(err, &of) ||
+		err.Error() != "five.json is of toy-fig3 at batch 5 on stcp920, expected toy-fig3 at batch 32 on stcp920" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -111,7 +111,8 @@ func (b *builder) groups() {
 			owner[o] = k + 1
 			for _, t := range op.Inputs {
 				if p := g.Tensor(t).Producer; p != model.NoOp && (owner[p] == 0 || owner[p] == k+1 && !done[p]) {
-					b.say(at+".operators", "operator %d (%s) reads %q of operator %d (%s), which comes later", o, op.Name, g.Tensor(t).Name, p, g.Op(p).Name)
+					b.say(at+".operators", "operator %d (%s) reads %q of operator %d (%s), which comes later", o, op.Name,
+						g.Tensor(t).Name, p, g.Op(p).Name)
 				}
 			}
 			done[op.ID] = true
@@ -143,7 +144,8 @@ func (b *builder) groups() {
 		b.layerCores(fmt.Sprintf("groups[%d].layer_cores", k), k, &gr)
 	}
 	for _, e := range b.plan.Merges {
-		ev := schedule.MergeEvent{Round: e.Round, Pattern: e.Pattern, Parts: e.Parts, Merged: infinite(e.Merged), Rule: e.Rule, Accepted: e.Accepted, Reason: e.Reason}
+		ev := schedule.MergeEvent{Round: e.Round, Pattern: e.Pattern, Parts: e.Parts, Merged: infinite(e.Merged),
+			Rule: e.Rule, Accepted: e.Accepted, Reason: e.Reason}
 		for _, f := range e.Factors {
 			ev.Factors = append(ev.Factors, infinite(f))
 		}
@@ -184,7 +186,8 @@ func (b *builder) layerCores(at string, k int, gr *Group) {
 			left /= f
 		}
 		if len(list) != rank || left < 0 {
-			b.say(fmt.Sprintf("%s[%d]", at, l), "is %v, expected %d numbers from 1 on, of at most %d cores together", list, rank, cores)
+			b.say(fmt.Sprintf("%s[%d]", at, l), "is %v, expected %d numbers from 1 on, of at most %d cores together",
+				list, rank, cores)
 		}
 	}
 }
@@ -209,7 +212,8 @@ func (b *builder) layers(at string, gr *Group, in map[model.OpID]bool) []schedul
 			op := g.Op(id)
 			for _, t := range op.Inputs {
 				if p := g.Tensor(t).Producer; p != model.NoOp && in[p] && !done[p] {
-					b.say(field, "operator %d (%s) reads %q of operator %d (%s), which comes later", o, op.Name, g.Tensor(t).Name, p, g.Op(p).Name)
+					b.say(field, "operator %d (%s) reads %q of operator %d (%s), which comes later", o, op.Name,
+						g.Tensor(t).Name, p, g.Op(p).Name)
 				}
 			}
 			done[id] = true
@@ -220,7 +224,8 @@ func (b *builder) layers(at string, gr *Group, in map[model.OpID]bool) []schedul
 			continue
 		}
 		if op := schedule.InFront(g, ops); op != nil {
-			b.say(field, "operator %d (%s) makes what the layer's product reads, expected it in a layer in front", op.ID, op.Name)
+			b.say(field, "operator %d (%s) makes what the layer's product reads, expected it in a layer in front",
+				op.ID, op.Name)
 		}
 		if heavy := schedule.TooHeavy(g, ops); heavy > 0 {
 			b.say(field, "has %d matrix operators and reductions, expected at most one, or running sums along one axis", heavy)
@@ -268,14 +273,17 @@ func (b *builder) factor(at string, gr *Group, sg *schedule.SubGraph) {
 		case d < 0 || d >= len(t.Shape):
 			b.say(at+".dim", "is %d, output %q has %d dimensions", d, t.Name, len(t.Shape))
 		case model.Pieces(t.Shape[d], gr.Factor) != gr.Factor:
-			b.say(at+".factor", "is %d, but extent %d of dimension %d of output %q makes only %d pieces of which the last is the shortest", gr.Factor, t.Shape[d], d, t.Name, model.Pieces(t.Shape[d], gr.Factor))
+			b.say(at+".factor",
+				"is %d, but extent %d of dimension %d of output %q makes only %d pieces of which the last is the shortest",
+				gr.Factor, t.Shape[d], d, t.Name, model.Pieces(t.Shape[d], gr.Factor))
 		default:
 			continue
 		}
 		return
 	}
 	if !schedule.Track(g, sg.Ops, sg.Outputs, d).Splittable {
-		b.say(at+".dim", "group %q can't be split along dimension %d: it is cut differently in its outputs, or an operator needs all of it at once", gr.Name, d)
+		b.say(at+".dim",
+			"group %q can't be split along dimension %d: it is cut differently in its outputs, or an operator needs all of it at once", gr.Name, d)
 		return
 	}
 	sg.Split = schedule.SplitInfo{Ops: gr.SplitOps, Factor: gr.Factor, Dim: d, Depth: g.Tensor(sg.Outputs[0]).Depth(d)}

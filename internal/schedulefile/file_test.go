@@ -48,7 +48,8 @@ func toy(t testing.TB) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := scheduler.Run(context.Background(), src, machine(t), 27, v, scheduler.Options{Chunk: 5, Uneven: schedule.UnevenNone})
+	r, err := scheduler.Run(context.Background(), src, machine(t), 27, v,
+		scheduler.Options{Chunk: 5, Uneven: schedule.UnevenNone})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,8 @@ func tiny(t testing.TB) []byte {
 		b := model.NewBuilder("tiny")
 		x := b.Input("x", model.F16, batch, 16)
 		x = b.Op("Relu", "relu", model.Attr{}, b.Op("MatMul", "first", model.Attr{}, x, b.Param("w1", model.F16, 16, 32)))
-		x = b.Op("Softmax", "softmax", model.Attr{Axis: 1}, b.Op("MatMul", "second", model.Attr{}, x, b.Param("w2", model.F16, 32, 8)))
+		x = b.Op("Softmax", "softmax", model.Attr{Axis: 1},
+			b.Op("MatMul", "second", model.Attr{}, x, b.Param("w2", model.F16, 32, 8)))
 		b.Output(x)
 		return b.Build()
 	}}
@@ -133,34 +135,49 @@ func text(t testing.TB) string {
 func TestReadErrors(t *testing.T) {
 	good := text(t)
 	for _, c := range []struct{ name, old, new, want string }{
-		{"not JSON", "{", "<", "a.json: file: found invalid character '<' looking for beginning of value at byte 0, expected JSON"},
+		{"not JSON", "{", "<",
+			"a.json: file: found invalid character '<' looking for beginning of value at byte 0, expected JSON"},
 		{"cut", good[len(good)/2:], "", "a.json: "},
 		{"more", "\n}\n", "\n}{}\n", "a.json: file: found more after the end of the object"},
-		{"kind", `"kind": "dsasched-schedule"`, `"kind": "schedule"`, `a.json: kind: found "schedule", expected "dsasched-schedule"`},
+		{"kind", `"kind": "dsasched-schedule"`, `"kind": "schedule"`,
+			`a.json: kind: found "schedule", expected "dsasched-schedule"`},
 		{"version", `"version": 1`, `"version": 2`, `a.json: version: found 2, expected 1, which this program reads`},
 		{"version text", `"version": 1`, `"version": "1"`, `a.json: version: found "1", expected a whole number`},
 		{"no version", `"version": 1,`, ``, `a.json: version: found nothing, expected the field`},
-		{"unknown field", `"batch": 27`, `"btach": 27`, `a.json: btach: found an unknown field, expected one of kind, version`},
+		{"unknown field", `"batch": 27`, `"btach": 27`,
+			`a.json: btach: found an unknown field, expected one of kind, version`},
 		{"strange field", `"batch": 27`, `"b\u001b a": 27`, `a.json: "b\x1b a": found an unknown field`},
-		{"twice", `"batch": 27,`, `"batch": 27, "batch": 27,`, `a.json: batch: found the field a second time, expected it once`},
+		{"twice", `"batch": 27,`, `"batch": 27, "batch": 27,`,
+			`a.json: batch: found the field a second time, expected it once`},
 		{"null", `"batch": 27`, `"batch": null`, `a.json: batch: found null, expected a whole number`},
 		{"fraction", `"batch": 27`, `"batch": 2.5`, `a.json: batch: found 2.5, expected a whole number`},
-		{"large", `"batch": 27`, `"batch": 99999999999999999999`, `a.json: batch: found 99999999999999999999, expected a whole number`},
+		{"large", `"batch": 27`, `"batch": 99999999999999999999`,
+			`a.json: batch: found 99999999999999999999, expected a whole number`},
 		{"zero", `"batch": 27`, `"batch": 0`, `a.json: batch: found 0, expected 1 to 1048576`},
 		{"level", `"level":"lb"`, `"level":"l1"`, `a.json: hardware.level: found "l1", expected "lb" or "gb"`},
-		{"generator", `"keep_weights":true`, `"keep_weights":1`, `a.json: generator.keep_weights: found 1, expected true or false`},
-		{"quarters", `"keep_weights":true`, `"keep_weights":true,"keep_quarters":5`, `a.json: generator.keep_quarters: found 5, expected 1 to 4, or none`},
-		{"pieces", `"keep_weights":true`, `"keep_weights":true,"pieces":65`, `a.json: generator.pieces: found 65, expected 1 to 64, or none`},
-		{"tiles of weights", `"keep_weights":true`, `"keep_weights":true,"weight_tiles":65`, `a.json: generator.weight_tiles: found 65, expected 1 to 64, or none`},
-		{"tiles of a load", `"keep_weights":true`, `"keep_weights":true,"load_tiles":65`, `a.json: generator.load_tiles: found 65, expected 1 to 64, or none`},
-		{"outputs", `"outputs": "lb"`, `"outputs": "here"`, `a.json: schedules[0].outputs: found "here", expected "lb", "gb" or "ddr"`},
+		{"generator", `"keep_weights":true`, `"keep_weights":1`,
+			`a.json: generator.keep_weights: found 1, expected true or false`},
+		{"quarters", `"keep_weights":true`, `"keep_weights":true,"keep_quarters":5`,
+			`a.json: generator.keep_quarters: found 5, expected 1 to 4, or none`},
+		{"pieces", `"keep_weights":true`, `"keep_weights":true,"pieces":65`,
+			`a.json: generator.pieces: found 65, expected 1 to 64, or none`},
+		{"tiles of weights", `"keep_weights":true`, `"keep_weights":true,"weight_tiles":65`,
+			`a.json: generator.weight_tiles: found 65, expected 1 to 64, or none`},
+		{"tiles of a load", `"keep_weights":true`, `"keep_weights":true,"load_tiles":65`,
+			`a.json: generator.load_tiles: found 65, expected 1 to 64, or none`},
+		{"outputs", `"outputs": "lb"`, `"outputs": "here"`,
+			`a.json: schedules[0].outputs: found "here", expected "lb", "gb" or "ddr"`},
 		{"shape", `"shape":[5,`, `"shape":[-5,`, `a.json: schedules[0].graph.tensors[0].shape: found [-5 `},
-		{"dtype", `"dtype":"f16"`, `"dtype":"f17"`, `a.json: schedules[0].graph.tensors[0].dtype: found "f17", expected an element type`},
-		{"role", `"role":"input"`, `"role":"output"`, `a.json: schedules[0].graph.tensors[0].role: found "output", expected activation, input or constant`},
+		{"dtype", `"dtype":"f16"`, `"dtype":"f17"`,
+			`a.json: schedules[0].graph.tensors[0].dtype: found "f17", expected an element type`},
+		{"role", `"role":"input"`, `"role":"output"`,
+			`a.json: schedules[0].graph.tensors[0].role: found "output", expected activation, input or constant`},
 		{"id", `{"id":1,`, `{"id":7,`, `a.json: schedules[0].graph.tensors[1].id: found 7, expected 1, its position`},
 		{"operator", `"kind":"Conv"`, `"kind":"Convolve"`, `a.json: schedules[0].graph.operators[0].kind: found "Convolve"`},
-		{"reads nothing", `"kind":"Conv","inputs":[0,`, `"kind":"Conv","inputs":[999,`, `a.json: schedules[0].graph.operators[0].inputs[0]: found 999, expected a tensor, 0 to `},
-		{"attributes", `"kind":"Relu"`, `"kind":"ArgMax","attributes":{"axis":9}`, `a.json: schedules[0].graph.operators: found graph "toy-fig5": operator "conv.relu1" (ArgMax): positions along axes [], expected one axis, expected a sound network`},
+		{"reads nothing", `"kind":"Conv","inputs":[0,`, `"kind":"Conv","inputs":[999,`,
+			`a.json: schedules[0].graph.operators[0].inputs[0]: found 999, expected a tensor, 0 to `},
+		{"attributes", `"kind":"Relu"`, `"kind":"ArgMax","attributes":{"axis":9}`,
+			`a.json: schedules[0].graph.operators: found graph "toy-fig5": operator "conv.relu1" (ArgMax): positions along axes [], expected one axis, expected a sound network`},
 		{"pair", `"order": [[`, `"order": [[0,`, `a.json: schedules[0].order[0]: found a longer list, expected a list of 2`},
 		{"list", `"layers":[[`, `"layers":{"a":[`, `a.json: schedules[0].groups[0].layers: found an object, expected a list`},
 	} {
@@ -176,7 +193,8 @@ func TestReadErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := schedulefile.Load("testdata/nosuch.json"); err == nil || err.Error() != "testdata/nosuch.json: no such file or directory" {
+	if _, err := schedulefile.Load("testdata/nosuch.json"); err == nil ||
+		err.Error() != "testdata/nosuch.json: no such file or directory" {
 		t.Errorf("error %v", err)
 	}
 }
@@ -189,28 +207,39 @@ func TestViolations(t *testing.T) {
 		change func(f *schedulefile.File, p *schedulefile.Plan)
 		want   []string
 	}{
-		{"cluster", func(f *schedulefile.File, _ *schedulefile.Plan) { f.Clusters = f.Clusters[:3] }, []string{`clusters: 3 of them, "stcp920" has 4`}},
-		{"batch", func(f *schedulefile.File, _ *schedulefile.Plan) { f.Batch = 26 }, []string{"clusters: they work on 27 batch elements, the batch is 26"}},
+		{"cluster", func(f *schedulefile.File, _ *schedulefile.Plan) { f.Clusters = f.Clusters[:3] },
+			[]string{`clusters: 3 of them, "stcp920" has 4`}},
+		{"batch", func(f *schedulefile.File, _ *schedulefile.Plan) { f.Batch = 26 },
+			[]string{"clusters: they work on 27 batch elements, the batch is 26"}},
 		{"segment", func(f *schedulefile.File, _ *schedulefile.Plan) {
 			f.Clusters[0][0].Schedule = 9
 			f.Clusters[1][0].Iterations = 0
 		},
-			[]string{"clusters[0][0].schedule: is 9, expected 0 to 2", "clusters[1][0].iterations: is 0, expected 1 to 1048576"}},
+			[]string{"clusters[0][0].schedule: is 9, expected 0 to 2",
+				"clusters[1][0].iterations: is 0, expected 1 to 1048576"}},
 		{"idle schedule", func(f *schedulefile.File, _ *schedulefile.Plan) {
 			for k := range f.Clusters {
 				f.Clusters[k] = []schedulefile.Segment{{Schedule: 0, Iterations: 1}}
 			}
 			f.Batch = 20
 		}, []string{"schedules[1]: no cluster runs it"}},
-		{"chunk", func(f *schedulefile.File, p *schedulefile.Plan) { p.Batch = 3; f.Batch = 15 }, []string{"schedules[0].batch: is 3, which divides the first extent of no network input"}},
-		{"empty group", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Ops = nil }, []string{"has none", "is in none", "comes later", "is no operator of group"}},
+		{"chunk", func(f *schedulefile.File, p *schedulefile.Plan) { p.Batch = 3; f.Batch = 15 },
+			[]string{"schedules[0].batch: is 3, which divides the first extent of no network input"}},
+		{"empty group", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Ops = nil },
+			[]string{"has none", "is in none", "comes later", "is no operator of group"}},
 		{"operator twice", func(_ *schedulefile.File, p *schedulefile.Plan) {
 			p.Groups[1].Ops = append(p.Groups[1].Ops, p.Groups[0].Ops[0])
 		},
 			[]string{`is in group "g0" already`}},
-		{"operator of nowhere", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[1].Ops = append(p.Groups[1].Ops, -1, 999) },
+		{"operator of nowhere", func(_ *schedulefile.File,
+			p *schedulefile.Plan) {
+			p.Groups[1].Ops = append(p.Groups[1].Ops, -1, 999)
+		},
 			[]string{"-1 is no operator, expected 0 to", "999 is no operator"}},
-		{"groups backwards", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0], p.Groups[1] = p.Groups[1], p.Groups[0] }, []string{"which comes later"}},
+		{"groups backwards", func(_ *schedulefile.File, p *schedulefile.Plan) {
+			p.Groups[0], p.Groups[1] = p.Groups[1],
+				p.Groups[0]
+		}, []string{"which comes later"}},
 		{"heavy layer", func(_ *schedulefile.File, p *schedulefile.Plan) {
 			l := p.Groups[0].Layers
 			p.Groups[0].Layers = append([][]int{append(append([]int{}, l[0]...), l[1]...)}, l[2:]...)
@@ -220,42 +249,66 @@ func TestViolations(t *testing.T) {
 			n := len(l[0]) - 1
 			l[0], l[1] = l[0][:n:n], append([]int{l[0][n]}, l[1]...)
 		}, []string{"makes what the layer's product reads, expected it in a layer in front"}},
-		{"layer lost", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Layers = p.Groups[0].Layers[1:] }, []string{"groups[0].layers: operator", "is in none"}},
-		{"layer empty", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Layers[0] = []int{} }, []string{"layers[0]: has no operator"}},
-		{"layer cores of no layer", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].LayerCores = make([][]int64, 99) }, []string{"groups[0].layer_cores: has 99 entries"}},
+		{"layer lost", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Layers = p.Groups[0].Layers[1:] },
+			[]string{"groups[0].layers: operator", "is in none"}},
+		{"layer empty", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Layers[0] = []int{} },
+			[]string{"layers[0]: has no operator"}},
+		{"layer cores of no layer", func(_ *schedulefile.File,
+			p *schedulefile.Plan) {
+			p.Groups[0].LayerCores = make([][]int64, 99)
+		}, []string{"groups[0].layer_cores: has 99 entries"}},
 		{"layer cores too many", func(_ *schedulefile.File, p *schedulefile.Plan) {
 			p.Groups[0].LayerCores = [][]int64{{1 << 40, 1 << 40}}
 		}, []string{"groups[0].layer_cores[0]: is [1099511627776 1099511627776], expected "}},
 		{"layer cores of another rank", func(_ *schedulefile.File, p *schedulefile.Plan) {
 			p.Groups[0].LayerCores = [][]int64{{1, 1, 1, 1, 1, 1, 1}}
 		}, []string{"groups[0].layer_cores[0]: is [1 1 1 1 1 1 1], expected "}},
-		{"factor zero", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Factor = 0 }, []string{"groups[0].factor: is 0, expected 1 to"}},
-		{"factor huge", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Factor = 1 << 60 }, []string{"groups[0].factor: is 1152921504606846976"}},
-		{"factor odd", func(_ *schedulefile.File, p *schedulefile.Plan) { d := 0; p.Groups[0].Factor, p.Groups[0].Dim = 4, &d }, []string{"is 4, but extent 5 of dimension 0 of output", "makes only 3 pieces"}},
-		{"dim", func(_ *schedulefile.File, p *schedulefile.Plan) { d := 7; p.Groups[0].Factor, p.Groups[0].Dim = 5, &d }, []string{"groups[0].dim: is 7, output"}},
-		{"no dim", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Factor, p.Groups[0].Dim = 5, nil }, []string{"groups[0].dim: is missing, with a factor of 5"}},
-		{"instance twice", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Instances[1] = p.Instances[0] }, []string{"instances[1]: instance g0/0 a second time", "is missing"}},
-		{"instance of nowhere", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Instances[0].Index = -1 }, []string{"there is no instance -1 of group 0", "instance g0/0 is missing"}},
+		{"factor zero", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Factor = 0 },
+			[]string{"groups[0].factor: is 0, expected 1 to"}},
+		{"factor huge", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Factor = 1 << 60 },
+			[]string{"groups[0].factor: is 1152921504606846976"}},
+		{"factor odd", func(_ *schedulefile.File, p *schedulefile.Plan) {
+			d := 0
+			p.Groups[0].Factor, p.Groups[0].Dim = 4,
+				&d
+		}, []string{"is 4, but extent 5 of dimension 0 of output", "makes only 3 pieces"}},
+		{"dim", func(_ *schedulefile.File, p *schedulefile.Plan) { d := 7; p.Groups[0].Factor, p.Groups[0].Dim = 5, &d },
+			[]string{"groups[0].dim: is 7, output"}},
+		{"no dim", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Factor, p.Groups[0].Dim = 5, nil },
+			[]string{"groups[0].dim: is missing, with a factor of 5"}},
+		{"instance twice", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Instances[1] = p.Instances[0] },
+			[]string{"instances[1]: instance g0/0 a second time", "is missing"}},
+		{"instance of nowhere", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Instances[0].Index = -1 },
+			[]string{"there is no instance -1 of group 0", "instance g0/0 is missing"}},
 		{"cores", func(_ *schedulefile.File, p *schedulefile.Plan) {
 			p.Instances[0].Cores = []int64{1 << 40, 1 << 40, 1, 1}
 		}, []string{"instances[0].cores: g0/0: cores"}},
-		{"rank", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Instances[0].Cores = []int64{1} }, []string{"binding [1] for 4 dimensions"}},
-		{"scope", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Instances[0].Scope = "L1" }, []string{`instances[0].scope: is "L1", expected lb, gb or ddr`}},
-		{"order short", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Order = p.Order[:len(p.Order)-1] }, []string{"does not run"}},
+		{"rank", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Instances[0].Cores = []int64{1} },
+			[]string{"binding [1] for 4 dimensions"}},
+		{"scope", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Instances[0].Scope = "L1" },
+			[]string{`instances[0].scope: is "L1", expected lb, gb or ddr`}},
+		{"order short", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Order = p.Order[:len(p.Order)-1] },
+			[]string{"does not run"}},
 		{"order backwards", func(_ *schedulefile.File, p *schedulefile.Plan) {
 			for i, j := 0, len(p.Order)-1; i < j; i, j = i+1, j-1 {
 				p.Order[i], p.Order[j] = p.Order[j], p.Order[i]
 			}
 		}, []string{"runs before"}},
-		{"order of nowhere", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Order[0] = [2]int{99, 0} }, []string{"order[0]: there is no instance 0 of group 99"}},
-		{"value lost", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Memory.Values = p.Memory.Values[1:] }, []string{"memory.values: ", "has no place"}},
+		{"order of nowhere", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Order[0] = [2]int{99, 0} },
+			[]string{"order[0]: there is no instance 0 of group 99"}},
+		{"value lost", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Memory.Values = p.Memory.Values[1:] },
+			[]string{"memory.values: ", "has no place"}},
 		{"value twice", func(_ *schedulefile.File, p *schedulefile.Plan) {
 			p.Memory.Values = append(p.Memory.Values, p.Memory.Values[0])
 		}, []string{"has a place in memory.values[0] already"}},
-		{"value of nowhere", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Memory.Values[0].Tensor = 0 }, []string{"keeps no tensor 0 from layer to layer"}},
-		{"level", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Memory.Values[0].Level = "moon" }, []string{`memory.values[0].level: is "moon"`}},
-		{"address", func(_ *schedulefile.File, p *schedulefile.Plan) { a := int64(3); p.Memory.Values[0].Address = &a }, []string{"is 3, expected a multiple of 64"}},
-		{"address lost", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Memory.Values[0].Address = nil }, []string{"memory.values[0].address: is missing"}},
+		{"value of nowhere", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Memory.Values[0].Tensor = 0 },
+			[]string{"keeps no tensor 0 from layer to layer"}},
+		{"level", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Memory.Values[0].Level = "moon" },
+			[]string{`memory.values[0].level: is "moon"`}},
+		{"address", func(_ *schedulefile.File, p *schedulefile.Plan) { a := int64(3); p.Memory.Values[0].Address = &a },
+			[]string{"is 3, expected a multiple of 64"}},
+		{"address lost", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Memory.Values[0].Address = nil },
+			[]string{"memory.values[0].address: is missing"}},
 		{"address huge", func(_ *schedulefile.File, p *schedulefile.Plan) {
 			a := int64(1<<63 - 64)
 			p.Memory.Values[0].Address = &a
@@ -270,9 +323,12 @@ func TestViolations(t *testing.T) {
 			p.Memory.Values[0].Level, p.Memory.Values[0].Address = "gb", &a
 			p.Memory.Stages = append(p.Memory.Stages, schedulefile.Stage{Tiles: 1, Address: 900 << 10})
 		}, []string{"leaves the 7864320 bytes of the GB that values may take"}},
-		{"stage lost", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Memory.Stages = p.Memory.Stages[1:] }, []string{"memory.stages: layer", "pass through the L1"}},
-		{"tiles", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Memory.Stages[0].Tiles = 1 << 50 }, []string{"memory.stages[0].tiles: is 1125899906842624, expected 1 to"}},
-		{"stage of nowhere", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Memory.Stages[0].Layer = 99 }, []string{"runs no layer 99"}},
+		{"stage lost", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Memory.Stages = p.Memory.Stages[1:] },
+			[]string{"memory.stages: layer", "pass through the L1"}},
+		{"tiles", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Memory.Stages[0].Tiles = 1 << 50 },
+			[]string{"memory.stages[0].tiles: is 1125899906842624, expected 1 to"}},
+		{"stage of nowhere", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Memory.Stages[0].Layer = 99 },
+			[]string{"runs no layer 99"}},
 		{"spill", func(_ *schedulefile.File, p *schedulefile.Plan) {
 			p.Memory.Spills = []schedulefile.Spill{{Tensor: p.Memory.Values[0].Tensor, From: "lb", To: "attic"}}
 		}, []string{`memory.spills[0]: from "lb" to "attic"`}},
@@ -331,7 +387,8 @@ func TestEveryOverlapIsNamed(t *testing.T) {
 			if s.Replaces(i, j) || s.Replaces(j, i) { // which it may
 				continue
 			}
-			if a.Instance >= 0 && b.Instance >= 0 && a.Level == schedule.LB && b.Level == schedule.LB && a.Def <= b.Last && b.Def <= a.Last {
+			if a.Instance >= 0 && b.Instance >= 0 && a.Level == schedule.LB && b.Level == schedule.LB &&
+				a.Def <= b.Last && b.Def <= a.Last {
 				want++
 			}
 		}
@@ -396,7 +453,8 @@ func FuzzRead(f *testing.F) {
 		if len(schedulefile.Check(file, spec)) > 0 || file.Hardware.Level != "lb" || file.Batch > 8 {
 			return
 		}
-		if _, err := scheduler.Restore(context.Background(), file, spec); err != nil && strings.Contains(err.Error(), "internal error") {
+		if _, err := scheduler.Restore(context.Background(), file, spec); err != nil &&
+			strings.Contains(err.Error(), "internal error") {
 			t.Fatal(err)
 		}
 	})
@@ -439,7 +497,8 @@ func TestRandomEdits(t *testing.T) {
 				continue
 			}
 			passed++
-			if _, err := scheduler.Restore(context.Background(), f, spec); err != nil && strings.Contains(err.Error(), "internal error") {
+			if _, err := scheduler.Restore(context.Background(), f, spec); err != nil &&
+				strings.Contains(err.Error(), "internal error") {
 				t.Fatalf("%v\n%s", err, bad)
 			}
 		}
@@ -460,7 +519,8 @@ func TestDivided(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := scheduler.Run(context.Background(), src, machine(t), 5, v, scheduler.Options{Chunk: 2, Clusters: scheduler.Pipelined})
+	r, err := scheduler.Run(context.Background(), src, machine(t), 5, v,
+		scheduler.Options{Chunk: 2, Clusters: scheduler.Pipelined})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -470,9 +530,12 @@ func TestDivided(t *testing.T) {
 		want   string // "" where it is right
 	}{
 		{"right", func(*schedulefile.File) {}, ""},
-		{"no such cluster", func(f *schedulefile.File) { f.Schedules[0].Instances[0].Cluster = 4 }, "schedules[0].instances[0].cluster: is 4, expected 0 to 3"},
-		{"other segments", func(f *schedulefile.File) { f.Clusters[2] = f.Clusters[2][:1] }, "clusters[2]: runs other segments than clusters[0]"},
-		{"another batch", func(f *schedulefile.File) { f.Batch = 20 }, "clusters: they work on 5 batch elements, the batch is 20"},
+		{"no such cluster", func(f *schedulefile.File) { f.Schedules[0].Instances[0].Cluster = 4 },
+			"schedules[0].instances[0].cluster: is 4, expected 0 to 3"},
+		{"other segments", func(f *schedulefile.File) { f.Clusters[2] = f.Clusters[2][:1] },
+			"clusters[2]: runs other segments than clusters[0]"},
+		{"another batch", func(f *schedulefile.File) { f.Batch = 20 },
+			"clusters: they work on 5 batch elements, the batch is 20"},
 		{"no division", func(f *schedulefile.File) { f.Division = "" }, "instances["},
 		{"order", func(f *schedulefile.File) { slices.Reverse(f.Schedules[1].Order) }, "schedules[1].order[0]: "},
 	} {
@@ -499,7 +562,8 @@ func TestDivided(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := schedulefile.Read("divided", data); err == nil || !strings.Contains(err.Error(), `division: found "rows", expected "pipeline" or "layers"`) {
+	if _, err := schedulefile.Read("divided", data); err == nil ||
+		!strings.Contains(err.Error(), `division: found "rows", expected "pipeline" or "layers"`) {
 		t.Error(err)
 	}
 }
@@ -523,7 +587,8 @@ func TestManyViolations(t *testing.T) {
 		}
 	}
 	bad := schedulefile.Check(f, machine(t))
-	if n := len(bad); n < schedulefile.MaxViolations || n > schedulefile.MaxViolations+1 || !strings.HasPrefix(bad[n-1].What, "and ") {
+	if n := len(bad); n < schedulefile.MaxViolations || n > schedulefile.MaxViolations+1 ||
+		!strings.HasPrefix(bad[n-1].What, "and ") {
 		t.Errorf("%d violations, last %v", n, bad[n-1])
 	}
 }
@@ -536,7 +601,8 @@ func TestRing(t *testing.T) {
 	}
 	net := network.Network{Name: "product", Graph: func(batch int64) (*model.Graph, error) {
 		b := model.NewBuilder("product")
-		b.Output(b.Op("MatMul", "product", model.Attr{}, b.Input("x", model.F16, batch, 512), b.Param("w", model.F16, 512, 512)))
+		b.Output(b.Op("MatMul", "product", model.Attr{}, b.Input("x", model.F16, batch, 512),
+			b.Param("w", model.F16, 512, 512)))
 		return b.Build()
 	}}
 	recipe, err := scheduler.Lookup("tiled-llb")
@@ -550,7 +616,8 @@ func TestRing(t *testing.T) {
 	s := r.Schedule
 	st := &s.Steps[0]
 	if st.Nest == nil || st.Nest.Ring == 0 || st.StageAddress+st.StageBytes > s.DataEnd(st) {
-		t.Fatalf("%+v, expected a ring of its own behind the stage at %d of %d bytes", st.Nest, st.StageAddress, st.StageBytes)
+		t.Fatalf("%+v, expected a ring of its own behind the stage at %d of %d bytes", st.Nest,
+			st.StageAddress, st.StageBytes)
 	}
 	data, err := scheduler.File(r, schedulefile.Origin{}).Write()
 	if err != nil {

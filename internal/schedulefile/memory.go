@@ -236,7 +236,8 @@ func (b *builder) stages() {
 		}
 		switch {
 		case st.StageBytes > 0 && field[i] == "":
-			b.say("memory.stages", "layer %d of %s has none: %d bytes pass through the L1", st.Layer, b.name(st.Instance), st.StageBytes)
+			b.say("memory.stages", "layer %d of %s has none: %d bytes pass through the L1", st.Layer,
+				b.name(st.Instance), st.StageBytes)
 		case st.StageBytes == 0 && field[i] != "":
 			b.say(field[i], "nothing passes through the L1 in layer %d of %s", st.Layer, b.name(st.Instance))
 		}
@@ -290,7 +291,8 @@ func (b *builder) overlaps(field []string) {
 		level, list := schedule.Level(l), lists[l]
 		for _, u := range list {
 			if u.hi > capacity || u.hi < u.lo {
-				b.say(u.at, "%s at [%d, %d) leaves the %d bytes of the %v that values may take", u.name, u.lo, u.hi, capacity, level)
+				b.say(u.at, "%s at [%d, %d) leaves the %d bytes of the %v that values may take", u.name, u.lo,
+					u.hi, capacity, level)
 			}
 		}
 		sort.SliceStable(list, func(i, j int) bool { return list[i].start < list[j].start })

@@ -36,8 +36,10 @@ func hash(v any) string {
 // clusters, in which its memory stands. Whatever the schedule shares with its makers
 // is copied.
 func NewPlan(s *schedule.Schedule, batch int64, want schedule.Level, parts ...*schedule.Schedule) Plan {
-	p := Plan{Batch: batch, Graph: NewGraph(s.Graph), Outputs: levelNames[want], UnevenCores: s.UnevenCores, OrderName: s.OrderName,
-		Groups: []Group{}, Instances: []Instance{}, Order: [][2]int{}, Memory: &Memory{Values: []Value{}, Stages: []Stage{}}}
+	p := Plan{Batch: batch, Graph: NewGraph(s.Graph), Outputs: levelNames[want], UnevenCores: s.UnevenCores,
+		OrderName: s.OrderName,
+		Groups:    []Group{}, Instances: []Instance{}, Order: [][2]int{},
+		Memory: &Memory{Values: []Value{}, Stages: []Stage{}}}
 	for k, sg := range s.Grouping.Groups {
 		g := Group{Name: sg.Name, Ops: numbers(sg.Ops), Layers: [][]int{}, Factor: sg.Factor(), PeakBytes: sg.PeakBytes,
 			TooBig: sg.Split.Factor == schedule.Unsplittable}
@@ -56,7 +58,8 @@ func NewPlan(s *schedule.Schedule, batch int64, want schedule.Level, parts ...*s
 	}
 	for i := range s.Instances.Instances {
 		inst := &s.Instances.Instances[i]
-		x := Instance{Group: inst.Group, Index: inst.Index, Cores: append([]int64{}, s.Bindings[i]...), Scope: levelNames[s.Scopes[i]]}
+		x := Instance{Group: inst.Group, Index: inst.Index, Cores: append([]int64{}, s.Bindings[i]...),
+			Scope: levelNames[s.Scopes[i]]}
 		if s.Place != nil {
 			x.Cluster = s.Place[i]
 		}
@@ -67,7 +70,8 @@ func NewPlan(s *schedule.Schedule, batch int64, want schedule.Level, parts ...*s
 		p.Order = append(p.Order, [2]int{inst.Group, int(inst.Index)})
 	}
 	for _, c := range s.Costs {
-		p.Candidates = append(p.Candidates, Candidate{c.Name, c.Cost.MovedBytes, c.Cost.Utilization, c.Cost.PeakBytes, c.Cost.OverflowBytes})
+		p.Candidates = append(p.Candidates,
+			Candidate{c.Name, c.Cost.MovedBytes, c.Cost.Utilization, c.Cost.PeakBytes, c.Cost.OverflowBytes})
 	}
 	if len(parts) == 0 {
 		parts = []*schedule.Schedule{s}
@@ -76,7 +80,8 @@ func NewPlan(s *schedule.Schedule, batch int64, want schedule.Level, parts ...*s
 		p.addMemory(part)
 	}
 	for _, e := range s.Grouping.Events {
-		m := Merge{e.Round, e.Pattern, append([]string{}, e.Parts...), []int64{}, finite(e.Merged), e.Rule, e.Accepted, e.Reason}
+		m := Merge{e.Round, e.Pattern, append([]string{}, e.Parts...), []int64{}, finite(e.Merged), e.Rule,
+			e.Accepted, e.Reason}
 		for _, f := range e.Factors {
 			m.Factors = append(m.Factors, finite(f))
 		}
@@ -107,20 +112,23 @@ func (p *Plan) addMemory(s *schedule.Schedule) {
 		if st := &s.Steps[i]; st.Nest != nil {
 			inst := &s.Instances.Instances[st.Instance]
 			text := st.Nest.Text(s.Graph.Tensor(st.Output))
-			p.Nests = append(p.Nests, Nest{inst.Group, inst.Index, st.Layer, strings.Split(strings.TrimSuffix(text, "\n"), "\n")})
+			p.Nests = append(p.Nests, Nest{inst.Group, inst.Index, st.Layer,
+				strings.Split(strings.TrimSuffix(text, "\n"), "\n")})
 		}
 	}
 	for i := range s.Steps {
 		if st := &s.Steps[i]; st.StageBytes > 0 {
 			inst := &s.Instances.Instances[st.Instance]
-			p.Memory.Stages = append(p.Memory.Stages, Stage{inst.Group, inst.Index, st.Layer, max(1, st.Tiles), st.Panels, st.StageAddress})
+			p.Memory.Stages = append(p.Memory.Stages,
+				Stage{inst.Group, inst.Index, st.Layer, max(1, st.Tiles), st.Panels, st.StageAddress})
 		}
 	}
 	for _, sp := range s.Spills {
 		v, st := &s.Values[sp.Value], &s.Steps[sp.Step]
 		inst, at := &s.Instances.Instances[v.Instance], &s.Instances.Instances[st.Instance]
-		p.Memory.Spills = append(p.Memory.Spills, Spill{inst.Group, inst.Index, int(v.Tensor), levelNames[sp.From], levelNames[sp.To],
-			[3]int64{int64(at.Group), at.Index, int64(st.Layer)}})
+		p.Memory.Spills = append(p.Memory.Spills,
+			Spill{inst.Group, inst.Index, int(v.Tensor), levelNames[sp.From], levelNames[sp.To],
+				[3]int64{int64(at.Group), at.Index, int64(st.Layer)}})
 	}
 }
 
@@ -149,14 +157,17 @@ func numbers[T ~int](ids []T) []int {
 
 // NewGraph puts a graph into the words of the file.
 func NewGraph(g *model.Graph) Graph {
-	gr := Graph{Name: g.Name, Inputs: numbers(g.Inputs), Outputs: numbers(g.Outputs), Tensors: []Tensor{}, Ops: []Operator{}}
+	gr := Graph{Name: g.Name, Inputs: numbers(g.Inputs), Outputs: numbers(g.Outputs),
+		Tensors: []Tensor{}, Ops: []Operator{}}
 	for i, t := range g.Tensors {
-		gr.Tensors = append(gr.Tensors, Tensor{i, t.Name, append([]int64{}, t.Shape...), t.DType.String(), t.Role.String(), t.Learned, append([]int64(nil), t.Ints...), t.Causal})
+		gr.Tensors = append(gr.Tensors, Tensor{i, t.Name, append([]int64{}, t.Shape...), t.DType.String(), t.Role.String(),
+			t.Learned, append([]int64(nil), t.Ints...), t.Causal})
 	}
 	for i, op := range g.Ops {
 		o := Operator{ID: i, Name: op.Name, Kind: string(op.Kind), Inputs: numbers(op.Inputs), Outputs: numbers(op.Outputs)}
 		a := op.Attr
-		attr := Attribute{a.Kernel, a.Strides, a.Dilations, a.Pads, a.Group, a.CeilMode, a.Axis, a.Axes, a.KeepDims, a.Perm, a.TransA, a.TransB,
+		attr := Attribute{a.Kernel, a.Strides, a.Dilations, a.Pads, a.Group, a.CeilMode, a.Axis, a.Axes, a.KeepDims, a.Perm,
+			a.TransA, a.TransB,
 			a.Shape, a.Splits, a.Starts, a.Steps, a.OutputPadding, a.Variant, nil, a.Softmax, a.Causal}
 		for _, x := range a.Scores {
 			attr.Scores = append(attr.Scores, ScoreOp{string(x.Kind), x.Variant, x.At, x.Operands})

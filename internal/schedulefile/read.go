@@ -108,7 +108,8 @@ func (gr *Graph) build(file, at string) (g *model.Graph, err error) {
 		out := make([]model.TensorID, len(list))
 		for i, id := range list {
 			if id < 0 || id >= len(gr.Tensors) {
-				return nil, bad(fmt.Sprintf("%s[%d]", field, i), fmt.Sprint(id), fmt.Sprintf("a tensor, 0 to %d", len(gr.Tensors)-1))
+				return nil, bad(fmt.Sprintf("%s[%d]", field, i), fmt.Sprint(id),
+					fmt.Sprintf("a tensor, 0 to %d", len(gr.Tensors)-1))
 			}
 			out[i] = model.TensorID(id)
 		}
@@ -124,13 +125,15 @@ func (gr *Graph) build(file, at string) (g *model.Graph, err error) {
 			return nil, bad(field+".shape", fmt.Sprintf("%d dimensions", len(t.Shape)), fmt.Sprintf("at most %d", maxRank))
 		}
 		if err := model.Shape(t.Shape).Check(); err != nil {
-			return nil, bad(field+".shape", fmt.Sprint(t.Shape), fmt.Sprintf("extents of at least 1, together at most %d elements", model.MaxElements))
+			return nil, bad(field+".shape", fmt.Sprint(t.Shape),
+				fmt.Sprintf("extents of at least 1, together at most %d elements", model.MaxElements))
 		}
 		dt, err := model.ParseDType(t.DType)
 		if err != nil {
 			return nil, bad(field+".dtype", strict.Quote(t.DType), "an element type, such as f16")
 		}
-		u := &model.Tensor{ID: model.TensorID(i), Name: t.Name, Shape: t.Shape, DType: dt, Learned: t.Learned, Ints: t.Ints, Causal: t.Causal}
+		u := &model.Tensor{ID: model.TensorID(i), Name: t.Name, Shape: t.Shape, DType: dt, Learned: t.Learned,
+			Ints: t.Ints, Causal: t.Causal}
 		switch t.Role {
 		case model.Activation.String():
 		case model.Input.String():
@@ -138,7 +141,8 @@ func (gr *Graph) build(file, at string) (g *model.Graph, err error) {
 		case model.Constant.String():
 			u.Role = model.Constant
 		default:
-			return nil, bad(field+".role", strict.Quote(t.Role), fmt.Sprintf("%v, %v or %v", model.Activation, model.Input, model.Constant))
+			return nil, bad(field+".role", strict.Quote(t.Role),
+				fmt.Sprintf("%v, %v or %v", model.Activation, model.Input, model.Constant))
 		}
 		g.Tensors = append(g.Tensors, u)
 	}
@@ -159,12 +163,15 @@ func (gr *Graph) build(file, at string) (g *model.Graph, err error) {
 		op := &model.Op{ID: model.OpID(i), Name: o.Name, Kind: model.Kind(o.Kind), Attr: &model.Attr{}}
 		if o.Attr != nil {
 			a := o.Attr
-			op.Attr = &model.Attr{Kernel: a.Kernel, Strides: a.Strides, Dilations: a.Dilations, Pads: a.Pads, Group: a.Group, CeilMode: a.CeilMode,
-				Axis: a.Axis, Axes: a.Axes, KeepDims: a.KeepDims, Perm: a.Perm, TransA: a.TransA, TransB: a.TransB, Shape: a.Shape, Splits: a.Splits,
+			op.Attr = &model.Attr{Kernel: a.Kernel, Strides: a.Strides, Dilations: a.Dilations, Pads: a.Pads, Group: a.Group,
+				CeilMode: a.CeilMode,
+				Axis:     a.Axis, Axes: a.Axes, KeepDims: a.KeepDims, Perm: a.Perm, TransA: a.TransA, TransB: a.TransB,
+				Shape: a.Shape, Splits: a.Splits,
 				Starts: a.Starts, Steps: a.Steps, OutputPadding: a.OutputPadding, Variant: a.Variant,
 				Softmax: a.Softmax, Causal: a.Causal}
 			for _, x := range a.Scores {
-				op.Attr.Scores = append(op.Attr.Scores, model.ScoreOp{Kind: model.Kind(x.Kind), Variant: x.Variant, At: x.At, Operands: x.Operands})
+				op.Attr.Scores = append(op.Attr.Scores,
+					model.ScoreOp{Kind: model.Kind(x.Kind), Variant: x.Variant, At: x.At, Operands: x.Operands})
 			}
 		}
 		if op.Inputs, err = ids(o.Inputs, field+".inputs"); err != nil {
@@ -192,7 +199,8 @@ func (gr *Graph) build(file, at string) (g *model.Graph, err error) {
 			read = read || len(g.Tensor(o).Consumers) > 0 || g.IsOutput(o)
 		}
 		if !read {
-			return nil, bad(fmt.Sprintf("operators[%d]", i), fmt.Sprintf("operator %q, whose outputs have no reader", op.Name), "a reader, or a network output")
+			return nil, bad(fmt.Sprintf("operators[%d]", i), fmt.Sprintf("operator %q, whose outputs have no reader", op.Name),
+				"a reader, or a network output")
 		}
 	}
 	return g, nil
@@ -233,7 +241,8 @@ func probe(g *model.Graph, broken *int) (err error) {
 				r := g.InputRegion(op, k, in, whole)
 				for d, iv := range r {
 					if n := g.Tensor(op.Inputs[in]).Shape[d]; iv.Lo < 0 || iv.Hi > n || iv.Lo > iv.Hi {
-						return fmt.Errorf("an operator that reads [%d, %d) of the %d elements of input %d along dimension %d", iv.Lo, iv.Hi, n, in, d)
+						return fmt.Errorf("an operator that reads [%d, %d) of the %d elements of input %d along dimension %d",
+							iv.Lo, iv.Hi, n, in, d)
 					}
 				}
 			}

@@ -24,13 +24,15 @@ func BenchmarkMoves(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			s := &seeker{w: pipeline.NewProblem(net, chip, made.Spec, c.batch, pipeline.Options{}), opt: BestOptions{Objective: ByLatency},
+			s := &seeker{w: pipeline.NewProblem(net, chip, made.Spec, c.batch, pipeline.Options{}),
+				opt:   BestOptions{Objective: ByLatency},
 				found: &Found{}, starts: map[family]startAt{}}
 			w, err := s.problemOf(made.Schedule.Graph, 1)
 			if err != nil {
 				b.Fatal(err)
 			}
-			x := &searcher{seeker: s, w: w, start: startAt{Decisions: pipeline.DecisionsOf(made, false, false)}, rng: rand.New(rand.NewPCG(1, 0))}
+			x := &searcher{seeker: s, w: w, start: startAt{Decisions: pipeline.DecisionsOf(made, false, false)},
+				rng: rand.New(rand.NewPCG(1, 0))}
 			if err := x.begin(b.Context()); err != nil {
 				b.Fatal(err)
 			}

@@ -1,8 +1,8 @@
 // Package search improves the decisions of a schedule together, by the simulator's judgement.
 //
 // [Best] begins with the schedules of recipes. It proposes other groups at costs that it learns, changes one decision
-// after the other by the moves of the pipeline's rows, and keeps what simulates faster. docs/architecture.md has a page on
-// it.
+// after the other by the moves of the pipeline's rows, and keeps what simulates faster. docs/architecture.md has a page
+// on it.
 package search
 
 import (
@@ -242,8 +242,8 @@ func (s *seeker) promise(chunk int64, score float64) float64 {
 	return math.Sqrt(score * s.floors[chunk])
 }
 
-// A family has the schedules of a chunk and a graph whose products run in tiles by rule, or not: the search rarely comes
-// from one to another.
+// A family has the schedules of a chunk and a graph whose products run in tiles by rule, or not: the search rarely
+// comes from one to another.
 type family struct {
 	chunk            int64
 	rewritten, tiled bool
@@ -320,7 +320,8 @@ func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks
 			}
 			large := len(g.Ops) > mostInPlace
 			for _, inPlace := range []bool{false, true} {
-				if _, own := pipeline.OwnStrategy(r, "group"); inPlace && (large || !own && r.Pick("split") == pipeline.NoSplit.Name) {
+				if _, own := pipeline.OwnStrategy(r, "group"); inPlace &&
+					(large || !own && r.Pick("split") == pipeline.NoSplit.Name) {
 					continue // it takes too long, or makes no difference
 				}
 				starts = append(starts, start{recipe: r, inPlace: inPlace, chunk: chunk})
@@ -445,7 +446,8 @@ func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
 // own is the recipe that decides what a schedule to go on from leaves open.
 func (s *seeker) own() (pipeline.Recipe, error) {
 	list := s.opt.Recipes
-	if len(list) > 0 && !slices.ContainsFunc(list, func(r pipeline.Recipe) bool { return r.Name == pipeline.GreedyRecipe }) {
+	if len(list) > 0 && !slices.ContainsFunc(list,
+		func(r pipeline.Recipe) bool { return r.Name == pipeline.GreedyRecipe }) {
 		return list[0], nil
 	}
 	return pipeline.Lookup(pipeline.GreedyRecipe)
@@ -472,7 +474,8 @@ func (s *seeker) offer(r *pipeline.Result, p *pipeline.Decisions, w *pipeline.Pr
 		return
 	}
 	s.found.Result, s.found.decisions, s.found.problem = r, p, w
-	s.found.Trajectory = append(s.found.Trajectory, Improvement{s.found.Evaluations, r.LatencySeconds(), pipeline.Joules(r), move})
+	s.found.Trajectory = append(s.found.Trajectory,
+		Improvement{s.found.Evaluations, r.LatencySeconds(), pipeline.Joules(r), move})
 	if s.opt.Better != nil {
 		s.opt.Better(milp.Progress{Seconds: time.Since(s.began).Seconds(), Objective: r.LatencySeconds(), Improved: true})
 	}

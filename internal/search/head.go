@@ -56,8 +56,8 @@ func (g *regrouper) repetition() repetition {
 	return repetitionOf(names)
 }
 
-// headOf returns the decisions for the first groups, up to atom n of the sequence; nil: a group that goes on there can't
-// be cut.
+// headOf returns the decisions for the first groups, up to atom n of the sequence; nil: a group that goes on there
+// can't be cut.
 func (s *searcher) headOf(p *pipeline.Decisions, spans []span, n int) *pipeline.Decisions {
 	k := slices.IndexFunc(spans, func(x span) bool { return x.hi >= n })
 	head := slices.Clone(spans[:k+1])

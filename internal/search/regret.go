@@ -89,12 +89,13 @@ type Regretted struct {
 	Regrets       []Regret `json:"regrets"`
 }
 
-// Regrets says what each greedy decision loses, with all others greedy and with all others as in the best schedule that is
-// found. The greedy schedule is the fastest of this project's greedy recipes. A greedy choice is that of the recipe's
-// strategy on what the other rows have. The best choice known is the fastest of all strategies of the decision's rows, of
-// what the other schedule has, and of a local search by the decision's moves. Both schedules are of the graph that
-// recipes of one kernel make.
-func Regrets(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, opt RegretOptions) (*Regretted,
+// Regrets says what each greedy decision loses, with all others greedy and with all others as in the best schedule that
+// is found. The greedy schedule is the fastest of this project's greedy recipes. A greedy choice is that of the
+// recipe's strategy on what the other rows have. The best choice known is the fastest of all strategies of the
+// decision's rows, of what the other schedule has, and of a local search by the decision's moves. Both schedules are of
+// the graph that recipes of one kernel make.
+func Regrets(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64,
+	opt RegretOptions) (*Regretted,
 	error) {
 	spec, err := pipeline.Machine(machine, pipeline.LevelAuto)
 	if err != nil {
@@ -119,7 +120,8 @@ func Regrets(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		best = priced{found.decisions, found.Sim.TotalPs, "the best schedule"}
 		out.BestSeconds = seconds(best.ps)
 		if o := r.w.Evaluate(ctx, best.Decisions, 0); o.Err != nil || o.Ps != best.ps {
-			return nil, cmp.Or(ctx.Err(), o.Err, fmt.Errorf("internal error, the best schedule takes %d ps again, not %d", o.Ps, best.ps))
+			return nil, cmp.Or(ctx.Err(), o.Err,
+				fmt.Errorf("internal error, the best schedule takes %d ps again, not %d", o.Ps, best.ps))
 		}
 	}
 	for _, d := range decisions {
@@ -178,7 +180,8 @@ func (r *regretter) greedily(ctx context.Context) (best priced, err error) {
 		return best, failed
 	}
 	if o := r.w.Evaluate(ctx, best.Decisions, 0); o.Err != nil || o.Ps != best.ps {
-		return best, cmp.Or(ctx.Err(), o.Err, fmt.Errorf("internal error, the greedy schedule takes %d ps again, not %d", o.Ps, best.ps))
+		return best, cmp.Or(ctx.Err(), o.Err,
+			fmt.Errorf("internal error, the greedy schedule takes %d ps again, not %d", o.Ps, best.ps))
 	}
 	return best, nil
 }
@@ -253,7 +256,8 @@ func (r *regretter) choose(ctx context.Context, d decision, base, greedy, best p
 }
 
 // greedyOf makes a decision greedily, all else being as in p.
-func (r *regretter) greedyOf(ctx context.Context, d decision, p, greedy *pipeline.Decisions) (*pipeline.Decisions, error) {
+func (r *regretter) greedyOf(ctx context.Context, d decision, p, greedy *pipeline.Decisions) (
+	*pipeline.Decisions, error) {
 	if d.kernel {
 		return p.TakingGenerator(d.name, greedy), nil
 	}
@@ -272,7 +276,8 @@ func (r *regretter) greedyOf(ctx context.Context, d decision, p, greedy *pipelin
 }
 
 // alternatives are the choices of other strategies and of the best schedule.
-func (r *regretter) alternatives(ctx context.Context, d decision, p, best *pipeline.Decisions) (list []priced, err error) {
+func (r *regretter) alternatives(ctx context.Context, d decision, p, best *pipeline.Decisions) (
+	list []priced, err error) {
 	add := func(x *pipeline.Decisions, by string, err error) {
 		if err == nil && (d.name != "factors" || x.SameKernels(p)) {
 			list = append(list, priced{Decisions: x, by: by})
@@ -292,7 +297,8 @@ func (r *regretter) alternatives(ctx context.Context, d decision, p, best *pipel
 	}
 	if d.name == "groups" {
 		if r.exact == nil {
-			x, err := r.w.Redecide(ctx, p, pipeline.Pick{Stage: "group", Strategy: "alg2"}, pipeline.Pick{Stage: "split", Strategy: "search"})
+			x, err := r.w.Redecide(ctx, p, pipeline.Pick{Stage: "group", Strategy: "alg2"},
+				pipeline.Pick{Stage: "split", Strategy: "search"})
 			if err != nil {
 				return nil, err
 			}
@@ -343,8 +349,8 @@ func (r *regretter) alternatives(ctx context.Context, d decision, p, best *pipel
 	return list, nil
 }
 
-// climb makes moves of a decision from the best choice known on, as long as the budget lasts. Moves of groups start from
-// the groups of base.
+// climb makes moves of a decision from the best choice known on, as long as the budget lasts. Moves of groups start
+// from the groups of base.
 func (r *regretter) climb(ctx context.Context, d decision, base, top priced) (priced, error) {
 	s := r.searchers[base.Decisions]
 	if s == nil {

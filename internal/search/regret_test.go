@@ -10,8 +10,9 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 )
 
-// The greedy schedule is the fastest of the recipes', the best choice of a decision of which all are tried is the fastest of
-// recipes that differ in that decision alone, no choice is worse than the greedy one, and the answer repeats.
+// The greedy schedule is the fastest of the recipes', the best choice of a decision of which all are tried is the
+// fastest of recipes that differ in that decision alone, no choice is worse than the greedy one, and the answer
+// repeats.
 func TestRegrets(t *testing.T) {
 	for _, c := range []struct{ network, machine string }{{"toy-fig5", "stcp920"}, {"toy-fig5", "tpu-v4i"}} {
 		net, err := network.Open(c.network, network.Options{})
@@ -76,7 +77,8 @@ func TestRegrets(t *testing.T) {
 					t.Errorf("%v: %s loses %g", c, x.Decision, y.Loss())
 				}
 			}
-			if x.Greedy.GreedySeconds != found.GreedySeconds || x.AllBest.BestSeconds > found.BestSeconds || x.Greedy.BestSeconds < found.BestSeconds*0.5 {
+			if x.Greedy.GreedySeconds != found.GreedySeconds || x.AllBest.BestSeconds > found.BestSeconds ||
+				x.Greedy.BestSeconds < found.BestSeconds*0.5 {
 				t.Errorf("%v: %s is not between the greedy schedule and the best: %+v", c, x.Decision, x)
 			}
 			switch {

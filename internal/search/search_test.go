@@ -61,7 +61,8 @@ func TestDecidedNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &seeker{w: pipeline.NewProblem(net, chip, made.Spec, c.batch, pipeline.Options{}), opt: BestOptions{Objective: ByLatency},
+		s := &seeker{w: pipeline.NewProblem(net, chip, made.Spec, c.batch, pipeline.Options{}),
+			opt:   BestOptions{Objective: ByLatency},
 			found: &Found{}}
 		x := &searcher{seeker: s, w: s.w, start: startAt{Decisions: pipeline.DecisionsOf(made, false, false)},
 			rng: rand.New(rand.NewPCG(3, 0))}
@@ -96,8 +97,8 @@ func TestDecidedNames(t *testing.T) {
 	}
 }
 
-// Moves on nests give schedules that pass all checks, in the time of the outline and, made by a problem that knows nothing
-// yet, in the same: alone, with others, and for other groups.
+// Moves on nests give schedules that pass all checks, in the time of the outline and, made by a problem that knows
+// nothing yet, in the same: alone, with others, and for other groups.
 func TestNestMoves(t *testing.T) {
 	for _, c := range []struct {
 		network, machine, recipe string
@@ -120,13 +121,15 @@ func TestNestMoves(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &seeker{w: pipeline.NewProblem(net, chip, made.Spec, batch, pipeline.Options{}), opt: BestOptions{Objective: ByLatency},
+		s := &seeker{w: pipeline.NewProblem(net, chip, made.Spec, batch, pipeline.Options{}),
+			opt:   BestOptions{Objective: ByLatency},
 			found: &Found{}, starts: map[family]startAt{}}
 		w, err := s.problemOf(made.Schedule.Graph, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := &searcher{seeker: s, w: w, start: startAt{Decisions: pipeline.DecisionsOf(made, false, false)}, rng: rand.New(rand.NewPCG(5, 0))}
+		x := &searcher{seeker: s, w: w, start: startAt{Decisions: pipeline.DecisionsOf(made, false, false)},
+			rng: rand.New(rand.NewPCG(5, 0))}
 		if err := x.begin(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +151,8 @@ func TestNestMoves(t *testing.T) {
 			fresh := pipeline.NewProblem(w.Net, chip, made.Spec, batch, pipeline.Options{})
 			known, again := w.Evaluate(t.Context(), m.Decisions, 0), fresh.Evaluate(t.Context(), m.Decisions, 0)
 			if known.Ps != r.Sim.TotalPs || again.Ps != r.Sim.TotalPs {
-				t.Errorf("%s on %s: %d ps, its outline %d, without what was known %d", c.network, c.machine, r.Sim.TotalPs, known.Ps, again.Ps)
+				t.Errorf("%s on %s: %d ps, its outline %d, without what was known %d", c.network, c.machine, r.Sim.TotalPs,
+					known.Ps, again.Ps)
 			}
 			if r.Sim.TotalPs != made.Sim.TotalPs {
 				others++

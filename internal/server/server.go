@@ -63,7 +63,8 @@ func (n *Server) Machine() (*hardware.Spec, error) {
 	}
 	spec.Name, spec.Description = n.Name, n.Description
 	if n.Devices > 1 {
-		spec.Chips = &hardware.Chips{Count: n.Devices, Link: hardware.Link{BandwidthBytesPerSecond: n.LinkBytesPerSecond, LatencySeconds: n.LinkSeconds}}
+		spec.Chips = &hardware.Chips{Count: n.Devices,
+			Link: hardware.Link{BandwidthBytesPerSecond: n.LinkBytesPerSecond, LatencySeconds: n.LinkSeconds}}
 	}
 	return spec, nil
 }
@@ -129,11 +130,13 @@ func Parse(name string, data []byte) (*Server, error) {
 	if err := dec.Decode(&y); err != nil {
 		return nil, fmt.Errorf("%s: not the description of a machine: %w", name, err)
 	}
-	n := &Server{Name: y.Name, Description: y.Description, Device: y.Device, Devices: y.Devices, IdleWatts: y.Power.Idle, BusyWatts: y.Power.Busy}
+	n := &Server{Name: y.Name, Description: y.Description, Device: y.Device, Devices: y.Devices, IdleWatts: y.Power.Idle,
+		BusyWatts: y.Power.Busy}
 	var errs []error
 	check := func(field string, ok bool, found any, want string) {
 		if !ok {
-			errs = append(errs, &hardware.Error{File: name, Field: field, Problem: fmt.Sprintf("found %v, expected %s", found, want)})
+			errs = append(errs, &hardware.Error{File: name, Field: field,
+				Problem: fmt.Sprintf("found %v, expected %s", found, want)})
 		}
 	}
 	parse := func(field, text string, to *float64, parse func(string) (float64, error)) {
@@ -146,7 +149,8 @@ func Parse(name string, data []byte) (*Server, error) {
 	}
 	const noClock = 1
 	time := func(s string) (float64, error) { return hardware.ParseTime(s, noClock) }
-	parse("link.bandwidth", y.Link.Bandwidth, &n.LinkBytesPerSecond, func(s string) (float64, error) { return hardware.ParseBandwidth(s, noClock) })
+	parse("link.bandwidth", y.Link.Bandwidth, &n.LinkBytesPerSecond,
+		func(s string) (float64, error) { return hardware.ParseBandwidth(s, noClock) })
 	parse("link.latency", y.Link.Latency, &n.LinkSeconds, time)
 	check("name", y.Name != "", `""`, "a name")
 	check("device", y.Device != "", `""`, "the name of an accelerator's description")
@@ -158,14 +162,16 @@ func Parse(name string, data []byte) (*Server, error) {
 		n.Host = &Host{Threads: y.Host.Threads, WattsPerThread: y.Host.WattsPerThread}
 		parse("host.item", y.Host.Item, &n.Host.ItemSeconds, time)
 		check("host.threads", y.Host.Threads >= 1 && y.Host.Threads <= 1<<16, y.Host.Threads, "1 to 65536")
-		check("host.watts_per_thread", y.Host.WattsPerThread >= 0 && y.Host.WattsPerThread <= 1e6, y.Host.WattsPerThread, "0 to 1e6 watts")
+		check("host.watts_per_thread", y.Host.WattsPerThread >= 0 && y.Host.WattsPerThread <= 1e6,
+			y.Host.WattsPerThread, "0 to 1e6 watts")
 		check("host.speedup", len(y.Host.Speedup) > 0, "none", "the factor of at least one number of threads")
 		for threads, factor := range y.Host.Speedup {
 			n.Host.Speedups = append(n.Host.Speedups, Speedup{threads, factor})
 		}
 		slices.SortFunc(n.Host.Speedups, func(a, b Speedup) int { return a.Threads - b.Threads })
 		for _, s := range n.Host.Speedups {
-			check("host.speedup", s.Threads >= 1 && s.Threads <= y.Host.Threads, s.Threads, fmt.Sprintf("1 to %d threads", y.Host.Threads))
+			check("host.speedup", s.Threads >= 1 && s.Threads <= y.Host.Threads, s.Threads,
+				fmt.Sprintf("1 to %d threads", y.Host.Threads))
 			check("host.speedup", s.Factor > 0 && s.Factor <= 1e6, s.Factor, "a factor above 0")
 		}
 	}

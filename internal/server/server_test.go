@@ -57,7 +57,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%d times %s, %.0f GB/s between two, %d threads\n", n.Devices, n.Device, n.LinkBytesPerSecond/1e9, n.Host.Threads)
+	fmt.Printf("%d times %s, %.0f GB/s between two, %d threads\n", n.Devices, n.Device,
+		n.LinkBytesPerSecond/1e9, n.Host.Threads)
 	// Output: 16 times v100, 150 GB/s between two, 64 threads
 }
 
@@ -83,7 +84,8 @@ func FuzzParse(f *testing.F) {
 		if n.Host != nil {
 			host = *n.Host
 		}
-		for _, x := range []float64{n.LinkBytesPerSecond, n.LinkSeconds, n.IdleWatts, n.BusyWatts, host.WattsPerThread, host.ItemSeconds} {
+		for _, x := range []float64{n.LinkBytesPerSecond, n.LinkSeconds, n.IdleWatts, n.BusyWatts, host.WattsPerThread,
+			host.ItemSeconds} {
 			if !(x >= 0 && x <= 1e18) {
 				t.Fatalf("%+v", n)
 			}

@@ -12,9 +12,9 @@ import (
 // values. It returns how many it has found. Reshapes between them, which cut heads into groups that share keys, go
 // into those of the operands; a mask that is known to be causal becomes an attribute.
 //
-// What stays as it is: scores or shares that something else reads, products with constants, one tensor as queries and keys
-// or the like, and whatever does not fit the operator. It is not among the passes of [Run], since schedules of the paper's variants have
-// kernels in between.
+// What stays as it is: scores or shares that something else reads, products with constants, one tensor as queries and
+// keys or the like, and whatever does not fit the operator. It is not among the passes of [Run], since schedules of the
+// paper's variants have kernels in between.
 func FuseAttention(g *model.Graph) (*model.Graph, int, error) {
 	e := newEditor(g)
 	n := 0
@@ -215,7 +215,8 @@ func (e *editor) fits(a *found) bool {
 	return true
 }
 
-// twice reports whether queries, keys, values and operands of the scores are one tensor in two places, but for its shape.
+// twice reports whether queries, keys, values and operands of the scores are one tensor in two places, but for its
+// shape.
 func (e *editor) twice(a *found) bool {
 	key, _, _ := e.source(a.scores)
 	value, _, swapped := e.source(a.context)
@@ -382,7 +383,8 @@ func (e *editor) fuse(a *found) {
 		own := e.tensor(model.Tensor{Name: g.Tensors[out].Name + ".heads", Shape: shape, DType: g.Tensors[out].DType,
 			Role: model.Activation})
 		e.add(&model.Op{Name: a.context.Name + ".shape", Kind: "Reshape",
-			Attr: &model.Attr{Shape: g.Tensors[out].Shape.Clone()}, Inputs: []model.TensorID{own}, Outputs: []model.TensorID{out}})
+			Attr: &model.Attr{Shape: g.Tensors[out].Shape.Clone()}, Inputs: []model.TensorID{own},
+			Outputs: []model.TensorID{out}})
 		out = own
 	}
 	a.context.Kind, a.context.Attr = "Attention", &attr

@@ -18,8 +18,8 @@
 //
 // # Attention
 //
-// [FuseAttention] is no pass of Run: it puts one operator in the place of an attention's. Nor is [TakeApart], which cuts
-// running sums, and what is done on them, into parts that follow each other, and group normalisations into passes.
+// [FuseAttention] is no pass of Run: it puts one operator in the place of an attention's. Nor is [TakeApart], which
+// cuts running sums, and what is done on them, into parts that follow each other, and group normalisations into passes.
 //
 // # What changes
 //

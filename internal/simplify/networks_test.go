@@ -45,7 +45,8 @@ func network(t *testing.T, g *model.Graph) *model.Graph {
 			}
 		}
 		if op.Kind == "BatchNorm" {
-			if p := s.Tensor(op.Inputs[0]).Producer; p != model.NoOp && s.Op(p).Kind == "Conv" && len(s.Tensor(op.Inputs[0]).Consumers) == 1 {
+			if p := s.Tensor(op.Inputs[0]).Producer; p != model.NoOp && s.Op(p).Kind == "Conv" &&
+				len(s.Tensor(op.Inputs[0]).Consumers) == 1 {
 				t.Errorf("%s still stands behind %s", op.Name, s.Op(p).Name)
 			}
 		}

@@ -42,19 +42,22 @@ func (e *editor) splitNorm(norm *model.Op) []*model.Op {
 		return e.constant(p)
 	}
 	mean := ofGroups(".mean", put("ReduceMean", ".mean", model.Attr{Axes: spatial, KeepDims: true}, perChannel, x.ID))
-	mean = reshape(".mean.channels", put("Expand", ".mean.each", model.Attr{Shape: grouped.Clone()}, grouped, mean), perChannel)
+	mean = reshape(".mean.channels", put("Expand", ".mean.each", model.Attr{Shape: grouped.Clone()}, grouped, mean),
+		perChannel)
 	first := len(g.Ops)
 	apart := put("Sub", ".apart", model.Attr{}, x.Shape, x.ID, mean)
 	square := put("Mul", ".square", model.Attr{}, x.Shape, apart, apart)
 	variance := put("ReduceMean", ".variance", model.Attr{Axes: spatial, KeepDims: true}, perChannel, square)
 	layer := g.Ops[first:len(g.Ops):len(g.Ops)]
 	epsilon := e.constant(model.Tensor{Name: norm.Name + ".epsilon", Shape: model.Shape{1}, DType: x.DType})
-	root := put("Sqrt", ".root", model.Attr{}, perGroup, put("Add", ".above", model.Attr{}, perGroup, ofGroups(".variance", variance), epsilon))
+	root := put("Sqrt", ".root", model.Attr{}, perGroup,
+		put("Add", ".above", model.Attr{}, perGroup, ofGroups(".variance", variance), epsilon))
 	scale := reshape(".scale.channels", put("Div", ".scale", model.Attr{}, grouped,
 		parameter(1, model.Shape{groups, channels / groups}), root), perChannel)
 	centred := put("Sub", ".centred", model.Attr{}, x.Shape, x.ID, mean)
 	scaled := put("Mul", ".scaled", model.Attr{}, x.Shape, centred, scale)
-	e.add(&model.Op{Name: norm.Name, Kind: "Add", Attr: &model.Attr{}, Inputs: []model.TensorID{scaled, parameter(2, perChannel[1:])},
+	e.add(&model.Op{Name: norm.Name, Kind: "Add", Attr: &model.Attr{},
+		Inputs:  []model.TensorID{scaled, parameter(2, perChannel[1:])},
 		Outputs: norm.Outputs})
 	e.dead[norm.ID] = true
 	return layer

@@ -30,11 +30,13 @@ var passes = []pass{
 		[]constraint{
 			{"dead-code", "results without a reader are not computed"},
 		}, foldConstants},
-	{"remove-identities", "drops identities, dropouts, and reshapes, casts and the like that change nothing; counts operators",
+	{"remove-identities",
+		"drops identities, dropouts, and reshapes, casts and the like that change nothing; counts operators",
 		[]constraint{
 			{"fold-constants", "an identity of a constant is a constant of its own name, not an alias"},
 		}, removeIdentities},
-	{"merge-duplicates", "merges operators of equal kind, attributes and inputs; counts operators and equal integer constants",
+	{"merge-duplicates",
+		"merges operators of equal kind, attributes and inputs; counts operators and equal integer constants",
 		[]constraint{
 			{"remove-identities", "two readers of one value are seen to read the same only without the identities between"},
 			{"fold-constants", "equal shape literals must be constants to compare"},
@@ -44,7 +46,8 @@ var passes = []pass{
 			{"dead-code", "a dead reader of the convolution would seem to need its unscaled result"},
 			{"fold-constants", "scale and shift may be computed from constants"},
 			{"remove-identities", "a dropout between the two hides the pair"},
-			{"merge-duplicates", "a folded convolution has weights of its own and equals no other one any more; and of two equal normalisations behind one convolution, neither is foldable until they are one"},
+			{"merge-duplicates",
+				"a folded convolution has weights of its own and equals no other one any more; and of two equal normalisations behind one convolution, neither is foldable until they are one"},
 		}, foldBatchNorms},
 }
 
@@ -331,7 +334,8 @@ func foldBatchNorms(e *editor) int {
 			shift := g.Tensors[op.Inputs[2]]
 			id := shift.ID
 			if !e.onlyReader(op, 2) || len(shift.Shape) != 1 {
-				id = e.constant(model.Tensor{Name: conv.Name + ".bias", Shape: model.Shape{channels}, DType: shift.DType, Learned: shift.Learned})
+				id = e.constant(model.Tensor{Name: conv.Name + ".bias", Shape: model.Shape{channels}, DType: shift.DType,
+					Learned: shift.Learned})
 			}
 			conv.Inputs = append(conv.Inputs[:2:2], id)
 		}

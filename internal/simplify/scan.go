@@ -7,8 +7,8 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// Scan is the operators around running sums: all that are joined by tensors as large as the sums, which are element-wise,
-// running sums along the same axis, or sums over other axes at the end.
+// Scan is the operators around running sums: all that are joined by tensors as large as the sums, which are
+// element-wise, running sums along the same axis, or sums over other axes at the end.
 type Scan struct {
 	Ops     []model.OpID
 	Inputs  []model.TensorID // activations from outside
@@ -22,7 +22,8 @@ type Scan struct {
 // the caller says: each has its elements of the inputs, and what the running sums of the part before it have come to; 1
 // leaves it as it is. With the graph come lists of operators that are to run as one layer each: then no
 // large tensor between them is ever a value.
-func TakeApart(g *model.Graph, split func(norm *model.Op) bool, parts func(*Scan) int64) (*model.Graph, [][]model.OpID, error) {
+func TakeApart(g *model.Graph, split func(norm *model.Op) bool, parts func(*Scan) int64) (*model.Graph,
+	[][]model.OpID, error) {
 	e := newEditor(g)
 	var made [][]*model.Op
 	for i := range len(e.g.Ops) {
@@ -150,9 +151,11 @@ func (e *editor) cutScan(s *Scan, n int64) (parts [][]*model.Op) {
 		}
 		slice := func(t model.TensorID, name string, at int, lo, hi int64) model.TensorID {
 			x := g.Tensors[t]
-			attr := &model.Attr{Starts: make([]int64, len(x.Shape)), Steps: slices.Repeat([]int64{1}, len(x.Shape)), Shape: x.Shape.Clone()}
+			attr := &model.Attr{Starts: make([]int64, len(x.Shape)), Steps: slices.Repeat([]int64{1}, len(x.Shape)),
+				Shape: x.Shape.Clone()}
 			attr.Starts[at], attr.Shape[at] = lo, hi-lo
-			own := e.tensor(model.Tensor{Name: name, Shape: model.Shape(attr.Shape).Clone(), DType: x.DType, Role: model.Activation})
+			own := e.tensor(model.Tensor{Name: name, Shape: model.Shape(attr.Shape).Clone(), DType: x.DType,
+				Role: model.Activation})
 			return put("Slice", name, attr, []model.TensorID{t}, own)
 		}
 		of := map[model.TensorID]model.TensorID{} // tensors of this part
@@ -196,7 +199,8 @@ func (e *editor) cutScan(s *Scan, n int64) (parts [][]*model.Op) {
 			}
 			if k > 0 {
 				t := g.Tensors[of[y]]
-				local := e.tensor(model.Tensor{Name: t.Name + ".local", Shape: t.Shape.Clone(), DType: t.DType, Role: model.Activation})
+				local := e.tensor(model.Tensor{Name: t.Name + ".local", Shape: t.Shape.Clone(), DType: t.DType,
+					Role: model.Activation})
 				put(op.Kind, label(op.Name), attr, in, local)
 				put("Add", label(op.Name)+".carry", &model.Attr{}, []model.TensorID{local, carry[id]}, of[y])
 			} else {
@@ -214,8 +218,10 @@ func (e *editor) cutScan(s *Scan, n int64) (parts [][]*model.Op) {
 	shape := g.Tensors[whole[0]].Shape.Clone()
 	shape[s.Axis] = s.Length
 	all := e.tensor(model.Tensor{Name: out.Name + ".parts", Shape: shape, DType: out.DType, Role: model.Activation})
-	e.add(&model.Op{Name: out.Name + ".parts", Kind: "Concat", Attr: &model.Attr{Axis: int64(s.Axis)}, Inputs: whole, Outputs: []model.TensorID{all}})
-	e.add(&model.Op{Name: out.Name + ".whole", Kind: "Reshape", Attr: &model.Attr{Shape: out.Shape.Clone()}, Inputs: []model.TensorID{all},
+	e.add(&model.Op{Name: out.Name + ".parts", Kind: "Concat", Attr: &model.Attr{Axis: int64(s.Axis)}, Inputs: whole,
+		Outputs: []model.TensorID{all}})
+	e.add(&model.Op{Name: out.Name + ".whole", Kind: "Reshape", Attr: &model.Attr{Shape: out.Shape.Clone()},
+		Inputs:  []model.TensorID{all},
 		Outputs: []model.TensorID{out.ID}})
 	return parts
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// reals computes the tensors of a graph from the definitions of the operators that scans are made of; inputs follow from
-// their names.
+// reals computes the tensors of a graph from the definitions of the operators that scans are made of; inputs follow
+// from their names.
 func reals(t *testing.T, g *model.Graph) map[string][]float64 {
 	values := make([][]float64, len(g.Tensors))
 	index := func(shape model.Shape, at []int64) (i int64) { // broadcast
@@ -144,7 +144,8 @@ func scanned(t *testing.T, tokens, inner, state int64, odd string) *model.Graph 
 	step, u := b.Input("step", model.F32, 1, tokens, inner, 1), b.Input("u", model.F32, 1, tokens, inner, 1)
 	rate := b.Op("Mul", "rate", model.Attr{}, step, b.Param("a", model.F32, inner, state))
 	since := b.Op("Exp", "since", model.Attr{}, b.Op("CumSum", "decay", model.Attr{Axis: 1}, rate))
-	enter := b.Op("Mul", "enter", model.Attr{}, b.Op("Mul", "step.u", model.Attr{}, step, u), b.Input("bb", model.F32, 1, tokens, 1, state))
+	enter := b.Op("Mul", "enter", model.Attr{}, b.Op("Mul", "step.u", model.Attr{}, step, u),
+		b.Input("bb", model.F32, 1, tokens, 1, state))
 	axis := int64(1)
 	if odd == "axis" {
 		axis = 2

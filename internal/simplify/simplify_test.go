@@ -152,7 +152,8 @@ func TestPasses(t *testing.T) {
 			y = b.Op("Transpose", "t", model.Attr{Perm: []int64{0, 1, 2, 3}}, y)
 			y = b.Op("Cast", "c", model.Attr{Axis: int64(f16)}, y)
 			y = b.Op("Pad", "p", model.Attr{Pads: make([]int64, 8)}, y)
-			y = b.Op("Slice", "s", model.Attr{Starts: []int64{0, 0, 0, 0}, Steps: []int64{1, 1, 1, 1}, Shape: []int64{1, 4, 8, 8}}, y)
+			y = b.Op("Slice", "s", model.Attr{Starts: []int64{0, 0, 0, 0}, Steps: []int64{1, 1, 1, 1},
+				Shape: []int64{1, 4, 8, 8}}, y)
 			y = b.Op("Concat", "cc", model.Attr{Axis: 1}, y)
 			y = b.Op("Split", "sp", model.Attr{Axis: 1, Splits: []int64{4}}, y)
 			y = b.Op("Expand", "e", model.Attr{Shape: []int64{4, 1, 1}}, y)
@@ -162,7 +163,8 @@ func TestPasses(t *testing.T) {
 		{"those with an effect stay", "remove-identities", func(b *model.Builder) {
 			y := b.Op("Transpose", "t", model.Attr{Perm: []int64{0, 1, 3, 2}}, image(b)) // equal extents
 			y = b.Op("Pad", "p", model.Attr{Pads: []int64{0, 0, 1, 0, 0, 0, 0, 0}}, y)
-			y = b.Op("Slice", "s", model.Attr{Starts: []int64{0, 0, 1, 0}, Steps: []int64{1, 1, 1, 1}, Shape: []int64{1, 4, 8, 8}}, y)
+			y = b.Op("Slice", "s", model.Attr{Starts: []int64{0, 0, 1, 0}, Steps: []int64{1, 1, 1, 1},
+				Shape: []int64{1, 4, 8, 8}}, y)
 			y = b.Op("Cast", "c", model.Attr{Axis: int64(model.F32)}, y)
 			b.Output(y)
 		}, "t = Transpose(x)\np = Pad(t)\ns = Slice(p)\nc = Cast(s)\n"},
@@ -363,7 +365,8 @@ func TestErrors(t *testing.T) {
 	if _, _, err := Run(g); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("invalid graph: %v", err)
 	}
-	if _, _, err := RunOptions(g, Options{Skip: []string{"nonsense"}}); err == nil || !strings.Contains(err.Error(), `"nonsense"`) {
+	if _, _, err := RunOptions(g, Options{Skip: []string{"nonsense"}}); err == nil ||
+		!strings.Contains(err.Error(), `"nonsense"`) {
 		t.Errorf("unknown pass: %v", err)
 	}
 }

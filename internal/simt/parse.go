@@ -80,10 +80,12 @@ func (m *Machine) fields() []field {
 		}
 	}
 	rate := func(to *float64) func(string) error {
-		return scaled(to, 1e6, 1e18, "a bandwidth from 1MB/s to 1e6TB/s", func(s string) (float64, error) { return hardware.ParseBandwidth(s, m.ClockHz) })
+		return scaled(to, 1e6, 1e18, "a bandwidth from 1MB/s to 1e6TB/s",
+			func(s string) (float64, error) { return hardware.ParseBandwidth(s, m.ClockHz) })
 	}
 	time := func(to *float64) func(string) error {
-		return scaled(to, 0, 1, "a time from 0s to 1s", func(s string) (float64, error) { return hardware.ParseTime(s, m.ClockHz) })
+		return scaled(to, 0, 1, "a time from 0s to 1s",
+			func(s string) (float64, error) { return hardware.ParseTime(s, m.ClockHz) })
 	}
 	number := func(to *float64, lo, hi float64) func(string) error {
 		expected := fmt.Sprintf("a number from %g to %g", lo, hi)
@@ -194,15 +196,21 @@ func Parse(name string, data []byte) (*Machine, error) {
 	}
 	switch {
 	case m.Block.Threads > m.SM.Threads:
-		fail(lines["block.threads"], "block.threads", fmt.Sprintf("found %d, expected at most the %d of sm.threads", m.Block.Threads, m.SM.Threads))
+		fail(lines["block.threads"], "block.threads",
+			fmt.Sprintf("found %d, expected at most the %d of sm.threads", m.Block.Threads, m.SM.Threads))
 	case m.Block.Warp > m.Block.Threads:
-		fail(lines["block.warp"], "block.warp", fmt.Sprintf("found %d, expected at most the %d of block.threads", m.Block.Warp, m.Block.Threads))
+		fail(lines["block.warp"], "block.warp",
+			fmt.Sprintf("found %d, expected at most the %d of block.threads", m.Block.Warp, m.Block.Threads))
 	case m.Block.SharedBytes > m.SM.SharedBytes:
-		fail(lines["block.shared"], "block.shared", fmt.Sprintf("found %dB, expected at most the %dB of sm.shared", m.Block.SharedBytes, m.SM.SharedBytes))
+		fail(lines["block.shared"], "block.shared",
+			fmt.Sprintf("found %dB, expected at most the %dB of sm.shared", m.Block.SharedBytes, m.SM.SharedBytes))
 	case m.SM.Registers/m.Block.Threads < startRegisters:
-		fail(lines["sm.registers"], "sm.registers", fmt.Sprintf("found %d, expected at least %d for each of the %d threads of a block", m.SM.Registers, startRegisters, m.Block.Threads))
+		fail(lines["sm.registers"], "sm.registers",
+			fmt.Sprintf("found %d, expected at least %d for each of the %d threads of a block", m.SM.Registers,
+				startRegisters, m.Block.Threads))
 	case m.Block.Registers < startRegisters:
-		fail(lines["block.registers"], "block.registers", fmt.Sprintf("found %d, expected at least %d", m.Block.Registers, startRegisters))
+		fail(lines["block.registers"], "block.registers",
+			fmt.Sprintf("found %d, expected at least %d", m.Block.Registers, startRegisters))
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
@@ -214,7 +222,8 @@ func Parse(name string, data []byte) (*Machine, error) {
 func scalars(data []byte) (values map[string]string, lines map[string]int, err error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, nil, errors.New("not valid YAML: " + strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), "\n", " "))
+		return nil, nil, errors.New("not valid YAML: " +
+			strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), "\n", " "))
 	}
 	values, lines = map[string]string{}, map[string]int{}
 	var walk func(prefix string, n *yaml.Node) error

@@ -83,7 +83,8 @@ func TestOccupancyByCounting(t *testing.T) {
 	for _, name := range Presets() {
 		m := preset(t, name)
 		for range 2000 {
-			b := Block{Threads: 1 + r.Int63n(m.Block.Threads), Registers: 1 + r.Int63n(m.Block.Registers), SharedBytes: r.Int63n(m.Block.SharedBytes)}
+			b := Block{Threads: 1 + r.Int63n(m.Block.Threads), Registers: 1 + r.Int63n(m.Block.Registers),
+				SharedBytes: r.Int63n(m.Block.SharedBytes)}
 			n := int64(0)
 			for (n+1)*b.Threads <= m.SM.Threads && (n+1)*b.Threads*b.Registers <= m.SM.Registers &&
 				(n+1)*b.SharedBytes <= m.SM.SharedBytes && n < m.SM.Blocks {
@@ -140,7 +141,8 @@ func TestTimeIsBounded(t *testing.T) {
 		if floor := float64(4*p.Rows*p.Cols)/m.DRAM.BytesPerSecond + m.LaunchSeconds; a.Total() < floor {
 			t.Fatalf("%+v takes %g s, and its bytes alone %g", p, a.Total(), floor)
 		}
-		k := Kernel{Block: m.Start(), Blocks: 160, Phases: [][]Nest{{{Mapping: p, Work: Work{ReadBytes: 1 << 20}}}, {{Mapping: p, Work: Work{ReadBytes: 1 << 20}}}}}
+		k := Kernel{Block: m.Start(), Blocks: 160,
+			Phases: [][]Nest{{{Mapping: p, Work: Work{ReadBytes: 1 << 20}}}, {{Mapping: p, Work: Work{ReadBytes: 1 << 20}}}}}
 		one := m.Time(k)
 		if want := m.Barrier(160); one.Barrier != want {
 			t.Fatalf("one barrier costs %g, want %g", one.Barrier, want)
@@ -206,11 +208,14 @@ func TestBadDescriptions(t *testing.T) {
 		{"clock: 1.53GHz ", "clock: fast ", `:12: clock: found "fast", expected a clock such as 1.0GHz`},
 		{"launch: 10us ", "launch: -1us ", `launch: found "-1us", expected a time from 0s to 1s`},
 		{"900GB/s ", "900GB ", `dram.bandwidth: found "900GB", expected a bandwidth above zero such as`},
-		{"  shared: 96KiB               # recalled", "  shared: 97KiB # recalled", `block.shared: found 99328B, expected at most the 98304B of sm.shared`},
+		{"  shared: 96KiB               # recalled", "  shared: 97KiB # recalled",
+			`block.shared: found 99328B, expected at most the 98304B of sm.shared`},
 		{"    f32: 64 ", "    f31: 64 ", `sm.matrix.f32: missing`},
 		{"    f32: 64 ", "    f32: [1] ", `m.yaml: line 25: sm.matrix.f32 is neither a value nor a mapping`},
-		{"registers: 65536 ", "registers: 100 ", `sm.registers: found 100, expected at least 32 for each of the 1024 threads of a block`},
-		{"library_efficiency: 0.7 ", "library_efficiency: NaN ", `library_efficiency: found "NaN", expected a number from 1e-06 to 1`},
+		{"registers: 65536 ", "registers: 100 ",
+			`sm.registers: found 100, expected at least 32 for each of the 1024 threads of a block`},
+		{"library_efficiency: 0.7 ", "library_efficiency: NaN ",
+			`library_efficiency: found "NaN", expected a number from 1e-06 to 1`},
 		{"sms: 80 ", "sms: [80 ", `m.yaml: not valid YAML: line `},
 		{"sms: 80 ", "sms: 80\nsms: 80 ", `sms is a duplicate`},
 	} {
@@ -223,7 +228,8 @@ func TestBadDescriptions(t *testing.T) {
 			t.Errorf("%s -> %s: %v, want %s", c.from, c.to, err, c.want)
 		}
 		var e *hardware.Error
-		if !strings.Contains(c.want, "neither") && !strings.Contains(c.want, "YAML") && !strings.Contains(c.want, "duplicate") && !errors.As(err, &e) {
+		if !strings.Contains(c.want, "neither") && !strings.Contains(c.want, "YAML") &&
+			!strings.Contains(c.want, "duplicate") && !errors.As(err, &e) {
 			t.Errorf("%s: %T, want a *hardware.Error", c.to, err)
 		}
 	}

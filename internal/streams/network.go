@@ -34,9 +34,11 @@ func NewDevice(spec *hardware.Spec, efficiency float64) (*Device, error) {
 		efficiency = Efficiency
 	}
 	if !(efficiency > 0 && efficiency <= 1) {
-		return nil, fmt.Errorf("accelerator %q: found efficiency %v, expected more than 0 and at most 1", spec.Name, efficiency)
+		return nil, fmt.Errorf("accelerator %q: found efficiency %v, expected more than 0 and at most 1",
+			spec.Name, efficiency)
 	}
-	d := &Device{Machine: Machine{Name: spec.Name, LaunchSeconds: spec.LaunchSeconds, BytesPerSecond: spec.DDR.BandwidthBytesPerSecond}, MACsPerSecond: map[string]float64{}}
+	d := &Device{Machine: Machine{Name: spec.Name, LaunchSeconds: spec.LaunchSeconds,
+		BytesPerSecond: spec.DDR.BandwidthBytesPerSecond}, MACsPerSecond: map[string]float64{}}
 	if d.ProcessorBytesPerSecond = spec.CoreLink.BandwidthBytesPerSecond; d.ProcessorBytesPerSecond == 0 {
 		d.ProcessorBytesPerSecond = d.BytesPerSecond
 	}
@@ -77,7 +79,8 @@ func (d *Device) Product(name string, reps, rows, cols, depth int64, dtype strin
 	best := 0.0
 	for _, t := range tiles {
 		blocks := reps * ((rows + t[0] - 1) / t[0]) * ((cols + t[1] - 1) / t[1])
-		try := Operator{Blocks: blocks, BlockSeconds: float64(min(t[0], rows)*min(t[1], cols)*depth) / rate, BlockBytes: float64(bytes) / float64(blocks)}
+		try := Operator{Blocks: blocks, BlockSeconds: float64(min(t[0], rows)*min(t[1], cols)*depth) / rate,
+			BlockBytes: float64(bytes) / float64(blocks)}
 		if alone := d.Alone(&try); op.Blocks == 0 || alone < best*(1-1e-9) {
 			best, op.Blocks, op.BlockSeconds, op.BlockBytes = alone, blocks, try.BlockSeconds, try.BlockBytes
 		}
@@ -117,7 +120,8 @@ func Operators(g *model.Graph, d *Device) (ops []Operator, cuts []int, err error
 				return nil, nil, err
 			}
 			if op.Kind == "Conv" && op.Attr.Group <= 1 {
-				kernel.Merge = fmt.Sprint(op.Inputs[0], g.Tensor(op.Inputs[1]).Shape[2:], op.Attr.Strides, op.Attr.Pads, op.Attr.Dilations)
+				kernel.Merge = fmt.Sprint(op.Inputs[0], g.Tensor(op.Inputs[1]).Shape[2:], op.Attr.Strides,
+					op.Attr.Pads, op.Attr.Dilations)
 			}
 		case op.Class() > model.ReductionClass:
 			for _, o := range op.Outputs {

@@ -369,7 +369,8 @@ func Merged(ops []Operator) (merged []Operator, parts [][]int) {
 		if k, ok := first[key]; ok && op.Merge != "" {
 			m := &merged[k]
 			m.Name += "+" + op.Name
-			m.BlockBytes = (float64(m.Blocks)*m.BlockBytes + float64(op.Blocks)*op.BlockBytes) / max(1, float64(m.Blocks+op.Blocks))
+			m.BlockBytes = (float64(m.Blocks)*m.BlockBytes + float64(op.Blocks)*op.BlockBytes) /
+				max(1, float64(m.Blocks+op.Blocks))
 			m.Blocks += op.Blocks
 			if m.Width > 0 && op.Width > 0 {
 				m.Width += op.Width

@@ -16,7 +16,8 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), 
 
 func TestTogether(t *testing.T) {
 	m := &Machine{Processors: 4, LaunchSeconds: 0.5}
-	ops := []Operator{{Blocks: 6, BlockSeconds: 1}, {Blocks: 2, BlockSeconds: 3}, {Blocks: 0}, {Blocks: 3, BlockSeconds: 1, Width: 1}}
+	ops := []Operator{{Blocks: 6, BlockSeconds: 1}, {Blocks: 2, BlockSeconds: 3}, {Blocks: 0},
+		{Blocks: 3, BlockSeconds: 1, Width: 1}}
 	for _, c := range []struct {
 		set     []int
 		seconds float64
@@ -86,7 +87,8 @@ func TestTogetherAgainstSteps(t *testing.T) {
 // Blocks that move more than the memory can slow each other, and only then.
 func TestContention(t *testing.T) {
 	m := &Machine{Processors: 4, BytesPerSecond: 8, ProcessorBytesPerSecond: 4}
-	ops := []Operator{{Blocks: 4, BlockSeconds: 1, BlockBytes: 8}, {Blocks: 2, BlockSeconds: 3}, {Blocks: 2, BlockSeconds: 1, BlockBytes: 8}, {Blocks: 2, BlockSeconds: 4, BlockBytes: 4}}
+	ops := []Operator{{Blocks: 4, BlockSeconds: 1, BlockBytes: 8}, {Blocks: 2, BlockSeconds: 3},
+		{Blocks: 2, BlockSeconds: 1, BlockBytes: 8}, {Blocks: 2, BlockSeconds: 4, BlockBytes: 4}}
 	for _, c := range []struct {
 		set     []int
 		seconds float64
@@ -107,11 +109,13 @@ func TestContention(t *testing.T) {
 	const dt = 1e-3
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 7))
-		m := &Machine{Processors: 1 + rng.Int64N(5), BytesPerSecond: float64(1 + rng.IntN(8)), ProcessorBytesPerSecond: float64(1 + rng.IntN(4))}
+		m := &Machine{Processors: 1 + rng.Int64N(5), BytesPerSecond: float64(1 + rng.IntN(8)),
+			ProcessorBytesPerSecond: float64(1 + rng.IntN(4))}
 		var ops []Operator
 		var set []int
 		for i := range 1 + rng.IntN(3) {
-			ops = append(ops, Operator{Blocks: 1 + rng.Int64N(6), BlockSeconds: float64(1 + rng.IntN(3)), BlockBytes: float64(rng.IntN(6))})
+			ops = append(ops, Operator{Blocks: 1 + rng.Int64N(6), BlockSeconds: float64(1 + rng.IntN(3)),
+				BlockBytes: float64(rng.IntN(6))})
 			set = append(set, i)
 		}
 		got := m.Together(ops, set).Seconds
@@ -186,13 +190,17 @@ func TestContention(t *testing.T) {
 // Operators that can be one kernel are, where that saves a wave or a launch.
 func TestAsOne(t *testing.T) {
 	m := &Machine{Processors: 4, LaunchSeconds: 1}
-	ops := []Operator{{Name: "a", Blocks: 2, BlockSeconds: 1, Merge: "x"}, {Name: "b", Blocks: 6, BlockSeconds: 2, Merge: "x"}, {Name: "c", Blocks: 4, BlockSeconds: 5, Merge: "x", After: []int{0}}}
+	ops := []Operator{{Name: "a", Blocks: 2, BlockSeconds: 1, Merge: "x"},
+		{Name: "b", Blocks: 6, BlockSeconds: 2, Merge: "x"},
+		{Name: "c", Blocks: 4, BlockSeconds: 5, Merge: "x", After: []int{0}}}
 	if mode, phases := m.Best(ops, []int{0, 1, 2}); mode != SideBySide || Seconds(phases) != 11 {
 		t.Errorf("%s, %+v", mode, phases)
 	}
-	// Three blocks each on four processors: side by side two long waves, as one kernel as well, and a launch less than apart.
+	// Three blocks each on four processors: side by side two long waves, as one kernel as well, and a launch less than
+	// apart.
 	ops = []Operator{{Blocks: 3, BlockSeconds: 2, Merge: "x"}, {Blocks: 5, BlockSeconds: 2, Merge: "x"}}
-	if p := m.asOne(ops, []int{0, 1}); len(p) != 1 || p[0].Seconds != 5 || !slices.Equal(p[0].Operators, []int{0, 1}) || !slices.Equal(p[0].Ends, []float64{5, 5}) {
+	if p := m.asOne(ops, []int{0, 1}); len(p) != 1 || p[0].Seconds != 5 || !slices.Equal(p[0].Operators, []int{0, 1}) ||
+		!slices.Equal(p[0].Ends, []float64{5, 5}) {
 		t.Errorf("%+v", p)
 	}
 	if p := m.asOne(ops[:1], []int{0}); p != nil {

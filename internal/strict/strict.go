@@ -68,9 +68,9 @@ func within(name string, err error) error {
 	return e
 }
 
-// Decode reads JSON into the struct that v points to: every field once, unless its tag has
-// omitempty or read:"optional", and nothing else. The tag words says what a text with a type of its
-// own may be, the tag most how many items a list may have; "null" lets a pointer be null. Errors are of type [*InputError].
+// Decode reads JSON into the struct that v points to: every field once, unless its tag has omitempty or
+// read:"optional", and nothing else. The tag words says what a text with a type of its own may be, the tag most how
+// many items a list may have; "null" lets a pointer be null. Errors are of type [*InputError].
 func Decode(file string, data []byte, v any) error {
 	d := &decoder{file, json.NewDecoder(bytes.NewReader(data))}
 	d.json.UseNumber()
@@ -82,7 +82,8 @@ func Decode(file string, data []byte, v any) error {
 		return err
 	}
 	if _, err := d.json.Token(); err != io.EOF {
-		return within("file", d.fail(fmt.Sprintf("more after the end of the object, at byte %d", d.json.InputOffset()), "one JSON object"))
+		return within("file", d.fail(fmt.Sprintf("more after the end of the object, at byte %d", d.json.InputOffset()),
+			"one JSON object"))
 	}
 	return nil
 }

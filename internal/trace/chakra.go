@@ -23,7 +23,8 @@ type kernel struct {
 	deps                []int // kernels of the same cluster, ascending
 }
 
-// kernels returns the kernels of each cluster, in the order of their launches. What precedes the first launch belongs to it.
+// kernels returns the kernels of each cluster, in the order of their launches. What precedes the first launch belongs
+// to it.
 func kernels(p *isa.Program, r *sim.Result) [][]kernel {
 	list := make([][]kernel, p.Clusters)
 	of := make([]int, len(p.Commands))
@@ -63,8 +64,9 @@ func (k *kernel) depend(on int) {
 	k.deps[at] = on
 }
 
-// Chakra simulates a program and gives an execution trace of Chakra for each cluster, a rank: a node for each kernel, behind
-// the kernels whose data it needs and the one before it. Times are in whole microseconds there; attributes have picoseconds.
+// Chakra simulates a program and gives an execution trace of Chakra for each cluster, a rank: a node for each kernel,
+// behind the kernels whose data it needs and the one before it. Times are in whole microseconds there; attributes have
+// picoseconds.
 func Chakra(ctx context.Context, p *isa.Program) ([][]byte, error) {
 	if err := p.Check(); err != nil {
 		return nil, err

@@ -16,7 +16,8 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// schema is what of Chakra's et_def.proto (github.com/mlcommons/chakra) these traces have, as its numbers and types say.
+// schema is what of Chakra's et_def.proto (github.com/mlcommons/chakra) these traces have, as its numbers and types
+// say.
 func schema(t *testing.T) protoreflect.MessageDescriptors {
 	t.Helper()
 	type f = descriptorpb.FieldDescriptorProto
@@ -39,12 +40,18 @@ func schema(t *testing.T) protoreflect.MessageDescriptors {
 		boolean = descriptorpb.FieldDescriptorProto_TYPE_BOOL
 		message = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE
 	)
-	file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{Name: proto.String("et_def.proto"), Package: proto.String("ChakraProtoMsg"), Syntax: proto.String("proto3"),
+	file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{Name: proto.String("et_def.proto"),
+		Package: proto.String("ChakraProtoMsg"), Syntax: proto.String("proto3"),
 		MessageType: []*descriptorpb.DescriptorProto{
-			{Name: proto.String("AttributeProto"), Field: []*f{field("name", 1, word, false, ""), field("int64_val", 9, i64, false, ""), field("uint64_val", 13, u64, false, ""), field("bool_val", 27, boolean, false, "")}},
-			{Name: proto.String("GlobalMetadata"), Field: []*f{field("version", 1, word, false, ""), field("attr", 2, message, true, "AttributeProto")}},
-			{Name: proto.String("Node"), Field: []*f{field("id", 1, u64, false, ""), field("name", 2, word, false, ""), field("type", 3, i32, false, ""), field("ctrl_deps", 4, u64, true, ""),
-				field("data_deps", 5, u64, true, ""), field("start_time_micros", 6, u64, false, ""), field("duration_micros", 7, u64, false, ""), field("attr", 10, message, true, "AttributeProto")}},
+			{Name: proto.String("AttributeProto"), Field: []*f{field("name", 1, word, false, ""),
+				field("int64_val", 9, i64, false, ""), field("uint64_val", 13, u64, false, ""),
+				field("bool_val", 27, boolean, false, "")}},
+			{Name: proto.String("GlobalMetadata"),
+				Field: []*f{field("version", 1, word, false, ""), field("attr", 2, message, true, "AttributeProto")}},
+			{Name: proto.String("Node"), Field: []*f{field("id", 1, u64, false, ""), field("name", 2, word, false, ""),
+				field("type", 3, i32, false, ""), field("ctrl_deps", 4, u64, true, ""),
+				field("data_deps", 5, u64, true, ""), field("start_time_micros", 6, u64, false, ""),
+				field("duration_micros", 7, u64, false, ""), field("attr", 10, message, true, "AttributeProto")}},
 		}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -52,8 +59,8 @@ func schema(t *testing.T) protoreflect.MessageDescriptors {
 	return file.Messages()
 }
 
-// TestChakra decodes the traces of a network with the public schema by another decoder: ids count up, each node is behind what it
-// needs, nothing is unknown, and the picoseconds, arithmetic and bytes are those of the simulation.
+// TestChakra decodes the traces of a network with the public schema by another decoder: ids count up, each node is
+// behind what it needs, nothing is unknown, and the picoseconds, arithmetic and bytes are those of the simulation.
 func TestChakra(t *testing.T) {
 	net, err := network.Open("toy-fig5", network.Options{})
 	if err != nil {
@@ -124,7 +131,8 @@ func TestChakra(t *testing.T) {
 			}
 			macs += exact["num_ops"]
 			end = max(end, exact["start_ps"]+exact["duration_ps"])
-			if us := get(m, "start_time_micros").Uint() + get(m, "duration_micros").Uint(); us != micros(exact["start_ps"]+exact["duration_ps"]) {
+			if us := get(m, "start_time_micros").Uint() +
+				get(m, "duration_micros").Uint(); us != micros(exact["start_ps"]+exact["duration_ps"]) {
 				t.Errorf("node %d ends after %d us, exactly %d ps", i, us, exact["start_ps"]+exact["duration_ps"])
 			}
 		}

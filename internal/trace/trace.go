@@ -209,7 +209,8 @@ func (w *writer) flows() {
 			}
 			id++
 			w.event("s", fmt.Sprintf(`"name":"data","cat":"flow","id":%d,"ts":%s,%s`, id, us(w.r.Start[d]), w.place(d)))
-			w.event("f", fmt.Sprintf(`"bp":"e","name":"data","cat":"flow","id":%d,"ts":%s,%s`, id, us(w.r.Start[i]), w.place(int32(i))))
+			w.event("f", fmt.Sprintf(`"bp":"e","name":"data","cat":"flow","id":%d,"ts":%s,%s`, id, us(w.r.Start[i]),
+				w.place(int32(i))))
 		}
 	}
 }
@@ -249,7 +250,8 @@ func (w *writer) buffers() {
 				free[lane] = u.to
 				b := &w.p.Buffers[u.index]
 				w.event("X", fmt.Sprintf(`"name":%s,"cat":"%s","ts":%s,"dur":%s,"pid":%d,"tid":%d,"args":{"address":%d,"bytes":%d}`,
-					quote(w.p.Labels[b.Label]), level.Title(), us(u.from), us(u.to-u.from), process(int32(k)), first+lane, b.Address, b.Bytes))
+					quote(w.p.Labels[b.Label]), level.Title(), us(u.from), us(u.to-u.from), process(int32(k)), first+lane,
+					b.Address, b.Bytes))
 			}
 			w.lanes += len(free)
 		}

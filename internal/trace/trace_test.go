@@ -39,13 +39,17 @@ func small() *isa.Program {
 		Queues:    []isa.Queue{{Name: "cluster0.dma"}, {Name: "cluster0.mme", Kind: isa.MatrixQueue}},
 		Operators: []string{"product"},
 		Tensors: []isa.Tensor{
-			{Name: "x\"", Shape: []int64{4, 2}, Order: []int32{0, 1}, ElementBytes: 2}, {Name: "y", Shape: []int64{4}, Order: []int32{0}, ElementBytes: 2},
+			{Name: "x\"", Shape: []int64{4, 2}, Order: []int32{0, 1}, ElementBytes: 2},
+			{Name: "y", Shape: []int64{4}, Order: []int32{0}, ElementBytes: 2},
 		},
-		Tasks: []isa.Task{{Instance: 3, Operators: []int32{0}, Reads: []isa.Operand{{Instance: -1, Box: []isa.Range{{Lo: 0, Hi: 4}, {Lo: 0, Hi: 2}}}},
-			Writes: []isa.Operand{{Tensor: 1, Instance: 3, Box: []isa.Range{{Lo: 0, Hi: 2}}}}, Columns: []int64{1}, Reduction: []int64{2}}},
+		Tasks: []isa.Task{{Instance: 3, Operators: []int32{0},
+			Reads:  []isa.Operand{{Instance: -1, Box: []isa.Range{{Lo: 0, Hi: 4}, {Lo: 0, Hi: 2}}}},
+			Writes: []isa.Operand{{Tensor: 1, Instance: 3, Box: []isa.Range{{Lo: 0, Hi: 2}}}}, Columns: []int64{1},
+			Reduction: []int64{2}}},
 		Commands: []isa.Command{
 			{Kind: isa.DDRLoad, Queue: 0, Task: 1, Uses: []isa.Use{{Resource: 0, Bytes: 2000}}, Bytes: 2000, DurationPs: 500},
-			{Kind: isa.Matrix, Queue: 1, Label: 1, Task: 1, Portion: isa.Portion{Part: 1, Parts: 2, Tile: 1}, DurationPs: 1_000_001, Deps: []int32{0}, MACs: 7, Cores: 2},
+			{Kind: isa.Matrix, Queue: 1, Label: 1, Task: 1, Portion: isa.Portion{Part: 1, Parts: 2, Tile: 1},
+				DurationPs: 1_000_001, Deps: []int32{0}, MACs: 7, Cores: 2},
 			{Kind: isa.DDRStore, Queue: 0, Label: 1, Uses: []isa.Use{{Resource: 0, Bytes: 1000}}, Bytes: 1000, Deps: []int32{1}},
 		},
 		Buffers: []isa.Buffer{
@@ -182,12 +186,14 @@ func TestBandwidthAddsUp(t *testing.T) {
 func TestWriteRandom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
-		p := &isa.Program{Clusters: 2, Labels: []string{"x", ""}, Resources: []isa.Resource{{Name: "ddr", BytesPerSecond: 1 << 20}, {Name: "cluster0.gb", BytesPerSecond: 1 << 22}}}
+		p := &isa.Program{Clusters: 2, Labels: []string{"x", ""},
+			Resources: []isa.Resource{{Name: "ddr", BytesPerSecond: 1 << 20}, {Name: "cluster0.gb", BytesPerSecond: 1 << 22}}}
 		for q := range 4 {
 			p.Queues = append(p.Queues, isa.Queue{Name: fmt.Sprintf("cluster%d.q%d", q/2, q), Cluster: int32(q / 2)})
 		}
 		for i := range int32(rng.IntN(40) + 1) {
-			c := isa.Command{Kind: isa.Kind(rng.IntN(int(isa.NumKinds))), Queue: int32(rng.IntN(4)), DurationPs: int64(rng.IntN(3)) * 1000}
+			c := isa.Command{Kind: isa.Kind(rng.IntN(int(isa.NumKinds))), Queue: int32(rng.IntN(4)),
+				DurationPs: int64(rng.IntN(3)) * 1000}
 			if c.Kind.IsMove() {
 				c.Uses = []isa.Use{{Resource: int32(rng.IntN(2)), Bytes: int64(rng.IntN(100))}}
 			}
@@ -196,7 +202,8 @@ func TestWriteRandom(t *testing.T) {
 			}
 			p.Commands = append(p.Commands, c)
 			if rng.IntN(2) == 0 {
-				p.Buffers = append(p.Buffers, isa.Buffer{Level: isa.LB, Cluster: p.Queues[c.Queue].Cluster, Bytes: 8, First: int32(rng.IntN(int(i) + 1)), Lasts: []int32{i}})
+				p.Buffers = append(p.Buffers, isa.Buffer{Level: isa.LB, Cluster: p.Queues[c.Queue].Cluster, Bytes: 8,
+					First: int32(rng.IntN(int(i) + 1)), Lasts: []int32{i}})
 			}
 		}
 		if _, err := verify(write(t, p, Options{})); err != nil {
@@ -210,7 +217,8 @@ type fullDisk struct{}
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space") }
 
 func TestWriteErrors(t *testing.T) {
-	if err := Write(context.Background(), fullDisk{}, small(), Options{}); err == nil || !strings.Contains(err.Error(), "no space") {
+	if err := Write(context.Background(), fullDisk{}, small(), Options{}); err == nil ||
+		!strings.Contains(err.Error(), "no space") {
 		t.Errorf("error %v", err)
 	}
 	p := small()
@@ -225,12 +233,14 @@ func TestVerifyFinds(t *testing.T) {
 	good := string(write(t, small(), Options{}))
 	for _, c := range []struct{ name, old, new, want string }{
 		{"no pid", `"pid":2,"tid":1,"args":{"command":0`, `"tid":1,"args":{"command":0`, "no ph, ts, pid or tid"},
-		{"half a flow", `{"ph":"f","bp":"e","name":"data","cat":"flow","id":2`, `{"ph":"f","bp":"e","name":"data","cat":"flow","id":3`, "has one end"},
+		{"half a flow", `{"ph":"f","bp":"e","name":"data","cat":"flow","id":2`,
+			`{"ph":"f","bp":"e","name":"data","cat":"flow","id":3`, "has one end"},
 		{"flow outside", `"id":1,"ts":0,`, `"id":1,"ts":0.9,`, "flow 1"},
 		{"flow backwards", `"id":2,"ts":1.002501`, `"id":2,"ts":0.0001`, "flow 2 ends before"},
 		{"overlap", `"ts":0,"dur":0.0025`, `"ts":0,"dur":1.0029`, "overlap"},
 		{"counter back", `"ts":1.002501,"pid":1`, `"ts":0.0001,"pid":1`, "goes back in time"},
-		{"no name", `"name":"thread_name","ts":0,"pid":2,"tid":4`, `"name":"thread_name","ts":0,"pid":2,"tid":9`, "has no name"},
+		{"no name", `"name":"thread_name","ts":0,"pid":2,"tid":4`,
+			`"name":"thread_name","ts":0,"pid":2,"tid":9`, "has no name"},
 		{"phase", `{"ph":"X","name":"c"`, `{"ph":"Q","name":"c"`, `phase "Q"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -78,7 +78,8 @@ type Graph struct {
 }
 
 // flat are kinds without a derivative, beside those whose outputs are no floats.
-var flat = map[model.Kind]bool{"ArgMax": true, "ArgMin": true, "Floor": true, "Ceil": true, "Round": true, "Sign": true, "Shape": true, "NonZero": true}
+var flat = map[model.Kind]bool{"ArgMax": true, "ArgMin": true, "Floor": true, "Ceil": true, "Round": true, "Sign": true,
+	"Shape": true, "NonZero": true}
 
 // Derive makes the training step of a network. A network without learned parameters is
 // an error.
@@ -110,7 +111,8 @@ func Derive(net *model.Graph) (*Graph, error) {
 	}
 	for _, t := range net.Tensors {
 		if g := d.sum(t.ID, parts[t.ID]); t.Role == model.Constant && t.Learned && g >= 0 {
-			d.add(Node{Name: t.Name + ".update", Kind: "Update", Pass: Update, Of: t.Consumers[0], Shape: t.Shape, Vector: model.VectorWork{Simple: 4 * t.Shape.Elements()},
+			d.add(Node{Name: t.Name + ".update", Kind: "Update", Pass: Update, Of: t.Consumers[0], Shape: t.Shape,
+				Vector:     model.VectorWork{Simple: 4 * t.Shape.Elements()},
 				InputBytes: 3 * t.Bytes(), OutputBytes: 2 * t.Bytes(), After: []int{g}})
 		}
 	}
@@ -152,7 +154,8 @@ func (d *deriver) forward() {
 	for _, op := range d.net.Ops {
 		after, in := d.reads(op.Inputs...)
 		work := d.net.Work(op, nil)
-		n := Node{Name: op.Name, Kind: string(op.Kind), Of: op.ID, MACs: work.MACs, Vector: work.Vector, InputBytes: in, After: after}
+		n := Node{Name: op.Name, Kind: string(op.Kind), Of: op.ID, MACs: work.MACs, Vector: work.Vector,
+			InputBytes: in, After: after}
 		flows := slices.ContainsFunc(op.Inputs, func(id model.TensorID) bool { return d.needs[id] }) && !flat[op.Kind]
 		for k, out := range op.Outputs {
 			t := d.net.Tensor(out)
@@ -181,9 +184,10 @@ func (d *deriver) ends() (ends []model.TensorID) {
 		return ends
 	}
 	for _, t := range d.net.Tensors {
-		if d.needs[t.ID] && d.producer[t.ID] >= 0 && len(t.Consumers) > 0 && !slices.ContainsFunc(t.Consumers, func(op model.OpID) bool {
-			return slices.ContainsFunc(d.net.Op(op).Outputs, func(out model.TensorID) bool { return d.needs[out] })
-		}) {
+		if d.needs[t.ID] && d.producer[t.ID] >= 0 && len(t.Consumers) > 0 &&
+			!slices.ContainsFunc(t.Consumers, func(op model.OpID) bool {
+				return slices.ContainsFunc(d.net.Op(op).Outputs, func(out model.TensorID) bool { return d.needs[out] })
+			}) {
 			ends = append(ends, t.ID)
 		}
 	}
@@ -194,9 +198,11 @@ func (d *deriver) ends() (ends []model.TensorID) {
 func (d *deriver) loss(out model.TensorID) int {
 	t := d.net.Tensor(out)
 	n := t.Shape.Elements()
-	loss := d.add(Node{Name: t.Name + ".loss", Kind: "Loss", Of: model.NoOp, Shape: model.Shape{1}, Vector: model.VectorWork{Simple: n, Special: n},
+	loss := d.add(Node{Name: t.Name + ".loss", Kind: "Loss", Of: model.NoOp, Shape: model.Shape{1},
+		Vector:     model.VectorWork{Simple: n, Special: n},
 		InputBytes: 2 * t.Bytes(), OutputBytes: t.DType.Bytes(), After: []int{d.producer[out]}})
-	return d.add(Node{Name: t.Name + ".loss.grad", Kind: "LossGrad", Pass: Backward, Of: model.NoOp, Shape: t.Shape, Vector: model.VectorWork{Simple: n},
+	return d.add(Node{Name: t.Name + ".loss.grad", Kind: "LossGrad", Pass: Backward, Of: model.NoOp, Shape: t.Shape,
+		Vector:     model.VectorWork{Simple: n},
 		InputBytes: 2 * t.Bytes(), OutputBytes: t.Bytes(), After: []int{d.producer[out], loss}})
 }
 
@@ -212,7 +218,8 @@ func (d *deriver) sum(id model.TensorID, parts []int) int {
 		if of == model.NoOp {
 			of = t.Consumers[0]
 		}
-		at = d.add(Node{Name: t.Name + ".grad", Kind: "GradSum", Pass: Backward, Of: of, Shape: t.Shape, Vector: model.VectorWork{Simple: (n - 1) * t.Shape.Elements()},
+		at = d.add(Node{Name: t.Name + ".grad", Kind: "GradSum", Pass: Backward, Of: of, Shape: t.Shape,
+			Vector:     model.VectorWork{Simple: (n - 1) * t.Shape.Elements()},
 			InputBytes: n * t.Bytes(), OutputBytes: t.Bytes(), After: slices.Clone(parts)})
 	}
 	d.g.Gradient[id] = at
@@ -233,8 +240,9 @@ func (d *deriver) backward(op *model.Op, dY []int, parts [][]int) {
 	part := func(k int, suffix string, macs int64, vector model.VectorWork, others ...model.TensorID) {
 		t := net.Tensor(op.Inputs[k])
 		after, in := d.reads(others...)
-		parts[t.ID] = append(parts[t.ID], d.add(Node{Name: op.Name + "." + suffix, Kind: string(op.Kind) + suffix, Pass: Backward, Of: op.ID, Shape: t.Shape,
-			MACs: macs, Vector: vector, InputBytes: in + outBytes, OutputBytes: t.Bytes(), After: append(after, dY...)}))
+		parts[t.ID] = append(parts[t.ID],
+			d.add(Node{Name: op.Name + "." + suffix, Kind: string(op.Kind) + suffix, Pass: Backward, Of: op.ID, Shape: t.Shape,
+				MACs: macs, Vector: vector, InputBytes: in + outBytes, OutputBytes: t.Bytes(), After: append(after, dY...)}))
 	}
 	simple := func(n int64) model.VectorWork { return model.VectorWork{Simple: n} }
 	for k, id := range op.Inputs {

@@ -29,7 +29,8 @@ func TestPerceptron(t *testing.T) {
 	}
 	var got []string
 	for _, n := range g.Nodes[3:] {
-		got = append(got, fmt.Sprintf("%s %v %v %d MACs %d simple %d in %d out %v", n.Kind, n.Pass, n.Shape, n.MACs, n.Vector.Simple, n.InputBytes, n.OutputBytes, n.After))
+		got = append(got, fmt.Sprintf("%s %v %v %d MACs %d simple %d in %d out %v", n.Kind, n.Pass, n.Shape, n.MACs,
+			n.Vector.Simple, n.InputBytes, n.OutputBytes, n.After))
 	}
 	want := []string{
 		"Loss forward [1] 0 MACs 8 simple 64 in 4 out [2]",
@@ -52,7 +53,9 @@ func TestResidual(t *testing.T) {
 	b := model.NewBuilder("residual")
 	x := b.Input("x", model.F32, 2, 3, 8, 8)
 	conv := func(name string, in model.TensorID, from, to int64) model.TensorID {
-		return b.Op("Conv", name, model.Attr{Kernel: []int64{3, 3}, Pads: []int64{1, 1, 1, 1}, Group: 1, Strides: []int64{1, 1}, Dilations: []int64{1, 1}}, in, b.Param(name+".w", model.F32, to, from, 3, 3), b.Param(name+".b", model.F32, to))
+		return b.Op("Conv", name, model.Attr{Kernel: []int64{3, 3}, Pads: []int64{1, 1, 1, 1}, Group: 1,
+			Strides: []int64{1, 1}, Dilations: []int64{1, 1}}, in, b.Param(name+".w", model.F32, to, from, 3, 3),
+			b.Param(name+".b", model.F32, to))
 	}
 	a := conv("a", x, 3, 4)
 	sum := b.Op("Add", "sum", model.Attr{}, conv("b", a, 4, 4), a)
@@ -75,8 +78,9 @@ func TestResidual(t *testing.T) {
 		}
 	}
 	// a's input needs no gradient. By hand: MACs of a are 2*64*4*27, of b 2*64*4*36.
-	want := map[string]int{"Conv": 2, "Add": 1, "GlobalAveragePool": 1, "Loss": 1, "LossGrad": 1, "GlobalAveragePoolGradInput": 1,
-		"ConvGradInput": 1, "ConvGradWeight": 2, "ConvGradBias": 2, "GradSum": 1, "Update": 4}
+	want := map[string]int{"Conv": 2, "Add": 1, "GlobalAveragePool": 1, "Loss": 1, "LossGrad": 1,
+		"GlobalAveragePoolGradInput": 1,
+		"ConvGradInput":              1, "ConvGradWeight": 2, "ConvGradBias": 2, "GradSum": 1, "Update": 4}
 	for kind, n := range want {
 		if count[kind] != n {
 			t.Errorf("%d of %s, expected %d", count[kind], kind, n)
@@ -111,8 +115,10 @@ func TestZoo(t *testing.T) {
 			t.Fatal(err)
 		}
 		for id, n := range g.Gradient {
-			if n >= 0 && !g.Nodes[n].Shape.Equal(net.Tensors[id].Shape) && g.Nodes[n].Shape.Elements() != net.Tensors[id].Shape.Elements() {
-				t.Errorf("%s: the gradient of %s %v has shape %v", name, net.Tensors[id].Name, net.Tensors[id].Shape, g.Nodes[n].Shape)
+			if n >= 0 && !g.Nodes[n].Shape.Equal(net.Tensors[id].Shape) &&
+				g.Nodes[n].Shape.Elements() != net.Tensors[id].Shape.Elements() {
+				t.Errorf("%s: the gradient of %s %v has shape %v", name, net.Tensors[id].Name,
+					net.Tensors[id].Shape, g.Nodes[n].Shape)
 			}
 		}
 		updated := int64(0)

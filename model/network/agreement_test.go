@@ -163,7 +163,8 @@ func identical(t *testing.T, zoo, file *model.Graph) {
 			return s // the file's operator set reads the axis as that of a matrix
 		}
 		a := op.Attr
-		return fmt.Sprintf("%s kernel %v strides %v pads %v group %d shape %v %s", s, a.Kernel, a.Strides, a.Pads, a.Group, a.Shape, a.Variant)
+		return fmt.Sprintf("%s kernel %v strides %v pads %v group %d shape %v %s", s, a.Kernel, a.Strides, a.Pads, a.Group,
+			a.Shape, a.Variant)
 	}
 	if len(zoo.Ops) != len(file.Ops) {
 		t.Fatalf("%d operators, the file has %d", len(zoo.Ops), len(file.Ops))
@@ -182,8 +183,10 @@ func TestGrainsOfFiles(t *testing.T) {
 		file  string
 		kinds map[grain.Grain]string // layer normalisations, means, softmaxes, sums
 	}{
-		{"CCT_FP32_CCT_2_32_32_128.onnx", map[grain.Grain]string{grain.Given: "5 0 3 0", grain.Framework: "0 10 3 0", grain.Primitive: "0 10 0 3"}},
-		{"torchscript_model.onnx", map[grain.Grain]string{grain.Given: "0 21 10 0", grain.Framework: "0 21 10 0", grain.Primitive: "0 21 0 10"}},
+		{"CCT_FP32_CCT_2_32_32_128.onnx", map[grain.Grain]string{grain.Given: "5 0 3 0", grain.Framework: "0 10 3 0",
+			grain.Primitive: "0 10 0 3"}},
+		{"torchscript_model.onnx", map[grain.Grain]string{grain.Given: "0 21 10 0", grain.Framework: "0 21 10 0",
+			grain.Primitive: "0 21 0 10"}},
 	} {
 		path := filepath.Join(shared, c.file)
 		if _, err := os.Stat(path); err != nil {

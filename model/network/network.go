@@ -35,7 +35,8 @@ type Network struct {
 
 // IsFile reports whether a name is meant as the path of a file.
 func IsFile(name string) bool {
-	return strings.HasSuffix(strings.ToLower(name), ".onnx") || isText(name) || strings.ContainsRune(name, filepath.Separator)
+	return strings.HasSuffix(strings.ToLower(name), ".onnx") || isText(name) ||
+		strings.ContainsRune(name, filepath.Separator)
 }
 
 // isText reports whether a name is meant as the path of a file of StableHLO text.
@@ -73,10 +74,12 @@ func read(name string, batch int64, opt Options) (*model.Graph, error) {
 		return nil, fmt.Errorf("batch is %d, expected at least 1", batch)
 	}
 	if isText(name) {
-		return stablehlo.Import(name, stablehlo.Options{Batch: batch, Float: &opt.DType, Dims: opt.Dims, AllowUnknown: opt.AllowUnknown, Warn: opt.Warn})
+		return stablehlo.Import(name, stablehlo.Options{Batch: batch, Float: &opt.DType, Dims: opt.Dims,
+			AllowUnknown: opt.AllowUnknown, Warn: opt.Warn})
 	}
 	if IsFile(name) {
-		return onnx.Import(name, onnx.Options{Batch: batch, Float: &opt.DType, Dims: opt.Dims, AllowUnknown: opt.AllowUnknown, Warn: opt.Warn, Assume: opt.assume})
+		return onnx.Import(name, onnx.Options{Batch: batch, Float: &opt.DType, Dims: opt.Dims, AllowUnknown: opt.AllowUnknown,
+			Warn: opt.Warn, Assume: opt.assume})
 	}
 	if len(opt.Dims) > 0 {
 		return nil, fmt.Errorf("%s is a built-in network, which has no symbolic dimension but its batch", name)
@@ -145,14 +148,15 @@ func Open(name string, opt Options) (Network, error) {
 	}
 	var first atomic.Pointer[model.Graph] // is not read again
 	first.Store(g)
-	return Network{Name: short + suffix(opt.Grain), Assumed: strings.Join(assumed, "; "), Graph: func(batch int64) (*model.Graph, error) {
-		if batch == 1 {
-			if g := first.Swap(nil); g != nil {
-				return g, nil
+	return Network{Name: short + suffix(opt.Grain), Assumed: strings.Join(assumed, "; "),
+		Graph: func(batch int64) (*model.Graph, error) {
+			if batch == 1 {
+				if g := first.Swap(nil); g != nil {
+					return g, nil
+				}
 			}
-		}
-		return build(batch)
-	}}, nil
+			return build(batch)
+		}}, nil
 }
 
 // FuseAttention is a network with an operator in the place of each attention; see [simplify.FuseAttention].

@@ -68,8 +68,10 @@ func (c *call) into(suffix string, past *value, h heads) heads {
 		c.fail("the cache %q has shape %v, expected [%d,%d,position,%d]", past.name, s, h.v.shape[0], h.n, h.at)
 		return h
 	}
-	at := &value{name: c.node.name + "/" + suffix + "/position", shape: past.shape[:1].Clone(), dtype: model.I32, constant: true, derived: true, id: absent}
-	h.v = c.step(suffix+"/cache", "Scatter", model.Attr{Variant: "of TensorScatter"}, operandOf(past), operandOf(at), operandOf(h.v))
+	at := &value{name: c.node.name + "/" + suffix + "/position", shape: past.shape[:1].Clone(), dtype: model.I32,
+		constant: true, derived: true, id: absent}
+	h.v = c.step(suffix+"/cache", "Scatter", model.Attr{Variant: "of TensorScatter"}, operandOf(past),
+		operandOf(at), operandOf(h.v))
 	h.seq = past.shape[2]
 	return h
 }
@@ -94,7 +96,8 @@ func (c *call) attend(q, k, v heads, biases []*value, cap, merge bool, variant s
 	perm := []int64{0, 1, 3, 2}
 	if groups > 1 {
 		// A dimension for the group, along which keys and values are broadcast.
-		query = c.step("query/groups", "Reshape", model.Attr{Shape: []int64{batch, k.n, groups, q.seq, q.at}}, operandOf(query))
+		query = c.step("query/groups", "Reshape", model.Attr{Shape: []int64{batch, k.n, groups, q.seq, q.at}},
+			operandOf(query))
 		key = c.step("key/groups", "Reshape", model.Attr{Shape: []int64{batch, k.n, 1, k.seq, k.at}}, operandOf(key))
 		val = c.step("value/groups", "Reshape", model.Attr{Shape: []int64{batch, k.n, 1, v.seq, v.at}}, operandOf(val))
 		perm = []int64{0, 1, 2, 4, 3}
@@ -147,7 +150,8 @@ func (c *call) attend(q, k, v heads, biases []*value, cap, merge bool, variant s
 
 // causal is a constant mask that hides what comes later.
 func (c *call) causal(q, k heads) *value {
-	return &value{name: c.node.name + "/causal", shape: model.Shape{q.seq, k.seq}, dtype: model.Bool, constant: true, derived: true, id: absent}
+	return &value{name: c.node.name + "/causal", shape: model.Shape{q.seq, k.seq}, dtype: model.Bool, constant: true,
+		derived: true, id: absent}
 }
 
 // attention is the standard operator: queries, keys, values, mask, cache of keys
@@ -239,7 +243,8 @@ func (c *call) angles(suffix string, table, positions *value, batch, seq int64) 
 			return table
 		}
 		// One offset for all: as many rows, in order.
-		t = c.step(suffix+"/rows", "Slice", model.Attr{Starts: []int64{0, 0}, Steps: []int64{1, 1}, Shape: []int64{seq, table.shape[1]}}, arg{table, statistic})
+		t = c.step(suffix+"/rows", "Slice",
+			model.Attr{Starts: []int64{0, 0}, Steps: []int64{1, 1}, Shape: []int64{seq, table.shape[1]}}, arg{table, statistic})
 		return t // broadcast over batch and heads
 	}
 	if c.err != nil {
@@ -266,7 +271,8 @@ func (c *call) rotation(cos, sin, positions *value, n, dim int64) {
 		return
 	}
 	batch := x.shape[0]
-	y := c.rotate("x", h.v, c.angles("cos", cos, positions, batch, h.seq), c.angles("sin", sin, positions, batch, h.seq), dim)
+	y := c.rotate("x", h.v, c.angles("cos", cos, positions, batch, h.seq),
+		c.angles("sin", sin, positions, batch, h.seq), dim)
 	if merge {
 		y = c.step("merge/transpose", "Transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, operandOf(y))
 		c.finish("Reshape", model.Attr{Shape: x.shape, Variant: c.variant()}, operandOf(y))
@@ -291,7 +297,8 @@ func attentionMS(c *call) {
 // attentionQ is attentionMS of integers, whose products a scale makes floats.
 func attentionQ(c *call) {
 	attendProjected(c, func(sums *value) arg {
-		return operandOf(c.step("projection/float", "Dequantize", model.Attr{Axis: int64(c.in[3].dtype)}, operandOf(sums), operandOf(c.in[3])))
+		return operandOf(c.step("projection/float", "Dequantize", model.Attr{Axis: int64(c.in[3].dtype)}, operandOf(sums),
+			operandOf(c.in[3])))
 	}, c.in[5], c.in[8], nil)
 }
 
@@ -312,7 +319,8 @@ func attendProjected(c *call, float func(*value) arg, mask, past, bias *value) {
 		y = operandOf(c.step("projection/bias", "Add", model.Attr{}, y, arg{c.in[2], parameter}))
 	}
 	name := c.node.name + "/split"
-	parts := c.add("Split", name, model.Attr{Axis: 2, Splits: sizes}, []arg{y}, []string{name + ":q", name + ":k", name + ":v"})
+	parts := c.add("Split", name, model.Attr{Axis: 2, Splits: sizes}, []arg{y},
+		[]string{name + ":q", name + ":k", name + ":v"})
 	if c.err != nil {
 		return
 	}
@@ -351,7 +359,8 @@ func attendProjected(c *call, float func(*value) arg, mask, past, bias *value) {
 	c.attend(q, k, v, biases, false, true, c.variant())
 	if c.reads(1) && c.err == nil {
 		one := func(suffix string, h heads) arg {
-			return operandOf(c.step(suffix+"/present", "Reshape", model.Attr{Shape: slices.Concat([]int64{1}, h.v.shape)}, operandOf(h.v)))
+			return operandOf(c.step(suffix+"/present", "Reshape",
+				model.Attr{Shape: slices.Concat([]int64{1}, h.v.shape)}, operandOf(h.v)))
 		}
 		c.bind(1, c.step("present", "Concat", model.Attr{}, one("key", k), one("value", v)))
 	}
@@ -369,7 +378,8 @@ func (c *call) paddingMask(m *value, q, k heads) []*value {
 	case len(s) == 4:
 		return []*value{m}
 	case len(s) == 1:
-		return []*value{{name: c.node.name + "/lengths", shape: model.Shape{1, 1, 1, k.seq}, dtype: model.Bool, constant: true, derived: true, id: absent}}
+		return []*value{{name: c.node.name + "/lengths", shape: model.Shape{1, 1, 1, k.seq}, dtype: model.Bool,
+			constant: true, derived: true, id: absent}}
 	case len(s) == 2:
 		return []*value{c.step("mask/rows", "Reshape", model.Attr{Shape: []int64{batch, 1, 1, k.seq}}, operandOf(m))}
 	case len(s) == 3:
@@ -400,7 +410,8 @@ func (c *call) multiHeadAttention(fixed bool) {
 			if len(x.shape) != 3 {
 				return x
 			}
-			p := &value{name: c.node.name + "/" + suffix + "/bias", shape: x.shape[2:].Clone(), dtype: b.dtype, constant: true, id: absent}
+			p := &value{name: c.node.name + "/" + suffix + "/bias", shape: x.shape[2:].Clone(), dtype: b.dtype,
+				constant: true, id: absent}
 			return c.step(suffix+"/add", "Add", model.Attr{}, operandOf(x), arg{p, parameter})
 		}
 		query, key, val = add("query", query), add("key", key), add("value", val)
@@ -438,7 +449,8 @@ func decoderAttention(c *call) {
 			}
 		}
 		name := c.node.name + "/split"
-		parts := c.add("Split", name, model.Attr{Axis: 2, Splits: []int64{(s[2] - width) / 2, (s[2] - width) / 2, width}}, args(query), []string{name + ":q", name + ":k", name + ":v"})
+		parts := c.add("Split", name, model.Attr{Axis: 2, Splits: []int64{(s[2] - width) / 2, (s[2] - width) / 2, width}},
+			args(query), []string{name + ":q", name + ":k", name + ":v"})
 		if c.err != nil {
 			return
 		}
@@ -472,7 +484,8 @@ func groupQueryAttention(c *call) {
 		}
 		d := s[2] / (n + 2*kv)
 		name := c.node.name + "/split"
-		parts := c.add("Split", name, model.Attr{Axis: 2, Splits: []int64{n * d, kv * d, kv * d}}, args(query), []string{name + ":q", name + ":k", name + ":v"})
+		parts := c.add("Split", name, model.Attr{Axis: 2, Splits: []int64{n * d, kv * d, kv * d}}, args(query),
+			[]string{name + ":q", name + ":k", name + ":v"})
 		if c.err != nil {
 			return
 		}

@@ -13,8 +13,10 @@ import (
 // stay as they are in the variant.
 func TestExtremeAttributes(t *testing.T) {
 	// What these say is of no consequence for shapes and work, or is clamped.
-	free := strings.Fields("Dropout.ratio If.then_branch If.else_branch Momentum.alpha Momentum.mode Shape.start Shape.end Slice.ends Constant.value_ints Constant.value_float")
-	positive := strings.Fields("kernel_shape strides dilations group K N block_size bits num_heads kv_num_heads q_num_heads blocksize size num_groups num_outputs k p opset")
+	free := strings.Fields(
+		"Dropout.ratio If.then_branch If.else_branch Momentum.alpha Momentum.mode Shape.start Shape.end Slice.ends Constant.value_ints Constant.value_float")
+	positive := strings.Fields(
+		"kernel_shape strides dilations group K N block_size bits num_heads kv_num_heads q_num_heads blocksize size num_groups num_outputs k p opset")
 	tried := 0
 	for _, c := range rowCases {
 		yields := func(attrs []msg) (string, bool) {
@@ -32,15 +34,18 @@ func TestExtremeAttributes(t *testing.T) {
 			_, _, n := protowire.ConsumeTag(a)
 			field, _ := protowire.ConsumeBytes(a[n:])
 			name := string(field)
-			values := map[string]msg{"2^62": attrInt(name, 1<<62), "-2^63": attrInt(name, math.MinInt64), "[2^63-1]": attrList(name, math.MaxInt64),
-				"[2^62,2^62]": attrList(name, 1<<62, 1<<62), "1.5": attrFlt(name, 1.5), "NaN": attrFlt(name, float32(math.NaN())), "a string": attrStr(name, "NOSUCH")}
+			values := map[string]msg{"2^62": attrInt(name, 1<<62), "-2^63": attrInt(name, math.MinInt64),
+				"[2^63-1]":    attrList(name, math.MaxInt64),
+				"[2^62,2^62]": attrList(name, 1<<62, 1<<62), "1.5": attrFlt(name, 1.5), "NaN": attrFlt(name, float32(math.NaN())),
+				"a string": attrStr(name, "NOSUCH")}
 			if op == "Attention" && name == "softcap" {
 				delete(values, "1.5")
 				delete(values, "2^62")
 			}
 			byDefault := op == "QuantizeLinear" && name == "block_size" || op == "RotaryEmbedding" // 0 is for none
 			if slices.Contains(positive, name) && !byDefault {
-				values["0"], values["-1"], values["[0]"], values["[-1]"] = attrInt(name, 0), attrInt(name, -1), attrList(name, 0), attrList(name, -1)
+				values["0"], values["-1"], values["[0]"], values["[-1]"] = attrInt(name, 0), attrInt(name, -1),
+					attrList(name, 0), attrList(name, -1)
 			}
 			for what, value := range values {
 				tried++
@@ -61,13 +66,15 @@ func TestExtremeAttributes(t *testing.T) {
 
 // A small file does not make a graph of any size.
 func TestManyExperts(t *testing.T) {
-	list := parts(input("x", 4096, 8), input("r", 4096, 4096), weights("w1", 4096, 8, 8), weights("w2", 4096, 8, 8), output("y"))
+	list := parts(input("x", 4096, 8), input("r", 4096, 4096), weights("w1", 4096, 8, 8),
+		weights("w2", 4096, 8, 8), output("y"))
 	from := "x"
 	for _, to := range strings.Fields("a b c d e f g h i j k l m n o p q s t y") {
 		list = append(list, nodeOf("com.microsoft", "MoE", to, in(from, "r", "w1", "", "w2"), out(to)))
 		from = to
 	}
-	if _, err := load(file(17, list...), Options{}); err == nil || !strings.Contains(err.Error(), "has 4096 experts, and others before it: expected at most 52428 in all") {
+	if _, err := load(file(17, list...), Options{}); err == nil ||
+		!strings.Contains(err.Error(), "has 4096 experts, and others before it: expected at most 52428 in all") {
 		t.Errorf("%v", err)
 	}
 }
@@ -79,13 +86,18 @@ func TestRequiredAttributes(t *testing.T) {
 		data       []byte
 	}{
 		{"no block size", `attribute "block_size" is 0, expected a power of two from 16 on`,
-			file(17, input("x", 2, 3, 32), output("y"), w, weights("s", 16), nodeOf("com.microsoft", "MatMulNBits", "n", in("x", "w", "s"), out("y"), attrInt("K", 32), attrInt("N", 8)))},
+			file(17, input("x", 2, 3, 32), output("y"), w, weights("s", 16),
+				nodeOf("com.microsoft", "MatMulNBits", "n", in("x", "w", "s"), out("y"), attrInt("K", 32), attrInt("N", 8)))},
 		{"too few scales", `packed weights [8,2,8] and scales [15], expected 128 and 16 elements`,
-			file(17, input("x", 2, 3, 32), output("y"), w, weights("s", 15), nodeOf("com.microsoft", "MatMulNBits", "n", in("x", "w", "s"), out("y"), attrInt("K", 32), attrInt("N", 8), attrInt("block_size", 16)))},
+			file(17, input("x", 2, 3, 32), output("y"), w, weights("s", 15),
+				nodeOf("com.microsoft", "MatMulNBits", "n", in("x", "w", "s"), out("y"), attrInt("K", 32), attrInt("N", 8),
+					attrInt("block_size", 16)))},
 		{"blocks of the quantised table", `scales "s" have shape [8,1], expected [8,2] for blocks of 16`,
-			file(17, of("x", tInt64, 5), output("y"), held("w", tUint8, 8, 16), weights("s", 8, 1), nodeOf("com.microsoft", "GatherBlockQuantized", "n", in("w", "x", "s"), out("y"), attrInt("block_size", 16)))},
+			file(17, of("x", tInt64, 5), output("y"), held("w", tUint8, 8, 16), weights("s", 8, 1),
+				nodeOf("com.microsoft", "GatherBlockQuantized", "n", in("w", "x", "s"), out("y"), attrInt("block_size", 16)))},
 		{"empty blocks of the quantised table", `attribute "block_size" is 0, expected a power of two from 16 on`,
-			file(17, of("x", tInt64, 5), output("y"), held("w", tUint8, 8, 16), weights("s", 8, 2), nodeOf("com.microsoft", "GatherBlockQuantized", "n", in("w", "x", "s"), out("y"), attrInt("block_size", 0)))},
+			file(17, of("x", tInt64, 5), output("y"), held("w", tUint8, 8, 16), weights("s", 8, 2),
+				nodeOf("com.microsoft", "GatherBlockQuantized", "n", in("w", "x", "s"), out("y"), attrInt("block_size", 0)))},
 	} {
 		if _, err := load(tt.data, Options{}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", tt.name, err, tt.want)

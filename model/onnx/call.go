@@ -159,8 +159,9 @@ func (c *call) unknown() error {
 			c.bind(i, v)
 		}
 		if c.err == nil && c.opt.Warn != nil {
-			c.opt.Warn(fmt.Sprintf("node %q: %s of domain %s is not known; it counts as one operation per element of its output %q",
-				c.node.name, c.node.op, shownDomain(c.node.domain), o))
+			c.opt.Warn(
+				fmt.Sprintf("node %q: %s of domain %s is not known; it counts as one operation per element of its output %q",
+					c.node.name, c.node.op, shownDomain(c.node.domain), o))
 		}
 	}
 	return c.err
@@ -318,8 +319,10 @@ func (a *attribute) kind() string {
 		field uint
 		typ   int64
 		name  string
-	}{{attrF, typeFloat, "a float"}, {attrI, typeInt, "an integer"}, {attrS, typeString, "a string"}, {attrT, 4, "a tensor"}, {attrG, 5, "a graph"},
-		{attrFloats, 6, "a list of floats"}, {attrInts, typeInts, "a list of integers"}, {attrStrings, 8, "a list of strings"}} {
+	}{{attrF, typeFloat, "a float"}, {attrI, typeInt, "an integer"}, {attrS, typeString, "a string"},
+		{attrT, 4, "a tensor"}, {attrG, 5, "a graph"},
+		{attrFloats, 6, "a list of floats"}, {attrInts, typeInts, "a list of integers"},
+		{attrStrings, 8, "a list of strings"}} {
 		if a.is(k.field, k.typ) {
 			return k.name
 		}

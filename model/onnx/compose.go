@@ -45,7 +45,8 @@ func twoOperands(c *call) {
 	if e, ok := neutral[c.node.op]; ok {
 		for i, v := range c.in {
 			other := c.in[1-i]
-			if (i == 1 || e.commutes) && v.is(e.number) && !other.constant && other.dtype == v.dtype && len(v.shape) <= len(other.shape) {
+			if (i == 1 || e.commutes) && v.is(e.number) && !other.constant && other.dtype == v.dtype &&
+				len(v.shape) <= len(other.shape) {
 				c.emit("Identity", model.Attr{}, args(other))
 				return
 			}
@@ -81,9 +82,11 @@ func biasSplitGelu(c *call) {
 		return
 	}
 	name, half := c.node.name+"/split", x.shape[last]/2
-	parts := c.add("Split", name, model.Attr{Axis: int64(last), Splits: []int64{half, half}}, args(x), []string{name + ":0", name + ":1"})
+	parts := c.add("Split", name, model.Attr{Axis: int64(last), Splits: []int64{half, half}}, args(x),
+		[]string{name + ":0", name + ":1"})
 	if c.err == nil {
-		c.finish("Mul", model.Attr{}, operandOf(parts[0]), operandOf(c.step("gelu", "Gelu", model.Attr{}, operandOf(parts[1]))))
+		c.finish("Mul", model.Attr{}, operandOf(parts[0]),
+			operandOf(c.step("gelu", "Gelu", model.Attr{}, operandOf(parts[1]))))
 	}
 }
 
@@ -100,8 +103,10 @@ func fusedMatMul(c *call) {
 
 // activations are the element-wise functions that fused operators name.
 var activations = map[string]model.Kind{
-	"Relu": "Relu", "LeakyRelu": "LeakyRelu", "Sigmoid": "Sigmoid", "Tanh": "Tanh", "Clip": "Clip", "HardSigmoid": "HardSigmoid",
-	"Elu": "Elu", "Selu": "Elu", "Softplus": "Softplus", "Gelu": "Gelu", "HardSwish": "HardSwish", "ThresholdedRelu": "LeakyRelu", "Softsign": "Sigmoid",
+	"Relu": "Relu", "LeakyRelu": "LeakyRelu", "Sigmoid": "Sigmoid", "Tanh": "Tanh", "Clip": "Clip",
+	"HardSigmoid": "HardSigmoid",
+	"Elu":         "Elu", "Selu": "Elu", "Softplus": "Softplus", "Gelu": "Gelu", "HardSwish": "HardSwish",
+	"ThresholdedRelu": "LeakyRelu", "Softsign": "Sigmoid",
 }
 
 // activation returns the kind that an attribute names; empty for none.
@@ -189,7 +194,8 @@ func nhwcConv(c *call) {
 		return
 	}
 	if n := x.shape[1] / group; w.shape[rank-1] == n && w.shape[1] != n {
-		w = value{name: w.name, shape: slices.Concat(w.shape[:1], w.shape[rank-1:], w.shape[1:rank-1]), dtype: w.dtype, constant: true, id: absent}
+		w = value{name: w.name, shape: slices.Concat(w.shape[:1], w.shape[rank-1:], w.shape[1:rank-1]), dtype: w.dtype,
+			constant: true, id: absent}
 	}
 	c.in[0], c.in[1] = x, &w
 	a := c.convAttr()
@@ -259,7 +265,8 @@ func embedLayerNorm(c *call) {
 	positions := c.in[8]
 	if positions == nil {
 		// The first rows, in order.
-		positions = &value{name: c.node.name + "/positions", shape: model.Shape{ids.shape[1]}, dtype: ids.dtype, constant: true, derived: true, id: absent}
+		positions = &value{name: c.node.name + "/positions", shape: model.Shape{ids.shape[1]}, dtype: ids.dtype,
+			constant: true, derived: true, id: absent}
 	}
 	p := c.step("position", "Gather", model.Attr{}, arg{c.in[3], parameter}, operandOf(positions))
 	x = c.step("position/add", "Add", model.Attr{}, operandOf(x), operandOf(p))
@@ -267,7 +274,8 @@ func embedLayerNorm(c *call) {
 		s := c.step("segment", "Gather", model.Attr{}, arg{c.in[4], parameter}, operandOf(segments))
 		x = c.step("segment/add", "Add", model.Attr{}, operandOf(x), operandOf(s))
 	}
-	c.finish("LayerNorm", model.Attr{Axis: 2, Variant: c.variant()}, operandOf(x), arg{c.in[5], parameter}, arg{c.in[6], parameter})
+	c.finish("LayerNorm", model.Attr{Axis: 2, Variant: c.variant()}, operandOf(x), arg{c.in[5], parameter},
+		arg{c.in[6], parameter})
 	if c.err != nil {
 		return
 	}
@@ -277,7 +285,8 @@ func embedLayerNorm(c *call) {
 		return
 	}
 	// How many positions the mask lets through; none without a mask.
-	lengths := &value{name: c.node.name + "/lengths", shape: model.Shape{ids.shape[0]}, dtype: model.I32, constant: true, derived: true, id: absent}
+	lengths := &value{name: c.node.name + "/lengths", shape: model.Shape{ids.shape[0]}, dtype: model.I32, constant: true,
+		derived: true, id: absent}
 	if m := c.in[7]; m != nil {
 		lengths = c.step("lengths", "ReduceSum", model.Attr{Axes: []int64{1}}, operandOf(m))
 	}
@@ -286,14 +295,16 @@ func embedLayerNorm(c *call) {
 
 func instanceNorm(c *call) {
 	if c.images(c.in[0]) {
-		c.emit("GroupNorm", model.Attr{Group: c.in[0].shape[1]}, []arg{{c.in[0], operand}, {c.in[1], parameter}, {c.in[2], parameter}})
+		c.emit("GroupNorm", model.Attr{Group: c.in[0].shape[1]},
+			[]arg{{c.in[0], operand}, {c.in[1], parameter}, {c.in[2], parameter}})
 	}
 }
 
 func groupNorm(c *call) {
 	if c.images(c.in[0]) {
 		c.find("stash_type")
-		c.emit("GroupNorm", model.Attr{Group: c.int("num_groups", 0)}, []arg{{c.in[0], operand}, {c.in[1], parameter}, {c.in[2], parameter}})
+		c.emit("GroupNorm", model.Attr{Group: c.int("num_groups", 0)},
+			[]arg{{c.in[0], operand}, {c.in[1], parameter}, {c.in[2], parameter}})
 	}
 }
 
@@ -500,18 +511,21 @@ func tensorScatter(c *call) {
 		return
 	}
 	if axis == 0 || len(update.shape) != rank {
-		c.fail("cache %v and update %v along axis %d, expected equally many dimensions and not that of the batch", past.shape, update.shape, axis)
+		c.fail("cache %v and update %v along axis %d, expected equally many dimensions and not that of the batch", past.shape,
+			update.shape, axis)
 		return
 	}
 	want := past.shape.Clone()
 	want[axis] = min(want[axis], update.shape[axis])
 	if !update.shape.Equal(want) {
-		c.fail("update %v of a cache %v, expected at most its extent along axis %d and the same along the others", update.shape, past.shape, axis)
+		c.fail("update %v of a cache %v, expected at most its extent along axis %d and the same along the others",
+			update.shape, past.shape, axis)
 		return
 	}
 	at := c.in[2]
 	if at == nil {
-		at = &value{name: c.node.name + "/first", shape: past.shape[:1].Clone(), dtype: model.I64, constant: true, derived: true, id: absent}
+		at = &value{name: c.node.name + "/first", shape: past.shape[:1].Clone(), dtype: model.I64, constant: true,
+			derived: true, id: absent}
 	}
 	if !at.shape.Equal(past.shape[:1]) {
 		c.fail("indices %q have shape %v, expected %v", at.name, at.shape, past.shape[:1])
@@ -543,7 +557,8 @@ func gatherND(c *call) {
 	}
 	rows := operandOf(ix)
 	if k > 1 {
-		strides := &value{name: c.node.name + "/strides", shape: model.Shape{k}, dtype: ix.dtype, constant: true, derived: true, id: absent}
+		strides := &value{name: c.node.name + "/strides", shape: model.Shape{k}, dtype: ix.dtype, constant: true,
+			derived: true, id: absent}
 		p := c.step("terms", "Mul", model.Attr{}, rows, operandOf(strides))
 		rows = operandOf(c.step("row", "ReduceSum", model.Attr{Axes: []int64{int64(last)}}, operandOf(p)))
 	} else {
@@ -568,10 +583,12 @@ func oneHot(c *call) {
 	shape := slices.Insert(c.in[0].shape.Clone(), axis, 1)
 	column := slices.Repeat([]int64{1}, rank+1)
 	column[axis] = depth[0]
-	numbers := &value{name: c.node.name + "/numbers", shape: column, dtype: c.in[0].dtype, constant: true, derived: true, id: absent}
+	numbers := &value{name: c.node.name + "/numbers", shape: column, dtype: c.in[0].dtype, constant: true,
+		derived: true, id: absent}
 	x := c.step("positions", "Reshape", model.Attr{Shape: shape}, operandOf(c.in[0]))
 	hot := c.step("equal", "Equal", model.Attr{}, operandOf(x), operandOf(numbers))
-	c.finish("Where", model.Attr{Variant: "one-hot " + c.in[2].name}, operandOf(hot), operandOf(c.number("on", c.in[2].dtype)), operandOf(c.number("off", c.in[2].dtype)))
+	c.finish("Where", model.Attr{Variant: "one-hot " + c.in[2].name}, operandOf(hot),
+		operandOf(c.number("on", c.in[2].dtype)), operandOf(c.number("off", c.in[2].dtype)))
 }
 
 func (c *call) repeats() []int64 {
@@ -660,7 +677,8 @@ func spaceToDepth(c *call) {
 		c.fail("shape %v does not divide into blocks of %d x %d", s, b, b)
 		return
 	}
-	c.rearrange([]int64{s[0], s[1], s[2] / b, b, s[3] / b, b}, []int64{0, 3, 5, 1, 2, 4}, []int64{s[0], s[1] * b * b, s[2] / b, s[3] / b})
+	c.rearrange([]int64{s[0], s[1], s[2] / b, b, s[3] / b, b}, []int64{0, 3, 5, 1, 2, 4},
+		[]int64{s[0], s[1] * b * b, s[2] / b, s[3] / b})
 }
 
 // trilu chooses between the matrix and zero by a constant mask.
@@ -670,8 +688,10 @@ func trilu(c *call) {
 		c.fail("input has shape %v, expected matrices", s)
 		return
 	}
-	mask := &value{name: c.node.name + "/mask", shape: s[len(s)-2:].Clone(), dtype: model.Bool, constant: true, derived: true, id: absent}
-	c.finish("Where", model.Attr{Variant: c.variant()}, operandOf(mask), operandOf(c.in[0]), operandOf(c.number("zero", c.in[0].dtype)))
+	mask := &value{name: c.node.name + "/mask", shape: s[len(s)-2:].Clone(), dtype: model.Bool, constant: true,
+		derived: true, id: absent}
+	c.finish("Where", model.Attr{Variant: c.variant()}, operandOf(mask), operandOf(c.in[0]),
+		operandOf(c.number("zero", c.in[0].dtype)))
 }
 
 func eyeLike(c *call) {

@@ -185,7 +185,8 @@ func TestEinsum(t *testing.T) {
 			*want.at(pick(out)) += product
 		})
 
-		g, err := load(file(12, append(given, node("Einsum", "e", names, []string{"y"}, attrStr("equation", eq)), output("y"))...), Options{})
+		g, err := load(file(12, append(given, node("Einsum", "e", names, []string{"y"}, attrStr("equation", eq)),
+			output("y"))...), Options{})
 		if err != nil {
 			t.Fatalf("%s of %v: %v", eq, in, err)
 		}
@@ -226,9 +227,11 @@ func TestEinsumErrors(t *testing.T) {
 		{"......,jk", "is not a label"},
 		{"...ijk,...", "for an operand of 2 dimensions"},
 		{"ij,jk->......", "several ellipses"},
-		{"ij,jj", `1 unsupported operator: node "e" is Einsum of domain ai.onnx (equation "ij,jj": a diagonal, 'j' twice in one operand)`},
+		{"ij,jj",
+			`1 unsupported operator: node "e" is Einsum of domain ai.onnx (equation "ij,jj": a diagonal, 'j' twice in one operand)`},
 	} {
-		_, err := load(file(12, input("x", 2, 3), input("z", 3, 4), node("Einsum", "e", in("x", "z"), out("y"), attrStr("equation", tt.equation)), output("y")), Options{})
+		_, err := load(file(12, input("x", 2, 3), input("z", 3, 4),
+			node("Einsum", "e", in("x", "z"), out("y"), attrStr("equation", tt.equation)), output("y")), Options{})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %s", tt.equation, err, tt.want)
 		}
@@ -238,7 +241,8 @@ func TestEinsumErrors(t *testing.T) {
 	for range 28 {
 		dims = append(dims, 1)
 	}
-	g, err := load(file(12, input("x", append(dims, 2, 3)...), input("z", 3, 4), node("Einsum", "e", in("x", "z"), out("y"), attrStr("equation", "...AB,BC->...AC")), output("y")), Options{})
+	g, err := load(file(12, input("x", append(dims, 2, 3)...), input("z", 3, 4),
+		node("Einsum", "e", in("x", "z"), out("y"), attrStr("equation", "...AB,BC->...AC")), output("y")), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,15 +255,18 @@ func TestEinsumErrors(t *testing.T) {
 // plain operators.
 func TestFused(t *testing.T) {
 	split := func(name, from string, positions, n, d int) []msg { // to heads
-		return parts(list(name+"s", 0, int64(positions), int64(n), int64(d)), node("Reshape", name+"r", in(from, name+"s"), out(name+"r")),
+		return parts(list(name+"s", 0, int64(positions), int64(n), int64(d)),
+			node("Reshape", name+"r", in(from, name+"s"), out(name+"r")),
 			node("Transpose", name, in(name+"r"), out(name), attrList("perm", 0, 2, 1, 3)))
 	}
 	attend := func(q, k, v string) []msg { // of operands as heads; result z
-		return parts(node("Transpose", "kt", in(k), out("kt"), attrList("perm", 0, 1, 3, 2)), node("MatMul", "p", in(q, "kt"), out("p")),
+		return parts(node("Transpose", "kt", in(k), out("kt"), attrList("perm", 0, 1, 3, 2)),
+			node("MatMul", "p", in(q, "kt"), out("p")),
 			node("Softmax", "s", in("p"), out("s")), node("MatMul", "z", in("s", v), out("z")))
 	}
 	join := func(batch, positions, features int64) []msg {
-		return parts(node("Transpose", "zt", in("z"), out("zt"), attrList("perm", 0, 2, 1, 3)), list("zs", batch, positions, features), node("Reshape", "zr", in("zt", "zs"), out("y")))
+		return parts(node("Transpose", "zt", in("z"), out("zt"), attrList("perm", 0, 2, 1, 3)),
+			list("zs", batch, positions, features), node("Reshape", "zr", in("zt", "zs"), out("y")))
 	}
 	y := parts(output("y"))
 	plain := slices.Concat[[]msg, msg]
@@ -269,62 +276,105 @@ func TestFused(t *testing.T) {
 		macs, params int64
 	}{
 		{"attention",
-			parts(input("q", 2, 5, 8), input("k", 2, 7, 8), input("v", 2, 7, 12), nodeOf("", "Attention", "a", in("q", "k", "v"), out("y"), attrInt("q_num_heads", 2), attrInt("kv_num_heads", 2)), y[0]),
-			plain(y, parts(input("q", 2, 5, 8), input("k", 2, 7, 8), input("v", 2, 7, 12)), split("Q", "q", 5, 2, 4), split("K", "k", 7, 2, 4), split("V", "v", 7, 2, 6), attend("Q", "K", "V"), join(2, 5, 12)),
+			parts(input("q", 2, 5, 8), input("k", 2, 7, 8), input("v", 2, 7, 12),
+				nodeOf("", "Attention", "a", in("q", "k", "v"), out("y"), attrInt("q_num_heads", 2), attrInt("kv_num_heads", 2)),
+				y[0]),
+			plain(y, parts(input("q", 2, 5, 8), input("k", 2, 7, 8), input("v", 2, 7, 12)), split("Q", "q", 5, 2, 4),
+				split("K", "k", 7, 2, 4), split("V", "v", 7, 2, 6), attend("Q", "K", "V"), join(2, 5, 12)),
 			2 * 2 * 5 * 7 * (4 + 6), 0},
 		{"attention with its projection",
-			parts(input("x", 2, 3, 8), weights("w", 8, 24), weights("b", 24), nodeOf("com.microsoft", "Attention", "a", in("x", "w", "b"), out("y"), attrInt("num_heads", 2)), y[0]),
-			plain(y, parts(input("x", 2, 3, 8), weights("w", 8, 24), weights("b", 24), node("MatMul", "m", in("x", "w"), out("m")), node("Add", "n", in("m", "b"), out("n")),
-				node("Split", "sp", in("n"), out("q", "k", "v"), attrInt("axis", 2), attrInt("num_outputs", 3))), split("Q", "q", 3, 2, 4), split("K", "k", 3, 2, 4), split("V", "v", 3, 2, 4), attend("Q", "K", "V"), join(2, 3, 8)),
+			parts(input("x", 2, 3, 8), weights("w", 8, 24), weights("b", 24),
+				nodeOf("com.microsoft", "Attention", "a", in("x", "w", "b"), out("y"), attrInt("num_heads", 2)), y[0]),
+			plain(y, parts(input("x", 2, 3, 8), weights("w", 8, 24), weights("b", 24),
+				node("MatMul", "m", in("x", "w"), out("m")), node("Add", "n", in("m", "b"), out("n")),
+				node("Split", "sp", in("n"), out("q", "k", "v"), attrInt("axis", 2), attrInt("num_outputs", 3))),
+				split("Q", "q", 3, 2, 4), split("K", "k", 3, 2, 4), split("V", "v", 3, 2, 4), attend("Q", "K", "V"), join(2, 3, 8)),
 			2*3*8*24 + 2*2*3*3*8, 8*24 + 24},
 		{"attention with bias and cache",
-			parts(input("q", 2, 3, 8), input("k", 2, 3, 8), input("v", 2, 3, 8), weights("b", 24), input("pk", 2, 2, 6, 4), input("pv", 2, 2, 6, 4),
-				nodeOf("com.microsoft", "MultiHeadAttention", "a", in("q", "k", "v", "b", "", "", "pk", "pv"), out("y"), attrInt("num_heads", 2)), y[0]),
-			plain(y, parts(input("q", 2, 3, 8), input("k", 2, 3, 8), input("v", 2, 3, 8), weights("b1", 8), weights("b2", 8), weights("b3", 8), input("pk", 2, 2, 6, 4), input("pv", 2, 2, 6, 4),
-				node("Add", "q1", in("q", "b1"), out("q1")), node("Add", "k1", in("k", "b2"), out("k1")), node("Add", "v1", in("v", "b3"), out("v1"))),
+			parts(input("q", 2, 3, 8), input("k", 2, 3, 8), input("v", 2, 3, 8), weights("b", 24), input("pk", 2, 2, 6, 4),
+				input("pv", 2, 2, 6, 4),
+				nodeOf("com.microsoft", "MultiHeadAttention", "a", in("q", "k", "v", "b", "", "", "pk", "pv"), out("y"),
+					attrInt("num_heads", 2)), y[0]),
+			plain(y, parts(input("q", 2, 3, 8), input("k", 2, 3, 8), input("v", 2, 3, 8), weights("b1", 8), weights("b2", 8),
+				weights("b3", 8), input("pk", 2, 2, 6, 4), input("pv", 2, 2, 6, 4),
+				node("Add", "q1", in("q", "b1"), out("q1")), node("Add", "k1", in("k", "b2"), out("k1")),
+				node("Add", "v1", in("v", "b3"), out("v1"))),
 				split("Q", "q1", 3, 2, 4), split("K", "k1", 3, 2, 4), split("V", "v1", 3, 2, 4),
-				parts(node("Concat", "kc", in("pk", "K"), out("kc"), attrInt("axis", 2)), node("Concat", "vc", in("pv", "V"), out("vc"), attrInt("axis", 2))), attend("Q", "kc", "vc"), join(2, 3, 8)),
+				parts(node("Concat", "kc", in("pk", "K"), out("kc"), attrInt("axis", 2)),
+					node("Concat", "vc", in("pv", "V"), out("vc"), attrInt("axis", 2))), attend("Q", "kc", "vc"), join(2, 3, 8)),
 			2 * 2 * 3 * 9 * (4 + 4), 24},
 		{"grouped queries",
-			parts(input("q", 1, 1, 64), input("k", 1, 1, 32), input("v", 1, 1, 32), input("pk", 1, 2, 6, 16), input("pv", 1, 2, 6, 16), of("len", tInt32, 1), of("total", tInt32), weights("cos", 32, 8), weights("sin", 32, 8),
-				nodeOf("com.microsoft", "GroupQueryAttention", "a", in("q", "k", "v", "pk", "pv", "len", "total", "cos", "sin"), out("y"), attrInt("num_heads", 4), attrInt("kv_num_heads", 2), attrInt("do_rotary", 1)), y[0]),
+			parts(input("q", 1, 1, 64), input("k", 1, 1, 32), input("v", 1, 1, 32), input("pk", 1, 2, 6, 16),
+				input("pv", 1, 2, 6, 16), of("len", tInt32, 1), of("total", tInt32), weights("cos", 32, 8), weights("sin", 32, 8),
+				nodeOf("com.microsoft", "GroupQueryAttention", "a", in("q", "k", "v", "pk", "pv", "len", "total", "cos", "sin"),
+					out("y"), attrInt("num_heads", 4), attrInt("kv_num_heads", 2), attrInt("do_rotary", 1)), y[0]),
 			// Keys and values repeated for the heads; no rotation, which multiplies elements only.
-			plain(y, parts(input("q", 1, 1, 64), input("k", 1, 4, 7, 16), input("v", 1, 4, 7, 16)), split("Q", "q", 1, 4, 16), attend("Q", "k", "v"), join(1, 1, 64)),
+			plain(y, parts(input("q", 1, 1, 64), input("k", 1, 4, 7, 16), input("v", 1, 4, 7, 16)), split("Q", "q", 1, 4, 16),
+				attend("Q", "k", "v"), join(1, 1, 64)),
 			4 * 1 * 7 * (16 + 16), 0},
 		{"integers to floats",
-			parts(of("x", tUint8, 2, 6), held("w", tInt8, 6, 4), held("s", tFloat), weights("ws", 4), weights("b", 4), nodeOf("com.microsoft", "MatMulIntegerToFloat", "a", in("x", "w", "s", "ws", "", "", "b"), out("y")), y[0]),
-			plain(y, parts(input("x", 2, 6), weights("w", 6, 4), weights("b", 4), node("MatMul", "m", in("x", "w"), out("m")), node("Add", "n", in("m", "b"), out("y")))), 2 * 6 * 4, 24 + 4},
+			parts(of("x", tUint8, 2, 6), held("w", tInt8, 6, 4), held("s", tFloat), weights("ws", 4), weights("b", 4),
+				nodeOf("com.microsoft", "MatMulIntegerToFloat", "a", in("x", "w", "s", "ws", "", "", "b"), out("y")), y[0]),
+			plain(y, parts(input("x", 2, 6), weights("w", 6, 4), weights("b", 4), node("MatMul", "m", in("x", "w"), out("m")),
+				node("Add", "n", in("m", "b"), out("y")))), 2 * 6 * 4, 24 + 4},
 		{"packed weights",
-			parts(input("x", 2, 3, 32), held("w", tUint8, 8, 2, 8), weights("s", 16), nodeOf("com.microsoft", "MatMulNBits", "a", in("x", "w", "s"), out("y"), attrInt("K", 32), attrInt("N", 8), attrInt("bits", 4), attrInt("block_size", 16)), y[0]),
-			plain(y, parts(input("x", 2, 3, 32), weights("w", 32, 8), node("MatMul", "m", in("x", "w"), out("y")))), 2 * 3 * 32 * 8, 256},
+			parts(input("x", 2, 3, 32), held("w", tUint8, 8, 2, 8), weights("s", 16),
+				nodeOf("com.microsoft", "MatMulNBits", "a", in("x", "w", "s"), out("y"), attrInt("K", 32), attrInt("N", 8),
+					attrInt("bits", 4), attrInt("block_size", 16)), y[0]),
+			plain(y, parts(input("x", 2, 3, 32), weights("w", 32, 8), node("MatMul", "m", in("x", "w"), out("y")))),
+			2 * 3 * 32 * 8, 256},
 		{"experts", // six tokens, two of four experts each: three rows for an expert
-			parts(input("x", 2, 3, 8), input("r", 6, 4), weights("w1", 4, 16, 8), weights("b1", 4, 16), weights("w2", 4, 8, 16), weights("w3", 4, 16, 8),
-				nodeOf("com.microsoft", "MoE", "a", in("x", "r", "w1", "b1", "w2", "", "w3"), out("y"), attrInt("k", 2), attrStr("activation_type", "silu")), y[0]),
-			plain(y, parts(input("x", 4, 3, 8), weights("w1", 4, 8, 16), weights("b1", 4, 1, 16), weights("w2", 4, 16, 8), weights("w3", 4, 8, 16), node("MatMul", "g", in("x", "w1"), out("g")), node("Add", "h", in("g", "b1"), out("h")),
-				node("Swish", "s", in("h"), out("s")), node("MatMul", "u", in("x", "w3"), out("u")), node("Mul", "m", in("s", "u"), out("m")), node("MatMul", "d", in("m", "w2"), out("d")), list("s1", 2, 6, 8), node("Reshape", "", in("d", "s1"), out("e")),
-				list("s2", 0), node("ReduceSum", "", in("e", "s2"), out("f"), attrInt("keepdims", 0)), list("s3", 2, 3, 8), node("Reshape", "", in("f", "s3"), out("y")))),
+			parts(input("x", 2, 3, 8), input("r", 6, 4), weights("w1", 4, 16, 8), weights("b1", 4, 16), weights("w2", 4, 8, 16),
+				weights("w3", 4, 16, 8),
+				nodeOf("com.microsoft", "MoE", "a", in("x", "r", "w1", "b1", "w2", "", "w3"), out("y"), attrInt("k", 2),
+					attrStr("activation_type", "silu")), y[0]),
+			plain(y, parts(input("x", 4, 3, 8), weights("w1", 4, 8, 16), weights("b1", 4, 1, 16), weights("w2", 4, 16, 8),
+				weights("w3", 4, 8, 16), node("MatMul", "g", in("x", "w1"), out("g")), node("Add", "h", in("g", "b1"), out("h")),
+				node("Swish", "s", in("h"), out("s")), node("MatMul", "u", in("x", "w3"), out("u")),
+				node("Mul", "m", in("s", "u"), out("m")), node("MatMul", "d", in("m", "w2"), out("d")), list("s1", 2, 6, 8),
+				node("Reshape", "", in("d", "s1"), out("e")),
+				list("s2", 0), node("ReduceSum", "", in("e", "s2"), out("f"), attrInt("keepdims", 0)), list("s3", 2, 3, 8),
+				node("Reshape", "", in("f", "s3"), out("y")))),
 			6 * 2 * 3 * 8 * 16, 4*(3*8*16) + 4*16},
 		{"packed experts of one token", // the two others of four are not there
-			parts(input("x", 1, 1, 32), input("r", 1, 4), held("w1", tUint8, 4, 64, 16), weights("s1", 4, 64), held("w2", tUint8, 4, 32, 16), weights("s2", 4, 32),
-				nodeOf("com.microsoft", "QMoE", "a", in("x", "r", "w1", "s1", "", "w2", "s2"), out("y"), attrInt("k", 2), attrStr("activation_type", "swiglu"), attrInt("swiglu_fusion", 2)), y[0]),
-			plain(y, parts(input("x", 2, 1, 32), weights("w1", 2, 32, 32), weights("w2", 2, 32, 32), weights("w3", 2, 32, 32), node("MatMul", "g", in("x", "w1"), out("g")), node("Swish", "s", in("g"), out("s")),
-				node("MatMul", "u", in("x", "w3"), out("u")), node("Mul", "m", in("s", "u"), out("m")), node("MatMul", "d", in("m", "w2"), out("d")), list("s2", 0), node("ReduceSum", "", in("d", "s2"), out("f")), list("s3", 1, 1, 32), node("Reshape", "", in("f", "s3"), out("y")))),
+			parts(input("x", 1, 1, 32), input("r", 1, 4), held("w1", tUint8, 4, 64, 16), weights("s1", 4, 64),
+				held("w2", tUint8, 4, 32, 16), weights("s2", 4, 32),
+				nodeOf("com.microsoft", "QMoE", "a", in("x", "r", "w1", "s1", "", "w2", "s2"), out("y"), attrInt("k", 2),
+					attrStr("activation_type", "swiglu"), attrInt("swiglu_fusion", 2)), y[0]),
+			plain(y, parts(input("x", 2, 1, 32), weights("w1", 2, 32, 32), weights("w2", 2, 32, 32), weights("w3", 2, 32, 32),
+				node("MatMul", "g", in("x", "w1"), out("g")), node("Swish", "s", in("g"), out("s")),
+				node("MatMul", "u", in("x", "w3"), out("u")), node("Mul", "m", in("s", "u"), out("m")),
+				node("MatMul", "d", in("m", "w2"), out("d")), list("s2", 0), node("ReduceSum", "", in("d", "s2"), out("f")),
+				list("s3", 1, 1, 32), node("Reshape", "", in("f", "s3"), out("y")))),
 			2 * 3 * 32 * 32, 2 * 3 * 32 * 32},
 		{"convolution of channels in the last place",
-			parts(input("x", 1, 9, 7, 4), weights("w", 6, 3, 3, 2), weights("b", 6), nodeOf("com.microsoft", "NhwcConv", "a", in("x", "w", "b"), out("y"), attrInt("group", 2), attrList("strides", 2, 2)), y[0]),
-			plain(y, parts(input("x", 1, 4, 9, 7), weights("w", 6, 2, 3, 3), weights("b", 6), node("Conv", "c", in("x", "w", "b"), out("c"), attrInt("group", 2), attrList("strides", 2, 2)), node("Transpose", "t", in("c"), out("y"), attrList("perm", 0, 2, 3, 1)))),
+			parts(input("x", 1, 9, 7, 4), weights("w", 6, 3, 3, 2), weights("b", 6),
+				nodeOf("com.microsoft", "NhwcConv", "a", in("x", "w", "b"), out("y"), attrInt("group", 2),
+					attrList("strides", 2, 2)), y[0]),
+			plain(y, parts(input("x", 1, 4, 9, 7), weights("w", 6, 2, 3, 3), weights("b", 6),
+				node("Conv", "c", in("x", "w", "b"), out("c"), attrInt("group", 2), attrList("strides", 2, 2)),
+				node("Transpose", "t", in("c"), out("y"), attrList("perm", 0, 2, 3, 1)))),
 			4 * 3 * 6 * 2 * 9, 6*2*9 + 6},
 		{"decoder attention",
-			parts(input("q", 2, 1, 8), input("k", 2, 1, 8), input("v", 2, 1, 8), weights("b", 24), input("pk", 2, 2, 6, 4), input("pv", 2, 2, 6, 4),
-				nodeOf("com.microsoft", "DecoderMaskedMultiHeadAttention", "a", in("q", "k", "v", "", "", "pk", "pv", "", "", "", "b"), out("y"), attrInt("num_heads", 2)), y[0]),
-			parts(input("q", 2, 1, 8), input("k", 2, 1, 8), input("v", 2, 1, 8), weights("b", 24), input("pk", 2, 2, 6, 4), input("pv", 2, 2, 6, 4),
-				nodeOf("com.microsoft", "MultiHeadAttention", "a", in("q", "k", "v", "b", "", "", "pk", "pv"), out("y"), attrInt("num_heads", 2)), y[0]),
+			parts(input("q", 2, 1, 8), input("k", 2, 1, 8), input("v", 2, 1, 8), weights("b", 24), input("pk", 2, 2, 6, 4),
+				input("pv", 2, 2, 6, 4),
+				nodeOf("com.microsoft", "DecoderMaskedMultiHeadAttention", "a",
+					in("q", "k", "v", "", "", "pk", "pv", "", "", "", "b"), out("y"), attrInt("num_heads", 2)), y[0]),
+			parts(input("q", 2, 1, 8), input("k", 2, 1, 8), input("v", 2, 1, 8), weights("b", 24), input("pk", 2, 2, 6, 4),
+				input("pv", 2, 2, 6, 4),
+				nodeOf("com.microsoft", "MultiHeadAttention", "a", in("q", "k", "v", "b", "", "", "pk", "pv"), out("y"),
+					attrInt("num_heads", 2)), y[0]),
 			2 * 2 * 7 * (4 + 4), 24},
 		{"group norm of groups",
-			parts(input("x", 1, 4, 8, 8), weights("s", 2), weights("b", 2), node("GroupNormalization", "a", in("x", "s", "b"), out("y"), attrInt("num_groups", 2)), y[0]),
-			plain(y, parts(input("x", 1, 4, 8, 8), weights("s", 2, 1), weights("b", 2, 1), list("s1", 1, 2, 2, 64), list("s2", 1, 4, 8, 8), node("Reshape", "", in("x", "s1"), out("g")), weights("v", 1),
-				node("Reshape", "", in("g", "s2"), out("h")), list("s3", 4, 1, 1), list("s4", 2, 2), node("Expand", "", in("s", "s4"), out("s5")), node("Reshape", "", in("s5", "s3"), out("s6")), node("Mul", "", in("h", "s6"), out("i")),
-				node("Expand", "", in("b", "s4"), out("b5")), node("Reshape", "", in("b5", "s3"), out("b6")), node("Add", "", in("i", "b6"), out("y")))), 0, 4},
+			parts(input("x", 1, 4, 8, 8), weights("s", 2), weights("b", 2),
+				node("GroupNormalization", "a", in("x", "s", "b"), out("y"), attrInt("num_groups", 2)), y[0]),
+			plain(y, parts(input("x", 1, 4, 8, 8), weights("s", 2, 1), weights("b", 2, 1), list("s1", 1, 2, 2, 64),
+				list("s2", 1, 4, 8, 8), node("Reshape", "", in("x", "s1"), out("g")), weights("v", 1),
+				node("Reshape", "", in("g", "s2"), out("h")), list("s3", 4, 1, 1), list("s4", 2, 2),
+				node("Expand", "", in("s", "s4"), out("s5")), node("Reshape", "", in("s5", "s3"), out("s6")),
+				node("Mul", "", in("h", "s6"), out("i")),
+				node("Expand", "", in("b", "s4"), out("b5")), node("Reshape", "", in("b5", "s3"), out("b6")),
+				node("Add", "", in("i", "b6"), out("y")))), 0, 4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			opset := int64(23)
@@ -341,7 +391,8 @@ func TestFused(t *testing.T) {
 					t.Fatal(err)
 				}
 				if g.MACs() != tt.macs || g.Params() != tt.params {
-					t.Errorf("file %d: %d MACs and %d parameters, want %d and %d\n%s", i, g.MACs(), g.Params(), tt.macs, tt.params, describe(g))
+					t.Errorf("file %d: %d MACs and %d parameters, want %d and %d\n%s", i, g.MACs(), g.Params(), tt.macs,
+						tt.params, describe(g))
 				}
 				got[i] = g
 			}

@@ -144,10 +144,12 @@ func (e *expander) call(n *nodeProto, f *functionProto) ([]*nodeProto, error) {
 		return nil, fail("%d outputs, expected at most %d", len(n.outputs), len(f.outputs))
 	}
 	// Paid before anything is made of it.
-	if err := e.charge(callBytes + len(n.name) + elementBytes*callNames*(len(f.inputs)+len(f.outputs)+len(f.defaults)+len(n.attrs))); err != nil {
+	names := len(f.inputs) + len(f.outputs) + len(f.defaults) + len(n.attrs)
+	if err := e.charge(callBytes + len(n.name) + elementBytes*callNames*names); err != nil {
 		return nil, err
 	}
-	s := &scope{prefix: n.name, names: make(map[string]string, len(f.inputs)+len(f.outputs)), attrs: map[string]*attribute{}}
+	s := &scope{prefix: n.name, names: make(map[string]string, len(f.inputs)+len(f.outputs)),
+		attrs: map[string]*attribute{}}
 	if s.prefix == "" {
 		s.prefix = n.op
 		if len(n.outputs) > 0 && n.outputs[0] != "" {
@@ -179,8 +181,9 @@ func (e *expander) call(n *nodeProto, f *functionProto) ([]*nodeProto, error) {
 		}
 		if from, isInput := s.names[o]; isInput {
 			if actual != "" {
-				pass = append(pass, &nodeProto{name: s.prefix + "/" + o, op: "Identity", inputs: []string{from}, outputs: []string{actual},
-					opsets: map[string]int64{"": 13}})
+				pass = append(pass, &nodeProto{name: s.prefix + "/" + o, op: "Identity", inputs: []string{from},
+					outputs: []string{actual},
+					opsets:  map[string]int64{"": 13}})
 			}
 			continue
 		}
@@ -208,7 +211,8 @@ func (e *expander) rename(name string, s *scope) (string, error) {
 		to = fmt.Sprintf("%s.%d", base, i)
 	}
 	if len(to) > maxName {
-		return "", fmt.Errorf("the name of a value in nested functions has %d bytes, more than %d: %s…", len(to), maxName, to[:80])
+		return "", fmt.Errorf("the name of a value in nested functions has %d bytes, more than %d: %s…",
+			len(to), maxName, to[:80])
 	}
 	if err := e.charge(len(to)*5/4 + 64); err != nil {
 		return "", err
@@ -220,7 +224,8 @@ func (e *expander) rename(name string, s *scope) (string, error) {
 
 // copy is a node of a function's body with the names and attributes of a call.
 func (e *expander) copy(n *nodeProto, s *scope) (*nodeProto, error) {
-	if err := e.charge(callBytes + len(s.prefix) + len(n.name) + labelBytes*(len(n.inputs)+len(n.outputs)+len(n.attrs))); err != nil {
+	if err := e.charge(callBytes + len(s.prefix) + len(n.name) +
+		labelBytes*(len(n.inputs)+len(n.outputs)+len(n.attrs))); err != nil {
 		return nil, err
 	}
 	c := *n
@@ -228,7 +233,8 @@ func (e *expander) copy(n *nodeProto, s *scope) (*nodeProto, error) {
 		c.name = s.prefix + "/" + n.name
 	}
 	if len(c.name) > maxName {
-		return nil, fmt.Errorf("the name of a node in nested functions has %d bytes, more than %d: %s…", len(c.name), maxName, c.name[:80])
+		return nil, fmt.Errorf("the name of a node in nested functions has %d bytes, more than %d: %s…", len(c.name),
+			maxName, c.name[:80])
 	}
 	var err error
 	all := func(names []string) []string {

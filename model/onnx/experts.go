@@ -18,7 +18,8 @@ type expertWeights struct {
 // product multiplies rows with the weights of an expert.
 func (e *expertWeights) product(c *call, prefix string, expert int64, x *value) *value {
 	part := func(v *value, shape ...int64) *value {
-		return &value{name: fmt.Sprintf("%s/expert%d", v.name, expert), shape: shape, dtype: v.dtype, constant: true, id: absent}
+		return &value{name: fmt.Sprintf("%s/expert%d", v.name, expert), shape: shape, dtype: v.dtype,
+			constant: true, id: absent}
 	}
 	prefix += "/" + e.name
 	in := []arg{operandOf(x)}
@@ -30,7 +31,8 @@ func (e *expertWeights) product(c *call, prefix string, expert int64, x *value) 
 		if e.block > 0 {
 			groups = e.columns / e.block
 		}
-		d := c.step(prefix+"/weights", "Dequantize", model.Attr{Axis: int64(x.dtype)}, arg{codes, parameter}, arg{part(e.scale, e.rows, groups), statistic})
+		d := c.step(prefix+"/weights", "Dequantize", model.Attr{Axis: int64(x.dtype)}, arg{codes, parameter},
+			arg{part(e.scale, e.rows, groups), statistic})
 		in = append(in, operandOf(d))
 	}
 	if e.bias != nil {
@@ -41,7 +43,8 @@ func (e *expertWeights) product(c *call, prefix string, expert int64, x *value) 
 
 // mixture: input, scores of the experts, and weights and a bias for each of three products.
 func mixture(c *call) {
-	c.experts([3]expertWeights{{name: "fc1", w: c.in[2], bias: c.in[3]}, {name: "fc2", w: c.in[4], bias: c.in[5]}, {name: "fc3", w: c.in[6], bias: c.in[7]}}, nil)
+	c.experts([3]expertWeights{{name: "fc1", w: c.in[2], bias: c.in[3]}, {name: "fc2", w: c.in[4], bias: c.in[5]},
+		{name: "fc3", w: c.in[6], bias: c.in[7]}}, nil)
 }
 
 // quantisedMixture: input, scores, and weights, scales and a bias for each of three products,
@@ -59,7 +62,8 @@ func quantisedMixture(c *call) {
 	}
 	var fc [3]expertWeights
 	for i := range fc {
-		fc[i] = expertWeights{name: fmt.Sprintf("fc%d", i+1), w: c.in[2+3*i], scale: c.in[3+3*i], bias: c.in[4+3*i], block: block}
+		fc[i] = expertWeights{name: fmt.Sprintf("fc%d", i+1), w: c.in[2+3*i], scale: c.in[3+3*i],
+			bias: c.in[4+3*i], block: block}
 		if w := fc[i].w; w != nil && len(w.shape) == 3 && c.err == nil {
 			unpacked := *w
 			unpacked.shape = w.shape.Clone()
@@ -145,7 +149,9 @@ func (c *call) experts(fc [3]expertWeights, shares *value) {
 		return
 	}
 	if c.opt.Assume != nil {
-		c.opt.Assume(fmt.Sprintf("the tokens spread as evenly as they can over the %d experts of a layer, %d for each token, and an expert without one is not there", count, k))
+		c.opt.Assume(
+			fmt.Sprintf(
+				"the tokens spread as evenly as they can over the %d experts of a layer, %d for each token, and an expert without one is not there", count, k))
 	}
 
 	share, choice := c.best(scores, shares, k, normalise)
@@ -165,7 +171,8 @@ func (c *call) experts(fc [3]expertWeights, shares *value) {
 	}
 	for i, p := range parts {
 		prefix := fmt.Sprintf("expert%d", i)
-		y := c.activate(prefix, activation, fusion, fc[0].product(c, prefix, int64(i), p), func() *value { return fc[2].product(c, prefix, int64(i), p) }, gated, inner)
+		y := c.activate(prefix, activation, fusion, fc[0].product(c, prefix, int64(i), p),
+			func() *value { return fc[2].product(c, prefix, int64(i), p) }, gated, inner)
 		if c.err != nil {
 			return
 		}
@@ -196,7 +203,8 @@ func (c *call) best(scores, shares *value, k int64, normalise bool) (share, choi
 	if shares == nil {
 		p = c.step("probabilities", "Softmax", model.Attr{Axis: 1}, operandOf(scores))
 	}
-	out := c.add("TopK", c.node.name+"/best", model.Attr{Axis: 1, Splits: []int64{k}}, args(p), []string{c.node.name + "/best", c.node.name + "/choice"})
+	out := c.add("TopK", c.node.name+"/best", model.Attr{Axis: 1, Splits: []int64{k}}, args(p),
+		[]string{c.node.name + "/best", c.node.name + "/choice"})
 	if c.err != nil {
 		return p, p
 	}
@@ -246,7 +254,8 @@ func (c *call) positions(suffix string, list *value, n int64) *value {
 }
 
 // activate adds the operators between the products of an expert.
-func (c *call) activate(prefix, activation string, fusion int64, g *value, up func() *value, gated bool, inner int64) *value {
+func (c *call) activate(prefix, activation string, fusion int64, g *value, up func() *value, gated bool,
+	inner int64) *value {
 	if c.err != nil {
 		return g
 	}

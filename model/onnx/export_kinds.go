@@ -563,8 +563,9 @@ var siluFunction = function{name: "Silu", doc: "x sigmoid(x)", inputs: []string{
 }}
 
 // axis is only kept for the importer.
-var softmaxFunction = function{name: "Softmax", doc: "exp and normalise over all of axes together", inputs: []string{"x"},
-	attrs: []string{"axes", "axis"}, body: []step{
+var softmaxFunction = function{name: "Softmax", doc: "exp and normalise over all of axes together",
+	inputs: []string{"x"},
+	attrs:  []string{"axes", "axis"}, body: []step{
 		{typ: "Constant", output: "axes", attr: "value_ints", ref: "axes", refType: typeInts},
 		{typ: "ReduceMax", output: "max", inputs: []string{"x", "axes"}},
 		{typ: "Sub", output: "shifted", inputs: []string{"x", "max"}},
@@ -573,8 +574,9 @@ var softmaxFunction = function{name: "Softmax", doc: "exp and normalise over all
 		{typ: "Div", output: "y", inputs: []string{"exp", "sum"}},
 	}}
 
-var layerNormFunction = function{name: "LayerNormalization", doc: "layer normalisation without scale", inputs: []string{"x"},
-	attrs: []string{"axis"}, epsilon: true, body: []step{
+var layerNormFunction = function{name: "LayerNormalization", doc: "layer normalisation without scale",
+	inputs: []string{"x"},
+	attrs:  []string{"axis"}, epsilon: true, body: []step{
 		{typ: "Constant", output: "first", attr: "value_int", ref: "axis", refType: typeInt},
 		{typ: "Shape", output: "shape", inputs: []string{"x"}},
 		{typ: "Size", output: "rank", inputs: []string{"shape"}},
@@ -594,8 +596,10 @@ var layerNormFunction = function{name: "LayerNormalization", doc: "layer normali
 var rmsNormFunction = function{name: "RMSNormalization", doc: "division by the root mean square", inputs: []string{"x"},
 	attrs: []string{"axis"}, epsilon: true, body: rmsNormSteps("y")}
 
-var scaledRMSNormFunction = function{name: "ScaledRMSNormalization", doc: "division by the root mean square, with scale", inputs: []string{"x", "scale"},
-	attrs: []string{"axis"}, epsilon: true, body: append(rmsNormSteps("plain"), step{typ: "Mul", output: "y", inputs: []string{"plain", "scale"}})}
+var scaledRMSNormFunction = function{name: "ScaledRMSNormalization",
+	doc: "division by the root mean square, with scale", inputs: []string{"x", "scale"},
+	attrs: []string{"axis"}, epsilon: true,
+	body: append(rmsNormSteps("plain"), step{typ: "Mul", output: "y", inputs: []string{"plain", "scale"}})}
 
 func rmsNormSteps(result string) []step {
 	return []step{

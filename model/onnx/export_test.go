@@ -37,7 +37,8 @@ func exported(t testing.TB, g *model.Graph, opt ExportOptions) []byte {
 func roundTrip(t testing.TB, g *model.Graph) {
 	t.Helper()
 	for _, zero := range []bool{false, true} {
-		if zero && slices.ContainsFunc(g.Ops, func(op *model.Op) bool { return len(parseVariant(op.Attr.Variant).tensors) > 0 }) {
+		if zero && slices.ContainsFunc(g.Ops,
+			func(op *model.Op) bool { return len(parseVariant(op.Attr.Variant).tensors) > 0 }) {
 			continue // a limit of unknown value becomes zero
 		}
 		data := exported(t, g, ExportOptions{Version: "1", ZeroWeights: zero})
@@ -152,7 +153,8 @@ func TestDifference(t *testing.T) {
 	build := func(change func(*model.Graph)) *model.Graph {
 		b := model.NewBuilder("net")
 		x := b.Input("x", model.F32, 2, 3)
-		b.Output(b.Op("Clip", "c", model.Attr{Variant: "min=0"}, b.Op("Mul", "m", model.Attr{}, x, b.Param("w", model.F32, 3))))
+		b.Output(b.Op("Clip", "c", model.Attr{Variant: "min=0"},
+			b.Op("Mul", "m", model.Attr{}, x, b.Param("w", model.F32, 3))))
 		g, err := b.Build()
 		if err != nil {
 			t.Fatal(err)
@@ -324,7 +326,8 @@ func samples(s sampleTensors) []sample {
 		add(k, model.Attr{Axes: []int64{0, 2}}, s.cube)
 		add(k, model.Attr{Axes: []int64{1}, KeepDims: true}, s.cube)
 	}
-	for _, k := range []model.Kind{"Relu", "LeakyRelu", "Elu", "Sigmoid", "HardSigmoid", "HardSwish", "Silu", "Softplus", "Tanh",
+	for _, k := range []model.Kind{"Relu", "LeakyRelu", "Elu", "Sigmoid", "HardSigmoid", "HardSwish", "Silu",
+		"Softplus", "Tanh",
 		"Erf", "Gelu", "Exp", "Log", "Sqrt", "Reciprocal", "Neg", "Abs", "Floor", "Clip", "Identity", "Dropout"} {
 		add(k, model.Attr{}, s.cube)
 	}
@@ -368,9 +371,11 @@ func samples(s sampleTensors) []sample {
 	add("Gather", model.Attr{Axis: 0}, s.number, s.index)
 	add("Expand", model.Attr{Shape: []int64{2, 3, 4}}, s.row)
 	ones := func(rest ...int64) []int64 { return append([]int64{1, 1}, rest...) }
-	add("Resize", model.Attr{Shape: []int64{2, 4, 12, 15}, Kernel: ones(1, 1), Variant: "coordinate_transformation_mode=asymmetric mode=nearest nearest_mode=floor"}, s.image)
+	add("Resize", model.Attr{Shape: []int64{2, 4, 12, 15}, Kernel: ones(1, 1),
+		Variant: "coordinate_transformation_mode=asymmetric mode=nearest nearest_mode=floor"}, s.image)
 	add("Resize", model.Attr{Shape: []int64{6, 8}, Kernel: ones()}, s.matrix)
-	add("Resize", model.Attr{Shape: []int64{2, 4, 7, 3}, Kernel: ones(2, 2), Variant: "coordinate_transformation_mode=align_corners mode=linear"}, s.image)
+	add("Resize", model.Attr{Shape: []int64{2, 4, 7, 3}, Kernel: ones(2, 2),
+		Variant: "coordinate_transformation_mode=align_corners mode=linear"}, s.image)
 	add("Resize", model.Attr{Shape: []int64{2, 4, 7, 5}, Kernel: ones(4, 1), Variant: "mode=cubic"}, s.image)
 	add("Resize", model.Attr{Shape: []int64{3<<24 + 1, 4}, Kernel: ones()}, s.matrix)
 	add("Slice", model.Attr{Starts: []int64{1, 2, 3}, Steps: []int64{-1, -2, -3}, Shape: []int64{2, 2, 1}}, s.cube)
@@ -406,7 +411,8 @@ func TestExportKinds(t *testing.T) {
 	unknown.Output(unknown.Op("Unknown", "u", model.Attr{Shape: []int64{2}}, unknown.Input("x", model.F16, 2)))
 	if g, err := unknown.Build(); err != nil {
 		t.Error(err)
-	} else if err := Export(io.Discard, g); err == nil || !strings.Contains(err.Error(), `operator "u" (Unknown): nothing is known`) {
+	} else if err := Export(io.Discard, g); err == nil ||
+		!strings.Contains(err.Error(), `operator "u" (Unknown): nothing is known`) {
 		t.Errorf("an unknown operator: %v", err)
 	}
 	for _, k := range model.Kinds() {
@@ -510,7 +516,8 @@ func TestExportedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.irVersion != exportIR || m.opsets[""] != exportOpset || m.opsets[ownDomain] != 1 || m.functions[functionKey{ownDomain, "Silu", ""}] == nil {
+	if m.irVersion != exportIR || m.opsets[""] != exportOpset || m.opsets[ownDomain] != 1 ||
+		m.functions[functionKey{ownDomain, "Silu", ""}] == nil {
 		t.Errorf("version %d, operator sets %v, functions %v", m.irVersion, m.opsets, m.functions)
 	}
 	var nodes, constants, infos []string
@@ -531,9 +538,11 @@ func TestExportedFile(t *testing.T) {
 		what      string
 		got, want []string
 	}{
-		{"nodes", nodes, []string{"r Reshape(x,r/shape)", "r Reshape(r,r/shape.2)", "c Clip(r.1,,c/max)", "l LeakyRelu(c) alpha=0.25",
+		{"nodes", nodes, []string{"r Reshape(x,r/shape)", "r Reshape(r,r/shape.2)", "c Clip(r.1,,c/max)",
+			"l LeakyRelu(c) alpha=0.25",
 			"s dsaschedSilu(l)", "r/shape.1 Add(s,w)"}},
-		{"initializers", constants, []string{"w [2] 10 [] []", "r/shape [1] 7 [6] []", "r/shape.2 [2] 7 [3 2] []", "c/max [] 10 [] [6]"}},
+		{"initializers", constants, []string{"w [2] 10 [] []", "r/shape [1] 7 [6] []", "r/shape.2 [2] 7 [3 2] []",
+			"c/max [] 10 [] [6]"}},
 		{"values", infos, []string{"r 10 [{6 true }]", "r.1 10 [{3 true } {2 true }]", "c 10 [{3 true } {2 true }]",
 			"l 10 [{3 true } {2 true }]", "s 10 [{3 true } {2 true }]"}},
 	} {

@@ -196,7 +196,8 @@ func averagePoolGrad(c *call) {
 		}
 		fits := slices.Max(a.Strides) == 1 && slices.Min(back.Pads) >= 0
 		for i := range n {
-			fits = fits && a.Kernel[i] <= dY.shape[2+i] && dY.shape[2+i]+back.Pads[i]+back.Pads[n+i]-(a.Kernel[i]-1)*a.Dilations[i] == shape[2+i]
+			fits = fits && a.Kernel[i] <= dY.shape[2+i] &&
+				dY.shape[2+i]+back.Pads[i]+back.Pads[n+i]-(a.Kernel[i]-1)*a.Dilations[i] == shape[2+i]
 		}
 		if fits {
 			c.finish("AveragePool", back, operandOf(dY))
@@ -210,7 +211,8 @@ func averagePoolGrad(c *call) {
 func gatherGrad(shape, indices, gradient int) func(*call) {
 	return func(c *call) {
 		if list, _ := c.list("", shape); c.err == nil && c.alike(c.in[gradient]) {
-			c.finish("Scatter", model.Attr{}, c.zeros(list, c.in[gradient].dtype), operandOf(c.in[indices]), operandOf(c.in[gradient]))
+			c.finish("Scatter", model.Attr{}, c.zeros(list, c.in[gradient].dtype), operandOf(c.in[indices]),
+				operandOf(c.in[gradient]))
 		}
 	}
 }
@@ -346,7 +348,8 @@ func (c *call) likelihood(logs, labels, weights *value) {
 
 func crossEntropy(c *call) {
 	if len(c.in[0].shape) < 2 || !c.alike(c.in[0]) {
-		c.fail("scores %q have shape %v and type %v, expected floating-point numbers of at least two dimensions", c.in[0].name, c.in[0].shape, c.in[0].dtype)
+		c.fail("scores %q have shape %v and type %v, expected floating-point numbers of at least two dimensions",
+			c.in[0].name, c.in[0].shape, c.in[0].dtype)
 		return
 	}
 	p := c.step("softmax", "Softmax", model.Attr{Axis: 1}, operandOf(c.in[0]))
@@ -416,7 +419,8 @@ func trainedBatchNorm(c *call) {
 	mean := c.step("mean", "ReduceMean", over, operandOf(x))
 	square := c.step("square", "Mul", model.Attr{}, operandOf(x), operandOf(x))
 	variance := c.step("variance", "ReduceMean", over, operandOf(square))
-	c.finish("BatchNorm", model.Attr{Variant: c.variant()}, operandOf(x), arg{c.in[1], parameter}, arg{c.in[2], parameter}, arg{mean, statistic}, arg{variance, statistic})
+	c.finish("BatchNorm", model.Attr{Variant: c.variant()}, operandOf(x), arg{c.in[1], parameter}, arg{c.in[2], parameter},
+		arg{mean, statistic}, arg{variance, statistic})
 	if c.reads(1) {
 		c.hand(1, c.follow("running/mean", arg{c.in[3], statistic}, mean))
 	}
@@ -457,7 +461,8 @@ func (c *call) optimised(prefix string, x, gradient *value, state ...*value) (g 
 	}
 	for _, v := range append(state, x, gradient) {
 		if !v.dtype.IsFloat() || !v.shape.Equal(x.shape) {
-			c.fail("%q has shape %v and type %v, expected those of the weights %q, %v %v", v.name, v.shape, v.dtype, x.name, x.shape, x.dtype)
+			c.fail("%q has shape %v and type %v, expected those of the weights %q, %v %v", v.name, v.shape, v.dtype,
+				x.name, x.shape, x.dtype)
 			return arg{}, false
 		}
 	}
@@ -476,7 +481,8 @@ func (c *call) descend(prefix string, x *value, step arg) *value {
 // scaled is g by the root of its mean square.
 func (c *call) scaled(prefix string, g arg, square *value) arg {
 	root := c.step(prefix+"root", "Sqrt", model.Attr{}, operandOf(square))
-	root = c.step(prefix+"root/shifted", "Add", model.Attr{}, operandOf(root), operandOf(c.number(prefix+"epsilon", square.dtype)))
+	root = c.step(prefix+"root/shifted", "Add", model.Attr{}, operandOf(root),
+		operandOf(c.number(prefix+"epsilon", square.dtype)))
 	return operandOf(c.step(prefix+"scaled", "Div", model.Attr{}, g, operandOf(root)))
 }
 
@@ -511,7 +517,9 @@ func optimiser(states int, next rule) func(*call) {
 		groups := 2 + states
 		n := (len(c.in) - 2) / groups
 		if (len(c.in)-2)%groups != 0 || len(c.node.outputs) > n*(groups-1) {
-			c.fail("has %d inputs and %d outputs, expected two inputs and %d for each parameter, and at most %d outputs for each", len(c.in), len(c.node.outputs), groups, groups-1)
+			c.fail(
+				"has %d inputs and %d outputs, expected two inputs and %d for each parameter, and at most %d outputs for each",
+				len(c.in), len(c.node.outputs), groups, groups-1)
 			return
 		}
 		for k := range n {

@@ -14,9 +14,11 @@ func TestTrainingStep(t *testing.T) {
 	three := parts(attrInt("group", 2), attrList("pads", 1, 1, 1, 1))
 	two := parts(attrList("kernel_shape", 2, 2), attrList("strides", 2, 2))
 	g, err := load(file(17, input("x", 2, 4, 8, 8), of("labels", tInt64, 2), scalar("rate", 0.1),
-		weights("w", 6, 2, 3, 3), weights("scale", 6), weights("shift", 6), weights("mean", 6), weights("variance", 6), weights("v", 6, 5),
+		weights("w", 6, 2, 3, 3), weights("scale", 6), weights("shift", 6), weights("mean", 6), weights("variance", 6),
+		weights("v", 6, 5),
 		node("Conv", "conv", in("x", "w"), out("a"), three...),
-		ort("BatchNormInternal", "norm", in("a", "scale", "shift", "mean", "variance"), out("n", "rm", "rv", "sm", "sv"), attrInt("training_mode", 1)),
+		ort("BatchNormInternal", "norm", in("a", "scale", "shift", "mean", "variance"), out("n", "rm", "rv", "sm", "sv"),
+			attrInt("training_mode", 1)),
 		node("Relu", "relu", in("n"), out("r")),
 		node("MaxPool", "pool", in("r"), out("p", "where"), two...),
 		node("AveragePool", "average", in("p"), out("m"), attrList("kernel_shape", 4, 4)),
@@ -50,7 +52,8 @@ func TestTrainingStep(t *testing.T) {
 		}
 		written[op.Name] = g.Tensor(op.Outputs[0]).Bytes()
 	}
-	for name, want := range map[string]int64{"conv": 13824, "conv.grad/product": 13824, "product": 60, "product.x": 60, "product.w": 60} {
+	for name, want := range map[string]int64{"conv": 13824, "conv.grad/product": 13824, "product": 60,
+		"product.x": 60, "product.w": 60} {
 		if macs[name] != want {
 			t.Errorf("%s: %d multiply-accumulates, expected %d", name, macs[name], want)
 		}
@@ -60,8 +63,10 @@ func TestTrainingStep(t *testing.T) {
 		t.Errorf("further multiply-accumulates: %v", macs)
 	}
 	image := int64(4 * 2 * 6 * 8 * 8)
-	for name, want := range map[string]int64{"norm": image, "pool": image / 4, "average.grad": image / 4, "pool.grad": image, "relu.grad": image,
-		"norm.grad/input": image, "conv.grad/weights": 4 * 6 * 2 * 9, "w.sgd/weights": 4 * 6 * 2 * 9, "v.sgd/weights": 4 * 30} {
+	for name, want := range map[string]int64{"norm": image, "pool": image / 4, "average.grad": image / 4,
+		"pool.grad": image, "relu.grad": image,
+		"norm.grad/input": image, "conv.grad/weights": 4 * 6 * 2 * 9, "w.sgd/weights": 4 * 6 * 2 * 9,
+		"v.sgd/weights": 4 * 30} {
 		if written[name] != want {
 			t.Errorf("%s writes %d bytes, expected %d", name, written[name], want)
 		}
@@ -73,12 +78,17 @@ func TestTrainingStep(t *testing.T) {
 // strides and dilations, and has the shapes of input and weights.
 func TestConvGradWork(t *testing.T) {
 	for _, tt := range []struct{ group, channels, filters, size, kernel, stride, pad, dilation int64 }{
-		{1, 4, 6, 9, 3, 1, 1, 1}, {2, 4, 6, 9, 3, 2, 1, 1}, {4, 4, 8, 8, 3, 2, 1, 1}, {3, 9, 6, 12, 2, 3, 0, 2}, {8, 8, 8, 7, 5, 1, 2, 1},
+		{1, 4, 6, 9, 3, 1, 1, 1}, {2, 4, 6, 9, 3, 2, 1, 1}, {4, 4, 8, 8, 3, 2, 1, 1}, {3, 9, 6, 12, 2, 3, 0, 2},
+		{8, 8, 8, 7, 5, 1, 2, 1},
 	} {
 		places := (tt.size+2*tt.pad-tt.dilation*(tt.kernel-1)-1)/tt.stride + 1
-		attrs := parts(attrInt("group", tt.group), attrList("strides", tt.stride, tt.stride), attrList("pads", tt.pad, tt.pad, tt.pad, tt.pad), attrList("dilations", tt.dilation, tt.dilation))
-		g, err := load(file(17, input("x", 2, int(tt.channels), int(tt.size), int(tt.size)), input("d", 2, int(tt.filters), int(places), int(places)), weights("w", tt.filters, tt.channels/tt.group, tt.kernel, tt.kernel),
-			nodeOf("com.microsoft", "ConvGrad", "n", in("d", "x", "w"), out("dx", "dw"), attrs...), output("dx"), output("dw")), Options{})
+		attrs := parts(attrInt("group", tt.group), attrList("strides", tt.stride, tt.stride),
+			attrList("pads", tt.pad, tt.pad, tt.pad, tt.pad), attrList("dilations", tt.dilation, tt.dilation))
+		g, err := load(file(17, input("x", 2, int(tt.channels), int(tt.size), int(tt.size)),
+			input("d", 2, int(tt.filters), int(places), int(places)),
+			weights("w", tt.filters, tt.channels/tt.group, tt.kernel, tt.kernel),
+			nodeOf("com.microsoft", "ConvGrad", "n", in("d", "x", "w"), out("dx", "dw"), attrs...), output("dx"), output("dw")),
+			Options{})
 		if err != nil {
 			t.Errorf("%+v: %v", tt, err)
 			continue
@@ -92,7 +102,8 @@ func TestConvGradWork(t *testing.T) {
 				t.Errorf("%+v: %s is %d multiply-accumulates, expected %d", tt, op.Name, n.MACs+n.Vector.Simple, want)
 			}
 		}
-		for i, shape := range []int64{2 * tt.channels * tt.size * tt.size, tt.filters * tt.channels / tt.group * tt.kernel * tt.kernel} {
+		for i, shape := range []int64{2 * tt.channels * tt.size * tt.size,
+			tt.filters * tt.channels / tt.group * tt.kernel * tt.kernel} {
 			if n := g.Tensor(g.Outputs[i]).Shape.Elements(); n != shape {
 				t.Errorf("%+v: output %d has %d elements, expected %d", tt, i, n, shape)
 			}

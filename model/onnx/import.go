@@ -226,8 +226,10 @@ type importer struct {
 	bad       []UnsupportedNode
 }
 
-func (p *plan) run(title string, opt Options, s sizes, own map[string]*value, fileBatch int64) (*model.Graph, map[string]*value, error) {
-	im := &importer{plan: p, opt: opt, b: model.NewBuilder(title), values: make(map[string]*value, 2*len(p.order)), own: own,
+func (p *plan) run(title string, opt Options, s sizes, own map[string]*value, fileBatch int64) (*model.Graph,
+	map[string]*value, error) {
+	im := &importer{plan: p, opt: opt, b: model.NewBuilder(title),
+		values: make(map[string]*value, 2*len(p.order)), own: own,
 		budget: maxKnown, sizes: s, fileBatch: fileBatch}
 	for i, v := range p.inputs {
 		dt, err := im.dtype(v.elem)

@@ -188,9 +188,11 @@ func TestRescale(t *testing.T) {
 func TestBatchAndDims(t *testing.T) {
 	relu := node("Relu", "r", in("x"), out("y"))
 	y := output("y")
-	vision := []msg{input("x", 1, 3, 4, 4), y, weights("cls", 1, 1, 6), weights("w", 6, 3, 2, 2), list("s", 1, 6, 4), weights("pos", 1, 5, 6),
+	vision := []msg{input("x", 1, 3, 4, 4), y, weights("cls", 1, 1, 6), weights("w", 6, 3, 2, 2), list("s", 1, 6, 4),
+		weights("pos", 1, 5, 6),
 		node("Conv", "c", in("x", "w"), out("c"), attrList("strides", 2, 2)), node("Reshape", "r", in("c", "s"), out("f")),
-		node("Transpose", "t", in("f"), out("p"), attrList("perm", 0, 2, 1)), node("Concat", "k", in("cls", "p"), out("q"), attrInt("axis", 1)),
+		node("Transpose", "t", in("f"), out("p"), attrList("perm", 0, 2, 1)),
+		node("Concat", "k", in("cls", "p"), out("q"), attrInt("axis", 1)),
 		node("Add", "a", in("q", "pos"), out("y"))}
 	for _, tt := range []struct {
 		name  string
@@ -201,33 +203,56 @@ func TestBatchAndDims(t *testing.T) {
 		{"symbolic batch", []msg{input("x", "N", 3), y, relu}, Options{Batch: 4}, "y[4,3] = Relu(x)\n"},
 		{"unnamed batch", []msg{input("x", nil, 3), y, relu}, Options{Batch: 4}, "y[4,3] = Relu(x)\n"},
 		{"batch by name", []msg{input("x", "N", 3), y, relu}, Options{Dims: map[string]int64{"N": 4}}, "y[4,3] = Relu(x)\n"},
-		{"unnamed by position", []msg{input("x", nil, 3), y, relu}, Options{Dims: map[string]int64{"x.0": 4}}, "y[4,3] = Relu(x)\n"},
+		{"unnamed by position", []msg{input("x", nil, 3), y, relu}, Options{Dims: map[string]int64{"x.0": 4}},
+			"y[4,3] = Relu(x)\n"},
 		{"fixed batch", []msg{input("x", 2, 3), y, relu}, Options{Batch: 4}, "y[4,3] = Relu(x)\n"},
-		{"second input follows", []msg{input("x", 2, 3), input("z", 2, 1), y, node("Add", "a", in("x", "z"), out("y"))}, Options{Batch: 4}, "y[4,3] = Add(x z)\n"},
-		{"second input has another size", []msg{input("x", 2, 3), input("z", 1, 3), y, node("Add", "a", in("x", "z"), out("y"))}, Options{Batch: 4}, "y[4,3] = Add(x z)\n"},
-		{"name in another place", []msg{input("x", "N", 3), input("z", 3, "N"), y, node("MatMul", "a", in("x", "z"), out("y"))}, Options{Batch: 4}, "y[4,4] = MatMul(x z)\n"},
+		{"second input follows", []msg{input("x", 2, 3), input("z", 2, 1), y, node("Add", "a", in("x", "z"), out("y"))},
+			Options{Batch: 4}, "y[4,3] = Add(x z)\n"},
+		{"second input has another size", []msg{input("x", 2, 3), input("z", 1, 3), y,
+			node("Add", "a", in("x", "z"), out("y"))}, Options{Batch: 4}, "y[4,3] = Add(x z)\n"},
+		{"name in another place", []msg{input("x", "N", 3), input("z", 3, "N"), y,
+			node("MatMul", "a", in("x", "z"), out("y"))}, Options{Batch: 4}, "y[4,4] = MatMul(x z)\n"},
 		{"the batch moves into the first dimension, not the inferred one",
-			[]msg{input("x", 1, 6, 1, 1), y, list("s", 1, -1), node("Reshape", "r", in("x", "s"), out("y"))}, Options{Batch: 8}, "y[8,6] = Reshape(x) Shape=[8 6]\n"},
-		{"target that follows by itself", []msg{input("x", 1, 6, 2), y, list("i", 0), list("m", 2, -1), node("Shape", "n1", in("x"), out("s")),
+			[]msg{input("x", 1, 6, 1, 1), y, list("s", 1, -1), node("Reshape", "r", in("x", "s"), out("y"))}, Options{Batch: 8},
+			"y[8,6] = Reshape(x) Shape=[8 6]\n"},
+		{"target that follows by itself", []msg{input("x", 1, 6, 2), y, list("i", 0), list("m", 2, -1),
+			node("Shape", "n1", in("x"), out("s")),
 			node("Gather", "n2", in("s", "i"), out("n")), node("Concat", "n3", in("n", "m"), out("t"), attrInt("axis", 0)),
 			node("Reshape", "r", in("x", "t"), out("y"))}, Options{Batch: 8}, "y[8,2,6] = Reshape(x) Shape=[8 2 6]\n"},
-		{"class token", vision, Options{Batch: 8}, "c[8,6,2,2] = Conv(x w*) Strides=[2 2] Dilations=[1 1] Pads=[0 0 0 0] Group=1\n" +
-			"f[8,6,4] = Reshape(c) Shape=[8 6 4]\np[8,4,6] = Transpose(f) Perm=[0 2 1]\nk/expand0[8,1,6] = Expand(cls*) Shape=[8 1 6]\n" +
-			"q[8,5,6] = Concat(k/expand0 p) Axis=1\ny[8,5,6] = Add(q pos*)\n"},
-		{"constant of the file's batch", []msg{input("x", 2, 3), weights("v", 2, 3), y, node("Add", "a", in("x", "v"), out("y"))}, Options{Batch: 4},
+		{"class token", vision, Options{Batch: 8},
+			"c[8,6,2,2] = Conv(x w*) Strides=[2 2] Dilations=[1 1] Pads=[0 0 0 0] Group=1\n" +
+				"f[8,6,4] = Reshape(c) Shape=[8 6 4]\np[8,4,6] = Transpose(f) Perm=[0 2 1]\nk/expand0[8,1,6] = Expand(cls*) Shape=[8 1 6]\n" +
+				"q[8,5,6] = Concat(k/expand0 p) Axis=1\ny[8,5,6] = Add(q pos*)\n"},
+		{"constant of the file's batch", []msg{input("x", 2, 3), weights("v", 2, 3), y,
+			node("Add", "a", in("x", "v"), out("y"))}, Options{Batch: 4},
 			`test.onnx: at batch 4 in place of the file's 2: node "a" (Add): shapes [4,3] and [2,3] do not broadcast`},
-		{"negative batch", []msg{input("x", 2, 3), y, relu}, Options{Batch: -1}, "test.onnx: batch -1, expected a positive number"},
-		{"huge batch", []msg{input("x", 2, 3), y, relu}, Options{Batch: 1 << 50}, `test.onnx: input "x": shape [1125899906842624,3] has more than 17592186044416 elements`},
-		{"no batch", []msg{input("x"), y, relu}, Options{Batch: 2}, "test.onnx: batch 2: the network has no input with a leading dimension"},
-		{"unbound", []msg{input("x", "N", "C", nil, "C"), input("z", nil), y, relu}, Options{}, `test.onnx: the sizes of these dimensions must be given: "N" (the batch), "C", "x.2", "z.0"`},
-		{"unbound beside the batch", []msg{input("x", "N", "seq"), y, relu}, Options{Batch: 2}, `test.onnx: the sizes of these dimensions must be given: "seq"`},
-		{"unknown name", []msg{input("x", "N", 3), y, relu}, Options{Batch: 1, Dims: map[string]int64{"M": 3}}, `test.onnx: no dimension is called "M"; symbolic dimensions: N`},
-		{"zero size", []msg{input("x", "N", 3), y, relu}, Options{Dims: map[string]int64{"N": 0}}, `test.onnx: input "x": the batch is 0, expected a positive number`},
-		{"sum of sizes", []msg{input("x", "N", "past + 2*(seq-1)"), y, relu}, Options{Batch: 1, Dims: map[string]int64{"past": 3, "seq": 4}}, "y[1,9] = Relu(x)\n"},
-		{"sum of sizes of which one is missing", []msg{input("x", "N", "past + seq"), y, relu}, Options{Batch: 1, Dims: map[string]int64{"past": 3}}, `test.onnx: the sizes of these dimensions must be given: "past + seq"`},
-		{"sum that is given", []msg{input("x", "N", "past + seq"), input("z", "N", "seq"), y, node("Concat", "k", in("x", "z"), out("y"), attrInt("axis", 1))}, Options{Batch: 1, Dims: map[string]int64{"past + seq": 7, "seq": 2}}, "y[1,9] = Concat(x z) Axis=1\n"},
-		{"quotient of sizes", []msg{input("x", "N", "s//2"), input("z", "N", "s"), y, node("Concat", "k", in("x", "z"), out("y"), attrInt("axis", 1))}, Options{Batch: 1, Dims: map[string]int64{"s": 2}}, `test.onnx: the sizes of these dimensions must be given: "s//2"`},
-		{"two batches", []msg{input("x", "N", 3), y, relu}, Options{Batch: 2, Dims: map[string]int64{"N": 3}}, `test.onnx: dimension "N" is the batch, which is 2, but given as 3`},
+		{"negative batch", []msg{input("x", 2, 3), y, relu}, Options{Batch: -1},
+			"test.onnx: batch -1, expected a positive number"},
+		{"huge batch", []msg{input("x", 2, 3), y, relu}, Options{Batch: 1 << 50},
+			`test.onnx: input "x": shape [1125899906842624,3] has more than 17592186044416 elements`},
+		{"no batch", []msg{input("x"), y, relu}, Options{Batch: 2},
+			"test.onnx: batch 2: the network has no input with a leading dimension"},
+		{"unbound", []msg{input("x", "N", "C", nil, "C"), input("z", nil), y, relu}, Options{},
+			`test.onnx: the sizes of these dimensions must be given: "N" (the batch), "C", "x.2", "z.0"`},
+		{"unbound beside the batch", []msg{input("x", "N", "seq"), y, relu}, Options{Batch: 2},
+			`test.onnx: the sizes of these dimensions must be given: "seq"`},
+		{"unknown name", []msg{input("x", "N", 3), y, relu}, Options{Batch: 1, Dims: map[string]int64{"M": 3}},
+			`test.onnx: no dimension is called "M"; symbolic dimensions: N`},
+		{"zero size", []msg{input("x", "N", 3), y, relu}, Options{Dims: map[string]int64{"N": 0}},
+			`test.onnx: input "x": the batch is 0, expected a positive number`},
+		{"sum of sizes", []msg{input("x", "N", "past + 2*(seq-1)"), y, relu},
+			Options{Batch: 1, Dims: map[string]int64{"past": 3, "seq": 4}}, "y[1,9] = Relu(x)\n"},
+		{"sum of sizes of which one is missing", []msg{input("x", "N", "past + seq"), y, relu},
+			Options{Batch: 1, Dims: map[string]int64{"past": 3}},
+			`test.onnx: the sizes of these dimensions must be given: "past + seq"`},
+		{"sum that is given", []msg{input("x", "N", "past + seq"), input("z", "N", "seq"), y,
+			node("Concat", "k", in("x", "z"), out("y"), attrInt("axis", 1))},
+			Options{Batch: 1, Dims: map[string]int64{"past + seq": 7, "seq": 2}}, "y[1,9] = Concat(x z) Axis=1\n"},
+		{"quotient of sizes", []msg{input("x", "N", "s//2"), input("z", "N", "s"), y,
+			node("Concat", "k", in("x", "z"), out("y"), attrInt("axis", 1))}, Options{Batch: 1, Dims: map[string]int64{"s": 2}},
+			`test.onnx: the sizes of these dimensions must be given: "s//2"`},
+		{"two batches", []msg{input("x", "N", 3), y, relu}, Options{Batch: 2, Dims: map[string]int64{"N": 3}},
+			`test.onnx: dimension "N" is the batch, which is 2, but given as 3`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g, err := load(file(13, tt.parts...), tt.opt)
@@ -249,8 +274,10 @@ func TestErrors(t *testing.T) {
 	relu := node("Relu", "r", in("x"), out("y"))
 	var many, kinds []msg
 	for i := range 25 {
-		kinds = append(kinds, nodeOf("com.example", fmt.Sprint("Magic", i), fmt.Sprint("m", i), in("x"), out(fmt.Sprint("t", i))), output(fmt.Sprint("t", i)))
-		many = append(many, nodeOf("com.example", "Magic", fmt.Sprint("m", i), in("x"), out(fmt.Sprint("t", i))), output(fmt.Sprint("t", i)))
+		kinds = append(kinds, nodeOf("com.example", fmt.Sprint("Magic", i), fmt.Sprint("m", i), in("x"),
+			out(fmt.Sprint("t", i))), output(fmt.Sprint("t", i)))
+		many = append(many, nodeOf("com.example", "Magic", fmt.Sprint("m", i), in("x"), out(fmt.Sprint("t", i))),
+			output(fmt.Sprint("t", i)))
 	}
 	for _, tt := range []struct {
 		name string
@@ -262,52 +289,97 @@ func TestErrors(t *testing.T) {
 		{"zeros", make([]byte, 100), "not a valid ONNX file: at byte 1: ModelProto has a field with number 0"},
 		{"no graph", msg(nil).int(1, 8), "not a valid ONNX file: it holds no graph"},
 		{"no operator set", msg(nil).int(1, 8).sub(7, msg(nil).str(2, "g")), "it does not say which operator set it uses"},
-		{"length beyond the end", append(msg(nil).int(1, 8), 7<<3|2, 0xff, 0xff, 0xff, 0xff, 0x7f), "bytes announced, 0 left"},
+		{"length beyond the end", append(msg(nil).int(1, 8), 7<<3|2, 0xff, 0xff, 0xff, 0xff, 0x7f),
+			"bytes announced, 0 left"},
 		{"wire type", msg(nil).int(7, 1), "field 7 of ModelProto has wire type 0, expected 2"},
 		{"no output", file(13, x, relu), "the graph has no output"},
 		{"output of no node", file(13, x, relu, output("z")), `output "z" is written by no node`},
-		{"dangling", file(13, x, y, node("Add", "a", in("x", "ghost"), out("y"))), `node "a" (Add) reads "ghost", which no node writes and which is neither input nor initializer`},
-		{"two writers", file(13, x, y, relu, node("Tanh", "t", in("x"), out("y"))), `both node "r" (Relu) and node "t" (Tanh) write "y"`},
-		{"overwritten input", file(13, x, y, relu, node("Tanh", "t", in("y"), out("x"))), `node "t" (Tanh) writes "x", which is an input or initializer`},
+		{"dangling", file(13, x, y, node("Add", "a", in("x", "ghost"), out("y"))),
+			`node "a" (Add) reads "ghost", which no node writes and which is neither input nor initializer`},
+		{"two writers", file(13, x, y, relu, node("Tanh", "t", in("x"), out("y"))),
+			`both node "r" (Relu) and node "t" (Tanh) write "y"`},
+		{"overwritten input", file(13, x, y, relu, node("Tanh", "t", in("y"), out("x"))),
+			`node "t" (Tanh) writes "x", which is an input or initializer`},
 		{"two inputs", file(13, x, x, y, relu), `two inputs are called "x"`},
 		{"two initializers", file(13, x, y, relu, weights("w", 1), weights("w", 2)), `two initializers are called "w"`},
-		{"cycle", file(13, x, y, node("Add", "a", in("x", "q"), out("p")), node("Relu", "b", in("p"), out("q")), node("Relu", "c", in("q"), out("y"))), "cycle: b -> a -> b"},
-		{"axes of a scalar", file(18, input("x"), y, list("s", 4), node("Resize", "u", in("x", "", "", "s"), out("y"), attrList("axes", 0))), "axis 0 does not exist in 0 dimensions"},
-		{"scales and few sizes", file(18, x, y, floats("f", 1, 1, 2, 2), list("s", 16, 8), node("Resize", "u", in("x", "", "f", "s"), out("y"))), "sizes [16 8] for shape [1,4,8,8]"},
-		{"unsupported", file(13, append([]msg{x, y, relu, node("Loop", "again", in("x"), out("i")), output("i"), node("Quantum", "q", in("x"), out("j")), output("j")}, many...)...),
+		{"cycle", file(13, x, y, node("Add", "a", in("x", "q"), out("p")), node("Relu", "b", in("p"), out("q")),
+			node("Relu", "c", in("q"), out("y"))), "cycle: b -> a -> b"},
+		{"axes of a scalar", file(18, input("x"), y, list("s", 4),
+			node("Resize", "u", in("x", "", "", "s"), out("y"), attrList("axes", 0))), "axis 0 does not exist in 0 dimensions"},
+		{"scales and few sizes", file(18, x, y, floats("f", 1, 1, 2, 2), list("s", 16, 8),
+			node("Resize", "u", in("x", "", "f", "s"), out("y"))), "sizes [16 8] for shape [1,4,8,8]"},
+		{"unsupported",
+			file(13, append([]msg{x, y, relu, node("Loop", "again", in("x"), out("i")), output("i"),
+				node("Quantum", "q", in("x"), out("j")), output("j")}, many...)...),
 			`27 unsupported operators: node "again" is Loop of domain ai.onnx (control flow); node "q" is Quantum of domain ai.onnx; 25 x Magic of domain com.example, such as node "m0"`},
-		{"alike", file(13, append([]msg{x, y, relu}, many...)...), `25 unsupported operators: 25 x Magic of domain com.example, such as node "m0"`},
+		{"alike", file(13, append([]msg{x, y, relu}, many...)...),
+			`25 unsupported operators: 25 x Magic of domain com.example, such as node "m0"`},
 		{"the list is cut", file(13, append([]msg{x, y, relu}, kinds...)...), "; and 5 more kinds"},
-		{"old operator set", file(6, x, y, node("Add", "a", in("x", "x"), out("y"))), `node "a" is Add of domain ai.onnx (operator set 6; known are 7 and later)`},
-		{"too few inputs", file(13, x, y, node("Conv", "c", in("x"), out("y"))), `node "c" (Conv): has 1 inputs, expected 2 to 3`},
-		{"left out", file(13, x, y, node("Conv", "c", in("x", ""), out("y"))), `node "c" (Conv): leaves out input 1, which it needs`},
-		{"control flow", file(13, x, y, node("If", "n", in("x"), out("y"))), `node "n" is If of domain ai.onnx (control flow, and its condition ("x") is computed while the network runs)`},
-		{"shape", file(13, x, y, weights("w", 6, 5, 3, 3), node("Conv", "c", in("x", "w"), out("y"))), `node "c" (Conv): input [1,4,8,8] and weights [6,5,3,3] do not fit 1 groups`},
-		{"kernel", file(13, x, y, weights("w", 6, 4, 3, 3), node("Conv", "c", in("x", "w"), out("y"), attrList("kernel_shape", 5, 5))), `node "c" (Conv): kernel_shape is [5 5], but the weights have shape [6,4,3,3]`},
-		{"pads", file(13, x, y, weights("w", 6, 4, 3, 3), node("Conv", "c", in("x", "w"), out("y"), attrList("pads", 1, 1))), `node "c" (Conv): attribute "pads" has 2 entries, expected 4`},
-		{"attribute type", file(13, x, y, weights("w", 6, 4, 3, 3), node("Conv", "c", in("x", "w"), out("y"), attrStr("group", "one"))), `node "c" (Conv): attribute "group" is a string, expected an integer`},
-		{"attribute twice", file(13, x, y, node("Elu", "e", in("x"), out("y"), attrFlt("alpha", 1), attrFlt("alpha", 2))), `node "e" (Elu): has two attributes "alpha"`},
-		{"axis", file(13, x, y, node("Softmax", "s", in("x"), out("y"), attrInt("axis", 4))), `node "s" (Softmax): axis 4 does not exist in 4 dimensions`},
-		{"target not known", file(13, x, y, msg(nil).sub(11, typed("t", tInt64, 2)), node("Reshape", "r", in("x", "t"), out("y"))), `node "r" (Reshape): input 1 ("t") is computed while the network runs, expected a known list of integers`},
-		{"values of a computed tensor", file(13, x, y, node("NonZero", "e", in("x"), out("t")), node("Relu", "r", in("t"), out("y")), output("z"), node("Loop", "l", in("x"), out("z"))),
+		{"old operator set", file(6, x, y, node("Add", "a", in("x", "x"), out("y"))),
+			`node "a" is Add of domain ai.onnx (operator set 6; known are 7 and later)`},
+		{"too few inputs", file(13, x, y, node("Conv", "c", in("x"), out("y"))),
+			`node "c" (Conv): has 1 inputs, expected 2 to 3`},
+		{"left out", file(13, x, y, node("Conv", "c", in("x", ""), out("y"))),
+			`node "c" (Conv): leaves out input 1, which it needs`},
+		{"control flow", file(13, x, y, node("If", "n", in("x"), out("y"))),
+			`node "n" is If of domain ai.onnx (control flow, and its condition ("x") is computed while the network runs)`},
+		{"shape", file(13, x, y, weights("w", 6, 5, 3, 3), node("Conv", "c", in("x", "w"), out("y"))),
+			`node "c" (Conv): input [1,4,8,8] and weights [6,5,3,3] do not fit 1 groups`},
+		{"kernel", file(13, x, y, weights("w", 6, 4, 3, 3),
+			node("Conv", "c", in("x", "w"), out("y"), attrList("kernel_shape", 5, 5))),
+			`node "c" (Conv): kernel_shape is [5 5], but the weights have shape [6,4,3,3]`},
+		{"pads", file(13, x, y, weights("w", 6, 4, 3, 3), node("Conv", "c", in("x", "w"), out("y"), attrList("pads", 1, 1))),
+			`node "c" (Conv): attribute "pads" has 2 entries, expected 4`},
+		{"attribute type", file(13, x, y, weights("w", 6, 4, 3, 3),
+			node("Conv", "c", in("x", "w"), out("y"), attrStr("group", "one"))),
+			`node "c" (Conv): attribute "group" is a string, expected an integer`},
+		{"attribute twice", file(13, x, y, node("Elu", "e", in("x"), out("y"), attrFlt("alpha", 1), attrFlt("alpha", 2))),
+			`node "e" (Elu): has two attributes "alpha"`},
+		{"axis", file(13, x, y, node("Softmax", "s", in("x"), out("y"), attrInt("axis", 4))),
+			`node "s" (Softmax): axis 4 does not exist in 4 dimensions`},
+		{"target not known", file(13, x, y, msg(nil).sub(11, typed("t", tInt64, 2)),
+			node("Reshape", "r", in("x", "t"), out("y"))),
+			`node "r" (Reshape): input 1 ("t") is computed while the network runs, expected a known list of integers`},
+		{"values of a computed tensor", file(13, x, y, node("NonZero", "e", in("x"), out("t")),
+			node("Relu", "r", in("t"), out("y")), output("z"), node("Loop", "l", in("x"), out("z"))),
 			`2 unsupported operators: node "e" is NonZero of domain ai.onnx (works on known values only, but input 0 ("x") is not known); node "l" is Loop`},
-		{"training", file(14, input("x", 4), y, weights("w", 4), node("BatchNormalization", "n", in("x", "w", "w", "w", "w"), out("y"), attrInt("training_mode", 1))), `node "n" (BatchNormalization): input "x" has shape [4], expected at least two dimensions`},
-		{"used mean", file(13, x, y, weights("w", 8), nodeOf("com.microsoft", "SkipLayerNormalization", "d", in("x", "x", "w"), out("t", "y"))), `node "d" is SkipLayerNormalization of domain com.microsoft (output 1 ("y") is used, but not supported)`},
-		{"optimiser of sequences", file(17, x, y, nodeOf("com.microsoft", "AdamWOptimizer", "n", in("x", "x", "x", "x", "x", "x"), out("y"))), `1 unsupported operator: node "n" is AdamWOptimizer of domain com.microsoft (sequences of tensors, whose type tells neither their number nor the shape of each)`},
-		{"derivative", file(17, x, y, nodeOf("ai.onnx.preview.training", "Gradient", "n", in("x"), out("y"), attrStr("y", "loss"))), `1 unsupported operator: node "n" is Gradient of domain ai.onnx.preview.training (a derivative, which is not worked out: that of "loss" by ["x"])`},
-		{"division by zero", file(13, x, y, list("a", 1), list("z", 0), node("Div", "d", in("a", "z"), out("q")), node("Reshape", "r", in("x", "q"), out("y"))), `node "d" (Div): division by zero`},
-		{"overflow", file(13, x, y, list("a", 1<<62), node("Add", "d", in("a", "a"), out("q")), node("Reshape", "r", in("x", "q"), out("y"))), `node "d" (Add): integer overflow`},
-		{"index", file(13, x, y, list("i", 9), node("Shape", "s", in("x"), out("n")), node("Gather", "g", in("n", "i"), out("q")), node("Reshape", "r", in("x", "q"), out("y"))), `node "g" (Gather): index 9 does not exist in 4 elements`},
+		{"training", file(14, input("x", 4), y, weights("w", 4), node("BatchNormalization", "n", in("x", "w", "w", "w", "w"),
+			out("y"), attrInt("training_mode", 1))),
+			`node "n" (BatchNormalization): input "x" has shape [4], expected at least two dimensions`},
+		{"used mean", file(13, x, y, weights("w", 8), nodeOf("com.microsoft", "SkipLayerNormalization", "d",
+			in("x", "x", "w"), out("t", "y"))),
+			`node "d" is SkipLayerNormalization of domain com.microsoft (output 1 ("y") is used, but not supported)`},
+		{"optimiser of sequences", file(17, x, y, nodeOf("com.microsoft", "AdamWOptimizer", "n",
+			in("x", "x", "x", "x", "x", "x"), out("y"))),
+			`1 unsupported operator: node "n" is AdamWOptimizer of domain com.microsoft (sequences of tensors, whose type tells neither their number nor the shape of each)`},
+		{"derivative", file(17, x, y, nodeOf("ai.onnx.preview.training", "Gradient", "n", in("x"), out("y"),
+			attrStr("y", "loss"))),
+			`1 unsupported operator: node "n" is Gradient of domain ai.onnx.preview.training (a derivative, which is not worked out: that of "loss" by ["x"])`},
+		{"division by zero", file(13, x, y, list("a", 1), list("z", 0), node("Div", "d", in("a", "z"), out("q")),
+			node("Reshape", "r", in("x", "q"), out("y"))), `node "d" (Div): division by zero`},
+		{"overflow", file(13, x, y, list("a", 1<<62), node("Add", "d", in("a", "a"), out("q")),
+			node("Reshape", "r", in("x", "q"), out("y"))), `node "d" (Add): integer overflow`},
+		{"index", file(13, x, y, list("i", 9), node("Shape", "s", in("x"), out("n")),
+			node("Gather", "g", in("n", "i"), out("q")), node("Reshape", "r", in("x", "q"), out("y"))),
+			`node "g" (Gather): index 9 does not exist in 4 elements`},
 		{"negative dimension", file(13, input("x", 1, -3), y, relu), `input "x": dimension 1 of shape [1,-3] is negative`},
-		{"huge dimension", file(13, x, y, relu, weights("w", 1<<40, 1<<40)), `tensor "w": shape [1099511627776,1099511627776] has more than 17592186044416 elements`},
-		{"negative dimension of weights", file(13, x, y, relu, weights("w", -1)), `tensor "w": dimension 0 of shape [-1] is negative`},
+		{"huge dimension", file(13, x, y, relu, weights("w", 1<<40, 1<<40)),
+			`tensor "w": shape [1099511627776,1099511627776] has more than 17592186044416 elements`},
+		{"negative dimension of weights", file(13, x, y, relu, weights("w", -1)),
+			`tensor "w": dimension 0 of shape [-1] is negative`},
 		{"many dimensions", file(13, x, y, relu, weights("w", make([]int64, 100)...)), `has more than 32 dimensions`},
-		{"too little data", file(13, x, y, relu, msg(nil).sub(5, tensor("w", tFloat, 10).sub(9, make([]byte, 39)))), `tensor "w": has 39 bytes of data, expected 40 for shape [10] of FLOAT`},
-		{"too many numbers", file(13, x, y, relu, msg(nil).sub(5, tensor("w", tInt64, 2).packed(7, 1, 2, 3))), `tensor "w": has 3 values, expected 2 for shape [2]`},
-		{"element type", file(13, x, y, relu, msg(nil).sub(5, tensor("w", 99, 2))), `tensor "w": has element type 99, which ONNX does not define`},
-		{"strings", file(13, msg(nil).sub(11, typed("x", tString, 2)), y, relu), `input "x" has element type STRING, which is not supported`},
-		{"no tensor", file(13, msg(nil).sub(11, msg(nil).str(1, "x").sub(2, msg(nil).sub(4, nil))), y, relu), `input "x" is not a tensor`},
-		{"long name", file(13, x, y, node("Relu", strings.Repeat("n", 1<<20), in("x"), out("y"))), "is a name of 1048576 bytes, more than 16384"},
+		{"too little data", file(13, x, y, relu, msg(nil).sub(5, tensor("w", tFloat, 10).sub(9, make([]byte, 39)))),
+			`tensor "w": has 39 bytes of data, expected 40 for shape [10] of FLOAT`},
+		{"too many numbers", file(13, x, y, relu, msg(nil).sub(5, tensor("w", tInt64, 2).packed(7, 1, 2, 3))),
+			`tensor "w": has 3 values, expected 2 for shape [2]`},
+		{"element type", file(13, x, y, relu, msg(nil).sub(5, tensor("w", 99, 2))),
+			`tensor "w": has element type 99, which ONNX does not define`},
+		{"strings", file(13, msg(nil).sub(11, typed("x", tString, 2)), y, relu),
+			`input "x" has element type STRING, which is not supported`},
+		{"no tensor", file(13, msg(nil).sub(11, msg(nil).str(1, "x").sub(2, msg(nil).sub(4, nil))), y, relu),
+			`input "x" is not a tensor`},
+		{"long name", file(13, x, y, node("Relu", strings.Repeat("n", 1<<20), in("x"), out("y"))),
+			"is a name of 1048576 bytes, more than 16384"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g, err := load(tt.data, Options{})
@@ -323,14 +395,16 @@ func TestErrors(t *testing.T) {
 		})
 	}
 	var u *UnsupportedError
-	if _, err := load(file(13, append([]msg{x, y, relu}, many...)...), Options{}); !errors.As(err, &u) || len(u.Nodes) != 20 || u.More != 5 {
+	if _, err := load(file(13, append([]msg{x, y, relu}, many...)...), Options{}); !errors.As(err, &u) ||
+		len(u.Nodes) != 20 || u.More != 5 {
 		t.Errorf("got %#v", u)
 	}
 	var c *model.CycleError
 	if _, err := load(file(13, x, y, node("Add", "a", in("x", "y"), out("y"))), Options{}); !errors.As(err, &c) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Import(filepath.Join(t.TempDir(), "missing.onnx"), Options{}); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "missing.onnx") {
+	if _, err := Import(filepath.Join(t.TempDir(), "missing.onnx"), Options{}); !errors.Is(err, os.ErrNotExist) ||
+		!strings.Contains(err.Error(), "missing.onnx") {
 		t.Errorf("missing file: %v", err)
 	}
 	if _, err := Import(t.TempDir(), Options{}); err == nil {
@@ -344,17 +418,20 @@ func TestErrors(t *testing.T) {
 
 // small is a file with a bit of everything.
 func small() []byte {
-	return file(13, input("x", "N", 4, 8, 8), output("y", "N", 6), weights("w", 6, 4, 3, 3), list("s", 1, -1), list("i", 0),
+	return file(13, input("x", "N", 4, 8, 8), output("y", "N", 6), weights("w", 6, 4, 3, 3),
+		list("s", 1, -1), list("i", 0),
 		msg(nil).sub(5, tensor("b", tFloat, 6).sub(9, make([]byte, 24))), floats("half", 0.5),
 		node("Conv", "c", in("x", "w", "b"), out("c"), attrStr("auto_pad", "SAME_UPPER"), attrList("strides", 2, 2)),
 		node("Clip", "k", in("c", "", "half"), out("k")), node("GlobalAveragePool", "g", in("k"), out("g")),
 		node("Shape", "sh", in("g"), out("sh")), node("Gather", "n1", in("sh", "i"), out("n")),
-		node("Concat", "n2", in("n", "m"), out("t"), attrInt("axis", 0)), node("Constant", "n3", nil, out("m"), attrTensor("value", rawInts("", []int64{1}, -1))),
+		node("Concat", "n2", in("n", "m"), out("t"), attrInt("axis", 0)),
+		node("Constant", "n3", nil, out("m"), attrTensor("value", rawInts("", []int64{1}, -1))),
 		node("Reshape", "r", in("g", "t"), out("f")), node("Softmax", "y", in("f"), out("y")))
 }
 
 func TestUnsortedNodes(t *testing.T) {
-	g, err := load(file(13, input("x", 2), output("y"), node("Relu", "c", in("b"), out("y")), node("Tanh", "b", in("a"), out("b")), node("Exp", "a", in("x"), out("a"))), Options{})
+	g, err := load(file(13, input("x", 2), output("y"), node("Relu", "c", in("b"), out("y")),
+		node("Tanh", "b", in("a"), out("b")), node("Exp", "a", in("x"), out("a"))), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,12 +443,16 @@ func TestUnsortedNodes(t *testing.T) {
 // TestNames: the graph's names are the file's; nameless nodes are called after
 // their output.
 func TestNames(t *testing.T) {
-	g, err := ImportReader(filepath.Join("some", "net.v2.onnx"), bytes.NewReader(file(13, input("image", 2), output("result"), node("Relu", "", in("image"), out("result")))), Options{})
+	g, err := ImportReader(filepath.Join("some", "net.v2.onnx"),
+		bytes.NewReader(file(13, input("image", 2), output("result"), node("Relu", "", in("image"), out("result")))),
+		Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g.Name != "net.v2" || g.Ops[0].Name != "result" || g.Tensor(g.Inputs[0]).Name != "image" || g.Tensor(g.Outputs[0]).Name != "result" {
-		t.Errorf("graph %q, operator %q, tensors %q and %q", g.Name, g.Ops[0].Name, g.Tensor(g.Inputs[0]).Name, g.Tensor(g.Outputs[0]).Name)
+	if g.Name != "net.v2" || g.Ops[0].Name != "result" || g.Tensor(g.Inputs[0]).Name != "image" ||
+		g.Tensor(g.Outputs[0]).Name != "result" {
+		t.Errorf("graph %q, operator %q, tensors %q and %q", g.Name, g.Ops[0].Name, g.Tensor(g.Inputs[0]).Name,
+			g.Tensor(g.Outputs[0]).Name)
 	}
 }
 
@@ -490,26 +571,33 @@ func TestHostile(t *testing.T) {
 		{"a million empty initializers", file(13, x, y, relu, repeat(msg(nil).sub(5, nil), 1<<20))},
 		{"a million empty inputs", file(13, x, y, relu, repeat(msg(nil).sub(11, nil), 1<<20))},
 		{"a million attributes", file(13, x, y, node("Relu", "r", in("x"), out("y"), repeat(msg(nil).sub(5, nil), 1<<20)))},
-		{"a million attributes in a node", file(13, x, y, msg(nil).sub(1, repeat(msg(nil).sub(5, nil), 1<<20).str(4, "Relu")))},
-		{"a million inputs of a node", file(13, x, y, msg(nil).sub(1, repeat(msg(nil).str(1, "x"), 1<<20).str(4, "Relu").str(2, "y")))},
+		{"a million attributes in a node",
+			file(13, x, y, msg(nil).sub(1, repeat(msg(nil).sub(5, nil), 1<<20).str(4, "Relu")))},
+		{"a million inputs of a node",
+			file(13, x, y, msg(nil).sub(1, repeat(msg(nil).str(1, "x"), 1<<20).str(4, "Relu").str(2, "y")))},
 		{"a million integers", file(13, x, y, node("Relu", "r", in("x"), out("y"), attrList("a", make([]int64, 1<<20)...)))},
 		{"a million dimensions", file(13, x, y, relu, weights("w", make([]int64, 1<<20)...))},
-		{"many large known lists", file(13, x, y, relu, list("n", 4096), node("ConstantOfShape", "k", in("n"), out("k"), attrTensor("value", rawInts("", []int64{1}, 1))),
+		{"many large known lists", file(13, x, y, relu, list("n", 4096),
+			node("ConstantOfShape", "k", in("n"), out("k"), attrTensor("value", rawInts("", []int64{1}, 1))),
 			chain(20000, func(i int) msg {
 				return append(node("Neg", "n", in("k"), out(fmt.Sprint("t", i))), output(fmt.Sprint("t", i))...)
 			}))},
 		{"doubling", file(13, x, output("t99"), node("Identity", "", in("x"), out("t-1")), chain(100, func(i int) msg {
-			return node("Concat", "", in(fmt.Sprint("t", i-1), fmt.Sprint("t", i-1)), out(fmt.Sprint("t", i)), attrInt("axis", 0))
+			return node("Concat", "", in(fmt.Sprint("t", i-1), fmt.Sprint("t", i-1)), out(fmt.Sprint("t", i)),
+				attrInt("axis", 0))
 		}))},
-		{"growing rank", file(13, x, output("t99"), node("Identity", "", in("x"), out("t-1")), list("a", 0), chain(100, func(i int) msg {
-			return node("Unsqueeze", "", in(fmt.Sprint("t", i-1), "a"), out(fmt.Sprint("t", i)))
-		}))},
-		{"endless range", file(13, x, output("r"), node("Constant", "", nil, out("a"), attrInt("value_int", 0)), node("Constant", "", nil, out("b"), attrInt("value_int", 1<<62)),
+		{"growing rank", file(13, x, output("t99"), node("Identity", "", in("x"), out("t-1")), list("a", 0),
+			chain(100, func(i int) msg {
+				return node("Unsqueeze", "", in(fmt.Sprint("t", i-1), "a"), out(fmt.Sprint("t", i)))
+			}))},
+		{"endless range", file(13, x, output("r"), node("Constant", "", nil, out("a"), attrInt("value_int", 0)),
+			node("Constant", "", nil, out("b"), attrInt("value_int", 1<<62)),
 			node("Constant", "", nil, out("c"), attrInt("value_int", 1)), node("Range", "", in("a", "b", "c"), out("r")))},
 		{"a long cycle", file(13, x, output("t0"), chain(20000, func(i int) msg {
 			return node("Relu", fmt.Sprint("n", i), in(fmt.Sprint("t", (i+1)%20000)), out(fmt.Sprint("t", i)))
 		}))},
-		{"many open dimensions", file(13, y, relu, x, chain(20000, func(i int) msg { return input(fmt.Sprint("i", i), nil, nil) }))},
+		{"many open dimensions", file(13, y, relu, x,
+			chain(20000, func(i int) msg { return input(fmt.Sprint("i", i), nil, nil) }))},
 		{"nested deeply", file(13, x, y, relu, func() msg {
 			m := msg{}
 			for range 2000 {
@@ -517,7 +605,8 @@ func TestHostile(t *testing.T) {
 			}
 			return msg(nil).sub(1, m.str(4, "If").str(2, "z"))
 		}())},
-		{"large tensor without data", append(msg(nil).int(1, 8), append(protowire.AppendTag(nil, 7, protowire.BytesType), protowire.AppendVarint(nil, 1<<40)...)...)},
+		{"large tensor without data", append(msg(nil).int(1, 8),
+			append(protowire.AppendTag(nil, 7, protowire.BytesType), protowire.AppendVarint(nil, 1<<40)...)...)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, r := range []io.Reader{bytes.NewReader(tt.data), struct{ io.Reader }{bytes.NewReader(tt.data)}} {
@@ -653,10 +742,14 @@ func TestRandomNodes(t *testing.T) {
 		}
 		return vs
 	}
-	names := []string{"axis", "axes", "kernel_shape", "strides", "dilations", "pads", "group", "auto_pad", "ceil_mode", "perm", "to", "keepdims",
-		"split", "num_outputs", "starts", "ends", "steps", "shape", "output_shape", "output_padding", "transA", "transB", "value", "value_ints", "size", "scales", "start", "end", "allowzero",
-		"num_heads", "kv_num_heads", "q_num_heads", "rotary_embedding_dim", "do_rotary", "unidirectional", "is_causal", "qkv_hidden_sizes", "blocksize", "block_size", "k", "p", "K", "N",
-		"num_groups", "equation", "activation", "batch_dims", "upper", "dtype", "output_dtype", "noop_with_empty_axes", "keep_aspect_ratio_policy", "mode", "opset"}
+	names := []string{"axis", "axes", "kernel_shape", "strides", "dilations", "pads", "group", "auto_pad", "ceil_mode",
+		"perm", "to", "keepdims",
+		"split", "num_outputs", "starts", "ends", "steps", "shape", "output_shape", "output_padding", "transA", "transB",
+		"value", "value_ints", "size", "scales", "start", "end", "allowzero",
+		"num_heads", "kv_num_heads", "q_num_heads", "rotary_embedding_dim", "do_rotary", "unidirectional", "is_causal",
+		"qkv_hidden_sizes", "blocksize", "block_size", "k", "p", "K", "N",
+		"num_groups", "equation", "activation", "batch_dims", "upper", "dtype", "output_dtype", "noop_with_empty_axes",
+		"keep_aspect_ratio_policy", "mode", "opset"}
 	imported := 0
 	const each = 100
 	for _, row := range rows {
@@ -699,7 +792,9 @@ func TestRandomNodes(t *testing.T) {
 			for _, i := range r.Perm(len(names))[:r.IntN(8)] {
 				switch r.IntN(6) {
 				case 0:
-					attrs = append(attrs, attrStr(names[i], []string{"SAME_UPPER", "SAME_LOWER", "VALID", "odd", "ij,jk->ik", "i...,...j", "Relu", "CRD", "not_larger"}[r.IntN(9)]))
+					attrs = append(attrs, attrStr(names[i],
+						[]string{"SAME_UPPER", "SAME_LOWER", "VALID", "odd", "ij,jk->ik", "i...,...j", "Relu", "CRD",
+							"not_larger"}[r.IntN(9)]))
 				case 1, 2:
 					attrs = append(attrs, attrInt(names[i], number()))
 				case 3, 4:
@@ -730,17 +825,30 @@ func TestRandomNodes(t *testing.T) {
 func FuzzImport(f *testing.F) {
 	f.Add(small(), int64(0))
 	f.Add(small(), int64(3))
-	f.Add(file(13, input("x", 1, 4, 8, 8), output("y"), node("MaxPool", "p", in("x"), out("y"), attrList("kernel_shape", 3, 3), attrInt("ceil_mode", 1))), int64(2))
-	f.Add(file(9, input("x", 1, 4, 8, 8), output("y"), list("b", 1), list("e", 7), node("Slice", "s", in("x", "b", "e"), out("t")), node("Transpose", "q", in("t"), out("y"))), int64(0))
-	f.Add(file(13, input("x", 2, 6), output("a"), output("b"), node("Split", "s", in("x"), out("a", "c"), attrInt("axis", 1)), node("Concat", "k", in("c", "a"), out("b"), attrInt("axis", 0))), int64(4))
-	f.Add(file(11, input("x", 1, 4, 8, 8), output("y"), weights("w", 4, 3, 2, 2), node("ConvTranspose", "c", in("x", "w"), out("u"), attrList("strides", 2, 2)), floats("s", 1, 1, 2, 2),
-		node("Resize", "z", in("u", "", "s"), out("z")), node("Pad", "p", in("z", "ps"), out("y")), list("ps", 0, 0, 1, 1, 0, 0, 1, 1)), int64(0))
-	f.Add(file(17, input("x", 2, 3, 4), output("y"), weights("s", 4), node("LayerNormalization", "n", in("x", "s"), out("n")), list("a", 2), node("ReduceMean", "m", in("n", "a"), out("m")),
-		node("MatMul", "q", in("n", "w"), out("q")), weights("w", 4, 5), node("Gemm", "g", in("f", "w"), out("y")), node("Flatten", "f", in("n"), out("f"), attrInt("axis", 2)),
-		node("BatchNormalization", "b", in("n", "v", "v", "v", "v"), out("b")), weights("v", 3), node("LRN", "l", in("n"), out("l"), attrInt("size", 3))), int64(0))
-	f.Add(file(13, input("x", 6), output("y"), node("Constant", "a", nil, out("0"), attrInt("value_int", 0)), node("Constant", "b", nil, out("6"), attrInt("value_int", 6)),
-		node("Range", "r", in("0", "6", "1"), out("v")), node("Constant", "c", nil, out("1"), attrInt("value_int", 2)), node("Less", "l", in("v", "6"), out("c")), node("Where", "w", in("c", "v", "0"), out("ix")),
-		node("Gather", "g", in("x", "ix"), out("y")), node("Expand", "e", in("v", "es"), out("e")), list("es", 2, 1), node("Squeeze", "sq", in("e"), out("sq")), node("Mod", "m", in("sq", "6"), out("mo"))), int64(0))
+	f.Add(file(13, input("x", 1, 4, 8, 8), output("y"),
+		node("MaxPool", "p", in("x"), out("y"), attrList("kernel_shape", 3, 3), attrInt("ceil_mode", 1))), int64(2))
+	f.Add(file(9, input("x", 1, 4, 8, 8), output("y"), list("b", 1), list("e", 7),
+		node("Slice", "s", in("x", "b", "e"), out("t")), node("Transpose", "q", in("t"), out("y"))), int64(0))
+	f.Add(file(13, input("x", 2, 6), output("a"), output("b"),
+		node("Split", "s", in("x"), out("a", "c"), attrInt("axis", 1)),
+		node("Concat", "k", in("c", "a"), out("b"), attrInt("axis", 0))), int64(4))
+	f.Add(file(11, input("x", 1, 4, 8, 8), output("y"), weights("w", 4, 3, 2, 2),
+		node("ConvTranspose", "c", in("x", "w"), out("u"), attrList("strides", 2, 2)), floats("s", 1, 1, 2, 2),
+		node("Resize", "z", in("u", "", "s"), out("z")), node("Pad", "p", in("z", "ps"), out("y")),
+		list("ps", 0, 0, 1, 1, 0, 0, 1, 1)), int64(0))
+	f.Add(file(17, input("x", 2, 3, 4), output("y"), weights("s", 4),
+		node("LayerNormalization", "n", in("x", "s"), out("n")), list("a", 2),
+		node("ReduceMean", "m", in("n", "a"), out("m")),
+		node("MatMul", "q", in("n", "w"), out("q")), weights("w", 4, 5), node("Gemm", "g", in("f", "w"), out("y")),
+		node("Flatten", "f", in("n"), out("f"), attrInt("axis", 2)),
+		node("BatchNormalization", "b", in("n", "v", "v", "v", "v"), out("b")), weights("v", 3),
+		node("LRN", "l", in("n"), out("l"), attrInt("size", 3))), int64(0))
+	f.Add(file(13, input("x", 6), output("y"), node("Constant", "a", nil, out("0"), attrInt("value_int", 0)),
+		node("Constant", "b", nil, out("6"), attrInt("value_int", 6)),
+		node("Range", "r", in("0", "6", "1"), out("v")), node("Constant", "c", nil, out("1"), attrInt("value_int", 2)),
+		node("Less", "l", in("v", "6"), out("c")), node("Where", "w", in("c", "v", "0"), out("ix")),
+		node("Gather", "g", in("x", "ix"), out("y")), node("Expand", "e", in("v", "es"), out("e")), list("es", 2, 1),
+		node("Squeeze", "sq", in("e"), out("sq")), node("Mod", "m", in("sq", "6"), out("mo"))), int64(0))
 	for _, c := range rowCases {
 		f.Add(c.file(), int64(0))
 	}
@@ -761,7 +869,8 @@ func ExampleImportReader() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(g.Name, g.Tensor(g.Outputs[0]).Shape, g.Tensor(g.Outputs[0]).DType, g.Params(), "parameters", g.MACs(), "MACs")
+	fmt.Println(g.Name, g.Tensor(g.Outputs[0]).Shape, g.Tensor(g.Outputs[0]).DType, g.Params(),
+		"parameters", g.MACs(), "MACs")
 	// Output: tiny [4,16,8,8] f16 432 parameters 110592 MACs
 }
 

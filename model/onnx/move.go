@@ -342,7 +342,8 @@ func (c *call) addsNothing(part *value, axis int) bool {
 			want[axis] = v.shape[axis]
 		}
 		if !want.Equal(v.shape) {
-			c.fail("input %q has shape %v and input %q %v, expected equal extents but along axis %d", part.name, part.shape, v.name, v.shape, axis)
+			c.fail("input %q has shape %v and input %q %v, expected equal extents but along axis %d", part.name, part.shape,
+				v.name, v.shape, axis)
 		}
 	}
 	return true
@@ -387,7 +388,8 @@ func foldConcat(c *call) *literal {
 	r := &literal{dtype: c.in[0].lit.dtype}
 	for _, v := range c.in {
 		if len(v.shape) != 1 || v.lit.isFloat() != r.isFloat() {
-			c.fail("inputs %q and %q have shapes %v and %v of %v and %v", c.in[0].name, v.name, c.in[0].shape, v.shape, c.in[0].dtype, v.dtype)
+			c.fail("inputs %q and %q have shapes %v and %v of %v and %v", c.in[0].name, v.name, c.in[0].shape, v.shape,
+				c.in[0].dtype, v.dtype)
 			return nil
 		}
 		if len(r.ints)+len(r.floats)+len(v.lit.ints)+len(v.lit.floats) > maxKnownInts {
@@ -611,7 +613,8 @@ func (c *call) expandTarget() model.Shape {
 		c.fail("the target has %d dimensions, more than %d", len(target), maxRank)
 		return nil
 	}
-	if own := c.ownInput(0); own != nil && c.sameInFile(1) && c.fileBatch > 1 && len(target) > 0 && target[0] == c.fileBatch &&
+	if own := c.ownInput(0); own != nil && c.sameInFile(1) && c.fileBatch > 1 && len(target) > 0 &&
+		target[0] == c.fileBatch &&
 		(len(own.shape) < len(target) || own.shape[0] == 1) {
 		// One for all images becomes one for each: a class token.
 		target = slices.Clone(target)

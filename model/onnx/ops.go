@@ -76,8 +76,9 @@ func Operators() []OperatorInfo {
 	var list []OperatorInfo
 	for _, rows := range table {
 		for _, r := range rows {
-			info := OperatorInfo{Domain: shownDomain(r.domain), Type: r.name, Since: r.since, Until: r.until, Becomes: string(r.kind),
-				Folds: "no", Note: r.doc, TestedBy: "TestRows/" + r.key()}
+			info := OperatorInfo{Domain: shownDomain(r.domain), Type: r.name, Since: r.since, Until: r.until,
+				Becomes: string(r.kind),
+				Folds:   "no", Note: r.doc, TestedBy: "TestRows/" + r.key()}
 			switch {
 			case r.build == nil:
 				info.Folds = "only"
@@ -117,7 +118,8 @@ var rows = []row{
 	{std("Conv"), 1, 0, 2, 3, "Conv", conv, nil, "convolution, grouped and depthwise too"},
 	{std("ConvTranspose"), 1, 0, 2, 3, "ConvTranspose", convTranspose, nil, "transposed convolution"},
 	{std("MatMul"), 1, 0, 2, 2, "MatMul", direct, nil, "batched matrix product"},
-	{std("Gemm"), 1, 0, 2, 3, "Gemm", gemm, nil, "matrix product with bias; alpha and beta are free; operands of more than two dimensions become MatMul"},
+	{std("Gemm"), 1, 0, 2, 3, "Gemm", gemm, nil,
+		"matrix product with bias; alpha and beta are free; operands of more than two dimensions become MatMul"},
 	{std("Einsum"), 12, 0, 1, anyNumber, "", einsum, nil, "MatMul, with Transpose, Reshape and ReduceSum as needed"},
 	{ms("FusedMatMul"), 1, 0, 2, 2, "MatMul", fusedMatMul, nil, "Transpose, MatMul; alpha is free"},
 	{ms("TransposeMatMul"), 1, 0, 2, 2, "MatMul", fusedMatMul, nil, "Transpose, MatMul; alpha is free"},
@@ -125,7 +127,8 @@ var rows = []row{
 	{ms("FusedConv"), 1, 0, 2, 4, "", fusedConv, nil, "Conv, Add, activation"},
 	{ms("NhwcConv"), 1, 0, 2, 3, "", nhwcConv, nil, "Transpose, Conv, Transpose"},
 	{ms("NhwcFusedConv"), 1, 0, 2, 4, "", nhwcConv, nil, "Transpose, Conv, Transpose, Add, activation"},
-	{ms("MoE"), 1, 0, 5, 8, "", mixture, nil, "Softmax, TopK, Gather, Split, Gemm of each expert, Concat, Mul, ReduceSum; the tokens are taken to spread evenly"},
+	{ms("MoE"), 1, 0, 5, 8, "", mixture, nil,
+		"Softmax, TopK, Gather, Split, Gemm of each expert, Concat, Mul, ReduceSum; the tokens are taken to spread evenly"},
 	{ms("QMoE"), 1, 0, 6, 15, "", quantisedMixture, nil, "Dequantize of packed weights, then as MoE; of integers"},
 	{ms("MatMulNBits"), 1, 0, 3, 6, "", matMulNBits, nil, "Dequantize of packed weights, MatMul"},
 	{ms("MatMulBnb4"), 1, 0, 3, 3, "", matMulNBits, nil, "Dequantize of packed weights, MatMul"},
@@ -138,22 +141,27 @@ var rows = []row{
 	{std("LpPool"), 1, 0, 1, 1, "AveragePool", lpPool, nil, "costs an AveragePool"},
 	{std("GlobalLpPool"), 1, 0, 1, 1, "GlobalAveragePool", likened, nil, "costs a GlobalAveragePool"},
 	{std("BatchNormalization"), 1, 0, 5, 5, "BatchNorm", batchNorm, nil, "in training also ReduceMean, Mul, ReduceMean"},
-	{std("LayerNormalization"), 1, 0, 2, 3, "LayerNorm", layerNorm, nil, "mean and deviation cost a ReduceMean each; standard since 17, in files before"},
+	{std("LayerNormalization"), 1, 0, 2, 3, "LayerNorm", layerNorm, nil,
+		"mean and deviation cost a ReduceMean each; standard since 17, in files before"},
 	{std("RMSNormalization"), 23, 0, 2, 2, "RMSNorm", rmsNorm, nil, ""},
-	{std("SimplifiedLayerNormalization"), 1, 0, 2, 2, "RMSNorm", rmsNorm, nil, "the deviation costs a ReduceMean; ONNX Runtime writes it into the standard domain"},
+	{std("SimplifiedLayerNormalization"), 1, 0, 2, 2, "RMSNorm", rmsNorm, nil,
+		"the deviation costs a ReduceMean; ONNX Runtime writes it into the standard domain"},
 	{ms("SimplifiedLayerNormalization"), 1, 0, 2, 2, "RMSNorm", rmsNorm, nil, "the deviation costs a ReduceMean"},
 	{ms("SkipLayerNormalization"), 1, 0, 3, 5, "", skipLayerNorm, nil, "Add, LayerNorm"},
 	{ms("SkipSimplifiedLayerNormalization"), 1, 0, 3, 4, "", skipRMSNorm, nil, "Add, RMSNorm"},
-	{ms("EmbedLayerNormalization"), 1, 0, 7, 9, "", embedLayerNorm, nil, "Gather, Add, LayerNorm, ReduceSum of the mask if used"},
+	{ms("EmbedLayerNormalization"), 1, 0, 7, 9, "", embedLayerNorm, nil,
+		"Gather, Add, LayerNorm, ReduceSum of the mask if used"},
 	{std("InstanceNormalization"), 1, 0, 3, 3, "GroupNorm", instanceNorm, nil, "a group per channel"},
 	{std("GroupNormalization"), 18, 20, 3, 3, "", groupNormOfGroups, nil, "GroupNorm, Mul, Add: scale and bias per group"},
 	{std("GroupNormalization"), 21, 0, 3, 3, "GroupNorm", groupNorm, nil, ""},
 	{std("MeanVarianceNormalization"), 9, 0, 1, 1, "", meanVariance, nil, "ReduceMean, Sub, Mul, ReduceMean, Sqrt, Div"},
 	{std("LpNormalization"), 1, 0, 1, 1, "", lpNormalization, nil, "ReduceSum, Div"},
-	{own("LayerNormalization"), 1, 0, 1, 1, "LayerNorm", plainLayerNorm, nil, "without scale; a function of exported files"},
+	{own("LayerNormalization"), 1, 0, 1, 1, "LayerNorm", plainLayerNorm, nil,
+		"without scale; a function of exported files"},
 	{own("RMSNormalization"), 1, 0, 1, 1, "RMSNorm", rmsNorm, nil, "without scale; a function of exported files"},
 	{own("ScaledRMSNormalization"), 1, 0, 2, 2, "RMSNorm", rmsNorm, nil, "a function of exported files"},
-	{ms("GroupNorm"), 1, 0, 3, 3, "", skipGroupNorm, nil, "GroupNorm, with Transpose of channels that come last, and Silu"},
+	{ms("GroupNorm"), 1, 0, 3, 3, "", skipGroupNorm, nil,
+		"GroupNorm, with Transpose of channels that come last, and Silu"},
 	{ms("SkipGroupNorm"), 1, 0, 4, 5, "", skipGroupNorm, nil, "Add, then as GroupNorm of com.microsoft"},
 	{std("LRN"), 1, 0, 1, 1, "LRN", lrn, nil, ""},
 	{std("Softmax"), 1, 12, 1, 1, "Softmax", softmaxFlat, nil, "over all axes from the given one on"},
@@ -190,8 +198,10 @@ var rows = []row{
 	{ms("SimplifiedLayerNormalizationGrad"), 1, 0, 4, 4, "", normGrad("RMSNorm"), nil, "RMSNorm, Mul, ReduceSum"},
 	{std("MaxPoolGrad"), 9, 0, 2, 2, "", maxPoolGrad, nil, "Expand, Scatter"},
 	{ms("MaxPoolGrad"), 1, 0, 2, 2, "", maxPoolGrad, nil, "Expand, Scatter"},
-	{std("AveragePoolGrad"), 9, 0, 1, 3, "", averagePoolGrad, nil, "AveragePool, or Resize where windows are more than one apart"},
-	{ms("AveragePoolGrad"), 1, 0, 1, 3, "", averagePoolGrad, nil, "AveragePool, or Resize where windows are more than one apart"},
+	{std("AveragePoolGrad"), 9, 0, 1, 3, "", averagePoolGrad, nil,
+		"AveragePool, or Resize where windows are more than one apart"},
+	{ms("AveragePoolGrad"), 1, 0, 1, 3, "", averagePoolGrad, nil,
+		"AveragePool, or Resize where windows are more than one apart"},
 	{ms("GatherGrad"), 1, 0, 3, 3, "", gatherGrad(0, 1, 2), nil, "Expand, Scatter; the shape must be known"},
 	{ms("GatherElementsGrad"), 1, 0, 3, 3, "", gatherGrad(1, 2, 0), nil, "Expand, Scatter; the shape must be known"},
 	{ms("ConvGrad"), 1, 0, 3, 3, "", convGrad, nil, "ConvTranspose; Slice, Reshape, Transpose, Conv; ReduceSum"},
@@ -209,10 +219,14 @@ var rows = []row{
 	{ms("InPlaceAccumulator"), 1, 0, 2, 3, "", accumulate(0), nil, "Add"},
 	{ms("InPlaceAccumulatorV2"), 1, 0, 2, 3, "", accumulate(1), nil, "Add; without the flag"},
 	{ms("SGDOptimizer"), 1, 0, 3, 3, "", sgdOptimizer, nil, "Mul, Sub"},
-	{ms("AdamOptimizer"), 1, 0, 6, 10, "", adamOptimizer, nil, "seven Mul, three Add, Sqrt, Div, Sub; without the new gradients"},
-	{preview("Adam"), 1, 0, 2, anyNumber, "", optimiser(2, adamRule), nil, "seven Mul, three Add, Sqrt, Div, Sub for each parameter"},
-	{preview("Momentum"), 1, 0, 2, anyNumber, "", optimiser(1, momentumRule), nil, "three Mul, Add, Sub for each parameter"},
-	{preview("Adagrad"), 1, 0, 2, anyNumber, "", optimiser(1, adagradRule), nil, "two Mul, two Add, Sqrt, Div, Sub for each parameter"},
+	{ms("AdamOptimizer"), 1, 0, 6, 10, "", adamOptimizer, nil,
+		"seven Mul, three Add, Sqrt, Div, Sub; without the new gradients"},
+	{preview("Adam"), 1, 0, 2, anyNumber, "", optimiser(2, adamRule), nil,
+		"seven Mul, three Add, Sqrt, Div, Sub for each parameter"},
+	{preview("Momentum"), 1, 0, 2, anyNumber, "", optimiser(1, momentumRule), nil,
+		"three Mul, Add, Sub for each parameter"},
+	{preview("Adagrad"), 1, 0, 2, anyNumber, "", optimiser(1, adagradRule), nil,
+		"two Mul, two Add, Sqrt, Div, Sub for each parameter"},
 
 	// Element-wise, one input.
 	{std("Relu"), 1, 0, 1, 1, "Relu", direct, nil, ""},
@@ -302,28 +316,35 @@ var rows = []row{
 	{std("QLinearMatMul"), 10, 0, 8, 8, "", qlinearMatMul, nil, "MatMul, Quantize"},
 	{std("ConvInteger"), 10, 0, 2, 4, "", convInteger, nil, "Conv, Cast"},
 	{std("MatMulInteger"), 10, 0, 2, 4, "", matMulInteger, nil, "MatMul, Cast"},
-	{ms("GatherBlockQuantized"), 1, 0, 3, 4, "", gatherQuantized, nil, "Gather of packed weights and of scales, Dequantize"},
+	{ms("GatherBlockQuantized"), 1, 0, 3, 4, "", gatherQuantized, nil,
+		"Gather of packed weights and of scales, Dequantize"},
 	{ms("QGemm"), 1, 0, 6, 9, "", qgemm, nil, "Gemm, Quantize or Dequantize"},
 	{ms("MatMulIntegerToFloat"), 1, 0, 4, 7, "", matMulToFloat, nil, "MatMul, Dequantize, Add for a bias"},
-	{ms("DynamicQuantizeMatMul"), 1, 0, 3, 5, "", dynamicMatMul, nil, "ReduceMax, ReduceMin, Sub, Mul, Quantize, MatMul, Dequantize, Add for a bias"},
+	{ms("DynamicQuantizeMatMul"), 1, 0, 3, 5, "", dynamicMatMul, nil,
+		"ReduceMax, ReduceMin, Sub, Mul, Quantize, MatMul, Dequantize, Add for a bias"},
 	{ms("QLinearAdd"), 1, 0, 7, 8, "", qlinearBinary("Add"), nil, "Add, Quantize"},
 	{ms("QLinearMul"), 1, 0, 7, 8, "", qlinearBinary("Mul"), nil, "Mul, Quantize"},
 	{ms("QLinearSigmoid"), 1, 0, 4, 5, "", qlinearUnary("Sigmoid"), nil, "Sigmoid, Quantize"},
 	{ms("QLinearLeakyRelu"), 1, 0, 4, 5, "", qlinearUnary("LeakyRelu"), nil, "LeakyRelu, Quantize"},
-	{ms("QLinearGlobalAveragePool"), 1, 0, 4, 5, "", qlinearUnary("GlobalAveragePool"), nil, "GlobalAveragePool, Quantize"},
+	{ms("QLinearGlobalAveragePool"), 1, 0, 4, 5, "", qlinearUnary("GlobalAveragePool"), nil,
+		"GlobalAveragePool, Quantize"},
 	{ms("QLinearAveragePool"), 1, 0, 4, 5, "", qlinearPool, nil, "AveragePool, Quantize"},
 	{ms("QLinearSoftmax"), 1, 0, 5, 5, "", qlinearSoftmax, nil, "Softmax, Quantize"},
 	{ms("QLinearConcat"), 1, 0, 5, anyNumber, "", qlinearConcat, nil, "Quantize of each part, Concat"},
 
 	// Attention.
-	{std("Attention"), 23, 0, 3, 7, "", attention, nil, "MatMul, Mul, Softmax, MatMul, with Reshape, Transpose, Concat, Add, Tanh as needed; lengths given at run time are taken as full"},
+	{std("Attention"), 23, 0, 3, 7, "", attention, nil,
+		"MatMul, Mul, Softmax, MatMul, with Reshape, Transpose, Concat, Add, Tanh as needed; lengths given at run time are taken as full"},
 	{std("RotaryEmbedding"), 23, 0, 3, 4, "", rotary, nil, "Gather, Slice, Mul, Sub, Add, Concat"},
 	{ms("RotaryEmbedding"), 1, 0, 4, 4, "", rotaryMS, nil, "Gather, Slice, Mul, Sub, Add, Concat"},
-	{ms("Attention"), 1, 0, 2, 7, "", attentionMS, nil, "MatMul, Add, Split, then as Attention; Split, Concat for a cache"},
+	{ms("Attention"), 1, 0, 2, 7, "", attentionMS, nil,
+		"MatMul, Add, Split, then as Attention; Split, Concat for a cache"},
 	{ms("QAttention"), 1, 0, 5, 9, "", attentionQ, nil, "MatMul, Dequantize, then as Attention"},
 	{ms("MultiHeadAttention"), 1, 0, 1, 10, "", multiHeadAttention, nil, "Add for a bias, then as Attention"},
-	{ms("DecoderMaskedMultiHeadAttention"), 1, 0, 1, 11, "", decoderAttention, nil, "as MultiHeadAttention; Scatter for a cache of fixed length, which is taken as full; beams have a cache each"},
-	{ms("GroupQueryAttention"), 1, 0, 7, 14, "", groupQueryAttention, nil, "rotation, then as Attention; the cache is taken as full"},
+	{ms("DecoderMaskedMultiHeadAttention"), 1, 0, 1, 11, "", decoderAttention, nil,
+		"as MultiHeadAttention; Scatter for a cache of fixed length, which is taken as full; beams have a cache each"},
+	{ms("GroupQueryAttention"), 1, 0, 7, 14, "", groupQueryAttention, nil,
+		"rotation, then as Attention; the cache is taken as full"},
 
 	// Movement.
 	{std("Reshape"), 1, 0, 1, 2, "Reshape", reshape, foldReshape, "follows a change of batch"},
@@ -366,8 +387,9 @@ var rows = []row{
 // optional lists inputs that may be left out though others follow that may not.
 var optional = map[operator][]int{
 	ms("QLinearAdd"): {2, 5}, ms("QLinearMul"): {2, 5}, ms("QLinearSigmoid"): {2}, ms("QLinearLeakyRelu"): {2},
-	ms("QLinearGlobalAveragePool"): {2}, ms("QLinearAveragePool"): {2}, ms("QLinearSoftmax"): {2}, ms("EmbedLayerNormalization"): {1, 4},
-	ms("GroupQueryAttention"): {1, 2, 3, 4}, ms("MoE"): {3}, ms("QMoE"): {3, 4},
+	ms("QLinearGlobalAveragePool"): {2}, ms("QLinearAveragePool"): {2}, ms("QLinearSoftmax"): {2},
+	ms("EmbedLayerNormalization"): {1, 4},
+	ms("GroupQueryAttention"):     {1, 2, 3, 4}, ms("MoE"): {3}, ms("QMoE"): {3, 4},
 }
 
 var table = map[operator][]*row{}
@@ -503,7 +525,8 @@ func convTranspose(c *call) {
 			break
 		}
 		s := a.Strides[i]
-		if s < 1 || s > 1<<30 || a.Dilations[i] < 1 || a.Dilations[i] > 1<<30 || a.OutputPadding[i] < 0 || a.OutputPadding[i] > 1<<30 {
+		if s < 1 || s > 1<<30 || a.Dilations[i] < 1 || a.Dilations[i] > 1<<30 || a.OutputPadding[i] < 0 ||
+			a.OutputPadding[i] > 1<<30 {
 			break // refused later
 		}
 		out := x[i] * s

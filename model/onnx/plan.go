@@ -132,7 +132,8 @@ func (p *plan) live(g *graphProto, writer map[string]int, need []string) ([]*nod
 				continue
 			}
 			if _, ok := writer[in]; !ok {
-				return nil, fmt.Errorf("node %q (%s) reads %q, which no node writes and which is neither input nor initializer", n.name, n.op, in)
+				return nil, fmt.Errorf("node %q (%s) reads %q, which no node writes and which is neither input nor initializer",
+					n.name, n.op, in)
 			}
 			want(in)
 		}

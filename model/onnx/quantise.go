@@ -218,7 +218,8 @@ func matMulToFloat(c *call) {
 
 func dynamicMatMul(c *call) {
 	scale, zero := c.dynamicScale(c.in[0])
-	x := c.step("quantize", "Quantize", model.Attr{Axis: int64(model.U8)}, operandOf(c.in[0]), operandOf(scale), operandOf(zero))
+	x := c.step("quantize", "Quantize", model.Attr{Axis: int64(model.U8)}, operandOf(c.in[0]),
+		operandOf(scale), operandOf(zero))
 	c.toFloat(c.step("sums", "MatMul", model.Attr{}, pair(x, c.in[1])...), c.in[2], c.in[4])
 }
 
@@ -245,8 +246,10 @@ func matMulNBits(c *call) {
 	if c.err == nil && (c.in[1].shape.Elements() != packed || c.in[2].shape.Elements() != scaled) {
 		c.fail("packed weights %v and scales %v, expected %d and %d elements", c.in[1].shape, c.in[2].shape, packed, scaled)
 	}
-	scales := &value{name: c.in[2].name + "/unpacked", shape: model.Shape{n, each}, dtype: c.in[2].dtype, constant: true, id: absent}
-	d := c.step("weights", "Dequantize", model.Attr{Axis: int64(c.in[0].dtype), Variant: c.variant()}, arg{w, parameter}, arg{scales, statistic})
+	scales := &value{name: c.in[2].name + "/unpacked", shape: model.Shape{n, each}, dtype: c.in[2].dtype,
+		constant: true, id: absent}
+	d := c.step("weights", "Dequantize", model.Attr{Axis: int64(c.in[0].dtype), Variant: c.variant()}, arg{w, parameter},
+		arg{scales, statistic})
 	if c.err != nil {
 		return
 	}
@@ -266,7 +269,8 @@ func gatherQuantized(c *call) {
 		c.fail("attribute \"bits\" is %d, expected 2, 4 or 8", bits)
 		return
 	}
-	w := &value{name: c.in[0].name + "/unpacked", shape: c.in[0].shape.Clone(), dtype: model.I8, constant: true, id: absent}
+	w := &value{name: c.in[0].name + "/unpacked", shape: c.in[0].shape.Clone(), dtype: model.I8,
+		constant: true, id: absent}
 	if c.in[0].dtype == model.U8 && len(w.shape) > 0 { // several to a byte
 		w.shape[len(w.shape)-1] *= 8 / bits
 	}
@@ -280,7 +284,8 @@ func gatherQuantized(c *call) {
 	codes := c.step("codes", "Gather", a, arg{w, parameter}, operandOf(c.in[1]))
 	scales := c.step("scales", "Gather", a, args(c.in[2], c.in[1])...)
 	if c.err == nil {
-		c.finish("Dequantize", model.Attr{Axis: int64(c.in[2].dtype), Variant: c.variant()}, operandOf(codes), arg{scales, statistic})
+		c.finish("Dequantize", model.Attr{Axis: int64(c.in[2].dtype), Variant: c.variant()}, operandOf(codes),
+			arg{scales, statistic})
 	}
 }
 
@@ -339,7 +344,8 @@ func qlinearConcat(c *call) {
 	var parts []arg
 	dt := c.integerType(c.in[1])
 	for i := 2; i+2 < len(c.in); i += 3 {
-		y := c.step(fmt.Sprintf("part%d", i/3), "Quantize", model.Attr{Axis: int64(dt)}, slices.Concat([]arg{operandOf(c.in[i])}, scaleArgs(c.in[0]))...)
+		y := c.step(fmt.Sprintf("part%d", i/3), "Quantize", model.Attr{Axis: int64(dt)},
+			slices.Concat([]arg{operandOf(c.in[i])}, scaleArgs(c.in[0]))...)
 		parts = append(parts, operandOf(y))
 	}
 	c.finish("Concat", model.Attr{Axis: int64(c.axis(c.int("axis", 1), len(c.in[2].shape)))}, parts...)

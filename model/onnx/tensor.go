@@ -49,7 +49,8 @@ var elementTypes = map[int64]struct {
 	7: {"INT64", 64, model.I64, true}, 8: {"STRING", 0, 0, false}, 9: {"BOOL", 8, model.Bool, true},
 	10: {"FLOAT16", 16, model.F16, true}, 11: {"DOUBLE", 64, model.F64, true}, 12: {"UINT32", 32, model.I32, true},
 	13: {"UINT64", 64, model.I64, true}, 14: {"COMPLEX64", 64, 0, false}, 15: {"COMPLEX128", 128, 0, false},
-	16: {"BFLOAT16", 16, model.BF16, true}, 17: {"FLOAT8E4M3FN", 8, model.F8, true}, 18: {"FLOAT8E4M3FNUZ", 8, model.F8, true},
+	16: {"BFLOAT16", 16, model.BF16, true}, 17: {"FLOAT8E4M3FN", 8, model.F8, true},
+	18: {"FLOAT8E4M3FNUZ", 8, model.F8, true},
 	19: {"FLOAT8E5M2", 8, model.F8, true}, 20: {"FLOAT8E5M2FNUZ", 8, model.F8, true}, 21: {"UINT4", 4, model.U8, true},
 	22: {"INT4", 4, model.I8, true}, 23: {"FLOAT4E2M1", 4, model.F8, true}, 24: {"FLOAT8E8M0", 8, model.F8, true},
 	25: {"UINT2", 2, model.U8, true}, 26: {"INT2", 2, model.I8, true},
@@ -311,11 +312,13 @@ func (t *tensorProto) fetch(dir string) (missing string, err error) {
 	}
 	n := t.dims.Elements() * elementTypes[t.typ].bits / 8
 	if f.length != 0 && f.length != n {
-		return "", fmt.Errorf("has %d bytes of data in the external file %q, expected %d for shape %v of %s", f.length, f.location, n, t.dims, elementTypes[t.typ].name)
+		return "", fmt.Errorf("has %d bytes of data in the external file %q, expected %d for shape %v of %s", f.length,
+			f.location, n, t.dims, elementTypes[t.typ].name)
 	}
 	p := payload{raw: make([]byte, n), rawBytes: n}
 	if _, err := file.ReadAt(p.raw, f.offset); err != nil {
-		return "", fmt.Errorf("has its data at bytes %d to %d of the external file %q, which has %d", f.offset, f.offset+n, f.location, info.Size())
+		return "", fmt.Errorf("has its data at bytes %d to %d of the external file %q, which has %d", f.offset, f.offset+n,
+			f.location, info.Size())
 	}
 	return "", t.finish(p)
 }

@@ -135,9 +135,8 @@ func (a *Attending) Together(t AttentionTiles, i, j, bytes int64) int64 {
 func (a *Attending) Blocks(t AttentionTiles) int64 { return ceil(a.Products, t.Products) }
 func (a *Attending) Steps(t AttentionTiles) int64  { return ceil(a.Positions, t.Positions) }
 
-// QuerySlots is the number of tiles of queries, and of results on their way out, that have room: one where there are enough
-// tiles of
-// keys that what comes and goes between tiles of queries takes little.
+// QuerySlots is the number of tiles of queries, and of results on their way out, that have room: one where there are
+// enough tiles of keys that what comes and goes between tiles of queries takes little.
 func (a *Attending) QuerySlots(t AttentionTiles) int64 {
 	if ceil(a.Keys, t.Keys) > 2 || a.Blocks(t)*a.Steps(t) == 1 {
 		return 1
@@ -145,7 +144,8 @@ func (a *Attending) QuerySlots(t AttentionTiles) int64 {
 	return 2
 }
 
-// Slots is the number of tiles of keys, of values and of masks that have room: one if there is one or the nest says so, else two.
+// Slots is the number of tiles of keys, of values and of masks that have room: one if there is one or the nest says so,
+// else two.
 func (a *Attending) Slots(t AttentionTiles) int64 {
 	if t.Single || a.Blocks(t)*a.Steps(t) == 1 && t.Keys >= a.Keys {
 		return 1
@@ -245,8 +245,8 @@ func (a *Attending) Of(t model.TensorID) *AttendedOperand {
 	return &a.Operands[i]
 }
 
-// AttentionTiles returns the tiles of the step's own nest, or those that fit the room which its number of tiles stands for.
-// Cores take these in turn if nothing of the step stays in the L1, where each core has positions in a row.
+// AttentionTiles returns the tiles of the step's own nest, or those that fit the room which its number of tiles stands
+// for. Cores take these in turn if nothing of the step stays in the L1, where each core has positions in a row.
 func (s *Schedule) AttentionTiles(st *Step) AttentionTiles {
 	if st.Nest != nil && st.Nest.Attention != nil {
 		return *st.Nest.Attention
@@ -259,7 +259,8 @@ func (s *Schedule) AttentionTiles(st *Step) AttentionTiles {
 // InTurn reports why the cores of a step with an attention can't take tiles of positions in turn.
 func (s *Schedule) InTurn(st *Step) error {
 	if !st.Attending.dealt {
-		return fmt.Errorf("takes tiles of positions in turn, expected a causal mask, cores that divide the positions, and no other operand that depends on them but tile by tile")
+		return fmt.Errorf(
+			"takes tiles of positions in turn, expected a causal mask, cores that divide the positions, and no other operand that depends on them but tile by tile")
 	}
 	values := slices.Clone(st.Writes)
 	for i := range st.Reads {
@@ -267,7 +268,8 @@ func (s *Schedule) InTurn(st *Step) error {
 	}
 	for _, v := range values {
 		if s.Values[v].Level == LB {
-			return fmt.Errorf("takes tiles of positions in turn, but %q stays in the L1", s.Graph.Tensor(s.Values[v].Tensor).Name)
+			return fmt.Errorf("takes tiles of positions in turn, but %q stays in the L1",
+				s.Graph.Tensor(s.Values[v].Tensor).Name)
 		}
 	}
 	return nil
@@ -370,7 +372,8 @@ func (s *Schedule) attending(layer *Layer, cores int64, need []Regions, want Lev
 	a.First = g.Tensor(op.Inputs[2]).Shape[n-2] - q.Shape[n-2]
 	lo, hi := a.span()
 	a.dealt = a.Causal && hi-lo > a.Positions && (int64(len(need)) < cores || elements == all.Elements()) // nothing twice
-	for _, r := range a.Rows {                                                                            // the same factor for all
+	// the same factor for all
+	for _, r := range a.Rows {
 		a.dealt = a.dealt && (r.Lo-lo)%a.Positions == 0 && (r.Len() == a.Positions || r.Hi == hi)
 	}
 	a.far = s.Spec.GB != nil && (want == DDR || g.Tensor(op.Inputs[1]).Producer == model.NoOp)
@@ -442,8 +445,8 @@ func (b *StepBuilder) attentionBinding(layer *Layer, t model.TensorID, region mo
 // mostKeys is how many tiles of keys are tried with each tile of positions, the largest that fit.
 const mostKeys = 6
 
-// attentionNests gives ways to spread the result of a layer with an attention over the cores, and tiles that take so much
-// of the L1 at most, with about how long they take.
+// attentionNests gives ways to spread the result of a layer with an attention over the cores, and tiles that take so
+// much of the L1 at most, with about how long they take.
 func (b *StepBuilder) attentionNests(layer *Layer, t model.TensorID, region model.Region, room int64,
 	try func(now Binding, tiles AttentionTiles, seconds float64)) {
 	g := b.Graph
@@ -497,7 +500,8 @@ func (b *StepBuilder) attentionNests(layer *Layer, t model.TensorID, region mode
 		var last AttentionTiles
 		tried := 0
 		for _, x := range a.lattice() {
-			if x.Products != last.Products || x.Positions != last.Positions || x.Pieces != last.Pieces || x.Single != last.Single {
+			if x.Products != last.Products || x.Positions != last.Positions || x.Pieces != last.Pieces ||
+				x.Single != last.Single {
 				tried, last = 0, x
 			}
 			if tried < mostKeys && a.stage(x) <= room {
@@ -509,8 +513,9 @@ func (b *StepBuilder) attentionNests(layer *Layer, t model.TensorID, region mode
 	extend(0)
 }
 
-// AttentionNests are the nests of step i, which has an attention, that take least by the estimate: of each way to spread its
-// result over the cores and each form of tiles one, so many at most. What the step makes must not stay in the L1.
+// AttentionNests are the nests of step i, which has an attention, that take least by the estimate: of each way to
+// spread its result over the cores and each form of tiles one, so many at most. What the step makes must not stay in
+// the L1.
 func (s *Schedule) AttentionNests(i, most int) []*Nest {
 	st := &s.Steps[i]
 	inst := &s.Instances.Instances[st.Instance]
@@ -530,21 +535,22 @@ func (s *Schedule) AttentionNests(i, most int) []*Nest {
 	var list []found
 	of := map[form]int{} // in list, of the present binding
 	var cores Binding
-	b.attentionNests(layer, st.Output, inst.Regions[st.Output], s.Room(i), func(now Binding, t AttentionTiles, seconds float64) {
-		if cores == nil || !now.Equal(cores) {
-			cores = slices.Clone(now)
-			clear(of)
-		}
-		k, known := of[form{t.Pieces, t.Single}]
-		if !known {
-			k = len(list)
-			of[form{t.Pieces, t.Single}] = k
-			list = append(list, found{seconds: math.Inf(1)})
-		}
-		if seconds < list[k].seconds {
-			list[k] = found{&Nest{Cores: cores, Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: AtTile, Attention: &t}, seconds}
-		}
-	})
+	b.attentionNests(layer, st.Output, inst.Regions[st.Output], s.Room(i),
+		func(now Binding, t AttentionTiles, seconds float64) {
+			if cores == nil || !now.Equal(cores) {
+				cores = slices.Clone(now)
+				clear(of)
+			}
+			k, known := of[form{t.Pieces, t.Single}]
+			if !known {
+				k = len(list)
+				of[form{t.Pieces, t.Single}] = k
+				list = append(list, found{seconds: math.Inf(1)})
+			}
+			if seconds < list[k].seconds {
+				list[k] = found{&Nest{Cores: cores, Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: AtTile, Attention: &t}, seconds}
+			}
+		})
 	slices.SortStableFunc(list, func(x, y found) int { return cmp.Compare(x.seconds, y.seconds) })
 	var nests []*Nest
 	for _, x := range list[:min(most, len(list))] {
@@ -558,7 +564,8 @@ func (s *Schedule) AttentionKey(i int) string {
 	st := &s.Steps[i]
 	inst := &s.Instances.Instances[st.Instance]
 	b := &StepBuilder{Schedule: s}
-	return b.attentionKey(&s.Layers[inst.Group][st.Layer], st.Output, inst.Regions[st.Output]) + fmt.Sprint(st.Attending.far)
+	return b.attentionKey(&s.Layers[inst.Group][st.Layer], st.Output, inst.Regions[st.Output]) +
+		fmt.Sprint(st.Attending.far)
 }
 
 // stage is the room that tiles take if nothing is in the L1 before.
@@ -791,7 +798,9 @@ func (a *Attending) CheckAttention(t AttentionTiles) error {
 		}
 	}
 	if t.Products > 1 && t.Positions < a.Positions {
-		return fmt.Errorf("the loop over queries has tiles of %d products with %d of their %d positions, expected all, or one product", t.Products, t.Positions, a.Positions)
+		return fmt.Errorf(
+			"the loop over queries has tiles of %d products with %d of their %d positions, expected all, or one product",
+			t.Products, t.Positions, a.Positions)
 	}
 	if t.Pieces < 0 || t.Pieces > t.Positions {
 		return fmt.Errorf("the loop over pieces has %d of %d positions, expected at most one for each", t.Pieces, t.Positions)
@@ -887,8 +896,8 @@ func (t *Tiler) positions(r model.Region, i, piece int64) model.Interval {
 }
 
 // Boxes returns the boxes of an input, or, for -1, of the results, that tile i of positions of a tile of products, or a
-// piece of it, needs with tile j of keys; of keys and values with i less than 0 for all positions, with piece less than 0
-// for all pieces.
+// piece of it, needs with tile j of keys; of keys and values with i less than 0 for all positions, with piece less than
+// 0 for all pieces.
 func (t *Tiler) Boxes(input int, r model.Region, block, i, piece, j int64) (list []model.Region) {
 	positions := t.positions(r, i, piece)
 	keys := model.Interval{Lo: j * t.Tiles.Keys, Hi: min((j+1)*t.Tiles.Keys, t.sees(positions, len(r)))}

@@ -206,7 +206,9 @@ func CheckBinding(r model.Region, b Binding, forbidden []bool, cores int64) erro
 	}
 	for d, f := range b {
 		if f < 1 || model.Pieces(r[d].Len(), f) != f {
-			return fmt.Errorf("binding %v: extent %d of dimension %d is not cut into %d pieces, of which the last is the shortest", b, r[d].Len(), d, f)
+			return fmt.Errorf(
+				"binding %v: extent %d of dimension %d is not cut into %d pieces, of which the last is the shortest",
+				b, r[d].Len(), d, f)
 		}
 		if f > 1 && d < len(forbidden) && forbidden[d] {
 			return fmt.Errorf("binding %v: dimension %d must not be bound", b, d)

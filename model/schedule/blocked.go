@@ -190,7 +190,8 @@ func (s *Schedule) CheckRows(st *Step, dims model.MatrixDims) error {
 	t := s.Graph.Tensor(st.Output)
 	n := s.RowDims(st, dims.N)
 	if n == 0 || st.CoreOutput.Elements() != dims.Reps*dims.M*dims.N {
-		return fmt.Errorf("%q has %d elements a core, of dimensions %v, expected rows of the product's %d columns and %d sums",
+		return fmt.Errorf(
+			"%q has %d elements a core, of dimensions %v, expected rows of the product's %d columns and %d sums",
 			t.Name, st.CoreOutput.Elements(), st.CoreOutput, dims.N, dims.Reps*dims.M*dims.N)
 	}
 	// Between cores, columns may be cut along the outermost dimension of a row alone.

@@ -41,8 +41,8 @@ func TooHeavy(g *model.Graph, ops []model.OpID) (heavy int) {
 	return heavy
 }
 
-// onePass reports whether a layer is running sums along one axis and sums over others of what they lead to: one loop nest,
-// in the order of that axis, which keeps the sums of one position.
+// onePass reports whether a layer is running sums along one axis and sums over others of what they lead to: one loop
+// nest, in the order of that axis, which keeps the sums of one position.
 func onePass(g *model.Graph, ops []model.OpID) bool {
 	axis := int64(-1)
 	for _, id := range ops {
@@ -84,7 +84,8 @@ func CheckLayers(s *Schedule) error {
 			}
 			for _, id := range l.Ops {
 				if !in[id] || done[id] {
-					return fmt.Errorf("layer %q: operator %q is not in sub-graph %q or runs twice", l.Name, s.Graph.Op(id).Name, sg.Name)
+					return fmt.Errorf("layer %q: operator %q is not in sub-graph %q or runs twice", l.Name,
+						s.Graph.Op(id).Name, sg.Name)
 				}
 				for _, t := range s.Graph.Op(id).Inputs {
 					if p := s.Graph.Tensor(t).Producer; p != model.NoOp && in[p] && !done[p] {
@@ -155,7 +156,8 @@ func CheckSteps(s *Schedule) error {
 				return fmt.Errorf("step %d writes value %d, which belongs to step %d", i, w, v.Def)
 			}
 			if !v.Region.Equal(inst.Regions[v.Tensor]) {
-				return fmt.Errorf("step %d writes %v of %q, its instance makes %v", i, v.Region, g.Tensor(v.Tensor).Name, inst.Regions[v.Tensor])
+				return fmt.Errorf("step %d writes %v of %q, its instance makes %v", i, v.Region, g.Tensor(v.Tensor).Name,
+					inst.Regions[v.Tensor])
 			}
 			if err := CheckBinding(v.Region, v.Binding, nil, cores); err != nil {
 				return fmt.Errorf("step %d, %q: %w", i, g.Tensor(v.Tensor).Name, err)
@@ -166,14 +168,17 @@ func CheckSteps(s *Schedule) error {
 				most, sum = max(most, n), sum+n
 			}
 			if sum != v.Region.Elements() {
-				return fmt.Errorf("step %d: the cores' slices of %q hold %d of %d elements", i, g.Tensor(v.Tensor).Name, sum, v.Region.Elements())
+				return fmt.Errorf("step %d: the cores' slices of %q hold %d of %d elements", i, g.Tensor(v.Tensor).Name, sum,
+					v.Region.Elements())
 			}
 			if need := most * g.Tensor(v.Tensor).DType.Bytes(); v.CoreBytes < need {
-				return fmt.Errorf("step %d: %q takes %d bytes per core, recorded are %d", i, g.Tensor(v.Tensor).Name, need, v.CoreBytes)
+				return fmt.Errorf("step %d: %q takes %d bytes per core, recorded are %d", i, g.Tensor(v.Tensor).Name,
+					need, v.CoreBytes)
 			}
 			reg[v.Tensor] = v.Region
 			if s.ReadAway(v.Instance, v.Tensor) && v.Level != DDR {
-				return fmt.Errorf("another cluster reads %q of instance %d, which ends in the %v", g.Tensor(v.Tensor).Name, v.Instance, v.Level)
+				return fmt.Errorf("another cluster reads %q of instance %d, which ends in the %v", g.Tensor(v.Tensor).Name,
+					v.Instance, v.Level)
 			}
 			if g.IsOutput(v.Tensor) && v.Level != DDR {
 				return fmt.Errorf("network output %q ends in the %v", g.Tensor(v.Tensor).Name, v.Level)
@@ -192,7 +197,8 @@ func CheckSteps(s *Schedule) error {
 					continue
 				}
 				if v.Def < 0 && v.Instance >= 0 && v.Level != DDR {
-					return fmt.Errorf("step %d reads %q of instance %d in the %v, which no step has written", i, g.Tensor(t).Name, v.Instance, v.Level)
+					return fmt.Errorf("step %d reads %q of instance %d in the %v, which no step has written", i, g.Tensor(t).Name,
+						v.Instance, v.Level)
 				}
 				if v.Def >= i || v.Last < i {
 					return fmt.Errorf("step %d reads %q, which lives from step %d to %d", i, g.Tensor(t).Name, v.Def, v.Last)
@@ -219,7 +225,8 @@ func CheckSteps(s *Schedule) error {
 					}
 				}
 				if got != own[t].Elements() {
-					return fmt.Errorf("step %d (%s): core %d finds %d of the %d elements that it needs of %q", i, layer.Name, c, got, own[t].Elements(), g.Tensor(t).Name)
+					return fmt.Errorf("step %d (%s): core %d finds %d of the %d elements that it needs of %q", i, layer.Name, c, got,
+						own[t].Elements(), g.Tensor(t).Name)
 				}
 			}
 		}
@@ -274,9 +281,11 @@ func checkAddresses(s *Schedule) error {
 		}
 		if hi := st.StageAddress + st.StageBytes; st.StageBytes > 0 {
 			if end := s.DataEnd(st); hi > end {
-				return fmt.Errorf("%v: the stage of step %d at [%d, %d) leaves the capacity of %d bytes", LB, i, st.StageAddress, hi, end)
+				return fmt.Errorf("%v: the stage of step %d at [%d, %d) leaves the capacity of %d bytes", LB, i,
+					st.StageAddress, hi, end)
 			}
-			byLevel[LB] = append(byLevel[LB], use{st.StageAddress, min(hi, s.LBCapacity), i, i, fmt.Sprintf("the stage of step %d", i), nil})
+			byLevel[LB] = append(byLevel[LB],
+				use{st.StageAddress, min(hi, s.LBCapacity), i, i, fmt.Sprintf("the stage of step %d", i), nil})
 		}
 	}
 	for level, capacity := range []int64{LB: s.LBCapacity, GB: s.GBCapacity} {
@@ -297,7 +306,8 @@ func checkAddresses(s *Schedule) error {
 					continue
 				}
 				if o.lo < u.hi && u.lo < o.hi && !s.replaces(u.value, o.value) {
-					return fmt.Errorf("%v: %s at [%d, %d) and %s at [%d, %d) are both alive at step %d", level, o.name, o.lo, o.hi, u.name, u.lo, u.hi, u.start)
+					return fmt.Errorf("%v: %s at [%d, %d) and %s at [%d, %d) are both alive at step %d", level, o.name, o.lo, o.hi,
+						u.name, u.lo, u.hi, u.start)
 				}
 				kept = append(kept, o)
 			}

@@ -22,7 +22,8 @@ func ExampleNewInstanceGraph() {
 	}
 	gr := &schedule.Grouping{}
 	for i, op := range g.Ops {
-		sg := &schedule.SubGraph{ID: i, Name: op.Name, Ops: []model.OpID{op.ID}, Split: schedule.SplitInfo{Ops: 1, Factor: 2, Dim: 2, Depth: 1}}
+		sg := &schedule.SubGraph{ID: i, Name: op.Name, Ops: []model.OpID{op.ID},
+			Split: schedule.SplitInfo{Ops: 1, Factor: 2, Dim: 2, Depth: 1}}
 		sg.Inputs, sg.Outputs = schedule.Boundary(g, sg.Ops)
 		gr.Groups = append(gr.Groups, sg)
 	}
@@ -46,7 +47,8 @@ func ExampleNewInstanceGraph() {
 
 // Three outputs are alive at once where only two fit: one leaves and comes back.
 func ExampleEvaluateOrder() {
-	items := []schedule.OrderItem{{OutputBytes: 4}, {OutputBytes: 4}, {OutputBytes: 4, Reads: []int{1}}, {OutputBytes: 1, Reads: []int{0, 2}}}
+	items := []schedule.OrderItem{{OutputBytes: 4}, {OutputBytes: 4}, {OutputBytes: 4, Reads: []int{1}},
+		{OutputBytes: 1, Reads: []int{0, 2}}}
 	for _, capacity := range []int64{12, 9} {
 		c := schedule.EvaluateOrder(items, []int{0, 1, 2, 3}, capacity)
 		fmt.Printf("%d bytes: %d moved, %d at the peak\n", capacity, c.MovedBytes, c.PeakBytes)

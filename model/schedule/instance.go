@@ -113,7 +113,8 @@ func CheckInstances(g *model.Graph, gr *Grouping, ig *InstanceGraph) error {
 				return fmt.Errorf("instances %d and %d of %q both write %d elements of %q", j, q, sg.Name, n, g.Tensor(o).Name)
 			}
 			if sum != g.Tensor(o).Shape.Elements() {
-				return fmt.Errorf("instances of %q write %d elements of %q, expected %d", sg.Name, sum, g.Tensor(o).Name, g.Tensor(o).Shape.Elements())
+				return fmt.Errorf("instances of %q write %d elements of %q, expected %d", sg.Name, sum, g.Tensor(o).Name,
+					g.Tensor(o).Shape.Elements())
 			}
 		}
 	}
@@ -130,7 +131,8 @@ func CheckInstances(g *model.Graph, gr *Grouping, ig *InstanceGraph) error {
 				}
 			}
 			if want := inst.Regions[t].Elements(); got != want {
-				return fmt.Errorf("instance %d of %q reads %d elements of %q, its dependencies make %d of them", inst.Index, sg.Name, want, g.Tensor(t).Name, got)
+				return fmt.Errorf("instance %d of %q reads %d elements of %q, its dependencies make %d of them", inst.Index,
+					sg.Name, want, g.Tensor(t).Name, got)
 			}
 		}
 	}
@@ -214,7 +216,8 @@ func CheckOwnOrder(s *Schedule) error {
 		case id < 0 || id >= len(done):
 			return fmt.Errorf("order names instance %d of %d", id, len(done))
 		case s.Away(id):
-			return fmt.Errorf("instance %d runs at position %d of cluster %d, its place is cluster %d", id, pos, s.Cluster, s.Place[id])
+			return fmt.Errorf("instance %d runs at position %d of cluster %d, its place is cluster %d", id, pos,
+				s.Cluster, s.Place[id])
 		case done[id]:
 			return fmt.Errorf("instance %d runs twice", id)
 		}

@@ -562,7 +562,8 @@ func ParseNest(text string, output *model.Tensor) (*Nest, error) {
 				n.Store = attachTo(around, n.ColumnsFirst)
 			}
 		default:
-			err = fmt.Errorf("found %q, expected cores, rfactor, for LOOP in, sums, stage, bring, columns, ring, weights, multiply, vector or store", words[0])
+			err = fmt.Errorf(
+				"found %q, expected cores, rfactor, for LOOP in, sums, stage, bring, columns, ring, weights, multiply, vector or store", words[0])
 		}
 		if err != nil {
 			return bad(err)
@@ -572,7 +573,9 @@ func ParseNest(text string, output *model.Tensor) (*Nest, error) {
 		n.Tiles, n.Depth, n.Loads, n.Pieces, n.Vector, n.Store = 1, 1, 1, 1, AtPiece, AtTile
 	}
 	if n.Tiles == 0 || n.Pieces == 0 || n.Loads == 0 || (len(n.Columns) > 0) != (len(n.Reduction) > 0) {
-		return nil, fmt.Errorf("found loops over %s, expected \"for tile\", \"bring\", \"for piece\" and, for a product, \"for columns\" and \"for reduction\"", loopsOf(found))
+		return nil,
+			fmt.Errorf(
+				"found loops over %s, expected \"for tile\", \"bring\", \"for piece\" and, for a product, \"for columns\" and \"for reduction\"", loopsOf(found))
 	}
 	want := n.lines(output)
 	for i, l := range found {
@@ -630,7 +633,9 @@ func (n *Nest) readLoop(words []string, around string) (err error) {
 		n.Attention = &AttentionTiles{Products: list[0], Positions: list[1], InTurn: inTurn}
 	case "keys":
 		if n.Attention == nil || len(list) == 0 || len(list) > 2 || len(list) == 2 && list[1] != 1 {
-			return fmt.Errorf("found %q, expected \"for keys in KEYS\", or \"for keys in KEYS of 1\", inside of a loop over queries", strings.Join(words, " "))
+			return fmt.Errorf(
+				"found %q, expected \"for keys in KEYS\", or \"for keys in KEYS of 1\", inside of a loop over queries",
+				strings.Join(words, " "))
 		}
 		n.Attention.Keys, n.Attention.Single = list[0], len(list) == 2
 	case "columns":

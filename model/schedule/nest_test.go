@@ -29,14 +29,18 @@ func TestParseNest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n.Text(image()) != nestText || !n.Cores.Equal(schedule.Binding{2, 1, 4, 1}) || n.Tiles != 4 || n.Depth != 2 || !n.Stay || n.Vector != schedule.AtPiece || n.Store != schedule.AtColumns {
+	if n.Text(image()) != nestText || !n.Cores.Equal(schedule.Binding{2, 1, 4, 1}) || n.Tiles != 4 || n.Depth != 2 ||
+		!n.Stay || n.Vector != schedule.AtPiece || n.Store != schedule.AtColumns {
 		t.Errorf("%+v", n)
 	}
-	staged := strings.NewReplacer("  bring in 1", "  stage in 1\n  bring in 2", "weights stay", "weights by 3 stay").Replace(nestText)
-	if n, err = schedule.ParseNest(staged, image()); err != nil || n.Text(image()) != staged || n.Stage != 1 || n.Once || n.Group != 3 || !n.Stay {
+	staged := strings.NewReplacer("  bring in 1", "  stage in 1\n  bring in 2", "weights stay",
+		"weights by 3 stay").Replace(nestText)
+	if n, err = schedule.ParseNest(staged, image()); err != nil || n.Text(image()) != staged || n.Stage != 1 || n.Once ||
+		n.Group != 3 || !n.Stay {
 		t.Errorf("%+v, %v", n, err)
 	}
-	if n, err = schedule.ParseNest("rfactor 4\n"+staged, image()); err == nil || !strings.Contains(err.Error(), `expected "cores n:2 h:4"`) {
+	if n, err = schedule.ParseNest("rfactor 4\n"+staged, image()); err == nil ||
+		!strings.Contains(err.Error(), `expected "cores n:2 h:4"`) {
 		t.Errorf("%+v, %v", n, err)
 	}
 	shared := strings.Replace(staged, "for tile", "rfactor 4\nfor tile", 1)
@@ -44,13 +48,16 @@ func TestParseNest(t *testing.T) {
 		t.Errorf("%+v, %v", n, err)
 	}
 	once := strings.NewReplacer("for tile", "stage in 8\nfor tile", "weights stay", "weights by 2").Replace(nestText)
-	if n, err = schedule.ParseNest(once, image()); err != nil || n.Text(image()) != once || n.Stage != 8 || !n.Once || n.Group != 2 || n.Stay {
+	if n, err = schedule.ParseNest(once, image()); err != nil || n.Text(image()) != once || n.Stage != 8 || !n.Once ||
+		n.Group != 2 || n.Stay {
 		t.Errorf("%+v, %v", n, err)
 	}
 	// Whatever the width of indents, and with loops in another order.
-	moved := "for columns in 64 64\n\tfor tile in 4 of 2\n\t     bring in 1\n\t     for reduction in 288 288\n\t\t\t\t\t\t\tweights\n\n" +
-		"\t\t\t\t\t\t\tfor piece in 2\n\t\t\t\t\t\t\t\tmultiply\n\t     vector\n\t     store\n"
-	if n, err = schedule.ParseNest(moved, image()); err != nil || !n.ColumnsFirst || n.Vector != schedule.AtColumns || n.Cores != nil {
+	moved :=
+		"for columns in 64 64\n\tfor tile in 4 of 2\n\t     bring in 1\n\t     for reduction in 288 288\n\t\t\t\t\t\t\tweights\n\n" +
+			"\t\t\t\t\t\t\tfor piece in 2\n\t\t\t\t\t\t\t\tmultiply\n\t     vector\n\t     store\n"
+	if n, err = schedule.ParseNest(moved, image()); err != nil || !n.ColumnsFirst ||
+		n.Vector != schedule.AtColumns || n.Cores != nil {
 		t.Errorf("%+v, %v", n, err)
 	}
 }
@@ -72,8 +79,10 @@ func TestParseBlockedNest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n.Text(image()) != blockedText || !n.Blocked() || !n.ColumnsFirst || n.Tiles != 4 || n.Depth != 3 || n.Sums != 2 || !n.Once || n.Stage != 3 ||
-		n.Group != 9 || n.Stay || len(n.Columns) != 7 || len(n.Reduction) != 9 || n.Loads != 1 || n.Vector != schedule.AtColumns {
+	if n.Text(image()) != blockedText || !n.Blocked() || !n.ColumnsFirst || n.Tiles != 4 || n.Depth != 3 || n.Sums != 2 ||
+		!n.Once || n.Stage != 3 ||
+		n.Group != 9 || n.Stay || len(n.Columns) != 7 || len(n.Reduction) != 9 || n.Loads != 1 ||
+		n.Vector != schedule.AtColumns {
 		t.Errorf("%+v", n)
 	}
 	for _, c := range []struct{ old, new, want string }{
@@ -82,7 +91,8 @@ func TestParseBlockedNest(t *testing.T) {
 		{"weights by 9", "weights stay", ""},
 		{"      weights by 9", "      columns of 5\n      weights", ""},
 		{"      weights by 9", "      ring of 4096\n      weights by 9", ""},
-		{"      weights by 9", "      weights by 9\n      ring of 4096", `found "weights by 9" in 3 loops, expected "ring of 4096"`},
+		{"      weights by 9", "      weights by 9\n      ring of 4096",
+			`found "weights by 9" in 3 loops, expected "ring of 4096"`},
 		{"      weights by 9", "      ring of 0\n      weights by 9", `found "0", expected a number`},
 		{"for columns in 32 64x5 16\n  for tile in 4 of 3", "for tile in 4 of 3\n  for columns in 32 64x5 16", ""},
 		{"bring once by 3", "bring once", `found "once", expected a number`},
@@ -116,11 +126,13 @@ func TestParseNestRefuses(t *testing.T) {
 		{"weights stay", "weight stays", `line 6: found "weight"`},
 		{"weights stay", "weights by 0", `line 6: found "0", expected a number from 1`},
 		{"weights stay", "weights for 2", `line 6: found "weights for 2" in 3 loops, expected "weights by 2" in 3 loops`},
-		{"    for reduction", "    stage in 1\n    for reduction", `line 3: found "bring in 1" in 1 loops, expected "stage in 1" in 1 loops`},
+		{"    for reduction", "    stage in 1\n    for reduction",
+			`line 3: found "bring in 1" in 1 loops, expected "stage in 1" in 1 loops`},
 		{nestText, "", "found loops over nothing"},
 		{nestText, strings.Repeat("x", 1<<17), "at most 65536"},
 	} {
-		if n, err := schedule.ParseNest(strings.Replace(nestText, c.old, c.new, 1), image()); err == nil || !strings.Contains(err.Error(), c.want) {
+		if n, err := schedule.ParseNest(strings.Replace(nestText, c.old, c.new, 1), image()); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q in the place of %q: %+v, %v; want %q", c.new, c.old, n, err, c.want)
 		}
 	}
@@ -130,7 +142,8 @@ func TestParseNestRefuses(t *testing.T) {
 func FuzzParseNest(f *testing.F) {
 	f.Add(blockedText)
 	f.Add(nestText)
-	f.Add("stage in 2\nfor tile in 2 of 2\n stage in 1\n bring in 2\n for columns in 4\n  for reduction in 3 3\n   weights by 2 stay\n   for piece in 1\n    multiply\n  vector\n  store\n")
+	f.Add(
+		"stage in 2\nfor tile in 2 of 2\n stage in 1\n bring in 2\n for columns in 4\n  for reduction in 3 3\n   weights by 2 stay\n   for piece in 1\n    multiply\n  vector\n  store\n")
 	f.Add("for tile in 1 of 2\n bring in 1\n for piece in 1\n  vector\n store\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		n, err := schedule.ParseNest(text, image())

@@ -21,7 +21,8 @@ func (s *Schedule) Overwritable(st *Step) (from *Value, rows int64) {
 	for i := range st.Params {
 		params += st.Params[i].CoreBytes
 	}
-	small := params <= (WeightBufferBytes(s.Spec)-WeightHomeBytes(s.Spec)-WeightRingBytes(s.Spec))/2 // else they pass part by part
+	// else they pass part by part
+	small := params <= (WeightBufferBytes(s.Spec)-WeightHomeBytes(s.Spec)-WeightRingBytes(s.Spec))/2
 	for i := range st.Reads {
 		r := &st.Reads[i]
 		v := &s.Values[r.Value]

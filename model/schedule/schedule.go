@@ -272,7 +272,8 @@ func (s *Schedule) ReadAway(instance int, t model.TensorID) bool {
 		return false
 	}
 	for _, c := range s.Instances.Consumers[instance] {
-		if s.Away(c) && slices.ContainsFunc(s.Instances.Instances[c].Deps, func(d Dep) bool { return d.Tensor == t && d.From == instance }) {
+		if s.Away(c) && slices.ContainsFunc(s.Instances.Instances[c].Deps,
+			func(d Dep) bool { return d.Tensor == t && d.From == instance }) {
 			return true
 		}
 	}
@@ -364,7 +365,8 @@ func (s *Schedule) Staged(st *Step) []StagePart {
 		}
 	}
 	if n := st.Slices(); n > 1 {
-		parts = append(parts, StagePart{From: -1, To: -1, Bytes: (n - 1) * st.CoreOutput.Elements() * s.Graph.Tensor(st.Output).DType.Bytes()})
+		parts = append(parts, StagePart{From: -1, To: -1,
+			Bytes: (n - 1) * st.CoreOutput.Elements() * s.Graph.Tensor(st.Output).DType.Bytes()})
 	}
 	return parts
 }

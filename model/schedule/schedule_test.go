@@ -37,7 +37,8 @@ func allOps(g *model.Graph) []model.OpID {
 func conv(b *model.Builder, name string, x model.TensorID, out, kernel, stride int64) model.TensorID {
 	w := b.Param(name+".w", model.F16, out, b.Tensor(x).Shape[1], kernel, kernel)
 	p := kernel / 2
-	return b.Op("Conv", name, model.Attr{Strides: []int64{stride, stride}, Dilations: []int64{1, 1}, Pads: []int64{p, p, p, p}, Group: 1}, x, w)
+	return b.Op("Conv", name, model.Attr{Strides: []int64{stride, stride}, Dilations: []int64{1, 1},
+		Pads: []int64{p, p, p, p}, Group: 1}, x, w)
 }
 
 // randomGraph has branches, residuals, reshapes and convolutions.
@@ -232,7 +233,8 @@ func TestHaloDependencies(t *testing.T) {
 	}
 	gr := &schedule.Grouping{}
 	for k, id := range allOps(g) {
-		sg := &schedule.SubGraph{ID: k, Name: g.Op(id).Name, Ops: []model.OpID{id}, Split: schedule.SplitInfo{Factor: 4, Dim: 2}}
+		sg := &schedule.SubGraph{ID: k, Name: g.Op(id).Name, Ops: []model.OpID{id},
+			Split: schedule.SplitInfo{Factor: 4, Dim: 2}}
 		sg.Inputs, sg.Outputs = schedule.Boundary(g, sg.Ops)
 		gr.Groups = append(gr.Groups, sg)
 	}
@@ -294,13 +296,15 @@ func TestPlainBinding(t *testing.T) {
 		{"on to columns and channels", []int64{1, 64, 14, 14}, nil, 8, false, schedule.Binding{1, 2, 2, 2}},
 		{"odd extents leave it to the channels", []int64{1, 512, 7, 7}, nil, 8, false, schedule.Binding{1, 8, 1, 1}},
 		{"nothing divides", []int64{1, 5, 7, 7}, nil, 8, false, schedule.Binding{1, 1, 1, 1}},
-		{"a forbidden dimension", []int64{8, 64, 56, 56}, []bool{true, false, false, false}, 8, false, schedule.Binding{1, 1, 8, 1}},
+		{"a forbidden dimension", []int64{8, 64, 56, 56}, []bool{true, false, false, false}, 8, false,
+			schedule.Binding{1, 1, 8, 1}},
 		{"nine cores use eight", []int64{9, 64, 56, 56}, nil, 9, false, schedule.Binding{1, 1, 8, 1}},
 		{"uneven: what divides stays", []int64{1, 64, 14, 14}, nil, 8, true, schedule.Binding{1, 2, 2, 2}},
 		{"uneven: rows, 7.88 of 8 cores busy", []int64{1, 768, 197, 1}, nil, 8, true, schedule.Binding{1, 1, 8, 1}},
 		{"uneven: not 7 rows, 7 of 8", []int64{1, 512, 7, 7}, nil, 8, true, schedule.Binding{1, 8, 1, 1}},
 		{"uneven: 7 rows, if nothing keeps more busy", []int64{1, 5, 7, 7}, nil, 8, true, schedule.Binding{1, 1, 7, 1}},
-		{"uneven: heads and rows", []int64{1, 197, 12, 197}, []bool{false, true, false, false}, 8, true, schedule.Binding{1, 1, 4, 2}},
+		{"uneven: heads and rows", []int64{1, 197, 12, 197}, []bool{false, true, false, false}, 8, true,
+			schedule.Binding{1, 1, 4, 2}},
 	} {
 		r := model.Whole(c.shape)
 		got := schedule.PlainBinding(r, []int{0, 2, 3, 1}, c.forbidden, c.cores, c.uneven)
@@ -324,11 +328,15 @@ func TestGridBinding(t *testing.T) {
 		want      schedule.Binding
 	}{
 		{"a line", []int64{2, 64, 28, 28}, nil, []int64{8}, false, schedule.Binding{2, 1, 4, 1}},
-		{"images along one, channels along the other", []int64{16, 64, 56, 56}, nil, []int64{8, 4}, false, schedule.Binding{8, 4, 1, 1}},
-		{"what one image leaves goes to the rows", []int64{1, 64, 56, 56}, nil, []int64{8, 4}, false, schedule.Binding{1, 4, 8, 1}},
-		{"a whole dimension that is no power of two", []int64{9, 768, 1, 1}, nil, []int64{9, 12}, false, schedule.Binding{9, 12, 1, 1}},
+		{"images along one, channels along the other", []int64{16, 64, 56, 56}, nil, []int64{8, 4}, false,
+			schedule.Binding{8, 4, 1, 1}},
+		{"what one image leaves goes to the rows", []int64{1, 64, 56, 56}, nil, []int64{8, 4}, false,
+			schedule.Binding{1, 4, 8, 1}},
+		{"a whole dimension that is no power of two", []int64{9, 768, 1, 1}, nil, []int64{9, 12}, false,
+			schedule.Binding{9, 12, 1, 1}},
 		{"else a power of two", []int64{32, 64, 1, 1}, nil, []int64{9, 12}, false, schedule.Binding{8, 8, 1, 1}},
-		{"forbidden channels", []int64{16, 64, 56, 56}, []bool{false, true, false, false}, []int64{8, 4}, false, schedule.Binding{8, 1, 1, 4}},
+		{"forbidden channels", []int64{16, 64, 56, 56}, []bool{false, true, false, false}, []int64{8, 4}, false,
+			schedule.Binding{8, 1, 1, 4}},
 		{"three dimensions", []int64{16, 64, 56, 56}, nil, []int64{8, 4, 2}, false, schedule.Binding{8, 4, 2, 1}},
 		{"nothing divides", []int64{1, 5, 7, 7}, nil, []int64{2, 3}, false, schedule.Binding{1, 1, 1, 1}},
 		{"uneven: rows and channels", []int64{1, 5, 7, 7}, nil, []int64{2, 3}, true, schedule.Binding{1, 3, 2, 1}},

@@ -115,7 +115,8 @@ func (b *StepBuilder) addValue(v Value) int {
 func (b *StepBuilder) networkInputs() {
 	for _, t := range b.Graph.Inputs {
 		r := model.Whole(b.Graph.Tensor(t).Shape)
-		b.addValue(Value{Tensor: t, Instance: -1, Region: r, Binding: One(len(r)), Wanted: DDR, Bytes: b.Graph.Tensor(t).Bytes(), Def: -1, Last: -1})
+		b.addValue(Value{Tensor: t, Instance: -1, Region: r, Binding: One(len(r)), Wanted: DDR,
+			Bytes: b.Graph.Tensor(t).Bytes(), Def: -1, Last: -1})
 	}
 }
 
@@ -245,7 +246,8 @@ func (b *StepBuilder) binding(layer *Layer, t model.TensorID, region model.Regio
 	if b.Memo == nil {
 		return find()
 	}
-	b.key = keyOf(b.key[:0].number(b.group), layer.Ops).number(int64(t)).region(region).binding(b.Bindings[b.inst.ID]).binding(own)
+	b.key = keyOf(b.key[:0].number(b.group), layer.Ops).number(int64(t)).region(region).binding(
+		b.Bindings[b.inst.ID]).binding(own)
 	return b.Memo.binding(b.key, find)
 }
 
@@ -371,7 +373,8 @@ func (b *StepBuilder) sources(t model.TensorID) ([]int, error) {
 				Bytes: r.Elements() * b.Graph.Tensor(t).DType.Bytes(), Def: -1, Last: -1}), true
 		}
 		if !ok {
-			return nil, fmt.Errorf("instance %d reads %q of instance %d, which has not run", b.inst.ID, b.Graph.Tensor(t).Name, d.From)
+			return nil, fmt.Errorf("instance %d reads %q of instance %d, which has not run", b.inst.ID,
+				b.Graph.Tensor(t).Name, d.From)
 		}
 		pieces = append(pieces, v)
 	}
@@ -410,7 +413,8 @@ func (b *StepBuilder) tileNeeds(layer *Layer, t model.TensorID, core Regions, rd
 
 // layerBinding follows the instance's binding to the layer's output, or takes
 // the plain binding if that uses more cores (line 16 of Algorithm 4).
-func (s *Schedule) layerBinding(inf *Inference, layer *Layer, inst int, t model.TensorID, r model.Region, grid []int64) Binding {
+func (s *Schedule) layerBinding(inf *Inference, layer *Layer, inst int, t model.TensorID, r model.Region,
+	grid []int64) Binding {
 	g := s.Graph
 	tensor := g.Tensor(t)
 	forbidden := Forbidden(g, layer.Ops, t)

@@ -157,12 +157,14 @@ func CheckGrouping(g *model.Graph, gr *Grouping) error {
 	for _, sg := range gr.Groups {
 		in, out := Boundary(g, sg.Ops)
 		if fmt.Sprint(in) != fmt.Sprint(sg.Inputs) || fmt.Sprint(out) != fmt.Sprint(sg.Outputs) {
-			return fmt.Errorf("sub-graph %q records inputs %v and outputs %v, found %v and %v", sg.Name, sg.Inputs, sg.Outputs, in, out)
+			return fmt.Errorf("sub-graph %q records inputs %v and outputs %v, found %v and %v", sg.Name, sg.Inputs,
+				sg.Outputs, in, out)
 		}
 		if d := sg.SplitDim(); d >= 0 {
 			for _, o := range sg.Outputs {
 				if n := g.Tensor(o).Shape[d]; model.Pieces(n, sg.Factor()) != sg.Factor() {
-					return fmt.Errorf("sub-graph %q: extent %d of %q is not cut into %d pieces, of which the last is the shortest", sg.Name, n, g.Tensor(o).Name, sg.Factor())
+					return fmt.Errorf("sub-graph %q: extent %d of %q is not cut into %d pieces, of which the last is the shortest",
+						sg.Name, n, g.Tensor(o).Name, sg.Factor())
 				}
 			}
 		}

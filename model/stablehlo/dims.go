@@ -26,7 +26,8 @@ func (x *flat) product() (p product, err error) {
 		lc, rc = []int64{int64(len(a.dims)) - 1}, []int64{0}
 	}
 	if len(lb) != len(rb) || len(lc) != len(rc) {
-		return p, errorAt(x.at, x.name, "batch %v and %v, contracted %v and %v, expected as many on both sides", lb, rb, lc, rc)
+		return p, errorAt(x.at, x.name, "batch %v and %v, contracted %v and %v, expected as many on both sides",
+			lb, rb, lc, rc)
 	}
 	side := func(v *val, batch, contracted []int64) (bs, cs, free []int) {
 		taken := make([]bool, len(v.dims))
@@ -56,8 +57,8 @@ func (x *flat) product() (p product, err error) {
 	return p, err
 }
 
-// convolution are the dimensions of a convolution, each as batch, features, spatial ones; of the kernel as output features, input
-// features, spatial ones.
+// convolution are the dimensions of a convolution, each as batch, features, spatial ones; of the kernel as output
+// features, input features, spatial ones.
 type convolution struct{ in, kernel, out []int }
 
 func (x *flat) convolution() (c convolution, err error) {
@@ -109,7 +110,8 @@ func (x *flat) convolution() (c convolution, err error) {
 	c.kernel = read(parts[1], x.in[1], "o", "i")
 	c.out = read(parts[2], x.out[0], "b", "f")
 	if err == nil && (len(c.in) != len(c.kernel) || len(c.in) != len(c.out)) {
-		err = errorAt(x.at, x.name, "dimension numbers have %d, %d and %d entries, expected equally many", len(c.in), len(c.kernel), len(c.out))
+		err = errorAt(x.at, x.name, "dimension numbers have %d, %d and %d entries, expected equally many", len(c.in),
+			len(c.kernel), len(c.out))
 	}
 	return c, err
 }
@@ -122,7 +124,8 @@ type gathered struct {
 
 func (x *flat) gatherDims() gathered {
 	d := x.attrs["dimension_numbers"].dict
-	g := gathered{offset: d["offset_dims"].ints, collapsed: d["collapsed_slice_dims"].ints, start: d["start_index_map"].ints}
+	g := gathered{offset: d["offset_dims"].ints, collapsed: d["collapsed_slice_dims"].ints,
+		start: d["start_index_map"].ints}
 	if v := d["index_vector_dim"].ints; len(v) == 1 {
 		g.vector = v[0]
 	}

@@ -7,9 +7,9 @@
 // no operator: a body is operands, names with values, lists and regions up to the types. Calls of functions of the
 // module are put in place (flatten.go), and then rows of a table translate operator by operator (ops.go).
 //
-// StableHLO has no operator for some things that ONNX has one for. Four of them are put together
-// again, so that the same network costs the same in both formats: a softmax, a mean, a maximum with zero (Relu), and
-// a bias added to a convolution or a product. Broadcasts in front of element-wise operators are no operators of their own.
+// StableHLO has no operator for some things that ONNX has one for. Four of them are put together again, so that the
+// same network costs the same in both formats: a softmax, a mean, a maximum with zero (Relu), and a bias added to a
+// convolution or a product. Broadcasts in front of element-wise operators are no operators of their own.
 //
 // A module has its batch in every type. At another batch, the dimensions that follow it are found by
 // uniting those that an operator makes equal, from the leading dimension of the first input on.

@@ -249,8 +249,8 @@ func marked(a *argument) mark {
 	return unmarked
 }
 
-// rightOnly reports whether a value is read as weights are: as a kernel, as the right side of a product without a batch, as a
-// table of rows, as scale and shift.
+// rightOnly reports whether a value is read as weights are: as a kernel, as the right side of a product without a
+// batch, as a table of rows, as scale and shift.
 func (b *builder) rightOnly(v *val) bool {
 	for _, x := range v.users {
 		at := slices.Index(x.in, v)
@@ -283,7 +283,8 @@ func (b *builder) rightOnly(v *val) bool {
 
 // scaled is the extent of a dimension at the batch that is built.
 func (b *builder) scaled(n int64, class int) (int64, error) {
-	if b.class < 0 || b.old < 1 || b.old == b.batch || b.old == dynamic || n == dynamic || b.dims.find(class) != b.dims.find(b.class) {
+	if b.class < 0 || b.old < 1 || b.old == b.batch || b.old == dynamic || n == dynamic ||
+		b.dims.find(class) != b.dims.find(b.class) {
 		return n, nil
 	}
 	if n%b.old != 0 || n > model.MaxElements {
@@ -317,7 +318,8 @@ func (b *builder) errorf(format string, args ...any) error {
 }
 
 var elements = map[string]model.DType{"f16": model.F16, "f32": model.F32, "f64": model.F64, "bf16": model.BF16,
-	"i1": model.Bool, "i4": model.I8, "ui4": model.U8, "si4": model.I8, "i8": model.I8, "si8": model.I8, "ui8": model.U8, "i16": model.I16, "ui16": model.I16,
+	"i1": model.Bool, "i4": model.I8, "ui4": model.U8, "si4": model.I8, "i8": model.I8, "si8": model.I8, "ui8": model.U8,
+	"i16": model.I16, "ui16": model.I16,
 	"i32": model.I32, "ui32": model.I32, "si32": model.I32, "i64": model.I64, "ui64": model.I64, "si64": model.I64,
 	"index": model.I64}
 

@@ -44,30 +44,56 @@ func TestOperators(t *testing.T) {
 	zero := "%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
 	for _, c := range []struct{ name, args, body, want string }{
 		{"binary", x34, `%0 = stablehlo.add %x, %y : tensor<3x4xf32>`, "Add [3,4]"},
-		{"binary, generic", x34, `%0 = "stablehlo.subtract"(%x, %y) : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>`, "Sub [3,4]"},
+		{"binary, generic", x34, `%0 = "stablehlo.subtract"(%x, %y) : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>`,
+			"Sub [3,4]"},
 		{"unary", x34, `%0 = stablehlo.tanh %x : tensor<3x4xf32>`, "Tanh [3,4]"},
 		{"likened", x34, `%0 = stablehlo.round_nearest_even %x : tensor<3x4xf32>`, "Floor [3,4]"},
 		{"rsqrt", x34, `%0 = stablehlo.rsqrt %x : tensor<3x4xf32>`, "Sqrt [3,4]; Reciprocal [3,4]"},
 		{"erf", x34, `%0 = chlo.erf %x : tensor<3x4xf32> -> tensor<3x4xf32>`, "Erf [3,4]"},
-		{"compare", x34, `%0 = stablehlo.compare  LT, %x, %y,  FLOAT : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xi1>`, "Less [3,4]"},
-		{"compare, generic", x34, `%0 = "stablehlo.compare"(%x, %y) <{comparison_direction = #stablehlo<comparison_direction GE>, compare_type = #stablehlo<comparison_type FLOAT>}> : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xi1>`, "GreaterOrEqual [3,4]"},
-		{"select", x34, "%p = stablehlo.compare EQ, %x, %y : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xi1>\n%0 = stablehlo.select %p, %x, %y : tensor<3x4xi1>, tensor<3x4xf32>", "Equal [3,4]; Where [3,4]"},
-		{"relu", x34, zero + "%b = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<f32>) -> tensor<3x4xf32>\n%0 = stablehlo.maximum %x, %b : tensor<3x4xf32>", "Relu [3,4]"},
-		{"clamp", x34, zero + "%o = stablehlo.constant dense<6.0> : tensor<f32>\n%0 = stablehlo.clamp %z, %x, %o : (tensor<f32>, tensor<3x4xf32>, tensor<f32>) -> tensor<3x4xf32>", "Clip [3,4]"},
-		{"transpose", x34, `%0 = stablehlo.transpose %x, dims = [1, 0] : (tensor<3x4xf32>) -> tensor<4x3xf32>`, "Transpose [4,3]"},
-		{"transpose, generic", x34, `%0 = "stablehlo.transpose"(%x) {permutation = dense<[1, 0]> : tensor<2xi64>} : (tensor<3x4xf32>) -> tensor<4x3xf32>`, "Transpose [4,3]"},
+		{"compare", x34, `%0 = stablehlo.compare  LT, %x, %y,  FLOAT : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xi1>`,
+			"Less [3,4]"},
+		{"compare, generic", x34,
+			`%0 = "stablehlo.compare"(%x, %y) <{comparison_direction = #stablehlo<comparison_direction GE>, compare_type = #stablehlo<comparison_type FLOAT>}> : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xi1>`, "GreaterOrEqual [3,4]"},
+		{"select", x34,
+			"%p = stablehlo.compare EQ, %x, %y : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xi1>\n%0 = stablehlo.select %p, %x, %y : tensor<3x4xi1>, tensor<3x4xf32>", "Equal [3,4]; Where [3,4]"},
+		{"relu", x34,
+			zero +
+				"%b = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<f32>) -> tensor<3x4xf32>\n%0 = stablehlo.maximum %x, %b : tensor<3x4xf32>", "Relu [3,4]"},
+		{"clamp", x34,
+			zero +
+				"%o = stablehlo.constant dense<6.0> : tensor<f32>\n%0 = stablehlo.clamp %z, %x, %o : (tensor<f32>, tensor<3x4xf32>, tensor<f32>) -> tensor<3x4xf32>", "Clip [3,4]"},
+		{"transpose", x34, `%0 = stablehlo.transpose %x, dims = [1, 0] : (tensor<3x4xf32>) -> tensor<4x3xf32>`,
+			"Transpose [4,3]"},
+		{"transpose, generic", x34,
+			`%0 = "stablehlo.transpose"(%x) {permutation = dense<[1, 0]> : tensor<2xi64>} : (tensor<3x4xf32>) -> tensor<4x3xf32>`, "Transpose [4,3]"},
 		{"slice", x34, `%0 = stablehlo.slice %x [0:3, 0:4:2] : (tensor<3x4xf32>) -> tensor<3x2xf32>`, "Slice [3,2]"},
-		{"slice, generic", x34, `%0 = "stablehlo.slice"(%x) <{start_indices = array<i64: 1, 0>, limit_indices = array<i64: 3, 4>, strides = array<i64: 1, 1>}> : (tensor<3x4xf32>) -> tensor<2x4xf32>`, "Slice [2,4]"},
-		{"concatenate", x34, `%0 = stablehlo.concatenate %x, %y, dim = 0 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<6x4xf32>`, "Concat [6,4]"},
-		{"pad", x34, zero + `%0 = stablehlo.pad %x, %z, low = [1, 0], high = [0, 2], interior = [0, 0] : (tensor<3x4xf32>, tensor<f32>) -> tensor<4x6xf32>`, "Pad [4,6]"},
+		{"slice, generic", x34,
+			`%0 = "stablehlo.slice"(%x) <{start_indices = array<i64: 1, 0>, limit_indices = array<i64: 3, 4>, strides = array<i64: 1, 1>}> : (tensor<3x4xf32>) -> tensor<2x4xf32>`, "Slice [2,4]"},
+		{"concatenate", x34,
+			`%0 = stablehlo.concatenate %x, %y, dim = 0 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<6x4xf32>`,
+			"Concat [6,4]"},
+		{"pad", x34,
+			zero +
+				`%0 = stablehlo.pad %x, %z, low = [1, 0], high = [0, 2], interior = [0, 0] : (tensor<3x4xf32>, tensor<f32>) -> tensor<4x6xf32>`, "Pad [4,6]"},
 		{"reverse", x34, `%0 = stablehlo.reverse %x, dims = [1] : tensor<3x4xf32>`, "Slice [3,4]"},
-		{"dynamic slice", x34, "%c = stablehlo.constant dense<1> : tensor<i32>\n%0 = stablehlo.dynamic_slice %x, %c, %c, sizes = [2, 4] : (tensor<3x4xf32>, tensor<i32>, tensor<i32>) -> tensor<2x4xf32>", "Slice [2,4]"},
-		{"update", x34, "%c = stablehlo.constant dense<1> : tensor<i32>\n%0 = stablehlo.dynamic_update_slice %x, %y, %c, %c : (tensor<3x4xf32>, tensor<3x4xf32>, tensor<i32>, tensor<i32>) -> tensor<3x4xf32>", "Scatter [3,4]"},
-		{"reduce", x34, zero + `%0 = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [1] : (tensor<3x4xf32>, tensor<f32>) -> tensor<3xf32>`, "ReduceSum [3]"},
-		{"reduce, reducer", x34, zero + "%0 = stablehlo.reduce(%x init: %z) across dimensions = [0] : (tensor<3x4xf32>, tensor<f32>) -> tensor<4xf32>\n reducer(%a: tensor<f32>, %b: tensor<f32>)  {\n %m = stablehlo.maximum %a, %b : tensor<f32>\n stablehlo.return %m : tensor<f32>\n }\n%1 = stablehlo.negate %0 : tensor<4xf32>", "ReduceMax [4]; Neg [4]"},
-		{"reduce, generic", x34, zero + `%0 = "stablehlo.reduce"(%x, %z) <{dimensions = array<i64: 0, 1>}> ` + strings.ReplaceAll(add, "\n", " ") + ` : (tensor<3x4xf32>, tensor<f32>) -> tensor<f32>`, "ReduceSum []"},
-		{"mean", x34, zero + "%s = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [1] : (tensor<3x4xf32>, tensor<f32>) -> tensor<3xf32>\n%n = stablehlo.constant dense<4.0> : tensor<3xf32>\n%0 = stablehlo.divide %s, %n : tensor<3xf32>", "ReduceMean [3]"},
-		{"no mean", x34, zero + "%s = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [1] : (tensor<3x4xf32>, tensor<f32>) -> tensor<3xf32>\n%n = stablehlo.constant dense<5.0> : tensor<3xf32>\n%0 = stablehlo.divide %s, %n : tensor<3xf32>", "ReduceSum [3]; Div [3]"},
+		{"dynamic slice", x34,
+			"%c = stablehlo.constant dense<1> : tensor<i32>\n%0 = stablehlo.dynamic_slice %x, %c, %c, sizes = [2, 4] : (tensor<3x4xf32>, tensor<i32>, tensor<i32>) -> tensor<2x4xf32>", "Slice [2,4]"},
+		{"update", x34,
+			"%c = stablehlo.constant dense<1> : tensor<i32>\n%0 = stablehlo.dynamic_update_slice %x, %y, %c, %c : (tensor<3x4xf32>, tensor<3x4xf32>, tensor<i32>, tensor<i32>) -> tensor<3x4xf32>", "Scatter [3,4]"},
+		{"reduce", x34,
+			zero +
+				`%0 = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [1] : (tensor<3x4xf32>, tensor<f32>) -> tensor<3xf32>`, "ReduceSum [3]"},
+		{"reduce, reducer", x34,
+			zero +
+				"%0 = stablehlo.reduce(%x init: %z) across dimensions = [0] : (tensor<3x4xf32>, tensor<f32>) -> tensor<4xf32>\n reducer(%a: tensor<f32>, %b: tensor<f32>)  {\n %m = stablehlo.maximum %a, %b : tensor<f32>\n stablehlo.return %m : tensor<f32>\n }\n%1 = stablehlo.negate %0 : tensor<4xf32>", "ReduceMax [4]; Neg [4]"},
+		{"reduce, generic", x34, zero + `%0 = "stablehlo.reduce"(%x, %z) <{dimensions = array<i64: 0, 1>}> ` +
+			strings.ReplaceAll(add, "\n", " ") + ` : (tensor<3x4xf32>, tensor<f32>) -> tensor<f32>`, "ReduceSum []"},
+		{"mean", x34,
+			zero +
+				"%s = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [1] : (tensor<3x4xf32>, tensor<f32>) -> tensor<3xf32>\n%n = stablehlo.constant dense<4.0> : tensor<3xf32>\n%0 = stablehlo.divide %s, %n : tensor<3xf32>", "ReduceMean [3]"},
+		{"no mean", x34,
+			zero +
+				"%s = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [1] : (tensor<3x4xf32>, tensor<f32>) -> tensor<3xf32>\n%n = stablehlo.constant dense<5.0> : tensor<3xf32>\n%0 = stablehlo.divide %s, %n : tensor<3xf32>", "ReduceSum [3]; Div [3]"},
 		{"greatest and where", x34, zero + `%c = stablehlo.constant dense<0> : tensor<i32>
 %i = stablehlo.iota dim = 1 : tensor<3x4xi32>
 %1:2 = stablehlo.reduce(%x init: %z), (%i init: %c) across dimensions = [1] : (tensor<3x4xf32>, tensor<3x4xi32>, tensor<f32>, tensor<i32>) -> (tensor<3xf32>, tensor<3xi32>)
@@ -78,30 +104,56 @@ func TestOperators(t *testing.T) {
   stablehlo.return %3, %4 : tensor<f32>, tensor<i32>
  }
 %9 = stablehlo.convert %1#1 : (tensor<3xi32>) -> tensor<3xf32>`, "ArgMax [3]; Cast [3]"},
-		{"convolution", x2 + ", %w: tensor<5x3x3x3xf32>", `%0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [2, 2], pad = [[1, 1], [1, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x3x8x8xf32>, tensor<5x3x3x3xf32>) -> tensor<2x5x4x4xf32>`, "Conv [2,5,4,4]"},
-		{"convolution, other layout", "%x: tensor<2x8x8x3xf32>, %w: tensor<3x3x3x5xf32>", `%0 = "stablehlo.convolution"(%x, %w) {batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, feature_group_count = 1 : i64, padding = dense<1> : tensor<2x2xi64>, window_strides = array<i64: 1, 1>} : (tensor<2x8x8x3xf32>, tensor<3x3x3x5xf32>) -> tensor<2x8x8x5xf32>`,
+		{"convolution", x2 + ", %w: tensor<5x3x3x3xf32>",
+			`%0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [2, 2], pad = [[1, 1], [1, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x3x8x8xf32>, tensor<5x3x3x3xf32>) -> tensor<2x5x4x4xf32>`, "Conv [2,5,4,4]"},
+		{"convolution, other layout", "%x: tensor<2x8x8x3xf32>, %w: tensor<3x3x3x5xf32>",
+			`%0 = "stablehlo.convolution"(%x, %w) {batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, feature_group_count = 1 : i64, padding = dense<1> : tensor<2x2xi64>, window_strides = array<i64: 1, 1>} : (tensor<2x8x8x3xf32>, tensor<3x3x3x5xf32>) -> tensor<2x8x8x5xf32>`,
 			"Transpose [2,3,8,8]; Transpose [5,3,3,3]; Conv [2,5,8,8]; Transpose [2,8,8,5]"},
-		{"transposed convolution", x2 + ", %w: tensor<5x3x2x2xf32>", `%0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {pad = [[1, 1], [1, 1]], lhs_dilate = [2, 2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x3x8x8xf32>, tensor<5x3x2x2xf32>) -> tensor<2x5x16x16xf32>`,
+		{"transposed convolution", x2 + ", %w: tensor<5x3x2x2xf32>",
+			`%0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {pad = [[1, 1], [1, 1]], lhs_dilate = [2, 2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x3x8x8xf32>, tensor<5x3x2x2xf32>) -> tensor<2x5x16x16xf32>`,
 			"Transpose [3,5,2,2]; ConvTranspose [2,5,16,16]"},
-		{"pooling", x2, zero + `%0 = "stablehlo.reduce_window"(%x, %z) <{window_dimensions = array<i64: 1, 1, 2, 2>, window_strides = array<i64: 1, 1, 2, 2>}> ` + strings.ReplaceAll(strings.ReplaceAll(add, "\n", " "), ".add", ".maximum") + ` : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x4x4xf32>`, "MaxPool [2,3,4,4]"},
-		{"average", x2, zero + `%s = "stablehlo.reduce_window"(%x, %z) <{window_dimensions = array<i64: 1, 1, 2, 2>, window_strides = array<i64: 1, 1, 2, 2>}> ` + strings.ReplaceAll(add, "\n", " ") + " : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x4x4xf32>\n%n = stablehlo.constant dense<4.0> : tensor<2x3x4x4xf32>\n%0 = stablehlo.divide %s, %n : tensor<2x3x4x4xf32>", "AveragePool [2,3,4,4]"},
-		{"running sum", x34, zero + `%0 = "stablehlo.reduce_window"(%x, %z) <{padding = dense<[[0, 0], [3, 0]]> : tensor<2x2xi64>, window_dimensions = array<i64: 1, 4>}> ` + strings.ReplaceAll(add, "\n", " ") + ` : (tensor<3x4xf32>, tensor<f32>) -> tensor<3x4xf32>`, "CumSum [3,4]"},
-		{"rows of a table", "%t: tensor<10x4xf32>, %i: tensor<2x5xi32>", `%0 = "stablehlo.gather"(%t, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 2>, indices_are_sorted = false, slice_sizes = array<i64: 1, 4>}> : (tensor<10x4xf32>, tensor<2x5xi32>) -> tensor<2x5x4xf32>`, "Gather [2,5,4]"},
-		{"columns", "%t: tensor<10x4xf32>, %i: tensor<5x1xi32>", `%0 = "stablehlo.gather"(%t, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [0], collapsed_slice_dims = [1], start_index_map = [1], index_vector_dim = 1>, slice_sizes = array<i64: 10, 1>}> : (tensor<10x4xf32>, tensor<5x1xi32>) -> tensor<10x5xf32>`, "Reshape [5]; Gather [10,5]"},
-		{"product", "%x: tensor<3x4xf32>, %w: tensor<4x5xf32>", `%0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0], precision = [DEFAULT, DEFAULT] : (tensor<3x4xf32>, tensor<4x5xf32>) -> tensor<3x5xf32>`, "MatMul [3,5]"},
-		{"transposed product", "%x: tensor<3x4xf32>, %w: tensor<5x4xf32>", `%0 = "stablehlo.dot_general"(%x, %w) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]>}> : (tensor<3x4xf32>, tensor<5x4xf32>) -> tensor<3x5xf32>`, "Gemm [3,5]"},
-		{"heads", "%q: tensor<2x7x3x4xf32>, %k: tensor<2x5x3x4xf32>", `%0 = stablehlo.dot_general %q, %k, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x7x3x4xf32>, tensor<2x5x3x4xf32>) -> tensor<2x3x7x5xf32>`, "Transpose [2,3,7,4]; Transpose [2,3,4,5]; MatMul [2,3,7,5]"},
-		{"several contracted", "%x: tensor<2x3x4xf32>, %w: tensor<3x4x5x6xf32>", `%0 = stablehlo.dot_general %x, %w, contracting_dims = [1, 2] x [0, 1] : (tensor<2x3x4xf32>, tensor<3x4x5x6xf32>) -> tensor<2x5x6xf32>`, "Reshape [2,12]; Reshape [12,30]; MatMul [2,30]; Reshape [2,5,6]"},
-		{"vectors", "%x: tensor<4xf32>, %y: tensor<4xf32>", `%0 = stablehlo.dot %x, %y : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>`, "Reshape [1,4]; Reshape [4,1]; MatMul [1,1]; Reshape []"},
-		{"bias", "%x: tensor<3x4xf32>, %w: tensor<4x5xf32>, %b: tensor<5xf32>", "%0 = stablehlo.dot %x, %w : (tensor<3x4xf32>, tensor<4x5xf32>) -> tensor<3x5xf32>\n%1 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<5xf32>) -> tensor<3x5xf32>\n%2 = stablehlo.add %0, %1 : tensor<3x5xf32>", "Gemm [3,5]"},
-		{"batch normalisation", x2 + ", %s: tensor<3xf32>", `%0 = "stablehlo.batch_norm_inference"(%x, %s, %s, %s, %s) {epsilon = 1.0e-5 : f32, feature_index = 1 : i64} : (tensor<2x3x8x8xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3x8x8xf32>`, "BatchNorm [2,3,8,8]"},
-		{"sort", x34, "%0 = \"stablehlo.sort\"(%x) <{dimension = 1 : i64}> ({ ^bb0(%a: tensor<f32>, %b: tensor<f32>): %p = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1> stablehlo.return %p : tensor<i1> }) : (tensor<3x4xf32>) -> tensor<3x4xf32>", "TopK [3,4]"},
-		{"top", x34, "%0:2 = chlo.top_k(%x, k = 2) : tensor<3x4xf32> -> (tensor<3x2xf32>, tensor<3x2xi32>)\n%1 = stablehlo.negate %0#0 : tensor<3x2xf32>", "TopK [3,2]; Neg [3,2]"},
-		{"expanded", "%b: tensor<4xf32>", `%0 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<4xf32>) -> tensor<3x4xf32>`, "Expand [3,4]"},
-		{"not expanded", x34 + ", %b: tensor<3xf32>", "%0 = stablehlo.broadcast_in_dim %b, dims = [0] : (tensor<3xf32>) -> tensor<3x4xf32>\n%1 = stablehlo.multiply %x, %0 : tensor<3x4xf32>", "Reshape [3,1]; Mul [3,4]"},
-		{"calls", x34, "%0 = stablehlo.custom_call @Sharding(%x) {mhlo.sharding = \"{replicated}\"} : (tensor<3x4xf32>) -> tensor<3x4xf32>\nstablehlo.custom_call @check.expect_close(%x, %y) {has_side_effect = true} : (tensor<3x4xf32>, tensor<3x4xf32>) -> ()\n%1 = stablehlo.abs %0 : tensor<3x4xf32>", "Abs [3,4]"},
-		{"blobs", x34, "%w = stablehlo.constant dense<\"0x0011\"> : tensor<4x5xf32>\n%0 = stablehlo.dot %x, %w : (tensor<3x4xf32>, tensor<4x5xf32>) -> tensor<3x5xf32>", "MatMul [3,5]"},
-		{"locations", x34, "%0 = stablehlo.abs %x : tensor<3x4xf32> loc(\"a\"(\"b\"))\n%1 = stablehlo.abs %0 : tensor<3x4xf32> loc(#loc1)\n%2 = stablehlo.negate %1 : tensor<3x4xf32>", "Abs [3,4]; Abs [3,4]; Neg [3,4]"},
+		{"pooling", x2,
+			zero +
+				`%0 = "stablehlo.reduce_window"(%x, %z) <{window_dimensions = array<i64: 1, 1, 2, 2>, window_strides = array<i64: 1, 1, 2, 2>}> ` + strings.ReplaceAll(strings.ReplaceAll(add, "\n", " "), ".add", ".maximum") + ` : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x4x4xf32>`, "MaxPool [2,3,4,4]"},
+		{"average", x2,
+			zero +
+				`%s = "stablehlo.reduce_window"(%x, %z) <{window_dimensions = array<i64: 1, 1, 2, 2>, window_strides = array<i64: 1, 1, 2, 2>}> ` + strings.ReplaceAll(add, "\n", " ") + " : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x4x4xf32>\n%n = stablehlo.constant dense<4.0> : tensor<2x3x4x4xf32>\n%0 = stablehlo.divide %s, %n : tensor<2x3x4x4xf32>", "AveragePool [2,3,4,4]"},
+		{"running sum", x34,
+			zero +
+				`%0 = "stablehlo.reduce_window"(%x, %z) <{padding = dense<[[0, 0], [3, 0]]> : tensor<2x2xi64>, window_dimensions = array<i64: 1, 4>}> ` + strings.ReplaceAll(add, "\n", " ") + ` : (tensor<3x4xf32>, tensor<f32>) -> tensor<3x4xf32>`, "CumSum [3,4]"},
+		{"rows of a table", "%t: tensor<10x4xf32>, %i: tensor<2x5xi32>",
+			`%0 = "stablehlo.gather"(%t, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 2>, indices_are_sorted = false, slice_sizes = array<i64: 1, 4>}> : (tensor<10x4xf32>, tensor<2x5xi32>) -> tensor<2x5x4xf32>`, "Gather [2,5,4]"},
+		{"columns", "%t: tensor<10x4xf32>, %i: tensor<5x1xi32>",
+			`%0 = "stablehlo.gather"(%t, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [0], collapsed_slice_dims = [1], start_index_map = [1], index_vector_dim = 1>, slice_sizes = array<i64: 10, 1>}> : (tensor<10x4xf32>, tensor<5x1xi32>) -> tensor<10x5xf32>`, "Reshape [5]; Gather [10,5]"},
+		{"product", "%x: tensor<3x4xf32>, %w: tensor<4x5xf32>",
+			`%0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0], precision = [DEFAULT, DEFAULT] : (tensor<3x4xf32>, tensor<4x5xf32>) -> tensor<3x5xf32>`, "MatMul [3,5]"},
+		{"transposed product", "%x: tensor<3x4xf32>, %w: tensor<5x4xf32>",
+			`%0 = "stablehlo.dot_general"(%x, %w) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]>}> : (tensor<3x4xf32>, tensor<5x4xf32>) -> tensor<3x5xf32>`, "Gemm [3,5]"},
+		{"heads", "%q: tensor<2x7x3x4xf32>, %k: tensor<2x5x3x4xf32>",
+			`%0 = stablehlo.dot_general %q, %k, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x7x3x4xf32>, tensor<2x5x3x4xf32>) -> tensor<2x3x7x5xf32>`, "Transpose [2,3,7,4]; Transpose [2,3,4,5]; MatMul [2,3,7,5]"},
+		{"several contracted", "%x: tensor<2x3x4xf32>, %w: tensor<3x4x5x6xf32>",
+			`%0 = stablehlo.dot_general %x, %w, contracting_dims = [1, 2] x [0, 1] : (tensor<2x3x4xf32>, tensor<3x4x5x6xf32>) -> tensor<2x5x6xf32>`, "Reshape [2,12]; Reshape [12,30]; MatMul [2,30]; Reshape [2,5,6]"},
+		{"vectors", "%x: tensor<4xf32>, %y: tensor<4xf32>",
+			`%0 = stablehlo.dot %x, %y : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>`,
+			"Reshape [1,4]; Reshape [4,1]; MatMul [1,1]; Reshape []"},
+		{"bias", "%x: tensor<3x4xf32>, %w: tensor<4x5xf32>, %b: tensor<5xf32>",
+			"%0 = stablehlo.dot %x, %w : (tensor<3x4xf32>, tensor<4x5xf32>) -> tensor<3x5xf32>\n%1 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<5xf32>) -> tensor<3x5xf32>\n%2 = stablehlo.add %0, %1 : tensor<3x5xf32>", "Gemm [3,5]"},
+		{"batch normalisation", x2 + ", %s: tensor<3xf32>",
+			`%0 = "stablehlo.batch_norm_inference"(%x, %s, %s, %s, %s) {epsilon = 1.0e-5 : f32, feature_index = 1 : i64} : (tensor<2x3x8x8xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3x8x8xf32>`, "BatchNorm [2,3,8,8]"},
+		{"sort", x34,
+			"%0 = \"stablehlo.sort\"(%x) <{dimension = 1 : i64}> ({ ^bb0(%a: tensor<f32>, %b: tensor<f32>): %p = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1> stablehlo.return %p : tensor<i1> }) : (tensor<3x4xf32>) -> tensor<3x4xf32>", "TopK [3,4]"},
+		{"top", x34,
+			"%0:2 = chlo.top_k(%x, k = 2) : tensor<3x4xf32> -> (tensor<3x2xf32>, tensor<3x2xi32>)\n%1 = stablehlo.negate %0#0 : tensor<3x2xf32>", "TopK [3,2]; Neg [3,2]"},
+		{"expanded", "%b: tensor<4xf32>",
+			`%0 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<4xf32>) -> tensor<3x4xf32>`, "Expand [3,4]"},
+		{"not expanded", x34 + ", %b: tensor<3xf32>",
+			"%0 = stablehlo.broadcast_in_dim %b, dims = [0] : (tensor<3xf32>) -> tensor<3x4xf32>\n%1 = stablehlo.multiply %x, %0 : tensor<3x4xf32>", "Reshape [3,1]; Mul [3,4]"},
+		{"calls", x34,
+			"%0 = stablehlo.custom_call @Sharding(%x) {mhlo.sharding = \"{replicated}\"} : (tensor<3x4xf32>) -> tensor<3x4xf32>\nstablehlo.custom_call @check.expect_close(%x, %y) {has_side_effect = true} : (tensor<3x4xf32>, tensor<3x4xf32>) -> ()\n%1 = stablehlo.abs %0 : tensor<3x4xf32>", "Abs [3,4]"},
+		{"blobs", x34,
+			"%w = stablehlo.constant dense<\"0x0011\"> : tensor<4x5xf32>\n%0 = stablehlo.dot %x, %w : (tensor<3x4xf32>, tensor<4x5xf32>) -> tensor<3x5xf32>", "MatMul [3,5]"},
+		{"locations", x34,
+			"%0 = stablehlo.abs %x : tensor<3x4xf32> loc(\"a\"(\"b\"))\n%1 = stablehlo.abs %0 : tensor<3x4xf32> loc(#loc1)\n%2 = stablehlo.negate %1 : tensor<3x4xf32>", "Abs [3,4]; Abs [3,4]; Neg [3,4]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g, err := read(one(c.args, c.body), Options{})
@@ -138,7 +190,8 @@ func TestSoftmax(t *testing.T) {
 	if err != nil || kinds(g) != "Softmax [8,16]" {
 		t.Fatalf("%v, %v", g, err)
 	}
-	for _, other := range [][2]string{{"%4 init: %zero", "%arg0 init: %zero"}, {"stablehlo.maximum across", "stablehlo.minimum across"},
+	for _, other := range [][2]string{{"%4 init: %zero", "%arg0 init: %zero"},
+		{"stablehlo.maximum across", "stablehlo.minimum across"},
 		{"subtract %arg0", "add %arg0"}} {
 		g, err := read(strings.Replace(softmaxModule, other[0], other[1], 1), Options{})
 		if err != nil || strings.Contains(kinds(g), "Softmax") {
@@ -256,14 +309,16 @@ func TestDynamic(t *testing.T) {
 	if _, err := read(src, Options{Batch: 3}); err == nil || !strings.Contains(err.Error(), "--dim arg0.1=N") {
 		t.Error(err)
 	}
-	if _, err := read(src, Options{Batch: 3, Dims: map[string]int64{"arg0.1": 5, "arg0.7": 5}}); err == nil || !strings.Contains(err.Error(), `"arg0.7"`) {
+	if _, err := read(src, Options{Batch: 3, Dims: map[string]int64{"arg0.1": 5, "arg0.7": 5}}); err == nil ||
+		!strings.Contains(err.Error(), `"arg0.7"`) {
 		t.Error(err)
 	}
 }
 
 // Marks decide what is a weight.
 func TestMarks(t *testing.T) {
-	src := one("%a: tensor<4x4xf32> {ttcore.argument_type = #ttcore.argument_type<parameter>}, %b: tensor<4x4xf32> {ttcore.argument_type = #ttcore.argument_type<input>}",
+	src := one(
+		"%a: tensor<4x4xf32> {ttcore.argument_type = #ttcore.argument_type<parameter>}, %b: tensor<4x4xf32> {ttcore.argument_type = #ttcore.argument_type<input>}",
 		"%0 = stablehlo.dot %a, %b : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>")
 	g, err := read(src, Options{})
 	if err != nil || len(g.Inputs) != 1 || g.Tensor(g.Inputs[0]).Name != "b" || g.Params() != 16 {
@@ -276,19 +331,34 @@ func TestErrors(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{"", "not StableHLO text"},
 		{"nonsense", `line 1, column 1: found "nonsense", expected a function`},
-		{head + "  %0 = stablehlo.add %x, %y : tensor<3x4xf32>\n return %0 : tensor<3x4xf32>\n}", "line 2, column 8: stablehlo.add: reads %y"},
-		{head + "  %0 = stablehlo.frobnicate %x : tensor<3x4xf32>\n return %0 : tensor<3x4xf32>\n}", "stablehlo.frobnicate: is not among the operators"},
-		{head + "  %0 = stablehlo.custom_call @cublas(%x) : (tensor<3x4xf32>) -> tensor<3x4xf32>\n return %0 : tensor<3x4xf32>\n}", "stablehlo.custom_call: calls @cublas, which is not known"},
-		{head + "  %0 = stablehlo.rng %x, %x, %x, distribution = UNIFORM : (tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>\n return %0 : tensor<3x4xf32>\n}", "stablehlo.rng: random numbers"},
-		{head + "  %0 = stablehlo.while(%i = %x) : tensor<3x4xf32>\n cond { } do { }\n}", "line 2, column 23: stablehlo.while: a loop that depends on values"},
-		{head + "  %0 = stablehlo.transpose %x, dims = [1, 0] : (tensor<3x4xf32>) -> tensor<3x4xf32>\n return %0 : tensor<3x4xf32>\n}", "has the result [4,3], its type says [3,4]"},
-		{head + "  %0 = stablehlo.transpose %x, dims = [1, 7] : (tensor<3x4xf32>) -> tensor<3x4xf32>\n return %0 : tensor<3x4xf32>\n}", "is no permutation"},
+		{head + "  %0 = stablehlo.add %x, %y : tensor<3x4xf32>\n return %0 : tensor<3x4xf32>\n}",
+			"line 2, column 8: stablehlo.add: reads %y"},
+		{head + "  %0 = stablehlo.frobnicate %x : tensor<3x4xf32>\n return %0 : tensor<3x4xf32>\n}",
+			"stablehlo.frobnicate: is not among the operators"},
+		{
+			head +
+				"  %0 = stablehlo.custom_call @cublas(%x) : (tensor<3x4xf32>) -> tensor<3x4xf32>\n return %0 : tensor<3x4xf32>\n}",
+			"stablehlo.custom_call: calls @cublas, which is not known"},
+		{
+			head +
+				"  %0 = stablehlo.rng %x, %x, %x, distribution = UNIFORM : (tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>\n return %0 : tensor<3x4xf32>\n}", "stablehlo.rng: random numbers"},
+		{head + "  %0 = stablehlo.while(%i = %x) : tensor<3x4xf32>\n cond { } do { }\n}",
+			"line 2, column 23: stablehlo.while: a loop that depends on values"},
+		{
+			head +
+				"  %0 = stablehlo.transpose %x, dims = [1, 0] : (tensor<3x4xf32>) -> tensor<3x4xf32>\n return %0 : tensor<3x4xf32>\n}", "has the result [4,3], its type says [3,4]"},
+		{
+			head +
+				"  %0 = stablehlo.transpose %x, dims = [1, 7] : (tensor<3x4xf32>) -> tensor<3x4xf32>\n return %0 : tensor<3x4xf32>\n}", "is no permutation"},
 		{head + "  %0 = stablehlo.abs %x : tensor<3x4xcomplex<f32>>\n return %0 : tensor<3x4xf32>\n}", ""},
 		{head + "  return %x : tensor<3x4xf32>\n", "the end of the file"},
 		{head + "}", "does not return"},
-		{"func.func @a(%x: tensor<4xf32>) -> tensor<4xf32> {\n return %x : tensor<4xf32>\n}\nfunc.func @b(%x: tensor<4xf32>) -> tensor<4xf32> {\n return %x : tensor<4xf32>\n}", "2 functions that no other calls (@a, @b)"},
-		{"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n %0 = call @main(%x) : (tensor<4xf32>) -> tensor<4xf32>\n return %0 : tensor<4xf32>\n}", "calls itself"},
-		{"func.func @main(%x: tensor<4x!quant.uniform<i8:f32, 0.1>>) -> tensor<4xf32> {\n return %x : tensor<4xf32>\n}", "!quant.uniform<i8:f32, 0.1>"},
+		{
+			"func.func @a(%x: tensor<4xf32>) -> tensor<4xf32> {\n return %x : tensor<4xf32>\n}\nfunc.func @b(%x: tensor<4xf32>) -> tensor<4xf32> {\n return %x : tensor<4xf32>\n}", "2 functions that no other calls (@a, @b)"},
+		{
+			"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n %0 = call @main(%x) : (tensor<4xf32>) -> tensor<4xf32>\n return %0 : tensor<4xf32>\n}", "calls itself"},
+		{"func.func @main(%x: tensor<4x!quant.uniform<i8:f32, 0.1>>) -> tensor<4xf32> {\n return %x : tensor<4xf32>\n}",
+			"!quant.uniform<i8:f32, 0.1>"},
 		{"func.func @main() { " + strings.Repeat("\"a.b\"() ({", 5000), "nested deeper than 200"},
 	} {
 		_, err := read(c.src, Options{})
@@ -305,7 +375,8 @@ func TestErrors(t *testing.T) {
 		t.Errorf("%+v", err)
 	}
 	// What is not known costs one operation per element, if that is wanted.
-	g, err := read(head+"  %0 = stablehlo.fft %x : tensor<3x4xf32>\n return %0 : tensor<3x4xf32>\n}", Options{AllowUnknown: true})
+	g, err := read(head+"  %0 = stablehlo.fft %x : tensor<3x4xf32>\n return %0 : tensor<3x4xf32>\n}",
+		Options{AllowUnknown: true})
 	if err != nil || kinds(g) != "Unknown [3,4]" {
 		t.Errorf("%v, %v", g, err)
 	}
@@ -326,9 +397,12 @@ func TestTable(t *testing.T) {
 func FuzzImport(f *testing.F) {
 	f.Add(softmaxModule, int64(1))
 	f.Add(layers, int64(3))
-	f.Add(one("%x: tensor<2x8x8x3xf32>, %w: tensor<3x3x3x5xf32>", `%0 = "stablehlo.convolution"(%x, %w) {dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, padding = dense<1> : tensor<2x2xi64>} : (tensor<2x8x8x3xf32>, tensor<3x3x3x5xf32>) -> tensor<2x8x8x5xf32>`), int64(2))
-	f.Add(one("%t: tensor<10x4xf32>, %i: tensor<5x1xi32>", `%0 = "stablehlo.gather"(%t, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [0], collapsed_slice_dims = [1], start_index_map = [1], index_vector_dim = 1>, slice_sizes = array<i64: 10, 1>}> : (tensor<10x4xf32>, tensor<5x1xi32>) -> tensor<10x5xf32>`), int64(0))
-	f.Add(one("%x: tensor<3x4xf32>", "%0 = stablehlo.slice %x [0:3, 0:4:2] : (tensor<3x4xf32>) -> tensor<3x2xf32>"), int64(0))
+	f.Add(one("%x: tensor<2x8x8x3xf32>, %w: tensor<3x3x3x5xf32>",
+		`%0 = "stablehlo.convolution"(%x, %w) {dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, padding = dense<1> : tensor<2x2xi64>} : (tensor<2x8x8x3xf32>, tensor<3x3x3x5xf32>) -> tensor<2x8x8x5xf32>`), int64(2))
+	f.Add(one("%t: tensor<10x4xf32>, %i: tensor<5x1xi32>",
+		`%0 = "stablehlo.gather"(%t, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [0], collapsed_slice_dims = [1], start_index_map = [1], index_vector_dim = 1>, slice_sizes = array<i64: 10, 1>}> : (tensor<10x4xf32>, tensor<5x1xi32>) -> tensor<10x5xf32>`), int64(0))
+	f.Add(one("%x: tensor<3x4xf32>", "%0 = stablehlo.slice %x [0:3, 0:4:2] : (tensor<3x4xf32>) -> tensor<3x2xf32>"),
+		int64(0))
 	f.Fuzz(func(t *testing.T, src string, batch int64) {
 		g, err := read(src, Options{Batch: max(0, batch%64), AllowUnknown: batch%2 == 0})
 		if err != nil {

@@ -84,7 +84,8 @@ func (b *builder) window(x *flat, n int, stride, inner, outer, pads []int64) (w 
 		}
 		return s
 	}
-	w.stride, w.inner, w.outer = each("strides", stride, 1), each("dilations", inner, 1), each("dilations of the input", outer, 1)
+	w.stride, w.inner, w.outer = each("strides", stride, 1), each("dilations", inner, 1),
+		each("dilations of the input", outer, 1)
 	if len(pads) == 1 {
 		pads = repeat(pads[0], 2*n)
 	}
@@ -164,7 +165,8 @@ func reduce(b *builder, x *flat) error {
 	axes := slices.Sorted(slices.Values(x.list("dimensions")))
 	in := x.reduced()
 	if len(in) != len(x.out) || len(in) == 0 {
-		return b.errorf("has %d operands and %d results, expected an operand and an initial value for each", len(x.in), len(x.out))
+		return b.errorf("has %d operands and %d results, expected an operand and an initial value for each",
+			len(x.in), len(x.out))
 	}
 	if len(axes) == 0 {
 		return through(b, &flat{op: x.op, in: in, out: x.out})
@@ -219,7 +221,8 @@ func reduceWindow(b *builder, x *flat) error {
 	s := in[0].shape
 	n := len(s)
 	size := x.list("window_dimensions")
-	w, err := b.window(x, n, x.list("window_strides"), x.list("window_dilations"), x.list("base_dilations"), x.list("padding"))
+	w, err := b.window(x, n, x.list("window_strides"), x.list("window_dilations"), x.list("base_dilations"),
+		x.list("padding"))
 	if err != nil {
 		return err
 	}
@@ -239,7 +242,8 @@ func reduceWindow(b *builder, x *flat) error {
 		}
 	}
 	if len(moving) == 1 {
-		if d := moving[0]; size[d] == in[0].typ.shape[d] && w.low[d] == size[d]-1 && w.high[d] == 0 && w.stride[d] == 1 && size[d] > 1 {
+		if d := moving[0]; size[d] == in[0].typ.shape[d] && w.low[d] == size[d]-1 && w.high[d] == 0 &&
+			w.stride[d] == 1 && size[d] > 1 {
 			return b.emit("CumSum", model.Attr{Axis: int64(d), Variant: by}, b.tensor(in[0]))
 		}
 	}
@@ -269,7 +273,8 @@ func reduceWindow(b *builder, x *flat) error {
 			continue
 		}
 		order = append(order, d)
-		a.Kernel, a.Strides, a.Dilations = append(a.Kernel, size[d]), append(a.Strides, w.stride[d]), append(a.Dilations, w.inner[d])
+		a.Kernel, a.Strides, a.Dilations = append(a.Kernel, size[d]), append(a.Strides, w.stride[d]),
+			append(a.Dilations, w.inner[d])
 		low, high = append(low, w.low[d]), append(high, w.high[d])
 	}
 	if a.Pads = slices.Concat(low, high); slices.Min(a.Pads) < 0 {

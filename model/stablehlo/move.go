@@ -209,7 +209,8 @@ func dynamicSlice(b *builder, x *flat) error {
 			shape[d] = v.shape[d]
 		}
 	}
-	return b.emit("Slice", model.Attr{Starts: repeat(0, rank), Steps: repeat(1, rank), Shape: shape, Variant: "dynamic"}, b.tensor(v))
+	return b.emit("Slice", model.Attr{Starts: repeat(0, rank), Steps: repeat(1, rank), Shape: shape, Variant: "dynamic"},
+		b.tensor(v))
 }
 
 func dynamicUpdateSlice(b *builder, x *flat) error {
@@ -249,7 +250,8 @@ func concatenate(b *builder, x *flat) error {
 }
 
 func pad(b *builder, x *flat) error {
-	low, high, interior := x.list("edge_padding_low", "low"), x.list("edge_padding_high", "high"), x.list("interior_padding", "interior")
+	low, high, interior := x.list("edge_padding_low", "low"), x.list("edge_padding_high", "high"),
+		x.list("interior_padding", "interior")
 	if slices.ContainsFunc(interior, func(n int64) bool { return n != 0 }) {
 		return b.unknown("pads between elements")
 	}
@@ -293,7 +295,8 @@ func gather(b *builder, x *flat) error {
 		}
 		positions = slices.Delete(positions, int(g.vector), int(g.vector)+1)
 	}
-	id := b.b.Op("Gather", x.out[0].name+"/rows", model.Attr{Axis: axis}, b.tensor(table), b.reshaped("positions", b.tensor(at), positions))
+	id := b.b.Op("Gather", x.out[0].name+"/rows", model.Attr{Axis: axis}, b.tensor(table),
+		b.reshaped("positions", b.tensor(at), positions))
 	// The graph's has the positions at the axis; here they may be anywhere.
 	var perm []int
 	rows, rest := int(axis), 0

@@ -109,11 +109,14 @@ var refused = map[string]string{
 	"cholesky": "a factorisation", "triangular_solve": "a triangular system", "complex": "complex numbers",
 	"real": "complex numbers", "imag": "complex numbers", "all_reduce": "several devices", "all_gather": "several devices",
 	"reduce_scatter": "several devices", "all_to_all": "several devices", "collective_permute": "several devices",
-	"collective_broadcast": "several devices", "partition_id": "several devices", "replica_id": "several devices", "infeed": "the host", "outfeed": "the host", "send": "the host",
+	"collective_broadcast": "several devices", "partition_id": "several devices", "replica_id": "several devices",
+	"infeed": "the host", "outfeed": "the host", "send": "the host",
 	"recv": "the host", "batch_norm_training": "training", "batch_norm_grad": "training", "select_and_scatter": "training",
 	"tuple": "tuples", "get_tuple_element": "tuples", "uniform_quantize": "types with scales",
-	"uniform_dequantize": "types with scales", "set_dimension_size": "extents at run time", "real_dynamic_slice": "extents at run time",
-	"dynamic_pad": "extents at run time", "dynamic_gather": "extents at run time", "dynamic_conv": "extents at run time",
+	"uniform_dequantize": "types with scales", "set_dimension_size": "extents at run time",
+	"real_dynamic_slice": "extents at run time",
+	"dynamic_pad":        "extents at run time", "dynamic_gather": "extents at run time",
+	"dynamic_conv": "extents at run time",
 }
 
 // op builds an operator.
@@ -289,13 +292,15 @@ func (b *builder) later(y *val, id model.TensorID, perm []int, image bool) error
 	return b.agree(y)
 }
 
-// images is the order that all operands of an element-wise operator have that are no constants and not broadcast; nil: none.
+// images is the order that all operands of an element-wise operator have that are no constants and not broadcast; nil:
+// none.
 func images(in []*val, rank int) *order {
 	var o *order
 	for _, v := range in {
 		switch {
 		case v.base != nil || v.scalarConstant():
-		case v.order == nil || v.made || !v.order.image || len(v.shape) != rank || o != nil && !slices.Equal(o.perm, v.order.perm):
+		case v.order == nil || v.made || !v.order.image || len(v.shape) != rank ||
+			o != nil && !slices.Equal(o.perm, v.order.perm):
 			return nil
 		default:
 			o = v.order
@@ -428,7 +433,8 @@ func (b *builder) fuse(x *flat) {
 	}
 	for i, v := range x.in {
 		o := x.in[1-i]
-		if !(v.is("convolution") || v.is("dot_general") || v.is("dot")) || len(v.users) != 1 || v == o || slices.Contains(b.results, v) {
+		if !(v.is("convolution") || v.is("dot_general") || v.is("dot")) || len(v.users) != 1 || v == o ||
+			slices.Contains(b.results, v) {
 			continue
 		}
 		bias, dim := o.bias()
@@ -577,7 +583,8 @@ func (b *builder) foldInts(x *flat) bool {
 		return false
 	}
 	p, q := x.in[0].lit.ints, x.in[1].lit.ints
-	if len(p) == 0 || len(p) != len(q) || int64(len(p)) != x.in[0].shape.Elements() || !x.in[0].shape.Equal(x.in[1].shape) {
+	if len(p) == 0 || len(p) != len(q) || int64(len(p)) != x.in[0].shape.Elements() ||
+		!x.in[0].shape.Equal(x.in[1].shape) {
 		return false
 	}
 	out := make([]int64, len(p))

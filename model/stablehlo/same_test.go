@@ -31,12 +31,14 @@ var both = []struct {
 	}},
 	{"conv", func(b *model.Builder) {
 		conv := func(name string, x model.TensorID, in, out, k, stride, pad int64) model.TensorID {
-			return b.Op("Conv", name, model.Attr{Strides: []int64{stride, stride}, Dilations: []int64{1, 1}, Pads: []int64{pad, pad, pad, pad}, Group: 1},
+			return b.Op("Conv", name, model.Attr{Strides: []int64{stride, stride}, Dilations: []int64{1, 1},
+				Pads: []int64{pad, pad, pad, pad}, Group: 1},
 				x, b.Param(name+".w", f, out, in, k, k), b.Param(name+".b", f, out))
 		}
 		x := b.Input("x", f, 4, 3, 32, 32)
 		a := b.Op("Relu", "r1", model.Attr{}, conv("c1", x, 3, 16, 3, 1, 1))
-		p := b.Op("MaxPool", "p", model.Attr{Kernel: []int64{2, 2}, Strides: []int64{2, 2}, Dilations: []int64{1, 1}, Pads: []int64{0, 0, 0, 0}}, a)
+		p := b.Op("MaxPool", "p", model.Attr{Kernel: []int64{2, 2}, Strides: []int64{2, 2}, Dilations: []int64{1, 1},
+			Pads: []int64{0, 0, 0, 0}}, a)
 		c := b.Op("Relu", "r2", model.Attr{}, conv("c2", p, 16, 16, 3, 1, 1))
 		s := b.Op("Add", "s", model.Attr{}, c, p)
 		d := b.Op("Relu", "r3", model.Attr{}, conv("c3", s, 16, 32, 1, 2, 0))

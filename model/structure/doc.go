@@ -14,9 +14,9 @@
 // is made of them otherwise: an attention mask is read everywhere and would hide all
 // structure.
 //
-// A cut is a place between two layers over which exactly one tensor of the data flow
-// is carried, and behind which no data flow begins: all paths go through that tensor. A region is what stands between one cut and
-// the next. Its entry is the tensor carried into it, its exit the one carried out.
+// A cut is a place between two layers over which exactly one tensor of the data flow is carried, and behind which no
+// data flow begins: all paths go through that tensor. A region is what stands between one cut and the next. Its entry
+// is the tensor carried into it, its exit the one carried out.
 //
 // # Types
 //
@@ -55,10 +55,9 @@
 // stage that it begins, as a conv block does. A run without a matrix operator (a
 // pooling) does not make a stage and joins the next.
 //
-// The stem is all blocks up to the last that changes the size before the first
-// composite one, where the very first counts as changing it; the head begins at the first that does so after the last composite
-// one. A network without composite blocks has no stem, and its head is what follows
-// the last image. The body between has the numbered stages.
+// The stem is all blocks up to the last that changes the size before the first composite one, where the very first
+// counts as changing it; the head begins at the first that does so after the last composite one. A network without
+// composite blocks has no stem, and its head is what follows the last image. The body between has the numbered stages.
 //
 // # Memory
 //

@@ -213,7 +213,8 @@ func TestDOTInGraphviz(t *testing.T) {
 // The parser is no witness if it takes everything.
 func TestParserRefuses(t *testing.T) {
 	for _, text := range []string{
-		"", "graph g {}", `digraph "a {}`, `digraph g { a [label="x];}`, `digraph g { a [label="x"] }`, `digraph g { a; b; a -> c; }`,
+		"", "graph g {}", `digraph "a {}`, `digraph g { a [label="x];}`, `digraph g { a [label="x"] }`,
+		`digraph g { a; b; a -> c; }`,
 		`digraph g { subgraph s { a; }`, `digraph g { a; } }`, `digraph g { a; a; }`, `digraph g { a [label=]; }`,
 	} {
 		if _, err := parseDOT(text); err == nil {

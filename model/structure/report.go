@@ -153,7 +153,8 @@ func Inspect(name string, raw *model.Graph, order func(*model.Graph) []model.OpI
 		a.Stages = append(a.Stages, StageReport{s.Name, s.End - s.First, n.reportUse(s.Use, s.Exit, highest), n.typesOf(s)})
 	}
 	for i, b := range n.Blocks {
-		x := BlockReport{Index: i, Stage: n.Stages[b.Stage].Name, Type: n.Types[b.Type].Name, UseReport: n.reportUse(b.Use, b.Exit, highest),
+		x := BlockReport{Index: i, Stage: n.Stages[b.Stage].Name, Type: n.Types[b.Type].Name,
+			UseReport: n.reportUse(b.Use, b.Exit, highest),
 			LiveBytes: n.LiveBytes[b.First:b.End]}
 		for _, l := range n.Layers[b.First:b.End] {
 			x.LayerNames = append(x.LayerNames, l.Name)

@@ -32,7 +32,8 @@ func WriteScheduleDOT(w io.Writer, s *schedule.Schedule) error {
 		layout = "ranksep=0.5, nodesep=0.15"
 	}
 	fmt.Fprintf(&b, "  graph [fontname=\"Helvetica\", %s];\n", layout)
-	b.WriteString("  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=11, margin=\"0.08,0.04\"];\n")
+	b.WriteString(
+		"  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=11, margin=\"0.08,0.04\"];\n")
 	b.WriteString("  edge [fontname=\"Helvetica\", fontsize=8, color=\"#606060\", arrowsize=0.6];\n")
 	at := make([]int, len(s.Instances.Instances))
 	for pos, i := range s.Order {
@@ -63,7 +64,9 @@ func WriteScheduleDOT(w io.Writer, s *schedule.Schedule) error {
 			split = fmt.Sprintf("%s split in %d", g.Tensor(sg.Outputs[0]).DimName(d), sg.Factor())
 		}
 		names = append(names, fmt.Sprintf("%d operators, %s", len(sg.Ops), split))
-		fmt.Fprintf(&b, "  subgraph cluster_g%d {\n    label=%s; fontsize=12; labeljust=l;\n    style=filled; color=\"#eeeeee\";\n", k, quote(names...))
+		fmt.Fprintf(&b,
+			"  subgraph cluster_g%d {\n    label=%s; fontsize=12; labeljust=l;\n    style=filled; color=\"#eeeeee\";\n",
+			k, quote(names...))
 		for q := range int(sg.Factor()) {
 			i := s.Instances.First[k] + q
 			border := ""
@@ -71,7 +74,8 @@ func WriteScheduleDOT(w io.Writer, s *schedule.Schedule) error {
 				border = ", color=\"#d55e00\", penwidth=2.5"
 			}
 			fmt.Fprintf(&b, "    i%d [label=%s, fillcolor=\"%s\"%s];\n", i,
-				quote(fmt.Sprintf("%s/%d", sg.Name, q), fmt.Sprintf("runs as number %d", at[i]), cores(g.Tensor(sg.Outputs[0]), s.Bindings[i])+", "+level[i].String()),
+				quote(fmt.Sprintf("%s/%d", sg.Name, q), fmt.Sprintf("runs as number %d", at[i]),
+					cores(g.Tensor(sg.Outputs[0]), s.Bindings[i])+", "+level[i].String()),
 				levelFills[level[i]], border)
 		}
 		b.WriteString("  }\n")

@@ -36,7 +36,8 @@ func (f *finder) signature(b Block) string {
 		}
 		for k, out := range op.Outputs {
 			t := g.Tensor(out)
-			up[out] = hash("%s|%d|%s|%v|%s|%q|%v", op.Kind, k, relativeAttr(g, op), t.DType, relative(t.Shape, entry), operands, out == b.Exit)
+			up[out] = hash("%s|%d|%s|%v|%s|%q|%v", op.Kind, k, relativeAttr(g, op), t.DType, relative(t.Shape, entry),
+				operands, out == b.Exit)
 		}
 	}
 	// No operator reads from a later one, so that the reverse meets all readers first.
@@ -129,7 +130,8 @@ func relativeAttr(g *model.Graph, op *model.Op) string {
 			starts[i] = ratio(s, in[i])
 		}
 	}
-	return fmt.Sprintf("%v", []any{a.Kernel, a.Strides, a.Dilations, a.Pads, group, a.CeilMode, a.Axis, a.Axes, a.KeepDims, a.Perm,
+	return fmt.Sprintf("%v", []any{a.Kernel, a.Strides, a.Dilations, a.Pads, group, a.CeilMode, a.Axis, a.Axes,
+		a.KeepDims, a.Perm,
 		a.TransA, a.TransB, starts, a.Steps, a.OutputPadding, a.Variant, kernelOf(g, op), a.Scores, a.Softmax, a.Causal})
 }
 

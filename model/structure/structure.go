@@ -127,7 +127,8 @@ type finder struct {
 
 func newFinder(n *Network) *finder {
 	g := n.Graph
-	f := &finder{Network: n, flow: make([]bool, len(g.Tensors)), at: make([]int, len(g.Ops)), lastUse: make([]int, len(g.Tensors)), types: map[string]int{}}
+	f := &finder{Network: n, flow: make([]bool, len(g.Tensors)), at: make([]int, len(g.Ops)),
+		lastUse: make([]int, len(g.Tensors)), types: map[string]int{}}
 	for i := range f.at {
 		f.at[i] = -1
 	}
@@ -599,7 +600,8 @@ func (n *Network) sum(list []Use) Use {
 		s.Params += u.Params
 		s.ParamBytes += u.ParamBytes
 		s.MACs += u.MACs
-		if u.Largest != noTensor && (s.Largest == noTensor || n.Graph.Tensor(u.Largest).Bytes() > n.Graph.Tensor(s.Largest).Bytes()) {
+		if u.Largest != noTensor && (s.Largest == noTensor ||
+			n.Graph.Tensor(u.Largest).Bytes() > n.Graph.Tensor(s.Largest).Bytes()) {
 			s.Largest = u.Largest
 		}
 	}

@@ -224,7 +224,8 @@ func checkNetwork(t testing.TB, n *Network) {
 	}
 	u := n.Total()
 	if u.MACs != g.MACs() || u.Params != g.Params() || u.Layers != len(n.Layers) || u.Operators != len(g.Ops) {
-		t.Errorf("total %+v, want %d MACs, %d parameters, %d layers, %d operators", u, g.MACs(), g.Params(), len(n.Layers), len(g.Ops))
+		t.Errorf("total %+v, want %d MACs, %d parameters, %d layers, %d operators", u, g.MACs(), g.Params(),
+			len(n.Layers), len(g.Ops))
 	}
 	if want := liveNaively(n); !slices.Equal(n.LiveBytes, want) {
 		t.Errorf("live bytes are %v, want %v", n.LiveBytes, want)

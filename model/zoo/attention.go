@@ -34,7 +34,8 @@ func (a Attention) Build(opt Options) (*model.Graph, error) {
 	own := a.Heads / max(1, shared)
 	q, k, v := in("query", a.Heads), in("key", own), in("value", own)
 	q = reshape("query.group", q, own, shared*a.Tokens, a.Width)
-	p := b.Op("MatMul", "scores", model.Attr{}, q, b.Op("Transpose", "key.columns", model.Attr{Perm: []int64{0, 1, 3, 2}}, k))
+	p := b.Op("MatMul", "scores", model.Attr{}, q,
+		b.Op("Transpose", "key.columns", model.Attr{Perm: []int64{0, 1, 3, 2}}, k))
 	p = reshape("scores.apart", b.scale("scores.scale", p, "scale"), a.Heads, a.Tokens, a.Tokens)
 	if a.Causal {
 		mask := b.Const("mask", opt.DType, nil, a.Tokens, a.Tokens)

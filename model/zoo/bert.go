@@ -30,10 +30,13 @@ func bert(c transformer) func(string, Options) (*model.Graph, error) {
 		types := b.Input("token_type_ids", model.I32, opt.Batch, c.Seq)
 		mask := b.Input("attention_mask", opt.DType, opt.Batch, 1, 1, c.Seq)
 
-		x := b.Op("Gather", "embeddings.word", model.Attr{}, b.Param("embeddings.word.weight", opt.DType, c.Vocabulary, c.Hidden), tokens)
-		t := b.Op("Gather", "embeddings.token_type", model.Attr{}, b.Param("embeddings.token_type.weight", opt.DType, c.TokenTypes, c.Hidden), types)
+		x := b.Op("Gather", "embeddings.word", model.Attr{},
+			b.Param("embeddings.word.weight", opt.DType, c.Vocabulary, c.Hidden), tokens)
+		t := b.Op("Gather", "embeddings.token_type", model.Attr{},
+			b.Param("embeddings.token_type.weight", opt.DType, c.TokenTypes, c.Hidden), types)
 		x = b.Op("Add", "embeddings.token_type.add", model.Attr{}, x, t)
-		x = b.Op("Add", "embeddings.position.add", model.Attr{}, x, b.Param("embeddings.position.weight", opt.DType, c.Seq, c.Hidden))
+		x = b.Op("Add", "embeddings.position.add", model.Attr{}, x,
+			b.Param("embeddings.position.weight", opt.DType, c.Seq, c.Hidden))
 		x = b.norm("embeddings.norm", x)
 		for i := int64(0); i < c.Layers; i++ {
 			x = b.layer(fmt.Sprintf("encoder.layer%d", i), x, mask, opt.Batch, c)
@@ -67,7 +70,8 @@ func (b *sequences) linear(name string, x model.TensorID, out int64) model.Tenso
 // norm is a layer normalisation over the last dimension, the features.
 func (b *sequences) norm(name string, x model.TensorID) model.TensorID {
 	f := b.features(x)
-	return b.Op("LayerNorm", name, model.Attr{Axis: int64(max(1, len(b.Tensor(x).Shape)) - 1)}, x, b.Param(name+".scale", b.dtype, f), b.Param(name+".bias", b.dtype, f))
+	return b.Op("LayerNorm", name, model.Attr{Axis: int64(max(1, len(b.Tensor(x).Shape)) - 1)}, x,
+		b.Param(name+".scale", b.dtype, f), b.Param(name+".bias", b.dtype, f))
 }
 
 // project is a linear layer whose features are cut into heads; perm brings

@@ -74,42 +74,59 @@ func TestShapesOfCNNs(t *testing.T) {
 		want map[string]model.Shape // at batch 2
 	}{
 		{"resnet18", map[string]model.Shape{
-			"stage1.block1.relu": {2, 64, 56, 56}, "stage4.block1.relu": {2, 512, 7, 7}, "stage2.block0.shortcut.conv": {2, 128, 28, 28}}},
+			"stage1.block1.relu": {2, 64, 56, 56}, "stage4.block1.relu": {2, 512, 7, 7},
+			"stage2.block0.shortcut.conv": {2, 128, 28, 28}}},
 		{"resnet18-tailor", map[string]model.Shape{
-			"stage2.block0.conv1.weight": {128, 64, 3, 3}, "stage2.block0.conv2.weight": {128, 128, 1, 1}, "stage4.block1.relu": {2, 512, 7, 7}}},
+			"stage2.block0.conv1.weight": {128, 64, 3, 3}, "stage2.block0.conv2.weight": {128, 128, 1, 1},
+			"stage4.block1.relu": {2, 512, 7, 7}}},
 		{"resnext50-32x4d", map[string]model.Shape{
-			"stage1.block0.conv1": {2, 128, 56, 56}, "stage1.block0.conv2.weight": {128, 4, 3, 3}, "stage4.block2.conv2.weight": {1024, 32, 3, 3},
-			"stage4.block2.conv3": {2, 2048, 7, 7}}},
+			"stage1.block0.conv1": {2, 128, 56, 56}, "stage1.block0.conv2.weight": {128, 4, 3, 3},
+			"stage4.block2.conv2.weight": {1024, 32, 3, 3},
+			"stage4.block2.conv3":        {2, 2048, 7, 7}}},
 		{"vgg16", map[string]model.Shape{
-			"stage1.pool": {2, 64, 112, 112}, "stage3.conv3": {2, 256, 56, 56}, "stage5.pool": {2, 512, 7, 7}, "head.flatten": {2, 25088}}},
-		{"vgg19", map[string]model.Shape{"stage5.conv4": {2, 512, 14, 14}, "head.fc6.weight": {4096, 25088}, "head.softmax": {2, 1000}}},
+			"stage1.pool": {2, 64, 112, 112}, "stage3.conv3": {2, 256, 56, 56}, "stage5.pool": {2, 512, 7, 7},
+			"head.flatten": {2, 25088}}},
+		{"vgg19", map[string]model.Shape{"stage5.conv4": {2, 512, 14, 14}, "head.fc6.weight": {4096, 25088},
+			"head.softmax": {2, 1000}}},
 		{"alexnet", map[string]model.Shape{
-			"conv1": {2, 96, 54, 54}, "pool1": {2, 96, 26, 26}, "conv2.weight": {256, 48, 5, 5}, "pool2": {2, 256, 12, 12}, "pool5": {2, 256, 6, 6}}},
+			"conv1": {2, 96, 54, 54}, "pool1": {2, 96, 26, 26}, "conv2.weight": {256, 48, 5, 5}, "pool2": {2, 256, 12, 12},
+			"pool5": {2, 256, 6, 6}}},
 		{"squeezenet", map[string]model.Shape{
-			"conv1": {2, 64, 111, 111}, "fire3.concat": {2, 128, 55, 55}, "fire5.concat": {2, 256, 27, 27}, "fire9.concat": {2, 512, 13, 13},
+			"conv1": {2, 64, 111, 111}, "fire3.concat": {2, 128, 55, 55}, "fire5.concat": {2, 256, 27, 27},
+			"fire9.concat": {2, 512, 13, 13},
 			"head.softmax": {2, 1000, 1, 1}}},
 		{"inception-v1", map[string]model.Shape{
-			"inception3a.concat": {2, 256, 27, 27}, "inception4e.concat": {2, 832, 13, 13}, "inception5b.concat": {2, 1024, 6, 6}, "head.pool": {2, 1024, 1, 1}}},
+			"inception3a.concat": {2, 256, 27, 27}, "inception4e.concat": {2, 832, 13, 13},
+			"inception5b.concat": {2, 1024, 6, 6}, "head.pool": {2, 1024, 1, 1}}},
 		// Table 1 of Szegedy et al. 2016.
 		{"inception-v3", map[string]model.Shape{
-			"conv1a.conv": {2, 32, 149, 149}, "conv2b.conv": {2, 64, 147, 147}, "pool2": {2, 64, 73, 73}, "pool4": {2, 192, 35, 35},
+			"conv1a.conv": {2, 32, 149, 149}, "conv2b.conv": {2, 64, 147, 147}, "pool2": {2, 64, 73, 73},
+			"pool4":          {2, 192, 35, 35},
 			"mixed5b.concat": {2, 256, 35, 35}, "mixed5d.concat": {2, 288, 35, 35}, "mixed6a.concat": {2, 768, 17, 17},
 			"mixed6e.concat": {2, 768, 17, 17}, "mixed7a.concat": {2, 1280, 8, 8}, "mixed7c.concat": {2, 2048, 8, 8},
 			"mixed6b.branch1.1.conv.weight": {128, 128, 1, 7}, "mixed7b.branch2.3x1.conv": {2, 384, 8, 8}}},
 		{"mofang-inception", map[string]model.Shape{"image": {2, 2048, 8, 8}, "mixed7c.concat": {2, 1280, 8, 8}}},
 		{"densenet121", map[string]model.Shape{
-			"block1.layer5.concat": {2, 256, 56, 56}, "transition1.pool": {2, 128, 28, 28}, "block2.layer11.concat": {2, 512, 28, 28},
-			"block3.layer23.concat": {2, 1024, 14, 14}, "block4.layer0.bottleneck.conv": {2, 128, 7, 7}, "block4.layer15.concat": {2, 1024, 7, 7}}},
+			"block1.layer5.concat": {2, 256, 56, 56}, "transition1.pool": {2, 128, 28, 28},
+			"block2.layer11.concat": {2, 512, 28, 28},
+			"block3.layer23.concat": {2, 1024, 14, 14}, "block4.layer0.bottleneck.conv": {2, 128, 7, 7},
+			"block4.layer15.concat": {2, 1024, 7, 7}}},
 		{"mobilenetv2", map[string]model.Shape{
-			"stage1.block0.depthwise.conv": {2, 32, 112, 112}, "stage2.block0.expand.conv": {2, 96, 112, 112}, "stage2.block1.add": {2, 24, 56, 56},
-			"stage4.block3.depthwise.conv.weight": {384, 1, 3, 3}, "stage7.block0.project.conv": {2, 320, 7, 7}, "last.conv": {2, 1280, 7, 7}}},
+			"stage1.block0.depthwise.conv": {2, 32, 112, 112}, "stage2.block0.expand.conv": {2, 96, 112, 112},
+			"stage2.block1.add":                   {2, 24, 56, 56},
+			"stage4.block3.depthwise.conv.weight": {384, 1, 3, 3}, "stage7.block0.project.conv": {2, 320, 7, 7},
+			"last.conv": {2, 1280, 7, 7}}},
 		{"nasnet-mobile", map[string]model.Shape{
-			"stem.conv": {2, 32, 111, 111}, "stem0.concat": {2, 44, 56, 56}, "stem1.concat": {2, 88, 28, 28}, "stack1.cell0.concat": {2, 264, 28, 28},
-			"reduction1.concat": {2, 352, 14, 14}, "stack2.cell3.concat": {2, 528, 14, 14}, "stack3.cell3.concat": {2, 1056, 7, 7},
+			"stem.conv": {2, 32, 111, 111}, "stem0.concat": {2, 44, 56, 56}, "stem1.concat": {2, 88, 28, 28},
+			"stack1.cell0.concat": {2, 264, 28, 28},
+			"reduction1.concat":   {2, 352, 14, 14}, "stack2.cell3.concat": {2, 528, 14, 14},
+			"stack3.cell3.concat":                  {2, 1056, 7, 7},
 			"stem0.pair0.right.1.pointwise.weight": {11, 32, 1, 1}}},
 		{"nasnet-large", map[string]model.Shape{
-			"stem.conv": {2, 96, 165, 165}, "stem0.concat": {2, 168, 83, 83}, "stem1.concat": {2, 336, 42, 42}, "stack1.cell5.concat": {2, 1008, 42, 42},
-			"stack2.cell0.previous.odd.conv": {2, 168, 21, 21}, "stack2.cell5.concat": {2, 2016, 21, 21}, "stack3.cell5.concat": {2, 4032, 11, 11}}},
+			"stem.conv": {2, 96, 165, 165}, "stem0.concat": {2, 168, 83, 83}, "stem1.concat": {2, 336, 42, 42},
+			"stack1.cell5.concat":            {2, 1008, 42, 42},
+			"stack2.cell0.previous.odd.conv": {2, 168, 21, 21}, "stack2.cell5.concat": {2, 2016, 21, 21},
+			"stack3.cell5.concat": {2, 4032, 11, 11}}},
 	} {
 		g := build(t, tt.name, 2)
 		for name, want := range tt.want {
@@ -124,13 +141,17 @@ func TestShapesOfCNNs(t *testing.T) {
 // with weights, sums, places where branches meet.
 func TestOperatorsOfCNNs(t *testing.T) {
 	for _, tt := range []struct{ name, want string }{
-		{"resnet18", "[{Add 8} {BatchNorm 20} {Conv 20} {Gemm 1} {GlobalAveragePool 1} {MaxPool 1} {Relu 17} {Reshape 1} {Softmax 1}]"},
+		{"resnet18",
+			"[{Add 8} {BatchNorm 20} {Conv 20} {Gemm 1} {GlobalAveragePool 1} {MaxPool 1} {Relu 17} {Reshape 1} {Softmax 1}]"},
 		{"vgg16", "[{Conv 13} {Dropout 2} {Gemm 3} {MaxPool 5} {Relu 15} {Reshape 1} {Softmax 1}]"},
 		// Eleven modules; the last two fork twice each.
-		{"inception-v3", "[{AveragePool 9} {BatchNorm 94} {Concat 15} {Conv 94} {Gemm 1} {GlobalAveragePool 1} {MaxPool 4} {Relu 94} {Reshape 1} {Softmax 1}]"},
+		{"inception-v3",
+			"[{AveragePool 9} {BatchNorm 94} {Concat 15} {Conv 94} {Gemm 1} {GlobalAveragePool 1} {MaxPool 4} {Relu 94} {Reshape 1} {Softmax 1}]"},
 		// One layer less than the name says is the product; a block's layers are pairs.
-		{"densenet121", "[{AveragePool 3} {BatchNorm 121} {Concat 58} {Conv 120} {Gemm 1} {GlobalAveragePool 1} {MaxPool 1} {Relu 121} {Reshape 1} {Softmax 1}]"},
-		{"mobilenetv2", "[{Add 10} {BatchNorm 52} {Clip 35} {Conv 52} {Gemm 1} {GlobalAveragePool 1} {Reshape 1} {Softmax 1}]"},
+		{"densenet121",
+			"[{AveragePool 3} {BatchNorm 121} {Concat 58} {Conv 120} {Gemm 1} {GlobalAveragePool 1} {MaxPool 1} {Relu 121} {Reshape 1} {Softmax 1}]"},
+		{"mobilenetv2",
+			"[{Add 10} {BatchNorm 52} {Clip 35} {Conv 52} {Gemm 1} {GlobalAveragePool 1} {Reshape 1} {Softmax 1}]"},
 	} {
 		if got := fmt.Sprint(build(t, tt.name, 1).KindCounts()); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
@@ -142,7 +163,8 @@ func TestOperatorsOfCNNs(t *testing.T) {
 func TestMeansAreNoParameters(t *testing.T) {
 	for _, name := range Names() {
 		for _, x := range build(t, name, 1).Tensors {
-			if statistic := strings.HasSuffix(x.Name, ".mean") || strings.HasSuffix(x.Name, ".variance"); statistic && x.Learned {
+			if statistic := strings.HasSuffix(x.Name, ".mean") ||
+				strings.HasSuffix(x.Name, ".variance"); statistic && x.Learned {
 				t.Errorf("%s: %s is learned", name, x.Name)
 			}
 		}
@@ -158,7 +180,8 @@ func TestTailoredResNet(t *testing.T) {
 	var changed []string
 	for i, op := range g.Ops {
 		x := tailored.Ops[i]
-		if x.Name != op.Name || x.Kind != op.Kind || !tailored.Tensor(x.Outputs[0]).Shape.Equal(g.Tensor(op.Outputs[0]).Shape) {
+		if x.Name != op.Name || x.Kind != op.Kind ||
+			!tailored.Tensor(x.Outputs[0]).Shape.Equal(g.Tensor(op.Outputs[0]).Shape) {
 			t.Errorf("operator %d is %s %s, in resnet18 %s %s", i, x.Kind, x.Name, op.Kind, op.Name)
 		}
 		if fmt.Sprint(x.Attr) != fmt.Sprint(op.Attr) {
@@ -180,7 +203,8 @@ func TestTailoredResNet(t *testing.T) {
 // convolutions are those of the whole network.
 func TestMofangInception(t *testing.T) {
 	g, whole := build(t, "mofang-inception", 1), build(t, "inception-v3", 1)
-	letters := map[string]string{"mixed7c.branch1.0.conv": "a", "mixed7c.branch0.0.conv": "b", "mixed7c.branch2.1.conv": "c",
+	letters := map[string]string{"mixed7c.branch1.0.conv": "a", "mixed7c.branch0.0.conv": "b",
+		"mixed7c.branch2.1.conv": "c",
 		"mixed7c.branch2.0.conv": "d", "mixed7c.pool.project.conv": "e"}
 	// before lists the convolutions that each operator depends on, itself included.
 	before := make([]map[string]bool, len(g.Ops))

@@ -42,7 +42,8 @@ func conformer(c speech) func(string, Options) (*model.Graph, error) {
 		x := b.Input("frames", opt.DType, opt.Batch, 1, c.Frames, c.Mels)
 		for i, channels := range []int64{1, c.Hidden} {
 			conv := fmt.Sprintf("subsampling.conv%d", i+1)
-			x = b.Op("Conv", conv, model.Attr{Strides: []int64{2, 2}, Dilations: []int64{1, 1}, Pads: []int64{1, 1, 1, 1}, Group: 1},
+			x = b.Op("Conv", conv, model.Attr{Strides: []int64{2, 2}, Dilations: []int64{1, 1},
+				Pads: []int64{1, 1, 1, 1}, Group: 1},
 				x, b.Param(conv+".weight", opt.DType, c.Hidden, channels, 3, 3), b.Param(conv+".bias", opt.DType, c.Hidden))
 			x = b.Op("Relu", fmt.Sprintf("subsampling.relu%d", i+1), model.Attr{}, x)
 		}
@@ -84,7 +85,8 @@ func (b *sequences) halfStep(name string, x model.TensorID, width int64) model.T
 // The product with the distances has a column for each, the distance falling by
 // one from column to column, the same for all rows. The pad, reshapes and slices
 // bring column j-i+L-1 of row i to column j.
-func (b *sequences) relativeAttention(att string, x, distances model.TensorID, batch int64, c transformer) model.TensorID {
+func (b *sequences) relativeAttention(att string, x, distances model.TensorID, batch int64,
+	c transformer) model.TensorID {
 	each := c.Hidden / max(1, c.Heads)
 	span := 2*c.Seq - 1
 	q := b.project(att+".query", x, batch, c, []int64{0, 2, 1, 3})
@@ -92,7 +94,8 @@ func (b *sequences) relativeAttention(att string, x, distances model.TensorID, b
 	u := b.Op("Add", att+".content.query", model.Attr{}, q, b.Param(att+".content.bias", b.dtype, c.Heads, 1, each))
 	u = b.Op("MatMul", att+".content", model.Attr{}, u, k)
 
-	r := b.Op("MatMul", att+".distance", model.Attr{}, distances, b.Param(att+".distance.weight", b.dtype, c.Hidden, c.Hidden))
+	r := b.Op("MatMul", att+".distance", model.Attr{}, distances,
+		b.Param(att+".distance.weight", b.dtype, c.Hidden, c.Hidden))
 	r = b.Op("Reshape", att+".distance.heads", model.Attr{Shape: []int64{span, c.Heads, each}}, r)
 	r = b.Op("Transpose", att+".distance.transpose", model.Attr{Perm: []int64{1, 2, 0}}, r)
 	v := b.Op("Add", att+".position.query", model.Attr{}, q, b.Param(att+".position.bias", b.dtype, c.Heads, 1, each))
@@ -100,7 +103,8 @@ func (b *sequences) relativeAttention(att string, x, distances model.TensorID, b
 	zero, one := []int64{0, 0, 0, 0}, []int64{1, 1, 1, 1}
 	v = b.Op("Pad", att+".shift.pad", model.Attr{Pads: []int64{0, 0, 0, 1, 0, 0, 0, 0}}, v)
 	v = b.Op("Reshape", att+".shift.turn", model.Attr{Shape: []int64{batch, c.Heads, span + 1, c.Seq}}, v)
-	v = b.Op("Slice", att+".shift.drop", model.Attr{Starts: []int64{0, 0, 1, 0}, Steps: one, Shape: []int64{batch, c.Heads, span, c.Seq}}, v)
+	v = b.Op("Slice", att+".shift.drop",
+		model.Attr{Starts: []int64{0, 0, 1, 0}, Steps: one, Shape: []int64{batch, c.Heads, span, c.Seq}}, v)
 	v = b.Op("Reshape", att+".shift.back", model.Attr{Shape: []int64{batch, c.Heads, c.Seq, span}}, v)
 	v = b.Op("Slice", att+".shift", model.Attr{Starts: zero, Steps: one, Shape: []int64{batch, c.Heads, c.Seq, c.Seq}}, v)
 
@@ -135,6 +139,7 @@ func (b *sequences) convolution(name string, x model.TensorID, kernel int64) mod
 
 // conv1d is a convolution with bias that keeps the number of positions.
 func (b *sequences) conv1d(name string, x model.TensorID, in, out, group, kernel int64) model.TensorID {
-	return b.Op("Conv", name, model.Attr{Strides: []int64{1}, Dilations: []int64{1}, Pads: []int64{(kernel - 1) / 2, kernel / 2}, Group: group},
+	return b.Op("Conv", name, model.Attr{Strides: []int64{1}, Dilations: []int64{1},
+		Pads: []int64{(kernel - 1) / 2, kernel / 2}, Group: group},
 		x, b.Param(name+".weight", b.dtype, out, in/group, kernel), b.Param(name+".bias", b.dtype, out))
 }

@@ -36,7 +36,8 @@ func (c causal) build(name string, opt Options) (*model.Graph, error) {
 	x := b.Op("Gather", "embeddings.token", model.Attr{}, table, ids)
 	if c.Positions > 0 {
 		at := b.Input("position_ids", model.I32, opt.Batch, c.Tokens)
-		p := b.Op("Gather", "embeddings.position", model.Attr{}, b.Param("embeddings.position.weight", b.dtype, c.Positions, c.Hidden), at)
+		p := b.Op("Gather", "embeddings.position", model.Attr{},
+			b.Param("embeddings.position.weight", b.dtype, c.Positions, c.Hidden), at)
 		x = b.Op("Add", "embeddings.add", model.Attr{}, x, p)
 	}
 	d := &decoding{sequences: b, causal: c, batch: opt.Batch}
@@ -92,7 +93,8 @@ func (d *decoding) norm(name string, x model.TensorID) model.TensorID {
 
 // heads cuts a projection of x into heads: [batch, head, token, feature].
 func (d *decoding) heads(name string, x model.TensorID, heads int64) model.TensorID {
-	y := d.Op("Reshape", name+".heads", model.Attr{Shape: []int64{d.batch, d.Tokens, heads, d.width()}}, d.product(name, x, heads*d.width()))
+	y := d.Op("Reshape", name+".heads", model.Attr{Shape: []int64{d.batch, d.Tokens, heads, d.width()}},
+		d.product(name, x, heads*d.width()))
 	return d.Op("Transpose", name+".transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, y)
 }
 
@@ -153,7 +155,8 @@ func (d *decoding) grouped(name string, x model.TensorID, columns int64) model.T
 	if d.Heads == d.KeyHeads {
 		return x
 	}
-	return d.Op("Reshape", name, model.Attr{Shape: []int64{d.batch, d.KeyHeads, d.Heads / d.KeyHeads * d.Tokens, columns}}, x)
+	return d.Op("Reshape", name, model.Attr{Shape: []int64{d.batch, d.KeyHeads, d.Heads / d.KeyHeads * d.Tokens, columns}},
+		x)
 }
 
 func (d *decoding) apart(name string, x model.TensorID, columns int64) model.TensorID {
@@ -195,7 +198,8 @@ func (d *decoding) experts(name string, x model.TensorID) model.TensorID {
 	}
 	if !d.Even {
 		d.Output(best[1])
-		parts := d.OpN("Split", name+".router.parts", model.Attr{Axis: 2, Splits: slices.Repeat([]int64{1}, int(d.Chosen))}, best[0])
+		parts := d.OpN("Split", name+".router.parts",
+			model.Attr{Axis: 2, Splits: slices.Repeat([]int64{1}, int(d.Chosen))}, best[0])
 		if d.Err() != nil {
 			return x
 		}
@@ -214,7 +218,8 @@ func (d *decoding) experts(name string, x model.TensorID) model.TensorID {
 	tokens := d.batch * d.Tokens
 	all := tokens * d.Chosen
 	if all%d.Experts != 0 {
-		d.Fail(fmt.Errorf("%s: %d tokens for %d experts each do not spread evenly over %d", name, d.Tokens, d.Chosen, d.Experts))
+		d.Fail(fmt.Errorf("%s: %d tokens for %d experts each do not spread evenly over %d", name, d.Tokens,
+			d.Chosen, d.Experts))
 	}
 	list := func(what string, x model.TensorID) model.TensorID {
 		return d.Op("Reshape", name+".router."+what, model.Attr{Shape: []int64{all}}, x)
@@ -232,8 +237,10 @@ func (d *decoding) experts(name string, x model.TensorID) model.TensorID {
 	share = d.Op("Reshape", name+".shares.column", model.Attr{Shape: []int64{all, 1}}, share)
 	twice := d.Op("Expand", name+".copies", model.Attr{Shape: []int64{d.batch, d.Tokens, d.Chosen, d.Hidden}},
 		d.Op("Reshape", name+".copies.of", model.Attr{Shape: []int64{d.batch, d.Tokens, 1, d.Hidden}}, x))
-	rows := d.Op("Gather", name+".sorted", model.Attr{}, d.Op("Reshape", name+".rows", model.Attr{Shape: []int64{all, d.Hidden}}, twice), order[1])
-	parts := d.OpN("Split", name+".parts", model.Attr{Splits: slices.Repeat([]int64{all / d.Experts}, int(d.Experts))}, rows)
+	rows := d.Op("Gather", name+".sorted", model.Attr{},
+		d.Op("Reshape", name+".rows", model.Attr{Shape: []int64{all, d.Hidden}}, twice), order[1])
+	parts := d.OpN("Split", name+".parts",
+		model.Attr{Splits: slices.Repeat([]int64{all / d.Experts}, int(d.Experts))}, rows)
 	if d.Err() != nil {
 		return x
 	}
@@ -255,12 +262,16 @@ func decoderRows(name, what, source string, c causal, tokens, cached int64) []en
 	decode.Tokens, decode.Cached = 1, cached
 	few, one := "", ""
 	if c.Experts > 0 {
-		few = fmt.Sprintf("; assumed: the tokens spread evenly over the %d experts of a layer, %d for each token", c.Experts, c.Chosen)
-		one = fmt.Sprintf("; assumed: all tokens of a batch choose the same %d experts of a layer, and the other %d are not there", c.Chosen, c.Experts-c.Chosen)
+		few = fmt.Sprintf("; assumed: the tokens spread evenly over the %d experts of a layer, %d for each token",
+			c.Experts, c.Chosen)
+		one = fmt.Sprintf(
+			"; assumed: all tokens of a batch choose the same %d experts of a layer, and the other %d are not there", c.Chosen,
+			c.Experts-c.Chosen)
 	}
 	return []entry{
 		{Info{name + "-prefill", what + ", prefill" + few, source, fmt.Sprintf("%d tokens", tokens)}, prefill.build},
-		{Info{name + "-decode", what + ", decode with a cache of keys and values" + one, source, fmt.Sprintf("a token behind %d others", cached)}, decode.build},
+		{Info{name + "-decode", what + ", decode with a cache of keys and values" + one, source,
+			fmt.Sprintf("a token behind %d others", cached)}, decode.build},
 	}
 }
 
@@ -269,5 +280,6 @@ var (
 	gpt2    = causal{Layers: 12, Hidden: 768, Heads: 12, KeyHeads: 12, FFN: 3072, Vocabulary: 50257, Positions: 1024}
 	llama2  = causal{Layers: 32, Hidden: 4096, Heads: 32, KeyHeads: 32, FFN: 11008, Vocabulary: 32000}
 	llama3  = causal{Layers: 32, Hidden: 4096, Heads: 32, KeyHeads: 8, FFN: 14336, Vocabulary: 128256}
-	mixtral = causal{Layers: 32, Hidden: 4096, Heads: 32, KeyHeads: 8, FFN: 14336, Vocabulary: 32000, Experts: 8, Chosen: 2}
+	mixtral = causal{Layers: 32, Hidden: 4096, Heads: 32, KeyHeads: 8, FFN: 14336, Vocabulary: 32000,
+		Experts: 8, Chosen: 2}
 )

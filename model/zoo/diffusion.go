@@ -18,7 +18,8 @@ type diffusion struct {
 	Context, Symbols int64 // features and number of the text's vectors
 }
 
-var stableDiffusion = diffusion{Side: 64, Channels: 4, Widths: []int64{320, 640, 1280, 1280}, Depth: 2, Heads: 8, Groups: 32, Context: 768, Symbols: 77}
+var stableDiffusion = diffusion{Side: 64, Channels: 4, Widths: []int64{320, 640, 1280, 1280}, Depth: 2, Heads: 8,
+	Groups: 32, Context: 768, Symbols: 77}
 
 // unet adds the blocks of a U-Net to a Builder.
 type unet struct {
@@ -78,7 +79,8 @@ func (c diffusion) build(name string, opt Options) (*model.Graph, error) {
 		}
 		if i > 0 {
 			u.side *= 2
-			x = u.Op("Resize", fmt.Sprintf("up%d.resize", i), model.Attr{Shape: []int64{u.batch, u.channel, u.side, u.side}, Kernel: []int64{1, 1, 1, 1}}, x)
+			x = u.Op("Resize", fmt.Sprintf("up%d.resize", i),
+				model.Attr{Shape: []int64{u.batch, u.channel, u.side, u.side}, Kernel: []int64{1, 1, 1, 1}}, x)
 			x = u.conv(fmt.Sprintf("up%d.double", i), x, u.channel, 3, 1)
 		}
 	}
@@ -108,21 +110,24 @@ func (c diffusion) selfAttention(name string, opt Options) (*model.Graph, error)
 
 func (u *unet) conv(name string, x model.TensorID, out, kernel, stride int64) model.TensorID {
 	pad := kernel / 2
-	x = u.Op("Conv", name, model.Attr{Strides: []int64{stride, stride}, Dilations: []int64{1, 1}, Pads: []int64{pad, pad, pad, pad}, Group: 1},
+	x = u.Op("Conv", name, model.Attr{Strides: []int64{stride, stride}, Dilations: []int64{1, 1},
+		Pads: []int64{pad, pad, pad, pad}, Group: 1},
 		x, u.Param(name+".weight", u.dtype, out, u.channel, kernel, kernel), u.Param(name+".bias", u.dtype, out))
 	u.channel, u.side = out, u.side/stride
 	return x
 }
 
 func (u *unet) groups(name string, x model.TensorID) model.TensorID {
-	return u.Op("GroupNorm", name, model.Attr{Group: u.Groups}, x, u.Param(name+".scale", u.dtype, u.channel), u.Param(name+".bias", u.dtype, u.channel))
+	return u.Op("GroupNorm", name, model.Attr{Group: u.Groups}, x, u.Param(name+".scale", u.dtype, u.channel),
+		u.Param(name+".bias", u.dtype, u.channel))
 }
 
 // residual is two convolutions, with the time added between, and a shortcut.
 func (u *unet) residual(name string, x model.TensorID, out int64) model.TensorID {
 	in := u.channel
 	y := u.conv(name+".conv1", u.Op("Silu", name+".silu1", model.Attr{}, u.groups(name+".norm1", x)), out, 3, 1)
-	t := u.Op("Reshape", name+".time.image", model.Attr{Shape: []int64{u.batch, out, 1, 1}}, u.linear(name+".time", u.moment, out))
+	t := u.Op("Reshape", name+".time.image", model.Attr{Shape: []int64{u.batch, out, 1, 1}},
+		u.linear(name+".time", u.moment, out))
 	y = u.Op("Add", name+".time.join", model.Attr{}, y, t)
 	y = u.conv(name+".conv2", u.Op("Silu", name+".silu2", model.Attr{}, u.groups(name+".norm2", y)), out, 3, 1)
 	if in != out {

@@ -44,7 +44,8 @@ func dlrm(c recommender) func(string, Options) (*model.Graph, error) {
 	return func(name string, opt Options) (*model.Graph, error) {
 		b := &sequences{model.NewBuilder(name), opt.DType}
 		if len(c.Bottom) == 0 || len(c.Top) == 0 || len(c.Rows) == 0 {
-			b.Fail(fmt.Errorf("%d bottom layers, %d top layers and %d tables, expected at least one each", len(c.Bottom), len(c.Top), len(c.Rows)))
+			b.Fail(fmt.Errorf("%d bottom layers, %d top layers and %d tables, expected at least one each", len(c.Bottom),
+				len(c.Top), len(c.Rows)))
 			return b.Build()
 		}
 		dense := b.Input("dense", opt.DType, opt.Batch, c.Dense)
@@ -58,7 +59,8 @@ func dlrm(c recommender) func(string, Options) (*model.Graph, error) {
 		all := []model.TensorID{dense}
 		for i, rows := range c.Rows {
 			table := fmt.Sprintf("table%d", i)
-			all = append(all, b.Op("Gather", table, model.Attr{Variant: "bag=sum"}, b.Param(table+".weight", opt.DType, rows, features), indices[i]))
+			all = append(all, b.Op("Gather", table, model.Attr{Variant: "bag=sum"},
+				b.Param(table+".weight", opt.DType, rows, features), indices[i]))
 		}
 
 		x := b.Op("Concat", "interaction.concat", model.Attr{Axis: 1}, all...)
@@ -67,7 +69,8 @@ func dlrm(c recommender) func(string, Options) (*model.Graph, error) {
 		x = b.Op("MatMul", "interaction.products", model.Attr{}, x, t)
 		x = b.Op("Reshape", "interaction.flatten", model.Attr{Shape: []int64{opt.Batch, vectors * vectors}}, x)
 		// The products are symmetric: what lies below the diagonal is all of them.
-		x = b.Op("Gather", "interaction.triangle", model.Attr{Axis: 1}, x, b.Const("interaction.below", model.I32, nil, vectors*(vectors-1)/2))
+		x = b.Op("Gather", "interaction.triangle", model.Attr{Axis: 1}, x,
+			b.Const("interaction.below", model.I32, nil, vectors*(vectors-1)/2))
 		x = b.Op("Concat", "interaction.result", model.Attr{Axis: 1}, dense, x)
 
 		b.Output(b.perceptron("top", x, c.Top, "Sigmoid"))

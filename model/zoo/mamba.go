@@ -13,7 +13,8 @@ type selective struct {
 	Tokens                                     int64
 }
 
-var mamba130m = selective{Layers: 24, Hidden: 768, Inner: 1536, State: 16, Rank: 48, Kernel: 4, Vocabulary: 50280, Tokens: 512}
+var mamba130m = selective{Layers: 24, Hidden: 768, Inner: 1536, State: 16, Rank: 48, Kernel: 4,
+	Vocabulary: 50280, Tokens: 512}
 var mambaBlock = selective{Hidden: 768, Inner: 1536, State: 16, Rank: 48, Kernel: 4, Tokens: 512}
 
 // build is all layers with embeddings, whose matrix is also that of the vocabulary, or
@@ -63,10 +64,13 @@ func (m *mamba) block(name string, x model.TensorID) model.TensorID {
 	y := m.product(name+".in", m.root(name+".norm", x), 2*m.Inner)
 	both := m.split(name+".halves", y, m.Inner, m.Inner)
 	u := m.Op("Transpose", name+".conv.columns", model.Attr{Perm: []int64{0, 2, 1}}, both[0])
-	u = m.Op("Conv", name+".conv", model.Attr{Strides: []int64{1}, Dilations: []int64{1}, Pads: []int64{m.Kernel - 1, 0}, Group: m.Inner},
+	u = m.Op("Conv", name+".conv", model.Attr{Strides: []int64{1}, Dilations: []int64{1},
+		Pads: []int64{m.Kernel - 1, 0}, Group: m.Inner},
 		u, m.Param(name+".conv.weight", m.dtype, m.Inner, 1, m.Kernel), m.Param(name+".conv.bias", m.dtype, m.Inner))
-	u = m.Op("Transpose", name+".conv.rows", model.Attr{Perm: []int64{0, 2, 1}}, m.Op("Silu", name+".conv.silu", model.Attr{}, u))
-	y = m.Op("Mul", name+".gated", model.Attr{}, m.scan(name+".scan", u), m.Op("Silu", name+".gate", model.Attr{}, both[1]))
+	u = m.Op("Transpose", name+".conv.rows", model.Attr{Perm: []int64{0, 2, 1}},
+		m.Op("Silu", name+".conv.silu", model.Attr{}, u))
+	y = m.Op("Mul", name+".gated", model.Attr{}, m.scan(name+".scan", u),
+		m.Op("Silu", name+".gate", model.Attr{}, both[1]))
 	return m.product(name+".out", y, m.Hidden)
 }
 
@@ -82,13 +86,17 @@ func (m *mamba) scan(name string, u model.TensorID) model.TensorID {
 	long := func(what string, x model.TensorID) model.TensorID {
 		return m.Op("Reshape", name+what, model.Attr{Shape: []int64{m.batch, m.Tokens, 1, m.State}}, x)
 	}
-	a := m.Op("Neg", name+".a", model.Attr{}, m.Op("Exp", name+".a.exp", model.Attr{}, m.Param(name+".a.log", m.dtype, m.Inner, m.State)))
-	decay := m.Op("CumSum", name+".decay", model.Attr{Axis: 1}, m.Op("Mul", name+".step.a", model.Attr{}, wide(".step.wide", step), a))
+	a := m.Op("Neg", name+".a", model.Attr{},
+		m.Op("Exp", name+".a.exp", model.Attr{}, m.Param(name+".a.log", m.dtype, m.Inner, m.State)))
+	decay := m.Op("CumSum", name+".decay", model.Attr{Axis: 1},
+		m.Op("Mul", name+".step.a", model.Attr{}, wide(".step.wide", step), a))
 	enter := m.Op("Mul", name+".step.u", model.Attr{}, step, u)
 	enter = m.Op("Mul", name+".enter", model.Attr{}, wide(".step.u.wide", enter), long(".b", parts[1]))
 	since := m.Op("Exp", name+".since", model.Attr{}, decay)
 	sum := m.Op("CumSum", name+".sum", model.Attr{Axis: 1}, m.Op("Div", name+".enter.since", model.Attr{}, enter, since))
 	h := m.Op("Mul", name+".state", model.Attr{}, sum, since)
-	y := m.Op("ReduceSum", name+".read", model.Attr{Axes: []int64{3}}, m.Op("Mul", name+".read.c", model.Attr{}, h, long(".c", parts[2])))
-	return m.Op("Add", name+".y", model.Attr{}, y, m.Op("Mul", name+".d", model.Attr{}, u, m.Param(name+".d.weight", m.dtype, m.Inner)))
+	y := m.Op("ReduceSum", name+".read", model.Attr{Axes: []int64{3}},
+		m.Op("Mul", name+".read.c", model.Attr{}, h, long(".c", parts[2])))
+	return m.Op("Add", name+".y", model.Attr{}, y,
+		m.Op("Mul", name+".d", model.Attr{}, u, m.Param(name+".d.weight", m.dtype, m.Inner)))
 }

@@ -92,7 +92,8 @@ func (c *cell) steps(name string, x model.TensorID, batch, n int64) []model.Tens
 	out := make([]model.TensorID, n)
 	for i := range out {
 		step := fmt.Sprintf("%s%d", name, i)
-		y := c.Op("Slice", step+".slice", model.Attr{Starts: []int64{0, int64(i), 0}, Steps: []int64{1, 1, 1}, Shape: []int64{batch, 1, f}}, x)
+		y := c.Op("Slice", step+".slice", model.Attr{Starts: []int64{0, int64(i), 0}, Steps: []int64{1, 1, 1},
+			Shape: []int64{batch, 1, f}}, x)
 		out[i] = c.Op("Reshape", step, model.Attr{Shape: []int64{batch, f}}, y)
 	}
 	return out
@@ -125,20 +126,24 @@ func crnn(c reader) func(string, Options) (*model.Graph, error) {
 			norm             bool
 			pool             [2]int64 // rows, columns; 0 is none
 		}{
-			{64, 3, 1, false, [2]int64{2, 2}}, {128, 3, 1, false, [2]int64{2, 2}}, {256, 3, 1, false, [2]int64{}}, {256, 3, 1, false, [2]int64{2, 1}},
+			{64, 3, 1, false, [2]int64{2, 2}}, {128, 3, 1, false, [2]int64{2, 2}}, {256, 3, 1, false, [2]int64{}},
+			{256, 3, 1, false, [2]int64{2, 1}},
 			{512, 3, 1, true, [2]int64{}}, {512, 3, 1, true, [2]int64{2, 1}}, {512, 2, 0, false, [2]int64{}},
 		} {
 			conv := fmt.Sprintf("conv%d", i+1)
-			x = b.Op("Conv", conv, model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{l.pad, l.pad, l.pad, l.pad}, Group: 1},
+			x = b.Op("Conv", conv, model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1},
+				Pads: []int64{l.pad, l.pad, l.pad, l.pad}, Group: 1},
 				x, b.Param(conv+".weight", opt.DType, l.out, in, l.kernel, l.kernel), b.Param(conv+".bias", opt.DType, l.out))
 			if l.norm {
-				x = b.Op("BatchNorm", conv+".bn", model.Attr{}, x, b.Param(conv+".bn.scale", opt.DType, l.out), b.Param(conv+".bn.bias", opt.DType, l.out),
+				x = b.Op("BatchNorm", conv+".bn", model.Attr{}, x, b.Param(conv+".bn.scale", opt.DType, l.out),
+					b.Param(conv+".bn.bias", opt.DType, l.out),
 					b.Const(conv+".bn.mean", opt.DType, nil, l.out), b.Const(conv+".bn.variance", opt.DType, nil, l.out))
 			}
 			x = b.Op("Relu", conv+".relu", model.Attr{}, x)
 			if l.pool[0] > 0 {
-				x = b.Op("MaxPool", conv+".pool", model.Attr{Kernel: []int64{l.pool[0], l.pool[1]}, Strides: []int64{l.pool[0], l.pool[1]},
-					Dilations: []int64{1, 1}, Pads: []int64{0, 0, 0, 0}}, x)
+				x = b.Op("MaxPool", conv+".pool",
+					model.Attr{Kernel: []int64{l.pool[0], l.pool[1]}, Strides: []int64{l.pool[0], l.pool[1]},
+						Dilations: []int64{1, 1}, Pads: []int64{0, 0, 0, 0}}, x)
 			}
 			in = l.out
 		}
@@ -199,7 +204,8 @@ func dien(c interests) func(string, Options) (*model.Graph, error) {
 		width := 2 * c.Embedding // an item with its category
 		items := r.Param("items.weight", opt.DType, c.Items, c.Embedding)
 		categories := r.Param("categories.weight", opt.DType, c.Categories, c.Embedding)
-		user := r.Op("Gather", "user", model.Attr{}, r.Param("users.weight", opt.DType, c.Users, c.Embedding), r.Input("user_id", model.I32, opt.Batch))
+		user := r.Op("Gather", "user", model.Attr{}, r.Param("users.weight", opt.DType, c.Users, c.Embedding),
+			r.Input("user_id", model.I32, opt.Batch))
 		embed := func(what string, shape ...int64) model.TensorID {
 			x := r.Op("Gather", what+".item", model.Attr{}, items, r.Input(what+"_item", model.I32, shape...))
 			y := r.Op("Gather", what+".category", model.Attr{}, categories, r.Input(what+"_category", model.I32, shape...))
@@ -231,7 +237,8 @@ func dien(c interests) func(string, Options) (*model.Graph, error) {
 			h = r.gru("evolution", fmt.Sprintf("evolution%d", i), states[i], h, width, &weights[i])
 		}
 		sum := r.Op("ReduceSum", "history.sum", model.Attr{Axes: []int64{1}}, history)
-		x := r.Op("Concat", "features", model.Attr{Axis: 1}, user, target, sum, r.Op("Mul", "target.sum", model.Attr{}, target, sum), h)
+		x := r.Op("Concat", "features", model.Attr{Axis: 1}, user, target, sum,
+			r.Op("Mul", "target.sum", model.Attr{}, target, sum), h)
 		for i, n := range []int64{200, 80} {
 			layer := fmt.Sprintf("fc%d", i+1)
 			x = r.linear(layer, x, n)

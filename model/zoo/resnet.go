@@ -120,7 +120,8 @@ func (b *images) pool(kind model.Kind, name string, x model.TensorID, kernel, st
 }
 
 // padded is pool with pads of its own for each side.
-func (b *images) padded(kind model.Kind, name string, x model.TensorID, kernel, stride int64, pads []int64) model.TensorID {
+func (b *images) padded(kind model.Kind, name string, x model.TensorID, kernel, stride int64,
+	pads []int64) model.TensorID {
 	return b.Op(kind, name, model.Attr{Kernel: []int64{kernel, kernel}, Strides: []int64{stride, stride},
 		Dilations: []int64{1, 1}, Pads: pads}, x)
 }

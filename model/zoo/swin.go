@@ -102,7 +102,8 @@ func (b *sequences) windowBlock(name string, x, distance model.TensorID, shift i
 	if shift > 0 {
 		y = b.roll(att+".shift", y, shift)
 	}
-	y = b.Op("Reshape", att+".windows", model.Attr{Shape: []int64{g.Batch, across, g.Window, across, g.Window, g.Features}}, y)
+	y = b.Op("Reshape", att+".windows",
+		model.Attr{Shape: []int64{g.Batch, across, g.Window, across, g.Window, g.Features}}, y)
 	y = b.Op("Transpose", att+".windows.transpose", model.Attr{Perm: []int64{0, 1, 3, 2, 4, 5}}, y)
 	y = b.Op("Reshape", att+".windows.flatten", model.Attr{Shape: []int64{g.Batch * windows, size, g.Features}}, y)
 
@@ -119,7 +120,8 @@ func (b *sequences) windowBlock(name string, x, distance model.TensorID, shift i
 	}
 	y = b.attend(att, p, y, g.Batch*windows, t)
 
-	y = b.Op("Reshape", att+".image", model.Attr{Shape: []int64{g.Batch, across, across, g.Window, g.Window, g.Features}}, y)
+	y = b.Op("Reshape", att+".image",
+		model.Attr{Shape: []int64{g.Batch, across, across, g.Window, g.Window, g.Features}}, y)
 	y = b.Op("Transpose", att+".image.transpose", model.Attr{Perm: []int64{0, 1, 3, 2, 4, 5}}, y)
 	y = b.Op("Reshape", att+".image.flatten", model.Attr{Shape: []int64{g.Batch, g.Side, g.Side, g.Features}}, y)
 	if shift > 0 {
@@ -166,7 +168,8 @@ func (b *sequences) mergePatches(name string, x model.TensorID, g *grid) model.T
 	}
 	x = b.Op("Concat", name+".concat", model.Attr{Axis: 3}, parts...)
 	x = b.norm(name+".norm", x)
-	x = b.Op("MatMul", name+".reduce", model.Attr{}, x, b.Param(name+".reduce.weight", b.dtype, 4*g.Features, 2*g.Features))
+	x = b.Op("MatMul", name+".reduce", model.Attr{}, x,
+		b.Param(name+".reduce.weight", b.dtype, 4*g.Features, 2*g.Features))
 	g.Side, g.Features = g.Side/2, 2*g.Features
 	return x
 }

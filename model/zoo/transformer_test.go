@@ -36,10 +36,12 @@ func row(name string) builder {
 // Table 1 of the Swin paper has it (DeiT-S).
 func TestVisionTransformers(t *testing.T) {
 	plain := func(patch, layers, hidden, heads int64) builder {
-		return vit(vision{Image: 224, Patch: patch, Layers: layers, Hidden: hidden, Heads: heads, FFN: 4 * hidden, Classes: 1000})
+		return vit(vision{Image: 224, Patch: patch, Layers: layers, Hidden: hidden, Heads: heads,
+			FFN: 4 * hidden, Classes: 1000})
 	}
 	shifted := func(width, third int64, heads ...int64) builder {
-		return swin(windowed{Image: 224, Patch: 4, Width: width, Depths: []int64{2, 2, third, 2}, Heads: heads, Window: 7, Expansion: 4, Classes: 1000})
+		return swin(windowed{Image: 224, Patch: 4, Width: width, Depths: []int64{2, 2, third, 2}, Heads: heads, Window: 7,
+			Expansion: 4, Classes: 1000})
 	}
 	for _, tt := range []struct {
 		name   string
@@ -74,12 +76,14 @@ func TestVisionFormulas(t *testing.T) {
 	v := vision{Image: 24, Patch: 4, Layers: 3, Hidden: 20, Heads: 5, FFN: 36, Classes: 7}
 	n := v.Image / v.Patch * (v.Image / v.Patch)
 	l := n + 1
-	want := n*3*v.Patch*v.Patch*v.Hidden + v.Layers*(4*l*v.Hidden*v.Hidden+2*l*l*v.Hidden+2*l*v.Hidden*v.FFN) + v.Hidden*v.Classes
+	want := n*3*v.Patch*v.Patch*v.Hidden + v.Layers*(4*l*v.Hidden*v.Hidden+2*l*l*v.Hidden+2*l*v.Hidden*v.FFN) +
+		v.Hidden*v.Classes
 	if got := one(t, vit(v)).MACs(); got != want {
 		t.Errorf("vit %+v: %d MACs, want %d", v, got, want)
 	}
 
-	w := windowed{Image: 48, Patch: 2, Width: 12, Depths: []int64{3, 2}, Heads: []int64{2, 3}, Window: 4, Expansion: 3, Classes: 5}
+	w := windowed{Image: 48, Patch: 2, Width: 12, Depths: []int64{3, 2}, Heads: []int64{2, 3}, Window: 4,
+		Expansion: 3, Classes: 5}
 	side, c := w.Image/w.Patch, w.Width
 	want = side * side * 3 * w.Patch * w.Patch * c
 	for s, depth := range w.Depths {
@@ -171,11 +175,10 @@ func TestEvenKernel(t *testing.T) {
 	}
 }
 
-// TestDLRM compares with what is published for Criteo Kaggle: 540 million
-// parameters (Naumov et al., section 5), and 33,762,577 categories, a
-// number that other implementations for this data set have as well. For Terabyte no total was found: the sum of MLPerf's
-// list, added up from another copy of it, guards against slips. Its tables must
-// leave room in 16 GB.
+// TestDLRM compares with what is published for Criteo Kaggle: 540 million parameters (Naumov et al., section 5), and
+// 33,762,577 categories, a number that other implementations for this data set have as well. For Terabyte no total was
+// found: the sum of MLPerf's list, added up from another copy of it, guards against slips. Its tables must leave room
+// in 16 GB.
 func TestDLRM(t *testing.T) {
 	sum := func(rows []int64) int64 {
 		n := int64(0)
@@ -191,7 +194,8 @@ func TestDLRM(t *testing.T) {
 		bottom, top, perSample int64
 	}{
 		{"dlrm", criteoTerabyte, 49126297, 128,
-			13*512 + 512*256 + 256*128, 479*1024 + 1024*1024 + 1024*512 + 512*256 + 256, 512 + 256 + 128 + 1024 + 1024 + 512 + 256 + 1},
+			13*512 + 512*256 + 256*128, 479*1024 + 1024*1024 + 1024*512 + 512*256 + 256,
+			512 + 256 + 128 + 1024 + 1024 + 512 + 256 + 1},
 		{"dlrm-kaggle", criteoKaggle, 33762577, 16,
 			13*512 + 512*256 + 256*64 + 64*16, 367*512 + 512*256 + 256, 512 + 256 + 64 + 16 + 512 + 256 + 1},
 	} {
@@ -229,7 +233,8 @@ func TestTransformerShapes(t *testing.T) {
 		name string
 		want map[string]model.Shape
 	}{
-		{"bert-384", map[string]model.Shape{"encoder.layer11.attention.softmax": {2, 12, 384, 384}, "embeddings.position.weight": {384, 768}}},
+		{"bert-384", map[string]model.Shape{"encoder.layer11.attention.softmax": {2, 12, 384, 384},
+			"embeddings.position.weight": {384, 768}}},
 		{"vit-b16", map[string]model.Shape{
 			"embeddings.patch": {2, 768, 14, 14}, "embeddings.class": {1, 1, 768}, "embeddings.class.expand": {2, 1, 768},
 			"embeddings.concat": {2, 197, 768}, "encoder.layer0.attention.query.transpose": {2, 12, 197, 64},
@@ -246,18 +251,22 @@ func TestTransformerShapes(t *testing.T) {
 			"stage4.block1.ffn.gelu": {2, 7, 7, 3072}, "head.pool": {2, 768, 1, 1}, "head.softmax": {2, 1000},
 		}},
 		{"dlrm", map[string]model.Shape{
-			"dense": {2, 13}, "sparse25": {2}, "bottom.result": {2, 128}, "table19": {2, 128}, "interaction.vectors": {2, 27, 128},
-			"interaction.products": {2, 27, 27}, "interaction.triangle": {2, 351}, "interaction.result": {2, 479}, "top.result": {2, 1},
+			"dense": {2, 13}, "sparse25": {2}, "bottom.result": {2, 128}, "table19": {2, 128},
+			"interaction.vectors":  {2, 27, 128},
+			"interaction.products": {2, 27, 27}, "interaction.triangle": {2, 351}, "interaction.result": {2, 479},
+			"top.result": {2, 1},
 		}},
 		{"conformer", map[string]model.Shape{
 			"frames": {2, 1, 1024, 80}, "subsampling.relu1": {2, 512, 512, 40}, "subsampling.relu2": {2, 512, 256, 20},
-			"subsampling.flatten": {2, 256, 10240}, "subsampling.linear": {2, 256, 512}, "encoder.layer0.ffn1.silu": {2, 256, 2048},
+			"subsampling.flatten": {2, 256, 10240}, "subsampling.linear": {2, 256, 512},
+			"encoder.layer0.ffn1.silu":          {2, 256, 2048},
 			"encoder.layer3.attention.position": {2, 8, 256, 511}, "encoder.layer3.attention.shift.turn": {2, 8, 512, 256},
 			"encoder.layer3.attention.shift": {2, 8, 256, 256}, "encoder.layer3.conv.expand": {2, 1024, 256},
 			"encoder.layer3.conv.glu": {2, 512, 256}, "encoder.layer3.conv.depthwise": {2, 512, 256},
 			"encoder.layer3.conv.depthwise.weight": {512, 1, 32}, "encoder.layer16.norm": {2, 256, 512},
 		}},
-		{"toy-fig5", map[string]model.Shape{"image": {2, 256, 56, 56}, "conv.relu": {2, 512, 28, 28}, "identity.relu": {2, 512, 28, 28}}},
+		{"toy-fig5", map[string]model.Shape{"image": {2, 256, 56, 56}, "conv.relu": {2, 512, 28, 28},
+			"identity.relu": {2, 512, 28, 28}}},
 	} {
 		g := build(t, tt.name, 2)
 		for name, want := range tt.want {
@@ -268,7 +277,8 @@ func TestTransformerShapes(t *testing.T) {
 	}
 	// A stage of one window has nothing to shift.
 	for _, op := range build(t, "swin-t", 1).Ops {
-		if odd := strings.Contains(op.Name, "block1") || strings.Contains(op.Name, "block3") || strings.Contains(op.Name, "block5"); strings.Contains(op.Name, "shift") &&
+		if odd := strings.Contains(op.Name, "block1") || strings.Contains(op.Name, "block3") ||
+			strings.Contains(op.Name, "block5"); strings.Contains(op.Name, "shift") &&
 			(!odd || strings.HasPrefix(op.Name, "stage4")) {
 			t.Errorf("%s shifts", op.Name)
 		}
@@ -405,7 +415,8 @@ func TestRelativeShift(t *testing.T) {
 // to where an element was.
 func TestWindows(t *testing.T) {
 	const side, size, shift = 8, 4, 2
-	g := one(t, swin(windowed{Image: 16, Patch: 2, Width: 2, Depths: []int64{2, 1}, Heads: []int64{1, 1}, Window: size, Expansion: 2, Classes: 3}))
+	g := one(t, swin(windowed{Image: 16, Patch: 2, Width: 2, Depths: []int64{2, 1}, Heads: []int64{1, 1}, Window: size,
+		Expansion: 2, Classes: 3}))
 	for block, moved := range []int64{0, shift} {
 		att := fmt.Sprintf("stage1.block%d.attention.", block)
 		back := "image.flatten"
@@ -429,7 +440,8 @@ func TestWindows(t *testing.T) {
 	// Merging keeps neighbours together: rows first, as torchvision has it.
 	for k, at := range [][2]int64{{0, 0}, {1, 0}, {0, 1}, {1, 1}} {
 		want := []int64{0, 2*3 + at[0], 2*2 + at[1], 1}
-		if got := origin(t, g, "stage2.merge.concat", "stage1.block1.ffn.residual", []int64{0, 3, 2, 2*int64(k) + 1}); !slices.Equal(got, want) {
+		if got := origin(t, g, "stage2.merge.concat", "stage1.block1.ffn.residual",
+			[]int64{0, 3, 2, 2*int64(k) + 1}); !slices.Equal(got, want) {
 			t.Errorf("part %d comes from %v, want %v", k, got, want)
 		}
 	}
@@ -455,7 +467,8 @@ func TestSimplified(t *testing.T) {
 }
 
 func TestTransformerErrors(t *testing.T) {
-	base := windowed{Image: 16, Patch: 2, Width: 4, Depths: []int64{1, 1}, Heads: []int64{1, 1}, Window: 4, Expansion: 2, Classes: 3}
+	base := windowed{Image: 16, Patch: 2, Width: 4, Depths: []int64{1, 1}, Heads: []int64{1, 1}, Window: 4,
+		Expansion: 2, Classes: 3}
 	shape := func(change func(*windowed)) builder {
 		c := base
 		change(&c)
@@ -466,9 +479,12 @@ func TestTransformerErrors(t *testing.T) {
 		build builder
 		want  string
 	}{
-		{"heads", vit(vision{Image: 8, Patch: 4, Layers: 1, Hidden: 16, Heads: 3, FFN: 8, Classes: 2}), "16 features do not divide over 3 heads"},
-		{"no heads", vit(vision{Image: 8, Patch: 4, Layers: 1, Hidden: 16, FFN: 8, Classes: 2}), "16 features do not divide over 0 heads"},
-		{"patches", vit(vision{Image: 9, Patch: 4, Layers: 1, Hidden: 16, Heads: 2, FFN: 8, Classes: 2}), "9 rows does not divide into patches of 4"},
+		{"heads", vit(vision{Image: 8, Patch: 4, Layers: 1, Hidden: 16, Heads: 3, FFN: 8, Classes: 2}),
+			"16 features do not divide over 3 heads"},
+		{"no heads", vit(vision{Image: 8, Patch: 4, Layers: 1, Hidden: 16, FFN: 8, Classes: 2}),
+			"16 features do not divide over 0 heads"},
+		{"patches", vit(vision{Image: 9, Patch: 4, Layers: 1, Hidden: 16, Heads: 2, FFN: 8, Classes: 2}),
+			"9 rows does not divide into patches of 4"},
 		{"no patch", vit(vision{Image: 9, Layers: 1, Hidden: 16, Heads: 2, FFN: 8, Classes: 2}), "patches of 0"},
 		{"swin patches", shape(func(c *windowed) { c.Patch = 3 }), "16 rows does not divide into patches of 3"},
 		{"stages", shape(func(c *windowed) { c.Heads = c.Heads[:1] }), "2 stages with 1 numbers of heads"},
@@ -478,11 +494,15 @@ func TestTransformerErrors(t *testing.T) {
 		{"swin heads", shape(func(c *windowed) { c.Heads = []int64{1, 3} }), "stage2: 8 features do not divide over 3 heads"},
 		{"halves", shape(func(c *windowed) { c.Image, c.Window = 14, 7 }), "stage2.merge: 7 rows do not halve"},
 		{"negative shapes", shape(func(c *windowed) { c.Width = -4 }), "expected a positive extent"},
-		{"no layers", dlrm(recommender{Dense: 3, Rows: []int64{5}, Bottom: []int64{4}}), "1 bottom layers, 0 top layers and 1 tables"},
+		{"no layers", dlrm(recommender{Dense: 3, Rows: []int64{5}, Bottom: []int64{4}}),
+			"1 bottom layers, 0 top layers and 1 tables"},
 		{"no dense", dlrm(recommender{Rows: []int64{5}, Bottom: []int64{4}, Top: []int64{1}}), "expected a positive extent"},
-		{"frames", conformer(speech{Frames: 10, Mels: 8, Layers: 1, Hidden: 8, Heads: 2, Kernel: 4, Expansion: 2}), "10 frames of 8 features cannot be quartered"},
-		{"conformer heads", conformer(speech{Frames: 8, Mels: 8, Layers: 1, Hidden: 8, Heads: 5, Kernel: 4, Expansion: 2}), "8 features do not divide over 5 heads"},
-		{"no kernel", conformer(speech{Frames: 8, Mels: 8, Layers: 1, Hidden: 8, Heads: 2, Expansion: 2}), "expected a positive extent"},
+		{"frames", conformer(speech{Frames: 10, Mels: 8, Layers: 1, Hidden: 8, Heads: 2, Kernel: 4, Expansion: 2}),
+			"10 frames of 8 features cannot be quartered"},
+		{"conformer heads", conformer(speech{Frames: 8, Mels: 8, Layers: 1, Hidden: 8, Heads: 5, Kernel: 4, Expansion: 2}),
+			"8 features do not divide over 5 heads"},
+		{"no kernel", conformer(speech{Frames: 8, Mels: 8, Layers: 1, Hidden: 8, Heads: 2, Expansion: 2}),
+			"expected a positive extent"},
 	} {
 		g, err := tt.build("odd", Options{Batch: 1})
 		if err == nil || g != nil || !strings.Contains(err.Error(), tt.want) {
@@ -525,7 +545,8 @@ func TestDecoders(t *testing.T) {
 // TestDiffusion: parameters as diffusers counts those of Stable Diffusion v1.5, and of a
 // part of it.
 func TestDiffusion(t *testing.T) {
-	for name, want := range map[string]int64{"sd-unet": 859520964, "sd-unet-block": 2255040 + 2546240, "sd-attention": 4*320*320 + 320} {
+	for name, want := range map[string]int64{"sd-unet": 859520964, "sd-unet-block": 2255040 + 2546240,
+		"sd-attention": 4*320*320 + 320} {
 		if got := one(t, row(name)).Params(); got != want {
 			t.Errorf("%s: %d parameters, want %d", name, got, want)
 		}

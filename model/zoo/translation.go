@@ -36,7 +36,8 @@ func translation(c translator) func(string, Options) (*model.Graph, error) {
 		source := make([][2]model.TensorID, c.Layers)
 		for i := range source {
 			att := fmt.Sprintf("decoder.layer%d.source", i)
-			source[i] = [2]model.TensorID{r.project(att+".key", x, opt.Batch, t, []int64{0, 2, 3, 1}), r.project(att+".value", x, opt.Batch, t, []int64{0, 2, 1, 3})}
+			source[i] = [2]model.TensorID{r.project(att+".key", x, opt.Batch, t, []int64{0, 2, 3, 1}),
+				r.project(att+".value", x, opt.Batch, t, []int64{0, 2, 1, 3})}
 		}
 		kept := make([][2]model.TensorID, c.Layers)
 		next := r.Input("start", model.I32, opt.Batch, 1)
@@ -103,7 +104,8 @@ func (d *decoder) dense(layer, step string, x model.TensorID, out int64) model.T
 // heads is a linear layer on one position, cut into heads.
 func (d *decoder) heads(layer, step string, x model.TensorID, perm []int64) model.TensorID {
 	y := d.dense(layer, step, x, d.c.Hidden)
-	y = d.Op("Reshape", step+".heads", model.Attr{Shape: []int64{d.batch, 1, d.c.Heads, d.c.Hidden / max(1, d.c.Heads)}}, y)
+	y = d.Op("Reshape", step+".heads",
+		model.Attr{Shape: []int64{d.batch, 1, d.c.Heads, d.c.Hidden / max(1, d.c.Heads)}}, y)
 	return d.Op("Transpose", step+".transpose", model.Attr{Perm: perm}, y)
 }
 
@@ -125,7 +127,8 @@ func (d *decoder) attention(layer, step string, x, key, value model.TensorID, t 
 // normed adds a residual and normalises.
 func (d *decoder) normed(layer, step string, x, y model.TensorID) model.TensorID {
 	y = d.Op("Add", step+".residual", model.Attr{}, y, x)
-	return d.Op("LayerNorm", step+".norm", model.Attr{Axis: 2}, y, d.shared(layer+".norm.scale", d.c.Hidden), d.shared(layer+".norm.bias", d.c.Hidden))
+	return d.Op("LayerNorm", step+".norm", model.Attr{Axis: 2}, y, d.shared(layer+".norm.scale", d.c.Hidden),
+		d.shared(layer+".norm.bias", d.c.Hidden))
 }
 
 // hearing is a configuration of a Transformer encoder for speech.
@@ -150,7 +153,8 @@ func asr(c hearing) func(string, Options) (*model.Graph, error) {
 		x, in := b.Input("frames", opt.DType, opt.Batch, 1, c.Frames, c.Mels), int64(1)
 		for i := range 2 {
 			conv := fmt.Sprintf("subsampling.conv%d", i+1)
-			x = b.Op("Conv", conv, model.Attr{Strides: []int64{2, 2}, Dilations: []int64{1, 1}, Pads: []int64{1, 1, 1, 1}, Group: 1},
+			x = b.Op("Conv", conv, model.Attr{Strides: []int64{2, 2}, Dilations: []int64{1, 1},
+				Pads: []int64{1, 1, 1, 1}, Group: 1},
 				x, b.Param(conv+".weight", opt.DType, channels, in, 3, 3), b.Param(conv+".bias", opt.DType, channels))
 			x, in = b.Op("Relu", conv+".relu", model.Attr{}, x), channels
 		}

@@ -38,12 +38,14 @@ func vit(c vision) func(string, Options) (*model.Graph, error) {
 		class := b.Op("Expand", "embeddings.class.expand", model.Attr{Shape: []int64{opt.Batch, 1, c.Hidden}},
 			b.Param("embeddings.class", opt.DType, 1, 1, c.Hidden))
 		x = b.Op("Concat", "embeddings.concat", model.Attr{Axis: 1}, class, x)
-		x = b.Op("Add", "embeddings.position.add", model.Attr{}, x, b.Param("embeddings.position", opt.DType, 1, t.Seq, c.Hidden))
+		x = b.Op("Add", "embeddings.position.add", model.Attr{}, x,
+			b.Param("embeddings.position", opt.DType, 1, t.Seq, c.Hidden))
 		for i := int64(0); i < c.Layers; i++ {
 			x = b.visionLayer(fmt.Sprintf("encoder.layer%d", i), x, opt.Batch, c.FFN, t)
 		}
 		x = b.norm("encoder.norm", x)
-		x = b.Op("Slice", "head.class", model.Attr{Starts: []int64{0, 0, 0}, Steps: []int64{1, 1, 1}, Shape: []int64{opt.Batch, 1, c.Hidden}}, x)
+		x = b.Op("Slice", "head.class", model.Attr{Starts: []int64{0, 0, 0}, Steps: []int64{1, 1, 1},
+			Shape: []int64{opt.Batch, 1, c.Hidden}}, x)
 		x = b.Op("Reshape", "head.flatten", model.Attr{Shape: []int64{opt.Batch, c.Hidden}}, x)
 		b.classify(x, c.Classes)
 		return b.Build()
@@ -65,7 +67,8 @@ func (b *sequences) visionLayer(name string, x model.TensorID, batch, ffn int64,
 // patches cuts an image into squares and projects each to out features: a
 // convolution with a stride as large as its kernel.
 func (b *sequences) patches(name string, x model.TensorID, out, size int64) model.TensorID {
-	return b.Op("Conv", name, model.Attr{Strides: []int64{size, size}, Dilations: []int64{1, 1}, Pads: []int64{0, 0, 0, 0}, Group: 1},
+	return b.Op("Conv", name, model.Attr{Strides: []int64{size, size}, Dilations: []int64{1, 1},
+		Pads: []int64{0, 0, 0, 0}, Group: 1},
 		x, b.Param(name+".weight", b.dtype, out, 3, size, size), b.Param(name+".bias", b.dtype, out))
 }
 

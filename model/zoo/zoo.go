@@ -52,7 +52,8 @@ var table = []entry{
 		resnet(residual{Blocks: []int64{3, 8, 36, 3}, Bottleneck: true, Image: 224, Classes: 1000})},
 	{Info{"resnext50-32x4d", "residual network of 50 layers whose 3x3 convolutions have 32 groups of 4 channels and more",
 		"Xie et al., CVPR 2017; torchvision resnext50_32x4d", "224x224x3 image"},
-		resnet(residual{Blocks: []int64{3, 4, 6, 3}, Bottleneck: true, Groups: 32, GroupWidth: 4, Image: 224, Classes: 1000})},
+		resnet(residual{Blocks: []int64{3, 4, 6, 3}, Bottleneck: true, Groups: 32, GroupWidth: 4,
+			Image: 224, Classes: 1000})},
 	// The notes on the paper give no more than the name, and that CUTLASS fuses the
 	// network's convolutions. CUTLASS (its example 13) fuses two only if the second
 	// is 1x1 without padding; so the tailoring is taken to be that.
@@ -71,7 +72,8 @@ var table = []entry{
 		"Szegedy et al., CVPR 2015; ONNX model zoo inception_v1", "224x224x3 image"}, googlenet},
 	{Info{"inception-v3", "modules of up to six branches with factorised convolutions, without the auxiliary classifier",
 		"Szegedy et al., CVPR 2016; torchvision inception_v3", "299x299x3 image"}, inceptionV3},
-	{Info{"mofang-inception", "five convolutions of the last module of inception-v3: a reading of the example in Mofang's Fig. 5",
+	{Info{"mofang-inception",
+		"five convolutions of the last module of inception-v3: a reading of the example in Mofang's Fig. 5",
 		"Mofang, section 2.3 (the figure's labels are not in the text; see the code)", "8x8x2048 image"}, mofangInception},
 	{Info{"densenet121", "every layer of a block reads all layers before it",
 		"Huang et al., CVPR 2017; torchvision densenet121", "224x224x3 image"},
@@ -93,19 +95,25 @@ var table = []entry{
 	bertBase(512),
 	bertLarge(384),
 	vit16("vit-b16", "ViT-B/16", "Dosovitskiy et al., ICLR 2021; torchvision vit_b_16", 224, 12, 768, 12),
-	vit16("vit-b16-384", "ViT-B/16 at 384 pixels, 577 tokens", "Dosovitskiy et al., ICLR 2021; torchvision vit_b_16 (IMAGENET1K_SWAG_E2E_V1)", 384, 12, 768, 12),
+	vit16("vit-b16-384", "ViT-B/16 at 384 pixels, 577 tokens",
+		"Dosovitskiy et al., ICLR 2021; torchvision vit_b_16 (IMAGENET1K_SWAG_E2E_V1)", 384, 12, 768, 12),
 	vit16("vit-s16", "ViT-S/16", "Touvron et al., ICML 2021 (DeiT-S); timm vit_small_patch16_224", 224, 12, 384, 6),
 	vit16("vit-l16", "ViT-L/16", "Dosovitskiy et al., ICLR 2021; torchvision vit_l_16", 224, 24, 1024, 16),
 	{Info{"swin-t", "vision transformer with shifted windows (Swin-T) for image classification",
 		"Liu et al., ICCV 2021; torchvision swin_t", "224x224x3 image"},
-		swin(windowed{Image: 224, Patch: 4, Width: 96, Depths: []int64{2, 2, 6, 2}, Heads: []int64{3, 6, 12, 24}, Window: 7, Expansion: 4, Classes: 1000})},
-	{Info{"dlrm", "recommendation model with the layers of MLPerf's; tables for Criteo Terabyte capped at 10 million rows (12.6 GB in FP16)",
-		"Naumov et al., 2019; MLPerf inference, recommendation/dlrm", "13 dense features, 26 indices"},
-		dlrm(recommender{Dense: 13, Rows: criteoTerabyte, Bottom: []int64{512, 256, 128}, Top: []int64{1024, 1024, 512, 256, 1}})},
+		swin(windowed{Image: 224, Patch: 4, Width: 96, Depths: []int64{2, 2, 6, 2}, Heads: []int64{3, 6, 12, 24}, Window: 7,
+			Expansion: 4, Classes: 1000})},
+	{
+		Info{"dlrm",
+			"recommendation model with the layers of MLPerf's; tables for Criteo Terabyte capped at 10 million rows (12.6 GB in FP16)",
+			"Naumov et al., 2019; MLPerf inference, recommendation/dlrm", "13 dense features, 26 indices"},
+		dlrm(recommender{Dense: 13, Rows: criteoTerabyte, Bottom: []int64{512, 256, 128},
+			Top: []int64{1024, 1024, 512, 256, 1}})},
 	{Info{"dlrm-kaggle", "recommendation model with the layers and tables for Criteo Kaggle",
 		"Naumov et al., 2019; DLRM repository, bench/dlrm_s_criteo_kaggle.sh", "13 dense features, 26 indices"},
 		dlrm(recommender{Dense: 13, Rows: criteoKaggle, Bottom: []int64{512, 256, 64, 16}, Top: []int64{512, 256, 1}})},
-	{Info{"conformer", "Conformer (L) encoder for speech; the size is inferred from published throughput, the length assumed",
+	{Info{"conformer",
+		"Conformer (L) encoder for speech; the size is inferred from published throughput, the length assumed",
 		"Gulati et al., Interspeech 2020", "10.24 s: 1024 frames of 80 features"},
 		conformer(speech{Frames: 1024, Mels: 80, Layers: 17, Hidden: 512, Heads: 8, Kernel: 32, Expansion: 4})},
 	{Info{"conformer-m", "Conformer (M) encoder for speech; the length is assumed",
@@ -132,15 +140,19 @@ var table = []entry{
 	{Info{"toy-fig3", "four stages of residual blocks, each halving its tensor; the paper has 8 images per cluster",
 		"Zhao et al., OSDI 2023, Fig. 2 and 3; extents chosen here", "256x256x32 tensor"},
 		halvings(pyramid{Stages: 4, Channels: 32, Image: 256})},
-	{Info{"toy-fig5", "a conv and an identity block of ResNet-50 (the first two of its second stage); the paper has 8 images per cluster",
+	{Info{"toy-fig5",
+		"a conv and an identity block of ResNet-50 (the first two of its second stage); the paper has 8 images per cluster",
 		"Zhao et al., OSDI 2023, Fig. 4 and 5; He et al., CVPR 2016", "56x56x256 tensor"},
 		twoBlocks(256, 128, 56)},
 	{Info{"sd-unet", "U-Net of Stable Diffusion v1.5, one step",
-		"Rombach et al., CVPR 2022; diffusers UNet2DConditionModel", "64x64x4 latent image, 77 text vectors"}, stableDiffusion.build},
+		"Rombach et al., CVPR 2022; diffusers UNet2DConditionModel", "64x64x4 latent image, 77 text vectors"},
+		stableDiffusion.build},
 	{Info{"sd-unet-block", "first residual block of Stable Diffusion's U-Net with its attention",
-		"Rombach et al., CVPR 2022; diffusers UNet2DConditionModel", "64x64x320 image, 77 text vectors"}, stableDiffusion.block},
+		"Rombach et al., CVPR 2022; diffusers UNet2DConditionModel", "64x64x320 image, 77 text vectors"},
+		stableDiffusion.block},
 	{Info{"sd-attention", "first self-attention of Stable Diffusion's U-Net, 8 heads of 40 features",
-		"Rombach et al., CVPR 2022; diffusers UNet2DConditionModel", "4096 tokens of 320 features"}, stableDiffusion.selfAttention},
+		"Rombach et al., CVPR 2022; diffusers UNet2DConditionModel", "4096 tokens of 320 features"},
+		stableDiffusion.selfAttention},
 	{Info{"mamba-130m", "selective state spaces, 24 blocks; the scan as running sums",
 		"Gu and Dao, 2023; state-spaces/mamba-130m", "512 tokens"}, mamba130m.build},
 	{Info{"mamba-block", "a block of mamba-130m; the scan as running sums",
@@ -164,13 +176,16 @@ func bertLarge(tokens int64) entry {
 }
 
 func bertRow(name, size string, tokens, layers, hidden, heads int64) entry {
-	return entry{Info{name, fmt.Sprintf("%s encoder with its embeddings, without the pooler, at sequence length %d", size, tokens),
-		"Devlin et al., NAACL 2019", fmt.Sprintf("%d tokens", tokens)},
-		bert(transformer{Seq: tokens, Layers: layers, Hidden: hidden, Heads: heads, FFN: 4 * hidden, Vocabulary: 30522, TokenTypes: 2})}
+	return entry{
+		Info{name, fmt.Sprintf("%s encoder with its embeddings, without the pooler, at sequence length %d", size, tokens),
+			"Devlin et al., NAACL 2019", fmt.Sprintf("%d tokens", tokens)},
+		bert(transformer{Seq: tokens, Layers: layers, Hidden: hidden, Heads: heads, FFN: 4 * hidden,
+			Vocabulary: 30522, TokenTypes: 2})}
 }
 
 func vit16(name, size, source string, image, layers, hidden, heads int64) entry {
-	return entry{Info{name, fmt.Sprintf("vision transformer (%s) for image classification", size), source, fmt.Sprintf("%[1]dx%[1]dx3 image", image)},
+	return entry{Info{name, fmt.Sprintf("vision transformer (%s) for image classification", size), source,
+		fmt.Sprintf("%[1]dx%[1]dx3 image", image)},
 		vit(vision{Image: image, Patch: 16, Layers: layers, Hidden: hidden, Heads: heads, FFN: 4 * hidden, Classes: 1000})}
 }
 
@@ -195,7 +210,8 @@ func Describe(name string) (Info, bool) {
 func Build(name string, opt Options) (*model.Graph, error) {
 	e, ok := lookup(name)
 	if !ok {
-		return nil, fmt.Errorf("zoo: unknown model %q%s", name, spell.HintOr(name, Names(), ", expected one of "+strings.Join(Names(), ", ")))
+		return nil, fmt.Errorf("zoo: unknown model %q%s", name,
+			spell.HintOr(name, Names(), ", expected one of "+strings.Join(Names(), ", ")))
 	}
 	if opt.Batch < 1 {
 		return nil, fmt.Errorf("zoo: model %s with batch %d, expected at least 1", name, opt.Batch)

@@ -69,7 +69,8 @@ func TestFamilies(t *testing.T) {
 		return resnet(residual{Blocks: blocks, Bottleneck: bottleneck, Image: 224, Classes: 1000})
 	}
 	encoder := func(seq, layers, hidden, heads int64) func(string, Options) (*model.Graph, error) {
-		return bert(transformer{Seq: seq, Layers: layers, Hidden: hidden, Heads: heads, FFN: 4 * hidden, Vocabulary: 30522, TokenTypes: 2})
+		return bert(transformer{Seq: seq, Layers: layers, Hidden: hidden, Heads: heads, FFN: 4 * hidden,
+			Vocabulary: 30522, TokenTypes: 2})
 	}
 	for _, tt := range []struct {
 		name   string
@@ -135,8 +136,9 @@ func TestShapes(t *testing.T) {
 		}},
 		{"bert-128", 4, map[string]model.Shape{
 			"token_ids": {4, 128}, "attention_mask": {4, 1, 1, 128}, "embeddings.norm": {4, 128, 768},
-			"encoder.layer0.attention.query.transpose": {4, 12, 128, 64}, "encoder.layer0.attention.key.transpose": {4, 12, 64, 128},
-			"encoder.layer5.attention.softmax": {4, 12, 128, 128}, "encoder.layer5.attention.context": {4, 12, 128, 64},
+			"encoder.layer0.attention.query.transpose": {4, 12, 128, 64},
+			"encoder.layer0.attention.key.transpose":   {4, 12, 64, 128},
+			"encoder.layer5.attention.softmax":         {4, 12, 128, 128}, "encoder.layer5.attention.context": {4, 12, 128, 64},
 			"encoder.layer5.attention.context.merge": {4, 128, 768}, "encoder.layer11.ffn.gelu": {4, 128, 3072},
 			"encoder.layer11.ffn.norm": {4, 128, 768},
 		}},
@@ -152,7 +154,8 @@ func TestShapes(t *testing.T) {
 
 func TestResNetOperators(t *testing.T) {
 	g := build(t, "resnet50", 1)
-	want := "[{Add 16} {BatchNorm 53} {Conv 53} {Gemm 1} {GlobalAveragePool 1} {MaxPool 1} {Relu 49} {Reshape 1} {Softmax 1}]"
+	want :=
+		"[{Add 16} {BatchNorm 53} {Conv 53} {Gemm 1} {GlobalAveragePool 1} {MaxPool 1} {Relu 49} {Reshape 1} {Softmax 1}]"
 	if got := fmt.Sprint(g.KindCounts()); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -178,13 +181,16 @@ func TestBERTOrder(t *testing.T) {
 		}
 	}
 	want := []string{
-		"MatMul attention.query", "Add attention.query.add", "Reshape attention.query.heads", "Transpose attention.query.transpose",
+		"MatMul attention.query", "Add attention.query.add", "Reshape attention.query.heads",
+		"Transpose attention.query.transpose",
 		"MatMul attention.key", "Add attention.key.add", "Reshape attention.key.heads", "Transpose attention.key.transpose",
 		"MatMul attention.scores", "Mul attention.scores.scale", "Add attention.scores.mask", "Softmax attention.softmax",
-		"MatMul attention.value", "Add attention.value.add", "Reshape attention.value.heads", "Transpose attention.value.transpose",
+		"MatMul attention.value", "Add attention.value.add", "Reshape attention.value.heads",
+		"Transpose attention.value.transpose",
 		"MatMul attention.context", "Transpose attention.context.transpose", "Reshape attention.context.merge",
 		"MatMul attention.output", "Add attention.output.add", "Add attention.residual", "LayerNorm attention.norm",
-		"MatMul ffn.up", "Add ffn.up.add", "Gelu ffn.gelu", "MatMul ffn.down", "Add ffn.down.add", "Add ffn.residual", "LayerNorm ffn.norm",
+		"MatMul ffn.up", "Add ffn.up.add", "Gelu ffn.gelu", "MatMul ffn.down", "Add ffn.down.add", "Add ffn.residual",
+		"LayerNorm ffn.norm",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("order\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -292,7 +298,8 @@ func TestEveryModel(t *testing.T) {
 			for _, batch := range []int64{3, 32} {
 				g := build(t, name, batch)
 				// What reads constants only is done once for the whole batch.
-				if c := constantMACs(one); g.MACs() != batch*(one.MACs()-c)+c || g.Params() != one.Params() || len(g.Ops) != len(one.Ops) {
+				if c := constantMACs(one); g.MACs() != batch*(one.MACs()-c)+c || g.Params() != one.Params() ||
+					len(g.Ops) != len(one.Ops) {
 					t.Errorf("batch %d: %d MACs, %d parameters, %d operators; batch 1: %d, %d, %d", batch,
 						g.MACs(), g.Params(), len(g.Ops), one.MACs(), one.Params(), len(one.Ops))
 				}
@@ -362,7 +369,8 @@ func TestErrors(t *testing.T) {
 	}
 	for _, heads := range []int64{0, 5} {
 		c := transformer{Seq: 8, Layers: 1, Hidden: 16, Heads: heads, FFN: 32, Vocabulary: 9, TokenTypes: 2}
-		if _, err := bert(c)("odd", Options{Batch: 1}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d heads", heads)) {
+		if _, err := bert(c)("odd", Options{Batch: 1}); err == nil ||
+			!strings.Contains(err.Error(), fmt.Sprintf("%d heads", heads)) {
 			t.Errorf("%d heads: %v", heads, err)
 		}
 	}

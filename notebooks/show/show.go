@@ -25,7 +25,8 @@ func Figure(f *plots.Figure, err error) {
 
 // Bars shows a figure with a bar for each name; what is for the legend.
 func Bars(title, label, what string, names []string, values []float64) {
-	Figure(plots.GroupedBars(plots.Groups{Title: title, YLabel: label, Categories: names, Series: []plots.Series{{Name: what, Values: values}}}))
+	Figure(plots.GroupedBars(plots.Groups{Title: title, YLabel: label, Categories: names,
+		Series: []plots.Series{{Name: what, Values: values}}}))
 }
 
 // Table prints rows below a header, the first column to the left, the others to the

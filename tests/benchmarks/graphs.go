@@ -32,7 +32,8 @@ func Families() []Family {
 // Graph is a graph of the family with as many operators as asked for, or the few more that
 // complete its last block.
 func (f Family) Graph(operators int, batch int64) (*model.Graph, error) {
-	b := &builder{Builder: model.NewBuilder(f.Name), batch: batch, random: rand.New(rand.NewPCG(1, 2)), shared: map[string]model.TensorID{}}
+	b := &builder{Builder: model.NewBuilder(f.Name), batch: batch, random: rand.New(rand.NewPCG(1, 2)),
+		shared: map[string]model.TensorID{}}
 	x := []model.TensorID{b.Input("input", model.F16, batch, rows, features)}
 	for b.operators < operators && b.Err() == nil {
 		b.prefix = fmt.Sprintf("block%d.", b.blocks)
@@ -94,12 +95,14 @@ func residual(b *builder, x []model.TensorID) []model.TensorID {
 }
 
 func (b *builder) norm(name string, x model.TensorID) model.TensorID {
-	return b.op("LayerNorm", name, model.Attr{Axis: 2}, x, b.weight(name+".scale", features), b.weight(name+".bias", features))
+	return b.op("LayerNorm", name, model.Attr{Axis: 2}, x, b.weight(name+".scale", features),
+		b.weight(name+".bias", features))
 }
 
 func encoder(b *builder, x []model.TensorID) []model.TensorID {
 	project := func(name string, perm ...int64) model.TensorID {
-		y := b.op("Reshape", name+".heads", model.Attr{Shape: []int64{b.batch, rows, heads, features / heads}}, b.linear(name, x[0], features, features))
+		y := b.op("Reshape", name+".heads", model.Attr{Shape: []int64{b.batch, rows, heads, features / heads}},
+			b.linear(name, x[0], features, features))
 		return b.op("Transpose", name+".transpose", model.Attr{Perm: perm}, y)
 	}
 	p := b.op("MatMul", "scores", model.Attr{}, project("query", 0, 2, 1, 3), project("key", 0, 2, 3, 1))
@@ -125,7 +128,8 @@ func recurrent(b *builder, x []model.TensorID) []model.TensorID {
 	if b.Err() != nil {
 		return x
 	}
-	fresh := b.op("Tanh", "candidate", model.Attr{}, gates("linear", b.op("Mul", "reset", model.Attr{}, parts[0], x[0]), features))
+	fresh := b.op("Tanh", "candidate", model.Attr{},
+		gates("linear", b.op("Mul", "reset", model.Attr{}, parts[0], x[0]), features))
 	kept := b.op("Mul", "kept", model.Attr{}, parts[1], x[0])
 	added := b.op("Mul", "added", model.Attr{}, b.op("Sub", "rest", model.Attr{}, b.same("one", 1), parts[1]), fresh)
 	return []model.TensorID{b.op("Add", "hidden", model.Attr{}, kept, added)}
@@ -157,7 +161,8 @@ func random(b *builder, x []model.TensorID) []model.TensorID {
 
 func experts(b *builder, x []model.TensorID) []model.TensorID {
 	z := b.norm("norm", x[0])
-	routes := b.op("Softmax", "routing", model.Attr{Axis: 2}, b.op("MatMul", "router", model.Attr{}, z, b.weight("router.weight", features, expertCount)))
+	routes := b.op("Softmax", "routing", model.Attr{Axis: 2},
+		b.op("MatMul", "router", model.Attr{}, z, b.weight("router.weight", features, expertCount)))
 	splits := make([]int64, expertCount)
 	for i := range splits {
 		splits[i] = 1

@@ -47,7 +47,8 @@ func run(t testing.TB, f Family, operators int, r scheduler.Recipe) *scheduler.R
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := scheduler.Run(context.Background(), open(f, operators), spec, int64(spec.Clusters), r, scheduler.Options{Chunk: 1, Figures: true})
+	made, err := scheduler.Run(context.Background(), open(f, operators), spec, int64(spec.Clusters), r,
+		scheduler.Options{Chunk: 1, Figures: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,8 @@ func TestInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range scheduler.Known() {
-		if _, err := scheduler.Run(ctx, open(Families()[0], 3000), spec, int64(spec.Clusters), r, scheduler.Options{Chunk: 1}); !errors.Is(err, context.Canceled) {
+		if _, err := scheduler.Run(ctx, open(Families()[0], 3000), spec, int64(spec.Clusters), r,
+			scheduler.Options{Chunk: 1}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: found error %v, expected %v", r.Name, err, context.Canceled)
 		}
 	}
@@ -108,7 +110,8 @@ func TestLargeKernels(t *testing.T) {
 			large++
 		}
 		if (tasks[k] == nil) != (layers[id] > ansor.MaxLayers) {
-			t.Errorf("a kernel of %d layers is a task: %v, expected those of at most %d to be", layers[id], tasks[k] != nil, ansor.MaxLayers)
+			t.Errorf("a kernel of %d layers is a task: %v, expected those of at most %d to be", layers[id],
+				tasks[k] != nil, ansor.MaxLayers)
 		}
 	}
 	if large == 0 {
