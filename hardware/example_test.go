@@ -52,10 +52,11 @@ launch: 10us
 `))
 	fmt.Println(err)
 	// Output:
-	// my.yaml:1: sync: missing, expected a time such as 84ns, 10us or 84cycles my.yaml:3: clusters: found "0", expected a
-	// whole number from 1 to 1024 my.yaml:12: core_types[0].units[0].rate.fp8: found an unknown dtype, expected one of
-	// f64, f32, f16, bf16, i8, u8, i16, i32, i64, bool, f8 my.yaml:15: lb.size: found "0KiB", expected a size above zero
-	// such as 64KiB my.yaml:21: ddr.bandwidth: found "108", expected a bandwidth above zero such as 108GB/s or 64B/cycle
+	// my.yaml:1: sync: missing, expected a time such as 84ns, 10us or 84cycles
+	// my.yaml:3: clusters: found "0", expected a whole number from 1 to 1024
+	// my.yaml:12: core_types[0].units[0].rate.fp8: found an unknown dtype, expected one of f64, f32, f16, bf16, i8, u8, i16, i32, i64, bool, f8
+	// my.yaml:15: lb.size: found "0KiB", expected a size above zero such as 64KiB
+	// my.yaml:21: ddr.bandwidth: found "108", expected a bandwidth above zero such as 108GB/s or 64B/cycle
 }
 
 func ExampleParse() {

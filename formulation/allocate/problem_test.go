@@ -220,8 +220,8 @@ func ExampleReadCSV() {
 	_, err = ReadCSV("buffers.csv", []byte("id,lower,upper,size\nx,0,3,4\ny,9,2,8\n"))
 	fmt.Println(err)
 	// Output:
-	// 2 12 <nil> buffers.csv:3: column upper: found 2, expected an end of the lifetime after its start 9 and at most
-	// 4611686018427387904
+	// 2 12 <nil>
+	// buffers.csv:3: column upper: found 2, expected an end of the lifetime after its start 9 and at most 4611686018427387904
 }
 
 func ExampleCheck() {

@@ -29,6 +29,8 @@ func ExampleProject() {
 		fmt.Println(start, "takes", p.Makespan(start))
 	}
 	// Output:
-	// no schedule is shorter than 8 [0 3 6] project "": rule (2): at 3, when activity 1 ("load b") starts, 2 of resource 0
-	// ("dma") are in use, expected at most 1 [0 5 8] takes 12 [3 0 3] takes 8
+	// no schedule is shorter than 8
+	// [0 3 6] project "": rule (2): at 3, when activity 1 ("load b") starts, 2 of resource 0 ("dma") are in use, expected at most 1
+	// [0 5 8] takes 12
+	// [3 0 3] takes 8
 }

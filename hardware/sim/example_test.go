@@ -58,6 +58,5 @@ func ExampleCheckBuffers() {
 	}
 	fmt.Println(sim.CheckBuffers(p, r))
 	// Output:
-	// program "example": L1 of cluster 0: buffer 1 (second) at [4000, 4100) from 0 to 300 ps overlaps buffer 0 (first) at
-	// [0, 4096) from 0 to 500 ps
+	// program "example": L1 of cluster 0: buffer 1 (second) at [4000, 4100) from 0 to 300 ps overlaps buffer 0 (first) at [0, 4096) from 0 to 500 ps
 }
