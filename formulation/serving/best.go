@@ -130,33 +130,40 @@ func (p *Problem) Replay(steps []Step) (float64, error) {
 // mean is that of a sum of picoseconds over the requests, in seconds.
 func (p *Problem) mean(sum int64) float64 { return float64(sum) / second / float64(len(p.Requests)) }
 
-// choices calls f with each step that a state allows; errors of step are left to it.
-func (p *Problem) choices(s *state, f func([]Part)) {
+// choices calls f with each step that a state allows, until f returns false; errors of step are left to it, but for too
+// many tokens of several prompts, which others would only add to.
+func (p *Problem) choices(s *state, f func([]Part) bool) {
 	var parts []Part
-	var from func(i int)
-	from = func(i int) {
-		if i == len(s.had) {
-			if len(parts) > 0 {
-				f(parts)
-			}
-			return
+	var from func(i int, tokens int64, prompts int) bool
+	from = func(i int, tokens int64, prompts int) bool {
+		if tokens > p.Limits.Tokens && prompts > 1 {
+			return true
 		}
-		from(i + 1)
+		if i == len(s.had) {
+			return len(parts) == 0 || f(parts)
+		}
+		if !from(i+1, tokens, prompts) {
+			return false
+		}
 		r, h := p.Requests[i], s.had[i]
 		rest := int64(r.Prompt) - h.done
 		if r.Arrival > s.now || h.written == int64(r.Answer) {
-			return
+			return true
 		}
 		for n := min(rest, p.Limits.Grain); ; n = min(rest, n+p.Limits.Grain) {
+			more, of := max(1, n), prompts+1
+			if n == 0 {
+				of = prompts
+			}
 			parts = append(parts, Part{i, n})
-			from(i + 1)
+			on := from(i+1, tokens+more, of)
 			parts = parts[:len(parts)-1]
-			if n == rest {
-				break
+			if !on || n == rest {
+				return on
 			}
 		}
 	}
-	from(0)
+	from(0, 0, 0)
 }
 
 const (
@@ -227,8 +234,14 @@ func Best(ctx context.Context, p *Problem, opts solve.Options[[]Step]) (*Plan, e
 		open.Push(n)
 	}
 	add(&node{state: state{had: make([]progress, len(p.Requests))}})
-	stop, bound := milp.Complete, int64(0)
-	for open.Len() > 0 {
+	stop, bound, tried := milp.Complete, int64(0), 0
+	ended := func() bool {
+		if stop = solve.Why(ctx); stop == milp.Complete && plan.States >= cmp.Or(opts.WorkLimit, bestStates) {
+			stop = milp.StopWork
+		}
+		return stop != milp.Complete
+	}
+	for open.Len() > 0 && stop == milp.Complete {
 		n := open.Pop()
 		bound = max(bound, n.least)
 		if n.cost == n.least && p.finished(&n.state) {
@@ -239,10 +252,7 @@ func Best(ctx context.Context, p *Problem, opts solve.Options[[]Step]) (*Plan, e
 			slices.Reverse(plan.Steps)
 			return plan, nil
 		}
-		if stop = solve.Why(ctx); stop == milp.Complete && plan.States >= cmp.Or(opts.WorkLimit, bestStates) {
-			stop = milp.StopWork
-		}
-		if stop != milp.Complete {
+		if ended() {
 			break
 		}
 		// A step that does not begin at once begins with the arrival of one that takes part: else it could begin earlier.
@@ -256,16 +266,20 @@ func Best(ctx context.Context, p *Problem, opts solve.Options[[]Step]) (*Plan, e
 				continue
 			}
 			before = begin
-			p.choices(&state{now: begin, had: n.had}, func(parts []Part) {
+			p.choices(&state{now: begin, had: n.had}, func(parts []Part) bool {
+				if tried++; tried%1024 == 0 && ended() {
+					return false
+				}
 				if begin > n.now && !slices.ContainsFunc(parts,
 					func(x Part) bool { return p.Requests[x.Request].Arrival == begin }) {
-					return
+					return true
 				}
 				next := &node{state: state{begin, slices.Clone(n.had), n.cost}, parent: n, begin: begin}
 				if p.step(&next.state, parts) == nil {
 					next.parts = slices.Clone(parts)
 					add(next)
 				}
+				return true
 			})
 		}
 	}

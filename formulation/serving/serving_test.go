@@ -271,11 +271,14 @@ func brute(p *Problem, s state, best int64) int64 {
 	if s.cost >= best {
 		return best
 	}
-	p.choices(&s, func(parts []Part) {
+	all := *p
+	all.Limits.Tokens = math.MaxInt64
+	all.choices(&s, func(parts []Part) bool {
 		next := state{s.now, slices.Clone(s.had), s.cost}
 		if p.step(&next, parts) == nil {
 			best = brute(p, next, best)
 		}
+		return true
 	})
 	for _, r := range p.Requests {
 		if r.Arrival > s.now {
@@ -283,6 +286,20 @@ func brute(p *Problem, s state, best int64) int64 {
 		}
 	}
 	return best
+}
+
+// A search ends within the steps of one state, of which there may be billions.
+func TestBestStops(t *testing.T) {
+	p := randomProblem(rand.New(rand.NewPCG(5, 6)), MaxExact, 40, 40)
+	p.Limits = Limits{Batch: MaxExact, Tokens: 56, Chunk: 56, Grain: 1}
+	for i := range p.Requests {
+		p.Requests[i] = Request{Prompt: 40, Answer: 40}
+	}
+	p.Times.CacheTokens = 1 << 30
+	plan, err := Best(context.Background(), p, solve.Options[[]Step]{WorkLimit: 500})
+	if err != nil || plan.Stop != milp.StopWork || plan.States > 500+1024 {
+		t.Errorf("%+v: %v", plan, err)
+	}
 }
 
 // TestBest: the search finds what trying every plan finds, no policy is better, and the referee agrees.
