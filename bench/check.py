@@ -425,6 +425,10 @@ def frozen(root, kinds):
 
 def main(root, kinds):
     bad = 0
+    for kind in kinds:
+        if kind not in CHECKS:
+            bad += 1
+            print(f"broken {kind}: no kind, expected some of {', '.join(CHECKS)}")
     try:
         frozen(root, kinds)
     except (Broken, OSError) as e:
@@ -447,7 +451,7 @@ def main(root, kinds):
             print(f"ok {r['kind']} {r['instance']}: {value}")
         except (Broken, OSError, KeyError, IndexError, ValueError, TypeError) as e:
             bad += 1
-            print(f"broken {r['kind']} {r['instance']}: {e if isinstance(e, Broken) else repr(e)}")
+            print(f"broken {r['kind']} {r['instance']}: {e if isinstance(e, (Broken, OSError)) else repr(e)}")
     return 1 if bad else 0
 
 

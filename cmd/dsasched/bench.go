@@ -77,7 +77,8 @@ func newBench() *cobra.Command {
 	for _, k := range benchKinds {
 		names = append(names, k.name)
 		for _, m := range methodWords(k.methods) {
-			if !slices.Contains(words, m) {
+			name, _, _ := strings.Cut(m, "\t")
+			if !slices.ContainsFunc(words, func(w string) bool { return w == name || strings.HasPrefix(w, name+"\t") }) {
 				words = append(words, m)
 			}
 		}
@@ -133,6 +134,13 @@ func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration
 		if i := slices.IndexFunc(kind.methods, func(m solve.Method) bool { return m.Exact && !m.NeedsSolver }); i >= 0 {
 			method = kind.methods[i].Name
 		}
+	}
+	if !slices.ContainsFunc(kind.methods, func(m solve.Method) bool { return m.Name == method }) {
+		var known []string
+		for _, m := range kind.methods {
+			known = append(known, m.Name)
+		}
+		return usagef("--method %s is none of %s: %s", method, kind.name, strings.Join(known, ", "))
 	}
 	solver, err := solverFor(kind.methods, method)
 	if err != nil {

@@ -324,6 +324,10 @@ func TestBench(t *testing.T) {
 	if out, ok := benchPython(t, benchDir+"/check.py", dir, "order"); !ok {
 		t.Errorf("what was kept is wrong:\n%s", out)
 	}
+	if r := call(t, "bench", "rcpsp", "--method", "tvm", "--dir", dir); r.status != exitUsage ||
+		!strings.Contains(r.stderr, "--method tvm is none of rcpsp: ") {
+		t.Errorf("%+v", r)
+	}
 	if r := call(t, "bench", "knitting", "--dir", dir); r.status == exitOK ||
 		!strings.Contains(r.stderr, "allocation, spilling, order, rcpsp") {
 		t.Errorf("%+v", r)
