@@ -288,6 +288,21 @@ func brute(p *Problem, s state, best int64) int64 {
 	return best
 }
 
+// Times beyond the range of sums are refused, and never wrap.
+func TestTooLong(t *testing.T) {
+	p := randomProblem(rand.New(rand.NewPCG(7, 8)), 1, 40, 1<<20)
+	p.Requests = []Request{{Prompt: 1, Answer: 1 << 20}}
+	for i := range p.Times.Tokens.Cost {
+		p.Times.Tokens.Cost[i] = Cost{Ps: 1e14}
+	}
+	for _, policy := range Policies() {
+		if r, err := Simulate(context.Background(), p, policy); err == nil ||
+			!strings.Contains(err.Error(), "expected less") {
+			t.Errorf("%s: %+v, %v", policy.Name, r, err)
+		}
+	}
+}
+
 // A search ends within the steps of one state, of which there may be billions.
 func TestBestStops(t *testing.T) {
 	p := randomProblem(rand.New(rand.NewPCG(5, 6)), MaxExact, 40, 40)

@@ -367,7 +367,7 @@ func (m *machine) steady() {
 	n := m.sequences()
 	r := m.row(n)
 	left, sum, done := m.decoding.First().end-m.decodeSteps, m.contexts, int64(0)
-	for left > 0 && m.now < until {
+	for left > 0 && m.now < until && m.now <= maxNow && m.busy.Nj <= maxNow { // beyond, run refuses the trace
 		j := r.place(sum)
 		steps, slope := min(left, 4096), Cost{} // sums stay in range
 		if j+1 < len(r.at) {

@@ -260,6 +260,9 @@ func (e *emitter) run(segments []Segment) error {
 			e.iter++
 		}
 	}
+	if err := e.ended(); err != nil {
+		return err
+	}
 	if err := e.flush(); err != nil {
 		return err
 	}

@@ -152,8 +152,9 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 	l.places(s)
 	l.loadAhead()
 	if lp.attention != nil {
-		l.attend(s)
-		l.complete()
+		if l.attend(s); e.halted == nil {
+			l.complete()
+		}
 		return
 	}
 	l.loadParams()
