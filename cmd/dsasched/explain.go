@@ -120,7 +120,7 @@ func compared(cmd *cobra.Command, e *explain.Explainer, r *scheduler.Result, nam
 	if f := cmd.Flags().Lookup("hardware"); f.Changed {
 		accelerator = f.Value.String()
 	}
-	origin, other, err := restore(cmd.Context(), name, accelerator)
+	origin, other, err := restoreAloud(cmd, name, accelerator)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func explained(cmd *cobra.Command, name string, recipe *recipeFlags, quiet bool)
 	if err != nil {
 		return schedulefile.Origin{}, nil, err
 	}
-	return restore(cmd.Context(), name, accelerator)
+	return restoreAloud(cmd, name, accelerator)
 }
 
 func (a explainJSON) write(b *bytes.Buffer) {

@@ -227,7 +227,7 @@ func report(stderr io.Writer, err error) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case err == context.Canceled:
+	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "dsasched: interrupted")
 		return exitInterrupted
 	}
@@ -236,10 +236,7 @@ func report(stderr io.Writer, err error) int {
 		text += " (--allow-unknown takes them as operators that only move data; 'dsasched onnx-ops' lists those that can be read)"
 	}
 	fmt.Fprintln(stderr, "dsasched: "+text)
-	switch {
-	case errors.Is(err, context.Canceled):
-		return exitInterrupted
-	case errors.As(err, &usage):
+	if errors.As(err, &usage) {
 		return exitUsage
 	}
 	return exitFailure

@@ -130,6 +130,18 @@ that it was made for, as far as it fits there.`,
 	return cmd
 }
 
+// restoreAloud is restore for commands that do not print the result's notes: a note on the machine goes to stderr.
+func restoreAloud(cmd *cobra.Command, path, accelerator string) (schedulefile.Origin, *scheduler.Result, error) {
+	f, err := pipeline.Open(path, accelerator)
+	if err != nil {
+		return schedulefile.Origin{}, nil, err
+	}
+	if f.Note != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "dsasched: %s: %s\n", printable(path), f.Note)
+	}
+	return f.Restore(cmd.Context())
+}
+
 // restore simulates the schedule of a file.
 func restore(ctx context.Context, path, accelerator string) (schedulefile.Origin, *scheduler.Result, error) {
 	f, err := pipeline.Open(path, accelerator)

@@ -291,3 +291,26 @@ func TestExplainTexts(t *testing.T) {
 		}
 	}
 }
+
+// A schedule that was made for another description of a machine is not taken for one of this without a word.
+func TestExplainOfAnotherMachine(t *testing.T) {
+	t.Chdir(t.TempDir())
+	text := answer(t, "hardware", "stcp920", "--yaml")
+	mine := strings.Replace(text, "8MiB", "4MiB", 1)
+	if mine == text {
+		t.Fatal("the description has no 8MiB")
+	}
+	if err := os.WriteFile("my.yaml", []byte(mine), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	answer(t, "schedule", "toy-fig5", "--hardware", "my.yaml", "-o", "a.json")
+	for _, command := range []string{"explain", "view"} {
+		const want = "dsasched: a.json: made for another accelerator, stcp920, or another description of it\n"
+		if r := call(t, command, "a.json"); r.status != exitOK || r.stderr != want {
+			t.Errorf("%s: %d, %q", command, r.status, r.stderr)
+		}
+		if r := call(t, command, "a.json", "--hardware", "my.yaml"); r.status != exitOK || r.stderr != "" {
+			t.Errorf("%s with its machine: %d, %q", command, r.status, r.stderr)
+		}
+	}
+}

@@ -113,7 +113,7 @@ page in the browser that BROWSER names, or in the desktop's own. 'dsasched sched
 
 // shownFile simulates the schedule of a file for a page.
 func shownFile(cmd *cobra.Command, name, accelerator string) (recording.Shown, error) {
-	origin, r, err := restore(cmd.Context(), name, accelerator)
+	origin, r, err := restoreAloud(cmd, name, accelerator)
 	return recording.Shown{Result: r, Options: scheduler.Options{InPlace: origin.InPlace}, File: filepath.Base(name)}, err
 }
 
