@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/pipelining"
 	"github.com/dsasched/dsasched/heuristics/mofang"
 	"github.com/dsasched/dsasched/internal/balance"
@@ -32,10 +33,11 @@ type staged struct {
 	Slow       float64 `json:"slow_exact_s"`
 	SlowShared float64 `json:"slow_shared_s"`
 	SlowWidths []int   `json:"slow_widths"`
+	Proven     bool    `json:"proven"` // each of the exact plans
 }
 
 func stage(ctx context.Context, name string, devices int) (s staged, err error) {
-	s = staged{Model: name, Devices: devices}
+	s = staged{Model: name, Devices: devices, Proven: true}
 	net, err := network.Open(name, network.Options{})
 	if err != nil {
 		return s, err
@@ -57,6 +59,7 @@ func stage(ctx context.Context, name string, devices int) (s staged, err error) 
 		var p *balance.Pipeline
 		if p, err = c.Pipeline(ctx, devices, method, "gpipe", balance.PipelineOptions{Replicas: replicas}); err == nil {
 			*seconds = p.Simulated.Seconds
+			s.Proven = s.Proven && (method != "exact" || p.Status == milp.Optimal)
 		}
 		return p
 	}
@@ -66,7 +69,10 @@ func stage(ctx context.Context, name string, devices int) (s staged, err error) 
 	if err != nil {
 		return s, err
 	}
-	s.Idle, s.GPipeIdle = own.Simulated.IdleShare, gpipe.Simulated.IdleShare
+	idle := func(p *balance.Pipeline) float64 { // of all devices, those without a stage among them
+		return 1 - (1-p.Simulated.IdleShare)*float64(len(p.Stages))/float64(devices)
+	}
+	s.Idle, s.GPipeIdle = idle(own), idle(gpipe)
 	b, _ := mofang.MicroBatches(devices, deviceBatch, mofang.Loss(deviceBatch, balance.DeviceBatch))
 	var seconds []float64
 	for _, c := range chain.Costs {
@@ -122,7 +128,7 @@ func pipelines() harness.Experiment {
 					{Group: "Links of 150 GB/s", Name: "shared"}, {Group: "Links of 150 GB/s", Name: "stages", Text: true},
 					{Group: "Links of 1.25 GB/s", Name: "a stage each"}, {Group: "Links of 1.25 GB/s", Name: "shared"},
 					{Group: "Links of 1.25 GB/s", Name: "stages", Text: true}}}
-			busier, faster := 0, 0
+			busier, faster, proven := 0, 0, 0
 			for _, r := range rows {
 				ms := func(s float64) string { return harness.Fixed(1e3*s, 2) }
 				t.Rows = append(t.Rows, []string{r.Model, fmt.Sprint(r.Devices), ms(r.GPipe), ms(r.Linear), ms(r.Mofang),
@@ -130,6 +136,9 @@ func pipelines() harness.Experiment {
 					harness.Fixed(100*r.Idle, 1)})
 				w.Rows = append(w.Rows, []string{r.Model, fmt.Sprint(r.Devices), ms(r.Exact), ms(r.Shared), fmt.Sprint(r.Widths),
 					ms(r.Slow), ms(r.SlowShared), fmt.Sprint(r.SlowWidths)})
+				if r.Proven {
+					proven++
+				}
 				if r.Idle < r.GPipeIdle {
 					busier++
 				}
@@ -137,15 +146,16 @@ func pipelines() harness.Experiment {
 					faster++
 				}
 			}
-			w.Notes = append(w.Notes, "Stages are the devices of each. Exact plans are proven.")
+			w.Notes = append(w.Notes, fmt.Sprintf("Stages are the devices of each. Exact plans are proven for %d of %d.",
+				proven, len(rows)))
 			if err := d.Table(t); err != nil {
 				return err
 			}
 			if err := d.Table(w); err != nil {
 				return err
 			}
-			d.Claim("Mofang's pipeline idles less than GPipe's", "about 25 and over 50 %",
-				fmt.Sprintf("less for %d of %d", busier, len(rows)), harness.Agreement(busier == len(rows)))
+			d.Claim("Mofang's pipeline idles less than GPipe's", "by about 25 and over 50 %, of other networks",
+				fmt.Sprintf("less for %d of %d; sizes are not compared", busier, len(rows)), harness.Agreement(busier == len(rows)))
 			d.Note(
 				"Faster than GPipe for %d of %d. The formula of the loss by small micro-batches is lost: by the reading that fits Fig. 21 a micro-batch takes as long as one of %d, which it does not on this device.", faster, len(rows), balance.DeviceBatch)
 			return nil

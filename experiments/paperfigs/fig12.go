@@ -234,15 +234,9 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 		return nil, err
 	}
 	cases := len(f.cases)
-	verdict := "as in the paper"
-	if more > 0 {
-		verdict = "mostly"
-	}
-	if fewer <= more {
-		verdict = "differs"
-	}
 	d.Claim("Longest lifetime first moves fewer bytes than largest first", "very likely (no figures)",
-		fmt.Sprintf("fewer in %d of %d networks, as many in %d, more in %d", fewer, cases, same, more), verdict)
+		fmt.Sprintf("fewer in %d of %d networks, as many in %d, more in %d", fewer, cases, same, more),
+		harness.Agreement(more == 0 && fewer > 0))
 	if more > 0 {
 		d.Why("a long-lived value may be read soon, where a larger one that ends earlier would have gone at once")
 	}

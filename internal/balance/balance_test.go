@@ -378,6 +378,10 @@ func TestMeasured(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	const head = "operator,samples,forward_s,backward_s\n"
+	var many strings.Builder
+	for n := range mostSamples + 1 {
+		fmt.Fprintf(&many, "a,%d,1,1\n", n+1)
+	}
 	for _, c := range [][2]string{
 		{"", `p.csv: operator "a": found no row, expected one at least`},
 		{"operator,samples\n", "p.csv: line 1: found"},
@@ -387,6 +391,8 @@ func TestMeasured(t *testing.T) {
 		{head + "a,1,1,1\n\na,1,2,2\n", `line 4: samples: found 1 of operator "a" again, expected each once`},
 		{head + "a,1,1\n", "line 2: found 3 fields, expected 4"},
 		{head + "\"a,1,1\n", "p.csv: line "},
+		{head + "a,1,0,0\nb,1,0,0\n", "forward_s and backward_s: found 0 in all rows, expected a time above 0"},
+		{head + many.String(), `line 66: operator: found "a" in more rows, expected at most 64`},
 	} {
 		if err := chainOf(t).Measured("p.csv", []byte(c[0])); err == nil || !strings.Contains(err.Error(), c[1]) {
 			t.Errorf("%q: %v", c[0], err)

@@ -13,6 +13,9 @@ import (
 	"github.com/dsasched/dsasched/formulation/pipelining"
 )
 
+// mostSamples is the number of rows that an operator may have.
+const mostSamples = 64
+
 // profileColumns are those of a measured profile, with times of a device in seconds.
 var profileColumns = []string{"operator", "samples", "forward_s", "backward_s"}
 
@@ -75,8 +78,13 @@ func (c *Chain) Measured(name string, data []byte) error {
 			return bad(fmt.Sprintf("line %d: samples", line),
 				fmt.Sprintf("%d of operator %.100q again", x.samples, record[0]), "each once")
 		}
+		if len(rows[i]) == mostSamples {
+			return bad(fmt.Sprintf("line %d: operator", line), fmt.Sprintf("%.100q in more rows", record[0]),
+				fmt.Sprintf("at most %d", mostSamples))
+		}
 		rows[i] = append(rows[i], x)
 	}
+	all := 0.0
 	for i, of := range rows {
 		if len(of) == 0 {
 			return bad(fmt.Sprintf("operator %.100q", c.Names[i]), "no row", "one at least")
@@ -90,8 +98,12 @@ func (c *Chain) Measured(name string, data []byte) error {
 				hi = x
 			}
 		}
+		all += hi.forward + hi.backward
 		c.Costs[i].Forward = between(lo.samples, lo.forward, hi.samples, hi.forward)
 		c.Costs[i].Backward = between(lo.samples, lo.backward, hi.samples, hi.backward)
+	}
+	if all == 0 {
+		return bad("forward_s and backward_s", "0 in all rows", "a time above 0")
 	}
 	return nil
 }

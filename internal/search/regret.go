@@ -50,7 +50,7 @@ type Choice struct {
 	GreedySeconds float64 `json:"greedy_s"` // 0: that can't be had
 	BestSeconds   float64 `json:"best_s"`
 	By            string  `json:"by"` // what makes the best choice
-	// Proven: no choice is faster. All were tried, or the best meets the bound on all schedules.
+	// Proven: no choice is faster. All that can be had were tried, or the best meets the bound on all schedules.
 	Proven bool `json:"proven"`
 }
 
@@ -195,7 +195,7 @@ func (r *regretter) choose(ctx context.Context, d decision, base, greedy, best p
 		}
 	}
 	known := map[any]bool{}
-	top := base // the fastest that breaks no rule
+	top, all := base, d.all // the fastest that breaks no rule
 	try := func(p *pipeline.Decisions, by string, limit int64) (int64, error) {
 		name := p.Name()
 		if known[name] {
@@ -212,6 +212,8 @@ func (r *regretter) choose(ctx context.Context, d decision, base, greedy, best p
 		if o.Ps < top.ps {
 			if made, err := r.w.Result(ctx, p); err == nil && made.Sim.TotalPs == o.Ps {
 				top = priced{p, o.Ps, by}
+			} else {
+				all = false
 			}
 		}
 		return o.Ps, ctx.Err()
@@ -240,7 +242,7 @@ func (r *regretter) choose(ctx context.Context, d decision, base, greedy, best p
 		}
 	}
 	c.BestSeconds, c.By = seconds(top.ps), top.by
-	c.Proven = d.all || r.opt.Bound > 0 && c.BestSeconds <= r.opt.Bound*(1+1e-9)
+	c.Proven = all || r.opt.Bound > 0 && c.BestSeconds <= r.opt.Bound*(1+1e-9)
 	if r.opt.Pair != nil && base.Decisions == greedy.Decisions {
 		from, err := r.w.Result(ctx, greedy.Decisions)
 		if err != nil {
