@@ -227,8 +227,8 @@ func report(stderr io.Writer, err error) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(stderr, "dsasched: interrupted")
+	case errors.Is(err, context.Canceled) && strings.HasSuffix(err.Error(), context.Canceled.Error()):
+		fmt.Fprintln(stderr, "dsasched: interrupted") // nothing to say of what was under way
 		return exitInterrupted
 	}
 	text := oneLine(err.Error())
@@ -236,7 +236,10 @@ func report(stderr io.Writer, err error) int {
 		text += " (--allow-unknown takes them as operators that only move data; 'dsasched onnx-ops' lists those that can be read)"
 	}
 	fmt.Fprintln(stderr, "dsasched: "+text)
-	if errors.As(err, &usage) {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.As(err, &usage):
 		return exitUsage
 	}
 	return exitFailure
