@@ -32,7 +32,7 @@ const much = 0.05
 
 func fullRegret() regret {
 	return regret{machines: []string{"stcp920", "a100", "tpu-v4i", "wormhole-n150"},
-		networks: []string{"mamba-block", "gpt2-decode", "squeezenet", "resnet50", "bert-128", "mobilenetv2", "dlrm"},
+		networks: []string{"gpt2-decode", "squeezenet", "resnet50", "bert-128", "mobilenetv2", "dlrm"},
 		options:  search.RegretOptions{Chunk: 1, Evaluations: 64, Moves: 8}, most: 70, tests: 24}
 }
 
