@@ -37,7 +37,7 @@ const (
 
 var servingLimits = serving.Limits{Batch: 32, Tokens: 2048, Chunk: 512, Grain: 64}
 
-// A servedLoad is what the policies make of a load.
+// A servedLoad has the results of all policies at a load.
 type servedLoad struct {
 	Load     float64          `json:"load"`
 	Rate     float64          `json:"requests_per_s"`

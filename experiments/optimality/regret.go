@@ -217,7 +217,7 @@ func why(greedy, best *pipeline.Result) string {
 	return s + "."
 }
 
-// otherwise is what all other decisions are like.
+// otherwise names the state of all other decisions.
 type otherwise struct {
 	name, title string
 	of          func(search.Regret) search.Choice

@@ -12,7 +12,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/sim"
 )
 
-// edge is what bytes cross to the chip and back: bytes per second, and picoseconds of latency.
+// edge is the link between chip and DDR: bytes per second, and picoseconds of latency.
 type edge struct{ bandwidth, latency int64 }
 
 // transfers is SoMa's problem of a fixed order: step by step an operator, and for each load the step at whose beginning

@@ -19,9 +19,9 @@ func (l Line) At(samples int) float64 { return l.Fixed + float64(samples)*l.Samp
 // A Cost is a layer as [Jointly] sees it.
 type Cost struct {
 	Forward, Backward Line
-	// Link is what a micro-batch takes to the next stage if this is the last layer of one, and its gradient back.
+	// Link is the time of a micro-batch to the next stage, and of its gradient back, if this layer ends a stage.
 	Link Line
-	// SyncSeconds is what the gradients of the layer's weights take over one link.
+	// SyncSeconds is the time of the gradients of the layer's weights over one link.
 	SyncSeconds     float64
 	WeightBytes     float64 // with gradients and optimiser state
 	ActivationBytes float64 // of each sample, until its backward pass
