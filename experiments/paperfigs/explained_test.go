@@ -418,7 +418,20 @@ func TestFig12(t *testing.T) {
 			t.Errorf("%s: the most of what goes is %d, of what stays %d", runs[k].Method, gone, kept)
 		}
 	}
-	if v := verdictOf(t, claims, "Longest lifetime first moves fewer"); v == "differs" {
-		t.Error(v)
+	// The paper's rule moves fewer bytes in more networks than it moves more in, and the verdict is "as in the paper"
+	// only if it never moves more.
+	fewer, more := 0, 0
+	for i := 0; i < len(runs); i += len(f.methods) {
+		paper, largest := runs[i].MovedBytes, runs[i+1].MovedBytes
+		switch {
+		case paper < largest:
+			fewer++
+		case paper > largest:
+			more++
+		}
+	}
+	v := verdictOf(t, claims, "Longest lifetime first moves fewer")
+	if fewer <= more || (v == "as in the paper") != (more == 0) {
+		t.Errorf("fewer bytes in %d networks, more in %d: %s", fewer, more, v)
 	}
 }
