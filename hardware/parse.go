@@ -621,11 +621,15 @@ func (d *decoder) link(f *fields, key string, core bool) Link {
 	if core {
 		known = append(known, "broadcast")
 	}
+	known = append(known, "in_flight")
 	m := f.child(key, "a mapping with "+list(known), "field", known)
 	if m == nil {
 		return Link{}
 	}
 	l := Link{LatencySeconds: m.time("latency"), Broadcast: m.boolean("broadcast", false)}
+	if m.has("in_flight") {
+		l.InFlight = m.count("in_flight", MostInFlight)
+	}
 	if n := m.value["bandwidth"]; !core && n != nil && n.Kind == yaml.ScalarNode && n.Value == "unlimited" {
 		return l
 	}

@@ -176,7 +176,7 @@ func TestParseErrors(t *testing.T) {
 				`my.yaml:4: cluster: found an unknown field, expected one of name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, gap, host, energy`},
 		{"unknown field below", with(t, "  latency: 76cycles", "  delay: 76cycles"),
 			"my.yaml:47: core_link.latency: missing, expected a time such as 84ns, 10us or 84cycles\n" +
-				"my.yaml:49: core_link.delay: found an unknown field, expected one of bandwidth, latency, broadcast"},
+				"my.yaml:49: core_link.delay: found an unknown field, expected one of bandwidth, latency, broadcast, in_flight"},
 		{"unknown field in a unit", with(t, "        rows: 64", "        row: 64"),
 			"my.yaml:11: core_types[0].units[0].rows: missing, expected a whole number from 1 to 65536\n" +
 				"my.yaml:13: core_types[0].units[0].row: found an unknown field, expected one of name, kind, shares_with, clock, rows, cols, lanes, rate, fill, block, least, operands, results, cycles_per_op"},
@@ -211,7 +211,7 @@ func TestParseErrors(t *testing.T) {
 				"my.yaml:39: lb.bandwidth: found a duplicate, expected it only once (first in line 34)\n" +
 				"my.yaml:40: lb.latency: found a duplicate, expected it only once (first in line 35)"},
 		{"no core link", with(t, "core_link:", "#"),
-			"my.yaml:1: core_link: missing, expected a mapping with bandwidth, latency, broadcast\n" +
+			"my.yaml:1: core_link: missing, expected a mapping with bandwidth, latency, broadcast, in_flight\n" +
 				"my.yaml:48: ddr.bandwidth: found a duplicate, expected it only once (first in line 44)\n" +
 				"my.yaml:49: ddr.latency: found a duplicate, expected it only once (first in line 45)\n" +
 				"my.yaml:50: ddr.broadcast: found an unknown field, expected one of size, bandwidth, activation_efficiency, latency"},
@@ -269,7 +269,7 @@ func TestParseErrors(t *testing.T) {
 		{"zero DDR link", with(t, "unlimited", "0GB/s"),
 			`my.yaml:53: ddr_link.bandwidth: found "0GB/s", expected a bandwidth above zero such as 108GB/s or 64B/cycle, or unlimited`},
 		{"broadcast of DDR link", with(t, "unlimited", "32GB/s\n  broadcast: true"),
-			"my.yaml:54: ddr_link.broadcast: found an unknown field, expected one of bandwidth, latency"},
+			"my.yaml:54: ddr_link.broadcast: found an unknown field, expected one of bandwidth, latency, in_flight"},
 		{"negative latency", with(t, "150ns", "-150ns"),
 			`my.yaml:45: ddr.latency: found "-150ns", expected a time of zero or more such as 84ns, 10us or 84cycles`},
 		{"latency without unit", with(t, "150ns", "150"),

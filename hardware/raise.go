@@ -57,7 +57,7 @@ func Raise(s *Spec) (*Spec, error) {
 	if r.CoreLink.BandwidthBytesPerSecond == 0 {
 		r.CoreLink.BandwidthBytesPerSecond = s.DDR.BandwidthBytesPerSecond
 	}
-	r.DDRLink = Link{}
+	r.DDRLink = Link{InFlight: s.DDRLink.InFlight}
 	if s.Energy != nil {
 		e := *s.Energy
 		e.LB, e.GB = e.GB, 0

@@ -69,6 +69,7 @@ type SheetLink struct {
 	BandwidthBytesPerSecond *float64 `json:"bandwidth_bytes_per_s"` // per direction; null: unlimited
 	LatencySeconds          float64  `json:"latency_s"`
 	Broadcast               bool     `json:"broadcast"`
+	InFlight                int      `json:"in_flight,omitempty"` // loads; 0: one
 }
 
 // SheetEnergy is an [Energy]: in joules of an operation or a byte, in watts.
@@ -122,7 +123,7 @@ func (s *Spec) Sheet() *Sheet {
 		return &v
 	}
 	link := func(l Link) SheetLink {
-		return SheetLink{known(l.BandwidthBytesPerSecond), l.LatencySeconds, l.Broadcast}
+		return SheetLink{known(l.BandwidthBytesPerSecond), l.LatencySeconds, l.Broadcast, l.InFlight}
 	}
 	a := &Sheet{
 		Name: s.Name, Description: s.Description, ClockHz: s.ClockHz, Clusters: s.Clusters, Cores: s.Cores(),

@@ -135,7 +135,16 @@ type Link struct {
 	LatencySeconds          float64 `json:"latency_seconds"`
 	// Broadcast says that one read of the GB can reach all cores at once.
 	Broadcast bool `json:"broadcast"`
+	// InFlight is the number of loads towards the cores that one cluster has under way at most; 0: one. Their latencies
+	// overlap, their bytes share the bandwidth.
+	InFlight int `json:"in_flight,omitempty"`
 }
+
+// MostInFlight is the largest [Link.InFlight].
+const MostInFlight = 4
+
+// Loads is the number of loads that one cluster has under way at most.
+func (l *Link) Loads() int { return max(1, l.InFlight) }
 
 // Unit is one compute unit of a core.
 type Unit struct {
@@ -421,7 +430,11 @@ func (s *Spec) Describe() string {
 		if l.Broadcast {
 			bandwidth += " with broadcast"
 		}
-		return bandwidth + ", latency " + formatSeconds(l.LatencySeconds)
+		latency := ", latency " + formatSeconds(l.LatencySeconds)
+		if l.InFlight > 1 {
+			latency += fmt.Sprintf(", %d loads in flight", l.InFlight)
+		}
+		return bandwidth + latency
 	}
 	line("core link", "%s", link(s.CoreLink))
 	line("DDR link", "%s", link(s.DDRLink))

@@ -190,6 +190,14 @@ func (c *checker) spec(s *Spec) {
 	if s.DDRLink.Broadcast {
 		c.fail("ddr_link.broadcast", "true", "false: only the core link can broadcast")
 	}
+	for _, l := range []struct {
+		name  string
+		loads int
+	}{{"core_link", s.CoreLink.InFlight}, {"ddr_link", s.DDRLink.InFlight}} {
+		if l.loads < 0 || l.loads > MostInFlight {
+			c.fail(l.name+".in_flight", fmt.Sprint(l.loads), expectCount(MostInFlight))
+		}
+	}
 	c.time("launch", s.LaunchSeconds)
 	c.time("sync", s.SyncSeconds)
 	c.time("gap", s.GapSeconds)

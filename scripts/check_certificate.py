@@ -452,7 +452,7 @@ class Machine:
         self.holding = sum(t["count"] for t in self.types if t["has_lb"])
         self.cores = max(1, self.holding)
         self.all = sum(t["count"] for t in self.types)
-        self.link_rate = link["bandwidth_bytes_per_second"]
+        self.link_rate, self.in_flight = link["bandwidth_bytes_per_second"], link.get("in_flight", 1)
         self.ddr, self.each = ddr["bandwidth_bytes_per_second"], ddr["latency_seconds"] + link["latency_seconds"]
         self.latency = self.each + core["latency_seconds"] + (gb["latency_seconds"] if gb else 0)
         self.efficiency = spec.get("ddr_activation_efficiency", 0) or 1
@@ -1154,6 +1154,8 @@ def check(path):
     if len(distinct) == 1:
         each = m.each if m.gb is not None else m.latency
         loads, before = first.loads()
+        if m.in_flight > 1:  # latencies overlap, but the first's
+            loads, before = min(loads, 1), min(before, 1)
         add("loads in a row", max(loads * each + (k * weights + k * (first.input + first.rows) / m.efficiency) / m.ddr + m.latency,
                                   before * each + (k * weights + moved) / m.ddr))
     start, after = last.outer(launch, m.latency)

@@ -207,6 +207,9 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 			each = link
 		}
 		all, before := first.loads(spec)
+		if spec.DDRLink.Loads() > 1 { // latencies overlap, but the first's
+			all, before = min(all, 1), min(before, 1)
+		}
 		cold.add("loads in a row", "DDR bandwidth and latency",
 			math.Max(all*each+busy*(weights+(first.in+first.rows)/eff)/ddr+link, before*each+(busy*weights+moved)/ddr))
 	}

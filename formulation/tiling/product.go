@@ -224,6 +224,8 @@ type Machine struct {
 	In, Out, LLBRate, DDRWeights, DDRActivations float64
 	// Seconds that each move takes beside its bytes.
 	L1Latency, DDRLatency float64
+	// Loads into the L1, and from the DDR, whose latencies may overlap; 0: one.
+	L1Loads, DDRLoads int
 	Sync                  float64 // before cores have each other's sums
 	Head                  float64 // for which loads from the DDR run ahead of the cores, behind an LLB
 	Broadcast             bool
@@ -240,6 +242,7 @@ func NewMachine(c *cost.Model, product, vector model.DType) *Machine {
 		Data: schedule.DataBytes(s), Ring: schedule.WeightRingBytes(s), Home: schedule.WeightHomeBytes(s),
 		Broadcast: s.CoreLink.Broadcast, L1Latency: s.CoreLink.LatencySeconds, Sync: s.SyncSeconds,
 		DDRLatency: s.DDR.LatencySeconds + s.DDRLink.LatencySeconds,
+		L1Loads:    s.CoreLink.Loads(), DDRLoads: s.DDRLink.Loads(),
 	}
 	m.Row, m.Load, m.Gap = c.MatrixRate(product)
 	m.Fill, m.VectorFill, m.SpecialFill = c.Fills()

@@ -249,11 +249,11 @@ func (p *Problem) tileFloor(cores [4]int64, tm, tn, tk int64) float64 {
 		}
 		t, llb := 0.0, 0.0
 		if p.RowsFrom != L1 {
-			t += rowTimes * (rows/p.In + reps*float64(tiles)*steps*p.L1Latency)
+			t += rowTimes * loading(reps*float64(tiles)*steps, p.L1Latency, rows/p.In, p.L1Loads)
 			llb += rowTimes * rows * pr * pm * ps * again(p.Broadcast, int64(pn))
 		}
 		if p.ColumnsFrom != L1 {
-			t += colTimes * (cols/p.In + reps*float64(columns)*steps*p.L1Latency)
+			t += colTimes * loading(reps*float64(columns)*steps, p.L1Latency, cols/p.In, p.L1Loads)
 			llb += colTimes * cols * pr * pn * ps * again(p.Broadcast, int64(pm))
 		}
 		results := reps * float64(m*n*p.ResultBytes) * pr * pm * pn
@@ -267,6 +267,9 @@ func (p *Problem) tileFloor(cores [4]int64, tm, tn, tk int64) float64 {
 	}
 	if p.LLB > 0 && p.ColumnsFrom == DDR {
 		ends += min(p.DDRLatency, p.L1Latency)
+	}
+	if p.DDRLoads > 1 || p.L1Loads > 1 { // latencies of the two overlap
+		ends = min(ends, min(p.DDRLatency, p.L1Latency))
 	}
 	ends = max(0, ends-p.Head)
 	if p.To != L1 {
@@ -593,7 +596,7 @@ func (p *Problem) group(b *Blocks) [2]int64 {
 			if w.sums%d != 0 {
 				continue
 			}
-			t := float64(load.times*w.sums/d)*p.DDRLatency + float64(load.bytes*d)/load.rate
+			t := float64(load.times*w.sums/d)*p.DDRLatency/float64(max(1, p.DDRLoads)) + float64(load.bytes*d)/load.rate
 			if t < best || load.bytes*g[i] < p.Page {
 				best, g[i] = t, d
 			}

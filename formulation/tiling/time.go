@@ -163,6 +163,14 @@ const (
 	loadsColumns
 )
 
+// loading is the seconds of loads in a row, so many of which have their latency at a time.
+func loading(count, latency, flow float64, atATime int) float64 {
+	if atATime <= 1 {
+		return count*latency + flow
+	}
+	return max(flow, (count*latency+flow)/float64(atATime))
+}
+
 // Time is the product's seconds in a tiling that fits, without the launch, and what
 // limits it. See the package comment for the formula.
 func (p *Problem) Time(b *Blocks) (float64, Limit) {
@@ -253,7 +261,7 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 	dRow, dCol, dExtra, dStore := 0.0, 0.0, 0.0, 0.0 // seconds of a pass that loads it
 	missed := 1.0                                    // share of weights that come again from the DDR
 	if p.RowsFrom == DDR {
-		dRow = sums/float64(b.Group[0])*p.DDRLatency + rowsAll*sums/p.DDRActivations
+		dRow = loading(sums/float64(b.Group[0]), p.DDRLatency, rowsAll*sums/p.DDRActivations, p.DDRLoads)
 	}
 	if p.ColumnsFrom == DDR {
 		rate := p.DDRActivations
@@ -270,10 +278,10 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 				}
 			}
 		}
-		dCol = sums/float64(b.Group[1])*p.DDRLatency + colsAll*sums/rate
+		dCol = loading(sums/float64(b.Group[1]), p.DDRLatency, colsAll*sums/rate, p.DDRLoads)
 	}
 	if extraDDR > 0 {
-		dExtra = extraCount*p.DDRLatency + extraDDR/p.DDRActivations
+		dExtra = loading(extraCount, p.DDRLatency, extraDDR/p.DDRActivations, p.DDRLoads)
 	}
 	storeLatency, storeRate := p.L1Latency, p.LLBRate
 	if p.To == DDR {
@@ -312,16 +320,16 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 		}
 	}
 	crowd := 1.0
-	latency := p.L1Latency
+	latency, loads := p.L1Latency, p.L1Loads
 	if inBytes > 0 {
 		// Others take their share while loads flow, not while they begin.
 		flow := inBytes / p.LLBRate
-		waits := (rowPasses*sums + colPasses*sums + passes*extraCount) * latency
+		waits := (rowPasses*sums + colPasses*sums + passes*extraCount) * latency / float64(max(1, loads))
 		crowd = 1 + (llbBytes-inBytes)/inBytes*flow/(flow+waits)
 	}
 	rowRate, colRate := p.LLBRate/crowd, p.LLBRate/crowd
 	if p.LLB == 0 { // straight from the DDR
-		latency += p.DDRLatency
+		latency, loads = latency+p.DDRLatency, p.DDRLoads
 		crowd = 1
 		rowRate, colRate = p.DDRActivations, p.DDRActivations
 		if p.Constant {
@@ -332,8 +340,12 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 		}
 		rowRate, colRate = rowRate/crowd, colRate/crowd
 	}
-	inRow := latency + max(rowBytes/p.In, rowsShared/rowRate)
-	inCol := latency + max(colBytes/p.In, colsShared/colRate)
+	inRow := loading(1, latency, max(rowBytes/p.In, rowsShared/rowRate), loads)
+	inCol := loading(1, latency, max(colBytes/p.In, colsShared/colRate), loads)
+	trip := 0.0 // from the end of a product, which leaves its place, to the tile that comes there
+	if loads > 1 {
+		trip = latency
+	}
 	if reused > 0 {
 		inCol += reused / colPasses * (p.L1Latency + colBytes/p.In - inCol)
 	}
@@ -343,7 +355,7 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 	if p.ColumnsFrom == L1 {
 		inCol = 0
 	}
-	inExtra := extraCount*latency + max(extra/p.In, extraLLB/rowRate)
+	inExtra := loading(extraCount, latency, max(extra/p.In, extraLLB/rowRate), loads)
 
 	// Behind the sums of a pass: vector work and the way out.
 	vector := p.vector(&w.rowTile, &w.nTile, w.makers, ps-1)
@@ -361,6 +373,9 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 	pass := func(in float64) float64 {
 		steps := in * sums
 		t := max(steps+inExtra, unit)
+		if in > 0 && trip > 0 { // of two places of a tile
+			t = max(t, (steps+unit+sums*trip)/2)
+		}
 		if b.Sums > 1 {
 			return max(t, vector, out, (t+behind)/2)
 		}
@@ -369,14 +384,16 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 	}
 	both2, rows2, cols2, none2 := pass(inRow+inCol), pass(inRow), pass(inCol), pass(0)
 	cores := kinds[3]*both2 + kinds[loadsRows]*rows2 + kinds[loadsColumns]*cols2 + kinds[0]*none2
-	step := max(inRow+inCol, unitStep)
+	arrive := inRow + inCol // the first tiles
+	step := max(arrive, unitStep)
+	arrive += trip
 
 	// The DDR, in front of the cores: what it brings before the first pass ends, in the first round of
 	// the outer loop, and then. At each of these points, what it has brought and what the cores
 	// have left to do add up.
 	start, drain := 0.0, behind
 	far := 0.0
-	total := cores + min(inRow+inCol, unitStep)
+	total := cores + min(arrive, unitStep)
 	if p.LLB > 0 {
 		inner, outer := columns, tiles
 		if b.ColumnsFirst {
@@ -387,7 +404,10 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 			start += p.DDRLatency + rowsAll*float64(b.Group[0])/p.DDRActivations
 		}
 		if p.ColumnsFrom == DDR {
-			start += p.DDRLatency + colsAll*float64(b.Group[1])/p.DDRWeights
+			start += colsAll * float64(b.Group[1]) / p.DDRWeights
+			if p.RowsFrom != DDR || p.DDRLoads <= 1 {
+				start += p.DDRLatency
+			}
 		}
 		if p.To == DDR {
 			drain += p.DDRLatency + dStore
@@ -430,7 +450,7 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 		if few > many {
 			few, many, beside = many, few, dRow/sums
 		}
-		ahead := inRow + inCol + max(few*step, many*(step-beside)) - p.Head
+		ahead := arrive + max(few*step, many*(step-beside)) - p.Head
 		start = max(0, start-p.Head)
 		total = max(start+total, d1+ahead+c2+rest, d1+d2+ahead+rest, ddrAll+ahead)
 		if p.To == DDR {

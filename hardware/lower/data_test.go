@@ -63,7 +63,8 @@ func checkPortions(t *testing.T, p *isa.Program, g *model.Graph) {
 			continue
 		}
 		reads, writes, ok := p.Data(i)
-		if launches := c.Kind == isa.Launch || c.Kind == isa.Barrier; ok == launches {
+		requests := p.Queues[c.Queue].Kind == isa.OtherQueue && len(c.Uses) == 0
+		if launches := c.Kind == isa.Launch || c.Kind == isa.Barrier; ok == (launches || requests) {
 			t.Fatalf("command %d (%v): a task is known: %t", i, c.Kind, ok)
 		}
 		if !ok || c.Kind.IsMove() && constant[p.Tensors[reads[0].Tensor].Name] {

@@ -18,6 +18,7 @@ type pending struct {
 	block int32
 	opens bool // first command of its block: waits for everything before
 	roam  bool // a load that may leave its block
+	asks  bool // a request: what comes next is its load
 	// what From and To will be
 	from, to *stretch
 	await    []passed // results of other clusters that must be in the DDR
@@ -45,13 +46,15 @@ type emitter struct {
 	cmds *list[pending] // of a stream, those that were not fed
 	// Of those that have their dependencies: how many they are, the block of each, less than
 	// zero if it roams, and the last of each queue that does not.
-	settled int32
-	blocks  *list[int32]
-	last    lastOf
-	opener  int32 // of the block that is settled
-	queues  queueLog
-	block   int32
-	iter    int32
+	settled    int32
+	blocks     *list[int32]
+	last       lastOf
+	opener     int32 // of the block that is settled
+	queues     queueLog
+	requests   [2]requests
+	perCluster int32 // queues
+	block      int32
+	iter       int32
 	// label and task of the step that is lowered
 	label, task int32
 	running     *schedule.Step
@@ -113,9 +116,26 @@ func (e *emitter) ended() error {
 	return nil
 }
 
-// add appends a command of the present step.
+// add appends a command of the present step, behind a request if it is one of several loads in flight.
 func (e *emitter) add(q int, c isa.Command, deps ...[]int32) int32 {
-	c.Queue = e.cluster*numQueues + int32(q)
+	for i := range e.requests {
+		if r := &e.requests[i]; q == r.queue && len(r.slots) > 0 && c.DurationPs > 0 {
+			slot := &r.slots[r.next]
+			ask := e.append(r.first+r.next, isa.Command{Kind: c.Kind, DurationPs: c.DurationPs}, append(deps, []int32{*slot})...)
+			e.cmds.at(ask).asks = true
+			e.cmds.at(ask).Task = 0
+			c.DurationPs, deps = 0, [][]int32{{ask}}
+			*slot = e.append(q, c, deps...)
+			r.next = (r.next + 1) % len(r.slots)
+			return *slot
+		}
+	}
+	return e.append(q, c, deps...)
+}
+
+// append appends a command of the present step.
+func (e *emitter) append(q int, c isa.Command, deps ...[]int32) int32 {
+	c.Queue = e.cluster*e.perCluster + int32(q)
 	c.Iteration = e.iter
 	c.Label, c.Task = e.label, e.task
 	if c.Kind.IsMove() {
@@ -147,11 +167,11 @@ func (e *emitter) add(q int, c isa.Command, deps ...[]int32) int32 {
 		c.Deps = list
 	}
 	e.queues.queue = append(e.queues.queue, uint8(q))
-	if q >= qMatrix {
+	if q >= qMatrix && q < numQueues {
 		e.computing.wait(uint8(q), e.cmds.n)
 	}
 	p := e.cmds.more()
-	p.Command, p.block, p.opens, p.roam, p.from, p.to, p.await = c, e.block, false, false, nil, nil, nil
+	*p = pending{Command: c, block: e.block}
 	if e.cmds.n%stopEvery == 0 && e.halted == nil {
 		e.halted = e.ended()
 	}
@@ -197,6 +217,10 @@ func seconds(s float64) int64 { return int64(math.Ceil(s * 1e12)) }
 // run lowers the cluster's segments.
 func (e *emitter) run(segments []Segment) error {
 	e.computing = noneOfQueues
+	e.requests, e.perCluster = newRequests(e.spec), numQueues
+	for _, r := range e.requests {
+		e.perCluster += int32(len(r.slots))
+	}
 	e.cmds, e.queues = &e.mem.cmds, queueLog{e.mem.queues[:0], e.mem}
 	e.cmds.reset()
 	e.blocks = &e.mem.blocks
@@ -530,6 +554,9 @@ func (e *emitter) settle(to []isa.Command, base int32) []isa.Command {
 		pc := e.cmds.at(i)
 		own := e.queues.queue[i]
 		block := e.blocks.more()
+		if pc.asks {
+			pc.roam = e.cmds.at(i + 1).roam
+		}
 		pc.roam = pc.roam && e.spec.GapSeconds == 0
 		if *block = pc.block; pc.roam {
 			*block = -1

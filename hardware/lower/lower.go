@@ -52,6 +52,8 @@ const (
 	qVector
 	qSpecial
 	numQueues
+	// On machines with several loads in flight, each waits out its latency in a queue of requests.
+	mostQueues = numQueues + 2*hardware.MostInFlight
 )
 
 var queueKinds = [numQueues]isa.QueueKind{isa.ControlQueue, isa.DDRLoadQueue, isa.DDRStoreQueue, isa.InQueue,
@@ -328,11 +330,41 @@ func newProgram(name string, spec *hardware.Spec, clusters int) *isa.Program {
 		for r, rate := range [numResources]float64{rPort: port, rGB: gb, rIn: link, rOut: link} {
 			resource(prefix, resourceKinds[r], rate)
 		}
+		queue := func(name string, kind isa.QueueKind) {
+			p.Queues = append(p.Queues, isa.Queue{Name: prefix + name, Cluster: int32(k), Kind: kind})
+		}
 		for _, kind := range queueKinds {
-			p.Queues = append(p.Queues, isa.Queue{Name: prefix + kind.String(), Cluster: int32(k), Kind: kind})
+			queue(kind.String(), kind)
+		}
+		for _, r := range newRequests(spec) {
+			for i := range r.slots {
+				queue(fmt.Sprintf("%v.request%d", queueKinds[r.queue], i), isa.OtherQueue)
+			}
 		}
 	}
 	return p
+}
+
+// requests are the loads of one queue under way, on a machine that has several: each is a request that waits out the
+// latency, in a queue of its slot, and the load, which flows behind those before it.
+type requests struct {
+	queue int
+	first int     // the queue of the first slot
+	slots []int32 // the load that last had it, -1: none has
+	next  int
+}
+
+// newRequests are those of a cluster of a machine: of loads from the DDR, and into the LBs.
+func newRequests(spec *hardware.Spec) (list [2]requests) {
+	first := numQueues
+	for i, n := range [...]int{spec.DDRLink.Loads(), spec.CoreLink.Loads()} {
+		list[i] = requests{queue: [...]int{qDDRLoad, qIn}[i], first: first}
+		if n > 1 {
+			list[i].slots = slices.Repeat([]int32{-1}, n)
+			first += n
+		}
+	}
+	return list
 }
 
 // chips is the number of chips so many clusters are on.

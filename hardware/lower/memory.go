@@ -16,7 +16,7 @@ type queueLog struct {
 }
 
 // lastOf is a command of each queue, -1 for none.
-type lastOf [numQueues]int32
+type lastOf [mostQueues]int32
 
 var noneOfQueues = func() (none lastOf) {
 	for q := range none {

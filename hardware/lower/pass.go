@@ -43,7 +43,7 @@ type stored struct {
 // inputs that other clusters make; the loads behind it are in the same queue.
 func (l *lowering) await(from int32, ins ...*incoming) {
 	for i := from; i < l.cmds.n; i++ {
-		if c := l.cmds.at(i); c.Kind == isa.DDRLoad {
+		if c := l.cmds.at(i); c.Kind == isa.DDRLoad && !c.asks {
 			for _, in := range ins {
 				if in.state.away {
 					c.await = append(c.await, passed{l.iter, in.val.Instance, in.val.Tensor})
@@ -60,7 +60,7 @@ func (l *lowering) await(from int32, ins ...*incoming) {
 func (l *lowering) fetchAway(from int32, in *incoming) {
 	here := l.chipOf(l.cluster)
 	for i := from; in.state.away && in.state.chip != here && i < l.cmds.n; i++ {
-		if c := l.cmds.at(i); c.Kind == isa.DDRLoad {
+		if c := l.cmds.at(i); c.Kind == isa.DDRLoad && !c.asks {
 			c.DurationPs += l.chipLatency()
 			c.Uses[0].Resource = in.state.chip
 			out, into := l.chips+2*in.state.chip, l.chips+2*here+1

@@ -677,12 +677,14 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 	if e := a.spec.DDRActivationEfficiency; e > 0 {
 		ddr *= e
 	}
-	latency := a.spec.CoreLink.LatencySeconds
+	latency, loads := a.spec.CoreLink.LatencySeconds, a.spec.CoreLink.Loads()
 	if a.spec.GB != nil {
 		latency += a.spec.GB.LatencySeconds
 	} else {
 		latency += a.spec.DDR.LatencySeconds + a.spec.DDRLink.LatencySeconds
+		loads = a.spec.DDRLink.Loads()
 	}
+	waits := latency / float64(loads) // of loads in a row
 	// Cores with heads of their own.
 	lo, hi := a.span()
 	apart := math.Max(1, float64(a.cores)/float64(ceil(hi-lo, a.Positions)))
@@ -736,13 +738,13 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 			vector = each * float64(v+sp) / clock
 		}
 		load := latency + rate(t.Products*keys*max(a.Depth, a.Width)*a.size)
-		in := 2*latency + rate(t.Products*keys*(a.Depth+a.Width)*a.size)
+		in := 2*waits + rate(t.Products*keys*(a.Depth+a.Width)*a.size)
 		if a.Stay(t) {
 			in /= float64(a.Steps(t))
 		}
 		for i := range a.Operands {
 			if o := &a.Operands[i]; o.Input > 2 && o.Tiled {
-				in += latency + rate(a.SlotBytes(o, t))
+				in += waits + rate(a.SlotBytes(o, t))
 			}
 		}
 		in = math.Max(in, again*float64(keys)/float64(t.Keys))
