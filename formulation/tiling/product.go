@@ -226,9 +226,9 @@ type Machine struct {
 	L1Latency, DDRLatency float64
 	// Loads into the L1, and from the DDR, whose latencies may overlap; 0: one.
 	L1Loads, DDRLoads int
-	Sync                  float64 // before cores have each other's sums
-	Head                  float64 // for which loads from the DDR run ahead of the cores, behind an LLB
-	Broadcast             bool
+	Sync              float64 // before cores have each other's sums
+	Head              float64 // for which loads from the DDR run ahead of the cores, behind an LLB
+	Broadcast         bool
 }
 
 // NewMachine is a cluster of a machine whose clusters all do the same, for products of one type and
