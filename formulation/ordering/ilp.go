@@ -1,6 +1,7 @@
 package ordering
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -76,9 +77,7 @@ func CountingILP(ctx context.Context, p *Problem, objective Objective, opts ILPO
 // that are alike are found once. It returns what cut it short.
 func (a *answer) improve(ctx context.Context, name string, opts ILPOptions, values coneValues) (milp.Stop, error) {
 	most := opts.MaxTerms
-	if most == 0 {
-		most = defaultMaxTerms
-	}
+	most = cmp.Or(most, defaultMaxTerms)
 	f := &program{answer: a, opts: opts, steps: len(a.part.ids)}
 	if n := f.size(); n > most {
 		opts.Notef("no integer program of %d instances: it has about %d terms, more than %d", len(a.part.ids), n, most)

@@ -1,6 +1,7 @@
 package ordering
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/bits"
@@ -47,9 +48,7 @@ func Search(ctx context.Context, p *Problem, objective Objective, opts SearchOpt
 	ctx, cancel := opts.Begin(ctx)
 	defer cancel()
 	stop := &limits{ctx: ctx, maxStates: int(opts.WorkLimit), maxBytes: opts.MemoryBytes}
-	if stop.maxBytes == 0 {
-		stop.maxBytes = defaultMaxBytes
-	}
+	stop.maxBytes = cmp.Or(stop.maxBytes, defaultMaxBytes)
 	if opts.Progress != nil {
 		stop.watch = watch(opts.Reporter(), g.Unit, of, objective)
 	}
