@@ -1,7 +1,6 @@
 package ansor
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -100,7 +99,9 @@ func Kernels(ctx context.Context, s *schedule.Schedule, clusters int, opt lower.
 func share(spec *hardware.Spec, clusters int) *hardware.Spec {
 	alone := spec.Clone()
 	alone.Clusters = 1
-	alone.DDRLink.BandwidthBytesPerSecond = cmp.Or(alone.DDRLink.BandwidthBytesPerSecond, alone.DDR.BandwidthBytesPerSecond)
+	if alone.DDRLink.BandwidthBytesPerSecond == 0 {
+		alone.DDRLink.BandwidthBytesPerSecond = alone.DDR.BandwidthBytesPerSecond
+	}
 	alone.DDR.BandwidthBytesPerSecond /= float64(clusters)
 	return alone
 }
