@@ -257,20 +257,6 @@ func (t CoreType) UnitOf(kind UnitKind) (Unit, bool) {
 	return Unit{}, false
 }
 
-// Resource names the hardware that a unit occupies while it runs: the first,
-// in the order of Units, of all units that share with it directly or through
-// others. Two units of a core can run at the same time exactly if their
-// resources differ. It panics if the core has no such unit.
-func (t CoreType) Resource(unit string) string {
-	group := t.sharing()
-	for i, u := range t.Units {
-		if u.Name == unit {
-			return t.Units[group[i]].Name
-		}
-	}
-	panic(fmt.Sprintf("hardware: core type %q has no unit %q", t.Name, unit))
-}
-
 // sharing gives for each unit the index of the first unit that it shares
 // hardware with, directly or through others.
 func (t CoreType) sharing() []int {

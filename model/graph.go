@@ -151,14 +151,7 @@ func (g *Graph) Op(id OpID) *Op { return g.Ops[id] }
 func (g *Graph) Tensor(id TensorID) *Tensor { return g.Tensors[id] }
 
 // IsOutput reports whether the tensor leaves the network.
-func (g *Graph) IsOutput(id TensorID) bool {
-	for _, o := range g.Outputs {
-		if o == id {
-			return true
-		}
-	}
-	return false
-}
+func (g *Graph) IsOutput(id TensorID) bool { return slices.Contains(g.Outputs, id) }
 
 // Params counts the elements of learned constants that an operator reads.
 func (g *Graph) Params() int64 {

@@ -42,11 +42,12 @@ type benchAnswer struct {
 	file        []byte
 }
 
-// benchKinds are the kinds of the benchmark. run solves an instance and checks the answer.
+// benchKinds are the kinds of the benchmark. run solves the instance of a file, whose data it
+// gets, by a method and checks the answer.
 var benchKinds = []struct {
 	name, ending, answer, what string
 	methods                    []solve.Method
-	run                        func(ctx context.Context, file, method string, opts benchLimits) (benchAnswer, error)
+	run                        func(context.Context, string, []byte, string, benchLimits) (benchAnswer, error)
 }{
 	{"allocation", "csv", "csv", "bytes of the memory", allocate.Methods(), benchAllocation},
 	{"spilling", "csv", "csv", "bytes moved", allocate.SpillMethods(), benchSpilling},
@@ -94,13 +95,8 @@ ones by a second program. --keep writes answers and bounds that are better into
 the folder, instance by instance, so that it can be interrupted.`,
 		Example: `  dsasched bench allocation
   dsasched bench order --method dfs --json`,
-		Args: oneArg("KIND", "give one of "+strings.Join(names, ", ")),
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
+		Args:              oneArg("KIND", "give one of "+strings.Join(names, ", ")),
+		ValidArgsFunction: completeOne(names, cobra.ShellCompDirectiveNoFileComp),
 	}
 	asJSON := addJSON(cmd)
 	dir := cmd.Flags().String("dir", "bench", "`folder` of the benchmark")
@@ -160,7 +156,11 @@ func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration
 	slices.SortFunc(files, func(a, b string) int { return compareNames(a, b) })
 	var rows []benchRow
 	for _, file := range files {
-		a, err := kind.run(cmd.Context(), file, method, benchLimits{limit, solver})
+		data, err := regular.ReadUpTo(file, 1<<24)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		a, err := kind.run(cmd.Context(), file, data, method, benchLimits{limit, solver})
 		if err == nil {
 			err = cmd.Context().Err()
 		}
@@ -324,16 +324,8 @@ func (k bestKnown) text() []byte {
 	return b.Bytes()
 }
 
-func benchBuffers(file string) (*allocate.Problem, error) {
-	data, err := regular.ReadUpTo(file, 1<<24)
-	if err != nil {
-		return nil, err
-	}
-	return allocate.ReadCSV(file, data)
-}
-
-func benchAllocation(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
-	p, err := benchBuffers(file)
+func benchAllocation(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
+	p, err := allocate.ReadCSV(file, data)
 	if err != nil {
 		return benchAnswer{}, err
 	}
@@ -349,8 +341,8 @@ func benchAllocation(ctx context.Context, file, method string, l benchLimits) (b
 	return benchAnswer{float64(p.Peak(r.Offsets)), float64(r.Bound), b.Bytes()}, err
 }
 
-func benchSpilling(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
-	p, err := benchBuffers(file)
+func benchSpilling(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
+	p, err := allocate.ReadCSV(file, data)
 	if err != nil {
 		return benchAnswer{}, err
 	}
@@ -385,8 +377,8 @@ func benchSpilling(ctx context.Context, file, method string, l benchLimits) (ben
 	return benchAnswer{float64(allocate.SpillCost(p, r.Spilled)), float64(r.Bound), b.Bytes()}, err
 }
 
-func benchOrder(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
-	p, err := ordering.Load(file)
+func benchOrder(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
+	p, err := ordering.Read(file, data)
 	if err != nil {
 		return benchAnswer{}, err
 	}
@@ -403,11 +395,7 @@ func benchOrder(ctx context.Context, file, method string, l benchLimits) (benchA
 	return benchAnswer{v.Cost, max(0, r.Bound), append(b, '\n')}, err
 }
 
-func benchProject(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
-	data, err := regular.ReadUpTo(file, 1<<24)
-	if err != nil {
-		return benchAnswer{}, err
-	}
+func benchProject(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
 	p, err := rcpsp.ParsePSPLIB(bytes.NewReader(data), file)
 	if err != nil {
 		return benchAnswer{}, err
@@ -426,17 +414,19 @@ func benchProject(ctx context.Context, file, method string, l benchLimits) (benc
 // wholeBound is the bound on costs that are whole numbers, of one that was computed in floating point.
 func wholeBound(bound float64) float64 { return math.Ceil(bound*(1-1e-9) - 1e-3) }
 
-// benchChoice is the file of a choice.
-func benchChoice(choice []int) ([]byte, error) {
-	b, err := json.Marshal(map[string]any{"choice": choice})
-	return append(b, '\n'), err
-}
-
-func benchBinding(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
-	data, err := regular.ReadUpTo(file, 1<<24)
-	if err != nil {
+// benchChoice is the answer that a method gives as a choice.
+func benchChoice(p interface {
+	CheckChoice(choice []int) error
+	Seconds(choice []int) float64
+}, choice []int, bound float64) (benchAnswer, error) {
+	if err := p.CheckChoice(choice); err != nil {
 		return benchAnswer{}, err
 	}
+	b, err := json.Marshal(map[string]any{"choice": choice})
+	return benchAnswer{p.Seconds(choice), wholeBound(bound), append(b, '\n')}, err
+}
+
+func benchBinding(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
 	p, given, err := binding.Read(file, data)
 	if err != nil {
 		return benchAnswer{}, err
@@ -445,18 +435,10 @@ func benchBinding(ctx context.Context, file, method string, l benchLimits) (benc
 	if err != nil {
 		return benchAnswer{cost: math.Inf(1)}, err
 	}
-	if err := p.CheckChoice(r.Choice); err != nil {
-		return benchAnswer{}, err
-	}
-	b, err := benchChoice(r.Choice)
-	return benchAnswer{p.Seconds(r.Choice), wholeBound(r.Bound), b}, err
+	return benchChoice(p, r.Choice, r.Bound)
 }
 
-func benchGroups(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
-	data, err := regular.ReadUpTo(file, 1<<24)
-	if err != nil {
-		return benchAnswer{}, err
-	}
+func benchGroups(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
 	p, given, err := split.Read(file, data)
 	if err != nil {
 		return benchAnswer{}, err
@@ -465,18 +447,10 @@ func benchGroups(ctx context.Context, file, method string, l benchLimits) (bench
 	if err != nil {
 		return benchAnswer{cost: math.Inf(1)}, err
 	}
-	if err := p.CheckChoice(r.Choice); err != nil {
-		return benchAnswer{}, err
-	}
-	b, err := benchChoice(r.Choice)
-	return benchAnswer{p.Seconds(r.Choice), wholeBound(r.Bound), b}, err
+	return benchChoice(p, r.Choice, r.Bound)
 }
 
-func benchTiling(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
-	data, err := regular.ReadUpTo(file, 1<<24)
-	if err != nil {
-		return benchAnswer{}, err
-	}
+func benchTiling(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
 	k, err := tiling.ReadKernel(file, data)
 	if err != nil {
 		return benchAnswer{}, err
@@ -504,11 +478,7 @@ type benchInstance struct {
 	Proof    certificate.Proof     `json:"proof"`
 }
 
-func benchNetwork(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
-	data, err := regular.ReadUpTo(file, 1<<24)
-	if err != nil {
-		return benchAnswer{}, err
-	}
+func benchNetwork(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
 	var p benchInstance
 	if err := schedulefile.Decode(file, data, &p); err != nil {
 		return benchAnswer{}, err

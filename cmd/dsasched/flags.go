@@ -455,6 +455,21 @@ func variantNames() []cobra.Completion {
 	return names
 }
 
+// completeOne completes the only argument of a command, with these words or as the directive says.
+func completeOne(words []cobra.Completion, directive cobra.ShellCompDirective) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return words, directive
+	}
+}
+
+// completeFile completes the only argument of a command, a file with one of these endings.
+func completeFile(endings ...cobra.Completion) cobra.CompletionFunc {
+	return completeOne(endings, cobra.ShellCompDirectiveFilterFileExt)
+}
+
 // completeModel offers the networks of the zoo, and files.
 func completeModel(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {

@@ -1,6 +1,7 @@
 package ansor
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -249,9 +250,7 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 	ddrLatency, lbLatency := spec.DDR.LatencySeconds+spec.DDRLink.LatencySeconds,
 		spec.CoreLink.LatencySeconds+spec.GB.LatencySeconds
 	efficiency := spec.DDRActivationEfficiency
-	if efficiency == 0 {
-		efficiency = 1
-	}
+	efficiency = cmp.Or(efficiency, 1)
 	ddr, gb, link := spec.DDR.BandwidthBytesPerSecond, spec.GB.BandwidthBytesPerSecond,
 		spec.CoreLink.BandwidthBytesPerSecond
 	if factor > 1 {

@@ -463,12 +463,9 @@ func CostModel(s *schedule.Schedule, opt Options) (*cost.Model, error) {
 }
 
 func dead(g *model.Graph, op *model.Op) bool {
-	for _, o := range op.Outputs {
-		if len(g.Tensor(o).Consumers) > 0 || g.IsOutput(o) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(op.Outputs, func(o model.TensorID) bool {
+		return len(g.Tensor(o).Consumers) > 0 || g.IsOutput(o)
+	})
 }
 
 // blame says whose decision failed, where it is a caller's own.
