@@ -137,6 +137,8 @@ type Graph struct {
 	Tensors []*Tensor
 	Inputs  []TensorID // activations that enter, not constants
 	Outputs []TensorID
+	// Together has the operators of each layer that an author of the graph wants; nil: none. Other layers are derived.
+	Together [][]OpID
 
 	// See Remember. accessOf has the number of each access, by operator, output and input, from
 	// firstAccess of the operator on.

@@ -53,8 +53,22 @@ var benchKinds = []struct {
 	{"spilling", "csv", "csv", "bytes moved", allocate.SpillMethods(), benchSpilling},
 	{"order", "json", "json", "bytes stored and loaded", ordering.Methods(), benchOrder},
 	{"rcpsp", "sm", "json", "makespan", rcpsp.Methods(), benchProject},
-	{"binding", "json", "json", "nanoseconds of the cost model", binding.Methods(), benchBinding},
-	{"groups", "json", "json", "nanoseconds of the cost model", split.Methods(), benchGroups},
+	{"binding", "json", "json", "nanoseconds of the cost model", binding.Methods(), benchChoices(binding.Read,
+		func(ctx context.Context, p *binding.Problem, method string, opts binding.Options) ([]int, float64, error) {
+			r, err := binding.Solve(ctx, p, method, opts)
+			if err != nil {
+				return nil, 0, err
+			}
+			return r.Choice, r.Bound, nil
+		})},
+	{"groups", "json", "json", "nanoseconds of the cost model", split.Methods(), benchChoices(split.Read,
+		func(ctx context.Context, p *split.Problem, method string, opts split.Options) ([]int, float64, error) {
+			r, err := split.Solve(ctx, p, method, opts)
+			if err != nil {
+				return nil, 0, err
+			}
+			return r.Choice, r.Bound, nil
+		})},
 	{"tiling", "json", "json", "picoseconds of the stated form", tiling.KernelMethods(), benchTiling},
 	{"network", "json", "json", "picoseconds, simulated", variantMethods(), benchNetwork},
 }
@@ -414,40 +428,29 @@ func benchProject(ctx context.Context, file string, data []byte, method string, 
 // wholeBound is the bound on costs that are whole numbers, of one that was computed in floating point.
 func wholeBound(bound float64) float64 { return math.Ceil(bound*(1-1e-9) - 1e-3) }
 
-// benchChoice is the answer that a method gives as a choice.
-func benchChoice(p interface {
+// benchChoices runs methods of a problem whose answer is a list of choices.
+func benchChoices[P interface {
 	CheckChoice(choice []int) error
 	Seconds(choice []int) float64
-}, choice []int, bound float64) (benchAnswer, error) {
-	if err := p.CheckChoice(choice); err != nil {
-		return benchAnswer{}, err
+}](read func(file string, data []byte) (P, []int, error),
+	solved func(ctx context.Context, p P, method string, opts solve.Options[[]int]) ([]int, float64, error)) func(
+	ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
+	return func(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
+		p, given, err := read(file, data)
+		if err != nil {
+			return benchAnswer{}, err
+		}
+		choice, least, err := solved(ctx, p, method,
+			solve.Options[[]int]{TimeLimit: l.limit, Solver: l.solver, Start: given})
+		if err != nil {
+			return benchAnswer{cost: math.Inf(1)}, err
+		}
+		if err := p.CheckChoice(choice); err != nil {
+			return benchAnswer{}, err
+		}
+		b, err := json.Marshal(map[string]any{"choice": choice})
+		return benchAnswer{p.Seconds(choice), wholeBound(least), append(b, '\n')}, err
 	}
-	b, err := json.Marshal(map[string]any{"choice": choice})
-	return benchAnswer{p.Seconds(choice), wholeBound(bound), append(b, '\n')}, err
-}
-
-func benchBinding(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
-	p, given, err := binding.Read(file, data)
-	if err != nil {
-		return benchAnswer{}, err
-	}
-	r, err := binding.Solve(ctx, p, method, binding.Options{TimeLimit: l.limit, Solver: l.solver, Start: given})
-	if err != nil {
-		return benchAnswer{cost: math.Inf(1)}, err
-	}
-	return benchChoice(p, r.Choice, r.Bound)
-}
-
-func benchGroups(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
-	p, given, err := split.Read(file, data)
-	if err != nil {
-		return benchAnswer{}, err
-	}
-	r, err := split.Solve(ctx, p, method, split.Options{TimeLimit: l.limit, Solver: l.solver, Start: given})
-	if err != nil {
-		return benchAnswer{cost: math.Inf(1)}, err
-	}
-	return benchChoice(p, r.Choice, r.Bound)
 }
 
 func benchTiling(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
