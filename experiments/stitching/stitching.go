@@ -86,7 +86,7 @@ func (s study) cells(networks []published, methods []string) ([]harness.Cell, er
 				Inputs: map[string]any{"hardware": string(text), "network": n.network, "batch": s.batch,
 					"dtype": model.F32.String(), "method": method},
 				Run: func(ctx context.Context) (any, error) {
-					g, err := kernels.Open(n.network, s.batch, network.Options{DType: model.F32})
+					g, err := kernels.Open(n.network, s.batch, method, network.Options{DType: model.F32})
 					if err != nil {
 						return nil, err
 					}

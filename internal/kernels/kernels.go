@@ -3,9 +3,11 @@ package kernels
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dsasched/dsasched/heuristics/astitch"
+	"github.com/dsasched/dsasched/heuristics/tensorrt"
 	"github.com/dsasched/dsasched/heuristics/tvm"
 	"github.com/dsasched/dsasched/heuristics/xla"
 	"github.com/dsasched/dsasched/internal/fusion"
@@ -40,6 +42,7 @@ var methods = []Method{
 			return xla.Fuse(g, m, xla.Options{})
 		})},
 	{"tvm", "TVM: operators fused with their post-dominators", rule(tvm.FuseSIMT)},
+	{"tensorrt", "TensorRT: library calls with what follows them, element-wise operators together", rule(tensorrt.Fuse)},
 	{"framework", "a kernel for each operator, as TensorFlow runs a graph", rule(apart)},
 	{"exact", "best kernels and schemes within AStitch's scopes, with proof", exact},
 	// The steps of AStitch's ablation between XLA and the whole method.
@@ -106,9 +109,13 @@ func rule(make func(*model.Graph, *simt.Machine) (*fusion.Plan, error)) func(con
 	}
 }
 
+// whole lists the methods that know softmaxes as one operator: they stand for systems with
+// a kernel for it.
+var whole = []string{"tensorrt", "framework"}
+
 // Open reads a network of the zoo or an ONNX file, simplifies it and takes its operators
-// apart.
-func Open(name string, batch int64, opt network.Options) (*model.Graph, error) {
+// apart, as far as the method has them in parts.
+func Open(name string, batch int64, method string, opt network.Options) (*model.Graph, error) {
 	g, err := network.Raw(name, batch, opt)
 	if err != nil {
 		return nil, err
@@ -116,7 +123,11 @@ func Open(name string, batch int64, opt network.Options) (*model.Graph, error) {
 	if g, _, err = simplify.Run(g); err != nil {
 		return nil, err
 	}
-	e, err := grain.Expand(g)
+	to := grain.Primitive
+	if slices.Contains(whole, method) {
+		to = grain.Framework
+	}
+	e, err := grain.To(g, to)
 	if err != nil {
 		return nil, err
 	}
@@ -126,8 +137,8 @@ func Open(name string, batch int64, opt network.Options) (*model.Graph, error) {
 	return e.Graph, nil
 }
 
-// Run makes kernels of a graph, which should be at the frameworks' grain, by the method
-// of that name.
+// Run makes kernels of a graph, which should be at the grain that [Open] has for the method,
+// by the method of that name.
 func Run(ctx context.Context, g *model.Graph, m *simt.Machine, method string) (*Result, error) {
 	for _, x := range methods {
 		if x.Name == method {
