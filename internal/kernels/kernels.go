@@ -123,18 +123,23 @@ func Open(name string, batch int64, method string, opt network.Options) (*model.
 	if g, _, err = simplify.Run(g); err != nil {
 		return nil, err
 	}
+	if g, err = Expand(g, method); err != nil {
+		return nil, err
+	}
+	if len(g.Ops) == 0 {
+		return nil, fmt.Errorf("%s: the network has no operators", name)
+	}
+	return g, nil
+}
+
+// Expand takes a graph's operators apart, as far as the method has them in parts.
+func Expand(g *model.Graph, method string) (*model.Graph, error) {
 	to := grain.Primitive
 	if slices.Contains(whole, method) {
 		to = grain.Framework
 	}
 	e, err := grain.To(g, to)
-	if err != nil {
-		return nil, err
-	}
-	if len(e.Graph.Ops) == 0 {
-		return nil, fmt.Errorf("%s: the network has no operators", name)
-	}
-	return e.Graph, nil
+	return e.Graph, err
 }
 
 // Run makes kernels of a graph, which should be at the grain that [Open] has for the method,
