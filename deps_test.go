@@ -129,7 +129,7 @@ var mayImport = map[string][]string{
 	"internal/issue":               {"formulation/rcpsp", "hardware/isa"},
 	"internal/kernels": {"formulation/milp", "formulation/stitch", "heuristics/astitch",
 		"heuristics/tensorrt", "heuristics/tvm", "heuristics/xla", "internal/fusion", "internal/grain",
-		"internal/simplify", "internal/simt", "model", "model/network", "plots", "spell"},
+		"internal/simplify", "internal/simt", "internal/training", "model", "model/network", "plots", "spell"},
 	"internal/pipeline": {"formulation/allocate", "formulation/binding", "formulation/joint",
 		"formulation/milp", "formulation/ordering", "formulation/partition", "formulation/solve", "formulation/split",
 		"formulation/tiling", "hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/sim",

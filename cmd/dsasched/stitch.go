@@ -46,6 +46,7 @@ bound, and prints what AStitch's rules lose.`,
 		return simt.Presets(), cobra.ShellCompDirectiveDefault
 	})
 	addChoice(cmd, methods, "method", "method: "+strings.Join(plain(methods.words), ", "))
+	training := cmd.Flags().Bool("training", false, "the network's training step: gradients and updates, too")
 	about := cmd.Flags().String("explain", "", "say where this `operator` has gone, and why")
 	graph := addFile(cmd, "graph", "write kernels, groups and schemes for Graphviz to this `file`: .dot, .gv",
 		dotEndings...)
@@ -55,7 +56,11 @@ bound, and prints what AStitch's rules lose.`,
 		if err != nil {
 			return err
 		}
-		g, err := kernels.Open(args[0], batch.value, methods.value, read.options())
+		open := kernels.Open
+		if *training {
+			open = kernels.OpenTraining
+		}
+		g, err := open(args[0], batch.value, methods.value, read.options())
 		if err != nil {
 			return err
 		}

@@ -44,6 +44,7 @@ const (
 	meanOverXLA, largestOverXLA               = 1.84, 2.73
 	meanOverTensorFlow, largestOverTensorFlow = 2.37, 4.06
 	meanOverTensorRT, largestOverTensorRT     = 2.47, 4.46
+	trainingOverTensorFlow, trainingOverXLA   = 1.34, 1.30
 
 	overAnsor = 42.02 / 31.75 // BERT, in ms
 )
@@ -56,9 +57,10 @@ type study struct {
 	hardware string
 	networks []published
 	batch    int64
+	training bool // steps of it
 }
 
-func full() study { return study{"v100-simt", publishedNetworks, 1} }
+func full() study { return study{"v100-simt", publishedNetworks, 1, false} }
 
 // measured is the result of a cell.
 type measured struct {
@@ -90,16 +92,24 @@ func (s study) cells(networks []published, methods []string) ([]harness.Cell, er
 	if err != nil {
 		return nil, err
 	}
+	what := ""
+	if s.training {
+		what = "-training"
+	}
 	var cells []harness.Cell
 	for _, n := range networks {
 		for _, method := range methods {
 			cells = append(cells, harness.Cell{
-				Key:   fmt.Sprintf("%s-%s-%d-%s", s.hardware, n.network, s.batch, method),
+				Key:   fmt.Sprintf("%s-%s%s-%d-%s", s.hardware, n.network, what, s.batch, method),
 				Label: n.network + ", " + method,
 				Inputs: map[string]any{"hardware": string(text), "network": n.network, "batch": s.batch,
-					"dtype": model.F32.String(), "method": method},
+					"dtype": model.F32.String(), "method": method, "training": s.training},
 				Run: func(ctx context.Context) (any, error) {
-					g, err := open(n.network, s.batch, method)
+					read := open
+					if s.training {
+						read = openTraining
+					}
+					g, err := read(n.network, s.batch, method)
 					if err != nil {
 						return nil, err
 					}
@@ -634,6 +644,63 @@ func shapeRow(title, batch string, plain, adapted measured) []string {
 	}
 	return append(row, harness.Count(int64(count)), harness.Count(int64(packed)), harness.Count(int64(split)), name, gain,
 		harness.Fixed(1e6*(plain.Summary.Seconds-adapted.Summary.Seconds), 1))
+}
+
+// Training compares times of training steps. Networks with convolutions have no rules for
+// their gradients, and a decoder that is unrolled token by token is not trained so.
+func Training() harness.Experiment {
+	return study{"v100-simt", []published{publishedNetworks[2], publishedNetworks[4]}, 64, true}.trainingSteps()
+}
+
+func (s study) trainingSteps() harness.Experiment {
+	methods := []string{"framework", "xla", "astitch"}
+	return s.experiment("astitch-training", "AStitch over TensorFlow and XLA on training steps", "the figures of training",
+		s.networks, methods,
+		func(e harness.Experiment, rows [][]measured) (*harness.Report, error) {
+			d := harness.NewDocument(e, s.hardware)
+			t := harness.Table{Title: fmt.Sprintf("Time of a training step at batch %d", s.batch), Name: "training",
+				Columns: []harness.Column{{Name: "Network", Text: true}}}
+			names := []string{"TensorFlow", "XLA", "AStitch"}
+			for _, of := range []string{"ms", "Memory-intensive kernels"} {
+				for _, x := range names {
+					t.Columns = append(t.Columns, harness.Column{Group: of, Name: x})
+				}
+			}
+			t.Columns = append(t.Columns, harness.Column{Name: "Library, ms"},
+				harness.Column{Group: "AStitch over (x)", Name: "TensorFlow"}, harness.Column{Group: "AStitch over (x)", Name: "XLA"})
+			var over [2][]float64
+			for i, n := range s.networks {
+				row := []string{n.title}
+				for _, r := range rows[i] {
+					row = append(row, harness.Fixed(1e3*r.Summary.Seconds, 2))
+				}
+				for _, r := range rows[i] {
+					row = append(row, harness.Count(int64(r.Summary.MemoryKernels)))
+				}
+				row = append(row, harness.Fixed(1e3*rows[i][2].Summary.LibrarySeconds, 2))
+				for k := range over {
+					over[k] = append(over[k], rows[i][k].Summary.Seconds/rows[i][2].Summary.Seconds)
+					row = append(row, harness.Fixed(over[k][i], 2))
+				}
+				t.Rows = append(t.Rows, row)
+			}
+			if err := d.Table(t); err != nil {
+				return nil, err
+			}
+			d.Number("training, AStitch over TensorFlow, mean", "x", trainingOverTensorFlow, stat.Mean(over[0], nil))
+			explain(d,
+				"nearly all of it is DIEN, whose unrolled steps have a dozen small operators each, and more with their gradients; the paper's networks and batches are not known")
+			d.Number("training, AStitch over XLA, mean", "x", trainingOverXLA, stat.Mean(over[1], nil))
+			explain(d,
+				"BERT's step is library calls first of all; the paper's networks and batches are not known")
+			d.Note(
+				"Gradients are in primitive operators, updates of plain gradient descent; rows of tables that are looked up are not updated. CRNN and ASR have convolutions, whose gradients have no rules here, and the Transformer is unrolled as for inference. The batch is assumed.")
+			return d.Report(harness.Data{Data: rows})
+		})
+}
+
+func openTraining(name string, batch int64, method string) (*model.Graph, error) {
+	return kernels.OpenTraining(name, batch, method, network.Options{DType: model.F32})
 }
 
 // irregular are networks of the paper's two irregular reductions, each between what a network has before and behind it.

@@ -198,6 +198,16 @@ func TestSystems(t *testing.T) {
 	t.Error("no table of times")
 }
 
+// A training step is faster stitched than by XLA, and slowest with a kernel for each operator.
+func TestTraining(t *testing.T) {
+	s := study{"v100-simt", publishedNetworks[2:3], 4, true}
+	got, _ := lines(t, s.trainingSteps())
+	x, f := got["training, AStitch over XLA, mean"], got["training, AStitch over TensorFlow, mean"]
+	if len(got) != 2 || !(x.Ours > 1) || !(f.Ours > x.Ours) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // The published numbers of this package are those of the table beside the project.
 func TestPublishedNumbers(t *testing.T) {
 	table := map[string]string{}
@@ -236,6 +246,9 @@ func TestPublishedNumbers(t *testing.T) {
 		if got := numbers(what); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, the table has %v", what, want, got)
 		}
+	}
+	if got := numbers("speedup over TensorFlow, XLA, training"); !slices.Equal(got, []float64{trainingOverTensorFlow, trainingOverXLA}) {
+		t.Errorf("training: %v in the table", got)
 	}
 	for i, ms := range numbers("CRNN: XLA, + mapping, + stitching, + merging") {
 		if steps[i].ms != ms {

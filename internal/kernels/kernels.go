@@ -14,6 +14,7 @@ import (
 	"github.com/dsasched/dsasched/internal/grain"
 	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/internal/simt"
+	"github.com/dsasched/dsasched/internal/training"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/spell"
@@ -116,14 +117,36 @@ var whole = []string{"tensorrt", "framework"}
 // Open reads a network of the zoo or an ONNX file, simplifies it and takes its operators
 // apart, as far as the method has them in parts.
 func Open(name string, batch int64, method string, opt network.Options) (*model.Graph, error) {
+	g, err := simplified(name, batch, opt)
+	if err != nil {
+		return nil, err
+	}
+	return Expand(g, method)
+}
+
+// OpenTraining is Open for the training step of a network, see [training.Step].
+func OpenTraining(name string, batch int64, method string, opt network.Options) (*model.Graph, error) {
+	g, err := simplified(name, batch, opt)
+	if err != nil {
+		return nil, err
+	}
+	// Gradients are those of a framework's operators: of a softmax, not of its maximum.
+	e, err := grain.To(g, grain.Framework)
+	if err != nil {
+		return nil, err
+	}
+	if g, err = training.Step(e.Graph); err != nil {
+		return nil, err
+	}
+	return Expand(g, method)
+}
+
+func simplified(name string, batch int64, opt network.Options) (*model.Graph, error) {
 	g, err := network.Raw(name, batch, opt)
 	if err != nil {
 		return nil, err
 	}
 	if g, _, err = simplify.Run(g); err != nil {
-		return nil, err
-	}
-	if g, err = Expand(g, method); err != nil {
 		return nil, err
 	}
 	if len(g.Ops) == 0 {
