@@ -561,7 +561,8 @@ func (s study) reportAblation(e harness.Experiment, rows [][]measured) (*harness
 		}
 		row = []string{n.title, batch}
 		for _, of := range []func(fusion.Summary) int64{
-			func(u fusion.Summary) int64 { return u.WriteTransactions }, func(u fusion.Summary) int64 { return u.ReadTransactions }} {
+			func(u fusion.Summary) int64 { return u.WriteTransactions },
+			func(u fusion.Summary) int64 { return u.ReadTransactions }} {
 			for _, k := range counted {
 				row = append(row, harness.Significant(float64(of(r[k].Summary))/1e6))
 			}
@@ -600,7 +601,8 @@ func (s study) claimShares(d *harness.Document, r []measured) {
 		gains[k-1] = (steps[k-1].ms - steps[k].ms) / (steps[0].ms - steps[len(steps)-1].ms)
 		ours[k-1] = (r[k-1].Summary.Seconds - r[k].Summary.Seconds) / whole
 	}
-	d.Claim("CRNN: no step makes it slower", "yes", map[bool]string{true: "yes", false: "no"}[down], harness.Agreement(down))
+	d.Claim("CRNN: no step makes it slower", "yes", map[bool]string{true: "yes", false: "no"}[down],
+		harness.Agreement(down))
 	for k, name := range names {
 		d.Number("share of the gain, CRNN, "+name, "%", 100*gains[k], 100*ours[k])
 		if k == 0 {
@@ -639,7 +641,8 @@ func shapeRow(title, batch string, plain, adapted measured) []string {
 	}
 	name, gain := "none", ""
 	if most.Seconds > 0 {
-		name = fmt.Sprintf("%s of %s rows of %s", harness.Count(int64(most.Kernels)), harness.Count(most.Rows), harness.Count(most.Cols))
+		name = fmt.Sprintf("%s of %s rows of %s", harness.Count(int64(most.Kernels)), harness.Count(most.Rows),
+			harness.Count(most.Cols))
 		gain = harness.Fixed(1e6*most.Seconds, 1)
 	}
 	return append(row, harness.Count(int64(count)), harness.Count(int64(packed)), harness.Count(int64(split)), name, gain,
@@ -714,11 +717,13 @@ func open(name string, batch int64, method string) (*model.Graph, error) {
 		const rows, cols = 750000, 32
 		weights := func(name string) model.TensorID { return b.Param(name, model.F32, cols, cols) }
 		x := b.Op("MatMul", "features", model.Attr{}, b.Input("items", model.F32, rows, cols), weights("features.weight"))
-		x = b.Op("LayerNorm", "norm", model.Attr{Axis: 1}, x, b.Param("norm.scale", model.F32, cols), b.Param("norm.bias", model.F32, cols))
+		x = b.Op("LayerNorm", "norm", model.Attr{Axis: 1}, x, b.Param("norm.scale", model.F32, cols),
+			b.Param("norm.bias", model.F32, cols))
 		b.Output(b.Op("MatMul", "result", model.Attr{}, x, weights("result.weight")))
 	case irregular[1].network: // likelihoods over an alphabet
 		const rows, hidden, cols = 64, 512, 30000
-		x := b.Op("MatMul", "scores", model.Attr{}, b.Input("states", model.F32, rows, hidden), b.Param("scores.weight", model.F32, hidden, cols))
+		x := b.Op("MatMul", "scores", model.Attr{}, b.Input("states", model.F32, rows, hidden),
+			b.Param("scores.weight", model.F32, hidden, cols))
 		b.Output(b.Op("Softmax", "result", model.Attr{Axis: 1}, x))
 	default:
 		return kernels.Open(name, batch, method, network.Options{DType: model.F32})

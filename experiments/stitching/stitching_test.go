@@ -236,18 +236,21 @@ func TestPublishedNumbers(t *testing.T) {
 	for i, n := range publishedNetworks {
 		if n.overXLA != over[i] || float64(n.xla) != counts[2*i] || float64(n.astitch) != counts[2*i+1] ||
 			float64(n.copies[0]) != copies[2*i] || float64(n.copies[1]) != copies[2*i+1] {
-			t.Errorf("%+v, the table has %g, %g and %g, %g and %g", n, over[i], counts[2*i], counts[2*i+1], copies[2*i], copies[2*i+1])
+			t.Errorf("%+v, the table has %g, %g and %g, %g and %g", n, over[i], counts[2*i], counts[2*i+1], copies[2*i],
+				copies[2*i+1])
 		}
 	}
 	for what, want := range map[string][]float64{
-		"mean speedup over TensorFlow, XLA, TensorRT, inference":    {meanOverTensorFlow, meanOverXLA, meanOverTensorRT},
-		"largest speedup over TensorFlow, XLA, TensorRT, inference": {largestOverTensorFlow, largestOverXLA, largestOverTensorRT},
+		"mean speedup over TensorFlow, XLA, TensorRT, inference": {meanOverTensorFlow, meanOverXLA, meanOverTensorRT},
+		"largest speedup over TensorFlow, XLA, TensorRT, inference": {largestOverTensorFlow, largestOverXLA,
+			largestOverTensorRT},
 	} {
 		if got := numbers(what); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, the table has %v", what, want, got)
 		}
 	}
-	if got := numbers("speedup over TensorFlow, XLA, training"); !slices.Equal(got, []float64{trainingOverTensorFlow, trainingOverXLA}) {
+	if got := numbers("speedup over TensorFlow, XLA, training"); !slices.Equal(got,
+		[]float64{trainingOverTensorFlow, trainingOverXLA}) {
 		t.Errorf("training: %v in the table", got)
 	}
 	for i, ms := range numbers("CRNN: XLA, + mapping, + stitching, + merging") {

@@ -25,7 +25,8 @@ func Step(net *model.Graph) (*model.Graph, error) {
 
 // step returns the values of the constants that were put in, too.
 func step(net *model.Graph) (*model.Graph, map[model.TensorID]float64, error) {
-	s := &stepper{Builder: model.NewBuilder(net.Name + " training"), net: net, id: make([]model.TensorID, len(net.Tensors)),
+	s := &stepper{Builder: model.NewBuilder(net.Name + " training"), net: net,
+		id:    make([]model.TensorID, len(net.Tensors)),
 		needs: make([]bool, len(net.Tensors)), parts: make([][]model.TensorID, len(net.Tensors)),
 		slices: make([][]part, len(net.Tensors)), scalars: map[model.TensorID]float64{}}
 	s.forward()
@@ -39,7 +40,8 @@ func step(net *model.Graph) (*model.Graph, map[model.TensorID]float64, error) {
 		}
 	}
 	if s.Err() == nil && !trains {
-		return nil, nil, fmt.Errorf("%s: found no output that depends on a learned parameter, expected one to train", net.Name)
+		return nil, nil, fmt.Errorf("%s: found no output that depends on a learned parameter, expected one to train",
+			net.Name)
 	}
 	for k := len(net.Ops) - 1; k >= 0 && s.Err() == nil; k-- {
 		s.backward(net.Ops[k])

@@ -11,7 +11,8 @@ import (
 )
 
 // values computes every tensor of a graph from those of inputs and constants.
-func values(t *testing.T, g *model.Graph, given map[string][]float64, scalars map[model.TensorID]float64) map[string][]float64 {
+func values(t *testing.T, g *model.Graph, given map[string][]float64,
+	scalars map[model.TensorID]float64) map[string][]float64 {
 	t.Helper()
 	v := map[string][]float64{}
 	for _, u := range g.Tensors {
