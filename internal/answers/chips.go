@@ -65,7 +65,7 @@ func Shard(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 	}
 	chip := machine.Clone()
 	chip.Chips = nil
-	group := sharding.Group{Chips: int64(machine.Chips.Count), Link: machine.Chips.Link}
+	group := sharding.GroupOf(machine)
 	g, err := net.Graph(batch)
 	if err != nil {
 		return nil, err
