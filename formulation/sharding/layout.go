@@ -72,6 +72,20 @@ func (g Group) Collective(from, to Layout, n int64) (kind string, seconds float6
 	return AllToAll, g.exchange(float64(n))
 }
 
+// traffic is the bytes of a collective that pass a chip's DDR at most: out of it to each link and into it from each,
+// and for sums what is added.
+func (g Group) traffic(from, to Layout, n int64) int64 {
+	g.Link = hardware.Link{BandwidthBytesPerSecond: 1}
+	_, each := g.Collective(from, to, n) // bytes on a link in one direction
+	if g.Torus != nil {
+		each *= 2
+	}
+	if from == Partial {
+		return int64(math.Ceil(3 * each))
+	}
+	return int64(math.Ceil(2 * each))
+}
+
 // gather is the time of an all-gather of n bytes, and of the reduce-scatter that is its reverse: in each ring of k
 // chips k-1 steps, in each of which a chip passes half of a part on to either side.
 func (g Group) gather(n float64) (seconds float64) {

@@ -38,7 +38,7 @@ func TestShard(t *testing.T) {
 	}
 	net := network.Network{Name: "columns", Graph: columns}
 	shard := func(method string) (*answers.Sharded, error) {
-		list, err := answers.Shard(context.Background(), net, spec, 1, []string{method}, recipe, binding.Options{},
+		list, err := answers.Shard(context.Background(), net, spec, 1, []string{method}, recipe, false, binding.Options{},
 			pipeline.Options{})
 		if err != nil {
 			return nil, err
