@@ -99,7 +99,7 @@ func TestExchange(t *testing.T) {
 		t.Fatal(err)
 	}
 	alone := r.Sim.TotalPs
-	x := &lower.Exchange{Seconds: 30e-6, Bytes: 1 << 16}
+	x := &lower.Exchange{Seconds: 3e-3, Bytes: 1 << 16}
 	for _, in := range r.Schedule.Graph.Inputs {
 		if tensor := r.Schedule.Graph.Tensor(in); tensor.Name == "x" {
 			x.Late = append(x.Late, tensor.Name)
@@ -113,8 +113,8 @@ func TestExchange(t *testing.T) {
 	if err := pipeline.Simulate(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	if total := r.Sim.TotalPs; total < alone+30e6 || total >= 2*alone+30e6 {
-		t.Errorf("two parts and 30 us of exchange take %d ps, one %d", total, alone)
+	if total := r.Sim.TotalPs; total < alone+3e9 || total >= 2*alone+3e9 {
+		t.Errorf("two parts and 3 ms of exchange take %d ps, one %d", total, alone)
 	}
 	ends, ahead := map[int32]int64{}, 0
 	exchanged := map[int32]bool{} // the clusters whose exchange the list has passed
