@@ -88,9 +88,24 @@ type Spec struct {
 // Chips are equal chips in one machine.
 type Chips struct {
 	Count int `json:"count"`
-	// Link joins any two. Its rate is what a chip sends to all others together at most, and
-	// what it takes from them.
+	// Link joins any two if Torus is nil. Its rate is what a chip sends to all others together at
+	// most, and what it takes from them.
 	Link Link `json:"link"`
+	// Torus has the extents of a grid of chips, whose product is Count: a ring has one. Link then joins
+	// each chip with both neighbours along each dimension, the last with the first, and its latency is of
+	// one hop. Where an extent is 2, the two neighbours are one, with one link.
+	Torus []int `json:"torus,omitempty"`
+}
+
+// Network names what the links make of the chips: "all-to-all", "ring" or a torus with its extents.
+func (c *Chips) Network() string {
+	switch len(c.Torus) {
+	case 0:
+		return "all-to-all"
+	case 1:
+		return "ring"
+	}
+	return formatGrid(c.Torus) + " torus"
 }
 
 // ChipCount is the number of chips the machine has.
@@ -195,6 +210,7 @@ func (s *Spec) Clone() *Spec {
 	}
 	if s.Chips != nil {
 		chips := *s.Chips
+		chips.Torus = slices.Clone(chips.Torus)
 		c.Chips = &chips
 	}
 	if s.Energy != nil {

@@ -56,7 +56,7 @@ func shard(ctx context.Context, machine, name string, batch int64) ([]answers.Sh
 	if err != nil {
 		return nil, err
 	}
-	list, err := answers.Shard(ctx, net, spec, batch, tensorMethods, recipe, binding.Options{}, pipeline.Options{})
+	list, err := answers.Shard(ctx, net, spec, batch, tensorMethods, recipe, false, binding.Options{}, pipeline.Options{})
 	for i := range list {
 		list[i].DType, list[i].Operators, list[i].Moves = "f16", nil, nil
 	}

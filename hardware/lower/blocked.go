@@ -538,7 +538,7 @@ func (l *lowering) bringPart(t *tensorIn, in *incoming, p, j, k, bytes int64, fr
 		}
 		return moved
 	}
-	return l.stream(streamed{part: portion, roam: in.val.Instance < 0, bytes: union, gbBytes: gb, coreBytes: core,
+	return l.stream(streamed{part: portion, roam: l.early(in.val), bytes: union, gbBytes: gb, coreBytes: core,
 		after: in.state.ready, free: free})
 }
 
@@ -586,7 +586,7 @@ func (l *lowering) gatherBlock(t *tensorIn, p, j, k int64) *gathered {
 		l.pages.pin(ent, true)
 		l.pages.bring(ent, l.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: l.rowsCut(t, portion, p), Bytes: unions[i],
 			DurationPs: l.ddrLatency(), Uses: l.activationUses(unions[i], unions[i], 0, 0)}, deps, in.state.ready))
-		l.cmds.at(ent.load).roam = l.opt.Prefetch && in.val.Instance < 0
+		l.cmds.at(ent.load).roam = l.opt.Prefetch && l.early(in.val)
 		l.cmds.at(ent.load).to = ent.at
 		l.fetchAway(from, in)
 		g.entries = append(g.entries, ent)

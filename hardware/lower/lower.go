@@ -39,6 +39,17 @@ type Options struct {
 type Segment struct {
 	Schedule   *schedule.Schedule
 	Iterations int
+	// Exchange comes in front of the first segment of a part of the network; nil: the segment goes on with the same
+	// part, on other elements.
+	Exchange *Exchange
+}
+
+// An Exchange is what a chip passes to others and takes from them between two parts of a network. It waits for all in
+// front of it, and the part behind it for the exchange, but for loads of weights and of what others do not make.
+type Exchange struct {
+	Seconds float64  // on the links
+	Bytes   int64    // through the chip's DDR in this time, at least
+	Late    []string // names of the inputs of the part's graph that earlier parts make
 }
 
 // queues of one cluster

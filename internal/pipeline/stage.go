@@ -265,6 +265,10 @@ func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, o
 		return nil, fmt.Errorf("%s has %d chips: clusters is %q, expected %q, or one chip", spec.Name, spec.Chips.Count,
 			opt.Clusters.Name(), Pipelined)
 	}
+	if spec.Chips != nil && spec.Chips.Torus != nil {
+		return nil, fmt.Errorf("%s: links between chips are a %s, expected all-to-all for stages", spec.Name,
+			spec.Chips.Network())
+	}
 	return decide(ctx, &schedule.Schedule{Graph: g, Spec: spec}, -1, r, opt)
 }
 
