@@ -445,7 +445,9 @@ func (t *tiler) nest(st *schedule.Step, p *tiling.Problem, b tiling.Blocks) *sch
 			n.Stage = k
 		}
 	}
-	n.Once = n.Once && n.Stage > 0
+	if n.Once = n.Once && n.Stage > 0; n.Once && b.Keep < tiles/n.Stage {
+		n.Keep = b.Keep
+	}
 	return n
 }
 
