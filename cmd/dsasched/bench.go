@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -112,7 +113,7 @@ the folder, instance by instance, so that it can be interrupted.`,
 		Args:              oneArg("KIND", "give one of "+strings.Join(names, ", ")),
 		ValidArgsFunction: completeOne(names, cobra.ShellCompDirectiveNoFileComp),
 	}
-	asJSON := addJSON(cmd)
+	asJSON, quiet := addJSON(cmd), addQuiet(cmd)
 	dir := cmd.Flags().String("dir", "bench", "`folder` of the benchmark")
 	keep := cmd.Flags().Bool("keep", false, "write what is better into the folder")
 	limit := addLimit(cmd, 10*time.Second, "time for each instance, or each exact decision of a network, such as 2s")
@@ -123,7 +124,7 @@ the folder, instance by instance, so that it can be interrupted.`,
 		if k < 0 {
 			return usagef("unknown kind %q: %s", args[0], strings.Join(names, ", "))
 		}
-		return runBench(cmd, k, method.value, *dir, limit.value, *keep, *asJSON)
+		return runBench(cmd, k, method.value, *dir, limit.value, *keep, *asJSON, *quiet)
 	}
 	return cmd
 }
@@ -137,7 +138,7 @@ type benchRow struct {
 	Gap      *float64 `json:"gap"`
 }
 
-func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration, keep, asJSON bool) error {
+func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration, keep, asJSON, quiet bool) error {
 	kind := benchKinds[k]
 	if method == "" {
 		method = kind.methods[0].Name
@@ -169,14 +170,19 @@ func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration
 	}
 	slices.SortFunc(files, func(a, b string) int { return compareNames(a, b) })
 	var rows []benchRow
-	for _, file := range files {
+	show := newStatus(cmd, quiet)
+	defer show.end()
+	for i, file := range files {
+		show.show(func(time.Duration) string {
+			return fmt.Sprintf("bench: %d of %d instances, %s", i, len(files), printable(filepath.Base(file)))
+		})
 		data, err := regular.ReadUpTo(file, 1<<24)
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		a, err := kind.run(cmd.Context(), file, data, method, benchLimits{limit, solver})
-		if err == nil {
-			err = cmd.Context().Err()
+		if cmd.Context().Err() != nil {
+			break // what is complete is shown
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
@@ -201,12 +207,13 @@ func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration
 		}
 		rows = append(rows, r)
 	}
+	show.end()
 	answer := struct {
 		Kind   string     `json:"kind"`
 		Method string     `json:"method"`
 		Rows   []benchRow `json:"instances"`
 	}{kind.name, method, rows}
-	return emit(cmd, asJSON, answer, func(b *bytes.Buffer) {
+	err = emit(cmd, asJSON, answer, func(b *bytes.Buffer) {
 		row(b, "kind", "%s by %s: %s", kind.name, method, kind.what)
 		b.WriteByte('\n')
 		var cells [][]string
@@ -222,6 +229,7 @@ func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration
 		}
 		writeTable(b, "lrrrrr", []string{"instance", "answer", "bound", "best known", "its bound", "above best"}, cells)
 	})
+	return cmp.Or(err, cmd.Context().Err())
 }
 
 // compareNames orders numbers in names by their value.
