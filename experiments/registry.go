@@ -64,6 +64,7 @@ func registry() []harness.Experiment {
 		stitching.Kernels(),
 		stitching.Speedup(),
 		stitching.Ablation(),
+		stitching.Training(),
 		stitching.Reductions(),
 		stitching.Barrier(),
 	}, append(balancing.Experiments(), loops.Experiments()...)...)

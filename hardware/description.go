@@ -1,7 +1,6 @@
 package hardware
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -201,17 +200,6 @@ func (d *Description) Spec() (*Spec, error) {
 		return nil, err
 	}
 	return spec, nil
-}
-
-// YAML is the description as a file, with the comments of what it was made from.
-func (d *Description) YAML() ([]byte, error) {
-	var b bytes.Buffer
-	e := yaml.NewEncoder(&b)
-	e.SetIndent(2)
-	if err := e.Encode(d.root); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), e.Close()
 }
 
 // multiple reads "*2" or "x2".

@@ -48,7 +48,7 @@ func TestMachineFileExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	table, rest, _ := strings.Cut(string(page), "```yaml\n")
 	example, _, found := strings.Cut(rest, "```\n")
 	if !found {
 		t.Fatal("docs/machine-file.md has no example")
@@ -61,7 +61,7 @@ func TestMachineFileExample(t *testing.T) {
 		t.Errorf("%s", spec.Describe())
 	}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(?:[a-z_]+(?:\\[\\])?\\.)*([a-z_]+)` ").FindAllStringSubmatch(
-		string(page), -1) {
+		table, -1) {
 		if !regexp.MustCompile("(?m)^[ -]*" + row[1] + ":").MatchString(example) {
 			t.Errorf("the example has no field %s", row[1])
 		}

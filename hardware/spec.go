@@ -88,9 +88,24 @@ type Spec struct {
 // Chips are equal chips in one machine.
 type Chips struct {
 	Count int `json:"count"`
-	// Link joins any two. Its rate is what a chip sends to all others together at most, and
-	// what it takes from them.
+	// Link joins any two if Torus is nil. Its rate is what a chip sends to all others together at
+	// most, and what it takes from them.
 	Link Link `json:"link"`
+	// Torus has the extents of a grid of chips, whose product is Count: a ring has one. Link then joins
+	// each chip with both neighbours along each dimension, the last with the first, and its latency is of
+	// one hop. Where an extent is 2, the two neighbours are one, with one link.
+	Torus []int `json:"torus,omitempty"`
+}
+
+// Network names what the links make of the chips: "all-to-all", "ring" or a torus with its extents.
+func (c *Chips) Network() string {
+	switch len(c.Torus) {
+	case 0:
+		return "all-to-all"
+	case 1:
+		return "ring"
+	}
+	return formatGrid(c.Torus) + " torus"
 }
 
 // ChipCount is the number of chips the machine has.
@@ -204,6 +219,7 @@ func (s *Spec) Clone() *Spec {
 	}
 	if s.Chips != nil {
 		chips := *s.Chips
+		chips.Torus = slices.Clone(chips.Torus)
 		c.Chips = &chips
 	}
 	if s.Energy != nil {
@@ -264,20 +280,6 @@ func (t CoreType) UnitOf(kind UnitKind) (Unit, bool) {
 		}
 	}
 	return Unit{}, false
-}
-
-// Resource names the hardware that a unit occupies while it runs: the first,
-// in the order of Units, of all units that share with it directly or through
-// others. Two units of a core can run at the same time exactly if their
-// resources differ. It panics if the core has no such unit.
-func (t CoreType) Resource(unit string) string {
-	group := t.sharing()
-	for i, u := range t.Units {
-		if u.Name == unit {
-			return t.Units[group[i]].Name
-		}
-	}
-	panic(fmt.Sprintf("hardware: core type %q has no unit %q", t.Name, unit))
 }
 
 // sharing gives for each unit the index of the first unit that it shares

@@ -137,6 +137,8 @@ type Graph struct {
 	Tensors []*Tensor
 	Inputs  []TensorID // activations that enter, not constants
 	Outputs []TensorID
+	// Together has the operators of each layer that an author of the graph wants; nil: none. Other layers are derived.
+	Together [][]OpID
 
 	// See Remember. accessOf has the number of each access, by operator, output and input, from
 	// firstAccess of the operator on.
@@ -151,14 +153,7 @@ func (g *Graph) Op(id OpID) *Op { return g.Ops[id] }
 func (g *Graph) Tensor(id TensorID) *Tensor { return g.Tensors[id] }
 
 // IsOutput reports whether the tensor leaves the network.
-func (g *Graph) IsOutput(id TensorID) bool {
-	for _, o := range g.Outputs {
-		if o == id {
-			return true
-		}
-	}
-	return false
-}
+func (g *Graph) IsOutput(id TensorID) bool { return slices.Contains(g.Outputs, id) }
 
 // Params counts the elements of learned constants that an operator reads.
 func (g *Graph) Params() int64 {

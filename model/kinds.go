@@ -175,51 +175,6 @@ func (g *Graph) OnMatrixUnit(op *Op) bool {
 	return true
 }
 
-// Loop is a loop of an operator's nest.
-type Loop struct {
-	Name      string
-	Extent    int64
-	Reduction bool
-}
-
-// Loops lists the loop nest of an operator: the output's dimensions in layout
-// order, then the reduction loops.
-func (g *Graph) Loops(op *Op) []Loop {
-	t := g.Tensors[op.Outputs[0]]
-	var ls []Loop
-	for _, d := range t.Layout {
-		ls = append(ls, Loop{t.DimName(d), t.Shape[d], false})
-	}
-	switch op.Kind {
-	case "Conv":
-		w := g.Tensors[op.Inputs[1]].Shape
-		for i, d := range w[1:] {
-			ls = append(ls, Loop{[]string{"rc", "rh", "rw", "rd"}[min(i, 3)], d, true})
-		}
-	case "GlobalAveragePool", "GlobalMaxPool":
-		for i, d := range g.Tensors[op.Inputs[0]].Shape[2:] {
-			ls = append(ls, Loop{fmt.Sprintf("r%d", i), d, true})
-		}
-	case "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin":
-		for _, a := range op.Attr.Axes {
-			ls = append(ls, Loop{fmt.Sprintf("r%d", a), g.Tensors[op.Inputs[0]].Shape[a], true})
-		}
-	default:
-		if kinds[op.Kind].macs != nil {
-			ls = append(ls, Loop{"k", g.reduction(op), true})
-		} else if f := kinds[op.Kind].sequential; f != nil {
-			for _, a := range f(op, t.Shape) {
-				ls = append(ls, Loop{"r" + t.DimName(int(a)), t.Shape[a], true})
-			}
-		} else if len(op.Attr.Kernel) > 0 {
-			for i, k := range op.Attr.Kernel {
-				ls = append(ls, Loop{fmt.Sprintf("r%d", i), k, true})
-			}
-		}
-	}
-	return ls
-}
-
 // DimName is the short name of a dimension: n, c, h, w for images, which their
 // layout shows, else i0, i1, ...
 func (t *Tensor) DimName(dim int) string {

@@ -153,11 +153,8 @@ func Pieces(extent, n int64) int64 {
 
 // Intersect returns the common part; it may be empty.
 func (iv Interval) Intersect(o Interval) Interval {
-	r := Interval{max(iv.Lo, o.Lo), min(iv.Hi, o.Hi)}
-	if r.Hi < r.Lo {
-		r.Hi = r.Lo
-	}
-	return r
+	lo := max(iv.Lo, o.Lo)
+	return Interval{lo, max(lo, min(iv.Hi, o.Hi))}
 }
 
 // Hull returns the smallest interval that holds both; an empty one is ignored.

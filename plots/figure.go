@@ -107,6 +107,30 @@ func newPanel(title, yLabel string, names []string, xMin, xMax, top float64) pan
 	return panel{p, yLabel}
 }
 
+// numberX writes numbers below the x axis, longTicks with a line at each.
+func numberX(p panel, ticks []plot.Tick) {
+	p.X.Tick.Marker = plot.ConstantTicks(ticks)
+	p.X.Tick.Label = textStyle(tickSize, text.XCenter, text.YTop)
+}
+
+func longTicks(p panel, ticks []plot.Tick) {
+	numberX(p, ticks)
+	p.X.Tick.Length = 2
+	p.X.Tick.LineStyle.Width = 0.5
+}
+
+// nameX writes a label below the x axis.
+func nameX(p panel, label string) {
+	p.X.Label.Text = label
+	p.X.Label.TextStyle = textStyle(labelSize, text.XCenter, text.YBottom)
+	p.X.Label.Padding = 2
+}
+
+// drawAcross draws a dashed line over the whole width.
+func drawAcross(c *draw.Canvas, y vg.Length) {
+	c.StrokeLine2(draw.LineStyle{Color: black, Width: 0.6, Dashes: []vg.Length{3, 2}}, c.Min.X, y, c.Max.X, y)
+}
+
 // grid draws a line behind the data at each tick of the y axis but the first.
 type grid struct{}
 

@@ -26,24 +26,11 @@ func Gantt(t Timeline, xLabel string, colours []string) (*Figure, error) {
 	}
 	p := newPanel(t.Title, "", nil, t.Start, end, 1)
 	p.Y.Max = float64(len(t.Rows))
-	var ticks []plot.Tick
-	for k, r := range t.Rows {
-		ticks = append(ticks, plot.Tick{Value: float64(len(t.Rows)-k) - 0.5, Label: r.Name})
-	}
-	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
-	p.X.Tick.Marker = plot.ConstantTicks(ticksBetween(t.Start, end))
-	labelX(p, xLabel)
+	p.Y.Tick.Marker = plot.ConstantTicks(t.names())
+	longTicks(p, ticksBetween(t.Start, end))
+	nameX(p, xLabel)
 	p.Add(timelineBars(t))
 	return stackWide([]panel{p}, 15*vg.Length(len(t.Rows))+34, paletteKeys(colours)), nil
-}
-
-func labelX(p panel, label string) {
-	p.X.Tick.Label = textStyle(tickSize, text.XCenter, text.YTop)
-	p.X.Tick.Length = 2
-	p.X.Tick.LineStyle.Width = 0.5
-	p.X.Label.Text = label
-	p.X.Label.TextStyle = textStyle(labelSize, text.XCenter, text.YBottom)
-	p.X.Label.Padding = 2
 }
 
 // stackWide is stack over both columns.
@@ -142,23 +129,17 @@ func MemoryMaps(m MemoryMap, xLabel string, keys MemoryKeys) (*Figure, error) {
 			}
 		}
 		top := float64(l.CapacityBytes)
-		unit, per := "B", 1.0
-		for _, u := range []string{"KiB", "MiB", "GiB"} {
-			if top/per < 1024 {
-				break
-			}
-			unit, per = u, per*1024
-		}
+		unit, per := byteUnit(top)
 		p := newPanel("", fmt.Sprintf("%s address (%s)", l.Name, unit), nil, 0, m.End, top/per*1.06)
 		if i == 0 {
 			p.Title.Text = m.Title
 			p.Title.Padding = 4 + spanRow
 		}
-		p.X.Tick.Marker = plot.ConstantTicks(ticksBetween(0, m.End))
-		if i == len(m.Levels)-1 {
-			labelX(p, xLabel)
+		if ticks := ticksBetween(0, m.End); i == len(m.Levels)-1 {
+			longTicks(p, ticks)
+			nameX(p, xLabel)
 		} else {
-			p.X.Tick.Label = textStyle(tickSize, text.XCenter, text.YTop)
+			numberX(p, ticks)
 		}
 		p.Add(memoryBoxes{l, per, m.Spans, i == 0})
 		panels = append(panels, p)

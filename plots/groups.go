@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -107,9 +106,7 @@ func GroupedBars(panels ...Groups) (*Figure, error) {
 			p.Y.Tick.Marker = plot.ConstantTicks(decades(bottom, high*1.25))
 		}
 		if g.XLabel != "" {
-			p.X.Label.Text = g.XLabel
-			p.X.Label.TextStyle = textStyle(labelSize, text.XCenter, text.YBottom)
-			p.X.Label.Padding = 2
+			nameX(p, g.XLabel)
 		}
 		p.Add(grid{}, groups(g))
 		list = append(list, p)
@@ -204,8 +201,7 @@ func (g groups) Plot(c draw.Canvas, p *plot.Plot) {
 		}
 	}
 	if g.Line > 0 {
-		c.StrokeLine2(draw.LineStyle{Color: black, Width: 0.6, Dashes: []vg.Length{3, 2}}, c.Min.X, y(g.Line),
-			c.Max.X, y(g.Line))
+		drawAcross(&c, y(g.Line))
 	}
 	for _, m := range g.Marks {
 		sty := markStyles[Published]

@@ -84,9 +84,7 @@ func Lines(panels ...Curves) (*Figure, error) {
 			p.Y.Tick.Marker = plot.ConstantTicks(decades(p.Y.Min, p.Y.Max))
 		}
 		p.X.Tick.Label = textStyle(tickSize, text.XCenter, text.YTop)
-		p.X.Label.Text = g.XLabel
-		p.X.Label.TextStyle = textStyle(labelSize, text.XCenter, text.YBottom)
-		p.X.Label.Padding = 2
+		nameX(p, g.XLabel)
 		p.Add(grid{}, curves(g))
 		list = append(list, p)
 	}
@@ -131,8 +129,7 @@ type curves Curves
 func (g curves) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	if g.Line > 0 {
-		c.StrokeLine2(draw.LineStyle{Color: black, Width: 0.6, Dashes: []vg.Length{3, 2}}, c.Min.X, y(g.Line),
-			c.Max.X, y(g.Line))
+		drawAcross(&c, y(g.Line))
 	}
 	fill := colours(seriesNames(g.Series))
 	for i, s := range g.Series {

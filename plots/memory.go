@@ -60,13 +60,7 @@ func MemoryInUse(m Memory) (*Figure, error) {
 	for _, c := range m.Capacities {
 		top = max(top, float64(c.Bytes))
 	}
-	unit, per := "B", 1.0
-	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
-		if top/per < 1024 {
-			break
-		}
-		unit, per = u, per*1024
-	}
+	unit, per := byteUnit(top)
 	n := float64(len(m.LiveBytes))
 	width := columnWidth - 2*margin - labelSize - 6 - 20 // about, of the data
 	labels, rows := placeNames(m.Spans, n, width)
@@ -74,11 +68,8 @@ func MemoryInUse(m Memory) (*Figure, error) {
 	head := vg.Length(rows)*spanRow + 2
 	p := newPanel(m.Title, "Live activations ("+unit+")", nil, 0, n, top/per*1.06)
 	p.Y.Tick.Marker = plot.ConstantTicks(niceTicks(top / per * 1.06))
-	p.X.Tick.Marker = plot.ConstantTicks(wholeTicks(n))
-	p.X.Tick.Label = textStyle(tickSize, text.XCenter, text.YTop)
-	p.X.Label.Text = "Layers in execution order"
-	p.X.Label.TextStyle = textStyle(labelSize, text.XCenter, text.YBottom)
-	p.X.Label.Padding = 2
+	numberX(p, wholeTicks(n))
+	nameX(p, "Layers in execution order")
 	p.Title.Padding = 4 + head
 	p.Add(bands(m.Spans), grid{}, steps{m.LiveBytes, per}, capacityLines{m.Capacities, per}, names{labels})
 
@@ -87,6 +78,18 @@ func MemoryInUse(m Memory) (*Figure, error) {
 		keys = append(keys, lineKey(capacityStyle(i), c.Name))
 	}
 	return stack([]panel{p}, height+head, keys, 3), nil
+}
+
+// byteUnit is the largest unit in which a number of bytes is at least one, and its bytes.
+func byteUnit(bytes float64) (unit string, per float64) {
+	unit, per = "B", 1
+	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if bytes/per < 1024 {
+			break
+		}
+		unit, per = u, per*1024
+	}
+	return unit, per
 }
 
 // wholeTicks are the whole numbers among niceTicks.

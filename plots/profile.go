@@ -47,10 +47,7 @@ func Profiles(list []Profile, xLabel, yLabel string, colours []string) (*Figure,
 	if end == 0 {
 		return nil, fmt.Errorf("plots: profile %q has no block of any length", list[0].Title)
 	}
-	var keys []key
-	for i, c := range colours {
-		keys = append(keys, barKey(paletteColour(i), c))
-	}
+	keys := paletteKeys(colours)
 	var panels []panel
 	for i, pr := range list {
 		p := newPanel(pr.Title, yLabel, nil, 0, end, top*1.06)
@@ -59,14 +56,9 @@ func Profiles(list []Profile, xLabel, yLabel string, colours []string) (*Figure,
 			ticks = append(ticks, plot.Tick{Value: float64(percent) / 100, Label: strconv.Itoa(percent)})
 		}
 		p.Y.Tick.Marker = plot.ConstantTicks(ticks)
-		p.X.Tick.Marker = plot.ConstantTicks(niceTicks(end))
-		p.X.Tick.Label = textStyle(tickSize, text.XCenter, text.YTop)
-		p.X.Tick.Length = 2
-		p.X.Tick.LineStyle.Width = 0.5
+		longTicks(p, niceTicks(end))
 		if i == len(list)-1 {
-			p.X.Label.Text = xLabel
-			p.X.Label.TextStyle = textStyle(labelSize, text.XCenter, text.YBottom)
-			p.X.Label.Padding = 2
+			nameX(p, xLabel)
 		}
 		p.Add(grid{}, profileBlocks(pr.Blocks))
 		panels = append(panels, p)
@@ -89,5 +81,5 @@ func (list profileBlocks) Plot(c draw.Canvas, p *plot.Plot) {
 			c.FillText(sty, vg.Point{X: (x(b.Start) + x(b.End)) / 2, Y: y(0) + 1}, b.Text)
 		}
 	}
-	c.StrokeLine2(draw.LineStyle{Color: black, Width: 0.6, Dashes: []vg.Length{3, 2}}, c.Min.X, y(1), c.Max.X, y(1))
+	drawAcross(&c, y(1))
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -66,12 +65,9 @@ func Rooflines(panels ...Roofline) (*Figure, error) {
 			ticks[i].Value = math.Log10(ticks[i].Value)
 		}
 		p.Y.Min, p.Y.Max, p.Y.Scale = ys[0]/1.4, ys[1]*1.3, plot.LogScale{}
-		p.X.Tick.Marker = plot.ConstantTicks(ticks)
 		p.Y.Tick.Marker = plot.ConstantTicks(decades(p.Y.Min, p.Y.Max))
-		p.X.Tick.Label = textStyle(tickSize, text.XCenter, text.YTop)
-		p.X.Label.Text = r.XLabel
-		p.X.Label.TextStyle = textStyle(labelSize, text.XCenter, text.YBottom)
-		p.X.Label.Padding = 2
+		numberX(p, ticks)
+		nameX(p, r.XLabel)
 		p.Add(grid{}, clouds(r))
 		list = append(list, p)
 	}

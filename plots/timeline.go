@@ -1,8 +1,10 @@
 package plots
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"image/color"
 	"math"
 	"slices"
 
@@ -65,28 +67,15 @@ func Timelines(list []Timeline, xLabel string, rowHeight float64, colours []stri
 	if end <= start {
 		return nil, fmt.Errorf("plots: timeline %q has no bar of any length", list[0].Title)
 	}
-	var keys []key
-	for i, c := range colours {
-		keys = append(keys, barKey(paletteColour(i), c))
-	}
+	keys := paletteKeys(colours)
 	var panels []panel
 	for i, t := range list {
 		p := newPanel(t.Title, "", nil, start, end, 1)
 		p.Y.Min, p.Y.Max = 0, float64(len(t.Rows))
-		var ticks []plot.Tick
-		for k, r := range t.Rows {
-			ticks = append(ticks, plot.Tick{Value: float64(len(t.Rows)-k) - 0.5, Label: r.Name})
-		}
-		p.Y.Tick.Marker = plot.ConstantTicks(ticks)
-		p.X.Tick.Marker = plot.ConstantTicks(
-			slices.DeleteFunc(niceTicks(end), func(k plot.Tick) bool { return k.Value < start }))
-		p.X.Tick.Label = textStyle(tickSize, text.XCenter, text.YTop)
-		p.X.Tick.Length = 2
-		p.X.Tick.LineStyle.Width = 0.5
+		p.Y.Tick.Marker = plot.ConstantTicks(t.names())
+		longTicks(p, slices.DeleteFunc(niceTicks(end), func(k plot.Tick) bool { return k.Value < start }))
 		if i == len(list)-1 {
-			p.X.Label.Text = xLabel
-			p.X.Label.TextStyle = textStyle(labelSize, text.XCenter, text.YBottom)
-			p.X.Label.Padding = 2
+			nameX(p, xLabel)
 		}
 		if slices.ContainsFunc(t.Lines, func(m TimelineMark) bool { return m.Text != "" }) {
 			p.Title.Padding = 4 + spanRow
@@ -97,6 +86,14 @@ func Timelines(list []Timeline, xLabel string, rowHeight float64, colours []stri
 	height := vg.Length(rowHeight)*vg.Length(rows) + 34
 	perRow := max(1, keysPerRow(keys, columnWidth-2*margin))
 	return stack(panels, height, keys, perRow), nil
+}
+
+// names are those of the rows, as ticks.
+func (t *Timeline) names() (ticks []plot.Tick) {
+	for k, r := range t.Rows {
+		ticks = append(ticks, plot.Tick{Value: float64(len(t.Rows)-k) - 0.5, Label: r.Name})
+	}
+	return ticks
 }
 
 type timelineBars Timeline
@@ -112,14 +109,7 @@ func (t timelineBars) Plot(c draw.Canvas, p *plot.Plot) {
 	for k, r := range t.Rows {
 		bottom, full := n-float64(k)-1+0.08, 0.84
 		for _, b := range r.Bars {
-			h := b.Height
-			if h == 0 {
-				h = 1
-			}
-			fill := paletteColour(b.Colour)
-			if b.Pale {
-				fill = pale(fill)
-			}
+			fill, h := b.look()
 			left, right := x(b.Start), x(b.End)
 			// However short, something is to be seen.
 			if right-left < 0.25 {
@@ -132,15 +122,8 @@ func (t timelineBars) Plot(c draw.Canvas, p *plot.Plot) {
 			if b.Text == "" || sty.Width(b.Text)+1 > x(b.End)-x(b.Start) {
 				continue
 			}
-			fill := paletteColour(b.Colour)
-			if b.Pale {
-				fill = pale(fill)
-			}
+			fill, h := b.look()
 			sty.Color = onto(fill)
-			h := b.Height
-			if h == 0 {
-				h = 1
-			}
 			c.FillText(sty, vg.Point{X: (x(b.Start) + x(b.End)) / 2, Y: (y(bottom) + y(bottom+full*h)) / 2}, b.Text)
 		}
 	}
@@ -150,6 +133,15 @@ func (t timelineBars) Plot(c draw.Canvas, p *plot.Plot) {
 		// The text is of what ends there; at the right end nothing has room behind the line.
 		c.FillText(textStyle(valueSize, text.XRight, text.YBottom), vg.Point{X: x(m.At) - 1, Y: c.Max.Y + 1}, m.Text)
 	}
+}
+
+// look is a bar's colour and share of the row's height.
+func (b TimelineBar) look() (color.NRGBA, float64) {
+	fill := paletteColour(b.Colour)
+	if b.Pale {
+		fill = pale(fill)
+	}
+	return fill, cmp.Or(b.Height, 1)
 }
 
 func (t *Timeline) last() float64 {

@@ -298,3 +298,25 @@ func TestLosses(t *testing.T) {
 		t.Errorf("no decision matters: %+v", losses)
 	}
 }
+
+// A schedule of the search bears its name and that of the recipe it began with, and a file keeps them.
+func TestBestIsNamed(t *testing.T) {
+	net, machine := open(t, "toy-fig3"), load(t, "stcp920")
+	greedy, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := scheduler.Best(t.Context(), net, machine, 4,
+		scheduler.BestOptions{Recipes: []scheduler.Recipe{greedy}, Evaluations: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := scheduler.Restore(t.Context(), scheduler.File(found.Result, schedulefile.Origin{}), machine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "best (from cross-layer)"
+	if found.Recipe.Name != want || back.Recipe.Name != want || back.By().Text() != greedy.Text() {
+		t.Errorf("%q, from its file %q by %s, expected %q", found.Recipe.Name, back.Recipe.Name, back.By().Text(), want)
+	}
+}

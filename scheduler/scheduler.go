@@ -136,7 +136,7 @@ const ByEDP = search.ByEDP
 // OpenNetwork finds a network by the name of the zoo or the path of an ONNX file, with
 // the default options of package network.
 func OpenNetwork(name string) (network.Network, error) {
-	return pipeline.OpenNetwork(name)
+	return network.Open(name, network.Options{})
 }
 
 // OpenMachine finds an accelerator, or a machine of several, by the name of a preset or the

@@ -43,13 +43,8 @@ listed places them.`,
   dsasched solve allocate buffers.csv --minimize --method largest-first --json
   dsasched solve allocate buffers.csv --capacity 12 -o placed.csv
   dsasched solve allocate buffers.csv --capacity 8 --spill`,
-		Args: oneArg("FILE.csv", "give the path of a file of buffers, as MiniMalloc reads them"),
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return []cobra.Completion{"csv"}, cobra.ShellCompDirectiveFilterFileExt
-		},
+		Args:              oneArg("FILE.csv", "give the path of a file of buffers, as MiniMalloc reads them"),
+		ValidArgsFunction: completeFile("csv"),
 	}
 	f := addFileSolver(cmd, allocate.Methods(), "`file` to write with the offsets found",
 		"placement to begin with, a `file` of -o")

@@ -199,6 +199,9 @@ and one or more for each operator, by the names of 'dsasched solve layering --js
 			return usagef("--devices, --batch and --replicas are at most %d", math.MaxInt32)
 		}
 		n, err := server.Load(*machine)
+		if err == nil {
+			err = n.AllToAll()
+		}
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -42,18 +43,33 @@ type benchAnswer struct {
 	file        []byte
 }
 
-// benchKinds are the kinds of the benchmark. run solves an instance and checks the answer.
+// benchKinds are the kinds of the benchmark. run solves the instance of a file, whose data it
+// gets, by a method and checks the answer.
 var benchKinds = []struct {
 	name, ending, answer, what string
 	methods                    []solve.Method
-	run                        func(ctx context.Context, file, method string, opts benchLimits) (benchAnswer, error)
+	run                        func(context.Context, string, []byte, string, benchLimits) (benchAnswer, error)
 }{
 	{"allocation", "csv", "csv", "bytes of the memory", allocate.Methods(), benchAllocation},
 	{"spilling", "csv", "csv", "bytes moved", allocate.SpillMethods(), benchSpilling},
 	{"order", "json", "json", "bytes stored and loaded", ordering.Methods(), benchOrder},
 	{"rcpsp", "sm", "json", "makespan", rcpsp.Methods(), benchProject},
-	{"binding", "json", "json", "nanoseconds of the cost model", binding.Methods(), benchBinding},
-	{"groups", "json", "json", "nanoseconds of the cost model", split.Methods(), benchGroups},
+	{"binding", "json", "json", "nanoseconds of the cost model", binding.Methods(), benchChoices(binding.Read,
+		func(ctx context.Context, p *binding.Problem, method string, opts binding.Options) ([]int, float64, error) {
+			r, err := binding.Solve(ctx, p, method, opts)
+			if err != nil {
+				return nil, 0, err
+			}
+			return r.Choice, r.Bound, nil
+		})},
+	{"groups", "json", "json", "nanoseconds of the cost model", split.Methods(), benchChoices(split.Read,
+		func(ctx context.Context, p *split.Problem, method string, opts split.Options) ([]int, float64, error) {
+			r, err := split.Solve(ctx, p, method, opts)
+			if err != nil {
+				return nil, 0, err
+			}
+			return r.Choice, r.Bound, nil
+		})},
 	{"tiling", "json", "json", "picoseconds of the stated form", tiling.KernelMethods(), benchTiling},
 	{"network", "json", "json", "picoseconds, simulated", variantMethods(), benchNetwork},
 }
@@ -94,15 +110,10 @@ ones by a second program. --keep writes answers and bounds that are better into
 the folder, instance by instance, so that it can be interrupted.`,
 		Example: `  dsasched bench allocation
   dsasched bench order --method dfs --json`,
-		Args: oneArg("KIND", "give one of "+strings.Join(names, ", ")),
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
+		Args:              oneArg("KIND", "give one of "+strings.Join(names, ", ")),
+		ValidArgsFunction: completeOne(names, cobra.ShellCompDirectiveNoFileComp),
 	}
-	asJSON := addJSON(cmd)
+	asJSON, quiet := addJSON(cmd), addQuiet(cmd)
 	dir := cmd.Flags().String("dir", "bench", "`folder` of the benchmark")
 	keep := cmd.Flags().Bool("keep", false, "write what is better into the folder")
 	limit := addLimit(cmd, 10*time.Second, "time for each instance, or each exact decision of a network, such as 2s")
@@ -113,7 +124,7 @@ the folder, instance by instance, so that it can be interrupted.`,
 		if k < 0 {
 			return usagef("unknown kind %q: %s", args[0], strings.Join(names, ", "))
 		}
-		return runBench(cmd, k, method.value, *dir, limit.value, *keep, *asJSON)
+		return runBench(cmd, k, method.value, *dir, limit.value, *keep, *asJSON, *quiet)
 	}
 	return cmd
 }
@@ -127,7 +138,7 @@ type benchRow struct {
 	Gap      *float64 `json:"gap"`
 }
 
-func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration, keep, asJSON bool) error {
+func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration, keep, asJSON, quiet bool) error {
 	kind := benchKinds[k]
 	if method == "" {
 		method = kind.methods[0].Name
@@ -159,10 +170,19 @@ func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration
 	}
 	slices.SortFunc(files, func(a, b string) int { return compareNames(a, b) })
 	var rows []benchRow
-	for _, file := range files {
-		a, err := kind.run(cmd.Context(), file, method, benchLimits{limit, solver})
-		if err == nil {
-			err = cmd.Context().Err()
+	show := newStatus(cmd, quiet)
+	defer show.end()
+	for i, file := range files {
+		show.show(func(time.Duration) string {
+			return fmt.Sprintf("bench: %d of %d instances, %s", i, len(files), printable(filepath.Base(file)))
+		})
+		data, err := regular.ReadUpTo(file, 1<<24)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		a, err := kind.run(cmd.Context(), file, data, method, benchLimits{limit, solver})
+		if cmd.Context().Err() != nil {
+			break // what is complete is shown
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
@@ -187,12 +207,13 @@ func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration
 		}
 		rows = append(rows, r)
 	}
+	show.end()
 	answer := struct {
 		Kind   string     `json:"kind"`
 		Method string     `json:"method"`
 		Rows   []benchRow `json:"instances"`
 	}{kind.name, method, rows}
-	return emit(cmd, asJSON, answer, func(b *bytes.Buffer) {
+	err = emit(cmd, asJSON, answer, func(b *bytes.Buffer) {
 		row(b, "kind", "%s by %s: %s", kind.name, method, kind.what)
 		b.WriteByte('\n')
 		var cells [][]string
@@ -208,6 +229,7 @@ func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration
 		}
 		writeTable(b, "lrrrrr", []string{"instance", "answer", "bound", "best known", "its bound", "above best"}, cells)
 	})
+	return cmp.Or(err, cmd.Context().Err())
 }
 
 // compareNames orders numbers in names by their value.
@@ -324,16 +346,8 @@ func (k bestKnown) text() []byte {
 	return b.Bytes()
 }
 
-func benchBuffers(file string) (*allocate.Problem, error) {
-	data, err := regular.ReadUpTo(file, 1<<24)
-	if err != nil {
-		return nil, err
-	}
-	return allocate.ReadCSV(file, data)
-}
-
-func benchAllocation(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
-	p, err := benchBuffers(file)
+func benchAllocation(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
+	p, err := allocate.ReadCSV(file, data)
 	if err != nil {
 		return benchAnswer{}, err
 	}
@@ -349,8 +363,8 @@ func benchAllocation(ctx context.Context, file, method string, l benchLimits) (b
 	return benchAnswer{float64(p.Peak(r.Offsets)), float64(r.Bound), b.Bytes()}, err
 }
 
-func benchSpilling(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
-	p, err := benchBuffers(file)
+func benchSpilling(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
+	p, err := allocate.ReadCSV(file, data)
 	if err != nil {
 		return benchAnswer{}, err
 	}
@@ -385,8 +399,8 @@ func benchSpilling(ctx context.Context, file, method string, l benchLimits) (ben
 	return benchAnswer{float64(allocate.SpillCost(p, r.Spilled)), float64(r.Bound), b.Bytes()}, err
 }
 
-func benchOrder(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
-	p, err := ordering.Load(file)
+func benchOrder(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
+	p, err := ordering.Read(file, data)
 	if err != nil {
 		return benchAnswer{}, err
 	}
@@ -403,11 +417,7 @@ func benchOrder(ctx context.Context, file, method string, l benchLimits) (benchA
 	return benchAnswer{v.Cost, max(0, r.Bound), append(b, '\n')}, err
 }
 
-func benchProject(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
-	data, err := regular.ReadUpTo(file, 1<<24)
-	if err != nil {
-		return benchAnswer{}, err
-	}
+func benchProject(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
 	p, err := rcpsp.ParsePSPLIB(bytes.NewReader(data), file)
 	if err != nil {
 		return benchAnswer{}, err
@@ -426,57 +436,32 @@ func benchProject(ctx context.Context, file, method string, l benchLimits) (benc
 // wholeBound is the bound on costs that are whole numbers, of one that was computed in floating point.
 func wholeBound(bound float64) float64 { return math.Ceil(bound*(1-1e-9) - 1e-3) }
 
-// benchChoice is the file of a choice.
-func benchChoice(choice []int) ([]byte, error) {
-	b, err := json.Marshal(map[string]any{"choice": choice})
-	return append(b, '\n'), err
+// benchChoices runs methods of a problem whose answer is a list of choices.
+func benchChoices[P interface {
+	CheckChoice(choice []int) error
+	Seconds(choice []int) float64
+}](read func(file string, data []byte) (P, []int, error),
+	solved func(ctx context.Context, p P, method string, opts solve.Options[[]int]) ([]int, float64, error)) func(
+	ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
+	return func(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
+		p, given, err := read(file, data)
+		if err != nil {
+			return benchAnswer{}, err
+		}
+		choice, least, err := solved(ctx, p, method,
+			solve.Options[[]int]{TimeLimit: l.limit, Solver: l.solver, Start: given})
+		if err != nil {
+			return benchAnswer{cost: math.Inf(1)}, err
+		}
+		if err := p.CheckChoice(choice); err != nil {
+			return benchAnswer{}, err
+		}
+		b, err := json.Marshal(map[string]any{"choice": choice})
+		return benchAnswer{p.Seconds(choice), wholeBound(least), append(b, '\n')}, err
+	}
 }
 
-func benchBinding(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
-	data, err := regular.ReadUpTo(file, 1<<24)
-	if err != nil {
-		return benchAnswer{}, err
-	}
-	p, given, err := binding.Read(file, data)
-	if err != nil {
-		return benchAnswer{}, err
-	}
-	r, err := binding.Solve(ctx, p, method, binding.Options{TimeLimit: l.limit, Solver: l.solver, Start: given})
-	if err != nil {
-		return benchAnswer{cost: math.Inf(1)}, err
-	}
-	if err := p.CheckChoice(r.Choice); err != nil {
-		return benchAnswer{}, err
-	}
-	b, err := benchChoice(r.Choice)
-	return benchAnswer{p.Seconds(r.Choice), wholeBound(r.Bound), b}, err
-}
-
-func benchGroups(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
-	data, err := regular.ReadUpTo(file, 1<<24)
-	if err != nil {
-		return benchAnswer{}, err
-	}
-	p, given, err := split.Read(file, data)
-	if err != nil {
-		return benchAnswer{}, err
-	}
-	r, err := split.Solve(ctx, p, method, split.Options{TimeLimit: l.limit, Solver: l.solver, Start: given})
-	if err != nil {
-		return benchAnswer{cost: math.Inf(1)}, err
-	}
-	if err := p.CheckChoice(r.Choice); err != nil {
-		return benchAnswer{}, err
-	}
-	b, err := benchChoice(r.Choice)
-	return benchAnswer{p.Seconds(r.Choice), wholeBound(r.Bound), b}, err
-}
-
-func benchTiling(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
-	data, err := regular.ReadUpTo(file, 1<<24)
-	if err != nil {
-		return benchAnswer{}, err
-	}
+func benchTiling(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
 	k, err := tiling.ReadKernel(file, data)
 	if err != nil {
 		return benchAnswer{}, err
@@ -504,11 +489,7 @@ type benchInstance struct {
 	Proof    certificate.Proof     `json:"proof"`
 }
 
-func benchNetwork(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
-	data, err := regular.ReadUpTo(file, 1<<24)
-	if err != nil {
-		return benchAnswer{}, err
-	}
+func benchNetwork(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
 	var p benchInstance
 	if err := schedulefile.Decode(file, data, &p); err != nil {
 		return benchAnswer{}, err

@@ -54,7 +54,7 @@ It is not the lower_bound_s of other commands, which is of one program.`,
 	}
 	takesModel(cmd)
 	asJSON, accelerator, read := addJSON(cmd), addHardware(cmd), addNetwork(cmd)
-	batch := &number{value: 1, min: 1}
+	batch := &number{value: 1, min: 1, max: pipeline.MaxBatch}
 	cmd.Flags().Var(batch, "batch", "batch size of the whole chip")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		spec, err := hardware.Load(*accelerator)
@@ -115,6 +115,9 @@ func writeBound(b *bytes.Buffer, a *boundJSON) {
 	}
 	var rows [][]string
 	for _, t := range a.Terms {
+		if t.Seconds == 0 {
+			continue // it limits nothing
+		}
 		rows = append(rows, []string{t.Name, t.Resource, duration(t.Seconds), steady[t.Name+t.Resource]})
 	}
 	fmt.Fprintln(b)

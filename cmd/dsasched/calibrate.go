@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -125,9 +126,7 @@ func writeCalibration(b *bytes.Buffer, a *tuning.Calibration) {
 		rows = nil
 		for _, c := range a.Validation {
 			name := strings.Join(c.Fitted, ", ")
-			if name == "" {
-				name = "none"
-			}
+			name = cmp.Or(name, "none")
 			for _, f := range c.Folds {
 				rows = append(rows, append(append([]string{name, f.Without}, f.Values...), fmt.Sprintf("%.4f", f.Sum)))
 				name = ""

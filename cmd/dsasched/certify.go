@@ -31,7 +31,7 @@ is not built in is taken from --hardware alone.`,
   dsasched certify net.certificate.json --model ./net.onnx --hardware stcp920 --json`,
 		Args: oneArg("CERTIFICATE.json",
 			"give a file that 'dsasched best MODEL --certificate FILE' has written"),
-		ValidArgsFunction: completeScheduleFile,
+		ValidArgsFunction: completeFile("json"),
 	}
 	asJSON, accelerator := addJSON(cmd), addScheduleHardware(cmd)
 	cmd.Flags().Lookup("hardware").Usage =

@@ -69,9 +69,7 @@ for time itself.`,
 		}
 		show := newStatus(cmd, *quiet)
 		total := len(decisions)
-		if total == 0 {
-			total = len(answers.Comparisons())
-		}
+		total = cmp.Or(total, len(answers.Comparisons()))
 		cells := harness.NewTracker("", 0, total, func(p harness.Progress) {
 			p.LeftSeconds = -1 // one decision says nothing of another
 			show.cells(p)

@@ -33,13 +33,8 @@ problem of tt-mlir's planner as JSON. --offsets takes the file that a call of
   dsasched convert ./theirs.yaml --json
   dsasched convert ./plan.log -o plan.csv
   dsasched convert ./plan.log --offsets placed.csv -o better.log`,
-		Args: oneArg("FILE", "give a file of ZigZag, Stream or AccelForge, or a plan of XLA, TFLite Micro, Vela or tt-mlir"),
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return []cobra.Completion{"yaml", "yml", "txt", "log", "json"}, cobra.ShellCompDirectiveFilterFileExt
-		},
+		Args:              oneArg("FILE", "give a file of ZigZag, Stream or AccelForge, or a plan of XLA, TFLite Micro, Vela or tt-mlir"),
+		ValidArgsFunction: completeFile("yaml", "yml", "txt", "log", "json"),
 	}
 	asJSON := addJSON(cmd)
 	out := addFile(cmd, "o out", "write the accelerator, the buffers or the plan to this `file`", ".yaml", ".yml", ".csv",

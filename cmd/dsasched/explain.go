@@ -233,9 +233,7 @@ func (a explainJSON) writeAgainst(b *bytes.Buffer) {
 			}
 		}
 		name, from := printable(g.Group), printable(shorten(g.First, 30))
-		if name == "" {
-			name = "other clusters"
-		}
+		name = cmp.Or(name, "other clusters")
 		rows = append(rows, []string{name, from, duration(g.BeforeSeconds), duration(g.AfterSeconds),
 			gain(g.BeforeSeconds, g.AfterSeconds), strings.Join(by, ", ")})
 	}
@@ -298,9 +296,7 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 	if len(g.Choices) > 0 {
 		var items []string
 		for _, c := range g.Choices {
-			if c.Dim == "" {
-				c.Dim = "none"
-			}
+			c.Dim = cmp.Or(c.Dim, "none")
 			items = append(items, fmt.Sprintf("%s in %d (splits %s)", c.Dim, c.Factor, plural(c.Operators, "operator")))
 		}
 		if g.SplitBy != "" && g.SplitBy != "alg1" {

@@ -28,6 +28,7 @@ import (
 // number is a flag for a whole number of at least min.
 type number struct {
 	value, min int64
+	max        int64 // 0: none
 }
 
 func (n *number) Type() string   { return "N" }
@@ -37,6 +38,9 @@ func (n *number) Set(text string) error {
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || v < n.min {
 		return fmt.Errorf("expected a whole number of at least %d", n.min)
+	}
+	if n.max > 0 && v > n.max {
+		return fmt.Errorf("expected a whole number of at most %d", n.max)
 	}
 	n.value = v
 	return nil
@@ -180,7 +184,7 @@ func addHardware(cmd *cobra.Command) *string {
 
 // addBatch adds --batch and --chunk; zero says what --chunk 0 does.
 func addBatch(cmd *cobra.Command, zero string) (batch, chunk *number) {
-	batch, chunk = &number{value: 1, min: 1}, &number{}
+	batch, chunk = &number{value: 1, min: 1, max: pipeline.MaxBatch}, &number{}
 	cmd.Flags().Var(batch, "batch", "batch size of the whole chip")
 	cmd.Flags().Var(chunk, "chunk", "images or sequences that a cluster works on at a time; 0: "+zero)
 	return batch, chunk
@@ -453,6 +457,21 @@ func variantNames() []cobra.Completion {
 		names = append(names, cobra.CompletionWithDesc(v.Name, v.Description))
 	}
 	return names
+}
+
+// completeOne completes the only argument of a command, with these words or as the directive says.
+func completeOne(words []cobra.Completion, directive cobra.ShellCompDirective) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return words, directive
+	}
+}
+
+// completeFile completes the only argument of a command, a file with one of these endings.
+func completeFile(endings ...cobra.Completion) cobra.CompletionFunc {
+	return completeOne(endings, cobra.ShellCompDirectiveFilterFileExt)
 }
 
 // completeModel offers the networks of the zoo, and files.

@@ -138,7 +138,11 @@ say where each figure is from. There the L1 is called lb, the LLB gb.`,
 }
 
 func link(n *server.Server) string {
-	return fmt.Sprintf("%s, latency %s", unit(n.LinkBytesPerSecond, "B/s"), duration(n.LinkSeconds))
+	text := fmt.Sprintf("%s, latency %s", unit(n.LinkBytesPerSecond, "B/s"), duration(n.LinkSeconds))
+	if n.Torus != nil {
+		text += ", " + (&hardware.Chips{Torus: n.Torus}).Network()
+	}
+	return text
 }
 
 func writeSIMT(b *bytes.Buffer, m *simt.Machine) {

@@ -153,11 +153,16 @@ func (d drawings) figure(a *inspectJSON, n *structure.Network, batch int64) (*pl
 		if err != nil {
 			return nil, err
 		}
+		share := min(int64(spec.Clusters), max(1, batch)) // the clusters that the batch is divided over
+		lbs, llb := "LBs of a cluster", "LLB"
+		if share > 1 {
+			lbs, llb = fmt.Sprintf("LBs of %d clusters", share), "their LLBs"
+		}
 		if spec.LB != nil {
-			a.Capacities = append(a.Capacities, capacityJSON{"LBs of a cluster", int64(spec.LBTotalBytes())})
+			a.Capacities = append(a.Capacities, capacityJSON{lbs, share * int64(spec.LBTotalBytes())})
 		}
 		if spec.GB != nil {
-			a.Capacities = append(a.Capacities, capacityJSON{"LLB", int64(spec.GB.SizeBytes)})
+			a.Capacities = append(a.Capacities, capacityJSON{llb, share * int64(spec.GB.SizeBytes)})
 		}
 		for i, c := range a.Capacities {
 			if i > 0 && a.Capacities[i-1].Bytes == c.Bytes {

@@ -33,12 +33,7 @@ commands as one document instead, as in docs/commands.md.`,
 		Example: `  dsasched man man1
   dsasched man man1 --json
   dsasched man --markdown`,
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		},
+		ValidArgsFunction: completeOne(nil, cobra.ShellCompDirectiveFilterDirs),
 	}
 	asJSON := addJSON(cmd)
 	markdown := cmd.Flags().Bool("markdown", false, "print a document instead")

@@ -30,13 +30,8 @@ made the results. The page needs neither a network nor any other file.
 The same results give the same page. 'dsasched run' makes RESULTS/report.html too.`,
 		Example: `  dsasched report results/ -o report.html
   dsasched report --json`,
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		},
-		Args: atMostOneArg("folder of results"),
+		ValidArgsFunction: completeOne(nil, cobra.ShellCompDirectiveFilterDirs),
+		Args:              atMostOneArg("folder of results"),
 	}
 	asJSON := addJSON(cmd)
 	out := addFile(cmd, "o output", "`file` to write; '-': the standard output (default RESULTS/report.html)")

@@ -39,8 +39,11 @@ With --clusters pipeline the clusters divide the network into stages, and with
 --clusters layers they work on a layer together where that is faster. Chunks are
 then of the whole batch, what passes between clusters is in the DDR, and groups,
 order, joins and spills are of all clusters. A machine of several chips, such as
-stcp920x4, needs --clusters pipeline: a stage reads what a stage on another chip has
-made from the DDR there, over the link between them.
+stcp920x4, takes --clusters pipeline: a stage reads what a stage on another chip has
+made from the DDR there, over the link between them. Or --clusters tensor, which
+divides each operator over the chips by the plan of 'dsasched solve tensor' and
+answers in its form: the pieces between collectives one after the other, and as one
+program of a chip, whose loads of weights go on during collectives.
 
 -o writes the whole schedule, for 'dsasched check schedule', 'simulate' and 'explain'
 and for other programs (docs/file-formats.md). --trace, --gantt, --memory and --graph
@@ -66,6 +69,7 @@ named, it is cross-layer, all of GraphTurbo, whose decisions are made one by one
   dsasched schedule ./net.onnx --hardware ./my-npu.yaml --spill largest-first
   dsasched schedule resnet50 --batch 4 --clusters pipeline
   dsasched schedule resnet50 --batch 4 --clusters pipeline --hardware stcp920x4
+  dsasched schedule llama2-7b-decode --batch 1 --clusters tensor --hardware stcp920x4
   dsasched schedule ./net.onnx --order search --bind search --batch 8
   dsasched schedule resnet50 --batch 4 --dump order --times
   dsasched schedule resnet50 --batch 8 -o resnet50.schedule.json --trace resnet50.trace.json
@@ -75,7 +79,7 @@ named, it is cross-layer, all of GraphTurbo, whose decisions are made one by one
 	takesModel(cmd)
 	asJSON, quiet, full := addJSON(cmd), addQuiet(cmd), addFull(cmd)
 	recipe, draw := addRecipe(cmd, scheduler.Default), addPictures(cmd)
-	recipe.clusters = &choice{value: "batch", kind: "WHAT", words: pipeline.Divisions()}
+	recipe.clusters = &choice{value: "batch", kind: "WHAT", words: append(pipeline.Divisions(), overChips)}
 	addChoice(cmd, recipe.clusters, "clusters",
 		"what the clusters divide between them: "+strings.Join(recipe.clusters.words, ", "))
 	out := addFile(cmd, "o out", "write the whole schedule to this `file`")
@@ -89,6 +93,13 @@ named, it is cross-layer, all of GraphTurbo, whose decisions are made one by one
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := draw.check(); err != nil {
 			return err
+		}
+		if recipe.clusters.value == overChips {
+			a, err := recipe.shard(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			return emit(cmd, *asJSON, a, func(b *bytes.Buffer) { writeSharded(b, a) })
 		}
 		if os.Getenv("GOMEMLIMIT") == "" {
 			limit := int64(3 << 30) // for networks of a million operators

@@ -18,13 +18,6 @@ const madeBy = "dsasched"
 // scheduleHint is for a missing SCHEDULE.json.
 const scheduleHint = "give a file that 'dsasched schedule MODEL -o FILE' has written"
 
-func completeScheduleFile(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return []cobra.Completion{"json"}, cobra.ShellCompDirectiveFilterFileExt
-}
-
 func addScheduleHardware(cmd *cobra.Command) *string {
 	accelerator := cmd.Flags().String("hardware", "",
 		"built-in accelerator or YAML `file` (default: the built-in one that the schedule names)")
@@ -61,7 +54,7 @@ Exit status: 1 if a rule is broken.`,
 		Example: `  dsasched check schedule net.schedule.json
   dsasched check schedule net.schedule.json --hardware stcp920 --json`,
 		Args:              oneArg("SCHEDULE.json", scheduleHint),
-		ValidArgsFunction: completeScheduleFile,
+		ValidArgsFunction: completeFile("json"),
 	}
 	asJSON := addJSON(cmd)
 	accelerator := addScheduleHardware(cmd)
@@ -113,7 +106,7 @@ that it was made for, as far as it fits there.`,
   dsasched simulate net.schedule.json --hardware my-npu.yaml --json
   dsasched simulate net.schedule.json --gantt net.gantt.svg --html net.html`,
 		Args:              oneArg("SCHEDULE.json", scheduleHint),
-		ValidArgsFunction: completeScheduleFile,
+		ValidArgsFunction: completeFile("json"),
 	}
 	asJSON, full := addJSON(cmd), addFull(cmd)
 	accelerator, draw := addScheduleHardware(cmd), addPictures(cmd)

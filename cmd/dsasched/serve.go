@@ -218,7 +218,11 @@ func (a *serveJSON) heading() string {
 }
 
 func (a *serveJSON) bound() string {
-	return fmt.Sprintf("no plan has a mean latency of less than %s", duration(a.Bound))
+	least := a.Bound
+	if a.Best != nil {
+		least = max(least, a.Best.Bound)
+	}
+	return fmt.Sprintf("no plan has a mean latency of less than %s", duration(least))
 }
 
 func (a *serveJSON) table() (align string, header []string, rows [][]string) {
@@ -246,8 +250,8 @@ func (a *serveJSON) write(b *bytes.Buffer) {
 	b.WriteByte('\n')
 	row(b, "bound", "%s", a.bound())
 	if p := a.Best; p != nil {
-		row(b, "best plan", "mean latency %s, %s, bound %s; of the policies that give way to others %s is the best",
-			duration(p.Latency), p.Status, duration(p.Bound), p.Policy)
+		row(b, "best plan", "mean latency %s, %s; of the policies that give way to others %s is the best",
+			duration(p.Latency), p.Status, p.Policy)
 	}
 }
 
@@ -311,6 +315,9 @@ output, or with -o to a file.`,
 			}
 			text := serving.WriteTrace(list)
 			if out.name == "" || out.name == stdoutName {
+				if *asJSON {
+					return usagef("--json needs -o FILE: the trace itself goes to the standard output")
+				}
 				_, err := cmd.OutOrStdout().Write(text)
 				return err
 			}

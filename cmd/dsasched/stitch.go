@@ -22,8 +22,9 @@ func newStitch() *cobra.Command {
 		Short: "Make kernels of a network for a GPU",
 		Long: `Make kernels of a network for a SIMT machine (a GPU): which operators share one, in
 which loop nests, and through which memory the nests pass their data. Operators are
-first taken apart to the frameworks' grain: a softmax is five of them. Matrix
-products and convolutions are closed library calls.
+first taken apart to the frameworks' grain: a softmax is five of them, but one for
+methods framework and tensorrt. Matrix products and convolutions are closed library
+calls, which tensorrt lets take in what follows.
 
 A dependency within a kernel is local (registers), regional (shared memory, within
 a block) or global (a barrier of all blocks). Each that is not local has its reason,
@@ -45,6 +46,7 @@ bound, and prints what AStitch's rules lose.`,
 		return simt.Presets(), cobra.ShellCompDirectiveDefault
 	})
 	addChoice(cmd, methods, "method", "method: "+strings.Join(plain(methods.words), ", "))
+	training := cmd.Flags().Bool("training", false, "the network's training step: gradients and updates, too")
 	about := cmd.Flags().String("explain", "", "say where this `operator` has gone, and why")
 	graph := addFile(cmd, "graph", "write kernels, groups and schemes for Graphviz to this `file`: .dot, .gv",
 		dotEndings...)
@@ -54,7 +56,11 @@ bound, and prints what AStitch's rules lose.`,
 		if err != nil {
 			return err
 		}
-		g, err := kernels.Open(args[0], batch.value, read.options())
+		open := kernels.Open
+		if *training {
+			open = kernels.OpenTraining
+		}
+		g, err := open(args[0], batch.value, methods.value, read.options())
 		if err != nil {
 			return err
 		}

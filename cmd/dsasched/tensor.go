@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/sharding"
 	"github.com/dsasched/dsasched/internal/answers"
@@ -63,7 +64,7 @@ chips; partial sums are added up.`,
 			return err
 		}
 		defer show.end()
-		list, err := answers.Shard(cmd.Context(), net, spec, batch.value, []string{f.method.value}, recipe, opts,
+		list, err := answers.Shard(cmd.Context(), net, spec, batch.value, []string{f.method.value}, recipe, false, opts,
 			pipeline.Options{})
 		if err != nil {
 			return err
@@ -80,6 +81,38 @@ chips; partial sums are added up.`,
 	return cmd
 }
 
+// overChips is the word of --clusters for operators divided over chips.
+const overChips = "tensor"
+
+// shard divides the operators of a network over the chips of a machine, with proof by the formulas.
+func (f *recipeFlags) shard(cmd *cobra.Command, name string) (*answers.Sharded, error) {
+	for _, flag := range []string{"out", "dump", "times", "tuned", "trace", "chakra", "gantt", "memory", "graph", "html"} {
+		if cmd.Flags().Changed(flag) {
+			return nil, usagef("--clusters %s and --%s exclude each other: the pieces have a schedule each", overChips, flag)
+		}
+	}
+	spec, err := scheduler.OpenMachine(*f.accelerator)
+	if err != nil {
+		return nil, err
+	}
+	recipe, opt, err := f.recipe(cmd, scheduler.Options{InPlace: *f.inPlace, Uneven: unevenOf(f.uneven),
+		Chunk: f.chunk.value, TimeLimit: f.limit.value})
+	if err != nil {
+		return nil, err
+	}
+	net, err := network.Open(name, f.network.options())
+	if err != nil {
+		return nil, err
+	}
+	list, err := answers.Shard(cmd.Context(), net, spec, f.batch.value, []string{"search"}, recipe, true,
+		binding.Options{}, opt)
+	if err != nil {
+		return nil, err
+	}
+	list[0].DType = f.network.dtype.value
+	return &list[0], nil
+}
+
 func writeSharded(b *bytes.Buffer, a *answers.Sharded) {
 	row(b, "model", "%s (%s) on %s of %s, batch %d", printable(a.Model), a.DType, plural(int(a.Chips), "chip"),
 		printable(a.Hardware), a.Batch)
@@ -89,9 +122,14 @@ func writeSharded(b *bytes.Buffer, a *answers.Sharded) {
 		row(b, "stopped by", "%s", a.Stop)
 	}
 	row(b, "latency", "%s, of which collectives take %s", duration(a.Seconds), duration(a.CollectiveSeconds))
-	row(b, "one chip", "%s (%.2f times as long)", duration(a.OneChip), a.OneChip/a.Seconds)
+	least := a.Seconds
+	if a.Overlapped != nil {
+		row(b, "overlapped", "%s as one program, in chunks of %d", duration(*a.Overlapped), a.Chunk)
+		least = min(least, *a.Overlapped)
+	}
+	row(b, "one chip", "%s (%.2f times as long)", duration(a.OneChip), a.OneChip/least)
 	if a.BatchDivided != nil {
-		row(b, "batch divided", "%s (%.2f times as long)", duration(*a.BatchDivided), *a.BatchDivided/a.Seconds)
+		row(b, "batch divided", "%s (%.2f times as long)", duration(*a.BatchDivided), *a.BatchDivided/least)
 	}
 	row(b, "simulated", "%s by %s, %d of them different", plural(a.Pieces, "piece"), a.Variant, a.Distinct)
 	for _, n := range a.Notes {

@@ -438,6 +438,9 @@ and the bytes that pass each memory.`,
 			}
 			return emit(cmd, *asJSON, a, a.write)
 		}
+		if cmd.Flags().Changed("hardware") {
+			return usagef("--hardware is for the files of schedules: %s says it itself", args[0])
+		}
 		t, err := readTuned(args[0])
 		if err != nil {
 			return err

@@ -81,11 +81,7 @@ func insteadOf(variant string) (step string, ok bool) {
 }
 
 func (a ablation) plan() (*harness.Plan, error) {
-	spec, err := hardware.Load(a.hardware)
-	if err != nil {
-		return nil, err
-	}
-	specHash, err := harness.Hash(spec)
+	spec, specHash, err := harness.Machine(a.hardware)
 	if err != nil {
 		return nil, err
 	}

@@ -2,9 +2,11 @@ package balancing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
@@ -73,7 +75,8 @@ func divide(ctx context.Context, name string, batch int64, machine string, by sc
 			return nil, err
 		}
 		rate, err := r.Steady(ctx)
-		if err != nil {
+		var large *lower.TooLargeError
+		if err != nil && !errors.As(err, &large) {
 			return nil, err
 		}
 		if l := r.LatencySeconds(); d.Chunk == 0 || l < d.LatencySeconds {
@@ -137,7 +140,11 @@ func reportClusters(e harness.Experiment, rows []division) (*harness.Report, err
 					t.Columns = append(t.Columns, number(clustersWays[k].title))
 				}
 			}
-			l, r, m = append(l, short(row.LatencySeconds*1e3)), append(r, short(row.RatePerSecond)),
+			perSecond := "–"
+			if row.RatePerSecond > 0 {
+				perSecond = short(row.RatePerSecond)
+			}
+			l, r, m = append(l, short(row.LatencySeconds*1e3)), append(r, perSecond),
 				append(m, fmt.Sprintf("%.0f", float64(row.DDRBytes)/1e6))
 		}
 		latency.Rows, rate.Rows, moved.Rows = append(latency.Rows, l), append(rate.Rows, r), append(moved.Rows, m)
@@ -145,11 +152,9 @@ func reportClusters(e harness.Experiment, rows []division) (*harness.Report, err
 	d.Note(
 		"Variant %s on %s. By the batch, a cluster runs the whole network on its share; as a pipeline, each has a stage of the exact partition; by layers, each has a piece of the layers of which that takes less time. What passes between clusters passes through the DDR, and between chips from the sender's DDR over the link of %s.", clustersVariant, clustersMachine, chipsMachine)
 	d.Note(
-		"Each number is that of the best chunk of all divisors of what a cluster sees. Four chips that each run the network on a batch of their own have four times one chip's elements/s.")
-	for _, t := range []harness.Table{latency, rate, moved} {
-		if err := d.Table(t); err != nil {
-			return nil, err
-		}
+		"Each number is that of the best chunk of all divisors of what a cluster sees. Four chips that each run the network on a batch of their own have four times one chip's elements/s. A dash: batches in a row are too many commands to simulate.")
+	if err := d.Table(latency, rate, moved); err != nil {
+		return nil, err
 	}
 	return d.Report(harness.Data{Data: rows})
 }

@@ -228,10 +228,8 @@ func reportServing(e harness.Experiment, rows []served) (*harness.Report, error)
 		"Steps are sums of parts scheduled by %s and simulated at some sizes, linear between them. A request begins when the memory has room for all of its tokens.", pipeline.Default)
 	d.Note(
 		"Small traces have four requests of one or two pieces and a few tokens each, three at a time. Ratios of proven ones; the mean is geometric.")
-	for _, t := range []harness.Table{loads, rates, small} {
-		if err := d.Table(t); err != nil {
-			return nil, err
-		}
+	if err := d.Table(loads, rates, small); err != nil {
+		return nil, err
 	}
 	f, err := plots.Lines(panels...)
 	if err := d.Figure("load", "Time to the first token and per further token against the load", f, err); err != nil {

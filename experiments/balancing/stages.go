@@ -148,10 +148,7 @@ func pipelines() harness.Experiment {
 			}
 			w.Notes = append(w.Notes, fmt.Sprintf("Stages are the devices of each. Exact plans are proven for %d of %d.",
 				proven, len(rows)))
-			if err := d.Table(t); err != nil {
-				return err
-			}
-			if err := d.Table(w); err != nil {
+			if err := d.Table(t, w); err != nil {
 				return err
 			}
 			d.Claim("Mofang's pipeline idles less than GPipe's", "by about 25 and over 50 %, of other networks",

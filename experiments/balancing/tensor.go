@@ -56,7 +56,7 @@ func shard(ctx context.Context, machine, name string, batch int64) ([]answers.Sh
 	if err != nil {
 		return nil, err
 	}
-	list, err := answers.Shard(ctx, net, spec, batch, tensorMethods, recipe, binding.Options{}, pipeline.Options{})
+	list, err := answers.Shard(ctx, net, spec, batch, tensorMethods, recipe, false, binding.Options{}, pipeline.Options{})
 	for i := range list {
 		list[i].DType, list[i].Operators, list[i].Moves = "f16", nil, nil
 	}
@@ -94,10 +94,8 @@ func reportTensor(e harness.Experiment, rows [][]answers.Sharded) (*harness.Repo
 		"One chip has the whole batch; divided, each chip has its share of the batch and all weights. Greedy and exact divide operators (package formulation/sharding) and schedule the pieces between collectives by %s. Collectives follow their closed form and do not overlap with pieces.", pipeline.Default)
 	d.Note(
 		"Greedily, an operator is cut if that costs less than its inputs' layouts then do; whether all that follows can stay cut shows later. Exact choices are proven by the formulas, not in the simulator.")
-	for _, t := range []harness.Table{latency, ratios} {
-		if err := d.Table(t); err != nil {
-			return nil, err
-		}
+	if err := d.Table(latency, ratios); err != nil {
+		return nil, err
 	}
 	return d.Report(harness.Data{Data: rows})
 }

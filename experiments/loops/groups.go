@@ -145,10 +145,7 @@ func (s study) groups() harness.Experiment {
 				d.Note("%s, batch %d in chunks of %d: %d layers bound in another way, %d trials for each of %d kernels.",
 					g.Greedy.Model, g.Greedy.Batch, g.Greedy.BatchesPerCluster, g.Bindings, s.grouped, len(g.Kernels))
 			}
-			if err := d.Table(t); err != nil {
-				return err
-			}
-			if err := d.Table(p); err != nil {
+			if err := d.Table(t, p); err != nil {
 				return err
 			}
 			d.Note(
@@ -160,9 +157,7 @@ func (s study) groups() harness.Experiment {
 // gained is a row of what a group gains, and of what most of it is.
 func gained(network string, c explain.Change) []string {
 	name := strings.TrimSpace(c.Group + " " + c.First)
-	if name == "" {
-		name = "other clusters"
-	}
+	name = cmp.Or(name, "other clusters")
 	var of []string
 	for _, d := range c.By[:min(2, len(c.By))] {
 		if d.BeforeSeconds != d.AfterSeconds {

@@ -83,11 +83,7 @@ func (s study) kernels(ctx context.Context, variant string, names ...string) ([]
 
 // cell is one with the study in its inputs.
 func (s study) cell(key string, inputs any, run func(ctx context.Context) (any, error)) (harness.Cell, error) {
-	spec, err := hardware.Load(s.hardware)
-	if err != nil {
-		return harness.Cell{}, err
-	}
-	hash, err := harness.Hash(spec)
+	_, hash, err := harness.Machine(s.hardware)
 	return harness.Cell{Key: key, Label: key, Inputs: map[string]any{"hardware_sha256": hash,
 		"study": fmt.Sprintf("%+v", s), "of": inputs}, Run: func(ctx context.Context) (any, error) {
 		r, err := run(ctx)

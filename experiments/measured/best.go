@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -33,11 +32,7 @@ func (s study) affordable() (list []row) {
 func (s study) planBest(pl *harness.Plan, evaluations int) (rows []row, err error) {
 	rows = s.affordable()
 	for _, r := range rows {
-		spec, err := hardware.Load(r.Machine)
-		if err != nil {
-			return nil, err
-		}
-		hash, err := harness.Hash(spec)
+		_, hash, err := harness.Machine(r.Machine)
 		if err != nil {
 			return nil, err
 		}

@@ -46,11 +46,7 @@ type cheaper struct {
 
 func planCosts(pl *harness.Plan, nets []string, evaluations int) error {
 	for _, name := range costMachines {
-		spec, err := hardware.Load(name)
-		if err != nil {
-			return err
-		}
-		hash, err := harness.Hash(spec)
+		spec, hash, err := harness.Machine(name)
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
@@ -72,11 +71,7 @@ func (s study) plan() (*harness.Plan, error) {
 	groups := s.groups()
 	pl := &harness.Plan{}
 	for _, g := range groups {
-		spec, err := hardware.Load(g.Machine)
-		if err != nil {
-			return nil, err
-		}
-		hash, err := harness.Hash(spec)
+		_, hash, err := harness.Machine(g.Machine)
 		if err != nil {
 			return nil, err
 		}
@@ -162,11 +157,7 @@ func (s study) planRTL(pl *harness.Plan) (groups [][]row, err error) {
 			i = len(groups)
 			at[key] = i
 			groups = append(groups, nil)
-			spec, err := hardware.Load(r.Machine)
-			if err != nil {
-				return nil, err
-			}
-			hash, err := harness.Hash(spec)
+			_, hash, err := harness.Machine(r.Machine)
 			if err != nil {
 				return nil, err
 			}
@@ -345,25 +336,12 @@ func report(list []compared, layers []*layer, more ...harness.Table) (*harness.R
 		}
 	}
 	d := harness.NewDocument(Experiment(), machines...)
-	if err := d.Table(errorsTable(list, all)); err != nil {
+	if err := d.Table(errorsTable(list, all), constantTable(all), familyTable(all), peersTable(all),
+		belowTable(list)); err != nil {
 		return nil, err
 	}
-	if err := d.Table(constantTable(all)); err != nil {
+	if err := d.Table(append(rtlTables(layers), more...)...); err != nil {
 		return nil, err
-	}
-	if err := d.Table(familyTable(all)); err != nil {
-		return nil, err
-	}
-	if err := d.Table(peersTable(all)); err != nil {
-		return nil, err
-	}
-	if err := d.Table(belowTable(list)); err != nil {
-		return nil, err
-	}
-	for _, t := range append(rtlTables(layers), more...) {
-		if err := d.Table(t); err != nil {
-			return nil, err
-		}
 	}
 	fig, err := plots.Rooflines(figure(machines, all, layers)...)
 	if err := d.Figure("measured", "Predicted against measured time of a batch, a point for each measurement",

@@ -39,7 +39,7 @@ func TestRegretReport(t *testing.T) {
 		files[f.Name] = string(f.Data)
 	}
 	for file, want := range map[string]string{
-		"table-greedy.csv":   `bind,"8.0, 16.0, 2/3","12.0, no fit, 2/3","8.0, no fit, 4/6",0/6`,
+		"table-greedy.csv":   `bind,"8.0, 16.0, 2/3","12.0, no fit, 2/3","10.0, no fit, 4/6",0/6`,
 		"table-best.csv":     `bind,"0.0, 0.0, 0/3","0.0, 0.0, 0/3","0.0, 0.0, 0/6",0/6`,
 		"table-smallest.csv": "bind,wormhole-n150,two,2,Add Conv,25.0,local search",
 	} {

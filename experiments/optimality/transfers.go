@@ -240,30 +240,22 @@ func (t *transfers) measure(ctx context.Context, windows []int) (x twofold, err 
 	return x, err
 }
 
-// hottestTransfer is the share of the time by which annealing takes slower windows at first, with a probability of 1/e.
-const hottestTransfer = 0.02
-
 // search moves loads and stores by up to four steps, beginning one step ahead, as long as the evaluations last: it
-// takes what is no slower, and with heat, which falls to 0, also what is slower. It returns the best windows.
-func (t *transfers) search(ctx context.Context, evaluations int, heat float64) ([]int, error) {
+// takes what is no slower. It returns the last windows, which are the best.
+func (t *transfers) search(ctx context.Context, evaluations int) ([]int, error) {
 	rng := rand.New(rand.NewPCG(0, 0))
-	now := t.ahead()
-	ps, err := t.latency(ctx, now)
-	best, least := now, ps
-	for done := 0; done < evaluations && len(t.moves) > 0 && err == nil; done++ {
-		next, ok := t.shifted(now, rng.IntN(len(t.moves)), []int{-4, -2, -1, 1, 2, 4}[rng.IntN(6)])
-		if !ok {
-			continue // it counts: both ways to search draw alike
-		}
-		var took int64
-		if took, err = t.latency(ctx, next); err != nil {
+	best := t.ahead()
+	least, err := t.latency(ctx, best)
+	for range evaluations {
+		if len(t.moves) == 0 || err != nil {
 			break
 		}
-		warm := heat * float64(least) * (1 - float64(done)/float64(evaluations))
-		if took <= ps || warm > 0 && rng.Float64() < math.Exp(-float64(took-ps)/warm) {
-			now, ps = next, took
+		next, ok := t.shifted(best, rng.IntN(len(t.moves)), []int{-4, -2, -1, 1, 2, 4}[rng.IntN(6)])
+		if !ok {
+			continue // it counts, so that a full memory ends the search, too
 		}
-		if took < least {
+		var took int64
+		if took, err = t.latency(ctx, next); err == nil && took <= least {
 			best, least = next, took
 		}
 	}

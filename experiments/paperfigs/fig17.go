@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/experiments/literature"
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/harness"
@@ -139,11 +138,7 @@ func byStage(r *scheduler.Result) (stageRun, error) {
 }
 
 func (f stageUse) plan() (*harness.Plan, error) {
-	spec, err := hardware.Load(f.hardware)
-	if err != nil {
-		return nil, err
-	}
-	specHash, err := harness.Hash(spec)
+	spec, specHash, err := harness.Machine(f.hardware)
 	if err != nil {
 		return nil, err
 	}

@@ -262,10 +262,8 @@ func (f fourStages) report(orders []scheduler.Recipe, runs []orderedRun, rows []
 	dfs := runs[len(runs)-1]
 	byID := slices.Clone(dfs.Instances)
 	slices.SortFunc(byID, func(a, b orderedInst) int { return a.ID - b.ID })
-	for _, t := range []harness.Table{f.groupTable(dfs), orderTable(orders, runs), edgeTable(byID), f.speedups(d, rows)} {
-		if err := d.Table(t); err != nil {
-			return nil, err
-		}
+	if err := d.Table(f.groupTable(dfs), orderTable(orders, runs), edgeTable(byID), f.speedups(d, rows)); err != nil {
+		return nil, err
 	}
 	f.claims(d, orders, runs)
 	if err := f.figures(d, orders, runs, byID); err != nil {

@@ -1,6 +1,7 @@
 package paperfigs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -303,9 +304,7 @@ func (r mergeRun) figure() (*plots.Figure, error) {
 			harness.Plural(int64(len(st.Groups)), "sub-graph")), RowHeight: 21}
 		for i, op := range r.Ops {
 			letter := letters[op.Kind]
-			if letter == "" {
-				letter = "?"
-			}
+			letter = cmp.Or(letter, "?")
 			dia.Nodes = append(dia.Nodes, plots.DiagramNode{Text: letter, X: float64(x[i]), Y: float64(y[i]),
 				Colour: plots.NoColour})
 			for _, from := range op.Reads {

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/experiments/literature"
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/harness"
@@ -106,11 +105,7 @@ func (e localBuffers) plan() (*harness.Plan, error) {
 	p := &harness.Plan{}
 	configurations := literature.Configurations()
 	for i, name := range e.machines {
-		spec, err := hardware.Load(name)
-		if err != nil {
-			return nil, err
-		}
-		specHash, err := harness.Hash(spec)
+		spec, specHash, err := harness.Machine(name)
 		if err != nil {
 			return nil, err
 		}
@@ -306,10 +301,8 @@ func runs(list []int64) string {
 
 func (e localBuffers) report(all []lbResults) (*harness.Report, error) {
 	d := harness.NewDocument(e.experiment())
-	for _, t := range []harness.Table{e.factorTable(all), writesTable(all), throughputsBySize(all), gainTable(all)} {
-		if err := d.Table(t); err != nil {
-			return nil, err
-		}
+	if err := d.Table(e.factorTable(all), writesTable(all), throughputsBySize(all), gainTable(all)); err != nil {
+		return nil, err
 	}
 	e.answer(d, all)
 	if err := e.figures(d, all); err != nil {

@@ -226,10 +226,8 @@ func report(results []json.RawMessage) (*harness.Report, error) {
 			}
 		}
 	}
-	for _, t := range []harness.Table{table, energy} {
-		if err := d.Table(t); err != nil {
-			return nil, err
-		}
+	if err := d.Table(table, energy); err != nil {
+		return nil, err
 	}
 	return d.Report(struct {
 		Results []cell `json:"results"`

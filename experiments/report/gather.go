@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -431,9 +432,7 @@ func (c *collection) origins() (page.Table, []page.Modules, []page.Hardware) {
 				return strings.Join(words, ", ")
 			}
 			solver := o.Solver
-			if solver == "" {
-				solver = "none"
-			}
+			solver = cmp.Or(solver, "none")
 			row = []string{e.name, o.Version, commit, o.Go + " " + o.Platform, solver, or(machines, "none"),
 				or(seeds, "no random numbers")}
 		}

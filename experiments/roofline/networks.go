@@ -72,11 +72,7 @@ type networkCell struct {
 func (c current) plan() (*harness.Plan, error) {
 	pl := &harness.Plan{}
 	for _, machine := range c.machines {
-		spec, err := hardware.Load(machine)
-		if err != nil {
-			return nil, err
-		}
-		hash, err := harness.Hash(spec)
+		spec, hash, err := harness.Machine(machine)
 		if err != nil {
 			return nil, err
 		}

@@ -105,11 +105,7 @@ func (s study) plan() (*harness.Plan, error) {
 	}
 	pl := &harness.Plan{}
 	for _, name := range s.machines {
-		spec, err := hardware.Load(name)
-		if err != nil {
-			return nil, err
-		}
-		hash, err := harness.Hash(spec)
+		spec, hash, err := harness.Machine(name)
 		if err != nil {
 			return nil, err
 		}
@@ -125,11 +121,7 @@ func (s study) plan() (*harness.Plan, error) {
 		}
 	}
 	for _, name := range s.machines {
-		spec, err := hardware.Load(name)
-		if err != nil {
-			return nil, err
-		}
-		hash, err := harness.Hash(spec)
+		spec, hash, err := harness.Machine(name)
 		if err != nil {
 			return nil, err
 		}
@@ -317,10 +309,8 @@ func (s study) report(families []family, cells []cell, attended [][]attended) (*
 		return nil, err
 	}
 	over, each := attentionTables(s.machines, attended)
-	for _, t := range []harness.Table{over, all, each} {
-		if err := d.Table(t); err != nil {
-			return nil, err
-		}
+	if err := d.Table(over, all, each); err != nil {
+		return nil, err
 	}
 	type attentions struct {
 		Accelerator string `json:"accelerator"`

@@ -2,14 +2,18 @@ package stitching
 
 import (
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/harness/harnesstest"
+	"github.com/dsasched/dsasched/internal/kernels"
+	"github.com/dsasched/dsasched/internal/simt"
 )
 
 // lines runs an experiment and returns the published numbers beside ours.
@@ -126,17 +130,81 @@ func TestSpeedup(t *testing.T) {
 	}
 }
 
-// No step of the ablation makes CRNN slower, and the shares add up.
+// No step of the ablation makes CRNN slower, and the shares add up. Adapted mappings gain
+// on the paper's two shapes, most of all on its many short rows.
 func TestAblation(t *testing.T) {
 	s := full()
 	s.networks = s.networks[:1]
-	got, r := lines(t, s.ablation())
+	got, r := lines(t, ablation(s))
 	sum := 0.0
 	for _, l := range got {
 		sum += l.Ours
 	}
 	if len(got) != 3 || math.Abs(sum-100) > 0.1 || !strings.Contains(r.Text, "as in the paper") {
 		t.Errorf("%v add up to %g %%\n%s", got, sum, r.Text)
+	}
+	m, err := simt.Load("v100-simt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		network     published
+		least, most float64 // of XLA's time
+	}{{irregular[0], 0.1, 0.5}, {irregular[1], 0.005, 0.1}} {
+		seconds := func(method string) float64 {
+			g, err := open(c.network.network, 1, method)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := kernels.Run(context.Background(), g, m, method)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.Summary.Seconds
+		}
+		if gain := 1 - seconds("xla-mapping")/seconds("xla"); gain < c.least || gain > c.most {
+			t.Errorf("%s: adapted mappings gain %g of the time", c.network.title, gain)
+		}
+	}
+}
+
+// A kernel for each operator is the slowest, AStitch the fastest of all systems.
+func TestSystems(t *testing.T) {
+	s := quick()
+	_, r := lines(t, s.speedup())
+	for _, f := range r.Files {
+		if f.Name != "table-times.csv" {
+			continue
+		}
+		rows, err := csv.NewReader(strings.NewReader(string(f.Data))).ReadAll()
+		if err != nil || len(rows) != len(s.networks)+1 {
+			t.Fatalf("%v, %v", rows, err)
+		}
+		for _, row := range rows[1:] {
+			var ms []float64
+			for _, x := range row[1 : len(systems)+1] {
+				v, err := strconv.ParseFloat(x, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ms = append(ms, v)
+			}
+			if slices.Max(ms) != ms[0] || slices.Min(ms) != ms[len(ms)-1] {
+				t.Errorf("%v", row)
+			}
+		}
+		return
+	}
+	t.Error("no table of times")
+}
+
+// A training step is faster stitched than by XLA, and slowest with a kernel for each operator.
+func TestTraining(t *testing.T) {
+	s := study{"v100-simt", publishedNetworks[2:3], 4, true}
+	got, _ := lines(t, s.trainingSteps())
+	x, f := got["training, AStitch over XLA, mean"], got["training, AStitch over TensorFlow, mean"]
+	if len(got) != 2 || !(x.Ours > 1) || !(f.Ours > x.Ours) {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -164,13 +232,26 @@ func TestPublishedNumbers(t *testing.T) {
 	}
 	over := numbers("over XLA: CRNN, ASR, BERT, Transformer, DIEN")
 	counts := numbers("kernels XLA -> AStitch: CRNN, ASR, BERT, Transformer, DIEN")
+	copies := numbers("copies XLA -> AStitch: CRNN, ASR, BERT, Transformer, DIEN")
 	for i, n := range publishedNetworks {
-		if n.overXLA != over[i] || float64(n.xla) != counts[2*i] || float64(n.astitch) != counts[2*i+1] {
-			t.Errorf("%+v, the table has %g, %g and %g", n, over[i], counts[2*i], counts[2*i+1])
+		if n.overXLA != over[i] || float64(n.xla) != counts[2*i] || float64(n.astitch) != counts[2*i+1] ||
+			float64(n.copies[0]) != copies[2*i] || float64(n.copies[1]) != copies[2*i+1] {
+			t.Errorf("%+v, the table has %g, %g and %g, %g and %g", n, over[i], counts[2*i], counts[2*i+1], copies[2*i],
+				copies[2*i+1])
 		}
 	}
-	if got := numbers("mean speedup over TensorFlow, XLA, TensorRT, inference")[1]; got != meanOverXLA {
-		t.Errorf("mean %g, the table has %g", meanOverXLA, got)
+	for what, want := range map[string][]float64{
+		"mean speedup over TensorFlow, XLA, TensorRT, inference": {meanOverTensorFlow, meanOverXLA, meanOverTensorRT},
+		"largest speedup over TensorFlow, XLA, TensorRT, inference": {largestOverTensorFlow, largestOverXLA,
+			largestOverTensorRT},
+	} {
+		if got := numbers(what); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, the table has %v", what, want, got)
+		}
+	}
+	if got := numbers("speedup over TensorFlow, XLA, training"); !slices.Equal(got,
+		[]float64{trainingOverTensorFlow, trainingOverXLA}) {
+		t.Errorf("training: %v in the table", got)
 	}
 	for i, ms := range numbers("CRNN: XLA, + mapping, + stitching, + merging") {
 		if steps[i].ms != ms {

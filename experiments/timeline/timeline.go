@@ -41,11 +41,7 @@ func (t timeline) experiment() harness.Experiment {
 const ViewerFile = "viewer.json"
 
 func (t timeline) plan() (*harness.Plan, error) {
-	spec, err := hardware.Load(t.hardware)
-	if err != nil {
-		return nil, err
-	}
-	specHash, err := harness.Hash(spec)
+	spec, specHash, err := harness.Machine(t.hardware)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package tuning
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -417,9 +418,7 @@ func (p *Plan) Explore(ctx context.Context, opt ExploreOptions) ([]Explored, err
 	if opt.Workers < 0 {
 		return nil, fmt.Errorf("workers is %d, expected 0 or more", opt.Workers)
 	}
-	if opt.Workers == 0 {
-		opt.Workers = runtime.GOMAXPROCS(0)
-	}
+	opt.Workers = cmp.Or(opt.Workers, runtime.GOMAXPROCS(0))
 	track := harness.NewTracker("", 0, len(p.points), opt.Progress)
 	found := make([]*Explored, len(p.points))
 	var g errgroup.Group

@@ -276,10 +276,8 @@ func (p portability) report(rows []portedRow, hashes, notes []string) (*harness.
 			}
 		}
 	}
-	for _, t := range p.tables(groups) {
-		if err := d.Table(t); err != nil {
-			return nil, err
-		}
+	if err := d.Table(p.tables(groups)...); err != nil {
+		return nil, err
 	}
 	for _, f := range p.published {
 		gains, machines := map[string][]float64{}, []string{}

@@ -97,11 +97,7 @@ func (s sensitivity) configurations() []literature.Configuration {
 }
 
 func (s sensitivity) plan() (*harness.Plan, error) {
-	spec, err := hardware.Load(s.hardware)
-	if err != nil {
-		return nil, err
-	}
-	specHash, err := harness.Hash(spec)
+	spec, specHash, err := harness.Machine(s.hardware)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package allocate
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -116,9 +117,7 @@ func (r *reader) read(text string) *Problem {
 		r.line++
 		line = strings.TrimRight(line, "\r\n")
 		if strings.TrimSpace(line) == "" {
-			if blank == 0 {
-				blank = r.line
-			}
+			blank = cmp.Or(blank, r.line)
 			continue
 		}
 		if blank > 0 {

@@ -171,10 +171,9 @@
 // As 0 <= o_i <= H - s_i, M_ijk = q_ijk + H - s_i and N_ijk = H - s_j - p_ijk + 1
 // are just large enough. With a capacity, P is bounded by it and the cost is 0.
 //
-// Strengthenings, each with a switch in [ILPSwitches]: P is at least the largest
-// sum of live sizes (bound); z_ijk is fixed where one side leaves no room below H
-// (fixing); of twins the first lies lower (twins); M and N as above rather than H
-// plus the interval's end for all (big M).
+// Strengthenings: P is at least the largest sum of live sizes; z_ijk is fixed where one
+// side leaves no room below H; of twins the first lies lower; M and N as above rather
+// than H plus the interval's end for all.
 //
 // The offsets of the answer are recomputed in whole numbers: the lowest ones that
 // the z allow.

@@ -17,7 +17,7 @@ func ExampleMinimizeILP() {
 		return
 	}
 	sol, err := allocate.MinimizeILP(context.Background(), problem(),
-		allocate.ILPOptions{Options: allocate.Options{Solver: solver}})
+		allocate.Options{Solver: solver})
 	fmt.Println(sol.Status, *sol.Peak, sol.Bound, err)
 	// Output: optimal 12 12 <nil>
 }

@@ -14,7 +14,6 @@ import (
 // what it does not find may be there.
 type folded struct {
 	p        *Problem
-	switches Switches
 	rules    []Preorder
 	inner    *skyline
 	seed     uint64
@@ -167,7 +166,7 @@ func (f *folded) test(ctx context.Context, limit int64) (verdict, int64) {
 	if n&(n-1) != 0 {
 		return exhausted, 0
 	}
-	f.inner = newSkyline(p, f.switches)
+	f.inner = newSkyline(p)
 	budget := min(limit, (n+1)*int64(4*len(f.roots)+64))
 	v, nodes := f.inner.fit(ctx, f.rules[f.r.IntN(len(f.rules))], f.capacity, budget)
 	if v == notThere {

@@ -8,28 +8,8 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 )
 
-// ILPSwitches turn off single strengthenings of the formulation. Answers stay the
-// same; it takes longer.
-type ILPSwitches struct {
-	// NoBound withholds the largest sum of live sizes from the solver.
-	NoBound bool
-	// NoFixing also leaves open the sides on which there is no room.
-	NoFixing bool
-	// NoTwins also leaves open which of two buffers that are alike lies lower.
-	NoTwins bool
-	// NoTightM takes one M for all constraints (4) and (5).
-	NoTightM bool
-}
-
-// ILPOptions are the settings of fitILP and [MinimizeILP], which need
-// [Options].Solver.
-type ILPOptions struct {
-	Options
-	Switches ILPSwitches
-}
-
 // fitILP is [Fit] by integer programming.
-func fitILP(ctx context.Context, p *Problem, capacity int64, opts ILPOptions) (*Result, error) {
+func fitILP(ctx context.Context, p *Problem, capacity int64, opts Options) (*Result, error) {
 	if capacity < 0 {
 		return nil, fmt.Errorf("allocate: found capacity %d, expected 0 or more", capacity)
 	}
@@ -64,7 +44,7 @@ func fitILP(ctx context.Context, p *Problem, capacity int64, opts ILPOptions) (*
 }
 
 // MinimizeILP is [Minimize] by integer programming.
-func MinimizeILP(ctx context.Context, p *Problem, opts ILPOptions) (*Result, error) {
+func MinimizeILP(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 	s, err := newILP(p, opts)
 	if err != nil {
 		return nil, err
@@ -106,7 +86,7 @@ func MinimizeILP(ctx context.Context, p *Problem, opts ILPOptions) (*Result, err
 // program is the formulation of the package's documentation for one problem.
 type program struct {
 	steps
-	opts   ILPOptions
+	opts   Options
 	pairs  *pairwise
 	bound  int64
 	height int64   // H
@@ -118,8 +98,8 @@ type program struct {
 	peak   milp.Var   // P
 }
 
-func newILP(p *Problem, opts ILPOptions) (*program, error) {
-	st, err := begin(p, &opts.Options)
+func newILP(p *Problem, opts Options) (*program, error) {
+	st, err := begin(p, &opts)
 	if err != nil {
 		return nil, err
 	}
@@ -143,18 +123,14 @@ func (s *program) infeasible(bound int64) *Result {
 func (s *program) solve(ctx context.Context, minimize bool) (*milp.Solution, error) {
 	ctx, cancel := s.opts.Begin(ctx)
 	defer cancel()
-	p, sw := s.p, s.opts.Switches
+	p := s.p
 	cost := 0.0
 	if minimize {
 		cost = 1
 	}
 	m := milp.New("memory", milp.Minimize)
 	s.model = m
-	low := s.units(s.bound)
-	if sw.NoBound {
-		low = 0
-	}
-	s.peak = m.Continuous("P", low, s.units(s.height), cost) // (2)
+	s.peak = m.Continuous("P", s.units(s.bound), s.units(s.height), cost) // (2)
 	s.offset = make([]milp.Var, len(p.Buffers))
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
@@ -182,22 +158,16 @@ func (s *program) solve(ctx context.Context, minimize bool) (*milp.Solution, err
 		s.side[k] = z
 		largeM, largeN := upto+s.height-i.Size, s.height-j.Size-from+1
 		beyond, before := upto <= s.height-j.Size, 1-from <= s.height-i.Size
-		if sw.NoTightM {
-			largeM = 2*s.height + max(upto, 1-from)
-			largeN = largeM
-		}
-		if !sw.NoFixing {
-			switch {
-			case !beyond && !before:
-				return &milp.Solution{Status: milp.Infeasible, Objective: math.Inf(1), Bound: math.Inf(1)}, nil
-			case !beyond:
-				m.Fix(z, 0)
-			case !before:
-				m.Fix(z, 1)
-			}
+		switch {
+		case !beyond && !before:
+			return &milp.Solution{Status: milp.Infeasible, Objective: math.Inf(1), Bound: math.Inf(1)}, nil
+		case !beyond:
+			m.Fix(z, 0)
+		case !before:
+			m.Fix(z, 1)
 		}
 		// Of twins the second is above, so the difference is beyond.
-		if !sw.NoTwins && s.alike(h.i, h.j) && beyond {
+		if s.alike(h.i, h.j) && beyond {
 			m.Fix(z, 1)
 		}
 		// (4)

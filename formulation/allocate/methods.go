@@ -22,9 +22,9 @@ var rows = solve.Table[run]{
 		NeedsSolver: true},
 		Run: func(ctx context.Context, p *Problem, capacity int64, opts Options) (*Result, error) {
 			if capacity == NoLimit {
-				return MinimizeILP(ctx, p, ILPOptions{Options: opts})
+				return MinimizeILP(ctx, p, opts)
 			}
-			return fitILP(ctx, p, capacity, ILPOptions{Options: opts})
+			return fitILP(ctx, p, capacity, opts)
 		}},
 	{Method: solve.Method{Name: "search", Description: "exact, by search", Exact: true},
 		Run: func(ctx context.Context, p *Problem, capacity int64, opts Options) (*Result, error) {

@@ -45,7 +45,7 @@ func TestProgress(t *testing.T) {
 			return
 		}
 		if _, err := MinimizeILP(context.Background(), p,
-			ILPOptions{Options: Options{Progress: tell, Solver: solver}}); err != nil {
+			Options{Progress: tell, Solver: solver}); err != nil {
 			t.Fatal(err)
 		}
 		check("ilp", peak(sol))

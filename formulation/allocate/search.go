@@ -26,7 +26,6 @@ type layout struct {
 // without windows.
 type canonical struct {
 	ctx      context.Context
-	switches Switches
 	capacity int64
 	nodes    int64 // visited
 	limit    int64 // on nodes
@@ -83,8 +82,8 @@ type component struct {
 }
 
 // newCanonical prepares the search. It is used for any capacity after.
-func newCanonical(p *Problem, switches Switches) *canonical {
-	c := &canonical{layout: newLayout(p), switches: switches}
+func newCanonical(p *Problem) *canonical {
+	c := &canonical{layout: newLayout(p)}
 	n, m := len(c.items), len(c.sections)
 	c.low, c.floor, c.rest, c.isDirty = make([]int64, n), make([]int64, m), make([]int64, m), make([]bool, m)
 	return c
@@ -355,17 +354,15 @@ func (c *canonical) extend(part component, offset int64, key int32) verdict {
 	}
 	// Nothing may be placed above room that is left for another item.
 	height := int64(math.MaxInt64)
-	if !c.switches.NoDominance {
-		for _, i := range part.items {
-			height = min(height, c.low[i]+c.items[i].size)
-		}
+	for _, i := range part.items {
+		height = min(height, c.low[i]+c.items[i].size)
 	}
 	var next []int32
 	for _, i := range part.items {
 		if c.low[i] >= height || c.low[i] < offset || c.low[i] == offset && c.key[i] < key {
 			continue
 		}
-		if t := c.twin[i]; t >= 0 && !c.placed[t] && !c.switches.NoTwins {
+		if t := c.twin[i]; t >= 0 && !c.placed[t] {
 			continue
 		}
 		next = append(next, i)
@@ -391,13 +388,7 @@ func (c *canonical) extend(part component, offset int64, key int32) verdict {
 					rest.items = append(rest.items, j)
 				}
 			}
-			v := notThere
-			if c.switches.NoDecomposition {
-				v = c.extend(rest, c.low[i], c.key[i])
-			} else {
-				v = c.each(c.split(rest), c.low[i], c.key[i])
-			}
-			if v != notThere {
+			if v := c.each(c.split(rest), c.low[i], c.key[i]); v != notThere {
 				return v
 			}
 		}
@@ -437,10 +428,7 @@ func (c *canonical) place(part component, i int32) bool {
 			break
 		}
 	}
-	if ok && !c.switches.NoBlocked {
-		ok = c.raiseBlocked(part, offset, c.key[i])
-	}
-	ok = ok && c.consistent(part, offset)
+	ok = ok && c.raiseBlocked(part, offset, c.key[i]) && c.consistent(part, offset)
 	for _, s := range c.dirty {
 		c.isDirty[s] = false
 	}
@@ -502,9 +490,6 @@ func (c *canonical) raiseBlocked(part component, offset int64, key int32) bool {
 
 // consistent compares what each section still needs with the capacity.
 func (c *canonical) consistent(part component, offset int64) bool {
-	if c.switches.NoFloor {
-		offset = 0
-	}
 	for _, s := range c.dirty {
 		if c.rest[s] == 0 {
 			continue
@@ -522,7 +507,7 @@ func (c *canonical) consistent(part component, offset int64) bool {
 		if max(c.floor[s], least)+c.rest[s] > c.capacity {
 			return false
 		}
-		if c.switches.NoHeads || most+c.rest[s] <= c.capacity {
+		if most+c.rest[s] <= c.capacity {
 			continue
 		}
 		// Those that lie at a height or above need it and their sizes.

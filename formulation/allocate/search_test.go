@@ -143,12 +143,10 @@ func peak(r *Result) int64 {
 func finders(p *Problem) []finder {
 	all := []finder{newPairwise(p)}
 	if !windowed(p) {
-		all = append(all, newCanonical(p, Switches{}))
+		all = append(all, newCanonical(p))
 	}
 	if loose(p) && !windowed(p) {
-		for _, o := range options {
-			all = append(all, newSkyline(p, o.Switches))
-		}
+		all = append(all, newSkyline(p))
 	}
 	return all
 }
@@ -171,23 +169,14 @@ func checkMinimum(t *testing.T, p *Problem, want int64, sol *Result, err error) 
 	}
 }
 
-// options switch off what can be.
+// options are numberings by which buffers are placed.
 var options = []SearchOptions{
 	{},
-	{Switches: Switches{NoDominance: true}},
-	{Switches: Switches{NoDecomposition: true}},
-	{Switches: Switches{NoBlocked: true}},
-	{Switches: Switches{NoFloor: true}},
-	{Switches: Switches{NoHeads: true}},
-	{Switches: Switches{NoTwins: true}},
-	{Switches: Switches{NoMemory: true}},
-	{Switches: Switches{NoFolding: true}},
-	{Switches: Switches{NoSkyline: true}},
-	{Switches: Switches{true, true, true, true, true, true, true, true, false}, Preorders: []Preorder{"T"}},
-	{Switches: Switches{true, true, true, true, true, true, true, true, true}, Preorders: []Preorder{"S", "O"}},
+	{Preorders: []Preorder{"T"}},
+	{Preorders: []Preorder{"S", "O"}},
 }
 
-// Whatever is switched off, the least peak and the capacities that suffice are
+// Whatever the numbering, the least peak and the capacities that suffice are
 // those that trying all offsets finds; both searches find them.
 func TestSearchAgainstAllOffsets(t *testing.T) {
 	forRandom(t, 250, func(t *testing.T, p *Problem) {
@@ -252,8 +241,8 @@ func jagged(seed uint64, times, sizes int64) *Problem {
 }
 
 // Where each buffer may lie anywhere, few small problems need more than the largest
-// sum of live sizes, one of 60,000 of this kind: these do. Whatever is switched
-// off, the proof that the bound is out of reach must succeed.
+// sum of live sizes, one of 60,000 of this kind: these do. Whatever the
+// numbering, the proof that the bound is out of reach must succeed.
 func TestPeakAboveBound(t *testing.T) {
 	for _, c := range []struct {
 		seed         uint64
@@ -272,7 +261,7 @@ func TestPeakAboveBound(t *testing.T) {
 			t.Errorf("%s: the search over pairs ends with %d", p.Name, v)
 		}
 		if solver, err := highs.New(); err == nil {
-			sol, err := MinimizeILP(context.Background(), p, ILPOptions{Options: Options{Solver: solver}})
+			sol, err := MinimizeILP(context.Background(), p, Options{Solver: solver})
 			checkMinimum(t, p, bound+1, sol, err)
 		}
 	}

@@ -14,7 +14,6 @@ import (
 type skyline struct {
 	layout
 	ctx      context.Context
-	switches Switches
 	capacity int64
 	nodes    int64 // visited
 	limit    int64 // on nodes
@@ -71,8 +70,8 @@ func loose(p *Problem) bool {
 }
 
 // newSkyline prepares the search. It is used for any capacity after.
-func newSkyline(p *Problem, switches Switches) *skyline {
-	s := &skyline{layout: newLayout(p), switches: switches}
+func newSkyline(p *Problem) *skyline {
+	s := &skyline{layout: newLayout(p)}
 	n, m := len(s.items), len(s.sections)
 	s.low, s.top, s.state, s.fails = make([]int64, n), make([]int64, n), make([]stand, n), make([]float64, m)
 	s.floor, s.rest, s.solid, s.isDirty = make([]int64, m), make([]int64, m), make([]bool, m), make([]bool, m)
@@ -158,12 +157,9 @@ func (s *skyline) solve(part component) verdict {
 	if s.nodes&0xff == 0 && s.ctx.Err() != nil {
 		return cancelled
 	}
-	var key [2]uint64
-	if !s.switches.NoMemory {
-		key = s.hash(part)
-		if _, fails := s.known[key]; fails {
-			return notThere
-		}
+	key := s.hash(part)
+	if _, fails := s.known[key]; fails {
+		return notThere
 	}
 	at, raised := s.choose(part)
 	if at < 0 {
@@ -205,7 +201,7 @@ func (s *skyline) solve(part component) verdict {
 		ok = s.consistent() && ok
 		v := notThere
 		if ok {
-			if k == len(ways) || s.switches.NoDecomposition {
+			if k == len(ways) {
 				v = s.each([]component{rest})
 			} else {
 				v = s.each(s.split(rest))
@@ -222,7 +218,7 @@ func (s *skyline) solve(part component) verdict {
 }
 
 func (s *skyline) remember(key [2]uint64) {
-	if len(s.known) < maxKnown && !s.switches.NoMemory {
+	if len(s.known) < maxKnown {
 		s.known[key] = struct{}{}
 	}
 }
@@ -230,7 +226,7 @@ func (s *skyline) remember(key [2]uint64) {
 // free reports whether an item's turn has come among its twins.
 func (s *skyline) free(i int32) bool {
 	t := s.twin[i]
-	return t < 0 || s.placed[t] || s.switches.NoTwins
+	return t < 0 || s.placed[t]
 }
 
 // choose finds the section with the fewest ways on, and the height to which its floor
@@ -239,9 +235,6 @@ func (s *skyline) free(i int32) bool {
 func (s *skyline) choose(part component) (int32, int64) {
 	for _, i := range part.items {
 		st := hoveringItem
-		if s.switches.NoDominance {
-			st = readyItem
-		}
 		for _, k := range s.items[i].sections {
 			if s.floor[k] != s.low[i] {
 				st = raggedItem
@@ -317,16 +310,8 @@ func (s *skyline) choose(part component) (int32, int64) {
 func (s *skyline) rise(k int32, next, limit int64) int64 {
 	f := s.floor[k]
 	next = min(next, limit+1)
-	if s.switches.NoBlocked {
-		// Something will lie on it, and that has a size.
-		for _, i := range s.sections[k] {
-			if !s.placed[i] && s.low[i] == f {
-				next = min(next, f+1)
-			}
-		}
-	}
 	for _, i := range s.sections[k] {
-		if s.placed[i] || s.low[i] > f || s.switches.NoBlocked {
+		if s.placed[i] || s.low[i] > f {
 			continue
 		}
 		for _, j := range s.items[i].neighbours {
@@ -448,7 +433,7 @@ func (s *skyline) holds(k int32) bool {
 	if least+s.rest[k] > s.capacity {
 		return false
 	}
-	if s.switches.NoHeads || most+s.rest[k] <= s.capacity {
+	if most+s.rest[k] <= s.capacity {
 		return true
 	}
 	return s.piled(k, s.low, 0) <= s.capacity

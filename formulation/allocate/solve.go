@@ -31,30 +31,6 @@ const letters = "WATSO"
 // are for what is unlike them.
 var preorders = []Preorder{"TWA", "TOW", "WAT", "AWT"}
 
-// Switches turn off single inferences of the search. Answers stay the same; it
-// takes longer.
-type Switches struct {
-	// NoDominance also tries to place buffers above room where another one fits.
-	NoDominance bool
-	// NoDecomposition does not solve what is apart in time by itself.
-	NoDecomposition bool
-	// NoBlocked does not lift buffers whose turn to be placed is over.
-	NoBlocked bool
-	// NoFloor forgets that later buffers don't lie lower.
-	NoFloor bool
-	// NoHeads takes the least of a section's lowest offsets for all of its
-	// buffers.
-	NoHeads bool
-	// NoTwins also tries both orders of buffers that are alike.
-	NoTwins bool
-	// NoMemory searches again what has failed before.
-	NoMemory bool
-	// NoFolding does not put buffers together that follow each other.
-	NoFolding bool
-	// NoSkyline only builds in order of offsets.
-	NoSkyline bool
-}
-
 // Options are the settings of every method; a start is a placement, one offset for each
 // buffer.
 type Options = solve.Options[[]int64]
@@ -65,7 +41,6 @@ type SearchOptions struct {
 	Options
 	// Preorders are tried in turns; nil stands for the package's own.
 	Preorders []Preorder
-	Switches  Switches
 }
 
 // A Result is a method's answer: a placement, if it has found one, and a bound. Capacity, peak and bound are in the
@@ -197,12 +172,12 @@ func newSearch(ctx context.Context, p *Problem, opts SearchOptions) (*search, co
 	if windowed(p) {
 		s.turns = []turn{{finder: newPairwise(p)}}
 	} else {
-		canonical := newCanonical(p, opts.Switches)
+		canonical := newCanonical(p)
 		var sky, fold finder
-		if loose(p) && !opts.Switches.NoSkyline {
-			sky = newSkyline(p, opts.Switches)
-			if !slices.ContainsFunc(p.Buffers, func(b Buffer) bool { return len(b.Gaps) > 0 }) && !opts.Switches.NoFolding {
-				s.folding = &folded{p: p, switches: opts.Switches, rules: opts.Preorders}
+		if loose(p) {
+			sky = newSkyline(p)
+			if !slices.ContainsFunc(p.Buffers, func(b Buffer) bool { return len(b.Gaps) > 0 }) {
+				s.folding = &folded{p: p, rules: opts.Preorders}
 				fold = s.folding
 			}
 		}

@@ -265,9 +265,7 @@ func newSweep(p *Problem, capacity int64, opts SweepOptions) (*sweep, error) {
 		}
 	}
 	w := &sweep{p: p, opts: opts, most: opts.MaxStates, capacity: capacity, mostLooks: mostLooks}
-	if w.most == 0 {
-		w.most = DefaultMaxStates
-	}
+	w.most = cmp.Or(w.most, DefaultMaxStates)
 	w.most = max(2, w.most)
 	if err := w.pose(capacity); err != nil {
 		return nil, err

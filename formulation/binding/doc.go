@@ -64,12 +64,9 @@
 //
 // On trees the relaxation of (1) to (3) has integer vertices: y says how label
 // weights are paired along each edge, and on a tree any such pairing extends to the
-// whole. On graphs with cycles it is a bound. The weak variant, for comparison, has
-//
-//	(4) y_eAB >= sum_{l in A} x_il + sum_{m in B} x_jm - 1
-//
-// in the place of (2) and (3); its relaxation pays for no edge at all where each
-// side is half in, half out.
+// whole. On graphs with cycles it is a bound. The usual linearisation of a product,
+// y_eAB >= sum_{l in A} x_il + sum_{m in B} x_jm - 1, has a weaker relaxation: it pays for
+// no edge at all where each side is half in, half out.
 //
 // # Inside an instance
 //

@@ -82,9 +82,7 @@ func (p *Problem) search(ctx context.Context, opts SearchOptions) *Result {
 		kept = p.Prune(false)
 	}
 	e := &elimination{ctx: ctx, p: p.Restrict(kept), limit: opts.MaxTable, most: opts.WorkLimit}
-	if e.limit == 0 {
-		e.limit = defaultMaxTable
-	}
+	e.limit = cmp.Or(e.limit, defaultMaxTable)
 	best, bound, report := opts.Start, p.Floor(), opts.Reporter()
 	tell := func() {
 		if best != nil {

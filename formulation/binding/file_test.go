@@ -20,7 +20,7 @@ func TestRead(t *testing.T) {
 	}
 	for _, c := range []struct{ from, to, want string }{
 		{`[3,5]`, `[3]`, "two.json: nodes[0].labels: found 2, expected 1, one for each cost"},
-		{`[3,5]`, `[3,-5]`, "two.json: nodes[0].cost[1]: found -5, expected 0 to"},
+		{`[3,5]`, `[3,-5]`, "two.json: nodes[0].cost[1]: found -5, expected a whole number from 0 to"},
 		{`[3,5]`, `[3,0.5]`, "two.json: nodes[0].cost[1]: found "},
 		{`[[9],[1]]`, `[[9]]`, "two.json: binding: edge 0 has costs for 1 labels"},
 		{`[[9],[1]]`, `[[9],[-1]]`, "two.json: edges[0].cost[1][0]: found -1"},

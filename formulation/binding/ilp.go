@@ -15,11 +15,6 @@ type ILPOptions struct {
 	Options
 	// NoPrune keeps labels that another one always replaces.
 	NoPrune bool
-	// NoMerge gives each label a class of its own, instead of one to all labels
-	// that an edge can't tell apart.
-	NoMerge bool
-	// Weak replaces (2) and (3) by (4), the usual linearisation of a product.
-	Weak bool
 }
 
 // unit is the model's unit of cost in seconds. Solvers take 1e-6 for nothing.
@@ -75,7 +70,7 @@ func formulate(p *Problem, opts ILPOptions) (*program, error) {
 		m.AddEQ(fmt.Sprintf("(1) one label[%d]", i), milp.Sum(vars...), 1)
 	}
 	for k, e := range pr.p.Edges {
-		ev := classes(e.Cost, !opts.NoMerge)
+		ev := classes(e.Cost)
 		from, to := pr.members(e.From, ev.from), pr.members(e.To, ev.to)
 		for a := range from {
 			var row []milp.Var
@@ -85,24 +80,15 @@ func formulate(p *Problem, opts ILPOptions) (*program, error) {
 			}
 			ev.y = append(ev.y, row)
 		}
-		if opts.Weak {
+		for a := range from {
+			m.AddEQ(fmt.Sprintf("(2) from[%d,%d]", k, a), append(milp.Sum(ev.y[a]...), negative(from[a])...), 0)
+		}
+		for b := range to {
+			var column []milp.Var
 			for a := range from {
-				for b := range to {
-					terms := append(milp.Sum(ev.y[a][b]), negative(append(append([]milp.Var(nil), from[a]...), to[b]...))...)
-					m.AddGE(fmt.Sprintf("(4) both[%d,%d,%d]", k, a, b), terms, -1)
-				}
+				column = append(column, ev.y[a][b])
 			}
-		} else {
-			for a := range from {
-				m.AddEQ(fmt.Sprintf("(2) from[%d,%d]", k, a), append(milp.Sum(ev.y[a]...), negative(from[a])...), 0)
-			}
-			for b := range to {
-				var column []milp.Var
-				for a := range from {
-					column = append(column, ev.y[a][b])
-				}
-				m.AddEQ(fmt.Sprintf("(3) to[%d,%d]", k, b), append(milp.Sum(column...), negative(to[b])...), 0)
-			}
+			m.AddEQ(fmt.Sprintf("(3) to[%d,%d]", k, b), append(milp.Sum(column...), negative(to[b])...), 0)
 		}
 		pr.edges = append(pr.edges, ev)
 	}
@@ -119,19 +105,15 @@ func negative(vars []milp.Var) []milp.Term {
 
 // classes gives labels with equal rows, and labels with equal columns, one class.
 // Classes are numbered by their first label.
-func classes(cost [][]float64, merge bool) edgeVars {
+func classes(cost [][]float64) edgeVars {
 	var ev edgeVars
 	number := func(lines [][]float64) []int {
 		var class []int
 		var first [][]float64
 		for _, line := range lines {
-			k := len(first)
-			if merge {
-				if same := slices.IndexFunc(first, func(f []float64) bool { return slices.Equal(f, line) }); same >= 0 {
-					k = same
-				}
-			}
-			if k == len(first) {
+			k := slices.IndexFunc(first, func(f []float64) bool { return slices.Equal(f, line) })
+			if k < 0 {
+				k = len(first)
 				first = append(first, line)
 			}
 			class = append(class, k)

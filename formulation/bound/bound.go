@@ -1,6 +1,7 @@
 package bound
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -132,9 +133,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	measured := measures(ctx, net, m, of)
 	var works []*work // of the clusters that have some
 	moved, stored, eff := 0.0, 0.0, spec.DDRActivationEfficiency
-	if eff == 0 {
-		eff = 1
-	}
+	eff = cmp.Or(eff, 1)
 	for _, n := range cold.Shares {
 		if n == 0 {
 			continue

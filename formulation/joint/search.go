@@ -3,6 +3,7 @@ package joint
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/binding"
@@ -250,12 +251,7 @@ func (s *searcher) explore(x *subset) (int, error) {
 func (s *searcher) choice(i int) bool {
 	labels := s.p.Labels.Nodes[i].Labels
 	first := labels[s.kept[i][0]].Scope
-	for _, l := range s.kept[i] {
-		if labels[l].Scope != first {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.kept[i], func(l int) bool { return labels[l].Scope != first })
 }
 
 // scopes reports who has scope GB in a subset if all undecided ones have it, or none.

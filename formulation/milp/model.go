@@ -253,19 +253,6 @@ func (m *Model) SetBounds(v Var, lo, hi float64) {
 // Fix sets both bounds of v to value.
 func (m *Model) Fix(v Var, value float64) { m.SetBounds(v, value, value) }
 
-// AddCost adds cost to v's coefficient in the objective.
-func (m *Model) AddCost(v Var, cost float64) {
-	if !m.has(v) {
-		m.fail("objective", "", "variable #%d is unknown: the model has %d variables", v, len(m.vars))
-		return
-	}
-	x := &m.vars[v]
-	x.Cost += cost
-	if !finite(x.Cost) {
-		m.fail("variable", x.Name, "its cost is %g", x.Cost)
-	}
-}
-
 // AddOffset adds a constant to the objective.
 func (m *Model) AddOffset(c float64) {
 	m.offset += c

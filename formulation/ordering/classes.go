@@ -96,8 +96,8 @@ type class struct {
 	store   int64
 	load    int64
 	reads   []classRead
-	// shared: the outputs have several readers, the same ones (or one, where merging is
-	// off), each of which reads them all.
+	// shared: the outputs have several readers, the same ones, each of
+	// which reads them all.
 	shared  bool
 	readers []int // classes, each of which reads only this class's outputs so often
 	// per is the number of outputs of a counted class each run of its only reader
@@ -118,8 +118,7 @@ func (c *class) kept() bool { return len(c.readers) > 0 }
 type merging int
 
 const (
-	apart   merging = iota // none: every instance is alone, and shared if anything reads it
-	counted                // those with one reader or none
+	counted merging = iota // those with one reader or none
 	twinned                // and those with the same readers
 )
 
@@ -132,7 +131,7 @@ func classes(g *Graph, merge merging) ([]class, []int) {
 	color := make([]int, n)
 	count := refine(n, color, func(i int, b []byte) []byte {
 		many := len(g.Readers[i]) > 1
-		if merge == apart || merge == counted && many {
+		if merge == counted && many {
 			return binary.AppendVarint(append(b, 2), int64(i))
 		}
 		b = binary.AppendVarint(append(b, byte(min(len(g.Readers[i]), 1))), int64(level[i]))
@@ -197,7 +196,7 @@ func classes(g *Graph, merge merging) ([]class, []int) {
 		c := &list[k]
 		i := c.members[0]
 		c.out, c.work, c.store, c.load = g.Output[i], g.Work[i], g.Store[i], g.Load[i]
-		c.shared = len(g.Readers[i]) > 1 || merge == apart && len(g.Readers[i]) > 0
+		c.shared = len(g.Readers[i]) > 1
 		for _, r := range g.Readers[i] {
 			c.readers = append(c.readers, of[r])
 		}

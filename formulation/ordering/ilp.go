@@ -1,6 +1,7 @@
 package ordering
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -21,13 +22,9 @@ type ILPOptions struct {
 	// built: the answer is then the start. 0 is defaultMaxTerms.
 	MaxTerms int
 
-	NoParts      bool // state connected components jointly
-	NoWindows    bool // leave out (12)
-	NoPrecedence bool // leave out (13)
-	NoLazyLoads  bool // leave out (14)
-	NoRounding   bool // leave out (15)
-	NoCones      bool // leave out (16)
-	NoStart      bool // give the solver no start
+	NoParts bool // state connected components jointly
+	NoCones bool // leave out (16)
+	NoStart bool // give the solver no start
 }
 
 // defaultMaxTerms keeps the program and the solver's copies of it well below
@@ -80,9 +77,7 @@ func CountingILP(ctx context.Context, p *Problem, objective Objective, opts ILPO
 // that are alike are found once. It returns what cut it short.
 func (a *answer) improve(ctx context.Context, name string, opts ILPOptions, values coneValues) (milp.Stop, error) {
 	most := opts.MaxTerms
-	if most == 0 {
-		most = defaultMaxTerms
-	}
+	most = cmp.Or(most, defaultMaxTerms)
 	f := &program{answer: a, opts: opts, steps: len(a.part.ids)}
 	if n := f.size(); n > most {
 		opts.Notef("no integer program of %d instances: it has about %d terms, more than %d", len(a.part.ids), n, most)
@@ -193,11 +188,7 @@ func (f *program) size() int {
 			arcs += len(f.classes[k].readers)
 		}
 	}
-	n := f.steps * perStep
-	if !f.opts.NoPrecedence {
-		n += arcs * f.steps * f.steps
-	}
-	return n
+	return f.steps*perStep + arcs*f.steps*f.steps
 }
 
 func (f *program) traffic() bool { return f.objective == Traffic }
@@ -284,19 +275,14 @@ func (f *program) runs() {
 	for k := range f.classes {
 		m.AddEQ(fmt.Sprintf("(2) runs of class %d", k), milp.Sum(f.run[k]...), float64(f.classes[k].n()))
 	}
-	if !f.opts.NoWindows {
-		before, after := f.part.closures()
-		for k := range f.classes {
-			i := f.classes[k].members[0]
-			for t := range f.steps {
-				if t < before[i] || t >= f.steps-after[i] {
-					m.Fix(f.run[k][t], 0)
-				}
+	before, after := f.part.closures()
+	for k := range f.classes {
+		i := f.classes[k].members[0]
+		for t := range f.steps {
+			if t < before[i] || t >= f.steps-after[i] {
+				m.Fix(f.run[k][t], 0)
 			}
 		}
-	}
-	if f.opts.NoPrecedence {
-		return
 	}
 	for k := range f.classes {
 		if !f.classes[k].shared {
@@ -361,9 +347,7 @@ func (f *program) countedOutputs(k int) {
 				gb = append(gb, f.inGB[k][t-1].Times(-1))
 			}
 			m.AddEQ(at("(4) GB,"), gb, 0)
-			if !f.opts.NoLazyLoads {
-				m.AddLE(at("(14) loads,"), []milp.Term{f.load[k][t].Times(1), f.run[reader][t].Times(-float64(c.per))}, 0)
-			}
+			m.AddLE(at("(14) loads,"), []milp.Term{f.load[k][t].Times(1), f.run[reader][t].Times(-float64(c.per))}, 0)
 		}
 		m.AddEQ(at("(3) LB,"), lb, 0)
 		m.AddGE(at("(5) reads,"), []milp.Term{f.inLB[k][t].Times(1), f.run[k][t].Times(-1)}, 0)
@@ -397,13 +381,11 @@ func (f *program) sharedOutput(k int) {
 				grow = append(grow[:2:2], f.held[k][t-1].Times(-1))
 			}
 			m.AddLE(at("(10) copied from the LB,"), grow, 0)
-			if !f.opts.NoLazyLoads {
-				lazy := []milp.Term{f.fetch[k][t].Times(1)}
-				for _, r := range f.classes[k].readers {
-					lazy = append(lazy, f.run[r][t].Times(-1))
-				}
-				m.AddLE(at("(14) loads,"), lazy, 0)
+			lazy := []milp.Term{f.fetch[k][t].Times(1)}
+			for _, r := range f.classes[k].readers {
+				lazy = append(lazy, f.run[r][t].Times(-1))
 			}
+			m.AddLE(at("(14) loads,"), lazy, 0)
 		}
 		m.AddLE(at("(8) in the LB,"), stays, 0)
 	}
@@ -449,7 +431,7 @@ func (f *program) capacity() {
 			continue
 		}
 		f.model.AddLE(name, append(during, kept...), float64(limit/f.grain))
-		if grain > f.grain && !f.opts.NoRounding {
+		if grain > f.grain {
 			f.model.AddLE(fmt.Sprintf("(15) room at step %d", t), append(room, kept...), 0)
 		}
 	}

@@ -44,14 +44,9 @@ var ilpSwitches = []struct {
 }{
 	{"all on", ILPOptions{}},
 	{"no parts", ILPOptions{NoParts: true}},
-	{"no windows", ILPOptions{NoWindows: true}},
-	{"no precedence", ILPOptions{NoPrecedence: true}},
-	{"no lazy loads", ILPOptions{NoLazyLoads: true}},
-	{"no rounding", ILPOptions{NoRounding: true}},
 	{"no cones", ILPOptions{NoCones: true}},
 	{"no start", ILPOptions{NoStart: true}},
-	{"all off", ILPOptions{NoParts: true, NoWindows: true, NoPrecedence: true, NoLazyLoads: true, NoRounding: true,
-		NoCones: true, NoStart: true}},
+	{"all off", ILPOptions{NoParts: true, NoCones: true, NoStart: true}},
 }
 
 func TestILPAgainstBruteForce(t *testing.T) {

@@ -1,6 +1,7 @@
 package ordering
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/bits"
@@ -19,16 +20,9 @@ type SearchOptions struct {
 	// WorkLimit is the most states kept at a time, MemoryBytes the most memory that
 	// states take; 0 is defaultMaxBytes.
 	Options
-	// BeamWidth is the number of states per depth that the first, incomplete search keeps;
-	// 0 chooses by the number of instances.
-	BeamWidth int
 
 	NoParts     bool // solve connected components jointly
-	NoClasses   bool // tell all instances apart
-	NoTwins     bool // tell outputs with several readers apart
-	NoDominance bool // drop only exact duplicates
 	NoRunAtOnce bool // always branch over all instances that can run
-	NoBound     bool // best first by cost alone
 	NoCones     bool // bound without cones
 	NoBeam      bool // skip the incomplete search
 }
@@ -47,27 +41,18 @@ func Search(ctx context.Context, p *Problem, objective Objective, opts SearchOpt
 			return noOrder("search", objective, err)
 		}
 	}
-	merge := twinned
-	switch {
-	case opts.NoClasses:
-		merge = apart
-	case opts.NoTwins:
-		merge = counted
-	}
-	parts, of, distinct, err := prepare(g, objective, &opts.Options, opts.NoParts, merge)
+	parts, of, distinct, err := prepare(g, objective, &opts.Options, opts.NoParts, twinned)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := opts.Begin(ctx)
 	defer cancel()
 	stop := &limits{ctx: ctx, maxStates: int(opts.WorkLimit), maxBytes: opts.MemoryBytes}
-	if stop.maxBytes == 0 {
-		stop.maxBytes = defaultMaxBytes
-	}
+	stop.maxBytes = cmp.Or(stop.maxBytes, defaultMaxBytes)
 	if opts.Progress != nil {
 		stop.watch = watch(opts.Reporter(), g.Unit, of, objective)
 	}
-	if !opts.NoCones && !opts.NoClasses && !opts.NoBound {
+	if !opts.NoCones {
 		values := coneValues{}
 		for _, a := range distinct {
 			if a.cost > a.bound {
@@ -164,13 +149,10 @@ func (a *answer) beam(stop *limits, opts SearchOptions, n int) {
 	if a.cost <= a.bound {
 		return
 	}
-	width := opts.BeamWidth
-	if width == 0 {
-		width = min(max(100_000/n, 8), 200)
-		if most := int(opts.WorkLimit); most > 0 {
-			// Some ten children per state, and the search should see its end.
-			width = max(1, min(width, most/(16*n)))
-		}
+	width := min(max(100_000/n, 8), 200)
+	if most := int(opts.WorkLimit); most > 0 {
+		// Some ten children per state, and the search should see its end.
+		width = max(1, min(width, most/(16*n)))
 	}
 	s := newSpace(a, opts)
 	s.upper = a.cost
@@ -385,7 +367,7 @@ func (s *space) root() int32 {
 // to do first they would lead astray, since they fall as soon as work begins.
 func (s *space) add(parent, class int32, depth int32, cost int64) int32 {
 	estimate, least := cost, cost
-	if !s.opts.NoBound && s.objective == Traffic {
+	if s.objective == Traffic {
 		estimate += s.reloads(s.childAt)
 		least = estimate
 		if s.complete {
@@ -409,20 +391,11 @@ func (s *space) add(parent, class int32, depth int32, cost int64) int32 {
 		id := *link - 1
 		x := s.node(id)
 		w := s.words(id)
-		if s.opts.NoDominance {
-			if slices.Equal(w, s.key) {
-				if x.cost <= cost {
-					return -1
-				}
-				x.dropped = true
-			}
-		} else {
-			there, here := s.distances(w, cost-x.cost, x.cost-cost)
-			if x.cost+there <= cost {
-				return -1
-			}
-			x.dropped = cost+here <= x.cost
+		there, here := s.distances(w, cost-x.cost, x.cost-cost)
+		if x.cost+there <= cost {
+			return -1
 		}
+		x.dropped = cost+here <= x.cost
 		if x.dropped {
 			*link = x.next
 		} else {

@@ -33,16 +33,10 @@ var switches = []struct {
 }{
 	{"all on", SearchOptions{}},
 	{"no parts", SearchOptions{NoParts: true}},
-	{"no classes", SearchOptions{NoClasses: true}},
-	{"no twins", SearchOptions{NoTwins: true}},
-	{"no dominance", SearchOptions{NoDominance: true}},
 	{"no run at once", SearchOptions{NoRunAtOnce: true}},
-	{"no bound", SearchOptions{NoBound: true}},
 	{"no cones", SearchOptions{NoCones: true}},
 	{"no beam", SearchOptions{NoBeam: true}},
-	{"classes only", SearchOptions{NoParts: true, NoDominance: true, NoRunAtOnce: true, NoBound: true, NoBeam: true}},
-	{"all off", SearchOptions{NoParts: true, NoClasses: true, NoDominance: true, NoRunAtOnce: true,
-		NoBound: true, NoBeam: true}},
+	{"all off", SearchOptions{NoParts: true, NoRunAtOnce: true, NoCones: true, NoBeam: true}},
 }
 
 func TestSearchAgainstBruteForce(t *testing.T) {
@@ -325,7 +319,7 @@ func TestTwinsAgainstBruteForce(t *testing.T) {
 			moved++
 		}
 		for _, opts := range []SearchOptions{{}, {NoBeam: true, NoCones: true},
-			{NoBeam: true, NoRunAtOnce: true, NoBound: true}, {NoTwins: true}} {
+			{NoBeam: true, NoRunAtOnce: true}} {
 			if res := mustSearch(t, p, Traffic, opts); res.Status != milp.Optimal || res.Cost != traffic {
 				t.Fatalf("%+v: %s, cost %v, brute force finds %v\n%+v", opts, res.Status, res.Cost, traffic, p)
 			}

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -62,9 +63,7 @@ const (
 func (p *Problem) Validate() error {
 	bad := func(where string, found any, want string) error {
 		name := p.Name
-		if name == "" {
-			name = "partition problem"
-		}
+		name = cmp.Or(name, "partition problem")
 		return strict.Error(name, where, fmt.Sprint(found), want)
 	}
 	switch {

@@ -183,9 +183,6 @@ func (s *search) solve(ctx context.Context, limit float64) (best *Plan, err erro
 	labels := make([][][][]label, n+1) // by layer, devices, replicas of the first stage
 	labels[n] = [][][]label{{{{}}}}
 	for i := n - 1; i >= 0; i-- {
-		if ctx.Err() != nil {
-			return best, ctx.Err()
-		}
 		labels[i] = make([][][]label, devices+1)
 		for d := range labels[i] {
 			labels[i][d] = make([][]label, s.m.Replicas+1)
@@ -211,6 +208,9 @@ func (s *search) solve(ctx context.Context, limit float64) (best *Plan, err erro
 				for d, row := range labels[j] {
 					if d+r > devices {
 						break
+					}
+					if ctx.Err() != nil {
+						return best, ctx.Err()
 					}
 					for q, list := range row {
 						link := 0.0

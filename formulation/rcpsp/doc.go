@@ -66,10 +66,9 @@
 //	            sum_i in Q (z_it - z_i,t-d_i) <= 1           for all cliques Q, t      (5)
 //
 // (2) is the disaggregated form of s_i >= s_h + d_h: it is implied by, and implies, it
-// for whole solutions and is stronger for fractional ones. [ILPOptions.Aggregate] has
-// the weak form instead. (5) is a strengthening: Q is a set of activities of which no
-// two fit side by side. There is a variable per activity and point of time, so this is
-// for small projects with small numbers; maxCells bounds it.
+// for whole solutions and is stronger for fractional ones. (5) is a strengthening: Q is
+// a set of activities of which no two fit side by side. There is a variable per activity
+// and point of time, so this is for small projects with small numbers; maxCells bounds it.
 //
 // Source: A. A. B. Pritsker, L. J. Watters and P. M. Wolfe, Management Science 16, 1969;
 // N. Christofides, R. Alvarez-Valdes and J. M. Tamarit, EJOR 29, 1987 (form 2).

@@ -13,15 +13,6 @@ import (
 // maxCells is the number of coefficients ILP makes at most.
 const maxCells = 5_000_000
 
-// ILPOptions are settings of [ILP]. The zero value asks for a proven optimum with all
-// strengthenings.
-type ILPOptions struct {
-	Options
-
-	Aggregate bool // one weak constraint per precedence instead of (2)
-	NoCliques bool // leave out (5)
-}
-
 // A SizeError says that a project is too large to be written as constraints.
 type SizeError struct {
 	Project string
@@ -35,9 +26,9 @@ func (e *SizeError) Error() string {
 
 // ILP finds a shortest schedule by the integer linear program of the package's
 // documentation. It needs [Options].Solver.
-func ILP(ctx context.Context, p *Project, opt ILPOptions) (*Result, error) {
+func ILP(ctx context.Context, p *Project, opt Options) (*Result, error) {
 	began := time.Now()
-	if err := validate(p, &opt.Options); err != nil {
+	if err := validate(p, &opt); err != nil {
 		return nil, err
 	}
 	ctx, cancel := opt.Begin(ctx)
@@ -94,7 +85,7 @@ type ilp struct {
 	z        [][]milp.Var // z[i][t-earliest[i]]
 }
 
-func newILP(p *Project, opt ILPOptions) (*ilp, error) {
+func newILP(p *Project, opt Options) (*ilp, error) {
 	f := &ilp{p: p, bound: p.Bounds().Best(), earliest: p.Heads()}
 	horizon := p.Horizon()
 	if opt.Start != nil {
@@ -137,7 +128,7 @@ func newILP(p *Project, opt ILPOptions) (*ilp, error) {
 		after := slices.Clone(a.After)
 		slices.Sort(after)
 		for _, h := range slices.Compact(after) {
-			f.precede(h, i, opt.Aggregate)
+			f.precede(h, i)
 		}
 		// (4): C + sum_t z_it >= l_i + d_i
 		terms := []milp.Term{makespan.Times(1)}
@@ -152,10 +143,8 @@ func newILP(p *Project, opt ILPOptions) (*ilp, error) {
 		}
 		f.limit(fmt.Sprintf("(3) %d", k), users, func(i int) int64 { return p.Activities[i].Demand[k] }, r.Capacity, horizon)
 	}
-	if !opt.NoCliques {
-		for n, q := range cliques(p) {
-			f.limit(fmt.Sprintf("(5) %d", n), q, func(int) int64 { return 1 }, 1, horizon)
-		}
+	for n, q := range cliques(p) {
+		f.limit(fmt.Sprintf("(5) %d", n), q, func(int) int64 { return 1 }, 1, horizon)
 	}
 	return f, nil
 }
@@ -171,18 +160,9 @@ func (f *ilp) started(i int, t int64, coef float64, terms []milp.Term, constant 
 	return append(terms, f.z[i][t-f.earliest[i]].Times(coef)), constant
 }
 
-// precede adds (2), or its weak form s_i - s_h >= d_h.
-func (f *ilp) precede(h, i int, aggregate bool) {
+// precede adds (2).
+func (f *ilp) precede(h, i int) {
 	d := f.p.Activities[h].Duration
-	if aggregate {
-		var terms []milp.Term
-		for _, z := range f.z[i] {
-			terms = append(terms, z.Times(-1))
-		}
-		terms = append(terms, milp.Sum(f.z[h]...)...)
-		f.m.AddGE(fmt.Sprintf("(2) %d before %d", h, i), terms, float64(d-f.latest[i]+f.latest[h]))
-		return
-	}
 	for t := f.earliest[i]; t < f.latest[i]; t++ {
 		var terms []milp.Term
 		terms, known := f.started(h, t-d, 1, terms, 0)

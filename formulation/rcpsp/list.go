@@ -314,9 +314,7 @@ func Best(ctx context.Context, p *Project, opt ListOptions) []int64 {
 		}
 	}
 	samples := opt.Samples
-	if samples == 0 {
-		samples = 200
-	}
+	samples = cmp.Or(samples, 200)
 	rng := rand.New(rand.NewPCG(opt.Seed, 0))
 	tails := p.Tails()
 	longest := int64(1)

@@ -66,10 +66,7 @@ var rows = solve.Table[run]{
 	{Method: solve.Method{Name: "list", Description: "list scheduling with priority rules and justification; no proof"},
 		Run: nil},
 	{Method: solve.Method{Name: "ilp", Description: "integer linear program, solved by HiGHS; for small projects",
-		Exact: true, NeedsSolver: true},
-		Run: func(ctx context.Context, p *Project, opt Options) (*Result, error) {
-			return ILP(ctx, p, ILPOptions{Options: opt})
-		}},
+		Exact: true, NeedsSolver: true}, Run: ILP},
 }
 
 // Methods lists list scheduling and the integer program.

@@ -151,8 +151,7 @@ func TestILPAgainstBruteForce(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		p := random(rng, 1+rng.IntN(6), rng.IntN(4), 1)
 		want := bruteForce(p)
-		for _, opt := range []ILPOptions{{}, {Aggregate: true}, {NoCliques: true}, {Aggregate: true, NoCliques: true},
-			{Options: Options{Start: serial(t, p)}}} {
+		for _, opt := range []Options{{}, {Start: serial(t, p)}} {
 			opt.Solver = s
 			r, err := ILP(context.Background(), p, opt)
 			if err != nil {
@@ -174,22 +173,20 @@ func TestBadInput(t *testing.T) {
 	if _, err := Solve(context.Background(), p, "list", Options{}); !errors.As(err, &input) {
 		t.Errorf("list: %v", err)
 	}
-	if _, err := ILP(context.Background(), p, ILPOptions{}); !errors.As(err, &input) {
+	if _, err := ILP(context.Background(), p, Options{}); !errors.As(err, &input) {
 		t.Errorf("ilp: %v", err)
 	}
 	p.Activities[0].Duration = 1
 	if _, err := Solve(context.Background(), p, "list", Options{Start: []int64{-1}}); !errors.Is(err, ErrSchedule) {
 		t.Errorf("list: %v", err)
 	}
-	if _, err := ILP(context.Background(), p, ILPOptions{Options: Options{Start: []int64{-1}}}); !errors.Is(
-		err, ErrSchedule) {
+	if _, err := ILP(context.Background(), p, Options{Start: []int64{-1}}); !errors.Is(err, ErrSchedule) {
 		t.Errorf("ilp: %v", err)
 	}
 	long := &Project{Name: "long", Resources: []Resource{{Name: "r", Capacity: 1}},
 		Activities: []Activity{{Duration: 1 << 40, Demand: []int64{1}}, {Duration: 1 << 40, Demand: []int64{1}}}}
 	var size *SizeError
-	if _, err := ILP(context.Background(), long, ILPOptions{Options: Options{Start: []int64{0, 3 << 40}}}); !errors.As(
-		err, &size) {
+	if _, err := ILP(context.Background(), long, Options{Start: []int64{0, 3 << 40}}); !errors.As(err, &size) {
 		t.Errorf("ilp: %v", err)
 	}
 	if r, err := Solve(context.Background(), long, "list", Options{}); err != nil || r.Makespan != 2<<40 {

@@ -31,7 +31,7 @@ func TestProgress(t *testing.T) {
 			reports = nil
 		}
 		want := bruteForce(p)
-		r, err := ILP(context.Background(), p, ILPOptions{Options: Options{Progress: tell, Solver: s}})
+		r, err := ILP(context.Background(), p, Options{Progress: tell, Solver: s})
 		if err != nil || r.Makespan != want {
 			t.Fatalf("ILP: %+v, %v, want %d", r, err, want)
 		}

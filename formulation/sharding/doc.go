@@ -20,8 +20,8 @@
 //
 // Seconds. An operator takes the longest of its products at the peak rate of the matrix units,
 // its vector work at that of the vector units, and its constants from the DDR. Layouts that
-// differ between a tensor and its reader cost a collective. With n bytes, links of B bytes a
-// second in each direction between any two chips and a latency of L,
+// differ between a tensor and its reader cost a collective. With n bytes and a latency of L, where
+// a chip sends to all others B bytes a second and takes as many,
 //
 //	Whole to Cut           0, each chip takes its part
 //	Cut a to Cut b         L + n (p-1) / p^2 / B     all-to-all
@@ -31,6 +31,17 @@
 //
 // as each chip sends and receives (p-1)/p of n through its own link, all at once; an all-to-all
 // 1/p of that. The additions keep up with the links. Behind a collective a kernel is launched.
+//
+// On a ring of k chips B is of each link between neighbours and direction, and L of each hop. A chip has
+// s links (2, or 1 of two chips) and q bytes:
+//
+//	all-gather        (k-1) (L + q/s / B)    k-1 steps pass halves of parts on, either way round
+//	reduce-scatter    the same, where q is what a chip has in the end
+//	all-to-all        floor(k/2) L + q floor(k^2/4)/(k s) / B    each share goes the shorter way
+//
+// A torus goes dimension by dimension, a ring each: an all-gather begins with q = n/p and goes on with k times that, a
+// reduce-scatter is its reverse, and in an all-to-all q is n/p in each.
+//
 // A tensor of several readers is changed once, to a layout that each reader can take its part of or that is
 // changed again, once for each other layout that readers want. An output of the network that is
 // Partial is summed; one that is cut stays cut. A plan's cost is the sum over its operators and its collectives.

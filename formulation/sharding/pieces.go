@@ -30,6 +30,7 @@ type Move struct {
 	From, To Layout         `json:"-"`
 	Bytes    int64          `json:"bytes"` // of the whole tensor
 	Seconds  float64        `json:"seconds"`
+	Traffic  int64          `json:"-"` // bytes through a chip's DDR, at most
 	// Before is the piece that needs it; the number of pieces: an output of the network does.
 	Before int `json:"before_piece"`
 }
@@ -123,7 +124,8 @@ func (c *cutter) change(t model.TensorID, from, to Layout, level int) int {
 	v := variant{t, to}
 	if _, known := c.moved[v]; !known {
 		c.moved[v] = level + 1
-		c.moves = append(c.moves, Move{kind, t, c.g.Tensor(t).Name, from, to, bytes, seconds, level + 1})
+		c.moves = append(c.moves, Move{kind, t, c.g.Tensor(t).Name, from, to, bytes, seconds,
+			c.p.Group.traffic(from, to, bytes), level + 1})
 	}
 	return c.moved[v]
 }

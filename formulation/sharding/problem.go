@@ -37,6 +37,16 @@ type Problem struct {
 // New poses the problem of a network on chips of a machine. small is the same network at another
 // batch size: dimensions in which the two differ grow with the batch.
 func New(g, small *model.Graph, chip *hardware.Spec, group Group) (*Problem, error) {
+	if group.Torus != nil {
+		product := int64(1)
+		for _, extent := range group.Torus {
+			product *= int64(max(0, extent))
+		}
+		if product != group.Chips {
+			return nil, fmt.Errorf("sharding: found a torus of %v, expected extents above 0 whose product is %d chips",
+				group.Torus, group.Chips)
+		}
+	}
 	if group.Chips < 1 || !(group.Link.BandwidthBytesPerSecond > 0) || !(group.Link.LatencySeconds >= 0) {
 		return nil,
 			fmt.Errorf("sharding: found %d chips with links of %g B/s and %g s, expected at least one chip and more than 0 B/s",

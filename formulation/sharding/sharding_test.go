@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/binding"
@@ -25,15 +26,21 @@ func chip(t testing.TB) *hardware.Spec {
 }
 
 func group(chips int64) Group {
-	return Group{chips, hardware.Link{BandwidthBytesPerSecond: 25e9, LatencySeconds: 2e-6}}
+	return Group{Chips: chips, Link: hardware.Link{BandwidthBytesPerSecond: 25e9, LatencySeconds: 2e-6}}
 }
 
 // random is a network of blocks that transformers and convolutional networks are made of.
-func random(r *rand.Rand, batch int64) (*model.Graph, error) {
+func random(r *rand.Rand, batch, chips int64) (*model.Graph, error) {
 	b := model.NewBuilder("random")
 	width := 4 * (1 + r.Int64N(2))
+	if chips == 3 {
+		width = 12
+	}
 	if r.IntN(3) == 0 {
-		x := b.Input("x", model.F16, batch, width, 4, 4)
+		if chips == 3 {
+			width = 6
+		}
+		x := b.Input("x", model.F16, batch, width, 3, 3)
 		for k := range 1 + r.IntN(3) {
 			same := model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{1, 1, 1, 1}, Group: 1}
 			in := []model.TensorID{x, b.Param(fmt.Sprint("w", k), model.F16, width, width, 3, 3)}
@@ -96,13 +103,13 @@ func random(r *rand.Rand, batch int64) (*model.Graph, error) {
 }
 
 // both are a random network at two batch sizes.
-func both(t testing.TB, seed uint64) (g, small *model.Graph) {
+func both(t testing.TB, seed uint64, chips int64) (g, small *model.Graph) {
 	t.Helper()
-	g, err := random(rand.New(rand.NewPCG(seed, 1)), 2)
+	g, err := random(rand.New(rand.NewPCG(seed, 1)), 2, chips)
 	if err != nil {
 		t.Fatal(err)
 	}
-	small, err = random(rand.New(rand.NewPCG(seed, 1)), 1)
+	small, err = random(rand.New(rand.NewPCG(seed, 1)), 1, chips)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,14 +117,16 @@ func both(t testing.TB, seed uint64) (g, small *model.Graph) {
 }
 
 // Any choice of options computes what the network does: each chip runs its pieces on values, and
-// what the collectives pass on are these values.
+// collectives pass these values on from chip to chip.
 func TestValues(t *testing.T) {
 	cuts, partial, kinds := 0, 0, map[string]int{}
-	for seed := range uint64(400) {
-		g, small := both(t, seed)
+	spec := chip(t)
+	for seed := range uint64(1000) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		chips := 2 * (1 + r.Int64N(2))
-		p, err := New(g, small, chip(t), group(chips))
+		on := group(2 + r.Int64N(3))
+		on.Torus = [][]int{nil, {int(on.Chips)}, {2, int(on.Chips) / 2}}[r.IntN(2+int(1-on.Chips%2))]
+		g, small := both(t, seed, on.Chips)
+		p, err := New(g, small, spec, on)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,19 +210,24 @@ func execute(t *testing.T, p *Problem, plan *Plan, want [][]uint64, seed uint64)
 					}
 					continue
 				}
-				if fmt.Sprint(got[c]) != fmt.Sprint(part(want[r.Of], of.Shape, r.Layout, c, chips)) {
+				if !slices.Equal(got[c], part(want[r.Of], of.Shape, r.Layout, c, chips)) {
 					t.Fatalf("seed %d: chip %d of %d has %s %v wrong", seed, c, chips, of.Name, r.Layout)
 				}
 			}
-			if r.Layout == Partial && fmt.Sprint(sum) != fmt.Sprint(want[r.Of]) {
+			if r.Layout == Partial && !slices.Equal(sum, want[r.Of]) {
 				t.Fatalf("seed %d: %d chips have %s partial wrong", seed, chips, of.Name)
 			}
 		}
 		for _, m := range moves { // of what is there, a change gives what the network has
-			if _, made := there[variant{m.Of, m.From}]; made && there[variant{m.Of, m.To}] == nil {
-				for c := range chips {
-					there[variant{m.Of, m.To}] = append(there[variant{m.Of, m.To}],
-						part(want[m.Of], p.Graph.Tensor(m.Of).Shape, m.To, c, chips))
+			own, made := there[variant{m.Of, m.From}]
+			if !made || there[variant{m.Of, m.To}] != nil {
+				continue
+			}
+			shape := p.Graph.Tensor(m.Of).Shape
+			there[variant{m.Of, m.To}] = change(p.Group, shape, m.From, m.To, own)
+			for c, got := range there[variant{m.Of, m.To}] {
+				if !slices.Equal(got, part(want[m.Of], shape, m.To, int64(c), chips)) {
+					t.Fatalf("seed %d: %s leaves %s wrong on chip %d of %d, torus %v", seed, m.Kind, m.Tensor, c, chips, p.Group.Torus)
 				}
 			}
 		}
@@ -246,10 +260,14 @@ func part(values []uint64, shape model.Shape, l Layout, c, chips int64) (own []u
 
 // Variable elimination and the greedy rule against all choices.
 func TestExact(t *testing.T) {
-	worse := 0
-	for seed := range uint64(60) {
-		g, small := both(t, seed)
-		p, err := New(g, small, chip(t), group(2))
+	worse, counted := 0, 0
+	for seed := range uint64(120) {
+		on := [...]Group{group(2), group(2), group(3), group(4)}[seed/60*(1+seed%3)]
+		if seed >= 60 {
+			on.Torus = [][]int{{2}, {3}, {2, 2}}[seed%3]
+		}
+		g, small := both(t, seed%60, on.Chips)
+		p, err := New(g, small, chip(t), on)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -260,6 +278,7 @@ func TestExact(t *testing.T) {
 		if all > 3e5 {
 			continue
 		}
+		counted++
 		least := math.Inf(1)
 		choice := make([]int, len(p.pairs.Nodes))
 		for more := true; more; {
@@ -307,11 +326,14 @@ func TestExact(t *testing.T) {
 			worse++
 		}
 	}
-	t.Logf("greedy is worse on %d", worse)
+	if counted < 60 {
+		t.Errorf("%d networks were small enough, expected 60 or more", counted)
+	}
+	t.Logf("greedy is worse on %d of %d", worse, counted)
 }
 
 func TestCollective(t *testing.T) {
-	g := Group{4, hardware.Link{BandwidthBytesPerSecond: 1e9, LatencySeconds: 1e-6}}
+	g := Group{Chips: 4, Link: hardware.Link{BandwidthBytesPerSecond: 1e9, LatencySeconds: 1e-6}}
 	for _, c := range []struct {
 		from, to Layout
 		kind     string
@@ -390,7 +412,7 @@ func TestCollectivesAsMessages(t *testing.T) {
 	for chips := int64(2); chips <= 9; chips++ {
 		rows := 4 * chips
 		bytes := float64(rows * rows)
-		g := Group{chips, hardware.Link{BandwidthBytesPerSecond: rate, LatencySeconds: latency}}
+		g := Group{Chips: chips, Link: hardware.Link{BandwidthBytesPerSecond: rate, LatencySeconds: latency}}
 		// owner has the chip of row i and column j in a layout; a byte each.
 		owner := func(l Layout, i, j int64) int64 { return []int64{i, j}[l] / 4 }
 		for _, c := range []struct {
@@ -432,4 +454,73 @@ func TestCollectivesAsMessages(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A product between another one and a normalisation is never slower than by rows, by columns or along its reduction
+// alone, whichever links there are.
+func TestProduct(t *testing.T) {
+	best := map[Layout]int{}
+	spec := chip(t)
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		on := group(2 + 2*r.Int64N(2))
+		on.Torus = [][]int{nil, {int(on.Chips)}, {2, int(on.Chips) / 2}}[r.IntN(3)]
+		rows, depth, cols := int64(1+r.IntN(64)), int64(8<<r.IntN(9)), int64(8<<r.IntN(13))
+		build := func(batch int64) *model.Graph {
+			b := model.NewBuilder("product")
+			x := b.Input("x", model.F16, batch, rows, depth)
+			x = b.Op("MatMul", "before", model.Attr{}, x, b.Param("v", model.F16, depth, depth))
+			x = b.Op("MatMul", "product", model.Attr{}, x, b.Param("w", model.F16, depth, cols))
+			b.Output(b.Op("RMSNorm", "after", model.Attr{Axis: 2}, x, b.Param("shift", model.F16, cols)))
+			g, err := b.Build()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return g
+		}
+		p, err := New(build(1), build(2), spec, on)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := p.Solve(t.Context(), "search", binding.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		least, by := math.Inf(1), Whole
+		for _, pure := range []Layout{Cut(1), Cut(2), Partial} {
+			seconds, from := 0.0, Whole
+			for i, op := range p.Graph.Ops {
+				want := pure
+				switch {
+				case pure == Cut(1) || op.Name == "product":
+				case op.Name == "before":
+					want = Cut(2) // columns, which a reduction goes on with
+				default:
+					want = Whole
+				}
+				k := slices.IndexFunc(p.Options[i], func(o Option) bool { return o.Out[0] == want })
+				if k < 0 {
+					seconds = math.Inf(1)
+					break
+				}
+				seconds += p.Options[i][k].Seconds
+				if kind, s := on.Collective(from, p.Options[i][k].In[0], 2*p.Graph.Tensor(op.Inputs[0]).Shape.Elements()); i > 0 &&
+					kind != "" {
+					seconds += s + spec.LaunchSeconds
+				}
+				from = want
+			}
+			if seconds < least {
+				least, by = seconds, pure
+			}
+		}
+		best[by]++
+		if plan.Objective > least*(1+1e-12) {
+			t.Errorf("seed %d: the plan takes %g s, %v alone %g", seed, plan.Objective, by, least)
+		}
+	}
+	if len(best) < 3 {
+		t.Errorf("the best pure divisions are %v, expected some of each", best)
+	}
+	t.Log(best)
 }

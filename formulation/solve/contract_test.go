@@ -157,7 +157,7 @@ func methods(t *testing.T) []method {
 		func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
 			if !set.start {
 				// Solve always has a schedule, and so a start.
-				return outcome(rcpsp.ILP(ctx, project, rcpsp.ILPOptions{Options: with(set, serial, solver)}))
+				return outcome(rcpsp.ILP(ctx, project, with(set, serial, solver)))
 			}
 			return outcome(rcpsp.Solve(ctx, project, name, with(set, serial, solver)))
 		})

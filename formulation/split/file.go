@@ -17,13 +17,10 @@ type file struct {
 }
 
 type fileGroup struct {
-	Atoms []int  `json:"atoms" most:"100000"`
-	Cost  int64  `json:"cost"`
-	Split string `json:"split,omitempty"` // for readers
+	Atoms []int       `json:"atoms" most:"100000"`
+	Cost  strict.Cost `json:"cost"`
+	Split string      `json:"split,omitempty"` // for readers
 }
-
-// maxCost keeps sums of a file's costs exact.
-const maxCost = 1 << 40
 
 // Read reads a problem, and the choice that is given with it for comparison. Costs are in the file's unit, of which
 // all are whole numbers. Errors are of type [*strict.InputError].
@@ -33,20 +30,10 @@ func Read(name string, data []byte) (p *Problem, given []int, err error) {
 		return nil, nil, err
 	}
 	p = &Problem{Reads: f.Reads}
-	for k, g := range f.Groups {
-		if g.Cost < 0 || g.Cost > maxCost {
-			return nil, nil, strict.Error(name, fmt.Sprintf("groups[%d].cost", k), fmt.Sprint(g.Cost), fmt.Sprintf("0 to %d",
-				int64(maxCost)))
-		}
+	for _, g := range f.Groups {
 		p.Groups = append(p.Groups, Group{g.Atoms, float64(g.Cost)})
 	}
-	if err := p.Validate(); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if err := p.CheckChoice(f.Given); err != nil {
-		return nil, nil, fmt.Errorf("%s: given: %w", name, err)
-	}
-	return p, f.Given, nil
+	return strict.Posed(name, p, f.Given)
 }
 
 // File is the problem as [Read] reads it, with its choice; costs are rounded to nanoseconds.
@@ -56,7 +43,7 @@ func (n *Network) File(name string) ([]byte, error) {
 		f.Reads = append(f.Reads, append([]int{}, reads...))
 	}
 	for k, g := range n.Problem.Groups {
-		x := fileGroup{Atoms: g.Atoms, Cost: int64(math.Round(g.Seconds * 1e9))}
+		x := fileGroup{Atoms: g.Atoms, Cost: strict.Cost(math.Round(g.Seconds * 1e9))}
 		if s := n.Splits[k]; s.Factor > 1 {
 			x.Split = fmt.Sprintf("%d along %v", s.Factor, s.Dim)
 		}

@@ -19,7 +19,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("given costs %g; %+v, %v", p.Seconds(given), r, err)
 	}
 	for _, c := range []struct{ from, to, want string }{
-		{`"cost":8`, `"cost":-8`, "three.json: groups[3].cost: found -8, expected 0 to"},
+		{`"cost":8`, `"cost":-8`, "three.json: groups[3].cost: found -8, expected a whole number from 0 to"},
 		{`"cost":8`, `"cost":8.5`, "three.json: groups[3].cost: found "},
 		{`[[],[0],[1]]`, `[[],[0],[2]]`, "three.json: split: atom 2 reads [2]"},
 		{`"atoms":[2]`, `"atoms":[1]`, "three.json: split: atom 2 is no group by itself"},

@@ -17,8 +17,6 @@ type ILPOptions struct {
 	Options
 	// NoPrune keeps groups that others replace at no more cost.
 	NoPrune bool
-	// NoPairs leaves pairs of groups that read each other to (3).
-	NoPairs bool
 }
 
 // unit is the model's unit of cost in seconds. Solvers take 1e-6 for nothing.
@@ -72,11 +70,9 @@ func formulate(p *Problem, opts ILPOptions, circles [][]int) *program {
 	for a, vars := range of {
 		m.AddEQ(fmt.Sprintf("(1) one group[%d]", a), milp.Sum(vars...), 1)
 	}
-	if !opts.NoPairs {
-		for _, pair := range pr.pairs() {
-			m.AddLE(fmt.Sprintf("(2) not both[%d,%d]", pr.kept[pair[0]], pr.kept[pair[1]]),
-				milp.Sum(pr.x[pair[0]], pr.x[pair[1]]), 1)
-		}
+	for _, pair := range pr.pairs() {
+		m.AddLE(fmt.Sprintf("(2) not both[%d,%d]", pr.kept[pair[0]], pr.kept[pair[1]]),
+			milp.Sum(pr.x[pair[0]], pr.x[pair[1]]), 1)
 	}
 	for n, circle := range circles {
 		var vars []milp.Var

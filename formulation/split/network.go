@@ -1,6 +1,7 @@
 package split
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -58,9 +59,7 @@ func FromGraph(g *model.Graph, order []model.OpID, given *schedule.Grouping, spe
 	if opts.MaxGroups < 0 {
 		return nil, fmt.Errorf("split: at most %d groups, expected at least 0", opts.MaxGroups)
 	}
-	if opts.MaxGroups == 0 {
-		opts.MaxGroups = defaultMaxGroups
-	}
+	opts.MaxGroups = cmp.Or(opts.MaxGroups, defaultMaxGroups)
 	m, err := cost.NewWith(spec, opts.Cost)
 	if err != nil {
 		return nil, err
@@ -369,15 +368,6 @@ func (n *Network) Decode(choice []int) *schedule.Grouping {
 		out.Groups = append(out.Groups, sg)
 	}
 	return out
-}
-
-// Seconds is the cost of a grouping with its own factors, priced anew.
-func (n *Network) Seconds(gr *schedule.Grouping) float64 {
-	sum := 0.0
-	for _, sg := range gr.Groups {
-		sum += n.p.seconds(n.p.part(n.atoms(sg), sg.Ops), sg.Split, math.Inf(1))
-	}
-	return sum
 }
 
 // atoms of a sub-graph, ascending.

@@ -1,6 +1,7 @@
 package split
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -72,9 +73,7 @@ func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error
 	ctx, cancel := opts.Begin(ctx)
 	defer cancel()
 	limit := int(opts.WorkLimit)
-	if limit == 0 {
-		limit = DefaultMaxStates
-	}
+	limit = cmp.Or(limit, DefaultMaxStates)
 	tell := opts.Reporter()
 	tell(p.Seconds(best), total(y), true)
 	if opts.NoPotentials {

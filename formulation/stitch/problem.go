@@ -1,6 +1,7 @@
 package stitch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -215,12 +216,8 @@ func (p *Problem) begin(opt *Options) (*best, *Result, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, nil, fmt.Errorf("stitch: %w", err)
 	}
-	if opt.MaxDownsets == 0 {
-		opt.MaxDownsets = 2000
-	}
-	if opt.WorkLimit == 0 {
-		opt.WorkLimit = 400_000
-	}
+	opt.MaxDownsets = cmp.Or(opt.MaxDownsets, 2000)
+	opt.WorkLimit = cmp.Or(opt.WorkLimit, 400_000)
 	b := &best{p: p, opt: *opt, memo: map[uint64]candidate{}}
 	r := &Result{Status: milp.Limit, Seconds: math.Inf(1), Bound: p.Floor}
 	for _, start := range [][]Kernel{opt.Start, {{Units: list(p.all())}}} {

@@ -16,7 +16,7 @@
 //     that stays while the other operand passes; weights stay in their ring where they fit. Where weights share the
 //     L1 with data (Machine.Shared), the ring is as large as these need, or as what they leave;
 //   - how many tiles of the reduction one load brings from the DDR into the LLB, and whether all of an operand
-//     gathers there once.
+//     gathers there once; of rows by weights, where there is no room for all, as many loads of each tile as there is.
 //
 // Of several numbers of parts with the same largest part, the least stands for all.
 //

@@ -303,6 +303,8 @@ type Blocks struct {
 	Group [2]int64
 	// Once: operands that are no weights come from the DDR once, and stay in the LLB.
 	Once bool
+	// Keep, with Once, is how many of the loads of a tile's reduction stay, the first; 0: all.
+	Keep int64
 }
 
 // Tiles of the reduction are multiples of Grain.

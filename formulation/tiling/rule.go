@@ -295,10 +295,8 @@ func (p *Problem) ddrFloor(rows, cols, results, rowTimes, colTimes, columns floa
 		t += results / p.DDRActivations
 	}
 	if p.RowsFrom == DDR {
-		if rows <= float64(p.LLB)/2 {
-			rowTimes = 1
-		}
-		t += rows * rowTimes / p.DDRActivations
+		again := max(0, rows-float64(p.LLB)*3/8) // the others may stay
+		t += (rows + (rowTimes-1)*again) / p.DDRActivations
 	}
 	if p.ColumnsFrom == DDR {
 		switch {
@@ -408,7 +406,7 @@ func compare(a, b timed) int {
 		cmp.Compare(b.Columns, a.Columns), cmp.Compare(b.Reduction, a.Reduction),
 		flag(a.ColumnsFirst)-flag(b.ColumnsFirst), flag(a.Stay)-flag(b.Stay),
 		cmp.Compare(a.RoomRows, b.RoomRows), cmp.Compare(a.RoomColumns, b.RoomColumns), cmp.Compare(a.Sums, b.Sums),
-		slices.Compare(a.Group[:], b.Group[:]), flag(a.Once)-flag(b.Once))
+		slices.Compare(a.Group[:], b.Group[:]), flag(a.Once)-flag(b.Once), cmp.Compare(a.Keep, b.Keep))
 }
 
 // ruler is Rule at work.
@@ -440,7 +438,9 @@ func (r *ruler) try(b Blocks) {
 	if !r.p.fits(&b, &w) {
 		return
 	}
-	r.tried++
+	if b.Keep == 0 { // what stays in part takes no turn of others
+		r.tried++
+	}
 	t, _ := r.p.time(&b, &w)
 	x := timed{b, t}
 	if len(r.best) == ruleKept && compare(x, r.best[ruleKept-1]) >= 0 {
@@ -508,8 +508,22 @@ func (r *ruler) coarse(cores [4]int64, pairs int) {
 func (p *Problem) each(b Blocks, visit func(Blocks)) {
 	p.orders(b, func(b Blocks) {
 		b.Group = p.group(&b)
+		p.keep(&b)
 		visit(b)
 	})
+}
+
+// keep lets as many loads of each tile's reduction stay as the LLB has room for, where it has none for all.
+func (p *Problem) keep(b *Blocks) {
+	if b.Keep = 0; !b.Once || !p.Constant {
+		return
+	}
+	w := p.cut(b)
+	rows, _ := p.far(b, &w)
+	load, room := ceilDiv(rows, p.Page), p.LLB/p.Page*3/8
+	if most := (room - 2*load) / (w.tiles * load); most > 0 && w.tiles*(w.sums/b.Group[0])*load > room {
+		b.Keep = most
+	}
 }
 
 // orders is each but for the loads from the DDR.
@@ -649,8 +663,10 @@ func (p *Problem) neighbours(b Blocks, visit func(Blocks)) {
 			}
 			x.Reduction, x.Group = k, [2]int64{1, 1}
 			x = p.stays(p.rooms(x, b.RoomRows > 2 || b.RoomColumns > 2))
+			p.keep(&x)
 			if p.Fits(&x) {
 				x.Group = p.group(&x)
+				p.keep(&x)
 				visit(x)
 				return
 			}
@@ -684,6 +700,7 @@ func (p *Problem) neighbours(b Blocks, visit func(Blocks)) {
 			if count%d == 0 {
 				x := b
 				x.Group[i] = d
+				p.keep(&x)
 				visit(x)
 			}
 		}

@@ -99,7 +99,10 @@ func (p *Problem) fits(b *Blocks, w *work) bool {
 		need := int64(0)
 		if p.RowsFrom == DDR {
 			loads := int64(2)
-			if b.Once {
+			switch {
+			case b.Keep > 0:
+				loads += w.tiles * b.Keep
+			case b.Once:
 				loads = w.tiles * (w.sums / b.Group[0])
 			}
 			need += loads * ceilDiv(rows, p.Page)
@@ -301,8 +304,12 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 	} else if b.Once && p.LLB > 0 {
 		firstCols = min(firstCols, again*columns)
 	}
+	gone := 1.0 // share of the rows that come again from the DDR
 	if b.Once && p.LLB > 0 {
-		firstRows = min(firstRows, tiles)
+		if gone = 0; b.Keep > 0 {
+			gone = 1 - float64(b.Keep*b.Group[0])/sums
+		}
+		firstRows = min(firstRows, tiles+max(0, firstRows-tiles)*gone)
 	}
 	llbBytes := inBytes
 	if p.RowsFrom == DDR {
@@ -434,9 +441,7 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 				c2 = n * cols2
 				if rowPasses >= passes {
 					c2 = n * both2
-					if !b.Once {
-						d2 += n * dRow
-					}
+					d2 += n * dRow * gone
 				}
 			}
 			d2 += n * (dExtra + dStore)

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -101,9 +102,7 @@ func (c *converter) accelforge(n node, a *accelerator) {
 		a.coreLink = quantity{a.gb.rate.value, levels[1].path + ": ASSUMED, as fast as the memory"}
 	}
 	a.ddrLink.origin = "none there"
-	if a.staticW.origin == "" {
-		a.staticW.origin = "ASSUMED: none there"
-	}
+	a.staticW.origin = cmp.Or(a.staticW.origin, "ASSUMED: none there")
 }
 
 func lastPart(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }

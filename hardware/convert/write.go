@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -63,9 +64,7 @@ func (a *accelerator) yaml(tool, file string, lost []string) string {
 		fmt.Fprintf(&b, "#   lost: %s\n", clean(l))
 	}
 	a.name = strings.Trim(notInName.ReplaceAllString(a.name, "-"), "-._")
-	if a.name == "" {
-		a.name = "converted"
-	}
+	a.name = cmp.Or(a.name, "converted")
 	a.name = a.name[:min(len(a.name), 64)]
 	b.WriteString("\n")
 	line(0, "name", a.name, "name")

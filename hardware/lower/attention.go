@@ -594,7 +594,7 @@ func (a *attending) load(in *incoming, portion isa.Portion, core, need, union in
 			break
 		}
 		a.scratch = append(append(a.scratch[:0], in.deps...), free...)
-		c = a.stream(streamed{part: portion, roam: in.val.Instance < 0, bytes: union, gbBytes: gb, coreBytes: core,
+		c = a.stream(streamed{part: portion, roam: a.early(in.val), bytes: union, gbBytes: gb, coreBytes: core,
 			after: in.state.ready, free: a.scratch})
 	}
 	a.fetchAway(from, in)
@@ -657,7 +657,7 @@ func (a *attending) stageOf(in *incoming, portion isa.Portion, once bool, v *vis
 	a.pages.bring(ent, a.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: bytes,
 		DurationPs: a.ddrLatency(),
 		Uses:       a.activationUses(bytes, bytes, 0, 0)}, deps, in.state.ready))
-	a.cmds.at(ent.load).roam = a.opt.Prefetch && in.val.Instance < 0
+	a.cmds.at(ent.load).roam = a.opt.Prefetch && a.early(in.val)
 	a.cmds.at(ent.load).to = ent.at
 	st.tiles = append(st.tiles, stagedTiles{v.j, n, ent})
 	return ent

@@ -46,6 +46,7 @@ type gathered struct {
 	entries []*entry // by value
 	pages   int      // that they take
 	left    int      // tiles that have not been taken
+	stays   bool     // for all tiles of rows and columns
 }
 
 // followBlocked is follow for a blocked nest.
@@ -156,6 +157,9 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 			n.ReductionTiles())
 	case n.Once && n.Stage == 0:
 		return fmt.Errorf("gathers operands in the LLB once, but by no number of tiles")
+	case n.Keep != 0 && (!n.Once || n.Keep < 1 || n.Keep >= n.ReductionTiles()/n.Stage):
+		return fmt.Errorf("keeps %d loads of a reduction in the LLB, expected once, and fewer than the %d there are, "+
+			"at least 1", n.Keep, n.ReductionTiles()/max(1, n.Stage))
 	}
 	for _, in := range anchor.Inputs[:2] {
 		if p := s.Graph.Tensor(in).Producer; p != model.NoOp && slices.Contains(lp.layer.Ops, p) {
@@ -267,9 +271,9 @@ func (lp *layerPlan) gatherPages(s *schedule.Schedule, page int64) (need int64) 
 			tiles = lp.dims.Reps * n.ColumnTiles()
 		}
 		groups := n.ReductionTiles() / max(1, n.Stage)
-		loads := int64(2) // one is read while the next arrives
-		if n.Once {
-			loads = tiles * groups
+		loads := tiles * n.Staying()
+		if n.Staying() < groups {
+			loads += 2 // one is read while the next arrives
 		}
 		need += loads * ceilDiv(ceilDiv(r.UnionBytes, tiles*groups), page)
 	}
@@ -478,7 +482,7 @@ func (l *lowering) bringBlock(t *tensorIn, p, j, k int64, after []int32) (_ []in
 // bringPart loads the part of a tile that lies in one value, of which the busiest core needs bytes if it
 // is all of the tensor. It returns the last command, or -1 if nothing moves.
 func (l *lowering) bringPart(t *tensorIn, in *incoming, p, j, k, bytes int64, free []int32) int32 {
-	n, r, from := l.lp.nest, in.read, l.cmds.n
+	r, from := in.read, l.cmds.n
 	core := bytes
 	if len(t.ins) > 1 { // a share of the tensor's
 		core = shareOf(bytes, r.CoreNeedBytes, max(1, r.TensorCoreBytes))
@@ -531,14 +535,14 @@ func (l *lowering) bringPart(t *tensorIn, in *incoming, p, j, k, bytes int64, fr
 		l.cmds.at(moved).from = ent.at
 		l.pages.use(ent, moved)
 		if in == t.ins[len(t.ins)-1] {
-			if g.left--; g.left <= 0 && !n.Once {
+			if g.left--; g.left <= 0 && !g.stays {
 				l.unpin(g)
 				t.open = slices.DeleteFunc(t.open, func(o *gathered) bool { return o == g })
 			}
 		}
 		return moved
 	}
-	return l.stream(streamed{part: portion, roam: in.val.Instance < 0, bytes: union, gbBytes: gb, coreBytes: core,
+	return l.stream(streamed{part: portion, roam: l.early(in.val), bytes: union, gbBytes: gb, coreBytes: core,
 		after: in.state.ready, free: free})
 }
 
@@ -557,11 +561,11 @@ func (l *lowering) gatherBlock(t *tensorIn, p, j, k int64) *gathered {
 	}
 	first := k / n.Stage * n.Stage
 	key := l.key(t, p, j, first)
-	if g := t.far[key]; g != nil && (n.Once || g.left > 0) {
+	if g := t.far[key]; g != nil && (g.stays || g.left > 0) {
 		return g
 	}
 	bytes := l.bytes(t, p, j, first, n.Stage)
-	g := &gathered{left: int(n.Stage)}
+	g := &gathered{left: int(n.Stage), stays: first/n.Stage < n.Staying()}
 	unions := make([]int64, len(t.ins))
 	for i, in := range t.ins {
 		r := in.read
@@ -586,7 +590,7 @@ func (l *lowering) gatherBlock(t *tensorIn, p, j, k int64) *gathered {
 		l.pages.pin(ent, true)
 		l.pages.bring(ent, l.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: l.rowsCut(t, portion, p), Bytes: unions[i],
 			DurationPs: l.ddrLatency(), Uses: l.activationUses(unions[i], unions[i], 0, 0)}, deps, in.state.ready))
-		l.cmds.at(ent.load).roam = l.opt.Prefetch && in.val.Instance < 0
+		l.cmds.at(ent.load).roam = l.opt.Prefetch && l.early(in.val)
 		l.cmds.at(ent.load).to = ent.at
 		l.fetchAway(from, in)
 		g.entries = append(g.entries, ent)

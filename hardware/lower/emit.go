@@ -9,6 +9,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -75,11 +76,17 @@ type emitter struct {
 	keepEnd   int64 // and after the last for which weights are kept
 	stretches []levelled
 	mem       *Memory
-	computing lastOf       // the last computation of each unit
-	scratch   []int32      // for a list of dependencies until add has copied it
-	coming    []*layerPlan // the present step and what follows in the iteration
-	passed    []stored     // of these, what this cluster has made
-	passing   *passing     // nil: clusters have nothing to do with each other
+	computing lastOf           // the last computation of each unit
+	scratch   []int32          // for a list of dependencies until add has copied it
+	coming    []*layerPlan     // the present step and what follows in the iteration
+	passed    []stored         // of these, what this cluster has made
+	passing   *passing         // nil: clusters have nothing to do with each other
+	late      []model.TensorID // see Exchange
+}
+
+// early reports whether a value is in the DDR from the start.
+func (e *emitter) early(v *schedule.Value) bool {
+	return v.Instance < 0 && !slices.Contains(e.late, v.Tensor)
 }
 
 // gbValue is a value that claims pages until after step last.
@@ -217,7 +224,7 @@ func seconds(s float64) int64 { return int64(math.Ceil(s * 1e12)) }
 // run lowers the cluster's segments.
 func (e *emitter) run(segments []Segment) error {
 	e.computing = noneOfQueues
-	e.requests, e.perCluster = newRequests(e.spec), numQueues
+	e.requests, e.perCluster = newRequests(e.spec, e.opt), numQueues
 	for _, r := range e.requests {
 		e.perCluster += int32(len(r.slots))
 	}
@@ -237,13 +244,26 @@ func (e *emitter) run(segments []Segment) error {
 	if e.opt.Fresh {
 		batch /= max(1, e.opt.Batches)
 	}
+	part := 0
 	for i, seg := range segments {
 		s := seg.Schedule
+		if x := seg.Exchange; x != nil {
+			part++
+			e.exchange(x)
+			e.late = nil
+			for _, name := range x.Late {
+				at := slices.IndexFunc(s.Graph.Inputs, func(t model.TensorID) bool { return s.Graph.Tensor(t).Name == name })
+				if at < 0 {
+					return fmt.Errorf("lower: found no input %q of %s, expected one", name, s.Graph.Name)
+				}
+				e.late = append(e.late, s.Graph.Inputs[at])
+			}
+		}
 		for iteration := range seg.Iterations {
 			values := make([]valueState, len(s.Values))
 			e.present(s, values)
 			for k := range plans[i] {
-				lp, err := e.planned(plans[i][k], s, k)
+				lp, err := e.planned(plans[i][k], s, k, part)
 				if err != nil {
 					return err
 				}
@@ -301,7 +321,11 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnd
 	plans = make([][]*layerPlan, len(segments))
 	numbers := map[tileKey]int32{}
 	var visits []int32 // tiles, as they pass
+	part := 0
 	for i, seg := range segments {
+		if seg.Exchange != nil {
+			part++
+		}
 		plans[i] = make([]*layerPlan, len(seg.Schedule.Steps))
 		from := len(visits)
 		var ends []int // of kernels, in visits
@@ -318,13 +342,14 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnd
 				lp.task = e.tables.task(seg.Schedule, lp)
 			}
 			lp.eachUse(func(t *weightTile) {
+				t.key.part = part
 				if numbers[t.key] == 0 {
 					numbers[t.key] = int32(len(numbers) + 1)
 				}
 				t.number = numbers[t.key]
 				visits = append(visits, t.number)
 			})
-			if e.feed == nil || seg.Iterations > 1 {
+			if e.feed == nil || seg.Iterations > 1 || part > 0 {
 				plans[i][k] = lp
 			}
 		}
@@ -357,7 +382,7 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnd
 }
 
 // planned is the plan of the step that comes next, made again if planSteps has not kept it.
-func (e *emitter) planned(lp *layerPlan, s *schedule.Schedule, step int) (*layerPlan, error) {
+func (e *emitter) planned(lp *layerPlan, s *schedule.Schedule, step, part int) (*layerPlan, error) {
 	if lp == nil {
 		var err error
 		if lp, err = plan(s, &s.Steps[step], e.cost, e.fine); err != nil {
@@ -365,7 +390,7 @@ func (e *emitter) planned(lp *layerPlan, s *schedule.Schedule, step int) (*layer
 		}
 	}
 	lp.eachUse(func(t *weightTile) {
-		t.number = e.visits[e.used]
+		t.key.part, t.number = part, e.visits[e.used]
 		e.used++
 	})
 	return lp, nil
@@ -426,6 +451,14 @@ func (lp *layerPlan) eachVisit(visit func(t, from, to int64)) {
 			visit(t, c, c+width)
 		}
 	}
+}
+
+// exchange lets the control queue wait for the links while as many bytes pass the DDR.
+func (e *emitter) exchange(x *Exchange) {
+	const label = "exchange"
+	e.open(isa.Barrier, label, 0)
+	e.add(qControl, isa.Command{Kind: isa.Barrier, DurationPs: seconds(x.Seconds)})
+	e.add(qDDRStore, isa.Command{Kind: isa.DDRStore, Bytes: x.Bytes, Uses: e.moves(x.Bytes, 0, 0, 0)})
 }
 
 // launch begins the kernel of an instance.

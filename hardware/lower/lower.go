@@ -39,6 +39,17 @@ type Options struct {
 type Segment struct {
 	Schedule   *schedule.Schedule
 	Iterations int
+	// Exchange comes in front of the first segment of a part of the network; nil: the segment goes on with the same
+	// part, on other elements.
+	Exchange *Exchange
+}
+
+// An Exchange is what a chip passes to others and takes from them between two parts of a network. It waits for all in
+// front of it, and the part behind it for the exchange, but for loads of weights and of what others do not make.
+type Exchange struct {
+	Seconds float64  // on the links
+	Bytes   int64    // through the chip's DDR in this time, at least
+	Late    []string // names of the inputs of the part's graph that earlier parts make
 }
 
 // queues of one cluster
@@ -267,7 +278,7 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 	if spec.GB != nil {
 		fine.group = opt.LoadTiles
 	}
-	p := newProgram(name, spec, clusters)
+	p := newProgram(name, spec, clusters, opt)
 	n := chips(spec, clusters)
 	p.PeakMACsPerSecond = float64(n) * m.PeakMACsPerSecond(dtype)
 	p.PeakVectorOpsPerSecond = float64(n) * m.PeakVectorOpsPerSecond(dtype)
@@ -294,7 +305,7 @@ func (e *emitter) lower(cluster int32, alike int, segments []Segment) error {
 }
 
 // newProgram is a program without commands: the resources and queues of the clusters.
-func newProgram(name string, spec *hardware.Spec, clusters int) *isa.Program {
+func newProgram(name string, spec *hardware.Spec, clusters int, opt Options) *isa.Program {
 	p := &isa.Program{Name: name, Clusters: clusters}
 	resource := func(prefix string, kind isa.ResourceKind, rate float64) {
 		p.Resources = append(p.Resources,
@@ -336,7 +347,7 @@ func newProgram(name string, spec *hardware.Spec, clusters int) *isa.Program {
 		for _, kind := range queueKinds {
 			queue(kind.String(), kind)
 		}
-		for _, r := range newRequests(spec) {
+		for _, r := range newRequests(spec, opt) {
 			for i := range r.slots {
 				queue(fmt.Sprintf("%v.request%d", queueKinds[r.queue], i), isa.OtherQueue)
 			}
@@ -354,8 +365,12 @@ type requests struct {
 	next  int
 }
 
-// newRequests are those of a cluster of a machine: of loads from the DDR, and into the LBs.
-func newRequests(spec *hardware.Spec) (list [2]requests) {
+// newRequests are those of a cluster of a machine: of loads from the DDR, and into the LBs. Without BeforeFirst the
+// program has one load under way.
+func newRequests(spec *hardware.Spec, opt Options) (list [2]requests) {
+	if !opt.BeforeFirst {
+		return list
+	}
 	first := numQueues
 	for i, n := range [...]int{spec.DDRLink.Loads(), spec.CoreLink.Loads()} {
 		list[i] = requests{queue: [...]int{qDDRLoad, qIn}[i], first: first}

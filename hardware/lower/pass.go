@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model"
@@ -76,7 +77,7 @@ func (l *lowering) fetchAway(from int32, in *incoming) {
 func (l *lowering) loadAhead() {
 	away := false
 	for _, in := range l.ins {
-		away = away || in.state.away
+		away = away || in.state.away || slices.Contains(l.late, in.val.Tensor)
 	}
 	if !away || l.pages == nil || !l.opt.Prefetch {
 		return

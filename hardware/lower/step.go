@@ -326,7 +326,7 @@ func (l *lowering) lookUpRows() {
 	known, from := true, l.cmds.n
 	wait := int64(0) // for indices of another chip
 	for _, in := range l.ins {
-		known = known && in.val.Instance < 0
+		known = known && l.early(in.val)
 		indices = append(indices, in.state.ready...)
 		if in.state.away && in.state.chip != l.chipOf(l.cluster) {
 			wait = l.chipLatency()
@@ -477,7 +477,7 @@ func (l *lowering) gather(t int64, first bool) {
 			l.pages.bring(ent, l.add(qDDRLoad,
 				isa.Command{Kind: isa.DDRLoad, Portion: isa.Portion{Operand: in.operand}.Cut(t, of).Cut(i, s), Bytes: bytes,
 					DurationPs: l.ddrLatency(), Uses: l.activationUses(bytes, bytes, 0, 0)}, deps, in.state.ready))
-			l.cmds.at(ent.load).roam = l.opt.Prefetch && in.val.Instance < 0
+			l.cmds.at(ent.load).roam = l.opt.Prefetch && l.early(in.val)
 			l.cmds.at(ent.load).to = ent.at
 			l.fetchAway(from, in)
 			in.stage = append(in.stage, ent)
@@ -541,7 +541,7 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 		if r.UnionBytes < n { // a part without bytes is there with the one before, so the first has some
 			bytes = ceilDiv(r.UnionBytes*(i+1), n) - ceilDiv(r.UnionBytes*i, n)
 		}
-		in.arrived(l.stream(streamed{part: c.Portion, roam: v.Instance < 0, bytes: bytes, gbBytes: part(l.fromGB(r)),
+		in.arrived(l.stream(streamed{part: c.Portion, roam: l.early(v), bytes: bytes, gbBytes: part(l.fromGB(r)),
 			coreBytes: part(in.coreBytes), after: in.state.ready, free: l.scratch}))
 	}
 	l.fetchAway(from, in)

@@ -70,6 +70,7 @@ type lookUp struct {
 }
 
 type tileKey struct {
+	part   int // of the network, see Exchange
 	tensor model.TensorID
 	offset int64 // of the part of the tensor that a step reads
 	bytes  int64 // of that part; distinguishes tilings
@@ -735,7 +736,7 @@ func (lp *layerPlan) cutWeights(columns, reduction []int64) {
 	lp.eachWeights(columns, reduction, func(i int, core, union int64) {
 		nn, kk := i/len(reduction), i%len(reduction)
 		n, k := columns[nn], reduction[kk]
-		key := tileKey{p.Tensor, p.Offset, p.UnionBytes, p.CoreBytes, cap(lp.weights), i, [2]int64{lp.columns[nn] - n, n},
+		key := tileKey{0, p.Tensor, p.Offset, p.UnionBytes, p.CoreBytes, cap(lp.weights), i, [2]int64{lp.columns[nn] - n, n},
 			[2]int64{lp.reduction[kk] - k, k}, 0}
 		t := weightTile{key: key, n: n, k: k, reps: 1, times: 1, coreBytes: core, unionBytes: union, farBytes: union,
 			lastK:   kk == len(reduction)-1,

@@ -1,6 +1,7 @@
 package ansor
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -248,17 +249,8 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 
 	ddrLatency, lbLatency := spec.DDR.LatencySeconds+spec.DDRLink.LatencySeconds,
 		spec.CoreLink.LatencySeconds+spec.GB.LatencySeconds
-	farWait, nearWait := ddrLatency, lbLatency // that each of the loads adds: several in flight overlap
-	if spec.DDRLink.Loads() > 1 {
-		farWait = 0
-	}
-	if spec.CoreLink.Loads() > 1 {
-		nearWait = 0
-	}
 	efficiency := spec.DDRActivationEfficiency
-	if efficiency == 0 {
-		efficiency = 1
-	}
+	efficiency = cmp.Or(efficiency, 1)
 	ddr, gb, link := spec.DDR.BandwidthBytesPerSecond, spec.GB.BandwidthBytesPerSecond,
 		spec.CoreLink.BandwidthBytesPerSecond
 	if factor > 1 {
@@ -286,7 +278,7 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 			}
 		case schedule.GB:
 			commands = min(commands, r.NeedBytes)
-			out.in += float64(times) * (float64(commands)*nearWait + move(0, need))
+			out.in += float64(times) * (float64(commands)*lbLatency + move(0, need))
 		default:
 			commands = min(commands, r.UnionBytes)
 			// A stage takes fewer loads from the DDR than go on from there.
@@ -304,9 +296,9 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 			case n.Stage > 0:
 				far = min(far, tiles*n.Stage)
 			}
-			out.ddrLoad += float64(passes) * (float64(far)*farWait + float64(r.UnionBytes)/efficiency/ddr)
+			out.ddrLoad += float64(passes) * (float64(far)*ddrLatency + float64(r.UnionBytes)/efficiency/ddr)
 			out.ddr += float64(passes*r.UnionBytes) / efficiency / ddr
-			out.in += float64(times) * (float64(commands)*nearWait + move(r.UnionBytes, need))
+			out.in += float64(times) * (float64(commands)*lbLatency + move(r.UnionBytes, need))
 			if l.Dims.M == 0 {
 				out.head = max(out.head, ddrLatency+lbLatency)
 			}
@@ -322,14 +314,14 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 				again = tiles
 			}
 		}
-		out.in += float64(again) * (float64(commands)*nearWait + move(0, p.CoreBytes))
+		out.in += float64(again) * (float64(commands)*lbLatency + move(0, p.CoreBytes))
 		if !sp.kept {
 			if weights && known <= ofGroup {
 				commands = 1
 			} else if weights && n.Group > 0 {
 				commands = (commands + n.Group - 1) / n.Group
 			}
-			out.ddrLoad += float64(commands)*farWait + float64(p.UnionBytes)/ddr
+			out.ddrLoad += float64(commands)*ddrLatency + float64(p.UnionBytes)/ddr
 			out.ddr += float64(p.UnionBytes) / ddr
 			if weights {
 				out.head = max(out.head, ddrLatency+lbLatency)

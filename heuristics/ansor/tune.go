@@ -150,12 +150,8 @@ func (o Options) normal(tasks int) (Options, error) {
 	if o.Trials < 0 || o.Batch < 0 || o.Population < 0 || o.Generations < 0 || o.Workers < 0 || o.Patience < 0 {
 		return o, errors.New("a number of trials, programs, generations, workers or patience is negative")
 	}
-	if o.Trials == 0 {
-		o.Trials = 64 * tasks
-	}
-	if o.Batch == 0 {
-		o.Batch = max(1, min(64, o.Trials/(4*max(1, tasks))))
-	}
+	o.Trials = cmp.Or(o.Trials, 64*tasks)
+	o.Batch = cmp.Or(o.Batch, max(1, min(64, o.Trials/(4*max(1, tasks)))))
 	o.Population, o.Generations = cmp.Or(o.Population, max(16, min(128, 8*o.Batch))), cmp.Or(o.Generations, 4)
 	o.Mutation, o.Epsilon = cmp.Or(o.Mutation, .85), cmp.Or(o.Epsilon, .05)
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))

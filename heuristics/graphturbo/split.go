@@ -198,12 +198,9 @@ func (s *Splitter) instanceBytes(ops []model.OpID, outputs []model.TensorID, d i
 
 // instancesFit reports whether the largest instance fits.
 func (s *Splitter) instancesFit(ops []model.OpID, outputs []model.TensorID, d int, v int64) bool {
-	for _, q := range largest(v) {
-		if s.instanceBytes(ops, outputs, d, v, q) > s.opt.LBBytes {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(largest(v), func(q int64) bool {
+		return s.instanceBytes(ops, outputs, d, v, q) > s.opt.LBBytes
+	})
 }
 
 func (s *Splitter) worthRecomputing(ops []model.OpID, outputs []model.TensorID, d int, v int64) bool {

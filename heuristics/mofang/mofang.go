@@ -55,9 +55,7 @@ type Split struct {
 // stays whole. A threshold of 0 is [Threshold].
 func Layering(ctx context.Context, m *streams.Machine, ops []streams.Operator, threshold float64) (
 	layers [][]int, splits []Split) {
-	if threshold == 0 {
-		threshold = Threshold
-	}
+	threshold = cmp.Or(threshold, Threshold)
 	cost := func(set []int) float64 {
 		_, phases := m.Best(ops, set)
 		return streams.Seconds(phases)

@@ -2,6 +2,7 @@ package tvm
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -74,23 +75,8 @@ func PairConvolutions(g *model.Graph, order []model.OpID) (*schedule.Grouping, [
 
 // pointwise reports whether a convolution reads, for each pixel, that pixel alone.
 func pointwise(g *model.Graph, op *model.Op) bool {
-	if op.Kind != "Conv" {
-		return false
-	}
-	for _, d := range g.Tensor(op.Inputs[1]).Shape[2:] {
-		if d != 1 {
-			return false
-		}
-	}
-	for _, s := range op.Attr.Strides {
-		if s != 1 {
-			return false
-		}
-	}
-	for _, p := range op.Attr.Pads {
-		if p != 0 {
-			return false
-		}
-	}
-	return true
+	notOne := func(n int64) bool { return n != 1 }
+	return op.Kind == "Conv" && !slices.ContainsFunc(g.Tensor(op.Inputs[1]).Shape[2:], notOne) &&
+		!slices.ContainsFunc(op.Attr.Strides, notOne) &&
+		!slices.ContainsFunc(op.Attr.Pads, func(p int64) bool { return p != 0 })
 }

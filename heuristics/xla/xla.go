@@ -165,12 +165,9 @@ const maxCopies = 15
 
 // oneToOne reports whether each element of t, or of a view of it, serves one of op's.
 func (x *fuser) oneToOne(op *model.Op, t model.TensorID) bool {
-	for _, in := range op.Inputs {
-		if fusion.Root(x.g, in) == t && op.Kind != "Split" && !fusion.OneToOne(x.g, op, in) {
-			return false
-		}
-	}
-	return true
+	return op.Kind == "Split" || !slices.ContainsFunc(op.Inputs, func(in model.TensorID) bool {
+		return fusion.Root(x.g, in) == t && !fusion.OneToOne(x.g, op, in)
+	})
 }
 
 // kernels collects what is computed within each root.

@@ -1,6 +1,7 @@
 package answers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -117,9 +118,7 @@ func alone(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 	shares := pipeline.Shares(batch, spec.Clusters)
 	c := &comparer{net: net, machine: machine, recipe: r, opt: CompareOptions{Options: opt.Options}, batch: batch,
 		share: shares[0], seen: map[string]rated{}}
-	if c.opt.Chunk == 0 {
-		c.opt.Chunk = c.share
-	}
+	c.opt.Chunk = cmp.Or(c.opt.Chunk, c.share)
 	if c.opt.Chunk < 1 || c.opt.Chunk > c.share {
 		return nil, nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements of a cluster", c.opt.Chunk, c.share)
 	}

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/sharding"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/internal/search"
@@ -35,6 +38,11 @@ type Sharded struct {
 	// between them by their closed form.
 	Seconds           float64 `json:"latency_s"`
 	CollectiveSeconds float64 `json:"collective_s"`
+	// Overlapped is simulated, too: all pieces as one program of a chip, whose collectives let loads of weights and of
+	// the network's inputs go on; nil: not asked for, or no such program was found. Chunk is of a cluster's share of
+	// the batch.
+	Overlapped *float64 `json:"overlapped_latency_s,omitempty"`
+	Chunk      int64    `json:"chunk,omitempty"`
 	// OneChip is the whole network on one chip, in seconds; BatchDivided with a share of the batch
 	// on each of as many chips, nil where they can't have equal shares.
 	OneChip      float64  `json:"one_chip_latency_s"`
@@ -56,16 +64,16 @@ type ShardedOp struct {
 }
 
 // Shard divides the operators of a network over the chips of a machine by methods of
-// [sharding.Methods], and simulates what a chip then does by a recipe.
+// [sharding.Methods], and simulates what a chip then does by a recipe, piece by piece and, if overlap is set, as one
+// program.
 func Shard(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, methods []string,
-	recipe pipeline.Recipe,
-	opts binding.Options, run pipeline.Options) ([]Sharded, error) {
+	recipe pipeline.Recipe, overlap bool, opts binding.Options, run pipeline.Options) ([]Sharded, error) {
 	if machine.Chips == nil {
 		return nil, fmt.Errorf("%s is one chip, expected a machine of several", machine.Name)
 	}
 	chip := machine.Clone()
 	chip.Chips = nil
-	group := sharding.Group{Chips: int64(machine.Chips.Count), Link: machine.Chips.Link}
+	group := sharding.GroupOf(machine)
 	g, err := net.Graph(batch)
 	if err != nil {
 		return nil, err
@@ -126,38 +134,159 @@ func Shard(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 			b.CollectiveSeconds += m.Seconds
 		}
 		b.Seconds, b.Pieces = b.CollectiveSeconds, len(pieces)
-		distinct := map[string]bool{}
+		c := chipProgram{net: net, chip: chip, batch: batch, p: p, plan: plan, pieces: pieces}
+		first := map[string]int{}
 		for k := range pieces {
 			key := schedulefile.GraphFingerprint(pieces[k].Graph)
-			distinct[key] = true
+			if _, ok := first[key]; !ok {
+				first[key] = k
+			}
+			c.like = append(c.like, first[key])
 			if _, ok := known[key]; !ok {
-				piece := network.Network{Name: fmt.Sprintf("%s, piece %d", net.Name, k),
-					Graph: func(batch int64) (*model.Graph, error) {
-						return graphOf(p, plan, net, batch, k)
-					}}
-				if known[key], err = seconds(piece, batch); err != nil {
+				if known[key], err = seconds(c.network(k), batch); err != nil {
 					return nil, fmt.Errorf("piece %d: %w", k, err)
 				}
 			}
 			b.Seconds += known[key]
 		}
-		b.Distinct = len(distinct)
+		b.Distinct = len(first)
+		if overlap {
+			s, chunk, err := c.fastest(ctx, recipe, run)
+			if err != nil {
+				return nil, fmt.Errorf("all pieces as one program: %w", err)
+			}
+			if !math.IsInf(s, 1) {
+				b.Overlapped, b.Chunk = &s, chunk
+			}
+		}
 		list = append(list, b)
 	}
 	return list, nil
 }
 
-// graphOf is a piece at a batch size.
-func graphOf(p *sharding.Problem, plan *sharding.Plan, net network.Network, batch int64, piece int) (
-	*model.Graph, error) {
-	g, err := net.Graph(batch)
+// A chipProgram is the pieces of a chip on their way into one program.
+type chipProgram struct {
+	net    network.Network
+	chip   *hardware.Spec
+	batch  int64
+	p      *sharding.Problem
+	plan   *sharding.Plan
+	pieces []sharding.Piece
+	like   []int // the first piece with the same graph
+}
+
+// network is a piece at any batch size.
+func (c *chipProgram) network(piece int) network.Network {
+	return network.Network{Name: fmt.Sprintf("%s, piece %d", c.net.Name, piece),
+		Graph: func(batch int64) (*model.Graph, error) {
+			g, err := c.net.Graph(batch)
+			if err != nil {
+				return nil, err
+			}
+			pieces, _, err := c.p.Pieces(c.plan, g, 0)
+			if err != nil {
+				return nil, err
+			}
+			pieces[piece].Graph.Remember()
+			return pieces[piece].Graph, nil
+		}}
+}
+
+// fastest tries each divisor of a cluster's share as chunk, unless run says one, and a recipe that takes the fastest
+// of several with that for each piece and with each of them for all. Where none can make a program, it takes no end.
+func (c *chipProgram) fastest(ctx context.Context, recipe pipeline.Recipe, run pipeline.Options) (seconds float64,
+	chunk int64, err error) {
+	recipes, err := pipeline.Alternatives(recipe, run)
 	if err != nil {
-		return nil, err
+		return 0, 0, err
 	}
-	pieces, _, err := p.Pieces(plan, g, 0)
+	spec, err := pipeline.Machine(c.chip, run.Level)
 	if err != nil {
-		return nil, err
+		return 0, 0, err
 	}
-	pieces[piece].Graph.Remember()
-	return pieces[piece].Graph, nil
+	share := pipeline.Shares(c.batch, spec.Clusters)[0]
+	chunks := []int64{run.Chunk}
+	if run.Chunk == 0 {
+		chunks = pipeline.Divisors(share, pipeline.MaxTunedChunk)
+	}
+	// Clusters exchange what is of their own elements, each as long as if all had as many at once.
+	g, err := c.net.Graph(share * min(c.batch, int64(spec.Clusters)))
+	if err != nil {
+		return 0, 0, err
+	}
+	_, moves, err := c.p.Pieces(c.plan, g, 0)
+	if err != nil {
+		return 0, 0, err
+	}
+	candidates := []pipeline.Recipe{recipe}
+	if len(recipes) > 1 {
+		for _, r := range recipes {
+			r.Fallback = nil
+			candidates = append(candidates, r)
+		}
+	}
+	seconds = math.Inf(1)
+	for _, run.Chunk = range chunks {
+		for _, r := range candidates {
+			s, err := c.simulate(ctx, r, run, moves)
+			if err != nil && (ctx.Err() != nil || !pipeline.TooLarge(err)) {
+				return 0, 0, err
+			}
+			if err == nil && s < seconds {
+				seconds, chunk = s, run.Chunk
+			}
+		}
+	}
+	return seconds, chunk, nil
+}
+
+// simulate makes the program of all pieces by a recipe, with the collectives in between, and simulates it. It takes
+// no end where the kernel generator has other settings for one piece than for another.
+func (c *chipProgram) simulate(ctx context.Context, r pipeline.Recipe, run pipeline.Options, moves []sharding.Move) (
+	seconds float64, err error) {
+	made := make([]*pipeline.Result, len(c.pieces))
+	var whole pipeline.Result
+	for k, first := range c.like {
+		if first == k {
+			if made[k], err = pipeline.RunStages(ctx, c.network(k), c.chip, c.batch, r, run); err != nil {
+				return 0, fmt.Errorf("piece %d: %w", k, err)
+			}
+		}
+		made[k] = made[first]
+		if k == 0 {
+			whole = *made[0]
+			whole.Source, whole.Plans = c.net.Name, make([][]lower.Segment, len(whole.Plans))
+		} else if made[k].Lower.Generator != whole.Lower.Generator {
+			return math.Inf(1), nil
+		}
+		x := &lower.Exchange{}
+		for _, m := range moves {
+			if m.Before == k {
+				x.Seconds += m.Seconds
+				x.Bytes += m.Traffic
+			}
+		}
+		for _, s := range c.pieces[k].Sources {
+			if c.p.Graph.Tensor(s.Of).Producer != model.NoOp {
+				x.Late = append(x.Late, c.pieces[k].Graph.Tensor(s.ID).Name)
+			}
+		}
+		for n, plan := range made[k].Plans {
+			plan = slices.Clone(plan)
+			if k > 0 && len(plan) > 0 {
+				plan[0].Exchange = x
+			}
+			whole.Plans[n] = append(whole.Plans[n], plan...)
+		}
+	}
+	if err := pipeline.Simulate(ctx, &whole); err != nil {
+		return 0, err
+	}
+	seconds = whole.LatencySeconds()
+	for _, m := range moves {
+		if m.Before == len(c.pieces) { // nothing follows
+			seconds += m.Seconds
+		}
+	}
+	return seconds, nil
 }

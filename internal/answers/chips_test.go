@@ -3,11 +3,14 @@ package answers_test
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
@@ -38,7 +41,7 @@ func TestShard(t *testing.T) {
 	}
 	net := network.Network{Name: "columns", Graph: columns}
 	shard := func(method string) (*answers.Sharded, error) {
-		list, err := answers.Shard(context.Background(), net, spec, 1, []string{method}, recipe, binding.Options{},
+		list, err := answers.Shard(context.Background(), net, spec, 1, []string{method}, recipe, false, binding.Options{},
 			pipeline.Options{})
 		if err != nil {
 			return nil, err
@@ -77,5 +80,99 @@ func TestShard(t *testing.T) {
 	}
 	if math.Abs(sum-a.CollectiveSeconds) > 1e-15 || sum == 0 {
 		t.Errorf("collectives take %g s, their sum is %g", a.CollectiveSeconds, sum)
+	}
+}
+
+// Behind an exchange, nothing begins before it has ended but loads of what no earlier part makes, and some do.
+func TestExchange(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe, err := pipeline.Lookup("tiled-llb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	net := network.Network{Name: "columns", Graph: columns}
+	r, err := pipeline.RunStages(t.Context(), net, spec, 4, recipe, pipeline.Options{Chunk: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := r.Sim.TotalPs
+	x := &lower.Exchange{Seconds: 3e-3, Bytes: 1 << 16}
+	for _, in := range r.Schedule.Graph.Inputs {
+		if tensor := r.Schedule.Graph.Tensor(in); tensor.Name == "x" {
+			x.Late = append(x.Late, tensor.Name)
+		}
+	}
+	for k := range r.Plans {
+		again := r.Plans[k][0]
+		again.Exchange = x
+		r.Plans[k] = append(r.Plans[k], again)
+	}
+	if err := pipeline.Simulate(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if total := r.Sim.TotalPs; total < alone+3e9 || total >= 2*alone+3e9 {
+		t.Errorf("two parts and 3 ms of exchange take %d ps, one %d", total, alone)
+	}
+	ends, ahead := map[int32]int64{}, 0
+	exchanged := map[int32]bool{} // the clusters whose exchange the list has passed
+	for i := range r.Program.Commands {
+		c := &r.Program.Commands[i]
+		cluster := r.Program.Queues[c.Queue].Cluster
+		if r.Program.Labels[c.Label] == "exchange" {
+			exchanged[cluster] = true
+			ends[cluster] = max(ends[cluster], r.Sim.End[i])
+			continue
+		}
+		if !exchanged[cluster] || r.Sim.Start[i] >= ends[cluster] {
+			continue
+		}
+		reads, _, ok := r.Program.Data(i)
+		late := !ok || c.Kind != isa.DDRLoad && c.Kind != isa.LBLoad
+		for _, operand := range reads {
+			late = late || slices.Contains(x.Late, r.Schedule.Graph.Tensor(model.TensorID(operand.Tensor)).Name)
+		}
+		if ahead++; late {
+			t.Errorf("command %d, %v, begins %d ps before the exchange has ended", i, c.Kind, ends[cluster]-r.Sim.Start[i])
+		}
+	}
+	if len(exchanged) != spec.Clusters || ahead == 0 || len(x.Late) != 1 {
+		t.Errorf("%d clusters exchange %v, %d loads run ahead", len(exchanged), x.Late, ahead)
+	}
+	x.Late[0] = "y"
+	if err := pipeline.Simulate(t.Context(), r); err == nil || !strings.Contains(err.Error(), `found no input "y"`) {
+		t.Errorf("an unknown input: %v", err)
+	}
+}
+
+// As one program, pieces take no less than their collectives and weights, and at most a launch each more than one after
+// the other, where loads run ahead of the first launch.
+func TestShardOverlapped(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe, err := pipeline.Lookup("tiled-llb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, torus := range [][]int{nil, {4}, {2, 2}} {
+		spec.Chips = &hardware.Chips{Count: 4, Link: hardware.Link{BandwidthBytesPerSecond: 25e9, LatencySeconds: 2e-6},
+			Torus: torus}
+		list, err := answers.Shard(t.Context(), network.Network{Name: "columns", Graph: columns}, spec, 1, []string{"search"},
+			recipe, true, binding.Options{}, pipeline.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := &list[0]
+		least := a.CollectiveSeconds + 2*2*2048*8192/4/spec.DDR.BandwidthBytesPerSecond
+		if a.Overlapped == nil || *a.Overlapped < least || a.Chunk != 1 ||
+			*a.Overlapped > a.Seconds+float64(a.Pieces)*spec.LaunchSeconds || len(a.Moves) == 0 {
+			t.Errorf("torus %v: %+v, one after the other %g s, at least %g", torus, a, a.Seconds, least)
+		} else {
+			t.Logf("torus %v: %g s, %g one after the other", torus, *a.Overlapped, a.Seconds)
+		}
 	}
 }

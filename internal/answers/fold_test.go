@@ -12,6 +12,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/internal/schedulefile"
+	"github.com/dsasched/dsasched/model/network"
 )
 
 // A program in which clusters that are alike share their commands is the one in which each has
@@ -28,7 +29,7 @@ func TestFoldedProgram(t *testing.T) {
 		{"toy-fig3", "ascend910", "llb", 8, 1},
 		{"toy-fig5", "tpu-v4i", "cross-layer", 3, 1}, // one cluster
 	} {
-		net, err := pipeline.OpenNetwork(c.net)
+		net, err := network.Open(c.net, network.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +100,7 @@ func TestStreamedProgram(t *testing.T) {
 		{"toy-fig5", "stcp920", 6, 1, pipeline.OverBatch}, // two kinds of clusters
 		{"toy-fig3", "stcp920", 4, 1, pipeline.Pipelined},
 	} {
-		net, err := pipeline.OpenNetwork(c.net)
+		net, err := network.Open(c.net, network.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -54,11 +54,8 @@ func ServingTimes(ctx context.Context, decoder string, dtype model.DType, machin
 			fmt.Errorf("%s: a chip's share of the weights of %s takes %d bytes, the DDR has %d: no room for keys and values",
 				machine.Name, decoder, weights, room)
 	}
-	s := &servingParts{ctx: ctx, chip: chip, recipe: recipe, chips: chips, progress: progress}
-	s.group = sharding.Group{Chips: chips}
-	if machine.Chips != nil {
-		s.group.Link = machine.Chips.Link
-	}
+	s := &servingParts{ctx: ctx, chip: chip, recipe: recipe, chips: chips, progress: progress,
+		group: sharding.GroupOf(machine)}
 	up := func(n int64) int64 { return (n + 63) / 64 * 64 }
 	t.Tokens.At = knots(append([]int64{1}, powers(16, 2, need.Tokens)...), up(need.Tokens))
 	t.Scores.At = knots(powers(1, 4, need.Batch), need.Batch)

@@ -100,9 +100,7 @@ func TuneTasks(ctx context.Context, tasks []*ansor.Task, from pipeline.TunedFrom
 	out.Enough = set.Enough
 	out.Seed, out.Objective, out.Scheduler = set.Seed, cmp.Or(set.Objective, ansor.Objectives[0]),
 		cmp.Or(set.Scheduler, ansor.Schedulers[0])
-	if set.Trials == 0 {
-		set.Trials = 64 * len(tasks)
-	}
+	set.Trials = cmp.Or(set.Trials, 64*len(tasks))
 	best, err := continueLog(out, &set)
 	if err != nil {
 		return nil, err

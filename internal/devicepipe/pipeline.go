@@ -1,6 +1,7 @@
 package devicepipe
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -186,9 +187,7 @@ func (r *Result) measure(s *Schedule, power Power) {
 		last[run.Stage] = max(last[run.Stage], run.End)
 		busy[run.Stage] += run.End - run.Start
 		u := s.Stages[run.Chunk*p+run.Stage].Utilization
-		if u == 0 {
-			u = 1
-		}
+		u = cmp.Or(u, 1)
 		drawn[run.Stage] += u * (run.End - run.Start)
 	}
 	if len(r.Runs) == 0 {
@@ -220,34 +219,6 @@ func (r *Result) measure(s *Schedule, power Power) {
 	if r.Seconds > 0 {
 		r.IdleShare = 1 - all/(devices*r.Seconds)
 	}
-}
-
-// A Sample is how many stages work from At seconds until the next sample.
-type Sample struct {
-	At     float64
-	Stages int
-}
-
-// Busy is the number of stages that work, over time.
-func (r *Result) Busy() []Sample {
-	change := map[float64]int{}
-	for _, run := range r.Runs {
-		if run.End > run.Start {
-			change[run.Start]++
-			change[run.End]--
-		}
-	}
-	var samples []Sample
-	for at := range change {
-		samples = append(samples, Sample{At: at})
-	}
-	slices.SortFunc(samples, func(a, b Sample) int { return sign(a.At - b.At) })
-	n := 0
-	for i := range samples {
-		n += change[samples[i].At]
-		samples[i].Stages = n
-	}
-	return samples
 }
 
 // WriteTrace writes the runs as a trace for chrome://tracing and Perfetto: a thread
@@ -294,15 +265,10 @@ func GPipe(stages, microBatches int, training bool) [][]Task {
 	return tasks
 }
 
-// OneForwardOneBackward orders tasks as PipeDream does within a batch: a stage begins
-// as many forward passes as there are stages from it to the end, then alternates.
-func OneForwardOneBackward(stages, microBatches int) [][]Task {
-	return Interleaved(stages, 1, microBatches)
-}
-
-// Interleaved is OneForwardOneBackward for devices that have several stages each, as Megatron-LM orders them
-// (D. Narayanan et al., SC 2021): micro-batches in groups of as many as there are devices, of which each passes all
-// devices before the next chunk's turn. With more than one chunk the devices must divide the micro-batches.
+// Interleaved orders tasks as PipeDream does within a batch: a device begins as many forward passes as there are
+// devices from it to the end, then alternates. With several chunks a device has as many stages, as Megatron-LM orders
+// them (D. Narayanan et al., SC 2021): micro-batches in groups of as many as there are devices, of which each passes
+// all devices before the next chunk's turn. With more than one chunk the devices must divide the micro-batches.
 func Interleaved(devices, chunks, microBatches int) [][]Task {
 	if chunks > 1 && microBatches%devices != 0 {
 		panic(fmt.Sprintf("pipeline: %d micro-batches on %d devices in %d chunks", microBatches, devices, chunks))

@@ -27,7 +27,7 @@ func TestIdleShare(t *testing.T) {
 			for _, s := range []*Schedule{
 				{equal(p, 1, 0), GPipe(p, b, false)},
 				{equal(p, 1, 2), GPipe(p, b, true)},
-				{equal(p, 1, 2), OneForwardOneBackward(p, b)},
+				{equal(p, 1, 2), Interleaved(p, 1, b)},
 			} {
 				r, err := Simulate(s, Power{})
 				if err != nil || math.Abs(r.IdleShare-want) > 1e-12 {
@@ -47,8 +47,8 @@ func TestIdleShare(t *testing.T) {
 	}
 }
 
-func TestOneForwardOneBackwardStores(t *testing.T) {
-	r, err := Simulate(&Schedule{equal(4, 1, 2), OneForwardOneBackward(4, 8)}, Power{})
+func TestOneChunkStores(t *testing.T) {
+	r, err := Simulate(&Schedule{equal(4, 1, 2), Interleaved(4, 1, 8)}, Power{})
 	if err != nil || fmt.Sprint(r.Stored) != "[4 3 2 1]" {
 		t.Errorf("%v, %v", r.Stored, err)
 	}
@@ -61,7 +61,7 @@ func TestAgainstLongestPaths(t *testing.T) {
 		p, b := 1+rng.IntN(5), 1+rng.IntN(6)
 		s := &Schedule{Tasks: GPipe(p, b, true)}
 		if seed%2 == 0 {
-			s.Tasks = OneForwardOneBackward(p, b)
+			s.Tasks = Interleaved(p, 1, b)
 		}
 		for range p {
 			s.Stages = append(s.Stages, Stage{ForwardSeconds: float64(rng.IntN(9)), BackwardSeconds: float64(rng.IntN(9)),
@@ -115,9 +115,8 @@ func TestAgainstLongestPaths(t *testing.T) {
 			t.Fatalf("seed %d: %v J, expected %v", seed, r.EnergyJoules, energy)
 		}
 		busy := 0.0
-		samples := r.Busy()
-		for i := range samples[:max(0, len(samples)-1)] {
-			busy += float64(samples[i].Stages) * (samples[i+1].At - samples[i].At)
+		for _, run := range r.Runs {
+			busy += run.End - run.Start
 		}
 		if math.Abs(busy-work) > 1e-6 {
 			t.Fatalf("seed %d: %v s busy, expected %v", seed, busy, work)
@@ -179,7 +178,7 @@ func Example() {
 func TestInterleaved(t *testing.T) {
 	for p := 2; p <= 5; p++ {
 		for _, b := range []int{p, 2 * p, 4 * p} {
-			one, err := Simulate(&Schedule{equal(p, 2, 4), OneForwardOneBackward(p, b)}, Power{})
+			one, err := Simulate(&Schedule{equal(p, 2, 4), Interleaved(p, 1, b)}, Power{})
 			if err != nil {
 				t.Fatal(err)
 			}

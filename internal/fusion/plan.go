@@ -159,17 +159,26 @@ func Readers(g *model.Graph, t model.TensorID) (readers []model.OpID, leaves boo
 	return readers, leaves
 }
 
-// Library is the kernel of a compute-intensive operator.
-func Library(g *model.Graph, m *simt.Machine, id model.OpID) Kernel {
-	op := g.Op(id)
-	k := Kernel{Library: true, Groups: []Group{{Ops: []model.OpID{id}, Dominant: id}}, Phases: 1}
-	for i := range op.Inputs {
-		k.ReadBytes += ReadBytes(g, op, i)
+// Library is the kernel of a compute-intensive operator, with the element-wise operators
+// that its library computes on the result before it writes it: ops in execution order.
+// What those compute is hidden behind the rest.
+func Library(g *model.Graph, m *simt.Machine, ops ...model.OpID) Kernel {
+	k := Kernel{Library: true, Groups: []Group{{Ops: ops, Dominant: ops[0]}}, Phases: 1}
+	for i, id := range ops {
+		op := g.Op(id)
+		for j, t := range op.Inputs {
+			if p := g.Tensor(t).Producer; p == model.NoOp || !slices.Contains(ops[:i], p) {
+				k.ReadBytes += ReadBytes(g, op, j)
+				continue
+			}
+			k.Links = append(k.Links, Link{From: g.Tensor(t).Producer, To: id, Tensor: t, Scheme: Local})
+		}
 	}
-	for _, t := range op.Outputs {
+	lead, end := g.Op(ops[0]), g.Op(ops[len(ops)-1])
+	for _, t := range end.Outputs {
 		k.WriteBytes += g.Tensor(t).Bytes()
 	}
-	k.Seconds = m.Library(g.Work(op, nil).MACs, g.Tensor(op.Outputs[0]).DType.String(), k.ReadBytes+k.WriteBytes)
+	k.Seconds = m.Library(g.Work(lead, nil).MACs, g.Tensor(lead.Outputs[0]).DType.String(), k.ReadBytes+k.WriteBytes)
 	k.Time = simt.Time{Launch: m.LaunchSeconds, Work: k.Seconds - m.LaunchSeconds, Bound: "library"}
 	k.name(g)
 	return k

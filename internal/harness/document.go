@@ -63,8 +63,17 @@ func NewDocument(e Experiment, accelerators ...string) *Document {
 	return d
 }
 
-// Table adds a table in all forms.
-func (d *Document) Table(t Table) error {
+// Table adds tables in all forms.
+func (d *Document) Table(tables ...Table) error {
+	for _, t := range tables {
+		if err := d.table(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Document) table(t Table) error {
 	if !plainName.MatchString(t.Name) || d.names[t.Name] {
 		panic(fmt.Sprintf("harness: table %q of %s has the name %q, want one of its own", t.Title, d.experiment.Name, t.Name))
 	}

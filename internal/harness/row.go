@@ -214,7 +214,15 @@ func RowCell(src network.Network, dt model.DType, spec *hardware.Spec, batch int
 	}, nil
 }
 
-// hashOf is the hash of a value's JSON.
+// Machine finds an accelerator, and its hash for the inputs of a cell.
+func Machine(name string) (spec *hardware.Spec, hash string, err error) {
+	if spec, err = hardware.Load(name); err == nil {
+		hash, err = Hash(spec)
+	}
+	return spec, hash, err
+}
+
+// Hash is the hash of a value's JSON.
 func Hash(v any) (string, error) {
 	data, err := json.Marshal(v)
 	if err != nil {

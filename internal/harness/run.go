@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -76,9 +77,7 @@ func Run(ctx context.Context, list []Experiment, opt Options) error {
 	if opt.Workers < 0 {
 		return fmt.Errorf("workers is %d, expected 0 or more", opt.Workers)
 	}
-	if opt.Workers == 0 {
-		opt.Workers = runtime.GOMAXPROCS(0)
-	}
+	opt.Workers = cmp.Or(opt.Workers, runtime.GOMAXPROCS(0))
 	if opt.Stdout == nil {
 		opt.Stdout = io.Discard
 	}

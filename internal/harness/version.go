@@ -1,6 +1,9 @@
 package harness
 
-import "runtime/debug"
+import (
+	"cmp"
+	"runtime/debug"
+)
 
 // programVersion is the version of this module in the running program.
 func programVersion() string {
@@ -9,9 +12,7 @@ func programVersion() string {
 		return "unknown"
 	}
 	version := info.Main.Version
-	if version == "" {
-		version = "(devel)"
-	}
+	version = cmp.Or(version, "(devel)")
 	if version == "(devel)" {
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {

@@ -97,6 +97,9 @@ func randomBlocked(r *rand.Rand, l *lower.Loops, rows int64, window int64) *sche
 		nest.Stage = n
 	}
 	nest.Once = nest.Stage > 0 && r.IntN(2) == 0
+	if n := nest.Staying(); n > 1 && r.IntN(2) == 0 {
+		nest.Keep = 1 + r.Int64N(n-1)
+	}
 	return nest
 }
 
@@ -238,6 +241,7 @@ func TestBlockedNestsRefused(t *testing.T) {
 		{func(n *schedule.Nest) { n.Group = 3 }, "brings tiles of weights to the LLB by 3, expected a divisor of the 64"},
 		{func(n *schedule.Nest) { n.Stage = 5 }, "gathers tiles of operands in the LLB by 5, expected a divisor of the 64"},
 		{func(n *schedule.Nest) { n.Once = true }, "gathers operands in the LLB once, but by no number of tiles"},
+		{func(n *schedule.Nest) { n.Keep = 1 }, "keeps 1 loads of a reduction in the LLB, expected once"},
 		{func(n *schedule.Nest) { n.ColumnDepth = 2 },
 			"has room for 2 tiles of columns, expected 0 or more, and none for weights"},
 		{func(n *schedule.Nest) { n.Ring = 64 }, "has a ring of 64 bytes for weights, which have a memory of their own"},

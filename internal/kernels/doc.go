@@ -3,8 +3,9 @@
 // returns the checked and priced plan (package internal/fusion). It is for GPUs what
 // package scheduler is for accelerators.
 //
-// The methods are the rows of a table: AStitch, XLA's fusion, TVM's fusion, and the exact
-// counterpart of AStitch's rules (package formulation/stitch).
+// The methods are the rows of a table: AStitch, the fusions of XLA, TVM and TensorRT, a
+// framework's kernel for each operator, and the exact counterpart of AStitch's rules
+// (package formulation/stitch).
 //
 // # Exact, within what
 //

@@ -3,15 +3,18 @@ package kernels
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dsasched/dsasched/heuristics/astitch"
+	"github.com/dsasched/dsasched/heuristics/tensorrt"
 	"github.com/dsasched/dsasched/heuristics/tvm"
 	"github.com/dsasched/dsasched/heuristics/xla"
 	"github.com/dsasched/dsasched/internal/fusion"
 	"github.com/dsasched/dsasched/internal/grain"
 	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/internal/simt"
+	"github.com/dsasched/dsasched/internal/training"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/spell"
@@ -40,6 +43,7 @@ var methods = []Method{
 			return xla.Fuse(g, m, xla.Options{})
 		})},
 	{"tvm", "TVM: operators fused with their post-dominators", rule(tvm.FuseSIMT)},
+	{"tensorrt", "TensorRT: library calls with what follows them, element-wise operators together", rule(tensorrt.Fuse)},
 	{"framework", "a kernel for each operator, as TensorFlow runs a graph", rule(apart)},
 	{"exact", "best kernels and schemes within AStitch's scopes, with proof", exact},
 	// The steps of AStitch's ablation between XLA and the whole method.
@@ -106,9 +110,38 @@ func rule(make func(*model.Graph, *simt.Machine) (*fusion.Plan, error)) func(con
 	}
 }
 
+// whole lists the methods that know softmaxes as one operator: they stand for systems with
+// a kernel for it.
+var whole = []string{"tensorrt", "framework"}
+
 // Open reads a network of the zoo or an ONNX file, simplifies it and takes its operators
-// apart.
-func Open(name string, batch int64, opt network.Options) (*model.Graph, error) {
+// apart, as far as the method has them in parts.
+func Open(name string, batch int64, method string, opt network.Options) (*model.Graph, error) {
+	g, err := simplified(name, batch, opt)
+	if err != nil {
+		return nil, err
+	}
+	return Expand(g, method)
+}
+
+// OpenTraining is Open for the training step of a network, see [training.Step].
+func OpenTraining(name string, batch int64, method string, opt network.Options) (*model.Graph, error) {
+	g, err := simplified(name, batch, opt)
+	if err != nil {
+		return nil, err
+	}
+	// Gradients are those of a framework's operators: of a softmax, not of its maximum.
+	e, err := grain.To(g, grain.Framework)
+	if err != nil {
+		return nil, err
+	}
+	if g, err = training.Step(e.Graph); err != nil {
+		return nil, err
+	}
+	return Expand(g, method)
+}
+
+func simplified(name string, batch int64, opt network.Options) (*model.Graph, error) {
 	g, err := network.Raw(name, batch, opt)
 	if err != nil {
 		return nil, err
@@ -116,18 +149,24 @@ func Open(name string, batch int64, opt network.Options) (*model.Graph, error) {
 	if g, _, err = simplify.Run(g); err != nil {
 		return nil, err
 	}
-	e, err := grain.Expand(g)
-	if err != nil {
-		return nil, err
-	}
-	if len(e.Graph.Ops) == 0 {
+	if len(g.Ops) == 0 {
 		return nil, fmt.Errorf("%s: the network has no operators", name)
 	}
-	return e.Graph, nil
+	return g, nil
 }
 
-// Run makes kernels of a graph, which should be at the frameworks' grain, by the method
-// of that name.
+// Expand takes a graph's operators apart, as far as the method has them in parts.
+func Expand(g *model.Graph, method string) (*model.Graph, error) {
+	to := grain.Primitive
+	if slices.Contains(whole, method) {
+		to = grain.Framework
+	}
+	e, err := grain.To(g, to)
+	return e.Graph, err
+}
+
+// Run makes kernels of a graph, which should be at the grain that [Open] has for the method,
+// by the method of that name.
 func Run(ctx context.Context, g *model.Graph, m *simt.Machine, method string) (*Result, error) {
 	for _, x := range methods {
 		if x.Name == method {

@@ -29,7 +29,7 @@ func machine(t testing.TB, name string) *simt.Machine {
 
 func open(t testing.TB, name string, batch int64) *model.Graph {
 	t.Helper()
-	g, err := kernels.Open(name, batch, network.Options{DType: model.F32})
+	g, err := kernels.Open(name, batch, "", network.Options{DType: model.F32})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	g, err := kernels.Open("bert-128", 1, network.Options{DType: model.F32})
+	g, err := kernels.Open("bert-128", 1, "astitch", network.Options{DType: model.F32})
 	if err != nil {
 		panic(err)
 	}

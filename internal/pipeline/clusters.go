@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -251,9 +252,7 @@ func (o Options) prices() split.NetworkOptions {
 // ddrSeconds is the time for weights and for activations through the DDR, at all of its rate.
 func ddrSeconds(spec *hardware.Spec, weights, activations int64) float64 {
 	eff := spec.DDRActivationEfficiency
-	if eff == 0 {
-		eff = 1
-	}
+	eff = cmp.Or(eff, 1)
 	return (float64(weights) + float64(activations)/eff) / spec.DDR.BandwidthBytesPerSecond
 }
 

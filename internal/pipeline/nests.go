@@ -182,7 +182,7 @@ func (t *tiler) blocks(i int, p *tiling.Problem) (b tiling.Blocks, ok bool) {
 	b.Columns, b.Reduction = slices.Max(n.Columns), slices.Max(n.Reduction)
 	b.Columns = (b.Columns + p.Machine.Columns - 1) / p.Machine.Columns * p.Machine.Columns
 	b.Reduction = (b.Reduction + p.Grain() - 1) / p.Grain() * p.Grain()
-	b.ColumnsFirst, b.Stay, b.Once = n.ColumnsFirst, n.Stay, n.Once
+	b.ColumnsFirst, b.Stay, b.Once, b.Keep = n.ColumnsFirst, n.Stay, n.Once, n.Keep
 	b.RoomRows, b.RoomColumns, b.Sums = n.Depth, max(2, n.ColumnDepth), n.Sums
 	b.Group = [2]int64{max(1, n.Stage), max(1, n.Group)}
 	return b, true

@@ -13,6 +13,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -208,6 +209,21 @@ func (r *Result) By() Recipe {
 		return r.winner
 	}
 	return r.Recipe
+}
+
+// Improved is the result under the name of the search that began with its recipe.
+func (r *Result) Improved() *Result {
+	x := *r
+	x.Recipe, x.winner = r.By(), Recipe{}
+	if !strings.HasPrefix(x.Recipe.Name, "best (") { // else a search has gone on from what one had found
+		x.Recipe.Name = fmt.Sprintf("best (from %s)", x.Recipe.Name)
+		x.Recipe.Description = "a recipe's schedule, improved as a whole"
+	}
+	if r.Program != nil {
+		p := *r.Program
+		x.Program, p.Name = &p, ProgramName(&x)
+	}
+	return &x
 }
 
 // LatencySeconds is the time of the whole batch.

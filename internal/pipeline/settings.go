@@ -35,7 +35,7 @@ var (
 		func(d *Draft) { d.Lower.Prefetch, d.Lower.BeforeFirst = false, false })
 	loadsAhead = setting("ahead", "those of weights and inputs run ahead of it, behind a cluster's first launch",
 		func(d *Draft) { d.Lower.Prefetch, d.Lower.BeforeFirst = true, false })
-	loadsAtStart = setting("at-start", "ahead, even of the first launch",
+	loadsAtStart = setting("at-start", "ahead, even of the first launch, and as many at a time as the links allow",
 		func(d *Draft) { d.Lower.Prefetch, d.Lower.BeforeFirst = true, true })
 
 	reloadWeights = setting("reload", "each kernel loads its own", func(d *Draft) { d.Lower.KeepWeights = false })

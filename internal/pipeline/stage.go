@@ -265,6 +265,10 @@ func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, o
 		return nil, fmt.Errorf("%s has %d chips: clusters is %q, expected %q, or one chip", spec.Name, spec.Chips.Count,
 			opt.Clusters.Name(), Pipelined)
 	}
+	if spec.Chips != nil && spec.Chips.Torus != nil {
+		return nil, fmt.Errorf("%s: links between chips are a %s, expected all-to-all for stages", spec.Name,
+			spec.Chips.Network())
+	}
 	return decide(ctx, &schedule.Schedule{Graph: g, Spec: spec}, -1, r, opt)
 }
 
@@ -463,12 +467,9 @@ func CostModel(s *schedule.Schedule, opt Options) (*cost.Model, error) {
 }
 
 func dead(g *model.Graph, op *model.Op) bool {
-	for _, o := range op.Outputs {
-		if len(g.Tensor(o).Consumers) > 0 || g.IsOutput(o) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(op.Outputs, func(o model.TensorID) bool {
+		return len(g.Tensor(o).Consumers) > 0 || g.IsOutput(o)
+	})
 }
 
 // blame says whose decision failed, where it is a caller's own.

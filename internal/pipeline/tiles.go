@@ -445,7 +445,9 @@ func (t *tiler) nest(st *schedule.Step, p *tiling.Problem, b tiling.Blocks) *sch
 			n.Stage = k
 		}
 	}
-	n.Once = n.Once && n.Stage > 0
+	if n.Once = n.Once && n.Stage > 0; n.Once && b.Keep < tiles/n.Stage {
+		n.Keep = b.Keep
+	}
 	return n
 }
 
@@ -476,11 +478,14 @@ func spreadOver(cores schedule.Binding, box model.Region, dims []int, n int64) {
 }
 
 // rewritten is the graph that oneKernel schedules: an operator for each attention, scans and group normalisations in
-// parts. Each list of operators is to be a layer.
-func rewritten(g *model.Graph, spec *hardware.Spec) (*model.Graph, [][]model.OpID, error) {
+// parts. One that is so already stays: its parts can't be found again.
+func rewritten(g *model.Graph, spec *hardware.Spec) (*model.Graph, error) {
+	if g.Together != nil {
+		return g, nil
+	}
 	g, _, err := simplify.FuseAttention(g)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	return simplify.TakeApart(g, splitsNorm(g, spec), scanParts(g, spec))
 }
@@ -491,7 +496,7 @@ func (w *Problem) Rewritten() *Problem {
 	net.Graph = func(size int64) (*model.Graph, error) {
 		g, err := w.Net.Graph(size)
 		if err == nil {
-			g, _, err = rewritten(g, w.Spec)
+			g, err = rewritten(g, w.Spec)
 		}
 		return g, err
 	}
@@ -500,14 +505,14 @@ func (w *Problem) Rewritten() *Problem {
 
 var oneKernel = Strategy{Name: "one", Description: "the whole network is a kernel", Sets: unsplitGroups,
 	Decide: func(_ context.Context, d *Draft) error {
-		g, parts, err := rewritten(d.Graph, d.Spec)
+		g, err := rewritten(d.Graph, d.Spec)
 		if err != nil {
 			return err
 		}
 		if d.Graph = g; d.Memo != nil {
 			d.Memo = schedule.NewMemo() // the other is of the network's graph
 		}
-		layers := layersWith(g, parts)
+		layers := layersWith(g)
 		sg := &schedule.SubGraph{Name: "all", Split: schedule.SplitInfo{Ops: len(g.Ops), Factor: 1, Dim: -1}}
 		for _, l := range layers {
 			sg.Ops = append(sg.Ops, l.Ops...)
@@ -602,15 +607,15 @@ func scanParts(g *model.Graph, spec *hardware.Spec) func(*simplify.Scan) int64 {
 	}
 }
 
-// layersWith are the layers of a graph of which some are given, each behind those that it reads of.
-func layersWith(g *model.Graph, given [][]model.OpID) []schedule.Layer {
+// layersWith are the layers of a graph, each behind those that it reads of. What is to run together is one.
+func layersWith(g *model.Graph) []schedule.Layer {
 	order := graphturbo.ExecutionOrder(g)
-	if len(given) == 0 {
+	if len(g.Together) == 0 {
 		return schedule.FusedLayers(g, order)
 	}
 	var made []schedule.Layer
 	of := map[model.OpID]int{}
-	for i, ops := range given {
+	for i, ops := range g.Together {
 		made = append(made, schedule.NewLayer(g, ops))
 		for _, id := range ops {
 			of[id] = i

@@ -156,6 +156,7 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	}
 	switch {
 	case s.found.Result != nil:
+		s.found.Result = s.found.Result.Improved()
 		return s.found, nil
 	case s.found.Stop == milp.StopTime:
 		return nil, fmt.Errorf("no schedule was found in %v: %w", limit, limited.Err())
@@ -179,7 +180,7 @@ func whole(ctx context.Context, r pipeline.Recipe, net network.Network, machine 
 	if err != nil {
 		return nil, err
 	}
-	found.Recipe = r
+	found.Recipe.Name, found.Recipe.Description = r.Name, r.Description
 	found.Program.Name = pipeline.ProgramName(found.Result)
 	return found.Result, nil
 }

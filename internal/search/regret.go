@@ -93,26 +93,23 @@ type Regretted struct {
 // is found. The greedy schedule is the fastest of this project's greedy recipes. A greedy choice is that of the
 // recipe's strategy on what the other rows have. The best choice known is the fastest of all strategies of the
 // decision's rows, of what the other schedule has, and of a local search by the decision's moves. Both schedules are of
-// the graph that recipes of one kernel make.
+// the greedy one's graph: the network's, or what recipes of one kernel make of it.
 func Regrets(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64,
-	opt RegretOptions) (*Regretted,
-	error) {
+	opt RegretOptions) (*Regretted, error) {
 	spec, err := pipeline.Machine(machine, pipeline.LevelAuto)
 	if err != nil {
 		return nil, err
 	}
 	options := pipeline.Options{Chunk: opt.Chunk}
-	net = pipeline.NewProblem(net, machine, spec, batch, options).Rewritten().Net
-	r := &regretter{w: pipeline.NewProblem(net, machine, spec, batch, options), opt: opt,
-		searchers: map[*pipeline.Decisions]*searcher{}}
-	greedy, err := r.greedily(ctx)
+	r := &regretter{opt: opt, searchers: map[*pipeline.Decisions]*searcher{}}
+	greedy, alike, err := r.greedily(ctx, pipeline.NewProblem(net, machine, spec, batch, options))
 	if err != nil {
 		return nil, err
 	}
 	out := &Regretted{Recipe: r.recipe.Name, GreedySeconds: seconds(greedy.ps)}
 	best := greedy
 	if !opt.GreedyOnly {
-		found, err := Best(ctx, net, machine, batch, BestOptions{Options: options, Recipes: pipeline.Tiled()[1:],
+		found, err := Best(ctx, r.w.Net, machine, batch, BestOptions{Options: options, Recipes: alike,
 			Evaluations: opt.Evaluations, Threads: 1})
 		if err != nil {
 			return nil, err
@@ -161,29 +158,42 @@ type priced struct {
 	by string
 }
 
-// greedily makes the greedy schedule.
-func (r *regretter) greedily(ctx context.Context) (best priced, err error) {
+// greedily makes the greedy schedule of a network, and goes on with the problem of its graph. Recipes of that graph are
+// alike.
+func (r *regretter) greedily(ctx context.Context, w *pipeline.Problem) (best priced, alike []pipeline.Recipe,
+	err error) {
 	var failed error
+	rewritten := w.Rewritten()
+	of := map[*pipeline.Problem][]pipeline.Recipe{}
 	for _, recipe := range pipeline.Tiled()[1:] {
-		made, x, err := r.w.Fastest(ctx, recipe, false, r.opt.Chunk)
-		switch {
-		case ctx.Err() != nil:
-			return best, ctx.Err()
-		case err != nil:
+		made, x, err := w.Fastest(ctx, recipe, false, r.opt.Chunk)
+		if ctx.Err() != nil {
+			return best, nil, ctx.Err()
+		}
+		if err != nil {
 			failed = cmp.Or(failed, err)
-		case best.Decisions == nil || x.Ps < best.ps:
+			continue
+		}
+		problem := w
+		if own, err := w.Has(made.Schedule.Graph, r.opt.Chunk); err != nil {
+			return best, nil, err
+		} else if !own {
+			problem = rewritten
+		}
+		of[problem] = append(of[problem], recipe)
+		if best.Decisions == nil || x.Ps < best.ps {
 			best = priced{pipeline.DecisionsOf(made, false, false), x.Ps, "greedy"}
-			r.recipe = recipe
+			r.w, r.recipe = problem, recipe
 		}
 	}
 	if best.Decisions == nil {
-		return best, failed
+		return best, nil, failed
 	}
 	if o := r.w.Evaluate(ctx, best.Decisions, 0); o.Err != nil || o.Ps != best.ps {
-		return best, cmp.Or(ctx.Err(), o.Err,
+		return best, nil, cmp.Or(ctx.Err(), o.Err,
 			fmt.Errorf("internal error, the greedy schedule takes %d ps again, not %d", o.Ps, best.ps))
 	}
-	return best, nil
+	return best, of[r.w], nil
 }
 
 // choose compares choices of a decision, all else being as in base.

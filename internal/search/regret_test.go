@@ -43,11 +43,6 @@ func TestRegrets(t *testing.T) {
 		if len(found.Regrets) != len(RegretDecisions()) || pairs != len(found.Regrets)+2 {
 			t.Errorf("%v: %d decisions and %d pairs, expected %d", c, len(found.Regrets), pairs, len(RegretDecisions()))
 		}
-		machine, err := pipeline.Machine(chip, pipeline.LevelAuto)
-		if err != nil {
-			t.Fatal(err)
-		}
-		own := pipeline.NewProblem(net, chip, machine, batch, pipeline.Options{Chunk: 1}).Rewritten().Net
 		fastest := func(stage string) float64 {
 			recipe, err := pipeline.Lookup(found.Recipe)
 			if err != nil {
@@ -63,7 +58,7 @@ func TestRegrets(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r, err := Run(t.Context(), own, chip, batch, other, pipeline.Options{Chunk: 1})
+				r, err := Run(t.Context(), net, chip, batch, other, pipeline.Options{Chunk: 1})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -87,6 +82,47 @@ func TestRegrets(t *testing.T) {
 			case x.Decision == "weights" && x.Greedy.BestSeconds > fastest("weights")+1e-12:
 				t.Errorf("%v: the best of weights takes %g s, by recipes %g", c, x.Greedy.BestSeconds, fastest("weights"))
 			}
+		}
+	}
+}
+
+// The greedy schedule is that of the default variant, in whichever graph that is, and decisions of a graph that is
+// rewritten already are those of the given one.
+func TestRegretsBeginWithTheDefault(t *testing.T) {
+	for _, c := range []struct{ network, machine string }{{"mamba-block", "stcp920"}, {"mamba-block", "a100"},
+		{"vit-b16", "stcp920"}, {"bert-128", "tpu-v4i"}, {"toy-fig3", "wormhole-n150"}, {"dlrm-kaggle", "stcp920"}} {
+		net, err := network.Open(c.network, network.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		chip, err := hardware.Load(c.machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		machine, err := pipeline.Machine(chip, pipeline.LevelAuto)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options, batch := pipeline.Options{Chunk: 1}, int64(chip.Clusters)
+		run := func(net network.Network, name string) int64 {
+			recipe, err := pipeline.Lookup(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := Run(t.Context(), net, chip, batch, recipe, options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.Sim.TotalPs
+		}
+		r := &regretter{opt: RegretOptions{Chunk: 1}}
+		w := pipeline.NewProblem(net, chip, machine, batch, options)
+		greedy, _, err := r.greedily(t.Context(), w)
+		if want := run(net, pipeline.Default); err != nil || greedy.ps != want {
+			t.Errorf("%v: the greedy schedule takes %d ps, the default one %d (%v)", c, greedy.ps, want, err)
+		}
+		if a, b := run(net, "tiled-llb"), run(w.Rewritten().Net, "tiled-llb"); a != b {
+			t.Errorf("%v: tiled-llb takes %d ps, of the rewritten graph %d", c, a, b)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -32,10 +33,12 @@ type Server struct {
 	// Device is the name of the accelerator's description.
 	Device  string `json:"device"`
 	Devices int    `json:"devices"`
-	// LinkBytesPerSecond and LinkSeconds are between any two devices, each direction.
+	// LinkBytesPerSecond and LinkSeconds are between any two devices, each direction; on a torus between
+	// neighbours.
 	LinkBytesPerSecond float64 `json:"link_bytes_per_s"`
 	LinkSeconds        float64 `json:"link_s"`
-	IdleWatts          float64 `json:"idle_w"` // of a device
+	Torus              []int   `json:"torus,omitempty"` // as in [hardware.Chips]
+	IdleWatts          float64 `json:"idle_w"`          // of a device
 	BusyWatts          float64 `json:"busy_w"`
 	Host               *Host   `json:"-"` // nil: nothing is said of one
 }
@@ -64,9 +67,18 @@ func (n *Server) Machine() (*hardware.Spec, error) {
 	spec.Name, spec.Description = n.Name, n.Description
 	if n.Devices > 1 {
 		spec.Chips = &hardware.Chips{Count: n.Devices,
-			Link: hardware.Link{BandwidthBytesPerSecond: n.LinkBytesPerSecond, LatencySeconds: n.LinkSeconds}}
+			Link: hardware.Link{BandwidthBytesPerSecond: n.LinkBytesPerSecond, LatencySeconds: n.LinkSeconds}, Torus: n.Torus}
 	}
 	return spec, nil
+}
+
+// AllToAll is an error unless links join any two devices.
+func (n *Server) AllToAll() error {
+	if n.Torus == nil {
+		return nil
+	}
+	return &hardware.Error{File: n.Name, Field: "network.kind", Problem: fmt.Sprintf("found %s, expected all-to-all",
+		(&hardware.Chips{Torus: n.Torus}).Network())}
 }
 
 // LoadMachine reads an accelerator, as [hardware.Load] does, or a machine of several.
@@ -117,6 +129,7 @@ func Parse(name string, data []byte) (*Server, error) {
 		Name, Description, Device string
 		Devices                   int
 		Link                      struct{ Bandwidth, Latency string }
+		Network                   struct{ Kind, Grid string }
 		Power                     struct{ Idle, Busy float64 }
 		Host                      *struct {
 			Threads        int
@@ -156,6 +169,27 @@ func Parse(name string, data []byte) (*Server, error) {
 	check("device", y.Device != "", `""`, "the name of an accelerator's description")
 	check("devices", y.Devices >= 1 && y.Devices <= 1<<16, y.Devices, "1 to 65536")
 	check("link.bandwidth", n.LinkBytesPerSecond > 0 || len(errs) > 0, y.Link.Bandwidth, "more than 0")
+	switch y.Network.Kind {
+	case "", "all-to-all":
+	case "ring":
+		n.Torus = []int{y.Devices}
+	case "torus":
+		product := 1
+		for _, part := range strings.Split(y.Network.Grid, "x") {
+			extent, err := strconv.Atoi(part)
+			if err != nil || strconv.Itoa(extent) != part || extent < 1 || extent > y.Devices || product > y.Devices {
+				product = 0
+				break
+			}
+			n.Torus, product = append(n.Torus, extent), product*extent
+		}
+		check("network.grid", product == y.Devices && len(n.Torus) > 1, strconv.Quote(y.Network.Grid),
+			fmt.Sprintf("two extents or more whose product is %d devices, such as 4x4", y.Devices))
+	default:
+		check("network.kind", false, strconv.Quote(y.Network.Kind), "all-to-all, ring or torus")
+	}
+	check("network.grid", y.Network.Grid == "" || y.Network.Kind == "torus", strconv.Quote(y.Network.Grid),
+		"none, or network.kind torus")
 	check("power.idle", y.Power.Idle >= 0 && y.Power.Idle <= 1e6, y.Power.Idle, "0 to 1e6 watts")
 	check("power.busy", y.Power.Busy >= y.Power.Idle && y.Power.Busy <= 1e6, y.Power.Busy, "power.idle to 1e6 watts")
 	if y.Host != nil {

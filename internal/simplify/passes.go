@@ -347,12 +347,7 @@ func foldBatchNorms(e *editor) int {
 }
 
 func (e *editor) constants(ids []model.TensorID) bool {
-	for _, id := range ids {
-		if e.g.Tensors[id].Role != model.Constant {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(ids, func(id model.TensorID) bool { return e.g.Tensors[id].Role != model.Constant })
 }
 
 // onlyReader reports whether op's input k has no other use.

@@ -20,10 +20,8 @@ type Scan struct {
 // TakeApart makes operators that need all of a long axis at once several that do not, in a copy of a graph: group
 // normalisations that the caller asks for, see splitNorm, and scans. A scan is cut along its axis into as many parts as
 // the caller says: each has its elements of the inputs, and what the running sums of the part before it have come to; 1
-// leaves it as it is. With the graph come lists of operators that are to run as one layer each: then no
-// large tensor between them is ever a value.
-func TakeApart(g *model.Graph, split func(norm *model.Op) bool, parts func(*Scan) int64) (*model.Graph,
-	[][]model.OpID, error) {
+// leaves it as it is. Graph.Together has the parts, so that no large tensor between their operators is ever a value.
+func TakeApart(g *model.Graph, split func(norm *model.Op) bool, parts func(*Scan) int64) (*model.Graph, error) {
 	e := newEditor(g)
 	var made [][]*model.Op
 	for i := range len(e.g.Ops) {
@@ -56,22 +54,22 @@ func TakeApart(g *model.Graph, split func(norm *model.Op) bool, parts func(*Scan
 		made = append(made, e.cutScan(s, n)...)
 	}
 	if len(made) == 0 {
-		return e.g, nil, nil
+		return e.g, nil
 	}
 	if err := e.commit(); err != nil {
-		return nil, nil, fmt.Errorf("simplify: parts: %w", err)
+		return nil, fmt.Errorf("simplify: parts: %w", err)
 	}
 	if err := e.g.Validate(); err != nil {
-		return nil, nil, fmt.Errorf("simplify: parts: %w", err)
+		return nil, fmt.Errorf("simplify: parts: %w", err)
 	}
-	sets := make([][]model.OpID, len(made))
+	e.g.Together = make([][]model.OpID, len(made))
 	for i, ops := range made {
 		for _, op := range ops {
-			sets[i] = append(sets[i], op.ID)
+			e.g.Together[i] = append(e.g.Together[i], op.ID)
 		}
-		slices.Sort(sets[i])
+		slices.Sort(e.g.Together[i])
 	}
-	return e.g, sets, nil
+	return e.g, nil
 }
 
 // scan grows the scan that a running sum is of; nil: something else reads a large tensor, or makes one.

@@ -175,12 +175,12 @@ func TestCutScans(t *testing.T) {
 		tokens, inner, state := 1+r.Int64N(12), 2+r.Int64N(4), 2+r.Int64N(3)
 		g := scanned(t, tokens, inner, state, "")
 		n := 1 + r.Int64N(tokens)
-		cut, sets, err := TakeApart(g, nil, func(*Scan) int64 { return n })
+		cut, err := TakeApart(g, nil, func(*Scan) int64 { return n })
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(sets) != int(n) {
-			t.Errorf("seed %d: %d parts, expected %d", seed, len(sets), n)
+		if len(cut.Together) != int(n) {
+			t.Errorf("seed %d: %d parts, expected %d", seed, len(cut.Together), n)
 		}
 		want, got := reals(t, g)["y"], reals(t, cut)[cut.Tensor(cut.Outputs[0]).Name]
 		for i := range want {
@@ -188,7 +188,7 @@ func TestCutScans(t *testing.T) {
 				t.Fatalf("seed %d, %d tokens in %d parts: %v, expected %v", seed, tokens, n, got, want)
 			}
 		}
-		for k, set := range sets {
+		for k, set := range cut.Together {
 			for _, id := range set {
 				if n > 1 && !strings.Contains(cut.Op(id).Name, "part") {
 					t.Errorf("seed %d: part %d has %q", seed, k, cut.Op(id).Name)
@@ -202,9 +202,9 @@ func TestCutScans(t *testing.T) {
 func TestCutScansLeavesOthers(t *testing.T) {
 	for _, odd := range []string{"axis", "result", "tokens"} {
 		g := scanned(t, 6, 4, 3, odd)
-		cut, sets, err := TakeApart(g, nil, func(*Scan) int64 { return 2 })
-		if err != nil || len(sets) > 0 || len(cut.Ops) != len(g.Ops) {
-			t.Errorf("%s: %d parts, %d operators of %d, %v", odd, len(sets), len(cut.Ops), len(g.Ops), err)
+		cut, err := TakeApart(g, nil, func(*Scan) int64 { return 2 })
+		if err != nil || cut.Together != nil || len(cut.Ops) != len(g.Ops) {
+			t.Errorf("%s: %d parts, %d operators of %d, %v", odd, len(cut.Together), len(cut.Ops), len(g.Ops), err)
 		}
 	}
 }
@@ -229,13 +229,13 @@ func TestGroupNormInPasses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same, sets, err := TakeApart(g, func(*model.Op) bool { return false }, nil)
-		if err != nil || len(sets) > 0 || len(same.Ops) != 1 {
+		same, err := TakeApart(g, func(*model.Op) bool { return false }, nil)
+		if err != nil || same.Together != nil || len(same.Ops) != 1 {
 			t.Fatalf("seed %d: %d operators, %v", seed, len(same.Ops), err)
 		}
-		apart, sets, err := TakeApart(g, func(*model.Op) bool { return true }, nil)
-		if err != nil || len(sets) != 1 || len(sets[0]) != 3 {
-			t.Fatalf("seed %d: layers %v, %v", seed, sets, err)
+		apart, err := TakeApart(g, func(*model.Op) bool { return true }, nil)
+		if err != nil || len(apart.Together) != 1 || len(apart.Together[0]) != 3 {
+			t.Fatalf("seed %d: layers %v, %v", seed, apart.Together, err)
 		}
 		want, got := reals(t, g)["norm"], reals(t, apart)["norm"]
 		for i := range want {

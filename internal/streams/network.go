@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -30,9 +31,7 @@ type Device struct {
 
 // NewDevice takes an accelerator as a device. An efficiency of 0 is [Efficiency].
 func NewDevice(spec *hardware.Spec, efficiency float64) (*Device, error) {
-	if efficiency == 0 {
-		efficiency = Efficiency
-	}
+	efficiency = cmp.Or(efficiency, Efficiency)
 	if !(efficiency > 0 && efficiency <= 1) {
 		return nil, fmt.Errorf("accelerator %q: found efficiency %v, expected more than 0 and at most 1",
 			spec.Name, efficiency)

@@ -43,6 +43,53 @@ type Taker interface {
 	Take(t json.Token) (expected string)
 }
 
+// A Cost is a whole number in the unit of its file, so small that sums are exact.
+type Cost int64
+
+const maxCost = 1 << 40
+
+// Take reads one.
+func (c *Cost) Take(t json.Token) string {
+	if n, ok := t.(json.Number); ok {
+		if v, err := n.Int64(); err == nil && v >= 0 && v <= maxCost {
+			*c = Cost(v)
+			return ""
+		}
+	}
+	return fmt.Sprintf("a whole number from 0 to %d", int64(maxCost))
+}
+
+// Rounded are seconds in nanoseconds.
+func Rounded(seconds []float64) (list []Cost) {
+	for _, s := range seconds {
+		list = append(list, Cost(math.Round(s*1e9)))
+	}
+	return list
+}
+
+// Floats are costs as problems have them.
+func Floats(costs []Cost) (list []float64) {
+	for _, c := range costs {
+		list = append(list, float64(c))
+	}
+	return list
+}
+
+// Posed checks a problem that was read from a file, and the choice that is given with it.
+func Posed[P interface {
+	Validate() error
+	CheckChoice(choice []int) error
+}](file string, p P, given []int) (P, []int, error) {
+	var none P
+	if err := p.Validate(); err != nil {
+		return none, nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if err := p.CheckChoice(given); err != nil {
+		return none, nil, fmt.Errorf("%s: given: %w", file, err)
+	}
+	return p, given, nil
+}
+
 // Rest as the type of a field named "*" makes an object take other fields than its own.
 type Rest struct{}
 

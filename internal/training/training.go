@@ -26,7 +26,7 @@
 // momentum and writes weight and momentum. The loss is a softmax with cross-entropy.
 //
 // Memory-bound gradients are counted by bytes read and written; caches, recomputation
-// and fusion are not in the model.
+// and fusion are not in the model. [Step] gives a step in operators, for who fuses them.
 package training
 
 import (

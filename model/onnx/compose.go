@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -159,16 +160,9 @@ func (c *call) channels(suffix string, x *value, back bool) *value {
 		return x
 	}
 	rank := len(x.shape)
-	perm := []int64{0, int64(rank - 1)}
-	for d := 1; d < rank-1; d++ {
-		perm = append(perm, int64(d))
-	}
+	perm := append([]int64{0, int64(rank - 1)}, dims(1, rank-1)...)
 	if back {
-		perm = []int64{0}
-		for d := 2; d < rank; d++ {
-			perm = append(perm, int64(d))
-		}
-		perm = append(perm, 1)
+		perm = slices.Concat([]int64{0}, dims(2, rank), []int64{1})
 	}
 	return c.step(suffix, "Transpose", model.Attr{Perm: perm}, operandOf(x))
 }
@@ -208,9 +202,7 @@ func nhwcConv(c *call) {
 	if len(c.in) > 3 && c.in[3] != nil {
 		y = c.step("sum", "Add", model.Attr{}, operandOf(y), operandOf(c.in[3]))
 	}
-	if act == "" {
-		act = "Identity"
-	}
+	act = cmp.Or(act, "Identity")
 	c.finish(act, model.Attr{}, operandOf(y))
 }
 
@@ -430,9 +422,7 @@ func reduceAfter(before, after model.Kind) func(*call) {
 			if c.bool("noop_with_empty_axes", false) {
 				c.unsupported("reduces nothing (noop_with_empty_axes)")
 			}
-			for d := range rank {
-				a.Axes = append(a.Axes, int64(d))
-			}
+			a.Axes = dims(0, rank)
 		} else {
 			a.Axes = c.axes(list, rank)
 		}

@@ -97,10 +97,7 @@ func normGrad(kind model.Kind) func(*call) {
 		}
 		n := c.step("normal", kind, model.Attr{Axis: int64(axis), Variant: c.variant()}, x, arg{c.in[2], parameter})
 		c.finish("Mul", model.Attr{}, dY, operandOf(n))
-		var leading []int64
-		for d := range axis {
-			leading = append(leading, int64(d))
-		}
+		leading := dims(0, axis)
 		if len(c.node.outputs) > 1 && c.node.outputs[1] != "" {
 			c.yield(1, "scale", "ReduceSum", model.Attr{Axes: leading}, operandOf(c.step("product", "Mul", model.Attr{}, dY, x)))
 		}
@@ -217,6 +214,9 @@ func gatherGrad(shape, indices, gradient int) func(*call) {
 	}
 }
 
+// butChannels lists the dimensions of images without that of channels.
+func butChannels(rank int) []int64 { return append([]int64{0}, dims(2, rank)...) }
+
 // convGrad gives the gradients of a convolution's input, a transposed convolution of dY; of its
 // weights, the convolution of the input with dY where batch and channels of a group change
 // places, and strides and dilations; and of its bias.
@@ -248,10 +248,7 @@ func convGrad(c *call) {
 	}
 	c.yield(0, "input", "ConvTranspose", back, operandOf(dY), arg{w, parameter})
 	if len(c.node.outputs) > 1 && c.node.outputs[1] != "" {
-		turn := model.Attr{Perm: []int64{1, 0}}
-		for d := range n {
-			turn.Perm = append(turn.Perm, int64(2+d))
-		}
+		turn := model.Attr{Perm: append([]int64{1, 0}, dims(2, 2+n)...)}
 		b := a
 		b.Strides, b.Dilations, b.Pads = a.Dilations, a.Strides, slices.Clone(a.Pads)
 		// What no window reaches, behind the last, would give more than the kernel.
@@ -271,10 +268,7 @@ func convGrad(c *call) {
 			// The samples of a group are the channels of its convolution.
 			split := slices.Concat(model.Shape{x.shape[0], a.Group, x.shape[1] / a.Group}, x.shape[2:])
 			joined := slices.Concat(model.Shape{split[2], split[1] * split[0]}, x.shape[2:])
-			perm := model.Attr{Perm: []int64{2, 1, 0}}
-			for d := range n {
-				perm.Perm = append(perm.Perm, int64(3+d))
-			}
+			perm := model.Attr{Perm: append([]int64{2, 1, 0}, dims(3, 3+n)...)}
 			xt = c.step("groups", "Reshape", model.Attr{Shape: split}, operandOf(x))
 			xt = c.step("groups/turned", "Transpose", perm, operandOf(xt))
 			xt = c.step("turned", "Reshape", model.Attr{Shape: joined}, operandOf(xt))
@@ -283,11 +277,7 @@ func convGrad(c *call) {
 		wt := c.step("product", "Conv", b, operandOf(xt), operandOf(gt))
 		c.yield(1, "weights", "Transpose", turn, operandOf(wt))
 	}
-	all := []int64{0}
-	for d := range n {
-		all = append(all, int64(2+d))
-	}
-	c.yield(2, "bias", "ReduceSum", model.Attr{Axes: all}, operandOf(dY))
+	c.yield(2, "bias", "ReduceSum", model.Attr{Axes: butChannels(2 + n)}, operandOf(dY))
 }
 
 // batchNormGrad gives the gradients of the input, which passes twice, of the scale and of the
@@ -302,10 +292,7 @@ func batchNormGrad(c *call) {
 	normal := c.step("normal", "BatchNorm", model.Attr{Variant: c.variant()}, x, scale, scale, mean, variance)
 	product := c.step("product", "Mul", model.Attr{}, dY, operandOf(normal))
 	c.yield(0, "input", "BatchNorm", model.Attr{}, operandOf(product), scale, scale, mean, variance)
-	all := []int64{0}
-	for d := 2; d < len(c.in[1].shape); d++ {
-		all = append(all, int64(d))
-	}
+	all := butChannels(len(c.in[1].shape))
 	c.yield(1, "scale", "ReduceSum", model.Attr{Axes: all}, operandOf(product))
 	c.yield(2, "bias", "ReduceSum", model.Attr{Axes: all}, dY)
 }
@@ -330,10 +317,7 @@ func (c *call) likelihood(logs, labels, weights *value) {
 		w := c.step("weights", "Gather", model.Attr{}, arg{weights, parameter}, operandOf(labels))
 		l = c.step("weighted", "Mul", model.Attr{}, operandOf(l), operandOf(w))
 	}
-	var all []int64
-	for d := range labels.shape {
-		all = append(all, int64(d))
-	}
+	all := dims(0, len(labels.shape))
 	switch reduction {
 	case "none":
 		c.finish("Neg", model.Attr{}, operandOf(l))
@@ -394,10 +378,7 @@ func dropoutGrad(c *call) {
 // trained notes what a normalisation in training mode yields beside its result: the mean and the
 // deviation of its rows, each at the cost of a mean.
 func (c *call) trained(axis int, names ...string) {
-	mean := model.Attr{KeepDims: true}
-	for d := axis; d < len(c.in[0].shape); d++ {
-		mean.Axes = append(mean.Axes, int64(d))
-	}
+	mean := model.Attr{KeepDims: true, Axes: dims(axis, len(c.in[0].shape))}
 	for i, name := range names {
 		if c.reads(1 + i) {
 			c.yield(1+i, name, "ReduceMean", mean, operandOf(c.in[0]))
@@ -412,10 +393,7 @@ func trainedBatchNorm(c *call) {
 		c.fail("input %q has shape %v, expected at least two dimensions", x.name, x.shape)
 		return
 	}
-	over := model.Attr{Axes: []int64{0}}
-	for d := 2; d < len(x.shape); d++ {
-		over.Axes = append(over.Axes, int64(d))
-	}
+	over := model.Attr{Axes: butChannels(len(x.shape))}
 	mean := c.step("mean", "ReduceMean", over, operandOf(x))
 	square := c.step("square", "Mul", model.Attr{}, operandOf(x), operandOf(x))
 	variance := c.step("variance", "ReduceMean", over, operandOf(square))

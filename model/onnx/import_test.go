@@ -535,7 +535,6 @@ func exercise(t *testing.T, g *model.Graph) {
 	g.MACs()
 	g.Params()
 	for _, op := range g.Ops {
-		g.Loops(op)
 		for o := range op.Outputs {
 			g.Sequential(op, o)
 			whole := model.Whole(g.Tensor(op.Outputs[o]).Shape)

@@ -114,6 +114,15 @@ func rowMajor(s model.Shape) []int64 {
 	return st
 }
 
+// dims lists the dimensions from one up to another.
+func dims(from, to int) []int64 {
+	var list []int64
+	for d := from; d < to; d++ {
+		list = append(list, int64(d))
+	}
+	return list
+}
+
 // broadcastShape is the common shape of element-wise operands.
 func broadcastShape(a, b model.Shape) (model.Shape, error) {
 	n := max(len(a), len(b))

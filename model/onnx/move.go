@@ -460,9 +460,7 @@ func (c *call) slicing() (sl slicing) {
 	}
 	axes, ok := c.list("axes", 3)
 	if !ok {
-		for d := range starts {
-			axes = append(axes, int64(d))
-		}
+		axes = dims(0, len(starts))
 	}
 	steps, ok := c.list("steps", 4)
 	if !ok {
@@ -736,9 +734,7 @@ func resize(c *call) {
 func (c *call) keepRatio(size, axes []int64, policy string) []int64 {
 	x := c.in[0].shape
 	if len(axes) == 0 {
-		for d := range x {
-			axes = append(axes, int64(d))
-		}
+		axes = dims(0, len(x))
 	}
 	if len(size) != len(axes) {
 		c.fail("has %d sizes for %d axes", len(size), len(axes))

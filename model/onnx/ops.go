@@ -584,10 +584,7 @@ func (c *call) transposed(suffix string, x arg, swap bool) arg {
 	if !swap || rank < 2 {
 		return x
 	}
-	var perm []int64
-	for d := range rank {
-		perm = append(perm, int64(d))
-	}
+	perm := dims(0, rank)
 	perm[rank-1], perm[rank-2] = perm[rank-2], perm[rank-1]
 	return arg{c.step(suffix+"/transpose", "Transpose", model.Attr{Perm: perm}, x), operand}
 }
@@ -713,10 +710,7 @@ func reduce(c *call) {
 			c.emit("Identity", model.Attr{}, args(c.in[0]))
 			return
 		}
-		list = nil
-		for d := range rank {
-			list = append(list, int64(d))
-		}
+		list = dims(0, rank)
 	}
 	c.find("noop_with_empty_axes")
 	if c.node.op != string(c.row.kind) {

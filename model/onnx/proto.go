@@ -135,8 +135,6 @@ func decodeModel(d *decoder) (*modelProto, error) {
 				return fmt.Errorf("two functions are called %v", f.functionKey)
 			}
 			m.functions[f.functionKey] = f
-		default:
-			err = d.skipField(h)
 		}
 		return err
 	})
@@ -155,8 +153,6 @@ func (d *decoder) opset(h field, into map[string]int64) error {
 			domain, err = d.name(h)
 		case 2:
 			version, err = d.int(h)
-		default:
-			err = d.skipField(h)
 		}
 		return err
 	})
@@ -197,8 +193,6 @@ func (d *decoder) function(h field, f *functionProto) error {
 			err = d.attribute(h, a)
 		case 13:
 			f.overload, err = d.name(h)
-		default:
-			err = d.skipField(h)
 		}
 		return err
 	})
@@ -253,8 +247,6 @@ func (d *decoder) graph(h field, g *graphProto) error {
 			t := &tensorProto{}
 			g.initializers = append(g.initializers, t)
 			err = d.sparse(h, t)
-		default:
-			err = d.skipField(h)
 		}
 		return err
 	})
@@ -290,8 +282,6 @@ func (d *decoder) node(h field, n *nodeProto) error {
 			n.domain = canonicalDomain(n.domain)
 		case 8:
 			n.overload, err = d.name(h)
-		default:
-			err = d.skipField(h)
 		}
 		return err
 	})
@@ -369,8 +359,6 @@ func (d *decoder) attribute(h field, a *attribute) error {
 			}
 		case 20:
 			a.typ, err = d.int(h)
-		default:
-			err = d.skipField(h)
 		}
 		return err
 	})
@@ -409,7 +397,7 @@ func (d *decoder) valueInfos(h field, list *[]*valueInfo) error {
 		case 2:
 			err = d.message(h, "TypeProto", func(h field) error {
 				if h.num != 1 {
-					return d.skipField(h)
+					return nil
 				}
 				v.tensor = true
 				return d.message(h, "TypeProto.Tensor", func(h field) (err error) {
@@ -420,18 +408,14 @@ func (d *decoder) valueInfos(h field, list *[]*valueInfo) error {
 						v.ranked = true
 						err = d.message(h, "TensorShapeProto", func(h field) error {
 							if h.num != 1 {
-								return d.skipField(h)
+								return nil
 							}
 							return d.dimension(h, v)
 						})
-					default:
-						err = d.skipField(h)
 					}
 					return err
 				})
 			})
-		default:
-			err = d.skipField(h)
 		}
 		return err
 	})
@@ -456,8 +440,6 @@ func (d *decoder) dimension(h field, v *valueInfo) error {
 			x.fixed = true
 		case 2:
 			x.name, err = d.name(h)
-		default:
-			err = d.skipField(h)
 		}
 		return err
 	})

@@ -116,8 +116,6 @@ func (d *decoder) tensor(h field, t *tensorProto) error {
 			p.external = v == 1
 		case 16:
 			err = d.mark(h, t)
-		default:
-			err = d.skipField(h)
 		}
 		return err
 	})
@@ -145,8 +143,6 @@ func (d *decoder) entry(h field) (key, value string, err error) {
 			key, _, err = d.text(h)
 		case 2:
 			value, _, err = d.text(h)
-		default:
-			err = d.skipField(h)
 		}
 		return err
 	})
@@ -192,7 +188,7 @@ func (d *decoder) numbers(h field, p *payload, elem protowire.Type, size int64) 
 			} else {
 				p.uncounted = true
 			}
-			return d.skipField(h)
+			return nil
 		}
 	}
 	return d.scalars(h, elem, func(v uint64) error {
@@ -378,8 +374,6 @@ func (d *decoder) sparse(h field, t *tensorProto) error {
 				dims = append(dims, int64(v))
 				return nil
 			})
-		default:
-			err = d.skipField(h)
 		}
 		return err
 	})

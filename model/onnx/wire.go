@@ -153,8 +153,8 @@ func (f field) want(t protowire.Type) error {
 	return nil
 }
 
-// fields calls f for each field of a message that ends at d.end. f consumes the
-// field's content; it may leave the rest to skipField.
+// fields calls f for each field of a message that ends at d.end. Content of which f
+// consumes nothing is skipped.
 func (d *decoder) fields(what string, f func(field) error) error {
 	for d.left() > 0 {
 		tag, err := d.varint()
@@ -169,7 +169,11 @@ func (d *decoder) fields(what string, f func(field) error) error {
 		if num < protowire.MinValidNumber {
 			return fmt.Errorf("%s has a field with number %d", what, num)
 		}
-		if err := f(field{num, typ, what}); err != nil {
+		h, from := field{num, typ, what}, d.pos
+		if err = f(h); err == nil && d.pos == from {
+			err = d.skipField(h)
+		}
+		if err != nil {
 			return err
 		}
 	}

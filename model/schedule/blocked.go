@@ -21,6 +21,17 @@ func (n *Nest) ReductionTiles() int64 { return int64(max(1, len(n.Reduction))) }
 // ColumnTiles is the number of tiles that a nest cuts the columns into; at least 1.
 func (n *Nest) ColumnTiles() int64 { return int64(max(1, len(n.Columns))) }
 
+// Staying is the number of loads of a tile's reduction that stay in the LLB for all tiles of rows and columns.
+func (n *Nest) Staying() int64 {
+	switch {
+	case !n.Once || n.Stage == 0:
+		return 0
+	case n.Keep > 0:
+		return n.Keep
+	}
+	return n.ReductionTiles() / n.Stage
+}
+
 // RoomFor is the number of tiles of an operand the L1 has room for.
 func (n *Nest) RoomFor(role OperandRole) int64 {
 	switch role {

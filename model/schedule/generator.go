@@ -13,7 +13,8 @@ type Generator struct {
 	// the kernel that uses them: the DMA engine works on while kernels change.
 	Prefetch bool `json:"prefetch"`
 	// BeforeFirst lets such loads run ahead of a cluster's first launch, too, which then
-	// costs nothing where loads take as long.
+	// costs nothing where loads take as long, and has as many loads under way as the machine's
+	// links allow.
 	BeforeFirst bool `json:"before_first_launch,omitempty"`
 	// KeepQuarters is the number of quarters of the pages that values leave free kept weights may
 	// take: 1 to 4; 0 is 2.

@@ -62,6 +62,9 @@ type Nest struct {
 	// load brings from the DDR into the LLB (0: each alone), with Once for all tiles at a time.
 	// With Rfactor, Reduction cuts each core's slice, and the sums of others have room for one tile.
 	Sums int64 `json:"sums,omitempty"`
+	// Keep, with Once, is how many of the loads that bring a tile's reduction of a blocked nest stay in the LLB, the
+	// first; the others come again. 0: all.
+	Keep int64 `json:"keep,omitempty"`
 	// ColumnDepth is the room for tiles of a second operand that is no constant; 0: Depth.
 	ColumnDepth int64 `json:"column_depth,omitempty"`
 	// Ring is how many bytes of the L1, in front of parameters, the weights of a blocked nest pass; the stage and values
@@ -402,7 +405,8 @@ func (n *Nest) lines(output *model.Tensor) (list []nestLine) {
 		say("sums of %d", n.Sums)
 		inside := depth
 		loop("reduction in%s", numbers(n.Reduction))
-		say("%s", words("bring", n.Once, "once", n.Stage > 0, fmt.Sprintf("by %d", n.Stage)))
+		bring := words("bring", n.Once, "once", n.Stage > 0, fmt.Sprintf("by %d", n.Stage))
+		say("%s", words(bring, n.Keep > 0, fmt.Sprintf("keep %d", n.Keep), false, ""))
 		if n.ColumnDepth > 0 {
 			say("columns of %d", n.ColumnDepth)
 		}
@@ -538,7 +542,13 @@ func ParseNest(text string, output *model.Tensor) (*Nest, error) {
 				n.Loads, err = readExtent(words[len(words)-1])
 			case len(words) > 1:
 				n.Once = words[1] == "once"
-				n.Stage, err = readExtent(words[len(words)-1])
+				if at := len(words) - 2; words[at] == "keep" {
+					n.Keep, err = readExtent(words[at+1])
+					words = words[:at]
+				}
+				if err == nil {
+					n.Stage, err = readExtent(words[len(words)-1])
+				}
 			}
 		case "stage":
 			n.Stage, err = readExtent(words[len(words)-1])

@@ -88,6 +88,8 @@ func TestParseBlockedNest(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"bring once by 3", "bring", ""},
 		{"bring once by 3", "bring by 3", ""},
+		{"bring once by 3", "bring once by 3 keep 2", ""},
+		{"bring once by 3", "bring once by 3 keep x", `found "x", expected a number`},
 		{"weights by 9", "weights stay", ""},
 		{"      weights by 9", "      columns of 5\n      weights", ""},
 		{"      weights by 9", "      ring of 4096\n      weights by 9", ""},

@@ -1,6 +1,7 @@
 package stablehlo
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -753,9 +754,7 @@ func compare(b *builder, x *flat) error {
 			break
 		}
 	}
-	if dir == "" {
-		dir = x.attrs["comparison_direction"].word
-	}
+	dir = cmp.Or(dir, x.attrs["comparison_direction"].word)
 	kind, ok := map[string]model.Kind{"EQ": "Equal", "NE": "Equal", "GT": "Greater", "GE": "GreaterOrEqual",
 		"LT": "Less", "LE": "LessOrEqual"}[dir]
 	if !ok {

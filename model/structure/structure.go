@@ -1,6 +1,7 @@
 package structure
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -502,9 +503,7 @@ func (f *finder) body() (first, end int) {
 		for end > 0 && end < n && f.matrices(f.Blocks[end-1]) == 0 {
 			end--
 		}
-		if end == 0 {
-			end = n
-		}
+		end = cmp.Or(end, n)
 		return 0, end
 	}
 	for i := range firstComposite {

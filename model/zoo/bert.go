@@ -22,10 +22,7 @@ type transformer struct {
 // broadcast over heads and rows.
 func bert(c transformer) func(string, Options) (*model.Graph, error) {
 	return func(name string, opt Options) (*model.Graph, error) {
-		b := &sequences{model.NewBuilder(name), opt.DType}
-		if c.Heads < 1 || c.Hidden%c.Heads != 0 {
-			b.Fail(fmt.Errorf("%d features do not divide over %d heads", c.Hidden, c.Heads))
-		}
+		b := attentive(name, opt, c.Hidden, c.Heads)
 		tokens := b.Input("token_ids", model.I32, opt.Batch, c.Seq)
 		types := b.Input("token_type_ids", model.I32, opt.Batch, c.Seq)
 		mask := b.Input("attention_mask", opt.DType, opt.Batch, 1, 1, c.Seq)
@@ -50,6 +47,15 @@ func bert(c transformer) func(string, Options) (*model.Graph, error) {
 type sequences struct {
 	*model.Builder
 	dtype model.DType
+}
+
+// attentive begins a network whose features are divided over heads.
+func attentive(name string, opt Options, features, heads int64) *sequences {
+	b := &sequences{model.NewBuilder(name), opt.DType}
+	if heads < 1 || features%heads != 0 {
+		b.Fail(fmt.Errorf("%d features do not divide over %d heads", features, heads))
+	}
+	return b
 }
 
 // features is the last extent; 1 after an error, which Build reports.

@@ -31,10 +31,7 @@ type speech struct {
 // All sequences have the full length: there is no mask.
 func conformer(c speech) func(string, Options) (*model.Graph, error) {
 	return func(name string, opt Options) (*model.Graph, error) {
-		b := &sequences{model.NewBuilder(name), opt.DType}
-		if c.Heads < 1 || c.Hidden%c.Heads != 0 {
-			b.Fail(fmt.Errorf("%d features do not divide over %d heads", c.Hidden, c.Heads))
-		}
+		b := attentive(name, opt, c.Hidden, c.Heads)
 		if c.Frames%4 != 0 || c.Mels%4 != 0 {
 			b.Fail(fmt.Errorf("%d frames of %d features cannot be quartered", c.Frames, c.Mels))
 		}

@@ -1,6 +1,7 @@
 package zoo
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -85,9 +86,7 @@ func (d *Decoder) WeightBytes() (int64, error) {
 		return 0, err
 	}
 	rows := d.whole.Positions
-	if rows == 0 {
-		rows = d.whole.Vocabulary
-	}
+	rows = cmp.Or(rows, d.whole.Vocabulary)
 	return (d.Layers*layer.Params() + head.Params() + rows*d.whole.Hidden) * d.dtype.Bytes(), nil
 }
 

@@ -18,10 +18,7 @@ type translator struct {
 // token is the next one's input (greedy decoding).
 func translation(c translator) func(string, Options) (*model.Graph, error) {
 	return func(name string, opt Options) (*model.Graph, error) {
-		r := newCell(&sequences{model.NewBuilder(name), opt.DType})
-		if c.Heads < 1 || c.Hidden%c.Heads != 0 {
-			r.Fail(fmt.Errorf("%d features do not divide over %d heads", c.Hidden, c.Heads))
-		}
+		r := newCell(attentive(name, opt, c.Hidden, c.Heads))
 		t := transformer{Seq: c.Source, Hidden: c.Hidden, Heads: c.Heads, FFN: c.FFN}
 		table := r.Param("embedding.weight", opt.DType, c.Alphabet, c.Hidden)
 		x := r.Op("Gather", "source.embedding", model.Attr{}, table, r.Input("source", model.I32, opt.Batch, c.Source))
@@ -141,10 +138,7 @@ type hearing struct {
 // the frames, and encoder layers (Dong et al., Speech-Transformer, ICASSP 2018).
 func asr(c hearing) func(string, Options) (*model.Graph, error) {
 	return func(name string, opt Options) (*model.Graph, error) {
-		b := &sequences{model.NewBuilder(name), opt.DType}
-		if c.Heads < 1 || c.Hidden%c.Heads != 0 {
-			b.Fail(fmt.Errorf("%d features do not divide over %d heads", c.Hidden, c.Heads))
-		}
+		b := attentive(name, opt, c.Hidden, c.Heads)
 		if c.Frames%4 != 0 || c.Mels%4 != 0 {
 			b.Fail(fmt.Errorf("%d frames of %d features cannot be quartered", c.Frames, c.Mels))
 		}

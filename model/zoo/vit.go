@@ -22,10 +22,7 @@ type vision struct {
 // the three: the parameters and the products are the same ones.
 func vit(c vision) func(string, Options) (*model.Graph, error) {
 	return func(name string, opt Options) (*model.Graph, error) {
-		b := &sequences{model.NewBuilder(name), opt.DType}
-		if c.Heads < 1 || c.Hidden%c.Heads != 0 {
-			b.Fail(fmt.Errorf("%d features do not divide over %d heads", c.Hidden, c.Heads))
-		}
+		b := attentive(name, opt, c.Hidden, c.Heads)
 		if c.Patch < 1 || c.Image%c.Patch != 0 {
 			b.Fail(fmt.Errorf("an image of %d rows does not divide into patches of %d", c.Image, c.Patch))
 		}
