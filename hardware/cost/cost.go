@@ -71,15 +71,11 @@ func New(spec *hardware.Spec) (*Model, error) {
 
 // rate is the throughput multiplier for a dtype: the spec's own figure or, where
 // it has none, that of F16 scaled by the element size, as a unit with a fixed
-// width in bytes has. Numbers of 8 bits that the spec does not name gain nothing: they
-// are computed in the wider type.
+// width in bytes has.
 func rate(u hardware.Unit, dt model.DType) (float64, bool) {
 	r, size := figure(u.Rate, dt)
 	if r == 0 {
 		return 1, false
-	}
-	if dt == model.F8 || dt == model.I8 {
-		size = max(size, 1)
 	}
 	return r / size, u.Supports(dt.String())
 }

@@ -213,15 +213,3 @@ func TestOperandsInTurn(t *testing.T) {
 		t.Errorf("a row takes at least %g cycles, want 5", row)
 	}
 }
-
-// Numbers of 8 bits that a unit does not name are no faster than wider ones; those that it names are.
-func TestUnnamedNarrowTypesGainNothing(t *testing.T) {
-	m := stcp920(t)
-	row := func(dt model.DType) float64 {
-		row, _, _ := m.MatrixRate(dt)
-		return row
-	}
-	if row(model.F8) < row(model.F16) || row(model.I8) >= row(model.F16) {
-		t.Errorf("a row takes %g cycles in f8, %g in i8, %g in f16", row(model.F8), row(model.I8), row(model.F16))
-	}
-}
