@@ -25,7 +25,7 @@ var (
 		"dram_write_transactions",
 		"scopes", "proven_scopes",
 		"requests", "request", "prompt_tokens", "answer_tokens", "cache_tokens", "step_tokens", "chips", "grain", "steps",
-		"decode_steps", "decodes", "states", "seed",
+		"decode_steps", "decodes", "states", "seed", "in_flight",
 	}
 	sharesOfOne = []string{"utilization", "mme_utilization", "vme_utilization", "l1_utilization", "peak_share", "share",
 		"cache_peak_share", "astitch_gap", "library_efficiency"}
