@@ -214,7 +214,6 @@ func anyMachine(r *rand.Rand) *hardware.Spec {
 	s.DDR.BandwidthBytesPerSecond, s.DDR.LatencySeconds = pick(r, 1e8, 1e9, 1e10, 1e12), pick(r, 0, 1e-8, 1e-6, 1e-5)
 	s.DDRActivationEfficiency = pick(r, 0, .01, .5, 1)
 	s.DDRLink.BandwidthBytesPerSecond, s.DDRLink.LatencySeconds = pick(r, 0, 0, 1e9, 1e11), pick(r, 0, 1e-7)
-	s.CoreLink.InFlight, s.DDRLink.InFlight = pick(r, 0, 2, 4), pick(r, 0, 3)
 	s.CoreLink.BandwidthBytesPerSecond, s.CoreLink.LatencySeconds = pick(r, 1e9, 1e10, 1e12), pick(r, 0, 1e-8, 1e-6)
 	s.LB.SizeBytes, s.LBWeightBytes = pick(r, hardware.Bytes(512), 2048, 16384, 65536),
 		pick(r, hardware.Bytes(0), 256, 1024, 8192)
@@ -247,6 +246,7 @@ func anyMachine(r *rand.Rand) *hardware.Spec {
 	if r.IntN(10) == 0 {
 		c.Units = c.Units[1:]
 	}
+	s.CoreLink.InFlight, s.DDRLink.InFlight = pick(r, 0, 2, 4), pick(r, 0, 3)
 	return s
 }
 
