@@ -88,8 +88,8 @@ type Spec struct {
 // Chips are equal chips in one machine.
 type Chips struct {
 	Count int `json:"count"`
-	// Link joins any two if Torus is nil. Its rate is what a chip sends to all others together at
-	// most, and what it takes from them.
+	// Link joins any two if Torus is nil. At its rate a chip sends to all others together, and
+	// takes from them.
 	Link Link `json:"link"`
 	// Torus has the extents of a grid of chips, whose product is Count: a ring has one. Link then joins
 	// each chip with both neighbours along each dimension, the last with the first, and its latency is of

@@ -72,7 +72,7 @@ type measured struct {
 	Reductions []shape `json:"reductions"`
 }
 
-// shape is what kernels with a row reduction of one shape have in common.
+// shape sums up the kernels with a row reduction of one shape.
 type shape struct {
 	Rows        int64   `json:"rows"`
 	Cols        int64   `json:"cols"`
@@ -404,7 +404,7 @@ func (s study) reportCauses(d *harness.Document, m *simt.Machine, rows [][]measu
 	return d.Table(t)
 }
 
-// reportCounts is what a launch for each of the published kernels and copies says of the gains.
+// reportCounts holds the gains against those of one launch for each published kernel and copy.
 func (s study) reportCounts(d *harness.Document, m *simt.Machine, rows [][]measured) error {
 	t := harness.Table{Title: "With the published numbers of kernels and copies", Name: "counts",
 		Columns: []harness.Column{{Name: "Network", Text: true}, {Group: "Kernels and copies", Name: "XLA"},
@@ -618,7 +618,7 @@ func (s study) claimShares(d *harness.Document, r []measured) {
 	}
 }
 
-// shapeRow is what adapted mappings gain on a network's reductions.
+// shapeRow has the gain of adapted mappings on a network's reductions.
 func shapeRow(title, batch string, plain, adapted measured) []string {
 	row := []string{title, batch}
 	count, packed, split := 0, 0, 0

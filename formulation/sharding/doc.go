@@ -36,7 +36,7 @@
 // s links (2, or 1 of two chips) and q bytes:
 //
 //	all-gather        (k-1) (L + q/s / B)    k-1 steps pass halves of parts on, either way round
-//	reduce-scatter    the same, where q is what a chip has in the end
+//	reduce-scatter    the same, where a chip ends with q
 //	all-to-all        floor(k/2) L + q floor(k^2/4)/(k s) / B    each share goes the shorter way
 //
 // A torus goes dimension by dimension, a ring each: an all-gather begins with q = n/p and goes on with k times that, a

@@ -303,7 +303,7 @@ type Blocks struct {
 	Group [2]int64
 	// Once: operands that are no weights come from the DDR once, and stay in the LLB.
 	Once bool
-	// Keep, with Once, is how many of the loads of a tile's reduction stay, the first; 0: all.
+	// Keep, with Once, counts the first loads of a tile's reduction, which stay; 0: all.
 	Keep int64
 }
 

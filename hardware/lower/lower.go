@@ -44,8 +44,8 @@ type Segment struct {
 	Exchange *Exchange
 }
 
-// An Exchange is what a chip passes to others and takes from them between two parts of a network. It waits for all in
-// front of it, and the part behind it for the exchange, but for loads of weights and of what others do not make.
+// An Exchange passes data from chip to chip between two parts of a network. It waits for all in front of it. The part
+// behind it waits for the exchange, but for its loads of weights and of the network's inputs.
 type Exchange struct {
 	Seconds float64  // on the links
 	Bytes   int64    // through the chip's DDR in this time, at least

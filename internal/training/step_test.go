@@ -223,7 +223,7 @@ func element(t *testing.T, op *model.Op, index []int64, start int64, in [][]floa
 	return 0
 }
 
-// Every gradient is what differences of the loss say, parameter by parameter. The networks
+// Every gradient agrees with differences of the loss, parameter by parameter. The networks
 // have all operators that have a rule.
 func TestStepAgainstDifferences(t *testing.T) {
 	none := model.Attr{}

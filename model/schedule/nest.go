@@ -62,8 +62,8 @@ type Nest struct {
 	// load brings from the DDR into the LLB (0: each alone), with Once for all tiles at a time.
 	// With Rfactor, Reduction cuts each core's slice, and the sums of others have room for one tile.
 	Sums int64 `json:"sums,omitempty"`
-	// Keep, with Once, is how many of the loads that bring a tile's reduction of a blocked nest stay in the LLB, the
-	// first; the others come again. 0: all.
+	// Keep, with Once, counts the first loads of a tile's reduction in a blocked nest, which stay in the LLB; the
+	// others come again. 0: all stay.
 	Keep int64 `json:"keep,omitempty"`
 	// ColumnDepth is the room for tiles of a second operand that is no constant; 0: Depth.
 	ColumnDepth int64 `json:"column_depth,omitempty"`
