@@ -68,7 +68,7 @@ type measured struct {
 	Method   string         `json:"method"`
 	Summary  fusion.Summary `json:"summary"`
 	Barriers float64        `json:"barriers_s"` // time at barriers of all blocks
-	// Reductions are those of kernels with one loop nest, by shape.
+	// Reductions has a row for each shape: kernels with one loop nest alone.
 	Reductions []shape `json:"reductions"`
 }
 

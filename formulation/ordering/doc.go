@@ -88,7 +88,7 @@
 // runs can be named after those that i reads. Every output of j is consumed once, by a run of the only class that reads
 // j, and every member of j is read once by a member of that class; so each name is given once. Twins may have any
 // names: each of their readers takes all of them, whichever they are. The result is an order by the rules with the same
-// moves; replay makes it. The converse is plain: an order by the rules is such a play.
+// moves; replay makes it. Conversely, each order by the rules is such a play.
 //
 // Where each output has one reader, as in chains without halo, everything is
 // counted and no symmetry is left. It is not enough to run the instances of a

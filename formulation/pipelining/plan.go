@@ -28,7 +28,7 @@ type Cost struct {
 	BoundaryBytes   float64 // of each sample, what later layers read after this one
 }
 
-// A Machine is what a plan may use.
+// A Machine has equal devices, each with a memory.
 type Machine struct {
 	Devices     int
 	MemoryBytes float64 // of each device
@@ -58,8 +58,8 @@ type Plan struct {
 
 func share(samples, devices int) int { return (samples + devices - 1) / devices }
 
-// Times are what a stage takes for a micro-batch of so many samples, forward and backward, and for the sum of its
-// gradients.
+// Times returns the seconds of a stage: the forward and the backward pass of a micro-batch of so many samples, and the
+// all-reduce of its gradients.
 func (p *Part) Times(costs []Cost, samples int, step float64) (forward, backward, sync float64) {
 	m := share(samples, p.Devices)
 	for i := p.From; i < p.To; i++ {
@@ -78,8 +78,8 @@ func ring(r int, seconds, step float64) float64 {
 	return 2 * float64(r-1) * (seconds/float64(r) + step)
 }
 
-// Bytes is what a device of the stage needs for weights and, until its backward pass, for each micro-batch, and beside
-// all of these while it recomputes one.
+// Bytes returns the memory that a device of the stage needs: for weights, for each micro-batch until its backward pass,
+// and beside all of these while it recomputes one.
 func (p *Part) Bytes(costs []Cost, samples int) (weights, each, beside float64) {
 	for _, c := range costs[p.From:p.To] {
 		weights += c.WeightBytes
@@ -99,7 +99,7 @@ func (p *Part) input(costs []Cost, samples int) float64 {
 	return float64(share(samples, p.Devices)) * costs[p.From-1].BoundaryBytes
 }
 
-// Crossing is what a micro-batch takes from a stage to the next.
+// Crossing returns the seconds that a micro-batch takes from a stage to the next.
 func (p *Part) Crossing(costs []Cost, samples int, next *Part) float64 {
 	return costs[p.To-1].Link.At(share(samples, min(p.Devices, next.Devices)))
 }
