@@ -86,7 +86,8 @@ const overChips = "tensor"
 
 // shard divides the operators of a network over the chips of a machine, with proof by the formulas.
 func (f *recipeFlags) shard(cmd *cobra.Command, name string) (*answers.Sharded, error) {
-	for _, flag := range []string{"out", "dump", "times", "tuned", "trace", "chakra", "gantt", "memory", "graph", "html"} {
+	for _, flag := range []string{"out", "dump", "times", "tuned", "trace", "chakra", "gantt", "memory", "graph", "html",
+		"full"} {
 		if cmd.Flags().Changed(flag) {
 			return nil, usagef("--clusters %s and --%s exclude each other: the pieces have a schedule each", overChips, flag)
 		}
@@ -105,7 +106,7 @@ func (f *recipeFlags) shard(cmd *cobra.Command, name string) (*answers.Sharded, 
 		return nil, err
 	}
 	list, err := answers.Shard(cmd.Context(), net, spec, f.batch.value, []string{"search"}, recipe, true,
-		binding.Options{}, opt)
+		binding.Options{TimeLimit: f.limit.value}, opt)
 	if err != nil {
 		return nil, err
 	}

@@ -40,19 +40,25 @@ type stored struct {
 	command int32
 }
 
-// await lets the first load from the DDR among the commands from number from on wait for the
+// await lets the first load from the DDR among the commands from number from on, and all requests, wait for the
 // inputs that other clusters make; the loads behind it are in the same queue.
 func (l *lowering) await(from int32, ins ...*incoming) {
+	waits := false // a load does
 	for i := from; i < l.cmds.n; i++ {
-		if c := l.cmds.at(i); c.Kind == isa.DDRLoad && !c.asks {
-			for _, in := range ins {
-				if in.state.away {
-					c.await = append(c.await, passed{l.iter, in.val.Instance, in.val.Tensor})
-					c.roam = false
+		c := l.cmds.at(i)
+		if c.Kind != isa.DDRLoad || waits && !c.asks {
+			continue
+		}
+		for _, in := range ins {
+			if in.state.away {
+				c.await = append(c.await, passed{l.iter, in.val.Instance, in.val.Tensor})
+				c.roam = false
+				if c.asks {
+					l.cmds.at(i + 1).roam = false // its load, with which it stays
 				}
 			}
-			return
 		}
+		waits = waits || !c.asks
 	}
 }
 

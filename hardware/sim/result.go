@@ -89,6 +89,9 @@ var farthest = [isa.NumKinds]isa.Level{
 
 // add counts a command so many times.
 func (n *Counts) add(p *isa.Program, c *isa.Command, times int64) {
+	if c.Kind.IsMove() && c.Bytes == 0 && len(c.Uses) == 0 && p.Queues[c.Queue].Kind == isa.OtherQueue {
+		return // the request of a load, which counts
+	}
 	n.Commands[c.Kind] += times
 	if c.Kind.IsMove() {
 		n.access(p, c, times)

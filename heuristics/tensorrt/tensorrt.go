@@ -97,7 +97,7 @@ func (f *fuser) epilogue(op *model.Op) {
 		scales := others == 0 && (next.Kind == "Add" || next.Kind == "Mul" || next.Kind == "BatchNorm")
 		adds := residual && others == 1 && next.Kind == "Add"
 		done = activations[next.Kind]
-		if !scales && !adds && !done || !slices.Equal(t.Shape, f.g.Tensor(next.Outputs[0]).Shape) {
+		if f.taken[next.ID] || !scales && !adds && !done || !slices.Equal(t.Shape, f.g.Tensor(next.Outputs[0]).Shape) {
 			break
 		}
 		residual = residual && !adds

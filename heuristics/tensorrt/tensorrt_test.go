@@ -52,6 +52,11 @@ func TestRules(t *testing.T) {
 			y := b.Op("Add", "a", none, conv(b), b.Input("y", model.F32, 1, 4, 6, 6))
 			b.Output(b.Op("Relu", "r", none, b.Op("Add", "s", none, y, b.Input("z", model.F32, 1, 4, 6, 6))))
 		}, "c a | s r"},
+		{"of two convolutions one takes in their sum", func(b *model.Builder) {
+			d := b.Op("Conv", "d", model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{0, 0, 0, 0},
+				Group: 1}, b.Input("y", model.F32, 1, 4, 6, 6), b.Param("v", model.F32, 4, 4, 1, 1))
+			b.Output(b.Op("Add", "a", none, conv(b), d))
+		}, "c | d a"},
 		{"a product takes in none", func(b *model.Builder) {
 			b.Output(b.Op("Add", "a", none, product(b), b.Input("y", model.F32, 8, 4)))
 		}, "m | a"},

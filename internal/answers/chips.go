@@ -240,6 +240,16 @@ func (c *chipProgram) fastest(ctx context.Context, recipe pipeline.Recipe, run p
 	return seconds, chunk, nil
 }
 
+// idle counts the clusters without work.
+func idle(plans [][]lower.Segment) (n int) {
+	for _, plan := range plans {
+		if len(plan) == 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // simulate makes the program of all pieces by a recipe, with the collectives in between, and simulates it. It takes
 // no end where the kernel generator has other settings for one piece than for another.
 func (c *chipProgram) simulate(ctx context.Context, r pipeline.Recipe, run pipeline.Options, moves []sharding.Move) (
@@ -270,6 +280,9 @@ func (c *chipProgram) simulate(ctx context.Context, r pipeline.Recipe, run pipel
 			if c.p.Graph.Tensor(s.Of).Producer != model.NoOp {
 				x.Late = append(x.Late, c.pieces[k].Graph.Tensor(s.ID).Name)
 			}
+		}
+		if working := int64(len(made[k].Plans) - idle(made[k].Plans)); working > 0 {
+			x.Bytes = (x.Bytes + working - 1) / working // each cluster has a part
 		}
 		for n, plan := range made[k].Plans {
 			plan = slices.Clone(plan)

@@ -250,3 +250,48 @@ func TestStagesOverChips(t *testing.T) {
 		}
 	}
 }
+
+// With several loads in flight, neither the load of what another cluster makes nor its request starts before it is
+// there.
+func TestRequestsWaitForOtherClusters(t *testing.T) {
+	net, err := network.Open("resnet18", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine, err := OpenMachine("v100x16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe := parse("ahead", "",
+		"group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 issue=cross-layer prefetch=at-start weights=keep")
+	r, err := RunStages(t.Context(), net, machine, 4, recipe, Options{Chunk: 2, Clusters: Pipelined})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := r.Program
+	waiting := 0
+	for i := range p.Commands {
+		c := &p.Commands[i]
+		if c.Kind != isa.DDRLoad || p.Queues[c.Queue].Kind == isa.OtherQueue {
+			continue
+		}
+		made := int64(-1) // when all that others make is there
+		for _, d := range c.Deps {
+			if p.Commands[d].Kind == isa.DDRStore && p.Queues[p.Commands[d].Queue].Cluster != p.Queues[c.Queue].Cluster {
+				made = max(made, r.Sim.End[d])
+			}
+		}
+		if made < 0 {
+			continue
+		}
+		waiting++
+		for _, d := range c.Deps {
+			if p.Queues[p.Commands[d].Queue].Kind == isa.OtherQueue && r.Sim.Start[d] < made {
+				t.Errorf("command %d: its request starts at %d ps, what it loads is there at %d", i, r.Sim.Start[d], made)
+			}
+		}
+	}
+	if waiting == 0 {
+		t.Error("no load waits for another cluster")
+	}
+}
