@@ -301,6 +301,46 @@ func TestOwnGroupsAreSearched(t *testing.T) {
 	}
 }
 
+// The search asks a caller's strategy again when a caller's setting in front of it has another value; one in front of
+// the split it refuses.
+func TestOwnStageAsksAgain(t *testing.T) {
+	for _, stage := range []string{"outputs", "spill", "issue", "prefetch", "nest"} {
+		set := scheduler.Setting[int]{Name: "set", Choices: []scheduler.Choice[int]{{Name: "first", Value: 0},
+			{Name: "second", Value: 1}}}
+		st, err := pipeline.LookupStage(stage)
+		if err != nil {
+			t.Fatal(err)
+		}
+		given, err := st.Lookup(last(t).Pick(stage))
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := map[int]int{}
+		asks := scheduler.Strategy{Name: "asks", Decide: func(ctx context.Context, d *scheduler.Draft) error {
+			asked[set.Of(d)]++
+			return given.Decide(ctx, d)
+		}}
+		r := last(t).With(stage, asks).WithStage(stage, set.Stage())
+		found, err := scheduler.Best(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 8,
+			scheduler.BestOptions{Options: scheduler.Options{Chunk: 2}, Recipes: []scheduler.Recipe{r}, Evaluations: 60, Seed: 3,
+				Threads: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if asked[0] == 0 || asked[1] == 0 || found.Decided("set") == "" {
+			t.Errorf("%s was asked %v, decided %q, expected both values", stage, asked, found.Decided("set"))
+		}
+	}
+	set := scheduler.Setting[int]{Name: "set"}
+	for _, before := range []string{"group", "split"} {
+		_, err := scheduler.Best(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 8, scheduler.BestOptions{
+			Recipes: []scheduler.Recipe{last(t).WithStage(before, set.Stage())}, Evaluations: 1})
+		if err == nil || !strings.Contains(err.Error(), `stage "set" stands in front of "split", expected behind`) {
+			t.Errorf("in front of %s: %v", before, err)
+		}
+	}
+}
+
 // A caller's own stage is decided, searched, written to files and read again.
 func TestOwnStage(t *testing.T) {
 	late := scheduler.Setting[int]{Name: "late", Choices: []scheduler.Choice[int]{{Name: "first", Value: 0},

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -90,7 +91,20 @@ func (p *Decisions) replace(stage string, x Decision) *Decisions {
 			q.Values[i] = v.After(stage, p, &q)
 		}
 	}
+	if p.Stages[at].own {
+		q.askAgain(at)
+	}
 	return &q
+}
+
+// askAgain leaves rows behind a stage of the caller's own to the caller's strategies, which may ask for its value. Those
+// for order and bind are asked anyway, unless a move has chosen others.
+func (p *Decisions) askAgain(at int) {
+	for _, st := range p.Stages[at+1:] {
+		if _, own := p.Recipe.own[st.Name]; own && st.Name != "order" && st.Name != "bind" {
+			p.Values[p.row(cmp.Or(st.heldBy, st.Name))] = nil
+		}
+	}
 }
 
 // With returns the decisions with other groups. Values of later rows keep what still makes sense.

@@ -225,8 +225,8 @@ func (r Recipe) With(stage string, s Strategy) Recipe {
 }
 
 // WithStage returns the recipe with a stage of the caller's own in front of another one, or at the end if that is "".
-// Best searches the decision as it does those of the table. A stage that does not exist is an error of every function
-// that gets the recipe.
+// Best searches the decision as it does those of the table, if it stands behind "split". A stage that does not exist is
+// an error of every function that gets the recipe.
 func (r Recipe) WithStage(before string, st Stage) Recipe {
 	list := r.table()
 	at := slices.IndexFunc(list, func(x Stage) bool { return x.Name == before })
@@ -236,6 +236,7 @@ func (r Recipe) WithStage(before string, st Stage) Recipe {
 			r.Picks = append(slices.Clone(r.Picks), Pick{before, ""}) // validate refuses it
 		}
 	}
+	st.own = true
 	r.stages, r.Fallback, r.evaluations = slices.Insert(slices.Clone(list), at, st), nil, 0
 	return r
 }
@@ -363,6 +364,21 @@ func Usable(r Recipe, opt Options) error { return r.validate(opt) }
 func OwnGreedy(r Recipe) bool {
 	return r.stages == nil && r.own == nil &&
 		slices.ContainsFunc(Tiled(), func(x Recipe) bool { return x.Name == r.Name && x.Text() == r.Text() })
+}
+
+// Searchable reports why a search can't change a stage of the caller's own: it changes groups and their splits itself,
+// and asks no strategy for them again.
+func Searchable(r Recipe) error {
+	for _, st := range r.stages {
+		if st.Name == "split" {
+			return nil
+		}
+		if st.own {
+			return fmt.Errorf(`variant %s: stage %q stands in front of "split", expected behind: `+
+				"a search changes groups and splits itself", r.Name, st.Name)
+		}
+	}
+	return nil
 }
 
 // Evaluations is the number of schedules the search simulates to improve what a recipe's picks give; 0: those are the

@@ -38,6 +38,7 @@ type Stage struct {
 	read     func(data []byte) (Decision, error) // of a schedule file, as encoding/json has written it
 	text     func(b *strings.Builder, d *Draft)  // a line for each thing decided; nil: the JSON of take
 	inPlan   bool                                // the schedule file has the decision in words of its own
+	own      bool                                // a caller's
 }
 
 // by is a check that looks at the schedule only.
@@ -122,9 +123,8 @@ type Solved struct {
 	Note string
 }
 
-// Stages lists the pipeline in the order in which decisions are made. It is the only
-// place that knows them: flags, completion, sweeps, comparisons, JSON and documents
-// are made from it.
+// Stages lists the pipeline in the order in which decisions are made: flags, completion,
+// sweeps, JSON and documents are made from it.
 func Stages() []Stage { return slices.Clone(stageTable()) }
 
 // tableOnce is filled when it is asked for, since strategies ask for it.

@@ -123,6 +123,11 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	if opt.Threads < 0 {
 		return nil, fmt.Errorf("threads is %d, expected 0 or more", opt.Threads)
 	}
+	for _, r := range opt.Recipes {
+		if err := pipeline.Searchable(r); err != nil {
+			return nil, err
+		}
+	}
 	opt.Front = opt.Front && spec.Energy != nil
 	share := pipeline.Shares(batch, spec.Clusters)[0]
 	chunks := []int64{opt.Chunk}
