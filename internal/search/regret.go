@@ -37,9 +37,20 @@ var decisions = []decision{
 	{name: "tiles", rows: []string{"nest"}},
 }
 
+// allDecisions adds the other rows that have several strategies, each by itself.
+func allDecisions() []decision {
+	list := slices.Clone(decisions)
+	for _, st := range pipeline.Choices() {
+		if !slices.ContainsFunc(decisions, func(d decision) bool { return slices.Contains(d.rows, st.Name) }) {
+			list = append(list, decision{name: st.Name, rows: []string{st.Name}})
+		}
+	}
+	return list
+}
+
 // RegretDecisions lists the decisions that [Regrets] knows.
 func RegretDecisions() (names []string) {
-	for _, d := range decisions {
+	for _, d := range allDecisions() {
 		names = append(names, d.name)
 	}
 	return names
@@ -121,7 +132,7 @@ func Regrets(ctx context.Context, net network.Network, machine *hardware.Spec, b
 				fmt.Errorf("internal error, the best schedule takes %d ps again, not %d", o.Ps, best.ps))
 		}
 	}
-	for _, d := range decisions {
+	for _, d := range allDecisions() {
 		if opt.Decisions != nil && !slices.Contains(opt.Decisions, d.name) {
 			continue
 		}
