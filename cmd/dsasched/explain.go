@@ -21,9 +21,12 @@ const explainRows = 8
 
 // explainJSON has one of the five answers.
 type explainJSON struct {
-	Schedule string            `json:"schedule"` // file or network
-	Hardware string            `json:"hardware"`
-	Variant  string            `json:"variant"`
+	Schedule string `json:"schedule"` // file or network
+	Hardware string `json:"hardware"`
+	Variant  string `json:"variant"`
+	// Decisions are values of settings that are not the variant's.
+	Decisions []schedulefile.Decision `json:"decisions,omitempty"`
+
 	Overview *explain.Overview `json:"overview,omitempty"`
 	Tensor   *explain.Tensor   `json:"tensor,omitempty"`
 	Operator *explain.Op       `json:"operator,omitempty"`
@@ -92,7 +95,8 @@ critical paths: the gains add up to the whole.`,
 			return err
 		}
 		e := explain.New(r, scheduler.Options{InPlace: origin.InPlace})
-		a := explainJSON{Schedule: args[0], Hardware: r.Machine.Name, Variant: r.Recipe.Name}
+		a := explainJSON{Schedule: args[0], Hardware: r.Machine.Name, Variant: r.Recipe.Name,
+			Decisions: r.Settings()}
 		switch {
 		case *tensor != "":
 			a.Tensor, err = e.Tensor(*tensor)
@@ -194,6 +198,9 @@ func sharesOf(list []explain.Share, most int) []string {
 func (a explainJSON) writeOverview(b *bytes.Buffer) {
 	o := a.Overview
 	row(b, "schedule", "%s on %s, variant %s", printable(a.Schedule), a.Hardware, a.Variant)
+	for _, d := range a.Decisions {
+		row(b, "decided", "%s %s", printable(d.Stage), printable(d.Value))
+	}
 	row(b, "time", "%s for the batch, of cluster %d, which ends last", duration(o.TotalSeconds), o.Cluster)
 	row(b, "limited by", "%s", o.Limit)
 	for _, s := range o.Bounds {

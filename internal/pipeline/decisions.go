@@ -142,8 +142,9 @@ func (p *Decisions) unless(x Decision) *Decisions {
 func DecisionsOf(r *Result, inPlace, all bool) *Decisions {
 	_, slow := r.Recipe.greedy()
 	all = all || r.Recipe.stages != nil || r.Recipe.evaluations > 0
-	for _, stage := range []string{"join", "spill", "address", "nest"} {
-		all = all || !r.Recipe.byRule(stage)
+	behind := slices.IndexFunc(r.Recipe.table(), func(st Stage) bool { return st.Name == "bind" }) + 1
+	for _, st := range r.Recipe.table()[behind:] {
+		all = all || !r.Recipe.byRule(st.Name)
 	}
 	by := r.Recipe
 	by.Fallback, by.evaluations = nil, 0
@@ -436,7 +437,11 @@ func (s *Setting[T]) Stage() Stage {
 	}
 	st.read = func(data []byte) (Decision, error) {
 		x := plain[T]{of: s}
-		return x, json.Unmarshal(data, &x.value)
+		if err := json.Unmarshal(data, &x.value); err != nil {
+			such, _ := json.Marshal(s.Of(&Draft{}))
+			return nil, fmt.Errorf("value is %s, expected one such as %s", data, such)
+		}
+		return x, nil
 	}
 	if s.Change != nil {
 		st.moves = []Move{{s.Name, 1, func(a *Site) *Decisions {

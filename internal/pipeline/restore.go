@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -119,18 +120,27 @@ func recipeOf(o schedulefile.Origin) Recipe {
 	return r
 }
 
-// written are the values of a schedule's settings for which the file has no words of its own.
+// written are the values of a schedule's settings for which the file has no words of its own: the caller's, and those
+// of the table that differ from what the recipe says.
 func (r *Result) written(s *schedule.Schedule) (all []schedulefile.Decision) {
 	for _, name := range slices.Sorted(maps.Keys(r.values[s])) {
-		if st, err := r.Recipe.stage(name); err == nil && st.inPlan {
-			continue
+		data, err := json.Marshal(r.values[s][name])
+		if err != nil {
+			continue // no JSON can say it
 		}
-		if data, err := json.Marshal(r.values[s][name]); err == nil { // else no JSON can say it
-			all = append(all, schedulefile.Decision{Stage: name, Value: string(data)})
+		if st, err := r.Recipe.stage(name); err == nil && !st.own {
+			said, err := json.Marshal(st.take(&Draft{Recipe: r.Recipe}, false))
+			if st.inPlan || err == nil && bytes.Equal(said, data) {
+				continue
+			}
 		}
+		all = append(all, schedulefile.Decision{Stage: name, Value: string(data)})
 	}
 	return all
 }
+
+// Settings are the values of the settings of the chunk's schedule as its file has them under decisions.
+func (r *Result) Settings() []schedulefile.Decision { return r.written(r.Schedule) }
 
 // unread is the decision of a stage that the reader of a file does not have. The schedule does not need it.
 type unread struct{ stage, value string }
