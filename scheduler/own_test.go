@@ -341,6 +341,38 @@ func TestOwnStageAsksAgain(t *testing.T) {
 	}
 }
 
+// The search is never worse than the default recipe where a caller names that alone, nor than one made of it.
+func TestBestOfDefault(t *testing.T) {
+	tiled, err := scheduler.Lookup(scheduler.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := false
+	order := scheduler.Strategy{Name: "mine", Decide: func(_ context.Context, d *scheduler.Draft) error {
+		asked, d.Order = true, graphturbo.BFS(d.Instances)
+		return nil
+	}}
+	for _, r := range []scheduler.Recipe{tiled, tiled.With("order", order)} {
+		net, chip, opt := open(t, "toy-fig3"), load(t, "a100"), scheduler.Options{Chunk: 2}
+		made, err := scheduler.Run(t.Context(), net, chip, 2, r, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked = false
+		found, err := scheduler.Best(t.Context(), net, chip, 2,
+			scheduler.BestOptions{Options: opt, Recipes: []scheduler.Recipe{r}, Evaluations: 1, Threads: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found.Sim.TotalPs > made.Sim.TotalPs {
+			t.Errorf("the search takes %d ps, where it begins %d", found.Sim.TotalPs, made.Sim.TotalPs)
+		}
+	}
+	if !asked {
+		t.Error("the search did not ask the caller's strategy")
+	}
+}
+
 // A caller's own stage is decided, searched, written to files and read again.
 func TestOwnStage(t *testing.T) {
 	late := scheduler.Setting[int]{Name: "late", Choices: []scheduler.Choice[int]{{Name: "first", Value: 0},

@@ -97,8 +97,8 @@ func (p *Decisions) replace(stage string, x Decision) *Decisions {
 	return &q
 }
 
-// askAgain leaves rows behind a stage of the caller's own to the caller's strategies, which may ask for its value. Those
-// for order and bind are asked anyway, unless a move has chosen others.
+// askAgain leaves rows behind a stage of the caller's own to the caller's strategies, which may ask for its value.
+// Those for order and bind are asked anyway, unless a move has chosen others.
 func (p *Decisions) askAgain(at int) {
 	for _, st := range p.Stages[at+1:] {
 		if _, own := p.Recipe.own[st.Name]; own && st.Name != "order" && st.Name != "bind" {

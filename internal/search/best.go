@@ -500,9 +500,17 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 	if recipes == nil {
 		recipes = pipeline.All()
 	}
+	named := func(name string) bool {
+		return slices.ContainsFunc(recipes, func(r pipeline.Recipe) bool { return r.Name == name })
+	}
+	for _, r := range pipeline.Tiled()[1:] {
+		if named(pipeline.Default) && !named(r.Name) {
+			recipes = append(recipes, r)
+		}
+	}
 	var stages [3][]pipeline.Recipe
 	for _, r := range recipes {
-		if r.Name == pipeline.Default {
+		if r.Name == pipeline.Default && pipeline.OwnGreedy(r) {
 			continue // those that it takes the fastest of are there
 		}
 		r.Fallback = nil // they are among the starts
