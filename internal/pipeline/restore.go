@@ -128,7 +128,7 @@ func (r *Result) written(s *schedule.Schedule) (all []schedulefile.Decision) {
 		if err != nil {
 			continue // no JSON can say it
 		}
-		if st, err := r.Recipe.stage(name); err == nil && !st.own {
+		if st, err := r.Recipe.stage(name); err == nil && !st.own && st.read != nil {
 			said, err := json.Marshal(st.take(&Draft{Recipe: r.Recipe}, false))
 			if st.inPlan || err == nil && bytes.Equal(said, data) {
 				continue

@@ -29,8 +29,8 @@ func TestSettingsInFiles(t *testing.T) {
 		{recipe.WithStage("", row), "one", 1, "1"},
 	} {
 		r, s := &Result{Recipe: Picking(c.recipe, Pick{"x", c.pick})}, &schedule.Schedule{}
-		r.keep(s, map[string]Decision{"x": plain[int64]{&x, c.value}, "unknown": unread{"unknown", "7"}})
-		want := []schedulefile.Decision{{Stage: "unknown", Value: "7"}}
+		r.keep(s, map[string]Decision{"x": plain[int64]{&x, c.value}, "order": unread{"order", "7"}})
+		want := []schedulefile.Decision{{Stage: "order", Value: "7"}}
 		if c.want != "" {
 			want = append(want, schedulefile.Decision{Stage: "x", Value: c.want})
 		}
