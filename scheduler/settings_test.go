@@ -2,9 +2,11 @@ package scheduler_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/internal/certificate"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -104,6 +106,23 @@ func TestInPlaceByRecipe(t *testing.T) {
 		if took[0] == took[1] || took[1] != took[2] || took[2] != took[3] {
 			t.Errorf("split %s: %d ps, with the option %d, by the strategy %d, with both %d", split, took[0], took[1], took[2],
 				took[3])
+		}
+	}
+}
+
+// Units that begin on the parts of a result that are complete end no later, and sooner where rows pass in pieces.
+func TestCrossUnit(t *testing.T) {
+	for network, sooner := range map[string]bool{"squeezenet": true, "resnet18": false} {
+		whole := replaced(t, network, 16, 4, "cross-layer")
+		parts := replaced(t, network, 16, 4, "cross-layer", scheduler.Pick{Stage: "issue", Strategy: "cross-unit"})
+		if a, b := parts.LatencySeconds(), whole.LatencySeconds(); a > b || sooner && a == b {
+			t.Errorf("%s: %g s on parts, %g s on whole results", network, a, b)
+		}
+		if err := certificate.Covers(whole); err != nil {
+			t.Errorf("%s: %v", network, err)
+		}
+		if err := certificate.Covers(parts); err == nil || !strings.Contains(err.Error(), "issue: found cross-unit") {
+			t.Errorf("%s: the bound covers it: %v", network, err)
 		}
 	}
 }

@@ -104,6 +104,9 @@ type levelled struct {
 // valueState is the emitter's knowledge of a value while it runs an iteration.
 type valueState struct {
 	ready []int32 // commands after which it is complete
+	// parts are the commands after which each of so many parts of it is, see Options.CrossUnits; of
+	// values in the LB.
+	parts [][]int32
 	place *stretch
 	away  bool  // another cluster makes it,
 	chip  int32 // one of this chip

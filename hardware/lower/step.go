@@ -23,7 +23,10 @@ type incoming struct {
 	deps   []int32 // before the first write there
 	pieces []int32
 	ready  []int32 // of what is read in place
-	whole  bool    // all of it is needed from the start
+	// follow has, for parts of the rows, the last of state.parts that the core itself must have
+	// made, and of those that others must; nil: all.
+	follow func(n int64) (own, others []int64)
+	whole  bool // all of it is needed from the start
 	// streamed: piece t belongs to outer tile t and is issued with it.
 	streamed bool
 	// coreBytes has the bytes that the busiest core needs.
@@ -51,7 +54,19 @@ func (in *incoming) after(deps []int32, i, n int64) []int32 {
 		}
 		deps = append(deps, in.pieces[k-1])
 	}
-	return append(deps, in.ready...)
+	if in.follow == nil {
+		return append(deps, in.ready...)
+	}
+	own, _ := in.follow(n)
+	return append(deps, in.made(own[i])...)
+}
+
+// made are the commands after which a part of the value is complete; -1 is none.
+func (in *incoming) made(part int64) []int32 {
+	if part < 0 {
+		return nil
+	}
+	return in.state.parts[part]
 }
 
 // outgoing is an output of a step.
@@ -101,6 +116,7 @@ type lowering struct {
 
 	resident []tileInLB // weights that stay for all outer tiles
 	writers  []int32    // the latest computations on each unit
+	parts    [][]int32  // with Options.CrossUnits: the latest of each part of the rows
 	// Of each place for a tile in the stages: the computations of the latest tile there,
 	// and what its output has left the LB after.
 	computed, drained [][]int32
@@ -205,6 +221,7 @@ func (l *lowering) operands(s *schedule.Schedule) {
 		in := &l.reads[i]
 		if in.state = &l.values[in.read.Value]; in.val.Level == schedule.LB {
 			in.ready = in.state.ready
+			l.followParts(s, in)
 		}
 		l.ins = append(l.ins, in)
 	}
@@ -214,6 +231,33 @@ func (l *lowering) operands(s *schedule.Schedule) {
 	for i := range l.writes {
 		l.outs = append(l.outs, &l.writes[i])
 	}
+}
+
+// followParts lets a step's parts follow those of a value in the LB.
+func (l *lowering) followParts(s *schedule.Schedule, in *incoming) {
+	of := int64(len(in.state.parts))
+	if of < 2 || l.lp.attention != nil || l.lp.nest.Blocked() || l.lp.step.Slices() > 1 {
+		return
+	}
+	known := map[int64][2][]int64{}
+	in.follow = func(n int64) (own, others []int64) {
+		if _, ok := known[n]; !ok {
+			own, others = s.PartsRead(l.lp.step, in.read.Value, n, of)
+			known[n] = [2][]int64{own, others}
+		}
+		return known[n][0], known[n][1]
+	}
+}
+
+// done notes the commands after which a part of the step's results is complete, of so many.
+func (l *lowering) done(part, parts int64, commands ...int32) {
+	if !l.opt.CrossUnits || !l.opt.CrossLayer {
+		return
+	}
+	if int64(len(l.parts)) != parts {
+		l.parts = make([][]int32, parts)
+	}
+	l.parts[part] = slices.Clone(commands)
 }
 
 // incoming is what the step reads, before any of it is on its way.
@@ -509,7 +553,12 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 		c.Kind, c.Bytes = isa.Exchange, part(r.RemoteBytes)
 		c.DurationPs = 2*l.lbLatency() + seconds(l.spec.SyncSeconds)
 		c.Uses = l.moves(0, 2*c.Bytes, part(r.CoreRemoteBytes), ceilDiv(c.Bytes, max(1, v.Binding.Cores())))
-		moved := l.add(qOut, c, in.deps, wait, in.state.ready)
+		ready := in.state.ready
+		if in.follow != nil {
+			_, others := in.follow(n)
+			ready = in.made(others[i])
+		}
+		moved := l.add(qOut, c, in.deps, wait, ready)
 		in.arrived(moved)
 		in.state.place.use(moved)
 	case v.Level == schedule.GB:
@@ -565,6 +614,9 @@ func (l *lowering) products(t, from, to int64, free []int32) (done, left []int32
 		switch {
 		case lp.vector.Total() == 0:
 			l.writers = []int32{last}
+			if a == schedule.AtPiece {
+				l.done(i, n, last)
+			}
 		case lp.nest.Vector == a:
 			done = append(done, l.epilogue(i, n, tile, append(append(l.scratch[:0], last), free...), false)...)
 		}
@@ -692,6 +744,7 @@ func (l *lowering) epilogue(i, n int64, tile int32, deps []int32, first bool) []
 	l.scratch = deps
 	cs := l.vectorCommands(isa.Portion{Tile: tile}.Cut(i, n), deps)
 	l.writers = cs
+	l.done(i, n, cs...)
 	l.useInputs(false, cs...)
 	for _, p := range l.paramBlocks.places[from:to] {
 		p.use(cs...)
@@ -838,7 +891,7 @@ func (l *lowering) complete() {
 		case schedule.LB:
 			// A matrix result without vector work is complete after its last command;
 			// in-order units make the last of each unit enough.
-			state.ready = l.writers
+			state.ready, state.parts = l.writers, l.parts
 			l.cmds.at(l.writers[len(l.writers)-1]).WriteLevel = isa.LB
 			l.recordUntil(o.place, isa.LB, o.val.Last)
 		case schedule.GB:

@@ -479,12 +479,15 @@ func (f *File) simulate(ctx context.Context, path string, spec *hardware.Spec, n
 }
 
 // Covers reports what the bound does not hold for: batches that are not divided evenly, clusters that do different
-// things with as much of it, and layers other than a straight line of operators with a heavy one at most in front.
+// things with as much of it, units that begin on parts of results, and layers other than a straight line of operators with a heavy one at most in front.
 func Covers(r *scheduler.Result) error {
 	even, shares := pipeline.Shares(r.Batch, r.Spec.Clusters), slices.Clone(r.Shares)
 	slices.SortFunc(shares, func(a, b int64) int { return cmp.Compare(b, a) })
 	if !slices.Equal(shares, even) {
 		return fmt.Errorf("clusters: found shares %v, expected %v, for which the bound holds", r.Shares, even)
+	}
+	if r.Lower.CrossUnits {
+		return errors.New("issue: found cross-unit, expected a layer's work to wait for all of its inputs, for which the bound holds")
 	}
 	for k, plan := range r.Plans {
 		for i := range k {

@@ -396,8 +396,23 @@ func TestInputOfMatrixAndVectorWork(t *testing.T) {
 
 // Programs of all recipes on small machines compute what their networks say. More of
 // them: scripts/interpret.sh.
-func TestRandom(t *testing.T) {
+func TestRandom(t *testing.T) { interpret(t, pipeline.All()) }
+
+// So do those in which units begin on parts of results.
+func TestPartsOfResults(t *testing.T) {
 	recipes := pipeline.All()
+	for i := range recipes {
+		var err error
+		recipes[i], err = scheduler.Replace(recipes[i], scheduler.Options{}, scheduler.Pick{Stage: "issue", Strategy: "cross-unit"})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	interpret(t, recipes)
+}
+
+func interpret(t *testing.T, recipes []scheduler.Recipe) {
+	t.Helper()
 	done, refused := 0, 0
 	coarse := map[string]int{}
 	var total interp.Report

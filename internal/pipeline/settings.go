@@ -25,11 +25,13 @@ var (
 		})
 
 	inOrder = setting("in-order", "a layer's commands wait for the layer before",
-		func(d *Draft) { d.Lower.CrossLayer, d.Lower.Exposed = false, false })
+		func(d *Draft) { d.Lower.CrossLayer, d.Lower.CrossUnits, d.Lower.Exposed = false, false, false })
 	exposed = setting("exposed", "in-order, and weights come to the L1 only when nothing computes",
-		func(d *Draft) { d.Lower.CrossLayer, d.Lower.Exposed = false, true })
+		func(d *Draft) { d.Lower.CrossLayer, d.Lower.CrossUnits, d.Lower.Exposed = false, false, true })
 	crossLayer = setting("cross-layer", "loads and units overlap across the layers of a kernel",
-		func(d *Draft) { d.Lower.CrossLayer, d.Lower.Exposed = true, false })
+		func(d *Draft) { d.Lower.CrossLayer, d.Lower.CrossUnits, d.Lower.Exposed = true, false, false })
+	crossUnit = setting("cross-unit", "cross-layer, and units begin on the parts of a result that are complete",
+		func(d *Draft) { d.Lower.CrossLayer, d.Lower.CrossUnits, d.Lower.Exposed = true, true, false })
 
 	loadsWait = setting("wait", "loads from the DDR wait for the launch of their kernel",
 		func(d *Draft) { d.Lower.Prefetch, d.Lower.BeforeFirst = false, false })

@@ -186,7 +186,7 @@ func makeStages() []Stage {
 			text: spillText},
 		addresses.Stage(),
 		{Name: "issue", Description: "what the commands of a kernel may overtake",
-			Strategies: []Strategy{inOrder, exposed, crossLayer}, take: takeGenerator, settings: generatorSettings,
+			Strategies: []Strategy{inOrder, exposed, crossLayer, crossUnit}, take: takeGenerator, settings: generatorSettings,
 			text: generatorText},
 		{Name: "prefetch", Description: "what loads from the DDR wait for",
 			Strategies: []Strategy{loadsWait, loadsAhead, loadsAtStart}, heldBy: "issue", text: generatorText},

@@ -6,6 +6,9 @@ type Generator struct {
 	KeepWeights bool `json:"keep_weights"`
 	// CrossLayer lets loads and units overlap across the layers of a kernel (§4.4).
 	CrossLayer bool `json:"cross_layer"`
+	// CrossUnits lets a layer's work begin, with CrossLayer, on those parts of earlier results of
+	// the kernel that are complete (Fig. 13), in place of all of them.
+	CrossUnits bool `json:"cross_units,omitempty"`
 	// Exposed makes the promotion of weights wait for all computation in front of it, and
 	// so shows its latency, without CrossLayer.
 	Exposed bool `json:"exposed,omitempty"`
