@@ -125,7 +125,7 @@ var mayImport = map[string][]string{
 		"model", "model/network", "plots", "regular", "scheduler"},
 	"internal/harness/harnesstest": {},
 	"internal/heap":                {},
-	"internal/interp":              {"hardware/isa", "model", "model/schedule"},
+	"internal/interp":              {"model"},
 	"internal/issue":               {"formulation/rcpsp", "hardware/isa"},
 	"internal/kernels": {"formulation/milp", "formulation/stitch", "heuristics/astitch",
 		"heuristics/tensorrt", "heuristics/tvm", "heuristics/xla", "internal/fusion", "internal/grain",
