@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware/isa"
-	"github.com/dsasched/dsasched/heuristics/astitch"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -77,7 +76,7 @@ func TestAStitchSchemes(t *testing.T) {
 	rows := model.Attr{Axes: []int64{2}, KeepDims: true}
 	type link struct {
 		from, to string
-		scheme   astitch.Scheme
+		scheme   scheme
 	}
 	for _, c := range []struct {
 		name     string
@@ -92,39 +91,39 @@ func TestAStitchSchemes(t *testing.T) {
 				x := b.Op("Relu", "r", none, b.Input("x", model.F16, n, 16, 64))
 				b.Output(b.Op("Sigmoid", "s", none, x), b.Op("Tanh", "t", none, x))
 			},
-			want: []link{{"r", "s", astitch.Local}, {"r", "t", astitch.Local}}, writes: [3]int64{0, 0, 2}},
+			want: []link{{"r", "s", local}, {"r", "t", local}}, writes: [3]int64{0, 0, 2}},
 		{name: "regional", hardware: "stcp920",
 			build: func(b *model.Builder, n int64) {
 				x := b.Input("x", model.F16, n, 16, 64)
 				e := b.Op("Exp", "exp", none, b.Op("Sub", "sub", none, x, b.Op("ReduceMax", "max", rows, x)))
 				b.Output(b.Op("Div", "div", none, e, b.Op("ReduceSum", "sum", rows, e)))
 			},
-			want: []link{{"max", "sub", astitch.Local}, {"sub", "exp", astitch.Local}, {"exp", "sum", astitch.Regional},
-				{"exp", "div", astitch.Regional}, {"sum", "div", astitch.Local}}, writes: [3]int64{1, 0, 1}},
+			want: []link{{"max", "sub", local}, {"sub", "exp", local}, {"exp", "sum", regional},
+				{"exp", "div", regional}, {"sum", "div", local}}, writes: [3]int64{1, 0, 1}},
 		{name: "global: rows, then columns", hardware: "stcp920",
 			build: func(b *model.Builder, n int64) {
 				x := b.Op("Softmax", "s", last, b.Input("x", model.F16, n/8, 64, 64))
 				b.Output(b.Op("Softmax", "t", model.Attr{Axis: 1}, x))
 			},
-			want: []link{{"s", "t", astitch.Global}}, writes: [3]int64{0, 1, 1}},
+			want: []link{{"s", "t", global}}, writes: [3]int64{0, 1, 1}},
 		{name: "global without an LLB", hardware: "../hardware/testdata/ipu.yaml",
 			build: func(b *model.Builder, n int64) {
 				x := b.Op("Softmax", "s", last, b.Input("x", model.F16, n/8, 64, 64))
 				b.Output(b.Op("Softmax", "t", model.Attr{Axis: 1}, x))
 			},
-			want: []link{{"s", "t", astitch.Global}}, writes: [3]int64{0, 0, 2}},
+			want: []link{{"s", "t", global}}, writes: [3]int64{0, 0, 2}},
 		{name: "regional, but too large for the L1", hardware: "stcp920",
 			build: func(b *model.Builder, n int64) {
 				x := b.Op("Softmax", "s", last, b.Input("x", model.F16, n, 512, 2048))
 				b.Output(b.Op("LayerNorm", "n", last, x, b.Param("scale", model.F16, 2048)))
 			},
-			want: []link{{"s", "n", astitch.Global}}, writes: [3]int64{0, 0, 2}},
+			want: []link{{"s", "n", global}}, writes: [3]int64{0, 0, 2}},
 		{name: "independent", hardware: "stcp920",
 			build: func(b *model.Builder, n int64) {
 				b.Output(b.Op("Softmax", "s", last, b.Input("x", model.F16, n, 16, 64)),
 					b.Op("Softmax", "t", last, b.Input("y", model.F16, n, 4, 32)))
 			},
-			want: []link{{"s", "t", astitch.Independent}}, writes: [3]int64{0, 0, 2}},
+			want: []link{{"s", "t", independent}}, writes: [3]int64{0, 0, 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			src := built(c.name, c.build)
@@ -141,9 +140,9 @@ func TestAStitchSchemes(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []link
-			for _, l := range astitch.Links(r.Schedule) {
+			for _, l := range linksOf(r.Schedule) {
 				g := r.Schedule.Graph
-				got = append(got, link{g.Op(l.From).Name, g.Op(l.To).Name, l.Scheme})
+				got = append(got, link{g.Op(l.From).Name, g.Op(l.To).Name, l.scheme})
 			}
 			if !reflect.DeepEqual(got, c.want) {
 				t.Errorf("links %v, want %v", got, c.want)

@@ -30,10 +30,10 @@ func newCompare() *cobra.Command {
 		Long: `Schedule a network with all of GraphTurbo, then replace one greedy decision at a
 time by the answers of other methods: sub-graphs and split factors, the order of
 instances, bindings and scopes, what is spilled, the issue of a kernel's commands;
-then order, bindings and scopes by one search (joint), and all but the issue, each
-for the choices before it (all). Beside the last stands tiled, the variant of
-'dsasched schedule', at the same chunk. Each row has the objective of the decision,
-a proven bound, and the simulated throughput if only that decision is replaced.
+then all but the issue, each for the choices before it (all). Beside the last
+stands tiled, the variant of 'dsasched schedule', at the same chunk. Each row has
+the objective of the decision, a proven bound, and the simulated throughput if only
+that decision is replaced.
 Without --chunk all are made for the chunk at which the greedy schedule is fastest.
 
 An objective is a proxy for time: the simulator overlaps moves with work, so the
@@ -51,7 +51,7 @@ for time itself.`,
 	limit.orNever = true
 	tables := addTables(cmd)
 	cmd.Flags().StringSliceVar(&decisions, "decision", nil,
-		"decisions to compare, with commas between: split, order, bind, memory, issue, joint, all (default: each)")
+		"decisions to compare, with commas between: split, order, bind, memory, issue, all (default: each)")
 	completeFlag(cmd, "decision", cobra.FixedCompletions(answers.Comparisons(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, d := range decisions {

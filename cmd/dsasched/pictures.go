@@ -83,7 +83,7 @@ func (d *pictures) draw(cmd *cobra.Command, origin schedulefile.Origin, r *sched
 		file  *outFile
 		write func(w io.Writer) error
 	}{
-		{d.trace, func(w io.Writer) error { return trace.Write(ctx, w, r.Program, trace.Options{}) }},
+		{d.trace, func(w io.Writer) error { return trace.Write(ctx, w, r.Program) }},
 		{d.html, func(w io.Writer) error { return d.page(cmd, w, origin, r) }},
 		{d.graph, func(w io.Writer) error { return structure.WriteScheduleDOT(w, r.Schedule) }},
 		{d.gantt, func(w io.Writer) error {

@@ -161,7 +161,7 @@ func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) er
 		}
 	}
 	t.Notes = append(t.Notes,
-		"Objectives: split, bind: seconds of the cost models of docs/formulations.md; order: bytes between L1 and LLB; memory: bytes that spills and parameters passing again move; issue: seconds of one kernel; joint: seconds of bindings, scopes and what the order spills. A decision is replaced alone, the others are greedy; joint: order, bindings and scopes by one search; all: exact-all, every decision exact or, where that is faster, what it falls back to.",
+		"Objectives: split, bind: seconds of the cost models of docs/formulations.md; order: bytes between L1 and LLB; memory: bytes that spills and parameters passing again move; issue: seconds of one kernel. A decision is replaced alone, the others are greedy; all: exact-all, every decision exact or, where that is faster, what it falls back to.",
 		"An objective is a proxy: the simulator overlaps moves with work, so that the best choice of a proxy can be slower.")
 	if err := b.Table(t); err != nil {
 		return err
@@ -203,7 +203,7 @@ func (o againstExact) ranks(all [][]scheduler.Compared) harness.Table {
 			{Name: "Kendall's\ntau"}},
 		Notes: []string{
 			"Pairs of the answers of all methods to one decision for one network, the rest of the schedule being greedy, that differ in objective and simulated time; tau = (as simulated - otherwise) / pairs."}}
-	for _, decision := range []string{"split", "order", "bind", "memory", "joint"} {
+	for _, decision := range []string{"split", "order", "bind", "memory"} {
 		networks, right, wrong := 0, 0, 0
 		for _, list := range all {
 			r, w := concordance(list, decision)
@@ -249,7 +249,7 @@ func concordance(list []scheduler.Compared, decision string) (right, wrong int) 
 func (o againstExact) gapSentence(all [][]scheduler.Compared) string {
 	best, bounded, widest, where := 0, 0, 0.0, ""
 	for i, c := range o.configurations {
-		for _, decision := range []string{"split", "order", "bind", "memory", "issue", "joint"} {
+		for _, decision := range []string{"split", "order", "bind", "memory", "issue"} {
 			g, ok := find(all[i], decision, isGreedy)
 			if !ok || g.Gap == nil {
 				continue
@@ -274,7 +274,7 @@ func (o againstExact) gapSentence(all [][]scheduler.Compared) string {
 // where nothing is proven.
 func (o againstExact) gaps(all [][]scheduler.Compared) []plots.Series {
 	list := []plots.Series{{Name: "split"}, {Name: "order"}, {Name: "bind"}, {Name: "memory"},
-		{Name: "issue"}, {Name: "joint"}}
+		{Name: "issue"}}
 	for k := range list {
 		list[k].Values = make([]float64, len(all))
 		for i := range all {
@@ -291,12 +291,11 @@ func (o againstExact) gaps(all [][]scheduler.Compared) []plots.Series {
 func (o againstExact) sentence(c literature.Configuration, list []scheduler.Compared) string {
 	s := c.Network + ": "
 	worst, loss, compared := "", 0.0, false
-	for _, decision := range []string{"split", "order", "bind", "memory", "joint"} {
+	for _, decision := range []string{"split", "order", "bind", "memory"} {
 		g, ok1 := find(list, decision, isGreedy)
 		e, ok2 := find(list, decision, isExact)
 		what := map[string]string{"split": "the choice of groups and factors", "order": "the order",
-			"bind": "the choice of bindings", "memory": "the choice of spills",
-			"joint": "order, bindings and scopes together"}[decision]
+			"bind": "the choice of bindings", "memory": "the choice of spills"}[decision]
 		switch {
 		case !ok1 || !ok2 || g.Gap == nil && g.Status != "optimal":
 			s += what + " can't be compared"
@@ -312,7 +311,7 @@ func (o againstExact) sentence(c literature.Configuration, list []scheduler.Comp
 			compared = true
 			gain := *e.ThroughputPerSecond / *g.ThroughputPerSecond - 1
 			s += fmt.Sprintf(" (simulated %+.1f %%)", 100*gain)
-			if decision != "joint" && gain > loss {
+			if gain > loss {
 				worst, loss = what, gain
 			}
 		}

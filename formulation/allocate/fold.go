@@ -10,7 +10,7 @@ import (
 )
 
 // folded is the search for a way to put buffers that follow each other together such that
-// little is left, see the package's essay, and over what is left. That is not without loss:
+// little is left, see docs/formulations.md, and over what is left. That is not without loss:
 // what it does not find may be there.
 type folded struct {
 	p        *Problem

@@ -22,7 +22,7 @@ type layout struct {
 	first    []int32 // of an item: the first one that is like it
 }
 
-// canonical is the depth-first search of the package's essay. It is for problems
+// canonical is the depth-first search of docs/formulations.md. It is for problems
 // without windows.
 type canonical struct {
 	ctx      context.Context

@@ -9,7 +9,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 )
 
-// skyline is the depth-first search of the package's essay that goes on where there is
+// skyline is the depth-first search of docs/formulations.md that goes on where there is
 // the least choice. It is for problems for which [loose] holds.
 type skyline struct {
 	layout

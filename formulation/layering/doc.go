@@ -26,7 +26,7 @@
 // whose matrix is that of a network, so that a vertex is a path. Its dual gives each
 // set a potential p: maximise p(V) - p({}) subject to p(W) - p(U) <= price(W - U) for
 // all transitions. [Result.Potentials] is such a solution with p({}) = 0 and p(V) the
-// path's length, and [Problem.CheckProof] tries every constraint of it, which needs
+// path's length, and a test tries every constraint of it, which needs
 // no trust in the search. Tests solve the program itself.
 //
 // Where some operators wait for all before them, the blocks between are problems of

@@ -73,7 +73,7 @@ func TestExact(t *testing.T) {
 		if want := brute(p, 0); math.Abs(r.Seconds-want) > 1e-9 || r.Status != milp.Optimal {
 			t.Fatalf("seed %d: %s %v, brute force %v", seed, r.Status, r.Seconds, want)
 		}
-		if err := p.CheckProof(r); err != nil {
+		if err := p.checkProof(r); err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range []string{"greedy", "sequential"} {
@@ -88,7 +88,7 @@ func TestExact(t *testing.T) {
 				r.Potentials[s] *= 1.01
 			}
 		}
-		if p.CheckProof(r) == nil {
+		if p.checkProof(r) == nil {
 			t.Fatalf("seed %d: potentials beyond the prices pass", seed)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 )
 
-// A cone is a class's share of the bound: section "Bound" of the essay.
+// A cone is a class's share of the bound: "Bound" of docs/formulations.md, "Instance ordering".
 type cone struct {
 	class int
 	below []int // counted classes under it

@@ -161,7 +161,7 @@ func (f *program) conesCost() {
 }
 
 // A program is one part's integer program. The numbers of constraints are those
-// of the package's essay. Variables of a class are indexed by step, from 0.
+// of docs/formulations.md. Variables of a class are indexed by step, from 0.
 type program struct {
 	*answer
 	opts  ILPOptions

@@ -31,7 +31,7 @@ type SearchOptions struct {
 // beside it.
 const defaultMaxBytes = 1 << 30
 
-// Search is the state-space search of the package's essay: exact for every
+// Search is the state-space search of docs/formulations.md: exact for every
 // valid problem and both objectives.
 func Search(ctx context.Context, p *Problem, objective Objective, opts SearchOptions) (*Result, error) {
 	begin := time.Now()
@@ -425,7 +425,7 @@ func (s *space) add(parent, class int32, depth int32, cost int64) int32 {
 }
 
 // distances are the most that the state w pays to do whatever the child does, which has
-// the same runs, and what the child pays to do as w: section "Dominance" of the essay.
+// the same runs, and what the child pays to do as w: proposition 3 of docs/formulations.md.
 // Each stops counting above its most.
 func (s *space) distances(w []uint64, mostThere, mostHere int64) (there, here int64) {
 	for k, b := range s.childAt {
@@ -612,7 +612,7 @@ func (s *space) missing(k int) int64 {
 }
 
 // atOnce reports whether some best way on begins with a run of class k: section
-// "Running at once" of the essay.
+// proposition 4 of docs/formulations.md.
 func (s *space) atOnce(k int, used, cost int64) bool {
 	c := &s.classes[k]
 	for _, r := range c.reads {

@@ -42,34 +42,6 @@
 // methods revisited, EJOR 90, 1996; V. Valls, F. Ballestín and S. Quintanilla,
 // Justification and RCPSP: a technique that pays, EJOR 165, 2005.
 //
-// # The integer linear program ([ILP])
-//
-// Time-indexed with step variables ("started by"). H is the makespan of a known
-// schedule, or the sum of the durations, less one: only shorter schedules are looked
-// for. [e_i, l_i] is the window of activity i's start that precedence leaves within H.
-//
-// Sets: activities i in V, resources k in R, pairs (h, i) in A where i comes after h.
-//
-// Variables:
-//
-//	z_it in {0,1}   1 if i has started by time t, for e_i <= t < l_i; z_it is 0 before
-//	                e_i and 1 from l_i on
-//	C in [B, H]     makespan; B is a lower bound
-//
-// Then i starts at s_i = l_i - sum_t z_it, and runs at t if z_it - z_i,t-d_i is 1.
-//
-//	minimise    C
-//	subject to  z_it >= z_i,t-1                              for all i, t              (1)
-//	            z_h,t-d_h >= z_it                            for all (h,i) in A, t     (2)
-//	            sum_i r_ik (z_it - z_i,t-d_i) <= c_k         for all k, t              (3)
-//	            C >= s_i + d_i                               for all i                 (4)
-//	            sum_i in Q (z_it - z_i,t-d_i) <= 1           for all cliques Q, t      (5)
-//
-// (2) is the disaggregated form of s_i >= s_h + d_h: it is implied by, and implies, it
-// for whole solutions and is stronger for fractional ones. (5) is a strengthening: Q is
-// a set of activities of which no two fit side by side. There is a variable per activity
-// and point of time, so this is for small projects with small numbers; maxCells bounds it.
-//
-// Source: A. A. B. Pritsker, L. J. Watters and P. M. Wolfe, Management Science 16, 1969;
-// N. Christofides, R. Alvarez-Valdes and J. M. Tamarit, EJOR 29, 1987 (form 2).
+// The integer program ([ILP]) stands in docs/formulations.md, "Instruction scheduling". Its size is bounded by
+// maxCells.
 package rcpsp

@@ -249,7 +249,7 @@ func TestEvents(t *testing.T) {
 			if policy.keep {
 				continue
 			}
-			mean, err := p.Replay(plan)
+			mean, err := p.replay(plan)
 			if err != nil {
 				t.Fatalf("round %d, %s: %v", round, policy.Name, err)
 			}
@@ -331,7 +331,7 @@ func TestBest(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := p.mean(brute(p, state{had: make([]progress, len(p.Requests))}, math.MaxInt64))
-		mean, err := p.Replay(plan.Steps)
+		mean, err := p.replay(plan.Steps)
 		if err != nil || plan.Status != milp.Optimal || plan.Objective != want || math.Abs(mean-want) > 1e-12*want {
 			t.Fatalf("round %d: %v, %v s, by the referee %v, %v; all plans: %v", round, plan.Status, plan.Objective, mean, err,
 				want)

@@ -13,7 +13,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/allocate"
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/highs"
-	"github.com/dsasched/dsasched/formulation/joint"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/formulation/partition"
@@ -110,17 +109,6 @@ func methods(t *testing.T) []method {
 	add(split.Methods(), "split", groups.Seconds(alone),
 		func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
 			return outcome(split.Solve(ctx, groups, name, with(set, alone, solver)))
-		})
-
-	both, start := together(r)
-	steps := must[[]ordering.Step](t)(both.Sequence(start.Choice, start.Order))
-	own, moves, err := both.Seconds(start.Choice, steps)
-	if err != nil {
-		t.Fatal(err)
-	}
-	add([]solve.Method{{Name: "search", Exact: true}}, "joint", own+moves,
-		func(ctx context.Context, _ string, set settings) (solve.Outcome, error) {
-			return outcome(joint.Search(ctx, both, joint.SearchOptions{Options: with(set, start, solver)}))
 		})
 
 	buffers := memory(r, 60)
@@ -340,17 +328,6 @@ func parts(r *rand.Rand, n int) (p *split.Problem, alone []int) {
 		p.Groups = append(p.Groups, split.Group{Atoms: atoms, Seconds: (0.5 + r.Float64()/2) * float64(len(atoms)) * 1e-5})
 	}
 	return p, alone
-}
-
-// together gives the labels of a tangle scopes, and the halo an output with a price.
-func together(r *rand.Rand) (*joint.Problem, joint.Start) {
-	p := &joint.Problem{Order: halo(3), Labels: tangle(r, 12, 4), SecondsPerCost: 1e-6}
-	for i := range p.Labels.Nodes {
-		for l := range p.Labels.Nodes[i].Labels {
-			p.Labels.Nodes[i].Labels[l].Scope = []schedule.Level{schedule.LB, schedule.GB}[l%2]
-		}
-	}
-	return p, joint.Start{Choice: make([]int, 12), Order: ordering.NewGraph(p.Order).Topological()}
 }
 
 func memory(r *rand.Rand, n int) *allocate.Problem {

@@ -43,12 +43,7 @@ func (p *Problem) cut(b *Blocks) (w work) {
 	return w
 }
 
-// StageBytes is the bytes of tiles in the L1 beside weights.
-func (p *Problem) StageBytes(b *Blocks) int64 {
-	w := p.cut(b)
-	return p.stage(b, &w)
-}
-
+// stage is the bytes of tiles in the L1 beside weights.
 func (p *Problem) stage(b *Blocks, w *work) (bytes int64) {
 	if p.RowsFrom != L1 {
 		bytes += b.RoomRows * align(w.rowElements*p.RowBytes)

@@ -70,7 +70,6 @@ func TestGroup(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		build func(b *model.Builder)
-		opt   astitch.Options
 		want  []string
 		tvm   int // kernels
 	}{
@@ -135,14 +134,6 @@ func TestGroup(t *testing.T) {
 				b.Output(b.Op("Softmax", "t", last, y))
 			},
 			want: []string{"stitch: [s]", "m r", "stitch: [t]"}},
-		{name: "bare matrix operators", tvm: 3,
-			build: func(b *model.Builder) {
-				x := b.Op("Softmax", "s", last, b.Input("x", model.F16, 8, 16, 64))
-				y := b.Op("Relu", "r", none, b.Op("MatMul", "m", none, x, b.Param("w", model.F16, 64, 64)))
-				b.Output(b.Op("Softmax", "t", last, y))
-			},
-			opt:  astitch.Options{Bare: true},
-			want: []string{"stitch: [s]", "m", "stitch: r [t]"}},
 		{name: "a path out and back in keeps neighbours apart", tvm: 4,
 			build: func(b *model.Builder) {
 				s := b.Op("Softmax", "s", last, b.Input("x", model.F16, 8, 16, 64))
@@ -163,13 +154,6 @@ func TestGroup(t *testing.T) {
 					b.Op("Softmax", "t", last, b.Input("y", model.F16, 8, 4, 32)))
 			},
 			want: []string{"stitch: [s] | [t]"}},
-		{name: "no remote stitching", tvm: 2,
-			build: func(b *model.Builder) {
-				b.Output(b.Op("Softmax", "s", last, b.Input("x", model.F16, 8, 16, 64)),
-					b.Op("Softmax", "t", last, b.Input("y", model.F16, 8, 4, 32)))
-			},
-			opt:  astitch.Options{NoRemote: true},
-			want: []string{"stitch: [s]", "stitch: [t]"}},
 		{name: "a concatenation begins a loop nest and shares it with its one reader", tvm: 3,
 			build: func(b *model.Builder) {
 				x := b.Op("Softmax", "s", last, b.Input("x", model.F16, 8, 16, 64))
@@ -191,21 +175,21 @@ func TestGroup(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			plan := astitch.Group(g, byID(g), cores, c.opt)
+			plan := astitch.Group(g, byID(g), nil, cores)
 			if got := describe(g, plan); !reflect.DeepEqual(got, c.want) {
 				t.Errorf("kernels\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 			}
 			if n := len(schedule.FusedLayers(g, byID(g))); n != c.tvm {
 				t.Errorf("TVM has %d kernels, the case says %d", n, c.tvm)
 			}
-			checkPlan(t, g, plan, c.opt)
+			checkPlan(t, g, plan)
 		})
 	}
 }
 
 // checkPlan holds any plan against the rules, with nothing of what made it: a valid
 // partition, no kernel that two could be, and no instance but one.
-func checkPlan(t *testing.T, g *model.Graph, plan astitch.Plan, opt astitch.Options) {
+func checkPlan(t *testing.T, g *model.Graph, plan astitch.Plan) {
 	t.Helper()
 	gr := plan.Grouping
 	if err := schedule.CheckGrouping(g, gr); err != nil {
@@ -272,7 +256,7 @@ func checkPlan(t *testing.T, g *model.Graph, plan astitch.Plan, opt astitch.Opti
 			if plan.Loops[a] == nil || plan.Loops[b] == nil {
 				continue
 			}
-			if d := paths[a][b]; d == 1 || (d == 0 && !opt.NoRemote) {
+			if d := paths[a][b]; d <= 1 {
 				t.Errorf("%s and %s could be one stitch operator", gr.Groups[a].Name, gr.Groups[b].Name)
 			}
 		}
@@ -293,15 +277,13 @@ func TestZoo(t *testing.T) {
 			}
 			order := byID(g)
 			tvm := len(schedule.FusedLayers(g, order))
-			for _, opt := range []astitch.Options{{}, {Bare: true}, {NoRemote: true}} {
-				plan := astitch.Group(g, order, cores, opt)
-				checkPlan(t, g, plan, opt)
-				if n := len(plan.Grouping.Groups); n > tvm && !opt.Bare {
-					t.Errorf("%+v: %d kernels, TVM has %d", opt, n, tvm)
-				}
-				if again := astitch.Group(g, order, cores, opt); !reflect.DeepEqual(plan, again) {
-					t.Errorf("%+v: two plans for one graph", opt)
-				}
+			plan := astitch.Group(g, order, nil, cores)
+			checkPlan(t, g, plan)
+			if n := len(plan.Grouping.Groups); n > tvm {
+				t.Errorf("%d kernels, TVM has %d", n, tvm)
+			}
+			if again := astitch.Group(g, order, nil, cores); !reflect.DeepEqual(plan, again) {
+				t.Error("two plans for one graph")
 			}
 		})
 	}
@@ -317,7 +299,7 @@ func ExampleGroup() {
 	if err != nil {
 		panic(err)
 	}
-	plan := astitch.Group(g, []model.OpID{0, 1, 2, 3, 4}, 8, astitch.Options{})
+	plan := astitch.Group(g, []model.OpID{0, 1, 2, 3, 4}, nil, 8)
 	for k, sg := range plan.Grouping.Groups {
 		for i, layer := range plan.Layers[k] {
 			fmt.Printf("%s, loop nest %d of %d operators, led by %s\n", sg.Name, i, len(layer.Ops),

@@ -258,7 +258,7 @@ func TestRandomGraphs(t *testing.T) {
 					a.Summary.MemoryKernels)
 			}
 		}
-		for _, opt := range []xla.Options{{}, {Adaptive: true}, {NoMultiOutput: true}} {
+		for _, opt := range []xla.Options{{}, {Adaptive: true}} {
 			if _, err := xla.Fuse(g, m, opt); err != nil {
 				t.Fatalf("seed %d: XLA %+v: %v", seed, opt, err)
 			}

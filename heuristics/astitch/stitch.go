@@ -7,18 +7,6 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// Options are switches. The variant uses the zero value.
-type Options struct {
-	// Bare leaves a compute-intensive kernel nothing but its matrix operator, as the
-	// closed libraries of the original do; the element-wise operators behind it then
-	// count as memory-intensive.
-	Bare bool
-	// Units are the kernels to begin with; nil: schedule.FusedLayers.
-	Units []schedule.Layer
-	// NoRemote leaves out remote stitching.
-	NoRemote bool
-}
-
 // Loop says what leads a loop nest of a stitch operator.
 type Loop struct {
 	Dominant model.OpID
@@ -36,14 +24,16 @@ type Plan struct {
 }
 
 // Group makes kernels of the operators, given in execution order: stitch operators
-// of the memory-intensive ones, and compute-intensive kernels. cores is the number
-// of cores of a cluster.
-func Group(g *model.Graph, order []model.OpID, cores int64, opt Options) Plan {
+// of the memory-intensive ones, and compute-intensive kernels. units are the kernels to
+// begin with, nil: schedule.FusedLayers; cores is the number of cores of a cluster.
+func Group(g *model.Graph, order []model.OpID, units []schedule.Layer, cores int64) Plan {
 	pos := make([]int, len(g.Ops))
 	for i, id := range order {
 		pos[id] = i
 	}
-	units := unitsOf(g, order, opt)
+	if units == nil {
+		units = schedule.FusedLayers(g, order)
+	}
 	parts := make([][]model.OpID, len(units))
 	heavy := make([]bool, len(units))
 	for k, u := range units {
@@ -52,9 +42,7 @@ func Group(g *model.Graph, order []model.OpID, cores int64, opt Options) Plan {
 	}
 	p := newPartition(g, pos, parts)
 	scopes(p, heavy)
-	if !opt.NoRemote {
-		remote(p, heavy)
-	}
+	remote(p, heavy)
 	plan := Plan{Grouping: &schedule.Grouping{}}
 	inside := make([][]schedule.Layer, len(units))
 	for _, u := range units {
@@ -76,26 +64,6 @@ func Group(g *model.Graph, order []model.OpID, cores int64, opt Options) Plan {
 		plan.Loops = append(plan.Loops, loops)
 	}
 	return plan
-}
-
-// unitsOf is TVM's fusion, or with Bare that of everything but matrix operators.
-func unitsOf(g *model.Graph, order []model.OpID, opt Options) []schedule.Layer {
-	if opt.Units != nil {
-		return opt.Units
-	}
-	if !opt.Bare {
-		return schedule.FusedLayers(g, order)
-	}
-	var light []model.OpID
-	var units []schedule.Layer
-	for _, id := range order {
-		if g.Op(id).Class() == model.MatrixClass {
-			units = append(units, schedule.Layers(g, []model.OpID{id})...)
-		} else {
-			light = append(light, id)
-		}
-	}
-	return append(units, schedule.Layers(g, light)...)
 }
 
 // scopes merges the memory-intensive parts that a breadth-first search connects.

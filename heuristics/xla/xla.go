@@ -43,8 +43,6 @@ type Options struct {
 	// Adaptive gives kernels AStitch's mappings, at most a wave of blocks: the first
 	// step of AStitch's ablation.
 	Adaptive bool
-	// NoMultiOutput leaves out multi-output fusion.
-	NoMultiOutput bool
 }
 
 // Fuse makes kernels of a graph.
@@ -57,9 +55,7 @@ func Fuse(g *model.Graph, m *simt.Machine, opt Options) (*fusion.Plan, error) {
 		kernel: make([]int, len(g.Ops))}
 	x.roots()
 	x.kernels()
-	if !opt.NoMultiOutput {
-		x.multiOutput()
-	}
+	x.multiOutput()
 	spread := m.Plain
 	if opt.Adaptive {
 		wave := m.Wave(m.Start())

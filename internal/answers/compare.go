@@ -107,18 +107,6 @@ func comparisons() []comparison {
 			return float64(pipeline.Moved(s)), nil
 		}},
 		{name: "issue", stage: "issue", run: (*comparer).issue},
-		{name: "joint", stage: "order", unit: pipeline.SecondsUnit, objective: func(ctx context.Context, s *schedule.Schedule,
-			opt pipeline.Options) (float64, error) {
-			n, err := pipeline.JointProblem(ctx, s, opt)
-			if err != nil {
-				return 0, err
-			}
-			seconds, fits, err := n.Given()
-			if err == nil && !fits {
-				err = errNoAnswer
-			}
-			return seconds, err
-		}},
 		{name: "all", run: (*comparer).all},
 	}
 }
@@ -314,10 +302,9 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 	}
 	methods := []pipeline.Strategy{greedy}
 	for _, s := range st.Strategies {
-		joint := len(s.Sets) > 0
 		// The problem of bindings does not have all that even may choose.
 		if s.Name != greedy.Name && s.Name != pipeline.EvenBinding.Name && !s.NeedsSolver && !s.Trials &&
-			(d.name == "joint") == joint && s.Refine == nil {
+			s.Refine == nil {
 			methods = append(methods, s)
 		}
 	}
@@ -330,9 +317,6 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 	for _, s := range methods {
 		began := time.Now()
 		draft, row := c.base, Compared{Decision: d.name, Method: s.Name, Unit: d.unit, Status: "greedy"}
-		if d.name == "joint" {
-			row.Method = map[bool]string{true: "search", false: "alg3+alg4"}[s.Exact]
-		}
 		if s.Name != greedy.Name {
 			r, err := pipeline.Replace(c.recipe, c.opt.Options, pipeline.Pick{Stage: st.Name, Strategy: s.Name})
 			if err != nil {

@@ -132,7 +132,7 @@ func TestOrderOfHeads(t *testing.T) {
 	const seed = 11005360
 	r := rand.New(rand.NewPCG(seed, 3))
 	spec, net, opt := anyMachine(r), anyNet(r, seed), scheduler.Options{Chunk: 8}
-	for _, name := range []string{"cross-layer", "exact-order", "exact-joint"} {
+	for _, name := range []string{"cross-layer", "exact-order", "exact-all"} {
 		recipe, err := scheduler.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
@@ -152,7 +152,7 @@ func TestOrderOfHeads(t *testing.T) {
 		}
 	}
 	if _, err := scheduler.Compare(t.Context(), net, spec, 8,
-		scheduler.CompareOptions{Options: opt, Decisions: []string{"order", "joint"}}); err != nil {
+		scheduler.CompareOptions{Options: opt, Decisions: []string{"order"}}); err != nil {
 		t.Error(err)
 	}
 }

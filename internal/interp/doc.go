@@ -8,7 +8,9 @@
 // moves move. Any other operator is a hash of all that an element depends on by
 // model.Access, in order, and of where the element stands in it: another element, another
 // order or one element less gives another value. One function defines
-// each kind; [Evaluate] runs it over whole tensors, and [Run] over what commands say.
+// each kind; [Evaluate] runs it over whole tensors, and Run over what commands say: the
+// executor stands in machine_test.go, execute_test.go, attend_test.go and blockedmachine_test.go, as
+// only this package's tests run it.
 // Constants and inputs of the network are pseudo-random numbers, inputs others in each
 // iteration of each cluster.
 //
@@ -52,9 +54,9 @@
 // address; special functions followed by vector work are not told apart from it. Sizes and
 // durations of commands are not compared with what they move: the generator counts
 // equal pieces where halos make the first one larger, and what then passes the end of a
-// stage or of a transfer's pages is put elsewhere and counted in [Report.Stages] and
-// [Report.Pages], so for these capacities nothing is shown. A program in which one command
+// stage or of a transfer's pages is put elsewhere and counted in Report.Stages and
+// Report.Pages, so for these capacities nothing is shown. A program in which one command
 // stands for several iterations of a loop, or in which parameters too large for their
 // buffer pass in blocks between parts of the work that need other blocks than their own, does not say
-// what its commands do: a [CoarseError].
+// what its commands do: a CoarseError.
 package interp

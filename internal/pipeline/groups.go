@@ -104,7 +104,7 @@ var convPairs = Strategy{Name: "conv-pairs", Description: "a layer is a kernel, 
 var stitchedKernels = Strategy{Name: "stitch", Description: "memory-intensive operators together, as AStitch",
 	Sets: unsplitGroups,
 	Decide: func(_ context.Context, d *Draft) error {
-		plan := astitch.Group(d.Graph, graphturbo.ExecutionOrder(d.Graph), d.Machine.Cores, astitch.Options{})
+		plan := astitch.Group(d.Graph, graphturbo.ExecutionOrder(d.Graph), nil, d.Machine.Cores)
 		d.Grouping, d.Layers = plan.Grouping, plan.Layers
 		return nil
 	}}
@@ -112,7 +112,7 @@ var stitchedKernels = Strategy{Name: "stitch", Description: "memory-intensive op
 var stitchedOps = Strategy{Name: "stitch-ops", Description: "stitch, of the kernels of fuse-ops", Sets: unsplitGroups,
 	Decide: func(_ context.Context, d *Draft) error {
 		order := graphturbo.ExecutionOrder(d.Graph)
-		plan := astitch.Group(d.Graph, order, d.Machine.Cores, astitch.Options{Units: tvm.FuseOps(d.Graph, order)})
+		plan := astitch.Group(d.Graph, order, tvm.FuseOps(d.Graph, order), d.Machine.Cores)
 		d.Grouping, d.Layers = plan.Grouping, plan.Layers
 		return nil
 	}}

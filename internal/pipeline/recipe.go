@@ -96,14 +96,13 @@ func Exact() []Recipe {
 	}
 	all := row("exact-all", "cross-layer with every decision exact, or the fastest of cross-layer and the other "+
 		"exact ones where that is slower",
-		"split=search order=joint bind=joint spill=search")
-	all.Fallback = []string{"cross-layer", "exact-split", "exact-order", "exact-bind", "exact-memory", "exact-joint"}
+		"split=search order=search bind=search spill=search")
+	all.Fallback = []string{"cross-layer", "exact-split", "exact-order", "exact-bind", "exact-memory"}
 	return []Recipe{
 		row("exact-split", "cross-layer with the groups and factors of least cost", "split=search"),
 		row("exact-order", "cross-layer with the instance order of least traffic", "order=search"),
 		row("exact-bind", "cross-layer with the bindings and scopes of least cost", "bind=search"),
 		row("exact-memory", "cross-layer with the spills that move least", "spill=search"),
-		row("exact-joint", "cross-layer with order, bindings and scopes of least cost together", "order=joint bind=joint"),
 		all,
 	}
 }

@@ -163,15 +163,15 @@ func makeStages() []Stage {
 			check:      checkOutputs, take: takeOutputs, text: outputsText},
 		{Name: "order", Description: "the order of the instances",
 			Strategies: []Strategy{layerByLayer, chunkByChunk, BreadthFirst, depthFirst, heaviestFirst, algorithm3, exactOrder,
-				ilpOrder, jointOrder},
+				ilpOrder},
 			keep: func(to, from *schedule.Schedule) {
 				to.Order, to.OrderName, to.Costs = slices.Clone(from.Order), from.OrderName, slices.Clone(from.Costs)
 				to.Place, to.Cluster = from.Place, from.Cluster
 			},
 			check: by(schedule.CheckOwnOrder), take: takeOrder, moves: orderMoves, text: orderText},
 		{Name: "bind", Description: "over which cores an output is spread, and its scope",
-			Strategies: []Strategy{plainBinding, EvenBinding, blockLocality, algorithm4, insideBinding, exactBinding, ilpBinding,
-				jointBinding},
+			Strategies: []Strategy{plainBinding, EvenBinding, blockLocality, algorithm4, insideBinding, exactBinding,
+				ilpBinding},
 			keep: func(to, from *schedule.Schedule) {
 				to.Bindings, to.Scopes, to.LayerBindings = slices.Clone(from.Bindings), slices.Clone(from.Scopes),
 					from.LayerBindings

@@ -189,17 +189,7 @@ func layerAt(s *schedule.Schedule, st *schedule.Step) *schedule.Layer {
 // changed.
 func (t *tiler) follow(i int, n *schedule.Nest) (undo func(), err error) {
 	s := t.d.Schedule
-	st := s.Steps[i]
-	var values []schedule.Value
-	for _, w := range st.Writes {
-		values = append(values, s.Values[w])
-	}
-	undo = func() {
-		s.Steps[i] = st
-		for k, w := range st.Writes {
-			s.Values[w] = values[k]
-		}
-	}
+	undo = t.d.save(i)
 	if err = s.Follow(i, n); err == nil {
 		err = lower.LoopsOf(s, i, t.d.Cost).Check(s, i)
 	}

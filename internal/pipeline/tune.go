@@ -291,9 +291,13 @@ func (d *Draft) save(i int) (restore func()) {
 		values = append(values, d.Values[w])
 	}
 	return func() {
+		changed := !d.Steps[i].Binding.Equal(step.Binding)
 		d.Steps[i] = step
 		for k, w := range step.Writes {
 			d.Values[w] = values[k]
+		}
+		if changed {
+			d.Reread(step.Writes)
 		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model/network"
-	"github.com/dsasched/dsasched/model/schedule"
 )
 
 // What a recipe decides gives its schedule again, to the picosecond: as the decisions of a plan, out of a file, and as
@@ -82,16 +81,6 @@ func comeBack(t *testing.T, name string, machine *hardware.Spec, batch, chunk in
 	for i := range made.Schedule.Steps {
 		if a, b := made.Schedule.Steps[i].Attending, again.Schedule.Steps[i].Attending; a != nil && b != nil {
 			again.Schedule.Steps[i].Attending = a // refers to the graph
-		}
-	}
-	for _, s := range []*schedule.Schedule{made.Schedule, again.Schedule} {
-		for _, st := range s.Steps {
-			for k := range st.Reads {
-				// What other cores made of a value counts in their L1s alone: elsewhere it is as of an earlier binding.
-				if r := &st.Reads[k]; s.Values[r.Value].Level != schedule.LB {
-					r.RemoteBytes, r.CoreRemoteBytes = 0, 0
-				}
-			}
 		}
 	}
 	if !reflect.DeepEqual(again.Schedule.Steps, made.Schedule.Steps) ||

@@ -27,17 +27,9 @@ import (
 	"github.com/dsasched/dsasched/hardware/sim"
 )
 
-// Options choose what is written. The zero value is the default.
-type Options struct {
-	// NoFlows leaves out the flows, which are most of a file.
-	NoFlows bool
-	// NoBuffers leaves out the tracks of the memories.
-	NoBuffers bool
-}
-
 // Write writes the trace of a program. It simulates the program to see the rates of
 // its moves.
-func Write(ctx context.Context, out io.Writer, p *isa.Program, opt Options) error {
+func Write(ctx context.Context, out io.Writer, p *isa.Program) error {
 	if err := p.Check(); err != nil {
 		return err
 	}
@@ -51,12 +43,8 @@ func Write(ctx context.Context, out io.Writer, p *isa.Program, opt Options) erro
 	w.out.WriteString("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"program\":" + quote(p.Name) + "},\n\"traceEvents\":[")
 	w.names()
 	w.commands()
-	if !opt.NoFlows {
-		w.flows()
-	}
-	if !opt.NoBuffers {
-		w.buffers()
-	}
+	w.flows()
+	w.buffers()
 	w.occupancy()
 	w.bandwidth(shared)
 	w.out.WriteString("\n]}\n")

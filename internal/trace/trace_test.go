@@ -21,10 +21,10 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-func write(t *testing.T, p *isa.Program, opt Options) []byte {
+func write(t *testing.T, p *isa.Program) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(context.Background(), &b, p, opt); err != nil {
+	if err := Write(context.Background(), &b, p); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -94,7 +94,7 @@ func TestWriteSmall(t *testing.T) {
 {"ph":"C","name":"DDR bandwidth","ts":1.003501,"pid":1,"tid":0,"args":{"bytes_per_s":0}}
 ]}
 `
-	got := string(write(t, small(), Options{}))
+	got := string(write(t, small()))
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -132,7 +132,7 @@ func TestWriteNetworks(t *testing.T) {
 	}{{"resnet50", "stcp920", 8}, {"bert-128", "stcp920", 4}, {"toy-fig5", "goya", 2}} {
 		t.Run(c.model, func(t *testing.T) {
 			p := program(t, c.model, c.machine, c.batch)
-			data := write(t, p, Options{})
+			data := write(t, p)
 			counts, err := verify(data)
 			if err != nil {
 				t.Fatal(err)
@@ -140,12 +140,8 @@ func TestWriteNetworks(t *testing.T) {
 			if counts["X"] < len(p.Commands) || counts["s"] == 0 || counts["s"] != counts["f"] || counts["C"] == 0 {
 				t.Errorf("events %v for %d commands", counts, len(p.Commands))
 			}
-			if !bytes.Equal(data, write(t, p, Options{})) {
+			if !bytes.Equal(data, write(t, p)) {
 				t.Error("other bytes the second time")
-			}
-			less, err := verify(write(t, p, Options{NoFlows: true, NoBuffers: true}))
-			if err != nil || less["s"] != 0 || less["X"] != len(p.Commands) {
-				t.Errorf("without flows and buffers: %v, %v", less, err)
 			}
 			t.Logf("%d bytes, events %v", len(data), counts)
 		})
@@ -206,7 +202,7 @@ func TestWriteRandom(t *testing.T) {
 					First: int32(rng.IntN(int(i) + 1)), Lasts: []int32{i}})
 			}
 		}
-		if _, err := verify(write(t, p, Options{})); err != nil {
+		if _, err := verify(write(t, p)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -217,20 +213,20 @@ type fullDisk struct{}
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space") }
 
 func TestWriteErrors(t *testing.T) {
-	if err := Write(context.Background(), fullDisk{}, small(), Options{}); err == nil ||
+	if err := Write(context.Background(), fullDisk{}, small()); err == nil ||
 		!strings.Contains(err.Error(), "no space") {
 		t.Errorf("error %v", err)
 	}
 	p := small()
 	p.Commands[0].Queue = 9
-	if err := Write(context.Background(), &bytes.Buffer{}, p, Options{}); err == nil {
+	if err := Write(context.Background(), &bytes.Buffer{}, p); err == nil {
 		t.Error("a broken program has a trace")
 	}
 }
 
 // The verifier itself finds what is wrong.
 func TestVerifyFinds(t *testing.T) {
-	good := string(write(t, small(), Options{}))
+	good := string(write(t, small()))
 	for _, c := range []struct{ name, old, new, want string }{
 		{"no pid", `"pid":2,"tid":1,"args":{"command":0`, `"tid":1,"args":{"command":0`, "no ph, ts, pid or tid"},
 		{"half a flow", `{"ph":"f","bp":"e","name":"data","cat":"flow","id":2`,

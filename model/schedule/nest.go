@@ -740,8 +740,9 @@ func (b *StepBuilder) covered(layer *Layer, need []Regions, reads []Read) error 
 }
 
 // Rebind spreads what step i makes over the cores in another way, and finds anew what each
-// of them reads. Results must not stay in the LB, where readers know their places; the
-// step's stage is left as it is. After an error, all is as it was.
+// of them reads, and what readers of its results would find in their own slices. Results must
+// not stay in the LB, where readers know their places; the step's stage is left as it is. After
+// an error, all is as it was.
 func (s *Schedule) Rebind(i int, to Binding) error {
 	old := s.Steps[i]
 	inst := &s.Instances.Instances[old.Instance]
@@ -800,5 +801,31 @@ func (s *Schedule) Rebind(i int, to Binding) error {
 		st.Attending.tilings()
 	}
 	s.Steps[i] = st
+	s.Reread(st.Writes)
 	return nil
+}
+
+// Reread updates what cores lack of some values whose binding has changed, in the steps that read them. Other
+// schedules may share the steps' reads.
+func (s *Schedule) Reread(changed []int) {
+	b := &StepBuilder{Schedule: s}
+	first, last := len(b.Steps), 0
+	for _, w := range changed {
+		first, last = min(first, b.Values[w].Def+1), max(last, b.Values[w].Last)
+	}
+	for k := first; k <= min(last, len(b.Steps)-1); k++ {
+		st := &b.Steps[k]
+		of := func(r Read) bool { return slices.Contains(changed, r.Value) }
+		if !slices.ContainsFunc(st.Reads, of) {
+			continue
+		}
+		st.Reads = slices.Clone(st.Reads)
+		need := b.needs(&b.Layers[b.Instances.Instances[st.Instance].Group][st.Layer], st)
+		for i := range st.Reads {
+			if r := &st.Reads[i]; of(*r) {
+				now := b.read(r.Value, b.Values[r.Value].Tensor, need)
+				r.RemoteBytes, r.CoreRemoteBytes = now.RemoteBytes, now.CoreRemoteBytes
+			}
+		}
+	}
 }
