@@ -87,7 +87,9 @@ type Spec struct {
 
 // Chips are equal chips in one machine.
 type Chips struct {
-	Count int `json:"count"`
+	// File is the description as it was named, for messages; "" if it was built in code.
+	File  string `json:"-"`
+	Count int    `json:"count"`
 	// Link joins any two if Torus is nil. At its rate a chip sends to all others together, and
 	// takes from them.
 	Link Link `json:"link"`

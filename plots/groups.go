@@ -130,7 +130,7 @@ func GroupedBars(panels ...Groups) (*Figure, error) {
 }
 
 // decades are the powers of ten between two values, and twice and five times them
-// where there are few.
+// where there are few; multiples of a round step where these are fewer than three.
 func decades(low, high float64) []plot.Tick {
 	var ticks []plot.Tick
 	few := high/low < 1000
@@ -141,6 +141,16 @@ func decades(low, high float64) []plot.Tick {
 				ticks = append(ticks, plot.Tick{Value: v, Label: tickNumber(v)})
 			}
 		}
+	}
+	if len(ticks) >= 3 || !few || high <= low {
+		return ticks
+	}
+	step := niceTicks(high - low)[1].Value
+	digits := math.Pow(10, max(0, -math.Floor(math.Log10(step))))
+	ticks = nil
+	for i := math.Ceil(low / step * 0.999); i*step <= high; i++ {
+		v := math.Round(i*step*digits) / digits
+		ticks = append(ticks, plot.Tick{Value: v, Label: tickNumber(v)})
 	}
 	return ticks
 }

@@ -366,3 +366,22 @@ func ExampleThroughput() {
 	fmt.Println(strings.Contains(string(svg), ">7.73×<"))
 	// Output: true
 }
+
+// An axis of logarithms has three ticks or more, however short it is.
+func TestDecades(t *testing.T) {
+	for _, test := range []struct {
+		low, high float64
+		want      string
+	}{
+		{0.8, 1250, "1 10 100 1000"}, {3, 70, "5 10 20 50"}, {6.1, 9.3, "7 8 9"}, {40, 66, "40 45 50 55 60 65"},
+		{1.02, 1.09, "1.02 1.04 1.06 1.08"}, {11000, 19000, "12\u2009000 14\u2009000 16\u2009000 18\u2009000"},
+	} {
+		var got []string
+		for _, k := range decades(test.low, test.high) {
+			got = append(got, k.Label)
+		}
+		if strings.Join(got, " ") != test.want {
+			t.Errorf("ticks from %g to %g are %q, want %q", test.low, test.high, got, test.want)
+		}
+	}
+}

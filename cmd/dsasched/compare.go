@@ -85,7 +85,9 @@ for time itself.`,
 		}
 		answer := &compareJSON{Model: args[0], Hardware: spec.Name, Batch: batch.value, Rows: list}
 		align, header, rows, notes := answer.table()
-		unwritten := tables.write(tableOf("compare", answer.heading(), align, header, rows, notes), cmd.Name())
+		unwritten := tables.write(tableOf("compare", answer.heading(), align, header, rows, append(
+			[]string{"objective, bound, gap: of the decision's own measure, which is not time; throughput, energy: of the " +
+				"whole schedule, simulated; took: to decide"}, notes...)), cmd.Name())
 		if out := emit(cmd, *asJSON, answer, answer.write); out != nil {
 			return out
 		}

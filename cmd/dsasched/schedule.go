@@ -95,7 +95,7 @@ named, it is cross-layer, all of GraphTurbo, whose decisions are made one by one
 			return err
 		}
 		if recipe.clusters.value == overChips {
-			a, err := recipe.shard(cmd, args[0])
+			a, err := recipe.shard(cmd, args[0], *quiet)
 			if err != nil {
 				return err
 			}

@@ -182,7 +182,8 @@ func TestOtherAccelerator(t *testing.T) {
 	// A schedule for an accelerator of one's own does not find it by name.
 	answer(t, "schedule", "net.onnx", "--hardware", "faster.yaml", "-o", "b.json")
 	if r := call(t, "simulate", "b.json"); r.status != exitFailure ||
-		!strings.Contains(r.stderr, `hardware.name: found "other", which is not built in: give the file of its description`) {
+		!strings.Contains(r.stderr, `hardware.name: found "other", which is not built in: give the file of its description `+
+			`with --hardware`) {
 		t.Errorf("%+v", r)
 	}
 	answer(t, "simulate", "b.json", "--hardware", "faster.yaml")

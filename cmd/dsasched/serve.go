@@ -158,11 +158,14 @@ best plan of a short trace that is known beforehand is searched for, with proof.
 			}
 			if p.Times, err = answers.ServingTimes(cmd.Context(), decoder.value, t, spec, recipe, p.Requests, p.Limits,
 				show.parts()); err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
+				return ofTrace(args[0], err)
 			}
 		}
 		if err := p.Check(); err != nil {
-			return fmt.Errorf("%s: %w", args[0], err)
+			if bad := new(serving.RequestError); *read != "" && !errors.As(err, &bad) {
+				return fmt.Errorf("%s: %w", *read, err)
+			}
+			return ofTrace(args[0], err)
 		}
 		a := &serveJSON{Trace: args[0], Model: p.Times.Model, Hardware: p.Times.Hardware, Chips: p.Times.Chips,
 			CacheTokens: p.Times.CacheTokens, Limits: p.Limits}
@@ -193,13 +196,23 @@ best plan of a short trace that is known beforehand is searched for, with proof.
 		unwritten := out.writeJSON(p.Times, " ")
 		align, header, rows := a.table()
 		unwritten = errors.Join(unwritten, tables.write(tableOf("serve", a.heading(), align, header, rows,
-			[]string{a.bound()}), cmd.Name()))
+			[]string{"TTFT: time to the first token; TPOT: time per further token; latency: from arrival to the last token; " +
+				"medians, and 99 % of the requests; batch: mean requests of a step; cache: most of the room in use", a.bound()}),
+			cmd.Name()))
 		if err := emit(cmd, *asJSON, a, func(b *bytes.Buffer) { a.write(b) }); err != nil {
 			return err
 		}
 		return cmp.Or(unwritten, cmd.Context().Err())
 	}
 	return cmd
+}
+
+// ofTrace names the trace in errors that are about its requests.
+func ofTrace(trace string, err error) error {
+	if bad := new(serving.RequestError); errors.As(err, &bad) {
+		return fmt.Errorf("%s: %w", trace, err)
+	}
+	return err
 }
 
 // parts shows how many parts of steps are simulated.

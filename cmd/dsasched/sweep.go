@@ -91,7 +91,7 @@ func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []tuning.Axis,
 	}
 	var head bytes.Buffer
 	made := show(&head, plan, list)
-	table := made.table(cmd.Name(), head.String())
+	table := made.table(cmd.Name())
 	if *g.pivot {
 		if table, err = plan.Pivot(list); err != nil {
 			return err
@@ -316,7 +316,8 @@ func completeSet(_ *cobra.Command, _ []string, word string) ([]cobra.Completion,
 }
 
 func writeSweep(b *bytes.Buffer, plan *tuning.Plan, list []tuning.Explored) pointTable {
-	items := []string{plural(len(list), "point")}
+	points := plural(len(list), "point")
+	items := []string{points}
 	var shown []int
 	for i, a := range plan.Axes {
 		if len(a.Values) == 1 {
@@ -325,12 +326,17 @@ func writeSweep(b *bytes.Buffer, plan *tuning.Plan, list []tuning.Explored) poin
 			shown = append(shown, i)
 		}
 	}
+	t := pointsOf(plan, list, shown, false)
+	if t.title = "Sweep of " + points; len(items) > 1 {
+		t.title += ": " + strings.Join(items[1:], ", ")
+	}
 	rowOf(b, "sweep", items)
-	return pointsOf(plan, list, shown, false)
+	return t
 }
 
 // pointTable is a table of what came out of a grid, and of why there is nothing.
 type pointTable struct {
+	title    string
 	align    string
 	header   []string
 	rows     [][]string
@@ -344,8 +350,9 @@ func (p pointTable) write(b *bytes.Buffer) {
 	}
 }
 
-func (p pointTable) table(command, heading string) harness.Table {
-	return tableOf(command, heading, p.align, p.header, p.rows, p.failures)
+func (p pointTable) table(command string) harness.Table {
+	return tableOf(command, p.title, p.align, p.header, p.rows, append([]string{"throughput: elements of the batch per " +
+		"second; matrix, vector: of the units' peak; share: of the time that what limits is busy"}, p.failures...))
 }
 
 // pointsOf lists the axes that are shown, and what came out; vector is whether the
@@ -392,7 +399,7 @@ func pointsOf(plan *tuning.Plan, list []tuning.Explored, shown []int, vector boo
 		}
 		rows = append(rows, cells)
 	}
-	return pointTable{align, header, rows, failures}
+	return pointTable{align: align, header: header, rows: rows, failures: failures}
 }
 
 func newCompareHardware() *cobra.Command {
@@ -441,13 +448,17 @@ func writeHardwareComparison(b *bytes.Buffer, plan *tuning.Plan, list []tuning.E
 		return slices.IndexFunc(plan.Axes, func(a tuning.Axis) bool { return a.Key == key })
 	}
 	first := func(key string) string { return printable(plan.Labels(at(key))[0]) }
-	row(b, "network", "%s (%s), batch %s", first("model"), first("dtype"), first("batch"))
+	title := fmt.Sprintf("%s (%s), batch %s", first("model"), first("dtype"), first("batch"))
+	row(b, "network", "%s", title)
 	shown := []int{at("hardware")}
 	if variant := at("variant"); slices.ContainsFunc(list,
 		func(e tuning.Explored) bool { return e.Values[variant] != list[0].Values[variant] }) {
 		shown = append(shown, variant)
 	} else {
 		row(b, "variant", "%s", first("variant"))
+		title += ", variant " + first("variant")
 	}
-	return pointsOf(plan, list, shown, true)
+	t := pointsOf(plan, list, shown, true)
+	t.title = title
+	return t
 }

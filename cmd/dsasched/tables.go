@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -32,9 +31,9 @@ func (f *tableFiles) write(t harness.Table, command string) error {
 	return f.md.write(func() ([]byte, error) { return []byte(t.Markdown()), nil })
 }
 
-// tableOf makes a table for files of what writeTable prints, below a heading.
-func tableOf(command, heading, align string, header []string, rows [][]string, notes []string) harness.Table {
-	t := harness.Table{Title: strings.Join(strings.Fields(heading), " "), Name: command, Rows: rows, Notes: notes}
+// tableOf makes a table for files of what writeTable prints, under a title.
+func tableOf(command, title, align string, header []string, rows [][]string, notes []string) harness.Table {
+	t := harness.Table{Title: title, Name: command, Rows: rows, Notes: notes}
 	for i, h := range header {
 		t.Columns = append(t.Columns, harness.Column{Name: cmp.Or(h, "share"), Text: align[i] == 'l'})
 	}

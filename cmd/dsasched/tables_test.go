@@ -45,16 +45,21 @@ func TestTables(t *testing.T) {
 	if s := contents(t, "a.md"); !strings.Contains(s, "| model | my-npu tvm | my-npu tiled | ipu tvm | ipu tiled |") {
 		t.Errorf("%s", s)
 	}
-	for _, c := range []struct{ args, want string }{
-		{"sweep toy-fig3 --set hardware=mine.yaml,ipu", "| my-npu | 1 |"},
-		{"compare-hardware toy-fig3 --hardware mine.yaml,ipu", "| my-npu | 1 |"},
-		{"compare toy-fig3 --decision order", "| order | alg3 |"},
+	for _, c := range []struct{ args, want, caption, legend string }{
+		{"sweep toy-fig3 --set hardware=mine.yaml,ipu", "| my-npu | 1 |",
+			`{Sweep of 2 points: batch 1, variant tiled, dtype f16, model toy-fig3.}`,
+			"share: of the time that what limits is busy"},
+		{"compare-hardware toy-fig3 --hardware mine.yaml,ipu", "| my-npu | 1 |",
+			`{toy-fig3 (f16), batch 1, variant tiled.}`, "share: of the time that what limits is busy"},
+		{"compare toy-fig3 --decision order", "| order | alg3 |", `{toy-fig3 on stcp920, batch 1 in chunks of 1.}`,
+			"took: to decide"},
 	} {
 		answer(t, append(strings.Fields(c.args), "--md", "b.md", "--tex", "b.tex", "--quiet")...)
 		if s := contents(t, "b.md"); !strings.Contains(s, c.want) {
 			t.Errorf("%s: no %q in\n%s", c.args, c.want, s)
 		}
-		if s := contents(t, "b.tex"); !strings.Contains(s, `\begin{tabular}`) {
+		if s := contents(t, "b.tex"); !strings.Contains(s, `\begin{tabular}`) || !strings.Contains(s, `\caption`+c.caption) ||
+			!strings.Contains(s, c.legend) {
 			t.Errorf("%s: %s", c.args, s)
 		}
 	}

@@ -85,7 +85,7 @@ chips; partial sums are added up.`,
 const overChips = "tensor"
 
 // shard divides the operators of a network over the chips of a machine, with proof by the formulas.
-func (f *recipeFlags) shard(cmd *cobra.Command, name string) (*answers.Sharded, error) {
+func (f *recipeFlags) shard(cmd *cobra.Command, name string, quiet bool) (*answers.Sharded, error) {
 	for _, flag := range []string{"out", "dump", "times", "tuned", "trace", "chakra", "gantt", "memory", "graph", "html",
 		"full"} {
 		if cmd.Flags().Changed(flag) {
@@ -105,8 +105,11 @@ func (f *recipeFlags) shard(cmd *cobra.Command, name string) (*answers.Sharded, 
 	if err != nil {
 		return nil, err
 	}
-	list, err := answers.Shard(cmd.Context(), net, spec, f.batch.value, []string{"search"}, recipe, true,
-		binding.Options{TimeLimit: f.limit.value}, opt)
+	const method = "search"
+	show := newStatus(cmd, quiet)
+	defer show.end()
+	list, err := answers.Shard(cmd.Context(), net, spec, f.batch.value, []string{method}, recipe, true,
+		binding.Options{TimeLimit: f.limit.value, Progress: show.solve(method, decimal)}, opt)
 	if err != nil {
 		return nil, err
 	}

@@ -269,12 +269,21 @@ func (p portability) report(rows []portedRow, hashes, notes []string) (*harness.
 	}
 	d := harness.NewDocument(p.experiment(), hashes...)
 	d.Notes = notes
+	var said []string // by rows, each once
+	places := map[string][]string{}
 	for _, r := range rows {
 		for _, n := range r.Notes {
-			if n = fmt.Sprintf("%s on %s, batch %d: %s.", r.Model, r.Hardware, r.Batch, n); !slices.Contains(d.Notes, n) {
-				d.Notes = append(d.Notes, n)
+			n, place := r.Model+": "+n, fmt.Sprintf("%s, batch %d", r.Hardware, r.Batch)
+			if len(places[n]) == 0 {
+				said = append(said, n)
+			}
+			if !slices.Contains(places[n], place) {
+				places[n] = append(places[n], place)
 			}
 		}
+	}
+	for _, n := range said {
+		d.Notes = append(d.Notes, fmt.Sprintf("%s (%s).", n, strings.Join(places[n], "; ")))
 	}
 	if err := d.Table(p.tables(groups)...); err != nil {
 		return nil, err

@@ -25,7 +25,15 @@ type Problem struct {
 	Limits   Limits
 }
 
-// Check says what makes no sense.
+// A RequestError reports a request that no server of the kind can answer.
+type RequestError struct {
+	Number  int // from 1
+	Problem string
+}
+
+func (e *RequestError) Error() string { return fmt.Sprintf("request %d %s", e.Number, e.Problem) }
+
+// Check says what makes no sense; of a request a [RequestError].
 func (l Limits) Check() error {
 	switch {
 	case l.Batch < 1 || l.Batch > 1<<13:
@@ -47,7 +55,7 @@ func (p *Problem) Check() error {
 	}
 	for i, r := range p.Requests {
 		if need := int64(r.Prompt + r.Answer); need > p.Times.CacheTokens {
-			return fmt.Errorf("request %d needs room for %d tokens, the memory has %d", i+1, need, p.Times.CacheTokens)
+			return &RequestError{i + 1, fmt.Sprintf("needs room for %d tokens, the memory has %d", need, p.Times.CacheTokens)}
 		}
 	}
 	return p.Times.covers(NeedOf(p.Requests, p.Limits))

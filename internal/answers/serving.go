@@ -32,7 +32,8 @@ func ServingTimes(ctx context.Context, decoder string, dtype model.DType, machin
 	}
 	for i, r := range trace {
 		if n := int64(r.Prompt + r.Answer); d.Limit > 0 && n > d.Limit {
-			return nil, fmt.Errorf("request %d has %d tokens, %s has positions for %d", i+1, n, decoder, d.Limit)
+			return nil, &serving.RequestError{Number: i + 1,
+				Problem: fmt.Sprintf("has %d tokens, %s has positions for %d", n, decoder, d.Limit)}
 		}
 	}
 	chip := machine.Clone()
@@ -51,8 +52,8 @@ func ServingTimes(ctx context.Context, decoder string, dtype model.DType, machin
 	}
 	if t.CacheTokens = (room - weights) / d.CacheBytes(); t.CacheTokens < 1 {
 		return nil,
-			fmt.Errorf("%s: a chip's share of the weights of %s takes %d bytes, the DDR has %d: no room for keys and values",
-				machine.Name, decoder, weights, room)
+			fmt.Errorf("%s: a chip's share of the weights of %s takes %s, the DDR has %s: no room for keys and values",
+				machine.Name, decoder, hardware.Bytes(weights).Rounded(), hardware.Bytes(room).Rounded())
 	}
 	s := &servingParts{ctx: ctx, chip: chip, recipe: recipe, chips: chips, progress: progress,
 		group: sharding.GroupOf(machine)}

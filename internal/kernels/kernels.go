@@ -136,7 +136,7 @@ func OpenTraining(name string, batch int64, method string, opt network.Options) 
 		return nil, err
 	}
 	if g, err = training.Step(e.Graph); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return Expand(g, method)
 }

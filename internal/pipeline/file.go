@@ -31,8 +31,8 @@ func Open(path, accelerator string) (*Opened, error) {
 	}
 	o := &Opened{Path: path, File: f}
 	if accelerator == "" && !slices.Contains(slices.Concat(hardware.Presets(), server.Presets()), f.Hardware.Name) {
-		return nil, fmt.Errorf("%s: hardware.name: found %q, which is not built in: give the file of its description", path,
-			f.Hardware.Name)
+		return nil, fmt.Errorf("%s: hardware.name: found %q, which is not built in: give the file of its "+
+			"description with --hardware", path, f.Hardware.Name)
 	}
 	if o.Spec, err = OpenMachine(cmp.Or(accelerator, f.Hardware.Name)); err != nil {
 		return nil, err

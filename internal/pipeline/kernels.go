@@ -140,7 +140,7 @@ func kernelKey(s *schedule.Schedule, i int) string {
 func uses(p *isa.Program, r *sim.Result) (list []Use) {
 	for i, q := range p.Queues {
 		if u := r.Queues[i]; q.Cluster == 0 && u.Commands > 0 {
-			list = append(list, Use{What: words(queueWords, q.Kind, q.Name), Seconds: float64(u.BusyPs) * 1e-12,
+			list = append(list, Use{What: queueWord(q), Seconds: float64(u.BusyPs) * 1e-12,
 				Count: u.Commands})
 		}
 	}

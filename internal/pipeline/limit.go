@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/dsasched/dsasched/hardware/isa"
 )
@@ -27,7 +28,7 @@ func (r *Result) Limit() (name string, share float64) {
 			float64(b.ResourcePs)/total
 	}
 	if s := float64(b.QueuePs) / total; b.Queue >= 0 && s > share {
-		name, share = words(queueWords, r.Program.Queues[b.Queue].Kind, r.Program.Queues[b.Queue].Name), s
+		name, share = queueWord(r.Program.Queues[b.Queue]), s
 	}
 	const most = 0.5 // of the time: then no other is busier
 	if share < most {
@@ -63,6 +64,16 @@ var (
 		isa.MatrixQueue: "matrix unit", isa.VectorQueue: "vector unit", isa.SpecialQueue: "special unit",
 	}
 )
+
+// queueWord names a queue: on machines with several loads in flight a request's, too.
+func queueWord(q isa.Queue) string {
+	for kind, w := range queueWords {
+		if strings.Contains(q.Name, "."+kind.String()+".request") {
+			return "latency of " + w
+		}
+	}
+	return words(queueWords, q.Kind, q.Name)
+}
 
 // words has a kind in words, or the name where the kind says nothing.
 func words[K comparable](of map[K]string, kind K, name string) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/internal/server"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/spell"
@@ -266,8 +267,7 @@ func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, o
 			opt.Clusters.Name(), Pipelined)
 	}
 	if spec.Chips != nil && spec.Chips.Torus != nil {
-		return nil, fmt.Errorf("%s: links between chips are a %s, expected all-to-all for stages", spec.Name,
-			spec.Chips.Network())
+		return nil, server.NotAllToAll(spec.Chips)
 	}
 	return decide(ctx, &schedule.Schedule{Graph: g, Spec: spec}, -1, r, opt)
 }

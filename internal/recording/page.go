@@ -406,20 +406,25 @@ func reasons(g *explain.Group) []string {
 func spillReasons(e *explain.Explainer, r *scheduler.Result) (*page.Part, error) {
 	part := &page.Part{Wide: true}
 	s := r.Schedule
-	spilled := map[string]bool{}
+	// The values of each tensor by where they went; the first of each tensor.
+	spilled, values := map[string]*[schedule.DDR + 1]int{}, 0
+	var first []int
 	for i := range s.Values {
 		v := &s.Values[i]
 		if v.Instance < 0 || v.Wanted >= v.Level {
 			continue
 		}
 		name := s.Graph.Tensor(v.Tensor).Name
-		if spilled[name] {
-			continue
+		if spilled[name] == nil {
+			spilled[name] = new([schedule.DDR + 1]int)
+			first = append(first, i)
 		}
-		spilled[name] = true
-		if len(part.Folded) >= mostSpills {
-			continue
-		}
+		spilled[name][v.Level]++
+		values++
+	}
+	for _, i := range first[:min(len(first), mostSpills)] {
+		v := &s.Values[i]
+		name := s.Graph.Tensor(v.Tensor).Name
 		t, err := e.Tensor(name)
 		if err != nil {
 			return nil, err
@@ -435,12 +440,19 @@ func spillReasons(e *explain.Explainer, r *scheduler.Result) (*page.Part, error)
 				break
 			}
 		}
+		var went []string
+		for level, n := range spilled[name] {
+			if n > 0 {
+				went = append(went, fmt.Sprintf("%d to the %s", n, schedule.Level(level).Title()))
+			}
+		}
 		part.Folded = append(part.Folded, page.Folded{Group: s.Instances.Instances[v.Instance].Group,
-			Summary: fmt.Sprintf("%s, %s, to the %s", name, bytesText(v.Bytes), v.Level.Title()), Lines: lines})
+			Summary: fmt.Sprintf("%s, %s: %s", name, bytesText(v.Bytes), strings.Join(went, ", ")), Lines: lines})
 	}
 	part.Text = "Nothing had to leave a memory."
 	if n := len(spilled); n > 0 {
-		part.Text = fmt.Sprintf("%s of %s had to leave a memory.", plural(len(s.Spills), "value"), plural(n, "tensor"))
+		part.Text = fmt.Sprintf("%s of %s had to leave a memory; one that leaves the LLB, too, is spilled twice: %s.",
+			plural(values, "value"), plural(n, "tensor"), plural(len(s.Spills), "spill"))
 		if n > mostSpills {
 			part.Text += fmt.Sprintf(" The first %d tensors are listed, and explain --tensor has each.", mostSpills)
 		}

@@ -38,6 +38,11 @@ func runToy(t *testing.T, name string, chunk int64) *scheduler.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return runToyOn(t, spec, name, chunk)
+}
+
+func runToyOn(t *testing.T, spec *hardware.Spec, name string, chunk int64) *scheduler.Result {
+	t.Helper()
 	src, err := harness.OpenNetwork("toy-fig3")
 	if err != nil {
 		t.Fatal(err)
@@ -275,6 +280,32 @@ func TestRecordingMerges(t *testing.T) {
 	}
 	if commands >= before {
 		t.Errorf("%d commands, want fewer than %d", commands, before)
+	}
+}
+
+// The page counts values that left a memory once, however far they went, beside the spills.
+func TestSpillsOfPage(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.LB.SizeBytes, spec.GB.SizeBytes = 256<<10, 1<<20
+	r := runToyOn(t, spec, "cross-layer", 4)
+	values := map[int]bool{}
+	for _, s := range r.Schedule.Spills {
+		values[s.Value] = true
+	}
+	if len(values) == 0 || len(values) == len(r.Schedule.Spills) {
+		t.Fatalf("%d spills of %d values: no value leaves two memories", len(r.Schedule.Spills), len(values))
+	}
+	html, err := Page([]Shown{{Result: r}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("%d values of ", len(values))
+	if s := string(html); !strings.Contains(s, want) ||
+		!strings.Contains(s, fmt.Sprintf("spilled twice: %d spills.", len(r.Schedule.Spills))) {
+		t.Errorf("the page has no %q beside %d spills", want, len(r.Schedule.Spills))
 	}
 }
 

@@ -28,6 +28,8 @@ var ErrUnknownPreset = errors.New("unknown machine of several devices")
 
 // A Server is a machine of several devices.
 type Server struct {
+	// File is the description as it was named, for messages.
+	File        string `json:"-"`
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	// Device is the name of the accelerator's description.
@@ -62,11 +64,11 @@ type Speedup struct {
 func (n *Server) Machine() (*hardware.Spec, error) {
 	spec, err := hardware.Load(n.Device)
 	if err != nil {
-		return nil, fmt.Errorf("%s: device: %w", n.Name, err)
+		return nil, fmt.Errorf("%s: device: %w", n.File, err)
 	}
 	spec.Name, spec.Description = n.Name, n.Description
 	if n.Devices > 1 {
-		spec.Chips = &hardware.Chips{Count: n.Devices,
+		spec.Chips = &hardware.Chips{File: n.File, Count: n.Devices,
 			Link: hardware.Link{BandwidthBytesPerSecond: n.LinkBytesPerSecond, LatencySeconds: n.LinkSeconds}, Torus: n.Torus}
 	}
 	return spec, nil
@@ -77,8 +79,13 @@ func (n *Server) AllToAll() error {
 	if n.Torus == nil {
 		return nil
 	}
-	return &hardware.Error{File: n.Name, Field: "network.kind", Problem: fmt.Sprintf("found %s, expected all-to-all",
-		(&hardware.Chips{Torus: n.Torus}).Network())}
+	return NotAllToAll(&hardware.Chips{File: n.File, Torus: n.Torus})
+}
+
+// NotAllToAll is the error for chips whose links do not join any two.
+func NotAllToAll(c *hardware.Chips) error {
+	return &hardware.Error{File: c.File, Field: "network.kind", Problem: fmt.Sprintf("found %s, expected all-to-all",
+		c.Network())}
 }
 
 // LoadMachine reads an accelerator, as [hardware.Load] does, or a machine of several.
@@ -143,8 +150,8 @@ func Parse(name string, data []byte) (*Server, error) {
 	if err := dec.Decode(&y); err != nil {
 		return nil, fmt.Errorf("%s: not the description of a machine: %w", name, err)
 	}
-	n := &Server{Name: y.Name, Description: y.Description, Device: y.Device, Devices: y.Devices, IdleWatts: y.Power.Idle,
-		BusyWatts: y.Power.Busy}
+	n := &Server{File: name, Name: y.Name, Description: y.Description, Device: y.Device, Devices: y.Devices,
+		IdleWatts: y.Power.Idle, BusyWatts: y.Power.Busy}
 	var errs []error
 	check := func(field string, ok bool, found any, want string) {
 		if !ok {

@@ -78,7 +78,7 @@ func TestNetwork(t *testing.T) {
 			t.Errorf("%q gives %s, expected %s", network, got, want)
 		}
 		if err := n.AllToAll(); (err == nil) != (want == "all-to-all") ||
-			err != nil && !strings.Contains(err.Error(), "network.kind: found "+want+", expected all-to-all") {
+			err != nil && !strings.Contains(err.Error(), "f.yaml: network.kind: found "+want+", expected all-to-all") {
 			t.Errorf("%q: %v", network, err)
 		}
 	}

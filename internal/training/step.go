@@ -2,6 +2,7 @@ package training
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -40,8 +41,7 @@ func step(net *model.Graph) (*model.Graph, map[model.TensorID]float64, error) {
 		}
 	}
 	if s.Err() == nil && !trains {
-		return nil, nil, fmt.Errorf("%s: found no output that depends on a learned parameter, expected one to train",
-			net.Name)
+		return nil, nil, errors.New("found no output that depends on a learned parameter, expected one to train")
 	}
 	for k := len(net.Ops) - 1; k >= 0 && s.Err() == nil; k-- {
 		s.backward(net.Ops[k])
@@ -266,7 +266,8 @@ func (s *stepper) backward(op *model.Op) {
 		}
 		d, ok := s.gradient(op, k, g, y, out)
 		if !ok {
-			s.Fail(fmt.Errorf("operator %q: no gradient of input %d of %s is known", op.Name, k, op.Kind))
+			s.Fail(fmt.Errorf("operator %q: found %s, whose gradient of input %d is not known, expected products, "+
+				"element-wise operators, sums, softmaxes or moves", op.Name, op.Kind, k))
 		}
 		if s.Err() != nil {
 			return
