@@ -48,6 +48,7 @@ func TestOperators(t *testing.T) {
 			"Sub [3,4]"},
 		{"unary", x34, `%0 = stablehlo.tanh %x : tensor<3x4xf32>`, "Tanh [3,4]"},
 		{"likened", x34, `%0 = stablehlo.round_nearest_even %x : tensor<3x4xf32>`, "Floor [3,4]"},
+		{"leading zeros", "%x: tensor<3x4xi32>", `%0 = stablehlo.count_leading_zeros %x : tensor<3x4xi32>`, "Floor [3,4]"},
 		{"rsqrt", x34, `%0 = stablehlo.rsqrt %x : tensor<3x4xf32>`, "Sqrt [3,4]; Reciprocal [3,4]"},
 		{"erf", x34, `%0 = chlo.erf %x : tensor<3x4xf32> -> tensor<3x4xf32>`, "Erf [3,4]"},
 		{"compare", x34, `%0 = stablehlo.compare  LT, %x, %y,  FLOAT : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xi1>`,
@@ -284,15 +285,24 @@ func TestElementTypes(t *testing.T) {
 		}
 	}
 	const called = "func.func private @f(%a: tensor<3xf32>) -> tensor<3xf32> {\n return %a : tensor<3xf32>\n}\n"
-	for src, want := range map[string]string{
-		"func.func @main(%x: tensor<3xf32>) -> tensor<3xf16> {\n return %x : tensor<3xf32>\n}":                                                                "line 2, column 2: function @main returns x of type tensor<3xf32>, expected tensor<3xf16>",
-		"func.func @main(%x: tensor<3xf32>) -> tensor<2xf32> {\n return %x : tensor<3xf32>\n}":                                                                "expected tensor<2xf32>",
-		"func.func @main(%x: tensor<3xf32>) {\n return %x : tensor<3xf32>\n}":                                                                                 "",
-		called + "func.func @main(%x: tensor<4xf32>) -> tensor<3xf32> {\n %0 = call @f(%x) : (tensor<4xf32>) -> tensor<3xf32>\n return %0 : tensor<3xf32>\n}": "function @f takes x of type tensor<4xf32>, expected tensor<3xf32>",
-		called + "func.func @main(%x: tensor<3xf32>) -> tensor<3xf16> {\n %0 = call @f(%x) : (tensor<3xf32>) -> tensor<3xf16>\n return %0 : tensor<3xf16>\n}": "function @f returns x of type tensor<3xf32>, expected tensor<3xf16>",
+	for _, c := range []struct{ out, body, want string }{
+		{" -> tensor<3xf16>", "return %x : tensor<3xf32>",
+			"line 2, column 1: function @main returns x of type tensor<3xf32>, expected tensor<3xf16>"},
+		{" -> tensor<2xf32>", "return %x : tensor<3xf32>", "expected tensor<2xf32>"},
+		{" -> (tensor<3xf32>, tensor<3xf32>)", "return %x : tensor<3xf32>", "function @main returns 1 values, expected 2"},
+		{"", "return %x : tensor<3xf32>", ""},
+		{" -> tensor<3xf32>", "%0 = call @f(%y) : (tensor<4xf32>) -> tensor<3xf32>\nreturn %0 : tensor<3xf32>",
+			"function @f takes y of type tensor<4xf32>, expected tensor<3xf32>"},
+		{" -> tensor<3xf16>", "%0 = call @f(%x) : (tensor<3xf32>) -> tensor<3xf16>\nreturn %0 : tensor<3xf16>",
+			"function @f returns x of type tensor<3xf32>, expected tensor<3xf16>"},
 	} {
-		if _, err := read(src, Options{}); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", src, err, want)
+		src := "func.func @main(%x: tensor<3xf32>, %y: tensor<4xf32>)" + c.out + " {\n" + c.body + "\n}\n"
+		if strings.Contains(src, "@f") {
+			src += called
+		}
+		_, err := read(src, Options{})
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", src, err, c.want)
 		}
 	}
 }
