@@ -123,11 +123,12 @@ func TestEarlierPorts(t *testing.T) {
 		t.Errorf("lost are %q", r.Lost)
 	}
 	// One port for both moves half of that.
-	one := strings.ReplaceAll(strings.ReplaceAll(old, "r_port: 1\n    w_port: 1", "r_port: 0\n    w_port: 0"), "rw_port: 0", "rw_port: 1")
+	none := strings.ReplaceAll(old, "r_port: 1\n    w_port: 1", "r_port: 0\n    w_port: 0")
+	one := strings.ReplaceAll(none, "rw_port: 0", "rw_port: 1")
 	if _, half := converted(t, one); half.DDR.BandwidthBytesPerSecond != want.DDR.BandwidthBytesPerSecond/2 {
 		t.Errorf("%v, want half of %v", half.DDR.BandwidthBytesPerSecond, want.DDR.BandwidthBytesPerSecond)
 	}
-	_, err := Convert("x.yaml", []byte(strings.Replace(old, "r_port: 1\n    w_port: 1", "r_port: 0\n    w_port: 0", 1)), readTest)
+	_, err := Convert("x.yaml", []byte(none), readTest)
 	if err == nil || !strings.Contains(err.Error(), "memories.reg_w.r_bw: found a memory without reads, writes or ports") {
 		t.Errorf("no port: %v", err)
 	}
