@@ -187,6 +187,62 @@ def groups(instance, answer):
     return cost
 
 
+def partition(instance, answer):
+    p, devices = load(instance), load(answer)["devices"]
+    nodes, tails = {x["id"]: x for x in p["nodes"]}, {}
+    need(len(devices) == p["maxFPGAs"] + p["maxCPUs"], f"{len(devices)} devices of {p['maxFPGAs']} and {p['maxCPUs']}")
+    on = {}
+    for d, ids in enumerate(devices):
+        for i in ids:
+            need(i in nodes, f"node {i} is not in the graph")
+            need(i not in on, f"node {i} is there twice")
+            on[i] = d
+    need(len(on) == len(nodes), f"{len(on)} of {len(nodes)} nodes are on a device")
+    colors, forward = {}, set()
+    for i, x in nodes.items():
+        need(x["supportedOnFpga"] or on[i] >= p["maxFPGAs"], f"node {i} runs on CPUs alone")
+        c = x.get("colorClass")
+        if c is not None:
+            need(colors.setdefault(c, on[i]) == on[i], f"node {i} is not where the others of colour {c} are")
+            if not x["isBackwardNode"]:
+                forward.add(c)
+    after = {i: set() for i in nodes}
+    row = {d: set() for d in range(len(devices))}  # devices before each
+    for e in p["edges"]:
+        u, v = e["sourceId"], e["destId"]
+        tails[u] = e["cost"]
+        after[u].add(v)
+        if nodes[u]["isBackwardNode"] and not {nodes[u].get("colorClass"), nodes[v].get("colorClass")} <= forward:
+            u, v = v, u
+        elif nodes[v]["isBackwardNode"]:
+            continue
+        if on[u] != on[v]:
+            row[on[v]].add(on[u])
+    most = 0
+    for d, ids in enumerate(devices):
+        for back in False, True:
+            mine = {i for i in ids if nodes[i]["isBackwardNode"] == back}
+            out = {v for i in mine for v in after[i] if nodes[v]["isBackwardNode"] == back} - mine
+            seen = set(out)
+            while out:
+                out = {v for u in out for v in after[u] if nodes[v]["isBackwardNode"] == back} - seen
+                seen |= out
+            need(not seen & mine, f"a path leaves device {d} and comes back to nodes {sorted(seen & mine)}")
+        if d >= p["maxFPGAs"]:
+            most = max(most, sum(nodes[i]["cpuLatency"] for i in ids))
+            continue
+        bytes = sum(nodes[i]["size"] for i in ids)
+        need(bytes <= p["maxSizePerFPGA"], f"device {d} holds {bytes} of {p['maxSizePerFPGA']} bytes")
+        crosses = [u for u in tails if len({on[v] == d for v in after[u] | {u}}) == 2]
+        most = max(most, sum(nodes[i]["fpgaLatency"] for i in ids) + sum(tails[u] for u in crosses))
+    while row:
+        first = [d for d in row if not row[d] & set(row)]
+        need(first, f"devices {sorted(row)} wait for each other")
+        for d in first:
+            del row[d]
+    return most
+
+
 def up(a, b):
     return -(-a // b)
 
@@ -409,7 +465,7 @@ def schedule(c, p, m, s):
 
 CHECKS = {"allocation": (allocation, "csv", "csv"), "spilling": (spilling, "csv", "csv"),
           "order": (order, "json", "json"), "rcpsp": (rcpsp, "sm", "json"), "binding": (binding, "json", "json"),
-          "groups": (groups, "json", "json"), "tiling": (tiling, "json", "json"), "network": (network, "json", "json")}
+          "groups": (groups, "json", "json"), "partition": (partition, "json", "json"), "tiling": (tiling, "json", "json"), "network": (network, "json", "json")}
 
 
 def frozen(root, kinds):

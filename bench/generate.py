@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Write the generated instances of the benchmark: generate.py KIND NUMBER SEED > FILE.
 
-KIND is allocation, spilling, order, rcpsp, binding, groups or tiling, NUMBER how many buffers,
-stages, activities, nodes, atoms or (tiling) times the extents double. tiling takes a name of
+KIND is allocation, spilling, order, rcpsp, binding, groups, partition or tiling, NUMBER how many
+buffers, stages, activities, nodes, atoms, layers or (tiling) times the extents double. tiling takes a name of
 KERNELS and one of MACHINES in place of numbers, too. The same arguments give the same bytes.
 generate.py all DIR writes the part of the frozen set that is generated."""
 import json
@@ -123,6 +123,38 @@ def groups(n, seed):
     return json.dumps({"name": f"groups-{n}-{seed}", "reads": reads, "groups": list, "given": given}) + "\n"
 
 
+def partition(n, seed):
+    """Layers that read some of those before, for a pipeline; every other seed has backward layers, too. Some layers
+    share weights, and some of the first and last run on CPUs alone."""
+    rng = random.Random(f"partition {n} {seed}")
+    cpus, color, nodes, edges = seed % 3, {}, [], []
+    out = [rng.randrange(1, 30) for _ in range(2 * n)]
+    reads = [sorted(rng.sample(range(max(0, v - 4), v), min(v, rng.choice((1, 1, 2))))) for v in range(n)]
+    for v in range(n):
+        if v and rng.randrange(6) == 0:  # with the layer before
+            color[v - 1] = color.get(v - 1, v - 1)
+            color[v] = color[v - 1]
+    def node(i, back):
+        time = rng.randrange(5, 100)
+        end = 10 * (i % n) < n * (cpus > 0) or 10 * (i % n) >= n * (9 if cpus > 1 else 10)
+        x = {"id": i, "supportedOnFpga": not end or rng.randrange(2) > 0, "cpuLatency": time * rng.randrange(3, 9),
+             "fpgaLatency": time, "isBackwardNode": back, "size": rng.randrange(1, 64)}
+        c = i % n if back else color.get(i, i if seed % 2 else None)
+        return x if c is None else x | {"colorClass": color.get(c, c)}
+    for v in range(n):
+        nodes.append(node(v, False))
+        edges += [(u, v) for u in reads[v]]
+    if seed % 2:
+        for v in range(n):
+            nodes.append(node(n + v, True) | {"supportedOnFpga": nodes[v]["supportedOnFpga"]})
+            edges += [(v, n + v)] + [(n + v, n + u) for u in reads[v]]
+    devices = rng.randrange(2, 4 + n // 20)
+    text = {"name": f"partition-{n}-{seed}", "maxFPGAs": devices, "maxCPUs": cpus,
+            "maxSizePerFPGA": 3 * sum(x["size"] for x in nodes) // (2 * devices) + 128, "nodes": nodes,
+            "edges": [{"sourceId": u, "destId": v, "cost": out[u]} for u, v in edges]}
+    return json.dumps(text) + "\n"
+
+
 # A cluster of machines as their files in hardware/presets have them, rounded; in picoseconds, and bytes per microsecond.
 FIELDS = ("cores unit_reduction unit_columns row_ps load_ps fill_ps l1_bytes llb_bytes l1_bytes_per_us llb_bytes_per_us "
           "ddr_bytes_per_us l1_latency_ps ddr_latency_ps sync_ps broadcast").split()
@@ -166,7 +198,8 @@ def tiling(n, seed):
 
 KINDS = {"allocation": (allocation, "csv", (10, 60, 200)), "spilling": (spilling, "csv", (10, 25, 60)),
          "order": (order, "json", (3, 4, 6)), "rcpsp": (rcpsp, "sm", (8, 20, 60)),
-         "binding": (binding, "json", (10, 60, 400)), "groups": (groups, "json", (10, 60, 200)), "tiling": (tiling, "json", (6, 9, 12))}
+         "binding": (binding, "json", (10, 60, 400)), "groups": (groups, "json", (10, 60, 200)),
+         "partition": (partition, "json", (10, 40, 120)), "tiling": (tiling, "json", (6, 9, 12))}
 # Of these the rest of the 20 is of networks: written by dsasched, or listed here.
 SEEDS = {"binding": range(10), "groups": range(10), "tiling": range(12)}
 NAMED = [("resnet50-conv1-b4", "stcp920"), ("resnet50-conv3x3-b4", "a100"), ("resnet50-down-b8", "tpu-v4i"), ("vgg16-conv3-b1", "wormhole-n150"),

@@ -24,6 +24,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/formulation/partition"
 	"github.com/dsasched/dsasched/formulation/rcpsp"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/split"
@@ -70,6 +71,7 @@ var benchKinds = []struct {
 			}
 			return r.Choice, r.Bound, nil
 		})},
+	{"partition", "json", "json", "largest load of a device", partition.Methods(), benchPartition},
 	{"tiling", "json", "json", "picoseconds of the stated form", tiling.KernelMethods(), benchTiling},
 	{"network", "json", "json", "picoseconds, simulated", variantMethods(), benchNetwork},
 }
@@ -459,6 +461,22 @@ func benchChoices[P interface {
 		b, err := json.Marshal(map[string]any{"choice": choice})
 		return benchAnswer{p.Seconds(choice), wholeBound(least), append(b, '\n')}, err
 	}
+}
+
+func benchPartition(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
+	p, err := partition.Read(file, data)
+	if err != nil {
+		return benchAnswer{}, err
+	}
+	r, err := solvePartition(ctx, p, method, solve.Options[*partition.Division]{TimeLimit: l.limit, Solver: l.solver})
+	if err != nil || !r.HasDivision() {
+		return benchAnswer{cost: math.Inf(1)}, err
+	}
+	if err := p.Check(r.Division()); err != nil {
+		return benchAnswer{}, err
+	}
+	b, err := json.Marshal(map[string]any{"devices": r.Devices})
+	return benchAnswer{r.MaxLoad, wholeBound(r.Bound), append(b, '\n')}, err
 }
 
 func benchTiling(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dsasched/dsasched/formulation/partition"
 	"github.com/dsasched/dsasched/formulation/tiling"
 )
 
@@ -49,7 +50,7 @@ func benchPython(t *testing.T, args ...string) (string, bool) {
 // The frozen answers are right by the second checker, too, and each kind has 20.
 func TestBenchmarkAnswers(t *testing.T) {
 	out, ok := benchPython(t, benchDir+"/check.py", benchDir)
-	if n := strings.Count(out, "ok "); !ok || n != 160 {
+	if n := strings.Count(out, "ok "); !ok || n != 180 {
 		t.Errorf("%d answers are right:\n%s", n, out)
 	}
 	bytes := int64(0)
@@ -112,7 +113,7 @@ func TestBenchmarkGenerator(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || n != 120 {
+	if err != nil || n != 140 {
 		t.Errorf("%d instances, %v", n, err)
 	}
 }
@@ -121,7 +122,7 @@ func TestBenchmarkGenerator(t *testing.T) {
 func TestBenchmarkErrors(t *testing.T) {
 	dir := benchSmall(t, map[string]string{"allocation": "g10-0", "spilling": "g25-7.573", "order": "g4-9",
 		"rcpsp": "g20-8", "binding": "g10-0",
-		"groups": "g10-0", "tiling": "resnet50-conv3x3-b4-a100", "network": "mofang-inception-stcp920-4"})
+		"groups": "g10-0", "partition": "g10-1", "tiling": "resnet50-conv3x3-b4-a100", "network": "mofang-inception-stcp920-4"})
 	// Of the two kinds whose errors are planted in one place of an answer, that answer, although a better one may be
 	// known.
 	rows, err := readBest(filepath.Join(dir, "best.csv"))
@@ -161,6 +162,7 @@ func TestBenchmarkErrors(t *testing.T) {
 	csvFile, spillFile := first("allocation", "g10-0.*"), first("spilling", "g25-7.573.*")
 	orderFile, projectFile := first("order", "g4-9.*"), first("rcpsp", "g20-8.*")
 	bindFile, groupsFile := first("binding", "g10-0.*"), first("groups", "g10-0.*")
+	divideFile := first("partition", "g10-1.*")
 	tileFile, netFile := first("tiling", "resnet50-conv3x3-*"), first("network", "mofang-inception-stcp920-4.*")
 	best := filepath.Join(dir, "best.csv")
 	all := func(pattern, with string) func(string) string {
@@ -226,6 +228,18 @@ func TestBenchmarkErrors(t *testing.T) {
 		{"group left out", groupsFile, once(`,\d+\]`, "]"), "atoms run"},
 		{"no such group", groupsFile, once(`\[\d+`, "[9999"), "group 9999 of"},
 		{"last group first", groupsFile, reversed, "runs before atoms"},
+		{"layer left out", divideFile, once(`\[\[3,`, "[["), "19 of 20 nodes"},
+		{"layer twice", divideFile, once(`\[\[3,`, "[[3,3,"), "node 3 is there twice"},
+		{"no such layer", divideFile, once(`\[\[3,`, "[[20,3,"), "node 20 is not in the graph"},
+		{"device left out", divideFile, once(`,\[\]`, ""), "3 devices of 3 and 1"},
+		{"where it can't run", divideFile, all(`\[\[3,(.*)\[0,`, "[[0,3,$1["), "node 0 runs on CPUs alone"},
+		{"away from its colour", divideFile, all(`\[\],(.*),11\]`, "[11],$1]"), "where the others of colour 0 are"},
+		{"too large", divideFile, once(`\],\[2,(.*),\[\]`, ",2,$1,[],[]"), "device 0 holds 427 of 382 bytes"},
+		{"leaves and comes back", divideFile, all(`,14\](.*),9,12(.*),19\]`, ",9,14,19]$1,12$2]"), "leaves device 0 and comes back"},
+		{"no row", divideFile, once(`^.*`, `{"devices":[[3,4,5,6,7,13,14,15,16,17],[2,8,9,12,18,19],[],[0,1,10,11]]}`),
+			"devices [0, 1] wait for each other"},
+		{"all on a CPU", divideFile, once(`^.*`, `{"devices":[[],[],[],[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19]]}`),
+			"best.csv says"},
 		{"more cores than there are", tileFile, once(`"cores":\[1,\d+`, `"cores":[1,108`), "of 108 cores"},
 		{"cores for nothing", tileFile, once(`"cores":\[1,`, `"cores":[0,`), "no number from 1 on"},
 		{"two products of one", tileFile, once(`"cores":\[1,\d+,`, `"cores":[2,1,`), "divide what is not there"},
@@ -301,7 +315,7 @@ for d in dirs:
 // A method's answers stand beside the best; --keep takes the better ones.
 func TestBench(t *testing.T) {
 	dir := benchCopy(t)
-	got := answer(t, "bench", "order", "--dir", dir, "--method", "heavy")
+	got := answer(t, "bench", "order", "--dir", dir, "--method", "heavy", "--quiet")
 	if strings.Count(got, "\n g") != 20 || !strings.Contains(got, "bytes stored and loaded") {
 		t.Errorf("%s", got)
 	}
@@ -385,10 +399,10 @@ func benchSmall(t *testing.T, instances map[string]string) string {
 // says: its file, named by its cost, and its line.
 func TestBenchmarkHandIn(t *testing.T) {
 	instances := map[string]string{"allocation": "g60-7", "spilling": "g10-0.327", "order": "g4-9", "rcpsp": "g8-0",
-		"binding": "g10-0", "groups": "g10-0",
+		"binding": "g10-0", "groups": "g10-0", "partition": "g10-3",
 		"tiling": "g6-0", "network": "mofang-inception-stcp920-4"}
 	methods := map[string]string{"allocation": "first-fit", "spilling": "largest-first", "order": "bfs", "rcpsp": "list",
-		"binding": "greedy", "groups": "greedy",
+		"binding": "greedy", "groups": "greedy", "partition": "greedy",
 		"tiling": "rule", "network": "tvm"}
 	dir := benchSmall(t, instances)
 	best := filepath.Join(dir, "best.csv")
@@ -520,6 +534,79 @@ func TestBenchmarkTimes(t *testing.T) {
 		if ps := math.Round(a.Latency * 1e12); ps != r.best {
 			t.Errorf(
 				"%s takes %.0f ps now, best.csv has %.0f: the simulator or the kernel generator has changed, so that the times of kind network are taken anew", r.instance, ps, r.best)
+		}
+	}
+}
+
+// Both programs agree on divisions that are not the best ones, on their loads and on which break a rule.
+func TestBenchmarkDivisions(t *testing.T) {
+	dir := benchCopy(t)
+	files, err := filepath.Glob(filepath.Join(dir, "partition", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewSource(5))
+	rows, wrong := bestKnown{}, 0
+	for _, file := range files {
+		p, err := partition.Load(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		found, err := filepath.Glob(filepath.Join(dir, "answers", "partition", name+".*"))
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%s: %v, %v", name, found, err)
+		}
+		for i := range 40 {
+			d, err := partition.LoadDivision(found[0], p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sets := slices.Concat(d.Accelerators, d.CPUs)
+			color := map[int]int{}
+			for _, n := range p.Nodes {
+				color[n.ID] = n.Color
+			}
+			for range 1 + rng.Intn(2) { // layers, with those of their colour, go to another device
+				moved := p.Nodes[rng.Intn(len(p.Nodes))]
+				to, back := rng.Intn(len(sets)), []int{}
+				for k := range sets {
+					sets[k] = slices.DeleteFunc(slices.Clone(sets[k]), func(id int) bool {
+						is := id == moved.ID || moved.Color != partition.NoColor && color[id] == moved.Color
+						if is {
+							back = append(back, id)
+						}
+						return is
+					})
+				}
+				sets[to] = append(sets[to], back...)
+			}
+			d = &partition.Division{Accelerators: sets[:p.Accelerators], CPUs: sets[p.Accelerators:]}
+			r := &bestRow{kind: "partition", instance: name, method: "right"}
+			if p.Check(d) == nil {
+				r.best, err = p.MaxLoad(d)
+			} else {
+				r.method, r.best = "wrong", float64(i) // no load is as small
+				wrong++
+			}
+			answer, fail := json.Marshal(map[string]any{"devices": sets})
+			if err := errors.Join(err, fail, os.WriteFile(r.answer(dir, "json"), answer, 0o666)); err != nil {
+				t.Fatal(err)
+			}
+			rows = append(rows, r)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "best.csv"), rows.text(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := benchPython(t, benchDir+"/check.py", dir, "partition")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if len(lines) != len(rows) || wrong < 100 || wrong > len(rows)-100 {
+		t.Fatalf("%d lines of %d divisions, %d of them wrong", len(lines), len(rows), wrong)
+	}
+	for i, line := range lines {
+		if ok := strings.HasPrefix(line, "ok "); ok != (rows[i].method == "right") || !ok && strings.Contains(line, "costs") {
+			t.Errorf("%s division: %s", rows[i].method, line)
 		}
 	}
 }

@@ -48,6 +48,7 @@ func newList() *cobra.Command {
 func newRun(experiment runner) *cobra.Command {
 	var out string
 	var noExact bool
+	var networks []string
 	cmd := &cobra.Command{
 		Use:   "run [EXPERIMENT...]",
 		Short: "Run experiments and write their tables and figures",
@@ -64,6 +65,7 @@ command again does what is not finished.`,
   dsasched run ablation --out results --workers 2 --quiet
   dsasched run --no-exact
   dsasched run growth --time-limit 60s
+  dsasched run regret --network ./theirs.onnx --out theirs
   dsasched run --no-exact --out results --slurm --array 8 --dry-run
   dsasched run --json`,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -95,15 +97,21 @@ command again does what is not finished.`,
 		return nil, cobra.ShellCompDirectiveFilterDirs
 	})
 	f.BoolVar(&noExact, "no-exact", false, "leave out the methods that look for optima, which take longest")
+	f.StringSliceVar(&networks, "network", nil,
+		"`networks` or files for regret in place of its own, with commas between")
 	limit := addLimit(cmd, 0, "time for each solve of growth, such as 60s (default: 1s)")
 	limit.orNever = true
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
 		if out == "" {
 			return usagef("--out is empty, expected a folder")
 		}
+		if len(networks) > 0 && !slices.Equal(names, []string{"regret"}) {
+			return usagef("--network is for the experiment regret alone")
+		}
 		defer collectLess()()
 		opt := experiments.Options{Out: out, Workers: int(workers.value), Stderr: cmd.ErrOrStderr(), Quiet: *quiet,
-			NoExact: noExact, SolverVersion: solverVersion(), Revision: os.Getenv("DSASCHED_REVISION"), SolveLimit: limit.value}
+			NoExact: noExact, SolverVersion: solverVersion(), Revision: os.Getenv("DSASCHED_REVISION"), SolveLimit: limit.value,
+			Networks: networks}
 		if solver, err := highs.New(); err == nil {
 			opt.Solver = solver // else growth goes without
 		}

@@ -44,20 +44,20 @@ bound) or limit (none found).`,
 		"division to begin with, a `file` of -o or of the data set")
 	defaultMethod(cmd, f.solverFlags, "exact")
 	return fileProblem[*partition.Problem, *partition.Division, *partition.Result]{
-		load: partition.Load, start: partition.LoadDivision,
-		solve: func(ctx context.Context, p *partition.Problem, method string,
-			opts solve.Options[*partition.Division]) (*partition.Result, error) {
-			if solver, err := highs.New(); err == nil && opts.Solver == nil && method == "exact" {
-				opts.Solver = solver // for graphs of many ideals
-			}
-			a, err := partition.Solve(ctx, p, method, partition.Options{Options: opts})
-			if err == nil && a.Status == milp.Infeasible {
-				err = fmt.Errorf("%s: no division: %w", p.Name, errors.New(a.Reason))
-			}
-			return a, err
-		},
-		write: writePartition,
+		load: partition.Load, start: partition.LoadDivision, solve: solvePartition, write: writePartition,
 	}.run(cmd, f)
+}
+
+func solvePartition(ctx context.Context, p *partition.Problem, method string,
+	opts solve.Options[*partition.Division]) (*partition.Result, error) {
+	if solver, err := highs.New(); err == nil && opts.Solver == nil && method == "exact" {
+		opts.Solver = solver // for graphs of many ideals
+	}
+	a, err := partition.Solve(ctx, p, method, partition.Options{Options: opts})
+	if err == nil && a.Status == milp.Infeasible {
+		err = fmt.Errorf("%s: no division: %w", p.Name, errors.New(a.Reason))
+	}
+	return a, err
 }
 
 // defaultMethod makes another method than the first word of addSolver the default.

@@ -89,6 +89,9 @@ func (s *status) redraw() {
 
 // show shows a text that changes with its age.
 func (s *status) show(latest func(age time.Duration) string) {
+	if s == nil {
+		return
+	}
 	s.line(latest(0))
 	s.mu.Lock()
 	s.latest, s.heard = latest, s.now()

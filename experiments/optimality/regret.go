@@ -42,7 +42,14 @@ func Regret() harness.Experiment { return fullRegret().experiment() }
 func (x regret) experiment() harness.Experiment {
 	return harness.Experiment{Name: "regret", Exact: true,
 		Description: "is greedy right? what each greedy decision loses, all else best and all else greedy, and the smallest network where it loses",
-		Paper:       "none; tt-mlir's claim that greedy choices suffice, and XLA's contrary one on prefetches", Plan: x.plan}
+		Paper:       "none; tt-mlir's claim that greedy choices suffice, and XLA's contrary one on prefetches", Plan: x.plan,
+		With: func(opt harness.Options) (*harness.Plan, error) {
+			x := x
+			if len(opt.Networks) > 0 {
+				x.networks = opt.Networks
+			}
+			return x.plan()
+		}}
 }
 
 // regretCell is a network on a machine.
@@ -64,7 +71,8 @@ type small struct {
 
 func (x regret) plan() (*harness.Plan, error) {
 	pl := &harness.Plan{}
-	for _, name := range x.networks {
+	x.networks = slices.Clone(x.networks)
+	for i, name := range x.networks {
 		for _, machine := range x.machines {
 			spec, err := hardware.Load(machine)
 			if err != nil {
@@ -78,12 +86,24 @@ func (x regret) plan() (*harness.Plan, error) {
 			if err != nil {
 				return nil, err
 			}
-			pl.Cells = append(pl.Cells, harness.Cell{Key: name + "-" + machine, Label: name + " on " + machine,
+			in := ""
+			if network.IsFile(name) {
+				g, err := net.Graph(1)
+				if err != nil {
+					return nil, err
+				}
+				if in, err = harness.Hash(g); err != nil {
+					return nil, err
+				}
+			}
+			x.networks[i] = net.Name
+			pl.Cells = append(pl.Cells, harness.Cell{Key: net.Name + "-" + machine, Label: net.Name + " on " + machine,
 				Inputs: struct {
 					Network      string `json:"network"`
+					GraphHash    string `json:"graph_sha256,omitempty"`
 					HardwareHash string `json:"hardware_sha256"`
 					Settings     [4]int `json:"settings"`
-				}{name, hash, [...]int{x.options.Evaluations, x.options.Moves, x.most, x.tests}},
+				}{net.Name, in, hash, [...]int{x.options.Evaluations, x.options.Moves, x.most, x.tests}},
 				Run: func(ctx context.Context) (any, error) { return x.measure(ctx, net, spec) }})
 		}
 	}

@@ -31,6 +31,8 @@ type field struct {
 
 const maxDump = 64 << 20
 
+var xlaPlan = regexp.MustCompile(`(?m)^allocation \d+: size `)
+
 // ReadDump reads a plan as one of these tools prints it: XLA (a buffer assignment, with its live ranges in the same
 // file or in ranges: the largest allocation of temporaries), TensorFlow Lite for Microcontrollers (lines of
 // PrintMemoryPlan), Vela (the table of --verbose-allocation) and tt-mlir (a problem of its planner as JSON: what it
@@ -42,7 +44,7 @@ func ReadDump(file string, text, ranges string) (*Dump, error) {
 	d := &Dump{text: text, Problem: &Problem{Name: file}}
 	var err error
 	switch {
-	case strings.Contains(text, "\nallocation 0: size ") || strings.HasPrefix(text, "allocation 0: size "):
+	case xlaPlan.MatchString(text):
 		d.Tool = "XLA"
 		err = d.xla(file, text, ranges)
 	case micro.MatchString(text):
@@ -57,7 +59,7 @@ func ReadDump(file string, text, ranges string) (*Dump, error) {
 	default:
 		return nil,
 			fmt.Errorf(
-				"%s: no plan of XLA (allocation 0: size ...), TFLite Micro (size=..., offset=..., first_used=...), Vela (start - end: address - address: size) or tt-mlir (requests)", file)
+				"%s: no plan of XLA (allocation N: size ...), TFLite Micro (size=..., offset=..., first_used=...), Vela (start - end: address - address: size) or tt-mlir (requests)", file)
 	}
 	if err != nil {
 		return nil, err

@@ -123,6 +123,11 @@ func TestDumpErrors(t *testing.T) {
 	if d, err := ReadDump("a-buffer-assignment.txt", whole, "HloLiveRange ("+ranges); err != nil || d.Peak != 896 {
 		t.Errorf("ranges beside: %v", err)
 	}
+	// A part of a file, without the first allocations.
+	part := xla[strings.Index(xla, "allocation 1"):]
+	if d, err := ReadDump("a.txt", part, ""); err != nil || d.Tool != "XLA" || d.Peak != 896 {
+		t.Errorf("a part of a file: %v", err)
+	}
 	for _, c := range []struct{ text, want string }{
 		{"nonsense", "no plan of XLA"},
 		{whole, "no live ranges"},

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -104,6 +106,32 @@ func converted(t *testing.T, text string) (*Result, *hardware.Spec) {
 		t.Fatal(err)
 	}
 	return r, spec
+}
+
+// TestEarlierPorts: releases of ZigZag whose memories have bandwidths and numbers of ports give the same machine.
+func TestEarlierPorts(t *testing.T) {
+	text := coreText(true)
+	_, want := converted(t, text)
+	ports := regexp.MustCompile(`    ports:\n.*bandwidth_max: (\d+).*\n.*\n`)
+	old := ports.ReplaceAllString(text, "    r_bw: $1\n    w_bw: $1\n    r_port: 1\n    w_port: 1\n    rw_port: 0\n"+
+		"    min_r_granularity: 8\n    ports:\n      - fh: w_port_1\n        tl: r_port_1\n")
+	r, spec := converted(t, old)
+	if !reflect.DeepEqual(spec, want) {
+		t.Errorf("found\n%+v, want\n%+v", spec, want)
+	}
+	if !slices.ContainsFunc(r.Lost, func(l string) bool { return strings.Contains(l, "min_r_granularity") }) {
+		t.Errorf("lost are %q", r.Lost)
+	}
+	// One port for both moves half of that.
+	none := strings.ReplaceAll(old, "r_port: 1\n    w_port: 1", "r_port: 0\n    w_port: 0")
+	one := strings.ReplaceAll(none, "rw_port: 0", "rw_port: 1")
+	if _, half := converted(t, one); half.DDR.BandwidthBytesPerSecond != want.DDR.BandwidthBytesPerSecond/2 {
+		t.Errorf("%v, want half of %v", half.DDR.BandwidthBytesPerSecond, want.DDR.BandwidthBytesPerSecond)
+	}
+	_, err := Convert("x.yaml", []byte(none), readTest)
+	if err == nil || !strings.Contains(err.Error(), "memories.reg_w.r_bw: found a memory without reads, writes or ports") {
+		t.Errorf("no port: %v", err)
+	}
 }
 
 // TestFigures: what is read of each tool's syntax, against figures worked out by hand.

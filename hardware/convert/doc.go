@@ -6,6 +6,7 @@
 //
 // ZigZag and Stream (KULeuven-MICAS, MIT) have sizes in bits, rates in bits a cycle, energies in
 // picojoules an access of a port's largest width, and no clock: a cycle is taken as a nanosecond.
+// Memories of earlier releases of ZigZag have a bandwidth of reads, one of writes, and how many ports of each kind.
 // A dimension of the array that shares weights holds pixels, which our matrix unit has as a rate. One that
 // shares results is the reduction, rows of ours. Others are columns, or the first is rows where none is
 // the reduction. Registers belong to the array. The outermost buffers of data and of weights are the L1.

@@ -34,8 +34,17 @@ var memoryFields = []string{"size", "r_cost", "w_cost", "area", "latency", "auto
 	"double_buffering_support",
 	"operands", "ports", "served_dimensions"}
 
+// earlierFields are those of releases before each port had a bandwidth of its own.
+var earlierFields = append([]string{"r_bw", "w_bw", "r_port", "w_port", "rw_port", "min_r_granularity", "min_w_granularity"},
+	memoryFields...)
+
 func (c *converter) memory(n node) *memory {
-	n.keys(memoryFields...)
+	earlier := n.has("r_bw")
+	if earlier {
+		n.keys(earlierFields...)
+	} else {
+		n.keys(memoryFields...)
+	}
 	m := &memory{node: n, bytes: n.at("size").number() / 8, operands: n.at("operands").words(),
 		served: n.at("served_dimensions").words(), latency: n.at("latency").number()}
 	for _, o := range m.operands {
@@ -43,19 +52,28 @@ func (c *converter) memory(n node) *memory {
 			n.at("operands").fail(o, "I1, I2 or O")
 		}
 	}
-	width := 0.0
-	for _, p := range n.at("ports").items() {
-		p.keys("name", "type", "bandwidth_min", "bandwidth_max", "allocation")
-		w := p.at("bandwidth_max").number() / 8
-		width = max(width, w)
-		m.rate += w
+	read, write := 0.0, 0.0 // bytes of an access
+	if earlier {
+		read, write = n.at("r_bw").number()/8, n.at("w_bw").number()/8
+		m.rate = read*n.at("r_port").number() + write*n.at("w_port").number() + max(read, write)*n.at("rw_port").number()
+		if min(read, write) == 0 || m.rate == 0 {
+			n.at("r_bw").fail("a memory without reads, writes or ports", "bandwidths and a port")
+		}
+	} else {
+		for _, p := range n.at("ports").items() {
+			p.keys("name", "type", "bandwidth_min", "bandwidth_max", "allocation")
+			w := p.at("bandwidth_max").number() / 8
+			read = max(read, w)
+			m.rate += w
+		}
+		write = read
 	}
 	if n.text("auto_cost_extraction") == "True" || n.text("auto_cost_extraction") == "true" {
 		c.lose(n.at("auto_cost_extraction"), "energies come from CACTI and are not in the file")
-	} else if width > 0 {
-		m.energy = (n.at("r_cost").number() + n.at("w_cost").number()) / 2 / width * 1e-12
+	} else if read > 0 {
+		m.energy = (n.at("r_cost").number()/read + n.at("w_cost").number()/write) / 2 * 1e-12
 	}
-	for _, k := range []string{"area", "double_buffering_support"} {
+	for _, k := range []string{"area", "double_buffering_support", "min_r_granularity", "min_w_granularity"} {
 		if n.has(k) {
 			c.lose(node{n.file, "memories.*." + k, n.Node}, "nothing here has it")
 		}

@@ -49,6 +49,8 @@ type Options struct {
 	Solver milp.Solver
 	// SolveLimit is the time for each solve of growth; 0: one second.
 	SolveLimit time.Duration
+	// Networks are names and files of networks that regret takes in place of its own.
+	Networks []string
 }
 
 // InterruptedError reports that the context ended before the run did. It

@@ -151,6 +151,9 @@ func (fl *flattener) inline(f *function, args []*val, prefix string) ([]*val, er
 	}
 	env := map[string]*val{}
 	for i, a := range f.args {
+		if err := fits(f, f.at, "takes", args[i], a.typ); err != nil {
+			return nil, err
+		}
 		env[operandName(a.name)] = args[i]
 	}
 	for _, o := range f.ops {
@@ -161,6 +164,14 @@ func (fl *flattener) inline(f *function, args []*val, prefix string) ([]*val, er
 			}
 		}
 		if o.name == "return" || o.name == "func.return" || short(o.name) == "return" {
+			if f.out != nil && len(in) != len(f.out) {
+				return nil, errorAt(o.at, "", "function @%s returns %d values, expected %d", f.name, len(in), len(f.out))
+			}
+			for i, t := range f.out {
+				if err := fits(f, o.at, "returns", in[i], t); err != nil {
+					return nil, err
+				}
+			}
 			return in, nil
 		}
 		if name := callee(o); name != "" {
@@ -176,6 +187,11 @@ func (fl *flattener) inline(f *function, args []*val, prefix string) ([]*val, er
 				return nil, errorAt(o.at, o.name, "takes %d results of @%s, which has %d", len(o.results), name, len(out))
 			}
 			for i, r := range o.results {
+				if i < len(o.out) {
+					if err := fits(g, o.at, "returns", out[i], o.out[i]); err != nil {
+						return nil, err
+					}
+				}
 				env[r] = out[i]
 			}
 			continue
@@ -204,6 +220,21 @@ func (fl *flattener) inline(f *function, args []*val, prefix string) ([]*val, er
 		}
 	}
 	return nil, errorAt(f.at, "", "function @%s does not return", f.name)
+}
+
+// fits compares the type of a value that a function takes or returns with the one that is declared.
+func fits(f *function, at position, does string, v *val, t tensorType) error {
+	if !v.typ.tensor || !t.tensor {
+		return nil
+	}
+	ok := v.typ.elem == t.elem && len(v.typ.shape) == len(t.shape)
+	for d := 0; ok && d < len(t.shape); d++ {
+		ok = v.typ.shape[d] == t.shape[d] || v.typ.shape[d] == dynamic || t.shape[d] == dynamic
+	}
+	if !ok {
+		return errorAt(at, "", "function @%s %s %s of type %s, expected %s", f.name, does, v.name, v.typ, t)
+	}
+	return nil
 }
 
 // dimensions are sets of dimensions of which one grows as the others do.
@@ -256,8 +287,7 @@ func (n *network) unite(x *flat) error {
 			}
 			return -1
 		})
-	case "reshape", "dynamic_reshape":
-		n.reshape(a, y)
+	case "reshape", "dynamic_reshape": // follow when the batch is known
 	case "dot_general", "dot":
 		p, err := x.product()
 		if err != nil {
@@ -323,8 +353,9 @@ func (n *network) unite(x *flat) error {
 	return nil
 }
 
-// reshape unites the outermost dimensions of groups that have equally many elements on both sides.
-func (n *network) reshape(a, y *val) {
+// reshape unites the outermost dimensions of groups that have equally many elements on both sides; of a group with
+// others, only if ones may be the batch, those of extent one.
+func (n *network) reshape(a, y *val, ones bool) {
 	s, t := a.typ.shape, y.typ.shape
 	if slices.Contains(s, dynamic) || slices.Contains(t, dynamic) {
 		return
@@ -348,6 +379,12 @@ func (n *network) reshape(a, y *val) {
 			if min(p, q) < 1 || max(p, q) > model.MaxElements {
 				return
 			}
+		}
+		for !ones && first < i-1 && s[first] == 1 {
+			first++
+		}
+		for !ones && second < j-1 && t[second] == 1 {
+			second++
 		}
 		n.dims.join(a.dims[first], y.dims[second])
 	}

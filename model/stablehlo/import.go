@@ -96,10 +96,12 @@ func build(title, src string, opt Options) (*model.Graph, error) {
 	}
 	for _, x := range n.ops {
 		b.x = x
-		if x.fused {
-			continue
+		if !x.fused {
+			if err := b.op(x); err != nil {
+				return nil, err
+			}
 		}
-		if err := b.op(x); err != nil {
+		if err := b.typed(x); err != nil {
 			return nil, err
 		}
 	}
@@ -146,8 +148,13 @@ func (b *builder) arguments() error {
 		}
 	}
 	if first != nil {
-		b.class = b.dims.find(first.dims[0])
 		b.old = first.typ.shape[0]
+		for _, x := range b.ops {
+			if name := short(x.name); (name == "reshape" || name == "dynamic_reshape") && len(x.out) > 0 {
+				b.reshape(x.in[0], x.out[0], b.old == 1)
+			}
+		}
+		b.class = b.dims.find(first.dims[0])
 		if b.batch = b.opt.Batch; b.batch == 0 {
 			b.batch = b.old
 		}

@@ -48,6 +48,7 @@ func TestOperators(t *testing.T) {
 			"Sub [3,4]"},
 		{"unary", x34, `%0 = stablehlo.tanh %x : tensor<3x4xf32>`, "Tanh [3,4]"},
 		{"likened", x34, `%0 = stablehlo.round_nearest_even %x : tensor<3x4xf32>`, "Floor [3,4]"},
+		{"leading zeros", "%x: tensor<3x4xi32>", `%0 = stablehlo.count_leading_zeros %x : tensor<3x4xi32>`, "Floor [3,4]"},
 		{"rsqrt", x34, `%0 = stablehlo.rsqrt %x : tensor<3x4xf32>`, "Sqrt [3,4]; Reciprocal [3,4]"},
 		{"erf", x34, `%0 = chlo.erf %x : tensor<3x4xf32> -> tensor<3x4xf32>`, "Erf [3,4]"},
 		{"compare", x34, `%0 = stablehlo.compare  LT, %x, %y,  FLOAT : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xi1>`,
@@ -246,6 +247,63 @@ func TestBatch(t *testing.T) {
 	g, err := read(one, Options{Batch: 5})
 	if err != nil || kinds(g) != "Reshape [10,3]; Neg [10,3]; Reshape [5,6]" {
 		t.Errorf("%v, %v", kinds(g), err)
+	}
+	// Else they are not.
+	four := `func.func @main(%x: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  %0 = stablehlo.reshape %x : (tensor<4x3xf32>) -> tensor<1x4x3xf32>
+  %1 = stablehlo.negate %0 : tensor<1x4x3xf32>
+  %2 = stablehlo.reshape %1 : (tensor<1x4x3xf32>) -> tensor<4x3xf32>
+  return %2 : tensor<4x3xf32>
+}`
+	g, err = read(four, Options{Batch: 2})
+	if err != nil || kinds(g) != "Reshape [1,2,3]; Neg [1,2,3]; Reshape [2,3]" {
+		t.Errorf("%v, %v", kinds(g), err)
+	}
+}
+
+// The types of elements are those that operators and functions give.
+func TestElementTypes(t *testing.T) {
+	const args = "%x: tensor<3x4xf32>, %h: tensor<3x4xf16>, %i: tensor<3x4xi32>, %p: tensor<3x4xi1>, %w: tensor<4x2xf32>"
+	const zero = "%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+	for _, c := range []struct{ body, want string }{
+		{`%0 = stablehlo.add %x, %h : tensor<3x4xf32>`, "has h of type tensor<3x4xf16>, expected elements f32 as of x"},
+		{`%0 = stablehlo.negate %i : (tensor<3x4xi32>) -> tensor<3x4xf32>`, "has 0 of type tensor<3x4xf32>, expected elements i32 as of i"},
+		{`%0 = stablehlo.compare LT, %x, %x : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>`, "expected elements i1"},
+		{`%0 = stablehlo.select %i, %x, %x : tensor<3x4xi32>, tensor<3x4xf32>`, "has i of type tensor<3x4xi32>, expected elements i1"},
+		{`%0 = stablehlo.select %p, %x, %h : tensor<3x4xi1>, tensor<3x4xf32>`, "has h of type tensor<3x4xf16>"},
+		{`%0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<3x4xf32>, tensor<4x2xf32>) -> tensor<3x2xi32>`,
+			"expected elements of floats as of x"},
+		{zero + `%0 = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [1] : (tensor<3x4xf32>, tensor<f32>) -> tensor<3xi32>`,
+			"expected elements of floats as of x"},
+		{`%0 = stablehlo.reshape %x : (tensor<3x4xf32>) -> tensor<12xf16>`, "expected elements f32 as of x"},
+		{`%0 = stablehlo.dot_general %h, %h, contracting_dims = [1] x [1] : (tensor<3x4xf16>, tensor<3x4xf16>) -> tensor<3x3xf32>`, ""},
+		{`%0 = stablehlo.convert %x : (tensor<3x4xf32>) -> tensor<3x4xi32>`, ""},
+	} {
+		_, err := read(one(args, c.body), Options{})
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.body, err, c.want)
+		}
+	}
+	const called = "func.func private @f(%a: tensor<3xf32>) -> tensor<3xf32> {\n return %a : tensor<3xf32>\n}\n"
+	for _, c := range []struct{ out, body, want string }{
+		{" -> tensor<3xf16>", "return %x : tensor<3xf32>",
+			"line 2, column 1: function @main returns x of type tensor<3xf32>, expected tensor<3xf16>"},
+		{" -> tensor<2xf32>", "return %x : tensor<3xf32>", "expected tensor<2xf32>"},
+		{" -> (tensor<3xf32>, tensor<3xf32>)", "return %x : tensor<3xf32>", "function @main returns 1 values, expected 2"},
+		{"", "return %x : tensor<3xf32>", ""},
+		{" -> tensor<3xf32>", "%0 = call @f(%y) : (tensor<4xf32>) -> tensor<3xf32>\nreturn %0 : tensor<3xf32>",
+			"function @f takes y of type tensor<4xf32>, expected tensor<3xf32>"},
+		{" -> tensor<3xf16>", "%0 = call @f(%x) : (tensor<3xf32>) -> tensor<3xf16>\nreturn %0 : tensor<3xf16>",
+			"function @f returns x of type tensor<3xf32>, expected tensor<3xf16>"},
+	} {
+		src := "func.func @main(%x: tensor<3xf32>, %y: tensor<4xf32>)" + c.out + " {\n" + c.body + "\n}\n"
+		if strings.Contains(src, "@f") {
+			src += called
+		}
+		_, err := read(src, Options{})
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", src, err, c.want)
+		}
 	}
 }
 

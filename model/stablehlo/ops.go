@@ -77,6 +77,7 @@ var rows = []row{
 	{"round_nearest_afz", 1, "costs a Floor", elementwise("Floor", "round_nearest_afz")},
 	{"round_nearest_even", 1, "costs a Floor", elementwise("Floor", "round_nearest_even")},
 	{"popcnt", 1, "costs a Floor", elementwise("Floor", "popcnt")},
+	{"count_leading_zeros", 1, "costs a Floor", elementwise("Floor", "count_leading_zeros")},
 	{"exponential", 1, "Exp", elementwise("Exp", "")},
 	{"exponential_minus_one", 1, "costs an Exp", elementwise("Exp", "exponential_minus_one")},
 	{"log", 1, "Log", elementwise("Log", "")},

@@ -101,7 +101,7 @@ type function struct {
 	at   position
 	name string
 	region
-	results int
+	out []tensorType // nil: not declared in front of the body
 }
 
 type parser struct {
@@ -422,20 +422,18 @@ func (p *parser) function() {
 	if p.take("->") {
 		if p.take("(") {
 			for p.kind != eof && !p.is(")") {
-				p.typ()
+				f.out = append(f.out, p.typ())
 				if p.is("{") {
 					p.value(false)
 				}
 				p.location()
-				f.results++
 				if !p.take(",") {
 					break
 				}
 			}
 			p.expect(")")
 		} else {
-			p.typ()
-			f.results++
+			f.out = append(f.out, p.typ())
 		}
 	}
 	if p.word("attributes") {
@@ -509,7 +507,6 @@ func (p *parser) genericFunction(module bool) {
 		p.err = errorAt(f.at, "func.func", "has no sym_name")
 	}
 	if len(f.ops) > 0 {
-		f.results = len(f.ops[len(f.ops)-1].operands)
 		p.funcs = append(p.funcs, f)
 	}
 }
