@@ -150,7 +150,7 @@ func Tiled() []Recipe {
 			"group=one split=none outputs=llb bind=even"),
 		row("tiled-l1", "tiled-llb with results in the L1s where they fit", "group=one split=none outputs=l1 bind=even"),
 		row("tiled-groups", "tiled-llb with the kernels of cross-layer",
-			"group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4"),
+			"group=alg2-apart split=alg1 outputs=l1 order=alg3 bind=alg4"),
 	}
 	list[0].Fallback = []string{"tiled-l1", "tiled-groups"}
 	return list

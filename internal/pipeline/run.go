@@ -85,6 +85,7 @@ type run struct {
 // A state is shared by strategies beside the options.
 type state struct {
 	note          func(string) // sink of Result.Notes
+	alone         bool         // no other chunk is tried: what may well be the answer is simulated in full at once
 	unchecked     bool         // leave the stages' checks out: the answer is checked later
 	times         int64        // how often a cluster runs the chunk, at most; 0: not known
 	shared        *shared      // what recipes have in common; nil: nothing
@@ -315,6 +316,7 @@ func RunStages(ctx context.Context, net network.Network, machine *hardware.Spec,
 		if opt.Chunks != nil && tune {
 			opt.Chunks(chunk, i, len(chunks))
 		}
+		opt.alone = len(chunks) == 1
 		made, ps, err := fastest(ctx, net, machine, batch, recipes, opt, tune)
 		if err != nil {
 			if fatal(ctx, err) {
@@ -339,7 +341,10 @@ func RunStages(ctx context.Context, net network.Network, machine *hardware.Spec,
 	if tune {
 		best.Tried = tried
 	}
-	return best, Simulate(ctx, best)
+	if best.Sim == nil {
+		err = Simulate(ctx, best)
+	}
+	return best, err
 }
 
 // TooLarge reports whether an error says that a chunk is too large for the machine or the
@@ -382,7 +387,15 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		make: func(ctx context.Context, r Recipe, opt run) (*Result, error) {
 			return prepare(ctx, net, machine, batch, r, opt)
 		},
-		measure: func(ctx context.Context, made *Result, limit int64) (int64, error) { return made.latency(ctx, limit) }}
+		measure: func(ctx context.Context, made *Result, limit int64) (int64, error) {
+			if opt.alone && made.figures && made.Recipe.Name == recipes[0].Name && limit == math.MaxInt64 {
+				if err := Simulate(ctx, made); err != nil {
+					return 0, err
+				}
+				return made.Sim.TotalPs, nil
+			}
+			return made.latency(ctx, limit)
+		}}
 	t := c.fastest(ctx, opt.Chunk)
 	if best = t.made; best == nil {
 		return nil, 0, t.err

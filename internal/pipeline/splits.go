@@ -11,7 +11,8 @@ import (
 )
 
 // Only the groups of Algorithm 2 are split: those of the others hold a layer or two.
-var splittable = []Pick{{"group", "alg2"}, {"group", "alg2-divisors"}, {"group", inPlaceGroups}, {"group", layerGroups}}
+var splittable = []Pick{{"group", "alg2"}, {"group", "alg2-divisors"}, {"group", inPlaceGroups}, {"group", layerGroups},
+	{"group", apartGroups}}
 
 var NoSplit = Strategy{Name: "none", Description: "not at all",
 	Decide: func(_ context.Context, d *Draft) error {

@@ -144,7 +144,7 @@ func makeStages() []Stage {
 	return []Stage{
 		{Name: "group", Description: "which operators become one kernel",
 			Strategies: []Strategy{layerKernels, fusedOps, convPairs, stitchedKernels, stitchedOps, algorithm2,
-				algorithm2Divisors, algorithm2InPlace, algorithm2Layers, oneKernel},
+				algorithm2Divisors, algorithm2InPlace, algorithm2Layers, algorithm2Apart, oneKernel},
 			keep:  keepGroups,
 			check: by(checkGroups), take: takeGroups, text: groupText},
 		{Name: "split", Description: "how a group is cut into instances",

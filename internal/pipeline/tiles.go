@@ -493,15 +493,38 @@ func (w *Problem) Rewritten() *Problem {
 	return NewProblem(net, w.Machine, w.Spec, w.Batch, w.opt.Options)
 }
 
+// rewrite makes the draft one of the rewritten graph.
+func (d *Draft) rewrite() error {
+	g, err := rewritten(d.Graph, d.Spec)
+	if err != nil {
+		return err
+	}
+	if d.Graph = g; d.Memo != nil {
+		d.Memo = schedule.NewMemo() // the other is of the network's graph
+	}
+	return nil
+}
+
+const apartGroups = "alg2-apart"
+
+var algorithm2Apart = Strategy{Name: apartGroups,
+	Description: "alg2, on the graph of strategy one where that has group normalisations in passes",
+	Decide: func(ctx context.Context, d *Draft) error {
+		splits := splitsNorm(d.Graph, d.Spec)
+		if slices.ContainsFunc(d.Graph.Ops, func(op *model.Op) bool { return op.Kind == "GroupNorm" && splits(op) }) {
+			if err := d.rewrite(); err != nil {
+				return err
+			}
+		}
+		return algorithm2.Decide(ctx, d)
+	}}
+
 var oneKernel = Strategy{Name: "one", Description: "the whole network is a kernel", Sets: unsplitGroups,
 	Decide: func(_ context.Context, d *Draft) error {
-		g, err := rewritten(d.Graph, d.Spec)
-		if err != nil {
+		if err := d.rewrite(); err != nil {
 			return err
 		}
-		if d.Graph = g; d.Memo != nil {
-			d.Memo = schedule.NewMemo() // the other is of the network's graph
-		}
+		g := d.Graph
 		layers := layersWith(g)
 		sg := &schedule.SubGraph{Name: "all", Split: schedule.SplitInfo{Ops: len(g.Ops), Factor: 1, Dim: -1}}
 		for _, l := range layers {
@@ -601,7 +624,7 @@ func scanParts(g *model.Graph, spec *hardware.Spec) func(*simplify.Scan) int64 {
 func layersWith(g *model.Graph) []schedule.Layer {
 	order := graphturbo.ExecutionOrder(g)
 	if len(g.Together) == 0 {
-		return schedule.FusedLayers(g, order)
+		return joinLight(g, schedule.FusedLayers(g, order))
 	}
 	var made []schedule.Layer
 	of := map[model.OpID]int{}
@@ -612,7 +635,7 @@ func layersWith(g *model.Graph) []schedule.Layer {
 		}
 	}
 	rest := slices.DeleteFunc(slices.Clone(order), func(id model.OpID) bool { _, ok := of[id]; return ok })
-	for _, l := range schedule.FusedLayers(g, rest) {
+	for _, l := range joinLight(g, schedule.FusedLayers(g, rest)) {
 		for _, id := range l.Ops {
 			of[id] = len(made)
 		}
@@ -637,6 +660,57 @@ func layersWith(g *model.Graph) []schedule.Layer {
 		visit(of[id])
 	}
 	return layers
+}
+
+// joinLight makes one layer of those that have element-wise operators and such as move elements alone, where no other
+// reads what is between them: paths that part and meet again, as where positions turn queries.
+func joinLight(g *model.Graph, layers []schedule.Layer) (joined []schedule.Layer) {
+	light := func(l *schedule.Layer) bool {
+		return !slices.ContainsFunc(l.Ops, func(id model.OpID) bool {
+			op := g.Op(id)
+			switch op.Class() {
+			case model.ElementwiseClass, model.InjectiveClass, model.ViewClass:
+				return op.Kind == "Gather"
+			}
+			return true
+		})
+	}
+	in := map[model.OpID]int{} // the layer that a light operator is in
+	ops := make([][]model.OpID, len(layers))
+	for i, l := range slices.Backward(layers) {
+		at := i
+		if light(&l) {
+			at = onlyReader(g, &l, in, i)
+			for _, id := range l.Ops {
+				in[id] = at
+			}
+		}
+		ops[at] = append(slices.Clone(l.Ops), ops[at]...)
+	}
+	for _, list := range ops {
+		if list != nil {
+			joined = append(joined, schedule.NewLayer(g, list))
+		}
+	}
+	return joined
+}
+
+// onlyReader is the light layer that alone reads what a layer makes, or the layer itself.
+func onlyReader(g *model.Graph, l *schedule.Layer, in map[model.OpID]int, self int) int {
+	at := -1
+	for _, t := range l.Outputs {
+		for _, reader := range g.Tensor(t).Consumers {
+			to, there := in[reader]
+			if !there || at >= 0 && at != to {
+				return self
+			}
+			at = to
+		}
+		if g.IsOutput(t) {
+			return self
+		}
+	}
+	return max(at, self)
 }
 
 // toward returns the operators among some, in execution order, on which a tensor depends.

@@ -1,0 +1,72 @@
+package pipeline
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/zoo"
+)
+
+// Layers of light operators are joined until none is read by another such layer alone; each operator is in one layer,
+// and layers run behind those that they read of.
+func TestJoinLight(t *testing.T) {
+	for name, fewer := range map[string]bool{"swin-t": true, "llama2-7b-decode": true, "resnet50": false} {
+		g, err := zoo.Build(name, zoo.Options{Batch: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := schedule.FusedLayers(g, graphturbo.ExecutionOrder(g))
+		after := joinLight(g, before)
+		if len(after) < len(before) != fewer {
+			t.Errorf("%s: %d layers of %d, expected fewer: %v", name, len(after), len(before), fewer)
+		}
+		in := make([]int, len(g.Ops)) // 1 + the layer
+		for i := range after {
+			for _, id := range after[i].Ops {
+				for _, x := range g.Op(id).Inputs {
+					if p := g.Tensor(x).Producer; p != model.NoOp && in[p] == 0 {
+						t.Errorf("%s: %q runs before %q, which it reads", name, g.Op(id).Name, g.Op(p).Name)
+					}
+				}
+				if in[id] != 0 {
+					t.Errorf("%s: %q is in two layers", name, g.Op(id).Name)
+				}
+				in[id] = i + 1
+			}
+		}
+		if i := slices.Index(in, 0); i >= 0 {
+			t.Errorf("%s: %q is in no layer", name, g.Ops[i].Name)
+		}
+		light := func(l *schedule.Layer) bool {
+			return !slices.ContainsFunc(l.Ops, func(id model.OpID) bool {
+				c := g.Op(id).Class()
+				return g.Op(id).Kind == "Gather" ||
+					c != model.ElementwiseClass && c != model.InjectiveClass && c != model.ViewClass
+			})
+		}
+		for i := range after {
+			readers := map[int]bool{}
+			for _, x := range after[i].Outputs {
+				if g.IsOutput(x) {
+					readers[-1] = true
+				}
+				for _, id := range g.Tensor(x).Consumers {
+					readers[in[id]-1] = true
+				}
+			}
+			for to := range readers {
+				if len(readers) == 1 && to >= 0 && light(&after[i]) && light(&after[to]) {
+					t.Errorf("%s: layer %q, which %q alone reads, is not joined", name, after[i].Name, after[to].Name)
+				}
+			}
+			if len(after[i].Ops) > 1 && !light(&after[i]) && !slices.ContainsFunc(before, func(l schedule.Layer) bool {
+				return slices.Equal(l.Ops, after[i].Ops)
+			}) {
+				t.Errorf("%s: layer %q has changed", name, after[i].Name)
+			}
+		}
+	}
+}
