@@ -1,9 +1,16 @@
 package lower
 
-import "github.com/dsasched/dsasched/hardware/isa"
+import (
+	"encoding/binary"
+
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
 
 // Memory is reusable memory for lowering. An [Outline] that is given one uses it again, so that
-// searches, which make many, need not clear and collect it each time.
+// searches, which make many, need not clear and collect it each time, nor count again what layers compute that earlier
+// programs had. Graphs must not change.
 type Memory struct {
 	cmds      list[pending]
 	blocks    list[int32]
@@ -18,6 +25,55 @@ type Memory struct {
 	entries   arena[entry]
 	pages     arena[int]
 	step      lowering
+	works     map[*model.Graph]map[string]work // by what they follow from
+	key       []byte
+}
+
+// maxWorks is the number of layers whose work is remembered.
+const maxWorks = 1 << 14
+
+// workOf is the work of a step, counted once.
+func (m *Memory) workOf(s *schedule.Schedule, inst *schedule.Instance, lp *layerPlan) work {
+	k, st := m.key[:0], lp.step
+	add := func(list ...int64) {
+		for _, n := range list {
+			k = binary.AppendVarint(k, n)
+		}
+	}
+	region := func(r model.Region) {
+		add(int64(len(r)))
+		for _, iv := range r {
+			add(iv.Lo, iv.Hi)
+		}
+	}
+	add(st.Cores, int64(st.Output), inst.Regions[st.Output].Elements(), int64(lp.layer.Anchor), int64(len(lp.layer.Ops)))
+	region(st.CoreOutput)
+	for _, id := range lp.layer.Ops {
+		add(int64(id))
+		for _, o := range s.Graph.Op(id).Outputs {
+			add(rankOf(s, inst, o))
+		}
+	}
+	for _, w := range st.Writes {
+		v := &s.Values[w]
+		add(int64(v.Tensor), int64(len(v.Binding)))
+		add(v.Binding...)
+		region(v.Region)
+	}
+	m.key = k
+	known, ok := m.works[s.Graph][string(k)]
+	if ok {
+		return known
+	}
+	if m.works == nil {
+		m.works = map[*model.Graph]map[string]work{}
+	}
+	if of := m.works[s.Graph]; of == nil || len(of) == maxWorks {
+		m.works[s.Graph] = map[string]work{}
+	}
+	lp.addWork(s, inst)
+	m.works[s.Graph][string(k)] = lp.work
+	return lp.work
 }
 
 // newMemory is for one program.

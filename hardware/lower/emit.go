@@ -337,7 +337,7 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnd
 			if k > 0 && st.Instance != seg.Schedule.Steps[k-1].Instance {
 				ends = append(ends, len(visits)-from)
 			}
-			lp, err := plan(seg.Schedule, st, e.cost, e.fine)
+			lp, err := plan(seg.Schedule, st, e.cost, e.fine, e.opt.Memory)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -388,7 +388,7 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnd
 func (e *emitter) planned(lp *layerPlan, s *schedule.Schedule, step, part int) (*layerPlan, error) {
 	if lp == nil {
 		var err error
-		if lp, err = plan(s, &s.Steps[step], e.cost, e.fine); err != nil {
+		if lp, err = plan(s, &s.Steps[step], e.cost, e.fine, e.opt.Memory); err != nil {
 			return nil, err
 		}
 	}

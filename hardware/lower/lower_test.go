@@ -28,7 +28,7 @@ func TestSpaceKeepsWaitingForParts(t *testing.T) {
 		lo, size int64
 		want     int
 	}{{0, 40, 2}, {60, 40, 2}, {40, 20, 1}, {100, 50, 0}} {
-		probe := space{log: s.log, parts: append([]*stretch(nil), s.parts...)}
+		probe := space{log: s.log, parts: slices.Clone(s.parts)}
 		if _, deps := probe.take(c.lo, c.size, 0); len(deps) != c.want {
 			t.Errorf("[%d, %d) waits for %v, want %d commands", c.lo, c.lo+c.size, deps, c.want)
 		}
@@ -64,6 +64,44 @@ func TestSpaceAgainstBytes(t *testing.T) {
 			users[i] = map[int32]bool{cmd: true}
 		}
 		st.use(cmd)
+	}
+}
+
+// Against a list that is looked through from end to end: every allocation, also one of no bytes, waits for the same.
+func TestSpaceAgainstList(t *testing.T) {
+	rng := rand.New(rand.NewSource(2))
+	log := queueLog{nil, &Memory{}}
+	s := space{log: &log}
+	var list []part
+	var all []*stretch
+	for cmd := int32(0); cmd < 5000; cmd++ {
+		log.queue = append(log.queue, uint8(rng.Intn(numQueues)))
+		lo, size := rng.Int63n(100), rng.Int63n(20)
+		n, deps := s.take(lo, size, 0)
+		var kept []part
+		want := noneOfQueues
+		for _, p := range list {
+			if p.hi <= lo || lo+size <= p.lo {
+				kept = append(kept, p)
+				continue
+			}
+			for _, c := range p.lasts {
+				want.wait(log.queue[c], c)
+			}
+			if p.lo < lo {
+				kept = append(kept, part{p.lo, lo, &stretch{lasts: p.lasts}})
+			}
+			if p.hi > lo+size {
+				kept = append(kept, part{lo + size, p.hi, &stretch{lasts: p.lasts}})
+			}
+		}
+		list = append(kept, part{lo, lo + size, n})
+		if !slices.Equal(deps, log.list(want)) {
+			t.Fatalf("command %d at [%d, %d) waits for %v, expected %v", cmd, lo, lo+size, deps, log.list(want))
+		}
+		all = append(all, n)
+		all[rng.Intn(len(all))].use(cmd)
+		n.use(cmd)
 	}
 }
 

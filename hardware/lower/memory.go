@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -68,8 +69,14 @@ const longList = 4 * numQueues
 // space remembers, for an address range, which commands must have ended before
 // each stretch may be written again.
 type space struct {
-	log          *queueLog
-	parts, spare []*stretch
+	log   *queueLog
+	parts []part // apart from each other, ascending
+}
+
+// part is a range of a space, and what its next writer waits for.
+type part struct {
+	lo, hi int64
+	*stretch
 }
 
 // stretch is an allocation: the commands that read or write it.
@@ -108,27 +115,30 @@ func (s *stretch) use(cmds ...int32) {
 
 // take allocates [lo, lo+size) and returns what its first writer must wait for.
 func (s *space) take(lo, size int64, label int32) (*stretch, []int32) {
-	n := s.log.mem.stretches.put(stretch{log: s.log, lo: lo, hi: lo + size, first: -1, label: label})
+	put := s.log.mem.stretches.put
+	n := put(stretch{log: s.log, lo: lo, hi: lo + size, first: -1, label: label})
 	n.lasts = s.log.mem.numbers.take(4)
+	from := sort.Search(len(s.parts), func(i int) bool { return s.parts[i].hi > n.lo })
+	to := from
 	deps := noneOfQueues
-	kept := s.spare[:0]
-	for _, p := range s.parts {
-		if p.hi <= n.lo || n.hi <= p.lo {
-			kept = append(kept, p)
-			continue
-		}
-		for _, c := range p.lasts {
+	for ; to < len(s.parts) && s.parts[to].lo < n.hi; to++ {
+		for _, c := range s.parts[to].lasts {
 			deps.wait(s.log.queue[c], c)
 		}
-		// What sticks out on either side stays to be waited for.
-		if p.lo < n.lo {
-			kept = append(kept, s.log.mem.stretches.put(stretch{log: s.log, lo: p.lo, hi: n.lo, lasts: p.lasts, first: p.first}))
-		}
-		if p.hi > n.hi {
-			kept = append(kept, s.log.mem.stretches.put(stretch{log: s.log, lo: n.hi, hi: p.hi, lasts: p.lasts, first: p.first}))
-		}
 	}
-	s.parts, s.spare = append(kept, n), s.parts
+	var room [3]part
+	made := room[:0]
+	// What sticks out on either side stays to be waited for, by what has touched it up to now.
+	if from < to && s.parts[from].lo < n.lo {
+		p := s.parts[from]
+		made = append(made, part{p.lo, n.lo, put(stretch{log: s.log, lo: p.lo, hi: n.lo, lasts: p.lasts, first: p.first})})
+	}
+	made = append(made, part{n.lo, n.hi, n})
+	if from < to && s.parts[to-1].hi > n.hi {
+		p := s.parts[to-1]
+		made = append(made, part{n.hi, p.hi, put(stretch{log: s.log, lo: n.hi, hi: p.hi, lasts: p.lasts, first: p.first})})
+	}
+	s.parts = slices.Replace(s.parts, from, to, made...)
 	return n, s.log.list(deps)
 }
 

@@ -34,7 +34,7 @@ type Loops struct {
 func LoopsOf(s *schedule.Schedule, i int, m *cost.Model) *Loops {
 	st := s.Steps[i]
 	st.Nest = nil
-	lp, ring := prepare(s, &st, grainFor(1)), schedule.WeightRingBytes(s.Spec)
+	lp, ring := prepare(s, &st, grainFor(1), nil), schedule.WeightRingBytes(s.Spec)
 	if st.Attending != nil {
 		t := s.AttentionTiles(&st)
 		return &Loops{Rule: &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &t},

@@ -84,23 +84,16 @@ type tileKey struct {
 
 // layerPlan is how one step becomes commands.
 type layerPlan struct {
-	step   *schedule.Step
-	task   int32 // what Command.Task is
-	layer  *schedule.Layer
-	matrix bool
-	dims   model.MatrixDims // of one core
-	dtype  model.DType      // of the matrix operands
-	// vectorType is the widest type of the layer's results.
-	vectorType model.DType
+	step  *schedule.Step
+	task  int32 // what Command.Task is
+	layer *schedule.Layer
+	work
 	// rowBlocks are blocks of the operand whose rows pass through the matrix unit, if it is a constant:
 	// they take turns in the ring of weights with the pieces of rows.
 	rowBlocks []weightTile
-	macs      int64            // useful, all cores
-	vector    model.VectorWork // of one core
-	vecOps    int64            // useful, all cores
-	tiles     int64            // outer tiles of rows (streaming), as issued
-	repeat    int64            // iterations that one issued tile stands for
-	pieces    int64            // row pieces within a tile
+	tiles     int64 // outer tiles of rows (streaming), as issued
+	repeat    int64 // iterations that one issued tile stands for
+	pieces    int64 // row pieces within a tile
 	// What the rest is cut by: the step's, or what rules make.
 	nest *schedule.Nest
 	// attention is the step's, if it runs one
@@ -124,12 +117,24 @@ type layerPlan struct {
 	lastCycles hardware.Cycles
 }
 
+// work is what a layer computes.
+type work struct {
+	matrix bool
+	dims   model.MatrixDims // of one core
+	dtype  model.DType      // of the matrix operands
+	// vectorType is the widest type of the layer's results.
+	vectorType model.DType
+	macs       int64            // useful, all cores
+	vector     model.VectorWork // of one core
+	vecOps     int64            // useful, all cores
+}
+
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 
 // plan decides the tiling of a step: by its nest, or by rules if it has none. fine limits
-// the number of commands.
-func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, fine grain) (*layerPlan, error) {
-	lp := prepare(s, st, fine)
+// the number of commands. What mem, if not nil, remembers of the step's work is taken from there.
+func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, fine grain, mem *Memory) (*layerPlan, error) {
+	lp := prepare(s, st, fine, mem)
 	if st.Nest.Blocked() {
 		lp.nest = st.Nest
 		lp.slice()
@@ -161,10 +166,14 @@ func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, fine grain) (*
 }
 
 // prepare is the part of a plan that no nest changes.
-func prepare(s *schedule.Schedule, st *schedule.Step, fine grain) *layerPlan {
+func prepare(s *schedule.Schedule, st *schedule.Step, fine grain, mem *Memory) *layerPlan {
 	inst := &s.Instances.Instances[st.Instance]
 	lp := &layerPlan{step: st, layer: &s.Layers[inst.Group][st.Layer]}
-	lp.addWork(s, inst)
+	if mem == nil {
+		lp.addWork(s, inst)
+	} else {
+		lp.work = mem.workOf(s, inst, lp)
+	}
 	if st.Attending == nil {
 		lp.cutConstants(s, fine)
 	}
@@ -659,9 +668,19 @@ func (lp *layerPlan) cutConstants(s *schedule.Schedule, fine grain) {
 func usefulWork(s *schedule.Schedule, inst *schedule.Instance, op *model.Op, o model.TensorID) model.Work {
 	g := s.Graph
 	all := g.Work(op, model.Whole(g.Tensor(o).Shape))
-	rank, n := int64(0), int64(0)
+	rank, n := rankOf(s, inst, o)
+	if n == 0 {
+		return model.Work{}
+	}
+	part := func(w int64) int64 { return piece(w, rank, n) }
+	return model.Work{MACs: part(all.MACs), Vector: model.VectorWork{
+		Simple: part(all.Vector.Simple), Special: part(all.Vector.Special), Move: part(all.Vector.Move)}}
+}
+
+// rankOf is the place of an instance among those of its group that make a part of a tensor, and their number.
+func rankOf(s *schedule.Schedule, inst *schedule.Instance, o model.TensorID) (rank, n int64) {
 	first := s.Instances.First[inst.Group]
-	for q := 0; q < int(s.Grouping.Groups[inst.Group].Factor()); q++ {
+	for q := range int(s.Grouping.Groups[inst.Group].Factor()) {
 		if r := s.Instances.Instances[first+q].Regions[o]; r != nil && r.Elements() > 0 {
 			if first+q == inst.ID {
 				rank = n
@@ -669,12 +688,7 @@ func usefulWork(s *schedule.Schedule, inst *schedule.Instance, op *model.Op, o m
 			n++
 		}
 	}
-	if n == 0 {
-		return model.Work{}
-	}
-	part := func(w int64) int64 { return piece(w, rank, n) }
-	return model.Work{MACs: part(all.MACs), Vector: model.VectorWork{
-		Simple: part(all.Vector.Simple), Special: part(all.Vector.Special), Move: part(all.Vector.Move)}}
+	return rank, n
 }
 
 func (lp *layerPlan) rowsOfTile(tiles int64) int64 {

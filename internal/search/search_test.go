@@ -4,12 +4,15 @@ import (
 	"crypto/sha256"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/dsasched/dsasched/internal/pipeline"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model/network"
 )
@@ -97,6 +100,96 @@ func TestDecidedNames(t *testing.T) {
 	}
 }
 
+// searchFrom is a search that starts from the schedule of a recipe.
+func searchFrom(t testing.TB, net network.Network, chip *hardware.Spec, batch int64, recipe pipeline.Recipe,
+	chunk int64, seed uint64) *searcher {
+	t.Helper()
+	made, err := Run(t.Context(), net, chip, batch, recipe, pipeline.Options{Chunk: chunk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &seeker{w: pipeline.NewProblem(net, chip, made.Spec, batch, pipeline.Options{}),
+		opt:   BestOptions{Objective: ByLatency},
+		found: &Found{}, starts: map[family]startAt{}}
+	w, err := s.problemOf(made.Schedule.Graph, chunk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &searcher{seeker: s, w: w, start: startAt{Decisions: pipeline.DecisionsOf(made, recipe.InPlace(), false)},
+		rng: rand.New(rand.NewPCG(seed, 0))}
+	if err := x.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	x.moveFrom(x.best)
+	return x
+}
+
+// Programs lowered in the memory of those before them, which remembers what layers compute, have the same commands as
+// alone, after moves of all kinds.
+func TestMovesInMemory(t *testing.T) {
+	for _, c := range []struct {
+		network, machine, recipe string
+		batch, chunk             int64 // of a cluster
+	}{{"squeezenet", "stcp920", pipeline.GreedyRecipe, 3, 2}, {"toy-fig5", "goya", pipeline.GreedyRecipe, 2, 2},
+		{"mobilenetv2", "stcp920", "tiled-groups", 4, 4}, {"bert-128", "a100", pipeline.GreedyRecipe, 1, 1},
+		{"resnet18", "ipu", pipeline.GreedyRecipe, 1, 1}, {"mamba-block", "stcp920", "tiled-llb", 1, 1}} {
+		net, err := network.Open(c.network, network.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		chip, err := hardware.Load(c.machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recipe, err := pipeline.Lookup(c.recipe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recipe.Fallback = nil
+		x := searchFrom(t, net, chip, c.batch*int64(chip.Clusters), recipe, c.chunk, 3)
+		memory, times := &lower.Memory{}, map[int64]bool{}
+		for try, done := 0, 0; done < 24 && try < 400; try++ {
+			m, ok := x.moves[try%len(x.moves)].make(x)
+			if !ok {
+				continue
+			}
+			r, _, err := x.w.Decided(t.Context(), m.Decisions)
+			if err != nil {
+				continue
+			}
+			done++
+			alone, _, err := lower.Outline("", r.Spec, r.Plans, r.Lower)
+			opt := r.Lower
+			opt.Memory = memory
+			p, alike, other := lower.Outline("", r.Spec, r.Plans, opt)
+			if (err == nil) != (other == nil) {
+				t.Fatalf("%s on %s, %s: %v, alone %v", c.network, c.machine, x.moves[try%len(x.moves)].name, other, err)
+			}
+			if err != nil {
+				continue
+			}
+			if !reflect.DeepEqual(p.Commands, alone.Commands) {
+				t.Fatalf("%s on %s, %s: other commands than alone", c.network, c.machine, x.moves[try%len(x.moves)].name)
+			}
+			ps, _, err := sim.Latency(t.Context(), p, alike, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if times[ps] = true; try%7 > 0 {
+				continue
+			}
+			// All of the program, with every check.
+			if whole, err := x.w.Result(t.Context(), m.Decisions); err == nil && whole.Sim.TotalPs != ps {
+				t.Errorf("%s on %s, %s: %d ps, its outline %d", c.network, c.machine, x.moves[try%len(x.moves)].name,
+					whole.Sim.TotalPs, ps)
+			}
+		}
+		if len(times) < 4 {
+			t.Errorf("%s on %s: schedules of %d different times", c.network, c.machine, len(times))
+		}
+	}
+}
+
 // Moves on nests give schedules that pass all checks, in the time of the outline and, made by a problem that knows
 // nothing yet, in the same: alone, with others, and for other groups.
 func TestNestMoves(t *testing.T) {
@@ -117,23 +210,8 @@ func TestNestMoves(t *testing.T) {
 			t.Fatal(err)
 		}
 		batch := int64(chip.Clusters)
-		made, err := Run(t.Context(), net, chip, batch, recipe, pipeline.Options{Chunk: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := &seeker{w: pipeline.NewProblem(net, chip, made.Spec, batch, pipeline.Options{}),
-			opt:   BestOptions{Objective: ByLatency},
-			found: &Found{}, starts: map[family]startAt{}}
-		w, err := s.problemOf(made.Schedule.Graph, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x := &searcher{seeker: s, w: w, start: startAt{Decisions: pipeline.DecisionsOf(made, false, false)},
-			rng: rand.New(rand.NewPCG(5, 0))}
-		if err := x.begin(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		x.moveFrom(x.best)
+		x := searchFrom(t, net, chip, batch, recipe, 1, 5)
+		w, spec, took := x.w, x.best.Schedule.Spec, x.best.Ps
 		others, better := 0, 0
 		for try := 0; others < 12 && try < 300; try++ {
 			i := slices.IndexFunc(x.moves, func(m change) bool { return m.name == []string{"tile", "cut"}[try%2] })
@@ -148,13 +226,13 @@ func TestNestMoves(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s on %s: %v", c.network, c.machine, err)
 			}
-			fresh := pipeline.NewProblem(w.Net, chip, made.Spec, batch, pipeline.Options{})
+			fresh := pipeline.NewProblem(w.Net, chip, spec, batch, pipeline.Options{})
 			known, again := w.Evaluate(t.Context(), m.Decisions, 0), fresh.Evaluate(t.Context(), m.Decisions, 0)
 			if known.Ps != r.Sim.TotalPs || again.Ps != r.Sim.TotalPs {
 				t.Errorf("%s on %s: %d ps, its outline %d, without what was known %d", c.network, c.machine, r.Sim.TotalPs,
 					known.Ps, again.Ps)
 			}
-			if r.Sim.TotalPs != made.Sim.TotalPs {
+			if r.Sim.TotalPs != took {
 				others++
 			}
 			if r.Sim.TotalPs < x.best.Ps {
