@@ -39,9 +39,10 @@ type copying struct {
 	sync      float64
 }
 
-// copies finds the products of which copies can be counted; nil: there are none.
+// copies finds the products of which copies can be counted; nil: there are none. Layers with several results, of
+// which some may be on more cores than others, are not counted.
 func (w *work) copies(m *cost.Model, spec *hardware.Spec) *copying {
-	if spec.GB == nil || spec.CoreLink.Broadcast || !m.HasMatrix() {
+	if w.may != lines || spec.GB == nil || spec.CoreLink.Broadcast || !m.HasMatrix() {
 		return nil
 	}
 	cores := m.Units(hardware.Matrix, max(1, schedule.CoresWithLB(spec)))
@@ -58,8 +59,8 @@ func (w *work) copies(m *cost.Model, spec *hardware.Spec) *copying {
 	}
 	counted := make([]bool, len(w.g.Tensors))
 	for i, op := range w.g.Ops {
-		if w.ops[i][matrix] == 0 || len(op.Outputs) > 1 || !slices.Contains([]model.Kind{"Conv", "MatMul", "Gemm"}, op.Kind) ||
-			op.Kind == "Conv" && op.Attr.Group != 1 {
+		known := op.Kind == "Conv" && op.Attr.Group == 1 || op.Kind == "MatMul" || op.Kind == "Gemm"
+		if w.ops[i][matrix] == 0 || len(op.Outputs) > 1 || !known {
 			continue
 		}
 		rows, weights, out := w.g.Tensor(op.Inputs[0]), w.g.Tensor(op.Inputs[1]), w.g.Tensor(op.Outputs[0])
@@ -95,8 +96,8 @@ func (w *work) copies(m *cost.Model, spec *hardware.Spec) *copying {
 }
 
 // path is a long path through the network of which each operator reads some of the one before for each of its
-// elements, and the time of its layers, those of a product by its matrix unit. move is what makes one with more products
-// longer.
+// elements, and the time of its layers, those of a product by its matrix unit. move is what makes one with more
+// products longer.
 func (w *work) path(move float64) (path []model.OpID, seconds float64) {
 	n := len(w.g.Ops)
 	sum, before := make([]float64, n), make([]int, n)
@@ -104,7 +105,8 @@ func (w *work) path(move float64) (path []model.OpID, seconds float64) {
 	for i := range n {
 		before[i] = -1
 		for k := range w.links[i] {
-			if l := &w.links[i][k]; l.gaps == 0 && !l.late && w.needed(int(l.from)) && (before[i] < 0 || sum[l.from] > sum[before[i]]) {
+			l := &w.links[i][k]
+			if l.gaps == 0 && !l.late && w.needed(int(l.from)) && (before[i] < 0 || sum[l.from] > sum[before[i]]) {
 				before[i] = int(l.from)
 			}
 		}
@@ -156,8 +158,8 @@ func (w *work) along(path []model.OpID) (seconds float64) {
 	return seconds
 }
 
-// rowElements is the number of elements of its first operand that each row of a product reads and that differ from row
-// to row; 0 if more than half of a window may lie outside.
+// rowElements is the number of elements of its first operand that each row of a product reads and that differ from
+// row to row; 0 if more than half of a window may lie outside.
 func rowElements(g *model.Graph, op *model.Op, reduction int64) int64 {
 	if op.Kind != "Conv" {
 		return reduction
@@ -172,9 +174,9 @@ func rowElements(g *model.Graph, op *model.Op, reduction int64) int64 {
 	return in[1]
 }
 
-// least is the least weighted mean of a cluster's time by its matrix unit, by the path and by what the LLB moves beside
-// so many bytes, the weights of the latter two given; of each product, on as many cores, parts of its columns and
-// slices of its reduction as are best for it.
+// least is the least weighted mean of a cluster's time by its matrix unit, by the path and by what the LLB moves
+// beside so many bytes, the weights of the latter two given; of each product, on as many cores, parts of its columns
+// and slices of its reduction as are best for it.
 func (c *copying) least(launch, bytes, path, llb float64) float64 {
 	units := 1 - path - llb
 	sum := (1-llb)*launch + units*c.matrix + path*c.along + llb*(bytes+c.rest)/c.bandwidth
@@ -220,7 +222,8 @@ func (c *copying) of(p *copied, units, path, llb float64) float64 {
 			if fixed+waits*brought >= least {
 				return false
 			}
-			for _, n := range []float64{math.Sqrt(a * (units + waits) / weights), math.Sqrt(a * units / weights), a / brought} {
+			either := math.Sqrt(a * (units + waits) / weights)
+			for _, n := range []float64{either, math.Sqrt(a * units / weights), a / brought} {
 				if math.IsNaN(n) {
 					n = c.cores
 				}

@@ -16,7 +16,8 @@ import (
 func products(rows, columns, depth int64) network.Network {
 	return network.Network{Name: "products", Graph: func(batch int64) (*model.Graph, error) {
 		b := model.NewBuilder("products")
-		x := b.Op("MatMul", "first", model.Attr{}, b.Input("x", model.F16, batch*rows, depth), b.Param("w1", model.F16, depth, depth))
+		x := b.Input("x", model.F16, batch*rows, depth)
+		x = b.Op("MatMul", "first", model.Attr{}, x, b.Param("w1", model.F16, depth, depth))
 		x = b.Op("Relu", "relu", model.Attr{}, x)
 		b.Output(b.Op("MatMul", "second", model.Attr{}, x, b.Param("w2", model.F16, depth, columns)))
 		return b.Build()

@@ -50,8 +50,8 @@ type Stretch struct {
 }
 
 // Prices are the weights of the term kernels: of bytes across the DDR and of products; those of launches are the
-// rest of the former to 1. Path and LLB are the weights of these in the term copies; those of the matrix unit are the rest
-// to 1.
+// rest of the former to 1. Path and LLB are the weights of these in the term copies; that of the matrix unit is the
+// rest to 1.
 type Prices struct {
 	Bytes    float64 `json:"bytes"`
 	Products float64 `json:"products"`
