@@ -36,7 +36,7 @@ SCOPE = ("schedules that divide the batch evenly over all clusters of one chip, 
 MATRIX, VECTOR, SPECIAL = range(3)
 UNITS = ("matrix unit", "vector unit", "special unit")
 TERMS = {"chain": "chain of layers", "series": "units and chains of layers", "ddr": "DDR bandwidth", "ddr link": "DDR link",
-         "llb": "LLB bandwidth", "launch, then stores": "launch, then DDR bandwidth", "loads in a row": "DDR bandwidth and latency",
+         "llb": "LLB bandwidth", "copies": "products, moves along a path, LLB bandwidth", "launch, then stores": "launch, then DDR bandwidth", "loads in a row": "DDR bandwidth and latency",
          "loads, then chain": "DDR bandwidth, then the chain of layers", "loads, then series": "DDR bandwidth, then units and chains",
          "series, then loads": "units and chains, then DDR bandwidth", "kernels": "launches, DDR bandwidth and memories"}
 
@@ -464,6 +464,8 @@ class Machine:
         self.data = lb_size if own else lb_size - self.weights
         self.home = 0 if gb else self.weights // 4 * 3 // 64 * 64
         self.lb_rate = lb["bandwidth_bytes_per_second"]
+        self.broadcast, self.sync = core["broadcast"], spec.get("sync_seconds", 0)
+        self.move = core["latency_seconds"] + (gb["latency_seconds"] if gb else 0)
 
     def units(self, kind):
         having = lambda k: sum(t["count"] for t in self.types if any(u["kind"] == k for u in t["units"]))
@@ -667,7 +669,7 @@ class Share:
 
     def tails(self):
         g, m = self.g, self.m
-        self.tail = [0.0] * self.count
+        self.tail, self.filled = [0.0] * self.count, [0.0] * self.count
         fills = m.fill(m.matrix), m.fill(m.vector), m.fill(m.special)
         for op in g.ops:
             t = self.ops[op.id]
@@ -676,7 +678,7 @@ class Share:
             row, load, gap = m.product(g.tensors[op.inputs[0]]["dtype"])
             t[MATRIX] = max(t[MATRIX], (fills[0] + max(row, load)) / m.clock)
             simple, special, move = op.work()[1]
-            tail = fills[1] / m.clock if simple + move else fills[2] / m.clock if special else 0.0
+            self.filled[op.id] = tail = fills[1] / m.clock if simple + move else fills[2] / m.clock if special else 0.0
             behind, at = 0.0, op
             while True:
                 behind += self.ops[at.id][VECTOR] + self.ops[at.id][SPECIAL]
@@ -1029,6 +1031,101 @@ class Share:
             list.append((kept, ways))
         return list
 
+    # Copies.
+
+    def along(self, claimed):
+        """The path that the file names, each of which needs some of the one before for each element, and its seconds."""
+        names = {op.name: op.id for op in self.g.ops}
+        if len(names) < self.count:
+            raise Refused("proof.graphs: operators share names")
+        path, seconds, run, product = [], 0.0, [0.0] * 3, False
+        for k, name in enumerate(claimed):
+            i = names.get(name) if isinstance(name, str) else None
+            links = [x for x in self.links[i] if path and x.op == path[-1]] if i is not None else []
+            if i is None or not self.needed(self.g.ops[i]) or path and not any(not x.gaps and not x.late for x in links):
+                raise Refused("proof.witness.path[%d]: found %r, expected an operator each element of which needs some of the one before" % (k, name))
+            if not any(x.fused for x in links):
+                seconds += run[MATRIX] if product else max(run)
+                run, product = [0.0] * 3, self.ops[i][MATRIX] > 0
+            run = [a + b for a, b in zip(run, self.ops[i])]
+            run[MATRIX] += self.tail[i]
+            path.append(i)
+        return path, seconds + (run[MATRIX] if product else max(run))
+
+    def copied(self, op):
+        """Whether cores load copies of a product's constant weights that can be counted, and its rows, columns and reduction."""
+        if not self.ops[op.id][MATRIX] or len(op.outputs) > 1 or op.kind == "Conv" and op.group != 1:
+            return None
+        reps, rows, columns, depth = op.dims(self.g.shape[op.outputs[0]])
+        return (rows, columns, depth) if reps == 1 and self.g.role[op.inputs[1]] == "constant" else None
+
+    def row(self, op, depth):
+        """How many elements of the first operand each row has for itself, if half of no window may lie outside."""
+        if op.kind != "Conv":
+            return depth
+        data, out = self.g.shape[op.inputs[0]], self.g.shape[op.outputs[0]]
+        for (_, stride, _, a, b), n, end in zip(op.reads[0][0].dims[2:], data[2:], out[2:]):
+            if 2 * -a >= b - a + 1 or 2 * ((end - 1) * stride + b + 1 - n) >= b - a + 1:
+                return 0
+        return data[1]
+
+    def copies(self, claimed, launch, bytes, path_weight, llb):
+        """The weighted mean of the matrix unit's time, the path's and that of the LLB; None if no copies can be counted."""
+        g, m = self.g, self.m
+        products = [(op, self.copied(op)) for op in g.ops if op.product]
+        products = [(op, dims) for op, dims in products if dims]
+        if m.gb is None or m.broadcast or not products:
+            return None
+        path, along = self.along(claimed)
+        least = min([4] + [g.size[t] for t, maker in enumerate(g.maker) if maker])
+        rest = self.all_weights - sum(self.weights[t] for t in {op.inputs[1] for op, _ in products})
+        units = 1 - path_weight - llb
+        total = (1 - llb) * launch + units * self.total()[MATRIX] + path_weight * along + llb * (bytes + rest) / m.gb_rate
+        known = {}
+        for op, (rows, columns, depth) in products:
+            x, data = self.size[op.outputs[0]], op.inputs[0]
+            peak = x * depth * m.product(g.tensors[data]["dtype"])[0] / (m.matrix["rows"] * m.matrix["cols"]) / m.units("matrix") / m.clock
+            weights, copy = x / rows * depth * g.size[op.inputs[1]], 0.0
+            if g.role[data] != "constant":
+                copy = x / columns * self.row(op, depth) * g.size[data]
+            at = path.index(op.id) if op.id in path else None
+            waits = copy > 0 and bool(at) and g.maker[data] is not None and g.maker[data].id == path[at - 1]
+            edges = 0.0
+            if waits:
+                edges = self.ops[op.id][MATRIX] + self.tail[op.id] - m.fill(m.matrix) / m.clock - self.filled[op.id]
+            given = g.role[data] == "input"
+            key = weights, copy, peak, columns, depth, at is not None, waits, x, edges, given
+            if key not in known:
+                known[key] = self.spread(peak, weights / m.gb_rate * llb, copy / m.gb_rate, 2 * x * least / m.gb_rate * llb,
+                                         columns, depth, units + (0 if at is None or waits else path_weight), path_weight if waits else 0.0, llb, given)
+            total += known[key] - units * peak - (path_weight * (edges if waits else peak) if at is not None else 0.0)
+        return total
+
+    def spread(self, peak, weights, copy, sums, columns, depth, units, waits, llb, given):
+        """The least share of a product in the mean, over cores, slices of the reduction and parts of the columns, two of
+        which stand for all between them."""
+        m, best = self.m, math.inf
+        cores = m.units("matrix")
+        for s in range(1, min(depth, cores) + 1):
+            if depth % s:
+                continue
+            most, own = max(1.0, min(columns, cores / s)), 1 if s == 1 and not given else 0
+            wait = waits * (2 * m.move if s == 1 else 4 * m.move + m.sync)
+            tries, lo = [(1.0, 1.0, 0.0)] if s == 1 else [], 1.0
+            while lo < most:
+                tries.append((lo, min(most, lo * 1.05), wait))
+                lo *= 1.05
+            for lo, hi, wait_ in tries:
+                brought, per = copy * (lo - own), weights / (s * hi)
+                fixed = sums * (s - 1) + wait_ + llb * brought
+                # Convex in the cores, with a kink where products take as long as what is brought.
+                for t in ([math.sqrt(peak * cores * u / per) for u in (units, units + waits)] if per else [cores]) + \
+                        ([peak * cores / brought] if brought else [cores]):
+                    n = max(s * lo, min(cores, t))
+                    time = peak * cores / n
+                    best = min(best, units * time + waits * max(time, brought) + per * n + fixed)
+        return best
+
     def kernels(self, busy, launches, bytes, products):
         """The least price of the launches, bytes and products that results and weights force, over all chunks and groups."""
         m = self.m
@@ -1148,6 +1245,16 @@ def check(path):
         add("ddr link", (weights + io) / m.link_rate)
     if m.gb is not None:
         add("llb", 2 * (weights + io) / m.gb_rate)
+    prices = get(witness, "proof.witness.prices", dict)
+    by, again, path, llb = (float(get({"path": 0, "llb": 0, **prices}, "proof.witness.prices." + x, int, float))
+                            for x in ("bytes", "products", "path", "llb"))
+    if not (0 <= by <= 1 and 0 <= again <= 1 and by + again <= 1 and 0 <= path <= 1 and 0 <= llb <= 1 and path + llb <= 1):
+        raise Refused("proof.witness.prices: found %r, %r, %r and %r, expected shares of 1" % (by, again, path, llb))
+    copies = first.copies(witness.get("path", []), launch, weights + 2 * io - first.input, path, llb)
+    if copies is not None:
+        add("copies", copies)
+    elif path or llb or witness.get("path"):
+        raise Refused("proof.witness: a path or its price, where no copies can be counted")
     stored = sum(w.output / m.efficiency for w in works)
     if stored > 0:
         add("launch, then stores", launch + m.latency + stored / m.ddr)
@@ -1170,10 +1277,6 @@ def check(path):
         if bytes > room:
             longest = max(longest, at + k * (bytes - room) / m.ddr)
     add("series, then loads", longest)
-    prices = get(witness, "proof.witness.prices", dict)
-    by, again = (float(get(prices, "proof.witness.prices." + x, int, float)) for x in ("bytes", "products"))
-    if not (0 <= by <= 1 and 0 <= again <= 1 and by + again <= 1):
-        raise Refused("proof.witness.prices: found %r and %r, expected shares of 1" % (by, again))
     kernels = by * (k * weights + moved) / m.ddr
     for n in distinct:
         w, share = of[n], busy.count(n) / k

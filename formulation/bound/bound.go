@@ -66,6 +66,8 @@ func (b *Bound) explain(launch, weights, ddr float64, w *work, kernels *mean) {
 		part("units and layers that cannot overlap", kernels.work)
 		part("bytes that must cross the DDR", kernels.ddr)
 		rest = "launches, or what fewer of them move or compute more"
+	case "copies":
+		rest = "products, copies and latencies"
 	case "launch, then stores":
 		part("launch", launch)
 		rest = "outputs and latencies"
@@ -190,9 +192,21 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		steady.add("ddr link", "DDR link", (math.Max(0, weights-kept)+io)/port)
 	}
 	if spec.GB != nil {
-		io := 2 * (first.in + first.out + first.rows)
-		cold.add("llb", "LLB bandwidth", (2*weights+io)/spec.GB.BandwidthBytesPerSecond)
-		steady.add("llb", "LLB bandwidth", (weights+math.Max(0, weights-kept)+io)/spec.GB.BandwidthBytesPerSecond)
+		io, bandwidth := 2*(first.in+first.out+first.rows), spec.GB.BandwidthBytesPerSecond
+		again := math.Max(0, weights-kept)
+		cold.add("llb", "LLB bandwidth", (2*weights+io)/bandwidth)
+		steady.add("llb", "LLB bandwidth", (weights+again+io)/bandwidth)
+		// Cores load copies; what products read of the inputs is among these.
+		if c := first.copies(m, spec); c != nil {
+			seconds, path, llb := c.most(launch, weights+io-first.in)
+			cold.add("copies", "products, moves along a path, LLB bandwidth", seconds)
+			proof.Prices.Path, proof.Prices.LLB = path, llb
+			for _, op := range c.path {
+				proof.Path = append(proof.Path, first.g.Op(op).Name)
+			}
+			seconds, _, _ = c.most(launch, again+io-first.in)
+			steady.add("copies", "products, moves along a path, LLB bandwidth", seconds)
+		}
 	}
 	// Results leave behind the first launch.
 	if stored > 0 {
@@ -256,7 +270,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	cold.add("kernels", "launches, DDR bandwidth and memories", kernels.seconds)
 	cold.explain(launch, busy*weights, ddr, first, kernels)
 	steady.explain(launch, busy*math.Max(0, weights-kept), ddr, first, nil)
-	proof.Prices = kernels.prices
+	proof.Prices.Bytes, proof.Prices.Products = kernels.prices.Bytes, kernels.prices.Products
 	return cold, steady, proof, nil
 }
 

@@ -74,6 +74,7 @@ func hostileMachine(r *rand.Rand) *hardware.Spec {
 	if often() {
 		s.CoreLink.BandwidthBytesPerSecond, s.CoreLink.LatencySeconds = pick(r, 1e9, 1e10, 1e12, 1e15), pick(r, 0, 1e-8, 1e-6)
 	}
+	s.CoreLink.Broadcast = s.CoreLink.Broadcast && r.IntN(2) == 0
 	s.CoreLink.InFlight, s.DDRLink.InFlight = pick(r, 0, 0, 2, 4), pick(r, 0, 0, 1, 3)
 	if often() && s.LB != nil {
 		s.LB.SizeBytes, s.LBWeightBytes = pick(r, hardware.Bytes(256), 2048, 16384, 1<<20), pick(r, hardware.Bytes(0), 128,

@@ -32,6 +32,9 @@
 //	ddr       bytes that must cross the DDR's bus, over its bandwidth
 //	ddr link  those of one cluster, over its link
 //	llb       bytes that must enter and leave the LLB, over its bandwidth
+//	copies    the largest weighted mean of the products' time, of the LLB's and of a path with the latencies and
+//	          bytes in front of its products, if the LLB does not broadcast: cores that share columns each load
+//	          a copy of the weights, those that share rows one of what these read
 //	series    launch + the sum over stretches between operators that all paths pass, each at
 //	          least its busiest unit and its longest path
 //	launch, then stores

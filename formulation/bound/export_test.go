@@ -29,3 +29,36 @@ func Trade(net network.Network, spec *hardware.Spec, n int64) (bytes, products f
 	}
 	return bytes + w.weightBytes(), w.total()[matrix], p.least, nil
 }
+
+// A Copying is the term copies of a network: the seconds of a multiply-accumulate on one core, and the least
+// weighted mean of its products alone by the weights of the path and of the LLB.
+type Copying struct {
+	Row   float64
+	Least func(path, llb float64) float64
+}
+
+// Copies is a network's, of a share of n elements.
+func Copies(net network.Network, spec *hardware.Spec, n int64) (*Copying, error) {
+	m, err := cost.New(spec)
+	if err != nil {
+		return nil, err
+	}
+	w, err := measures(context.Background(), net, m, lines)(n)
+	if err != nil {
+		return nil, err
+	}
+	c := w.copies(m, spec)
+	row, _, _ := m.MatrixRate(w.g.Tensor(w.g.Ops[0].Inputs[0]).DType)
+	return &Copying{row / float64(m.MatrixRows()*m.MatrixCols()) / spec.ClockHz, func(path, llb float64) (sum float64) {
+		for _, p := range c.kinds {
+			sum += c.products[p] * (c.of(&p, 1-path-llb, path, llb) + (1-path-llb)*p.peak)
+			switch {
+			case p.waits:
+				sum += path * (p.peak + p.edges)
+			case p.on:
+				sum += path * p.peak
+			}
+		}
+		return sum
+	}}, nil
+}

@@ -373,7 +373,7 @@ type mean struct {
 // units', each with launches, and of the time in which the DDR moves what all must move.
 func trade(clusters []spent, ddr float64) *mean {
 	at := func(bytes, products float64) *mean {
-		m := &mean{ddr: bytes * ddr, prices: Prices{bytes, products}}
+		m := &mean{ddr: bytes * ddr, prices: Prices{Bytes: bytes, Products: products}}
 		m.seconds = m.ddr
 		for _, c := range clusters {
 			share := 1 / float64(len(clusters))

@@ -13,6 +13,8 @@ type Witness struct {
 	// Shares are the clusters' shares, the largest first, each once.
 	Shares []Share `json:"shares"`
 	Prices Prices  `json:"prices"`
+	// Path has the operators of the path of the term copies, if there is one.
+	Path []string `json:"path,omitempty"`
 }
 
 // A Share is the least work of one cluster for a number of batch elements.
@@ -48,10 +50,13 @@ type Stretch struct {
 }
 
 // Prices are the weights of the term kernels: of bytes across the DDR and of products; those of launches are the
-// rest of the former to 1.
+// rest of the former to 1. Path and LLB are the weights of these in the term copies; that of the matrix unit is the
+// rest to 1.
 type Prices struct {
 	Bytes    float64 `json:"bytes"`
 	Products float64 `json:"products"`
+	Path     float64 `json:"path,omitempty"`
+	LLB      float64 `json:"llb,omitempty"`
 }
 
 // Prove is [Cold] with its witness.

@@ -100,12 +100,7 @@ func (w *work) commands(m *cost.Model) {
 		}
 		row, load, gap := m.MatrixRate(w.g.Tensor(op.Inputs[0]).DType)
 		t[matrix] = math.Max(t[matrix], (product+math.Max(row, load))/clock)
-		switch v := w.g.Work(op, model.Region{{Hi: 1}}).Vector; {
-		case v.Simple+v.Move > 0:
-			w.tail[i] = simple / clock
-		case v.Special > 0:
-			w.tail[i] = sp / clock
-		}
+		w.tail[i] = w.fillBehind(op, simple, sp) / clock
 		if op.Kind == "Attention" { // what is behind its last command is the division of a tile
 			if !op.Attr.Softmax {
 				w.tail[i] = 0
@@ -125,6 +120,18 @@ func (w *work) commands(m *cost.Model) {
 		rows := float64(w.need[op.Outputs[0]].elements()) / float64(columns(w.g, op)*cores)
 		w.tail[i] += math.Min(lastPart(behind, (product-gap)/clock), math.Max(0, rows-1)*(product-gap)/clock)
 	}
+}
+
+// fillBehind is what the last vector command behind a product takes by being one, if there is any; simple and special
+// are those of its units.
+func (w *work) fillBehind(op *model.Op, simple, special float64) float64 {
+	switch v := w.g.Work(op, model.Region{{Hi: 1}}).Vector; {
+	case v.Simple+v.Move > 0:
+		return simple
+	case v.Special > 0:
+		return special
+	}
+	return 0
 }
 
 // columns is the number of columns that one of a product's rows has at most.

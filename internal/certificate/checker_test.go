@@ -42,10 +42,6 @@ func checker(t *testing.T, files ...string) []string {
 // The paper's configurations and a network with attention in windows, those that take longest only where the checker
 // must be there.
 func TestSecondCheckerAccepts(t *testing.T) {
-	chip, err := scheduler.OpenMachine("stcp920")
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	var files []string
 	for _, c := range []struct {
@@ -57,9 +53,19 @@ func TestSecondCheckerAccepts(t *testing.T) {
 		{"G", "mobilenetv2", 128, false}, {"H", "vit-b16", 32, true}, {"I", "densenet121", 32, false},
 		{"J", "conformer", 12, true},
 		// Needs that grow out of proportion where they are put together.
-		{"windows", "swin-t", 8, false}} {
+		{"windows", "swin-t", 8, false},
+		// Cores load copies.
+		{"copies", "resnet18", 1, false}} {
 		if c.slow && os.Getenv("DSASCHED_PYTHON") != "required" {
 			continue
+		}
+		machine := "stcp920"
+		if c.label == "copies" {
+			machine = "a100"
+		}
+		chip, err := scheduler.OpenMachine(machine)
+		if err != nil {
+			t.Fatal(err)
 		}
 		net, err := scheduler.OpenNetwork(c.model)
 		if err != nil {
