@@ -116,53 +116,53 @@ func running(m *cost.Model, g *model.Graph, op *model.Op) (list []*cost.Model) {
 	return list
 }
 
-// commands counts what each product takes by being some commands, on the kind of core where that is least.
+// commands counts what each product takes by being some commands: of each, what it takes beside its
+// blocks, and behind the last, of so many equal parts, its part of the vector work that may
+// stand in the product's layer, that of the light operators behind it as well. Of several kinds of core each figure is
+// that of the one where it is least, since chunks may run on any.
 func (w *work) commands(m *cost.Model) {
 	w.tail = make([]float64, len(w.ops))
 	for i, op := range w.g.Ops {
-		if w.ops[i][matrix] == 0 {
+		t := &w.ops[i]
+		if t[matrix] == 0 {
 			continue
 		}
-		least, tail := math.Inf(1), math.Inf(1)
+		least, behind, each, cores := math.Inf(1), math.Inf(1), math.Inf(1), int64(1)
 		for _, k := range running(m, w.g, op) {
-			one, behind := w.command(k, op)
-			least, tail = math.Min(least, one), math.Min(tail, behind)
+			product, simple, sp := k.Fills()
+			clock := k.Spec().ClockHz
+			row, load, gap := k.MatrixRate(w.g.Tensor(op.Inputs[0]).DType)
+			least, each = math.Min(least, (product+math.Max(row, load))/clock), math.Min(each, (product-gap)/clock)
+			cores = max(cores, schedule.CoresWithLB(k.Spec()))
+			fill := 0.0
+			switch v := w.g.Work(op, model.Region{{Hi: 1}}).Vector; {
+			case v.Simple+v.Move > 0:
+				fill = simple / clock
+			case v.Special > 0:
+				fill = sp / clock
+			}
+			behind = math.Min(behind, fill)
 		}
-		w.ops[i][matrix], w.tail[i] = math.Max(w.ops[i][matrix], least), tail
-	}
-}
-
-// command is the least time of a product's command, which it takes beside its blocks, and of its part, of so many equal
-// ones, of the vector work that may stand in the product's layer, that of the light operators behind it as well.
-func (w *work) command(m *cost.Model, op *model.Op) (least, tail float64) {
-	product, simple, sp := m.Fills()
-	clock, cores := m.Spec().ClockHz, int64(max(1, schedule.CoresWithLB(m.Spec())))
-	row, load, gap := m.MatrixRate(w.g.Tensor(op.Inputs[0]).DType)
-	least = (product + math.Max(row, load)) / clock
-	switch v := w.g.Work(op, model.Region{{Hi: 1}}).Vector; {
-	case v.Simple+v.Move > 0:
-		tail = simple / clock
-	case v.Special > 0:
-		tail = sp / clock
-	}
-	if op.Kind == "Attention" { // what is behind its last command is the division of a tile
-		if !op.Attr.Softmax {
-			tail = 0
+		t[matrix], w.tail[i] = math.Max(t[matrix], least), behind
+		if op.Kind == "Attention" { // what is behind its last command is the division of a tile
+			if !op.Attr.Softmax {
+				w.tail[i] = 0
+			}
+			continue
 		}
-		return least, tail
-	}
-	behind := 0.0
-	for at := op; ; {
-		behind += w.ops[at.ID][vector] + w.ops[at.ID][special]
-		out := w.g.Tensor(at.Outputs[0])
-		if len(at.Outputs) > 1 || len(out.Consumers) != 1 || w.g.IsOutput(out.ID) || !light(w.g.Op(out.Consumers[0])) {
-			break
+		behind = 0
+		for at := op; ; {
+			behind += w.ops[at.ID][vector] + w.ops[at.ID][special]
+			out := w.g.Tensor(at.Outputs[0])
+			if len(at.Outputs) > 1 || len(out.Consumers) != 1 || w.g.IsOutput(out.ID) || !light(w.g.Op(out.Consumers[0])) {
+				break
+			}
+			at = w.g.Op(out.Consumers[0])
 		}
-		at = w.g.Op(out.Consumers[0])
+		// Of more pieces than a core has rows some have none, and take no time; then each row has a command.
+		rows := float64(w.need[op.Outputs[0]].elements()) / float64(columns(w.g, op)*cores)
+		w.tail[i] += math.Min(lastPart(behind, each), math.Max(0, rows-1)*each)
 	}
-	// Of more pieces than a core has rows some have none, and take no time; then each row has a command.
-	rows := float64(w.need[op.Outputs[0]].elements()) / float64(columns(w.g, op)*cores)
-	return least, tail + math.Min(lastPart(behind, (product-gap)/clock), math.Max(0, rows-1)*(product-gap)/clock)
 }
 
 // columns is the number of columns that one of a product's rows has at most.
