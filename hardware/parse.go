@@ -376,6 +376,19 @@ func (f *fields) grid(key string) []int {
 	return grid
 }
 
+// words gives a list of words, each in its field's terms.
+func (f *fields) words(key, expected string) []string {
+	var words []string
+	for _, n := range f.sequence(key, expected) {
+		if n.Kind != yaml.ScalarNode || tagged(n) || n.ShortTag() == "!!null" {
+			f.d.add(n.Line, f.at(key), problem(describe(n), expected))
+			return nil
+		}
+		words = append(words, n.Value)
+	}
+	return words
+}
+
 func (f *fields) boolean(key string, without bool) bool {
 	if !f.has(key) {
 		return without
@@ -465,7 +478,7 @@ func (d *decoder) spec(root *yaml.Node) *Spec {
 }
 
 func (d *decoder) coreType(n *yaml.Node, path string, hasLB bool) CoreType {
-	f := d.item(n, path, []string{"name", "count", "grid", "has_lb", "units"})
+	f := d.item(n, path, []string{"name", "count", "grid", "has_lb", "runs", "units"})
 	if f == nil {
 		return CoreType{}
 	}
@@ -476,6 +489,9 @@ func (d *decoder) coreType(n *yaml.Node, path string, hasLB bool) CoreType {
 	}
 	if f.has("grid") {
 		t.Grid = f.grid("grid")
+	}
+	if f.has("runs") {
+		t.Runs = f.words("runs", "a list of "+list(operatorClasses))
 	}
 	for i, n := range f.sequence("units", "a list of units, each with name, kind, rate") {
 		t.Units = append(t.Units, d.unit(n, fmt.Sprintf("%s.units[%d]", path, i)))

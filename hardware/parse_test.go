@@ -402,7 +402,7 @@ func TestParseErrors(t *testing.T) {
 			"my.yaml:4: core_types: found nothing, expected a list of core types, each with name, count, units"},
 		{"core type is no mapping", "name: x\nclock: 1GHz\nclusters: 1\ncore_types:\n  - core\n" +
 			example(t)[strings.Index(example(t), "\nlb:"):],
-			`my.yaml:5: core_types[0]: found "core", expected a mapping with name, count, grid, has_lb, units`},
+			`my.yaml:5: core_types[0]: found "core", expected a mapping with name, count, grid, has_lb, runs, units`},
 		{"duplicate core type", with(t, "core_types: ", "core_types:\n"+
 			"  - {name: core, count: 1, units: [{name: u, kind: vector, lanes: 1, rate: {f16: 1}, fill: 0, cycles_per_op: {simple: 1}}]}\n#"),
 			`my.yaml:9: core_types[1].name: found "core", expected a name that no other core type has`},

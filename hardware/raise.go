@@ -17,6 +17,10 @@ func Raise(s *Spec) (*Spec, error) {
 	if s.GB == nil {
 		return nil, fmt.Errorf("accelerator %q has no LLB that could take the role of the L1", s.Name)
 	}
+	if s.Mixed() {
+		return nil, fmt.Errorf("accelerator %q has cores of several kinds, expected one for the LLB in the role of the L1",
+			s.Name)
+	}
 	r := *s
 	r.Name = s.Name + "-gb"
 	r.Clusters = 1

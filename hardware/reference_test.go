@@ -62,7 +62,7 @@ func TestMachineFileExample(t *testing.T) {
 	}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(?:[a-z_]+(?:\\[\\])?\\.)*([a-z_]+)` ").FindAllStringSubmatch(
 		table, -1) {
-		if !regexp.MustCompile("(?m)^[ -]*" + row[1] + ":").MatchString(example) {
+		if !regexp.MustCompile("(?m)^[ #-]*" + row[1] + ":").MatchString(example) {
 			t.Errorf("the example has no field %s", row[1])
 		}
 	}

@@ -31,6 +31,7 @@ type SheetCores struct {
 	Name  string      `json:"name"`
 	Count int         `json:"count_per_cluster"`
 	HasLB bool        `json:"has_lb"`
+	Runs  []string    `json:"runs,omitempty"`
 	Units []SheetUnit `json:"units"`
 }
 
@@ -137,7 +138,7 @@ func (s *Spec) Sheet() *Sheet {
 		}
 	}
 	for _, t := range s.CoreTypes {
-		c := SheetCores{Name: t.Name, Count: t.Count, HasLB: t.HasLB}
+		c := SheetCores{Name: t.Name, Count: t.Count, HasLB: t.HasLB, Runs: t.Runs}
 		for _, u := range t.Units {
 			x := SheetUnit{Name: u.Name, Kind: u.Kind, SharesWith: u.SharesWith, Rows: u.Rows, Cols: u.Cols, Lanes: u.Lanes,
 				FillCycles: u.FillCycles,

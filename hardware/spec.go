@@ -134,6 +134,9 @@ type CoreType struct {
 	// dimension, which together make Count. Loop dimensions are mapped to one
 	// after the other.
 	Grid []int `json:"grid,omitempty"`
+	// Runs are the classes of operators that these cores run, of a machine with several kinds of core: a layer
+	// runs on cores of one kind. nil, as in all types or in none: the cores of all types run each layer together.
+	Runs []string `json:"runs,omitempty"`
 }
 
 // Memory is one level of the memory hierarchy.
@@ -232,7 +235,7 @@ func (s *Spec) Clone() *Spec {
 	c.CoreTypes = slices.Clone(s.CoreTypes)
 	for i := range c.CoreTypes {
 		t := &c.CoreTypes[i]
-		t.Grid = slices.Clone(t.Grid)
+		t.Grid, t.Runs = slices.Clone(t.Grid), slices.Clone(t.Runs)
 		t.Units = slices.Clone(t.Units)
 		for j := range t.Units {
 			t.Units[j].Rate = maps.Clone(t.Units[j].Rate)
@@ -252,10 +255,10 @@ func (s *Spec) Cores() int {
 }
 
 // CoresWith is the number of cores in one cluster that have a unit of this
-// kind.
+// kind, among those that run a layer together.
 func (s *Spec) CoresWith(kind UnitKind) int {
 	n := 0
-	for _, t := range s.CoreTypes {
+	for _, t := range s.Together() {
 		if _, ok := t.UnitOf(kind); ok {
 			n += t.Count
 		}
@@ -263,10 +266,10 @@ func (s *Spec) CoresWith(kind UnitKind) int {
 	return n
 }
 
-// UnitOf is the first unit of this kind, over the core types in order. A
+// UnitOf is the first unit of this kind, over the core types that run a layer together. A
 // special unit does not count as a vector unit, nor the other way round.
 func (s *Spec) UnitOf(kind UnitKind) (Unit, bool) {
-	for _, t := range s.CoreTypes {
+	for _, t := range s.Together() {
 		if u, ok := t.UnitOf(kind); ok {
 			return u, true
 		}
@@ -402,6 +405,9 @@ func (s *Spec) Describe() string {
 		}
 		if len(t.Grid) > 0 {
 			with = ", grid " + formatGrid(t.Grid) + with
+		}
+		if len(t.Runs) > 0 {
+			with += ", runs " + strings.Join(t.Runs, ", ")
 		}
 		line("  cores", "%d x %s%s", t.Count, t.Name, with)
 		for _, u := range t.Units {

@@ -146,7 +146,9 @@ func (c *checker) spec(s *Spec) {
 	if known && !kinds[Matrix] && !kinds[Vector] {
 		c.fail("core_types", "no matrix unit and no vector unit", "at least one of them")
 	}
-	c.alike(s.CoreTypes)
+	if c.runs(s); !s.Mixed() {
+		c.alike(s.CoreTypes)
+	}
 	if n := int64(cores) * int64(max(1, min(s.Clusters, maxClusters))); n > maxCores {
 		c.fail("core_types", fmt.Sprintf("%d cores or more on the chip", n), fmt.Sprintf("at most %d", maxCores))
 	}
@@ -205,6 +207,41 @@ func (c *checker) spec(s *Spec) {
 	c.energy(s)
 }
 
+// runs refuses kinds of core that lack what a layer needs.
+func (c *checker) runs(s *Spec) {
+	if !slices.ContainsFunc(s.CoreTypes, func(t CoreType) bool { return len(t.Runs) > 0 }) {
+		return
+	}
+	if n := len(s.CoreTypes); n > maxKinds {
+		c.fail("core_types", fmt.Sprintf("%d types that have runs", n), fmt.Sprintf("at most %d", maxKinds))
+		return
+	}
+	for i, t := range s.CoreTypes {
+		path := fmt.Sprintf("core_types[%d]", i)
+		if len(t.Runs) == 0 {
+			c.fail(path+".runs", "none", "a list of "+list(operatorClasses)+", as another core type has one")
+			continue
+		}
+		for j, class := range t.Runs {
+			if !slices.Contains(operatorClasses, class) {
+				c.fail(path+".runs", quote(class), "classes of operators: "+list(operatorClasses))
+				break
+			}
+			if slices.Contains(t.Runs[:j], class) {
+				c.fail(path+".runs", quote(class)+" twice", "each class once")
+				break
+			}
+		}
+		_, vector := t.UnitOf(Vector)
+		if _, special := t.UnitOf(Special); !vector && !special && !c.isBad(path+".units") {
+			c.fail(path+".units", "no vector unit and no special unit", "one of them in each core type that has runs")
+		}
+		if !t.HasLB && !c.isBad("lb") {
+			c.fail(path+".has_lb", "false", "true in each core type that has runs")
+		}
+	}
+}
+
 // alike refuses units of one kind that differ from core to core: a layer is divided evenly over all cores that have
 // the kind, and costs what the first one takes.
 func (c *checker) alike(types []CoreType) {
@@ -219,7 +256,7 @@ func (c *checker) alike(types []CoreType) {
 				first[u.Kind], of[u.Kind] = u, t.Name
 			case of[u.Kind] != t.Name && !reflect.DeepEqual(was, u):
 				c.fail(path, fmt.Sprintf("another %s unit than that of %s", u.Kind, quote(of[u.Kind])),
-					"the same unit in all core types that have the kind")
+					"the same unit in all core types that have the kind, or runs in each type")
 			}
 		}
 	}

@@ -67,6 +67,9 @@ func Candidates(r model.Region, forbidden []bool, cores int64, uneven bool) []sc
 // order are known, and whose outputs are wanted in the LB. Its own bindings and
 // scopes are among the labels; the schedule is not changed.
 func FromSchedule(ctx context.Context, s *schedule.Schedule, m *cost.Model) (*Network, error) {
+	if s.Spec.Mixed() {
+		return nil, fmt.Errorf("binding: %s has cores of several kinds, expected one", s.Spec.Name)
+	}
 	p := &pricer{s: s, m: m, cores: schedule.CoresWithLB(s.Spec)}
 	if len(s.Bindings) != len(s.Instances.Instances) || len(s.Scopes) != len(s.Bindings) {
 		return nil, fmt.Errorf("binding: %d bindings and %d scopes for %d instances", len(s.Bindings), len(s.Scopes),

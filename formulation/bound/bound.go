@@ -240,9 +240,9 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	}
 	cold.add("loads, then series", "DDR bandwidth, then units and chains", longest)
 	// Compute before loads: what is used behind a cut comes behind it but for what the chip holds.
-	room := float64(schedule.WeightBufferBytes(spec)) * float64(schedule.CoresWithLB(spec))
+	room := float64(schedule.WeightBufferBytes(spec)) * float64(holding(spec))
 	if schedule.MovableRing(spec) { // they may pass all of it
-		room = float64(spec.LB.SizeBytes) * float64(schedule.CoresWithLB(spec))
+		room = float64(spec.LB.SizeBytes) * float64(holding(spec))
 	}
 	if spec.GB != nil {
 		room += float64(spec.GB.SizeBytes)
@@ -272,6 +272,14 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	steady.explain(launch, busy*math.Max(0, weights-kept), ddr, first, nil)
 	proof.Prices.Bytes, proof.Prices.Products = kernels.prices.Bytes, kernels.prices.Products
 	return cold, steady, proof, nil
+}
+
+// holding is the number of cores of a cluster that hold data, of all kinds.
+func holding(spec *hardware.Spec) (n int64) {
+	for k := range spec.Kinds() {
+		n += schedule.CoresWithLB(spec.Kind(k))
+	}
+	return n
 }
 
 // measures gives what so many batch elements take of a cluster, and remembers it. What several readers need of a tensor

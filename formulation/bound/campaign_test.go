@@ -123,9 +123,44 @@ func hostileMachine(r *rand.Rand) *hardware.Spec {
 	return s
 }
 
+// mixed makes a machine one of two or three kinds of core: its own, slower or faster ones, some without products.
+func mixed(r *rand.Rand, s *hardware.Spec) *hardware.Spec {
+	classes := []string{"matrix", "reduction", "element-wise", "injective"}
+	s = s.Clone()
+	own := s.CoreTypes[:1]
+	own[0].Runs, own[0].Grid = classes, nil
+	for k := range 1 + r.IntN(2) {
+		t := s.Clone().CoreTypes[0]
+		t.Name, t.Count = fmt.Sprintf("kind%d", k+1), 1+r.IntN(6)
+		for i := range t.Units {
+			u := &t.Units[i]
+			u.FillCycles = pick(r, u.FillCycles, 0, 100)
+			if u.Kind == hardware.Matrix {
+				u.Rows, u.Cols, u.BlockCycles = pick(r, u.Rows, 1, 4, 32), pick(r, u.Cols, 1, 4, 32), pick(r, u.BlockCycles, 0, 50)
+			} else {
+				u.Lanes = pick(r, u.Lanes, 1, 16, 256)
+			}
+			if r.IntN(4) == 0 {
+				u.SharesWith = ""
+			}
+		}
+		if r.IntN(3) == 0 {
+			t.Runs = classes[1:]
+		}
+		own = append(own, t)
+	}
+	if len(own[1].Runs) == len(classes) && r.IntN(4) == 0 {
+		own[0].Runs = pick(r, classes[:1], classes[1:])
+	}
+	s.CoreTypes = own
+	return s
+}
+
 // A campaign counts what became of its schedules.
 type campaign struct {
 	t                         *testing.T
+	mixed                     bool // machines of several kinds of core
+	several                   int  // schedules in which more than one works
 	schedules, outside, files int
 	divided                   int // by schedules of parts of the network
 	fused, steady             int // of graphs with attention as an operator that the network has not; rows of batches
@@ -144,6 +179,9 @@ func (c *campaign) one(seed uint64) {
 	machine, net, batch := hostileMachine(r), hostile(seed), pick(r, int64(1), 1, 2, 3, 4, 6, 7, 12)
 	if r.IntN(16) == 0 {
 		batch = pick(r, int64(33), 64, 100, 257, 1000)
+	}
+	if c.mixed {
+		machine = mixed(r, machine)
 	}
 	if err := machine.Validate(); err != nil {
 		c.others["no machine: "+err.Error()]++
@@ -409,10 +447,17 @@ func even(r *scheduler.Result) bool {
 
 // hold compares a schedule with all terms of the bound.
 func (c *campaign) hold(ctx context.Context, how string, on *held, r *scheduler.Result) {
-	which, nested, blocked, attending, lines := 0, 0, 0, 0, true
+	which, several, nested, blocked, attending, lines := 0, 0, 0, 0, 0, true
 	for _, plan := range r.Plans {
 		for _, seg := range plan {
 			lines = lines && bound.Covers(seg.Schedule) == nil
+			worked := map[int]bool{}
+			for i := range seg.Schedule.Steps {
+				worked[seg.Schedule.Steps[i].Kind] = true
+			}
+			if len(worked) > 1 {
+				several = 1
+			}
 			for i := range seg.Schedule.Steps {
 				if n := seg.Schedule.Steps[i].Nest; n != nil {
 					nested = 1
@@ -439,6 +484,7 @@ func (c *campaign) hold(ctx context.Context, how string, on *held, r *scheduler.
 	}
 	c.schedules++
 	c.fused += which
+	c.several += several
 	c.nests, c.blocked, c.attending = c.nests+nested, c.blocked+blocked, c.attending+attending
 	hold := func(term string, seconds float64) {
 		if seconds > r.LatencySeconds() {
@@ -524,7 +570,21 @@ func anyOptions(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
 // No schedule of a hostile network on a hostile machine is faster than any term of the bound.
 func TestCampaign(t *testing.T) {
 	c := &campaign{t: t, closest: map[string]float64{}, others: map[string]int{}}
-	begin := time.Now()
+	c.run()
+}
+
+// Each layer takes at least what it takes on the kind of core that is fastest for it.
+func TestMixedCampaign(t *testing.T) {
+	c := &campaign{t: t, mixed: true, closest: map[string]float64{}, others: map[string]int{}}
+	c.run()
+	t.Logf("%d schedules on several kinds of core", c.several)
+	if *cases > 10 && c.several == 0 {
+		t.Error("no schedule on several kinds of core")
+	}
+}
+
+func (c *campaign) run() {
+	t, begin := c.t, time.Now()
 	for i := range uint64(*cases) {
 		c.one(*from + i)
 		if c.bad > 300 {

@@ -18,9 +18,10 @@ func Covers(s *schedule.Schedule) error {
 	if err != nil {
 		return err
 	}
+	shared := !slices.ContainsFunc(m.Kinds(), func(k *cost.Model) bool { return !k.SharedVector() })
 	for k, layers := range s.Layers {
 		for _, l := range layers {
-			if op := breaksLine(s.Graph, l); op != nil && !(m.SharedVector() && oneUnit(s.Graph, l)) {
+			if op := breaksLine(s.Graph, l); op != nil && !(shared && oneUnit(s.Graph, l)) {
 				return fmt.Errorf(
 					"group %q, layer %q: %q does not follow as the last light operator of a straight line, which the bound rests on",
 					s.Grouping.Groups[k].Name, l.Name, op.Name)

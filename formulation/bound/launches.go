@@ -243,7 +243,7 @@ func (p *prices) of(c choice) float64 {
 func (w *work) partition(n int64, spec *hardware.Spec, busy float64) *partition {
 	p := &partition{launch: spec.LaunchSeconds, ddr: busy / spec.DDR.BandwidthBytesPerSecond}
 	// The largest result that a memory on the chip holds, and the weights that stay from kernel to kernel.
-	cores := float64(schedule.CoresWithLB(spec))
+	cores := float64(holding(spec))
 	piece, stays := cores*float64(schedule.DataBytes(spec)), cores*float64(schedule.WeightHomeBytes(spec))
 	if spec.GB != nil {
 		stays = float64(spec.GB.SizeBytes)

@@ -1,6 +1,7 @@
 package bound
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -58,22 +59,41 @@ type work struct {
 func measure(g *model.Graph, m *cost.Model, n int64, may layers, apart bool, small ...*work) (*work, error) {
 	w := &work{g: g, ops: make([][numUnits]float64, len(g.Ops)), weights: make([]float64, len(g.Tensors)),
 		need: needs(g, apart), apart: apart, reads: readings(g)}
-	p := &pricer{g: g, m: m, least: map[lanes]float64{}}
-	for i, op := range g.Ops {
-		w.ops[i] = p.operator(op, func(t model.TensorID) model.Region {
-			if w.need[t].elements() == 0 {
-				return nil
-			}
-			r := make(model.Region, len(w.need[t]))
-			for d, s := range w.need[t] {
-				r[d].Hi = s.size()
-			}
-			return r
-		})
+	pricers := map[*cost.Model]*pricer{}
+	w.may, w.oneUnit = may, true
+	for _, k := range m.Kinds() {
+		pricers[k] = &pricer{g: g, m: k, least: map[lanes]float64{}}
+		w.oneUnit = w.oneUnit && k.SharedVector()
 	}
-	perUnit := float64(m.Units(hardware.Matrix, max(1, schedule.CoresWithLB(m.Spec())))) * m.Spec().ClockHz
-	w.peak, w.rowsOnly = p.peak/perUnit, p.rows/perUnit
-	w.may, w.oneUnit = may, m.SharedVector()
+	for i, op := range g.Ops {
+		kinds := running(m, g, op)
+		if len(kinds) == 0 {
+			return nil, fmt.Errorf("operator %q, which is %v, runs on no kind of core of %s", op.Name, op.Class(), m.Spec().Name)
+		}
+		peak, rows := math.Inf(1), math.Inf(1)
+		for k, kind := range kinds {
+			p := pricers[kind]
+			p.peak, p.rows = 0, 0
+			t := p.operator(op, func(t model.TensorID) model.Region {
+				if w.need[t].elements() == 0 {
+					return nil
+				}
+				r := make(model.Region, len(w.need[t]))
+				for d, s := range w.need[t] {
+					r[d].Hi = s.size()
+				}
+				return r
+			})
+			perUnit := float64(kind.Units(hardware.Matrix, max(1, schedule.CoresWithLB(kind.Spec())))) * kind.Spec().ClockHz
+			peak, rows = math.Min(peak, p.peak/perUnit), math.Min(rows, p.rows/perUnit)
+			for u := range t {
+				if k == 0 || t[u] < w.ops[i][u] {
+					w.ops[i][u] = t[u]
+				}
+			}
+		}
+		w.peak, w.rowsOnly = w.peak+peak, w.rowsOnly+rows
+	}
 	w.link()
 	for k, s := range small {
 		if err := w.uniform(n, s, int64(k)+1); err != nil {
@@ -86,28 +106,44 @@ func measure(g *model.Graph, m *cost.Model, n int64, may layers, apart bool, sma
 	return w, nil
 }
 
+// running are the kinds of core that run an operator.
+func running(m *cost.Model, g *model.Graph, op *model.Op) (list []*cost.Model) {
+	for _, k := range m.Kinds() {
+		if !k.Spec().Mixed() || schedule.Runs(k.Spec().CoreTypes, g, []model.OpID{op.ID}) {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
 // commands counts what each product takes by being some commands: of each, what it takes beside its
 // blocks, and behind the last, of so many equal parts, its part of the vector work that may
-// stand in the product's layer, that of the light operators behind it as well.
+// stand in the product's layer, that of the light operators behind it as well. Of several kinds of core each figure is
+// that of the one where it is least, since chunks may run on any.
 func (w *work) commands(m *cost.Model) {
-	product, simple, sp := m.Fills()
-	clock, cores := m.Spec().ClockHz, int64(max(1, schedule.CoresWithLB(m.Spec())))
 	w.tail = make([]float64, len(w.ops))
 	for i, op := range w.g.Ops {
 		t := &w.ops[i]
 		if t[matrix] == 0 {
 			continue
 		}
-		row, load, gap := m.MatrixRate(w.g.Tensor(op.Inputs[0]).DType)
-		t[matrix] = math.Max(t[matrix], (product+math.Max(row, load))/clock)
-		w.tail[i] = w.fillBehind(op, simple, sp) / clock
+		least, behind, each, cores := math.Inf(1), math.Inf(1), math.Inf(1), int64(1)
+		for _, k := range running(m, w.g, op) {
+			product, simple, sp := k.Fills()
+			clock := k.Spec().ClockHz
+			row, load, gap := k.MatrixRate(w.g.Tensor(op.Inputs[0]).DType)
+			least, each = math.Min(least, (product+math.Max(row, load))/clock), math.Min(each, (product-gap)/clock)
+			cores = max(cores, schedule.CoresWithLB(k.Spec()))
+			behind = math.Min(behind, w.fillBehind(op, simple, sp)/clock)
+		}
+		t[matrix], w.tail[i] = math.Max(t[matrix], least), behind
 		if op.Kind == "Attention" { // what is behind its last command is the division of a tile
 			if !op.Attr.Softmax {
 				w.tail[i] = 0
 			}
 			continue
 		}
-		behind := 0.0
+		behind = 0
 		for at := op; ; {
 			behind += w.ops[at.ID][vector] + w.ops[at.ID][special]
 			out := w.g.Tensor(at.Outputs[0])
@@ -118,7 +154,7 @@ func (w *work) commands(m *cost.Model) {
 		}
 		// Of more pieces than a core has rows some have none, and take no time; then each row has a command.
 		rows := float64(w.need[op.Outputs[0]].elements()) / float64(columns(w.g, op)*cores)
-		w.tail[i] += math.Min(lastPart(behind, (product-gap)/clock), math.Max(0, rows-1)*(product-gap)/clock)
+		w.tail[i] += math.Min(lastPart(behind, each), math.Max(0, rows-1)*each)
 	}
 }
 

@@ -17,6 +17,7 @@ type Model struct {
 	loadCyclesPerByte float64
 	custom            Custom // in place of formulas
 	formulas          *Model
+	kinds             []*Model // of each kind of core, if there are several
 }
 
 // Custom is an operator cost of the caller's own: how long commands occupy the units
@@ -39,17 +40,56 @@ func NewWith(spec *hardware.Spec, c Custom) (*Model, error) {
 	if err != nil || c == nil {
 		return base, err
 	}
-	m := *base
-	m.custom, m.formulas = c, base
-	return &m, nil
+	own := func(formulas *Model) *Model {
+		m := *formulas
+		m.custom, m.formulas = c, formulas
+		return &m
+	}
+	m := own(base)
+	m.kinds = nil
+	for _, k := range base.kinds {
+		m.kinds = append(m.kinds, own(k))
+	}
+	return m, nil
 }
 
-// Spec is the accelerator.
+// Spec is the accelerator. Of a [Model.Kind] it has the cores of the kind alone.
 func (m *Model) Spec() *hardware.Spec { return m.spec }
 
+// Kind is the model of a kind of core, by its place in [hardware.Spec.Kinds].
+func (m *Model) Kind(k int) *Model {
+	if m.kinds == nil {
+		return m
+	}
+	return m.kinds[k]
+}
+
+// Kinds are the models of all kinds of core.
+func (m *Model) Kinds() []*Model {
+	if m.kinds == nil {
+		return []*Model{m}
+	}
+	return m.kinds
+}
+
 // New prepares the cost model. It fails if the accelerator has no vector unit:
-// every network has element-wise work.
+// every network has element-wise work. Of several kinds of core it answers for the first, but for peaks.
 func New(spec *hardware.Spec) (*Model, error) {
+	m, err := newModel(spec)
+	if err != nil || !spec.Mixed() {
+		return m, err
+	}
+	for k := range spec.Kinds() {
+		kind, err := newModel(spec.Kind(k))
+		if err != nil {
+			return nil, err
+		}
+		m.kinds = append(m.kinds, kind)
+	}
+	return m, nil
+}
+
+func newModel(spec *hardware.Spec) (*Model, error) {
 	m := &Model{spec: spec}
 	m.matrix, m.hasMatrix = spec.UnitOf(hardware.Matrix)
 	var hasVector, hasSpecial bool
@@ -199,25 +239,35 @@ func (m *Model) Picoseconds(c hardware.Cycles) int64 {
 
 // PeakVectorOpsPerSecond is the chip's rate of simple F16 operations.
 func (m *Model) PeakVectorOpsPerSecond(dt model.DType) float64 {
-	r, _ := rate(m.vector, dt)
-	n := m.spec.CoresWith(hardware.Vector)
-	if n == 0 {
-		n = m.spec.CoresWith(hardware.Special)
+	sum := 0.0
+	for _, k := range m.Kinds() {
+		r, _ := rate(k.vector, dt)
+		n := k.spec.CoresWith(hardware.Vector)
+		if n == 0 {
+			n = k.spec.CoresWith(hardware.Special)
+		}
+		c := k.vector.CyclesPerOp[hardware.OpSimple]
+		if c == 0 {
+			c = 1
+		}
+		sum += float64(k.spec.Clusters*n) * float64(k.vector.Lanes) * r / c * k.spec.ClockHz / k.vector.ClockRatio(k.spec)
 	}
-	c := m.vector.CyclesPerOp[hardware.OpSimple]
-	if c == 0 {
-		c = 1
-	}
-	return float64(m.spec.Clusters*n) * float64(m.vector.Lanes) * r / c * m.spec.ClockHz / m.vector.ClockRatio(m.spec)
+	return sum
 }
 
-// PeakMACsPerSecond is the chip's rate of multiply-accumulates.
+// PeakMACsPerSecond is the chip's rate of multiply-accumulates: of its matrix units, if there are any.
 func (m *Model) PeakMACsPerSecond(dt model.DType) float64 {
 	if !m.hasMatrix {
 		return m.PeakVectorOpsPerSecond(dt)
 	}
-	r, _ := rate(m.matrix, dt)
-	n := m.spec.CoresWith(hardware.Matrix)
-	return float64(m.spec.Clusters*n) * float64(m.matrix.Rows*m.matrix.Cols) * r * m.spec.ClockHz /
-		m.matrix.ClockRatio(m.spec)
+	sum := 0.0
+	for _, k := range m.Kinds() {
+		if k.hasMatrix {
+			r, _ := rate(k.matrix, dt)
+			n := k.spec.CoresWith(hardware.Matrix)
+			sum += float64(k.spec.Clusters*n) * float64(k.matrix.Rows*k.matrix.Cols) * r * k.spec.ClockHz /
+				k.matrix.ClockRatio(k.spec)
+		}
+	}
+	return sum
 }

@@ -25,6 +25,7 @@ type Operand struct {
 	// over, into equal parts: cores count through the dimensions in the order of memory,
 	// the outermost slowest. What a core reads follows from what it writes. Nil: not cut.
 	Spread []int64
+	First  int32 // core, of those that it is spread over
 	// Level is where the value is kept, whole: in the DDR, in the GB from Address on, or
 	// spread over the LBs, each core's part from Address on. Elements lie without gaps in
 	// the order of memory. NoLevel: not said.
@@ -233,7 +234,7 @@ func (p *Program) checkData() (item string, index int, what string) {
 					ok = 0 <= r.Lo && r.Lo <= r.Hi && r.Hi <= shape[d] &&
 						(o.Spread == nil || 0 < o.Spread[d] && o.Spread[d] <= max(1, r.Hi-r.Lo))
 				}
-				if o.Level >= NumLevels || o.Address < 0 || o.Stage < 0 || o.StageBytes < 0 {
+				if o.Level >= NumLevels || o.First < 0 || o.Address < 0 || o.Stage < 0 || o.StageBytes < 0 {
 					return "task", i, fmt.Sprintf("has data at address %d of level %v, with a stage of %d bytes at %d", o.Address,
 						o.Level, o.StageBytes, o.Stage)
 				}

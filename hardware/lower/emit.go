@@ -29,7 +29,8 @@ type pending struct {
 type emitter struct {
 	p       *isa.Program
 	spec    *hardware.Spec
-	cost    *cost.Model
+	costs   *cost.Model
+	cost    *cost.Model // of the kind of core that runs the present step
 	opt     Options
 	chips   int32
 	cluster int32
@@ -337,7 +338,7 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnd
 			if k > 0 && st.Instance != seg.Schedule.Steps[k-1].Instance {
 				ends = append(ends, len(visits)-from)
 			}
-			lp, err := plan(seg.Schedule, st, e.cost, e.fine, e.opt.Memory)
+			lp, err := plan(seg.Schedule, st, e.costs.Kind(st.Kind), e.fine, e.opt.Memory)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -388,7 +389,7 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnd
 func (e *emitter) planned(lp *layerPlan, s *schedule.Schedule, step, part int) (*layerPlan, error) {
 	if lp == nil {
 		var err error
-		if lp, err = plan(s, &s.Steps[step], e.cost, e.fine, e.opt.Memory); err != nil {
+		if lp, err = plan(s, &s.Steps[step], e.costs.Kind(s.Steps[step].Kind), e.fine, e.opt.Memory); err != nil {
 			return nil, err
 		}
 	}

@@ -282,7 +282,7 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 	n := chips(spec, clusters)
 	p.PeakMACsPerSecond = float64(n) * m.PeakMACsPerSecond(dtype)
 	p.PeakVectorOpsPerSecond = float64(n) * m.PeakVectorOpsPerSecond(dtype)
-	e := &emitter{p: p, layers: own, repeats: repeats && different > 1, chips: n, spec: spec, cost: m, opt: opt,
+	e := &emitter{p: p, layers: own, repeats: repeats && different > 1, chips: n, spec: spec, costs: m, cost: m, opt: opt,
 		tables: newTables(p), mem: newMemory(), fine: fine}
 	for _, segments := range plans {
 		for _, seg := range segments {

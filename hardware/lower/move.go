@@ -107,7 +107,7 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 	// and sends it to all when it is used.
 	place, free := through.next(&e.lb, t.coreBytes, e.label)
 	free = append(free, e.exposed()...)
-	share := ceilDiv(t.unionBytes, schedule.CoresWithLB(e.spec))
+	share := ceilDiv(t.unionBytes, schedule.CoresWithLB(e.cost.Spec()))
 	var c int32
 	if ok {
 		c = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: t.portion, Bytes: t.unionBytes * t.times,

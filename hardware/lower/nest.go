@@ -33,7 +33,7 @@ type Loops struct {
 // plays no part but for its number of tiles.
 func LoopsOf(s *schedule.Schedule, i int, m *cost.Model) *Loops {
 	st := s.Steps[i]
-	st.Nest = nil
+	st.Nest, m = nil, m.Kind(st.Kind)
 	lp, ring := prepare(s, &st, grainFor(1), nil), schedule.WeightRingBytes(s.Spec)
 	if st.Attending != nil {
 		t := s.AttentionTiles(&st)

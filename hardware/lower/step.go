@@ -160,7 +160,7 @@ type tileInLB struct {
 
 // step lowers one step of a schedule: a layer of an instance.
 func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState) {
-	e.label, e.task, e.running = e.name(lp.layer.Name), lp.task, lp.step
+	e.label, e.task, e.running, e.cost = e.name(lp.layer.Name), lp.task, lp.step, e.costs.Kind(lp.step.Kind)
 	e.weights.between(s.DataEnd(lp.step), e.params.base)
 	l := e.mem.room(e, lp)
 	l.values = values
@@ -910,9 +910,10 @@ func (l *lowering) complete() {
 // sharing is the number of cores' slices one unit of this kind works on, one after
 // another: more than one if fewer cores have the unit than hold data.
 func (e *emitter) sharing(kind hardware.UnitKind, cores int64) int64 {
-	n := int64(e.spec.CoresWith(kind))
+	spec := e.cost.Spec()
+	n := int64(spec.CoresWith(kind))
 	if n == 0 { // another kind stands in, see package cost
-		n = max(int64(e.spec.CoresWith(hardware.Vector)), int64(e.spec.CoresWith(hardware.Special)))
+		n = max(int64(spec.CoresWith(hardware.Vector)), int64(spec.CoresWith(hardware.Special)))
 	}
 	return max(1, ceilDiv(cores, max(1, n)))
 }

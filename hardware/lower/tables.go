@@ -94,6 +94,9 @@ func (t *tables) task(s *schedule.Schedule, lp *layerPlan) int32 {
 		if v.Binding.Cores() > 1 {
 			o.Spread = v.Binding
 		}
+		if v.Kind > 0 {
+			o.First = int32(s.Spec.FirstCore(v.Kind))
+		}
 		task.Writes = append(task.Writes, o)
 	}
 	task.Columns, task.Reduction = lp.columns, lp.reduction

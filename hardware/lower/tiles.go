@@ -75,6 +75,7 @@ type tileKey struct {
 	offset int64 // of the part of the tensor that a step reads
 	bytes  int64 // of that part; distinguishes tilings
 	core   int64 // bytes of that part for the busiest core; distinguishes how cores share it
+	kind   int   // of the cores
 	tiles  int
 	index  int
 	// where the tile begins and how far it goes along columns and reduction
@@ -291,7 +292,7 @@ func (lp *layerPlan) checkSlices(s *schedule.Schedule) error {
 	if n == 0 {
 		return nil
 	}
-	cores := schedule.CoresWithLB(s.Spec)
+	cores := schedule.CoresWithLB(s.Spec.Kind(st.Kind))
 	if n < 2 || n*st.Cores > cores {
 		return fmt.Errorf("rfactor %d for each of %d parts, expected 2 or more on %d cores", n, st.Cores, cores)
 	}
@@ -654,11 +655,12 @@ func (lp *layerPlan) cutConstants(s *schedule.Schedule, fine grain) {
 		case lp.matrix && p.Tensor == anchor.Inputs[1]:
 			lp.constant, lp.operand, lp.weightTotal = &lp.step.Params[i], operand, p.CoreBytes
 		case lp.matrix && p.Tensor == anchor.Inputs[0] && p.CoreBytes <= ring:
-			lp.rowBlocks = cut(p, operand, ring)
+			lp.rowBlocks = cut(p, lp.step.Kind, operand, ring)
 		case lp.matrix && p.Tensor == anchor.Inputs[0]:
-			lp.rowBlocks = cut(p, operand, max(64, ring/2, ceilDiv(p.CoreBytes, fine.weightTiles)))
+			lp.rowBlocks = cut(p, lp.step.Kind, operand, max(64, ring/2, ceilDiv(p.CoreBytes, fine.weightTiles)))
 		default:
-			lp.params = append(lp.params, cut(p, operand, max(64, paramBytes(s), ceilDiv(p.CoreBytes, fine.weightTiles)))...)
+			most := max(64, paramBytes(s), ceilDiv(p.CoreBytes, fine.weightTiles))
+			lp.params = append(lp.params, cut(p, lp.step.Kind, operand, most)...)
 		}
 	}
 }
@@ -699,14 +701,14 @@ func (lp *layerPlan) rowsOfTile(tiles int64) int64 {
 }
 
 // cut divides a parameter block into chunks of at most this many bytes.
-func cut(p schedule.ParamRead, operand int32, chunk int64) []weightTile {
+func cut(p schedule.ParamRead, kind int, operand int32, chunk int64) []weightTile {
 	n := ceilDiv(p.CoreBytes, chunk)
 	var ts []weightTile
 	for i := int64(0); i < n; i++ {
 		portion := isa.Portion{Operand: operand}.Cut(i, n)
 		ts = append(ts, weightTile{
 			key: tileKey{tensor: p.Tensor, offset: p.Offset, bytes: p.UnionBytes, core: p.CoreBytes, tiles: int(n),
-				index: int(i)}, times: 1,
+				kind: kind, index: int(i)}, times: 1,
 			coreBytes:  piece(p.CoreBytes, i, n),
 			unionBytes: piece(p.UnionBytes, i, n), farBytes: piece(p.UnionBytes, i, n),
 			portion: portion, far: portion,
@@ -750,8 +752,8 @@ func (lp *layerPlan) cutWeights(columns, reduction []int64) {
 	lp.eachWeights(columns, reduction, func(i int, core, union int64) {
 		nn, kk := i/len(reduction), i%len(reduction)
 		n, k := columns[nn], reduction[kk]
-		key := tileKey{0, p.Tensor, p.Offset, p.UnionBytes, p.CoreBytes, cap(lp.weights), i, [2]int64{lp.columns[nn] - n, n},
-			[2]int64{lp.reduction[kk] - k, k}, 0}
+		key := tileKey{0, p.Tensor, p.Offset, p.UnionBytes, p.CoreBytes, lp.step.Kind, cap(lp.weights), i,
+			[2]int64{lp.columns[nn] - n, n}, [2]int64{lp.reduction[kk] - k, k}, 0}
 		t := weightTile{key: key, n: n, k: k, reps: 1, times: 1, coreBytes: core, unionBytes: union, farBytes: union,
 			lastK:   kk == len(reduction)-1,
 			portion: isa.Portion{Operand: lp.operand, Tile: int32(i) + 1}}

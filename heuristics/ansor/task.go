@@ -68,6 +68,9 @@ const MaxLayers = 2048
 // Key: equal kernels share a task. A trial shares the DDR with the machine's other busy
 // clusters, which do the same. There is none (nil) for a kernel of more than [MaxLayers].
 func Kernels(ctx context.Context, s *schedule.Schedule, clusters int, opt lower.Options) ([]*Task, error) {
+	if s.Spec.Mixed() {
+		return nil, fmt.Errorf("ansor: %s has cores of several kinds, expected one", s.Spec.Name)
+	}
 	alone := share(s.Spec, clusters)
 	m, err := cost.NewWith(alone, opt.Cost)
 	if err != nil {

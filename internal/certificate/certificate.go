@@ -114,6 +114,9 @@ func New(ctx context.Context, name string, from network.Options, r *scheduler.Re
 	if r.Lower.Cost != nil {
 		return nil, errors.New("certificate: the schedule has operator costs of its own, which the bound does not cover")
 	}
+	if r.Spec.Mixed() {
+		return nil, fmt.Errorf("certificate: %s has cores of several kinds, which its check does not know", r.Spec.Name)
+	}
 	net, err := network.Open(name, from)
 	if err != nil {
 		return nil, err

@@ -238,8 +238,8 @@ func (w *work) attended(v *visited, input int, id model.TensorID, e int64) uint6
 				continue
 			}
 			if o.Level == isa.LB {
-				if own := w.box(maker, isa.Portion{}, w.core); own != nil && inside(own, at) {
-					return w.load(&w.cl.lb[w.core], o.Address+w.index(own, k.tensor, at)*w.p.Tensors[k.tensor].ElementBytes, k)
+				if own := w.own(maker, w.core); own != nil && inside(own, at) {
+					return w.load(w.lb(w.core), o.Address+w.index(own, k.tensor, at)*w.p.Tensors[k.tensor].ElementBytes, k)
 				}
 			}
 		}
@@ -253,13 +253,13 @@ func (w *work) attended(v *visited, input int, id model.TensorID, e int64) uint6
 					continue
 				}
 				if addr, ok := p.at[w.core][k]; ok {
-					return w.load(&w.cl.lb[w.core], addr, k)
+					return w.load(w.lb(w.core), addr, k)
 				}
 			}
 		}
 		if st := w.x.stages[w.core][o.Tensor]; st != nil {
 			if addr, ok := st.held[k]; ok {
-				return w.load(&w.cl.lb[w.core], addr, k)
+				return w.load(w.lb(w.core), addr, k)
 			}
 		}
 		fail("needs %s, which core %d has not been brought", w.name(k), w.core)
@@ -329,7 +329,7 @@ func (w *work) bringAttended(tile int32) {
 			}
 			s.next[core] += size
 			s.at[core][k] = addr
-			w.store(&w.cl.lb[core], addr, k, w.from(o, k), false)
+			w.store(w.lb(core), addr, k, w.from(o, k), false)
 		}
 	}
 }
@@ -447,7 +447,7 @@ func (w *work) finishAttention(tile int32) {
 			list = append(list, result{addr, k, w.element(w.t.writes[write], slices.Clone(at))})
 		})
 		for _, x := range list {
-			w.store(&w.cl.lb[core], x.at, x.k, x.value, true)
+			w.store(w.lb(core), x.at, x.k, x.value, true)
 		}
 	}
 	w.attending().finish = w.now
@@ -504,7 +504,7 @@ func (w *work) storeAttention(tile int32) {
 			if w.c.From > 0 {
 				v = w.take(w.cl, w.c.From, k)
 			} else {
-				v = w.load(&w.cl.lb[core], x.addr, k)
+				v = w.load(w.lb(core), x.addr, k)
 			}
 			switch {
 			case w.c.Kind == isa.DDRStore:

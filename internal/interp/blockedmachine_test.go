@@ -58,7 +58,7 @@ func (w *work) bringTile(o *isa.Operand, id model.TensorID) {
 			}
 			b.next += size
 			b.held[k] = addr
-			w.store(&w.cl.lb[core], addr, k, w.from(o, k), false)
+			w.store(w.lb(core), addr, k, w.from(o, k), false)
 		}
 	}
 }
@@ -73,7 +73,7 @@ func (w *work) inTiles(o *isa.Operand, id model.TensorID, core int) (list []key)
 	maker, box := w.home(o)
 	var own model.Region
 	if o.Level == isa.LB {
-		own = w.box(maker, isa.Portion{}, core)
+		own = w.own(maker, core)
 	}
 	seen := map[int64]bool{}
 	add := func(at []int64) {
@@ -119,7 +119,7 @@ func (w *work) inBlocks(st *stage, k key) (addr int64, ok bool) {
 		if !here {
 			continue
 		}
-		if c := w.cl.lb[w.core].at(at); c != nil && w.ended(c.writer) {
+		if c := w.lb(w.core).at(at); c != nil && w.ended(c.writer) {
 			return at, true
 		}
 		if !ok {

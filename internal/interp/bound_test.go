@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/bound"
@@ -49,17 +50,22 @@ func anyOptions(r *rand.Rand, recipe scheduler.Recipe) scheduler.Recipe {
 // agreed with it, and why others were left out.
 type tally struct {
 	done    int
+	several int // on several kinds of core
 	closest map[string]float64
 	others  map[string]int
 }
 
 // bounded schedules a random network on a random machine. No schedule is faster than the bound on all of them; its
-// program computes what the network says, and its file gives the same time.
-func bounded(t *testing.T, seed uint64, sum *tally) {
+// program computes what the network says, and its file gives the same time. With mixed, the cores are of several kinds.
+func bounded(t *testing.T, seed uint64, mixed bool, sum *tally) {
 	t.Helper()
 	ctx, recipes := context.Background(), pipeline.All()
 	r := rand.New(rand.NewPCG(seed, 3))
 	spec, src, recipe := anyMachine(r), anyNet(r, seed), recipes[int(seed)%len(recipes)]
+	if mixed {
+		r := rand.New(rand.NewPCG(seed, 31))
+		spec, recipe = anyKinds(r, spec), recipe.With("kinds", kindsAtRandom(r))
+	}
 	if err := spec.Validate(); err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
@@ -75,11 +81,22 @@ func bounded(t *testing.T, seed uint64, sum *tally) {
 		sum.others["do not fit"]++
 		return
 	}
+	if mixed && err != nil && strings.Contains(err.Error(), "cores of several kinds, expected one") {
+		sum.others["exact bindings"]++
+		return
+	}
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
 		return
 	}
 	sum.done++
+	kinds := map[int]bool{}
+	for i := range made.Schedule.Steps {
+		kinds[made.Schedule.Steps[i].Kind] = true
+	}
+	if len(kinds) > 1 {
+		sum.several++
+	}
 	_, err = interp.Run(made.Program, graphs(made.Plans), seed)
 	var coarse *interp.CoarseError
 	switch {
@@ -116,14 +133,80 @@ func bounded(t *testing.T, seed uint64, sum *tally) {
 
 func TestBoundOfRandomNetworks(t *testing.T) {
 	sum := &tally{closest: map[string]float64{}, others: map[string]int{}}
-	bounded(t, 6002091, sum) // an input of fewer bytes than parts
+	bounded(t, 6002091, false, sum) // an input of fewer bytes than parts
 	for i := *seed; sum.done < *programs; i++ {
-		bounded(t, i, sum)
+		bounded(t, i, false, sum)
 	}
 	if sum.closest["work"] < 0.3 || sum.closest["loads in a row"] < 0.3 {
 		t.Errorf("the terms are at most %v of a simulated time, expected some to be close", sum.closest)
 	}
 	t.Logf("closest %v; besides %v", sum.closest, sum.others)
+}
+
+// Layers run on any kind of core that can: what cores of another kind have made comes over the links.
+func TestMixedCores(t *testing.T) {
+	sum := &tally{closest: map[string]float64{}, others: map[string]int{}}
+	for i := *seed; sum.done < *programs; i++ {
+		bounded(t, i, true, sum)
+	}
+	if sum.several < sum.done/2 {
+		t.Errorf("%d of %d schedules on several kinds of core, expected half at least", sum.several, sum.done)
+	}
+	t.Logf("%d of %d on several kinds of core; closest %v; besides %v", sum.several, sum.done, sum.closest, sum.others)
+}
+
+// anyKinds makes a machine one of two or three kinds of core: its own, others like it of other extents, and such as run
+// no products or nothing else.
+func anyKinds(r *rand.Rand, s *hardware.Spec) *hardware.Spec {
+	classes := []string{"matrix", "reduction", "element-wise", "injective"}
+	s = s.Clone()
+	s.CoreTypes = s.CoreTypes[:1]
+	s.CoreTypes[0].Runs, s.CoreTypes[0].HasLB = classes, true
+	for k := range 1 + r.IntN(2) {
+		t := s.Clone().CoreTypes[0]
+		t.Name, t.Count = fmt.Sprintf("kind%d", k+1), pick(r, 1, 2, 3, 8)
+		for i := range t.Units {
+			if u := &t.Units[i]; u.Kind == hardware.Matrix {
+				u.Rows, u.Cols = pick(r, 1, 4, 16), pick(r, 1, 4, 16)
+			} else {
+				u.Lanes = pick(r, 1, 8, 128)
+			}
+		}
+		if r.IntN(3) == 0 {
+			t.Runs = classes[1:]
+		}
+		s.CoreTypes = append(s.CoreTypes, t)
+	}
+	if len(s.CoreTypes[1].Runs) == len(classes) && r.IntN(3) == 0 {
+		s.CoreTypes[0].Runs = pick(r, classes[:1], classes[1:])
+	}
+	if r.IntN(2) == 0 {
+		slices.Reverse(s.CoreTypes)
+	}
+	return s
+}
+
+// kindsAtRandom gives each layer one of the kinds of core that run it.
+func kindsAtRandom(r *rand.Rand) scheduler.Strategy {
+	seed := r.Uint64()
+	return scheduler.Strategy{Name: "any", Decide: func(_ context.Context, d *scheduler.Draft) error {
+		r, kinds := rand.New(rand.NewPCG(seed, 1)), d.Spec.Kinds()
+		d.LayerKinds = nil
+		for _, layers := range d.Layers {
+			var own []int
+			for l := range layers {
+				var can []int
+				for k := range kinds {
+					if schedule.Runs(kinds[k], d.Graph, layers[l].Ops) {
+						can = append(can, k)
+					}
+				}
+				own = append(own, pick(r, can...))
+			}
+			d.LayerKinds = append(d.LayerKinds, own)
+		}
+		return nil
+	}}
 }
 
 // Heads that are read in another order than they are made: the problem has instances read what lies between, so

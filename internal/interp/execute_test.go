@@ -18,7 +18,8 @@ type task struct {
 	reads  []model.TensorID
 	writes []model.TensorID
 	anchor *operator          // that the matrix unit multiplies for; nil: none
-	cores  int                // that take part
+	cores  int                // that take part,
+	first  int                // from this one on
 	makers int                // of these, the first that make results
 	whole  []schedule.Regions // of each core
 	terms  int64              // of the anchor's sums
@@ -75,6 +76,9 @@ func (m *machine) task(i int32, g *model.Graph) *task {
 		makers: int(coresOf(it)), parts: map[portion]schedule.Regions{}, tiles: map[portion][]int64{},
 		needed: map[portion][]int64{}, ends: map[key]int{}, slices: map[operandOf]map[int64]bool{}}
 	m.tasks[i] = t
+	if len(it.Writes) > 0 {
+		t.first = int(it.Writes[0].First)
+	}
 	tensor := func(o isa.Operand) model.TensorID {
 		x := m.tensors[g][m.p.Tensors[o.Tensor].Name]
 		if x == nil {
@@ -122,6 +126,17 @@ func (m *machine) box(o *isa.Operand, p isa.Portion, core int) model.Region {
 	}
 	return r
 }
+
+// own is what a core of the task has in its LB of a value that its maker has left in the LBs; nil: nothing.
+func (w *work) own(maker *isa.Operand, core int) model.Region {
+	if int(maker.First) != w.t.first {
+		return nil
+	}
+	return w.box(maker, isa.Portion{}, core)
+}
+
+// lb is the LB of a core of the task.
+func (w *work) lb(core int) *memory { return &w.cl.lb[w.t.first+core] }
 
 // slice is which slice of the reduction a core adds up, and in says whether a term is in it.
 func (t *task) slice(core int) int64 { return int64(core / t.makers) }
@@ -294,7 +309,7 @@ func (w *work) bringOperand() {
 			case rows != nil:
 				w.x.rows[core][k] = &cell{key: k, value: v, writer: w.now}
 			case c.To > 0:
-				w.note(core, w.put(w.cl, c.To, core, k, v), k)
+				w.note(core, w.put(w.cl, c.To, w.t.first+core, k, v), k)
 			default:
 				w.arrive(o, id, core, k, v)
 			}
@@ -326,20 +341,20 @@ func (w *work) toLLB(want [][]key) bool {
 
 // note notes where in a core the command has put an element of a constant.
 func (w *work) note(core int, addr int64, k key) {
-	at, x := w.cl.bring[core], w.inTile(k)
-	at[x] = append(slices.DeleteFunc(at[x], func(c copied) bool { return !w.holds(&w.cl.lb[core], c.addr, k) }),
+	at, x := w.cl.bring[w.t.first+core], w.inTile(k)
+	at[x] = append(slices.DeleteFunc(at[x], func(c copied) bool { return !w.holds(w.lb(core), c.addr, k) }),
 		copied{addr, w.c.To})
 }
 
 // brought is where the core has a constant: the latest copy, but of several that in a buffer which the
 // command is among the users of.
 func (w *work) brought(x inTile) (addr int64, ok bool) {
-	list := w.cl.bring[w.core][x]
+	list := w.cl.bring[w.t.first+w.core][x]
 	for _, c := range slices.Backward(list) {
 		if !ok {
 			addr, ok = c.addr, true
 		}
-		if len(list) > 1 && w.holds(&w.cl.lb[w.core], c.addr, x.key) &&
+		if len(list) > 1 && w.holds(w.lb(w.core), c.addr, x.key) &&
 			slices.ContainsFunc(w.p.Buffers[c.buffer-1].Lasts, func(l int32) bool {
 				return l >= w.now && w.p.Commands[l].Queue == w.c.Queue
 			}) {
@@ -382,9 +397,9 @@ func (w *work) atHome(o, maker *isa.Operand, box model.Region, k key) uint64 {
 	case isa.GB:
 		return w.load(&w.cl.gb, o.Address+w.index(box, k.tensor, at)*size, k)
 	case isa.LB:
-		for core := range w.cl.lb {
-			if own := w.box(maker, isa.Portion{}, core); own != nil && inside(own, at) {
-				return w.load(&w.cl.lb[core], o.Address+w.index(own, k.tensor, at)*size, k)
+		for core := range int(spread(maker)) {
+			if own := w.box(maker, isa.Portion{}, core); inside(own, at) {
+				return w.load(&w.cl.lb[int(maker.First)+core], o.Address+w.index(own, k.tensor, at)*size, k)
 			}
 		}
 		fail("%s is in no core", w.name(k))
@@ -401,7 +416,7 @@ func (w *work) missing(o *isa.Operand, id model.TensorID, core int) (list []key)
 	}
 	var own model.Region
 	if o.Level == isa.LB {
-		own = w.box(maker, isa.Portion{}, core)
+		own = w.own(maker, core)
 	}
 	st := w.x.stages[core][o.Tensor]
 	sliced := w.sliced(id, core)
@@ -532,7 +547,7 @@ func (w *work) arrive(o *isa.Operand, id model.TensorID, core int, k key, v uint
 		w.report.Stages += size
 	}
 	st.held[k] = addr
-	w.store(&w.cl.lb[core], addr, k, v, false)
+	w.store(w.lb(core), addr, k, v, false)
 }
 
 // depth is the number of tiles that the stages have room for.
@@ -867,11 +882,11 @@ func (w *work) operand(id model.TensorID, at []int64) uint64 {
 					addr, ok = a, true
 				}
 			}
-			if !ok || !w.holds(&w.cl.lb[w.core], addr, k) {
+			if !ok || !w.holds(w.lb(w.core), addr, k) {
 				w.passesInBlocks(w.now, k)
 			}
 			if ok {
-				return w.load(&w.cl.lb[w.core], addr, k)
+				return w.load(w.lb(w.core), addr, k)
 			}
 			fail("needs %s, which core %d has not been brought", w.name(k), w.core)
 		}
@@ -880,16 +895,16 @@ func (w *work) operand(id model.TensorID, at []int64) uint64 {
 			continue
 		}
 		if o.Level == isa.LB {
-			if own := w.box(maker, isa.Portion{}, w.core); own != nil && inside(own, at) {
-				return w.load(&w.cl.lb[w.core], o.Address+w.index(own, k.tensor, at)*w.p.Tensors[k.tensor].ElementBytes, k)
+			if own := w.own(maker, w.core); own != nil && inside(own, at) {
+				return w.load(w.lb(w.core), o.Address+w.index(own, k.tensor, at)*w.p.Tensors[k.tensor].ElementBytes, k)
 			}
 		}
 		if st := w.x.stages[w.core][o.Tensor]; st != nil {
 			if addr, ok := w.inBlocks(st, k); ok {
-				return w.load(&w.cl.lb[w.core], addr, k)
+				return w.load(w.lb(w.core), addr, k)
 			}
 			if addr, ok := st.held[k]; ok {
-				return w.load(&w.cl.lb[w.core], addr, k)
+				return w.load(w.lb(w.core), addr, k)
 			}
 		}
 		fail("needs %s, which core %d has not been brought", w.name(k), w.core)
@@ -980,7 +995,7 @@ func (w *work) finish() {
 			})
 		}
 		for _, x := range list {
-			w.store(&w.cl.lb[core], x.at, x.k, x.value, true)
+			w.store(w.lb(core), x.at, x.k, x.value, true)
 		}
 	}
 }
@@ -1026,7 +1041,7 @@ func (w *work) storeResults() {
 			if w.c.From > 0 {
 				v = w.take(w.cl, w.c.From, k)
 			} else {
-				v = w.load(&w.cl.lb[core], w.resultAt(o, own, n), k)
+				v = w.load(w.lb(core), w.resultAt(o, own, n), k)
 			}
 			switch {
 			case w.c.Kind == isa.DDRStore:

@@ -452,7 +452,10 @@ func (m *machine) prepare() {
 	}
 	cores := int64(1)
 	for i := range m.p.Tasks {
-		cores = max(cores, coresOf(&m.p.Tasks[i])*int64(max(1, m.p.Tasks[i].Slices)))
+		t := &m.p.Tasks[i]
+		for k := range t.Writes {
+			cores = max(cores, int64(t.Writes[k].First)+coresOf(t)*int64(max(1, t.Slices)))
+		}
 	}
 	for range m.p.Clusters {
 		cl := &cluster{buffers: map[int32]*filled{}}

@@ -257,10 +257,11 @@ func bindings(r model.Region, cores int64, uneven bool) []schedule.Binding {
 	return slices.DeleteFunc(list, func(b schedule.Binding) bool { return 2*b.Cores() < most })
 }
 
-// bindingsOf returns the candidate bindings of a layer of which an instance computes a box of the result.
-func bindingsOf(s *schedule.Schedule, layer *schedule.Layer, out model.TensorID,
+// bindingsOf returns the candidate bindings of a layer on cores of a kind, of which an instance computes a box of the
+// result.
+func bindingsOf(s *schedule.Schedule, kind int, layer *schedule.Layer, out model.TensorID,
 	region model.Region) []schedule.Binding {
-	cores, forbidden := schedule.CoresWithLB(s.Spec), schedule.Forbidden(s.Graph, layer.Ops, out)
+	cores, forbidden := schedule.CoresWithLB(s.Spec.Kind(kind)), schedule.Forbidden(s.Graph, layer.Ops, out)
 	return slices.DeleteFunc(bindings(region, cores, s.UnevenCores), func(b schedule.Binding) bool {
 		return schedule.CheckBinding(region, b, forbidden, cores) != nil
 	})
@@ -292,14 +293,15 @@ func (a *Site) moveLayer() *Decisions {
 	x := of[spreading](a.Decisions)
 	var own schedule.Binding
 	least := math.Inf(1)
-	for _, b := range bindingsOf(made, layer, out, region) {
+	kind := made.LayerKind(k, l)
+	for _, b := range bindingsOf(made, kind, layer, out, region) {
 		if b.Equal(x.layerBindings[layer.Anchor]) {
 			continue
 		}
 		boxes := schedule.Regions{out: schedule.Slice(region, b, g.Tensor(out).Layout, 0)}
 		schedule.BackPropagate(g, layer.Ops, boxes)
-		cycles := a.Cost.LayerCycles(cost.Layer{Graph: g, Ops: layer.Ops, Anchor: layer.Anchor, Boxes: boxes, Output: out,
-			Cores: b.Cores()})
+		cycles := a.Cost.Kind(kind).LayerCycles(cost.Layer{Graph: g, Ops: layer.Ops, Anchor: layer.Anchor, Boxes: boxes,
+			Output: out, Cores: b.Cores()})
 		if c := float64(cycles) * math.Exp(0.3*a.Rand.NormFloat64()); c < least {
 			own, least = b, c
 		}
@@ -331,10 +333,13 @@ func (a *Site) layerCosts(k int) *layerCosts {
 		return known
 	}
 	made := a.Schedule
+	if made.Spec.Mixed() { // costs are those of one kind of core
+		return nil
+	}
 	inst := made.Instances.First[k] + int(made.Grouping.Groups[k].Factor()/2)
 	l, err := binding.LayersOf(made, inst, a.Cost, func(layer *schedule.Layer, t model.TensorID,
 		region model.Region) []schedule.Binding {
-		return bindingsOf(made, layer, t, region)
+		return bindingsOf(made, 0, layer, t, region)
 	})
 	var costs *layerCosts // none: it can't be had
 	if err == nil {

@@ -144,7 +144,7 @@ func (d *Draft) insideChoices(k, l int) []schedule.Binding {
 	if len(layer.Outputs) == 0 || inst.Regions[layer.Outputs[0]].Elements() == 0 {
 		return nil
 	}
-	return bindingsOf(d.Schedule, layer, layer.Outputs[0], inst.Regions[layer.Outputs[0]])
+	return bindingsOf(d.Schedule, d.LayerKind(k, l), layer, layer.Outputs[0], inst.Regions[layer.Outputs[0]])
 }
 
 // bindAs gives layers the bindings of a file.

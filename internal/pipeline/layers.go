@@ -23,13 +23,21 @@ var derivedLayers = Strategy{Name: "derived",
 		return nil
 	}}
 
-// deriveLayers gives groups without layers those of schedule.Layers.
+// deriveLayers gives groups without layers those of schedule.Layers. All are cut where no kind of core runs them whole.
 func deriveLayers(s *schedule.Schedule) {
-	if s.Layers != nil || s.Grouping == nil {
+	if s.Grouping == nil {
 		return
 	}
-	for _, sg := range s.Grouping.Groups {
-		s.Layers = append(s.Layers, schedule.Layers(s.Graph, sg.Ops))
+	if s.Layers == nil {
+		for _, sg := range s.Grouping.Groups {
+			s.Layers = append(s.Layers, schedule.Layers(s.Graph, sg.Ops))
+		}
+	}
+	if s.Spec.Mixed() {
+		s.Layers = slices.Clone(s.Layers)
+		for k := range s.Layers {
+			s.Layers[k] = runnable(s, s.Layers[k])
+		}
 	}
 }
 

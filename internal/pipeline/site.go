@@ -29,7 +29,10 @@ type Site struct {
 
 // Moves lists the moves of all rows, and of each setting the changes to all its values.
 func (p *Decisions) Moves() (moves []Move, settings [][]func(*Decisions) *Decisions) {
-	for _, st := range p.Stages {
+	for i, st := range p.Stages {
+		if st.unlessNil && p.Values[i] == nil {
+			continue
+		}
 		moves, settings = append(moves, st.moves...), append(settings, st.settings...)
 	}
 	return moves, settings

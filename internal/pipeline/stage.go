@@ -32,14 +32,15 @@ type Stage struct {
 
 	// What follows is of decisions that a search changes. take is the decision of a finished schedule, as far as the
 	// recipe's own strategies do not make it again at once, or all of it; nil: row heldBy has it, or it follows.
-	take     func(d *Draft, all bool) Decision
-	heldBy   string                              // an earlier row, which decides this one, too
-	settings [][]func(*Decisions) *Decisions     // changes of decisions: of each setting all values
-	moves    []Move                              // other changes that a search tries
-	read     func(data []byte) (Decision, error) // of a schedule file, as encoding/json has written it
-	text     func(b *strings.Builder, d *Draft)  // a line for each thing decided; nil: the JSON of take
-	inPlan   bool                                // the schedule file has the decision in words of its own
-	own      bool                                // a caller's
+	take      func(d *Draft, all bool) Decision
+	heldBy    string                              // an earlier row, which decides this one, too
+	settings  [][]func(*Decisions) *Decisions     // changes of decisions: of each setting all values
+	moves     []Move                              // other changes that a search tries,
+	unlessNil bool                                // but not where the decision is nil
+	read      func(data []byte) (Decision, error) // of a schedule file, as encoding/json has written it
+	text      func(b *strings.Builder, d *Draft)  // a line for each thing decided; nil: the JSON of take
+	inPlan    bool                                // the schedule file has the decision in words of its own
+	own       bool                                // a caller's
 }
 
 // by is a check that looks at the schedule only.
@@ -72,6 +73,7 @@ type Strategy struct {
 //	split    the Split of each group, or other groups; Layers and Instances follow
 //	outputs  Outputs, Between
 //	order    Order, OrderName, and Costs to compare it with others
+//	kinds    LayerKinds
 //	bind     Bindings, Scopes, LayerBindings if any; Joins, Steps and Values follow
 //	spill    levels and addresses of the Values, tiles of the Steps, Spills
 //	address  addresses of the Values and stages in the LB
@@ -162,6 +164,10 @@ func makeStages() []Stage {
 		{Name: "outputs", Description: "the memory where a layer's output should stay",
 			Strategies: []Strategy{outputsDDR, outputsLLB, outputsL1, outputsInside},
 			check:      checkOutputs, take: takeOutputs, text: outputsText},
+		{Name: "kinds", Description: "which kind of core runs a layer, where a cluster has several",
+			Strategies: []Strategy{greedyKinds, exactKinds, ilpKinds},
+			keep:       func(to, from *schedule.Schedule) { to.LayerKinds = from.LayerKinds },
+			check:      by(schedule.CheckKinds), take: takeKinds, moves: kindMoves, unlessNil: true, text: kindsText},
 		{Name: "order", Description: "the order of the instances",
 			Strategies: []Strategy{layerByLayer, chunkByChunk, BreadthFirst, depthFirst, heaviestFirst, algorithm3, exactOrder,
 				ilpOrder},
@@ -265,6 +271,10 @@ func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, o
 	if spec.Chips != nil && opt.Clusters != Pipelined {
 		return nil, fmt.Errorf("%s has %d chips: clusters is %q, expected %q, or one chip", spec.Name, spec.Chips.Count,
 			opt.Clusters.Name(), Pipelined)
+	}
+	if spec.Mixed() && opt.Clusters != OverBatch {
+		return nil, fmt.Errorf("%s has cores of several kinds: clusters is %q, expected %q", spec.Name, opt.Clusters.Name(),
+			OverBatch.Name())
 	}
 	if spec.Chips != nil && spec.Chips.Torus != nil {
 		return nil, server.NotAllToAll(spec.Chips)

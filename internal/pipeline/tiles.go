@@ -131,6 +131,7 @@ func (t *tiler) product(i int, p *tiling.Problem) Key {
 	s := t.d.Schedule
 	st := &s.Steps[i]
 	var b Key
+	b.Add(int64(st.Kind))
 	b.Add(p.Reps, p.M, p.N, p.K, p.RowBytes, p.ColumnBytes, p.ResultBytes, int64(p.RowsFrom), int64(p.ColumnsFrom),
 		int64(p.To), p.Deep, p.Most, p.Data, p.Shared, p.LLB, int64(len(p.Extra)))
 	for _, x := range []float64{p.Product.Simple, p.Product.Special, p.Product.Move, p.Machine.Row, p.Load,
@@ -300,7 +301,7 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 		ResultBytes: g.Tensor(st.Output).DType.Bytes(),
 		To:          levelOf(s.Values[st.Writes[0]].Level), Simple: float64(loops.Vector.Simple) / sums,
 		Special: float64(loops.Vector.Special) / sums, Move: float64(loops.Vector.Move) / sums},
-		Machine: *tiling.NewMachine(t.d.Cost, loops.DType, g.Tensor(st.Output).DType)}
+		Machine: *tiling.NewMachine(t.d.Cost.Kind(st.Kind), loops.DType, g.Tensor(st.Output).DType)}
 	if anchor.Kind == "Conv" {
 		shape, a := g.Tensor(anchor.Inputs[1]).Shape, anchor.Attr
 		if len(shape) != 4 || len(a.Strides) != 2 {
@@ -553,7 +554,6 @@ var EvenBinding = Strategy{Name: "even",
 		if err := plainBinding.Decide(ctx, d); err != nil {
 			return err
 		}
-		n := schedule.CoresWithLB(d.Spec)
 		d.LayerBindings = make([][]schedule.Binding, len(d.Layers))
 		for k, layers := range d.Layers {
 			d.LayerBindings[k] = make([]schedule.Binding, len(layers))
@@ -572,7 +572,7 @@ var EvenBinding = Strategy{Name: "even",
 					}
 				}
 				cores := schedule.One(len(box))
-				spreadOver(cores, box, dims, n)
+				spreadOver(cores, box, dims, schedule.CoresWithLB(d.Spec.Kind(d.LayerKind(k, i))))
 				d.LayerBindings[k][i] = cores
 			}
 		}

@@ -141,6 +141,10 @@ func (b *builder) groups() {
 		sg := b.s.Grouping.Groups[k]
 		sg.Inputs, sg.Outputs = schedule.Boundary(g, sg.Ops)
 		b.factor(fmt.Sprintf("groups[%d]", k), &gr, sg)
+		b.layerTypes(fmt.Sprintf("groups[%d].layer_core_types", k), k, &gr)
+		if len(b.bad) > 0 {
+			return
+		}
 		b.layerCores(fmt.Sprintf("groups[%d].layer_cores", k), k, &gr)
 	}
 	for _, e := range b.plan.Merges {
@@ -151,6 +155,32 @@ func (b *builder) groups() {
 		}
 		b.s.Grouping.Events = append(b.s.Grouping.Events, ev)
 	}
+}
+
+// layerTypes verifies the core types that run a group's layers.
+func (b *builder) layerTypes(at string, k int, gr *Group) {
+	mixed, n := b.spec.Mixed(), len(b.s.Layers[k])
+	if !mixed {
+		n = 0
+	}
+	if len(gr.LayerTypes) != n {
+		b.say(at, "has %d entries, expected %d: one for each layer where cores are of several kinds, else none",
+			len(gr.LayerTypes), n)
+		return
+	}
+	if !mixed {
+		return
+	}
+	kinds := b.spec.Kinds()
+	var own []int
+	for l, name := range gr.LayerTypes {
+		kind := slices.IndexFunc(kinds, func(t []hardware.CoreType) bool { return t[0].Name == name })
+		if kind < 0 {
+			b.say(fmt.Sprintf("%s[%d]", at, l), "is %q, which is no core type of %s", name, b.spec.Name)
+		}
+		own = append(own, max(0, kind))
+	}
+	b.s.LayerKinds = append(b.s.LayerKinds, own)
 }
 
 // layerCores verifies the bindings of a group's layers.
@@ -176,7 +206,7 @@ func (b *builder) layerCores(at string, k int, gr *Group) {
 		if outs := b.s.Layers[k][l].Outputs; len(outs) > 0 {
 			rank = len(b.s.Graph.Tensor(outs[0]).Shape)
 		}
-		cores := schedule.CoresWithLB(b.spec)
+		cores := schedule.CoresWithLB(b.spec.Kind(b.s.LayerKind(k, l)))
 		left := cores
 		for _, f := range list {
 			if f < 1 || f > left {
@@ -432,7 +462,7 @@ func (b *builder) secondOpinion() {
 	if b.plan.Memory == nil {
 		check = func(s *schedule.Schedule) error {
 			for _, err := range []error{schedule.CheckGrouping(s.Graph, s.Grouping), schedule.CheckLayers(s),
-				schedule.CheckInstances(s.Graph, s.Grouping, s.Instances), schedule.CheckOwnOrder(s)} {
+				schedule.CheckKinds(s), schedule.CheckInstances(s.Graph, s.Grouping, s.Instances), schedule.CheckOwnOrder(s)} {
 				if err != nil {
 					return err
 				}

@@ -186,6 +186,8 @@ type Group struct {
 	// and none for the layers behind the last that has one. Instances of which they do not
 	// divide the extents do without.
 	LayerCores [][]int64 `json:"layer_cores,omitempty"`
+	// LayerTypes has, per layer, the core type that runs it, of a machine with several kinds of core.
+	LayerTypes []string `json:"layer_core_types,omitempty"`
 	// For explanations: operators that the dimension splits, bytes of the unsplit
 	// group at its peak, and whether an instance is too big for the LB all the same.
 	SplitOps  int   `json:"split_operators,omitempty"`

@@ -51,6 +51,11 @@ func NewPlan(s *schedule.Schedule, batch int64, want schedule.Level, parts ...*s
 				g.LayerCores = append(g.LayerCores, append([]int64{}, b...))
 			}
 		}
+		for l := range s.Layers[k] {
+			if s.LayerKinds != nil {
+				g.LayerTypes = append(g.LayerTypes, s.Spec.Kinds()[s.LayerKinds[k][l]][0].Name)
+			}
+		}
 		if d := sg.SplitDim(); d >= 0 {
 			g.Dim, g.SplitOps = &d, sg.Split.Ops
 		}

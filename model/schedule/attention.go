@@ -339,15 +339,15 @@ func (s *Schedule) attended(st *Step) []StagePart {
 
 // attending describes the attention of a layer, if it is one, of which cores compute these boxes; want is where values
 // are wanted that others make.
-func (s *Schedule) attending(layer *Layer, cores int64, need []Regions, want Level) *Attending {
-	g := s.Graph
+func (b *StepBuilder) attending(layer *Layer, cores int64, need []Regions, want Level) *Attending {
+	g := b.Graph
 	op := g.Op(layer.Anchor)
 	if op.Kind != "Attention" {
 		return nil
 	}
 	q := g.Tensor(op.Inputs[0])
 	n := len(q.Shape)
-	a := &Attending{Op: op, Causal: op.Attr.Causal, g: g, spec: s.Spec, size: q.DType.Bytes(),
+	a := &Attending{Op: op, Causal: op.Attr.Causal, g: g, spec: b.machine, size: q.DType.Bytes(),
 		result: g.Tensor(layer.Outputs[0]).DType.Bytes(), cores: cores}
 	elements, all := int64(0), model.Region(nil)
 	for _, reg := range need {
@@ -376,8 +376,8 @@ func (s *Schedule) attending(layer *Layer, cores int64, need []Regions, want Lev
 	for _, r := range a.Rows {
 		a.dealt = a.dealt && (r.Lo-lo)%a.Positions == 0 && (r.Len() == a.Positions || r.Hi == hi)
 	}
-	a.far = s.Spec.GB != nil && (want == DDR || g.Tensor(op.Inputs[1]).Producer == model.NoOp)
-	limit := DataBytes(s.Spec) / 16
+	a.far = b.Spec.GB != nil && (want == DDR || g.Tensor(op.Inputs[1]).Producer == model.NoOp)
+	limit := DataBytes(b.Spec) / 16
 	for _, t := range slices.Concat(layer.Inputs, layer.Constants) {
 		x := g.Tensor(t)
 		o := AttendedOperand{Tensor: t, Input: slices.Index(op.Inputs, t), Constant: x.Role == model.Constant,
@@ -426,7 +426,7 @@ func (b *StepBuilder) attentionKey(layer *Layer, t model.TensorID, region model.
 			}
 		}
 	}
-	return string(fmt.Append(key, region))
+	return string(fmt.Append(key, region, b.kind))
 }
 
 // attentionBinding spreads the result of a layer with an attention over the cores in the way that takes least by
@@ -451,7 +451,7 @@ func (b *StepBuilder) attentionNests(layer *Layer, t model.TensorID, region mode
 	try func(now Binding, tiles AttentionTiles, seconds float64)) {
 	g := b.Graph
 	layout, forbidden := g.Tensor(t).Layout, Forbidden(g, layer.Ops, t)
-	m, err := cost.New(b.Spec)
+	m, err := cost.New(b.machine)
 	if err != nil {
 		return
 	}
@@ -520,7 +520,8 @@ func (s *Schedule) AttentionNests(i, most int) []*Nest {
 	st := &s.Steps[i]
 	inst := &s.Instances.Instances[st.Instance]
 	layer := &s.Layers[inst.Group][st.Layer]
-	b := &StepBuilder{Schedule: s, want: GB, cores: CoresWithLB(s.Spec), grid: Grid(s.Spec), inst: inst}
+	b := &StepBuilder{Schedule: s, want: GB, inst: inst}
+	b.on(st.Kind)
 	if st.Attending.far {
 		b.want = DDR
 	}
@@ -563,7 +564,7 @@ func (s *Schedule) AttentionNests(i, most int) []*Nest {
 func (s *Schedule) AttentionKey(i int) string {
 	st := &s.Steps[i]
 	inst := &s.Instances.Instances[st.Instance]
-	b := &StepBuilder{Schedule: s}
+	b := &StepBuilder{Schedule: s, kind: st.Kind}
 	return b.attentionKey(&s.Layers[inst.Group][st.Layer], st.Output, inst.Regions[st.Output]) +
 		fmt.Sprint(st.Attending.far)
 }

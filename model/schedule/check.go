@@ -19,6 +19,9 @@ func Check(s *Schedule) error {
 	if err := CheckLayers(s); err != nil {
 		return err
 	}
+	if err := CheckKinds(s); err != nil {
+		return err
+	}
 	if err := CheckInstances(s.Graph, s.Grouping, s.Instances); err != nil {
 		return err
 	}
@@ -144,22 +147,29 @@ func CheckPlan(s *Schedule) error {
 // the DDR.
 func CheckSteps(s *Schedule) error {
 	g := s.Graph
-	cores := CoresWithLB(s.Spec)
+	var cores []int64 // by kind
+	for k := range s.Spec.Kinds() {
+		cores = append(cores, CoresWithLB(s.Spec.Kind(k)))
+	}
 	for i := range s.Steps {
 		st := &s.Steps[i]
 		inst := &s.Instances.Instances[st.Instance]
 		layer := &s.Layers[inst.Group][st.Layer]
+		if kind := s.LayerKind(inst.Group, st.Layer); st.Kind != kind {
+			return fmt.Errorf("step %d runs on cores of kind %d, its layer on those of kind %d", i, st.Kind, kind)
+		}
 		reg := Regions{}
 		for _, w := range st.Writes {
 			v := &s.Values[w]
-			if v.Def != i || v.Instance != st.Instance {
-				return fmt.Errorf("step %d writes value %d, which belongs to step %d", i, w, v.Def)
+			if v.Def != i || v.Instance != st.Instance || v.Kind != st.Kind {
+				return fmt.Errorf("step %d on cores of kind %d writes value %d, which belongs to step %d on those of kind %d", i,
+					st.Kind, w, v.Def, v.Kind)
 			}
 			if !v.Region.Equal(inst.Regions[v.Tensor]) {
 				return fmt.Errorf("step %d writes %v of %q, its instance makes %v", i, v.Region, g.Tensor(v.Tensor).Name,
 					inst.Regions[v.Tensor])
 			}
-			if err := CheckBinding(v.Region, v.Binding, nil, cores); err != nil {
+			if err := CheckBinding(v.Region, v.Binding, nil, cores[st.Kind]); err != nil {
 				return fmt.Errorf("step %d, %q: %w", i, g.Tensor(v.Tensor).Name, err)
 			}
 			most, sum, room := int64(0), int64(0), make(model.Region, len(v.Region))

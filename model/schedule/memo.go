@@ -114,7 +114,7 @@ func keyOf[T ~int](k keyed, list []T) keyed {
 // stepKey names all that a step follows from, given its binding and what holds its inputs.
 func (b *StepBuilder) stepKey(layer *Layer, st *Step, sources [][]int) keyed {
 	k := keyOf(b.key[:0], layer.Ops)
-	k = k.number(int64(layer.Anchor)).binding(st.Binding)
+	k = k.number(int64(layer.Anchor)).number(int64(st.Kind)).binding(st.Binding)
 	for _, t := range layer.Outputs {
 		k = k.number(int64(t)).region(b.inst.Regions[t])
 	}
@@ -123,8 +123,8 @@ func (b *StepBuilder) stepKey(layer *Layer, st *Step, sources [][]int) keyed {
 		for _, id := range list {
 			v := &b.Values[id]
 			held := v.Binding
-			if v.Instance < 0 || v.Def < 0 {
-				held = nil // of the network's own inputs, and of what other clusters make, no core has anything
+			if v.Instance < 0 || v.Def < 0 || v.Kind != st.Kind {
+				held = nil // of the network's own inputs, and of what other clusters or kinds of core make, no core has anything
 			}
 			k = k.region(v.Region).binding(held)
 		}

@@ -748,10 +748,11 @@ func (s *Schedule) Rebind(i int, to Binding) error {
 	inst := &s.Instances.Instances[old.Instance]
 	layer := &s.Layers[inst.Group][old.Layer]
 	region := inst.Regions[old.Output]
-	if err := CheckBinding(region, to, Forbidden(s.Graph, layer.Ops, old.Output), CoresWithLB(s.Spec)); err != nil {
+	b := &StepBuilder{Schedule: s, inst: inst}
+	b.on(old.Kind)
+	if err := CheckBinding(region, to, Forbidden(s.Graph, layer.Ops, old.Output), b.cores); err != nil {
 		return err
 	}
-	b := &StepBuilder{Schedule: s, cores: CoresWithLB(s.Spec), grid: Grid(s.Spec), inst: inst}
 	st := old
 	st.Binding, st.Cores = to, to.Cores()
 	st.CoreOutput = Slice(region, to, s.Graph.Tensor(st.Output).Layout, 0)
@@ -797,7 +798,7 @@ func (s *Schedule) Rebind(i int, to Binding) error {
 		b.tileNeeds(layer, t, need[0], &rd)
 		st.Reads = append(st.Reads, rd)
 	}
-	if st.Attending = s.attending(layer, st.Cores, need, GB); st.Attending != nil {
+	if st.Attending = b.attending(layer, st.Cores, need, GB); st.Attending != nil {
 		st.Attending.tilings()
 	}
 	s.Steps[i] = st

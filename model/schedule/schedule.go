@@ -60,6 +60,7 @@ type Value struct {
 	Def       int // step that makes it; -1 for network inputs
 	Last      int // last step that reads it; number of steps for network outputs
 	Address   int64
+	Kind      int // of the cores that make it, and hold it in the LB
 }
 
 // Read is a step's demand for a value.
@@ -130,6 +131,7 @@ type Step struct {
 	Nest *Nest
 	// Attending is the attention that the step runs; nil: none.
 	Attending *Attending
+	Kind      int // of the cores that work; see Schedule.LayerKinds
 }
 
 // Schedule is the complete answer for one cluster working on one chunk of its
@@ -156,9 +158,12 @@ type Schedule struct {
 	// place of what follows from the instance's binding, in instances that allow them. Where
 	// a list ends or has nil, none does.
 	LayerBindings [][]Binding
-	Joins         []Join
-	Steps         []Step
-	Values        []Value
+	// LayerKinds are the kinds of core that run the layers, by group and layer: places in the machine's
+	// [hardware.Spec.Kinds]. nil: the first runs all.
+	LayerKinds [][]int
+	Joins      []Join
+	Steps      []Step
+	Values     []Value
 	// LBCapacity is per core, GBCapacity per cluster; both without reserves.
 	LBCapacity, GBCapacity int64
 	// GBActivationBytes is the part of the GB that values take; the rest stages
@@ -227,10 +232,10 @@ func DataBytes(spec *hardware.Spec) int64 {
 	return int64(spec.LB.SizeBytes) - WeightBufferBytes(spec)
 }
 
-// CoresWithLB is the number of cores of a cluster that hold data.
+// CoresWithLB is the number of cores of a cluster that hold data, among those that run a layer together.
 func CoresWithLB(spec *hardware.Spec) int64 {
 	n := int64(0)
-	for _, ct := range spec.CoreTypes {
+	for _, ct := range spec.Together() {
 		if ct.HasLB {
 			n += int64(ct.Count)
 		}
@@ -243,7 +248,7 @@ func CoresWithLB(spec *hardware.Spec) int64 {
 func Grid(spec *hardware.Spec) []int64 {
 	var grid []int64
 	types := 0
-	for _, ct := range spec.CoreTypes {
+	for _, ct := range spec.Together() {
 		if !ct.HasLB {
 			continue
 		}

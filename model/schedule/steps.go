@@ -37,6 +37,8 @@ type made struct {
 type StepBuilder struct {
 	*Schedule
 	want       Level
+	kind       int            // of the cores that run the layer at hand,
+	machine    *hardware.Spec // with those alone
 	cores      int64
 	grid       []int64
 	made       map[made]int // values
@@ -61,14 +63,23 @@ func Builders(want Level, schedules ...*Schedule) []*StepBuilder {
 	var list []*StepBuilder
 	for _, s := range schedules {
 		s.Steps, s.Values, s.near = nil, nil, nil
-		b := &StepBuilder{Schedule: s, want: want, cores: CoresWithLB(s.Spec), grid: Grid(s.Spec), made: map[made]int{}}
+		b := &StepBuilder{Schedule: s, want: want, made: map[made]int{}}
 		if b.inferences = make([]*Inference, len(s.Grouping.Groups)); len(list) > 0 {
 			b.inferences = list[0].inferences
 		}
+		b.on(0)
 		b.networkInputs()
 		list = append(list, b)
 	}
 	return list
+}
+
+// on lets what follows be of the cores of a kind.
+func (b *StepBuilder) on(kind int) {
+	if b.machine == nil || b.kind != kind {
+		b.kind, b.machine = kind, b.Spec.Kind(kind)
+		b.cores, b.grid = CoresWithLB(b.machine), Grid(b.machine)
+	}
 }
 
 // Add adds the steps of the next instance, which may be the only ones in Steps then.
@@ -123,7 +134,8 @@ func (b *StepBuilder) networkInputs() {
 // step adds the step of a layer, unless the instance does not need the layer.
 func (b *StepBuilder) step(index int) error {
 	layer := &b.Layers[b.inst.Group][index]
-	st := Step{ID: b.steps, Instance: b.inst.ID, Layer: index, Output: -1}
+	st := Step{ID: b.steps, Instance: b.inst.ID, Layer: index, Output: -1, Kind: b.LayerKind(b.inst.Group, index)}
+	b.on(st.Kind)
 	for _, t := range layer.Outputs {
 		if b.inst.Regions[t].Elements() > 0 {
 			st.Output = t
@@ -241,13 +253,13 @@ func (b *StepBuilder) binding(layer *Layer, t model.TensorID, region model.Regio
 		if *b.inference == nil {
 			*b.inference = NewInference(b.Graph, b.Grouping.Groups[b.inst.Group])
 		}
-		return b.layerBinding(*b.inference, layer, b.inst.ID, t, region, b.grid)
+		return b.layerBinding(*b.inference, layer, t, region)
 	}
 	if b.Memo == nil {
 		return find()
 	}
 	b.key = keyOf(b.key[:0].number(b.group), layer.Ops).number(int64(t)).region(region).binding(
-		b.Bindings[b.inst.ID]).binding(own)
+		b.Bindings[b.inst.ID]).binding(own).number(int64(b.kind))
 	return b.Memo.binding(b.key, find)
 }
 
@@ -280,7 +292,7 @@ func (b *StepBuilder) writes(layer *Layer, st *Step) {
 
 // write adds a value that a step makes, to be kept where its instance says.
 func (b *StepBuilder) write(v Value, st *Step) {
-	v.Instance, v.Wanted, v.Def, v.Last = b.inst.ID, b.want, st.ID, st.ID
+	v.Instance, v.Wanted, v.Def, v.Last, v.Kind = b.inst.ID, b.want, st.ID, st.ID, st.Kind
 	if b.want == LB && b.leaves[v.Tensor] {
 		v.Wanted = b.Scopes[b.inst.ID]
 	}
@@ -385,7 +397,7 @@ func (b *StepBuilder) sources(t model.TensorID) ([]int, error) {
 // if the tensor is an operand of the matrix unit. core has the needs of the busiest core.
 func (b *StepBuilder) tileNeeds(layer *Layer, t model.TensorID, core Regions, rd *Read) {
 	a := b.Graph.Op(layer.Anchor)
-	unit, hasUnit := b.Spec.UnitOf(hardware.Matrix)
+	unit, hasUnit := b.machine.UnitOf(hardware.Matrix)
 	switch {
 	case a.Class() != model.MatrixClass:
 	case a.Inputs[1] == t:
@@ -413,17 +425,16 @@ func (b *StepBuilder) tileNeeds(layer *Layer, t model.TensorID, core Regions, rd
 
 // layerBinding follows the instance's binding to the layer's output, or takes
 // the plain binding if that uses more cores (line 16 of Algorithm 4).
-func (s *Schedule) layerBinding(inf *Inference, layer *Layer, inst int, t model.TensorID, r model.Region,
-	grid []int64) Binding {
-	g := s.Graph
+func (b *StepBuilder) layerBinding(inf *Inference, layer *Layer, t model.TensorID, r model.Region) Binding {
+	g := b.Graph
 	tensor := g.Tensor(t)
 	forbidden := Forbidden(g, layer.Ops, t)
-	plain := GridBinding(r, tensor.Layout, forbidden, grid, s.UnevenCores)
-	b := inf.Infer(s.Bindings[inst], t, r, s.UnevenCores)
-	if b == nil || CheckBinding(r, b, forbidden, CoresWithLB(s.Spec)) != nil || b.Busy(r) < plain.Busy(r) {
+	plain := GridBinding(r, tensor.Layout, forbidden, b.grid, b.UnevenCores)
+	own := inf.Infer(b.Bindings[b.inst.ID], t, r, b.UnevenCores)
+	if own == nil || CheckBinding(r, own, forbidden, b.cores) != nil || own.Busy(r) < plain.Busy(r) {
 		return plain
 	}
-	return b
+	return own
 }
 
 // Forbidden marks the dimensions of t that must not be bound to cores: those that
@@ -438,9 +449,10 @@ func Forbidden(g *model.Graph, ops []model.OpID, t model.TensorID) []bool {
 	return f
 }
 
-func (s *Schedule) read(v int, t model.TensorID, need []Regions) Read {
-	g := s.Graph
-	val := &s.Values[v]
+// read is what cores of the present kind need of a value: what those of another kind hold is remote.
+func (b *StepBuilder) read(v int, t model.TensorID, need []Regions) Read {
+	g := b.Graph
+	val := &b.Values[v]
 	size := g.Tensor(t).DType.Bytes()
 	rd := Read{Value: v}
 	var union model.Region
@@ -460,7 +472,7 @@ func (s *Schedule) read(v int, t model.TensorID, need []Regions) Read {
 			continue
 		}
 		local := int64(0)
-		if val.Instance >= 0 && val.Def >= 0 {
+		if val.Instance >= 0 && val.Def >= 0 && val.Kind == b.kind {
 			if own := sliceInto(slice, val.Region, val.Binding, g.Tensor(t).Layout, int64(c)); own != nil {
 				local = r.Overlap(own)
 			}
