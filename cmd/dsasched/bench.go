@@ -539,7 +539,8 @@ func benchNetwork(ctx context.Context, file string, data []byte, method string, 
 	if err != nil {
 		return benchAnswer{}, err
 	}
-	r, err := scheduler.Run(ctx, net, spec, p.Batch, recipe, withSolver(scheduler.Options{TimeLimit: l.limit}))
+	r, err := scheduler.Run(ctx, net, spec, p.Batch, recipe,
+		withSolver(scheduler.Options{TimeLimit: l.limit, Lines: true}))
 	if err != nil {
 		return none, ctx.Err() // a variant that cannot run it has no answer
 	}

@@ -105,7 +105,8 @@ saw.`,
 	front := cmd.Flags().Bool("front", false, "list the schedules that none beats in both latency and energy")
 	limit := addLimit(cmd, 0, "time for the search, such as 60s; what is found then depends on the machine")
 	out := addFile(cmd, "o out", "write the whole schedule to this `file`")
-	proof := addFile(cmd, "certificate", "write schedule and bound to this `file`, for 'dsasched certify'", ".json")
+	proof := addFile(cmd, "certificate", "write schedule and bound to this `file`, for 'dsasched certify'; each "+
+		"layer is then a straight line of operators, as certificates ask", ".json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		// Thousands of programs are made and thrown away: less collecting, as far as memory is
 		// there.
@@ -139,6 +140,7 @@ saw.`,
 		opt := scheduler.BestOptions{Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value},
 			Evaluations: int(evaluations.value), Seed: uint64(seed.value), Threads: int(threads.value),
 			Objective: scheduler.Objective(objective.value), Front: *front}
+		opt.Lines = proof.name != ""
 		if *start != "" {
 			opened, err := pipeline.Open(*start, *accelerator)
 			if err != nil {
@@ -161,20 +163,14 @@ saw.`,
 			return err
 		}
 		show.end()
-		_, isFused, why := certificate.GraphOf(net, found.Result)
-		switch {
-		case why != nil:
-		case isFused:
-			least = fused
-		default:
-			least = given
-		}
+		holds, isFused, why := certificate.BoundOf(context.WithoutCancel(cmd.Context()), net, found.Result, given, fused)
 		var seconds, gap *float64
-		if why = cmp.Or(why, certificate.Covers(found.Result)); why != nil {
+		if why != nil {
 			found.Notes = append(found.Notes, "no bound is of this schedule: "+why.Error())
-		} else if err := least.Check(found.LatencySeconds()); err != nil {
+		} else if err := holds.Check(found.LatencySeconds()); err != nil {
 			return err
 		} else {
+			least = holds
 			far := least.Gap(found.LatencySeconds())
 			seconds, gap = &least.Seconds, &far
 		}

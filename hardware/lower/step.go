@@ -349,7 +349,11 @@ func (l *lowering) loadParams() {
 }
 
 func (l *lowering) bringParams(upTo int) {
-	l.bringBlocks(&l.paramBlocks, l.lp.params[:upTo], &l.params, l.cores)
+	cores := l.cores
+	for _, o := range l.outs { // a result that cannot be spread as the first may be on more
+		cores = max(cores, o.val.Binding.Cores())
+	}
+	l.bringBlocks(&l.paramBlocks, l.lp.params[:upTo], &l.params, cores)
 }
 
 // bringBlocks loads those of some blocks that have not been.

@@ -481,27 +481,58 @@ func (f *File) simulate(ctx context.Context, path string, spec *hardware.Spec, n
 	return r, nil
 }
 
-// Covers reports what the bound does not hold for: batches that are not divided evenly, clusters that do different
-// things with as much of it, units that begin on parts of results, and layers other than a straight line of operators with a heavy one at most in front.
-func Covers(r *scheduler.Result) error {
+// BoundOf is the bound that holds for a schedule of a network: given or, with each attention as one operator, fused;
+// or, of other layers or of a graph taken apart, that of any form. isFused says which graph the schedule has.
+func BoundOf(ctx context.Context, net network.Network, r *scheduler.Result, given, fused *bound.Bound) (
+	b *bound.Bound, isFused bool, err error) {
+	if err := sameEverywhere(r); err != nil {
+		return nil, false, err
+	}
+	_, isFused, apart := GraphOf(net, r)
+	switch {
+	case cmp.Or(apart, lines(r)) != nil:
+		b, err = bound.AnyForm(ctx, net, r.Spec, r.Batch)
+	case isFused:
+		b = fused
+	default:
+		b = given
+	}
+	return b, isFused, err
+}
+
+// Covers reports what a certificate's bound does not hold for: batches that are not divided evenly, clusters that do
+// different things with as much of it, units that begin on parts of results, and layers other than a straight line of
+// operators with a heavy one at most in front.
+func Covers(r *scheduler.Result) error { return cmp.Or(sameEverywhere(r), lines(r)) }
+
+// lines reports a layer of another form.
+func lines(r *scheduler.Result) error {
+	for _, plan := range r.Plans {
+		for _, seg := range plan {
+			if err := bound.Covers(seg.Schedule); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sameEverywhere reports what no bound here holds for: uneven shares, clusters that differ, units on parts of results.
+func sameEverywhere(r *scheduler.Result) error {
 	even, shares := pipeline.Shares(r.Batch, r.Spec.Clusters), slices.Clone(r.Shares)
 	slices.SortFunc(shares, func(a, b int64) int { return cmp.Compare(b, a) })
 	if !slices.Equal(shares, even) {
 		return fmt.Errorf("clusters: found shares %v, expected %v, for which the bound holds", r.Shares, even)
 	}
 	if r.Lower.CrossUnits {
-		return errors.New("issue: found cross-unit, expected a layer's work to wait for all of its inputs, for which the bound holds")
+		return errors.New("issue: found cross-unit, expected a layer's work to wait for all of its inputs, " +
+			"for which the bound holds")
 	}
 	for k, plan := range r.Plans {
 		for i := range k {
 			if r.Shares[i] == r.Shares[k] && !slices.Equal(r.Plans[i], plan) {
 				return fmt.Errorf(
 					"clusters: found different schedules for clusters %d and %d with %d batch elements each, expected the same, for which the bound holds", i, k, r.Shares[k])
-			}
-		}
-		for _, seg := range plan {
-			if err := bound.Covers(seg.Schedule); err != nil {
-				return err
 			}
 		}
 	}

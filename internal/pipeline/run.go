@@ -44,6 +44,9 @@ type Options struct {
 	// Clusters is the division of work between clusters; 0 as chunk then tries the divisors
 	// of the batch.
 	Clusters Division `json:",omitempty"`
+	// Lines asks for layers that are straight lines of the network's own operators, or of those with each attention
+	// as one: certificates are of no others. Variant tiled else joins and divides some.
+	Lines bool `json:",omitempty"`
 	// Level says which memory is filled with instances.
 	Level Level
 	// Cost prices commands in place of the formulas of package cost, which nil stands for.

@@ -469,14 +469,14 @@ func spreadOver(cores schedule.Binding, box model.Region, dims []int, n int64) {
 }
 
 // rewritten is the graph that oneKernel schedules: an operator for each attention, scans and group normalisations in
-// parts. One that is so already stays: its parts can't be found again.
-func rewritten(g *model.Graph, spec *hardware.Spec) (*model.Graph, error) {
+// parts unless layers are to be lines. One that is so already stays: its parts can't be found again.
+func rewritten(g *model.Graph, spec *hardware.Spec, lines bool) (*model.Graph, error) {
 	if g.Together != nil {
 		return g, nil
 	}
 	g, _, err := simplify.FuseAttention(g)
-	if err != nil {
-		return nil, err
+	if err != nil || lines {
+		return g, err
 	}
 	return simplify.TakeApart(g, splitsNorm(g, spec), scanParts(g, spec))
 }
@@ -487,7 +487,7 @@ func (w *Problem) Rewritten() *Problem {
 	net.Graph = func(size int64) (*model.Graph, error) {
 		g, err := w.Net.Graph(size)
 		if err == nil {
-			g, err = rewritten(g, w.Spec)
+			g, err = rewritten(g, w.Spec, w.opt.Lines)
 		}
 		return g, err
 	}
@@ -496,7 +496,7 @@ func (w *Problem) Rewritten() *Problem {
 
 // rewrite makes the draft one of the rewritten graph.
 func (d *Draft) rewrite() error {
-	g, err := rewritten(d.Graph, d.Spec)
+	g, err := rewritten(d.Graph, d.Spec, d.Options.Lines)
 	if err != nil {
 		return err
 	}
@@ -512,7 +512,8 @@ var algorithm2Apart = Strategy{Name: apartGroups,
 	Description: "alg2, on the graph of strategy one where that has group normalisations in passes",
 	Decide: func(ctx context.Context, d *Draft) error {
 		splits := splitsNorm(d.Graph, d.Spec)
-		if slices.ContainsFunc(d.Graph.Ops, func(op *model.Op) bool { return op.Kind == "GroupNorm" && splits(op) }) {
+		if !d.Options.Lines &&
+			slices.ContainsFunc(d.Graph.Ops, func(op *model.Op) bool { return op.Kind == "GroupNorm" && splits(op) }) {
 			if err := d.rewrite(); err != nil {
 				return err
 			}
@@ -526,7 +527,7 @@ var oneKernel = Strategy{Name: "one", Description: "the whole network is a kerne
 			return err
 		}
 		g := d.Graph
-		layers := layersWith(g)
+		layers := layersWith(g, d.Options.Lines)
 		sg := &schedule.SubGraph{Name: "all", Split: schedule.SplitInfo{Ops: len(g.Ops), Factor: 1, Dim: -1}}
 		for _, l := range layers {
 			sg.Ops = append(sg.Ops, l.Ops...)
@@ -620,10 +621,14 @@ func scanParts(g *model.Graph, spec *hardware.Spec) func(*simplify.Scan) int64 {
 	}
 }
 
-// layersWith are the layers of a graph, each behind those that it reads of. What is to run together is one.
-func layersWith(g *model.Graph) []schedule.Layer {
+// layersWith are the layers of a graph, each behind those that it reads of. What is to run together is one, and so are
+// light operators whose paths meet, unless layers are to be lines.
+func layersWith(g *model.Graph, lines bool) []schedule.Layer {
 	order := graphturbo.ExecutionOrder(g)
-	if len(g.Together) == 0 {
+	switch {
+	case lines && len(g.Together) == 0:
+		return schedule.FusedLayers(g, order)
+	case len(g.Together) == 0:
 		return joinLight(g, schedule.FusedLayers(g, order))
 	}
 	var made []schedule.Layer

@@ -48,7 +48,7 @@ func (s *Schedule) PartsRead(st *Step, value int, n, of int64) (own, others []in
 	return own, others
 }
 
-// lastOf is the place of the last element of a box, in the order of memory, that another box has as well; -1: it has none.
+// lastOf is the place of the last element of a box, in the order of memory, that another box has as well; -1: none.
 func lastOf(box, other model.Region, layout []int) int64 {
 	if box.Elements() == 0 || other.Elements() == 0 {
 		return -1
