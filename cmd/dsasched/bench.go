@@ -105,10 +105,10 @@ func newBench() *cobra.Command {
 		Use:   "bench KIND",
 		Short: "Run a method over a kind of the frozen benchmark",
 		Long: `Run a method over all instances of a kind of the frozen benchmark, the folder bench
-of the project, and print its answers beside the best that are known. Kinds are
-` + strings.Join(names, ", ") + `. Methods
-of network are variants. Each answer is checked; bench/check.py checks the best
-ones by a second program. --keep writes answers and bounds that are better into
+of the project, and print its answers beside the best that are known. Kinds:
+` + strings.Join(names, ", ") + `.
+Methods of network are variants. Each answer is checked; bench/check.py checks the
+best ones by a second program. --keep writes answers and bounds that are better into
 the folder, instance by instance, so that it can be interrupted.`,
 		Example: `  dsasched bench allocation
   dsasched bench order --method dfs --json`,

@@ -176,7 +176,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"check", "schedule", "--hardware", ""}, hardware.Presets(), ":0"},
 		{[]string{"explain", ""}, zoo.Names(), ":0"},
 		{[]string{"explain", "--op", ""}, nil, ":4"},
-		{[]string{"schedule", "--issue", ""}, []string{"in-order", "exposed", "cross-layer"}, ":4"},
+		{[]string{"schedule", "--issue", ""}, []string{"in-order", "exposed", "cross-layer", "cross-unit"}, ":4"},
 		{[]string{"sweep", ""}, zoo.Names(), ":0"},
 		{[]string{"sweep", "resnet50", ""}, zoo.Names(), ":0"},
 		{[]string{"sweep", "resnet50", "--set", "weights="}, []string{"weights=reload", "weights=keep"}, ":6"},
