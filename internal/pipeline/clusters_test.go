@@ -183,7 +183,7 @@ func TestStagesOverChips(t *testing.T) {
 	ring := machine.Clone()
 	ring.Chips.Torus = []int{4}
 	if _, err := RunStages(t.Context(), net, ring, 2, recipe, Options{Chunk: 1, Clusters: Pipelined}); err == nil ||
-		!strings.Contains(err.Error(), "links between chips are a ring, expected all-to-all") {
+		!strings.Contains(err.Error(), "network.kind: found ring, expected all-to-all") {
 		t.Errorf("on a ring: %v", err)
 	}
 	r, err := RunStages(t.Context(), net, machine, 2, recipe, Options{Chunk: 1, Clusters: Pipelined})
