@@ -396,7 +396,7 @@ func TestInputOfMatrixAndVectorWork(t *testing.T) {
 
 // Programs of all recipes on small machines compute what their networks say. More of
 // them: scripts/interpret.sh.
-func TestRandom(t *testing.T) { interpret(t, pipeline.All()) }
+func TestRandom(t *testing.T) { interpret(t, pipeline.All(), *programs) }
 
 // So do those in which units begin on parts of results.
 func TestPartsOfResults(t *testing.T) {
@@ -408,15 +408,15 @@ func TestPartsOfResults(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	interpret(t, recipes)
+	interpret(t, recipes, *programs/4)
 }
 
-func interpret(t *testing.T, recipes []scheduler.Recipe) {
+func interpret(t *testing.T, recipes []scheduler.Recipe, programs int) {
 	t.Helper()
 	done, refused := 0, 0
 	coarse := map[string]int{}
 	var total interp.Report
-	for i := *seed; done < *programs; i++ {
+	for i := *seed; done < programs; i++ {
 		// By turns of all recipes: two in three with odd extents, one in six each with the
 		// other settings.
 		turn := i / uint64(len(recipes))
