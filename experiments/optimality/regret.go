@@ -96,6 +96,9 @@ func (x regret) plan() (*harness.Plan, error) {
 					return nil, err
 				}
 			}
+			if j := slices.Index(x.networks[:i], net.Name); j >= 0 && machine == x.machines[0] {
+				return nil, fmt.Errorf("networks %d and %d are both named %q, expected different names", j+1, i+1, net.Name)
+			}
 			x.networks[i] = net.Name
 			pl.Cells = append(pl.Cells, harness.Cell{Key: net.Name + "-" + machine, Label: net.Name + " on " + machine,
 				Inputs: struct {

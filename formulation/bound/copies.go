@@ -39,10 +39,10 @@ type copying struct {
 	sync      float64
 }
 
-// copies finds the products of which copies can be counted; nil: there are none. Layers with several results, of
-// which some may be on more cores than others, are not counted.
+// copies finds the products of which copies can be counted; nil: there are none. Nor are they where cores are of
+// several kinds: fewer and larger ones load fewer copies.
 func (w *work) copies(m *cost.Model, spec *hardware.Spec) *copying {
-	if w.may != lines || spec.GB == nil || spec.CoreLink.Broadcast || !m.HasMatrix() {
+	if w.may != lines || spec.GB == nil || spec.CoreLink.Broadcast || !m.HasMatrix() || spec.Mixed() {
 		return nil
 	}
 	cores := m.Units(hardware.Matrix, max(1, schedule.CoresWithLB(spec)))
@@ -60,7 +60,7 @@ func (w *work) copies(m *cost.Model, spec *hardware.Spec) *copying {
 	counted := make([]bool, len(w.g.Tensors))
 	for i, op := range w.g.Ops {
 		known := op.Kind == "Conv" && op.Attr.Group == 1 || op.Kind == "MatMul" || op.Kind == "Gemm"
-		if w.ops[i][matrix] == 0 || len(op.Outputs) > 1 || !known {
+		if w.ops[i][matrix] == 0 || !known {
 			continue
 		}
 		rows, weights, out := w.g.Tensor(op.Inputs[0]), w.g.Tensor(op.Inputs[1]), w.g.Tensor(op.Outputs[0])

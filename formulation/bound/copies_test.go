@@ -142,3 +142,23 @@ func TestCopiesOfResNet(t *testing.T) {
 		t.Errorf("with broadcast: %v, %v, expected no copies", b.Terms, err)
 	}
 }
+
+// Fewer and larger cores of another kind load fewer copies.
+func TestCopiesOfKinds(t *testing.T) {
+	net, spec := products(512, 256, 256), copying(t, 8)
+	for _, mixed := range []bool{false, true} {
+		if mixed {
+			spec.CoreTypes[0].Runs = []string{"matrix", "reduction", "element-wise", "injective"}
+			large := spec.Clone().CoreTypes[0]
+			large.Name, large.Count = "large", 1
+			spec.CoreTypes = append(spec.CoreTypes, large)
+		}
+		b, err := bound.Cold(t.Context(), net, spec, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, counted := termsOf(b)["copies"]; counted == mixed {
+			t.Errorf("kinds %v: terms %v", mixed, b.Terms)
+		}
+	}
+}

@@ -29,8 +29,11 @@ type Memory struct {
 	key       []byte
 }
 
-// maxWorks is the number of layers whose work is remembered.
-const maxWorks = 1 << 14
+// The numbers of graphs, and of layers of each, whose work is remembered.
+const (
+	maxGraphs = 32
+	maxWorks  = 1 << 14
+)
 
 // workOf is the work of a step, counted once.
 func (m *Memory) workOf(s *schedule.Schedule, inst *schedule.Instance, lp *layerPlan) work {
@@ -65,10 +68,10 @@ func (m *Memory) workOf(s *schedule.Schedule, inst *schedule.Instance, lp *layer
 	if ok {
 		return known
 	}
-	if m.works == nil {
-		m.works = map[*model.Graph]map[string]work{}
-	}
 	if of := m.works[s.Graph]; of == nil || len(of) == maxWorks {
+		if m.works == nil || len(m.works) == maxGraphs {
+			m.works = map[*model.Graph]map[string]work{}
+		}
 		m.works[s.Graph] = map[string]work{}
 	}
 	lp.addWork(s, inst)

@@ -160,6 +160,11 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	if err != nil {
 		return nil, err
 	}
+	if needs := []string{"bind", "all"}; spec.Mixed() && (len(opt.Decisions) == 0 ||
+		slices.ContainsFunc(opt.Decisions, func(d string) bool { return slices.Contains(needs, d) })) {
+		return nil, fmt.Errorf("%s has cores of several kinds, expected one for the decisions bind and all; "+
+			"compare others one by one", spec.Name)
+	}
 	shares := pipeline.Shares(batch, spec.Clusters)
 	opt.TimeLimitOnly = opt.TimeLimit > 0
 	c := &comparer{net: net, machine: machine, recipe: r, opt: opt, batch: batch, share: shares[0],

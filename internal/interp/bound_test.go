@@ -12,6 +12,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/interp"
 	"github.com/dsasched/dsasched/internal/pipeline"
@@ -71,6 +72,12 @@ func bounded(t *testing.T, seed uint64, mixed bool, sum *tally) {
 	}
 	if r.IntN(2) == 0 {
 		recipe = anyOptions(r, recipe)
+	} else if mixed && seed%2 == 0 {
+		recipe = recipe.With("issue", scheduler.Strategy{Name: "units on parts", Decide: func(_ context.Context,
+			d *scheduler.Draft) error {
+			d.Lower.CrossLayer, d.Lower.CrossUnits = true, true
+			return nil
+		}})
 	}
 	batch := pick(r, int64(1), 2, 3, 4, 6, 8)
 	chunk := min(pick(r, int64(0), 0, 1, 2), pipeline.Shares(batch, spec.Clusters)[0])
@@ -114,7 +121,7 @@ func bounded(t *testing.T, seed uint64, mixed bool, sum *tally) {
 	} else if again.LatencySeconds() != made.LatencySeconds() {
 		t.Errorf("%s: %g s, of the file %g s", what, made.LatencySeconds(), again.LatencySeconds())
 	}
-	if bound.Covers(made.Schedule) != nil {
+	if bound.Covers(made.Schedule) != nil || made.Lower.CrossUnits {
 		sum.others["not covered"]++
 		return
 	}
@@ -330,4 +337,48 @@ func TestBoundOfFewRows(t *testing.T) {
 		t.Errorf("the bound is at most %g of a simulated time, expected some to be close", closest)
 	}
 	t.Logf("the closest is %g of the simulated time", closest)
+}
+
+// What one kind of core makes part by part moves to the same core of another kind when that part is complete.
+func TestPartsOfOtherKinds(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.CoreTypes[0].Runs, spec.CoreTypes[0].HasLB = []string{"matrix"}, true
+	vector := spec.Clone().CoreTypes[0]
+	vector.Name, vector.Runs = "vector", []string{"reduction", "element-wise", "injective"}
+	spec.CoreTypes = append(spec.CoreTypes, vector)
+	if err := spec.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	net := network.Network{Name: "turns", Graph: func(batch int64) (*model.Graph, error) {
+		b := model.NewBuilder("turns")
+		x := b.Input("x", model.F16, 256*batch, 32)
+		for i := range 3 {
+			x = b.Op("MatMul", fmt.Sprintf("product%d", i), model.Attr{}, x, b.Param(fmt.Sprintf("w%d", i), model.F16, 32, 32))
+			x = b.Op("Relu", fmt.Sprintf("relu%d", i), model.Attr{}, x)
+		}
+		b.Output(x)
+		return b.Build()
+	}}
+	recipe, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe, err = scheduler.Replace(recipe, scheduler.Options{}, scheduler.Pick{Stage: "group", Strategy: "one"},
+		scheduler.Pick{Stage: "split", Strategy: "none"}, scheduler.Pick{Stage: "issue", Strategy: "cross-unit"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := scheduler.Run(t.Context(), net, spec, 4, recipe, scheduler.Options{Chunk: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := interp.Run(made.Program, graphs(made.Plans), 1); err != nil {
+		t.Error(err)
+	}
+	if moves := slices.ContainsFunc(made.Program.Commands, func(c isa.Command) bool { return c.Kind == isa.Exchange }); !moves {
+		t.Error("nothing moves between kinds of core")
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/spell"
 )
 
@@ -358,6 +359,19 @@ func (r Recipe) validate(opt Options) error {
 
 // Usable reports why a recipe can't be used, before any work.
 func Usable(r Recipe, opt Options) error { return r.validate(opt) }
+
+// OnKinds reports a strategy of a recipe that does not know cores of several kinds, on a machine that has them.
+func OnKinds(r Recipe, spec *hardware.Spec) error {
+	bind, err := r.stage("bind")
+	if err != nil || !spec.Mixed() {
+		return nil
+	}
+	if s := r.choice(bind); s.Exact || s.NeedsSolver || r.Pick("nest") == "ansor" {
+		return fmt.Errorf("variant %s: %s has cores of several kinds, expected one for exact bindings and tuned nests", r.Name,
+			spec.Name)
+	}
+	return nil
+}
 
 // OwnGreedy reports whether a recipe is one of this project's own greedy ones, by its picks.
 func OwnGreedy(r Recipe) bool {

@@ -514,7 +514,7 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 			continue // those that it takes the fastest of are there
 		}
 		r.Fallback = nil // they are among the starts
-		if pipeline.Usable(r, s.opt.Options) != nil {
+		if pipeline.Usable(r, s.opt.Options) != nil || pipeline.OnKinds(r, s.w.Spec) != nil {
 			continue
 		}
 		k := 1

@@ -294,3 +294,22 @@ func greedyFor(t testing.TB, name string) (network.Network, *hardware.Spec, pipe
 	}
 	return net, chip, recipe
 }
+// On cores of several kinds the search leaves out what does not know them.
+func TestBestOnKinds(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.CoreTypes[0].Runs = []string{"matrix", "reduction", "element-wise", "injective"}
+	other := spec.Clone().CoreTypes[0]
+	other.Name, other.Count = "other", 2
+	spec.CoreTypes = append(spec.CoreTypes, other)
+	net, err := network.Open("toy-fig3", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := Best(t.Context(), net, spec, 4, BestOptions{Evaluations: 4, Threads: 1, Options: pipeline.Options{Chunk: 1}})
+	if err != nil || found.LatencySeconds() > found.Greedy.LatencySeconds() {
+		t.Errorf("%v, expected a schedule no slower than the greedy one", err)
+	}
+}

@@ -820,6 +820,7 @@ func (s *Schedule) Reread(changed []int) {
 		if !slices.ContainsFunc(st.Reads, of) {
 			continue
 		}
+		b.on(st.Kind)
 		st.Reads = slices.Clone(st.Reads)
 		need := b.needs(&b.Layers[b.Instances.Instances[st.Instance].Group][st.Layer], st)
 		for i := range st.Reads {

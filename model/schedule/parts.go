@@ -36,7 +36,7 @@ func (s *Schedule) PartsRead(st *Step, value int, n, of int64) (own, others []in
 			BackPropagate(g, layer.Ops, need)
 			for d, box := range made {
 				last := &others[i]
-				if int64(d) == c {
+				if int64(d) == c && v.Kind == st.Kind {
 					last = &own[i]
 				}
 				if e := lastOf(box, need[v.Tensor], g.Tensor(v.Tensor).Layout); e >= 0 {
