@@ -367,8 +367,8 @@ func OnKinds(r Recipe, spec *hardware.Spec) error {
 		return nil
 	}
 	if s := r.choice(bind); s.Exact || s.NeedsSolver || r.Pick("nest") == "ansor" {
-		return fmt.Errorf("variant %s: %s has cores of several kinds, expected one for exact bindings and tuned nests", r.Name,
-			spec.Name)
+		return fmt.Errorf("variant %s: %s has cores of several kinds, expected one for exact bindings and tuned nests",
+			r.Name, spec.Name)
 	}
 	return nil
 }

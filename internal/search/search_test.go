@@ -308,7 +308,8 @@ func TestBestOnKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := Best(t.Context(), net, spec, 4, BestOptions{Evaluations: 4, Threads: 1, Options: pipeline.Options{Chunk: 1}})
+	found, err := Best(t.Context(), net, spec, 4, BestOptions{Evaluations: 4, Threads: 1,
+		Options: pipeline.Options{Chunk: 1}})
 	if err != nil || found.LatencySeconds() > found.Greedy.LatencySeconds() {
 		t.Errorf("%v, expected a schedule no slower than the greedy one", err)
 	}
