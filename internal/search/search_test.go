@@ -294,6 +294,7 @@ func greedyFor(t testing.TB, name string) (network.Network, *hardware.Spec, pipe
 	}
 	return net, chip, recipe
 }
+
 // On cores of several kinds the search leaves out what does not know them.
 func TestBestOnKinds(t *testing.T) {
 	spec, err := hardware.Load("stcp920")
