@@ -378,7 +378,8 @@ func TestPartsOfOtherKinds(t *testing.T) {
 	if _, err := interp.Run(made.Program, graphs(made.Plans), 1); err != nil {
 		t.Error(err)
 	}
-	if moves := slices.ContainsFunc(made.Program.Commands, func(c isa.Command) bool { return c.Kind == isa.Exchange }); !moves {
+	moves := func(c isa.Command) bool { return c.Kind == isa.Exchange }
+	if !slices.ContainsFunc(made.Program.Commands, moves) {
 		t.Error("nothing moves between kinds of core")
 	}
 }
