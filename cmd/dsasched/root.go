@@ -91,17 +91,19 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 		newReport(), newTasks(),
 		newTune(), newExplainKernel(), newConvert(), newBench(), newServe(),
 		group("solve", "PROBLEM", "Solve a problem, by a rule or exactly",
-			`Solve a problem of a file (allocate, order, partition, rcpsp) or one that a network
-poses (bind, layering, pipeline, split, stitch, tensor), by a rule or exactly. An
-exact method that a limit ends has the best answer so far, with its bound.`,
-			"solve order chain.json", newAllocate(), newBind(), newLayering(), newOrder(), newPartition(),
+			`Solve a problem of a file (allocate, experts, order, partition, rcpsp) or one that a
+network poses (bind, layering, pipeline, split, stitch, tensor), by a rule or
+exactly. An exact method that a limit ends has the best answer so far, with its
+bound.`,
+			"solve order chain.json", newAllocate(), newBind(), newExperts(), newLayering(), newOrder(), newPartition(),
 			newPipeline(), newRCPSP(), newSplit(), newStitch(), newTensor()),
 		group("check", "ANSWER", "Check an answer by the rules alone",
 			"Check an answer, whatever made it, by the rules of its problem alone.",
 			"check order chain.json order.json", newCheckOrder(), newCheckSchedule()),
 		group("export", "WHAT", "Write a network, or a problem that it poses, as a file",
 			"Write a network as an ONNX file, or a problem that it poses for 'dsasched solve'.",
-			"export order bert-128 --batch 4 -o order-problem.json", newExportONNX(), newExportOrder(), newExportTrace()),
+			"export order bert-128 --batch 4 -o order-problem.json", newExportONNX(), newExportOrder(),
+			newExportRoutings(), newExportTrace()),
 	)
 	root.PersistentPreRunE = checkFiles
 	root.SetHelpCommand(newHelp())

@@ -85,6 +85,23 @@ func TestServing(t *testing.T) {
 	}
 }
 
+// No plan is below a bound, nor the search above others by its formula, and the report has a row for each plan.
+func TestPlacedExperts(t *testing.T) {
+	r, err := route(context.Background(), routedCase{"stcp920x4", "olmoe-1b-7b", 12}, 1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, a := range r.Plans {
+		if a.Mean < a.MeanBound || a.Longest < a.LongestBound || k < 3 && a.Objective < r.Plans[2].Objective {
+			t.Errorf("%s: %+v", a.Method, a)
+		}
+	}
+	report, err := reportExperts(expertsExperiment(), []routed{*r})
+	if err != nil || len(report.Files) == 0 {
+		t.Errorf("the report: %v, %v", report, err)
+	}
+}
+
 // Every experiment runs, and what is to be reached is reached.
 func TestExperiments(t *testing.T) {
 	type document struct {
@@ -93,8 +110,8 @@ func TestExperiments(t *testing.T) {
 	}
 	got := map[string]document{}
 	for _, e := range Experiments() {
-		// minutes; see TestClusters, TestTensor and TestServing
-		if e.Name == "mofang-clusters" || e.Name == "tensor" || e.Name == "serving" {
+		// minutes; see TestClusters, TestTensor, TestServing and TestPlacedExperts
+		if slices.Contains([]string{"mofang-clusters", "tensor", "serving", "experts"}, e.Name) {
 			continue
 		}
 		p, err := e.Plan()
