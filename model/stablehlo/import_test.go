@@ -384,15 +384,13 @@ func TestMappedLayer(t *testing.T) {
 %2 = stablehlo.broadcast_in_dim %b, dims = [2] : (tensor<6xf32>) -> tensor<3x2x6xf32>
 %3 = stablehlo.add %1, %2 : tensor<3x2x6xf32>`)
 		g, err := read(src, Options{Batch: 5})
-		if err != nil || kinds(g) != "Transpose [4,6]; MatMul [5,2,6]; Add [5,2,6]" || g.Params() != 30 || len(g.Inputs) != 1 {
+		const want = "Transpose [4,6]; MatMul [5,2,6]; Add [5,2,6]"
+		if err != nil || kinds(g) != want || g.Params() != 30 || len(g.Inputs) != 1 {
 			t.Errorf("%v, %v", g, err)
 		}
-		for _, other := range []string{"dims = [2, 1, 0] : (tensor<6x3x2xf32>) -> tensor<2x3x6xf32>"} {
-			still := strings.NewReplacer("dims = [1, 2, 0] : (tensor<6x3x2xf32>) -> tensor<3x2x6xf32>", other,
-				"3x2x6", "2x3x6").Replace(src)
-			if g, err := read(still, Options{}); err != nil || !strings.Contains(kinds(g), "Transpose [2,3,6]") {
-				t.Errorf("%v, %v", g, err)
-			}
+		still := strings.NewReplacer("[1, 2, 0]", "[2, 1, 0]", "3x2x6", "2x3x6").Replace(src)
+		if g, err := read(still, Options{}); err != nil || !strings.Contains(kinds(g), "Transpose [2,3,6]") {
+			t.Errorf("%v, %v", g, err)
 		}
 	}
 }
