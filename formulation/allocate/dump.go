@@ -94,7 +94,8 @@ func (d *Dump) WithOffsets(offsets []int64) (string, error) {
 
 var (
 	xlaAllocation = regexp.MustCompile(`(?m)^allocation (\d+): size (\d+), (.*):\r?$`)
-	xlaValue      = regexp.MustCompile(`(?m)^ +value: <(\d+) (\S+) @\d+> \(size=(\d+),offset=(\d+)\)`)
+	xlaValue      = regexp.MustCompile(`(?m)^ +value: <(\d+) (\S+)(?: \(phi\))?(?: @\d+)?> \(size=(\d+),offset=(\d+)\)`)
+	xlaAnyValue   = regexp.MustCompile(`(?m)^ +value: .*$`)
 	xlaRange      = regexp.MustCompile(`(?m)^    (\S+):(\d+)-(\d+)\r?$`)
 
 	// letter, id, size, offset, first and last use
@@ -176,6 +177,12 @@ func (d *Dump) xla(file, text, ranges string) error {
 	begin := heads[best][1]
 	taken := map[string]bool{}
 	joined := 0
+	for _, line := range xlaAnyValue.FindAllString(text[begin:end], -1) {
+		if !xlaValue.MatchString(line) {
+			return fmt.Errorf("%s: found %q, expected value: <number name @memory> (size=bytes,offset=bytes)", file,
+				strings.TrimSpace(line))
+		}
+	}
 	for _, m := range xlaValue.FindAllStringSubmatchIndex(text[begin:end], -1) {
 		at := func(k int) string { return text[begin+m[2*k] : begin+m[2*k+1]] }
 		bytes, err := number(file, "a size", at(3), 10)

@@ -15,7 +15,7 @@ allocation 0: size 64, parameter 0, shape |f32[16]| at ShapeIndex {}:
 allocation 1: size 896, preallocated-temp:
  value: <1 a @0> (size=256,offset=0): f32[64]{0}
  value: <2 loop{0} @0> (size=256,offset=256): f32[64]{0}
- value: <3 body @0> (size=256,offset=256): f32[64]{0}
+ value: <3 body (phi)> (size=256,offset=256): f32[64]{0}
  value: <4 b @0> (size=384,offset=512): f32[96]{0}
  value: <5 loop{} @0> (size=0,offset=0): (f32[64])
 allocation 2: size 4, constant:
@@ -132,6 +132,7 @@ func TestDumpErrors(t *testing.T) {
 		{"nonsense", "no plan of XLA"},
 		{whole, "no live ranges"},
 		{strings.Replace(xla, "    body{}:4-7\n", "", 1), "value body has no live range"},
+		{strings.Replace(xla, "<4 b @0>", "4 b", 1), `found "value: 4 b (size=384`},
 		{strings.Replace(xla, "preallocated-temp", "thread-local", 1), "no allocation is preallocated-temp"},
 		{strings.Replace(xla, "a{}:1-3", "a{}:3-1", 1), "lifetime"},
 		{strings.Replace(dumps["TFLite Micro"], "offset=256", "offset=-1", 1), "offset -1"},

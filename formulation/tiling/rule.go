@@ -480,21 +480,25 @@ func (r *ruler) coarse(cores [4]int64, pairs int) {
 		}
 		before := r.tried
 		for sums := int64(2); sums > 0; sums-- {
-			longest := int64(0)
+			longest, panel := int64(0), false
 			for _, k := range ks {
-				if longest > 0 && k*3 > longest {
-					continue
-				}
 				b := p.rooms(Blocks{Cores: cores, Rows: ceilDiv(m, x.rows), Columns: x.columns, Reduction: k,
 					Sums: sums, Group: [2]int64{1, 1}}, false)
+				whole := p.rooms(b, true)
+				// What passes again comes from the DDR again, but for a panel, which may have room beside shorter tiles alone.
+				first := p.LLB == 0 && !panel && whole != b && p.Fits(&whole)
+				if longest > 0 && k*3 > longest && !first {
+					continue
+				}
 				if !p.Fits(&b) {
 					continue
 				}
 				p.each(b, r.try)
-				if longest > 0 {
+				panel = panel || first
+				if longest > 0 && k*3 <= longest {
 					break
 				}
-				longest = k
+				longest = max(longest, k)
 			}
 		}
 		if r.tried > before {

@@ -21,8 +21,8 @@ func (c *converter) accelforge(n node, a *accelerator) {
 	var levels []*level
 	copies := 1.0 // of what comes next, but for the array
 	array := false
-	a.rows, a.cols, a.rate = quantity{1, "no such fanout"}, quantity{1, "no such fanout"},
-		quantity{1, "no fanout that reuses weights"}
+	core := coreType{name: "core", rows: quantity{1, "no such fanout"}, cols: quantity{1, "no such fanout"},
+		rate: quantity{1, "no fanout that reuses weights"}}
 	a.name = strings.TrimSuffix(lastPart(n.file), ".yaml")
 	a.description = "A hierarchy of AccelForge: " + a.name
 	var scalar, mac node
@@ -43,12 +43,12 @@ func (c *converter) accelforge(n node, a *accelerator) {
 				c.lose(v, "a register of the array: what moves there takes no time here")
 				continue
 			}
-			copies *= c.fanout(v, a, false)
+			copies *= c.fanout(v, nil)
 			levels = append(levels, c.level(v, copies, a))
 		case "!Container":
 			v.keys("name", "spatial")
 			array = true
-			c.fanout(v, a, true)
+			c.fanout(v, &core)
 		case "!Compute":
 			v.keys("name", "component_class", "total_latency", "leak_power", "area", "actions", "enabled",
 				"extra_attributes_for_component_model")
@@ -78,19 +78,20 @@ func (c *converter) accelforge(n node, a *accelerator) {
 			l.rate.value = min(l.rate.value*scale, fastest)
 		}
 	}
-	a.cores = quantity{copies, "fanouts of the memories"}
+	core.count = quantity{copies, "fanouts of the memories"}
 	if copies == 1 {
-		a.cores.origin = "no memory has a fanout"
+		core.count.origin = "no memory has a fanout"
 	}
 	if scalar.Node != nil {
 		rate := c.action(scalar, "compute", "throughput")
-		a.lanes = quantity{max(1, math.Round(rate/a.clock.value)), scalar.path + ".actions[compute].throughput / clock"}
+		core.lanes = quantity{max(1, math.Round(rate/a.clock.value)), scalar.path + ".actions[compute].throughput / clock"}
 		a.vector = quantity{max(c.action(scalar, "compute", "energy"), least),
 			scalar.path + ".actions[compute].energy, at least 2e-6 pJ"}
 	} else {
-		a.lanes = quantity{min(a.rows.value*a.cols.value*a.rate.value, 65536), "the array does all operators"}
-		a.shared, a.vector = true, a.mac
+		core.lanes = quantity{min(core.rows.value*core.cols.value*core.rate.value, 65536), "the array does all operators"}
+		core.shared, a.vector = true, a.mac
 	}
+	a.types = []coreType{core}
 	a.ddr = &levels[0].store
 	a.lb = &levels[len(levels)-1].store
 	a.coreLink = quantity{a.lb.rate.value, levels[len(levels)-1].path + ": no other core to talk to"}
@@ -107,8 +108,8 @@ func (c *converter) accelforge(n node, a *accelerator) {
 
 func lastPart(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }
 
-// fanout multiplies the extents of a spatial; of an array they become rows, columns and pixels.
-func (c *converter) fanout(v node, a *accelerator, array bool) float64 {
+// fanout multiplies the extents of a spatial; those of an array become its rows, columns and pixels.
+func (c *converter) fanout(v node, array *coreType) float64 {
 	if !v.has("spatial") {
 		return 1
 	}
@@ -117,10 +118,10 @@ func (c *converter) fanout(v node, a *accelerator, array bool) float64 {
 		s.keys("name", "fanout", "reuse", "may_reuse", "min_usage")
 		n := s.at("fanout").number()
 		product *= n
-		if !array {
+		if array == nil {
 			continue
 		}
-		q := map[string]*quantity{"input": &a.cols, "output": &a.rows, "weight": &a.rate}[s.text("reuse")]
+		q := map[string]*quantity{"input": &array.cols, "output": &array.rows, "weight": &array.rate}[s.text("reuse")]
 		if q == nil {
 			s.fail(s.text("reuse"), "reuse: input, output or weight")
 		}

@@ -45,6 +45,10 @@ const off = "name: off\nmemories:\n%soperational_array: {unit_energy: 0, unit_ar
 var files = map[string]string{
 	"core.yaml": coreText(false),
 	"off.yaml":  fmt.Sprintf(off, memoryText("dram", 1<<33, "I1, I2, O", "D1", 64)),
+	"wide.yaml": strings.NewReplacer("sizes: [16, 8, 4]", "sizes: [32, 32, 4]", "size: 1048576", "size: 524288",
+		"name: small", "name: wide").Replace(coreText(false)) +
+		"operator_types: [Conv, Gemm, Add]\noperand_precision: {input: int8}\n",
+	"bare.yaml": strings.Replace(coreText(false), "size: 524288", "size: 0", 1),
 	"simd.yaml": "name: simd\nmemories:\n" + memoryText("m", 1<<20, "I1, I2, O", "D1", 512) +
 		"operational_array: {unit_energy: 0.1, unit_area: 0, dimensions: [D1], sizes: [32]}\noperator_types: [Add, Relu]\n",
 }
@@ -170,6 +174,36 @@ func TestFigures(t *testing.T) {
 	}
 }
 
+// TestKinds: cores whose files differ are kinds of core, with the least L1 of all; files of other names are not.
+func TestKinds(t *testing.T) {
+	files["copy.yaml"] = files["core.yaml"]
+	defer delete(files, "copy.yaml")
+	if _, s := converted(t, strings.Replace(system, "1: core.yaml", "1: copy.yaml", 1)); s.Mixed() ||
+		s.CoresWith(hardware.Matrix) != 2 {
+		t.Errorf("cores alike in two files: %+v", s.CoreTypes)
+	}
+	mixed := strings.NewReplacer("1: core.yaml", "1: wide.yaml", "3: off.yaml", "3: wide.yaml, 4: off.yaml",
+		"offchip_core_id: 3", "offchip_core_id: 4\ntechnology_node: n3\ncore_coordinates: {0: [0, 0]}", "2, 3]", "2, 3, 4]",
+		"bandwidth: 64}", "bandwidth: 64, unit_energy_cost: 0}").Replace(system)
+	r, s := converted(t, mixed)
+	var got []string
+	for _, c := range s.CoreTypes {
+		m, _ := c.UnitOf(hardware.Matrix)
+		v, _ := c.UnitOf(hardware.Vector)
+		got = append(got, fmt.Sprint(c.Name, c.Count, c.Runs, m.Rows, m.Cols, v.Lanes))
+	}
+	want := []string{"small1 [matrix reduction element-wise injective] 8 16 512",
+		"wide2 [matrix element-wise injective] 32 32 4096", "simd1 [element-wise injective] 0 0 32"}
+	if !slices.Equal(got, want) || s.LB.SizeBytes != 64<<10 || s.LBWeightBytes != 64<<10 {
+		t.Errorf("found\n%q, L1 %v and %v\nwant\n%q", got, s.LB.SizeBytes, s.LBWeightBytes, want)
+	}
+	for _, want := range []string{"cores.1: wide.yaml: its L1", "operand_precision", "core_coordinates", "technology_node"} {
+		if !slices.ContainsFunc(r.Lost, func(l string) bool { return strings.Contains(l, want) }) {
+			t.Errorf("%s is not among the lost: %q", want, r.Lost)
+		}
+	}
+}
+
 // TestRefused: what has no counterpart is refused with its file, line and name.
 func TestRefused(t *testing.T) {
 	for _, tt := range []struct{ name, text, from, to, want string }{
@@ -180,7 +214,11 @@ func TestRefused(t *testing.T) {
 		{"sizes", coreText(true), "sizes: [16, 8, 4]", "sizes: [16, 8]", "operational_array.sizes"},
 		{"number", coreText(true), "r_cost: 3", "r_cost: x", `r_cost: found "x"`},
 		{"no core file", system, "simd.yaml", "other.yaml", "cores.2"},
-		{"mixed cores", system, "1: core.yaml", "1: core2.yaml", "cores.1"},
+		{"weights alone in some", system, "1: core.yaml", "1: bare.yaml", "cores.1: found bare.yaml"},
+		{"two memories", system, "1: core.yaml", "1: off.yaml", "cores.1: found off.yaml, whose array has no size"},
+		{"an earlier system", system, "offchip_core_id: 3", "graph: {offchip_core_id: 3}", "x.yaml:3: graph"},
+		{"sharing of kinds", system + "core_memory_sharing: [\"0, 1\"]\n", "1: core.yaml", "1: wide.yaml",
+			"core_memory_sharing[0]: found 0, 1"},
 		{"sharing", system + "core_memory_sharing: [\"0, 1\"]\n", "", "", "core_memory_sharing[0]"},
 		{"component model", hierarchy, "throughput: 1e9}", "cycles: 1}", "actions[0].cycles"},
 		{"no throughput", hierarchy, ", throughput: 1e9}", "}", "MAC: found no throughput"},

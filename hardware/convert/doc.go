@@ -10,6 +10,8 @@
 // A dimension of the array that shares weights holds pixels, which our matrix unit has as a rate. One that
 // shares results is the reduction, rows of ours. Others are columns, or the first is rows where none is
 // the reduction. Registers belong to the array. The outermost buffers of data and of weights are the L1.
+// Cores of Stream that multiply and whose files differ become kinds of core, which run what operator_types say; there
+// is one L1 for all of them, with the least of their figures.
 //
 // AccelForge (Accelergy-Project, MIT) has sizes in bits, rates in bits a second and energies in joules a
 // bit, as arithmetic. A spatial container is the array, a memory with a fanout in front of it the L1 of as

@@ -82,7 +82,7 @@ type converter struct {
 }
 
 func (c *converter) lose(n node, why string) {
-	if line := n.path + ": " + why; !slices.Contains(c.lost, line) {
+	if line := strings.TrimPrefix(n.path+": "+why, "file: "); !slices.Contains(c.lost, line) {
 		c.lost = append(c.lost, line)
 	}
 }

@@ -22,15 +22,21 @@ type store struct {
 	size, weights, rate, latency, energy quantity
 }
 
+// A coreType is what cores that are alike have.
+type coreType struct {
+	name             string
+	count            quantity
+	runs             []string // classes of operators, where a layer runs on cores of one type
+	rows, cols, rate quantity // of the matrix unit; rate 0: there is none
+	lanes            quantity // of the vector unit; 0: there is none
+	shared           bool     // matrix and vector unit are the same hardware
+}
+
 // An accelerator holds what all three tools have in common with ours.
 type accelerator struct {
 	name, description    string
 	clock                quantity
-	cores                quantity
-	rows, cols, rate     quantity // of the matrix unit; rate 0: there is none
-	lanes                quantity
-	apart                quantity // cores of the vector unit alone; 0: it is in every core
-	shared               bool     // matrix and vector unit are the same hardware
+	types                []coreType
 	lb, gb, ddr          *store
 	coreLink, ddrLink    quantity // bytes a second; 0: none there
 	mac, vector, staticW quantity
@@ -44,6 +50,12 @@ const (
 )
 
 var notInName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// plainName is a name as our files may have it.
+func plainName(name, otherwise string) string {
+	name = cmp.Or(strings.Trim(notInName.ReplaceAllString(name, "-"), "-._"), otherwise)
+	return name[:min(len(name), 64)]
+}
 
 // yaml writes an accelerator file.
 func (a *accelerator) yaml(tool, file string, lost []string) string {
@@ -63,48 +75,46 @@ func (a *accelerator) yaml(tool, file string, lost []string) string {
 	for _, l := range lost {
 		fmt.Fprintf(&b, "#   lost: %s\n", clean(l))
 	}
-	a.name = strings.Trim(notInName.ReplaceAllString(a.name, "-"), "-._")
-	a.name = cmp.Or(a.name, "converted")
-	a.name = a.name[:min(len(a.name), 64)]
+	a.name = plainName(a.name, "converted")
 	b.WriteString("\n")
 	line(0, "name", a.name, "name")
 	line(0, "description", strconv.Quote(clean(a.description)), "")
 	number(0, "clock", quantity{a.clock.value / 1e9, a.clock.origin}, "GHz")
 	line(0, "clusters", "1", "ASSUMED: one program for all cores")
 	b.WriteString("core_types:\n")
-	core := func(name string, count quantity) {
-		line(2, "- name", name, "")
-		number(4, "count", count, "")
-		b.WriteString("    units:\n")
-	}
-	rates := func(f16, i8 string) {
+	rates := func(rate string) {
 		b.WriteString("        rate:\n")
-		for _, t := range []struct{ dtype, rate string }{{"f16", f16}, {"bf16", f16}, {"i8", i8}, {"f32", f16}} {
-			line(10, t.dtype, t.rate, "ASSUMED: operands of any width")
+		for _, dtype := range []string{"f16", "bf16", "i8", "f32"} {
+			line(10, dtype, rate, "ASSUMED: operands of any width")
 		}
 		line(8, "fill", "0cycles", "ASSUMED: none there")
 	}
-	if a.rate.value > 0 {
-		core("core", a.cores)
-		line(6, "- name", "array", "")
-		line(8, "kind", "matrix", "")
-		number(8, "rows", a.rows, "")
-		number(8, "cols", a.cols, "")
-		r := short(a.rate.value)
-		line(8, "# rate", r, a.rate.origin)
-		rates(r, r)
-	}
-	if a.lanes.value > 0 {
-		if a.apart.value > 0 || a.rate.value == 0 {
-			core("vector", a.apart)
+	for _, t := range a.types {
+		line(2, "- name", t.name, "")
+		number(4, "count", t.count, "")
+		if len(t.runs) > 0 {
+			line(4, "runs", "["+strings.Join(t.runs, ", ")+"]", "operator_types, or all")
+		}
+		b.WriteString("    units:\n")
+		if t.rate.value > 0 {
+			line(6, "- name", "array", "")
+			line(8, "kind", "matrix", "")
+			number(8, "rows", t.rows, "")
+			number(8, "cols", t.cols, "")
+			r := short(t.rate.value)
+			line(8, "# rate", r, t.rate.origin)
+			rates(r)
+		}
+		if t.lanes.value == 0 {
+			continue
 		}
 		line(6, "- name", "vector", "")
 		line(8, "kind", "vector", "")
-		if a.shared {
+		if t.shared {
 			line(8, "shares_with", "array", "the array does all operators")
 		}
-		number(8, "lanes", a.lanes, "")
-		rates("1", "1")
+		number(8, "lanes", t.lanes, "")
+		rates("1")
 		b.WriteString("        cycles_per_op:\n")
 		for _, class := range []string{"simple", "move", "special"} {
 			line(10, class, "1", "one operation a cycle and lane, whatever it is")

@@ -83,12 +83,15 @@ func (c *converter) memory(n node) *memory {
 
 // core reads a core; alone says that its outermost memory is the one off the chip.
 func (c *converter) core(n node, alone bool) *core {
-	n.keys("name", "type", "memories", "operational_array", "operator_types", "dataflows", "mapping")
+	n.keys("name", "type", "memories", "operational_array", "operator_types", "operand_precision", "dataflows", "mapping")
 	k := &core{node: n, name: n.text("name")}
 	for _, f := range []string{"dataflows", "mapping"} {
 		if n.has(f) {
 			c.lose(n.at(f), "mappings are decisions of the scheduler")
 		}
+	}
+	if n.has("operand_precision") {
+		c.lose(n.at("operand_precision"), "the network says of which types its tensors are")
 	}
 	if n.has("operator_types") {
 		k.operators = n.at("operator_types").words()
@@ -158,9 +161,6 @@ func (k *core) buffers(c *converter, list []*memory, dims []string, wide map[str
 		slices.Reverse(inner)
 		c.lose(node{k.file, k.path, k.Node},
 			fmt.Sprintf("%s, between the L1 and the array: what moves there takes no time here", strings.Join(inner, ", ")))
-		if k.path == "file" {
-			c.lost[len(c.lost)-1] = strings.TrimPrefix(c.lost[len(c.lost)-1], "file: ")
-		}
 	}
 }
 
@@ -218,22 +218,31 @@ func (m *memory) store() *store {
 		energy:  quantity{m.energy, m.path + ", mean of r_cost and w_cost of a port's width"}}
 }
 
-// place makes the core's buffers the L1.
-func (k *core) place(a *accelerator) {
+// l1 is the core's buffers.
+func (k *core) l1() *store {
 	if k.data == nil {
 		k.fail("no memory that all of the array shares", "one that holds I1 or O")
 	}
-	a.lb = k.data.store()
+	l := k.data.store()
 	if k.weights != nil && k.weights != k.data {
-		a.lb.weights = quantity{k.weights.bytes, k.weights.path + ".size, all copies"}
-		a.lb.rate.value += k.weights.rate * nanosecond
-		a.lb.rate.origin += ", and " + k.weights.path
+		l.weights = quantity{k.weights.bytes, k.weights.path + ".size, all copies"}
+		l.rate.value += k.weights.rate * nanosecond
+		l.rate.origin += ", and " + k.weights.path
 	}
-	a.rows, a.cols, a.rate = k.rows, k.cols, k.rate
+	return l
+}
+
+// place makes the core's buffers the L1, and a core type of its array.
+func (k *core) place(a *accelerator, count quantity) {
+	a.lb = k.l1()
+	a.types = []coreType{{name: "core", count: count, rows: k.rows, cols: k.cols, rate: k.rate}}
 	a.clock = quantity{nanosecond, "ASSUMED: none there; a cycle is a nanosecond"}
 	a.mac = quantity{k.unitEnergy, "operational_array.unit_energy"}
 	a.staticW = quantity{0, "ASSUMED: none there"}
 }
+
+// lanes are those of a vector unit that the array is.
+func (k *core) lanes(origin string) quantity { return quantity{min(k.macs, 65536), origin} }
 
 func (c *converter) zigzag(n node, a *accelerator) {
 	k := c.core(n, true)
@@ -241,96 +250,137 @@ func (c *converter) zigzag(n node, a *accelerator) {
 		n.at("memories").fail("one memory", "buffers, and behind them the memory off the chip")
 	}
 	a.name, a.description = k.name, "A core of ZigZag: "+k.name
-	k.place(a)
-	a.cores = quantity{1, "one core"}
-	a.lanes, a.shared = quantity{min(k.macs, 65536), "operational_array.sizes: the array does all operators"}, true
+	k.place(a, quantity{1, "one core"})
+	a.types[0].lanes, a.types[0].shared = k.lanes("operational_array.sizes: the array does all operators"), true
 	a.vector = a.mac
 	a.ddr = k.offChip.store()
 	a.coreLink = quantity{k.data.rate * nanosecond, k.data.path + ".ports: one core has no other to talk to"}
 	a.ddrLink.origin = "none there"
 }
 
-func (c *converter) stream(n node, a *accelerator) {
-	n.keys("name", "cores", "offchip_core_id", "unit_energy_cost", "core_connectivity", "core_memory_sharing")
-	a.name, a.description = n.text("name"), "A system of Stream: "+n.text("name")
-	ids := n.at("cores")
-	all := map[string]*core{}
-	files := map[string]string{}
-	var compute, helpers []string
-	off := n.at("offchip_core_id").Value
-	if len(ids.keys()) > 1024 {
-		ids.fail("more than 1024 cores", "fewer")
+// A kind is the cores of a system whose files say the same.
+type kind struct {
+	*core
+	file string
+	ids  []string
+}
+
+var (
+	products = []string{"MatMul", "Gemm", "Conv", "Einsum"}
+	moves    = []string{"Concat", "Expand", "Gather", "Pad", "Reshape", "Slice", "Split", "Transpose"}
+)
+
+// multiplies says whether a kind's array has two dimensions or more, for products.
+func (k *kind) multiplies() bool {
+	if !slices.Contains(k.runs(), "matrix") {
+		return false
 	}
-	for _, id := range ids.keys() {
-		at := ids.at(id)
+	longest := max(k.rows.value, k.cols.value, k.rate.value)
+	return k.macs > longest && longest > 1
+}
+
+// runs are the classes of operators that the cores run. All cores move data.
+func (k *kind) runs() []string {
+	var list []string
+	for _, class := range []string{"matrix", "reduction", "element-wise"} {
+		if len(k.operators) == 0 || slices.ContainsFunc(k.operators, func(o string) bool { return classOf(o) == class }) {
+			list = append(list, class)
+		}
+	}
+	return append(list, "injective")
+}
+
+func classOf(operator string) string {
+	switch {
+	case slices.Contains(products, operator):
+		return "matrix"
+	case slices.Contains(moves, operator):
+		return "injective"
+	case strings.HasPrefix(operator, "Reduce"), strings.HasSuffix(operator, "Pool"),
+		strings.HasSuffix(operator, "Softmax"), strings.HasSuffix(operator, "Normalization"):
+		return "reduction"
+	}
+	return "element-wise"
+}
+
+// kinds reads the files of cores; outside is the memory off the chip.
+func (c *converter) kinds(n node, off string) (list []*kind, outside *memory) {
+	if len(n.keys()) > 1024 {
+		n.fail("more than 1024 cores", "fewer")
+	}
+	of := map[string]*kind{}
+	for _, id := range n.keys() {
+		at := n.at(id)
 		data, err := c.read(at.Value)
 		if err != nil {
 			at.fail(at.Value+", which can't be read: "+err.Error(), "the file of a core")
 		}
-		k := c.core(parse(at.Value, data), false)
-		all[id], files[id] = k, at.Value
-		wide := 0
-		if k.macs > 0 && k.rows.value > 1 && k.cols.value > 1 {
-			wide = 2
-		}
-		switch {
-		case id == off:
-		case len(k.operators) == 0 && wide == 2:
-			compute = append(compute, id)
-		default:
-			helpers = append(helpers, id)
-		}
-	}
-	if all[off] == nil || all[off].offChip == nil {
-		n.at("offchip_core_id").fail(off, "the id of a core whose array has no size")
-	}
-	if len(compute) == 0 {
-		ids.fail("no core with an array and without operator_types", "at least one")
-	}
-	for _, id := range compute {
-		if files[id] != files[compute[0]] {
-			ids.at(id).fail(files[id], files[compute[0]]+": cores that multiply are all alike")
-		}
-	}
-	main := all[compute[0]]
-	main.place(a)
-	a.cores = quantity{float64(len(compute)), "cores " + strings.Join(compute, ", ")}
-	vector := ""
-	for _, id := range helpers {
-		if k := all[id]; vector == "" && (len(k.operators) == 0 || slices.Contains(k.operators, "Add")) {
-			vector = id
+		if k := of[string(data)]; k != nil && id != off {
+			k.ids = append(k.ids, id)
 			continue
 		}
-		c.lose(ids.at(id), files[id]+": its operators run on the vector unit, of which there is one kind")
-	}
-	if k := all[vector]; k != nil {
-		a.lanes = quantity{min(k.macs, 65536), "sizes of " + files[vector]}
-		a.vector = quantity{k.unitEnergy, files[vector] + ", unit_energy"}
-		a.apart = quantity{1, "core " + vector}
-		if n.has("core_memory_sharing") {
-			for _, p := range n.at("core_memory_sharing").items() {
-				pair := strings.ReplaceAll(p.Value, " ", "")
-				if p.Value == "" || len(compute) > 1 || pair != compute[0]+","+vector && pair != vector+","+compute[0] {
-					p.fail(p.Value, "the one core that multiplies and the vector core: other memories are not shared here")
-				}
-				a.apart = quantity{} // one core with two units
-			}
+		k := &kind{c.core(parse(at.Value, data), false), at.Value, []string{id}}
+		switch {
+		case id == off:
+			outside = k.offChip
+		case k.macs == 0:
+			at.fail(at.Value+", whose array has no size", "one such core, the one off the chip")
+		default:
+			of[string(data)] = k
+			list = append(list, k)
 		}
-		if a.apart.value > 0 {
-			c.lose(ids.at(vector), files[vector]+": its memory is as large as that of the others here")
+	}
+	return list, outside
+}
+
+func (c *converter) stream(n node, a *accelerator) {
+	n.keys("name", "cores", "offchip_core_id", "unit_energy_cost", "core_connectivity", "core_memory_sharing",
+		"core_coordinates", "technology_node")
+	a.name, a.description = n.text("name"), "A system of Stream: "+n.text("name")
+	ids := n.at("cores")
+	off := n.at("offchip_core_id").Value
+	list, outside := c.kinds(ids, off)
+	if outside == nil {
+		n.at("offchip_core_id").fail(off, "the id of a core whose array has no size")
+	}
+	var compute, helpers []*kind
+	for _, k := range list {
+		if k.multiplies() {
+			compute = append(compute, k)
+		} else {
+			helpers = append(helpers, k)
+		}
+	}
+	if len(compute) == 0 {
+		ids.fail("no core for products", "at least one, with an array of two dimensions")
+	}
+	main := compute[0]
+	main.place(a, quantity{float64(len(main.ids)), "cores " + strings.Join(main.ids, ", ")})
+	var pairs []node
+	if n.has("core_memory_sharing") {
+		pairs = n.at("core_memory_sharing").items()
+	}
+	if len(compute) > 1 {
+		c.mixed(ids, a, append(compute, helpers...))
+		for _, p := range pairs {
+			p.fail(p.Value, "no shared memories where the cores that multiply differ")
 		}
 	} else {
-		a.lanes, a.shared = quantity{min(main.macs, 65536), "ASSUMED: the array does all operators"}, true
-		a.vector = a.mac
+		c.alike(ids, a, main, helpers, pairs)
 	}
-	a.ddr = all[off].offChip.store()
-	c.lose(n.at("unit_energy_cost"), "links take no energy here")
+	a.ddr = outside.store()
+	for _, f := range []struct{ name, why string }{{"unit_energy_cost", "links take no energy here"},
+		{"core_coordinates", "cores have no places here"}, {"technology_node", "nothing here has it"}} {
+		if n.has(f.name) {
+			c.lose(n.at(f.name), f.why)
+		}
+	}
 	a.coreLink = quantity{main.data.rate * nanosecond, main.data.path + ".ports: no links between cores"}
 	a.ddrLink.origin = "none there"
 	const bytes = nanosecond / 8
 	between := false
 	for _, l := range n.at("core_connectivity").items() {
-		l.keys("type", "cores", "bandwidth")
+		l.keys("type", "cores", "bandwidth", "unit_energy_cost")
 		ends, rate := l.at("cores").words(), l.at("bandwidth").number()*bytes
 		switch {
 		case slices.Contains(ends, off):
@@ -342,4 +392,90 @@ func (c *converter) stream(n node, a *accelerator) {
 		}
 	}
 	c.lose(n.at("core_connectivity"), "which cores are linked: here any two are")
+}
+
+// alike makes core types of cores that multiply, all of one kind, and of the helper that is the vector unit.
+func (c *converter) alike(ids node, a *accelerator, main *kind, helpers []*kind, pairs []node) {
+	core := &a.types[0]
+	var vector *kind
+	for _, k := range helpers {
+		if vector == nil && (len(k.operators) == 0 || slices.Contains(k.operators, "Add")) {
+			vector = k
+			continue
+		}
+		c.lose(ids.at(k.ids[0]), k.file+": its operators run on the vector unit, of which there is one kind")
+	}
+	if vector == nil {
+		core.lanes, core.shared = main.lanes("ASSUMED: the array does all operators"), true
+		a.vector = a.mac
+		return
+	}
+	a.vector = quantity{vector.unitEnergy, vector.file + ", unit_energy"}
+	lanes, apart := vector.lanes("sizes of "+vector.file), true
+	for _, p := range pairs {
+		pair := strings.ReplaceAll(p.Value, " ", "")
+		one, other := main.ids[0], vector.ids[0]
+		if p.Value == "" || len(main.ids)+len(vector.ids) > 2 || pair != one+","+other && pair != other+","+one {
+			p.fail(p.Value, "the one core that multiplies and the vector core: other memories are not shared here")
+		}
+		apart = false // one core with two units
+	}
+	if !apart {
+		core.lanes = lanes
+		return
+	}
+	c.lose(ids.at(vector.ids[0]), vector.file+": its memory is as large as that of the others here")
+	a.types = append(a.types, coreType{name: "vector", lanes: lanes,
+		count: quantity{float64(len(vector.ids)), "core " + strings.Join(vector.ids, ", ")}})
+}
+
+// mixed makes a core type of each kind, the first of which has its place.
+func (c *converter) mixed(ids node, a *accelerator, kinds []*kind) {
+	names := map[string]bool{}
+	a.types = nil
+	for i, k := range kinds {
+		at := ids.at(k.ids[0])
+		t := coreType{name: plainName(k.name, "core"), runs: k.runs(), lanes: k.lanes("sizes of " + k.file),
+			count: quantity{float64(len(k.ids)), "cores " + strings.Join(k.ids, ", ")}}
+		if names[t.name] {
+			t.name = fmt.Sprintf("core-%d", i)
+		}
+		names[t.name] = true
+		switch {
+		case k.multiplies():
+			t.rows, t.cols, t.rate, t.shared = k.rows, k.cols, k.rate, true
+			c.least(at, a.lb, k)
+			if k.unitEnergy != kinds[0].unitEnergy {
+				c.lose(at, k.file+": its unit_energy, of which there is one here")
+				a.mac = quantity{0, "not the same in all cores"}
+			}
+		default:
+			c.lose(at, k.file+": its memory is as large as that of the others here")
+			if a.vector.origin == "" {
+				a.vector = quantity{k.unitEnergy, k.file + ", unit_energy"}
+			}
+		}
+		a.types = append(a.types, t)
+	}
+	if a.vector.origin == "" {
+		a.vector = a.mac
+	}
+}
+
+// least makes an L1 that no core's is smaller or slower than.
+func (c *converter) least(at node, all *store, k *kind) {
+	own, differ := k.l1(), false
+	if (own.weights.value > 0) != (all.weights.value > 0) {
+		at.fail(k.file, "a memory of weights alone in all cores that multiply, or in none")
+	}
+	for _, q := range []struct{ all, own *quantity }{{&all.size, &own.size}, {&all.weights, &own.weights},
+		{&all.rate, &own.rate}, {&all.energy, &own.energy}} {
+		differ = differ || q.own.value != q.all.value
+		if q.own.value < q.all.value {
+			*q.all = quantity{q.own.value, q.own.origin + " in " + k.file + ", the least of all cores"}
+		}
+	}
+	if differ {
+		c.lose(at, k.file+": its L1, all being alike here: the least of each figure counts")
+	}
 }

@@ -2,6 +2,7 @@ package stablehlo
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -118,7 +119,48 @@ func flatten(funcs []*function) (*network, error) {
 	if n.results, err = fl.inline(f, n.args, ""); err != nil {
 		return nil, err
 	}
+	n.exchange()
 	return n, nil
+}
+
+// exchange puts x w in the place of (w x)^T, which JAX prints of a layer that is mapped over a batch: what is then on
+// the right is read as weights are.
+func (n *network) exchange() {
+	gone := map[*flat]bool{}
+	for _, x := range n.ops {
+		if short(x.name) != "dot_general" || len(x.out) != 1 || len(x.out[0].users) != 1 {
+			continue
+		}
+		t := x.out[0].users[0]
+		p, err := x.product()
+		if err != nil || short(t.name) != "transpose" || len(t.in) != 1 || len(t.out) != 1 || len(p.lb) > 0 ||
+			slices.Contains(n.results, x.out[0]) {
+			continue
+		}
+		var perm []int64
+		for d := range len(p.lf) + len(p.rf) {
+			perm = append(perm, int64((d+len(p.lf))%(len(p.lf)+len(p.rf))))
+		}
+		if !slices.Equal(t.list("permutation", "dims"), perm) || len(x.op.in) != 2 || len(p.lf)*len(p.rf) == 0 {
+			continue
+		}
+		o := *x.op
+		o.in, o.out = []tensorType{o.in[1], o.in[0]}, t.op.out
+		o.attrs = maps.Clone(o.attrs)
+		o.attrs["contracting_dims"] = attr{list: []attr{{}, {ints: ints(p.rc)}, {ints: ints(p.lc)}}}
+		delete(o.attrs, "dot_dimension_numbers")
+		x.op, x.in, x.out = &o, []*val{x.in[1], x.in[0]}, t.out
+		x.out[0].by = x
+		gone[t] = true
+	}
+	n.ops = slices.DeleteFunc(n.ops, func(x *flat) bool { return gone[x] })
+}
+
+func ints(list []int) (out []int64) {
+	for _, x := range list {
+		out = append(out, int64(x))
+	}
+	return out
 }
 
 type flattener struct {

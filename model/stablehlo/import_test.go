@@ -373,6 +373,28 @@ func TestDynamic(t *testing.T) {
 	}
 }
 
+// A layer that JAX maps over a batch has its weights on the left and its result transposed.
+func TestMappedLayer(t *testing.T) {
+	const generic = `"stablehlo.dot_general"(%w, %x) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [2]>}>`
+	const pretty = `stablehlo.dot_general %w, %x, contracting_dims = [1] x [2]`
+	for _, form := range []string{pretty, generic} {
+		src := one("%w: tensor<6x4xf32>, %b: tensor<6xf32>, %x: tensor<3x2x4xf32>", "%0 = "+form+
+			` : (tensor<6x4xf32>, tensor<3x2x4xf32>) -> tensor<6x3x2xf32>
+%1 = stablehlo.transpose %0, dims = [1, 2, 0] : (tensor<6x3x2xf32>) -> tensor<3x2x6xf32>
+%2 = stablehlo.broadcast_in_dim %b, dims = [2] : (tensor<6xf32>) -> tensor<3x2x6xf32>
+%3 = stablehlo.add %1, %2 : tensor<3x2x6xf32>`)
+		g, err := read(src, Options{Batch: 5})
+		const want = "Transpose [4,6]; MatMul [5,2,6]; Add [5,2,6]"
+		if err != nil || kinds(g) != want || g.Params() != 30 || len(g.Inputs) != 1 {
+			t.Errorf("%v, %v", g, err)
+		}
+		still := strings.NewReplacer("[1, 2, 0]", "[2, 1, 0]", "3x2x6", "2x3x6").Replace(src)
+		if g, err := read(still, Options{}); err != nil || !strings.Contains(kinds(g), "Transpose [2,3,6]") {
+			t.Errorf("%v, %v", g, err)
+		}
+	}
+}
+
 // Marks decide what is a weight.
 func TestMarks(t *testing.T) {
 	src := one(
