@@ -57,9 +57,9 @@ func reuseNames() (names []string) {
 
 // reuse is what Ansor's appendix lists of loops: the arithmetic intensity against the operations of the innermost
 // loops, sampled at equal distances of their logarithm; of each buffer how many iterations and bytes lie between two
-// uses of an element, and how often they follow each other; and iterations, also outside of the stage in the L1 and inside.
-// Cache lines and strides have no counterpart in managed memories. ops are a core's operations, bytes what it touches of
-// each buffer.
+// uses of an element, and how often they follow each other; iterations, also outside of the stage in the L1 and
+// inside. Cache lines and strides have no counterpart in managed memories. ops are a core's operations, bytes what it
+// touches of each buffer.
 func reuse(list []loop, ops, outside float64, bytes [buffers]float64) (out []float64) {
 	part, touched, iterations := bytes, make([]float64, len(list)+1), 1.0 // what the loops inside touch
 	for i := 0; i <= len(list); i++ {
