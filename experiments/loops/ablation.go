@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
 
 	"gonum.org/v1/gonum/floats"
@@ -55,6 +56,29 @@ type ablated struct {
 	// Found is by setting and seed, and of kernels after a quarter, a half and all of the trials;
 	// of operators without the launch, of networks the geometric mean.
 	Found map[string][][]float64 `json:"found_s"`
+	// Curve is the speed of the best program over the rules', by setting and seed, after so many Trials.
+	Curve  map[string][][]float64 `json:"curve"`
+	Trials []int                  `json:"trials"`
+}
+
+// curvePoints is how many points a curve over the trials has, at most.
+const curvePoints = 8
+
+// reached is the objective after so many trials.
+func reached(curve []ansor.Point, trials int) float64 {
+	i, found := slices.BinarySearchFunc(curve, trials, func(p ansor.Point, n int) int { return p.Trials - n })
+	if !found {
+		i--
+	}
+	return curve[max(0, i)].Objective
+}
+
+// between are numbers of trials from the first to the last.
+func between(first, last int) (list []int) {
+	for k := range curvePoints {
+		list = append(list, first+(last-first)*k/(curvePoints-1))
+	}
+	return slices.Compact(list)
 }
 
 const ablationBatch = 16 // programs of a round for a single kernel
@@ -77,7 +101,10 @@ func (m memo) in(o ansor.Options) ansor.Options {
 // ablate searches kernels, each by itself, by settings; launch is left out of their times.
 func (s study) ablate(ctx context.Context, on string, tasks []*ansor.Task, launch float64, seeds int,
 	sets []setting) (ablated, error) {
-	r := ablated{On: on, Found: map[string][][]float64{}}
+	r := ablated{On: on, Found: map[string][][]float64{}, Curve: map[string][][]float64{}}
+	for n := ablationBatch; n <= s.conv; n *= 2 {
+		r.Trials = append(r.Trials, n)
+	}
 	for _, set := range sets {
 		for range seeds {
 			r.Found[set.name] = append(r.Found[set.name], make([]float64, len(s.budgets())))
@@ -102,6 +129,11 @@ func (s study) ablate(ctx context.Context, on string, tasks []*ansor.Task, launc
 				for k, n := range s.budgets() {
 					r.Found[set.name][seed][k] += best[min(n/ablationBatch, len(best)-1)] - launch
 				}
+				var speeds []float64
+				for _, n := range r.Trials {
+					speeds = append(speeds, (rule-launch)/(best[min(n/ablationBatch, len(best)-1)]-launch))
+				}
+				r.Curve[set.name] = append(r.Curve[set.name], speeds)
 			}
 		}
 	}
@@ -150,7 +182,7 @@ func (s study) ablateNetworks(ctx context.Context, on string, tasks []*ansor.Tas
 			return ablated{}, err
 		}
 	}
-	r := ablated{On: on, Found: map[string][][]float64{}}
+	r := ablated{On: on, Found: map[string][][]float64{}, Curve: map[string][][]float64{}}
 	r.Rule, r.Bound = mean(func(i int) float64 { return rules[i] }), mean(func(i int) float64 { return tasks[i].Floor })
 	known := memo{}
 	for _, set := range settings {
@@ -165,6 +197,14 @@ func (s study) ablateNetworks(ctx context.Context, on string, tasks []*ansor.Tas
 				return r, err
 			}
 			r.Found[set.name] = append(r.Found[set.name], []float64{mean(func(i int) float64 { return out.Answers[i].Seconds })})
+			if r.Trials == nil { // from when each has had a round
+				r.Trials = between(out.Curve[min(len(tasks), len(out.Curve))-1].Trials, o.Trials)
+			}
+			var speeds []float64
+			for _, n := range r.Trials {
+				speeds = append(speeds, -reached(out.Curve, n)) // f3
+			}
+			r.Curve[set.name] = append(r.Curve[set.name], speeds)
 		}
 	}
 	return r, nil
@@ -234,6 +274,7 @@ func (s study) reportAblation(d *harness.Document, results [][]ablated) error {
 	for _, set := range operatorSettings {
 		o.Columns = append(o.Columns, harness.Column{Group: fmt.Sprintf("after %d trials", s.conv), Name: set.name})
 	}
+	var conv, networks []plots.Curves
 	over := map[string][][]float64{} // logarithms by setting and budget, of each operator's shape
 	for _, list := range results {
 		if list[0].Operator {
@@ -241,10 +282,19 @@ func (s study) reportAblation(d *harness.Document, results [][]ablated) error {
 			continue
 		}
 		r, whole := list[0], 0.0
+		c := plots.Curves{Title: r.On, XLabel: "Trials", YLabel: "Speed over the rules' (×)", LogX: true, Line: 1}
+		for _, n := range r.Trials {
+			c.X = append(c.X, float64(n))
+		}
 		for _, set := range settings {
 			if r.Found[set.name] == nil {
 				continue
 			}
+			line := plots.Series{Name: set.name}
+			for n := range r.Trials {
+				line.Values = append(line.Values, geomean(column(r.Curve[set.name], n)))
+			}
+			c.Series = append(c.Series, line)
 			var row []string
 			end, single := 0.0, len(r.Found[set.name][0]) > 1
 			for n := range r.Found[set.name][0] {
@@ -282,18 +332,26 @@ func (s study) reportAblation(d *harness.Document, results [][]ablated) error {
 					ratio(whole / end), published})
 			}
 		}
+		if len(r.Found[settings[0].name][0]) > 1 {
+			conv = append(conv, c)
+		} else {
+			networks = append(networks, c)
+		}
 	}
 	for n, trials := range s.budgets() {
 		d.Note("Operators after %d trials, time over the whole search's: %s.", trials, behind(over, n))
 	}
 	d.Note(
 		"No search knows the rules' program. %d seeds of the convolution, the last of ResNet-50 at batch 16, and one of an operator, %d and %d trials (published: 1200 and 1000); %d of networks, %d trials a kernel (1000), for the geometric mean of speed-ups. The operators are those of Fig. 6 and 8 at batch %d, and products of one row; the launch is left out.", s.proofs, s.whole, s.conv, s.seeds, s.trials, operatorBatch)
-	for _, x := range []harness.Table{k, o} {
-		if err := d.Table(x); err != nil {
-			return err
-		}
+	if err := d.Table(k, o, t); err != nil {
+		return err
 	}
-	return d.Table(t)
+	f, err := plots.Lines(conv...)
+	if err := d.Figure("convolution", "A convolution by trials, as Fig. 7", f, err); err != nil {
+		return err
+	}
+	f, err = plots.Lines(networks...)
+	return d.Figure("networks", "Networks by trials, as Fig. 10", f, err)
 }
 
 // column is the time of each seed after budget n.

@@ -60,8 +60,7 @@ func (s study) climbing() harness.Experiment {
 							}
 							var found []float64
 							for _, n := range r.Trials {
-								i, _ := slices.BinarySearchFunc(out.Curve, n, func(p ansor.Point, n int) int { return p.Trials - n })
-								found = append(found, out.Curve[min(i, len(out.Curve)-1)].Objective)
+								found = append(found, reached(out.Curve, n))
 							}
 							r.Found[set.name] = append(r.Found[set.name], found)
 						}

@@ -10,7 +10,7 @@ import (
 
 // FeatureNames are of what the learned cost is told of a layer, counts, bytes and nanoseconds
 // alike as signed logarithms to the base 2.
-var FeatureNames = []string{
+var FeatureNames = append([]string{
 	"matrix ns", "vector ns", "edge waste", "MACs a command", "matrix commands", "vector commands",
 	"tiles", "depth", "loads", "pieces", "columns", "reduction", "columns first", "weights stay", "LLB stage",
 	"LLB stage once", "weights together", "vector attached to", "store attached to",
@@ -26,7 +26,11 @@ var FeatureNames = []string{
 	"filled over least", "products over least", "between over least", "in over least", "out over least",
 	"load commands over least", "store commands over least", "largest part over least", "vector part over least",
 	"queue of DDR loads ns", "queue of DDR stores ns", "queue into the L1 ns", "queue out of the L1 ns",
-}
+}, reuseNames()...)
+
+// ReuseFeatures is the index in [FeatureNames] from which on they are the appendix's of loops: intensity curve, reuse,
+// iterations.
+var ReuseFeatures = len(FeatureNames) - len(reuseNames())
 
 // features describes step i of a kernel, under its nest, by what it takes of each unit and
 // memory if nothing overlaps. The sum over times and the longest of them enclose what the
@@ -208,6 +212,19 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 		matrix / max(1, matrixCommands) / least, vector / max(1, vectorCommands) / least,
 		queues.ddrLoad * 1e9, queues.ddrStore * 1e9, queues.in * 1e9, queues.out * 1e9,
 	}
+	var touched [buffers]float64
+	for i := range st.Reads {
+		touched[inBuffer] += float64(st.Reads[i].CoreNeedBytes) / float64(factor)
+	}
+	touched[weightBuffer] = float64(l.Weights) / float64(factor)
+	for _, w := range st.Writes {
+		touched[outBuffer] += float64(k.Values[w].CoreBytes)
+	}
+	ops := float64(l.MACs) / float64(max(1, st.Cores)*factor)
+	if ops == 0 {
+		ops = float64(work.Total())
+	}
+	list = append(list, reuse(loops(n, dims.Reps > 1), ops, tiles*passes, touched)...)
 	for i, x := range list {
 		list[i] = signedLog(x)
 	}

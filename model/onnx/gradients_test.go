@@ -39,7 +39,7 @@ func TestTrainingStep(t *testing.T) {
 		ort("SGDOptimizer", "w.sgd", in("rate", "w", "dw"), out("w2")),
 		node("SGDOptimizer", "v.sgd", in("rate", "v", "dv"), out("v2")),
 		ort("SGDOptimizer", "scale.sgd", in("rate", "scale", "dscale"), out("scale2")),
-		ort("SGDOptimizer", "shift.sgd", in("rate", "shift", "dshift"), out("shift2")),
+		node("SGD", "shift.sgd", in("rate", "shift", "dshift"), out("shift2")),
 		output("l"), output("w2"), output("v2"), output("scale2"), output("shift2")), Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -220,9 +220,10 @@ func lookup(n *nodeProto) *row {
 			return r
 		}
 	}
-	// Some exporters write the operators of training into the default domain, where no other has these names.
+	// Some exporters write the operators of training into the default domain, where no other has these names, and
+	// optimisers without the word.
 	if n.domain == "" && len(table[operator{n.domain, n.op}]) == 0 && refused[operator{n.domain, n.op}] == "" {
-		for _, known := range []operator{ms(n.op), preview(n.op)} {
+		for _, known := range []operator{ms(n.op), preview(n.op), ms(n.op + "Optimizer")} {
 			if rows := table[known]; len(rows) > 0 {
 				return rows[0]
 			}
