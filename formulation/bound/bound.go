@@ -198,13 +198,13 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		steady.add("llb", "LLB bandwidth", (weights+again+io)/bandwidth)
 		// Cores load copies; what products read of the inputs is among these.
 		if c := first.copies(m, spec); c != nil {
-			seconds, path, llb := c.most(launch, weights+io-first.in)
+			seconds, path, llb := c.most(ctx, launch, weights+io-first.in)
 			cold.add("copies", "products, moves along a path, LLB bandwidth", seconds)
 			proof.Prices.Path, proof.Prices.LLB = path, llb
 			for _, op := range c.path {
 				proof.Path = append(proof.Path, first.g.Op(op).Name)
 			}
-			seconds, _, _ = c.most(launch, again+io-first.in)
+			seconds, _, _ = c.most(ctx, launch, again+io-first.in)
 			steady.add("copies", "products, moves along a path, LLB bandwidth", seconds)
 		}
 	}
@@ -266,7 +266,10 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		work := max(best(t).most(), sumFrom(w.series())[0], w.chain(none, none, nil))
 		clusters = append(clusters, spent{w.partition(cold.Shares[k], spec, busy), work, t[matrix]})
 	}
-	kernels := trade(clusters, (busy*weights+moved)/ddr)
+	kernels := trade(ctx, clusters, (busy*weights+moved)/ddr)
+	if err := ctx.Err(); err != nil {
+		return nil, nil, nil, err
+	}
 	cold.add("kernels", "launches, DDR bandwidth and memories", kernels.seconds)
 	cold.explain(launch, busy*weights, ddr, first, kernels)
 	steady.explain(launch, busy*math.Max(0, weights-kept), ddr, first, nil)

@@ -2,6 +2,7 @@ package bound_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -30,6 +31,37 @@ var cells = []cell{
 	{"resnet18", "stcp920", 16}, {"squeezenet", "stcp920", 8}, {"alexnet", "stcp920", 5},
 	{"vit-b16", "stcp920", 4}, {"bert-128", "stcp920", 8}, {"resnet18", "goya", 4},
 	{"resnet18", "ipu", 8}, {"squeezenet", "v100", 4}, {"bert-128", "ascend910", 4}, {"resnet18", "stcp920-paper", 4},
+}
+
+// counted is a context that is done once it has been asked for its error so often.
+type counted struct {
+	context.Context
+	left int
+}
+
+func (c *counted) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Whoever interrupts a bound waits for none of its parts: prices are looked for with
+// a hundred questions of the context and more.
+func TestBoundIsInterrupted(t *testing.T) {
+	net, err := scheduler.OpenNetwork("resnet18")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chip, err := scheduler.OpenMachine("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, asked := range []int{0, 10, 100} {
+		if _, err := bound.Cold(&counted{context.Background(), asked}, net, chip, 16); !errors.Is(err, context.Canceled) {
+			t.Errorf("after %d questions: found the error %v, expected that of the context", asked, err)
+		}
+	}
 }
 
 // No variant is faster than the bound on all schedules, and no program has a bound of its own

@@ -1,6 +1,7 @@
 package bound
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -246,12 +247,12 @@ func (c *copying) of(p *copied, units, path, llb float64) float64 {
 }
 
 // most is about the largest bound that weighted means give, with the weights of the path and of the LLB.
-func (c *copying) most(launch, bytes float64) (seconds, path, llb float64) {
+func (c *copying) most(ctx context.Context, launch, bytes float64) (seconds, path, llb float64) {
 	at := func(path, llb float64) *mean {
 		return &mean{seconds: c.least(launch, bytes, path, llb), prices: Prices{Path: path, LLB: llb}}
 	}
-	m := peak(1, func(llb float64) *mean {
-		return peak(1-llb, func(path float64) *mean { return at(path, llb) })
+	m := peak(ctx, 1, func(llb float64) *mean {
+		return peak(ctx, 1-llb, func(path float64) *mean { return at(path, llb) })
 	})
 	for _, other := range []*mean{at(0, 1), at(1, 0)} { // which peak does not look at
 		if other.seconds > m.seconds {

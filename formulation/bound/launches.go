@@ -2,6 +2,7 @@ package bound
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 
@@ -371,28 +372,37 @@ type mean struct {
 
 // trade is the largest bound that weighted means give: of the clusters' work, of their matrix
 // units', each with launches, and of the time in which the DDR moves what all must move.
-func trade(clusters []spent, ddr float64) *mean {
+func trade(ctx context.Context, clusters []spent, ddr float64) *mean {
 	at := func(bytes, products float64) *mean {
 		m := &mean{ddr: bytes * ddr, prices: Prices{Bytes: bytes, Products: products}}
 		m.seconds = m.ddr
-		for _, c := range clusters {
+		least := 0.0
+		for k, c := range clusters {
+			if k == 0 || c != clusters[k-1] {
+				least = c.least(1-bytes, bytes, products)
+			}
 			share := 1 / float64(len(clusters))
 			work := share * ((1-bytes-products)*c.work + products*c.products)
 			m.work += work
-			m.seconds += work + share*c.least(1-bytes, bytes, products)
+			m.seconds += work + share*least
 		}
 		return m
 	}
-	return peak(1, func(bytes float64) *mean {
-		return peak(1-bytes, func(products float64) *mean { return at(bytes, products) })
+	return peak(ctx, 1, func(bytes float64) *mean {
+		return peak(ctx, 1-bytes, func(products float64) *mean { return at(bytes, products) })
 	})
 }
 
 // peak is about the largest value of a function that is concave from 0 to most, looked for by
-// the golden section, and closer to 0 than to most.
-func peak(most float64, of func(x float64) *mean) *mean {
+// the golden section, and closer to 0 than to most. It says nothing once ctx is done.
+func peak(ctx context.Context, most float64, of func(x float64) *mean) *mean {
 	const golden = 0.6180339887498949
-	f := func(x float64) *mean { return of(most * x * x) }
+	f := func(x float64) *mean {
+		if ctx.Err() != nil {
+			return &mean{}
+		}
+		return of(most * x * x)
+	}
 	lo, hi := 0.0, 1.0
 	a, b := hi-golden, golden
 	fa, fb := f(a), f(b)

@@ -358,6 +358,8 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnd
 			}
 		}
 		once := visits[from:]
+		visits = slices.Grow(visits, len(once)*(seg.Iterations-1))
+		kernelEnds = slices.Grow(kernelEnds, (len(ends)+1)*seg.Iterations)
 		for n := range seg.Iterations {
 			if n > 0 {
 				visits = append(visits, once...)
@@ -572,7 +574,7 @@ func (e *emitter) feedSettled() error {
 	if e.feed == nil || e.settled == e.cmds.n {
 		return nil
 	}
-	e.mem.commands = e.settle(e.mem.commands[:0], 0)
+	e.mem.commands = e.settle(slices.Grow(e.mem.commands[:0], int(e.cmds.n-e.settled)), 0)
 	if err := e.feed(e.mem.commands); err != nil {
 		return err
 	}
