@@ -15,8 +15,10 @@ usage() {
 		and executes the notebooks. Stops at the first step that fails.
 
 		  --full   race detector also where work is run in parallel from outside, in
-		           the commands and the experiments (takes twice as long); the second
-		           checker of certificates, for which python3 must be there, on more networks
+		           the commands and the experiments (takes twice as long); sweeps over
+		           seeds, networks and machines in full (DSASCHED_FULL=1), of which a
+		           sample runs otherwise; the second checker of certificates, for which
+		           python3 must be there, on more networks
 	END
 }
 
@@ -43,6 +45,7 @@ staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 race=(./internal/harness ./formulation/highs ./formulation/solve ./model/network)
 if [[ -n $full ]]; then
 	race+=(./cmd/... ./experiments/...)
+	export DSASCHED_FULL=1
 	# The second checker of certificates is a Python program.
 	export DSASCHED_PYTHON=required
 	if ! command -v python3 >/dev/null; then

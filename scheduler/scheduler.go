@@ -116,14 +116,6 @@ type Setting[T any] = pipeline.Setting[T]
 // A Choice is a named value of a setting, which becomes a strategy of its row.
 type Choice[T any] = pipeline.Choice[T]
 
-// ChunkByLLB is a rule for [Options.Chunk]: the largest divisor of a cluster's share of the batch
-// with which each kernel's inputs and outputs, without weights, are in the LLB together; 1 if
-// none is. bytes is the need of the largest kernel.
-func ChunkByLLB(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
-	opt Options) (chunk, bytes int64, err error) {
-	return answers.ChunkByLLB(ctx, net, machine, batch, r, opt)
-}
-
 // Objective is the quantity that [Best] minimises.
 type Objective = search.Objective
 

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,12 +39,13 @@ func (f *strategyFlag) Set(text string) error {
 	return nil
 }
 
-// addDecisions adds the flags; help and completion come from the decisions' rows.
-func addDecisions(cmd *cobra.Command) *decisionFlags {
+// addDecisions adds the flags; help and completion come from the decisions' rows. For the decisions in except the
+// command has another flag of that name.
+func addDecisions(cmd *cobra.Command, except ...string) *decisionFlags {
 	d := &decisionFlags{}
 	for _, decision := range pipeline.Choices() {
-		if cmd.Flags().Lookup(decision.Name) != nil {
-			continue // the command has another use for the name
+		if slices.Contains(except, decision.Name) {
+			continue
 		}
 		f := &strategyFlag{decision: decision}
 		d.flags = append(d.flags, f)

@@ -76,7 +76,7 @@ critical paths: the gains add up to the whole.`,
 	op := f.String("op", "", "explain the operator of this `name`")
 	group := f.String("group", "", "explain the group of this `name`, such as g1")
 	against := f.String("against", "", "compare with the schedule of this `file`")
-	asJSON, quiet, recipe := addJSON(cmd), addQuiet(cmd), addRecipe(cmd, scheduler.Default)
+	asJSON, quiet, recipe := addJSON(cmd), addQuiet(cmd), addRecipe(cmd, scheduler.Default, "group")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		about := ""
 		for _, name := range []string{"tensor", "op", "group", "against"} {

@@ -266,10 +266,10 @@ type recipeFlags struct {
 const stepByStep = "cross-layer"
 
 // addRecipe adds the flags of addScheduling, --variant, which is a variant of this name by default, a flag for each
-// decision, and --time-limit.
-func addRecipe(cmd *cobra.Command, variant string) *recipeFlags {
+// decision but those in except, and --time-limit.
+func addRecipe(cmd *cobra.Command, variant string, except ...string) *recipeFlags {
 	r := &recipeFlags{addScheduling(cmd, "tune"), &choice{value: variant, kind: "VARIANT", words: variantNames()},
-		addDecisions(cmd), nil, addLimit(cmd, time.Minute, "time for each integer program, such as 60s"),
+		addDecisions(cmd, except...), nil, addLimit(cmd, time.Minute, "time for each integer program, such as 60s"),
 		cmd.Flags().String("tuned", "", "`file` of 'dsasched tune' that has the loops for --nest ansor"), false, nil}
 	usage := "variant of the scheduler, as 'dsasched variants' lists them"
 	if variant != stepByStep {

@@ -85,7 +85,6 @@ type answer struct {
 	cost      int64
 	bound     int64
 	peak      int64
-	cones     []cone
 }
 
 // begin takes the better of the start and of the topological order.

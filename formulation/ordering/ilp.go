@@ -15,7 +15,7 @@ import (
 // proof with every strengthening; the switches change how long it takes and never
 // the optimum.
 type ILPOptions struct {
-	// Progress reports on the program that is being solved: of parts and cones first,
+	// Progress reports on the program that is being solved: of parts first,
 	// if the problem has some.
 	Options
 	// MaxTerms is the size, in variables and terms, beyond which no program is
@@ -23,7 +23,6 @@ type ILPOptions struct {
 	MaxTerms int
 
 	NoParts bool // state connected components jointly
-	NoCones bool // leave out (16)
 	NoStart bool // give the solver no start
 }
 
@@ -56,7 +55,7 @@ func CountingILP(ctx context.Context, p *Problem, objective Objective, opts ILPO
 		}
 		cut := solve.Why(ctx)
 		if cut == milp.Complete {
-			if cut, err = a.improve(ctx, p.Name, opts, coneValues{}); err != nil {
+			if cut, err = a.improve(ctx, p.Name, opts); err != nil {
 				return nil, fmt.Errorf("ordering: %s of %q: %w", method, p.Name, err)
 			}
 		}
@@ -72,10 +71,9 @@ func CountingILP(ctx context.Context, p *Problem, objective Objective, opts ILPO
 	return res, nil
 }
 
-// improve solves the program of a part, after those of its cones, small ones first.
-// It leaves the answer as it is if the program is too large. The values of cones
-// that are alike are found once. It returns what cut it short.
-func (a *answer) improve(ctx context.Context, name string, opts ILPOptions, values coneValues) (milp.Stop, error) {
+// improve solves the program of a part. It leaves the answer as it is if the program is too large. It returns what cut
+// it short.
+func (a *answer) improve(ctx context.Context, name string, opts ILPOptions) (milp.Stop, error) {
 	most := opts.MaxTerms
 	most = cmp.Or(most, defaultMaxTerms)
 	f := &program{answer: a, opts: opts, steps: len(a.part.ids)}
@@ -83,81 +81,8 @@ func (a *answer) improve(ctx context.Context, name string, opts ILPOptions, valu
 		opts.Notef("no integer program of %d instances: it has about %d terms, more than %d", len(a.part.ids), n, most)
 		return milp.StopMemory, nil
 	}
-	if a.objective == Traffic && !opts.NoCones {
-		for k := range a.classes {
-			below := false
-			for _, r := range a.classes[k].reads {
-				below = below || !a.classes[r.class].shared
-			}
-			if !below {
-				continue
-			}
-			cone := &answer{part: a.coneOf(a.classes[k].members[0])}
-			if len(cone.part.ids) == len(a.part.ids) {
-				continue
-			}
-			key := cone.part.key()
-			value, known := values[key]
-			if !known {
-				if err := cone.begin(a.objective, nil, counted); err != nil {
-					return milp.Complete, err
-				}
-				if cone.cost > cone.bound {
-					// A large cone may not eat up the time of the whole.
-					part, cancel := share(ctx, 4)
-					_, err := cone.improve(part, name, opts, values)
-					if cancel(); err != nil {
-						return milp.Complete, err
-					}
-				}
-				value = cone.bound
-				values[key] = value
-			}
-			if value > 0 {
-				f.cuts = append(f.cuts, coneCut{k, value})
-			}
-		}
-	}
 	f.build(name)
 	return f.solve(ctx)
-}
-
-// share is a context with one n-th of the time that is left.
-func share(ctx context.Context, n time.Duration) (context.Context, context.CancelFunc) {
-	if deadline, limited := ctx.Deadline(); limited {
-		return context.WithTimeout(ctx, time.Until(deadline)/n)
-	}
-	return context.WithCancel(ctx)
-}
-
-// A coneCut says that the moves below class k cost at least value in each cone.
-type coneCut struct {
-	class int
-	value int64
-}
-
-// conesCost states (16).
-func (f *program) conesCost() {
-	for _, c := range f.cuts {
-		var terms []milp.Term
-		below := []int{c.class}
-		for len(below) > 0 {
-			k := below[len(below)-1]
-			below = below[:len(below)-1]
-			for _, r := range f.classes[k].reads {
-				x := &f.classes[r.class]
-				if x.shared {
-					continue
-				}
-				below = append(below, r.class)
-				for t := range f.steps {
-					terms = append(terms, f.load[r.class][t].Times(float64((x.store+x.load)/f.costGrain)))
-				}
-			}
-		}
-		f.model.AddGE(fmt.Sprintf("(16) cones of class %d", c.class), terms,
-			float64(int64(f.classes[c.class].n())*c.value/f.costGrain))
-	}
 }
 
 // A program is one part's integer program. The numbers of constraints are those
@@ -176,7 +101,6 @@ type program struct {
 	peak                milp.Var     // Z
 	grain               int64        // bytes in a unit of capacity
 	costGrain           int64        // cost units in one of the objective
-	cuts                []coneCut
 }
 
 // size is about how many variables and terms the program has.
@@ -259,7 +183,6 @@ func (f *program) build(name string) {
 		}
 	}
 	f.capacity()
-	f.conesCost()
 }
 
 // runs states (1), (2), (12) and (13).

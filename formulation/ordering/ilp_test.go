@@ -44,9 +44,8 @@ var ilpSwitches = []struct {
 }{
 	{"all on", ILPOptions{}},
 	{"no parts", ILPOptions{NoParts: true}},
-	{"no cones", ILPOptions{NoCones: true}},
 	{"no start", ILPOptions{NoStart: true}},
-	{"all off", ILPOptions{NoParts: true, NoCones: true, NoStart: true}},
+	{"all off", ILPOptions{NoParts: true, NoStart: true}},
 }
 
 func TestILPAgainstBruteForce(t *testing.T) {
@@ -174,7 +173,7 @@ func TestILPInterrupted(t *testing.T) {
 	for _, method := range []ilp{CountingILP} {
 		ctx, cancel := context.WithCancel(context.Background())
 		res, err := method(ctx, p, Traffic,
-			ILPOptions{NoCones: true, Options: Options{Solver: interrupter{solver(t), cancel}}})
+			ILPOptions{Options: Options{Solver: interrupter{solver(t), cancel}}})
 		cancel()
 		if err != nil {
 			t.Fatal(err)

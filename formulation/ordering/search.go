@@ -23,7 +23,6 @@ type SearchOptions struct {
 
 	NoParts     bool // solve connected components jointly
 	NoRunAtOnce bool // always branch over all instances that can run
-	NoCones     bool // bound without cones
 	NoBeam      bool // skip the incomplete search
 }
 
@@ -51,15 +50,6 @@ func Search(ctx context.Context, p *Problem, objective Objective, opts SearchOpt
 	stop.maxBytes = cmp.Or(stop.maxBytes, defaultMaxBytes)
 	if opts.Progress != nil {
 		stop.watch = watch(opts.Reporter(), g.Unit, of, objective)
-	}
-	if !opts.NoCones {
-		values := coneValues{}
-		for _, a := range distinct {
-			if a.cost > a.bound {
-				a.cones = a.findCones(stop, opts, values)
-				a.bound = max(a.bound, a.rootBound())
-			}
-		}
 	}
 	if !opts.NoBeam {
 		for _, a := range distinct {
@@ -131,18 +121,6 @@ func (l *limits) reached(s *space) milp.Stop {
 	return l.over
 }
 
-// rootBound is the cones' bound before anything has run.
-func (a *answer) rootBound() int64 {
-	if a.objective == Traffic {
-		return a.coneBound(make([]int, len(a.classes)))
-	}
-	most := a.part.graph.LargestNeed()
-	for _, c := range a.cones {
-		most = max(most, c.gain)
-	}
-	return most
-}
-
 // beam keeps the best states of each depth only. It finds good orders and proves
 // nothing, except that an order of cost 0 is a best one.
 func (a *answer) beam(stop *limits, opts SearchOptions, n int) {
@@ -201,7 +179,6 @@ func (a *answer) prove(stop *limits, opts SearchOptions) milp.Stop {
 	}
 	s := newSpace(a, opts)
 	s.upper = a.cost
-	s.complete = true
 	if root := s.root(); root >= 0 {
 		s.open.Push(s.entry(root))
 	}
@@ -254,8 +231,7 @@ type space struct {
 	table  []int32 // open addressing by runs: 1 + the first state of a chain
 	used   int
 
-	open     *heap.Heap[entry]
-	complete bool // not a beam
+	open *heap.Heap[entry]
 
 	// Scratch: the state that is expanded, its child, and one to compare with.
 	ran, childRan []int
@@ -357,24 +333,19 @@ func (s *space) root() int32 {
 	}
 	cost := int64(0)
 	if s.objective == Peak {
-		cost = s.rootBound()
+		cost = s.bound
 	}
 	return s.add(-1, -1, 0, cost)
 }
 
 // add keeps childRan, childAt unless it is dominated or too expensive, and returns
-// its number or -1. The cones decide only what is dropped: as a measure of what
-// to do first they would lead astray, since they fall as soon as work begins.
+// its number or -1.
 func (s *space) add(parent, class int32, depth int32, cost int64) int32 {
-	estimate, least := cost, cost
+	estimate := cost
 	if s.objective == Traffic {
 		estimate += s.reloads(s.childAt)
-		least = estimate
-		if s.complete {
-			least += s.coneBound(s.childRan)
-		}
 	}
-	if least >= s.upper {
+	if estimate >= s.upper {
 		return -1
 	}
 	clear(s.key)

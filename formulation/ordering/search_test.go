@@ -34,9 +34,8 @@ var switches = []struct {
 	{"all on", SearchOptions{}},
 	{"no parts", SearchOptions{NoParts: true}},
 	{"no run at once", SearchOptions{NoRunAtOnce: true}},
-	{"no cones", SearchOptions{NoCones: true}},
 	{"no beam", SearchOptions{NoBeam: true}},
-	{"all off", SearchOptions{NoParts: true, NoRunAtOnce: true, NoCones: true, NoBeam: true}},
+	{"all off", SearchOptions{NoParts: true, NoRunAtOnce: true, NoBeam: true}},
 }
 
 func TestSearchAgainstBruteForce(t *testing.T) {
@@ -265,7 +264,7 @@ func TestTwinsAreOneClass(t *testing.T) {
 	}
 	p := twins(20)
 	// Without bounds, so that the states are seen.
-	res := mustSearch(t, p, Traffic, SearchOptions{Options: Options{WorkLimit: 2000}, NoCones: true, NoBeam: true})
+	res := mustSearch(t, p, Traffic, SearchOptions{Options: Options{WorkLimit: 2000}, NoBeam: true})
 	if res.Status != milp.Optimal || res.Cost != 4 {
 		t.Errorf("%s: %v, cost %v, bound %v within 2000 states, want 4", p.Name, res.Status, res.Cost, res.Bound)
 	}
@@ -318,7 +317,7 @@ func TestTwinsAgainstBruteForce(t *testing.T) {
 		if traffic > 0 {
 			moved++
 		}
-		for _, opts := range []SearchOptions{{}, {NoBeam: true, NoCones: true},
+		for _, opts := range []SearchOptions{{}, {NoBeam: true},
 			{NoBeam: true, NoRunAtOnce: true}} {
 			if res := mustSearch(t, p, Traffic, opts); res.Status != milp.Optimal || res.Cost != traffic {
 				t.Fatalf("%+v: %s, cost %v, brute force finds %v\n%+v", opts, res.Status, res.Cost, traffic, p)

@@ -54,7 +54,7 @@ func crossing(p *isa.Program) (list [][2]int) {
 func TestTogether(t *testing.T) {
 	for _, by := range divisions {
 		done, passed := 0, 0
-		for seed := range uint64(24) {
+		for seed := range uint64(sample(24)) {
 			made, networks, what := together(t, seed, by)
 			_, err := interp.Together(made.Program, networks, seed)
 			if coarse := (*interp.CoarseError)(nil); errors.As(err, &coarse) {
@@ -65,7 +65,7 @@ func TestTogether(t *testing.T) {
 			done++
 			passed += len(crossing(made.Program))
 		}
-		if done < 15 || passed == 0 {
+		if done < sample(15) || passed == 0 {
 			t.Errorf("by %s: %d programs, in which %d commands wait for another cluster", by, done, passed)
 		}
 	}

@@ -292,18 +292,6 @@ func ContinueDraft(ctx context.Context, from *schedule.Schedule, after string, r
 	return resume(ctx, from, after, r, run{Options: opt})
 }
 
-// GroupDraft makes the first decision of a recipe, the groups, without their split.
-func GroupDraft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt Options) (*Draft, error) {
-	if err := r.validate(opt); err != nil {
-		return nil, err
-	}
-	d, err := newDraft(&schedule.Schedule{Graph: g, Spec: spec}, -1, r, run{Options: opt})
-	if err != nil {
-		return nil, err
-	}
-	return d, r.at("group").Decide(ctx, d)
-}
-
 // Answer returns the summary of a stage's answer, if its strategy is an exact one.
 func Answer(d *Draft, stage string) (a Solved, exact bool) {
 	a, exact = d.answers[stage]
