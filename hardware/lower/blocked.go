@@ -227,6 +227,7 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 func (lp *layerPlan) checkLoads(s *schedule.Schedule, room int64) error {
 	n, st := lp.nest, lp.step
 	all := model.Interval{Hi: lp.dims.N}
+	needs := schedule.Regions{}
 	for i := range st.Reads {
 		r := &st.Reads[i]
 		v := &s.Values[r.Value]
@@ -235,7 +236,9 @@ func (lp *layerPlan) checkLoads(s *schedule.Schedule, room int64) error {
 		}
 		size, most := s.Graph.Tensor(v.Tensor).DType.Bytes(), int64(0)
 		for p := range n.Tiles {
-			most = max(most, s.TileElements(st, p, all)[v.Tensor].Elements()*size)
+			clear(needs)
+			s.AddTile(needs, st, p, all)
+			most = max(most, needs[v.Tensor].Elements()*size)
 		}
 		union := shareOf(r.UnionBytes, most, max(1, r.CoreNeedBytes))
 		switch s.RoleOf(st, v.Tensor) {

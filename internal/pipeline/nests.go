@@ -119,9 +119,6 @@ func stepShape(s *schedule.Schedule, i int) Key {
 // attention is another tiling of a step's attention: a larger or smaller tile of queries or keys, or another form.
 func (a *Site) attention(st *schedule.Step) *schedule.Nest {
 	at := st.Attending
-	if len(at.Tilings) == 0 {
-		return nil
-	}
 	x := a.Schedule.AttentionTiles(st)
 	switch k := a.Rand.IntN(6); k {
 	case 3:

@@ -64,7 +64,7 @@ func lanesOf(recipes []Recipe, opt run) (lanes []lane) {
 		if at < 0 {
 			at, lanes = len(lanes), append(lanes, lane{first: first, opt: opt})
 			if len(recipes) > 1 {
-				lanes[at].opt.shared = &shared{drafts: map[draftKey]*Draft{}}
+				lanes[at].opt.shared, lanes[at].opt.tiles = &shared{drafts: map[draftKey]*Draft{}}, &tileMemo{}
 			}
 		}
 		lanes[at].recipes = append(lanes[at].recipes, i)

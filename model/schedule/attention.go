@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
@@ -47,8 +48,8 @@ type Attending struct {
 	First  int64
 	// Operands describes the step's reads, by tensor, then its constants.
 	Operands []AttendedOperand
-	// Tilings are by the binary logarithm of Step.Tiles, of less and less room.
-	Tilings []AttentionTiles
+	// tilings are by the binary logarithm of Step.Tiles, of less and less room; found when they are asked for.
+	tilings func() []AttentionTiles
 
 	// Whether cores can take tiles of positions in turn, as far as the layer goes, and whether the rule lets them.
 	dealt, deals bool
@@ -251,7 +252,8 @@ func (s *Schedule) AttentionTiles(st *Step) AttentionTiles {
 	if st.Nest != nil && st.Nest.Attention != nil {
 		return *st.Nest.Attention
 	}
-	t := st.Attending.Tilings[logarithm(st.Tiles, len(st.Attending.Tilings))]
+	list := st.Attending.tilings()
+	t := list[logarithm(st.Tiles, len(list))]
 	t.InTurn = t.InTurn && s.InTurn(st) == nil
 	return t
 }
@@ -282,7 +284,7 @@ func logarithm(tiles int64, n int) int { return min(n, bits.Len64(uint64(max(1, 
 // those of less and less room.
 func (st *Step) MostTiles() int64 {
 	if st.Attending != nil {
-		return 1 << (len(st.Attending.Tilings) - 1)
+		return 1 << (len(st.Attending.tilings()) - 1)
 	}
 	n := int64(1)
 	for _, iv := range st.CoreOutput {
@@ -294,9 +296,11 @@ func (st *Step) MostTiles() int64 {
 // attended lists the stage of a step with an attention.
 func (s *Schedule) attended(st *Step) []StagePart {
 	a := st.Attending
-	tilings := a.Tilings
+	var tilings []AttentionTiles
 	if st.Nest != nil && st.Nest.Attention != nil {
 		tilings = []AttentionTiles{*st.Nest.Attention}
+	} else {
+		tilings = a.tilings()
 	}
 	part := func(from, to int, of func(t AttentionTiles) int64) StagePart {
 		p := StagePart{From: from, To: to, Whole: true}
@@ -410,6 +414,7 @@ func (b *StepBuilder) attending(layer *Layer, cores int64, need []Regions, want 
 		a.Operands = append(a.Operands, o)
 	}
 	a.deals = a.dealt && want != LB
+	a.tilings = sync.OnceValue(a.halved)
 	return a
 }
 
@@ -583,8 +588,8 @@ func (a *Attending) stage(t AttentionTiles) int64 {
 // depths is the number of tilings, each of half the room of the one before.
 const depths = 6
 
-// tilings finds the best tiles for the data's part of the L1, half of it and so on, and last the smallest.
-func (a *Attending) tilings() {
+// halved finds the best tiles for the data's part of the L1, half of it and so on, and last the smallest.
+func (a *Attending) halved() (tilings []AttentionTiles) {
 	m, err := cost.New(a.spec)
 	if err != nil {
 		panic("schedule: " + err.Error()) // whoever made the schedule has one
@@ -603,13 +608,14 @@ func (a *Attending) tilings() {
 				best = t
 			}
 		}
-		if k := len(a.Tilings); k == 0 || a.stage(best) < a.stage(a.Tilings[k-1]) {
-			a.Tilings = append(a.Tilings, best)
+		if k := len(tilings); k == 0 || a.stage(best) < a.stage(tilings[k-1]) {
+			tilings = append(tilings, best)
 		}
 	}
-	if last := a.Tilings[len(a.Tilings)-1]; a.stage(least) < a.stage(last) {
-		a.Tilings = append(a.Tilings, least)
+	if last := tilings[len(tilings)-1]; a.stage(least) < a.stage(last) {
+		tilings = append(tilings, least)
 	}
+	return tilings
 }
 
 // lattice lists tiles: of a part of a product's positions, or of whole products.

@@ -108,12 +108,18 @@ func (s *Schedule) RoleOf(st *Step, t model.TensorID) OperandRole {
 	return BesideOperand
 }
 
-// TileElements is the number of elements of each input the busiest core needs for part p of the
+// TileElements is the boxes of each input the busiest core needs for part p of the
 // rows and columns in cols.
 func (s *Schedule) TileElements(st *Step, p int64, cols model.Interval) Regions {
-	reg := Regions{st.Output: s.RowTile(st, p, st.Nest.Tiles, cols)}
-	BackPropagate(s.Graph, s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer].Ops, reg)
+	reg := Regions{}
+	s.AddTile(reg, st, p, cols)
 	return reg
+}
+
+// AddTile is TileElements in a map that is empty.
+func (s *Schedule) AddTile(reg Regions, st *Step, p int64, cols model.Interval) {
+	reg[st.Output] = s.RowTile(st, p, st.Nest.Tiles, cols)
+	BackPropagate(s.Graph, s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer].Ops, reg)
 }
 
 func total(list []int64) (n int64) {

@@ -798,9 +798,7 @@ func (s *Schedule) Rebind(i int, to Binding) error {
 		b.tileNeeds(layer, t, need[0], &rd)
 		st.Reads = append(st.Reads, rd)
 	}
-	if st.Attending = b.attending(layer, st.Cores, need, GB); st.Attending != nil {
-		st.Attending.tilings()
-	}
+	st.Attending = b.attending(layer, st.Cores, need, GB)
 	s.Steps[i] = st
 	s.Reread(st.Writes)
 	return nil

@@ -55,7 +55,7 @@ type StepBuilder struct {
 	need      []Regions               // of a step, see needs
 	// What has been found for attentions that are alike.
 	attentionCores map[string]Binding
-	attentionTiles map[string][]AttentionTiles
+	attentionTiles map[string]func() []AttentionTiles
 }
 
 // Builders are for schedules that differ in bindings and scopes alone, which begin anew.
@@ -220,13 +220,13 @@ func (b *StepBuilder) build(layer *Layer, st *Step, sources [][]int) {
 	b.reads(layer, st, need, sources)
 	if st.Attending = b.attending(layer, st.Cores, need, b.want); st.Attending != nil {
 		key := b.attentionKey(layer, st.Output, region) + fmt.Sprint(st.Binding)
-		if st.Attending.Tilings = b.attentionTiles[key]; st.Attending.Tilings == nil {
-			st.Attending.tilings()
-			if b.attentionTiles == nil {
-				b.attentionTiles = map[string][]AttentionTiles{}
-			}
-			b.attentionTiles[key] = st.Attending.Tilings
+		if b.attentionTiles == nil {
+			b.attentionTiles = map[string]func() []AttentionTiles{}
 		}
+		if known := b.attentionTiles[key]; known != nil {
+			st.Attending.tilings = known
+		}
+		b.attentionTiles[key] = st.Attending.tilings
 	}
 }
 
