@@ -145,7 +145,7 @@ func (n *Network) enumerate(most int) {
 	}
 	seen := map[string]bool{}
 	prices := map[string]priced{}
-	classes := n.classes()
+	classes := schedule.Classes(n.g)
 	for length := 1; length <= n.Longest; length++ {
 		for _, order := range orders {
 			for first := 0; first+length <= atoms; first++ {
@@ -247,72 +247,13 @@ func (n *Network) add(atoms []int, classes []int, prices map[string]priced) int 
 	return len(n.Splits) - 1
 }
 
-// classes numbers the operators; two have the same number if they do the same to
-// tensors of the same shapes.
-func (n *Network) classes() []int {
-	numbers := map[string]int{}
-	list := make([]int, len(n.g.Ops))
-	for i, op := range n.g.Ops {
-		what := fmt.Sprintf("%s %+v", op.Kind, *op.Attr)
-		for _, t := range op.Inputs {
-			x := n.g.Tensor(t)
-			what += fmt.Sprint(" i", x.Role, x.Shape, x.DType, x.Layout, x.Ints)
-		}
-		for _, t := range op.Outputs {
-			x := n.g.Tensor(t)
-			what += fmt.Sprint(" o", x.Shape, x.DType, x.Layout)
-		}
-		if _, there := numbers[what]; !there {
-			numbers[what] = len(numbers)
-		}
-		list[i] = numbers[what]
-	}
-	return list
-}
-
-// describe is equal for groups that do the same: operators by class, operands by
-// where they come from, and who else reads the results.
+// describe is equal for groups that do the same, in atoms that follow each other alike.
 func (n *Network) describe(ops []model.OpID, classes []int) string {
-	at := make(map[model.TensorID]uint64, 2*len(ops)) // where a tensor comes from
-	inside := make(map[model.OpID]bool, len(ops))
-	for _, id := range ops {
-		inside[id] = true
-	}
 	var b []byte
-	next := uint64(0)
 	for _, id := range ops {
-		op := n.g.Op(id)
-		b = binary.AppendUvarint(b, uint64(classes[id]))
 		b = binary.AppendUvarint(b, uint64(n.atomOf[id]-n.atomOf[ops[0]]+len(n.layers)))
-		for _, t := range op.Inputs {
-			x := n.g.Tensor(t)
-			if _, there := at[t]; !there {
-				at[t] = next
-				next++
-			}
-			b = binary.AppendUvarint(b, at[t])
-			source := byte(0)
-			if x.Producer == model.NoOp {
-				source = 1
-			}
-			b = append(b, source)
-		}
-		for _, t := range op.Outputs {
-			at[t] = next
-			next++
-			leaves := byte(0)
-			for _, c := range n.g.Tensor(t).Consumers {
-				if !inside[c] {
-					leaves = 1
-				}
-			}
-			if n.g.IsOutput(t) {
-				leaves += 2
-			}
-			b = append(b, leaves)
-		}
 	}
-	return string(b)
+	return string(schedule.AppendPattern(b, n.g, ops, classes))
 }
 
 // Choice finds the groups of a grouping among the candidates, or adds them; seconds is their
@@ -322,7 +263,7 @@ func (n *Network) Choice(gr *schedule.Grouping) (choice []int, seconds float64, 
 	for k, g := range n.Problem.Groups {
 		index[name(g.Atoms)] = k
 	}
-	classes, prices := n.classes(), map[string]priced{}
+	classes, prices := schedule.Classes(n.g), map[string]priced{}
 	for _, sg := range gr.Groups {
 		atoms := n.atoms(sg)
 		if found, whole := len(sg.Ops), len(n.operators(atoms)); found != whole {

@@ -103,7 +103,7 @@ type Namer struct {
 }
 
 // Namer makes one for the network.
-func (n *Network) Namer() *Namer { return &Namer{n, n.classes()} }
+func (n *Network) Namer() *Namer { return &Namer{n, schedule.Classes(n.g)} }
 
 // Name is equal for atoms, ascending, that do the same to tensors of the same shapes.
 func (x *Namer) Name(atoms []int) string {

@@ -2,6 +2,8 @@ package graphturbo
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 
 	"github.com/dsasched/dsasched/model"
@@ -39,12 +41,15 @@ type Splitter struct {
 	g          *model.Graph
 	opt        SplitOptions
 	peak       schedule.PeakOptions
-	candidates map[int64][]int64 // by extent
+	candidates map[int64][]int64  // by extent
+	classes    []int              // of the graph's operators; nil: nobody asked yet
+	fit, worth map[instances]bool // instancesFit and worthRecomputing, as far as they were asked
 }
 
 // NewSplitter prepares Algorithm 1 for a graph.
 func NewSplitter(g *model.Graph, opt SplitOptions) *Splitter {
-	return &Splitter{g, opt, opt.Peak(), map[int64][]int64{}}
+	return &Splitter{g: g, opt: opt, peak: opt.Peak(), candidates: map[int64][]int64{},
+		fit: map[instances]bool{}, worth: map[instances]bool{}}
 }
 
 // SplitInfo is Algorithm 1: for each loop dimension of the output, the smallest
@@ -65,6 +70,13 @@ func (s *Splitter) SplitInfo(ops []model.OpID, outputs []model.TensorID) ([]sche
 func (s *Splitter) infos(x part) ([]schedule.SplitInfo, int64) {
 	peak := x.footprint()
 	var infos, recomputing []schedule.SplitInfo
+	var name *[sha256.Size]byte // nil: nobody asked yet
+	of := func(dim int, v int64) instances {
+		if name == nil {
+			name = s.name(x.operators(), x.results())
+		}
+		return instances{*name, dim, v}
+	}
 	out := s.g.Tensor(x.results()[0])
 	if len(out.Layout) == 0 && peak <= s.opt.LBBytes {
 		infos = append(infos, schedule.SplitInfo{Ops: x.size(), Factor: 1, Dim: -1}) // a scalar has no loop
@@ -89,10 +101,14 @@ func (s *Splitter) infos(x part) ([]schedule.SplitInfo, int64) {
 			if !s.divides(c, v, s.opt.Uneven == schedule.UnevenNone) {
 				continue
 			}
-			if !(c.adds() && c.aligned(v)) && !s.instancesFit(x.operators(), x.results(), d, v) {
+			if !(c.adds() && c.aligned(v)) && !recall(s.fit, of(d, v), func() bool {
+				return s.instancesFit(x.operators(), x.results(), d, v)
+			}) {
 				continue
 			}
-			if c.recomputes && !s.worthRecomputing(x.operators(), x.results(), d, v) {
+			if c.recomputes && !recall(s.worth, of(d, v), func() bool {
+				return s.worthRecomputing(x.operators(), x.results(), d, v)
+			}) {
 				break // a larger factor computes even more twice
 			}
 			info := schedule.SplitInfo{Ops: x.size() - c.unmatched, Factor: v, Least: s.least(c, peak, v), Dim: d, Depth: depth}
@@ -108,6 +124,41 @@ func (s *Splitter) infos(x part) ([]schedule.SplitInfo, int64) {
 		infos = recomputing
 	}
 	return infos, peak
+}
+
+// instances are those of operators that are split in v along a dimension.
+type instances struct {
+	ops [sha256.Size]byte
+	dim int
+	v   int64
+}
+
+// recall is what was found of instances, or is now.
+func recall(known map[instances]bool, key instances, find func() bool) bool {
+	x, there := known[key]
+	if !there {
+		x = find()
+		known[key] = x
+	}
+	return x
+}
+
+// name is equal for operators that do the same and have the same order: networks repeat themselves, and what
+// instances take is found once for equal blocks.
+func (s *Splitter) name(ops []model.OpID, outputs []model.TensorID) *[sha256.Size]byte {
+	if s.classes == nil {
+		s.classes = schedule.Classes(s.g)
+	}
+	b := schedule.AppendPattern(binary.AppendUvarint(nil, uint64(len(ops))), s.g, ops, s.classes)
+	for _, id := range ops { // layers prefer the later of two operands
+		b = binary.AppendVarint(b, int64(id-ops[0]))
+	}
+	for _, t := range outputs {
+		b = binary.AppendVarint(b, int64(s.g.Tensor(t).Producer-ops[0]))
+		b = binary.AppendUvarint(b, uint64(slices.Index(s.g.Op(s.g.Tensor(t).Producer).Outputs, t)))
+	}
+	name := sha256.Sum256(b)
+	return &name
 }
 
 // least is f_d by lines 4 to 10 of Algorithm 1, at most the factor that divides the output as well.
