@@ -133,7 +133,8 @@ func (n *network) exchange() {
 		}
 		t := x.out[0].users[0]
 		p, err := x.product()
-		if err != nil || len(x.out[0].typ.shape) != len(p.lf)+len(p.rf) || short(t.name) != "transpose" || len(t.in) != 1 || len(t.out) != 1 || len(p.lb) > 0 ||
+		if err != nil || len(x.out[0].typ.shape) != len(p.lf)+len(p.rf) || short(t.name) != "transpose" ||
+			len(t.in) != 1 || len(t.out) != 1 || len(p.lb) > 0 ||
 			slices.Contains(n.results, x.out[0]) {
 			continue
 		}
