@@ -133,7 +133,8 @@ func (n *network) exchange() {
 		}
 		t := x.out[0].users[0]
 		p, err := x.product()
-		if err != nil || short(t.name) != "transpose" || len(t.in) != 1 || len(t.out) != 1 || len(p.lb) > 0 ||
+		if err != nil || len(x.out[0].typ.shape) != len(p.lf)+len(p.rf) || short(t.name) != "transpose" ||
+			len(t.in) != 1 || len(t.out) != 1 || len(p.lb) > 0 ||
 			slices.Contains(n.results, x.out[0]) {
 			continue
 		}
@@ -141,8 +142,10 @@ func (n *network) exchange() {
 		for d := range len(p.lf) + len(p.rf) {
 			perm = append(perm, int64((d+len(p.lf))%(len(p.lf)+len(p.rf))))
 		}
-		if !slices.Equal(t.list("permutation", "dims"), perm) || len(x.op.in) != 2 || len(p.lf)*len(p.rf) == 0 {
-			continue
+		from, to := x.out[0].typ, t.out[0].typ
+		if !slices.Equal(t.list("permutation", "dims"), perm) || len(x.op.in) != 2 || len(p.lf)*len(p.rf) == 0 ||
+			from.elem != to.elem || !slices.Equal(slices.Concat(from.shape[len(p.lf):], from.shape[:len(p.lf)]), to.shape) {
+			continue // or types that don't fit, which is said later
 		}
 		o := *x.op
 		o.in, o.out = []tensorType{o.in[1], o.in[0]}, t.op.out
