@@ -56,9 +56,9 @@ type ablated struct {
 	// Found is by setting and seed, and of kernels after a quarter, a half and all of the trials;
 	// of operators without the launch, of networks the geometric mean.
 	Found map[string][][]float64 `json:"found_s"`
-	// Curve is the speed of the best program over the rules', by setting and seed, after so many Trials.
-	Curve  map[string][][]float64 `json:"curve"`
-	Trials []int                  `json:"trials"`
+	// Curve, of kernels, is the speed of the best program over the rules', by setting and seed, after so many Trials.
+	Curve  map[string][][]float64 `json:"curve,omitempty"`
+	Trials []int                  `json:"trials,omitempty"`
 }
 
 // curvePoints is how many points a curve over the trials has, at most.
@@ -182,7 +182,7 @@ func (s study) ablateNetworks(ctx context.Context, on string, tasks []*ansor.Tas
 			return ablated{}, err
 		}
 	}
-	r := ablated{On: on, Found: map[string][][]float64{}, Curve: map[string][][]float64{}}
+	r := ablated{On: on, Found: map[string][][]float64{}}
 	r.Rule, r.Bound = mean(func(i int) float64 { return rules[i] }), mean(func(i int) float64 { return tasks[i].Floor })
 	known := memo{}
 	for _, set := range settings {
@@ -197,14 +197,6 @@ func (s study) ablateNetworks(ctx context.Context, on string, tasks []*ansor.Tas
 				return r, err
 			}
 			r.Found[set.name] = append(r.Found[set.name], []float64{mean(func(i int) float64 { return out.Answers[i].Seconds })})
-			if r.Trials == nil { // from when each has had a round
-				r.Trials = between(out.Curve[min(len(tasks), len(out.Curve))-1].Trials, o.Trials)
-			}
-			var speeds []float64
-			for _, n := range r.Trials {
-				speeds = append(speeds, -reached(out.Curve, n)) // f3
-			}
-			r.Curve[set.name] = append(r.Curve[set.name], speeds)
 		}
 	}
 	return r, nil
@@ -274,7 +266,7 @@ func (s study) reportAblation(d *harness.Document, results [][]ablated) error {
 	for _, set := range operatorSettings {
 		o.Columns = append(o.Columns, harness.Column{Group: fmt.Sprintf("after %d trials", s.conv), Name: set.name})
 	}
-	var conv, networks []plots.Curves
+	var convolutions []plots.Curves
 	over := map[string][][]float64{} // logarithms by setting and budget, of each operator's shape
 	for _, list := range results {
 		if list[0].Operator {
@@ -282,7 +274,8 @@ func (s study) reportAblation(d *harness.Document, results [][]ablated) error {
 			continue
 		}
 		r, whole := list[0], 0.0
-		c := plots.Curves{Title: r.On, XLabel: "Trials", YLabel: "Speed over the rules' (×)", LogX: true, Line: 1}
+		c := plots.Curves{Title: r.On, XLabel: "Trials", YLabel: "Speed over the rules' (×)", LogX: true, LogY: true,
+			Line: 1}
 		for _, n := range r.Trials {
 			c.X = append(c.X, float64(n))
 		}
@@ -332,10 +325,8 @@ func (s study) reportAblation(d *harness.Document, results [][]ablated) error {
 					ratio(whole / end), published})
 			}
 		}
-		if len(r.Found[settings[0].name][0]) > 1 {
-			conv = append(conv, c)
-		} else {
-			networks = append(networks, c)
+		if r.Curve != nil {
+			convolutions = append(convolutions, c)
 		}
 	}
 	for n, trials := range s.budgets() {
@@ -346,12 +337,8 @@ func (s study) reportAblation(d *harness.Document, results [][]ablated) error {
 	if err := d.Table(k, o, t); err != nil {
 		return err
 	}
-	f, err := plots.Lines(conv...)
-	if err := d.Figure("convolution", "A convolution by trials, as Fig. 7", f, err); err != nil {
-		return err
-	}
-	f, err = plots.Lines(networks...)
-	return d.Figure("networks", "Networks by trials, as Fig. 10", f, err)
+	f, err := plots.Lines(convolutions...)
+	return d.Figure("convolution", "A convolution by trials, as Fig. 7", f, err)
 }
 
 // column is the time of each seed after budget n.

@@ -253,7 +253,7 @@ func (s study) match() harness.Experiment {
 			var panels []plots.Curves
 			for _, r := range results {
 				c := plots.Curves{Title: r.Network + ", kernels of " + r.Rules, XLabel: "Trials",
-					YLabel: "Throughput over the rules' (×)", Line: 1}
+					YLabel: "Throughput over the rules' (×)", LogY: true, Line: 1}
 				for _, n := range r.At {
 					c.X = append(c.X, float64(n))
 				}
