@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -20,13 +21,15 @@ import (
 // The answer is not worse than what any recipe makes of any chunk, in place or not.
 func TestBestIsNotWorseThanAnyRecipe(t *testing.T) {
 	net, machine := open(t, "toy-fig3"), load(t, "stcp920")
-	found, err := scheduler.Best(t.Context(), net, machine, 8, scheduler.BestOptions{Evaluations: 32})
+	opt := scheduler.BestOptions{Evaluations: 32}
+	opt.Chunk = 2
+	found, err := scheduler.Best(t.Context(), net, machine, 8, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range pipeline.All() {
 		for _, inPlace := range []bool{false, true} {
-			made, err := scheduler.Run(t.Context(), net, machine, 8, r, scheduler.Options{InPlace: inPlace})
+			made, err := scheduler.Run(t.Context(), net, machine, 8, r, scheduler.Options{Chunk: 2, InPlace: inPlace})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,15 +65,20 @@ func TestBestIsNotSlowerThanTheDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := 0
-	for _, c := range []struct {
+	cases := []struct {
 		net, machine string
 		perCluster   int64
 	}{
-		{"toy-fig3", "stcp920", 2}, {"toy-fig5", "ipu", 3}, {"squeezenet", "goya", 1}, {"squeezenet", "tpu-v4i", 2},
-		{"dlrm", "v100", 2}, {"mamba-block", "stcp920", 1}, {"mamba-block", "a100", 1}, {"gpt2-decode", "a100", 1},
-		{"gpt2-decode", "ascend910", 1}, {"alexnet", "a100", 1}, {"crnn", "ascend910", 1},
-		{"transformer", "stcp920", 1},
-	} {
+		{"toy-fig3", "stcp920", 2}, {"toy-fig5", "ipu", 3}, {"squeezenet", "goya", 1}, {"mamba-block", "stcp920", 1},
+		{"mamba-block", "a100", 1}, {"gpt2-decode", "ascend910", 1},
+		// These with DSASCHED_FULL=1 in the environment.
+		{"squeezenet", "tpu-v4i", 2}, {"dlrm", "v100", 2}, {"gpt2-decode", "a100", 1}, {"alexnet", "a100", 1},
+		{"crnn", "ascend910", 1}, {"transformer", "stcp920", 1},
+	}
+	if os.Getenv("DSASCHED_FULL") == "" {
+		cases = cases[:6]
+	}
+	for _, c := range cases {
 		net, machine := open(t, c.net), load(t, c.machine)
 		batch := c.perCluster * int64(machine.Clusters)
 		made, err := scheduler.Run(t.Context(), net, machine, batch, variant[false], scheduler.Options{})
@@ -106,8 +114,9 @@ func TestBestIsNotSlowerThanTheDefault(t *testing.T) {
 			}
 		}
 	}
-	if other < 3 {
-		t.Errorf("%d of the best schedules are of another graph than the network's, expected 3 at least", other)
+	if other < len(cases)/4 {
+		t.Errorf("%d of the best schedules are of another graph than the network's, expected %d at least", other,
+			len(cases)/4)
 	}
 }
 
@@ -137,8 +146,8 @@ func TestBestRepeats(t *testing.T) {
 	}
 	for _, name := range []string{"toy-fig3", "squeezenet"} {
 		var first *scheduler.Found
-		for _, threads := range []int{1, 3, 8} {
-			opt := scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: 60, Seed: 7, Threads: threads}
+		for _, threads := range []int{1, 8} {
+			opt := scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: 40, Seed: 7, Threads: threads}
 			opt.Chunk = 2
 			found, err := scheduler.Best(t.Context(), open(t, name), load(t, "stcp920"), 8, opt)
 			if err != nil {
@@ -163,7 +172,7 @@ func TestBestRepeats(t *testing.T) {
 			t.Errorf("%s: %d ps, from its file %d", name, first.Sim.TotalPs, back.Sim.TotalPs)
 		}
 		// It goes on from there, and refuses what is of another problem.
-		opt := scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: 60, Seed: 8, Start: back}
+		opt := scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: 20, Seed: 8, Start: back}
 		opt.Chunk = 2
 		on, err := scheduler.Best(t.Context(), open(t, name), load(t, "stcp920"), 8, opt)
 		if err != nil {
@@ -200,7 +209,7 @@ func TestWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := scheduler.Run(t.Context(), net, machine, 8, r, scheduler.Options{})
+	made, err := scheduler.Run(t.Context(), net, machine, 8, r, scheduler.Options{Chunk: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

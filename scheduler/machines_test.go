@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -54,7 +55,7 @@ func TestMachines(t *testing.T) {
 		{"resnet18", []int64{1, 8}},
 		{"bert-128", []int64{2}},
 	} {
-		if testing.Short() && c.network == "bert-128" {
+		if os.Getenv("DSASCHED_FULL") == "" && c.network == "bert-128" {
 			continue
 		}
 		for _, hw := range []string{"goya", "ascend910", "ascend910-abstract", "ipu", "a100", "v100"} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -61,6 +62,9 @@ func TestEveryStrategy(t *testing.T) {
 					}
 					if got.Sim.MACs != want.Sim.MACs {
 						t.Errorf("%d MACs, want %d", got.Sim.MACs, want.Sim.MACs)
+					}
+					if c.model != "toy-fig3" && os.Getenv("DSASCHED_FULL") == "" {
+						return
 					}
 					again, err := scheduler.Run(context.Background(), src, spec, c.batch, v, opt)
 					if err != nil || again.Sim.TotalPs != got.Sim.TotalPs {

@@ -61,7 +61,7 @@ func TestCompare(t *testing.T) {
 // bound of all.
 func TestCompareSplitAndMemory(t *testing.T) {
 	workspace(t)
-	r := call(t, "compare", "mobilenetv2", "--batch", "16", "--decision", "split,memory", "--json")
+	r := call(t, "compare", "mobilenetv2", "--batch", "16", "--chunk", "4", "--decision", "split,memory", "--json")
 	if r.status != exitOK {
 		t.Fatalf("status %d, stderr %q", r.status, r.stderr)
 	}

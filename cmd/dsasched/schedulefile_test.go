@@ -25,7 +25,7 @@ func TestSimulateAgain(t *testing.T) {
 	}
 	for _, args := range []string{
 		"resnet50 --batch 32 --variant cross-layer",
-		"bert-128 --batch 4 --hardware a100",
+		"dlrm --batch 4 --hardware a100",
 		"net.onnx --batch 6 --dtype f32 --variant exact-all",
 		"bert-128 --batch 4 --spill largest-first --in-place",
 		"net.onnx --batch 8 --order dfs --bind search --split search",

@@ -129,6 +129,9 @@ func TestKernelsOfSchedule(t *testing.T) {
 			}
 		}
 		for _, name := range []string{fmt.Sprint(i), k.Layer} {
+			if i > 1 && i < len(all.Kernels)-1 {
+				break // each call lowers all kernels
+			}
 			if one := list("--task", name); len(one.Kernels) != 1 || one.Kernels[0].Layer != k.Layer {
 				t.Errorf("--task %s: %+v, expected %s", name, one.Kernels, k.Layer)
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,8 +27,16 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
+// usual is the number of cases: less without DSASCHED_FULL=1 in the environment.
+func usual() int {
+	if os.Getenv("DSASCHED_FULL") != "" {
+		return 36
+	}
+	return 12
+}
+
 var (
-	cases = flag.Int("cases", 36, "hostile networks, each on one machine, that are scheduled several times")
+	cases = flag.Int("cases", usual(), "hostile networks, each on one machine, that are scheduled several times")
 	from  = flag.Uint64("from", 1, "the first one's seed")
 	// The campaign of docs/formulations.md had 20.
 	evaluations = flag.Int("evaluations", 2, "a third of how many schedules a short search simulates")

@@ -50,7 +50,7 @@ func TestSecondCheckerAccepts(t *testing.T) {
 		slow         bool
 	}{{"A", "resnet50", 64, false}, {"B", "bert-128", 32, true}, {"C", "bert-256", 16, true},
 		{"D", "bert-large-384", 8, true}, {"E", "bert-512", 8, true}, {"F", "dlrm", 1024, false},
-		{"G", "mobilenetv2", 128, false}, {"H", "vit-b16", 32, true}, {"I", "densenet121", 32, false},
+		{"G", "mobilenetv2", 128, true}, {"H", "vit-b16", 32, true}, {"I", "densenet121", 32, true},
 		{"J", "conformer", 12, true},
 		// Needs that grow out of proportion where they are put together.
 		{"windows", "swin-t", 8, false},

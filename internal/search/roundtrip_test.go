@@ -16,9 +16,9 @@ import (
 )
 
 // What a recipe decides gives its schedule again, to the picosecond: as the decisions of a plan, out of a file, and as
-// the start of a search. With DSASCHED_FULL=1 in the environment all recipes run on all of these networks and machines.
+// the start of a search. With DSASCHED_LONG=1 in the environment all recipes run on all of these networks and machines.
 func TestDecisionsComeBack(t *testing.T) {
-	full := os.Getenv("DSASCHED_FULL") != ""
+	full := os.Getenv("DSASCHED_LONG") != ""
 	networks := []struct {
 		name         string
 		batch, chunk int64 // of a cluster
@@ -41,7 +41,7 @@ func TestDecisionsComeBack(t *testing.T) {
 				also := slices.Contains([]string{"squeezenet/stcp920-paper/exact-all", "squeezenet/ipu/graphturbo+ansor",
 					"mamba-block/stcp920/tiled-llb"}, n.name+"/"+name+"/"+r.Name)
 				slow := r.Exact() || r.Pick("nest") != pipeline.RuleNests.Name || pipeline.Evaluations(r) > 0
-				if every := 1 + 5*k; !full && !also && ((m*7+i)%every != 0 || slow && (k > 0 || (m+i)%3 != 0)) {
+				if every := 3 + 7*k; !full && !also && ((m*7+i)%every != 0 || slow && (k > 0 || (m+i)%5 != 0)) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%s/%s", n.name, name, r.Name), func(t *testing.T) {
