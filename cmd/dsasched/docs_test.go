@@ -44,7 +44,7 @@ func callAsShown(t *testing.T, line string) {
 	}
 }
 
-// Every call of dsasched in the documents runs as it stands there.
+// Every call of dsasched in the documents' blocks, and in the last column of a table, runs as it stands there.
 func TestDocumentedCalls(t *testing.T) {
 	files, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
@@ -71,6 +71,10 @@ func TestDocumentedCalls(t *testing.T) {
 			case inShell && strings.HasPrefix(line, "dsasched "):
 				calls++
 				t.Run(line, func(t *testing.T) { callAsShown(t, line) })
+			case !inShell && strings.HasSuffix(line, "` |"):
+				if cells := strings.Split(line, "`"); strings.HasPrefix(cells[len(cells)-2], "dsasched ") {
+					t.Run(line, func(t *testing.T) { callAsShown(t, cells[len(cells)-2]) })
+				}
 			}
 		}
 	}

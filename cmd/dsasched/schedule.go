@@ -74,7 +74,7 @@ named, it is cross-layer, all of GraphTurbo, whose decisions are made one by one
   dsasched schedule resnet50 --batch 4 --dump order --times
   dsasched schedule resnet50 --batch 8 -o resnet50.schedule.json --trace resnet50.trace.json
   dsasched schedule resnet50 --batch 8 --html resnet50.html --against other.schedule.json
-  dsasched schedule bert-128 --batch 4 --gantt units.svg --gantt-range 1ms:2ms --memory addresses.svg --graph bert.dot`,
+  dsasched schedule bert-128 --batch 4 --gantt units.svg --gantt-range 1ms:2ms --memory l1.svg`,
 	}
 	takesModel(cmd)
 	asJSON, quiet, full := addJSON(cmd), addQuiet(cmd), addFull(cmd)

@@ -218,8 +218,8 @@ as an array job, which sees SBATCH_PARTITION, SBATCH_TIMELIMIT and the like; the
 folder (default sweep-cells) must be one that all machines see, or be given to
 'dsasched merge' with the others. The same command again does what is not finished.`,
 		Example: `  dsasched sweep resnet50 --set hardware.llb_bytes=4MiB,8MiB --set batch=8,16
-  dsasched sweep net.onnx --set variant=tvm,cross-layer --set hardware.launch=*0.5,*1,*2 --csv sweep.csv -o sweep.svg
-  dsasched sweep net.onnx --set order=bfs,dfs,search --set bind=greedy,search --jsonl sweep.jsonl --quiet
+  dsasched sweep net.onnx --set hardware.launch=*0.5,*1,*2 --csv sweep.csv -o sweep.svg
+  dsasched sweep net.onnx --set order=bfs,dfs --set bind=greedy,search --jsonl sweep.jsonl --quiet
   dsasched sweep resnet50 bert-128 --set batch=1,2,4,8 --csv sweep.csv --slurm --array 4 --dry-run`,
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion,
 			cobra.ShellCompDirective) {
@@ -414,7 +414,7 @@ limits. --csv, --jsonl and -o write the numbers and a figure.
 What limits is the resource or unit that is busy for the largest share of the time
 even if it never waits, or dependencies if none is for half of it.`,
 		Example: `  dsasched compare-hardware resnet50 --hardware stcp920,ascend910 --batch 8
-  dsasched compare-hardware net.onnx --hardware my-npu.yaml,ipu --variant tvm,cross-layer --batch 8 -o chips.svg
+  dsasched compare-hardware net.onnx --hardware my-npu.yaml,ipu --variant tvm,l1 -o chips.svg
   dsasched compare-hardware net.onnx --hardware stcp920,a100 --jsonl chips.jsonl --quiet`,
 	}
 	takesModel(cmd)
