@@ -41,8 +41,8 @@
 //	max(i, u, v, o, (max(i, u) + v + o) / 2)
 //
 // and with one max(i, u) + v + o, less what the loads run ahead meanwhile. Passes differ in which operands they load:
-// those that load both, rows alone, columns alone, or none are counted, and their times added up. Where the last tiles of
-// a panel stay, i and u count for these and for the others apart, as loads run but two tiles ahead. The DDR stands in
+// those that load both, rows alone, columns alone, or none are counted, and their times added up. Where the last tiles
+// of a panel stay, i and u count for these and for the others apart: loads run but two tiles ahead. The DDR stands in
 // front of the cores, and begins Machine.Head before them: a kernel's launch, where loads run ahead. At three points,
 // the end of the first pass, of the first round of the outer loop and of all, what the DDR has brought and what the
 // cores have left to do add up; the longest sum counts, and with it the first loads and the last results. Weights that

@@ -115,7 +115,8 @@ func (p *Problem) gatherable(b *Blocks, w *work) int64 {
 	return max(pages*3/8, min(pages*5/8, pages-beside))
 }
 
-// together is how many tiles of rows have loads that stay in the LLB: all that come round again, or one after the other.
+// together is how many tiles of rows have loads that stay in the LLB: all that come round again, or one after the
+// other.
 func (p *Problem) together(b *Blocks, w *work) int64 {
 	if b.ColumnsFirst || p.frugal {
 		return w.tiles

@@ -213,8 +213,8 @@ func (p *Program) checkData() (item string, index int, what string) {
 	}
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
-		if min(t.Tiles, t.Repeat, t.Depth, t.Slices, t.Sums, t.Held, t.Products, t.Positions, t.Keys, t.Slots, t.QuerySlots, t.Pieces,
-			t.ScoreSlots) < 0 ||
+		if min(t.Tiles, t.Repeat, t.Depth, t.Slices, t.Sums, t.Held, t.Products, t.Positions, t.Keys, t.Slots,
+			t.QuerySlots, t.Pieces, t.ScoreSlots) < 0 ||
 			t.Keys > 0 && min(t.Products, t.Positions, t.Slots, t.QuerySlots, t.Pieces, t.ScoreSlots) < 1 {
 			return "task", i, fmt.Sprintf("is cut into %d tiles, of %d each, with room for %d, and for sums of %d", t.Tiles,
 				t.Repeat, t.Depth, t.Sums)

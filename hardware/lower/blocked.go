@@ -260,8 +260,8 @@ func (lp *layerPlan) checkLoads(s *schedule.Schedule, room int64) error {
 	return nil
 }
 
-// gatherable is how many of the pages that values leave operands may gather in: beside them a load has place, which takes
-// a quarter at most.
+// gatherable is how many of the pages that values leave operands may gather in: beside them a load has place, which
+// takes a quarter at most.
 func gatherable(free int) int { return free * 3 / 4 }
 
 // gatherPages is the number of pages of the LLB the operands of a blocked nest gather in.

@@ -198,8 +198,8 @@ func TestBlockedNests(t *testing.T) {
 			t.Fatalf("seed %d, %+v: %v", seed, *nest, err)
 		}
 	}
-	found := fmt.Sprintf("%d nests ran, %d with slices of the reduction, %d with a ring of their own, in %d parts of panels stay",
-		ran, sliced, moved, held)
+	found := fmt.Sprintf("%d nests ran, %d with slices of the reduction, %d with a ring of their own, "+
+		"in %d parts of panels stay", ran, sliced, moved, held)
 	t.Log(found)
 	if least := min(most, int(seeds)/3); ran < least || min(sliced, moved, held) < max(20, least/25) {
 		t.Errorf("%s, expected %d, and of these %d", found, least, max(20, least/25))
