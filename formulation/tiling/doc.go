@@ -13,7 +13,8 @@
 //     of the matrix unit's sides (of the reduction of a convolution: of whole windows as well);
 //   - whether tiles of rows or of columns change first; the reduction is innermost, its sums stay in the L1;
 //   - how many tiles of each operand and of sums the L1 has room for: two, or a panel along all of the reduction,
-//     that stays while the other operand passes; weights stay in their ring where they fit. Where weights share the
+//     that stays while the other operand passes, or of one of rows as many of its last tiles as have room beside two
+//     for the others; weights stay in their ring where they fit. Where weights share the
 //     L1 with data (Machine.Shared), the ring is as large as these need, or as what they leave;
 //   - how many tiles of the reduction one load brings from the DDR into the LLB, and whether all of an operand
 //     gathers there once; of rows by weights, where there is no room for all, as many loads of each tile as there is.
@@ -40,7 +41,8 @@
 //	max(i, u, v, o, (max(i, u) + v + o) / 2)
 //
 // and with one max(i, u) + v + o, less what the loads run ahead meanwhile. Passes differ in which operands they load:
-// those that load both, rows alone, columns alone, or none are counted, and their times added up. The DDR stands in
+// those that load both, rows alone, columns alone, or none are counted, and their times added up. Where the last tiles
+// of a panel stay, i and u count for these and for the others apart: loads run but two tiles ahead. The DDR stands in
 // front of the cores, and begins Machine.Head before them: a kernel's launch, where loads run ahead. At three points,
 // the end of the first pass, of the first round of the outer loop and of all, what the DDR has brought and what the
 // cores have left to do add up; the longest sum counts, and with it the first loads and the last results. Weights that
@@ -76,8 +78,9 @@
 // leave the reduction whole and then those that do not; at the tiles of the least bounds 2 for each, on a lattice of
 // extents a quarter apart, at the longest reduction that fits and one of a third; and goes from the three best to the
 // best neighbour as long as there is a better one. Where the ring can be moved it does so with the machine's and then
-// without. It takes some ten milliseconds, and is deterministic; ties go to the smaller choices. [Rules] are the few
-// that it has come to, for who can measure them.
+// without; and each first with panels that stay whole and three eighths of the LLB for what gathers, then with parts of
+// panels and up to five. It takes some ten milliseconds, and is deterministic; ties go to the smaller choices. [Rules]
+// are the few that it has come to, for who can measure them.
 //
 // # Products: what is left out
 //

@@ -42,6 +42,7 @@ type Product struct {
 	// Most is the number of products of tiles there may be; 0: any number.
 	Most int64
 
+	frugal                bool    // in the L1 stay no parts of panels, and operands gather in the least of the LLB
 	rowParts, columnParts []int64 // see Divide
 	rowDims               []dimension
 }
@@ -296,7 +297,7 @@ type Blocks struct {
 	// Stay: weights are loaded for the first tile of rows only, and stay in the ring.
 	Stay bool
 	// Room is the number of tiles of rows x reduction, and of columns that are no weights x reduction, the L1 has
-	// space for; Sums is how many tiles of results, 1 or 2.
+	// space for (of rows between two and all: see schedule.Nest.Held); Sums is how many tiles of results, 1 or 2.
 	RoomRows, RoomColumns, Sums int64
 	// Group is the number of tiles of the reduction one load brings from the DDR to the LLB, of rows and
 	// of columns; a divisor of the tiles there are.

@@ -237,6 +237,10 @@ func (p *Problem) tileFloor(cores [4]int64, tm, tn, tk int64) float64 {
 		room = free
 	}
 	fitsRows := func(m int64) bool { return float64(m)*k*row <= float64(free) }
+	lack := max(0, 1-float64(free)/(float64(tm)*k*row)) // share of a panel of rows that the L1 has no room for
+	if p.frugal && lack > 0 {
+		lack = 1
+	}
 	fitsCols := func(n int64) bool { return float64(n)*k*col <= float64(room) || p.LLB == 0 && p.Home > 0 }
 	pr, pm, pn := p.spread(cores)
 	best := math.Inf(1)
@@ -245,7 +249,7 @@ func (p *Problem) tileFloor(cores [4]int64, tm, tn, tk int64) float64 {
 		if columnsFirst {
 			rowTimes, colTimes = again(columns == 1 || fitsRows(m*r), columns), again(tiles == 1 || fitsCols(tn), tiles)
 		} else {
-			rowTimes, colTimes = again(columns == 1 || fitsRows(tm), columns), again(tiles == 1 || fitsCols(n), tiles)
+			rowTimes, colTimes = 1+float64(columns-1)*lack, again(tiles == 1 || fitsCols(n), tiles)
 		}
 		t, llb := 0.0, 0.0
 		if p.RowsFrom != L1 {
@@ -257,7 +261,8 @@ func (p *Problem) tileFloor(cores [4]int64, tm, tn, tk int64) float64 {
 			llb += colTimes * cols * pr * pn * ps * again(p.Broadcast, int64(pm))
 		}
 		results := reps * float64(m*n*p.ResultBytes) * pr * pm * pn
-		ddr := p.ddrFloor(rows*pr*pm*ps, cols*pr*pn*ps, results, rowTimes, colTimes, float64(columns), columnsFirst)
+		ddr := p.ddrFloor(rows*pr*pm*ps, cols*pr*pn*ps, results, rowTimes, colTimes, float64(r*tiles), float64(columns),
+			columnsFirst)
 		best = min(best, max(t, llb/p.LLBRate, ddr-p.Head))
 	}
 	// The first loads come before all that, the last results behind.
@@ -286,7 +291,8 @@ func (p *Problem) tileFloor(cores [4]int64, tm, tn, tk int64) float64 {
 
 // ddrFloor is the least time of the DDR behind an LLB for the bytes of rows, columns and results of all cores,
 // where operands pass so often: what the LLB can hold need not come again.
-func (p *Problem) ddrFloor(rows, cols, results, rowTimes, colTimes, columns float64, columnsFirst bool) float64 {
+func (p *Problem) ddrFloor(rows, cols, results, rowTimes, colTimes, tiles, columns float64,
+	columnsFirst bool) float64 {
 	if p.LLB == 0 {
 		return 0
 	}
@@ -295,8 +301,14 @@ func (p *Problem) ddrFloor(rows, cols, results, rowTimes, colTimes, columns floa
 		t += results / p.DDRActivations
 	}
 	if p.RowsFrom == DDR {
-		again := max(0, rows-float64(p.LLB)*3/8) // the others may stay
-		t += (rows + (rowTimes-1)*again) / p.DDRActivations
+		// Others may stay in the LLB, of each tile in turn if columns are inside.
+		again := (rowTimes - 1) * rows
+		if stay := float64(p.LLB) * 5 / 8; columnsFirst {
+			again -= (rowTimes - 1) * stay
+		} else {
+			again -= (columns - 1) * stay * tiles
+		}
+		t += (rows + max(0, again)) / p.DDRActivations
 	}
 	if p.ColumnsFrom == DDR {
 		switch {
@@ -338,13 +350,15 @@ func Rules(p *Problem) ([]Blocks, error) {
 			break
 		}
 		for _, shared := range slices.Compact([]int64{0, p.Shared}) { // nor those with the machine's ring
-			own := *p
-			own.Shared = shared
-			r := ruler{p: &own, limit: limit}
-			r.search(deep)
-			all = append(all, r.best...)
-			for _, x := range r.best {
-				limit = min(limit, x.seconds)
+			for _, frugal := range [...]bool{true, false} { // nor those that take more of the LLB and L1
+				own := *p
+				own.Shared, own.frugal = shared, frugal
+				r := ruler{p: &own, limit: limit}
+				r.search(deep)
+				all = append(all, r.best...)
+				for _, x := range r.best {
+					limit = min(limit, x.seconds)
+				}
 			}
 		}
 	}
@@ -524,9 +538,11 @@ func (p *Problem) keep(b *Blocks) {
 	}
 	w := p.cut(b)
 	rows, _ := p.far(b, &w)
-	load, room := ceilDiv(rows, p.Page), p.LLB/p.Page*3/8
-	if most := (room - 2*load) / (w.tiles * load); most > 0 && w.tiles*(w.sums/b.Group[0])*load > room {
-		b.Keep = most
+	load, room := ceilDiv(rows, p.Page), p.gatherable(b, &w)
+	tiles, loads := p.together(b, &w), w.sums/b.Group[0]
+	loads -= p.held(b, &w) / b.Group[0]
+	if most := (room - 2*load) / (tiles * load); most > 0 && (tiles*loads*load > room || loads < w.sums/b.Group[0]) {
+		b.Keep = min(most, loads)
 	}
 }
 
@@ -544,16 +560,20 @@ func (p *Problem) orders(b Blocks, visit func(Blocks)) {
 			if b.Stay = stay; stay && !free && !p.mayStay(&b, p.Shared) {
 				continue
 			}
-			for _, panel := range []bool{false, true} {
-				if panel && sums <= 2 {
-					continue
-				}
-				x := p.rooms(b, panel)
+			again := func(x Blocks) {
 				x.Once = false
 				visit(x)
 				if p.LLB > 0 && (p.RowsFrom == DDR && columns > 1 || p.ColumnsFrom == DDR && !p.Constant) {
 					x.Once = true
 					visit(x)
+				}
+			}
+			again(p.rooms(b, false))
+			if sums > 2 {
+				x := p.rooms(b, true)
+				again(x)
+				if p.partly(&x) {
+					again(x)
 				}
 			}
 			if free {
@@ -578,6 +598,27 @@ func (p *Problem) rooms(b Blocks, panel bool) Blocks {
 		b.RoomRows = max(2, sums)
 	}
 	return b
+}
+
+// partly makes room for so much of a panel of rows as the L1 has with all else that a tiling has there, if that is more
+// than two tiles, and not all.
+func (p *Problem) partly(b *Blocks) bool {
+	if b.ColumnsFirst || p.frugal {
+		return false
+	}
+	b.RoomRows = p.roomLeft(b)
+	return b.RoomRows > 2 && b.RoomRows < ceilDiv(p.depth(b.Cores), b.Reduction)
+}
+
+// roomLeft is how many tiles of rows have room in the L1 with all else that a tiling has there.
+func (p *Problem) roomLeft(b *Blocks) int64 {
+	if p.RowsFrom == L1 {
+		return 0
+	}
+	x := *b
+	x.RoomRows = 0
+	w := p.cut(&x)
+	return (max(p.Data, p.Shared-max(leastRing, p.ring(&x, &w))) - p.stage(&x, &w)) / align(w.rowElements*p.RowBytes)
 }
 
 // stays is a tiling whose weights stay in the machine's ring if they can, or as they do in a larger one.
@@ -668,7 +709,7 @@ func (p *Problem) neighbours(b Blocks, visit func(Blocks)) {
 			x.Reduction, x.Group = k, [2]int64{1, 1}
 			x = p.stays(p.rooms(x, b.RoomRows > 2 || b.RoomColumns > 2))
 			p.keep(&x)
-			if p.Fits(&x) {
+			if p.Fits(&x) || b.RoomRows > 2 && p.partly(&x) && p.Fits(&x) {
 				x.Group = p.group(&x)
 				p.keep(&x)
 				visit(x)

@@ -54,7 +54,7 @@ func (p *Problem) stage(b *Blocks, w *work) (bytes int64) {
 	tile := w.rowTile * w.nTile
 	for _, x := range p.Extra {
 		if x.From != L1 {
-			bytes += 2 * align(tile*x.Bytes)
+			bytes += b.Sums * align(tile*x.Bytes)
 		}
 	}
 	results := int64(0)
@@ -91,29 +91,69 @@ func (p *Problem) fits(b *Blocks, w *work) bool {
 		if large(p.RowsFrom, rows) || large(p.ColumnsFrom, columns) {
 			return false
 		}
-		need := int64(0)
-		if p.RowsFrom == DDR {
-			loads := int64(2)
-			switch {
-			case b.Keep > 0:
-				loads += w.tiles * b.Keep
-			case b.Once:
-				loads = w.tiles * (w.sums / b.Group[0])
-			}
-			need += loads * ceilDiv(rows, p.Page)
-		}
-		if p.ColumnsFrom == DDR && !p.Constant {
-			loads := int64(2)
-			if b.Once {
-				loads = w.reps * w.columns * (w.sums / b.Group[1])
-			}
-			need += loads * ceilDiv(columns, p.Page)
-		}
-		if need > pages*3/8 && (b.Once || b.Group != [2]int64{1, 1}) {
+		if p.gathered(b, w) > p.gatherable(b, w) && (b.Once || b.Group != [2]int64{1, 1}) {
 			return false
 		}
 	}
 	return true
+}
+
+// gatherable is the pages of the LLB that operands may gather in: three to five eighths, as far as two loads of weights
+// and a tile of all cores' results on their way out have place beside them.
+func (p *Problem) gatherable(b *Blocks, w *work) int64 {
+	pages, beside := p.LLB/p.Page, int64(0)
+	if p.frugal {
+		return pages * 3 / 8
+	}
+	if p.Constant && p.ColumnsFrom == DDR {
+		_, columns := p.far(b, w)
+		beside += 2 * ceilDiv(columns, p.Page)
+	}
+	if p.To == DDR {
+		beside += ceilDiv(w.makers*w.rowTile*w.nTile*p.ResultBytes, p.Page)
+	}
+	return max(pages*3/8, min(pages*5/8, pages-beside))
+}
+
+// together is how many tiles of rows have loads that stay in the LLB: all that come round again, or one after the
+// other.
+func (p *Problem) together(b *Blocks, w *work) int64 {
+	if b.ColumnsFirst || p.frugal {
+		return w.tiles
+	}
+	return 1
+}
+
+// held is the number of the last tiles of the reduction that stay in the L1 where there is no room for all of a panel
+// of rows (see schedule.Nest.Held).
+func (p *Problem) held(b *Blocks, w *work) int64 {
+	if b.ColumnsFirst || w.columns == 1 || b.RoomRows < 3 || b.RoomRows >= w.sums {
+		return 0
+	}
+	return max(0, w.sums-ceilDiv(w.sums-b.RoomRows+2, b.Group[0])*b.Group[0])
+}
+
+// gathered is the pages of the LLB in which operands gather.
+func (p *Problem) gathered(b *Blocks, w *work) (need int64) {
+	rows, columns := p.far(b, w)
+	if p.RowsFrom == DDR {
+		loads := int64(2)
+		switch {
+		case b.Keep > 0:
+			loads += p.together(b, w) * b.Keep
+		case b.Once:
+			loads = p.together(b, w) * (w.sums / b.Group[0])
+		}
+		need += loads * ceilDiv(rows, p.Page)
+	}
+	if p.ColumnsFrom == DDR && !p.Constant {
+		loads := int64(2)
+		if b.Once {
+			loads = w.reps * w.columns * (w.sums / b.Group[1])
+		}
+		need += loads * ceilDiv(columns, p.Page)
+	}
+	return need
 }
 
 // ring is the bytes of tiles of weights in the L1.
@@ -269,7 +309,11 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 				_, load := p.far(b, w)
 				pages := p.LLB / p.Page
 				entries := w.columns * (w.sums / b.Group[1])
-				kept := (pages / 2) / ceilDiv(load, p.Page)
+				kept := pages / 2
+				if b.Once {
+					kept = min(kept, pages-p.gathered(b, w))
+				}
+				kept /= ceilDiv(load, p.Page)
 				missed = max(0, 1-float64(kept)/float64(entries))
 				if b.ColumnsFirst { // the panel alone is used again
 					missed = max(0, 1-float64(kept)/(float64(w.sums/b.Group[1])))
@@ -302,7 +346,8 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 	gone := 1.0 // share of the rows that come again from the DDR
 	if b.Once && p.LLB > 0 {
 		if gone = 0; b.Keep > 0 {
-			gone = 1 - float64(b.Keep*b.Group[0])/sums
+			again := sums - float64(p.held(b, w)) // tiles of the reduction
+			gone = max(0, 1-float64(b.Keep*b.Group[0])/again)
 		}
 		firstRows = min(firstRows, tiles+max(0, firstRows-tiles)*gone)
 	}
@@ -372,8 +417,17 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 	behind := vector + out
 
 	// The cores: passes by kind, each as long as its slowest queue.
+	held := float64(p.held(b, w))
+	if held > 0 { // those that stay come with the first columns
+		both = min(tiles, colPasses)
+		kinds = [4]float64{loadsRows | loadsColumns: both, loadsRows: tiles - both, loadsColumns: colPasses - both}
+		kinds[0] = passes - tiles - colPasses + both
+	}
 	pass := func(in float64) float64 {
 		steps := in * sums
+		if held > 0 && in < inRow { // others have two places: the loads do not run ahead while those that stay are used
+			steps = max(in, unitStep)*held + max(in+inRow, unitStep)*(sums-held)
+		}
 		t := max(steps+inExtra, unit)
 		if in > 0 && trip > 0 { // of two places of a tile
 			t = max(t, (steps+unit+sums*trip)/2)
@@ -482,6 +536,8 @@ func (p *Problem) loads(b *Blocks, w *work) (rows, columns float64) {
 	// Slots are taken in turn: what comes round again is there if all that came between is.
 	if w.columns == 1 || !b.ColumnsFirst && b.RoomRows >= w.sums || b.ColumnsFirst && b.RoomRows >= w.tiles*w.sums {
 		rows = tiles
+	} else if held := p.held(b, w); held > 0 {
+		rows = tiles + (passes-tiles)*float64(w.sums-held)/float64(w.sums)
 	}
 	if p.Constant {
 		if w.tiles == 1 || b.Stay || w.columns*w.sums == 1 {

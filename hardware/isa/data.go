@@ -64,9 +64,11 @@ type Task struct {
 	// all columns for each of Tiles tiles of rows or, with ColumnsFirst, of all rows for each tile
 	// of columns. A load of a portion brings all that its part of the results needs of its tiles
 	// of columns and reduction, in place of what such a load brought Depth loads before; of the
-	// product's second operand ColumnDepth, of one beside the product two.
+	// product's second operand ColumnDepth, of one beside the product Sums. Of the first operand the last Held tiles of
+	// the reduction have places of their own, the others take turns in the first two of Depth.
 	Sums         int32
 	ColumnDepth  int32
+	Held         int32
 	ColumnsFirst bool
 	// Keys, if not zero, says that the task is an attention: the cores go over tiles of queries, each of Products
 	// heads of keys and Positions positions of all their heads of queries, and in each over tiles of Keys keys. Of
@@ -211,8 +213,8 @@ func (p *Program) checkData() (item string, index int, what string) {
 	}
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
-		if min(t.Tiles, t.Repeat, t.Depth, t.Slices, t.Sums, t.Products, t.Positions, t.Keys, t.Slots, t.QuerySlots, t.Pieces,
-			t.ScoreSlots) < 0 ||
+		if min(t.Tiles, t.Repeat, t.Depth, t.Slices, t.Sums, t.Held, t.Products, t.Positions, t.Keys, t.Slots,
+			t.QuerySlots, t.Pieces, t.ScoreSlots) < 0 ||
 			t.Keys > 0 && min(t.Products, t.Positions, t.Slots, t.QuerySlots, t.Pieces, t.ScoreSlots) < 1 {
 			return "task", i, fmt.Sprintf("is cut into %d tiles, of %d each, with room for %d, and for sums of %d", t.Tiles,
 				t.Repeat, t.Depth, t.Sums)

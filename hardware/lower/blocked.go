@@ -216,8 +216,9 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 		if err := lp.checkLoads(s, max(1, free/4)*page); err != nil {
 			return err
 		}
-		if need := lp.gatherPages(s, page); n.Stage > 0 && need > free/2 {
-			return fmt.Errorf("gathers %d bytes in the LLB, half of what values leave is %d", need*page, free/2*page)
+		if need := lp.gatherPages(s, page); n.Stage > 0 && need > int64(gatherable(int(free))) {
+			return fmt.Errorf("gathers %d bytes in the LLB, three quarters of what values leave are %d", need*page,
+				int64(gatherable(int(free)))*page)
 		}
 	}
 	return lp.checkParams(paramBytes(s))
@@ -259,6 +260,10 @@ func (lp *layerPlan) checkLoads(s *schedule.Schedule, room int64) error {
 	return nil
 }
 
+// gatherable is how many of the pages that values leave operands may gather in: beside them a load has place, which
+// takes a quarter at most.
+func gatherable(free int) int { return free * 3 / 4 }
+
 // gatherPages is the number of pages of the LLB the operands of a blocked nest gather in.
 func (lp *layerPlan) gatherPages(s *schedule.Schedule, page int64) (need int64) {
 	n, st := lp.nest, lp.step
@@ -275,6 +280,9 @@ func (lp *layerPlan) gatherPages(s *schedule.Schedule, page int64) (need int64) 
 		}
 		groups := n.ReductionTiles() / max(1, n.Stage)
 		loads := tiles * n.Staying()
+		if role == schedule.RowsOperand && !n.ColumnsFirst { // of one tile of rows, then of the next
+			loads = n.Staying()
+		}
 		if n.Staying() < groups {
 			loads += 2 // one is read while the next arrives
 		}
@@ -331,6 +339,9 @@ func (l *lowering) blocked(s *schedule.Schedule) {
 		}
 		free[place] = l.blockResults(tensors, p, j, last)
 		turn++
+		if !n.ColumnsFirst && j == n.ColumnTiles()-1 {
+			l.leaveRows(tensors)
+		}
 	})
 	if l.halted != nil {
 		return
@@ -445,7 +456,7 @@ func (l *lowering) bytes(t *tensorIn, p, j, k, many int64) int64 {
 
 // bringBlock loads the tile of an operand that a product of tiles needs, unless it is there, and
 // appends to after what that waits for. place is where the tile is.
-func (l *lowering) bringBlock(t *tensorIn, p, j, k int64, after []int32) (_ []int32, place *stretch) {
+func (l *lowering) bringBlock(t *tensorIn, p, j, k int64, after []int32) (_ []int32, _ *stretch) {
 	key := l.key(t, p, j, k)
 	inPlace := true
 	for _, in := range t.ins {
@@ -462,10 +473,19 @@ func (l *lowering) bringBlock(t *tensorIn, p, j, k int64, after []int32) (_ []in
 			return append(after, s.loads...), s.place
 		}
 	}
-	s := &t.slots[t.next]
+	place, turns := t.next, len(t.slots)
+	if held := l.lp.nest.Held(); held > 0 && t.role == schedule.RowsOperand {
+		turns = 2
+		if own := k - int64(l.lp.kTiles) + held; own >= 0 {
+			place = turns + int(own)
+		}
+	}
+	if place < turns {
+		t.next = (place + 1) % turns
+	}
+	s := &t.slots[place]
 	first := s.place == nil // what was there before the step, places has taken note of
-	at := t.at + int64(t.next)*t.size
-	t.next = (t.next + 1) % len(t.slots)
+	at := t.at + int64(place)*t.size
 	var free []int32
 	if s.place, free = l.lb.take(at, t.size, l.label); first {
 		free = append(free, t.ins[0].deps...)
@@ -549,6 +569,20 @@ func (l *lowering) bringPart(t *tensorIn, in *incoming, p, j, k, bytes int64, fr
 		after: in.state.ready, free: free})
 }
 
+// leaveRows gives back the pages of a tile of rows behind its last columns.
+func (l *lowering) leaveRows(tensors []*tensorIn) {
+	for _, t := range tensors {
+		if t.role != schedule.RowsOperand {
+			continue
+		}
+		for _, g := range t.open {
+			l.unpin(g)
+			g.stays, g.left = false, 0
+		}
+		t.open = nil
+	}
+}
+
 func (l *lowering) unpin(g *gathered) {
 	l.pinned -= g.pages
 	for _, ent := range g.entries {
@@ -579,7 +613,7 @@ func (l *lowering) gatherBlock(t *tensorIn, p, j, k int64) *gathered {
 		unions[i] = max(1, min(r.UnionBytes, shareOf(r.UnionBytes, core*l.slices(t), max(1, r.CoreNeedBytes))))
 		g.pages += l.pages.need(unions[i])
 	}
-	if l.pinned+g.pages > l.pages.stageable() {
+	if l.pinned+g.pages > gatherable(l.pages.available()) {
 		return nil
 	}
 	l.pinned += g.pages

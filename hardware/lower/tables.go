@@ -108,7 +108,7 @@ func (t *tables) task(s *schedule.Schedule, lp *layerPlan) int32 {
 	}
 	if n := st.Nest; n.Blocked() {
 		task.Tiles, task.Depth, task.Sums, task.ColumnsFirst = int32(n.Tiles), int32(n.Depth), int32(n.Sums), n.ColumnsFirst
-		task.ColumnDepth = int32(n.RoomFor(schedule.ColumnsOperand))
+		task.ColumnDepth, task.Held = int32(n.RoomFor(schedule.ColumnsOperand)), int32(n.Held())
 		for i := range task.Writes {
 			task.Writes[i].Row = int32(s.RowDims(st, lp.dims.N))
 		}

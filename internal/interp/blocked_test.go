@@ -169,7 +169,7 @@ func blockedCase(t *testing.T, seed uint64) ([][]lower.Segment, *isa.Program, *s
 // Blocked nests of products and convolutions compute what the network says. With DSASCHED_LONG=1 in the environment
 // 10,000 run.
 func TestBlockedNests(t *testing.T) {
-	ran, sliced, moved, most, seeds := 0, 0, 0, 10_000, uint64(sample(700))
+	ran, sliced, moved, held, most, seeds := 0, 0, 0, 0, 10_000, uint64(sample(700))
 	if os.Getenv("DSASCHED_LONG") != "" {
 		seeds = 50_000
 	}
@@ -188,6 +188,9 @@ func TestBlockedNests(t *testing.T) {
 		if nest.Ring > 0 {
 			moved++
 		}
+		if nest.Held() > 0 {
+			held++
+		}
 		if err := sim.CheckBuffers(p, simulated(t, p)); err != nil {
 			t.Fatalf("seed %d, %+v: %v", seed, *nest, err)
 		}
@@ -195,11 +198,11 @@ func TestBlockedNests(t *testing.T) {
 			t.Fatalf("seed %d, %+v: %v", seed, *nest, err)
 		}
 	}
-	t.Logf("%d nests ran, %d with slices of the reduction, %d with a ring of their own", ran, sliced, moved)
-	if least := min(most, int(seeds)/3); ran < least || min(sliced, moved) < max(10, least/25) {
-		t.Errorf(
-			"%d of the nests can run, %d with slices of the reduction, %d with a ring of their own, expected %d, and of these %d",
-			ran, sliced, moved, least, max(10, least/25))
+	found := fmt.Sprintf("%d nests ran, %d with slices of the reduction, %d with a ring of their own, "+
+		"in %d parts of panels stay", ran, sliced, moved, held)
+	t.Log(found)
+	if least := min(most, int(seeds)/3); ran < least || min(sliced, moved) < max(10, least/25) || held == 0 {
+		t.Errorf("%s, expected %d, and of these %d", found, least, max(10, least/25))
 	}
 }
 

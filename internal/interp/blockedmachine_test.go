@@ -13,6 +13,7 @@ type block struct {
 	reads   []int32 // operands that have arrived
 	held    map[key]int64
 	next    int64
+	place   int
 }
 
 // bringTile does a load or an exchange for a task with sums.
@@ -24,7 +25,7 @@ func (w *work) bringTile(o *isa.Operand, id model.TensorID) {
 	if w.toLLB(want) {
 		return
 	}
-	slots := 2
+	slots := int(w.t.Sums)
 	switch a := w.t.anchor.op; id {
 	case a.Inputs[0]:
 		slots = int(w.t.depth())
@@ -42,16 +43,28 @@ func (w *work) bringTile(o *isa.Operand, id model.TensorID) {
 		portion.Operand = 0
 		n := len(st.blocks)
 		if n == 0 || st.blocks[n-1].portion != portion || slices.Contains(st.blocks[n-1].reads, w.c.Operand) {
-			if st.blocks = append(st.blocks, &block{portion: portion, held: map[key]int64{}}); n+1 > slots {
-				st.blocks[n-slots].held = nil // what was in its place
+			turns, own := slots, -1
+			if w.t.Held > 0 && id == w.t.anchor.op.Inputs[0] {
+				turns, own = 2, w.sumTile(w.c.Tile)-len(w.t.Reduction)+int(w.t.Held)
 			}
+			b := &block{portion: portion, held: map[key]int64{}, place: turns + own}
+			if own < 0 {
+				b.place = st.turn % turns
+				st.turn++
+			}
+			for _, o := range st.blocks {
+				if o.place == b.place {
+					o.held = nil // what was in its place
+				}
+			}
+			st.blocks = append(st.blocks, b)
 			n++
 		}
 		b := st.blocks[n-1]
 		b.reads = append(b.reads, w.c.Operand)
 		for _, k := range ks {
 			size := w.p.Tensors[k.tensor].ElementBytes
-			addr := o.Stage + int64((n-1)%slots)*room + b.next
+			addr := o.Stage + int64(b.place)*room + b.next
 			if b.next+size > room {
 				addr = w.cl.beyond(size)
 				w.report.Stages += size

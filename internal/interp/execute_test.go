@@ -65,6 +65,7 @@ type stage struct {
 	tiles []int32 // that it has served, the latest last
 
 	blocks []*block // of a task with sums, the latest last
+	turn   int      // of the places that these take
 }
 
 func (m *machine) task(i int32, g *model.Graph) *task {

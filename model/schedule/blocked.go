@@ -21,7 +21,8 @@ func (n *Nest) ReductionTiles() int64 { return int64(max(1, len(n.Reduction))) }
 // ColumnTiles is the number of tiles that a nest cuts the columns into; at least 1.
 func (n *Nest) ColumnTiles() int64 { return int64(max(1, len(n.Columns))) }
 
-// Staying is the number of loads of a tile's reduction that stay in the LLB for all tiles of rows and columns.
+// Staying is the number of loads of a tile's reduction that stay in the LLB for all tiles of rows and columns that need
+// them.
 func (n *Nest) Staying() int64 {
 	switch {
 	case !n.Once || n.Stage == 0:
@@ -40,7 +41,19 @@ func (n *Nest) RoomFor(role OperandRole) int64 {
 	case ColumnsOperand:
 		return cmp.Or(n.ColumnDepth, n.Depth)
 	}
-	return 2
+	return n.Sums // it comes while products add up
+}
+
+// Held is how many tiles of rows, the last of a reduction that passes again for each tile of columns, have a place of
+// their own in the L1: where there are more than two places, but not for all, the first take turns in two. Those that
+// one load gathers in the LLB do the same.
+func (n *Nest) Held() int64 {
+	sums := n.ReductionTiles()
+	if n.ColumnsFirst || n.ColumnTiles() == 1 || n.Depth < 3 || n.Depth >= sums {
+		return 0
+	}
+	stage := max(1, n.Stage)
+	return max(0, sums-ceil(sums-n.Depth+2, stage)*stage)
 }
 
 // RowDims is the number of innermost dimensions of a step's output that make up a row: those along
