@@ -50,6 +50,7 @@ func registry() []harness.Experiment {
 		optimality.Best(),
 		optimality.Regret(),
 		optimality.Objectives(),
+		optimality.Kinds(),
 		optimality.Growth(),
 		tuning.Sweep(),
 		tuning.Sensitivity(),

@@ -96,7 +96,9 @@ func TestPlacedExperts(t *testing.T) {
 			t.Errorf("%s: %+v", a.Method, a)
 		}
 	}
-	report, err := reportExperts(expertsExperiment(), []routed{*r})
+	other := *r
+	other.Skew = 2
+	report, err := reportExperts(expertsExperiment(), []routed{*r, other})
 	if err != nil || len(report.Files) == 0 {
 		t.Errorf("the report: %v, %v", report, err)
 	}

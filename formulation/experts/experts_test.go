@@ -107,7 +107,7 @@ func TestAgainstBruteForce(t *testing.T) {
 			if got := p.cost(p.Seconds(r.Plan)); got != r.Objective || got < want*(1-near) || r.Bound > want*(1+1e-6)+1e-15 {
 				t.Fatalf("seed %d: %s: plan %g, objective %g, bound %g, the best %g", seed, m.Name, got, r.Objective, r.Bound, want)
 			}
-			if m.Exact && (r.Objective > want*(1+1e-6)+1e-15 || m.Name == "search" && r.Status != milp.Optimal) {
+			if m.Exact && (r.Objective > want*(1+1e-6)+1e-15 || r.Status != milp.Optimal) {
 				t.Errorf("seed %d: %s: %g (%s), the best %g", seed, m.Name, r.Objective, r.Status, want)
 			}
 			if r.Objective > want*(1+1e-6) {

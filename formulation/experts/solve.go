@@ -312,6 +312,9 @@ func (s *solver) search(ctx context.Context) error {
 	return nil
 }
 
+// gap is within what HiGHS calls a bound met.
+const gap = 1e-6
+
 // ilp solves an integer program for each option:
 //
 //	x_ed   expert e is on device d, at most the e-th in the order of [Problem.heaviest]
@@ -381,7 +384,9 @@ func (s *solver) ilp(ctx context.Context) error {
 			}
 			s.take(o, device)
 		}
-		if s.stop = max(s.stop, sol.Stop); !math.IsInf(sol.Bound, 0) && !math.IsNaN(sol.Bound) {
+		if sol.Status == milp.Optimal && sol.Bound*unit >= s.cost*(1-gap) {
+			bound = min(bound, s.cost) // within the solver's gap
+		} else if s.stop = max(s.stop, sol.Stop); !math.IsInf(sol.Bound, 0) && !math.IsNaN(sol.Bound) {
 			bound = min(bound, max(least[o], sol.Bound*unit*(1-near)))
 		} else {
 			bound = min(bound, least[o])

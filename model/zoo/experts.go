@@ -54,9 +54,6 @@ func (m *Mixture) Chosen() int64 { return m.of.Chosen }
 // TokenBytes is what a token has on its way to an expert, and on its way back.
 func (m *Mixture) TokenBytes() int64 { return m.of.Hidden * m.dtype.Bytes() }
 
-// WeightBytes is what an expert has of parameters.
-func (m *Mixture) WeightBytes() int64 { return 3 * m.of.Hidden * m.of.FFN * m.dtype.Bytes() }
-
 // Graph has an expert for each list of runs, each of batch times so many tokens.
 func (m *Mixture) Graph(batch int64, experts [][]int64) (*model.Graph, error) {
 	b := &sequences{model.NewBuilder(m.Name + "-experts"), m.dtype}
