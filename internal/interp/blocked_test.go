@@ -82,6 +82,12 @@ func randomBlocked(r *rand.Rand, l *lower.Loops, rows int64, window int64) *sche
 		Depth: 1 + r.Int64N(4),
 		Loads: 1, Pieces: 1, Vector: schedule.AtColumns, Store: schedule.AtColumns,
 		Columns: cut(d.N, 1), Reduction: cut(d.K, window), ColumnsFirst: r.IntN(2) == 0, Sums: 1 + r.Int64N(2)}
+	if r.IntN(3) == 0 { // parts of panels stay
+		nest.ColumnsFirst, nest.Depth, nest.Reduction = false, 3+r.Int64N(3), nil
+		for at := int64(0); at < d.K; at += window {
+			nest.Reduction = append(nest.Reduction, min(window, d.K-at))
+		}
+	}
 	if l.Weights == 0 {
 		nest.ColumnDepth = r.Int64N(4)
 	} else {
@@ -201,7 +207,7 @@ func TestBlockedNests(t *testing.T) {
 	found := fmt.Sprintf("%d nests ran, %d with slices of the reduction, %d with a ring of their own, "+
 		"in %d parts of panels stay", ran, sliced, moved, held)
 	t.Log(found)
-	if least := min(most, int(seeds)/3); ran < least || min(sliced, moved) < max(10, least/25) || held == 0 {
+	if least := min(most, int(seeds)/3); ran < least || min(sliced, moved, held) < max(10, least/25) {
 		t.Errorf("%s, expected %d, and of these %d", found, least, max(10, least/25))
 	}
 }
