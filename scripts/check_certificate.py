@@ -613,13 +613,13 @@ class Share:
 
     def bytes(self, small):
         g = self.g
-        self.weights, self.rows, self.input, self.output, self.grown, self.pieces = [0] * len(g.tensors), 0, 0, 0, 0, []
+        self.weights, self.rows, self.input, self.output, self.grown, self.pieces, self.inputs = [0] * len(g.tensors), 0, 0, 0, 0, [], []
         own, others = self.constants(), [s.constants() for s in small]
         for i, t in enumerate(g.tensors):
             n = self.size[i] * g.size[i]
             if n and t["role"] == "input":
                 self.input += n
-                self.pieces.append(n / 2)
+                self.inputs.append(n)
             elif n and t["role"] == "constant":
                 name = t["name"]
                 least = min([own[name]] + [o.get(name, 0) for o in others])
@@ -851,8 +851,8 @@ class Share:
         return res
 
     def loads(self):
-        of = lambda n: math.ceil(4 * n / self.m.gb) if self.m.gb is not None else 1
-        every = sum(of(n) for n in self.pieces)
+        of = lambda n, quarters=1: math.ceil(4 * n / (quarters * self.m.gb)) if self.m.gb is not None else 1
+        every = sum(of(n) for n in self.pieces) + sum(of(n, 3) for n in self.inputs)
         before = every
         for o in self.g.outputs:
             maker = self.g.maker[o]

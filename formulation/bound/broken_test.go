@@ -9,6 +9,8 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/model"
@@ -173,6 +175,57 @@ func TestTwoResultsOfOneLayer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := b.Check(made.LatencySeconds()); err != nil {
+		t.Error(err)
+	}
+}
+
+// One load gathers up to three quarters of the LLB of an input.
+func TestInputInOneLoad(t *testing.T) {
+	net := sketched("product", func(s *sketch) {
+		s.Output(s.op("MatMul", model.Attr{}, s.Input("x", model.F16, s.batch, 89, 256), s.weights(256, 16)))
+	})
+	chip, err := scheduler.OpenMachine("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chip.Clusters, chip.GB.SizeBytes, chip.DDRLink.LatencySeconds = 1, 64<<10, 1e-4
+	recipe, err := scheduler.Lookup("tvm-llb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := scheduler.Run(t.Context(), net, chip, 1, recipe, scheduler.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := *made.Plans[0][0].Schedule
+	nest := &schedule.Nest{Tiles: 1, Columns: []int64{8}, Reduction: []int64{64, 64, 64, 64}, Depth: 2, Loads: 1,
+		Pieces: 1, Sums: 1, Vector: schedule.AtColumns, Store: schedule.AtColumns, Stage: 4, Once: true, Group: 4,
+		Cores: s.Steps[0].Binding}
+	if err := s.Follow(0, nest); err != nil {
+		t.Fatal(err)
+	}
+	p, err := lower.Program(net.Name, made.Spec, [][]lower.Segment{{{Schedule: &s, Iterations: 1}}}, made.Lower)
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := int64(0)
+	for _, c := range p.Commands {
+		if c.Kind == isa.DDRLoad && c.Operand == 0 {
+			most = max(most, c.Bytes)
+		}
+	}
+	if most < 40<<10 {
+		t.Errorf("a load brings %d bytes of the input at most, expected more than half of the LLB", most)
+	}
+	r, err := sim.Run(t.Context(), p, sim.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := bound.Cold(t.Context(), net, made.Spec, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Check(float64(r.TotalPs) * 1e-12); err != nil {
 		t.Error(err)
 	}
 }

@@ -34,11 +34,11 @@ type work struct {
 	rows, in, out float64
 	// grown is the growth of the weights in bytes where the share is one chunk.
 	grown float64
-	// pieces are bytes that no load brings together with others: of a constant, a table, an input, of which
-	// a load brings twice as much as of others.
-	pieces []float64
-	need   []box
-	apart  bool // what several readers need of a tensor is not put together
+	// pieces and inputs are bytes that no load brings together with others: of a constant or table, of which a
+	// load brings a quarter of the LLB at most, and of an input, of which it brings three quarters.
+	pieces, inputs []float64
+	need           []box
+	apart          bool // what several readers need of a tensor is not put together
 	// peak is the time of all products with every cell of the arrays at work, rowsOnly with
 	// their edges idle, but without a loss between blocks.
 	peak, rowsOnly float64
@@ -329,7 +329,7 @@ func (w *work) bytes(constants map[string]float64) {
 		switch {
 		case t.Role == model.Input:
 			w.in += n
-			w.pieces = append(w.pieces, n/2)
+			w.inputs = append(w.inputs, n)
 		case t.Role == model.Constant:
 			grown := n - constants[t.Name]
 			n = constants[t.Name]
@@ -394,14 +394,17 @@ func (w *work) leastBytes(n int64, small []*work) map[string]float64 {
 
 // loads is the least number of loads from the DDR: in all, and in front of any of the network's results.
 func (w *work) loads(spec *hardware.Spec) (all, first float64) {
-	of := func(bytes float64) float64 {
+	of := func(bytes, quarters float64) float64 { // of the LLB at once
 		if spec.GB == nil {
 			return 1
 		}
-		return math.Ceil(4 * bytes / float64(spec.GB.SizeBytes)) // a quarter of the LLB; a stage has half
+		return math.Ceil(4 * bytes / (quarters * float64(spec.GB.SizeBytes)))
 	}
 	for _, bytes := range w.pieces {
-		all += of(bytes)
+		all += of(bytes, 1)
+	}
+	for _, bytes := range w.inputs {
+		all += of(bytes, 3) // operands may gather there
 	}
 	first = all
 	whole := w.whole()
@@ -413,7 +416,7 @@ func (w *work) loads(spec *hardware.Spec) (all, first float64) {
 		n, needed := 0.0, whole(int(p), 0, false)
 		for t, bytes := range w.weights {
 			if bytes > 0 && needed(model.TensorID(t)) {
-				n += of(bytes)
+				n += of(bytes, 1)
 			}
 		}
 		first = math.Min(first, n)
