@@ -245,7 +245,7 @@ func TestReadErrors(t *testing.T) {
 		"weight,expert_0\n0,1\n":                `f.csv: line 2: weight: found "0", expected a whole number from 1`,
 		"weight,expert_0\n1,1\n1,x\n":           `f.csv: line 3: expert_0: found "x", expected a whole number from 0`,
 		"weight,expert_0\n1,0\n":                "f.csv: line 2: found no token",
-		"weight,expert_0,expert_1\n1,1048576,1": `f.csv: line 2: expert_1: found "1", expected a whole number from 0 to 0`,
+		"weight,expert_0,expert_1\n1,65536,1": `f.csv: line 2: expert_1: found "1", expected a whole number from 0 to 0`,
 	} {
 		if _, err := ReadRoutings("f.csv", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: found %v, expected %q", text, err, want)

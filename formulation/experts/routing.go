@@ -21,7 +21,7 @@ type Routings struct {
 const (
 	MaxScenarios = 1 << 10
 	MaxExperts   = 1 << 10
-	MaxTokens    = 1 << 20 // of a scenario
+	MaxTokens    = 1 << 16 // of a scenario
 	maxWeight    = 1_000_000
 	maxDraws     = 1 << 28
 )

@@ -135,8 +135,8 @@ func (n *network) exchange() {
 		p, err := x.product()
 		if err != nil || len(x.out[0].typ.shape) != len(p.lf)+len(p.rf) || short(t.name) != "transpose" ||
 			len(t.in) != 1 || len(t.out) != 1 || len(p.lb) > 0 ||
-			slices.Contains(n.results, x.out[0]) {
-			continue
+			slices.Contains(n.results, x.out[0]) || !weightLike(x.in[0]) || slices.Contains(p.rc, 0) {
+			continue // also where the batch, in front, is added up over
 		}
 		var perm []int64
 		for d := range len(p.lf) + len(p.rf) {
@@ -157,6 +157,21 @@ func (n *network) exchange() {
 		gone[t] = true
 	}
 	n.ops = slices.DeleteFunc(n.ops, func(x *flat) bool { return gone[x] })
+}
+
+// weightLike reports whether a value may be weights: an argument that no mark calls an input, or a constant.
+func weightLike(v *val) bool {
+	for v.by != nil {
+		switch name := short(v.by.name); {
+		case name == "constant":
+			return true
+		case slices.Contains([]string{"convert", "transpose", "reshape", "broadcast_in_dim"}, name) && len(v.by.in) == 1:
+			v = v.by.in[0]
+		default:
+			return false
+		}
+	}
+	return v.arg != nil && marked(v.arg) != isInput
 }
 
 func ints(list []int) (out []int64) {

@@ -395,6 +395,24 @@ func TestMappedLayer(t *testing.T) {
 	}
 }
 
+// A result that is transposed after a product of inputs with weights stays as it is written.
+func TestTransposedProduct(t *testing.T) {
+	for args, layer := range map[string]string{
+		"%x: tensor<32x64xf32>, %w: tensor<64x8xf32>": "stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : " +
+			"(tensor<32x64xf32>, tensor<64x8xf32>) -> tensor<32x8xf32>",
+		"%x: tensor<32x64xf32>, %w: tensor<8x64xf32>": "stablehlo.abs %x : tensor<32x64xf32>\n" +
+			"%1 = stablehlo.dot_general %0, %w, contracting_dims = [1] x [1] : " +
+			"(tensor<32x64xf32>, tensor<8x64xf32>) -> tensor<32x8xf32>",
+	} {
+		last := strings.Count(layer, "\n")
+		g, err := read(one(args, fmt.Sprintf("%%0 = %s\n%%%d = stablehlo.transpose %%%d, dims = [1, 0] : "+
+			"(tensor<32x8xf32>) -> tensor<8x32xf32>", layer, last+1, last)), Options{Batch: 5})
+		if err != nil || g.Params() != 512 || !strings.Contains(kinds(g), " [5,8]; Transpose [8,5]") {
+			t.Errorf("%s: %v, %v", args, g, err)
+		}
+	}
+}
+
 // Marks decide what is a weight.
 func TestMarks(t *testing.T) {
 	src := one(
