@@ -238,13 +238,13 @@ func TestDraw(t *testing.T) {
 
 func TestReadErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                      `f.csv: line 1: found "", expected the heading weight,expert_0,expert_1`,
-		"weight,expert_1\n1,2\n":                "f.csv: line 1: found",
-		"weight,expert_0\n":                     "f.csv: found 0 scenarios, expected 1 to 1024",
-		"weight,expert_0\n1\n":                  "f.csv: line 2: columns: found 1, expected 2",
-		"weight,expert_0\n0,1\n":                `f.csv: line 2: weight: found "0", expected a whole number from 1`,
-		"weight,expert_0\n1,1\n1,x\n":           `f.csv: line 3: expert_0: found "x", expected a whole number from 0`,
-		"weight,expert_0\n1,0\n":                "f.csv: line 2: found no token",
+		"":                                    `f.csv: line 1: found "", expected the heading weight,expert_0,expert_1`,
+		"weight,expert_1\n1,2\n":              "f.csv: line 1: found",
+		"weight,expert_0\n":                   "f.csv: found 0 scenarios, expected 1 to 1024",
+		"weight,expert_0\n1\n":                "f.csv: line 2: columns: found 1, expected 2",
+		"weight,expert_0\n0,1\n":              `f.csv: line 2: weight: found "0", expected a whole number from 1`,
+		"weight,expert_0\n1,1\n1,x\n":         `f.csv: line 3: expert_0: found "x", expected a whole number from 0`,
+		"weight,expert_0\n1,0\n":              "f.csv: line 2: found no token",
 		"weight,expert_0,expert_1\n1,65536,1": `f.csv: line 2: expert_1: found "1", expected a whole number from 0 to 0`,
 	} {
 		if _, err := ReadRoutings("f.csv", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
