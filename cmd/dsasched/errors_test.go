@@ -64,7 +64,7 @@ func TestBadInput(t *testing.T) {
 		{"export trace --json", 2, `--json needs -o FILE`},
 		{"export routings --json", 2, `--json needs -o FILE`},
 		{"export routings --skew -1", 2, `found a skew of -1, expected 0 to 10`},
-		{"export routings --tokens 100000000", 2, `found 100000000 tokens, expected 1 to 524288`},
+		{"export routings --tokens 100000000", 2, `found 100000000 tokens, expected 1 to 32768`},
 		{"solve experts many.csv", 1, `many\.csv: line 1: found "arrival_s,`},
 		{"solve experts two.csv", 1, `two\.csv: line 1: found 2 experts, expected the 8 of mixtral-8x7b`},
 		{"solve experts two.csv --model mixtral", 2, `mixtral-8x7b`},

@@ -12,11 +12,9 @@ import (
 	"github.com/dsasched/dsasched/formulation/experts"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/internal/answers"
-	"github.com/dsasched/dsasched/internal/server"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/regular"
-	"github.com/dsasched/dsasched/scheduler"
 )
 
 func newExperts() *cobra.Command {
@@ -44,21 +42,11 @@ schedules.`,
 	}
 	f := addSolver(cmd, experts.Methods(), "`file` to write the JSON to as well")
 	mixture := addMixture(cmd)
-	dtype := &choice{value: model.F16.String(), kind: "TYPE", words: floatTypes()}
-	addChoice(cmd, dtype, "dtype", "type of its numbers: "+strings.Join(dtype.words, ", "))
-	machine := cmd.Flags().String("hardware", "stcp920x4", "built-in machine of several chips or YAML `file`")
-	completeFlag(cmd, "hardware", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return server.Presets(), cobra.ShellCompDirectiveDefault
-	})
-	variant := &choice{value: scheduler.Default, kind: "VARIANT", words: variantNames()}
-	addChoice(cmd, variant, "variant", "variant that schedules a chip's experts, as 'dsasched variants' lists them")
+	dtype := addNumbers(cmd)
+	chips := addChips(cmd, "a chip's experts")
 	worst := cmd.Flags().Bool("worst", false, "make the longest scenario least, and not the mean")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		spec, err := server.LoadMachine(*machine)
-		if err != nil {
-			return err
-		}
-		recipe, err := scheduler.Lookup(variant.value)
+		spec, recipe, err := chips.open()
 		if err != nil {
 			return err
 		}
@@ -206,8 +194,8 @@ to the standard output, or with -o to a file.`,
 		}
 		a := routingsJSON{out.name, m.Name, m.Source, scenarios.value, m.Experts(), tokens.value, *seed}
 		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
-			fmt.Fprintf(b, "%s: %s of %d tokens, %d of %d experts each\n", printable(a.File), plural(int(a.Scenarios), "scenario"),
-				a.Tokens, m.Chosen(), a.Experts)
+			fmt.Fprintf(b, "%s: %s of %d tokens, %d of %d experts each\n", printable(a.File),
+				plural(int(a.Scenarios), "scenario"), a.Tokens, m.Chosen(), a.Experts)
 		})
 	}
 	return cmd

@@ -18,7 +18,6 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/regular"
-	"github.com/dsasched/dsasched/scheduler"
 )
 
 // serveJSON is the answer of 'dsasched serve'.
@@ -83,16 +82,14 @@ best plan of a short trace that is known beforehand is searched for, with proof.
 	asJSON, quiet, tables := addJSON(cmd), addQuiet(cmd), addTables(cmd)
 	decoder := &choice{value: zoo.Decoders()[0], kind: "DECODER", words: zoo.Decoders()}
 	addChoice(cmd, decoder, "model", "decoder: "+strings.Join(decoder.words, ", "))
-	dtype := &choice{value: model.F16.String(), kind: "TYPE", words: floatTypes()}
-	addChoice(cmd, dtype, "dtype", "type of its numbers: "+strings.Join(dtype.words, ", "))
+	dtype := addNumbers(cmd)
 	machine := cmd.Flags().String("hardware", "stcp920", "built-in accelerator, machine of several chips, or YAML `file`")
 	completeFlag(cmd, "hardware", func(cmd *cobra.Command, args []string, text string) ([]cobra.Completion,
 		cobra.ShellCompDirective) {
 		list, directive := completeHardware(cmd, args, text)
 		return append(list, server.Presets()...), directive
 	})
-	variant := &choice{value: scheduler.Default, kind: "VARIANT", words: variantNames()}
-	addChoice(cmd, variant, "variant", "variant that schedules the parts, as 'dsasched variants' lists them")
+	chips := chipFlags{machine, addScheduler(cmd, "the parts")}
 	policy := &choice{kind: "POLICY"}
 	for _, p := range serving.Policies() {
 		policy.words = append(policy.words, cobra.CompletionWithDesc(p.Name, p.Description))
@@ -144,11 +141,7 @@ best plan of a short trace that is known beforehand is searched for, with proof.
 				return err
 			}
 		} else {
-			spec, err := server.LoadMachine(*machine)
-			if err != nil {
-				return err
-			}
-			recipe, err := scheduler.Lookup(variant.value)
+			spec, recipe, err := chips.open()
 			if err != nil {
 				return err
 			}
@@ -344,4 +337,11 @@ output, or with -o to a file.`,
 		})
 	}
 	return cmd
+}
+
+// addNumbers adds --dtype of a built-in model.
+func addNumbers(cmd *cobra.Command) *choice {
+	c := &choice{value: model.F16.String(), kind: "TYPE", words: floatTypes()}
+	addChoice(cmd, c, "dtype", "type of its numbers: "+strings.Join(c.words, ", "))
+	return c
 }

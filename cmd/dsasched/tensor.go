@@ -11,6 +11,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/sharding"
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/server"
@@ -37,21 +38,12 @@ chips; partial sums are added up.`,
 		ValidArgsFunction: completeModel,
 	}
 	f := addSolver(cmd, sharding.Methods(), "`file` to write the JSON to as well")
-	machine := cmd.Flags().String("hardware", "stcp920x4", "built-in machine of several chips or YAML `file`")
-	completeFlag(cmd, "hardware", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return server.Presets(), cobra.ShellCompDirectiveDefault
-	})
-	variant := &choice{value: scheduler.Default, kind: "VARIANT", words: variantNames()}
-	addChoice(cmd, variant, "variant", "variant that schedules the pieces, as 'dsasched variants' lists them")
+	chips := addChips(cmd, "the pieces")
 	batch := &number{value: 1, min: 1}
 	cmd.Flags().Var(batch, "batch", "batch size, of all chips together")
 	read := addNetwork(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		spec, err := server.LoadMachine(*machine)
-		if err != nil {
-			return err
-		}
-		recipe, err := scheduler.Lookup(variant.value)
+		spec, recipe, err := chips.open()
 		if err != nil {
 			return err
 		}
@@ -79,6 +71,34 @@ chips; partial sums are added up.`,
 		return cmp.Or(unwritten, cmd.Context().Err()) // what is known is printed
 	}
 	return cmd
+}
+
+// chipFlags name a machine of one or several chips, and the variant that schedules what a chip runs.
+type chipFlags struct {
+	hardware *string
+	variant  *choice
+}
+
+func addChips(cmd *cobra.Command, scheduled string) chipFlags {
+	f := chipFlags{cmd.Flags().String("hardware", "stcp920x4", "built-in machine of several chips or YAML `file`"),
+		addScheduler(cmd, scheduled)}
+	completeFlag(cmd, "hardware", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return server.Presets(), cobra.ShellCompDirectiveDefault
+	})
+	return f
+}
+
+func addScheduler(cmd *cobra.Command, scheduled string) *choice {
+	c := &choice{value: scheduler.Default, kind: "VARIANT", words: variantNames()}
+	addChoice(cmd, c, "variant", "variant that schedules "+scheduled+", as 'dsasched variants' lists them")
+	return c
+}
+
+func (f chipFlags) open() (spec *hardware.Spec, recipe scheduler.Recipe, err error) {
+	if spec, err = server.LoadMachine(*f.hardware); err == nil {
+		recipe, err = scheduler.Lookup(f.variant.value)
+	}
+	return spec, recipe, err
 }
 
 // overChips is the word of --clusters for operators divided over chips.

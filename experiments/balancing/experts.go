@@ -11,7 +11,6 @@ import (
 	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/pipeline"
-	"github.com/dsasched/dsasched/internal/server"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/plots"
@@ -62,11 +61,7 @@ func expertsExperiment() harness.Experiment {
 }
 
 func route(ctx context.Context, c routedCase, skew float64, scenarios int64) (*routed, error) {
-	spec, err := server.LoadMachine(c.Machine)
-	if err != nil {
-		return nil, err
-	}
-	recipe, err := pipeline.Lookup(pipeline.Default)
+	spec, recipe, err := machineAndRecipe(c.Machine)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/serving"
 	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/pipeline"
@@ -83,11 +84,7 @@ func servingExperiment() harness.Experiment {
 }
 
 func serve(ctx context.Context, c servingCase, requests, small int) (*served, error) {
-	spec, err := server.LoadMachine(c.Machine)
-	if err != nil {
-		return nil, err
-	}
-	recipe, err := pipeline.Lookup(pipeline.Default)
+	spec, recipe, err := machineAndRecipe(c.Machine)
 	if err != nil {
 		return nil, err
 	}
@@ -240,4 +237,12 @@ func reportServing(e harness.Experiment, rows []served) (*harness.Report, error)
 			"Below saturation, first come first served has at most %.1f times the mean latency that is proven to be needed.",
 			worst))
 	return d.Report(harness.Data{Data: rows})
+}
+
+// machineAndRecipe opens a machine of one or several chips; the recipe is the default.
+func machineAndRecipe(name string) (spec *hardware.Spec, recipe pipeline.Recipe, err error) {
+	if spec, err = server.LoadMachine(name); err == nil {
+		recipe, err = pipeline.Lookup(pipeline.Default)
+	}
+	return spec, recipe, err
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/pipeline"
-	"github.com/dsasched/dsasched/internal/server"
 	"github.com/dsasched/dsasched/model/network"
 )
 
@@ -44,15 +43,11 @@ func tensor() harness.Experiment {
 }
 
 func shard(ctx context.Context, machine, name string, batch int64) ([]answers.Sharded, error) {
-	spec, err := server.LoadMachine(machine)
+	spec, recipe, err := machineAndRecipe(machine)
 	if err != nil {
 		return nil, err
 	}
 	net, err := network.Open(name, network.Options{})
-	if err != nil {
-		return nil, err
-	}
-	recipe, err := pipeline.Lookup(pipeline.Default)
 	if err != nil {
 		return nil, err
 	}

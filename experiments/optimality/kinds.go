@@ -22,7 +22,7 @@ type kinds struct {
 	networks, recipes []string
 }
 
-// kindStrategies are those of the stage, the greedy one first.
+// kindStrategies names the compared strategies of the stage kinds, greedy first.
 var kindStrategies = []string{"greedy", "search"}
 
 func fullKinds() kinds {

@@ -11,16 +11,16 @@ import (
 // A Problem is to place experts on equal devices, and to choose one option for all of them. Times are in seconds.
 type Problem struct {
 	Devices int
-	// Load is what an expert adds to a device: by option, row and expert.
+	// Load has the seconds that an expert adds to its device, by option, row and expert.
 	Load [][][]float64
-	// Scenario is that of each row, ascending from 0; Weight is how often each is, against the others.
+	// Scenario numbers the scenario of each row, ascending from 0. Weight has the relative frequency of each scenario.
 	Scenario []int
 	Weight   []float64
 	// Worst asks for the least longest scenario, in place of the least mean.
 	Worst bool
 }
 
-// A Plan is what is fixed before the routing is known: the option, and the device of each expert.
+// A Plan fixes one option for all experts and a device for each, before the routing is known.
 type Plan struct {
 	Option int
 	Device []int
@@ -101,7 +101,7 @@ func (p *Problem) Check(plan *Plan) error {
 	return nil
 }
 
-// Seconds are what a plan takes in each scenario: the sum over its rows of the device with most.
+// Seconds returns the time of each scenario under a plan: the sum over its rows of the largest load of a device.
 func (p *Problem) Seconds(plan *Plan) []float64 {
 	seconds := make([]float64, len(p.Weight))
 	on := make([]float64, p.Devices)
@@ -115,7 +115,7 @@ func (p *Problem) Seconds(plan *Plan) []float64 {
 	return seconds
 }
 
-// Mean is that of scenarios by their weights.
+// Mean returns the mean of the scenarios' seconds by their weights.
 func (p *Problem) Mean(seconds []float64) float64 {
 	sum, all := 0.0, 0.0
 	for s, w := range p.Weight {

@@ -24,8 +24,8 @@ var methods = solve.Table[func(*solver, context.Context) error]{
 		Run: (*solver).search},
 	{Method: solve.Method{Name: "ilp", Description: "integer linear program, solved by HiGHS", Exact: true,
 		NeedsSolver: true}, Run: (*solver).ilp},
-	{Method: solve.Method{Name: "greedy", Description: "the heaviest expert first, each where the objective then is least"},
-		Run: (*solver).greedy},
+	{Method: solve.Method{Name: "greedy",
+		Description: "the heaviest expert first, each where the objective then is least"}, Run: (*solver).greedy},
 	{Method: solve.Method{Name: "even", Description: "as many experts on each device, in their order"},
 		Run: (*solver).even},
 }

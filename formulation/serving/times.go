@@ -256,8 +256,8 @@ func (t *Times) covers(n Need) error {
 	}{{"tokens.at", t.Tokens.At, n.Tokens}, {"scores.at", t.Scores.At, n.Batch}, {"decode.rows", t.Decode.Rows, n.Batch},
 		{"decode.columns", t.Decode.Columns, n.Context}, {"prompt.columns", t.Prompt.Columns, n.Prompt}} {
 		if last := slices.Max(c.at); last < c.need {
-			return fmt.Errorf("%s: found up to %d, expected up to %d or more for the requests and limits, as times have that are "+
-				"made for this trace", c.field, last, c.need)
+			return fmt.Errorf("%s: found up to %d, expected up to %d or more for the requests and limits, "+
+				"as times have that are made for this trace", c.field, last, c.need)
 		}
 	}
 	return nil

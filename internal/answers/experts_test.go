@@ -10,15 +10,14 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/experts"
 	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/server"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/zoo"
 )
 
-// Every plan has each expert once and is as fast as its formula says, but for what kernels of a chip share; the best
-// is no slower than others; and no scenario is faster than its bound.
-func TestPlaceExperts(t *testing.T) {
+func olmoe(t *testing.T, preset string) (pipeline.Recipe, *zoo.Mixture, *hardware.Spec) {
 	recipe, err := pipeline.Lookup(pipeline.Default)
 	if err != nil {
 		t.Fatal(err)
@@ -27,10 +26,17 @@ func TestPlaceExperts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine, err := server.LoadMachine("stcp920x4")
+	machine, err := server.LoadMachine(preset)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return recipe, m, machine
+}
+
+// Every plan has each expert once and is as fast as its formula says, but for what kernels of a chip share; the best
+// is no slower than others; and no scenario is faster than its bound.
+func TestPlaceExperts(t *testing.T) {
+	recipe, m, machine := olmoe(t, "stcp920x4")
 	routings, err := experts.Draw(2, m.Experts(), 12, m.Chosen(), 1, 5)
 	if err != nil {
 		t.Fatal(err)
@@ -94,18 +100,7 @@ func TestPlaceExperts(t *testing.T) {
 
 // On one chip nothing is sent, and there is one placement.
 func TestPlaceExpertsOnOneChip(t *testing.T) {
-	recipe, err := pipeline.Lookup(pipeline.Default)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := zoo.OpenMixture("olmoe-1b-7b", model.F16)
-	if err != nil {
-		t.Fatal(err)
-	}
-	machine, err := server.LoadMachine("v100")
-	if err != nil {
-		t.Fatal(err)
-	}
+	recipe, m, machine := olmoe(t, "v100")
 	tokens := make([]int64, 64)
 	tokens[5], tokens[9] = 20, 70
 	list, err := PlaceExperts(context.Background(), m, machine, &experts.Routings{Weight: []int64{1},
