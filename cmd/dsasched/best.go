@@ -209,7 +209,7 @@ saw.`,
 
 func writeBest(b *bytes.Buffer, a *bestJSON) {
 	row(b, "best", "%s (%s) on %s, batch %d in chunks of %d", a.Model, a.DType, a.Hardware, a.Batch, a.Chunk)
-	greedy := "greedy fails"
+	greedy := "nothing greedy to compare with"
 	if t := a.GreedyThroughputPerSecond; t != nil {
 		greedy = fmt.Sprintf("%.3f times greedy's %s", a.ThroughputPerSecond / *t, perSecond(*t))
 	}

@@ -36,6 +36,15 @@ func certificateOf(t *testing.T, model, schedule, out string) {
 	}
 }
 
+// Greedy is at its best chunk, whatever that of the search is.
+func TestCertifyChunk(t *testing.T) {
+	workspace(t)
+	answer(t, "best", "toy-fig5", "--batch", "16", "--chunk", "1", "--evaluations", "2", "--certificate", "chunk.json")
+	if text := answer(t, "certify", "chunk.json"); !strings.Contains(text, "batch 16: holds") {
+		t.Error(text)
+	}
+}
+
 func TestCertify(t *testing.T) {
 	workspace(t)
 	text := answer(t, "certify", "net.certificate.json")

@@ -164,6 +164,8 @@ func TestBadInput(t *testing.T) {
 		{"schedule net.onnx -o nosuch/a.json", 1, `write nosuch/a\.json: no such file`},
 		{"schedule net.onnx -o -", 2, `"-" for "-o, --out" flag: expected a file name`},
 		{"schedule net.onnx -o net.onnx", 2, `--out: net\.onnx is the file that is read: give another name`},
+		{"schedule net.onnx --hardware ./my-npu.yaml -o my-npu.yaml", 2, `--out: my-npu\.yaml is the file that is read`},
+		{"sweep net.onnx --set hardware=./my-npu.yaml --csv my-npu.yaml", 2, `--csv: my-npu\.yaml is the file that is read`},
 		{"schedule net.onnx --trace ./net.onnx", 2, `--trace: \./net\.onnx is the file that is read`},
 		{"simulate net.schedule.json --trace net.schedule.json", 2, `--trace: net\.schedule\.json is the file that is read`},
 		{"schedule net.onnx --trace=", 2, `"" for "--trace" flag: expected a file name`},

@@ -223,6 +223,10 @@ func (a explainJSON) writeOverview(b *bytes.Buffer) {
 		rows = append(rows, []string{w.Unit, percent(w.BusySeconds / o.TotalSeconds), strings.Join(causes, ", ")})
 	}
 	writeTable(b, "lrl", []string{"unit", "busy", "waited for"}, rows)
+	if len(groups) > 0 {
+		fmt.Fprintf(b, "\n--group %s has the reasons for its border, split and spills, --op and --tensor those of one operator or tensor\n",
+			printable(groups[0].What))
+	}
 }
 
 func (a explainJSON) writeAgainst(b *bytes.Buffer) {

@@ -155,6 +155,14 @@ func checkFiles(cmd *cobra.Command, args []string) error {
 	asJSON := cmd.Flags().Lookup("json")
 	written := map[string]string{} // flags by file
 	var err error
+	read := slices.Clone(args)
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if _, ok := f.Value.(*outFile); ok || f.Name == "start" { // a schedule may be replaced by a better one
+			return
+		}
+		read = append(read, strings.FieldsFunc(f.Value.String(),
+			func(r rune) bool { return strings.ContainsRune("[],=", r) })...)
+	})
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		o, ok := f.Value.(*outFile)
 		if !ok || err != nil {
@@ -166,7 +174,7 @@ func checkFiles(cmd *cobra.Command, args []string) error {
 			err = usagef("--%s and --%s name the same file, %s: give each a file of its own", before, f.Name, o.name)
 		case o.name == stdoutName && asJSON != nil && asJSON.Changed:
 			err = usagef("--json and --%s - exclude each other: both write to the standard output", f.Name)
-		case slices.ContainsFunc(args, func(in string) bool { return sameFile(in, o.name) }):
+		case slices.ContainsFunc(read, func(in string) bool { return sameFile(in, o.name) }):
 			err = usagef("--%s: %s is the file that is read: give another name", f.Name, o.name)
 		case o.name != stdoutName:
 			err = canReplace(o.name)

@@ -59,7 +59,7 @@ check order' judges it.`,
 
 // loadOrder reads the order of the instances from a valid result.
 func loadOrder(file string, p *ordering.Problem) ([]int, error) {
-	res, err := ordering.LoadResult(file)
+	res, err := ordering.LoadResult(file, p)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,9 @@ func newCheckOrder() *cobra.Command {
 its cost and peak anew. The order is valid if it breaks no rule and claims nothing
 else of itself; otherwise the command fails with the first step that does.
 
-A bound is checked only for not being above the cost: no order proves it.`,
+A bound is checked only for not being above the cost: no order proves it. A file
+{"order": [[sub-graph, instance], ...]} lists the instances alone, as they run; the
+moves that it needs are made.`,
 		Example: `  dsasched check order chain.json order.json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
@@ -158,7 +160,7 @@ A bound is checked only for not being above the cost: no order proves it.`,
 		if err != nil {
 			return err
 		}
-		res, err := ordering.LoadResult(args[1])
+		res, err := ordering.LoadResult(args[1], p)
 		if err != nil {
 			return err
 		}

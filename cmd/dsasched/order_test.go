@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
@@ -50,6 +51,50 @@ func TestOrderMethods(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// An order alone gets the moves that it needs.
+func TestOrderGiven(t *testing.T) {
+	workspace(t)
+	best, err := ordering.ReadResult("stdout", []byte(answer(t, "solve", "order", "chain.json", "--json")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var given struct {
+		Order []ordering.Ref `json:"order"`
+	}
+	for _, s := range best.Steps {
+		given.Order = append(given.Order, s.Run)
+	}
+	write := func() {
+		data, err := json.Marshal(given)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile("mine.json", data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write()
+	text := answer(t, "check", "order", "chain.json", "mine.json")
+	if want := "cost " + decimal(best.Cost) + ","; !strings.Contains(text, "mine.json is valid") ||
+		!strings.Contains(text, want) {
+		t.Errorf("%s, expected %s", text, want)
+	}
+	answer(t, "solve", "order", "chain.json", "--start", "mine.json")
+	given.Order[0][1] = 7
+	write()
+	if r := call(t, "check", "order", "chain.json", "mine.json"); r.status != exitFailure ||
+		!strings.Contains(r.stderr, "mine.json: order[0]: found [0 7], expected an instance of the problem") {
+		t.Errorf("%+v", r)
+	}
+	given.Order = given.Order[1:]
+	given.Order[0] = ordering.Ref{}
+	write()
+	if r := call(t, "check", "order", "chain.json", "mine.json"); r.status != exitFailure ||
+		!strings.Contains(r.stderr, "mine.json: the order has 2 instances, expected 3") {
+		t.Errorf("%+v", r)
 	}
 }
 

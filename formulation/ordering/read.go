@@ -1,7 +1,9 @@
 package ordering
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/internal/strict"
@@ -17,13 +19,43 @@ func Load(path string) (*Problem, error) {
 	return Read(path, data)
 }
 
-// LoadResult reads a result from a file.
-func LoadResult(path string) (*Result, error) {
+// LoadResult reads a result for a problem from a file. A file that lists the instances alone,
+// as {"order": [[sub-graph, instance], ...]}, gets the moves of [Sequence] for [Traffic].
+// Whether a result keeps the rules is for [Check] to say.
+func LoadResult(path string, p *Problem) (*Result, error) {
 	data, err := regular.Read(path)
 	if err != nil {
 		return nil, err
 	}
-	return ReadResult(path, data)
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(data, &keys) != nil || keys["order"] == nil {
+		return ReadResult(path, data)
+	}
+	var given struct {
+		Order []Ref `json:"order"`
+	}
+	if err := strict.Decode(path, data, &given); err != nil {
+		return nil, err
+	}
+	g := NewGraph(p)
+	ids := make(map[Ref]int, len(g.Refs))
+	for i, r := range g.Refs {
+		ids[r] = i
+	}
+	order := make([]int, len(given.Order))
+	for k, r := range given.Order {
+		i, ok := ids[r]
+		if !ok {
+			return nil, &InputError{File: path, Field: fmt.Sprintf("order[%d]", k), Found: fmt.Sprint(r),
+				Expected: "an instance of the problem, [sub-graph, instance]"}
+		}
+		order[k] = i
+	}
+	r, err := Fixed("given", g, order, Traffic)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
 }
 
 // Read reads and validates a problem. The name of the file is for errors, which

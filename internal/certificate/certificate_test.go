@@ -124,14 +124,18 @@ func TestCertificateOfFusedAttention(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.GreedyThroughputPerSecond = nil
 	if !f.Network.AttentionFused || f.CertifiedBoundSeconds != fused.Seconds {
 		t.Errorf("fused: %t, bound %v, expected that of fused attention, %v", f.Network.AttentionFused,
 			f.CertifiedBoundSeconds, fused.Seconds)
 	}
+	if v, err := f.Check(ctx, "proof", "", ""); err != nil || v.GreedyThroughputPerSecond != nil {
+		t.Errorf("a file without the greedy schedule claims nothing of it: %v", err)
+	}
 	var wrong *schedulefile.InputError
+	claimed := 1.0
+	f.GreedyThroughputPerSecond = &claimed
 	if _, err := f.Check(ctx, "proof", "", ""); !errors.As(err, &wrong) || wrong.Field != "greedy_throughput_per_s" {
-		t.Errorf("expected an error about the greedy schedule alone, which the file lacks: %v", err)
+		t.Errorf("expected an error about the greedy schedule alone: %v", err)
 	}
 	f.Network.AttentionFused = false
 	if _, err := f.Check(ctx, "proof", "", ""); !errors.As(err, &wrong) || wrong.Field != "network.fingerprint" {

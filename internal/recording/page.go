@@ -154,10 +154,10 @@ func facts(name string, r *scheduler.Result, row harness.Row, several bool) []pa
 	if several {
 		return list
 	}
+	moved, movedUnit, _ := strings.Cut(bytesText(row.MovedBytes.DDR), " ")
 	return append(list,
-		page.Fact{What: "matrix units of peak", Value: harness.Percent(row.MMEUtilization), Unit: "%", Words: r.LimitText()},
-		page.Fact{What: "moved to and from the DDR", Value: harness.Significant(float64(row.MovedBytes.DDR) / 1e6),
-			Unit: "MB", Words: fmt.Sprintf("%s kernels launched", harness.Count(row.KernelsDynamic))})
+		page.Fact{What: "matrix units of peak", Value: harness.Percent(row.MMEUtilization), Unit: "%", Words: "the batch is limited by " + r.LimitText()},
+		page.Fact{What: "moved to and from the DDR", Value: moved, Unit: movedUnit, Words: fmt.Sprintf("%s kernels launched", harness.Count(row.KernelsDynamic))})
 }
 
 func duration(seconds float64) string {

@@ -58,8 +58,8 @@ type BestOptions struct {
 // Found is the answer of [Best].
 type Found struct {
 	*pipeline.Result
-	// Greedy is the recipe cross-layer with default options at its best chunk; nil if it
-	// can't be had.
+	// Greedy is the recipe cross-layer with default options at its best chunk, whatever
+	// Options.Chunk is; nil if it can't be had, or the search ended before it.
 	Greedy *pipeline.Result
 	// Starts are the recipes' results that the search began with, each at its best chunk.
 	Starts []Start
@@ -150,7 +150,9 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	s := &seeker{w: pipeline.NewProblem(net, machine, spec, batch, opt.Options), opt: opt, began: time.Now(), until: until,
 		found: &Found{}, starts: map[family]startAt{}}
 	s.found.problem = s.w
-	err = s.all(limited, chunks)
+	if err = s.all(limited, chunks); err == nil {
+		err = s.greedy(limited)
+	}
 	switch {
 	case ctx.Err() != nil:
 		s.found.Stop = milp.StopCancelled
@@ -167,6 +169,24 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 		return nil, fmt.Errorf("no schedule was found in %v: %w", limit, limited.Err())
 	}
 	return nil, cmp.Or(ctx.Err(), s.failed, errors.New("none of the recipes can be used with these options"))
+}
+
+// greedy finds [Found.Greedy] where the search has not tried all that it is the best of.
+func (s *seeker) greedy(ctx context.Context) error {
+	if s.begun && s.opt.Chunk == 0 || s.opt.few {
+		return nil
+	}
+	s.found.Greedy = nil
+	r, err := pipeline.Lookup(pipeline.GreedyRecipe)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	opt := s.opt.Options
+	opt.Chunk = 0
+	if x, err := pipeline.RunStages(ctx, s.w.Net, s.w.Machine, s.w.Batch, r, opt); err == nil {
+		s.found.Greedy = x
+	}
+	return nil
 }
 
 // whole runs a recipe that improves what it begins with.
@@ -232,6 +252,7 @@ type seeker struct {
 	found  *Found
 	other  *pipeline.Problem  // of the graph that recipes of one kernel make; nil: none was made
 	failed error              // the first recipe's, at its first chunk
+	begun  bool               // all of the greedy recipes' starts were simulated
 	starts map[family]startAt // the best of each
 	floors map[int64]float64  // picoseconds that chunks take at least
 	// simulated is the part of an evaluation that is not counted yet.
@@ -531,6 +552,7 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 		}
 		stages[k] = nil
 	}
+	s.begun = ctx.Err() == nil
 	if s.opt.Start != nil {
 		if err := s.startFrom(ctx, chunks); err != nil {
 			return err

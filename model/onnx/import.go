@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/dsasched/dsasched/model"
@@ -176,6 +177,12 @@ func build(name string, m *modelProto, opt Options) (*model.Graph, map[string]*v
 	g, values, err := p.run(title, opt, want, own, file.batch)
 	if err != nil && own != nil {
 		err = fmt.Errorf("at batch %d in place of the file's %d: %w", want.batch, file.batch, err)
+	}
+	if err == nil && own != nil && file.batch > 1 && opt.Warn != nil {
+		// Of a network without a batch it is something else, such as the tokens.
+		i := slices.IndexFunc(p.inputs, func(v *valueInfo) bool { return len(v.dims) > 0 })
+		opt.Warn(fmt.Sprintf("the first dimension of input %q, %d in the file, is taken as the batch",
+			p.inputs[i].name, file.batch))
 	}
 	if err == nil && to != nil && !to.IsFloat() {
 		g.Retype(model.F16, *to)
