@@ -84,7 +84,7 @@ func reportFig15(rows gridRows, b *harness.Document) error {
 				harness.Fixed(all.Arithmetic/s.Published.Value, 2)})
 			place := 0
 			if s.Variant == "l1" && base == "llb" {
-				place = 3
+				place = 4
 			}
 			b.Line(harness.Line{What: fmt.Sprintf("mean gain of %s over %s (reading of the %s)", s.Variant, base, reading),
 				Unit: "x", Published: s.Published.Value, Ours: all.Arithmetic,
