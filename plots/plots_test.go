@@ -387,3 +387,31 @@ func TestDecades(t *testing.T) {
 		}
 	}
 }
+
+// A system has one colour whatever else a figure shows, and others never take it.
+func TestOneColourForASystem(t *testing.T) {
+	alone := map[string]color.NRGBA{}
+	names := []string{"TVM", "AStitch", "GraphTurbo, paper's batches", "variant 1 (LLB)", "l1", "ordering", "XLA", "TensorRT",
+		"over TensorFlow"}
+	for _, n := range names {
+		alone[n] = colours([]string{n})[0]
+	}
+	for i := range names {
+		list := append([]string{"measured", "another"}, names[i:min(i+3, len(names))]...)
+		got := colours(list)
+		seen := map[color.NRGBA]string{}
+		for k, n := range list {
+			if want, ok := alone[n]; ok && seen[want] == "" && got[k] != want {
+				t.Errorf("%q beside %q has another colour than alone", n, list)
+			}
+			if other, ok := seen[got[k]]; ok && k > 1 {
+				t.Errorf("%q and %q have one colour", n, other)
+			}
+			seen[got[k]] = n
+		}
+	}
+	if colours([]string{"cross-layer"})[0] != alone["GraphTurbo, paper's batches"] ||
+		colours([]string{"llb"})[0] != alone["variant 1 (LLB)"] {
+		t.Error("a recipe and its name in the paper have two colours")
+	}
+}

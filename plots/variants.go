@@ -168,7 +168,8 @@ func Utilization(networks []Network) (*Figure, error) {
 		p.Add(grid{}, bs)
 		panels = append(panels, p)
 	}
-	return stack(panels, 110, []key{barKey(blue, "matrix unit (MME)"), barKey(paler(blue, 1), "vector unit (VME), paler")}, 2), nil
+	keys := []key{barKey(blue, "matrix unit (MME)"), barKey(paler(blue, 1), "vector unit (VME), paler")}
+	return stack(panels, 110, keys, 2), nil
 }
 
 // labels are the names of the variants with their titles.
