@@ -401,6 +401,8 @@ func (f fourStages) claims(d *harness.Document, orders []scheduler.Recipe, runs 
 	d.Claim("Order chosen", "DFS, which begins with two instances of stage 1 and one of stage 2",
 		chosen+": "+orderNames(best),
 		harness.Agreement(chosen == "DFS" && strings.HasPrefix(stagePattern(best), "aab")))
+	d.Given()
+	d.Why("it follows from the factors")
 	d.Claim("Edges kept and redundant (Fig. 6)", "14 and 28 (two producers each, by the factors)",
 		fmt.Sprintf("%d and %d", dfs.Edges, dfs.RedundantEdges),
 		harness.Agreement(dfs.Edges == 14 && dfs.RedundantEdges == 28))
