@@ -312,7 +312,8 @@ func (f crossing) report(runs []crossRun) (*harness.Report, error) {
 		})
 	}
 	for i, r := range runs {
-		tl := plots.Timeline{Title: fmt.Sprintf("(%c) %s: %s µs added by the blocks", 'a'+i, inThePaper(r.Variant), us(r.Advance))}
+		tl := plots.Timeline{Title: fmt.Sprintf("(%c) %s: %s µs added by the blocks", 'a'+i, inThePaper(r.Variant),
+			us(r.Advance))}
 		// layers in turn are darker and paler.
 		var layers [len(crossColours)][]string
 		for _, row := range crossRows {
@@ -336,7 +337,8 @@ func (f crossing) report(runs []crossRun) (*harness.Report, error) {
 			{At: 1e6 * max(r.OverlapStart, r.OverlapEnd)}}
 		alike := func(other plots.Timeline) bool { return reflect.DeepEqual(other.Rows, tl.Rows) }
 		if k := slices.IndexFunc(list, alike); k >= 0 {
-			list[k].Title = fmt.Sprintf("(%c) %s, cross-unit alike: %s µs added", 'a'+k, inThePaper(runs[k].Variant), us(r.Advance))
+			list[k].Title = fmt.Sprintf("(%c) %s, cross-unit alike: %s µs added", 'a'+k, inThePaper(runs[k].Variant),
+				us(r.Advance))
 		} else {
 			list = append(list, tl)
 		}
