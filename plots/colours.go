@@ -14,12 +14,15 @@ var (
 	yellow = color.NRGBA{0xe3, 0xcf, 0x2b, 0xff} // darker than the palette's, for white paper
 )
 
-// systems have one colour in every figure, by how their names begin.
+// systems have one colour in every figure, by how their names begin, behind an "over ".
 var systems = []struct {
 	colour   color.NRGBA
 	prefixes []string
 }{
-	{grey, []string{"tvm", "xla"}},
+	{grey, []string{"tvm"}},
+	{sky, []string{"xla"}},
+	{green, []string{"tensorrt"}},
+	{black, []string{"tensorflow"}},
 	{purple, []string{"astitch"}},
 	{yellow, []string{"llb", "variant 1"}},
 	{orange, []string{"l1", "variant 2"}},
@@ -38,8 +41,9 @@ func colours(names []string) []color.NRGBA {
 	list := make([]color.NRGBA, len(names))
 	times := map[color.NRGBA]int{}
 	for i, n := range names {
+		n = strings.TrimPrefix(strings.ToLower(n), "over ")
 		for _, s := range systems {
-			if slices.ContainsFunc(s.prefixes, func(p string) bool { return strings.HasPrefix(strings.ToLower(n), p) }) {
+			if slices.ContainsFunc(s.prefixes, func(p string) bool { return strings.HasPrefix(n, p) }) {
 				list[i] = paler(s.colour, times[s.colour])
 				times[s.colour]++
 				break

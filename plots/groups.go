@@ -31,7 +31,7 @@ type Groups struct {
 	Spread [][][]float64
 }
 
-// Series has a value per category; what is not a positive number is left out.
+// Series has a value per category; what is not positive is left out, and where there is none, NaN, bars have a cross.
 type Series struct {
 	Name   string
 	Values []float64
@@ -52,7 +52,7 @@ func GroupedBars(panels ...Groups) (*Figure, error) {
 		return nil, fmt.Errorf("plots: there are no groups to draw")
 	}
 	var list []panel
-	marked := false
+	marked, crossed := false, false
 	for _, g := range panels {
 		low, high := math.Inf(1), 0.0
 		see := func(v float64) {
@@ -70,6 +70,7 @@ func GroupedBars(panels ...Groups) (*Figure, error) {
 			}
 			for _, v := range s.Values {
 				see(v)
+				crossed = crossed || math.IsNaN(v) && !g.Log
 			}
 		}
 		if g.Spread != nil && (!g.Log || len(g.Spread) != len(g.Series)) {
@@ -123,6 +124,9 @@ func GroupedBars(panels ...Groups) (*Figure, error) {
 	}
 	if marked {
 		keys = append(keys, markKey(markStyles[Published], "published"))
+	}
+	if crossed {
+		keys = append(keys, markKey(noValue, "no value"))
 	}
 	f := stack(list, 118, keys, len(keys))
 	f.width = pageWidth
@@ -181,6 +185,9 @@ func dot(fill color.NRGBA) draw.GlyphStyle {
 	return draw.GlyphStyle{Color: fill, Radius: 2.2, Shape: draw.CircleGlyph{}}
 }
 
+// noValue stands where a bar would, which a bar of no height could be taken for.
+var noValue = draw.GlyphStyle{Color: black, Radius: 1.6, Shape: draw.CrossGlyph{}}
+
 type groups Groups
 
 func (g groups) Plot(c draw.Canvas, p *plot.Plot) {
@@ -193,7 +200,9 @@ func (g groups) Plot(c draw.Canvas, p *plot.Plot) {
 	fill := colours(seriesNames(g.Series))
 	for k, s := range g.Series {
 		for i, v := range s.Values {
-			if g.Spread != nil && drawable(v) {
+			if math.IsNaN(v) && !g.Log {
+				c.DrawGlyphNoClip(noValue, vg.Point{X: x(at(i, k)), Y: base + 3})
+			} else if g.Spread != nil && drawable(v) {
 				for _, one := range g.Spread[k][i] {
 					if drawable(one) {
 						sty := dot(fill[k])

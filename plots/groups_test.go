@@ -49,6 +49,29 @@ func TestGroupedBars(t *testing.T) {
 	}
 }
 
+// A value that is not there is no bar of no height.
+func TestNoValue(t *testing.T) {
+	draw := func(v float64, log bool) string {
+		f, err := GroupedBars(Groups{Title: "t", YLabel: "y", Categories: []string{"a", "b"}, Log: log,
+			Series: []Series{{"one", []float64{v, 2}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		svg, err := f.SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(svg)
+	}
+	zero, none := draw(0, false), draw(math.NaN(), false)
+	if zero == none || strings.Contains(zero, ">no value<") || !strings.Contains(none, ">no value<") {
+		t.Error("no value looks like 0")
+	}
+	if draw(0, true) != draw(math.NaN(), true) {
+		t.Error("a logarithmic axis tells 0 from no value")
+	}
+}
+
 func TestTickNumber(t *testing.T) {
 	for v, want := range map[float64]string{0.5: "0.5", 10: "10", 1000: "1000", 10000: "10\u2009000",
 		1e6: "1\u2009000\u2009000"} {

@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"math"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -20,13 +21,13 @@ type Network struct {
 	Marks    []Mark
 }
 
-// Variant is one variant's result.
+// Variant is one variant's result with the paper's batches per cluster, which published throughputs have too.
 type Variant struct {
 	Name                string
+	Title               string // stands below the name; "": nothing
 	ThroughputPerSecond float64
-	// PaperChunksPerSecond is the throughput with the paper's batches per cluster; 0:
-	// not known.
-	PaperChunksPerSecond float64
+	// BestPerSecond is the throughput with the best batches per cluster; 0: not known.
+	BestPerSecond float64
 	// Utilisations are between 0 and 1.
 	MMEUtilization, VMEUtilization float64
 }
@@ -75,7 +76,7 @@ func Throughput(networks []Network) (*Figure, error) {
 	// All panels have the same x axis, so that variants stand below each other.
 	left, right := half, half
 	kinds := map[MarkKind]bool{}
-	paper := false
+	best := false
 	for _, n := range networks {
 		for i, v := range n.Variants {
 			room := half
@@ -93,19 +94,18 @@ func Throughput(networks []Network) (*Figure, error) {
 	for _, n := range networks {
 		highest := 0.0
 		for _, v := range n.Variants {
-			highest = max(highest, v.ThroughputPerSecond, v.PaperChunksPerSecond)
+			highest = max(highest, v.ThroughputPerSecond, v.BestPerSecond)
 		}
-		var names []string
 		var bs bars
 		var ms marks
+		fills := n.colours()
 		for i, v := range n.Variants {
-			names = append(names, v.Name)
-			b := bar{center: float64(i), half: half, value: v.ThroughputPerSecond, fill: blue, tick: v.PaperChunksPerSecond,
+			b := bar{center: float64(i), half: half, value: v.ThroughputPerSecond, fill: fills[i], tick: v.BestPerSecond,
 				lines: []string{number(v.ThroughputPerSecond)}}
 			if i > 0 && n.Variants[0].ThroughputPerSecond > 0 {
 				b.lines = append(b.lines, number(v.ThroughputPerSecond/n.Variants[0].ThroughputPerSecond)+"×")
 			}
-			paper = paper || v.PaperChunksPerSecond > 0
+			best = best || v.BestPerSecond > 0
 			bs = append(bs, b)
 			for k, m := range n.marksOf(v.Name) {
 				kinds[m.Kind] = true
@@ -124,13 +124,13 @@ func Throughput(networks []Network) (*Figure, error) {
 			title += " (×: over " + n.Variants[0].Name + ")"
 		}
 		// Two lines of text fit above the highest bar.
-		p := newPanel(title, "Throughput ("+n.Unit+")", names, -left-0.1, right+0.1, highest*1.22)
+		p := newPanel(title, "Throughput ("+n.Unit+")", n.labels(), -left-0.1, right+0.1, highest*1.22)
 		p.Add(grid{}, ms, bs) // what whitens the grid behind a mark must not cover a bar
 		panels = append(panels, p)
 	}
-	keys := []key{barKey(blue, "simulated, best batches per cluster")}
-	if paper {
-		keys = append(keys, tickKey("the paper's batches per cluster"))
+	keys := []key{barKey(blue, "with the paper's batches per cluster")}
+	if best {
+		keys = append(keys, tickKey("with the best ones"))
 	}
 	if kinds[Published] {
 		keys = append(keys, markKey(markStyles[Published], "published in the paper"))
@@ -154,22 +154,39 @@ func Utilization(networks []Network) (*Figure, error) {
 	}
 	var panels []panel
 	for _, n := range networks {
-		var names []string
 		var bs bars
 		for i, v := range n.Variants {
-			names = append(names, v.Name)
+			fill := n.colours()[i]
 			for k, u := range []float64{v.MMEUtilization, v.VMEUtilization} {
 				const half = 0.2
 				bs = append(bs, bar{center: float64(i) + half*float64(2*k-1), half: half * 0.92, value: 100 * u,
-					fill: []color.NRGBA{blue, orange}[k], lines: []string{percent(u)}})
+					fill: paler(fill, k), lines: []string{percent(u)}})
 			}
 		}
 		// One scale for all: shares of peak compare between networks.
-		p := newPanel(n.Title, "Utilisation (% of peak)", names, -0.55, float64(len(names))-0.45, highest*1.14)
+		p := newPanel(n.Title, "Utilisation (% of peak)", n.labels(), -0.55, float64(len(n.Variants))-0.45, highest*1.14)
 		p.Add(grid{}, bs)
 		panels = append(panels, p)
 	}
-	return stack(panels, 110, []key{barKey(blue, "matrix unit (MME)"), barKey(orange, "vector unit (VME)")}, 2), nil
+	keys := []key{barKey(blue, "matrix unit (MME)"), barKey(paler(blue, 1), "vector unit (VME), paler")}
+	return stack(panels, 110, keys, 2), nil
+}
+
+// labels are the names of the variants with their titles.
+func (n Network) labels() (list []string) {
+	for _, v := range n.Variants {
+		list = append(list, strings.TrimSuffix(v.Name+"\n"+v.Title, "\n"))
+	}
+	return list
+}
+
+// colours are those that the variants have in all figures.
+func (n Network) colours() []color.NRGBA {
+	var names []string
+	for _, v := range n.Variants {
+		names = append(names, v.Name)
+	}
+	return colours(names)
 }
 
 func (n Network) marksOf(variant string) []Mark {
@@ -195,7 +212,7 @@ func check(networks []Network) error {
 		known := map[string]bool{}
 		for _, v := range n.Variants {
 			known[v.Name] = true
-			for _, x := range []float64{v.ThroughputPerSecond, v.PaperChunksPerSecond, v.MMEUtilization, v.VMEUtilization} {
+			for _, x := range []float64{v.ThroughputPerSecond, v.BestPerSecond, v.MMEUtilization, v.VMEUtilization} {
 				if !(x >= 0) || math.IsInf(x, 0) {
 					return fmt.Errorf("plots: %s, %s has a value of %g, expected zero or more", n.Title, v.Name, x)
 				}

@@ -283,6 +283,73 @@ func TestLogOfTunings(t *testing.T) {
 	}
 }
 
+// Logs of several seeds, networks and objectives are merged by writing one behind the other: what is tuned by them is
+// no slower, kernel by kernel, than by any of them, whatever the seed and however few the trials; a network has kernels
+// of others.
+func TestMergedLogs(t *testing.T) {
+	machine, recipe, opt := load(t, "stcp920"), searched(t, "ansor"), scheduler.Options{Chunk: 2}
+	tune := func(name string, trials int, seed uint64, objective string, before ...string) (*scheduler.Tuned, string) {
+		t.Helper()
+		var log bytes.Buffer
+		tuned, err := scheduler.Tune(t.Context(), []network.Network{open(t, name)}, machine, 16, recipe, opt,
+			scheduler.TuneSettings{Options: ansor.Options{Trials: trials, Seed: seed, Objective: objective}, Log: &log,
+				Before: strings.NewReader(strings.Join(before, ""))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tuned, log.String()
+	}
+	best := func(tunings ...*scheduler.Tuned) map[string]float64 {
+		least := map[string]float64{}
+		for _, tuned := range tunings {
+			for _, x := range tuned.Tasks {
+				if old, ok := least[x.Task]; !ok || x.Seconds < old {
+					least[x.Task] = x.Seconds
+				}
+			}
+		}
+		return least
+	}
+	// shared is how many of the answer's kernels the others have.
+	notWorse := func(what string, tuned *scheduler.Tuned, least map[string]float64) (shared int) {
+		t.Helper()
+		for _, x := range tuned.Tasks {
+			old, ok := least[x.Task]
+			if ok {
+				shared++
+			}
+			if ok && x.Seconds > old || x.Seconds > x.RuleSeconds {
+				t.Errorf("%s: %s takes %v s, its logs have %v, the rules %v", what, x.Name, x.Seconds, old, x.RuleSeconds)
+			}
+		}
+		return shared
+	}
+	for _, name := range []string{"toy-fig3", "resnet18"} {
+		one, first := tune(name, 60, 1, "f1")
+		two, second := tune(name, 60, 2, "f1")
+		if first == second || reflect.DeepEqual(one.Tasks, two.Tasks) {
+			t.Errorf("%s: two seeds make the same", name)
+		}
+		least := best(one, two)
+		for seed := uint64(1); seed <= 3; seed++ {
+			merged, _ := tune(name, 1, seed, "f1", first, second)
+			if n := notWorse(name+" by two logs", merged, least); n != len(merged.Tasks) {
+				t.Errorf("%s: its logs have %d of its %d kernels", name, n, len(merged.Tasks))
+			}
+			turned, _ := tune(name, 90, seed, "f1", second, first)
+			notWorse(name+" by two logs, exchanged and extended", turned, least)
+		}
+		if name == "resnet18" {
+			for seed := uint64(1); seed <= 2; seed++ {
+				other, _ := tune("resnet34", 1, seed, "f2", second, first)
+				if n := notWorse("resnet34 by logs of resnet18", other, least); n == 0 {
+					t.Error("resnet34 has no kernel of resnet18")
+				}
+			}
+		}
+	}
+}
+
 // Bindings inside kernels make no chunk slower; a file holds them, and what it says of a
 // layer that is not there or of more cores than there are is refused.
 func TestBindInside(t *testing.T) {

@@ -111,6 +111,17 @@ func Means(of func(Configuration) float64) (all, plausible struct{ Arithmetic, G
 	return all, plausible
 }
 
+// Unfitted is the arithmetic mean over the configurations whose throughput of TVM the constants were not fitted to.
+func Unfitted(of func(Configuration) float64) float64 {
+	var list []float64
+	for _, c := range Configurations() {
+		if !c.Calibration() {
+			list = append(list, of(c))
+		}
+	}
+	return stat.Mean(list, nil)
+}
+
 // Labels are the configurations as figures name them.
 func Labels(extra ...string) []string {
 	var list []string

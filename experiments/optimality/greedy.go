@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/hardware"
@@ -278,8 +279,12 @@ func (o againstExact) gaps(all [][]scheduler.Compared) []plots.Series {
 	for k := range list {
 		list[k].Values = make([]float64, len(all))
 		for i := range all {
-			if g, ok := find(all[i], list[k].Name, isGreedy); ok && g.Gap != nil {
+			list[k].Values[i] = math.NaN()
+			switch g, ok := find(all[i], list[k].Name, isGreedy); {
+			case ok && g.Gap != nil:
 				list[k].Values[i] = 100 * *g.Gap
+			case ok && g.Status == "optimal":
+				list[k].Values[i] = 0
 			}
 		}
 	}

@@ -152,8 +152,9 @@ func TestFig3(t *testing.T) {
 			t.Errorf("%s: %d redundant edges are listed, %d counted", r.Order, redundant, r.RedundantEdges)
 		}
 	}
-	if v := verdictOf(t, claims, "Order chosen"); v != harness.Agreement(true) {
-		t.Errorf("order chosen: %s", v)
+	if i := slices.IndexFunc(claims, func(c harness.Claim) bool { return c.Quantity == "Order chosen" }); i < 0 ||
+		claims[i].Verdict != harness.NotCounted || !strings.HasPrefix(claims[i].Ours, "DFS: a8 a7 b4 ") {
+		t.Errorf("order chosen: %+v", claims)
 	}
 	for _, q := range []string{"Factors of the stages", "Edges kept", "L1 use"} { // the example was made so
 		i := slices.IndexFunc(claims, func(c harness.Claim) bool { return strings.HasPrefix(c.Quantity, q) })
@@ -209,7 +210,7 @@ func TestFig5(t *testing.T) {
 	if !slices.Equal(sizes, []int{15, 5, 3, 1}) {
 		t.Errorf("sub-graphs are %v, want 15, 5, 3, 1", sizes)
 	}
-	if v := verdictOf(t, claims, "Sub-graphs in the end, 2 images"); v != harness.Agreement(true) {
+	if v := verdictOf(t, claims, "Sub-graphs in the end, 2 images"); v != harness.NotCounted {
 		t.Error(v)
 	}
 }
@@ -358,13 +359,14 @@ func TestFig13(t *testing.T) {
 		}
 	}
 	// A barrier between layers leaves nothing to run at once.
-	if runs[0].LayersAtOnce != 0 {
-		t.Errorf("%s runs two layers at once for %g s", runs[0].Variant, runs[0].LayersAtOnce)
+	if runs[0].LayersAtOnce != 0 || runs[1].LayersAtOnce == 0 {
+		t.Errorf("%s runs two layers at once for %g s, across layers for %g", runs[0].Variant, runs[0].LayersAtOnce,
+			runs[1].LayersAtOnce)
 	}
 	if runs[1].Advance >= runs[0].Advance {
 		t.Errorf("the blocks add %g s across layers, %g s without", runs[1].Advance, runs[0].Advance)
 	}
-	if v := verdictOf(t, claims, "Loads of a layer"); v != harness.Agreement(true) {
+	if v := verdictOf(t, claims, "Loads of a layer"); v != harness.NotCounted {
 		t.Error(v)
 	}
 }

@@ -3,6 +3,7 @@ package paperfigs
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/dsasched/dsasched/formulation/allocate"
@@ -301,7 +302,7 @@ func (f spilling) fullAt(runs []spillRun) int {
 var spillLevels = []string{"L1", "LLB", "DDR"}
 
 // figure draws lifetimes near the step at which the LB is first full; bars are as high
-// as the values are large.
+// as the values are large. Methods that do the same there share a panel.
 func (f spilling) figure(runs []spillRun) (*plots.Figure, error) {
 	const around = 5 // steps
 	at := f.fullAt(runs)
@@ -317,7 +318,7 @@ func (f spilling) figure(runs []spillRun) (*plots.Figure, error) {
 	var list []plots.Timeline
 	for k, m := range f.methods {
 		r := runs[k]
-		tl := plots.Timeline{Title: fmt.Sprintf("(%c) %s: %s MiB moved", 'a'+k, m.name, mebibytes(r.MovedBytes)),
+		tl := plots.Timeline{Title: fmt.Sprintf("%s: %s MiB moved", m.name, mebibytes(r.MovedBytes)),
 			Start: float64(from), Lines: []plots.TimelineMark{{At: float64(at)}, {At: float64(at + 1)}}}
 		for _, i := range shown {
 			v := r.Values[i]
@@ -325,7 +326,15 @@ func (f spilling) figure(runs []spillRun) (*plots.Figure, error) {
 				Start: float64(max(v.First, from)), End: float64(v.End), Colour: slices.Index(spillLevels, v.Level),
 				Height: max(0.12, float64(v.Bytes)/float64(largest))}}})
 		}
-		list = append(list, tl)
+		alike := func(other plots.Timeline) bool { return reflect.DeepEqual(other.Rows, tl.Rows) }
+		if j := slices.IndexFunc(list, alike); j >= 0 {
+			list[j].Title = m.name + ", " + list[j].Title
+		} else {
+			list = append(list, tl)
+		}
+	}
+	for i := range list {
+		list[i].Title = fmt.Sprintf("(%c) %s", 'a'+i, list[i].Title)
 	}
 	used := 0
 	for k := range f.methods {

@@ -96,7 +96,7 @@ func throughputTable(rows gridRows, spec *hardware.Spec) (harness.Table, []harne
 	t.Notes = append(t.Notes,
 		fmt.Sprintf("TVM's throughputs of %s are of the calibration set, all others of the evaluation set.",
 			strings.Join(calibration, ", ")),
-		"The paper's mean speedup over the vendor's own code, 1.04, has nothing beside it: that code is not public and is not simulated.")
+		"The vendor's own code is not public and is not simulated; beside the paper's mean speedup over it, 1.04, stands GraphTurbo's over what others measured with it.")
 	for _, m := range []struct {
 		label string
 		literature.Measurement
@@ -186,6 +186,9 @@ func (m *overall) means(b *harness.Document) error {
 	b.Note(
 		"AStitch over TVM: %.2f, as the published %.2f, is the quotient of two arithmetic means of speedups, of GraphTurbo over TVM and over AStitch. The mean of its own speedups, which is not published, is another: arithmetic %.2f, geometric %.2f.",
 		m.astitch, publishedAStitch, gains.Arithmetic, gains.Geometric)
+	unfitted := literature.Unfitted(m.rows.ratio("cross-layer", "tvm", harness.PaperChunks))
+	b.Note("The mean over TVM divides by its throughputs on A, G and I, to which the constants are fitted. Without these three, arithmetic: over TVM %.2f, over AStitch %.2f.",
+		unfitted, literature.Unfitted(m.rows.ratio("cross-layer", "astitch", harness.PaperChunks)))
 	both := bothSpeedups(m.overTVM, m.overAStitch, m.astitch)
 	b.Note("%s", both)
 	stitched, err := stitched(m.rows, publishedAStitch)
@@ -194,12 +197,16 @@ func (m *overall) means(b *harness.Document) error {
 	}
 	for _, l := range []harness.Line{
 		{What: "mean speedup of GraphTurbo over TVM, A-J, arithmetic", Published: literature.MeanSpeedup.Value,
-			Ours: m.overTVM, Headline: 1,
-			Remark: reasonGain(m.rows, "cross-layer", "tvm", literature.MeanSpeedup.Value)},
+			Ours: m.overTVM, Headline: 1, Calibration: true,
+			Remark: "TVM's throughputs of A, G and I, by which it divides, are fitted; " +
+				reasonGain(m.rows, "cross-layer", "tvm", literature.MeanSpeedup.Value)},
+		{What: "mean speedup of GraphTurbo over TVM, without A, G and I, whose TVM is fitted",
+			Published: literature.MeanSpeedup.Value, Ours: unfitted, Headline: 2,
+			Remark: "the published mean is of all ten, that of these seven is not published"},
 		{What: "mean speedup of GraphTurbo over TVM, " + literature.Without(), Published: literature.MeanSpeedup.Value,
-			Ours: plausible, Remark: "see the mean over all, which counts", Given: true},
+			Ours: plausible, Remark: "see the means over all and without the fitted ones", Given: true},
 		{What: "mean speedup of GraphTurbo over AStitch, A-J, arithmetic", Published: literature.MeanOverAStitch.Value,
-			Ours: m.overAStitch, Headline: 2, Remark: both},
+			Ours: m.overAStitch, Headline: 3, Remark: both},
 		{What: "GraphTurbo over the vendor's code, mean (ours over what others measured with it, A and B)", Published: 1.04,
 			Ours: (m.rows.at(literature.ConfigurationOf("A"), "cross-layer",
 				harness.PaperChunks).ThroughputPerSecond/literature.MeasuredResNet.ThroughputPerSecond +
@@ -247,9 +254,9 @@ func (m *overall) figures(b *harness.Document) error {
 	}
 	b.Lead("speedup", "Speedups",
 		fmt.Sprintf(
-			"GraphTurbo is faster than a kernel per layer on %d of %d configurations; the speedups go from %.1f (%s) to %.1f (%s), with a mean of %.1f; the paper has %.2f.",
+			"GraphTurbo is faster than a kernel per layer on %d of %d configurations; the speedups go from %.1f (%s) to %.1f (%s), with a mean of %.1f, and of %.1f without the three to whose throughputs of TVM the constants are fitted; the paper has %.2f.",
 			faster, len(configurations), speedup(least), least.Network, speedup(most), most.Network, m.overTVM,
-			literature.MeanSpeedup.Value))
+			literature.Unfitted(speedup), literature.MeanSpeedup.Value))
 	var marks []plots.GroupMark
 	for i, c := range configurations {
 		marks = append(marks, plots.GroupMark{Category: i, Value: c.TVMThroughputPerSecond})

@@ -84,7 +84,7 @@ func reportFig15(rows gridRows, b *harness.Document) error {
 				harness.Fixed(all.Arithmetic/s.Published.Value, 2)})
 			place := 0
 			if s.Variant == "l1" && base == "llb" {
-				place = 3
+				place = 4
 			}
 			b.Line(harness.Line{What: fmt.Sprintf("mean gain of %s over %s (reading of the %s)", s.Variant, base, reading),
 				Unit: "x", Published: s.Published.Value, Ours: all.Arithmetic,
@@ -98,19 +98,24 @@ func reportFig15(rows gridRows, b *harness.Document) error {
 			}
 		}
 	}
-	for i, s := range literature.Breakdown[:2] {
-		to, from := []string{"l1-whole", "ordering"}[i], []string{"tvm", "l1-whole"}[i]
+	// The same where instances are variant 3's: gains over TVM and over variant 1 first, as the readings have them.
+	for _, x := range []struct {
+		to, from string
+		figure   literature.Figure
+	}{{"l1-whole", "tvm", literature.MeanL1}, {"l1-whole", "llb-whole", literature.MeanL1},
+		{"ordering", "l1-whole", literature.MeanOrder}, {"ordering", "llb-whole", literature.MeanOrder},
+		{"cross-layer", "llb-whole", literature.MeanCross}} {
 		if rows.at(literature.Configurations()[0], "l1-whole", harness.PaperChunks).ThroughputPerSecond == 0 {
 			break
 		}
-		all, plausible := literature.Means(over(to, from))
-		m.Rows = append(m.Rows, []string{to, from + " (instances are variant 3's)", harness.Fixed(all.Arithmetic, 2),
+		all, plausible := literature.Means(over(x.to, x.from))
+		m.Rows = append(m.Rows, []string{x.to, x.from + " (instances are variant 3's)", harness.Fixed(all.Arithmetic, 2),
 			harness.Fixed(all.Geometric, 2),
-			harness.Fixed(plausible.Arithmetic, 2), harness.Fixed(s.Published.Value, 2),
-			harness.Fixed(all.Arithmetic/s.Published.Value, 2)})
-		b.Line(harness.Line{What: fmt.Sprintf("mean gain of %s over %s (instances are variant 3's)", to, from), Unit: "x",
-			Published: s.Published.Value, Ours: all.Arithmetic, Given: true,
-			Remark: reasonGain(rows, to, from, s.Published.Value)})
+			harness.Fixed(plausible.Arithmetic, 2), harness.Fixed(x.figure.Value, 2),
+			harness.Fixed(all.Arithmetic/x.figure.Value, 2)})
+		b.Line(harness.Line{What: fmt.Sprintf("mean gain of %s over %s (instances are variant 3's)", x.to, x.from), Unit: "x",
+			Published: x.figure.Value, Ours: all.Arithmetic, Given: true,
+			Remark: reasonGain(rows, x.to, x.from, x.figure.Value)})
 	}
 	if err := b.Table(m); err != nil {
 		return err

@@ -167,8 +167,12 @@ func compared(l harness.Line) comparedLine {
 	c := comparedLine{what: l.What, unit: l.Unit, published: asPublished(l.Published), ours: harness.PlainNumber(l.Ours),
 		ratio: "–", error: "–",
 		verdict: l.Verdict(), remark: l.Remark, numbers: &l}
-	if l.Calibration || l.Given {
+	switch {
+	case l.Calibration || l.Given:
 		c.what += " †"
+		c.verdict = harness.NotCounted
+	case !l.Predicted():
+		c.verdict = "not counted, zero in both"
 	}
 	if l.Unit == "x" {
 		c.unit = "×"

@@ -1,6 +1,9 @@
 package onnx
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // A training step as the ONNX Runtime writes one: a grouped convolution, normalisation, pools, a
 // product, the loss, all gradients, and the weights after descent. Counted by hand: the
@@ -107,6 +110,76 @@ func TestConvGradWork(t *testing.T) {
 			if n := g.Tensor(g.Outputs[i]).Shape.Elements(); n != shape {
 				t.Errorf("%+v: output %d has %d elements, expected %d", tt, i, n, shape)
 			}
+		}
+	}
+}
+
+// Exporters write operators of training into the default domain as well, optimisers without the word: they are read as
+// in the domain of the ONNX Runtime.
+func TestTrainingInDefaultDomain(t *testing.T) {
+	for own, x := range map[string]struct {
+		short string
+		given []msg
+		in    []string
+	}{
+		"GeluGrad":      {"GeluGrad", parts(input("d", 2, 6), input("x", 2, 6)), in("d", "x")},
+		"FastGeluGrad":  {"FastGeluGrad", parts(input("d", 2, 6), input("x", 2, 6)), in("d", "x")},
+		"SGDOptimizer":  {"SGD", parts(scalar("r", .1), weights("w", 6, 4), input("g", 6, 4)), in("r", "w", "g")},
+		"AdamOptimizer": {"AdamOptimizer", nil, nil},
+	} {
+		if x.in == nil {
+			x.in = in("r", "n", "w", "g", "m", "v")
+			x.given = parts(scalar("r", .1), of("n", tInt64, 1), weights("w", 6, 4), input("g", 6, 4), input("m", 6, 4),
+				input("v", 6, 4))
+		}
+		outputs := out("y")
+		if own == "AdamOptimizer" {
+			outputs = out("", "", "", "y")
+		}
+		read := func(domain, op string) string {
+			return summary(file(17, append(x.given[:len(x.given):len(x.given)],
+				nodeOf(domain, op, "n", x.in, outputs), output("y"))...), Options{})
+		}
+		want := read("com.microsoft", own)
+		if !strings.Contains(want, "> ") {
+			t.Errorf("%s: %s", own, want)
+		}
+		if got := read("", x.short); got != want {
+			t.Errorf("%s in the default domain is read as\n%sexpected\n%s", x.short, got, want)
+		}
+	}
+}
+
+// Where a file tells no shape of what was padded, it comes from the shape of the gradient and the padding: the least
+// input of which a pool gives such an output, with automatic padding the outputs times the strides. A value that is
+// there has its own.
+func TestGradientShapesFromPadding(t *testing.T) {
+	three := parts(attrList("kernel_shape", 3, 3), attrList("strides", 2, 2))
+	positions := of("i", tInt64, 2, 4, 4, 4)
+	for _, tt := range []struct {
+		op    string
+		given []msg
+		in    []string
+		pads  msg
+		want  string
+	}{
+		{"MaxPoolGrad", parts(positions), in("d", "i"), attrList("pads", 1, 1, 1, 1), "[2,4,7,7]"},
+		{"MaxPoolGrad", parts(positions), in("d", "i"), attrList("pads", 0, 1, 0, 0), "[2,4,9,8]"},
+		{"MaxPoolGrad", parts(positions), in("d", "i"), attrStr("auto_pad", "SAME_UPPER"), "[2,4,8,8]"},
+		{"MaxPoolGrad", parts(input("x", 2, 4, 8, 7), node("MaxPool", "f", in("x"), out("p", "i"),
+			append(three, attrList("pads", 1, 1, 1, 1))...)), in("d", "i"), attrList("pads", 1, 1, 1, 1), "[2,4,8,7]"},
+		{"AveragePoolGrad", nil, in("d"), attrList("pads", 1, 1, 1, 1), "[2,4,7,7]"},
+		{"AveragePoolGrad", nil, in("d"), attrStr("auto_pad", "SAME_LOWER"), "[2,4,8,8]"},
+		{"ConvGrad", parts(input("x", 2, 4, 8, 7), weights("w", 4, 4, 3, 3)), in("d", "x", "w"),
+			attrList("pads", 1, 1, 1, 1), "[2,4,8,7]"},
+		{"ConvGrad", parts(input("x", 2, 4, 7, 8), weights("w", 4, 4, 3, 3)), in("d", "x", "w"),
+			attrStr("auto_pad", "SAME_UPPER"), "[2,4,7,8]"},
+	} {
+		given := append(parts(input("d", 2, 4, 4, 4)), tt.given...)
+		got := summary(file(17, append(given, node(tt.op, "n", tt.in, out("y"), append(three[:2:2], tt.pads)...),
+			output("y"))...), Options{})
+		if !strings.HasSuffix(got, tt.want+" f32\n") {
+			t.Errorf("%s of %v: expected %s, read\n%s", tt.op, tt.in, tt.want, got)
 		}
 	}
 }
