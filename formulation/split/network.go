@@ -295,8 +295,7 @@ func (n *Network) Group(k int) *schedule.SubGraph {
 	sg := &schedule.SubGraph{ID: k, Name: fmt.Sprintf("g%d", k), Ops: n.operators(n.Problem.Groups[k].Atoms),
 		Split: n.Splits[k]}
 	sg.Inputs, sg.Outputs = schedule.Boundary(n.g, sg.Ops)
-	sg.PeakBytes = schedule.Peak(n.g, sg.Ops, sg.Outputs,
-		schedule.InstanceRegions(n.g, sg.Ops, sg.Outputs, -1, 1, 0), n.p.peak)
+	sg.PeakBytes = schedule.NewFootprint(n.g, sg.Ops, sg.Outputs, n.p.peak).Instance(-1, 1, 0)
 	return sg
 }
 

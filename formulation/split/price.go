@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
@@ -60,18 +61,23 @@ func NewPrices(g *model.Graph, spec *hardware.Spec, layers []schedule.Layer, opt
 
 // Layer is the time of a layer for the boxes of its results that reg has, with its parameters
 // on their way from the LLB to the cores; from the DDR that is the caller's to add.
-func (p *Prices) Layer(layer int, reg schedule.Regions) float64 { return p.p.layer(layer, reg, false) }
+func (p *Prices) Layer(layer int, reg schedule.Regions) float64 {
+	return p.p.layer(layer, func(t model.TensorID) model.Region { return reg[t] },
+		func() schedule.Regions { return reg }, false)
+}
 
 // A part is a group of atoms with what it reads and leaves behind.
 type part struct {
 	atoms           []int
 	ops             []model.OpID
 	inputs, outputs []model.TensorID
+	footprint       *schedule.Footprint
 }
 
 func (p *pricer) part(atoms []int, ops []model.OpID) *part {
 	q := &part{atoms: atoms, ops: ops}
 	q.inputs, q.outputs = schedule.Boundary(p.g, ops)
+	q.footprint = schedule.NewFootprint(p.g, ops, q.outputs, p.peak)
 	return q
 }
 
@@ -95,7 +101,7 @@ const moreFactors = 2
 // not split; other groups then are none.
 func (p *pricer) splits(q *part) []schedule.SplitInfo {
 	g := p.g
-	whole := schedule.Peak(g, q.ops, q.outputs, schedule.InstanceRegions(g, q.ops, q.outputs, -1, 1, 0), p.peak)
+	whole := q.footprint.Instance(-1, 1, 0)
 	out := g.Tensor(q.outputs[0])
 	var list []schedule.SplitInfo
 	if whole <= p.lb {
@@ -141,12 +147,8 @@ func (p *pricer) apart(q *part, info schedule.SplitInfo) bool {
 		return true
 	}
 	for _, i := range []int64{0, info.Factor/2 - 1, info.Factor - 2} {
-		a := schedule.InstanceRegions(p.g, q.ops, q.outputs, info.Dim, info.Factor, i)
-		b := schedule.InstanceRegions(p.g, q.ops, q.outputs, info.Dim, info.Factor, i+1)
-		for _, o := range q.outputs {
-			if a[o].Overlap(b[o]) > 0 {
-				return false
-			}
+		if !q.footprint.Apart(info.Dim, info.Factor, i) {
+			return false
 		}
 	}
 	return true
@@ -174,8 +176,7 @@ func (p *pricer) divides(tr schedule.Tracker, q *part, v int64) bool {
 func (p *pricer) fits(q *part, dim int, factor int64) bool {
 	index, _ := instances(factor)
 	for _, i := range index {
-		if schedule.Peak(p.g, q.ops, q.outputs, schedule.InstanceRegions(p.g, q.ops, q.outputs, dim, factor, i),
-			p.peak) > p.lb {
+		if q.footprint.Instance(dim, factor, i) > p.lb {
 			return false
 		}
 	}
@@ -194,13 +195,11 @@ func (p *pricer) seconds(q *part, info schedule.SplitInfo, limit float64) float6
 			return sum
 		}
 		i := index[k]
-		sum += float64(times[k]) * p.instance(q,
-			schedule.InstanceRegions(p.g, q.ops, q.outputs, sg.SplitDim(), sg.Factor(), i), again)
+		sum += float64(times[k]) * p.instance(q, sg.SplitDim(), sg.Factor(), i, again)
 	}
 	if info.Factor == schedule.Unsplittable {
 		// What the LB can't hold goes out and comes back.
-		whole := schedule.Peak(p.g, q.ops, q.outputs, schedule.InstanceRegions(p.g, q.ops, q.outputs, -1, 1, 0), p.peak)
-		sum += p.pass(2 * max(0, whole-p.lb))
+		sum += p.pass(2 * max(0, q.footprint.Instance(-1, 1, 0)-p.lb))
 	}
 	return sum
 }
@@ -216,17 +215,21 @@ func (p *pricer) weights(q *part) int64 {
 	return n
 }
 
-// instance is the time of one instance: launch, layers, and boundaries.
-func (p *pricer) instance(q *part, reg schedule.Regions, again bool) float64 {
+// instance is the time of instance i of factor along a dimension: launch, layers, and boundaries.
+func (p *pricer) instance(q *part, dim int, factor, i int64, again bool) float64 {
 	g := p.g
+	box := q.footprint.Boxes(dim, factor, i)
+	whole := sync.OnceValue(func() schedule.Regions {
+		return schedule.InstanceRegions(g, q.ops, q.outputs, dim, factor, i)
+	})
 	sum := p.spec.LaunchSeconds
 	for _, a := range q.atoms {
-		sum += p.layer(a, reg, again)
+		sum += p.layer(a, box, whole, again)
 	}
 	boundary := func(list []model.TensorID, written bool) {
 		for _, t := range list {
 			tensor := g.Tensor(t)
-			n := reg[t].Elements() * tensor.DType.Bytes()
+			n := box(t).Elements() * tensor.DType.Bytes()
 			tooLarge := p.spec.GB != nil && tensor.Bytes() > int64(p.spec.GB.SizeBytes)
 			if tooLarge || written && g.IsOutput(t) || tensor.Producer == model.NoOp {
 				sum += p.outside(n)
@@ -241,19 +244,20 @@ func (p *pricer) instance(q *part, reg schedule.Regions, again bool) float64 {
 }
 
 // layer is the time of an atom: its units or its parameters, whichever is longer. It
-// is a matter of the boxes of its outputs, which many groups have in common.
-func (p *pricer) layer(a int, reg schedule.Regions, again bool) float64 {
+// is a matter of the boxes of its outputs, which many groups have in common; whole has those of constants, too.
+func (p *pricer) layer(a int, box func(model.TensorID) model.Region, whole func() schedule.Regions,
+	again bool) float64 {
 	what := binary.AppendUvarint(nil, uint64(a))
 	what = strconv.AppendBool(what, again)
 	for _, t := range p.layers[a].Outputs {
-		for _, v := range reg[t] {
+		for _, v := range box(t) {
 			what = binary.AppendUvarint(binary.AppendUvarint(what, uint64(v.Lo)), uint64(v.Hi))
 		}
 		what = append(what, 0)
 	}
 	t, known := p.times[string(what)]
 	if !known {
-		t = p.priceLayer(a, reg, again)
+		t = p.priceLayer(a, whole(), again)
 		p.times[string(what)] = t
 	}
 	return t

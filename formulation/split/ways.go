@@ -89,9 +89,8 @@ func (n *Network) price(q *part, info schedule.SplitInfo) float64 {
 	index, times := instances(sg.Factor())
 	sum := 0.0
 	for k, i := range index {
-		reg := schedule.InstanceRegions(n.g, q.ops, q.outputs, sg.SplitDim(), sg.Factor(), i)
-		excess := max(0, schedule.Peak(n.g, q.ops, q.outputs, reg, n.p.peak)-n.p.lb)
-		sum += float64(times[k]) * (n.p.instance(q, reg, again) + n.p.pass(2*excess))
+		excess := max(0, q.footprint.Instance(sg.SplitDim(), sg.Factor(), i)-n.p.lb)
+		sum += float64(times[k]) * (n.p.instance(q, sg.SplitDim(), sg.Factor(), i, again) + n.p.pass(2*excess))
 	}
 	return sum
 }

@@ -187,7 +187,7 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 		}
 	}
 	stage := int64(0)
-	for _, p := range s.Staged(st) {
+	for _, p := range lp.stages(s) {
 		stage += st.Space(p)
 	}
 	if stage > st.StageBytes {

@@ -50,7 +50,7 @@ func LoopsOf(s *schedule.Schedule, i int, m *cost.Model) *Loops {
 // terms of the nest.
 func (l *Loops) Check(s *schedule.Schedule, i int) error {
 	lp := *l.base
-	lp.step, lp.nest = &s.Steps[i], s.Steps[i].Nest
+	lp.step, lp.nest, lp.staged = &s.Steps[i], s.Steps[i].Nest, nil
 	if lp.step.Attending != nil && !lp.nest.Blocked() {
 		return planAttention(s, lp.step, &lp)
 	}

@@ -347,7 +347,7 @@ func (lp *layerPlan) check(s *schedule.Schedule, rule *schedule.Nest) error {
 	weightRing, params := schedule.WeightRingBytes(s.Spec), paramBytes(s)
 	n, st := lp.nest, lp.step
 	stage, most := int64(0), int64(1)
-	for _, p := range s.Staged(st) {
+	for _, p := range lp.stages(s) {
 		stage += st.Space(p)
 	}
 	for _, iv := range st.CoreOutput {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"math"
 	"slices"
 
 	"github.com/dsasched/dsasched/model"
@@ -43,7 +44,7 @@ type Splitter struct {
 	peak       schedule.PeakOptions
 	candidates map[int64][]int64  // by extent
 	classes    []int              // of the graph's operators; nil: nobody asked yet
-	fit, worth map[instances]bool // instancesFit and worthRecomputing, as far as they were asked
+	fit, worth map[instances]bool // whether they fit, and worthRecomputing, as far as they were asked
 }
 
 // NewSplitter prepares Algorithm 1 for a graph.
@@ -71,6 +72,7 @@ func (s *Splitter) infos(x part) ([]schedule.SplitInfo, int64) {
 	peak := x.footprint()
 	var infos, recomputing []schedule.SplitInfo
 	var name *[sha256.Size]byte // nil: nobody asked yet
+	var footprint *schedule.Footprint
 	of := func(dim int, v int64) instances {
 		if name == nil {
 			name = s.name(x.operators(), x.results())
@@ -102,7 +104,10 @@ func (s *Splitter) infos(x part) ([]schedule.SplitInfo, int64) {
 				continue
 			}
 			if !(c.adds() && c.aligned(v)) && !recall(s.fit, of(d, v), func() bool {
-				return s.instancesFit(x.operators(), x.results(), d, v)
+				if footprint == nil {
+					footprint = schedule.NewFootprint(s.g, x.operators(), x.results(), s.peak)
+				}
+				return largest(footprint, d, v, s.opt.LBBytes) <= s.opt.LBBytes
 			}) {
 				continue
 			}
@@ -195,11 +200,7 @@ func roundUp(cores int64) int64 {
 // Footprint is the bytes that the largest instance takes if the operators are split
 // in v along dimension d of their outputs: what Algorithm 1 compares with the LB.
 func (s *Splitter) Footprint(ops []model.OpID, outputs []model.TensorID, d int, v int64) int64 {
-	most := int64(0)
-	for _, q := range largest(v) {
-		most = max(most, s.instanceBytes(ops, outputs, d, v, q))
-	}
-	return most
+	return largest(schedule.NewFootprint(s.g, ops, outputs, s.peak), d, v, math.MaxInt64)
 }
 
 // Candidates lists the factors that Algorithm 1 tries for a dimension, ascending.
@@ -239,19 +240,15 @@ func factors(extent, cores int64, uneven bool) []int64 {
 	return slices.Compact(append(low, high...))
 }
 
-// largest are the instances of which one takes the most: inner ones have halos on
-// both sides, so a middle one, the likeliest, stands for all but the ends.
-func largest(v int64) []int64 { return slices.Compact([]int64{v / 2, v - 1, 0}) }
-
-func (s *Splitter) instanceBytes(ops []model.OpID, outputs []model.TensorID, d int, v, q int64) int64 {
-	return schedule.Peak(s.g, ops, outputs, schedule.InstanceRegions(s.g, ops, outputs, d, v, q), s.peak)
-}
-
-// instancesFit reports whether the largest instance fits.
-func (s *Splitter) instancesFit(ops []model.OpID, outputs []model.TensorID, d int, v int64) bool {
-	return !slices.ContainsFunc(largest(v), func(q int64) bool {
-		return s.instanceBytes(ops, outputs, d, v, q) > s.opt.LBBytes
-	})
+// largest is the footprint of the largest instance, or one above the limit. Inner ones have halos on both sides, so a
+// middle one, the likeliest, stands for all but the ends.
+func largest(f *schedule.Footprint, d int, v, limit int64) (most int64) {
+	for _, q := range slices.Compact([]int64{v / 2, v - 1, 0}) {
+		if most = max(most, f.Instance(d, v, q)); most > limit {
+			break
+		}
+	}
+	return most
 }
 
 func (s *Splitter) worthRecomputing(ops []model.OpID, outputs []model.TensorID, d int, v int64) bool {

@@ -448,7 +448,7 @@ func (l *listed) results() []model.TensorID { return l.outputs }
 func (l *listed) operators() []model.OpID   { return l.ops }
 
 func (l *listed) footprint() int64 {
-	return schedule.Peak(l.g, l.ops, l.outputs, schedule.InstanceRegions(l.g, l.ops, l.outputs, -1, 1, 0), l.peak)
+	return schedule.NewFootprint(l.g, l.ops, l.outputs, l.peak).Instance(-1, 1, 0)
 }
 
 func (l *listed) follow(dim int) *cut {

@@ -474,11 +474,14 @@ func rewritten(g *model.Graph, spec *hardware.Spec, lines bool) (*model.Graph, e
 	if g.Together != nil {
 		return g, nil
 	}
-	g, _, err := simplify.FuseAttention(g)
-	if err != nil || lines {
-		return g, err
+	made, _, err := simplify.FuseAttention(g)
+	if err == nil && !lines {
+		made, err = simplify.TakeApart(made, splitsNorm(made, spec), scanParts(made, spec))
 	}
-	return simplify.TakeApart(g, splitsNorm(g, spec), scanParts(g, spec))
+	if err == nil && made != g {
+		made.Remember()
+	}
+	return made, err
 }
 
 // Rewritten is the problem of the graph that the recipes of one kernel make of the network's.

@@ -159,7 +159,8 @@ func (s *Schedule) blockedStage(st *Step) (parts []StagePart) {
 	}
 	share := func(elements, part, of int64) int64 { return (elements*part + of - 1) / max(1, of) }
 	reduction := total(n.Reduction) * st.Slices()
-	var tiles []Regions // by part, all columns
+	var first Regions                 // what the first part needs
+	var most map[model.TensorID]int64 // elements, of all parts
 	for i := 0; i < len(st.Reads); {
 		v := &s.Values[st.Reads[i].Value]
 		t, from, away := v.Tensor, i, false
@@ -170,15 +171,19 @@ func (s *Schedule) blockedStage(st *Step) (parts []StagePart) {
 		if !away {
 			continue
 		}
-		if tiles == nil {
+		if first == nil {
+			first, most = s.TileElements(st, 0, all), map[model.TensorID]int64{}
+			reg := Regions{}
 			for p := range n.Tiles {
-				tiles = append(tiles, s.TileElements(st, p, all))
+				clear(reg)
+				s.AddTile(reg, st, p, all)
+				for k := range st.Reads {
+					t := s.Values[st.Reads[k].Value].Tensor
+					most[t] = max(most[t], reg[t].Elements())
+				}
 			}
 		}
-		elements, slots := int64(0), n.Depth
-		for _, reg := range tiles {
-			elements = max(elements, reg[t].Elements())
-		}
+		elements, slots := most[t], n.Depth
 		switch s.RoleOf(st, t) {
 		case RowsOperand:
 			elements = share(elements, largest(n.Reduction), reduction)
@@ -188,7 +193,7 @@ func (s *Schedule) blockedStage(st *Step) (parts []StagePart) {
 		default:
 			// What all columns need alike, each tile of columns does.
 			narrow := s.TileElements(st, 0, model.Interval{Hi: largest(n.Columns)})[t].Elements()
-			elements, slots = share(elements, narrow, tiles[0][t].Elements()), n.RoomFor(BesideOperand)
+			elements, slots = share(elements, narrow, first[t].Elements()), n.RoomFor(BesideOperand)
 		}
 		bytes := elements * s.Graph.Tensor(t).DType.Bytes()
 		parts = append(parts, StagePart{From: from, To: i, Bytes: slots * Align(bytes), Whole: true})

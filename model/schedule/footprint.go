@@ -1,0 +1,313 @@
+package schedule
+
+import (
+	"github.com/dsasched/dsasched/model"
+)
+
+// PeakOptions are the rules by which a footprint is counted.
+type PeakOptions struct {
+	// InPlace lets an element-wise operator write over its first activation that
+	// ends there and has the same size.
+	InPlace bool
+	// Layers counts nothing for tensors inside a layer ([Layers]), which exist tile by tile only (§4.1).
+	Layers bool
+}
+
+// Peak is the largest number of bytes in use while the operators, or the layers, run in
+// order: external inputs from the start until their last use, live intermediates, and
+// the outputs until the end.
+func Peak(g *model.Graph, ops []model.OpID, outputs []model.TensorID, reg Regions, opt PeakOptions) int64 {
+	f := NewFootprint(g, ops, outputs, opt)
+	for i, t := range f.tensors {
+		f.bytes[i] = reg[t].Elements() * g.Tensor(t).DType.Bytes()
+	}
+	return f.peak()
+}
+
+// A Footprint finds the [Peak] of the instances of a sub-graph: the order in which tensors come and go is the same for
+// all. It is not for several at a time.
+type Footprint struct {
+	g       *model.Graph
+	ops     []model.OpID
+	number  map[model.TensorID]int32
+	tensors []model.TensorID // by the numbers that the rest uses
+	inputs  [][]int32        // of the operators; -1: a constant that no view has
+	results [][]int32
+	outputs []int32
+	enters  []int32 // tensors that are there from the start
+	steps   []comings
+	boxes   []model.Region
+	wanted  []bool // tensors that the instance needs
+	need    model.Region
+	bytes   []int64
+}
+
+// comings are the tensors that come and go in one step.
+type comings struct {
+	made []coming
+	// A result without a reader leaves at once, the others after their last use.
+	unread, ended []int32
+}
+
+// coming is a tensor that is made; over are those whose place it may take, the first that has its size.
+type coming struct {
+	tensor int32
+	over   []int32
+}
+
+// NewFootprint prepares the operators of a sub-graph in execution order.
+func NewFootprint(g *model.Graph, ops []model.OpID, outputs []model.TensorID, opt PeakOptions) *Footprint {
+	f := &Footprint{g: g, ops: ops, number: make(map[model.TensorID]int32, 2*len(ops))}
+	var producer []int32 // place of the operator; -1: none of these
+	dimensions, most := 0, 0
+	of := func(t model.TensorID) int32 {
+		n, there := f.number[t]
+		if !there {
+			n = int32(len(f.tensors))
+			f.number[t] = n
+			f.tensors, producer = append(f.tensors, t), append(producer, -1)
+			d := len(g.Tensor(t).Shape)
+			dimensions, most = dimensions+d, max(most, d)
+		}
+		return n
+	}
+	edges := 0
+	for _, id := range ops {
+		edges += len(g.Op(id).Inputs) + len(g.Op(id).Outputs)
+	}
+	list := make([]int32, 0, edges)
+	f.inputs, f.results = make([][]int32, len(ops)), make([][]int32, len(ops))
+	for i, id := range ops {
+		op := g.Op(id)
+		from := len(list)
+		for _, t := range op.Inputs {
+			if f.constant(t) && op.Class() != model.ViewClass {
+				list = append(list, -1)
+			} else {
+				list = append(list, of(t))
+			}
+		}
+		f.inputs[i], from = list[from:len(list):len(list)], len(list)
+		for _, t := range op.Outputs {
+			n := of(t)
+			producer[n] = int32(i)
+			list = append(list, n)
+		}
+		f.results[i] = list[from:len(list):len(list)]
+	}
+	for _, t := range outputs {
+		f.outputs = append(f.outputs, of(t))
+	}
+	slab := make(model.Region, dimensions+most)
+	f.boxes, f.wanted, f.bytes = make([]model.Region, len(f.tensors)), make([]bool, len(f.tensors)),
+		make([]int64, len(f.tensors))
+	for i, t := range f.tensors {
+		d := len(g.Tensor(t).Shape)
+		f.boxes[i], slab = slab[:d:d], slab[d:]
+	}
+	f.need = slab
+	f.order(producer, opt)
+	return f
+}
+
+// order finds the steps and what comes and goes in them.
+func (f *Footprint) order(producer []int32, opt PeakOptions) {
+	steps, step, order := len(f.ops), make([]int, len(f.ops)), make([]int, len(f.ops)) // of operators by place
+	for i := range f.ops {
+		step[i], order[i] = i, i
+	}
+	if opt.Layers {
+		place := make(map[model.OpID]int, len(f.ops))
+		for i, id := range f.ops {
+			place[id] = i
+		}
+		layers := Layers(f.g, f.ops)
+		steps, order = len(layers), order[:0]
+		for k, l := range layers {
+			for _, id := range l.Ops {
+				step[place[id]] = k
+				order = append(order, place[id])
+			}
+		}
+	}
+	// Reshapes move nothing: the bytes belong to the tensor that they begin with, but not past the first operator.
+	root := func(t int32) int32 {
+		for producer[t] >= 0 && f.class(int(producer[t])) == model.ViewClass {
+			t = f.inputs[producer[t]][0]
+		}
+		return t
+	}
+	reads := func(i int) (list []int32) { // the roots of what an operator reads, constants aside
+		for k, in := range f.inputs[i] {
+			if !f.constant(f.g.Op(f.ops[i]).Inputs[k]) {
+				list = append(list, root(in))
+			}
+		}
+		return list
+	}
+	const never = -1
+	last := make([]int, len(f.tensors)) // step of the last use
+	for t := range last {
+		last[t] = never
+	}
+	entered := make([]bool, len(f.tensors))
+	for _, i := range order {
+		for _, in := range reads(i) {
+			last[in] = max(last[in], step[i])
+			if producer[in] < 0 && !entered[in] {
+				entered[in] = true
+				f.enters = append(f.enters, in)
+			}
+		}
+	}
+	for _, o := range f.outputs {
+		last[root(o)] = steps
+	}
+	passing := func(t int32) bool { // made and read for the last time in one step
+		return opt.Layers && last[t] != never && producer[t] >= 0 && step[producer[t]] == last[t]
+	}
+	f.steps = make([]comings, steps)
+	freed := make([]bool, len(f.tensors))
+	for _, i := range order {
+		c, class := &f.steps[step[i]], f.class(i)
+		for _, o := range f.results[i] {
+			if class != model.ViewClass && !passing(o) {
+				m := coming{tensor: o}
+				if opt.InPlace && class == model.ElementwiseClass {
+					for _, in := range reads(i) {
+						if last[in] == step[i] && !passing(in) {
+							m.over = append(m.over, in)
+						}
+					}
+				}
+				c.made = append(c.made, m)
+			}
+			if class != model.ViewClass && last[o] == never {
+				c.unread = append(c.unread, o)
+			}
+		}
+		for _, in := range reads(i) {
+			if last[in] == step[i] && !freed[in] && !passing(in) {
+				freed[in] = true
+				c.ended = append(c.ended, in)
+			}
+		}
+	}
+}
+
+func (f *Footprint) constant(t model.TensorID) bool { return f.g.Tensor(t).Role == model.Constant }
+
+func (f *Footprint) class(place int) model.Class { return f.g.Op(f.ops[place]).Class() }
+
+// Instance is the peak of instance q of factor along dimension dim of the outputs (dim < 0: of everything).
+func (f *Footprint) Instance(dim int, factor, q int64) int64 {
+	f.fill(dim, factor, q)
+	for i, t := range f.tensors {
+		f.bytes[i] = 0
+		if f.wanted[i] {
+			f.bytes[i] = f.boxes[i].Elements() * f.g.Tensor(t).DType.Bytes()
+		}
+	}
+	return f.peak()
+}
+
+// Boxes gives the boxes of an instance's activations, nil of others, until f is asked for something else.
+func (f *Footprint) Boxes(dim int, factor, q int64) func(model.TensorID) model.Region {
+	f.fill(dim, factor, q)
+	return func(t model.TensorID) model.Region {
+		if n, there := f.number[t]; there && f.wanted[n] {
+			return f.boxes[n]
+		}
+		return nil
+	}
+}
+
+// Apart reports whether instances q and q + 1 write nothing in common.
+func (f *Footprint) Apart(dim int, factor, q int64) bool {
+	f.fill(dim, factor, q)
+	made := make([]model.Region, len(f.outputs))
+	for k, o := range f.outputs {
+		made[k] = f.boxes[o].Clone()
+	}
+	f.fill(dim, factor, q+1)
+	for k, o := range f.outputs {
+		if made[k].Overlap(f.boxes[o]) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// fill finds the boxes of an instance, as [InstanceRegions] does.
+func (f *Footprint) fill(dim int, factor, q int64) {
+	clear(f.wanted)
+	for _, o := range f.outputs {
+		box := f.boxes[o]
+		for d, n := range f.g.Tensor(f.tensors[o]).Shape {
+			box[d] = model.Interval{Hi: n}
+		}
+		if dim >= 0 {
+			box[dim] = box[dim].Piece(q, factor)
+		}
+		f.wanted[o] = true
+	}
+	for i := len(f.ops) - 1; i >= 0; i-- {
+		op := f.g.Op(f.ops[i])
+		for out, o := range f.results[i] {
+			if !f.wanted[o] || f.boxes[o].Elements() == 0 {
+				continue
+			}
+			for k, in := range f.inputs[i] {
+				if in < 0 {
+					continue
+				}
+				need := f.need[:len(f.boxes[in])]
+				clear(need)
+				f.g.FillInputRegion(need, op, out, k, f.boxes[o])
+				if f.wanted[in] {
+					f.boxes[in].Include(need)
+				} else {
+					f.wanted[in] = true
+					copy(f.boxes[in], need)
+				}
+			}
+		}
+	}
+}
+
+// peak is that for the bytes of the tensors.
+func (f *Footprint) peak() int64 {
+	live := int64(0)
+	for _, t := range f.enters {
+		live += f.bytes[t]
+	}
+	peak := live
+	for k := range f.steps {
+		c := &f.steps[k]
+		overwritten := int32(-1)
+		for _, m := range c.made {
+			if overwritten < 0 {
+				for _, t := range m.over {
+					if f.bytes[t] == f.bytes[m.tensor] {
+						overwritten = t
+						break
+					}
+				}
+				if overwritten >= 0 {
+					continue
+				}
+			}
+			live += f.bytes[m.tensor]
+			peak = max(peak, live)
+		}
+		for _, t := range c.ended {
+			if t != overwritten {
+				live -= f.bytes[t]
+			}
+		}
+		for _, t := range c.unread {
+			live -= f.bytes[t]
+		}
+	}
+	return peak
+}
