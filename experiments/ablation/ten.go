@@ -65,7 +65,7 @@ func (a ablation) tenTable(rows []harness.Row, spec *hardware.Spec) []harness.Ta
 }
 
 // tenFigure draws the same; where TVM's throughput is published, it stands beside ours.
-func (a ablation) tenFigure(d *harness.Document, rows []harness.Row, spec *hardware.Spec) error {
+func (a ablation) tenFigure(d *harness.Document, rows []harness.Row, spec *hardware.Spec) {
 	panel := func(title, label string, of func(harness.Row) float64) plots.Groups {
 		g := plots.Groups{Title: title, YLabel: label, Categories: literature.Labels()}
 		for k, name := range paperNames {
@@ -99,5 +99,5 @@ func (a ablation) tenFigure(d *harness.Document, rows []harness.Row, spec *hardw
 	}
 	d.Lead("ten", "What each idea is worth", strings.TrimSuffix(sentence, ";")+".")
 	f, err := plots.GroupedBars(panels...)
-	return d.Figure("ten", fmt.Sprintf("Throughput and utilisation of %d configurations by variant", len(a.ten)), f, err)
+	d.Figure("ten", fmt.Sprintf("Throughput and utilisation of %d configurations by variant", len(a.ten)), f, err)
 }

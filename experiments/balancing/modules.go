@@ -110,7 +110,7 @@ func runModule(ctx context.Context, name string, m *streams.Machine, ops []strea
 }
 
 // ganttOf draws the operators of each way to run a module.
-func ganttOf(d *harness.Document, runs []ran) error {
+func ganttOf(d *harness.Document, runs []ran) {
 	var list []plots.Timeline
 	var names []string
 	for _, r := range runs {
@@ -134,10 +134,10 @@ func ganttOf(d *harness.Document, runs []ran) error {
 		names = []string{"operator"}
 	}
 	f, err := plots.Timelines(list, "Time (ms)", 14, names)
-	return d.Figure("gantt", "Operators over time; above each phase the share of the device that is busy", f, err)
+	d.Figure("gantt", "Operators over time; above each phase the share of the device that is busy", f, err)
 }
 
-func phaseTable(d *harness.Document, runs []ran) error {
+func phaseTable(d *harness.Document, runs []ran) {
 	t := harness.Table{Title: "Phases", Name: "phases",
 		Columns: []harness.Column{text("Schedule"), text("Operators"), number("ms"), number("Busy %")}}
 	for _, r := range runs {
@@ -147,7 +147,7 @@ func phaseTable(d *harness.Document, runs []ran) error {
 		}
 		t.Rows = append(t.Rows, []string{r.Name, "all", harness.Fixed(1e3*r.Total, 3), ""})
 	}
-	return d.Table(t)
+	d.Table(t)
 }
 
 // module is Fig. 17 (greedy), 18 (merged, then greedy) or 19 (layers).
@@ -166,12 +166,11 @@ func module(name string, figure int) harness.Experiment {
 			}
 			return runModule(ctx, what, &moduleMachine, ops, method)
 		},
-		func(d *harness.Document, r ran) error {
-			if err := phaseTable(d, []ran{r}); err != nil {
-				return err
-			}
+		func(d *harness.Document, r ran) {
+			phaseTable(d, []ran{r})
 			if len(r.Phases) != 2 {
-				return fmt.Errorf("%s: found %d phases, expected two", name, len(r.Phases))
+				d.Fail(fmt.Errorf("%s: found %d phases, expected two", name, len(r.Phases)))
+				return
 			}
 			ms := func(what string, published, ours float64) { d.Number(what, "ms", published, 1e3*ours); d.Given() }
 			busy := func(what string, published, ours float64) { d.Number(what, "%", published, 100*ours); d.Given() }
@@ -197,7 +196,7 @@ func module(name string, figure int) harness.Experiment {
 				busy("layer 1 busy", 70, r.Phases[0].Utilization)
 				busy("layer 2 busy", 50, r.Phases[1].Utilization)
 			}
-			return ganttOf(d, []ran{r})
+			ganttOf(d, []ran{r})
 		})
 }
 
@@ -238,10 +237,8 @@ func inception() harness.Experiment {
 			}
 			return runs, nil
 		},
-		func(d *harness.Document, runs []ran) error {
-			if err := phaseTable(d, runs); err != nil {
-				return err
-			}
+		func(d *harness.Document, runs []ran) {
+			phaseTable(d, runs)
 			by := map[string]ran{}
 			for _, r := range runs {
 				by[r.Name] = r
@@ -260,6 +257,6 @@ func inception() harness.Experiment {
 			d.Given()
 			d.Note(
 				"The efficiency of IOS's kernels is fitted to its published time one by one; the other times follow. The best layers take %s less than Mofang's.", harness.Fixed(100*(1-by["IOS exact"].Total/by["IOS mofang"].Total), 1)+" %")
-			return ganttOf(d, runs)
+			ganttOf(d, runs)
 		})
 }

@@ -122,7 +122,7 @@ func (s study) withTasks(name string,
 
 // experiment has cells of one kind of result.
 func experiment[T any](s study, name, description, where string, cells func() ([]harness.Cell, error),
-	report func(d *harness.Document, results []T) error) harness.Experiment {
+	report func(d *harness.Document, results []T)) harness.Experiment {
 	e := harness.Experiment{Name: name, Description: description, Paper: paper + ", " + where}
 	plain := e
 	e.Plan = func() (*harness.Plan, error) {
@@ -132,9 +132,7 @@ func experiment[T any](s study, name, description, where string, cells func() ([
 		}
 		return &harness.Plan{Cells: list, Report: harness.Of(func(results []T) (*harness.Report, error) {
 			d := harness.NewDocument(plain, s.hardware)
-			if err := report(d, results); err != nil {
-				return nil, err
-			}
+			report(d, results)
 			d.Note(
 				"Published numbers are of CPUs and GPUs and partly read off figures; ours are of a simulated accelerator with managed memories. Orders and ratios can be compared, times can't.")
 			return d.Report(harness.Data{Data: results})
@@ -178,7 +176,7 @@ func (s study) ops() harness.Experiment {
 				}
 				return list, nil
 			})
-		}, func(d *harness.Document, results [][]operator) error {
+		}, func(d *harness.Document, results [][]operator) {
 			t := harness.Table{Title: "Kernels that gain most", Name: "ops",
 				Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Kernel", Text: true}, {Name: "by rules, us"},
 					{Name: "searched, us"}, {Name: "gain, x"}, {Name: "bound, us"}}}
@@ -197,15 +195,12 @@ func (s study) ops() harness.Experiment {
 						ratio(o.Rule / o.Tuned), micro(o.Floor)})
 				}
 			}
-			if err := d.Table(t); err != nil {
-				return err
-			}
+			d.Table(t)
 			d.Number("most that a network gains over the best alternative (Intel)", "x", 3.8, slices.Max(networks))
 			d.Why(
 				"the alternative here is the project's own generator, whose tiles fit the memories, and most kernels of TVM's recipe wait for the DDR whatever their loops")
 			d.Note(
 				"Over %d kernels: geometric mean %.3fx, most %.3fx, %d trials each. The paper has up to 22.5x for single operators (§7.1, Fig. 6).", len(gains), geomean(gains), slices.Max(gains), s.trials)
-			return nil
 		})
 }
 
@@ -244,7 +239,7 @@ func (s study) match() harness.Experiment {
 				}
 			}
 			return cells, err
-		}, func(d *harness.Document, results []matched) error {
+		}, func(d *harness.Document, results []matched) {
 			t := harness.Table{Title: "Trials to match the rules", Name: "match",
 				Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Kernels of", Text: true}, {Name: "Kernels"},
 					{Name: "trials, by seed", Text: true}, {Name: "of"}, {Name: "time then over the rules'", Text: true},
@@ -272,11 +267,9 @@ func (s study) match() harness.Experiment {
 				d.Claim("trials to match AutoTVM on "+x[0], fmt.Sprintf("%s in place of %s", x[1], x[2]),
 					"AutoTVM is not here, whose place the rules take", harness.Agreement(false))
 			}
-			if err := d.Table(t); err != nil {
-				return err
-			}
+			d.Table(t)
 			f, err := plots.Lines(panels...)
-			return d.Figure("trials", "Throughput by trials, without the rules' programs", f, err)
+			d.Figure("trials", "Throughput by trials, without the rules' programs", f, err)
 		})
 }
 
@@ -381,7 +374,7 @@ func (s study) model() harness.Experiment {
 				}, nil
 			})
 			return []harness.Cell{c}, err
-		}, func(d *harness.Document, results [][]ranked) error {
+		}, func(d *harness.Document, results [][]ranked) {
 			t := harness.Table{Title: "The learned cost on what it has not seen", Name: "model",
 				Columns: []harness.Column{{Name: "Of", Text: true}, {Name: "pairs in order"}, {Name: "recall@30"},
 					{Name: "RMSE"}, {Name: "R2"}}}
@@ -402,10 +395,8 @@ func (s study) model() harness.Experiment {
 			d.Note(
 				"The paper leaves out a fifth of its programs, all kernels together, each over the fastest of its kernel; that is the first row, of %d programs of each kernel.", s.programs)
 			d.Note("The formulas rank by the longest of the times of all units and memories, as if the others hid behind it.")
-			if err := d.Table(t); err != nil {
-				return err
-			}
-			return d.Table(importance(results[0][0].Importance))
+			d.Table(t)
+			d.Table(importance(results[0][0].Importance))
 		})
 }
 
@@ -618,7 +609,7 @@ func (s study) optimal() harness.Experiment {
 				cells = append(cells, c)
 			}
 			return cells, nil
-		}, func(d *harness.Document, results [][]optimum) error {
+		}, func(d *harness.Document, results [][]optimum) {
 			t := harness.Table{Title: "Time over that of the best program", Name: "optimal",
 				Columns: []harness.Column{{Name: "Kernel", Text: true}, {Name: "programs measured"},
 					{Name: "bound"}, {Name: "rules"}}}
@@ -659,7 +650,7 @@ func (s study) optimal() harness.Experiment {
 			}
 			d.Note(
 				"The launch is left out, since it is most of a small kernel's time. The branch and bound begins with the rules' program and simulates programs in the order of their bounds.")
-			return d.Table(t)
+			d.Table(t)
 		})
 }
 
@@ -704,7 +695,7 @@ func (s study) allocation() harness.Experiment {
 				}
 			}
 			return cells, nil
-		}, func(d *harness.Document, results [][]allocated) error {
+		}, func(d *harness.Document, results [][]allocated) {
 			t := harness.Table{Title: "Regret of schedulers of trials", Name: "allocation",
 				Columns: []harness.Column{{Name: "Networks", Text: true}, {Name: "For", Text: true}, {Name: "Seed"},
 					{Name: "in hindsight"}}}
@@ -732,7 +723,7 @@ func (s study) allocation() harness.Experiment {
 			d.Note("Of gradient over round-robin: %s %% in the mean of the rows.", meanText(regrets["gradient"]))
 			d.Note(
 				"Hindsight divides the same number of rounds over the curves of a longer tuning in turn; curves of another tuning may be better or worse by chance, so that a regret may be negative. f1: time; f2: time beyond 0.8 of the rules'; f3: geometric mean of speed-ups over the rules. Of both networks together, every third kernel is divided for.")
-			return d.Table(t)
+			d.Table(t)
 		})
 }
 

@@ -336,21 +336,13 @@ func report(list []compared, layers []*layer, more ...harness.Table) (*harness.R
 		}
 	}
 	d := harness.NewDocument(Experiment(), machines...)
-	if err := d.Table(errorsTable(list, all), constantTable(all), familyTable(all), peersTable(all),
-		belowTable(list)); err != nil {
-		return nil, err
-	}
-	if err := d.Table(append(rtlTables(layers), more...)...); err != nil {
-		return nil, err
-	}
+	d.Table(errorsTable(list, all), constantTable(all), familyTable(all), peersTable(all),
+		belowTable(list))
+	d.Table(append(rtlTables(layers), more...)...)
 	fig, err := plots.Rooflines(figure(machines, all, layers)...)
-	if err := d.Figure("measured", "Predicted against measured time of a batch, a point for each measurement",
-		fig, err); err != nil {
-		return nil, err
-	}
-	if err := d.Table(rowsTable(list)); err != nil {
-		return nil, err
-	}
+	d.Figure("measured", "Predicted against measured time of a batch, a point for each measurement",
+		fig, err)
+	d.Table(rowsTable(list))
 	return d.Report(struct {
 		Results []compared `json:"results"`
 	}{list})

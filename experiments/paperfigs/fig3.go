@@ -262,13 +262,9 @@ func (f fourStages) report(orders []scheduler.Recipe, runs []orderedRun, rows []
 	dfs := runs[len(runs)-1]
 	byID := slices.Clone(dfs.Instances)
 	slices.SortFunc(byID, func(a, b orderedInst) int { return a.ID - b.ID })
-	if err := d.Table(f.groupTable(dfs), orderTable(orders, runs), edgeTable(byID), f.speedups(d, rows)); err != nil {
-		return nil, err
-	}
+	d.Table(f.groupTable(dfs), orderTable(orders, runs), edgeTable(byID), f.speedups(d, rows))
 	f.claims(d, orders, runs)
-	if err := f.figures(d, orders, runs, byID); err != nil {
-		return nil, err
-	}
+	f.figures(d, orders, runs, byID)
 	return d.Report(harness.Data{Data: struct {
 		Runs []orderedRun  `json:"runs"`
 		Rows []harness.Row `json:"rows"`
@@ -437,7 +433,7 @@ func stagePattern(r orderedRun) string {
 
 // figures draws the instances with their edges, the orders, and the LB over time.
 func (f fourStages) figures(d *harness.Document, orders []scheduler.Recipe, runs []orderedRun,
-	byID []orderedInst) error {
+	byID []orderedInst) {
 	dfs := runs[len(runs)-1]
 	most := int64(1)
 	for _, g := range dfs.Groups {
@@ -476,9 +472,7 @@ func (f fourStages) figures(d *harness.Document, orders []scheduler.Recipe, runs
 		list = append(list, order)
 	}
 	fig, err := plots.Diagrams(list, keys...)
-	if err := d.Figure("instances", "Instances of the four stages, and two orders of them", fig, err); err != nil {
-		return err
-	}
+	d.Figure("instances", "Instances of the four stages, and two orders of them", fig, err)
 	var profiles []plots.Profile
 	for i, r := range runs {
 		p := plots.Profile{Title: fmt.Sprintf("%s: %s %% of the L1 on average", orders[i].Name,
@@ -490,7 +484,7 @@ func (f fourStages) figures(d *harness.Document, orders []scheduler.Recipe, runs
 		profiles = append(profiles, p)
 	}
 	fig, err = plots.Profiles(profiles, "Time (µs)", "L1 in use (%)", stages)
-	return d.Figure("utilization", "What the running instance takes of the L1, over time", fig, err)
+	d.Figure("utilization", "What the running instance takes of the L1, over time", fig, err)
 }
 
 // mebibytes writes a size for people.

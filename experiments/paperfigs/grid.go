@@ -20,7 +20,7 @@ type grid struct {
 	policies                 []harness.ChunkPolicy
 	configurations           func() []literature.Configuration
 	leaves                   func(c literature.Configuration, variant string) bool // out; nil: nothing
-	report                   func(rows gridRows, b *harness.Document) error
+	report                   func(rows gridRows, b *harness.Document)
 }
 
 // gridRows finds a row.
@@ -79,7 +79,7 @@ func (g grid) plan() (*harness.Plan, error) {
 		for _, r := range rows {
 			m[gridKey(r.Model, r.Batch, r.Variant, r.ChunkPolicy)] = r
 		}
-		return g.experiment().WriteRows(g.hardware, func(b *harness.Document) error { return g.report(m, b) }, rows)
+		return g.experiment().WriteRows(g.hardware, func(b *harness.Document) { g.report(m, b) }, rows)
 	})
 	return p, nil
 }

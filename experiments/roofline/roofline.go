@@ -300,18 +300,11 @@ func (s study) report(families []family, cells []cell, attended [][]attended) (*
 		fmt.Sprintf("Best: the least over the rule's space by branch and bound, of at most %d leaves; ", s.leaves) +
 		"proven says for how many that is the least. Bound: what no schedule is below (dsasched bound). " +
 		"Depthwise convolutions are no products and are left out."}
-	if err := d.Table(summary); err != nil {
-		return nil, err
-	}
+	d.Table(summary)
 	fig, err := plots.Rooflines(byRule, simulated)
-	err = d.Figure("roofline", "Arithmetic intensity against the reached rate, a point for each kernel", fig, err)
-	if err != nil {
-		return nil, err
-	}
+	d.Figure("roofline", "Arithmetic intensity against the reached rate, a point for each kernel", fig, err)
 	over, each := attentionTables(s.machines, attended)
-	if err := d.Table(over, all, each); err != nil {
-		return nil, err
-	}
+	d.Table(over, all, each)
 	type attentions struct {
 		Accelerator string `json:"accelerator"`
 		Attentions  any    `json:"attentions"`
