@@ -81,17 +81,11 @@ func insteadOf(variant string) (step string, ok bool) {
 }
 
 func (a ablation) plan() (*harness.Plan, error) {
-	spec, specHash, err := harness.Machine(a.hardware)
-	if err != nil {
-		return nil, err
-	}
+	spec, specHash := harness.Machine(a.hardware)
 	p := &harness.Plan{}
 	for _, policy := range []harness.ChunkPolicy{harness.Tuned, harness.PaperChunks} {
 		for _, n := range a.networks {
-			src, err := harness.OpenNetwork(n.model)
-			if err != nil {
-				return nil, err
-			}
+			src := harness.OpenNetwork(n.model)
 			variants := a.variants
 			if policy == harness.PaperChunks {
 				variants = slices.Concat(variants, a.searched)
@@ -104,10 +98,7 @@ func (a ablation) plan() (*harness.Plan, error) {
 						chunk = n.layerChunk
 					}
 				}
-				c, err := harness.RowCell(src, model.F16, spec, n.batch, v, scheduler.Options{Chunk: chunk}, policy, n.unit)
-				if err != nil {
-					return nil, err
-				}
+				c := harness.RowCell(src, model.F16, spec, n.batch, v, scheduler.Options{Chunk: chunk}, policy, n.unit)
 				p.Cells = append(p.Cells, c)
 			}
 		}

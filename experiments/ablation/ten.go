@@ -20,16 +20,10 @@ var paperNames = []string{"TVM", "variant 1 (LLB)", "variant 2 (L1)", "variant 3
 // tenCells are the table's recipes on the ten configurations, at the paper's batches per cluster.
 func (a ablation) tenCells(spec *hardware.Spec) (list []harness.Cell, err error) {
 	for _, c := range a.ten {
-		src, err := harness.OpenNetwork(c.Network)
-		if err != nil {
-			return nil, err
-		}
+		src := harness.OpenNetwork(c.Network)
 		for _, v := range scheduler.Table() {
-			cell, err := harness.RowCell(src, model.F16, spec, c.BatchSize, v, scheduler.Options{Chunk: c.PaperChunk(v)},
+			cell := harness.RowCell(src, model.F16, spec, c.BatchSize, v, scheduler.Options{Chunk: c.PaperChunk(v)},
 				harness.PaperChunks, c.Unit)
-			if err != nil {
-				return nil, err
-			}
 			list = append(list, cell)
 		}
 	}

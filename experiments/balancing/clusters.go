@@ -59,10 +59,7 @@ func divide(ctx context.Context, name string, batch int64, machine string, by sc
 	if err != nil {
 		return nil, err
 	}
-	recipe, err := scheduler.Lookup(clustersVariant)
-	if err != nil {
-		return nil, err
-	}
+	recipe := harness.Recipe(clustersVariant)
 	share := batch
 	if by == scheduler.OverBatch {
 		share = pipeline.Shares(batch, spec.Clusters)[0]

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/balance"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/streams"
@@ -45,10 +44,7 @@ func moduleOperators() []streams.Operator {
 // it has with b and c exchanged: 384 channels of 15 x 15 each, 3 x 3 windows, to 384, 768,
 // 384 and 768 channels; b waits for a.
 func iosOperators(efficiency float64) (*streams.Device, []streams.Operator, error) {
-	spec, err := hardware.Load("v100")
-	if err != nil {
-		return nil, nil, err
-	}
+	spec := harness.Accelerator("v100")
 	d, err := streams.NewDevice(spec, efficiency)
 	if err != nil {
 		return nil, nil, err

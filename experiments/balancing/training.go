@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/dsasched/dsasched/formulation/pipelining"
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/mofang"
 	"github.com/dsasched/dsasched/internal/balance"
 	"github.com/dsasched/dsasched/internal/harness"
@@ -61,10 +60,7 @@ func measureGain(ctx context.Context, name string, batch int64) (g gain, err err
 	if err != nil {
 		return g, err
 	}
-	spec, err := hardware.Load("v100")
-	if err != nil {
-		return g, err
-	}
+	spec := harness.Accelerator("v100")
 	d, err := streams.NewDevice(spec, 0)
 	if err != nil {
 		return g, err

@@ -1,7 +1,6 @@
 package loops
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -143,10 +142,7 @@ func (s study) ablate(ctx context.Context, on string, tasks []*ansor.Task, launc
 // ablateOperator searches the kernels of each shape of an operator.
 func (s study) ablateOperator(ctx context.Context, c operatorClass, spec *hardware.Spec, seeds int) (
 	list []ablated, err error) {
-	recipe, err := scheduler.Lookup("ansor")
-	if err != nil {
-		return nil, err
-	}
+	recipe := harness.Recipe("ansor")
 	for _, shape := range c.shapes {
 		tasks, _, err := answers.TuningTasks(ctx, []network.Network{c.network(shape)}, spec, operatorBatch, recipe,
 			scheduler.Options{Chunk: operatorBatch / int64(spec.Clusters)})
@@ -204,11 +200,10 @@ func (s study) ablateNetworks(ctx context.Context, on string, tasks []*ansor.Tas
 
 func (s study) ablation() harness.Experiment {
 	return experiment(s, "ansor-ablation", "what each part of the search is worth", "Fig. 7 and Fig. 10",
-		func() (cells []harness.Cell, err error) {
+		func() (cells []harness.Cell) {
 			add := func(on string, run func(ctx context.Context) ([]ablated, error)) {
-				c, failed := s.cell(strings.NewReplacer(" ", "-", ",", "").Replace(on), nil,
-					func(ctx context.Context) (any, error) { return run(ctx) })
-				cells, err = append(cells, c), cmp.Or(err, failed)
+				cells = append(cells, s.cell(strings.NewReplacer(" ", "-", ",", "").Replace(on), nil,
+					func(ctx context.Context) (any, error) { return run(ctx) }))
 			}
 			add("conv", func(ctx context.Context) ([]ablated, error) { // the last one of ResNet-50, batch 16
 				at := s
@@ -228,10 +223,7 @@ func (s study) ablation() harness.Experiment {
 			})
 			for _, c := range operatorClasses[:s.classes] {
 				add(c.name, func(ctx context.Context) ([]ablated, error) {
-					spec, err := hardware.Load(s.hardware)
-					if err != nil {
-						return nil, err
-					}
+					spec := harness.Accelerator(s.hardware)
 					return s.ablateOperator(ctx, c, spec, 1)
 				})
 			}
@@ -247,7 +239,7 @@ func (s study) ablation() harness.Experiment {
 					return []ablated{r}, err
 				})
 			}
-			return cells, err
+			return cells
 		}, s.reportAblation)
 }
 

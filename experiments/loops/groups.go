@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/explain"
@@ -45,22 +44,13 @@ type configuration struct {
 // groups: where searched loops and bindings gain inside GraphTurbo's kernels.
 func (s study) groups() harness.Experiment {
 	return experiment(s, "ansor-groups", "what searched loops and bindings gain inside GraphTurbo's kernels, and where",
-		"asks what no published system has", func() (cells []harness.Cell, err error) {
+		"asks what no published system has", func() (cells []harness.Cell) {
 			for _, x := range s.inside {
-				c, err := s.cell(x.network, nil, func(ctx context.Context) (any, error) {
-					net, err := harness.OpenNetwork(x.network)
-					if err != nil {
-						return nil, err
-					}
-					spec, err := hardware.Load(s.hardware)
-					if err != nil {
-						return nil, err
-					}
+				cells = append(cells, s.cell(x.network, nil, func(ctx context.Context) (any, error) {
+					net := harness.OpenNetwork(x.network)
+					spec := harness.Accelerator(s.hardware)
 					run := func(variant string, opt scheduler.Options) (harness.Row, *explain.Explainer, error) {
-						recipe, err := scheduler.Lookup(variant)
-						if err != nil {
-							return harness.Row{}, nil, err
-						}
+						recipe := harness.Recipe(variant)
 						recipe.Fallback = nil
 						made, err := scheduler.Run(ctx, net, spec, x.batch, recipe, opt)
 						if err != nil {
@@ -71,13 +61,11 @@ func (s study) groups() harness.Experiment {
 					opt := scheduler.Options{Chunk: x.chunk}
 					var g grouped
 					var before, after *explain.Explainer
+					var err error
 					if g.Greedy, before, err = run("cross-layer", opt); err != nil {
 						return nil, err
 					}
-					recipe, err := scheduler.Lookup("graphturbo+ansor")
-					if err != nil {
-						return nil, err
-					}
+					recipe := harness.Recipe("graphturbo+ansor")
 					tasks, from, err := answers.TuningTasks(ctx, []network.Network{net}, spec, x.batch, recipe, opt)
 					if err != nil {
 						return nil, err
@@ -96,13 +84,9 @@ func (s study) groups() harness.Experiment {
 					}
 					g.Groups = explain.Compare(before, after)
 					return g, nil
-				})
-				if err != nil {
-					return nil, err
-				}
-				cells = append(cells, c)
+				}))
 			}
-			return cells, nil
+			return cells
 		}, func(d *harness.Document, results []grouped) {
 			t := harness.Table{Title: "Where the time of a batch goes", Name: "groups",
 				Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Variant", Text: true},

@@ -12,7 +12,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/tiling"
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/harness"
@@ -61,20 +60,11 @@ func (s study) tasks(ctx context.Context, names ...string) ([]*ansor.Task, error
 
 // kernels are the kernels of networks by a recipe, one chunk for each cluster.
 func (s study) kernels(ctx context.Context, variant string, names ...string) ([]*ansor.Task, error) {
-	spec, err := hardware.Load(s.hardware)
-	if err != nil {
-		return nil, err
-	}
-	recipe, err := scheduler.Lookup(variant)
-	if err != nil {
-		return nil, err
-	}
+	spec := harness.Accelerator(s.hardware)
+	recipe := harness.Recipe(variant)
 	var nets []network.Network
 	for _, name := range names {
-		net, err := harness.OpenNetwork(name)
-		if err != nil {
-			return nil, err
-		}
+		net := harness.OpenNetwork(name)
 		nets = append(nets, net)
 	}
 	opt := scheduler.Options{Chunk: s.chunk, Tuned: &scheduler.Tuned{}} // no other bindings
@@ -83,8 +73,8 @@ func (s study) kernels(ctx context.Context, variant string, names ...string) ([]
 }
 
 // cell is one with the study in its inputs.
-func (s study) cell(key string, inputs any, run func(ctx context.Context) (any, error)) (harness.Cell, error) {
-	_, hash, err := harness.Machine(s.hardware)
+func (s study) cell(key string, inputs any, run func(ctx context.Context) (any, error)) harness.Cell {
+	_, hash := harness.Machine(s.hardware)
 	return harness.Cell{Key: key, Label: key, Inputs: map[string]any{"hardware_sha256": hash,
 		"study": fmt.Sprintf("%+v", s), "of": inputs}, Run: func(ctx context.Context) (any, error) {
 		r, err := run(ctx)
@@ -92,20 +82,16 @@ func (s study) cell(key string, inputs any, run func(ctx context.Context) (any, 
 			err = ctx.Err() // half an answer is not kept
 		}
 		return r, err
-	}}, err
+	}}
 }
 
 // perNetwork has a cell for each network, of its tasks.
 func (s study) perNetwork(run func(ctx context.Context, name string, tasks []*ansor.Task) (any, error)) (
-	cells []harness.Cell, err error) {
+	cells []harness.Cell) {
 	for _, n := range s.networks {
-		c, err := s.cell(n, nil, s.withTasks(n, run))
-		if err != nil {
-			return nil, err
-		}
-		cells = append(cells, c)
+		cells = append(cells, s.cell(n, nil, s.withTasks(n, run)))
 	}
-	return cells, nil
+	return cells
 }
 
 // withTasks hands a cell the tasks of a network.
@@ -121,16 +107,12 @@ func (s study) withTasks(name string,
 }
 
 // experiment has cells of one kind of result.
-func experiment[T any](s study, name, description, where string, cells func() ([]harness.Cell, error),
+func experiment[T any](s study, name, description, where string, cells func() []harness.Cell,
 	report func(d *harness.Document, results []T)) harness.Experiment {
 	e := harness.Experiment{Name: name, Description: description, Paper: paper + ", " + where}
 	plain := e
 	e.Plan = func() (*harness.Plan, error) {
-		list, err := cells()
-		if err != nil {
-			return nil, err
-		}
-		return &harness.Plan{Cells: list, Report: harness.Of(func(results []T) (*harness.Report, error) {
+		return &harness.Plan{Cells: cells(), Report: harness.Of(func(results []T) (*harness.Report, error) {
 			d := harness.NewDocument(plain, s.hardware)
 			report(d, results)
 			d.Note(
@@ -164,7 +146,7 @@ type operator struct {
 // ops: what tuning makes of single kernels.
 func (s study) ops() harness.Experiment {
 	return experiment(s, "ansor-ops", "what searched loops gain on the kernels of networks", "§7.3 and Fig. 9",
-		func() ([]harness.Cell, error) {
+		func() []harness.Cell {
 			return s.perNetwork(func(ctx context.Context, n string, tasks []*ansor.Task) (any, error) {
 				out, err := ansor.Tune(ctx, tasks, ansor.Options{Trials: s.trials * len(tasks), Scheduler: "round-robin", Seed: 1})
 				if err != nil {
@@ -230,15 +212,14 @@ type matched struct {
 // match: trials that a search that does not know the rules needs to match them.
 func (s study) match() harness.Experiment {
 	return experiment(s, "ansor-match", "trials that match the generator's rules", "Table 3 of the appendix",
-		func() (cells []harness.Cell, err error) {
+		func() (cells []harness.Cell) {
 			for _, kernels := range [][2]string{{"ansor", "tvm"}, {"graphturbo+ansor", "cross-layer"}} {
 				for _, n := range s.networks {
-					c, failed := s.cell(kernels[1]+"-"+n, nil,
-						func(ctx context.Context) (any, error) { return s.matches(ctx, n, kernels[0], kernels[1]) })
-					cells, err = append(cells, c), cmp.Or(err, failed)
+					cells = append(cells, s.cell(kernels[1]+"-"+n, nil,
+						func(ctx context.Context) (any, error) { return s.matches(ctx, n, kernels[0], kernels[1]) }))
 				}
 			}
-			return cells, err
+			return cells
 		}, func(d *harness.Document, results []matched) {
 			t := harness.Table{Title: "Trials to match the rules", Name: "match",
 				Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Kernels of", Text: true}, {Name: "Kernels"},
@@ -326,8 +307,8 @@ type ranked struct {
 // model: how well the learned cost ranks programs of kernels that it has not seen.
 func (s study) model() harness.Experiment {
 	return experiment(s, "ansor-model", "how well the learned cost ranks programs and kernels left out", "Fig. 11",
-		func() ([]harness.Cell, error) {
-			c, err := s.cell("model", nil, func(ctx context.Context) (any, error) {
+		func() []harness.Cell {
+			return []harness.Cell{s.cell("model", nil, func(ctx context.Context) (any, error) {
 				tasks, err := s.tasks(ctx, s.networks...)
 				if err != nil {
 					return nil, err
@@ -372,8 +353,7 @@ func (s study) model() harness.Experiment {
 					rank("a third of the kernels left out, kernel by kernel", unseen, by(trees)),
 					rank("the same by formulas", unseen, func(m ansor.Measured) float64 { return -m.Layers[0][longest] }),
 				}, nil
-			})
-			return []harness.Cell{c}, err
+			})}
 		}, func(d *harness.Document, results [][]ranked) {
 			t := harness.Table{Title: "The learned cost on what it has not seen", Name: "model",
 				Columns: []harness.Column{{Name: "Of", Text: true}, {Name: "pairs in order"}, {Name: "recall@30"},
@@ -531,19 +511,14 @@ func best(ctx context.Context, t *ansor.Task, limit int64) (*tiling.Found, error
 // optimal: how far from the best of all programs the search ends.
 func (s study) optimal() harness.Experiment {
 	return experiment(s, "ansor-optimal", "how near the search comes to the best of all programs of a kernel",
-		"asks what the paper can't", func() (cells []harness.Cell, err error) {
+		"asks what the paper can't", func() (cells []harness.Cell) {
 			for _, on := range []string{"small", "resnet50"} {
-				c, err := s.cell(on, []int{maxSmall, maxLarge}, func(ctx context.Context) (any, error) {
-					spec, err := hardware.Load(s.hardware)
-					if err != nil {
-						return nil, err
-					}
-					recipe, err := scheduler.Lookup("ansor")
-					if err != nil {
-						return nil, err
-					}
+				cells = append(cells, s.cell(on, []int{maxSmall, maxLarge}, func(ctx context.Context) (any, error) {
+					spec := harness.Accelerator(s.hardware)
+					recipe := harness.Recipe("ansor")
 					const batch = 16
 					var tasks []*ansor.Task
+					var err error
 					limit, counts, seeds := int64(maxSmall), s.optimum, s.proofs
 					if on == "small" {
 						tasks, _, err = answers.TuningTasks(ctx, []network.Network{smallNetwork(s.small)}, spec, int64(spec.Clusters),
@@ -602,13 +577,9 @@ func (s study) optimal() harness.Experiment {
 						list = append(list, o)
 					}
 					return list, nil
-				})
-				if err != nil {
-					return nil, err
-				}
-				cells = append(cells, c)
+				}))
 			}
-			return cells, nil
+			return cells
 		}, func(d *harness.Document, results [][]optimum) {
 			t := harness.Table{Title: "Time over that of the best program", Name: "optimal",
 				Columns: []harness.Column{{Name: "Kernel", Text: true}, {Name: "programs measured"},
@@ -665,9 +636,9 @@ type allocated struct {
 // allocation: what a scheduler of trials loses against the best division in hindsight.
 func (s study) allocation() harness.Experiment {
 	return experiment(s, "ansor-allocation", "what schedulers of trials lose against the best division in hindsight",
-		"§6 and Fig. 10", func() (cells []harness.Cell, err error) {
-			add := func(networks []string, seed int, objectives ...string) error {
-				c, err := s.cell(fmt.Sprintf("%s-%s-%d", strings.Join(networks, "-"), strings.Join(objectives, "-"), seed),
+		"§6 and Fig. 10", func() (cells []harness.Cell) {
+			add := func(networks []string, seed int, objectives ...string) {
+				cells = append(cells, s.cell(fmt.Sprintf("%s-%s-%d", strings.Join(networks, "-"), strings.Join(objectives, "-"), seed),
 					objectives, func(ctx context.Context) (any, error) {
 						tasks, err := s.tasks(ctx, networks...)
 						if err != nil {
@@ -678,23 +649,17 @@ func (s study) allocation() harness.Experiment {
 							tasks = slices.DeleteFunc(tasks, func(*ansor.Task) bool { i++; return i%3 != 1 })
 						}
 						return allocate(ctx, tasks, strings.Join(networks, ", "), seed, objectives)
-					})
-				cells = append(cells, c)
-				return err
+					}))
 			}
 			for _, n := range s.divided {
 				for seed := range s.seeds {
-					if err := add([]string{n}, seed, "f1"); err != nil {
-						return nil, err
-					}
+					add([]string{n}, seed, "f1")
 				}
 			}
 			for seed := range s.seeds {
-				if err := add(s.networks, seed, "f2", "f3"); err != nil {
-					return nil, err
-				}
+				add(s.networks, seed, "f2", "f3")
 			}
-			return cells, nil
+			return cells
 		}, func(d *harness.Document, results [][]allocated) {
 			t := harness.Table{Title: "Regret of schedulers of trials", Name: "allocation",
 				Columns: []harness.Column{{Name: "Networks", Text: true}, {Name: "For", Text: true}, {Name: "Seed"},

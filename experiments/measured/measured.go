@@ -64,17 +64,11 @@ func (s study) groups() (list []*group) {
 }
 
 func (s study) plan() (*harness.Plan, error) {
-	pick, err := scheduler.Lookup(recipe)
-	if err != nil {
-		return nil, err
-	}
+	pick := harness.Recipe(recipe)
 	groups := s.groups()
 	pl := &harness.Plan{}
 	for _, g := range groups {
-		_, hash, err := harness.Machine(g.Machine)
-		if err != nil {
-			return nil, err
-		}
+		_, hash := harness.Machine(g.Machine)
 		pl.Cells = append(pl.Cells, harness.Cell{Key: g.Family + "-" + g.Machine, Label: g.Family + " on " + g.Machine,
 			Inputs: struct {
 				Rows         []row            `json:"rows"`
@@ -157,10 +151,7 @@ func (s study) planRTL(pl *harness.Plan) (groups [][]row, err error) {
 			i = len(groups)
 			at[key] = i
 			groups = append(groups, nil)
-			_, hash, err := harness.Machine(r.Machine)
-			if err != nil {
-				return nil, err
-			}
+			_, hash := harness.Machine(r.Machine)
 			pl.Cells = append(pl.Cells, harness.Cell{Key: key,
 				Label: fmt.Sprintf("RTL with buffers of %d and %d bytes", c.Scratchpad, c.Accumulator),
 				Inputs: struct {

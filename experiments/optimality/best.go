@@ -119,10 +119,7 @@ func (w wholeSchedules) plan() (*harness.Plan, error) {
 
 func (w wholeSchedules) run(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) (
 	a wholeSchedule, err error) {
-	recipe, err := scheduler.Lookup("cross-layer")
-	if err != nil {
-		return a, err
-	}
+	recipe := harness.Recipe("cross-layer")
 	least, err := bound.Cold(ctx, src, spec, c.BatchSize)
 	if err != nil {
 		return a, err
@@ -145,10 +142,7 @@ func (w wholeSchedules) run(ctx context.Context, src network.Network, spec *hard
 		return a, err
 	}
 	for _, m := range machineChanges {
-		other, err := hardware.Load(w.hardware)
-		if err != nil {
-			return a, err
-		}
+		other := harness.Accelerator(w.hardware)
 		m.change(other)
 		greedy, err := found.Greedy.On(ctx, other)
 		if err != nil {

@@ -25,20 +25,11 @@ type configured[T any] struct {
 }
 
 func (e configured[T]) Plan() (*harness.Plan, error) {
-	spec, err := hardware.Load(e.Hardware)
-	if err != nil {
-		return nil, err
-	}
-	specHash, err := harness.Hash(spec)
-	if err != nil {
-		return nil, err
-	}
+	spec := harness.Accelerator(e.Hardware)
+	specHash := harness.SpecHash(spec)
 	p := &harness.Plan{}
 	for _, c := range e.Configurations {
-		src, err := harness.OpenNetwork(c.Network)
-		if err != nil {
-			return nil, err
-		}
+		src := harness.OpenNetwork(c.Network)
 		p.Cells = append(p.Cells, harness.Cell{Key: c.Network + e.suffix, Label: c.Network, Inputs: e.Inputs(c, specHash),
 			Run: func(ctx context.Context) (any, error) { return e.Run(ctx, src, spec, c) }})
 	}

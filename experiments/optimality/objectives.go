@@ -63,18 +63,9 @@ func (x objectives) plan() (*harness.Plan, error) {
 	for _, name := range x.networks {
 		for _, percent := range x.percent {
 			for _, machine := range x.machines {
-				spec, err := hardware.Load(machine)
-				if err != nil {
-					return nil, err
-				}
-				hash, err := harness.Hash(spec)
-				if err != nil {
-					return nil, err
-				}
-				net, err := harness.OpenNetwork(name)
-				if err != nil {
-					return nil, err
-				}
+				spec := harness.Accelerator(machine)
+				hash := harness.SpecHash(spec)
+				net := harness.OpenNetwork(name)
 				pl.Cells = append(pl.Cells, harness.Cell{Key: fmt.Sprintf("%s-%s-%d", name, machine, percent),
 					Label: fmt.Sprintf("%s on %s, %d %%", name, machine, percent),
 					Inputs: struct {

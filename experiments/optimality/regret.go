@@ -74,14 +74,8 @@ func (x regret) plan() (*harness.Plan, error) {
 	x.networks = slices.Clone(x.networks)
 	for i, name := range x.networks {
 		for _, machine := range x.machines {
-			spec, err := hardware.Load(machine)
-			if err != nil {
-				return nil, err
-			}
-			hash, err := harness.Hash(spec)
-			if err != nil {
-				return nil, err
-			}
+			spec := harness.Accelerator(machine)
+			hash := harness.SpecHash(spec)
 			net, err := network.Open(name, network.Options{DType: harness.Precision(spec)})
 			if err != nil {
 				return nil, err

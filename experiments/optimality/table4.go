@@ -77,10 +77,7 @@ func (e table4) measure(ctx context.Context, src network.Network, spec *hardware
 	[]schedulingTime, error) {
 	var list []schedulingTime
 	for _, name := range e.variants {
-		v, err := scheduler.Lookup(name)
-		if err != nil {
-			return nil, err
-		}
+		v := harness.Recipe(name)
 		chunk := c.TVMBatchesPerCluster
 		if v.Pick("group") == "alg2" {
 			chunk = c.GraphTurboBatchesPerCluster

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/dsasched/dsasched/experiments/literature"
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/plots"
@@ -24,25 +23,13 @@ func (e byBatch) experiment() harness.Experiment {
 }
 
 func (e byBatch) plan() (*harness.Plan, error) {
-	spec, err := hardware.Load(e.hardware)
-	if err != nil {
-		return nil, err
-	}
-	src, err := harness.OpenNetwork(e.network)
-	if err != nil {
-		return nil, err
-	}
+	spec := harness.Accelerator(e.hardware)
+	src := harness.OpenNetwork(e.network)
 	p := &harness.Plan{}
 	for _, batch := range e.batches {
 		for _, name := range e.variants {
-			v, err := scheduler.Lookup(name)
-			if err != nil {
-				return nil, err
-			}
-			c, err := harness.RowCell(src, model.F16, spec, batch, v, scheduler.Options{}, e.policies[0], e.unit)
-			if err != nil {
-				return nil, err
-			}
+			v := harness.Recipe(name)
+			c := harness.RowCell(src, model.F16, spec, batch, v, scheduler.Options{}, e.policies[0], e.unit)
 			p.Cells = append(p.Cells, c)
 		}
 	}

@@ -187,33 +187,19 @@ func kernelCommands(r *scheduler.Result) map[kernelLayer]*[isa.NumKinds]int64 {
 }
 
 func (f unfolding) plan() (*harness.Plan, error) {
-	all, err := scheduler.Lookup("cross-layer")
-	if err != nil {
-		return nil, err
-	}
-	tvm, err := scheduler.Lookup("tvm")
-	if err != nil {
-		return nil, err
-	}
 	base := harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: f.perCluster, Raw: true}
 	ours, theirs := base, base
-	ours.Variant, theirs.Variant = all, tvm
-	instance, err := ours.Cell("instance", func(_ context.Context, r *scheduler.Result) (any, error) {
+	ours.Variant, theirs.Variant = harness.Recipe("cross-layer"), harness.Recipe("tvm")
+	instance := ours.Cell("instance", func(_ context.Context, r *scheduler.Result) (any, error) {
 		return explainLayers(r, func(group int, index int64,
 			_ []model.OpID) bool {
 			return group == f.group && index == f.index
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	kernels, err := theirs.Cell("tvm", func(_ context.Context, r *scheduler.Result) (any, error) {
+	kernels := theirs.Cell("tvm", func(_ context.Context, r *scheduler.Result) (any, error) {
 		// All kernels; the report picks those of the instance.
 		return explainLayers(r, func(int, int64, []model.OpID) bool { return true })
 	})
-	if err != nil {
-		return nil, err
-	}
 	return &harness.Plan{Cells: []harness.Cell{instance, kernels},
 		Report: func(results []json.RawMessage) (*harness.Report, error) {
 			var u, tvm unfolded

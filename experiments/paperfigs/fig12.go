@@ -146,21 +146,10 @@ func (f spilling) plan() (*harness.Plan, error) {
 	p := &harness.Plan{}
 	for i, x := range f.cases {
 		for k, m := range f.methods {
-			v, err := scheduler.Lookup("cross-layer")
-			if err != nil {
-				return nil, err
-			}
-			if v, err = scheduler.Replace(v, scheduler.Options{},
-				scheduler.Pick{Stage: "spill", Strategy: m.spill}); err != nil {
-				return nil, err
-			}
-			c, err := harness.Scheduled{Hardware: f.hardware, Model: x.model, PerCluster: x.perCluster, Variant: v}.
+			v := harness.Recipe("cross-layer", scheduler.Pick{Stage: "spill", Strategy: m.spill})
+			p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: x.model, PerCluster: x.perCluster, Variant: v}.
 				Cell(fmt.Sprintf("%s-%d", x.model, k),
-					func(ctx context.Context, r *scheduler.Result) (any, error) { return explainSpills(ctx, r, m, i == 0) })
-			if err != nil {
-				return nil, err
-			}
-			p.Cells = append(p.Cells, c)
+					func(ctx context.Context, r *scheduler.Result) (any, error) { return explainSpills(ctx, r, m, i == 0) }))
 		}
 	}
 	p.Report = harness.Of(f.report)

@@ -218,19 +218,13 @@ func (f crossing) plan() (*harness.Plan, error) {
 	p := &harness.Plan{}
 	for _, name := range f.variants {
 		base, issue, replaced := strings.Cut(name, "+issue=")
-		v, err := scheduler.Lookup(base)
-		if err == nil && replaced {
-			v, err = scheduler.Replace(v, scheduler.Options{}, scheduler.Pick{Stage: "issue", Strategy: issue})
+		var picks []scheduler.Pick
+		if replaced {
+			picks = []scheduler.Pick{{Stage: "issue", Strategy: issue}}
 		}
-		if err != nil {
-			return nil, err
-		}
-		c, err := harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: f.perCluster, Variant: v}.Cell(
-			"blocks-"+name, f.explain)
-		if err != nil {
-			return nil, err
-		}
-		p.Cells = append(p.Cells, c)
+		v := harness.Recipe(base, picks...)
+		p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: f.perCluster, Variant: v}.Cell(
+			"blocks-"+name, f.explain))
 	}
 	p.Report = harness.Of(f.report)
 	return p, nil

@@ -22,14 +22,8 @@ func fig15() grid {
 
 // whole is variant 1 or 2 where instances belong to variant 3: whole sub-graphs, one after the other.
 func whole(name string) scheduler.Recipe {
-	r, err := scheduler.Lookup(name)
-	if err == nil {
-		r, err = scheduler.Replace(r, scheduler.Options{}, scheduler.Pick{Stage: "split", Strategy: "none"},
-			scheduler.Pick{Stage: "order", Strategy: "bfs"})
-	}
-	if err != nil {
-		panic("paperfigs: " + err.Error())
-	}
+	r := harness.Recipe(name, scheduler.Pick{Stage: "split", Strategy: "none"},
+		scheduler.Pick{Stage: "order", Strategy: "bfs"})
 	r.Name = name + "-whole"
 	return r
 }

@@ -138,21 +138,12 @@ func byStage(r *scheduler.Result) (stageRun, error) {
 }
 
 func (f stageUse) plan() (*harness.Plan, error) {
-	spec, specHash, err := harness.Machine(f.hardware)
-	if err != nil {
-		return nil, err
-	}
+	spec, specHash := harness.Machine(f.hardware)
 	c := f.configuration
-	src, err := harness.OpenNetwork(c.Network)
-	if err != nil {
-		return nil, err
-	}
+	src := harness.OpenNetwork(c.Network)
 	p := &harness.Plan{}
 	for _, name := range f.variants {
-		v, err := scheduler.Lookup(name)
-		if err != nil {
-			return nil, err
-		}
+		v := harness.Recipe(name)
 		opt := scheduler.Options{Chunk: c.PaperChunk(v)}
 		p.Cells = append(p.Cells, harness.Cell{
 			Key: name, Label: c.Network + " " + name,

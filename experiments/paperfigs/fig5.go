@@ -156,18 +156,11 @@ func explainMerging(_ context.Context, r *scheduler.Result) (any, error) {
 }
 
 func (f merging) plan() (*harness.Plan, error) {
-	v, err := scheduler.Lookup("cross-layer")
-	if err != nil {
-		return nil, err
-	}
+	v := harness.Recipe("cross-layer")
 	p := &harness.Plan{}
 	for _, n := range f.perCluster {
-		c, err := harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: n, Variant: v}.Cell(
-			fmt.Sprintf("merging-%d", n), explainMerging)
-		if err != nil {
-			return nil, err
-		}
-		p.Cells = append(p.Cells, c)
+		p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: n, Variant: v}.Cell(
+			fmt.Sprintf("merging-%d", n), explainMerging))
 	}
 	p.Report = harness.Of(f.report)
 	return p, nil

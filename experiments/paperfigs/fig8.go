@@ -148,18 +148,11 @@ func bindingText(b []int64) string {
 }
 
 func (f joining) plan() (*harness.Plan, error) {
-	v, err := scheduler.Lookup("cross-layer")
-	if err != nil {
-		return nil, err
-	}
+	v := harness.Recipe("cross-layer")
 	p := &harness.Plan{}
 	for _, name := range []string{f.example, f.network} {
-		c, err := harness.Scheduled{Hardware: f.hardware, Model: name, PerCluster: f.perCluster, Variant: v}.Cell(
-			"joins-"+name, explainJoins)
-		if err != nil {
-			return nil, err
-		}
-		p.Cells = append(p.Cells, c)
+		p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: name, PerCluster: f.perCluster, Variant: v}.Cell(
+			"joins-"+name, explainJoins))
 	}
 	p.Report = harness.Of(f.report)
 	return p, nil

@@ -105,18 +105,9 @@ func (e localBuffers) plan() (*harness.Plan, error) {
 	p := &harness.Plan{}
 	configurations := literature.Configurations()
 	for i, name := range e.machines {
-		spec, specHash, err := harness.Machine(name)
-		if err != nil {
-			return nil, err
-		}
-		turbo, err := scheduler.Lookup("cross-layer")
-		if err != nil {
-			return nil, err
-		}
-		src, err := harness.OpenNetwork(e.network)
-		if err != nil {
-			return nil, err
-		}
+		spec, specHash := harness.Machine(name)
+		turbo := harness.Recipe("cross-layer")
+		src := harness.OpenNetwork(e.network)
 		for _, images := range e.images {
 			p.Cells = append(p.Cells, harness.Cell{
 				Key: fmt.Sprintf("groups-%s-%d", spec.Name, images),
@@ -150,20 +141,11 @@ func (e localBuffers) plan() (*harness.Plan, error) {
 			})
 		}
 		for _, c := range configurations {
-			src, err := harness.OpenNetwork(c.Network)
-			if err != nil {
-				return nil, err
-			}
+			src := harness.OpenNetwork(c.Network)
 			for _, name := range e.variantsOf(c) {
-				v, err := scheduler.Lookup(name)
-				if err != nil {
-					return nil, err
-				}
-				cell, err := harness.RowCell(src, model.F16, spec, c.BatchSize, v, scheduler.Options{Chunk: c.PaperChunk(v)},
+				v := harness.Recipe(name)
+				cell := harness.RowCell(src, model.F16, spec, c.BatchSize, v, scheduler.Options{Chunk: c.PaperChunk(v)},
 					harness.PaperChunks, c.Unit)
-				if err != nil {
-					return nil, err
-				}
 				if i > 0 { // all experiments use the first machine and have the same cells
 					cell = tolerant(cell)
 				}

@@ -72,10 +72,7 @@ type networkCell struct {
 func (c current) plan() (*harness.Plan, error) {
 	pl := &harness.Plan{}
 	for _, machine := range c.machines {
-		spec, hash, err := harness.Machine(machine)
-		if err != nil {
-			return nil, err
-		}
+		spec, hash := harness.Machine(machine)
 		for _, name := range c.networks {
 			net, err := network.Open(name, network.Options{DType: harness.Precision(spec)})
 			if err != nil {
@@ -83,10 +80,7 @@ func (c current) plan() (*harness.Plan, error) {
 			}
 			var picks []scheduler.Recipe
 			for _, r := range recipes {
-				x, err := scheduler.Lookup(r)
-				if err != nil {
-					return nil, err
-				}
+				x := harness.Recipe(r)
 				picks = append(picks, x)
 			}
 			pl.Cells = append(pl.Cells, harness.Cell{Key: name + "-" + machine, Label: name + " on " + machine,

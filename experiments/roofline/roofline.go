@@ -99,16 +99,10 @@ func (s study) plan() (*harness.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	recipe, err := scheduler.Lookup(variant)
-	if err != nil {
-		return nil, err
-	}
+	recipe := harness.Recipe(variant)
 	pl := &harness.Plan{}
 	for _, name := range s.machines {
-		spec, hash, err := harness.Machine(name)
-		if err != nil {
-			return nil, err
-		}
+		spec, hash := harness.Machine(name)
 		for _, f := range families {
 			pl.Cells = append(pl.Cells, harness.Cell{Key: f.Name + "-" + name, Label: f.Name + " on " + name,
 				Inputs: struct {
@@ -121,10 +115,7 @@ func (s study) plan() (*harness.Plan, error) {
 		}
 	}
 	for _, name := range s.machines {
-		spec, hash, err := harness.Machine(name)
-		if err != nil {
-			return nil, err
-		}
+		spec, hash := harness.Machine(name)
 		pl.Cells = append(pl.Cells, harness.Cell{Key: "attention-" + name, Label: "attention on " + name,
 			Inputs: struct {
 				Attentions   []zoo.Attention  `json:"attentions"`

@@ -41,10 +41,7 @@ func (t timeline) experiment() harness.Experiment {
 const ViewerFile = "viewer.json"
 
 func (t timeline) plan() (*harness.Plan, error) {
-	spec, specHash, err := harness.Machine(t.hardware)
-	if err != nil {
-		return nil, err
-	}
+	spec, specHash := harness.Machine(t.hardware)
 	var list []literature.Configuration
 	for _, c := range literature.Configurations() {
 		if slices.Contains(t.labels, c.Label) {
@@ -53,15 +50,9 @@ func (t timeline) plan() (*harness.Plan, error) {
 	}
 	p := &harness.Plan{}
 	for _, c := range list {
-		src, err := harness.OpenNetwork(c.Network)
-		if err != nil {
-			return nil, err
-		}
+		src := harness.OpenNetwork(c.Network)
 		for _, name := range t.variants {
-			v, err := scheduler.Lookup(name)
-			if err != nil {
-				return nil, err
-			}
+			v := harness.Recipe(name)
 			opt := scheduler.Options{Chunk: c.TVMBatchesPerCluster}
 			if v.Pick("group") == "alg2" {
 				opt.Chunk = c.GraphTurboBatchesPerCluster

@@ -135,10 +135,7 @@ func (p portability) plan() (*harness.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		h, err := harness.Hash(spec)
-		if err != nil {
-			return nil, err
-		}
+		h := harness.SpecHash(spec)
 		hashes = append(hashes, fmt.Sprintf("%s %s", spec.Name, h))
 		dt := harness.Precision(spec)
 		for _, n := range p.networks {
@@ -148,10 +145,7 @@ func (p portability) plan() (*harness.Plan, error) {
 			}
 			for _, batch := range p.batches {
 				for _, v := range p.variants {
-					c, err := harness.RowCell(src, dt, spec, batch, v, scheduler.Options{}, harness.Tuned, n.unit)
-					if err != nil {
-						return nil, err
-					}
+					c := harness.RowCell(src, dt, spec, batch, v, scheduler.Options{}, harness.Tuned, n.unit)
 					c.Label = fmt.Sprintf("%s on %s, batch %d, %s", n.model, spec.Name, batch, v.Name)
 					pl.Cells = append(pl.Cells, c)
 					types = append(types, dt)

@@ -97,10 +97,7 @@ func (s sensitivity) configurations() []literature.Configuration {
 }
 
 func (s sensitivity) plan() (*harness.Plan, error) {
-	spec, specHash, err := harness.Machine(s.hardware)
-	if err != nil {
-		return nil, err
-	}
+	spec, specHash := harness.Machine(s.hardware)
 	list := turns(spec)
 	specs := make([]*hardware.Spec, len(list))
 	values := make([]float64, len(list))
@@ -117,15 +114,9 @@ func (s sensitivity) plan() (*harness.Plan, error) {
 	p := &harness.Plan{}
 	configurations := s.configurations()
 	for _, c := range configurations {
-		src, err := harness.OpenNetwork(c.Network)
-		if err != nil {
-			return nil, err
-		}
+		src := harness.OpenNetwork(c.Network)
 		for _, name := range s.variants {
-			v, err := scheduler.Lookup(name)
-			if err != nil {
-				return nil, err
-			}
+			v := harness.Recipe(name)
 			chunk := c.PaperChunk(v)
 			p.Cells = append(p.Cells, harness.Cell{
 				Key: c.Network + "-" + name,

@@ -48,10 +48,7 @@ func TestSensitivity(t *testing.T) {
 			}
 		}
 	}
-	src, err := harness.OpenNetwork("dlrm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := harness.OpenNetwork("dlrm")
 	v, err := scheduler.Lookup("tvm")
 	if err != nil {
 		t.Fatal(err)

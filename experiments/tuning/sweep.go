@@ -113,34 +113,19 @@ func (s sweep) experiment() harness.Experiment {
 }
 
 func (s sweep) plan() (*harness.Plan, error) {
-	spec, err := hardware.Load(s.hardware)
-	if err != nil {
-		return nil, err
-	}
+	spec := harness.Accelerator(s.hardware)
 	p := &harness.Plan{}
-	tvm, err := scheduler.Lookup("tvm")
-	if err != nil {
-		return nil, err
-	}
-	turbo, err := scheduler.Lookup("cross-layer")
-	if err != nil {
-		return nil, err
-	}
+	tvm := harness.Recipe("tvm")
+	turbo := harness.Recipe("cross-layer")
 	for _, n := range s.networks {
-		src, err := harness.OpenNetwork(n.model)
-		if err != nil {
-			return nil, err
-		}
+		src := harness.OpenNetwork(n.model)
 		for i, k := range s.knobs {
 			for _, f := range k.factors {
 				changed, value := turned(spec, k, f)
 				if err := changed.Validate(); err != nil {
 					return nil, fmt.Errorf("%s x %g: %w", k.name, f, err)
 				}
-				specHash, err := harness.Hash(changed)
-				if err != nil {
-					return nil, err
-				}
+				specHash := harness.SpecHash(changed)
 				p.Cells = append(p.Cells, harness.Cell{
 					Key: fmt.Sprintf("%s-knob%d-x%g", n.model, i, f),
 					Inputs: map[string]any{

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
@@ -291,30 +290,14 @@ type Scheduled struct {
 	Raw bool
 }
 
-// open finds the network, the accelerator and the options.
-func (s Scheduled) open() (network.Network, *hardware.Spec, scheduler.Options, error) {
+// Cell explains the schedule in a cell of its own: explain makes the result.
+func (s Scheduled) Cell(key string, explain func(context.Context, *scheduler.Result) (any, error)) Cell {
 	opt := s.Options
 	opt.Chunk = s.PerCluster
-	spec, err := hardware.Load(s.Hardware)
-	if err != nil {
-		return network.Network{}, nil, opt, err
-	}
-	src, err := OpenNetwork(s.Model)
+	spec, specHash := Machine(s.Hardware)
+	src := OpenNetwork(s.Model)
 	if s.Raw {
 		src.Graph = func(batch int64) (*model.Graph, error) { return network.Raw(s.Model, batch, network.Options{}) }
-	}
-	return src, spec, opt, err
-}
-
-// Cell explains the schedule in a cell of its own: explain makes the result.
-func (s Scheduled) Cell(key string, explain func(context.Context, *scheduler.Result) (any, error)) (Cell, error) {
-	src, spec, opt, err := s.open()
-	if err != nil {
-		return Cell{}, err
-	}
-	specHash, err := Hash(spec)
-	if err != nil {
-		return Cell{}, err
 	}
 	return Cell{
 		Key:   key,
@@ -331,5 +314,5 @@ func (s Scheduled) Cell(key string, explain func(context.Context, *scheduler.Res
 			}
 			return explain(ctx, r)
 		},
-	}, nil
+	}
 }
