@@ -59,7 +59,7 @@ type twofold struct {
 }
 
 func (x objectives) plan() (*harness.Plan, error) {
-	pl := &harness.Plan{}
+	pl := &harness.Plan{Report: harness.Of(x.report)}
 	for _, name := range x.networks {
 		for _, percent := range x.percent {
 			for _, machine := range x.machines {
@@ -78,7 +78,6 @@ func (x objectives) plan() (*harness.Plan, error) {
 			}
 		}
 	}
-	pl.Report = harness.Of(x.report)
 	return pl, nil
 }
 

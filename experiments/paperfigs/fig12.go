@@ -143,7 +143,7 @@ func explainSpills(ctx context.Context, r *scheduler.Result, method spillMethod,
 }
 
 func (f spilling) plan() (*harness.Plan, error) {
-	p := &harness.Plan{}
+	p := &harness.Plan{Report: harness.Of(f.report)}
 	for i, x := range f.cases {
 		for k, m := range f.methods {
 			v := harness.Recipe("cross-layer", scheduler.Pick{Stage: "spill", Strategy: m.spill})
@@ -152,7 +152,6 @@ func (f spilling) plan() (*harness.Plan, error) {
 					func(ctx context.Context, r *scheduler.Result) (any, error) { return explainSpills(ctx, r, m, i == 0) }))
 		}
 	}
-	p.Report = harness.Of(f.report)
 	return p, nil
 }
 

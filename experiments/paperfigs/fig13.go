@@ -215,7 +215,7 @@ func (f crossing) busy(r *scheduler.Result, w crossWindow, run *crossRun) {
 }
 
 func (f crossing) plan() (*harness.Plan, error) {
-	p := &harness.Plan{}
+	p := &harness.Plan{Report: harness.Of(f.report)}
 	for _, name := range f.variants {
 		base, issue, replaced := strings.Cut(name, "+issue=")
 		var picks []scheduler.Pick
@@ -226,7 +226,6 @@ func (f crossing) plan() (*harness.Plan, error) {
 		p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: f.perCluster, Variant: v}.Cell(
 			"blocks-"+name, f.explain))
 	}
-	p.Report = harness.Of(f.report)
 	return p, nil
 }
 

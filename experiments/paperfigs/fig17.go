@@ -141,7 +141,7 @@ func (f stageUse) plan() (*harness.Plan, error) {
 	spec, specHash := harness.Machine(f.hardware)
 	c := f.configuration
 	src := harness.OpenNetwork(c.Network)
-	p := &harness.Plan{}
+	p := &harness.Plan{Report: harness.Of(f.report)}
 	for _, name := range f.variants {
 		v := harness.Recipe(name)
 		opt := scheduler.Options{Chunk: c.PaperChunk(v)}
@@ -160,7 +160,6 @@ func (f stageUse) plan() (*harness.Plan, error) {
 			},
 		})
 	}
-	p.Report = harness.Of(f.report)
 	return p, nil
 }
 

@@ -157,12 +157,11 @@ func explainMerging(_ context.Context, r *scheduler.Result) (any, error) {
 
 func (f merging) plan() (*harness.Plan, error) {
 	v := harness.Recipe("cross-layer")
-	p := &harness.Plan{}
+	p := &harness.Plan{Report: harness.Of(f.report)}
 	for _, n := range f.perCluster {
 		p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: n, Variant: v}.Cell(
 			fmt.Sprintf("merging-%d", n), explainMerging))
 	}
-	p.Report = harness.Of(f.report)
 	return p, nil
 }
 
