@@ -638,7 +638,8 @@ func (s study) allocation() harness.Experiment {
 	return experiment(s, "ansor-allocation", "what schedulers of trials lose against the best division in hindsight",
 		"§6 and Fig. 10", func() (cells []harness.Cell) {
 			add := func(networks []string, seed int, objectives ...string) {
-				cells = append(cells, s.cell(fmt.Sprintf("%s-%s-%d", strings.Join(networks, "-"), strings.Join(objectives, "-"), seed),
+				key := fmt.Sprintf("%s-%s-%d", strings.Join(networks, "-"), strings.Join(objectives, "-"), seed)
+				cells = append(cells, s.cell(key,
 					objectives, func(ctx context.Context) (any, error) {
 						tasks, err := s.tasks(ctx, networks...)
 						if err != nil {

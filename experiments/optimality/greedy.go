@@ -72,8 +72,10 @@ func (o againstExact) files(all [][]scheduler.Compared) ([]harness.File, error) 
 			return *of(a)
 		}}
 	}
-	csv := harness.CSV(list, harness.Fields("model batch decision method unit objective bound gap status throughput_per_s note",
-		bounded("bound", func(a answer) *float64 { return a.Bound }), bounded("gap", func(a answer) *float64 { return a.Gap })))
+	csv := harness.CSV(list, harness.Fields(
+		"model batch decision method unit objective bound gap status throughput_per_s note",
+		bounded("bound", func(a answer) *float64 { return a.Bound }),
+		bounded("gap", func(a answer) *float64 { return a.Gap })))
 	data, err := json.MarshalIndent(list, "", "  ")
 	return []harness.File{{Name: "optimality.csv", Data: csv}, {Name: "optimality.json", Data: append(data, '\n')}}, err
 }

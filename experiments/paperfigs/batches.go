@@ -29,7 +29,8 @@ func (e byBatch) plan() (*harness.Plan, error) {
 	for _, batch := range e.batches {
 		for _, name := range e.variants {
 			v := harness.Recipe(name)
-			p.Cells = append(p.Cells, harness.RowCell(src, model.F16, spec, batch, v, scheduler.Options{}, e.policies[0], e.unit))
+			p.Cells = append(p.Cells, harness.RowCell(src, model.F16, spec, batch, v, scheduler.Options{}, e.policies[0],
+				e.unit))
 		}
 	}
 	p.Report = harness.Of(func(rows []harness.Row) (*harness.Report, error) {

@@ -147,7 +147,8 @@ func (f spilling) plan() (*harness.Plan, error) {
 	for i, x := range f.cases {
 		for k, m := range f.methods {
 			v := harness.Recipe("cross-layer", scheduler.Pick{Stage: "spill", Strategy: m.spill})
-			p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: x.model, PerCluster: x.perCluster, Variant: v}.
+			p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: x.model, PerCluster: x.perCluster,
+				Variant: v}.
 				Cell(fmt.Sprintf("%s-%d", x.model, k),
 					func(ctx context.Context, r *scheduler.Result) (any, error) { return explainSpills(ctx, r, m, i == 0) }))
 		}

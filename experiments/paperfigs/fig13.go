@@ -223,8 +223,8 @@ func (f crossing) plan() (*harness.Plan, error) {
 			picks = []scheduler.Pick{{Stage: "issue", Strategy: issue}}
 		}
 		v := harness.Recipe(base, picks...)
-		p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: f.perCluster, Variant: v}.Cell(
-			"blocks-"+name, f.explain))
+		p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: f.perCluster,
+			Variant: v}.Cell("blocks-"+name, f.explain))
 	}
 	return p, nil
 }

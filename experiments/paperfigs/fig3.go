@@ -198,7 +198,8 @@ func (f fourStages) plan() (*harness.Plan, error) {
 	p := &harness.Plan{}
 	orders := f.orders()
 	for _, v := range orders {
-		p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: f.perCluster, Variant: v}.
+		p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: f.perCluster,
+			Variant: v}.
 			Cell("order-"+strings.ReplaceAll(strings.ToLower(v.Name), " ", "-"), explainOrder))
 	}
 	for _, name := range f.networks {

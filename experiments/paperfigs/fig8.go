@@ -151,8 +151,8 @@ func (f joining) plan() (*harness.Plan, error) {
 	v := harness.Recipe("cross-layer")
 	p := &harness.Plan{Report: harness.Of(f.report)}
 	for _, name := range []string{f.example, f.network} {
-		p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: name, PerCluster: f.perCluster, Variant: v}.Cell(
-			"joins-"+name, explainJoins))
+		p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: name, PerCluster: f.perCluster,
+			Variant: v}.Cell("joins-"+name, explainJoins))
 	}
 	return p, nil
 }

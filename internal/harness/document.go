@@ -67,7 +67,8 @@ func NewDocument(e Experiment, accelerators ...string) *Document {
 func (d *Document) Table(tables ...Table) {
 	for _, t := range tables {
 		if !plainName.MatchString(t.Name) || d.names[t.Name] {
-			panic(fmt.Sprintf("harness: table %q of %s has the name %q, want one of its own", t.Title, d.experiment.Name, t.Name))
+			panic(fmt.Sprintf("harness: table %q of %s has the name %q, want one of its own", t.Title, d.experiment.Name,
+				t.Name))
 		}
 		d.names[t.Name] = true
 		tex, err := t.LaTeX(d.experiment.Name + "-" + t.Name)
