@@ -81,17 +81,11 @@ func insteadOf(variant string) (step string, ok bool) {
 }
 
 func (a ablation) plan() (*harness.Plan, error) {
-	spec, specHash, err := harness.Machine(a.hardware)
-	if err != nil {
-		return nil, err
-	}
+	spec, specHash := harness.Machine(a.hardware)
 	p := &harness.Plan{}
 	for _, policy := range []harness.ChunkPolicy{harness.Tuned, harness.PaperChunks} {
 		for _, n := range a.networks {
-			src, err := harness.OpenNetwork(n.model)
-			if err != nil {
-				return nil, err
-			}
+			src := harness.OpenNetwork(n.model)
 			variants := a.variants
 			if policy == harness.PaperChunks {
 				variants = slices.Concat(variants, a.searched)
@@ -104,10 +98,7 @@ func (a ablation) plan() (*harness.Plan, error) {
 						chunk = n.layerChunk
 					}
 				}
-				c, err := harness.RowCell(src, model.F16, spec, n.batch, v, scheduler.Options{Chunk: chunk}, policy, n.unit)
-				if err != nil {
-					return nil, err
-				}
+				c := harness.RowCell(src, model.F16, spec, n.batch, v, scheduler.Options{Chunk: chunk}, policy, n.unit)
 				p.Cells = append(p.Cells, c)
 			}
 		}
@@ -185,9 +176,7 @@ func (a ablation) report(rows, ten []harness.Row, spec *hardware.Spec, hardwareH
 	published := comparisonTable(compared)
 	for _, t := range slices.Concat(a.tenTable(ten, spec), variantTables(rated),
 		[]harness.Table{timeTable(rows), published}) {
-		if err := d.Table(t); err != nil {
-			return nil, err
-		}
+		d.Table(t)
 	}
 	var sentences []string
 	for _, m := range mechanism {
@@ -212,13 +201,9 @@ func (a ablation) report(rows, ten []harness.Row, spec *hardware.Spec, hardwareH
 	d.File("published.md", []byte(published.Markdown()))
 	d.File("tuning.csv", tuningCSV(rows))
 	if len(ten) > 0 {
-		if err := a.tenFigure(d, ten, spec); err != nil {
-			return nil, err
-		}
+		a.tenFigure(d, ten, spec)
 	}
-	if err := a.figures(d, steps); err != nil {
-		return nil, err
-	}
+	a.figures(d, steps)
 	type machine struct {
 		Name string `json:"name"`
 		Hash string `json:"sha256"`
@@ -232,25 +217,18 @@ func (a ablation) report(rows, ten []harness.Row, spec *hardware.Spec, hardwareH
 }
 
 func ablationCSV(rows []ratedRow) []byte {
-	return harness.CSV(rows, harness.RowFields(func(r ratedRow) harness.Row { return r.Row },
+	return harness.CSV(rows, harness.Fields[ratedRow](
 		"model hardware batch variant throughput_per_s latency_s kernels ddr_tensor_writes llb_tensor_writes l1_tensor_writes mme_utilization vme_utilization "+
 			"chunk_policy batches_per_cluster throughput_unit speedup_over_tvm speedup_over_previous "+
 			"kernels_dynamic ddr_tensor_writes_dynamic llb_tensor_writes_dynamic l1_tensor_writes_dynamic "+
 			"ddr_moved_bytes llb_moved_bytes l1_moved_bytes llb_peak_bytes l1_peak_bytes_per_core "+
-			"mme_busy_share vme_busy_share compute_s move_s launch_s idle_s lower_bound_s notes",
-		harness.Field[ratedRow]{Name: "speedup_over_tvm", Of: func(r ratedRow) any { return r.OverFirst }},
-		harness.Field[ratedRow]{Name: "speedup_over_previous", Of: func(r ratedRow) any {
-			if r.OverPrevious == 0 {
-				return nil
-			}
-			return r.OverPrevious
-		}}))
+			"mme_busy_share vme_busy_share compute_s move_s launch_s idle_s lower_bound_s notes"))
 }
 
 // tuningCSV has what each row was chosen from.
 func tuningCSV(rows []harness.Row) []byte {
 	type tried struct {
-		row   harness.Row
+		harness.Row
 		trial harness.Trial
 	}
 	var list []tried
@@ -259,7 +237,7 @@ func tuningCSV(rows []harness.Row) []byte {
 			list = append(list, tried{r, t})
 		}
 	}
-	return harness.CSV(list, harness.RowFields(func(t tried) harness.Row { return t.row },
+	return harness.CSV(list, harness.Fields(
 		"model hardware batch variant batches_per_cluster throughput_per_s throughput_unit best error",
 		harness.Field[tried]{Name: "batches_per_cluster", Of: func(t tried) any { return t.trial.BatchesPerCluster }},
 		harness.Field[tried]{Name: "throughput_per_s", Of: func(t tried) any {
@@ -269,7 +247,7 @@ func tuningCSV(rows []harness.Row) []byte {
 			return t.trial.ThroughputPerSecond
 		}},
 		harness.Field[tried]{Name: "best", Of: func(t tried) any {
-			if t.trial.BatchesPerCluster == t.row.BatchesPerCluster {
+			if t.trial.BatchesPerCluster == t.BatchesPerCluster {
 				return "yes"
 			}
 			return "no"

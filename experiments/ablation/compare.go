@@ -129,23 +129,8 @@ func (n ablationNetwork) compare(g []harness.Row) []comparison {
 }
 
 func comparisonCSV(list []comparison) []byte {
-	return harness.CSV(list, []harness.Field[comparison]{
-		{Name: "model", Of: func(c comparison) any { return c.Model }},
-		{Name: "batch", Of: func(c comparison) any { return c.Batch }},
-		{Name: "chunk_policy", Of: func(c comparison) any { return string(c.Policy) }},
-		{Name: "quantity", Of: func(c comparison) any { return c.Quantity }},
-		{Name: "unit", Of: func(c comparison) any { return c.Unit }},
-		{Name: "ours", Of: func(c comparison) any { return c.Ours }},
-		{Name: "published", Of: func(c comparison) any { return c.Published }},
-		{Name: "ratio", Of: func(c comparison) any {
-			if c.Published == 0 {
-				return nil
-			}
-			return c.Ratio
-		}},
-		{Name: "source", Of: func(c comparison) any { return c.Source }},
-		{Name: "remark", Of: func(c comparison) any { return c.Remark }},
-	})
+	return harness.CSV(list,
+		harness.Fields[comparison]("model batch chunk_policy quantity unit ours published ratio source remark"))
 }
 
 // comparisonTable has a row for each quantity of each network, with both policies

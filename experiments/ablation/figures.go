@@ -10,7 +10,7 @@ import (
 )
 
 // figures are the throughput and the utilisation by variant.
-func (a ablation) figures(d *harness.Document, rows []harness.Row) error {
+func (a ablation) figures(d *harness.Document, rows []harness.Row) {
 	var networks []plots.Network
 	for _, n := range a.networks {
 		if p := n.panel(rows); len(p.Variants) > 0 {
@@ -18,14 +18,12 @@ func (a ablation) figures(d *harness.Document, rows []harness.Row) error {
 		}
 	}
 	f, err := plots.Throughput(networks)
-	if err := d.Figure("throughput", "Throughput by variant", f, err); err != nil {
-		return err
-	}
+	d.Figure("throughput", "Throughput by variant", f, err)
 	if len(a.ten) == 0 {
 		d.Lead("throughput", "What each idea is worth", steps(rows))
 	}
 	f, err = plots.Utilization(networks)
-	return d.Figure("utilization", "Utilisation of MME and VME by variant", f, err)
+	d.Figure("utilization", "Utilisation of MME and VME by variant", f, err)
 }
 
 // panel shows the rows with the paper's batches per cluster, as the published throughputs have them, and where the best

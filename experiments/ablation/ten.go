@@ -20,16 +20,10 @@ var paperNames = []string{"TVM", "variant 1 (LLB)", "variant 2 (L1)", "variant 3
 // tenCells are the table's recipes on the ten configurations, at the paper's batches per cluster.
 func (a ablation) tenCells(spec *hardware.Spec) (list []harness.Cell, err error) {
 	for _, c := range a.ten {
-		src, err := harness.OpenNetwork(c.Network)
-		if err != nil {
-			return nil, err
-		}
+		src := harness.OpenNetwork(c.Network)
 		for _, v := range scheduler.Table() {
-			cell, err := harness.RowCell(src, model.F16, spec, c.BatchSize, v, scheduler.Options{Chunk: c.PaperChunk(v)},
+			cell := harness.RowCell(src, model.F16, spec, c.BatchSize, v, scheduler.Options{Chunk: c.PaperChunk(v)},
 				harness.PaperChunks, c.Unit)
-			if err != nil {
-				return nil, err
-			}
 			list = append(list, cell)
 		}
 	}
@@ -65,7 +59,7 @@ func (a ablation) tenTable(rows []harness.Row, spec *hardware.Spec) []harness.Ta
 }
 
 // tenFigure draws the same; where TVM's throughput is published, it stands beside ours.
-func (a ablation) tenFigure(d *harness.Document, rows []harness.Row, spec *hardware.Spec) error {
+func (a ablation) tenFigure(d *harness.Document, rows []harness.Row, spec *hardware.Spec) {
 	panel := func(title, label string, of func(harness.Row) float64) plots.Groups {
 		g := plots.Groups{Title: title, YLabel: label, Categories: literature.Labels()}
 		for k, name := range paperNames {
@@ -99,5 +93,5 @@ func (a ablation) tenFigure(d *harness.Document, rows []harness.Row, spec *hardw
 	}
 	d.Lead("ten", "What each idea is worth", strings.TrimSuffix(sentence, ";")+".")
 	f, err := plots.GroupedBars(panels...)
-	return d.Figure("ten", fmt.Sprintf("Throughput and utilisation of %d configurations by variant", len(a.ten)), f, err)
+	d.Figure("ten", fmt.Sprintf("Throughput and utilisation of %d configurations by variant", len(a.ten)), f, err)
 }

@@ -59,10 +59,7 @@ func divide(ctx context.Context, name string, batch int64, machine string, by sc
 	if err != nil {
 		return nil, err
 	}
-	recipe, err := scheduler.Lookup(clustersVariant)
-	if err != nil {
-		return nil, err
-	}
+	recipe := harness.Recipe(clustersVariant)
 	share := batch
 	if by == scheduler.OverBatch {
 		share = pipeline.Shares(batch, spec.Clusters)[0]
@@ -153,8 +150,6 @@ func reportClusters(e harness.Experiment, rows []division) (*harness.Report, err
 		"Variant %s on %s. By the batch, a cluster runs the whole network on its share; as a pipeline, each has a stage of the exact partition; by layers, each has a piece of the layers of which that takes less time. What passes between clusters passes through the DDR, and between chips from the sender's DDR over the link of %s.", clustersVariant, clustersMachine, chipsMachine)
 	d.Note(
 		"Each number is that of the best chunk of all divisors of what a cluster sees. Four chips that each run the network on a batch of their own have four times one chip's elements/s. A dash: batches in a row are too many commands to simulate.")
-	if err := d.Table(latency, rate, moved); err != nil {
-		return nil, err
-	}
+	d.Table(latency, rate, moved)
 	return d.Report(harness.Data{Data: rows})
 }

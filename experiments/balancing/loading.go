@@ -109,7 +109,7 @@ func threads(name, net string, figure, published int) harness.Experiment {
 			t.Mofang, t.Scan = choose(l).Threads, best.Threads
 			return t, err
 		},
-		func(d *harness.Document, t threadTable) error {
+		func(d *harness.Document, t threadTable) {
 			table := harness.Table{Title: fmt.Sprintf("Training %s on %d devices: images/s by threads that load data", t.Model,
 				loadingDevices), Name: "threads",
 				Columns: []harness.Column{number("Threads"), number("Loading"), number("Training"), number("Together"),
@@ -122,9 +122,7 @@ func threads(name, net string, figure, published int) harness.Experiment {
 			}
 			table.Notes = append(table.Notes,
 				"Waits are of 20 simulated batches: a thread waits with an item where the queue is full, training where it has no batch.", "The time of an image on one thread and the number of devices are not published: their product is chosen so that 16 threads are just enough for ResNet-50; the other network's number follows.")
-			if err := d.Table(table); err != nil {
-				return err
-			}
+			d.Table(table)
 			d.Claim("threads that Mofang chooses", fmt.Sprint(published), fmt.Sprint(t.Mofang),
 				harness.Agreement(t.Mofang == published))
 			d.Given()
@@ -138,7 +136,7 @@ func threads(name, net string, figure, published int) harness.Experiment {
 				c.Series[1].Values = append(c.Series[1].Values, r.Total)
 			}
 			f, err := plots.Lines(c)
-			return d.Figure("threads", "Images/s by threads", f, err)
+			d.Figure("threads", "Images/s by threads", f, err)
 		})
 }
 
@@ -150,7 +148,7 @@ type rateRow struct {
 	All     float64 `json:"all_threads_per_s"`
 }
 
-func rateTable(d *harness.Document, title, label string, rows []rateRow) error {
+func rateTable(d *harness.Document, title, label string, rows []rateRow) {
 	t := harness.Table{Title: title, Name: "rates",
 		Columns: []harness.Column{number(label), number("Threads chosen"), number("Images/s"),
 			number("Images/s with all threads"), number("Gain %")}}
@@ -158,7 +156,7 @@ func rateTable(d *harness.Document, title, label string, rows []rateRow) error {
 		t.Rows = append(t.Rows, []string{fmt.Sprint(r.Label), fmt.Sprint(r.Threads), harness.Fixed(r.Mofang, 0),
 			harness.Fixed(r.All, 0), harness.Fixed(100*(r.Mofang/r.All-1), 1)})
 	}
-	return d.Table(t)
+	d.Table(t)
 }
 
 func compare(n *server.Server, label int, rate float64, batch int) rateRow {
@@ -191,14 +189,11 @@ func scaling() harness.Experiment {
 			}
 			return rows, err
 		},
-		func(d *harness.Document, rows []rateRow) error {
-			if err := rateTable(d, "Training ResNet-50", "Devices", rows); err != nil {
-				return err
-			}
+		func(d *harness.Document, rows []rateRow) {
+			rateTable(d, "Training ResNet-50", "Devices", rows)
 			d.Number("largest gain over other frameworks", "%", 3, 100*largestGain(rows))
 			d.Given()
 			d.Why("the baseline here starts all threads of the host; what else differs between the frameworks is not modelled")
-			return nil
 		})
 }
 
@@ -219,10 +214,8 @@ func batches() harness.Experiment {
 			}
 			return rows, nil
 		},
-		func(d *harness.Document, rows []rateRow) error {
-			if err := rateTable(d, "Training ResNet-50 on 16 devices", "Batch of a device", rows); err != nil {
-				return err
-			}
+		func(d *harness.Document, rows []rateRow) {
+			rateTable(d, "Training ResNet-50 on 16 devices", "Batch of a device", rows)
 			d.Number("largest gain over other frameworks", "%", 8, 100*largestGain(rows))
 			d.Why("the baseline here starts all threads of the host; what else differs between the frameworks is not modelled")
 			gain := func(r rateRow) float64 { return r.Mofang/r.All - 1 }
@@ -238,6 +231,5 @@ func batches() harness.Experiment {
 			if !falls {
 				d.Why("16 devices train faster than all threads load at any batch, so that the same number of threads is chosen")
 			}
-			return nil
 		})
 }

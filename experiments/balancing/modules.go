@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/balance"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/streams"
@@ -47,10 +46,7 @@ func moduleOperators() []streams.Operator {
 // it has with b and c exchanged: 384 channels of 15 x 15 each, 3 x 3 windows, to 384, 768,
 // 384 and 768 channels; b waits for a.
 func iosOperators(efficiency float64) (*streams.Device, []streams.Operator, error) {
-	spec, err := hardware.Load("v100")
-	if err != nil {
-		return nil, nil, err
-	}
+	spec := harness.Accelerator("v100")
 	d, err := streams.NewDevice(spec, efficiency)
 	if err != nil {
 		return nil, nil, err
@@ -112,7 +108,7 @@ func runModule(ctx context.Context, name string, m *streams.Machine, ops []strea
 }
 
 // ganttOf draws the operators of each way to run a module; what others have drawn already is named there.
-func ganttOf(d *harness.Document, file string, runs []ran) error {
+func ganttOf(d *harness.Document, file string, runs []ran) {
 	var list []plots.Timeline
 	var names []string
 	for _, r := range runs {
@@ -142,10 +138,10 @@ func ganttOf(d *harness.Document, file string, runs []ran) error {
 		list = append(list, t)
 	}
 	f, err := plots.Timelines(list, "Time (ms)", 14, names)
-	return d.Figure(file, "Operators over time; above each phase the share of the device that is busy", f, err)
+	d.Figure(file, "Operators over time; above each phase the share of the device that is busy", f, err)
 }
 
-func phaseTable(d *harness.Document, runs []ran) error {
+func phaseTable(d *harness.Document, runs []ran) {
 	t := harness.Table{Title: "Phases", Name: "phases",
 		Columns: []harness.Column{text("Schedule"), text("Operators"), number("ms"), number("Busy %")}}
 	for _, r := range runs {
@@ -155,7 +151,7 @@ func phaseTable(d *harness.Document, runs []ran) error {
 		}
 		t.Rows = append(t.Rows, []string{r.Name, "all", harness.Fixed(1e3*r.Total, 3), ""})
 	}
-	return d.Table(t)
+	d.Table(t)
 }
 
 // module is Fig. 17 (greedy), 18 (merged, then greedy) or 19 (layers).
@@ -174,12 +170,11 @@ func module(name string, figure int) harness.Experiment {
 			}
 			return runModule(ctx, what, &moduleMachine, ops, method)
 		},
-		func(d *harness.Document, r ran) error {
-			if err := phaseTable(d, []ran{r}); err != nil {
-				return err
-			}
+		func(d *harness.Document, r ran) {
+			phaseTable(d, []ran{r})
 			if len(r.Phases) != 2 {
-				return fmt.Errorf("%s: found %d phases, expected two", name, len(r.Phases))
+				d.Fail(fmt.Errorf("%s: found %d phases, expected two", name, len(r.Phases)))
+				return
 			}
 			ms := func(what string, published, ours float64) { d.Number(what, "ms", published, 1e3*ours); d.Given() }
 			busy := func(what string, published, ours float64) { d.Number(what, "%", published, 100*ours); d.Given() }
@@ -205,7 +200,7 @@ func module(name string, figure int) harness.Experiment {
 				busy("layer 1 busy", 70, r.Phases[0].Utilization)
 				busy("layer 2 busy", 50, r.Phases[1].Utilization)
 			}
-			return ganttOf(d, "gantt", []ran{r})
+			ganttOf(d, "gantt", []ran{r})
 		})
 }
 
@@ -246,10 +241,8 @@ func inception() harness.Experiment {
 			}
 			return runs, nil
 		},
-		func(d *harness.Document, runs []ran) error {
-			if err := phaseTable(d, runs); err != nil {
-				return err
-			}
+		func(d *harness.Document, runs []ran) {
+			phaseTable(d, runs)
 			by := map[string]ran{}
 			for _, r := range runs {
 				by[r.Name] = r
@@ -271,9 +264,7 @@ func inception() harness.Experiment {
 			d.Note(
 				"The efficiency of IOS's kernels is fitted to its published time one by one; the other times follow. The best layers take %s less than Mofang's.", harness.Fixed(100*(1-by["IOS exact"].Total/by["IOS mofang"].Total), 1)+" %")
 			half := len(runs) / 2
-			if err := ganttOf(d, "ios", runs[:half]); err != nil {
-				return err
-			}
-			return ganttOf(d, "gantt", runs[half:])
+			ganttOf(d, "ios", runs[:half])
+			ganttOf(d, "gantt", runs[half:])
 		})
 }

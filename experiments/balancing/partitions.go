@@ -124,7 +124,7 @@ func partitions() harness.Experiment {
 			}
 			return rows, ctx.Err()
 		},
-		func(d *harness.Document, rows []divided) error {
+		func(d *harness.Document, rows []divided) {
 			t := harness.Table{Title: "Largest load of a device", Name: "loads",
 				Columns: []harness.Column{text("Graph"), number("Nodes"), number("Accelerators"), number("Ideals"), number("Exact"),
 					number("PipeDream"), number("Greedy"), text("Proven")}}
@@ -140,6 +140,6 @@ func partitions() harness.Experiment {
 				"Training steps are of a batch of %d, in seconds on the devices of %s; the gradients and updates of an operator have its colour.", trainedBatch, machine)
 			d.Note(
 				"Made graphs of a transformer's shape. The published graphs of the data set are not part of the project: 'dsasched solve partition' reads them, and docs/formulations.md has what it finds.")
-			return d.Table(t)
+			d.Table(t)
 		})
 }

@@ -49,7 +49,7 @@ func bubbles(name string, figure, stages, micro int, published float64) harness.
 			}
 			return out, nil
 		},
-		func(d *harness.Document, v simulated) error {
+		func(d *harness.Document, v simulated) {
 			formula := float64(v.Stages-1) / float64(v.MicroBatches+v.Stages-1)
 			t := harness.Table{Title: "The pipeline, in units of a forward pass", Name: "pipeline",
 				Columns: []harness.Column{number("Stages"), number("Micro-batches"), number("Time"), number("Fill"),
@@ -57,9 +57,7 @@ func bubbles(name string, figure, stages, micro int, published float64) harness.
 			t.Rows = append(t.Rows, []string{fmt.Sprint(v.Stages), fmt.Sprint(v.MicroBatches),
 				harness.Fixed(v.Result.Seconds, 0), harness.Fixed(v.Result.FillSeconds, 0), harness.Fixed(v.Result.DrainSeconds, 0),
 				harness.Fixed(100*v.Result.IdleShare, 1), harness.Fixed(100*formula, 1)})
-			if err := d.Table(t); err != nil {
-				return err
-			}
+			d.Table(t)
 			d.Number("idle share", "%", 100*published, 100*v.Result.IdleShare)
 			d.Given()
 			line := plots.Timeline{}
@@ -75,7 +73,7 @@ func bubbles(name string, figure, stages, micro int, published float64) harness.
 				line.Rows = append(line.Rows, r)
 			}
 			f, err := plots.Timelines([]plots.Timeline{line}, "Time (forward passes)", 14, []string{"forward", "backward"})
-			return d.Figure("gantt", "Micro-batches over time", f, err)
+			d.Figure("gantt", "Micro-batches over time", f, err)
 		})
 }
 
@@ -108,7 +106,7 @@ func microBatches() harness.Experiment {
 			}
 			return rows, nil
 		},
-		func(d *harness.Document, rows []microRow) error {
+		func(d *harness.Document, rows []microRow) {
 			t := harness.Table{Title: fmt.Sprintf("Micro-batches of a batch of %d on devices that take %d at a time", batch,
 				device), Name: "micro-batches",
 				Columns: []harness.Column{number("Stages"), number("Bisection"), number("Scan"),
@@ -121,9 +119,7 @@ func microBatches() harness.Experiment {
 						fmt.Sprint(r.Formula), harness.Fixed(100*r.Idle, 1)})
 				}
 			}
-			if err := d.Table(t); err != nil {
-				return err
-			}
+			d.Table(t)
 			d.Claim(fmt.Sprintf("bisection, scan and formula for 2 to %d stages", most), "alike",
 				map[bool]string{true: "alike", false: "not alike"}[same], harness.Agreement(same))
 			d.Given()
@@ -137,12 +133,12 @@ func microBatches() harness.Experiment {
 			}
 			best, err := pipelining.Stages(exact, 1)
 			if err != nil {
-				return err
+				d.Fail(err)
+				return
 			}
 			greedy := mofang.Stages(layers)
 			d.Note("Six layers with the utilisations of Fig. 11 make %d stages at most: %s exactly, %s by merging.",
 				len(best.Stages), ranges(best.Stages), ranges(greedy))
-			return nil
 		})
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/dsasched/dsasched/formulation/pipelining"
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/mofang"
 	"github.com/dsasched/dsasched/internal/balance"
 	"github.com/dsasched/dsasched/internal/harness"
@@ -61,10 +60,7 @@ func measureGain(ctx context.Context, name string, batch int64) (g gain, err err
 	if err != nil {
 		return g, err
 	}
-	spec, err := hardware.Load("v100")
-	if err != nil {
-		return g, err
-	}
+	spec := harness.Accelerator("v100")
 	d, err := streams.NewDevice(spec, 0)
 	if err != nil {
 		return g, err
@@ -142,10 +138,11 @@ func gains() harness.Experiment {
 			}
 			return rows, nil
 		},
-		func(d *harness.Document, rows []gain) error {
+		func(d *harness.Document, rows []gain) {
 			n, err := server.Load(machine)
 			if err != nil {
-				return err
+				d.Fail(err)
+				return
 			}
 			t := harness.Table{Title: "Forward pass, ms", Name: "gains",
 				Columns: []harness.Column{text("Network"), number("Batch"), number("One by one"), number("Greedy"),
@@ -188,9 +185,7 @@ func gains() harness.Experiment {
 			}
 			t.Notes = append(t.Notes, "* not proven: a block has more operators than the exact method takes.")
 			for _, x := range []harness.Table{t, search, all} {
-				if err := d.Table(x); err != nil {
-					return err
-				}
+				d.Table(x)
 			}
 			d.Number("Inception-v3, layering alone", "% gain", 5, 100*(by["inception-v3"].Greedy/by["inception-v3"].Layered-1))
 			d.Why("at a batch that fills the device there is nothing left to balance; at batch 1 layering gains more")
@@ -206,7 +201,6 @@ func gains() harness.Experiment {
 					harness.Percent(1-float64(by["inception-v3"].Kept)/float64(max(1, by["inception-v3"].Tried)))), "–")
 			d.Note(
 				"The paper's figure is of training, at a batch that it does not give; lines are of batch %d, the most that a device takes in its example of Table 4. It says 2 to 10 %% in its conclusion and 5 to 15 %% in the text of all three optimisations.", trainBatch)
-			return nil
 		})
 }
 
@@ -214,7 +208,7 @@ func utilization() harness.Experiment {
 	return single("mofang-fig23", "how busy a V100 is with Inception-v3, greedily and in layers",
 		paper+"§3.5 and Fig. 23", "inception-v3",
 		func(ctx context.Context) (gain, error) { return measureGain(ctx, "inception-v3", trainBatch) },
-		func(d *harness.Document, g gain) error {
+		func(d *harness.Document, g gain) {
 			t := harness.Table{Title: "Share of the device that is busy", Name: "utilization",
 				Columns: []harness.Column{text("Schedule"), number("Least %"), number("Mean %"), number("Most %")}}
 			row := func(name string, low, mean, high float64) {
@@ -223,9 +217,7 @@ func utilization() harness.Experiment {
 			}
 			row("greedy", g.GreedyLow, g.GreedyMean, g.GreedyHigh)
 			row("layered", g.LayeredLow, g.LayeredMean, g.LayeredHigh)
-			if err := d.Table(t); err != nil {
-				return err
-			}
+			d.Table(t)
 			// Idle, since shares near all of the device differ little whatever the schedule.
 			for _, x := range []struct {
 				what            string
@@ -260,7 +252,7 @@ func utilization() harness.Experiment {
 				c = append(c, x)
 			}
 			f, err := plots.Lines(c...)
-			return d.Figure("utilization", "Share of the device that is busy over time, in the middle of each phase", f, err)
+			d.Figure("utilization", "Share of the device that is busy over time, in the middle of each phase", f, err)
 		})
 }
 
@@ -306,16 +298,14 @@ func energy() harness.Experiment {
 			t.HostLess = 1 - float64(t.ThreadsAfter)/float64(t.ThreadsBefore)
 			return t, nil
 		},
-		func(d *harness.Document, t energyTable) error {
+		func(d *harness.Document, t energyTable) {
 			table := harness.Table{Title: fmt.Sprintf("A training step at batch %d on one device", trainBatch), Name: "energy",
 				Columns: []harness.Column{text("Schedule"), number("ms"), number("J"), number("of greedy %")}}
 			for _, r := range t.Rows {
 				table.Rows = append(table.Rows, []string{r.Name, harness.Fixed(1e3*r.Seconds, 3), harness.Fixed(r.Joules, 3),
 					harness.Fixed(100*r.Joules/t.Rows[0].Joules, 1)})
 			}
-			if err := d.Table(table); err != nil {
-				return err
-			}
+			d.Table(table)
 			saved := func(what string, published float64, now, before float64) {
 				d.Number(what, "%", published, 100*(1-now/before))
 			}
@@ -326,6 +316,5 @@ func energy() harness.Experiment {
 			d.Given()
 			d.Note(
 				"The paper prints energies in watts; an integral of power over time is in joules. An epoch of ImageNet in 30 s would be 43 thousand images per second on 16 boards, and is doubtful.")
-			return nil
 		})
 }

@@ -1,7 +1,6 @@
 package loops
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -143,10 +142,7 @@ func (s study) ablate(ctx context.Context, on string, tasks []*ansor.Task, launc
 // ablateOperator searches the kernels of each shape of an operator.
 func (s study) ablateOperator(ctx context.Context, c operatorClass, spec *hardware.Spec, seeds int) (
 	list []ablated, err error) {
-	recipe, err := scheduler.Lookup("ansor")
-	if err != nil {
-		return nil, err
-	}
+	recipe := harness.Recipe("ansor")
 	for _, shape := range c.shapes {
 		tasks, _, err := answers.TuningTasks(ctx, []network.Network{c.network(shape)}, spec, operatorBatch, recipe,
 			scheduler.Options{Chunk: operatorBatch / int64(spec.Clusters)})
@@ -204,11 +200,10 @@ func (s study) ablateNetworks(ctx context.Context, on string, tasks []*ansor.Tas
 
 func (s study) ablation() harness.Experiment {
 	return experiment(s, "ansor-ablation", "what each part of the search is worth", "Fig. 7 and Fig. 10",
-		func() (cells []harness.Cell, err error) {
+		func() (cells []harness.Cell) {
 			add := func(on string, run func(ctx context.Context) ([]ablated, error)) {
-				c, failed := s.cell(strings.NewReplacer(" ", "-", ",", "").Replace(on), nil,
-					func(ctx context.Context) (any, error) { return run(ctx) })
-				cells, err = append(cells, c), cmp.Or(err, failed)
+				cells = append(cells, s.cell(strings.NewReplacer(" ", "-", ",", "").Replace(on), nil,
+					func(ctx context.Context) (any, error) { return run(ctx) }))
 			}
 			add("conv", func(ctx context.Context) ([]ablated, error) { // the last one of ResNet-50, batch 16
 				at := s
@@ -228,10 +223,7 @@ func (s study) ablation() harness.Experiment {
 			})
 			for _, c := range operatorClasses[:s.classes] {
 				add(c.name, func(ctx context.Context) ([]ablated, error) {
-					spec, err := hardware.Load(s.hardware)
-					if err != nil {
-						return nil, err
-					}
+					spec := harness.Accelerator(s.hardware)
 					return s.ablateOperator(ctx, c, spec, 1)
 				})
 			}
@@ -247,11 +239,11 @@ func (s study) ablation() harness.Experiment {
 					return []ablated{r}, err
 				})
 			}
-			return cells, err
+			return cells
 		}, s.reportAblation)
 }
 
-func (s study) reportAblation(d *harness.Document, results [][]ablated) error {
+func (s study) reportAblation(d *harness.Document, results [][]ablated) {
 	t := harness.Table{Title: "The search of networks without one of its parts", Name: "ablation",
 		Columns: []harness.Column{{Name: "On", Text: true}, {Name: "Search", Text: true}, {Name: "over rules, x"},
 			{Name: "at most, x"}, {Name: "of Ansor's"}, {Name: "published"}}}
@@ -334,11 +326,9 @@ func (s study) reportAblation(d *harness.Document, results [][]ablated) error {
 	}
 	d.Note(
 		"No search knows the rules' program. %d seeds of the convolution, the last of ResNet-50 at batch 16, and one of an operator, %d and %d trials (published: 1200 and 1000); %d of networks, %d trials a kernel (1000), for the geometric mean of speed-ups. The operators are those of Fig. 6 and 8 at batch %d, and products of one row; the launch is left out.", s.proofs, s.whole, s.conv, s.seeds, s.trials, operatorBatch)
-	if err := d.Table(k, o, t); err != nil {
-		return err
-	}
+	d.Table(k, o, t)
 	f, err := plots.Lines(convolutions...)
-	return d.Figure("convolution", "A convolution by trials, as Fig. 7", f, err)
+	d.Figure("convolution", "A convolution by trials, as Fig. 7", f, err)
 }
 
 // column is the time of each seed after budget n.

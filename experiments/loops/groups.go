@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/explain"
@@ -45,22 +44,13 @@ type configuration struct {
 // groups: where searched loops and bindings gain inside GraphTurbo's kernels.
 func (s study) groups() harness.Experiment {
 	return experiment(s, "ansor-groups", "what searched loops and bindings gain inside GraphTurbo's kernels, and where",
-		"asks what no published system has", func() (cells []harness.Cell, err error) {
+		"asks what no published system has", func() (cells []harness.Cell) {
 			for _, x := range s.inside {
-				c, err := s.cell(x.network, nil, func(ctx context.Context) (any, error) {
-					net, err := harness.OpenNetwork(x.network)
-					if err != nil {
-						return nil, err
-					}
-					spec, err := hardware.Load(s.hardware)
-					if err != nil {
-						return nil, err
-					}
+				cells = append(cells, s.cell(x.network, nil, func(ctx context.Context) (any, error) {
+					net := harness.OpenNetwork(x.network)
+					spec := harness.Accelerator(s.hardware)
 					run := func(variant string, opt scheduler.Options) (harness.Row, *explain.Explainer, error) {
-						recipe, err := scheduler.Lookup(variant)
-						if err != nil {
-							return harness.Row{}, nil, err
-						}
+						recipe := harness.Recipe(variant)
 						recipe.Fallback = nil
 						made, err := scheduler.Run(ctx, net, spec, x.batch, recipe, opt)
 						if err != nil {
@@ -71,13 +61,11 @@ func (s study) groups() harness.Experiment {
 					opt := scheduler.Options{Chunk: x.chunk}
 					var g grouped
 					var before, after *explain.Explainer
+					var err error
 					if g.Greedy, before, err = run("cross-layer", opt); err != nil {
 						return nil, err
 					}
-					recipe, err := scheduler.Lookup("graphturbo+ansor")
-					if err != nil {
-						return nil, err
-					}
+					recipe := harness.Recipe("graphturbo+ansor")
 					tasks, from, err := answers.TuningTasks(ctx, []network.Network{net}, spec, x.batch, recipe, opt)
 					if err != nil {
 						return nil, err
@@ -96,14 +84,10 @@ func (s study) groups() harness.Experiment {
 					}
 					g.Groups = explain.Compare(before, after)
 					return g, nil
-				})
-				if err != nil {
-					return nil, err
-				}
-				cells = append(cells, c)
+				}))
 			}
-			return cells, nil
-		}, func(d *harness.Document, results []grouped) error {
+			return cells
+		}, func(d *harness.Document, results []grouped) {
 			t := harness.Table{Title: "Where the time of a batch goes", Name: "groups",
 				Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Variant", Text: true},
 					{Group: "Time (ms)", Name: "computing"}, {Group: "Time (ms)", Name: "waiting for moves"},
@@ -145,12 +129,10 @@ func (s study) groups() harness.Experiment {
 				d.Note("%s, batch %d in chunks of %d: %d layers bound in another way, %d trials for each of %d kernels.",
 					g.Greedy.Model, g.Greedy.Batch, g.Greedy.BatchesPerCluster, g.Bindings, s.grouped, len(g.Kernels))
 			}
-			if err := d.Table(t, p); err != nil {
-				return err
-			}
+			d.Table(t, p)
 			d.Note(
 				"Each moment counts once, for the first of the columns that applies. Bindings are searched first, by the time of a chunk under the rules' loops; then the loops of each kernel alone under them, which the schedule takes where the chunk gets faster.")
-			return d.Table(k)
+			d.Table(k)
 		})
 }
 

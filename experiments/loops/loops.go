@@ -12,7 +12,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/tiling"
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/harness"
@@ -61,20 +60,11 @@ func (s study) tasks(ctx context.Context, names ...string) ([]*ansor.Task, error
 
 // kernels are the kernels of networks by a recipe, one chunk for each cluster.
 func (s study) kernels(ctx context.Context, variant string, names ...string) ([]*ansor.Task, error) {
-	spec, err := hardware.Load(s.hardware)
-	if err != nil {
-		return nil, err
-	}
-	recipe, err := scheduler.Lookup(variant)
-	if err != nil {
-		return nil, err
-	}
+	spec := harness.Accelerator(s.hardware)
+	recipe := harness.Recipe(variant)
 	var nets []network.Network
 	for _, name := range names {
-		net, err := harness.OpenNetwork(name)
-		if err != nil {
-			return nil, err
-		}
+		net := harness.OpenNetwork(name)
 		nets = append(nets, net)
 	}
 	opt := scheduler.Options{Chunk: s.chunk, Tuned: &scheduler.Tuned{}} // no other bindings
@@ -83,8 +73,8 @@ func (s study) kernels(ctx context.Context, variant string, names ...string) ([]
 }
 
 // cell is one with the study in its inputs.
-func (s study) cell(key string, inputs any, run func(ctx context.Context) (any, error)) (harness.Cell, error) {
-	_, hash, err := harness.Machine(s.hardware)
+func (s study) cell(key string, inputs any, run func(ctx context.Context) (any, error)) harness.Cell {
+	_, hash := harness.Machine(s.hardware)
 	return harness.Cell{Key: key, Label: key, Inputs: map[string]any{"hardware_sha256": hash,
 		"study": fmt.Sprintf("%+v", s), "of": inputs}, Run: func(ctx context.Context) (any, error) {
 		r, err := run(ctx)
@@ -92,20 +82,16 @@ func (s study) cell(key string, inputs any, run func(ctx context.Context) (any, 
 			err = ctx.Err() // half an answer is not kept
 		}
 		return r, err
-	}}, err
+	}}
 }
 
 // perNetwork has a cell for each network, of its tasks.
 func (s study) perNetwork(run func(ctx context.Context, name string, tasks []*ansor.Task) (any, error)) (
-	cells []harness.Cell, err error) {
+	cells []harness.Cell) {
 	for _, n := range s.networks {
-		c, err := s.cell(n, nil, s.withTasks(n, run))
-		if err != nil {
-			return nil, err
-		}
-		cells = append(cells, c)
+		cells = append(cells, s.cell(n, nil, s.withTasks(n, run)))
 	}
-	return cells, nil
+	return cells
 }
 
 // withTasks hands a cell the tasks of a network.
@@ -121,20 +107,14 @@ func (s study) withTasks(name string,
 }
 
 // experiment has cells of one kind of result.
-func experiment[T any](s study, name, description, where string, cells func() ([]harness.Cell, error),
-	report func(d *harness.Document, results []T) error) harness.Experiment {
+func experiment[T any](s study, name, description, where string, cells func() []harness.Cell,
+	report func(d *harness.Document, results []T)) harness.Experiment {
 	e := harness.Experiment{Name: name, Description: description, Paper: paper + ", " + where}
 	plain := e
 	e.Plan = func() (*harness.Plan, error) {
-		list, err := cells()
-		if err != nil {
-			return nil, err
-		}
-		return &harness.Plan{Cells: list, Report: harness.Of(func(results []T) (*harness.Report, error) {
+		return &harness.Plan{Cells: cells(), Report: harness.Of(func(results []T) (*harness.Report, error) {
 			d := harness.NewDocument(plain, s.hardware)
-			if err := report(d, results); err != nil {
-				return nil, err
-			}
+			report(d, results)
 			d.Note(
 				"Published numbers are of CPUs and GPUs and partly read off figures; ours are of a simulated accelerator with managed memories. Orders and ratios can be compared, times can't.")
 			return d.Report(harness.Data{Data: results})
@@ -166,7 +146,7 @@ type operator struct {
 // ops: what tuning makes of single kernels.
 func (s study) ops() harness.Experiment {
 	return experiment(s, "ansor-ops", "what searched loops gain on the kernels of networks", "§7.3 and Fig. 9",
-		func() ([]harness.Cell, error) {
+		func() []harness.Cell {
 			return s.perNetwork(func(ctx context.Context, n string, tasks []*ansor.Task) (any, error) {
 				out, err := ansor.Tune(ctx, tasks, ansor.Options{Trials: s.trials * len(tasks), Scheduler: "round-robin", Seed: 1})
 				if err != nil {
@@ -178,7 +158,7 @@ func (s study) ops() harness.Experiment {
 				}
 				return list, nil
 			})
-		}, func(d *harness.Document, results [][]operator) error {
+		}, func(d *harness.Document, results [][]operator) {
 			t := harness.Table{Title: "Kernels that gain most", Name: "ops",
 				Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Kernel", Text: true}, {Name: "by rules, us"},
 					{Name: "searched, us"}, {Name: "gain, x"}, {Name: "bound, us"}}}
@@ -197,15 +177,12 @@ func (s study) ops() harness.Experiment {
 						ratio(o.Rule / o.Tuned), micro(o.Floor)})
 				}
 			}
-			if err := d.Table(t); err != nil {
-				return err
-			}
+			d.Table(t)
 			d.Number("most that a network gains over the best alternative (Intel)", "x", 3.8, slices.Max(networks))
 			d.Why(
 				"the alternative here is the project's own generator, whose tiles fit the memories, and most kernels of TVM's recipe wait for the DDR whatever their loops")
 			d.Note(
 				"Over %d kernels: geometric mean %.3fx, most %.3fx, %d trials each. The paper has up to 22.5x for single operators (§7.1, Fig. 6).", len(gains), geomean(gains), slices.Max(gains), s.trials)
-			return nil
 		})
 }
 
@@ -235,16 +212,15 @@ type matched struct {
 // match: trials that a search that does not know the rules needs to match them.
 func (s study) match() harness.Experiment {
 	return experiment(s, "ansor-match", "trials that match the generator's rules", "Table 3 of the appendix",
-		func() (cells []harness.Cell, err error) {
+		func() (cells []harness.Cell) {
 			for _, kernels := range [][2]string{{"ansor", "tvm"}, {"graphturbo+ansor", "cross-layer"}} {
 				for _, n := range s.networks {
-					c, failed := s.cell(kernels[1]+"-"+n, nil,
-						func(ctx context.Context) (any, error) { return s.matches(ctx, n, kernels[0], kernels[1]) })
-					cells, err = append(cells, c), cmp.Or(err, failed)
+					cells = append(cells, s.cell(kernels[1]+"-"+n, nil,
+						func(ctx context.Context) (any, error) { return s.matches(ctx, n, kernels[0], kernels[1]) }))
 				}
 			}
-			return cells, err
-		}, func(d *harness.Document, results []matched) error {
+			return cells
+		}, func(d *harness.Document, results []matched) {
 			t := harness.Table{Title: "Trials to match the rules", Name: "match",
 				Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Kernels of", Text: true}, {Name: "Kernels"},
 					{Name: "trials, by seed", Text: true}, {Name: "of"}, {Name: "time then over the rules'", Text: true},
@@ -272,11 +248,9 @@ func (s study) match() harness.Experiment {
 				d.Claim("trials to match AutoTVM on "+x[0], fmt.Sprintf("%s in place of %s", x[1], x[2]),
 					"AutoTVM is not here, whose place the rules take", harness.Agreement(false))
 			}
-			if err := d.Table(t); err != nil {
-				return err
-			}
+			d.Table(t)
 			f, err := plots.Lines(panels...)
-			return d.Figure("trials", "Throughput by trials, without the rules' programs", f, err)
+			d.Figure("trials", "Throughput by trials, without the rules' programs", f, err)
 		})
 }
 
@@ -333,8 +307,8 @@ type ranked struct {
 // model: how well the learned cost ranks programs of kernels that it has not seen.
 func (s study) model() harness.Experiment {
 	return experiment(s, "ansor-model", "how well the learned cost ranks programs and kernels left out", "Fig. 11",
-		func() ([]harness.Cell, error) {
-			c, err := s.cell("model", nil, func(ctx context.Context) (any, error) {
+		func() []harness.Cell {
+			return []harness.Cell{s.cell("model", nil, func(ctx context.Context) (any, error) {
 				tasks, err := s.tasks(ctx, s.networks...)
 				if err != nil {
 					return nil, err
@@ -379,9 +353,8 @@ func (s study) model() harness.Experiment {
 					rank("a third of the kernels left out, kernel by kernel", unseen, by(trees)),
 					rank("the same by formulas", unseen, func(m ansor.Measured) float64 { return -m.Layers[0][longest] }),
 				}, nil
-			})
-			return []harness.Cell{c}, err
-		}, func(d *harness.Document, results [][]ranked) error {
+			})}
+		}, func(d *harness.Document, results [][]ranked) {
 			t := harness.Table{Title: "The learned cost on what it has not seen", Name: "model",
 				Columns: []harness.Column{{Name: "Of", Text: true}, {Name: "pairs in order"}, {Name: "recall@30"},
 					{Name: "RMSE"}, {Name: "R2"}}}
@@ -402,10 +375,8 @@ func (s study) model() harness.Experiment {
 			d.Note(
 				"The paper leaves out a fifth of its programs, all kernels together, each over the fastest of its kernel; that is the first row, of %d programs of each kernel.", s.programs)
 			d.Note("The formulas rank by the longest of the times of all units and memories, as if the others hid behind it.")
-			if err := d.Table(t); err != nil {
-				return err
-			}
-			return d.Table(importance(results[0][0].Importance))
+			d.Table(t)
+			d.Table(importance(results[0][0].Importance))
 		})
 }
 
@@ -540,19 +511,14 @@ func best(ctx context.Context, t *ansor.Task, limit int64) (*tiling.Found, error
 // optimal: how far from the best of all programs the search ends.
 func (s study) optimal() harness.Experiment {
 	return experiment(s, "ansor-optimal", "how near the search comes to the best of all programs of a kernel",
-		"asks what the paper can't", func() (cells []harness.Cell, err error) {
+		"asks what the paper can't", func() (cells []harness.Cell) {
 			for _, on := range []string{"small", "resnet50"} {
-				c, err := s.cell(on, []int{maxSmall, maxLarge}, func(ctx context.Context) (any, error) {
-					spec, err := hardware.Load(s.hardware)
-					if err != nil {
-						return nil, err
-					}
-					recipe, err := scheduler.Lookup("ansor")
-					if err != nil {
-						return nil, err
-					}
+				cells = append(cells, s.cell(on, []int{maxSmall, maxLarge}, func(ctx context.Context) (any, error) {
+					spec := harness.Accelerator(s.hardware)
+					recipe := harness.Recipe("ansor")
 					const batch = 16
 					var tasks []*ansor.Task
+					var err error
 					limit, counts, seeds := int64(maxSmall), s.optimum, s.proofs
 					if on == "small" {
 						tasks, _, err = answers.TuningTasks(ctx, []network.Network{smallNetwork(s.small)}, spec, int64(spec.Clusters),
@@ -611,14 +577,10 @@ func (s study) optimal() harness.Experiment {
 						list = append(list, o)
 					}
 					return list, nil
-				})
-				if err != nil {
-					return nil, err
-				}
-				cells = append(cells, c)
+				}))
 			}
-			return cells, nil
-		}, func(d *harness.Document, results [][]optimum) error {
+			return cells
+		}, func(d *harness.Document, results [][]optimum) {
 			t := harness.Table{Title: "Time over that of the best program", Name: "optimal",
 				Columns: []harness.Column{{Name: "Kernel", Text: true}, {Name: "programs measured"},
 					{Name: "bound"}, {Name: "rules"}}}
@@ -659,7 +621,7 @@ func (s study) optimal() harness.Experiment {
 			}
 			d.Note(
 				"The launch is left out, since it is most of a small kernel's time. The branch and bound begins with the rules' program and simulates programs in the order of their bounds.")
-			return d.Table(t)
+			d.Table(t)
 		})
 }
 
@@ -674,9 +636,10 @@ type allocated struct {
 // allocation: what a scheduler of trials loses against the best division in hindsight.
 func (s study) allocation() harness.Experiment {
 	return experiment(s, "ansor-allocation", "what schedulers of trials lose against the best division in hindsight",
-		"§6 and Fig. 10", func() (cells []harness.Cell, err error) {
-			add := func(networks []string, seed int, objectives ...string) error {
-				c, err := s.cell(fmt.Sprintf("%s-%s-%d", strings.Join(networks, "-"), strings.Join(objectives, "-"), seed),
+		"§6 and Fig. 10", func() (cells []harness.Cell) {
+			add := func(networks []string, seed int, objectives ...string) {
+				key := fmt.Sprintf("%s-%s-%d", strings.Join(networks, "-"), strings.Join(objectives, "-"), seed)
+				cells = append(cells, s.cell(key,
 					objectives, func(ctx context.Context) (any, error) {
 						tasks, err := s.tasks(ctx, networks...)
 						if err != nil {
@@ -687,24 +650,18 @@ func (s study) allocation() harness.Experiment {
 							tasks = slices.DeleteFunc(tasks, func(*ansor.Task) bool { i++; return i%3 != 1 })
 						}
 						return allocate(ctx, tasks, strings.Join(networks, ", "), seed, objectives)
-					})
-				cells = append(cells, c)
-				return err
+					}))
 			}
 			for _, n := range s.divided {
 				for seed := range s.seeds {
-					if err := add([]string{n}, seed, "f1"); err != nil {
-						return nil, err
-					}
+					add([]string{n}, seed, "f1")
 				}
 			}
 			for seed := range s.seeds {
-				if err := add(s.networks, seed, "f2", "f3"); err != nil {
-					return nil, err
-				}
+				add(s.networks, seed, "f2", "f3")
 			}
-			return cells, nil
-		}, func(d *harness.Document, results [][]allocated) error {
+			return cells
+		}, func(d *harness.Document, results [][]allocated) {
 			t := harness.Table{Title: "Regret of schedulers of trials", Name: "allocation",
 				Columns: []harness.Column{{Name: "Networks", Text: true}, {Name: "For", Text: true}, {Name: "Seed"},
 					{Name: "in hindsight"}}}
@@ -732,7 +689,7 @@ func (s study) allocation() harness.Experiment {
 			d.Note("Of gradient over round-robin: %s %% in the mean of the rows.", meanText(regrets["gradient"]))
 			d.Note(
 				"Hindsight divides the same number of rounds over the curves of a longer tuning in turn; curves of another tuning may be better or worse by chance, so that a regret may be negative. f1: time; f2: time beyond 0.8 of the rules'; f3: geometric mean of speed-ups over the rules. Of both networks together, every third kernel is divided for.")
-			return d.Table(t)
+			d.Table(t)
 		})
 }
 

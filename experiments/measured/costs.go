@@ -46,10 +46,7 @@ type cheaper struct {
 
 func planCosts(pl *harness.Plan, nets []string, evaluations int) error {
 	for _, name := range costMachines {
-		spec, hash, err := harness.Machine(name)
-		if err != nil {
-			return err
-		}
+		spec, hash := harness.Machine(name)
 		pl.Cells = append(pl.Cells, harness.Cell{Key: "costs-" + name, Label: "costs of commands on " + name,
 			Inputs: struct {
 				HardwareHash string   `json:"hardware_sha256"`
@@ -76,10 +73,7 @@ func compareCosts(ctx context.Context, spec *hardware.Spec, nets []string, evalu
 			}
 			c := cheaper{Network: name, Costs: costs}
 			for _, v := range costVariants {
-				recipe, err := scheduler.Lookup(v)
-				if err != nil {
-					return nil, err
-				}
+				recipe := harness.Recipe(v)
 				r, err := scheduler.Run(ctx, net, m, batch, recipe, scheduler.Options{Chunk: 1})
 				if err != nil {
 					return nil, fmt.Errorf("%s of %s on %s: %w", v, name, spec.Name, err)

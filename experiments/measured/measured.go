@@ -64,17 +64,11 @@ func (s study) groups() (list []*group) {
 }
 
 func (s study) plan() (*harness.Plan, error) {
-	pick, err := scheduler.Lookup(recipe)
-	if err != nil {
-		return nil, err
-	}
+	pick := harness.Recipe(recipe)
 	groups := s.groups()
 	pl := &harness.Plan{}
 	for _, g := range groups {
-		_, hash, err := harness.Machine(g.Machine)
-		if err != nil {
-			return nil, err
-		}
+		_, hash := harness.Machine(g.Machine)
 		pl.Cells = append(pl.Cells, harness.Cell{Key: g.Family + "-" + g.Machine, Label: g.Family + " on " + g.Machine,
 			Inputs: struct {
 				Rows         []row            `json:"rows"`
@@ -157,10 +151,7 @@ func (s study) planRTL(pl *harness.Plan) (groups [][]row, err error) {
 			i = len(groups)
 			at[key] = i
 			groups = append(groups, nil)
-			_, hash, err := harness.Machine(r.Machine)
-			if err != nil {
-				return nil, err
-			}
+			_, hash := harness.Machine(r.Machine)
 			pl.Cells = append(pl.Cells, harness.Cell{Key: key,
 				Label: fmt.Sprintf("RTL with buffers of %d and %d bytes", c.Scratchpad, c.Accumulator),
 				Inputs: struct {
@@ -336,21 +327,13 @@ func report(list []compared, layers []*layer, more ...harness.Table) (*harness.R
 		}
 	}
 	d := harness.NewDocument(Experiment(), machines...)
-	if err := d.Table(errorsTable(list, all), constantTable(all), familyTable(all), peersTable(all),
-		belowTable(list)); err != nil {
-		return nil, err
-	}
-	if err := d.Table(append(rtlTables(layers), more...)...); err != nil {
-		return nil, err
-	}
+	d.Table(errorsTable(list, all), constantTable(all), familyTable(all), peersTable(all),
+		belowTable(list))
+	d.Table(append(rtlTables(layers), more...)...)
 	fig, err := plots.Rooflines(figure(machines, all, layers)...)
-	if err := d.Figure("measured", "Predicted against measured time of a batch, a point for each measurement",
-		fig, err); err != nil {
-		return nil, err
-	}
-	if err := d.Table(rowsTable(list)); err != nil {
-		return nil, err
-	}
+	d.Figure("measured", "Predicted against measured time of a batch, a point for each measurement",
+		fig, err)
+	d.Table(rowsTable(list))
 	return d.Report(struct {
 		Results []compared `json:"results"`
 	}{list})

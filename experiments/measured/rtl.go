@@ -287,10 +287,7 @@ func predictRTL(ctx context.Context, rows []row, recipe scheduler.Recipe) (list 
 		if err != nil {
 			return nil, err
 		}
-		spec, err := hardware.Load(r.Machine)
-		if err != nil {
-			return nil, err
-		}
+		spec := harness.Accelerator(r.Machine)
 		var out rtlResult
 		b, err := c.readMapping(r.Remark)
 		var no errInexpressible

@@ -119,10 +119,7 @@ func (w wholeSchedules) plan() (*harness.Plan, error) {
 
 func (w wholeSchedules) run(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) (
 	a wholeSchedule, err error) {
-	recipe, err := scheduler.Lookup("cross-layer")
-	if err != nil {
-		return a, err
-	}
+	recipe := harness.Recipe("cross-layer")
 	least, err := bound.Cold(ctx, src, spec, c.BatchSize)
 	if err != nil {
 		return a, err
@@ -145,10 +142,7 @@ func (w wholeSchedules) run(ctx context.Context, src network.Network, spec *hard
 		return a, err
 	}
 	for _, m := range machineChanges {
-		other, err := hardware.Load(w.hardware)
-		if err != nil {
-			return a, err
-		}
+		other := harness.Accelerator(w.hardware)
 		m.change(other)
 		greedy, err := found.Greedy.On(ctx, other)
 		if err != nil {
@@ -177,7 +171,7 @@ func (w wholeSchedules) files(all []wholeSchedule) ([]harness.File, error) {
 	return []harness.File{{Name: "best.json", Data: append(data, '\n')}}, err
 }
 
-func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) error {
+func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) {
 	text := func(name string) harness.Column { return harness.Column{Name: name, Text: true} }
 	rates := harness.Table{Name: "best", Title: "The best whole schedule found against the greedy one",
 		Columns: []harness.Column{text("Network"), {Name: "Batch"},
@@ -233,9 +227,7 @@ func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) error {
 			a.Best/a.Greedy, worst, stands, len(a.Machines))
 	}
 	for _, t := range []harness.Table{rates, losses, machines} {
-		if err := b.Table(t); err != nil {
-			return err
-		}
+		b.Table(t)
 	}
 	curves := plots.Curves{Title: "Best schedule so far", XLabel: "Evaluations", YLabel: "Throughput over greedy",
 		LogX: true, Line: 1}
@@ -255,7 +247,7 @@ func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) error {
 		curves.Series = append(curves.Series, s)
 	}
 	f, err := plots.Lines(curves)
-	return b.Figure("anytime", "What the search has after how many evaluations", f, err)
+	b.Figure("anytime", "What the search has after how many evaluations", f, err)
 }
 
 // after is the best so far over greedy after some evaluations; 0 before the first and after

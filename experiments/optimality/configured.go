@@ -19,31 +19,22 @@ type configured[T any] struct {
 	// Inputs are the inputs of a result beside the program.
 	Inputs func(c literature.Configuration, hardwareHash string) any
 	Run    func(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) (T, error)
-	Report func(all []T, b *harness.Document) error
+	Report func(all []T, b *harness.Document)
 	// Files take the place of the grid's with the same names.
 	Files func(all []T) ([]harness.File, error)
 }
 
 func (e configured[T]) Plan() (*harness.Plan, error) {
-	spec, err := hardware.Load(e.Hardware)
-	if err != nil {
-		return nil, err
-	}
-	specHash, err := harness.Hash(spec)
-	if err != nil {
-		return nil, err
-	}
+	spec := harness.Accelerator(e.Hardware)
+	specHash := harness.SpecHash(spec)
 	p := &harness.Plan{}
 	for _, c := range e.Configurations {
-		src, err := harness.OpenNetwork(c.Network)
-		if err != nil {
-			return nil, err
-		}
+		src := harness.OpenNetwork(c.Network)
 		p.Cells = append(p.Cells, harness.Cell{Key: c.Network + e.suffix, Label: c.Network, Inputs: e.Inputs(c, specHash),
 			Run: func(ctx context.Context) (any, error) { return e.Run(ctx, src, spec, c) }})
 	}
 	p.Report = harness.Of(func(all []T) (*harness.Report, error) {
-		rep, err := e.Experiment.WriteRows(e.Hardware, func(b *harness.Document) error { return e.Report(all, b) }, nil)
+		rep, err := e.Experiment.WriteRows(e.Hardware, func(b *harness.Document) { e.Report(all, b) }, nil)
 		if err != nil {
 			return nil, err
 		}

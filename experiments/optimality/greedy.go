@@ -65,35 +65,18 @@ func (o againstExact) files(all [][]scheduler.Compared) ([]harness.File, error) 
 			list = append(list, answer{c.Network, c.BatchSize, d})
 		}
 	}
-	number := func(of func(scheduler.Compared) *float64) func(answer) any {
-		return func(a answer) any {
-			if x := of(a.Compared); x != nil {
-				return *x
-			}
-			return nil
-		}
-	}
-	bounded := func(of func(scheduler.Compared) *float64) func(answer) any {
-		return number(func(c scheduler.Compared) *float64 {
-			if c.Bound == nil || c.Gap == nil {
+	bounded := func(name string, of func(answer) *float64) harness.Field[answer] {
+		return harness.Field[answer]{Name: name, Of: func(a answer) any {
+			if a.Bound == nil || a.Gap == nil {
 				return nil
 			}
-			return of(c)
-		})
+			return *of(a)
+		}}
 	}
-	csv := harness.CSV(list, []harness.Field[answer]{
-		{Name: "model", Of: func(a answer) any { return a.Model }},
-		{Name: "batch", Of: func(a answer) any { return a.Batch }},
-		{Name: "decision", Of: func(a answer) any { return a.Decision }},
-		{Name: "method", Of: func(a answer) any { return a.Method }},
-		{Name: "unit", Of: func(a answer) any { return a.Unit }},
-		{Name: "objective", Of: number(func(c scheduler.Compared) *float64 { return c.Objective })},
-		{Name: "bound", Of: bounded(func(c scheduler.Compared) *float64 { return c.Bound })},
-		{Name: "gap", Of: bounded(func(c scheduler.Compared) *float64 { return c.Gap })},
-		{Name: "status", Of: func(a answer) any { return a.Status }},
-		{Name: "throughput_per_s", Of: func(a answer) any { return value(a.ThroughputPerSecond) }},
-		{Name: "note", Of: func(a answer) any { return a.Note }},
-	})
+	csv := harness.CSV(list, harness.Fields(
+		"model batch decision method unit objective bound gap status throughput_per_s note",
+		bounded("bound", func(a answer) *float64 { return a.Bound }),
+		bounded("gap", func(a answer) *float64 { return a.Gap })))
 	data, err := json.MarshalIndent(list, "", "  ")
 	return []harness.File{{Name: "optimality.csv", Data: csv}, {Name: "optimality.json", Data: append(data, '\n')}}, err
 }
@@ -119,7 +102,7 @@ func value(x *float64) float64 {
 func isGreedy(d scheduler.Compared) bool { return !isExact(d) }
 func isExact(d scheduler.Compared) bool  { return d.Method == "search" || d.Method == "list" }
 
-func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) error {
+func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) {
 	t := harness.Table{Name: "decisions",
 		Title: "Greedy against exact, at the batches per cluster at which greedy is fastest",
 		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Decision", Text: true}, {Name: "Method", Text: true},
@@ -164,12 +147,8 @@ func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) er
 	t.Notes = append(t.Notes,
 		"Objectives: split, bind: seconds of the cost models of docs/formulations.md; order: bytes between L1 and LLB; memory: bytes that spills and parameters passing again move; issue: seconds of one kernel. A decision is replaced alone, the others are greedy; all: exact-all, every decision exact or, where that is faster, what it falls back to.",
 		"An objective is a proxy: the simulator overlaps moves with work, so that the best choice of a proxy can be slower.")
-	if err := b.Table(t); err != nil {
-		return err
-	}
-	if err := b.Table(o.ranks(all)); err != nil {
-		return err
-	}
+	b.Table(t)
+	b.Table(o.ranks(all))
 	for i, c := range o.configurations {
 		b.Note("%s", o.sentence(c, all[i]))
 	}
@@ -183,16 +162,11 @@ func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) er
 	}
 	f, err := plots.GroupedBars(plots.Groups{Title: "Throughput with exact decisions over that with greedy ones",
 		YLabel: "Ratio", Categories: names, Series: series, Line: 1})
-	if err := b.Figure("throughput", "Throughput with exact decisions", f, err); err != nil {
-		return err
-	}
+	b.Figure("throughput", "Throughput with exact decisions", f, err)
 	f, err = plots.GroupedBars(plots.Groups{Title: "How far greedy objectives may be above the least ones",
 		YLabel: "Gap to the proven bound (%)", Categories: names, Series: o.gaps(all)})
-	if err := b.Figure("gap", "Gaps of greedy decisions", f, err); err != nil {
-		return err
-	}
+	b.Figure("gap", "Gaps of greedy decisions", f, err)
 	b.Lead("gap", "How far greedy decisions are from the best", o.gapSentence(all))
-	return nil
 }
 
 // ranks says whether what an objective prefers is what the simulator prefers: over all pairs of

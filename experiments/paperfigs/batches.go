@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/dsasched/dsasched/experiments/literature"
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/plots"
@@ -16,7 +15,7 @@ type byBatch struct {
 	grid
 	network, unit string
 	batches       []int64
-	report        func(rows gridRows, at func(variant string, batch int64) harness.Row, b *harness.Document) error
+	report        func(rows gridRows, at func(variant string, batch int64) harness.Row, b *harness.Document)
 }
 
 func (e byBatch) experiment() harness.Experiment {
@@ -24,26 +23,14 @@ func (e byBatch) experiment() harness.Experiment {
 }
 
 func (e byBatch) plan() (*harness.Plan, error) {
-	spec, err := hardware.Load(e.hardware)
-	if err != nil {
-		return nil, err
-	}
-	src, err := harness.OpenNetwork(e.network)
-	if err != nil {
-		return nil, err
-	}
+	spec := harness.Accelerator(e.hardware)
+	src := harness.OpenNetwork(e.network)
 	p := &harness.Plan{}
 	for _, batch := range e.batches {
 		for _, name := range e.variants {
-			v, err := scheduler.Lookup(name)
-			if err != nil {
-				return nil, err
-			}
-			c, err := harness.RowCell(src, model.F16, spec, batch, v, scheduler.Options{}, e.policies[0], e.unit)
-			if err != nil {
-				return nil, err
-			}
-			p.Cells = append(p.Cells, c)
+			v := harness.Recipe(name)
+			p.Cells = append(p.Cells, harness.RowCell(src, model.F16, spec, batch, v, scheduler.Options{}, e.policies[0],
+				e.unit))
 		}
 	}
 	p.Report = harness.Of(func(rows []harness.Row) (*harness.Report, error) {
@@ -54,7 +41,7 @@ func (e byBatch) plan() (*harness.Plan, error) {
 		at := func(variant string, batch int64) harness.Row {
 			return m[gridKey(e.network, batch, variant, e.policies[0])]
 		}
-		return e.experiment().WriteRows(e.hardware, func(b *harness.Document) error { return e.report(m, at, b) }, rows)
+		return e.experiment().WriteRows(e.hardware, func(b *harness.Document) { e.report(m, at, b) }, rows)
 	})
 	return p, nil
 }
@@ -81,7 +68,7 @@ func table1() byBatch {
 		paper: "GraphTurbo (OSDI 2023), Table 1", hardware: "stcp920", variants: []string{"tvm", "cross-layer"},
 		policies: []harness.ChunkPolicy{harness.TunedInARow}},
 		network: "bert-128", unit: "sentences/s", batches: []int64{8, 16, 32, 64, 128, 256}}
-	e.report = func(_ gridRows, at func(string, int64) harness.Row, b *harness.Document) error {
+	e.report = func(_ gridRows, at func(string, int64) harness.Row, b *harness.Document) {
 		t := harness.Table{Name: "batches", Title: "BERT-128 on " + e.hardware + ", best batches per cluster",
 			Columns: []harness.Column{{Name: "Batch"}, {Group: "Throughput (sentences/s)", Name: "TVM"},
 				{Group: "Throughput (sentences/s)", Name: "GraphTurbo"},
@@ -100,9 +87,7 @@ func table1() byBatch {
 				harness.Fixed(y.ThroughputPerSecond/x.ThroughputPerSecond, 2),
 				harness.Count(x.BatchesPerCluster), harness.Count(y.BatchesPerCluster), y.Writes.String()})
 		}
-		if err := b.Table(t); err != nil {
-			return err
-		}
+		b.Table(t)
 		x, y := at("tvm", 32), at("cross-layer", 32)
 		for _, l := range []struct {
 			f     literature.Figure
@@ -151,7 +136,7 @@ func table1() byBatch {
 				e.series("GraphTurbo", func(n int64) float64 { return at("cross-layer", n).ThroughputPerSecond })},
 			Marks: []plots.GroupMark{{Category: 2, Series: 0, Value: literature.BertTVMThroughput.Value},
 				{Category: 2, Series: 1, Value: literature.BertThroughput.Value}}})
-		return b.Figure("throughput", "Throughput by batch size", f, err)
+		b.Figure("throughput", "Throughput by batch size", f, err)
 	}
 	return e
 }
@@ -175,7 +160,7 @@ func fig16() byBatch {
 		paper:       "GraphTurbo (OSDI 2023), Fig. 16", hardware: "stcp920", variants: []string{"tvm", "cross-layer"},
 		policies: []harness.ChunkPolicy{harness.Tuned}},
 		network: "resnet50", unit: "images/s", batches: []int64{4, 8, 16, 32, 64, 128}}
-	e.report = func(_ gridRows, at func(string, int64) harness.Row, b *harness.Document) error {
+	e.report = func(_ gridRows, at func(string, int64) harness.Row, b *harness.Document) {
 		t := harness.Table{Name: "utilization", Title: "Utilisation (% of the chip's peak), best batches per cluster",
 			Columns: []harness.Column{{Name: "Batch"}, {Group: "MME", Name: "TVM"}, {Group: "MME", Name: "GraphTurbo"},
 				{Group: "VME", Name: "TVM"}, {Group: "VME", Name: "GraphTurbo"},
@@ -188,9 +173,7 @@ func fig16() byBatch {
 				harness.Percent(y.MMEUtilization), harness.Percent(x.VMEUtilization), harness.Percent(y.VMEUtilization),
 				harness.Percent(x.MMEBusyShare), harness.Percent(y.MMEBusyShare)})
 		}
-		if err := b.Table(t); err != nil {
-			return err
-		}
+		b.Table(t)
 		rises := 0
 		for i, n := range e.batches[1:] {
 			if at("cross-layer", n).MMEUtilization > at("cross-layer", e.batches[i]).MMEUtilization*1.01 {
@@ -209,7 +192,7 @@ func fig16() byBatch {
 		f, err := plots.GroupedBars(panel("Matrix units (MME), ResNet-50 by batch size",
 			func(r harness.Row) float64 { return r.MMEUtilization }),
 			panel("Vector units (VME), ResNet-50 by batch size", func(r harness.Row) float64 { return r.VMEUtilization }))
-		return b.Figure("utilization", "Utilisation by batch size", f, err)
+		b.Figure("utilization", "Utilisation by batch size", f, err)
 	}
 	return e
 }

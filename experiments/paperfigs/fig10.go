@@ -187,33 +187,19 @@ func kernelCommands(r *scheduler.Result) map[kernelLayer]*[isa.NumKinds]int64 {
 }
 
 func (f unfolding) plan() (*harness.Plan, error) {
-	all, err := scheduler.Lookup("cross-layer")
-	if err != nil {
-		return nil, err
-	}
-	tvm, err := scheduler.Lookup("tvm")
-	if err != nil {
-		return nil, err
-	}
 	base := harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: f.perCluster, Raw: true}
 	ours, theirs := base, base
-	ours.Variant, theirs.Variant = all, tvm
-	instance, err := ours.Cell("instance", func(_ context.Context, r *scheduler.Result) (any, error) {
+	ours.Variant, theirs.Variant = harness.Recipe("cross-layer"), harness.Recipe("tvm")
+	instance := ours.Cell("instance", func(_ context.Context, r *scheduler.Result) (any, error) {
 		return explainLayers(r, func(group int, index int64,
 			_ []model.OpID) bool {
 			return group == f.group && index == f.index
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	kernels, err := theirs.Cell("tvm", func(_ context.Context, r *scheduler.Result) (any, error) {
+	kernels := theirs.Cell("tvm", func(_ context.Context, r *scheduler.Result) (any, error) {
 		// All kernels; the report picks those of the instance.
 		return explainLayers(r, func(int, int64, []model.OpID) bool { return true })
 	})
-	if err != nil {
-		return nil, err
-	}
 	return &harness.Plan{Cells: []harness.Cell{instance, kernels},
 		Report: func(results []json.RawMessage) (*harness.Report, error) {
 			var u, tvm unfolded
@@ -261,9 +247,7 @@ func (f unfolding) report(u, tvm unfolded) (*harness.Report, error) {
 			harness.Fixed(float64(l.WeightBytes)/1024, 1),
 			harness.Count(l.Commands["matrix"] + l.Commands["vector"] + l.Commands["special"])})
 	}
-	if err := d.Table(t); err != nil {
-		return nil, err
-	}
+	d.Table(t)
 	k := harness.Table{Name: "kernels", Title: "TVM's kernels for the same convolutions",
 		Columns: []harness.Column{{Name: "Kernel", Text: true}, {Name: "Operators", Text: true},
 			{Name: "Output in", Text: true}}}
@@ -274,9 +258,7 @@ func (f unfolding) report(u, tvm unfolded) (*harness.Report, error) {
 		}
 		k.Rows = append(k.Rows, []string{l.Name, strings.Join(names, " "), l.Level})
 	}
-	if err := d.Table(k); err != nil {
-		return nil, err
-	}
+	d.Table(k)
 	i := slices.IndexFunc(u.Layers, func(l unfoldedLayer) bool { return l.Name == f.layer })
 	if i < 0 {
 		return nil, fmt.Errorf("instance %s has no layer %q", u.Name, f.layer)
@@ -307,9 +289,7 @@ func (f unfolding) report(u, tvm unfolded) (*harness.Report, error) {
 		u.Layers[0].Ops[0].Name, lastOp.Name)
 	d.Note("The paper does not say what its 65 kernels are of. TVM's fusion rule gives %d here.", tvm.Kernels)
 	fig, err := f.figure(u, theirs)
-	if err := d.Figure("instance", fmt.Sprintf("Instance %s, operator by operator", u.Name), fig, err); err != nil {
-		return nil, err
-	}
+	d.Figure("instance", fmt.Sprintf("Instance %s, operator by operator", u.Name), fig, err)
 	return d.Report(harness.Data{Data: struct {
 		Instance unfolded        `json:"instance"`
 		TVM      []unfoldedLayer `json:"tvm_kernels"`

@@ -144,27 +144,16 @@ func explainSpills(ctx context.Context, r *scheduler.Result, method spillMethod,
 }
 
 func (f spilling) plan() (*harness.Plan, error) {
-	p := &harness.Plan{}
+	p := &harness.Plan{Report: harness.Of(f.report)}
 	for i, x := range f.cases {
 		for k, m := range f.methods {
-			v, err := scheduler.Lookup("cross-layer")
-			if err != nil {
-				return nil, err
-			}
-			if v, err = scheduler.Replace(v, scheduler.Options{},
-				scheduler.Pick{Stage: "spill", Strategy: m.spill}); err != nil {
-				return nil, err
-			}
-			c, err := harness.Scheduled{Hardware: f.hardware, Model: x.model, PerCluster: x.perCluster, Variant: v}.
+			v := harness.Recipe("cross-layer", scheduler.Pick{Stage: "spill", Strategy: m.spill})
+			p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: x.model, PerCluster: x.perCluster,
+				Variant: v}.
 				Cell(fmt.Sprintf("%s-%d", x.model, k),
-					func(ctx context.Context, r *scheduler.Result) (any, error) { return explainSpills(ctx, r, m, i == 0) })
-			if err != nil {
-				return nil, err
-			}
-			p.Cells = append(p.Cells, c)
+					func(ctx context.Context, r *scheduler.Result) (any, error) { return explainSpills(ctx, r, m, i == 0) }))
 		}
 	}
-	p.Report = harness.Of(f.report)
 	return p, nil
 }
 
@@ -218,9 +207,7 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 			}
 		}
 	}
-	if err := d.Table(t); err != nil {
-		return nil, err
-	}
+	d.Table(t)
 	paper := runs[0]
 	life := harness.Table{Name: "alive", Title: fmt.Sprintf("Values alive at step %d of %s, where the L1 is first full",
 		f.fullAt(runs), paper.Model), Columns: []harness.Column{
@@ -238,9 +225,7 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 		}
 		life.Rows = append(life.Rows, row)
 	}
-	if err := d.Table(life); err != nil {
-		return nil, err
-	}
+	d.Table(life)
 	cases := len(f.cases)
 	d.Claim("Longest lifetime first moves fewer bytes than largest first", "very likely (no figures)",
 		fmt.Sprintf("fewer in %d of %d networks, as many in %d, more in %d", fewer, cases, same, more),
@@ -261,28 +246,11 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 	d.Note(
 		"A value is a tensor of one instance; a step is a layer of one instance. A spilled value lives at its lower level from the start.")
 	fig, err := f.figure(runs)
-	if err := d.Figure("lifetimes", fmt.Sprintf("Lifetimes of values of %s around the step at which the L1 is full",
-		paper.Model), fig, err); err != nil {
-		return nil, err
-	}
-	d.File("spills.csv", harness.CSV(runs, []harness.Field[spillRun]{
-		{Name: "model", Of: func(r spillRun) any { return r.Model }},
-		{Name: "batches_per_cluster", Of: func(r spillRun) any { return r.PerCluster }},
-		{Name: "method", Of: func(r spillRun) any { return r.Method }},
-		{Name: "spilled_to_gb", Of: func(r spillRun) any { return r.ToGB }},
-		{Name: "spilled_to_ddr", Of: func(r spillRun) any { return r.ToDDR }},
-		{Name: "mean_lifetime_steps", Of: func(r spillRun) any { return r.Lifetime }},
-		{Name: "spilled_bytes", Of: func(r spillRun) any { return r.SpilledBytes }},
-		{Name: "moved_bytes", Of: func(r spillRun) any { return r.MovedBytes }},
-		{Name: "parameters_again_bytes", Of: func(r spillRun) any { return r.AgainBytes }},
-		{Name: "bound_bytes", Of: func(r spillRun) any {
-			if r.BoundBytes == nil {
-				return nil
-			}
-			return *r.BoundBytes
-		}},
-		{Name: "throughput_per_s", Of: func(r spillRun) any { return r.Throughput }},
-	}))
+	d.Figure("lifetimes", fmt.Sprintf("Lifetimes of values of %s around the step at which the L1 is full",
+		paper.Model), fig, err)
+	d.File("spills.csv", harness.CSV(runs, harness.Fields[spillRun](
+		"model batches_per_cluster method spilled_to_gb spilled_to_ddr mean_lifetime_steps spilled_bytes moved_bytes "+
+			"parameters_again_bytes bound_bytes throughput_per_s")))
 	return d.Report(harness.Data{Data: runs})
 }
 

@@ -216,24 +216,17 @@ func (f crossing) busy(r *scheduler.Result, w crossWindow, run *crossRun) {
 }
 
 func (f crossing) plan() (*harness.Plan, error) {
-	p := &harness.Plan{}
+	p := &harness.Plan{Report: harness.Of(f.report)}
 	for _, name := range f.variants {
 		base, issue, replaced := strings.Cut(name, "+issue=")
-		v, err := scheduler.Lookup(base)
-		if err == nil && replaced {
-			v, err = scheduler.Replace(v, scheduler.Options{}, scheduler.Pick{Stage: "issue", Strategy: issue})
+		var picks []scheduler.Pick
+		if replaced {
+			picks = []scheduler.Pick{{Stage: "issue", Strategy: issue}}
 		}
-		if err != nil {
-			return nil, err
-		}
-		c, err := harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: f.perCluster, Variant: v}.Cell(
-			"blocks-"+name, f.explain)
-		if err != nil {
-			return nil, err
-		}
-		p.Cells = append(p.Cells, c)
+		v := harness.Recipe(base, picks...)
+		p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: f.perCluster,
+			Variant: v}.Cell("blocks-"+name, f.explain))
 	}
-	p.Report = harness.Of(f.report)
 	return p, nil
 }
 
@@ -253,7 +246,7 @@ func (f crossing) report(runs []crossRun) (*harness.Report, error) {
 		{Group: "Time (µs)", Name: "two layers\nat once"}, {Group: "Time (µs)", Name: "two units on\ntwo layers"},
 		{Group: "Busy (%)", Name: "MME"}, {Group: "Busy (%)", Name: "VME"}}}
 	type row struct {
-		variant string
+		Variant string `json:"variant"`
 		crossCommand
 	}
 	var commands []row
@@ -265,18 +258,8 @@ func (f crossing) report(runs []crossRun) (*harness.Report, error) {
 			commands = append(commands, row{r.Variant, c})
 		}
 	}
-	if err := d.Table(t); err != nil {
-		return nil, err
-	}
-	d.File("commands.csv", harness.CSV(commands, []harness.Field[row]{
-		{Name: "variant", Of: func(c row) any { return c.variant }},
-		{Name: "queue", Of: func(c row) any { return c.Queue }},
-		{Name: "kind", Of: func(c row) any { return c.Kind }},
-		{Name: "layer", Of: func(c row) any { return c.Layer }},
-		{Name: "block", Of: func(c row) any { return c.Block }},
-		{Name: "start_s", Of: func(c row) any { return c.Start }},
-		{Name: "end_s", Of: func(c row) any { return c.End }},
-	}))
+	d.Table(t)
+	d.File("commands.csv", harness.CSV(commands, harness.Fields[row]("variant queue kind layer block start_s end_s")))
 	without, with, units := runs[0], runs[1], runs[2]
 	d.Claim("Loads of a layer hidden behind an earlier layer", "yes, across layers and blocks",
 		fmt.Sprintf("two layers at once for %s of %s µs (without: %s of %s)",
@@ -344,9 +327,7 @@ func (f crossing) report(runs []crossRun) (*harness.Report, error) {
 		}
 	}
 	fig, err := plots.Timelines(list, "Time (µs); layers in turn dark and pale", 13, append(f.blocks[:], "other layers"))
-	if err := d.Figure("gantt", "Units and DMA queues while two blocks run", fig, err); err != nil {
-		return nil, err
-	}
+	d.Figure("gantt", "Units and DMA queues while two blocks run", fig, err)
 	return d.Report(harness.Data{Data: runs})
 }
 

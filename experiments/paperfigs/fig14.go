@@ -20,28 +20,25 @@ func fig14() grid {
 		configurations: literature.WithBeside, report: reportFig14}
 }
 
-func reportFig14(rows gridRows, b *harness.Document) error {
+func reportFig14(rows gridRows, b *harness.Document) {
 	spec, err := hardware.Load(fig14().hardware)
 	if err != nil {
-		return err
+		b.Fail(err)
+		return
 	}
 	throughputs, lines := throughputTable(rows, spec)
 	agree, ranks := rankTable(rows)
 	needs, notes := implied(rows, spec)
 	for _, t := range []harness.Table{throughputs, steadyTable(rows), agree, needs} {
-		if err := b.Table(t); err != nil {
-			return err
-		}
+		b.Table(t)
 	}
 	for _, l := range append(lines, ranks...) {
 		b.Line(l)
 	}
 	b.Notes = append(b.Notes, notes...)
 	m := overall{rows: rows}
-	if err := m.means(b); err != nil {
-		return err
-	}
-	return m.figures(b)
+	m.means(b)
+	m.figures(b)
 }
 
 // ratio is the ratio of two variants' throughputs, by configuration.
@@ -167,7 +164,7 @@ type overall struct {
 var publishedAStitch = literature.MeanSpeedup.Value / literature.MeanOverAStitch.Value
 
 // means adds the mean speedups, as notes and as lines.
-func (m *overall) means(b *harness.Document) error {
+func (m *overall) means(b *harness.Document) {
 	mean := func(over string, f func(literature.Configuration) float64, p harness.ChunkPolicy, published float64) (all,
 		plausible float64) {
 		a, s := literature.Means(f)
@@ -193,7 +190,8 @@ func (m *overall) means(b *harness.Document) error {
 	b.Note("%s", both)
 	stitched, err := stitched(m.rows, publishedAStitch)
 	if err != nil {
-		return err
+		b.Fail(err)
+		return
 	}
 	for _, l := range []harness.Line{
 		{What: "mean speedup of GraphTurbo over TVM, A-J, arithmetic", Published: literature.MeanSpeedup.Value,
@@ -219,11 +217,10 @@ func (m *overall) means(b *harness.Document) error {
 		l.Unit = "x"
 		b.Line(l)
 	}
-	return nil
 }
 
 // figures draws the speedups, and TVM's throughputs beside the published ones.
-func (m *overall) figures(b *harness.Document) error {
+func (m *overall) figures(b *harness.Document) {
 	configurations := literature.Configurations()
 	speedup := m.rows.ratio("cross-layer", "tvm", harness.PaperChunks)
 	tuned := m.rows.ratio("cross-layer", "tvm", harness.Tuned)
@@ -237,9 +234,7 @@ func (m *overall) figures(b *harness.Document) error {
 		Marks: []plots.GroupMark{{Category: len(configurations), Series: 1, Value: literature.MeanSpeedup.Value},
 			{Category: len(configurations), Series: 0, Value: publishedAStitch}},
 	})
-	if err := b.Figure("speedup", "Speedup over TVM", f, err); err != nil {
-		return err
-	}
+	b.Figure("speedup", "Speedup over TVM", f, err)
 	faster, least, most := 0, configurations[0], configurations[0]
 	for _, c := range configurations {
 		if speedup(c) > 1 {
@@ -268,7 +263,7 @@ func (m *overall) figures(b *harness.Document) error {
 			return m.rows.at(c, "tvm", harness.PaperChunks).ThroughputPerSecond
 		})}},
 	})
-	return b.Figure("tvm", "TVM's throughput", f, err)
+	b.Figure("tvm", "TVM's throughput", f, err)
 }
 
 // bothSpeedups qualifies the mean speedup over AStitch: it is near the published

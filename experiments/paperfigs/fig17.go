@@ -138,21 +138,12 @@ func byStage(r *scheduler.Result) (stageRun, error) {
 }
 
 func (f stageUse) plan() (*harness.Plan, error) {
-	spec, specHash, err := harness.Machine(f.hardware)
-	if err != nil {
-		return nil, err
-	}
+	spec, specHash := harness.Machine(f.hardware)
 	c := f.configuration
-	src, err := harness.OpenNetwork(c.Network)
-	if err != nil {
-		return nil, err
-	}
-	p := &harness.Plan{}
+	src := harness.OpenNetwork(c.Network)
+	p := &harness.Plan{Report: harness.Of(f.report)}
 	for _, name := range f.variants {
-		v, err := scheduler.Lookup(name)
-		if err != nil {
-			return nil, err
-		}
+		v := harness.Recipe(name)
 		opt := scheduler.Options{Chunk: c.PaperChunk(v)}
 		p.Cells = append(p.Cells, harness.Cell{
 			Key: name, Label: c.Network + " " + name,
@@ -169,7 +160,6 @@ func (f stageUse) plan() (*harness.Plan, error) {
 			},
 		})
 	}
-	p.Report = harness.Of(f.report)
 	return p, nil
 }
 
@@ -199,9 +189,7 @@ func (f stageUse) report(runs []stageRun) (*harness.Report, error) {
 		}
 		t.Rows = append(t.Rows, line)
 	}
-	if err := d.Table(t); err != nil {
-		return nil, err
-	}
+	d.Table(t)
 	// The paper's words: far more than TVM in the last three of the four stages.
 	var far []string
 	for i, first := range runs[0].Rows {
@@ -236,9 +224,7 @@ func (f stageUse) report(runs []stageRun) (*harness.Report, error) {
 	}
 	fig, err := plots.GroupedBars(panel("Matrix units (MME)", func(s stageRow) float64 { return s.MME }),
 		panel("Vector units (VME)", func(s stageRow) float64 { return s.VME }))
-	if err := d.Figure("utilization", "Utilisation by stage", fig, err); err != nil {
-		return nil, err
-	}
+	d.Figure("utilization", "Utilisation by stage", fig, err)
 	d.File("fig17.csv", f.csv(runs))
 	return d.Report(harness.Data{Data: runs})
 }
@@ -254,18 +240,10 @@ func (f stageUse) csv(runs []stageRun) []byte {
 			list = append(list, row{r, s})
 		}
 	}
-	return harness.CSV(list, []harness.Field[row]{
-		{Name: "model", Of: func(row) any { return f.configuration.Network }},
-		{Name: "batch", Of: func(row) any { return f.configuration.BatchSize }},
-		{Name: "variant", Of: func(r row) any { return r.Variant }},
-		{Name: "batches_per_cluster", Of: func(r row) any { return r.Chunk }},
-		{Name: "stage", Of: func(r row) any { return r.Stage }},
-		{Name: "time_s", Of: func(r row) any { return r.Seconds }},
-		{Name: "time_share", Of: func(r row) any { return r.Share }},
-		{Name: "macs", Of: func(r row) any { return r.MACs }},
-		{Name: "mme_utilization", Of: func(r row) any { return r.MME }},
-		{Name: "vme_utilization", Of: func(r row) any { return r.VME }},
-	})
+	return harness.CSV(list, harness.Fields(
+		"model batch variant batches_per_cluster stage time_s time_share macs mme_utilization vme_utilization",
+		harness.Field[row]{Name: "model", Of: func(row) any { return f.configuration.Network }},
+		harness.Field[row]{Name: "batch", Of: func(row) any { return f.configuration.BatchSize }}))
 }
 
 // Fig17 is the utilisation by stage.

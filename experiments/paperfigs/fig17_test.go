@@ -22,10 +22,7 @@ func TestStagesAddUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := harness.OpenNetwork("resnet50")
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := harness.OpenNetwork("resnet50")
 	for _, v := range []string{"tvm", "ordering", "cross-layer"} {
 		row, err := scheduler.Lookup(v)
 		if err != nil {

@@ -181,64 +181,38 @@ func kernelTimes(r *scheduler.Result, n int) (starts, ends []int64) {
 
 // orders are the schedules that Fig. 3 and Fig. 7 compare. All have the same kernel
 // generator, so that they differ in the order and the factors alone.
-func (f fourStages) orders() ([]scheduler.Recipe, error) {
-	all, err := scheduler.Lookup("cross-layer")
-	if err != nil {
-		return nil, err
-	}
+func (f fourStages) orders() []scheduler.Recipe {
 	var list []scheduler.Recipe
 	for _, x := range []struct{ name, split, order string }{{"Stage by stage", "one-factor", "bfs"},
 		{"BFS", "alg1", "bfs"}, {"DFS", "alg1", "dfs"}} {
-		r, err := scheduler.Replace(all, scheduler.Options{}, scheduler.Pick{Stage: "split", Strategy: x.split},
+		r := harness.Recipe("cross-layer", scheduler.Pick{Stage: "split", Strategy: x.split},
 			scheduler.Pick{Stage: "order", Strategy: x.order})
-		if err != nil {
-			return nil, err
-		}
 		r.Name = x.name
 		list = append(list, r)
 	}
-	return list, nil
+	return list
 }
 
 func (f fourStages) plan() (*harness.Plan, error) {
-	spec, err := hardware.Load(f.hardware)
-	if err != nil {
-		return nil, err
-	}
+	spec := harness.Accelerator(f.hardware)
 	p := &harness.Plan{}
-	orders, err := f.orders()
-	if err != nil {
-		return nil, err
-	}
+	orders := f.orders()
 	for _, v := range orders {
-		c, err := harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: f.perCluster, Variant: v}.
-			Cell("order-"+strings.ReplaceAll(strings.ToLower(v.Name), " ", "-"), explainOrder)
-		if err != nil {
-			return nil, err
-		}
-		p.Cells = append(p.Cells, c)
+		p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: f.perCluster,
+			Variant: v}.
+			Cell("order-"+strings.ReplaceAll(strings.ToLower(v.Name), " ", "-"), explainOrder))
 	}
 	for _, name := range f.networks {
-		src, err := harness.OpenNetwork(name)
-		if err != nil {
-			return nil, err
-		}
+		src := harness.OpenNetwork(name)
 		for _, x := range []struct {
 			variant string
 			policy  harness.ChunkPolicy
 			chunk   int64
 		}{{"tvm", harness.Tuned, 0}, {"tvm", harness.PaperChunks, f.tvmChunk},
 			{"ordering", harness.PaperChunks, f.perCluster}, {"cross-layer", harness.PaperChunks, f.perCluster}} {
-			v, err := scheduler.Lookup(x.variant)
-			if err != nil {
-				return nil, err
-			}
-			c, err := harness.RowCell(src, model.F16, spec, f.perCluster*int64(spec.Clusters), v,
-				scheduler.Options{Chunk: x.chunk}, x.policy, "images/s")
-			if err != nil {
-				return nil, err
-			}
-			p.Cells = append(p.Cells, c)
+			v := harness.Recipe(x.variant)
+			p.Cells = append(p.Cells, harness.RowCell(src, model.F16, spec, f.perCluster*int64(spec.Clusters), v,
+				scheduler.Options{Chunk: x.chunk}, x.policy, "images/s"))
 		}
 	}
 	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
@@ -262,13 +236,9 @@ func (f fourStages) report(orders []scheduler.Recipe, runs []orderedRun, rows []
 	dfs := runs[len(runs)-1]
 	byID := slices.Clone(dfs.Instances)
 	slices.SortFunc(byID, func(a, b orderedInst) int { return a.ID - b.ID })
-	if err := d.Table(f.groupTable(dfs), orderTable(orders, runs), edgeTable(byID), f.speedups(d, rows)); err != nil {
-		return nil, err
-	}
+	d.Table(f.groupTable(dfs), orderTable(orders, runs), edgeTable(byID), f.speedups(d, rows))
 	f.claims(d, orders, runs)
-	if err := f.figures(d, orders, runs, byID); err != nil {
-		return nil, err
-	}
+	f.figures(d, orders, runs, byID)
 	return d.Report(harness.Data{Data: struct {
 		Runs []orderedRun  `json:"runs"`
 		Rows []harness.Row `json:"rows"`
@@ -439,7 +409,7 @@ func stagePattern(r orderedRun) string {
 
 // figures draws the instances with their edges, the orders, and the LB over time.
 func (f fourStages) figures(d *harness.Document, orders []scheduler.Recipe, runs []orderedRun,
-	byID []orderedInst) error {
+	byID []orderedInst) {
 	dfs := runs[len(runs)-1]
 	most := int64(1)
 	for _, g := range dfs.Groups {
@@ -478,9 +448,7 @@ func (f fourStages) figures(d *harness.Document, orders []scheduler.Recipe, runs
 		list = append(list, order)
 	}
 	fig, err := plots.Diagrams(list, keys...)
-	if err := d.Figure("instances", "Instances of the four stages, and two orders of them", fig, err); err != nil {
-		return err
-	}
+	d.Figure("instances", "Instances of the four stages, and two orders of them", fig, err)
 	var profiles []plots.Profile
 	for i, r := range runs {
 		p := plots.Profile{Title: fmt.Sprintf("%s: %s %% of the L1 on average", orders[i].Name,
@@ -492,7 +460,7 @@ func (f fourStages) figures(d *harness.Document, orders []scheduler.Recipe, runs
 		profiles = append(profiles, p)
 	}
 	fig, err = plots.Profiles(profiles, "Time (µs)", "L1 in use (%)", stages)
-	return d.Figure("utilization", "What the running instance takes of the L1, over time", fig, err)
+	d.Figure("utilization", "What the running instance takes of the L1, over time", fig, err)
 }
 
 // mebibytes writes a size for people.

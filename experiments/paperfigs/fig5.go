@@ -156,20 +156,12 @@ func explainMerging(_ context.Context, r *scheduler.Result) (any, error) {
 }
 
 func (f merging) plan() (*harness.Plan, error) {
-	v, err := scheduler.Lookup("cross-layer")
-	if err != nil {
-		return nil, err
-	}
-	p := &harness.Plan{}
+	v := harness.Recipe("cross-layer")
+	p := &harness.Plan{Report: harness.Of(f.report)}
 	for _, n := range f.perCluster {
-		c, err := harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: n, Variant: v}.Cell(
-			fmt.Sprintf("merging-%d", n), explainMerging)
-		if err != nil {
-			return nil, err
-		}
-		p.Cells = append(p.Cells, c)
+		p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: n, Variant: v}.Cell(
+			fmt.Sprintf("merging-%d", n), explainMerging))
 	}
-	p.Report = harness.Of(f.report)
 	return p, nil
 }
 
@@ -195,9 +187,7 @@ func (f merging) report(runs []mergeRun) (*harness.Report, error) {
 			t.Rows = append(t.Rows, []string{harness.Count(int64(e.Round)), e.Pattern, strings.Join(e.Parts, " + "),
 				strings.Join(factors, ", "), factorText(e.Merged), made, why})
 		}
-		if err := d.Table(t); err != nil {
-			return nil, err
-		}
+		d.Table(t)
 		s := harness.Table{Name: fmt.Sprintf("groups-%d", r.PerCluster),
 			Title: fmt.Sprintf("Sub-graphs with %s per cluster", harness.Plural(r.PerCluster, "image")),
 			Columns: []harness.Column{
@@ -216,14 +206,10 @@ func (f merging) report(runs []mergeRun) (*harness.Report, error) {
 			}
 			s.Rows = append(s.Rows, []string{st.title(), harness.Count(int64(len(st.Groups))), strings.Join(parts, "; ")})
 		}
-		if err := d.Table(s); err != nil {
-			return nil, err
-		}
+		d.Table(s)
 		fig, err := r.figure()
-		if err := d.Figure(fmt.Sprintf("merging-%d", r.PerCluster),
-			fmt.Sprintf("Merging with %s per cluster", harness.Plural(r.PerCluster, "image")), fig, err); err != nil {
-			return nil, err
-		}
+		d.Figure(fmt.Sprintf("merging-%d", r.PerCluster),
+			fmt.Sprintf("Merging with %s per cluster", harness.Plural(r.PerCluster, "image")), fig, err)
 	}
 	for _, r := range runs {
 		who := fmt.Sprintf(", %s per cluster", harness.Plural(r.PerCluster, "image"))

@@ -148,20 +148,12 @@ func bindingText(b []int64) string {
 }
 
 func (f joining) plan() (*harness.Plan, error) {
-	v, err := scheduler.Lookup("cross-layer")
-	if err != nil {
-		return nil, err
-	}
-	p := &harness.Plan{}
+	v := harness.Recipe("cross-layer")
+	p := &harness.Plan{Report: harness.Of(f.report)}
 	for _, name := range []string{f.example, f.network} {
-		c, err := harness.Scheduled{Hardware: f.hardware, Model: name, PerCluster: f.perCluster, Variant: v}.Cell(
-			"joins-"+name, explainJoins)
-		if err != nil {
-			return nil, err
-		}
-		p.Cells = append(p.Cells, c)
+		p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: name, PerCluster: f.perCluster,
+			Variant: v}.Cell("joins-"+name, explainJoins))
 	}
-	p.Report = harness.Of(f.report)
 	return p, nil
 }
 
@@ -170,21 +162,10 @@ var joinKinds = []schedule.JoinKind{schedule.Concat, schedule.SplitOp, schedule.
 
 // listedJoin is a join with the names that it goes by.
 type listedJoin struct {
-	model, consumer, from string
 	joinOp
-}
-
-var joinFields = []harness.Field[listedJoin]{
-	{Name: "model", Of: func(j listedJoin) any { return j.model }},
-	{Name: "consumer", Of: func(j listedJoin) any { return j.consumer }},
-	{Name: "tensor", Of: func(j listedJoin) any { return j.Tensor }},
-	{Name: "kind", Of: func(j listedJoin) any { return j.Kind }},
-	{Name: "from", Of: func(j listedJoin) any { return j.from }},
-	{Name: "moved_bytes", Of: func(j listedJoin) any { return j.Bytes }},
-	{Name: "have", Of: func(j listedJoin) any { return bindingText(j.Have) }},
-	{Name: "want", Of: func(j listedJoin) any { return bindingText(j.Want) }},
-	{Name: "binding", Of: func(j listedJoin) any { return bindingText(j.Binding) }},
-	{Name: "why", Of: func(j listedJoin) any { return j.Why }},
+	Model    string `json:"model"`
+	Consumer string `json:"consumer"`
+	From     string `json:"from"`
 }
 
 func (f joining) report(runs []joinRun) (*harness.Report, error) {
@@ -209,9 +190,7 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 				[]string{r.Model, harness.Count(int64(len(r.Instances))), string(k), harness.Count(n), mebibytes(bytes)})
 		}
 	}
-	if err := d.Table(totals); err != nil {
-		return nil, err
-	}
+	d.Table(totals)
 	var all []listedJoin
 	for i, r := range runs {
 		what := "all"
@@ -227,17 +206,19 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 			for _, p := range j.From {
 				from = append(from, r.Instances[p].Name)
 			}
-			all = append(all, listedJoin{r.Model, r.Instances[j.Consumer].Name, strings.Join(from, " "), j})
+			all = append(all, listedJoin{j, r.Model, r.Instances[j.Consumer].Name, strings.Join(from, " ")})
 			if i == 0 || r.Instances[j.Consumer].Group < f.groups {
 				t.Rows = append(t.Rows, []string{r.Instances[j.Consumer].Name, j.Tensor, j.Kind, strings.Join(from, " "),
 					mebibytes(j.Bytes), j.Why})
 			}
 		}
-		if err := d.Table(t); err != nil {
-			return nil, err
-		}
+		d.Table(t)
 	}
-	d.File("joins.csv", harness.CSV(all, joinFields))
+	d.File("joins.csv", harness.CSV(all, harness.Fields(
+		"model consumer tensor kind from moved_bytes have want binding why",
+		harness.Field[listedJoin]{Name: "have", Of: func(j listedJoin) any { return bindingText(j.Have) }},
+		harness.Field[listedJoin]{Name: "want", Of: func(j listedJoin) any { return bindingText(j.Want) }},
+		harness.Field[listedJoin]{Name: "binding", Of: func(j listedJoin) any { return bindingText(j.Binding) }})))
 
 	example, network := runs[0], runs[1]
 	n, moved := number(example, schedule.Concat)
@@ -287,9 +268,7 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 	again, _ := number(example, schedule.Redistribute)
 	d.Note("The example has %s for %s. Fig. 8 does not show bindings.", harness.Plural(again, "redistribution"),
 		harness.Plural(n, "concat"))
-	if err := f.figures(d, runs); err != nil {
-		return nil, err
-	}
+	f.figures(d, runs)
 	return d.Report(harness.Data{Data: runs})
 }
 
@@ -321,7 +300,7 @@ func (r joinRun) chains(groups int) []joinChain {
 	return list
 }
 
-func (f joining) figures(d *harness.Document, runs []joinRun) error {
+func (f joining) figures(d *harness.Document, runs []joinRun) {
 	// The example, as Fig. 8 has it: a triangle.
 	example := runs[0]
 	most := 0
@@ -363,11 +342,9 @@ func (f joining) figures(d *harness.Document, runs []joinRun) error {
 		dia.Edges = append(dia.Edges, plots.DiagramEdge{From: behind[0], To: c.consumer})
 	}
 	fig, err := plots.Diagrams([]plots.Diagram{dia}, keys...)
-	if err := d.Figure("example", "Joins of the four-stage example", fig, err); err != nil {
-		return err
-	}
+	d.Figure("example", "Joins of the four-stage example", fig, err)
 	fig, err = f.excerpt(runs[1])
-	return d.Figure("excerpt", fmt.Sprintf("Joins between the first sub-graphs of %s", runs[1].Model), fig, err)
+	d.Figure("excerpt", fmt.Sprintf("Joins between the first sub-graphs of %s", runs[1].Model), fig, err)
 }
 
 // joinGrey is the place of grey in the palette.

@@ -58,7 +58,7 @@ var counted = map[string]string{
 	"J": "39 a layer here, 62 there (17 x 62 = 1054): Keras has a reshape between each product of three dimensions and its bias, 12 a layer; 11 are not explained",
 }
 
-func reportGrain(rows gridRows, b *harness.Document) error {
+func reportGrain(rows gridRows, b *harness.Document) {
 	of := func(c literature.Configuration, g grain.Grain, variant string) harness.Row {
 		return rows.at(atGrain(c, g), variant, harness.PaperChunks)
 	}
@@ -109,9 +109,7 @@ func reportGrain(rows gridRows, b *harness.Document) error {
 		given, framework = append(given, rate(grain.Given, "tvm")), append(framework, rate(grain.Framework, "tvm-fuse"))
 	}
 	for _, t := range []harness.Table{t, speed} {
-		if err := b.Table(t); err != nil {
-			return err
-		}
+		b.Table(t)
 	}
 	off := func(ours []float64) string {
 		return harness.Fixed(stat.GeometricMean(harness.Factors(ours, published), nil), 2)
@@ -123,7 +121,6 @@ func reportGrain(rows gridRows, b *harness.Document) error {
 		"AStitch over TVM, arithmetic means: %.2f as given, %.2f in the framework's operators, %.2f in primitive ones; the published means imply %.2f. GraphTurbo over TVM in the framework's operators: %.2f.",
 		stat.Mean(gains[grain.Given], nil), stat.Mean(gains[grain.Framework], nil), stat.Mean(gains[grain.Primitive], nil),
 		publishedAStitch, stat.Mean(over, nil))
-	return nil
 }
 
 // Grain compares networks at several grains.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/dsasched/dsasched/experiments/literature"
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/scheduler"
@@ -20,7 +19,7 @@ type grid struct {
 	policies                 []harness.ChunkPolicy
 	configurations           func() []literature.Configuration
 	leaves                   func(c literature.Configuration, variant string) bool // out; nil: nothing
-	report                   func(rows gridRows, b *harness.Document) error
+	report                   func(rows gridRows, b *harness.Document)
 }
 
 // gridRows finds a row.
@@ -39,22 +38,13 @@ func (g grid) experiment() harness.Experiment {
 }
 
 func (g grid) plan() (*harness.Plan, error) {
-	spec, err := hardware.Load(g.hardware)
-	if err != nil {
-		return nil, err
-	}
+	spec := harness.Accelerator(g.hardware)
 	p := &harness.Plan{}
 	for _, c := range g.configurations() {
-		src, err := harness.OpenNetwork(c.Network)
-		if err != nil {
-			return nil, err
-		}
+		src := harness.OpenNetwork(c.Network)
 		recipes := slices.Clone(g.more)
 		for _, name := range g.variants {
-			v, err := scheduler.Lookup(name)
-			if err != nil {
-				return nil, err
-			}
+			v := harness.Recipe(name)
 			recipes = append(recipes, v)
 		}
 		for _, v := range recipes {
@@ -66,10 +56,7 @@ func (g grid) plan() (*harness.Plan, error) {
 				if policy != harness.Tuned {
 					chunk = c.PaperChunk(v)
 				}
-				cell, err := harness.RowCell(src, model.F16, spec, c.BatchSize, v, scheduler.Options{Chunk: chunk}, policy, c.Unit)
-				if err != nil {
-					return nil, err
-				}
+				cell := harness.RowCell(src, model.F16, spec, c.BatchSize, v, scheduler.Options{Chunk: chunk}, policy, c.Unit)
 				p.Cells = append(p.Cells, cell)
 			}
 		}
@@ -79,7 +66,7 @@ func (g grid) plan() (*harness.Plan, error) {
 		for _, r := range rows {
 			m[gridKey(r.Model, r.Batch, r.Variant, r.ChunkPolicy)] = r
 		}
-		return g.experiment().WriteRows(g.hardware, func(b *harness.Document) error { return g.report(m, b) }, rows)
+		return g.experiment().WriteRows(g.hardware, func(b *harness.Document) { g.report(m, b) }, rows)
 	})
 	return p, nil
 }

@@ -105,18 +105,9 @@ func (e localBuffers) plan() (*harness.Plan, error) {
 	p := &harness.Plan{}
 	configurations := literature.Configurations()
 	for i, name := range e.machines {
-		spec, specHash, err := harness.Machine(name)
-		if err != nil {
-			return nil, err
-		}
-		turbo, err := scheduler.Lookup("cross-layer")
-		if err != nil {
-			return nil, err
-		}
-		src, err := harness.OpenNetwork(e.network)
-		if err != nil {
-			return nil, err
-		}
+		spec, specHash := harness.Machine(name)
+		turbo := harness.Recipe("cross-layer")
+		src := harness.OpenNetwork(e.network)
 		for _, images := range e.images {
 			p.Cells = append(p.Cells, harness.Cell{
 				Key: fmt.Sprintf("groups-%s-%d", spec.Name, images),
@@ -150,20 +141,11 @@ func (e localBuffers) plan() (*harness.Plan, error) {
 			})
 		}
 		for _, c := range configurations {
-			src, err := harness.OpenNetwork(c.Network)
-			if err != nil {
-				return nil, err
-			}
+			src := harness.OpenNetwork(c.Network)
 			for _, name := range e.variantsOf(c) {
-				v, err := scheduler.Lookup(name)
-				if err != nil {
-					return nil, err
-				}
-				cell, err := harness.RowCell(src, model.F16, spec, c.BatchSize, v, scheduler.Options{Chunk: c.PaperChunk(v)},
+				v := harness.Recipe(name)
+				cell := harness.RowCell(src, model.F16, spec, c.BatchSize, v, scheduler.Options{Chunk: c.PaperChunk(v)},
 					harness.PaperChunks, c.Unit)
-				if err != nil {
-					return nil, err
-				}
 				if i > 0 { // all experiments use the first machine and have the same cells
 					cell = tolerant(cell)
 				}
@@ -301,13 +283,9 @@ func runs(list []int64) string {
 
 func (e localBuffers) report(all []lbResults) (*harness.Report, error) {
 	d := harness.NewDocument(e.experiment())
-	if err := d.Table(e.factorTable(all), writesTable(all), throughputsBySize(all), gainTable(all)); err != nil {
-		return nil, err
-	}
+	d.Table(e.factorTable(all), writesTable(all), throughputsBySize(all), gainTable(all))
 	e.answer(d, all)
-	if err := e.figures(d, all); err != nil {
-		return nil, err
-	}
+	e.figures(d, all)
 	var rows []harness.Row
 	for _, r := range all {
 		rows = append(rows, r.Rows...)
@@ -505,7 +483,7 @@ func (e localBuffers) answer(d *harness.Document, all []lbResults) {
 		"Nothing but the size of the L1 and its part for weights differs between the two machines. The 64 KB are also the size of the scalar core's cache in the vendor's documents.")
 }
 
-func (e localBuffers) figures(d *harness.Document, all []lbResults) error {
+func (e localBuffers) figures(d *harness.Document, all []lbResults) {
 	g := plots.Groups{Title: "Speedup of GraphTurbo over TVM by size of the local buffer", YLabel: "Speedup (×)",
 		Categories: literature.Labels("mean"), Log: true, Line: 1,
 		Marks: []plots.GroupMark{{Category: len(literature.Configurations()), Series: 0,
@@ -523,7 +501,7 @@ func (e localBuffers) figures(d *harness.Document, all []lbResults) error {
 			}, m)})
 	}
 	fig, err := plots.GroupedBars(g)
-	return d.Figure("speedup", "Speedup over TVM with both sizes of the local buffer; what can't be simulated is left out",
+	d.Figure("speedup", "Speedup over TVM with both sizes of the local buffer; what can't be simulated is left out",
 		fig, err)
 }
 

@@ -44,10 +44,7 @@ func TestSpearmanInterval(t *testing.T) {
 
 // The arithmetic of BERT-base at 128 tokens, as the zoo counts it.
 func TestEncoderMACs(t *testing.T) {
-	src, err := harness.OpenNetwork("bert-128")
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := harness.OpenNetwork("bert-128")
 	g, err := src.Graph(1)
 	if err != nil {
 		t.Fatal(err)

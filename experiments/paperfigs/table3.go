@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/experiments/literature"
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/harness"
 )
 
@@ -17,7 +16,7 @@ func table3() grid {
 		configurations: literature.WithBeside, report: reportTable3}
 }
 
-func reportTable3(rows gridRows, b *harness.Document) error {
+func reportTable3(rows gridRows, b *harness.Document) {
 	t := harness.Table{Name: "writes",
 		Title:   "Tensor writes in the program of a cluster (instances one by one, the loop over the batch once)",
 		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}},
@@ -31,7 +30,8 @@ func reportTable3(rows gridRows, b *harness.Document) error {
 		w := literature.WritesOf(strings.Trim(c.Label, "()"))
 		single, err := singleOperators(c.Network)
 		if err != nil {
-			return err
+			b.Fail(err)
+			return
 		}
 		tvm := rows.at(c, "tvm", harness.PaperChunks).Writes
 		line := []string{c.Label, c.Network}
@@ -60,14 +60,11 @@ func reportTable3(rows gridRows, b *harness.Document) error {
 		}
 		t.Rows = append(t.Rows, line)
 	}
-	if err := b.Table(t); err != nil {
-		return err
-	}
+	b.Table(t)
 	for _, m := range []string{"TVM", "GraphTurbo"} {
 		b.Note("%s: %d cells, 0 in both: %d; of the other %d, within 20 %%: %d.", m, cells[m], zeros[m],
 			cells[m]-zeros[m], hits[m])
 	}
-	return nil
 }
 
 // batchSelect is the choice of batches per cluster.
@@ -78,11 +75,8 @@ func batchSelect() grid {
 		configurations: literature.Configurations, report: reportBatchSelect}
 }
 
-func reportBatchSelect(rows gridRows, b *harness.Document) error {
-	spec, err := hardware.Load(batchSelect().hardware)
-	if err != nil {
-		return err
-	}
+func reportBatchSelect(rows gridRows, b *harness.Document) {
+	spec := harness.Accelerator(batchSelect().hardware)
 	whole := map[string]int{} // how often the published one is all that a cluster has
 	t := harness.Table{Name: "batches", Title: "Batches per cluster",
 		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Batch"},
@@ -114,7 +108,7 @@ func reportBatchSelect(rows gridRows, b *harness.Document) error {
 	b.Note(
 		"Published are a cluster's whole share of the batch %d times for GraphTurbo and %d times for TVM: a rule that always takes it would agree as often.",
 		whole["GraphTurbo"], whole["TVM"])
-	return b.Table(t)
+	b.Table(t)
 }
 
 // Table3 counts tensor writes.

@@ -69,9 +69,7 @@ func (e experiment) report(list []results) (*harness.Report, error) {
 	for _, t := range slices.Concat([]harness.Table{e.readingTable()}, matrix(list, cells),
 		tables("numbers", "Published numbers and ours", list, func(n number) bool { return !written(n) }, significant),
 		tables("cells", "Table 3 cell by cell", list, written, plain)) {
-		if err := d.Table(t); err != nil {
-			return nil, err
-		}
+		d.Table(t)
 	}
 	for _, r := range list {
 		for _, x := range r.setting.runs() {
@@ -80,9 +78,7 @@ func (e experiment) report(list []results) (*harness.Report, error) {
 			}
 		}
 	}
-	if err := figure(d, list); err != nil {
-		return nil, err
-	}
+	figure(d, list)
 	var data []settingData
 	for _, r := range list {
 		s := settingData{Setting: r.setting.Name, Change: r.setting.Change.String()}
@@ -248,7 +244,7 @@ func significant(x float64) string {
 const moved, mostGroups = .05, 9
 
 // figure draws ours over published for the means, of the settings that move one.
-func figure(d *harness.Document, list []results) error {
+func figure(d *harness.Document, list []results) {
 	series := []plots.Series{{Name: "over TVM"}, {Name: "over AStitch"}, {Name: "variant 2"}, {Name: "variant 3"},
 		{Name: "variant 4"}}
 	means := make([]number, 0, len(series))
@@ -276,7 +272,7 @@ func figure(d *harness.Document, list []results) error {
 		panels = append(panels, g)
 	}
 	f, err := plots.GroupedBars(panels...)
-	return d.Figure("means",
+	d.Figure("means",
 		fmt.Sprintf("Mean speedups and gains over the published ones, by the readings that change one by %s %%",
 			harness.Percent(moved)), f, err)
 }

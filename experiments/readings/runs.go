@@ -107,11 +107,8 @@ func (s setting) cell(r run, src network.Network, spec *hardware.Spec) (harness.
 	if s.Change.Steady {
 		policy = harness.PaperInARow
 	}
-	cell, err := harness.RowCell(src, model.F16, machine, r.batch, v, s.Change.options(v, r.chunk),
+	cell := harness.RowCell(src, model.F16, machine, r.batch, v, s.Change.options(v, r.chunk),
 		policy, unitOf(r.network))
-	if err != nil {
-		return harness.Cell{}, err
-	}
 	cell.Label = fmt.Sprintf("%s (%s)", cell.Label, s.Name)
 	compute := cell.Run
 	cell.Run = func(ctx context.Context) (any, error) {
@@ -154,10 +151,7 @@ func (r results) at(label, recipe string) harness.Row {
 
 // plan has each cell once, however many settings share it.
 func (e experiment) plan() (*harness.Plan, error) {
-	spec, err := hardware.Load(e.hardware)
-	if err != nil {
-		return nil, err
-	}
+	spec := harness.Accelerator(e.hardware)
 	p := &harness.Plan{}
 	cells, keys := map[string]int{}, map[string]bool{} // by inputs
 	all := settings(e.readings)
@@ -168,9 +162,7 @@ func (e experiment) plan() (*harness.Plan, error) {
 		for _, r := range s.runs() {
 			src, ok := networks[r.network]
 			if !ok {
-				if src, err = harness.OpenNetwork(r.network); err != nil {
-					return nil, err
-				}
+				src = harness.OpenNetwork(r.network)
 				networks[r.network] = src
 			}
 			cell, err := s.cell(r, src, spec)

@@ -99,16 +99,10 @@ func (s study) plan() (*harness.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	recipe, err := scheduler.Lookup(variant)
-	if err != nil {
-		return nil, err
-	}
+	recipe := harness.Recipe(variant)
 	pl := &harness.Plan{}
 	for _, name := range s.machines {
-		spec, hash, err := harness.Machine(name)
-		if err != nil {
-			return nil, err
-		}
+		spec, hash := harness.Machine(name)
 		for _, f := range families {
 			pl.Cells = append(pl.Cells, harness.Cell{Key: f.Name + "-" + name, Label: f.Name + " on " + name,
 				Inputs: struct {
@@ -121,10 +115,7 @@ func (s study) plan() (*harness.Plan, error) {
 		}
 	}
 	for _, name := range s.machines {
-		spec, hash, err := harness.Machine(name)
-		if err != nil {
-			return nil, err
-		}
+		spec, hash := harness.Machine(name)
 		pl.Cells = append(pl.Cells, harness.Cell{Key: "attention-" + name, Label: "attention on " + name,
 			Inputs: struct {
 				Attentions   []zoo.Attention  `json:"attentions"`
@@ -300,18 +291,11 @@ func (s study) report(families []family, cells []cell, attended [][]attended) (*
 		fmt.Sprintf("Best: the least over the rule's space by branch and bound, of at most %d leaves; ", s.leaves) +
 		"proven says for how many that is the least. Bound: what no schedule is below (dsasched bound). " +
 		"Depthwise convolutions are no products and are left out."}
-	if err := d.Table(summary); err != nil {
-		return nil, err
-	}
+	d.Table(summary)
 	fig, err := plots.Rooflines(byRule, simulated)
-	err = d.Figure("roofline", "Arithmetic intensity against the reached rate, a point for each kernel", fig, err)
-	if err != nil {
-		return nil, err
-	}
+	d.Figure("roofline", "Arithmetic intensity against the reached rate, a point for each kernel", fig, err)
 	over, each := attentionTables(s.machines, attended)
-	if err := d.Table(over, all, each); err != nil {
-		return nil, err
-	}
+	d.Table(over, all, each)
 	type attentions struct {
 		Accelerator string `json:"accelerator"`
 		Attentions  any    `json:"attentions"`

@@ -215,9 +215,7 @@ func (s study) kernels() harness.Experiment {
 						"what a kernel reads comes from the DRAM here, also what the kernel before it has left in the L2; stitching saves these reads, which a cache would serve")
 				}
 			}
-			if err := d.Table(t); err != nil {
-				return nil, err
-			}
+			d.Table(t)
 			counts, err := exampleCounts(s.hardware)
 			if err != nil {
 				return nil, err
@@ -291,15 +289,9 @@ func (s study) speedup() harness.Experiment {
 			if err != nil {
 				return nil, err
 			}
-			if err := s.reportTimes(d, rows); err != nil {
-				return nil, err
-			}
-			if err := s.reportCauses(d, m, rows); err != nil {
-				return nil, err
-			}
-			if err := s.reportCounts(d, m, rows); err != nil {
-				return nil, err
-			}
+			s.reportTimes(d, rows)
+			s.reportCauses(d, m, rows)
+			s.reportCounts(d, m, rows)
 			d.Note(
 				"TensorFlow is a kernel for each operator of its graph, where a softmax is one and a normalisation several; XLA and TVM fuse by their rules; TensorRT by those that its documentation lists. Library calls are priced alike for all.")
 			d.Note("A launch takes %s us in all systems: the paper's figure, about 10 with what the framework does. What a framework's host does beside that, and copies, are not modelled.",
@@ -309,7 +301,7 @@ func (s study) speedup() harness.Experiment {
 }
 
 // reportTimes has a row for each network with the times of the systems.
-func (s study) reportTimes(d *harness.Document, rows [][]measured) error {
+func (s study) reportTimes(d *harness.Document, rows [][]measured) {
 	last := len(systems) - 1
 	t := harness.Table{Title: "Time of an inference at batch 1", Name: "times",
 		Columns: []harness.Column{{Name: "Network", Text: true}}}
@@ -340,9 +332,7 @@ func (s study) reportTimes(d *harness.Document, rows [][]measured) error {
 			d.Number("AStitch over Ansor, BERT (ours: over TVM's fusion)", "x", overAnsor, gains[3][i])
 		}
 	}
-	if err := d.Table(t); err != nil {
-		return err
-	}
+	d.Table(t)
 	d.Number("AStitch over XLA, mean", "x", meanOverXLA, stat.Mean(gains[1], nil))
 	d.Number("AStitch over XLA, largest", "x", largestOverXLA, slices.Max(gains[1]))
 	d.Number("AStitch over TensorFlow, mean", "x", meanOverTensorFlow, stat.Mean(gains[0], nil))
@@ -374,7 +364,7 @@ func (s study) reportTimes(d *harness.Document, rows [][]measured) error {
 	}
 	groups.Categories = names
 	fig, err := plots.GroupedBars(groups)
-	return d.Figure("speedup", "AStitch over other systems", fig, err)
+	d.Figure("speedup", "AStitch over other systems", fig, err)
 }
 
 // order lists names by falling values.
@@ -387,7 +377,7 @@ func order(names []string, values []float64) string {
 }
 
 // reportCauses takes times apart.
-func (s study) reportCauses(d *harness.Document, m *simt.Machine, rows [][]measured) error {
+func (s study) reportCauses(d *harness.Document, m *simt.Machine, rows [][]measured) {
 	t := harness.Table{Title: "Where the time goes", Name: "causes",
 		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "System", Text: true},
 			{Group: "Kernels", Name: "memory-intensive"}, {Group: "Kernels", Name: "library"},
@@ -404,11 +394,11 @@ func (s study) reportCauses(d *harness.Document, m *simt.Machine, rows [][]measu
 				ms(r.Barriers), ms(u.LibrarySeconds - library), harness.Percent((memory + library) / u.Seconds)})
 		}
 	}
-	return d.Table(t)
+	d.Table(t)
 }
 
 // reportCounts holds the gains against those of one launch for each published kernel and copy.
-func (s study) reportCounts(d *harness.Document, m *simt.Machine, rows [][]measured) error {
+func (s study) reportCounts(d *harness.Document, m *simt.Machine, rows [][]measured) {
 	t := harness.Table{Title: "With the published numbers of kernels and copies", Name: "counts",
 		Columns: []harness.Column{{Name: "Network", Text: true}, {Group: "Kernels and copies", Name: "XLA"},
 			{Group: "Kernels and copies", Name: "AStitch"}, {Group: "Launches, ms", Name: "XLA"},
@@ -448,7 +438,7 @@ func (s study) reportCounts(d *harness.Document, m *simt.Machine, rows [][]measu
 			steps[0].ms-steps[len(steps)-1].ms, saved)
 		d.Given()
 	}
-	return d.Table(t)
+	d.Table(t)
 }
 
 // steps are the steps of the paper's ablation, in ms.
@@ -582,14 +572,10 @@ func (s study) reportAblation(e harness.Experiment, rows [][]measured) (*harness
 		}
 	}
 	for _, t := range []harness.Table{t, traffic, shapes} {
-		if err := d.Table(t); err != nil {
-			return nil, err
-		}
+		d.Table(t)
 	}
 	fig, err := plots.GroupedBars(groups)
-	if err := d.Figure("steps", "What each step of AStitch saves", fig, err); err != nil {
-		return nil, err
-	}
+	d.Figure("steps", "What each step of AStitch saves", fig, err)
 	d.Note(
 		"Stitching without merging leaves each candidate dominant a group of its own. No remote is the whole method without remote stitching, which the paper does not show by itself. Unfused is a kernel for each operator.")
 	d.Note(
@@ -700,9 +686,7 @@ func (s study) trainingSteps() harness.Experiment {
 				}
 				t.Rows = append(t.Rows, row)
 			}
-			if err := d.Table(t); err != nil {
-				return nil, err
-			}
+			d.Table(t)
 			d.Number("training, AStitch over TensorFlow, mean", "x", trainingOverTensorFlow, stat.Mean(over[0], nil))
 			explain(d,
 				"nearly all of it is DIEN, whose unrolled steps have a dozen small operators each, and more with their gradients; the paper's networks and batches are not known")
@@ -850,9 +834,7 @@ func reportReductions(e harness.Experiment, results []json.RawMessage) (*harness
 		given("<750000, 32>: tasks", "tasks", 23438, a.TaskCount())
 		given("<750000, 32>: tasks of a block", "tasks", 147, a.Tasks)
 	}
-	if err := d.Table(t); err != nil {
-		return nil, err
-	}
+	d.Table(t)
 	d.Note(
 		"Plain is a block for each row, of as many threads as the row has in whole warps. Times are of the model, not published.")
 	return d.Report(harness.Data{Data: list})
@@ -902,9 +884,7 @@ func Barrier() harness.Experiment {
 				d.Line(harness.Line{What: fmt.Sprintf("barrier over %d blocks", b.blocks), Unit: "us", Published: b.us, Ours: us[i],
 					Calibration: true})
 			}
-			if err := d.Table(t); err != nil {
-				return nil, err
-			}
+			d.Table(t)
 			d.Note(
 				"The machine has a straight line through the first and the last point. The table rises by 8 %% in all, so that any line near it is near all points: nothing is predicted.")
 			return d.Report(harness.Data{Data: us})

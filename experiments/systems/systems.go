@@ -90,13 +90,9 @@ type entry struct {
 	Error string       `json:"error,omitempty"`
 }
 
-func (s systems) places() ([]place, error) {
-	var list []place
+func (s systems) places() (list []place, err error) {
 	for m, name := range s.machines {
-		spec, err := hardware.Load(name)
-		if err != nil {
-			return nil, err
-		}
+		spec := harness.Accelerator(name)
 		for _, c := range s.configurations {
 			p := place{configuration: c, spec: spec, first: m == 0, searched: slices.Contains(s.searched, c.Label)}
 			if s.few && !p.first && !p.searched {
@@ -139,10 +135,7 @@ func (s systems) plan() (*harness.Plan, error) {
 	}
 	for i := range places {
 		p := &places[i]
-		hash, err := harness.Hash(p.spec)
-		if err != nil {
-			return nil, err
-		}
+		hash := harness.SpecHash(p.spec)
 		own := func(kind, what string, chunk int64, recipe scheduler.Recipe, run func(ctx context.Context) (any, error)) {
 			add(i, kind, harness.Cell{Key: fmt.Sprintf("%s-%s-%s", p.configuration.Network, p.spec.Name, what),
 				Label: fmt.Sprintf("%s on %s, %s", p.configuration.Network, p.spec.Name, what), Run: run,
@@ -159,11 +152,8 @@ func (s systems) plan() (*harness.Plan, error) {
 				if slices.Contains([]string{"tvm", "astitch", "cross-layer"}, r.Name) {
 					policy = harness.PaperInARow // as others have it
 				}
-				c, err := harness.RowCell(p.net, harness.Precision(p.spec), p.spec, p.configuration.BatchSize, r, opt, policy,
+				c := harness.RowCell(p.net, harness.Precision(p.spec), p.spec, p.configuration.BatchSize, r, opt, policy,
 					p.configuration.Unit)
-				if err != nil {
-					return nil, err
-				}
 				add(i, "row", c)
 				continue
 			}
@@ -172,10 +162,7 @@ func (s systems) plan() (*harness.Plan, error) {
 				return p.entry(made, r.Name, err)
 			})
 		}
-		greedy, err := scheduler.Lookup("cross-layer")
-		if err != nil {
-			return nil, err
-		}
+		greedy := harness.Recipe("cross-layer")
 		if s.evaluations > 0 && (p.first || p.searched) {
 			own("entry", "best", p.atATime(greedy), greedy, func(ctx context.Context) (any, error) {
 				opt := scheduler.BestOptions{Recipes: []scheduler.Recipe{greedy}, Evaluations: s.evaluations}
@@ -325,18 +312,12 @@ func (s systems) report(places []place, rows [][]entry, bounds []float64) (*harn
 		}
 		t.Notes = append(t.Notes,
 			"Over the bound: the latency over what no schedule of the network takes less than (dsasched bound). Kernels and bytes are of all clusters. –: not asked for, or the accelerator's description has no figures.")
-		if err := d.Table(t); err != nil {
-			return nil, err
-		}
+		d.Table(t)
 		f, err := plots.GroupedBars(speed)
-		if err := d.Figure("throughput-"+name, "Throughput over TVM's on "+name, f, err); err != nil {
-			return nil, err
-		}
+		d.Figure("throughput-"+name, "Throughput over TVM's on "+name, f, err)
 		if known {
 			f, err = plots.GroupedBars(energy)
-			if err := d.Figure("energy-"+name, "Energy of a batch over TVM's on "+name, f, err); err != nil {
-				return nil, err
-			}
+			d.Figure("energy-"+name, "Energy of a batch over TVM's on "+name, f, err)
 		}
 	}
 	d.Note(

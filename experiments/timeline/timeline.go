@@ -41,10 +41,7 @@ func (t timeline) experiment() harness.Experiment {
 const ViewerFile = "viewer.json"
 
 func (t timeline) plan() (*harness.Plan, error) {
-	spec, specHash, err := harness.Machine(t.hardware)
-	if err != nil {
-		return nil, err
-	}
+	spec, specHash := harness.Machine(t.hardware)
 	var list []literature.Configuration
 	for _, c := range literature.Configurations() {
 		if slices.Contains(t.labels, c.Label) {
@@ -53,15 +50,9 @@ func (t timeline) plan() (*harness.Plan, error) {
 	}
 	p := &harness.Plan{}
 	for _, c := range list {
-		src, err := harness.OpenNetwork(c.Network)
-		if err != nil {
-			return nil, err
-		}
+		src := harness.OpenNetwork(c.Network)
 		for _, name := range t.variants {
-			v, err := scheduler.Lookup(name)
-			if err != nil {
-				return nil, err
-			}
+			v := harness.Recipe(name)
 			opt := scheduler.Options{Chunk: c.TVMBatchesPerCluster}
 			if v.Pick("group") == "alg2" {
 				opt.Chunk = c.GraphTurboBatchesPerCluster
@@ -138,9 +129,7 @@ func (t timeline) report(list []literature.Configuration, spec *hardware.Spec, r
 				mb(r.MovedBytes.DDR), mb(r.MovedBytes.LLB), mb(r.MovedBytes.L1), harness.Count(r.PeakL1CoreBytes >> 10),
 				harness.Count(r.PeakLLBBytes >> 10), harness.Count(int64(s.Commands)), harness.Count(int64(s.Buffers))})
 		}
-		if err := d.Table(tab); err != nil {
-			return nil, err
-		}
+		d.Table(tab)
 	}
 	d.Note(
 		"Batches per cluster are the paper's. All clusters do the same at the same time, so one is recorded: cluster 0, from the first command to the last. Bytes moved and kernels are of all clusters.")

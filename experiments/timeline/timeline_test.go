@@ -21,10 +21,7 @@ func runToy(t *testing.T, name string, chunk int64) *scheduler.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := harness.OpenNetwork("toy-fig3")
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := harness.OpenNetwork("toy-fig3")
 	v, err := scheduler.Lookup(name)
 	if err != nil {
 		t.Fatal(err)

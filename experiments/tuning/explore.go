@@ -536,26 +536,26 @@ func (p *Plan) JSONLines(list []Explored) ([]byte, error) {
 // CSV has a header, a column per axis, and the numbers, which are empty where there
 // is no schedule.
 func (p *Plan) CSV(list []Explored) []byte {
-	var own []harness.Field[Explored]
-	names := ""
+	var fields []harness.Field[Explored]
 	for i, a := range p.Axes {
-		names += a.Key + " "
-		own = append(own, harness.Field[Explored]{Name: a.Key, Of: func(e Explored) any { return e.Values[i] }})
+		fields = append(fields, harness.Field[Explored]{Name: a.Key, Of: func(e Explored) any { return e.Values[i] }})
 	}
-	fields := harness.RowFields(func(e Explored) harness.Row { return *e.Row }, names+
-		"used_chunk throughput_per_s latency_s energy_j average_power_w lower_bound_s mme_utilization vme_utilization ddr_moved_bytes llb_moved_bytes l1_moved_bytes llb_peak_bytes l1_peak_bytes_per_core "+
-		"compute_s move_s launch_s idle_s limited_by limit_share error", append(own,
-		harness.Field[Explored]{Name: "used_chunk", Of: func(e Explored) any { return e.Row.BatchesPerCluster }},
-		harness.Field[Explored]{Name: "limited_by", Of: func(e Explored) any { return e.LimitedBy }},
-		harness.Field[Explored]{Name: "limit_share", Of: func(e Explored) any { return e.LimitShare }},
-		harness.Field[Explored]{Name: "error", Of: func(e Explored) any { return e.Err }})...)
-	for i, f := range fields[len(p.Axes) : len(fields)-1] {
-		fields[len(p.Axes)+i].Of = func(e Explored) any {
+	scheduled := func(name string, of func(Explored) any) {
+		fields = append(fields, harness.Field[Explored]{Name: name, Of: func(e Explored) any {
 			if e.Row == nil {
 				return nil
 			}
-			return f.Of(e)
-		}
+			return of(e)
+		}})
 	}
+	scheduled("used_chunk", func(e Explored) any { return e.Row.BatchesPerCluster })
+	for _, f := range harness.Fields[harness.Row](
+		"throughput_per_s latency_s energy_j average_power_w lower_bound_s mme_utilization vme_utilization ddr_moved_bytes llb_moved_bytes l1_moved_bytes llb_peak_bytes l1_peak_bytes_per_core " +
+			"compute_s move_s launch_s idle_s") {
+		scheduled(f.Name, func(e Explored) any { return f.Of(*e.Row) })
+	}
+	scheduled("limited_by", func(e Explored) any { return e.LimitedBy })
+	scheduled("limit_share", func(e Explored) any { return e.LimitShare })
+	fields = append(fields, harness.Field[Explored]{Name: "error", Of: func(e Explored) any { return e.Err }})
 	return harness.CSV(list, fields)
 }

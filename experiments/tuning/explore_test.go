@@ -43,10 +43,7 @@ func TestExploreIsTheScheduler(t *testing.T) {
 	if err != nil || len(list) != 16 {
 		t.Fatalf("%d rows, %v", len(list), err)
 	}
-	src, err := harness.OpenNetwork("toy-fig5")
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := harness.OpenNetwork("toy-fig5")
 	n := 0
 	for _, llb := range []string{"4MiB", "8MiB"} {
 		d, err := hardware.Describe("stcp920")

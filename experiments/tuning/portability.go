@@ -135,10 +135,7 @@ func (p portability) plan() (*harness.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		h, err := harness.Hash(spec)
-		if err != nil {
-			return nil, err
-		}
+		h := harness.SpecHash(spec)
 		hashes = append(hashes, fmt.Sprintf("%s %s", spec.Name, h))
 		dt := harness.Precision(spec)
 		for _, n := range p.networks {
@@ -148,10 +145,7 @@ func (p portability) plan() (*harness.Plan, error) {
 			}
 			for _, batch := range p.batches {
 				for _, v := range p.variants {
-					c, err := harness.RowCell(src, dt, spec, batch, v, scheduler.Options{}, harness.Tuned, n.unit)
-					if err != nil {
-						return nil, err
-					}
+					c := harness.RowCell(src, dt, spec, batch, v, scheduler.Options{}, harness.Tuned, n.unit)
 					c.Label = fmt.Sprintf("%s on %s, batch %d, %s", n.model, spec.Name, batch, v.Name)
 					pl.Cells = append(pl.Cells, c)
 					types = append(types, dt)
@@ -285,9 +279,7 @@ func (p portability) report(rows []portedRow, hashes, notes []string) (*harness.
 	for _, n := range said {
 		d.Notes = append(d.Notes, fmt.Sprintf("%s (%s).", n, strings.Join(places[n], "; ")))
 	}
-	if err := d.Table(p.tables(groups)...); err != nil {
-		return nil, err
-	}
+	d.Table(p.tables(groups)...)
 	for _, f := range p.published {
 		gains, machines := map[string][]float64{}, []string{}
 		for _, g := range groups {
@@ -307,10 +299,8 @@ func (p portability) report(rows []portedRow, hashes, notes []string) (*harness.
 	}
 	d.File(p.name+".csv", portabilityCSV(rows))
 	if p.figure {
-		fig, err := plots.SpeedupBars(p.panels(groups))
-		if err := d.Figure(p.name, "Speedup over "+p.variants[0].Name+" by machine", fig, err); err != nil {
-			return nil, err
-		}
+		fig, err := plots.GroupedBars(p.panels(groups)...)
+		d.Figure(p.name, "Speedup over "+p.variants[0].Name+" by machine", fig, err)
 	}
 	return d.Report(struct {
 		Hardware []string    `json:"hardware_sha256"`
@@ -319,29 +309,26 @@ func (p portability) report(rows []portedRow, hashes, notes []string) (*harness.
 }
 
 // panels are one for each network, at the largest batch.
-func (p portability) panels(groups [][]portedRow) []plots.Speedups {
-	var list []plots.Speedups
+func (p portability) panels(groups [][]portedRow) []plots.Groups {
+	var list []plots.Groups
 	batch := slices.Max(p.batches)
 	for _, n := range p.networks {
-		title := literature.NetworkTitle(n.model)
-		s := plots.Speedups{Title: fmt.Sprintf("%s, batch %d", title, batch), Baseline: p.variants[0].Name}
-		for _, v := range p.variants[1:] {
-			s.Series = append(s.Series, v.Name)
-		}
+		s := plots.Groups{Title: fmt.Sprintf("%s, batch %d", literature.NetworkTitle(n.model), batch),
+			YLabel: "Speedup over " + p.variants[0].Name, Log: true, Line: 1, Series: make([]plots.Series, len(p.variants)-1)}
 		for _, g := range groups {
 			if g[0].Model != n.model || g[0].Batch != batch {
 				continue
 			}
-			x := plots.SpeedupGroup{Name: g[0].Hardware}
-			for _, r := range g[1:] {
-				x.Values = append(x.Values, r.OverFirst)
-			}
+			last := len(s.Series) - 1
 			for _, f := range p.published {
-				if f.over == s.Baseline && f.variant == s.Series[len(s.Series)-1] && f.ours(g) > 0 {
-					x.Published = f.value
+				if f.over == p.variants[0].Name && f.variant == p.variants[last+1].Name && f.ours(g) > 0 {
+					s.Marks = append(s.Marks, plots.GroupMark{Category: len(s.Categories), Series: last, Value: f.value})
 				}
 			}
-			s.Groups = append(s.Groups, x)
+			s.Categories = append(s.Categories, strings.ReplaceAll(g[0].Hardware, "-", "-\n"))
+			for i, r := range g[1:] {
+				s.Series[i].Name, s.Series[i].Values = r.Variant, append(s.Series[i].Values, r.OverFirst)
+			}
 		}
 		list = append(list, s)
 	}
@@ -349,12 +336,9 @@ func (p portability) panels(groups [][]portedRow) []plots.Speedups {
 }
 
 func portabilityCSV(rows []portedRow) []byte {
-	return harness.CSV(rows, harness.RowFields(func(r portedRow) harness.Row { return r.Row },
+	return harness.CSV(rows, harness.Fields[portedRow](
 		"model hardware dtype batch variant throughput_per_s throughput_unit speedup_over_tvm latency_s lower_bound_s batches_per_cluster kernels mme_utilization vme_utilization "+
-			"ddr_bandwidth_share ddr_moved_bytes llb_moved_bytes l1_moved_bytes compute_s move_s launch_s idle_s",
-		harness.Field[portedRow]{Name: "dtype", Of: func(r portedRow) any { return r.DType }},
-		harness.Field[portedRow]{Name: "speedup_over_tvm", Of: func(r portedRow) any { return r.OverFirst }},
-		harness.Field[portedRow]{Name: "ddr_bandwidth_share", Of: func(r portedRow) any { return r.DDRShare }}))
+			"ddr_bandwidth_share ddr_moved_bytes llb_moved_bytes l1_moved_bytes compute_s move_s launch_s idle_s"))
 }
 
 // Portability is GraphTurbo on other machines.

@@ -97,10 +97,7 @@ func (s sensitivity) configurations() []literature.Configuration {
 }
 
 func (s sensitivity) plan() (*harness.Plan, error) {
-	spec, specHash, err := harness.Machine(s.hardware)
-	if err != nil {
-		return nil, err
-	}
+	spec, specHash := harness.Machine(s.hardware)
 	list := turns(spec)
 	specs := make([]*hardware.Spec, len(list))
 	values := make([]float64, len(list))
@@ -117,15 +114,9 @@ func (s sensitivity) plan() (*harness.Plan, error) {
 	p := &harness.Plan{}
 	configurations := s.configurations()
 	for _, c := range configurations {
-		src, err := harness.OpenNetwork(c.Network)
-		if err != nil {
-			return nil, err
-		}
+		src := harness.OpenNetwork(c.Network)
 		for _, name := range s.variants {
-			v, err := scheduler.Lookup(name)
-			if err != nil {
-				return nil, err
-			}
+			v := harness.Recipe(name)
 			chunk := c.PaperChunk(v)
 			p.Cells = append(p.Cells, harness.Cell{
 				Key: c.Network + "-" + name,
@@ -166,7 +157,7 @@ func (s sensitivity) plan() (*harness.Plan, error) {
 			return throughput[c.Network+" "+variant][turn]
 		}
 		rep, err := s.experiment().WriteRows(s.hardware,
-			func(b *harness.Document) error { return s.report(list, configurations, at, b) }, nil)
+			func(b *harness.Document) { s.report(list, configurations, at, b) }, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -251,7 +242,7 @@ func (s sensitivity) headlines(configurations []literature.Configuration,
 }
 
 func (s sensitivity) report(list []turn, configurations []literature.Configuration,
-	at func(literature.Configuration, string, int) float64, b *harness.Document) error {
+	at func(literature.Configuration, string, int) float64, b *harness.Document) {
 	heads := s.headlines(configurations, at)
 	t := harness.Table{Name: "headlines", Title: "Headlines with one constant changed; the paper's batches per cluster",
 		Columns: []harness.Column{{Name: "Headline", Text: true}, {Name: "Published"}, {Name: "As fitted"}},
@@ -311,9 +302,7 @@ func (s sensitivity) report(list []turn, configurations []literature.Configurati
 			torn = append(torn, pic)
 		}
 	}
-	if err := b.Table(t); err != nil {
-		return err
-	}
+	b.Table(t)
 	for _, h := range heads {
 		if list := hangs[h.name]; len(list) > 0 {
 			b.Note("Depends on a fitted constant: whether the %s is %s (it is %s): the figure %s.", h.name, h.conclusion,
@@ -335,7 +324,7 @@ func (s sensitivity) report(list []turn, configurations []literature.Configurati
 			harness.Fixed(least, 2), where)
 	}
 	f, err := plots.Tornados(torn)
-	return b.Figure("tornado", "Headlines with one constant at half and at double", f, err)
+	b.Figure("tornado", "Headlines with one constant at half and at double", f, err)
 }
 
 // neverSlower finds the least speedup over TVM.

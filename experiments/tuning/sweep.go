@@ -113,34 +113,19 @@ func (s sweep) experiment() harness.Experiment {
 }
 
 func (s sweep) plan() (*harness.Plan, error) {
-	spec, err := hardware.Load(s.hardware)
-	if err != nil {
-		return nil, err
-	}
+	spec := harness.Accelerator(s.hardware)
 	p := &harness.Plan{}
-	tvm, err := scheduler.Lookup("tvm")
-	if err != nil {
-		return nil, err
-	}
-	turbo, err := scheduler.Lookup("cross-layer")
-	if err != nil {
-		return nil, err
-	}
+	tvm := harness.Recipe("tvm")
+	turbo := harness.Recipe("cross-layer")
 	for _, n := range s.networks {
-		src, err := harness.OpenNetwork(n.model)
-		if err != nil {
-			return nil, err
-		}
+		src := harness.OpenNetwork(n.model)
 		for i, k := range s.knobs {
 			for _, f := range k.factors {
 				changed, value := turned(spec, k, f)
 				if err := changed.Validate(); err != nil {
 					return nil, fmt.Errorf("%s x %g: %w", k.name, f, err)
 				}
-				specHash, err := harness.Hash(changed)
-				if err != nil {
-					return nil, err
-				}
+				specHash := harness.SpecHash(changed)
 				p.Cells = append(p.Cells, harness.Cell{
 					Key: fmt.Sprintf("%s-knob%d-x%g", n.model, i, f),
 					Inputs: map[string]any{
@@ -170,7 +155,7 @@ func (s sweep) plan() (*harness.Plan, error) {
 		}
 	}
 	p.Report = harness.Of(func(points []sweepPoint) (*harness.Report, error) {
-		rep, err := s.experiment().WriteRows(s.hardware, func(b *harness.Document) error { return s.report(points, b) }, nil)
+		rep, err := s.experiment().WriteRows(s.hardware, func(b *harness.Document) { s.report(points, b) }, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -178,23 +163,13 @@ func (s sweep) plan() (*harness.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		rep.Replace(harness.File{Name: "sweep.csv", Data: harness.CSV(points, sweepFields)},
+		rep.Replace(harness.File{Name: "sweep.csv", Data: harness.CSV(points, harness.Fields(
+			"model knob factor value unit tvm_per_s graphturbo_per_s speedup error",
+			harness.Field[sweepPoint]{Name: "speedup", Of: func(p sweepPoint) any { return p.speedup() }}))},
 			harness.File{Name: "sweep.json", Data: append(data, '\n')})
 		return rep, nil
 	})
 	return p, nil
-}
-
-var sweepFields = []harness.Field[sweepPoint]{
-	{Name: "model", Of: func(p sweepPoint) any { return p.Model }},
-	{Name: "knob", Of: func(p sweepPoint) any { return p.Knob }},
-	{Name: "factor", Of: func(p sweepPoint) any { return p.Factor }},
-	{Name: "value", Of: func(p sweepPoint) any { return p.Value }},
-	{Name: "unit", Of: func(p sweepPoint) any { return p.Unit }},
-	{Name: "tvm_per_s", Of: func(p sweepPoint) any { return p.TVM }},
-	{Name: "graphturbo_per_s", Of: func(p sweepPoint) any { return p.GraphTurbo }},
-	{Name: "speedup", Of: func(p sweepPoint) any { return p.speedup() }},
-	{Name: "error", Of: func(p sweepPoint) any { return p.Error }},
 }
 
 // speedup is 0 where one of the two does not fit.
@@ -252,7 +227,7 @@ func leastSpeedup(points []sweepPoint) (least sweepPoint, ok bool) {
 	return least, ok
 }
 
-func (s sweep) report(points []sweepPoint, b *harness.Document) error {
+func (s sweep) report(points []sweepPoint, b *harness.Document) {
 	var panels []plots.Curves
 	for _, n := range s.networks {
 		t := harness.Table{Name: n.model, Title: fmt.Sprintf(
@@ -299,9 +274,7 @@ func (s sweep) report(points []sweepPoint, b *harness.Document) error {
 			t.Notes = append(t.Notes, fmt.Sprintf("%s: the speedup goes from %.2f (at %s) to %.2f (at %s)%s.", k.name,
 				lowest, at.amount(), highest, to.amount(), where(k.name, n.model, points)))
 		}
-		if err := b.Table(t); err != nil {
-			return err
-		}
+		b.Table(t)
 		panels = append(panels, c)
 	}
 	if least, ok := leastSpeedup(points); ok && least.speedup() > 1 {
@@ -312,7 +285,7 @@ func (s sweep) report(points []sweepPoint, b *harness.Document) error {
 			least.Model, least.Knob, least.amount())
 	}
 	f, err := plots.Lines(panels...)
-	return b.Figure("speedup", "Speedup over TVM against each quantity", f, err)
+	b.Figure("speedup", "Speedup over TVM against each quantity", f, err)
 }
 
 // Sweep varies one quantity of the machine at a time.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
@@ -49,6 +48,7 @@ type Document struct {
 	leads []Lead
 	// Notes are remarks, which stand below the tables.
 	Notes []string
+	err   error // the first of a table or figure, for Report
 }
 
 // NewDocument begins the report of an experiment on these accelerators.
@@ -63,29 +63,28 @@ func NewDocument(e Experiment, accelerators ...string) *Document {
 	return d
 }
 
-// Table adds tables in all forms.
-func (d *Document) Table(tables ...Table) error {
+// Table adds tables in all forms. [Document.Report] returns the first error.
+func (d *Document) Table(tables ...Table) {
 	for _, t := range tables {
-		if err := d.table(t); err != nil {
-			return err
+		if !plainName.MatchString(t.Name) || d.names[t.Name] {
+			panic(fmt.Sprintf("harness: table %q of %s has the name %q, want one of its own", t.Title, d.experiment.Name,
+				t.Name))
 		}
+		d.names[t.Name] = true
+		tex, err := t.LaTeX(d.experiment.Name + "-" + t.Name)
+		d.Fail(err)
+		d.tex.WriteString("\n" + tex)
+		d.md.WriteString(t.Markdown())
+		d.File("table-"+t.Name+".csv", t.CSV())
+		d.Fail(t.WriteText(&d.text))
 	}
-	return nil
 }
 
-func (d *Document) table(t Table) error {
-	if !plainName.MatchString(t.Name) || d.names[t.Name] {
-		panic(fmt.Sprintf("harness: table %q of %s has the name %q, want one of its own", t.Title, d.experiment.Name, t.Name))
+// Fail makes [Document.Report] return the error, unless there was one before.
+func (d *Document) Fail(err error) {
+	if d.err == nil {
+		d.err = err
 	}
-	d.names[t.Name] = true
-	tex, err := t.LaTeX(d.experiment.Name + "-" + t.Name)
-	if err != nil {
-		return err
-	}
-	d.tex.WriteString("\n" + tex)
-	d.md.WriteString(t.Markdown())
-	d.File("table-"+t.Name+".csv", t.CSV())
-	return t.WriteText(&d.text)
 }
 
 // Listing is text whose lines stay as they are.
@@ -165,10 +164,11 @@ func (d *Document) Note(format string, args ...any) {
 // File adds a file to the experiment's folder.
 func (d *Document) File(name string, data []byte) { d.files = append(d.files, File{name, data}) }
 
-// Figure adds a drawing in all formats, or returns the error of drawing it.
-func (d *Document) Figure(name, title string, f *plots.Figure, err error) error {
+// Figure adds a drawing in all formats. [Document.Report] returns the first error, that of drawing it included.
+func (d *Document) Figure(name, title string, f *plots.Figure, err error) {
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		d.Fail(fmt.Errorf("%s: %w", name, err))
+		return
 	}
 	for _, x := range []struct {
 		ending string
@@ -176,12 +176,11 @@ func (d *Document) Figure(name, title string, f *plots.Figure, err error) error 
 	}{{"png", f.PNG}, {"svg", f.SVG}, {"pdf", f.PDF}} {
 		data, err := x.draw()
 		if err != nil {
-			return fmt.Errorf("%s.%s: %w", name, x.ending, err)
+			d.Fail(fmt.Errorf("%s.%s: %w", name, x.ending, err))
 		}
 		d.File(name+"."+x.ending, data)
 	}
 	fmt.Fprintf(&d.pictures, "![%s](%s.png)\n\n", EscapeMarkdown(title), name)
-	return nil
 }
 
 // LeadFile is the name of the file that has what an experiment says at the head of the
@@ -227,9 +226,10 @@ func (d *Document) Report(data any) (*Report, error) {
 		t.Rows = append(t.Rows, []string{c.Quantity, c.Paper, c.Ours, verdict})
 	}
 	if len(t.Rows) > 0 {
-		if err := d.Table(t); err != nil {
-			return nil, err
-		}
+		d.Table(t)
+	}
+	if d.err != nil {
+		return nil, d.err
 	}
 	d.List("Notes", d.Notes)
 	content, err := objects(struct {
@@ -291,30 +291,14 @@ type Scheduled struct {
 	Raw bool
 }
 
-// open finds the network, the accelerator and the options.
-func (s Scheduled) open() (network.Network, *hardware.Spec, scheduler.Options, error) {
+// Cell explains the schedule in a cell of its own: explain makes the result.
+func (s Scheduled) Cell(key string, explain func(context.Context, *scheduler.Result) (any, error)) Cell {
 	opt := s.Options
 	opt.Chunk = s.PerCluster
-	spec, err := hardware.Load(s.Hardware)
-	if err != nil {
-		return network.Network{}, nil, opt, err
-	}
-	src, err := OpenNetwork(s.Model)
+	spec, specHash := Machine(s.Hardware)
+	src := OpenNetwork(s.Model)
 	if s.Raw {
 		src.Graph = func(batch int64) (*model.Graph, error) { return network.Raw(s.Model, batch, network.Options{}) }
-	}
-	return src, spec, opt, err
-}
-
-// Cell explains the schedule in a cell of its own: explain makes the result.
-func (s Scheduled) Cell(key string, explain func(context.Context, *scheduler.Result) (any, error)) (Cell, error) {
-	src, spec, opt, err := s.open()
-	if err != nil {
-		return Cell{}, err
-	}
-	specHash, err := Hash(spec)
-	if err != nil {
-		return Cell{}, err
 	}
 	return Cell{
 		Key:   key,
@@ -331,5 +315,5 @@ func (s Scheduled) Cell(key string, explain func(context.Context, *scheduler.Res
 			}
 			return explain(ctx, r)
 		},
-	}, nil
+	}
 }

@@ -182,17 +182,13 @@ func levels(n [isa.NumLevels]int64) Levels {
 // RowCell is a cell whose result is a Row; dt is the precision that the network is opened
 // in.
 func RowCell(src network.Network, dt model.DType, spec *hardware.Spec, batch int64, v scheduler.Recipe,
-	opt scheduler.Options, policy ChunkPolicy, unit string) (Cell, error) {
-	specHash, err := Hash(spec)
-	if err != nil {
-		return Cell{}, err
-	}
+	opt scheduler.Options, policy ChunkPolicy, unit string) Cell {
 	return Cell{
 		Shared: true,
 		Key:    fmt.Sprintf("%s-%s-b%d-%s-%s", src.Name, spec.Name, batch, v.Name, policy),
 		Label:  fmt.Sprintf("%s %s (%s)", src.Name, v.Name, policy),
 		Inputs: map[string]any{
-			"model": src.Name, "dtype": dt.String(), "hardware": spec.Name, "hardware_sha256": specHash,
+			"model": src.Name, "dtype": dt.String(), "hardware": spec.Name, "hardware_sha256": SpecHash(spec),
 			"batch": batch, "chunk_policy": policy, "variant": v, "options": opt, "unit": unit,
 		},
 		Run: func(ctx context.Context) (any, error) {
@@ -211,16 +207,37 @@ func RowCell(src network.Network, dt model.DType, spec *hardware.Spec, batch int
 			}
 			return row, nil
 		},
-	}, nil
+	}
 }
 
-// Machine finds an accelerator, and its hash for the inputs of a cell.
-func Machine(name string) (spec *hardware.Spec, hash string, err error) {
-	if spec, err = hardware.Load(name); err == nil {
-		hash, err = Hash(spec)
+// must is a value that an experiment asks for by a name of its own: an error is a bug.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(fmt.Sprintf("experiments: %v", err))
 	}
-	return spec, hash, err
+	return v
 }
+
+// Recipe is the recipe of a name that an experiment has, with other strategies. It panics if there is none.
+func Recipe(name string, picks ...scheduler.Pick) scheduler.Recipe {
+	r := must(scheduler.Lookup(name))
+	if len(picks) > 0 {
+		r = must(scheduler.Replace(r, scheduler.Options{}, picks...))
+	}
+	return r
+}
+
+// Accelerator is the accelerator of a name that an experiment has. It panics if there is none.
+func Accelerator(name string) *hardware.Spec { return must(hardware.Load(name)) }
+
+// Machine is an accelerator, and its hash for the inputs of a cell.
+func Machine(name string) (spec *hardware.Spec, hash string) {
+	spec = Accelerator(name)
+	return spec, SpecHash(spec)
+}
+
+// SpecHash is the hash of a valid accelerator's JSON.
+func SpecHash(spec *hardware.Spec) string { return must(Hash(spec)) }
 
 // Hash is the hash of a value's JSON.
 func Hash(v any) (string, error) {
@@ -264,10 +281,10 @@ func Precision(spec *hardware.Spec) model.DType {
 }
 
 // OpenNetwork opens a network of the zoo in the precision of all experiments, at the grain
-// that its name says: bert-128, bert-128@framework.
-func OpenNetwork(name string) (network.Network, error) {
+// that its name says: bert-128, bert-128@framework. It panics if there is none.
+func OpenNetwork(name string) network.Network {
 	short, at := network.At(name)
-	return network.Open(short, network.Options{Grain: at})
+	return must(network.Open(short, network.Options{Grain: at}))
 }
 
 func IsExactVariant(name string) bool {

@@ -43,10 +43,7 @@ func runToy(t *testing.T, name string, chunk int64) *scheduler.Result {
 
 func runToyOn(t *testing.T, spec *hardware.Spec, name string, chunk int64) *scheduler.Result {
 	t.Helper()
-	src, err := harness.OpenNetwork("toy-fig3")
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := harness.OpenNetwork("toy-fig3")
 	v, err := scheduler.Lookup(name)
 	if err != nil {
 		t.Fatal(err)

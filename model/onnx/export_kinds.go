@@ -21,58 +21,42 @@ type form struct {
 	write func(*nodeWriter)
 }
 
-// forms has a row for each kind.
+// plainKinds are operators of the same name and need nothing beyond the graph's inputs.
+var plainKinds = strings.Fields("MatMul GlobalMaxPool GlobalAveragePool Relu LeakyRelu Sigmoid HardSigmoid HardSwish " +
+	"Softplus Tanh Erf Gelu Exp Log Sqrt Reciprocal Neg Abs Not Identity Dropout Sub Div Pow PRelu Max Min Mish Cos Mod " +
+	"Equal Greater GreaterOrEqual Less LessOrEqual And Or Xor Where")
+
+func init() {
+	for _, k := range plainKinds {
+		forms[model.Kind(k)] = form{typ: k}
+	}
+}
+
+// forms has a row for each kind, those of plainKinds by init.
 var forms = map[model.Kind]form{
 	"Conv":          {"Conv", nil, writeConv},
 	"ConvTranspose": {"ConvTranspose", nil, writeConv},
-	"MatMul":        {"MatMul", nil, nil},
 	"Gemm":          {"Gemm", nil, writeGemm},
 
-	"MaxPool":           {"MaxPool", nil, writePool},
-	"AveragePool":       {"AveragePool", nil, writePool},
-	"GlobalMaxPool":     {"GlobalMaxPool", nil, nil},
-	"GlobalAveragePool": {"GlobalAveragePool", nil, nil},
-	"BatchNorm":         {"BatchNormalization", nil, nil},
-	"LayerNorm":         {"LayerNormalization", nil, writeLayerNorm},
-	"LRN":               {"LRN", nil, func(n *nodeWriter) { n.int("size", n.op.Attr.Kernel[0]) }},
-	"Softmax":           {"Softmax", nil, writeSoftmax},
-	"ReduceMean":        {"ReduceMean", nil, writeReduce},
-	"ReduceSum":         {"ReduceSum", nil, writeReduce},
-	"ReduceMax":         {"ReduceMax", nil, writeReduce},
-	"ReduceMin":         {"ReduceMin", nil, writeReduce},
+	"MaxPool":     {"MaxPool", nil, writePool},
+	"AveragePool": {"AveragePool", nil, writePool},
+	"BatchNorm":   {"BatchNormalization", nil, nil},
+	"LayerNorm":   {"LayerNormalization", nil, writeLayerNorm},
+	"LRN":         {"LRN", nil, func(n *nodeWriter) { n.int("size", n.op.Attr.Kernel[0]) }},
+	"Softmax":     {"Softmax", nil, writeSoftmax},
+	"ReduceMean":  {"ReduceMean", nil, writeReduce},
+	"ReduceSum":   {"ReduceSum", nil, writeReduce},
+	"ReduceMax":   {"ReduceMax", nil, writeReduce},
+	"ReduceMin":   {"ReduceMin", nil, writeReduce},
 
-	"Relu":        {"Relu", nil, nil},
-	"LeakyRelu":   {"LeakyRelu", nil, nil},
-	"Elu":         {"Elu", []string{"Celu", "Selu"}, nil},
-	"Sigmoid":     {"Sigmoid", nil, nil},
-	"HardSigmoid": {"HardSigmoid", nil, nil},
-	"HardSwish":   {"HardSwish", nil, nil},
-	"Silu":        {"Silu", nil, func(n *nodeWriter) { n.function(&siluFunction) }},
-	"Softplus":    {"Softplus", nil, nil},
-	"Tanh":        {"Tanh", nil, nil},
-	"Erf":         {"Erf", nil, nil},
-	"Gelu":        {"Gelu", nil, nil},
-	"Exp":         {"Exp", nil, nil},
-	"Log":         {"Log", nil, nil},
-	"Sqrt":        {"Sqrt", nil, nil},
-	"Reciprocal":  {"Reciprocal", nil, nil},
-	"Neg":         {"Neg", nil, nil},
-	"Abs":         {"Abs", nil, nil},
-	"Floor":       {"Floor", []string{"Ceil", "Round"}, nil},
-	"Not":         {"Not", nil, nil},
-	"Clip":        {"Clip", nil, writeClip},
-	"Cast":        {"Cast", nil, func(n *nodeWriter) { n.int("to", onnxTypes[model.DType(n.op.Attr.Axis)]) }},
-	"Identity":    {"Identity", nil, nil},
-	"Dropout":     {"Dropout", nil, nil},
+	"Elu":   {"Elu", []string{"Celu", "Selu"}, nil},
+	"Silu":  {"Silu", nil, func(n *nodeWriter) { n.function(&siluFunction) }},
+	"Floor": {"Floor", []string{"Ceil", "Round"}, nil},
+	"Clip":  {"Clip", nil, writeClip},
+	"Cast":  {"Cast", nil, func(n *nodeWriter) { n.int("to", onnxTypes[model.DType(n.op.Attr.Axis)]) }},
 
-	"Add":   {"Add", nil, writeSum},
-	"Sub":   {"Sub", nil, nil},
-	"Mul":   {"Mul", nil, writeMul},
-	"Div":   {"Div", nil, nil},
-	"Pow":   {"Pow", nil, nil},
-	"PRelu": {"PRelu", nil, nil},
-	"Max":   {"Max", nil, nil},
-	"Min":   {"Min", nil, nil},
+	"Add": {"Add", nil, writeSum},
+	"Mul": {"Mul", nil, writeMul},
 
 	"Reshape":   {"Reshape", nil, func(n *nodeWriter) { n.list("shape", n.op.Attr.Shape) }},
 	"Transpose": {"Transpose", nil, func(n *nodeWriter) { n.ints("perm", n.op.Attr.Perm) }},
@@ -87,20 +71,7 @@ var forms = map[model.Kind]form{
 	"Expand": {"Expand", nil, writeExpand},
 	"Resize": {"Resize", nil, writeResize},
 
-	"Mish": {"Mish", nil, nil},
-	"Sin":  {"Sin", []string{"Tan", "Asin", "Acos", "Atan"}, nil},
-	"Cos":  {"Cos", nil, nil},
-	"Mod":  {"Mod", nil, nil},
-
-	"Equal":          {"Equal", nil, nil},
-	"Greater":        {"Greater", nil, nil},
-	"GreaterOrEqual": {"GreaterOrEqual", nil, nil},
-	"Less":           {"Less", nil, nil},
-	"LessOrEqual":    {"LessOrEqual", nil, nil},
-	"And":            {"And", nil, nil},
-	"Or":             {"Or", nil, nil},
-	"Xor":            {"Xor", nil, nil},
-	"Where":          {"Where", nil, nil},
+	"Sin": {"Sin", []string{"Tan", "Asin", "Acos", "Atan"}, nil},
 
 	"Quantize":   {"QuantizeLinear", nil, writeQuantize},
 	"Dequantize": {"DequantizeLinear", nil, writeQuantize},
