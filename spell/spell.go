@@ -2,6 +2,7 @@
 package spell
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -54,4 +55,18 @@ func HintOr(name string, known []string, other string) string {
 		return hint
 	}
 	return other
+}
+
+// Expected is [Hint], or ", expected one of" and [Some] of the names if none is near.
+func Expected(name string, known []string) string {
+	return HintOr(name, known, ", expected one of "+Some(known))
+}
+
+// Some lists names, of more than eight the first eight and how many more there are.
+func Some(names []string) string {
+	const most = 8
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
