@@ -23,6 +23,7 @@ func TestNearest(t *testing.T) {
 		{"tmv", nil}, // two of three letters
 		{"tvn", []string{"tvm"}},
 		{"yolo", nil},
+		{strings.Repeat("resnet50", 1<<20), nil},
 		{"", nil},
 		{"tvm", []string{"tvm"}},
 	} {
