@@ -36,8 +36,8 @@ const (
 	Version = 4
 )
 
-// maxBytes bounds the text of a certificate, which has about a kilobyte for an operator: reading ten times as much takes
-// a minute and more than a gigabyte.
+// maxBytes bounds the text of a certificate, which has about a kilobyte for an operator: ten times as much takes
+// a minute to read.
 const maxBytes = 16 << 20
 
 // A File is a certificate. Gap is latency over bound, less 1.
