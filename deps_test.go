@@ -114,7 +114,7 @@ var mayImport = map[string][]string{
 		"formulation/pipelining", "formulation/solve", "hardware", "heuristics/mofang", "internal/devicepipe",
 		"internal/server", "internal/streams", "internal/training", "model", "model/network"},
 	"internal/certificate": {"formulation/bound", "hardware", "internal/grain", "internal/pipeline",
-		"internal/schedulefile", "model", "model/network", "regular", "scheduler"},
+		"internal/schedulefile", "internal/strict", "model", "model/network", "regular", "scheduler"},
 	"internal/devicepipe": {},
 	"internal/explain": {"hardware/isa", "hardware/sim", "heuristics/graphturbo", "internal/pipeline", "model",
 		"model/schedule", "scheduler", "scheduler/picture", "spell"},

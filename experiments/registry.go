@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/dsasched/dsasched/experiments/ablation"
 	"github.com/dsasched/dsasched/experiments/balancing"
@@ -98,8 +97,7 @@ func Lookup(name string) (Experiment, error) {
 			return Experiment{e}, nil
 		}
 	}
-	return Experiment{}, fmt.Errorf("unknown experiment %q%s, expected one of: %s", name, spell.Hint(name, known),
-		strings.Join(Names(), ", "))
+	return Experiment{}, fmt.Errorf("unknown experiment %q%s", name, spell.Expected(name, known))
 }
 
 // Run runs the experiments of these names, all if there is none, and writes

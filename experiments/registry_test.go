@@ -18,8 +18,7 @@ import (
 func TestRunArguments(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	err := Run(context.Background(), []string{"ablation", "ablatoin"}, harness.Options{Out: out})
-	if want := `unknown experiment "ablatoin" (did you mean ablation?), expected one of: ` +
-		strings.Join(Names(), ", "); err == nil || err.Error() != want {
+	if want := `unknown experiment "ablatoin" (did you mean ablation?)`; err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)
 	}
 	if err := Run(context.Background(), []string{"ablation"}, harness.Options{Out: out, Workers: -1}); err == nil ||

@@ -112,8 +112,8 @@ func (d *Description) field(name string) (*field, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("%w %s of %s%s: there are %s", ErrUnknownField, quote(name), d.file,
-		spell.Hint(longName(name), d.Fields()), list(d.Fields()))
+	return nil, fmt.Errorf("%w %s of %s%s", ErrUnknownField, quote(name), d.file,
+		spell.HintOr(longName(name), d.Fields(), ": there are "+list(d.Fields())))
 }
 
 // longName is the path that a short name stands for.

@@ -111,7 +111,7 @@ func TestDescriptionWith(t *testing.T) {
 func TestDescriptionErrors(t *testing.T) {
 	d := describe(t, "stcp920")
 	for _, c := range []struct{ field, value, want string }{
-		{"gb.sise", "4MiB", `unknown field "gb.sise" of preset stcp920 (did you mean gb.size?): there are clock, clusters, `},
+		{"gb.sise", "4MiB", `unknown field "gb.sise" of preset stcp920 (did you mean gb.size?)`},
 		{"", "1", `unknown field ""`},
 		{"lb", "none", `unknown field "lb"`}, // has fields, is none
 		{"description", "x", `unknown field "description"`},

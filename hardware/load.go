@@ -52,7 +52,7 @@ func (l Library) YAML(name string) ([]byte, error) {
 		}
 	}
 	return nil, fmt.Errorf("%w %s%s", l.Unknown, quote(name), spell.HintOr(name, l.Names(),
-		": the presets are "+list(l.Names())+", and the name of a file ends in .yaml or .yml"))
+		": the presets are "+spell.Some(l.Names())+", and the name of a file ends in .yaml or .yml"))
 }
 
 // Read gives the text of a preset or a file, and the name that messages have. A file

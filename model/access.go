@@ -67,12 +67,15 @@ func (g *Graph) Access(op *Op, out, in int) []Access {
 	if g.accesses != nil {
 		return g.accesses[g.accessOf[int(g.firstAccess[op.ID])+out*len(op.Inputs)+in]]
 	}
-	info := kinds[op.Kind]
+	return kinds[op.Kind].access(op, g.inputs(op), g.Tensors[op.Outputs[out]].Shape, out, in)
+}
+
+func (g *Graph) inputs(op *Op) []*Tensor {
 	ts := make([]*Tensor, len(op.Inputs))
 	for i, id := range op.Inputs {
 		ts[i] = g.Tensors[id]
 	}
-	return info.access(op, ts, g.Tensors[op.Outputs[out]].Shape, out, in)
+	return ts
 }
 
 // Remember computes every Access once, and keeps equal ones once, for work that asks for
@@ -87,9 +90,10 @@ func (g *Graph) Remember() {
 	var key []byte
 	for i, op := range g.Ops {
 		first[i] = int32(len(of))
+		inputs := g.inputs(op)
 		for out := range op.Outputs {
 			for in := range op.Inputs {
-				acc := g.Access(op, out, in)
+				acc := kinds[op.Kind].access(op, inputs, g.Tensors[op.Outputs[out]].Shape, out, in)
 				key = key[:0]
 				for _, a := range acc {
 					whole := int64(0)

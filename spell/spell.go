@@ -2,17 +2,21 @@
 package spell
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
 )
 
+// longest name that is looked for, in bytes: the time is that of its length times that of all known ones.
+const longest = 1000
+
 // Nearest lists the known names that are nearest to name by edit distance, in
 // their order: of those that differ in about a third of their letters at most (or begin
 // with name), the ones that differ least. Case does not count.
 func Nearest(name string, known []string) []string {
-	if name == "" {
+	if name == "" || len(name) > longest {
 		return nil
 	}
 	lower := strings.ToLower(name)
@@ -54,4 +58,18 @@ func HintOr(name string, known []string, other string) string {
 		return hint
 	}
 	return other
+}
+
+// Expected is [Hint], or ", expected one of" and [Some] of the names if none is near.
+func Expected(name string, known []string) string {
+	return HintOr(name, known, ", expected one of "+Some(known))
+}
+
+// Some lists names, of more than eight the first eight and how many more there are.
+func Some(names []string) string {
+	const most = 8
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

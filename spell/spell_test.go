@@ -3,6 +3,7 @@ package spell_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/spell"
@@ -22,6 +23,7 @@ func TestNearest(t *testing.T) {
 		{"tmv", nil}, // two of three letters
 		{"tvn", []string{"tvm"}},
 		{"yolo", nil},
+		{strings.Repeat("resnet50", 1<<20), nil},
 		{"", nil},
 		{"tvm", []string{"tvm"}},
 	} {
@@ -38,7 +40,11 @@ func ExampleHint() {
 	fmt.Printf("unknown variant %q%s\n", "cros-layer",
 		spell.Hint("cros-layer", []string{"tvm", "ordering", "cross-layer"}))
 	fmt.Printf("unknown variant %q%s\n", "mofang", spell.Hint("mofang", []string{"tvm", "ordering", "cross-layer"}))
+	fmt.Printf("unknown variant %q%s\n", "mofang", spell.Expected("mofang", []string{"tvm", "ordering", "cross-layer"}))
+	fmt.Printf("unknown letter %q%s\n", "?", spell.Expected("?", strings.Split("abcdefghij", "")))
 	// Output:
 	// unknown variant "cros-layer" (did you mean cross-layer?)
 	// unknown variant "mofang"
+	// unknown variant "mofang", expected one of tvm, ordering, cross-layer
+	// unknown letter "?", expected one of a, b, c, d, e, f, g, h and 2 more
 }

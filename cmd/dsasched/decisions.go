@@ -11,7 +11,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/scheduler"
-	"github.com/dsasched/dsasched/spell"
 )
 
 // decisionFlags are a flag for each decision of the scheduler, which puts another
@@ -33,7 +32,7 @@ func (f *strategyFlag) Set(text string) error {
 		for _, s := range f.decision.Strategies {
 			names = append(names, s.Name)
 		}
-		return fmt.Errorf("expected %s%s", oneOf(names), spell.Hint(text, names))
+		return notOne(text, names)
 	}
 	f.value = s.Name
 	return nil

@@ -59,7 +59,7 @@ func (c *choice) String() string { return c.value }
 func (c *choice) Set(text string) error {
 	words := plain(c.words)
 	if !slices.Contains(words, text) {
-		return fmt.Errorf("expected %s%s", oneOf(words), spell.Hint(text, words))
+		return notOne(text, words)
 	}
 	c.value = text
 	return nil
@@ -514,6 +514,17 @@ func oneOf(words []string) string {
 		return words[0]
 	}
 	return "one of " + strings.Join(words, ", ")
+}
+
+// notOne is the error of a flag whose value is none of the words.
+func notOne(value string, words []string) error {
+	if near := spell.Hint(value, words); near != "" {
+		return errors.New(strings.Trim(near, " ()"))
+	}
+	if len(words) == 1 {
+		return fmt.Errorf("expected %s", words[0])
+	}
+	return fmt.Errorf("expected one of %s", spell.Some(words))
 }
 
 // oneArg and its kin are cobra's, with errors that are usage errors and say what

@@ -251,12 +251,18 @@ func report(stderr io.Writer, err error) int {
 // kind of mess it is, and still a line that can be read.
 const listedProblems = 3
 
+// longestProblem is the number of bytes of a line of an error that oneLine keeps, which may have a name of any length.
+const longestProblem = 1000
+
 // oneLine joins the lines of an error; those of several mistakes in one file have
 // a line each.
 func oneLine(text string) string {
 	var lines []string
 	for _, l := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if l = printable(strings.TrimSpace(strings.ReplaceAll(l, "\t", " "))); l != "" {
+			if len(l) > longestProblem {
+				l = strings.ToValidUTF8(l[:longestProblem], "") + "..."
+			}
 			lines = append(lines, l)
 		}
 	}

@@ -131,7 +131,7 @@ func (g Grid) Plan() (*Plan, error) {
 		case !slices.Contains(GridKeys(), a.Key) && !strings.HasPrefix(a.Key, hardwareField):
 			keys := append(GridKeys(), hardwareField+"FIELD")
 			return nil, &GridError{Key: a.Key,
-				Err: fmt.Errorf("no setting%s, expected one of %s", spell.Hint(a.Key, keys), strings.Join(keys, ", "))}
+				Err: fmt.Errorf("no setting%s", spell.HintOr(a.Key, keys, ", expected one of "+strings.Join(keys, ", ")))}
 		}
 		for k, v := range a.Values {
 			if v == "" {

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -139,8 +138,7 @@ func (o Options) normal(tasks int) (Options, error) {
 			*x.value = x.of[0]
 		}
 		if !slices.Contains(x.of, *x.value) {
-			return o, fmt.Errorf("%s is %q%s, expected one of %s", x.what, *x.value, spell.Hint(*x.value, x.of),
-				strings.Join(x.of, ", "))
+			return o, fmt.Errorf("%s is %q%s", x.what, *x.value, spell.Expected(*x.value, x.of))
 		}
 	}
 	o.Method = cmp.Or(o.Method, Evolution)

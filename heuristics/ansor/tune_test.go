@@ -292,11 +292,11 @@ func TestManyLayers(t *testing.T) {
 func TestTuneRefuses(t *testing.T) {
 	list := tasks(t, plan(t, "resnet50", "tvm", 1))[:1]
 	for want, o := range map[string]ansor.Options{
-		`objective is "f5", expected one of`: {Objective: "f5"},
-		`scheduler is "greedy"`:              {Scheduler: "greedy"},
-		`method is "annealing"`:              {Method: "annealing"},
-		"negative":                           {Trials: -1},
-		"expected 1, one for each":           {Objective: "f2", Enough: []float64{1, 2}},
+		`objective is "f5"`:        {Objective: "f5"},
+		`scheduler is "greedy"`:    {Scheduler: "greedy"},
+		`method is "annealing"`:    {Method: "annealing"},
+		"negative":                 {Trials: -1},
+		"expected 1, one for each": {Objective: "f2", Enough: []float64{1, 2}},
 	} {
 		if _, err := ansor.Tune(context.Background(), list, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o, err, want)

@@ -145,8 +145,7 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	opt CompareOptions) ([]Compared, error) {
 	for _, d := range opt.Decisions {
 		if !slices.Contains(Comparisons(), d) {
-			return nil, fmt.Errorf("unknown decision %q%s, expected some of %s", d, spell.Hint(d, Comparisons()),
-				strings.Join(Comparisons(), ", "))
+			return nil, fmt.Errorf("unknown decision %q%s", d, spell.Expected(d, Comparisons()))
 		}
 	}
 	if err := pipeline.CheckBatch(batch); err != nil {

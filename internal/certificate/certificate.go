@@ -22,6 +22,7 @@ import (
 	"github.com/dsasched/dsasched/internal/grain"
 	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/schedulefile"
+	"github.com/dsasched/dsasched/internal/strict"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/regular"
@@ -34,6 +35,10 @@ const (
 	Kind    = "dsasched-certificate"
 	Version = 4
 )
+
+// maxBytes bounds the text of a certificate, which has about a kilobyte for an operator: ten times as much takes
+// a minute to read.
+const maxBytes = 16 << 20
 
 // A File is a certificate. Gap is latency over bound, less 1.
 type File struct {
@@ -186,11 +191,18 @@ func Bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 }
 
 // Write returns the file as text; the same certificate gives the same bytes.
-func (f *File) Write() ([]byte, error) { return schedulefile.Encode(f) }
+func (f *File) Write() ([]byte, error) {
+	data, err := schedulefile.Encode(f)
+	if len(data) > maxBytes {
+		return nil, fmt.Errorf("certificate: found %d bytes, expected at most %d: the network has too many operators",
+			len(data), maxBytes)
+	}
+	return data, err
+}
 
 // Load reads a certificate. Errors in it are of type [*schedulefile.InputError].
 func Load(path string) (*File, error) {
-	data, err := regular.Read(path)
+	data, err := regular.ReadAtMost(path, maxBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +245,7 @@ func differs[T comparable](path, field string, found, expected T) error {
 func text(v any) string {
 	switch v := v.(type) {
 	case string:
-		return strconv.Quote(v)
+		return strict.Quote(v)
 	case float64:
 		return strconv.FormatFloat(v, 'g', -1, 64)
 	}
@@ -415,6 +427,9 @@ func sameBound(path string, found, expected *bound.Bound) error {
 		if err := differs(path, fmt.Sprintf("bound.terms[%d]", k), t, expected.Terms[k]); err != nil {
 			return err
 		}
+	}
+	if err := differs(path, "bound.shares", len(found.Shares), len(expected.Shares)); err != nil {
+		return err
 	}
 	if err := differs(path, "bound.shares", fmt.Sprint(found.Shares), fmt.Sprint(expected.Shares)); err != nil {
 		return err

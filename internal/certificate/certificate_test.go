@@ -204,6 +204,10 @@ func TestRefused(t *testing.T) {
 		{"an edited term", func(f *certificate.File) { f.Bound.Terms[0].Seconds *= 1.01 }, "", "",
 			`bound.terms[0]: found {work`},
 		{"a term less", func(f *certificate.File) { f.Bound.Terms = f.Bound.Terms[1:] }, "", "", `bound.terms: found `},
+		{"many shares", func(f *certificate.File) { f.Bound.Shares = make([]int64, 100_000) }, "", "",
+			`bound.shares: found 100000, expected 4`},
+		{"a long name", func(f *certificate.File) { f.Network.Fingerprint = strings.Repeat("x", 100_000) }, "", "",
+			`network.fingerprint: found "` + strings.Repeat("x", 60) + `...", expected`},
 		{"another load", func(f *certificate.File) { f.Proof.Witness.Shares[0].Loads++ }, "", "", `proof.witness: found `},
 		{"another machine in the proof", func(f *certificate.File) { f.Proof.Machine.ClockHz *= 2 }, "", "",
 			`proof.machine: found `},
@@ -245,6 +249,23 @@ func TestRefused(t *testing.T) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 		})
+	}
+}
+
+// A certificate that takes more memory and time to read than a certificate has is neither read nor written.
+func TestLargeCertificates(t *testing.T) {
+	f := certified(t)
+	f.Network.Model = strings.Repeat("x", 16<<20)
+	if _, err := f.Write(); err == nil || !strings.Contains(err.Error(), "expected at most 16777216") {
+		t.Errorf("written: %v", err)
+	}
+	path := filepath.Join(t.TempDir(), "a.json")
+	if err := os.WriteFile(path, bytes.Repeat([]byte("["), 16<<20+1), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := certificate.Load(path); err == nil ||
+		err.Error() != path+": file: found more, expected at most 16777216 bytes" {
+		t.Errorf("read: %v", err)
 	}
 }
 

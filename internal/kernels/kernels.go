@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/dsasched/dsasched/heuristics/astitch"
 	"github.com/dsasched/dsasched/heuristics/tensorrt"
@@ -178,6 +177,5 @@ func Run(ctx context.Context, g *model.Graph, m *simt.Machine, method string) (*
 			return r, nil
 		}
 	}
-	return nil, fmt.Errorf("unknown method %q%s, expected one of %s", method, spell.Hint(method, MethodNames()),
-		strings.Join(MethodNames(), ", "))
+	return nil, fmt.Errorf("unknown method %q%s", method, spell.Expected(method, MethodNames()))
 }

@@ -38,8 +38,7 @@ func Divisions() []string { return []string{"batch", string(Pipelined), string(O
 // LookupDivision finds a division by its name.
 func LookupDivision(name string) (Division, error) {
 	if !slices.Contains(Divisions(), name) {
-		return "", fmt.Errorf("unknown division of the clusters' work %q%s, expected one of %s", name,
-			spell.Hint(name, Divisions()), strings.Join(Divisions(), ", "))
+		return "", fmt.Errorf("unknown division of the clusters' work %q%s", name, spell.Expected(name, Divisions()))
 	}
 	if name == "batch" {
 		return OverBatch, nil

@@ -181,8 +181,7 @@ func Lookup(name string) (Recipe, error) {
 		}
 		names = append(names, r.Name)
 	}
-	return Recipe{}, fmt.Errorf("unknown variant %q%s", name,
-		spell.HintOr(name, names, ", expected one of "+strings.Join(names, ", ")))
+	return Recipe{}, fmt.Errorf("unknown variant %q%s", name, spell.Expected(name, names))
 }
 
 // Pick returns the name of the strategy for a stage, "" if there is no such stage.

@@ -231,8 +231,7 @@ func lookupStage(list []Stage, name string) (Stage, error) {
 		}
 		names = append(names, st.Name)
 	}
-	return Stage{}, fmt.Errorf("unknown stage %q%s, expected one of %s", name, spell.Hint(name, names),
-		strings.Join(names, ", "))
+	return Stage{}, fmt.Errorf("unknown stage %q%s", name, spell.Expected(name, names))
 }
 
 // Lookup finds a strategy by its name or alias.
@@ -247,8 +246,8 @@ func (st Stage) Lookup(name string) (Strategy, error) {
 			known = append(known, s.Alias)
 		}
 	}
-	return Strategy{}, fmt.Errorf("%s is %q%s, expected one of %s", st.Name, name, spell.Hint(name, known),
-		strings.Join(names, ", "))
+	return Strategy{}, fmt.Errorf("%s is %q%s", st.Name, name,
+		spell.HintOr(name, known, ", expected one of "+spell.Some(names)))
 }
 
 // Schedule makes all decisions for one chunk.

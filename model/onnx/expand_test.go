@@ -299,7 +299,7 @@ func TestHostileFunctions(t *testing.T) {
 			"more than 192 MiB"},
 		{"many calls of a node of many inputs",
 			with(file(13, append(parts(x, y), slices.Repeat(parts(callOf("F0", "n", in("x"), nil)), 100000)...)...),
-				defined("F0", 13, in("a"), out("b"), parts(node("Sum", "s", slices.Repeat(in("a"), 100000), out("b"))))),
+				defined("F0", 13, in("a"), out("b"), parts(node("Sum", "s", slices.Repeat(in("a"), 4096), out("b"))))),
 			"more than 192 MiB"},
 		{"many calls of a node of many attributes",
 			with(file(13, append(parts(x, y), slices.Repeat(parts(callOf("F0", "n", in("x"), nil)), 100000)...)...),

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -911,4 +912,20 @@ func BenchmarkImport(b *testing.B) {
 			}
 		}
 	})
+}
+
+// Each operand is looked at beside all others of its node, of which there are therefore not too many.
+func TestOperands(t *testing.T) {
+	concat := func(n int) []byte {
+		many := slices.Repeat([]string{"x"}, n)
+		return file(13, input("x", 1, 8), output("y"), node("Concat", "c", in(many...), out("y"), attrInt("axis", 1)))
+	}
+	if g, err := ImportReader("test.onnx", bytes.NewReader(concat(4096)), Options{}); err != nil ||
+		len(g.Ops) != 1 || len(g.Ops[0].Inputs) != 4096 {
+		t.Errorf("4096 inputs: %v", err)
+	}
+	if _, err := ImportReader("test.onnx", bytes.NewReader(concat(4097)), Options{}); err == nil ||
+		!strings.Contains(err.Error(), "a node has more than 4096 inputs") {
+		t.Errorf("4097 inputs: %v", err)
+	}
 }

@@ -82,7 +82,7 @@ const (
 	typeFloats, typeInts, typeStrings     = 6, 7, 8
 	attrRef                               = 21
 	maxAttrInts, maxAttrString, maxRank   = 4096, 4096, 32
-	maxGraphDepth                         = 16
+	maxGraphDepth, maxOperands            = 16, 4096
 	cut                                   = 1 << 31
 	nodeBytes, infoBytes, attributeBytes  = 1024, 160, 240
 	tensorBytes, elementBytes, labelBytes = 300, 8, 16
@@ -226,6 +226,14 @@ func (d *decoder) appendNode(h field, g *graphProto) error {
 	return d.node(h, n)
 }
 
+// operand counts an input or output of a node. Each is looked at beside all others of its node.
+func (d *decoder) operand(n int, what string) error {
+	if n > maxOperands {
+		return fmt.Errorf("a node has more than %d %s", maxOperands, what)
+	}
+	return d.charge(labelBytes)
+}
+
 func (d *decoder) graph(h field, g *graphProto) error {
 	return d.message(h, "GraphProto", func(h field) (err error) {
 		switch h.num {
@@ -259,12 +267,12 @@ func (d *decoder) node(h field, n *nodeProto) error {
 		case 1:
 			if s, err = d.name(h); err == nil {
 				n.inputs = append(n.inputs, s)
-				err = d.charge(labelBytes)
+				err = d.operand(len(n.inputs), "inputs")
 			}
 		case 2:
 			if s, err = d.name(h); err == nil {
 				n.outputs = append(n.outputs, s)
-				err = d.charge(labelBytes)
+				err = d.operand(len(n.outputs), "outputs")
 			}
 		case 3:
 			n.name, err = d.name(h)

@@ -2,7 +2,6 @@ package zoo
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/spell"
@@ -41,8 +40,7 @@ func OpenMixture(name string, dtype model.DType) (*Mixture, error) {
 			return &Mixture{m.name, m.source, m.of, dtype}, nil
 		}
 	}
-	return nil, fmt.Errorf("unknown mixture of experts %q%s", name, spell.HintOr(name, Mixtures(),
-		", expected one of "+strings.Join(Mixtures(), ", ")))
+	return nil, fmt.Errorf("unknown mixture of experts %q%s", name, spell.Expected(name, Mixtures()))
 }
 
 // Experts are those of a layer, Chosen those of them that a token takes.

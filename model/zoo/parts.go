@@ -3,7 +3,6 @@ package zoo
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/spell"
@@ -56,8 +55,7 @@ func OpenDecoder(name string, dtype model.DType, chips int64) (*Decoder, error) 
 		d.chip.Vocabulary = (c.Vocabulary + chips - 1) / chips
 		return d, nil
 	}
-	return nil, fmt.Errorf("unknown decoder %q%s", name, spell.HintOr(name, Decoders(),
-		", expected one of "+strings.Join(Decoders(), ", ")))
+	return nil, fmt.Errorf("unknown decoder %q%s", name, spell.Expected(name, Decoders()))
 }
 
 // KeyHeads is the number of heads of keys and values of a chip.
