@@ -79,10 +79,11 @@ func TestParseForms(t *testing.T) {
 		name, text string
 		ok         func(*Spec) bool
 	}{
-		{"network", with(t, "latency: 76cycles", "latency: 76cycles\n  network: {kind: ring, memory: [0, 7]}"), func(s *Spec) bool {
-			return reflect.DeepEqual(s.Network, &Network{Kind: Ring, Memory: []int{0, 7}}) &&
-				strings.Contains(s.Describe(), "  network   ring, memory beside cores 0 7\n") && s.Clone().Network != s.Network
-		}},
+		{"network", with(t, "latency: 76cycles", "latency: 76cycles\n  network: {kind: ring, memory: [0, 7]}"),
+			func(s *Spec) bool {
+				return reflect.DeepEqual(s.Network, &Network{Kind: Ring, Memory: []int{0, 7}}) &&
+					strings.Contains(s.Describe(), "  network   ring, memory beside cores 0 7\n") && s.Clone().Network != s.Network
+			}},
 		{"all-to-all", with(t, "latency: 76cycles", "latency: 76cycles\n  network: {kind: all-to-all}"),
 			func(s *Spec) bool { return s.Network == nil }},
 		{"plain bytes", with(t, "1MiB ", "65536 "), func(s *Spec) bool { return s.LB.SizeBytes == 65536 }},

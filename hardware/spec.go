@@ -112,8 +112,8 @@ func (c *Chips) Network() string {
 	return formatGrid(c.Torus) + " torus"
 }
 
-// Network is how the cores of a cluster are linked. Each link has the bandwidth of [Spec.CoreLink] in each direction, and
-// so has the one between a core and its router; the latency is of each of them that a move passes. Moves take the
+// Network is how the cores of a cluster are linked. Each link has the bandwidth of [Spec.CoreLink] in each direction,
+// and so has the one between a core and its router; the latency is of each of them that a move passes. Moves take the
 // shortest way, first along the last dimension of the grid of the core type.
 type Network struct {
 	Kind string `json:"kind"` // Bus, Ring, Mesh or Torus

@@ -283,8 +283,8 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 	n := chips(spec, clusters)
 	p.PeakMACsPerSecond = float64(n) * m.PeakMACsPerSecond(dtype)
 	p.PeakVectorOpsPerSecond = float64(n) * m.PeakVectorOpsPerSecond(dtype)
-	e := &emitter{p: p, layers: own, repeats: repeats && different > 1, chips: n, spec: spec, net: net, costs: m, cost: m, opt: opt,
-		tables: newTables(p), mem: newMemory(), fine: fine}
+	e := &emitter{p: p, layers: own, repeats: repeats && different > 1, chips: n, spec: spec, net: net, costs: m, cost: m,
+		opt: opt, tables: newTables(p), mem: newMemory(), fine: fine}
 	for _, segments := range plans {
 		for _, seg := range segments {
 			if seg.Schedule.Place != nil && e.passing == nil {
