@@ -463,8 +463,8 @@ func (d *decoder) spec(root *yaml.Node) *Spec {
 		s.CoreTypes = append(s.CoreTypes, d.coreType(n, fmt.Sprintf("core_types[%d]", i), hasLB))
 	}
 
-	s.CoreLink = d.link(f, "core_link", true)
-	s.DDRLink = d.link(f, "ddr_link", false)
+	s.CoreLink, s.Network = d.link(f, "core_link", true)
+	s.DDRLink, _ = d.link(f, "ddr_link", false)
 	s.LaunchSeconds = f.time("launch")
 	s.SyncSeconds = f.time("sync")
 	if f.has("gap") {
@@ -632,29 +632,59 @@ func (d *decoder) localBuffer(f *fields) (*Memory, Bytes) {
 	return m.memory(), weights
 }
 
-func (d *decoder) link(f *fields, key string, core bool) Link {
+func (d *decoder) link(f *fields, key string, core bool) (l Link, net *Network) {
 	known := []string{"bandwidth", "latency"}
 	if core {
-		known = append(known, "broadcast")
+		known = append(known, "broadcast", "in_flight", "network")
+	} else {
+		known = append(known, "in_flight")
 	}
-	known = append(known, "in_flight")
 	m := f.child(key, "a mapping with "+list(known), "field", known)
 	if m == nil {
-		return Link{}
+		return Link{}, nil
 	}
-	l := Link{LatencySeconds: m.time("latency"), Broadcast: m.boolean("broadcast", false)}
+	if m.has("network") {
+		net = m.network()
+	}
+	l = Link{LatencySeconds: m.time("latency"), Broadcast: m.boolean("broadcast", false)}
 	if m.has("in_flight") {
 		l.InFlight = m.count("in_flight", MostInFlight)
 	}
 	if n := m.value["bandwidth"]; !core && n != nil && n.Kind == yaml.ScalarNode && n.Value == "unlimited" {
-		return l
+		return l, nil
 	}
 	l.BandwidthBytesPerSecond = m.bandwidth("bandwidth")
 	if !core && l.BandwidthBytesPerSecond == 0 && !d.check.isBad(m.at("bandwidth")) {
 		// In the Spec, 0 stands for unlimited; nobody means that by 0B/s.
 		m.wrong("bandwidth", expectBandwidth+", or unlimited")
 	}
-	return l
+	return l, net
+}
+
+const expectMemory = "a list of cores, counted from 0, beside which the memory is"
+
+// network reads how cores are linked; nil for all-to-all, which needs no more.
+func (f *fields) network() *Network {
+	known := []string{"kind", "memory"}
+	m := f.child("network", "a mapping with "+list(known), "field", known)
+	if m == nil {
+		return nil
+	}
+	n := &Network{Kind: m.name("kind", expectNetwork)}
+	if m.has("memory") {
+		for _, s := range m.words("memory", expectMemory) {
+			c, err := strconv.Atoi(s)
+			if err != nil || !wholeNumber.MatchString(s) {
+				m.wrong("memory", expectMemory)
+				break
+			}
+			n.Memory = append(n.Memory, c)
+		}
+	}
+	if n.Kind == allToAll && n.Memory == nil {
+		return nil
+	}
+	return n
 }
 
 // tagged reports whether a node has a tag of its own, such as !!binary.

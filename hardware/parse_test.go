@@ -79,6 +79,13 @@ func TestParseForms(t *testing.T) {
 		name, text string
 		ok         func(*Spec) bool
 	}{
+		{"network", with(t, "latency: 76cycles", "latency: 76cycles\n  network: {kind: ring, memory: [0, 7]}"),
+			func(s *Spec) bool {
+				return reflect.DeepEqual(s.Network, &Network{Kind: Ring, Memory: []int{0, 7}}) &&
+					strings.Contains(s.Describe(), "  network   ring, memory beside cores 0 7\n") && s.Clone().Network != s.Network
+			}},
+		{"all-to-all", with(t, "latency: 76cycles", "latency: 76cycles\n  network: {kind: all-to-all}"),
+			func(s *Spec) bool { return s.Network == nil }},
 		{"plain bytes", with(t, "1MiB ", "65536 "), func(s *Spec) bool { return s.LB.SizeBytes == 65536 }},
 		{"quoted bytes", with(t, "1MiB ", "'65536'"), func(s *Spec) bool { return s.LB.SizeBytes == 65536 }},
 		{"fraction of MiB", with(t, "1MiB ", "1.25 MiB"), func(s *Spec) bool { return s.LB.SizeBytes == 5<<18 }},
@@ -176,7 +183,7 @@ func TestParseErrors(t *testing.T) {
 				`my.yaml:4: cluster: found an unknown field, expected one of name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, gap, host, energy`},
 		{"unknown field below", with(t, "  latency: 76cycles", "  delay: 76cycles"),
 			"my.yaml:47: core_link.latency: missing, expected a time such as 84ns, 10us or 84cycles\n" +
-				"my.yaml:49: core_link.delay: found an unknown field, expected one of bandwidth, latency, broadcast, in_flight"},
+				"my.yaml:49: core_link.delay: found an unknown field, expected one of bandwidth, latency, broadcast, in_flight, network"},
 		{"unknown field in a unit", with(t, "        rows: 64", "        row: 64"),
 			"my.yaml:11: core_types[0].units[0].rows: missing, expected a whole number from 1 to 65536\n" +
 				"my.yaml:13: core_types[0].units[0].row: found an unknown field, expected one of name, kind, shares_with, clock, rows, cols, lanes, rate, fill, block, least, operands, results, cycles_per_op"},
@@ -211,7 +218,7 @@ func TestParseErrors(t *testing.T) {
 				"my.yaml:39: lb.bandwidth: found a duplicate, expected it only once (first in line 34)\n" +
 				"my.yaml:40: lb.latency: found a duplicate, expected it only once (first in line 35)"},
 		{"no core link", with(t, "core_link:", "#"),
-			"my.yaml:1: core_link: missing, expected a mapping with bandwidth, latency, broadcast, in_flight\n" +
+			"my.yaml:1: core_link: missing, expected a mapping with bandwidth, latency, broadcast, in_flight, network\n" +
 				"my.yaml:48: ddr.bandwidth: found a duplicate, expected it only once (first in line 44)\n" +
 				"my.yaml:49: ddr.latency: found a duplicate, expected it only once (first in line 45)\n" +
 				"my.yaml:50: ddr.broadcast: found an unknown field, expected one of size, bandwidth, activation_efficiency, latency"},
@@ -250,6 +257,17 @@ func TestParseErrors(t *testing.T) {
 			`my.yaml:33: lb.weights: found "-1KiB", expected a size above zero such as 64KiB, or none`},
 		{"long value", with(t, "16GiB", strings.Repeat("x", 500)),
 			`my.yaml:43: ddr.size: found "` + strings.Repeat("x", 60) + `"..., expected a size above zero such as 64KiB`},
+
+		{"no such network", with(t, "latency: 76cycles", "latency: 76cycles\n  network: {kind: star}"),
+			`my.yaml:50: core_link.network.kind: found "star", expected all-to-all, bus, ring, mesh or torus, the first without memory`},
+		{"mesh of a line", with(t, "latency: 76cycles", "latency: 76cycles\n  network: {kind: mesh}"),
+			`my.yaml:7: core_types[0].grid: found "", expected two extents or more, as core_link.network is a mesh`},
+		{"memory nowhere", with(t, "latency: 76cycles", "latency: 76cycles\n  network: {kind: bus, memory: [0, 8]}"),
+			`my.yaml:50: core_link.network.memory: found 8, expected different cores from 0 to 7`},
+		{"memory twice", with(t, "latency: 76cycles", "latency: 76cycles\n  network: {kind: bus, memory: [1, 1]}"),
+			`my.yaml:50: core_link.network.memory: found 1, expected different cores from 0 to 7`},
+		{"no memory", with(t, "latency: 76cycles", "latency: 76cycles\n  network: {kind: bus, memory: [x]}"),
+			`my.yaml:50: core_link.network.memory: found a list, expected a list of cores, counted from 0, beside which the memory is`},
 
 		// Bandwidths, times, clock.
 		{"zero bandwidth", with(t, "108GB/s", "0GB/s"),

@@ -61,7 +61,7 @@ func Raise(s *Spec) (*Spec, error) {
 	if r.CoreLink.BandwidthBytesPerSecond == 0 {
 		r.CoreLink.BandwidthBytesPerSecond = s.DDR.BandwidthBytesPerSecond
 	}
-	r.DDRLink = Link{InFlight: s.DDRLink.InFlight}
+	r.DDRLink, r.Network = Link{InFlight: s.DDRLink.InFlight}, nil
 	if s.Energy != nil {
 		e := *s.Energy
 		e.LB, e.GB = e.GB, 0

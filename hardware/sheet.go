@@ -17,6 +17,7 @@ type Sheet struct {
 	GB            *SheetMemory `json:"gb"` // per cluster; null: none
 	DDR           *SheetMemory `json:"ddr"`
 	CoreLink      SheetLink    `json:"core_link"`
+	Network       *Network     `json:"network,omitempty"` // between the cores of a cluster; none: all-to-all
 	DDRLink       SheetLink    `json:"ddr_link"`
 	LaunchSeconds float64      `json:"launch_s"`
 	SyncSeconds   float64      `json:"sync_s"`
@@ -129,7 +130,8 @@ func (s *Spec) Sheet() *Sheet {
 	a := &Sheet{
 		Name: s.Name, Description: s.Description, ClockHz: s.ClockHz, Clusters: s.Clusters, Cores: s.Cores(),
 		LB: (*SheetMemory)(s.LB), LBWeightBytes: s.LBWeightBytes, GB: (*SheetMemory)(s.GB), DDR: (*SheetMemory)(s.DDR),
-		CoreLink: link(s.CoreLink), DDRLink: link(s.DDRLink), LaunchSeconds: s.LaunchSeconds, SyncSeconds: s.SyncSeconds,
+		CoreLink: link(s.CoreLink), Network: s.Network, DDRLink: link(s.DDRLink),
+		LaunchSeconds: s.LaunchSeconds, SyncSeconds: s.SyncSeconds,
 		GapSeconds: s.GapSeconds, HostSeconds: s.HostSeconds, Peaks: []SheetPeak{}, Energy: s.Energy.sheet(),
 	}
 	for _, d := range sheetTypes {

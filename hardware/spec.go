@@ -65,6 +65,8 @@ type Spec struct {
 	// CoreLink joins one core with the GB, or with the fabric between the
 	// cores if GB is nil. Its bandwidth holds for each direction.
 	CoreLink Link `json:"core_link"`
+	// Network is the links between the cores of a cluster; nil: each core has a CoreLink to all else.
+	Network *Network `json:"network,omitempty"`
 	// DDRLink joins one cluster with the DDR. A bandwidth of 0 means that
 	// only the DDR itself limits.
 	DDRLink Link `json:"ddr_link"`
@@ -109,6 +111,28 @@ func (c *Chips) Network() string {
 	}
 	return formatGrid(c.Torus) + " torus"
 }
+
+// Network is how the cores of a cluster are linked. Each link has the bandwidth of [Spec.CoreLink] in each direction,
+// and so has the one between a core and its router; the latency is of each of them that a move passes. Moves take the
+// shortest way, first along the last dimension of the grid of the core type.
+type Network struct {
+	Kind string `json:"kind"` // Bus, Ring, Mesh or Torus
+	// Memory lists the cores beside which the GB is, or without one the DDR, with as much behind each; nil: the first.
+	// Cores are counted along the last dimension first.
+	Memory []int `json:"memory,omitempty"`
+}
+
+// The kinds of [Network]: one link that all share, or links between neighbours, of which the last of a row is the
+// first one's on a ring or a torus.
+const (
+	Bus   = "bus"
+	Ring  = "ring"
+	Mesh  = "mesh"
+	Torus = "torus"
+)
+
+// maxNetworked is the number of cores that a network has at most.
+const maxNetworked = 256
 
 // ChipCount is the number of chips the machine has.
 func (s *Spec) ChipCount() int {
@@ -231,6 +255,11 @@ func (s *Spec) Clone() *Spec {
 		e := *s.Energy
 		e.MAC, e.Vector = maps.Clone(e.MAC), maps.Clone(e.Vector)
 		c.Energy = &e
+	}
+	if s.Network != nil {
+		n := *s.Network
+		n.Memory = slices.Clone(n.Memory)
+		c.Network = &n
 	}
 	c.CoreTypes = slices.Clone(s.CoreTypes)
 	for i := range c.CoreTypes {
@@ -447,6 +476,9 @@ func (s *Spec) Describe() string {
 		return bandwidth + latency
 	}
 	line("core link", "%s", link(s.CoreLink))
+	if n := s.Network; n != nil {
+		line("  network", "%s, memory beside %s", n.Kind, formatCores(n.Memory))
+	}
 	line("DDR link", "%s", link(s.DDRLink))
 	line("launch", "%s", formatSeconds(s.LaunchSeconds))
 	line("sync", "%s", formatSeconds(s.SyncSeconds))
@@ -467,6 +499,14 @@ func (s *Spec) Describe() string {
 		}
 	}
 	return b.String()
+}
+
+// formatCores names the cores beside which the memory is.
+func formatCores(cores []int) string {
+	if len(cores) < 2 {
+		return fmt.Sprintf("core %d", append(cores, 0)[0])
+	}
+	return "cores " + strings.Trim(fmt.Sprint(cores), "[]")
 }
 
 // formatGrid writes a grid as a description has it, such as "9x12".

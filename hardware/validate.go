@@ -185,6 +185,7 @@ func (c *checker) spec(s *Spec) {
 
 	c.bandwidth("core_link.bandwidth", s.CoreLink.BandwidthBytesPerSecond)
 	c.time("core_link.latency", s.CoreLink.LatencySeconds)
+	c.network(s)
 	if s.DDRLink.BandwidthBytesPerSecond != 0 {
 		c.bandwidth("ddr_link.bandwidth", s.DDRLink.BandwidthBytesPerSecond)
 	}
@@ -205,6 +206,37 @@ func (c *checker) spec(s *Spec) {
 	c.time("gap", s.GapSeconds)
 	c.time("host", s.HostSeconds)
 	c.energy(s)
+}
+
+const (
+	allToAll      = "all-to-all"
+	expectNetwork = "all-to-all, bus, ring, mesh or torus"
+)
+
+// network refuses links between cores over which there are no ways.
+func (c *checker) network(s *Spec) {
+	const path = "core_link.network"
+	n := s.Network
+	if n == nil || len(s.CoreTypes) == 0 || c.isBad(path) {
+		return
+	}
+	t := s.CoreTypes[0]
+	switch {
+	case !slices.Contains([]string{Bus, Ring, Mesh, Torus}, n.Kind):
+		c.fail(path+".kind", quote(n.Kind), expectNetwork+", the first without memory")
+	case len(s.CoreTypes) > 1 || !t.HasLB || len(t.Runs) > 0:
+		c.fail(path, n.Kind, "none, as there is not a single type of core, with an L1 and without runs")
+	case t.Count > maxNetworked:
+		c.fail(path, fmt.Sprintf("%s of %d cores", n.Kind, t.Count), fmt.Sprintf("at most %d", maxNetworked))
+	case (n.Kind == Mesh || n.Kind == Torus) && len(t.Grid) < 2:
+		c.fail("core_types[0].grid", quote(formatGrid(t.Grid)), "two extents or more, as core_link.network is a "+n.Kind)
+	}
+	for i, at := range n.Memory {
+		if at < 0 || at >= t.Count || slices.Contains(n.Memory[:i], at) {
+			c.fail(path+".memory", fmt.Sprint(at), fmt.Sprintf("different cores from 0 to %d", t.Count-1))
+			break
+		}
+	}
 }
 
 // runs refuses kinds of core that lack what a layer needs.

@@ -93,6 +93,9 @@ func (s study) plan() (*harness.Plan, error) {
 	if err := planCosts(pl, nets, inCosts); err != nil {
 		return nil, err
 	}
+	if err := planGalaxy(pl, pick); err != nil {
+		return nil, err
+	}
 	pl.Report = func(results []json.RawMessage) (*harness.Report, error) {
 		var cycles []rtlResult
 		var rows []row
@@ -125,7 +128,11 @@ func (s study) plan() (*harness.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		return report(list, layers, best, costs)
+		chips, err := galaxyTable(results[len(results)-1])
+		if err != nil {
+			return nil, err
+		}
+		return report(list, layers, best, costs, chips)
 	}
 	return pl, nil
 }

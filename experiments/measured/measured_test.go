@@ -3,6 +3,7 @@ package measured
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/harness/harnesstest"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // Every row's machine and case can be set up, and every source is listed at the head of the file.
@@ -128,6 +130,43 @@ func TestWithoutCosts(t *testing.T) {
 	}
 }
 
+// The weights of a part that is off since they come before it take the DRAM longer than its kernel.
+func TestGalaxy(t *testing.T) {
+	pick, err := scheduler.Lookup(recipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := hardware.Load(galaxy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range galaxyLayer {
+		p := &galaxyLayer[i]
+		bytes := 0.0
+		for _, c := range p.Cases {
+			var m, k, n float64
+			if _, err := fmt.Sscanf(c, "matmul %fx%fx%f", &m, &k, &n); err == nil {
+				bytes += k * n
+			}
+		}
+		if strings.HasSuffix(p.Type, halfByte) {
+			bytes /= 2
+		}
+		seconds, err := p.predict(t.Context(), pick, spec.LaunchSeconds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dram := bytes / spec.DDR.BandwidthBytesPerSecond
+		t.Logf("%s: %.2f us, measured %v; weights alone %.2f", p.Name, 1e6*seconds, p.Measured, 1e6*dram)
+		if seconds <= dram {
+			t.Errorf("%s takes %g s, its weights alone %g", p.Name, seconds, dram)
+		}
+		if fast := p.Measured[1] * 1e-6; p.Why == prefetched && dram < .8*fast {
+			t.Errorf("%s: weights take the DRAM %g s, measured %g", p.Name, dram, fast)
+		}
+	}
+}
+
 // A few cheap rows of each kind: predictions are positive, not below the bound, and the report is the same twice.
 func TestReport(t *testing.T) {
 	s, err := full()
@@ -155,7 +194,8 @@ func TestReport(t *testing.T) {
 			t.Fatal(err)
 		}
 		results = append(results, raw)
-		if strings.HasPrefix(c.Key, "best-") || strings.HasPrefix(c.Key, "costs-") || strings.HasPrefix(c.Key, "rtl-") {
+		if strings.HasPrefix(c.Key, "best-") || strings.HasPrefix(c.Key, "costs-") || strings.HasPrefix(c.Key, "rtl-") ||
+			c.Key == "galaxy" {
 			continue
 		}
 		var list []prediction
@@ -181,7 +221,7 @@ func TestReport(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"One constant per machine", "inferentia2", "PyTorchSim", "What could be had",
-		"what commands cost"} {
+		"what commands cost", "A layer of Llama-3-70B over 32 Wormholes", "all-gather of heads"} {
 		if !strings.Contains(first.Text, want) {
 			t.Errorf("the report lacks %q", want)
 		}

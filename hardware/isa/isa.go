@@ -102,11 +102,12 @@ const (
 	LinkOut // out of the cores
 	ToChips // out of a chip to others
 	FromChips
+	CoreNetwork // between cores
 	NumResourceKinds
 )
 
 var resourceKindNames = [NumResourceKinds]string{"other", "ddr", "ddr-port", "gb", "link-in", "link-out",
-	"to-chips", "from-chips"}
+	"to-chips", "from-chips", "core-network"}
 
 func (k ResourceKind) String() string { return nameOf(k, resourceKindNames[:], "resource kind") }
 

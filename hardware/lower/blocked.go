@@ -535,7 +535,7 @@ func (l *lowering) bringPart(t *tensorIn, in *incoming, p, j, k, bytes int64, fr
 		if r.RemoteBytes == 0 {
 			return -1
 		}
-		c.DurationPs = 2*l.lbLatency() + seconds(l.spec.SyncSeconds)
+		c.DurationPs = l.exchangeLatency()
 		c.Uses = l.moves(0, 2*c.Bytes, scaled(r.CoreRemoteBytes, core), ceilDiv(c.Bytes, max(1, in.val.Binding.Cores())))
 		moved := l.add(qOut, c, free, in.state.ready)
 		in.state.place.use(moved)

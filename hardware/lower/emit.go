@@ -29,6 +29,7 @@ type pending struct {
 type emitter struct {
 	p       *isa.Program
 	spec    *hardware.Spec
+	net     *network
 	costs   *cost.Model
 	cost    *cost.Model // of the kind of core that runs the present step
 	opt     Options
@@ -212,7 +213,7 @@ func (e *emitter) resource(r int) int32 {
 	if e.chips > 1 {
 		shared *= 3
 	}
-	return shared + e.cluster*numResources + int32(r)
+	return shared + e.cluster*int32(numResources+e.net.resources()) + int32(r)
 }
 
 func (e *emitter) chipOf(cluster int32) int32 {

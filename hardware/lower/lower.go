@@ -278,12 +278,13 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 	if spec.GB != nil {
 		fine.group = opt.LoadTiles
 	}
-	p := newProgram(name, spec, clusters, opt)
+	net := newNetwork(spec)
+	p := newProgram(name, spec, net, clusters, opt)
 	n := chips(spec, clusters)
 	p.PeakMACsPerSecond = float64(n) * m.PeakMACsPerSecond(dtype)
 	p.PeakVectorOpsPerSecond = float64(n) * m.PeakVectorOpsPerSecond(dtype)
-	e := &emitter{p: p, layers: own, repeats: repeats && different > 1, chips: n, spec: spec, costs: m, cost: m, opt: opt,
-		tables: newTables(p), mem: newMemory(), fine: fine}
+	e := &emitter{p: p, layers: own, repeats: repeats && different > 1, chips: n, spec: spec, net: net, costs: m, cost: m,
+		opt: opt, tables: newTables(p), mem: newMemory(), fine: fine}
 	for _, segments := range plans {
 		for _, seg := range segments {
 			if seg.Schedule.Place != nil && e.passing == nil {
@@ -305,7 +306,7 @@ func (e *emitter) lower(cluster int32, alike int, segments []Segment) error {
 }
 
 // newProgram is a program without commands: the resources and queues of the clusters.
-func newProgram(name string, spec *hardware.Spec, clusters int, opt Options) *isa.Program {
+func newProgram(name string, spec *hardware.Spec, net *network, clusters int, opt Options) *isa.Program {
 	p := &isa.Program{Name: name, Clusters: clusters}
 	resource := func(prefix string, kind isa.ResourceKind, rate float64) {
 		p.Resources = append(p.Resources,
@@ -340,6 +341,9 @@ func newProgram(name string, spec *hardware.Spec, clusters int, opt Options) *is
 		prefix := fmt.Sprintf("cluster%d.", k)
 		for r, rate := range [numResources]float64{rPort: port, rGB: gb, rIn: link, rOut: link} {
 			resource(prefix, resourceKinds[r], rate)
+		}
+		for i := range net.resources() {
+			resource(fmt.Sprintf("%slink%d.", prefix, i), isa.CoreNetwork, link)
 		}
 		queue := func(name string, kind isa.QueueKind) {
 			p.Queues = append(p.Queues, isa.Queue{Name: prefix + name, Cluster: int32(k), Kind: kind})

@@ -205,18 +205,35 @@ func (e *emitter) ddrLatency() int64 {
 // chipLatency is that of the link between chips.
 func (e *emitter) chipLatency() int64 { return seconds(e.spec.Chips.Link.LatencySeconds) }
 
+// lbLatency is that of a move between the LBs and the memory above them.
 func (e *emitter) lbLatency() int64 {
 	l := e.spec.CoreLink.LatencySeconds
+	if e.net != nil {
+		l *= float64(e.net.memoryHops)
+	}
 	if e.spec.GB != nil {
 		l += e.spec.GB.LatencySeconds
 	}
 	return seconds(l)
 }
 
+// exchangeLatency is that of a move from core to core, which they wait for.
+func (e *emitter) exchangeLatency() int64 {
+	sync := seconds(e.spec.SyncSeconds)
+	if e.net == nil {
+		return 2*e.lbLatency() + sync
+	}
+	l := e.spec.CoreLink.LatencySeconds * float64(e.net.coreHops)
+	if e.spec.GB != nil {
+		l += 2 * e.spec.GB.LatencySeconds
+	}
+	return seconds(l) + sync
+}
+
 // moves are the uses of a move that takes this many bytes of the DDR, of the GB, of the
 // links into the cores and of those out of them.
 func (e *emitter) moves(ddr, gb, in, out int64) []isa.Use {
-	list := e.mem.uses.take(1 + numResources)
+	list := e.mem.uses.take(1 + numResources + e.net.resources())
 	use := func(r int32, bytes int64) { list = append(list, isa.Use{Resource: r, Bytes: bytes}) }
 	if ddr > 0 {
 		use(e.chipOf(e.cluster), ddr)
@@ -230,6 +247,13 @@ func (e *emitter) moves(ddr, gb, in, out int64) []isa.Use {
 	}
 	if out > 0 {
 		use(e.resource(rOut), out)
+	}
+	if e.net != nil && in+out > 0 {
+		for i, x := range e.net.links {
+			if bytes := e.net.bytes(x, max(ddr, gb), in, out); bytes > 0 {
+				use(e.resource(numResources+i), bytes)
+			}
+		}
 	}
 	if len(list) == 0 {
 		return nil

@@ -555,7 +555,7 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 			return
 		}
 		c.Kind, c.Bytes = isa.Exchange, part(r.RemoteBytes)
-		c.DurationPs = 2*l.lbLatency() + seconds(l.spec.SyncSeconds)
+		c.DurationPs = l.exchangeLatency()
 		c.Uses = l.moves(0, 2*c.Bytes, part(r.CoreRemoteBytes), ceilDiv(c.Bytes, max(1, v.Binding.Cores())))
 		ready := in.state.ready
 		if in.follow != nil {
@@ -784,7 +784,7 @@ func (l *lowering) addUp(i, n int64, tile int32, deps []int32) int32 {
 func (l *lowering) gatherSums(portion isa.Portion, core int64) isa.Command {
 	portion.Operand = int32(len(l.lp.step.Reads) + len(l.lp.step.Params))
 	return isa.Command{Kind: isa.Exchange, Portion: portion, Bytes: core * l.cores,
-		DurationPs: 2*l.lbLatency() + seconds(l.spec.SyncSeconds),
+		DurationPs: l.exchangeLatency(),
 		Uses:       l.moves(0, 2*core*l.cores, core, ceilDiv(core, l.lp.step.Slices()-1))}
 }
 

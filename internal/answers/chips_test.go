@@ -2,6 +2,7 @@ package answers_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -174,5 +175,53 @@ func TestShardOverlapped(t *testing.T) {
 		} else {
 			t.Logf("torus %v: %g s, %g one after the other", torus, *a.Overlapped, a.Seconds)
 		}
+	}
+}
+
+// Where collectives take long, the loads of weights that go on beside them make one program faster than the sum of
+// pieces and collectives, by what an LLB takes of them at most.
+func TestShardHidesLoads(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe, err := pipeline.Lookup("tiled-llb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const latency = 50e-6
+	for _, torus := range [][]int{nil, {2}} {
+		spec.Chips = &hardware.Chips{Count: 2, Link: hardware.Link{BandwidthBytesPerSecond: 25e9, LatencySeconds: latency},
+			Torus: torus}
+		net := network.Network{Name: "gated", Graph: func(batch int64) (*model.Graph, error) {
+			b := model.NewBuilder("gated")
+			x := b.Input("x", model.F16, batch, 1, 2048)
+			for i := range 3 {
+				up, down := fmt.Sprintf("up%d", i), fmt.Sprintf("down%d", i)
+				y := b.Op("Relu", fmt.Sprintf("relu%d", i), model.Attr{}, b.Op("MatMul", up, model.Attr{}, x,
+					b.Param(up+".weight", model.F16, 2048, 4096)))
+				x = b.Op("Add", fmt.Sprintf("add%d", i), model.Attr{}, x, b.Op("MatMul", down, model.Attr{}, y,
+					b.Param(down+".weight", model.F16, 4096, 2048)))
+			}
+			b.Output(x)
+			return b.Build()
+		}}
+		list, err := answers.Shard(t.Context(), net, spec, 1, []string{"search"}, recipe, true, binding.Options{},
+			pipeline.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := &list[0]
+		if a.Overlapped == nil || len(a.Moves) < 2 {
+			t.Fatalf("torus %v: %d collectives, expected two or more beside which loads go on: %+v", torus, len(a.Moves), a)
+		}
+		hidden := a.Seconds - *a.Overlapped
+		most := float64(spec.GB.SizeBytes) / spec.DDR.BandwidthBytesPerSecond * float64(len(a.Moves))
+		if hidden < latency/2 || hidden > min(most, a.CollectiveSeconds)+float64(a.Pieces)*spec.LaunchSeconds {
+			t.Errorf("torus %v: %g s as one program, %g one after the other with %d collectives of %g s", torus, *a.Overlapped,
+				a.Seconds, len(a.Moves), a.CollectiveSeconds)
+		}
+		t.Logf("torus %v: %g s as one program, %g one after the other, of which collectives %g", torus, *a.Overlapped,
+			a.Seconds, a.CollectiveSeconds)
 	}
 }

@@ -52,6 +52,7 @@ func anyOptions(r *rand.Rand, recipe scheduler.Recipe) scheduler.Recipe {
 type tally struct {
 	done    int
 	several int // on several kinds of core
+	linked  int // machines whose cores are linked
 	closest map[string]float64
 	others  map[string]int
 }
@@ -66,6 +67,8 @@ func bounded(t *testing.T, seed uint64, mixed bool, sum *tally) {
 	if mixed {
 		r := rand.New(rand.NewPCG(seed, 31))
 		spec, recipe = anyKinds(r, spec), recipe.With("kinds", kindsAtRandom(r))
+	} else if link(rand.New(rand.NewPCG(seed, 37)), spec) {
+		sum.linked++
 	}
 	if err := spec.Validate(); err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
@@ -144,16 +147,20 @@ func TestBoundOfRandomNetworks(t *testing.T) {
 	for i := *seed; sum.done < *programs; i++ {
 		bounded(t, i, false, sum)
 	}
+	if sum.linked < sum.done/8 {
+		t.Errorf("%d machines of %d programs have cores that are linked, expected more", sum.linked, sum.done)
+	}
 	if sum.closest["work"] < 0.3 || sum.closest["loads in a row"] < 0.3 {
 		t.Errorf("the terms are at most %v of a simulated time, expected some to be close", sum.closest)
 	}
 	t.Logf("closest %v; besides %v", sum.closest, sum.others)
 }
 
-// Layers run on any kind of core that can: what cores of another kind have made comes over the links.
+// Layers run on any kind of core that can: what cores of another kind have made comes over the links. With
+// DSASCHED_LONG=1 in the environment 5000 programs run.
 func TestMixedCores(t *testing.T) {
 	sum := &tally{closest: map[string]float64{}, others: map[string]int{}}
-	for i := *seed; sum.done < *programs; i++ {
+	for i := *seed; sum.done < long(*programs); i++ {
 		bounded(t, i, true, sum)
 	}
 	if sum.several < sum.done/2 {

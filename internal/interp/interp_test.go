@@ -33,6 +33,14 @@ func sample(n int) int {
 	return (n + 2) / 3
 }
 
+// long is n, or 5000 with DSASCHED_LONG=1 in the environment.
+func long(n int) int {
+	if os.Getenv("DSASCHED_LONG") != "" {
+		return 5000
+	}
+	return n
+}
+
 var (
 	programs = flag.Int("programs", sample(120), "random programs to interpret")
 	nests    = flag.Int("nests", sample(160), "random nests of single kernels to interpret")

@@ -344,3 +344,17 @@ func shared(seed uint64) network.Network {
 		return g.b.Build()
 	}}
 }
+
+// link joins the cores of a machine of one type by a bus, or by links between neighbours, one time in two.
+func link(r *rand.Rand, s *hardware.Spec) bool {
+	kind, t := pick(r, hardware.Bus, hardware.Ring, hardware.Mesh, hardware.Torus), &s.CoreTypes[0]
+	if len(s.CoreTypes) > 1 || !t.HasLB || r.IntN(2) == 0 {
+		return false
+	}
+	s.Network = &hardware.Network{Kind: kind, Memory: r.Perm(t.Count)[:1+r.IntN(t.Count)]}
+	t.Grid = []int{t.Count, 1}
+	if t.Count%2 == 0 {
+		t.Grid = []int{2, t.Count / 2}
+	}
+	return true
+}

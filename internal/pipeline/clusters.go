@@ -126,11 +126,16 @@ func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe,
 		home = func(sg *schedule.SubGraph, _ int64) int { return stage[sg.Ops[0]] }
 		from := r.at("group")
 		r = r.With("group", Strategy{Name: from.Name, Decide: func(ctx context.Context, d *Draft) error {
-			err := from.Decide(ctx, d)
-			if err == nil {
-				cutGroups(d, stage)
+			if err := from.Decide(ctx, d); err != nil {
+				return err
 			}
-			return err
+			if d.Graph != g { // the strategy has rewritten it
+				if stage, _, err = stages(ctx, d.Graph, spec, opt); err != nil {
+					return err
+				}
+			}
+			cutGroups(d, stage)
+			return nil
 		}})
 	case OverLayer:
 		home = func(sg *schedule.SubGraph, index int64) int {

@@ -57,6 +57,7 @@ var (
 		isa.DDRBandwidth: "DDR bandwidth", isa.DDRPort: "DDR port", isa.GBBandwidth: "LLB bandwidth",
 		isa.LinkIn: "links into the cores", isa.LinkOut: "links out of the cores",
 		isa.ToChips: "links between chips", isa.FromChips: "links between chips",
+		isa.CoreNetwork: "links between cores",
 	}
 	queueWords = map[isa.QueueKind]string{
 		isa.ControlQueue: "launches", isa.DDRLoadQueue: "DDR loads", isa.DDRStoreQueue: "DDR stores",
