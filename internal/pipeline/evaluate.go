@@ -312,6 +312,11 @@ func (w *Problem) Decided(ctx context.Context, p *Decisions) (r *Result, name [s
 	if r, err = p.prepare(ctx, w, opt); err != nil {
 		return nil, name, err
 	}
+	return r, r.commands(), nil
+}
+
+// commands names the commands that the schedules of a result are lowered to, of the same graph and machine.
+func (r *Result) commands() [sha256.Size]byte {
 	b := Key(fmt.Append(nil, r.Lower.Generator))
 	named := map[*schedule.Schedule]bool{}
 	for _, segments := range r.Plans {
@@ -323,7 +328,7 @@ func (w *Problem) Decided(ctx context.Context, p *Decisions) (r *Result, name [s
 			}
 		}
 	}
-	return r, sha256.Sum256(b), nil
+	return sha256.Sum256(b)
 }
 
 // schedule adds all that commands follow from.

@@ -433,8 +433,12 @@ func once(graph func(int64) (*model.Graph, error)) func(int64) (*model.Graph, er
 
 // latency is the simulated time of the plans, in picoseconds; math.MaxInt64 above a limit.
 func (r *Result) latency(ctx context.Context, limit int64) (ps int64, err error) {
-	_, made, err := stream(ctx, ProgramName(r), r.Spec, r.Plans, r.Lower,
-		sim.Options{TimesOnly: true, LimitPs: limit}, nil)
+	return latency(ctx, ProgramName(r), r.Spec, r.Plans, r.Lower, limit)
+}
+
+func latency(ctx context.Context, name string, spec *hardware.Spec, plans [][]lower.Segment, opt lower.Options,
+	limit int64) (ps int64, err error) {
+	_, made, err := stream(ctx, name, spec, plans, opt, sim.Options{TimesOnly: true, LimitPs: limit}, nil)
 	switch {
 	case errors.Is(err, sim.ErrLimit):
 		return math.MaxInt64, nil
@@ -443,7 +447,7 @@ func (r *Result) latency(ctx context.Context, limit int64) (ps int64, err error)
 	case made != nil:
 		return made.TotalPs, nil
 	}
-	p, alike, err := lower.Outline(ProgramName(r), r.Spec, r.Plans, Until(ctx, r.Lower))
+	p, alike, err := lower.Outline(name, spec, plans, Until(ctx, opt))
 	if err != nil {
 		return 0, err
 	}

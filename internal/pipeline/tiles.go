@@ -10,7 +10,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/tiling"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/lower"
-	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/model"
@@ -38,8 +37,6 @@ type tiler struct {
 	d     *Draft
 	known *tileMemo
 	same  Key // what the choices for all steps of the draft depend on
-
-	memory lower.Memory // for steps alone
 }
 
 // A tileMemo has the tilings that the rule gives for products, and the nests that are chosen for steps, by all that
@@ -192,7 +189,7 @@ func (t *tiler) follow(i int, n *schedule.Nest) (undo func(), err error) {
 	s := t.d.Schedule
 	undo = t.d.save(i)
 	if err = s.Follow(i, n); err == nil {
-		err = lower.LoopsOf(s, i, t.d.Cost).Check(s, i)
+		err = lower.CheckNest(s, i, t.d.Cost)
 	}
 	if err != nil {
 		undo()
@@ -259,13 +256,10 @@ func (t *tiler) alone(ctx context.Context, i int, limit int64) (int64, error) {
 	k := lower.StepAlone(s, i)
 	// All clusters do the same, and share the DDR.
 	plans := slices.Repeat([][]lower.Segment{{{Schedule: k, Iterations: 1}}}, s.Spec.Clusters)
-	opt := t.d.Lower
-	opt.Memory = &t.memory
-	p, alike, err := lower.Outline("step", s.Spec, plans, opt)
-	if err != nil {
+	ps, err := latency(ctx, "step", s.Spec, plans, t.d.Lower, limit)
+	if err != nil && ctx.Err() == nil {
 		return math.MaxInt64, nil
 	}
-	ps, _, err := sim.Latency(ctx, p, alike, limit)
 	return ps, err
 }
 
