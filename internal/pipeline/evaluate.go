@@ -87,6 +87,7 @@ func (w *Problem) prepare(ctx context.Context, named, r Recipe, chunk int64, opt
 	made := &Result{Recipe: named, Source: w.Net.Name, Machine: w.Machine, Spec: w.Spec, Batch: w.Batch, Chunk: chunk,
 		Shares: w.Shares, Uneven: opt.Uneven.Alternatives()[0], level: opt.Level}
 	made.assume(w.Net)
+	opt.active = made.active()
 	opt.note = func(text string) { made.Notes = append(made.Notes, text) }
 	idle, err := made.plan(func(size, _ int64) (*Draft, error) {
 		g, err := w.Graph(size)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/tiling"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/simplify"
@@ -19,7 +20,10 @@ import (
 var tiledNests = Strategy{Name: "tiles",
 	Description: "products in tiles of rows, columns and reduction, by closed form",
 	Decide: func(ctx context.Context, d *Draft) error {
-		t := newTiler(d)
+		t, err := newTiler(d)
+		if err != nil {
+			return err
+		}
 		for i := range d.Steps {
 			step := t.step
 			if d.Steps[i].Attending != nil {
@@ -37,19 +41,28 @@ type tiler struct {
 	d     *Draft
 	known *tileMemo
 	same  Key // what the choices for all steps of the draft depend on
+	cost  *cost.Model
+	plans int // clusters that have work
 }
 
 // A tileMemo has the tilings that the rule gives for products, and the nests that are chosen for steps, by all that
 // they depend on; nil: the generator's is the fastest.
 type tileMemo struct{ rules, nests sync.Map }
 
-func newTiler(d *Draft) *tiler {
-	t := &tiler{d: d, known: d.state.tiles}
+func newTiler(d *Draft) (t *tiler, err error) {
+	t = &tiler{d: d, known: d.state.tiles, cost: d.Cost, plans: d.Spec.Clusters}
 	if t.known == nil {
 		t.known = &tileMemo{}
 	}
-	t.same.Text(fmt.Sprint(d.Lower.Generator))
-	return t
+	if n := d.state.active; n > 0 && n < d.Spec.Clusters {
+		spec := d.Spec.Clone()
+		spec.Clusters, t.plans = n, n
+		if t.cost, err = cost.NewWith(spec, d.Lower.Cost); err != nil {
+			return nil, err
+		}
+	}
+	t.same.Text(fmt.Sprint(d.Lower.Generator, t.plans))
+	return t, nil
 }
 
 // step gives a step the nest of the rule, if it is faster alone.
@@ -254,8 +267,9 @@ func (t *tiler) fitting(ctx context.Context, i int, p *tiling.Problem, b tiling.
 func (t *tiler) alone(ctx context.Context, i int, limit int64) (int64, error) {
 	s := t.d.Schedule
 	k := lower.StepAlone(s, i)
-	// All clusters do the same, and share the DDR.
-	plans := slices.Repeat([][]lower.Segment{{{Schedule: k, Iterations: 1}}}, s.Spec.Clusters)
+	// All clusters that have work do the same, and share the DDR.
+	plans := slices.Repeat([][]lower.Segment{{{Schedule: k, Iterations: 1}}}, t.plans)
+	plans = append(plans, make([][]lower.Segment, s.Spec.Clusters-t.plans)...)
 	ps, err := latency(ctx, "step", s.Spec, plans, t.d.Lower, limit)
 	if err != nil && ctx.Err() == nil {
 		return math.MaxInt64, nil
@@ -295,7 +309,7 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 		ResultBytes: g.Tensor(st.Output).DType.Bytes(),
 		To:          levelOf(s.Values[st.Writes[0]].Level), Simple: float64(loops.Vector.Simple) / sums,
 		Special: float64(loops.Vector.Special) / sums, Move: float64(loops.Vector.Move) / sums},
-		Machine: *tiling.NewMachine(t.d.Cost.Kind(st.Kind), loops.DType, g.Tensor(st.Output).DType)}
+		Machine: *tiling.NewMachine(t.cost.Kind(st.Kind), loops.DType, g.Tensor(st.Output).DType)}
 	if anchor.Kind == "Conv" {
 		shape, a := g.Tensor(anchor.Inputs[1]).Shape, anchor.Attr
 		if len(shape) != 4 || len(a.Strides) != 2 {
