@@ -311,7 +311,8 @@ func (e *emitter) recordEntry(o *entry) {
 			j++
 		}
 		lo := int64(o.pages[i]) * e.pages.pageBytes
-		run := stretch{lo: lo, hi: lo + int64(j-i)*e.pages.pageBytes, first: o.first, label: label, continued: j < len(o.pages)}
+		run := stretch{lo: lo, hi: lo + int64(j-i)*e.pages.pageBytes, first: o.first, label: label,
+			continued: j < len(o.pages)}
 		switch {
 		case e.feed == nil:
 			run.lasts = append(append(make([]int32, 0, len(o.users)+1), o.users...), o.load)

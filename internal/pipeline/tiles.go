@@ -227,17 +227,29 @@ func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem, list []til
 	if err != nil {
 		return nil, err
 	}
+	launch := t.d.Spec.LaunchSeconds
 	for _, b := range list {
-		n, after, err := t.fitting(ctx, i, p, b, least)
-		if err != nil {
-			return nil, err
-		}
-		if n != nil && after < least {
-			best, least = n, after
+		for {
+			n, after, err := t.fitting(ctx, i, p, b, least)
+			if err != nil {
+				return nil, err
+			}
+			if n != nil && after < least {
+				best, least = n, after
+			}
+			expected, _ := p.Time(&b)
+			limit := float64(min(after, least)) * 1e-12
+			if n == nil || (expected+launch)*stalls > limit || !p.SmallerLoads(&b) {
+				break
+			}
 		}
 	}
 	return best, nil
 }
+
+// stalls is how much longer than the closed form says a tiling takes that waits for room in the LLB: smaller loads of
+// weights leave more of it.
+const stalls = 1.03
 
 // fitting is a tiling as a nest that runs, and how long the step takes with it, if that is at most limit; nil: none
 // does.
