@@ -664,6 +664,17 @@ func (p *Problem) group(b *Blocks) [2]int64 {
 	return g
 }
 
+// SmallerLoads makes the loads of weights from the DDR to the LLB at most half as large, if they can be.
+func (p *Problem) SmallerLoads(b *Blocks) bool {
+	if !p.Constant || p.LLB == 0 || b.Group[1] == 1 {
+		return false
+	}
+	w := p.cut(b)
+	for b.Group[1] /= 2; w.sums%b.Group[1] != 0; b.Group[1]-- {
+	}
+	return true
+}
+
 // climb goes to the best neighbour while that is better.
 func (r *ruler) climb(x *timed) {
 	for range 40 {

@@ -110,3 +110,20 @@ func least(p *Problem) float64 {
 	}
 	return floor
 }
+
+// Smaller loads bring a number of tiles that divides the reduction's, at most half of those before, down to one.
+func TestSmallerLoads(t *testing.T) {
+	for sums := int64(1); sums <= 60; sums++ {
+		p := &Problem{Product: Product{Reps: 1, M: 8, N: 8, K: sums, Constant: true},
+			Machine: Machine{LLB: 1, Rows: 1, Columns: 1}}
+		b := Blocks{Cores: [4]int64{1, 1, 1, 1}, Rows: 1, Columns: 8, Reduction: 1, Group: [2]int64{1, sums}}
+		for was := sums; p.SmallerLoads(&b); was = b.Group[1] {
+			if b.Group[1] < 1 || 2*b.Group[1] > was || sums%b.Group[1] != 0 {
+				t.Fatalf("of %d tiles, loads of %d follow those of %d", sums, b.Group[1], was)
+			}
+		}
+		if b.Group[1] != 1 {
+			t.Errorf("of %d tiles, the smallest loads have %d", sums, b.Group[1])
+		}
+	}
+}

@@ -21,6 +21,7 @@ type Memory struct {
 	waits     arena[int32] // what commands wait for
 	deps      arena[int32] // what is left of that
 	uses      arena[isa.Use]
+	order     []int32 // of a buffer, scratch
 	stretches arena[stretch]
 	entries   arena[entry]
 	pages     arena[int]

@@ -299,7 +299,7 @@ func (l *lowering) blocked(s *schedule.Schedule) {
 	kTiles, turn := int64(lp.kTiles), int64(0)
 	var used []*stretch
 	lp.eachBlock(func(p, j int64) {
-		if l.halted != nil {
+		if l.feedSome(); l.halted != nil {
 			return
 		}
 		if lp.constant != nil && p == 0 && (n.ColumnsFirst || j == 0) {

@@ -35,7 +35,8 @@ type emitter struct {
 	opt     Options
 	chips   int32
 	cluster int32
-	layers  int   // of all iterations of clusters that differ
+	layers  int   // of all iterations of clusters that differ,
+	lowered int   // of this cluster's
 	alike   int   // clusters with the same work, for which this one stands
 	repeats bool  // clusters differ, and some run a schedule several times
 	outline bool  // see Outline
@@ -120,7 +121,7 @@ const stopEvery = 1 << 14
 // ended is the error of a program that has too many commands by now, or of Options.Stopped.
 func (e *emitter) ended() error {
 	if n, most := e.commands(); n+len(e.p.Commands) > most {
-		return e.tooMany(fmt.Sprintf("at least %d", n+len(e.p.Commands)), most)
+		return tooMany(e.p.Name, fmt.Sprintf("at least %d", n+len(e.p.Commands)), most)
 	}
 	if e.opt.Stopped != nil {
 		return e.opt.Stopped()
@@ -282,7 +283,7 @@ func (e *emitter) run(segments []Segment) error {
 				e.releaseDead(k)
 				e.coming = plans[i][k:]
 				e.step(s, lp, values)
-				if e.halted != nil {
+				if e.lowered++; e.halted != nil {
 					return e.halted
 				}
 				e.leave(s, k, values)
@@ -293,7 +294,7 @@ func (e *emitter) run(segments []Segment) error {
 					// The third iteration is like the second: too many commands are known to be before they are made.
 					all := float64(first) + float64(n-first)/float64(len(s.Steps))*float64(e.layers-len(s.Steps))
 					if iteration == 1 && all > float64(most) {
-						return e.tooMany(fmt.Sprintf("about %.1f million", all/1e6), most)
+						return tooMany(e.p.Name, fmt.Sprintf("about %.1f million", all/1e6), most)
 					}
 					first = n
 				}
@@ -418,6 +419,7 @@ func (e *emitter) divideBuffers(segments []Segment) {
 	if e.spec.GB != nil {
 		e.pages = newPages(&e.queues, int64(e.spec.GB.SizeBytes), e.recordEntry)
 		e.pages.quarters = cmp.Or(e.opt.KeepQuarters, e.pages.quarters)
+		e.pages.unnamed = e.outline || e.feed != nil
 		return
 	}
 	e.home.log, e.home.tiles = &e.queues, map[tileKey]resident{}
@@ -564,8 +566,13 @@ func (e *emitter) buffer(base int32, s levelled) {
 	slices.Sort(lasts)
 	lasts = slices.Compact(lasts)
 	b.Lasts = append(e.mem.lasts.take(len(lasts)), lasts...)
+	e.putBuffer(b)
+}
+
+func (e *emitter) putBuffer(b isa.Buffer) {
 	if n := len(e.p.Buffers); n == cap(e.p.Buffers) { // append would copy large lists many times
-		e.p.Buffers = slices.Grow(e.p.Buffers, max(n, listBlock))
+		all := n * e.layers / max(1, e.lowered) // as many as there will be, if layers are alike
+		e.p.Buffers = append(make([]isa.Buffer, 0, min(max(2*n, all+all/8), 16*n)+listBlock), e.p.Buffers...)
 	}
 	e.p.Buffers = append(e.p.Buffers, b)
 }
@@ -584,6 +591,13 @@ func (e *emitter) feedSettled() error {
 	e.mem.deps.reset()
 	e.mem.uses.reset()
 	return nil
+}
+
+// feedSome is feedSettled within a step, if there are many commands. What comes behind changes none of those before.
+func (e *emitter) feedSome() {
+	if e.feed != nil && e.halted == nil && e.cmds.n-e.settled >= stopEvery {
+		e.halted = e.feedSettled()
+	}
 }
 
 // settle completes the dependencies of the cluster's commands that are not settled, and appends

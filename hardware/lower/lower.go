@@ -18,6 +18,8 @@ type Options struct {
 	// Batches is the number of batches that stand in a row; 0 is 1. A layer is issued in as many
 	// commands as in a program of one.
 	Batches int `json:"-"`
+	// Least is the number of commands that each of several batches is known to have, at least.
+	Least int `json:"-"`
 	// Fresh keeps no weights in the GB for the next of these batches.
 	Fresh bool `json:"-"`
 	// Fold lets clusters that are alike always share their commands (isa.Program.As); else they
@@ -142,13 +144,13 @@ func Program(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 	return p, nil
 }
 
-// tooMany reports so many commands, in words.
-func (e *emitter) tooMany(commands string, most int) error {
+// tooMany reports so many commands of a program, in words.
+func tooMany(program, commands string, most int) error {
 	unequal := ""
 	if most == maxRepeated {
 		unequal = " of clusters with unequal shares"
 	}
-	return &TooLargeError{e.p.Name, fmt.Sprintf("have %s commands, more than %d%s", commands, most, unequal)}
+	return &TooLargeError{program, fmt.Sprintf("have %s commands, more than %d%s", commands, most, unequal)}
 }
 
 // commands is the number of commands that count of those of clusters that are alike, and how many there
@@ -272,6 +274,9 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 	}
 	if own > maxLayers {
 		return nil, nil, &TooLargeError{name, fmt.Sprintf("run %d layers", own)}
+	}
+	if n := opt.Batches * opt.Least; opt.Batches > 1 && n > maxSteady {
+		return nil, nil, tooMany(name, fmt.Sprintf("at least %.1f million", float64(n)/1e6), maxSteady)
 	}
 	fine := grainFor(layers / max(1, opt.Batches))
 	fine.pieces, fine.room, fine.storePieces = cmp.Or(opt.Pieces, fine.pieces), opt.WeightTiles, opt.StorePieces

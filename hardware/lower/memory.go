@@ -233,7 +233,7 @@ type entry struct {
 	retained bool
 	pinned   bool // a part of a stage: it stays until that is read
 	first    int32
-	at       *stretch // its first run of pages
+	at       *stretch // its first run of pages; nil: nothing asks for it
 }
 
 // pages is the GB cut into pages of equal size, for weights and transfers. Values
@@ -262,6 +262,7 @@ type pages struct {
 	retained int
 	quarters int          // of the available pages that may be retained
 	evicted  func(*entry) // to record buffers
+	unnamed  bool         // no command asks for the buffers
 }
 
 func newPages(log *queueLog, bytes int64, evicted func(*entry)) *pages {
@@ -485,7 +486,10 @@ func (p *pages) add(key int32, bytes, nextUse int64) (*entry, []int32) {
 	}
 	m := p.log.mem
 	e := m.entries.put(entry{key: key, arrived: p.arrived, pages: m.pages.take(n), nextUse: nextUse, load: -1, first: -1,
-		users: m.numbers.take(4), at: m.stretches.put(stretch{})})
+		users: m.numbers.take(4)})
+	if !p.unnamed {
+		e.at = m.stretches.put(stretch{})
+	}
 	p.arrived++
 	last := noneOfQueues
 	var before []int32

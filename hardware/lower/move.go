@@ -327,6 +327,7 @@ func (e *emitter) recordEntry(o *entry) {
 	if !e.bare {
 		label = e.cmds.at(o.first).Label
 	}
+	from := len(e.p.Buffers)
 	// One buffer per run of consecutive pages.
 	for i := 0; i < len(o.pages); {
 		j := i + 1
@@ -334,16 +335,25 @@ func (e *emitter) recordEntry(o *entry) {
 			j++
 		}
 		lo := int64(o.pages[i]) * e.pages.pageBytes
-		s := levelled{&stretch{lo: lo, hi: lo + int64(j-i)*e.pages.pageBytes, first: o.first, label: label,
-			lasts: append(append(make([]int32, 0, len(o.users)+1), o.users...), o.load), continued: j < len(o.pages)}, isa.GB, 0}
+		run := stretch{lo: lo, hi: lo + int64(j-i)*e.pages.pageBytes, first: o.first, label: label,
+			continued: j < len(o.pages)}
 		switch {
 		case e.feed == nil:
-			if i == 0 {
-				*o.at, s.stretch = *s.stretch, o.at
+			run.lasts = append(append(make([]int32, 0, len(o.users)+1), o.users...), o.load)
+			s := levelled{o.at, isa.GB, 0}
+			if i > 0 {
+				s.stretch = new(stretch)
 			}
+			*s.stretch = run
 			e.stretches = append(e.stretches, s)
-		case o.first >= 0: // it is complete, and no command asks for its number
-			e.buffer(0, s)
+		case o.first >= 0 && len(e.p.Buffers) == from: // it is complete, and no command asks for its number
+			run.lasts = append(append(e.mem.order[:0], o.users...), o.load)
+			e.mem.order = run.lasts
+			e.buffer(0, levelled{&run, isa.GB, 0})
+		case o.first >= 0:
+			b := e.p.Buffers[from]
+			b.Address, b.Bytes, b.Continued = run.lo, run.hi-run.lo, run.continued
+			e.putBuffer(b)
 		}
 		i = j
 	}

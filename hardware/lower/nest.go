@@ -33,10 +33,25 @@ type Loops struct {
 // plays no part but for its number of tiles.
 func LoopsOf(s *schedule.Schedule, i int, m *cost.Model) *Loops {
 	st := s.Steps[i]
-	st.Nest, m = nil, m.Kind(st.Kind)
-	lp, ring := prepare(s, &st, grainFor(1), nil), schedule.WeightRingBytes(s.Spec)
+	st.Nest = nil
+	return loopsOf(s, &st, m)
+}
+
+// CheckNest is [Loops.Check] of step i.
+func CheckNest(s *schedule.Schedule, i int, m *cost.Model) error {
+	st := s.Steps[i]
+	n := st.Nest
+	if st.Nest = nil; st.Attending != nil || n.Blocked() { // whatever the rule is
+		return (&Loops{base: prepare(s, &st, grainFor(1), nil)}).Check(s, i)
+	}
+	return loopsOf(s, &st, m).Check(s, i)
+}
+
+func loopsOf(s *schedule.Schedule, st *schedule.Step, m *cost.Model) *Loops {
+	m = m.Kind(st.Kind)
+	lp, ring := prepare(s, st, grainFor(1), nil), schedule.WeightRingBytes(s.Spec)
 	if st.Attending != nil {
-		t := s.AttentionTiles(&st)
+		t := s.AttentionTiles(st)
 		return &Loops{Rule: &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &t},
 			Dims: lp.dims, DType: lp.dtype,
 			Elements: st.CoreOutput.Elements(), MACs: lp.macs, Vector: lp.vector, base: lp}

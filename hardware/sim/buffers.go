@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"slices"
 
 	"github.com/dsasched/dsasched/hardware/isa"
 )
@@ -125,7 +124,7 @@ func (u *usage[T]) overlap(memories [][]int32, as []int32, use func(int32) Buffe
 
 // overlapOf returns the first two buffers of a memory that overlap; j began when i was in use.
 func (u *usage[T]) overlapOf(list []int32) (i, j int32, found bool) {
-	u.unsorted = slices.Grow(u.unsorted[:0], len(list))
+	u.unsorted = empty(u.unsorted, len(list))
 	for k, i := range list {
 		u.unsorted = append(u.unsorted, edge{uint64(u.p.Buffers[i].Address), int32(k)})
 	}

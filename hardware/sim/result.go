@@ -483,7 +483,7 @@ func (e edge) ends() bool { return e.at&1 == 0 }
 // edges returns the beginnings and ends of the buffers of a memory that hold anything
 // for any time, in order of time and then of index, until the next call.
 func (u *usage[T]) edges(list []int32) []edge {
-	u.unsorted = slices.Grow(u.unsorted[:0], 2*len(list))
+	u.unsorted = empty(u.unsorted, 2*len(list))
 	for k, i := range list {
 		if from, to := u.time(i); from < to && u.p.Buffers[i].Bytes > 0 {
 			u.unsorted = append(u.unsorted, edge{uint64(from)<<1 | 1, int32(k)}, edge{uint64(to) << 1, int32(k)})
@@ -501,7 +501,7 @@ func (u *usage[T]) sort() []edge {
 	}
 	shift := max(0, bits.Len64(last)-bits.Len(uint(n)))
 	stretches := int(last>>shift) + 2
-	u.next = slices.Grow(u.next[:0], stretches)[:stretches]
+	u.next = empty(u.next, stretches)[:stretches]
 	clear(u.next)
 	for _, e := range u.unsorted {
 		u.next[e.at>>shift+1]++
@@ -509,7 +509,7 @@ func (u *usage[T]) sort() []edge {
 	for k := 1; k < stretches; k++ {
 		u.next[k] += u.next[k-1]
 	}
-	u.sorted = slices.Grow(u.sorted[:0], n)[:n]
+	u.sorted = empty(u.sorted, n)[:n]
 	for _, e := range u.unsorted {
 		at := &u.next[e.at>>shift]
 		u.sorted[*at] = e

@@ -1,9 +1,6 @@
 package sim
 
-import (
-	"slices"
-	"sync"
-)
+import "sync"
 
 // scratch is the memory of a run, reused by the next: else most of the time of a short one would be
 // taken by the memory for it.
@@ -24,16 +21,23 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // Runs of more commands leave nothing behind: they take long enough for their memory, and would keep much of it.
 const maxScratch = 1 << 17
 
-// empty is a list without elements and with room for n, the given one if that will do.
-func empty[T any](list []T, n int) []T { return slices.Grow(list[:0], n) }
+// empty is a list without elements and with room for n, the given one if that will do. The room of a new one is not
+// touched, as append would.
+func empty[T any](list []T, n int) []T {
+	if n > cap(list) {
+		return make([]T, 0, n)
+	}
+	return list[:0]
+}
 
 // longer is a list with n more elements, which hold anything. Room at least doubles: append would copy long lists many
 // times.
 func longer[T any](list []T, n int) []T {
-	if m := len(list) + n; m > cap(list) {
-		list = slices.Grow(list, max(n, len(list)))
+	m := len(list) + n
+	if m > cap(list) {
+		list = append(make([]T, 0, max(m, 2*len(list))), list...)
 	}
-	return list[:len(list)+n]
+	return list[:m]
 }
 
 // done gives away what the run has needed.

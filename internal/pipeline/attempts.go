@@ -3,13 +3,15 @@ package pipeline
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"math"
 	"slices"
-	"sync/atomic"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -31,11 +33,20 @@ type contest struct {
 	// picoseconds it takes; math.MaxInt64: more than the limit.
 	make    func(ctx context.Context, r Recipe, opt run) (*Result, error)
 	measure func(ctx context.Context, made *Result, limit int64) (ps int64, err error)
-	// least is the time of the fastest schedule so far, of all lanes: what takes longer is given up. It is never the
-	// answer's, so that none depends on which lane was first.
-	least atomic.Int64
+	// measured are schedules by what their commands follow from. One is simulated at a time, since what takes longer
+	// than least, the fastest so far of all lanes, is given up. That is never the answer's, so that none depends on
+	// which lane was first.
+	mu       sync.Mutex
+	measured map[program]int64
+	least    int64
 	// quick has, by chunk and strategies, the pieces with which recipes are fastest that make no exact decisions.
 	quick map[string]schedule.Uneven
+}
+
+// program names the program of a schedule.
+type program struct {
+	graph    *model.Graph
+	commands [sha256.Size]byte
 }
 
 // tried is the fastest schedule of some attempts.
@@ -58,7 +69,7 @@ func (c *contest) fastest(ctx context.Context, chunk int64) tried {
 		return tried{err: err}
 	}
 	all := make([]tried, len(c.recipes))
-	c.least.Store(math.MaxInt64)
+	c.measured, c.least = map[program]int64{}, math.MaxInt64
 	var side errgroup.Group
 	side.SetLimit(2) // memory
 	for _, l := range lanes {
@@ -80,6 +91,20 @@ func (c *contest) fastest(ctx context.Context, chunk int64) tried {
 		}
 	}
 	return best
+}
+
+// time is measure of a schedule, once for all of the same commands.
+func (c *contest) time(ctx context.Context, made *Result, limit int64) (ps int64, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	same := program{made.Schedule.Graph, made.commands()}
+	if ps, known := c.measured[same]; known && made.Clusters == OverBatch {
+		return ps, nil
+	}
+	if ps, err = c.measure(ctx, made, min(limit, c.least)); err == nil {
+		c.measured[same], c.least = ps, min(c.least, ps)
+	}
+	return ps, err
 }
 
 // attempts lists those of the chunk: for each recipe all pieces, and with these all weights. A recipe that takes long
@@ -151,10 +176,7 @@ func (c *contest) try(ctx context.Context, list []attempt, opt run, all []tried)
 		if err == nil {
 			onePiece := i == len(list)-1 || !made.Schedule.Uneven()
 			if c.compared || t.made != nil || len(c.recipes)+len(c.weights) > 2 || !onePiece {
-				if ps, err = c.measure(ctx, made, min(t.ps, c.least.Load())); err == nil {
-					for was := c.least.Load(); ps < was && !c.least.CompareAndSwap(was, ps); was = c.least.Load() {
-					}
-				}
+				ps, err = c.time(ctx, made, t.ps)
 			}
 		}
 		if err != nil {

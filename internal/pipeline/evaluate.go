@@ -87,6 +87,7 @@ func (w *Problem) prepare(ctx context.Context, named, r Recipe, chunk int64, opt
 	made := &Result{Recipe: named, Source: w.Net.Name, Machine: w.Machine, Spec: w.Spec, Batch: w.Batch, Chunk: chunk,
 		Shares: w.Shares, Uneven: opt.Uneven.Alternatives()[0], level: opt.Level}
 	made.assume(w.Net)
+	opt.active = made.active()
 	opt.note = func(text string) { made.Notes = append(made.Notes, text) }
 	idle, err := made.plan(func(size, _ int64) (*Draft, error) {
 		g, err := w.Graph(size)
@@ -312,6 +313,11 @@ func (w *Problem) Decided(ctx context.Context, p *Decisions) (r *Result, name [s
 	if r, err = p.prepare(ctx, w, opt); err != nil {
 		return nil, name, err
 	}
+	return r, r.commands(), nil
+}
+
+// commands names the commands that the schedules of a result are lowered to, of the same graph and machine.
+func (r *Result) commands() [sha256.Size]byte {
 	b := Key(fmt.Append(nil, r.Lower.Generator))
 	named := map[*schedule.Schedule]bool{}
 	for _, segments := range r.Plans {
@@ -323,7 +329,7 @@ func (w *Problem) Decided(ctx context.Context, p *Decisions) (r *Result, name [s
 			}
 		}
 	}
-	return r, sha256.Sum256(b), nil
+	return sha256.Sum256(b)
 }
 
 // schedule adds all that commands follow from.

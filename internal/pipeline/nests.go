@@ -14,9 +14,9 @@ var nestMoves = []Move{{"tile", 2, (*Site).moveTile}}
 func (a *Site) moveTile() *Decisions {
 	own := *a.Schedule
 	own.Steps, own.Values = slices.Clone(own.Steps), slices.Clone(own.Values)
-	t := newTiler(&Draft{Schedule: &own, Cost: a.Cost})
+	t, err := newTiler(&Draft{Schedule: &own, Cost: a.Cost})
 	i := a.step()
-	if i < 0 {
+	if err != nil || i < 0 {
 		return nil
 	}
 	st := own.Steps[i]

@@ -91,6 +91,7 @@ type state struct {
 	alone         bool         // no other chunk is tried: what may well be the answer is simulated in full at once
 	unchecked     bool         // leave the stages' checks out: the answer is checked later
 	times         int64        // how often a cluster runs the chunk, at most; 0: not known
+	active        int          // clusters that have work, and so share the DDR; 0: all
 	shared        *shared      // what recipes have in common; nil: nothing
 	mostInstances int          // that splits may give; 0: no limit
 	ddrWeight     float64      // see spread
@@ -433,8 +434,12 @@ func once(graph func(int64) (*model.Graph, error)) func(int64) (*model.Graph, er
 
 // latency is the simulated time of the plans, in picoseconds; math.MaxInt64 above a limit.
 func (r *Result) latency(ctx context.Context, limit int64) (ps int64, err error) {
-	_, made, err := stream(ctx, ProgramName(r), r.Spec, r.Plans, r.Lower,
-		sim.Options{TimesOnly: true, LimitPs: limit}, nil)
+	return latency(ctx, ProgramName(r), r.Spec, r.Plans, r.Lower, limit)
+}
+
+func latency(ctx context.Context, name string, spec *hardware.Spec, plans [][]lower.Segment, opt lower.Options,
+	limit int64) (ps int64, err error) {
+	_, made, err := stream(ctx, name, spec, plans, opt, sim.Options{TimesOnly: true, LimitPs: limit}, nil)
 	switch {
 	case errors.Is(err, sim.ErrLimit):
 		return math.MaxInt64, nil
@@ -443,7 +448,7 @@ func (r *Result) latency(ctx context.Context, limit int64) (ps int64, err error)
 	case made != nil:
 		return made.TotalPs, nil
 	}
-	p, alike, err := lower.Outline(ProgramName(r), r.Spec, r.Plans, Until(ctx, r.Lower))
+	p, alike, err := lower.Outline(name, spec, plans, Until(ctx, opt))
 	if err != nil {
 		return 0, err
 	}
@@ -485,6 +490,7 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		Uneven: opt.Uneven.Alternatives()[0], level: opt.Level, figures: opt.Figures}
 	out.assume(net)
 	opt.Uneven, opt.note = out.Uneven, func(text string) { out.Notes = append(out.Notes, text) }
+	opt.active = out.active()
 	if opt.Clusters != OverBatch {
 		idle, err := out.together(ctx, net, r, opt)
 		if err != nil {
@@ -515,6 +521,16 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		return nil, err
 	}
 	return out, out.describe(idle)
+}
+
+// active counts the clusters that have a share of the batch.
+func (r *Result) active() (n int) {
+	for _, share := range r.Shares {
+		if share > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // plan gives each cluster its chunks and what is left of its share; get makes the draft

@@ -58,13 +58,14 @@ type lane struct {
 
 // lanesOf divides recipes into lanes.
 func lanesOf(recipes []Recipe, opt run) (lanes []lane) {
+	tiles := &tileMemo{}
 	for i, r := range recipes {
 		first := r.first()
 		at := slices.IndexFunc(lanes, func(l lane) bool { return l.first == first })
 		if at < 0 {
 			at, lanes = len(lanes), append(lanes, lane{first: first, opt: opt})
 			if len(recipes) > 1 {
-				lanes[at].opt.shared, lanes[at].opt.tiles = &shared{drafts: map[draftKey]*Draft{}}, &tileMemo{}
+				lanes[at].opt.shared, lanes[at].opt.tiles = &shared{drafts: map[draftKey]*Draft{}}, tiles
 			}
 		}
 		lanes[at].recipes = append(lanes[at].recipes, i)

@@ -82,6 +82,9 @@ func (r *Result) batchEnds(ctx context.Context, n int, fresh bool) ([]int64, err
 	}
 	opt := r.Lower
 	opt.Batches, opt.Fresh = n, fresh
+	if len(slices.DeleteFunc(slices.Clone(iterations), func(n int) bool { return n == 0 })) == 1 {
+		opt.Least = r.leastCommands()
+	}
 	ends := make([]int64, n)
 	var of []int32 // the batch of each command
 	measure := sim.Options{TimesOnly: true, OnCommand: func(i int, _, end int64) { ends[of[i]] = max(ends[of[i]], end) }}
@@ -111,4 +114,29 @@ func (r *Result) batchEnds(ctx context.Context, n int, fresh bool) ([]int64, err
 		ends[batch] = max(ends[batch], end[i])
 	}
 	return ends, nil
+}
+
+// leastCommands is a number of commands that each of several batches has at least, by those of the one that was
+// simulated; 0: none was. A later batch may need no load of weights from the DDR and, of a weight that comes in pieces
+// of as many loads into the L1s, one of these.
+func (r *Result) leastCommands() (n int) {
+	if r.Sim == nil {
+		return 0
+	}
+	for i, q := range r.Program.Queues {
+		switch commands := r.Sim.Queues[i].Commands; q.Kind {
+		case isa.OtherQueue:
+		case isa.DDRLoadQueue:
+			if r.Spec.GB != nil {
+				n -= commands
+			}
+		case isa.InQueue:
+			if r.Spec.GB != nil {
+				n += commands
+			}
+		default:
+			n += commands
+		}
+	}
+	return n
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/tiling"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/lower"
-	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/model"
@@ -20,7 +20,10 @@ import (
 var tiledNests = Strategy{Name: "tiles",
 	Description: "products in tiles of rows, columns and reduction, by closed form",
 	Decide: func(ctx context.Context, d *Draft) error {
-		t := newTiler(d)
+		t, err := newTiler(d)
+		if err != nil {
+			return err
+		}
 		for i := range d.Steps {
 			step := t.step
 			if d.Steps[i].Attending != nil {
@@ -38,21 +41,28 @@ type tiler struct {
 	d     *Draft
 	known *tileMemo
 	same  Key // what the choices for all steps of the draft depend on
-
-	memory lower.Memory // for steps alone
+	cost  *cost.Model
+	plans int // clusters that have work
 }
 
 // A tileMemo has the tilings that the rule gives for products, and the nests that are chosen for steps, by all that
 // they depend on; nil: the generator's is the fastest.
 type tileMemo struct{ rules, nests sync.Map }
 
-func newTiler(d *Draft) *tiler {
-	t := &tiler{d: d, known: d.state.tiles}
+func newTiler(d *Draft) (t *tiler, err error) {
+	t = &tiler{d: d, known: d.state.tiles, cost: d.Cost, plans: d.Spec.Clusters}
 	if t.known == nil {
 		t.known = &tileMemo{}
 	}
-	t.same.Text(fmt.Sprint(d.Lower.Generator))
-	return t
+	if n := d.state.active; n > 0 && n < d.Spec.Clusters {
+		spec := d.Spec.Clone()
+		spec.Clusters, t.plans = n, n
+		if t.cost, err = cost.NewWith(spec, d.Lower.Cost); err != nil {
+			return nil, err
+		}
+	}
+	t.same.Text(fmt.Sprint(d.Lower.Generator, t.plans))
+	return t, nil
 }
 
 // step gives a step the nest of the rule, if it is faster alone.
@@ -192,7 +202,7 @@ func (t *tiler) follow(i int, n *schedule.Nest) (undo func(), err error) {
 	s := t.d.Schedule
 	undo = t.d.save(i)
 	if err = s.Follow(i, n); err == nil {
-		err = lower.LoopsOf(s, i, t.d.Cost).Check(s, i)
+		err = lower.CheckNest(s, i, t.d.Cost)
 	}
 	if err != nil {
 		undo()
@@ -217,17 +227,29 @@ func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem, list []til
 	if err != nil {
 		return nil, err
 	}
+	launch := t.d.Spec.LaunchSeconds
 	for _, b := range list {
-		n, after, err := t.fitting(ctx, i, p, b, least)
-		if err != nil {
-			return nil, err
-		}
-		if n != nil && after < least {
-			best, least = n, after
+		for {
+			n, after, err := t.fitting(ctx, i, p, b, least)
+			if err != nil {
+				return nil, err
+			}
+			if n != nil && after < least {
+				best, least = n, after
+			}
+			expected, _ := p.Time(&b)
+			limit := float64(min(after, least)) * 1e-12
+			if n == nil || (expected+launch)*stalls > limit || !p.SmallerLoads(&b) {
+				break
+			}
 		}
 	}
 	return best, nil
 }
+
+// stalls is how much longer than the closed form says a tiling takes that waits for room in the LLB: smaller loads of
+// weights leave more of it.
+const stalls = 1.03
 
 // fitting is a tiling as a nest that runs, and how long the step takes with it, if that is at most limit; nil: none
 // does.
@@ -257,15 +279,13 @@ func (t *tiler) fitting(ctx context.Context, i int, p *tiling.Problem, b tiling.
 func (t *tiler) alone(ctx context.Context, i int, limit int64) (int64, error) {
 	s := t.d.Schedule
 	k := lower.StepAlone(s, i)
-	// All clusters do the same, and share the DDR.
-	plans := slices.Repeat([][]lower.Segment{{{Schedule: k, Iterations: 1}}}, s.Spec.Clusters)
-	opt := t.d.Lower
-	opt.Memory = &t.memory
-	p, alike, err := lower.Outline("step", s.Spec, plans, opt)
-	if err != nil {
+	// All clusters that have work do the same, and share the DDR.
+	plans := slices.Repeat([][]lower.Segment{{{Schedule: k, Iterations: 1}}}, t.plans)
+	plans = append(plans, make([][]lower.Segment, s.Spec.Clusters-t.plans)...)
+	ps, err := latency(ctx, "step", s.Spec, plans, t.d.Lower, limit)
+	if err != nil && ctx.Err() == nil {
 		return math.MaxInt64, nil
 	}
-	ps, _, err := sim.Latency(ctx, p, alike, limit)
 	return ps, err
 }
 
@@ -301,7 +321,7 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 		ResultBytes: g.Tensor(st.Output).DType.Bytes(),
 		To:          levelOf(s.Values[st.Writes[0]].Level), Simple: float64(loops.Vector.Simple) / sums,
 		Special: float64(loops.Vector.Special) / sums, Move: float64(loops.Vector.Move) / sums},
-		Machine: *tiling.NewMachine(t.d.Cost.Kind(st.Kind), loops.DType, g.Tensor(st.Output).DType)}
+		Machine: *tiling.NewMachine(t.cost.Kind(st.Kind), loops.DType, g.Tensor(st.Output).DType)}
 	if anchor.Kind == "Conv" {
 		shape, a := g.Tensor(anchor.Inputs[1]).Shape, anchor.Attr
 		if len(shape) != 4 || len(a.Strides) != 2 {

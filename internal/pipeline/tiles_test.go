@@ -4,8 +4,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/zoo"
 )
@@ -67,6 +69,41 @@ func TestJoinLight(t *testing.T) {
 			}) {
 				t.Errorf("%s: layer %q has changed", name, after[i].Name)
 			}
+		}
+	}
+}
+
+// A batch that leaves clusters idle has the DDR for those that work: it gets the tiles of a machine without the others,
+// and takes as long.
+func TestTilesOfIdleClusters(t *testing.T) {
+	r, err := Lookup(Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	net := network.Network{Name: "product", Graph: func(batch int64) (*model.Graph, error) {
+		b := model.NewBuilder("product")
+		x := b.Input("x", model.F16, batch, 256, 1024)
+		b.Output(b.Op("MatMul", "product", model.Attr{}, x, b.Param("w", model.F16, 1024, 2048)))
+		return b.Build()
+	}}
+	for batch := int64(1); batch <= 3; batch++ {
+		var took [2]int64
+		for i := range took {
+			spec, err := hardware.Load("stcp920")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == 1 {
+				spec.Clusters = int(batch)
+			}
+			made, err := RunStages(t.Context(), net, spec, batch, r, Options{Chunk: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			took[i] = made.Sim.TotalPs
+		}
+		if took[0] != took[1] {
+			t.Errorf("batch %d takes %d ps, and %d on a machine of as many clusters", batch, took[0], took[1])
 		}
 	}
 }
