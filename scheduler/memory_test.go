@@ -60,7 +60,7 @@ func TestExactMemory(t *testing.T) {
 	for _, name := range []string{"toy-fig3", "inception-v3", "mobilenetv2", "swin-t", "bert-128"} {
 		s := crossLayerOf(t, name, spec, 8)
 		fresh := *s
-		if err := fresh.BuildSteps(schedule.LB); err != nil {
+		if err := fresh.BuildSteps(context.Background(), schedule.LB); err != nil {
 			t.Fatal(err)
 		}
 		spills, sol, err := pipeline.ChooseSpills(context.Background(), &fresh, allocate.SweepOptions{})
@@ -152,7 +152,7 @@ func TestExactMemoryAgainstAllChoices(t *testing.T) {
 		lb.SizeBytes = hardware.Bytes(total * (3 + r.Int64N(33)) / 100 &^ 63)
 		s.Spec = &spec
 		fresh := *s
-		if err := fresh.BuildSteps(schedule.LB); err != nil {
+		if err := fresh.BuildSteps(context.Background(), schedule.LB); err != nil {
 			t.Fatal(err)
 		}
 		_, sol, err := pipeline.ChooseSpills(context.Background(), &fresh, allocate.SweepOptions{})
@@ -235,7 +235,7 @@ func BenchmarkChooseSpills(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := s.BuildSteps(schedule.LB); err != nil {
+		if err := s.BuildSteps(context.Background(), schedule.LB); err != nil {
 			b.Fatal(err)
 		}
 		b.Run(name, func(b *testing.B) {

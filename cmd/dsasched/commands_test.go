@@ -170,7 +170,7 @@ func TestScheduleJSONAddsUp(t *testing.T) {
 		{"resnet50", "--batch", "4", "--hardware", "stcp920-paper"},
 		{"resnet50", "--batch", "4", "--variant", "tvm"},
 		{"resnet50", "--batch", "4", "--variant", "llb"},
-		{"bert-128", "--batch", "2"},
+		{"bert-128", "--batch", "2", "--variant", "cross-layer"},
 		{"net.onnx", "--batch", "64"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {

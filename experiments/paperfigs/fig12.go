@@ -99,7 +99,7 @@ func explainSpills(ctx context.Context, r *scheduler.Result, method spillMethod,
 	run.MovedBytes, run.AgainBytes = pipeline.MovedBytes(s)
 	if method.bound {
 		fresh := *s
-		if err := fresh.BuildSteps(r.Outputs); err != nil {
+		if err := fresh.BuildSteps(ctx, r.Outputs); err != nil {
 			return nil, err
 		}
 		_, best, err := pipeline.ChooseSpills(ctx, &fresh, allocate.SweepOptions{})

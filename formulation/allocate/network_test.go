@@ -44,7 +44,7 @@ func TestSpillProblemByILP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.BuildSteps(schedule.LB); err != nil {
+		if err := s.BuildSteps(context.Background(), schedule.LB); err != nil {
 			t.Fatal(err)
 		}
 		p := pipeline.NewSpillProblem(s)

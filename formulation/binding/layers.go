@@ -1,6 +1,7 @@
 package binding
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -77,7 +78,7 @@ func LayersOf(s *schedule.Schedule, instance int, m *cost.Model,
 		for n, i := range own {
 			r.LayerBindings[group][s.Steps[i].Layer] = l.Bindings[n][min(k, len(l.Bindings[n])-1)]
 		}
-		if err := r.BuildSteps(schedule.LB); err != nil {
+		if err := r.BuildSteps(context.Background(), schedule.LB); err != nil {
 			return nil, err
 		}
 		if len(r.Steps) != len(s.Steps) || len(r.Values) != len(s.Values) {

@@ -1,6 +1,7 @@
 package binding_test
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -28,7 +29,7 @@ func TestLayers(t *testing.T) {
 				inst := s.Instances.First[k]
 				// Values as the sum by steps prices them: where they are wanted.
 				plain := *s
-				if err := plain.BuildSteps(schedule.LB); err != nil {
+				if err := plain.BuildSteps(context.Background(), schedule.LB); err != nil {
 					t.Fatal(err)
 				}
 				l, err := binding.LayersOf(&plain, inst, m,
@@ -58,7 +59,7 @@ func TestLayers(t *testing.T) {
 						at := slices.IndexFunc(s.Layers[k], func(y schedule.Layer) bool { return y.Anchor == l.Anchors[n] })
 						q.LayerBindings[k][at] = l.Bindings[n][x]
 					}
-					if err := q.BuildSteps(schedule.LB); err != nil {
+					if err := q.BuildSteps(context.Background(), schedule.LB); err != nil {
 						t.Fatal(err)
 					}
 					return binding.Seconds(&q, m)

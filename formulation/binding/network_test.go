@@ -142,7 +142,7 @@ func TestNetworks(t *testing.T) {
 				bindings, scopes := n.Decode(choice)
 				other := *s
 				other.Bindings, other.Scopes = bindings, scopes
-				if err := other.BuildSteps(schedule.LB); err != nil {
+				if err := other.BuildSteps(context.Background(), schedule.LB); err != nil {
 					t.Fatal(err)
 				}
 				if got, want := binding.Seconds(&other, m), n.Problem.Seconds(choice); math.Abs(got-want) > 1e-9*want {

@@ -547,7 +547,7 @@ func TestDoesNotFit(t *testing.T) {
 	}
 	s.Order = graphturbo.BFS(s.Instances)
 	s.Bindings, s.Scopes = graphturbo.BindGrid(g, gr, s.Instances, s.Order, []int64{8}, false)
-	if err := s.BuildSteps(schedule.LB); err != nil {
+	if err := s.BuildSteps(context.Background(), schedule.LB); err != nil {
 		t.Fatal(err)
 	}
 	var dnf *graphturbo.DoesNotFitError

@@ -453,14 +453,14 @@ func (d *Draft) leastBinding(ctx context.Context, method string) error {
 }
 
 var joins = Strategy{Name: "derived", Description: "from bindings and scopes, §3.5 of the paper",
-	Decide: func(_ context.Context, d *Draft) error {
+	Decide: func(ctx context.Context, d *Draft) error {
 		if d.Between != schedule.LB {
 			for i := range d.Scopes {
 				d.Scopes[i] = d.Between
 			}
 		}
 		d.Joins = graphturbo.Join(d.Graph, d.Grouping, d.Instances, d.Order, d.Bindings, d.Scopes, d.UnevenCores)
-		if err := d.BuildSteps(d.Outputs); err != nil {
+		if err := d.BuildSteps(ctx, d.Outputs); err != nil {
 			return err
 		}
 		if d.refine != nil {

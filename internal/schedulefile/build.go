@@ -1,6 +1,7 @@
 package schedulefile
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -451,7 +452,7 @@ func checkBinding(r model.Region, cores []int64, forbidden []bool, most int64) e
 }
 
 func (b *builder) steps() {
-	if err := b.s.BuildSteps(b.plan.OutputLevel()); err != nil {
+	if err := b.s.BuildSteps(context.Background(), b.plan.OutputLevel()); err != nil {
 		b.say("", "%v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -11,10 +12,13 @@ import (
 // BuildSteps lists the steps of all instances in order with their values and
 // reads, from groups, layers, order and instance bindings. Values are wanted at
 // level want (LB: at their instance's scope if they leave it), network inputs and
-// outputs in the DDR.
-func (s *Schedule) BuildSteps(want Level) error {
+// outputs in the DDR. If ctx ends, it returns its error.
+func (s *Schedule) BuildSteps(ctx context.Context, want Level) error {
 	b := Builders(want, s)[0]
 	for _, id := range s.Order {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if err := b.Add(id); err != nil {
 			return err
 		}
