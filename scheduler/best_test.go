@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,8 +37,15 @@ func TestBestIsNotWorseThanAnyRecipe(t *testing.T) {
 			if found.Sim.TotalPs > made.Sim.TotalPs {
 				t.Errorf("%s, in place %t: %v s, best %v s", r.Name, inPlace, made.LatencySeconds(), found.LatencySeconds())
 			}
-			if r.Name == "cross-layer" && !inPlace && found.Greedy.Sim.TotalPs != made.Sim.TotalPs {
-				t.Errorf("greedy is %v s, found %v s", made.LatencySeconds(), found.Greedy.LatencySeconds())
+			if r.Name != "cross-layer" || inPlace {
+				continue
+			}
+			greedy, err := scheduler.Run(t.Context(), net, machine, 8, r, scheduler.Options{}) // at its best chunk
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found.Greedy.Sim.TotalPs != greedy.Sim.TotalPs {
+				t.Errorf("greedy is %v s, found %v s", greedy.LatencySeconds(), found.Greedy.LatencySeconds())
 			}
 		}
 	}
@@ -46,6 +54,48 @@ func TestBestIsNotWorseThanAnyRecipe(t *testing.T) {
 		last.Evaluations > found.Evaluations {
 		t.Errorf("%v after %d evaluations, the last better one %+v, found %v s", found.Stop, found.Evaluations, last,
 			found.LatencySeconds())
+	}
+}
+
+// counted is a context that is done once it has been asked for its error so often.
+type counted struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (c *counted) Err() error {
+	if c.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Whenever a search ends, greedy is at its best chunk or not there.
+func TestGreedyIsAtItsBestChunk(t *testing.T) {
+	net, machine := open(t, "toy-fig3"), load(t, "stcp920")
+	r, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	greedy, err := scheduler.Run(t.Context(), net, machine, 96, r, scheduler.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := 0
+	for n := 512.0; n < 1<<14; n *= 1.7 {
+		ctx := &counted{Context: t.Context()}
+		ctx.left.Store(int64(n))
+		found, err := scheduler.Best(ctx, net, machine, 96, scheduler.BestOptions{Evaluations: 4, Threads: 1})
+		if err != nil {
+			continue // nothing was found so early
+		}
+		ended++
+		if g := found.Greedy; g != nil && g.Sim.TotalPs != greedy.Sim.TotalPs {
+			t.Errorf("after %.0f questions: greedy is %v s, found %v", n, greedy.LatencySeconds(), g.LatencySeconds())
+		}
+	}
+	if ended < 2 {
+		t.Errorf("%d searches ended with an answer", ended)
 	}
 }
 

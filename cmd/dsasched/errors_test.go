@@ -459,7 +459,8 @@ func TestInterrupt(t *testing.T) {
 // A line of an error has room for a name of any file, and no more.
 func TestLongProblems(t *testing.T) {
 	long := oneLine(strings.Repeat("x", 2000) + "\nfile: " + strings.Repeat("y", 900))
-	if want := strings.Repeat("x", 1000) + "...; file: " + strings.Repeat("y", 900); long != want {
+	half := strings.Repeat("x", 500)
+	if want := half + " ... " + half + "; file: " + strings.Repeat("y", 900); long != want {
 		t.Errorf("%d bytes, want %d: %.20q", len(long), len(want), long)
 	}
 	if r := call(t, "schedule", "--variant", strings.Repeat("é", 5000)); len(r.stderr) > 1200 || r.status != exitUsage {

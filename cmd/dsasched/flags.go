@@ -160,8 +160,12 @@ func checkFiles(cmd *cobra.Command, args []string) error {
 		if _, ok := f.Value.(*outFile); ok || f.Name == "start" { // a schedule may be replaced by a better one
 			return
 		}
-		read = append(read, strings.FieldsFunc(f.Value.String(),
-			func(r rune) bool { return strings.ContainsRune("[],=", r) })...)
+		switch value := f.Value.String(); {
+		case f.Value.Type() == "string":
+			read = append(read, value)
+		case f.Name == "set" || f.Name == "hardware" || f.Name == "network":
+			read = append(read, strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("[],=", r) })...)
+		}
 	})
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		o, ok := f.Value.(*outFile)

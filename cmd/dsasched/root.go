@@ -251,7 +251,8 @@ func report(stderr io.Writer, err error) int {
 // kind of mess it is, and still a line that can be read.
 const listedProblems = 3
 
-// longestProblem is the number of bytes of a line of an error that oneLine keeps, which may have a name of any length.
+// longestProblem is the number of bytes of a line of an error that oneLine keeps, the first and
+// the last: the name in it may have any length, and the reason stands behind it.
 const longestProblem = 1000
 
 // oneLine joins the lines of an error; those of several mistakes in one file have
@@ -261,7 +262,8 @@ func oneLine(text string) string {
 	for _, l := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if l = printable(strings.TrimSpace(strings.ReplaceAll(l, "\t", " "))); l != "" {
 			if len(l) > longestProblem {
-				l = strings.ToValidUTF8(l[:longestProblem], "") + "..."
+				half := longestProblem / 2
+				l = strings.ToValidUTF8(l[:half], "") + " ... " + strings.ToValidUTF8(l[len(l)-half:], "")
 			}
 			lines = append(lines, l)
 		}

@@ -126,8 +126,11 @@ func planGalaxy(pl *harness.Plan, pick scheduler.Recipe) {
 // galaxyTable has a line for each part, and what they take together.
 func galaxyTable(result json.RawMessage) (t harness.Table, err error) {
 	var list []float64
-	if err := json.Unmarshal(result, &list); err != nil || len(list) != len(galaxyLayer) {
-		return t, fmt.Errorf("a result can't be read: %d of %d parts, %w", len(list), len(galaxyLayer), err)
+	if err := json.Unmarshal(result, &list); err != nil {
+		return t, fmt.Errorf("a result can't be read: %w", err)
+	}
+	if len(list) != len(galaxyLayer) {
+		return t, fmt.Errorf("a result can't be read: %d parts, expected %d", len(list), len(galaxyLayer))
 	}
 	t = harness.Table{Name: "galaxy", Title: "A layer of Llama-3-70B over 32 Wormholes, decoding for 32 users",
 		Columns: []harness.Column{{Name: "Part", Text: true}, {Group: "Measured, us", Name: "4U"},

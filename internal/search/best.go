@@ -150,7 +150,11 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	s := &seeker{w: pipeline.NewProblem(net, machine, spec, batch, opt.Options), opt: opt, began: time.Now(), until: until,
 		found: &Found{}, starts: map[family]startAt{}}
 	s.found.problem = s.w
-	if err = s.all(limited, chunks); err == nil {
+	err = s.all(limited, chunks)
+	if !s.begun || s.opt.Chunk > 0 && !s.opt.few {
+		s.found.Greedy = nil // is not that of the best chunk
+	}
+	if err == nil && s.opt.Chunk > 0 && !s.opt.few {
 		err = s.greedy(limited)
 	}
 	switch {
@@ -171,12 +175,8 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	return nil, cmp.Or(ctx.Err(), s.failed, errors.New("none of the recipes can be used with these options"))
 }
 
-// greedy finds [Found.Greedy] where the search has not tried all that it is the best of.
+// greedy finds [Found.Greedy] where the search is of one chunk.
 func (s *seeker) greedy(ctx context.Context) error {
-	if s.begun && s.opt.Chunk == 0 || s.opt.few {
-		return nil
-	}
-	s.found.Greedy = nil
 	r, err := pipeline.Lookup(pipeline.GreedyRecipe)
 	if err != nil || ctx.Err() != nil {
 		return err
