@@ -65,7 +65,8 @@ func (p *Product) Divide(rows, columns []int64, cores int64) {
 		next, parts := make([]int64, cores+1), make([]int64, cores+1)
 		for n := int64(1); n <= cores; n++ {
 			next[n] = math.MaxInt64
-			for f := min(n, extent); f >= 1; f-- { // of equals, most on the outer dimension
+			// Of equals, most on the outer dimension; of those that leave the same n/f inside, the first.
+			for f := min(n, extent); f >= 1; f = n / (n/f + 1) {
 				if x := ceilDiv(extent, f) * p.rowParts[n/f]; x < next[n] {
 					next[n], parts[n] = x, f
 				}

@@ -629,6 +629,9 @@ func (l *lowering) products(t, from, to int64, free []int32) (done, left []int32
 		}
 	}
 	for w := range tiles {
+		if l.halted != nil {
+			return done, left
+		}
 		tile := &tiles[w]
 		at := tileInLB{load: -1}
 		if len(lp.weights) > 0 {
