@@ -112,17 +112,31 @@ func (d *Description) field(name string) (*field, error) {
 			}
 		}
 	}
+	near := append(d.Fields(), "cores")
+	for _, level := range []string{"l1", "llb", "ddr"} {
+		for suffix := range shortEndings {
+			near = append(near, level+suffix)
+		}
+	}
+	slices.Sort(near)
+	head, _, _ := strings.Cut(longName(name), ".")
+	beside := slices.DeleteFunc(d.Fields(), func(f string) bool { return !strings.HasPrefix(f, head+".") })
+	if len(beside) == 0 {
+		beside = d.Fields()
+	}
 	return nil, fmt.Errorf("%w %s of %s%s", ErrUnknownField, quote(name), d.file,
-		spell.HintOr(longName(name), d.Fields(), ": there are "+list(d.Fields())))
+		spell.HintOr(name, near, spell.HintOr(longName(name), d.Fields(), ": there are "+spell.Some(beside))))
 }
+
+// shortEndings are endings of short names, and the keys that they stand for.
+var shortEndings = map[string]string{"_bytes": "size", "_size": "size", "_bandwidth": "bandwidth", "_latency": "latency"}
 
 // longName is the path that a short name stands for.
 func longName(name string) string {
 	if name == "cores" {
 		return "core_types[0].count"
 	}
-	for suffix, key := range map[string]string{"_bytes": "size", "_size": "size", "_bandwidth": "bandwidth",
-		"_latency": "latency"} {
+	for suffix, key := range shortEndings {
 		if level, ok := strings.CutSuffix(name, suffix); ok {
 			name = level + "." + key
 		}

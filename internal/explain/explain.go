@@ -392,7 +392,9 @@ func unknown(what, name string, all func(yield func(string) bool)) error {
 		}
 	}
 	if e.Hint = spell.Hint(name, names); e.Hint == "" && what == "group" && len(names) > 0 {
-		e.Hint = fmt.Sprintf(", expected %s to %s", names[0], names[len(names)-1])
+		if e.Hint = ", expected " + names[0]; len(names) > 1 {
+			e.Hint += " to " + names[len(names)-1]
+		}
 	}
 	return e
 }

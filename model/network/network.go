@@ -92,7 +92,7 @@ func read(name string, batch int64, opt Options) (*model.Graph, error) {
 		if _, statErr := os.Stat(name); statErr == nil {
 			return nil, fmt.Errorf("%w (to read a file of this name, write ./%s)", err, name)
 		}
-		return nil, fmt.Errorf("%w, or the path of an .onnx or .mlir file", err)
+		return nil, fmt.Errorf("%w; the path of a file ends in .onnx or .mlir", err)
 	}
 	return g, nil
 }
