@@ -224,7 +224,7 @@ func (a explainJSON) writeOverview(b *bytes.Buffer) {
 	}
 	writeTable(b, "lrl", []string{"unit", "busy", "waited for"}, rows)
 	if len(groups) > 0 {
-		fmt.Fprintf(b, "\n--group %s has the reasons for its border, split and spills, --op and --tensor those of one operator or tensor\n",
+		fmt.Fprintf(b, "\n--group %s gives the reasons of its border, split and spills; --op, --tensor those of one\n",
 			printable(groups[0].What))
 	}
 }

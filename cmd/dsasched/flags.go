@@ -164,7 +164,8 @@ func checkFiles(cmd *cobra.Command, args []string) error {
 		case f.Value.Type() == "string":
 			read = append(read, value)
 		case f.Name == "set" || f.Name == "hardware" || f.Name == "network":
-			read = append(read, strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("[],=", r) })...)
+			read = append(read, strings.FieldsFunc(value,
+				func(r rune) bool { return strings.ContainsRune("[],=", r) })...)
 		}
 	})
 	cmd.Flags().Visit(func(f *pflag.Flag) {

@@ -34,8 +34,8 @@ const galaxy = "wormhole-n150"
 var galaxyLink = hardware.Link{BandwidthBytesPerSecond: 4 * 12.5e9, LatencySeconds: 690e-9}
 
 const (
-	prefetched = "weights come to the L1s during the kernels before, by cores of their own: the DRAM could not bring them in this time"
-	smallMoves = "moves through the L1s of Ethernet cores and workers, in turns, and additions, which the closed form leaves out"
+	prefetched = "cores of their own load the weights during the kernels before: the DRAM is too slow for this time"
+	smallMoves = "the closed form leaves out additions, and moves by turns through the L1s of Ethernet cores"
 )
 
 // galaxyLayer is a layer of Llama-3-70B that decodes a token of 32 users: tenstorrent/tt-metal@02cd859b85,
@@ -159,7 +159,10 @@ func galaxyTable(result json.RawMessage) (t harness.Table, err error) {
 	}
 	sum.Name = "together"
 	line(&sum, total)
-	t.Notes = []string{"Kernels alone, without the gaps between them, and predicted with a launch each. Both systems have the same chips and links in their files here. " +
-		"Products read their weights from the DRAM within the kernel, collectives take their closed forms on rings of 4 or 8 chips. Attention over the cache is left out, as its length is not given."}
+	t.Notes = []string{"Kernels alone, without the gaps between them, and predicted with a launch each. " +
+		"Both systems have the same chips and links in their files here. " +
+		"Products read their weights from the DRAM within the kernel, " +
+		"collectives take their closed forms on rings of 4 or 8 chips. " +
+		"Attention over the cache is left out, as its length is not given."}
 	return t, nil
 }

@@ -265,7 +265,7 @@ func (f crossing) report(runs []crossRun) (*harness.Report, error) {
 		fmt.Sprintf("two layers at once for %s of %s µs (without: %s of %s)",
 			us(with.LayersAtOnce), us(with.Seconds), us(without.LayersAtOnce), us(without.Seconds)),
 		harness.Agreement(with.LayersAtOnce > without.LayersAtOnce))
-	d.Given() // this is what variant 4 is, here and below
+	d.Given() // variant 4 is defined by this overlap, and by that of the next claim
 	d.Claim("Both blocks under way at once (between the lines)", "yes", fmt.Sprintf("for %s µs (without: %s)",
 		us(max(0, with.OverlapEnd-with.OverlapStart)), us(max(0, without.OverlapEnd-without.OverlapStart))),
 		harness.Agreement(with.OverlapEnd > with.OverlapStart && without.OverlapEnd <= without.OverlapStart))

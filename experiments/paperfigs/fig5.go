@@ -213,7 +213,7 @@ func (f merging) report(runs []mergeRun) (*harness.Report, error) {
 	}
 	for _, r := range runs {
 		who := fmt.Sprintf(", %s per cluster", harness.Plural(r.PerCluster, "image"))
-		// Where all factors are 1 the patterns alone decide, and what comes out is what Algorithm 2 says.
+		// Where all factors are 1 the patterns alone decide: the outcome is Algorithm 2 itself, no prediction.
 		given := !slices.ContainsFunc(r.States[0].Groups, func(g mergePart) bool { return g.Factor > 1 })
 		last := r.States[len(r.States)-1]
 		d.Claim("Sub-graphs in the end"+who, "1", harness.Count(int64(len(last.Groups))),

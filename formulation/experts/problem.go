@@ -124,7 +124,7 @@ func (p *Problem) Mean(seconds []float64) float64 {
 	return sum / all
 }
 
-// cost is what is minimised.
+// cost is the objective: the longest scenario, or the weighted mean of all.
 func (p *Problem) cost(seconds []float64) float64 {
 	if p.Worst {
 		return slices.Max(seconds)
@@ -148,7 +148,8 @@ func (p *Problem) Only(scenario int) *Problem {
 	return q
 }
 
-// least is what each row takes at least, whatever the devices: the largest expert, or an equal share of all.
+// least is a lower bound on the seconds of each row under any placement: the largest expert, or an
+// equal share of all.
 func (p *Problem) least(option int) []float64 {
 	list := make([]float64, len(p.Scenario))
 	for r, row := range p.Load[option] {

@@ -165,12 +165,12 @@ func (p *Problem) onto(option int) []int {
 	return device
 }
 
-// loads are those of a partial placement.
+// loads has the seconds of a partial placement by row and device.
 type loads struct {
 	p       *Problem
 	rows    [][]float64 // of experts
 	on      [][]float64 // by row and device
-	top     []float64   // of each row: the device with most, or what the row takes at least
+	top     []float64   // of each row: the longest device, or the bound of least
 	used    int         // devices from 0 on
 	seconds []float64
 }
@@ -183,7 +183,7 @@ func newLoads(p *Problem, option int) *loads {
 	return l
 }
 
-// with is what the objective is at least with one more expert.
+// with is a lower bound on the objective once expert e is on device d, too.
 func (l *loads) with(e, d int) float64 {
 	clear(l.seconds)
 	for r, on := range l.on {

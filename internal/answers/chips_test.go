@@ -29,9 +29,9 @@ func columns(batch int64) (*model.Graph, error) {
 	return b.Build()
 }
 
-// Columns first, rows second: one sum over the chips for two products, and each chip loads its
-// share of the weights.
-func TestShard(t *testing.T) {
+// chipAndRecipe is an STCP920 to put several of, and the recipe of their programs.
+func chipAndRecipe(t *testing.T) (*hardware.Spec, pipeline.Recipe) {
+	t.Helper()
 	spec, err := hardware.Load("stcp920")
 	if err != nil {
 		t.Fatal(err)
@@ -40,6 +40,13 @@ func TestShard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return spec, recipe
+}
+
+// Columns first, rows second: one sum over the chips for two products, and each chip loads its
+// share of the weights.
+func TestShard(t *testing.T) {
+	spec, recipe := chipAndRecipe(t)
 	net := network.Network{Name: "columns", Graph: columns}
 	shard := func(method string) (*answers.Sharded, error) {
 		list, err := answers.Shard(context.Background(), net, spec, 1, []string{method}, recipe, false, binding.Options{},
@@ -86,14 +93,7 @@ func TestShard(t *testing.T) {
 
 // Behind an exchange, nothing begins before it has ended but loads of what no earlier part makes, and some do.
 func TestExchange(t *testing.T) {
-	spec, err := hardware.Load("stcp920")
-	if err != nil {
-		t.Fatal(err)
-	}
-	recipe, err := pipeline.Lookup("tiled-llb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec, recipe := chipAndRecipe(t)
 	net := network.Network{Name: "columns", Graph: columns}
 	r, err := pipeline.RunStages(t.Context(), net, spec, 4, recipe, pipeline.Options{Chunk: 1})
 	if err != nil {
@@ -151,14 +151,7 @@ func TestExchange(t *testing.T) {
 // As one program, pieces take no less than their collectives and weights, and at most a launch each more than one after
 // the other, where loads run ahead of the first launch.
 func TestShardOverlapped(t *testing.T) {
-	spec, err := hardware.Load("stcp920")
-	if err != nil {
-		t.Fatal(err)
-	}
-	recipe, err := pipeline.Lookup("tiled-llb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec, recipe := chipAndRecipe(t)
 	for _, torus := range [][]int{nil, {4}, {2, 2}} {
 		spec.Chips = &hardware.Chips{Count: 4, Link: hardware.Link{BandwidthBytesPerSecond: 25e9, LatencySeconds: 2e-6},
 			Torus: torus}
@@ -181,14 +174,7 @@ func TestShardOverlapped(t *testing.T) {
 // Where collectives take long, the loads of weights that go on beside them make one program faster than the sum of
 // pieces and collectives, by what an LLB takes of them at most.
 func TestShardHidesLoads(t *testing.T) {
-	spec, err := hardware.Load("stcp920")
-	if err != nil {
-		t.Fatal(err)
-	}
-	recipe, err := pipeline.Lookup("tiled-llb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec, recipe := chipAndRecipe(t)
 	const latency = 50e-6
 	for _, torus := range [][]int{nil, {2}} {
 		spec.Chips = &hardware.Chips{Count: 2, Link: hardware.Link{BandwidthBytesPerSecond: 25e9, LatencySeconds: latency},
