@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -88,5 +90,35 @@ func TestCompareSplitAndMemory(t *testing.T) {
 			t.Errorf("%s: the greedy choice is no worse than the exact one, on a network where it is known to be",
 				exact.Decision)
 		}
+	}
+}
+
+// On cores of several kinds the decisions that do not know them are left out, which is said.
+func TestCompareOnKinds(t *testing.T) {
+	mixed, err := os.ReadFile(filepath.Join("..", "..", "experiments", "optimality", "machines", "edge-mixed.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	workspace(t)
+	if err := os.WriteFile("mixed.yaml", mixed, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var a compareJSON
+	if err := json.Unmarshal([]byte(answer(t, "compare", "toy-fig5", "--batch", "1", "--hardware", "mixed.yaml", "--json")),
+		&a); err != nil {
+		t.Fatal(err)
+	}
+	var decisions []string
+	for _, d := range a.Rows {
+		if !slices.Contains(decisions, d.Decision) {
+			decisions = append(decisions, d.Decision)
+		}
+	}
+	if !slices.Equal(decisions, []string{"split", "order", "memory", "issue"}) || len(a.Notes) != 1 {
+		t.Errorf("decisions %q, notes %q", decisions, a.Notes)
+	}
+	r := call(t, "compare", "toy-fig5", "--batch", "1", "--hardware", "mixed.yaml", "--decision", "order,bind")
+	if r.status != exitFailure || !strings.Contains(r.stderr, "decision bind: ") {
+		t.Errorf("%+v", r)
 	}
 }
