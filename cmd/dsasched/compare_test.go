@@ -49,7 +49,8 @@ func TestCompare(t *testing.T) {
 				t.Errorf("%s by %s: %+v, schedule has %g/s", d.Decision, d.Method, d, s.ThroughputPerSecond)
 			}
 		}
-		if d.Decision == "memory" && d.Method != "overwrite" && (d.Bound == nil || d.Objective == nil || *d.Bound > *d.Objective) {
+		if d.Decision == "memory" && d.Method != "overwrite" && (d.Bound == nil || d.Objective == nil ||
+			*d.Bound > *d.Objective) {
 			t.Errorf("%+v", d)
 		}
 	}
