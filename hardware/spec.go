@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // UnitKind is the class of operations of a compute unit.
@@ -419,7 +420,24 @@ func (u Unit) OpsPerCycle(class, dtype string) float64 {
 func (s *Spec) Describe() string {
 	var b strings.Builder
 	line := func(label, format string, args ...any) {
-		fmt.Fprintf(&b, "%-12s%s\n", label, fmt.Sprintf(format, args...))
+		const margin, width = 12, 100
+		fmt.Fprintf(&b, "%-*s", margin, label)
+		at := margin
+		for i, word := range strings.Split(fmt.Sprintf(format, args...), " ") {
+			n := utf8.RuneCountInString(word)
+			switch {
+			case i == 0:
+			case at+1+n > width:
+				fmt.Fprintf(&b, "\n%*s", margin+2, "")
+				at = margin + 2
+			default:
+				b.WriteByte(' ')
+				at++
+			}
+			b.WriteString(word)
+			at += n
+		}
+		b.WriteByte('\n')
 	}
 	line("name", "%s", s.Name)
 	if s.Description != "" {
@@ -495,10 +513,21 @@ func (s *Spec) Describe() string {
 	}
 	for _, d := range dtypes {
 		if p := s.PeakMACsPerSecond(d); p > 0 {
-			line("peak "+d, "%s", formatSI(p, "MAC/s"))
+			on := ""
+			if !s.multiplies(d) {
+				on = ", on vector units"
+			}
+			line("peak "+d, "%s%s", formatSI(p, "MAC/s"), on)
 		}
 	}
 	return b.String()
+}
+
+// multiplies reports whether a matrix unit takes numbers of a type.
+func (s *Spec) multiplies(dtype string) bool {
+	return slices.ContainsFunc(s.CoreTypes, func(t CoreType) bool {
+		return slices.ContainsFunc(t.Units, func(u Unit) bool { return u.Kind == Matrix && u.MACsPerCycle(dtype) > 0 })
+	})
 }
 
 // formatCores names the cores beside which the memory is.

@@ -391,8 +391,10 @@ clock       1GHz
 clusters    4, each with:
   cores     8 x core
     unit    mme (matrix): 64 x 32; rate f16 1 i8 2; fill 25cycles
-    unit    vme (vector): 64 lanes; rate f32 0.5 f16 1 i8 1 u8 1 i16 1 i32 0.5 bool 1; fill 10cycles; cycles per operation simple 1 move 1
-    unit    vector-core (special, shares hardware with vme): 64 lanes; rate f32 0.5 f16 1 i8 1 u8 1 i16 1 i32 0.5 bool 1; fill 20cycles; cycles per operation simple 1 special 4 move 1
+    unit    vme (vector): 64 lanes; rate f32 0.5 f16 1 i8 1 u8 1 i16 1 i32 0.5 bool 1; fill
+              10cycles; cycles per operation simple 1 move 1
+    unit    vector-core (special, shares hardware with vme): 64 lanes; rate f32 0.5 f16 1 i8 1 u8 1
+              i16 1 i32 0.5 bool 1; fill 20cycles; cycles per operation simple 1 special 4 move 1
 L1          1MiB, 512GB/s, latency 0ns, and 256KiB for weights (per core)
 LLB         8MiB, 256GB/s, latency 0ns (per cluster)
 DDR         16GiB, 108GB/s, latency 150ns, for activations at 0.69 of it (chip)
@@ -403,6 +405,9 @@ sync        100ns
 `
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if !strings.Contains(got, "peak f32    1.024TMAC/s, on vector units\npeak f16    65.536TMAC/s\n") {
+		t.Errorf("which units the peaks are of is not said:\n%s", got)
 	}
 	if goya := load(t, "testdata/goya.yaml").Describe(); !strings.Contains(goya, "1 x gemm, no L1\n") {
 		t.Errorf("the matrix engine is not said to lack an L1:\n%s", goya)

@@ -42,6 +42,7 @@ type bestJSON struct {
 	// latency over bound, less 1; null as the bound
 	Gap                       *float64             `json:"gap"`
 	GreedyThroughputPerSecond *float64             `json:"greedy_throughput_per_s"` // null: that variant fails
+	GreedyChunk               int64                `json:"greedy_chunk,omitempty"`
 	Seed                      uint64               `json:"seed"`
 	Evaluations               int                  `json:"evaluations"`
 	Stop                      string               `json:"stop"`
@@ -187,7 +188,7 @@ saw.`,
 		}
 		if found.Greedy != nil {
 			t := found.Greedy.ThroughputPerSecond()
-			answer.GreedyThroughputPerSecond = &t
+			answer.GreedyThroughputPerSecond, answer.GreedyChunk = &t, found.Greedy.Chunk
 		}
 		unwritten := out.write(scheduler.File(found.Result,
 			schedulefile.Origin{MadeBy: madeBy, Model: args[0], DType: from.dtype.value}).Write)
@@ -212,6 +213,9 @@ func writeBest(b *bytes.Buffer, a *bestJSON) {
 	greedy := "nothing greedy to compare with"
 	if t := a.GreedyThroughputPerSecond; t != nil {
 		greedy = fmt.Sprintf("%.3f times greedy's %s", a.ThroughputPerSecond / *t, perSecond(*t))
+		if a.GreedyChunk != a.Chunk {
+			greedy += fmt.Sprintf(" in chunks of %d", a.GreedyChunk)
+		}
 	}
 	row(b, "throughput", "%s, %s", perSecond(a.ThroughputPerSecond), greedy)
 	if a.Gap == nil {

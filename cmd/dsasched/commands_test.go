@@ -55,7 +55,7 @@ func TestTexts(t *testing.T) {
 				`Conv +matrix +53 +53`,
 				`BatchNorm +element-wise +53 +0`, `image +\[1,3,224,224\] +f16 +294 KiB`, `head.softmax`, `stem.bn .*1\.531 MiB`}},
 		{"inspect stages", []string{"inspect", "resnet50"}, []string{
-			`stage +blocks +types +layers +operators +output +peak live +of highest +parameters +MACs`,
+			`stage +blocks +types +layers +ops +output +peak live +share +params +MACs`,
 			`stem +2 +A B +2 +3 +\[1,64,56,56\]`, `stage 1 +3 +C 2D +10 +22 +\[1,256,56,56\] +3\.445 MiB +100\.0 %`,
 			`stage 4 +3 +E 2D +10 +22 +\[1,2048,7,7\] +784 KiB +22\.2 %`, `head +2 `}},
 		{"inspect blocks", []string{"inspect", "resnet50", "--blocks"},

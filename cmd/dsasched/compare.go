@@ -20,6 +20,7 @@ type compareJSON struct {
 	Hardware string               `json:"hardware"`
 	Batch    int64                `json:"batch"`
 	Rows     []scheduler.Compared `json:"decisions"`
+	Notes    []string             `json:"notes,omitempty"`
 }
 
 func newCompare() *cobra.Command {
@@ -68,8 +69,8 @@ for time itself.`,
 			return err
 		}
 		show := newStatus(cmd, *quiet)
-		total := len(decisions)
-		total = cmp.Or(total, len(answers.Comparisons()))
+		known := answers.ComparisonsOn(spec)
+		total := cmp.Or(len(decisions), len(known))
 		cells := harness.NewTracker("", 0, total, func(p harness.Progress) {
 			p.LeftSeconds = -1 // one decision says nothing of another
 			show.cells(p)
@@ -84,6 +85,9 @@ for time itself.`,
 			return err
 		}
 		answer := &compareJSON{Model: args[0], Hardware: spec.Name, Batch: batch.value, Rows: list}
+		if len(decisions) == 0 && len(known) < len(answers.Comparisons()) {
+			answer.Notes = append(answer.Notes, "bind and all are left out: their exact methods do not know cores of several kinds")
+		}
 		align, header, rows, notes := answer.table()
 		unwritten := tables.write(tableOf("compare", answer.heading(), align, header, rows, append(
 			[]string{"objective, bound, gap: of the decision's own measure, which is not time; throughput, energy: of the " +
@@ -149,11 +153,16 @@ func (a *compareJSON) table() (align string, header []string, rows [][]string, n
 		rows = append(rows, []string{d.Decision, d.Method, objective, bound, gap, d.Status, throughput, energy,
 			fmt.Sprintf("%.2f s", d.Seconds)})
 		if d.Note != "" {
-			if n := d.Decision + ": " + d.Note; len(notes) == 0 || notes[len(notes)-1] != n {
+			about := d.Decision
+			if about == "all" {
+				about += " " + d.Method
+			}
+			if n := about + ": " + d.Note; len(notes) == 0 || notes[len(notes)-1] != n {
 				notes = append(notes, n)
 			}
 		}
 	}
+	notes = append(notes, a.Notes...)
 	return "llrrrlrrr", []string{"decision", "method", "objective", "bound", "gap", "status", "throughput", "energy",
 		"took"}, rows, notes
 }

@@ -286,6 +286,8 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 	switch {
 	case g.TooBig:
 		row(b, "split", "no: no dimension makes an instance fit the L1; it streams through the LLB")
+	case g.Dim == "" && len(g.Footprints) > 0 && !g.Footprints[0].Fits:
+		row(b, "split", "no, by strategy %s: what has no room in the L1 goes through the LLB", cmp.Or(g.SplitBy, "none"))
 	case g.Dim == "":
 		row(b, "split", "no: it fits the L1 whole")
 	default:
@@ -311,7 +313,7 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 			items = append(items, fmt.Sprintf("%s in %d (splits %s)", c.Dim, c.Factor, plural(c.Operators, "operator")))
 		}
 		if g.SplitBy != "" && g.SplitBy != "alg1" {
-			rowWrapped(b, "chosen by", strategyText("split", g.SplitBy)+"; Algorithm 1 would take the first of these:")
+			rowWrapped(b, "split by", strategyText("split", g.SplitBy)+"; Algorithm 1 would take the first of these:")
 		}
 		rowOf(b, "Algorithm 1", items)
 	}

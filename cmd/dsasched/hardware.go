@@ -22,10 +22,11 @@ func newHardware() *cobra.Command {
 one of your own by the path of its YAML file, which is checked.
 
 L1 is a core's local buffer, LLB the buffer that the cores of a cluster share, DDR
-the off-chip memory. The peak is in multiply-accumulates of f16. SIMT machines (GPUs)
-are for 'dsasched solve stitch', which also checks files of them; wave is how many
-blocks of their most threads are on one at a time. Machines of several chips are for
-'dsasched solve pipeline' and 'dsasched schedule --clusters pipeline'.
+the off-chip memory. Cores 4 x 8 are 4 clusters of 8. The peak is in multiply-
+accumulates of f16. SIMT machines (GPUs) are for 'dsasched solve stitch', which
+also checks files of them; wave is how many blocks of their most threads are on
+one at a time. Machines of several chips are for 'dsasched solve pipeline' and
+'dsasched schedule --clusters pipeline'.
 
 To write a file of your own, start from a built-in one with --yaml; its comments
 say where each figure is from. There the L1 is called lb, the LLB gb.`,
@@ -100,7 +101,7 @@ say where each figure is from. There the L1 is called lb, the LLB gb.`,
 				return err
 			}
 			answer.Hardware = append(answer.Hardware, spec.Sheet())
-			rows = append(rows, []string{spec.Name, fmt.Sprint(spec.Clusters), fmt.Sprint(spec.Cores()), peak(spec),
+			rows = append(rows, []string{spec.Name, fmt.Sprintf("%d x %d", spec.Clusters, spec.Cores()), peak(spec),
 				memorySize(spec.LB), memorySize(spec.GB), memorySize(spec.DDR), unit(spec.DDR.BandwidthBytesPerSecond, "B/s")})
 			descriptions = append(descriptions, []string{spec.Name, spec.Description})
 		}
@@ -125,7 +126,7 @@ say where each figure is from. There the L1 is called lb, the LLB gb.`,
 			descriptions = append(descriptions, []string{n.Name, n.Description})
 		}
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
-			writeTable(b, "lrrrrrrr", []string{"name", "clusters", "cores each", "peak", "L1", "LLB", "DDR", "DDR rate"}, rows)
+			writeTable(b, "lrrrrrr", []string{"name", "cores", "peak", "L1", "LLB", "DDR", "DDR rate"}, rows)
 			b.WriteByte('\n')
 			writeTable(b, "lrrrrrr", []string{"SIMT machine", "SMs", "wave", "shared of an SM", "L2", "DRAM rate", "launch"},
 				simtRows)

@@ -44,7 +44,8 @@ layers, stages, largest tensors, inputs and outputs. A layer is a run of operato
 that one loop nest executes, at most one of them heavy; a block a layer, or several
 between two places where one tensor carries all data; a stage a run of blocks whose
 results have the same size. Blocks of one type are isomorphic. The peak of a stage is
-the largest sum of the activations that are alive while one of its layers runs.
+the largest sum of the activations that are alive while one of its layers runs,
+its share that of the highest peak.
 
 Learned parameters are counted before simplification, which folds some of them
 into others; all else after it. Without --batch, an ONNX file keeps its own batch
@@ -260,7 +261,7 @@ func (a *inspectJSON) write(b *bytes.Buffer, blocks bool) {
 }
 
 // useHeader names the columns of cells.
-var useHeader = []string{"layers", "operators", "output", "peak live", "of highest", "parameters", "MACs"}
+var useHeader = []string{"layers", "ops", "output", "peak live", "share", "params", "MACs"}
 
 func useCells(u structure.UseReport) []string {
 	output := "-"

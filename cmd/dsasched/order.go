@@ -78,16 +78,17 @@ func loadOrder(file string, p *ordering.Problem) ([]int, error) {
 }
 
 func writeOrder(b *bytes.Buffer, p *ordering.Problem, res *ordering.Result, file string) {
-	unit := "cost"
+	what := "cost"
 	if res.Objective == ordering.Peak {
-		unit = "bytes"
+		what = "peak"
 	}
 	row(b, "problem", "%s: %s, %s", printable(p.Name), plural(len(p.Subgraphs), "sub-graph"),
 		plural(instances(p), "instance"))
 	row(b, "method", "%s, %s", res.Method, res.Objective)
 	row(b, "status", "%s", res.Status)
 	if res.HasOrder() {
-		row(b, unit, "%s (bound %s, gap %s)", decimal(res.Cost), decimal(res.Bound), percent(res.Gap()))
+		row(b, what, "%s%s (bound %s, gap %s)", decimal(res.Cost), costUnit(p, res.Objective), decimal(res.Bound),
+			percent(res.Gap()))
 		if res.Objective == ordering.Traffic {
 			row(b, "peak", "%d of %d bytes", res.PeakBytes, p.CapacityBytes)
 		}
@@ -106,10 +107,18 @@ func writeOrder(b *bytes.Buffer, p *ordering.Problem, res *ordering.Result, file
 		}
 		row(b, "tensors", "%s", printable(firstOf(names, reasonNames)))
 	}
-	row(b, "time", "%s", duration(res.Seconds))
+	row(b, "took", "%s", duration(res.Seconds))
 	if file != "" {
 		row(b, "written", "%s", printable(file))
 	}
+}
+
+// costUnit is the unit of an order's cost, with a space before it, where it has one.
+func costUnit(p *ordering.Problem, o ordering.Objective) string {
+	if o == ordering.Peak || p.StoreCostPerByte == 1 && p.LoadCostPerByte == 1 {
+		return " bytes"
+	}
+	return ""
 }
 
 // decimal writes a number in full, without an exponent.
@@ -173,8 +182,8 @@ moves that it needs are made.`,
 		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
 			fmt.Fprintf(b, "%s is valid: %s, %s\n", printable(args[1]), res.Status, res.Objective)
 			if res.HasOrder() {
-				fmt.Fprintf(b, "cost %s, peak %d bytes, %s, %s\n", decimal(v.Cost), v.PeakBytes, plural(v.Stores, "store"),
-					plural(v.Loads, "load"))
+				fmt.Fprintf(b, "cost %s%s, peak %d bytes, %s, %s\n", decimal(v.Cost), costUnit(p, res.Objective), v.PeakBytes,
+					plural(v.Stores, "store"), plural(v.Loads, "load"))
 			}
 		})
 	}

@@ -69,9 +69,12 @@ request begins when there is room for all of its tokens. -o keeps the times for
 --times.
 
 Each policy has the time to the first token (TTFT), the time per further token
-(TPOT), the time from arrival to the last token (latency), and tokens per second and
-joule. Below stands a bound on the mean latency of every plan. With --exact, the
-best plan of a short trace that is known beforehand is searched for, with proof.`,
+(TPOT), the time from arrival to the last token (latency), and tokens per second
+and joule; times are medians, beside them what 99 % of the requests keep to, and
+the mean latency. Busy is the share of time with a step, batch the mean requests
+of a step, cache the most of the room that is in use. Below stands a bound on the
+mean latency of every plan. With --exact, the best plan of a short trace that is
+known beforehand is searched for, with proof.`,
 		Example: `  dsasched serve trace.csv --model gpt2 --batch 4 -o times.json
   dsasched serve trace.csv --times times.json --batch 4 --policy chunked --json`,
 		Args: oneArg("TRACE.csv", "give the path of a trace, such as 'dsasched export trace' writes"),
@@ -252,12 +255,18 @@ func (a *serveJSON) write(b *bytes.Buffer) {
 	row(b, "memory", "keys and values of %d tokens", a.CacheTokens)
 	b.WriteByte('\n')
 	align, header, rows := a.table()
-	writeTable(b, align, header, rows)
+	const times = 8 // columns; the others stand below
+	var left, right [][]string
+	for _, r := range rows {
+		left, right = append(left, r[:times]), append(right, append(r[:1:1], r[times:]...))
+	}
+	writeTable(b, align[:times], header[:times], left)
+	b.WriteByte('\n')
+	writeTable(b, align[:1]+align[times:], append(header[:1:1], header[times:]...), right)
 	b.WriteByte('\n')
 	row(b, "bound", "%s", a.bound())
 	if p := a.Best; p != nil {
-		row(b, "best plan", "mean latency %s, %s; of the policies that give way to others %s is the best",
-			duration(p.Latency), p.Status, p.Policy)
+		row(b, "best plan", "mean latency %s, %s; it began with that of %s", duration(p.Latency), p.Status, p.Policy)
 	}
 }
 

@@ -379,7 +379,7 @@ func writeTuned(b *bytes.Buffer, t *scheduler.Tuned, file string) {
 			duration(n.RuleSeconds), n.RuleSeconds/n.Seconds)
 	}
 	if file != "" {
-		row(b, "written to", "%s", file)
+		row(b, "written", "%s", file)
 	}
 	b.WriteByte('\n')
 	var rows [][]string
@@ -444,6 +444,10 @@ and the bytes that pass each memory.`,
 		t, err := readTuned(args[0])
 		if err != nil {
 			return err
+		}
+		if *name == "" {
+			return usagef("--task is missing, expected one of the %d tasks of %s that 'dsasched tune' printed, or its number from 0",
+				len(t.Tasks), args[0])
 		}
 		at := slices.IndexFunc(t.Tasks, func(x pipeline.TunedTask) bool { return x.Task == *name })
 		for i := range t.Tasks {
@@ -520,10 +524,12 @@ func (a *scheduledJSON) write(b *bytes.Buffer) {
 		b.WriteByte('\n')
 		var rows [][]string
 		for i, k := range a.Kernels {
+			limit, _, _ := strings.Cut(k.Limit, ":") // the share of a chain is said of the one kernel
 			rows = append(rows, []string{fmt.Sprint(i), printable(k.Layer), fmt.Sprint(k.Steps), k.Form, fmt.Sprint(k.Cores),
-				duration(k.Seconds), k.Limit})
+				duration(k.Seconds), limit})
 		}
 		writeTable(b, "rlrlrrl", []string{"", "layer", "steps", "loops", "cores", "alone", "limited by"}, rows)
+		b.WriteString("\n--task 0 shows the loops of the first\n")
 		return
 	}
 	k := a.Kernels[0]
@@ -627,7 +633,7 @@ func writeKernel(b *bytes.Buffer, a kernelJSON, full bool) {
 	row(b, "kernel", "%s, task %s", printable(a.Name), a.Task)
 	row(b, "time", "%s, by rules %s, bound %s", duration(a.Seconds), duration(a.RuleSeconds), duration(a.FloorSecs))
 	for _, d := range a.Derivations {
-		row(b, "derived", "%s of %s: %s", d.Rule, printable(d.Operator), printable(d.Why))
+		rowWrapped(b, "derived", fmt.Sprintf("%s of %s: %s", d.Rule, printable(d.Operator), printable(d.Why)))
 	}
 	for _, l := range a.Layers {
 		fmt.Fprintf(b, "\n%s\n", printable(l.Layer))

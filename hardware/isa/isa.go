@@ -30,7 +30,10 @@
 // Time is in integer picoseconds, sizes in bytes, rates in bytes per second.
 package isa
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Kind is the kind of a command.
 type Kind uint8
@@ -151,6 +154,17 @@ type Queue struct {
 	Name    string // "cluster0.mme"
 	Cluster int32
 	Kind    QueueKind
+}
+
+// LatencyOf is the kind of queue whose loads wait out their latency in this one, on machines with several loads
+// under way; OtherQueue: this is no such queue.
+func (q Queue) LatencyOf() QueueKind {
+	for k, name := range queueKindNames {
+		if q.Kind == OtherQueue && strings.Contains(q.Name, "."+name+".request") {
+			return QueueKind(k)
+		}
+	}
+	return OtherQueue
 }
 
 // Command is one entry of a program.

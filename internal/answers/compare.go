@@ -50,7 +50,7 @@ type Compared struct {
 // the greedy recipe is fastest, and a TimeLimit is the only limit.
 type CompareOptions struct {
 	pipeline.Options
-	Decisions []string // names of [Comparisons]; empty: all
+	Decisions []string // names of [Comparisons]; empty: those of [ComparisonsOn]
 	// Started and Ended, if not nil, are called for each decision.
 	Started func(decision string)
 	Ended   func(decision string, done bool)
@@ -123,6 +123,13 @@ func Comparisons() []string {
 	return names
 }
 
+// ComparisonsOn are the decisions that [Compare] knows on a machine: exact bindings know cores of one kind only.
+func ComparisonsOn(machine *hardware.Spec) []string {
+	return slices.DeleteFunc(Comparisons(), func(d string) bool {
+		return machine.Mixed() && (d == "bind" || d == "all")
+	})
+}
+
 // comparer holds what all decisions start from: the greedy schedule.
 type comparer struct {
 	net     network.Network
@@ -159,10 +166,15 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	if err != nil {
 		return nil, err
 	}
-	if needs := []string{"bind", "all"}; spec.Mixed() && (len(opt.Decisions) == 0 ||
-		slices.ContainsFunc(opt.Decisions, func(d string) bool { return slices.Contains(needs, d) })) {
-		return nil, fmt.Errorf("%s has cores of several kinds, expected one for the decisions bind and all; "+
-			"compare others one by one", spec.Name)
+	known := ComparisonsOn(spec)
+	if len(opt.Decisions) == 0 {
+		opt.Decisions = known
+	}
+	for _, d := range opt.Decisions {
+		if !slices.Contains(known, d) {
+			return nil, fmt.Errorf("decision %s: %s has cores of several kinds, expected one; those that know them: %s", d,
+				spec.Name, strings.Join(known, ", "))
+		}
 	}
 	shares := pipeline.Shares(batch, spec.Clusters)
 	opt.TimeLimitOnly = opt.TimeLimit > 0
@@ -201,7 +213,7 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		return nil, err
 	}
 	for _, d := range comparisons() {
-		if len(opt.Decisions) > 0 && !slices.Contains(opt.Decisions, d.name) {
+		if !slices.Contains(opt.Decisions, d.name) {
 			continue
 		}
 		if opt.Started != nil {
@@ -357,7 +369,10 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 		list = append(list, made{row, draft})
 	}
 	for _, m := range list {
-		if best != nil && best.Status != milp.Infeasible && m.row.Objective != nil {
+		if m.row.Method == pipeline.Overwriting.Name {
+			// Values that take the place of others may move less than the bound.
+			m.row.Note = "the bound and search are of plans in which no value takes the place of another"
+		} else if best != nil && best.Status != milp.Infeasible && m.row.Objective != nil {
 			bound := round(best.Bound)
 			m.row.Bound = &bound
 			switch {

@@ -46,6 +46,25 @@ func sum(list []Share) float64 {
 	return s
 }
 
+// Where several loads are under way, their latencies pass beside the units and are none of them.
+func TestUnitsWithoutLatencies(t *testing.T) {
+	e := explainer(t, "toy-fig5", "a100", "tiled", 2)
+	latencies := 0
+	for _, q := range e.r.Program.Queues {
+		if q.LatencyOf() != isa.OtherQueue {
+			latencies++
+		}
+	}
+	for _, w := range e.Overview().Waits {
+		if w.Unit == isa.OtherQueue.String() {
+			t.Errorf("a unit without a name is busy for %g s", w.BusySeconds)
+		}
+	}
+	if latencies == 0 {
+		t.Error("no loads in flight: this says nothing")
+	}
+}
+
 // The gains of all groups are the difference of the times, and each is that of its commands;
 // groups that both schedules have stand side by side, others on their own.
 func TestCompareAddsUp(t *testing.T) {

@@ -140,8 +140,11 @@ func kernelKey(s *schedule.Schedule, i int) string {
 func uses(p *isa.Program, r *sim.Result) (list []Use) {
 	for i, q := range p.Queues {
 		if u := r.Queues[i]; q.Cluster == 0 && u.Commands > 0 {
-			list = append(list, Use{What: queueWord(q), Seconds: float64(u.BusyPs) * 1e-12,
-				Count: u.Commands})
+			what := queueWord(q)
+			if _, slot, ok := strings.Cut(q.Name, ".request"); ok {
+				what += ", slot " + slot
+			}
+			list = append(list, Use{What: what, Seconds: float64(u.BusyPs) * 1e-12, Count: u.Commands})
 		}
 	}
 	for i, x := range p.Resources {

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/dsasched/dsasched/hardware/isa"
 )
@@ -68,10 +67,8 @@ var (
 
 // queueWord names a queue: on machines with several loads in flight a request's, too.
 func queueWord(q isa.Queue) string {
-	for kind, w := range queueWords {
-		if strings.Contains(q.Name, "."+kind.String()+".request") {
-			return "latency of " + w
-		}
+	if w := queueWords[q.LatencyOf()]; w != "" {
+		return "latency of " + w
 	}
 	return words(queueWords, q.Kind, q.Name)
 }

@@ -421,7 +421,8 @@ var (
 	largestFirst    = spillByRule(graphturbo.LargestFirst, "the largest")
 )
 
-var overwriting = Strategy{Name: "overwrite",
+// Overwriting spills by the longest lifetime where values may take the place of what their layer reads.
+var Overwriting = Strategy{Name: "overwrite",
 	Description: "longest-lifetime, and results of layers without a product lie over what they read",
 	Decide: func(_ context.Context, d *Draft) error {
 		return graphturbo.PlaceOver(d.Schedule, graphturbo.LongestLifetime)

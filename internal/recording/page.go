@@ -157,7 +157,14 @@ func facts(name string, r *scheduler.Result, row harness.Row, several bool) []pa
 	moved, movedUnit, _ := strings.Cut(bytesText(row.MovedBytes.DDR), " ")
 	return append(list,
 		page.Fact{What: "matrix units of peak", Value: harness.Percent(row.MMEUtilization), Unit: "%", Words: "the batch is limited by " + r.LimitText()},
-		page.Fact{What: "moved to and from the DDR", Value: moved, Unit: movedUnit, Words: fmt.Sprintf("%s kernels launched", harness.Count(row.KernelsDynamic))})
+		page.Fact{What: "moved to and from the DDR", Value: moved, Unit: movedUnit, Words: launched(row.KernelsDynamic)})
+}
+
+func launched(kernels int64) string {
+	if kernels == 1 {
+		return "1 kernel launched"
+	}
+	return harness.Count(kernels) + " kernels launched"
 }
 
 func duration(seconds float64) string {

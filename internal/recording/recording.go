@@ -249,13 +249,20 @@ func Record(r *scheduler.Result, cluster int, row harness.Row, most int) Recorde
 		if len(all[q]) == 0 {
 			continue
 		}
-		name := p.Queues[q].Kind.String()
-		title := name
-		if k := rank(name); k < len(queues) {
-			title = queues[k].title
+		name, latency := p.Queues[q].Kind.String(), p.Queues[q].LatencyOf()
+		titleOf := func(name string) string {
+			if raised := onClusters[name]; raised != "" && r.Spec != r.Machine {
+				return raised
+			}
+			if k := rank(name); k < len(queues) {
+				return queues[k].title
+			}
+			return name
 		}
-		if raised := onClusters[name]; raised != "" && r.Spec != r.Machine {
-			title = raised
+		title := titleOf(name)
+		if latency != isa.OtherQueue {
+			from, _, _ := strings.Cut(titleOf(latency.String()), " → ")
+			title = from + " latency"
 		}
 		at := len(ranks)
 		for at > 0 && ranks[at-1] > rank(name) {

@@ -242,6 +242,22 @@ func TestRecordingHasPathAndGroups(t *testing.T) {
 	}
 }
 
+// Latencies of loads in flight have rows that say so.
+func TestRecordingNamesLatencies(t *testing.T) {
+	spec, err := hardware.Load("a100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := runToyOn(t, spec, "tiled", 8)
+	titles := map[string]int{}
+	for _, q := range Record(r, 0, harness.Row{}, MostCommands).Variant.Queues {
+		titles[q.Title]++
+	}
+	if titles["DDR latency"] < 2 || titles["LLB latency"] < 2 || titles["other"] > 0 {
+		t.Errorf("%v", titles)
+	}
+}
+
 // Of too many commands neighbours become one: what each unit does in all stays.
 func TestRecordingMerges(t *testing.T) {
 	r := runToy(t, "tvm", 2)

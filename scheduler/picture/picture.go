@@ -147,6 +147,9 @@ func Gantt(r *scheduler.Result, from, to int64) (*plots.Figure, error) {
 		if int(r.Program.Queues[q].Cluster) != Cluster(r) || r.Sim.Queues[q].Commands == 0 {
 			continue
 		}
+		if r.Program.Queues[q].LatencyOf() != isa.OtherQueue {
+			continue // latencies pass without a unit
+		}
 		row := plots.TimelineRow{Name: queueNames[r.Program.Queues[q].Kind]}
 		last := int64(0) // end of the last bar
 		for i := range r.Program.Commands {
