@@ -9,8 +9,9 @@ Python 3.8. From the network and the machine in the file it computes what each t
 take at least; and all paths, stretches, loads and groups. What the file claims must agree, field by field.
 
 It trusts what the file says of network and machine, whose fingerprints it prints and compares, and does not simulate:
-`dsasched certify` does. Operators that it does not know (attention as one, scans, quantised numbers), machines without
-a matrix unit or with clocks or operand rates of a unit's own, and schedules across the LLBs are refused.
+`dsasched certify` does. Of a schedule across the LLBs it prints the fingerprint of the machine with the LLB in the role of
+the L1, and trusts that this is the machine of that name. Operators that it does not know (attention as one, scans,
+quantised numbers) and machines without a matrix unit are refused.
 """
 
 import hashlib
@@ -444,9 +445,6 @@ class Machine:
         if self.matrix is None or self.vector is None and self.special is None:
             raise Refused("proof.machine: this checker knows machines with matrix and vector units")
         self.vector, self.special = self.vector or self.special, self.special or self.vector
-        for u in (self.matrix, self.vector, self.special):
-            if u.get("clock_hz") or u.get("operand_bytes_per_second"):
-                raise Refused("proof.machine: unit %r has a clock or an operand rate of its own, which this checker does not know" % u["name"])
         v, s = self.vector, self.special
         self.shared = v["name"] == s["name"] or s.get("shares_with", "") == v["name"] or v.get("shares_with", "") == s["name"]
         self.holding = sum(t["count"] for t in self.types if t["has_lb"])
@@ -478,15 +476,22 @@ class Machine:
                 return unit["rate"][d] / (BYTES[dtype] / BYTES[d]) or 1
         return 1
 
+    def ratio(self, unit):
+        """A unit's cycle in the chip's."""
+        return self.clock / unit["clock_hz"] if unit.get("clock_hz") else 1
+
     def fill(self, unit):
-        return math.ceil(unit["fill_cycles"])
+        return math.ceil(unit["fill_cycles"] * self.ratio(unit))
 
     def product(self, dtype):
-        """Cycles of a row in a block, at least of a block, and between blocks."""
-        u = self.matrix
-        load = self.clock / self.lb_rate * u["rows"] * u["cols"] * BYTES[dtype]
-        return (1 / self.rate(u, dtype), max(load, u.get("least_cycles", 0)),
-                min(u.get("block_cycles", 0), u["fill_cycles"]))
+        """The chip's cycles of a row in a block, at least of a block, and between blocks. A unit that reads its operands in
+        turn with computing reads least for a square tile of all the results that it holds."""
+        u, ratio = self.matrix, self.ratio(self.matrix)
+        bytes, rate, feed = u["rows"] * u["cols"] * BYTES[dtype], u.get("operand_bytes_per_second", 0), 0
+        if rate:
+            feed = 2 * bytes / math.sqrt(u["results_held"]) / rate * self.clock
+        return (ratio / self.rate(u, dtype) + feed, max(self.clock / self.lb_rate * bytes, u.get("least_cycles", 0) * ratio),
+                min(u.get("block_cycles", 0), u["fill_cycles"]) * ratio)
 
 
 def last_part(work, command):
@@ -529,7 +534,7 @@ class Share:
         if key not in self.lanes:
             types = {dtype} | {t["dtype"] for t, maker in zip(self.g.tensors, self.g.maker) if maker and BYTES[t["dtype"]] >= BYTES[dtype]}
             per = unit.get("cycles_per_op", {}).get(what, 1)
-            self.lanes[key] = min(per / (unit["lanes"] * self.m.rate(unit, d)) for d in types)
+            self.lanes[key] = min(per / (unit["lanes"] * self.m.rate(unit, d)) for d in types) * self.m.ratio(unit)
         return self.lanes[key]
 
     def price(self, op):
@@ -1187,10 +1192,17 @@ def check(path):
     same("version", get(c, "version", int), 4)
     network, hardware, claim, proof = (get(c, x, dict) for x in ("network", "hardware", "bound", "proof"))
     spec, witness = get(proof, "proof.machine", dict), get(proof, "proof.witness", dict)
-    same("hardware.level", get(hardware, "hardware.level", str), "lb")
-    same("hardware.name", get(hardware, "hardware.name", str), get(spec, "proof.machine.name", str))
-    same("hardware.fingerprint", get(hardware, "hardware.fingerprint", str), fingerprint(spec))
+    raised = get(hardware, "hardware.level", str) == "gb"
+    chip, seen = get(hardware, "hardware.name", str), fingerprint(spec)
+    same("proof.machine.name", get(spec, "proof.machine.name", str), chip + "-gb" * raised)
+    if raised:
+        chip += " with the LLB in the role of the L1"
+    else:
+        same("hardware.level", hardware["level"], "lb")
+        same("hardware.fingerprint", get(hardware, "hardware.fingerprint", str), seen)
     m = Machine(spec)
+    if raised and (m.clusters > 1 or m.gb is not None):
+        raise Refused("proof.machine: found clusters or an LLB, expected one cluster without, as hardware.level says")
     batch = get(c, "batch", int)
     same("bound.batch", get(claim, "bound.batch", int), batch)
     same("bound.scope", get(claim, "bound.scope", str), SCOPE)
@@ -1309,7 +1321,7 @@ def check(path):
     same("throughput_per_s", get(c, "throughput_per_s", int, float), batch / latency)
     same("gap", get(c, "gap", int, float), latency / bound - 1)
     return "%s (%s) on %s (%s), batch %d: no schedule takes less than %.6f ms (%s); this one's %.6f ms are %.1f %% more" % (
-        network.get("model"), network["fingerprint"], hardware["name"], hardware["fingerprint"], batch, bound * 1e3, most["term"],
+        network.get("model"), network["fingerprint"], chip, seen, batch, bound * 1e3, most["term"],
         latency * 1e3, 100 * (latency / bound - 1))
 
 

@@ -71,6 +71,8 @@ var why = []string{
 		"the next one's weights; ours do. Its networks leave out what is not a product, an addition or a pooling. Our arrays are told which dimension is the reduction; its mappings choose.",
 	"Stream's test fixes tiles of 16 tokens by 128 and 32 columns, which leave most of an array idle, moves each tile over links of 4 or 8 bytes a cycle, and finds the best division over cores under these. " +
 		"Here tiles are the scheduler's. On `fusemax` no L1 of 2 MiB holds what the bound lets pass once: the gated rows, 4 MiB, go to the DDR and come back.",
+	"Stream's `simba` and `tpu_like_quad_core` have no row: of the release compared here (28fb9011ec) their numbers are not at hand. Those of another one (eed1349985: 103,809,024 and 106,954,752 cycles) " +
+		"are by another model, in which `eyeriss_like_single_core` takes 442,499,072 cycles in the place of 343,933,021.",
 	"AccelForge's figure is the best mapping under its model, with reads and writes of its shared buffer through separate ports of 2048 and 1024 GB/s; here both share their sum. " +
 		"Decode is bound by weights, which both read once. Its mappings take less energy in the same time: `tiled` looks at time alone, and where products take all of it, reads what is in the DDR several times.",
 	"Where the DDR limits, `tiled` is furthest from the bound, which lets all pass it once: where the L1 is small, tiles read inputs or weights again.",

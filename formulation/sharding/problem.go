@@ -32,6 +32,7 @@ type Problem struct {
 	pairs   binding.Problem
 	never   float64 // a cost that no plan has
 	launch  float64 // seconds of the launch behind each collective
+	price   *price
 }
 
 // New poses the problem of a network on chips of a machine. small is the same network at another
@@ -59,9 +60,9 @@ func New(g, small *model.Graph, chip *hardware.Spec, group Group) (*Problem, err
 	p := &Problem{Graph: g, Group: group, node: slices.Repeat([]int{-1}, len(g.Tensors)),
 		launch: chip.LaunchSeconds}
 	s := &shapes{g: g, small: small, chips: group.Chips}
-	price := newPrice(chip)
+	p.price = newPrice(chip)
 	for _, op := range g.Ops {
-		p.Options = append(p.Options, s.options(op, price))
+		p.Options = append(p.Options, s.options(op, p.price))
 	}
 	p.pose()
 	return p, nil
@@ -82,8 +83,7 @@ func (s *shapes) divides(t model.TensorID, dim int) bool {
 
 // options lists the ways to compute an operator.
 func (s *shapes) options(op *model.Op, price *price) []Option {
-	all := func(n int) []Layout { return slices.Repeat([]Layout{Whole}, n) }
-	list := []Option{{In: all(len(op.Inputs)), Out: all(len(op.Outputs))}}
+	list := []Option{wholly(op)}
 	if s.chips > 1 {
 		for d := range s.g.Tensor(op.Outputs[0]).Shape {
 			if in, ok := s.needs(op, d); ok {
@@ -103,6 +103,12 @@ func (s *shapes) options(op *model.Op, price *price) []Option {
 		panic("sharding: operator " + op.Name + " can't be computed whole") // it is in a graph
 	}
 	return kept
+}
+
+// wholly is an operator as it is.
+func wholly(op *model.Op) Option {
+	all := func(n int) []Layout { return slices.Repeat([]Layout{Whole}, n) }
+	return Option{In: all(len(op.Inputs)), Out: all(len(op.Outputs))}
 }
 
 // needs returns the parts of an operator's inputs that parts of its outputs along a dimension need.

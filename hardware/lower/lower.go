@@ -47,11 +47,21 @@ type Segment struct {
 }
 
 // An Exchange passes data from chip to chip between two parts of a network. It waits for all in front of it. The part
-// behind it waits for the exchange, but for its loads of weights and of the network's inputs.
+// behind it waits for the exchange, but for its loads of weights and of the network's inputs, and but for what goes on
+// beside it.
 type Exchange struct {
-	Seconds float64  // on the links
-	Bytes   int64    // through the chip's DDR in this time, at least
-	Late    []string // names of the inputs of the part's graph that earlier parts make
+	Transfer
+	Late []string // names of the inputs of the part's graph that earlier parts make
+	// Beside begins with the part and, on the links, behind what is under way there. The next exchange that is not Free
+	// waits for it.
+	Beside Transfer
+	Free   bool // the Transfer is none, and what is under way on the links goes on
+}
+
+// A Transfer is a way over the links.
+type Transfer struct {
+	Seconds float64
+	Bytes   int64 // through the chip's DDR in this time, at least
 }
 
 // queues of one cluster
@@ -65,8 +75,9 @@ const (
 	qVector
 	qSpecial
 	numQueues
-	// On machines with several loads in flight, each waits out its latency in a queue of requests.
-	mostQueues = numQueues + 2*hardware.MostInFlight
+	// On machines with several loads in flight, each waits out its latency in a queue of requests. Behind those are two
+	// queues of what goes on beside a part of the network: on the links, and through the DDR.
+	mostQueues = numQueues + 2*hardware.MostInFlight + 2
 )
 
 var queueKinds = [numQueues]isa.QueueKind{isa.ControlQueue, isa.DDRLoadQueue, isa.DDRStoreQueue, isa.InQueue,
@@ -284,12 +295,15 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 		fine.group = opt.LoadTiles
 	}
 	net := newNetwork(spec)
-	p := newProgram(name, spec, net, clusters, opt)
+	beside := slices.ContainsFunc(plans, func(list []Segment) bool {
+		return slices.ContainsFunc(list, func(s Segment) bool { return s.Exchange != nil && s.Exchange.Beside != Transfer{} })
+	})
+	p := newProgram(name, spec, net, clusters, opt, beside)
 	n := chips(spec, clusters)
 	p.PeakMACsPerSecond = float64(n) * m.PeakMACsPerSecond(dtype)
 	p.PeakVectorOpsPerSecond = float64(n) * m.PeakVectorOpsPerSecond(dtype)
 	e := &emitter{p: p, layers: own, repeats: repeats && different > 1, chips: n, spec: spec, net: net, costs: m, cost: m,
-		opt: opt, tables: newTables(p), mem: newMemory(), fine: fine}
+		opt: opt, tables: newTables(p), mem: newMemory(), fine: fine, beside: beside}
 	for _, segments := range plans {
 		for _, seg := range segments {
 			if seg.Schedule.Place != nil && e.passing == nil {
@@ -311,7 +325,7 @@ func (e *emitter) lower(cluster int32, alike int, segments []Segment) error {
 }
 
 // newProgram is a program without commands: the resources and queues of the clusters.
-func newProgram(name string, spec *hardware.Spec, net *network, clusters int, opt Options) *isa.Program {
+func newProgram(name string, spec *hardware.Spec, net *network, clusters int, opt Options, beside bool) *isa.Program {
 	p := &isa.Program{Name: name, Clusters: clusters}
 	resource := func(prefix string, kind isa.ResourceKind, rate float64) {
 		p.Resources = append(p.Resources,
@@ -360,6 +374,10 @@ func newProgram(name string, spec *hardware.Spec, net *network, clusters int, op
 			for i := range r.slots {
 				queue(fmt.Sprintf("%v.request%d", queueKinds[r.queue], i), isa.OtherQueue)
 			}
+		}
+		if beside {
+			queue("chips.links", isa.OtherQueue)
+			queue("chips.ddr", isa.OtherQueue)
 		}
 	}
 	return p

@@ -1,6 +1,7 @@
 package answers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,12 @@ type Sharded struct {
 	// the batch.
 	Overlapped *float64 `json:"overlapped_latency_s,omitempty"`
 	Chunk      int64    `json:"chunk,omitempty"`
+	// Beside is simulated likewise, but parts of the network go on beside collectives whose results they do not read, and
+	// products are computed in chunks of rows or columns, each of which is on the links while the next is computed, as
+	// many as package sharding finds to take least; never more than Overlapped. Parts is the most chunks of a product, 1
+	// where none is cut; nil and 0: all of this takes longer than Overlapped.
+	Beside *float64 `json:"beside_latency_s,omitempty"`
+	Parts  int64    `json:"product_chunks,omitempty"`
 	// OneChip is the whole network on one chip, in seconds; BatchDivided with a share of the batch
 	// on each of as many chips, nil where they can't have equal shares.
 	OneChip      float64  `json:"one_chip_latency_s"`
@@ -134,34 +141,83 @@ func Shard(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 			b.CollectiveSeconds += m.Seconds
 		}
 		b.Seconds, b.Pieces = b.CollectiveSeconds, len(pieces)
-		c := chipProgram{net: net, chip: chip, batch: batch, p: p, plan: plan, pieces: pieces}
-		first := map[string]int{}
-		for k := range pieces {
+		c := &chipProgram{net: net, chip: chip, batch: batch, p: p, plan: plan}
+		if err := c.divide(); err != nil {
+			return nil, err
+		}
+		var times []float64 // of pieces
+		for k, first := range c.like {
 			key := schedulefile.GraphFingerprint(pieces[k].Graph)
-			if _, ok := first[key]; !ok {
-				first[key] = k
+			if first == k {
+				b.Distinct++
 			}
-			c.like = append(c.like, first[key])
 			if _, ok := known[key]; !ok {
 				if known[key], err = seconds(c.network(k), batch); err != nil {
 					return nil, fmt.Errorf("piece %d: %w", k, err)
 				}
 			}
 			b.Seconds += known[key]
+			times = append(times, known[key])
 		}
-		b.Distinct = len(first)
 		if overlap {
-			s, chunk, err := c.fastest(ctx, recipe, run)
-			if err != nil {
-				return nil, fmt.Errorf("all pieces as one program: %w", err)
-			}
-			if !math.IsInf(s, 1) {
-				b.Overlapped, b.Chunk = &s, chunk
+			if err := b.overlap(ctx, c, other, times, recipe, run); err != nil {
+				return nil, err
 			}
 		}
 		list = append(list, b)
 	}
 	return list, nil
+}
+
+// overlap simulates all pieces, which take so many seconds, as one program, and with products in chunks. other is the
+// network at another batch size.
+func (a *Sharded) overlap(ctx context.Context, c *chipProgram, other *model.Graph, times []float64,
+	recipe pipeline.Recipe, run pipeline.Options) error {
+	least := func(c *chipProgram) (*float64, int64, error) {
+		s, chunk, err := c.fastest(ctx, recipe, run)
+		if err != nil {
+			return nil, 0, fmt.Errorf("all pieces as one program: %w", err)
+		}
+		if math.IsInf(s, 1) {
+			return nil, 0, nil
+		}
+		return &s, chunk, nil
+	}
+	var err error
+	if a.Overlapped, a.Chunk, err = least(c); err != nil || a.Overlapped == nil {
+		return err
+	}
+	shorter := func(c *chipProgram, chunks int64) error {
+		c.beside = true
+		s, _, err := least(c)
+		if err == nil && s != nil && *s <= *cmp.Or(a.Beside, a.Overlapped) {
+			a.Beside, a.Parts = s, chunks
+		}
+		return err
+	}
+	if slices.ContainsFunc(a.Moves, func(m sharding.Move) bool { return m.Needed > m.Before }) {
+		if err := shorter(c, 1); err != nil {
+			return err
+		}
+	}
+	splits, err := c.p.Splits(c.plan, other, times)
+	if err != nil {
+		return err
+	}
+	most := int64(1)
+	for _, s := range splits {
+		if s != nil {
+			most = max(most, s.Chunks)
+		}
+	}
+	if most == 1 {
+		return nil
+	}
+	split := &chipProgram{net: c.net, chip: c.chip, batch: c.batch, p: c.p, plan: c.plan, splits: splits}
+	if err := split.divide(); err != nil {
+		return err
+	}
+	return shorter(split, most)
 }
 
 // A chipProgram is the pieces of a chip on their way into one program.
@@ -173,6 +229,28 @@ type chipProgram struct {
 	plan   *sharding.Plan
 	pieces []sharding.Piece
 	like   []int // the first piece with the same graph
+	beside bool  // pieces go on beside collectives whose results they do not read
+	splits []*sharding.Split
+}
+
+// divide finds the pieces.
+func (c *chipProgram) divide() error {
+	g, err := c.net.Graph(c.batch)
+	if err != nil {
+		return err
+	}
+	if c.pieces, _, err = c.p.Chunked(c.plan, g, 0, c.splits); err != nil {
+		return err
+	}
+	first := map[string]int{}
+	for k := range c.pieces {
+		key := schedulefile.GraphFingerprint(c.pieces[k].Graph)
+		if _, ok := first[key]; !ok {
+			first[key] = k
+		}
+		c.like = append(c.like, first[key])
+	}
+	return nil
 }
 
 // network is a piece at any batch size.
@@ -183,7 +261,7 @@ func (c *chipProgram) network(piece int) network.Network {
 			if err != nil {
 				return nil, err
 			}
-			pieces, _, err := c.p.Pieces(c.plan, g, 0)
+			pieces, _, err := c.p.Chunked(c.plan, g, 0, c.splits)
 			if err != nil {
 				return nil, err
 			}
@@ -214,7 +292,7 @@ func (c *chipProgram) fastest(ctx context.Context, recipe pipeline.Recipe, run p
 	if err != nil {
 		return 0, 0, err
 	}
-	_, moves, err := c.p.Pieces(c.plan, g, 0)
+	_, moves, err := c.p.Chunked(c.plan, g, 0, c.splits)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -269,20 +347,24 @@ func (c *chipProgram) simulate(ctx context.Context, r pipeline.Recipe, run pipel
 		} else if made[k].Lower.Generator != whole.Lower.Generator {
 			return math.Inf(1), nil
 		}
-		x := &lower.Exchange{}
+		x := &lower.Exchange{Free: c.beside}
 		for _, m := range moves {
+			through := &x.Transfer
+			if c.beside && m.Needed > m.Before {
+				through = &x.Beside
+			}
 			if m.Before == k {
-				x.Seconds += m.Seconds
-				x.Bytes += m.Traffic
+				through.Seconds += m.Seconds
+				through.Bytes += m.Traffic
+			}
+			if c.beside && (m.Before == k || m.Needed == k) && m.Needed <= k {
+				x.Free = false
 			}
 		}
-		for _, s := range c.pieces[k].Sources {
-			if c.p.Graph.Tensor(s.Of).Producer != model.NoOp {
-				x.Late = append(x.Late, c.pieces[k].Graph.Tensor(s.ID).Name)
-			}
-		}
-		if working := int64(len(made[k].Plans) - idle(made[k].Plans)); working > 0 {
-			x.Bytes = (x.Bytes + working - 1) / working // each cluster has a part
+		x.Late = c.pieces[k].Late
+		if working := int64(len(made[k].Plans) - idle(made[k].Plans)); working > 0 { // each cluster has a part
+			x.Bytes = (x.Bytes + working - 1) / working
+			x.Beside.Bytes = (x.Beside.Bytes + working - 1) / working
 		}
 		for n, plan := range made[k].Plans {
 			plan = slices.Clone(plan)

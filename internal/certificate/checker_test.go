@@ -1,6 +1,7 @@
 package certificate_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/certificate"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
@@ -55,17 +57,24 @@ func TestSecondCheckerAccepts(t *testing.T) {
 		// Needs that grow out of proportion where they are put together.
 		{"windows", "swin-t", 8, false},
 		// Cores load copies.
-		{"copies", "resnet18", 1, false}} {
+		{"copies", "resnet18", 1, false},
+		// Units with clocks of their own, a unit that reads its operands in turn with computing, an LLB in the L1's role.
+		{"clocks", "toy-fig3", 4, false}, {"operands", "toy-fig3", 4, false}, {"across", "toy-fig3", 4, false}} {
 		if c.slow && os.Getenv("DSASCHED_PYTHON") != "required" {
 			continue
 		}
-		machine := "stcp920"
-		if c.label == "copies" {
-			machine = "a100"
-		}
-		chip, err := scheduler.OpenMachine(machine)
+		machine := map[string]string{"copies": "a100", "clocks": "inferentia2", "operands": "wormhole-n150",
+			"across": "gaudi2"}[c.label]
+		named, err := scheduler.OpenMachine(cmp.Or(machine, "stcp920"))
 		if err != nil {
 			t.Fatal(err)
+		}
+		chip, level := named, "lb"
+		if named.NeedsRaise() {
+			level = "gb"
+			if chip, err = hardware.Raise(named); err != nil {
+				t.Fatal(err)
+			}
 		}
 		net, err := scheduler.OpenNetwork(c.model)
 		if err != nil {
@@ -82,7 +91,7 @@ func TestSecondCheckerAccepts(t *testing.T) {
 		latency := 1.25 * b.Seconds // the checker reads no schedule
 		f := &certificate.File{Kind: certificate.Kind, Version: certificate.Version, Batch: c.batch, Bound: *b, Proof: *p,
 			Network:        certificate.Network{Model: c.model, Fingerprint: schedulefile.GraphFingerprint(g)},
-			Hardware:       schedulefile.Hardware{Name: chip.Name, Level: "lb", Fingerprint: schedulefile.Fingerprint(chip)},
+			Hardware:       schedulefile.Hardware{Name: named.Name, Level: level, Fingerprint: schedulefile.Fingerprint(named)},
 			LatencySeconds: latency, ThroughputPerSecond: float64(c.batch) / latency, CertifiedBoundSeconds: b.Seconds,
 			Gap: b.Gap(latency)}
 		files = append(files, save(t, filepath.Join(dir, c.label+".json"), f))
