@@ -348,6 +348,9 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 			if x := opt.given.decided(st); x != nil {
 				decide = x.Apply
 			}
+			if s.Name == tiledNests.Name && opt.slower != nil && opt.slower(d.leastPs()) {
+				return nil, errSlower
+			}
 			decided := opt.deciding(st.Name, s.Name)
 			err := decide(ctx, d)
 			decided()
