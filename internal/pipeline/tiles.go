@@ -40,9 +40,8 @@ var tiledNests = Strategy{Name: "tiles",
 type tiler struct {
 	d     *Draft
 	known *tileMemo
-	same  Key // what the choices for all steps of the draft depend on
-	cost  *cost.Model
-	plans int // clusters that have work
+	same  Key         // what the choices for all steps of the draft depend on
+	cost  *cost.Model // of a machine of the clusters that have work
 }
 
 // A tileMemo has the tilings that the rule gives for products, and the nests that are chosen for steps, by all that
@@ -50,18 +49,19 @@ type tiler struct {
 type tileMemo struct{ rules, nests sync.Map }
 
 func newTiler(d *Draft) (t *tiler, err error) {
-	t = &tiler{d: d, known: d.state.tiles, cost: d.Cost, plans: d.Spec.Clusters}
+	t = &tiler{d: d, known: d.state.tiles, cost: d.Cost}
 	if t.known == nil {
 		t.known = &tileMemo{}
 	}
-	if n := d.state.active; n > 0 && n < d.Spec.Clusters {
+	n := d.BusyClusters()
+	if n < d.Spec.Clusters {
 		spec := d.Spec.Clone()
-		spec.Clusters, t.plans = n, n
-		if t.cost, err = cost.NewWith(spec, d.Lower.Cost); err != nil {
+		spec.Clusters = n
+		if t.cost, err = cost.New(spec); err != nil {
 			return nil, err
 		}
 	}
-	t.same.Text(fmt.Sprint(d.Lower.Generator, t.plans))
+	t.same.Text(fmt.Sprint(d.Lower.Generator, n))
 	return t, nil
 }
 
@@ -278,11 +278,7 @@ func (t *tiler) fitting(ctx context.Context, i int, p *tiling.Problem, b tiling.
 // alone is how long step i takes with nothing beside it, in picoseconds, if that is at most limit.
 func (t *tiler) alone(ctx context.Context, i int, limit int64) (int64, error) {
 	s := t.d.Schedule
-	k := lower.StepAlone(s, i)
-	// All clusters that have work do the same, and share the DDR.
-	plans := slices.Repeat([][]lower.Segment{{{Schedule: k, Iterations: 1}}}, t.plans)
-	plans = append(plans, make([][]lower.Segment, s.Spec.Clusters-t.plans)...)
-	ps, err := latency(ctx, "step", s.Spec, plans, t.d.Lower, limit)
+	ps, err := latency(ctx, "step", s.Spec, t.d.onBusy(lower.StepAlone(s, i), 1), t.d.Lower, limit)
 	if err != nil && ctx.Err() == nil {
 		return math.MaxInt64, nil
 	}
