@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -227,24 +228,53 @@ func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem, list []til
 	if err != nil {
 		return nil, err
 	}
+	var of tiling.Blocks
 	launch := t.d.Spec.LaunchSeconds
-	for _, b := range list {
+	measure := func(b tiling.Blocks) error {
 		for {
 			n, after, err := t.fitting(ctx, i, p, b, least)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if n != nil && after < least {
-				best, least = n, after
+				best, least, of = n, after, b
 			}
 			expected, _ := p.Time(&b)
 			limit := float64(min(after, least)) * 1e-12
 			if n == nil || (expected+launch)*stalls > limit || !p.SmallerLoads(&b) {
-				break
+				return nil
+			}
+		}
+	}
+	for _, b := range list {
+		if err := measure(b); err != nil {
+			return nil, err
+		}
+	}
+	if best != nil {
+		for _, b := range beside(p, of) {
+			if err := measure(b); err != nil {
+				return nil, err
 			}
 		}
 	}
 	return best, nil
+}
+
+// mostBeside is the number of tilings beside the fastest that are simulated, too.
+const mostBeside = 4
+
+// beside lists the tilings of least closed form that differ from one in a step, and divide the product over the cores
+// as it does: between these the closed form can't tell which is the fastest.
+func beside(p *tiling.Problem, b tiling.Blocks) []tiling.Blocks {
+	list := slices.DeleteFunc(p.Neighbours(b), func(x tiling.Blocks) bool { return x.Cores != b.Cores })
+	slices.SortStableFunc(list, func(x, y tiling.Blocks) int {
+		tx, _ := p.Time(&x)
+		ty, _ := p.Time(&y)
+		return cmp.Compare(tx, ty)
+	})
+	list = slices.Compact(list)
+	return list[:min(len(list), mostBeside)]
 }
 
 // stalls is how much longer than the closed form says a tiling takes that waits for room in the LLB: smaller loads of
