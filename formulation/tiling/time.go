@@ -423,6 +423,10 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 		kinds = [4]float64{loadsRows | loadsColumns: both, loadsRows: tiles - both, loadsColumns: colPasses - both}
 		kinds[0] = passes - tiles - colPasses + both
 	}
+	// With one place for sums, what is behind a pass is in front of the next, but for what the loads run ahead meanwhile.
+	apart := func(in float64) float64 {
+		return behind - min(behind, min(sums, 2)*max(0, in-unitStep))/2
+	}
 	pass := func(in float64) float64 {
 		steps := in * sums
 		if held > 0 && in < inRow { // others have two places: the loads do not run ahead while those that stay are used
@@ -435,11 +439,22 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 		if b.Sums > 1 {
 			return max(t, vector, out, (t+behind)/2)
 		}
-		ahead := min(behind, min(sums, 2)*max(0, in-unitStep))
-		return t + behind - ahead/2
+		return t + apart(in)
 	}
 	both2, rows2, cols2, none2 := pass(inRow+inCol), pass(inRow), pass(inCol), pass(0)
 	cores := kinds[3]*both2 + kinds[loadsRows]*rows2 + kinds[loadsColumns]*cols2 + kinds[0]*none2
+	last := 0.0 // what is behind the last pass is in front of none
+	if b.Sums == 1 {
+		in := 0.0
+		if rowPasses >= passes {
+			in += inRow
+		}
+		if colPasses >= passes {
+			in += inCol
+		}
+		last = apart(in)
+		cores -= last
+	}
 	arrive := inRow + inCol // the first tiles
 	step := max(arrive, unitStep)
 	arrive += trip
@@ -497,7 +512,7 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 		}
 		rest := max(0, cores-c1-c2)
 		if outer == 1 {
-			rest = 0
+			rest, c2 = 0, max(0, c2-last)
 		}
 		// Behind the last load are its tiles: those of the larger loads have come before others of the smaller.
 		few, many, beside := float64(b.Group[1]), float64(b.Group[0]), dCol/sums

@@ -61,7 +61,7 @@ func TuningTasks(ctx context.Context, nets []network.Network, machine *hardware.
 		from.Networks, from.Graphs = append(from.Networks, net.Name), append(from.Graphs, made.Schedule.Graph.Name)
 		from.Fingerprint = schedulefile.Fingerprint(made.Spec)
 		for _, seg := range made.Plans[0] {
-			kernels, err := ansor.Kernels(ctx, seg.Schedule, made.Spec.Clusters, made.Lower)
+			kernels, err := ansor.Kernels(ctx, seg.Schedule, seg.Schedule.BusyClusters(), made.Lower)
 			if err != nil {
 				return nil, from, err
 			}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -72,8 +73,21 @@ func (c *contest) fastest(ctx context.Context, chunk int64) tried {
 	c.measured, c.least = map[program]int64{}, math.MaxInt64
 	var side errgroup.Group
 	side.SetLimit(2) // memory
-	for _, l := range lanes {
+	begun := make(chan struct{})
+	for k, l := range lanes {
+		// A lane beside the first waits for what that has measured: so nothing is done for a schedule that is slower.
+		l.opt.slower = func(leastPs int64) bool {
+			if k > 0 {
+				<-begun
+			}
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return leastPs > c.least
+		}
 		side.Go(func() error {
+			if k == 0 {
+				defer close(begun)
+			}
 			away := func(a attempt) bool { return !slices.Contains(l.recipes, a.recipe) }
 			c.try(ctx, slices.DeleteFunc(slices.Clone(list), away), l.opt, all)
 			return nil
@@ -178,6 +192,9 @@ func (c *contest) try(ctx context.Context, list []attempt, opt run, all []tried)
 			if c.compared || t.made != nil || len(c.recipes)+len(c.weights) > 2 || !onePiece {
 				ps, err = c.time(ctx, made, t.ps)
 			}
+		}
+		if errors.Is(err, errSlower) {
+			continue
 		}
 		if err != nil {
 			t.err = cmp.Or(t.err, err)

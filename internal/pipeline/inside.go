@@ -57,8 +57,7 @@ func bindInside(ctx context.Context, d *Draft) error {
 			return 0, err
 		}
 		made.Lower.Memory, steps = memory, len(made.Steps)
-		p, alike, err := lower.Outline("", d.Spec, slices.Repeat([][]lower.Segment{{{Schedule: made.Schedule,
-			Iterations: d.inRow()}}}, d.Spec.Clusters), made.Lower)
+		p, alike, err := lower.Outline("", d.Spec, d.onBusy(made.Schedule, d.inRow()), made.Lower)
 		if err != nil {
 			return 0, err
 		}
@@ -135,6 +134,15 @@ func (d *Draft) inRow() int {
 		return 1
 	}
 	return 2
+}
+
+// onBusy are plans of a schedule that all clusters that have work run so many times, while they share the DDR.
+func (d *Draft) onBusy(s *schedule.Schedule, times int) [][]lower.Segment {
+	plans := make([][]lower.Segment, d.Spec.Clusters)
+	for k := range d.BusyClusters() {
+		plans[k] = []lower.Segment{{Schedule: s, Iterations: times}}
+	}
+	return plans
 }
 
 // insideChoices are the bindings that a layer of a group may have.

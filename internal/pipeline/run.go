@@ -95,9 +95,11 @@ type state struct {
 	shared        *shared      // what recipes have in common; nil: nothing
 	mostInstances int          // that splits may give; 0: no limit
 	ddrWeight     float64      // see spread
-	memo          *schedule.Memo
-	tiles         *tileMemo  // what tiles were chosen before; nil: nothing
-	given         *Decisions // that the recipe need not make; nil: none
+	// slower, if not nil, says whether a schedule that takes so many picoseconds at least is known not to be the fastest.
+	slower func(leastPs int64) bool
+	memo   *schedule.Memo
+	tiles  *tileMemo  // what tiles were chosen before; nil: nothing
+	given  *Decisions // that the recipe need not make; nil: none
 }
 
 // deciding tells who listens that a strategy begins with a stage.

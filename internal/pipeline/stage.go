@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -348,6 +349,9 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 			if x := opt.given.decided(st); x != nil {
 				decide = x.Apply
 			}
+			if s.Name == tiledNests.Name && opt.slower != nil && opt.slower(d.leastPs()) {
+				return nil, errSlower
+			}
 			decided := opt.deciding(st.Name, s.Name)
 			err := decide(ctx, d)
 			decided()
@@ -423,8 +427,8 @@ func newDraft(from *schedule.Schedule, last int, r Recipe, opt run) (*Draft, err
 		return nil, err
 	}
 	opt.Uneven = opt.Uneven.Alternatives()[0]
-	s := &schedule.Schedule{Graph: from.Graph, Spec: from.Spec, UnevenCores: opt.Uneven == schedule.UnevenAll,
-		Memo: opt.memo}
+	s := &schedule.Schedule{Graph: from.Graph, Spec: from.Spec, Busy: cmp.Or(opt.active, from.Busy),
+		UnevenCores: opt.Uneven == schedule.UnevenAll, Memo: opt.memo}
 	for i, st := range r.table() {
 		if i <= last && st.keep != nil {
 			st.keep(s, from)

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -40,9 +41,8 @@ var tiledNests = Strategy{Name: "tiles",
 type tiler struct {
 	d     *Draft
 	known *tileMemo
-	same  Key // what the choices for all steps of the draft depend on
-	cost  *cost.Model
-	plans int // clusters that have work
+	same  Key         // what the choices for all steps of the draft depend on
+	cost  *cost.Model // of a machine of the clusters that have work
 }
 
 // A tileMemo has the tilings that the rule gives for products, and the nests that are chosen for steps, by all that
@@ -50,18 +50,19 @@ type tiler struct {
 type tileMemo struct{ rules, nests sync.Map }
 
 func newTiler(d *Draft) (t *tiler, err error) {
-	t = &tiler{d: d, known: d.state.tiles, cost: d.Cost, plans: d.Spec.Clusters}
+	t = &tiler{d: d, known: d.state.tiles, cost: d.Cost}
 	if t.known == nil {
 		t.known = &tileMemo{}
 	}
-	if n := d.state.active; n > 0 && n < d.Spec.Clusters {
+	n := d.BusyClusters()
+	if n < d.Spec.Clusters {
 		spec := d.Spec.Clone()
-		spec.Clusters, t.plans = n, n
-		if t.cost, err = cost.NewWith(spec, d.Lower.Cost); err != nil {
+		spec.Clusters = n
+		if t.cost, err = cost.New(spec); err != nil {
 			return nil, err
 		}
 	}
-	t.same.Text(fmt.Sprint(d.Lower.Generator, t.plans))
+	t.same.Text(fmt.Sprint(d.Lower.Generator, n))
 	return t, nil
 }
 
@@ -227,24 +228,53 @@ func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem, list []til
 	if err != nil {
 		return nil, err
 	}
+	var of tiling.Blocks
 	launch := t.d.Spec.LaunchSeconds
-	for _, b := range list {
+	measure := func(b tiling.Blocks) error {
 		for {
 			n, after, err := t.fitting(ctx, i, p, b, least)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if n != nil && after < least {
-				best, least = n, after
+				best, least, of = n, after, b
 			}
 			expected, _ := p.Time(&b)
 			limit := float64(min(after, least)) * 1e-12
 			if n == nil || (expected+launch)*stalls > limit || !p.SmallerLoads(&b) {
-				break
+				return nil
+			}
+		}
+	}
+	for _, b := range list {
+		if err := measure(b); err != nil {
+			return nil, err
+		}
+	}
+	if best != nil {
+		for _, b := range beside(p, of) {
+			if err := measure(b); err != nil {
+				return nil, err
 			}
 		}
 	}
 	return best, nil
+}
+
+// mostBeside is the number of tilings beside the fastest that are simulated, too.
+const mostBeside = 4
+
+// beside lists the tilings of least closed form that differ from one in a step, and divide the product over the cores
+// as it does: between these the closed form can't tell which is the fastest.
+func beside(p *tiling.Problem, b tiling.Blocks) []tiling.Blocks {
+	list := slices.DeleteFunc(p.Neighbours(b), func(x tiling.Blocks) bool { return x.Cores != b.Cores })
+	slices.SortStableFunc(list, func(x, y tiling.Blocks) int {
+		tx, _ := p.Time(&x)
+		ty, _ := p.Time(&y)
+		return cmp.Compare(tx, ty)
+	})
+	list = slices.Compact(list)
+	return list[:min(len(list), mostBeside)]
 }
 
 // stalls is how much longer than the closed form says a tiling takes that waits for room in the LLB: smaller loads of
@@ -278,11 +308,7 @@ func (t *tiler) fitting(ctx context.Context, i int, p *tiling.Problem, b tiling.
 // alone is how long step i takes with nothing beside it, in picoseconds, if that is at most limit.
 func (t *tiler) alone(ctx context.Context, i int, limit int64) (int64, error) {
 	s := t.d.Schedule
-	k := lower.StepAlone(s, i)
-	// All clusters that have work do the same, and share the DDR.
-	plans := slices.Repeat([][]lower.Segment{{{Schedule: k, Iterations: 1}}}, t.plans)
-	plans = append(plans, make([][]lower.Segment, s.Spec.Clusters-t.plans)...)
-	ps, err := latency(ctx, "step", s.Spec, plans, t.d.Lower, limit)
+	ps, err := latency(ctx, "step", s.Spec, t.d.onBusy(lower.StepAlone(s, i), 1), t.d.Lower, limit)
 	if err != nil && ctx.Err() == nil {
 		return math.MaxInt64, nil
 	}

@@ -76,34 +76,45 @@ func TestJoinLight(t *testing.T) {
 // A batch that leaves clusters idle has the DDR for those that work: it gets the tiles of a machine without the others,
 // and takes as long.
 func TestTilesOfIdleClusters(t *testing.T) {
-	r, err := Lookup(Default)
-	if err != nil {
-		t.Fatal(err)
-	}
-	net := network.Network{Name: "product", Graph: func(batch int64) (*model.Graph, error) {
+	product := network.Network{Name: "product", Graph: func(batch int64) (*model.Graph, error) {
 		b := model.NewBuilder("product")
 		x := b.Input("x", model.F16, batch, 256, 1024)
 		b.Output(b.Op("MatMul", "product", model.Attr{}, x, b.Param("w", model.F16, 1024, 2048)))
 		return b.Build()
 	}}
-	for batch := int64(1); batch <= 3; batch++ {
-		var took [2]int64
-		for i := range took {
-			spec, err := hardware.Load("stcp920")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if i == 1 {
-				spec.Clusters = int(batch)
-			}
-			made, err := RunStages(t.Context(), net, spec, batch, r, Options{Chunk: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			took[i] = made.Sim.TotalPs
+	attention, err := network.Open("sd-attention", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		net    network.Network
+		recipe string
+		most   int64 // batch elements
+	}{{product, Default, 3}, {attention, Default, 1}, {product, "ansor", 2}} {
+		r, err := Lookup(c.recipe)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if took[0] != took[1] {
-			t.Errorf("batch %d takes %d ps, and %d on a machine of as many clusters", batch, took[0], took[1])
+		for batch := int64(1); batch <= c.most; batch++ {
+			var took [2]int64
+			for i := range took {
+				spec, err := hardware.Load("stcp920")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if i == 1 {
+					spec.Clusters = int(batch)
+				}
+				made, err := RunStages(t.Context(), c.net, spec, batch, r, Options{Chunk: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				took[i] = made.Sim.TotalPs
+			}
+			if took[0] != took[1] {
+				t.Errorf("%s by %s, batch %d, takes %d ps, and %d on a machine of as many clusters", c.net.Name, c.recipe, batch,
+					took[0], took[1])
+			}
 		}
 	}
 }

@@ -304,7 +304,7 @@ func (d *Draft) save(i int) (restore func()) {
 
 // tunedNests gives every kernel the nests of a file, or looks for some.
 func tunedNests(ctx context.Context, d *Draft) error {
-	kernels, err := ansor.Kernels(ctx, d.Schedule, d.Spec.Clusters, d.Lower)
+	kernels, err := ansor.Kernels(ctx, d.Schedule, d.BusyClusters(), d.Lower)
 	if err != nil {
 		return err
 	}
@@ -405,11 +405,11 @@ func Adopt(ctx context.Context, d *Draft, kernels []*ansor.Task, programs map[*a
 	d.Index()
 	own := *d.Schedule // shares steps and values, which follow changes
 	own.Place = nil    // waiting for other clusters takes no loops
-	plan := [][]lower.Segment{{{Schedule: &own, Iterations: d.inRow()}}}
+	plans := d.onBusy(&own, d.inRow())
 	opt := d.Lower
 	opt.Memory = &lower.Memory{}
 	latency := func(limit int64) (int64, error) {
-		p, alike, err := lower.Outline("", d.Spec, slices.Repeat(plan, d.Spec.Clusters), opt)
+		p, alike, err := lower.Outline("", d.Spec, plans, opt)
 		if err != nil {
 			return 0, err
 		}

@@ -27,6 +27,7 @@ type builder struct {
 	cluster int
 	at      string
 	spec    *hardware.Spec
+	busy    int // clusters that have work
 	s       *schedule.Schedule
 	bad     []Violation
 	more    int   // that are not listed
@@ -57,6 +58,11 @@ func (f *File) Build(i int, spec *hardware.Spec, cluster int) (*schedule.Schedul
 		cluster = -1
 	}
 	b := &builder{plan: &f.Schedules[i], cluster: cluster, at: fmt.Sprintf("schedules[%d]", i), spec: spec}
+	for _, segments := range f.Clusters {
+		if len(segments) > 0 {
+			b.busy++
+		}
+	}
 	// Each stage stands on those before.
 	for _, stage := range []func(){b.graph, b.groups, b.instances, b.steps, b.memory, b.secondOpinion} {
 		if stage(); b.more > 0 {
@@ -75,7 +81,8 @@ func (b *builder) graph() {
 		b.say("graph", "%v", err) // Read has refused it
 		return
 	}
-	b.s = &schedule.Schedule{Graph: g, Spec: b.spec, UnevenCores: b.plan.UnevenCores, Grouping: &schedule.Grouping{}}
+	b.s = &schedule.Schedule{Graph: g, Spec: b.spec, Busy: b.busy, UnevenCores: b.plan.UnevenCores,
+		Grouping: &schedule.Grouping{}}
 	found := len(g.Inputs) == 0
 	for _, t := range g.Inputs {
 		if s := g.Tensor(t).Shape; len(s) > 0 && s[0]%b.plan.Batch == 0 {

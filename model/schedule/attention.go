@@ -57,6 +57,7 @@ type Attending struct {
 	spec         *hardware.Spec
 	size, result int64 // bytes of an element of operands and of results
 	cores        int64
+	busy         int  // clusters that share the DDR
 	far          bool // keys and values come from the DDR, through the LLB
 }
 
@@ -351,7 +352,7 @@ func (b *StepBuilder) attending(layer *Layer, cores int64, need []Regions, want 
 	}
 	q := g.Tensor(op.Inputs[0])
 	n := len(q.Shape)
-	a := &Attending{Op: op, Causal: op.Attr.Causal, g: g, spec: b.machine, size: q.DType.Bytes(),
+	a := &Attending{Op: op, Causal: op.Attr.Causal, g: g, spec: b.machine, busy: b.BusyClusters(), size: q.DType.Bytes(),
 		result: g.Tensor(layer.Outputs[0]).DType.Bytes(), cores: cores}
 	elements, all := int64(0), model.Region(nil)
 	for _, reg := range need {
@@ -680,7 +681,7 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 	clock := a.spec.ClockHz
 	rows := t.Products * a.Heads * t.Positions
 	score := model.ScoreWork(a.Op)
-	ddr := a.spec.DDR.BandwidthBytesPerSecond / float64(a.spec.Clusters)
+	ddr := a.spec.DDR.BandwidthBytesPerSecond / float64(a.busy)
 	if e := a.spec.DDRActivationEfficiency; e > 0 {
 		ddr *= e
 	}

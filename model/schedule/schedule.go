@@ -139,6 +139,7 @@ type Step struct {
 type Schedule struct {
 	Graph     *model.Graph
 	Spec      *hardware.Spec
+	Busy      int // clusters that have work, and share the DDR; 0: all
 	Grouping  *Grouping
 	Layers    [][]Layer // per group
 	Instances *InstanceGraph
@@ -230,6 +231,14 @@ func DataBytes(spec *hardware.Spec) int64 {
 		return int64(spec.LB.SizeBytes)
 	}
 	return int64(spec.LB.SizeBytes) - WeightBufferBytes(spec)
+}
+
+// BusyClusters is the number of clusters that have work, and so share the DDR.
+func (s *Schedule) BusyClusters() int {
+	if s.Busy > 0 {
+		return min(s.Busy, s.Spec.Clusters)
+	}
+	return s.Spec.Clusters
 }
 
 // CoresWithLB is the number of cores of a cluster that hold data, among those that run a layer together.
