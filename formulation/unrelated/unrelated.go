@@ -166,9 +166,6 @@ var rows = solve.Table[func(context.Context, *solver) error]{
 		Run: func(context.Context, *solver) error { return nil }},
 }
 
-// Methods are the ways to solve a problem, exact ones first.
-func Methods() []solve.Method { return rows.Methods() }
-
 // Solve schedules by the named method, none worse than greedy. If ctx or a limit ends, the result has the best plan so
 // far with a bound and the reason; errors are for input.
 func Solve(ctx context.Context, p *Problem, method string, opt Options) (*Result, error) {

@@ -198,17 +198,21 @@ func TestKindsTogether(t *testing.T) {
 			continue
 		}
 		done++
-		if list := crossing(made.Program); len(list) > 0 {
-			passed++
-		}
-		busy := map[int32]bool{}
-		for j := range made.Program.Commands {
-			if made.Program.Commands[j].Kind.IsCompute() {
-				busy[made.Program.Queues[made.Program.Commands[j].Queue].Cluster] = true
+		busy, passes, p := map[int32]bool{}, false, made.Program
+		for j := range p.Commands {
+			cluster := p.Queues[p.Commands[j].Queue].Cluster
+			if p.Commands[j].Kind.IsCompute() {
+				busy[cluster] = true
+			}
+			for _, d := range p.Commands[j].Deps {
+				passes = passes || p.Queues[p.Commands[d].Queue].Cluster != cluster
 			}
 		}
 		if len(busy) > 1 {
 			several++
+		}
+		if passes {
+			passed++
 		}
 		var coarse *interp.CoarseError
 		if _, err := interp.Together(made.Program, graphs(made.Plans)[0], i); errors.As(err, &coarse) {
