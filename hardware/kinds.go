@@ -2,6 +2,7 @@ package hardware
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -64,6 +65,32 @@ func (s *Spec) FirstCore(k int) int {
 	}
 	return n
 }
+
+// Apart is a mixed machine with a cluster for each kind of core in place of each cluster with all of them: those of one
+// follow each other in the order of [Spec.Kinds]. Each has queues of its own beside its L1s and links, and an equal
+// part of the LLB's room; the LLB's bandwidth and the way to the DDR stay those of all of them together ([Spec.Sides]).
+//
+// Its clusters are still described as having cores of all kinds: a schedule runs on each the layers of its kind alone.
+func (s *Spec) Apart() (*Spec, error) {
+	if !s.Mixed() || s.Chips != nil {
+		return nil, fmt.Errorf("accelerator %q has cores of one kind or several chips, expected several kinds on one", s.Name)
+	}
+	r := *s
+	r.Name, r.sides = s.Name+"-kinds", len(s.Kinds())
+	r.Clusters *= r.sides
+	if s.GB != nil {
+		gb := *s.GB
+		gb.SizeBytes /= Bytes(r.sides)
+		r.GB = &gb
+	}
+	if err := r.Validate(); err != nil {
+		return nil, fmt.Errorf("accelerator %q, with a cluster for each kind of core: %w", s.Name, err)
+	}
+	return &r, nil
+}
+
+// Sides is the number of clusters that share an LLB's bandwidth and a way to the DDR: 1, but for [Spec.Apart].
+func (s *Spec) Sides() int { return max(1, s.sides) }
 
 // Kind is the machine with the cores of one kind alone, by its place in [Spec.Kinds].
 func (s *Spec) Kind(k int) *Spec {

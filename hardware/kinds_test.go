@@ -86,3 +86,27 @@ func TestRunsErrors(t *testing.T) {
 		}
 	}
 }
+
+// A machine taken apart has a cluster for each kind, the LLB's room in equal parts, and the same peak.
+func TestApart(t *testing.T) {
+	s, err := Parse("kinds.yaml", []byte(kindsText(t, "big", "small", "vector")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := s.Apart()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Clusters != 3*s.Clusters || a.Sides() != 3 || s.Sides() != 1 || a.GB.SizeBytes != s.GB.SizeBytes/3 ||
+		a.PeakMACsPerSecond("f16") != s.PeakMACsPerSecond("f16") ||
+		a.Kind(1).CoreTypes[0].Name != s.Kind(1).CoreTypes[0].Name {
+		t.Errorf("taken apart: %+v", a)
+	}
+	s, err = Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Apart(); err == nil || !strings.Contains(err.Error(), "expected several kinds") {
+		t.Errorf("cores of one kind: %v", err)
+	}
+}

@@ -84,6 +84,8 @@ type Spec struct {
 	// among it, each of them has for itself.
 	Chips *Chips `json:"chips,omitempty"`
 
+	sides int // of Apart
+
 	// Energy has the energies of work; nil: the description has no figures.
 	Energy *Energy `json:"energy,omitempty"`
 }
@@ -379,7 +381,7 @@ func (s *Spec) PeakMACsPerSecond(dtype string) float64 {
 				perCycle += b * float64(t.Count)
 			}
 		}
-		return perCycle * float64(s.Clusters) * s.ClockHz
+		return perCycle * float64(s.Clusters/s.Sides()) * s.ClockHz
 	}
 	if p := peak(true); p > 0 {
 		return p

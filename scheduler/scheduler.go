@@ -94,6 +94,8 @@ const Pipelined = pipeline.Pipelined
 
 const OverLayer = pipeline.OverLayer
 
+const OverKinds = pipeline.OverKinds
+
 // A Compared is the result of one method for one decision, the others being greedy.
 type Compared = answers.Compared
 

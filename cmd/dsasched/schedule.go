@@ -40,7 +40,9 @@ With --clusters pipeline the clusters divide the network into stages, and with
 then of the whole batch, what passes between clusters is in the DDR, and groups,
 order, joins and spills are of all clusters. A machine of several chips, such as
 stcp920x4, takes --clusters pipeline: a stage reads what a stage on another chip has
-made from the DDR there, over the link between them. Or --clusters tensor, which
+made from the DDR there, over the link between them. A machine of several kinds of
+core takes --clusters kinds: each kind is a cluster of its own, and layers run on
+them side by side, where --kinds says. Or --clusters tensor, which
 divides each operator over the chips by the plan of 'dsasched solve tensor' and
 answers in its form: the pieces between collectives one after the other, and as one
 program of a chip, whose loads of weights go on during collectives. Where that is

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
@@ -17,9 +18,13 @@ import (
 //go:embed machines/edge-mixed.yaml
 var edgeMixed []byte
 
-// kinds asks what it loses to run each layer on the kind of core on which it alone takes least.
+//go:embed machines/edge-pair.yaml
+var edgePair []byte
+
+// kinds asks what it loses to run each layer on the kind of core on which it alone takes least, and what it gains to
+// run kinds side by side.
 type kinds struct {
-	networks, recipes []string
+	networks, beside, recipes []string // beside: on the machine with kinds side by side
 }
 
 // kindStrategies names the compared strategies of the stage kinds, greedy first.
@@ -27,7 +32,8 @@ var kindStrategies = []string{"greedy", "search"}
 
 func fullKinds() kinds {
 	return kinds{networks: []string{"squeezenet", "mobilenetv2", "resnet50", "vgg16", "densenet121", "bert-128", "vit-b16",
-		"mamba-block"}, recipes: []string{"cross-layer", pipeline.Default}}
+		"mamba-block"}, beside: []string{"inception-v1", "inception-v3", "nasnet-mobile", "squeezenet", "resnet50", "vgg16"},
+		recipes: []string{"cross-layer", pipeline.Default}}
 }
 
 // Kinds is the experiment.
@@ -35,7 +41,7 @@ func Kinds() harness.Experiment { return fullKinds().experiment() }
 
 func (x kinds) experiment() harness.Experiment {
 	return harness.Experiment{Name: "kinds", Exact: true,
-		Description: "which kind of core runs a layer, on a machine of three kinds: greedily, by exact choice, and the bound",
+		Description: "which kind of core runs a layer: greedily and by exact choice, one behind the other and side by side",
 		Paper:       "none; an example of a machine with cores of several kinds", Plan: x.plan}
 }
 
@@ -43,28 +49,42 @@ func (x kinds) experiment() harness.Experiment {
 type kindsCell struct {
 	Network string    `json:"model"`
 	Recipe  string    `json:"variant"`
-	Seconds []float64 `json:"latency_s"` // by kindStrategies
+	Seconds []float64 `json:"latency_s"`                        // by kindStrategies
+	Beside  []float64 `json:"side_by_side_latency_s,omitempty"` // likewise
 	Bound   float64   `json:"certified_lower_bound_s"`
 }
 
 func (x kinds) plan() (*harness.Plan, error) {
-	spec, err := hardware.Parse("edge-mixed.yaml", edgeMixed)
-	if err != nil {
-		return nil, err
-	}
-	hash := harness.SpecHash(spec)
 	pl := &harness.Plan{Report: harness.Of(x.report)}
-	for _, name := range x.networks {
-		for _, recipe := range x.recipes {
-			key := name + "-" + recipe
-			pl.Cells = append(pl.Cells, harness.Cell{Key: key, Label: key, Inputs: []any{name, recipe, kindStrategies, hash},
-				Run: func(ctx context.Context) (any, error) { return measureKinds(ctx, name, recipe, spec) }})
+	for _, part := range []struct {
+		file      string
+		data      []byte
+		networks  []string
+		divisions []pipeline.Division
+	}{{"edge-mixed.yaml", edgeMixed, x.networks, []pipeline.Division{pipeline.OverBatch}},
+		{"edge-pair.yaml", edgePair, x.beside, []pipeline.Division{pipeline.OverBatch, pipeline.OverKinds}}} {
+		spec, err := hardware.Parse(part.file, part.data)
+		if err != nil {
+			return nil, err
+		}
+		hash := harness.SpecHash(spec)
+		for _, name := range part.networks {
+			for _, recipe := range x.recipes {
+				key := name + "-" + recipe
+				if len(part.divisions) > 1 {
+					key += "-" + spec.Name
+				}
+				pl.Cells = append(pl.Cells, harness.Cell{Key: key, Label: key,
+					Inputs: []any{name, recipe, kindStrategies, part.divisions, hash},
+					Run:    func(ctx context.Context) (any, error) { return measureKinds(ctx, name, recipe, spec, part.divisions) }})
+			}
 		}
 	}
 	return pl, nil
 }
 
-func measureKinds(ctx context.Context, name, recipe string, spec *hardware.Spec) (*kindsCell, error) {
+func measureKinds(ctx context.Context, name, recipe string, spec *hardware.Spec, divisions []pipeline.Division) (
+	*kindsCell, error) {
 	net, err := network.Open(name, network.Options{DType: harness.Precision(spec)})
 	if err != nil {
 		return nil, err
@@ -78,23 +98,35 @@ func measureKinds(ctx context.Context, name, recipe string, spec *hardware.Spec)
 		return nil, err
 	}
 	c := &kindsCell{Network: name, Recipe: recipe, Bound: b.Seconds}
-	for _, strategy := range kindStrategies {
-		r, err := pipeline.Lookup(recipe)
-		if err != nil {
+	if len(divisions) > 1 {
+		if c.Bound, err = bound.AnyDivision(ctx, net, machine, 1); err != nil {
 			return nil, err
 		}
-		opt := pipeline.Options{Figures: true}
-		if r, err = pipeline.Replace(r, opt, pipeline.Pick{Stage: "kinds", Strategy: strategy}); err != nil {
-			return nil, err
+	}
+	for _, division := range divisions {
+		for _, strategy := range kindStrategies {
+			r, err := pipeline.Lookup(recipe)
+			if err != nil {
+				return nil, err
+			}
+			opt := pipeline.Options{Figures: true, Clusters: division}
+			if r, err = pipeline.Replace(r, opt, pipeline.Pick{Stage: "kinds", Strategy: strategy}); err != nil {
+				return nil, err
+			}
+			found, err := search.Run(ctx, net, spec, 1, r, opt)
+			if err != nil {
+				return nil, err
+			}
+			seconds := found.LatencySeconds()
+			if seconds < c.Bound {
+				return nil, fmt.Errorf("%s: a schedule takes %g s, the bound is %g s", strategy, seconds, c.Bound)
+			}
+			if division == pipeline.OverKinds {
+				c.Beside = append(c.Beside, seconds)
+			} else {
+				c.Seconds = append(c.Seconds, seconds)
+			}
 		}
-		found, err := search.Run(ctx, net, spec, 1, r, opt)
-		if err != nil {
-			return nil, err
-		}
-		if found.LatencySeconds() < b.Seconds {
-			return nil, fmt.Errorf("%s: a schedule takes %g s, the bound is %g s", strategy, found.LatencySeconds(), b.Seconds)
-		}
-		c.Seconds = append(c.Seconds, found.LatencySeconds())
 	}
 	return c, nil
 }
@@ -104,8 +136,24 @@ func (x kinds) report(cells []kindsCell) (*harness.Report, error) {
 	t := harness.Table{Title: "Which kind of core runs a layer: latency of one element, ms", Name: "kinds",
 		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Variant", Text: true}, {Name: "Greedy"},
 			{Name: "Exact"}, {Name: "Greedy over exact"}, {Name: "At least"}}}
-	means, most := map[string]float64{}, map[string]float64{}
+	side := harness.Table{Title: "Two kinds of core one behind the other and side by side: latency of one element, ms",
+		Name: "side-by-side", Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Variant", Text: true},
+			{Name: "Greedy"}, {Name: "Exact"}, {Name: "Side by side, greedy"}, {Name: "Side by side, exact"}, {Name: "Gain"},
+			{Name: "At least"}}}
+	means, most, gains, faster := map[string]float64{}, map[string]float64{}, map[string]float64{}, map[string]int{}
 	for _, c := range cells {
+		if len(c.Beside) > 0 {
+			gain := slices.Min(c.Seconds) / slices.Min(c.Beside)
+			if gains[c.Recipe] += math.Log(gain) / float64(len(x.beside)); gain > 1 {
+				faster[c.Recipe]++
+			}
+			row := []string{c.Network, c.Recipe}
+			for _, s := range slices.Concat(c.Seconds, c.Beside) {
+				row = append(row, fmt.Sprintf("%.4g", s*1e3))
+			}
+			side.Rows = append(side.Rows, append(row, fmt.Sprintf("%.3f", gain), fmt.Sprintf("%.4g", c.Bound*1e3)))
+			continue
+		}
 		ratio := c.Seconds[0] / c.Seconds[1]
 		means[c.Recipe] += math.Log(ratio) / float64(len(x.networks))
 		most[c.Recipe] = max(most[c.Recipe], ratio)
@@ -115,9 +163,14 @@ func (x kinds) report(cells []kindsCell) (*harness.Report, error) {
 	for _, r := range x.recipes {
 		d.Note("%s: greedy takes %.3f times as long as the exact choice (geometric mean), at most %.3f times.", r,
 			math.Exp(means[r]), most[r])
+		d.Note("%s: side by side is %.3f times as fast as one behind the other (geometric mean), and faster on %d of %d.", r,
+			math.Exp(gains[r]), faster[r], len(x.beside))
 	}
 	d.Note(
 		"Greedily, each layer runs on the kind on which it alone takes least. Exact is the least sum of layers and of moves between kinds by their formulas; the simulator judges both, and a ratio below 1 says that formulas misled. All else is greedy. The machine is an example with two cores of big arrays, eight of small ones and two for vectors.")
+	d.Note(
+		"Side by side, each kind is a cluster of its own, and exact is the least makespan by the same formulas. The machine of this table has two cores of big arrays and six of small ones; the bound is that on any division. A gain is the better of both strategies against the better of both.")
 	d.Table(t)
+	d.Table(side)
 	return d.Report(harness.Data{Data: cells})
 }

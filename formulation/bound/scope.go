@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/dsasched/dsasched/formulation/unrelated"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/model"
@@ -91,7 +92,8 @@ func (b *Bound) Check(latencySeconds float64) error {
 
 // AnyDivision bounds the simulated latency of a batch in whatever way the clusters of a machine divide
 // the batch or the network between them: any of them may be idle or have more to do than others, and each
-// a plan of its own, of schedules of all forms; see [AnyForm].
+// a plan of its own, of schedules of all forms; see [AnyForm]. Kinds of core may work one behind the other or, each as
+// a cluster of its own ([hardware.Spec.Apart]), side by side.
 func AnyDivision(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (seconds float64,
 	err error) {
 	list, err := graphs(net)
@@ -129,7 +131,8 @@ func anyDivision(ctx context.Context, net network.Network, spec *hardware.Spec, 
 	launch, ddr, clusters := spec.LaunchSeconds, spec.DDR.BandwidthBytesPerSecond, int64(spec.Clusters)
 	// Clusters that each have a part of the network: what one of them has of the work, and all load.
 	least := math.Max((weights+moved)/ddr, launch+best(all.total()).most()/float64(clusters))
-	if port := spec.DDRLink.BandwidthBytesPerSecond; port > 0 {
+	port := spec.DDRLink.BandwidthBytesPerSecond
+	if port > 0 {
 		least = math.Max(least, (weights+io)/port/float64(clusters))
 	}
 	// Clusters that each have a part of the batch: of so many that are busy, one has the largest share at least.
@@ -144,7 +147,35 @@ func anyDivision(ctx context.Context, net network.Network, spec *hardware.Spec, 
 			least = math.Min(least, math.Max(own, (float64(busy)*weights+moved)/ddr))
 		}
 	}
+	if spec.Mixed() {
+		beside := math.Max((weights+moved)/ddr, launch+all.divided(clusters))
+		if port > 0 {
+			beside = math.Max(beside, (weights+io)/port/float64(clusters))
+		}
+		least = math.Min(least, beside)
+	}
 	return math.Floor(least*exact*1e12) * 1e-12, nil
+}
+
+// divided is what the busiest unit takes where kinds of core work side by side on clusters of their own, at least: the
+// fractional load of each unit.
+func (w *work) divided(clusters int64) (seconds float64) {
+	for u := range numUnits {
+		var costs [][]float64
+		for i := range w.ops {
+			if w.ops[i][u] == 0 { // by some kind, or of this share
+				continue
+			}
+			var row []float64
+			for _, t := range w.onKinds[i] {
+				row = append(row, t[u])
+			}
+			costs = append(costs, row)
+		}
+		load, _ := unrelated.Load(costs)
+		seconds = math.Max(seconds, load/float64(clusters))
+	}
+	return seconds
 }
 
 // alone is the bound of a cluster by itself.

@@ -45,9 +45,10 @@ type work struct {
 	links          [][]link
 	reads          [][]reading
 	may            layers
-	oneUnit        bool      // vector work and special functions take turns
-	uneven         []bool    // a core's part may be less than a share
-	tail           []float64 // seconds behind an operator's products, or of more of them in its place
+	oneUnit        bool                  // vector work and special functions take turns
+	uneven         []bool                // a core's part may be less than a share
+	onKinds        [][][numUnits]float64 // as ops, on each kind of core of several; infinite where it can't run
+	tail           []float64             // seconds behind an operator's products, or of more of them in its place
 	// next operator that all paths pass, whether each ends its layer, who reads it without gaps
 	next    []int
 	ends    []bool
@@ -71,6 +72,10 @@ func measure(g *model.Graph, m *cost.Model, n int64, may layers, apart bool, sma
 			return nil, fmt.Errorf("operator %q, which is %v, runs on no kind of core of %s", op.Name, op.Class(), m.Spec().Name)
 		}
 		peak, rows := math.Inf(1), math.Inf(1)
+		on := make([][numUnits]float64, len(m.Kinds()))
+		for k := range on {
+			on[k] = all(math.Inf(1))
+		}
 		for k, kind := range kinds {
 			p := pricers[kind]
 			p.peak, p.rows = 0, 0
@@ -84,6 +89,7 @@ func measure(g *model.Graph, m *cost.Model, n int64, may layers, apart bool, sma
 				}
 				return r
 			})
+			on[slices.Index(m.Kinds(), kind)] = t
 			perUnit := float64(kind.Units(hardware.Matrix, max(1, schedule.CoresWithLB(kind.Spec())))) * kind.Spec().ClockHz
 			peak, rows = math.Min(peak, p.peak/perUnit), math.Min(rows, p.rows/perUnit)
 			for u := range t {
@@ -93,6 +99,7 @@ func measure(g *model.Graph, m *cost.Model, n int64, may layers, apart bool, sma
 			}
 		}
 		w.peak, w.rowsOnly = w.peak+peak, w.rowsOnly+rows
+		w.onKinds = append(w.onKinds, on)
 	}
 	w.link()
 	for k, s := range small {

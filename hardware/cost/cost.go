@@ -250,7 +250,8 @@ func (m *Model) PeakVectorOpsPerSecond(dt model.DType) float64 {
 		if c == 0 {
 			c = 1
 		}
-		sum += float64(k.spec.Clusters*n) * float64(k.vector.Lanes) * r / c * k.spec.ClockHz / k.vector.ClockRatio(k.spec)
+		sum += float64(k.spec.Clusters/k.spec.Sides()*n) * float64(k.vector.Lanes) * r / c * k.spec.ClockHz /
+			k.vector.ClockRatio(k.spec)
 	}
 	return sum
 }
@@ -265,7 +266,7 @@ func (m *Model) PeakMACsPerSecond(dt model.DType) float64 {
 		if k.hasMatrix {
 			r, _ := rate(k.matrix, dt)
 			n := k.spec.CoresWith(hardware.Matrix)
-			sum += float64(k.spec.Clusters*n) * float64(k.matrix.Rows*k.matrix.Cols) * r * k.spec.ClockHz /
+			sum += float64(k.spec.Clusters/k.spec.Sides()*n) * float64(k.matrix.Rows*k.matrix.Cols) * r * k.spec.ClockHz /
 				k.matrix.ClockRatio(k.spec)
 		}
 	}

@@ -216,7 +216,11 @@ func (e *emitter) resource(r int) int32 {
 	if e.chips > 1 {
 		shared *= 3
 	}
-	return shared + e.cluster*int32(numResources+e.net.resources()) + int32(r)
+	owner := e.cluster
+	if r == rPort || r == rGB { // which sides share
+		owner -= owner % int32(e.spec.Sides())
+	}
+	return shared + owner*int32(numResources+e.net.resources()) + int32(r)
 }
 
 func (e *emitter) chipOf(cluster int32) int32 {

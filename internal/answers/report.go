@@ -208,7 +208,7 @@ func NewReport(r *pipeline.Result, origin schedulefile.Origin) *Report {
 		Time:    []TimeReport{}, Commands: []CommandReport{}, Resources: []ResourceReport{}, Tuned: []TrialReport{},
 		Notes: append([]string{}, r.Notes...),
 	}
-	if r.Spec != r.Machine {
+	if r.Raised() {
 		a.Level = pipeline.LevelGB
 	}
 	if a.Energy = r.Energy(); a.Energy != nil {

@@ -796,6 +796,9 @@ func (e *Explainer) Tensor(name string) (*Tensor, error) {
 // last one of it.
 func (e *Explainer) spills() map[int]*Spill {
 	s := *e.s
+	if s.Place != nil {
+		return nil // steps, which spills name, are those of each cluster
+	}
 	s.Values = slices.Clone(e.s.Values)
 	for i := range s.Values {
 		s.Values[i].Level = s.Values[i].Wanted

@@ -30,10 +30,13 @@ const (
 	OverBatch Division = ""         // the batch: a cluster runs the whole network on its share
 	Pipelined Division = "pipeline" // the network, into stages of least load ([partition.Solve])
 	OverLayer Division = "layers"   // layers, where the pieces together take less time
+	OverKinds Division = "kinds"    // layers, between clusters of one kind of core each ([hardware.Spec.Apart])
 )
 
 // Divisions lists the names of all, that of OverBatch being "batch".
-func Divisions() []string { return []string{"batch", string(Pipelined), string(OverLayer)} }
+func Divisions() []string {
+	return []string{"batch", string(Pipelined), string(OverLayer), string(OverKinds)}
+}
 
 // LookupDivision finds a division by its name.
 func LookupDivision(name string) (Division, error) {
@@ -52,6 +55,15 @@ func (d Division) Name() string {
 		return "batch"
 	}
 	return string(d)
+}
+
+// machine is that of [Machine] as clusters that divide work so see it.
+func (d Division) machine(described *hardware.Spec, level Level) (*hardware.Spec, error) {
+	spec, err := Machine(described, level)
+	if err != nil || d != OverKinds {
+		return spec, err
+	}
+	return spec.Apart()
 }
 
 // shares are the elements of the batch that each cluster sees.
@@ -148,6 +160,9 @@ func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe,
 			d.Grouping, err = spread(d, opt.ddrWeight)
 			return err
 		}}).With("split", algorithm1)
+	}
+	if opt.Clusters == OverKinds {
+		r, home = besides(r, opt)
 	}
 	d, err := draft(ctx, g, spec, r, opt)
 	if err != nil {
@@ -364,6 +379,8 @@ func (d Division) weights(spec *hardware.Spec) []float64 {
 	switch {
 	case d == OverLayer:
 		return spreadWeights
+	case d == OverKinds:
+		return besideWeights
 	case d == Pipelined && spec.Chips != nil:
 		return []float64{0, 1}
 	}

@@ -174,7 +174,9 @@ func (d *Draft) kindProblem() (*kindProblem, error) {
 			for kind := range kinds {
 				if schedule.Runs(kinds[kind], g, layer.Ops) {
 					n.Labels = append(n.Labels, binding.Label{Binding: schedule.Binding{int64(kind)}})
-					n.Cost = append(n.Cost, d.kindSeconds(k, layer, d.Cost.Kind(kind)))
+					factor := d.Grouping.Groups[k].Factor()
+					inst := &d.Instances.Instances[d.Instances.First[k]+int(factor/2)]
+					n.Cost = append(n.Cost, float64(factor)*d.kindSeconds(layer, inst.Regions, d.Cost.Kind(kind)))
 				}
 			}
 			if len(n.Labels) == 0 {
@@ -229,17 +231,15 @@ func (d *Draft) kindEdge(p *kindProblem, from, to int, bytes int64) binding.Edge
 	return e
 }
 
-// kindSeconds is about what cores of a kind take for a layer in all instances of its group.
-func (d *Draft) kindSeconds(group int, layer *schedule.Layer, m *cost.Model) float64 {
+// kindSeconds is about what cores of a kind take for boxes of a layer's results.
+func (d *Draft) kindSeconds(layer *schedule.Layer, made schedule.Regions, m *cost.Model) float64 {
 	g, spec := d.Graph, m.Spec()
-	factor := d.Grouping.Groups[group].Factor()
-	inst := &d.Instances.Instances[d.Instances.First[group]+int(factor/2)]
-	at := slices.IndexFunc(layer.Outputs, func(t model.TensorID) bool { return inst.Regions[t].Elements() > 0 })
+	at := slices.IndexFunc(layer.Outputs, func(t model.TensorID) bool { return made[t].Elements() > 0 })
 	if at < 0 {
 		return 0
 	}
 	out := layer.Outputs[at]
-	box := inst.Regions[out]
+	box := made[out]
 	b := schedule.GridBinding(box, g.Tensor(out).Layout, schedule.Forbidden(g, layer.Ops, out), schedule.Grid(spec),
 		d.UnevenCores)
 	boxes := schedule.Regions{out: schedule.Slice(box, b, g.Tensor(out).Layout, 0)}
@@ -267,7 +267,7 @@ func (d *Draft) kindSeconds(group int, layer *schedule.Layer, m *cost.Model) flo
 		}
 		seconds += float64(over*b.Cores()) / outside
 	}
-	return seconds * float64(factor)
+	return seconds
 }
 
 var kindMoves = []Move{{"kind", 3, (*Site).moveKind}}

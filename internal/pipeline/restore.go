@@ -41,7 +41,7 @@ func File(r *Result, origin schedulefile.Origin) *schedulefile.File {
 			Fingerprint: schedulefile.Fingerprint(r.Machine)},
 		Generator: r.Lower.Generator,
 		Clusters:  [][]schedulefile.Segment{}, Schedules: []schedulefile.Plan{}}
-	if r.Spec != r.Machine {
+	if r.Raised() {
 		f.Hardware.Level = string(LevelGB)
 	}
 	if r.Clusters != OverBatch {
@@ -101,7 +101,7 @@ func (e *ViolationsError) Error() string {
 
 // MachineOf is a machine as the decisions of a schedule file see it.
 func MachineOf(f *schedulefile.File, described *hardware.Spec) (*hardware.Spec, error) {
-	return Machine(described, Level(f.Hardware.Level))
+	return Division(f.Division).machine(described, Level(f.Hardware.Level))
 }
 
 // recipeOf is the recipe that a file says it was made by. Strategies that nobody knows have their names only; of a

@@ -239,6 +239,9 @@ func (r *Result) LatencySeconds() float64 { return float64(r.Sim.TotalPs) * 1e-1
 // ThroughputPerSecond is in batch elements.
 func (r *Result) ThroughputPerSecond() float64 { return float64(r.Batch) / r.LatencySeconds() }
 
+// Raised reports whether the LLB has the role of the L1; see Level.
+func (r *Result) Raised() bool { return r.Spec != r.Machine && r.Clusters != OverKinds }
+
 // Solved returns the status that an exact strategy of a stage gave with its answer.
 func (r *Result) Solved(stage string) (answer Solved, exact bool) {
 	answer, exact = r.answers[stage]
@@ -300,7 +303,7 @@ func RunStages(ctx context.Context, net network.Network, machine *hardware.Spec,
 		return nil, err
 	}
 	share := int64(0)
-	if spec, err := Machine(machine, opt.Level); err != nil {
+	if spec, err := opt.Clusters.machine(machine, opt.Level); err != nil {
 		return nil, err
 	} else {
 		share = opt.Clusters.shares(batch, spec.AllClusters())[0]
@@ -470,7 +473,7 @@ func CheckChunk(machine *hardware.Spec, batch int64, opt Options) (*hardware.Spe
 	if err := CheckBatch(batch); err != nil {
 		return nil, err
 	}
-	spec, err := Machine(machine, opt.Level)
+	spec, err := opt.Clusters.machine(machine, opt.Level)
 	if err != nil {
 		return nil, err
 	}
@@ -805,7 +808,7 @@ func Fits(r *Result, network string, g *model.Graph, machine *hardware.Spec, bat
 // what no decision looks at: the time of a launch, the efficiency of the DDR, what a
 // matrix unit loses between blocks. The decisions are not made again.
 func (r *Result) On(ctx context.Context, spec *hardware.Spec) (*Result, error) {
-	machine, err := Machine(spec, r.level)
+	machine, err := r.Clusters.machine(spec, r.level)
 	if err != nil {
 		return nil, err
 	}
@@ -819,7 +822,7 @@ func (r *Result) On(ctx context.Context, spec *hardware.Spec) (*Result, error) {
 
 // LatencyOn is the latency in seconds of what On gives, without the rest of a result.
 func (r *Result) LatencyOn(ctx context.Context, spec *hardware.Spec) (float64, error) {
-	machine, err := Machine(spec, r.level)
+	machine, err := r.Clusters.machine(spec, r.level)
 	if err != nil {
 		return 0, err
 	}

@@ -272,9 +272,9 @@ func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, o
 		return nil, fmt.Errorf("%s has %d chips: clusters is %q, expected %q, or one chip", spec.Name, spec.Chips.Count,
 			opt.Clusters.Name(), Pipelined)
 	}
-	if spec.Mixed() && opt.Clusters != OverBatch {
-		return nil, fmt.Errorf("%s has cores of several kinds: clusters is %q, expected %q", spec.Name, opt.Clusters.Name(),
-			OverBatch.Name())
+	if spec.Mixed() && opt.Clusters != OverBatch && opt.Clusters != OverKinds {
+		return nil, fmt.Errorf("%s has cores of several kinds: clusters is %q, expected %q or %q", spec.Name,
+			opt.Clusters.Name(), OverBatch.Name(), OverKinds)
 	}
 	if spec.Chips != nil && spec.Chips.Torus != nil {
 		return nil, server.NotAllToAll(spec.Chips)

@@ -252,7 +252,7 @@ func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem, list []til
 		}
 	}
 	if best != nil {
-		for _, b := range beside(p, of) {
+		for _, b := range near(p, of) {
 			if err := measure(b); err != nil {
 				return nil, err
 			}
@@ -261,12 +261,12 @@ func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem, list []til
 	return best, nil
 }
 
-// mostBeside is the number of tilings beside the fastest that are simulated, too.
-const mostBeside = 4
+// mostNear is the number of tilings beside the fastest that are simulated, too.
+const mostNear = 4
 
-// beside lists the tilings of least closed form that differ from one in a step, and divide the product over the cores
+// near lists the tilings of least closed form that differ from one in a step, and divide the product over the cores
 // as it does: between these the closed form can't tell which is the fastest.
-func beside(p *tiling.Problem, b tiling.Blocks) []tiling.Blocks {
+func near(p *tiling.Problem, b tiling.Blocks) []tiling.Blocks {
 	list := slices.DeleteFunc(p.Neighbours(b), func(x tiling.Blocks) bool { return x.Cores != b.Cores })
 	slices.SortStableFunc(list, func(x, y tiling.Blocks) int {
 		tx, _ := p.Time(&x)
@@ -274,7 +274,7 @@ func beside(p *tiling.Problem, b tiling.Blocks) []tiling.Blocks {
 		return cmp.Compare(tx, ty)
 	})
 	list = slices.Compact(list)
-	return list[:min(len(list), mostBeside)]
+	return list[:min(len(list), mostNear)]
 }
 
 // stalls is how much longer than the closed form says a tiling takes that waits for room in the LLB: smaller loads of

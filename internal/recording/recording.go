@@ -251,7 +251,7 @@ func Record(r *scheduler.Result, cluster int, row harness.Row, most int) Recorde
 		}
 		name, latency := p.Queues[q].Kind.String(), p.Queues[q].LatencyOf()
 		titleOf := func(name string) string {
-			if raised := onClusters[name]; raised != "" && r.Spec != r.Machine {
+			if raised := onClusters[name]; raised != "" && r.Raised() {
 				return raised
 			}
 			if k := rank(name); k < len(queues) {
@@ -292,7 +292,7 @@ func Record(r *scheduler.Result, cluster int, row harness.Row, most int) Recorde
 // levelTitle is a level's name for people: on a machine whose clusters count as cores, the
 // GB is what the schedule calls the LB.
 func levelTitle(r *scheduler.Result, level isa.Level) string {
-	if r.Spec != r.Machine && level == isa.LB {
+	if r.Raised() && level == isa.LB {
 		return isa.GB.Title()
 	}
 	return level.Title()

@@ -22,8 +22,8 @@ type File struct {
 	Batch     int64     `json:"batch"`
 	Generator Generator `json:"generator"`
 	// Division says what the clusters divide between them: the batch ("", left out), or a
-	// chunk's network into stages ("pipeline") or layers ("layers"). Then each instance has
-	// a cluster, and all clusters run the same segments.
+	// chunk's network into stages ("pipeline") or layers ("layers"; between kinds of core: "kinds"). Then each instance
+	// has a cluster, and all clusters run the same segments.
 	Division string `json:"division,omitempty"`
 	// Clusters lists what each cluster runs, one segment after the other; an empty
 	// list leaves it idle.

@@ -563,7 +563,7 @@ func TestDivided(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := schedulefile.Read("divided", data); err == nil ||
-		!strings.Contains(err.Error(), `division: found "rows", expected "pipeline" or "layers"`) {
+		!strings.Contains(err.Error(), `division: found "rows", expected "pipeline", "layers" or "kinds"`) {
 		t.Error(err)
 	}
 }

@@ -73,8 +73,8 @@ func Read(file string, data []byte) (*File, error) {
 		return bad("generator.weight_tiles", fmt.Sprint(f.Generator.WeightTiles), fmt.Sprintf("1 to %d, or none", maxPieces))
 	case f.Generator.LoadTiles < 0 || f.Generator.LoadTiles > maxPieces:
 		return bad("generator.load_tiles", fmt.Sprint(f.Generator.LoadTiles), fmt.Sprintf("1 to %d, or none", maxPieces))
-	case f.Division != "" && f.Division != "pipeline" && f.Division != "layers":
-		return bad("division", strict.Quote(f.Division), `"pipeline" or "layers", or none`)
+	case f.Division != "" && f.Division != "pipeline" && f.Division != "layers" && f.Division != "kinds":
+		return bad("division", strict.Quote(f.Division), `"pipeline", "layers" or "kinds", or none`)
 	case f.Batch < 1 || f.Batch > maxCount:
 		return bad("batch", fmt.Sprint(f.Batch), fmt.Sprintf("1 to %d", maxCount))
 	case len(f.Schedules) == 0 || len(f.Schedules) > maxSchedules:

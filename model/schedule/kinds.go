@@ -24,7 +24,8 @@ func Runs(kind []hardware.CoreType, g *model.Graph, ops []model.OpID) bool {
 	})
 }
 
-// CheckKinds verifies that each layer has a kind of core that runs it.
+// CheckKinds verifies that each layer has a kind of core that runs it, and that where kinds are clusters of their own
+// ([hardware.Spec.Apart]) it is the kind of the cluster that runs its instance.
 func CheckKinds(s *Schedule) error {
 	switch {
 	case !s.Spec.Mixed() && s.LayerKinds == nil:
@@ -47,6 +48,18 @@ func CheckKinds(s *Schedule) error {
 				return fmt.Errorf("layer %s runs on kind %d of core, expected 0 to %d", layers[l].Name, kind, len(kinds)-1)
 			case !Runs(kinds[kind], s.Graph, layers[l].Ops):
 				return fmt.Errorf("layer %s runs on %s cores, which do not run all of it", layers[l].Name, kinds[kind][0].Name)
+			}
+		}
+	}
+	if s.Spec.Sides() == 1 {
+		return nil
+	}
+	for i, cluster := range s.Place {
+		k := s.Instances.Instances[i].Group
+		for l, kind := range s.LayerKinds[k] {
+			if kind != cluster%s.Spec.Sides() {
+				return fmt.Errorf("layer %s runs on %s cores, which cluster %d does not have", s.Layers[k][l].Name,
+					kinds[kind][0].Name, cluster)
 			}
 		}
 	}

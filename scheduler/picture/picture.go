@@ -68,7 +68,7 @@ func Cluster(r *scheduler.Result) int {
 // nearest is the memory that is filled with instances: on a machine whose clusters
 // count as cores, the GB is what the schedule calls the LB.
 func nearest(r *scheduler.Result) string {
-	if r.Spec != r.Machine {
+	if r.Raised() {
 		return isa.GB.Title()
 	}
 	return isa.LB.Title()
