@@ -103,8 +103,8 @@ func TestUnequalSharesEnd(t *testing.T) {
 	}
 }
 
-// Lowering ends within a layer, too: one operator on 2^34 elements has tens of thousands of commands, and no command comes after
-// the one at which lowering was told to stop.
+// Lowering ends within a layer, too: one operator on 2^34 elements has tens of thousands of commands, and no command
+// comes after the one at which lowering was told to stop.
 func TestLoweringEndsInALayer(t *testing.T) {
 	net := built("relu", func(b *model.Builder, n int64) {
 		b.Output(b.Op("Relu", "r", model.Attr{}, b.Input("x", model.F32, n, 1<<20, 1<<12, 4)))
@@ -155,7 +155,8 @@ func TestStepsAreCounted(t *testing.T) {
 		b.Output(b.Op("Relu", "r", model.Attr{}, b.Input("x", model.F32, n, 1<<40)))
 	}
 	product := func(b *model.Builder, n int64) {
-		b.Output(b.Op("MatMul", "r", model.Attr{}, b.Input("x", model.F32, n, 1<<19), b.Param("w", model.F32, 1<<19, 1<<19)))
+		b.Output(b.Op("MatMul", "r", model.Attr{}, b.Input("x", model.F32, n, 1<<19),
+			b.Param("w", model.F32, 1<<19, 1<<19)))
 	}
 	for name, make := range map[string]func(*model.Builder, int64){"relu": relu, "product": product} {
 		v, err := scheduler.Lookup("tvm")
