@@ -661,7 +661,7 @@ func (d *decoder) link(f *fields, key string, core bool) (l Link, net *Network) 
 	return l, net
 }
 
-const expectMemory = "a list of cores, counted from 0, beside which the memory is"
+const expectMemory = "a list of numbers of cores, counted from 0, beside which the memory is"
 
 // network reads how cores are linked; nil for all-to-all, which needs no more.
 func (f *fields) network() *Network {
@@ -675,7 +675,7 @@ func (f *fields) network() *Network {
 		for _, s := range m.words("memory", expectMemory) {
 			c, err := strconv.Atoi(s)
 			if err != nil || !wholeNumber.MatchString(s) {
-				m.wrong("memory", expectMemory)
+				f.d.add(m.value["memory"].Line, m.at("memory"), problem(quote(s), expectMemory))
 				break
 			}
 			n.Memory = append(n.Memory, c)

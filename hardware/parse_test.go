@@ -267,7 +267,7 @@ func TestParseErrors(t *testing.T) {
 		{"memory twice", with(t, "latency: 76cycles", "latency: 76cycles\n  network: {kind: bus, memory: [1, 1]}"),
 			`my.yaml:50: core_link.network.memory: found 1, expected different cores from 0 to 7`},
 		{"no memory", with(t, "latency: 76cycles", "latency: 76cycles\n  network: {kind: bus, memory: [x]}"),
-			`my.yaml:50: core_link.network.memory: found a list, expected a list of cores, counted from 0, beside which the memory is`},
+			`my.yaml:50: core_link.network.memory: found "x", expected a list of numbers of cores, counted from 0, beside which the memory is`},
 
 		// Bandwidths, times, clock.
 		{"zero bandwidth", with(t, "108GB/s", "0GB/s"),

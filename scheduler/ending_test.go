@@ -34,7 +34,7 @@ func TestLoweringEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, plan := range r.Plans {
-		plan[0].Iterations = 1 << 18
+		plan[0].Iterations = 1 << 17
 	}
 	asked := 0
 	opt := r.Lower
@@ -103,11 +103,11 @@ func TestUnequalSharesEnd(t *testing.T) {
 	}
 }
 
-// Lowering ends within a layer, too: one operator on 2^37 elements has millions of commands, and no command comes after
-// the one at which lowering was told to stop.
+// Lowering ends within a layer, too: one operator on 2^34 elements has tens of thousands of commands, and no command
+// comes after the one at which lowering was told to stop.
 func TestLoweringEndsInALayer(t *testing.T) {
 	net := built("relu", func(b *model.Builder, n int64) {
-		b.Output(b.Op("Relu", "r", model.Attr{}, b.Input("x", model.F32, n, 1<<20, 1<<15, 4)))
+		b.Output(b.Op("Relu", "r", model.Attr{}, b.Input("x", model.F32, n, 1<<20, 1<<12, 4)))
 	})
 	spec, err := hardware.Load("stcp920")
 	if err != nil {
@@ -142,5 +142,37 @@ func TestLoweringEndsInALayer(t *testing.T) {
 	}
 	if _, _, err := lower.Outline("net", spec, r.Plans, opt); !errors.Is(err, stop) || asked != 2 {
 		t.Errorf("%v, asked %d times, want the error that it was stopped with the second time", err, asked)
+	}
+}
+
+// What one step brings from the DDR and back is counted before it is lowered.
+func TestStepsAreCounted(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	relu := func(b *model.Builder, n int64) {
+		b.Output(b.Op("Relu", "r", model.Attr{}, b.Input("x", model.F32, n, 1<<40)))
+	}
+	product := func(b *model.Builder, n int64) {
+		b.Output(b.Op("MatMul", "r", model.Attr{}, b.Input("x", model.F32, n, 1<<19),
+			b.Param("w", model.F32, 1<<19, 1<<19)))
+	}
+	for name, make := range map[string]func(*model.Builder, int64){"relu": relu, "product": product} {
+		v, err := scheduler.Lookup("tvm")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := scheduler.Prepare(context.Background(), built(name, make), spec, 1, v, scheduler.Options{Chunk: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		opt := r.Lower
+		opt.Stopped = func() error { return errors.New("lowered") }
+		_, _, err = lower.Outline("net", spec, r.Plans, opt)
+		if large := new(lower.TooLargeError); !errors.As(err, &large) ||
+			!strings.Contains(err.Error(), `layer "r", more than 131072`) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -288,6 +288,8 @@ func TestBadInput(t *testing.T) {
 		{"solve order chain.json -o chain.json", 2, `--out: chain\.json is the file that is read`},
 		{"solve order chain.json -o nosuch/a.json", 1, `nosuch/a\.json`},
 		{"check order chain.json", 2, `takes PROBLEM and ORDER, found 1`},
+		{"check order chain.json broken.json", 1,
+			`broken\.json: file: found invalid character ',' looking for beginning of object key string at byte \d+, expected JSON`},
 		{"check order chain.json chain.json", 1,
 			`chain\.json: name: found an unknown field, expected one of method, objective`},
 		{"check order chain.json twice.json", 1, `twice\.json: steps\[1\]: runs \[0 0\] a second time`},

@@ -197,6 +197,7 @@ func workspace(t *testing.T) {
 		"my-npu.yaml":   preset,
 		"theirs.yaml":   []byte(accelForge),
 		"mistakes.yaml": replace("\nclusters: 4", "\nclusters: zero", "\nlaunch:", "\nlunch:"),
+		"broken.json":   []byte(`{"name": "a",, }`),
 		"syntax.yaml":   []byte("name: a\nlb: [1\n"),
 		"tiny.yaml":     replace("size: 1MiB", "size: 64B", "weights: 256KiB", "weights: 64B"),
 		"file":          nil,

@@ -249,7 +249,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	}
 	longest = 0
 	at := launch
-	for k, bytes := range least.late(row) {
+	for k, bytes := range least.late(ctx, row) {
 		if at += row[k].seconds; k < len(row)-1 && bytes > room {
 			longest = math.Max(longest, at+busy*(bytes-room)/ddr)
 		}
@@ -264,7 +264,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		}
 		none, t := make([]float64, len(w.ops)), w.total()
 		work := max(best(t).most(), sumFrom(w.series())[0], w.chain(none, none, nil))
-		clusters = append(clusters, spent{w.partition(cold.Shares[k], spec, busy), work, t[matrix]})
+		clusters = append(clusters, spent{w.partition(ctx, cold.Shares[k], spec, busy), work, t[matrix]})
 	}
 	kernels := trade(ctx, clusters, (busy*weights+moved)/ddr)
 	if err := ctx.Err(); err != nil {

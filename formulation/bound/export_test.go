@@ -21,7 +21,7 @@ func Trade(net network.Network, spec *hardware.Spec, n int64) (bytes, products f
 	if err != nil {
 		return 0, 0, nil, err
 	}
-	p := w.partition(n, spec, 1)
+	p := w.partition(context.Background(), n, spec, 1)
 	p.launch, p.ddr = 1, 1
 	bytes = w.in + w.out + w.rows
 	if eff := spec.DDRActivationEfficiency; eff > 0 {

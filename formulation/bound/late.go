@@ -1,17 +1,23 @@
 package bound
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
 // late gives for each cut of a row, but for the end, the bytes of constants that products use
 // after the last needed element of the cut is there for the first time: products of which each
 // of these elements is needed by some element, and so by all along the dimensions on
 // which what they need of the cut does not depend. Operators of which some elements need nothing of
 // an operand hand nothing on.
-func (w *work) late(row []cut) []float64 {
+func (w *work) late(ctx context.Context, row []cut) []float64 {
 	g := w.g
 	bytes := make([]float64, len(row))
 	whole := w.whole()
 	for i, op := range g.Ops {
+		if ctx.Err() != nil {
+			break // the caller asks, too
+		}
 		if !g.OnMatrixUnit(op) || len(op.Outputs) > 1 || w.need[op.Outputs[0]].elements() == 0 {
 			continue
 		}

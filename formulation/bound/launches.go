@@ -34,7 +34,7 @@ type kept struct {
 }
 
 // mark finds the markers of the path with the most weights and results, and what lies between.
-func (w *work) mark() []marker {
+func (w *work) mark(ctx context.Context) []marker {
 	g := w.g
 	size := w.results()
 	sum, before := make([]float64, len(g.Ops)), make([]int, len(g.Ops))
@@ -79,6 +79,9 @@ func (w *work) mark() []marker {
 	markers := make([]marker, len(path))
 	splits, whole := w.splits(), w.whole()
 	for j, op := range path {
+		if ctx.Err() != nil {
+			break
+		}
 		m := &markers[j]
 		m.op = op
 		out := g.Op(op).Outputs[0]
@@ -241,7 +244,7 @@ func (p *prices) of(c choice) float64 {
 }
 
 // partition bounds what it takes to cut a cluster's share of n elements; busy clusters work.
-func (w *work) partition(n int64, spec *hardware.Spec, busy float64) *partition {
+func (w *work) partition(ctx context.Context, n int64, spec *hardware.Spec, busy float64) *partition {
 	p := &partition{launch: spec.LaunchSeconds, ddr: busy / spec.DDR.BandwidthBytesPerSecond}
 	// The largest result that a memory on the chip holds, and the weights that stay from kernel to kernel.
 	cores := float64(holding(spec))
@@ -255,12 +258,15 @@ func (w *work) partition(n int64, spec *hardware.Spec, busy float64) *partition 
 	if spec.DDRActivationEfficiency > 0 {
 		crossings /= spec.DDRActivationEfficiency
 	}
-	markers := w.mark()
+	markers := w.mark(ctx)
 	sizes := min(n, chunkSizes)
 	if n == sizes {
 		p.grown = w.grown
 	}
 	for k := range sizes {
+		if ctx.Err() != nil {
+			return p // the caller asks, too
+		}
 		part := float64(k+1) / float64(sizes)
 		if n > sizes { // chunks of sizes between count as the smaller one
 			part = float64(k) / float64(sizes)

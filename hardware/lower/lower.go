@@ -103,6 +103,8 @@ const (
 	// maxRepeated is for clusters that differ and so are not lowered step by step, while some repeat a chunk: of many
 	// chunks the rate is soon that of more.
 	maxRepeated = 3_000_000
+	// maxStep is for one step: of a tensor larger than the memories of machines.
+	maxStep = 1 << 17
 	// maxUnfolded is the number of commands that a program may have at most in which clusters that are
 	// alike have each their own.
 	maxUnfolded = 1_000_000
@@ -264,7 +266,7 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 	if err != nil {
 		return nil, nil, err
 	}
-	layers, own := 0, 0 // own: of clusters that differ
+	layers, own, least := 0, 0, int64(0) // own, least: of clusters that differ
 	different, repeats := 0, false
 	dtype := model.F16
 	for k, segments := range plans {
@@ -277,6 +279,11 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 			layers += seg.Iterations * len(seg.Schedule.Steps)
 			if first == k {
 				own += seg.Iterations * len(seg.Schedule.Steps)
+				n, err := leastCommands(name, seg.Schedule)
+				if err != nil {
+					return nil, nil, err
+				}
+				least += int64(seg.Iterations) * n
 			}
 			if len(seg.Schedule.Graph.Ops) > 0 {
 				dtype = ComputeType(seg.Schedule.Graph)
@@ -285,6 +292,9 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 	}
 	if own > maxLayers {
 		return nil, nil, &TooLargeError{name, fmt.Sprintf("run %d layers", own)}
+	}
+	if most := int64(max(maxCommands, opt.Most)); least > most {
+		return nil, nil, tooMany(name, fmt.Sprintf("at least %.1f million", float64(least)/1e6), int(most))
 	}
 	if n := opt.Batches * opt.Least; opt.Batches > 1 && n > maxSteady {
 		return nil, nil, tooMany(name, fmt.Sprintf("at least %.1f million", float64(n)/1e6), maxSteady)
@@ -315,6 +325,37 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 		return nil, nil, fmt.Errorf("%s: %d chips, of which only a network that their clusters divide can make use", name, n)
 	}
 	return p, e, nil
+}
+
+// leastCommands is how many commands a schedule has at least: those that bring weights and values through the GB from
+// the DDR and values back, a quarter of the GB at a time at most.
+func leastCommands(name string, s *schedule.Schedule) (all int64, err error) {
+	if s.Spec.GB == nil {
+		return 0, nil
+	}
+	pieces := func(bytes int64) int64 { return ceilDiv(bytes, max(1, int64(s.Spec.GB.SizeBytes)/4)) }
+	for i := range s.Steps {
+		st, n := &s.Steps[i], int64(0)
+		for k := range st.Reads {
+			if r := &st.Reads[k]; s.Values[r.Value].Level == schedule.DDR {
+				n += pieces(r.UnionBytes)
+			}
+		}
+		for k := range st.Params {
+			n += 2 * pieces(st.Params[k].UnionBytes)
+		}
+		for _, w := range st.Writes {
+			if v := &s.Values[w]; v.Level == schedule.DDR {
+				n += 2 * pieces(v.Bytes)
+			}
+		}
+		if n > maxStep {
+			layer := s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer].Name
+			return 0, &TooLargeError{name, fmt.Sprintf("have at least %d commands of layer %q, more than %d", n, layer, maxStep)}
+		}
+		all += n
+	}
+	return all, nil
 }
 
 // lower lowers the plan of a cluster, which alike clusters have.

@@ -156,8 +156,8 @@ func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe,
 			}
 			return int(index * int64(spec.Clusters) / sg.Factor())
 		}
-		r = r.With("group", Strategy{Name: "layers", Decide: func(_ context.Context, d *Draft) (err error) {
-			d.Grouping, err = spread(d, opt.ddrWeight)
+		r = r.With("group", Strategy{Name: "layers", Decide: func(ctx context.Context, d *Draft) (err error) {
+			d.Grouping, err = spread(ctx, d, opt.ddrWeight)
 			return err
 		}}).With("split", algorithm1)
 	}
@@ -391,7 +391,7 @@ func (d Division) weights(spec *hardware.Spec) []float64 {
 // each runs a piece of. Of all such sequences it takes the one that takes least time in all: for
 // each group a launch and what the busiest cluster computes, or weight times the loads of all
 // weights, whichever is longer, and inputs and outputs through the DDR.
-func spread(d *Draft, weight float64) (*schedule.Grouping, error) {
+func spread(ctx context.Context, d *Draft, weight float64) (*schedule.Grouping, error) {
 	g, spec := d.Graph, d.Spec
 	clusters := int64(spec.Clusters)
 	order := graphturbo.ExecutionOrder(g)
@@ -419,6 +419,9 @@ func spread(d *Draft, weight float64) (*schedule.Grouping, error) {
 	n := len(layers)
 	best, last, from := make([]float64, n+1), make([]*schedule.SubGraph, n+1), make([]int, n+1)
 	for to := 1; to <= n; to++ {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		best[to] = math.Inf(1)
 		var ops []model.OpID
 		alone, weights := 0.0, int64(0)

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -100,6 +101,8 @@ type decoder struct {
 	json *json.Decoder
 }
 
+const unknownField = "an unknown field"
+
 // fail is an error of the value that is read; what it stands in puts its names in front: see within.
 func (d *decoder) fail(found, expected string) error {
 	return &InputError{d.file, "", found, expected}
@@ -126,6 +129,12 @@ func Decode(file string, data []byte, v any) error {
 		err = within("file", err)
 	}
 	if err != nil {
+		// What is no JSON at all is told of that, not of a name that it may not have meant.
+		var raw json.RawMessage
+		if syntax := new(json.SyntaxError); err.(*InputError).Found == unknownField &&
+			errors.As(json.Unmarshal(data, &raw), &syntax) {
+			return within("file", d.fail(fmt.Sprintf("%v at byte %d", syntax, syntax.Offset-1), "JSON"))
+		}
 		return err
 	}
 	if _, err := d.json.Token(); err != io.EOF {
@@ -296,7 +305,7 @@ func (d *decoder) object(v reflect.Value) error {
 			}
 			continue
 		case i < 0:
-			return within(fieldName(name), d.fail("an unknown field", "one of "+strings.Join(names, ", ")))
+			return within(fieldName(name), d.fail(unknownField, "one of "+strings.Join(names, ", ")))
 		case seen[i]:
 			return within(name, d.fail("the field a second time", "it once"))
 		}
