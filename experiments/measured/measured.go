@@ -94,6 +94,10 @@ func (s study) plan() (*harness.Plan, error) {
 		return nil, err
 	}
 	planGalaxy(pl, pick)
+	named, figures, err := s.planEstimates(pl, pick)
+	if err != nil {
+		return nil, err
+	}
 	pl.Report = func(results []json.RawMessage) (*harness.Report, error) {
 		var cycles []rtlResult
 		var rows []row
@@ -126,11 +130,16 @@ func (s study) plan() (*harness.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		chips, err := galaxyTable(results[len(results)-1])
+		last := len(results) - len(named)
+		chips, err := galaxyTable(results[last-1])
 		if err != nil {
 			return nil, err
 		}
-		return report(list, layers, best, costs, chips)
+		ranges, err := estimatesTable(named, figures, results[last:])
+		if err != nil {
+			return nil, err
+		}
+		return report(list, layers, ranges, best, costs, chips)
 	}
 	return pl, nil
 }

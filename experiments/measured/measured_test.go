@@ -130,6 +130,50 @@ func TestWithoutCosts(t *testing.T) {
 	}
 }
 
+// A file's value lies in the range that its comment gives, and both ends make a machine.
+func TestEstimates(t *testing.T) {
+	n := 0
+	for _, name := range hardware.Presets() {
+		d, err := hardware.Describe(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := estimates(d, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			for _, end := range e.Ends {
+				changed, err := d.With(e.Field, end)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := changed.Spec(); err != nil {
+					t.Errorf("%s with %s at %s: %v", name, e.Field, end, err)
+				}
+			}
+			if len(e.Ends) != 2 {
+				continue
+			}
+			n++
+			var x [3]float64
+			for i, text := range []string{e.Ends[0], e.Given, e.Ends[1]} {
+				v, ok := hardware.Number(text)
+				if !ok {
+					t.Fatalf("%s: %s is %q", name, e.Field, text)
+				}
+				x[i] = v
+			}
+			if !(x[0] <= x[1] && x[1] <= x[2] && x[0] < x[2]) {
+				t.Errorf("%s: %s is %s, expected it in %v", name, e.Field, e.Given, e.Ends)
+			}
+		}
+	}
+	if n < 15 {
+		t.Errorf("%d figures with ranges, expected 15 or more", n)
+	}
+}
+
 // The weights of a part that is off since they come before it take the DRAM longer than its kernel.
 func TestGalaxy(t *testing.T) {
 	pick, err := scheduler.Lookup(recipe)
@@ -195,7 +239,7 @@ func TestReport(t *testing.T) {
 		}
 		results = append(results, raw)
 		if strings.HasPrefix(c.Key, "best-") || strings.HasPrefix(c.Key, "costs-") || strings.HasPrefix(c.Key, "rtl-") ||
-			c.Key == "galaxy" {
+			strings.HasPrefix(c.Key, "estimates-") || c.Key == "galaxy" {
 			continue
 		}
 		var list []prediction
@@ -221,7 +265,7 @@ func TestReport(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"One constant per machine", "inferentia2", "PyTorchSim", "What could be had",
-		"what commands cost", "A layer of Llama-3-70B over 32 Wormholes", "all-gather of heads"} {
+		"what commands cost", "What figures that nobody publishes could explain", "A layer of Llama-3-70B over 32 Wormholes", "all-gather of heads"} {
 		if !strings.Contains(first.Text, want) {
 			t.Errorf("the report lacks %q", want)
 		}

@@ -37,6 +37,15 @@ func (p *prediction) total() float64 { return p.Seconds + p.HostSeconds }
 
 // machine is a row's, as the row was measured.
 func (r *row) machine() (*hardware.Spec, error) {
+	d, err := r.description()
+	if err != nil {
+		return nil, err
+	}
+	return d.Spec()
+}
+
+// description is the machine's before it is read.
+func (r *row) description() (*hardware.Description, error) {
 	d, err := hardware.Describe(r.Machine)
 	if err != nil {
 		return nil, err
@@ -63,10 +72,7 @@ func (r *row) machine() (*hardware.Spec, error) {
 		}
 		set("gap", sync)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return d.Spec()
+	return d, err
 }
 
 // network is a row's case, the elements of its batch, and the chunk: all of it for a single operator, 0 for networks.
@@ -143,19 +149,15 @@ func (r *row) predict(ctx context.Context, recipe scheduler.Recipe) (*prediction
 	if err != nil {
 		return nil, err
 	}
-	net, batch, chunk, err := r.network()
+	out, err := r.simulate(ctx, spec, recipe)
 	if err != nil {
 		return nil, err
 	}
-	scale := 1.0
-	if r.Kind == networks && batch > largest {
-		scale, batch = float64(batch)/largest, largest
-	}
-	out := &prediction{}
-	if out.HostSeconds, err = r.host(spec); err != nil {
+	net, batch, _, err := r.network()
+	if err != nil {
 		return nil, err
 	}
-	batch *= r.Cores // each has one of its own
+	batch, scale := r.scaled(batch)
 	seen, err := pipeline.Machine(spec, pipeline.LevelAuto)
 	if err != nil {
 		return nil, err
@@ -165,13 +167,40 @@ func (r *row) predict(ctx context.Context, recipe scheduler.Recipe) (*prediction
 		least = bound.Steady
 	}
 	for _, n := range []network.Network{net, network.FuseAttention(net)} {
-		b, err := least(ctx, n, seen, batch)
+		b, err := least(ctx, n, seen, batch*r.Cores)
 		if err != nil {
 			return nil, err
 		}
 		if x := b.Seconds * scale; out.Bound == 0 || x < out.Bound {
 			out.Bound, out.Term = x, b.Term
 		}
+	}
+	return out, nil
+}
+
+// scaled is the batch to simulate, and how many times longer the row's takes.
+func (r *row) scaled(batch int64) (int64, float64) {
+	if r.Kind == networks && batch > largest {
+		return largest, float64(batch) / largest
+	}
+	return batch, 1
+}
+
+// simulate is a row's case on a machine, without its bound.
+func (r *row) simulate(ctx context.Context, spec *hardware.Spec, recipe scheduler.Recipe) (*prediction, error) {
+	net, batch, chunk, err := r.network()
+	if err != nil {
+		return nil, err
+	}
+	batch, scale := r.scaled(batch)
+	batch *= r.Cores // each has one of its own
+	out := &prediction{}
+	if out.HostSeconds, err = r.host(spec); err != nil {
+		return nil, err
+	}
+	seen, err := pipeline.Machine(spec, pipeline.LevelAuto)
+	if err != nil {
+		return nil, err
 	}
 	var made *scheduler.Result
 	for _, c := range chunks(chunk, slices.Max(pipeline.Shares(batch, seen.Clusters))) {
