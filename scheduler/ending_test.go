@@ -171,7 +171,7 @@ func TestStepsAreCounted(t *testing.T) {
 		opt.Stopped = func() error { return errors.New("lowered") }
 		_, _, err = lower.Outline("net", spec, r.Plans, opt)
 		if large := new(lower.TooLargeError); !errors.As(err, &large) ||
-			!strings.Contains(err.Error(), `layer "r", more than 131072`) {
+			!strings.Contains(err.Error(), `layer "r", more than 1048576`) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

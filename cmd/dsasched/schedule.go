@@ -38,15 +38,18 @@ order, joins and spills are those of one chunk on the first cluster.
 With --clusters pipeline the clusters divide the network into stages, and with
 --clusters layers they work on a layer together where that is faster. Chunks are
 then of the whole batch, what passes between clusters is in the DDR, and groups,
-order, joins and spills are of all clusters. A machine of several chips, such as
-stcp920x4, takes --clusters pipeline: a stage reads what a stage on another chip has
-made from the DDR there, over the link between them. A machine of several kinds of
-core takes --clusters kinds: each kind is a cluster of its own, and layers run on
-them side by side, where --kinds says. Or --clusters tensor, which
-divides each operator over the chips by the plan of 'dsasched solve tensor' and
-answers in its form: the pieces between collectives one after the other, and as one
-program of a chip, whose loads of weights go on during collectives. Where that is
-faster, products are computed in chunks, each on the links while the next is computed.
+order, joins and spills are of all clusters.
+
+A machine of several kinds of core takes --clusters kinds: each kind is a cluster of
+its own, and layers run on them side by side, where --kinds says.
+
+A machine of several chips, such as stcp920x4, takes --clusters pipeline: a stage
+reads what a stage on another chip has made from the DDR there, over the link between
+them. Or --clusters tensor, which divides each operator over the chips by the plan of
+'dsasched solve tensor' and answers in its form: the pieces between collectives one
+after the other, and as one program of a chip, whose loads of weights go on during
+collectives. Where that is faster, products are computed in chunks, each on the links
+while the next is computed.
 
 -o writes the whole schedule, for 'dsasched check schedule', 'simulate' and 'explain'
 and for other programs (docs/file-formats.md). --trace, --gantt, --memory and --graph

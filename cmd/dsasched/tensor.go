@@ -151,7 +151,7 @@ func writeSharded(b *bytes.Buffer, a *answers.Sharded) {
 		row(b, "overlapped", "%s as one program, in chunks of %d", duration(*a.Overlapped), a.Chunk)
 		least = min(least, *a.Overlapped)
 	}
-	if a.Beside != nil {
+	if a.Beside != nil && a.Parts > 1 {
 		row(b, "beside", "%s beside collectives, products in up to %s", duration(*a.Beside), plural(int(a.Parts), "chunk"))
 		least = min(least, *a.Beside)
 	}

@@ -24,7 +24,9 @@ var (
 	clustersBatches  = []int64{1, 2, 4, 8}
 	clustersWays     = func() (ways []way) {
 		for _, by := range pipeline.Divisions() {
-			ways = append(ways, way{by, by, clustersMachine})
+			if by != string(pipeline.OverKinds) { // the machine has one
+				ways = append(ways, way{by, by, clustersMachine})
+			}
 		}
 		return append(ways, way{"pipeline, 4 chips", string(scheduler.Pipelined), chipsMachine})
 	}()

@@ -31,6 +31,9 @@ var causes = map[string][]estimate{
 	},
 }
 
+// short is what field names begin with that says little.
+var short = regexp.MustCompile(`^core_types\[\d+\]\.`)
+
 var rangeOf = regexp.MustCompile(`ESTIMATE.* range ([0-9.]+) to ([0-9]+(?:\.[0-9]+)?)`)
 
 // estimates lists a machine's figures with a range in their comment, and its causes.
@@ -119,7 +122,8 @@ func (s study) planEstimates(pl *harness.Plan, pick scheduler.Recipe) (machines 
 	return machines, rows, nil
 }
 
-// tryEstimates predicts rows with the file's values, with each estimate at each end, and with all where each errs least.
+// tryEstimates predicts rows with the file's values, with each estimate at each end, and with all where each errs
+// least.
 func tryEstimates(ctx context.Context, machine string, rows []row, pick scheduler.Recipe) (out []tried, err error) {
 	try := func(e estimate, end string, values map[string]string) (s sample, err error) {
 		t := tried{Estimate: e, End: end}
@@ -183,10 +187,12 @@ func tryEstimates(ctx context.Context, machine string, rows []row, pick schedule
 
 // estimatesTable says how far each figure that is not published could move the predictions.
 func estimatesTable(machines []string, rows [][]row, results []json.RawMessage) (t harness.Table, err error) {
-	t = harness.Table{Name: "estimates", Title: "What figures that nobody publishes could explain", Columns: []harness.Column{
-		{Name: "Accelerator", Text: true}, {Name: "Figure", Text: true}, {Name: "File"}, {Name: "Tried"},
-		{Name: "Networks"}, {Name: "Error"}, {Name: "Predicted over measured"}, {Name: "Least"},
-		{Name: "Least of", Text: true}, {Name: "Why", Text: true, Screen: true}}}
+	t = harness.Table{Name: "estimates", Title: "What figures that nobody publishes could explain",
+		Columns: []harness.Column{
+			{Name: "Accelerator", Text: true}, {Name: "Figure", Text: true}, {Name: "File"}, {Name: "Tried"},
+			{Name: "Networks"}, {Name: "Error"}, {Group: "Predicted over measured", Name: "mean"},
+			{Group: "Predicted over measured", Name: "least"},
+			{Group: "Predicted over measured", Name: "of", Text: true, Screen: true}, {Name: "Why", Text: true, Screen: true}}}
 	for i, name := range machines {
 		var list []tried
 		if err := json.Unmarshal(results[i], &list); err != nil {
@@ -207,7 +213,7 @@ func estimatesTable(machines []string, rows [][]row, results []json.RawMessage) 
 			if least < 0 {
 				continue
 			}
-			figure := x.Estimate.Field
+			figure := short.ReplaceAllString(x.Estimate.Field, "")
 			if figure == "" {
 				figure, x.End = x.End, ""
 			}
@@ -215,7 +221,8 @@ func estimatesTable(machines []string, rows [][]row, results []json.RawMessage) 
 				number(s.spread()), number(s.bias()), number(x.Ratios[least]), rows[i][least].Case, x.Estimate.Why})
 		}
 	}
-	t.Notes = []string{fmt.Sprintf("Of each network the largest measured batch up to %d, or the smallest. First the file's values, then one figure at "+
-		"an end of the range that the file gives, or slower by the cause named; last, each where it alone errs least, which is a fit.", largest)}
+	t.Notes = []string{fmt.Sprintf("Of each network the largest measured batch up to %d, or the smallest. First the file's "+
+		"values, then one figure at an end of the range that the file gives, or slower by the cause named; last, each where "+
+		"it alone errs least, which is a fit.", few)}
 	return t, nil
 }

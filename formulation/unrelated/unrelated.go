@@ -13,7 +13,7 @@ import (
 
 // Limits that keep sums of times within 64 bits, and problems within what tables of pairs of machines hold.
 const (
-	maxPicos    = int64(1) << 46
+	maxSum      = int64(1) << 60 // of a time for each job
 	maxJobs     = 1 << 14
 	maxMachines = 256
 )
@@ -60,6 +60,7 @@ func (p *Problem) Validate() error {
 	if len(p.Jobs) > maxJobs {
 		return p.bad("jobs", len(p.Jobs), "at most %d", maxJobs)
 	}
+	maxPicos := maxSum / int64(max(1, len(p.Jobs)))
 	for j := range p.Jobs {
 		at := fmt.Sprintf("job %d: ", j)
 		if n := len(p.Jobs[j].Picos); n != p.Machines {

@@ -126,6 +126,16 @@ func TestProgramAgainstSearch(t *testing.T) {
 	}
 	for seed := range uint64(40) {
 		p := draw(rand.New(rand.NewPCG(seed, 2)), 9)
+		if seed%2 == 1 { // from picoseconds to microseconds
+			for j := range p.Jobs {
+				for m := range p.Jobs[j].Picos {
+					p.Jobs[j].Picos[m] *= 1e6
+				}
+				for k := range p.Jobs[j].After {
+					p.Jobs[j].After[k].Picos *= 1e6
+				}
+			}
+		}
 		a, err := Solve(t.Context(), p, "search", Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -170,7 +180,7 @@ func TestMistakes(t *testing.T) {
 		"job 0: times: found none":    {Machines: 1, Jobs: []Job{{Picos: []int64{0}}}},
 		"job 0: time: found -1":       {Machines: 1, Jobs: []Job{{Picos: []int64{-1}}}},
 		"job 0: comes after: found 0": {Machines: 1, Jobs: []Job{{Picos: []int64{1}, After: []Arc{{0, 1}}}}},
-		"job 1: passing: found -1":    {Machines: 1, Jobs: []Job{{Picos: []int64{1}},
+		"job 1: passing: found -1": {Machines: 1, Jobs: []Job{{Picos: []int64{1}},
 			{Picos: []int64{1}, After: []Arc{{0, -1}}}}},
 	} {
 		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), want) {

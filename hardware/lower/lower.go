@@ -104,7 +104,7 @@ const (
 	// chunks the rate is soon that of more.
 	maxRepeated = 3_000_000
 	// maxStep is for one step: of a tensor larger than the memories of machines.
-	maxStep = 1 << 17
+	maxStep = 1 << 20
 	// maxUnfolded is the number of commands that a program may have at most in which clusters that are
 	// alike have each their own.
 	maxUnfolded = 1_000_000
@@ -117,7 +117,7 @@ const MaxStreamed = 40_000_000
 type TooLargeError struct{ Program, What string }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("%s would %s, too many to simulate: take a smaller batch or larger chunks", e.Program, e.What)
+	return fmt.Sprintf("%s would %s, too many to simulate: take a smaller batch or other chunks", e.Program, e.What)
 }
 
 // Program lowers the work of all clusters. plans[k] are the segments of cluster

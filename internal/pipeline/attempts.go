@@ -73,20 +73,26 @@ func (c *contest) fastest(ctx context.Context, chunk int64) tried {
 	c.measured, c.least = map[program]int64{}, math.MaxInt64
 	var side errgroup.Group
 	side.SetLimit(2) // memory
-	begun := make(chan struct{})
+	begun, first := make(chan struct{}), int64(math.MaxInt64)
 	for k, l := range lanes {
 		// A lane beside the first waits for what that has measured: so nothing is done for a schedule that is slower.
 		l.opt.slower = func(leastPs int64) bool {
-			if k > 0 {
-				<-begun
+			if k == 0 {
+				return false
 			}
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			return leastPs > c.least
+			<-begun
+			return leastPs > first
 		}
 		side.Go(func() error {
 			if k == 0 {
-				defer close(begun)
+				defer func() {
+					for _, r := range l.recipes {
+						if all[r].made != nil {
+							first = min(first, all[r].ps)
+						}
+					}
+					close(begun)
+				}()
 			}
 			away := func(a attempt) bool { return !slices.Contains(l.recipes, a.recipe) }
 			c.try(ctx, slices.DeleteFunc(slices.Clone(list), away), l.opt, all)

@@ -278,12 +278,18 @@ func (d *decoder) value(v reflect.Value, words string, most int) error {
 // object reads the fields of a struct behind the opening brace.
 func (d *decoder) object(v reflect.Value) error {
 	t := v.Type()
-	names := make([]string, t.NumField())
-	optional := make([]bool, t.NumField())
+	var fields []reflect.StructField
+	var names []string
+	var optional []bool
 	open := false
-	for i := range names {
-		name, rest, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		names[i], optional[i] = name, rest == "omitempty" || t.Field(i).Tag.Get("read") == "optional"
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if !f.IsExported() { // no file has it
+			continue
+		}
+		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
+		fields, names = append(fields, f), append(names, name)
+		optional = append(optional, rest == "omitempty" || f.Tag.Get("read") == "optional")
 		open = open || name == "*"
 	}
 	if open {
@@ -310,8 +316,8 @@ func (d *decoder) object(v reflect.Value) error {
 			return within(name, d.fail("the field a second time", "it once"))
 		}
 		seen[i] = true
-		most, _ := strconv.Atoi(t.Field(i).Tag.Get("most"))
-		if err := d.value(v.Field(i), t.Field(i).Tag.Get("words"), most); err != nil {
+		most, _ := strconv.Atoi(fields[i].Tag.Get("most"))
+		if err := d.value(v.FieldByIndex(fields[i].Index), fields[i].Tag.Get("words"), most); err != nil {
 			return within(name, err)
 		}
 	}

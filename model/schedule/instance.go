@@ -287,15 +287,15 @@ func EvaluateOrder(items []OrderItem, order []int, capacity int64) OrderCost {
 	inLB := make([]bool, len(items))
 	leaving := leaving{heap.Of(func(a, b int) bool { return last[a] > last[b] || last[a] == last[b] && a < b })}
 	copied := make([]bool, len(items))
+	readAt := make([]int, len(items)) // 1 + position of the last reader so far
 	used := int64(0)
 	weight, total := 0.0, 0.0
 	for pos, id := range order {
 		it := items[id]
 		touched := it.OutputBytes + it.WorkspaceBytes
 		missing := int64(0)
-		reads := map[int]bool{}
 		for _, p := range it.Reads {
-			reads[p] = true
+			readAt[p] = pos + 1
 			touched += items[p].OutputBytes
 			if !inLB[p] {
 				missing += items[p].OutputBytes
@@ -303,7 +303,7 @@ func EvaluateOrder(items []OrderItem, order []int, capacity int64) OrderCost {
 		}
 		cost.OverflowBytes = max(cost.OverflowBytes, touched-capacity)
 		for used+missing+it.OutputBytes+it.WorkspaceBytes > capacity {
-			victim := leaving.next(func(j int) bool { return inLB[j] }, reads)
+			victim := leaving.next(func(j int) bool { return inLB[j] }, func(j int) bool { return readAt[j] == pos+1 })
 			if victim < 0 {
 				break
 			}
@@ -328,11 +328,15 @@ func EvaluateOrder(items []OrderItem, order []int, capacity int64) OrderCost {
 		used += it.OutputBytes
 		inLB[id] = true
 		leaving.Push(id)
-		for _, p := range append([]int{id}, it.Reads...) {
+		leave := func(p int) {
 			if inLB[p] && last[p] <= pos {
 				inLB[p] = false
 				used -= items[p].OutputBytes
 			}
+		}
+		leave(id)
+		for _, p := range it.Reads {
+			leave(p)
 		}
 	}
 	if total > 0 {
@@ -346,13 +350,13 @@ func EvaluateOrder(items []OrderItem, order []int, capacity int64) OrderCost {
 type leaving struct{ *heap.Heap[int] }
 
 // next takes the first that is there and not to be kept; -1: there is none.
-func (l leaving) next(there func(int) bool, keep map[int]bool) int {
+func (l leaving) next(there, keep func(int) bool) int {
 	found := -1
 	var kept []int
 	for found < 0 && l.Len() > 0 {
 		switch j := l.Pop(); {
 		case !there(j):
-		case keep[j]:
+		case keep(j):
 			kept = append(kept, j)
 		default:
 			found = j
