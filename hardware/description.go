@@ -163,7 +163,7 @@ func (d *Description) Value(name string) (string, error) {
 	return f.node.Value, nil
 }
 
-// Comment is what stands behind a field's value, from its # on.
+// Comment is the comment behind a field's value, with its #.
 func (d *Description) Comment(name string) (string, error) {
 	f, err := d.field(name)
 	if err != nil {

@@ -31,7 +31,7 @@ var causes = map[string][]estimate{
 	},
 }
 
-// short is what field names begin with that says little.
+// short matches the beginning of field names, which says little.
 var short = regexp.MustCompile(`^core_types\[\d+\]\.`)
 
 var rangeOf = regexp.MustCompile(`ESTIMATE.* range ([0-9.]+) to ([0-9]+(?:\.[0-9]+)?)`)

@@ -157,7 +157,7 @@ func anyDivision(ctx context.Context, net network.Network, spec *hardware.Spec, 
 	return math.Floor(least*exact*1e12) * 1e-12, nil
 }
 
-// divided is what the busiest unit takes where kinds of core work side by side on clusters of their own, at least: the
+// divided bounds the time of the busiest unit where kinds of core work side by side on clusters of their own: by the
 // fractional load of each unit.
 func (w *work) divided(clusters int64) (seconds float64) {
 	for u := range numUnits {

@@ -76,7 +76,7 @@ func brute(p *Problem) int64 {
 	return best
 }
 
-// The search finds what all orders and machines have; bounds hold; greedy's loss is what is left.
+// The search finds the optimum of all orders and machines, and bounds hold.
 func TestSearchAgainstAll(t *testing.T) {
 	cases := 1000
 	if testing.Short() {

@@ -327,7 +327,7 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 	return p, e, nil
 }
 
-// leastCommands is how many commands a schedule has at least: those that bring weights and values through the GB from
+// leastCommands is the least number of commands of a schedule: those that bring weights and values through the GB from
 // the DDR and values back, a quarter of the GB at a time at most.
 func leastCommands(name string, s *schedule.Schedule) (all int64, err error) {
 	if s.Spec.GB == nil {

@@ -57,7 +57,7 @@ func (d Division) Name() string {
 	return string(d)
 }
 
-// machine is that of [Machine] as clusters that divide work so see it.
+// machine is that of [Machine], with a cluster for each kind of core if d is OverKinds.
 func (d Division) machine(described *hardware.Spec, level Level) (*hardware.Spec, error) {
 	spec, err := Machine(described, level)
 	if err != nil || d != OverKinds {
