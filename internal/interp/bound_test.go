@@ -115,15 +115,7 @@ func bounded(t *testing.T, seed uint64, mixed bool, sum *tally) {
 	case err != nil:
 		t.Errorf("%s: %v", what, err)
 	}
-	if data, err := scheduler.File(made, schedulefile.Origin{}).Write(); err != nil {
-		t.Errorf("%s: %v", what, err)
-	} else if f, err := schedulefile.Read("file", data); err != nil {
-		t.Errorf("%s: %v", what, err)
-	} else if again, err := scheduler.Restore(ctx, f, spec); err != nil {
-		t.Errorf("%s: %v", what, err)
-	} else if again.LatencySeconds() != made.LatencySeconds() {
-		t.Errorf("%s: %g s, of the file %g s", what, made.LatencySeconds(), again.LatencySeconds())
-	}
+	restored(ctx, t, what, made, spec)
 	if bound.Covers(made.Schedule) != nil || made.Lower.CrossUnits {
 		sum.others["not covered"]++
 		return
@@ -388,5 +380,19 @@ func TestPartsOfOtherKinds(t *testing.T) {
 	moves := func(c isa.Command) bool { return c.Kind == isa.Exchange }
 	if !slices.ContainsFunc(made.Program.Commands, moves) {
 		t.Error("nothing moves between kinds of core")
+	}
+}
+
+// restored fails if a schedule, written to a file and read again, takes another time.
+func restored(ctx context.Context, t *testing.T, what string, made *scheduler.Result, spec *hardware.Spec) {
+	t.Helper()
+	if data, err := scheduler.File(made, schedulefile.Origin{}).Write(); err != nil {
+		t.Errorf("%s: %v", what, err)
+	} else if f, err := schedulefile.Read("file", data); err != nil {
+		t.Errorf("%s: %v", what, err)
+	} else if again, err := scheduler.Restore(ctx, f, spec); err != nil {
+		t.Errorf("%s: %v", what, err)
+	} else if again.LatencySeconds() != made.LatencySeconds() {
+		t.Errorf("%s: %g s, of the file %g s", what, made.LatencySeconds(), again.LatencySeconds())
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/interp"
 	"github.com/dsasched/dsasched/internal/pipeline"
-	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
@@ -220,15 +219,7 @@ func TestKindsTogether(t *testing.T) {
 		} else if err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
-		if data, err := scheduler.File(made, schedulefile.Origin{}).Write(); err != nil {
-			t.Errorf("%s: %v", what, err)
-		} else if f, err := schedulefile.Read("file", data); err != nil {
-			t.Errorf("%s: %v", what, err)
-		} else if again, err := scheduler.Restore(ctx, f, spec); err != nil {
-			t.Errorf("%s: %v", what, err)
-		} else if again.LatencySeconds() != made.LatencySeconds() {
-			t.Errorf("%s: %g s, of the file %g s", what, made.LatencySeconds(), again.LatencySeconds())
-		}
+		restored(ctx, t, what, made, spec)
 		least, err := bound.AnyDivision(ctx, src, spec, batch)
 		if err != nil {
 			others[err.Error()]++
