@@ -265,7 +265,8 @@ func TestReport(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"One constant per machine", "inferentia2", "PyTorchSim", "What could be had",
-		"what commands cost", "What figures that nobody publishes could explain", "A layer of Llama-3-70B over 32 Wormholes", "all-gather of heads"} {
+		"what commands cost", "What figures that nobody publishes could explain",
+		"A layer of Llama-3-70B over 32 Wormholes", "all-gather of heads"} {
 		if !strings.Contains(first.Text, want) {
 			t.Errorf("the report lacks %q", want)
 		}

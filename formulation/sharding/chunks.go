@@ -28,7 +28,7 @@ func Pipelined(n int64, a, b, launch float64) float64 {
 
 // Splits chooses, by piece of a plan, how the tensor whose collective takes longest is made: nil at once, or in as many
 // chunks as take least by the formulas, times what a piece takes beyond them. other is the network at another batch
-// size: chunks have a part of each element of the batch. seconds are what pieces take; nil: as by the formulas.
+// size: chunks have a part of each element of the batch. Piece i takes seconds[i]; nil: the times of the formulas.
 func (p *Problem) Splits(plan *Plan, other *model.Graph, seconds []float64) ([]*Split, error) {
 	pieces, moves, err := p.Pieces(plan, p.Graph, 0)
 	if err != nil {

@@ -205,7 +205,7 @@ func (e *emitter) ddrLatency() int64 {
 // chipLatency is that of the link between chips.
 func (e *emitter) chipLatency() int64 { return seconds(e.spec.Chips.Link.LatencySeconds) }
 
-// lbLatency is that of a move between the LBs and the memory above them.
+// lbLatency returns the latency of a move between the LBs and the memory above them, in picoseconds.
 func (e *emitter) lbLatency() int64 {
 	l := e.spec.CoreLink.LatencySeconds
 	if e.net != nil {
@@ -217,7 +217,7 @@ func (e *emitter) lbLatency() int64 {
 	return seconds(l)
 }
 
-// exchangeLatency is that of a move from core to core, which they wait for.
+// exchangeLatency returns the latency of a move from core to core, in picoseconds. The cores wait for it.
 func (e *emitter) exchangeLatency() int64 {
 	sync := seconds(e.spec.SyncSeconds)
 	if e.net == nil {

@@ -20,7 +20,7 @@ type network struct {
 	memoryHops, coreHops int64
 }
 
-// carried is what a link carries of moves into the cores, out of them and across them.
+// carried has the shares of a link in moves into the cores, out of them and across them.
 type carried [3]struct {
 	// ways counts pairs of a place and a core, or of two cores, whose way leads over the link; ends their places, or the
 	// cores that send.
@@ -43,7 +43,7 @@ func (x carried) within(y carried) bool {
 	return true
 }
 
-// newNetwork is that of a machine; nil: each core has a link of its own to all else.
+// newNetwork returns the network between the cores of a machine; nil: each core has a link of its own to all else.
 func newNetwork(spec *hardware.Spec) *network {
 	if spec.Network == nil {
 		return nil
@@ -98,8 +98,8 @@ func (n *network) resources() int {
 	return len(n.links)
 }
 
-// bytes are what a link carries of a move that brings the busiest core in bytes and takes out bytes out of it. What
-// passes between the memory and the cores is memory bytes, a broadcast counted once; none: between cores.
+// bytes returns the traffic of a link under a move that brings the busiest core in bytes and takes out bytes out of it.
+// Between the memory and the cores pass memory bytes, a broadcast counted once; 0: the move is between cores.
 func (n *network) bytes(x carried, memory, in, out int64) int64 {
 	switch {
 	case in > 0 && out > 0:
