@@ -184,6 +184,9 @@ func (p *Problem) leaves(cores [4]int64, tm, tn, tk int64, visit func(b Blocks, 
 // divisions lists all ways to divide a product over cores; of several numbers of parts with the same largest
 // part, the least.
 func (p *Problem) divisions() (list []split) {
+	if p.Kept() {
+		return p.keptSplit()
+	}
 	for _, ps := range p.slices() {
 		for _, pr := range parts(p.Reps, p.Cores/ps, nil) {
 			for _, pm := range parts(p.M, p.Cores/ps/pr, p.rowParts) {

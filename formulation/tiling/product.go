@@ -45,6 +45,7 @@ type Product struct {
 	frugal                bool    // in the L1 stay no parts of panels, and operands gather in the least of the LLB
 	rowParts, columnParts []int64 // see Divide
 	rowDims               []dimension
+	kept                  [4]int64 // see Keep; zero: any
 }
 
 // dimension is one of those that rows are of, with the number of parts of it that leave the least of it and of those
@@ -83,6 +84,21 @@ func (p *Product) Divide(rows, columns []int64, cores int64) {
 		p.columnParts[n] = ceilDiv(columns[0], min(n, columns[0])) * inner
 	}
 }
+
+// Keep says that cores divide the product as they do already, since values lie in their L1s: the products into reps
+// parts, the dimensions of rows, the outermost first, into parts, and the first of columns into columns.
+func (p *Problem) Keep(reps int64, rows, parts []int64, first, columns int64) {
+	p.kept, p.rowParts, p.rowDims = [4]int64{reps, 1, columns, 1}, []int64{1}, nil
+	for d, extent := range rows {
+		p.kept[1] *= parts[d]
+		p.rowParts[0] *= ceilDiv(extent, parts[d])
+		p.rowDims = append(p.rowDims, dimension{extent, parts[d : d+1]})
+	}
+	p.columnParts = []int64{ceilDiv(first, columns) * (p.N / first)}
+}
+
+// Kept reports whether the division over the cores is given by [Problem.Keep].
+func (p *Problem) Kept() bool { return p.kept[0] > 0 }
 
 // share is the largest of so many parts of an extent, where a table does not say otherwise.
 func share(extent, parts int64, table []int64) int64 {

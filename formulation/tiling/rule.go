@@ -72,6 +72,9 @@ func parts(extent, most int64, table []int64) (list []int64) {
 // splits lists the ways to divide a product over cores, the most hopeful ahead. Of several numbers of parts with
 // the same largest part, the least is listed.
 func (p *Problem) splits(slicings []int64) (list []split) {
+	if p.Kept() {
+		return p.keptSplit()
+	}
 	for _, ps := range slicings {
 		for _, pr := range parts(p.Reps, p.Cores/ps, nil) {
 			for _, pm := range parts(p.M, p.Cores/ps/pr, p.rowParts) {
@@ -87,6 +90,12 @@ func (p *Problem) splits(slicings []int64) (list []split) {
 		return cmp.Or(cmp.Compare(a.hope, b.hope), slices.Compare(a.cores[:], b.cores[:]))
 	})
 	return slices.CompactFunc(list, func(a, b split) bool { return a.cores == b.cores })
+}
+
+// keptSplit lists the division that is given.
+func (p *Problem) keptSplit() []split {
+	floor, hope := p.floor(p.kept)
+	return []split{{p.kept, floor, hope}}
 }
 
 // slices lists into how many slices cores may divide the reduction, the most first: each has a tile of it at least.
@@ -760,6 +769,9 @@ func (p *Problem) neighbours(b Blocks, visit func(Blocks)) {
 				visit(x)
 			}
 		}
+	}
+	if p.Kept() {
+		return
 	}
 	ps := sharers(b.Cores)
 	step(parts(p.M, p.Cores/ps/b.Cores[0], p.rowParts), b.Cores[1], func(pm int64) {

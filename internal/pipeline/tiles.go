@@ -325,11 +325,11 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 		return nil, false
 	}
 	reg := schedule.Regions{}
+	lies := false // in the L1, where the binding says
 	for _, w := range st.Writes {
-		if v := &s.Values[w]; v.Level == schedule.LB {
-			return nil, false // its readers expect it where it is
-		}
-		reg[s.Values[w].Tensor] = s.Values[w].Region
+		v := &s.Values[w]
+		lies = lies || v.Level == schedule.LB
+		reg[v.Tensor] = v.Region
 	}
 	schedule.BackPropagate(g, layer.Ops, reg)
 	dims, ok := g.MatrixDims(anchor, reg[anchor.Outputs[0]])
@@ -359,9 +359,7 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 	for k := range st.Reads {
 		r := &st.Reads[k]
 		v := &s.Values[r.Value]
-		if v.Level == schedule.LB {
-			return nil, false
-		}
+		lies = lies || v.Level == schedule.LB
 		level := levelOf(v.Level)
 		switch s.RoleOf(st, v.Tensor) {
 		case schedule.RowsOperand:
@@ -376,7 +374,8 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 	}
 	if constant {
 		p.ColumnsFrom = tiling.DDR
-		if deep := lower.ReductionExtent(g, anchor); deep > 1 && g.Tensor(anchor.Inputs[0]).Role != model.Constant {
+		if deep := lower.ReductionExtent(g, anchor); deep > 1 && g.Tensor(anchor.Inputs[0]).Role != model.Constant &&
+			!lies {
 			p.Deep = deep
 		}
 	}
@@ -384,12 +383,17 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 		p.Head = s.Spec.LaunchSeconds
 	}
 	p.Data, p.Shared, p.Most = min(p.Data, s.Room(i)), s.Shared(i), mostProducts
-	_, rows := t.rows(st, p.Reps, row)
-	var extents []int64
-	for _, d := range rows {
-		extents = append(extents, out[d].Len())
+	reps, rows := t.rows(st, p.Reps, row)
+	if !lies {
+		p.Divide(lengths(out, rows), []int64{out[layout[len(layout)-row]].Len()}, p.Cores)
+	} else {
+		columns := layout[len(layout)-row:]
+		if st.Binding.At(columns[1:]).Cores() > 1 {
+			return nil, false // cores take whole indices of the outermost dimension of columns
+		}
+		p.Keep(st.Binding.At(reps).Cores(), lengths(out, rows), st.Binding.At(rows), lengths(out, columns[:1])[0],
+			st.Binding[columns[0]])
 	}
-	p.Divide(extents, []int64{out[layout[len(layout)-row]].Len()}, p.Cores)
 	if p.LLB > 0 {
 		for v := range s.Near(i) {
 			if v.Level == schedule.GB && v.Def <= i && i <= v.Last {
@@ -398,6 +402,14 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 		}
 	}
 	return p, true
+}
+
+// lengths are the extents of a box along some dimensions.
+func lengths(box model.Region, dims []int) (list []int64) {
+	for _, d := range dims {
+		list = append(list, box[d].Len())
+	}
+	return list
 }
 
 // rowDims is the number of innermost dimensions of a box that have so many elements together; 0: none.
@@ -443,11 +455,14 @@ func (t *tiler) nest(st *schedule.Step, p *tiling.Problem, b tiling.Blocks) *sch
 	box := t.d.Instances.Instances[st.Instance].Regions[st.Output]
 	row := rowDims(box, layout, p.N)
 	outer := layout[len(layout)-row]
-	cores := schedule.One(len(box))
-	cores[outer] = model.Pieces(box[outer].Len(), min(b.Cores[2], box[outer].Len()))
 	reps, rows := t.rows(st, p.Reps, row)
-	spreadOver(cores, box, reps, b.Cores[0])
-	spreadOver(cores, box, rows, b.Cores[1])
+	cores := slices.Clone(st.Binding)
+	if !p.Kept() {
+		cores = schedule.One(len(box))
+		cores[outer] = model.Pieces(box[outer].Len(), min(b.Cores[2], box[outer].Len()))
+		spreadOver(cores, box, reps, b.Cores[0])
+		spreadOver(cores, box, rows, b.Cores[1])
+	}
 	core := schedule.Slice(box, cores, layout, 0)
 	dims, columns := int64(1), p.N/box[outer].Len()*core[outer].Len()
 	for _, d := range reps {

@@ -21,6 +21,15 @@ func (b Binding) Cores() int64 {
 	return n
 }
 
+// At is the binding of some dimensions, in their order.
+func (b Binding) At(dims []int) Binding {
+	part := make(Binding, len(dims))
+	for i, d := range dims {
+		part[i] = b[d]
+	}
+	return part
+}
+
 // Equal reports whether both bind alike.
 func (b Binding) Equal(o Binding) bool {
 	if len(b) != len(o) {
