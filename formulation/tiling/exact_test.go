@@ -136,3 +136,39 @@ func TestExact(t *testing.T) {
 		t.Errorf("%d problems, %d leaves pruned", ran, pruned)
 	}
 }
+
+// The best tiling is the best of those that keep one of the divisions over the cores.
+func TestKeep(t *testing.T) {
+	ran := 0
+	for seed := range uint64(200) {
+		p := small(rand.New(rand.NewPCG(seed, 1)))
+		p.Deep, p.Window, p.rowParts, p.columnParts, p.rowDims = 0, nil, nil, nil, nil
+		least := func(p *Problem) float64 {
+			got, err := p.exact(context.Background(), solve.Options[*Blocks]{}, prunings{})
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			if got.Status == milp.Infeasible {
+				return math.Inf(1)
+			}
+			return got.Objective
+		}
+		best := math.Inf(1)
+		for _, s := range p.divisions() {
+			kept := *p
+			kept.Keep(s.cores[0], []int64{p.M}, []int64{s.cores[1]}, p.N, s.cores[2])
+			best = min(best, least(&kept))
+			if b, err := Rule(&kept); err == nil && b.Cores != s.cores {
+				t.Errorf("seed %d: the rule divides over %v, expected %v", seed, b.Cores, s.cores)
+			}
+		}
+		if want := least(p); best != want {
+			t.Errorf("seed %d: %g of all divisions, and %g of the best of each", seed, want, best)
+		} else if !math.IsInf(best, 1) {
+			ran++
+		}
+	}
+	if ran < 100 {
+		t.Errorf("only %d problems have a tiling", ran)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
@@ -116,5 +117,31 @@ func TestTilesOfIdleClusters(t *testing.T) {
 					took[0], took[1])
 			}
 		}
+	}
+}
+
+// A product with rows in the L1 brings its weights from the DDR once, though its results do not fit.
+func TestTilesInPlace(t *testing.T) {
+	const columns = 50000
+	net := network.Network{Name: "head", Graph: func(batch int64) (*model.Graph, error) {
+		b := model.NewBuilder("head")
+		x := b.Op("Softmax", "rows", model.Attr{}, b.Input("x", model.F16, batch, 1024, 768))
+		b.Output(b.Op("MatMul", "scores", model.Attr{}, x, b.Param("w", model.F16, 768, columns)))
+		return b.Build()
+	}}
+	spec, err := hardware.Load("goya")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Lookup("tiled-l1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := RunStages(t.Context(), net, spec, 1, r, Options{Chunk: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := made.Sim.Dynamic.LevelBytes[isa.DDR], int64(2*(768*(columns+1024)+1024*columns)); got != want {
+		t.Errorf("%d bytes cross the DDR, expected operands and results once: %d", got, want)
 	}
 }
