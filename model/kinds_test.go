@@ -565,7 +565,8 @@ func TestMatrixDims(t *testing.T) {
 		{"row", "MatMul", Attr{}, []Shape{{4}, {6, 4, 5}}, nil, MatrixDims{6, 1, 5, 4, 0}},
 		{"column", "MatMul", Attr{}, []Shape{{6, 3, 4}, {4}}, nil, MatrixDims{1, 18, 1, 4, 0}},
 		{"dot product", "MatMul", Attr{}, []Shape{{4}, {4}}, nil, MatrixDims{1, 1, 1, 4, 0}},
-		{"transposed", "Gemm", Attr{TransA: true, TransB: true}, []Shape{{4, 3}, {5, 4}, {5}}, nil, MatrixDims{1, 3, 5, 4, 0}},
+		{"transposed", "Gemm", Attr{TransA: true, TransB: true}, []Shape{{4, 3}, {5, 4}, {5}}, nil,
+			MatrixDims{1, 3, 5, 4, 0}},
 		{"a tile of it", "Gemm", Attr{}, []Shape{{3, 4}, {4, 5}}, Region{{0, 2}, {1, 5}}, MatrixDims{1, 2, 4, 4, 0}},
 	} {
 		p := newProbe(t, tt.kind, tt.attr, tt.in)

@@ -131,8 +131,8 @@ const (
 	mostTiles = 64
 )
 
-// requests counts those that bring the operands of a tile of results, and take the results: of a convolution the columns
-// of one block at a time.
+// requests counts those that bring the operands of a tile of results, and take the results: of a convolution the
+// columns of one block at a time.
 func (b *blocking) requests() (n int64) {
 	h, w := b.input()
 	for _, c := range b.reductions() {
@@ -212,7 +212,8 @@ func borders(n, tile int64) (list [][2]int64) {
 
 // simulated is the cycles of so many tiles of results: each is an image of its own, with the weights of one tile. A cut
 // of the kernel is one of channels.
-func (b *blocking) simulated(ctx context.Context, spec *hardware.Spec, recipe scheduler.Recipe, images int64) (float64, error) {
+func (b *blocking) simulated(ctx context.Context, spec *hardware.Spec, recipe scheduler.Recipe,
+	images int64) (float64, error) {
 	machine := b.machine(spec, images)
 	h, w := b.input()
 	var channels int64

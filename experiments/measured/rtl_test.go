@@ -77,7 +77,8 @@ func TestCycles(t *testing.T) {
 		return got
 	}
 	var last float64
-	for _, k := range []string{"K1 - L2[WI] N1 K16X - L1[O] K8", "K4 - L2[WI] N1 K16X - L1[O] K2", "K8 - L2[WI] N1 K16X - L1[O] N1"} {
+	for _, k := range []string{"K1 - L2[WI] N1 K16X - L1[O] K8", "K4 - L2[WI] N1 K16X - L1[O] K2",
+		"K8 - L2[WI] N1 K16X - L1[O] N1"} {
 		got := cycles(k + " P8 Q8")
 		if got < last {
 			t.Errorf("%s: %g cycles, with larger tiles %g", k, got, last)

@@ -214,8 +214,8 @@ func TestOperandsInTurn(t *testing.T) {
 	}
 }
 
-// Blocks of commands in flight take what a pipeline with so many places takes, command by command: one begins behind the
-// rows of the one before and when a place is free, which is the fill after the rows of the command so many before.
+// Blocks of commands in flight take what a pipeline with so many places takes, command by command: one begins behind
+// the rows of the one before and when a place is free, which is the fill after the rows of the command so many before.
 func TestCommandsInFlight(t *testing.T) {
 	const rows, places, load, fill = 16, 5, 16, 33
 	a := cost.Array{Rows: rows, InFlight: places, Row: 1, Load: load, Fill: fill}
