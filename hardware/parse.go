@@ -501,7 +501,7 @@ func (d *decoder) coreType(n *yaml.Node, path string, hasLB bool) CoreType {
 
 func (d *decoder) unit(n *yaml.Node, path string) Unit {
 	f := d.item(n, path, []string{"name", "kind", "shares_with", "clock", "rows", "cols", "lanes", "rate", "fill", "block",
-		"least", "operands", "results", "cycles_per_op"})
+		"least", "in_flight", "operands", "results", "cycles_per_op"})
 	if f == nil {
 		return Unit{}
 	}
@@ -525,6 +525,9 @@ func (d *decoder) unit(n *yaml.Node, path string) Unit {
 	}
 	if f.has("least") {
 		u.LeastCycles = f.cycles("least")
+	}
+	if f.has("in_flight") {
+		u.InFlight = f.count("in_flight", maxWidth)
 	}
 	if f.has("clock") {
 		if u.ClockHz = f.scaled("clock", expectClock, clockOf); u.ClockHz == 0 && !d.check.isBad(f.at("clock")) {

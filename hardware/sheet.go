@@ -47,6 +47,7 @@ type SheetUnit struct {
 	FillCycles Cycles          `json:"fill_cycles"`
 	ClockHz    float64         `json:"clock_hz,omitempty"`
 	Least      Cycles          `json:"least_cycles,omitempty"`
+	InFlight   int             `json:"in_flight,omitempty"`
 	Peaks      []SheetUnitPeak `json:"peaks"`
 }
 
@@ -144,7 +145,7 @@ func (s *Spec) Sheet() *Sheet {
 		for _, u := range t.Units {
 			x := SheetUnit{Name: u.Name, Kind: u.Kind, SharesWith: u.SharesWith, Rows: u.Rows, Cols: u.Cols, Lanes: u.Lanes,
 				FillCycles: u.FillCycles,
-				ClockHz:    u.ClockHz, Least: u.LeastCycles}
+				ClockHz:    u.ClockHz, Least: u.LeastCycles, InFlight: u.InFlight}
 			for _, d := range sheetTypes {
 				if !u.Supports(d) {
 					continue

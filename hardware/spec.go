@@ -226,6 +226,11 @@ type Unit struct {
 	// stationary operand, each command of another unit.
 	LeastCycles Cycles `json:"least_cycles,omitempty"`
 
+	// InFlight is the number of commands that a matrix unit has under way at most, where each passes at most Rows
+	// rows, of one line of a convolution's results, and leaves FillCycles after its last row; 0: rows stream without
+	// a gap.
+	InFlight int `json:"in_flight,omitempty"`
+
 	// OperandBytesPerSecond is the rate at which a matrix unit reads its operands from the L1, in turn with
 	// computing, for tiles of at most ResultsHeld results, which it adds up by itself; 0: both
 	// operands are there when it needs them.
@@ -573,6 +578,9 @@ func (u Unit) describe() string {
 	}
 	if u.OperandBytesPerSecond > 0 {
 		fmt.Fprintf(&b, "; operands %s for %d results", formatSI(u.OperandBytesPerSecond, "B/s"), u.ResultsHeld)
+	}
+	if u.InFlight > 0 {
+		fmt.Fprintf(&b, "; %d commands in flight", u.InFlight)
 	}
 	if u.LeastCycles > 0 {
 		fmt.Fprintf(&b, "; at least %v", u.LeastCycles)

@@ -378,6 +378,9 @@ func (c *checker) unit(path string, u Unit) {
 	if u.LeastCycles < 0 || u.LeastCycles > maxFill {
 		c.fail(path+".least", u.LeastCycles.String(), fmt.Sprintf("from 0cycles to %v", maxFill))
 	}
+	if u.InFlight < 0 || u.InFlight > maxWidth {
+		c.fail(path+".in_flight", fmt.Sprint(u.InFlight), expectCount(maxWidth))
+	}
 	if u.ClockHz != 0 {
 		c.inRange(path+".clock", u.ClockHz, minClock, maxClock, expectClock,
 			func(v float64) string { return formatSI(v, "Hz") })
@@ -395,6 +398,9 @@ func (c *checker) unit(path string, u Unit) {
 	case Vector, Special:
 		if u.BlockCycles != 0 {
 			c.fail(path+".block", fmt.Sprintf("%gcycles", u.BlockCycles), fmt.Sprintf("none in a %s unit: it has lanes", u.Kind))
+		}
+		if u.InFlight != 0 {
+			c.fail(path+".in_flight", fmt.Sprint(u.InFlight), fmt.Sprintf("none in a %s unit: it has lanes", u.Kind))
 		}
 		c.count(path+".lanes", u.Lanes, maxWidth)
 		for _, f := range []struct {

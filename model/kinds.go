@@ -105,8 +105,9 @@ func (g *Graph) Work(op *Op, r Region) Work {
 }
 
 // MatrixDims is a matrix product as a matrix unit sees it: Reps independent
-// products of [M x K] with the stationary [K x N].
-type MatrixDims struct{ Reps, M, N, K int64 }
+// products of [M x K] with the stationary [K x N]. Line is how many of a
+// convolution's M are side by side in a line of its output; 0: all.
+type MatrixDims struct{ Reps, M, N, K, Line int64 }
 
 // MatrixDims returns the products that the box r of op's output takes, or false
 // if the operator does not run on a matrix unit. A convolution is its
@@ -132,10 +133,10 @@ func (g *Graph) MatrixDims(op *Op, r Region) (MatrixDims, bool) {
 		}
 		perGroup := max(1, g.Tensors[op.Outputs[0]].Shape[1]/op.Attr.Group)
 		reps := (r[1].Hi-1)/perGroup - r[1].Lo/perGroup + 1 // groups that the box meets
-		return MatrixDims{reps, m, (r[1].Len() + reps - 1) / reps, k}, true
+		return MatrixDims{reps, m, (r[1].Len() + reps - 1) / reps, k, r[len(r)-1].Len()}, true
 	case "Attention": // both products as one, of the keys that a row sees on average
 		d := g.AttentionDims(op, r)
-		return MatrixDims{d.Products, d.Rows, max(1, d.Seen/(d.Products*d.Rows)), d.Depth + d.Width}, true
+		return MatrixDims{Reps: d.Products, M: d.Rows, N: max(1, d.Seen/(d.Products*d.Rows)), K: d.Depth + d.Width}, true
 	default: // MatMul, Gemm
 		// A vector on either side has no row, or no column, in the output.
 		m, n := int64(1), int64(1)
@@ -150,7 +151,7 @@ func (g *Graph) MatrixDims(op *Op, r Region) (MatrixDims, bool) {
 		if w[:max(0, len(w)-2)].Elements() == 1 {
 			m, reps = m*reps, 1
 		}
-		return MatrixDims{reps, m, n, g.reduction(op)}, true
+		return MatrixDims{Reps: reps, M: m, N: n, K: g.reduction(op)}, true
 	}
 }
 

@@ -23,6 +23,6 @@
 // become a blocked nest, which is simulated. Each iteration of the loops over the DRAM loads what it needs anew, as the
 // machine's programs do, blocks of the next iteration take the place of those that are done, and the channels of each
 // element of the kernel fill rows of the array. Loops inside of the tiles are the machine's own, whatever the mapping
-// says: RTL takes the same cycles for mappings that differ in these alone. A mapping whose reduction is outside of
-// loops over results is refused. Every other pair of buffers, from the second on, was kept apart.
+// says: RTL takes the same cycles for mappings that differ in these alone. Sums stay in the accumulator whatever the
+// order of the loops. Tiles at the borders are what is left. docs/measured.md names the sources.
 package measured

@@ -35,8 +35,9 @@
 // matrix unit (each command: blocks x the longer of the rows' passage and the block's load, and the fill), i that
 // of its loads into the L1 (each: latency and the longer of the core's bytes over its link and all cores' bytes
 // over the LLB, of which other moves take their share), v of its vector work and o of its store, with the
-// exchange of sums if several cores share the reduction (two latencies, a barrier, the bytes). With room for two
-// tiles of sums a pass lasts
+// exchange of sums if several cores share the reduction (two latencies, a barrier, the bytes). A matrix unit with
+// commands in flight takes [cost.Array]'s time for a block, and lines of a convolution count. Where Machine.Request is
+// set, rows of operands and results pass the DDR in whole requests. With room for two tiles of sums a pass lasts
 //
 //	max(i, u, v, o, (max(i, u) + v + o) / 2)
 //
@@ -84,13 +85,13 @@
 //
 // # Products: what is left out
 //
-// Of extents that cut columns or the reduction into as many tiles, the shortest stands for all, and tiles of rows are
-// equal. A longer one leaves a shorter last tile, which was 2 % faster in one of 2495 random problems: what [Exact]
-// proves is the best of equal tiles. Sums are never taken out of the L1 half-way but to be added by another core, and
-// one core adds those of all that share a reduction. All cores have what the busiest has. Tiles of a convolution's
-// rows are whole lines where they are longer than one, and halos are read again by each tile. Operands in other cores'
-// L1 are not known. Rows of several dimensions pass as boxes: a tile that crosses from one index of an outer dimension
-// to the next brings all of the inner ones.
+// Of extents that cut columns or the reduction into as many tiles, the shortest stands for all, also where a longer
+// one would fill requests, and tiles of rows are equal. A longer one leaves a shorter last tile, which was 2 % faster
+// in one of 2495 random problems: what [Exact] proves is the best of equal tiles. Sums are never taken out of the L1
+// half-way but to be added by another core, and one core adds those of all that share a reduction. All cores have what
+// the busiest has. Tiles of a convolution's rows are whole lines where they are longer than one, and halos are read
+// again by each tile. Operands in other cores' L1 are not known. Rows of several dimensions pass as boxes: a tile that
+// crosses from one index of an outer dimension to the next brings all of the inner ones.
 //
 // # Kernels of the benchmark
 //

@@ -69,6 +69,9 @@ func small(r *rand.Rand) *Problem {
 		p.M = outer * inner
 		p.Divide([]int64{outer, inner}, []int64{p.N}, p.Cores)
 	}
+	if r.IntN(3) == 0 {
+		p.InFlight = pick(2, 5)
+	}
 	return p
 }
 

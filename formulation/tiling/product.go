@@ -223,8 +223,10 @@ type Machine struct {
 	Cores int64
 	// The matrix unit: Rows along the reduction, Columns of results. A command takes, for each block
 	// of Rows x Columns, Row cycles for each of its rows and at least Load, Gap between blocks, and Fill once.
-	// Without a matrix unit, Rows and Columns are 1.
+	// Without a matrix unit, Rows and Columns are 1. InFlight is the commands that it has under way, see
+	// [hardware.Unit].
 	Rows, Columns        int64
+	InFlight             int64
 	Row, Load, Gap, Fill float64
 	MatrixUnits          int64
 	// Cycles of the vector work by operation, and of each command; Serial: special functions take
@@ -240,6 +242,8 @@ type Machine struct {
 	Data, Ring, Shared, Home, LLB, Page int64
 	// Bytes per second into a core and out of it, of the LLB, and of the DDR for weights and for activations.
 	In, Out, LLBRate, DDRWeights, DDRActivations float64
+	// Bytes that follow each other in the DDR and come in one request: fewer take as long; 0: each byte counts alone.
+	Request int64
 	// Seconds that each move takes beside its bytes.
 	L1Latency, DDRLatency float64
 	// Loads into the L1, and from the DDR, whose latencies may overlap; 0: one.
@@ -263,6 +267,7 @@ func NewMachine(c *cost.Model, product, vector model.DType) *Machine {
 		L1Loads:    s.CoreLink.Loads(), DDRLoads: s.DDRLink.Loads(),
 	}
 	m.Row, m.Load, m.Gap = c.MatrixRate(product)
+	m.InFlight = c.InFlight()
 	m.Fill, m.VectorFill, m.SpecialFill = c.Fills()
 	if schedule.MovableRing(s) {
 		m.Shared = m.Data + m.Ring

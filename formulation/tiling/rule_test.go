@@ -127,3 +127,39 @@ func TestSmallerLoads(t *testing.T) {
 		}
 	}
 }
+
+// Where rows come in whole requests, narrow tiles take longer, and the rule takes wider ones; where few commands are
+// under way, so do short lines.
+func TestRequests(t *testing.T) {
+	m, _ := machine(t, "gemmini")
+	plain := *m
+	plain.InFlight, plain.Row = 0, 1 // as of i8
+	p := &Problem{Product: Product{Reps: 1, M: 28 * 28, N: 256, K: 512, RowBytes: 1, ColumnBytes: 1, ResultBytes: 1,
+		Constant: true, Window: &Window{Height: 1, Width: 1, StrideHeight: 1, StrideWidth: 1, OutputWidth: 28}},
+		Machine: plain}
+	before, err := Rule(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	narrow := before
+	narrow.Columns = 16
+	free, _ := p.Time(&narrow)
+	p.Request = 64
+	whole, _ := p.Time(&narrow)
+	if whole < 1.3*free {
+		t.Errorf("rows of 16 bytes in requests of 64: %g s, before %g", whole, free)
+	}
+	after, err := Rule(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.Columns < 64 {
+		t.Errorf("tiles of %d columns, expected rows of a request of 64 bytes", after.Columns)
+	}
+	p.InFlight = m.InFlight
+	long := p.block(112)
+	p.Window.OutputWidth = 4
+	if short := p.block(112); short < 1.5*long {
+		t.Errorf("a block takes %g cycles with lines of 4, %g with lines of 28", short, long)
+	}
+}

@@ -1,6 +1,7 @@
 package tiling
 
 import (
+	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -201,6 +202,24 @@ const (
 	loadsColumns
 )
 
+// block is the matrix unit's cycles for so many rows and one block.
+func (p *Problem) block(rows int64) float64 {
+	line := int64(0)
+	if p.Window != nil {
+		line = p.Window.OutputWidth
+	}
+	a := cost.Array{Rows: p.Machine.Rows, InFlight: p.InFlight, Row: p.Row, Load: p.Load, Fill: p.Fill}
+	return a.Cycles(rows, line)
+}
+
+// short is how many times the bytes of rows of this length the DDR moves: each comes in whole requests.
+func (p *Problem) short(bytes int64) float64 {
+	if p.Request == 0 {
+		return 1
+	}
+	return float64(ceilDiv(bytes, p.Request)*p.Request) / float64(max(1, bytes))
+}
+
 // loading is the seconds of loads in a row, so many of which have their latency at a time.
 func loading(count, latency, flow float64, atATime int) float64 {
 	if atATime <= 1 {
@@ -226,7 +245,7 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 	blocks := float64(ceilDiv(w.n, p.Machine.Columns) * ceilDiv(w.k, p.Machine.Rows))
 	longer := w.m - w.m/b.Rows*b.Rows // row tiles of the larger size
 	lower := w.m / b.Rows
-	per := float64(longer)*max(float64(lower+1)*p.Row, p.Load) + float64(b.Rows-longer)*max(float64(lower)*p.Row, p.Load)
+	per := float64(longer)*p.block(lower+1) + float64(b.Rows-longer)*p.block(lower)
 	commands := float64(w.columns) * sums // for each tile of rows
 	unit := float64(w.reps) * (per*blocks + float64(b.Rows)*(p.Gap*(blocks-commands)+p.Fill*commands)) *
 		share * cycle / passes
@@ -296,40 +315,46 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 	}
 
 	// Traffic of the DDR by kind of load.
+	pixel := w.kTile * p.RowBytes
+	if p.Window != nil {
+		pixel /= p.Window.Height * p.Window.Width
+	}
+	rowsRate, storesRate := p.DDRActivations/p.short(pixel), p.DDRActivations/p.short(w.nTile*p.ResultBytes)
+	colsRate := p.DDRActivations
+	if p.Constant {
+		colsRate = p.DDRWeights
+	}
+	colsRate /= p.short(w.nTile * p.ColumnBytes)
 	dRow, dCol, dExtra, dStore := 0.0, 0.0, 0.0, 0.0 // seconds of a pass that loads it
 	missed := 1.0                                    // share of weights that come again from the DDR
 	if p.RowsFrom == DDR {
-		dRow = loading(sums/float64(b.Group[0]), p.DDRLatency, rowsAll*sums/p.DDRActivations, p.DDRLoads)
+		dRow = loading(sums/float64(b.Group[0]), p.DDRLatency, rowsAll*sums/rowsRate, p.DDRLoads)
 	}
 	if p.ColumnsFrom == DDR {
-		rate := p.DDRActivations
-		if p.Constant {
-			rate = p.DDRWeights
-			if p.LLB > 0 {
-				_, load := p.far(b, w)
-				pages := p.LLB / p.Page
-				entries := w.columns * (w.sums / b.Group[1])
-				kept := pages / 2
-				if b.Once {
-					kept = min(kept, pages-p.gathered(b, w))
-				}
-				kept /= ceilDiv(load, p.Page)
-				missed = max(0, 1-float64(kept)/float64(entries))
-				if b.ColumnsFirst { // the panel alone is used again
-					missed = max(0, 1-float64(kept)/(float64(w.sums/b.Group[1])))
-				}
+		if p.Constant && p.LLB > 0 {
+			_, load := p.far(b, w)
+			pages := p.LLB / p.Page
+			entries := w.columns * (w.sums / b.Group[1])
+			kept := pages / 2
+			if b.Once {
+				kept = min(kept, pages-p.gathered(b, w))
+			}
+			kept /= ceilDiv(load, p.Page)
+			missed = max(0, 1-float64(kept)/float64(entries))
+			if b.ColumnsFirst { // the panel alone is used again
+				missed = max(0, 1-float64(kept)/(float64(w.sums/b.Group[1])))
 			}
 		}
-		dCol = loading(sums/float64(b.Group[1]), p.DDRLatency, colsAll*sums/rate, p.DDRLoads)
+		dCol = loading(sums/float64(b.Group[1]), p.DDRLatency, colsAll*sums/colsRate, p.DDRLoads)
 	}
 	if extraDDR > 0 {
 		dExtra = loading(extraCount, p.DDRLatency, extraDDR/p.DDRActivations, p.DDRLoads)
 	}
 	storeLatency, storeRate := p.L1Latency, p.LLBRate
 	if p.To == DDR {
-		dStore = resultsAll / p.DDRActivations
+		dStore = resultsAll / storesRate
 		if p.LLB == 0 {
-			storeLatency, storeRate = storeLatency+p.DDRLatency, p.DDRActivations
+			storeLatency, storeRate = storeLatency+p.DDRLatency, storesRate
 		}
 	}
 
@@ -378,12 +403,9 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 	if p.LLB == 0 { // straight from the DDR
 		latency, loads = latency+p.DDRLatency, p.DDRLoads
 		crowd = 1
-		rowRate, colRate = p.DDRActivations, p.DDRActivations
-		if p.Constant {
-			colRate = p.DDRWeights
-		}
+		rowRate, colRate = rowsRate, colsRate
 		if in := rowPasses*sums*rowsShared/rowRate + (colPasses-reused)*sums*colsShared/colRate; p.To == DDR && in > 0 {
-			crowd += passes * resultsAll / p.DDRActivations / in
+			crowd += passes * resultsAll / storesRate / in
 		}
 		rowRate, colRate = rowRate/crowd, colRate/crowd
 	}
@@ -472,10 +494,10 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 		}
 		ddrAll := firstRows*dRow + firstCols*dCol + passes*(dExtra+dStore)
 		if p.RowsFrom == DDR {
-			start += p.DDRLatency + rowsAll*float64(b.Group[0])/p.DDRActivations
+			start += p.DDRLatency + rowsAll*float64(b.Group[0])/rowsRate
 		}
 		if p.ColumnsFrom == DDR {
-			start += colsAll * float64(b.Group[1]) / p.DDRWeights
+			start += colsAll * float64(b.Group[1]) / (p.DDRWeights / p.short(w.nTile*p.ColumnBytes))
 			if p.RowsFrom != DDR || p.DDRLoads <= 1 {
 				start += p.DDRLatency
 			}

@@ -158,8 +158,31 @@ func (m *Model) MatrixCycles(d model.MatrixDims, dt model.DType) hardware.Cycles
 	r, _ := rate(m.matrix, dt)
 	ratio := m.matrix.ClockRatio(m.spec)
 	blocks := float64(d.Reps) * float64(ceilDiv(d.K, int64(m.matrix.Rows))*ceilDiv(d.N, int64(m.matrix.Cols)))
-	each := math.Max(float64(d.M)*(ratio/r+m.feed(float64(d.M), float64(d.N), dt)), m.blockCycles(dt))
+	a := Array{int64(m.matrix.Rows), int64(m.matrix.InFlight), ratio/r + m.feed(float64(d.M), float64(d.N), dt),
+		m.blockCycles(dt), float64(m.fill(m.matrix))}
+	each := a.Cycles(d.M, d.Line)
 	return hardware.Cycles(math.Ceil(blocks*each+(blocks-1)*m.matrix.BlockCycles*ratio)) + m.fill(m.matrix)
+}
+
+// Array is how a matrix unit passes rows by a block of weights: Row cycles each, and Load at least. Of commands in
+// flight, each passes at most Rows, of one line of a convolution's results, and leaves Fill cycles after them.
+type Array struct {
+	Rows, InFlight  int64
+	Row, Load, Fill float64
+}
+
+// Cycles is the time of so many rows and a block, in lines of so many rows; 0: in one line.
+func (a *Array) Cycles(rows, line int64) float64 {
+	if a.InFlight == 0 || rows == 0 {
+		return math.Max(float64(rows)*a.Row, a.Load)
+	}
+	if line == 0 || line > rows {
+		line = rows
+	}
+	commands := rows/line*ceilDiv(line, a.Rows) + ceilDiv(rows%line, a.Rows)
+	// The first command brings the weights.
+	busy := float64(rows)*a.Row + math.Max(0, a.Load-float64(min(line, a.Rows))*a.Row)
+	return math.Max(busy, (busy+float64(commands)*a.Fill)/float64(a.InFlight))
 }
 
 // blockCycles is the least time of a block of the matrix unit's stationary operand.

@@ -213,3 +213,47 @@ func TestOperandsInTurn(t *testing.T) {
 		t.Errorf("a row takes at least %g cycles, want 5", row)
 	}
 }
+
+// Blocks of commands in flight take what a pipeline with so many places takes, command by command: one begins behind
+// the rows of the one before and when a place is free, which is the fill after the rows of the command so many before.
+func TestCommandsInFlight(t *testing.T) {
+	const rows, places, load, fill = 16, 5, 16, 33
+	a := cost.Array{Rows: rows, InFlight: places, Row: 1, Load: load, Fill: fill}
+	for line := int64(4); line <= 40; line++ {
+		for lines := int64(1); lines <= 30; lines++ {
+			var block []float64
+			for range lines {
+				for at := int64(0); at < line; at += rows {
+					block = append(block, float64(min(rows, line-at)))
+				}
+			}
+			block[0] = max(block[0], load)
+			var start, takes []float64
+			for range 400/len(block) + 4 {
+				for _, r := range block {
+					s, n := 0.0, len(start)
+					if n > 0 {
+						s = start[n-1] + takes[n-1]
+					}
+					if n >= places {
+						s = max(s, start[n-places]+takes[n-places]+fill)
+					}
+					start, takes = append(start, s), append(takes, r)
+				}
+			}
+			n := len(start)
+			half := n / 2 / len(block) * len(block)
+			want := (start[n-len(block)] - start[half]) / float64(n-len(block)-half) * float64(len(block))
+			if got := a.Cycles(line*lines, line); got > want*1.005 || got < want*0.8 {
+				t.Errorf("%d lines of %d: %g cycles, one by one %g", lines, line, got, want)
+			}
+		}
+	}
+	a.InFlight = 0
+	if got := a.Cycles(7, 7); got != load {
+		t.Errorf("7 rows that stream take %g cycles, expected %d", got, load)
+	}
+	if got := a.Cycles(100, 7); got != 100 {
+		t.Errorf("100 rows that stream take %g cycles", got)
+	}
+}

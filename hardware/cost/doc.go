@@ -18,6 +18,10 @@
 // of one operation, and gap what is lost between two blocks (the unit's "block"). A
 // block loads while the one before it computes, hence the maximum.
 //
+// Where the unit has n commands "in_flight", each passes at most R rows, of one line of a convolution's results. The
+// first of a block brings its weights and takes L at least; each leaves fill after its last row. With c commands and
+// S cycles of rows and weights, a block takes max(S, (S + c * fill) / n) in place of the maximum above.
+//
 // # Vector units
 //
 // Simple operations and moves run on the vector unit, special functions on the

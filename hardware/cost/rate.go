@@ -24,6 +24,9 @@ func (m *Model) MatrixRate(dt model.DType) (row, load, gap float64) {
 // HasMatrix reports whether there is a matrix unit.
 func (m *Model) HasMatrix() bool { return m.hasMatrix }
 
+// InFlight is the number of commands that the matrix unit has under way at most; 0: rows stream.
+func (m *Model) InFlight() int64 { return int64(m.matrix.InFlight) }
+
 // LaneCycles is the least time that one operation of a class adds to a command.
 func (m *Model) LaneCycles(class string, dt model.DType) float64 {
 	u := m.vector

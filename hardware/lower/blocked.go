@@ -642,7 +642,8 @@ func (l *lowering) blockProduct(p, j, k int64, deps []int32) int32 {
 	lp, n := l.lp, l.lp.nest
 	rows := lp.dims.Reps * lp.dims.M
 	m := rows*(p+1)/n.Tiles - rows*p/n.Tiles
-	cycles := l.matrixCycles(model.MatrixDims{Reps: 1, M: m, N: n.Columns[j], K: n.Reduction[k]})
+	cycles := l.matrixCycles(model.MatrixDims{Reps: 1, M: m, N: n.Columns[j], K: n.Reduction[k],
+		Line: lp.dims.Line})
 	portion := isa.Portion{Tile: int32(j*int64(lp.kTiles)+k) + 1}.Cut(p, n.Tiles)
 	macs := piece(lp.macs, l.macIndex, n.Tiles*n.ColumnTiles()*n.ReductionTiles())
 	l.macIndex++

@@ -661,7 +661,8 @@ func (l *lowering) products(t, from, to int64, free []int32) (done, left []int32
 // writes an output.
 func (l *lowering) product(tile *weightTile, at tileInLB, row int64, free []int32, first bool) int32 {
 	lp := l.lp
-	rows := rowsOf(model.MatrixDims{Reps: tile.reps, M: lp.dims.M, N: tile.n, K: tile.k}, row, l.total())
+	rows := rowsOf(model.MatrixDims{Reps: tile.reps, M: lp.dims.M, N: tile.n, K: tile.k,
+		Line: lp.dims.Line}, row, l.total())
 	cycles := l.matrixCycles(iteration(rows, lp.repeat)) * hardware.Cycles(lp.repeat*l.sharing(hardware.Matrix, l.active))
 	deps := append(append(l.scratch[:0], at.load), free...)
 	ring := &l.weights

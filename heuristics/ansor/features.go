@@ -51,7 +51,8 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 	matrix, waste, matrixCommands := 0.0, 0.0, 0.0
 	if dims.M > 0 {
 		matrixCommands = tiles * float64(n.Pieces) * columns * reduction
-		d := model.MatrixDims{Reps: 1, M: rows, N: max(1, dims.N/int64(columns)), K: max(1, dims.K/int64(reduction))}
+		d := model.MatrixDims{Reps: 1, M: rows, N: max(1, dims.N/int64(columns)), K: max(1, dims.K/int64(reduction)),
+			Line: dims.Line}
 		if dims.Reps > 1 {
 			d.N = dims.N
 			d.M = max(1, dims.M/max(1, n.Tiles*n.Pieces/dims.Reps))

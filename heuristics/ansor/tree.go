@@ -379,7 +379,7 @@ func matrixCycles(m *cost.Model, dt model.DType, all model.MatrixDims, weights b
 	for k, kTimes := range ks {
 		for c, nTimes := range ns {
 			for r, rTimes := range reps {
-				d, rows := model.MatrixDims{Reps: 1, N: c, K: k}, r*all.M
+				d, rows := model.MatrixDims{Reps: 1, N: c, K: k, Line: all.Line}, r*all.M
 				part := &d.M
 				if r >= parts {
 					d.M, rows, part = all.M, r, &d.Reps
