@@ -38,6 +38,7 @@ MATRIX, VECTOR, SPECIAL = range(3)
 UNITS = ("matrix unit", "vector unit", "special unit")
 TERMS = {"chain": "chain of layers", "series": "units and chains of layers", "ddr": "DDR bandwidth", "ddr link": "DDR link",
          "llb": "LLB bandwidth", "copies": "products, moves along a path, LLB bandwidth", "launch, then stores": "launch, then DDR bandwidth", "loads in a row": "DDR bandwidth and latency",
+         "one product": "units, moves and stores of one kernel, or two launches",
          "loads, then chain": "DDR bandwidth, then the chain of layers", "loads, then series": "DDR bandwidth, then units and chains",
          "series, then loads": "units and chains, then DDR bandwidth", "kernels": "launches, DDR bandwidth and memories"}
 
@@ -464,6 +465,13 @@ class Machine:
         self.lb_rate = lb["bandwidth_bytes_per_second"]
         self.broadcast, self.sync = core["broadcast"], spec.get("sync_seconds", 0)
         self.move = core["latency_seconds"] + (gb["latency_seconds"] if gb else 0)
+        self.far, self.near = (self.each, self.move) if gb else (0.0, self.latency)
+        self.stores, flow = self.ddr * self.efficiency, self.ddr  # of results, and of all else, over the DDR
+        if self.link_rate:
+            self.stores, flow = min(self.stores, self.link_rate), min(flow, self.link_rate)
+        self.in_rate = core["bandwidth_bytes_per_second"] or math.inf
+        self.busy = min(1.0, flow / self.gb_rate) if gb else 1.0  # share of the LLB that loads from the DDR take
+        self.gather = self.sync + core["latency_seconds"] + (2 * gb["latency_seconds"] if gb else 0)
 
     def units(self, kind):
         having = lambda k: sum(t["count"] for t in self.types if any(u["kind"] == k for u in t["units"]))
@@ -816,17 +824,18 @@ class Share:
             raise Refused("%s: does not end with the network" % field)
         return row
 
-    def outer(self, launch, move):
-        """When operators can start, and what follows those that make results."""
+    def outer(self, launch):
+        """When operators can start, behind a launch and the load of an input, and what follows those that make results. With
+        an LLB the load into it may come before the launch."""
         g, start, after = self.g, [launch] * self.count, [0.0] * self.count
         for op in g.ops:
             for k, t in enumerate(op.inputs):
                 if g.role[t] == "input" and not (k > 1 and op.product) and \
                         all(not op.reads[o][k].empty or not self.size[out] for o, out in enumerate(op.outputs)):
-                    start[op.id] = max(launch, move)
+                    start[op.id] = max(launch, self.m.far) + self.m.near
         for t in g.outputs:
             if g.maker[t]:
-                after[g.maker[t].id] = move
+                after[g.maker[t].id] = self.m.latency
         return start, after
 
     # What of tensors is needed as a whole.
@@ -1085,7 +1094,7 @@ class Share:
         least = min([4] + [g.size[t] for t, maker in enumerate(g.maker) if maker])
         rest = self.all_weights - sum(self.weights[t] for t in {op.inputs[1] for op, _ in products})
         units = 1 - path_weight - llb
-        total = (1 - llb) * launch + units * self.total()[MATRIX] + path_weight * along + llb * (bytes + rest) / m.gb_rate
+        total = (1 - llb * m.busy) * launch + units * self.total()[MATRIX] + path_weight * along + llb * (bytes + rest) / m.gb_rate
         known = {}
         for op, (rows, columns, depth) in products:
             x, data = self.size[op.outputs[0]], op.inputs[0]
@@ -1130,6 +1139,53 @@ class Share:
                     time = peak * cores / n
                     best = min(best, units * time + waits * max(time, brought) + per * n + fixed)
         return best
+
+    def product(self, chain):
+        """A network of one product, of an input and constant weights: in one kernel, over all divisions among the cores, or in
+        two at least; None for others."""
+        g, m, op = self.g, self.m, self.g.ops[0] if self.count == 1 else None
+        if op is None or op.kind not in ("MatMul", "Gemm") or not self.ops[0][MATRIX]:
+            return None
+        data, weights = op.inputs[:2]
+        reps, rows, columns, depth = op.dims(g.shape[op.outputs[0]])
+        if reps != 1 or g.role[data] != "input" or g.role[weights] != "constant":
+            return None
+        row, load, gap = m.product(g.tensors[data]["dtype"])
+        fill, units = m.fill(m.matrix), m.units("matrix")
+        first = max(m.launch, m.far) + m.near
+        behind, store = (m.near, m.far) if m.gb is not None else (0.0, m.near)
+        results = rows * columns * g.size[op.outputs[0]]
+        operands = rows * depth * g.size[data] + depth * columns * g.size[weights]
+        shortest = lambda cores: up(cores, units) * (max(row, load) + fill) / m.clock
+
+        def work(m_, n, k, cores):
+            return up(cores, units) * (up(n, m.matrix["cols"]) * up(k, m.matrix["rows"]) * (max(m_ * row, load) + gap) + fill - gap) / m.clock
+
+        def divided(r, c, s):
+            most, wide, k = up(rows, r), up(columns, c), depth // s  # of a core
+            across, cores = up(columns, wide), up(rows, most) * up(columns, wide) * s
+            unit, command, last = work(most, wide, k, cores), shortest(cores), behind + (m.gather if s > 1 else 0.0)
+            bytes = most * k * g.size[data] + (k * wide * g.size[weights] if m.gb is not None else 0)
+            times = [first + unit + last + store, first + bytes / m.in_rate + command + last + store]
+            if m.gb is not None:
+                copies = operands if m.broadcast else rows * depth * across * g.size[data] + cores * wide * k * g.size[weights]
+                moved = first * (1 - m.busy) + (operands + copies + 2 * results) / m.gb_rate
+                times.append(moved + 2 * (s - 1) * rows * columns * min(4, g.size[op.outputs[0]]) / m.gb_rate)
+                times.append(moved + max(0.0, 1 - 2 * m.busy) * (command + m.near + m.far))
+            part = results / m.stores  # of n equal stores in a row, the first behind a command and the last behind all
+            early, late = first + command + last + part, first + unit + last + store - 1 / m.stores
+            if early + store >= late + part:
+                times.append(early + store)
+            else:
+                times.append((early + late + math.sqrt((late - early) ** 2 + 4 * store * part)) / 2)
+            return max(times)
+        slices = [s for s in range(1, min(m.cores, depth) + 1) if depth % s == 0]
+        one = min(divided(r, c, s) for s in slices for r in range(1, min(rows, m.cores // s) + 1)
+                  for c in range(1, min(columns, m.cores // s // r) + 1))
+        each = min(work(1, 1, depth // s, s) + (m.gather if s > 1 else 0.0) for s in slices)
+        two = [chain + m.launch + m.near, 2 * (m.launch + m.near + each) + behind + store,
+               first + shortest(1) + behind + 2 * store + results / m.stores]
+        return min(one, max(two))
 
     def kernels(self, busy, launches, bytes, products):
         """The least price of the launches, bytes and products that results and weights force, over all chunks and groups."""
@@ -1189,7 +1245,7 @@ def check(path):
     with open(path, encoding="utf-8") as f:
         c = json.load(f, parse_float=number)
     same("kind", get(c, "kind", str), "dsasched-certificate")
-    same("version", get(c, "version", int), 4)
+    same("version", get(c, "version", int), 5)
     network, hardware, claim, proof = (get(c, x, dict) for x in ("network", "hardware", "bound", "proof"))
     spec, witness = get(proof, "proof.machine", dict), get(proof, "proof.witness", dict)
     raised = get(hardware, "hardware.level", str) == "gb"
@@ -1250,13 +1306,17 @@ def check(path):
     for u, t in enumerate(first.total()):
         if t > 0:
             add("work", launch + t, UNITS[u])
-    add("chain", first.chain(*first.outer(launch, m.latency)))
+    chain = first.chain(*first.outer(launch))
+    add("chain", chain)
     add("series", launch + sum(s for _, s in row))
+    one = first.product(chain)
+    if one is not None:
+        add("one product", one)
     add("ddr", (k * weights + moved) / m.ddr)
     if m.link_rate:
         add("ddr link", (weights + io) / m.link_rate)
     if m.gb is not None:
-        add("llb", 2 * (weights + io) / m.gb_rate)
+        add("llb", launch * (1 - m.busy) + 2 * (weights + io) / m.gb_rate)
     prices = get(witness, "proof.witness.prices", dict)
     by, again, path, llb = (float(get({"path": 0, "llb": 0, **prices}, "proof.witness.prices." + x, int, float))
                             for x in ("bytes", "products", "path", "llb"))
@@ -1269,15 +1329,18 @@ def check(path):
         raise Refused("proof.witness: a path or its price, where no copies can be counted")
     stored = sum(w.output / m.efficiency for w in works)
     if stored > 0:
-        add("launch, then stores", launch + m.latency + stored / m.ddr)
+        behind = stored if m.gb is not None else stored + sum(w.input / m.efficiency for w in works)
+        add("launch, then stores", launch + m.latency + behind / m.ddr)
     if len(distinct) == 1:
         each = m.each if m.gb is not None else m.latency
         loads, before = first.loads()
         if m.in_flight > 1:  # latencies overlap, but the first's
             loads, before = min(loads, 1), min(before, 1)
-        add("loads in a row", max(loads * each + (k * weights + k * (first.input + first.rows) / m.efficiency) / m.ddr + m.latency,
+        before += stored > 0  # the last store, when all loads have ended
+        ends = m.latency + (m.near if m.gb is not None and loads else 0.0)
+        add("loads in a row", max(loads * each + (k * weights + k * (first.input + first.rows) / m.efficiency) / m.ddr + ends,
                                   before * each + (k * weights + moved) / m.ddr))
-    start, after = last.outer(launch, m.latency)
+    start, after = last.outer(launch)
     release = [max(s, k * n / m.ddr) for s, n in zip(start, last.releases())]
     add("loads, then chain", last.chain(release, after))
     behind = [sum(s for _, s in last_row[i + 1:]) for i in range(len(last_row))]

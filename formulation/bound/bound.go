@@ -134,7 +134,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	}
 	measured := measures(ctx, net, m, of)
 	var works []*work // of the clusters that have some
-	moved, stored, eff := 0.0, 0.0, spec.DDRActivationEfficiency
+	moved, brought, stored, eff := 0.0, 0.0, 0.0, spec.DDRActivationEfficiency
 	eff = cmp.Or(eff, 1)
 	for _, n := range cold.Shares {
 		if n == 0 {
@@ -149,6 +149,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		}
 		works = append(works, w)
 		moved += (w.in + w.out + w.rows) / eff
+		brought += w.in / eff
 		stored += w.out / eff
 	}
 	first, least, busy := works[0], works[len(works)-1], float64(len(works))
@@ -167,13 +168,18 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 				b.add("work", unitNames[u], launch+t)
 			}
 		}
-		move := link
+		far, near := ways(spec)
 		if b == steady { // the loads and stores of a batch overlap with the kernels of others
-			move = 0
+			far, near = 0, 0
 		}
-		start, after := first.outer(launch, move)
-		b.add("chain", "chain of layers", first.chain(start, after, nil))
+		start, after := first.outer(launch, far, near)
+		longest := first.chain(start, after, nil)
+		b.add("chain", "chain of layers", longest)
 		b.add("series", "units and chains of layers", launch+sumFrom(row)[0])
+		if p := first.product(m, spec); p != nil && b == cold {
+			b.add("one product", "units, moves and stores of one kernel, or two launches",
+				p.seconds(longest))
+		}
 	}
 
 	// The DDR: weights once per cluster, activations over its efficiency.
@@ -193,9 +199,9 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	}
 	if spec.GB != nil {
 		io, bandwidth := 2*(first.in+first.out+first.rows), spec.GB.BandwidthBytesPerSecond
-		again := math.Max(0, weights-kept)
-		cold.add("llb", "LLB bandwidth", (2*weights+io)/bandwidth)
-		steady.add("llb", "LLB bandwidth", (weights+again+io)/bandwidth)
+		again, launching := math.Max(0, weights-kept), launch*idle(spec)
+		cold.add("llb", "LLB bandwidth", launching+(2*weights+io)/bandwidth)
+		steady.add("llb", "LLB bandwidth", launching+(weights+again+io)/bandwidth)
 		// Cores load copies; what products read of the inputs is among these.
 		if c := first.copies(m, spec); c != nil {
 			seconds, path, llb := c.most(ctx, launch, weights+io-first.in)
@@ -208,9 +214,13 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 			steady.add("copies", "products, moves along a path, LLB bandwidth", seconds)
 		}
 	}
-	// Results leave behind the first launch.
+	// Results leave behind the first launch; without an LLB, inputs come behind it.
 	if stored > 0 {
-		cold.add("launch, then stores", "launch, then DDR bandwidth", launch+link+stored/ddr)
+		behind := stored
+		if spec.GB == nil {
+			behind += brought
+		}
+		cold.add("launch, then stores", "launch, then DDR bandwidth", launch+link+behind/ddr)
 	}
 	// Loads run one at a time, each behind its latency, in which no results leave before there
 	// are any. What the last one brings is used, and leaves.
@@ -223,11 +233,19 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		if spec.DDRLink.Loads() > 1 { // latencies overlap, but the first's
 			all, before = min(all, 1), min(before, 1)
 		}
+		if stored > 0 { // the last store waits out its latency when all loads have ended
+			before++
+		}
+		if spec.GB != nil && all > 0 { // what the last load brings passes the LLB and a core
+			_, near := ways(spec)
+			link += near
+		}
 		cold.add("loads in a row", "DDR bandwidth and latency",
 			math.Max(all*each+busy*(weights+(first.in+first.rows)/eff)/ddr+link, before*each+(busy*weights+moved)/ddr))
 	}
 	// Loads before compute: an operator can start once all clusters have what it needs.
-	start, after := least.outer(launch, link)
+	far, near := ways(spec)
+	start, after := least.outer(launch, far, near)
 	release := least.releases()
 	for i := range release {
 		release[i] = math.Max(start[i], busy*release[i]/ddr)
@@ -343,10 +361,28 @@ func latency(spec *hardware.Spec) float64 {
 	return l
 }
 
+// ways are the latencies of a load from the DDR to the LLB and of one from there to the cores; without an LLB, all is
+// that of the latter.
+func ways(spec *hardware.Spec) (far, near float64) {
+	if spec.GB == nil {
+		return 0, latency(spec)
+	}
+	return spec.DDR.LatencySeconds + spec.DDRLink.LatencySeconds, spec.GB.LatencySeconds + spec.CoreLink.LatencySeconds
+}
+
+// idle is the least share of an LLB's bandwidth that nobody uses during a launch, when loads from the DDR alone run.
+func idle(spec *hardware.Spec) float64 {
+	ddr := spec.DDR.BandwidthBytesPerSecond
+	if port := spec.DDRLink.BandwidthBytesPerSecond; port > 0 {
+		ddr = math.Min(ddr, port)
+	}
+	return math.Max(0, 1-ddr/spec.GB.BandwidthBytesPerSecond)
+}
+
 // outer gives when each operator can start behind a launch, and behind the load of an input that each of
-// its elements needs, and how long a store takes behind those that make the network's outputs. move is the
-// latency of either.
-func (w *work) outer(launch, move float64) (start, after []float64) {
+// its elements needs, and how long a store takes behind those that make the network's outputs. Loads from the DDR to
+// the LLB may come before the launch, and have the latency far; those to the cores come behind it, with near.
+func (w *work) outer(launch, far, near float64) (start, after []float64) {
 	start, after = make([]float64, len(w.ops)), make([]float64, len(w.ops))
 	for i, op := range w.g.Ops {
 		start[i] = launch
@@ -357,13 +393,13 @@ func (w *work) outer(launch, move float64) (start, after []float64) {
 				waits = waits && !r.late && (r.empty == 0 || w.need[o].elements() == 0)
 			}
 			if waits {
-				start[i] = math.Max(launch, move)
+				start[i] = math.Max(launch, far) + near
 			}
 		}
 	}
 	for _, t := range w.g.Outputs {
 		if p := w.g.Tensor(t).Producer; p != model.NoOp {
-			after[p] = move
+			after[p] = far + near
 		}
 	}
 	return start, after

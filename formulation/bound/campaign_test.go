@@ -167,6 +167,7 @@ func mixed(r *rand.Rand, s *hardware.Spec) *hardware.Spec {
 
 // A campaign counts what became of its schedules.
 type campaign struct {
+	network                   func(seed uint64) network.Network // nil: hostile ones
 	t                         *testing.T
 	mixed                     bool // machines of several kinds of core
 	several                   int  // schedules in which more than one works
@@ -185,7 +186,10 @@ func (c *campaign) one(seed uint64) {
 	ctx, cancel := context.WithTimeout(c.t.Context(), 20*time.Second)
 	defer cancel()
 	r := rand.New(rand.NewPCG(seed, 21))
-	machine, net, batch := hostileMachine(r), hostile(seed), pick(r, int64(1), 1, 2, 3, 4, 6, 7, 12)
+	if c.network == nil {
+		c.network = hostile
+	}
+	machine, net, batch := hostileMachine(r), c.network(seed), pick(r, int64(1), 1, 2, 3, 4, 6, 7, 12)
 	if r.IntN(16) == 0 {
 		batch = pick(r, int64(33), 64, 100, 257, 1000)
 	}

@@ -38,6 +38,7 @@ type copying struct {
 	bandwidth float64
 	move      float64 // latency between the LLB and a core
 	sync      float64
+	idle      float64 // share of the LLB during launches
 }
 
 // copies finds the products of which copies can be counted; nil: there are none. Nor are they where cores are of
@@ -49,7 +50,7 @@ func (w *work) copies(m *cost.Model, spec *hardware.Spec) *copying {
 	cores := m.Units(hardware.Matrix, max(1, schedule.CoresWithLB(spec)))
 	c := &copying{products: map[copied]float64{}, rest: w.weightBytes(), matrix: w.total()[matrix],
 		cores: float64(cores), bandwidth: spec.GB.BandwidthBytesPerSecond,
-		move: spec.GB.LatencySeconds + spec.CoreLink.LatencySeconds, sync: spec.SyncSeconds}
+		move: spec.GB.LatencySeconds + spec.CoreLink.LatencySeconds, sync: spec.SyncSeconds, idle: idle(spec)}
 	fill, simple, special := m.Fills()
 	c.path, c.along = w.path(c.move)
 	least := int64(schedule.AccumulatorBytes)
@@ -180,7 +181,7 @@ func rowElements(g *model.Graph, op *model.Op, reduction int64) int64 {
 // and slices of its reduction as are best for it.
 func (c *copying) least(launch, bytes, path, llb float64) float64 {
 	units := 1 - path - llb
-	sum := (1-llb)*launch + units*c.matrix + path*c.along + llb*(bytes+c.rest)/c.bandwidth
+	sum := (1-llb+llb*c.idle)*launch + units*c.matrix + path*c.along + llb*(bytes+c.rest)/c.bandwidth
 	for _, p := range c.kinds {
 		sum += c.products[p] * c.of(&p, units, path, llb)
 	}

@@ -31,14 +31,19 @@
 //	chain     launch + the longest path: along it the times of layers add up
 //	ddr       bytes that must cross the DDR's bus, over its bandwidth
 //	ddr link  those of one cluster, over its link
-//	llb       bytes that must enter and leave the LLB, over its bandwidth
+//	llb       bytes that must enter and leave the LLB, over its bandwidth, behind the share of a launch in which loads
+//	          from the DDR alone leave it idle
 //	copies    the largest weighted mean of the products' time, of the LLB's and of a path with the latencies and
 //	          bytes in front of its products, if the LLB does not broadcast: cores that share columns each load
 //	          a copy of the weights, those that share rows one of what these read
 //	series    launch + the sum over stretches between operators that all paths pass, each at
 //	          least its busiest unit and its longest path
+//	one product
+//	          of a network of nothing else, in one kernel: for the best division over whole rows, columns and cores the
+//	          most of the busiest core's unit, its link, the LLB with all copies, and stores in a row, behind the first
+//	          load and in front of the last store; or in two kernels
 //	launch, then stores
-//	          results cross the DDR behind the first launch and the way from a core to it
+//	          results cross the DDR behind the first launch and the way from a core to it; without an LLB, inputs, too
 //	loads, then chain
 //	          an operator starts when every cluster has the weights of all that it
 //	          needs; the longest path, or the series, follows

@@ -181,7 +181,8 @@ func (w *work) divided(clusters int64) (seconds float64) {
 // alone is the bound of a cluster by itself.
 func (w *work) alone(spec *hardware.Spec) float64 {
 	launch, io, weights := spec.LaunchSeconds, w.in+w.out+w.rows, w.weightBytes()
-	start, after := w.outer(launch, latency(spec))
+	far, near := ways(spec)
+	start, after := w.outer(launch, far, near)
 	seconds := max(launch+best(w.total()).most(), launch+sumFrom(w.series())[0], w.chain(start, after, nil))
 	if port := spec.DDRLink.BandwidthBytesPerSecond; port > 0 {
 		seconds = max(seconds, (weights+io)/port)

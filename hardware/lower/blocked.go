@@ -310,6 +310,11 @@ func (l *lowering) blocked(s *schedule.Schedule) {
 			l.keepTogether(j, to)
 		}
 		place, last := turn%n.Sums, int32(-1)
+		// Without an LLB, weights alone run ahead of the launch: in their queue they go in front of what waits for it.
+		ahead := turn == 0 && lp.constant != nil && l.pages == nil && l.opt.Prefetch
+		if ahead {
+			l.bringWeights(j * kTiles)
+		}
 		for k := range kTiles {
 			deps := append(l.scratch[:0], free[place]...)
 			if turn == 0 && k == 0 {
@@ -324,7 +329,7 @@ func (l *lowering) blocked(s *schedule.Schedule) {
 				}
 			}
 			if w := j*kTiles + k; lp.constant != nil {
-				if lp.loadsWeights(p) {
+				if lp.loadsWeights(p) && !(ahead && k == 0) {
 					l.bringWeights(w)
 				}
 				deps, used = append(deps, l.resident[w].load), append(used, l.resident[w].place)

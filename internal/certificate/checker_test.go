@@ -17,6 +17,8 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/certificate"
 	"github.com/dsasched/dsasched/internal/schedulefile"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -47,9 +49,9 @@ func TestSecondCheckerAccepts(t *testing.T) {
 	dir := t.TempDir()
 	var files []string
 	for _, c := range []struct {
-		label, model string
-		batch        int64
-		slow         bool
+		label, name string
+		batch       int64
+		slow        bool
 	}{{"A", "resnet50", 64, false}, {"B", "bert-128", 32, true}, {"C", "bert-256", 16, true},
 		{"D", "bert-large-384", 8, true}, {"E", "bert-512", 8, true}, {"F", "dlrm", 1024, false},
 		{"G", "mobilenetv2", 128, true}, {"H", "vit-b16", 32, true}, {"I", "densenet121", 32, true},
@@ -58,13 +60,15 @@ func TestSecondCheckerAccepts(t *testing.T) {
 		{"windows", "swin-t", 8, false},
 		// Cores load copies.
 		{"copies", "resnet18", 1, false},
+		// One product, with and without an LLB.
+		{"product", "product", 333, false}, {"slices", "product", 4, false}, {"alone", "product", 333, false},
 		// Units with clocks of their own, a unit that reads its operands in turn with computing, an LLB in the L1's role.
 		{"clocks", "toy-fig3", 4, false}, {"operands", "toy-fig3", 4, false}, {"across", "toy-fig3", 4, false}} {
 		if c.slow && os.Getenv("DSASCHED_PYTHON") != "required" {
 			continue
 		}
 		machine := map[string]string{"copies": "a100", "clocks": "inferentia2", "operands": "wormhole-n150",
-			"across": "gaudi2"}[c.label]
+			"across": "gaudi2", "product": "a100", "slices": "ipu", "alone": "goya"}[c.label]
 		named, err := scheduler.OpenMachine(cmp.Or(machine, "stcp920"))
 		if err != nil {
 			t.Fatal(err)
@@ -76,9 +80,16 @@ func TestSecondCheckerAccepts(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		net, err := scheduler.OpenNetwork(c.model)
-		if err != nil {
-			t.Fatal(err)
+		net := network.Network{Name: c.name, Graph: func(batch int64) (*model.Graph, error) {
+			b := model.NewBuilder(c.name)
+			b.Output(b.Op("MatMul", "product", model.Attr{}, b.Input("x", model.F16, batch, 1000),
+				b.Param("w", model.F16, 1000, 77)))
+			return b.Build()
+		}}
+		if c.name != "product" {
+			if net, err = scheduler.OpenNetwork(c.name); err != nil {
+				t.Fatal(err)
+			}
 		}
 		b, p, err := certificate.Prove(t.Context(), net, chip, c.batch)
 		if err != nil {
@@ -90,7 +101,7 @@ func TestSecondCheckerAccepts(t *testing.T) {
 		}
 		latency := 1.25 * b.Seconds // the checker reads no schedule
 		f := &certificate.File{Kind: certificate.Kind, Version: certificate.Version, Batch: c.batch, Bound: *b, Proof: *p,
-			Network:        certificate.Network{Model: c.model, Fingerprint: schedulefile.GraphFingerprint(g)},
+			Network:        certificate.Network{Model: c.name, Fingerprint: schedulefile.GraphFingerprint(g)},
 			Hardware:       schedulefile.Hardware{Name: named.Name, Level: level, Fingerprint: schedulefile.Fingerprint(named)},
 			LatencySeconds: latency, ThroughputPerSecond: float64(c.batch) / latency, CertifiedBoundSeconds: b.Seconds,
 			Gap: b.Gap(latency)}
