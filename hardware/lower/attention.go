@@ -183,10 +183,7 @@ func (l *lowering) attend(s *schedule.Schedule) {
 	a.bringWhole()
 	var before *visit
 	for v := range a.eachVisit {
-		if v.number%1024 == 1023 && l.halted == nil && l.opt.Stopped != nil {
-			l.halted = l.opt.Stopped()
-		}
-		if l.halted != nil {
+		if l.feedSome(); l.halted != nil {
 			return
 		}
 		if before == nil || before.block != v.block {

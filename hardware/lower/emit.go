@@ -357,11 +357,15 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnd
 				lp.task = e.tables.task(seg.Schedule, lp)
 			}
 			lp.eachUse(func(t *weightTile) {
-				t.key.part = part
-				if numbers[t.key] == 0 {
-					numbers[t.key] = int32(len(numbers) + 1)
+				if t.number == 0 { // else the step has used it before
+					t.key.part = part
+					n, known := numbers[t.key]
+					if !known {
+						n = int32(len(numbers) + 1)
+						numbers[t.key] = n
+					}
+					t.number = n
 				}
-				t.number = numbers[t.key]
 				visits = append(visits, t.number)
 			})
 			if e.feed == nil || seg.Iterations > 1 || part > 0 {

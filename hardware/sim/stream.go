@@ -80,6 +80,18 @@ func (s *Stream) Feed(ctx context.Context, commands []isa.Command) error {
 	return nil
 }
 
+// Past reports that no command that is yet to come begins before a time: in each queue one that is known ends then
+// or later. Queues without a command do not count.
+func (s *Stream) Past(ps int64) bool {
+	for q := range s.e.lanes {
+		l := &s.e.lanes[q]
+		if l.last != none && l.phase == idle && l.next == none && s.e.times[s.e.end[l.last]] < ps {
+			return false
+		}
+	}
+	return true
+}
+
 // End simulates what is left. The program may have its buffers now, of which CheckBuffers is
 // asked, and loses them, since the times of the commands are not in the result.
 func (s *Stream) End(ctx context.Context) (*Result, error) {

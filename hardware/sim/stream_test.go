@@ -105,3 +105,41 @@ func TestStreamRefuses(t *testing.T) {
 		t.Errorf("a queue of no cluster: %v", err)
 	}
 }
+
+// What has not come begins no earlier than Past says, in queues that have had a command.
+func TestPast(t *testing.T) {
+	past := 0
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		p := random(rng, shape{commands: 1 + rng.IntN(300), clusters: 1, queues: 1 + rng.IntN(5),
+			resources: 1 + rng.IntN(5), deps: 3})
+		want := run(t, p)
+		head := *p
+		head.Commands, head.Buffers = nil, nil
+		s, err := NewStream(&head, 1+rng.IntN(20), Options{TimesOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := map[int32]bool{}
+		for i := range p.Commands {
+			if err := s.Feed(context.Background(), p.Commands[i:i+1]); err != nil {
+				break // it knew too little
+			}
+			known[p.Commands[i].Queue] = true
+			now := s.e.now
+			if now == 0 || !s.Past(now) {
+				continue
+			}
+			past++
+			for j := i + 1; j < len(p.Commands); j++ {
+				if known[p.Commands[j].Queue] && want.Start[j] < now {
+					t.Fatalf("seed %d: command %d begins at %d, after command %d all should begin at %d or later", seed, j,
+						want.Start[j], i, now)
+				}
+			}
+		}
+	}
+	if past < 100 {
+		t.Errorf("found %d moments that are past, expected 100 at least", past)
+	}
+}

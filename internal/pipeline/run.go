@@ -738,10 +738,11 @@ const lookAhead = 1 << 13
 
 // stream simulates plans while they are lowered, and judges the program unless only times are
 // wanted. seen, if not nil, is called with commands before they run, and the number of those before
-// them; commands come anew from the first if too few were known. There is no result if clusters
-// do different things.
+// them; commands come anew from the first if too few were known, and its error ends the simulation. There is no result
+// if clusters do different things.
 func stream(ctx context.Context, name string, spec *hardware.Spec, plans [][]lower.Segment, opt lower.Options,
-	measure sim.Options, seen func(first int, commands []isa.Command)) (p *isa.Program, made *sim.Result, err error) {
+	measure sim.Options, seen func(s *sim.Stream, first int, commands []isa.Command) error) (
+	p *isa.Program, made *sim.Result, err error) {
 	for ahead := lookAhead; ; ahead *= 4 {
 		var s *sim.Stream
 		n := 0
@@ -751,7 +752,9 @@ func stream(ctx context.Context, name string, spec *hardware.Spec, plans [][]low
 				s, err = sim.NewStream(p, ahead, measure)
 				return func(commands []isa.Command) error {
 					if seen != nil {
-						seen(n, commands)
+						if err := seen(s, n, commands); err != nil {
+							return err
+						}
 					}
 					n += len(commands)
 					return s.Feed(ctx, commands)

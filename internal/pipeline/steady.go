@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -60,7 +61,10 @@ func (r *Result) steady(ctx context.Context, fresh bool) (perSecond float64, err
 	}
 }
 
-// batchEnds gives the times, in picoseconds, at which each of n batches in a row is done.
+// errEnough ends a simulation of batches of which enough is known.
+var errEnough = errors.New("the last batches are not asked for")
+
+// batchEnds gives the times, in picoseconds, at which each of n batches in a row is done; the last one's may be less.
 func (r *Result) batchEnds(ctx context.Context, n int, fresh bool) ([]int64, error) {
 	plans := make([][]lower.Segment, len(r.Plans))
 	var iterations []int // of a batch, for each cluster of an outline
@@ -86,19 +90,37 @@ func (r *Result) batchEnds(ctx context.Context, n int, fresh bool) ([]int64, err
 		opt.Least = r.leastCommands()
 	}
 	ends := make([]int64, n)
-	var of []int32 // the batch of each command
-	measure := sim.Options{TimesOnly: true, OnCommand: func(i int, _, end int64) { ends[of[i]] = max(ends[of[i]], end) }}
-	own := int32(slices.Max(iterations)) // if clusters differ, but for idle ones, there is no stream
-	_, made, err := stream(ctx, ProgramName(r), r.Spec, plans, opt, measure, func(first int, commands []isa.Command) {
-		if of = of[:first]; first == 0 {
-			clear(ends)
+	var first []int // command of each batch that has begun, and how many of its commands are under way
+	var left []int
+	measure := sim.Options{TimesOnly: true, OnCommand: func(i int, _, end int64) {
+		batch := len(first) - 1
+		for ; i < first[batch]; batch-- {
 		}
-		for i := range commands {
-			of = append(of, commands[i].Iteration/own)
-		}
-	})
-	if made != nil || err != nil {
-		return ends, err
+		ends[batch] = max(ends[batch], end)
+		left[batch]--
+	}}
+	own := max(1, slices.Max(iterations)) // if clusters differ, but for idle ones, there is no stream
+	_, made, err := stream(ctx, ProgramName(r), r.Spec, plans, opt, measure,
+		func(s *sim.Stream, from int, commands []isa.Command) error {
+			if from == 0 {
+				first, left = first[:0], left[:0]
+				clear(ends)
+			}
+			if len(first) == n && !slices.ContainsFunc(left[:n-1], func(n int) bool { return n > 0 }) && s.Past(ends[n-2]) {
+				return errEnough
+			}
+			for i := range commands {
+				if batch := int(commands[i].Iteration) / own; batch == len(first) {
+					first, left = append(first, from+i), append(left, 0)
+				}
+				left[len(left)-1]++
+			}
+			return nil
+		})
+	if made != nil || errors.Is(err, errEnough) {
+		return ends, nil
+	} else if err != nil {
+		return nil, err
 	}
 	p, alike, err := lower.Outline(ProgramName(r), r.Spec, plans, Until(ctx, opt))
 	if err != nil {
