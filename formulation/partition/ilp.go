@@ -21,12 +21,16 @@ const (
 	negligible = 1e-9
 )
 
-// ilp is the integer program as a method by itself.
+// ilp is the integer program as a method by itself. Without a start it begins with the best
+// division along one order.
 func (s *solver) ilp(ctx context.Context) error {
 	cells := (12*len(s.p.Edges) + 10*len(s.p.Nodes)) * (s.p.Accelerators + s.p.CPUs)
 	if cells > maxCells {
 		return strict.Error(s.p.Name, "method ilp", fmt.Sprintf("about %d coefficients", cells),
 			fmt.Sprintf("at most %d: use method exact", maxCells))
+	}
+	if s.best == nil {
+		s.try(ctx, s.g.chains([][]int{s.g.leastCut(nil)}))
 	}
 	return s.program(ctx)
 }
