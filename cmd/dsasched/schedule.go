@@ -48,8 +48,7 @@ reads what a stage on another chip has made from the DDR there, over the link be
 them. Or --clusters tensor, which divides each operator over the chips by the plan of
 'dsasched solve tensor' and answers in its form: the pieces between collectives one
 after the other, and as one program of a chip, whose loads of weights go on during
-collectives. Where that is faster, products are computed in chunks, each on the links
-while the next is computed.
+collectives, as do pieces that do not read their results where that is no slower.
 
 -o writes the whole schedule, for 'dsasched check schedule', 'simulate' and 'explain'
 and for other programs (docs/file-formats.md). --trace, --gantt, --memory and --graph

@@ -260,9 +260,7 @@ func (t *transfers) placed(ctx context.Context, w []int) (bool, error) {
 		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprint(i), Size: s.bytes,
 			Lifetime: allocate.Interval{Lower: int64(s.from), Upper: int64(s.to)}})
 	}
-	opts := allocate.SearchOptions{}
-	opts.WorkLimit = placeNodes
-	r, err := allocate.Fit(ctx, p, t.w.CapacityBytes, opts)
+	r, err := allocate.Fit(ctx, p, t.w.CapacityBytes, allocate.Options{WorkLimit: placeNodes})
 	return err == nil && r.Status.HasValues(), err
 }
 

@@ -45,7 +45,7 @@ func TestTransfersAgainstAllWindows(t *testing.T) {
 	met, all := 0, 0
 	for range 40 {
 		w := randomTensors(rng, 4+rng.IntN(2))
-		r, err := ordering.Search(t.Context(), w.Problem, ordering.Traffic, ordering.SearchOptions{})
+		r, err := ordering.Search(t.Context(), w.Problem, ordering.Traffic, ordering.Options{})
 		if err != nil || !r.HasOrder() {
 			t.Fatalf("no order: %v", err)
 		}

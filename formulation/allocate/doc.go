@@ -40,7 +40,7 @@
 //
 // # Exact methods
 //
-// The searches ([Fit], [Minimize]: canonical placements, valleys, folding, and pairs where there are windows), the
+// The searches ([Fit], [Minimize]: canonical placements, folding, and pairs where there are windows), the
 // integer programs (fitILP, [MinimizeILP], spillILP) and the sweep over time ([SpillSweep]) stand in
 // docs/formulations.md, "Memory allocation", of which numbers in parentheses are equations.
 //

@@ -19,9 +19,9 @@ func problem() *allocate.Problem {
 }
 
 func ExampleFit() {
-	sol, err := allocate.Fit(context.Background(), problem(), 11, allocate.SearchOptions{})
+	sol, err := allocate.Fit(context.Background(), problem(), 11, allocate.Options{})
 	fmt.Println(sol.Status, sol.Bound, err)
-	sol, err = allocate.Fit(context.Background(), problem(), 16, allocate.SearchOptions{})
+	sol, err = allocate.Fit(context.Background(), problem(), 16, allocate.Options{})
 	fmt.Println(sol.Status, *sol.Peak <= 16, err)
 	// Output:
 	// infeasible 12 <nil>
@@ -29,7 +29,7 @@ func ExampleFit() {
 }
 
 func ExampleMinimize() {
-	sol, err := allocate.Minimize(context.Background(), problem(), allocate.SearchOptions{})
+	sol, err := allocate.Minimize(context.Background(), problem(), allocate.Options{})
 	fmt.Println(sol.Status, *sol.Peak, sol.Bound, err)
 	// Output: optimal 12 12 <nil>
 }

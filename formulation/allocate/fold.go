@@ -7,6 +7,8 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/dsasched/dsasched/formulation/milp"
 )
 
 // folded is the search for a way to put buffers that follow each other together such that
@@ -14,8 +16,7 @@ import (
 // what it does not find may be there.
 type folded struct {
 	p        *Problem
-	rules    []Preorder
-	inner    *skyline
+	inner    *canonical
 	seed     uint64
 	capacity int64
 	r        *rand.Rand
@@ -76,11 +77,20 @@ const (
 	foldDead
 )
 
+// loose reports whether all buffers may lie anywhere, and each on top of any other.
+func loose(p *Problem) bool {
+	g := int64(0)
+	for i := range p.Buffers {
+		g = milp.GCD(g, p.Buffers[i].Size)
+	}
+	return !slices.ContainsFunc(p.Buffers, func(b Buffer) bool { return b.Offset != nil || g%b.Align() != 0 })
+}
+
 func (f *folded) reset() { f.seed, f.known, f.idle = 0, nil, false }
 
 // fit changes the folding step by step, and searches what is left where that is little.
 // Joints count as nodes.
-func (f *folded) fit(ctx context.Context, _ Preorder, capacity, limit int64) (verdict, int64) {
+func (f *folded) fit(ctx context.Context, _ preorder, capacity, limit int64) (verdict, int64) {
 	if f.known == nil || f.capacity != capacity {
 		f.capacity, f.patience, f.steps, f.tests = capacity, 0, 0, 0
 		f.known = make(map[uint64]int64)
@@ -166,13 +176,20 @@ func (f *folded) test(ctx context.Context, limit int64) (verdict, int64) {
 	if n&(n-1) != 0 {
 		return exhausted, 0
 	}
-	f.inner = newSkyline(p)
+	f.inner = newCanonical(p)
 	budget := min(limit, (n+1)*int64(4*len(f.roots)+64))
-	v, nodes := f.inner.fit(ctx, f.rules[f.r.IntN(len(f.rules))], f.capacity, budget)
+	v, nodes := f.inner.fit(ctx, preorders[f.r.IntN(len(preorders))], f.capacity, budget)
 	if v == notThere {
 		f.known[name] = -1
 	}
 	return v, nodes + int64(len(f.roots))/8
+}
+
+// mix is the finaliser of SplitMix64.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
 }
 
 func (f *folded) offsets() []int64 {

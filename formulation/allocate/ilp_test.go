@@ -48,7 +48,7 @@ func TestILPAgainstAllOffsets(t *testing.T) {
 			}
 		}
 		// A start never makes it worse.
-		best, err := Minimize(context.Background(), p, SearchOptions{})
+		best, err := Minimize(context.Background(), p, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestILPAgainstSearch(t *testing.T) {
 				p.Buffers[i].Size *= 4096
 			}
 		}
-		a, err := Minimize(context.Background(), p, SearchOptions{})
+		a, err := Minimize(context.Background(), p, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

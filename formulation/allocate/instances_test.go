@@ -48,16 +48,16 @@ func TestInstances(t *testing.T) {
 	for _, c := range instances {
 		t.Run(c.name, func(t *testing.T) {
 			p := instance(t, c.name)
-			fit, err := Fit(context.Background(), p, c.capacity, SearchOptions{Options: Options{WorkLimit: 2_000}})
+			fit, err := Fit(context.Background(), p, c.capacity, Options{WorkLimit: 2_000})
 			if err != nil || !fit.Status.HasValues() || peak(fit) > c.capacity {
 				t.Fatalf("found %v with peak %d after %d nodes, %v", fit.Status, peak(fit), fit.Nodes, err)
 			}
 			if err := Check(p, c.capacity, fit.Offsets); err != nil {
 				t.Error(err)
 			}
-			least, err := Minimize(context.Background(), p, SearchOptions{Options: Options{WorkLimit: 2_000}})
+			least, err := Minimize(context.Background(), p, Options{WorkLimit: 2_000})
 			checkMinimum(t, p, c.peak, least, err)
-			below, err := Fit(context.Background(), p, c.peak-1, SearchOptions{})
+			below, err := Fit(context.Background(), p, c.peak-1, Options{})
 			if err != nil || below.Status != milp.Infeasible || below.Bound != c.peak {
 				t.Errorf("below the least peak found %v with bound %d, %v", below.Status, below.Bound, err)
 			}
@@ -71,7 +71,7 @@ func BenchmarkFit(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			p := instance(b, c.name)
 			for b.Loop() {
-				sol, err := Fit(context.Background(), p, c.capacity, SearchOptions{})
+				sol, err := Fit(context.Background(), p, c.capacity, Options{})
 				if err != nil || !sol.Status.HasValues() {
 					b.Fatalf("%+v, %v", sol, err)
 				}
@@ -92,7 +92,7 @@ func BenchmarkFamily(b *testing.B) {
 			solved, all := 0, 0
 			for b.Loop() {
 				p, capacity := family(c.from + uint64(all%240))
-				sol, err := Fit(context.Background(), p, capacity, SearchOptions{Options: Options{TimeLimit: 10 * time.Second}})
+				sol, err := Fit(context.Background(), p, capacity, Options{TimeLimit: 10 * time.Second})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -110,7 +110,7 @@ func BenchmarkMinimize(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			p := instance(b, c.name)
 			for b.Loop() {
-				sol, err := Minimize(context.Background(), p, SearchOptions{})
+				sol, err := Minimize(context.Background(), p, Options{})
 				if err != nil || peak(sol) != c.peak || sol.Status != milp.Optimal {
 					b.Fatalf("%+v, %v", sol, err)
 				}

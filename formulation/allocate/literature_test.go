@@ -22,7 +22,7 @@ func TestLiterature(t *testing.T) {
 		{"T6", 11, 12, 8}, {"T7", 14, 15, 7}} {
 		p.Buffers = append(p.Buffers, Buffer{ID: b.id, Lifetime: Interval{Lower: b.first, Upper: b.last + 1}, Size: b.size})
 	}
-	sol, err := Minimize(context.Background(), p, SearchOptions{})
+	sol, err := Minimize(context.Background(), p, Options{})
 	if err != nil || sol.Status != milp.Optimal || peak(sol) != 10 {
 		t.Errorf("%+v (%v), published 10", sol, err)
 	}

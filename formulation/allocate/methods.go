@@ -29,9 +29,9 @@ var rows = solve.Table[run]{
 	{Method: solve.Method{Name: "search", Description: "exact, by search", Exact: true},
 		Run: func(ctx context.Context, p *Problem, capacity int64, opts Options) (*Result, error) {
 			if capacity == NoLimit {
-				return Minimize(ctx, p, SearchOptions{Options: opts})
+				return Minimize(ctx, p, opts)
 			}
-			return Fit(ctx, p, capacity, SearchOptions{Options: opts})
+			return Fit(ctx, p, capacity, opts)
 		}},
 }
 

@@ -26,7 +26,7 @@ func TestProgress(t *testing.T) {
 			told[method] += len(reports)
 			reports = nil
 		}
-		sol, err := Minimize(context.Background(), p, SearchOptions{Options: Options{Progress: tell}})
+		sol, err := Minimize(context.Background(), p, Options{Progress: tell})
 		if err != nil {
 			t.Fatal(err)
 		}

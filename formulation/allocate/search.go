@@ -8,20 +8,6 @@ import (
 	"slices"
 )
 
-// layout is the problem as the searches see it, and which of its items are placed. Items
-// are the buffers that are ever in use.
-type layout struct {
-	p        *Problem
-	items    []item
-	sections [][]int32 // items of each, maximal ones only
-	piles    [][]int32 // the same, in order of their offsets when these were last looked at
-	placed   []bool
-	cross    []int32 // unplaced items that live on both sides of the start of a section
-	key      []int32 // of an item: its place in the preordering
-	twin     []int32 // of an item: the last one before that is like it, or -1
-	first    []int32 // of an item: the first one that is like it
-}
-
 // canonical is the depth-first search of docs/formulations.md. It is for problems
 // without windows.
 type canonical struct {
@@ -30,7 +16,17 @@ type canonical struct {
 	nodes    int64 // visited
 	limit    int64 // on nodes
 
-	layout
+	// The problem as the search sees it, and which of its items are placed. Items are the
+	// buffers that are ever in use.
+	p        *Problem
+	items    []item
+	sections [][]int32 // items of each, maximal ones only
+	piles    [][]int32 // the same, in order of their offsets when these were last looked at
+	placed   []bool
+	cross    []int32 // unplaced items that live on both sides of the start of a section
+	key      []int32 // of an item: its place in the preordering
+	twin     []int32 // of an item: the last one before that is like it, or -1
+
 	low   []int64 // of an unplaced item: its lowest offset; of a placed one: its offset
 	floor []int64 // of a section: no unplaced item of it can lie below
 	rest  []int64 // of a section: sizes of unplaced items
@@ -49,16 +45,6 @@ type item struct {
 	first, last int32 // sections
 	neighbours  []int32
 	width       int64 // length of the lifetime
-}
-
-// lift undoes that the item is placed, in what sections count of unplaced ones.
-func (it *item) lift(cross []int32, rest []int64) {
-	for s := it.first + 1; s <= it.last; s++ {
-		cross[s]++
-	}
-	for _, s := range it.sections {
-		rest[s] += it.size
-	}
 }
 
 type change struct {
@@ -83,14 +69,7 @@ type component struct {
 
 // newCanonical prepares the search. It is used for any capacity after.
 func newCanonical(p *Problem) *canonical {
-	c := &canonical{layout: newLayout(p)}
-	n, m := len(c.items), len(c.sections)
-	c.low, c.floor, c.rest, c.isDirty = make([]int64, n), make([]int64, m), make([]int64, m), make([]bool, m)
-	return c
-}
-
-func newLayout(p *Problem) layout {
-	c := layout{p: p}
+	c := &canonical{p: p}
 	of := make([]int32, len(p.Buffers))
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
@@ -151,11 +130,13 @@ func newLayout(p *Problem) layout {
 		slices.Sort(it.neighbours)
 	}
 	c.placed, c.cross = make([]bool, n), make([]int32, len(c.sections))
-	c.key, c.twin, c.first = make([]int32, n), make([]int32, n), make([]int32, n)
+	c.key, c.twin, c.low = make([]int32, n), make([]int32, n), make([]int64, n)
+	m := len(c.sections)
+	c.floor, c.rest, c.isDirty = make([]int64, m), make([]int64, m), make([]bool, m)
 	latest := map[string]int32{} // of the items that are alike
 	var key []byte
 	for i := range c.items {
-		c.twin[i], c.first[i] = -1, int32(i)
+		c.twin[i] = -1
 		it := &c.items[i]
 		if it.fixed >= 0 {
 			continue
@@ -165,7 +146,7 @@ func newLayout(p *Problem) layout {
 			key = binary.AppendVarint(key, int64(s))
 		}
 		if j, there := latest[string(key)]; there {
-			c.twin[i], c.first[i] = j, c.first[j]
+			c.twin[i] = j
 		}
 		latest[string(key)] = int32(i)
 	}
@@ -173,7 +154,7 @@ func newLayout(p *Problem) layout {
 }
 
 // whole is all that is to be placed, as a component.
-func (c *layout) whole() component {
+func (c *canonical) whole() component {
 	all := component{upto: int32(len(c.sections))}
 	clear(c.cross)
 	for i := range c.items {
@@ -214,9 +195,9 @@ func maximal(sections []Section) []Section {
 	return out
 }
 
-// preorder numbers the items by a rule; ties go to the one that comes first in
+// number numbers the items by a rule; ties go to the one that comes first in
 // the problem.
-func (c *layout) preorder(rule Preorder) {
+func (c *canonical) number(rule preorder) {
 	total := make([]int64, len(c.items))
 	for _, ids := range c.sections {
 		sum := int64(0)
@@ -262,16 +243,9 @@ func (c *layout) preorder(rule Preorder) {
 
 func (c *canonical) reset() {}
 
-func (c *canonical) fit(ctx context.Context, rule Preorder, capacity, limit int64) (verdict, int64) {
-	v := c.start(ctx, rule, capacity, limit)
-	return v, c.nodes
-}
-
 // offsets is the placement that fit has found. What is never in use lies at the
 // bottom.
-func (c *canonical) offsets() []int64 { return c.layout.offsets(c.low) }
-
-func (c *layout) offsets(of []int64) []int64 {
+func (c *canonical) offsets() []int64 {
 	offsets := make([]int64, len(c.p.Buffers))
 	for i := range c.p.Buffers {
 		if o := c.p.Buffers[i].Offset; o != nil {
@@ -279,14 +253,14 @@ func (c *layout) offsets(of []int64) []int64 {
 		}
 	}
 	for i := range c.items {
-		offsets[c.items[i].buffer] = of[i]
+		offsets[c.items[i].buffer] = c.low[i]
 	}
 	return offsets
 }
 
-func (c *canonical) start(ctx context.Context, rule Preorder, capacity, limit int64) verdict {
+func (c *canonical) fit(ctx context.Context, rule preorder, capacity, limit int64) (verdict, int64) {
 	c.ctx, c.capacity, c.nodes, c.limit = ctx, capacity, 0, limit
-	c.preorder(rule)
+	c.number(rule)
 	c.trail = c.trail[:0]
 	clear(c.placed)
 	clear(c.floor)
@@ -296,17 +270,17 @@ func (c *canonical) start(ctx context.Context, rule Preorder, capacity, limit in
 			c.rest[s] += c.items[i].size
 		}
 		if c.rest[s] > capacity {
-			return notThere
+			return notThere, 0
 		}
 	}
 	for i := range c.items {
 		it := &c.items[i]
 		c.low[i] = max(0, it.fixed)
 		if c.low[i]+it.size > capacity {
-			return notThere
+			return notThere, 0
 		}
 	}
-	return c.each(c.split(c.whole()), -1, -1)
+	return c.each(c.split(c.whole()), -1, -1), c.nodes
 }
 
 // each solves components one after the other; all must have a placement.
@@ -320,7 +294,7 @@ func (c *canonical) each(parts []component, offset int64, key int32) verdict {
 }
 
 // split takes a component apart where no unplaced item lives on both sides.
-func (c *layout) split(all component) []component {
+func (c *canonical) split(all component) []component {
 	if len(all.items) == 0 {
 		return nil
 	}
@@ -398,7 +372,7 @@ func (c *canonical) extend(part component, offset int64, key int32) verdict {
 }
 
 // hinted is 1 if an offset is where the hint of an item wants it.
-func (c *layout) hinted(i int32, offset int64) int {
+func (c *canonical) hinted(i int32, offset int64) int {
 	if c.items[i].hint == offset {
 		return 1
 	}
@@ -511,7 +485,7 @@ func (c *canonical) consistent(part component, offset int64) bool {
 			continue
 		}
 		// Those that lie at a height or above need it and their sizes.
-		if c.piled(s, c.low, offset) > c.capacity {
+		if c.piled(s, offset) > c.capacity {
 			return false
 		}
 	}
@@ -534,15 +508,21 @@ func (c *canonical) undo(mark int) {
 			c.floor[t.i] = t.old
 		case itemPlaced:
 			c.placed[t.i] = false
-			c.items[t.i].lift(c.cross, c.rest)
+			it := &c.items[t.i]
+			for s := it.first + 1; s <= it.last; s++ {
+				c.cross[s]++
+			}
+			for _, s := range it.sections {
+				c.rest[s] += it.size
+			}
 		}
 	}
 }
 
 // piled is where the unplaced items of a section end that lie on each other, none below its
 // lowest offset nor the floor.
-func (c *layout) piled(k int32, low []int64, floor int64) int64 {
-	ids := c.piles[k]
+func (c *canonical) piled(k int32, floor int64) int64 {
+	ids, low := c.piles[k], c.low
 	for n, i := range ids {
 		for ; n > 0 && low[ids[n-1]] > low[i]; n-- {
 			ids[n] = ids[n-1]

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"testing"
 
@@ -145,9 +144,6 @@ func finders(p *Problem) []finder {
 	if !windowed(p) {
 		all = append(all, newCanonical(p))
 	}
-	if loose(p) && !windowed(p) {
-		all = append(all, newSkyline(p))
-	}
 	return all
 }
 
@@ -169,27 +165,18 @@ func checkMinimum(t *testing.T, p *Problem, want int64, sol *Result, err error) 
 	}
 }
 
-// options are numberings by which buffers are placed.
-var options = []SearchOptions{
-	{},
-	{Preorders: []Preorder{"T"}},
-	{Preorders: []Preorder{"S", "O"}},
-}
-
-// Whatever the numbering, the least peak and the capacities that suffice are
-// those that trying all offsets finds; both searches find them.
+// The least peak and the capacities that suffice are those that trying all offsets
+// finds, whatever the numbering.
 func TestSearchAgainstAllOffsets(t *testing.T) {
 	forRandom(t, 250, func(t *testing.T, p *Problem) {
 		want := leastPeak(p)
 		if want >= 0 && p.Bound() > want {
 			t.Errorf("bound %d, but the least peak is %d", p.Bound(), want)
 		}
-		for _, o := range options {
-			sol, err := Minimize(context.Background(), p, o)
-			checkMinimum(t, p, want, sol, err)
-		}
+		sol, err := Minimize(context.Background(), p, Options{})
+		checkMinimum(t, p, want, sol, err)
 		for c := max(0, want-2); c <= max(want+2, 6); c++ {
-			sol, err := Fit(context.Background(), p, c, SearchOptions{})
+			sol, err := Fit(context.Background(), p, c, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,12 +191,14 @@ func TestSearchAgainstAllOffsets(t *testing.T) {
 				if c < p.Bound() {
 					continue // seen before any search
 				}
-				v, _ := f.fit(context.Background(), "T", c, 1<<40)
-				if (v == found) != (want >= 0 && c >= want) || v != found && v != notThere {
-					t.Errorf("capacity %d: %T ends with %d, but the least peak is %d", c, f, v, want)
-				}
-				if v == found && Check(p, c, f.offsets()) != nil {
-					t.Errorf("capacity %d: %T: %v", c, f, Check(p, c, f.offsets()))
+				for _, rule := range []preorder{"T", "SO"} {
+					v, _ := f.fit(context.Background(), rule, c, 1<<40)
+					if (v == found) != (want >= 0 && c >= want) || v != found && v != notThere {
+						t.Errorf("capacity %d: %T ends with %d, but the least peak is %d", c, f, v, want)
+					}
+					if v == found && Check(p, c, f.offsets()) != nil {
+						t.Errorf("capacity %d: %T: %v", c, f, Check(p, c, f.offsets()))
+					}
 				}
 			}
 		}
@@ -253,10 +242,8 @@ func TestPeakAboveBound(t *testing.T) {
 		if fits(p, bound) || !fits(p, bound+1) {
 			t.Fatalf("%s: %+v: want a least peak of %d", p.Name, p.Buffers, bound+1)
 		}
-		for _, o := range options {
-			sol, err := Minimize(context.Background(), p, o)
-			checkMinimum(t, p, bound+1, sol, err)
-		}
+		sol, err := Minimize(context.Background(), p, Options{})
+		checkMinimum(t, p, bound+1, sol, err)
 		if v, _ := newPairwise(p).fit(context.Background(), "", bound, 1<<40); v != notThere {
 			t.Errorf("%s: the search over pairs ends with %d", p.Name, v)
 		}
@@ -269,7 +256,7 @@ func TestPeakAboveBound(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	p := larger(3, 30)
-	best, err := Minimize(context.Background(), p, SearchOptions{})
+	best, err := Minimize(context.Background(), p, Options{})
 	if err != nil || best.Status != milp.Optimal {
 		t.Fatalf("%+v, %v", best, err)
 	}
@@ -291,7 +278,7 @@ func TestLimits(t *testing.T) {
 			if c.name == "best start" && peak(best) == p.Bound() {
 				want = milp.Optimal
 			}
-			sol, err := Minimize(context.Background(), p, SearchOptions{Options: c.opts})
+			sol, err := Minimize(context.Background(), p, c.opts)
 			if err != nil || sol.Status != want || sol.Bound > peak(best) || sol.Status.HasValues() && peak(sol) < peak(best) ||
 				!want.HasValues() && sol.Stop != milp.StopWork {
 				t.Errorf("found %+v, %v, want %v", sol, err, want)
@@ -305,7 +292,7 @@ func TestLimits(t *testing.T) {
 func TestTighten(t *testing.T) {
 	for seed := range uint64(30) {
 		p := larger(seed, 15)
-		least, err := Minimize(context.Background(), p, SearchOptions{})
+		least, err := Minimize(context.Background(), p, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -326,32 +313,13 @@ func TestTighten(t *testing.T) {
 
 func TestSearchIsDeterministic(t *testing.T) {
 	p := larger(5, 40)
-	a, err := Minimize(context.Background(), p, SearchOptions{Options: Options{WorkLimit: 20000}})
+	a, err := Minimize(context.Background(), p, Options{WorkLimit: 20000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Minimize(context.Background(), p, SearchOptions{Options: Options{WorkLimit: 20000}})
+	b, err := Minimize(context.Background(), p, Options{WorkLimit: 20000})
 	if err != nil || !slices.Equal(a.Offsets, b.Offsets) || a.Nodes != b.Nodes || a.Bound != b.Bound {
 		t.Errorf("first %+v, then %+v, %v", a, b, err)
-	}
-}
-
-// The answer is the same on one core and on two.
-func TestSearchOnTwoCores(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	for _, seed := range []uint64{4, 9, 18, 23, 31} {
-		p, c := family(seed)
-		var got [2]*Result
-		for k := range got {
-			runtime.GOMAXPROCS(k + 1)
-			var err error
-			if got[k], err = Fit(context.Background(), p, c, SearchOptions{}); err != nil || !got[k].Status.HasValues() {
-				t.Fatalf("%s: %+v, %v", p.Name, got[k], err)
-			}
-		}
-		if a, b := got[0], got[1]; !slices.Equal(a.Offsets, b.Offsets) || a.Nodes != b.Nodes || a.Bound != b.Bound {
-			t.Errorf("%s: %d nodes, then %d", p.Name, a.Nodes, b.Nodes)
-		}
 	}
 }
 
@@ -364,7 +332,7 @@ func TestFolding(t *testing.T) {
 		}
 		least := leastPeak(p)
 		for c := p.Bound(); c <= least+1; c++ {
-			f := &folded{p: p, rules: preorders}
+			f := &folded{p: p}
 			v, _ := f.fit(context.Background(), "", c, 200)
 			if v == notThere || v == found && (c < least || Check(p, c, f.offsets()) != nil) {
 				t.Errorf("capacity %d of %d: folding ends with %d", c, least, v)
@@ -374,7 +342,7 @@ func TestFolding(t *testing.T) {
 	joined := 0
 	for seed := range uint64(40) {
 		p, c := family(seed)
-		f := &folded{p: p, rules: preorders}
+		f := &folded{p: p}
 		if v, _ := f.fit(context.Background(), "", c, 2000); v == found {
 			if err := Check(p, c, f.offsets()); err != nil {
 				t.Errorf("%s: %v", p.Name, err)
@@ -397,10 +365,8 @@ func TestLuby(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	p := larger(1, 5)
-	for _, o := range []SearchOptions{
-		{Options: Options{TimeLimit: -1}}, {Options: Options{WorkLimit: -1}}, {Preorders: []Preorder{"WX"}},
-		{Preorders: []Preorder{""}},
-		{Options: Options{Start: []int64{0}}}, {Options: Options{Start: make([]int64, 5)}},
+	for _, o := range []Options{
+		{TimeLimit: -1}, {WorkLimit: -1}, {Start: []int64{0}}, {Start: make([]int64, 5)},
 	} {
 		if sol, err := Minimize(context.Background(), p, o); err == nil {
 			t.Errorf("%+v: found %+v, want an error", o, sol)
@@ -409,11 +375,11 @@ func TestOptionsAreChecked(t *testing.T) {
 			t.Errorf("%+v: found %+v, want an error", o, sol)
 		}
 	}
-	if _, err := Fit(context.Background(), p, -1, SearchOptions{}); err == nil {
+	if _, err := Fit(context.Background(), p, -1, Options{}); err == nil {
 		t.Error("a negative capacity is accepted")
 	}
 	p.Buffers[0].Size = -1
-	if _, err := Fit(context.Background(), p, 100, SearchOptions{}); err == nil || errors.Is(err, context.Canceled) {
+	if _, err := Fit(context.Background(), p, 100, Options{}); err == nil || errors.Is(err, context.Canceled) {
 		t.Errorf("a negative size: %v", err)
 	}
 }

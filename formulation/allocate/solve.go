@@ -4,16 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
 )
 
-// Preorder is a rule that numbers the buffers for the search: what the first
+// preorder is a rule that numbers the buffers for the search: what the first
 // letter stands for counts first, more before less.
 //
 //	W  length of the lifetime
@@ -21,27 +19,16 @@ import (
 //	T  largest sum of live sizes during the lifetime
 //	S  size
 //	O  number of buffers that live at the same time at some time
-type Preorder string
+type preorder string
 
-// letters may stand in a [Preorder].
-const letters = "WATSO"
-
-// preorders are the rules that are tried in turns unless others are given. Each of
+// preorders are the rules that are tried in turns. Each of
 // MiniMalloc's published instances is easy for one of the first two; the others
 // are for what is unlike them.
-var preorders = []Preorder{"TWA", "TOW", "WAT", "AWT"}
+var preorders = []preorder{"TWA", "TOW", "WAT", "AWT"}
 
 // Options are the settings of every method; a start is a placement, one offset for each
-// buffer.
+// buffer. The searches' WorkLimit is the number of partial placements.
 type Options = solve.Options[[]int64]
-
-// SearchOptions are the settings of [Fit] and [Minimize].
-type SearchOptions struct {
-	// WorkLimit is the number of partial placements.
-	Options
-	// Preorders are tried in turns; nil stands for the package's own.
-	Preorders []Preorder
-}
 
 // A Result is a method's answer: a placement, if it has found one, and a bound. Capacity, peak and bound are in the
 // unit of the sizes, bytes.
@@ -80,7 +67,7 @@ func (r *Result) Outcome() solve.Outcome {
 type finder interface {
 	// fit looks for a placement within the capacity, in at most limit nodes, and
 	// says how many it took.
-	fit(ctx context.Context, rule Preorder, capacity, limit int64) (verdict, int64)
+	fit(ctx context.Context, rule preorder, capacity, limit int64) (verdict, int64)
 	// offsets is the placement that fit has found.
 	offsets() []int64
 	// reset forgets what earlier calls of fit have left.
@@ -90,7 +77,7 @@ type finder interface {
 // turn is a search with a numbering.
 type turn struct {
 	finder
-	rule  Preorder
+	rule  preorder
 	limit int64 // on nodes
 }
 
@@ -137,7 +124,7 @@ func (s *steps) up(c int64) int64   { return s.down(c + s.step - 1) }
 type search struct {
 	steps
 	ctx     context.Context
-	opts    SearchOptions
+	opts    Options
 	turns   []turn
 	folding *folded // nil: none
 	finder  finder  // the one that has found a placement
@@ -154,18 +141,10 @@ func (s *search) tell(offsets []int64, bound int64) {
 	s.report(objective, float64(bound), true)
 }
 
-func newSearch(ctx context.Context, p *Problem, opts SearchOptions) (*search, context.CancelFunc, error) {
-	st, err := begin(p, &opts.Options)
+func newSearch(ctx context.Context, p *Problem, opts Options) (*search, context.CancelFunc, error) {
+	st, err := begin(p, &opts)
 	if err != nil {
 		return nil, nil, err
-	}
-	for _, rule := range opts.Preorders {
-		if strings.Trim(string(rule), letters) != "" || rule == "" {
-			return nil, nil, fmt.Errorf("allocate: found preordering %q, expected letters of %s", rule, letters)
-		}
-	}
-	if len(opts.Preorders) == 0 {
-		opts.Preorders = preorders
 	}
 	ctx, cancel := opts.Begin(ctx)
 	s := &search{steps: st, ctx: ctx, opts: opts, report: opts.Reporter()}
@@ -173,20 +152,14 @@ func newSearch(ctx context.Context, p *Problem, opts SearchOptions) (*search, co
 		s.turns = []turn{{finder: newPairwise(p)}}
 	} else {
 		canonical := newCanonical(p)
-		var sky, fold finder
-		if loose(p) {
-			sky = newSkyline(p)
-			if !slices.ContainsFunc(p.Buffers, func(b Buffer) bool { return len(b.Gaps) > 0 }) {
-				s.folding = &folded{p: p, rules: opts.Preorders}
-				fold = s.folding
-			}
+		if loose(p) && !slices.ContainsFunc(p.Buffers, func(b Buffer) bool { return len(b.Gaps) > 0 }) {
+			s.folding = &folded{p: p}
 		}
-		for _, rule := range opts.Preorders {
-			for _, f := range []finder{fold, canonical, fold, sky} {
-				if f != nil {
-					s.turns = append(s.turns, turn{finder: f, rule: rule})
-				}
+		for _, rule := range preorders {
+			if s.folding != nil {
+				s.turns = append(s.turns, turn{finder: s.folding, rule: rule})
 			}
+			s.turns = append(s.turns, turn{finder: canonical, rule: rule})
 		}
 	}
 	return s, cancel, nil
@@ -199,9 +172,7 @@ func windowed(p *Problem) bool {
 }
 
 // round gives each turn at most budget nodes, and ends with the first of them that finds a
-// placement or proves that there is none. With a second core the next turn runs beside
-// each; its answer counts if the one before has none, so that the answer is the same with
-// one core.
+// placement or proves that there is none.
 func (s *search) round(capacity, budget int64) verdict {
 	// Where folding leaves little, it is the search that ends long runs.
 	others := budget
@@ -214,62 +185,28 @@ func (s *search) round(capacity, budget int64) verdict {
 			t.limit = budget
 		}
 	}
-	for k := 0; k < len(s.turns); {
+	for _, t := range s.turns {
 		if s.ctx.Err() != nil {
 			return cancelled
 		}
-		n := 1
 		if s.opts.WorkLimit > 0 {
-			if s.turns[k].limit = min(s.turns[k].limit, s.opts.WorkLimit-s.nodes); s.turns[k].limit <= 0 {
+			if t.limit = min(t.limit, s.opts.WorkLimit-s.nodes); t.limit <= 0 {
 				return cancelled
 			}
-		} else if k+1 < len(s.turns) && s.turns[k].finder != s.turns[k+1].finder {
-			n = min(2, runtime.GOMAXPROCS(0))
 		}
-		wave := s.turns[k : k+n]
-		k += n
-		v, at, nodes := together(s.ctx, wave, capacity)
-		s.nodes += nodes
-		if v == exhausted {
+		v, nodes := t.fit(s.ctx, t.rule, capacity, t.limit)
+		if s.nodes += nodes; v == exhausted {
 			continue
 		}
-		s.finder = wave[at].finder
-		for _, t := range s.turns {
-			if t.finder != s.finder {
-				t.reset()
+		s.finder = t.finder
+		for _, other := range s.turns {
+			if other.finder != t.finder {
+				other.reset()
 			}
 		}
 		return v
 	}
 	return exhausted
-}
-
-// together runs one turn or two that have nothing in common. It returns the first
-// answer in their order, whose it is, and the nodes up to there.
-func together(ctx context.Context, wave []turn, capacity int64) (v verdict, at int, nodes int64) {
-	if len(wave) == 1 {
-		v, nodes = wave[0].fit(ctx, wave[0].rule, capacity, wave[0].limit)
-		return v, 0, nodes
-	}
-	second, stop := context.WithCancel(ctx)
-	defer stop()
-	type answer struct {
-		verdict
-		nodes int64
-	}
-	other := make(chan answer)
-	go func() {
-		v, nodes := wave[1].fit(second, wave[1].rule, capacity, wave[1].limit)
-		other <- answer{v, nodes}
-	}()
-	v, nodes = wave[0].fit(ctx, wave[0].rule, capacity, wave[0].limit)
-	if v != exhausted {
-		stop()
-		<-other
-		return v, 0, nodes
-	}
-	next := <-other
-	return next.verdict, 1, nodes + next.nodes
 }
 
 // firstBudget is enough to place each buffer a few times. A search that goes
@@ -286,7 +223,7 @@ func (s *search) checked(capacity int64) ([]int64, error) {
 }
 
 // Fit looks for a placement within a capacity, by search.
-func Fit(ctx context.Context, p *Problem, capacity int64, opts SearchOptions) (*Result, error) {
+func Fit(ctx context.Context, p *Problem, capacity int64, opts Options) (*Result, error) {
 	if capacity < 0 {
 		return nil, fmt.Errorf("allocate: found capacity %d, expected 0 or more", capacity)
 	}
@@ -387,7 +324,7 @@ func (s *search) why() milp.Stop {
 
 // Minimize looks for a placement of the least peak, by search: it closes in on it
 // with capacities that have a placement and others that are proven to have none.
-func Minimize(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error) {
+func Minimize(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 	s, cancel, err := newSearch(ctx, p, opts)
 	if err != nil {
 		return nil, err

@@ -273,8 +273,8 @@ func offsetsOfKept(ctx context.Context, p *Problem, capacity int64, opts SpillOp
 }
 
 // placing are the settings of the search for offsets.
-func (o *SpillOptions) placing() SearchOptions {
-	return SearchOptions{Options: Options{WorkLimit: o.PlaceNodes}}
+func (o *SpillOptions) placing() Options {
+	return Options{WorkLimit: o.PlaceNodes}
 }
 
 // spread gives the buffers of p the offsets of those that are kept, and -1 to the

@@ -22,8 +22,6 @@ type SweepOptions struct {
 	// MaxStates is the number of choices that are kept side by side; 0 stands for
 	// DefaultMaxStates, and for more after that if these don't suffice.
 	MaxStates int
-	// NoDominance keeps choices that others make useless.
-	NoDominance bool
 	// Demands are made on what is left free. Their costs are part of the answer's.
 	Demands []Demand
 }
@@ -488,10 +486,7 @@ func (w *sweep) run(ctx context.Context, limit int64) (found *sweptAll, dropped 
 			}
 		}
 		list = asked
-		if !w.opts.NoDominance {
-			list = undominated(list)
-		}
-		list = w.shorten(list, w.most, func(c *swept) { dropped = min(dropped, c.paid+w.rest[k+1]) })
+		list = w.shorten(undominated(list), w.most, func(c *swept) { dropped = min(dropped, c.paid+w.rest[k+1]) })
 		if len(list) == 0 {
 			return nil, dropped, milp.Complete
 		}

@@ -51,12 +51,10 @@ func TestSweepAgainstAllChoices(t *testing.T) {
 			}
 		}
 		for _, capacity := range []int64{0, 3, 5, 8} {
-			for _, opts := range []SweepOptions{{}, {NoDominance: true}, {MaxStates: 2}, {MaxStates: 3, NoDominance: true},
-				{Stay: stay}, {Stay: stay, MaxStates: 2},
-				{Demands: demands}, {Demands: demands, NoDominance: true}, {Demands: demands, MaxStates: 2},
-				{Demands: demands, Stay: stay},
-				{Demands: growing}, {Demands: growing, NoDominance: true}, {Demands: growing, MaxStates: 2},
-				{Demands: growing, MaxStates: 4}, {Demands: growing, Stay: stay}} {
+			for _, opts := range []SweepOptions{{}, {MaxStates: 2}, {MaxStates: 3}, {Stay: stay}, {Stay: stay, MaxStates: 2},
+				{Demands: demands}, {Demands: demands, MaxStates: 2}, {Demands: demands, Stay: stay},
+				{Demands: growing}, {Demands: growing, MaxStates: 2}, {Demands: growing, MaxStates: 4},
+				{Demands: growing, Stay: stay}} {
 				least := int64(-1)
 			choices:
 				for set := range 1 << n {
@@ -75,7 +73,7 @@ func TestSweepAgainstAllChoices(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if noSolver == nil && capacity == 5 && opts.MaxStates == 0 && !opts.NoDominance {
+				if noSolver == nil && capacity == 5 && opts.MaxStates == 0 {
 					with := opts
 					with.Solver = solver
 					ilp, err := SpillSweepILP(context.Background(), p, capacity, with)

@@ -13,8 +13,8 @@ import (
 // variable for each of their sets.
 const mostILPNamed = 8
 
-// SpillSweepILP is SpillSweep by integer programming, (10) to (13). MaxStates and
-// NoDominance mean nothing to it. It needs the options' Solver.
+// SpillSweepILP is SpillSweep by integer programming, (10) to (13). MaxStates means
+// nothing to it. It needs the options' Solver.
 func SpillSweepILP(ctx context.Context, p *Problem, capacity int64, opts SweepOptions) (*SpillResult, error) {
 	began := time.Now()
 	w, err := newSweep(p, capacity, opts)

@@ -84,10 +84,7 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 		p := random(r)
 		want := bruteForce(p)
 		start := make([]int, len(p.Nodes))
-		from := Options{Start: start}
-		for _, opts := range []SearchOptions{{}, {NoPrune: true}, {Options: from}, {NoPrune: true, MaxTable: 8},
-			{NoPrune: true, MaxTable: 1, Options: from},
-			{NoPrune: true, MaxTable: 8, NoBranch: true}, {NoPrune: true, MaxTable: 1, NoBranch: true, Options: from}} {
+		for _, opts := range []Options{{}, {Start: start}, {WorkLimit: 8}, {WorkLimit: 1, Start: start}} {
 			got, err := Search(context.Background(), p, opts)
 			if err != nil {
 				t.Fatal(err)
@@ -104,7 +101,7 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 			}
 			switch {
 			case got.Status == milp.Optimal && !same(got.Objective, want),
-				!opts.NoBranch && got.Status != milp.Optimal:
+				opts.WorkLimit == 0 && got.Status != milp.Optimal:
 				t.Fatalf("problem %d, %+v: got %+v, brute force finds %g", k, opts, got, want)
 			case got.Status == milp.Feasible:
 				cut++
@@ -164,13 +161,13 @@ func TestBadProblems(t *testing.T) {
 	} {
 		p := two()
 		test.spoil(p)
-		if _, err := Search(context.Background(), p, SearchOptions{}); err == nil ||
+		if _, err := Search(context.Background(), p, Options{}); err == nil ||
 			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want %q", test.name, err, test.want)
 		}
 	}
 	for _, start := range [][]int{{0}, {0, 2}, {-1, 0}} {
-		if _, err := Search(context.Background(), two(), SearchOptions{Options: Options{Start: start}}); err == nil {
+		if _, err := Search(context.Background(), two(), Options{Start: start}); err == nil {
 			t.Errorf("start %v is accepted", start)
 		}
 	}

@@ -28,7 +28,7 @@
 // # Methods
 //
 // [ILP] solves this with any [milp.Solver]; [Search] eliminates nodes one after the
-// other, which is all on trees, series-parallel graphs and others of small width, and
-// branches where it is not; it needs no solver. Both drop labels beforehand that
-// another one always replaces.
+// other, which proves its answer on trees, series-parallel graphs and others of small
+// width, and gives a bound elsewhere; it needs no solver. Both drop labels beforehand
+// that another one always replaces.
 package binding

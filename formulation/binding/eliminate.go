@@ -3,7 +3,6 @@ package binding
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -13,20 +12,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/internal/heap"
 )
-
-// SearchOptions are the settings of [Search]; the zero value is the default.
-type SearchOptions struct {
-	// WorkLimit is the number of partial choices that branching visits.
-	Options
-	// NoPrune keeps labels that another one always replaces.
-	NoPrune bool
-	// MaxTable is the largest number of entries of one table; 0 stands for
-	// DefaultMaxTable. The fewer, the more tables are cut and the more is left to
-	// branch.
-	MaxTable int
-	// NoBranch leaves it at the bound where tables had to be cut.
-	NoBranch bool
-}
 
 // defaultMaxTable keeps a table within 32 MiB.
 const defaultMaxTable = 1 << 22
@@ -51,23 +36,18 @@ const maxTables = 1 << 27
 //	    bucket <- all terms in which v takes part
 //	    new term(neighbours) <- min over labels of v of the sum of bucket
 //
-// Where the table would pass MaxTable the bucket is cut into several, each small
+// Where the table would pass Options.WorkLimit entries (0: 1 << 22) the bucket is cut into several, each small
 // enough, and v takes the best label for each of them by itself (see minima). The sum
 // of their minima is at most the minimum of their sum, so what remains at the end is
 // a bound ("mini-buckets", Dechter and Rish 2003). Labels are then taken one after the
-// other by the same terms, and bettered one at a time; what gap is left a
-// branch-and-bound closes, in the same order and guided by the same tables (see
-// branch). It can take any time.
+// other by the same terms, and bettered one at a time; a gap may be left.
 //
 // At a limit before the tables are complete the answer is the start, bettered, with
 // [Problem.Floor].
-func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error) {
+func Search(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 	began := time.Now()
-	if err := p.begin(&opts.Options); err != nil {
+	if err := p.begin(&opts); err != nil {
 		return nil, err
-	}
-	if opts.MaxTable < 0 {
-		return nil, fmt.Errorf("binding: tables of at most %d entries, expected at least 0", opts.MaxTable)
 	}
 	ctx, cancel := opts.Begin(ctx)
 	defer cancel()
@@ -76,13 +56,9 @@ func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error
 	return r, nil
 }
 
-func (p *Problem) search(ctx context.Context, opts SearchOptions) *Result {
-	kept := p.all()
-	if !opts.NoPrune {
-		kept = p.Prune(false)
-	}
-	e := &elimination{ctx: ctx, p: p.Restrict(kept), limit: opts.MaxTable, most: opts.WorkLimit}
-	e.limit = cmp.Or(e.limit, defaultMaxTable)
+func (p *Problem) search(ctx context.Context, opts Options) *Result {
+	kept := p.Prune(false)
+	e := &elimination{ctx: ctx, p: p.Restrict(kept), limit: cmp.Or(int(opts.WorkLimit), defaultMaxTable)}
 	best, bound, report := opts.Start, p.Floor(), opts.Reporter()
 	tell := func() {
 		if best != nil {
@@ -116,80 +92,7 @@ func (p *Problem) search(ctx context.Context, opts SearchOptions) *Result {
 	if opts.Start != nil {
 		consider(p.improve(opts.Start))
 	}
-	if opts.NoBranch {
-		return p.finish(best, bound, milp.StopWork)
-	}
-	e.found = func(choice []int) { consider(original(choice, kept)) }
-	if stop := e.branch(sum, p.Seconds(best)); stop != milp.Complete {
-		return p.finish(best, bound, stop)
-	}
-	bound = p.Seconds(best)
-	tell()
-	return p.finish(best, bound, milp.Complete)
-}
-
-// branch looks for choices that cost less than limit, each better than the one before,
-// and returns what cut it short.
-//
-// Nodes get their labels in the reverse order of their elimination, so that all
-// neighbours in a node's bucket have theirs. A partial choice costs at least the
-// bound of before, less the minima that the node's bucket left, which the bound
-// counted, plus the terms of the bucket for the label taken. Where a bucket was not
-// cut, the best label adds nothing: only cut buckets make the search branch.
-func (e *elimination) branch(bound, limit float64) milp.Stop {
-	choice := make([]int, len(e.order))
-	visited := int64(0)
-	value := func(t *term) float64 {
-		i := 0
-		for _, u := range t.nodes {
-			i = i*e.size(u) + choice[u]
-		}
-		return t.table[i]
-	}
-	type option struct {
-		label int
-		cost  float64
-	}
-	var visit func(depth int, cost float64) milp.Stop
-	visit = func(depth int, cost float64) milp.Stop {
-		if depth < 0 {
-			limit = cost
-			e.found(append([]int(nil), choice...))
-			return milp.Complete
-		}
-		if visited++; e.most > 0 && visited > e.most {
-			return milp.StopWork
-		}
-		if visited%(1<<10) == 0 {
-			if stop := solve.Why(e.ctx); stop != milp.Complete {
-				return stop
-			}
-		}
-		v := e.order[depth]
-		for k := range e.left[v] {
-			cost -= value(&e.left[v][k])
-		}
-		options := make([]option, e.size(v))
-		for l := range options {
-			choice[v] = l
-			options[l] = option{l, cost}
-			for k := range e.buckets[v] {
-				options[l].cost += value(&e.buckets[v][k])
-			}
-		}
-		sort.SliceStable(options, func(a, b int) bool { return options[a].cost < options[b].cost })
-		for _, o := range options {
-			if o.cost >= limit-tolerance*limit {
-				break
-			}
-			choice[v] = o.label
-			if stop := visit(depth-1, o.cost); stop != milp.Complete {
-				return stop
-			}
-		}
-		return milp.Complete
-	}
-	return visit(len(e.order)-1, bound)
+	return p.finish(best, bound, cmp.Or(solve.Why(ctx), milp.StopWork))
 }
 
 // A term is a table over the labels of some nodes, ascending; the last node's label
@@ -202,14 +105,11 @@ type term struct {
 type elimination struct {
 	ctx   context.Context
 	p     *Problem
-	limit int   // on the entries of a table
-	most  int64 // partial choices of branch; 0: any number
-	total int   // entries of all tables
+	limit int // on the entries of a table
+	total int // entries of all tables
 	order []int
 	// buckets[v] are the terms in which v took part when it went.
 	buckets [][]term
-	left    [][]term           // what each bucket left behind
-	found   func(choice []int) // receives each better choice of branch
 }
 
 func (e *elimination) size(v int) int { return len(e.p.Nodes[v].Labels) }
@@ -273,7 +173,7 @@ func (e *elimination) run() (float64, error) {
 		sort.Ints(all)
 		return slices.Compact(all)
 	}
-	e.buckets, e.left = make([][]term, len(e.p.Nodes)), make([][]term, len(e.p.Nodes))
+	e.buckets = make([][]term, len(e.p.Nodes))
 	// The lightest node is next, the first of those; a weight that has changed since is passed over.
 	type node struct {
 		weight float64
@@ -324,7 +224,6 @@ func (e *elimination) run() (float64, error) {
 			add(t)
 			e.limit = min(e.limit, max(1, (maxTables-e.used(t))/8))
 		}
-		e.left[v] = minima
 		for _, u := range around {
 			if u != v {
 				weigh(u)

@@ -21,7 +21,7 @@ func ExampleSearch() {
 		},
 		Edges: []binding.Edge{{From: 0, To: 1, Cost: [][]float64{{0, 4e-6}, {4e-6, 0}}}},
 	}
-	r, err := binding.Search(context.Background(), p, binding.SearchOptions{})
+	r, err := binding.Search(context.Background(), p, binding.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

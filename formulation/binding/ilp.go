@@ -10,13 +10,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 )
 
-// ILPOptions are the settings of [ILP]. The zero value has all strengthenings on.
-type ILPOptions struct {
-	Options
-	// NoPrune keeps labels that another one always replaces.
-	NoPrune bool
-}
-
 // unit is the model's unit of cost in seconds. Solvers take 1e-6 for nothing.
 const unit = 1e-6
 
@@ -35,7 +28,7 @@ type edgeVars struct {
 }
 
 // Formulate builds the model of the package's documentation.
-func Formulate(p *Problem, opts ILPOptions) (*milp.Model, error) {
+func Formulate(p *Problem, opts Options) (*milp.Model, error) {
 	pr, err := formulate(p, opts)
 	if err != nil {
 		return nil, err
@@ -43,20 +36,15 @@ func Formulate(p *Problem, opts ILPOptions) (*milp.Model, error) {
 	return pr.model, pr.model.Err()
 }
 
-func formulate(p *Problem, opts ILPOptions) (*program, error) {
+func formulate(p *Problem, opts Options) (*program, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	pr := &program{kept: p.all(), model: milp.New("binding", milp.Minimize)}
-	if !opts.NoPrune {
-		pr.kept = p.Prune(false)
-		if opts.Start != nil {
-			// The start is of the labels kept, or the solver could not be given it.
-			for i, l := range opts.Start {
-				if at, there := slices.BinarySearch(pr.kept[i], l); !there {
-					pr.kept[i] = slices.Insert(pr.kept[i], at, l)
-				}
-			}
+	pr := &program{kept: p.Prune(false), model: milp.New("binding", milp.Minimize)}
+	// The start is of the labels kept, or the solver could not be given it.
+	for i, l := range opts.Start {
+		if at, there := slices.BinarySearch(pr.kept[i], l); !there {
+			pr.kept[i] = slices.Insert(pr.kept[i], at, l)
 		}
 	}
 	pr.p = p.Restrict(pr.kept)
@@ -173,9 +161,9 @@ func (pr *program) decode(sol *milp.Solution) []int {
 }
 
 // ILP solves the model. It needs [Options].Solver.
-func ILP(ctx context.Context, p *Problem, opts ILPOptions) (*Result, error) {
+func ILP(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 	began := time.Now()
-	if err := p.begin(&opts.Options); err != nil {
+	if err := p.begin(&opts); err != nil {
 		return nil, err
 	}
 	ctx, cancel := opts.Begin(ctx)

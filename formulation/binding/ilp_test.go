@@ -28,7 +28,7 @@ func TestILPAgainstBruteForce(t *testing.T) {
 		want := bruteForce(p)
 		start := make([]int, len(p.Nodes))
 		from := Options{Start: start}
-		for _, opts := range []ILPOptions{{}, {NoPrune: true}, {NoPrune: true, Options: from}, {Options: from}} {
+		for _, opts := range []Options{{}, from} {
 			opts.Solver = s
 			got, err := ILP(context.Background(), p, opts)
 			if err != nil {
@@ -43,9 +43,9 @@ func TestILPAgainstBruteForce(t *testing.T) {
 }
 
 // relaxed is the model of p with x continuous.
-func relaxed(t *testing.T, p *Problem, opts ILPOptions) float64 {
+func relaxed(t *testing.T, p *Problem) float64 {
 	t.Helper()
-	m, err := Formulate(p, opts)
+	m, err := Formulate(p, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,14 +73,12 @@ func TestTightOnTrees(t *testing.T) {
 	for k := range 200 {
 		p := random(r)
 		want := bruteForce(p)
-		for _, opts := range []ILPOptions{{}, {NoPrune: true}} {
-			got := relaxed(t, p, opts)
-			if got > want+1e-6*unit {
-				t.Fatalf("problem %d, %+v: the relaxation gives %g, above the optimum %g", k, opts, got, want)
-			}
-			if isForest(p) && !same(got, want) {
-				t.Fatalf("tree %d, %+v: the relaxation gives %g, the optimum is %g", k, opts, got, want)
-			}
+		got := relaxed(t, p)
+		if got > want+1e-6*unit {
+			t.Fatalf("problem %d: the relaxation gives %g, above the optimum %g", k, got, want)
+		}
+		if isForest(p) && !same(got, want) {
+			t.Fatalf("tree %d: the relaxation gives %g, the optimum is %g", k, got, want)
 		}
 		if isForest(p) && len(p.Edges) > 0 {
 			trees++
@@ -115,7 +113,7 @@ func isForest(p *Problem) bool {
 func TestILPRefusesAStart(t *testing.T) {
 	p := random(rand.New(rand.NewPCG(9, 9)))
 	if _, err := ILP(context.Background(), p,
-		ILPOptions{Options: Options{Start: []int{-1}, Solver: solver(t)}}); err == nil {
+		Options{Start: []int{-1}, Solver: solver(t)}); err == nil {
 		t.Error("a start of one label is accepted")
 	}
 }

@@ -29,13 +29,13 @@ func TestILPOnNetworks(t *testing.T) {
 		t.Run(c.name(), func(t *testing.T) {
 			s, n, m := pose(t, c)
 			other, err := binding.Search(context.Background(), n.Problem,
-				binding.SearchOptions{Options: binding.Options{Start: n.Given}})
+				binding.Options{Start: n.Given})
 			if err != nil || other.Status != milp.Optimal {
 				t.Fatalf("search: got %+v, %v", other, err)
 			}
 			began := time.Now()
 			got, err := binding.ILP(context.Background(), n.Problem,
-				binding.ILPOptions{Options: binding.Options{Start: n.Given, Solver: highsSolver(t)}})
+				binding.Options{Start: n.Given, Solver: highsSolver(t)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -47,7 +47,7 @@ func TestLayers(t *testing.T) {
 				if err := p.Validate(); err != nil {
 					t.Fatal(err)
 				}
-				best, err := binding.Search(t.Context(), p, binding.SearchOptions{})
+				best, err := binding.Search(t.Context(), p, binding.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}

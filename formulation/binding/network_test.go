@@ -117,7 +117,7 @@ func TestNetworks(t *testing.T) {
 			}
 			checkChoice(t, c, s, n, m, n.Given)
 			got, err := binding.Search(context.Background(), n.Problem,
-				binding.SearchOptions{Options: binding.Options{Start: n.Given}})
+				binding.Options{Start: n.Given})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,7 +158,7 @@ func TestNetworks(t *testing.T) {
 func TestBERTFeedForward(t *testing.T) {
 	c := networkCase{"bert-128", "stcp920", 8, false}
 	s, n, m := pose(t, c)
-	got, err := binding.Search(context.Background(), n.Problem, binding.SearchOptions{})
+	got, err := binding.Search(context.Background(), n.Problem, binding.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

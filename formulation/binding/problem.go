@@ -276,16 +276,6 @@ func (p *Problem) Prune(sameScope bool) [][]int {
 	return kept
 }
 
-func (p *Problem) all() [][]int {
-	kept := make([][]int, len(p.Nodes))
-	for i, n := range p.Nodes {
-		for l := range n.Labels {
-			kept[i] = append(kept[i], l)
-		}
-	}
-	return kept
-}
-
 // incident lists the edges of each node.
 func (p *Problem) incident() [][]int {
 	at := make([][]int, len(p.Nodes))

@@ -14,16 +14,15 @@ func TestProgress(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	for range 50 {
 		p := random(r)
-		best, err := Search(context.Background(), p, SearchOptions{})
+		best, err := Search(context.Background(), p, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		start := make([]int, len(p.Nodes))
-		for _, table := range []int{0, 4} {
+		for _, table := range []int64{0, 4} {
 			var reports []milp.Progress
-			got, err := Search(context.Background(), p,
-				SearchOptions{MaxTable: table,
-					Options: Options{Start: start, Progress: func(r milp.Progress) { reports = append(reports, r) }}})
+			got, err := Search(context.Background(), p, Options{WorkLimit: table, Start: start,
+				Progress: func(r milp.Progress) { reports = append(reports, r) }})
 			if err != nil {
 				t.Fatal(err)
 			}

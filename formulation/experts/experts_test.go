@@ -142,7 +142,7 @@ func TestLarger(t *testing.T) {
 		}
 		alone := make([]float64, len(p.Weight))
 		for s, seconds := range p.Seconds(a.Plan) {
-			one, err := Solve(context.Background(), p.Only(s), "search", solve.Options[*Plan]{})
+			one, err := Solve(context.Background(), p.only(s), "search", solve.Options[*Plan]{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -269,4 +269,20 @@ func FuzzReadRoutings(f *testing.F) {
 			t.Fatalf("%v read back as %v: %v", r, back, err)
 		}
 	})
+}
+
+// only is the problem of one scenario.
+func (p *Problem) only(scenario int) *Problem {
+	q := &Problem{Devices: p.Devices, Weight: []float64{1}}
+	for _, option := range p.Load {
+		var rows [][]float64
+		for r, row := range option {
+			if p.Scenario[r] == scenario {
+				rows = append(rows, row)
+			}
+		}
+		q.Load = append(q.Load, rows)
+	}
+	q.Scenario = make([]int, len(q.Load[0]))
+	return q
 }

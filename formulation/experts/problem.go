@@ -132,22 +132,6 @@ func (p *Problem) cost(seconds []float64) float64 {
 	return p.Mean(seconds)
 }
 
-// Only is the problem of one scenario.
-func (p *Problem) Only(scenario int) *Problem {
-	q := &Problem{Devices: p.Devices, Weight: []float64{1}}
-	for _, option := range p.Load {
-		var rows [][]float64
-		for r, row := range option {
-			if p.Scenario[r] == scenario {
-				rows = append(rows, row)
-			}
-		}
-		q.Load = append(q.Load, rows)
-	}
-	q.Scenario = make([]int, len(q.Load[0]))
-	return q
-}
-
 // least is a lower bound on the seconds of each row under any placement: the largest expert, or an
 // equal share of all.
 func (p *Problem) least(option int) []float64 {

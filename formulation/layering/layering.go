@@ -105,11 +105,6 @@ type Result struct {
 	Potentials map[uint64]float64 `json:"-"`
 }
 
-// Outcome summarises the result.
-func (r *Result) Outcome() solve.Outcome {
-	return solve.Outcome{Status: r.Status, Objective: r.Seconds, Bound: r.Bound, Stop: r.Stop}
-}
-
 // rows are the methods with what they run.
 var rows = solve.Table[func(context.Context, *Problem, Options) *Result]{
 	{Method: solve.Method{Name: "exact", Description: "shortest path over down-closed sets, with proof", Exact: true},

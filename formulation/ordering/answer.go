@@ -8,7 +8,7 @@ import (
 // prepare divides the problem and gives each part a first answer. Parts that
 // differ in nothing but names share one: of has it for each part, distinct each
 // once, small parts first, so that they are proven before a limit comes.
-func prepare(g *Graph, objective Objective, opts *Options, noParts bool, merge merging) (parts []part, of,
+func prepare(g *Graph, objective Objective, opts *Options, merge merging) (parts []part, of,
 	distinct []*answer, err error) {
 	if err := opts.Validate(); err != nil {
 		return nil, nil, nil, fmt.Errorf("ordering: %w", err)
@@ -18,9 +18,6 @@ func prepare(g *Graph, objective Objective, opts *Options, noParts bool, merge m
 		return nil, nil, nil, fmt.Errorf("ordering: the start has %d instances, expected %d", len(start), len(g.Refs))
 	}
 	parts = split(g)
-	if noParts {
-		parts = whole(g)
-	}
 	kinds := map[string]*answer{}
 	for _, pt := range parts {
 		key := pt.key()

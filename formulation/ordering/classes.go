@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// A part is a connected component of the instance graph, or all of it, with IDs
-// of its own.
+// A part is a connected component of the instance graph, with IDs of its own.
 type part struct {
 	graph *Graph
 	ids   []int // of the whole graph
@@ -61,15 +60,6 @@ func split(g *Graph) []part {
 		all[c] = part{s, members}
 	}
 	return all
-}
-
-// whole is the graph as its only part.
-func whole(g *Graph) []part {
-	ids := make([]int, len(g.Refs))
-	for i := range ids {
-		ids[i] = i
-	}
-	return []part{{g, ids}}
 }
 
 // key is the same for parts that differ in nothing but the IDs of the whole

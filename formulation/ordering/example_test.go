@@ -17,7 +17,7 @@ func ExampleSearch() {
 		Arcs: []ordering.Arc{{From: 0, To: 1, Reads: [][2]int{{0, 2}, {2, 4}}},
 			{From: 1, To: 2, Reads: [][2]int{{0, 2}}}}}
 	for _, objective := range []ordering.Objective{ordering.Traffic, ordering.Peak} {
-		res, err := ordering.Search(context.Background(), p, objective, ordering.SearchOptions{})
+		res, err := ordering.Search(context.Background(), p, objective, ordering.Options{})
 		if err != nil {
 			fmt.Println(err)
 			return

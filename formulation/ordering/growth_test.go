@@ -91,7 +91,7 @@ func BenchmarkFiles(b *testing.B) {
 		b.Run(c.file, func(b *testing.B) {
 			p := load(b, c.file)
 			for b.Loop() {
-				mustSearch(b, p, Traffic, SearchOptions{})
+				mustSearch(b, p, Traffic, Options{})
 			}
 		})
 	}
@@ -105,7 +105,7 @@ func BenchmarkGrowth(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%s", objective, c.name), func(b *testing.B) {
 				var res *Result
 				for b.Loop() {
-					res = mustSearch(b, c.p, objective, SearchOptions{Options: Options{TimeLimit: 10 * time.Second}})
+					res = mustSearch(b, c.p, objective, Options{TimeLimit: 10 * time.Second})
 				}
 				b.ReportMetric(100*res.Gap(), "gap%")
 			})
@@ -119,7 +119,7 @@ func TestGrowth(t *testing.T) {
 		if strings.HasSuffix(c.name, "=512") {
 			continue // for the benchmark
 		}
-		bounded := mustSearch(t, c.p, Traffic, SearchOptions{Options: Options{WorkLimit: 60_000}})
+		bounded := mustSearch(t, c.p, Traffic, Options{WorkLimit: 60_000})
 		if bounded.Bound > bounded.Cost || bounded.Status == milp.Feasible && bounded.Bound == bounded.Cost {
 			t.Errorf("%s: %s, cost %v, bound %v", c.name, bounded.Status, bounded.Cost, bounded.Bound)
 		}

@@ -1,7 +1,6 @@
 package ordering
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -11,29 +10,15 @@ import (
 	"github.com/dsasched/dsasched/formulation/solve"
 )
 
-// ILPOptions are the settings of the integer programs. The zero value asks for a
-// proof with every strengthening; the switches change how long it takes and never
-// the optimum.
-type ILPOptions struct {
-	// Progress reports on the program that is being solved: of parts first,
-	// if the problem has some.
-	Options
-	// MaxTerms is the size, in variables and terms, beyond which no program is
-	// built: the answer is then the start. 0 is defaultMaxTerms.
-	MaxTerms int
-
-	NoParts bool // state connected components jointly
-	NoStart bool // give the solver no start
-}
-
-// defaultMaxTerms keeps the program and the solver's copies of it well below
-// 4 GB.
-const defaultMaxTerms = 3_000_000
+// maxTerms is the size, in variables and terms, beyond which no program is built: the answer
+// is then the start. It keeps the program and the solver's copies of it well below 4 GB.
+const maxTerms = 3_000_000
 
 // CountingILP is the counting formulation: classes of instances by their counts.
 // Where every output has at most one reader it counts all of them; outputs with
-// several readers are stated one by one. It needs [Options].Solver.
-func CountingILP(ctx context.Context, p *Problem, objective Objective, opts ILPOptions) (*Result, error) {
+// several readers are stated one by one. It needs [Options].Solver. Progress reports on the
+// program that is being solved.
+func CountingILP(ctx context.Context, p *Problem, objective Objective, opts Options) (*Result, error) {
 	const method = "counting-ilp"
 	begin := time.Now()
 	g := NewGraph(p)
@@ -42,7 +27,7 @@ func CountingILP(ctx context.Context, p *Problem, objective Objective, opts ILPO
 			return noOrder(method, objective, err)
 		}
 	}
-	parts, of, distinct, err := prepare(g, objective, &opts.Options, opts.NoParts, counted)
+	parts, of, distinct, err := prepare(g, objective, &opts, counted)
 	if err != nil {
 		return nil, err
 	}
@@ -73,12 +58,10 @@ func CountingILP(ctx context.Context, p *Problem, objective Objective, opts ILPO
 
 // improve solves the program of a part. It leaves the answer as it is if the program is too large. It returns what cut
 // it short.
-func (a *answer) improve(ctx context.Context, name string, opts ILPOptions) (milp.Stop, error) {
-	most := opts.MaxTerms
-	most = cmp.Or(most, defaultMaxTerms)
+func (a *answer) improve(ctx context.Context, name string, opts Options) (milp.Stop, error) {
 	f := &program{answer: a, opts: opts, steps: len(a.part.ids)}
-	if n := f.size(); n > most {
-		opts.Notef("no integer program of %d instances: it has about %d terms, more than %d", len(a.part.ids), n, most)
+	if n := f.size(); n > maxTerms {
+		opts.Notef("no integer program of %d instances: it has about %d terms, more than %d", len(a.part.ids), n, maxTerms)
 		return milp.StopMemory, nil
 	}
 	f.build(name)
@@ -89,7 +72,7 @@ func (a *answer) improve(ctx context.Context, name string, opts ILPOptions) (mil
 // of docs/formulations.md. Variables of a class are indexed by step, from 0.
 type program struct {
 	*answer
-	opts  ILPOptions
+	opts  Options
 	steps int // T
 
 	model *milp.Model
@@ -369,9 +352,7 @@ func (f *program) solve(ctx context.Context) (milp.Stop, error) {
 		scale = f.grain
 	}
 	opts := f.opts.MILP(float64(scale) / unit)
-	if !f.opts.NoStart {
-		opts.Start = f.start()
-	}
+	opts.Start = f.start()
 	sol, err := f.opts.Solver.Solve(ctx, f.model, opts)
 	if err != nil {
 		return milp.Complete, err

@@ -67,17 +67,17 @@ var controlled = []op{{"A", 10, 0, nil}, {"B1", 20, 30, []string{"A"}}, {"B2", 3
 func TestLiterature(t *testing.T) {
 	for _, c := range literature {
 		p := graphOf(c.name, 0, c.ops)
-		if res := mustSearch(t, p, Peak, SearchOptions{}); res.Status != milp.Optimal || res.Cost != float64(c.peak) {
+		if res := mustSearch(t, p, Peak, Options{}); res.Status != milp.Optimal || res.Cost != float64(c.peak) {
 			t.Errorf("%s: %s, peak %v, published %d", c.name, res.Status, res.Cost, c.peak)
 		}
 	}
 	// With spills their least peak of the graph with a control dependency is 120, for
 	// which their order moves 160 bytes; below 120 an operator does not fit.
-	if res := mustSearch(t, graphOf("spills", 120, controlled), Traffic, SearchOptions{}); res.Status != milp.Optimal ||
+	if res := mustSearch(t, graphOf("spills", 120, controlled), Traffic, Options{}); res.Status != milp.Optimal ||
 		res.Cost > 160 {
 		t.Errorf("120 bytes: %s, cost %v, expected at most 160", res.Status, res.Cost)
 	}
-	if res := mustSearch(t, graphOf("spills", 119, controlled), Traffic, SearchOptions{}); res.Status != milp.Infeasible ||
+	if res := mustSearch(t, graphOf("spills", 119, controlled), Traffic, Options{}); res.Status != milp.Infeasible ||
 		res.Infeasible.MissingBytes != 1 {
 		t.Errorf("119 bytes: %+v, expected one byte too few", res)
 	}

@@ -16,14 +16,8 @@ var rows = solve.Table[run]{
 	rule(DFS, "Algorithm 3 of the paper, depth first"),
 	rule(Heavy, "what frees most first, then what needs most"),
 	{Method: solve.Method{Name: "counting-ilp", Description: "integer program over classes of instances", Exact: true,
-		NeedsSolver: true},
-		Run: func(ctx context.Context, p *Problem, objective Objective, opts Options) (*Result, error) {
-			return CountingILP(ctx, p, objective, ILPOptions{Options: opts})
-		}},
-	{Method: solve.Method{Name: "search", Description: "state-space search", Exact: true},
-		Run: func(ctx context.Context, p *Problem, objective Objective, opts Options) (*Result, error) {
-			return Search(ctx, p, objective, SearchOptions{Options: opts})
-		}},
+		NeedsSolver: true}, Run: CountingILP},
+	{Method: solve.Method{Name: "search", Description: "state-space search", Exact: true}, Run: Search},
 }
 
 func rule(r Rule, description string) solve.Row[run] {

@@ -31,7 +31,7 @@ func TestProgress(t *testing.T) {
 			}
 			reports = nil
 		}
-		res, err := Search(context.Background(), p, objective, SearchOptions{Options: Options{Progress: tell}})
+		res, err := Search(context.Background(), p, objective, Options{Progress: tell})
 		if err != nil || res.Status != milp.Optimal || res.Cost <= 0 {
 			t.Fatalf("%+v, %v", res, err)
 		}
@@ -43,7 +43,7 @@ func TestProgress(t *testing.T) {
 			continue
 		}
 		ilp, err := CountingILP(context.Background(), p, objective,
-			ILPOptions{Options: Options{Progress: tell, Solver: solver}, NoParts: true, NoStart: true})
+			Options{Progress: tell, Solver: solver})
 		if err != nil || ilp.Cost != res.Cost {
 			t.Fatalf("%+v, %v, want %g", ilp, err, res.Cost)
 		}

@@ -13,26 +13,14 @@ import (
 	"github.com/dsasched/dsasched/internal/heap"
 )
 
-// SearchOptions are the settings of [Search]. The zero value asks for a proof
-// with everything on, within the default limits. The switches change how long a
-// proof takes and never the optimum.
-type SearchOptions struct {
-	// WorkLimit is the most states kept at a time, MemoryBytes the most memory that
-	// states take; 0 is defaultMaxBytes.
-	Options
-
-	NoParts     bool // solve connected components jointly
-	NoRunAtOnce bool // always branch over all instances that can run
-	NoBeam      bool // skip the incomplete search
-}
-
 // defaultMaxBytes keeps a search well below 4 GB, with what the collector takes
 // beside it.
 const defaultMaxBytes = 1 << 30
 
 // Search is the state-space search of docs/formulations.md: exact for every
-// valid problem and both objectives.
-func Search(ctx context.Context, p *Problem, objective Objective, opts SearchOptions) (*Result, error) {
+// valid problem and both objectives. WorkLimit is the most states kept at a time,
+// MemoryBytes the most memory that states take; 0 is 1 GiB.
+func Search(ctx context.Context, p *Problem, objective Objective, opts Options) (*Result, error) {
 	begin := time.Now()
 	g := NewGraph(p)
 	if objective == Traffic {
@@ -40,7 +28,7 @@ func Search(ctx context.Context, p *Problem, objective Objective, opts SearchOpt
 			return noOrder("search", objective, err)
 		}
 	}
-	parts, of, distinct, err := prepare(g, objective, &opts.Options, opts.NoParts, twinned)
+	parts, of, distinct, err := prepare(g, objective, &opts, twinned)
 	if err != nil {
 		return nil, err
 	}
@@ -51,14 +39,12 @@ func Search(ctx context.Context, p *Problem, objective Objective, opts SearchOpt
 	if opts.Progress != nil {
 		stop.watch = watch(opts.Reporter(), g.Unit, of, objective)
 	}
-	if !opts.NoBeam {
-		for _, a := range distinct {
-			a.beam(stop, opts, len(g.Refs))
-		}
+	for _, a := range distinct {
+		a.beam(stop, int(opts.WorkLimit), len(g.Refs))
 	}
 	reason := milp.Complete
 	for _, a := range distinct {
-		if cut := a.prove(stop, opts); reason == milp.Complete || cut == milp.StopCancelled {
+		if cut := a.prove(stop); reason == milp.Complete || cut == milp.StopCancelled {
 			reason = cut
 		}
 		if stop.watch != nil {
@@ -123,16 +109,16 @@ func (l *limits) reached(s *space) milp.Stop {
 
 // beam keeps the best states of each depth only. It finds good orders and proves
 // nothing, except that an order of cost 0 is a best one.
-func (a *answer) beam(stop *limits, opts SearchOptions, n int) {
+func (a *answer) beam(stop *limits, most, n int) {
 	if a.cost <= a.bound {
 		return
 	}
 	width := min(max(100_000/n, 8), 200)
-	if most := int(opts.WorkLimit); most > 0 {
+	if most > 0 {
 		// Some ten children per state, and the search should see its end.
 		width = max(1, min(width, most/(16*n)))
 	}
-	s := newSpace(a, opts)
+	s := newSpace(a)
 	s.upper = a.cost
 	root := s.root()
 	if root < 0 {
@@ -173,11 +159,11 @@ func (a *answer) beam(stop *limits, opts SearchOptions, n int) {
 }
 
 // prove is the complete search; it returns what cut it short.
-func (a *answer) prove(stop *limits, opts SearchOptions) milp.Stop {
+func (a *answer) prove(stop *limits) milp.Stop {
 	if a.cost <= a.bound {
 		return milp.Complete
 	}
-	s := newSpace(a, opts)
+	s := newSpace(a)
 	s.upper = a.cost
 	if root := s.root(); root >= 0 {
 		s.open.Push(s.entry(root))
@@ -217,7 +203,6 @@ func (a *answer) prove(stop *limits, opts SearchOptions) milp.Stop {
 // are in both, packed into words: first all of the runs, then all of the places.
 type space struct {
 	*answer
-	opts  SearchOptions
 	upper int64 // only states below it are kept
 
 	fields   []field // 3 per class: runs, in the GB, in both
@@ -270,9 +255,9 @@ type option struct {
 	bytes        int64
 }
 
-func newSpace(a *answer, opts SearchOptions) *space {
+func newSpace(a *answer) *space {
 	k := len(a.classes)
-	s := &space{answer: a, opts: opts, open: heap.Of(entry.before), fields: make([]field, 3*k),
+	s := &space{answer: a, open: heap.Of(entry.before), fields: make([]field, 3*k),
 		ran: make([]int, k), at: make([]place, k), childRan: make([]int, k), childAt: make([]place, k),
 		resident: make([]int, k), dead: make([]bool, k)}
 	word, shift := 0, 0
@@ -477,14 +462,12 @@ func (s *space) expand(id int32, found func(int32) bool) {
 		used += int64(s.resident[k]) * c.out
 	}
 	x := *s.node(id)
-	if !s.opts.NoRunAtOnce {
-		for k := range s.classes {
-			if s.ready(k) && s.atOnce(k, used, x.cost) {
-				if child := s.run(id, k, used, nil); child >= 0 {
-					found(child)
-				}
-				return
+	for k := range s.classes {
+		if s.ready(k) && s.atOnce(k, used, x.cost) {
+			if child := s.run(id, k, used, nil); child >= 0 {
+				found(child)
 			}
+			return
 		}
 	}
 	for k := range s.classes {

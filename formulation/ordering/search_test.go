@@ -14,7 +14,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 )
 
-func mustSearch(t testing.TB, p *Problem, objective Objective, opts SearchOptions) *Result {
+func mustSearch(t testing.TB, p *Problem, objective Objective, opts Options) *Result {
 	t.Helper()
 	res, err := Search(context.Background(), p, objective, opts)
 	if err != nil {
@@ -26,16 +26,33 @@ func mustSearch(t testing.TB, p *Problem, objective Objective, opts SearchOption
 	return res
 }
 
-// switches turns each rule of the search off by itself, and all together.
-var switches = []struct {
+// searches are the search and its proof without the beam before it.
+var searches = []struct {
 	name string
-	opts SearchOptions
+	run  func(t testing.TB, p *Problem, objective Objective) *Result
 }{
-	{"all on", SearchOptions{}},
-	{"no parts", SearchOptions{NoParts: true}},
-	{"no run at once", SearchOptions{NoRunAtOnce: true}},
-	{"no beam", SearchOptions{NoBeam: true}},
-	{"all off", SearchOptions{NoParts: true, NoRunAtOnce: true, NoBeam: true}},
+	{"search", func(t testing.TB, p *Problem, objective Objective) *Result {
+		return mustSearch(t, p, objective, Options{})
+	}},
+	{"proof alone", func(t testing.TB, p *Problem, objective Objective) *Result {
+		g := NewGraph(p)
+		if objective == Traffic && g.Feasible() != nil {
+			return &Result{Status: milp.Infeasible}
+		}
+		parts, of, distinct, err := prepare(g, objective, &Options{}, twinned)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range distinct {
+			a.prove(&limits{ctx: context.Background(), maxBytes: defaultMaxBytes})
+		}
+		res, err := assemble("search", p, g, parts, of, objective)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.finish(time.Now(), milp.Complete)
+		return res
+	}},
 }
 
 func TestSearchAgainstBruteForce(t *testing.T) {
@@ -62,11 +79,8 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 				}
 			}
 		}
-		for _, sw := range switches {
-			if seed%5 != 0 && sw.name != "all on" && sw.name != "no beam" && sw.name != "no parts" {
-				continue
-			}
-			res := mustSearch(t, p, Traffic, sw.opts)
+		for _, sw := range searches {
+			res := sw.run(t, p, Traffic)
 			switch {
 			case traffic < 0:
 				if res.Status != milp.Infeasible {
@@ -75,7 +89,7 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 			case res.Status != milp.Optimal || math.Abs(res.Cost-traffic) > 1e-9:
 				t.Fatalf("seed %d, %s: %s, cost %v, brute force finds %v\n%+v", seed, sw.name, res.Status, res.Cost, traffic, p)
 			}
-			if res := mustSearch(t, p, Peak, sw.opts); res.Status != milp.Optimal || res.Cost != float64(peak) {
+			if res := sw.run(t, p, Peak); res.Status != milp.Optimal || res.Cost != float64(peak) {
 				t.Fatalf("seed %d, %s: %s, peak %v, brute force finds %d\n%+v", seed, sw.name, res.Status, res.Cost, peak, p)
 			}
 		}
@@ -129,14 +143,14 @@ func testMistake(t *testing.T, p *Problem, m mistakes, right, wrong float64) {
 	if got, _ := bruteForce(p); got != right {
 		t.Errorf("brute force finds %v, want %v", got, right)
 	}
-	for _, sw := range switches {
-		if res := mustSearch(t, p, Traffic, sw.opts); res.Cost != right || res.Status != milp.Optimal {
+	for _, sw := range searches {
+		if res := sw.run(t, p, Traffic); res.Cost != right || res.Status != milp.Optimal {
 			t.Errorf("%s: %s, cost %v, want %v", sw.name, res.Status, res.Cost, right)
 		}
 	}
 	s := solver(t)
 	for _, method := range []ilp{CountingILP} {
-		if res := mustSolve(t, method, s, p, Traffic, ILPOptions{}); res.Cost != right || res.Status != milp.Optimal {
+		if res := mustSolve(t, method, s, p, Traffic, Options{}); res.Cost != right || res.Status != milp.Optimal {
 			t.Errorf("%s: %s, cost %v, want %v", res.Method, res.Status, res.Cost, right)
 		}
 	}
@@ -148,7 +162,7 @@ func TestSearchLimits(t *testing.T) {
 	for name, opts := range map[string]Options{
 		"work limit": {WorkLimit: 500}, "memory limit": {MemoryBytes: 1 << 20}, "time limit": {TimeLimit: time.Millisecond},
 	} {
-		res := mustSearch(t, p, Traffic, SearchOptions{Options: opts})
+		res := mustSearch(t, p, Traffic, opts)
 		if res.Status != milp.Feasible || res.Bound >= res.Cost || res.Stop.String() != name {
 			t.Errorf("%s: %s, %v, cost %v, bound %v", name, res.Status, res.Stop, res.Cost, res.Bound)
 		}
@@ -156,7 +170,7 @@ func TestSearchLimits(t *testing.T) {
 	// Bounds hold whenever the search stops, and costs never rise.
 	for seed := range uint64(300) {
 		p := randomProblem(seed, 8)
-		best := mustSearch(t, p, Traffic, SearchOptions{})
+		best := mustSearch(t, p, Traffic, Options{})
 		if best.Status == milp.Infeasible {
 			continue
 		}
@@ -164,9 +178,9 @@ func TestSearchLimits(t *testing.T) {
 			for _, objective := range []Objective{Traffic, Peak} {
 				want := best
 				if objective == Peak {
-					want = mustSearch(t, p, Peak, SearchOptions{})
+					want = mustSearch(t, p, Peak, Options{})
 				}
-				res := mustSearch(t, p, objective, SearchOptions{Options: Options{WorkLimit: int64(states)}, NoBeam: states%2 == 0})
+				res := mustSearch(t, p, objective, Options{WorkLimit: int64(states)})
 				if res.Bound > want.Cost || res.Cost < want.Cost {
 					t.Fatalf("seed %d, %d states, %s: cost %v, bound %v, the optimum is %v", seed, states, objective, res.Cost,
 						res.Bound, want.Cost)
@@ -178,7 +192,7 @@ func TestSearchLimits(t *testing.T) {
 
 // Same input, same output, byte for byte, also where a limit of states ends it.
 func TestSearchIsDeterministic(t *testing.T) {
-	for _, opts := range []SearchOptions{{}, {Options: Options{WorkLimit: 3000}}} {
+	for _, opts := range []Options{{}, {WorkLimit: 3000}} {
 		var first string
 		for range 3 {
 			res := mustSearch(t, chainOf([]int{6, 6, 6}, 1, 1), Traffic, opts)
@@ -205,7 +219,7 @@ func TestSearchStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := mustSearch(t, p, Traffic, SearchOptions{Options: Options{WorkLimit: 20000}})
+	good := mustSearch(t, p, Traffic, Options{WorkLimit: 20000})
 	if good.Cost >= float64(plain) {
 		t.Fatalf("cost %v, in topological order %v", good.Cost, plain)
 	}
@@ -222,12 +236,12 @@ func TestSearchStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if res := mustSearch(t, p, Traffic,
-		SearchOptions{Options: Options{Start: start, WorkLimit: 1}, NoBeam: true}); res.Cost > float64(cost) {
+		Options{Start: start, WorkLimit: 1}); res.Cost > float64(cost) {
 		t.Errorf("cost %v from a start of %v", res.Cost, cost)
 	}
 	start[0], start[len(start)-1] = start[len(start)-1], start[0]
 	for _, bad := range [][]int{start, start[1:], {}} {
-		if _, err := Search(context.Background(), p, Traffic, SearchOptions{Options: Options{Start: bad}}); err == nil ||
+		if _, err := Search(context.Background(), p, Traffic, Options{Start: bad}); err == nil ||
 			!strings.Contains(err.Error(), "start") {
 			t.Errorf("%v for a start that is no order", err)
 		}
@@ -253,18 +267,17 @@ func TestTwinsAreOneClass(t *testing.T) {
 	for n := 2; n <= 5; n++ {
 		p := twins(n)
 		traffic, peak := bruteForce(p)
-		for _, sw := range switches {
-			if res := mustSearch(t, p, Traffic, sw.opts); res.Status != milp.Optimal || res.Cost != traffic {
+		for _, sw := range searches {
+			if res := sw.run(t, p, Traffic); res.Status != milp.Optimal || res.Cost != traffic {
 				t.Errorf("%s, %s: %v, cost %v, want %v", p.Name, sw.name, res.Status, res.Cost, traffic)
 			}
-			if res := mustSearch(t, p, Peak, sw.opts); res.Status != milp.Optimal || res.Cost != float64(peak) {
+			if res := sw.run(t, p, Peak); res.Status != milp.Optimal || res.Cost != float64(peak) {
 				t.Errorf("%s, %s: %v, peak %v, want %v", p.Name, sw.name, res.Status, res.Cost, peak)
 			}
 		}
 	}
 	p := twins(20)
-	// Without bounds, so that the states are seen.
-	res := mustSearch(t, p, Traffic, SearchOptions{Options: Options{WorkLimit: 2000}, NoBeam: true})
+	res := mustSearch(t, p, Traffic, Options{WorkLimit: 2000})
 	if res.Status != milp.Optimal || res.Cost != 4 {
 		t.Errorf("%s: %v, cost %v, bound %v within 2000 states, want 4", p.Name, res.Status, res.Cost, res.Bound)
 	}
@@ -317,13 +330,12 @@ func TestTwinsAgainstBruteForce(t *testing.T) {
 		if traffic > 0 {
 			moved++
 		}
-		for _, opts := range []SearchOptions{{}, {NoBeam: true},
-			{NoBeam: true, NoRunAtOnce: true}} {
-			if res := mustSearch(t, p, Traffic, opts); res.Status != milp.Optimal || res.Cost != traffic {
-				t.Fatalf("%+v: %s, cost %v, brute force finds %v\n%+v", opts, res.Status, res.Cost, traffic, p)
+		for _, sw := range searches {
+			if res := sw.run(t, p, Traffic); res.Status != milp.Optimal || res.Cost != traffic {
+				t.Fatalf("%s: %s, cost %v, brute force finds %v\n%+v", sw.name, res.Status, res.Cost, traffic, p)
 			}
-			if res := mustSearch(t, p, Peak, opts); res.Status != milp.Optimal || res.Cost != float64(peak) {
-				t.Fatalf("%+v: %s, peak %v, brute force finds %d\n%+v", opts, res.Status, res.Cost, peak, p)
+			if res := sw.run(t, p, Peak); res.Status != milp.Optimal || res.Cost != float64(peak) {
+				t.Fatalf("%s: %s, peak %v, brute force finds %d\n%+v", sw.name, res.Status, res.Cost, peak, p)
 			}
 		}
 	}

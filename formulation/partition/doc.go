@@ -58,9 +58,9 @@
 //   - (6) for backward nodes is tried only where a pair of ideals would improve
 //     the best answer.
 //
-// Where the lattice has many ideals, there are no CPUs and there is a solver, an
-// integer linear program of the cuts between accelerators takes its place
-// (cuts.go). Else, with more ideals than the limit, the same search goes over
+// Where the lattice has many ideals, there are no CPUs and there is a solver, the
+// integer linear program of the cuts between devices takes its place
+// (ilp.go). Else, with more ideals than the limit, the same search goes over
 // the ideals of many topological orders. Its answer is then feasible, with the
 // bound of [Problem.Bound].
 //

@@ -11,7 +11,7 @@ import (
 
 const (
 	defaultStates = 24_000_000
-	defaultRounds = 40
+	rounds        = 40       // of orders, where the graph has too many ideals
 	firstShare    = 1.0 / 64 // of the distance between bound and load, for the first cut-off
 )
 
@@ -40,11 +40,11 @@ func (s *solver) exact(ctx context.Context) error {
 	l := g.ideals(ctx, limit)
 	if l == nil && program && ctx.Err() == nil {
 		s.reason = "the graph has more ideals than the limit"
-		s.opt.Notef("%s of %d: a program of its cuts is solved", s.reason, limit)
+		s.opt.Notef("%s of %d: an integer program is solved", s.reason, limit)
 		if s.best == nil {
 			s.improve(ctx) // the memory is tight
 		}
-		return s.cuts(ctx)
+		return s.program(ctx)
 	}
 	if l == nil {
 		if ctx.Err() == nil {
@@ -61,7 +61,7 @@ func (s *solver) exact(ctx context.Context) error {
 	}
 	for share := firstShare; s.bound < s.load*(1-near); share *= 2 {
 		cutoff := s.bound + share*(ceiling-s.bound)
-		if share >= 1 || s.opt.NoCutoff {
+		if share >= 1 {
 			cutoff = ceiling
 		}
 		// A division as good as the best is no news: loads below the cut-off only.
@@ -129,10 +129,6 @@ func (s *solver) try(ctx context.Context, l *lattice) {
 // improve draws orders, half of them at random and half that keep the devices of
 // the best division together, and takes the best division along all of a round.
 func (s *solver) improve(ctx context.Context) {
-	rounds := s.opt.Rounds
-	if rounds <= 0 {
-		rounds = defaultRounds
-	}
 	const orders = 4
 	for round := range rounds {
 		rng := rand.New(rand.NewPCG(uint64(round), 1))

@@ -89,7 +89,7 @@ func (g *contracted) heavy(classes []int, cpu bool) float64 {
 // output costs less than a tenth of the mean. (The published program lists such
 // nodes by id.)
 func (s *solver) pipedream(ctx context.Context) error {
-	g := s.p.fused(s.p.biconnected(), !s.opt.NoReduction)
+	g := s.p.fused(s.p.biconnected(), true)
 	if math.IsInf(g.bound(), 1) {
 		s.reason = "a component of the chain fits on no device"
 		return nil

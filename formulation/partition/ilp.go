@@ -4,130 +4,216 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/internal/strict"
 )
 
-// maxCells is the number of coefficients that the integer program has at most.
-const maxCells = 4_000_000
+const (
+	// programIdeals is the largest number of ideals of a graph that is not left to the integer
+	// program, where there is a solver.
+	programIdeals = 1 << 16
+	// maxCells is the number of coefficients that the integer program has at most.
+	maxCells = 4_000_000
+	// negligible is the share of the memory below which a class is left out of (f): far below what
+	// a division may pass it by, and less than HiGHS takes as a coefficient.
+	negligible = 1e-9
+)
 
-// negligible is the share of the memory below which a node is left out of (e): far below what a
-// division may pass it by, and less than HiGHS takes as a coefficient.
-const negligible = 1e-9
-
-// ilp solves the problem as an integer linear program over the places of a row of
-// K + L devices, built from the nodes as the file has them:
-//
-//	x_vp   node v is at place p of the row
-//	y_vp   node v is at place p or before: the sum of x_vq over q <= p
-//	b_p    the device at place p is a CPU
-//	q_tp   the device at place p pays for tail t
-//	z_vp   backward node v is at p, or a path leads from one at p to v
-//	minimise    C
-//	subject to  sum over p of x_vp = 1                                   each v       (a)
-//	            y_up >= y_vp                        arc u to v of rule (7), each p    (b)
-//	            sum over p of b_p <= L, of 1 - b_p <= K                               (c)
-//	            x_vp <= b_p                         v not supported, each p           (d)
-//	            sum of s_v x_vp <= M + (S - M) b_p                    each p          (e)
-//	            x_up = x_vp                         u, v of one colour, each p        (f)
-//	            q_tp >= x_tp - x_hp, x_hp - x_tp    edge t to h, each p               (g)
-//	            z_vp >= x_vp, z_wp >= z_vp, x_wp - x_vp + z_vp <= 1 turned into
-//	            z_vp + x_wp - x_vp <= 1 for backward edge v to w, each p              (h)
-//	            sum a_v x_vp + sum w_t q_tp <= C + B b_p              each p          (i)
-//	            sum c_v x_vp <= C + B (1 - b_p)                       each p          (j)
-//
-// where S is the sum of all sizes and B of all times and costs.
+// ilp is the integer program as a method by itself. Without a start it begins with the best
+// division along one order.
 func (s *solver) ilp(ctx context.Context) error {
-	p := s.p
-	places := p.Accelerators + p.CPUs
-	if cells := (12*len(p.Edges) + 10*len(p.Nodes)) * places; cells > maxCells {
-		return strict.Error(p.Name, "method ilp", fmt.Sprintf("about %d coefficients", cells),
+	cells := (12*len(s.p.Edges) + 10*len(s.p.Nodes)) * (s.p.Accelerators + s.p.CPUs)
+	if cells > maxCells {
+		return strict.Error(s.p.Name, "method ilp", fmt.Sprintf("about %d coefficients", cells),
 			fmt.Sprintf("at most %d: use method exact", maxCells))
 	}
-	m := milp.New(p.Name, milp.Minimize)
-	C := m.Continuous("C", s.bound*(1-near), math.Inf(1), 1)
-	total, big := 0.0, 0.0
-	for i, v := range p.Nodes {
-		total += v.SizeBytes
-		big += v.AcceleratorLatency + v.CPULatency + p.cost[i]
+	if s.best == nil {
+		s.try(ctx, s.g.chains([][]int{s.g.leastCut(nil)}))
 	}
-	unit := max(1, total) // of bytes, so that coefficients are near 1
-	n := len(p.Nodes)
-	x := make([][]milp.Var, n)
-	for i := range x {
-		for k := range places {
-			x[i] = append(x[i], m.Binary(fmt.Sprintf("x[%d,%d]", p.Nodes[i].ID, k), 0))
+	return s.program(ctx)
+}
+
+// A linear is a sum of variables and a constant.
+type linear struct {
+	terms    []milp.Term
+	constant float64
+}
+
+// program solves the problem, on the contracted graph, as an integer linear program over the cuts
+// between the places of a row of n = K + L devices:
+//
+//	y_cp   class c is at one of the first p places, p from 1 to n - 1
+//	x_cp = y_cp - y_c,p-1   c is at place p, with y_c0 = 0 and y_cn = 1
+//	b_p    the device at place p is a CPU
+//	q_ep   the device at place p pays for net e, 0 to 1
+//	z_vp   backward node v is at p, or a path of backward nodes leads from one that is to v; 0 to 1
+//	minimise    C, from the bound on
+//	subject to  y_c,p+1 >= y_cp                                   each c, p       (a)
+//	            y_up >= y_wp               arc u to w of the row, each p          (b)
+//	            sum b_p = L                                                       (c)
+//	            x_cp <= b_p                c not supported, each p                (d)
+//	            q_ep >= x_cp - x_dp        pins c, d of e in a circle, and
+//	                                       both ways between the first and others (e)
+//	            sum s_c x_cp <= M + (S - M) b_p                   each p          (f)
+//	            z_vp >= x_cp, z_wp >= z_vp, z_vp + x_dp - x_cp <= 1
+//	                                       backward v in c, edge to w in d        (g)
+//	            sum a_c x_cp + sum w_e q_ep <= C + B b_p          each p          (h)
+//	            sum c_c x_cp <= C + B (1 - b_p)                   each p          (i)
+//
+// where S is the sum of all sizes and B of all times and costs. Without CPUs there is no b.
+//
+// The solver starts from the best division so far. That is no limit on C: with one on a variable that
+// is minimised, HiGHS has been seen to prove a wrong optimum.
+func (s *solver) program(ctx context.Context) error {
+	g := s.g
+	n := g.accelerators + g.cpus
+	bytes, most := 0.0, 0.0 // S, B
+	for _, c := range g.classes {
+		bytes += c.bytes
+		most += c.acc + c.cpu
+	}
+	for _, net := range g.nets {
+		most += net.cost
+	}
+	m := milp.New(s.p.Name, milp.Minimize)
+	at, cpuAt := s.places(n)
+	start := []float64{s.load} // values of the variables, in the order in which they are made
+	began := func(on bool) {
+		value := 0.0
+		if on {
+			value = 1
 		}
-		m.AddEQ(fmt.Sprintf("(a) %d", i), milp.Sum(x[i]...), 1)
+		start = append(start, value)
+	}
+	C := m.Continuous("C", s.bound*(1-near), math.Inf(1), 1)
+	y := make([][]milp.Var, len(g.classes))
+	for c := range y {
+		for p := range n - 1 {
+			y[c] = append(y[c], m.Binary(fmt.Sprintf("y[%d,%d]", c, p+1), 0))
+			began(at[c] <= p)
+		}
 	}
 	var isCPU []milp.Var
-	for k := range places {
-		isCPU = append(isCPU, m.Binary(fmt.Sprintf("b[%d]", k), 0))
+	for p := 0; p < n && g.cpus > 0; p++ {
+		isCPU = append(isCPU, m.Binary(fmt.Sprintf("b[%d]", p), 0))
+		began(cpuAt[p])
 	}
-	m.AddLE("(c) CPUs", milp.Sum(isCPU...), float64(p.CPUs))
-	m.AddGE("(c) accelerators", milp.Sum(isCPU...), float64(p.CPUs))
-	colour := map[int]int{}
-	for i, v := range p.Nodes {
-		for k := range places {
-			if !v.Supported {
-				m.AddLE(fmt.Sprintf("(d) %d,%d", i, k), []milp.Term{x[i][k].Times(1), isCPU[k].Times(-1)}, 0)
-			}
-			if j, ok := colour[v.Color]; ok && v.Color != NoColor {
-				m.AddEQ(fmt.Sprintf("(f) %d,%d", i, k), []milp.Term{x[i][k].Times(1), x[j][k].Times(-1)}, 0)
-			}
+	// x adds f x_cp, and onCPU f b_p.
+	x := func(l *linear, c, p int, f float64) {
+		if p == n-1 {
+			l.constant += f
+		} else {
+			l.terms = append(l.terms, y[c][p].Times(f))
 		}
-		if _, ok := colour[v.Color]; !ok {
-			colour[v.Color] = i
+		if p > 0 {
+			l.terms = append(l.terms, y[c][p-1].Times(-f))
 		}
 	}
-	for k := range places {
-		for _, arc := range p.row {
-			var terms []milp.Term
-			for q := range k + 1 {
-				terms = append(terms, x[arc[0]][q].Times(1), x[arc[1]][q].Times(-1))
-			}
-			m.AddGE(fmt.Sprintf("(b) %d to %d,%d", arc[0], arc[1], k), terms, 0)
+	onCPU := func(l *linear, p int, f float64) {
+		if g.cpus > 0 {
+			l.terms = append(l.terms, isCPU[p].Times(f))
 		}
-		var acc, cpu, bytes []milp.Term
-		z := make([]milp.Var, n)
-		for i, v := range p.Nodes {
-			acc = append(acc, x[i][k].Times(v.AcceleratorLatency))
-			cpu = append(cpu, x[i][k].Times(v.CPULatency))
-			if size := v.SizeBytes / unit; size >= negligible {
-				bytes = append(bytes, x[i][k].Times(size))
+	}
+	atMost := func(name string, l linear, limit float64) { m.AddLE(name, l.terms, limit-l.constant) }
+	if g.cpus > 0 {
+		m.AddEQ("(c)", milp.Sum(isCPU...), float64(g.cpus))
+	}
+	for c, class := range g.classes {
+		for p := range n - 1 {
+			if p > 0 {
+				m.AddGE(fmt.Sprintf("(a) %d,%d", c, p), []milp.Term{y[c][p].Times(1), y[c][p-1].Times(-1)}, 0)
 			}
-			if v.Backward {
-				z[i] = m.Continuous(fmt.Sprintf("z[%d,%d]", v.ID, k), 0, 1, 0)
-				m.AddGE(fmt.Sprintf("(h1) %d,%d", i, k), []milp.Term{z[i].Times(1), x[i][k].Times(-1)}, 0)
+			for _, w := range class.succ {
+				m.AddGE(fmt.Sprintf("(b) %d to %d,%d", c, w, p), []milp.Term{y[c][p].Times(1), y[w][p].Times(-1)}, 0)
 			}
 		}
-		for i := range p.Nodes {
-			var pays milp.Var
-			if len(p.succ[i]) > 0 && p.cost[i] > 0 {
-				pays = m.Continuous(fmt.Sprintf("q[%d,%d]", p.Nodes[i].ID, k), 0, 1, 0)
-				acc = append(acc, pays.Times(p.cost[i]))
+		for p := 0; p < n && !class.supported; p++ {
+			var on linear
+			x(&on, c, p, 1)
+			onCPU(&on, p, -1)
+			atMost(fmt.Sprintf("(d) %d,%d", c, p), on, 0)
+		}
+	}
+	for p := range n {
+		load, onIt := linear{terms: []milp.Term{C.Times(-1)}}, linear{terms: []milp.Term{C.Times(-1)}}
+		var held linear
+		for c, class := range g.classes {
+			x(&load, c, p, class.acc)
+			x(&onIt, c, p, class.cpu)
+			if size := class.bytes / max(1, bytes); size >= negligible {
+				x(&held, c, p, size)
 			}
-			for _, h := range p.succ[i] {
-				at := fmt.Sprintf("%d to %d,%d", i, h, k)
-				if p.cost[i] > 0 {
-					m.AddGE("(g1) "+at, []milp.Term{pays.Times(1), x[i][k].Times(-1), x[h][k].Times(1)}, 0)
-					m.AddGE("(g2) "+at, []milp.Term{pays.Times(1), x[i][k].Times(1), x[h][k].Times(-1)}, 0)
+		}
+		for e, net := range g.nets {
+			pays := m.Continuous(fmt.Sprintf("q[%d,%d]", e, p), 0, 1, 0)
+			began(slices.ContainsFunc(net.pins, func(c int) bool { return at[c] == p }) &&
+				slices.ContainsFunc(net.pins, func(c int) bool { return at[c] != p }))
+			load.terms = append(load.terms, pays.Times(net.cost))
+			apart := func(c, d int) {
+				l := linear{terms: []milp.Term{pays.Times(-1)}}
+				x(&l, c, p, 1)
+				x(&l, d, p, -1)
+				atMost(fmt.Sprintf("(e) %d,%d: %d-%d", e, p, c, d), l, 0)
+			}
+			pins := len(net.pins)
+			for i, c := range net.pins {
+				apart(c, net.pins[(i+1)%pins])
+				if i > 1 {
+					apart(net.pins[0], c)
 				}
-				if p.Nodes[i].Backward && p.Nodes[h].Backward {
-					// z is 1 on and after the set; a node may be in the set after one that
-					// is outside only where z was 0 there.
-					m.AddGE("(h2) "+at, []milp.Term{z[h].Times(1), z[i].Times(-1)}, 0)
-					m.AddLE("(h3) "+at, []milp.Term{z[i].Times(1), x[h][k].Times(1), x[i][k].Times(-1)}, 1)
+				if i > 0 && i < pins-1 {
+					apart(c, net.pins[0])
 				}
 			}
 		}
-		m.AddLE(fmt.Sprintf("(e) %d", k), append(bytes, isCPU[k].Times(-max(0, total-p.MemoryBytes)/unit)),
-			p.MemoryBytes/unit)
-		m.AddLE(fmt.Sprintf("(i) %d", k), append(acc, C.Times(-1), isCPU[k].Times(-big)), 0)
-		m.AddLE(fmt.Sprintf("(j) %d", k), append(cpu, C.Times(-1), isCPU[k].Times(big)), big)
+		onCPU(&load, p, -most)
+		atMost(fmt.Sprintf("(h) %d", p), load, 0)
+		if g.cpus > 0 {
+			onCPU(&onIt, p, most)
+			atMost(fmt.Sprintf("(i) %d", p), onIt, most)
+		}
+		if bytes > s.p.MemoryBytes {
+			onCPU(&held, p, -(bytes-s.p.MemoryBytes)/max(1, bytes))
+			atMost(fmt.Sprintf("(f) %d", p), held, s.p.MemoryBytes/max(1, bytes))
+		}
 	}
-	sol, err := s.opt.Solver.Solve(ctx, m, s.opt.MILP(1))
+	of := make([]int, len(s.p.Nodes)) // class of each backward node
+	for c, class := range g.classes {
+		for _, v := range class.nodes {
+			of[v] = c
+		}
+	}
+	for p := range n {
+		z := make([]milp.Var, len(s.p.Nodes))
+		for _, v := range s.p.order {
+			if !s.p.Nodes[v].Backward {
+				continue
+			}
+			z[v] = m.Continuous(fmt.Sprintf("z[%d,%d]", v, p), 0, 1, 0)
+			here := linear{terms: []milp.Term{z[v].Times(-1)}}
+			x(&here, of[v], p, 1)
+			atMost(fmt.Sprintf("(g) %d,%d", v, p), here, 0)
+			on := at[of[v]] == p
+			for _, u := range s.p.pred[v] {
+				if s.p.Nodes[u].Backward {
+					m.AddGE(fmt.Sprintf("(g) %d to %d,%d", u, v, p), []milp.Term{z[v].Times(1), z[u].Times(-1)}, 0)
+					back := linear{terms: []milp.Term{z[u].Times(1)}}
+					x(&back, of[v], p, 1)
+					x(&back, of[u], p, -1)
+					atMost(fmt.Sprintf("(g) %d back to %d,%d", u, v, p), back, 1)
+					on = on || start[z[u]] == 1
+				}
+			}
+			began(on)
+		}
+	}
+	opt := s.opt.MILP(1)
+	if s.best != nil && m.Check(start, milp.StartTolerance) == nil { // a caller's division may divide classes
+		opt.Start = start
+	}
+	sol, err := s.opt.Solver.Solve(ctx, m, opt)
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
@@ -136,36 +222,74 @@ func (s *solver) ilp(ctx context.Context) error {
 	}
 	s.stop = sol.Stop
 	if sol.Status == milp.Infeasible {
-		s.bound, s.reason = math.Inf(1), p.crowded()
+		s.bound, s.reason = math.Inf(1), s.p.crowded()
 		return nil
 	}
-	if !math.IsInf(sol.Bound, 0) && !math.IsNaN(sol.Bound) {
-		s.raise(sol.Bound)
+	if !sol.Status.HasValues() {
+		if !math.IsInf(sol.Bound, 0) && !math.IsNaN(sol.Bound) {
+			s.raise(min(sol.Bound, s.load))
+		}
+		return nil
 	}
-	if sol.Status.HasValues() {
-		d := &Division{}
-		sets := make([][]int, places)
-		for i, v := range p.Nodes {
-			for k := range places {
-				if sol.Int(x[i][k]) == 1 {
-					sets[k] = append(sets[k], v.ID)
-				}
-			}
+	row := make([]part, n)
+	for p := range isCPU {
+		row[p].cpu = sol.Int(isCPU[p]) == 1
+	}
+	for c := range y {
+		p := n - 1
+		for p > 0 && sol.Int(y[c][p-1]) == 1 {
+			p--
 		}
-		for k, set := range sets {
-			if sol.Int(isCPU[k]) == 1 {
-				d.CPUs = append(d.CPUs, set)
-			} else {
-				d.Accelerators = append(d.Accelerators, set)
-			}
-		}
-		if err := p.Check(d); err != nil {
-			return fmt.Errorf("the solver's answer: %w", err)
-		}
+		row[p].classes = append(row[p].classes, c)
+	}
+	d := g.division(row)
+	fits := s.p.Check(d) == nil // else the memory is exceeded, within the solver's tolerance
+	if fits {
 		s.take(d)
-		if sol.Status == milp.Optimal { // within the solver's gap
-			s.bound = max(s.bound, s.load*(1-near))
-		}
+	}
+	load, err := s.p.MaxLoad(d)
+	if err != nil || math.Abs(load-sol.Objective) > 1e-6*load {
+		s.reason = fmt.Sprintf("the solver's %g is not the load of its solution, %g: its bound is not to be trusted",
+			sol.Objective, load)
+		return nil
+	}
+	if s.raise(min(sol.Bound, s.load)); fits && sol.Status == milp.Optimal && load <= s.load {
+		s.bound = max(s.bound, s.load*(1-near)) // within the solver's gap
 	}
 	return nil
+}
+
+// places returns the place of each class in the best division, if there is one, and which of n
+// places are CPUs. The row has places for devices with classes first.
+func (s *solver) places(n int) (at []int, cpu []bool) {
+	at, cpu = make([]int, len(s.g.classes)), make([]bool, n)
+	if s.best == nil {
+		return at, cpu
+	}
+	device, err := s.p.devices(s.best)
+	if err != nil {
+		panic(err) // of a division that take has checked
+	}
+	inRow, _ := s.p.places(device)
+	of := make([]int, len(at)) // devices
+	for c, class := range s.g.classes {
+		of[c] = device[class.nodes[0]]
+		at[c] = inRow[of[c]]
+	}
+	used := slices.Clone(at)
+	slices.Sort(used)
+	used = slices.Compact(used)
+	cpus := 0
+	for c := range at {
+		at[c], _ = slices.BinarySearch(used, at[c])
+		if of[c] >= s.p.Accelerators && !cpu[at[c]] {
+			cpu[at[c]] = true
+			cpus++
+		}
+	}
+	for p := len(used); p < n && cpus < s.g.cpus; p++ {
+		cpu[p] = true
+		cpus++
+	}
+	return at, cpu
 }

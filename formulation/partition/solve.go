@@ -19,13 +19,6 @@ type Options struct {
 	// MaxIdeals bounds the memory: a graph with more ideals is searched along
 	// topological orders only. 0 is 24 million states, some 500 MB.
 	MaxIdeals int
-	// Rounds is the number of times that orders are drawn anew where the graph has more
-	// ideals than that. 0 is 40.
-	Rounds int
-
-	// What can be switched off, for comparison.
-	NoReduction bool // of classes without weight
-	NoCutoff    bool // visit all pairs of ideals
 }
 
 // A Result is a method's answer.
@@ -129,7 +122,7 @@ func Solve(ctx context.Context, p *Problem, method string, opt Options) (*Result
 	}
 	ctx, cancel := opt.Begin(ctx)
 	defer cancel()
-	s.g = p.contract(!opt.NoReduction)
+	s.g = p.contract(true)
 	s.raise(s.g.bound())
 	if err := m.Run(s, ctx); err != nil {
 		return nil, err

@@ -6,19 +6,6 @@ import (
 	"slices"
 )
 
-// Bounds are numbers that no makespan of a project can be below.
-type Bounds struct {
-	CriticalPath int64 // the longest chain of activities
-	Work         int64 // the busiest resource: work over capacity
-	// Energy is the largest sum of a head, the work of the activities with that head
-	// or a longer one and a tail at least as long as another, over capacity, and that
-	// tail. It is never below the other two.
-	Energy int64
-}
-
-// Best is the largest of the bounds.
-func (b Bounds) Best() int64 { return max(b.CriticalPath, b.Work, b.Energy) }
-
 // Heads gives the earliest start of each activity of a valid project where only
 // precedence matters.
 func (p *Project) Heads() []int64 {
@@ -39,15 +26,16 @@ func (p *Project) Heads() []int64 {
 // project where only precedence matters.
 func (p *Project) Tails() []int64 { return p.Reversed().Heads() }
 
-// Bounds computes lower bounds of a valid project's makespan in time quadratic in the
-// number of activities.
-func (p *Project) Bounds() Bounds {
+// Bound is a lower bound of a valid project's makespan: the largest sum of a head, the work
+// of the activities with that head or a longer one and a tail at least as long as another,
+// over capacity, and that tail. Neither the longest chain of activities nor the work of the
+// busiest resource is above it. It takes time quadratic in the number of activities.
+func (p *Project) Bound() int64 {
 	head, tail := p.Heads(), p.Tails()
-	var b Bounds
+	bound := int64(0)
 	for i, a := range p.Activities {
-		b.CriticalPath = max(b.CriticalPath, head[i]+a.Duration+tail[i])
+		bound = max(bound, head[i]+a.Duration+tail[i])
 	}
-	b.Energy = b.CriticalPath
 	byTail := make([]int, 0, len(p.Activities))
 	for k, r := range p.Resources {
 		byTail = byTail[:0]
@@ -69,16 +57,11 @@ func (p *Project) Bounds() Bounds {
 					continue
 				}
 				w.add(p.Activities[i].Duration, p.Activities[i].Demand[k])
-				b.Energy = max(b.Energy, least+w.over(r.Capacity)+tail[i])
+				bound = max(bound, least+w.over(r.Capacity)+tail[i])
 			}
 		}
-		var all work
-		for _, i := range byTail {
-			all.add(p.Activities[i].Duration, p.Activities[i].Demand[k])
-		}
-		b.Work = max(b.Work, all.over(r.Capacity))
 	}
-	return b
+	return bound
 }
 
 // work is a sum of durations times demands, in 128 bits.

@@ -20,7 +20,7 @@ func ExampleProject() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("no schedule is shorter than", p.Bounds().Best())
+	fmt.Println("no schedule is shorter than", p.Bound())
 	for _, start := range [][]int64{{0, 3, 6}, {0, 5, 8}, {3, 0, 3}} {
 		if err := p.Check(start); err != nil {
 			fmt.Println(start, err)

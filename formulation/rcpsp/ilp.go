@@ -86,7 +86,7 @@ type ilp struct {
 }
 
 func newILP(p *Project, opt Options) (*ilp, error) {
-	f := &ilp{p: p, bound: p.Bounds().Best(), earliest: p.Heads()}
+	f := &ilp{p: p, bound: p.Bound(), earliest: p.Heads()}
 	horizon := p.Horizon()
 	if opt.Start != nil {
 		horizon = p.Makespan(opt.Start) - 1

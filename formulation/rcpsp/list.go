@@ -3,7 +3,6 @@ package rcpsp
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 )
@@ -22,16 +21,6 @@ const (
 	MostWork                   // most duration times share of capacities
 	NumRules
 )
-
-var ruleNames = [NumRules]string{"listed", "latest-finish", "latest-start", "most-successors", "greatest-rank",
-	"shortest-first", "most-work"}
-
-func (r Rule) String() string {
-	if r < 0 || r >= NumRules {
-		return fmt.Sprintf("rule(%d)", int(r))
-	}
-	return ruleNames[r]
-}
 
 // List is the priority list of a valid project by a rule: each activity stands behind
 // those it comes after.
@@ -297,7 +286,7 @@ type ListOptions struct {
 // each justified. If ctx ends, it is the shortest until then.
 func Best(ctx context.Context, p *Project, opt ListOptions) []int64 {
 	var best []int64
-	span, bound := int64(0), p.Bounds().Best()
+	span, bound := int64(0), p.Bound()
 	try := func(start []int64) bool {
 		if got := p.Makespan(start); best == nil || got < span {
 			best, span = start, got

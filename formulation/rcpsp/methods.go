@@ -89,7 +89,7 @@ func Solve(ctx context.Context, p *Project, method string, opt Options) (*Result
 	if opt.Start == nil {
 		opt.Start = Best(ctx, p, ListOptions{Seed: uint64(opt.Seed)})
 	}
-	r := p.answer(method, opt.Start, p.Bounds().Best(), solve.Why(ctx), began)
+	r := p.answer(method, opt.Start, p.Bound(), solve.Why(ctx), began)
 	if m.Run != nil && r.Status != milp.Optimal {
 		if r, err = m.Run(ctx, p, opt); err != nil {
 			return nil, err

@@ -37,8 +37,8 @@ func TestParsePSPLIB(t *testing.T) {
 	if a.Name != "6" || a.Duration != 3 || !slices.Equal(a.Demand, []int64{1, 1}) || !slices.Equal(a.After, []int{2, 3}) {
 		t.Errorf("%+v", a)
 	}
-	if got, want := p.Bounds(), (Bounds{CriticalPath: 9, Work: 14, Energy: 14}); got != want {
-		t.Errorf("bounds %+v, want %+v", got, want)
+	if got := p.Bound(); got != 14 {
+		t.Errorf("bound %d, want 14", got)
 	}
 	if got := p.Tails(); !slices.Equal(got, []int64{9, 4, 3, 3, 0, 0, 0}) {
 		t.Errorf("tails %v", got)
@@ -126,8 +126,8 @@ func FuzzParsePSPLIB(f *testing.F) {
 		if err := p.Check(start); err != nil {
 			t.Fatal(err)
 		}
-		if b := p.Bounds(); b.Best() > now {
-			t.Fatalf("bounds %+v, done at %d", b, now)
+		if b := p.Bound(); b > now {
+			t.Fatalf("bound %d, done at %d", b, now)
 		}
 	})
 }
@@ -246,8 +246,8 @@ func TestLargeWork(t *testing.T) {
 	if err := p.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if got := p.Bounds(); got.Work != MaxHorizon-512 { // less 2^49 / 2^40
-		t.Errorf("%+v, want work %d", got, MaxHorizon-512)
+	if got := p.Bound(); got != MaxHorizon-512 { // less 2^49 / 2^40
+		t.Errorf("bound %d, want %d", got, MaxHorizon-512)
 	}
 }
 

@@ -137,7 +137,7 @@ func methods(t *testing.T) []method {
 	add([]solve.Method{{Name: "sweep", Exact: true}}, "spill", spilled,
 		func(ctx context.Context, _ string, set settings) (solve.Outcome, error) {
 			return outcome(allocate.SpillSweep(ctx, buffers, room,
-				allocate.SweepOptions{Options: with(set, out, solver), MaxStates: 100_000, NoDominance: true}))
+				allocate.SweepOptions{Options: with(set, out, solver), MaxStates: 100_000}))
 		})
 
 	project, serial := works(r, 30)

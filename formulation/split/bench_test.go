@@ -45,7 +45,7 @@ func BenchmarkNetworks(b *testing.B) {
 		b.Run(name+"/search", func(b *testing.B) {
 			for range b.N {
 				if _, err := split.Search(context.Background(), n.Problem,
-					split.SearchOptions{Options: split.Options{Start: n.Given}}); err != nil {
+					split.Options{Start: n.Given}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -18,7 +18,7 @@ func ExampleSearch() {
 			{Atoms: []int{0, 1}, Seconds: 8e-6}, {Atoms: []int{1, 2}, Seconds: 7e-6}, {Atoms: []int{0, 1, 2}, Seconds: 14e-6},
 		},
 	}
-	r, err := split.Search(context.Background(), p, split.SearchOptions{})
+	r, err := split.Search(context.Background(), p, split.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

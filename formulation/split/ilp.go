@@ -12,13 +12,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/solve"
 )
 
-// ILPOptions are the settings of [ILP]. The zero value has all strengthenings on.
-type ILPOptions struct {
-	Options
-	// NoPrune keeps groups that others replace at no more cost.
-	NoPrune bool
-}
-
 // unit is the model's unit of cost in seconds. Solvers take 1e-6 for nothing.
 const unit = 1e-6
 
@@ -36,7 +29,7 @@ type program struct {
 
 // Formulate builds the model of the package's documentation, without constraints
 // (3).
-func Formulate(p *Problem, opts ILPOptions) (*milp.Model, error) {
+func Formulate(p *Problem, opts Options) (*milp.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -44,18 +37,12 @@ func Formulate(p *Problem, opts ILPOptions) (*milp.Model, error) {
 	return pr.model, pr.model.Err()
 }
 
-func formulate(p *Problem, opts ILPOptions, circles [][]int) *program {
-	pr := &program{p: p, model: milp.New("split", milp.Minimize), circles: circles}
-	for k := range p.Groups {
-		pr.kept = append(pr.kept, k)
-	}
-	if !opts.NoPrune {
-		pr.kept = p.prune()
-		// The start's groups stay, or the solver could not be given it.
-		for _, k := range opts.Start {
-			if at, there := slices.BinarySearch(pr.kept, k); !there {
-				pr.kept = slices.Insert(pr.kept, at, k)
-			}
+func formulate(p *Problem, opts Options, circles [][]int) *program {
+	pr := &program{p: p, kept: p.prune(), model: milp.New("split", milp.Minimize), circles: circles}
+	// The start's groups stay, or the solver could not be given it.
+	for _, k := range opts.Start {
+		if at, there := slices.BinarySearch(pr.kept, k); !there {
+			pr.kept = slices.Insert(pr.kept, at, k)
 		}
 	}
 	m := pr.model
@@ -150,9 +137,9 @@ func (pr *program) decode(sol *milp.Solution) []int {
 
 // ILP solves the model, and again with a constraint (3) more for each circle that
 // its answer has, until there is none. It needs [Options].Solver.
-func ILP(ctx context.Context, p *Problem, opts ILPOptions) (*Result, error) {
+func ILP(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 	began := time.Now()
-	y, best, err := p.begin(&opts.Options)
+	y, best, err := p.begin(&opts)
 	if err != nil {
 		return nil, err
 	}

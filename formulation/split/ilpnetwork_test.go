@@ -22,12 +22,12 @@ func TestILPOnNetworks(t *testing.T) {
 		t.Run(c.network+" on "+c.hardware, func(t *testing.T) {
 			_, n := pose(t, c)
 			other, err := split.Search(context.Background(), n.Problem,
-				split.SearchOptions{Options: split.Options{Start: n.Given}})
+				split.Options{Start: n.Given})
 			if err != nil || other.Status != milp.Optimal {
 				t.Fatalf("search: got %+v, %v", other, err)
 			}
 			got, err := split.ILP(context.Background(), n.Problem,
-				split.ILPOptions{Options: split.Options{Start: n.Given, Solver: solver}})
+				split.Options{Start: n.Given, Solver: solver})
 			if err != nil {
 				t.Fatal(err)
 			}

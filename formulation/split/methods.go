@@ -14,13 +14,9 @@ var rows = solve.Table[run]{
 	{Method: solve.Method{Name: "greedy", Description: "the start as it is, Algorithm 2's groups"},
 		Run: func(_ context.Context, p *Problem, opts Options) (*Result, error) { return p.Judge(opts.Start) }},
 	{Method: solve.Method{Name: "ilp", Description: "integer program over groups", Exact: true, NeedsSolver: true},
-		Run: func(ctx context.Context, p *Problem, opts Options) (*Result, error) {
-			return ILP(ctx, p, ILPOptions{Options: opts})
-		}},
+		Run: ILP},
 	{Method: solve.Method{Name: "search", Description: "dynamic programming over what has run, best first", Exact: true},
-		Run: func(ctx context.Context, p *Problem, opts Options) (*Result, error) {
-			return Search(ctx, p, SearchOptions{Options: opts})
-		}},
+		Run: Search},
 }
 
 // Methods lists the methods.

@@ -15,17 +15,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/solve"
 )
 
-// SearchOptions are the settings of [Search]; the zero value is the default.
-type SearchOptions struct {
-	// WorkLimit is the largest number of sets of atoms that are kept; 0 stands for
-	// DefaultMaxStates.
-	Options
-	// NoPrune keeps groups that others replace at no more cost.
-	NoPrune bool
-	// NoPotentials searches without the bound of the potentials.
-	NoPotentials bool
-}
-
 // DefaultMaxStates keeps the search within some 100 MB for networks of a few
 // hundred atoms.
 const DefaultMaxStates = 200_000
@@ -63,30 +52,20 @@ const DefaultMaxStates = 200_000
 // cost, then these can run one after the other wherever S can.
 //
 // At a limit the answer is the best choice known; the least cost + h in open is a
-// bound.
-func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error) {
+// bound. Options.WorkLimit is the largest number of sets of atoms that are kept; 0 stands
+// for [DefaultMaxStates].
+func Search(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 	began := time.Now()
-	y, best, err := p.begin(&opts.Options)
+	y, best, err := p.begin(&opts)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := opts.Begin(ctx)
 	defer cancel()
-	limit := int(opts.WorkLimit)
-	limit = cmp.Or(limit, DefaultMaxStates)
+	limit := cmp.Or(int(opts.WorkLimit), DefaultMaxStates)
 	tell := opts.Reporter()
 	tell(p.Seconds(best), total(y), true)
-	if opts.NoPotentials {
-		clear(y)
-	}
-	kept := make([]int, 0, len(p.Groups))
-	for k := range p.Groups {
-		kept = append(kept, k)
-	}
-	if !opts.NoPrune {
-		kept = p.prune()
-	}
-	s := newSearch(p, kept, y)
+	s := newSearch(p, p.prune(), y)
 	s.tell = func(bound float64) { tell(p.Seconds(best), bound, false) }
 	choice, bound, stop := s.run(ctx, p.Seconds(best), limit)
 	if choice != nil && p.Seconds(choice) < p.Seconds(best) {

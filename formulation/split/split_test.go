@@ -141,8 +141,7 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 		if !same(p.Seconds(intervals), want) {
 			better++
 		}
-		for _, opts := range []SearchOptions{{}, {NoPrune: true}, {NoPotentials: true}, {NoPrune: true, NoPotentials: true},
-			{Options: Options{Start: intervals}}} {
+		for _, opts := range []Options{{}, {Start: intervals}} {
 			got, err := Search(context.Background(), p, opts)
 			if err != nil {
 				t.Fatalf("problem %d, %+v: %v", k, opts, err)
@@ -180,7 +179,7 @@ func TestSearchAtLimit(t *testing.T) {
 			most int64
 			stop milp.Stop
 		}{{context.Background(), 3, milp.StopWork}, {cancelled, 0, milp.StopCancelled}} {
-			got, err := Search(c.ctx, p, SearchOptions{Options: Options{WorkLimit: c.most}, NoPotentials: k%2 == 0})
+			got, err := Search(c.ctx, p, Options{WorkLimit: c.most})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -207,7 +206,7 @@ func TestCircle(t *testing.T) {
 	// 0 -> 1 -> 2 -> 3, and {0, 2} with {1, 3} would wait for each other.
 	p := &Problem{Reads: [][]int{nil, {0}, {1}, {2}}, Groups: []Group{
 		{[]int{0}, 5}, {[]int{1}, 5}, {[]int{2}, 5}, {[]int{3}, 5}, {[]int{0, 2}, 1}, {[]int{1, 3}, 1}, {[]int{0, 1}, 9}}}
-	got, err := Search(context.Background(), p, SearchOptions{})
+	got, err := Search(context.Background(), p, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -197,7 +197,7 @@ func Bind(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	}
 	p := n.Problem
 	a := &AloneBinding{Alone: *base, Instances: len(p.Nodes), Edges: len(p.Edges), Changes: []BindingChange{}}
-	a.Program = func() (*milp.Model, error) { return binding.Formulate(p, binding.ILPOptions{}) }
+	a.Program = func() (*milp.Model, error) { return binding.Formulate(p, binding.Options{}) }
 	a.File = n.File
 	for _, node := range p.Nodes {
 		a.Labels += len(node.Labels)
@@ -286,7 +286,7 @@ func Split(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 	}
 	a := &AloneSplit{Alone: *base, Layers: len(p.Reads), Candidates: len(p.Groups), Longest: n.Longest}
 	a.Greedy = n.GivenSeconds
-	a.Program = func() (*milp.Model, error) { return split.Formulate(p, split.ILPOptions{}) }
+	a.Program = func() (*milp.Model, error) { return split.Formulate(p, split.Options{}) }
 	a.File = n.File
 	began := time.Now()
 	r, err := split.Solve(ctx, p, method,

@@ -161,6 +161,6 @@ func Compare(ctx context.Context, p *isa.Program, s Span) (*Comparison, error) {
 	c := &Comparison{Span: s, Commands: s.Last - s.First, InOrderPs: ordered.Makespan(inOrder)}
 	// In order is a schedule of the relaxation, too.
 	c.ListPs = min(c.InOrderPs, free.Makespan(rcpsp.Best(ctx, free, rcpsp.ListOptions{Samples: -1})))
-	c.BoundPs = free.Bounds().Best()
+	c.BoundPs = free.Bound()
 	return c, nil
 }

@@ -368,7 +368,7 @@ func (a *Site) moveLayers() *Decisions {
 	}
 	draw := func(deviation float64) float64 { return math.Exp(deviation * a.Rand.NormFloat64()) }
 	problem := l.Problem(binding.Weights{Weights: draw(0.5), Moves: 0.7 * draw(0.7)}, func() float64 { return draw(0.05) })
-	found, err := binding.Search(context.Background(), problem, binding.SearchOptions{NoBranch: true, MaxTable: 1 << 14})
+	found, err := binding.Search(context.Background(), problem, binding.Options{WorkLimit: 1 << 14})
 	if err != nil || found.Choice == nil {
 		return nil
 	}
@@ -438,9 +438,9 @@ func (d *Draft) leastBinding(ctx context.Context, method string) error {
 	}
 	var r *binding.Result
 	if method == "ilp" {
-		r, err = binding.ILP(ctx, n.Problem, binding.ILPOptions{Options: BindingOptions(d.Options, n)})
+		r, err = binding.ILP(ctx, n.Problem, BindingOptions(d.Options, n))
 	} else {
-		opts := binding.SearchOptions{Options: BindingOptions(d.Options, n), NoBranch: !d.Options.TimeLimitOnly}
+		opts := BindingOptions(d.Options, n)
 		opts.TimeLimit = d.Options.searchLimit()
 		r, err = binding.Search(ctx, n.Problem, opts)
 	}

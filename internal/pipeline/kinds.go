@@ -103,10 +103,10 @@ func (d *Draft) leastKinds(ctx context.Context, byILP bool) error {
 	options := binding.Options{TimeLimit: d.Options.TimeLimit, MemoryBytes: SolverMemory, Solver: d.Options.Solver,
 		Progress: ReportTo(d.Options, "kinds")}
 	if byILP {
-		r, err = binding.ILP(ctx, &p.Problem, binding.ILPOptions{Options: options})
+		r, err = binding.ILP(ctx, &p.Problem, options)
 	} else {
 		options.TimeLimit = d.Options.searchLimit()
-		r, err = binding.Search(ctx, &p.Problem, binding.SearchOptions{Options: options})
+		r, err = binding.Search(ctx, &p.Problem, options)
 	}
 	if err != nil {
 		return err

@@ -197,13 +197,13 @@ func (d *Draft) leastTraffic(ctx context.Context, method string) error {
 	opts := ordering.Options{TimeLimit: d.Options.TimeLimit, Start: start, Solver: d.Options.Solver,
 		Progress: ReportTo(d.Options, "order")}
 	if method == "ilp" {
-		r, err = ordering.CountingILP(ctx, p, ordering.Traffic, ordering.ILPOptions{Options: opts})
+		r, err = ordering.CountingILP(ctx, p, ordering.Traffic, opts)
 	} else {
 		opts.TimeLimit = d.Options.searchLimit()
 		if !d.Options.TimeLimitOnly {
 			opts.WorkLimit = searchStates
 		}
-		r, err = ordering.Search(ctx, p, ordering.Traffic, ordering.SearchOptions{Options: opts})
+		r, err = ordering.Search(ctx, p, ordering.Traffic, opts)
 	}
 	if err != nil {
 		return err

@@ -493,7 +493,7 @@ func pack(ctx context.Context, list []graphturbo.Extent, capacity int64) ([]int6
 		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprint(i),
 			Lifetime: allocate.Interval{Lower: int64(x.First), Upper: int64(x.Last) + 1}, Size: x.Bytes, Alignment: 64})
 	}
-	sol, err := allocate.Fit(ctx, p, capacity, allocate.SearchOptions{Options: allocate.Options{WorkLimit: packNodes}})
+	sol, err := allocate.Fit(ctx, p, capacity, allocate.Options{WorkLimit: packNodes})
 	if err != nil || !sol.Status.HasValues() {
 		return nil, false
 	}

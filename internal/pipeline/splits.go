@@ -51,8 +51,7 @@ var exactSplit = Strategy{Name: "search", Description: "groups and factors of le
 		if err != nil {
 			return err
 		}
-		opts := split.SearchOptions{Options: split.Options{Start: n.Given, TimeLimit: d.Options.searchLimit(),
-			Progress: ReportTo(d.Options, "split")}}
+		opts := split.Options{Start: n.Given, TimeLimit: d.Options.searchLimit(), Progress: ReportTo(d.Options, "split")}
 		if d.Options.TimeLimitOnly {
 			opts.WorkLimit = timedSplitStates
 		}
