@@ -112,13 +112,11 @@ func threads(name, net string, figure, published int) harness.Experiment {
 		func(d *harness.Document, t threadTable) {
 			table := harness.Table{Title: fmt.Sprintf("Training %s on %d devices: images/s by threads that load data", t.Model,
 				loadingDevices), Name: "threads",
-				Columns: []harness.Column{number("Threads"), number("Loading"), number("Training"), number("Together"),
-					{Group: "Queue of two batches", Name: "training\nwaits %"},
-					{Group: "Queue of two batches", Name: "threads\nwait %"}, number("Host W")}}
+				Columns: harness.Columns("Threads", "Loading", "Training", "Together",
+					"Queue of two batches|training\nwaits %|threads\nwait %", "Host W")}
 			for _, r := range t.Rows {
-				table.Rows = append(table.Rows, []string{fmt.Sprint(r.Threads), harness.Fixed(r.Load, 0), harness.Fixed(t.Train, 0),
-					harness.Fixed(r.Total, 0), harness.Percent(r.Queue.EmptyShare), harness.Percent(r.Queue.FullShare),
-					harness.Fixed(r.Watts, 0)})
+				table.Add(r.Threads, harness.Fixed(r.Load, 0), harness.Fixed(t.Train, 0), harness.Fixed(r.Total, 0),
+					harness.Percent(r.Queue.EmptyShare), harness.Percent(r.Queue.FullShare), harness.Fixed(r.Watts, 0))
 			}
 			table.Notes = append(table.Notes,
 				"Waits are of 20 simulated batches: a thread waits with an item where the queue is full, training where it has no batch.", "The time of an image on one thread and the number of devices are not published: their product is chosen so that 16 threads are just enough for ResNet-50; the other network's number follows.")
@@ -150,11 +148,10 @@ type rateRow struct {
 
 func rateTable(d *harness.Document, title, label string, rows []rateRow) {
 	t := harness.Table{Title: title, Name: "rates",
-		Columns: []harness.Column{number(label), number("Threads chosen"), number("Images/s"),
-			number("Images/s with all threads"), number("Gain %")}}
+		Columns: harness.Columns(label, "Threads chosen", "Images/s", "Images/s with all threads", "Gain %")}
 	for _, r := range rows {
-		t.Rows = append(t.Rows, []string{fmt.Sprint(r.Label), fmt.Sprint(r.Threads), harness.Fixed(r.Mofang, 0),
-			harness.Fixed(r.All, 0), harness.Fixed(100*(r.Mofang/r.All-1), 1)})
+		t.Add(r.Label, r.Threads, harness.Fixed(r.Mofang, 0), harness.Fixed(r.All, 0),
+			harness.Fixed(100*(r.Mofang/r.All-1), 1))
 	}
 	d.Table(t)
 }

@@ -143,13 +143,12 @@ func ganttOf(d *harness.Document, file string, runs []ran) {
 
 func phaseTable(d *harness.Document, runs []ran) {
 	t := harness.Table{Title: "Phases", Name: "phases",
-		Columns: []harness.Column{text("Schedule"), text("Operators"), number("ms"), number("Busy %")}}
+		Columns: harness.Columns("<Schedule", "<Operators", "ms", "Busy %")}
 	for _, r := range runs {
 		for _, p := range r.Phases {
-			t.Rows = append(t.Rows, []string{r.Name, p.Operators, harness.Fixed(1e3*p.Seconds, 3),
-				harness.Fixed(100*p.Utilization, 0)})
+			t.Add(r.Name, p.Operators, harness.Fixed(1e3*p.Seconds, 3), harness.Fixed(100*p.Utilization, 0))
 		}
-		t.Rows = append(t.Rows, []string{r.Name, "all", harness.Fixed(1e3*r.Total, 3), ""})
+		t.Add(r.Name, "all", harness.Fixed(1e3*r.Total, 3), "")
 	}
 	d.Table(t)
 }

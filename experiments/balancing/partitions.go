@@ -126,15 +126,15 @@ func partitions() harness.Experiment {
 		},
 		func(d *harness.Document, rows []divided) {
 			t := harness.Table{Title: "Largest load of a device", Name: "loads",
-				Columns: []harness.Column{text("Graph"), number("Nodes"), number("Accelerators"), number("Ideals"), number("Exact"),
-					number("PipeDream"), number("Greedy"), text("Proven")}}
+				Columns: harness.Columns("<Graph", "Nodes", "Accelerators", "Ideals", "Exact", "PipeDream", "Greedy",
+					"<Proven")}
 			for _, r := range rows {
 				proven := "yes"
 				if !r.Proven {
 					proven = "no, bound " + short(r.Bound)
 				}
-				t.Rows = append(t.Rows, []string{r.Graph, fmt.Sprint(r.Nodes), fmt.Sprint(r.Devices), fmt.Sprint(r.Ideals),
-					short(r.Loads["exact"]), short(r.Loads["pipedream"]), short(r.Loads["greedy"]), proven})
+				t.Add(r.Graph, r.Nodes, r.Devices, r.Ideals, short(r.Loads["exact"]), short(r.Loads["pipedream"]),
+					short(r.Loads["greedy"]), proven)
 			}
 			d.Note(
 				"Training steps are of a batch of %d, in seconds on the devices of %s; the gradients and updates of an operator have its colour.", trainedBatch, machine)

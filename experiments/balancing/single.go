@@ -44,9 +44,3 @@ func single[T any](name, description, paper string, inputs any, compute func(con
 
 // paper names a figure of the paper.
 const paper = "Mofang (J. Frontiers of Computer Science and Technology 2024, no. 1), "
-
-// text is a column of text.
-func text(name string) harness.Column { return harness.Column{Name: name, Text: true} }
-
-// number is a column of numbers.
-func number(name string) harness.Column { return harness.Column{Name: name} }

@@ -3,7 +3,6 @@ package optimality
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 
@@ -172,20 +171,18 @@ func (w wholeSchedules) files(all []wholeSchedule) ([]harness.File, error) {
 }
 
 func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) {
-	text := func(name string) harness.Column { return harness.Column{Name: name, Text: true} }
 	rates := harness.Table{Name: "best", Title: "The best whole schedule found against the greedy one",
-		Columns: []harness.Column{text("Network"), {Name: "Batch"},
-			{Name: "Greedy\n(1/s)"}, {Name: "Best\n(1/s)"}, {Name: "Over\ngreedy"}, {Name: "No schedule\nabove (1/s)"},
-			{Name: "Gap (%)"}, {Name: "Evaluations"}}}
+		Columns: harness.Columns("<Network", "Batch", "Greedy\n(1/s)", "Best\n(1/s)", "Over\ngreedy",
+			"No schedule\nabove (1/s)", "Gap (%)", "Evaluations")}
 	losses := harness.Table{Name: "losses",
 		Title: "Each decision alone: the best schedule with the greedy one, the greedy schedule with the best one",
-		Columns: []harness.Column{text("Network"), text("Decision"), {Name: "Best with it\ngreedy (1/s)"}, {Name: "Lost (%)"},
-			{Name: "Greedy with it\nbest (1/s)"}, {Name: "Gained (%)"}}}
+		Columns: harness.Columns("<Network", "<Decision", "Best with it\ngreedy (1/s)", "Lost (%)",
+			"Greedy with it\nbest (1/s)", "Gained (%)")}
 	machines := harness.Table{Name: "machines",
 		Title:   "The same schedules on machines with other constants: best over greedy",
-		Columns: []harness.Column{text("Machine")}}
+		Columns: harness.Columns("<Machine")}
 	for _, m := range machineChanges {
-		machines.Rows = append(machines.Rows, []string{m.name})
+		machines.Add(m.name)
 	}
 	rate := func(x *float64) string {
 		if x == nil {
@@ -201,18 +198,17 @@ func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) {
 	}
 	for i, c := range w.configurations {
 		a := all[i]
-		rates.Rows = append(rates.Rows, []string{c.Network, fmt.Sprint(c.BatchSize), harness.Significant(a.Greedy),
-			harness.Significant(a.Best), harness.Fixed(a.Best/a.Greedy, 3),
-			harness.Significant(a.Bound), harness.Fixed(100*(a.Bound/a.Best-1), 1), fmt.Sprint(a.Evaluations)})
+		rates.Add(c.Network, c.BatchSize, a.Greedy, a.Best, harness.Fixed(a.Best/a.Greedy, 3), a.Bound,
+			harness.Fixed(100*(a.Bound/a.Best-1), 1), a.Evaluations)
 		worst, least := "", a.Best
 		for _, x := range a.Losses {
-			losses.Rows = append(losses.Rows, []string{c.Network, x.Decision, rate(x.SetBack), change(x.SetBack, a.Best),
-				rate(x.SetToBest), change(x.SetToBest, a.Greedy)})
+			losses.Add(c.Network, x.Decision, rate(x.SetBack), change(x.SetBack, a.Best), rate(x.SetToBest),
+				change(x.SetToBest, a.Greedy))
 			if x.SetBack != nil && *x.SetBack < least {
 				worst, least = x.Decision, *x.SetBack
 			}
 		}
-		machines.Columns = append(machines.Columns, harness.Column{Name: c.Network})
+		machines.AddColumns(c.Network)
 		stands := 0
 		for k, m := range a.Machines {
 			machines.Rows[k] = append(machines.Rows[k], harness.Fixed(m.Best/m.Greedy, 3))
@@ -226,9 +222,7 @@ func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) {
 		b.Note("%s: %.2f times greedy; greedy loses most by %s; the ranking stands on %d of %d changed machines.", c.Network,
 			a.Best/a.Greedy, worst, stands, len(a.Machines))
 	}
-	for _, t := range []harness.Table{rates, losses, machines} {
-		b.Table(t)
-	}
+	b.Table(rates, losses, machines)
 	curves := plots.Curves{Title: "Best schedule so far", XLabel: "Evaluations", YLabel: "Throughput over greedy",
 		LogX: true, Line: 1}
 	for _, a := range all {

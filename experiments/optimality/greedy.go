@@ -105,9 +105,8 @@ func isExact(d scheduler.Compared) bool  { return d.Method == "search" || d.Meth
 func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) {
 	t := harness.Table{Name: "decisions",
 		Title: "Greedy against exact, at the batches per cluster at which greedy is fastest",
-		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Decision", Text: true}, {Name: "Method", Text: true},
-			{Name: "Objective"}, {Name: "Bound"}, {Name: "Unit", Text: true},
-			{Name: "Gap (%)"}, {Name: "Status", Text: true}, {Name: "Throughput\n(1/s)"}, {Name: "Over\ngreedy (%)"}}}
+		Columns: harness.Columns("<Network", "<Decision", "<Method", "Objective", "Bound", "<Unit", "Gap (%)",
+			"<Status", "Throughput\n(1/s)", "Over\ngreedy (%)")}
 	decisions := []string{"split", "order", "bind", "memory", "all"}
 	var series []plots.Series
 	for range decisions {
@@ -133,8 +132,7 @@ func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) {
 			if d.Bound != nil && d.Gap != nil {
 				bound, gap = harness.Significant(per**d.Bound), harness.Fixed(100**d.Gap, 1)
 			}
-			t.Rows = append(t.Rows, []string{c.Network, d.Decision, d.Method, objective, bound, unit, gap,
-				d.Status, throughput, gain})
+			t.Add(c.Network, d.Decision, d.Method, objective, bound, unit, gap, d.Status, throughput, gain)
 		}
 		for k, decision := range decisions {
 			g, ok1 := find(all[i], decision, isGreedy)
@@ -173,9 +171,8 @@ func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) {
 // answers to a decision of one network that differ in both.
 func (o againstExact) ranks(all [][]scheduler.Compared) harness.Table {
 	t := harness.Table{Name: "ranks", Title: "Do objectives rank answers as the simulator does?",
-		Columns: []harness.Column{{Name: "Decision", Text: true}, {Name: "Networks"}, {Name: "Pairs"},
-			{Group: "Ranked by the objective", Name: "as simulated"}, {Group: "Ranked by the objective", Name: "otherwise"},
-			{Name: "Kendall's\ntau"}},
+		Columns: harness.Columns("<Decision", "Networks", "Pairs", "Ranked by the objective|as simulated|otherwise",
+			"Kendall's\ntau"),
 		Notes: []string{
 			"Pairs of the answers of all methods to one decision for one network, the rest of the schedule being greedy, that differ in objective and simulated time; tau = (as simulated - otherwise) / pairs."}}
 	for _, decision := range []string{"split", "order", "bind", "memory"} {
@@ -191,8 +188,7 @@ func (o againstExact) ranks(all [][]scheduler.Compared) harness.Table {
 		if right+wrong > 0 {
 			tau = harness.Fixed(float64(right-wrong)/float64(right+wrong), 2)
 		}
-		t.Rows = append(t.Rows, []string{decision, fmt.Sprint(networks), fmt.Sprint(right + wrong), fmt.Sprint(right),
-			fmt.Sprint(wrong), tau})
+		t.Add(decision, networks, right+wrong, right, wrong, tau)
 	}
 	return t
 }

@@ -297,11 +297,11 @@ func (x regret) report(cells []regretCell) (*harness.Report, error) {
 	for _, c := range contexts {
 		t := harness.Table{Name: c.name,
 			Title:   "By how much the greedy choice takes longer than the best one known (%), " + c.title,
-			Columns: []harness.Column{{Name: "Decision", Text: true}}}
+			Columns: harness.Columns("<Decision")}
 		for _, m := range append(slices.Clone(x.machines), "all") {
-			t.Columns = append(t.Columns, harness.Column{Name: m})
+			t.AddColumns(m)
 		}
-		t.Columns = append(t.Columns, harness.Column{Name: "Proven"})
+		t.AddColumns("Proven")
 		for i := range len(names) + 1 {
 			row, of := []string{"any"}, names
 			if i < len(names) {
@@ -312,7 +312,7 @@ func (x regret) report(cells []regretCell) (*harness.Report, error) {
 				l = x.lossesOf(cells, m, c.of, of...)
 				row = append(row, fmt.Sprintf("%s, %s, %d/%d", percent(l.median()), percent(l.worst()), l.above(), len(l.all)))
 			}
-			t.Rows = append(t.Rows, append(row, fmt.Sprintf("%d/%d", l.proven, len(l.all))))
+			t.Add(row, fmt.Sprintf("%d/%d", l.proven, len(l.all)))
 		}
 		t.Notes = []string{
 			fmt.Sprintf(
@@ -345,12 +345,10 @@ func (x regret) named(cells []regretCell) (list []namedCell) {
 // details has each loss: all else best, then all else greedy.
 func (x regret) details(cells []regretCell) harness.Table {
 	t := harness.Table{Name: "losses",
-		Title: "Each loss (%): all else best / all else greedy; * the best choice is proven",
-		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Machine", Text: true}, {Name: "Greedy", Text: true},
-			{Name: "over\nbest (%)"},
-			{Name: "over\nbound (%)"}}}
+		Title:   "Each loss (%): all else best / all else greedy; * the best choice is proven",
+		Columns: harness.Columns("<Network", "<Machine", "<Greedy", "over\nbest (%)", "over\nbound (%)")}
 	for _, name := range search.RegretDecisions() {
-		t.Columns = append(t.Columns, harness.Column{Name: name, Screen: true})
+		t.AddColumns("~" + name)
 	}
 	text := func(c search.Choice) string {
 		s := percent(c.Loss())
@@ -365,7 +363,7 @@ func (x regret) details(cells []regretCell) harness.Table {
 		for _, r := range c.Regrets {
 			row = append(row, text(r.AllBest)+" / "+text(r.Greedy))
 		}
-		t.Rows = append(t.Rows, row)
+		t.Add(row)
 	}
 	return t
 }
@@ -373,10 +371,8 @@ func (x regret) details(cells []regretCell) harness.Table {
 // smallestOf shows of each decision and machine the smallest network of which greedy loses much.
 func (x regret) smallestOf(cells []regretCell, d *harness.Document) {
 	t := harness.Table{Name: "smallest",
-		Title: "The smallest networks of which a greedy choice loses more than 5 %, all else greedy",
-		Columns: []harness.Column{{Name: "Decision", Text: true}, {Name: "Machine", Text: true}, {Name: "Of", Text: true},
-			{Name: "Operators"}, {Name: "Which", Text: true},
-			{Name: "Lost (%)"}, {Name: "Best by", Text: true}},
+		Title:   "The smallest networks of which a greedy choice loses more than 5 %, all else greedy",
+		Columns: harness.Columns("<Decision", "<Machine", "<Of", "Operators", "<Which", "Lost (%)", "<Best by"),
 		Notes: []string{
 			fmt.Sprintf(
 				"Parts of the networks of at most %d operators, by the decision that loses most of each; no operator can be left out. With ≤ the %d trials ended before that was known.", x.most, x.tests)}}
@@ -403,7 +399,7 @@ func (x regret) smallestOf(cells []regretCell, d *harness.Document) {
 			if len(least.Operators) > 6 {
 				shown = strings.Join(least.Operators[:5], " ") + " …"
 			}
-			t.Rows = append(t.Rows, []string{decision, machine, of, n, shown, percent(least.Loss), least.By})
+			t.Add(decision, machine, of, n, shown, percent(least.Loss), least.By)
 			reasons = append(reasons, fmt.Sprintf("%s on %s, %s operators of %s: %s", decision, machine, n, of, least.Why))
 		}
 	}

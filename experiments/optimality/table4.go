@@ -128,16 +128,16 @@ func (e table4) files(all [][]schedulingTime) ([]harness.File, error) {
 func (e table4) report(all [][]schedulingTime, b *harness.Document) {
 	t := harness.Table{Name: "time",
 		Title:   "Time to schedule (ms), from the simplified graph to memory plan and checks, without lowering and simulation",
-		Columns: []harness.Column{{Name: "Network", Text: true}}}
+		Columns: harness.Columns("<Network")}
 	for _, v := range e.variants {
-		t.Columns = append(t.Columns, harness.Column{Name: v})
+		t.AddColumns(v)
 	}
 	for i, c := range e.configurations {
 		row := []string{c.Network}
 		for _, x := range all[i] {
 			row = append(row, harness.Fixed(1e3*x.Seconds, 1))
 		}
-		t.Rows = append(t.Rows, row)
+		t.Add(row)
 	}
 	t.Notes = []string{
 		fmt.Sprintf(

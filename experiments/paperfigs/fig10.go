@@ -234,29 +234,26 @@ func (f unfolding) report(u, tvm unfolded) (*harness.Report, error) {
 		}
 	}
 	t := harness.Table{Name: "layers", Title: fmt.Sprintf("Layers of instance %s (of %d) of %s with %d images per cluster",
-		u.Name, u.Factor, f.model, f.perCluster), Columns: []harness.Column{
-		{Name: "Block", Text: true}, {Name: "Layer", Text: true}, {Name: "Operators", Text: true},
-		{Name: "Loops of the instance", Text: true}, {Name: "Cores", Text: true},
-		{Name: "Output in", Text: true}, {Name: "Weights per\ncore (KiB)"}, {Name: "Matrix and vector\ncommands"}}}
+		u.Name, u.Factor, f.model, f.perCluster), Columns: harness.Columns("<Block", "<Layer", "<Operators",
+			"<Loops of the instance", "<Cores", "<Output in", "Weights per\ncore (KiB)", "Matrix and vector\ncommands")}
 	for _, l := range u.Layers {
 		var names []string
 		for _, op := range l.Ops {
 			names = append(names, op.Kind)
 		}
-		t.Rows = append(t.Rows, []string{l.Block, l.Name, strings.Join(names, " "), l.Loops, l.Binding, l.Level,
+		t.Add(l.Block, l.Name, strings.Join(names, " "), l.Loops, l.Binding, l.Level,
 			harness.Fixed(float64(l.WeightBytes)/1024, 1),
-			harness.Count(l.Commands["matrix"] + l.Commands["vector"] + l.Commands["special"])})
+			l.Commands["matrix"]+l.Commands["vector"]+l.Commands["special"])
 	}
 	d.Table(t)
 	k := harness.Table{Name: "kernels", Title: "TVM's kernels for the same convolutions",
-		Columns: []harness.Column{{Name: "Kernel", Text: true}, {Name: "Operators", Text: true},
-			{Name: "Output in", Text: true}}}
+		Columns: harness.Columns("<Kernel", "<Operators", "<Output in")}
 	for _, l := range theirs {
 		var names []string
 		for _, op := range l.Ops {
 			names = append(names, op.Kind)
 		}
-		k.Rows = append(k.Rows, []string{l.Name, strings.Join(names, " "), l.Level})
+		k.Add(l.Name, strings.Join(names, " "), l.Level)
 	}
 	d.Table(k)
 	i := slices.IndexFunc(u.Layers, func(l unfoldedLayer) bool { return l.Name == f.layer })

@@ -197,13 +197,11 @@ func (g *golden) measure(ctx context.Context, spec *hardware.Spec) (*cell, error
 func report(results []json.RawMessage) (*harness.Report, error) {
 	d := harness.NewDocument(Experiment())
 	table := harness.Table{Name: "peers", Title: "Golden cases of other tools: time",
-		Columns: []harness.Column{{Name: "Machine", Text: true}, {Name: "Workload", Text: true},
-			{Group: "ms", Name: "theirs"}, {Group: "ms", Name: "by layer"},
-			{Group: "ms", Name: "tiled"}, {Group: "ms", Name: "bound"}, {Name: "theirs / tiled"}, {Name: "tiled / bound"}},
+		Columns: harness.Columns("<Machine", "<Workload", "ms|theirs|by layer|tiled|bound", "theirs / tiled",
+			"tiled / bound"),
 		Notes: why}
 	energy := harness.Table{Name: "peers-energy", Title: "Golden cases of other tools: energy, and what limits tiled",
-		Columns: []harness.Column{{Name: "Machine", Text: true}, {Group: "mJ", Name: "theirs"},
-			{Group: "mJ", Name: "by layer"}, {Group: "mJ", Name: "tiled"}, {Name: "limited by", Text: true}}}
+		Columns: harness.Columns("<Machine", "mJ|theirs|by layer|tiled", "<limited by")}
 	var list []cell
 	for i, g := range cases {
 		var c cell
@@ -225,11 +223,10 @@ func report(results []json.RawMessage) (*harness.Report, error) {
 		}
 		tiled := c.Seconds["tiled"]
 		name, _, _ := strings.Cut(g.machine, "_simd_") // as short as a page needs
-		table.Rows = append(table.Rows, []string{name, g.workload, text(g.seconds), text(c.Seconds[byLayer]), text(tiled),
-			text(c.Bound), ratio(g.seconds, tiled), ratio(tiled, c.Bound)})
+		table.Add(name, g.workload, text(g.seconds), text(c.Seconds[byLayer]), text(tiled), text(c.Bound),
+			ratio(g.seconds, tiled), ratio(tiled, c.Bound))
 		limit, _, _ := strings.Cut(c.Limited, ",")
-		energy.Rows = append(energy.Rows,
-			[]string{name, text(g.joules), text(c.Joules[byLayer]), text(c.Joules["tiled"]), limit})
+		energy.Add(name, text(g.joules), text(c.Joules[byLayer]), text(c.Joules["tiled"]), limit)
 		for _, r := range recipes {
 			if e := c.Errors[r]; e != "" {
 				d.Note("%s on %s by %s: %s", g.workload, g.machine, r, e)

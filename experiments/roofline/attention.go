@@ -103,13 +103,11 @@ func measureAttentions(ctx context.Context, spec *hardware.Spec, recipe schedule
 // attentionTables are the attentions of all machines, and their means.
 func attentionTables(machines []string, cells [][]attended) (summary, all harness.Table) {
 	summary = harness.Table{Name: "attention", Title: "Attention alone over its bound: geometric mean and worst",
-		Columns: []harness.Column{{Name: "Accelerator", Text: true}, {Name: "n"},
-			{Group: "all tokens", Name: "mean"}, {Group: "all tokens", Name: "worst"}, {Group: "causal", Name: "mean"},
-			{Group: "causal", Name: "worst"}, {Group: "bytes of scores", Name: "LLB"}, {Group: "bytes of scores", Name: "DDR"}}}
-	all = harness.Table{Name: "attentions", Title: "All attentions", Columns: []harness.Column{
-		{Name: "Accelerator", Text: true}, {Name: "Tokens"}, {Name: "Wide"}, {Name: "Causal", Text: true}, {Name: "Batch"},
-		{Group: "us", Name: variant}, {Group: "us", Name: "bound"}, {Name: "ratio"}, {Name: "DDR passes"},
-		{Name: "bound by", Text: true}, {Name: "limited by", Text: true}}}
+		Columns: harness.Columns("<Accelerator", "n", "all tokens|mean|worst", "causal|mean|worst",
+			"bytes of scores|LLB|DDR")}
+	all = harness.Table{Name: "attentions", Title: "All attentions", Columns: harness.Columns("<Accelerator",
+		"Tokens", "Wide", "<Causal", "Batch", "us|"+variant, "us|bound", "ratio", "DDR passes", "<bound by",
+		"<limited by")}
 	for m, name := range machines {
 		var full, causal ratios
 		var llb, ddr int64
@@ -126,11 +124,11 @@ func attentionTables(machines []string, cells [][]attended) (summary, all harnes
 				row[5], row[7] = harness.Significant(x.Simulated*1e6), harness.Fixed(x.Simulated/x.Bound, 2)
 				row[8] = harness.Fixed(x.Passes, 2)
 			}
-			all.Rows = append(all.Rows, row)
+			all.Add(row)
 		}
 		row := []string{name, fmt.Sprint(len(cells[m]))}
 		row = append(append(row, full.text()...), causal.text()...)
-		summary.Rows = append(summary.Rows, append(row, fmt.Sprint(llb), fmt.Sprint(ddr)))
+		summary.Add(row, llb, ddr)
 	}
 	summary.Notes = []string{
 		fmt.Sprintf("One sequence for each cluster, 512 to 8192 tokens of %d features in heads that are 64 and 128 "+

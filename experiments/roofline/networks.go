@@ -192,18 +192,15 @@ func measureNetwork(ctx context.Context, net network.Network, spec *hardware.Spe
 func (c current) report(cells []networkCell) (*harness.Report, error) {
 	d := harness.NewDocument(Networks(), c.machines...)
 	table := harness.Table{Name: "networks-now", Title: "Networks of today: time over the bound",
-		Columns: []harness.Column{
-			{Name: "Accelerator", Text: true}, {Name: "Network", Text: true}, {Name: "Batch"}, {Group: "ms",
-				Name: "bound"}, {Group: "ms", Name: recipes[0]}}}
+		Columns: harness.Columns("<Accelerator", "<Network", "Batch", "ms|bound", "ms|"+recipes[0])}
 	for _, r := range c.columns() {
-		table.Columns = append(table.Columns, harness.Column{Group: "over the bound", Name: r})
+		table.AddColumns("over the bound|" + r)
 	}
-	table.Columns = append(table.Columns, harness.Column{Name: "Bound by", Text: true},
-		harness.Column{Name: recipes[0] + " limited by", Text: true})
+	table.AddColumns("<Bound by", "<"+recipes[0]+" limited by")
 	means := harness.Table{Name: "means", Title: "Geometric means over the networks",
-		Columns: []harness.Column{{Name: "Accelerator", Text: true}}}
+		Columns: harness.Columns("<Accelerator")}
 	for _, r := range c.columns() {
-		means.Columns = append(means.Columns, harness.Column{Group: "over the bound", Name: r})
+		means.AddColumns("over the bound|" + r)
 	}
 	chart := plots.Groups{Title: "Networks of today", YLabel: "Time over the bound", Log: true, Line: 1,
 		Categories: c.machines}
@@ -234,14 +231,14 @@ func (c current) report(cells []networkCell) (*harness.Report, error) {
 				all.add(s, x.Bound)
 				over[r] = all
 			}
-			table.Rows = append(table.Rows, append(row, x.Term, x.Limited))
+			table.Add(row, x.Term, x.Limited)
 		}
 		row := []string{machine}
 		for _, r := range c.columns() {
 			row = append(row, over[r].text()[0])
 			values[r] = append(values[r], over[r].mean())
 		}
-		means.Rows = append(means.Rows, row)
+		means.Add(row)
 	}
 	for _, r := range c.columns() {
 		chart.Series = append(chart.Series, plots.Series{Name: r, Values: values[r]})

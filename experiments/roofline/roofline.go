@@ -221,16 +221,11 @@ func (r ratios) text() []string {
 func (s study) report(families []family, cells []cell, attended [][]attended) (*harness.Report, error) {
 	d := harness.NewDocument(Experiment(), s.machines...)
 	overBound, long := variant+" over bound", "of 10 us and more"
-	summary := harness.Table{Name: "kernels", Title: "Kernels alone: geometric mean and worst", Columns: []harness.Column{
-		{Name: "Accelerator", Text: true}, {Name: "Kernels", Text: true}, {Name: "n"},
-		{Group: "rule over bound", Name: "mean"}, {Group: "rule over bound", Name: "worst"},
-		{Group: "rule over best", Name: "mean"}, {Group: "rule over best", Name: "worst"}, {Name: "proven"},
-		{Group: overBound, Name: "mean"}, {Group: overBound, Name: "worst"},
-		{Group: long, Name: "rule, worst"}, {Group: long, Name: variant + ", worst"}}}
-	all := harness.Table{Name: "all", Title: "All kernels", Columns: []harness.Column{
-		{Name: "Accelerator", Text: true}, {Name: "Kernels", Text: true}, {Name: "Kernel", Text: true}, {Name: "MAC/B"},
-		{Group: "us", Name: "rule"}, {Group: "us", Name: "best"}, {Group: "us", Name: variant}, {Group: "us",
-			Name: "bound"}, {Name: "limit", Text: true}}}
+	summary := harness.Table{Name: "kernels", Title: "Kernels alone: geometric mean and worst", Columns: harness.Columns("<Accelerator",
+		"<Kernels", "n", "rule over bound|mean|worst", "rule over best|mean|worst", "proven", overBound+"|mean",
+		overBound+"|worst", long+"|rule, worst", long+"|"+variant+", worst")}
+	all := harness.Table{Name: "all", Title: "All kernels", Columns: harness.Columns("<Accelerator", "<Kernels",
+		"<Kernel", "MAC/B", "us|rule|best", "us|"+variant, "us|bound", "<limit")}
 	byRule := plots.Roofline{Title: "Tiles by rule, closed form"}
 	simulated := plots.Roofline{Title: variant + ", simulated"}
 	for _, r := range []*plots.Roofline{&byRule, &simulated} {
@@ -275,15 +270,15 @@ func (s study) report(families []family, cells []cell, attended [][]attended) (*
 				}
 				rule.X, rule.Y = append(rule.X, p.Intensity/c.Ridge), append(rule.Y, rate(p.Rule))
 				sim.X, sim.Y = append(sim.X, p.Intensity/c.Ridge), append(sim.Y, rate(p.Simulated))
-				all.Rows = append(all.Rows, []string{name, f.Name, p.Name, harness.Significant(p.Intensity),
-					micro(p.Rule), micro(p.Exact), micro(p.Simulated), micro(p.Bound), p.Limit})
+				all.Add(name, f.Name, p.Name, p.Intensity, micro(p.Rule), micro(p.Exact), micro(p.Simulated),
+					micro(p.Bound), p.Limit)
 			}
 			share := "–"
 			if s.leaves > 0 {
 				share = fmt.Sprintf("%d", proven)
 			}
-			summary.Rows = append(summary.Rows, slices.Concat([]string{name, f.Name, fmt.Sprint(len(c.Points))},
-				overBound.text(), overBest.text(), []string{share}, simOver.text(), longRule.text()[1:], longSim.text()[1:]))
+			summary.Add(name, f.Name, len(c.Points), overBound.text(), overBest.text(), share, simOver.text(),
+				longRule.text()[1:], longSim.text()[1:])
 		}
 		byRule.Clouds, simulated.Clouds = append(byRule.Clouds, rule), append(simulated.Clouds, sim)
 	}

@@ -232,9 +232,8 @@ func (s sweep) report(points []sweepPoint, b *harness.Document) {
 	for _, n := range s.networks {
 		t := harness.Table{Name: n.model, Title: fmt.Sprintf(
 			"%s, batch %d, on %s with one quantity changed; best batches per cluster", n.model, n.batch, s.hardware),
-			Columns: []harness.Column{{Name: "Quantity", Text: true}, {Name: "Value"}, {Name: "", Text: true}, {Name: "×"},
-				{Group: "Throughput (" + n.unit + ")", Name: "TVM"}, {Group: "Throughput (" + n.unit + ")", Name: "GraphTurbo"},
-				{Name: "Speedup (×)"}}}
+			Columns: harness.Columns("<Quantity", "Value", "<", "×", "Throughput ("+n.unit+")"+"|TVM",
+				"Throughput ("+n.unit+")"+"|GraphTurbo", "Speedup (×)")}
 		c := plots.Curves{Title: fmt.Sprintf("%s, batch %d", n.model, n.batch),
 			XLabel: "Factor on one quantity of " + s.hardware, YLabel: "Speedup over TVM (×)", LogX: true, LogY: true, Line: 1,
 			X: []float64{0.1, 0.125, 0.25, 0.3, 0.5, 1, 2, 3, 4, 8, 10}}
@@ -262,8 +261,7 @@ func (s sweep) report(points []sweepPoint, b *harness.Document) {
 						highest, to = v, p
 					}
 				}
-				t.Rows = append(t.Rows, []string{k.name, p.number(), k.unit, fmt.Sprintf("%g", p.Factor), cellOf(p.TVM),
-					cellOf(p.GraphTurbo), speedup})
+				t.Add(k.name, p.number(), k.unit, fmt.Sprintf("%g", p.Factor), cellOf(p.TVM), cellOf(p.GraphTurbo), speedup)
 				for i, x := range c.X {
 					if x == p.Factor {
 						series.Values[i] = p.speedup()
