@@ -235,7 +235,7 @@ func (f unfolding) report(u, tvm unfolded) (*harness.Report, error) {
 	}
 	t := harness.Table{Name: "layers", Title: fmt.Sprintf("Layers of instance %s (of %d) of %s with %d images per cluster",
 		u.Name, u.Factor, f.model, f.perCluster), Columns: harness.Columns("<Block", "<Layer", "<Operators",
-			"<Loops of the instance", "<Cores", "<Output in", "Weights per\ncore (KiB)", "Matrix and vector\ncommands")}
+		"<Loops of the instance", "<Cores", "<Output in", "Weights per\ncore (KiB)", "Matrix and vector\ncommands")}
 	for _, l := range u.Layers {
 		var names []string
 		for _, op := range l.Ops {

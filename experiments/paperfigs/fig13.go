@@ -241,8 +241,8 @@ func (f crossing) report(runs []crossRun) (*harness.Report, error) {
 	us := func(s float64) string { return harness.Fixed(1e6*s, 2) }
 	t := harness.Table{Name: "blocks", Title: fmt.Sprintf("%s and %s in kernel %s of %s, %d images per cluster",
 		f.blocks[0], f.blocks[1], instanceName(f.group, f.index), f.model, f.perCluster), Columns: harness.Columns("<Variant",
-			"Time (µs)|both blocks|added by\nthem|blocks\noverlap|two layers\nat once|two units on\ntwo layers",
-			"Busy (%)|MME|VME")}
+		"Time (µs)|both blocks|added by\nthem|blocks\noverlap|two layers\nat once|two units on\ntwo layers",
+		"Busy (%)|MME|VME")}
 	type row struct {
 		Variant string `json:"variant"`
 		crossCommand

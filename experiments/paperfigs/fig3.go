@@ -261,7 +261,7 @@ func (r orderedRun) shares() (list []string) {
 func (f fourStages) groupTable(dfs orderedRun) harness.Table {
 	t := harness.Table{Name: "groups", Title: fmt.Sprintf("Sub-graphs of %s with %d images per cluster", f.model,
 		f.perCluster), Columns: harness.Columns("<Name", "<Operators", "Number", "Factor",
-			"Touched by an\ninstance (MiB)", "Share of\nthe L1 (%)")}
+		"Touched by an\ninstance (MiB)", "Share of\nthe L1 (%)")}
 	for k, g := range dfs.Groups {
 		t.Add(fmt.Sprintf("%c", 'a'+k), g.First+" .. "+g.Last, g.Ops, g.Factor, mebibytes(dfs.touched(k)),
 			dfs.shares()[k])

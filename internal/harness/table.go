@@ -50,7 +50,9 @@ func Columns(headings ...string) (list []Column) {
 }
 
 // AddColumns adds columns by their headings, as [Columns] has them.
-func (t *Table) AddColumns(headings ...string) { t.Columns = append(t.Columns, Columns(headings...)...) }
+func (t *Table) AddColumns(headings ...string) {
+	t.Columns = append(t.Columns, Columns(headings...)...)
+}
 
 // Add adds a row: text as it is, whole numbers in full, other numbers by [Significant], and lists of text cell by cell.
 func (t *Table) Add(cells ...any) {
