@@ -89,6 +89,5 @@ func (a ablation) tenFigure(d *harness.Document, rows []harness.Row, spec *hardw
 			harness.Percent(stat.Mean(busy, nil)))
 	}
 	d.Lead("ten", "What each idea is worth", strings.TrimSuffix(sentence, ";")+".")
-	f, err := plots.GroupedBars(panels...)
-	d.Figure("ten", fmt.Sprintf("Throughput and utilisation of %d configurations by variant", len(a.ten)), f, err)
+	d.Bars("ten", fmt.Sprintf("Throughput and utilisation of %d configurations by variant", len(a.ten)), panels...)
 }

@@ -120,8 +120,7 @@ func reportExperts(e harness.Experiment, rows []routed) (*harness.Report, error)
 		"Times are simulated: a chip's experts, scheduled together by %s, and all-to-alls there and back by their closed form, padded to the chip with most tokens. Bounds are of every plan that has each expert on one chip, whatever its kernels: weights and tokens across the DDR, products at the rate of the matrix units, experts whole.",
 		pipeline.Default)
 	d.Table(times, plans)
-	f, err := plots.Lines(panels...)
-	d.Figure("skew", "Mean time of experts over the bound, by the skew of their shares", f, err)
+	d.Curves("skew", "Mean time of experts over the bound, by the skew of their shares", panels...)
 	d.Lead("skew", "Experts", fmt.Sprintf(
 		"Experts placed in their order take %.2f times as long as those that search places, placed greedily %.2f times (geometric means).",
 		math.Exp(gains[0]), math.Exp(gains[1])))

@@ -133,8 +133,7 @@ func threads(name, net string, figure, published int) harness.Experiment {
 				c.Series[0].Values = append(c.Series[0].Values, r.Load)
 				c.Series[1].Values = append(c.Series[1].Values, r.Total)
 			}
-			f, err := plots.Lines(c)
-			d.Figure("threads", "Images/s by threads", f, err)
+			d.Curves("threads", "Images/s by threads", c)
 		})
 }
 

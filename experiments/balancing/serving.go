@@ -220,8 +220,7 @@ func reportServing(e harness.Experiment, rows []served) (*harness.Report, error)
 	d.Note(
 		"Small traces have four requests of one or two pieces and a few tokens each, three at a time. Ratios of proven ones; the mean is geometric.")
 	d.Table(loads, rates, small)
-	f, err := plots.Lines(panels...)
-	d.Figure("load", "Time to the first token and per further token against the load", f, err)
+	d.Curves("load", "Time to the first token and per further token against the load", panels...)
 	d.Lead("load", "Servers",
 		fmt.Sprintf(
 			"Below saturation, first come first served has at most %.1f times the mean latency that is proven to be needed.",

@@ -244,8 +244,7 @@ func utilization() harness.Experiment {
 				}
 				c = append(c, x)
 			}
-			f, err := plots.Lines(c...)
-			d.Figure("utilization", "Share of the device that is busy over time, in the middle of each phase", f, err)
+			d.Curves("utilization", "Share of the device that is busy over time, in the middle of each phase", c...)
 		})
 }
 

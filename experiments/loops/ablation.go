@@ -325,8 +325,7 @@ func (s study) reportAblation(d *harness.Document, results [][]ablated) {
 	d.Note(
 		"No search knows the rules' program. %d seeds of the convolution, the last of ResNet-50 at batch 16, and one of an operator, %d and %d trials (published: 1200 and 1000); %d of networks, %d trials a kernel (1000), for the geometric mean of speed-ups. The operators are those of Fig. 6 and 8 at batch %d, and products of one row; the launch is left out.", s.proofs, s.whole, s.conv, s.seeds, s.trials, operatorBatch)
 	d.Table(k, o, t)
-	f, err := plots.Lines(convolutions...)
-	d.Figure("convolution", "A convolution by trials, as Fig. 7", f, err)
+	d.Curves("convolution", "A convolution by trials, as Fig. 7", convolutions...)
 }
 
 // column is the time of each seed after budget n.

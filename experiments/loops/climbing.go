@@ -114,7 +114,6 @@ func (s study) climbing() harness.Experiment {
 				"Trials are given to kernels in turn; geometric means of %d seeds. All searches begin with the rules' program.",
 				s.seeds)
 			d.Table(t)
-			f, err := plots.Lines(panels...)
-			d.Figure("climbing", "What each search has after how many trials", f, err)
+			d.Curves("climbing", "What each search has after how many trials", panels...)
 		})
 }

@@ -245,8 +245,7 @@ func (s study) match() harness.Experiment {
 					"AutoTVM is not here, whose place the rules take", harness.Agreement(false))
 			}
 			d.Table(t)
-			f, err := plots.Lines(panels...)
-			d.Figure("trials", "Throughput by trials, without the rules' programs", f, err)
+			d.Curves("trials", "Throughput by trials, without the rules' programs", panels...)
 		})
 }
 

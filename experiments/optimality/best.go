@@ -2,7 +2,6 @@ package optimality
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 	"slices"
 
@@ -104,15 +103,8 @@ func eachUnit(s *hardware.Spec, change func(u *hardware.Unit)) {
 func (w wholeSchedules) plan() (*harness.Plan, error) {
 	return configured[wholeSchedule]{
 		Experiment: w.experiment(), Hardware: w.hardware, Configurations: w.configurations, suffix: "-best",
-		Inputs: func(c literature.Configuration, hardwareHash string) any {
-			return struct {
-				Model        string `json:"model"`
-				HardwareHash string `json:"hardware_sha256"`
-				Batch        int64  `json:"batch"`
-				Evaluations  int    `json:"evaluations"`
-			}{c.Network, hardwareHash, c.BatchSize, w.evaluations}
-		},
-		Run: w.run, Report: w.report, Files: w.files,
+		Inputs: map[string]any{"evaluations": w.evaluations},
+		Run:    w.run, Report: w.report, Files: w.files,
 	}.Plan()
 }
 
@@ -156,7 +148,7 @@ func (w wholeSchedules) run(ctx context.Context, src network.Network, spec *hard
 	return a, nil
 }
 
-func (w wholeSchedules) files(all []wholeSchedule) ([]harness.File, error) {
+func (w wholeSchedules) files(all []wholeSchedule) []harness.File {
 	type answer struct {
 		Model string `json:"model"`
 		Batch int64  `json:"batch"`
@@ -166,8 +158,7 @@ func (w wholeSchedules) files(all []wholeSchedule) ([]harness.File, error) {
 	for i, c := range w.configurations {
 		list = append(list, answer{c.Network, c.BatchSize, all[i]})
 	}
-	data, err := json.MarshalIndent(list, "", "  ")
-	return []harness.File{{Name: "best.json", Data: append(data, '\n')}}, err
+	return []harness.File{harness.JSONFile("best.json", list)}
 }
 
 func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) {
@@ -240,8 +231,7 @@ func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) {
 		}
 		curves.Series = append(curves.Series, s)
 	}
-	f, err := plots.Lines(curves)
-	b.Figure("anytime", "What the search has after how many evaluations", f, err)
+	b.Curves("anytime", "What the search has after how many evaluations", curves)
 }
 
 // after is the best so far over greedy after some evaluations; 0 before the first and after

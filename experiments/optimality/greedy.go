@@ -3,7 +3,6 @@ package optimality
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 
@@ -32,14 +31,6 @@ func (o againstExact) experiment() harness.Experiment {
 func (o againstExact) plan() (*harness.Plan, error) {
 	return configured[[]scheduler.Compared]{
 		Experiment: o.experiment(), Hardware: o.hardware, Configurations: o.configurations,
-		Inputs: func(c literature.Configuration, hardwareHash string) any {
-			return struct {
-				Model        string `json:"model"`
-				HardwareHash string `json:"hardware_sha256"`
-				Batch        int64  `json:"batch"`
-				Chunk        int64  `json:"chunk"`
-			}{c.Network, hardwareHash, c.BatchSize, 0}
-		},
 		Run: func(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) (
 			[]scheduler.Compared, error) {
 			list, err := scheduler.Compare(ctx, src, spec, c.BatchSize, scheduler.CompareOptions{})
@@ -53,7 +44,7 @@ func (o againstExact) plan() (*harness.Plan, error) {
 }
 
 // files are the answers of all configurations.
-func (o againstExact) files(all [][]scheduler.Compared) ([]harness.File, error) {
+func (o againstExact) files(all [][]scheduler.Compared) []harness.File {
 	type answer struct {
 		Model string `json:"model"`
 		Batch int64  `json:"batch"`
@@ -77,8 +68,7 @@ func (o againstExact) files(all [][]scheduler.Compared) ([]harness.File, error) 
 		"model batch decision method unit objective bound gap status throughput_per_s note",
 		bounded("bound", func(a answer) *float64 { return a.Bound }),
 		bounded("gap", func(a answer) *float64 { return a.Gap })))
-	data, err := json.MarshalIndent(list, "", "  ")
-	return []harness.File{{Name: "optimality.csv", Data: csv}, {Name: "optimality.json", Data: append(data, '\n')}}, err
+	return []harness.File{{Name: "optimality.csv", Data: csv}, harness.JSONFile("optimality.json", list)}
 }
 
 // find returns the answer of a decision by the first method for which ok holds.
@@ -158,12 +148,12 @@ func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) {
 		"exact spills", "all of these"} {
 		series[k].Name = name
 	}
-	f, err := plots.GroupedBars(plots.Groups{Title: "Throughput with exact decisions over that with greedy ones",
-		YLabel: "Ratio", Categories: names, Series: series, Line: 1})
-	b.Figure("throughput", "Throughput with exact decisions", f, err)
-	f, err = plots.GroupedBars(plots.Groups{Title: "How far greedy objectives may be above the least ones",
-		YLabel: "Gap to the proven bound (%)", Categories: names, Series: o.gaps(all)})
-	b.Figure("gap", "Gaps of greedy decisions", f, err)
+	b.Bars("throughput", "Throughput with exact decisions",
+		plots.Groups{Title: "Throughput with exact decisions over that with greedy ones",
+			YLabel: "Ratio", Categories: names, Series: series, Line: 1})
+	b.Bars("gap", "Gaps of greedy decisions",
+		plots.Groups{Title: "How far greedy objectives may be above the least ones",
+			YLabel: "Gap to the proven bound (%)", Categories: names, Series: o.gaps(all)})
 	b.Lead("gap", "How far greedy decisions are from the best", o.gapSentence(all))
 }
 

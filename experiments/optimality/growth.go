@@ -2,7 +2,6 @@ package optimality
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -173,15 +172,11 @@ func (e growth) plan() (*harness.Plan, error) {
 				list = append(list, solved{family, method, q})
 			}
 		}
-		data, err := json.MarshalIndent(list, "", "  ")
-		if err != nil {
-			return nil, err
-		}
 		rep.Replace(harness.File{Name: "growth.csv", Data: harness.CSV(list, harness.Fields(
 			"family size instances method wall_time_s status cost bound",
 			harness.Field[solved]{Name: "wall_time_s", Of: func(s solved) any {
 				return strconv.FormatFloat(s.Seconds, 'g', 4, 64)
-			}}))}, harness.File{Name: "growth.json", Data: append(data, '\n')})
+			}}))}, harness.JSONFile("growth.json", list))
 		return rep, nil
 	})
 	return p, nil
@@ -308,8 +303,7 @@ func (e growth) report(all [][]growthPoint, b *harness.Document) {
 	if e.solver == nil {
 		b.Note("This build has no solver: the integer programs are left out.")
 	}
-	f, err := plots.Lines(panels...)
-	b.Figure("time", "Time to order instances against their number; the dashed line is the limit", f, err)
+	b.Curves("time", "Time to order instances against their number; the dashed line is the limit", panels...)
 }
 
 // Growth is the time to order against the number of instances.

@@ -68,12 +68,8 @@ func (x objectives) plan() (*harness.Plan, error) {
 				net := harness.OpenNetwork(name)
 				pl.Cells = append(pl.Cells, harness.Cell{Key: fmt.Sprintf("%s-%s-%d", name, machine, percent),
 					Label: fmt.Sprintf("%s on %s, %d %%", name, machine, percent),
-					Inputs: struct {
-						Network      string `json:"network"`
-						HardwareHash string `json:"hardware_sha256"`
-						Percent      int64  `json:"percent"`
-						Evaluations  int    `json:"evaluations"`
-					}{name, hash, percent, x.evaluations},
+					Inputs: map[string]any{"network": name, "hardware_sha256": hash, "percent": percent,
+						"evaluations": x.evaluations},
 					Run: func(ctx context.Context) (any, error) { return x.measure(ctx, net, spec, percent) }})
 			}
 		}

@@ -95,12 +95,8 @@ func (x regret) plan() (*harness.Plan, error) {
 			}
 			x.networks[i] = net.Name
 			pl.Cells = append(pl.Cells, harness.Cell{Key: net.Name + "-" + machine, Label: net.Name + " on " + machine,
-				Inputs: struct {
-					Network      string `json:"network"`
-					GraphHash    string `json:"graph_sha256,omitempty"`
-					HardwareHash string `json:"hardware_sha256"`
-					Settings     [4]int `json:"settings"`
-				}{net.Name, in, hash, [...]int{x.options.Evaluations, x.options.Moves, x.most, x.tests}},
+				Inputs: map[string]any{"network": net.Name, "graph_sha256": in, "hardware_sha256": hash,
+					"settings": []int{x.options.Evaluations, x.options.Moves, x.most, x.tests}},
 				Run: func(ctx context.Context) (any, error) { return x.measure(ctx, net, spec) }})
 		}
 	}
@@ -321,8 +317,7 @@ func (x regret) report(cells []regretCell) (*harness.Report, error) {
 	}
 	d.Table(x.details(cells))
 	x.smallestOf(cells, d)
-	f, err := plots.GroupedBars(x.panels(cells)...)
-	d.Figure("regret", "What greedy decisions lose", f, err)
+	d.Bars("regret", "What greedy decisions lose", x.panels(cells)...)
 	x.claims(cells, d)
 	return d.Report(struct {
 		Cells []namedCell `json:"cells"`

@@ -62,14 +62,8 @@ func (e table4) heuristics() table4 {
 func (e table4) plan() (*harness.Plan, error) {
 	return configured[[]schedulingTime]{
 		Experiment: e.experiment(), Hardware: e.hardware, Configurations: e.configurations, suffix: e.suffix,
-		Inputs: func(c literature.Configuration, hardwareHash string) any {
-			return struct {
-				Model        string   `json:"model"`
-				HardwareHash string   `json:"hardware_sha256"`
-				Variants     []string `json:"variants"`
-			}{c.Network, hardwareHash, e.variants}
-		},
-		Run: e.measure, Report: e.report, Files: e.files,
+		Inputs: map[string]any{"variants": e.variants},
+		Run:    e.measure, Report: e.report, Files: e.files,
 	}.Plan()
 }
 
@@ -107,7 +101,7 @@ func (e table4) measure(ctx context.Context, src network.Network, spec *hardware
 	return list, nil
 }
 
-func (e table4) files(all [][]schedulingTime) ([]harness.File, error) {
+func (e table4) files(all [][]schedulingTime) []harness.File {
 	type timed struct {
 		model string
 		schedulingTime
@@ -122,7 +116,7 @@ func (e table4) files(all [][]schedulingTime) ([]harness.File, error) {
 		{Name: "model", Of: func(t timed) any { return t.model }},
 		{Name: "variant", Of: func(t timed) any { return t.Variant }},
 		{Name: "wall_time_s", Of: func(t timed) any { return harness.Fixed(t.Seconds, 4) }},
-	})}}, nil
+	})}}
 }
 
 func (e table4) report(all [][]schedulingTime, b *harness.Document) {

@@ -125,13 +125,13 @@ func table1() byBatch {
 			harness.Percent(small.Time.MoveSeconds/small.LatencySeconds),
 			harness.Percent(turbo.Time.MoveSeconds/turbo.LatencySeconds),
 			harness.Fixed(float64(small.PeakLLBBytes)/(1<<20), 1))
-		f, err := plots.GroupedBars(plots.Groups{Title: "BERT-128", YLabel: "Throughput (sentences/s)", XLabel: "Batch size",
-			Categories: batchNames(e.batches),
-			Series: []plots.Series{e.series("TVM", func(n int64) float64 { return at("tvm", n).ThroughputPerSecond }),
-				e.series("GraphTurbo", func(n int64) float64 { return at("cross-layer", n).ThroughputPerSecond })},
-			Marks: []plots.GroupMark{{Category: 2, Series: 0, Value: literature.BertTVMThroughput.Value},
-				{Category: 2, Series: 1, Value: literature.BertThroughput.Value}}})
-		b.Figure("throughput", "Throughput by batch size", f, err)
+		b.Bars("throughput", "Throughput by batch size",
+			plots.Groups{Title: "BERT-128", YLabel: "Throughput (sentences/s)", XLabel: "Batch size",
+				Categories: batchNames(e.batches),
+				Series: []plots.Series{e.series("TVM", func(n int64) float64 { return at("tvm", n).ThroughputPerSecond }),
+					e.series("GraphTurbo", func(n int64) float64 { return at("cross-layer", n).ThroughputPerSecond })},
+				Marks: []plots.GroupMark{{Category: 2, Series: 0, Value: literature.BertTVMThroughput.Value},
+					{Category: 2, Series: 1, Value: literature.BertThroughput.Value}}})
 	}
 	return e
 }
@@ -182,10 +182,9 @@ func fig16() byBatch {
 				Series: []plots.Series{e.series("TVM", func(n int64) float64 { return 100 * of(at("tvm", n)) }),
 					e.series("GraphTurbo", func(n int64) float64 { return 100 * of(at("cross-layer", n)) })}}
 		}
-		f, err := plots.GroupedBars(panel("Matrix units (MME), ResNet-50 by batch size",
+		b.Bars("utilization", "Utilisation by batch size", panel("Matrix units (MME), ResNet-50 by batch size",
 			func(r harness.Row) float64 { return r.MMEUtilization }),
 			panel("Vector units (VME), ResNet-50 by batch size", func(r harness.Row) float64 { return r.VMEUtilization }))
-		b.Figure("utilization", "Utilisation by batch size", f, err)
 	}
 	return e
 }

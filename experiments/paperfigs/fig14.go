@@ -216,7 +216,7 @@ func (m *overall) figures(b *harness.Document) {
 	speedup := m.rows.ratio("cross-layer", "tvm", harness.PaperChunks)
 	tuned := m.rows.ratio("cross-layer", "tvm", harness.Tuned)
 	best, _ := literature.Means(tuned)
-	f, err := plots.GroupedBars(plots.Groups{
+	b.Bars("speedup", "Speedup over TVM", plots.Groups{
 		Title: "Speedup over TVM", YLabel: "Speedup (×)", Categories: literature.Labels("mean\nA–J"), Line: 1,
 		Series: []plots.Series{{Name: "AStitch, paper's batches",
 			Values: literature.Pick(m.rows.ratio("astitch", "tvm", harness.PaperChunks), m.astitch)},
@@ -225,7 +225,6 @@ func (m *overall) figures(b *harness.Document) {
 		Marks: []plots.GroupMark{{Category: len(configurations), Series: 1, Value: literature.MeanSpeedup.Value},
 			{Category: len(configurations), Series: 0, Value: publishedAStitch}},
 	})
-	b.Figure("speedup", "Speedup over TVM", f, err)
 	faster, least, most := 0, configurations[0], configurations[0]
 	for _, c := range configurations {
 		if speedup(c) > 1 {
@@ -247,14 +246,13 @@ func (m *overall) figures(b *harness.Document) {
 	for i, c := range configurations {
 		marks = append(marks, plots.GroupMark{Category: i, Value: c.TVMThroughputPerSecond})
 	}
-	f, err = plots.GroupedBars(plots.Groups{
+	b.Bars("tvm", "TVM's throughput", plots.Groups{
 		Title: "TVM's throughput, the paper's batches per cluster", YLabel: "Throughput (1/s)",
 		Categories: literature.Labels(), Log: true, Marks: marks,
 		Series: []plots.Series{{Name: "simulated", Values: literature.Pick(func(c literature.Configuration) float64 {
 			return m.rows.at(c, "tvm", harness.PaperChunks).ThroughputPerSecond
 		})}},
 	})
-	b.Figure("tvm", "TVM's throughput", f, err)
 }
 
 // bothSpeedups qualifies the mean speedup over AStitch: it is near the published

@@ -147,8 +147,7 @@ func reportFig15(rows gridRows, b *harness.Document) {
 		}
 		gains.Series = append(gains.Series, gain)
 	}
-	f, err := plots.GroupedBars(speedups, gains)
-	b.Figure("breakdown", "Speedup over TVM, and gain over the variant before", f, err)
+	b.Bars("breakdown", "Speedup over TVM, and gain over the variant before", speedups, gains)
 }
 
 // Fig15 is the performance breakdown on all configurations.

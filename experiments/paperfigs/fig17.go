@@ -222,9 +222,9 @@ func (f stageUse) report(runs []stageRun) (*harness.Report, error) {
 		}
 		return g
 	}
-	fig, err := plots.GroupedBars(panel("Matrix units (MME)", func(s stageRow) float64 { return s.MME }),
+	d.Bars("utilization", "Utilisation by stage",
+		panel("Matrix units (MME)", func(s stageRow) float64 { return s.MME }),
 		panel("Vector units (VME)", func(s stageRow) float64 { return s.VME }))
-	d.Figure("utilization", "Utilisation by stage", fig, err)
 	d.File("fig17.csv", f.csv(runs))
 	return d.Report(harness.Data{Data: runs})
 }

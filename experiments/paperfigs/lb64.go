@@ -3,14 +3,11 @@ package paperfigs
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/dsasched/dsasched/experiments/literature"
-	"github.com/dsasched/dsasched/hardware/lower"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/plots"
@@ -63,9 +60,7 @@ func tolerant(c harness.Cell) harness.Cell {
 	run := c.Run
 	c.Run = func(ctx context.Context) (any, error) {
 		result, err := run(ctx)
-		var tooSmall *graphturbo.DoesNotFitError
-		var tooLarge *lower.TooLargeError
-		if errors.As(err, &tooSmall) || errors.As(err, &tooLarge) {
+		if harness.DoesNotFit(err) {
 			return fitted{Error: err.Error()}, nil
 		}
 		if err != nil {
@@ -498,9 +493,7 @@ func (e localBuffers) figures(d *harness.Document, all []lbResults) {
 				return y.ThroughputPerSecond / x.ThroughputPerSecond
 			}, m)})
 	}
-	fig, err := plots.GroupedBars(g)
-	d.Figure("speedup", "Speedup over TVM with both sizes of the local buffer; what can't be simulated is left out",
-		fig, err)
+	d.Bars("speedup", "Speedup over TVM with both sizes of the local buffer; what can't be simulated is left out", g)
 }
 
 // LB64 compares two sizes of the local buffer.

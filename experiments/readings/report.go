@@ -269,8 +269,7 @@ func figure(d *harness.Document, list []results) {
 		}
 		panels = append(panels, g)
 	}
-	f, err := plots.GroupedBars(panels...)
-	d.Figure("means",
+	d.Bars("means",
 		fmt.Sprintf("Mean speedups and gains over the published ones, by the readings that change one by %s %%",
-			harness.Percent(moved)), f, err)
+			harness.Percent(moved)), panels...)
 }

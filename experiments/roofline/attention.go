@@ -2,14 +2,11 @@ package roofline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
-	"github.com/dsasched/dsasched/hardware/lower"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
@@ -52,8 +49,7 @@ type attended struct {
 
 // measureAttentions is the cell of a machine: a sequence for each cluster.
 func measureAttentions(ctx context.Context, spec *hardware.Spec, recipe scheduler.Recipe,
-	all []zoo.Attention) ([]attended,
-	error) {
+	all []zoo.Attention) ([]attended, error) {
 	machine, err := pipeline.Machine(spec, scheduler.LevelAuto)
 	if err != nil {
 		return nil, err
@@ -71,10 +67,8 @@ func measureAttentions(ctx context.Context, spec *hardware.Spec, recipe schedule
 		}
 		x.Bound, x.Term = harness.Round(b.Seconds), b.Term
 		made, err := scheduler.Run(ctx, net, spec, x.Batch, recipe, scheduler.Options{Chunk: 1})
-		var large *lower.TooLargeError
-		var misfit *graphturbo.DoesNotFitError
 		switch {
-		case errors.As(err, &large) || errors.As(err, &misfit):
+		case harness.DoesNotFit(err):
 			x.Error = err.Error()
 		case err != nil:
 			return nil, fmt.Errorf("%+v on %s: %w", a, spec.Name, err)

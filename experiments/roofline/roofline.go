@@ -3,7 +3,6 @@ package roofline
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -13,8 +12,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/tiling"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
-	"github.com/dsasched/dsasched/hardware/lower"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/zoo"
@@ -105,39 +102,27 @@ func (s study) plan() (*harness.Plan, error) {
 		spec, hash := harness.Machine(name)
 		for _, f := range families {
 			pl.Cells = append(pl.Cells, harness.Cell{Key: f.Name + "-" + name, Label: f.Name + " on " + name,
-				Inputs: struct {
-					Kernels      []kernel         `json:"kernels"`
-					HardwareHash string           `json:"hardware_sha256"`
-					Variant      scheduler.Recipe `json:"variant"`
-					Leaves       int64            `json:"leaves"`
-				}{f.Kernels, hash, recipe, s.leaves},
-				Run: func(ctx context.Context) (any, error) { return s.measure(ctx, spec, recipe, f) }})
+				Inputs: map[string]any{"kernels": f.Kernels, "hardware_sha256": hash, "variant": recipe, "leaves": s.leaves},
+				Run:    func(ctx context.Context) (any, error) { return s.measure(ctx, spec, recipe, f) }})
 		}
 	}
 	for _, name := range s.machines {
 		spec, hash := harness.Machine(name)
 		pl.Cells = append(pl.Cells, harness.Cell{Key: "attention-" + name, Label: "attention on " + name,
-			Inputs: struct {
-				Attentions   []zoo.Attention  `json:"attentions"`
-				HardwareHash string           `json:"hardware_sha256"`
-				Variant      scheduler.Recipe `json:"variant"`
-			}{s.attended, hash, recipe},
-			Run: func(ctx context.Context) (any, error) { return measureAttentions(ctx, spec, recipe, s.attended) }})
+			Inputs: map[string]any{"attentions": s.attended, "hardware_sha256": hash, "variant": recipe},
+			Run:    func(ctx context.Context) (any, error) { return measureAttentions(ctx, spec, recipe, s.attended) }})
 	}
 	pl.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		cells, attended := make([]cell, len(s.machines)*len(families)), make([][]attended, len(s.machines))
-		for i := range results {
-			var into any
-			if i < len(cells) {
-				into = &cells[i]
-			} else {
-				into = &attended[i-len(cells)]
-			}
-			if err := json.Unmarshal(results[i], into); err != nil {
-				return nil, fmt.Errorf("a result can't be read: %w", err)
-			}
+		alone := len(s.machines) * len(families)
+		cells, err := harness.Decode[cell](results[:alone])
+		if err != nil {
+			return nil, err
 		}
-		return s.report(families, cells, attended)
+		attentions, err := harness.Decode[[]attended](results[alone:])
+		if err != nil {
+			return nil, err
+		}
+		return s.report(families, cells, attentions)
 	}
 	return pl, nil
 }
@@ -181,10 +166,8 @@ func (s study) measure(ctx context.Context, spec *hardware.Spec, recipe schedule
 		net := k.network(dt)
 		opt := scheduler.Options{Chunk: slices.Max(pipeline.Shares(k.Batch, machine.Clusters))}
 		made, err := scheduler.Run(ctx, net, spec, k.Batch, recipe, opt)
-		var large *lower.TooLargeError
-		var misfit *graphturbo.DoesNotFitError
 		switch {
-		case errors.As(err, &large) || errors.As(err, &misfit):
+		case harness.DoesNotFit(err):
 			p.Error = err.Error()
 		case err != nil:
 			return nil, fmt.Errorf("%s on %s: %w", k.Name, spec.Name, err)

@@ -358,8 +358,7 @@ func (s study) reportTimes(d *harness.Document, rows [][]measured) {
 		groups.Series = append(groups.Series, plots.Series{Name: "over " + x.title, Values: gains[k]})
 	}
 	groups.Categories = names
-	fig, err := plots.GroupedBars(groups)
-	d.Figure("speedup", "AStitch over other systems", fig, err)
+	d.Bars("speedup", "AStitch over other systems", groups)
 }
 
 // order lists names by falling values.
@@ -560,8 +559,7 @@ func (s study) reportAblation(e harness.Experiment, rows [][]measured) (*harness
 		}
 	}
 	d.Table(t, traffic, shapes)
-	fig, err := plots.GroupedBars(groups)
-	d.Figure("steps", "What each step of AStitch saves", fig, err)
+	d.Bars("steps", "What each step of AStitch saves", groups)
 	d.Note(
 		"Stitching without merging leaves each candidate dominant a group of its own. No remote is the whole method without remote stitching, which the paper does not show by itself. Unfused is a kernel for each operator.")
 	d.Note(

@@ -3,15 +3,12 @@ package systems
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/hardware/lower"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
@@ -213,9 +210,7 @@ func (s systems) plan() (*harness.Plan, error) {
 
 // entry is a result under a name; that nothing fits is a result, too.
 func (p *place) entry(r *scheduler.Result, name string, err error) (any, error) {
-	var large *lower.TooLargeError
-	var misfit *graphturbo.DoesNotFitError
-	if errors.As(err, &large) || errors.As(err, &misfit) {
+	if harness.DoesNotFit(err) {
 		return entry{Error: err.Error()}, nil
 	}
 	if err != nil {
@@ -310,11 +305,9 @@ func (s systems) report(places []place, rows [][]entry, bounds []float64) (*harn
 		t.Notes = append(t.Notes,
 			"Over the bound: the latency over what no schedule of the network takes less than (dsasched bound). Kernels and bytes are of all clusters. –: not asked for, or the accelerator's description has no figures.")
 		d.Table(t)
-		f, err := plots.GroupedBars(speed)
-		d.Figure("throughput-"+name, "Throughput over TVM's on "+name, f, err)
+		d.Bars("throughput-"+name, "Throughput over TVM's on "+name, speed)
 		if known {
-			f, err = plots.GroupedBars(energy)
-			d.Figure("energy-"+name, "Energy of a batch over TVM's on "+name, f, err)
+			d.Bars("energy-"+name, "Energy of a batch over TVM's on "+name, energy)
 		}
 	}
 	d.Note(

@@ -292,8 +292,7 @@ func (p portability) report(rows []portedRow, hashes, notes []string) (*harness.
 	}
 	d.File(p.name+".csv", portabilityCSV(rows))
 	if p.figure {
-		fig, err := plots.GroupedBars(p.panels(groups)...)
-		d.Figure(p.name, "Speedup over "+p.variants[0].Name+" by machine", fig, err)
+		d.Bars(p.name, "Speedup over "+p.variants[0].Name+" by machine", p.panels(groups)...)
 	}
 	return d.Report(struct {
 		Hardware []string    `json:"hardware_sha256"`

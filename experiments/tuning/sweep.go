@@ -3,7 +3,6 @@ package tuning
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -159,14 +158,10 @@ func (s sweep) plan() (*harness.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		data, err := json.MarshalIndent(points, "", "  ")
-		if err != nil {
-			return nil, err
-		}
 		rep.Replace(harness.File{Name: "sweep.csv", Data: harness.CSV(points, harness.Fields(
 			"model knob factor value unit tvm_per_s graphturbo_per_s speedup error",
 			harness.Field[sweepPoint]{Name: "speedup", Of: func(p sweepPoint) any { return p.speedup() }}))},
-			harness.File{Name: "sweep.json", Data: append(data, '\n')})
+			harness.JSONFile("sweep.json", points))
 		return rep, nil
 	})
 	return p, nil
@@ -282,8 +277,7 @@ func (s sweep) report(points []sweepPoint, b *harness.Document) {
 		b.Note("GraphTurbo is not faster than TVM everywhere; the least speedup is %.2f (%s, %s at %s).", least.speedup(),
 			least.Model, least.Knob, least.amount())
 	}
-	f, err := plots.Lines(panels...)
-	b.Figure("speedup", "Speedup over TVM against each quantity", f, err)
+	b.Curves("speedup", "Speedup over TVM against each quantity", panels...)
 }
 
 // Sweep varies one quantity of the machine at a time.

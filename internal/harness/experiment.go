@@ -58,6 +58,11 @@ type File struct {
 	Data []byte
 }
 
+// JSONFile is a file of a value's JSON. It panics if there is none, which is a mistake in the value's type.
+func JSONFile(name string, v any) File {
+	return File{name, append(must(json.MarshalIndent(v, "", "  ")), '\n')}
+}
+
 // Replace puts files in the place of those with the same names, or adds them.
 func (r *Report) Replace(files ...File) {
 	for _, f := range files {
