@@ -2,6 +2,7 @@ package plots
 
 import (
 	"bytes"
+	"fmt"
 	"image/color"
 	"math"
 	"slices"
@@ -62,6 +63,19 @@ func (f *Figure) SVG() ([]byte, error) {
 	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"),
 		[]byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;")), nil
 }
+
+// faults has the first mistake in what is to be drawn.
+type faults struct{ err error }
+
+// unless notes a mistake where something does not hold.
+func (f *faults) unless(holds bool, format string, args ...any) {
+	if !holds && f.err == nil {
+		f.err = fmt.Errorf("plots: "+format, args...)
+	}
+}
+
+// finite reports whether a value is at least zero and no more than numbers are.
+func finite(v float64) bool { return v >= 0 && !math.IsInf(v, 0) }
 
 func textStyle(size vg.Length, x text.XAlignment, y text.YAlignment) text.Style {
 	return text.Style{

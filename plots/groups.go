@@ -54,48 +54,14 @@ func GroupedBars(panels ...Groups) (*Figure, error) {
 	var list []panel
 	marked, crossed := false, false
 	for _, g := range panels {
-		low, high := math.Inf(1), 0.0
-		see := func(v float64) {
-			if v > 0 && !math.IsInf(v, 0) {
-				low, high = min(low, v), max(high, v)
-			}
-		}
-		if len(g.Series) == 0 || len(g.Series) > len(seriesColours) || len(g.Categories) == 0 {
-			return nil, fmt.Errorf("plots: %s has %d series and %d categories", g.Title, len(g.Series), len(g.Categories))
+		low, high, err := g.check()
+		if err != nil {
+			return nil, err
 		}
 		for _, s := range g.Series {
-			if len(s.Values) != len(g.Categories) {
-				return nil, fmt.Errorf("plots: %s, %s has %d values, expected %d", g.Title, s.Name,
-					len(s.Values), len(g.Categories))
-			}
-			for _, v := range s.Values {
-				see(v)
-				crossed = crossed || math.IsNaN(v) && !g.Log
-			}
+			crossed = crossed || !g.Log && slices.ContainsFunc(s.Values, math.IsNaN)
 		}
-		if g.Spread != nil && (!g.Log || len(g.Spread) != len(g.Series)) {
-			return nil, fmt.Errorf("plots: %s has spreads of %d series, expected %d on a logarithmic axis", g.Title,
-				len(g.Spread), len(g.Series))
-		}
-		for k, s := range g.Spread {
-			if len(s) != len(g.Categories) {
-				return nil, fmt.Errorf("plots: %s, %s has %d spreads, expected %d", g.Title, g.Series[k].Name,
-					len(s), len(g.Categories))
-			}
-			for _, v := range slices.Concat(s...) {
-				see(v)
-			}
-		}
-		for _, m := range g.Marks {
-			if m.Category < 0 || m.Category >= len(g.Categories) || m.Series < 0 || m.Series >= len(g.Series) {
-				return nil, fmt.Errorf("plots: %s has a mark at category %d and series %d", g.Title, m.Category, m.Series)
-			}
-			see(m.Value)
-			marked = true
-		}
-		if high == 0 {
-			return nil, fmt.Errorf("plots: %s has nothing above zero", g.Title)
-		}
+		marked = marked || len(g.Marks) > 0
 		p := newPanel(g.Title, g.YLabel, g.Categories, -0.55, float64(len(g.Categories))-0.45, high*1.08)
 		if g.Log {
 			bottom := math.Pow(10, math.Floor(math.Log10(low)))
@@ -131,6 +97,42 @@ func GroupedBars(panels ...Groups) (*Figure, error) {
 	f := stack(list, 118, keys, len(keys))
 	f.width = pageWidth
 	return f, nil
+}
+
+// check finds what can't be drawn, and the least and the largest of what can.
+func (g Groups) check() (low, high float64, err error) {
+	var f faults
+	low = math.Inf(1)
+	see := func(v float64) {
+		if drawable(v) {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	f.unless(len(g.Series) > 0 && len(g.Series) <= len(seriesColours) && len(g.Categories) > 0,
+		"%s has %d series and %d categories", g.Title, len(g.Series), len(g.Categories))
+	for _, s := range g.Series {
+		f.unless(len(s.Values) == len(g.Categories), "%s, %s has %d values, expected %d", g.Title, s.Name, len(s.Values),
+			len(g.Categories))
+		for _, v := range s.Values {
+			see(v)
+		}
+	}
+	f.unless(g.Spread == nil || g.Log && len(g.Spread) == len(g.Series),
+		"%s has spreads of %d series, expected %d on a logarithmic axis", g.Title, len(g.Spread), len(g.Series))
+	for k, s := range g.Spread {
+		f.unless(len(s) == len(g.Categories), "%s, series %d has %d spreads, expected %d", g.Title, k, len(s),
+			len(g.Categories))
+		for _, v := range slices.Concat(s...) {
+			see(v)
+		}
+	}
+	for _, m := range g.Marks {
+		f.unless(m.Category >= 0 && m.Category < len(g.Categories) && m.Series >= 0 && m.Series < len(g.Series),
+			"%s has a mark at category %d and series %d", g.Title, m.Category, m.Series)
+		see(m.Value)
+	}
+	f.unless(high > 0, "%s has nothing above zero", g.Title)
+	return low, high, f.err
 }
 
 // decades are the powers of ten between two values, and twice and five times them

@@ -1,8 +1,6 @@
 package plots
 
 import (
-	"errors"
-	"fmt"
 	"image/color"
 	"math"
 	"strconv"
@@ -201,40 +199,29 @@ func (n Network) marksOf(variant string) []Mark {
 
 // check finds what can't be drawn.
 func check(networks []Network) error {
-	if len(networks) == 0 {
-		return errors.New("plots: there is no network to draw")
-	}
+	var f faults
+	f.unless(len(networks) > 0, "there is no network to draw")
 	for _, n := range networks {
-		if len(n.Variants) == 0 {
-			return fmt.Errorf("plots: %s has no variant to draw", n.Title)
-		}
+		f.unless(len(n.Variants) > 0, "%s has no variant to draw", n.Title)
 		highest := 0.0
 		known := map[string]bool{}
 		for _, v := range n.Variants {
 			known[v.Name] = true
 			for _, x := range []float64{v.ThroughputPerSecond, v.BestPerSecond, v.MMEUtilization, v.VMEUtilization} {
-				if !(x >= 0) || math.IsInf(x, 0) {
-					return fmt.Errorf("plots: %s, %s has a value of %g, expected zero or more", n.Title, v.Name, x)
-				}
+				f.unless(finite(x), "%s, %s has a value of %g, expected zero or more", n.Title, v.Name, x)
 			}
 			highest = max(highest, v.ThroughputPerSecond)
 		}
 		for _, m := range n.Marks {
-			if !known[m.Variant] {
-				return fmt.Errorf("plots: %s has a mark for %q, which is not one of its variants", n.Title, m.Variant)
-			}
-			if _, ok := markStyles[m.Kind]; !ok {
-				return fmt.Errorf("plots: %s has a mark of unknown kind %d", n.Title, m.Kind)
-			}
-			if !(m.ThroughputPerSecond >= 0) || math.IsInf(m.ThroughputPerSecond, 0) {
-				return fmt.Errorf("plots: %s has a mark at %g, expected zero or more", n.Title, m.ThroughputPerSecond)
-			}
+			f.unless(known[m.Variant], "%s has a mark for %q, which is not one of its variants", n.Title, m.Variant)
+			_, ok := markStyles[m.Kind]
+			f.unless(ok, "%s has a mark of unknown kind %d", n.Title, m.Kind)
+			f.unless(finite(m.ThroughputPerSecond), "%s has a mark at %g, expected zero or more", n.Title,
+				m.ThroughputPerSecond)
 		}
-		if highest == 0 {
-			return fmt.Errorf("plots: %s has no throughput above zero", n.Title)
-		}
+		f.unless(highest > 0, "%s has no throughput above zero", n.Title)
 	}
-	return nil
+	return f.err
 }
 
 // number writes a value with three digits that count, and all before the point.
