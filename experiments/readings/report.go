@@ -68,7 +68,8 @@ func (e experiment) report(list []results) (*harness.Report, error) {
 	cells := of(written)
 	d.Table(e.readingTable())
 	d.Table(matrix(list, cells)...)
-	d.Table(tables("numbers", "Published numbers and ours", list, func(n number) bool { return !written(n) }, significant)...)
+	others := func(n number) bool { return !written(n) }
+	d.Table(tables("numbers", "Published numbers and ours", list, others, significant)...)
 	d.Table(tables("cells", "Table 3 cell by cell", list, written, plain)...)
 	for _, r := range list {
 		for _, x := range r.setting.runs() {

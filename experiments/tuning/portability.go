@@ -210,8 +210,9 @@ func (p portability) tables(groups [][]portedRow) []harness.Table {
 	for _, n := range p.networks {
 		for _, batch := range p.batches {
 			t := harness.Table{
-				Name:    fmt.Sprintf("%s-%d", n.model, batch),
-				Title:   fmt.Sprintf("%s, batch %d: throughput (%s) and speedup over %s", n.model, batch, n.unit, p.variants[0].Name),
+				Name: fmt.Sprintf("%s-%d", n.model, batch),
+				Title: fmt.Sprintf("%s, batch %d: throughput (%s) and speedup over %s", n.model, batch, n.unit,
+					p.variants[0].Name),
 				Columns: harness.Columns("<Machine", "<Type", p.variants[0].Name+"\n("+n.unit+")"),
 			}
 			for _, v := range p.variants[1:] {

@@ -30,8 +30,8 @@ type Column struct {
 	Screen bool
 }
 
-// Columns are columns by their headings: "Group|first|second" are two columns of a group, "<Network" is aligned left and
-// "~Unit" left out in LaTeX.
+// Columns are columns by their headings. "Group|first|second" are two columns of a group, "<Network" is aligned left,
+// and "~Unit" is left out in LaTeX.
 func Columns(headings ...string) (list []Column) {
 	for _, h := range headings {
 		names := strings.Split(h, "|")
