@@ -55,7 +55,7 @@ var mayImport = map[string][]string{
 		"plots", "scheduler"},
 	"experiments/paperfigs": {"experiments/literature", "formulation/allocate", "hardware", "hardware/isa",
 		"heuristics/graphturbo", "internal/grain", "internal/harness", "internal/pipeline", "model",
-		"model/schedule", "model/structure", "plots", "scheduler"},
+		"model/schedule", "model/structure", "plots", "scheduler", "scheduler/picture"},
 	"experiments/peers": {"formulation/bound", "hardware", "internal/harness", "internal/pipeline",
 		"internal/simplify", "model", "model/network", "scheduler"},
 	"experiments/readings": {"experiments/literature", "hardware", "internal/grain",

@@ -17,6 +17,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/picture"
 )
 
 // fourStages is the paper's running example (§2.1, Figs. 3, 6 and 7): the same
@@ -96,9 +97,9 @@ func explainOrder(_ context.Context, r *scheduler.Result) (any, error) {
 		run.Groups = append(run.Groups, orderedPart{sg.Name, s.Graph.Op(sg.Ops[0]).Name,
 			s.Graph.Op(sg.Ops[len(sg.Ops)-1]).Name, len(sg.Ops), sg.Factor()})
 	}
-	starts, ends := kernelTimes(r, len(s.Order))
-	if len(starts) < len(s.Order) {
-		return nil, fmt.Errorf("cluster 0 has %d launches, expected %d, one for each instance", len(starts), len(s.Order))
+	_, kernels := picture.Owners(r, 0)
+	if len(kernels) < len(s.Order) {
+		return nil, fmt.Errorf("cluster 0 has %d launches, expected %d, one for each instance", len(kernels), len(s.Order))
 	}
 	// Rates do not matter to what is read here.
 	items := pipeline.OrderItems(s, graphturbo.SplitOptions{MACsPerSecond: 1, VectorOpsPerSecond: 1})
@@ -108,7 +109,7 @@ func explainOrder(_ context.Context, r *scheduler.Result) (any, error) {
 		it := items[id]
 		x := orderedInst{ID: id, Name: instanceName(inst.Group, inst.Index), Group: inst.Group, Index: inst.Index,
 			Reads: it.Reads, Redundant: []int{}, TouchedBytes: it.OutputBytes + it.WorkspaceBytes,
-			StartSeconds: harness.Round(float64(starts[k]) * 1e-12), EndSeconds: harness.Round(float64(ends[k]) * 1e-12)}
+			StartSeconds: harness.Round(float64(kernels[k].FromPs) * 1e-12), EndSeconds: harness.Round(float64(kernels[k].ToPs) * 1e-12)}
 		if x.Reads == nil {
 			x.Reads = []int{}
 		}
@@ -152,31 +153,6 @@ func instanceName(group int, index int64) string {
 		return fmt.Sprintf("%c%d", 'a'+group, index+1)
 	}
 	return fmt.Sprintf("g%d.%d", group, index+1)
-}
-
-// kernelTimes are the starts and ends of the kernels of cluster 0, up to n, in
-// picoseconds: a kernel ends where the next is launched.
-func kernelTimes(r *scheduler.Result, n int) (starts, ends []int64) {
-	last := int64(0)
-	for i := range r.Program.Commands {
-		c := &r.Program.Commands[i]
-		if r.Program.Queues[c.Queue].Cluster != 0 || c.Iteration != 0 {
-			continue
-		}
-		last = max(last, r.Sim.End[i])
-		if c.Kind == isa.Launch && len(starts) < n {
-			starts = append(starts, r.Sim.Start[i])
-		}
-	}
-	slices.Sort(starts)
-	for k := range starts {
-		if k+1 < len(starts) {
-			ends = append(ends, starts[k+1])
-		} else {
-			ends = append(ends, last)
-		}
-	}
-	return starts, ends
 }
 
 // orders are the schedules that Fig. 3 and Fig. 7 compare. All have the same kernel
