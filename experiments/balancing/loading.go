@@ -82,7 +82,7 @@ func threads(name, net string, figure, published int) harness.Experiment {
 		Model, Server  string
 		Devices, Batch int
 	}{net, machine, loadingDevices, deviceBatch}
-	return single(name, fmt.Sprintf("threads that load data for %s, by trying all and by Mofang's rule", net),
+	return harness.Single(name, fmt.Sprintf("threads that load data for %s, by trying all and by Mofang's rule", net),
 		fmt.Sprintf("%s§3.1 and Fig. %d", paper, figure), inputs,
 		func(context.Context) (threadTable, error) {
 			n, err := server.Load(machine)
@@ -172,7 +172,7 @@ func largestGain(rows []rateRow) float64 {
 }
 
 func scaling() harness.Experiment {
-	return single("mofang-fig15", "ResNet-50 on 1 to 16 devices with chosen threads and with all",
+	return harness.Single("mofang-fig15", "ResNet-50 on 1 to 16 devices with chosen threads and with all",
 		paper+"§3.2 and Fig. 15", machine,
 		func(context.Context) (rows []rateRow, err error) {
 			n, err := server.Load(machine)
@@ -194,7 +194,7 @@ func scaling() harness.Experiment {
 }
 
 func batches() harness.Experiment {
-	return single("mofang-fig16", "ResNet-50 on 16 devices by batch size, with chosen threads and with all",
+	return harness.Single("mofang-fig16", "ResNet-50 on 16 devices by batch size, with chosen threads and with all",
 		paper+"§3.2 and Fig. 16", machine,
 		func(context.Context) (rows []rateRow, err error) {
 			n, err := server.Load(machine)

@@ -157,7 +157,7 @@ func phaseTable(d *harness.Document, runs []ran) {
 func module(name string, figure int) harness.Experiment {
 	method := map[int]string{17: "greedy", 18: "greedy", 19: "mofang"}[figure]
 	what := map[int]string{17: "greedily", 18: "greedily after merging equal convolutions", 19: "in layers"}[figure]
-	return single(name, "a module of Inception-v3 on a V100, scheduled "+what,
+	return harness.Single(name, "a module of Inception-v3 on a V100, scheduled "+what,
 		fmt.Sprintf("%s§3.3 and Fig. %d", paper, figure), figure,
 		func(ctx context.Context) (ran, error) {
 			ops := moduleOperators()
@@ -209,7 +209,7 @@ const iosSequential = 0.48e-3
 
 // inception sets the module beside IOS's, whose example it is.
 func inception() harness.Experiment {
-	return single("mofang-inception",
+	return harness.Single("mofang-inception",
 		"IOS's example beside the module of Figs. 17 to 19: one by one, greedily, by Mofang, exactly",
 		paper+"§3.3; IOS (MLSys 2021), Fig. 2", "v100",
 		func(ctx context.Context) (runs []ran, err error) {

@@ -73,7 +73,7 @@ const (
 
 func partitions() harness.Experiment {
 	sizes := [][2]int{{4, 3}, {8, 4}, {16, 6}, {32, 6}}
-	return single("mofang-partition", "graphs divided over accelerators: exactly, as PipeDream does, greedily",
+	return harness.Single("mofang-partition", "graphs divided over accelerators: exactly, as PipeDream does, greedily",
 		paper+"its pipelines; Tarnawski et al. (NeurIPS 2020) for the problem", struct {
 			Sizes          [][2]int
 			Networks       []string

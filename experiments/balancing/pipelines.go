@@ -30,7 +30,7 @@ type stretch struct {
 // bubbles is Fig. 20 or 21: a pipeline of equal stages, with backward passes of twice
 // the time.
 func bubbles(name string, figure, stages, micro int, published float64) harness.Experiment {
-	return single(name, fmt.Sprintf("a pipeline of %d stages and %d micro-batches", stages, micro),
+	return harness.Single(name, fmt.Sprintf("a pipeline of %d stages and %d micro-batches", stages, micro),
 		fmt.Sprintf("%s§3.4 and Fig. %d", paper, figure), [2]int{stages, micro},
 		func(context.Context) (simulated, error) {
 			s := &devicepipe.Schedule{Tasks: devicepipe.GPipe(stages, micro, true)}
@@ -87,7 +87,7 @@ type microRow struct {
 
 func microBatches() harness.Experiment {
 	const batch, device, most = 256, 64, 64
-	return single("mofang-micro",
+	return harness.Single("mofang-micro",
 		"micro-batches for 2 to 64 stages by bisection, by trying all and by formula, and stages of Fig. 11",
 		paper+"§2.4, Table 4 and Fig. 11", [3]int{batch, device, most},
 		func(context.Context) (rows []microRow, err error) {

@@ -103,7 +103,7 @@ func stage(ctx context.Context, name string, devices int) (s staged, err error) 
 
 func pipelines() harness.Experiment {
 	models, devices := []string{"resnet50", "inception-v3", "vgg16", "mobilenetv2"}, []int{2, 4, 8}
-	return single("mofang-pipelines",
+	return harness.Single("mofang-pipelines",
 		"a training batch on 2 to 8 devices: Mofang's stages beside GPipe's and the best, alone and shared",
 		paper+"§2.4, §3.4 and Figs. 20 and 21", []any{models, devices, deviceBatch, slower},
 		func(ctx context.Context) (rows []staged, err error) {

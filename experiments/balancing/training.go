@@ -123,7 +123,7 @@ func summary(phases []streams.Phase) (low, high, mean float64, curve []use) {
 
 func gains() harness.Experiment {
 	models := []string{"resnet50", "inception-v3", "nasnet-mobile", "resnext50-32x4d"}
-	return single("mofang-fig22", "four networks on a V100: greedy, layered, layered and pipelined, beside exact layers",
+	return harness.Single("mofang-fig22", "four networks on a V100: greedy, layered, layered and pipelined, beside exact layers",
 		paper+"§2.3, §3.4, Table 3 and Fig. 22", models,
 		func(ctx context.Context) (rows []gain, err error) {
 			for _, name := range models {
@@ -199,7 +199,7 @@ func gains() harness.Experiment {
 }
 
 func utilization() harness.Experiment {
-	return single("mofang-fig23", "how busy a V100 is with Inception-v3, greedily and in layers",
+	return harness.Single("mofang-fig23", "how busy a V100 is with Inception-v3, greedily and in layers",
 		paper+"§3.5 and Fig. 23", "inception-v3",
 		func(ctx context.Context) (gain, error) { return measureGain(ctx, "inception-v3", trainBatch) },
 		func(d *harness.Document, g gain) {
@@ -263,7 +263,7 @@ type energyTable struct {
 }
 
 func energy() harness.Experiment {
-	return single("mofang-fig24", "time and energy of training Inception-v3: greedy, layered, layered and pipelined",
+	return harness.Single("mofang-fig24", "time and energy of training Inception-v3: greedy, layered, layered and pipelined",
 		paper+"§3.6 and Fig. 24", machine,
 		func(ctx context.Context) (t energyTable, err error) {
 			n, err := server.Load(machine)

@@ -2,7 +2,6 @@ package paperfigs
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -201,16 +200,7 @@ func (f unfolding) plan() (*harness.Plan, error) {
 		return explainLayers(r, func(int, int64, []model.OpID) bool { return true })
 	})
 	return &harness.Plan{Cells: []harness.Cell{instance, kernels},
-		Report: func(results []json.RawMessage) (*harness.Report, error) {
-			var u, tvm unfolded
-			if err := json.Unmarshal(results[0], &u); err != nil {
-				return nil, fmt.Errorf("a result can't be read: %w", err)
-			}
-			if err := json.Unmarshal(results[1], &tvm); err != nil {
-				return nil, fmt.Errorf("a result can't be read: %w", err)
-			}
-			return f.report(u, tvm)
-		}}, nil
+		Report: harness.Of(func(list []unfolded) (*harness.Report, error) { return f.report(list[0], list[1]) })}, nil
 }
 
 func (f unfolding) report(u, tvm unfolded) (*harness.Report, error) {

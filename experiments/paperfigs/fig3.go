@@ -192,11 +192,9 @@ func (f fourStages) plan() (*harness.Plan, error) {
 		}
 	}
 	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		runs := make([]orderedRun, len(orders))
-		for i := range runs {
-			if err := json.Unmarshal(results[i], &runs[i]); err != nil {
-				return nil, fmt.Errorf("a result can't be read: %w", err)
-			}
+		runs, err := harness.Decode[orderedRun](results[:len(orders)])
+		if err != nil {
+			return nil, err
 		}
 		rows, err := harness.Decode[harness.Row](results[len(orders):])
 		if err != nil {

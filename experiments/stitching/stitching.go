@@ -141,20 +141,12 @@ func (s study) cells(networks []published, methods []string) ([]harness.Cell, er
 	return cells, nil
 }
 
-// decode reads results into [network][method].
-func decode(results []json.RawMessage, methods int) ([][]measured, error) {
-	var out [][]measured
-	for i, raw := range results {
-		var m measured
-		if err := json.Unmarshal(raw, &m); err != nil {
-			return nil, err
-		}
-		if i%methods == 0 {
-			out = append(out, nil)
-		}
-		out[len(out)-1] = append(out[len(out)-1], m)
-	}
-	return out, nil
+// byMethods divides results into rows of a network each, and hands them to a report.
+func byMethods(methods int, report func(rows [][]measured) (*harness.Report, error)) func([]json.RawMessage) (
+	*harness.Report, error) {
+	return harness.Of(func(list []measured) (*harness.Report, error) {
+		return report(slices.Collect(slices.Chunk(list, methods)))
+	})
 }
 
 // experiment is one with cells of networks by methods.
@@ -167,13 +159,8 @@ func (s study) experiment(name, description, where string, networks []published,
 		if err != nil {
 			return nil, err
 		}
-		return &harness.Plan{Cells: cells, Report: func(results []json.RawMessage) (*harness.Report, error) {
-			rows, err := decode(results, len(methods))
-			if err != nil {
-				return nil, err
-			}
-			return report(plain, rows)
-		}}, nil
+		return &harness.Plan{Cells: cells, Report: byMethods(len(methods),
+			func(rows [][]measured) (*harness.Report, error) { return report(plain, rows) })}, nil
 	}
 	return e
 }
@@ -467,13 +454,8 @@ func ablation(s study) harness.Experiment {
 		if err != nil {
 			return nil, err
 		}
-		return &harness.Plan{Cells: append(cells, more...), Report: func(results []json.RawMessage) (*harness.Report, error) {
-			rows, err := decode(results, len(methods))
-			if err != nil {
-				return nil, err
-			}
-			return s.reportAblation(plain, rows)
-		}}, nil
+		return &harness.Plan{Cells: append(cells, more...), Report: byMethods(len(methods),
+			func(rows [][]measured) (*harness.Report, error) { return s.reportAblation(plain, rows) })}, nil
 	}
 	return e
 }
@@ -750,7 +732,7 @@ func Reductions() harness.Experiment {
 					Run:    func(ctx context.Context) (any, error) { return reduce(ctx, m, s[0], s[1]) }})
 			}
 		}
-		p.Report = func(results []json.RawMessage) (*harness.Report, error) { return reportReductions(plain, results) }
+		p.Report = harness.Of(func(list []reduction) (*harness.Report, error) { return reportReductions(plain, list) })
 		return p, nil
 	}
 	return e
@@ -779,7 +761,7 @@ func reduce(ctx context.Context, m *simt.Machine, rows, cols int64) (reduction, 
 	return r, nil
 }
 
-func reportReductions(e harness.Experiment, results []json.RawMessage) (*harness.Report, error) {
+func reportReductions(e harness.Experiment, list []reduction) (*harness.Report, error) {
 	d := harness.NewDocument(e, simt.Presets()...)
 	t := harness.Table{Title: "Row reductions", Name: "reductions",
 		Columns: harness.Columns("<Machine", "Rows", "Columns", "Wave", "Rows a task", "Tasks", "a block", "Parts",
@@ -788,13 +770,7 @@ func reportReductions(e harness.Experiment, results []json.RawMessage) (*harness
 		d.Number(what, unit, published, float64(ours))
 		d.Given()
 	}
-	var list []reduction
-	for _, raw := range results {
-		var r reduction
-		if err := json.Unmarshal(raw, &r); err != nil {
-			return nil, err
-		}
-		list = append(list, r)
+	for _, r := range list {
 		a := r.Adapted
 		t.Add(r.Hardware, r.Rows, r.Cols, r.Wave, a.RowsPerTask, a.TaskCount(), a.Tasks, a.Parts, a.Blocks,
 			harness.Fixed(1e6*r.Plain, 1), harness.Fixed(1e6*r.Packed, 1))
