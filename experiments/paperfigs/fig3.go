@@ -109,7 +109,7 @@ func explainOrder(_ context.Context, r *scheduler.Result) (any, error) {
 		it := items[id]
 		x := orderedInst{ID: id, Name: instanceName(inst.Group, inst.Index), Group: inst.Group, Index: inst.Index,
 			Reads: it.Reads, Redundant: []int{}, TouchedBytes: it.OutputBytes + it.WorkspaceBytes,
-			StartSeconds: harness.Round(float64(kernels[k].FromPs) * 1e-12), EndSeconds: harness.Round(float64(kernels[k].ToPs) * 1e-12)}
+			StartSeconds: seconds(kernels[k].FromPs), EndSeconds: seconds(kernels[k].ToPs)}
 		if x.Reads == nil {
 			x.Reads = []int{}
 		}
