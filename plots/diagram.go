@@ -2,7 +2,6 @@ package plots
 
 import (
 	"errors"
-	"fmt"
 	"image/color"
 	"math"
 	"slices"
@@ -397,33 +396,24 @@ func (n *DiagramNode) border(p, q vg.Point) vg.Point {
 }
 
 func (d *Diagram) check() error {
-	if len(d.Nodes) == 0 {
-		return fmt.Errorf("plots: diagram %q has no node", d.Title)
-	}
+	var f faults
+	f.unless(len(d.Nodes) > 0, "diagram %q has no node", d.Title)
 	for i, n := range d.Nodes {
-		if !(n.X >= 0) || !(n.Y >= 0) || math.IsInf(n.X, 0) || math.IsInf(n.Y, 0) {
-			return fmt.Errorf("plots: diagram %q, node %d (%q) stands at column %g and row %g, expected zero or more", d.Title,
-				i, n.Text, n.X, n.Y)
-		}
-		if n.Shape < Circle || n.Shape > Bare {
-			return fmt.Errorf("plots: diagram %q, node %d (%q) has unknown shape %d", d.Title, i, n.Text, n.Shape)
-		}
+		f.unless(finite(n.X) && finite(n.Y), "diagram %q, node %d (%q) stands at column %g and row %g, expected zero or more",
+			d.Title, i, n.Text, n.X, n.Y)
+		f.unless(n.Shape >= Circle && n.Shape <= Bare, "diagram %q, node %d (%q) has unknown shape %d", d.Title, i, n.Text,
+			n.Shape)
 	}
+	known := func(node int) bool { return node >= 0 && node < len(d.Nodes) }
 	for i, e := range d.Edges {
-		if e.From < 0 || e.To < 0 || e.From >= len(d.Nodes) || e.To >= len(d.Nodes) || e.From == e.To {
-			return fmt.Errorf("plots: diagram %q, arrow %d goes from node %d to node %d, expected two of %d", d.Title, i, e.From,
-				e.To, len(d.Nodes))
-		}
+		f.unless(known(e.From) && known(e.To) && e.From != e.To,
+			"diagram %q, arrow %d goes from node %d to node %d, expected two of %d", d.Title, i, e.From, e.To, len(d.Nodes))
 	}
 	for i, a := range d.Areas {
-		if len(a.Nodes) == 0 {
-			return fmt.Errorf("plots: diagram %q, area %d has no node", d.Title, i)
-		}
+		f.unless(len(a.Nodes) > 0, "diagram %q, area %d has no node", d.Title, i)
 		for _, n := range a.Nodes {
-			if n < 0 || n >= len(d.Nodes) {
-				return fmt.Errorf("plots: diagram %q, area %d has node %d of %d", d.Title, i, n, len(d.Nodes))
-			}
+			f.unless(known(n), "diagram %q, area %d has node %d of %d", d.Title, i, n, len(d.Nodes))
 		}
 	}
-	return nil
+	return f.err
 }

@@ -2,9 +2,9 @@ package plots
 
 import (
 	"bytes"
+	"fmt"
 	"image/color"
 	"math"
-	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -62,6 +62,19 @@ func (f *Figure) SVG() ([]byte, error) {
 	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"),
 		[]byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;")), nil
 }
+
+// faults has the first mistake in what is to be drawn.
+type faults struct{ err error }
+
+// unless notes a mistake where something does not hold.
+func (f *faults) unless(holds bool, format string, args ...any) {
+	if !holds && f.err == nil {
+		f.err = fmt.Errorf("plots: "+format, args...)
+	}
+}
+
+// finite reports whether a value is at least zero and no more than numbers are.
+func finite(v float64) bool { return v >= 0 && !math.IsInf(v, 0) }
 
 func textStyle(size vg.Length, x text.XAlignment, y text.YAlignment) text.Style {
 	return text.Style{
@@ -144,82 +157,17 @@ func (grid) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// bar is a rectangle from zero to value at center ± half, in units of the x axis,
-// with lines of text above it.
-type bar struct {
-	center, half, value float64
-	fill                color.Color
-	lines               []string // from top to bottom
-	tick                float64  // another value, drawn as a line across; 0: none
-}
-
-type bars []bar
-
-func (b bars) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	base := func(r bar) vg.Point { return vg.Point{X: x(r.center), Y: y(max(r.value, r.tick)) + 1.5} }
-	// Text comes last, so that no bar covers it, and what clears the grid behind it
-	// first, so that it covers no bar.
-	for _, r := range b {
-		clearLines(&c, base(r), r.lines)
-	}
-	for _, r := range b {
-		fillBox(&c, r.fill, x(r.center-r.half), y(0), x(r.center+r.half), y(r.value))
-	}
-	for _, r := range b {
-		if r.tick > 0 {
-			drawTick(&c, x(r.center-r.half), x(r.center+r.half), y(r.tick))
-		}
-		drawLines(&c, base(r), r.lines)
-	}
-}
-
 func fillBox(c *draw.Canvas, fill color.Color, left, bottom, right, top vg.Length) {
 	c.FillPolygon(fill, []vg.Point{{X: left, Y: bottom}, {X: left, Y: top}, {X: right, Y: top}, {X: right, Y: bottom}})
 }
 
-// drawTick draws a line across a bar that stands out on both sides.
-func drawTick(c *draw.Canvas, left, right, y vg.Length) {
-	c.StrokeLine2(draw.LineStyle{Color: black, Width: 1}, left-2.5, y, right+2.5, y)
-}
-
-// drawLines writes lines above a point.
-func drawLines(c *draw.Canvas, pt vg.Point, lines []string) {
+// numberAbove writes a value above a point, on white.
+func numberAbove(c *draw.Canvas, pt vg.Point, value float64) {
 	sty := textStyle(valueSize, text.XCenter, text.YBottom)
-	for _, l := range slices.Backward(lines) {
-		c.FillText(sty, pt, l)
-		pt.Y += valueSize
-	}
-}
-
-// clearLines whitens what is behind the lines that drawLines will write.
-func clearLines(c *draw.Canvas, pt vg.Point, lines []string) {
-	sty := textStyle(valueSize, text.XCenter, text.YBottom)
-	for _, l := range slices.Backward(lines) {
-		half := sty.Width(l)/2 + 0.5
-		fillBox(c, color.White, pt.X-half, pt.Y, pt.X+half, pt.Y+valueSize)
-		pt.Y += valueSize
-	}
-}
-
-// mark is a point with a number above it.
-type mark struct {
-	x, y  float64
-	style draw.GlyphStyle
-	label string
-}
-
-type marks []mark
-
-func (m marks) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	for _, k := range m {
-		pt := vg.Point{X: x(k.x), Y: y(k.y)}
-		above := vg.Point{X: pt.X, Y: pt.Y + k.style.Radius + 1}
-		clearLines(&c, above, []string{k.label})
-		c.DrawGlyphNoClip(k.style, pt)
-		drawLines(&c, above, []string{k.label})
-	}
+	label := number(value)
+	half := sty.Width(label)/2 + 0.5
+	fillBox(c, color.White, pt.X-half, pt.Y, pt.X+half, pt.Y+valueSize)
+	c.FillText(sty, pt, label)
 }
 
 // key is an entry of the legend: a picture of about 10 by 6 points around pt, and
@@ -233,10 +181,6 @@ func barKey(fill color.Color, text string) key {
 	return key{func(c *draw.Canvas, pt vg.Point) {
 		fillBox(c, fill, pt.X-4.5, pt.Y-3, pt.X+4.5, pt.Y+3)
 	}, text}
-}
-
-func tickKey(text string) key {
-	return key{func(c *draw.Canvas, pt vg.Point) { drawTick(c, pt.X-2.5, pt.X+2.5, pt.Y) }, text}
 }
 
 func markKey(style draw.GlyphStyle, text string) key {

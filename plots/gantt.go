@@ -17,19 +17,12 @@ const PaletteSize = 8
 // Gantt draws one timeline over both columns of a page. colours name the palette's
 // colours, in its order.
 func Gantt(t Timeline, xLabel string, colours []string) (*Figure, error) {
-	if err := t.check(); err != nil {
+	start, end, err := span([]Timeline{t})
+	if err != nil {
 		return nil, err
 	}
-	end := t.last()
-	if end <= t.Start {
-		return nil, fmt.Errorf("plots: timeline %q has no bar of any length", t.Title)
-	}
-	p := newPanel(t.Title, "", nil, t.Start, end, 1)
-	p.Y.Max = float64(len(t.Rows))
-	p.Y.Tick.Marker = plot.ConstantTicks(t.names())
-	longTicks(p, ticksBetween(t.Start, end))
+	p := t.panel(start, end, ticksBetween(start, end))
 	nameX(p, xLabel)
-	p.Add(timelineBars(t))
 	return stackWide([]panel{p}, 15*vg.Length(len(t.Rows))+34, paletteKeys(colours)), nil
 }
 

@@ -19,8 +19,10 @@ type Groups struct {
 	XLabel        string // what the categories are; may be empty
 	Categories    []string
 	Series        []Series
-	// Marks are published values.
+	// Marks are values from elsewhere.
 	Marks []GroupMark
+	// Numbers writes its value above each bar and mark.
+	Numbers bool
 	// Log draws a logarithmic axis, which ratios over orders of magnitude need, and dots: heights of bars would mean
 	// nothing there.
 	Log bool
@@ -37,10 +39,39 @@ type Series struct {
 	Values []float64
 }
 
-// GroupMark is a published value beside a bar.
+// GroupMark is a value from elsewhere at a bar.
 type GroupMark struct {
 	Category, Series int
 	Value            float64
+	Kind             MarkKind
+}
+
+// MarkKind says where a mark is from.
+type MarkKind int
+
+// The kinds of marks.
+const (
+	Published MarkKind = iota // by the paper
+	Measured                  // by others on the real chip
+)
+
+var markKeys = [...]string{Published: "published", Measured: "measured on the chip by others"}
+
+var markStyles = [...]draw.GlyphStyle{
+	Published: {Color: vermillion, Radius: 3, Shape: diamond{}},
+	Measured:  {Color: black, Radius: 3, Shape: draw.PyramidGlyph{}},
+}
+
+// markSides are the places of marks at bars with numbers, in widths of a bar.
+var markSides = [...]float64{Published: -0.43, Measured: 0.43}
+
+// diamond is a filled square on its corner.
+type diamond struct{}
+
+func (diamond) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
+	r := sty.Radius * 1.15
+	c.FillPolygon(sty.Color, []vg.Point{{X: pt.X - r, Y: pt.Y}, {X: pt.X, Y: pt.Y + r}, {X: pt.X + r, Y: pt.Y},
+		{X: pt.X, Y: pt.Y - r}})
 }
 
 const pageWidth = 7.0 * vg.Inch
@@ -52,49 +83,18 @@ func GroupedBars(panels ...Groups) (*Figure, error) {
 		return nil, fmt.Errorf("plots: there are no groups to draw")
 	}
 	var list []panel
-	marked, crossed := false, false
+	var marked [len(markStyles)]bool
+	crossed := false
 	for _, g := range panels {
-		low, high := math.Inf(1), 0.0
-		see := func(v float64) {
-			if v > 0 && !math.IsInf(v, 0) {
-				low, high = min(low, v), max(high, v)
-			}
-		}
-		if len(g.Series) == 0 || len(g.Series) > len(seriesColours) || len(g.Categories) == 0 {
-			return nil, fmt.Errorf("plots: %s has %d series and %d categories", g.Title, len(g.Series), len(g.Categories))
+		low, high, err := g.check()
+		if err != nil {
+			return nil, err
 		}
 		for _, s := range g.Series {
-			if len(s.Values) != len(g.Categories) {
-				return nil, fmt.Errorf("plots: %s, %s has %d values, expected %d", g.Title, s.Name,
-					len(s.Values), len(g.Categories))
-			}
-			for _, v := range s.Values {
-				see(v)
-				crossed = crossed || math.IsNaN(v) && !g.Log
-			}
-		}
-		if g.Spread != nil && (!g.Log || len(g.Spread) != len(g.Series)) {
-			return nil, fmt.Errorf("plots: %s has spreads of %d series, expected %d on a logarithmic axis", g.Title,
-				len(g.Spread), len(g.Series))
-		}
-		for k, s := range g.Spread {
-			if len(s) != len(g.Categories) {
-				return nil, fmt.Errorf("plots: %s, %s has %d spreads, expected %d", g.Title, g.Series[k].Name,
-					len(s), len(g.Categories))
-			}
-			for _, v := range slices.Concat(s...) {
-				see(v)
-			}
+			crossed = crossed || !g.Log && slices.ContainsFunc(s.Values, math.IsNaN)
 		}
 		for _, m := range g.Marks {
-			if m.Category < 0 || m.Category >= len(g.Categories) || m.Series < 0 || m.Series >= len(g.Series) {
-				return nil, fmt.Errorf("plots: %s has a mark at category %d and series %d", g.Title, m.Category, m.Series)
-			}
-			see(m.Value)
-			marked = true
-		}
-		if high == 0 {
-			return nil, fmt.Errorf("plots: %s has nothing above zero", g.Title)
+			marked[m.Kind] = true
 		}
 		p := newPanel(g.Title, g.YLabel, g.Categories, -0.55, float64(len(g.Categories))-0.45, high*1.08)
 		if g.Log {
@@ -105,6 +105,9 @@ func GroupedBars(panels ...Groups) (*Figure, error) {
 			p.Y.Min, p.Y.Max = bottom, high*1.25
 			p.Y.Scale = plot.LogScale{}
 			p.Y.Tick.Marker = plot.ConstantTicks(decades(bottom, high*1.25))
+		}
+		if g.Numbers {
+			p.Y.Max = high * 1.18
 		}
 		if g.XLabel != "" {
 			nameX(p, g.XLabel)
@@ -122,8 +125,10 @@ func GroupedBars(panels ...Groups) (*Figure, error) {
 		}
 		keys = append(keys, k)
 	}
-	if marked {
-		keys = append(keys, markKey(markStyles[Published], "published"))
+	for kind, there := range marked {
+		if there {
+			keys = append(keys, markKey(markStyles[kind], markKeys[kind]))
+		}
 	}
 	if crossed {
 		keys = append(keys, markKey(noValue, "no value"))
@@ -131,6 +136,43 @@ func GroupedBars(panels ...Groups) (*Figure, error) {
 	f := stack(list, 118, keys, len(keys))
 	f.width = pageWidth
 	return f, nil
+}
+
+// check finds what can't be drawn, and the least and the largest of what can.
+func (g Groups) check() (low, high float64, err error) {
+	var f faults
+	low = math.Inf(1)
+	see := func(v float64) {
+		if drawable(v) {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	f.unless(len(g.Series) > 0 && len(g.Series) <= len(seriesColours) && len(g.Categories) > 0,
+		"%s has %d series and %d categories", g.Title, len(g.Series), len(g.Categories))
+	for _, s := range g.Series {
+		f.unless(len(s.Values) == len(g.Categories), "%s, %s has %d values, expected %d", g.Title, s.Name, len(s.Values),
+			len(g.Categories))
+		for _, v := range s.Values {
+			see(v)
+		}
+	}
+	f.unless(g.Spread == nil || g.Log && len(g.Spread) == len(g.Series),
+		"%s has spreads of %d series, expected %d on a logarithmic axis", g.Title, len(g.Spread), len(g.Series))
+	for k, s := range g.Spread {
+		f.unless(len(s) == len(g.Categories), "%s, series %d has %d spreads, expected %d", g.Title, k, len(s),
+			len(g.Categories))
+		for _, v := range slices.Concat(s...) {
+			see(v)
+		}
+	}
+	for _, m := range g.Marks {
+		f.unless(m.Category >= 0 && m.Category < len(g.Categories) && m.Series >= 0 && m.Series < len(g.Series),
+			"%s has a mark at category %d and series %d", g.Title, m.Category, m.Series)
+		f.unless(m.Kind >= 0 && int(m.Kind) < len(markStyles), "%s has a mark of unknown kind %d", g.Title, m.Kind)
+		see(m.Value)
+	}
+	f.unless(high > 0, "%s has nothing above zero", g.Title)
+	return low, high, f.err
 }
 
 // decades are the powers of ten between two values, and twice and five times them
@@ -222,9 +264,21 @@ func (g groups) Plot(c draw.Canvas, p *plot.Plot) {
 	if g.Line > 0 {
 		drawAcross(&c, y(g.Line))
 	}
+	for k, s := range g.Series {
+		for i, v := range s.Values {
+			if g.Numbers && drawable(v) {
+				numberAbove(&c, vg.Point{X: x(at(i, k)), Y: y(v) + 1.5}, v)
+			}
+		}
+	}
 	for _, m := range g.Marks {
-		sty := markStyles[Published]
+		sty := markStyles[m.Kind]
 		sty.Radius = 2.2
-		c.DrawGlyphNoClip(sty, vg.Point{X: x(at(m.Category, m.Series)), Y: y(m.Value)})
+		pt := vg.Point{X: x(at(m.Category, m.Series)), Y: y(m.Value)}
+		if g.Numbers { // beside that of the bar
+			pt.X = x(at(m.Category, m.Series) + markSides[m.Kind]*width)
+			numberAbove(&c, vg.Point{X: pt.X, Y: pt.Y + sty.Radius + 1}, m.Value)
+		}
+		c.DrawGlyphNoClip(sty, pt)
 	}
 }

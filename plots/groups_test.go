@@ -9,7 +9,8 @@ import (
 
 func TestGroupedBars(t *testing.T) {
 	good := Groups{Title: "t", YLabel: "y", XLabel: "x", Categories: []string{"a", "b"}, Line: 1, Log: true,
-		Series: []Series{{"one", []float64{1, 1000}}, {"two", []float64{0, math.Inf(1)}}}, Marks: []GroupMark{{1, 1, 20}},
+		Series: []Series{{"one", []float64{1, 1000}}, {"two", []float64{0, math.Inf(1)}}},
+		Marks:  []GroupMark{{Category: 1, Series: 1, Value: 20}},
 		Spread: [][][]float64{{{0.5, 1}, {1000}}, {{}, {2, math.Inf(1)}}}}
 	f, err := GroupedBars(good, good)
 	if err != nil {
@@ -35,7 +36,7 @@ func TestGroupedBars(t *testing.T) {
 		"missing spread": func(g *Groups) { g.Spread = g.Spread[:1] },
 		"short spread":   func(g *Groups) { g.Spread = [][][]float64{{{1}}, {{1}, {2}}} },
 		"spread of bars": func(g *Groups) { g.Log = false },
-		"stray mark":     func(g *Groups) { g.Marks = []GroupMark{{2, 0, 1}} },
+		"stray mark":     func(g *Groups) { g.Marks = []GroupMark{{Category: 2, Series: 0, Value: 1}} },
 		"nothing at all": func(g *Groups) { g.Marks, g.Series = nil, []Series{{"one", []float64{0, 0}}} },
 	} {
 		g := good

@@ -33,27 +33,9 @@ func Lines(panels ...Curves) (*Figure, error) {
 	}
 	var list []panel
 	for _, g := range panels {
-		if len(g.X) < 2 || len(g.Series) == 0 || len(g.Series) > len(seriesColours) {
-			return nil, fmt.Errorf("plots: %s has %d series over %d values", g.Title, len(g.Series), len(g.X))
-		}
-		low, high := math.Inf(1), 0.0
-		for _, s := range g.Series {
-			if len(s.Values) != len(g.X) {
-				return nil, fmt.Errorf("plots: %s, %s has %d values, expected %d", g.Title, s.Name, len(s.Values), len(g.X))
-			}
-			for _, v := range s.Values {
-				if v > 0 && !math.IsInf(v, 0) {
-					low, high = min(low, v), max(high, v)
-				}
-			}
-		}
-		for i, x := range g.X {
-			if i > 0 && x <= g.X[i-1] || g.LogX && x <= 0 {
-				return nil, fmt.Errorf("plots: %s has x values %v, expected ascending ones", g.Title, g.X)
-			}
-		}
-		if high == 0 {
-			return nil, fmt.Errorf("plots: %s has nothing above zero", g.Title)
+		low, high, err := g.check()
+		if err != nil {
+			return nil, err
 		}
 		p := newPanel(g.Title, g.YLabel, nil, g.X[0], g.X[len(g.X)-1], high*1.08)
 		if g.LogX {
@@ -63,9 +45,6 @@ func Lines(panels ...Curves) (*Figure, error) {
 			p.X.Tick.Marker = plot.ConstantTicks(niceTicks(g.X[len(g.X)-1]))
 		}
 		if g.Ticks != nil {
-			if len(g.Ticks) != len(g.X) {
-				return nil, fmt.Errorf("plots: %s has %d ticks, expected %d", g.Title, len(g.Ticks), len(g.X))
-			}
 			p.X.Tick.Marker = plot.ConstantTicks(g.ticks())
 			// Words are wider than numbers: the first would run into the y axis.
 			const space = 0.05
@@ -99,6 +78,28 @@ func Lines(panels ...Curves) (*Figure, error) {
 	f := stack(list, 128, keys, 4)
 	f.width = pageWidth * 0.72
 	return f, nil
+}
+
+// check finds what can't be drawn, and the least and the largest value.
+func (g Curves) check() (low, high float64, err error) {
+	var f faults
+	low = math.Inf(1)
+	f.unless(len(g.X) >= 2 && len(g.Series) > 0 && len(g.Series) <= len(seriesColours), "%s has %d series over %d values",
+		g.Title, len(g.Series), len(g.X))
+	for _, s := range g.Series {
+		f.unless(len(s.Values) == len(g.X), "%s, %s has %d values, expected %d", g.Title, s.Name, len(s.Values), len(g.X))
+		for _, v := range s.Values {
+			if drawable(v) {
+				low, high = min(low, v), max(high, v)
+			}
+		}
+	}
+	for i, x := range g.X {
+		f.unless((i == 0 || x > g.X[i-1]) && (!g.LogX || x > 0), "%s has x values %v, expected ascending ones", g.Title, g.X)
+	}
+	f.unless(g.Ticks == nil || len(g.Ticks) == len(g.X), "%s has %d ticks, expected %d", g.Title, len(g.Ticks), len(g.X))
+	f.unless(high > 0, "%s has nothing above zero", g.Title)
+	return low, high, f.err
 }
 
 // maxTicks is the number of words that fit below a panel.
@@ -135,7 +136,7 @@ func (g curves) Plot(c draw.Canvas, p *plot.Plot) {
 	for i, s := range g.Series {
 		var last *vg.Point
 		for k, v := range s.Values {
-			if !(v > 0) || math.IsInf(v, 0) {
+			if !drawable(v) {
 				continue
 			}
 			pt := vg.Point{X: x(g.X[k]), Y: y(v)}

@@ -1,8 +1,6 @@
 package plots
 
 import (
-	"errors"
-	"fmt"
 	"image/color"
 	"math"
 	"strconv"
@@ -216,31 +214,23 @@ func (n names) Plot(c draw.Canvas, _ *plot.Plot) {
 }
 
 func (m Memory) check() error {
-	if len(m.LiveBytes) == 0 {
-		return errors.New("plots: there is no layer to draw")
-	}
+	var f faults
+	f.unless(len(m.LiveBytes) > 0, "there is no layer to draw")
 	highest := int64(0)
 	for i, v := range m.LiveBytes {
-		if v < 0 {
-			return fmt.Errorf("plots: %s, layer %d has %d live bytes, expected zero or more", m.Title, i, v)
-		}
+		f.unless(v >= 0, "%s, layer %d has %d live bytes, expected zero or more", m.Title, i, v)
 		highest = max(highest, v)
 	}
-	if highest == 0 {
-		return fmt.Errorf("plots: %s has no live bytes above zero", m.Title)
-	}
+	f.unless(highest > 0, "%s has no live bytes above zero", m.Title)
 	end := 0
 	for _, s := range m.Spans {
-		if s.First < end || s.End <= s.First || s.End > len(m.LiveBytes) {
-			return fmt.Errorf("plots: %s, %q is layers %d to %d, expected a range behind %d and up to %d", m.Title, s.Name,
-				s.First, s.End, end, len(m.LiveBytes))
-		}
+		f.unless(s.First >= end && s.End > s.First && s.End <= len(m.LiveBytes),
+			"%s, %q is layers %d to %d, expected a range behind %d and up to %d", m.Title, s.Name, s.First, s.End, end,
+			len(m.LiveBytes))
 		end = s.End
 	}
 	for _, c := range m.Capacities {
-		if c.Bytes <= 0 {
-			return fmt.Errorf("plots: %s, capacity %q is %d bytes, expected more than zero", m.Title, c.Name, c.Bytes)
-		}
+		f.unless(c.Bytes > 0, "%s, capacity %q is %d bytes, expected more than zero", m.Title, c.Name, c.Bytes)
 	}
-	return nil
+	return f.err
 }

@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,36 +27,42 @@ var variantNames = []string{"tvm", "llb", "l1", "ordering", "cross-layer"}
 
 var variantTitles = []string{"TVM", "variant 1", "variant 2", "variant 3", "variant 4"}
 
-func network(title, unit string, throughput, best, mme, vme []float64, marks ...Mark) Network {
-	n := Network{Title: title, Unit: unit, Marks: marks}
-	for i, x := range throughput {
-		n.Variants = append(n.Variants, Variant{variantNames[i], variantTitles[i], x, best[i], mme[i], vme[i]})
+// panel has two series of bars by variant.
+func panelOf(title string, first, second []float64, marks ...GroupMark) Groups {
+	g := Groups{Title: title, YLabel: "Value", Numbers: true, Marks: marks,
+		Series: []Series{{Name: "matrix unit", Values: first}, {Name: "vector unit", Values: second}}}
+	for i := range first {
+		g.Categories = append(g.Categories, variantNames[i]+"\n"+variantTitles[i])
 	}
-	return n
+	return g
 }
 
 // sample looks like the results of the ablation.
-func sample() []Network {
-	return []Network{
-		network("ResNet-50, batch 64", "images/s", []float64{1131, 1707, 1879, 7365, 8745},
-			[]float64{1735, 1755, 1914, 7365, 8745},
-			[]float64{.108, .110, .119, .460, .546}, []float64{.024, .024, .026, .101, .120},
-			Mark{"tvm", 1064, Published}, Mark{"cross-layer", 8726, Measured}),
-		network("BERT-128, batch 32", "sentences/s", []float64{749, 1928, 2062, 2950, 3406},
-			[]float64{907, 2043, 2158, 2950, 3406},
-			[]float64{.155, .348, .368, .503, .581}, []float64{.031, .071, .074, .102, .118},
-			Mark{"tvm", 512, Published}, Mark{"cross-layer", 4052, Published}, Mark{"cross-layer", 4192, Measured}),
+func sample() []Groups {
+	return []Groups{
+		panelOf("ResNet-50, batch 64", []float64{1131, 1707, 1879, 7365, 8745}, []float64{1735, 1755, 1914, 7365, 8745},
+			GroupMark{Value: 1064}, GroupMark{Category: 4, Value: 8726, Kind: Measured}),
+		panelOf("BERT-128, batch 32", []float64{749, 1928, 2062, 2950, 3406}, []float64{907, 2043, 2158, 2950, 3406},
+			GroupMark{Value: 512}, GroupMark{Category: 4, Value: 4052}, GroupMark{Category: 4, Value: 4192, Kind: Measured}),
+	}
+}
+
+// shares looks like their utilisations.
+func shares() []Groups {
+	return []Groups{
+		panelOf("ResNet-50, batch 64", []float64{10.8, 11, 11.9, 46, 54.6}, []float64{2.4, 2.4, 2.6, 10.1, 12}),
+		panelOf("BERT-128, batch 32", []float64{15.5, 34.8, 36.8, 50.3, 58.1}, []float64{3.1, 7.1, 7.4, 10.2, 11.8}),
 	}
 }
 
 var figures = []struct {
 	name string
-	draw func([]Network) (*Figure, error)
-}{{"throughput", Throughput}, {"utilization", Utilization}}
+	of   func() []Groups
+}{{"throughput", sample}, {"utilization", shares}}
 
 func TestGolden(t *testing.T) {
 	for _, f := range figures {
-		fig, err := f.draw(sample())
+		fig, err := GroupedBars(f.of()...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +103,7 @@ func TestGolden(t *testing.T) {
 
 func TestPNG(t *testing.T) {
 	for _, f := range figures {
-		fig, err := f.draw(sample())
+		fig, err := GroupedBars(f.of()...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +116,7 @@ func TestPNG(t *testing.T) {
 			t.Fatal(err)
 		}
 		size := img.Bounds().Size()
-		if want := int(math.Round(float64(columnWidth / vg.Inch * pngDPI))); size.X != want || size.Y < 600 {
+		if want := int(math.Round(float64(pageWidth / vg.Inch * pngDPI))); size.X != want || size.Y < 600 {
 			t.Errorf("%s has %v dots, want a width of %d and a height above 600", f.name, size, want)
 		}
 		// Every third column tells enough; a line of the grid may be one row.
@@ -128,11 +135,9 @@ func TestPNG(t *testing.T) {
 		if share := float64(inked) / float64(all); share < 0.05 || share > 0.5 {
 			t.Errorf("%s: %.0f %% of the dots are not white", f.name, 100*share)
 		}
-		want := []color.NRGBA{blue, black, gridGray}
+		want := []color.NRGBA{grey, sky, black, gridGray}
 		if f.name == "throughput" {
 			want = append(want, vermillion)
-		} else {
-			want = append(want, orange)
 		}
 		for _, c := range want {
 			if seen[c] < 20 {
@@ -148,11 +153,11 @@ func TestPNG(t *testing.T) {
 func TestSameDataSameBytes(t *testing.T) {
 	for _, f := range figures {
 		var first [2][]byte
-		fig, err := f.draw(sample())
+		fig, err := GroupedBars(f.of()...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := f.draw(sample())
+		again, err := GroupedBars(f.of()...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,61 +222,44 @@ func texts(t *testing.T, fig *Figure) []box {
 func TestNoTextCoversAnother(t *testing.T) {
 	flat := []float64{1234, 1234, 1234, 1234, 1234}
 	large := []float64{11064, 12345, 13456, 14567, 15678}
-	full := []float64{1, 1, 1, 1, 1}
-	all := []Mark{{"tvm", 1234, Published}, {"cross-layer", 1234, Published}, {"cross-layer", 1234, Measured}}
-	for _, test := range []struct {
-		name     string
-		networks []Network
-	}{
-		{"sample", sample()},
-		{"one network", sample()[:1]},
-		{"all alike", []Network{network("a", "images/s", flat, flat, full, full, all...)}},
-		{"five digits", []Network{network("a", "images/s", large, large, full, full)}},
-		{"tiny", []Network{network("a", "queries/s", []float64{.001, .002, .003, .004, .005}, make([]float64, 5),
-			make([]float64, 5), make([]float64, 5))}},
-		{"large gains", []Network{network("a", "images/s", []float64{100, 200, 1000, 2000, 9999}, make([]float64, 5), full,
-			make([]float64, 5))}},
+	all := []GroupMark{{Value: 1234}, {Category: 4, Value: 1234}, {Category: 4, Value: 1234, Kind: Measured}}
+	for name, panels := range map[string][]Groups{
+		"sample": sample(), "shares": shares(), "one network": sample()[:1],
+		"all alike":   {panelOf("a", flat, flat, all...)},
+		"five digits": {panelOf("a", large, large)},
+		"tiny":        {panelOf("a", []float64{.001, .002, .003, .004, .005}, make([]float64, 5))},
 	} {
-		for _, f := range figures {
-			t.Run(test.name+"/"+f.name, func(t *testing.T) {
-				fig, err := f.draw(test.networks)
-				if err != nil {
-					t.Fatal(err)
+		t.Run(name, func(t *testing.T) {
+			fig, err := GroupedBars(panels...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			boxes := texts(t, fig)
+			for i, a := range boxes {
+				if a.left < 0 || a.right > fig.width || a.bottom < 0 || a.top > fig.height {
+					t.Errorf("%q is not within the figure: %v", a.text, a)
 				}
-				boxes := texts(t, fig)
-				for i, a := range boxes {
-					if a.left < 0 || a.right > fig.width || a.bottom < 0 || a.top > fig.height {
-						t.Errorf("%q is not within the figure: %v", a.text, a)
-					}
-					for _, b := range boxes[:i] {
-						if a.left < b.right && b.left < a.right && a.bottom < b.top && b.bottom < a.top {
-							t.Errorf("%q and %q cover each other: %v, %v", a.text, b.text, a, b)
-						}
+				for _, b := range boxes[:i] {
+					if a.left < b.right && b.left < a.right && a.bottom < b.top && b.bottom < a.top {
+						t.Errorf("%q and %q cover each other: %v, %v", a.text, b.text, a, b)
 					}
 				}
-			})
-		}
+			}
+		})
 	}
 }
 
 func TestLegendNamesWhatIsThere(t *testing.T) {
-	bare := network("a", "images/s", []float64{1, 2, 3, 4, 5}, make([]float64, 5), make([]float64, 5), make([]float64, 5))
-	for _, test := range []struct {
-		name  string
-		marks []Mark
-		want  []string
-		not   []string
+	const published, measured = "published", "measured on the chip by others"
+	for name, test := range map[string]struct {
+		marks     []GroupMark
+		want, not []string
 	}{
-		{"no marks", nil, []string{"with the paper's batches per cluster"},
-			[]string{"published in the paper", "measured on the chip by others", "with the best ones"}},
-		{"published", []Mark{{"tvm", 1, Published}}, []string{"published in the paper"},
-			[]string{"measured on the chip by others"}},
-		{"measured", []Mark{{"l1", 1, Measured}}, []string{"measured on the chip by others"},
-			[]string{"published in the paper"}},
+		"no marks":  {nil, []string{"matrix unit", "vector unit"}, []string{published, measured}},
+		"published": {[]GroupMark{{Value: 1}}, []string{published}, []string{measured}},
+		"measured":  {[]GroupMark{{Value: 1, Kind: Measured}}, []string{measured}, []string{published}},
 	} {
-		n := bare
-		n.Marks = test.marks
-		fig, err := Throughput([]Network{n})
+		fig, err := GroupedBars(panelOf("a", []float64{1, 2, 3, 4, 5}, make([]float64, 5), test.marks...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -279,55 +267,33 @@ func TestLegendNamesWhatIsThere(t *testing.T) {
 		for _, b := range texts(t, fig) {
 			all = append(all, b.text)
 		}
-		joined := "\n" + strings.Join(all, "\n") + "\n"
 		for _, w := range test.want {
-			if !strings.Contains(joined, "\n"+w+"\n") {
-				t.Errorf("%s: %q is not in the figure", test.name, w)
+			if !slices.Contains(all, w) {
+				t.Errorf("%s: %q is not in the figure", name, w)
 			}
 		}
 		for _, w := range test.not {
-			if strings.Contains(joined, "\n"+w+"\n") {
-				t.Errorf("%s: %q is in the figure", test.name, w)
+			if slices.Contains(all, w) {
+				t.Errorf("%s: %q is in the figure", name, w)
 			}
 		}
 	}
 }
 
 func TestErrors(t *testing.T) {
-	one := func(change func(*Network)) []Network {
-		n := sample()[0]
-		n.Variants = append([]Variant(nil), n.Variants...)
-		change(&n)
-		return []Network{n}
-	}
 	for _, test := range []struct {
-		networks []Network
-		want     string
+		marks []GroupMark
+		value float64
+		want  string
 	}{
-		{nil, "plots: there is no network to draw"},
-		{one(func(n *Network) { n.Variants = nil }), "plots: ResNet-50, batch 64 has no variant to draw"},
-		{one(func(n *Network) { n.Variants[1].ThroughputPerSecond = math.NaN() }),
-			"plots: ResNet-50, batch 64, llb has a value of NaN, expected zero or more"},
-		{one(func(n *Network) { n.Variants[1].MMEUtilization = -1 }),
-			"plots: ResNet-50, batch 64, llb has a value of -1, expected zero or more"},
-		{one(func(n *Network) { n.Variants[4].ThroughputPerSecond = math.Inf(1) }),
-			"plots: ResNet-50, batch 64, cross-layer has a value of +Inf, expected zero or more"},
-		{one(func(n *Network) { n.Marks = []Mark{{"astitch", 1, Published}} }),
-			`plots: ResNet-50, batch 64 has a mark for "astitch", which is not one of its variants`},
-		{one(func(n *Network) { n.Marks = []Mark{{"tvm", 1, 7}} }),
-			"plots: ResNet-50, batch 64 has a mark of unknown kind 7"},
-		{one(func(n *Network) { n.Marks = []Mark{{"tvm", math.NaN(), Published}} }),
-			"plots: ResNet-50, batch 64 has a mark at NaN, expected zero or more"},
-		{one(func(n *Network) {
-			for i := range n.Variants {
-				n.Variants[i].ThroughputPerSecond = 0
-			}
-		}), "plots: ResNet-50, batch 64 has no throughput above zero"},
+		{nil, 0, "plots: a has nothing above zero"},
+		{nil, math.Inf(1), "plots: a has nothing above zero"},
+		{[]GroupMark{{Kind: 7}}, 1, "plots: a has a mark of unknown kind 7"},
+		{[]GroupMark{{Category: 1}}, 1, "plots: a has a mark at category 1 and series 0"},
 	} {
-		for _, f := range figures {
-			if _, err := f.draw(test.networks); err == nil || err.Error() != test.want {
-				t.Errorf("%s: error is %v, want %s", f.name, err, test.want)
-			}
+		_, err := GroupedBars(panelOf("a", []float64{test.value}, []float64{0}, test.marks...))
+		if err == nil || err.Error() != test.want {
+			t.Errorf("error is %v, want %s", err, test.want)
 		}
 	}
 }
@@ -352,12 +318,10 @@ func TestNiceTicks(t *testing.T) {
 	}
 }
 
-func ExampleThroughput() {
-	fig, err := Throughput([]Network{{
-		Title: "ResNet-50, batch 64", Unit: "images/s",
-		Variants: []Variant{{Name: "tvm", ThroughputPerSecond: 1131}, {Name: "cross-layer", ThroughputPerSecond: 8745}},
-		Marks:    []Mark{{Variant: "tvm", ThroughputPerSecond: 1064, Kind: Published}},
-	}})
+func ExampleGroupedBars() {
+	fig, err := GroupedBars(Groups{Title: "ResNet-50, batch 64", YLabel: "images/s", Numbers: true,
+		Categories: []string{"tvm", "cross-layer"}, Series: []Series{{Name: "simulated", Values: []float64{1131, 8745}}},
+		Marks: []GroupMark{{Value: 1064}}})
 	if err != nil {
 		panic(err)
 	}
@@ -365,7 +329,7 @@ func ExampleThroughput() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(strings.Contains(string(svg), ">7.73×<"))
+	fmt.Println(strings.Contains(string(svg), ">8745<"))
 	// Output: true
 }
 

@@ -1,9 +1,6 @@
 package plots
 
 import (
-	"errors"
-	"fmt"
-	"math"
 	"strconv"
 
 	"gonum.org/v1/plot"
@@ -29,23 +26,22 @@ type ProfileBlock struct {
 // Profiles draws profiles one below the other on a common time axis; colours name
 // the palette's colours, in its order.
 func Profiles(list []Profile, xLabel, yLabel string, colours []string) (*Figure, error) {
-	if len(list) == 0 {
-		return nil, errors.New("plots: there is no profile to draw")
-	}
+	var f faults
+	f.unless(len(list) > 0, "there is no profile to draw")
 	end, top := 0.0, 1.0
 	for _, p := range list {
 		for i, b := range p.Blocks {
-			if !(b.Start >= 0) || !(b.End >= b.Start) || math.IsInf(b.End, 0) || !(b.Share >= 0) || math.IsInf(b.Share, 0) {
-				return nil,
-					fmt.Errorf(
-						"plots: profile %q, block %d is %g from %g to %g, expected a share of zero or more over a stretch of time",
-						p.Title, i, b.Share, b.Start, b.End)
-			}
+			f.unless(b.Start >= 0 && b.End >= b.Start && finite(b.End) && finite(b.Share),
+				"profile %q, block %d is %g from %g to %g, expected a share of zero or more over a stretch of time", p.Title, i,
+				b.Share, b.Start, b.End)
 			end, top = max(end, b.End), max(top, b.Share)
 		}
 	}
-	if end == 0 {
-		return nil, fmt.Errorf("plots: profile %q has no block of any length", list[0].Title)
+	for _, p := range list {
+		f.unless(end > 0, "profile %q has no block of any length", p.Title)
+	}
+	if f.err != nil {
+		return nil, f.err
 	}
 	keys := paletteKeys(colours)
 	var panels []panel

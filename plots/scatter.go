@@ -1,7 +1,6 @@
 package plots
 
 import (
-	"fmt"
 	"image/color"
 	"math"
 	"slices"
@@ -32,28 +31,26 @@ type Cloud struct {
 
 // Rooflines draws panels one above the other, over common axes; all have the same clouds.
 func Rooflines(panels ...Roofline) (*Figure, error) {
-	if len(panels) == 0 {
-		return nil, fmt.Errorf("plots: there are no rooflines to draw")
-	}
+	var f faults
+	f.unless(len(panels) > 0, "there are no rooflines to draw")
 	xs, ys := [2]float64{math.Inf(1), 0}, [2]float64{math.Inf(1), 1}
 	for _, r := range panels {
-		if len(r.Clouds) == 0 || len(r.Clouds) > len(cloudColours) || len(r.Clouds) != len(panels[0].Clouds) {
-			return nil, fmt.Errorf("plots: %s has %d clouds, expected 1 to %d and as many as the first panel",
-				r.Title, len(r.Clouds), len(cloudColours))
-		}
+		f.unless(len(r.Clouds) > 0 && len(r.Clouds) <= len(cloudColours) && len(r.Clouds) == len(panels[0].Clouds),
+			"%s has %d clouds, expected 1 to %d and as many as the first panel", r.Title, len(r.Clouds), len(cloudColours))
 		for _, c := range r.Clouds {
-			if len(c.X) != len(c.Y) {
-				return nil, fmt.Errorf("plots: %s, %s has %d values along x and %d along y", r.Title, c.Name, len(c.X), len(c.Y))
-			}
-			for i, x := range c.X {
+			f.unless(len(c.X) == len(c.Y), "%s, %s has %d values along x and %d along y", r.Title, c.Name, len(c.X), len(c.Y))
+			for i, x := range c.X[:min(len(c.X), len(c.Y))] {
 				if y := c.Y[i]; drawable(x) && drawable(y) {
 					xs, ys = [2]float64{min(xs[0], x), max(xs[1], x)}, [2]float64{min(ys[0], y), max(ys[1], y)}
 				}
 			}
 		}
 	}
-	if xs[1] == 0 {
-		return nil, fmt.Errorf("plots: %s has no point above zero", panels[0].Title)
+	for _, r := range panels {
+		f.unless(xs[1] > 0, "%s has no point above zero", r.Title)
+	}
+	if f.err != nil {
+		return nil, f.err
 	}
 	var list []panel
 	for _, r := range panels {
@@ -75,9 +72,9 @@ func Rooflines(panels ...Roofline) (*Figure, error) {
 	for i, c := range panels[0].Clouds {
 		keys = append(keys, markKey(cloudGlyph(i), c.Name))
 	}
-	f := stack(list, 150, keys, 4)
-	f.width = pageWidth * 0.72
-	return f, nil
+	fig := stack(list, 150, keys, 4)
+	fig.width = pageWidth * 0.72
+	return fig, nil
 }
 
 func drawable(v float64) bool { return v > 0 && !math.IsInf(v, 0) }

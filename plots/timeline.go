@@ -2,8 +2,6 @@ package plots
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"image/color"
 	"math"
 	"slices"
@@ -48,44 +46,57 @@ type TimelineMark struct {
 // Timelines draws timelines one below the other; colours name the palette's
 // colours, in its order.
 func Timelines(list []Timeline, xLabel string, rowHeight float64, colours []string) (*Figure, error) {
-	if len(list) == 0 {
-		return nil, errors.New("plots: there is no timeline to draw")
+	start, end, err := span(list)
+	if err != nil {
+		return nil, err
 	}
-	start, end := list[0].Start, 0.0
-	rows, names := 0, vg.Length(0)
-	sty := textStyle(tickSize, text.XRight, text.YCenter)
+	rows := 0
 	for _, t := range list {
-		if err := t.check(); err != nil {
-			return nil, err
-		}
-		start, end = min(start, t.Start), max(end, t.last())
 		rows = max(rows, len(t.Rows))
-		for _, r := range t.Rows {
-			names = max(names, sty.Width(r.Name))
-		}
-	}
-	if end <= start {
-		return nil, fmt.Errorf("plots: timeline %q has no bar of any length", list[0].Title)
 	}
 	keys := paletteKeys(colours)
 	var panels []panel
 	for i, t := range list {
-		p := newPanel(t.Title, "", nil, start, end, 1)
-		p.Y.Min, p.Y.Max = 0, float64(len(t.Rows))
-		p.Y.Tick.Marker = plot.ConstantTicks(t.names())
-		longTicks(p, slices.DeleteFunc(niceTicks(end), func(k plot.Tick) bool { return k.Value < start }))
+		p := t.panel(start, end,
+			slices.DeleteFunc(niceTicks(end), func(k plot.Tick) bool { return k.Value < start }))
 		if i == len(list)-1 {
 			nameX(p, xLabel)
 		}
 		if slices.ContainsFunc(t.Lines, func(m TimelineMark) bool { return m.Text != "" }) {
 			p.Title.Padding = 4 + spanRow
 		}
-		p.Add(timelineBars(t))
 		panels = append(panels, p)
 	}
 	height := vg.Length(rowHeight)*vg.Length(rows) + 34
 	perRow := max(1, keysPerRow(keys, columnWidth-2*margin))
 	return stack(panels, height, keys, perRow), nil
+}
+
+// span is the time that timelines are over, from the first start to the last end.
+func span(list []Timeline) (start, end float64, err error) {
+	var f faults
+	f.unless(len(list) > 0, "there is no timeline to draw")
+	start = math.Inf(1)
+	for _, t := range list {
+		if err := t.check(); err != nil {
+			return 0, 0, err
+		}
+		start, end = min(start, t.Start), max(end, t.last())
+	}
+	for _, t := range list {
+		f.unless(end > start, "timeline %q has no bar of any length", t.Title)
+	}
+	return start, end, f.err
+}
+
+// panel is the timeline alone.
+func (t Timeline) panel(start, end float64, ticks []plot.Tick) panel {
+	p := newPanel(t.Title, "", nil, start, end, 1)
+	p.Y.Max = float64(len(t.Rows))
+	p.Y.Tick.Marker = plot.ConstantTicks(t.names())
+	longTicks(p, ticks)
+	p.Add(timelineBars(t))
+	return p
 }
 
 // names are those of the rows, as ticks.
@@ -155,26 +166,20 @@ func (t *Timeline) last() float64 {
 }
 
 func (t *Timeline) check() error {
-	if !(t.Start >= 0) || math.IsInf(t.Start, 0) {
-		return fmt.Errorf("plots: timeline %q starts at %g, expected zero or more", t.Title, t.Start)
-	}
-	if len(t.Rows) == 0 {
-		return fmt.Errorf("plots: timeline %q has no row", t.Title)
-	}
+	var f faults
+	f.unless(finite(t.Start), "timeline %q starts at %g, expected zero or more", t.Title, t.Start)
+	f.unless(len(t.Rows) > 0, "timeline %q has no row", t.Title)
 	for _, r := range t.Rows {
 		for i, b := range r.Bars {
-			if !(b.Start >= t.Start) || !(b.End >= b.Start) || math.IsInf(b.End, 0) {
-				return fmt.Errorf("plots: timeline %q, row %q, bar %d goes from %g to %g, expected a stretch behind %g", t.Title,
-					r.Name, i, b.Start, b.End, t.Start)
-			}
-			if !(b.Height >= 0) || b.Height > 1 {
-				return fmt.Errorf("plots: timeline %q, row %q, bar %d is %g rows high, expected at most 1", t.Title,
-					r.Name, i, b.Height)
-			}
+			f.unless(b.Start >= t.Start && b.End >= b.Start && finite(b.End),
+				"timeline %q, row %q, bar %d goes from %g to %g, expected a stretch behind %g", t.Title, r.Name, i, b.Start,
+				b.End, t.Start)
+			f.unless(b.Height >= 0 && b.Height <= 1, "timeline %q, row %q, bar %d is %g rows high, expected at most 1",
+				t.Title, r.Name, i, b.Height)
 		}
 	}
-	if i := slices.IndexFunc(t.Lines, func(m TimelineMark) bool { return !(m.At >= 0) || math.IsInf(m.At, 0) }); i >= 0 {
-		return fmt.Errorf("plots: timeline %q has a line at %g, expected zero or more", t.Title, t.Lines[i].At)
+	for _, m := range t.Lines {
+		f.unless(finite(m.At), "timeline %q has a line at %g, expected zero or more", t.Title, m.At)
 	}
-	return nil
+	return f.err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
@@ -39,7 +40,7 @@ func Tornados(list []Tornado) (*Figure, error) {
 		}
 		most = max(most, len(t.Names))
 		low, high := t.Base, t.Base
-		for _, v := range append(append([]float64{}, t.Half...), t.Double...) {
+		for _, v := range slices.Concat(t.Half, t.Double) {
 			low, high = min(low, v), max(high, v)
 		}
 		if t.Published > 0 {
@@ -87,16 +88,13 @@ func between(low, high float64, unit string) []plot.Tick {
 }
 
 func (t Tornado) check() error {
-	if len(t.Names) == 0 || len(t.Half) != len(t.Names) || len(t.Double) != len(t.Names) {
-		return fmt.Errorf("plots: %s has %d names, %d values at half and %d at double", t.Title, len(t.Names),
-			len(t.Half), len(t.Double))
+	var f faults
+	f.unless(len(t.Names) > 0 && len(t.Half) == len(t.Names) && len(t.Double) == len(t.Names),
+		"%s has %d names, %d values at half and %d at double", t.Title, len(t.Names), len(t.Half), len(t.Double))
+	for _, v := range slices.Concat([]float64{t.Base, t.Published}, t.Half, t.Double) {
+		f.unless(finite(math.Abs(v)), "%s has a value of %g", t.Title, v)
 	}
-	for _, v := range append(append([]float64{t.Base, t.Published}, t.Half...), t.Double...) {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("plots: %s has a value of %g", t.Title, v)
-		}
-	}
-	return nil
+	return f.err
 }
 
 type tornado Tornado

@@ -174,10 +174,9 @@ func (a ablation) report(rows, ten []harness.Row, spec *hardware.Spec, hardwareH
 
 	d := harness.NewDocument(a.experiment(), fmt.Sprintf("%s (SHA-256 of its description: %s)", a.hardware, hardwareHash))
 	published := comparisonTable(compared)
-	for _, t := range slices.Concat(a.tenTable(ten, spec), variantTables(rated),
-		[]harness.Table{timeTable(rows), published}) {
-		d.Table(t)
-	}
+	d.Table(a.tenTable(ten, spec)...)
+	d.Table(variantTables(rated)...)
+	d.Table(timeTable(rows), published)
 	var sentences []string
 	for _, m := range mechanism {
 		sentences = append(sentences, m.Sentence)
@@ -268,20 +267,9 @@ func variantTables(rows []ratedRow) []harness.Table {
 		t := harness.Table{
 			Name:  fmt.Sprintf("%s-%s", f.Model, f.ChunkPolicy),
 			Title: fmt.Sprintf("%s, batch %d, on %s: %s", f.Model, f.Batch, f.Hardware, harness.PolicyWords(f.ChunkPolicy)),
-			Columns: []harness.Column{
-				{Name: "Variant", Text: true},
-				{Name: "Batches\nper\ncluster"},
-				{Name: "Throughput\n(" + f.Unit + ")"},
-				{Name: "Latency\n(ms)"},
-				{Name: "Energy\n(mJ)"},
-				{Group: "Speedup (×)\nover", Name: "TVM"},
-				{Group: "Speedup (×)\nover", Name: "previous"},
-				{Name: "Kernels"},
-				{Group: "Tensor writes\nDDR/LLB/L1", Name: "in program"},
-				{Group: "Tensor writes\nDDR/LLB/L1", Name: "executed"},
-				{Group: "Utilisation\n(%)", Name: "MME"},
-				{Group: "Utilisation\n(%)", Name: "VME"},
-			},
+			Columns: harness.Columns("<Variant", "Batches\nper\ncluster", "Throughput\n("+f.Unit+")", "Latency\n(ms)",
+				"Energy\n(mJ)", "Speedup (×)\nover|TVM|previous", "Kernels",
+				"Tensor writes\nDDR/LLB/L1|in program|executed", "Utilisation\n(%)|MME|VME"),
 		}
 		for range g {
 			r := rows[i]
@@ -290,12 +278,9 @@ func variantTables(rows []ratedRow) []harness.Table {
 			if r.OverPrevious != 0 {
 				previous = harness.Fixed(r.OverPrevious, 2)
 			}
-			t.Rows = append(t.Rows, []string{
-				r.Variant, harness.Count(r.BatchesPerCluster), harness.Significant(r.ThroughputPerSecond),
-				harness.Fixed(1e3*r.LatencySeconds, 2), r.EnergyText(1),
-				harness.Fixed(r.OverFirst, 2), previous, harness.Count(r.Kernels),
-				r.Writes.String(), r.WritesDynamic.String(), harness.Percent(r.MMEUtilization), harness.Percent(r.VMEUtilization),
-			})
+			t.Add(r.Variant, r.BatchesPerCluster, r.ThroughputPerSecond, harness.Fixed(1e3*r.LatencySeconds, 2),
+				r.EnergyText(1), harness.Fixed(r.OverFirst, 2), previous, r.Kernels, r.Writes.String(),
+				r.WritesDynamic.String(), harness.Percent(r.MMEUtilization), harness.Percent(r.VMEUtilization))
 		}
 		tables = append(tables, t)
 	}
@@ -306,12 +291,8 @@ func variantTables(rows []ratedRow) []harness.Table {
 func timeTable(rows []harness.Row) harness.Table {
 	t := harness.Table{
 		Name: "time", Title: "Where the time goes",
-		Columns: []harness.Column{
-			{Name: "Network", Text: true}, {Name: "Batches per cluster", Text: true}, {Name: "Variant", Text: true},
-			{Group: "Time (ms)", Name: "computing"}, {Group: "Time (ms)", Name: "waiting for moves"},
-			{Group: "Time (ms)", Name: "launching"},
-			{Group: "Time (ms)", Name: "idle"}, {Group: "Time (ms)", Name: "total"}, {Group: "Time (ms)", Name: "lower bound"},
-		},
+		Columns: harness.Columns("<Network", "<Batches per cluster", "<Variant",
+			"Time (ms)|computing|waiting for moves|launching|idle|total|lower bound"),
 		Notes: []string{
 			"Each moment counts once, for the first of these that applies; means of the clusters. The lower bound is what no execution of the same program can beat."},
 	}
@@ -321,9 +302,9 @@ func timeTable(rows []harness.Row) harness.Table {
 		if r.ChunkPolicy == harness.PaperChunks {
 			policy = "paper's"
 		}
-		t.Rows = append(t.Rows, []string{r.Model, fmt.Sprintf("%d (%s)", r.BatchesPerCluster, policy), r.Variant,
-			ms(r.Time.ComputeSeconds), ms(r.Time.MoveSeconds), ms(r.Time.LaunchSeconds), ms(r.Time.IdleSeconds),
-			ms(r.LatencySeconds), ms(r.LowerBoundSeconds)})
+		t.Add(r.Model, fmt.Sprintf("%d (%s)", r.BatchesPerCluster, policy), r.Variant, ms(r.Time.ComputeSeconds),
+			ms(r.Time.MoveSeconds), ms(r.Time.LaunchSeconds), ms(r.Time.IdleSeconds), ms(r.LatencySeconds),
+			ms(r.LowerBoundSeconds))
 	}
 	return t
 }

@@ -138,13 +138,8 @@ func comparisonCSV(list []comparison) []byte {
 func comparisonTable(list []comparison) harness.Table {
 	t := harness.Table{
 		Name: "published", Title: "Published figures beside ours (ratio: ours over published)",
-		Columns: []harness.Column{
-			{Name: "Network", Text: true}, {Name: "Quantity", Text: true},
-			{Group: "Ours with", Name: "best\nbatches"}, {Group: "Ours with", Name: "paper's\nbatches"}, {Name: "Published"},
-			{Name: "Unit", Text: true}, {Group: "Ratio with", Name: "best\nbatches"},
-			{Group: "Ratio with", Name: "paper's\nbatches"},
-			{Name: "Source", Text: true},
-		},
+		Columns: harness.Columns("<Network", "<Quantity", "Ours with|best\nbatches|paper's\nbatches", "Published",
+			"<Unit", "Ratio with|best\nbatches|paper's\nbatches", "<Source"),
 	}
 	type key struct{ model, quantity string }
 	at := map[key]int{}
@@ -161,7 +156,7 @@ func comparisonTable(list []comparison) harness.Table {
 			case "1":
 				unit = "–"
 			}
-			t.Rows = append(t.Rows, []string{c.Model, c.Quantity, "", "", given(c), unit, "", "", c.Source})
+			t.Add(c.Model, c.Quantity, "", "", given(c), unit, "", "", c.Source)
 		}
 		number := harness.Significant
 		if c.Unit == "tensors" {

@@ -11,58 +11,70 @@ import (
 
 // figures are the throughput and the utilisation by variant.
 func (a ablation) figures(d *harness.Document, rows []harness.Row) {
-	var networks []plots.Network
+	var throughput, utilization []plots.Groups
 	for _, n := range a.networks {
-		if p := n.panel(rows); len(p.Variants) > 0 {
-			networks = append(networks, p)
+		if t, u := n.panels(rows); len(t.Categories) > 0 {
+			throughput, utilization = append(throughput, t), append(utilization, u)
 		}
 	}
-	f, err := plots.Throughput(networks)
-	d.Figure("throughput", "Throughput by variant", f, err)
+	d.Bars("throughput", "Throughput by variant", throughput...)
 	if len(a.ten) == 0 {
 		d.Lead("throughput", "What each idea is worth", steps(rows))
 	}
-	f, err = plots.Utilization(networks)
-	d.Figure("utilization", "Utilisation of MME and VME by variant", f, err)
+	d.Bars("utilization", "Utilisation of MME and VME by variant", utilization...)
 }
 
-// panel shows the rows with the paper's batches per cluster, as the published throughputs have them, and where the best
-// would be.
-func (n ablationNetwork) panel(rows []harness.Row) plots.Network {
-	title := literature.NetworkTitle(n.model)
-	p := plots.Network{Title: fmt.Sprintf("%s, batch %d", title, n.batch), Unit: n.unit}
+// panels show the rows with the paper's batches per cluster, as the published throughputs have them, and where the best
+// would be; and how much of their peaks the units reach.
+func (n ablationNetwork) panels(rows []harness.Row) (throughput, utilization plots.Groups) {
 	best := map[string]float64{}
-	variants := map[string]bool{}
+	category := map[string]int{}
+	var list []harness.Row
 	for _, r := range rows {
-		if r.Model == n.model && r.Batch == n.batch && r.ChunkPolicy == harness.Tuned {
+		switch {
+		case r.Model != n.model || r.Batch != n.batch:
+		case r.ChunkPolicy == harness.Tuned:
 			best[r.Variant] = r.ThroughputPerSecond
+		case r.ChunkPolicy == harness.PaperChunks:
+			category[r.Variant] = len(list)
+			list = append(list, r)
 		}
 	}
-	for _, r := range rows {
-		if r.Model == n.model && r.Batch == n.batch && r.ChunkPolicy == harness.PaperChunks {
-			variants[r.Variant] = true
-			p.Variants = append(p.Variants, plots.Variant{
-				Name: r.Variant, Title: inThePaper[r.Variant], ThroughputPerSecond: r.ThroughputPerSecond,
-				BestPerSecond: best[r.Variant], MMEUtilization: r.MMEUtilization, VMEUtilization: r.VMEUtilization,
-			})
-		}
+	title := fmt.Sprintf("%s, batch %d", literature.NetworkTitle(n.model), n.batch)
+	throughput = plots.Groups{Title: title, YLabel: "Throughput (" + n.unit + ")", Numbers: true,
+		Series: []plots.Series{{Name: "with the paper's batches per cluster"}, {Name: "with the best ones"}}}
+	utilization = plots.Groups{Title: title, YLabel: "Utilisation (% of peak)", Numbers: true,
+		Series: []plots.Series{{Name: "matrix unit (MME)"}, {Name: "vector unit (VME)"}}}
+	add := func(g *plots.Groups, first, second float64) {
+		g.Series[0].Values, g.Series[1].Values = append(g.Series[0].Values, first), append(g.Series[1].Values, second)
 	}
-	add := func(variant string, throughput float64, kind plots.MarkKind) {
-		if variants[variant] {
-			p.Marks = append(p.Marks, plots.Mark{Variant: variant, ThroughputPerSecond: throughput, Kind: kind})
+	if len(list) > 0 {
+		throughput.Title += fmt.Sprintf(" (×: over %s)", list[0].Variant)
+	}
+	for _, r := range list {
+		name := r.Variant + "\n" + inThePaper[r.Variant]
+		gain := fmt.Sprintf("\n%s×", harness.Significant(r.ThroughputPerSecond/list[0].ThroughputPerSecond))
+		throughput.Categories = append(throughput.Categories, name+gain)
+		utilization.Categories = append(utilization.Categories, name)
+		add(&throughput, r.ThroughputPerSecond, best[r.Variant])
+		add(&utilization, 100*r.MMEUtilization, 100*r.VMEUtilization)
+	}
+	mark := func(variant string, value float64, kind plots.MarkKind) {
+		if i, ok := category[variant]; ok {
+			throughput.Marks = append(throughput.Marks, plots.GroupMark{Category: i, Value: value, Kind: kind})
 		}
 	}
 	if n.label != "" {
-		add("tvm", literature.ModelOf(n.label).TVMThroughputPerSecond, plots.Published)
+		mark("tvm", literature.ModelOf(n.label).TVMThroughputPerSecond, plots.Published)
 	}
 	switch n.label {
 	case "A":
-		add("cross-layer", literature.MeasuredResNet.ThroughputPerSecond, plots.Measured)
+		mark("cross-layer", literature.MeasuredResNet.ThroughputPerSecond, plots.Measured)
 	case "B":
-		add("cross-layer", literature.BertThroughput.Value, plots.Published)
-		add("cross-layer", literature.MeasuredBERT.ThroughputPerSecond, plots.Measured)
+		mark("cross-layer", literature.BertThroughput.Value, plots.Published)
+		mark("cross-layer", literature.MeasuredBERT.ThroughputPerSecond, plots.Measured)
 	}
-	return p
+	return throughput, utilization
 }
 
 // inThePaper are the names of the table's recipes in the paper.

@@ -39,18 +39,15 @@ func shares(r harness.Row, spec *hardware.Spec) [3]float64 {
 // tenTable has throughput and utilisation of the ten configurations by variant.
 func (a ablation) tenTable(rows []harness.Row, spec *hardware.Spec) []harness.Table {
 	t := harness.Table{Name: "ten", Title: "The ten configurations by variant, the paper's batches per cluster",
-		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Variant", Text: true},
-			{Name: "Throughput\n(1/s)"}, {Name: "Over TVM\n(×)"},
-			{Group: "Of the peak (%)", Name: "MME"}, {Group: "Of the peak (%)", Name: "VME"},
-			{Group: "Of the peak (%)", Name: "DDR"}}}
+		Columns: harness.Columns("<", "<Network", "<Variant", "Throughput\n(1/s)", "Over TVM\n(×)",
+			"Of the peak (%)|MME|VME|DDR")}
 	for i, r := range rows {
 		c := a.ten[i/len(paperNames)]
 		first := rows[i-i%len(paperNames)]
 		u := shares(r, spec)
-		t.Rows = append(t.Rows, []string{c.Label, c.Network, paperNames[i%len(paperNames)],
-			harness.Significant(r.ThroughputPerSecond),
-			harness.Fixed(r.ThroughputPerSecond/first.ThroughputPerSecond, 2), harness.Percent(u[0]), harness.Percent(u[1]),
-			harness.Percent(u[2])})
+		t.Add(c.Label, c.Network, paperNames[i%len(paperNames)], r.ThroughputPerSecond,
+			harness.Fixed(r.ThroughputPerSecond/first.ThroughputPerSecond, 2), harness.Percent(u[0]),
+			harness.Percent(u[1]), harness.Percent(u[2]))
 	}
 	if len(rows) == 0 {
 		return nil
@@ -92,6 +89,5 @@ func (a ablation) tenFigure(d *harness.Document, rows []harness.Row, spec *hardw
 			harness.Percent(stat.Mean(busy, nil)))
 	}
 	d.Lead("ten", "What each idea is worth", strings.TrimSuffix(sentence, ";")+".")
-	f, err := plots.GroupedBars(panels...)
-	d.Figure("ten", fmt.Sprintf("Throughput and utilisation of %d configurations by variant", len(a.ten)), f, err)
+	d.Bars("ten", fmt.Sprintf("Throughput and utilisation of %d configurations by variant", len(a.ten)), panels...)
 }

@@ -125,18 +125,18 @@ func clusters() harness.Experiment {
 func reportClusters(e harness.Experiment, rows []division) (*harness.Report, error) {
 	d := harness.NewDocument(e)
 	latency := harness.Table{Title: "Latency of a batch, ms", Name: "latency",
-		Columns: []harness.Column{text("Network"), number("Batch")}}
+		Columns: harness.Columns("<Network", "Batch")}
 	rate := harness.Table{Title: "Batches in a row, elements/s", Name: "rate",
-		Columns: []harness.Column{text("Network"), number("Batch")}}
+		Columns: harness.Columns("<Network", "Batch")}
 	moved := harness.Table{Title: "Through the DDRs for the latency, MB", Name: "ddr",
-		Columns: []harness.Column{text("Network"), number("Batch")}}
+		Columns: harness.Columns("<Network", "Batch")}
 	for i := 0; i < len(rows); i += len(clustersWays) {
 		key := []string{rows[i].Model, fmt.Sprint(rows[i].Batch)}
 		l, r, m := append([]string{}, key...), append([]string{}, key...), append([]string{}, key...)
 		for k, row := range rows[i : i+len(clustersWays)] {
 			if i == 0 {
 				for _, t := range []*harness.Table{&latency, &rate, &moved} {
-					t.Columns = append(t.Columns, number(clustersWays[k].title))
+					t.AddColumns(clustersWays[k].title)
 				}
 			}
 			perSecond := "–"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/dsasched/dsasched/formulation/experts"
 	"github.com/dsasched/dsasched/formulation/solve"
@@ -82,11 +81,10 @@ func route(ctx context.Context, c routedCase, skew float64, scenarios int64) (*r
 
 func reportExperts(e harness.Experiment, rows []routed) (*harness.Report, error) {
 	d := harness.NewDocument(e)
-	key := []harness.Column{text("Machine"), text("Experts"), number("Skew"), text("Plan")}
 	times := harness.Table{Title: "Times of a layer's experts over the scenarios, ms", Name: "times",
-		Columns: append(slices.Clone(key), number("Mean"), number("At least"), number("Longest"), number("At least"))}
-	plans := harness.Table{Title: "Plans", Name: "plans", Columns: append(slices.Clone(key), text("Kernels"),
-		number("By formula, ms"), number("At least"), text("Proven"))}
+		Columns: harness.Columns("<Machine", "<Experts", "Skew", "<Plan", "Mean", "At least", "Longest", "At least")}
+	plans := harness.Table{Title: "Plans", Name: "plans", Columns: harness.Columns("<Machine", "<Experts", "Skew", "<Plan",
+		"<Kernels", "By formula, ms", "At least", "<Proven")}
 	var panels []plots.Curves
 	names := []string{"even", "greedy", "search", "search, longest"}
 	gains := [2]float64{}
@@ -103,14 +101,12 @@ func reportExperts(e harness.Experiment, rows []routed) (*harness.Report, error)
 		panel.X = append(panel.X, r.Skew)
 		for k, a := range r.Plans {
 			key := []string{r.Machine, r.Mixture, fmt.Sprintf("%g", r.Skew), names[k]}
-			times.Rows = append(times.Rows, append(slices.Clone(key), short(a.Mean*1e3), short(a.MeanBound*1e3),
-				short(a.Longest*1e3), short(a.LongestBound*1e3)))
+			times.Add(key, short(a.Mean*1e3), short(a.MeanBound*1e3), short(a.Longest*1e3), short(a.LongestBound*1e3))
 			proven := "no"
 			if a.Status == "optimal" {
 				proven = "yes"
 			}
-			plans.Rows = append(plans.Rows, append(key, fmt.Sprint(a.Kernels), short(a.Objective*1e3), short(a.Bound*1e3),
-				proven))
+			plans.Add(key, fmt.Sprint(a.Kernels), short(a.Objective*1e3), short(a.Bound*1e3), proven)
 			panel.Series[k].Values = append(panel.Series[k].Values, a.Mean/a.MeanBound)
 			if k < 2 {
 				gains[k] += math.Log(a.Mean/r.Plans[2].Mean) / float64(len(rows))
@@ -124,8 +120,7 @@ func reportExperts(e harness.Experiment, rows []routed) (*harness.Report, error)
 		"Times are simulated: a chip's experts, scheduled together by %s, and all-to-alls there and back by their closed form, padded to the chip with most tokens. Bounds are of every plan that has each expert on one chip, whatever its kernels: weights and tokens across the DDR, products at the rate of the matrix units, experts whole.",
 		pipeline.Default)
 	d.Table(times, plans)
-	f, err := plots.Lines(panels...)
-	d.Figure("skew", "Mean time of experts over the bound, by the skew of their shares", f, err)
+	d.Curves("skew", "Mean time of experts over the bound, by the skew of their shares", panels...)
 	d.Lead("skew", "Experts", fmt.Sprintf(
 		"Experts placed in their order take %.2f times as long as those that search places, placed greedily %.2f times (geometric means).",
 		math.Exp(gains[0]), math.Exp(gains[1])))

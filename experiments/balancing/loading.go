@@ -82,7 +82,7 @@ func threads(name, net string, figure, published int) harness.Experiment {
 		Model, Server  string
 		Devices, Batch int
 	}{net, machine, loadingDevices, deviceBatch}
-	return single(name, fmt.Sprintf("threads that load data for %s, by trying all and by Mofang's rule", net),
+	return harness.Single(name, fmt.Sprintf("threads that load data for %s, by trying all and by Mofang's rule", net),
 		fmt.Sprintf("%s§3.1 and Fig. %d", paper, figure), inputs,
 		func(context.Context) (threadTable, error) {
 			n, err := server.Load(machine)
@@ -112,13 +112,11 @@ func threads(name, net string, figure, published int) harness.Experiment {
 		func(d *harness.Document, t threadTable) {
 			table := harness.Table{Title: fmt.Sprintf("Training %s on %d devices: images/s by threads that load data", t.Model,
 				loadingDevices), Name: "threads",
-				Columns: []harness.Column{number("Threads"), number("Loading"), number("Training"), number("Together"),
-					{Group: "Queue of two batches", Name: "training\nwaits %"},
-					{Group: "Queue of two batches", Name: "threads\nwait %"}, number("Host W")}}
+				Columns: harness.Columns("Threads", "Loading", "Training", "Together",
+					"Queue of two batches|training\nwaits %|threads\nwait %", "Host W")}
 			for _, r := range t.Rows {
-				table.Rows = append(table.Rows, []string{fmt.Sprint(r.Threads), harness.Fixed(r.Load, 0), harness.Fixed(t.Train, 0),
-					harness.Fixed(r.Total, 0), harness.Percent(r.Queue.EmptyShare), harness.Percent(r.Queue.FullShare),
-					harness.Fixed(r.Watts, 0)})
+				table.Add(r.Threads, harness.Fixed(r.Load, 0), harness.Fixed(t.Train, 0), harness.Fixed(r.Total, 0),
+					harness.Percent(r.Queue.EmptyShare), harness.Percent(r.Queue.FullShare), harness.Fixed(r.Watts, 0))
 			}
 			table.Notes = append(table.Notes,
 				"Waits are of 20 simulated batches: a thread waits with an item where the queue is full, training where it has no batch.", "The time of an image on one thread and the number of devices are not published: their product is chosen so that 16 threads are just enough for ResNet-50; the other network's number follows.")
@@ -135,8 +133,7 @@ func threads(name, net string, figure, published int) harness.Experiment {
 				c.Series[0].Values = append(c.Series[0].Values, r.Load)
 				c.Series[1].Values = append(c.Series[1].Values, r.Total)
 			}
-			f, err := plots.Lines(c)
-			d.Figure("threads", "Images/s by threads", f, err)
+			d.Curves("threads", "Images/s by threads", c)
 		})
 }
 
@@ -150,11 +147,10 @@ type rateRow struct {
 
 func rateTable(d *harness.Document, title, label string, rows []rateRow) {
 	t := harness.Table{Title: title, Name: "rates",
-		Columns: []harness.Column{number(label), number("Threads chosen"), number("Images/s"),
-			number("Images/s with all threads"), number("Gain %")}}
+		Columns: harness.Columns(label, "Threads chosen", "Images/s", "Images/s with all threads", "Gain %")}
 	for _, r := range rows {
-		t.Rows = append(t.Rows, []string{fmt.Sprint(r.Label), fmt.Sprint(r.Threads), harness.Fixed(r.Mofang, 0),
-			harness.Fixed(r.All, 0), harness.Fixed(100*(r.Mofang/r.All-1), 1)})
+		t.Add(r.Label, r.Threads, harness.Fixed(r.Mofang, 0), harness.Fixed(r.All, 0),
+			harness.Fixed(100*(r.Mofang/r.All-1), 1))
 	}
 	d.Table(t)
 }
@@ -176,7 +172,7 @@ func largestGain(rows []rateRow) float64 {
 }
 
 func scaling() harness.Experiment {
-	return single("mofang-fig15", "ResNet-50 on 1 to 16 devices with chosen threads and with all",
+	return harness.Single("mofang-fig15", "ResNet-50 on 1 to 16 devices with chosen threads and with all",
 		paper+"§3.2 and Fig. 15", machine,
 		func(context.Context) (rows []rateRow, err error) {
 			n, err := server.Load(machine)
@@ -198,7 +194,7 @@ func scaling() harness.Experiment {
 }
 
 func batches() harness.Experiment {
-	return single("mofang-fig16", "ResNet-50 on 16 devices by batch size, with chosen threads and with all",
+	return harness.Single("mofang-fig16", "ResNet-50 on 16 devices by batch size, with chosen threads and with all",
 		paper+"§3.2 and Fig. 16", machine,
 		func(context.Context) (rows []rateRow, err error) {
 			n, err := server.Load(machine)

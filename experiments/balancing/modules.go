@@ -143,13 +143,12 @@ func ganttOf(d *harness.Document, file string, runs []ran) {
 
 func phaseTable(d *harness.Document, runs []ran) {
 	t := harness.Table{Title: "Phases", Name: "phases",
-		Columns: []harness.Column{text("Schedule"), text("Operators"), number("ms"), number("Busy %")}}
+		Columns: harness.Columns("<Schedule", "<Operators", "ms", "Busy %")}
 	for _, r := range runs {
 		for _, p := range r.Phases {
-			t.Rows = append(t.Rows, []string{r.Name, p.Operators, harness.Fixed(1e3*p.Seconds, 3),
-				harness.Fixed(100*p.Utilization, 0)})
+			t.Add(r.Name, p.Operators, harness.Fixed(1e3*p.Seconds, 3), harness.Fixed(100*p.Utilization, 0))
 		}
-		t.Rows = append(t.Rows, []string{r.Name, "all", harness.Fixed(1e3*r.Total, 3), ""})
+		t.Add(r.Name, "all", harness.Fixed(1e3*r.Total, 3), "")
 	}
 	d.Table(t)
 }
@@ -158,7 +157,7 @@ func phaseTable(d *harness.Document, runs []ran) {
 func module(name string, figure int) harness.Experiment {
 	method := map[int]string{17: "greedy", 18: "greedy", 19: "mofang"}[figure]
 	what := map[int]string{17: "greedily", 18: "greedily after merging equal convolutions", 19: "in layers"}[figure]
-	return single(name, "a module of Inception-v3 on a V100, scheduled "+what,
+	return harness.Single(name, "a module of Inception-v3 on a V100, scheduled "+what,
 		fmt.Sprintf("%s§3.3 and Fig. %d", paper, figure), figure,
 		func(ctx context.Context) (ran, error) {
 			ops := moduleOperators()
@@ -210,7 +209,7 @@ const iosSequential = 0.48e-3
 
 // inception sets the module beside IOS's, whose example it is.
 func inception() harness.Experiment {
-	return single("mofang-inception",
+	return harness.Single("mofang-inception",
 		"IOS's example beside the module of Figs. 17 to 19: one by one, greedily, by Mofang, exactly",
 		paper+"§3.3; IOS (MLSys 2021), Fig. 2", "v100",
 		func(ctx context.Context) (runs []ran, err error) {

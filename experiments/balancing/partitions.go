@@ -73,7 +73,7 @@ const (
 
 func partitions() harness.Experiment {
 	sizes := [][2]int{{4, 3}, {8, 4}, {16, 6}, {32, 6}}
-	return single("mofang-partition", "graphs divided over accelerators: exactly, as PipeDream does, greedily",
+	return harness.Single("mofang-partition", "graphs divided over accelerators: exactly, as PipeDream does, greedily",
 		paper+"its pipelines; Tarnawski et al. (NeurIPS 2020) for the problem", struct {
 			Sizes          [][2]int
 			Networks       []string
@@ -126,15 +126,15 @@ func partitions() harness.Experiment {
 		},
 		func(d *harness.Document, rows []divided) {
 			t := harness.Table{Title: "Largest load of a device", Name: "loads",
-				Columns: []harness.Column{text("Graph"), number("Nodes"), number("Accelerators"), number("Ideals"), number("Exact"),
-					number("PipeDream"), number("Greedy"), text("Proven")}}
+				Columns: harness.Columns("<Graph", "Nodes", "Accelerators", "Ideals", "Exact", "PipeDream", "Greedy",
+					"<Proven")}
 			for _, r := range rows {
 				proven := "yes"
 				if !r.Proven {
 					proven = "no, bound " + short(r.Bound)
 				}
-				t.Rows = append(t.Rows, []string{r.Graph, fmt.Sprint(r.Nodes), fmt.Sprint(r.Devices), fmt.Sprint(r.Ideals),
-					short(r.Loads["exact"]), short(r.Loads["pipedream"]), short(r.Loads["greedy"]), proven})
+				t.Add(r.Graph, r.Nodes, r.Devices, r.Ideals, short(r.Loads["exact"]), short(r.Loads["pipedream"]),
+					short(r.Loads["greedy"]), proven)
 			}
 			d.Note(
 				"Training steps are of a batch of %d, in seconds on the devices of %s; the gradients and updates of an operator have its colour.", trainedBatch, machine)

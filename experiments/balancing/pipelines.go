@@ -30,7 +30,7 @@ type stretch struct {
 // bubbles is Fig. 20 or 21: a pipeline of equal stages, with backward passes of twice
 // the time.
 func bubbles(name string, figure, stages, micro int, published float64) harness.Experiment {
-	return single(name, fmt.Sprintf("a pipeline of %d stages and %d micro-batches", stages, micro),
+	return harness.Single(name, fmt.Sprintf("a pipeline of %d stages and %d micro-batches", stages, micro),
 		fmt.Sprintf("%s§3.4 and Fig. %d", paper, figure), [2]int{stages, micro},
 		func(context.Context) (simulated, error) {
 			s := &devicepipe.Schedule{Tasks: devicepipe.GPipe(stages, micro, true)}
@@ -52,11 +52,10 @@ func bubbles(name string, figure, stages, micro int, published float64) harness.
 		func(d *harness.Document, v simulated) {
 			formula := float64(v.Stages-1) / float64(v.MicroBatches+v.Stages-1)
 			t := harness.Table{Title: "The pipeline, in units of a forward pass", Name: "pipeline",
-				Columns: []harness.Column{number("Stages"), number("Micro-batches"), number("Time"), number("Fill"),
-					number("Drain"), number("Idle %"), number("(p-1)/(b+p-1) %")}}
-			t.Rows = append(t.Rows, []string{fmt.Sprint(v.Stages), fmt.Sprint(v.MicroBatches),
-				harness.Fixed(v.Result.Seconds, 0), harness.Fixed(v.Result.FillSeconds, 0), harness.Fixed(v.Result.DrainSeconds, 0),
-				harness.Fixed(100*v.Result.IdleShare, 1), harness.Fixed(100*formula, 1)})
+				Columns: harness.Columns("Stages", "Micro-batches", "Time", "Fill", "Drain", "Idle %", "(p-1)/(b+p-1) %")}
+			t.Add(v.Stages, v.MicroBatches, harness.Fixed(v.Result.Seconds, 0), harness.Fixed(v.Result.FillSeconds, 0),
+				harness.Fixed(v.Result.DrainSeconds, 0), harness.Fixed(100*v.Result.IdleShare, 1),
+				harness.Fixed(100*formula, 1))
 			d.Table(t)
 			d.Number("idle share", "%", 100*published, 100*v.Result.IdleShare)
 			d.Given()
@@ -88,7 +87,7 @@ type microRow struct {
 
 func microBatches() harness.Experiment {
 	const batch, device, most = 256, 64, 64
-	return single("mofang-micro",
+	return harness.Single("mofang-micro",
 		"micro-batches for 2 to 64 stages by bisection, by trying all and by formula, and stages of Fig. 11",
 		paper+"§2.4, Table 4 and Fig. 11", [3]int{batch, device, most},
 		func(context.Context) (rows []microRow, err error) {
@@ -109,14 +108,12 @@ func microBatches() harness.Experiment {
 		func(d *harness.Document, rows []microRow) {
 			t := harness.Table{Title: fmt.Sprintf("Micro-batches of a batch of %d on devices that take %d at a time", batch,
 				device), Name: "micro-batches",
-				Columns: []harness.Column{number("Stages"), number("Bisection"), number("Scan"),
-					number("Formula"), number("Idle %")}}
+				Columns: harness.Columns("Stages", "Bisection", "Scan", "Formula", "Idle %")}
 			same := true
 			for _, r := range rows {
 				same = same && r.Bisection == r.Scan && r.Scan == r.Formula
 				if r.Stages <= 8 || r.Stages&(r.Stages-1) == 0 {
-					t.Rows = append(t.Rows, []string{fmt.Sprint(r.Stages), fmt.Sprint(r.Bisection), fmt.Sprint(r.Scan),
-						fmt.Sprint(r.Formula), harness.Fixed(100*r.Idle, 1)})
+					t.Add(r.Stages, r.Bisection, r.Scan, r.Formula, harness.Fixed(100*r.Idle, 1))
 				}
 			}
 			d.Table(t)

@@ -156,16 +156,13 @@ func serve(ctx context.Context, c servingCase, requests, small int) (*served, er
 
 func reportServing(e harness.Experiment, rows []served) (*harness.Report, error) {
 	d := harness.NewDocument(e)
-	key := []harness.Column{text("Machine"), text("Decoder"), text("Requests")}
-	loads := harness.Table{Title: "Policies by load: times", Name: "loads", Columns: append(slices.Clone(key),
-		number("Load"), text("Policy"), number("TTFT, s"),
-		number("99 %"), number("TPOT, ms"), number("99 %"), number("Latency, s"), number("At least"))}
-	rates := harness.Table{Title: "Policies by load: rates", Name: "rates", Columns: append(slices.Clone(key),
-		number("Load"), number("Requests/s"), text("Policy"),
-		number("Tokens/s"), number("Tokens/J"), number("Busy, %"), number("Batch"))}
+	loads := harness.Table{Title: "Policies by load: times", Name: "loads", Columns: harness.Columns("<Machine",
+		"<Decoder", "<Requests", "Load", "<Policy", "TTFT, s", "99 %", "TPOT, ms", "99 %", "Latency, s", "At least")}
+	rates := harness.Table{Title: "Policies by load: rates", Name: "rates", Columns: harness.Columns("<Machine",
+		"<Decoder", "<Requests", "Load", "Requests/s", "<Policy", "Tokens/s", "Tokens/J", "Busy, %", "Batch")}
 	small := harness.Table{Title: "Mean latency of small traces over the best plan's", Name: "small",
-		Columns: append(slices.Clone(key), number("Traces"), number("Proven"),
-			text("Policy"), number("Mean"), number("Worst"), number("Best plans"))}
+		Columns: harness.Columns("<Machine", "<Decoder", "<Requests", "Traces", "Proven", "<Policy", "Mean", "Worst",
+			"Best plans")}
 	var panels []plots.Curves
 	worst := 0.0
 	for _, s := range rows {
@@ -182,12 +179,10 @@ func reportServing(e harness.Experiment, rows []served) (*harness.Report, error)
 				if r.TokensPerJoule != nil {
 					perJoule = short(*r.TokensPerJoule)
 				}
-				loads.Rows = append(loads.Rows, append(slices.Clone(key), short(l.Load), r.Policy, short(r.FirstMedian),
-					short(r.First99), short(r.EachMedian*1e3),
-					short(r.Each99*1e3), short(r.LatencyMean), short(l.Bound)))
-				rates.Rows = append(rates.Rows, append(slices.Clone(key), short(l.Load), short(l.Rate), r.Policy,
-					short(r.TokensPerS), perJoule, fmt.Sprintf("%.1f", 100*r.Busy),
-					fmt.Sprintf("%.1f", r.MeanBatch())))
+				loads.Add(key, short(l.Load), r.Policy, short(r.FirstMedian), short(r.First99), short(r.EachMedian*1e3),
+					short(r.Each99*1e3), short(r.LatencyMean), short(l.Bound))
+				rates.Add(key, short(l.Load), short(l.Rate), r.Policy, short(r.TokensPerS), perJoule,
+					fmt.Sprintf("%.1f", 100*r.Busy), fmt.Sprintf("%.1f", r.MeanBatch()))
 			}
 			first.Series, each.Series = append(first.Series, f), append(each.Series, t)
 			mean, most, best, proven := 0.0, 0.0, 0, 0
@@ -203,9 +198,8 @@ func reportServing(e harness.Experiment, rows []served) (*harness.Report, error)
 				}
 			}
 			if proven > 0 {
-				small.Rows = append(small.Rows, append(slices.Clone(key), fmt.Sprint(len(s.Small)), fmt.Sprint(proven),
-					policy.Name, fmt.Sprintf("%.3f", math.Exp(mean/float64(proven))),
-					fmt.Sprintf("%.3f", most), fmt.Sprint(best)))
+				small.Add(key, len(s.Small), proven, policy.Name, fmt.Sprintf("%.3f", math.Exp(mean/float64(proven))),
+					fmt.Sprintf("%.3f", most), best)
 			}
 		}
 		for _, l := range s.Loads {
@@ -226,8 +220,7 @@ func reportServing(e harness.Experiment, rows []served) (*harness.Report, error)
 	d.Note(
 		"Small traces have four requests of one or two pieces and a few tokens each, three at a time. Ratios of proven ones; the mean is geometric.")
 	d.Table(loads, rates, small)
-	f, err := plots.Lines(panels...)
-	d.Figure("load", "Time to the first token and per further token against the load", f, err)
+	d.Curves("load", "Time to the first token and per further token against the load", panels...)
 	d.Lead("load", "Servers",
 		fmt.Sprintf(
 			"Below saturation, first come first served has at most %.1f times the mean latency that is proven to be needed.",

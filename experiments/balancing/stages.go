@@ -103,7 +103,7 @@ func stage(ctx context.Context, name string, devices int) (s staged, err error) 
 
 func pipelines() harness.Experiment {
 	models, devices := []string{"resnet50", "inception-v3", "vgg16", "mobilenetv2"}, []int{2, 4, 8}
-	return single("mofang-pipelines",
+	return harness.Single("mofang-pipelines",
 		"a training batch on 2 to 8 devices: Mofang's stages beside GPipe's and the best, alone and shared",
 		paper+"§2.4, §3.4 and Figs. 20 and 21", []any{models, devices, deviceBatch, slower},
 		func(ctx context.Context) (rows []staged, err error) {
@@ -120,22 +120,19 @@ func pipelines() harness.Experiment {
 		},
 		func(d *harness.Document, rows []staged) {
 			t := harness.Table{Title: fmt.Sprintf("A batch of %d in GPipe's order, ms", deviceBatch), Name: "stages",
-				Columns: []harness.Column{text("Network"), number("Devices"), number("GPipe"), number("Mofang, loss\nby formula"),
-					number("Mofang"), number("Exact"), number("Mofang over\nexact %"), number("GPipe\nidle %"),
-					number("Mofang\nidle %")}}
+				Columns: harness.Columns("<Network", "Devices", "GPipe", "Mofang, loss\nby formula", "Mofang", "Exact",
+					"Mofang over\nexact %", "GPipe\nidle %", "Mofang\nidle %")}
 			w := harness.Table{Title: "Devices that share stages, ms", Name: "shared",
-				Columns: []harness.Column{text("Network"), number("Devices"), {Group: "Links of 150 GB/s", Name: "a stage each"},
-					{Group: "Links of 150 GB/s", Name: "shared"}, {Group: "Links of 150 GB/s", Name: "stages", Text: true},
-					{Group: "Links of 1.25 GB/s", Name: "a stage each"}, {Group: "Links of 1.25 GB/s", Name: "shared"},
-					{Group: "Links of 1.25 GB/s", Name: "stages", Text: true}}}
+				Columns: harness.Columns("<Network", "Devices", "Links of 150 GB/s|a stage each|shared|<stages",
+					"Links of 1.25 GB/s|a stage each|shared|<stages")}
 			busier, faster, proven := 0, 0, 0
 			for _, r := range rows {
 				ms := func(s float64) string { return harness.Fixed(1e3*s, 2) }
-				t.Rows = append(t.Rows, []string{r.Model, fmt.Sprint(r.Devices), ms(r.GPipe), ms(r.Linear), ms(r.Mofang),
-					ms(r.Exact), harness.Fixed(100*(r.Mofang/r.Exact-1), 1), harness.Fixed(100*r.GPipeIdle, 1),
-					harness.Fixed(100*r.Idle, 1)})
-				w.Rows = append(w.Rows, []string{r.Model, fmt.Sprint(r.Devices), ms(r.Exact), ms(r.Shared), fmt.Sprint(r.Widths),
-					ms(r.Slow), ms(r.SlowShared), fmt.Sprint(r.SlowWidths)})
+				t.Add(r.Model, r.Devices, ms(r.GPipe), ms(r.Linear), ms(r.Mofang), ms(r.Exact),
+					harness.Fixed(100*(r.Mofang/r.Exact-1), 1), harness.Fixed(100*r.GPipeIdle, 1),
+					harness.Fixed(100*r.Idle, 1))
+				w.Add(r.Model, r.Devices, ms(r.Exact), ms(r.Shared), fmt.Sprint(r.Widths), ms(r.Slow), ms(r.SlowShared),
+					fmt.Sprint(r.SlowWidths))
 				if r.Proven {
 					proven++
 				}

@@ -3,7 +3,6 @@ package balancing
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/internal/answers"
@@ -60,13 +59,12 @@ func shard(ctx context.Context, machine, name string, batch int64) ([]answers.Sh
 
 func reportTensor(e harness.Experiment, rows [][]answers.Sharded) (*harness.Report, error) {
 	d := harness.NewDocument(e)
-	key := []harness.Column{text("Machine"), text("Network"), number("Batch")}
 	latency := harness.Table{Title: "Latency of a batch, ms", Name: "latency",
-		Columns: append(slices.Clone(key), number("One chip"),
-			number("Batch divided"), number("Greedy"), number("Exact"), number("Of it collectives"))}
+		Columns: harness.Columns("<Machine", "<Network", "Batch", "One chip", "Batch divided", "Greedy", "Exact",
+			"Of it collectives")}
 	ratios := harness.Table{Title: "What it gains", Name: "ratios",
-		Columns: append(slices.Clone(key), number("One chip over exact"),
-			number("Greedy over exact"), number("The same by formulas"), number("Pieces"))}
+		Columns: harness.Columns("<Machine", "<Network", "Batch", "One chip over exact", "Greedy over exact",
+			"The same by formulas", "Pieces")}
 	for _, row := range rows {
 		greedy, exact := row[0], row[1]
 		batch := ""
@@ -74,12 +72,11 @@ func reportTensor(e harness.Experiment, rows [][]answers.Sharded) (*harness.Repo
 			batch = short(*exact.BatchDivided * 1e3)
 		}
 		key := []string{exact.Hardware, exact.Model, fmt.Sprint(exact.Batch)}
-		latency.Rows = append(latency.Rows,
-			append(slices.Clone(key), short(exact.OneChip*1e3), batch, short(greedy.Seconds*1e3),
-				short(exact.Seconds*1e3), short(exact.CollectiveSeconds*1e3)))
-		ratios.Rows = append(ratios.Rows, append(key, fmt.Sprintf("%.2f", exact.OneChip/exact.Seconds),
+		latency.Add(key, short(exact.OneChip*1e3), batch, short(greedy.Seconds*1e3), short(exact.Seconds*1e3),
+			short(exact.CollectiveSeconds*1e3))
+		ratios.Add(key, fmt.Sprintf("%.2f", exact.OneChip/exact.Seconds),
 			fmt.Sprintf("%.2f", greedy.Seconds/exact.Seconds), fmt.Sprintf("%.2f", greedy.Objective/exact.Objective),
-			fmt.Sprint(exact.Pieces)))
+			exact.Pieces)
 		if exact.Status != "optimal" {
 			d.Note("%s, batch %d on %s: the exact choice is %s, bound %s s", exact.Model, exact.Batch, exact.Hardware,
 				exact.Status, short(exact.Bound))

@@ -123,7 +123,7 @@ func summary(phases []streams.Phase) (low, high, mean float64, curve []use) {
 
 func gains() harness.Experiment {
 	models := []string{"resnet50", "inception-v3", "nasnet-mobile", "resnext50-32x4d"}
-	return single("mofang-fig22", "four networks on a V100: greedy, layered, layered and pipelined, beside exact layers",
+	return harness.Single("mofang-fig22", "four networks on a V100: greedy, layered, layered and pipelined, beside exact layers",
 		paper+"§2.3, §3.4, Table 3 and Fig. 22", models,
 		func(ctx context.Context) (rows []gain, err error) {
 			for _, name := range models {
@@ -145,14 +145,12 @@ func gains() harness.Experiment {
 				return
 			}
 			t := harness.Table{Title: "Forward pass, ms", Name: "gains",
-				Columns: []harness.Column{text("Network"), number("Batch"), number("One by one"), number("Greedy"),
-					number("Layered"), number("Exact"), number("Pipelined"), number("Stages"), number("Layering %"), number("Both %")}}
+				Columns: harness.Columns("<Network", "Batch", "One by one", "Greedy", "Layered", "Exact", "Pipelined",
+					"Stages", "Layering %", "Both %")}
 			search := harness.Table{Title: fmt.Sprintf("What Algorithm 1 looks at, batch %d", trainBatch), Name: "search",
-				Columns: []harness.Column{text("Network"), number("Operators"), number("Splits"),
-					number("Kept by the threshold"), number("%")}}
+				Columns: harness.Columns("<Network", "Operators", "Splits", "Kept by the threshold", "%")}
 			all := harness.Table{Title: fmt.Sprintf("Training on %d devices, batch %d each: images/s", n.Devices, trainBatch),
-				Name: "all", Columns: []harness.Column{text("Network"), number("Greedy, all threads"), number("All three"),
-					number("Threads"), number("Gain %")}}
+				Name: "all", Columns: harness.Columns("<Network", "Greedy, all threads", "All three", "Threads", "Gain %")}
 			within := 0
 			by := map[string]gain{}
 			for _, g := range rows {
@@ -160,16 +158,15 @@ func gains() harness.Experiment {
 				if !g.Proven {
 					exact += "*"
 				}
-				t.Rows = append(t.Rows, []string{g.Model, fmt.Sprint(g.Batch), harness.Fixed(1e3*g.Sequential, 3),
-					harness.Fixed(1e3*g.Greedy, 3), harness.Fixed(1e3*g.Layered, 3), exact, harness.Fixed(1e3*g.Pipelined, 3),
-					fmt.Sprint(g.Stages),
-					harness.Fixed(100*(g.Greedy/g.Layered-1), 1), harness.Fixed(100*(g.Greedy/g.Pipelined-1), 1)})
+				t.Add(g.Model, g.Batch, harness.Fixed(1e3*g.Sequential, 3), harness.Fixed(1e3*g.Greedy, 3),
+					harness.Fixed(1e3*g.Layered, 3), exact, harness.Fixed(1e3*g.Pipelined, 3), g.Stages,
+					harness.Fixed(100*(g.Greedy/g.Layered-1), 1), harness.Fixed(100*(g.Greedy/g.Pipelined-1), 1))
 				if g.Batch != trainBatch {
 					continue
 				}
 				by[g.Model] = g
-				search.Rows = append(search.Rows, []string{g.Model, fmt.Sprint(g.Operators), harness.Count(int64(g.Tried)),
-					harness.Count(int64(g.Kept)), harness.Percent(float64(g.Kept) / float64(max(1, g.Tried)))})
+				search.Add(g.Model, g.Operators, g.Tried, g.Kept,
+					harness.Percent(float64(g.Kept)/float64(max(1, g.Tried))))
 				const passes = 3 // forward, and two gradients
 				rate := func(forward float64) float64 { return float64(n.Devices*trainBatch) / (passes * forward) }
 				before := loading(n, rate(g.Greedy), n.Devices*trainBatch)
@@ -180,13 +177,10 @@ func gains() harness.Experiment {
 				if gained := y/x - 1; gained >= .05 && gained <= .15 {
 					within++
 				}
-				all.Rows = append(all.Rows, []string{g.Model, harness.Fixed(x, 0), harness.Fixed(y, 0), fmt.Sprint(chosen.Threads),
-					harness.Fixed(100*(y/x-1), 1)})
+				all.Add(g.Model, harness.Fixed(x, 0), harness.Fixed(y, 0), chosen.Threads, harness.Fixed(100*(y/x-1), 1))
 			}
 			t.Notes = append(t.Notes, "* not proven: a block has more operators than the exact method takes.")
-			for _, x := range []harness.Table{t, search, all} {
-				d.Table(x)
-			}
+			d.Table(t, search, all)
 			d.Number("Inception-v3, layering alone", "% gain", 5, 100*(by["inception-v3"].Greedy/by["inception-v3"].Layered-1))
 			d.Why("at a batch that fills the device there is nothing left to balance; at batch 1 layering gains more")
 			d.Number("Inception-v3, layering and pipeline", "% gain", 10,
@@ -205,15 +199,14 @@ func gains() harness.Experiment {
 }
 
 func utilization() harness.Experiment {
-	return single("mofang-fig23", "how busy a V100 is with Inception-v3, greedily and in layers",
+	return harness.Single("mofang-fig23", "how busy a V100 is with Inception-v3, greedily and in layers",
 		paper+"§3.5 and Fig. 23", "inception-v3",
 		func(ctx context.Context) (gain, error) { return measureGain(ctx, "inception-v3", trainBatch) },
 		func(d *harness.Document, g gain) {
 			t := harness.Table{Title: "Share of the device that is busy", Name: "utilization",
-				Columns: []harness.Column{text("Schedule"), number("Least %"), number("Mean %"), number("Most %")}}
+				Columns: harness.Columns("<Schedule", "Least %", "Mean %", "Most %")}
 			row := func(name string, low, mean, high float64) {
-				t.Rows = append(t.Rows, []string{name, harness.Fixed(100*low, 0), harness.Fixed(100*mean, 0),
-					harness.Fixed(100*high, 0)})
+				t.Add(name, harness.Fixed(100*low, 0), harness.Fixed(100*mean, 0), harness.Fixed(100*high, 0))
 			}
 			row("greedy", g.GreedyLow, g.GreedyMean, g.GreedyHigh)
 			row("layered", g.LayeredLow, g.LayeredMean, g.LayeredHigh)
@@ -251,8 +244,7 @@ func utilization() harness.Experiment {
 				}
 				c = append(c, x)
 			}
-			f, err := plots.Lines(c...)
-			d.Figure("utilization", "Share of the device that is busy over time, in the middle of each phase", f, err)
+			d.Curves("utilization", "Share of the device that is busy over time, in the middle of each phase", c...)
 		})
 }
 
@@ -271,7 +263,7 @@ type energyTable struct {
 }
 
 func energy() harness.Experiment {
-	return single("mofang-fig24", "time and energy of training Inception-v3: greedy, layered, layered and pipelined",
+	return harness.Single("mofang-fig24", "time and energy of training Inception-v3: greedy, layered, layered and pipelined",
 		paper+"§3.6 and Fig. 24", machine,
 		func(ctx context.Context) (t energyTable, err error) {
 			n, err := server.Load(machine)
@@ -300,10 +292,10 @@ func energy() harness.Experiment {
 		},
 		func(d *harness.Document, t energyTable) {
 			table := harness.Table{Title: fmt.Sprintf("A training step at batch %d on one device", trainBatch), Name: "energy",
-				Columns: []harness.Column{text("Schedule"), number("ms"), number("J"), number("of greedy %")}}
+				Columns: harness.Columns("<Schedule", "ms", "J", "of greedy %")}
 			for _, r := range t.Rows {
-				table.Rows = append(table.Rows, []string{r.Name, harness.Fixed(1e3*r.Seconds, 3), harness.Fixed(r.Joules, 3),
-					harness.Fixed(100*r.Joules/t.Rows[0].Joules, 1)})
+				table.Add(r.Name, harness.Fixed(1e3*r.Seconds, 3), harness.Fixed(r.Joules, 3),
+					harness.Fixed(100*r.Joules/t.Rows[0].Joules, 1))
 			}
 			d.Table(table)
 			saved := func(what string, published float64, now, before float64) {

@@ -245,24 +245,23 @@ func (s study) ablation() harness.Experiment {
 
 func (s study) reportAblation(d *harness.Document, results [][]ablated) {
 	t := harness.Table{Title: "The search of networks without one of its parts", Name: "ablation",
-		Columns: []harness.Column{{Name: "On", Text: true}, {Name: "Search", Text: true}, {Name: "over rules, x"},
-			{Name: "at most, x"}, {Name: "of Ansor's"}, {Name: "published"}}}
+		Columns: harness.Columns("<On", "<Search", "over rules, x", "at most, x", "of Ansor's", "published")}
 	k := harness.Table{Title: "The search of a convolution without one of its parts: median of the seeds", Name: "kernels",
-		Columns: []harness.Column{{Name: "Search", Text: true}}}
+		Columns: harness.Columns("<Search")}
 	o := harness.Table{Title: "Operators: time over the least that any search finds", Name: "operators",
-		Columns: []harness.Column{{Name: "Operator", Text: true}, {Name: "shapes"}, {Name: "rules"}, {Name: "bound"}}}
+		Columns: harness.Columns("<Operator", "shapes", "rules", "bound")}
 	for _, n := range (study{conv: s.whole}).budgets() {
-		k.Columns = append(k.Columns, harness.Column{Group: "us after trials", Name: fmt.Sprint(n)})
+		k.AddColumns("us after trials|" + fmt.Sprint(n))
 	}
-	k.Columns = append(k.Columns, harness.Column{Name: "of Ansor's"}, harness.Column{Name: "published"})
+	k.AddColumns("of Ansor's", "published")
 	for _, set := range operatorSettings {
-		o.Columns = append(o.Columns, harness.Column{Group: fmt.Sprintf("after %d trials", s.conv), Name: set.name})
+		o.AddColumns(fmt.Sprintf("after %d trials", s.conv) + "|" + set.name)
 	}
 	var convolutions []plots.Curves
 	over := map[string][][]float64{} // logarithms by setting and budget, of each operator's shape
 	for _, list := range results {
 		if list[0].Operator {
-			o.Rows = append(o.Rows, operatorRow(list, over))
+			o.Add(operatorRow(list, over))
 			continue
 		}
 		r, whole := list[0], 0.0
@@ -311,10 +310,9 @@ func (s study) reportAblation(d *harness.Document, results [][]ablated) {
 				}
 			}
 			if single {
-				k.Rows = append(k.Rows, slices.Concat([]string{set.name}, row, []string{ratio(whole / end), published}))
+				k.Add(set.name, row, ratio(whole/end), published)
 			} else {
-				t.Rows = append(t.Rows, []string{r.On, set.name, ratio(r.Rule / end), ratio(r.Rule / r.Bound),
-					ratio(whole / end), published})
+				t.Add(r.On, set.name, ratio(r.Rule/end), ratio(r.Rule/r.Bound), ratio(whole/end), published)
 			}
 		}
 		if r.Curve != nil {
@@ -327,8 +325,7 @@ func (s study) reportAblation(d *harness.Document, results [][]ablated) {
 	d.Note(
 		"No search knows the rules' program. %d seeds of the convolution, the last of ResNet-50 at batch 16, and one of an operator, %d and %d trials (published: 1200 and 1000); %d of networks, %d trials a kernel (1000), for the geometric mean of speed-ups. The operators are those of Fig. 6 and 8 at batch %d, and products of one row; the launch is left out.", s.proofs, s.whole, s.conv, s.seeds, s.trials, operatorBatch)
 	d.Table(k, o, t)
-	f, err := plots.Lines(convolutions...)
-	d.Figure("convolution", "A convolution by trials, as Fig. 7", f, err)
+	d.Curves("convolution", "A convolution by trials, as Fig. 7", convolutions...)
 }
 
 // column is the time of each seed after budget n.

@@ -71,10 +71,10 @@ func (s study) climbing() harness.Experiment {
 			return cells
 		}, func(d *harness.Document, results []climbed) {
 			t := harness.Table{Title: "Time of all kernels over that by the rules", Name: "climbing",
-				Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Search", Text: true}}}
+				Columns: harness.Columns("<Network", "<Search")}
 			longest := slices.MaxFunc(results, func(a, b climbed) int { return len(a.Trials) - len(b.Trials) })
 			for _, n := range longest.Trials {
-				t.Columns = append(t.Columns, harness.Column{Group: "Trials a kernel", Name: fmt.Sprint(n / longest.Kernels)})
+				t.AddColumns("Trials a kernel|" + fmt.Sprint(n/longest.Kernels))
 			}
 			var panels []plots.Curves
 			for _, r := range results {
@@ -114,7 +114,6 @@ func (s study) climbing() harness.Experiment {
 				"Trials are given to kernels in turn; geometric means of %d seeds. All searches begin with the rules' program.",
 				s.seeds)
 			d.Table(t)
-			f, err := plots.Lines(panels...)
-			d.Figure("climbing", "What each search has after how many trials", f, err)
+			d.Curves("climbing", "What each search has after how many trials", panels...)
 		})
 }

@@ -89,27 +89,24 @@ func (s study) groups() harness.Experiment {
 			return cells
 		}, func(d *harness.Document, results []grouped) {
 			t := harness.Table{Title: "Where the time of a batch goes", Name: "groups",
-				Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Variant", Text: true},
-					{Group: "Time (ms)", Name: "computing"}, {Group: "Time (ms)", Name: "waiting for moves"},
-					{Group: "Time (ms)", Name: "launching"}, {Group: "Time (ms)", Name: "idle"}, {Group: "Time (ms)", Name: "total"},
-					{Name: "gain, %"}}}
+				Columns: harness.Columns("<Network", "<Variant",
+					"Time (ms)|computing|waiting for moves|launching|idle|total", "gain, %")}
 			k := harness.Table{Title: "Kernels that gain most, alone", Name: "kernels",
-				Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Kernel", Text: true}, {Name: "runs"},
-					{Name: "by rules, us"}, {Name: "searched, us"}, {Name: "bound, us"}, {Name: "gain of a batch, us"}}}
+				Columns: harness.Columns("<Network", "<Kernel", "runs", "by rules, us", "searched, us", "bound, us",
+					"gain of a batch, us")}
 			p := harness.Table{Title: "Where it is gained: commands of each group on the critical paths", Name: "gains",
-				Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Group", Text: true}, {Name: "before, us"},
-					{Name: "after, us"}, {Name: "gain, us"}, {Name: "of it", Text: true}}}
+				Columns: harness.Columns("<Network", "<Group", "before, us", "after, us", "gain, us", "<of it")}
 			for _, g := range results {
 				rest := explain.Change{Group: "others"}
 				for i, c := range g.Groups {
 					if i >= 8 && i < len(g.Groups)-2 {
 						rest.BeforeSeconds, rest.AfterSeconds = rest.BeforeSeconds+c.BeforeSeconds, rest.AfterSeconds+c.AfterSeconds
 					} else {
-						p.Rows = append(p.Rows, gained(g.Greedy.Model, c))
+						p.Add(gained(g.Greedy.Model, c))
 					}
 				}
 				if rest.BeforeSeconds > 0 {
-					p.Rows = append(p.Rows, gained(g.Greedy.Model, rest))
+					p.Add(gained(g.Greedy.Model, rest))
 				}
 				for i, r := range []harness.Row{g.Greedy, g.Searched} {
 					ms := func(s float64) string { return fmt.Sprintf("%.3f", 1e3*s) }
@@ -117,14 +114,13 @@ func (s study) groups() harness.Experiment {
 					if i > 0 {
 						gain = fmt.Sprintf("%.2f", 100*(g.Greedy.LatencySeconds/r.LatencySeconds-1))
 					}
-					t.Rows = append(t.Rows, []string{r.Model, r.Variant, ms(r.Time.ComputeSeconds), ms(r.Time.MoveSeconds),
-						ms(r.Time.LaunchSeconds), ms(r.Time.IdleSeconds), ms(r.LatencySeconds), gain})
+					t.Add(r.Model, r.Variant, ms(r.Time.ComputeSeconds), ms(r.Time.MoveSeconds), ms(r.Time.LaunchSeconds),
+						ms(r.Time.IdleSeconds), ms(r.LatencySeconds), gain)
 				}
 				won := func(x tunedKernel) float64 { return float64(x.Runs) * (x.Rule - x.Tuned) }
 				slices.SortStableFunc(g.Kernels, func(a, b tunedKernel) int { return cmp.Compare(won(b), won(a)) })
 				for _, x := range g.Kernels[:min(6, len(g.Kernels))] {
-					k.Rows = append(k.Rows, []string{g.Greedy.Model, x.Name, fmt.Sprint(x.Runs), micro(x.Rule), micro(x.Tuned),
-						micro(x.Floor), micro(won(x))})
+					k.Add(g.Greedy.Model, x.Name, x.Runs, micro(x.Rule), micro(x.Tuned), micro(x.Floor), micro(won(x)))
 				}
 				d.Note("%s, batch %d in chunks of %d: %d layers bound in another way, %d trials for each of %d kernels.",
 					g.Greedy.Model, g.Greedy.Batch, g.Greedy.BatchesPerCluster, g.Bindings, s.grouped, len(g.Kernels))

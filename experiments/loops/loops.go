@@ -160,8 +160,7 @@ func (s study) ops() harness.Experiment {
 			})
 		}, func(d *harness.Document, results [][]operator) {
 			t := harness.Table{Title: "Kernels that gain most", Name: "ops",
-				Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Kernel", Text: true}, {Name: "by rules, us"},
-					{Name: "searched, us"}, {Name: "gain, x"}, {Name: "bound, us"}}}
+				Columns: harness.Columns("<Network", "<Kernel", "by rules, us", "searched, us", "gain, x", "bound, us")}
 			var gains, networks []float64
 			for _, list := range results {
 				rules, tuned := 0., 0.
@@ -173,8 +172,7 @@ func (s study) ops() harness.Experiment {
 				networks = append(networks, rules/tuned)
 				slices.SortStableFunc(list, func(a, b operator) int { return cmp.Compare(b.Rule/b.Tuned, a.Rule/a.Tuned) })
 				for _, o := range list[:min(6, len(list))] {
-					t.Rows = append(t.Rows, []string{o.Network, o.Kernel, micro(o.Rule), micro(o.Tuned),
-						ratio(o.Rule / o.Tuned), micro(o.Floor)})
+					t.Add(o.Network, o.Kernel, micro(o.Rule), micro(o.Tuned), ratio(o.Rule/o.Tuned), micro(o.Floor))
 				}
 			}
 			d.Table(t)
@@ -222,9 +220,8 @@ func (s study) match() harness.Experiment {
 			return cells
 		}, func(d *harness.Document, results []matched) {
 			t := harness.Table{Title: "Trials to match the rules", Name: "match",
-				Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Kernels of", Text: true}, {Name: "Kernels"},
-					{Name: "trials, by seed", Text: true}, {Name: "of"}, {Name: "time then over the rules'", Text: true},
-					{Name: "published"}}}
+				Columns: harness.Columns("<Network", "<Kernels of", "Kernels", "<trials, by seed", "of",
+					"<time then over the rules'", "published")}
 			published := map[string]string{"tvm-resnet50": "6403", "tvm-mobilenetv2": "1892"}
 			var panels []plots.Curves
 			for _, r := range results {
@@ -237,9 +234,8 @@ func (s study) match() harness.Experiment {
 					c.Series = append(c.Series, plots.Series{Name: fmt.Sprintf("seed %d", seed+1), Values: speeds})
 				}
 				panels = append(panels, c)
-				t.Rows = append(t.Rows, []string{r.Network, r.Rules, fmt.Sprint(r.Kernels),
-					strings.Trim(fmt.Sprint(r.Trials), "[]"),
-					fmt.Sprint(r.Of), strings.Trim(fmt.Sprintf("%.3f", r.Over), "[]"), cmp.Or(published[r.Rules+"-"+r.Network], "-")})
+				t.Add(r.Network, r.Rules, r.Kernels, strings.Trim(fmt.Sprint(r.Trials), "[]"), r.Of,
+					strings.Trim(fmt.Sprintf("%.3f", r.Over), "[]"), cmp.Or(published[r.Rules+"-"+r.Network], "-"))
 			}
 			d.Note(
 				"The first round of each kernel leaves the rules' program out. Published are the trials to match AutoTVM (ResNet-50: 21220, MobileNet: 31272 of its own). -1: not matched. Kernels of cross-layer have many layers, of which one at random that is slow is slow for all.")
@@ -249,8 +245,7 @@ func (s study) match() harness.Experiment {
 					"AutoTVM is not here, whose place the rules take", harness.Agreement(false))
 			}
 			d.Table(t)
-			f, err := plots.Lines(panels...)
-			d.Figure("trials", "Throughput by trials, without the rules' programs", f, err)
+			d.Curves("trials", "Throughput by trials, without the rules' programs", panels...)
 		})
 }
 
@@ -356,8 +351,7 @@ func (s study) model() harness.Experiment {
 			})}
 		}, func(d *harness.Document, results [][]ranked) {
 			t := harness.Table{Title: "The learned cost on what it has not seen", Name: "model",
-				Columns: []harness.Column{{Name: "Of", Text: true}, {Name: "pairs in order"}, {Name: "recall@30"},
-					{Name: "RMSE"}, {Name: "R2"}}}
+				Columns: harness.Columns("<Of", "pairs in order", "recall@30", "RMSE", "R2")}
 			for _, r := range results[0] {
 				row := []string{r.By, ratio(r.Pairs), ratio(r.Recall), "-", "-"}
 				if r.By != "the same by formulas" {
@@ -370,7 +364,7 @@ func (s study) model() harness.Experiment {
 					d.Number("R2", "", .958, r.R2)
 					d.Number("RMSE", "", .079, r.RMSE)
 				}
-				t.Rows = append(t.Rows, row)
+				t.Add(row)
 			}
 			d.Note(
 				"The paper leaves out a fifth of its programs, all kernels together, each over the fastest of its kernel; that is the first row, of %d programs of each kernel.", s.programs)
@@ -396,7 +390,7 @@ func cut(list []ansor.Measured) (out []ansor.Measured) {
 func importance(shares []float64) harness.Table {
 	const most = 15
 	t := harness.Table{Title: "Features by what the trees' splits on them gain", Name: "importance",
-		Columns: []harness.Column{{Name: "Feature", Text: true}, {Name: "%"}}}
+		Columns: harness.Columns("<Feature", "%")}
 	order := make([]int, len(shares))
 	for i := range order {
 		order[i] = i
@@ -408,9 +402,9 @@ func importance(shares []float64) harness.Table {
 			rest += shares[i]
 			continue
 		}
-		t.Rows = append(t.Rows, []string{ansor.FeatureNames[i], harness.Fixed(100*shares[i], 1)})
+		t.Add(ansor.FeatureNames[i], harness.Fixed(100*shares[i], 1))
 	}
-	t.Rows = append(t.Rows, []string{fmt.Sprintf("%d others", max(0, len(order)-most)), harness.Fixed(100*rest, 1)})
+	t.Add(fmt.Sprintf("%d others", max(0, len(order)-most)), harness.Fixed(100*rest, 1))
 	return t
 }
 
@@ -582,10 +576,9 @@ func (s study) optimal() harness.Experiment {
 			return cells
 		}, func(d *harness.Document, results [][]optimum) {
 			t := harness.Table{Title: "Time over that of the best program", Name: "optimal",
-				Columns: []harness.Column{{Name: "Kernel", Text: true}, {Name: "programs measured"},
-					{Name: "bound"}, {Name: "rules"}}}
+				Columns: harness.Columns("<Kernel", "programs measured", "bound", "rules")}
 			for _, n := range s.optimum {
-				t.Columns = append(t.Columns, harness.Column{Group: "After trials", Name: fmt.Sprint(n)})
+				t.AddColumns("After trials|" + fmt.Sprint(n))
 			}
 			all := map[int][]float64{}
 			for k, list := range results {
@@ -607,7 +600,7 @@ func (s study) optimal() harness.Experiment {
 							row = append(row, ratio(geomean(found)))
 						}
 					}
-					t.Rows = append(t.Rows, row)
+					t.Add(row)
 				}
 				d.Note("%s: the best program is proven of %d of %d kernels; of the others, none is more than %.2f %% faster.",
 					[]string{"Small kernels", "ResNet-50"}[k], proven, len(list), 100*gap)
@@ -663,10 +656,9 @@ func (s study) allocation() harness.Experiment {
 			return cells
 		}, func(d *harness.Document, results [][]allocated) {
 			t := harness.Table{Title: "Regret of schedulers of trials", Name: "allocation",
-				Columns: []harness.Column{{Name: "Networks", Text: true}, {Name: "For", Text: true}, {Name: "Seed"},
-					{Name: "in hindsight"}}}
+				Columns: harness.Columns("<Networks", "<For", "Seed", "in hindsight")}
 			for _, name := range ansor.Schedulers {
-				t.Columns = append(t.Columns, harness.Column{Group: "Regret, %", Name: name})
+				t.AddColumns("Regret, %|" + name)
 			}
 			regrets := map[string][]float64{}
 			for _, r := range slices.Concat(results...) {
@@ -680,7 +672,7 @@ func (s study) allocation() harness.Experiment {
 					regrets[name] = append(regrets[name], regret)
 					row = append(row, fmt.Sprintf("%.2f", regret))
 				}
-				t.Rows = append(t.Rows, row)
+				t.Add(row)
 			}
 			for _, name := range ansor.Schedulers {
 				d.Note("Mean regret of %s: %s %%.", name, meanText(regrets[name]))

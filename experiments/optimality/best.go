@@ -2,8 +2,6 @@ package optimality
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 
@@ -105,15 +103,8 @@ func eachUnit(s *hardware.Spec, change func(u *hardware.Unit)) {
 func (w wholeSchedules) plan() (*harness.Plan, error) {
 	return configured[wholeSchedule]{
 		Experiment: w.experiment(), Hardware: w.hardware, Configurations: w.configurations, suffix: "-best",
-		Inputs: func(c literature.Configuration, hardwareHash string) any {
-			return struct {
-				Model        string `json:"model"`
-				HardwareHash string `json:"hardware_sha256"`
-				Batch        int64  `json:"batch"`
-				Evaluations  int    `json:"evaluations"`
-			}{c.Network, hardwareHash, c.BatchSize, w.evaluations}
-		},
-		Run: w.run, Report: w.report, Files: w.files,
+		Inputs: map[string]any{"evaluations": w.evaluations},
+		Run:    w.run, Report: w.report, Files: w.files,
 	}.Plan()
 }
 
@@ -157,7 +148,7 @@ func (w wholeSchedules) run(ctx context.Context, src network.Network, spec *hard
 	return a, nil
 }
 
-func (w wholeSchedules) files(all []wholeSchedule) ([]harness.File, error) {
+func (w wholeSchedules) files(all []wholeSchedule) []harness.File {
 	type answer struct {
 		Model string `json:"model"`
 		Batch int64  `json:"batch"`
@@ -167,25 +158,22 @@ func (w wholeSchedules) files(all []wholeSchedule) ([]harness.File, error) {
 	for i, c := range w.configurations {
 		list = append(list, answer{c.Network, c.BatchSize, all[i]})
 	}
-	data, err := json.MarshalIndent(list, "", "  ")
-	return []harness.File{{Name: "best.json", Data: append(data, '\n')}}, err
+	return []harness.File{harness.JSONFile("best.json", list)}
 }
 
 func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) {
-	text := func(name string) harness.Column { return harness.Column{Name: name, Text: true} }
 	rates := harness.Table{Name: "best", Title: "The best whole schedule found against the greedy one",
-		Columns: []harness.Column{text("Network"), {Name: "Batch"},
-			{Name: "Greedy\n(1/s)"}, {Name: "Best\n(1/s)"}, {Name: "Over\ngreedy"}, {Name: "No schedule\nabove (1/s)"},
-			{Name: "Gap (%)"}, {Name: "Evaluations"}}}
+		Columns: harness.Columns("<Network", "Batch", "Greedy\n(1/s)", "Best\n(1/s)", "Over\ngreedy",
+			"No schedule\nabove (1/s)", "Gap (%)", "Evaluations")}
 	losses := harness.Table{Name: "losses",
 		Title: "Each decision alone: the best schedule with the greedy one, the greedy schedule with the best one",
-		Columns: []harness.Column{text("Network"), text("Decision"), {Name: "Best with it\ngreedy (1/s)"}, {Name: "Lost (%)"},
-			{Name: "Greedy with it\nbest (1/s)"}, {Name: "Gained (%)"}}}
+		Columns: harness.Columns("<Network", "<Decision", "Best with it\ngreedy (1/s)", "Lost (%)",
+			"Greedy with it\nbest (1/s)", "Gained (%)")}
 	machines := harness.Table{Name: "machines",
 		Title:   "The same schedules on machines with other constants: best over greedy",
-		Columns: []harness.Column{text("Machine")}}
+		Columns: harness.Columns("<Machine")}
 	for _, m := range machineChanges {
-		machines.Rows = append(machines.Rows, []string{m.name})
+		machines.Add(m.name)
 	}
 	rate := func(x *float64) string {
 		if x == nil {
@@ -201,18 +189,17 @@ func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) {
 	}
 	for i, c := range w.configurations {
 		a := all[i]
-		rates.Rows = append(rates.Rows, []string{c.Network, fmt.Sprint(c.BatchSize), harness.Significant(a.Greedy),
-			harness.Significant(a.Best), harness.Fixed(a.Best/a.Greedy, 3),
-			harness.Significant(a.Bound), harness.Fixed(100*(a.Bound/a.Best-1), 1), fmt.Sprint(a.Evaluations)})
+		rates.Add(c.Network, c.BatchSize, a.Greedy, a.Best, harness.Fixed(a.Best/a.Greedy, 3), a.Bound,
+			harness.Fixed(100*(a.Bound/a.Best-1), 1), a.Evaluations)
 		worst, least := "", a.Best
 		for _, x := range a.Losses {
-			losses.Rows = append(losses.Rows, []string{c.Network, x.Decision, rate(x.SetBack), change(x.SetBack, a.Best),
-				rate(x.SetToBest), change(x.SetToBest, a.Greedy)})
+			losses.Add(c.Network, x.Decision, rate(x.SetBack), change(x.SetBack, a.Best), rate(x.SetToBest),
+				change(x.SetToBest, a.Greedy))
 			if x.SetBack != nil && *x.SetBack < least {
 				worst, least = x.Decision, *x.SetBack
 			}
 		}
-		machines.Columns = append(machines.Columns, harness.Column{Name: c.Network})
+		machines.AddColumns(c.Network)
 		stands := 0
 		for k, m := range a.Machines {
 			machines.Rows[k] = append(machines.Rows[k], harness.Fixed(m.Best/m.Greedy, 3))
@@ -226,9 +213,7 @@ func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) {
 		b.Note("%s: %.2f times greedy; greedy loses most by %s; the ranking stands on %d of %d changed machines.", c.Network,
 			a.Best/a.Greedy, worst, stands, len(a.Machines))
 	}
-	for _, t := range []harness.Table{rates, losses, machines} {
-		b.Table(t)
-	}
+	b.Table(rates, losses, machines)
 	curves := plots.Curves{Title: "Best schedule so far", XLabel: "Evaluations", YLabel: "Throughput over greedy",
 		LogX: true, Line: 1}
 	for _, a := range all {
@@ -246,8 +231,7 @@ func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) {
 		}
 		curves.Series = append(curves.Series, s)
 	}
-	f, err := plots.Lines(curves)
-	b.Figure("anytime", "What the search has after how many evaluations", f, err)
+	b.Curves("anytime", "What the search has after how many evaluations", curves)
 }
 
 // after is the best so far over greedy after some evaluations; 0 before the first and after

@@ -2,6 +2,7 @@ package optimality
 
 import (
 	"context"
+	"maps"
 
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/hardware"
@@ -16,21 +17,22 @@ type configured[T any] struct {
 	Hardware           string
 	Configurations     []literature.Configuration
 	suffix             string // of the cells' keys
-	// Inputs are the inputs of a result beside the program.
-	Inputs func(c literature.Configuration, hardwareHash string) any
+	// Inputs are the inputs of all results beside the program, the configuration and the accelerator.
+	Inputs map[string]any
 	Run    func(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) (T, error)
 	Report func(all []T, b *harness.Document)
 	// Files take the place of the grid's with the same names.
-	Files func(all []T) ([]harness.File, error)
+	Files func(all []T) []harness.File
 }
 
 func (e configured[T]) Plan() (*harness.Plan, error) {
-	spec := harness.Accelerator(e.Hardware)
-	specHash := harness.SpecHash(spec)
+	spec, specHash := harness.Machine(e.Hardware)
 	p := &harness.Plan{}
 	for _, c := range e.Configurations {
 		src := harness.OpenNetwork(c.Network)
-		p.Cells = append(p.Cells, harness.Cell{Key: c.Network + e.suffix, Label: c.Network, Inputs: e.Inputs(c, specHash),
+		inputs := map[string]any{"model": c.Network, "hardware_sha256": specHash, "batch": c.BatchSize}
+		maps.Copy(inputs, e.Inputs)
+		p.Cells = append(p.Cells, harness.Cell{Key: c.Network + e.suffix, Label: c.Network, Inputs: inputs,
 			Run: func(ctx context.Context) (any, error) { return e.Run(ctx, src, spec, c) }})
 	}
 	p.Report = harness.Of(func(all []T) (*harness.Report, error) {
@@ -38,11 +40,7 @@ func (e configured[T]) Plan() (*harness.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		own, err := e.Files(all)
-		if err != nil {
-			return nil, err
-		}
-		rep.Replace(own...)
+		rep.Replace(e.Files(all)...)
 		return rep, nil
 	})
 	return p, nil

@@ -3,7 +3,6 @@ package optimality
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 
@@ -32,14 +31,6 @@ func (o againstExact) experiment() harness.Experiment {
 func (o againstExact) plan() (*harness.Plan, error) {
 	return configured[[]scheduler.Compared]{
 		Experiment: o.experiment(), Hardware: o.hardware, Configurations: o.configurations,
-		Inputs: func(c literature.Configuration, hardwareHash string) any {
-			return struct {
-				Model        string `json:"model"`
-				HardwareHash string `json:"hardware_sha256"`
-				Batch        int64  `json:"batch"`
-				Chunk        int64  `json:"chunk"`
-			}{c.Network, hardwareHash, c.BatchSize, 0}
-		},
 		Run: func(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) (
 			[]scheduler.Compared, error) {
 			list, err := scheduler.Compare(ctx, src, spec, c.BatchSize, scheduler.CompareOptions{})
@@ -53,7 +44,7 @@ func (o againstExact) plan() (*harness.Plan, error) {
 }
 
 // files are the answers of all configurations.
-func (o againstExact) files(all [][]scheduler.Compared) ([]harness.File, error) {
+func (o againstExact) files(all [][]scheduler.Compared) []harness.File {
 	type answer struct {
 		Model string `json:"model"`
 		Batch int64  `json:"batch"`
@@ -77,8 +68,7 @@ func (o againstExact) files(all [][]scheduler.Compared) ([]harness.File, error) 
 		"model batch decision method unit objective bound gap status throughput_per_s note",
 		bounded("bound", func(a answer) *float64 { return a.Bound }),
 		bounded("gap", func(a answer) *float64 { return a.Gap })))
-	data, err := json.MarshalIndent(list, "", "  ")
-	return []harness.File{{Name: "optimality.csv", Data: csv}, {Name: "optimality.json", Data: append(data, '\n')}}, err
+	return []harness.File{{Name: "optimality.csv", Data: csv}, harness.JSONFile("optimality.json", list)}
 }
 
 // find returns the answer of a decision by the first method for which ok holds.
@@ -105,9 +95,8 @@ func isExact(d scheduler.Compared) bool  { return d.Method == "search" || d.Meth
 func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) {
 	t := harness.Table{Name: "decisions",
 		Title: "Greedy against exact, at the batches per cluster at which greedy is fastest",
-		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Decision", Text: true}, {Name: "Method", Text: true},
-			{Name: "Objective"}, {Name: "Bound"}, {Name: "Unit", Text: true},
-			{Name: "Gap (%)"}, {Name: "Status", Text: true}, {Name: "Throughput\n(1/s)"}, {Name: "Over\ngreedy (%)"}}}
+		Columns: harness.Columns("<Network", "<Decision", "<Method", "Objective", "Bound", "<Unit", "Gap (%)",
+			"<Status", "Throughput\n(1/s)", "Over\ngreedy (%)")}
 	decisions := []string{"split", "order", "bind", "memory", "all"}
 	var series []plots.Series
 	for range decisions {
@@ -133,8 +122,7 @@ func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) {
 			if d.Bound != nil && d.Gap != nil {
 				bound, gap = harness.Significant(per**d.Bound), harness.Fixed(100**d.Gap, 1)
 			}
-			t.Rows = append(t.Rows, []string{c.Network, d.Decision, d.Method, objective, bound, unit, gap,
-				d.Status, throughput, gain})
+			t.Add(c.Network, d.Decision, d.Method, objective, bound, unit, gap, d.Status, throughput, gain)
 		}
 		for k, decision := range decisions {
 			g, ok1 := find(all[i], decision, isGreedy)
@@ -160,12 +148,12 @@ func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) {
 		"exact spills", "all of these"} {
 		series[k].Name = name
 	}
-	f, err := plots.GroupedBars(plots.Groups{Title: "Throughput with exact decisions over that with greedy ones",
-		YLabel: "Ratio", Categories: names, Series: series, Line: 1})
-	b.Figure("throughput", "Throughput with exact decisions", f, err)
-	f, err = plots.GroupedBars(plots.Groups{Title: "How far greedy objectives may be above the least ones",
-		YLabel: "Gap to the proven bound (%)", Categories: names, Series: o.gaps(all)})
-	b.Figure("gap", "Gaps of greedy decisions", f, err)
+	b.Bars("throughput", "Throughput with exact decisions",
+		plots.Groups{Title: "Throughput with exact decisions over that with greedy ones",
+			YLabel: "Ratio", Categories: names, Series: series, Line: 1})
+	b.Bars("gap", "Gaps of greedy decisions",
+		plots.Groups{Title: "How far greedy objectives may be above the least ones",
+			YLabel: "Gap to the proven bound (%)", Categories: names, Series: o.gaps(all)})
 	b.Lead("gap", "How far greedy decisions are from the best", o.gapSentence(all))
 }
 
@@ -173,9 +161,8 @@ func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) {
 // answers to a decision of one network that differ in both.
 func (o againstExact) ranks(all [][]scheduler.Compared) harness.Table {
 	t := harness.Table{Name: "ranks", Title: "Do objectives rank answers as the simulator does?",
-		Columns: []harness.Column{{Name: "Decision", Text: true}, {Name: "Networks"}, {Name: "Pairs"},
-			{Group: "Ranked by the objective", Name: "as simulated"}, {Group: "Ranked by the objective", Name: "otherwise"},
-			{Name: "Kendall's\ntau"}},
+		Columns: harness.Columns("<Decision", "Networks", "Pairs", "Ranked by the objective|as simulated|otherwise",
+			"Kendall's\ntau"),
 		Notes: []string{
 			"Pairs of the answers of all methods to one decision for one network, the rest of the schedule being greedy, that differ in objective and simulated time; tau = (as simulated - otherwise) / pairs."}}
 	for _, decision := range []string{"split", "order", "bind", "memory"} {
@@ -191,8 +178,7 @@ func (o againstExact) ranks(all [][]scheduler.Compared) harness.Table {
 		if right+wrong > 0 {
 			tau = harness.Fixed(float64(right-wrong)/float64(right+wrong), 2)
 		}
-		t.Rows = append(t.Rows, []string{decision, fmt.Sprint(networks), fmt.Sprint(right + wrong), fmt.Sprint(right),
-			fmt.Sprint(wrong), tau})
+		t.Add(decision, networks, right+wrong, right, wrong, tau)
 	}
 	return t
 }

@@ -2,7 +2,6 @@ package optimality
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -173,15 +172,11 @@ func (e growth) plan() (*harness.Plan, error) {
 				list = append(list, solved{family, method, q})
 			}
 		}
-		data, err := json.MarshalIndent(list, "", "  ")
-		if err != nil {
-			return nil, err
-		}
 		rep.Replace(harness.File{Name: "growth.csv", Data: harness.CSV(list, harness.Fields(
 			"family size instances method wall_time_s status cost bound",
 			harness.Field[solved]{Name: "wall_time_s", Of: func(s solved) any {
 				return strconv.FormatFloat(s.Seconds, 'g', 4, 64)
-			}}))}, harness.File{Name: "growth.json", Data: append(data, '\n')})
+			}}))}, harness.JSONFile("growth.json", list))
 		return rep, nil
 	})
 	return p, nil
@@ -237,13 +232,12 @@ func (e growth) solve(ctx context.Context, p *ordering.Problem, method string, s
 func (e growth) report(all [][]growthPoint, b *harness.Document) {
 	methods := growthMethods()
 	reach := harness.Table{Name: "proven", Title: fmt.Sprintf("Sizes that are proven within %v each", e.limit),
-		Columns: []harness.Column{{Name: "Problems", Text: true}, {Name: "Method", Text: true}, {Name: "Largest proven"},
-			{Name: "Its instances"}, {Name: "Its time (s)"},
-			{Name: "First not proven"}, {Name: "Its gap (%)"}}}
+		Columns: harness.Columns("<Problems", "<Method", "Largest proven", "Its instances", "Its time (s)",
+			"First not proven", "Its gap (%)")}
 	times := harness.Table{Name: "times", Title: "Time to order (s)",
-		Columns: []harness.Column{{Name: "Problems", Text: true}, {Name: "Size"}, {Name: "Instances"}}}
+		Columns: harness.Columns("<Problems", "Size", "Instances")}
 	for _, m := range methods {
-		times.Columns = append(times.Columns, harness.Column{Name: m})
+		times.AddColumns(m)
 	}
 	var panels []plots.Curves
 	for k, f := range e.families {
@@ -293,7 +287,7 @@ func (e growth) report(all [][]growthPoint, b *harness.Document) {
 					row[6] = harness.Fixed(100*(first.Cost-first.Bound)/first.Cost, 1)
 				}
 			}
-			reach.Rows = append(reach.Rows, row)
+			reach.Add(row)
 		}
 		times.Rows = append(times.Rows, rows...)
 		panels = append(panels, panel)
@@ -302,17 +296,14 @@ func (e growth) report(all [][]growthPoint, b *harness.Document) {
 		"Exact methods begin from the best greedy order, whose time is not in theirs, and stop a series at the first size that they do not prove. The greedy ones prove nothing."}
 	times.Notes = []string{
 		"*: not proven; –: not tried. On the machine at hand, perhaps beside other work: one run of each exact method, the shortest of several of each greedy one."}
-	for _, t := range []harness.Table{reach, times} {
-		b.Table(t)
-	}
+	b.Table(reach, times)
 	for _, f := range e.families {
 		b.Note("%s: %s.", f.name, strings.TrimPrefix(f.title, f.title[:strings.Index(f.title, ": ")+2]))
 	}
 	if e.solver == nil {
 		b.Note("This build has no solver: the integer programs are left out.")
 	}
-	f, err := plots.Lines(panels...)
-	b.Figure("time", "Time to order instances against their number; the dashed line is the limit", f, err)
+	b.Curves("time", "Time to order instances against their number; the dashed line is the limit", panels...)
 }
 
 // Growth is the time to order against the number of instances.

@@ -134,12 +134,10 @@ func measureKinds(ctx context.Context, name, recipe string, spec *hardware.Spec,
 func (x kinds) report(cells []kindsCell) (*harness.Report, error) {
 	d := harness.NewDocument(x.experiment())
 	t := harness.Table{Title: "Which kind of core runs a layer: latency of one element, ms", Name: "kinds",
-		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Variant", Text: true}, {Name: "Greedy"},
-			{Name: "Exact"}, {Name: "Greedy over exact"}, {Name: "At least"}}}
+		Columns: harness.Columns("<Network", "<Variant", "Greedy", "Exact", "Greedy over exact", "At least")}
 	side := harness.Table{Title: "Two kinds of core one behind the other and side by side: latency of one element, ms",
-		Name: "side-by-side", Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Variant", Text: true},
-			{Name: "Greedy"}, {Name: "Exact"}, {Name: "Side by side, greedy"}, {Name: "Side by side, exact"}, {Name: "Gain"},
-			{Name: "At least"}}}
+		Name: "side-by-side", Columns: harness.Columns("<Network", "<Variant", "Greedy", "Exact",
+			"Side by side, greedy", "Side by side, exact", "Gain", "At least")}
 	means, most, gains, faster := map[string]float64{}, map[string]float64{}, map[string]float64{}, map[string]int{}
 	for _, c := range cells {
 		if len(c.Beside) > 0 {
@@ -151,14 +149,14 @@ func (x kinds) report(cells []kindsCell) (*harness.Report, error) {
 			for _, s := range slices.Concat(c.Seconds, c.Beside) {
 				row = append(row, fmt.Sprintf("%.4g", s*1e3))
 			}
-			side.Rows = append(side.Rows, append(row, fmt.Sprintf("%.3f", gain), fmt.Sprintf("%.4g", c.Bound*1e3)))
+			side.Add(row, fmt.Sprintf("%.3f", gain), fmt.Sprintf("%.4g", c.Bound*1e3))
 			continue
 		}
 		ratio := c.Seconds[0] / c.Seconds[1]
 		means[c.Recipe] += math.Log(ratio) / float64(len(x.networks))
 		most[c.Recipe] = max(most[c.Recipe], ratio)
-		t.Rows = append(t.Rows, []string{c.Network, c.Recipe, fmt.Sprintf("%.4g", c.Seconds[0]*1e3),
-			fmt.Sprintf("%.4g", c.Seconds[1]*1e3), fmt.Sprintf("%.3f", ratio), fmt.Sprintf("%.4g", c.Bound*1e3)})
+		t.Add(c.Network, c.Recipe, fmt.Sprintf("%.4g", c.Seconds[0]*1e3), fmt.Sprintf("%.4g", c.Seconds[1]*1e3),
+			fmt.Sprintf("%.3f", ratio), fmt.Sprintf("%.4g", c.Bound*1e3))
 	}
 	for _, r := range x.recipes {
 		d.Note("%s: greedy takes %.3f times as long as the exact choice (geometric mean), at most %.3f times.", r,

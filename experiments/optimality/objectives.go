@@ -68,12 +68,8 @@ func (x objectives) plan() (*harness.Plan, error) {
 				net := harness.OpenNetwork(name)
 				pl.Cells = append(pl.Cells, harness.Cell{Key: fmt.Sprintf("%s-%s-%d", name, machine, percent),
 					Label: fmt.Sprintf("%s on %s, %d %%", name, machine, percent),
-					Inputs: struct {
-						Network      string `json:"network"`
-						HardwareHash string `json:"hardware_sha256"`
-						Percent      int64  `json:"percent"`
-						Evaluations  int    `json:"evaluations"`
-					}{name, hash, percent, x.evaluations},
+					Inputs: map[string]any{"network": name, "hardware_sha256": hash, "percent": percent,
+						"evaluations": x.evaluations},
 					Run: func(ctx context.Context) (any, error) { return x.measure(ctx, net, spec, percent) }})
 			}
 		}
@@ -269,21 +265,19 @@ const placeNodes = 50_000
 func (x objectives) report(cells []objectiveCell) (*harness.Report, error) {
 	d := harness.NewDocument(x.experiment(), x.machines...)
 	group := func(g string) []harness.Column {
-		return []harness.Column{{Group: g, Name: "MB"}, {Group: g, Name: "µs"}}
+		return harness.Columns(g+"|MB", g+"|µs")
 	}
 	t := harness.Table{Name: "objectives",
 		Title: "Fewest bytes against least time: bytes over the edge of the chip, and time",
-		Columns: slices.Concat([]harness.Column{{Name: "Network", Text: true}, {Name: "Machine", Text: true},
-			{Name: "Memory\n(MB)"}},
+		Columns: slices.Concat(harness.Columns("<Network", "<Machine", "Memory\n(MB)"),
 			group("Bound"), group("Greedy"), group("Fewest bytes"), group("Least time"),
-			[]harness.Column{{Name: "In the order", Text: true}}),
+			harness.Columns("<In the order")),
 		Notes: []string{
 			"One cluster, one element, whole tensors, an operator at a time at the peak rates. Memory: the least in which the network runs, and a quarter more. Greedy: breadth or depth first, that with the fewer bytes; loads come one operator ahead where they fit. Fewest bytes: COSMA's objective by state-space search, the same loads; * proven. Least time: loads and stores moved by climbing, as SoMa's are by annealing, from the orders of all rules and that of fewest bytes.",
 			"° no addresses were found for a schedule's tensors: then it needs some more memory than they fill."}}
 	s := harness.Table{Name: "transfers",
-		Title: "When loads begin and stores end, in the order of fewest bytes: time over the bound",
-		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Machine", Text: true}, {Name: "Memory\n(MB)"},
-			{Name: "One ahead"}, {Name: "Climbing"}}}
+		Title:   "When loads begin and stores end, in the order of fewest bytes: time over the bound",
+		Columns: harness.Columns("<Network", "<Machine", "Memory\n(MB)", "One ahead", "Climbing")}
 	mb := func(n int64) string { return harness.Significant(float64(n) / 1e6) }
 	var both, same, slower, proven int
 	worst := 1.0
@@ -300,11 +294,10 @@ func (x objectives) report(cells []objectiveCell) (*harness.Report, error) {
 			star = "*"
 			proven++
 		}
-		t.Rows = append(t.Rows, slices.Concat([]string{net, machine, mb(c.Capacity)},
-			[]string{mb(c.Bound.Bytes), harness.Significant(1e6 * c.Bound.Seconds)}, two(c.Greedy, ""),
-			two(c.Fewest, star), two(c.Fastest, ""), []string{c.By}))
+		t.Add(net, machine, mb(c.Capacity), mb(c.Bound.Bytes), 1e6*c.Bound.Seconds, two(c.Greedy, ""),
+			two(c.Fewest, star), two(c.Fastest, ""), c.By)
 		over := func(v twofold) string { return harness.Fixed(v.Seconds/c.Bound.Seconds, 3) }
-		s.Rows = append(s.Rows, []string{net, machine, mb(c.Capacity), over(c.Fewest), over(c.Climbed)})
+		s.Add(net, machine, mb(c.Capacity), over(c.Fewest), over(c.Climbed))
 		if !c.Fewest.Placed || !c.Fastest.Placed {
 			continue // without addresses it is no schedule yet
 		}
@@ -317,9 +310,7 @@ func (x objectives) report(cells []objectiveCell) (*harness.Report, error) {
 			worst = max(worst, ratio)
 		}
 	}
-	for _, table := range []harness.Table{t, s} {
-		d.Table(table)
-	}
+	d.Table(t, s)
 	d.Note(
 		"Of %d instances, the fewest bytes are proven in %d. In %d both schedules have addresses: of these the fastest moves the fewest bytes in %d; that of fewest bytes, with loads one operator ahead, is more than 5 %% slower in %d, by up to %.0f %%.",
 		len(cells), proven, both, same, slower, 100*(worst-1))

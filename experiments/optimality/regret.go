@@ -95,12 +95,8 @@ func (x regret) plan() (*harness.Plan, error) {
 			}
 			x.networks[i] = net.Name
 			pl.Cells = append(pl.Cells, harness.Cell{Key: net.Name + "-" + machine, Label: net.Name + " on " + machine,
-				Inputs: struct {
-					Network      string `json:"network"`
-					GraphHash    string `json:"graph_sha256,omitempty"`
-					HardwareHash string `json:"hardware_sha256"`
-					Settings     [4]int `json:"settings"`
-				}{net.Name, in, hash, [...]int{x.options.Evaluations, x.options.Moves, x.most, x.tests}},
+				Inputs: map[string]any{"network": net.Name, "graph_sha256": in, "hardware_sha256": hash,
+					"settings": []int{x.options.Evaluations, x.options.Moves, x.most, x.tests}},
 				Run: func(ctx context.Context) (any, error) { return x.measure(ctx, net, spec) }})
 		}
 	}
@@ -297,11 +293,11 @@ func (x regret) report(cells []regretCell) (*harness.Report, error) {
 	for _, c := range contexts {
 		t := harness.Table{Name: c.name,
 			Title:   "By how much the greedy choice takes longer than the best one known (%), " + c.title,
-			Columns: []harness.Column{{Name: "Decision", Text: true}}}
+			Columns: harness.Columns("<Decision")}
 		for _, m := range append(slices.Clone(x.machines), "all") {
-			t.Columns = append(t.Columns, harness.Column{Name: m})
+			t.AddColumns(m)
 		}
-		t.Columns = append(t.Columns, harness.Column{Name: "Proven"})
+		t.AddColumns("Proven")
 		for i := range len(names) + 1 {
 			row, of := []string{"any"}, names
 			if i < len(names) {
@@ -312,7 +308,7 @@ func (x regret) report(cells []regretCell) (*harness.Report, error) {
 				l = x.lossesOf(cells, m, c.of, of...)
 				row = append(row, fmt.Sprintf("%s, %s, %d/%d", percent(l.median()), percent(l.worst()), l.above(), len(l.all)))
 			}
-			t.Rows = append(t.Rows, append(row, fmt.Sprintf("%d/%d", l.proven, len(l.all))))
+			t.Add(row, fmt.Sprintf("%d/%d", l.proven, len(l.all)))
 		}
 		t.Notes = []string{
 			fmt.Sprintf(
@@ -321,8 +317,7 @@ func (x regret) report(cells []regretCell) (*harness.Report, error) {
 	}
 	d.Table(x.details(cells))
 	x.smallestOf(cells, d)
-	f, err := plots.GroupedBars(x.panels(cells)...)
-	d.Figure("regret", "What greedy decisions lose", f, err)
+	d.Bars("regret", "What greedy decisions lose", x.panels(cells)...)
 	x.claims(cells, d)
 	return d.Report(struct {
 		Cells []namedCell `json:"cells"`
@@ -345,12 +340,10 @@ func (x regret) named(cells []regretCell) (list []namedCell) {
 // details has each loss: all else best, then all else greedy.
 func (x regret) details(cells []regretCell) harness.Table {
 	t := harness.Table{Name: "losses",
-		Title: "Each loss (%): all else best / all else greedy; * the best choice is proven",
-		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Machine", Text: true}, {Name: "Greedy", Text: true},
-			{Name: "over\nbest (%)"},
-			{Name: "over\nbound (%)"}}}
+		Title:   "Each loss (%): all else best / all else greedy; * the best choice is proven",
+		Columns: harness.Columns("<Network", "<Machine", "<Greedy", "over\nbest (%)", "over\nbound (%)")}
 	for _, name := range search.RegretDecisions() {
-		t.Columns = append(t.Columns, harness.Column{Name: name, Screen: true})
+		t.AddColumns("~" + name)
 	}
 	text := func(c search.Choice) string {
 		s := percent(c.Loss())
@@ -365,7 +358,7 @@ func (x regret) details(cells []regretCell) harness.Table {
 		for _, r := range c.Regrets {
 			row = append(row, text(r.AllBest)+" / "+text(r.Greedy))
 		}
-		t.Rows = append(t.Rows, row)
+		t.Add(row)
 	}
 	return t
 }
@@ -373,10 +366,8 @@ func (x regret) details(cells []regretCell) harness.Table {
 // smallestOf shows of each decision and machine the smallest network of which greedy loses much.
 func (x regret) smallestOf(cells []regretCell, d *harness.Document) {
 	t := harness.Table{Name: "smallest",
-		Title: "The smallest networks of which a greedy choice loses more than 5 %, all else greedy",
-		Columns: []harness.Column{{Name: "Decision", Text: true}, {Name: "Machine", Text: true}, {Name: "Of", Text: true},
-			{Name: "Operators"}, {Name: "Which", Text: true},
-			{Name: "Lost (%)"}, {Name: "Best by", Text: true}},
+		Title:   "The smallest networks of which a greedy choice loses more than 5 %, all else greedy",
+		Columns: harness.Columns("<Decision", "<Machine", "<Of", "Operators", "<Which", "Lost (%)", "<Best by"),
 		Notes: []string{
 			fmt.Sprintf(
 				"Parts of the networks of at most %d operators, by the decision that loses most of each; no operator can be left out. With ≤ the %d trials ended before that was known.", x.most, x.tests)}}
@@ -403,7 +394,7 @@ func (x regret) smallestOf(cells []regretCell, d *harness.Document) {
 			if len(least.Operators) > 6 {
 				shown = strings.Join(least.Operators[:5], " ") + " …"
 			}
-			t.Rows = append(t.Rows, []string{decision, machine, of, n, shown, percent(least.Loss), least.By})
+			t.Add(decision, machine, of, n, shown, percent(least.Loss), least.By)
 			reasons = append(reasons, fmt.Sprintf("%s on %s, %s operators of %s: %s", decision, machine, n, of, least.Why))
 		}
 	}

@@ -62,14 +62,8 @@ func (e table4) heuristics() table4 {
 func (e table4) plan() (*harness.Plan, error) {
 	return configured[[]schedulingTime]{
 		Experiment: e.experiment(), Hardware: e.hardware, Configurations: e.configurations, suffix: e.suffix,
-		Inputs: func(c literature.Configuration, hardwareHash string) any {
-			return struct {
-				Model        string   `json:"model"`
-				HardwareHash string   `json:"hardware_sha256"`
-				Variants     []string `json:"variants"`
-			}{c.Network, hardwareHash, e.variants}
-		},
-		Run: e.measure, Report: e.report, Files: e.files,
+		Inputs: map[string]any{"variants": e.variants},
+		Run:    e.measure, Report: e.report, Files: e.files,
 	}.Plan()
 }
 
@@ -107,7 +101,7 @@ func (e table4) measure(ctx context.Context, src network.Network, spec *hardware
 	return list, nil
 }
 
-func (e table4) files(all [][]schedulingTime) ([]harness.File, error) {
+func (e table4) files(all [][]schedulingTime) []harness.File {
 	type timed struct {
 		model string
 		schedulingTime
@@ -122,22 +116,22 @@ func (e table4) files(all [][]schedulingTime) ([]harness.File, error) {
 		{Name: "model", Of: func(t timed) any { return t.model }},
 		{Name: "variant", Of: func(t timed) any { return t.Variant }},
 		{Name: "wall_time_s", Of: func(t timed) any { return harness.Fixed(t.Seconds, 4) }},
-	})}}, nil
+	})}}
 }
 
 func (e table4) report(all [][]schedulingTime, b *harness.Document) {
 	t := harness.Table{Name: "time",
 		Title:   "Time to schedule (ms), from the simplified graph to memory plan and checks, without lowering and simulation",
-		Columns: []harness.Column{{Name: "Network", Text: true}}}
+		Columns: harness.Columns("<Network")}
 	for _, v := range e.variants {
-		t.Columns = append(t.Columns, harness.Column{Name: v})
+		t.AddColumns(v)
 	}
 	for i, c := range e.configurations {
 		row := []string{c.Network}
 		for _, x := range all[i] {
 			row = append(row, harness.Fixed(1e3*x.Seconds, 1))
 		}
-		t.Rows = append(t.Rows, row)
+		t.Add(row)
 	}
 	t.Notes = []string{
 		fmt.Sprintf(

@@ -70,22 +70,17 @@ func table1() byBatch {
 		network: "bert-128", unit: "sentences/s", batches: []int64{8, 16, 32, 64, 128, 256}}
 	e.report = func(_ gridRows, at func(string, int64) harness.Row, b *harness.Document) {
 		t := harness.Table{Name: "batches", Title: "BERT-128 on " + e.hardware + ", best batches per cluster",
-			Columns: []harness.Column{{Name: "Batch"}, {Group: "Throughput (sentences/s)", Name: "TVM"},
-				{Group: "Throughput (sentences/s)", Name: "GraphTurbo"},
-				{Group: "In a row (sentences/s)", Name: "TVM"}, {Group: "In a row (sentences/s)", Name: "GraphTurbo"},
-				{Group: "Latency (ms)", Name: "TVM"}, {Group: "Latency (ms)", Name: "GraphTurbo"}, {Name: "Speedup\n(×)"},
-				{Group: "Batches per cluster", Name: "TVM"}, {Group: "Batches per cluster", Name: "GraphTurbo"},
-				{Name: "Writes of GraphTurbo\nDDR/LLB/L1", Screen: true}},
+			Columns: harness.Columns("Batch", "Throughput (sentences/s)|TVM|GraphTurbo",
+				"In a row (sentences/s)|TVM|GraphTurbo", "Latency (ms)|TVM|GraphTurbo", "Speedup\n(×)",
+				"Batches per cluster|TVM|GraphTurbo", "~Writes of GraphTurbo\nDDR/LLB/L1"),
 			Notes: []string{
 				"Throughput, latency and speedup are of one batch from a cold start; in a row: one batch behind the other."}}
 		for _, n := range e.batches {
 			x, y := at("tvm", n), at("cross-layer", n)
-			t.Rows = append(t.Rows, []string{harness.Count(n), harness.Significant(x.ThroughputPerSecond),
-				harness.Significant(y.ThroughputPerSecond),
-				harness.Significant(x.SteadyThroughputPerSecond), harness.Significant(y.SteadyThroughputPerSecond),
-				harness.Fixed(1e3*x.LatencySeconds, 2), harness.Fixed(1e3*y.LatencySeconds, 2),
-				harness.Fixed(y.ThroughputPerSecond/x.ThroughputPerSecond, 2),
-				harness.Count(x.BatchesPerCluster), harness.Count(y.BatchesPerCluster), y.Writes.String()})
+			t.Add(n, x.ThroughputPerSecond, y.ThroughputPerSecond, x.SteadyThroughputPerSecond,
+				y.SteadyThroughputPerSecond, harness.Fixed(1e3*x.LatencySeconds, 2), harness.Fixed(1e3*y.LatencySeconds, 2),
+				harness.Fixed(y.ThroughputPerSecond/x.ThroughputPerSecond, 2), x.BatchesPerCluster, y.BatchesPerCluster,
+				y.Writes.String())
 		}
 		b.Table(t)
 		x, y := at("tvm", 32), at("cross-layer", 32)
@@ -130,13 +125,13 @@ func table1() byBatch {
 			harness.Percent(small.Time.MoveSeconds/small.LatencySeconds),
 			harness.Percent(turbo.Time.MoveSeconds/turbo.LatencySeconds),
 			harness.Fixed(float64(small.PeakLLBBytes)/(1<<20), 1))
-		f, err := plots.GroupedBars(plots.Groups{Title: "BERT-128", YLabel: "Throughput (sentences/s)", XLabel: "Batch size",
-			Categories: batchNames(e.batches),
-			Series: []plots.Series{e.series("TVM", func(n int64) float64 { return at("tvm", n).ThroughputPerSecond }),
-				e.series("GraphTurbo", func(n int64) float64 { return at("cross-layer", n).ThroughputPerSecond })},
-			Marks: []plots.GroupMark{{Category: 2, Series: 0, Value: literature.BertTVMThroughput.Value},
-				{Category: 2, Series: 1, Value: literature.BertThroughput.Value}}})
-		b.Figure("throughput", "Throughput by batch size", f, err)
+		b.Bars("throughput", "Throughput by batch size",
+			plots.Groups{Title: "BERT-128", YLabel: "Throughput (sentences/s)", XLabel: "Batch size",
+				Categories: batchNames(e.batches),
+				Series: []plots.Series{e.series("TVM", func(n int64) float64 { return at("tvm", n).ThroughputPerSecond }),
+					e.series("GraphTurbo", func(n int64) float64 { return at("cross-layer", n).ThroughputPerSecond })},
+				Marks: []plots.GroupMark{{Category: 2, Series: 0, Value: literature.BertTVMThroughput.Value},
+					{Category: 2, Series: 1, Value: literature.BertThroughput.Value}}})
 	}
 	return e
 }
@@ -162,16 +157,14 @@ func fig16() byBatch {
 		network: "resnet50", unit: "images/s", batches: []int64{4, 8, 16, 32, 64, 128}}
 	e.report = func(_ gridRows, at func(string, int64) harness.Row, b *harness.Document) {
 		t := harness.Table{Name: "utilization", Title: "Utilisation (% of the chip's peak), best batches per cluster",
-			Columns: []harness.Column{{Name: "Batch"}, {Group: "MME", Name: "TVM"}, {Group: "MME", Name: "GraphTurbo"},
-				{Group: "VME", Name: "TVM"}, {Group: "VME", Name: "GraphTurbo"},
-				{Group: "MME busy", Name: "TVM"}, {Group: "MME busy", Name: "GraphTurbo"}},
+			Columns: harness.Columns("Batch", "MME|TVM|GraphTurbo", "VME|TVM|GraphTurbo", "MME busy|TVM|GraphTurbo"),
 			Notes: []string{
 				"Utilisation is useful arithmetic over what the units could do; busy is the share of time in which they do something."}}
 		for _, n := range e.batches {
 			x, y := at("tvm", n), at("cross-layer", n)
-			t.Rows = append(t.Rows, []string{harness.Count(n), harness.Percent(x.MMEUtilization),
-				harness.Percent(y.MMEUtilization), harness.Percent(x.VMEUtilization), harness.Percent(y.VMEUtilization),
-				harness.Percent(x.MMEBusyShare), harness.Percent(y.MMEBusyShare)})
+			t.Add(n, harness.Percent(x.MMEUtilization), harness.Percent(y.MMEUtilization),
+				harness.Percent(x.VMEUtilization), harness.Percent(y.VMEUtilization), harness.Percent(x.MMEBusyShare),
+				harness.Percent(y.MMEBusyShare))
 		}
 		b.Table(t)
 		rises := 0
@@ -189,10 +182,9 @@ func fig16() byBatch {
 				Series: []plots.Series{e.series("TVM", func(n int64) float64 { return 100 * of(at("tvm", n)) }),
 					e.series("GraphTurbo", func(n int64) float64 { return 100 * of(at("cross-layer", n)) })}}
 		}
-		f, err := plots.GroupedBars(panel("Matrix units (MME), ResNet-50 by batch size",
+		b.Bars("utilization", "Utilisation by batch size", panel("Matrix units (MME), ResNet-50 by batch size",
 			func(r harness.Row) float64 { return r.MMEUtilization }),
 			panel("Vector units (VME), ResNet-50 by batch size", func(r harness.Row) float64 { return r.VMEUtilization }))
-		b.Figure("utilization", "Utilisation by batch size", f, err)
 	}
 	return e
 }

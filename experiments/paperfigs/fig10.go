@@ -2,7 +2,6 @@ package paperfigs
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -201,16 +200,7 @@ func (f unfolding) plan() (*harness.Plan, error) {
 		return explainLayers(r, func(int, int64, []model.OpID) bool { return true })
 	})
 	return &harness.Plan{Cells: []harness.Cell{instance, kernels},
-		Report: func(results []json.RawMessage) (*harness.Report, error) {
-			var u, tvm unfolded
-			if err := json.Unmarshal(results[0], &u); err != nil {
-				return nil, fmt.Errorf("a result can't be read: %w", err)
-			}
-			if err := json.Unmarshal(results[1], &tvm); err != nil {
-				return nil, fmt.Errorf("a result can't be read: %w", err)
-			}
-			return f.report(u, tvm)
-		}}, nil
+		Report: harness.Of(func(list []unfolded) (*harness.Report, error) { return f.report(list[0], list[1]) })}, nil
 }
 
 func (f unfolding) report(u, tvm unfolded) (*harness.Report, error) {
@@ -234,29 +224,26 @@ func (f unfolding) report(u, tvm unfolded) (*harness.Report, error) {
 		}
 	}
 	t := harness.Table{Name: "layers", Title: fmt.Sprintf("Layers of instance %s (of %d) of %s with %d images per cluster",
-		u.Name, u.Factor, f.model, f.perCluster), Columns: []harness.Column{
-		{Name: "Block", Text: true}, {Name: "Layer", Text: true}, {Name: "Operators", Text: true},
-		{Name: "Loops of the instance", Text: true}, {Name: "Cores", Text: true},
-		{Name: "Output in", Text: true}, {Name: "Weights per\ncore (KiB)"}, {Name: "Matrix and vector\ncommands"}}}
+		u.Name, u.Factor, f.model, f.perCluster), Columns: harness.Columns("<Block", "<Layer", "<Operators",
+		"<Loops of the instance", "<Cores", "<Output in", "Weights per\ncore (KiB)", "Matrix and vector\ncommands")}
 	for _, l := range u.Layers {
 		var names []string
 		for _, op := range l.Ops {
 			names = append(names, op.Kind)
 		}
-		t.Rows = append(t.Rows, []string{l.Block, l.Name, strings.Join(names, " "), l.Loops, l.Binding, l.Level,
+		t.Add(l.Block, l.Name, strings.Join(names, " "), l.Loops, l.Binding, l.Level,
 			harness.Fixed(float64(l.WeightBytes)/1024, 1),
-			harness.Count(l.Commands["matrix"] + l.Commands["vector"] + l.Commands["special"])})
+			l.Commands["matrix"]+l.Commands["vector"]+l.Commands["special"])
 	}
 	d.Table(t)
 	k := harness.Table{Name: "kernels", Title: "TVM's kernels for the same convolutions",
-		Columns: []harness.Column{{Name: "Kernel", Text: true}, {Name: "Operators", Text: true},
-			{Name: "Output in", Text: true}}}
+		Columns: harness.Columns("<Kernel", "<Operators", "<Output in")}
 	for _, l := range theirs {
 		var names []string
 		for _, op := range l.Ops {
 			names = append(names, op.Kind)
 		}
-		k.Rows = append(k.Rows, []string{l.Name, strings.Join(names, " "), l.Level})
+		k.Add(l.Name, strings.Join(names, " "), l.Level)
 	}
 	d.Table(k)
 	i := slices.IndexFunc(u.Layers, func(l unfoldedLayer) bool { return l.Name == f.layer })

@@ -159,11 +159,9 @@ func (f spilling) plan() (*harness.Plan, error) {
 
 func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 	d := harness.NewDocument(f.experiment())
-	t := harness.Table{Name: "spills", Title: "What leaves the L1, of one chunk on one cluster", Columns: []harness.Column{
-		{Name: "Network", Text: true}, {Name: "Batch per\ncluster"}, {Name: "Method", Text: true},
-		{Group: "Values to", Name: "LLB"}, {Group: "Values to", Name: "DDR"},
-		{Name: "Mean lifetime\n(steps)"}, {Name: "Spilled\n(MiB)"}, {Name: "Moved for it\n(MiB)"},
-		{Name: "Weights\nagain (MiB)"}, {Name: "Bound of\nboth (MiB)"}, {Name: "Throughput\n(per s)"}},
+	t := harness.Table{Name: "spills", Title: "What leaves the L1, of one chunk on one cluster", Columns: harness.Columns("<Network",
+		"Batch per\ncluster", "<Method", "Values to|LLB|DDR", "Mean lifetime\n(steps)", "Spilled\n(MiB)",
+		"Moved for it\n(MiB)", "Weights\nagain (MiB)", "Bound of\nboth (MiB)", "Throughput\n(per s)"),
 		Notes: []string{
 			"Moved: each spilled value is written once and streamed by each reader, as often as the cores need it. Weights again: those that pass once per tile, all tiles but the first.",
 			"Fewest bytes: the least sum of the two, by dynamic programming over the steps. Bound: what no plan is below; where that row meets it, it is proven best."}}
@@ -182,10 +180,8 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 				least++
 			}
 		}
-		t.Rows = append(t.Rows, []string{r.Model, harness.Count(r.PerCluster), r.Method, harness.Count(int64(r.ToGB)),
-			harness.Count(int64(r.ToDDR)), harness.Fixed(r.Lifetime, 1),
-			mebibytes(r.SpilledBytes), mebibytes(r.MovedBytes), mebibytes(r.AgainBytes), bound,
-			harness.Significant(r.Throughput)})
+		t.Add(r.Model, r.PerCluster, r.Method, r.ToGB, r.ToDDR, harness.Fixed(r.Lifetime, 1), mebibytes(r.SpilledBytes),
+			mebibytes(r.MovedBytes), mebibytes(r.AgainBytes), bound, r.Throughput)
 		if k := i % len(f.methods); k == 1 { // prior work's rule against the paper's
 			paper := runs[i-k]
 			switch {
@@ -210,10 +206,9 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 	d.Table(t)
 	paper := runs[0]
 	life := harness.Table{Name: "alive", Title: fmt.Sprintf("Values alive at step %d of %s, where the L1 is first full",
-		f.fullAt(runs), paper.Model), Columns: []harness.Column{
-		{Name: "Value", Text: true}, {Name: "Steps", Text: true}, {Name: "Size (MiB)"}}}
+		f.fullAt(runs), paper.Model), Columns: harness.Columns("<Value", "<Steps", "Size (MiB)")}
 	for _, m := range f.methods {
-		life.Columns = append(life.Columns, harness.Column{Name: m.name, Text: true})
+		life.AddColumns("<" + m.name)
 	}
 	for i, v := range paper.Values {
 		if v.First > f.fullAt(runs) || v.End <= f.fullAt(runs) {
@@ -223,7 +218,7 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 		for k := range f.methods {
 			row = append(row, runs[k].Values[i].Level)
 		}
-		life.Rows = append(life.Rows, row)
+		life.Add(row)
 	}
 	d.Table(life)
 	cases := len(f.cases)

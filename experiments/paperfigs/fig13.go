@@ -240,20 +240,17 @@ func (f crossing) report(runs []crossRun) (*harness.Report, error) {
 	d := harness.NewDocument(f.experiment())
 	us := func(s float64) string { return harness.Fixed(1e6*s, 2) }
 	t := harness.Table{Name: "blocks", Title: fmt.Sprintf("%s and %s in kernel %s of %s, %d images per cluster",
-		f.blocks[0], f.blocks[1], instanceName(f.group, f.index), f.model, f.perCluster), Columns: []harness.Column{
-		{Name: "Variant", Text: true}, {Group: "Time (µs)", Name: "both blocks"},
-		{Group: "Time (µs)", Name: "added by\nthem"}, {Group: "Time (µs)", Name: "blocks\noverlap"},
-		{Group: "Time (µs)", Name: "two layers\nat once"}, {Group: "Time (µs)", Name: "two units on\ntwo layers"},
-		{Group: "Busy (%)", Name: "MME"}, {Group: "Busy (%)", Name: "VME"}}}
+		f.blocks[0], f.blocks[1], instanceName(f.group, f.index), f.model, f.perCluster), Columns: harness.Columns("<Variant",
+		"Time (µs)|both blocks|added by\nthem|blocks\noverlap|two layers\nat once|two units on\ntwo layers",
+		"Busy (%)|MME|VME")}
 	type row struct {
 		Variant string `json:"variant"`
 		crossCommand
 	}
 	var commands []row
 	for _, r := range runs {
-		t.Rows = append(t.Rows, []string{r.Variant, us(r.Seconds), us(r.Advance), us(max(0, r.OverlapEnd-r.OverlapStart)),
-			us(r.LayersAtOnce), us(r.UnitsAtOnce),
-			harness.Percent(r.MatrixBusy / r.Seconds), harness.Percent(r.VectorBusy / r.Seconds)})
+		t.Add(r.Variant, us(r.Seconds), us(r.Advance), us(max(0, r.OverlapEnd-r.OverlapStart)), us(r.LayersAtOnce),
+			us(r.UnitsAtOnce), harness.Percent(r.MatrixBusy/r.Seconds), harness.Percent(r.VectorBusy/r.Seconds))
 		for _, c := range r.Commands {
 			commands = append(commands, row{r.Variant, c})
 		}

@@ -29,9 +29,7 @@ func reportFig14(rows gridRows, b *harness.Document) {
 	throughputs, lines := throughputTable(rows, spec)
 	agree, ranks := rankTable(rows)
 	needs, notes := implied(rows, spec)
-	for _, t := range []harness.Table{throughputs, steadyTable(rows), agree, needs} {
-		b.Table(t)
-	}
+	b.Table(throughputs, steadyTable(rows), agree, needs)
 	for _, l := range append(lines, ranks...) {
 		b.Line(l)
 	}
@@ -52,14 +50,10 @@ func (g gridRows) ratio(to, from string, p harness.ChunkPolicy) func(literature.
 // and two beside what others measured.
 func throughputTable(rows gridRows, spec *hardware.Spec) (harness.Table, []harness.Line) {
 	t := harness.Table{Name: "throughput", Title: "Throughput of a batch from a cold start, and speedup over TVM",
-		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Batch", Screen: true},
-			{Name: "Unit", Text: true, Screen: true},
-			{Group: "TVM", Name: "published"}, {Group: "TVM", Name: "paper's\nbatches"}, {Group: "TVM", Name: "ratio"},
-			{Group: "TVM", Name: "best\nbatches"},
-			{Group: "AStitch", Name: "paper's\nbatches"}, {Group: "GraphTurbo", Name: "paper's\nbatches"},
-			{Group: "GraphTurbo", Name: "best\nbatches"},
-			{Group: "Over TVM (×)", Name: "paper's\nbatches"}, {Group: "Over TVM (×)", Name: "best\nbatches"},
-			{Name: "Over\nAStitch\n(×)"}}}
+		Columns: harness.Columns("<", "<Network", "~Batch", "<~Unit",
+			"TVM|published|paper's\nbatches|ratio|best\nbatches", "AStitch|paper's\nbatches",
+			"GraphTurbo|paper's\nbatches|best\nbatches", "Over TVM (×)|paper's\nbatches|best\nbatches",
+			"Over\nAStitch\n(×)")}
 	var lines []harness.Line
 	var calibration []string
 	for _, c := range literature.WithBeside() {
@@ -76,13 +70,11 @@ func throughputTable(rows gridRows, spec *hardware.Spec) (harness.Table, []harne
 		ratio := func(to, from string, p harness.ChunkPolicy) string {
 			return harness.Fixed(rows.ratio(to, from, p)(c), 2)
 		}
-		t.Rows = append(t.Rows, []string{c.Label, name, harness.Count(c.BatchSize), c.Unit,
-			harness.Significant(c.TVMThroughputPerSecond), harness.Significant(tvm),
-			harness.Fixed(tvm/c.TVMThroughputPerSecond, 2), harness.Significant(of("tvm", harness.Tuned)),
-			harness.Significant(of("astitch", harness.PaperChunks)),
-			harness.Significant(of("cross-layer", harness.PaperChunks)), harness.Significant(of("cross-layer", harness.Tuned)),
+		t.Add(c.Label, name, c.BatchSize, c.Unit, c.TVMThroughputPerSecond, tvm,
+			harness.Fixed(tvm/c.TVMThroughputPerSecond, 2), of("tvm", harness.Tuned), of("astitch", harness.PaperChunks),
+			of("cross-layer", harness.PaperChunks), of("cross-layer", harness.Tuned),
 			ratio("cross-layer", "tvm", harness.PaperChunks), ratio("cross-layer", "tvm", harness.Tuned),
-			ratio("cross-layer", "astitch", harness.PaperChunks)})
+			ratio("cross-layer", "astitch", harness.PaperChunks))
 		if c.Beside {
 			continue
 		}
@@ -113,15 +105,14 @@ const vendors = "the vendor's hand-crafted code, which is not simulated; ours is
 // steadyTable has the rates of batches in a row beside those of a batch alone.
 func steadyTable(rows gridRows) harness.Table {
 	t := harness.Table{Name: "steady", Title: "Throughput of batches in a row, the paper's batches per cluster",
-		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}},
+		Columns: harness.Columns("<", "<Network"),
 		Notes: []string{
 			"Over one batch: the rate of batches in a row over that of a batch from a cold start, which all other tables have. –: the program is too large."}}
 	variants := fig14().variants
 	for _, v := range variants {
-		t.Columns = append(t.Columns, harness.Column{Group: systems[v], Name: "in a row"},
-			harness.Column{Group: systems[v], Name: "over one\nbatch (×)"})
+		t.AddColumns(systems[v]+"|in a row", systems[v]+"|over one\nbatch (×)")
 	}
-	t.Columns = append(t.Columns, harness.Column{Name: "GraphTurbo\nover TVM (×)"})
+	t.AddColumns("GraphTurbo\nover TVM (×)")
 	var gains []float64
 	for _, c := range literature.WithBeside() {
 		line := []string{c.Label, c.Network}
@@ -141,7 +132,7 @@ func steadyTable(rows gridRows) harness.Table {
 				gains = append(gains, turbo/tvm)
 			}
 		}
-		t.Rows = append(t.Rows, append(line, gain))
+		t.Add(line, gain)
 	}
 	if len(gains) > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("Mean speedup over TVM in a row, of %d: arithmetic %.2f, geometric %.2f.",
@@ -225,7 +216,7 @@ func (m *overall) figures(b *harness.Document) {
 	speedup := m.rows.ratio("cross-layer", "tvm", harness.PaperChunks)
 	tuned := m.rows.ratio("cross-layer", "tvm", harness.Tuned)
 	best, _ := literature.Means(tuned)
-	f, err := plots.GroupedBars(plots.Groups{
+	b.Bars("speedup", "Speedup over TVM", plots.Groups{
 		Title: "Speedup over TVM", YLabel: "Speedup (×)", Categories: literature.Labels("mean\nA–J"), Line: 1,
 		Series: []plots.Series{{Name: "AStitch, paper's batches",
 			Values: literature.Pick(m.rows.ratio("astitch", "tvm", harness.PaperChunks), m.astitch)},
@@ -234,7 +225,6 @@ func (m *overall) figures(b *harness.Document) {
 		Marks: []plots.GroupMark{{Category: len(configurations), Series: 1, Value: literature.MeanSpeedup.Value},
 			{Category: len(configurations), Series: 0, Value: publishedAStitch}},
 	})
-	b.Figure("speedup", "Speedup over TVM", f, err)
 	faster, least, most := 0, configurations[0], configurations[0]
 	for _, c := range configurations {
 		if speedup(c) > 1 {
@@ -256,14 +246,13 @@ func (m *overall) figures(b *harness.Document) {
 	for i, c := range configurations {
 		marks = append(marks, plots.GroupMark{Category: i, Value: c.TVMThroughputPerSecond})
 	}
-	f, err = plots.GroupedBars(plots.Groups{
+	b.Bars("tvm", "TVM's throughput", plots.Groups{
 		Title: "TVM's throughput, the paper's batches per cluster", YLabel: "Throughput (1/s)",
 		Categories: literature.Labels(), Log: true, Marks: marks,
 		Series: []plots.Series{{Name: "simulated", Values: literature.Pick(func(c literature.Configuration) float64 {
 			return m.rows.at(c, "tvm", harness.PaperChunks).ThroughputPerSecond
 		})}},
 	})
-	b.Figure("tvm", "TVM's throughput", f, err)
 }
 
 // bothSpeedups qualifies the mean speedup over AStitch: it is near the published

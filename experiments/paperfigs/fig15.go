@@ -36,11 +36,8 @@ func reportFig15(rows gridRows, b *harness.Document) {
 		}
 	}
 	t := harness.Table{Name: "gains", Title: "Gain of each variant, the paper's batches per cluster",
-		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "variant 1\n(llb)\nover TVM"},
-			{Group: "Over the variant before (×)", Name: "2 (l1)"}, {Group: "Over the variant before (×)", Name: "3 (ordering)"},
-			{Group: "Over the variant before (×)", Name: "4 (cross-layer)"},
-			{Group: "Over variant 1 (×)", Name: "2"}, {Group: "Over variant 1 (×)", Name: "3"},
-			{Group: "Over variant 1 (×)", Name: "4"}}}
+		Columns: harness.Columns("<", "<Network", "variant 1\n(llb)\nover TVM",
+			"Over the variant before (×)|2 (l1)|3 (ordering)|4 (cross-layer)", "Over variant 1 (×)|2|3|4")}
 	for _, c := range literature.Configurations() {
 		line := []string{c.Label, c.Network, harness.Fixed(over("llb", "tvm")(c), 2)}
 		for _, s := range literature.Breakdown {
@@ -49,13 +46,12 @@ func reportFig15(rows gridRows, b *harness.Document) {
 		for _, s := range literature.Breakdown {
 			line = append(line, harness.Fixed(over(s.Variant, "llb")(c), 2))
 		}
-		t.Rows = append(t.Rows, line)
+		t.Add(line)
 	}
 	b.Table(t)
 	m := harness.Table{Name: "means", Title: "Means beside the paper's",
-		Columns: []harness.Column{{Name: "Variant", Text: true}, {Name: "Over", Text: true}, {Name: "Arithmetic"},
-			{Name: "Geometric"},
-			{Name: "Arithmetic\n" + literature.Without()}, {Name: "Published"}, {Name: "Ratio"}}}
+		Columns: harness.Columns("<Variant", "<Over", "Arithmetic", "Geometric", "Arithmetic\n"+literature.Without(),
+			"Published", "Ratio")}
 	product, errors := 1.0, map[string][]float64{}
 	for _, reading := range []string{"notes", "slides", "either"} {
 		for i, s := range literature.Breakdown {
@@ -70,10 +66,9 @@ func reportFig15(rows gridRows, b *harness.Document) {
 				continue // variant 2 is over variant 1 in both, or over TVM, from "data moved from DDR to L1"
 			}
 			all, plausible := literature.Means(over(s.Variant, base))
-			m.Rows = append(m.Rows, []string{s.Variant, base + " (" + reading + ")", harness.Fixed(all.Arithmetic, 2),
-				harness.Fixed(all.Geometric, 2),
-				harness.Fixed(plausible.Arithmetic, 2), harness.Fixed(s.Published.Value, 2),
-				harness.Fixed(all.Arithmetic/s.Published.Value, 2)})
+			m.Add(s.Variant, base+" ("+reading+")", harness.Fixed(all.Arithmetic, 2),
+				harness.Fixed(all.Geometric, 2), harness.Fixed(plausible.Arithmetic, 2),
+				harness.Fixed(s.Published.Value, 2), harness.Fixed(all.Arithmetic/s.Published.Value, 2))
 			place := 0
 			if s.Variant == "l1" && base == "llb" {
 				place = 4
@@ -101,10 +96,9 @@ func reportFig15(rows gridRows, b *harness.Document) {
 			break
 		}
 		all, plausible := literature.Means(over(x.to, x.from))
-		m.Rows = append(m.Rows, []string{x.to, x.from + " (instances are variant 3's)", harness.Fixed(all.Arithmetic, 2),
-			harness.Fixed(all.Geometric, 2),
-			harness.Fixed(plausible.Arithmetic, 2), harness.Fixed(x.figure.Value, 2),
-			harness.Fixed(all.Arithmetic/x.figure.Value, 2)})
+		m.Add(x.to, x.from+" (instances are variant 3's)", harness.Fixed(all.Arithmetic, 2),
+			harness.Fixed(all.Geometric, 2), harness.Fixed(plausible.Arithmetic, 2), harness.Fixed(x.figure.Value, 2),
+			harness.Fixed(all.Arithmetic/x.figure.Value, 2))
 		b.Line(harness.Line{What: fmt.Sprintf("mean gain of %s over %s (instances are variant 3's)", x.to, x.from), Unit: "x",
 			Published: x.figure.Value, Ours: all.Arithmetic, Given: true,
 			Remark: reasonGain(rows, x.to, x.from, x.figure.Value)})
@@ -153,8 +147,7 @@ func reportFig15(rows gridRows, b *harness.Document) {
 		}
 		gains.Series = append(gains.Series, gain)
 	}
-	f, err := plots.GroupedBars(speedups, gains)
-	b.Figure("breakdown", "Speedup over TVM, and gain over the variant before", f, err)
+	b.Bars("breakdown", "Speedup over TVM, and gain over the variant before", speedups, gains)
 }
 
 // Fig15 is the performance breakdown on all configurations.

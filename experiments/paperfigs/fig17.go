@@ -168,13 +168,13 @@ func (f stageUse) report(runs []stageRun) (*harness.Report, error) {
 	c := f.configuration
 	t := harness.Table{Name: "stages", Title: fmt.Sprintf("%s, batch %d on %s, the paper's batches per cluster, by stage",
 		c.Network, c.BatchSize, f.hardware),
-		Columns: []harness.Column{{Name: "Stage", Text: true}},
+		Columns: harness.Columns("<Stage"),
 		Notes: []string{"Utilisation is useful arithmetic over what the units of the chip could do in the time of the stage.",
 			"Time: from one end of a computation or store to the next counts for the stage of the later, which was waited for; each moment counts once, though instances of several stages take turns."}}
 	display := map[string]string{"tvm": "TVM", "cross-layer": "GraphTurbo"}
 	for _, group := range []string{"MME (%)", "VME (%)", "Share of the time (%)", "Time (ms)"} {
 		for _, r := range runs {
-			t.Columns = append(t.Columns, harness.Column{Group: group, Name: display[r.Variant]})
+			t.AddColumns(group + "|" + display[r.Variant])
 		}
 	}
 	for i, first := range runs[0].Rows {
@@ -187,7 +187,7 @@ func (f stageUse) report(runs []stageRun) (*harness.Report, error) {
 				line = append(line, of(r.Rows[i]))
 			}
 		}
-		t.Rows = append(t.Rows, line)
+		t.Add(line)
 	}
 	d.Table(t)
 	// The paper's words: far more than TVM in the last three of the four stages.
@@ -222,9 +222,9 @@ func (f stageUse) report(runs []stageRun) (*harness.Report, error) {
 		}
 		return g
 	}
-	fig, err := plots.GroupedBars(panel("Matrix units (MME)", func(s stageRow) float64 { return s.MME }),
+	d.Bars("utilization", "Utilisation by stage",
+		panel("Matrix units (MME)", func(s stageRow) float64 { return s.MME }),
 		panel("Vector units (VME)", func(s stageRow) float64 { return s.VME }))
-	d.Figure("utilization", "Utilisation by stage", fig, err)
 	d.File("fig17.csv", f.csv(runs))
 	return d.Report(harness.Data{Data: runs})
 }

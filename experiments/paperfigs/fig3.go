@@ -17,6 +17,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/picture"
 )
 
 // fourStages is the paper's running example (§2.1, Figs. 3, 6 and 7): the same
@@ -96,9 +97,9 @@ func explainOrder(_ context.Context, r *scheduler.Result) (any, error) {
 		run.Groups = append(run.Groups, orderedPart{sg.Name, s.Graph.Op(sg.Ops[0]).Name,
 			s.Graph.Op(sg.Ops[len(sg.Ops)-1]).Name, len(sg.Ops), sg.Factor()})
 	}
-	starts, ends := kernelTimes(r, len(s.Order))
-	if len(starts) < len(s.Order) {
-		return nil, fmt.Errorf("cluster 0 has %d launches, expected %d, one for each instance", len(starts), len(s.Order))
+	_, kernels := picture.Owners(r, 0)
+	if len(kernels) < len(s.Order) {
+		return nil, fmt.Errorf("cluster 0 has %d launches, expected %d, one for each instance", len(kernels), len(s.Order))
 	}
 	// Rates do not matter to what is read here.
 	items := pipeline.OrderItems(s, graphturbo.SplitOptions{MACsPerSecond: 1, VectorOpsPerSecond: 1})
@@ -108,7 +109,7 @@ func explainOrder(_ context.Context, r *scheduler.Result) (any, error) {
 		it := items[id]
 		x := orderedInst{ID: id, Name: instanceName(inst.Group, inst.Index), Group: inst.Group, Index: inst.Index,
 			Reads: it.Reads, Redundant: []int{}, TouchedBytes: it.OutputBytes + it.WorkspaceBytes,
-			StartSeconds: harness.Round(float64(starts[k]) * 1e-12), EndSeconds: harness.Round(float64(ends[k]) * 1e-12)}
+			StartSeconds: seconds(kernels[k].FromPs), EndSeconds: seconds(kernels[k].ToPs)}
 		if x.Reads == nil {
 			x.Reads = []int{}
 		}
@@ -154,31 +155,6 @@ func instanceName(group int, index int64) string {
 	return fmt.Sprintf("g%d.%d", group, index+1)
 }
 
-// kernelTimes are the starts and ends of the kernels of cluster 0, up to n, in
-// picoseconds: a kernel ends where the next is launched.
-func kernelTimes(r *scheduler.Result, n int) (starts, ends []int64) {
-	last := int64(0)
-	for i := range r.Program.Commands {
-		c := &r.Program.Commands[i]
-		if r.Program.Queues[c.Queue].Cluster != 0 || c.Iteration != 0 {
-			continue
-		}
-		last = max(last, r.Sim.End[i])
-		if c.Kind == isa.Launch && len(starts) < n {
-			starts = append(starts, r.Sim.Start[i])
-		}
-	}
-	slices.Sort(starts)
-	for k := range starts {
-		if k+1 < len(starts) {
-			ends = append(ends, starts[k+1])
-		} else {
-			ends = append(ends, last)
-		}
-	}
-	return starts, ends
-}
-
 // orders are the schedules that Fig. 3 and Fig. 7 compare. All have the same kernel
 // generator, so that they differ in the order and the factors alone.
 func (f fourStages) orders() []scheduler.Recipe {
@@ -216,11 +192,9 @@ func (f fourStages) plan() (*harness.Plan, error) {
 		}
 	}
 	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		runs := make([]orderedRun, len(orders))
-		for i := range runs {
-			if err := json.Unmarshal(results[i], &runs[i]); err != nil {
-				return nil, fmt.Errorf("a result can't be read: %w", err)
-			}
+		runs, err := harness.Decode[orderedRun](results[:len(orders)])
+		if err != nil {
+			return nil, err
 		}
 		rows, err := harness.Decode[harness.Row](results[len(orders):])
 		if err != nil {
@@ -260,28 +234,24 @@ func (r orderedRun) shares() (list []string) {
 
 func (f fourStages) groupTable(dfs orderedRun) harness.Table {
 	t := harness.Table{Name: "groups", Title: fmt.Sprintf("Sub-graphs of %s with %d images per cluster", f.model,
-		f.perCluster), Columns: []harness.Column{
-		{Name: "Name", Text: true}, {Name: "Operators", Text: true}, {Name: "Number"}, {Name: "Factor"},
-		{Name: "Touched by an\ninstance (MiB)"}, {Name: "Share of\nthe L1 (%)"}}}
+		f.perCluster), Columns: harness.Columns("<Name", "<Operators", "Number", "Factor",
+		"Touched by an\ninstance (MiB)", "Share of\nthe L1 (%)")}
 	for k, g := range dfs.Groups {
-		t.Rows = append(t.Rows, []string{fmt.Sprintf("%c", 'a'+k), g.First + " .. " + g.Last, harness.Count(int64(g.Ops)),
-			harness.Count(g.Factor), mebibytes(dfs.touched(k)), dfs.shares()[k]})
+		t.Add(fmt.Sprintf("%c", 'a'+k), g.First+" .. "+g.Last, g.Ops, g.Factor, mebibytes(dfs.touched(k)),
+			dfs.shares()[k])
 	}
 	return t
 }
 
 func orderTable(orders []scheduler.Recipe, runs []orderedRun) harness.Table {
-	t := harness.Table{Name: "orders", Title: "Orders", Columns: []harness.Column{
-		{Name: "Schedule", Text: true}, {Name: "Instances"}, {Name: "Moved by the\nordering rules (MiB)"},
-		{Name: "Spilled by the\nmemory plan (MiB)"},
-		{Group: "L1 use over time (%)", Name: "touched"}, {Group: "L1 use over time (%)", Name: "held"},
-		{Name: "Throughput\n(images/s)"}, {Name: "Order", Text: true}},
+	t := harness.Table{Name: "orders", Title: "Orders", Columns: harness.Columns("<Schedule", "Instances",
+		"Moved by the\nordering rules (MiB)", "Spilled by the\nmemory plan (MiB)", "L1 use over time (%)|touched|held",
+		"Throughput\n(images/s)", "<Order"),
 		Notes: []string{
 			"Touched: what the running instance reads, writes and needs beside it, as the paper's Fig. 3 draws it. Held: all buffers of the simulated program, with the weights' buffer."}}
 	for i, r := range runs {
-		t.Rows = append(t.Rows, []string{orders[i].Name, harness.Count(int64(len(r.Instances))), mebibytes(r.MovedBytes),
-			mebibytes(r.SpilledBytes),
-			harness.Percent(r.Utilization), harness.Percent(r.MeanHeld), harness.Significant(r.Throughput), orderNames(r)})
+		t.Add(orders[i].Name, len(r.Instances), mebibytes(r.MovedBytes), mebibytes(r.SpilledBytes),
+			harness.Percent(r.Utilization), harness.Percent(r.MeanHeld), r.Throughput, orderNames(r))
 	}
 	return t
 }
@@ -289,8 +259,7 @@ func orderTable(orders []scheduler.Recipe, runs []orderedRun) harness.Table {
 // edgeTable lists what each instance reads; byID are the instances in the order of their IDs.
 func edgeTable(byID []orderedInst) harness.Table {
 	t := harness.Table{Name: "edges", Title: "Edges between instances",
-		Columns: []harness.Column{{Name: "Consumer", Text: true}, {Name: "Reads", Text: true},
-			{Name: "Redundant", Text: true}}}
+		Columns: harness.Columns("<Consumer", "<Reads", "<Redundant")}
 	list := func(ids []int) string {
 		var names []string
 		for _, id := range ids {
@@ -299,7 +268,7 @@ func edgeTable(byID []orderedInst) harness.Table {
 		return strings.Join(names, " ")
 	}
 	for _, x := range byID {
-		t.Rows = append(t.Rows, []string{x.Name, list(x.Reads), list(x.Redundant)})
+		t.Add(x.Name, list(x.Reads), list(x.Redundant))
 	}
 	return t
 }
@@ -307,11 +276,9 @@ func edgeTable(byID []orderedInst) harness.Table {
 // speedups has the networks' throughputs beside TVM's, and compares with Fig. 3b.
 func (f fourStages) speedups(d *harness.Document, rows []harness.Row) harness.Table {
 	t := harness.Table{Name: "speedup", Title: fmt.Sprintf("Speedup over TVM with %d images per cluster", f.perCluster),
-		Columns: []harness.Column{
-			{Name: "Network", Text: true}, {Name: "Variant", Text: true}, {Name: "Images\nat a time"},
-			{Name: "Throughput\n(images/s)"},
-			{Group: "Speedup (×) over TVM with", Name: "its best\nbatches"},
-			{Group: "Speedup (×) over TVM with", Name: fmt.Sprintf("%d at\na time", f.tvmChunk)}}}
+		Columns: harness.Columns("<Network", "<Variant", "Images\nat a time", "Throughput\n(images/s)",
+			"Speedup (×) over TVM with|its best\nbatches",
+			fmt.Sprintf("Speedup (×) over TVM with|%d at\na time", f.tvmChunk))}
 	for _, name := range f.networks {
 		var tuned, paper float64
 		for _, r := range rows {
@@ -326,8 +293,7 @@ func (f fourStages) speedups(d *harness.Document, rows []harness.Row) harness.Ta
 				continue
 			}
 			x := r.ThroughputPerSecond
-			t.Rows = append(t.Rows, []string{r.Model, r.Variant, harness.Count(r.BatchesPerCluster), harness.Significant(x),
-				harness.Fixed(x/tuned, 2), harness.Fixed(x/paper, 2)})
+			t.Add(r.Model, r.Variant, r.BatchesPerCluster, x, harness.Fixed(x/tuned, 2), harness.Fixed(x/paper, 2))
 			if r.Variant != "cross-layer" {
 				continue
 			}

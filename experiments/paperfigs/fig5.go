@@ -170,10 +170,8 @@ func (f merging) report(runs []mergeRun) (*harness.Report, error) {
 	for _, r := range runs {
 		t := harness.Table{Name: fmt.Sprintf("merges-%d", r.PerCluster),
 			Title: fmt.Sprintf("Merges of %s with %s per cluster", f.model, harness.Plural(r.PerCluster, "image")),
-			Columns: []harness.Column{
-				{Name: "Round"}, {Name: "Pattern", Text: true}, {Name: "Parts, by their last operators", Text: true},
-				{Name: "Best factors"},
-				{Name: "Merged"}, {Name: "Made", Text: true}, {Name: "Rule and the factors along the merged split", Text: true}},
+			Columns: harness.Columns("Round", "<Pattern", "<Parts, by their last operators", "Best factors", "Merged",
+				"<Made", "<Rule and the factors along the merged split"),
 			Notes: []string{"A refusal that repeats in a later round stands once."}}
 		for _, e := range r.Events {
 			var factors []string
@@ -184,14 +182,13 @@ func (f merging) report(runs []mergeRun) (*harness.Report, error) {
 			if !e.Accepted {
 				made, why = "no", e.Reason
 			}
-			t.Rows = append(t.Rows, []string{harness.Count(int64(e.Round)), e.Pattern, strings.Join(e.Parts, " + "),
-				strings.Join(factors, ", "), factorText(e.Merged), made, why})
+			t.Add(e.Round, e.Pattern, strings.Join(e.Parts, " + "), strings.Join(factors, ", "), factorText(e.Merged),
+				made, why)
 		}
 		d.Table(t)
 		s := harness.Table{Name: fmt.Sprintf("groups-%d", r.PerCluster),
-			Title: fmt.Sprintf("Sub-graphs with %s per cluster", harness.Plural(r.PerCluster, "image")),
-			Columns: []harness.Column{
-				{Name: "After", Text: true}, {Name: "Number"}, {Name: "Sub-graphs (factor)", Text: true}}}
+			Title:   fmt.Sprintf("Sub-graphs with %s per cluster", harness.Plural(r.PerCluster, "image")),
+			Columns: harness.Columns("<After", "Number", "<Sub-graphs (factor)")}
 		for _, st := range r.States {
 			var parts []string
 			for _, g := range st.Groups {
@@ -204,7 +201,7 @@ func (f merging) report(runs []mergeRun) (*harness.Report, error) {
 			if len(st.Groups) == len(r.Ops) {
 				parts = []string{"each operator alone"}
 			}
-			s.Rows = append(s.Rows, []string{st.title(), harness.Count(int64(len(st.Groups))), strings.Join(parts, "; ")})
+			s.Add(st.title(), len(st.Groups), strings.Join(parts, "; "))
 		}
 		d.Table(s)
 		fig, err := r.figure()

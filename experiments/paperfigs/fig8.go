@@ -171,9 +171,7 @@ type listedJoin struct {
 func (f joining) report(runs []joinRun) (*harness.Report, error) {
 	d := harness.NewDocument(f.experiment())
 	totals := harness.Table{Name: "joins", Title: fmt.Sprintf("Operators between instances, %d per cluster", f.perCluster),
-		Columns: []harness.Column{
-			{Name: "Network", Text: true}, {Name: "Instances"}, {Name: "Kind", Text: true}, {Name: "Number"},
-			{Name: "Moved (MiB)"}}}
+		Columns: harness.Columns("<Network", "Instances", "<Kind", "Number", "Moved (MiB)")}
 	number := func(r joinRun, kind schedule.JoinKind) (n, bytes int64) {
 		for _, j := range r.Joins {
 			if j.Kind == string(kind) {
@@ -186,8 +184,7 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 	for _, r := range runs {
 		for _, k := range joinKinds {
 			n, bytes := number(r, k)
-			totals.Rows = append(totals.Rows,
-				[]string{r.Model, harness.Count(int64(len(r.Instances))), string(k), harness.Count(n), mebibytes(bytes)})
+			totals.Add(r.Model, len(r.Instances), string(k), n, mebibytes(bytes))
 		}
 	}
 	d.Table(totals)
@@ -198,9 +195,7 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 			what = fmt.Sprintf("its first %d sub-graphs", f.groups)
 		}
 		t := harness.Table{Name: "joins-" + r.Model, Title: fmt.Sprintf("Joins of %s, %s", r.Model, what),
-			Columns: []harness.Column{
-				{Name: "Consumer", Text: true}, {Name: "Tensor", Text: true}, {Name: "Operator", Text: true},
-				{Name: "From", Text: true}, {Name: "Moved (MiB)"}, {Name: "Why", Text: true}}}
+			Columns: harness.Columns("<Consumer", "<Tensor", "<Operator", "<From", "Moved (MiB)", "<Why")}
 		for _, j := range r.Joins {
 			var from []string
 			for _, p := range j.From {
@@ -208,8 +203,7 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 			}
 			all = append(all, listedJoin{j, r.Model, r.Instances[j.Consumer].Name, strings.Join(from, " ")})
 			if i == 0 || r.Instances[j.Consumer].Group < f.groups {
-				t.Rows = append(t.Rows, []string{r.Instances[j.Consumer].Name, j.Tensor, j.Kind, strings.Join(from, " "),
-					mebibytes(j.Bytes), j.Why})
+				t.Add(r.Instances[j.Consumer].Name, j.Tensor, j.Kind, strings.Join(from, " "), mebibytes(j.Bytes), j.Why)
 			}
 		}
 		d.Table(t)

@@ -63,28 +63,23 @@ func reportGrain(rows gridRows, b *harness.Document) {
 		return rows.at(atGrain(c, g), variant, harness.PaperChunks)
 	}
 	t := harness.Table{Name: "results", Title: "Results of TVM in a cluster's program",
-		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Table 3"},
-			{Group: "Operators", Name: "given"}, {Group: "Operators", Name: "framework"},
-			{Group: "Operators", Name: "primitive"}, {Name: "framework /\nTable 3"}},
+		Columns: harness.Columns("<", "<Network", "Table 3", "Operators|given|framework|primitive",
+			"framework /\nTable 3"),
 		Notes: []string{
 			"Given: kernels of layers, as variant tvm has them. Framework, primitive: those of TVM's pass FuseOps on normalisations, activations and bags in parts, and on softmaxes too."}}
 	speed := harness.Table{Name: "speed",
 		Title: "Throughput at the grain of the framework, the paper's batches per cluster",
-		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Group: "TVM", Name: "published"},
-			{Group: "TVM", Name: "given"}, {Group: "TVM", Name: "framework"},
-			{Group: "AStitch over TVM (×)", Name: "given"}, {Group: "AStitch over TVM (×)", Name: "framework"},
-			{Group: "AStitch over TVM (×)", Name: "primitive"},
-			{Group: "GraphTurbo", Name: "given"}, {Group: "GraphTurbo", Name: "framework"},
-			{Name: "GraphTurbo over\nTVM, framework (×)"}}}
+		Columns: harness.Columns("<", "<Network", "TVM|published|given|framework",
+			"AStitch over TVM (×)|given|framework|primitive", "GraphTurbo|given|framework",
+			"GraphTurbo over\nTVM, framework (×)")}
 	gains, over := map[grain.Grain][]float64{}, []float64{}
 	var published, given, framework []float64
 	for _, c := range literature.Configurations() {
 		theirs := literature.WritesOf(c.Label).TVM.DDR
 		results := func(g grain.Grain, variant string) int64 { return of(c, g, variant).Writes.DDR }
 		ours := results(grain.Framework, "tvm-fuse")
-		t.Rows = append(t.Rows, []string{c.Label, c.Network, harness.Count(theirs),
-			harness.Count(results(grain.Given, "tvm")), harness.Count(ours),
-			harness.Count(results(grain.Primitive, "tvm-fuse")), harness.Fixed(float64(ours)/float64(theirs), 2)})
+		t.Add(c.Label, c.Network, theirs, results(grain.Given, "tvm"), ours, results(grain.Primitive, "tvm-fuse"),
+			harness.Fixed(float64(ours)/float64(theirs), 2))
 		b.Line(harness.Line{What: fmt.Sprintf("%s %s: results of TVM, operators of the framework", c.Label, c.Network),
 			Unit:      "tensors",
 			Published: float64(theirs), Ours: float64(ours), Remark: counted[c.Label],
@@ -103,14 +98,11 @@ func reportGrain(rows gridRows, b *harness.Document) {
 		}
 		gain := rate(grain.Framework, "cross-layer") / rate(grain.Framework, "tvm-fuse")
 		over = append(over, gain)
-		speed.Rows = append(speed.Rows, append(line, harness.Significant(rate(grain.Given, "cross-layer")),
-			harness.Significant(rate(grain.Framework, "cross-layer")), harness.Fixed(gain, 2)))
+		speed.Add(line, rate(grain.Given, "cross-layer"), rate(grain.Framework, "cross-layer"), harness.Fixed(gain, 2))
 		published = append(published, c.TVMThroughputPerSecond)
 		given, framework = append(given, rate(grain.Given, "tvm")), append(framework, rate(grain.Framework, "tvm-fuse"))
 	}
-	for _, t := range []harness.Table{t, speed} {
-		b.Table(t)
-	}
+	b.Table(t, speed)
 	off := func(ours []float64) string {
 		return harness.Fixed(stat.GeometricMean(harness.Factors(ours, published), nil), 2)
 	}

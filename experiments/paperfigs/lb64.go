@@ -3,14 +3,11 @@ package paperfigs
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/dsasched/dsasched/experiments/literature"
-	"github.com/dsasched/dsasched/hardware/lower"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/plots"
@@ -63,9 +60,7 @@ func tolerant(c harness.Cell) harness.Cell {
 	run := c.Run
 	c.Run = func(ctx context.Context) (any, error) {
 		result, err := run(ctx)
-		var tooSmall *graphturbo.DoesNotFitError
-		var tooLarge *lower.TooLargeError
-		if errors.As(err, &tooSmall) || errors.As(err, &tooLarge) {
+		if harness.DoesNotFit(err) {
 			return fitted{Error: err.Error()}, nil
 		}
 		if err != nil {
@@ -296,16 +291,14 @@ func (e localBuffers) report(all []lbResults) (*harness.Report, error) {
 
 func (e localBuffers) factorTable(all []lbResults) harness.Table {
 	t := harness.Table{Name: "factors", Title: "Sub-graphs of " + e.network + " and their factors",
-		Columns: []harness.Column{{Name: "Accelerator", Text: true}, {Name: "Images\nper cluster"},
-			{Name: "Sub-graphs"}, {Name: "Instances"}, {Name: "Factors", Text: true}}}
+		Columns: harness.Columns("<Accelerator", "Images\nper cluster", "Sub-graphs", "Instances", "<Factors")}
 	for _, r := range all {
 		for _, p := range r.Partitions {
 			n := int64(0)
 			for _, g := range p.Groups {
 				n += g.Factor
 			}
-			t.Rows = append(t.Rows, []string{r.Hardware, harness.Count(p.Images), harness.Count(int64(len(p.Groups))),
-				harness.Count(n), runs(p.factors())})
+			t.Add(r.Hardware, p.Images, len(p.Groups), n, runs(p.factors()))
 		}
 	}
 	return t
@@ -313,16 +306,16 @@ func (e localBuffers) factorTable(all []lbResults) harness.Table {
 
 func writesTable(all []lbResults) harness.Table {
 	t := harness.Table{Name: "writes", Title: "Tensor writes of GraphTurbo (DDR/LLB/L1) in the program of a cluster",
-		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Published"}}}
+		Columns: harness.Columns("<", "<Network", "Published")}
 	for _, r := range all {
-		t.Columns = append(t.Columns, harness.Column{Name: r.Hardware})
+		t.AddColumns(r.Hardware)
 	}
 	for _, c := range literature.Configurations() {
 		line := []string{c.Label, c.Network, literature.WritesOf(c.Label).GraphTurbo.String()}
 		for _, r := range all {
 			line = append(line, r.cell(c, "cross-layer", func(x harness.Row) string { return x.Writes.String() }))
 		}
-		t.Rows = append(t.Rows, line)
+		t.Add(line)
 	}
 	return t
 }
@@ -337,10 +330,10 @@ func (r lbResults) cell(c literature.Configuration, variant string, of func(harn
 
 func throughputsBySize(all []lbResults) harness.Table {
 	t := harness.Table{Name: "throughput", Title: "Throughput (1/s), the paper's batches per cluster",
-		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "TVM,\npublished"}}}
+		Columns: harness.Columns("<", "<Network", "TVM,\npublished")}
 	for _, r := range all {
 		for _, v := range []string{"TVM", "AStitch", "GraphTurbo", "over TVM (×)"} {
-			t.Columns = append(t.Columns, harness.Column{Group: r.Hardware, Name: v})
+			t.AddColumns(r.Hardware + "|" + v)
 		}
 	}
 	for _, c := range literature.Configurations() {
@@ -354,7 +347,7 @@ func throughputsBySize(all []lbResults) harness.Table {
 					func(y harness.Row) string { return harness.Fixed(y.ThroughputPerSecond/x.ThroughputPerSecond, 2) })
 			}))
 		}
-		t.Rows = append(t.Rows, line)
+		t.Add(line)
 	}
 	for _, r := range all {
 		for _, c := range literature.Configurations() {
@@ -370,11 +363,11 @@ func throughputsBySize(all []lbResults) harness.Table {
 
 func gainTable(all []lbResults) harness.Table {
 	t := harness.Table{Name: "gains", Title: "Mean gains",
-		Columns: []harness.Column{{Name: "Of", Text: true}, {Name: "over", Text: true}, {Name: "Published (×)"}},
+		Columns: harness.Columns("<Of", "<over", "Published (×)"),
 		Notes: []string{
 			"Arithmetic means over the configurations that could be simulated with both, whose number stands in brackets; the steps of the breakdown are made for one. The published gains of l1, ordering and cross-layer are in the reading of the notes."}}
 	for _, r := range all {
-		t.Columns = append(t.Columns, harness.Column{Name: r.Hardware})
+		t.AddColumns(r.Hardware)
 	}
 	for _, x := range []struct {
 		to, from  string
@@ -395,7 +388,7 @@ func gainTable(all []lbResults) harness.Table {
 			}
 			line = append(line, fmt.Sprintf("%s (%d)", harness.Fixed(m, 2), n))
 		}
-		t.Rows = append(t.Rows, line)
+		t.Add(line)
 	}
 	return t
 }
@@ -500,9 +493,7 @@ func (e localBuffers) figures(d *harness.Document, all []lbResults) {
 				return y.ThroughputPerSecond / x.ThroughputPerSecond
 			}, m)})
 	}
-	fig, err := plots.GroupedBars(g)
-	d.Figure("speedup", "Speedup over TVM with both sizes of the local buffer; what can't be simulated is left out",
-		fig, err)
+	d.Bars("speedup", "Speedup over TVM with both sizes of the local buffer; what can't be simulated is left out", g)
 }
 
 // LB64 compares two sizes of the local buffer.

@@ -52,9 +52,9 @@ func spearmanInterval(a, b []float64) (low, high float64, ok bool) {
 // rankTable compares TVM's published throughputs with ours by sets of configurations.
 func rankTable(rows gridRows) (harness.Table, []harness.Line) {
 	t := harness.Table{Name: "agreement", Title: "TVM's throughputs against the published ones, by set",
-		Columns: []harness.Column{{Name: "Set", Text: true}, {Name: "Figures"}, {Name: "Geometric mean\nof the error (×)"},
-			{Name: "Within ×" + harness.Fixed(withinFactor, 1)},
-			{Name: "Rank correlation"}, {Name: fmt.Sprintf("%.0f %% interval", 100*confidence)}},
+		Columns: harness.Columns("<Set", "Figures", "Geometric mean\nof the error (×)",
+			"Within ×"+harness.Fixed(withinFactor, 1), "Rank correlation",
+			fmt.Sprintf("%.0f %% interval", 100*confidence)),
 		Notes: []string{
 			fmt.Sprintf(
 				"The error is the larger over the smaller of ours and published. The interval is the percentile bootstrap's, of %d samples of the set (seed %d); where all ranks agree it has no width, whatever the number of figures, and says nothing of how sure that is.", resamples, resampleSeed)}}
@@ -90,8 +90,7 @@ func rankTable(rows gridRows) (harness.Table, []harness.Line) {
 				harness.Fixed(low, 2)+" to "+harness.Fixed(high, 2)
 		}
 		e := stat.GeometricMean(harness.Factors(ours, published), nil)
-		t.Rows = append(t.Rows, []string{set.name, harness.Count(int64(len(ours))), harness.Fixed(e, 2),
-			fmt.Sprintf("%d of %d", within, len(ours)), rank, interval})
+		t.Add(set.name, len(ours), harness.Fixed(e, 2), fmt.Sprintf("%d of %d", within, len(ours)), rank, interval)
 		lines = append(lines, harness.Line{What: "geometric mean of the error of TVM's throughputs, " + set.name, Unit: "x",
 			Published: 1, Ours: e,
 			Calibration: strings.HasPrefix(set.name, "calibration"),
@@ -106,10 +105,9 @@ func rankTable(rows gridRows) (harness.Table, []harness.Line) {
 func implied(rows gridRows, spec *hardware.Spec) (harness.Table, []string) {
 	ddr := spec.DDR.BandwidthBytesPerSecond
 	t := harness.Table{Name: "implied", Title: "What TVM's published throughputs would need",
-		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Set", Text: true},
-			{Name: "Published\n(1/s)"}, {Name: "DDR traffic of a kernel\nper layer (MB each)"},
-			{Name: "DDR bandwidth at the\npublished rate (GB/s)"}, {Name: "of the chip's"},
-			{Name: "MME utilisation at\nthe published rate"}},
+		Columns: harness.Columns("<", "<Network", "<Set", "Published\n(1/s)",
+			"DDR traffic of a kernel\nper layer (MB each)", "DDR bandwidth at the\npublished rate (GB/s)",
+			"of the chip's", "MME utilisation at\nthe published rate"),
 		Notes: []string{
 			fmt.Sprintf(
 				"The chip's DDR has %s GB/s, of which activations reach %s (fitted). Above 100 %% the published figure can't come from a kernel per layer that passes its results through the DDR.",
@@ -124,9 +122,8 @@ func implied(rows gridRows, spec *hardware.Spec) (harness.Table, []string) {
 		if c.Calibration() {
 			set = "calibration"
 		}
-		t.Rows = append(t.Rows, []string{c.Label, c.Network, set, harness.Significant(c.TVMThroughputPerSecond),
-			harness.Significant(each / 1e6), harness.Significant(need / 1e9), harness.Percent(need/ddr) + " %",
-			harness.Percent(mme) + " %"})
+		t.Add(c.Label, c.Network, set, c.TVMThroughputPerSecond, each/1e6, need/1e9,
+			harness.Percent(need/ddr)+" %", harness.Percent(mme)+" %")
 		switch {
 		case need > ddr:
 			beyond = append(beyond, fmt.Sprintf("%s (%s times the bandwidth there is)", c.Label, harness.Fixed(need/ddr, 1)))

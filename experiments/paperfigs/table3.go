@@ -19,11 +19,10 @@ func table3() grid {
 func reportTable3(rows gridRows, b *harness.Document) {
 	t := harness.Table{Name: "writes",
 		Title:   "Tensor writes in the program of a cluster (instances one by one, the loop over the batch once)",
-		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}},
+		Columns: harness.Columns("<", "<Network"),
 		Notes:   []string{"Ours / published. The paper's counts are those of its own graphs, which are not public."}}
 	for _, l := range harness.WriteLevels {
-		t.Columns = append(t.Columns, harness.Column{Group: "TVM", Name: l.Name},
-			harness.Column{Group: "GraphTurbo", Name: l.Name})
+		t.AddColumns("TVM|"+l.Name, "GraphTurbo|"+l.Name)
 	}
 	cells, hits, zeros := map[string]int{}, map[string]int{}, map[string]int{}
 	for _, c := range literature.WithBeside() {
@@ -58,7 +57,7 @@ func reportTable3(rows gridRows, b *harness.Document) {
 				}
 			}
 		}
-		t.Rows = append(t.Rows, line)
+		t.Add(line)
 	}
 	b.Table(t)
 	for _, m := range []string{"TVM", "GraphTurbo"} {
@@ -79,10 +78,8 @@ func reportBatchSelect(rows gridRows, b *harness.Document) {
 	spec := harness.Accelerator(batchSelect().hardware)
 	whole := map[string]int{} // how often the published one is all that a cluster has
 	t := harness.Table{Name: "batches", Title: "Batches per cluster",
-		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Batch"},
-			{Group: "TVM", Name: "best"}, {Group: "TVM", Name: "paper's"}, {Group: "TVM", Name: "loss with\nthe paper's (%)"},
-			{Group: "GraphTurbo", Name: "best"}, {Group: "GraphTurbo", Name: "paper's"},
-			{Group: "GraphTurbo", Name: "loss with\nthe paper's (%)"}},
+		Columns: harness.Columns("<", "<Network", "Batch", "TVM|best|paper's|loss with\nthe paper's (%)",
+			"GraphTurbo|best|paper's|loss with\nthe paper's (%)"),
 		Notes: []string{"Best of all divisors of a cluster's share of the batch; of equally good ones the smallest."}}
 	for _, c := range literature.Configurations() {
 		line := []string{c.Label, c.Network, harness.Count(c.BatchSize)}
@@ -103,7 +100,7 @@ func reportBatchSelect(rows gridRows, b *harness.Document) {
 				whole[m.name]++
 			}
 		}
-		t.Rows = append(t.Rows, line)
+		t.Add(line)
 	}
 	b.Note(
 		"Published are a cluster's whole share of the batch %d times for GraphTurbo and %d times for TVM: a rule that always takes it would agree as often.",

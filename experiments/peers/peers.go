@@ -3,7 +3,6 @@ package peers
 import (
 	"context"
 	"embed"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -135,7 +134,7 @@ func Experiment() harness.Experiment {
 }
 
 func plan() (*harness.Plan, error) {
-	pl := &harness.Plan{Report: report}
+	pl := &harness.Plan{Report: harness.Of(report)}
 	for _, g := range cases {
 		spec, err := g.spec()
 		if err != nil {
@@ -144,12 +143,8 @@ func plan() (*harness.Plan, error) {
 		hash := harness.SpecHash(spec)
 		key := strings.ReplaceAll(g.workload, ", by ", "-by-") + "-" + g.machine
 		pl.Cells = append(pl.Cells, harness.Cell{Key: key, Label: g.workload + " on " + g.machine,
-			Inputs: struct {
-				Network      string   `json:"network"`
-				HardwareHash string   `json:"hardware_sha256"`
-				Recipes      []string `json:"recipes"`
-			}{g.workload, hash, recipes},
-			Run: func(ctx context.Context) (any, error) { return g.measure(ctx, spec) }})
+			Inputs: map[string]any{"network": g.workload, "hardware_sha256": hash, "recipes": recipes},
+			Run:    func(ctx context.Context) (any, error) { return g.measure(ctx, spec) }})
 	}
 	return pl, nil
 }
@@ -194,23 +189,16 @@ func (g *golden) measure(ctx context.Context, spec *hardware.Spec) (*cell, error
 	return out, nil
 }
 
-func report(results []json.RawMessage) (*harness.Report, error) {
+func report(list []cell) (*harness.Report, error) {
 	d := harness.NewDocument(Experiment())
 	table := harness.Table{Name: "peers", Title: "Golden cases of other tools: time",
-		Columns: []harness.Column{{Name: "Machine", Text: true}, {Name: "Workload", Text: true},
-			{Group: "ms", Name: "theirs"}, {Group: "ms", Name: "by layer"},
-			{Group: "ms", Name: "tiled"}, {Group: "ms", Name: "bound"}, {Name: "theirs / tiled"}, {Name: "tiled / bound"}},
+		Columns: harness.Columns("<Machine", "<Workload", "ms|theirs|by layer|tiled|bound", "theirs / tiled",
+			"tiled / bound"),
 		Notes: why}
 	energy := harness.Table{Name: "peers-energy", Title: "Golden cases of other tools: energy, and what limits tiled",
-		Columns: []harness.Column{{Name: "Machine", Text: true}, {Group: "mJ", Name: "theirs"},
-			{Group: "mJ", Name: "by layer"}, {Group: "mJ", Name: "tiled"}, {Name: "limited by", Text: true}}}
-	var list []cell
+		Columns: harness.Columns("<Machine", "mJ|theirs|by layer|tiled", "<limited by")}
 	for i, g := range cases {
-		var c cell
-		if err := json.Unmarshal(results[i], &c); err != nil {
-			return nil, fmt.Errorf("a result can't be read: %w", err)
-		}
-		list = append(list, c)
+		c := list[i]
 		text := func(x float64) string {
 			if x == 0 {
 				return "–"
@@ -225,11 +213,10 @@ func report(results []json.RawMessage) (*harness.Report, error) {
 		}
 		tiled := c.Seconds["tiled"]
 		name, _, _ := strings.Cut(g.machine, "_simd_") // as short as a page needs
-		table.Rows = append(table.Rows, []string{name, g.workload, text(g.seconds), text(c.Seconds[byLayer]), text(tiled),
-			text(c.Bound), ratio(g.seconds, tiled), ratio(tiled, c.Bound)})
+		table.Add(name, g.workload, text(g.seconds), text(c.Seconds[byLayer]), text(tiled), text(c.Bound),
+			ratio(g.seconds, tiled), ratio(tiled, c.Bound))
 		limit, _, _ := strings.Cut(c.Limited, ",")
-		energy.Rows = append(energy.Rows,
-			[]string{name, text(g.joules), text(c.Joules[byLayer]), text(c.Joules["tiled"]), limit})
+		energy.Add(name, text(g.joules), text(c.Joules[byLayer]), text(c.Joules["tiled"]), limit)
 		for _, r := range recipes {
 			if e := c.Errors[r]; e != "" {
 				d.Note("%s on %s by %s: %s", g.workload, g.machine, r, e)

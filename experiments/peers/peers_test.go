@@ -3,6 +3,7 @@ package peers
 import (
 	"context"
 	"encoding/json"
+	"github.com/dsasched/dsasched/internal/harness"
 	"testing"
 )
 
@@ -54,7 +55,7 @@ func TestReport(t *testing.T) {
 		results = append(results, json.RawMessage(
 			`{"certified_lower_bound_s": 1.234567, "seconds": {"by layer": 1.234567, "tiled": 1.234567}, "joules": {"by layer": 1.234567, "tiled": 1}, "limited_by": "DDR bandwidth, busy"}`))
 	}
-	if _, err := report(results); err != nil {
+	if _, err := harness.Of(report)(results); err != nil {
 		t.Error(err)
 	}
 }

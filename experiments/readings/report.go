@@ -66,11 +66,11 @@ func (e experiment) report(list []results) (*harness.Report, error) {
 	d := harness.NewDocument(e.experiment(), e.hardware)
 	written := func(n number) bool { return n.group == groupWrites }
 	cells := of(written)
-	for _, t := range slices.Concat([]harness.Table{e.readingTable()}, matrix(list, cells),
-		tables("numbers", "Published numbers and ours", list, func(n number) bool { return !written(n) }, significant),
-		tables("cells", "Table 3 cell by cell", list, written, plain)) {
-		d.Table(t)
-	}
+	d.Table(e.readingTable())
+	d.Table(matrix(list, cells)...)
+	others := func(n number) bool { return !written(n) }
+	d.Table(tables("numbers", "Published numbers and ours", list, others, significant)...)
+	d.Table(tables("cells", "Table 3 cell by cell", list, written, plain)...)
 	for _, r := range list {
 		for _, x := range r.setting.runs() {
 			if row := r.rows[x]; row.ThroughputPerSecond == 0 {
@@ -114,15 +114,14 @@ type numberData struct {
 
 func (e experiment) readingTable() harness.Table {
 	t := harness.Table{Name: "readings", Title: "Readings: what is in force, and what else the text allows",
-		Columns: []harness.Column{{Name: "Reading", Text: true}, {Name: "In force", Text: true}, {Name: "Else", Text: true},
-			{Name: "By", Text: true}}}
+		Columns: harness.Columns("<Reading", "<In force", "<Else", "<By")}
 	for _, r := range e.readings {
 		for i, c := range r.Choices[1:] {
 			name, first := r.Name, r.Choices[0].Name
 			if i > 0 {
 				name, first = "", ""
 			}
-			t.Rows = append(t.Rows, []string{name, first, c.Name, c.Change.String()})
+			t.Add(name, first, c.Name, c.Change.String())
 		}
 		t.Notes = append(t.Notes, fmt.Sprintf("%s: %s Source: %s.", r.Name, r.Question, r.Source))
 	}
@@ -132,10 +131,10 @@ func (e experiment) readingTable() harness.Table {
 // matrix has a row for each setting: the means, and the errors.
 func matrix(list []results, cells []number) []harness.Table {
 	means := harness.Table{Name: "means", Title: "Mean speedups and gains (×) under each reading",
-		Columns: []harness.Column{{Name: "Setting", Text: true}},
+		Columns: harness.Columns("<Setting"),
 		Notes:   []string{"Throughputs are of one batch from a cold start, at the paper's batches per cluster."}}
 	errors := harness.Table{Name: "errors", Title: "Errors of groups of numbers under each reading (×)",
-		Columns: []harness.Column{{Name: "Setting", Text: true}},
+		Columns: harness.Columns("<Setting"),
 		Notes: []string{
 			"Error: exp of the mean |ln(ours / published)|. Table 3: cells within 20 %, of those that are not 0 in both."}}
 	heads := []string{"over\nTVM", "over\nAStitch", "AStitch\nover TVM", "variant 2", "variant 3", "variant 4"}
@@ -143,16 +142,16 @@ func matrix(list []results, cells []number) []harness.Table {
 	var shown []number
 	for _, n := range numbers() {
 		if n.group == groupMeans || n.group == groupGains {
-			means.Columns = append(means.Columns, harness.Column{Name: heads[len(shown)]})
+			means.AddColumns(heads[len(shown)])
 			shown = append(shown, n)
 			published = append(published, harness.Fixed(n.published, 2))
 		}
 	}
-	means.Rows = append(means.Rows, published)
+	means.Add(published)
 	for _, g := range sets() {
-		errors.Columns = append(errors.Columns, harness.Column{Name: g.name})
+		errors.AddColumns(g.name)
 	}
-	errors.Columns = append(errors.Columns, harness.Column{Name: "Table 3"})
+	errors.AddColumns("Table 3")
 	for _, r := range list {
 		a, b := []string{r.setting.Name}, []string{r.setting.Name}
 		for _, n := range shown {
@@ -161,8 +160,8 @@ func matrix(list []results, cells []number) []harness.Table {
 		for _, g := range sets() {
 			b = append(b, fixed(geometricError(g.list, r)))
 		}
-		means.Rows = append(means.Rows, a)
-		errors.Rows = append(errors.Rows, append(b, within(cells, r)))
+		means.Add(a)
+		errors.Add(b, within(cells, r))
 	}
 	return []harness.Table{means, errors}
 }
@@ -216,17 +215,17 @@ func tables(name, title string, list []results, in func(number) bool, write func
 	var out []harness.Table
 	for part := range slices.Chunk(others, mostSettings-1) {
 		t := harness.Table{Name: fmt.Sprintf("%s-%d", name, len(out)+1), Title: title,
-			Columns: []harness.Column{{Name: "", Text: true}, {Name: "Published"}}}
+			Columns: harness.Columns("<", "Published")}
 		part = append([]results{list[0]}, part...)
 		for _, r := range part {
-			t.Columns = append(t.Columns, harness.Column{Name: heading(r.setting.Name)})
+			t.AddColumns(heading(r.setting.Name))
 		}
 		for _, n := range rows {
 			row := []string{n.what, write(n.published)}
 			for _, r := range part {
 				row = append(row, write(n.ours(r)))
 			}
-			t.Rows = append(t.Rows, row)
+			t.Add(row)
 		}
 		out = append(out, t)
 	}
@@ -271,8 +270,7 @@ func figure(d *harness.Document, list []results) {
 		}
 		panels = append(panels, g)
 	}
-	f, err := plots.GroupedBars(panels...)
-	d.Figure("means",
+	d.Bars("means",
 		fmt.Sprintf("Mean speedups and gains over the published ones, by the readings that change one by %s %%",
-			harness.Percent(moved)), f, err)
+			harness.Percent(moved)), panels...)
 }

@@ -3,13 +3,10 @@ package readings
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/hardware/lower"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
@@ -113,9 +110,7 @@ func (s setting) cell(r run, src network.Network, spec *hardware.Spec) (harness.
 	compute := cell.Run
 	cell.Run = func(ctx context.Context) (any, error) {
 		row, err := compute(ctx)
-		var large *lower.TooLargeError
-		var fit *graphturbo.DoesNotFitError
-		if errors.As(err, &large) || errors.As(err, &fit) {
+		if harness.DoesNotFit(err) {
 			return harness.Row{Notes: []string{err.Error()}}, nil // a number that is missing
 		}
 		return row, err

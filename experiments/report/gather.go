@@ -236,7 +236,7 @@ func (c *collection) programs() []string {
 
 // summary counts verdicts; experiments that compare with nothing have no row.
 func (c *collection) summary() harness.Table {
-	t := harness.Table{Title: "Summary", Columns: []harness.Column{{Name: "Experiment", Text: true}}}
+	t := harness.Table{Title: "Summary", Columns: harness.Columns("<Experiment")}
 	// Verdicts on statements have columns where there are any; what is said in still
 	// other words is counted together.
 	const other = "other"
@@ -259,7 +259,7 @@ func (c *collection) summary() harness.Table {
 		}
 	}
 	for _, v := range columns {
-		t.Columns = append(t.Columns, harness.Column{Name: v})
+		t.AddColumns(v)
 	}
 	for _, e := range c.experiments {
 		if len(e.lines) == 0 {
@@ -275,7 +275,7 @@ func (c *collection) summary() harness.Table {
 			}
 			row = append(row, harness.Count(n))
 		}
-		t.Rows = append(t.Rows, row)
+		t.Add(row)
 	}
 	return t
 }

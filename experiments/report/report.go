@@ -94,11 +94,10 @@ func reportText(c *collection) string {
 	}
 	b.WriteString(summary.Markdown())
 	for _, e := range c.experiments {
-		t := harness.Table{Title: e.name, Columns: []harness.Column{{Name: "What", Text: true}, {Name: "Unit", Text: true},
-			{Name: "Published"}, {Name: "Ours"}, {Name: "Ratio"}, {Name: "Error (%)"}, {Name: "Verdict", Text: true},
-			{Name: "Remark", Text: true}}}
+		t := harness.Table{Title: e.name, Columns: harness.Columns("<What", "<Unit", "Published", "Ours", "Ratio",
+			"Error (%)", "<Verdict", "<Remark")}
 		for _, l := range e.lines {
-			t.Rows = append(t.Rows, []string{l.what, l.unit, l.published, l.ours, l.ratio, l.error, l.verdict, l.remark})
+			t.Add(l.what, l.unit, l.published, l.ours, l.ratio, l.error, l.verdict, l.remark)
 		}
 		if len(t.Rows) > 0 {
 			b.WriteString(t.Markdown())
@@ -112,10 +111,10 @@ func reportText(c *collection) string {
 // brief is the first page: the headlines, and the leading figures with a sentence
 // each.
 func (c *collection) brief(b *strings.Builder) {
-	t := harness.Table{Title: "In brief", Columns: []harness.Column{{Name: "What", Text: true}, {Name: "Published"},
-		{Name: "Ours"}, {Name: "Unit", Text: true}, {Name: "Verdict", Text: true}, {Name: "In words", Text: true}}}
+	t := harness.Table{Title: "In brief", Columns: harness.Columns("<What", "Published", "Ours", "<Unit", "<Verdict",
+		"<In words")}
 	for _, l := range c.headlines() {
-		t.Rows = append(t.Rows, []string{l.what, l.published, l.ours, l.unit, l.verdict, l.numbers.InWords()})
+		t.Add(l.what, l.published, l.ours, l.unit, l.verdict, l.numbers.InWords())
 	}
 	if len(t.Rows) > 0 {
 		b.WriteString(t.Markdown())

@@ -2,14 +2,11 @@ package roofline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
-	"github.com/dsasched/dsasched/hardware/lower"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
@@ -52,8 +49,7 @@ type attended struct {
 
 // measureAttentions is the cell of a machine: a sequence for each cluster.
 func measureAttentions(ctx context.Context, spec *hardware.Spec, recipe scheduler.Recipe,
-	all []zoo.Attention) ([]attended,
-	error) {
+	all []zoo.Attention) ([]attended, error) {
 	machine, err := pipeline.Machine(spec, scheduler.LevelAuto)
 	if err != nil {
 		return nil, err
@@ -71,10 +67,8 @@ func measureAttentions(ctx context.Context, spec *hardware.Spec, recipe schedule
 		}
 		x.Bound, x.Term = harness.Round(b.Seconds), b.Term
 		made, err := scheduler.Run(ctx, net, spec, x.Batch, recipe, scheduler.Options{Chunk: 1})
-		var large *lower.TooLargeError
-		var misfit *graphturbo.DoesNotFitError
 		switch {
-		case errors.As(err, &large) || errors.As(err, &misfit):
+		case harness.DoesNotFit(err):
 			x.Error = err.Error()
 		case err != nil:
 			return nil, fmt.Errorf("%+v on %s: %w", a, spec.Name, err)
@@ -103,13 +97,11 @@ func measureAttentions(ctx context.Context, spec *hardware.Spec, recipe schedule
 // attentionTables are the attentions of all machines, and their means.
 func attentionTables(machines []string, cells [][]attended) (summary, all harness.Table) {
 	summary = harness.Table{Name: "attention", Title: "Attention alone over its bound: geometric mean and worst",
-		Columns: []harness.Column{{Name: "Accelerator", Text: true}, {Name: "n"},
-			{Group: "all tokens", Name: "mean"}, {Group: "all tokens", Name: "worst"}, {Group: "causal", Name: "mean"},
-			{Group: "causal", Name: "worst"}, {Group: "bytes of scores", Name: "LLB"}, {Group: "bytes of scores", Name: "DDR"}}}
-	all = harness.Table{Name: "attentions", Title: "All attentions", Columns: []harness.Column{
-		{Name: "Accelerator", Text: true}, {Name: "Tokens"}, {Name: "Wide"}, {Name: "Causal", Text: true}, {Name: "Batch"},
-		{Group: "us", Name: variant}, {Group: "us", Name: "bound"}, {Name: "ratio"}, {Name: "DDR passes"},
-		{Name: "bound by", Text: true}, {Name: "limited by", Text: true}}}
+		Columns: harness.Columns("<Accelerator", "n", "all tokens|mean|worst", "causal|mean|worst",
+			"bytes of scores|LLB|DDR")}
+	all = harness.Table{Name: "attentions", Title: "All attentions", Columns: harness.Columns("<Accelerator",
+		"Tokens", "Wide", "<Causal", "Batch", "us|"+variant, "us|bound", "ratio", "DDR passes", "<bound by",
+		"<limited by")}
 	for m, name := range machines {
 		var full, causal ratios
 		var llb, ddr int64
@@ -126,11 +118,11 @@ func attentionTables(machines []string, cells [][]attended) (summary, all harnes
 				row[5], row[7] = harness.Significant(x.Simulated*1e6), harness.Fixed(x.Simulated/x.Bound, 2)
 				row[8] = harness.Fixed(x.Passes, 2)
 			}
-			all.Rows = append(all.Rows, row)
+			all.Add(row)
 		}
 		row := []string{name, fmt.Sprint(len(cells[m]))}
 		row = append(append(row, full.text()...), causal.text()...)
-		summary.Rows = append(summary.Rows, append(row, fmt.Sprint(llb), fmt.Sprint(ddr)))
+		summary.Add(row, llb, ddr)
 	}
 	summary.Notes = []string{
 		fmt.Sprintf("One sequence for each cluster, 512 to 8192 tokens of %d features in heads that are 64 and 128 "+

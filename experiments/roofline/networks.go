@@ -3,15 +3,11 @@ package roofline
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/hardware/lower"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/certificate"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/pipeline"
@@ -79,7 +75,7 @@ type networkCell struct {
 }
 
 func (c current) plan() (*harness.Plan, error) {
-	pl := &harness.Plan{}
+	pl := &harness.Plan{Report: harness.Of(c.report)}
 	most := [...]int{searchedCommands, mostEvaluations, leastEvaluations}
 	if c.greedy {
 		most = [...]int{0, 0, 0}
@@ -93,27 +89,12 @@ func (c current) plan() (*harness.Plan, error) {
 			}
 			var picks []scheduler.Recipe
 			for _, r := range recipes {
-				x := harness.Recipe(r)
-				picks = append(picks, x)
+				picks = append(picks, harness.Recipe(r))
 			}
 			pl.Cells = append(pl.Cells, harness.Cell{Key: name + "-" + machine, Label: name + " on " + machine,
-				Inputs: struct {
-					Network      string             `json:"network"`
-					HardwareHash string             `json:"hardware_sha256"`
-					Variants     []scheduler.Recipe `json:"variants"`
-					Searched     [3]int             `json:"searched"`
-				}{name, hash, picks, most},
-				Run: func(ctx context.Context) (any, error) { return measureNetwork(ctx, net, spec, picks, c.greedy) }})
+				Inputs: map[string]any{"network": name, "hardware_sha256": hash, "variants": picks, "searched": most},
+				Run:    func(ctx context.Context) (any, error) { return measureNetwork(ctx, net, spec, picks, c.greedy) }})
 		}
-	}
-	pl.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		cells := make([]networkCell, len(results))
-		for i := range results {
-			if err := json.Unmarshal(results[i], &cells[i]); err != nil {
-				return nil, fmt.Errorf("a result can't be read: %w", err)
-			}
-		}
-		return c.report(cells)
 	}
 	return pl, nil
 }
@@ -145,10 +126,8 @@ func measureNetwork(ctx context.Context, net network.Network, spec *hardware.Spe
 	var fastest *scheduler.Result
 	for _, r := range picks {
 		made, err := scheduler.Run(ctx, net, spec, out.Batch, r, scheduler.Options{Chunk: 1})
-		var large *lower.TooLargeError
-		var misfit *graphturbo.DoesNotFitError
 		switch {
-		case errors.As(err, &large) || errors.As(err, &misfit):
+		case harness.DoesNotFit(err):
 			out.Errors[r.Name] = err.Error()
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", r.Name, err)
@@ -192,18 +171,15 @@ func measureNetwork(ctx context.Context, net network.Network, spec *hardware.Spe
 func (c current) report(cells []networkCell) (*harness.Report, error) {
 	d := harness.NewDocument(Networks(), c.machines...)
 	table := harness.Table{Name: "networks-now", Title: "Networks of today: time over the bound",
-		Columns: []harness.Column{
-			{Name: "Accelerator", Text: true}, {Name: "Network", Text: true}, {Name: "Batch"}, {Group: "ms",
-				Name: "bound"}, {Group: "ms", Name: recipes[0]}}}
+		Columns: harness.Columns("<Accelerator", "<Network", "Batch", "ms|bound", "ms|"+recipes[0])}
 	for _, r := range c.columns() {
-		table.Columns = append(table.Columns, harness.Column{Group: "over the bound", Name: r})
+		table.AddColumns("over the bound|" + r)
 	}
-	table.Columns = append(table.Columns, harness.Column{Name: "Bound by", Text: true},
-		harness.Column{Name: recipes[0] + " limited by", Text: true})
+	table.AddColumns("<Bound by", "<"+recipes[0]+" limited by")
 	means := harness.Table{Name: "means", Title: "Geometric means over the networks",
-		Columns: []harness.Column{{Name: "Accelerator", Text: true}}}
+		Columns: harness.Columns("<Accelerator")}
 	for _, r := range c.columns() {
-		means.Columns = append(means.Columns, harness.Column{Group: "over the bound", Name: r})
+		means.AddColumns("over the bound|" + r)
 	}
 	chart := plots.Groups{Title: "Networks of today", YLabel: "Time over the bound", Log: true, Line: 1,
 		Categories: c.machines}
@@ -234,14 +210,14 @@ func (c current) report(cells []networkCell) (*harness.Report, error) {
 				all.add(s, x.Bound)
 				over[r] = all
 			}
-			table.Rows = append(table.Rows, append(row, x.Term, x.Limited))
+			table.Add(row, x.Term, x.Limited)
 		}
 		row := []string{machine}
 		for _, r := range c.columns() {
 			row = append(row, over[r].text()[0])
 			values[r] = append(values[r], over[r].mean())
 		}
-		means.Rows = append(means.Rows, row)
+		means.Add(row)
 	}
 	for _, r := range c.columns() {
 		chart.Series = append(chart.Series, plots.Series{Name: r, Values: values[r]})
@@ -253,8 +229,7 @@ func (c current) report(cells []networkCell) (*harness.Report, error) {
 			"best goes on from the fastest of the others; of large networks there is no search, and no value in its mean.")
 	}
 	d.Table(means)
-	fig, err := plots.GroupedBars(chart)
-	d.Figure("networks-now", "Time over the bound by machine", fig, err)
+	d.Bars("networks-now", "Time over the bound by machine", chart)
 	d.Table(table)
 	return d.Report(struct {
 		Results []answer `json:"results"`

@@ -3,7 +3,6 @@ package roofline
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -13,8 +12,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/tiling"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
-	"github.com/dsasched/dsasched/hardware/lower"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/zoo"
@@ -105,39 +102,27 @@ func (s study) plan() (*harness.Plan, error) {
 		spec, hash := harness.Machine(name)
 		for _, f := range families {
 			pl.Cells = append(pl.Cells, harness.Cell{Key: f.Name + "-" + name, Label: f.Name + " on " + name,
-				Inputs: struct {
-					Kernels      []kernel         `json:"kernels"`
-					HardwareHash string           `json:"hardware_sha256"`
-					Variant      scheduler.Recipe `json:"variant"`
-					Leaves       int64            `json:"leaves"`
-				}{f.Kernels, hash, recipe, s.leaves},
-				Run: func(ctx context.Context) (any, error) { return s.measure(ctx, spec, recipe, f) }})
+				Inputs: map[string]any{"kernels": f.Kernels, "hardware_sha256": hash, "variant": recipe, "leaves": s.leaves},
+				Run:    func(ctx context.Context) (any, error) { return s.measure(ctx, spec, recipe, f) }})
 		}
 	}
 	for _, name := range s.machines {
 		spec, hash := harness.Machine(name)
 		pl.Cells = append(pl.Cells, harness.Cell{Key: "attention-" + name, Label: "attention on " + name,
-			Inputs: struct {
-				Attentions   []zoo.Attention  `json:"attentions"`
-				HardwareHash string           `json:"hardware_sha256"`
-				Variant      scheduler.Recipe `json:"variant"`
-			}{s.attended, hash, recipe},
-			Run: func(ctx context.Context) (any, error) { return measureAttentions(ctx, spec, recipe, s.attended) }})
+			Inputs: map[string]any{"attentions": s.attended, "hardware_sha256": hash, "variant": recipe},
+			Run:    func(ctx context.Context) (any, error) { return measureAttentions(ctx, spec, recipe, s.attended) }})
 	}
 	pl.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		cells, attended := make([]cell, len(s.machines)*len(families)), make([][]attended, len(s.machines))
-		for i := range results {
-			var into any
-			if i < len(cells) {
-				into = &cells[i]
-			} else {
-				into = &attended[i-len(cells)]
-			}
-			if err := json.Unmarshal(results[i], into); err != nil {
-				return nil, fmt.Errorf("a result can't be read: %w", err)
-			}
+		alone := len(s.machines) * len(families)
+		cells, err := harness.Decode[cell](results[:alone])
+		if err != nil {
+			return nil, err
 		}
-		return s.report(families, cells, attended)
+		attentions, err := harness.Decode[[]attended](results[alone:])
+		if err != nil {
+			return nil, err
+		}
+		return s.report(families, cells, attentions)
 	}
 	return pl, nil
 }
@@ -181,10 +166,8 @@ func (s study) measure(ctx context.Context, spec *hardware.Spec, recipe schedule
 		net := k.network(dt)
 		opt := scheduler.Options{Chunk: slices.Max(pipeline.Shares(k.Batch, machine.Clusters))}
 		made, err := scheduler.Run(ctx, net, spec, k.Batch, recipe, opt)
-		var large *lower.TooLargeError
-		var misfit *graphturbo.DoesNotFitError
 		switch {
-		case errors.As(err, &large) || errors.As(err, &misfit):
+		case harness.DoesNotFit(err):
 			p.Error = err.Error()
 		case err != nil:
 			return nil, fmt.Errorf("%s on %s: %w", k.Name, spec.Name, err)
@@ -221,16 +204,11 @@ func (r ratios) text() []string {
 func (s study) report(families []family, cells []cell, attended [][]attended) (*harness.Report, error) {
 	d := harness.NewDocument(Experiment(), s.machines...)
 	overBound, long := variant+" over bound", "of 10 us and more"
-	summary := harness.Table{Name: "kernels", Title: "Kernels alone: geometric mean and worst", Columns: []harness.Column{
-		{Name: "Accelerator", Text: true}, {Name: "Kernels", Text: true}, {Name: "n"},
-		{Group: "rule over bound", Name: "mean"}, {Group: "rule over bound", Name: "worst"},
-		{Group: "rule over best", Name: "mean"}, {Group: "rule over best", Name: "worst"}, {Name: "proven"},
-		{Group: overBound, Name: "mean"}, {Group: overBound, Name: "worst"},
-		{Group: long, Name: "rule, worst"}, {Group: long, Name: variant + ", worst"}}}
-	all := harness.Table{Name: "all", Title: "All kernels", Columns: []harness.Column{
-		{Name: "Accelerator", Text: true}, {Name: "Kernels", Text: true}, {Name: "Kernel", Text: true}, {Name: "MAC/B"},
-		{Group: "us", Name: "rule"}, {Group: "us", Name: "best"}, {Group: "us", Name: variant}, {Group: "us",
-			Name: "bound"}, {Name: "limit", Text: true}}}
+	summary := harness.Table{Name: "kernels", Title: "Kernels alone: geometric mean and worst", Columns: harness.Columns("<Accelerator",
+		"<Kernels", "n", "rule over bound|mean|worst", "rule over best|mean|worst", "proven", overBound+"|mean",
+		overBound+"|worst", long+"|rule, worst", long+"|"+variant+", worst")}
+	all := harness.Table{Name: "all", Title: "All kernels", Columns: harness.Columns("<Accelerator", "<Kernels",
+		"<Kernel", "MAC/B", "us|rule|best", "us|"+variant, "us|bound", "<limit")}
 	byRule := plots.Roofline{Title: "Tiles by rule, closed form"}
 	simulated := plots.Roofline{Title: variant + ", simulated"}
 	for _, r := range []*plots.Roofline{&byRule, &simulated} {
@@ -275,15 +253,15 @@ func (s study) report(families []family, cells []cell, attended [][]attended) (*
 				}
 				rule.X, rule.Y = append(rule.X, p.Intensity/c.Ridge), append(rule.Y, rate(p.Rule))
 				sim.X, sim.Y = append(sim.X, p.Intensity/c.Ridge), append(sim.Y, rate(p.Simulated))
-				all.Rows = append(all.Rows, []string{name, f.Name, p.Name, harness.Significant(p.Intensity),
-					micro(p.Rule), micro(p.Exact), micro(p.Simulated), micro(p.Bound), p.Limit})
+				all.Add(name, f.Name, p.Name, p.Intensity, micro(p.Rule), micro(p.Exact), micro(p.Simulated),
+					micro(p.Bound), p.Limit)
 			}
 			share := "–"
 			if s.leaves > 0 {
 				share = fmt.Sprintf("%d", proven)
 			}
-			summary.Rows = append(summary.Rows, slices.Concat([]string{name, f.Name, fmt.Sprint(len(c.Points))},
-				overBound.text(), overBest.text(), []string{share}, simOver.text(), longRule.text()[1:], longSim.text()[1:]))
+			summary.Add(name, f.Name, len(c.Points), overBound.text(), overBest.text(), share, simOver.text(),
+				longRule.text()[1:], longSim.text()[1:])
 		}
 		byRule.Clouds, simulated.Clouds = append(byRule.Clouds, rule), append(simulated.Clouds, sim)
 	}

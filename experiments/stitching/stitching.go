@@ -141,20 +141,12 @@ func (s study) cells(networks []published, methods []string) ([]harness.Cell, er
 	return cells, nil
 }
 
-// decode reads results into [network][method].
-func decode(results []json.RawMessage, methods int) ([][]measured, error) {
-	var out [][]measured
-	for i, raw := range results {
-		var m measured
-		if err := json.Unmarshal(raw, &m); err != nil {
-			return nil, err
-		}
-		if i%methods == 0 {
-			out = append(out, nil)
-		}
-		out[len(out)-1] = append(out[len(out)-1], m)
-	}
-	return out, nil
+// byMethods divides results into rows of a network each, and hands them to a report.
+func byMethods(methods int, report func(rows [][]measured) (*harness.Report, error)) func([]json.RawMessage) (
+	*harness.Report, error) {
+	return harness.Of(func(list []measured) (*harness.Report, error) {
+		return report(slices.Collect(slices.Chunk(list, methods)))
+	})
 }
 
 // experiment is one with cells of networks by methods.
@@ -167,13 +159,8 @@ func (s study) experiment(name, description, where string, networks []published,
 		if err != nil {
 			return nil, err
 		}
-		return &harness.Plan{Cells: cells, Report: func(results []json.RawMessage) (*harness.Report, error) {
-			rows, err := decode(results, len(methods))
-			if err != nil {
-				return nil, err
-			}
-			return report(plain, rows)
-		}}, nil
+		return &harness.Plan{Cells: cells, Report: byMethods(len(methods),
+			func(rows [][]measured) (*harness.Report, error) { return report(plain, rows) })}, nil
 	}
 	return e
 }
@@ -188,17 +175,12 @@ func (s study) kernels() harness.Experiment {
 		func(e harness.Experiment, rows [][]measured) (*harness.Report, error) {
 			d := harness.NewDocument(e, s.hardware)
 			t := harness.Table{Title: "Memory-intensive kernels", Name: "kernels",
-				Columns: []harness.Column{{Name: "Network", Text: true},
-					{Group: "Published", Name: "XLA"}, {Group: "Published", Name: "AStitch"}, {Group: "Published", Name: "cut, %"},
-					{Group: "Ours", Name: "XLA"}, {Group: "Ours", Name: "TVM"}, {Group: "Ours", Name: "AStitch"},
-					{Group: "Ours", Name: "cut, %"}}}
+				Columns: harness.Columns("<Network", "Published|XLA|AStitch|cut, %", "Ours|XLA|TVM|AStitch|cut, %")}
 			for i, n := range s.networks {
 				x, v, a := rows[i][0].Summary, rows[i][1].Summary, rows[i][2].Summary
 				cut := 1 - float64(a.MemoryKernels)/float64(x.MemoryKernels)
-				t.Rows = append(t.Rows, []string{n.title, harness.Count(int64(n.xla)), harness.Count(int64(n.astitch)),
-					harness.Percent(n.cut()),
-					harness.Count(int64(x.MemoryKernels)), harness.Count(int64(v.MemoryKernels)),
-					harness.Count(int64(a.MemoryKernels)), harness.Percent(cut)})
+				t.Add(n.title, n.xla, n.astitch, harness.Percent(n.cut()), x.MemoryKernels, v.MemoryKernels,
+					a.MemoryKernels, harness.Percent(cut))
 				d.Number("kernels of XLA over AStitch, "+n.title, "x", float64(n.xla)/float64(n.astitch),
 					float64(x.MemoryKernels)/float64(a.MemoryKernels))
 				d.Claim("copies that stitching saves, "+n.title, fmt.Sprintf("%d of %d", n.copies[0]-n.copies[1], n.copies[0]),
@@ -304,14 +286,14 @@ func (s study) speedup() harness.Experiment {
 func (s study) reportTimes(d *harness.Document, rows [][]measured) {
 	last := len(systems) - 1
 	t := harness.Table{Title: "Time of an inference at batch 1", Name: "times",
-		Columns: []harness.Column{{Name: "Network", Text: true}}}
+		Columns: harness.Columns("<Network")}
 	for _, x := range systems {
-		t.Columns = append(t.Columns, harness.Column{Group: "ms", Name: x.title})
+		t.AddColumns("ms|" + x.title)
 	}
 	for _, x := range systems[:last] {
-		t.Columns = append(t.Columns, harness.Column{Group: "AStitch over (x)", Name: x.title})
+		t.AddColumns("AStitch over (x)|" + x.title)
 	}
-	t.Columns = append(t.Columns, harness.Column{Group: "Published (x)", Name: "XLA"})
+	t.AddColumns("Published (x)|XLA")
 	gains := make([][]float64, last) // of AStitch over each system
 	var names []string
 	groups := plots.Groups{Title: "AStitch over other systems; marks: published", YLabel: "Speedup (×)", Line: 1}
@@ -324,7 +306,7 @@ func (s study) reportTimes(d *harness.Document, rows [][]measured) {
 			gains[k] = append(gains[k], rows[i][k].Summary.Seconds/rows[i][last].Summary.Seconds)
 			row = append(row, harness.Fixed(gains[k][i], 2))
 		}
-		t.Rows = append(t.Rows, append(row, harness.Fixed(n.overXLA, 2)))
+		t.Add(row, harness.Fixed(n.overXLA, 2))
 		names = append(names, n.title)
 		groups.Marks = append(groups.Marks, plots.GroupMark{Category: i, Series: 1, Value: n.overXLA})
 		d.Number("AStitch over XLA, "+n.title, "x", n.overXLA, gains[1][i])
@@ -363,8 +345,7 @@ func (s study) reportTimes(d *harness.Document, rows [][]measured) {
 		groups.Series = append(groups.Series, plots.Series{Name: "over " + x.title, Values: gains[k]})
 	}
 	groups.Categories = names
-	fig, err := plots.GroupedBars(groups)
-	d.Figure("speedup", "AStitch over other systems", fig, err)
+	d.Bars("speedup", "AStitch over other systems", groups)
 }
 
 // order lists names by falling values.
@@ -379,19 +360,17 @@ func order(names []string, values []float64) string {
 // reportCauses takes times apart.
 func (s study) reportCauses(d *harness.Document, m *simt.Machine, rows [][]measured) {
 	t := harness.Table{Title: "Where the time goes", Name: "causes",
-		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "System", Text: true},
-			{Group: "Kernels", Name: "memory-intensive"}, {Group: "Kernels", Name: "library"},
-			{Group: "ms", Name: "launches"}, {Group: "ms", Name: "memory-intensive work"}, {Group: "ms", Name: "barriers"},
-			{Group: "ms", Name: "library work"}, {Name: "Launches, %"}}}
+		Columns: harness.Columns("<Network", "<System", "Kernels|memory-intensive|library",
+			"ms|launches|memory-intensive work|barriers|library work", "Launches, %")}
 	for i, n := range s.networks {
 		for k, x := range systems {
 			r := rows[i][k]
 			u := r.Summary
 			memory, library := float64(u.MemoryKernels)*m.LaunchSeconds, float64(u.LibraryKernels)*m.LaunchSeconds
 			ms := func(v float64) string { return harness.Fixed(1e3*v, 2) }
-			t.Rows = append(t.Rows, []string{n.title, x.title, harness.Count(int64(u.MemoryKernels)),
-				harness.Count(int64(u.LibraryKernels)), ms(memory + library), ms(u.MemorySeconds - memory - r.Barriers),
-				ms(r.Barriers), ms(u.LibrarySeconds - library), harness.Percent((memory + library) / u.Seconds)})
+			t.Add(n.title, x.title, u.MemoryKernels, u.LibraryKernels, ms(memory+library),
+				ms(u.MemorySeconds-memory-r.Barriers), ms(r.Barriers), ms(u.LibrarySeconds-library),
+				harness.Percent((memory+library)/u.Seconds))
 		}
 	}
 	d.Table(t)
@@ -400,11 +379,8 @@ func (s study) reportCauses(d *harness.Document, m *simt.Machine, rows [][]measu
 // reportCounts holds the gains against those of one launch for each published kernel and copy.
 func (s study) reportCounts(d *harness.Document, m *simt.Machine, rows [][]measured) {
 	t := harness.Table{Title: "With the published numbers of kernels and copies", Name: "counts",
-		Columns: []harness.Column{{Name: "Network", Text: true}, {Group: "Kernels and copies", Name: "XLA"},
-			{Group: "Kernels and copies", Name: "AStitch"}, {Group: "Launches, ms", Name: "XLA"},
-			{Group: "Launches, ms", Name: "AStitch"}, {Name: "Library, ms"}, {Group: "AStitch over XLA (x)", Name: "so"},
-			{Group: "AStitch over XLA (x)", Name: "without\ncopies"}, {Group: "AStitch over XLA (x)", Name: "published"},
-			{Group: "AStitch over XLA (x)", Name: "ours"}, {Group: "AStitch over XLA (x)", Name: "ours with\ncopies"}},
+		Columns: harness.Columns("<Network", "Kernels and copies|XLA|AStitch", "Launches, ms|XLA|AStitch",
+			"Library, ms", "AStitch over XLA (x)|so|without\ncopies|published|ours|ours with\ncopies"),
 		Notes: []string{
 			"A launch for each, and our library calls: inputs are the paper's counts, its launch and the sizes that we assume. Copies stand for memcpy and memset calls, which nothing makes here; ours with copies has a launch for each of the published ones."}}
 	var so, bars []float64
@@ -416,12 +392,11 @@ func (s study) reportCounts(d *harness.Document, m *simt.Machine, rows [][]measu
 		gain := (launches[0] + a.LibrarySeconds) / (launches[1] + a.LibrarySeconds)
 		copies := [2]float64{float64(n.copies[0]) * m.LaunchSeconds, float64(n.copies[1]) * m.LaunchSeconds}
 		so, bars, names = append(so, gain), append(bars, n.overXLA), append(names, n.title)
-		t.Rows = append(t.Rows, []string{n.title, harness.Count(int64(calls[0])), harness.Count(int64(calls[1])),
-			harness.Fixed(1e3*launches[0], 2), harness.Fixed(1e3*launches[1], 2), harness.Fixed(1e3*a.LibrarySeconds, 2),
-			harness.Fixed(gain, 2),
+		t.Add(n.title, calls[0], calls[1], harness.Fixed(1e3*launches[0], 2), harness.Fixed(1e3*launches[1], 2),
+			harness.Fixed(1e3*a.LibrarySeconds, 2), harness.Fixed(gain, 2),
 			harness.Fixed((launches[0]-copies[0]+a.LibrarySeconds)/(launches[1]-copies[1]+a.LibrarySeconds), 2),
 			harness.Fixed(n.overXLA, 2), harness.Fixed(x.Seconds/a.Seconds, 2),
-			harness.Fixed((x.Seconds+copies[0])/(a.Seconds+copies[1]), 2)})
+			harness.Fixed((x.Seconds+copies[0])/(a.Seconds+copies[1]), 2))
 		d.Number("AStitch over XLA with the published counts, "+n.title, "x", n.overXLA, gain)
 		d.Given()
 	}
@@ -479,13 +454,8 @@ func ablation(s study) harness.Experiment {
 		if err != nil {
 			return nil, err
 		}
-		return &harness.Plan{Cells: append(cells, more...), Report: func(results []json.RawMessage) (*harness.Report, error) {
-			rows, err := decode(results, len(methods))
-			if err != nil {
-				return nil, err
-			}
-			return s.reportAblation(plain, rows)
-		}}, nil
+		return &harness.Plan{Cells: append(cells, more...), Report: byMethods(len(methods),
+			func(rows [][]measured) (*harness.Report, error) { return s.reportAblation(plain, rows) })}, nil
 	}
 	return e
 }
@@ -497,18 +467,18 @@ func (s study) reportAblation(e harness.Experiment, rows [][]measured) (*harness
 	const first = 2
 	last := first + len(steps) - 1
 	t := harness.Table{Title: "Time of an inference, step by step", Name: "steps",
-		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Batch"}}}
+		Columns: harness.Columns("<Network", "Batch")}
 	for _, x := range steps {
-		t.Columns = append(t.Columns, harness.Column{Group: "ms", Name: x.title})
+		t.AddColumns("ms|" + x.title)
 	}
-	t.Columns = append(t.Columns, harness.Column{Group: "ms", Name: "no remote"})
+	t.AddColumns("ms|no remote")
 	row := []string{"CRNN, published", ""}
 	for _, x := range steps {
 		row = append(row, harness.Fixed(x.ms, 2))
 	}
 	row = append(row, "")
 	for _, x := range steps[1:] {
-		t.Columns = append(t.Columns, harness.Column{Group: "Saved (% of XLA)", Name: x.title})
+		t.AddColumns("Saved (% of XLA)|" + x.title)
 	}
 	saved := func(before, now, all float64) float64 { return (before - now) / all }
 	groups := plots.Groups{Title: "Time that each step saves", YLabel: "Of XLA's time (%)", Categories: []string{"CRNN, published"}}
@@ -517,21 +487,20 @@ func (s study) reportAblation(e harness.Experiment, rows [][]measured) (*harness
 		row = append(row, harness.Percent(share))
 		groups.Series = append(groups.Series, plots.Series{Name: steps[k].title, Values: []float64{100 * share}})
 	}
-	t.Rows = append(t.Rows, row)
+	t.Add(row)
 	traffic := harness.Table{Title: "DRAM transactions of memory-intensive kernels (millions)", Name: "transactions",
-		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Batch"}},
+		Columns: harness.Columns("<Network", "Batch"),
 		Notes:   []string{"Adapted mappings leave XLA's as they are."}}
 	counted := []int{0, first, first + 2, last} // unfused, XLA, stitched, merged
 	for _, of := range []string{"Written", "Read"} {
-		traffic.Columns = append(traffic.Columns, harness.Column{Group: of, Name: "unfused"})
+		traffic.AddColumns(of + "|unfused")
 		for _, k := range counted[1:] {
-			traffic.Columns = append(traffic.Columns, harness.Column{Group: of, Name: steps[k-first].title})
+			traffic.AddColumns(of + "|" + steps[k-first].title)
 		}
 	}
 	shapes := harness.Table{Title: "Reductions of an irregular shape", Name: "shapes",
-		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Batch"}, {Name: "Reductions"},
-			{Group: "Kernels", Name: "packed"}, {Group: "Kernels", Name: "split"}, {Name: "Shape that gains most", Text: true},
-			{Group: "us", Name: "it gains"}, {Group: "us", Name: "all gain"}}}
+		Columns: harness.Columns("<Network", "Batch", "Reductions", "Kernels|packed|split", "<Shape that gains most",
+			"us|it gains|all gain")}
 	for i, r := range rows {
 		var n published
 		batch := harness.Count(1)
@@ -549,7 +518,7 @@ func (s study) reportAblation(e harness.Experiment, rows [][]measured) (*harness
 		for k := first + 1; k <= last; k++ {
 			row = append(row, harness.Percent(saved(r[k-1].Summary.Seconds, r[k].Summary.Seconds, all)))
 		}
-		t.Rows = append(t.Rows, row)
+		t.Add(row)
 		if batch == harness.Count(1) {
 			groups.Categories = append(groups.Categories, n.title)
 			for k := range groups.Series {
@@ -565,17 +534,14 @@ func (s study) reportAblation(e harness.Experiment, rows [][]measured) (*harness
 				row = append(row, harness.Significant(float64(of(r[k].Summary))/1e6))
 			}
 		}
-		traffic.Rows = append(traffic.Rows, row)
-		shapes.Rows = append(shapes.Rows, shapeRow(n.title, batch, r[first], r[first+1]))
+		traffic.Add(row)
+		shapes.Add(shapeRow(n.title, batch, r[first], r[first+1]))
 		if n.network == "crnn" && batch == harness.Count(1) {
 			s.claimShares(d, r[first:])
 		}
 	}
-	for _, t := range []harness.Table{t, traffic, shapes} {
-		d.Table(t)
-	}
-	fig, err := plots.GroupedBars(groups)
-	d.Figure("steps", "What each step of AStitch saves", fig, err)
+	d.Table(t, traffic, shapes)
+	d.Bars("steps", "What each step of AStitch saves", groups)
 	d.Note(
 		"Stitching without merging leaves each candidate dominant a group of its own. No remote is the whole method without remote stitching, which the paper does not show by itself. Unfused is a kernel for each operator.")
 	d.Note(
@@ -661,15 +627,14 @@ func (s study) trainingSteps() harness.Experiment {
 		func(e harness.Experiment, rows [][]measured) (*harness.Report, error) {
 			d := harness.NewDocument(e, s.hardware)
 			t := harness.Table{Title: fmt.Sprintf("Time of a training step at batch %d", s.batch), Name: "training",
-				Columns: []harness.Column{{Name: "Network", Text: true}}}
+				Columns: harness.Columns("<Network")}
 			names := []string{"TensorFlow", "XLA", "AStitch"}
 			for _, of := range []string{"ms", "Memory-intensive kernels"} {
 				for _, x := range names {
-					t.Columns = append(t.Columns, harness.Column{Group: of, Name: x})
+					t.AddColumns(of + "|" + x)
 				}
 			}
-			t.Columns = append(t.Columns, harness.Column{Name: "Library, ms"},
-				harness.Column{Group: "AStitch over (x)", Name: "TensorFlow"}, harness.Column{Group: "AStitch over (x)", Name: "XLA"})
+			t.AddColumns("Library, ms", "AStitch over (x)|TensorFlow|XLA")
 			var over [2][]float64
 			for i, n := range s.networks {
 				row := []string{n.title}
@@ -684,7 +649,7 @@ func (s study) trainingSteps() harness.Experiment {
 					over[k] = append(over[k], rows[i][k].Summary.Seconds/rows[i][2].Summary.Seconds)
 					row = append(row, harness.Fixed(over[k][i], 2))
 				}
-				t.Rows = append(t.Rows, row)
+				t.Add(row)
 			}
 			d.Table(t)
 			d.Number("training, AStitch over TensorFlow, mean", "x", trainingOverTensorFlow, stat.Mean(over[0], nil))
@@ -767,7 +732,7 @@ func Reductions() harness.Experiment {
 					Run:    func(ctx context.Context) (any, error) { return reduce(ctx, m, s[0], s[1]) }})
 			}
 		}
-		p.Report = func(results []json.RawMessage) (*harness.Report, error) { return reportReductions(plain, results) }
+		p.Report = harness.Of(func(list []reduction) (*harness.Report, error) { return reportReductions(plain, list) })
 		return p, nil
 	}
 	return e
@@ -796,28 +761,19 @@ func reduce(ctx context.Context, m *simt.Machine, rows, cols int64) (reduction, 
 	return r, nil
 }
 
-func reportReductions(e harness.Experiment, results []json.RawMessage) (*harness.Report, error) {
+func reportReductions(e harness.Experiment, list []reduction) (*harness.Report, error) {
 	d := harness.NewDocument(e, simt.Presets()...)
 	t := harness.Table{Title: "Row reductions", Name: "reductions",
-		Columns: []harness.Column{{Name: "Machine", Text: true}, {Name: "Rows"}, {Name: "Columns"},
-			{Name: "Wave"}, {Name: "Rows a task"}, {Name: "Tasks"}, {Name: "a block"}, {Name: "Parts"}, {Name: "Blocks"},
-			{Group: "us", Name: "plain"}, {Group: "us", Name: "adapted"}}}
+		Columns: harness.Columns("<Machine", "Rows", "Columns", "Wave", "Rows a task", "Tasks", "a block", "Parts",
+			"Blocks", "us|plain|adapted")}
 	given := func(what, unit string, published float64, ours int64) { // the paper's own formulas
 		d.Number(what, unit, published, float64(ours))
 		d.Given()
 	}
-	var list []reduction
-	for _, raw := range results {
-		var r reduction
-		if err := json.Unmarshal(raw, &r); err != nil {
-			return nil, err
-		}
-		list = append(list, r)
+	for _, r := range list {
 		a := r.Adapted
-		t.Rows = append(t.Rows, []string{r.Hardware, harness.Count(r.Rows), harness.Count(r.Cols), harness.Count(r.Wave),
-			harness.Count(a.RowsPerTask), harness.Count(a.TaskCount()),
-			harness.Count(a.Tasks), harness.Count(a.Parts), harness.Count(a.Blocks), harness.Fixed(1e6*r.Plain, 1),
-			harness.Fixed(1e6*r.Packed, 1)})
+		t.Add(r.Hardware, r.Rows, r.Cols, r.Wave, a.RowsPerTask, a.TaskCount(), a.Tasks, a.Parts, a.Blocks,
+			harness.Fixed(1e6*r.Plain, 1), harness.Fixed(1e6*r.Packed, 1))
 		if r.Hardware != "v100-simt" {
 			if r.Rows == 64 {
 				given("blocks of a wave, T4", "blocks", 40, r.Wave)
@@ -876,11 +832,9 @@ func Barrier() harness.Experiment {
 			}
 			d := harness.NewDocument(plain, "v100-simt")
 			t := harness.Table{Title: "A barrier over all blocks", Name: "barrier",
-				Columns: []harness.Column{{Name: "Blocks"}, {Group: "us", Name: "published"}, {Group: "us", Name: "ours"},
-					{Name: "Error, %"}}}
+				Columns: harness.Columns("Blocks", "us|published|ours", "Error, %")}
 			for i, b := range barriers {
-				t.Rows = append(t.Rows, []string{harness.Count(b.blocks), harness.Fixed(b.us, 2), harness.Fixed(us[i], 2),
-					harness.Fixed(100*(us[i]/b.us-1), 1)})
+				t.Add(b.blocks, harness.Fixed(b.us, 2), harness.Fixed(us[i], 2), harness.Fixed(100*(us[i]/b.us-1), 1))
 				d.Line(harness.Line{What: fmt.Sprintf("barrier over %d blocks", b.blocks), Unit: "us", Published: b.us, Ours: us[i],
 					Calibration: true})
 			}

@@ -3,15 +3,12 @@ package systems
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/hardware/lower"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
@@ -213,9 +210,7 @@ func (s systems) plan() (*harness.Plan, error) {
 
 // entry is a result under a name; that nothing fits is a result, too.
 func (p *place) entry(r *scheduler.Result, name string, err error) (any, error) {
-	var large *lower.TooLargeError
-	var misfit *graphturbo.DoesNotFitError
-	if errors.As(err, &large) || errors.As(err, &misfit) {
+	if harness.DoesNotFit(err) {
 		return entry{Error: err.Error()}, nil
 	}
 	if err != nil {
@@ -238,11 +233,9 @@ func (s systems) report(places []place, rows [][]entry, bounds []float64) (*harn
 	var list []answer
 	for _, name := range s.machines {
 		t := harness.Table{Name: name, Title: "All systems on " + name,
-			Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "System", Text: true},
-				{Name: "Batches per\ncluster", Screen: true}, {Name: "Throughput\n(1/s)"}, {Name: "in a row\n(1/s)"},
-				{Name: "Energy\neach (mJ)"}, {Name: "Power\n(W)", Screen: true}, {Name: "Kernels"},
-				{Group: "Moved (MB)", Name: "DDR"}, {Group: "Moved (MB)", Name: "LLB"},
-				{Group: "Moved (MB)", Name: "L1", Screen: true}, {Name: "Over the\nbound (×)"}}}
+			Columns: harness.Columns("<", "<Network", "<System", "~Batches per\ncluster", "Throughput\n(1/s)",
+				"in a row\n(1/s)", "Energy\neach (mJ)", "~Power\n(W)", "Kernels", "Moved (MB)|DDR|LLB|~L1",
+				"Over the\nbound (×)")}
 		speed := plots.Groups{Title: "Throughput over TVM's on " + name, YLabel: "Speedup (×)", Line: 1, Log: true}
 		energy := plots.Groups{Title: "Energy over TVM's on " + name, YLabel: "Energy (×)", Line: 1}
 		var shown []string // systems of the figures: those that every network of the machine has
@@ -297,10 +290,9 @@ func (s systems) report(places []place, rows [][]entry, bounds []float64) (*harn
 					watts = harness.Fixed(*r.AveragePowerWatts, 0)
 				}
 				mb := func(n int64) string { return harness.Significant(float64(n) / 1e6) }
-				t.Rows = append(t.Rows, []string{c.Label, c.Network, r.Variant, harness.Count(r.BatchesPerCluster),
-					harness.Significant(r.ThroughputPerSecond), steady,
-					r.EnergyText(r.Batch), watts, harness.Count(r.KernelsDynamic), mb(r.MovedBytes.DDR), mb(r.MovedBytes.LLB),
-					mb(r.MovedBytes.L1), harness.Fixed(r.LatencySeconds/bounds[i], 2)})
+				t.Add(c.Label, c.Network, r.Variant, r.BatchesPerCluster, r.ThroughputPerSecond, steady,
+					r.EnergyText(r.Batch), watts, r.KernelsDynamic, mb(r.MovedBytes.DDR), mb(r.MovedBytes.LLB),
+					mb(r.MovedBytes.L1), harness.Fixed(r.LatencySeconds/bounds[i], 2))
 				if k := slices.Index(shown, r.Variant); k >= 0 && tvm != nil {
 					speed.Series[k].Values = append(speed.Series[k].Values, r.ThroughputPerSecond/tvm.ThroughputPerSecond)
 					if r.EnergyJoules != nil {
@@ -313,11 +305,9 @@ func (s systems) report(places []place, rows [][]entry, bounds []float64) (*harn
 		t.Notes = append(t.Notes,
 			"Over the bound: the latency over what no schedule of the network takes less than (dsasched bound). Kernels and bytes are of all clusters. –: not asked for, or the accelerator's description has no figures.")
 		d.Table(t)
-		f, err := plots.GroupedBars(speed)
-		d.Figure("throughput-"+name, "Throughput over TVM's on "+name, f, err)
+		d.Bars("throughput-"+name, "Throughput over TVM's on "+name, speed)
 		if known {
-			f, err = plots.GroupedBars(energy)
-			d.Figure("energy-"+name, "Energy of a batch over TVM's on "+name, f, err)
+			d.Bars("energy-"+name, "Energy of a batch over TVM's on "+name, energy)
 		}
 	}
 	d.Note(

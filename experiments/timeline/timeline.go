@@ -106,12 +106,9 @@ func (t timeline) report(list []literature.Configuration, spec *hardware.Spec, r
 		}
 		rec.Configurations = append(rec.Configurations, conf)
 		tab := harness.Table{Name: c.Network, Title: fmt.Sprintf("%s, batch %d on %s, one of %d clusters", conf.Title,
-			conf.Batch, t.hardware, spec.Clusters), Columns: []harness.Column{
-			{Name: "Variant", Text: true}, {Name: "Batches per\ncluster"}, {Name: "Latency\n(ms)"},
-			{Name: "Throughput\n(" + c.Unit + ")"}, {Name: "Energy\n(mJ)"}, {Name: "Kernels"}, {Name: "MME busy\n(%)"},
-			{Group: "Moved (MB)", Name: "DDR"}, {Group: "Moved (MB)", Name: "LLB"}, {Group: "Moved (MB)", Name: "L1"},
-			{Group: "Peak (KiB)", Name: "L1"}, {Group: "Peak (KiB)", Name: "LLB"},
-			{Group: "Recorded", Name: "commands", Screen: true}, {Group: "Recorded", Name: "buffers", Screen: true}}}
+			conf.Batch, t.hardware, spec.Clusters), Columns: harness.Columns("<Variant", "Batches per\ncluster",
+			"Latency\n(ms)", "Throughput\n("+c.Unit+")", "Energy\n(mJ)", "Kernels", "MME busy\n(%)",
+			"Moved (MB)|DDR|LLB|L1", "Peak (KiB)|L1|LLB", "Recorded|~commands|~buffers")}
 		mb := func(n int64) string { return harness.Significant(float64(n) / 1e6) }
 		for _, v := range conf.Variants {
 			s := summary{Model: c.Network, Variant: v.Name, Row: v.Row}
@@ -123,11 +120,10 @@ func (t timeline) report(list []literature.Configuration, spec *hardware.Spec, r
 			}
 			rows = append(rows, s)
 			r := v.Row
-			tab.Rows = append(tab.Rows, []string{v.Name, harness.Count(r.BatchesPerCluster),
-				harness.Fixed(1e3*r.LatencySeconds, 2), harness.Significant(r.ThroughputPerSecond), r.EnergyText(1),
-				harness.Count(r.KernelsDynamic), harness.Percent(r.MMEBusyShare),
-				mb(r.MovedBytes.DDR), mb(r.MovedBytes.LLB), mb(r.MovedBytes.L1), harness.Count(r.PeakL1CoreBytes >> 10),
-				harness.Count(r.PeakLLBBytes >> 10), harness.Count(int64(s.Commands)), harness.Count(int64(s.Buffers))})
+			tab.Add(v.Name, r.BatchesPerCluster, harness.Fixed(1e3*r.LatencySeconds, 2), r.ThroughputPerSecond,
+				r.EnergyText(1), r.KernelsDynamic, harness.Percent(r.MMEBusyShare), mb(r.MovedBytes.DDR),
+				mb(r.MovedBytes.LLB), mb(r.MovedBytes.L1), r.PeakL1CoreBytes>>10, r.PeakLLBBytes>>10, s.Commands,
+				s.Buffers)
 		}
 		d.Table(tab)
 	}

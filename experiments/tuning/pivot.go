@@ -25,7 +25,7 @@ func (p *Plan) Pivot(list []Explored) (harness.Table, error) {
 			}
 		case i != machines && i != variants:
 			down = append(down, i)
-			t.Columns = append(t.Columns, harness.Column{Name: a.Key, Text: true})
+			t.AddColumns("<" + a.Key)
 		}
 	}
 	for _, m := range labels[machines] {
@@ -53,7 +53,7 @@ func (p *Plan) Pivot(list []Explored) (harness.Table, error) {
 			for range len(t.Columns) - len(down) {
 				row = append(row, "–")
 			}
-			t.Rows = append(t.Rows, row)
+			t.Add(row)
 		}
 		if e.Row != nil {
 			t.Rows[k][len(down)+e.at[machines]*len(labels[variants])+e.at[variants]] = harness.Significant(

@@ -210,19 +210,16 @@ func (p portability) tables(groups [][]portedRow) []harness.Table {
 	for _, n := range p.networks {
 		for _, batch := range p.batches {
 			t := harness.Table{
-				Name:  fmt.Sprintf("%s-%d", n.model, batch),
-				Title: fmt.Sprintf("%s, batch %d: throughput (%s) and speedup over %s", n.model, batch, n.unit, p.variants[0].Name),
-				Columns: []harness.Column{
-					{Name: "Machine", Text: true}, {Name: "Type", Text: true}, {Name: p.variants[0].Name + "\n(" + n.unit + ")"},
-				},
+				Name: fmt.Sprintf("%s-%d", n.model, batch),
+				Title: fmt.Sprintf("%s, batch %d: throughput (%s) and speedup over %s", n.model, batch, n.unit,
+					p.variants[0].Name),
+				Columns: harness.Columns("<Machine", "<Type", p.variants[0].Name+"\n("+n.unit+")"),
 			}
 			for _, v := range p.variants[1:] {
-				t.Columns = append(t.Columns, harness.Column{Group: "Speedup (×)", Name: v.Name})
+				t.AddColumns("Speedup (×)|" + v.Name)
 			}
 			last := p.variants[len(p.variants)-1].Name
-			t.Columns = append(t.Columns, harness.Column{Group: last, Name: n.unit},
-				harness.Column{Group: last, Name: "peak MACs\n(%)"},
-				harness.Column{Group: last, Name: "DDR rate\n(%)"}, harness.Column{Group: last, Name: "kernels"})
+			t.AddColumns(last+"|"+n.unit, last+"|peak MACs\n(%)", last+"|DDR rate\n(%)", last+"|kernels")
 			for _, g := range groups {
 				if g[0].Model != n.model || g[0].Batch != batch {
 					continue
@@ -232,24 +229,21 @@ func (p portability) tables(groups [][]portedRow) []harness.Table {
 					row = append(row, harness.Fixed(r.OverFirst, 2))
 				}
 				r := g[len(g)-1]
-				t.Rows = append(t.Rows, append(row, harness.Significant(r.ThroughputPerSecond), harness.Percent(r.MMEUtilization),
-					harness.Percent(r.DDRShare), harness.Count(r.Kernels)))
+				t.Add(row, r.ThroughputPerSecond, harness.Percent(r.MMEUtilization), harness.Percent(r.DDRShare), r.Kernels)
 			}
 			tables = append(tables, t)
 		}
 	}
 	t := harness.Table{
 		Name: "published", Title: "Published speedups beside ours (ratio: ours over published)",
-		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Machine", Text: true}, {Name: "Batch"},
-			{Name: "Speedup of", Text: true},
-			{Name: "over", Text: true}, {Name: "Ours (×)"}, {Name: "Published (×)"}, {Name: "Ratio"},
-			{Name: "Source", Text: true}},
+		Columns: harness.Columns("<Network", "<Machine", "Batch", "<Speedup of", "<over", "Ours (×)", "Published (×)",
+			"Ratio", "<Source"),
 	}
 	for _, s := range p.published {
 		for _, g := range groups {
 			if x := s.ours(g); x > 0 {
-				t.Rows = append(t.Rows, []string{s.model, g[0].Hardware, harness.Count(g[0].Batch), s.variant, s.over,
-					harness.Fixed(x, 2), harness.Fixed(s.value, 2), harness.Fixed(x/s.value, 2), s.source})
+				t.Add(s.model, g[0].Hardware, g[0].Batch, s.variant, s.over, harness.Fixed(x, 2), harness.Fixed(s.value, 2),
+					harness.Fixed(x/s.value, 2), s.source)
 			}
 		}
 	}
@@ -299,8 +293,7 @@ func (p portability) report(rows []portedRow, hashes, notes []string) (*harness.
 	}
 	d.File(p.name+".csv", portabilityCSV(rows))
 	if p.figure {
-		fig, err := plots.GroupedBars(p.panels(groups)...)
-		d.Figure(p.name, "Speedup over "+p.variants[0].Name+" by machine", fig, err)
+		d.Bars(p.name, "Speedup over "+p.variants[0].Name+" by machine", p.panels(groups)...)
 	}
 	return d.Report(struct {
 		Hardware []string    `json:"hardware_sha256"`

@@ -245,7 +245,7 @@ func (s sensitivity) report(list []turn, configurations []literature.Configurati
 	at func(literature.Configuration, string, int) float64, b *harness.Document) {
 	heads := s.headlines(configurations, at)
 	t := harness.Table{Name: "headlines", Title: "Headlines with one constant changed; the paper's batches per cluster",
-		Columns: []harness.Column{{Name: "Headline", Text: true}, {Name: "Published"}, {Name: "As fitted"}},
+		Columns: harness.Columns("<Headline", "Published", "As fitted"),
 		Notes:   []string{"A value that the constant can't have in reality, being outside of its range, is marked with !."}}
 	for _, k := range list[1:] {
 		c := constants()[k.constant]
@@ -253,7 +253,7 @@ func (s sensitivity) report(list []turn, configurations []literature.Configurati
 		if !k.possible() {
 			name += " !"
 		}
-		t.Columns = append(t.Columns, harness.Column{Group: c.Name, Name: name})
+		t.AddColumns(c.Name + "|" + name)
 	}
 	var torn []plots.Tornado
 	hangs := map[string][]string{}
@@ -296,7 +296,7 @@ func (s sensitivity) report(list []turn, configurations []literature.Configurati
 		} else {
 			firm = append(firm, h.name)
 		}
-		t.Rows = append(t.Rows, row)
+		t.Add(row)
 		if h.unit != "" {
 			pic.Unit = h.unit
 			torn = append(torn, pic)

@@ -3,7 +3,6 @@ package tuning
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -159,14 +158,10 @@ func (s sweep) plan() (*harness.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		data, err := json.MarshalIndent(points, "", "  ")
-		if err != nil {
-			return nil, err
-		}
 		rep.Replace(harness.File{Name: "sweep.csv", Data: harness.CSV(points, harness.Fields(
 			"model knob factor value unit tvm_per_s graphturbo_per_s speedup error",
 			harness.Field[sweepPoint]{Name: "speedup", Of: func(p sweepPoint) any { return p.speedup() }}))},
-			harness.File{Name: "sweep.json", Data: append(data, '\n')})
+			harness.JSONFile("sweep.json", points))
 		return rep, nil
 	})
 	return p, nil
@@ -232,9 +227,8 @@ func (s sweep) report(points []sweepPoint, b *harness.Document) {
 	for _, n := range s.networks {
 		t := harness.Table{Name: n.model, Title: fmt.Sprintf(
 			"%s, batch %d, on %s with one quantity changed; best batches per cluster", n.model, n.batch, s.hardware),
-			Columns: []harness.Column{{Name: "Quantity", Text: true}, {Name: "Value"}, {Name: "", Text: true}, {Name: "×"},
-				{Group: "Throughput (" + n.unit + ")", Name: "TVM"}, {Group: "Throughput (" + n.unit + ")", Name: "GraphTurbo"},
-				{Name: "Speedup (×)"}}}
+			Columns: harness.Columns("<Quantity", "Value", "<", "×", "Throughput ("+n.unit+")"+"|TVM",
+				"Throughput ("+n.unit+")"+"|GraphTurbo", "Speedup (×)")}
 		c := plots.Curves{Title: fmt.Sprintf("%s, batch %d", n.model, n.batch),
 			XLabel: "Factor on one quantity of " + s.hardware, YLabel: "Speedup over TVM (×)", LogX: true, LogY: true, Line: 1,
 			X: []float64{0.1, 0.125, 0.25, 0.3, 0.5, 1, 2, 3, 4, 8, 10}}
@@ -262,8 +256,7 @@ func (s sweep) report(points []sweepPoint, b *harness.Document) {
 						highest, to = v, p
 					}
 				}
-				t.Rows = append(t.Rows, []string{k.name, p.number(), k.unit, fmt.Sprintf("%g", p.Factor), cellOf(p.TVM),
-					cellOf(p.GraphTurbo), speedup})
+				t.Add(k.name, p.number(), k.unit, fmt.Sprintf("%g", p.Factor), cellOf(p.TVM), cellOf(p.GraphTurbo), speedup)
 				for i, x := range c.X {
 					if x == p.Factor {
 						series.Values[i] = p.speedup()
@@ -284,8 +277,7 @@ func (s sweep) report(points []sweepPoint, b *harness.Document) {
 		b.Note("GraphTurbo is not faster than TVM everywhere; the least speedup is %.2f (%s, %s at %s).", least.speedup(),
 			least.Model, least.Knob, least.amount())
 	}
-	f, err := plots.Lines(panels...)
-	b.Figure("speedup", "Speedup over TVM against each quantity", f, err)
+	b.Curves("speedup", "Speedup over TVM against each quantity", panels...)
 }
 
 // Sweep varies one quantity of the machine at a time.

@@ -469,37 +469,3 @@ func (sp *space) decisions() [][]func(*schedule.Nest) {
 
 // Random is a random program that can run, or that of the rules if none is found.
 func (t *Task) Random(r *rand.Rand) Program { return t.random(r) }
-
-// All lists every program of the space, each once; false if there are more than most.
-func (t *Task) All(most int) ([]Program, bool) {
-	list := []Program{t.settled(slices.Clone(t.Rule))}
-	seen := map[string]bool{list[0].id(): true}
-	for i, sp := range t.space {
-		for _, choices := range sp.decisions() {
-			for _, p := range list {
-				for _, change := range choices {
-					n := *p[i]
-					change(&n)
-					made := slices.Clone(p)
-					made[i] = sp.mend(&n)
-					// Whether it can run is asked below: a later decision may make it smaller.
-					if id := made.id(); !seen[id] {
-						seen[id] = true
-						if list = append(list, made); len(list) > 8*most {
-							return nil, false
-						}
-					}
-				}
-			}
-		}
-	}
-	list = slices.DeleteFunc(list, func(p Program) bool {
-		for i, n := range p {
-			if !t.space[i].allowed(n) {
-				return true
-			}
-		}
-		return false
-	})
-	return list, len(list) <= most
-}

@@ -183,6 +183,18 @@ func (d *Document) Figure(name, title string, f *plots.Figure, err error) {
 	fmt.Fprintf(&d.pictures, "![%s](%s.png)\n\n", EscapeMarkdown(title), name)
 }
 
+// Bars adds a figure of [plots.GroupedBars].
+func (d *Document) Bars(name, title string, panels ...plots.Groups) {
+	f, err := plots.GroupedBars(panels...)
+	d.Figure(name, title, f, err)
+}
+
+// Curves adds a figure of [plots.Lines].
+func (d *Document) Curves(name, title string, panels ...plots.Curves) {
+	f, err := plots.Lines(panels...)
+	d.Figure(name, title, f, err)
+}
+
 // LeadFile is the name of the file that has what an experiment says at the head of the
 // report over all experiments, if it says something there.
 const LeadFile = "lead.json"

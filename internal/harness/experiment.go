@@ -58,6 +58,28 @@ type File struct {
 	Data []byte
 }
 
+// Single is an experiment of one cell: compute makes its result, which depends on inputs and the program alone, and
+// report writes about it.
+func Single[T any](name, description, paper string, inputs any, compute func(context.Context) (T, error),
+	report func(*Document, T)) Experiment {
+	e := Experiment{Name: name, Description: description, Paper: paper}
+	e.Plan = func() (*Plan, error) {
+		return &Plan{Cells: []Cell{{Key: "all", Label: name, Inputs: inputs,
+			Run: func(ctx context.Context) (any, error) { return compute(ctx) }}},
+			Report: Of(func(results []T) (*Report, error) {
+				d := NewDocument(e)
+				report(d, results[0])
+				return d.Report(Data{Data: results[0]})
+			})}, nil
+	}
+	return e
+}
+
+// JSONFile is a file of a value's JSON. It panics if there is none, which is a mistake in the value's type.
+func JSONFile(name string, v any) File {
+	return File{name, append(must(json.MarshalIndent(v, "", "  ")), '\n')}
+}
+
 // Replace puts files in the place of those with the same names, or adds them.
 func (r *Report) Replace(files ...File) {
 	for _, f := range files {

@@ -30,6 +30,52 @@ type Column struct {
 	Screen bool
 }
 
+// Columns are columns by their headings. "Group|first|second" are two columns of a group, "<Network" is aligned left,
+// and "~Unit" is left out in LaTeX.
+func Columns(headings ...string) (list []Column) {
+	for _, h := range headings {
+		names := strings.Split(h, "|")
+		group := ""
+		if len(names) > 1 {
+			group, names = names[0], names[1:]
+		}
+		for _, n := range names {
+			name := strings.TrimLeft(n, "<~")
+			flags := n[:len(n)-len(name)]
+			list = append(list, Column{Group: group, Name: name, Text: strings.Contains(flags, "<"),
+				Screen: strings.Contains(flags, "~")})
+		}
+	}
+	return list
+}
+
+// AddColumns adds columns by their headings, as [Columns] has them.
+func (t *Table) AddColumns(headings ...string) {
+	t.Columns = append(t.Columns, Columns(headings...)...)
+}
+
+// Add adds a row: text as it is, whole numbers in full, other numbers by [Significant], and lists of text cell by cell.
+func (t *Table) Add(cells ...any) {
+	var row []string
+	for _, c := range cells {
+		switch x := c.(type) {
+		case string:
+			row = append(row, x)
+		case []string:
+			row = append(row, x...)
+		case int:
+			row = append(row, strconv.Itoa(x))
+		case int64:
+			row = append(row, Count(x))
+		case float64:
+			row = append(row, Significant(x))
+		default:
+			panic(fmt.Sprintf("harness: the table %q can't hold a %T", t.Title, c))
+		}
+	}
+	t.Rows = append(t.Rows, row)
+}
+
 func (c Column) heading() string {
 	if c.Group == "" {
 		return c.Name
