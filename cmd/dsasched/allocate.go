@@ -99,17 +99,14 @@ listed places them.`,
 				return err
 			}
 		}
-		if err := emit(cmd, *f.asJSON, answer, func(b *bytes.Buffer) { answer.write(b, f.out.name) }); err != nil {
-			return err
-		}
-		return cmd.Context().Err() // what is known is printed
+		return finish(cmd, *f.asJSON, answer, func(b *bytes.Buffer) { answer.write(b, f.out.name) }, nil)
 	}
 	return cmd
 }
 
 // loadOffsets reads where a file places the buffers of p.
 func loadOffsets(file string, p *allocate.Problem) ([]int64, error) {
-	data, err := regular.Read(file)
+	data, err := regular.ReadUpTo(file, maxPlan)
 	if err != nil {
 		return nil, err
 	}
@@ -156,10 +153,7 @@ func (f *solverFlags) spills(cmd *cobra.Command, p *allocate.Problem, capacity i
 		return err
 	}
 	show.end()
-	if err := writeSpills(cmd, *f.asJSON, p, capacity, all, f.out.name); err != nil {
-		return err
-	}
-	return cmd.Context().Err() // what is known is printed
+	return writeSpills(cmd, *f.asJSON, p, capacity, all, f.out.name)
 }
 
 // A placement is the answer, and where it was written. The names of its fields are those
@@ -227,7 +221,7 @@ func writeSpills(cmd *cobra.Command, asJSON bool, p *allocate.Problem, capacity 
 			return err
 		}
 	}
-	return emit(cmd, asJSON, answer, func(b *bytes.Buffer) {
+	return finish(cmd, asJSON, answer, func(b *bytes.Buffer) {
 		var rows [][]string
 		for _, s := range all {
 			moved := "-"
@@ -243,5 +237,5 @@ func writeSpills(cmd *cobra.Command, asJSON bool, p *allocate.Problem, capacity 
 		} else if out != "" {
 			b.WriteString("\nnothing is written: there is no placement\n")
 		}
-	})
+	}, nil)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -42,9 +41,8 @@ can run, sequential one operator at a time. exact finds the fastest layers and p
 it, block by block, for blocks of up to 64 operators.`,
 		Example: `  dsasched solve layering inception-v3 --hardware v100
   dsasched solve layering mofang-inception --hardware v100 --method exact --json`,
-		Args:              oneArg("NETWORK", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
-		ValidArgsFunction: completeModel,
 	}
+	takesModelAs(cmd, "NETWORK")
 	f := addSolver(cmd, balance.LayerMethods(), "`file` to write the JSON to as well")
 	defaultMethod(cmd, f, "mofang")
 	accelerator, read, batch, share := addHardware(cmd), addNetwork(cmd), &number{value: 1, min: 1}, addEfficiency(cmd)
@@ -91,11 +89,7 @@ it, block by block, for blocks of up to 64 operators.`,
 		}
 		show.end()
 		answer := layeringJSON{net.Name, spec.Name, read.dtype.value, batch.value, a}
-		unwritten := f.out.writeJSON(answer, "  ")
-		if err := emit(cmd, *f.asJSON, answer, func(b *bytes.Buffer) { answer.write(b) }); err != nil {
-			return err
-		}
-		return cmp.Or(unwritten, cmd.Context().Err()) // what is known is printed
+		return finish(cmd, *f.asJSON, answer, answer.write, f.out.writeJSON(answer, "  "))
 	}
 	return cmd
 }
@@ -169,15 +163,12 @@ and one or more for each operator, by the names of 'dsasched solve layering --js
   dsasched solve pipeline bert-128 --devices 8 --batch 64 --method exact --json
   dsasched solve pipeline vgg16 --devices 8 --batch 256 --method exact --replicas 8
   dsasched solve pipeline resnet50 --devices 4 --batch 64 --trace pipeline.json`,
-		Args:              oneArg("NETWORK", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
-		ValidArgsFunction: completeModel,
 	}
+	takesModelAs(cmd, "NETWORK")
 	f := addSolver(cmd, balance.PipelineMethods(), "`file` to write the JSON to as well")
 	defaultMethod(cmd, f, "mofang")
 	machine := cmd.Flags().String("server", "v100x16", "built-in machine of several devices or YAML `file`")
-	completeFlag(cmd, "server", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return server.Presets(), cobra.ShellCompDirectiveDefault
-	})
+	completeFlag(cmd, "server", cobra.FixedCompletions(server.Presets(), cobra.ShellCompDirectiveDefault))
 	devices, batch := &number{value: 4, min: 1}, &number{value: 256, min: 1}
 	cmd.Flags().Var(devices, "devices", "number of devices")
 	cmd.Flags().Var(batch, "batch", "batch size of a training step")
@@ -243,11 +234,7 @@ and one or more for each operator, by the names of 'dsasched solve layering --js
 				return err
 			}
 		}
-		unwritten := f.out.writeJSON(answer, "  ")
-		if err := emit(cmd, *f.asJSON, answer, func(b *bytes.Buffer) { answer.write(b) }); err != nil {
-			return err
-		}
-		return cmp.Or(unwritten, cmd.Context().Err()) // what is known is printed
+		return finish(cmd, *f.asJSON, answer, answer.write, f.out.writeJSON(answer, "  "))
 	}
 	return cmd
 }

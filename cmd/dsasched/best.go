@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -200,10 +199,7 @@ saw.`,
 			}
 			return c.Write()
 		}))
-		if err := emit(cmd, *asJSON, answer, func(b *bytes.Buffer) { writeBest(b, &answer) }); err != nil {
-			return err
-		}
-		return cmp.Or(unwritten, cmd.Context().Err()) // interrupted, although there is an answer
+		return finish(cmd, *asJSON, answer, func(b *bytes.Buffer) { writeBest(b, &answer) }, unwritten)
 	}
 	return cmd
 }

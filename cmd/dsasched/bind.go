@@ -130,10 +130,7 @@ func addSolving(cmd *cobra.Command, methods []solve.Method,
 				return err
 			}
 		}
-		if err := emit(cmd, *asJSON, answer, write); err != nil {
-			return err
-		}
-		return cmd.Context().Err() // interrupted, although there is an answer
+		return finish(cmd, *asJSON, answer, write, nil)
 	}
 }
 

@@ -24,10 +24,8 @@ every new shell:
 		Example: `  dsasched completion bash
   dsasched completion zsh
   dsasched completion fish`,
-		Args: oneArg("SHELL", "expected "+oneOf(shells)),
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return shells[len(shells)*min(1, len(args)):], cobra.ShellCompDirectiveNoFileComp
-		},
+		Args:              oneArg("SHELL", "expected "+oneOf(shells)),
+		ValidArgsFunction: completeOne(shells, cobra.ShellCompDirectiveNoFileComp),
 	}
 	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

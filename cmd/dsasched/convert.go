@@ -71,16 +71,18 @@ problem of tt-mlir's planner as JSON. --offsets takes the file that a call of
 	return cmd
 }
 
+// maxPlan bounds files of memory plans.
+const maxPlan = 64 << 20
+
 // convertPlan writes a compiler's memory plan as a file of buffers, or the plan with other offsets.
 func convertPlan(cmd *cobra.Command, file, offsets, out string, asJSON bool) error {
-	const most = 64 << 20
-	text, err := regular.ReadUpTo(file, most)
+	text, err := regular.ReadUpTo(file, maxPlan)
 	if err != nil {
 		return err
 	}
 	var ranges []byte
 	if base, ok := strings.CutSuffix(file, "-buffer-assignment.txt"); ok {
-		ranges, _ = regular.ReadUpTo(base+"-live-range.txt", most) // or they are in the file
+		ranges, _ = regular.ReadUpTo(base+"-live-range.txt", maxPlan) // or they are in the file
 	}
 	d, err := allocate.ReadDump(file, string(text), string(ranges))
 	if err != nil {
@@ -92,9 +94,12 @@ func convertPlan(cmd *cobra.Command, file, offsets, out string, asJSON bool) err
 			return err
 		}
 	} else {
-		placed, err := placedAt(d, offsets)
+		placed, err := loadOffsets(offsets, d.Problem)
 		if err != nil {
 			return err
+		}
+		if err := allocate.Check(d.Problem, allocate.NoLimit, placed); err != nil {
+			return fmt.Errorf("%s: %w", offsets, err)
 		}
 		plan, err := d.WithOffsets(placed)
 		if err != nil {
@@ -127,32 +132,4 @@ func convertPlan(cmd *cobra.Command, file, offsets, out string, asJSON bool) err
 			row(b, "note", "%s", n)
 		}
 	})
-}
-
-// placedAt are the offsets that a file of solve allocate -o has for the buffers of a plan, checked.
-func placedAt(d *allocate.Dump, file string) ([]int64, error) {
-	data, err := regular.ReadUpTo(file, 64<<20)
-	if err != nil {
-		return nil, err
-	}
-	p, err := allocate.ReadCSV(file, data)
-	if err != nil {
-		return nil, err
-	}
-	at := map[string]*int64{}
-	for _, b := range p.Buffers {
-		at[b.ID] = b.Offset
-	}
-	var offsets []int64
-	for _, b := range d.Problem.Buffers {
-		o := at[b.ID]
-		if o == nil {
-			return nil, fmt.Errorf("%s: found no offset of buffer %s, expected one for each buffer of the plan", file, b.ID)
-		}
-		offsets = append(offsets, *o)
-	}
-	if err := allocate.Check(d.Problem, allocate.NoLimit, offsets); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return offsets, nil
 }

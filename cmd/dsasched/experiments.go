@@ -93,9 +93,7 @@ command again does what is not finished.`,
 	asJSON, quiet, workers, job := addJSON(cmd), addQuiet(cmd), addWorkers(cmd, "simulations run"), addJob(cmd)
 	f := cmd.Flags()
 	f.StringVar(&out, "out", "results", "`folder` of the results")
-	completeFlag(cmd, "out", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return nil, cobra.ShellCompDirectiveFilterDirs
-	})
+	completeFlag(cmd, "out", completeFolders)
 	f.BoolVar(&noExact, "no-exact", false, "leave out the methods that look for optima, which take longest")
 	f.StringSliceVar(&networks, "network", nil,
 		"`networks` or files for regret in place of its own, with commas between")

@@ -35,10 +35,8 @@ are of every plan that has each expert on one chip, whatever its kernels and
 schedules.`,
 		Example: `  dsasched solve experts routings.csv
   dsasched solve experts routings.csv --method greedy --worst --json`,
-		Args: oneArg("ROUTINGS.csv", "give the path of a file, such as 'dsasched export routings' writes"),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return []cobra.Completion{"csv"}, cobra.ShellCompDirectiveFilterFileExt
-		},
+		Args:              oneArg("ROUTINGS.csv", "give the path of a file, such as 'dsasched export routings' writes"),
+		ValidArgsFunction: completeFile("csv"),
 	}
 	f := addSolver(cmd, experts.Methods(), "`file` to write the JSON to as well")
 	mixture := addMixture(cmd)
@@ -82,11 +80,7 @@ schedules.`,
 		a := &list[0]
 		show.end()
 		a.DType = dtype.value
-		unwritten := f.out.writeJSON(a, "  ")
-		if err := emit(cmd, *f.asJSON, a, func(b *bytes.Buffer) { writePlaced(b, a) }); err != nil {
-			return err
-		}
-		return cmp.Or(unwritten, cmd.Context().Err()) // what is known is printed
+		return finish(cmd, *f.asJSON, a, func(b *bytes.Buffer) { writePlaced(b, a) }, f.out.writeJSON(a, "  "))
 	}
 	return cmd
 }
@@ -181,19 +175,8 @@ to the standard output, or with -o to a file.`,
 		if err != nil {
 			return usageError{err}
 		}
-		text := experts.WriteRoutings(r)
-		if out.name == "" || out.name == stdoutName {
-			if *asJSON {
-				return usagef("--json needs -o FILE: the routings themselves go to the standard output")
-			}
-			_, err := cmd.OutOrStdout().Write(text)
-			return err
-		}
-		if err := replaceFile(out.name, text); err != nil {
-			return err
-		}
 		a := routingsJSON{out.name, m.Name, m.Source, scenarios.value, m.Experts(), tokens.value, *seed}
-		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
+		return out.writeText(cmd, *asJSON, "the routings themselves go", experts.WriteRoutings(r), a, func(b *bytes.Buffer) {
 			fmt.Fprintf(b, "%s: %s of %d tokens, %d of %d experts each\n", printable(a.File),
 				plural(int(a.Scenarios), "scenario"), a.Tokens, m.Chosen(), a.Experts)
 		})

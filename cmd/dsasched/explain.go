@@ -120,11 +120,7 @@ critical paths: the gains add up to the whole.`,
 
 // compared says where a schedule gains over that of a file.
 func compared(cmd *cobra.Command, e *explain.Explainer, r *scheduler.Result, name string) (*againstJSON, error) {
-	accelerator := ""
-	if f := cmd.Flags().Lookup("hardware"); f.Changed {
-		accelerator = f.Value.String()
-	}
-	origin, other, err := restoreAloud(cmd, name, accelerator)
+	origin, other, err := restoreAloud(cmd, name, givenHardware(cmd))
 	if err != nil {
 		return nil, err
 	}
@@ -143,13 +139,10 @@ func explained(cmd *cobra.Command, name string, recipe *recipeFlags, quiet bool)
 		defer show.end()
 		return recipe.run(cmd, name, show)
 	}
-	accelerator := ""
 	var err error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "json", "quiet", "tensor", "op", "group", "against":
-		case "hardware":
-			accelerator = *recipe.accelerator
+		case "json", "quiet", "tensor", "op", "group", "against", "hardware":
 		default:
 			err = cmp.Or(err, usagef("--%s is for networks: %s says it itself", f.Name, name))
 		}
@@ -157,7 +150,7 @@ func explained(cmd *cobra.Command, name string, recipe *recipeFlags, quiet bool)
 	if err != nil {
 		return schedulefile.Origin{}, nil, err
 	}
-	return restoreAloud(cmd, name, accelerator)
+	return restoreAloud(cmd, name, givenHardware(cmd))
 }
 
 func (a explainJSON) write(b *bytes.Buffer) {

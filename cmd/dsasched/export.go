@@ -104,6 +104,23 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
+// writeText writes a text to the file and prints a summary of it, or writes it to the standard output, which is not for
+// JSON then.
+func (o *outFile) writeText(cmd *cobra.Command, asJSON bool, what string, text []byte, answer any,
+	summary func(*bytes.Buffer)) error {
+	if o.name == "" || o.name == stdoutName {
+		if asJSON {
+			return usagef("--json needs -o FILE: %s to the standard output", what)
+		}
+		_, err := cmd.OutOrStdout().Write(text)
+		return err
+	}
+	if err := replaceFile(o.name, text); err != nil {
+		return err
+	}
+	return emit(cmd, asJSON, answer, summary)
+}
+
 // write makes the file, if one was asked for, of what data returns. If that fails, nothing is written any more:
 // the answer is printed all the same, and must not name the file.
 func (o *outFile) write(data func() ([]byte, error)) error {
@@ -129,6 +146,26 @@ func (o *outFile) writeJSON(answer any, indent string) error {
 		}
 		return append(data, '\n'), nil
 	})
+}
+
+// A fileToWrite is a file that may be asked for, and what writes it.
+type fileToWrite struct {
+	file  *outFile
+	write func(io.Writer) error
+}
+
+// writeFiles writes the files that are asked for, and none any more after one that fails.
+func writeFiles(list []fileToWrite) (written []string, err error) {
+	for _, f := range list {
+		if f.file.name == "" {
+			continue
+		}
+		if _, err := writeFile(f.file.name, f.write); err != nil {
+			return written, err
+		}
+		written = append(written, f.file.name)
+	}
+	return written, nil
 }
 
 // writeFile makes a file of what write writes, in one step as replaceFile does, and

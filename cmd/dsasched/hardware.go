@@ -35,14 +35,8 @@ say where each figure is from. There the L1 is called lb, the LLB gb.`,
   dsasched hardware stcp920 --yaml > my-npu.yaml
   dsasched hardware ./my-npu.yaml --json`,
 		Args: atMostOneArg("accelerator"),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, part string) ([]cobra.Completion,
-			cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			names, directive := completeHardware(cmd, args, part)
-			return append(append(names, simt.Presets()...), server.Presets()...), directive
-		},
+		ValidArgsFunction: completeOne(slices.Concat(hardware.Presets(), simt.Presets(), server.Presets()),
+			cobra.ShellCompDirectiveDefault),
 	}
 	asJSON := addJSON(cmd)
 	cmd.Flags().BoolVar(&asYAML, "yaml", false, "print the YAML file of a built-in accelerator")

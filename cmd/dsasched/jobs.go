@@ -358,14 +358,10 @@ writes must lie there or below.`,
 			}
 			return nil
 		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		},
+		ValidArgsFunction: completeFolders,
 	}
 	cmd.Flags().StringVarP(&out, "out", "o", "", "`folder` where all is put together (default: the first DIR)")
-	completeFlag(cmd, "out", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return nil, cobra.ShellCompDirectiveFilterDirs
-	})
+	completeFlag(cmd, "out", completeFolders)
 	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, dirs []string) error {
 		first, err := readShards(dirs[0])

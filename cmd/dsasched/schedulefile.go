@@ -25,6 +25,15 @@ func addScheduleHardware(cmd *cobra.Command) *string {
 	return accelerator
 }
 
+// givenHardware is --hardware, "" where it has its default.
+func givenHardware(cmd *cobra.Command) string {
+	f := cmd.Flags().Lookup("hardware")
+	if !f.Changed {
+		return ""
+	}
+	return f.Value.String()
+}
+
 // violationsError makes the exit status that of a failure; what is wrong is on the
 // standard output.
 type violationsError struct {

@@ -2,9 +2,9 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/serving"
 	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/server"
 	"github.com/dsasched/dsasched/model"
@@ -77,21 +78,16 @@ mean latency of every plan. With --exact, the best plan of a short trace that is
 known beforehand is searched for, with proof.`,
 		Example: `  dsasched serve trace.csv --model gpt2 --batch 4 -o times.json
   dsasched serve trace.csv --times times.json --batch 4 --policy chunked --json`,
-		Args: oneArg("TRACE.csv", "give the path of a trace, such as 'dsasched export trace' writes"),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return []cobra.Completion{"csv"}, cobra.ShellCompDirectiveFilterFileExt
-		},
+		Args:              oneArg("TRACE.csv", "give the path of a trace, such as 'dsasched export trace' writes"),
+		ValidArgsFunction: completeFile("csv"),
 	}
 	asJSON, quiet, tables := addJSON(cmd), addQuiet(cmd), addTables(cmd)
 	decoder := &choice{value: zoo.Decoders()[0], kind: "DECODER", words: zoo.Decoders()}
 	addChoice(cmd, decoder, "model", "decoder: "+strings.Join(decoder.words, ", "))
 	dtype := addNumbers(cmd)
 	machine := cmd.Flags().String("hardware", "stcp920", "built-in accelerator, machine of several chips, or YAML `file`")
-	completeFlag(cmd, "hardware", func(cmd *cobra.Command, args []string, text string) ([]cobra.Completion,
-		cobra.ShellCompDirective) {
-		list, directive := completeHardware(cmd, args, text)
-		return append(list, server.Presets()...), directive
-	})
+	completeFlag(cmd, "hardware", cobra.FixedCompletions(append(hardware.Presets(), server.Presets()...),
+		cobra.ShellCompDirectiveDefault))
 	chips := chipFlags{machine, addScheduler(cmd, "the parts")}
 	policy := &choice{kind: "POLICY"}
 	for _, p := range serving.Policies() {
@@ -195,10 +191,7 @@ known beforehand is searched for, with proof.`,
 			[]string{"TTFT: time to the first token; TPOT: time per further token; latency: from arrival to the last token; " +
 				"medians, and 99 % of the requests; batch: mean requests of a step; cache: most of the room in use", a.bound()}),
 			cmd.Name()))
-		if err := emit(cmd, *asJSON, a, func(b *bytes.Buffer) { a.write(b) }); err != nil {
-			return err
-		}
-		return cmp.Or(unwritten, cmd.Context().Err())
+		return finish(cmd, *asJSON, a, a.write, unwritten)
 	}
 	return cmd
 }
@@ -315,32 +308,16 @@ output, or with -o to a file.`,
 			return usagef("--requests and --limit are %d and %d, expected at most %d and %d", requests.value, limit.value,
 				serving.MaxRequests, serving.MaxTokens)
 		}
-		a := traceJSON{File: out.name, Mix: mix.value, Requests: requests.value, Seed: *seed}
-		for _, m := range mixes {
-			if m.Name != mix.value {
-				continue
-			}
-			a.Source = m.Source
-			list, err := serving.Generate(int(requests.value), *rate, m, int32(limit.value), *seed)
-			if err != nil {
-				return usageError{err}
-			}
-			for _, r := range list {
-				a.Prompt, a.Answer, a.Seconds = a.Prompt+int64(r.Prompt), a.Answer+int64(r.Answer), float64(r.Arrival)*1e-12
-			}
-			text := serving.WriteTrace(list)
-			if out.name == "" || out.name == stdoutName {
-				if *asJSON {
-					return usagef("--json needs -o FILE: the trace itself goes to the standard output")
-				}
-				_, err := cmd.OutOrStdout().Write(text)
-				return err
-			}
-			if err := replaceFile(out.name, text); err != nil {
-				return err
-			}
+		m := mixes[slices.IndexFunc(mixes, func(m serving.Mix) bool { return m.Name == mix.value })]
+		a := traceJSON{File: out.name, Mix: m.Name, Source: m.Source, Requests: requests.value, Seed: *seed}
+		list, err := serving.Generate(int(requests.value), *rate, m, int32(limit.value), *seed)
+		if err != nil {
+			return usageError{err}
 		}
-		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
+		for _, r := range list {
+			a.Prompt, a.Answer, a.Seconds = a.Prompt+int64(r.Prompt), a.Answer+int64(r.Answer), float64(r.Arrival)*1e-12
+		}
+		return out.writeText(cmd, *asJSON, "the trace itself goes", serving.WriteTrace(list), a, func(b *bytes.Buffer) {
 			fmt.Fprintf(b, "%s: %s in %s, %d tokens of prompts, %d of answers\n", printable(a.File), plural(int(a.Requests),
 				"request"), duration(a.Seconds), a.Prompt, a.Answer)
 		})

@@ -42,9 +42,7 @@ bound, and prints what AStitch's rules lose.`,
 	asJSON, read, full := addJSON(cmd), addNetwork(cmd), cmd.Flags().Bool("full", false, "print all kernels, however many")
 	batch := addOwnBatch(cmd)
 	machine := cmd.Flags().String("hardware", "v100-simt", "built-in SIMT machine or YAML `file`")
-	completeFlag(cmd, "hardware", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return simt.Presets(), cobra.ShellCompDirectiveDefault
-	})
+	completeFlag(cmd, "hardware", cobra.FixedCompletions(simt.Presets(), cobra.ShellCompDirectiveDefault))
 	addChoice(cmd, methods, "method", "method: "+strings.Join(plain(methods.words), ", "))
 	training := cmd.Flags().Bool("training", false, "the network's training step: gradients and updates, too")
 	about := cmd.Flags().String("explain", "", "say where this `operator` has gone, and why")
@@ -68,18 +66,14 @@ bound, and prints what AStitch's rules lose.`,
 		if err != nil {
 			return fmt.Errorf("%s on %s: %w", printable(args[0]), m.Name, err)
 		}
-		if graph.name != "" {
-			if _, err := writeFile(graph.name, func(w io.Writer) error { return kernels.WriteDOT(w, r.Plan) }); err != nil {
-				return err
-			}
-		}
-		if picture.name != "" {
-			if _, err := writeFile(picture.name, func(w io.Writer) error {
+		if _, err := writeFiles([]fileToWrite{
+			{graph, func(w io.Writer) error { return kernels.WriteDOT(w, r.Plan) }},
+			{picture, func(w io.Writer) error {
 				fig, err := kernels.Picture(r.Plan)
 				return writeFigure(w, "--picture", picture.name, fig, err)
-			}); err != nil {
-				return err
-			}
+			}},
+		}); err != nil {
+			return err
 		}
 		if *about != "" {
 			e, err := kernels.Explain(r.Plan, *about)
@@ -88,10 +82,7 @@ bound, and prints what AStitch's rules lose.`,
 			}
 			return emit(cmd, *asJSON, e, func(b *bytes.Buffer) { writeStitchExplanation(b, e) })
 		}
-		if err := emit(cmd, *asJSON, r, func(b *bytes.Buffer) { writeStitch(b, r, *full) }); err != nil {
-			return err
-		}
-		return cmd.Context().Err() // what is known is printed
+		return finish(cmd, *asJSON, r, func(b *bytes.Buffer) { writeStitch(b, r, *full) }, nil)
 	}
 	return cmd
 }

@@ -159,10 +159,7 @@ func (g *gridFlags) kept(cmd *cobra.Command, args []string, plan *tuning.Plan) (
 }
 
 func (g *gridFlags) files(plan *tuning.Plan, list []tuning.Explored) error {
-	for _, f := range []struct {
-		file  *outFile
-		write func(io.Writer) error
-	}{
+	_, err := writeFiles([]fileToWrite{
 		{g.csv, func(w io.Writer) error { _, err := w.Write(plan.CSV(list)); return err }},
 		{g.jsonl, func(w io.Writer) error {
 			data, err := plan.JSONLines(list)
@@ -175,14 +172,8 @@ func (g *gridFlags) files(plan *tuning.Plan, list []tuning.Explored) error {
 			fig, err := plan.Figure(list)
 			return writeFigure(w, g.figure.name, g.figure.name, fig, err)
 		}},
-	} {
-		if f.file.name != "" {
-			if _, err := writeFile(f.file.name, f.write); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	})
+	return err
 }
 
 func newSweep() *cobra.Command {
@@ -229,9 +220,7 @@ folder (default sweep-cells) must be one that all machines see, or be given to
 	g := addGrid(cmd)
 	g.job = addJob(cmd)
 	cmd.Flags().StringVar(&g.cells, "cells", "", "keep finished points in this `folder`, and take those that are there")
-	completeFlag(cmd, "cells", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return nil, cobra.ShellCompDirectiveFilterDirs
-	})
+	completeFlag(cmd, "cells", completeFolders)
 	cmd.Flags().StringArrayVar(&sets, "set", nil, "`KEY=VALUE,...`: the values that a setting takes; may be repeated")
 	completeFlag(cmd, "set", completeSet)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -264,7 +253,7 @@ func gridAxes(models, sets []string) ([]tuning.Axis, error) {
 		axes = append(axes, tuning.Axis{Key: key, Values: strings.Split(values, ",")})
 	}
 	if !slices.ContainsFunc(axes, func(a tuning.Axis) bool { return a.Key == "model" }) {
-		return nil, usagef("MODEL is missing: give a name that 'dsasched models' lists, or the path of an ONNX file")
+		return nil, usagef("MODEL is missing: %s", modelHint)
 	}
 	return axes, nil
 }

@@ -88,7 +88,7 @@ func (f *kernelFlags) open(ctx context.Context, names []string) (*toTune, error)
 
 func oneOrMoreModels(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usagef("MODEL is missing: give a name that 'dsasched models' lists, or the path of an ONNX file")
+		return usagef("MODEL is missing: %s", modelHint)
 	}
 	return nil
 }
