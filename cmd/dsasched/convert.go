@@ -14,28 +14,9 @@ import (
 )
 
 func newConvert() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "convert FILE",
-		Short: "Convert another tool's accelerator or memory plan to a file of ours",
-		Long: `Convert another tool's accelerator to a file that --hardware takes: a core of ZigZag,
-a system of Stream (whose cores' files stand beside it or in its folder cores), a
-hierarchy of AccelForge. Each field has a comment with its origin, or ASSUMED where
-it has none. What has no counterpart is listed as lost, or refused by name where the
-numbers would mean something else without it.
-
-A FILE that does not end in .yaml or .yml is a memory plan as a compiler prints it,
-and becomes a file of buffers for 'solve allocate', with the compiler's offsets as
-hints: a buffer assignment of XLA (its live ranges in it, or beside it in the file
-...-live-range.txt), PrintMemoryPlan of TFLite Micro, --verbose-allocation of Vela, a
-problem of tt-mlir's planner as JSON. --offsets takes the file that a call of
-'solve allocate -o' wrote, and gives the plan with these offsets.`,
-		Example: `  dsasched convert ./theirs.yaml -o ours.yaml
-  dsasched convert ./theirs.yaml --json
-  dsasched convert ./plan.log -o plan.csv
-  dsasched convert ./plan.log --offsets placed.csv -o better.log`,
-		Args:              oneArg("FILE", "give a file of ZigZag, Stream or AccelForge, or a plan of XLA, TFLite Micro, Vela or tt-mlir"),
-		ValidArgsFunction: completeFile("yaml", "yml", "txt", "log", "json"),
-	}
+	cmd := command("convert")
+	cmd.Args = oneArg("FILE", "give a file of ZigZag, Stream or AccelForge, or a plan of XLA, TFLite Micro, Vela or tt-mlir")
+	cmd.ValidArgsFunction = completeFile("yaml", "yml", "txt", "log", "json")
 	asJSON := addJSON(cmd)
 	out := addFile(cmd, "o out", "write the accelerator, the buffers or the plan to this `file`", ".yaml", ".yml", ".csv",
 		".txt", ".log", ".json")

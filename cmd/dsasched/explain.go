@@ -44,33 +44,9 @@ type againstJSON struct {
 }
 
 func newExplain() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "explain SCHEDULE.json|MODEL",
-		Short: "Explain why a schedule is as it is, and what it waits for",
-		Long: `Explain a schedule: one from a file, or the one that 'dsasched schedule' makes of a
-network with the same flags; but --group NAME asks for a group here.
-
-Without --tensor, --op or --group: the critical path, that is the commands of which
-each starts when the one before it ends, from the start to the end of the batch; what
-each unit waited for; and what limits the whole.
-
---group shows which merges made the group and which rule, with which numbers,
-stopped it from growing, or by what else it was chosen; what its largest instance
-takes at its factor and at smaller ones; when its instances run and what their
-launches wait for.
---op shows in which layer the operator is fused, which merges ended at it, and what
-its layer waited for. --tensor shows where the tensor lives and for how long, and if
-it was spilled, what was in the memory when there was no room. --against shows which
-groups gain over another schedule of the same batch, by their commands on both
-critical paths: the gains add up to the whole.`,
-		Example: `  dsasched explain net.schedule.json
-  dsasched explain resnet50 --batch 8 --variant cross-layer --group g1
-  dsasched explain resnet50 --batch 8 --op stage2.block0.conv1
-  dsasched explain bert-128 --batch 4 --tensor encoder.layer0.ffn.gelu --json
-  dsasched explain resnet50 --batch 8 --against other.schedule.json`,
-		Args:              oneArg("SCHEDULE.json or MODEL", scheduleHint+", or a name that 'dsasched models' lists"),
-		ValidArgsFunction: completeModel,
-	}
+	cmd := command("explain")
+	cmd.Args = oneArg("SCHEDULE.json or MODEL", scheduleHint+", or a name that 'dsasched models' lists")
+	cmd.ValidArgsFunction = completeModel
 	f := cmd.Flags()
 	tensor := f.String("tensor", "", "explain the tensor of this `name`")
 	op := f.String("op", "", "explain the operator of this `name`")

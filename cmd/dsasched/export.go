@@ -29,21 +29,7 @@ type exportJSON struct {
 }
 
 func newExportONNX() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "onnx MODEL -o FILE",
-		Short: "Write a network as an ONNX file",
-		Long: `Write a network as an ONNX file (operator set 21), before simplification unless
---simplify is given. Read again, it is the same network.
-
-Weights have types and shapes, but no values: onnx.load and shape inference take
-that, onnx.checker and ONNX Runtime do not. With --zero-weights they are zeros, as
-sparse tensors that take no space: checker and runtime take those, but not every
-other program finds them.`,
-		Example: `  dsasched export onnx resnet50 -o resnet50.onnx
-  dsasched export onnx bert-128 -o bert.onnx --batch 8 --dtype f32 --simplify
-  dsasched export onnx resnet50 -o runs.onnx --zero-weights
-  dsasched export onnx ./net.onnx -o - > copy.onnx`,
-	}
+	cmd := command("export onnx")
 	takesModel(cmd)
 	asJSON, batch, read := addJSON(cmd), addOwnBatch(cmd), addNetwork(cmd)
 	out := addFile(cmd, "o out", "`file` to write; - is the standard output")

@@ -54,33 +54,9 @@ type planStepJSON struct {
 const maxTrace = serving.MaxRequests * 32
 
 func newServe() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "serve TRACE.csv",
-		Short: "Simulate a server that answers a trace of requests",
-		Long: `Simulate a machine that answers requests with a decoder. TRACE.csv has a line for
-each: arrival_s,prompt_tokens,answer_tokens. A policy says which requests take part
-in each step, with prompts or pieces of them and with tokens of answers.
-
-Times of steps come from schedules: a layer's products, its attention and the last
-product are scheduled by the variant and simulated at several sizes. Between those,
-times are interpolated; parts follow each other, and sequences of several lengths
-take what as many of the mean length take. The chips of a machine share each layer
-and add up their results twice in it. Weights, keys and values lie in the DDR: a
-request begins when there is room for all of its tokens. -o keeps the times for
---times.
-
-Each policy has the time to the first token (TTFT), the time per further token
-(TPOT), the time from arrival to the last token (latency), and tokens per second
-and joule; times are medians, beside them what 99 % of the requests keep to, and
-the mean latency. Busy is the share of time with a step, batch the mean requests
-of a step, cache the most of the room that is in use. Below stands a bound on the
-mean latency of every plan. With --exact, the best plan of a short trace that is
-known beforehand is searched for, with proof.`,
-		Example: `  dsasched serve trace.csv --model gpt2 --batch 4 -o times.json
-  dsasched serve trace.csv --times times.json --batch 4 --policy chunked --json`,
-		Args:              oneArg("TRACE.csv", "give the path of a trace, such as 'dsasched export trace' writes"),
-		ValidArgsFunction: completeFile("csv"),
-	}
+	cmd := command("serve")
+	cmd.Args = oneArg("TRACE.csv", "give the path of a trace, such as 'dsasched export trace' writes")
+	cmd.ValidArgsFunction = completeFile("csv")
 	asJSON, quiet, tables := addJSON(cmd), addQuiet(cmd), addTables(cmd)
 	decoder := &choice{value: zoo.Decoders()[0], kind: "DECODER", words: zoo.Decoders()}
 	addChoice(cmd, decoder, "model", "decoder: "+strings.Join(decoder.words, ", "))
@@ -275,17 +251,8 @@ type traceJSON struct {
 }
 
 func newExportTrace() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "trace",
-		Short: "Write a random trace of requests for 'dsasched serve'",
-		Long: `Write a trace of requests: they arrive at random at a mean rate (a Poisson process),
-and the lengths of prompts and answers are log-normal with the median and the 90th
-percentile of a mix. The same seed gives the same trace. It goes to the standard
-output, or with -o to a file.`,
-		Example: `  dsasched export trace --requests 12 --rate 20 --mix short --limit 512 -o trace.csv
-  dsasched export trace --requests 1000 --rate 2 --mix chat --seed 7 > chat.csv`,
-		Args: noArgs,
-	}
+	cmd := command("export trace")
+	cmd.Args = noArgs
 	asJSON := addJSON(cmd)
 	requests := &number{value: 100, min: 1}
 	cmd.Flags().Var(requests, "requests", "how many")

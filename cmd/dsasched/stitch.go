@@ -17,27 +17,7 @@ func newStitch() *cobra.Command {
 	for _, m := range kernels.Methods() {
 		methods.words = append(methods.words, cobra.CompletionWithDesc(m.Name, m.Description))
 	}
-	cmd := &cobra.Command{
-		Use:   "stitch MODEL",
-		Short: "Make kernels of a network for a GPU",
-		Long: `Make kernels of a network for a SIMT machine (a GPU): which operators share one, in
-which loop nests, and through which memory the nests pass their data. Operators are
-first taken apart to the frameworks' grain: a softmax is five of them, but one for
-methods framework and tensorrt. Matrix products and convolutions are closed library
-calls, which tensorrt lets take in what follows.
-
-A dependency within a kernel is local (registers), regional (shared memory, within
-a block) or global (a barrier of all blocks). Each that is not local has its reason,
-and so has each between two kernels. Blocks are those of the kernel; a wave is how
-many the machine holds at a time.
-
---method exact decides kernels and schemes within AStitch's scopes, with proof or a
-bound, and prints what AStitch's rules lose.`,
-		Example: `  dsasched solve stitch bert-128
-  dsasched solve stitch bert-128 --method xla --dtype f32 --json
-  dsasched solve stitch crnn --hardware t4-simt --method exact
-  dsasched solve stitch bert-128 --explain encoder.layer0.attention.softmax/exp`,
-	}
+	cmd := command("solve stitch")
 	takesModel(cmd)
 	asJSON, read, full := addJSON(cmd), addNetwork(cmd), cmd.Flags().Bool("full", false, "print all kernels, however many")
 	batch := addOwnBatch(cmd)

@@ -19,21 +19,7 @@ import (
 )
 
 func newTensor() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "tensor NETWORK",
-		Short: "Divide each operator over the chips of a machine",
-		Long: `Divide the operators of a network over the chips of a machine: each is computed
-whole by all chips, or cut along a dimension of its results, or a product along its
-reduction, with the collectives that follow (all-gather, all-reduce, reduce-scatter,
-all-to-all).
-
-The choice is made by formulas, greedily or exactly. Then the pieces between
-collectives are scheduled by the variant and simulated on a chip, one after the
-other. Collectives do not overlap with them. Results that are cut stay on their
-chips; partial sums are added up.`,
-		Example: `  dsasched solve tensor llama2-7b-decode
-  dsasched solve tensor bert-128 --hardware v100x16 --batch 16 --method greedy --json`,
-	}
+	cmd := command("solve tensor")
 	takesModelAs(cmd, "NETWORK")
 	f := addSolver(cmd, sharding.Methods(), "`file` to write the JSON to as well")
 	chips := addChips(cmd, "the pieces")
