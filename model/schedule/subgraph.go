@@ -69,14 +69,14 @@ type Grouping struct {
 
 // MergeEvent is one decision of the grouping algorithm.
 type MergeEvent struct {
-	Round    int
-	Pattern  string // "straight", "diamond", "branch"
-	Parts    []string
-	Factors  []int64 // of the parts
-	Merged   int64   // factor of the result
-	Rule     string  // that was asked, with the factors that it compared
-	Accepted bool
-	Reason   string // of a refusal
+	Round    int      `json:"round"`
+	Pattern  string   `json:"pattern"`        // "straight", "diamond", "branch"
+	Parts    []string `json:"parts"`          // by their last operators
+	Factors  []int64  `json:"factors"`        // of the parts
+	Merged   int64    `json:"merged_factor"`  // of the result
+	Rule     string   `json:"rule,omitempty"` // that was asked, with the factors that it compared
+	Accepted bool     `json:"accepted"`
+	Reason   string   `json:"reason,omitempty"` // of a refusal
 }
 
 // Boundary computes Inputs and Outputs of a set of operators.
