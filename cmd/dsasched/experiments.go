@@ -45,7 +45,8 @@ func newRun(experiment runner) *cobra.Command {
 	var noExact bool
 	var networks []string
 	cmd := command("run")
-	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion,
+		cobra.ShellCompDirective) {
 		var names []cobra.Completion
 		for _, name := range experiments.Names() {
 			if e, err := experiments.Lookup(name); err == nil && !slices.Contains(args, name) {

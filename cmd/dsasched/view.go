@@ -38,7 +38,8 @@ func newView() *cobra.Command {
 		}
 		return oneArg("SCHEDULE.json", scheduleHint)(cmd, args[:min(1, len(args))])
 	}
-	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion,
+		cobra.ShellCompDirective) {
 		if len(args) > 1 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
