@@ -78,29 +78,34 @@ type Op struct {
 	Outputs []TensorID
 }
 
-// Attr holds the attributes of an operator; each kind reads the ones it knows.
+// Attr holds the attributes of an operator; each kind reads the ones it knows. Files of schedules have it as JSON.
 type Attr struct {
-	Kernel, Strides, Dilations []int64 // per spatial dimension
-	Pads                       []int64 // begins, then ends
-	Group                      int64
-	CeilMode                   bool
-	Axis                       int64   // always normalised to [0, rank)
-	Axes                       []int64 // normalised, ascending
-	KeepDims                   bool
-	Perm                       []int64
-	TransA, TransB             bool
-	Shape                      []int64 // Reshape, Expand, Slice, Resize: the target
-	Splits                     []int64 // Split: extents along Axis; TopK: how many
-	Starts, Steps              []int64 // Slice: per dimension of the input
-	OutputPadding              []int64
-	// Attention: what is done to the scores, and whether a softmax follows; query i sees no keys
-	// behind the first i + 1 + keys - queries.
-	Scores          []ScoreOp
-	Softmax, Causal bool
+	Kernel        []int64 `json:"kernel,omitempty"` // per spatial dimension, as the next two
+	Strides       []int64 `json:"strides,omitempty"`
+	Dilations     []int64 `json:"dilations,omitempty"`
+	Pads          []int64 `json:"pads,omitempty"` // begins, then ends
+	Group         int64   `json:"group,omitempty"`
+	CeilMode      bool    `json:"ceil_mode,omitempty"`
+	Axis          int64   `json:"axis,omitempty"` // always normalised to [0, rank)
+	Axes          []int64 `json:"axes,omitempty"` // normalised, ascending
+	KeepDims      bool    `json:"keep_dims,omitempty"`
+	Perm          []int64 `json:"perm,omitempty"`
+	TransA        bool    `json:"trans_a,omitempty"`
+	TransB        bool    `json:"trans_b,omitempty"`
+	Shape         []int64 `json:"shape,omitempty"`  // Reshape, Expand, Slice, Resize: the target
+	Splits        []int64 `json:"splits,omitempty"` // Split: extents along Axis; TopK: how many
+	Starts        []int64 `json:"starts,omitempty"` // Slice: per dimension of the input, as the next
+	Steps         []int64 `json:"steps,omitempty"`
+	OutputPadding []int64 `json:"output_padding,omitempty"`
 	// Variant is whatever else decides the values, but neither shape nor cost
 	// (limits, epsilon, rounding mode), in any canonical spelling. Two operators
 	// compute the same only if it is equal.
-	Variant string
+	Variant string `json:"variant,omitempty"`
+	// Attention: what is done to the scores, and whether a softmax follows; query i sees no keys
+	// behind the first i + 1 + keys - queries.
+	Scores  []ScoreOp `json:"scores,omitempty"`
+	Softmax bool      `json:"softmax,omitempty"`
+	Causal  bool      `json:"causal,omitempty"`
 }
 
 // AppendKey appends a string that attributes share only if they are equal.

@@ -8,10 +8,10 @@ import (
 // A ScoreOp is an element-wise operator that an attention runs on its scores: in place At of the
 // operator's operands it reads them, and in the others inputs of the attention, in turn.
 type ScoreOp struct {
-	Kind     Kind
-	Variant  string // as Attr.Variant has it
-	At       int
-	Operands int // all, the scores among them
+	Kind     Kind   `json:"kind"`
+	Variant  string `json:"variant,omitempty"` // as Attr.Variant has it
+	At       int    `json:"at,omitempty"`
+	Operands int    `json:"operands"` // all, the scores among them
 }
 
 // extra counts the inputs of the score operators.

@@ -22,30 +22,9 @@ import (
 const placeNodes = 100_000
 
 func newAllocate() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "allocate FILE.csv {--capacity N | --minimize | --capacity N --minimize}",
-		Short: "Place buffers with known lifetimes in one memory",
-		Long: `Give buffers with known lifetimes offsets in one memory. FILE.csv is a file of
-MiniMalloc: columns id, lower, upper, size, and alignment, gaps, hint, offset if any.
-
-The status is optimal if the peak is proven to be the least, feasible if it is not,
-infeasible if no placement within the capacity exists, and limit if none was found;
-a rule that does not fit says limit and what it needs. -o writes the file with the
-offsets found. With --capacity and --minimize it first finds what fits, then the
-least capacity that suffices.
-
-With --spill, buffers that do not all fit leave the memory: a table compares the
-rules and the optimum in bytes moved, which is the column spill_cost, or twice the
-size. Rules are longest-lifetime and largest-first; placement says whether offsets
-for what stays were found. -o then writes the buffers that stay, as the last method
-listed places them.`,
-		Example: `  dsasched solve allocate buffers.csv --capacity 12
-  dsasched solve allocate buffers.csv --minimize --method largest-first --json
-  dsasched solve allocate buffers.csv --capacity 12 -o placed.csv
-  dsasched solve allocate buffers.csv --capacity 8 --spill`,
-		Args:              oneArg("FILE.csv", "give the path of a file of buffers, as MiniMalloc reads them"),
-		ValidArgsFunction: completeFile("csv"),
-	}
+	cmd := command("solve allocate")
+	cmd.Args = oneArg("FILE.csv", "give the path of a file of buffers, as MiniMalloc reads them")
+	cmd.ValidArgsFunction = completeFile("csv")
 	f := addFileSolver(cmd, allocate.Methods(), "`file` to write with the offsets found",
 		"placement to begin with, a `file` of -o")
 	capacity := &number{}
@@ -99,17 +78,14 @@ listed places them.`,
 				return err
 			}
 		}
-		if err := emit(cmd, *f.asJSON, answer, func(b *bytes.Buffer) { answer.write(b, f.out.name) }); err != nil {
-			return err
-		}
-		return cmd.Context().Err() // what is known is printed
+		return finish(cmd, *f.asJSON, answer, func(b *bytes.Buffer) { answer.write(b, f.out.name) }, nil)
 	}
 	return cmd
 }
 
 // loadOffsets reads where a file places the buffers of p.
 func loadOffsets(file string, p *allocate.Problem) ([]int64, error) {
-	data, err := regular.Read(file)
+	data, err := regular.ReadUpTo(file, maxPlan)
 	if err != nil {
 		return nil, err
 	}
@@ -156,10 +132,7 @@ func (f *solverFlags) spills(cmd *cobra.Command, p *allocate.Problem, capacity i
 		return err
 	}
 	show.end()
-	if err := writeSpills(cmd, *f.asJSON, p, capacity, all, f.out.name); err != nil {
-		return err
-	}
-	return cmd.Context().Err() // what is known is printed
+	return writeSpills(cmd, *f.asJSON, p, capacity, all, f.out.name)
 }
 
 // A placement is the answer, and where it was written. The names of its fields are those
@@ -227,7 +200,7 @@ func writeSpills(cmd *cobra.Command, asJSON bool, p *allocate.Problem, capacity 
 			return err
 		}
 	}
-	return emit(cmd, asJSON, answer, func(b *bytes.Buffer) {
+	return finish(cmd, asJSON, answer, func(b *bytes.Buffer) {
 		var rows [][]string
 		for _, s := range all {
 			moved := "-"
@@ -243,5 +216,5 @@ func writeSpills(cmd *cobra.Command, asJSON bool, p *allocate.Problem, capacity 
 		} else if out != "" {
 			b.WriteString("\nnothing is written: there is no placement\n")
 		}
-	})
+	}, nil)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -29,22 +28,8 @@ type layeringJSON struct {
 }
 
 func newLayering() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "layering NETWORK",
-		Short: "Divide a network into layers of operators that run side by side",
-		Long: `Divide the operators of a network into layers that run one after another on one
-device; operators of a layer run side by side, or one by one where that is faster.
-Convolutions, matrix products and reductions are operators, each with the
-element-wise operators that follow it.
-
-mofang splits sets of operators by the balance of their work. greedy starts all that
-can run, sequential one operator at a time. exact finds the fastest layers and proves
-it, block by block, for blocks of up to 64 operators.`,
-		Example: `  dsasched solve layering inception-v3 --hardware v100
-  dsasched solve layering mofang-inception --hardware v100 --method exact --json`,
-		Args:              oneArg("NETWORK", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
-		ValidArgsFunction: completeModel,
-	}
+	cmd := command("solve layering")
+	takesModelAs(cmd, "NETWORK")
 	f := addSolver(cmd, balance.LayerMethods(), "`file` to write the JSON to as well")
 	defaultMethod(cmd, f, "mofang")
 	accelerator, read, batch, share := addHardware(cmd), addNetwork(cmd), &number{value: 1, min: 1}, addEfficiency(cmd)
@@ -91,11 +76,7 @@ it, block by block, for blocks of up to 64 operators.`,
 		}
 		show.end()
 		answer := layeringJSON{net.Name, spec.Name, read.dtype.value, batch.value, a}
-		unwritten := f.out.writeJSON(answer, "  ")
-		if err := emit(cmd, *f.asJSON, answer, func(b *bytes.Buffer) { answer.write(b) }); err != nil {
-			return err
-		}
-		return cmp.Or(unwritten, cmd.Context().Err()) // what is known is printed
+		return finish(cmd, *f.asJSON, answer, answer.write, f.out.writeJSON(answer, "  "))
 	}
 	return cmd
 }
@@ -146,38 +127,12 @@ type pipelineJSON struct {
 }
 
 func newPipeline() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "pipeline NETWORK",
-		Short: "Divide a training batch over devices and simulate the pipeline",
-		Long: `Divide a network into stages for several devices and a training batch into
-micro-batches, and simulate the pipeline in the order of passes that --order says.
-
-mofang has stages of equal time, and the fewest micro-batches at which filling the
-pipeline costs no more than devices lose by their size. gpipe has stages of equal
-numbers of operators and four micro-batches for each. exact chooses stages and
-micro-batches within the memory of the devices so that the simulated batch takes
-least in the order gpipe, with proof: never more than with fewer devices. With
---replicas it lets devices share a stage, with --recompute it lets stages compute
-activations again.
-
-A backward pass takes twice its forward pass; what crosses between stages takes the
-link's time; devices that share a stage add their gradients up in a ring at the end.
---profile takes measured times, CSV with a line
-  operator,samples,forward_s,backward_s
-and one or more for each operator, by the names of 'dsasched solve layering --json'.`,
-		Example: `  dsasched solve pipeline resnet50 --devices 4 --batch 256
-  dsasched solve pipeline bert-128 --devices 8 --batch 64 --method exact --json
-  dsasched solve pipeline vgg16 --devices 8 --batch 256 --method exact --replicas 8
-  dsasched solve pipeline resnet50 --devices 4 --batch 64 --trace pipeline.json`,
-		Args:              oneArg("NETWORK", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
-		ValidArgsFunction: completeModel,
-	}
+	cmd := command("solve pipeline")
+	takesModelAs(cmd, "NETWORK")
 	f := addSolver(cmd, balance.PipelineMethods(), "`file` to write the JSON to as well")
 	defaultMethod(cmd, f, "mofang")
 	machine := cmd.Flags().String("server", "v100x16", "built-in machine of several devices or YAML `file`")
-	completeFlag(cmd, "server", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return server.Presets(), cobra.ShellCompDirectiveDefault
-	})
+	completeFlag(cmd, "server", cobra.FixedCompletions(server.Presets(), cobra.ShellCompDirectiveDefault))
 	devices, batch := &number{value: 4, min: 1}, &number{value: 256, min: 1}
 	cmd.Flags().Var(devices, "devices", "number of devices")
 	cmd.Flags().Var(batch, "batch", "batch size of a training step")
@@ -243,11 +198,7 @@ and one or more for each operator, by the names of 'dsasched solve layering --js
 				return err
 			}
 		}
-		unwritten := f.out.writeJSON(answer, "  ")
-		if err := emit(cmd, *f.asJSON, answer, func(b *bytes.Buffer) { answer.write(b) }); err != nil {
-			return err
-		}
-		return cmp.Or(unwritten, cmd.Context().Err()) // what is known is printed
+		return finish(cmd, *f.asJSON, answer, answer.write, f.out.writeJSON(answer, "  "))
 	}
 	return cmd
 }

@@ -170,7 +170,7 @@ func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(files, func(a, b string) int { return compareNames(a, b) })
+	slices.SortFunc(files, compareNames)
 	var rows []benchRow
 	show := newStatus(cmd, quiet)
 	defer show.end()
@@ -222,12 +222,12 @@ func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration
 		for _, r := range rows {
 			cost, gap := "–", "–"
 			if r.Cost != nil {
-				cost = wholeText(*r.Cost)
+				cost = decimal(*r.Cost)
 			}
 			if r.Gap != nil {
 				gap = percent(*r.Gap)
 			}
-			cells = append(cells, []string{r.Instance, cost, wholeText(r.Bound), wholeText(r.Best), wholeText(r.Known), gap})
+			cells = append(cells, []string{r.Instance, cost, decimal(r.Bound), decimal(r.Best), decimal(r.Known), gap})
 		}
 		writeTable(b, "lrrrrr", []string{"instance", "answer", "bound", "best known", "its bound", "above best"}, cells)
 	})
@@ -271,7 +271,7 @@ var generatedName = regexp.MustCompile(`^g\d+-\d+`)
 // answer is the file of the best answer. Its name has the cost, so that the file of a better one does not take its
 // place before best.csv does.
 func (r *bestRow) answer(dir, ending string) string {
-	return filepath.Join(dir, "answers", r.kind, fmt.Sprintf("%s.%s.%s", r.instance, wholeText(r.best), ending))
+	return filepath.Join(dir, "answers", r.kind, fmt.Sprintf("%s.%s.%s", r.instance, decimal(r.best), ending))
 }
 
 // keep takes what is better of an answer into the row and the folder: first its file, then best.csv as a whole, then
@@ -301,8 +301,6 @@ func (k bestKnown) keep(dir, ending, method string, r *bestRow, a benchAnswer) e
 	}
 	return nil
 }
-
-func wholeText(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 func readBest(file string) (bestKnown, error) {
 	data, err := regular.ReadUpTo(file, 1<<24)
@@ -341,7 +339,7 @@ func (k bestKnown) text() []byte {
 	w.Write([]string{"kind", "instance", "source", "best", "bound", "method"})
 	for _, r := range k {
 		if !math.IsInf(r.best, 1) {
-			w.Write([]string{r.kind, r.instance, r.source, wholeText(r.best), wholeText(r.bound), r.method})
+			w.Write([]string{r.kind, r.instance, r.source, decimal(r.best), decimal(r.bound), r.method})
 		}
 	}
 	w.Flush()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,39 +52,7 @@ type bestJSON struct {
 }
 
 func newBest() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "best MODEL",
-		Short: "Find the best whole schedule, judged by the simulator",
-		Long: `Find a schedule of the least simulated latency: all decisions together, where
-'dsasched compare' makes one at a time exact by an objective of its own.
-
-The search begins with cross-layer and tiled at every chunk, with element-wise
-operators in place and not. It changes groups and how they are split, bindings,
-scopes, spills, the order of instances, tiles and loops of products, and what the
-kernel generator may do, for --evaluations schedules, each of which is simulated;
-starts that promise less are left one after the other. Then it runs every other
-variant at every chunk, so that its answer is never worse than any of them, and goes
-on from the best. The same seed gives the same answer anywhere, unless --time-limit
-or Ctrl-C ends the search; then the best schedule so far is printed.
-
-tiled makes an operator of each attention. A search that begins there goes on there,
-and the bound is then that of the network with such operators.
-
-Bound is what no schedule is faster than that divides the batch evenly over all
-clusters, in layers that are straight lines of the network's own operators
-('dsasched bound' has what holds for others), gap the latency over the bound, less 1.
-Greedy is the variant cross-layer with default options, at its best chunk.
---certificate writes a proof of these for 'dsasched certify'.
-
---objective energy, or edp (energy times latency), makes that least in the place of
-the latency, on accelerators whose description has figures of energy. --front lists
-the schedules that no other beats in both latency and energy, of all that the search
-saw.`,
-		Example: `  dsasched best resnet50 --batch 4 --evaluations 50
-  dsasched best bert-128 --batch 4 --time-limit 5s -o bert.schedule.json --json
-  dsasched best ./net.onnx --batch 16 --evaluations 100 --seed 2 --certificate net.certificate.json
-  dsasched best squeezenet --batch 4 --evaluations 50 --objective energy --front`,
-	}
+	cmd := command("best")
 	takesModel(cmd)
 	asJSON, quiet, accelerator, from := addJSON(cmd), addQuiet(cmd), addHardware(cmd), addNetwork(cmd)
 	batch, chunk := addBatch(cmd, "every divisor of its share")
@@ -200,10 +167,7 @@ saw.`,
 			}
 			return c.Write()
 		}))
-		if err := emit(cmd, *asJSON, answer, func(b *bytes.Buffer) { writeBest(b, &answer) }); err != nil {
-			return err
-		}
-		return cmp.Or(unwritten, cmd.Context().Err()) // interrupted, although there is an answer
+		return finish(cmd, *asJSON, answer, func(b *bytes.Buffer) { writeBest(b, &answer) }, unwritten)
 	}
 	return cmd
 }

@@ -32,26 +32,7 @@ type aloneSettings struct {
 }
 
 func newBind() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "bind MODEL",
-		Short: "Choose core bindings and buffer scopes, greedily or exactly",
-		Long: `Choose for each instance over which cores its output is spread and whether it
-stands in the L1 or the LLB, and show what changes against Algorithm 4, the greedy
-method of the paper. Groups, split factors and order are those of
-'dsasched schedule'.
-
-Objective and bound are seconds of the cost model that docs/formulations.md
-states: compute, redistribution and copies, one after the other. Throughput is
-simulated, with memory plan and overlap, and need not follow the objective.
-Status: optimal (proven), feasible (no choice is below the bound) or limit (no
-choice found).
-
---start begins with the bindings and scopes of a schedule with the same groups.
-After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
-		Example: `  dsasched solve bind resnet50 --batch 8
-  dsasched solve bind bert-128 --batch 8 --method ilp --time-limit 60s --json
-  dsasched solve bind net.onnx --hardware my-npu.yaml --method greedy`,
-	}
+	cmd := command("solve bind")
 	addSolving(cmd, binding.Methods(), func(ctx context.Context, set aloneSettings) (*answers.Alone, any,
 		func(*bytes.Buffer), error) {
 		a, err := scheduler.Bind(ctx, set.net, set.spec, set.batch, set.method, set.opt)
@@ -130,10 +111,7 @@ func addSolving(cmd *cobra.Command, methods []solve.Method,
 				return err
 			}
 		}
-		if err := emit(cmd, *asJSON, answer, write); err != nil {
-			return err
-		}
-		return cmd.Context().Err() // interrupted, although there is an answer
+		return finish(cmd, *asJSON, answer, write, nil)
 	}
 }
 

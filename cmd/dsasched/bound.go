@@ -32,26 +32,7 @@ type boundJSON struct {
 }
 
 func newBound() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "bound MODEL",
-		Short: "Give bounds that no schedule of a network can beat",
-		Long: `Give a lower bound on the latency of a batch, over all schedules that divide it
-evenly over all clusters, with the same plan where these have as much to do, and run
-layers that are straight lines of the network's own operators: any groups, splits,
-orders, bindings, memory plans and chunks, as the simulator would time them. The
-bound is the largest of several terms, each with its own reason;
-docs/formulations.md says what they assume and proves them. 'any form' holds as well
-for what other variants make: attention as one operator and scans in one layer
-(tiled), the layers of TVM and AStitch; 'fused' of schedules alone that make each
-attention one operator. 'any division' holds for all these, and where
-the batch is divided otherwise, clusters are idle, or each has a part of the network
-('schedule --clusters'). 'steady' is the time per batch where many batches follow
-each other.
-
-It is not the lower_bound_s of other commands, which is of one program.`,
-		Example: `  dsasched bound resnet50 --batch 64
-  dsasched bound ./net.onnx --hardware ipu --batch 16 --json`,
-	}
+	cmd := command("bound")
 	takesModel(cmd)
 	asJSON, accelerator, read := addJSON(cmd), addHardware(cmd), addNetwork(cmd)
 	batch := &number{value: 1, min: 1, max: pipeline.MaxBatch}

@@ -15,30 +15,8 @@ import (
 )
 
 func newCalibrate() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "calibrate",
-		Short: "Fit an accelerator's unpublished constants to published throughputs",
-		Long: `Fit up to three constants that nobody has published to five published figures:
-TVM's throughputs of the networks whose programs are as the paper's (as many
-kernels as Table 3 has results, within 20 %), GraphTurbo's one throughput, and
-what INT8 gains with the vendor's code. The constants are the time to launch a
-kernel, the share of the DDR's bandwidth that activations reach, and what a
-matrix unit loses at each change of its weights. Each stays within its physical
-range.
-
-Each network is left out once, for each set of constants; those are fitted whose
-fit says most of what it has not seen. The others are estimates.
-
-The result is the same in every run. The built-in stcp920 holds it, and
-stcp920-paper the same constants. It takes a minute or two; --residuals only
-compares the file as it stands.
-
-With -o, the hardware file is written with the new constants; all else in it stays,
-comments included.`,
-		Example: `  dsasched calibrate --residuals
-  dsasched help calibrate`,
-		Args: noArgs,
-	}
+	cmd := command("calibrate")
+	cmd.Args = noArgs
 	asJSON, accelerator := addJSON(cmd), addHardware(cmd)
 	residuals := cmd.Flags().Bool("residuals", false, "fit nothing, only compare")
 	out := addFile(cmd, "o out", "hardware `file` to write; - is the standard output")

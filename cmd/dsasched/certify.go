@@ -14,25 +14,10 @@ import (
 )
 
 func newCertify() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "certify CERTIFICATE.json",
-		Short: "Check a certificate: a schedule and a bound that none beats",
-		Long: `Check a certificate, whoever has made it, and print what it proves: the latency of
-its schedule, the bound that no schedule of the network beats that divides the batch
-evenly over all clusters in layers that are straight lines of the network's own
-operators, and the gap between them, latency over bound less 1.
-Nothing in the file is trusted: network and accelerator are opened anew, the bound is
-computed from them, the schedule is checked against the rules and simulated, and the
-greedy variant is run. What differs is refused, with its field, what was found and
-what was expected. What is trusted is this program: the bound's code and proofs
-(docs/formulations.md), the kernel generator and the simulator. An accelerator that
-is not built in is taken from --hardware alone.`,
-		Example: `  dsasched certify net.certificate.json
-  dsasched certify net.certificate.json --model ./net.onnx --hardware stcp920 --json`,
-		Args: oneArg("CERTIFICATE.json",
-			"give a file that 'dsasched best MODEL --certificate FILE' has written"),
-		ValidArgsFunction: completeFile("json"),
-	}
+	cmd := command("certify")
+	cmd.Args = oneArg("CERTIFICATE.json",
+		"give a file that 'dsasched best MODEL --certificate FILE' has written")
+	cmd.ValidArgsFunction = completeFile("json")
 	asJSON, accelerator := addJSON(cmd), addScheduleHardware(cmd)
 	cmd.Flags().Lookup("hardware").Usage =
 		"built-in accelerator or YAML `file` (default: the one that the certificate names)"

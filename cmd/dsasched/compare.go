@@ -25,25 +25,7 @@ type compareJSON struct {
 
 func newCompare() *cobra.Command {
 	var decisions []string
-	cmd := &cobra.Command{
-		Use:   "compare MODEL",
-		Short: "Compare greedy decisions with exact ones",
-		Long: `Schedule a network with all of GraphTurbo, then replace one greedy decision at a
-time by the answers of other methods: sub-graphs and split factors, the order of
-instances, bindings and scopes, what is spilled, the issue of a kernel's commands;
-then all but the issue, each for the choices before it (all). Beside the last
-stands tiled, the variant of 'dsasched schedule', at the same chunk. Each row has
-the objective of the decision, a proven bound, and the simulated throughput if only
-that decision is replaced.
-Without --chunk all are made for the chunk at which the greedy schedule is fastest.
-
-An objective is a proxy for time: the simulator overlaps moves with work, so the
-best choice of a proxy may not be the fastest. The last row (all by search) is never
-slower than another; below the table stands what is fastest. 'dsasched best' searches
-for time itself.`,
-		Example: `  dsasched compare bert-128 --batch 32
-  dsasched compare resnet50 --batch 8 --decision order,bind --time-limit 10s --json`,
-	}
+	cmd := command("compare")
 	takesModel(cmd)
 	asJSON, quiet, accelerator, read := addJSON(cmd), addQuiet(cmd), addHardware(cmd), addNetwork(cmd)
 	batch, chunk := addBatch(cmd, "where the greedy schedule is fastest")

@@ -10,25 +10,9 @@ import (
 var shells = []string{"bash", "zsh", "fish"}
 
 func newCompletion() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "completion SHELL",
-		Short: "Print a completion script for bash, zsh or fish",
-		Long: `Print a script that makes the shell complete commands, flags, and the names of
-networks, accelerators, variants and experiments. Write it to a file to have it in
-every new shell:
-
-  bash  with the package bash-completion, into
-        ~/.local/share/bash-completion/completions/dsasched
-  zsh   into a file _dsasched in a folder that is in $fpath before compinit runs
-  fish  into ~/.config/fish/completions/dsasched.fish`,
-		Example: `  dsasched completion bash
-  dsasched completion zsh
-  dsasched completion fish`,
-		Args: oneArg("SHELL", "expected "+oneOf(shells)),
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return shells[len(shells)*min(1, len(args)):], cobra.ShellCompDirectiveNoFileComp
-		},
-	}
+	cmd := command("completion")
+	cmd.Args = oneArg("SHELL", "expected "+oneOf(shells))
+	cmd.ValidArgsFunction = completeOne(shells, cobra.ShellCompDirectiveNoFileComp)
 	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var script bytes.Buffer

@@ -14,28 +14,9 @@ import (
 )
 
 func newConvert() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "convert FILE",
-		Short: "Convert another tool's accelerator or memory plan to a file of ours",
-		Long: `Convert another tool's accelerator to a file that --hardware takes: a core of ZigZag,
-a system of Stream (whose cores' files stand beside it or in its folder cores), a
-hierarchy of AccelForge. Each field has a comment with its origin, or ASSUMED where
-it has none. What has no counterpart is listed as lost, or refused by name where the
-numbers would mean something else without it.
-
-A FILE that does not end in .yaml or .yml is a memory plan as a compiler prints it,
-and becomes a file of buffers for 'solve allocate', with the compiler's offsets as
-hints: a buffer assignment of XLA (its live ranges in it, or beside it in the file
-...-live-range.txt), PrintMemoryPlan of TFLite Micro, --verbose-allocation of Vela, a
-problem of tt-mlir's planner as JSON. --offsets takes the file that a call of
-'solve allocate -o' wrote, and gives the plan with these offsets.`,
-		Example: `  dsasched convert ./theirs.yaml -o ours.yaml
-  dsasched convert ./theirs.yaml --json
-  dsasched convert ./plan.log -o plan.csv
-  dsasched convert ./plan.log --offsets placed.csv -o better.log`,
-		Args:              oneArg("FILE", "give a file of ZigZag, Stream or AccelForge, or a plan of XLA, TFLite Micro, Vela or tt-mlir"),
-		ValidArgsFunction: completeFile("yaml", "yml", "txt", "log", "json"),
-	}
+	cmd := command("convert")
+	cmd.Args = oneArg("FILE", "give a file of ZigZag, Stream or AccelForge, or a plan of XLA, TFLite Micro, Vela or tt-mlir")
+	cmd.ValidArgsFunction = completeFile("yaml", "yml", "txt", "log", "json")
 	asJSON := addJSON(cmd)
 	out := addFile(cmd, "o out", "write the accelerator, the buffers or the plan to this `file`", ".yaml", ".yml", ".csv",
 		".txt", ".log", ".json")
@@ -71,16 +52,18 @@ problem of tt-mlir's planner as JSON. --offsets takes the file that a call of
 	return cmd
 }
 
+// maxPlan bounds files of memory plans.
+const maxPlan = 64 << 20
+
 // convertPlan writes a compiler's memory plan as a file of buffers, or the plan with other offsets.
 func convertPlan(cmd *cobra.Command, file, offsets, out string, asJSON bool) error {
-	const most = 64 << 20
-	text, err := regular.ReadUpTo(file, most)
+	text, err := regular.ReadUpTo(file, maxPlan)
 	if err != nil {
 		return err
 	}
 	var ranges []byte
 	if base, ok := strings.CutSuffix(file, "-buffer-assignment.txt"); ok {
-		ranges, _ = regular.ReadUpTo(base+"-live-range.txt", most) // or they are in the file
+		ranges, _ = regular.ReadUpTo(base+"-live-range.txt", maxPlan) // or they are in the file
 	}
 	d, err := allocate.ReadDump(file, string(text), string(ranges))
 	if err != nil {
@@ -92,9 +75,12 @@ func convertPlan(cmd *cobra.Command, file, offsets, out string, asJSON bool) err
 			return err
 		}
 	} else {
-		placed, err := placedAt(d, offsets)
+		placed, err := loadOffsets(offsets, d.Problem)
 		if err != nil {
 			return err
+		}
+		if err := allocate.Check(d.Problem, allocate.NoLimit, placed); err != nil {
+			return fmt.Errorf("%s: %w", offsets, err)
 		}
 		plan, err := d.WithOffsets(placed)
 		if err != nil {
@@ -127,32 +113,4 @@ func convertPlan(cmd *cobra.Command, file, offsets, out string, asJSON bool) err
 			row(b, "note", "%s", n)
 		}
 	})
-}
-
-// placedAt are the offsets that a file of solve allocate -o has for the buffers of a plan, checked.
-func placedAt(d *allocate.Dump, file string) ([]int64, error) {
-	data, err := regular.ReadUpTo(file, 64<<20)
-	if err != nil {
-		return nil, err
-	}
-	p, err := allocate.ReadCSV(file, data)
-	if err != nil {
-		return nil, err
-	}
-	at := map[string]*int64{}
-	for _, b := range p.Buffers {
-		at[b.ID] = b.Offset
-	}
-	var offsets []int64
-	for _, b := range d.Problem.Buffers {
-		o := at[b.ID]
-		if o == nil {
-			return nil, fmt.Errorf("%s: found no offset of buffer %s, expected one for each buffer of the plan", file, b.ID)
-		}
-		offsets = append(offsets, *o)
-	}
-	if err := allocate.Check(d.Problem, allocate.NoLimit, offsets); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return offsets, nil
 }

@@ -18,13 +18,8 @@ type listJSON struct {
 }
 
 func newList() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the experiments",
-		Example: `  dsasched list
-  dsasched list --json`,
-		Args: noArgs,
-	}
+	cmd := command("list")
+	cmd.Args = noArgs
 	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		answer := listJSON{experiments.All()}
@@ -49,53 +44,33 @@ func newRun(experiment runner) *cobra.Command {
 	var out string
 	var noExact bool
 	var networks []string
-	cmd := &cobra.Command{
-		Use:   "run [EXPERIMENT...]",
-		Short: "Run experiments and write their tables and figures",
-		Long: `Run the named experiments, or all of them. Tables go to the terminal, and with the
-figures to a folder per experiment under --out. Progress goes to the standard error.
-
-What is finished stays: a run that was interrupted goes on where it was. With
---json the tables are not printed; instead, the files are listed at the end.
-
-On several machines, --shard i/n computes a part, and --slurm submits all parts as
-an array job; 'dsasched merge' then writes what one machine would have. The same
-command again does what is not finished.`,
-		Example: `  dsasched run ablation
-  dsasched run ablation --out results --workers 2 --quiet
-  dsasched run --no-exact
-  dsasched run growth --time-limit 60s
-  dsasched run regret --network ./theirs.onnx --out theirs
-  dsasched run --no-exact --out results --slurm --array 8 --dry-run
-  dsasched run --json`,
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			var names []cobra.Completion
-			for _, name := range experiments.Names() {
-				if e, err := experiments.Lookup(name); err == nil && !slices.Contains(args, name) {
-					names = append(names, cobra.CompletionWithDesc(name, e.Description))
-				}
+	cmd := command("run")
+	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion,
+		cobra.ShellCompDirective) {
+		var names []cobra.Completion
+		for _, name := range experiments.Names() {
+			if e, err := experiments.Lookup(name); err == nil && !slices.Contains(args, name) {
+				names = append(names, cobra.CompletionWithDesc(name, e.Description))
 			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
-		Args: func(_ *cobra.Command, args []string) error {
-			for _, name := range args {
-				e, err := experiments.Lookup(name)
-				if err != nil {
-					return usageError{err}
-				}
-				if e.Exact && noExact {
-					return usagef("%s is about exact methods alone, expected another experiment with --no-exact", name)
-				}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		for _, name := range args {
+			e, err := experiments.Lookup(name)
+			if err != nil {
+				return usageError{err}
 			}
-			return nil
-		},
+			if e.Exact && noExact {
+				return usagef("%s is about exact methods alone, expected another experiment with --no-exact", name)
+			}
+		}
+		return nil
 	}
 	asJSON, quiet, workers, job := addJSON(cmd), addQuiet(cmd), addWorkers(cmd, "simulations run"), addJob(cmd)
 	f := cmd.Flags()
 	f.StringVar(&out, "out", "results", "`folder` of the results")
-	completeFlag(cmd, "out", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return nil, cobra.ShellCompDirectiveFilterDirs
-	})
+	completeFlag(cmd, "out", completeFolders)
 	f.BoolVar(&noExact, "no-exact", false, "leave out the methods that look for optima, which take longest")
 	f.StringSliceVar(&networks, "network", nil,
 		"`networks` or files for regret in place of its own, with commas between")

@@ -18,28 +18,9 @@ import (
 )
 
 func newExperts() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "experts ROUTINGS.csv",
-		Short: "Place a layer's experts on chips, for many routings at once",
-		Long: `Place the experts of a layer on the chips of a machine before the routing of tokens
-is known. ROUTINGS.csv has a line for each scenario: how often it is, against the
-others, and the tokens of each expert. One plan serves all: a chip for each expert,
-and one or two kernels of so many tokens each, which an expert runs as often as it
-needs. The mean of the scenarios is made least, or with --worst the longest.
-
-The choice is made by sums of the kernels' simulated times. Then each chip's experts
-are scheduled together by the variant and simulated, scenario by scenario. Tokens
-come from all chips alike and go back there, by the closed form of an all-to-all in
-which each chip has as many as the one with most; nothing overlaps with that. Bounds
-are of every plan that has each expert on one chip, whatever its kernels and
-schedules.`,
-		Example: `  dsasched solve experts routings.csv
-  dsasched solve experts routings.csv --method greedy --worst --json`,
-		Args: oneArg("ROUTINGS.csv", "give the path of a file, such as 'dsasched export routings' writes"),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return []cobra.Completion{"csv"}, cobra.ShellCompDirectiveFilterFileExt
-		},
-	}
+	cmd := command("solve experts")
+	cmd.Args = oneArg("ROUTINGS.csv", "give the path of a file, such as 'dsasched export routings' writes")
+	cmd.ValidArgsFunction = completeFile("csv")
 	f := addSolver(cmd, experts.Methods(), "`file` to write the JSON to as well")
 	mixture := addMixture(cmd)
 	dtype := addNumbers(cmd)
@@ -82,11 +63,7 @@ schedules.`,
 		a := &list[0]
 		show.end()
 		a.DType = dtype.value
-		unwritten := f.out.writeJSON(a, "  ")
-		if err := emit(cmd, *f.asJSON, a, func(b *bytes.Buffer) { writePlaced(b, a) }); err != nil {
-			return err
-		}
-		return cmp.Or(unwritten, cmd.Context().Err()) // what is known is printed
+		return finish(cmd, *f.asJSON, a, func(b *bytes.Buffer) { writePlaced(b, a) }, f.out.writeJSON(a, "  "))
 	}
 	return cmd
 }
@@ -152,17 +129,8 @@ type routingsJSON struct {
 }
 
 func newExportRoutings() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "routings",
-		Short: "Write random routings of tokens for 'dsasched solve experts'",
-		Long: `Write random routings of tokens to the experts of a layer. Experts' shares are
-log-normal: half of the variance, the square of --skew, is the same in all scenarios.
-Each token takes different experts. The same seed gives the same routings. They go
-to the standard output, or with -o to a file.`,
-		Example: `  dsasched export routings --tokens 128 --scenarios 4 -o routings.csv
-  dsasched export routings --model olmoe-1b-7b --skew 0 --seed 7 > even.csv`,
-		Args: noArgs,
-	}
+	cmd := command("export routings")
+	cmd.Args = noArgs
 	asJSON := addJSON(cmd)
 	mixture := addMixture(cmd)
 	scenarios, tokens := &number{value: 16, min: 1}, &number{value: 512, min: 1}
@@ -181,19 +149,8 @@ to the standard output, or with -o to a file.`,
 		if err != nil {
 			return usageError{err}
 		}
-		text := experts.WriteRoutings(r)
-		if out.name == "" || out.name == stdoutName {
-			if *asJSON {
-				return usagef("--json needs -o FILE: the routings themselves go to the standard output")
-			}
-			_, err := cmd.OutOrStdout().Write(text)
-			return err
-		}
-		if err := replaceFile(out.name, text); err != nil {
-			return err
-		}
 		a := routingsJSON{out.name, m.Name, m.Source, scenarios.value, m.Experts(), tokens.value, *seed}
-		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
+		return out.writeText(cmd, *asJSON, "the routings themselves go", experts.WriteRoutings(r), a, func(b *bytes.Buffer) {
 			fmt.Fprintf(b, "%s: %s of %d tokens, %d of %d experts each\n", printable(a.File),
 				plural(int(a.Scenarios), "scenario"), a.Tokens, m.Chosen(), a.Experts)
 		})

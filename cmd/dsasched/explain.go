@@ -44,33 +44,9 @@ type againstJSON struct {
 }
 
 func newExplain() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "explain SCHEDULE.json|MODEL",
-		Short: "Explain why a schedule is as it is, and what it waits for",
-		Long: `Explain a schedule: one from a file, or the one that 'dsasched schedule' makes of a
-network with the same flags; but --group NAME asks for a group here.
-
-Without --tensor, --op or --group: the critical path, that is the commands of which
-each starts when the one before it ends, from the start to the end of the batch; what
-each unit waited for; and what limits the whole.
-
---group shows which merges made the group and which rule, with which numbers,
-stopped it from growing, or by what else it was chosen; what its largest instance
-takes at its factor and at smaller ones; when its instances run and what their
-launches wait for.
---op shows in which layer the operator is fused, which merges ended at it, and what
-its layer waited for. --tensor shows where the tensor lives and for how long, and if
-it was spilled, what was in the memory when there was no room. --against shows which
-groups gain over another schedule of the same batch, by their commands on both
-critical paths: the gains add up to the whole.`,
-		Example: `  dsasched explain net.schedule.json
-  dsasched explain resnet50 --batch 8 --variant cross-layer --group g1
-  dsasched explain resnet50 --batch 8 --op stage2.block0.conv1
-  dsasched explain bert-128 --batch 4 --tensor encoder.layer0.ffn.gelu --json
-  dsasched explain resnet50 --batch 8 --against other.schedule.json`,
-		Args:              oneArg("SCHEDULE.json or MODEL", scheduleHint+", or a name that 'dsasched models' lists"),
-		ValidArgsFunction: completeModel,
-	}
+	cmd := command("explain")
+	cmd.Args = oneArg("SCHEDULE.json or MODEL", scheduleHint+", or a name that 'dsasched models' lists")
+	cmd.ValidArgsFunction = completeModel
 	f := cmd.Flags()
 	tensor := f.String("tensor", "", "explain the tensor of this `name`")
 	op := f.String("op", "", "explain the operator of this `name`")
@@ -120,11 +96,7 @@ critical paths: the gains add up to the whole.`,
 
 // compared says where a schedule gains over that of a file.
 func compared(cmd *cobra.Command, e *explain.Explainer, r *scheduler.Result, name string) (*againstJSON, error) {
-	accelerator := ""
-	if f := cmd.Flags().Lookup("hardware"); f.Changed {
-		accelerator = f.Value.String()
-	}
-	origin, other, err := restoreAloud(cmd, name, accelerator)
+	origin, other, err := restoreAloud(cmd, name, givenHardware(cmd))
 	if err != nil {
 		return nil, err
 	}
@@ -143,13 +115,10 @@ func explained(cmd *cobra.Command, name string, recipe *recipeFlags, quiet bool)
 		defer show.end()
 		return recipe.run(cmd, name, show)
 	}
-	accelerator := ""
 	var err error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "json", "quiet", "tensor", "op", "group", "against":
-		case "hardware":
-			accelerator = *recipe.accelerator
+		case "json", "quiet", "tensor", "op", "group", "against", "hardware":
 		default:
 			err = cmp.Or(err, usagef("--%s is for networks: %s says it itself", f.Name, name))
 		}
@@ -157,7 +126,7 @@ func explained(cmd *cobra.Command, name string, recipe *recipeFlags, quiet bool)
 	if err != nil {
 		return schedulefile.Origin{}, nil, err
 	}
-	return restoreAloud(cmd, name, accelerator)
+	return restoreAloud(cmd, name, givenHardware(cmd))
 }
 
 func (a explainJSON) write(b *bytes.Buffer) {

@@ -29,21 +29,7 @@ type exportJSON struct {
 }
 
 func newExportONNX() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "onnx MODEL -o FILE",
-		Short: "Write a network as an ONNX file",
-		Long: `Write a network as an ONNX file (operator set 21), before simplification unless
---simplify is given. Read again, it is the same network.
-
-Weights have types and shapes, but no values: onnx.load and shape inference take
-that, onnx.checker and ONNX Runtime do not. With --zero-weights they are zeros, as
-sparse tensors that take no space: checker and runtime take those, but not every
-other program finds them.`,
-		Example: `  dsasched export onnx resnet50 -o resnet50.onnx
-  dsasched export onnx bert-128 -o bert.onnx --batch 8 --dtype f32 --simplify
-  dsasched export onnx resnet50 -o runs.onnx --zero-weights
-  dsasched export onnx ./net.onnx -o - > copy.onnx`,
-	}
+	cmd := command("export onnx")
 	takesModel(cmd)
 	asJSON, batch, read := addJSON(cmd), addOwnBatch(cmd), addNetwork(cmd)
 	out := addFile(cmd, "o out", "`file` to write; - is the standard output")
@@ -104,6 +90,23 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
+// writeText writes a text to the file and prints a summary of it, or writes it to the standard output, which is not for
+// JSON then.
+func (o *outFile) writeText(cmd *cobra.Command, asJSON bool, what string, text []byte, answer any,
+	summary func(*bytes.Buffer)) error {
+	if o.name == "" || o.name == stdoutName {
+		if asJSON {
+			return usagef("--json needs -o FILE: %s to the standard output", what)
+		}
+		_, err := cmd.OutOrStdout().Write(text)
+		return err
+	}
+	if err := replaceFile(o.name, text); err != nil {
+		return err
+	}
+	return emit(cmd, asJSON, answer, summary)
+}
+
 // write makes the file, if one was asked for, of what data returns. If that fails, nothing is written any more:
 // the answer is printed all the same, and must not name the file.
 func (o *outFile) write(data func() ([]byte, error)) error {
@@ -129,6 +132,26 @@ func (o *outFile) writeJSON(answer any, indent string) error {
 		}
 		return append(data, '\n'), nil
 	})
+}
+
+// A fileToWrite is a file that may be asked for, and what writes it.
+type fileToWrite struct {
+	file  *outFile
+	write func(io.Writer) error
+}
+
+// writeFiles writes the files that are asked for, and none any more after one that fails.
+func writeFiles(list []fileToWrite) (written []string, err error) {
+	for _, f := range list {
+		if f.file.name == "" {
+			continue
+		}
+		if _, err := writeFile(f.file.name, f.write); err != nil {
+			return written, err
+		}
+		written = append(written, f.file.name)
+	}
+	return written, nil
 }
 
 // writeFile makes a file of what write writes, in one step as replaceFile does, and

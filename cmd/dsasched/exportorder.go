@@ -26,18 +26,7 @@ type exportOrderJSON struct {
 }
 
 func newExportOrder() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "order MODEL",
-		Short: "Write the ordering problem that a network gives",
-		Long: `Split and group a network for an accelerator as 'dsasched schedule' does, and write
-the instance-ordering problem of one chunk on the first cluster, for 'dsasched
-order'. Its capacity is that of the cluster's local buffers together, without the
-part for weights; a byte stored or loaded costs 1.
-
-The problem goes to the standard output, or with -o to a file.`,
-		Example: `  dsasched export order resnet50 --batch 32 --chunk 8 -o resnet50.json
-  dsasched export order bert-128 --batch 4 > bert.json`,
-	}
+	cmd := command("export order")
 	takesModel(cmd)
 	asJSON, quiet, recipe := addJSON(cmd), addQuiet(cmd), addRecipe(cmd, stepByStep)
 	out := addFile(cmd, "o out", "`file` to write")

@@ -487,17 +487,17 @@ func completeFile(endings ...cobra.Completion) cobra.CompletionFunc {
 	return completeOne(endings, cobra.ShellCompDirectiveFilterFileExt)
 }
 
+// completeFolders offers folders.
+var completeFolders = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
+
 // completeModel offers the networks of the zoo, and files.
-func completeModel(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
+func completeModel(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []cobra.Completion
 	for _, name := range zoo.Names() {
 		info, _ := zoo.Describe(name)
 		names = append(names, cobra.CompletionWithDesc(name, info.Description))
 	}
-	return names, cobra.ShellCompDirectiveDefault
+	return completeOne(names, cobra.ShellCompDirectiveDefault)(cmd, args, word)
 }
 
 // completeHardware offers the presets, and files.
@@ -547,9 +547,14 @@ func oneArg(what, hint string) cobra.PositionalArgs {
 }
 
 // takesModel gives a command the argument MODEL.
-func takesModel(cmd *cobra.Command) {
-	cmd.Args = oneArg("MODEL", "give a name that 'dsasched models' lists, or the path of an ONNX file")
-	cmd.ValidArgsFunction = completeModel
+func takesModel(cmd *cobra.Command) { takesModelAs(cmd, "MODEL") }
+
+// modelHint is for a missing network.
+const modelHint = "give a name that 'dsasched models' lists, or the path of an ONNX file"
+
+// takesModelAs is takesModel under another name.
+func takesModelAs(cmd *cobra.Command, name string) {
+	cmd.Args, cmd.ValidArgsFunction = oneArg(name, modelHint), completeModel
 }
 
 func atMostOneArg(what string) cobra.PositionalArgs {

@@ -15,35 +15,10 @@ import (
 
 func newHardware() *cobra.Command {
 	var asYAML bool
-	cmd := &cobra.Command{
-		Use:   "hardware [HARDWARE]",
-		Short: "List the built-in accelerators, or describe one",
-		Long: `List the built-in accelerators, or describe one: a built-in one by its name, or
-one of your own by the path of its YAML file, which is checked.
-
-L1 is a core's local buffer, LLB the buffer that the cores of a cluster share, DDR
-the off-chip memory. Cores 4 x 8 are 4 clusters of 8. The peak is in multiply-
-accumulates of f16. SIMT machines (GPUs) are for 'dsasched solve stitch', which
-also checks files of them; wave is how many blocks of their most threads are on
-one at a time. Machines of several chips are for 'dsasched solve pipeline' and
-'dsasched schedule --clusters pipeline'.
-
-To write a file of your own, start from a built-in one with --yaml; its comments
-say where each figure is from. There the L1 is called lb, the LLB gb.`,
-		Example: `  dsasched hardware
-  dsasched hardware stcp920
-  dsasched hardware stcp920 --yaml > my-npu.yaml
-  dsasched hardware ./my-npu.yaml --json`,
-		Args: atMostOneArg("accelerator"),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, part string) ([]cobra.Completion,
-			cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			names, directive := completeHardware(cmd, args, part)
-			return append(append(names, simt.Presets()...), server.Presets()...), directive
-		},
-	}
+	cmd := command("hardware")
+	cmd.Args = atMostOneArg("accelerator")
+	cmd.ValidArgsFunction = completeOne(slices.Concat(hardware.Presets(), simt.Presets(), server.Presets()),
+		cobra.ShellCompDirectiveDefault)
 	asJSON := addJSON(cmd)
 	cmd.Flags().BoolVar(&asYAML, "yaml", false, "print the YAML file of a built-in accelerator")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

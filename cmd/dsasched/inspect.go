@@ -36,33 +36,7 @@ type drawings struct {
 }
 
 func newInspect() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "inspect MODEL",
-		Short: "Show what a network consists of",
-		Long: `Show a network's size and work, what simplification makes of it, its operators,
-layers, stages, largest tensors, inputs and outputs. A layer is a run of operators
-that one loop nest executes, at most one of them heavy; a block a layer, or several
-between two places where one tensor carries all data; a stage a run of blocks whose
-results have the same size. Blocks of one type are isomorphic. The peak of a stage is
-the largest sum of the activations that are alive while one of its layers runs,
-its share that of the highest peak.
-
-Learned parameters are counted before simplification, which folds some of them
-into others; all else after it. Without --batch, an ONNX file keeps its own batch
-size and a built-in network has batch 1.
-
---plot draws the live activations over the layers, with the stages; --hardware adds
-what the L1s of a cluster and its LLB hold, for networks whose batch is one
-cluster's. --dot writes the graph for Graphviz; with - it prints that alone.`,
-		Example: `  dsasched inspect resnet50
-  dsasched inspect bert-128 --batch 8 --dtype f32
-  dsasched inspect ./odd.onnx --dim steps=5 --allow-unknown
-  dsasched inspect resnet50 --blocks
-  dsasched inspect resnet50 --batch 8 --plot resnet50.svg --hardware stcp920
-  dsasched inspect ./net.onnx --dot net.dot
-  dsasched inspect ./net.onnx --dot - > net.dot
-  dsasched inspect ./net.onnx --json`,
-	}
+	cmd := command("inspect")
 	takesModel(cmd)
 	asJSON, batch, read := addJSON(cmd), addOwnBatch(cmd), addNetwork(cmd)
 	f := cmd.Flags()

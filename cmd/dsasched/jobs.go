@@ -339,33 +339,16 @@ func submit(cmd *cobra.Command, script string) (string, error) {
 
 func newMerge(experiment runner) *cobra.Command {
 	var out string
-	cmd := &cobra.Command{
-		Use:   "merge DIR...",
-		Short: "Merge the shards of a sweep or of experiments",
-		Long: `Merge what the shards of a command have computed into these folders ('dsasched sweep'
-or 'run' with --shard or --slurm), and print and write what the command would have
-without them, byte for byte. Nothing is computed: if something is missing, it says
-how much.
-
-The shards must be of the same build of the program as the one that merges them.
-Files that the command names are relative to the present folder; those that it
-writes must lie there or below.`,
-		Example: `  dsasched merge sweep-cells
-  dsasched merge results-a results-b --out results`,
-		Args: func(_ *cobra.Command, dirs []string) error {
-			if len(dirs) == 0 {
-				return usagef("DIR is missing: give the folders of the shards")
-			}
-			return nil
-		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		},
+	cmd := command("merge")
+	cmd.Args = func(_ *cobra.Command, dirs []string) error {
+		if len(dirs) == 0 {
+			return usagef("DIR is missing: give the folders of the shards")
+		}
+		return nil
 	}
+	cmd.ValidArgsFunction = completeFolders
 	cmd.Flags().StringVarP(&out, "out", "o", "", "`folder` where all is put together (default: the first DIR)")
-	completeFlag(cmd, "out", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return nil, cobra.ShellCompDirectiveFilterDirs
-	})
+	completeFlag(cmd, "out", completeFolders)
 	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, dirs []string) error {
 		first, err := readShards(dirs[0])

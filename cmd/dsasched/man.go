@@ -24,17 +24,8 @@ type manJSON struct {
 }
 
 func newMan() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "man {DIR | --markdown}",
-		Short: "Write the manual pages",
-		Long: `Write a manual page for each command into a folder, which is made if it is not
-there: 'man -l DIR/dsasched-schedule.1' shows one. With --markdown, print all
-commands as one document instead, as in docs/commands.md.`,
-		Example: `  dsasched man man1
-  dsasched man man1 --json
-  dsasched man --markdown`,
-		ValidArgsFunction: completeOne(nil, cobra.ShellCompDirectiveFilterDirs),
-	}
+	cmd := command("man")
+	cmd.ValidArgsFunction = completeOne(nil, cobra.ShellCompDirectiveFilterDirs)
 	asJSON := addJSON(cmd)
 	markdown := cmd.Flags().Bool("markdown", false, "print a document instead")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -31,16 +31,8 @@ type modelJSON struct {
 }
 
 func newModels() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "models",
-		Short: "List the built-in networks",
-		Long: `List the built-in networks by name, with learned parameters, and multiply-accumulates
-(MACs), operators and the largest tensor, constants among them, at batch 1 in f16
-before any simplification.`,
-		Example: `  dsasched models
-  dsasched models --json`,
-		Args: noArgs,
-	}
+	cmd := command("models")
+	cmd.Args = noArgs
 	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var answer modelsJSON

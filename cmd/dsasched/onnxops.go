@@ -15,19 +15,8 @@ type onnxOpsJSON struct {
 }
 
 func newONNXOps() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "onnx-ops [WORD]",
-		Short: "List the ONNX operators that can be read",
-		Long: `List the ONNX operators that can be read: the operator sets, what they become in the
-graph and the cost class of that, and whether they are computed while the file is
-read if their inputs are known. With a word, only operators whose name or domain
-has it. Functions that a file defines itself are read whatever their name.`,
-		Example: `  dsasched onnx-ops
-  dsasched onnx-ops conv
-  dsasched onnx-ops com.microsoft --json
-  dsasched onnx-ops --markdown`,
-		Args: atMostOneArg("WORD"),
-	}
+	cmd := command("onnx-ops")
+	cmd.Args = atMostOneArg("WORD")
 	asJSON := addJSON(cmd)
 	markdown := cmd.Flags().Bool("markdown", false, "print the table as in docs/onnx.md")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -18,26 +18,8 @@ func newOrder() *cobra.Command {
 		cobra.CompletionWithDesc(string(ordering.Traffic), "least cost of stores and loads"),
 		cobra.CompletionWithDesc(string(ordering.Peak), "least capacity without any"),
 	}}
-	cmd := &cobra.Command{
-		Use:   "order FILE",
-		Short: "Order the instances of a problem file",
-		Long: `Order the instances of sub-graphs so that as little as possible is moved between
-the local and the shared buffer (--objective traffic), or so that the least capacity
-does without moves (--objective peak). FILE is a problem in JSON.
-
-bfs, dfs and heavy fix the order by a greedy rule and prove nothing. counting-ilp and
-search give a best order, or the best one found within the time limit with a bound
-that no order can beat. The integer program needs HiGHS.
-
-The answer is the order as JSON, step by step: what leaves the local buffer, what
-comes back, what runs. -o writes it to a file and prints a summary; 'dsasched
-check order' judges it.`,
-		Args: oneArg("FILE", "give the path of an ordering problem in JSON"),
-		Example: `  dsasched solve order chain.json
-  dsasched solve order chain.json --method dfs -o order.json
-  dsasched solve order chain.json --method counting-ilp --time-limit 10s --json
-  dsasched solve order chain.json --objective peak`,
-	}
+	cmd := command("solve order")
+	cmd.Args = oneArg("FILE", "give the path of an ordering problem in JSON")
 	f := addFileSolver(cmd, ordering.Methods(), "`file` to write the order to", "order to begin with, a `file` of -o")
 	addChoice(cmd, objective, "objective", "what to minimise: "+strings.Join(plain(objective.words), " or "))
 	return fileProblem[*ordering.Problem, []int, *ordering.Result]{
@@ -144,24 +126,13 @@ type checkOrderJSON struct {
 }
 
 func newCheckOrder() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "order PROBLEM ORDER",
-		Short: "Check an order against its problem by the rules alone",
-		Long: `Play an order, whatever made it, by the rules of the ordering problem and compute
-its cost and peak anew. The order is valid if it breaks no rule and claims nothing
-else of itself; otherwise the command fails with the first step that does.
-
-A bound is checked only for not being above the cost: no order proves it. A file
-{"order": [[sub-graph, instance], ...]} lists the instances alone, as they run; the
-moves that it needs are made.`,
-		Example: `  dsasched check order chain.json order.json`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return usagef("%s takes PROBLEM and ORDER, found %d: give the paths of both JSON files",
-					cmd.CommandPath(), len(args))
-			}
-			return nil
-		},
+	cmd := command("check order")
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) != 2 {
+			return usagef("%s takes PROBLEM and ORDER, found %d: give the paths of both JSON files",
+				cmd.CommandPath(), len(args))
+		}
+		return nil
 	}
 	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -17,29 +17,8 @@ import (
 )
 
 func newPartition() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "partition FILE.json",
-		Short: "Divide a graph over accelerators and CPUs",
-		Long: `Divide a graph of layers or operators over accelerators and CPUs so that the device
-with the most work has as little as possible: a pipeline that is fed one sample after
-another is as fast as that device. FILE.json is in the format of the data set of
-"Efficient Algorithms for Device Placement of DNN Graph Operators" (NeurIPS 2020);
-times are in its unit.
-
-The load of an accelerator is the time of its nodes and, for each node with edges
-that cross its border, the cost of moving that node's output, once. A CPU pays for
-its nodes alone. Accelerators have a memory limit. The nodes of a device are
-contiguous and the devices form a row; in training graphs the forward and the
-backward nodes are each contiguous, and nodes of one colour are on one device.
-
-"devices" has the ids of the nodes of each accelerator, then of each CPU, and "loads"
-what each has to do. Status: optimal (proven), feasible (no division is below the
-bound) or limit (none found).`,
-		Example: `  dsasched solve partition graph.json
-  dsasched solve partition graph.json --method pipedream --json
-  dsasched solve partition graph.json --method ilp --time-limit 5m -o division.json`,
-		Args: oneArg("FILE.json", "give the path of a graph with latencies, sizes and costs"),
-	}
+	cmd := command("solve partition")
+	cmd.Args = oneArg("FILE.json", "give the path of a graph with latencies, sizes and costs")
 	f := addFileSolver(cmd, partition.Methods(), "`file` to write the JSON to as well",
 		"division to begin with, a `file` of -o or of the data set")
 	defaultMethod(cmd, f.solverFlags, "exact")

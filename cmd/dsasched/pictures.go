@@ -79,10 +79,7 @@ func (d *pictures) check() error {
 func (d *pictures) draw(cmd *cobra.Command, origin schedulefile.Origin, r *scheduler.Result) (
 	written []string, err error) {
 	ctx := cmd.Context()
-	for _, c := range []struct {
-		file  *outFile
-		write func(w io.Writer) error
-	}{
+	written, err = writeFiles([]fileToWrite{
 		{d.trace, func(w io.Writer) error { return trace.Write(ctx, w, r.Program) }},
 		{d.html, func(w io.Writer) error { return d.page(cmd, w, origin, r) }},
 		{d.graph, func(w io.Writer) error { return structure.WriteScheduleDOT(w, r.Schedule) }},
@@ -94,17 +91,9 @@ func (d *pictures) draw(cmd *cobra.Command, origin schedulefile.Origin, r *sched
 			fig, err := picture.Memory(r)
 			return writeFigure(w, "--memory", d.memory.name, fig, err)
 		}},
-	} {
-		if c.file.name == "" {
-			continue
-		}
-		if _, err := writeFile(c.file.name, c.write); err != nil {
-			return written, err
-		}
-		written = append(written, c.file.name)
-	}
-	if d.chakra.name == "" {
-		return written, nil
+	})
+	if err != nil || d.chakra.name == "" {
+		return written, err
 	}
 	ranks, err := trace.Chakra(ctx, r.Program)
 	if err != nil {
@@ -128,11 +117,7 @@ var dotEndings = []string{".dot", ".gv"}
 func (d *pictures) page(cmd *cobra.Command, w io.Writer, origin schedulefile.Origin, r *scheduler.Result) error {
 	list := []recording.Shown{{Result: r, Options: scheduler.Options{InPlace: origin.InPlace}}}
 	if *d.against != "" {
-		accelerator := ""
-		if f := cmd.Flags().Lookup("hardware"); f.Changed {
-			accelerator = f.Value.String()
-		}
-		other, err := shownFile(cmd, *d.against, accelerator)
+		other, err := shownFile(cmd, *d.against, givenHardware(cmd))
 		if err != nil {
 			return err
 		}

@@ -12,21 +12,8 @@ import (
 )
 
 func newRCPSP() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "rcpsp FILE.sm",
-		Short: "Schedule a project under precedence and resource limits",
-		Long: `Schedule a project of PSPLIB (single mode, .sm) so that it ends as early as possible:
-activities have durations, wait for others and share renewable resources. It is the
-problem of issuing a kernel's commands to units and DMA queues.
-
-Start times are in the order of the jobs in the file. The status is optimal, or
-feasible if the bound is below the makespan. ilp begins with the schedule of list; if
-interrupted, it prints the best one so far.`,
-		Example: `  dsasched solve rcpsp project.sm
-  dsasched solve rcpsp project.sm --json
-  dsasched solve rcpsp project.sm --method ilp --time-limit 10s -o schedule.json`,
-		Args: oneArg("FILE.sm", "give the path of a project in PSPLIB's .sm format"),
-	}
+	cmd := command("solve rcpsp")
+	cmd.Args = oneArg("FILE.sm", "give the path of a project in PSPLIB's .sm format")
 	f := addFileSolver(cmd, rcpsp.Methods(), "`file` to write the JSON to as well",
 		"schedule to begin with, a `file` of -o")
 	return fileProblem[*rcpsp.Project, []int64, *rcpsp.Result]{readProject, loadStarts, rcpsp.Solve,

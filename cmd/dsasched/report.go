@@ -19,20 +19,9 @@ type reportJSON struct {
 }
 
 func newReport() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "report [RESULTS]",
-		Short: "Make one HTML page of a folder of results",
-		Long: `Make one HTML page of the results that 'dsasched run' has written to a folder
-(results, if none is named): published numbers beside ours, to filter and sort, all
-tables and figures, a viewer of recorded schedules (experiment timeline), and what
-made the results. The page needs neither a network nor any other file.
-
-The same results give the same page. 'dsasched run' makes RESULTS/report.html too.`,
-		Example: `  dsasched report results/ -o report.html
-  dsasched report --json`,
-		ValidArgsFunction: completeOne(nil, cobra.ShellCompDirectiveFilterDirs),
-		Args:              atMostOneArg("folder of results"),
-	}
+	cmd := command("report")
+	cmd.ValidArgsFunction = completeOne(nil, cobra.ShellCompDirectiveFilterDirs)
+	cmd.Args = atMostOneArg("folder of results")
 	asJSON := addJSON(cmd)
 	out := addFile(cmd, "o output", "`file` to write; '-': the standard output (default RESULTS/report.html)")
 	out.stdout = true

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -291,6 +292,12 @@ func clean(text []byte) []byte {
 		parts[i] = bytes.Join(rows, []byte(plainAgain))
 	}
 	return bytes.Join(parts, []byte(bold))
+}
+
+// finish prints the answer of work that may have been interrupted, and returns what kept files from being written, or
+// what ended the work: what is known is printed all the same.
+func finish(cmd *cobra.Command, asJSON bool, answer any, write func(*bytes.Buffer), unwritten error) error {
+	return cmp.Or(emit(cmd, asJSON, answer, write), unwritten, cmd.Context().Err())
 }
 
 // emit prints an answer in one piece, as JSON or as the text that write makes of

@@ -24,63 +24,7 @@ import (
 )
 
 func newSchedule() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "schedule MODEL",
-		Short: "Schedule a network for an accelerator and simulate it",
-		Long: `Schedule a network for an accelerator, simulate the result, and sum up both: the
-groups of operators and how each is split into instances, the order of instances,
-bindings to cores, memory, throughput, latency, and where the time goes.
-
-The batch is divided over the clusters; a cluster works through its share in
-chunks. --chunk 0 tries every divisor of a share and keeps the fastest. Groups,
-order, joins and spills are those of one chunk on the first cluster.
-
-With --clusters pipeline the clusters divide the network into stages, and with
---clusters layers they work on a layer together where that is faster. Chunks are
-then of the whole batch, what passes between clusters is in the DDR, and groups,
-order, joins and spills are of all clusters.
-
-A machine of several kinds of core takes --clusters kinds: each kind is a cluster of
-its own, and layers run on them side by side, where --kinds says.
-
-A machine of several chips, such as stcp920x4, takes --clusters pipeline: a stage
-reads what a stage on another chip has made from the DDR there, over the link between
-them. Or --clusters tensor, which divides each operator over the chips by the plan of
-'dsasched solve tensor' and answers in its form: the pieces between collectives one
-after the other, and as one program of a chip, whose loads of weights go on during
-collectives, as do pieces that do not read their results where that is no slower.
-
--o writes the whole schedule, for 'dsasched check schedule', 'simulate' and 'explain'
-and for other programs (docs/file-formats.md). --trace, --gantt, --memory and --graph
-draw it, and --html shows all of it on one page ('dsasched view' that of a file).
-
-The throughput of one batch is on an empty chip; that of batches in a row is the
-rate at which they leave it (docs/hardware-model.md).
-
-Words: L1 is a core's local buffer, LLB the buffer that the cores of a cluster
-share, DDR the off-chip memory. A dimension of an image is n, c, h or
-w, of another tensor i0, i1, ... 'Static' counts are of one cluster's program with
-the loop over chunks counted once, 'dynamic' ones of all that ran.
-
---dump prints what one stage has decided, a line for each thing that it decides, and
---times what strategies took.
-
---variant names a choice for every decision; --group, --split, --outputs, --order,
---bind, --spill, --issue and --weights replace one each by another strategy.
-Without --variant it is tiled, the fastest of this project's own; where a strategy is
-named, it is cross-layer, all of GraphTurbo, whose decisions are made one by one.`,
-		Example: `  dsasched schedule resnet50 --batch 4
-  dsasched schedule bert-128 --batch 4 --variant tvm --json
-  dsasched schedule ./net.onnx --hardware ./my-npu.yaml --spill largest-first
-  dsasched schedule resnet50 --batch 4 --clusters pipeline
-  dsasched schedule resnet50 --batch 4 --clusters pipeline --hardware stcp920x4
-  dsasched schedule llama2-7b-decode --batch 1 --clusters tensor --hardware stcp920x4
-  dsasched schedule ./net.onnx --order search --bind search --batch 8
-  dsasched schedule resnet50 --batch 4 --dump order --times
-  dsasched schedule resnet50 --batch 8 -o resnet50.schedule.json --trace resnet50.trace.json
-  dsasched schedule resnet50 --batch 8 --html resnet50.html --against other.schedule.json
-  dsasched schedule bert-128 --batch 4 --gantt units.svg --gantt-range 1ms:2ms --memory l1.svg`,
-	}
+	cmd := command("schedule")
 	takesModel(cmd)
 	asJSON, quiet, full := addJSON(cmd), addQuiet(cmd), addFull(cmd)
 	recipe, draw := addRecipe(cmd, scheduler.Default), addPictures(cmd)

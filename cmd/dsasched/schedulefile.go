@@ -25,6 +25,15 @@ func addScheduleHardware(cmd *cobra.Command) *string {
 	return accelerator
 }
 
+// givenHardware is --hardware, "" where it has its default.
+func givenHardware(cmd *cobra.Command) string {
+	f := cmd.Flags().Lookup("hardware")
+	if !f.Changed {
+		return ""
+	}
+	return f.Value.String()
+}
+
 // violationsError makes the exit status that of a failure; what is wrong is on the
 // standard output.
 type violationsError struct {
@@ -37,25 +46,9 @@ func (e *violationsError) Error() string {
 }
 
 func newCheckSchedule() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "schedule SCHEDULE.json",
-		Short: "Check a schedule against the rules",
-		Long: `Check a schedule, whoever has made it, against the rules, without asking how it
-was made: groups and layers hold each operator once and can run in their order;
-factors divide what they split; each instance runs once, after all that it reads;
-bindings have the cores; every value has a place within its memory, with nothing
-else there at the time; the clusters work on the whole batch.
-
-Every violation is named with its field in the file. Where later rules make no
-sense before earlier ones hold, they are left for the next time.
-docs/file-formats.md describes the file.
-
-Exit status: 1 if a rule is broken.`,
-		Example: `  dsasched check schedule net.schedule.json
-  dsasched check schedule net.schedule.json --hardware stcp920 --json`,
-		Args:              oneArg("SCHEDULE.json", scheduleHint),
-		ValidArgsFunction: completeFile("json"),
-	}
+	cmd := command("check schedule")
+	cmd.Args = oneArg("SCHEDULE.json", scheduleHint)
+	cmd.ValidArgsFunction = completeFile("json")
 	asJSON := addJSON(cmd)
 	accelerator := addScheduleHardware(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -92,22 +85,9 @@ func writeChecked(b *bytes.Buffer, a *pipeline.Checked) {
 }
 
 func newSimulate() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "simulate SCHEDULE.json",
-		Short: "Simulate a schedule from a file",
-		Long: `Simulate a schedule, whoever has made it, and sum it up as 'dsasched schedule'
-does: what that command has written gives the same answer here, byte for byte.
-
-The schedule is checked first ('dsasched check schedule'). Without a memory plan in
-the file one is made; so, to try another order of the instances, edit it and take the
-memory plan out. --hardware runs the schedule on another accelerator than the one
-that it was made for, as far as it fits there.`,
-		Example: `  dsasched simulate net.schedule.json
-  dsasched simulate net.schedule.json --hardware my-npu.yaml --json
-  dsasched simulate net.schedule.json --gantt net.gantt.svg --html net.html`,
-		Args:              oneArg("SCHEDULE.json", scheduleHint),
-		ValidArgsFunction: completeFile("json"),
-	}
+	cmd := command("simulate")
+	cmd.Args = oneArg("SCHEDULE.json", scheduleHint)
+	cmd.ValidArgsFunction = completeFile("json")
 	asJSON, full := addJSON(cmd), addFull(cmd)
 	accelerator, draw := addScheduleHardware(cmd), addPictures(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -2,9 +2,9 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/serving"
 	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/server"
 	"github.com/dsasched/dsasched/model"
@@ -53,45 +54,16 @@ type planStepJSON struct {
 const maxTrace = serving.MaxRequests * 32
 
 func newServe() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "serve TRACE.csv",
-		Short: "Simulate a server that answers a trace of requests",
-		Long: `Simulate a machine that answers requests with a decoder. TRACE.csv has a line for
-each: arrival_s,prompt_tokens,answer_tokens. A policy says which requests take part
-in each step, with prompts or pieces of them and with tokens of answers.
-
-Times of steps come from schedules: a layer's products, its attention and the last
-product are scheduled by the variant and simulated at several sizes. Between those,
-times are interpolated; parts follow each other, and sequences of several lengths
-take what as many of the mean length take. The chips of a machine share each layer
-and add up their results twice in it. Weights, keys and values lie in the DDR: a
-request begins when there is room for all of its tokens. -o keeps the times for
---times.
-
-Each policy has the time to the first token (TTFT), the time per further token
-(TPOT), the time from arrival to the last token (latency), and tokens per second
-and joule; times are medians, beside them what 99 % of the requests keep to, and
-the mean latency. Busy is the share of time with a step, batch the mean requests
-of a step, cache the most of the room that is in use. Below stands a bound on the
-mean latency of every plan. With --exact, the best plan of a short trace that is
-known beforehand is searched for, with proof.`,
-		Example: `  dsasched serve trace.csv --model gpt2 --batch 4 -o times.json
-  dsasched serve trace.csv --times times.json --batch 4 --policy chunked --json`,
-		Args: oneArg("TRACE.csv", "give the path of a trace, such as 'dsasched export trace' writes"),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return []cobra.Completion{"csv"}, cobra.ShellCompDirectiveFilterFileExt
-		},
-	}
+	cmd := command("serve")
+	cmd.Args = oneArg("TRACE.csv", "give the path of a trace, such as 'dsasched export trace' writes")
+	cmd.ValidArgsFunction = completeFile("csv")
 	asJSON, quiet, tables := addJSON(cmd), addQuiet(cmd), addTables(cmd)
 	decoder := &choice{value: zoo.Decoders()[0], kind: "DECODER", words: zoo.Decoders()}
 	addChoice(cmd, decoder, "model", "decoder: "+strings.Join(decoder.words, ", "))
 	dtype := addNumbers(cmd)
 	machine := cmd.Flags().String("hardware", "stcp920", "built-in accelerator, machine of several chips, or YAML `file`")
-	completeFlag(cmd, "hardware", func(cmd *cobra.Command, args []string, text string) ([]cobra.Completion,
-		cobra.ShellCompDirective) {
-		list, directive := completeHardware(cmd, args, text)
-		return append(list, server.Presets()...), directive
-	})
+	completeFlag(cmd, "hardware", cobra.FixedCompletions(append(hardware.Presets(), server.Presets()...),
+		cobra.ShellCompDirectiveDefault))
 	chips := chipFlags{machine, addScheduler(cmd, "the parts")}
 	policy := &choice{kind: "POLICY"}
 	for _, p := range serving.Policies() {
@@ -195,10 +167,7 @@ known beforehand is searched for, with proof.`,
 			[]string{"TTFT: time to the first token; TPOT: time per further token; latency: from arrival to the last token; " +
 				"medians, and 99 % of the requests; batch: mean requests of a step; cache: most of the room in use", a.bound()}),
 			cmd.Name()))
-		if err := emit(cmd, *asJSON, a, func(b *bytes.Buffer) { a.write(b) }); err != nil {
-			return err
-		}
-		return cmp.Or(unwritten, cmd.Context().Err())
+		return finish(cmd, *asJSON, a, a.write, unwritten)
 	}
 	return cmd
 }
@@ -282,17 +251,8 @@ type traceJSON struct {
 }
 
 func newExportTrace() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "trace",
-		Short: "Write a random trace of requests for 'dsasched serve'",
-		Long: `Write a trace of requests: they arrive at random at a mean rate (a Poisson process),
-and the lengths of prompts and answers are log-normal with the median and the 90th
-percentile of a mix. The same seed gives the same trace. It goes to the standard
-output, or with -o to a file.`,
-		Example: `  dsasched export trace --requests 12 --rate 20 --mix short --limit 512 -o trace.csv
-  dsasched export trace --requests 1000 --rate 2 --mix chat --seed 7 > chat.csv`,
-		Args: noArgs,
-	}
+	cmd := command("export trace")
+	cmd.Args = noArgs
 	asJSON := addJSON(cmd)
 	requests := &number{value: 100, min: 1}
 	cmd.Flags().Var(requests, "requests", "how many")
@@ -315,32 +275,16 @@ output, or with -o to a file.`,
 			return usagef("--requests and --limit are %d and %d, expected at most %d and %d", requests.value, limit.value,
 				serving.MaxRequests, serving.MaxTokens)
 		}
-		a := traceJSON{File: out.name, Mix: mix.value, Requests: requests.value, Seed: *seed}
-		for _, m := range mixes {
-			if m.Name != mix.value {
-				continue
-			}
-			a.Source = m.Source
-			list, err := serving.Generate(int(requests.value), *rate, m, int32(limit.value), *seed)
-			if err != nil {
-				return usageError{err}
-			}
-			for _, r := range list {
-				a.Prompt, a.Answer, a.Seconds = a.Prompt+int64(r.Prompt), a.Answer+int64(r.Answer), float64(r.Arrival)*1e-12
-			}
-			text := serving.WriteTrace(list)
-			if out.name == "" || out.name == stdoutName {
-				if *asJSON {
-					return usagef("--json needs -o FILE: the trace itself goes to the standard output")
-				}
-				_, err := cmd.OutOrStdout().Write(text)
-				return err
-			}
-			if err := replaceFile(out.name, text); err != nil {
-				return err
-			}
+		m := mixes[slices.IndexFunc(mixes, func(m serving.Mix) bool { return m.Name == mix.value })]
+		a := traceJSON{File: out.name, Mix: m.Name, Source: m.Source, Requests: requests.value, Seed: *seed}
+		list, err := serving.Generate(int(requests.value), *rate, m, int32(limit.value), *seed)
+		if err != nil {
+			return usageError{err}
 		}
-		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
+		for _, r := range list {
+			a.Prompt, a.Answer, a.Seconds = a.Prompt+int64(r.Prompt), a.Answer+int64(r.Answer), float64(r.Arrival)*1e-12
+		}
+		return out.writeText(cmd, *asJSON, "the trace itself goes", serving.WriteTrace(list), a, func(b *bytes.Buffer) {
 			fmt.Fprintf(b, "%s: %s in %s, %d tokens of prompts, %d of answers\n", printable(a.File), plural(int(a.Requests),
 				"request"), duration(a.Seconds), a.Prompt, a.Answer)
 		})

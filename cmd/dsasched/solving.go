@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -160,11 +159,7 @@ func (q fileProblem[P, S, R]) run(cmd *cobra.Command, f *fileSolver) *cobra.Comm
 		if err != nil {
 			return err
 		}
-		unwritten := f.out.writeJSON(r, "  ")
-		if err := emit(cmd, *f.asJSON, r, func(b *bytes.Buffer) { q.write(b, p, r) }); err != nil {
-			return err
-		}
-		return cmp.Or(unwritten, cmd.Context().Err()) // what is known is printed
+		return finish(cmd, *f.asJSON, r, func(b *bytes.Buffer) { q.write(b, p, r) }, f.out.writeJSON(r, "  "))
 	}
 	return cmd
 }

@@ -15,26 +15,7 @@ import (
 )
 
 func newSplit() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "split MODEL",
-		Short: "Choose sub-graphs and split factors, greedily or exactly",
-		Long: `Choose which layers become one sub-graph and into how many instances each
-sub-graph is split, along which dimension, and compare with Algorithms 1 and 2, the
-greedy method of the paper.
-
-Objective and bound are seconds of the cost model that docs/formulations.md
-states: the groups' work, launches and parameters, and the bytes on their
-boundaries over the bandwidth. Throughput is simulated, with the order, bindings
-and memory plan that the greedy methods make for the groups, and need not follow
-the objective. Status: optimal (of all choices of the candidates, proven) or
-feasible (no choice is below the bound).
-
---start begins with the groups of a schedule.
-After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
-		Example: `  dsasched solve split bert-128 --batch 32
-  dsasched solve split resnet18 --batch 8 --method ilp --time-limit 60s --json
-  dsasched solve split net.onnx --hardware my-npu.yaml --method greedy`,
-	}
+	cmd := command("solve split")
 	addSolving(cmd, split.Methods(), func(ctx context.Context, set aloneSettings) (*answers.Alone, any,
 		func(*bytes.Buffer), error) {
 		a, err := scheduler.Split(ctx, set.net, set.spec, set.batch, set.method, set.opt)

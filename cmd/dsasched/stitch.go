@@ -17,34 +17,12 @@ func newStitch() *cobra.Command {
 	for _, m := range kernels.Methods() {
 		methods.words = append(methods.words, cobra.CompletionWithDesc(m.Name, m.Description))
 	}
-	cmd := &cobra.Command{
-		Use:   "stitch MODEL",
-		Short: "Make kernels of a network for a GPU",
-		Long: `Make kernels of a network for a SIMT machine (a GPU): which operators share one, in
-which loop nests, and through which memory the nests pass their data. Operators are
-first taken apart to the frameworks' grain: a softmax is five of them, but one for
-methods framework and tensorrt. Matrix products and convolutions are closed library
-calls, which tensorrt lets take in what follows.
-
-A dependency within a kernel is local (registers), regional (shared memory, within
-a block) or global (a barrier of all blocks). Each that is not local has its reason,
-and so has each between two kernels. Blocks are those of the kernel; a wave is how
-many the machine holds at a time.
-
---method exact decides kernels and schemes within AStitch's scopes, with proof or a
-bound, and prints what AStitch's rules lose.`,
-		Example: `  dsasched solve stitch bert-128
-  dsasched solve stitch bert-128 --method xla --dtype f32 --json
-  dsasched solve stitch crnn --hardware t4-simt --method exact
-  dsasched solve stitch bert-128 --explain encoder.layer0.attention.softmax/exp`,
-	}
+	cmd := command("solve stitch")
 	takesModel(cmd)
 	asJSON, read, full := addJSON(cmd), addNetwork(cmd), cmd.Flags().Bool("full", false, "print all kernels, however many")
 	batch := addOwnBatch(cmd)
 	machine := cmd.Flags().String("hardware", "v100-simt", "built-in SIMT machine or YAML `file`")
-	completeFlag(cmd, "hardware", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return simt.Presets(), cobra.ShellCompDirectiveDefault
-	})
+	completeFlag(cmd, "hardware", cobra.FixedCompletions(simt.Presets(), cobra.ShellCompDirectiveDefault))
 	addChoice(cmd, methods, "method", "method: "+strings.Join(plain(methods.words), ", "))
 	training := cmd.Flags().Bool("training", false, "the network's training step: gradients and updates, too")
 	about := cmd.Flags().String("explain", "", "say where this `operator` has gone, and why")
@@ -68,18 +46,14 @@ bound, and prints what AStitch's rules lose.`,
 		if err != nil {
 			return fmt.Errorf("%s on %s: %w", printable(args[0]), m.Name, err)
 		}
-		if graph.name != "" {
-			if _, err := writeFile(graph.name, func(w io.Writer) error { return kernels.WriteDOT(w, r.Plan) }); err != nil {
-				return err
-			}
-		}
-		if picture.name != "" {
-			if _, err := writeFile(picture.name, func(w io.Writer) error {
+		if _, err := writeFiles([]fileToWrite{
+			{graph, func(w io.Writer) error { return kernels.WriteDOT(w, r.Plan) }},
+			{picture, func(w io.Writer) error {
 				fig, err := kernels.Picture(r.Plan)
 				return writeFigure(w, "--picture", picture.name, fig, err)
-			}); err != nil {
-				return err
-			}
+			}},
+		}); err != nil {
+			return err
 		}
 		if *about != "" {
 			e, err := kernels.Explain(r.Plan, *about)
@@ -88,10 +62,7 @@ bound, and prints what AStitch's rules lose.`,
 			}
 			return emit(cmd, *asJSON, e, func(b *bytes.Buffer) { writeStitchExplanation(b, e) })
 		}
-		if err := emit(cmd, *asJSON, r, func(b *bytes.Buffer) { writeStitch(b, r, *full) }); err != nil {
-			return err
-		}
-		return cmd.Context().Err() // what is known is printed
+		return finish(cmd, *asJSON, r, func(b *bytes.Buffer) { writeStitch(b, r, *full) }, nil)
 	}
 	return cmd
 }

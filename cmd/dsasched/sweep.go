@@ -159,10 +159,7 @@ func (g *gridFlags) kept(cmd *cobra.Command, args []string, plan *tuning.Plan) (
 }
 
 func (g *gridFlags) files(plan *tuning.Plan, list []tuning.Explored) error {
-	for _, f := range []struct {
-		file  *outFile
-		write func(io.Writer) error
-	}{
+	_, err := writeFiles([]fileToWrite{
 		{g.csv, func(w io.Writer) error { _, err := w.Write(plan.CSV(list)); return err }},
 		{g.jsonl, func(w io.Writer) error {
 			data, err := plan.JSONLines(list)
@@ -175,63 +172,21 @@ func (g *gridFlags) files(plan *tuning.Plan, list []tuning.Explored) error {
 			fig, err := plan.Figure(list)
 			return writeFigure(w, g.figure.name, g.figure.name, fig, err)
 		}},
-	} {
-		if f.file.name != "" {
-			if _, err := writeFile(f.file.name, f.write); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	})
+	return err
 }
 
 func newSweep() *cobra.Command {
 	var sets []string
-	cmd := &cobra.Command{
-		Use:   "sweep MODEL... --set KEY=VALUE,VALUE...",
-		Short: "Schedule a network at every point of a grid",
-		Long: `Schedule and simulate networks for every combination of the values that --set
-gives: a table, and with --csv, --jsonl and -o files of numbers and a figure. The
-last key changes fastest. The rows are the same for any number of workers.
-
-Keys:
-  hardware        built-in accelerator or YAML file
-  hardware.FIELD  a field of the accelerator's YAML, by its path: hardware.gb.size,
-                  hardware.core_types.core.count. l1 and llb may stand for lb and
-                  gb, llb_bytes for gb.size, cores for core_types[0].count. A value
-                  as in the file (4MiB, 108GB/s, 10us), or a multiple: *2, x0.5
-  batch, chunk    batch size of the chip; elements that a cluster takes at a time
-                  (0: tune)
-  dtype, variant  as --dtype and --variant of 'dsasched schedule', with their
-                  defaults
-  group, split, outputs, order, bind, spill, issue, weights
-                  a decision of the scheduler: as the flags of 'dsasched schedule'
-  model           in place of MODEL
-
-Where no schedule fits, the row says so. What limits: the resource or unit that is
-busy for the largest share of the time, or dependencies if none is for half of it.
-Ctrl-C prints what is finished and writes no file.
-
---cells keeps each finished point in a folder, and goes on from there. On several
-machines, --shard i/n computes a part of the points, and --slurm submits all parts
-as an array job, which sees SBATCH_PARTITION, SBATCH_TIMELIMIT and the like; the
-folder (default sweep-cells) must be one that all machines see, or be given to
-'dsasched merge' with the others. The same command again does what is not finished.`,
-		Example: `  dsasched sweep resnet50 --set hardware.llb_bytes=4MiB,8MiB --set batch=8,16
-  dsasched sweep net.onnx --set hardware.launch=*0.5,*1,*2 --csv sweep.csv -o sweep.svg
-  dsasched sweep net.onnx --set order=bfs,dfs --set bind=greedy,search --jsonl sweep.jsonl --quiet
-  dsasched sweep resnet50 bert-128 --set batch=1,2,4,8 --csv sweep.csv --slurm --array 4 --dry-run`,
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion,
-			cobra.ShellCompDirective) {
-			return completeModel(cmd, nil, word)
-		},
+	cmd := command("sweep")
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion,
+		cobra.ShellCompDirective) {
+		return completeModel(cmd, nil, word)
 	}
 	g := addGrid(cmd)
 	g.job = addJob(cmd)
 	cmd.Flags().StringVar(&g.cells, "cells", "", "keep finished points in this `folder`, and take those that are there")
-	completeFlag(cmd, "cells", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return nil, cobra.ShellCompDirectiveFilterDirs
-	})
+	completeFlag(cmd, "cells", completeFolders)
 	cmd.Flags().StringArrayVar(&sets, "set", nil, "`KEY=VALUE,...`: the values that a setting takes; may be repeated")
 	completeFlag(cmd, "set", completeSet)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -264,7 +219,7 @@ func gridAxes(models, sets []string) ([]tuning.Axis, error) {
 		axes = append(axes, tuning.Axis{Key: key, Values: strings.Split(values, ",")})
 	}
 	if !slices.ContainsFunc(axes, func(a tuning.Axis) bool { return a.Key == "model" }) {
-		return nil, usagef("MODEL is missing: give a name that 'dsasched models' lists, or the path of an ONNX file")
+		return nil, usagef("MODEL is missing: %s", modelHint)
 	}
 	return axes, nil
 }
@@ -404,19 +359,7 @@ func pointsOf(plan *tuning.Plan, list []tuning.Explored, shown []int, vector boo
 
 func newCompareHardware() *cobra.Command {
 	var machines, variants []string
-	cmd := &cobra.Command{
-		Use:   "compare-hardware MODEL --hardware NAME,NAME...",
-		Short: "Compare accelerators on one network",
-		Long: `Schedule and simulate a network for several accelerators, and put side by side what
-comes out: throughput, latency, use of the units, traffic to the DDR, and what
-limits. --csv, --jsonl and -o write the numbers and a figure.
-
-What limits is the resource or unit that is busy for the largest share of the time
-even if it never waits, or dependencies if none is for half of it.`,
-		Example: `  dsasched compare-hardware resnet50 --hardware stcp920,ascend910 --batch 8
-  dsasched compare-hardware net.onnx --hardware my-npu.yaml,ipu --variant tvm,l1 -o chips.svg
-  dsasched compare-hardware net.onnx --hardware stcp920,a100 --jsonl chips.jsonl --quiet`,
-	}
+	cmd := command("compare-hardware")
 	takesModel(cmd)
 	g := addGrid(cmd)
 	f := cmd.Flags()

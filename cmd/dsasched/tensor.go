@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -20,23 +19,8 @@ import (
 )
 
 func newTensor() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "tensor NETWORK",
-		Short: "Divide each operator over the chips of a machine",
-		Long: `Divide the operators of a network over the chips of a machine: each is computed
-whole by all chips, or cut along a dimension of its results, or a product along its
-reduction, with the collectives that follow (all-gather, all-reduce, reduce-scatter,
-all-to-all).
-
-The choice is made by formulas, greedily or exactly. Then the pieces between
-collectives are scheduled by the variant and simulated on a chip, one after the
-other. Collectives do not overlap with them. Results that are cut stay on their
-chips; partial sums are added up.`,
-		Example: `  dsasched solve tensor llama2-7b-decode
-  dsasched solve tensor bert-128 --hardware v100x16 --batch 16 --method greedy --json`,
-		Args:              oneArg("NETWORK", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
-		ValidArgsFunction: completeModel,
-	}
+	cmd := command("solve tensor")
+	takesModelAs(cmd, "NETWORK")
 	f := addSolver(cmd, sharding.Methods(), "`file` to write the JSON to as well")
 	chips := addChips(cmd, "the pieces")
 	batch := &number{value: 1, min: 1}
@@ -64,11 +48,7 @@ chips; partial sums are added up.`,
 		a := &list[0]
 		show.end()
 		a.DType = read.dtype.value
-		unwritten := f.out.writeJSON(a, "  ")
-		if err := emit(cmd, *f.asJSON, a, func(b *bytes.Buffer) { writeSharded(b, a) }); err != nil {
-			return err
-		}
-		return cmp.Or(unwritten, cmd.Context().Err()) // what is known is printed
+		return finish(cmd, *f.asJSON, a, func(b *bytes.Buffer) { writeSharded(b, a) }, f.out.writeJSON(a, "  "))
 	}
 	return cmd
 }
@@ -82,9 +62,7 @@ type chipFlags struct {
 func addChips(cmd *cobra.Command, scheduled string) chipFlags {
 	f := chipFlags{cmd.Flags().String("hardware", "stcp920x4", "built-in machine of several chips or YAML `file`"),
 		addScheduler(cmd, scheduled)}
-	completeFlag(cmd, "hardware", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return server.Presets(), cobra.ShellCompDirectiveDefault
-	})
+	completeFlag(cmd, "hardware", cobra.FixedCompletions(server.Presets(), cobra.ShellCompDirectiveDefault))
 	return f
 }
 

@@ -88,7 +88,7 @@ func (f *kernelFlags) open(ctx context.Context, names []string) (*toTune, error)
 
 func oneOrMoreModels(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usagef("MODEL is missing: give a name that 'dsasched models' lists, or the path of an ONNX file")
+		return usagef("MODEL is missing: %s", modelHint)
 	}
 	return nil
 }
@@ -121,20 +121,8 @@ type layerJSON struct {
 }
 
 func newTasks() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "tasks MODEL...",
-		Short: "List the kernels that 'dsasched tune' searches the loops of",
-		Long: `List the kernels of one or several networks by a variant: what is in them, how often
-a cluster runs them for a batch, how long each takes alone by the kernel generator's
-rules, and the bound that no loops are below. Equal kernels are one task.
-
---full says of each layer which rules of derivation hold, and shows the loops that
-the generator's rules make of it.`,
-		Example: `  dsasched tasks resnet50 --batch 64
-  dsasched tasks toy-fig3 --full
-  dsasched tasks bert-128 --batch 32 --variant graphturbo+ansor --json`,
-		Args: oneOrMoreModels,
-	}
+	cmd := command("tasks")
+	cmd.Args = oneOrMoreModels
 	asJSON, full := addJSON(cmd), cmd.Flags().Bool("full", false, "print the derivation and the loops of every layer")
 	f := addKernels(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -213,30 +201,8 @@ func newTune() *cobra.Command {
 		cobra.CompletionWithDesc("round-robin", "in turn"),
 		cobra.CompletionWithDesc("published", "the gradient as published, which knows no bounds"),
 	}}
-	cmd := &cobra.Command{
-		Use:   "tune MODEL...",
-		Short: "Find better loops inside kernels, as Ansor does",
-		Long: `Find for each kernel of one or several networks how the cores run it: tiles, the
-order of loops, the places of vector work and stores, pieces, room, bindings. A trial
-lowers the kernel alone and simulates it. Programs come from sketches and random
-factors, evolve by a learned cost, and share the trials by a scheduler.
-
-The answer of a seed is the same on any machine. -o writes it for 'dsasched schedule
---variant ansor --tuned FILE' and 'dsasched explain-kernel'; its loops can be edited.
---log appends each trial as a line of JSON. If the file is there already, no program
-in it is measured again: a tuning that was interrupted goes on, one with more trials
-makes those that are missing, and those of other seeds, objectives and networks begin
-with the best programs of their kernels, by which the learned cost is trained. No
-answer is worse than what the log has.
-
-It ends early after --patience trials without a gain of the objective, or at a
---time-limit, whose answer depends on the machine. After Ctrl-C what was found so far
-is written and printed.`,
-		Example: `  dsasched tune resnet50 --batch 12 --chunk 1 --trials 200 -o tuned.json
-  dsasched tune resnet18 squeezenet --objective f3 --trials 100 --seed 7 --json
-  dsasched tune toy-fig3 --variant graphturbo+ansor --trials 50 --log trials.jsonl -o toy.json`,
-		Args: oneOrMoreModels,
-	}
+	cmd := command("tune")
+	cmd.Args = oneOrMoreModels
 	asJSON, quiet := addJSON(cmd), addQuiet(cmd)
 	f := addKernels(cmd)
 	trials, workers := &number{}, addWorkers(cmd, "programs to measure")
@@ -403,24 +369,8 @@ type kernelJSON struct {
 }
 
 func newExplainKernel() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "explain-kernel FILE",
-		Short: "Explain the loops of a kernel: what they take, or what others cost",
-		Long: `Show the loops of a kernel in a file of 'dsasched tune', and what the kernel takes
-with each other choice of one decision. The file's times are measured again, so that
-a kernel whose loops were edited shows what they are worth.
-
-Of a file of 'dsasched schedule', list the products and attentions that it runs, each
-distinct one once, with what each takes alone and what limits it. With --task NAME, a
-layer's, or its number from 0: the loops (tiles of each level, their order, rooms),
-the buffers in a core's L1, how long each unit, queue of moves and resource is busy,
-and the bytes that pass each memory.`,
-		Example: `  dsasched explain-kernel tuned.json --task 3
-  dsasched explain-kernel tuned.json --task 0 --full --json
-  dsasched explain-kernel net.schedule.json
-  dsasched explain-kernel net.schedule.json --task 0`,
-		Args: oneArg("FILE", "give the path of a file that 'dsasched tune' or 'dsasched schedule -o' has written"),
-	}
+	cmd := command("explain-kernel")
+	cmd.Args = oneArg("FILE", "give the path of a file that 'dsasched tune' or 'dsasched schedule -o' has written")
 	asJSON, accelerator := addJSON(cmd), addScheduleHardware(cmd)
 	name := cmd.Flags().String("task", "",
 		"`task` as 'dsasched tune' prints it, the name of a layer of a schedule, or its number from 0")

@@ -32,20 +32,8 @@ type variantJSON struct {
 }
 
 func newVariants() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "variants",
-		Short: "List the scheduler's variants and what they choose",
-		Long: `List the variants of the scheduler. Each names an implementation for every
-decision: how operators are grouped into kernels, how groups are split into
-instances, the memory level where outputs should stay (ddr; llb, the buffer of a
-cluster; l1, that of a core), the order of the instances, the binding of
-dimensions to cores, what leaves a full memory first, and what the kernel generator
-may do: keep weights in the LLB from kernel to kernel, overlap across layers, fetch
-weights ahead of the kernel.`,
-		Example: `  dsasched variants
-  dsasched variants --json`,
-		Args: noArgs,
-	}
+	cmd := command("variants")
+	cmd.Args = noArgs
 	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var answer variantsJSON

@@ -24,13 +24,8 @@ type versionJSON struct {
 }
 
 func newVersion() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Print the versions of dsasched, Go and the solver",
-		Example: `  dsasched version
-  dsasched version --json`,
-		Args: noArgs,
-	}
+	cmd := command("version")
+	cmd.Args = noArgs
 	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		v := versions()

@@ -31,32 +31,19 @@ type viewedJSON struct {
 }
 
 func newView() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "view SCHEDULE.json [OTHER.json]",
-		Short: "Show a schedule as one HTML page",
-		Long: `Show a schedule, or two of one network beside each other, as one HTML page that needs
-neither a network nor any other file: a timeline of units and DMA queues to zoom
-into, what lies in the memories, the order of the instances, the critical path, each
-decision with its reasons, and the graph in the colours of its groups.
-
-Of two schedules the first is what the second is compared with. --open shows the
-page in the browser that BROWSER names, or in the desktop's own. 'dsasched schedule
---html' makes the same page at once.`,
-		Example: `  dsasched view net.schedule.json
-  dsasched view net.schedule.json --open -o net.html
-  dsasched view other.schedule.json resnet50.schedule.json -o beside.html`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 2 {
-				return usagef("takes at most two schedules, found %d: %s", len(args), quoted(args))
-			}
-			return oneArg("SCHEDULE.json", scheduleHint)(cmd, args[:min(1, len(args))])
-		},
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if len(args) > 1 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return []cobra.Completion{"json"}, cobra.ShellCompDirectiveFilterFileExt
-		},
+	cmd := command("view")
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 2 {
+			return usagef("takes at most two schedules, found %d: %s", len(args), quoted(args))
+		}
+		return oneArg("SCHEDULE.json", scheduleHint)(cmd, args[:min(1, len(args))])
+	}
+	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion,
+		cobra.ShellCompDirective) {
+		if len(args) > 1 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return []cobra.Completion{"json"}, cobra.ShellCompDirectiveFilterFileExt
 	}
 	asJSON := addJSON(cmd)
 	accelerator := addScheduleHardware(cmd)

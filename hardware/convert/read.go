@@ -2,6 +2,9 @@ package convert
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"math"
 	"path"
 	"path/filepath"
@@ -233,68 +236,44 @@ func (n node) number() float64 {
 	if n.Kind != yaml.ScalarNode {
 		n.fail("no number", "a number")
 	}
-	e := &expression{text: strings.ReplaceAll(n.Value, "_", "")}
-	v := e.sum(0)
-	if e.bad || e.skip() != 0 || math.IsNaN(v) || v < 0 {
+	text := strings.NewReplacer("_", "", "\n", " ").Replace(n.Value)
+	x, err := parser.ParseExpr(text)
+	v, ok := 0.0, err == nil && !strings.Contains(text, "//") && !strings.Contains(text, "/*") // comments of Go
+	if ok {
+		v, ok = arithmetic(x)
+	}
+	if !ok || math.IsNaN(v) || v < 0 {
 		n.fail(strconv.Quote(n.Value), "a number of zero or more, or arithmetic on numbers")
 	}
 	return v
 }
 
-// An expression is arithmetic, read from left to right.
-type expression struct {
-	text string
-	bad  bool
-}
+var plainNumber = regexp.MustCompile(`^([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
 
-func (e *expression) skip() byte {
-	e.text = strings.TrimLeft(e.text, " \t\n")
-	if e.text == "" {
-		return 0
-	}
-	return e.text[0]
-}
-
-func (e *expression) sum(depth int) float64 {
-	v := e.product(depth)
-	for c := e.skip(); c == '+' || c == '-'; c = e.skip() {
-		e.text = e.text[1:]
-		if w := e.product(depth); c == '+' {
-			v += w
-		} else {
-			v -= w
+// arithmetic is the value of an expression.
+func arithmetic(x ast.Expr) (v float64, ok bool) {
+	switch x := x.(type) {
+	case *ast.Ident:
+		return math.Inf(1), x.Name == "inf"
+	case *ast.BasicLit:
+		v, err := strconv.ParseFloat(x.Value, 64)
+		return v, err == nil && plainNumber.MatchString(x.Value)
+	case *ast.ParenExpr:
+		return arithmetic(x.X)
+	case *ast.BinaryExpr:
+		a, left := arithmetic(x.X)
+		b, right := arithmetic(x.Y)
+		ok = left && right
+		switch x.Op {
+		case token.ADD:
+			return a + b, ok
+		case token.SUB:
+			return a - b, ok
+		case token.MUL:
+			return a * b, ok
+		case token.QUO:
+			return a / b, ok
 		}
 	}
-	return v
-}
-
-func (e *expression) product(depth int) float64 {
-	v := e.value(depth)
-	for c := e.skip(); c == '*' || c == '/'; c = e.skip() {
-		e.text = e.text[1:]
-		if w := e.value(depth); c == '*' {
-			v *= w
-		} else {
-			v /= w
-		}
-	}
-	return v
-}
-
-var plainNumber = regexp.MustCompile(`^([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|^inf\b`)
-
-func (e *expression) value(depth int) float64 {
-	if e.skip() == '(' && depth < 100 {
-		e.text = e.text[1:]
-		v := e.sum(depth + 1)
-		if e.bad = e.bad || e.skip() != ')'; !e.bad {
-			e.text = e.text[1:]
-		}
-		return v
-	}
-	m := plainNumber.FindString(e.text)
-	v, err := strconv.ParseFloat(m, 64)
-	e.bad = e.bad || m == "" || err != nil
-	e.text = e.text[len(m):]
-	return v
+	return 0, false
 }

@@ -35,10 +35,7 @@ func (p *Program) checkAlike() (what string) {
 			}
 		}
 	}
-	owner := make([]int32, len(p.Resources))
-	for r := range owner {
-		owner[r] = -1
-	}
+	owner := slices.Repeat([]int32{-1}, len(p.Resources))
 	for k, list := range resources {
 		for _, r := range list {
 			owner[r] = int32(k)

@@ -131,13 +131,7 @@ func (t *tally) shares(of float64) []Share {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Share) int {
-		switch {
-		case a.Seconds > b.Seconds:
-			return -1
-		case a.Seconds < b.Seconds:
-			return 1
-		}
-		return strings.Compare(a.What, b.What)
+		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), strings.Compare(a.What, b.What))
 	})
 	return out
 }
@@ -356,6 +350,14 @@ type Merge struct {
 	Rule     string   `json:"rule"` // with its numbers; of a refusal, what stood against it
 }
 
+func newMerge(ev schedule.MergeEvent) Merge {
+	m := Merge{ev.Round, ev.Pattern, append([]string{}, ev.Parts...), ev.Accepted, ev.Rule}
+	if !ev.Accepted {
+		m.Rule = ev.Reason
+	}
+	return m
+}
+
 // Instance is one run of a piece of a group.
 type Instance struct {
 	Name     string  `json:"name"`
@@ -382,10 +384,12 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("there is no %s %q%s", e.What, e.Name, e.Hint)
 }
 
-func unknown(what, name string, all func(yield func(string) bool)) error {
+// unknown is the error of a name that none of a list has.
+func unknown[T any](what, name string, list []T, nameOf func(T) string) error {
 	e := &UnknownError{What: what, Name: name}
 	var names []string
-	for n := range all {
+	for _, x := range list {
+		n := nameOf(x)
 		names = append(names, n)
 		if name != "" && strings.Contains(n, name) && len(e.Near) < 5 {
 			e.Near = append(e.Near, n)
@@ -404,13 +408,7 @@ func (e *Explainer) Group(name string) (*Group, error) {
 	g := e.s.Graph
 	k := slices.IndexFunc(e.s.Grouping.Groups, func(sg *schedule.SubGraph) bool { return sg.Name == name })
 	if k < 0 {
-		return nil, unknown("group", name, func(yield func(string) bool) {
-			for _, sg := range e.s.Grouping.Groups {
-				if !yield(sg.Name) {
-					return
-				}
-			}
-		})
+		return nil, unknown("group", name, e.s.Grouping.Groups, func(sg *schedule.SubGraph) string { return sg.Name })
 	}
 	sg := e.s.Grouping.Groups[k]
 	x := &Group{Name: name, Operators: len(sg.Ops), First: g.Op(sg.Ops[0]).Name, Last: g.Op(sg.Ops[len(sg.Ops)-1]).Name,
@@ -426,19 +424,15 @@ func (e *Explainer) Group(name string) (*Group, error) {
 	opt.Layers = x.GroupedBy == "alg2-layers"
 	splitter := graphturbo.NewSplitter(g, opt)
 	out := g.Tensor(sg.Outputs[0])
-	dim := sg.SplitDim()
+	dim, factors := sg.SplitDim(), []int64{1}
 	if dim >= 0 {
-		x.Dim = out.DimName(dim)
-		for _, v := range splitter.Candidates(out.Shape[dim]) {
-			if v > sg.Factor() {
-				break
-			}
+		x.Dim, factors = out.DimName(dim), splitter.Candidates(out.Shape[dim])
+	}
+	for _, v := range factors {
+		if v <= sg.Factor() {
 			n := splitter.Footprint(sg.Ops, sg.Outputs, dim, v)
 			x.Footprints = append(x.Footprints, Footprint{v, n, n <= opt.LBBytes})
 		}
-	} else {
-		n := splitter.Footprint(sg.Ops, sg.Outputs, -1, 1)
-		x.Footprints = append(x.Footprints, Footprint{1, n, n <= opt.LBBytes})
 	}
 	infos, _ := splitter.SplitInfo(sg.Ops, sg.Outputs)
 	for len(infos) > 0 {
@@ -451,7 +445,7 @@ func (e *Explainer) Group(name string) (*Group, error) {
 		infos = slices.DeleteFunc(infos, func(i schedule.SplitInfo) bool { return i == best })
 	}
 	x.Merges, x.Stops = e.merges(k)
-	_, kernelLaunch := e.launches()
+	kernelLaunch := e.launches()
 	for pos, i := range e.s.Order {
 		inst := &e.s.Instances.Instances[i]
 		if inst.Group != k {
@@ -485,28 +479,24 @@ func (e *Explainer) merges(k int) (made, refused []Merge) {
 			n, ok := group[p]
 			own, foreign = own || ok && n == k, foreign || ok && n != k
 		}
-		m := Merge{ev.Round, ev.Pattern, append([]string{}, ev.Parts...), ev.Accepted, ev.Rule}
 		switch {
 		case ev.Accepted && own:
-			made = append(made, m)
+			made = append(made, newMerge(ev))
 		case !ev.Accepted && own && foreign:
-			m.Rule = ev.Reason
-			refused = append(refused, m)
+			refused = append(refused, newMerge(ev))
 		}
 	}
 	return made, refused
 }
 
 // launches lists the launch command of each kernel.
-func (e *Explainer) launches() (of map[int32]int, list []int32) {
-	of = map[int32]int{}
+func (e *Explainer) launches() (list []int32) {
 	for i := range e.r.Program.Commands {
 		if e.owner[i] >= 0 && e.r.Program.Commands[i].Kind == isa.Launch {
-			of[int32(i)] = len(list)
 			list = append(list, int32(i))
 		}
 	}
-	return of, list
+	return list
 }
 
 // cause names the command or resource that a command waited for.
@@ -585,13 +575,7 @@ func (e *Explainer) Op(name string) (*Op, error) {
 			name, name, len(alike))
 	}
 	if len(alike) == 0 {
-		return nil, unknown("operator", name, func(yield func(string) bool) {
-			for _, op := range g.Ops {
-				if !yield(op.Name) {
-					return
-				}
-			}
-		})
+		return nil, unknown("operator", name, g.Ops, func(op *model.Op) string { return op.Name })
 	}
 	at := alike[0]
 	op := g.Ops[at]
@@ -610,11 +594,7 @@ func (e *Explainer) Op(name string) (*Op, error) {
 	}
 	for _, ev := range e.s.Grouping.Events {
 		if slices.Contains(ev.Parts, name) {
-			m := Merge{ev.Round, ev.Pattern, append([]string{}, ev.Parts...), ev.Accepted, ev.Rule}
-			if !ev.Accepted {
-				m.Rule = ev.Reason
-			}
-			x.Merges = append(x.Merges, m)
+			x.Merges = append(x.Merges, newMerge(ev))
 		}
 	}
 	steps := map[int]*schedule.Step{} // by instance
@@ -627,9 +607,8 @@ func (e *Explainer) Op(name string) (*Op, error) {
 	p, r := e.r.Program, e.r.Sim
 	free := make([]int64, len(p.Queues))
 	runs := map[int]*Run{} // by kernel
-	var kernels []int
-	first := map[int]bool{} // the first computation was seen
-	seen := map[int]bool{}  // instances
+	var list []*Run
+	seen := map[int]bool{} // instances
 	for i := range p.Commands {
 		c := &p.Commands[i]
 		kernel := e.owner[i]
@@ -651,13 +630,12 @@ func (e *Explainer) Op(name string) (*Op, error) {
 			seen[inst] = true
 			run = &Run{Instance: e.instanceName(inst), Start: -1, Tiles: max(1, st.Tiles), StageLB: st.StageBytes}
 			runs[kernel] = run
-			kernels = append(kernels, kernel)
+			list = append(list, run)
 		}
 		if !c.Kind.IsCompute() {
 			continue
 		}
-		if !first[kernel] {
-			first[kernel] = true
+		if run.Start < 0 {
 			run.Start = float64(r.Start[i]) * second
 			if wait := r.Start[i] - before; wait > 0 {
 				run.Waited, run.WaitedFor = float64(wait)*second, e.cause(int32(i))
@@ -665,8 +643,8 @@ func (e *Explainer) Op(name string) (*Op, error) {
 		}
 		run.Took = max(run.Took, float64(r.End[i])*second-run.Start)
 	}
-	for _, kernel := range kernels {
-		x.Runs = append(x.Runs, *runs[kernel])
+	for _, run := range list {
+		x.Runs = append(x.Runs, *run)
 	}
 	return x, nil
 }
@@ -739,13 +717,7 @@ func (e *Explainer) Tensor(name string) (*Tensor, error) {
 	g := e.s.Graph
 	id := slices.IndexFunc(g.Tensors, func(t *model.Tensor) bool { return t.Name == name })
 	if id < 0 {
-		return nil, unknown("tensor", name, func(yield func(string) bool) {
-			for _, t := range g.Tensors {
-				if !yield(t.Name) {
-					return
-				}
-			}
-		})
+		return nil, unknown("tensor", name, g.Tensors, func(t *model.Tensor) string { return t.Name })
 	}
 	t := g.Tensors[id]
 	x := &Tensor{Name: name, Shape: append([]int64{}, t.Shape...), DType: t.DType.String(), Bytes: t.Bytes(),

@@ -118,9 +118,6 @@ func (g *Graph) svg(id string) (string, error) {
 		return 8 + c*columnStep, top[row] + rowGap + s.lane*laneStep, row
 	}
 	w, h := 16+(min(columns, columnsOfRow)-1)*columnStep+nodeWidth, top[rows]+8
-	if rows > 1 {
-		w = 16 + (columnsOfRow-1)*columnStep + nodeWidth
-	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="graph" viewBox="0 0 %d %d" style="--w:%dpx" role="img" aria-label="%s">`, w, h, w,
 		html.EscapeString(g.Title))

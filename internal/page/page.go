@@ -28,6 +28,7 @@ import (
 	"html/template"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"codeberg.org/go-fonts/liberation/liberationsansregular"
@@ -201,20 +202,13 @@ func Write(w io.Writer, r *Report) error {
 		}
 		data.Pictures = append(data.Pictures, template.HTML(svg))
 	}
-	used := map[string]bool{}
+	var used []string
 	for _, l := range r.Lines {
-		used[l.Verdict] = true
+		used = append(used, l.Verdict)
 	}
-	for _, v := range r.Verdicts {
-		if used[v] {
+	for _, v := range slices.Concat(r.Verdicts, used) {
+		if slices.Contains(used, v) && !slices.Contains(data.VerdictNames, v) {
 			data.VerdictNames = append(data.VerdictNames, v)
-			delete(used, v)
-		}
-	}
-	for _, l := range r.Lines { // in their order, not that of the map
-		if used[l.Verdict] {
-			data.VerdictNames = append(data.VerdictNames, l.Verdict)
-			delete(used, l.Verdict)
 		}
 	}
 	// fold makes a chapter of a template.
@@ -323,10 +317,8 @@ func fontFace() string {
 
 // VerdictClass is the class of a verdict, by its place in the list, for its colour.
 func (r *Report) VerdictClass(v string) string {
-	for i, w := range r.Verdicts {
-		if v == w {
-			return fmt.Sprintf("v%d", i)
-		}
+	if i := slices.Index(r.Verdicts, v); i >= 0 {
+		return fmt.Sprintf("v%d", i)
 	}
 	if v == "–" {
 		return "none"

@@ -155,14 +155,7 @@ func (b *builder) groups() {
 		}
 		b.layerCores(fmt.Sprintf("groups[%d].layer_cores", k), k, &gr)
 	}
-	for _, e := range b.plan.Merges {
-		ev := schedule.MergeEvent{Round: e.Round, Pattern: e.Pattern, Parts: e.Parts, Merged: infinite(e.Merged),
-			Rule: e.Rule, Accepted: e.Accepted, Reason: e.Reason}
-		for _, f := range e.Factors {
-			ev.Factors = append(ev.Factors, infinite(f))
-		}
-		b.s.Grouping.Events = append(b.s.Grouping.Events, ev)
-	}
+	b.s.Grouping.Events = renamed(b.plan.Merges, 0, schedule.Unsplittable)
 }
 
 // layerTypes verifies the core types that run a group's layers.

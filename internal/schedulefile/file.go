@@ -1,6 +1,7 @@
 package schedulefile
 
 import (
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -94,8 +95,9 @@ type Plan struct {
 	// Memory is the memory plan. Without it, a plan is made when the schedule is run.
 	Memory *Memory `json:"memory,omitempty"`
 	// Nests are the loops of layers that do not run by the kernel generator's rules.
-	Nests  []Nest  `json:"nests,omitempty"`
-	Merges []Merge `json:"merges,omitempty"`
+	Nests []Nest `json:"nests,omitempty"`
+	// Merges are the decisions of the grouping algorithm. A factor of 0 says that a part can't be split to fit.
+	Merges []schedule.MergeEvent `json:"merges,omitempty"`
 	// Decisions holds the values of stages for which this format has no words of its own. The schedule is complete without
 	// them.
 	Decisions []Decision `json:"decisions,omitempty"`
@@ -130,46 +132,12 @@ type Tensor struct {
 
 // Operator is an operator of the graph.
 type Operator struct {
-	ID      int        `json:"id"`
-	Name    string     `json:"name"`
-	Kind    string     `json:"kind"`
-	Inputs  []int      `json:"inputs"`
-	Outputs []int      `json:"outputs"`
-	Attr    *Attribute `json:"attributes,omitempty"`
-}
-
-// Attribute holds the attributes of an operator; see model.Attr.
-type Attribute struct {
-	Kernel        []int64 `json:"kernel,omitempty"`
-	Strides       []int64 `json:"strides,omitempty"`
-	Dilations     []int64 `json:"dilations,omitempty"`
-	Pads          []int64 `json:"pads,omitempty"`
-	Group         int64   `json:"group,omitempty"`
-	CeilMode      bool    `json:"ceil_mode,omitempty"`
-	Axis          int64   `json:"axis,omitempty"`
-	Axes          []int64 `json:"axes,omitempty"`
-	KeepDims      bool    `json:"keep_dims,omitempty"`
-	Perm          []int64 `json:"perm,omitempty"`
-	TransA        bool    `json:"trans_a,omitempty"`
-	TransB        bool    `json:"trans_b,omitempty"`
-	Shape         []int64 `json:"shape,omitempty"`
-	Splits        []int64 `json:"splits,omitempty"`
-	Starts        []int64 `json:"starts,omitempty"`
-	Steps         []int64 `json:"steps,omitempty"`
-	OutputPadding []int64 `json:"output_padding,omitempty"`
-	Variant       string  `json:"variant,omitempty"`
-	// Of an attention.
-	Scores  []ScoreOp `json:"scores,omitempty"`
-	Softmax bool      `json:"softmax,omitempty"`
-	Causal  bool      `json:"causal,omitempty"`
-}
-
-// ScoreOp is an operator on the scores of an attention; see model.ScoreOp.
-type ScoreOp struct {
-	Kind     string `json:"kind"`
-	Variant  string `json:"variant,omitempty"`
-	At       int    `json:"at,omitempty"`
-	Operands int    `json:"operands"`
+	ID      int         `json:"id"`
+	Name    string      `json:"name"`
+	Kind    model.Kind  `json:"kind"`
+	Inputs  []int       `json:"inputs"`
+	Outputs []int       `json:"outputs"`
+	Attr    *model.Attr `json:"attributes,omitempty"`
 }
 
 // Group is a sub-graph: one kernel for each of its instances.
@@ -261,18 +229,6 @@ type Spill struct {
 	From    string   `json:"from"`
 	To      string   `json:"to"`
 	AtLayer [3]int64 `json:"at"` // group, index, layer
-}
-
-// Merge is a decision of the grouping algorithm.
-type Merge struct {
-	Round    int      `json:"round"`
-	Pattern  string   `json:"pattern"`
-	Parts    []string `json:"parts"`   // by their last operators
-	Factors  []int64  `json:"factors"` // 0: can't be split to fit
-	Merged   int64    `json:"merged_factor"`
-	Rule     string   `json:"rule,omitempty"`
-	Accepted bool     `json:"accepted"`
-	Reason   string   `json:"reason,omitempty"` // of a refusal
 }
 
 // OutputLevel is Outputs as a level, of a plan that [Read] has taken.

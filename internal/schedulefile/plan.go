@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -84,14 +85,8 @@ func NewPlan(s *schedule.Schedule, batch int64, want schedule.Level, parts ...*s
 	for _, part := range parts {
 		p.addMemory(part)
 	}
-	for _, e := range s.Grouping.Events {
-		m := Merge{e.Round, e.Pattern, append([]string{}, e.Parts...), []int64{}, finite(e.Merged), e.Rule,
-			e.Accepted, e.Reason}
-		for _, f := range e.Factors {
-			m.Factors = append(m.Factors, finite(f))
-		}
-		p.Merges = append(p.Merges, m)
-	}
+	// Not all readers have the 64 bits of "can't be split".
+	p.Merges = renamed(s.Grouping.Events, schedule.Unsplittable, 0)
 	return p
 }
 
@@ -137,19 +132,22 @@ func (p *Plan) addMemory(s *schedule.Schedule) {
 	}
 }
 
-// finite writes "can't be split" as 0, since not all readers have 64 bits.
-func finite(factor int64) int64 {
-	if factor == schedule.Unsplittable {
-		return 0
+// renamed copies decisions, with a factor of from as one of to.
+func renamed(events []schedule.MergeEvent, from, to int64) []schedule.MergeEvent {
+	events = slices.Clone(events)
+	for i := range events {
+		e := &events[i]
+		e.Parts, e.Factors = append([]string{}, e.Parts...), append([]int64{}, e.Factors...)
+		for k, f := range e.Factors {
+			if f == from {
+				e.Factors[k] = to
+			}
+		}
+		if e.Merged == from {
+			e.Merged = to
+		}
 	}
-	return factor
-}
-
-func infinite(factor int64) int64 {
-	if factor == 0 {
-		return schedule.Unsplittable
-	}
-	return factor
+	return events
 }
 
 func numbers[T ~int](ids []T) []int {
@@ -169,16 +167,9 @@ func NewGraph(g *model.Graph) Graph {
 			t.Learned, append([]int64(nil), t.Ints...), t.Causal})
 	}
 	for i, op := range g.Ops {
-		o := Operator{ID: i, Name: op.Name, Kind: string(op.Kind), Inputs: numbers(op.Inputs), Outputs: numbers(op.Outputs)}
-		a := op.Attr
-		attr := Attribute{a.Kernel, a.Strides, a.Dilations, a.Pads, a.Group, a.CeilMode, a.Axis, a.Axes, a.KeepDims, a.Perm,
-			a.TransA, a.TransB,
-			a.Shape, a.Splits, a.Starts, a.Steps, a.OutputPadding, a.Variant, nil, a.Softmax, a.Causal}
-		for _, x := range a.Scores {
-			attr.Scores = append(attr.Scores, ScoreOp{string(x.Kind), x.Variant, x.At, x.Operands})
-		}
-		if data, err := json.Marshal(attr); err != nil || string(data) != "{}" {
-			o.Attr = &attr
+		o := Operator{ID: i, Name: op.Name, Kind: op.Kind, Inputs: numbers(op.Inputs), Outputs: numbers(op.Outputs)}
+		if data, err := json.Marshal(op.Attr); err != nil || string(data) != "{}" {
+			o.Attr = op.Attr
 		}
 		gr.Ops = append(gr.Ops, o)
 	}

@@ -1,6 +1,7 @@
 package schedulefile
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -157,23 +158,10 @@ func (gr *Graph) build(file, at string) (g *model.Graph, err error) {
 		if o.ID != i {
 			return nil, bad(field+".id", fmt.Sprint(o.ID), fmt.Sprintf("%d, its position", i))
 		}
-		if _, ok := model.Info(model.Kind(o.Kind)); !ok {
-			return nil, bad(field+".kind", strict.Quote(o.Kind), "a kind of operator that the package model knows")
+		if _, ok := model.Info(o.Kind); !ok {
+			return nil, bad(field+".kind", strict.Quote(string(o.Kind)), "a kind of operator that the package model knows")
 		}
-		op := &model.Op{ID: model.OpID(i), Name: o.Name, Kind: model.Kind(o.Kind), Attr: &model.Attr{}}
-		if o.Attr != nil {
-			a := o.Attr
-			op.Attr = &model.Attr{Kernel: a.Kernel, Strides: a.Strides, Dilations: a.Dilations, Pads: a.Pads, Group: a.Group,
-				CeilMode: a.CeilMode,
-				Axis:     a.Axis, Axes: a.Axes, KeepDims: a.KeepDims, Perm: a.Perm, TransA: a.TransA, TransB: a.TransB,
-				Shape: a.Shape, Splits: a.Splits,
-				Starts: a.Starts, Steps: a.Steps, OutputPadding: a.OutputPadding, Variant: a.Variant,
-				Softmax: a.Softmax, Causal: a.Causal}
-			for _, x := range a.Scores {
-				op.Attr.Scores = append(op.Attr.Scores,
-					model.ScoreOp{Kind: model.Kind(x.Kind), Variant: x.Variant, At: x.At, Operands: x.Operands})
-			}
-		}
+		op := &model.Op{ID: model.OpID(i), Name: o.Name, Kind: o.Kind, Attr: cmp.Or(o.Attr, &model.Attr{})}
 		if op.Inputs, err = ids(o.Inputs, field+".inputs"); err != nil {
 			return nil, err
 		}

@@ -68,8 +68,7 @@ func (c *call) into(suffix string, past *value, h heads) heads {
 		c.fail("the cache %q has shape %v, expected [%d,%d,position,%d]", past.name, s, h.v.shape[0], h.n, h.at)
 		return h
 	}
-	at := &value{name: c.node.name + "/" + suffix + "/position", shape: past.shape[:1].Clone(), dtype: model.I32,
-		constant: true, derived: true, id: absent}
+	at := c.made(suffix+"/position", past.shape[:1].Clone(), model.I32)
 	h.v = c.step(suffix+"/cache", "Scatter", model.Attr{Variant: "of TensorScatter"}, operandOf(past),
 		operandOf(at), operandOf(h.v))
 	h.seq = past.shape[2]
@@ -150,8 +149,15 @@ func (c *call) attend(q, k, v heads, biases []*value, cap, merge bool, variant s
 
 // causal is a constant mask that hides what comes later.
 func (c *call) causal(q, k heads) *value {
-	return &value{name: c.node.name + "/causal", shape: model.Shape{q.seq, k.seq}, dtype: model.Bool, constant: true,
-		derived: true, id: absent}
+	return c.made("causal", model.Shape{q.seq, k.seq}, model.Bool)
+}
+
+// biases lists a causal mask, if there is one, and what else is added to the scores or masks them.
+func (c *call) biases(causal bool, q, k heads, others ...*value) (list []*value) {
+	if causal {
+		list = append(list, c.causal(q, k))
+	}
+	return append(list, slices.DeleteFunc(others, func(v *value) bool { return v == nil })...)
 }
 
 // attention is the standard operator: queries, keys, values, mask, cache of keys
@@ -162,13 +168,7 @@ func attention(c *call) {
 	k := c.toHeads("key", c.in[1], c.int("kv_num_heads", 0))
 	v := c.toHeads("value", c.in[2], c.int("kv_num_heads", 0))
 	k, v = c.append("key", c.in[4], k), c.append("value", c.in[5], v)
-	var biases []*value
-	if c.bool("is_causal", false) {
-		biases = append(biases, c.causal(q, k))
-	}
-	if c.in[3] != nil {
-		biases = append(biases, c.in[3])
-	}
+	biases := c.biases(c.bool("is_causal", false), q, k, c.in[3])
 	softcap, mode := c.nonZero("softcap"), c.int("qk_matmul_output_mode", 0)
 	if mode < 0 || mode > 3 {
 		c.fail("attribute \"qk_matmul_output_mode\" is %d, expected 0 to 3", mode)
@@ -318,9 +318,7 @@ func attendProjected(c *call, float func(*value) arg, mask, past, bias *value) {
 	if c.in[2] != nil {
 		y = operandOf(c.step("projection/bias", "Add", model.Attr{}, y, arg{c.in[2], parameter}))
 	}
-	name := c.node.name + "/split"
-	parts := c.add("Split", name, model.Attr{Axis: 2, Splits: sizes}, []arg{y},
-		[]string{name + ":q", name + ":k", name + ":v"})
+	parts := c.parts("split", y, 2, sizes, "q", "k", "v")
 	if c.err != nil {
 		return
 	}
@@ -338,8 +336,7 @@ func attendProjected(c *call, float func(*value) arg, mask, past, bias *value) {
 		}
 		before := []*value{{name: past.name, shape: s[1:]}, {name: past.name, shape: s[1:]}}
 		if s[3] > 0 {
-			name := c.node.name + "/cache"
-			before = c.add("Split", name, model.Attr{Splits: []int64{1, 1}}, args(past), []string{name + ":k", name + ":v"})
+			before = c.parts("cache", operandOf(past), 0, []int64{1, 1}, "k", "v")
 			for i, x := range before {
 				before[i] = c.step([]string{"key", "value"}[i]+"/past", "Reshape", model.Attr{Shape: s[1:]}, operandOf(x))
 			}
@@ -348,14 +345,7 @@ func attendProjected(c *call, float func(*value) arg, mask, past, bias *value) {
 			k, v = c.append("key", before[0], k), c.append("value", before[1], v)
 		}
 	}
-	var biases []*value
-	if c.bool("unidirectional", false) {
-		biases = append(biases, c.causal(q, k))
-	}
-	biases = append(biases, c.paddingMask(mask, q, k)...)
-	if bias != nil {
-		biases = append(biases, bias)
-	}
+	biases := c.biases(c.bool("unidirectional", false), q, k, c.paddingMask(mask, q, k), bias)
 	c.attend(q, k, v, biases, false, true, c.variant())
 	if c.reads(1) && c.err == nil {
 		one := func(suffix string, h heads) arg {
@@ -368,7 +358,7 @@ func attendProjected(c *call, float func(*value) arg, mask, past, bias *value) {
 
 // paddingMask brings a mask of ones and zeros before heads and rows. One that
 // gives lengths only is a mask as well, of the same size as one row of keys.
-func (c *call) paddingMask(m *value, q, k heads) []*value {
+func (c *call) paddingMask(m *value, q, k heads) *value {
 	if m == nil || c.err != nil {
 		return nil
 	}
@@ -376,14 +366,13 @@ func (c *call) paddingMask(m *value, q, k heads) []*value {
 	batch := q.v.shape[0]
 	switch {
 	case len(s) == 4:
-		return []*value{m}
+		return m
 	case len(s) == 1:
-		return []*value{{name: c.node.name + "/lengths", shape: model.Shape{1, 1, 1, k.seq}, dtype: model.Bool,
-			constant: true, derived: true, id: absent}}
+		return c.made("lengths", model.Shape{1, 1, 1, k.seq}, model.Bool)
 	case len(s) == 2:
-		return []*value{c.step("mask/rows", "Reshape", model.Attr{Shape: []int64{batch, 1, 1, k.seq}}, operandOf(m))}
+		return c.step("mask/rows", "Reshape", model.Attr{Shape: []int64{batch, 1, 1, k.seq}}, operandOf(m))
 	case len(s) == 3:
-		return []*value{c.step("mask/heads", "Reshape", model.Attr{Shape: []int64{s[0], 1, s[1], s[2]}}, operandOf(m))}
+		return c.step("mask/heads", "Reshape", model.Attr{Shape: []int64{s[0], 1, s[1], s[2]}}, operandOf(m))
 	}
 	c.fail("mask %q has shape %v", m.name, s)
 	return nil
@@ -422,14 +411,7 @@ func (c *call) multiHeadAttention(fixed bool) {
 	} else {
 		k, v = c.append("key", c.in[6], k), c.append("value", c.in[7], v)
 	}
-	var biases []*value
-	if c.bool("unidirectional", false) {
-		biases = append(biases, c.causal(q, k))
-	}
-	biases = append(biases, c.paddingMask(c.in[4], q, k)...)
-	if c.in[5] != nil {
-		biases = append(biases, c.in[5])
-	}
+	biases := c.biases(c.bool("unidirectional", false), q, k, c.paddingMask(c.in[4], q, k), c.in[5])
 	c.attend(q, k, v, biases, false, true, c.variant())
 	c.present(1, k, v)
 }
@@ -448,9 +430,7 @@ func decoderAttention(c *call) {
 				return
 			}
 		}
-		name := c.node.name + "/split"
-		parts := c.add("Split", name, model.Attr{Axis: 2, Splits: []int64{(s[2] - width) / 2, (s[2] - width) / 2, width}},
-			args(query), []string{name + ":q", name + ":k", name + ":v"})
+		parts := c.parts("split", operandOf(query), 2, []int64{(s[2] - width) / 2, (s[2] - width) / 2, width}, "q", "k", "v")
 		if c.err != nil {
 			return
 		}
@@ -483,9 +463,7 @@ func groupQueryAttention(c *call) {
 			return
 		}
 		d := s[2] / (n + 2*kv)
-		name := c.node.name + "/split"
-		parts := c.add("Split", name, model.Attr{Axis: 2, Splits: []int64{n * d, kv * d, kv * d}}, args(query),
-			[]string{name + ":q", name + ":k", name + ":v"})
+		parts := c.parts("split", operandOf(query), 2, []int64{n * d, kv * d, kv * d}, "q", "k", "v")
 		if c.err != nil {
 			return
 		}
@@ -508,10 +486,7 @@ func groupQueryAttention(c *call) {
 	}
 	k, v = c.append("key", c.in[3], k), c.append("value", c.in[4], v)
 	softcap := c.nonZero("softcap")
-	biases := []*value{c.causal(q, k)}
-	if c.in[10] != nil {
-		biases = append(biases, c.in[10])
-	}
+	biases := c.biases(true, q, k, c.in[10])
 	c.attend(q, k, v, biases, softcap, true, c.variant())
 	c.present(1, k, v)
 }

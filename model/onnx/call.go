@@ -345,6 +345,19 @@ func (c *call) int(name string, def int64) int64 {
 	return def
 }
 
+// typeAttr is an element type; 0 stands for the default.
+func (c *call) typeAttr(name string, def model.DType) model.DType {
+	n := c.int(name, 0)
+	if n == 0 {
+		return def
+	}
+	dt, err := c.dtype(n)
+	if err != nil {
+		c.fail("attribute %q %v", name, err)
+	}
+	return dt
+}
+
 // nonZero reports whether a number is given that is not 0.
 func (c *call) nonZero(name string) bool {
 	a := c.find(name)
@@ -582,8 +595,25 @@ func (c *call) finish(kind model.Kind, attr model.Attr, in ...arg) {
 }
 
 // number is a constant of one element whose value does not matter.
-func (c *call) number(suffix string, dt model.DType) *value {
-	return &value{name: c.node.name + "/" + suffix, dtype: dt, constant: true, derived: true, id: absent}
+func (c *call) number(suffix string, dt model.DType) *value { return c.made(suffix, nil, dt) }
+
+// made is a constant whose values follow from the operator, and do not matter.
+func (c *call) made(suffix string, shape model.Shape, dt model.DType) *value {
+	return &value{name: c.node.name + "/" + suffix, shape: shape, dtype: dt, constant: true, derived: true, id: absent}
+}
+
+// part is a part of the file's constant v, or v in another form.
+func (v *value) part(suffix string, dt model.DType, shape ...int64) *value {
+	return &value{name: v.name + "/" + suffix, shape: shape, dtype: dt, constant: true, id: absent}
+}
+
+// parts cuts a value along an axis; the parts have names of their own.
+func (c *call) parts(suffix string, v arg, axis int64, sizes []int64, names ...string) []*value {
+	name := c.node.name + "/" + suffix
+	for i, n := range names {
+		names[i] = name + ":" + n
+	}
+	return c.add("Split", name, model.Attr{Axis: axis, Splits: sizes}, []arg{v}, names)
 }
 
 func (c *call) add(kind model.Kind, name string, attr model.Attr, in []arg, names []string) []*value {

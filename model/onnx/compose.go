@@ -3,7 +3,6 @@ package onnx
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/dsasched/dsasched/model"
@@ -82,9 +81,8 @@ func biasSplitGelu(c *call) {
 		c.fail("input has shape %v, expected an even last dimension", x.shape)
 		return
 	}
-	name, half := c.node.name+"/split", x.shape[last]/2
-	parts := c.add("Split", name, model.Attr{Axis: int64(last), Splits: []int64{half, half}}, args(x),
-		[]string{name + ":0", name + ":1"})
+	half := x.shape[last] / 2
+	parts := c.parts("split", operandOf(x), int64(last), []int64{half, half}, "0", "1")
 	if c.err == nil {
 		c.finish("Mul", model.Attr{}, operandOf(parts[0]),
 			operandOf(c.step("gelu", "Gelu", model.Attr{}, operandOf(parts[1]))))
@@ -207,8 +205,7 @@ func nhwcConv(c *call) {
 }
 
 func rmsNorm(c *call) {
-	rank := len(c.in[0].shape)
-	a := model.Attr{Axis: int64(c.axis(c.int("axis", -1), rank))}
+	a := lastAxis(c)
 	c.find("stash_type")
 	c.emit("RMSNorm", a, append(args(c.in[0]), parameters(c.in[1:]...)...))
 	c.trained(int(a.Axis), "deviation")
@@ -257,8 +254,7 @@ func embedLayerNorm(c *call) {
 	positions := c.in[8]
 	if positions == nil {
 		// The first rows, in order.
-		positions = &value{name: c.node.name + "/positions", shape: model.Shape{ids.shape[1]}, dtype: ids.dtype,
-			constant: true, derived: true, id: absent}
+		positions = c.made("positions", model.Shape{ids.shape[1]}, ids.dtype)
 	}
 	p := c.step("position", "Gather", model.Attr{}, arg{c.in[3], parameter}, operandOf(positions))
 	x = c.step("position/add", "Add", model.Attr{}, operandOf(x), operandOf(p))
@@ -277,8 +273,7 @@ func embedLayerNorm(c *call) {
 		return
 	}
 	// How many positions the mask lets through; none without a mask.
-	lengths := &value{name: c.node.name + "/lengths", shape: model.Shape{ids.shape[0]}, dtype: model.I32, constant: true,
-		derived: true, id: absent}
+	lengths := c.made("lengths", model.Shape{ids.shape[0]}, model.I32)
 	if m := c.in[7]; m != nil {
 		lengths = c.step("lengths", "ReduceSum", model.Attr{Axes: []int64{1}}, operandOf(m))
 	}
@@ -288,7 +283,7 @@ func embedLayerNorm(c *call) {
 func instanceNorm(c *call) {
 	if c.images(c.in[0]) {
 		c.emit("GroupNorm", model.Attr{Group: c.in[0].shape[1]},
-			[]arg{{c.in[0], operand}, {c.in[1], parameter}, {c.in[2], parameter}})
+			c.weighted())
 	}
 }
 
@@ -296,7 +291,7 @@ func groupNorm(c *call) {
 	if c.images(c.in[0]) {
 		c.find("stash_type")
 		c.emit("GroupNorm", model.Attr{Group: c.int("num_groups", 0)},
-			[]arg{{c.in[0], operand}, {c.in[1], parameter}, {c.in[2], parameter}})
+			c.weighted())
 	}
 }
 
@@ -514,8 +509,7 @@ func tensorScatter(c *call) {
 	}
 	at := c.in[2]
 	if at == nil {
-		at = &value{name: c.node.name + "/first", shape: past.shape[:1].Clone(), dtype: model.I64, constant: true,
-			derived: true, id: absent}
+		at = c.made("first", past.shape[:1].Clone(), model.I64)
 	}
 	if !at.shape.Equal(past.shape[:1]) {
 		c.fail("indices %q have shape %v, expected %v", at.name, at.shape, past.shape[:1])
@@ -523,10 +517,6 @@ func tensorScatter(c *call) {
 	}
 	c.extra = append(c.extra, "of TensorScatter")
 	c.emit("Scatter", model.Attr{}, args(past, at, update))
-}
-
-func gatherElements(c *call) {
-	c.emit("GatherElements", model.Attr{Axis: int64(c.axis(c.int("axis", 0), len(c.in[0].shape)))}, args(c.in...))
 }
 
 // gatherND numbers the rows that k leading dimensions make, and gathers those.
@@ -547,9 +537,7 @@ func gatherND(c *call) {
 	}
 	rows := operandOf(ix)
 	if k > 1 {
-		strides := &value{name: c.node.name + "/strides", shape: model.Shape{k}, dtype: ix.dtype, constant: true,
-			derived: true, id: absent}
-		p := c.step("terms", "Mul", model.Attr{}, rows, operandOf(strides))
+		p := c.step("terms", "Mul", model.Attr{}, rows, operandOf(c.made("strides", model.Shape{k}, ix.dtype)))
 		rows = operandOf(c.step("row", "ReduceSum", model.Attr{Axes: []int64{int64(last)}}, operandOf(p)))
 	} else {
 		rows = operandOf(c.step("row", "Reshape", model.Attr{Shape: ix.shape[:last].Clone()}, rows))
@@ -573,8 +561,7 @@ func oneHot(c *call) {
 	shape := slices.Insert(c.in[0].shape.Clone(), axis, 1)
 	column := slices.Repeat([]int64{1}, rank+1)
 	column[axis] = depth[0]
-	numbers := &value{name: c.node.name + "/numbers", shape: column, dtype: c.in[0].dtype, constant: true,
-		derived: true, id: absent}
+	numbers := c.made("numbers", column, c.in[0].dtype)
 	x := c.step("positions", "Reshape", model.Attr{Shape: shape}, operandOf(c.in[0]))
 	hot := c.step("equal", "Equal", model.Attr{}, operandOf(x), operandOf(numbers))
 	c.finish("Where", model.Attr{Variant: "one-hot " + c.in[2].name}, operandOf(hot),
@@ -678,8 +665,7 @@ func trilu(c *call) {
 		c.fail("input has shape %v, expected matrices", s)
 		return
 	}
-	mask := &value{name: c.node.name + "/mask", shape: s[len(s)-2:].Clone(), dtype: model.Bool, constant: true,
-		derived: true, id: absent}
+	mask := c.made("mask", s[len(s)-2:].Clone(), model.Bool)
 	c.finish("Where", model.Attr{Variant: c.variant()}, operandOf(mask), operandOf(c.in[0]),
 		operandOf(c.number("zero", c.in[0].dtype)))
 }
@@ -688,32 +674,11 @@ func eyeLike(c *call) {
 	if len(c.in[0].shape) != 2 {
 		c.fail("input has shape %v, expected a matrix", c.in[0].shape)
 	}
-	dt := c.in[0].dtype
-	if c.has("dtype") {
-		var err error
-		if dt, err = c.dtype(c.int("dtype", 0)); err != nil {
-			c.fail("attribute \"dtype\" %v", err)
-		}
-	}
+	dt := c.typeAttr("dtype", c.in[0].dtype)
 	c.bind(0, &value{shape: c.in[0].shape, dtype: dt, constant: true, derived: true, id: absent})
 }
 
 // Counterparts on known values.
-
-func foldAbs(c *call) *literal {
-	l := c.in[0].lit
-	if l.isFloat() {
-		return c.mapFloats(math.Abs)
-	}
-	r := &literal{shape: l.shape, dtype: l.dtype}
-	for _, v := range l.ints {
-		if v < 0 {
-			v = -v
-		}
-		r.ints = append(r.ints, v)
-	}
-	return r
-}
 
 func foldTile(c *call) *literal {
 	list := c.repeats()
@@ -732,15 +697,12 @@ func foldTile(c *call) *literal {
 		return nil
 	}
 	st := rowMajor(l.shape)
-	var index []int64
-	each(out, func(ix []int64) {
-		at := int64(0)
+	return l.gather(out, func(ix []int64) (at int64) {
 		for d, i := range ix {
 			at += i % l.shape[d] * st[d]
 		}
-		index = append(index, at)
+		return at
 	})
-	return l.pick(out, index)
 }
 
 func foldNonZero(c *call) *literal {

@@ -143,51 +143,33 @@ func foldCast(c *call) *literal {
 	return l
 }
 
-func (c *call) mapFloats(f func(float64) float64) *literal {
-	l := c.in[0].lit
+// unary are the functions of one known value, on integers and on floats; nil where there is none.
+var unary = map[string]struct {
+	ints   func(int64) int64
+	floats func(float64) float64
+}{
+	"Abs":   {func(v int64) int64 { return max(v, -v) }, math.Abs},
+	"Neg":   {func(v int64) int64 { return -v }, func(v float64) float64 { return -v }},
+	"Not":   {func(v int64) int64 { return truth(v == 0) }, nil},
+	"Sqrt":  {nil, math.Sqrt},
+	"Floor": {unchanged, math.Floor},
+	"Ceil":  {unchanged, math.Ceil},
+	"Round": {unchanged, math.RoundToEven},
+}
+
+func unchanged(v int64) int64 { return v }
+
+func foldUnary(c *call) *literal {
+	f, l := unary[c.node.op], c.in[0].lit
+	if l.isFloat() && f.floats == nil || !l.isFloat() && f.ints == nil {
+		return nil
+	}
 	r := &literal{shape: l.shape, dtype: l.dtype}
 	for _, v := range l.floats {
-		r.floats = append(r.floats, f(v))
+		r.floats = append(r.floats, f.floats(v))
 	}
-	return r
-}
-
-func foldRound(f func(float64) float64) func(*call) *literal {
-	return func(c *call) *literal {
-		if !c.in[0].lit.isFloat() {
-			return c.in[0].lit
-		}
-		return c.mapFloats(f)
-	}
-}
-
-func foldSqrt(c *call) *literal {
-	if !c.in[0].lit.isFloat() {
-		return nil
-	}
-	return c.mapFloats(math.Sqrt)
-}
-
-func foldNeg(c *call) *literal {
-	l := c.in[0].lit
-	if l.isFloat() {
-		return c.mapFloats(func(v float64) float64 { return -v })
-	}
-	r := &literal{shape: l.shape, dtype: l.dtype}
 	for _, v := range l.ints {
-		r.ints = append(r.ints, -v)
-	}
-	return r
-}
-
-func foldNot(c *call) *literal {
-	l := c.in[0].lit
-	if l.isFloat() {
-		return nil
-	}
-	r := &literal{shape: l.shape, dtype: l.dtype}
-	for _, v := range l.ints {
-		r.ints = append(r.ints, truth(v == 0))
+		r.ints = append(r.ints, f.ints(v))
 	}
 	return r
 }

@@ -18,8 +18,7 @@ type expertWeights struct {
 // product multiplies rows with the weights of an expert.
 func (e *expertWeights) product(c *call, prefix string, expert int64, x *value) *value {
 	part := func(v *value, shape ...int64) *value {
-		return &value{name: fmt.Sprintf("%s/expert%d", v.name, expert), shape: shape, dtype: v.dtype,
-			constant: true, id: absent}
+		return v.part(fmt.Sprintf("expert%d", expert), v.dtype, shape...)
 	}
 	prefix += "/" + e.name
 	in := []arg{operandOf(x)}
@@ -165,9 +164,9 @@ func (c *call) experts(fc [3]expertWeights, shares *value) {
 	if len(sizes) > 1 {
 		names := make([]string, len(sizes))
 		for i := range names {
-			names[i] = fmt.Sprintf("%s/parts:%d", c.node.name, i)
+			names[i] = fmt.Sprint(i)
 		}
-		parts = c.add("Split", c.node.name+"/parts", model.Attr{Splits: sizes}, args(rows), names)
+		parts = c.parts("parts", operandOf(rows), 0, sizes, names...)
 	}
 	for i, p := range parts {
 		prefix := fmt.Sprintf("expert%d", i)

@@ -516,78 +516,69 @@ type function struct {
 	inputs    []string
 	attrs     []string // without a default
 	epsilon   bool     // has the attribute of that name, with a default
-	body      []step
+	// body has a node in each line: its output, its operator and its inputs. A Constant is one, or an attribute of the
+	// function, behind a dollar sign.
+	body string
 }
 
-// step is a node of a function.
-type step struct {
-	typ, output string
-	inputs      []string
-	attr        string // of Constant; "" for none
-	ref         string // the function's attribute that it takes; "" for the number one
-	refType     int64
-}
-
-var siluFunction = function{name: "Silu", doc: "x sigmoid(x)", inputs: []string{"x"}, body: []step{
-	{typ: "Sigmoid", output: "s", inputs: []string{"x"}},
-	{typ: "Mul", output: "y", inputs: []string{"x", "s"}},
-}}
+var siluFunction = function{name: "Silu", doc: "x sigmoid(x)", inputs: []string{"x"}, body: `
+	s Sigmoid x
+	y Mul x s`}
 
 // axis is only kept for the importer.
 var softmaxFunction = function{name: "Softmax", doc: "exp and normalise over all of axes together",
-	inputs: []string{"x"},
-	attrs:  []string{"axes", "axis"}, body: []step{
-		{typ: "Constant", output: "axes", attr: "value_ints", ref: "axes", refType: typeInts},
-		{typ: "ReduceMax", output: "max", inputs: []string{"x", "axes"}},
-		{typ: "Sub", output: "shifted", inputs: []string{"x", "max"}},
-		{typ: "Exp", output: "exp", inputs: []string{"shifted"}},
-		{typ: "ReduceSum", output: "sum", inputs: []string{"exp", "axes"}},
-		{typ: "Div", output: "y", inputs: []string{"exp", "sum"}},
-	}}
+	inputs: []string{"x"}, attrs: []string{"axes", "axis"}, body: `
+	axes Constant $axes
+	max ReduceMax x axes
+	shifted Sub x max
+	exp Exp shifted
+	sum ReduceSum exp axes
+	y Div exp sum`}
+
+// lastAxes are the dimensions of x from the attribute axis on.
+const lastAxes = `
+	first Constant $axis
+	shape Shape x
+	rank Size shape
+	one Constant 1
+	axes Range first rank one`
 
 var layerNormFunction = function{name: "LayerNormalization", doc: "layer normalisation without scale",
-	inputs: []string{"x"},
-	attrs:  []string{"axis"}, epsilon: true, body: []step{
-		{typ: "Constant", output: "first", attr: "value_int", ref: "axis", refType: typeInt},
-		{typ: "Shape", output: "shape", inputs: []string{"x"}},
-		{typ: "Size", output: "rank", inputs: []string{"shape"}},
-		{typ: "Constant", output: "one", attr: "value_int"},
-		{typ: "Range", output: "axes", inputs: []string{"first", "rank", "one"}},
-		{typ: "ReduceMean", output: "mean", inputs: []string{"x", "axes"}},
-		{typ: "Sub", output: "centred", inputs: []string{"x", "mean"}},
-		{typ: "Mul", output: "squares", inputs: []string{"centred", "centred"}},
-		{typ: "ReduceMean", output: "variance", inputs: []string{"squares", "axes"}},
-		{typ: "Constant", output: "epsilon", attr: "value_float", ref: "epsilon", refType: typeFloat},
-		{typ: "CastLike", output: "small", inputs: []string{"epsilon", "x"}},
-		{typ: "Add", output: "sum", inputs: []string{"variance", "small"}},
-		{typ: "Sqrt", output: "deviation", inputs: []string{"sum"}},
-		{typ: "Div", output: "y", inputs: []string{"centred", "deviation"}},
-	}}
+	inputs: []string{"x"}, attrs: []string{"axis"}, epsilon: true, body: lastAxes + `
+	mean ReduceMean x axes
+	centred Sub x mean
+	squares Mul centred centred
+	variance ReduceMean squares axes
+	epsilon Constant $epsilon
+	small CastLike epsilon x
+	sum Add variance small
+	deviation Sqrt sum
+	y Div centred deviation`}
+
+// meanRoot is the root of the mean square along these dimensions.
+const meanRoot = lastAxes + `
+	squares Mul x x
+	mean ReduceMean squares axes
+	epsilon Constant $epsilon
+	small CastLike epsilon x
+	sum Add mean small
+	root Sqrt sum`
 
 var rmsNormFunction = function{name: "RMSNormalization", doc: "division by the root mean square", inputs: []string{"x"},
-	attrs: []string{"axis"}, epsilon: true, body: rmsNormSteps("y")}
+	attrs: []string{"axis"}, epsilon: true, body: meanRoot + `
+	y Div x root`}
 
 var scaledRMSNormFunction = function{name: "ScaledRMSNormalization",
 	doc: "division by the root mean square, with scale", inputs: []string{"x", "scale"},
-	attrs: []string{"axis"}, epsilon: true,
-	body: append(rmsNormSteps("plain"), step{typ: "Mul", output: "y", inputs: []string{"plain", "scale"}})}
+	attrs: []string{"axis"}, epsilon: true, body: meanRoot + `
+	plain Div x root
+	y Mul plain scale`}
 
-func rmsNormSteps(result string) []step {
-	return []step{
-		{typ: "Constant", output: "first", attr: "value_int", ref: "axis", refType: typeInt},
-		{typ: "Shape", output: "shape", inputs: []string{"x"}},
-		{typ: "Size", output: "rank", inputs: []string{"shape"}},
-		{typ: "Constant", output: "one", attr: "value_int"},
-		{typ: "Range", output: "axes", inputs: []string{"first", "rank", "one"}},
-		{typ: "Mul", output: "squares", inputs: []string{"x", "x"}},
-		{typ: "ReduceMean", output: "mean", inputs: []string{"squares", "axes"}},
-		{typ: "Constant", output: "epsilon", attr: "value_float", ref: "epsilon", refType: typeFloat},
-		{typ: "CastLike", output: "small", inputs: []string{"epsilon", "x"}},
-		{typ: "Add", output: "sum", inputs: []string{"mean", "small"}},
-		{typ: "Sqrt", output: "root", inputs: []string{"sum"}},
-		{typ: "Div", output: result, inputs: []string{"x", "root"}},
-	}
-}
+// functionAttrs are the attributes that a Constant takes from its function: what it has for them, and their types.
+var functionAttrs = map[string]struct {
+	constant string
+	typ      int64
+}{"axes": {"value_ints", typeInts}, "axis": {"value_int", typeInt}, "epsilon": {"value_float", typeFloat}}
 
 func (f *function) proto() wire {
 	const refAttrName = 21
@@ -596,16 +587,19 @@ func (f *function) proto() wire {
 	m.strs(4, f.inputs)
 	m.str(5, "y")
 	m.strs(6, f.attrs)
-	for _, s := range f.body {
+	for line := range strings.Lines(strings.TrimSpace(f.body)) {
+		words := strings.Fields(line)
 		var n wire
-		n.strs(1, s.inputs)
-		n.str(2, s.output)
-		n.str(4, s.typ)
-		switch {
-		case s.ref != "":
-			n.bytes(5, attributeProto(s.attr, s.refType, func(m *wire) { m.str(refAttrName, s.ref) }))
-		case s.attr != "":
-			n.bytes(5, attributeProto(s.attr, typeInt, func(m *wire) { m.int(attrI, 1) }))
+		if words[1] != "Constant" {
+			n.strs(1, words[2:])
+		}
+		n.str(2, words[0])
+		n.str(4, words[1])
+		if name, ref := strings.CutPrefix(words[2], "$"); ref {
+			a := functionAttrs[name]
+			n.bytes(5, attributeProto(a.constant, a.typ, func(m *wire) { m.str(refAttrName, name) }))
+		} else if words[1] == "Constant" {
+			n.bytes(5, attributeProto("value_int", typeInt, func(m *wire) { m.int(attrI, 1) }))
 		}
 		m.bytes(7, n)
 	}

@@ -40,6 +40,13 @@ func (l *literal) pick(shape model.Shape, index []int64) *literal {
 	return r
 }
 
+// gather returns the elements at the positions that at gives for each index of a shape.
+func (l *literal) gather(shape model.Shape, at func(ix []int64) int64) *literal {
+	var index []int64
+	each(shape, func(ix []int64) { index = append(index, at(ix)) })
+	return l.pick(shape, index)
+}
+
 func (l *literal) reshape(s model.Shape) *literal {
 	return &literal{shape: s, dtype: l.dtype, ints: l.ints, floats: l.floats}
 }
@@ -153,17 +160,14 @@ func (l *literal) spread(s model.Shape) *literal {
 		return l
 	}
 	st := rowMajor(l.shape)
-	var index []int64
-	each(s, func(ix []int64) {
-		p := int64(0)
+	return l.gather(s, func(ix []int64) (p int64) {
 		for d := range l.shape {
 			if l.shape[d] != 1 {
 				p += ix[d+len(s)-len(l.shape)] * st[d]
 			}
 		}
-		index = append(index, p)
+		return p
 	})
-	return l.pick(s, index)
 }
 
 var errOverflow = errors.New("integer overflow")

@@ -183,13 +183,7 @@ func (c *call) reshapeTarget() model.Shape {
 
 func reshape(c *call) { c.toShape(c.reshapeTarget()) }
 
-func foldReshape(c *call) *literal {
-	s := c.reshapeTarget()
-	if c.err != nil {
-		return nil
-	}
-	return c.in[0].lit.reshape(s)
-}
+func foldReshape(c *call) *literal { return c.foldShape(c.reshapeTarget()) }
 
 func flatten(c *call) {
 	s := c.in[0].shape
@@ -296,15 +290,12 @@ func foldTranspose(c *call) *literal {
 	for i, d := range p {
 		out[i] = l.shape[d]
 	}
-	var index []int64
-	each(out, func(ix []int64) {
-		at := int64(0)
+	return l.gather(out, func(ix []int64) (at int64) {
 		for i, d := range p {
 			at += ix[i] * st[d]
 		}
-		index = append(index, at)
+		return at
 	})
-	return l.pick(out, index)
 }
 
 // concatAxis: the first operator sets had a default.
@@ -521,15 +512,12 @@ func foldSlice(c *call) *literal {
 	}
 	l := c.in[0].lit
 	st := rowMajor(l.shape)
-	var index []int64
-	each(sl.extents, func(ix []int64) {
-		at := int64(0)
+	return l.gather(sl.extents, func(ix []int64) (at int64) {
 		for d := range ix {
 			at += (sl.starts[d] + ix[d]*sl.steps[d]) * st[d]
 		}
-		index = append(index, at)
+		return at
 	})
-	return l.pick(sl.extents, index)
 }
 
 func pad(c *call) {
@@ -568,9 +556,7 @@ func pad(c *call) {
 	c.emit("Pad", model.Attr{Pads: p}, args(c.in[0]))
 }
 
-func gather(c *call) {
-	c.emit("Gather", model.Attr{Axis: int64(c.axis(c.int("axis", 0), len(c.in[0].shape)))}, args(c.in...))
-}
+func gather(c *call) { c.emit(c.row.kind, c.axisAttr(0), args(c.in...)) }
 
 func foldGather(c *call) *literal {
 	l, ix := c.in[0].lit, c.in[1].lit

@@ -3,7 +3,6 @@ package onnx
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -190,9 +189,9 @@ var rows = []row{
 	{ms("SoftmaxCrossEntropyLossInternal"), 1, 0, 2, 4, "", crossEntropy, nil, "as SoftmaxCrossEntropyLoss"},
 	{ms("SoftmaxCrossEntropyLossInternalGrad"), 1, 0, 3, 6, "", crossEntropyGrad, nil, "Exp, Mul"},
 	{ms("SoftmaxGrad"), 1, 0, 2, 2, "", softmaxGrad(softmaxFlatAttr), nil, "Mul, ReduceSum, Sub, Mul"},
-	{ms("SoftmaxGrad_13"), 1, 0, 2, 2, "", softmaxGrad(softmaxAttr), nil, "Mul, ReduceSum, Sub, Mul"},
+	{ms("SoftmaxGrad_13"), 1, 0, 2, 2, "", softmaxGrad(lastAxis), nil, "Mul, ReduceSum, Sub, Mul"},
 	{ms("LogSoftmaxGrad"), 1, 0, 2, 2, "", logSoftmaxGrad(softmaxFlatAttr), nil, "ReduceSum, Exp, Mul, Sub"},
-	{ms("LogSoftmaxGrad_13"), 1, 0, 2, 2, "", logSoftmaxGrad(softmaxAttr), nil, "ReduceSum, Exp, Mul, Sub"},
+	{ms("LogSoftmaxGrad_13"), 1, 0, 2, 2, "", logSoftmaxGrad(lastAxis), nil, "ReduceSum, Exp, Mul, Sub"},
 	{ms("SoftmaxCrossEntropyLossGrad"), 1, 0, 3, 5, "", crossEntropyGrad, nil, "Exp, Mul"},
 	{ms("LayerNormalizationGrad"), 1, 0, 5, 5, "", normGrad("LayerNorm"), nil, "LayerNorm, Mul, ReduceSum"},
 	{ms("SimplifiedLayerNormalizationGrad"), 1, 0, 4, 4, "", normGrad("RMSNorm"), nil, "RMSNorm, Mul, ReduceSum"},
@@ -268,14 +267,14 @@ var rows = []row{
 	{std("IsInf"), 10, 0, 1, 1, "Equal", compareItself, nil, "costs an Equal"},
 	{std("Exp"), 1, 0, 1, 1, "Exp", direct, nil, ""},
 	{std("Log"), 1, 0, 1, 1, "Log", direct, nil, ""},
-	{std("Sqrt"), 1, 0, 1, 1, "Sqrt", direct, foldSqrt, ""},
+	{std("Sqrt"), 1, 0, 1, 1, "Sqrt", direct, foldUnary, ""},
 	{std("Reciprocal"), 1, 0, 1, 1, "Reciprocal", direct, nil, ""},
-	{std("Neg"), 1, 0, 1, 1, "Neg", direct, foldNeg, ""},
-	{std("Abs"), 1, 0, 1, 1, "Abs", direct, foldAbs, ""},
-	{std("Floor"), 1, 0, 1, 1, "Floor", direct, foldRound(math.Floor), ""},
-	{std("Ceil"), 1, 0, 1, 1, "Floor", likened, foldRound(math.Ceil), "costs a Floor"},
-	{std("Round"), 11, 0, 1, 1, "Floor", likened, foldRound(math.RoundToEven), "costs a Floor"},
-	{std("Not"), 1, 0, 1, 1, "Not", direct, foldNot, ""},
+	{std("Neg"), 1, 0, 1, 1, "Neg", direct, foldUnary, ""},
+	{std("Abs"), 1, 0, 1, 1, "Abs", direct, foldUnary, ""},
+	{std("Floor"), 1, 0, 1, 1, "Floor", direct, foldUnary, ""},
+	{std("Ceil"), 1, 0, 1, 1, "Floor", likened, foldUnary, "costs a Floor"},
+	{std("Round"), 11, 0, 1, 1, "Floor", likened, foldUnary, "costs a Floor"},
+	{std("Not"), 1, 0, 1, 1, "Not", direct, foldUnary, ""},
 	{std("Clip"), 1, 0, 1, 3, "Clip", clip, nil, "limits must be constants"},
 	{std("Cast"), 6, 0, 1, 1, "Cast", castTo, foldCast, ""},
 	{std("CastLike"), 15, 0, 2, 2, "Cast", castLike, nil, "folds if its first input is known"},
@@ -357,7 +356,7 @@ var rows = []row{
 	{std("Slice"), 1, 0, 1, 5, "Slice", slice, foldSlice, ""},
 	{std("Pad"), 1, 0, 1, 4, "Pad", pad, nil, "any mode"},
 	{std("Gather"), 1, 0, 2, 2, "Gather", gather, foldGather, ""},
-	{std("GatherElements"), 11, 0, 2, 2, "GatherElements", gatherElements, nil, ""},
+	{std("GatherElements"), 11, 0, 2, 2, "GatherElements", gather, nil, ""},
 	{std("GatherND"), 11, 0, 2, 2, "", gatherND, nil, "Mul, ReduceSum, Reshape, Gather; without batch_dims"},
 	{std("Scatter"), 9, 10, 3, 3, "Scatter", scatter, nil, ""},
 	{std("ScatterElements"), 11, 0, 3, 3, "Scatter", scatter, nil, ""},
@@ -632,8 +631,7 @@ func batchNorm(c *call) {
 		c.fail("normalises each position by itself (spatial=0), which is not supported")
 	}
 	c.find("momentum") // of training
-	c.emit("BatchNorm", model.Attr{}, []arg{{c.in[0], operand}, {c.in[1], parameter}, {c.in[2], parameter},
-		{c.in[3], statistic}, {c.in[4], statistic}})
+	c.emit("BatchNorm", model.Attr{}, append(c.weighted(), scaleArgs(c.in[3:]...)...))
 }
 
 func layerNorm(c *call) {
@@ -645,15 +643,12 @@ func layerNorm(c *call) {
 			c.fail("scale or bias %q has shape %v, which does not broadcast to %v", v.name, v.shape, c.in[0].shape)
 		}
 	}
-	a := model.Attr{Axis: int64(c.axis(c.int("axis", -1), len(c.in[0].shape)))}
+	a := lastAxis(c)
 	c.emit("LayerNorm", a, c.weighted())
 	c.trained(int(a.Axis), "mean", "deviation")
 }
 
-func plainLayerNorm(c *call) {
-	a := model.Attr{Axis: int64(c.axis(c.int("axis", -1), len(c.in[0].shape)))}
-	c.emit("LayerNorm", a, args(c.in[0]))
-}
+func plainLayerNorm(c *call) { c.emit("LayerNorm", lastAxis(c), args(c.in[0])) }
 
 func lrn(c *call) {
 	size := c.int("size", 0)
@@ -665,8 +660,11 @@ func lrn(c *call) {
 	}
 }
 
-func softmaxAttr(c *call) model.Attr {
-	return model.Attr{Axis: int64(c.axis(c.int("axis", -1), len(c.in[0].shape)))}
+// lastAxis reads an axis, the last one by default.
+func lastAxis(c *call) model.Attr { return c.axisAttr(-1) }
+
+func (c *call) axisAttr(def int64) model.Attr {
+	return model.Attr{Axis: int64(c.axis(c.int("axis", def), len(c.in[0].shape)))}
 }
 
 // softmaxFlatAttr: the old operator flattens the input to a matrix before axis
@@ -684,17 +682,17 @@ func softmaxFlatAttr(c *call) model.Attr {
 	return attr
 }
 
-func softmax(c *call)     { c.emit("Softmax", softmaxAttr(c), args(c.in[0])) }
+func softmax(c *call)     { c.emit("Softmax", lastAxis(c), args(c.in[0])) }
 func softmaxFlat(c *call) { c.emit("Softmax", softmaxFlatAttr(c), args(c.in[0])) }
 
 func softmaxAxes(c *call) {
-	a := softmaxAttr(c)
+	a := lastAxis(c)
 	list, _ := c.ints("axes")
 	a.Axes = c.axes(list, len(c.in[0].shape))
 	c.emit("Softmax", a, args(c.in[0]))
 }
 
-func logSoftmax(c *call)     { logOf(c, softmaxAttr(c)) }
+func logSoftmax(c *call)     { logOf(c, lastAxis(c)) }
 func logSoftmaxFlat(c *call) { logOf(c, softmaxFlatAttr(c)) }
 
 func logOf(c *call, a model.Attr) {
@@ -768,6 +766,5 @@ func mean(c *call) {
 		return
 	}
 	sum := c.step("sum", "Add", model.Attr{}, args(c.in...)...)
-	n := &value{name: c.node.name + "/count", dtype: sum.dtype, constant: true, derived: true, id: absent}
-	c.emit("Div", model.Attr{}, args(sum, n))
+	c.emit("Div", model.Attr{}, args(sum, c.number("count", sum.dtype)))
 }

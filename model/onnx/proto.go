@@ -150,13 +150,12 @@ func (d *decoder) opset(h field, into map[string]int64) error {
 	err := d.message(h, "OperatorSetIdProto", func(h field) (err error) {
 		switch h.num {
 		case 1:
-			domain, err = d.name(h)
+			domain, err = d.domain(h)
 		case 2:
 			version, err = d.int(h)
 		}
 		return err
 	})
-	domain = canonicalDomain(domain)
 	into[domain] = max(into[domain], version)
 	return err
 }
@@ -166,27 +165,19 @@ func (d *decoder) function(h field, f *functionProto) error {
 		return err
 	}
 	err := d.message(h, "FunctionProto", func(h field) (err error) {
-		var s string
 		switch h.num {
 		case 1:
 			f.name, err = d.name(h)
 		case 4:
-			if s, err = d.name(h); err == nil {
-				f.inputs = append(f.inputs, s)
-				err = d.charge(labelBytes)
-			}
+			err = d.label(h, &f.inputs)
 		case 5:
-			if s, err = d.name(h); err == nil {
-				f.outputs = append(f.outputs, s)
-				err = d.charge(labelBytes)
-			}
+			err = d.label(h, &f.outputs)
 		case 7:
 			err = d.appendNode(h, &f.graph)
 		case 9:
 			err = d.opset(h, f.opsets)
 		case 10:
-			f.domain, err = d.name(h)
-			f.domain = canonicalDomain(f.domain)
+			f.domain, err = d.domain(h)
 		case 11:
 			a := &attribute{}
 			f.defaults = append(f.defaults, a)
@@ -202,11 +193,23 @@ func (d *decoder) function(h field, f *functionProto) error {
 	return nil
 }
 
-func canonicalDomain(s string) string {
+// domain reads the name of a domain, "" for that of the standard.
+func (d *decoder) domain(h field) (string, error) {
+	s, err := d.name(h)
 	if s == "ai.onnx" {
-		return ""
+		s = ""
 	}
-	return s
+	return s, err
+}
+
+// label reads one of the names of a list.
+func (d *decoder) label(h field, list *[]string) error {
+	s, err := d.name(h)
+	if err != nil {
+		return err
+	}
+	*list = append(*list, s)
+	return d.charge(labelBytes)
 }
 
 // shownDomain is a domain as errors name it.
@@ -226,12 +229,12 @@ func (d *decoder) appendNode(h field, g *graphProto) error {
 	return d.node(h, n)
 }
 
-// operand counts an input or output of a node. Each is looked at beside all others of its node.
-func (d *decoder) operand(n int, what string) error {
-	if n > maxOperands {
-		return fmt.Errorf("a node has more than %d %s", maxOperands, what)
+// operand reads an input or output of a node. Each is looked at beside all others of its node.
+func (d *decoder) operand(h field, list *[]string, what string) error {
+	if err := d.label(h, list); err != nil || len(*list) <= maxOperands {
+		return err
 	}
-	return d.charge(labelBytes)
+	return fmt.Errorf("a node has more than %d %s", maxOperands, what)
 }
 
 func (d *decoder) graph(h field, g *graphProto) error {
@@ -262,18 +265,11 @@ func (d *decoder) graph(h field, g *graphProto) error {
 
 func (d *decoder) node(h field, n *nodeProto) error {
 	err := d.message(h, "NodeProto", func(h field) (err error) {
-		var s string
 		switch h.num {
 		case 1:
-			if s, err = d.name(h); err == nil {
-				n.inputs = append(n.inputs, s)
-				err = d.operand(len(n.inputs), "inputs")
-			}
+			err = d.operand(h, &n.inputs, "inputs")
 		case 2:
-			if s, err = d.name(h); err == nil {
-				n.outputs = append(n.outputs, s)
-				err = d.operand(len(n.outputs), "outputs")
-			}
+			err = d.operand(h, &n.outputs, "outputs")
 		case 3:
 			n.name, err = d.name(h)
 		case 4:
@@ -286,8 +282,7 @@ func (d *decoder) node(h field, n *nodeProto) error {
 			n.attrs = append(n.attrs, a)
 			err = d.attribute(h, a)
 		case 7:
-			n.domain, err = d.name(h)
-			n.domain = canonicalDomain(n.domain)
+			n.domain, err = d.domain(h)
 		case 8:
 			n.overload, err = d.name(h)
 		}

@@ -74,12 +74,11 @@ func (c *call) blocks() {
 
 func quantize(c *call) {
 	dt := c.integerType(c.in[2])
-	if n := c.int("output_dtype", 0); n != 0 && c.in[2] == nil {
-		var err error
-		if dt, err = c.dtype(n); err != nil {
-			c.fail("attribute \"output_dtype\" %v", err)
-			return
-		}
+	if c.int("output_dtype", 0); c.in[2] == nil {
+		dt = c.typeAttr("output_dtype", dt)
+	}
+	if c.err != nil {
+		return
 	}
 	a := c.quantAttr(c.in[0], c.in[1], dt, c.int("axis", 1))
 	c.blocks()
@@ -87,13 +86,9 @@ func quantize(c *call) {
 }
 
 func dequantize(c *call) {
-	dt := c.in[1].dtype
-	if n := c.int("output_dtype", 0); n != 0 {
-		var err error
-		if dt, err = c.dtype(n); err != nil {
-			c.fail("attribute \"output_dtype\" %v", err)
-			return
-		}
+	dt := c.typeAttr("output_dtype", c.in[1].dtype)
+	if c.err != nil {
+		return
 	}
 	a := c.quantAttr(c.in[0], c.in[1], dt, c.int("axis", 1))
 	c.blocks()
@@ -227,7 +222,7 @@ func matMulNBits(c *call) {
 		c.fail("K is %d and N is %d, expected positive numbers", k, n)
 		return
 	}
-	w := &value{name: c.in[1].name + "/unpacked", shape: model.Shape{n, k}, dtype: model.I8, constant: true, id: absent}
+	w := c.in[1].part("unpacked", model.I8, n, k)
 	if _, err := elements(w.shape); err != nil {
 		c.fail("%v", err)
 		return
@@ -243,8 +238,7 @@ func matMulNBits(c *call) {
 	if c.err == nil && (c.in[1].shape.Elements() != packed || c.in[2].shape.Elements() != scaled) {
 		c.fail("packed weights %v and scales %v, expected %d and %d elements", c.in[1].shape, c.in[2].shape, packed, scaled)
 	}
-	scales := &value{name: c.in[2].name + "/unpacked", shape: model.Shape{n, each}, dtype: c.in[2].dtype,
-		constant: true, id: absent}
+	scales := c.in[2].part("unpacked", c.in[2].dtype, n, each)
 	d := c.step("weights", "Dequantize", model.Attr{Axis: int64(c.in[0].dtype), Variant: c.variant()}, arg{w, parameter},
 		arg{scales, statistic})
 	if c.err != nil {
@@ -266,8 +260,7 @@ func gatherQuantized(c *call) {
 		c.fail("attribute \"bits\" is %d, expected 2, 4 or 8", bits)
 		return
 	}
-	w := &value{name: c.in[0].name + "/unpacked", shape: c.in[0].shape.Clone(), dtype: model.I8,
-		constant: true, id: absent}
+	w := c.in[0].part("unpacked", model.I8, c.in[0].shape.Clone()...)
 	if c.in[0].dtype == model.U8 && len(w.shape) > 0 { // several to a byte
 		w.shape[len(w.shape)-1] *= 8 / bits
 	}
@@ -324,7 +317,7 @@ func qlinearPool(c *call) {
 }
 
 func qlinearSoftmax(c *call) {
-	a := softmaxAttr(c)
+	a := lastAxis(c)
 	if c.within("opset", 13, 1, math.MaxInt32) < 13 {
 		a = softmaxFlatAttr(c)
 	}

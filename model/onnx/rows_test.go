@@ -31,8 +31,12 @@ func (c *rowCase) names(s string) []string {
 func (c *rowCase) file() []byte {
 	op, _, _ := strings.Cut(c.row, "@")
 	dot := strings.LastIndexByte(op, '.')
+	domain := op[:dot]
+	if domain == shownDomain("") {
+		domain = ""
+	}
 	parts := append(c.given[:len(c.given):len(c.given)],
-		nodeOf(canonicalDomain(op[:dot]), op[dot+1:], "n", c.names(c.in), c.names(c.out), c.attrs...))
+		nodeOf(domain, op[dot+1:], "n", c.names(c.in), c.names(c.out), c.attrs...))
 	for _, o := range c.names(c.out) {
 		if o != "" {
 			parts = append(parts, output(o))

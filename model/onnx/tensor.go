@@ -77,13 +77,7 @@ func (d *decoder) tensor(h field, t *tensorProto) error {
 	err := d.message(h, "TensorProto", func(h field) (err error) {
 		switch h.num {
 		case 1:
-			err = d.scalars(h, protowire.VarintType, func(v uint64) error {
-				if len(t.dims) == maxRank {
-					return errRank
-				}
-				t.dims = append(t.dims, int64(v))
-				return nil
-			})
+			err = d.extents(h, &t.dims)
 		case 2:
 			t.typ, err = d.int(h)
 		case 4: // float_data
@@ -133,6 +127,17 @@ func (d *decoder) tensor(h field, t *tensorProto) error {
 		return fmt.Errorf("tensor %q: %w", t.name, err)
 	}
 	return nil
+}
+
+// extents reads extents of a shape.
+func (d *decoder) extents(h field, shape *model.Shape) error {
+	return d.scalars(h, protowire.VarintType, func(v uint64) error {
+		if len(*shape) == maxRank {
+			return errRank
+		}
+		*shape = append(*shape, int64(v))
+		return nil
+	})
 }
 
 // entry reads a pair of words.
@@ -266,10 +271,7 @@ func (t *tensorProto) finish(p payload) error {
 		case 6:
 			t.ints = append(t.ints, int64(int32(v)))
 		case 9:
-			if v != 0 {
-				v = 1
-			}
-			t.ints = append(t.ints, int64(v))
+			t.ints = append(t.ints, truth(v != 0))
 		default:
 			t.ints = append(t.ints, int64(v))
 		}
@@ -367,13 +369,7 @@ func (d *decoder) sparse(h field, t *tensorProto) error {
 		case 1:
 			err = d.tensor(h, t)
 		case 3:
-			err = d.scalars(h, protowire.VarintType, func(v uint64) error {
-				if len(dims) == maxRank {
-					return errRank
-				}
-				dims = append(dims, int64(v))
-				return nil
-			})
+			err = d.extents(h, &dims)
 		}
 		return err
 	})

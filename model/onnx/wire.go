@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"bufio"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -139,6 +140,15 @@ func (d *decoder) length() (int64, error) {
 	return int64(n), nil
 }
 
+// lengthOf is length with the field in its error.
+func (d *decoder) lengthOf(h field) (int64, error) {
+	n, err := d.length()
+	if err != nil {
+		err = fmt.Errorf("field %d of %s: %w", h.num, h.what, err)
+	}
+	return n, err
+}
+
 // field is the header of a field; what is the message's name, for errors.
 type field struct {
 	num  protowire.Number
@@ -189,9 +199,14 @@ func (d *decoder) message(h field, what string, f func(field) error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
+	return d.inside(n, func() error { return d.fields(what, f) })
+}
+
+// inside lets f read the next n bytes and no more.
+func (d *decoder) inside(n int64, f func() error) error {
 	outer := d.end
 	d.end = d.pos + n
-	if err := d.fields(what, f); err != nil {
+	if err := f(); err != nil {
 		return err
 	}
 	d.end = outer
@@ -209,9 +224,9 @@ func (d *decoder) skipField(h field) error {
 	case protowire.Fixed64Type:
 		return d.skip(8)
 	case protowire.BytesType:
-		n, err := d.length()
+		n, err := d.lengthOf(h)
 		if err != nil {
-			return fmt.Errorf("field %d of %s: %w", h.num, h.what, err)
+			return err
 		}
 		return d.skip(n)
 	default:
@@ -224,9 +239,9 @@ func (d *decoder) name(h field) (string, error) {
 	if err := h.want(protowire.BytesType); err != nil {
 		return "", err
 	}
-	n, err := d.length()
+	n, err := d.lengthOf(h)
 	if err != nil {
-		return "", fmt.Errorf("field %d of %s: %w", h.num, h.what, err)
+		return "", err
 	}
 	if n > maxName {
 		return "", fmt.Errorf("field %d of %s is a name of %d bytes, more than %d", h.num, h.what, n, maxName)
@@ -261,10 +276,15 @@ func (d *decoder) fixed32(h field) (uint32, error) {
 	if err := h.want(protowire.Fixed32Type); err != nil {
 		return 0, err
 	}
-	var b [4]byte
-	err := d.read(b[:])
-	v, _ := protowire.ConsumeFixed32(b[:])
-	return v, err
+	v, err := d.fixed(4)
+	return uint32(v), err
+}
+
+// fixed reads a number of so many bytes.
+func (d *decoder) fixed(size int) (uint64, error) {
+	var b [8]byte
+	err := d.read(b[:size])
+	return binary.LittleEndian.Uint64(b[:]), err
 }
 
 // scalars calls f for each element of a repeated number, packed or not.
@@ -276,14 +296,9 @@ func (d *decoder) scalars(h field, elem protowire.Type, f func(uint64) error) er
 		case protowire.VarintType:
 			v, err = d.varint()
 		case protowire.Fixed32Type:
-			var b [4]byte
-			err = d.read(b[:])
-			w, _ := protowire.ConsumeFixed32(b[:])
-			v = uint64(w)
+			v, err = d.fixed(4)
 		default:
-			var b [8]byte
-			err = d.read(b[:])
-			v, _ = protowire.ConsumeFixed64(b[:])
+			v, err = d.fixed(8)
 		}
 		if err != nil {
 			return err
@@ -296,17 +311,14 @@ func (d *decoder) scalars(h field, elem protowire.Type, f func(uint64) error) er
 	if err := h.want(protowire.BytesType); err != nil {
 		return err
 	}
-	n, err := d.length()
+	n, err := d.lengthOf(h)
 	if err != nil {
-		return fmt.Errorf("field %d of %s: %w", h.num, h.what, err)
+		return err
 	}
-	outer := d.end
-	d.end = d.pos + n
-	for d.left() > 0 {
-		if err := one(); err != nil {
-			return err
+	return d.inside(n, func() (err error) {
+		for err == nil && d.left() > 0 {
+			err = one()
 		}
-	}
-	d.end = outer
-	return nil
+		return err
+	})
 }

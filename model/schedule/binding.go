@@ -31,26 +31,10 @@ func (b Binding) At(dims []int) Binding {
 }
 
 // Equal reports whether both bind alike.
-func (b Binding) Equal(o Binding) bool {
-	if len(b) != len(o) {
-		return false
-	}
-	for i := range b {
-		if b[i] != o[i] {
-			return false
-		}
-	}
-	return true
-}
+func (b Binding) Equal(o Binding) bool { return slices.Equal(b, o) }
 
 // One binds a tensor of this rank to a single core.
-func One(rank int) Binding {
-	b := make(Binding, rank)
-	for i := range b {
-		b[i] = 1
-	}
-	return b
-}
+func One(rank int) Binding { return slices.Repeat(Binding{1}, rank) }
 
 // Busy is the number of cores that the binding of a box keeps busy: all elements over those of
 // the busiest core, to the nearest whole number. If all slices are alike it is
@@ -255,8 +239,7 @@ type Inference struct {
 func NewInference(g *model.Graph, sg *SubGraph) *Inference {
 	inf := &Inference{}
 	for d := range g.Tensor(sg.Outputs[0]).Shape {
-		tr := Track(g, sg.Ops, sg.Outputs, d)
-		inf.trackers = append(inf.trackers, tr)
+		inf.trackers = append(inf.trackers, Track(g, sg.Ops, sg.Outputs, d))
 	}
 	return inf
 }

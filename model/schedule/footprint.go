@@ -1,6 +1,8 @@
 package schedule
 
 import (
+	"slices"
+
 	"github.com/dsasched/dsasched/model"
 )
 
@@ -146,10 +148,7 @@ func (f *Footprint) order(producer []int32, opt PeakOptions) {
 		return list
 	}
 	const never = -1
-	last := make([]int, len(f.tensors)) // step of the last use
-	for t := range last {
-		last[t] = never
-	}
+	last := slices.Repeat([]int{never}, len(f.tensors)) // step of the last use
 	entered := make([]bool, len(f.tensors))
 	for _, i := range order {
 		for _, in := range reads(i) {

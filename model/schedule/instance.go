@@ -177,60 +177,37 @@ func firstOverlap(boxes []model.Region, along int) (j, q int, n int64) {
 // CheckOrder verifies that order runs each instance once, after everything that
 // it reads.
 func CheckOrder(ig *InstanceGraph, order []int) error {
-	at := make([]int, len(ig.Instances))
-	for i := range at {
-		at[i] = -1
-	}
-	for pos, id := range order {
-		if id < 0 || id >= len(at) {
-			return fmt.Errorf("order names instance %d of %d", id, len(at))
-		}
-		if at[id] >= 0 {
-			return fmt.Errorf("instance %d runs at positions %d and %d", id, at[id], pos)
-		}
-		at[id] = pos
-		for _, d := range ig.Instances[id].Deps {
-			if at[d.From] < 0 {
-				return fmt.Errorf("instance %d runs at position %d, before instance %d that it reads", id, pos, d.From)
-			}
-		}
-	}
-	if len(order) != len(at) {
-		return fmt.Errorf("order has %d of %d instances", len(order), len(at))
-	}
-	return nil
+	return CheckOwnOrder(&Schedule{Instances: ig, Order: order})
 }
 
 // CheckOwnOrder is CheckOrder of a schedule, for the instances of its cluster where it is
 // one cluster's part.
 func CheckOwnOrder(s *Schedule) error {
-	if s.Place == nil {
-		return CheckOrder(s.Instances, s.Order)
+	n := len(s.Instances.Instances)
+	if s.Place != nil && len(s.Place) != n {
+		return fmt.Errorf("%d instances have clusters, expected all %d", len(s.Place), n)
 	}
-	if len(s.Place) != len(s.Instances.Instances) {
-		return fmt.Errorf("%d instances have clusters, expected all %d", len(s.Place), len(s.Instances.Instances))
-	}
-	done := make([]bool, len(s.Place))
+	at := slices.Repeat([]int{-1}, n)
 	for pos, id := range s.Order {
 		switch {
-		case id < 0 || id >= len(done):
-			return fmt.Errorf("order names instance %d of %d", id, len(done))
+		case id < 0 || id >= n:
+			return fmt.Errorf("order names instance %d of %d", id, n)
 		case s.Away(id):
 			return fmt.Errorf("instance %d runs at position %d of cluster %d, its place is cluster %d", id, pos,
 				s.Cluster, s.Place[id])
-		case done[id]:
-			return fmt.Errorf("instance %d runs twice", id)
+		case at[id] >= 0:
+			return fmt.Errorf("instance %d runs at positions %d and %d", id, at[id], pos)
 		}
+		at[id] = pos
 		for _, d := range s.Instances.Instances[id].Deps {
-			if !s.Away(d.From) && !done[d.From] {
+			if !s.Away(d.From) && at[d.From] < 0 {
 				return fmt.Errorf("instance %d runs at position %d, before instance %d that it reads", id, pos, d.From)
 			}
 		}
-		done[id] = true
 	}
-	for id := range done {
-		if !done[id] && !s.Away(id) {
-			return fmt.Errorf("instance %d of cluster %d does not run", id, s.Cluster)
+	for id, pos := range at {
+		if pos < 0 && !s.Away(id) {
+			return fmt.Errorf("order has %d of %d instances, and not instance %d", len(s.Order), n, id)
 		}
 	}
 	return nil
@@ -275,10 +252,7 @@ func EvaluateOrder(items []OrderItem, order []int, capacity int64) OrderCost {
 	for pos, id := range order {
 		at[id] = pos
 	}
-	last := make([]int, len(items)) // position of the last reader
-	for i := range last {
-		last[i] = -1
-	}
+	last := slices.Repeat([]int{-1}, len(items)) // position of the last reader
 	for i, it := range items {
 		for _, p := range it.Reads {
 			last[p] = max(last[p], at[i])

@@ -1,6 +1,8 @@
 package schedule
 
 import (
+	"slices"
+
 	"github.com/dsasched/dsasched/model"
 )
 
@@ -61,22 +63,11 @@ func Layers(g *model.Graph, ops []model.OpID) []Layer {
 	for i, id := range ops {
 		pos[id] = i
 	}
-	order := make([]int, 0, len(lists))
-	at := make([]int, len(ops))
-	for i := range at {
-		at[i] = -1
-	}
-	for l, ids := range lists {
-		at[pos[ids[len(ids)-1]]] = l
-	}
-	for _, l := range at {
-		if l >= 0 {
-			order = append(order, l)
-		}
-	}
-	layers := make([]Layer, 0, len(lists))
-	for _, l := range order {
-		layers = append(layers, NewLayer(g, lists[l]))
+	last := func(ids []model.OpID) int { return pos[ids[len(ids)-1]] }
+	slices.SortFunc(lists, func(a, b []model.OpID) int { return last(a) - last(b) })
+	layers := make([]Layer, len(lists))
+	for i, ids := range lists {
+		layers[i] = NewLayer(g, ids)
 	}
 	return layers
 }
@@ -117,15 +108,14 @@ func NewLayer(g *model.Graph, ids []model.OpID) Layer {
 	}
 	l.Name = g.Op(l.Anchor).Name
 	l.Inputs, l.Outputs = Boundary(g, ids)
-	seen := map[model.TensorID]bool{}
 	for _, id := range ids {
 		for _, t := range g.Op(id).Inputs {
-			if g.Tensor(t).Role == model.Constant && !seen[t] {
-				seen[t] = true
+			if g.Tensor(t).Role == model.Constant {
 				l.Constants = append(l.Constants, t)
 			}
 		}
 	}
-	sortIDs(l.Constants)
+	slices.Sort(l.Constants)
+	l.Constants = slices.Compact(l.Constants)
 	return l
 }

@@ -380,6 +380,7 @@ func (n *Nest) lines(output *model.Tensor) (list []nestLine) {
 			loop("columns in%s", numbers(n.Columns))
 		}
 	}
+	weights := func() { say("%s", words("weights", n.Group > 0, fmt.Sprintf("by %d", n.Group), n.Stay, "stay")) }
 	at := func(a Attach) {
 		if n.Vector == a {
 			say("vector")
@@ -413,7 +414,7 @@ func (n *Nest) lines(output *model.Tensor) (list []nestLine) {
 		if n.Ring > 0 {
 			say("ring of %d", n.Ring)
 		}
-		say("%s", words("weights", n.Group > 0, fmt.Sprintf("by %d", n.Group), n.Stay, "stay"))
+		weights()
 		say("multiply")
 		depth = inside
 		say("vector")
@@ -434,14 +435,7 @@ func (n *Nest) lines(output *model.Tensor) (list []nestLine) {
 	inColumns := depth
 	if len(n.Columns) > 0 {
 		loop("reduction in%s", numbers(n.Reduction))
-		text := "weights"
-		if n.Group > 0 {
-			text += fmt.Sprintf(" by %d", n.Group)
-		}
-		if n.Stay {
-			text += " stay"
-		}
-		say("%s", text)
+		weights()
 	}
 	loop("piece in %d", n.Pieces)
 	if len(n.Columns) > 0 {
@@ -528,18 +522,19 @@ func ParseNest(text string, output *model.Tensor) (*Nest, error) {
 			}
 			continue
 		}
+		last := words[len(words)-1]
 		switch words[0] {
 		case "cores":
 			n.Cores, err = readCores(words[1:], output)
 		case "rfactor":
-			n.Rfactor, err = readExtent(words[len(words)-1])
+			n.Rfactor, err = readExtent(last)
 		case "sums":
-			n.Sums, err = readExtent(words[len(words)-1])
+			n.Sums, err = readExtent(last)
 			n.Loads, n.Pieces, n.Vector, n.Store = 1, 1, AtColumns, AtColumns
 		case "bring":
 			switch {
 			case !n.Blocked():
-				n.Loads, err = readExtent(words[len(words)-1])
+				n.Loads, err = readExtent(last)
 			case len(words) > 1:
 				n.Once = words[1] == "once"
 				if at := len(words) - 2; words[at] == "keep" {
@@ -551,17 +546,17 @@ func ParseNest(text string, output *model.Tensor) (*Nest, error) {
 				}
 			}
 		case "stage":
-			n.Stage, err = readExtent(words[len(words)-1])
+			n.Stage, err = readExtent(last)
 			n.Once = around == ""
 		case "weights":
-			n.Stay = words[len(words)-1] == "stay"
+			n.Stay = last == "stay"
 			if len(words) > 2 {
 				n.Group, err = readExtent(words[2])
 			}
 		case "columns":
-			n.ColumnDepth, err = readExtent(words[len(words)-1])
+			n.ColumnDepth, err = readExtent(last)
 		case "ring":
-			n.Ring, err = readExtent(words[len(words)-1])
+			n.Ring, err = readExtent(last)
 		case "multiply":
 		case "vector":
 			if !n.Blocked() {

@@ -3,6 +3,7 @@ package schedule
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/dsasched/dsasched/model"
 )
@@ -68,14 +69,14 @@ type Grouping struct {
 
 // MergeEvent is one decision of the grouping algorithm.
 type MergeEvent struct {
-	Round    int
-	Pattern  string // "straight", "diamond", "branch"
-	Parts    []string
-	Factors  []int64 // of the parts
-	Merged   int64   // factor of the result
-	Rule     string  // that was asked, with the factors that it compared
-	Accepted bool
-	Reason   string // of a refusal
+	Round    int      `json:"round"`
+	Pattern  string   `json:"pattern"`        // "straight", "diamond", "branch"
+	Parts    []string `json:"parts"`          // by their last operators
+	Factors  []int64  `json:"factors"`        // of the parts
+	Merged   int64    `json:"merged_factor"`  // of the result
+	Rule     string   `json:"rule,omitempty"` // that was asked, with the factors that it compared
+	Accepted bool     `json:"accepted"`
+	Reason   string   `json:"reason,omitempty"` // of a refusal
 }
 
 // Boundary computes Inputs and Outputs of a set of operators.
@@ -103,27 +104,16 @@ func Boundary(g *model.Graph, ops []model.OpID) (inputs, outputs []model.TensorI
 			}
 		}
 	}
-	sortIDs(inputs)
-	sortIDs(outputs)
+	slices.Sort(inputs)
+	slices.Sort(outputs)
 	return inputs, outputs
-}
-
-func sortIDs(ids []model.TensorID) {
-	for i := 1; i < len(ids); i++ {
-		for j := i; j > 0 && ids[j] < ids[j-1]; j-- {
-			ids[j], ids[j-1] = ids[j-1], ids[j]
-		}
-	}
 }
 
 // CheckGrouping verifies that the sub-graphs partition the operators, run in
 // order (every input is made by an earlier sub-graph), have correct boundaries,
 // and that each factor leaves something of every output for each instance.
 func CheckGrouping(g *model.Graph, gr *Grouping) error {
-	owner := make([]int, len(g.Ops))
-	for i := range owner {
-		owner[i] = -1
-	}
+	owner := slices.Repeat([]int{-1}, len(g.Ops))
 	for k, sg := range gr.Groups {
 		if sg.ID != k {
 			return fmt.Errorf("sub-graph %q has ID %d at position %d", sg.Name, sg.ID, k)
@@ -156,7 +146,7 @@ func CheckGrouping(g *model.Graph, gr *Grouping) error {
 	}
 	for _, sg := range gr.Groups {
 		in, out := Boundary(g, sg.Ops)
-		if fmt.Sprint(in) != fmt.Sprint(sg.Inputs) || fmt.Sprint(out) != fmt.Sprint(sg.Outputs) {
+		if !slices.Equal(in, sg.Inputs) || !slices.Equal(out, sg.Outputs) {
 			return fmt.Errorf("sub-graph %q records inputs %v and outputs %v, found %v and %v", sg.Name, sg.Inputs,
 				sg.Outputs, in, out)
 		}

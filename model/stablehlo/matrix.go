@@ -27,13 +27,6 @@ func (b *builder) product(x *flat, bias model.TensorID, biased bool) error {
 		}
 		return b.emit("MatMul", model.Attr{}, l, r)
 	}
-	extent := func(s model.Shape, dims []int) int64 {
-		n := int64(1)
-		for _, d := range dims {
-			n *= s[d]
-		}
-		return n
-	}
 	pick := func(s model.Shape, dims []int) (out model.Shape) {
 		for _, d := range dims {
 			out = append(out, s[d])
@@ -41,7 +34,7 @@ func (b *builder) product(x *flat, bias model.TensorID, biased bool) error {
 		return out
 	}
 	lead := pick(ls, p.lb)
-	rows, depth, columns := extent(ls, p.lf), extent(ls, p.lc), extent(rs, p.rf)
+	rows, depth, columns := pick(ls, p.lf).Elements(), pick(ls, p.lc).Elements(), pick(rs, p.rf).Elements()
 	result := slices.Concat(lead, pick(ls, p.lf), pick(rs, p.rf))
 	l := b.permuted("left", x.in[0], slices.Concat(p.lb, p.lf, p.lc))
 	r := b.permuted("right", x.in[1], slices.Concat(p.rb, p.rc, p.rf))

@@ -73,10 +73,7 @@ func broadcast(b *builder, x *flat) error {
 		return b.errorf("dims %v for %v", dims, v.shape)
 	}
 	ascending := true
-	aligned := make(model.Shape, len(shape))
-	for d := range aligned {
-		aligned[d] = 1
-	}
+	aligned := model.Shape(repeat(1, len(shape)))
 	seen := map[int64]bool{}
 	for i, d := range dims {
 		if d < 0 || d >= int64(len(shape)) || seen[d] || v.shape[i] != shape[d] && v.shape[i] != 1 {
@@ -130,14 +127,14 @@ func transpose(b *builder, x *flat) error {
 	perm := make([]int, len(v.shape))
 	seen := make([]bool, len(perm))
 	list := x.list("permutation", "dims")
-	for i, d := range list {
-		if len(list) != len(perm) || d < 0 || d >= int64(len(perm)) || seen[d] {
-			return b.errorf("%v is no permutation of the dimensions of %v", list, v.shape)
+	ok := len(list) == len(perm)
+	for i := 0; ok && i < len(list); i++ {
+		d := list[i]
+		if ok = d >= 0 && d < int64(len(perm)) && !seen[d]; ok {
+			seen[d], perm[i] = true, int(d)
 		}
-		seen[d] = true
-		perm[i] = int(d)
 	}
-	if len(list) != len(perm) {
+	if !ok {
 		return b.errorf("%v is no permutation of the dimensions of %v", list, v.shape)
 	}
 	return b.later(x.out[0], b.tensor(v), perm, false)
@@ -185,13 +182,7 @@ func slice(b *builder, x *flat) error {
 	return b.emit("Slice", model.Attr{Starts: starts, Steps: steps, Shape: shape}, b.tensor(v))
 }
 
-func repeat(n int64, times int) []int64 {
-	s := make([]int64, times)
-	for i := range s {
-		s[i] = n
-	}
-	return s
-}
+func repeat(n int64, times int) []int64 { return slices.Repeat([]int64{n}, times) }
 
 // dynamicSlice is taken to begin at 0: where it begins costs nothing.
 func dynamicSlice(b *builder, x *flat) error {

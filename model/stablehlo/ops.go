@@ -197,7 +197,7 @@ func (b *builder) tensor(v *val) model.TensorID {
 		return v.id
 	}
 	if v.order != nil {
-		v.id = b.b.Op("Transpose", v.name, model.Attr{Perm: wide(v.order.perm)}, v.order.of)
+		v.id = b.b.Op("Transpose", v.name, model.Attr{Perm: ints(v.order.perm)}, v.order.of)
 		return v.id
 	}
 	dt, err := b.dtype(v.typ)
@@ -277,7 +277,7 @@ func (b *builder) transposed(suffix string, id model.TensorID, perm []int) model
 	if slices.IsSorted(perm) {
 		return id
 	}
-	return b.step(suffix, "Transpose", model.Attr{Perm: wide(perm)}, id)
+	return b.step(suffix, "Transpose", model.Attr{Perm: ints(perm)}, id)
 }
 
 // later binds a result that is a transpose of a tensor.
@@ -340,14 +340,6 @@ func (b *builder) onImages(kind model.Kind, a model.Attr, o *order, in []*val) e
 		}
 	}
 	return b.later(b.x.out[0], b.b.Op(kind, b.x.out[0].name, a, ids...), o.perm, true)
-}
-
-func wide(s []int) []int64 {
-	out := make([]int64, len(s))
-	for i, v := range s {
-		out[i] = int64(v)
-	}
-	return out
 }
 
 func inverse(perm []int) []int {

@@ -3,6 +3,7 @@ package stablehlo
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -313,6 +314,23 @@ func (p *parser) expect(tok string) {
 	}
 }
 
+// items calls read for each item up to a token, which it takes; there are commas between items.
+func (p *parser) items(end string, read func()) {
+	for p.kind != eof && !p.is(end) {
+		read()
+		if !p.take(",") {
+			break
+		}
+	}
+	p.expect(end)
+}
+
+// operand reads an operand.
+func (p *parser) operand(o *op) {
+	o.operands = append(o.operands, operandName(p.tok))
+	p.next()
+}
+
 func (p *parser) word(w string) bool { return p.kind == ident && p.tok == w }
 
 // enter counts nesting; call the result when leaving.
@@ -421,17 +439,13 @@ func (p *parser) function() {
 	f.args = p.arguments()
 	if p.take("->") {
 		if p.take("(") {
-			for p.kind != eof && !p.is(")") {
+			p.items(")", func() {
 				f.out = append(f.out, p.typ())
 				if p.is("{") {
 					p.value(false)
 				}
 				p.location()
-				if !p.take(",") {
-					break
-				}
-			}
-			p.expect(")")
+			})
 		} else {
 			f.out = append(f.out, p.typ())
 		}
@@ -518,9 +532,7 @@ func (p *parser) properties(attrs map[string]attr) {
 		p.fail("found %s, expected attributes in braces", p.shown())
 		return
 	}
-	for k, v := range p.value(false).dict {
-		attrs[k] = v
-	}
+	maps.Copy(attrs, p.value(false).dict)
 	if angle {
 		p.expect(">")
 	}
@@ -628,8 +640,7 @@ func short(name string) string {
 func (p *parser) generic(o *op) {
 	p.expect("(")
 	for p.kind == value {
-		o.operands = append(o.operands, operandName(p.tok))
-		p.next()
+		p.operand(o)
 		if !p.take(",") {
 			break
 		}
@@ -674,8 +685,7 @@ func (p *parser) pretty(o *op) {
 	}
 	if o.name == "return" || strings.HasSuffix(o.name, ".return") {
 		for p.kind == value && !(len(o.operands) == 0 && p.fresh) {
-			o.operands = append(o.operands, operandName(p.tok))
-			p.next()
+			p.operand(o)
 			if !p.take(",") {
 				if p.take(":") {
 					o.in, _ = p.types()
@@ -714,16 +724,14 @@ func (p *parser) pretty(o *op) {
 func (p *parser) item(o *op) {
 	switch {
 	case p.kind == value:
-		o.operands = append(o.operands, operandName(p.tok))
-		p.next()
+		p.operand(o)
 	case p.take(","), p.take("->"):
 	case p.is("("): // operands, with init: between
 		p.next()
 		for p.kind != eof && !p.is(")") {
 			switch {
 			case p.kind == value:
-				o.operands = append(o.operands, operandName(p.tok))
-				p.next()
+				p.operand(o)
 			case p.word("init"):
 				p.next()
 				p.expect(":")
@@ -733,25 +741,18 @@ func (p *parser) item(o *op) {
 				}
 			case p.take(","):
 			case p.kind == ident && p.assigned():
-				name := p.tok
-				p.next()
-				p.expect("=")
-				o.attrs[name] = p.value(true)
+				o.attrs[p.assignee()] = p.value(true)
 			default:
 				p.fail("found %s, expected an operand", p.shown())
 			}
 		}
 		p.expect(")")
 	case p.is("{"):
-		for k, v := range p.value(false).dict {
-			o.attrs[k] = v
-		}
+		maps.Copy(o.attrs, p.value(false).dict)
 	case p.is("<"):
 		p.properties(o.attrs)
 	case p.kind == ident && p.assigned():
-		name := p.tok
-		p.next()
-		p.expect("=")
+		name := p.assignee()
 		v := p.value(true)
 		for p.word("x") || p.is("->") { // [0] x [1], or [b, 0, f]x[0, i, o]->[b, 0, f]
 			p.next()
@@ -772,41 +773,30 @@ func (p *parser) assigned() bool {
 	return strings.HasPrefix(rest, "=")
 }
 
+// assignee reads a name and the = behind it.
+func (p *parser) assignee() string {
+	name := p.tok
+	p.next()
+	p.expect("=")
+	return name
+}
+
 // types reads (a, b) -> (c, d), or a, b.
 func (p *parser) types() (in, out []tensorType) {
-	group := func() (list []tensorType) {
-		p.expect("(")
-		for p.kind != eof && !p.is(")") {
-			list = append(list, p.typ())
-			if !p.take(",") {
-				break
-			}
+	list := func() (list []tensorType) {
+		if p.take("(") {
+			p.items(")", func() { list = append(list, p.typ()) })
+			return list
 		}
-		p.expect(")")
+		for more := true; more; more = p.take(",") {
+			list = append(list, p.typ())
+		}
 		return list
 	}
-	if p.is("(") {
-		in = group()
-	} else {
-		for {
-			in = append(in, p.typ())
-			if !p.take(",") {
-				break
-			}
-		}
-	}
-	if !p.take("->") {
+	if in = list(); !p.take("->") {
 		return in, in[max(0, len(in)-1):]
 	}
-	if p.is("(") {
-		return in, group()
-	}
-	for {
-		out = append(out, p.typ())
-		if !p.take(",") {
-			return in, out
-		}
-	}
+	return in, list()
 }
 
 // typ reads a type. The token is its first.
@@ -919,7 +909,7 @@ func (p *parser) value(pretty bool) attr {
 		p.next()
 	case p.is("["):
 		p.next()
-		for p.kind != eof && !p.is("]") {
+		p.items("]", func() {
 			e := p.value(true)
 			if p.is(":") { // 0:4:2
 				e = attr{at: e.at, list: []attr{e}, ints: e.ints}
@@ -935,11 +925,7 @@ func (p *parser) value(pretty bool) attr {
 			}
 			a.list = append(a.list, e)
 			a.ints = append(a.ints, e.ints...)
-			if !p.take(",") {
-				break
-			}
-		}
-		p.expect("]")
+		})
 	case p.is("{"):
 		p.next()
 		a.dict = map[string]attr{}
@@ -1036,10 +1022,7 @@ func (p *parser) angle(a *attr) {
 	a.dict = map[string]attr{}
 	for p.kind != eof && !p.is(">") {
 		if p.kind == ident && p.assigned() {
-			name := p.tok
-			p.next()
-			p.expect("=")
-			a.dict[name] = p.value(false)
+			a.dict[p.assignee()] = p.value(false)
 			continue
 		}
 		switch {
@@ -1095,9 +1078,7 @@ func (p *parser) dense(resource bool) *literal {
 			} else if len(l.ints) == count-1 {
 				l.ints = append(l.ints, n...)
 			}
-		case p.kind == quoted:
-			l.opaque = true
-		case p.kind == symbol:
+		case p.kind == quoted || p.kind == symbol:
 			l.opaque = true
 		default:
 			p.fail("found %s in a literal", p.shown())
@@ -1120,9 +1101,7 @@ func parseNumber(s string) (f float64, ints []int64) {
 	if h, ok := strings.CutPrefix(s, "0x"); ok {
 		n, err := strconv.ParseUint(h, 16, 64)
 		switch {
-		case err != nil:
-			return 0, nil
-		case n == 0:
+		case err != nil || n == 0:
 			return 0, nil
 		case strings.TrimRight(strings.ToUpper(h), "0") == "FF8", strings.ToUpper(h) == "FC00", strings.ToUpper(h) == "FF80",
 			strings.TrimRight(strings.ToUpper(h), "0") == "FFF":

@@ -13,34 +13,32 @@ type transformer struct {
 	Vocabulary, TokenTypes          int64
 }
 
-// bert returns the builder of a configuration: embeddings, then encoder layers.
+// build makes the network of a configuration: embeddings, then encoder layers.
 // Tensors and operators of the encoder have names that begin with "encoder.",
 // those before with "embeddings.": published counts are for the encoder alone.
 //
 // The position table has the rows of this sequence length only, since no others
 // are read; the mask is the additive one (0, or a large negative number),
 // broadcast over heads and rows.
-func bert(c transformer) func(string, Options) (*model.Graph, error) {
-	return func(name string, opt Options) (*model.Graph, error) {
-		b := attentive(name, opt, c.Hidden, c.Heads)
-		tokens := b.Input("token_ids", model.I32, opt.Batch, c.Seq)
-		types := b.Input("token_type_ids", model.I32, opt.Batch, c.Seq)
-		mask := b.Input("attention_mask", opt.DType, opt.Batch, 1, 1, c.Seq)
+func (c transformer) build(name string, opt Options) (*model.Graph, error) {
+	b := attentive(name, opt, c.Hidden, c.Heads)
+	tokens := b.Input("token_ids", model.I32, opt.Batch, c.Seq)
+	types := b.Input("token_type_ids", model.I32, opt.Batch, c.Seq)
+	mask := b.Input("attention_mask", opt.DType, opt.Batch, 1, 1, c.Seq)
 
-		x := b.Op("Gather", "embeddings.word", model.Attr{},
-			b.Param("embeddings.word.weight", opt.DType, c.Vocabulary, c.Hidden), tokens)
-		t := b.Op("Gather", "embeddings.token_type", model.Attr{},
-			b.Param("embeddings.token_type.weight", opt.DType, c.TokenTypes, c.Hidden), types)
-		x = b.Op("Add", "embeddings.token_type.add", model.Attr{}, x, t)
-		x = b.Op("Add", "embeddings.position.add", model.Attr{}, x,
-			b.Param("embeddings.position.weight", opt.DType, c.Seq, c.Hidden))
-		x = b.norm("embeddings.norm", x)
-		for i := int64(0); i < c.Layers; i++ {
-			x = b.layer(fmt.Sprintf("encoder.layer%d", i), x, mask, opt.Batch, c)
-		}
-		b.Output(x)
-		return b.Build()
+	x := b.Op("Gather", "embeddings.word", model.Attr{},
+		b.Param("embeddings.word.weight", opt.DType, c.Vocabulary, c.Hidden), tokens)
+	t := b.Op("Gather", "embeddings.token_type", model.Attr{},
+		b.Param("embeddings.token_type.weight", opt.DType, c.TokenTypes, c.Hidden), types)
+	x = b.Op("Add", "embeddings.token_type.add", model.Attr{}, x, t)
+	x = b.Op("Add", "embeddings.position.add", model.Attr{}, x,
+		b.Param("embeddings.position.weight", opt.DType, c.Seq, c.Hidden))
+	x = b.norm("embeddings.norm", x)
+	for i := int64(0); i < c.Layers; i++ {
+		x = b.layer(fmt.Sprintf("encoder.layer%d", i), x, mask, opt.Batch, c)
 	}
+	b.Output(x)
+	return b.Build()
 }
 
 // sequences adds the layers of sequence networks to a Builder.

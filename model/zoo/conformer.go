@@ -14,7 +14,7 @@ type speech struct {
 	Expansion             int64 // of the feed-forwards
 }
 
-// conformer returns the builder of a configuration's encoder: convolutions that
+// build makes the network of a configuration's encoder: convolutions that
 // leave a quarter of the frames, then layers of half a feed-forward, attention,
 // convolution, half a feed-forward. The decoder is an LSTM that runs once per
 // output symbol; it is left out, so the parameters are below the published ones
@@ -29,41 +29,39 @@ type speech struct {
 // 0.7. Another length moves these figures, so this is a guess with a reason.
 //
 // All sequences have the full length: there is no mask.
-func conformer(c speech) func(string, Options) (*model.Graph, error) {
-	return func(name string, opt Options) (*model.Graph, error) {
-		b := attentive(name, opt, c.Hidden, c.Heads)
-		if c.Frames%4 != 0 || c.Mels%4 != 0 {
-			b.Fail(fmt.Errorf("%d frames of %d features cannot be quartered", c.Frames, c.Mels))
-		}
-		t := transformer{Seq: c.Frames / 4, Hidden: c.Hidden, Heads: c.Heads}
-		x := b.Input("frames", opt.DType, opt.Batch, 1, c.Frames, c.Mels)
-		for i, channels := range []int64{1, c.Hidden} {
-			conv := fmt.Sprintf("subsampling.conv%d", i+1)
-			x = b.Op("Conv", conv, model.Attr{Strides: []int64{2, 2}, Dilations: []int64{1, 1},
-				Pads: []int64{1, 1, 1, 1}, Group: 1},
-				x, b.Param(conv+".weight", opt.DType, c.Hidden, channels, 3, 3), b.Param(conv+".bias", opt.DType, c.Hidden))
-			x = b.Op("Relu", fmt.Sprintf("subsampling.relu%d", i+1), model.Attr{}, x)
-		}
-		x = b.Op("Transpose", "subsampling.transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, x)
-		x = b.Op("Reshape", "subsampling.flatten", model.Attr{Shape: []int64{opt.Batch, t.Seq, c.Hidden * (c.Mels / 4)}}, x)
-		x = b.linear("subsampling.linear", x, c.Hidden)
-
-		distances := b.Const("distances", opt.DType, nil, 2*t.Seq-1, c.Hidden)
-		for i := int64(0); i < c.Layers; i++ {
-			layer := fmt.Sprintf("encoder.layer%d", i)
-			x = b.halfStep(layer+".ffn1", x, c.Expansion*c.Hidden)
-			y := b.norm(layer+".attention.norm", x)
-			y = b.relativeAttention(layer+".attention", y, distances, opt.Batch, t)
-			x = b.Op("Add", layer+".attention.residual", model.Attr{}, y, x)
-			y = b.norm(layer+".conv.norm", x)
-			y = b.convolution(layer+".conv", y, c.Kernel)
-			x = b.Op("Add", layer+".conv.residual", model.Attr{}, y, x)
-			x = b.halfStep(layer+".ffn2", x, c.Expansion*c.Hidden)
-			x = b.norm(layer+".norm", x)
-		}
-		b.Output(x)
-		return b.Build()
+func (c speech) build(name string, opt Options) (*model.Graph, error) {
+	b := attentive(name, opt, c.Hidden, c.Heads)
+	if c.Frames%4 != 0 || c.Mels%4 != 0 {
+		b.Fail(fmt.Errorf("%d frames of %d features cannot be quartered", c.Frames, c.Mels))
 	}
+	t := transformer{Seq: c.Frames / 4, Hidden: c.Hidden, Heads: c.Heads}
+	x := b.Input("frames", opt.DType, opt.Batch, 1, c.Frames, c.Mels)
+	for i, channels := range []int64{1, c.Hidden} {
+		conv := fmt.Sprintf("subsampling.conv%d", i+1)
+		x = b.Op("Conv", conv, model.Attr{Strides: []int64{2, 2}, Dilations: []int64{1, 1},
+			Pads: []int64{1, 1, 1, 1}, Group: 1},
+			x, b.Param(conv+".weight", opt.DType, c.Hidden, channels, 3, 3), b.Param(conv+".bias", opt.DType, c.Hidden))
+		x = b.Op("Relu", fmt.Sprintf("subsampling.relu%d", i+1), model.Attr{}, x)
+	}
+	x = b.Op("Transpose", "subsampling.transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, x)
+	x = b.Op("Reshape", "subsampling.flatten", model.Attr{Shape: []int64{opt.Batch, t.Seq, c.Hidden * (c.Mels / 4)}}, x)
+	x = b.linear("subsampling.linear", x, c.Hidden)
+
+	distances := b.Const("distances", opt.DType, nil, 2*t.Seq-1, c.Hidden)
+	for i := int64(0); i < c.Layers; i++ {
+		layer := fmt.Sprintf("encoder.layer%d", i)
+		x = b.halfStep(layer+".ffn1", x, c.Expansion*c.Hidden)
+		y := b.norm(layer+".attention.norm", x)
+		y = b.relativeAttention(layer+".attention", y, distances, opt.Batch, t)
+		x = b.Op("Add", layer+".attention.residual", model.Attr{}, y, x)
+		y = b.norm(layer+".conv.norm", x)
+		y = b.convolution(layer+".conv", y, c.Kernel)
+		x = b.Op("Add", layer+".conv.residual", model.Attr{}, y, x)
+		x = b.halfStep(layer+".ffn2", x, c.Expansion*c.Hidden)
+		x = b.norm(layer+".norm", x)
+	}
+	b.Output(x)
+	return b.Build()
 }
 
 // halfStep is a feed-forward with a residual that takes half of its result.

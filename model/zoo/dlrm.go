@@ -33,49 +33,47 @@ var criteoKaggle = []int64{
 	27, 14992, 5461306, 10, 5652, 2173, 4, 7046547, 18, 15, 286181, 105, 142572,
 }
 
-// dlrm returns the builder of a configuration: the dense features through the
+// build makes the network of a configuration: the dense features through the
 // bottom layers, one row of each table, the products of each pair of these
 // vectors, and the top layers on the dense vector and the products. This is the
 // order of the PyTorch reference.
 //
 // A query has one index per sparse feature, so there is nothing to sum up behind a
 // lookup; the reference has an EmbeddingBag there, which the variant says.
-func dlrm(c recommender) func(string, Options) (*model.Graph, error) {
-	return func(name string, opt Options) (*model.Graph, error) {
-		b := &sequences{model.NewBuilder(name), opt.DType}
-		if len(c.Bottom) == 0 || len(c.Top) == 0 || len(c.Rows) == 0 {
-			b.Fail(fmt.Errorf("%d bottom layers, %d top layers and %d tables, expected at least one each", len(c.Bottom),
-				len(c.Top), len(c.Rows)))
-			return b.Build()
-		}
-		dense := b.Input("dense", opt.DType, opt.Batch, c.Dense)
-		var indices []model.TensorID
-		for i := range c.Rows {
-			indices = append(indices, b.Input(fmt.Sprintf("sparse%d", i), model.I32, opt.Batch))
-		}
-
-		features, vectors := c.Bottom[len(c.Bottom)-1], int64(len(c.Rows)+1)
-		dense = b.perceptron("bottom", dense, c.Bottom, "Relu")
-		all := []model.TensorID{dense}
-		for i, rows := range c.Rows {
-			table := fmt.Sprintf("table%d", i)
-			all = append(all, b.Op("Gather", table, model.Attr{Variant: "bag=sum"},
-				b.Param(table+".weight", opt.DType, rows, features), indices[i]))
-		}
-
-		x := b.Op("Concat", "interaction.concat", model.Attr{Axis: 1}, all...)
-		x = b.Op("Reshape", "interaction.vectors", model.Attr{Shape: []int64{opt.Batch, vectors, features}}, x)
-		t := b.Op("Transpose", "interaction.transpose", model.Attr{Perm: []int64{0, 2, 1}}, x)
-		x = b.Op("MatMul", "interaction.products", model.Attr{}, x, t)
-		x = b.Op("Reshape", "interaction.flatten", model.Attr{Shape: []int64{opt.Batch, vectors * vectors}}, x)
-		// The products are symmetric: what lies below the diagonal is all of them.
-		x = b.Op("Gather", "interaction.triangle", model.Attr{Axis: 1}, x,
-			b.Const("interaction.below", model.I32, nil, vectors*(vectors-1)/2))
-		x = b.Op("Concat", "interaction.result", model.Attr{Axis: 1}, dense, x)
-
-		b.Output(b.perceptron("top", x, c.Top, "Sigmoid"))
+func (c recommender) build(name string, opt Options) (*model.Graph, error) {
+	b := &sequences{model.NewBuilder(name), opt.DType}
+	if len(c.Bottom) == 0 || len(c.Top) == 0 || len(c.Rows) == 0 {
+		b.Fail(fmt.Errorf("%d bottom layers, %d top layers and %d tables, expected at least one each", len(c.Bottom),
+			len(c.Top), len(c.Rows)))
 		return b.Build()
 	}
+	dense := b.Input("dense", opt.DType, opt.Batch, c.Dense)
+	var indices []model.TensorID
+	for i := range c.Rows {
+		indices = append(indices, b.Input(fmt.Sprintf("sparse%d", i), model.I32, opt.Batch))
+	}
+
+	features, vectors := c.Bottom[len(c.Bottom)-1], int64(len(c.Rows)+1)
+	dense = b.perceptron("bottom", dense, c.Bottom, "Relu")
+	all := []model.TensorID{dense}
+	for i, rows := range c.Rows {
+		table := fmt.Sprintf("table%d", i)
+		all = append(all, b.Op("Gather", table, model.Attr{Variant: "bag=sum"},
+			b.Param(table+".weight", opt.DType, rows, features), indices[i]))
+	}
+
+	x := b.Op("Concat", "interaction.concat", model.Attr{Axis: 1}, all...)
+	x = b.Op("Reshape", "interaction.vectors", model.Attr{Shape: []int64{opt.Batch, vectors, features}}, x)
+	t := b.Op("Transpose", "interaction.transpose", model.Attr{Perm: []int64{0, 2, 1}}, x)
+	x = b.Op("MatMul", "interaction.products", model.Attr{}, x, t)
+	x = b.Op("Reshape", "interaction.flatten", model.Attr{Shape: []int64{opt.Batch, vectors * vectors}}, x)
+	// The products are symmetric: what lies below the diagonal is all of them.
+	x = b.Op("Gather", "interaction.triangle", model.Attr{Axis: 1}, x,
+		b.Const("interaction.below", model.I32, nil, vectors*(vectors-1)/2))
+	x = b.Op("Concat", "interaction.result", model.Attr{Axis: 1}, dense, x)
+
+	b.Output(b.perceptron("top", x, c.Top, "Sigmoid"))
+	return b.Build()
 }
 
 // perceptron is a chain of linear layers with ReLU between; last is the

@@ -114,77 +114,75 @@ type reader struct {
 	Hidden, Classes int64
 }
 
-// crnn returns the builder of a configuration: seven convolutions that leave a row of
+// build makes the network of a configuration: seven convolutions that leave a row of
 // vectors, two LSTM layers in both directions, and scores per position.
-func crnn(c reader) func(string, Options) (*model.Graph, error) {
-	return func(name string, opt Options) (*model.Graph, error) {
-		b := &images{model.NewBuilder(name), opt.DType}
-		x := b.Input("image", opt.DType, opt.Batch, 1, c.Height, c.Width)
-		in := int64(1)
-		for i, l := range []struct {
-			out, kernel, pad int64
-			norm             bool
-			pool             [2]int64 // rows, columns; 0 is none
-		}{
-			{64, 3, 1, false, [2]int64{2, 2}}, {128, 3, 1, false, [2]int64{2, 2}}, {256, 3, 1, false, [2]int64{}},
-			{256, 3, 1, false, [2]int64{2, 1}},
-			{512, 3, 1, true, [2]int64{}}, {512, 3, 1, true, [2]int64{2, 1}}, {512, 2, 0, false, [2]int64{}},
-		} {
-			conv := fmt.Sprintf("conv%d", i+1)
-			x = b.Op("Conv", conv, model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1},
-				Pads: []int64{l.pad, l.pad, l.pad, l.pad}, Group: 1},
-				x, b.Param(conv+".weight", opt.DType, l.out, in, l.kernel, l.kernel), b.Param(conv+".bias", opt.DType, l.out))
-			if l.norm {
-				x = b.Op("BatchNorm", conv+".bn", model.Attr{}, x, b.Param(conv+".bn.scale", opt.DType, l.out),
-					b.Param(conv+".bn.bias", opt.DType, l.out),
-					b.Const(conv+".bn.mean", opt.DType, nil, l.out), b.Const(conv+".bn.variance", opt.DType, nil, l.out))
-			}
-			x = b.Op("Relu", conv+".relu", model.Attr{}, x)
-			if l.pool[0] > 0 {
-				x = b.Op("MaxPool", conv+".pool",
-					model.Attr{Kernel: []int64{l.pool[0], l.pool[1]}, Strides: []int64{l.pool[0], l.pool[1]},
-						Dilations: []int64{1, 1}, Pads: []int64{0, 0, 0, 0}}, x)
-			}
-			in = l.out
+func (c reader) build(name string, opt Options) (*model.Graph, error) {
+	b := &images{model.NewBuilder(name), opt.DType}
+	x := b.Input("image", opt.DType, opt.Batch, 1, c.Height, c.Width)
+	in := int64(1)
+	for i, l := range []struct {
+		out, kernel, pad int64
+		norm             bool
+		pool             [2]int64 // rows, columns; 0 is none
+	}{
+		{64, 3, 1, false, [2]int64{2, 2}}, {128, 3, 1, false, [2]int64{2, 2}}, {256, 3, 1, false, [2]int64{}},
+		{256, 3, 1, false, [2]int64{2, 1}},
+		{512, 3, 1, true, [2]int64{}}, {512, 3, 1, true, [2]int64{2, 1}}, {512, 2, 0, false, [2]int64{}},
+	} {
+		conv := fmt.Sprintf("conv%d", i+1)
+		x = b.Op("Conv", conv, model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1},
+			Pads: []int64{l.pad, l.pad, l.pad, l.pad}, Group: 1},
+			x, b.Param(conv+".weight", opt.DType, l.out, in, l.kernel, l.kernel), b.Param(conv+".bias", opt.DType, l.out))
+		if l.norm {
+			x = b.Op("BatchNorm", conv+".bn", model.Attr{}, x, b.Param(conv+".bn.scale", opt.DType, l.out),
+				b.Param(conv+".bn.bias", opt.DType, l.out),
+				b.Const(conv+".bn.mean", opt.DType, nil, l.out), b.Const(conv+".bn.variance", opt.DType, nil, l.out))
 		}
-		if b.Err() != nil {
-			return b.Build()
+		x = b.Op("Relu", conv+".relu", model.Attr{}, x)
+		if l.pool[0] > 0 {
+			x = b.Op("MaxPool", conv+".pool",
+				model.Attr{Kernel: []int64{l.pool[0], l.pool[1]}, Strides: []int64{l.pool[0], l.pool[1]},
+					Dilations: []int64{1, 1}, Pads: []int64{0, 0, 0, 0}}, x)
 		}
-		s := b.Tensor(x).Shape
-		if s[2] != 1 {
-			b.Fail(fmt.Errorf("an image of %d rows leaves %d, expected one", c.Height, s[2]))
-		}
-		r := newCell(&sequences{b.Builder, opt.DType})
-		x = r.Op("Reshape", "sequence", model.Attr{Shape: []int64{opt.Batch, in, s[3]}}, x)
-		x = r.Op("Transpose", "sequence.transpose", model.Attr{Perm: []int64{0, 2, 1}}, x)
-		zero := r.Input("initial_state", opt.DType, opt.Batch, c.Hidden)
-		for l := range 2 {
-			layer := fmt.Sprintf("lstm%d", l+1)
-			steps := r.steps(layer+".step", x, opt.Batch, s[3])
-			both := make([]model.TensorID, len(steps))
-			for _, back := range []bool{false, true} {
-				way, h, memory := ".forward", zero, zero
-				if back {
-					way = ".backward"
-				}
-				for k := range steps {
-					i := k
-					if back {
-						i = len(steps) - 1 - k
-					}
-					h, memory = r.lstm(layer+way, fmt.Sprintf("%s%s%d", layer, way, i), steps[i], h, memory, c.Hidden)
-					if back {
-						both[i] = r.Op("Concat", fmt.Sprintf("%s.both%d", layer, i), model.Attr{Axis: 1}, both[i], h)
-					} else {
-						both[i] = h
-					}
-				}
-			}
-			x = r.stack(layer+".result", both, opt.Batch)
-		}
-		b.Output(r.Op("Softmax", "result", model.Attr{Axis: 2}, r.linear("scores", x, c.Classes)))
+		in = l.out
+	}
+	if b.Err() != nil {
 		return b.Build()
 	}
+	s := b.Tensor(x).Shape
+	if s[2] != 1 {
+		b.Fail(fmt.Errorf("an image of %d rows leaves %d, expected one", c.Height, s[2]))
+	}
+	r := newCell(&sequences{b.Builder, opt.DType})
+	x = r.Op("Reshape", "sequence", model.Attr{Shape: []int64{opt.Batch, in, s[3]}}, x)
+	x = r.Op("Transpose", "sequence.transpose", model.Attr{Perm: []int64{0, 2, 1}}, x)
+	zero := r.Input("initial_state", opt.DType, opt.Batch, c.Hidden)
+	for l := range 2 {
+		layer := fmt.Sprintf("lstm%d", l+1)
+		steps := r.steps(layer+".step", x, opt.Batch, s[3])
+		both := make([]model.TensorID, len(steps))
+		for _, back := range []bool{false, true} {
+			way, h, memory := ".forward", zero, zero
+			if back {
+				way = ".backward"
+			}
+			for k := range steps {
+				i := k
+				if back {
+					i = len(steps) - 1 - k
+				}
+				h, memory = r.lstm(layer+way, fmt.Sprintf("%s%s%d", layer, way, i), steps[i], h, memory, c.Hidden)
+				if back {
+					both[i] = r.Op("Concat", fmt.Sprintf("%s.both%d", layer, i), model.Attr{Axis: 1}, both[i], h)
+				} else {
+					both[i] = h
+				}
+			}
+		}
+		x = r.stack(layer+".result", both, opt.Batch)
+	}
+	b.Output(r.Op("Softmax", "result", model.Attr{Axis: 2}, r.linear("scores", x, c.Classes)))
+	return b.Build()
 }
 
 // interests is a configuration of the DIEN family (Zhou et al., AAAI 2019), with the
@@ -195,56 +193,54 @@ type interests struct {
 	Embedding                int64 // features of each
 }
 
-// dien returns the builder of a configuration: look-ups, a GRU over the history, the
+// build makes the network of a configuration: look-ups, a GRU over the history, the
 // attention of the target on its states, a GRU whose update gate that scales, and a
 // perceptron.
-func dien(c interests) func(string, Options) (*model.Graph, error) {
-	return func(name string, opt Options) (*model.Graph, error) {
-		r := newCell(&sequences{model.NewBuilder(name), opt.DType})
-		width := 2 * c.Embedding // an item with its category
-		items := r.Param("items.weight", opt.DType, c.Items, c.Embedding)
-		categories := r.Param("categories.weight", opt.DType, c.Categories, c.Embedding)
-		user := r.Op("Gather", "user", model.Attr{}, r.Param("users.weight", opt.DType, c.Users, c.Embedding),
-			r.Input("user_id", model.I32, opt.Batch))
-		embed := func(what string, shape ...int64) model.TensorID {
-			x := r.Op("Gather", what+".item", model.Attr{}, items, r.Input(what+"_item", model.I32, shape...))
-			y := r.Op("Gather", what+".category", model.Attr{}, categories, r.Input(what+"_category", model.I32, shape...))
-			return r.Op("Concat", what, model.Attr{Axis: int64(len(shape))}, x, y)
-		}
-		target := embed("target", opt.Batch)
-		history := embed("history", opt.Batch, c.History)
-
-		zero := r.Input("initial_state", opt.DType, opt.Batch, width)
-		h := zero
-		var states []model.TensorID
-		for i, x := range r.steps("history", history, opt.Batch, c.History) {
-			h = r.gru("interest", fmt.Sprintf("interest%d", i), x, h, width, nil)
-			states = append(states, h)
-		}
-		all := r.stack("interests", states, opt.Batch)
-
-		t := r.Op("Reshape", "attention.target", model.Attr{Shape: []int64{opt.Batch, 1, width}}, target)
-		t = r.Op("Expand", "attention.expand", model.Attr{Shape: []int64{opt.Batch, c.History, width}}, t)
-		both := r.Op("Concat", "attention.concat", model.Attr{Axis: 2}, t, all,
-			r.Op("Sub", "attention.difference", model.Attr{}, t, all), r.Op("Mul", "attention.product", model.Attr{}, t, all))
-		a := r.Op("Sigmoid", "attention.sigmoid1", model.Attr{}, r.linear("attention.fc1", both, 80))
-		a = r.Op("Sigmoid", "attention.sigmoid2", model.Attr{}, r.linear("attention.fc2", a, 40))
-		a = r.Op("Softmax", "attention.softmax", model.Attr{Axis: 1}, r.linear("attention.fc3", a, 1))
-		weights := r.steps("attention", a, opt.Batch, c.History)
-
-		h = zero
-		for i := range states {
-			h = r.gru("evolution", fmt.Sprintf("evolution%d", i), states[i], h, width, &weights[i])
-		}
-		sum := r.Op("ReduceSum", "history.sum", model.Attr{Axes: []int64{1}}, history)
-		x := r.Op("Concat", "features", model.Attr{Axis: 1}, user, target, sum,
-			r.Op("Mul", "target.sum", model.Attr{}, target, sum), h)
-		for i, n := range []int64{200, 80} {
-			layer := fmt.Sprintf("fc%d", i+1)
-			x = r.linear(layer, x, n)
-			x = r.Op("PRelu", layer+".prelu", model.Attr{}, x, r.Param(layer+".prelu.slope", opt.DType, n))
-		}
-		r.Output(r.Op("Softmax", "result", model.Attr{Axis: 1}, r.linear("fc3", x, 2)))
-		return r.Build()
+func (c interests) build(name string, opt Options) (*model.Graph, error) {
+	r := newCell(&sequences{model.NewBuilder(name), opt.DType})
+	width := 2 * c.Embedding // an item with its category
+	items := r.Param("items.weight", opt.DType, c.Items, c.Embedding)
+	categories := r.Param("categories.weight", opt.DType, c.Categories, c.Embedding)
+	user := r.Op("Gather", "user", model.Attr{}, r.Param("users.weight", opt.DType, c.Users, c.Embedding),
+		r.Input("user_id", model.I32, opt.Batch))
+	embed := func(what string, shape ...int64) model.TensorID {
+		x := r.Op("Gather", what+".item", model.Attr{}, items, r.Input(what+"_item", model.I32, shape...))
+		y := r.Op("Gather", what+".category", model.Attr{}, categories, r.Input(what+"_category", model.I32, shape...))
+		return r.Op("Concat", what, model.Attr{Axis: int64(len(shape))}, x, y)
 	}
+	target := embed("target", opt.Batch)
+	history := embed("history", opt.Batch, c.History)
+
+	zero := r.Input("initial_state", opt.DType, opt.Batch, width)
+	h := zero
+	var states []model.TensorID
+	for i, x := range r.steps("history", history, opt.Batch, c.History) {
+		h = r.gru("interest", fmt.Sprintf("interest%d", i), x, h, width, nil)
+		states = append(states, h)
+	}
+	all := r.stack("interests", states, opt.Batch)
+
+	t := r.Op("Reshape", "attention.target", model.Attr{Shape: []int64{opt.Batch, 1, width}}, target)
+	t = r.Op("Expand", "attention.expand", model.Attr{Shape: []int64{opt.Batch, c.History, width}}, t)
+	both := r.Op("Concat", "attention.concat", model.Attr{Axis: 2}, t, all,
+		r.Op("Sub", "attention.difference", model.Attr{}, t, all), r.Op("Mul", "attention.product", model.Attr{}, t, all))
+	a := r.Op("Sigmoid", "attention.sigmoid1", model.Attr{}, r.linear("attention.fc1", both, 80))
+	a = r.Op("Sigmoid", "attention.sigmoid2", model.Attr{}, r.linear("attention.fc2", a, 40))
+	a = r.Op("Softmax", "attention.softmax", model.Attr{Axis: 1}, r.linear("attention.fc3", a, 1))
+	weights := r.steps("attention", a, opt.Batch, c.History)
+
+	h = zero
+	for i := range states {
+		h = r.gru("evolution", fmt.Sprintf("evolution%d", i), states[i], h, width, &weights[i])
+	}
+	sum := r.Op("ReduceSum", "history.sum", model.Attr{Axes: []int64{1}}, history)
+	x := r.Op("Concat", "features", model.Attr{Axis: 1}, user, target, sum,
+		r.Op("Mul", "target.sum", model.Attr{}, target, sum), h)
+	for i, n := range []int64{200, 80} {
+		layer := fmt.Sprintf("fc%d", i+1)
+		x = r.linear(layer, x, n)
+		x = r.Op("PRelu", layer+".prelu", model.Attr{}, x, r.Param(layer+".prelu.slope", opt.DType, n))
+	}
+	r.Output(r.Op("Softmax", "result", model.Attr{Axis: 1}, r.linear("fc3", x, 2)))
+	return r.Build()
 }

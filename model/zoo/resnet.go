@@ -19,32 +19,30 @@ type residual struct {
 	Classes   int64
 }
 
-// resnet returns the builder of a configuration: stem, stages of residual
+// build makes the network of a configuration: stem, stages of residual
 // blocks, classifier. The stride of a stage sits in the 3x3 convolution of its
 // first bottleneck ("v1.5"), which is what torchvision trains and what is
 // benchmarked today; the paper has it in the 1x1 before.
-func resnet(c residual) func(string, Options) (*model.Graph, error) {
-	return func(name string, opt Options) (*model.Graph, error) {
-		b := &images{model.NewBuilder(name), opt.DType}
-		x := b.Input("image", opt.DType, opt.Batch, 3, c.Image, c.Image)
-		x = b.conv("stem.conv", x, 64, 7, 2)
-		x = b.norm("stem.bn", x)
-		x = b.relu("stem.relu", x)
-		x = b.pool("MaxPool", "stem.pool", x, 3, 2, 1)
-		width := int64(64)
-		for s, n := range c.Blocks {
-			for i := int64(0); i < n; i++ {
-				stride := int64(1)
-				if s > 0 && i == 0 {
-					stride = 2
-				}
-				x = b.block(fmt.Sprintf("stage%d.block%d", s+1, i), x, width, stride, c)
+func (c residual) build(name string, opt Options) (*model.Graph, error) {
+	b := &images{model.NewBuilder(name), opt.DType}
+	x := b.Input("image", opt.DType, opt.Batch, 3, c.Image, c.Image)
+	x = b.conv("stem.conv", x, 64, 7, 2)
+	x = b.norm("stem.bn", x)
+	x = b.relu("stem.relu", x)
+	x = b.pool("MaxPool", "stem.pool", x, 3, 2, 1)
+	width := int64(64)
+	for s, n := range c.Blocks {
+		for i := int64(0); i < n; i++ {
+			stride := int64(1)
+			if s > 0 && i == 0 {
+				stride = 2
 			}
-			width *= 2
+			x = b.block(fmt.Sprintf("stage%d.block%d", s+1, i), x, width, stride, c)
 		}
-		b.classify(x, c.Classes)
-		return b.Build()
+		width *= 2
 	}
+	b.classify(x, c.Classes)
+	return b.Build()
 }
 
 // images adds the layers of image networks to a Builder.

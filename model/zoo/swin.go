@@ -17,7 +17,7 @@ type windowed struct {
 	Classes       int64
 }
 
-// swin returns the builder of a configuration, operator for operator that of
+// build makes the network of a configuration, operator for operator that of
 // torchvision (version 1), but for the weights of queries, keys and values, which
 // are not joined. Between the blocks images are in N, H, W, C.
 //
@@ -27,53 +27,51 @@ type windowed struct {
 // in a learned table by their distance. That lookup reads constants only, so it
 // is the same for every batch; it stays in the graph because the table is what
 // training sets.
-func swin(c windowed) func(string, Options) (*model.Graph, error) {
-	return func(name string, opt Options) (*model.Graph, error) {
-		b := &sequences{model.NewBuilder(name), opt.DType}
-		if len(c.Depths) != len(c.Heads) {
-			b.Fail(fmt.Errorf("%d stages with %d numbers of heads", len(c.Depths), len(c.Heads)))
-			return b.Build()
-		}
-		if c.Patch < 1 || c.Image%c.Patch != 0 {
-			b.Fail(fmt.Errorf("an image of %d rows does not divide into patches of %d", c.Image, c.Patch))
-			return b.Build()
-		}
-		if c.Window < 1 {
-			b.Fail(fmt.Errorf("windows of %d rows, expected at least 1", c.Window))
-			return b.Build()
-		}
-		x := b.Input("image", opt.DType, opt.Batch, 3, c.Image, c.Image)
-		x = b.patches("embeddings.patch", x, c.Width, c.Patch)
-		x = b.Op("Transpose", "embeddings.transpose", model.Attr{Perm: []int64{0, 2, 3, 1}}, x)
-		x = b.norm("embeddings.norm", x)
-		// Of each pair of positions in a window: the row of the tables below.
-		distance := b.Const("distance", model.I32, nil, c.Window*c.Window*c.Window*c.Window)
-		g := grid{Batch: opt.Batch, Side: c.Image / c.Patch, Features: c.Width, Window: c.Window, Expansion: c.Expansion}
-		for s, depth := range c.Depths {
-			stage := fmt.Sprintf("stage%d", s+1)
-			if s > 0 {
-				x = b.mergePatches(stage+".merge", x, &g)
-			}
-			g.Heads = c.Heads[s]
-			if err := g.check(); err != nil {
-				b.Fail(fmt.Errorf("%s: %w", stage, err))
-				return b.Build()
-			}
-			for i := int64(0); i < depth; i++ {
-				shift := int64(0)
-				if i%2 == 1 && g.Side > g.Window {
-					shift = g.Window / 2
-				}
-				x = b.windowBlock(fmt.Sprintf("%s.block%d", stage, i), x, distance, shift, g)
-			}
-		}
-		x = b.norm("head.norm", x)
-		x = b.Op("Transpose", "head.transpose", model.Attr{Perm: []int64{0, 3, 1, 2}}, x)
-		x = b.Op("GlobalAveragePool", "head.pool", model.Attr{}, x)
-		x = b.Op("Reshape", "head.flatten", model.Attr{Shape: []int64{opt.Batch, g.Features}}, x)
-		b.classify(x, c.Classes)
+func (c windowed) build(name string, opt Options) (*model.Graph, error) {
+	b := &sequences{model.NewBuilder(name), opt.DType}
+	if len(c.Depths) != len(c.Heads) {
+		b.Fail(fmt.Errorf("%d stages with %d numbers of heads", len(c.Depths), len(c.Heads)))
 		return b.Build()
 	}
+	if c.Patch < 1 || c.Image%c.Patch != 0 {
+		b.Fail(fmt.Errorf("an image of %d rows does not divide into patches of %d", c.Image, c.Patch))
+		return b.Build()
+	}
+	if c.Window < 1 {
+		b.Fail(fmt.Errorf("windows of %d rows, expected at least 1", c.Window))
+		return b.Build()
+	}
+	x := b.Input("image", opt.DType, opt.Batch, 3, c.Image, c.Image)
+	x = b.patches("embeddings.patch", x, c.Width, c.Patch)
+	x = b.Op("Transpose", "embeddings.transpose", model.Attr{Perm: []int64{0, 2, 3, 1}}, x)
+	x = b.norm("embeddings.norm", x)
+	// Of each pair of positions in a window: the row of the tables below.
+	distance := b.Const("distance", model.I32, nil, c.Window*c.Window*c.Window*c.Window)
+	g := grid{Batch: opt.Batch, Side: c.Image / c.Patch, Features: c.Width, Window: c.Window, Expansion: c.Expansion}
+	for s, depth := range c.Depths {
+		stage := fmt.Sprintf("stage%d", s+1)
+		if s > 0 {
+			x = b.mergePatches(stage+".merge", x, &g)
+		}
+		g.Heads = c.Heads[s]
+		if err := g.check(); err != nil {
+			b.Fail(fmt.Errorf("%s: %w", stage, err))
+			return b.Build()
+		}
+		for i := int64(0); i < depth; i++ {
+			shift := int64(0)
+			if i%2 == 1 && g.Side > g.Window {
+				shift = g.Window / 2
+			}
+			x = b.windowBlock(fmt.Sprintf("%s.block%d", stage, i), x, distance, shift, g)
+		}
+	}
+	x = b.norm("head.norm", x)
+	x = b.Op("Transpose", "head.transpose", model.Attr{Perm: []int64{0, 3, 1, 2}}, x)
+	x = b.Op("GlobalAveragePool", "head.pool", model.Attr{}, x)
+	x = b.Op("Reshape", "head.flatten", model.Attr{Shape: []int64{opt.Batch, g.Features}}, x)
+	b.classify(x, c.Classes)
+	return b.Build()
 }
 
 // grid is the tensor of a stage's blocks: Batch x Side x Side x Features.

@@ -36,12 +36,12 @@ func row(name string) builder {
 // Table 1 of the Swin paper has it (DeiT-S).
 func TestVisionTransformers(t *testing.T) {
 	plain := func(patch, layers, hidden, heads int64) builder {
-		return vit(vision{Image: 224, Patch: patch, Layers: layers, Hidden: hidden, Heads: heads,
-			FFN: 4 * hidden, Classes: 1000})
+		return vision{Image: 224, Patch: patch, Layers: layers, Hidden: hidden, Heads: heads,
+			FFN: 4 * hidden, Classes: 1000}.build
 	}
 	shifted := func(width, third int64, heads ...int64) builder {
-		return swin(windowed{Image: 224, Patch: 4, Width: width, Depths: []int64{2, 2, third, 2}, Heads: heads, Window: 7,
-			Expansion: 4, Classes: 1000})
+		return windowed{Image: 224, Patch: 4, Width: width, Depths: []int64{2, 2, third, 2}, Heads: heads, Window: 7,
+			Expansion: 4, Classes: 1000}.build
 	}
 	for _, tt := range []struct {
 		name   string
@@ -78,7 +78,7 @@ func TestVisionFormulas(t *testing.T) {
 	l := n + 1
 	want := n*3*v.Patch*v.Patch*v.Hidden + v.Layers*(4*l*v.Hidden*v.Hidden+2*l*l*v.Hidden+2*l*v.Hidden*v.FFN) +
 		v.Hidden*v.Classes
-	if got := one(t, vit(v)).MACs(); got != want {
+	if got := one(t, v.build).MACs(); got != want {
 		t.Errorf("vit %+v: %d MACs, want %d", v, got, want)
 	}
 
@@ -95,7 +95,7 @@ func TestVisionFormulas(t *testing.T) {
 		want += depth * (4*hw*c*c + 2*m*hw*c + 2*hw*w.Expansion*c*c)
 	}
 	want += c * w.Classes
-	if got := one(t, swin(w)).MACs(); got != want {
+	if got := one(t, w.build).MACs(); got != want {
 		t.Errorf("swin %+v: %d MACs, want %d", w, got, want)
 	}
 }
@@ -397,7 +397,7 @@ func origin(t *testing.T, g *model.Graph, name, from string, index []int64) []in
 // stands in column j-i+L-1 of the product.
 func TestRelativeShift(t *testing.T) {
 	const l = 5
-	g := one(t, conformer(speech{Frames: 4 * l, Mels: 8, Layers: 1, Hidden: 6, Heads: 2, Kernel: 4, Expansion: 2}))
+	g := one(t, speech{Frames: 4 * l, Mels: 8, Layers: 1, Hidden: 6, Heads: 2, Kernel: 4, Expansion: 2}.build)
 	att := "encoder.layer0.attention."
 	for h := range int64(2) {
 		for i := range int64(l) {
@@ -415,8 +415,8 @@ func TestRelativeShift(t *testing.T) {
 // to where an element was.
 func TestWindows(t *testing.T) {
 	const side, size, shift = 8, 4, 2
-	g := one(t, swin(windowed{Image: 16, Patch: 2, Width: 2, Depths: []int64{2, 1}, Heads: []int64{1, 1}, Window: size,
-		Expansion: 2, Classes: 3}))
+	g := one(t, windowed{Image: 16, Patch: 2, Width: 2, Depths: []int64{2, 1}, Heads: []int64{1, 1}, Window: size,
+		Expansion: 2, Classes: 3}.build)
 	for block, moved := range []int64{0, shift} {
 		att := fmt.Sprintf("stage1.block%d.attention.", block)
 		back := "image.flatten"
@@ -472,20 +472,20 @@ func TestTransformerErrors(t *testing.T) {
 	shape := func(change func(*windowed)) builder {
 		c := base
 		change(&c)
-		return swin(c)
+		return c.build
 	}
 	for _, tt := range []struct {
 		name  string
 		build builder
 		want  string
 	}{
-		{"heads", vit(vision{Image: 8, Patch: 4, Layers: 1, Hidden: 16, Heads: 3, FFN: 8, Classes: 2}),
+		{"heads", vision{Image: 8, Patch: 4, Layers: 1, Hidden: 16, Heads: 3, FFN: 8, Classes: 2}.build,
 			"16 features do not divide over 3 heads"},
-		{"no heads", vit(vision{Image: 8, Patch: 4, Layers: 1, Hidden: 16, FFN: 8, Classes: 2}),
+		{"no heads", vision{Image: 8, Patch: 4, Layers: 1, Hidden: 16, FFN: 8, Classes: 2}.build,
 			"16 features do not divide over 0 heads"},
-		{"patches", vit(vision{Image: 9, Patch: 4, Layers: 1, Hidden: 16, Heads: 2, FFN: 8, Classes: 2}),
+		{"patches", vision{Image: 9, Patch: 4, Layers: 1, Hidden: 16, Heads: 2, FFN: 8, Classes: 2}.build,
 			"9 rows does not divide into patches of 4"},
-		{"no patch", vit(vision{Image: 9, Layers: 1, Hidden: 16, Heads: 2, FFN: 8, Classes: 2}), "patches of 0"},
+		{"no patch", vision{Image: 9, Layers: 1, Hidden: 16, Heads: 2, FFN: 8, Classes: 2}.build, "patches of 0"},
 		{"swin patches", shape(func(c *windowed) { c.Patch = 3 }), "16 rows does not divide into patches of 3"},
 		{"stages", shape(func(c *windowed) { c.Heads = c.Heads[:1] }), "2 stages with 1 numbers of heads"},
 		{"windows", shape(func(c *windowed) { c.Window = 3 }), "stage1: 8 rows do not divide into windows of 3"},
@@ -494,14 +494,14 @@ func TestTransformerErrors(t *testing.T) {
 		{"swin heads", shape(func(c *windowed) { c.Heads = []int64{1, 3} }), "stage2: 8 features do not divide over 3 heads"},
 		{"halves", shape(func(c *windowed) { c.Image, c.Window = 14, 7 }), "stage2.merge: 7 rows do not halve"},
 		{"negative shapes", shape(func(c *windowed) { c.Width = -4 }), "expected a positive extent"},
-		{"no layers", dlrm(recommender{Dense: 3, Rows: []int64{5}, Bottom: []int64{4}}),
+		{"no layers", recommender{Dense: 3, Rows: []int64{5}, Bottom: []int64{4}}.build,
 			"1 bottom layers, 0 top layers and 1 tables"},
-		{"no dense", dlrm(recommender{Rows: []int64{5}, Bottom: []int64{4}, Top: []int64{1}}), "expected a positive extent"},
-		{"frames", conformer(speech{Frames: 10, Mels: 8, Layers: 1, Hidden: 8, Heads: 2, Kernel: 4, Expansion: 2}),
+		{"no dense", recommender{Rows: []int64{5}, Bottom: []int64{4}, Top: []int64{1}}.build, "expected a positive extent"},
+		{"frames", speech{Frames: 10, Mels: 8, Layers: 1, Hidden: 8, Heads: 2, Kernel: 4, Expansion: 2}.build,
 			"10 frames of 8 features cannot be quartered"},
-		{"conformer heads", conformer(speech{Frames: 8, Mels: 8, Layers: 1, Hidden: 8, Heads: 5, Kernel: 4, Expansion: 2}),
+		{"conformer heads", speech{Frames: 8, Mels: 8, Layers: 1, Hidden: 8, Heads: 5, Kernel: 4, Expansion: 2}.build,
 			"8 features do not divide over 5 heads"},
-		{"no kernel", conformer(speech{Frames: 8, Mels: 8, Layers: 1, Hidden: 8, Heads: 2, Expansion: 2}),
+		{"no kernel", speech{Frames: 8, Mels: 8, Layers: 1, Hidden: 8, Heads: 2, Expansion: 2}.build,
 			"expected a positive extent"},
 	} {
 		g, err := tt.build("odd", Options{Batch: 1})

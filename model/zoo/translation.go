@@ -13,61 +13,59 @@ type translator struct {
 	Heads, FFN, Alphabet int64
 }
 
-// translation returns the builder of a configuration: the encoder, then the decoder
+// build makes the network of a configuration: the encoder, then the decoder
 // token by token, unrolled, with keys and values of earlier tokens kept. The likeliest
 // token is the next one's input (greedy decoding).
-func translation(c translator) func(string, Options) (*model.Graph, error) {
-	return func(name string, opt Options) (*model.Graph, error) {
-		r := newCell(attentive(name, opt, c.Hidden, c.Heads))
-		t := transformer{Seq: c.Source, Hidden: c.Hidden, Heads: c.Heads, FFN: c.FFN}
-		table := r.Param("embedding.weight", opt.DType, c.Alphabet, c.Hidden)
-		x := r.Op("Gather", "source.embedding", model.Attr{}, table, r.Input("source", model.I32, opt.Batch, c.Source))
-		x = r.scale("source.scale", x, "embedding.scale")
-		x = r.Op("Add", "source.position", model.Attr{}, x, r.Const("positions", opt.DType, nil, c.Source, c.Hidden))
-		for i := range c.Layers {
-			layer := fmt.Sprintf("encoder.layer%d", i)
-			x = r.encoderLayer(layer, x, opt.Batch, t)
-		}
-		// Keys and values of the encoder's result, once for each layer.
-		one := transformer{Seq: 1, Hidden: c.Hidden, Heads: c.Heads}
-		source := make([][2]model.TensorID, c.Layers)
-		for i := range source {
-			att := fmt.Sprintf("decoder.layer%d.source", i)
-			source[i] = [2]model.TensorID{r.project(att+".key", x, opt.Batch, t, []int64{0, 2, 3, 1}),
-				r.project(att+".value", x, opt.Batch, t, []int64{0, 2, 1, 3})}
-		}
-		kept := make([][2]model.TensorID, c.Layers)
-		next := r.Input("start", model.I32, opt.Batch, 1)
-		d := &decoder{cell: r, batch: opt.Batch, c: c}
-		for k := range c.Target {
-			token := fmt.Sprintf("token%d", k)
-			y := r.Op("Gather", token+".embedding", model.Attr{}, table, next)
-			y = r.scale(token+".embedding.scale", y, "embedding.scale")
-			y = r.Op("Add", token+".position", model.Attr{}, y, r.Const(token+".positions", opt.DType, nil, c.Hidden))
-			for i := range c.Layers {
-				layer := fmt.Sprintf("decoder.layer%d", i)
-				step := fmt.Sprintf("%s.%s", layer, token)
-				key := d.heads(layer+".self.key", step+".key", y, []int64{0, 2, 3, 1})
-				value := d.heads(layer+".self.value", step+".value", y, []int64{0, 2, 1, 3})
-				if k > 0 {
-					key = r.Op("Concat", step+".keys", model.Attr{Axis: 3}, kept[i][0], key)
-					value = r.Op("Concat", step+".values", model.Attr{Axis: 2}, kept[i][1], value)
-				}
-				kept[i] = [2]model.TensorID{key, value}
-				z := d.attention(layer+".self", step+".self", y, key, value, one)
-				y = d.normed(layer+".self", step+".self", y, z)
-				z = d.attention(layer+".source", step+".source", y, source[i][0], source[i][1], one)
-				y = d.normed(layer+".source", step+".source", y, z)
-				z = d.dense(layer+".up", step+".up", y, c.FFN)
-				z = r.Op("Relu", step+".relu", model.Attr{}, z)
-				z = d.dense(layer+".down", step+".down", z, c.Hidden)
-				y = d.normed(layer+".ffn", step+".ffn", y, z)
-			}
-			next = r.Op("ArgMax", token, model.Attr{Axes: []int64{2}}, d.dense("alphabet", token+".scores", y, c.Alphabet))
-			r.Output(next)
-		}
-		return r.Build()
+func (c translator) build(name string, opt Options) (*model.Graph, error) {
+	r := newCell(attentive(name, opt, c.Hidden, c.Heads))
+	t := transformer{Seq: c.Source, Hidden: c.Hidden, Heads: c.Heads, FFN: c.FFN}
+	table := r.Param("embedding.weight", opt.DType, c.Alphabet, c.Hidden)
+	x := r.Op("Gather", "source.embedding", model.Attr{}, table, r.Input("source", model.I32, opt.Batch, c.Source))
+	x = r.scale("source.scale", x, "embedding.scale")
+	x = r.Op("Add", "source.position", model.Attr{}, x, r.Const("positions", opt.DType, nil, c.Source, c.Hidden))
+	for i := range c.Layers {
+		layer := fmt.Sprintf("encoder.layer%d", i)
+		x = r.encoderLayer(layer, x, opt.Batch, t)
 	}
+	// Keys and values of the encoder's result, once for each layer.
+	one := transformer{Seq: 1, Hidden: c.Hidden, Heads: c.Heads}
+	source := make([][2]model.TensorID, c.Layers)
+	for i := range source {
+		att := fmt.Sprintf("decoder.layer%d.source", i)
+		source[i] = [2]model.TensorID{r.project(att+".key", x, opt.Batch, t, []int64{0, 2, 3, 1}),
+			r.project(att+".value", x, opt.Batch, t, []int64{0, 2, 1, 3})}
+	}
+	kept := make([][2]model.TensorID, c.Layers)
+	next := r.Input("start", model.I32, opt.Batch, 1)
+	d := &decoder{cell: r, batch: opt.Batch, c: c}
+	for k := range c.Target {
+		token := fmt.Sprintf("token%d", k)
+		y := r.Op("Gather", token+".embedding", model.Attr{}, table, next)
+		y = r.scale(token+".embedding.scale", y, "embedding.scale")
+		y = r.Op("Add", token+".position", model.Attr{}, y, r.Const(token+".positions", opt.DType, nil, c.Hidden))
+		for i := range c.Layers {
+			layer := fmt.Sprintf("decoder.layer%d", i)
+			step := fmt.Sprintf("%s.%s", layer, token)
+			key := d.heads(layer+".self.key", step+".key", y, []int64{0, 2, 3, 1})
+			value := d.heads(layer+".self.value", step+".value", y, []int64{0, 2, 1, 3})
+			if k > 0 {
+				key = r.Op("Concat", step+".keys", model.Attr{Axis: 3}, kept[i][0], key)
+				value = r.Op("Concat", step+".values", model.Attr{Axis: 2}, kept[i][1], value)
+			}
+			kept[i] = [2]model.TensorID{key, value}
+			z := d.attention(layer+".self", step+".self", y, key, value, one)
+			y = d.normed(layer+".self", step+".self", y, z)
+			z = d.attention(layer+".source", step+".source", y, source[i][0], source[i][1], one)
+			y = d.normed(layer+".source", step+".source", y, z)
+			z = d.dense(layer+".up", step+".up", y, c.FFN)
+			z = r.Op("Relu", step+".relu", model.Attr{}, z)
+			z = d.dense(layer+".down", step+".down", z, c.Hidden)
+			y = d.normed(layer+".ffn", step+".ffn", y, z)
+		}
+		next = r.Op("ArgMax", token, model.Attr{Axes: []int64{2}}, d.dense("alphabet", token+".scores", y, c.Alphabet))
+		r.Output(next)
+	}
+	return r.Build()
 }
 
 // encoderLayer is a layer with the normalisations after the residuals, without a mask.
@@ -134,33 +132,31 @@ type hearing struct {
 	Layers, Hidden, Heads, FFN int64
 }
 
-// asr returns the builder of a configuration: two convolutions that leave a quarter of
+// build makes the network of a configuration: two convolutions that leave a quarter of
 // the frames, and encoder layers (Dong et al., Speech-Transformer, ICASSP 2018).
-func asr(c hearing) func(string, Options) (*model.Graph, error) {
-	return func(name string, opt Options) (*model.Graph, error) {
-		b := attentive(name, opt, c.Hidden, c.Heads)
-		if c.Frames%4 != 0 || c.Mels%4 != 0 {
-			b.Fail(fmt.Errorf("%d frames of %d features cannot be quartered", c.Frames, c.Mels))
-		}
-		t := transformer{Seq: c.Frames / 4, Hidden: c.Hidden, Heads: c.Heads, FFN: c.FFN}
-		const channels = 64
-		x, in := b.Input("frames", opt.DType, opt.Batch, 1, c.Frames, c.Mels), int64(1)
-		for i := range 2 {
-			conv := fmt.Sprintf("subsampling.conv%d", i+1)
-			x = b.Op("Conv", conv, model.Attr{Strides: []int64{2, 2}, Dilations: []int64{1, 1},
-				Pads: []int64{1, 1, 1, 1}, Group: 1},
-				x, b.Param(conv+".weight", opt.DType, channels, in, 3, 3), b.Param(conv+".bias", opt.DType, channels))
-			x, in = b.Op("Relu", conv+".relu", model.Attr{}, x), channels
-		}
-		x = b.Op("Transpose", "subsampling.transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, x)
-		x = b.Op("Reshape", "subsampling.flatten", model.Attr{Shape: []int64{opt.Batch, t.Seq, channels * (c.Mels / 4)}}, x)
-		x = b.linear("subsampling.linear", x, c.Hidden)
-		x = b.Op("Add", "position", model.Attr{}, x, b.Const("positions", opt.DType, nil, t.Seq, c.Hidden))
-		x = b.norm("norm", x)
-		for i := range c.Layers {
-			x = b.encoderLayer(fmt.Sprintf("encoder.layer%d", i), x, opt.Batch, t)
-		}
-		b.Output(x)
-		return b.Build()
+func (c hearing) build(name string, opt Options) (*model.Graph, error) {
+	b := attentive(name, opt, c.Hidden, c.Heads)
+	if c.Frames%4 != 0 || c.Mels%4 != 0 {
+		b.Fail(fmt.Errorf("%d frames of %d features cannot be quartered", c.Frames, c.Mels))
 	}
+	t := transformer{Seq: c.Frames / 4, Hidden: c.Hidden, Heads: c.Heads, FFN: c.FFN}
+	const channels = 64
+	x, in := b.Input("frames", opt.DType, opt.Batch, 1, c.Frames, c.Mels), int64(1)
+	for i := range 2 {
+		conv := fmt.Sprintf("subsampling.conv%d", i+1)
+		x = b.Op("Conv", conv, model.Attr{Strides: []int64{2, 2}, Dilations: []int64{1, 1},
+			Pads: []int64{1, 1, 1, 1}, Group: 1},
+			x, b.Param(conv+".weight", opt.DType, channels, in, 3, 3), b.Param(conv+".bias", opt.DType, channels))
+		x, in = b.Op("Relu", conv+".relu", model.Attr{}, x), channels
+	}
+	x = b.Op("Transpose", "subsampling.transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, x)
+	x = b.Op("Reshape", "subsampling.flatten", model.Attr{Shape: []int64{opt.Batch, t.Seq, channels * (c.Mels / 4)}}, x)
+	x = b.linear("subsampling.linear", x, c.Hidden)
+	x = b.Op("Add", "position", model.Attr{}, x, b.Const("positions", opt.DType, nil, t.Seq, c.Hidden))
+	x = b.norm("norm", x)
+	for i := range c.Layers {
+		x = b.encoderLayer(fmt.Sprintf("encoder.layer%d", i), x, opt.Batch, t)
+	}
+	b.Output(x)
+	return b.Build()
 }

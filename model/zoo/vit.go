@@ -13,40 +13,38 @@ type vision struct {
 	Classes                    int64
 }
 
-// vit returns the builder of a configuration: patches, a class token before them,
+// build makes the network of a configuration: patches, a class token before them,
 // positions, encoder layers with the normalisations before each part, and a
 // classifier of the class token.
 //
 // The class token is one learned vector, repeated for each image. Queries, keys
 // and values have weights of their own here, where torchvision has one matrix for
 // the three: the parameters and the products are the same ones.
-func vit(c vision) func(string, Options) (*model.Graph, error) {
-	return func(name string, opt Options) (*model.Graph, error) {
-		b := attentive(name, opt, c.Hidden, c.Heads)
-		if c.Patch < 1 || c.Image%c.Patch != 0 {
-			b.Fail(fmt.Errorf("an image of %d rows does not divide into patches of %d", c.Image, c.Patch))
-		}
-		side := c.Image / max(1, c.Patch)
-		t := transformer{Seq: side*side + 1, Hidden: c.Hidden, Heads: c.Heads}
-		x := b.Input("image", opt.DType, opt.Batch, 3, c.Image, c.Image)
-		x = b.patches("embeddings.patch", x, c.Hidden, c.Patch)
-		x = b.Op("Reshape", "embeddings.patch.flatten", model.Attr{Shape: []int64{opt.Batch, c.Hidden, side * side}}, x)
-		x = b.Op("Transpose", "embeddings.patch.transpose", model.Attr{Perm: []int64{0, 2, 1}}, x)
-		class := b.Op("Expand", "embeddings.class.expand", model.Attr{Shape: []int64{opt.Batch, 1, c.Hidden}},
-			b.Param("embeddings.class", opt.DType, 1, 1, c.Hidden))
-		x = b.Op("Concat", "embeddings.concat", model.Attr{Axis: 1}, class, x)
-		x = b.Op("Add", "embeddings.position.add", model.Attr{}, x,
-			b.Param("embeddings.position", opt.DType, 1, t.Seq, c.Hidden))
-		for i := int64(0); i < c.Layers; i++ {
-			x = b.visionLayer(fmt.Sprintf("encoder.layer%d", i), x, opt.Batch, c.FFN, t)
-		}
-		x = b.norm("encoder.norm", x)
-		x = b.Op("Slice", "head.class", model.Attr{Starts: []int64{0, 0, 0}, Steps: []int64{1, 1, 1},
-			Shape: []int64{opt.Batch, 1, c.Hidden}}, x)
-		x = b.Op("Reshape", "head.flatten", model.Attr{Shape: []int64{opt.Batch, c.Hidden}}, x)
-		b.classify(x, c.Classes)
-		return b.Build()
+func (c vision) build(name string, opt Options) (*model.Graph, error) {
+	b := attentive(name, opt, c.Hidden, c.Heads)
+	if c.Patch < 1 || c.Image%c.Patch != 0 {
+		b.Fail(fmt.Errorf("an image of %d rows does not divide into patches of %d", c.Image, c.Patch))
 	}
+	side := c.Image / max(1, c.Patch)
+	t := transformer{Seq: side*side + 1, Hidden: c.Hidden, Heads: c.Heads}
+	x := b.Input("image", opt.DType, opt.Batch, 3, c.Image, c.Image)
+	x = b.patches("embeddings.patch", x, c.Hidden, c.Patch)
+	x = b.Op("Reshape", "embeddings.patch.flatten", model.Attr{Shape: []int64{opt.Batch, c.Hidden, side * side}}, x)
+	x = b.Op("Transpose", "embeddings.patch.transpose", model.Attr{Perm: []int64{0, 2, 1}}, x)
+	class := b.Op("Expand", "embeddings.class.expand", model.Attr{Shape: []int64{opt.Batch, 1, c.Hidden}},
+		b.Param("embeddings.class", opt.DType, 1, 1, c.Hidden))
+	x = b.Op("Concat", "embeddings.concat", model.Attr{Axis: 1}, class, x)
+	x = b.Op("Add", "embeddings.position.add", model.Attr{}, x,
+		b.Param("embeddings.position", opt.DType, 1, t.Seq, c.Hidden))
+	for i := int64(0); i < c.Layers; i++ {
+		x = b.visionLayer(fmt.Sprintf("encoder.layer%d", i), x, opt.Batch, c.FFN, t)
+	}
+	x = b.norm("encoder.norm", x)
+	x = b.Op("Slice", "head.class", model.Attr{Starts: []int64{0, 0, 0}, Steps: []int64{1, 1, 1},
+		Shape: []int64{opt.Batch, 1, c.Hidden}}, x)
+	x = b.Op("Reshape", "head.flatten", model.Attr{Shape: []int64{opt.Batch, c.Hidden}}, x)
+	b.classify(x, c.Classes)
+	return b.Build()
 }
 
 // visionLayer is an encoder layer with the normalisations before attention and

@@ -66,11 +66,11 @@ func TestPublishedCounts(t *testing.T) {
 // as well, so that they can become rows.
 func TestFamilies(t *testing.T) {
 	depth := func(bottleneck bool, blocks ...int64) func(string, Options) (*model.Graph, error) {
-		return resnet(residual{Blocks: blocks, Bottleneck: bottleneck, Image: 224, Classes: 1000})
+		return residual{Blocks: blocks, Bottleneck: bottleneck, Image: 224, Classes: 1000}.build
 	}
 	encoder := func(seq, layers, hidden, heads int64) func(string, Options) (*model.Graph, error) {
-		return bert(transformer{Seq: seq, Layers: layers, Hidden: hidden, Heads: heads, FFN: 4 * hidden,
-			Vocabulary: 30522, TokenTypes: 2})
+		return transformer{Seq: seq, Layers: layers, Hidden: hidden, Heads: heads, FFN: 4 * hidden,
+			Vocabulary: 30522, TokenTypes: 2}.build
 	}
 	for _, tt := range []struct {
 		name   string
@@ -108,7 +108,7 @@ func TestBERTFormula(t *testing.T) {
 		{Seq: 128, Layers: 12, Hidden: 768, Heads: 12, FFN: 3072, Vocabulary: 9, TokenTypes: 2},
 		{Seq: 10, Layers: 3, Hidden: 24, Heads: 4, FFN: 50, Vocabulary: 9, TokenTypes: 2},
 	} {
-		g, err := bert(c)("formula", Options{Batch: 2})
+		g, err := c.build("formula", Options{Batch: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -369,7 +369,7 @@ func TestErrors(t *testing.T) {
 	}
 	for _, heads := range []int64{0, 5} {
 		c := transformer{Seq: 8, Layers: 1, Hidden: 16, Heads: heads, FFN: 32, Vocabulary: 9, TokenTypes: 2}
-		if _, err := bert(c)("odd", Options{Batch: 1}); err == nil ||
+		if _, err := c.build("odd", Options{Batch: 1}); err == nil ||
 			!strings.Contains(err.Error(), fmt.Sprintf("%d heads", heads)) {
 			t.Errorf("%d heads: %v", heads, err)
 		}
