@@ -129,8 +129,8 @@ func writeSharded(b *bytes.Buffer, a *answers.Sharded) {
 		row(b, "overlapped", "%s as one program, in chunks of %d", duration(*a.Overlapped), a.Chunk)
 		least = min(least, *a.Overlapped)
 	}
-	if a.Beside != nil && *a.Beside < *a.Overlapped {
-		row(b, "beside", "%s with pieces beside collectives", duration(*a.Beside))
+	if a.Beside != nil && a.Parts > 1 {
+		row(b, "beside", "%s beside collectives, products in up to %s", duration(*a.Beside), plural(int(a.Parts), "chunk"))
 		least = min(least, *a.Beside)
 	}
 	row(b, "one chip", "%s (%.2f times as long)", duration(a.OneChip), a.OneChip/least)

@@ -1,6 +1,7 @@
 package answers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,9 +44,12 @@ type Sharded struct {
 	// the batch.
 	Overlapped *float64 `json:"overlapped_latency_s,omitempty"`
 	Chunk      int64    `json:"chunk,omitempty"`
-	// Beside is simulated likewise, but parts of the network go on beside collectives whose results they do not read;
-	// nil: there are none, or this takes longer than Overlapped.
+	// Beside is simulated likewise, but parts of the network go on beside collectives whose results they do not read, and
+	// products are computed in chunks of rows or columns, each of which is on the links while the next is computed, as
+	// many as package sharding finds to take least; never more than Overlapped. Parts is the most chunks of a product, 1
+	// where none is cut; nil and 0: all of this takes longer than Overlapped.
 	Beside *float64 `json:"beside_latency_s,omitempty"`
+	Parts  int64    `json:"product_chunks,omitempty"`
 	// OneChip is the whole network on one chip, in seconds; BatchDivided with a share of the batch
 	// on each of as many chips, nil where they can't have equal shares.
 	OneChip      float64  `json:"one_chip_latency_s"`
@@ -141,6 +145,7 @@ func Shard(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 		if err := c.divide(); err != nil {
 			return nil, err
 		}
+		var times []float64 // of pieces
 		for k, first := range c.like {
 			key := schedulefile.GraphFingerprint(pieces[k].Graph)
 			if first == k {
@@ -152,9 +157,10 @@ func Shard(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 				}
 			}
 			b.Seconds += known[key]
+			times = append(times, known[key])
 		}
 		if overlap {
-			if err := b.overlap(ctx, c, recipe, run); err != nil {
+			if err := b.overlap(ctx, c, other, times, recipe, run); err != nil {
 				return nil, err
 			}
 		}
@@ -163,10 +169,11 @@ func Shard(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 	return list, nil
 }
 
-// overlap simulates all pieces as one program, with the collectives as waits and, where some pieces do not need them at
-// once, beside these pieces.
-func (a *Sharded) overlap(ctx context.Context, c *chipProgram, recipe pipeline.Recipe, run pipeline.Options) error {
-	least := func() (*float64, int64, error) {
+// overlap simulates all pieces, which take so many seconds, as one program, and with products in chunks. other is the
+// network at another batch size.
+func (a *Sharded) overlap(ctx context.Context, c *chipProgram, other *model.Graph, times []float64,
+	recipe pipeline.Recipe, run pipeline.Options) error {
+	least := func(c *chipProgram) (*float64, int64, error) {
 		s, chunk, err := c.fastest(ctx, recipe, run)
 		if err != nil {
 			return nil, 0, fmt.Errorf("all pieces as one program: %w", err)
@@ -177,18 +184,40 @@ func (a *Sharded) overlap(ctx context.Context, c *chipProgram, recipe pipeline.R
 		return &s, chunk, nil
 	}
 	var err error
-	if a.Overlapped, a.Chunk, err = least(); err != nil || a.Overlapped == nil {
+	if a.Overlapped, a.Chunk, err = least(c); err != nil || a.Overlapped == nil {
 		return err
 	}
-	if !slices.ContainsFunc(a.Moves, func(m sharding.Move) bool { return m.Needed > m.Before }) {
+	shorter := func(c *chipProgram, chunks int64) error {
+		c.beside = true
+		s, _, err := least(c)
+		if err == nil && s != nil && *s <= *cmp.Or(a.Beside, a.Overlapped) {
+			a.Beside, a.Parts = s, chunks
+		}
+		return err
+	}
+	if slices.ContainsFunc(a.Moves, func(m sharding.Move) bool { return m.Needed > m.Before }) {
+		if err := shorter(c, 1); err != nil {
+			return err
+		}
+	}
+	splits, err := c.p.Splits(c.plan, other, times)
+	if err != nil {
+		return err
+	}
+	most := int64(1)
+	for _, s := range splits {
+		if s != nil {
+			most = max(most, s.Chunks)
+		}
+	}
+	if most == 1 {
 		return nil
 	}
-	c.beside = true
-	s, _, err := least()
-	if err == nil && s != nil && *s <= *a.Overlapped {
-		a.Beside = s
+	split := &chipProgram{net: c.net, chip: c.chip, batch: c.batch, p: c.p, plan: c.plan, splits: splits}
+	if err := split.divide(); err != nil {
+		return err
 	}
-	return err
+	return shorter(split, most)
 }
 
 // A chipProgram is the pieces of a chip on their way into one program.
@@ -201,6 +230,7 @@ type chipProgram struct {
 	pieces []sharding.Piece
 	like   []int // the first piece with the same graph
 	beside bool  // pieces go on beside collectives whose results they do not read
+	splits []*sharding.Split
 }
 
 // divide finds the pieces.
@@ -209,7 +239,7 @@ func (c *chipProgram) divide() error {
 	if err != nil {
 		return err
 	}
-	if c.pieces, _, err = c.p.Pieces(c.plan, g, 0); err != nil {
+	if c.pieces, _, err = c.p.Chunked(c.plan, g, 0, c.splits); err != nil {
 		return err
 	}
 	first := map[string]int{}
@@ -231,7 +261,7 @@ func (c *chipProgram) network(piece int) network.Network {
 			if err != nil {
 				return nil, err
 			}
-			pieces, _, err := c.p.Pieces(c.plan, g, 0)
+			pieces, _, err := c.p.Chunked(c.plan, g, 0, c.splits)
 			if err != nil {
 				return nil, err
 			}
@@ -262,7 +292,7 @@ func (c *chipProgram) fastest(ctx context.Context, recipe pipeline.Recipe, run p
 	if err != nil {
 		return 0, 0, err
 	}
-	_, moves, err := c.p.Pieces(c.plan, g, 0)
+	_, moves, err := c.p.Chunked(c.plan, g, 0, c.splits)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -171,6 +171,28 @@ func TestShardOverlapped(t *testing.T) {
 	}
 }
 
+// Products in chunks, each of which is on the links while the next is computed: faster than without, by no more than
+// what is not the first chunk of collectives.
+func TestShardChunks(t *testing.T) {
+	spec, recipe := chipAndRecipe(t)
+	spec.Chips = &hardware.Chips{Count: 4, Link: hardware.Link{BandwidthBytesPerSecond: 1e8, LatencySeconds: 2e-6}}
+	list, err := answers.Shard(t.Context(), network.Network{Name: "columns", Graph: columns}, spec, 4,
+		[]string{"search"}, recipe, true, binding.Options{}, pipeline.Options{Chunk: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &list[0]
+	if a.Beside == nil || a.Parts < 2 {
+		t.Fatalf("%+v, expected products in chunks", a)
+	}
+	gain := *a.Overlapped - *a.Beside
+	if most := a.CollectiveSeconds * float64(a.Parts-1) / float64(a.Parts); gain <= 0 || gain > most {
+		t.Errorf("%g s, without chunks %g, expected up to %g less", *a.Beside, *a.Overlapped, most)
+	}
+	t.Logf("%g s in %d chunks, %g without, of which collectives %g", *a.Beside, a.Parts, *a.Overlapped,
+		a.CollectiveSeconds)
+}
+
 // Where collectives take long, the loads of weights that go on beside them make one program faster than the sum of
 // pieces and collectives, by what an LLB takes of them at most.
 func TestShardHidesLoads(t *testing.T) {
