@@ -156,6 +156,9 @@ func (t *tiler) product(i int, p *tiling.Problem) Key {
 	if p.Constant {
 		b.Add(1)
 	}
+	if p.Kept() {
+		b.binding(st.Binding)
+	}
 	if w := p.Window; w != nil {
 		b.Add(w.Height, w.Width, w.StrideHeight, w.StrideWidth, w.OutputWidth)
 	}
