@@ -107,6 +107,7 @@ func hostileMachine(r *rand.Rand) *hardware.Spec {
 		if u.Kind == hardware.Matrix {
 			if often() {
 				u.Rows, u.Cols, u.BlockCycles = pick(r, 1, 2, 8, 64), pick(r, 1, 2, 8, 32), pick(r, 0., 2, 20, 200)
+				u.InFlight = pick(r, 0, 0, 1, 5)
 			}
 			continue
 		}

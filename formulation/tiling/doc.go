@@ -90,7 +90,8 @@
 // in one of 2495 random problems: what [Exact] proves is the best of equal tiles. Sums are never taken out of the L1
 // half-way but to be added by another core, and one core adds those of all that share a reduction. All cores have what
 // the busiest has. Tiles of a convolution's rows are whole lines where they are longer than one, and halos are read
-// again by each tile. Operands in other cores' L1 are not known. Rows of several dimensions pass as boxes: a tile that
+// again by each tile. What cores bring from other cores' L1s
+// costs nothing here. Rows of several dimensions pass as boxes: a tile that
 // crosses from one index of an outer dimension to the next brings all of the inner ones.
 //
 // # Kernels of the benchmark

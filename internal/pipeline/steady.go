@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -90,11 +91,12 @@ func (r *Result) batchEnds(ctx context.Context, n int, fresh bool) ([]int64, err
 		opt.Least = r.leastCommands()
 	}
 	ends := make([]int64, n)
-	var first []int // command of each batch that has begun, and how many of its commands are under way
-	var left []int
+	var first []int // the first command of each batch that has begun
+	var left []int  // how many commands of each are under way
 	measure := sim.Options{TimesOnly: true, OnCommand: func(i int, _, end int64) {
 		batch := len(first) - 1
-		for ; i < first[batch]; batch-- {
+		for i < first[batch] {
+			batch--
 		}
 		ends[batch] = max(ends[batch], end)
 		left[batch]--
@@ -110,8 +112,13 @@ func (r *Result) batchEnds(ctx context.Context, n int, fresh bool) ([]int64, err
 				return errEnough
 			}
 			for i := range commands {
-				if batch := int(commands[i].Iteration) / own; batch == len(first) {
+				switch batch := int(commands[i].Iteration) / own; batch {
+				case len(first):
 					first, left = append(first, from+i), append(left, 0)
+				case len(first) - 1:
+				default:
+					return fmt.Errorf("command %d is of batch %d of %d, expected batch %d or %d", from+i, batch, n, len(first)-1,
+						len(first))
 				}
 				left[len(left)-1]++
 			}

@@ -141,6 +141,19 @@ func TestTilesInPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	spec, err = hardware.Load("stcp920") // eight cores a cluster, which have the rows already
+	if err != nil {
+		t.Fatal(err)
+	}
+	divided, err := RunStages(t.Context(), net, spec, 4, r, Options{Chunk: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := divided.Schedule
+	head := s.Steps[len(s.Steps)-1]
+	if n := head.Nest; !n.Blocked() || head.Binding.Cores() < 2 || !n.Cores.Equal(head.Binding) {
+		t.Errorf("on %s the product runs on cores %v by nest %+v, expected tiles on several", spec.Name, head.Binding, n)
+	}
 	if got, want := made.Sim.Dynamic.LevelBytes[isa.DDR], int64(2*(768*(columns+1024)+1024*columns)); got != want {
 		t.Errorf("%d bytes cross the DDR, expected operands and results once: %d", got, want)
 	}
