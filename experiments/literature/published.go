@@ -85,6 +85,12 @@ var (
 	BertCraftedLatency    = figure("BertCraftedLatency")
 )
 
+// Figures lists them.
+var Figures = []Figure{
+	MeanSpeedup, MeanOverAStitch, StageSpeedup, MeanL1, MeanOrder, MeanCross,
+	BertTVMThroughput, BertTVMLatency, BertThroughput, BertLatency, BertCraftedThroughput, BertCraftedLatency,
+}
+
 // Measurement is a measurement by others on the real chip with the vendor's software.
 type Measurement struct {
 	Model, Precision    string
