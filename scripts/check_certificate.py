@@ -413,23 +413,43 @@ class Graph:
                 self.maker[t] = op
 
     def back(self, need, last, apart, skip=None):
-        """Adds to what is needed of tensors what that needs, through operators up to the last: of readers, what two need
-        together where these differ along one dimension at most, unless they stay apart, else the most."""
+        """Adds to what is needed of tensors what that needs, through operators up to the last: of readers, what those
+        need together whose needs make a box, unless they stay apart, else the most."""
+        boxes = [[box] if elements(box) else [] for box in need]
         for op in reversed(self.ops[:last + 1]):
             for o, t in enumerate(op.outputs):
+                need[t] = self.most(boxes[t], apart)
                 if not elements(need[t]):
                     continue
                 for k, i in enumerate(op.inputs):
                     if skip and skip(op, o, k):
                         continue
                     box = op.reads[o][k].need(need[t])
-                    old = need[i]
-                    differ = [d for d in range(len(box)) if old[d] != box[d]] if elements(old) and elements(box) else []
-                    if len(differ) == 1 and not apart:
-                        need[i] = [a | b for a, b in zip(old, box)]
-                    elif elements(box) > elements(old):
-                        need[i] = box
+                    if elements(box):
+                        boxes[i].append(box)
+        for t, maker in enumerate(self.maker):
+            if maker is None:
+                need[t] = self.most(boxes[t], apart)
         return need
+
+    @staticmethod
+    def most(boxes, apart):
+        """The largest of some boxes, the first of equal ones; two that differ along one dimension are one."""
+        boxes, at = list(boxes), 0
+        while at < len(boxes) and not apart:
+            for k in range(at):
+                differ = [d for d, (a, b) in enumerate(zip(boxes[k], boxes[at])) if a != b]
+                if len(differ) <= 1:
+                    boxes[k] = [a | b for a, b in zip(boxes[k], boxes[at])]
+                    del boxes[at]
+                    at = k - 1
+                    break
+            at += 1
+        largest = None
+        for box in boxes:
+            if elements(box) > elements(largest):
+                largest = box
+        return largest
 
 
 class Machine:

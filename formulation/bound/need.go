@@ -82,8 +82,8 @@ func whole(s model.Shape) box {
 
 // needs gives for each tensor elements that every schedule computes or reads at least
 // once, in whatever groups and pieces: those of the network's outputs, and what they
-// need. Of what several readers need it has what two need together where they differ along one dimension at most,
-// unless they are to stay apart, and else what one of them needs, the larger part.
+// need. Of what several readers need it has the union of those whose needs make a box together, unless they are to
+// stay apart.
 func needs(g *model.Graph, apart bool) []box {
 	need := make([]box, len(g.Tensors))
 	for _, t := range g.Outputs {
@@ -95,36 +95,59 @@ func needs(g *model.Graph, apart bool) []box {
 	return need
 }
 
-// both returns the union of two boxes if it is known to be a box, else the larger one, the first of equal ones.
-func both(x, y box, together bool) box {
-	larger := x
-	if y.elements() > x.elements() {
-		larger = y
-	}
-	if !together || x.elements() == 0 || y.elements() == 0 {
-		return larger
-	}
-	sum := slices.Clone(x)
-	differ := 0
-	for d := range x {
-		if !slices.Equal(x[d], y[d]) {
-			differ++
-			sum[d] = union(slices.Concat(x[d], y[d]))
+// largest returns the largest of some boxes, the first of equal ones, after pairs that differ along one dimension have
+// become their union, the first such pair ahead, unless they are to stay apart.
+func largest(boxes []box, apart bool) (most box) {
+	for i := 0; i < len(boxes) && !apart; i++ {
+		for j := range i {
+			if sum, ok := joined(boxes[j], boxes[i]); ok {
+				boxes[j] = sum
+				boxes = slices.Delete(boxes, i, i+1)
+				i = j - 1 // it may join those before it now
+				break
+			}
 		}
 	}
-	if differ > 1 {
-		return larger
+	for _, b := range boxes {
+		if b.elements() > most.elements() {
+			most = b
+		}
 	}
-	return sum
+	return most
+}
+
+// joined returns the union of two boxes, if they differ along one dimension at most.
+func joined(x, y box) (sum box, ok bool) {
+	differ := -1
+	for d := range x {
+		if !slices.Equal(x[d], y[d]) {
+			if differ >= 0 {
+				return nil, false
+			}
+			differ = d
+		}
+	}
+	sum = slices.Clone(x)
+	if differ >= 0 {
+		sum[differ] = union(slices.Concat(x[differ], y[differ]))
+	}
+	return sum, true
 }
 
 // goBack adds to the elements that are needed of some tensors what these need, of operators up to
 // the one numbered last, without what skip names by operator, output and input, if it is not nil.
 func goBack(g *model.Graph, need []box, last int, apart bool, skip func(op, out, in int) bool) {
+	boxes := make([][]box, len(need)) // by reader
+	for t, b := range need {
+		if b.elements() > 0 {
+			boxes[t] = []box{b}
+		}
+	}
 	for i := last; i >= 0; i-- {
 		op := g.Ops[i]
 		for out, o := range op.Outputs {
-			if need[o].elements() == 0 {
+			need[o] = largest(boxes[o], apart)
+			if need[o] == nil {
 				continue
 			}
 			for k, in := range op.Inputs {
@@ -146,8 +169,15 @@ func goBack(g *model.Graph, need []box, last int, apart bool, skip func(op, out,
 					b[d] = before(s, a, t.Shape[d])
 				}
 				reshaped(b, g.Access(op, out, k), t.Shape, need[o], g.Tensor(o).Shape)
-				need[in] = both(need[in], b, !apart)
+				if b.elements() > 0 {
+					boxes[in] = append(boxes[in], b)
+				}
 			}
+		}
+	}
+	for _, t := range g.Tensors {
+		if t.Producer == model.NoOp {
+			need[t.ID] = largest(boxes[t.ID], apart)
 		}
 	}
 }
