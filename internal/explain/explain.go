@@ -781,6 +781,7 @@ func (e *Explainer) spills() map[int]*Spill {
 	out := map[int]*Spill{}
 	for _, sp := range s.Spills {
 		st := s.Steps[sp.Step] // a copy: panels count only if they were in use
+		st.Nest = nil          // chosen behind the spills
 		x := &Spill{At: e.stepName(sp.Step), CapacityBytes: s.LBCapacity, Live: []Live{}}
 		if sp.From == schedule.GB {
 			x.CapacityBytes = s.GBCapacity - graphturbo.GBReserve(&s)
