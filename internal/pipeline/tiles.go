@@ -20,22 +20,27 @@ import (
 
 var tiledNests = Strategy{Name: "tiles",
 	Description: "products in tiles of rows, columns and reduction, by closed form",
-	Decide: func(ctx context.Context, d *Draft) error {
-		t, err := newTiler(d)
-		if err != nil {
+	Decide:      func(ctx context.Context, d *Draft) error { return tileSteps(ctx, d, true) }}
+
+// tileSteps gives the steps of a draft tiles by rule, and those with values in the L1 only if it is asked to: they
+// differ with each binding and group, so that a search would choose tiles for most of its schedules anew.
+func tileSteps(ctx context.Context, d *Draft, inPlace bool) error {
+	t, err := newTiler(d)
+	if err != nil {
+		return err
+	}
+	t.inPlace = inPlace
+	for i := range d.Steps {
+		step := t.step
+		if d.Steps[i].Attending != nil {
+			step = t.attention
+		}
+		if err := step(ctx, i); err != nil {
 			return err
 		}
-		for i := range d.Steps {
-			step := t.step
-			if d.Steps[i].Attending != nil {
-				step = t.attention
-			}
-			if err := step(ctx, i); err != nil {
-				return err
-			}
-		}
-		return nil
-	}}
+	}
+	return nil
+}
 
 // A tiler chooses tiles for the products of a draft, once for each distinct shape.
 type tiler struct {
@@ -43,6 +48,8 @@ type tiler struct {
 	known *tileMemo
 	same  Key         // what the choices for all steps of the draft depend on
 	cost  *cost.Model // of a machine of the clusters that have work
+
+	inPlace bool // products with values in the L1, too
 }
 
 // A tileMemo has the tilings that the rule gives for products, and the nests that are chosen for steps, by all that
@@ -374,6 +381,9 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 				p.Extra = append(p.Extra, tiling.Extra{Bytes: g.Tensor(v.Tensor).DType.Bytes(), From: level})
 			}
 		}
+	}
+	if lies && !t.inPlace {
+		return nil, false
 	}
 	if constant {
 		p.ColumnsFrom = tiling.DDR

@@ -200,7 +200,7 @@ func (x loops) Apply(ctx context.Context, d *Draft) error {
 		return nil
 	}
 	if x.nests == nil && x.tiles {
-		if err := tiledNests.Decide(ctx, d); err != nil {
+		if err := tileSteps(ctx, d, false); err != nil {
 			return err
 		}
 	}
