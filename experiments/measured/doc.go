@@ -24,5 +24,5 @@
 // machine's programs do, blocks of the next iteration take the place of those that are done, and the channels of each
 // element of the kernel fill rows of the array. Loops inside of the tiles are the machine's own, whatever the mapping
 // says: RTL takes the same cycles for mappings that differ in these alone. Sums stay in the accumulator whatever the
-// order of the loops. Tiles at the borders are what is left. docs/measured.md names the sources.
+// order of the loops. Tiles at the borders have the rest. docs/measured.md names the sources.
 package measured

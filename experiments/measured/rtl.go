@@ -145,7 +145,7 @@ func (b *blocking) requests() (n int64) {
 	return n + b.Tile['P']*b.Tile['Q']*ceilDiv(b.Tile['K'], stored)
 }
 
-// bytes are those of the operands of a tile of results and the largest tile of each, and of the results. The channels
+// bytes counts a tile's operands, the largest tile of each operand, and the results. The channels
 // of each element of the kernel fill the array's rows, whether there are as many or not.
 func (b *blocking) bytes() (inputs, weights, input, weight, results int64) {
 	h, w := b.input()

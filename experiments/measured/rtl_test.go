@@ -9,7 +9,7 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// Tiles are read with P and R along a line, those at the borders are what is left, and what is no mapping is refused.
+// Tiles are read with P and R along a line, those at the borders have the rest, and other texts are refused.
 func TestReadMapping(t *testing.T) {
 	c, err := readConvolution("c256 k720 p28 q28 r3 s3 stride1 pad267264 acc50176")
 	if err != nil {

@@ -165,8 +165,8 @@ func checkMinimum(t *testing.T, p *Problem, want int64, sol *Result, err error) 
 	}
 }
 
-// The least peak and the capacities that suffice are those that trying all offsets
-// finds, whatever the numbering.
+// The search agrees with trying all offsets on the least peak and on which capacities
+// suffice, whatever the numbering.
 func TestSearchAgainstAllOffsets(t *testing.T) {
 	forRandom(t, 250, func(t *testing.T, p *Problem) {
 		want := leastPeak(p)

@@ -96,7 +96,7 @@ func (p *oneProduct) unit(rows, columns, depth, cores int64) float64 {
 		p.clock
 }
 
-// gather is what passes before cores that have slices of the reduction have each other's sums.
+// gather is the latency of exchanging sums between cores that have slices of the reduction.
 func (p *oneProduct) gather(slices int64) float64 {
 	if slices > 1 {
 		return p.adding

@@ -769,7 +769,7 @@ func (e *Explainer) Tensor(name string) (*Tensor, error) {
 func (e *Explainer) spills() map[int]*Spill {
 	s := *e.s
 	if s.Place != nil {
-		return nil // steps, which spills name, are those of each cluster
+		return nil // spills name the steps of each cluster
 	}
 	s.Values = slices.Clone(e.s.Values)
 	for i := range s.Values {
