@@ -247,7 +247,7 @@ func (c *campaign) one(seed uint64) {
 			recipe, _ = scheduler.Lookup("cross-layer")
 		}
 		if r.IntN(6) == 0 { // one kernel, with attentions as operators and scans in parts
-			recipe, _ = scheduler.Lookup(pick(r, "tiled-llb", "tiled-l1", "tiled-groups"))
+			recipe, _ = scheduler.Lookup(pick(r, "tiled-llb", "tiled-l1", "tiled-groups", "tiled-room"))
 		}
 		opt := scheduler.Options{Level: level, InPlace: r.IntN(2) == 0, Chunk: pick(r, 0, 1, share, 1+r.Int64N(share)),
 			TimeLimit: 20 * time.Millisecond, TimeLimitOnly: true,

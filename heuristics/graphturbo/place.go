@@ -337,8 +337,8 @@ func (p *placer) cheaper(st *schedule.Step, used int64) []*schedule.Value {
 }
 
 // GBReserve is the part of the GB that values never take, for weights and
-// transfers on their way: a sixteenth. These have all that values leave free.
-func GBReserve(s *schedule.Schedule) int64 { return s.GBCapacity / 16 }
+// transfers on their way: a sixteenth, or as many as Reserve says. These have all that values leave free.
+func GBReserve(s *schedule.Schedule) int64 { return s.GBCapacity * max(1, s.Reserve) / 16 }
 
 func (p *placer) demote(v *schedule.Value, step int) {
 	to := v.Level + 1

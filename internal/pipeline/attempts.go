@@ -172,7 +172,8 @@ func (c *contest) attempts(ctx context.Context, lanes []lane) (list []attempt, e
 func (c *contest) try(ctx context.Context, list []attempt, opt run, all []tried) {
 	kept, limit := &tried{}, int64(math.MaxInt64)
 	most := opt.mostInstances
-	var last *Result // with the pieces before
+	var last *Result           // with the pieces before
+	left := map[string]int64{} // sixteenths of the LLB that values leave in schedules, by what decides but the reserve
 	for i, a := range list {
 		t := &all[a.recipe]
 		first := i == 0 || list[i-1].recipe != a.recipe
@@ -191,9 +192,16 @@ func (c *contest) try(ctx context.Context, list []attempt, opt run, all []tried)
 			continue
 		}
 		opt.Uneven, opt.ddrWeight = a.pieces, a.weight
-		made, err := c.make(ctx, c.recipes[a.recipe], opt)
+		r := c.recipes[a.recipe]
+		key := fmt.Sprint(a.pieces, a.weight, slices.DeleteFunc(r.Strategies(),
+			func(p Pick) bool { return p.Stage == reserve.Name }))
+		if n, known := left[key]; known && n >= reserve.named(r.Pick(reserve.Name)) {
+			continue // it would be the same schedule
+		}
+		made, err := c.make(ctx, r, opt)
 		ps := int64(0)
 		if err == nil {
+			left[key] = made.leftOfLLB()
 			onePiece := i == len(list)-1 || !made.Schedule.Uneven()
 			if c.compared || t.made != nil || len(c.recipes)+len(c.weights) > 2 || !onePiece {
 				ps, err = c.time(ctx, made, t.ps)

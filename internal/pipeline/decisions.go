@@ -408,6 +408,12 @@ func (s *Setting[T]) Of(d *Draft) (x T) {
 	return x
 }
 
+// named is the value of a choice, the first's if there is none of that name.
+func (s *Setting[T]) named(name string) T {
+	i := max(0, slices.IndexFunc(s.Choices, func(c Choice[T]) bool { return c.Name == name }))
+	return s.Choices[i].Value
+}
+
 // Stage returns the setting's row.
 func (s *Setting[T]) Stage() Stage {
 	st := Stage{Name: s.Name, Description: s.Description, inPlan: s.inPlan, text: s.text}

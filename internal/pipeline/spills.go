@@ -428,6 +428,35 @@ var Overwriting = Strategy{Name: "overwrite",
 		return graphturbo.PlaceOver(d.Schedule, graphturbo.LongestLifetime)
 	}}
 
+// reserve says how much of the LLB values leave to what is on its way: with little room a product whose operands come
+// from the DDR is cut into small tiles, and reads the other operand again for each.
+var reserve = Setting[int64]{Name: "reserve", Description: "how much of the LLB values leave to weights and transfers",
+	Choices: []Choice[int64]{
+		{"sixteenth", "little, so that few values leave", 1},
+		{"quarter", "so that products whose operands come from the DDR have large tiles", 4},
+		{"half", "as much as values have", 8},
+	},
+	Apply: func(d *Draft, sixteenths int64) error {
+		if sixteenths < 1 || sixteenths > 15 {
+			return fmt.Errorf("reserve is %d sixteenths of the LLB, expected 1 to 15", sixteenths)
+		}
+		d.Reserve = sixteenths
+		return nil
+	}}
+
+// leftOfLLB is the number of sixteenths of the LLB that values leave in all schedules of a result; 16: there is none.
+func (r *Result) leftOfLLB() int64 {
+	left := int64(16)
+	for _, list := range r.Plans {
+		for i := range list {
+			if s := list[i].Schedule; s.GBCapacity > 0 {
+				left = min(left, 16*(s.GBCapacity-s.GBActivationBytes)/s.GBCapacity)
+			}
+		}
+	}
+	return left
+}
+
 // addresses says where in the L1 what stays there lies.
 var addresses = Setting[bool]{Name: "address", Description: "where in the L1 what stays there lies", inPlan: true,
 	text: addressText,

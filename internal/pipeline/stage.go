@@ -188,6 +188,7 @@ func makeStages() []Stage {
 		{Name: "join", Description: "the copies and redistributions that follow, and the steps of the kernels",
 			Strategies: []Strategy{joins},
 			check:      by(schedule.CheckSteps), text: joinText},
+		reserve.Stage(),
 		{Name: "spill", Description: "what leaves a full memory first",
 			Strategies: []Strategy{longestLifetime, largestFirst, Overwriting, exactSpills},
 			check:      by(schedule.CheckPlan), take: takePlacement, moves: placementMoves, settings: placementSettings,

@@ -167,6 +167,9 @@ type Schedule struct {
 	Values     []Value
 	// LBCapacity is per core, GBCapacity per cluster; both without reserves.
 	LBCapacity, GBCapacity int64
+	// Reserve is the number of sixteenths of the GB that the memory plan leaves to weights and transfers on their
+	// way; 0: one.
+	Reserve int64
 	// GBActivationBytes is the part of the GB that values take; the rest stages
 	// weights and transfers.
 	GBActivationBytes int64
