@@ -65,3 +65,32 @@ func TestAttentionAlone(t *testing.T) {
 		}
 	}
 }
+
+// One query of each of a few heads is spread over as many cores as there are heads, though that is less than a quarter
+// of all.
+func TestAttentionOfFewHeads(t *testing.T) {
+	recipe, err := scheduler.Lookup("tvm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := hardware.Load("a100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const heads = 16
+	net := network.Network{Name: "decode", Graph: func(batch int64) (*model.Graph, error) {
+		b := model.NewBuilder("decode")
+		keys := []int64{batch, heads, 4096, 128}
+		b.Output(b.Op("Attention", "attention", model.Attr{Group: 1, Softmax: true},
+			b.Input("q", model.F16, batch, heads, 1, 128), b.Input("k", model.F16, keys...), b.Input("v", model.F16, keys...)))
+		return b.Build()
+	}}
+	made, err := scheduler.Run(context.Background(), net, spec, 1, recipe, scheduler.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := 2 * 4096 * 128 * 2 / spec.CoreLink.BandwidthBytesPerSecond // of a head's keys and values
+	if x := made.LatencySeconds(); x > 4*one {
+		t.Errorf("%d heads take %g s, a core loads one in %g", heads, x, one)
+	}
+}

@@ -1,5 +1,6 @@
-// Package measured holds the simulator against real machines: networks, products and single operators as others have
-// measured and published them, each predicted from the machine's file with nothing fitted.
+// Package measured holds the simulator against real machines: networks, products, attention and single operators as
+// others have measured and published them, each predicted from the machine's file with nothing fitted. Those of an H100
+// are by gpu.py, and h100-blind.csv has what was predicted before.
 //
 // rows.csv has the measurements with their sources. A row is left out of it if the zoo does not have its network, if
 // its batch is not given, if it packs sequences of random lengths, or if a framework's host code is most of its time.
@@ -15,7 +16,7 @@
 //
 // A number format of half a byte has no type: its machine has twice all bandwidths. A fidelity that takes fewer or more
 // passes replaces the rate of the matrix unit. Where launch gaps are left out of the measurement, the gap is the time
-// of the cores' start alone.
+// of the cores' start alone. A node of a graph waits for a gap in place of a launch.
 //
 // # Gemmini
 //

@@ -30,8 +30,8 @@ func full() (study, error) {
 // Experiment is the experiment.
 func Experiment() harness.Experiment {
 	return harness.Experiment{Name: "measured",
-		Description: "networks, products and operators of nine real machines and mappings of an RTL, predicted with nothing fitted",
-		Paper:       "none; times that makers and others have published of their machines",
+		Description: "networks, products and operators of ten real machines and mappings of an RTL, predicted with nothing fitted",
+		Paper:       "none; times that makers and others have published of their machines, and an H100's, measured here",
 		Plan: func() (*harness.Plan, error) {
 			s, err := full()
 			if err != nil {
@@ -283,7 +283,7 @@ func (c *class) rank() float64 {
 
 // classes groups what was predicted by kind and machine, in the order of kinds and of the file.
 func classes(list []compared) (out []*class) {
-	for _, kind := range []string{networks, products, operators} {
+	for _, kind := range []string{networks, products, attention, operators} {
 		first := len(out)
 		for i := range list {
 			r := &list[i]
@@ -330,7 +330,7 @@ func number(x float64) string {
 }
 
 // plural names kinds in tables.
-var plural = map[string]string{networks: "networks", products: "products", operators: "operators"}
+var plural = map[string]string{networks: "networks", products: "products", attention: "attention", operators: "operators"}
 
 func report(list []compared, layers []*layer, more ...harness.Table) (*harness.Report, error) {
 	all := classes(list)
@@ -371,7 +371,7 @@ func errorsTable(list []compared, all []*class) harness.Table {
 			number(s.bias()), number(math.Exp(slices.Min(s.logs))), number(math.Exp(slices.Max(s.logs))),
 			number(rank), fmt.Sprint(n)})
 	}
-	for _, kind := range []string{networks, products, operators} {
+	for _, kind := range []string{networks, products, attention, operators} {
 		var sum class
 		for _, c := range all {
 			if c.Kind == kind {
@@ -480,7 +480,7 @@ func peersTable(all []*class) harness.Table {
 	for _, p := range peers {
 		t.Rows = append(t.Rows, []string{p.name, p.what, p.machines, p.published})
 	}
-	for _, kind := range []string{products, operators, networks} {
+	for _, kind := range []string{products, attention, operators, networks} {
 		var s sample
 		n := 0
 		for _, c := range all {
@@ -502,6 +502,7 @@ func peersTable(all []*class) harness.Table {
 
 const (
 	gapsExcluded = "launch gaps excluded"
+	inGraph      = "in a graph" // among others of its kind
 	halfByte     = "/4bit"
 )
 

@@ -65,12 +65,14 @@ func (r *row) description() (*hardware.Description, error) {
 			set(field, "*2")
 		}
 	}
-	if strings.HasPrefix(r.Remark, gapsExcluded) {
-		sync, missing := d.Value("sync")
-		if missing != nil {
-			return nil, missing
+	for remark, fields := range map[string][2]string{gapsExcluded: {"gap", "sync"}, inGraph: {"launch", "gap"}} {
+		if strings.HasPrefix(r.Remark, remark) {
+			value, missing := d.Value(fields[1])
+			if missing != nil {
+				return nil, missing
+			}
+			set(fields[0], value)
 		}
-		set("gap", sync)
 	}
 	return d, err
 }
@@ -98,15 +100,16 @@ func (r *row) network() (net network.Network, batch, chunk int64, err error) {
 		}
 		n = append(n, x)
 	}
-	want := map[string]int{"matmul": 3, "softmax": 2, "layernorm": 2, "gelu": 1}[op]
-	if want == 0 || len(n) < want {
+	want := map[string]int{"matmul": 3, attention: 3, "causal": 3, "softmax": 2, "layernorm": 2, "gelu": 1, "add": 1}[op]
+	attends := op == attention || op == "causal"
+	if want == 0 || len(n) < want || attends && !repeated {
 		return net, 0, 0, fmt.Errorf("case %q is not known", r.Case)
 	}
 	width := int64(1) // of elements without rows
 	switch {
 	case repeated:
 		batch = n[3]
-	case op == "gelu" && n[0]%1024 == 0:
+	case want == 1 && n[0]%1024 == 0:
 		width = 1024
 		batch = n[0] / width
 	default:
@@ -115,6 +118,10 @@ func (r *row) network() (net network.Network, batch, chunk int64, err error) {
 	return network.Network{Name: r.Case, Graph: func(batch int64) (*model.Graph, error) {
 		b := model.NewBuilder(op)
 		switch {
+		case attends:
+			b.Output(b.Op("Attention", op, model.Attr{Group: 1, Softmax: true, Causal: op == "causal"},
+				b.Input("q", dt, batch, 1, n[0], n[2]), b.Input("k", dt, batch, 1, n[1], n[2]),
+				b.Input("v", dt, batch, 1, n[1], n[2])))
 		case repeated:
 			b.Output(b.Op("MatMul", op, model.Attr{}, b.Input("x", dt, batch, n[0], n[1]), b.Input("y", dt, batch, n[1], n[2])))
 		case op == "matmul":
@@ -124,6 +131,8 @@ func (r *row) network() (net network.Network, batch, chunk int64, err error) {
 		case op == "layernorm":
 			b.Output(b.Op("LayerNorm", op, model.Attr{Axis: 1}, b.Input("x", dt, batch, n[1]), b.Param("scale", dt, n[1]),
 				b.Param("bias", dt, n[1])))
+		case op == "add":
+			b.Output(b.Op("Add", op, model.Attr{}, b.Input("x", dt, batch, width), b.Input("y", dt, batch, width)))
 		default:
 			b.Output(b.Op("Gelu", op, model.Attr{}, b.Input("x", dt, batch, width)))
 		}

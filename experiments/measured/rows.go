@@ -18,6 +18,7 @@ const (
 	networks  = "network"
 	products  = "product"
 	operators = "operator"
+	attention = "attention"
 	rtl       = "rtl"
 )
 

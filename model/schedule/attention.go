@@ -481,6 +481,10 @@ func (b *StepBuilder) attentionNests(layer *Layer, t model.TensorID, region mode
 		}
 		add(iv.Len())
 	}
+	most := int64(1) // cores that can have a part
+	for _, f := range factors {
+		most = min(b.cores, most*slices.Max(f))
+	}
 	now := One(len(region))
 	var extend func(i int)
 	extend = func(i int) {
@@ -493,7 +497,7 @@ func (b *StepBuilder) attentionNests(layer *Layer, t model.TensorID, region mode
 			now[layout[i]] = 1
 			return
 		}
-		if now.Cores()*4 < b.cores && now.Busy(region) > 1 || CheckBinding(region, now, forbidden, b.cores) != nil {
+		if now.Cores()*4 < most && now.Busy(region) > 1 || CheckBinding(region, now, forbidden, b.cores) != nil {
 			return
 		}
 		need := make([]Regions, 0, 2)

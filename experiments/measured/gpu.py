@@ -1,0 +1,401 @@
+"""Measures on an NVIDIA GPU what the experiment predicts, and prints rows for rows.csv.
+
+Needs PyTorch and torchvision: python3 gpu.py OUT.csv [--smoke] [--list] [--seconds N] [--cpu]
+
+A single operator runs as a node of a CUDA graph among others of its kind, on random operands that no other node has,
+after the L2 was filled with something else: it reads from the memory. A network is replayed as a graph again and again.
+Times are of events around a replay, the median of several. An attention's is that of the faster of PyTorch's two
+kernels.
+"""
+import argparse
+import itertools
+import math
+import random
+import statistics
+import subprocess
+import sys
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+TYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
+COLD = 256 << 20  # bytes that leave nothing of before in the L2
+SOURCE, MACHINE = "s59", "h100"
+
+
+def products():
+    """The 60 of experiment kernels (experiments/roofline/shapes.go), random ones and batched ones."""
+    for x in (64, 128, 256, 384, 512, 768, 1000, 1024, 1536, 2048, 4096, 8192):
+        yield x, x, x
+    for m, x in itertools.product((2048, 4096, 8192, 16384), ((64, 64), (64, 256), (512, 512), (1024, 1024))):
+        yield m, *x
+    for m, x in itertools.product((1, 8, 32, 100), ((4096, 4096), (1024, 16384), (4096, 11008), (768, 3072))):
+        yield m, *x
+    for m, x in itertools.product((64, 333, 1024, 2048), ((16384, 64), (12288, 1000))):
+        yield m, *x
+    yield from ((512, 12288, 12288), (2048, 12288, 12288), (2048, 4096, 11008), (2048, 11008, 4096), (197, 768, 3072),
+                (333, 1000, 777), (1536, 8192, 3072), (4096, 256, 8192))
+    draw = random.Random(2026)
+    for step, low, high in ((0, 6, 13), (8, 6, 13.5), (1, 4, 13)):  # powers of two, multiples of 8, any
+        for _ in range(20):
+            x = [2 ** draw.randint(low, high) if step == 0 else int(2 ** draw.uniform(low, high)) for _ in range(3)]
+            yield tuple(max(16, v - v % max(1, step)) for v in x)
+
+
+def cases():
+    seen = set()
+    for m, k, n in products():
+        if (m, k, n) not in seen:
+            seen.add((m, k, n))
+            yield "product", f"matmul {m}x{k}x{n}", 1, "bf16"
+    draw = random.Random(7)
+    for _ in range(16):
+        r, m, k, n = draw.choice((8, 16, 64, 192)), *(2 ** draw.randint(6, 11) for _ in range(3))
+        yield "product", f"matmul {r}*{m}x{k}x{n}", 1, "bf16"
+    for width, n in itertools.product((64, 128), (128, 512, 1024, 2048, 4096, 8192)):
+        for heads in sorted({16, max(16, 2048 * 64 // n)}):  # few, and enough for all SMs
+            for kind in ("attention", "causal"):
+                if heads > 16 or n >= 512:
+                    yield "attention", f"{kind} {heads}*{n}x{n}x{width}", 1, "bf16"
+    for heads, n in ((32, 1024), (32, 4096), (32, 16384), (256, 1024), (256, 4096), (1024, 2048)):
+        yield "attention", f"attention {heads}*1x{n}x128", 1, "bf16"
+    for op, rows, columns in (("softmax", (32, 64, 256, 2048, 32768), (32, 64, 128, 512, 4096, 32768)),
+                              ("layernorm", (64, 128, 16384), (32, 128, 256, 512, 2048, 4096, 8192, 16384, 32768))):
+        for n in columns:
+            yield "operator", f"{op} 4096x{n}", 1, "f16"
+        for n in rows:
+            yield "operator", f"{op} {n}x4096", 1, "f16"
+    for n in (1024, 4096, 16384, 65536, 262144, 1 << 20, 1 << 22, 1 << 24, 201326592, 1 << 29):
+        yield "operator", f"gelu {n}", 1, "f16"
+        if n < 1 << 29:
+            yield "operator", f"add {n}", 1, "f16"
+    for name, batches in NETWORKS.items():
+        for batch in batches:
+            yield "network", name, batch, "bf16"
+
+
+# Networks.
+
+class Block(nn.Module):
+    """A layer of a transformer, as BERT, GPT-2 or Llama has it."""
+
+    def __init__(self, hidden, heads, ffn, style, tokens):
+        super().__init__()
+        llama, linear = style == "llama", lambda a, b: nn.Linear(a, b, bias=style != "llama")
+        self.heads, self.style, self.causal = heads, style, style != "bert" and tokens > 1
+        self.q, self.k, self.v, self.o = (linear(hidden, hidden) for _ in range(4))
+        self.up, self.down = linear(hidden, ffn), linear(ffn, hidden)
+        self.gate = linear(hidden, ffn) if llama else None
+        self.norm1, self.norm2 = ((nn.RMSNorm if llama else nn.LayerNorm)(hidden) for _ in range(2))
+        if llama:
+            for name in "cos", "sin":
+                self.register_buffer(name, torch.randn(tokens, hidden // heads))
+
+    def attend(self, x, cache):
+        b, t, h = x.shape
+        q, k, v = (f(x).view(b, t, self.heads, -1).transpose(1, 2) for f in (self.q, self.k, self.v))
+        if self.style == "llama":
+            half = q.shape[-1] // 2
+            q, k = (y * self.cos + torch.cat((-y[..., half:], y[..., :half]), -1) * self.sin for y in (q, k))
+        if cache is not None:
+            cache[0][:, :, -t:], cache[1][:, :, -t:] = k, v
+            k, v = cache
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+        return self.o(y.transpose(1, 2).reshape(b, t, h))
+
+    def forward(self, x, cache=None):
+        if self.style == "bert":
+            x = self.norm1(x + self.attend(x, cache))
+            return self.norm2(x + self.down(F.gelu(self.up(x))))
+        x = x + self.attend(self.norm1(x), cache)
+        y = self.norm2(x)
+        y = F.silu(self.gate(y)) * self.up(y) if self.gate else F.gelu(self.up(y), approximate="tanh")
+        return x + self.down(y)
+
+
+class Transformer(nn.Module):
+    def __init__(self, style, tokens, layers, hidden, heads, ffn, vocabulary, cached=0):
+        super().__init__()
+        self.style, self.cached, self.tokens, self.heads = style, cached, tokens, heads
+        self.words = nn.Embedding(vocabulary, hidden)
+        self.places = nn.Embedding(tokens + cached, hidden)
+        self.types = nn.Embedding(2, hidden)
+        self.blocks = nn.ModuleList(Block(hidden, heads, ffn, style, tokens) for _ in range(layers))
+        self.norm = (nn.RMSNorm if style == "llama" else nn.LayerNorm)(hidden)
+        self.head = nn.Linear(hidden, vocabulary, bias=False) if style == "llama" else None
+
+    def input(self, batch):
+        d = self.words.weight
+        shape = (2, batch, self.heads, self.cached + self.tokens, d.shape[1] // self.heads)
+        self.caches = [torch.randn(shape, dtype=d.dtype, device=d.device) if self.cached else None for _ in self.blocks]
+        return torch.randint(0, 1000, (batch, self.tokens), device=d.device)
+
+    def forward(self, ids):
+        x = self.words(ids)
+        if self.style != "llama":
+            x = x + self.places.weight[-self.tokens:]
+        if self.style == "bert":
+            x = self.norm(x + self.types(torch.zeros_like(ids)))
+        for block, cache in zip(self.blocks, self.caches):
+            x = block(x, cache)
+        if self.style == "bert":
+            return x
+        x = self.norm(x)
+        return self.head(x) if self.head else F.linear(x, self.words.weight)
+
+
+def transformer(*sizes):
+    return lambda: Transformer(*sizes)
+
+
+def vision(name, **options):
+    def make():
+        import torchvision
+        model = getattr(torchvision.models, name)(weights=None, **options).eval()
+        if name in ("vit_b_16", "swin_t"):
+            return model
+        from torch.fx.experimental.optimization import fuse
+        return fuse(model)  # normalisations into convolutions
+
+    return make
+
+
+BUILD = {
+    "resnet50": vision("resnet50"), "resnet18": vision("resnet18"), "mobilenetv2": vision("mobilenet_v2"),
+    "vgg16": vision("vgg16"), "squeezenet": vision("squeezenet1_1"), "densenet121": vision("densenet121"),
+    "inception-v3": vision("inception_v3", aux_logits=False, init_weights=False),
+    "vit-b16": vision("vit_b_16"), "swin-t": vision("swin_t"),
+    "bert-128": transformer("bert", 128, 12, 768, 12, 3072, 30522),
+    "bert-256": transformer("bert", 256, 12, 768, 12, 3072, 30522),
+    "bert-512": transformer("bert", 512, 12, 768, 12, 3072, 30522),
+    "bert-large-384": transformer("bert", 384, 24, 1024, 16, 4096, 30522),
+    "gpt2-prefill": transformer("gpt2", 1024, 12, 768, 12, 3072, 50257),
+    "gpt2-decode": transformer("gpt2", 1, 12, 768, 12, 3072, 50257, 1023),
+    "llama2-7b-decode": transformer("llama", 1, 32, 4096, 32, 11008, 32000, 4095),
+    "llama2-7b-prefill": transformer("llama", 2048, 32, 4096, 32, 11008, 32000),
+}
+NETWORKS = {name: (1,) if name == "llama2-7b-prefill" else (1, 8) if "llama" in name or name == "gpt2-prefill" else
+            (1, 8, 32, 64) if name == "resnet50" else (1, 8, 32) for name in BUILD}
+# What is compiled while there is time, in this order.
+COMPILED = [("resnet50", 1), ("bert-128", 1), ("gpt2-decode", 1), ("llama2-7b-decode", 1), ("bert-128", 32),
+            ("resnet50", 32), ("vit-b16", 1), ("mobilenetv2", 1), ("bert-large-384", 8), ("gpt2-prefill", 8),
+            ("llama2-7b-prefill", 1),
+            ("resnet18", 1), ("squeezenet", 1), ("mobilenetv2", 32), ("vit-b16", 32), ("bert-512", 8), ("swin-t", 8),
+            ("densenet121", 8), ("inception-v3", 8), ("vgg16", 8)]
+
+
+class Clock:
+    """Times lists of calls on a device."""
+
+    def __init__(self, device):
+        self.device = device
+        self.flush = torch.randn(COLD // 4 if self.cuda else 1, device=device)
+
+    @property
+    def cuda(self):
+        return self.device == "cuda"
+
+    def __call__(self, calls, warm=False, repeats=7):
+        """Seconds of a call, of calls one after the other; warm: with what the replay before left in the L2."""
+        if not self.cuda:
+            start = time.perf_counter()
+            for call in calls:
+                call()
+            return (time.perf_counter() - start) / len(calls)
+        if torch.cuda.memory_reserved() > 30e9:
+            torch.cuda.empty_cache()
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for call in (calls * 2)[:3]:
+                call()
+        torch.cuda.synchronize()
+        graph, kept = torch.cuda.CUDAGraph(), []
+        with torch.cuda.graph(graph):
+            for call in calls:
+                kept.append(call())  # each result has a place of its own
+        times = []
+        for i in range(repeats + 2):
+            if not warm:
+                torch.sum(self.flush)
+            torch.cuda._sleep(4_000_000)  # 2 ms, until the host has launched the graph
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            graph.replay()
+            end.record()
+            torch.cuda.synchronize()
+            times.append(start.elapsed_time(end) * 1e-3 / len(calls))
+        return statistics.median(times[2:])
+
+
+def operator(case, dtype, clock, few):
+    """Seconds of an operator on cold operands, and what made it."""
+    op, text = case.split(" ")
+    reps, _, text = text.rpartition("*")
+    n = [int(x) for x in text.split("x")]
+    batch = [int(reps)] if reps else []
+    inputs = {"matmul": lambda: [batch + n[:2], batch + n[1:]], "layernorm": lambda: [n, n[1:], n[1:]],
+              "softmax": lambda: [n], "gelu": lambda: [n], "add": lambda: [n, n]}
+    if op in ("attention", "causal"):
+        heads = math.gcd(16, batch[0])
+        lead = [batch[0] // heads, heads]
+        shapes = [lead + [n[0], n[2]], lead + [n[1], n[2]], lead + [n[1], n[2]]]
+    else:
+        shapes = inputs[op]()
+    size = 2 * sum(math.prod(s) for s in shapes)
+    sets = 2 if few else max(2, min(200, -(-COLD // size)))
+    operands = [[torch.randn(s, dtype=dtype, device=clock.device) for s in shapes] for _ in range(sets)]
+    call = {"matmul": torch.matmul, "softmax": lambda x: torch.softmax(x, -1), "gelu": F.gelu, "add": torch.add,
+            "layernorm": lambda x, w, b: F.layer_norm(x, w.shape, w, b),
+            "attention": F.scaled_dot_product_attention,
+            "causal": lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)}[op]
+    calls = [lambda x=x: call(*x) for x in operands]
+    if op not in ("attention", "causal") or not clock.cuda:
+        return clock(calls), ""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    found = []
+    for backend in (SDPBackend.FLASH_ATTENTION, SDPBackend.CUDNN_ATTENTION):
+        try:
+            with sdpa_kernel(backend):
+                found.append((clock(calls), ", " + backend.name.split("_")[0].lower()))
+        except Exception as e:  # this kernel does not do this case
+            print(case, backend, repr(e)[:200], file=sys.stderr)
+            torch.cuda.synchronize()
+    print(case, [f"{1e6 * s:.1f}{k}" for s, k in found], file=sys.stderr)
+    return min(found)
+
+
+def network(name, batch, dtype, clock, compiled, cache):
+    """Seconds of a batch of a network."""
+    if cache.get("name") != name:
+        cache.clear()
+        with torch.device(clock.device):
+            old = torch.get_default_dtype()
+            if name not in ("vit-b16", "swin-t") and not name.startswith(("res", "mob", "vgg", "squ", "den", "inc")):
+                torch.set_default_dtype(dtype)  # a large one never has four bytes a weight
+            try:
+                cache["model"] = BUILD[name]().eval().to(dtype)
+            finally:
+                torch.set_default_dtype(old)
+        cache["name"] = name
+    model = cache["model"]
+    if isinstance(model, Transformer):
+        x, run = model.input(batch), model
+        if compiled:
+            torch.compiler.reset()
+            for block in model.blocks:  # one program for all
+                block.compile(dynamic=False)
+    else:
+        size = 299 if name == "inception-v3" else 224
+        model.to(memory_format=torch.channels_last)
+        x = torch.randn(batch, 3, size, size, dtype=dtype, device=clock.device).to(memory_format=torch.channels_last)
+        run = model
+        if compiled:
+            torch.compiler.reset()
+            run = torch.compile(model, dynamic=False)
+    try:
+        return clock([lambda: run(x)], warm=True, repeats=15)
+    finally:
+        if isinstance(model, Transformer):
+            model.caches = None
+            for block in model.blocks:
+                block._compiled_call_impl = None
+
+
+def ceilings(clock, emit):
+    """What the card reaches at best, to read the rest by."""
+    n = (1 << 30) if clock.cuda else 1 << 10
+    x, y = (torch.empty(n, dtype=torch.bfloat16, device=clock.device).normal_() for _ in range(2))
+    emit("ceiling", "copy GB/s", 1, "bf16", 4e-9 * n / clock([lambda: torch.neg(x, out=y)] * 4), "", "GB/s")
+    emit("ceiling", "read GB/s", 1, "bf16", 2e-9 * n / clock([lambda: torch.amax(x)] * 4), "", "GB/s")
+    one = torch.zeros(1, device=clock.device)
+    emit("ceiling", "one element in a graph", 1, "f32", 1e6 * clock([lambda: one.add_(1)] * 500, warm=True), "", "us")
+    for m in (4096, 8192, 16384) if clock.cuda else (64,):
+        a, b = (x[:m * m].view(m, m), y[:m * m].view(m, m)) if m * m <= n else (None, None)
+        emit("ceiling", f"product {m} TFLOPS", 1, "bf16", 2e-12 * m ** 3 / clock([lambda: a @ b] * 10), "", "TFLOPS")
+        state("product")
+
+
+def state(what):
+    try:
+        query = "--query-gpu=name,driver_version,clocks.sm,clocks.mem,power.draw,temperature.gpu"
+        text = subprocess.run(["nvidia-smi", query, "--format=csv,noheader"], capture_output=True, text=True,
+                              timeout=10).stdout.strip()
+        print("#", what, text, file=sys.stderr)
+    except Exception as e:
+        print("#", what, repr(e), file=sys.stderr)
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("out")
+    arguments.add_argument("--smoke", action="store_true", help="a few cases of each kind")
+    arguments.add_argument("--list", action="store_true", help="print the cases, measure nothing")
+    arguments.add_argument("--cpu", action="store_true", help="try the script without a GPU; the times mean nothing")
+    arguments.add_argument("--seconds", type=float, default=400, help="begin nothing after that many")
+    o = arguments.parse_args()
+    start = time.monotonic()
+    everything = list(cases())
+    if o.list:
+        print("kind,machine,case,batch,type,remark")
+        for kind, case, batch, dtype in everything:
+            print(f"{kind},{MACHINE},{case},{batch},{dtype},{'' if kind == 'network' else 'in a graph'}")
+        return
+    out = open(o.out, "w", buffering=1)
+    out.write("kind,machine,case,batch,type,rate,cores,flight,host,value,unit,source,remark\n")
+
+    def emit(kind, case, batch, dtype, value, remark, unit="us"):
+        out.write(f"{kind},{MACHINE},{case},{batch},{dtype},,1,1,no,{value:.6g},{unit},{SOURCE},\"{remark}\"\n")
+
+    clock = Clock("cpu" if o.cpu else "cuda")
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.benchmark_limit = 5
+    try:
+        torch._dynamo.config.recompile_limit = 64
+    except Exception as e:
+        print("recompile_limit", repr(e), file=sys.stderr)
+    print("#", torch.__version__, torch.version.cuda, file=sys.stderr)
+    state("start")
+    cache = {}
+    work = [(k, c, b, t, False) for k, c, b, t in everything]
+    if o.smoke:
+        few = {"product": 12, "attention": 9, "operator": 11, "network": 12}
+        work = [w for i, w in enumerate(work) if i % few[w[0]] == 0 or w[1] == "gpt2-decode"]
+        work = [w for w in work if w[0] != "network" or "llama" not in w[1]]
+    work += [("network", name, batch, "bf16", True) for name, batch in COMPILED[:1 if o.smoke else None]]
+    with torch.no_grad():
+        try:
+            ceilings(clock, emit)
+        except Exception as e:
+            print("ceilings", repr(e)[:500], file=sys.stderr)
+        last = ""
+        for kind, case, batch, dtype, compiled in work:
+            spent = time.monotonic() - start
+            if spent > o.seconds:
+                print(f"out of time before {case} {batch}", file=sys.stderr)
+                break
+            if (kind, compiled) != last:
+                last = kind, compiled
+                print(f"# {spent:.0f} s: {kind} {'compiled' if compiled else ''}", file=sys.stderr)
+            try:
+                if kind == "network":
+                    began = time.monotonic()
+                    seconds = network(case, batch, TYPES[dtype], clock, compiled, cache)
+                    remark = "compiled" if compiled else "eager"
+                    print(f"# {case} {batch} {remark}: {1e3 * seconds:.3f} ms in {time.monotonic() - began:.1f} s",
+                          file=sys.stderr)
+                else:
+                    cache.clear()
+                    seconds, what = operator(case, TYPES[dtype], clock, o.cpu)
+                    remark = "in a graph" + what
+                emit(kind, case, batch, dtype, 1e6 * seconds, remark)
+            except Exception as e:
+                print(case, batch, compiled, repr(e)[:500], file=sys.stderr)
+                if clock.cuda:
+                    torch.cuda.synchronize()
+        state("end")
+
+
+main()
