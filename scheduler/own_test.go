@@ -353,7 +353,7 @@ func TestBestOfDefault(t *testing.T) {
 		return nil
 	}}
 	for _, r := range []scheduler.Recipe{tiled, tiled.With("order", order)} {
-		net, chip, opt := open(t, "toy-fig3"), load(t, "a100"), scheduler.Options{Chunk: 2}
+		net, chip, opt := open(t, "toy-fig3"), load(t, "goya"), scheduler.Options{Chunk: 2}
 		made, err := scheduler.Run(t.Context(), net, chip, 2, r, opt)
 		if err != nil {
 			t.Fatal(err)
