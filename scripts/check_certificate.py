@@ -125,6 +125,38 @@ def prod(list):
     return n
 
 
+def numbered(box, shape):
+    """A bit for each element of a shape, by their number there, that a box has."""
+    flat, size = 1, 1
+    for mask, n in reversed(list(zip(box, shape))):
+        if mask == (1 << n) - 1 and flat == (1 << size) - 1:
+            flat = (1 << size * n) - 1
+        else:
+            flat = sum(flat << p * size for p in positions(mask))
+        size *= n
+    return flat
+
+
+def along(bits, shape, dim):
+    """The positions along a dimension that some of numbered elements have."""
+    n, inner, res = shape[dim], prod(shape[dim + 1:]), 0
+    for outer in range(prod(shape[:dim])):
+        part = bits >> outer * n * inner & (1 << n * inner) - 1
+        if inner == 1:
+            res |= part
+        else:
+            res |= sum(1 << p for p in range(n) if part >> p * inner & (1 << inner) - 1)
+    return res
+
+
+def turned_elements(turned):
+    """The elements of a turned box: a box, a range of dimensions, and a bit for each element of these that there is."""
+    if turned is None:
+        return 0
+    box, lo, hi, bits = turned
+    return prod([count(mask) for d, mask in enumerate(box) if not lo <= d < hi]) * count(bits)
+
+
 class Reads:
     """What one operand's dimensions are read for an output: None, all of it; or (o, num, den, a, b), for position p of the
     output's dimension o positions p//den*num+a to p//den*num+b. blocks are ranges of dimensions, of the operand and of the
@@ -186,14 +218,8 @@ class Reads:
                             mask |= (1 << hi) - (1 << lo)
             res.append(mask)
         for first, end, lo, hi in self.blocks:
-            flat, size = 1, 1  # a bit for each element of the block
-            for d in range(hi - 1, lo - 1, -1):
-                if box[d] == (1 << self.out[d]) - 1 and flat == (1 << size) - 1:
-                    flat = (1 << size * self.out[d]) - 1
-                else:
-                    flat = sum(flat << p * size for p in positions(box[d]))
-                size *= self.out[d]
-            inner = size // self.shape[first]
+            flat = numbered(box[lo:hi], self.out[lo:hi])
+            inner = prod(self.out[lo:hi]) // self.shape[first]
             whole = (1 << inner) - 1
             rows = sum(1 << r for r in range(self.shape[first]) if flat >> r * inner & whole == whole)
             if rows:
@@ -207,6 +233,73 @@ class Reads:
                     at //= self.shape[d]
         self.known[key] = res
         return res
+
+    def move(self, turned):
+        """What a turned box needs, if each element reads one at most: another one, or None."""
+        key = "move", turned
+        if key not in self.known:
+            self.known[key] = self.moved(*turned)
+        return self.known[key]
+
+    def moved(self, box, lo, hi, bits):
+        if len(self.blocks) > 1 or self.blocks and hi and self.blocks[0][2:] != (lo, hi):
+            return None
+        res, driven, inside = [], [], []
+        for d, (rule, n) in enumerate(zip(self.dims, self.shape)):
+            if d in self.block:
+                res.append(1)
+            elif rule is None:
+                if n > 1:
+                    return None
+                res.append(1)
+            else:
+                o, num, den, a, b = rule
+                if num != 1 or den != 1 or a != b or o in driven:
+                    return None
+                driven.append(o)
+                if lo <= o < hi:
+                    inside.append((d, o, a))
+                    res.append(1)
+                else:
+                    res.append(sum(1 << p + a for p in positions(box[o]) if 0 <= p + a < n))
+        if self.blocks:
+            first, end, low, high = self.blocks[0]
+            if inside:
+                return None
+            return tuple(res), first, end, bits if hi else numbered(box[low:high], self.out[low:high])
+        first = inside[0][0] if inside else 0
+        if not inside or [x[:2] for x in inside] != [(first + k, lo + k) for k in range(hi - lo)]:
+            return None
+        here, there, by = self.out[lo:hi], self.shape[first:first + hi - lo], [x[2] for x in inside]
+        width, moved = here[-1], 0
+        for row in range(prod(here) // width):
+            part, at, step, rest, there_is = bits >> row * width & (1 << width) - 1, 0, there[-1], row, True
+            if not part:
+                continue
+            for d in range(len(here) - 2, -1, -1):
+                x = rest % here[d] + by[d]
+                there_is = there_is and 0 <= x < there[d]
+                at, step, rest = at + x * step, step * there[d], rest // here[d]
+            if there_is:
+                part = part << by[-1] if by[-1] >= 0 else part >> -by[-1]
+                moved |= (part & (1 << there[-1]) - 1) << at
+        return tuple(res), first, first + hi - lo, moved
+
+    def read(self, turned):
+        """The box that a turned one needs, if one of its block's dimensions drives it at most."""
+        key = "read", turned
+        if key not in self.known:
+            box, lo, hi, bits = turned
+            drives = [rule[0] for rule in self.dims if rule is not None]
+            block = [o for o in drives if lo <= o < hi]
+            if self.blocks or len(set(drives)) < len(drives) or len(block) > 1:
+                self.known[key] = None
+            else:
+                box = list(box)
+                for o in block:
+                    box[o] = along(bits, self.out[lo:hi], o - lo)
+                self.known[key] = self.need(box)
+        return self.known[key]
 
     def pull(self, full):
         """The operand's dimensions that are had in full if those of full are."""
@@ -416,6 +509,7 @@ class Graph:
         """Adds to what is needed of tensors what that needs, through operators up to the last: of readers, what those
         need together whose needs make a box, unless they stay apart, else the most."""
         boxes = [[box] if elements(box) else [] for box in need]
+        turns = [None] * len(need)
         for op in reversed(self.ops[:last + 1]):
             for o, t in enumerate(op.outputs):
                 need[t] = self.most(boxes[t], apart)
@@ -424,13 +518,23 @@ class Graph:
                 for k, i in enumerate(op.inputs):
                     if skip and skip(op, o, k):
                         continue
-                    box = op.reads[o][k].need(need[t])
+                    r = op.reads[o][k]
+                    box = r.need(need[t])
                     if elements(box):
                         boxes[i].append(box)
+                    if apart:
+                        continue
+                    if turns[t]:
+                        more = r.read(turns[t])
+                        if elements(more):
+                            boxes[i].append(more)
+                    then = r.move(turns[t] or (tuple(need[t]), 0, 0, 1))
+                    if turned_elements(then) > max(elements(box), turned_elements(turns[i])):
+                        turns[i] = then
         for t, maker in enumerate(self.maker):
             if maker is None:
                 need[t] = self.most(boxes[t], apart)
-        return need
+        return turns
 
     @staticmethod
     def most(boxes, apart):
@@ -545,7 +649,7 @@ class Share:
         for t in g.outputs:
             if g.maker[t]:
                 need[t] = [(1 << x) - 1 for x in g.shape[t]]
-        self.need = g.back(need, self.count - 1, apart)
+        self.need, self.turns = need, g.back(need, self.count - 1, apart)
         self.size = [elements(b) for b in self.need]
         self.lanes = {}
         self.ops = [self.price(op) for op in g.ops]
@@ -914,23 +1018,44 @@ class Share:
                 if c >= op.id or len(g.ops[c].outputs) > 1:
                     continue
                 t = g.ops[c].outputs[0]
-                if not elements(need[t]) or need[t] != self.need[t]:
+                if not elements(need[t]) or need[t] != self.need[t] or self.turns[t]:
                     continue
-                full = sum(1 << d for d, mask in enumerate(self.need[out])
-                           if not matters.get(t, 0) >> d & 1 and count(mask) == g.shape[out][d])
-                if full not in known:
+                turn, free = self.turns[out], matters.get(t, 0)
+                box = list(self.need[out])
+                if turn and len(op.inputs) == 2:
+                    lo, hi = turn[1:3]
+                    if not free >> lo & (1 << hi - lo) - 1 and all(lo <= d < hi or turn[0][d] == x for d, x in enumerate(box)):
+                        box[lo:hi] = [along(turn[3], g.shape[out][lo:hi], d) for d in range(hi - lo)]
+                    else:
+                        turn = None
+                else:
+                    turn = None
+                full = sum(1 << d for d, mask in enumerate(box) if not free >> d & 1 and count(mask) == g.shape[out][d])
+                if (full, turn) not in known:
                     whole = self.whole(op.id, full, False)
-                    known[full] = sum(self.weights[i] for i in op.inputs if i in mine and i in whole)
-                res[k] += known[full]
+                    known[full, turn] = sum(self.weights[i] for n, i in enumerate(op.inputs)
+                                            if i in mine and i in whole and (not turn or n == 1 and op.reads[0][n].read(turn)))
+                res[k] += known[full, turn]
         return res
 
     def gap(self, op, k):
         return any(r[k].empty for r in op.reads)
 
     def matters(self, b, skip):
-        """For each tensor the dimensions of b's output on which it depends what is needed of the tensor."""
+        """For each tensor the dimensions of b's output on which it depends what is needed of the tensor. Of each dimension
+        is known that all is needed ("all"), or the position of one dimension ("same", d), or what depends on some (set)."""
         g = self.g
-        of = {b.outputs[0]: [1 << d for d in range(len(g.shape[b.outputs[0]]))]}
+        of = {b.outputs[0]: [("same", d) for d in range(len(g.shape[b.outputs[0]]))]}
+
+        def on(x):
+            return set() if x == "all" else {x[1]} if isinstance(x, tuple) else x
+
+        def has(x, y):
+            return all(p == "all" or isinstance(p, tuple) and p == q for p, q in zip(x, y))
+
+        def either(x, y):
+            return x if x == y and not isinstance(x, set) else on(x) | on(y)
+
         for op in reversed(g.ops[:b.id + 1]):
             for o, out in enumerate(op.outputs):
                 if out not in of:
@@ -938,22 +1063,22 @@ class Share:
                 for k, t in enumerate(op.inputs):
                     if skip(op, o, k):
                         continue
-                    r = op.reads[o][k]
-                    mine = of.setdefault(t, [0] * len(r.dims))
+                    r, mine = op.reads[o][k], []
                     for d, rule in enumerate(r.dims):
                         if d in r.block:
-                            _, _, lo, hi = r.block[d]
-                            for x in of[out][lo:hi]:
-                                mine[d] |= x
-                        elif rule is not None:
-                            mine[d] |= of[out][rule[0]]
-        res = {}
-        for t, masks in of.items():
-            res[t] = 0
-            if t != b.outputs[0]:
-                for x in masks:
-                    res[t] |= x
-        return res
+                            drive = of[out][r.block[d][2]:r.block[d][3]]
+                            mine.append("all" if all(x == "all" for x in drive) else set().union(*map(on, drive)))
+                        elif rule is None:
+                            mine.append("all")
+                        elif rule[1:] == (1, 1, 0, 0) and r.out[rule[0]] == r.shape[d]:
+                            mine.append(of[out][rule[0]])
+                        else:
+                            mine.append(on(of[out][rule[0]]))
+                    if t not in of or has(mine, of[t]):
+                        of[t] = mine
+                    elif not has(of[t], mine):
+                        of[t] = [either(x, y) for x, y in zip(of[t], mine)]
+        return {t: sum(1 << d for d in set().union(*map(on, list))) if t != b.outputs[0] else 0 for t, list in of.items()}
 
     # Launches, what memories do not hold, and products again.
 

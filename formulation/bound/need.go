@@ -83,16 +83,15 @@ func whole(s model.Shape) box {
 // needs gives for each tensor elements that every schedule computes or reads at least
 // once, in whatever groups and pieces: those of the network's outputs, and what they
 // need. Of what several readers need it has the union of those whose needs make a box together, unless they are to
-// stay apart.
-func needs(g *model.Graph, apart bool) []box {
+// stay apart. What is needed beside is no box.
+func needs(g *model.Graph, apart bool) ([]box, []*turned) {
 	need := make([]box, len(g.Tensors))
 	for _, t := range g.Outputs {
 		if g.Tensor(t).Producer != model.NoOp { // else it stays where it is
 			need[t] = whole(g.Tensor(t).Shape)
 		}
 	}
-	goBack(g, need, len(g.Ops)-1, apart, nil)
-	return need
+	return need, goBack(g, need, len(g.Ops)-1, apart, nil)
 }
 
 // largest returns the largest of some boxes, the first of equal ones, after pairs that differ along one dimension have
@@ -135,9 +134,11 @@ func joined(x, y box) (sum box, ok bool) {
 }
 
 // goBack adds to the elements that are needed of some tensors what these need, of operators up to
-// the one numbered last, without what skip names by operator, output and input, if it is not nil.
-func goBack(g *model.Graph, need []box, last int, apart bool, skip func(op, out, in int) bool) {
+// the one numbered last, without what skip names by operator, output and input, if it is not nil. It returns what
+// is needed of tensors that is no box.
+func goBack(g *model.Graph, need []box, last int, apart bool, skip func(op, out, in int) bool) []*turned {
 	boxes := make([][]box, len(need)) // by reader
+	turns := make([]*turned, len(need))
 	for t, b := range need {
 		if b.elements() > 0 {
 			boxes[t] = []box{b}
@@ -168,9 +169,22 @@ func goBack(g *model.Graph, need []box, last int, apart bool, skip func(op, out,
 					}
 					b[d] = before(s, a, t.Shape[d])
 				}
-				reshaped(b, g.Access(op, out, k), t.Shape, need[o], g.Tensor(o).Shape)
+				acc, shape := g.Access(op, out, k), g.Tensor(o).Shape
+				reshaped(b, acc, t.Shape, need[o], shape)
 				if b.elements() > 0 {
 					boxes[in] = append(boxes[in], b)
+				}
+				if apart {
+					continue
+				}
+				r := turns[o]
+				if r == nil {
+					r = &turned{box: need[o]}
+				} else if more := r.read(acc, t.Shape, shape); more.elements() > 0 {
+					boxes[in] = append(boxes[in], more)
+				}
+				if next := r.move(acc, t.Shape, shape); next.elements() > max(b.elements(), turns[in].elements()) {
+					turns[in] = next
 				}
 			}
 		}
@@ -180,6 +194,7 @@ func goBack(g *model.Graph, need []box, last int, apart bool, skip func(op, out,
 			need[t.ID] = largest(boxes[t.ID], apart)
 		}
 	}
+	return turns
 }
 
 // reshaped corrects the dimensions of b that several of an output drive together, or that

@@ -20,7 +20,8 @@ func TestNeedOfQuarters(t *testing.T) {
 			t.Fatal(err)
 		}
 		for apart, want := range map[bool]int64{false: 48, true: 12} {
-			if got := needs(g, apart)[x].elements(); got != want {
+			need, _ := needs(g, apart)
+			if got := need[x].elements(); got != want {
 				t.Errorf("readers %v, apart %v: %d elements are needed, expected %d", order, apart, got, want)
 			}
 		}

@@ -38,7 +38,8 @@ type work struct {
 	// load brings a quarter of the LLB at most, and of an input, of which it brings three quarters.
 	pieces, inputs []float64
 	need           []box
-	apart          bool // what several readers need of a tensor is not put together
+	turns          []*turned // what is needed beside need, where that is no box
+	apart          bool      // what several readers need of a tensor is not put together
 	// peak is the time of all products with every cell of the arrays at work, rowsOnly with
 	// their edges idle, but without a loss between blocks.
 	peak, rowsOnly float64
@@ -59,7 +60,8 @@ type work struct {
 // are of fewer, 1 and 2.
 func measure(g *model.Graph, m *cost.Model, n int64, may layers, apart bool, small ...*work) (*work, error) {
 	w := &work{g: g, ops: make([][numUnits]float64, len(g.Ops)), weights: make([]float64, len(g.Tensors)),
-		need: needs(g, apart), apart: apart, reads: readings(g)}
+		apart: apart, reads: readings(g)}
+	w.need, w.turns = needs(g, apart)
 	pricers := map[*cost.Model]*pricer{}
 	w.may, w.oneUnit = may, true
 	for _, k := range m.Kinds() {
