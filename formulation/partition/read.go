@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/internal/strict"
-	"github.com/dsasched/dsasched/regular"
 )
 
 // Load reads a problem from a file.
 func Load(path string) (*Problem, error) {
-	data, err := regular.Read(path)
+	data, err := safefile.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -19,7 +19,7 @@ func Load(path string) (*Problem, error) {
 
 // LoadDivision reads a division of p from a file.
 func LoadDivision(path string, p *Problem) (*Division, error) {
-	data, err := regular.Read(path)
+	data, err := safefile.Read(path)
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/internal/strict"
-	"github.com/dsasched/dsasched/regular"
 )
 
 // A Result is an accelerator of another tool as a file of ours.
@@ -30,7 +30,7 @@ type Result struct {
 
 // File converts the file of another tool. Files that it names are looked for beside it and in its folder cores.
 func File(name string) (*Result, error) {
-	read := func(p string) ([]byte, error) { return regular.ReadUpTo(p, hardware.MaxFileBytes) }
+	read := func(p string) ([]byte, error) { return safefile.ReadUpTo(p, hardware.MaxFileBytes) }
 	data, err := read(name)
 	if err != nil {
 		return nil, err

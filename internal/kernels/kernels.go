@@ -13,10 +13,10 @@ import (
 	"github.com/dsasched/dsasched/internal/grain"
 	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/internal/simt"
+	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/internal/training"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
-	"github.com/dsasched/dsasched/spell"
 )
 
 // A Method makes kernels of a graph.
@@ -177,5 +177,5 @@ func Run(ctx context.Context, g *model.Graph, m *simt.Machine, method string) (*
 			return r, nil
 		}
 	}
-	return nil, fmt.Errorf("unknown method %q%s", method, spell.Expected(method, MethodNames()))
+	return nil, fmt.Errorf("unknown method %q%s", method, suggest.Expected(method, MethodNames()))
 }

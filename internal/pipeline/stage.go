@@ -15,9 +15,9 @@ import (
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/server"
+	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
-	"github.com/dsasched/dsasched/spell"
 )
 
 // A Stage is a decision of the pipeline, with the strategies that can make it.
@@ -232,7 +232,7 @@ func lookupStage(list []Stage, name string) (Stage, error) {
 		}
 		names = append(names, st.Name)
 	}
-	return Stage{}, fmt.Errorf("unknown stage %q%s", name, spell.Expected(name, names))
+	return Stage{}, fmt.Errorf("unknown stage %q%s", name, suggest.Expected(name, names))
 }
 
 // Lookup finds a strategy by its name or alias.
@@ -248,7 +248,7 @@ func (st Stage) Lookup(name string) (Strategy, error) {
 		}
 	}
 	return Strategy{}, fmt.Errorf("%s is %q%s", st.Name, name,
-		spell.HintOr(name, known, ", expected one of "+spell.Some(names)))
+		suggest.HintOr(name, known, ", expected one of "+suggest.Some(names)))
 }
 
 // Schedule makes all decisions for one chunk.
