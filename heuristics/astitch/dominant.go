@@ -10,7 +10,7 @@ import (
 
 // loopNests forms the loop nests of a stitch operator around its dominants and lists
 // them in an order in which they can run. units are its parts as TVM fuses them.
-func loopNests(g *model.Graph, pos []int, units []schedule.Layer, cores int64) ([]schedule.Layer, []Loop) {
+func loopNests(g *model.Graph, pos []int, units []schedule.Layer, cores int64) ([]schedule.Layer, []loop) {
 	parts := make([][]model.OpID, len(units))
 	for k, u := range units {
 		parts[k] = u.Ops
@@ -29,7 +29,7 @@ func loopNests(g *model.Graph, pos []int, units []schedule.Layer, cores int64) (
 // parts, and lists them in an order in which they can run. join reports whether the part
 // of a dominant may take in another one; it is given all candidates.
 func around(g *model.Graph, pos []int, parts [][]model.OpID,
-	join func(p *partition, seed, k int, candidates map[model.OpID]bool) bool) ([][]model.OpID, []Loop) {
+	join func(p *partition, seed, k int, candidates map[model.OpID]bool) bool) ([][]model.OpID, []loop) {
 	var all []model.OpID
 	for _, ops := range parts {
 		all = append(all, ops...)
@@ -45,10 +45,10 @@ func around(g *model.Graph, pos []int, parts [][]model.OpID,
 		grow(p, seed, func(k int) bool { return join(p, seed, k, isCandidate) })
 	}
 	var nests [][]model.OpID
-	var loops []Loop
+	var loops []loop
 	for _, k := range p.sorted() {
 		ops := p.ops[k]
-		l := Loop{Dominant: -1}
+		l := loop{Dominant: -1}
 		for _, id := range ops {
 			switch {
 			case !isCandidate[id]:

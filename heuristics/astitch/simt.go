@@ -47,15 +47,15 @@ func Stitch(g *model.Graph, m *simt.Machine, opt SIMTOptions) (*fusion.Plan, err
 	})
 }
 
-// A Scope becomes one kernel: operators in execution order.
-type Scope struct {
+// A scope becomes one kernel: operators in execution order.
+type scope struct {
 	Library bool
 	Ops     []model.OpID
 }
 
 // SIMTScopes identifies the stitching scopes of a graph, in an order in which they can run.
 // Views by themselves are in none.
-func SIMTScopes(g *model.Graph, opt SIMTOptions) ([]Scope, error) {
+func SIMTScopes(g *model.Graph, opt SIMTOptions) ([]scope, error) {
 	roles, err := fusion.Roles(g)
 	if err != nil {
 		return nil, err
@@ -83,10 +83,10 @@ func SIMTScopes(g *model.Graph, opt SIMTOptions) ([]Scope, error) {
 		}
 		remote(p, apart)
 	}
-	var out []Scope
+	var out []scope
 	for _, k := range p.sorted() {
 		if !idle(p.ops[k]) {
-			out = append(out, Scope{heavy[k], p.ops[k]})
+			out = append(out, scope{heavy[k], p.ops[k]})
 		}
 	}
 	return out, nil

@@ -7,8 +7,8 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// Loop says what leads a loop nest of a stitch operator.
-type Loop struct {
+// loop says what leads a loop nest of a stitch operator.
+type loop struct {
 	Dominant model.OpID
 	// Sub lists the sub-dominants, in execution order.
 	Sub []model.OpID
@@ -20,7 +20,7 @@ type Plan struct {
 	Layers   [][]schedule.Layer // per sub-graph
 	// Loops, per sub-graph: one entry per layer of a stitch operator; nil for
 	// compute-intensive kernels.
-	Loops [][]Loop
+	Loops [][]loop
 }
 
 // Group makes kernels of the operators, given in execution order: stitch operators
@@ -54,7 +54,7 @@ func Group(g *model.Graph, order []model.OpID, units []schedule.Layer, cores int
 		sg := &schedule.SubGraph{ID: i, Name: fmt.Sprintf("k%d", i), Ops: ops,
 			Split: schedule.SplitInfo{Ops: len(ops), Factor: 1, Dim: -1}}
 		sg.Inputs, sg.Outputs = schedule.Boundary(g, ops)
-		layers, loops := []schedule.Layer{units[k]}, []Loop(nil)
+		layers, loops := []schedule.Layer{units[k]}, []loop(nil)
 		if !heavy[k] {
 			sg.Name = fmt.Sprintf("stitch%d", i)
 			layers, loops = loopNests(g, pos, inside[k], cores)
