@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/formulation/allocate"
-	"github.com/dsasched/dsasched/hardware/convert"
+	"github.com/dsasched/dsasched/internal/convert"
 	"github.com/dsasched/dsasched/internal/safefile"
 )
 

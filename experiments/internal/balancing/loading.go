@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	"github.com/dsasched/dsasched/formulation/pipelining"
-	"github.com/dsasched/dsasched/heuristics/mofang"
 	"github.com/dsasched/dsasched/internal/balance"
 	"github.com/dsasched/dsasched/internal/devicepipe"
 	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/heuristics/mofang"
 	"github.com/dsasched/dsasched/internal/server"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/formulation/pipelining"
-	"github.com/dsasched/dsasched/heuristics/mofang"
 	"github.com/dsasched/dsasched/internal/devicepipe"
 	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/heuristics/mofang"
 	"github.com/dsasched/dsasched/plots"
 )
 

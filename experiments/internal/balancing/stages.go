@@ -6,9 +6,9 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/pipelining"
-	"github.com/dsasched/dsasched/heuristics/mofang"
 	"github.com/dsasched/dsasched/internal/balance"
 	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/heuristics/mofang"
 	"github.com/dsasched/dsasched/internal/server"
 	"github.com/dsasched/dsasched/model/network"
 )

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/heuristics/tensorrt"
 	"github.com/dsasched/dsasched/internal/fusion"
+	"github.com/dsasched/dsasched/internal/heuristics/tensorrt"
 	"github.com/dsasched/dsasched/internal/simt"
 	"github.com/dsasched/dsasched/model"
 )

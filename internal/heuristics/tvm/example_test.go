@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
-	"github.com/dsasched/dsasched/heuristics/tvm"
+	"github.com/dsasched/dsasched/internal/heuristics/tvm"
 	"github.com/dsasched/dsasched/model"
 )
 

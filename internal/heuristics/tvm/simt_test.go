@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/heuristics/tvm"
 	"github.com/dsasched/dsasched/internal/fusion"
+	"github.com/dsasched/dsasched/internal/heuristics/tvm"
 	"github.com/dsasched/dsasched/internal/simt"
 	"github.com/dsasched/dsasched/model"
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/heuristics/astitch"
+	"github.com/dsasched/dsasched/internal/heuristics/astitch"
 	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"

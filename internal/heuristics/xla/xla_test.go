@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/heuristics/xla"
 	"github.com/dsasched/dsasched/internal/grain"
+	"github.com/dsasched/dsasched/internal/heuristics/xla"
 	"github.com/dsasched/dsasched/internal/simt"
 	"github.com/dsasched/dsasched/model"
 )

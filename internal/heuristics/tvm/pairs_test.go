@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/dsasched/dsasched/heuristics/tvm"
+	"github.com/dsasched/dsasched/internal/heuristics/tvm"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )

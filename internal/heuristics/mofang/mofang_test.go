@@ -9,7 +9,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/layering"
 	"github.com/dsasched/dsasched/formulation/pipelining"
-	"github.com/dsasched/dsasched/heuristics/mofang"
+	"github.com/dsasched/dsasched/internal/heuristics/mofang"
 	"github.com/dsasched/dsasched/internal/streams"
 )
 
