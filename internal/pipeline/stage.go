@@ -176,7 +176,7 @@ func makeStages() []Stage {
 				to.Order, to.OrderName, to.Costs = slices.Clone(from.Order), from.OrderName, slices.Clone(from.Costs)
 				to.Place, to.Cluster = from.Place, from.Cluster
 			},
-			check: by(schedule.CheckOwnOrder), take: takeOrder, moves: orderMoves, text: orderText},
+			check: by(schedule.CheckOrder), take: takeOrder, moves: orderMoves, text: orderText},
 		{Name: "bind", Description: "over which cores an output is spread, and its scope",
 			Strategies: []Strategy{plainBinding, EvenBinding, blockLocality, algorithm4, insideBinding, exactBinding,
 				ilpBinding},
