@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dsasched/dsasched/experiments/report"
+	"github.com/dsasched/dsasched/experiments/internal/report"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -63,3 +64,9 @@ func Measure(src network.Network, spec *hardware.Spec, batch int64, v scheduler.
 // Page makes one HTML file of a folder of results, which needs nothing beside it. It
 // depends on the files in the folder alone. A folder without any results is an error.
 func Page(out string) ([]byte, *report.Contents, error) { return report.Page(out, Names()) }
+
+// The published throughputs and other figures of the paper.
+var (
+	Configurations = literature.Configurations
+	Figures        = literature.Figures
+)

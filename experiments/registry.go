@@ -6,22 +6,22 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dsasched/dsasched/experiments/ablation"
-	"github.com/dsasched/dsasched/experiments/balancing"
-	"github.com/dsasched/dsasched/experiments/loops"
-	"github.com/dsasched/dsasched/experiments/measured"
-	"github.com/dsasched/dsasched/experiments/optimality"
-	"github.com/dsasched/dsasched/experiments/paperfigs"
-	"github.com/dsasched/dsasched/experiments/peers"
-	"github.com/dsasched/dsasched/experiments/readings"
-	"github.com/dsasched/dsasched/experiments/report"
-	"github.com/dsasched/dsasched/experiments/roofline"
-	"github.com/dsasched/dsasched/experiments/stitching"
-	"github.com/dsasched/dsasched/experiments/systems"
-	"github.com/dsasched/dsasched/experiments/timeline"
-	"github.com/dsasched/dsasched/experiments/tuning"
+	"github.com/dsasched/dsasched/experiments/internal/ablation"
+	"github.com/dsasched/dsasched/experiments/internal/balancing"
+	"github.com/dsasched/dsasched/experiments/internal/loops"
+	"github.com/dsasched/dsasched/experiments/internal/measured"
+	"github.com/dsasched/dsasched/experiments/internal/optimality"
+	"github.com/dsasched/dsasched/experiments/internal/paperfigs"
+	"github.com/dsasched/dsasched/experiments/internal/peers"
+	"github.com/dsasched/dsasched/experiments/internal/readings"
+	"github.com/dsasched/dsasched/experiments/internal/report"
+	"github.com/dsasched/dsasched/experiments/internal/roofline"
+	"github.com/dsasched/dsasched/experiments/internal/stitching"
+	"github.com/dsasched/dsasched/experiments/internal/systems"
+	"github.com/dsasched/dsasched/experiments/internal/timeline"
+	"github.com/dsasched/dsasched/experiments/internal/tuning"
 	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/spell"
+	"github.com/dsasched/dsasched/internal/suggest"
 )
 
 // registry lists the experiments in the order in which Run takes them.
@@ -97,7 +97,7 @@ func Lookup(name string) (Experiment, error) {
 			return Experiment{e}, nil
 		}
 	}
-	return Experiment{}, fmt.Errorf("unknown experiment %q%s", name, spell.Expected(name, known))
+	return Experiment{}, fmt.Errorf("unknown experiment %q%s", name, suggest.Expected(name, known))
 }
 
 // Run runs the experiments of these names, all if there is none, and writes

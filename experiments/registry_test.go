@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments/report"
+	"github.com/dsasched/dsasched/experiments/internal/report"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/page"
 )

@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/dsasched/dsasched/spell"
+	"github.com/dsasched/dsasched/internal/suggest"
 )
 
 // ErrUnknownField is the error of [Description.With] for a field that the
@@ -125,7 +125,7 @@ func (d *Description) field(name string) (*field, error) {
 		beside = d.Fields()
 	}
 	return nil, fmt.Errorf("%w %s of %s%s", ErrUnknownField, quote(name), d.file,
-		spell.HintOr(name, near, spell.HintOr(longName(name), d.Fields(), ": there are "+spell.Some(beside))))
+		suggest.HintOr(name, near, suggest.HintOr(longName(name), d.Fields(), ": there are "+suggest.Some(beside))))
 }
 
 // shortEndings are endings of short names, and the keys that they stand for.

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/regular"
-	"github.com/dsasched/dsasched/spell"
+	"github.com/dsasched/dsasched/internal/safefile"
+	"github.com/dsasched/dsasched/internal/suggest"
 )
 
 //go:embed presets/*.yaml
@@ -51,8 +51,8 @@ func (l Library) YAML(name string) ([]byte, error) {
 			return data, nil
 		}
 	}
-	return nil, fmt.Errorf("%w %s%s", l.Unknown, quote(name), spell.HintOr(name, l.Names(),
-		": the presets are "+spell.Some(l.Names())+", and the name of a file ends in .yaml or .yml"))
+	return nil, fmt.Errorf("%w %s%s", l.Unknown, quote(name), suggest.HintOr(name, l.Names(),
+		": the presets are "+suggest.Some(l.Names())+", and the name of a file ends in .yaml or .yml"))
 }
 
 // Read gives the text of a preset or a file, and the name that messages have. A file
@@ -62,7 +62,7 @@ func (l Library) Read(nameOrPath string) (name string, data []byte, err error) {
 		data, err := l.YAML(nameOrPath)
 		return "preset " + nameOrPath, data, err
 	}
-	data, err = regular.ReadUpTo(nameOrPath, MaxFileBytes)
+	data, err = safefile.ReadUpTo(nameOrPath, MaxFileBytes)
 	return nameOrPath, data, err
 }
 

@@ -11,33 +11,33 @@ type Sheet struct {
 	ClockHz       float64      `json:"clock_hz"`
 	Clusters      int          `json:"clusters"`
 	Cores         int          `json:"cores_per_cluster"`
-	CoreTypes     []SheetCores `json:"core_types"`
-	LB            *SheetMemory `json:"lb"` // per core; null: none
+	CoreTypes     []sheetCores `json:"core_types"`
+	LB            *sheetMemory `json:"lb"` // per core; null: none
 	LBWeightBytes Bytes        `json:"lb_weights_bytes"`
-	GB            *SheetMemory `json:"gb"` // per cluster; null: none
-	DDR           *SheetMemory `json:"ddr"`
-	CoreLink      SheetLink    `json:"core_link"`
+	GB            *sheetMemory `json:"gb"` // per cluster; null: none
+	DDR           *sheetMemory `json:"ddr"`
+	CoreLink      sheetLink    `json:"core_link"`
 	Network       *Network     `json:"network,omitempty"` // between the cores of a cluster; none: all-to-all
-	DDRLink       SheetLink    `json:"ddr_link"`
+	DDRLink       sheetLink    `json:"ddr_link"`
 	LaunchSeconds float64      `json:"launch_s"`
 	SyncSeconds   float64      `json:"sync_s"`
 	GapSeconds    float64      `json:"gap_s,omitempty"`
 	HostSeconds   float64      `json:"host_s,omitempty"`
-	Peaks         []SheetPeak  `json:"peaks"`  // of the chip
-	Energy        *SheetEnergy `json:"energy"` // null: no figures
+	Peaks         []sheetPeak  `json:"peaks"`  // of the chip
+	Energy        *sheetEnergy `json:"energy"` // null: no figures
 }
 
-// SheetCores are the cores of a type.
-type SheetCores struct {
+// sheetCores are the cores of a type.
+type sheetCores struct {
 	Name  string      `json:"name"`
 	Count int         `json:"count_per_cluster"`
 	HasLB bool        `json:"has_lb"`
 	Runs  []string    `json:"runs,omitempty"`
-	Units []SheetUnit `json:"units"`
+	Units []sheetUnit `json:"units"`
 }
 
-// SheetUnit is a compute unit with what it does per cycle.
-type SheetUnit struct {
+// sheetUnit is a compute unit with what it does per cycle.
+type sheetUnit struct {
 	Name       string          `json:"name"`
 	Kind       UnitKind        `json:"kind"`
 	SharesWith string          `json:"shares_with,omitempty"`
@@ -48,11 +48,11 @@ type SheetUnit struct {
 	ClockHz    float64         `json:"clock_hz,omitempty"`
 	Least      Cycles          `json:"least_cycles,omitempty"`
 	InFlight   int             `json:"in_flight,omitempty"`
-	Peaks      []SheetUnitPeak `json:"peaks"`
+	Peaks      []sheetUnitPeak `json:"peaks"`
 }
 
-// SheetUnitPeak is a unit's rate per cycle in one dtype; null: it can't compute in it.
-type SheetUnitPeak struct {
+// sheetUnitPeak is a unit's rate per cycle in one dtype; null: it can't compute in it.
+type sheetUnitPeak struct {
 	DType   string   `json:"dtype"`
 	MACs    *float64 `json:"macs_per_cycle"`
 	Simple  *float64 `json:"simple_ops_per_cycle"`
@@ -60,44 +60,44 @@ type SheetUnitPeak struct {
 	Move    *float64 `json:"move_ops_per_cycle"`
 }
 
-// SheetMemory is a [Memory].
-type SheetMemory struct {
+// sheetMemory is a [Memory].
+type sheetMemory struct {
 	SizeBytes               Bytes   `json:"size_bytes"`
 	BandwidthBytesPerSecond float64 `json:"bandwidth_bytes_per_s"`
 	LatencySeconds          float64 `json:"latency_s"`
 }
 
-// SheetLink is a [Link].
-type SheetLink struct {
+// sheetLink is a [Link].
+type sheetLink struct {
 	BandwidthBytesPerSecond *float64 `json:"bandwidth_bytes_per_s"` // per direction; null: unlimited
 	LatencySeconds          float64  `json:"latency_s"`
 	Broadcast               bool     `json:"broadcast"`
 	InFlight                int      `json:"in_flight,omitempty"` // loads; 0: one
 }
 
-// SheetEnergy is an [Energy]: in joules of an operation or a byte, in watts.
-type SheetEnergy struct {
-	Types       []SheetTypeEnergy `json:"types"`
+// sheetEnergy is an [Energy]: in joules of an operation or a byte, in watts.
+type sheetEnergy struct {
+	Types       []sheetTypeEnergy `json:"types"`
 	LB          float64           `json:"lb_byte_j"`
 	GB          float64           `json:"gb_byte_j"`
 	DDR         float64           `json:"ddr_byte_j"`
 	StaticWatts float64           `json:"static_w"`
 }
 
-// SheetTypeEnergy has the energies of operations in a dtype; null: no figure.
-type SheetTypeEnergy struct {
+// sheetTypeEnergy has the energies of operations in a dtype; null: no figure.
+type sheetTypeEnergy struct {
 	DType  string   `json:"dtype"`
 	MAC    *float64 `json:"mac_j"`
 	Vector *float64 `json:"vector_op_j"`
 }
 
-func (e *Energy) sheet() *SheetEnergy {
+func (e *Energy) sheet() *sheetEnergy {
 	if e == nil {
 		return nil
 	}
-	a := &SheetEnergy{LB: e.LB, GB: e.GB, DDR: e.DDR, StaticWatts: e.StaticWatts}
+	a := &sheetEnergy{LB: e.LB, GB: e.GB, DDR: e.DDR, StaticWatts: e.StaticWatts}
 	for _, d := range sheetTypes {
-		x := SheetTypeEnergy{DType: d}
+		x := sheetTypeEnergy{DType: d}
 		if v, ok := e.MAC[d]; ok {
 			x.MAC = &v
 		}
@@ -111,8 +111,8 @@ func (e *Energy) sheet() *SheetEnergy {
 	return a
 }
 
-// SheetPeak is the multiply-accumulates of a chip in one dtype.
-type SheetPeak struct {
+// sheetPeak is the multiply-accumulates of a chip in one dtype.
+type sheetPeak struct {
 	DType         string  `json:"dtype"`
 	MACsPerSecond float64 `json:"macs_per_s"`
 }
@@ -125,32 +125,32 @@ func (s *Spec) Sheet() *Sheet {
 		}
 		return &v
 	}
-	link := func(l Link) SheetLink {
-		return SheetLink{known(l.BandwidthBytesPerSecond), l.LatencySeconds, l.Broadcast, l.InFlight}
+	link := func(l Link) sheetLink {
+		return sheetLink{known(l.BandwidthBytesPerSecond), l.LatencySeconds, l.Broadcast, l.InFlight}
 	}
 	a := &Sheet{
 		Name: s.Name, Description: s.Description, ClockHz: s.ClockHz, Clusters: s.Clusters, Cores: s.Cores(),
-		LB: (*SheetMemory)(s.LB), LBWeightBytes: s.LBWeightBytes, GB: (*SheetMemory)(s.GB), DDR: (*SheetMemory)(s.DDR),
+		LB: (*sheetMemory)(s.LB), LBWeightBytes: s.LBWeightBytes, GB: (*sheetMemory)(s.GB), DDR: (*sheetMemory)(s.DDR),
 		CoreLink: link(s.CoreLink), Network: s.Network, DDRLink: link(s.DDRLink),
 		LaunchSeconds: s.LaunchSeconds, SyncSeconds: s.SyncSeconds,
-		GapSeconds: s.GapSeconds, HostSeconds: s.HostSeconds, Peaks: []SheetPeak{}, Energy: s.Energy.sheet(),
+		GapSeconds: s.GapSeconds, HostSeconds: s.HostSeconds, Peaks: []sheetPeak{}, Energy: s.Energy.sheet(),
 	}
 	for _, d := range sheetTypes {
 		if p := s.PeakMACsPerSecond(d); p > 0 {
-			a.Peaks = append(a.Peaks, SheetPeak{d, p})
+			a.Peaks = append(a.Peaks, sheetPeak{d, p})
 		}
 	}
 	for _, t := range s.CoreTypes {
-		c := SheetCores{Name: t.Name, Count: t.Count, HasLB: t.HasLB, Runs: t.Runs}
+		c := sheetCores{Name: t.Name, Count: t.Count, HasLB: t.HasLB, Runs: t.Runs}
 		for _, u := range t.Units {
-			x := SheetUnit{Name: u.Name, Kind: u.Kind, SharesWith: u.SharesWith, Rows: u.Rows, Cols: u.Cols, Lanes: u.Lanes,
+			x := sheetUnit{Name: u.Name, Kind: u.Kind, SharesWith: u.SharesWith, Rows: u.Rows, Cols: u.Cols, Lanes: u.Lanes,
 				FillCycles: u.FillCycles,
 				ClockHz:    u.ClockHz, Least: u.LeastCycles, InFlight: u.InFlight}
 			for _, d := range sheetTypes {
 				if !u.Supports(d) {
 					continue
 				}
-				p := SheetUnitPeak{DType: d, Simple: known(u.OpsPerCycle(OpSimple, d)), Special: known(u.OpsPerCycle(OpSpecial, d)),
+				p := sheetUnitPeak{DType: d, Simple: known(u.OpsPerCycle(OpSimple, d)), Special: known(u.OpsPerCycle(OpSpecial, d)),
 					Move: known(u.OpsPerCycle(OpMove, d))}
 				if u.Kind == Matrix {
 					p.MACs = known(u.MACsPerCycle(d))

@@ -388,21 +388,21 @@ func (g *Graph) DropDead() error {
 
 // KindCounts counts the operators of each kind, sorted by
 // kind.
-func (g *Graph) KindCounts() []KindCount {
+func (g *Graph) KindCounts() []kindCount {
 	m := map[Kind]int{}
 	for _, op := range g.Ops {
 		m[op.Kind]++
 	}
-	out := make([]KindCount, 0, len(m))
+	out := make([]kindCount, 0, len(m))
 	for k, n := range m {
-		out = append(out, KindCount{k, n})
+		out = append(out, kindCount{k, n})
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].Kind < out[j].Kind })
 	return out
 }
 
-// KindCount is a row of Graph.KindCounts.
-type KindCount struct {
+// kindCount is a row of Graph.KindCounts.
+type kindCount struct {
 	Kind  Kind
 	Count int
 }

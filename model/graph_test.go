@@ -427,7 +427,7 @@ func TestGraphCounts(t *testing.T) {
 	if got := g.MACs(); got != 24 {
 		t.Errorf("%d MACs, want 24", got)
 	}
-	if want := []KindCount{{"Gemm", 1}, {"Mul", 1}, {"Relu", 2}}; !reflect.DeepEqual(g.KindCounts(), want) {
+	if want := []kindCount{{"Gemm", 1}, {"Mul", 1}, {"Relu", 2}}; !reflect.DeepEqual(g.KindCounts(), want) {
 		t.Errorf("%v, want %v", g.KindCounts(), want)
 	}
 	out := g.Outputs[0]

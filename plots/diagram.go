@@ -28,15 +28,15 @@ type DiagramNode struct {
 	Text   string // lines end in newlines
 	X, Y   float64
 	Colour int // of the palette; NoColour: white
-	Shape  NodeShape
+	Shape  nodeShape
 }
 
-// NodeShape is the outline of a node.
-type NodeShape int
+// nodeShape is the outline of a node.
+type nodeShape int
 
 // The shapes.
 const (
-	Circle NodeShape = iota
+	circle nodeShape = iota
 	Box              // as large as its text
 	Ellipse
 	Bare // text alone
@@ -296,7 +296,7 @@ func (n *DiagramNode) half() (vg.Length, vg.Length) {
 	}
 	h := vg.Length(len(lines)) * (valueSize + 0.8)
 	switch n.Shape {
-	case Circle:
+	case circle:
 		return circleRadius, circleRadius
 	case Ellipse:
 		return w*0.6 + 5, h*0.62 + 2
@@ -401,7 +401,7 @@ func (d *Diagram) check() error {
 	for i, n := range d.Nodes {
 		f.unless(finite(n.X) && finite(n.Y), "diagram %q, node %d (%q) stands at column %g and row %g, expected zero or more",
 			d.Title, i, n.Text, n.X, n.Y)
-		f.unless(n.Shape >= Circle && n.Shape <= Bare, "diagram %q, node %d (%q) has unknown shape %d", d.Title, i, n.Text,
+		f.unless(n.Shape >= circle && n.Shape <= Bare, "diagram %q, node %d (%q) has unknown shape %d", d.Title, i, n.Text,
 			n.Shape)
 	}
 	known := func(node int) bool { return node >= 0 && node < len(d.Nodes) }

@@ -14,7 +14,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/allocate"
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/solve"
-	"github.com/dsasched/dsasched/regular"
+	"github.com/dsasched/dsasched/internal/safefile"
 )
 
 // placeNodes bounds the search of --spill for the offsets of what stays: a second or two
@@ -44,7 +44,7 @@ func newAllocate() *cobra.Command {
 			return usagef("--method %s does not say what to spill, expected longest-lifetime, largest-first, ilp or search",
 				f.method.value)
 		}
-		data, err := regular.Read(file)
+		data, err := safefile.Read(file)
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func newAllocate() *cobra.Command {
 
 // loadOffsets reads where a file places the buffers of p.
 func loadOffsets(file string, p *allocate.Problem) ([]int64, error) {
-	data, err := regular.ReadUpTo(file, maxPlan)
+	data, err := safefile.ReadUpTo(file, maxPlan)
 	if err != nil {
 		return nil, err
 	}

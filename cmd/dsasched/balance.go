@@ -12,10 +12,10 @@ import (
 	"github.com/dsasched/dsasched/formulation/pipelining"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/balance"
+	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/internal/server"
 	"github.com/dsasched/dsasched/internal/streams"
 	"github.com/dsasched/dsasched/model/network"
-	"github.com/dsasched/dsasched/regular"
 )
 
 // layeringJSON is the answer of `dsasched solve layering`.
@@ -169,7 +169,7 @@ func newPipeline() *cobra.Command {
 			return err
 		}
 		if *profile != "" {
-			data, err := regular.Read(*profile)
+			data, err := safefile.Read(*profile)
 			if err != nil {
 				return err
 			}

@@ -31,10 +31,10 @@ import (
 	"github.com/dsasched/dsasched/formulation/tiling"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/certificate"
+	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
-	"github.com/dsasched/dsasched/regular"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -178,7 +178,7 @@ func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration
 		show.show(func(time.Duration) string {
 			return fmt.Sprintf("bench: %d of %d instances, %s", i, len(files), printable(filepath.Base(file)))
 		})
-		data, err := regular.ReadUpTo(file, 1<<24)
+		data, err := safefile.ReadUpTo(file, 1<<24)
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
@@ -303,7 +303,7 @@ func (k bestKnown) keep(dir, ending, method string, r *bestRow, a benchAnswer) e
 }
 
 func readBest(file string) (bestKnown, error) {
-	data, err := regular.ReadUpTo(file, 1<<24)
+	data, err := safefile.ReadUpTo(file, 1<<24)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%w (--dir is the folder of the benchmark)", err)
 	}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/experiments/tuning"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/regular"
+	"github.com/dsasched/dsasched/internal/calibration"
+	"github.com/dsasched/dsasched/internal/safefile"
 )
 
 func newCalibrate() *cobra.Command {
@@ -35,11 +35,11 @@ func newCalibrate() *cobra.Command {
 				return err
 			}
 			// What can't be written is an error before the search, not after.
-			if err := tuning.CanApply(*accelerator, text, spec); err != nil {
+			if err := calibration.CanApply(*accelerator, text, spec); err != nil {
 				return err
 			}
 		}
-		cal, err := tuning.Calibrate(cmd.Context(), spec, !*residuals)
+		cal, err := calibration.Calibrate(cmd.Context(), spec, !*residuals)
 		if err != nil {
 			return err
 		}
@@ -65,10 +65,10 @@ func hardwareText(name string) ([]byte, error) {
 	if slices.Contains(hardware.Presets(), name) {
 		return hardware.PresetYAML(name)
 	}
-	return regular.Read(name)
+	return safefile.Read(name)
 }
 
-func writeCalibration(b *bytes.Buffer, a *tuning.Calibration) {
+func writeCalibration(b *bytes.Buffer, a *calibration.Calibration) {
 	row(b, "hardware", "%s", a.Hardware)
 	row(b, "method", "%s", a.Method)
 	row(b, "simulations", "%d", a.Simulations)

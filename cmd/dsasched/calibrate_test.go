@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments/tuning"
+	"github.com/dsasched/dsasched/internal/calibration"
 )
 
 // The residuals of the built-in accelerator, as text and as JSON.
 func TestCalibrateResiduals(t *testing.T) {
-	var a tuning.Calibration
+	var a calibration.Calibration
 	if err := json.Unmarshal([]byte(answer(t, "calibrate", "--residuals", "--json")), &a); err != nil {
 		t.Fatal(err)
 	}

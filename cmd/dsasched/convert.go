@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/formulation/allocate"
-	"github.com/dsasched/dsasched/hardware/convert"
-	"github.com/dsasched/dsasched/regular"
+	"github.com/dsasched/dsasched/internal/convert"
+	"github.com/dsasched/dsasched/internal/safefile"
 )
 
 func newConvert() *cobra.Command {
@@ -57,13 +57,13 @@ const maxPlan = 64 << 20
 
 // convertPlan writes a compiler's memory plan as a file of buffers, or the plan with other offsets.
 func convertPlan(cmd *cobra.Command, file, offsets, out string, asJSON bool) error {
-	text, err := regular.ReadUpTo(file, maxPlan)
+	text, err := safefile.ReadUpTo(file, maxPlan)
 	if err != nil {
 		return err
 	}
 	var ranges []byte
 	if base, ok := strings.CutSuffix(file, "-buffer-assignment.txt"); ok {
-		ranges, _ = regular.ReadUpTo(base+"-live-range.txt", maxPlan) // or they are in the file
+		ranges, _ = safefile.ReadUpTo(base+"-live-range.txt", maxPlan) // or they are in the file
 	}
 	d, err := allocate.ReadDump(file, string(text), string(ranges))
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/dsasched/dsasched/formulation/experts"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/internal/answers"
+	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/zoo"
-	"github.com/dsasched/dsasched/regular"
 )
 
 func newExperts() *cobra.Command {
@@ -39,7 +39,7 @@ func newExperts() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		data, err := regular.Read(args[0])
+		data, err := safefile.Read(args[0])
 		if err != nil {
 			return err
 		}

@@ -17,12 +17,12 @@ import (
 	"github.com/dsasched/dsasched/internal/grain"
 	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/schedulefile"
+	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
-	"github.com/dsasched/dsasched/spell"
 )
 
 // number is a flag for a whole number of at least min.
@@ -523,13 +523,13 @@ func oneOf(words []string) string {
 
 // notOne is the error of a flag whose value is none of the words.
 func notOne(value string, words []string) error {
-	if near := spell.Hint(value, words); near != "" {
+	if near := suggest.Hint(value, words); near != "" {
 		return errors.New(strings.Trim(near, " ()"))
 	}
 	if len(words) == 1 {
 		return fmt.Errorf("expected %s", words[0])
 	}
-	return fmt.Errorf("expected one of %s", spell.Some(words))
+	return fmt.Errorf("expected one of %s", suggest.Some(words))
 }
 
 // oneArg and its kin are cobra's, with errors that are usage errors and say what

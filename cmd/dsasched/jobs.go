@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/regular"
+	"github.com/dsasched/dsasched/internal/safefile"
 )
 
 // jobFlags are the settings of commands that can be run in parts, on many machines.
@@ -142,7 +142,7 @@ func within(path string) bool {
 
 func readShards(dir string) (*shardsJSON, error) {
 	path := filepath.Join(dir, shardsFile)
-	data, err := regular.Read(path)
+	data, err := safefile.Read(path)
 	if err != nil {
 		return nil, err
 	}

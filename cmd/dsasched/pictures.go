@@ -12,8 +12,8 @@ import (
 
 	"github.com/dsasched/dsasched/internal/recording"
 	"github.com/dsasched/dsasched/internal/schedulefile"
+	"github.com/dsasched/dsasched/internal/structure"
 	"github.com/dsasched/dsasched/internal/trace"
-	"github.com/dsasched/dsasched/model/structure"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/picture"

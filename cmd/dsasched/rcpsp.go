@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/formulation/rcpsp"
-	"github.com/dsasched/dsasched/regular"
+	"github.com/dsasched/dsasched/internal/safefile"
 )
 
 func newRCPSP() *cobra.Command {
@@ -21,7 +21,7 @@ func newRCPSP() *cobra.Command {
 }
 
 func readProject(file string) (*rcpsp.Project, error) {
-	f, err := regular.Open(file)
+	f, err := safefile.Open(file)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func readProject(file string) (*rcpsp.Project, error) {
 
 // loadStarts reads the start times of a result, and checks them.
 func loadStarts(file string, p *rcpsp.Project) ([]int64, error) {
-	data, err := regular.Read(file)
+	data, err := safefile.Read(file)
 	if err != nil {
 		return nil, err
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dsasched/dsasched/experiments"
+	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model/onnx"
-	"github.com/dsasched/dsasched/spell"
 )
 
 // Exit statuses.
@@ -81,7 +81,7 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 		if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
 			var names []string
 			cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-			hint = spell.Hint("--"+unknown.GetSpecifiedName(), names)
+			hint = suggest.Hint("--"+unknown.GetSpecifiedName(), names)
 		}
 		return usagef("%v%s (see '%s --help')", err, hint, cmd.CommandPath())
 	})
@@ -181,7 +181,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
-	if near := spell.Nearest(args[0], names); len(near) > 0 {
+	if near := suggest.Nearest(args[0], names); len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return usagef("unknown command %q: %s", args[0], hint)

@@ -15,10 +15,10 @@ import (
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/answers"
+	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/internal/server"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/zoo"
-	"github.com/dsasched/dsasched/regular"
 )
 
 // serveJSON is the answer of 'dsasched serve'.
@@ -90,7 +90,7 @@ func newServe() *cobra.Command {
 				}
 			}
 		}
-		data, err := regular.ReadAtMost(args[0], maxTrace)
+		data, err := safefile.ReadAtMost(args[0], maxTrace)
 		if err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func newServe() *cobra.Command {
 		show := newStatus(cmd, *quiet)
 		defer show.end()
 		if *read != "" {
-			data, err := regular.Read(*read)
+			data, err := safefile.Read(*read)
 			if err != nil {
 				return err
 			}

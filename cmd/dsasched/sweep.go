@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/experiments/tuning"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/explore"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/zoo"
@@ -59,19 +59,19 @@ func addGrid(cmd *cobra.Command) *gridFlags {
 
 // run computes the points of a grid, prints them by write and writes the files. If
 // it is interrupted, what is finished is printed, and no file is touched.
-func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []tuning.Axis,
-	show func(*bytes.Buffer, *tuning.Plan, []tuning.Explored) pointTable) error {
-	grid := tuning.Grid{Axes: axes, Network: g.read.options(),
+func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []explore.Axis,
+	show func(*bytes.Buffer, *explore.Plan, []explore.Explored) pointTable) error {
+	grid := explore.Grid{Axes: axes, Network: g.read.options(),
 		Options: withSolver(scheduler.Options{InPlace: *g.inPlace, Uneven: unevenOf(g.uneven), TimeLimit: g.limit.value})}
 	plan, err := grid.Plan()
 	if err != nil {
-		var wrong *tuning.GridError
+		var wrong *explore.GridError
 		if errors.As(err, &wrong) || errors.Is(err, scheduler.ErrNoSolver) {
 			return explainSolver(err)
 		}
 		return err
 	}
-	var list []tuning.Explored
+	var list []explore.Explored
 	var stopped error
 	switch {
 	case g.job != nil && (g.cells != "" || g.job.active()):
@@ -83,7 +83,7 @@ func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []tuning.Axis,
 	default:
 		show := newStatus(cmd, *g.quiet)
 		list, stopped = plan.Explore(cmd.Context(),
-			tuning.ExploreOptions{Workers: int(g.workers.value), Progress: show.cells})
+			explore.ExploreOptions{Workers: int(g.workers.value), Progress: show.cells})
 		show.end()
 	}
 	if stopped != nil && len(list) == 0 {
@@ -140,7 +140,7 @@ func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []tuning.Axis,
 
 // kept computes the points of a grid that are not in the folder for them, or a shard of
 // them, for which the list is nil.
-func (g *gridFlags) kept(cmd *cobra.Command, args []string, plan *tuning.Plan) (list []tuning.Explored, err error) {
+func (g *gridFlags) kept(cmd *cobra.Command, args []string, plan *explore.Plan) (list []explore.Explored, err error) {
 	dir := cmp.Or(g.cells, "sweep-cells")
 	show := newStatus(cmd, *g.quiet)
 	defer show.end()
@@ -151,14 +151,14 @@ func (g *gridFlags) kept(cmd *cobra.Command, args []string, plan *tuning.Plan) (
 	if err := g.job.settings(&opt); err != nil {
 		return nil, err
 	}
-	e := plan.Experiment(cmd.Name(), func(all []tuning.Explored) error { list = all; return nil })
+	e := plan.Experiment(cmd.Name(), func(all []explore.Explored) error { list = all; return nil })
 	if g.job.active() {
 		return nil, g.job.run(cmd, wholeCommand(cmd, args, "cells"), "cells", []harness.Experiment{e}, opt, *g.asJSON)
 	}
 	return list, e.Run(cmd.Context(), opt)
 }
 
-func (g *gridFlags) files(plan *tuning.Plan, list []tuning.Explored) error {
+func (g *gridFlags) files(plan *explore.Plan, list []explore.Explored) error {
 	_, err := writeFiles([]fileToWrite{
 		{g.csv, func(w io.Writer) error { _, err := w.Write(plan.CSV(list)); return err }},
 		{g.jsonl, func(w io.Writer) error {
@@ -194,8 +194,8 @@ func newSweep() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(axes, func(a tuning.Axis) bool { return a.Key == "dtype" }) {
-			axes = append([]tuning.Axis{{Key: "dtype", Values: []string{g.read.dtype.value}}}, axes...)
+		if !slices.ContainsFunc(axes, func(a explore.Axis) bool { return a.Key == "dtype" }) {
+			axes = append([]explore.Axis{{Key: "dtype", Values: []string{g.read.dtype.value}}}, axes...)
 		}
 		return g.run(cmd, args, axes, writeSweep)
 	}
@@ -203,10 +203,10 @@ func newSweep() *cobra.Command {
 }
 
 // gridAxes reads --set KEY=A,B.
-func gridAxes(models, sets []string) ([]tuning.Axis, error) {
-	var axes []tuning.Axis
+func gridAxes(models, sets []string) ([]explore.Axis, error) {
+	var axes []explore.Axis
 	if len(models) > 0 {
-		axes = append(axes, tuning.Axis{Key: "model", Values: models})
+		axes = append(axes, explore.Axis{Key: "model", Values: models})
 	}
 	for _, s := range sets {
 		key, values, ok := strings.Cut(s, "=")
@@ -216,9 +216,9 @@ func gridAxes(models, sets []string) ([]tuning.Axis, error) {
 		if key == "model" && len(models) > 0 {
 			return nil, usagef("--set %s: the networks are given already: %s", s, quoted(models))
 		}
-		axes = append(axes, tuning.Axis{Key: key, Values: strings.Split(values, ",")})
+		axes = append(axes, explore.Axis{Key: key, Values: strings.Split(values, ",")})
 	}
-	if !slices.ContainsFunc(axes, func(a tuning.Axis) bool { return a.Key == "model" }) {
+	if !slices.ContainsFunc(axes, func(a explore.Axis) bool { return a.Key == "model" }) {
 		return nil, usagef("MODEL is missing: %s", modelHint)
 	}
 	return axes, nil
@@ -230,7 +230,7 @@ func completeSet(_ *cobra.Command, _ []string, word string) ([]cobra.Completion,
 	key, values, ok := strings.Cut(word, "=")
 	if !ok {
 		var keys []cobra.Completion
-		for _, k := range tuning.GridKeys() {
+		for _, k := range explore.GridKeys() {
 			keys = append(keys, k+"=")
 		}
 		if d, err := hardware.Describe("stcp920"); err == nil {
@@ -270,7 +270,7 @@ func completeSet(_ *cobra.Command, _ []string, word string) ([]cobra.Completion,
 	return words, more
 }
 
-func writeSweep(b *bytes.Buffer, plan *tuning.Plan, list []tuning.Explored) pointTable {
+func writeSweep(b *bytes.Buffer, plan *explore.Plan, list []explore.Explored) pointTable {
 	points := plural(len(list), "point")
 	items := []string{points}
 	var shown []int
@@ -312,7 +312,7 @@ func (p pointTable) table(command string) harness.Table {
 
 // pointsOf lists the axes that are shown, and what came out; vector is whether the
 // vector unit has a column.
-func pointsOf(plan *tuning.Plan, list []tuning.Explored, shown []int, vector bool) pointTable {
+func pointsOf(plan *explore.Plan, list []explore.Explored, shown []int, vector bool) pointTable {
 	var header []string
 	labels := map[int]map[string]string{}
 	for _, i := range shown {
@@ -373,7 +373,7 @@ func newCompareHardware() *cobra.Command {
 		if len(machines) == 0 {
 			machines = hardware.Presets()
 		}
-		return g.run(cmd, args, []tuning.Axis{
+		return g.run(cmd, args, []explore.Axis{
 			{Key: "model", Values: args}, {Key: "dtype", Values: []string{g.read.dtype.value}},
 			{Key: "batch", Values: []string{batch.String()}},
 			{Key: "chunk", Values: []string{chunk.String()}}, {Key: "hardware", Values: machines},
@@ -383,19 +383,19 @@ func newCompareHardware() *cobra.Command {
 	return cmd
 }
 
-func writeHardwareComparison(b *bytes.Buffer, plan *tuning.Plan, list []tuning.Explored) pointTable {
+func writeHardwareComparison(b *bytes.Buffer, plan *explore.Plan, list []explore.Explored) pointTable {
 	if len(list) == 0 {
 		return pointTable{}
 	}
 	at := func(key string) int {
-		return slices.IndexFunc(plan.Axes, func(a tuning.Axis) bool { return a.Key == key })
+		return slices.IndexFunc(plan.Axes, func(a explore.Axis) bool { return a.Key == key })
 	}
 	first := func(key string) string { return printable(plan.Labels(at(key))[0]) }
 	title := fmt.Sprintf("%s (%s), batch %s", first("model"), first("dtype"), first("batch"))
 	row(b, "network", "%s", title)
 	shown := []int{at("hardware")}
 	if variant := at("variant"); slices.ContainsFunc(list,
-		func(e tuning.Explored) bool { return e.Values[variant] != list[0].Values[variant] }) {
+		func(e explore.Explored) bool { return e.Values[variant] != list[0].Values[variant] }) {
 		shown = append(shown, variant)
 	} else {
 		row(b, "variant", "%s", first("variant"))

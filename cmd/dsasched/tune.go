@@ -21,11 +21,11 @@ import (
 	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/grain"
 	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
-	"github.com/dsasched/dsasched/regular"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -304,7 +304,7 @@ func (l *trialLog) Write(line []byte) (int, error) {
 
 // openLog reads what a log has and goes on behind it, without a last line that was cut off.
 func openLog(name string, set *scheduler.TuneSettings) (*os.File, error) {
-	data, err := regular.ReadAtMost(name, maxLog)
+	data, err := safefile.ReadAtMost(name, maxLog)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -376,7 +376,7 @@ func newExplainKernel() *cobra.Command {
 		"`task` as 'dsasched tune' prints it, the name of a layer of a schedule, or its number from 0")
 	full := cmd.Flags().Bool("full", false, "print every other choice, not the three best of a decision")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		data, err := regular.Read(args[0])
+		data, err := safefile.Read(args[0])
 		if err != nil {
 			return err
 		}
@@ -520,7 +520,7 @@ func (a *scheduledJSON) write(b *bytes.Buffer) {
 }
 
 func readTuned(name string) (*scheduler.Tuned, error) {
-	data, err := regular.Read(name)
+	data, err := safefile.Read(name)
 	if err != nil {
 		return nil, err
 	}

@@ -137,8 +137,8 @@ func (r *SpillResult) Kept(p *Problem) (*Problem, []int64) {
 	return kept, offsets
 }
 
-// An Overfull time is one at which what is in use is more than the capacity.
-type Overfull struct {
+// An overfull time is one at which what is in use is more than the capacity.
+type overfull struct {
 	Lower        int64    `json:"lower"` // in use from here
 	Upper        int64    `json:"upper"` // to before here
 	Buffers      []string `json:"buffers"`
@@ -146,12 +146,12 @@ type Overfull struct {
 }
 
 // Overfull is the time at which the capacity misses most bytes, nil if it misses none.
-func (p *Problem) Overfull(capacity int64) *Overfull {
+func (p *Problem) Overfull(capacity int64) *overfull {
 	s, ok := p.Fullest()
 	if !ok || s.Bytes() <= capacity {
 		return nil
 	}
-	o := &Overfull{Lower: s.Time.Lower, Upper: s.Time.Upper, MissingBytes: s.Bytes() - capacity}
+	o := &overfull{Lower: s.Time.Lower, Upper: s.Time.Upper, MissingBytes: s.Bytes() - capacity}
 	for _, l := range s.Live {
 		o.Buffers = append(o.Buffers, p.Buffers[l.Buffer].ID)
 	}

@@ -271,15 +271,15 @@ func (r *reader) end(v int64) int64 {
 	return v
 }
 
-func (r *reader) gaps(column, text string) []Gap {
-	var gaps []Gap
+func (r *reader) gaps(column, text string) []gap {
+	var gaps []gap
 	if n := strings.Count(text, "-"); n > 0 {
-		gaps = make([]Gap, 0, n)
+		gaps = make([]gap, 0, n)
 	}
 	for word := range strings.FieldsSeq(text) {
 		times, window, windowed := strings.Cut(word, "@")
 		time, ok := pair(times, "-")
-		g := Gap{Time: Interval{time.Lower, r.end(time.Upper)}}
+		g := gap{Time: Interval{time.Lower, r.end(time.Upper)}}
 		if windowed {
 			w, wok := pair(window, ":")
 			g.Window, ok = &w, ok && wok
@@ -290,7 +290,7 @@ func (r *reader) gaps(column, text string) []Gap {
 		}
 		gaps = append(gaps, g)
 	}
-	slices.SortStableFunc(gaps, func(a, b Gap) int {
+	slices.SortStableFunc(gaps, func(a, b gap) int {
 		if a.Time.Lower < b.Time.Lower {
 			return -1
 		}

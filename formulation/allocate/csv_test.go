@@ -26,11 +26,11 @@ func TestReadCSV(t *testing.T) {
 		{"no gaps", "start,size,buffer_id,upper,alignment,gaps\n6,18,1,12,2,\n", []Buffer{
 			{ID: "1", Lifetime: Interval{6, 12}, Size: 18, Alignment: 2}}},
 		{"gaps", "id,lower,upper,size,gaps\nx,6,12,18,7-9 \ny,5,15,20,12-14@2:13 9-11\n", []Buffer{
-			{ID: "x", Lifetime: Interval{6, 12}, Size: 18, Gaps: []Gap{{Time: Interval{7, 9}}}},
+			{ID: "x", Lifetime: Interval{6, 12}, Size: 18, Gaps: []gap{{Time: Interval{7, 9}}}},
 			{ID: "y", Lifetime: Interval{5, 15}, Size: 20,
-				Gaps: []Gap{{Time: Interval{9, 11}}, {Time: Interval{12, 14}, Window: window}}}}},
+				Gaps: []gap{{Time: Interval{9, 11}}, {Time: Interval{12, 14}, Window: window}}}}},
 		{"inclusive ends", "id,start,end,size,gaps\nx,6,11,18,7-8\n", []Buffer{
-			{ID: "x", Lifetime: Interval{6, 12}, Size: 18, Gaps: []Gap{{Time: Interval{7, 9}}}}}},
+			{ID: "x", Lifetime: Interval{6, 12}, Size: 18, Gaps: []gap{{Time: Interval{7, 9}}}}}},
 		{"offsets, hints, costs", "id,lower,upper,size,offset,hint,spill_cost\nx,0,1,2,21,-1,7\ny,0,1,2,,4,\n", []Buffer{
 			{ID: "x", Lifetime: Interval{0, 1}, Size: 2, Offset: p64(21), SpillCost: p64(7)},
 			{ID: "y", Lifetime: Interval{0, 1}, Size: 2, Hint: p64(4)}}},
@@ -152,7 +152,7 @@ func TestWriteCSV(t *testing.T) {
 	p := &Problem{Buffers: []Buffer{
 		{ID: "Little", Lifetime: Interval{5, 10}, Size: 15},
 		{ID: "Big", Lifetime: Interval{6, 12}, Size: 18, Alignment: 2,
-			Gaps: []Gap{{Time: Interval{7, 8}}, {Time: Interval{9, 10}, Window: window}}},
+			Gaps: []gap{{Time: Interval{7, 8}}, {Time: Interval{9, 10}, Window: window}}},
 	}}
 	var b bytes.Buffer
 	if err := WriteCSV(&b, p, []int64{1, 22}); err != nil {

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// A Dump is an allocation problem of a compiler, read from what it prints of its own plan. Hints of the
+// A dump is an allocation problem of a compiler, read from what it prints of its own plan. Hints of the
 // buffers are the compiler's offsets.
-type Dump struct {
+type dump struct {
 	Tool    string
 	Problem *Problem
 	Peak    int64    // of the compiler's plan
@@ -37,11 +37,11 @@ var xlaPlan = regexp.MustCompile(`(?m)^allocation \d+: size `)
 // file or in ranges: the largest allocation of temporaries), TensorFlow Lite for Microcontrollers (lines of
 // PrintMemoryPlan), Vela (the table of --verbose-allocation) and tt-mlir (a problem of its planner as JSON: what it
 // placed in scratch). In all of them lifetimes end with the last use.
-func ReadDump(file string, text, ranges string) (*Dump, error) {
+func ReadDump(file string, text, ranges string) (*dump, error) {
 	if len(text) > maxDump || len(ranges) > maxDump {
 		return nil, fmt.Errorf("%s: more than %d bytes", file, maxDump)
 	}
-	d := &Dump{text: text, Problem: &Problem{Name: file}}
+	d := &dump{text: text, Problem: &Problem{Name: file}}
 	var err error
 	switch {
 	case xlaPlan.MatchString(text):
@@ -77,7 +77,7 @@ func ReadDump(file string, text, ranges string) (*Dump, error) {
 }
 
 // WithOffsets is the text of the dump with other offsets, one for each buffer.
-func (d *Dump) WithOffsets(offsets []int64) (string, error) {
+func (d *dump) WithOffsets(offsets []int64) (string, error) {
 	if len(offsets) != len(d.Problem.Buffers) {
 		return "", fmt.Errorf("%d offsets, expected one for each of %d buffers", len(offsets), len(d.Problem.Buffers))
 	}
@@ -114,7 +114,7 @@ func number(file, what, s string, base int) (int64, error) {
 }
 
 // name replaces the characters of a name that a CSV file can't hold.
-func (d *Dump) name(s string, taken map[string]bool) string {
+func (d *dump) name(s string, taken map[string]bool) string {
 	s = strings.TrimSpace(strings.NewReplacer(",", ";", "\"", "'").Replace(s))
 	for n := s; ; s = fmt.Sprintf("%s#%d", n, len(taken)) {
 		if s != "" && !taken[s] {
@@ -128,7 +128,7 @@ func plain(offset int64) string { return strconv.FormatInt(offset, 10) }
 
 // xla reads the largest allocation of temporaries. Values that share an offset while both live are one buffer: what
 // a loop carries has several names.
-func (d *Dump) xla(file, text, ranges string) error {
+func (d *dump) xla(file, text, ranges string) error {
 	if k := strings.Index(text, "HloLiveRange ("); k >= 0 {
 		ranges = text[k:]
 	}
@@ -233,7 +233,7 @@ func alignment(offset, most int64) int64 {
 }
 
 // aligned gives all buffers the alignment that all offsets have; no dump says it.
-func (d *Dump) aligned() error {
+func (d *dump) aligned() error {
 	all := int64(1) << 20
 	for _, b := range d.Problem.Buffers {
 		all = min(all, max(1, b.Alignment))
@@ -249,7 +249,7 @@ func (d *Dump) aligned() error {
 
 // rows reads a plan with a line for each buffer: of Vela (base 0) lines of one live range are alike but for purpose and
 // name.
-func (d *Dump) rows(file string, line *regexp.Regexp, base int) error {
+func (d *dump) rows(file string, line *regexp.Regexp, base int) error {
 	taken := map[string]bool{}
 	index := map[string]int{}
 	for _, at := range line.FindAllStringSubmatchIndex(d.text, -1) {
@@ -308,7 +308,7 @@ var ttRequest = regexp.MustCompile(`\[\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d
 
 // planner reads a problem of tt-mlir's planner. A variable is in scratch or spilled and has requests for either case;
 // those of the case that it is in count.
-func (d *Dump) planner(file, text string) error {
+func (d *dump) planner(file, text string) error {
 	var p struct {
 		Variables []struct {
 			Placement string           `json:"placement"`

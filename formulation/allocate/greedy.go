@@ -15,20 +15,20 @@ type Rule string
 
 // The rules. Ties go to the earlier birth, then to the buffer that comes first.
 const (
-	// FirstFit takes buffers by birth and puts each into the lowest room that is
+	// firstFit takes buffers by birth and puts each into the lowest room that is
 	// large enough.
-	FirstFit Rule = "first-fit"
-	// BestFit takes buffers by birth and puts each into the smallest room that is
+	firstFit Rule = "first-fit"
+	// bestFit takes buffers by birth and puts each into the smallest room that is
 	// large enough; the room above all others counts as the largest.
-	BestFit Rule = "best-fit"
-	// LongestLifetime is first fit in order of lifetime, longest first.
-	LongestLifetime Rule = "longest-lifetime"
-	// LargestFirst is first fit in order of size, largest first.
-	LargestFirst Rule = "largest-first"
+	bestFit Rule = "best-fit"
+	// longestLifetime is first fit in order of lifetime, longest first.
+	longestLifetime Rule = "longest-lifetime"
+	// largestFirst is first fit in order of size, largest first.
+	largestFirst Rule = "largest-first"
 )
 
 // Rules are all rules.
-func Rules() []Rule { return []Rule{FirstFit, BestFit, LongestLifetime, LargestFirst} }
+func Rules() []Rule { return []Rule{firstFit, bestFit, longestLifetime, largestFirst} }
 
 // byRule is a rule's placement within a capacity, or [NoLimit]. Where the placement does
 // not fit, it is in the result with status Limit.
@@ -38,7 +38,7 @@ func byRule(p *Problem, rule Rule, capacity int64) (*Result, error) {
 		return nil, err
 	}
 	var r *Result
-	switch offsets, err := Place(p, rule); {
+	switch offsets, err := placeAll(p, rule); {
 	case errors.Is(err, ErrClash):
 		r = s.infeasible(p.Bound())
 	case err != nil:
@@ -66,7 +66,7 @@ func byRule(p *Problem, rule Rule, capacity int64) (*Result, error) {
 func bestRule(p *Problem) ([]int64, error) {
 	var best []int64
 	for _, rule := range Rules() {
-		offsets, err := Place(p, rule)
+		offsets, err := placeAll(p, rule)
 		switch {
 		case errors.Is(err, ErrClash):
 			return nil, nil
@@ -80,14 +80,14 @@ func bestRule(p *Problem) ([]int64, error) {
 	return best, nil
 }
 
-// ErrClash is wrapped by the error of [Place] where fixed offsets
+// ErrClash is wrapped by the error of placeAll where fixed offsets
 // contradict each other: then there is no placement at any capacity.
 var ErrClash = errors.New("fixed offsets overlap")
 
-// Place gives each buffer an offset by a rule, without regard to a capacity. Fixed
+// placeAll gives each buffer an offset by a rule, without regard to a capacity. Fixed
 // offsets are kept: those buffers are placed first. The error is about invalid
 // problems and rules, or [ErrClash].
-func Place(p *Problem, rule Rule) ([]int64, error) {
+func placeAll(p *Problem, rule Rule) ([]int64, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -101,9 +101,9 @@ func Place(p *Problem, rule Rule) ([]int64, error) {
 	first := func(i int) int64 { // smaller is earlier
 		b := &p.Buffers[i]
 		switch rule {
-		case LongestLifetime:
+		case longestLifetime:
 			return -b.Lifetime.Len()
-		case LargestFirst:
+		case largestFirst:
 			return -b.Size
 		}
 		return 0
@@ -132,7 +132,7 @@ func Place(p *Problem, rule Rule) ([]int64, error) {
 			}
 			continue
 		}
-		offsets[i] = choose(b, taken, rule == BestFit)
+		offsets[i] = choose(b, taken, rule == bestFit)
 	}
 	return offsets, nil
 }
@@ -142,7 +142,7 @@ func Place(p *Problem, rule Rule) ([]int64, error) {
 func conflicts(p *Problem, placed []int, offsets []int64, i int) []Interval {
 	var all []Interval
 	for _, j := range placed {
-		for _, v := range Conflicts(&p.Buffers[j], &p.Buffers[i]) {
+		for _, v := range conflictsOf(&p.Buffers[j], &p.Buffers[i]) {
 			all = append(all, Interval{Lower: offsets[j] + v.Lower, Upper: offsets[j] + v.Upper})
 		}
 	}
@@ -169,24 +169,24 @@ func choose(b *Buffer, taken []Interval, best bool) int64 {
 	return offset
 }
 
-// A SpillRule says which of the buffers that live at a time leaves first.
-type SpillRule string
+// A spillRule says which of the buffers that live at a time leaves first.
+type spillRule string
 
 // The rules. Ties go to the buffer that comes first.
 const (
 	// SpillLongestLifetime is the paper's: the buffer that is in the way for the
 	// longest time, which often is a small one.
-	SpillLongestLifetime SpillRule = "longest-lifetime"
+	SpillLongestLifetime spillRule = "longest-lifetime"
 	// SpillLargest is prior work's: the buffer that makes most room.
-	SpillLargest SpillRule = "largest-first"
+	SpillLargest spillRule = "largest-first"
 )
 
 // spillRules are all rules.
-func spillRules() []SpillRule { return []SpillRule{SpillLongestLifetime, SpillLargest} }
+func spillRules() []spillRule { return []spillRule{SpillLongestLifetime, SpillLargest} }
 
 // spillByRule marks buffers by a rule, going through time, until what stays passes the
 // capacity at no time.
-func spillByRule(p *Problem, capacity int64, rule SpillRule) ([]bool, error) {
+func spillByRule(p *Problem, capacity int64, rule spillRule) ([]bool, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -202,19 +202,19 @@ func spillByRule(p *Problem, capacity int64, rule SpillRule) ([]bool, error) {
 		// No choice here: it does not fit even if it is alone.
 		spilled[i] = b.Size > capacity || b.Offset != nil && *b.Offset+b.Size > capacity
 	}
-	weight := func(l Live) int64 {
+	weight := func(l live) int64 {
 		if rule == SpillLargest {
 			return l.Window.Len()
 		}
 		return p.Buffers[l.Buffer].Lifetime.Len()
 	}
 	for _, s := range p.Sections() {
-		stay := slices.DeleteFunc(s.Live, func(l Live) bool { return spilled[l.Buffer] })
+		stay := slices.DeleteFunc(s.Live, func(l live) bool { return spilled[l.Buffer] })
 		bytes := int64(0)
 		for _, l := range stay {
 			bytes += l.Window.Len()
 		}
-		slices.SortStableFunc(stay, func(a, b Live) int { return cmp.Compare(weight(b), weight(a)) })
+		slices.SortStableFunc(stay, func(a, b live) int { return cmp.Compare(weight(b), weight(a)) })
 		for k := 0; bytes > capacity; k++ {
 			spilled[stay[k].Buffer] = true
 			bytes -= stay[k].Window.Len()

@@ -27,22 +27,22 @@ func TestPlace(t *testing.T) {
 		buffers []Buffer
 		want    []int64
 	}{
-		{"the lowest room", FirstFit, holes, []int64{0, 2, 5, 6, 8, 2}},
-		{"the smallest room", BestFit, holes, []int64{0, 2, 5, 6, 8, 6}},
-		{"long ones first", LongestLifetime, holes, []int64{0, 4, 2, 7, 3, 4}},
-		{"large ones first", LargestFirst, holes, []int64{3, 0, 7, 5, 8, 0}},
-		{"alignment", FirstFit, []Buffer{
+		{"the lowest room", firstFit, holes, []int64{0, 2, 5, 6, 8, 2}},
+		{"the smallest room", bestFit, holes, []int64{0, 2, 5, 6, 8, 6}},
+		{"long ones first", longestLifetime, holes, []int64{0, 4, 2, 7, 3, 4}},
+		{"large ones first", largestFirst, holes, []int64{3, 0, 7, 5, 8, 0}},
+		{"alignment", firstFit, []Buffer{
 			{ID: "a", Lifetime: span(0, 2), Size: 3}, {ID: "b", Lifetime: span(0, 2), Size: 3, Alignment: 4}}, []int64{0, 4}},
-		{"fixed ones come first", FirstFit, []Buffer{
+		{"fixed ones come first", firstFit, []Buffer{
 			{ID: "a", Lifetime: span(0, 2), Size: 5}, {ID: "b", Lifetime: span(1, 2), Size: 3, Offset: &four}}, []int64{7, 4}},
-		{"use of a gap", FirstFit, []Buffer{
-			{ID: "a", Lifetime: span(0, 9), Size: 4, Gaps: []Gap{{Time: span(3, 6)}}},
+		{"use of a gap", firstFit, []Buffer{
+			{ID: "a", Lifetime: span(0, 9), Size: 4, Gaps: []gap{{Time: span(3, 6)}}},
 			{ID: "b", Lifetime: span(3, 6), Size: 4}, {ID: "c", Lifetime: span(3, 7), Size: 1}}, []int64{0, 0, 4}},
-		{"nothing", BestFit, nil, []int64{}},
+		{"nothing", bestFit, nil, []int64{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := &Problem{Buffers: c.buffers}
-			got, err := Place(p, c.rule)
+			got, err := placeAll(p, c.rule)
 			if err != nil || !reflect.DeepEqual(got, c.want) {
 				t.Fatalf("found %v, %v, want %v", got, err, c.want)
 			}
@@ -61,7 +61,7 @@ func TestSpillRules(t *testing.T) {
 		{ID: "giant", Lifetime: span(20, 21), Size: 11},
 	}}
 	for _, c := range []struct {
-		rule SpillRule
+		rule spillRule
 		want []bool
 		cost int64
 	}{
@@ -84,16 +84,16 @@ func TestRandom(t *testing.T) {
 			lo := r.Int64N(12)
 			b := Buffer{ID: fmt.Sprint(i), Lifetime: span(lo, lo+1+r.Int64N(8)), Size: r.Int64N(12), Alignment: 1 + r.Int64N(4)}
 			if cut := b.Lifetime.Lower + 1; r.IntN(3) == 0 && cut < b.Lifetime.Upper {
-				g := Gap{Time: span(cut, b.Lifetime.Upper)}
+				g := gap{Time: span(cut, b.Lifetime.Upper)}
 				if w := span(b.Size/3, b.Size/2); r.IntN(2) == 0 {
 					g.Window = &w
 				}
-				b.Gaps = []Gap{g}
+				b.Gaps = []gap{g}
 			}
 			p.Buffers = append(p.Buffers, b)
 		}
 		for _, rule := range Rules() {
-			offsets, err := Place(p, rule)
+			offsets, err := placeAll(p, rule)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,10 +127,10 @@ func TestErrors(t *testing.T) {
 		run  func() error
 		want string
 	}{
-		{func() error { _, err := Place(clash, FirstFit); return err },
+		{func() error { _, err := placeAll(clash, firstFit); return err },
 			`buffer "b": fixed offsets overlap: found the fixed offset 1, expected one outside [-1, 2)`},
-		{func() error { _, err := Place(bad, FirstFit); return err }, `buffer #0 "a": upper`},
-		{func() error { _, err := Place(none, "worst-fit"); return err },
+		{func() error { _, err := placeAll(bad, firstFit); return err }, `buffer #0 "a": upper`},
+		{func() error { _, err := placeAll(none, "worst-fit"); return err },
 			`rule "worst-fit", expected one of first-fit, best-fit`},
 		{func() error { _, err := spillByRule(bad, 1, SpillLargest); return err }, `upper`},
 		{func() error { _, err := spillByRule(none, 1, "any"); return err },
@@ -143,14 +143,14 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func ExamplePlace() {
+func Example_placeAll() {
 	p := &Problem{Buffers: []Buffer{
 		{ID: "x", Lifetime: span(0, 2), Size: 8},
 		{ID: "y", Lifetime: span(1, 3), Size: 4},
 		{ID: "z", Lifetime: span(2, 4), Size: 8},
 	}}
 	for _, rule := range Rules() {
-		offsets, err := Place(p, rule)
+		offsets, err := placeAll(p, rule)
 		if err != nil {
 			fmt.Println(err)
 			return

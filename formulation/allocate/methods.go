@@ -14,10 +14,10 @@ import (
 type run = func(ctx context.Context, p *Problem, capacity int64, opts Options) (*Result, error)
 
 var rows = solve.Table[run]{
-	placing(FirstFit, "by birth, into the lowest room"),
-	placing(BestFit, "by birth, into the smallest room"),
-	placing(LongestLifetime, "first fit, longest lifetime first"),
-	placing(LargestFirst, "first fit, largest size first"),
+	placing(firstFit, "by birth, into the lowest room"),
+	placing(bestFit, "by birth, into the smallest room"),
+	placing(longestLifetime, "first fit, longest lifetime first"),
+	placing(largestFirst, "first fit, largest size first"),
 	{Method: solve.Method{Name: "ilp", Description: "exact, by integer programming (small files)", Exact: true,
 		NeedsSolver: true},
 		Run: func(ctx context.Context, p *Problem, capacity int64, opts Options) (*Result, error) {
@@ -104,7 +104,7 @@ var spillRows = solve.Table[spillRun]{
 	{Method: solve.Method{Name: "search", Description: "exact, by search", Exact: true}, Run: Spill},
 }
 
-func spilling(rule SpillRule, description string) solve.Row[spillRun] {
+func spilling(rule spillRule, description string) solve.Row[spillRun] {
 	return solve.Row[spillRun]{Method: solve.Method{Name: string(rule), Description: description},
 		Run: func(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (*SpillResult, error) {
 			spilled, err := spillByRule(p, capacity, rule)

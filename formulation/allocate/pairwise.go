@@ -44,7 +44,7 @@ func newPairwise(p *Problem) *pairwise {
 	w := &pairwise{p: p, low: make([]int64, n), above: make([][]arc, n), queued: make([]bool, n)}
 	for i := range n {
 		for j := i + 1; j < n; j++ {
-			for _, bad := range Conflicts(&p.Buffers[i], &p.Buffers[j]) {
+			for _, bad := range conflictsOf(&p.Buffers[i], &p.Buffers[j]) {
 				w.pairs = append(w.pairs, hurdle{i, j, bad})
 			}
 		}

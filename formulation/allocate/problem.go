@@ -21,8 +21,8 @@ func (v Interval) Contains(x int64) bool { return v.Lower <= x && x < v.Upper }
 
 func (v Interval) String() string { return fmt.Sprintf("[%d, %d)", v.Lower, v.Upper) }
 
-// A Gap is a part of a lifetime in which less than the whole buffer is in use.
-type Gap struct {
+// A gap is a part of a lifetime in which less than the whole buffer is in use.
+type gap struct {
 	Time Interval
 	// Window is the part of the buffer, counted from its beginning, that stays in
 	// use. nil: no part does.
@@ -37,7 +37,7 @@ type Buffer struct {
 	// Alignment divides the offset. 0 stands for 1.
 	Alignment int64
 	// Gaps lie within the lifetime, apart and in order of time.
-	Gaps []Gap
+	Gaps []gap
 	// Offset is where the buffer must lie. nil: anywhere.
 	Offset *int64
 	// Hint is an offset that a solver may try first. It binds nobody.
@@ -83,18 +83,18 @@ func (b *Buffer) At(t int64) Interval {
 	return Interval{0, b.Size}
 }
 
-// A Use is a stretch of time in which one part of a buffer is in use.
-type Use struct {
+// A use is a stretch of time in which one part of a buffer is in use.
+type use struct {
 	Time, Window Interval
 }
 
 // Uses takes the lifetime apart into stretches with parts in use, in order of
 // time.
-func (b *Buffer) Uses() []Use {
-	var uses []Use
+func (b *Buffer) Uses() []use {
+	var uses []use
 	add := func(time, window Interval) {
 		if time.Len() > 0 && window.Len() > 0 {
-			uses = append(uses, Use{time, window})
+			uses = append(uses, use{time, window})
 		}
 	}
 	whole, t := Interval{0, b.Size}, b.Lifetime.Lower
@@ -109,10 +109,10 @@ func (b *Buffer) Uses() []Use {
 	return uses
 }
 
-// Conflicts is the set of differences, offset of b minus offset of a, at which
+// conflictsOf is the set of differences, offset of b minus offset of a, at which
 // the two overlap at some time: intervals of whole numbers, apart and ascending.
 // Buffers without windows have one, (-size of b, size of a), or none.
-func Conflicts(a, b *Buffer) []Interval {
+func conflictsOf(a, b *Buffer) []Interval {
 	if a.Lifetime.Upper <= b.Lifetime.Lower || b.Lifetime.Upper <= a.Lifetime.Lower {
 		return nil
 	}
@@ -256,21 +256,21 @@ func (p *Problem) Reach() int64 {
 	return reach
 }
 
-// A Live is the part of a buffer that is in use during a section.
-type Live struct {
+// A live is the part of a buffer that is in use during a section.
+type live struct {
 	Buffer int
 	Window Interval
 }
 
-// A Section is a stretch of time in which the same parts of the same buffers are
+// A section is a stretch of time in which the same parts of the same buffers are
 // in use.
-type Section struct {
+type section struct {
 	Time Interval
-	Live []Live // in order of buffers
+	Live []live // in order of buffers
 }
 
 // Bytes is the sum of what is in use.
-func (s *Section) Bytes() int64 {
+func (s *section) Bytes() int64 {
 	sum := int64(0)
 	for _, l := range s.Live {
 		sum += l.Window.Len()
@@ -280,8 +280,8 @@ func (s *Section) Bytes() int64 {
 
 // Sections cuts the time wherever a use begins or ends. Stretches without any
 // use are left out.
-func (p *Problem) Sections() []Section {
-	uses := make([][]Use, len(p.Buffers))
+func (p *Problem) Sections() []section {
+	uses := make([][]use, len(p.Buffers))
 	var times []int64
 	for i := range p.Buffers {
 		uses[i] = p.Buffers[i].Uses()
@@ -294,7 +294,7 @@ func (p *Problem) Sections() []Section {
 	if len(times) == 0 {
 		return nil
 	}
-	sections := make([]Section, len(times)-1)
+	sections := make([]section, len(times)-1)
 	for k := range sections {
 		sections[k].Time = Interval{times[k], times[k+1]}
 	}
@@ -302,11 +302,11 @@ func (p *Problem) Sections() []Section {
 		for _, u := range us {
 			first, _ := slices.BinarySearch(times, u.Time.Lower)
 			for k := first; times[k] < u.Time.Upper; k++ {
-				sections[k].Live = append(sections[k].Live, Live{i, u.Window})
+				sections[k].Live = append(sections[k].Live, live{i, u.Window})
 			}
 		}
 	}
-	return slices.DeleteFunc(sections, func(s Section) bool { return len(s.Live) == 0 })
+	return slices.DeleteFunc(sections, func(s section) bool { return len(s.Live) == 0 })
 }
 
 // Bound is a peak that no placement is below: the largest sum of what is in use
@@ -329,8 +329,8 @@ func (p *Problem) Bound() int64 {
 
 // Fullest is the section in which most is in use, the earliest of equals; false if
 // nothing ever is.
-func (p *Problem) Fullest() (Section, bool) {
-	var fullest Section
+func (p *Problem) Fullest() (section, bool) {
+	var fullest section
 	for _, s := range p.Sections() {
 		if len(fullest.Live) == 0 || s.Bytes() > fullest.Bytes() {
 			fullest = s
@@ -342,7 +342,7 @@ func (p *Problem) Fullest() (Section, bool) {
 // alignedBytes is the least height of the buffers of a section that are in use
 // as a whole. If g divides all alignments, each of them but the highest is
 // followed by another one at a multiple of g.
-func (p *Problem) alignedBytes(s *Section) int64 {
+func (p *Problem) alignedBytes(s *section) int64 {
 	g := int64(0)
 	for _, l := range s.Live {
 		g = milp.GCD(g, p.Buffers[l.Buffer].Align())

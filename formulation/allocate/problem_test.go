@@ -12,7 +12,7 @@ func TestCheck(t *testing.T) {
 	p := &Problem{Buffers: []Buffer{
 		{ID: "a", Lifetime: Interval{0, 4}, Size: 4},
 		{ID: "b", Lifetime: Interval{2, 8}, Size: 4, Alignment: 4,
-			Gaps: []Gap{{Time: Interval{4, 6}}, {Time: Interval{6, 7}, Window: &Interval{0, 1}}}},
+			Gaps: []gap{{Time: Interval{4, 6}}, {Time: Interval{6, 7}, Window: &Interval{0, 1}}}},
 		{ID: "c", Lifetime: Interval{4, 6}, Size: 6},
 		{ID: "d", Lifetime: Interval{6, 7}, Size: 3},
 		{ID: "e", Lifetime: Interval{7, 9}, Size: 2, Offset: p64(8)},
@@ -52,7 +52,7 @@ func TestCheck(t *testing.T) {
 func TestCheckSpill(t *testing.T) {
 	p := &Problem{Buffers: []Buffer{
 		{ID: "a", Lifetime: Interval{0, 4}, Size: 4},
-		{ID: "b", Lifetime: Interval{3, 8}, Size: 4, Gaps: []Gap{{Time: Interval{3, 5}, Window: &Interval{1, 2}}}},
+		{ID: "b", Lifetime: Interval{3, 8}, Size: 4, Gaps: []gap{{Time: Interval{3, 5}, Window: &Interval{1, 2}}}},
 		{ID: "c", Lifetime: Interval{4, 6}, Size: 3, SpillCost: p64(1)},
 		{ID: "d", Lifetime: Interval{9, 10}, Size: 2, Offset: p64(5)},
 	}}
@@ -94,10 +94,10 @@ func TestBound(t *testing.T) {
 			{Lifetime: Interval{2, 3}, Size: 2}}, 7},
 		{"alignment", []Buffer{{Lifetime: Interval{0, 2}, Size: 3, Alignment: 4},
 			{Lifetime: Interval{1, 4}, Size: 5, Alignment: 8}}, 9},
-		{"a gap", []Buffer{{Lifetime: Interval{0, 9}, Size: 3, Gaps: []Gap{{Time: Interval{1, 4}}}},
+		{"a gap", []Buffer{{Lifetime: Interval{0, 9}, Size: 3, Gaps: []gap{{Time: Interval{1, 4}}}},
 			{Lifetime: Interval{1, 4}, Size: 4}}, 4},
 		{"a window", []Buffer{{Lifetime: Interval{0, 9}, Size: 3,
-			Gaps: []Gap{{Time: Interval{1, 4}, Window: &Interval{1, 3}}}}, {Lifetime: Interval{1, 4}, Size: 4}}, 6},
+			Gaps: []gap{{Time: Interval{1, 4}, Window: &Interval{1, 3}}}}, {Lifetime: Interval{1, 4}, Size: 4}}, 6},
 		{"a fixed offset", []Buffer{{Lifetime: Interval{0, 9}, Size: 3, Offset: p64(10)}}, 13},
 	} {
 		p := &Problem{Buffers: c.buffers}
@@ -160,7 +160,7 @@ func TestUsesAgainstTimes(t *testing.T) {
 		b := Buffer{ID: fmt.Sprint(id), Lifetime: Interval{from, from + 1 + r.Int64N(5)}, Size: r.Int64N(5)}
 		for at := b.Lifetime.Lower; at < b.Lifetime.Upper; at++ {
 			if r.IntN(3) == 0 {
-				g := Gap{Time: Interval{at, at + 1}}
+				g := gap{Time: Interval{at, at + 1}}
 				if lo := r.Int64N(b.Size + 1); r.IntN(2) == 0 {
 					g.Window = &Interval{lo, lo + r.Int64N(b.Size-lo+1)}
 				}
@@ -175,7 +175,7 @@ func TestUsesAgainstTimes(t *testing.T) {
 		if err := p.Validate(); err != nil {
 			t.Fatal(err)
 		}
-		conflicts := Conflicts(&a, &b)
+		conflicts := conflictsOf(&a, &b)
 		for d := int64(-8); d <= 8; d++ {
 			want, got := false, false
 			for at := int64(0); at < 10; at++ {

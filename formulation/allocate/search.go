@@ -169,8 +169,8 @@ func (c *canonical) whole() component {
 // maximal leaves out sections whose buffers are all in another one: that one says
 // all that they say. For lifetimes without gaps it is enough to look at the
 // neighbours; with gaps some that say nothing may stay.
-func maximal(sections []Section) []Section {
-	within := func(a, b *Section) bool {
+func maximal(sections []section) []section {
+	within := func(a, b *section) bool {
 		j := 0
 		for _, l := range a.Live {
 			for j < len(b.Live) && b.Live[j].Buffer < l.Buffer {
@@ -182,7 +182,7 @@ func maximal(sections []Section) []Section {
 		}
 		return true
 	}
-	var out []Section
+	var out []section
 	for i := range sections {
 		s := &sections[i]
 		for len(out) > 0 && within(&out[len(out)-1], s) {

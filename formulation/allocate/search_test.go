@@ -47,7 +47,7 @@ func random(k kind, seed uint64) *Problem {
 			if r.IntN(3) > 0 {
 				continue
 			}
-			g := Gap{Time: Interval{Lower: t, Upper: within(t+1, b.Lifetime.Upper)}}
+			g := gap{Time: Interval{Lower: t, Upper: within(t+1, b.Lifetime.Upper)}}
 			if k.windows && r.IntN(3) > 0 {
 				lo := within(0, b.Size)
 				g.Window = &Interval{Lower: lo, Upper: within(lo, b.Size)}
@@ -303,7 +303,7 @@ func TestTighten(t *testing.T) {
 				more >= 0 && (r.Status != milp.Optimal || peak(r) != peak(least)) {
 				t.Errorf("%s: %+v, %v, want %d", p.Name, r, err, peak(least))
 			}
-			if r, err = Tighten(context.Background(), p, c, string(FirstFit), Options{}); err != nil ||
+			if r, err = Tighten(context.Background(), p, c, string(firstFit), Options{}); err != nil ||
 				r.Status.HasValues() && peak(r) > c {
 				t.Errorf("%s: %+v, %v", p.Name, r, err)
 			}

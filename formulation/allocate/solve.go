@@ -49,7 +49,7 @@ type Result struct {
 	Bound   int64   `json:"bound"` // no placement has a peak below it
 	Seconds float64 `json:"seconds"`
 	// Overfull is a reason for Infeasible, nil if there is none so simple, or no need.
-	Overfull *Overfull `json:"overfull"`
+	Overfull *overfull `json:"overfull"`
 	Offsets  []int64   `json:"-"` // one for each buffer, nil if there is no placement
 	Nodes    int64     `json:"-"` // the search's partial placements
 }
@@ -167,7 +167,7 @@ func newSearch(ctx context.Context, p *Problem, opts Options) (*search, context.
 
 func windowed(p *Problem) bool {
 	return slices.ContainsFunc(p.Buffers, func(b Buffer) bool {
-		return slices.ContainsFunc(b.Gaps, func(g Gap) bool { return g.Window != nil })
+		return slices.ContainsFunc(b.Gaps, func(g gap) bool { return g.Window != nil })
 	})
 }
 

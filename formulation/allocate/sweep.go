@@ -289,7 +289,7 @@ type sweep struct {
 	opts     SweepOptions
 	capacity int64
 	most     int
-	sections []Section // too full ones
+	sections []section // too full ones
 	// over is by how much a section passes the capacity with nothing spilled, need how
 	// much must be freed there at least: more than that if there are demands.
 	over, need []int64

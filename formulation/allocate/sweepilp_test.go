@@ -43,7 +43,7 @@ func SpillSweepILP(ctx context.Context, p *Problem, capacity int64, opts SweepOp
 			m.Fix(x[i], 1)
 		}
 	}
-	room := func(name string, live []Live, tiers []milp.Term) {
+	room := func(name string, live []live, tiers []milp.Term) {
 		terms, sum := tiers, int64(0)
 		for _, l := range live {
 			sum += l.Window.Len()

@@ -185,7 +185,7 @@ func TestCandidates(t *testing.T) {
 		{3, true, []schedule.Binding{{1, 1, 1}, {1, 2, 1}, {1, 3, 1}, {2, 1, 1}, {2, 2, 1}, {3, 1, 1}}},
 	} {
 		r := model.Region{{Lo: 0, Hi: c.first}, {Lo: 2, Hi: 8}, {Lo: 0, Hi: 8}}
-		got := Candidates(r, []bool{false, false, true}, 4, c.uneven)
+		got := grids(r, []bool{false, false, true}, 4, c.uneven)
 		if !slices.EqualFunc(got, c.want, schedule.Binding.Equal) {
 			t.Errorf("extent %d, uneven %t: got %v, want %v", c.first, c.uneven, got, c.want)
 		}

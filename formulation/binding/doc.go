@@ -10,7 +10,7 @@
 // reads i costs w_ij(l, m) more if they have labels l and m.
 //
 // The bindings to choose from are all tuples of powers of two that divide the extents, or cut them as busily where
-// slices may be uneven, and use at most the cores of a cluster ([Candidates]): all that Algorithm 4 can come to, and
+// slices may be uneven, and use at most the cores of a cluster (grids): all that Algorithm 4 can come to, and
 // all with fewer cores. So its answer is one of the choices, and never better than the best. By line 16 of the
 // algorithm a layer takes its plain binding where that uses more cores; candidates that come to the same in all layers
 // of an instance are one label.

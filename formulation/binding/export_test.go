@@ -29,3 +29,6 @@ func Seconds(s *schedule.Schedule, m *cost.Model) float64 {
 	}
 	return sum
 }
+
+// Candidates is grids.
+var Candidates = grids

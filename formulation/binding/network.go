@@ -20,7 +20,7 @@ type Network struct {
 	Given []int
 }
 
-// Candidates lists the bindings that an instance may have: all tuples of powers of
+// grids lists the bindings that an instance may have: all tuples of powers of
 // two that divide the extents of its first output, that leave the dimensions alone
 // that the last operator runs along, and that use at most cores cores. These are
 // all tuples that Algorithm 4 can come to, whether as plain bindings or by
@@ -29,7 +29,7 @@ type Network struct {
 //
 // With uneven, powers of two need not divide, if the tuple keeps at least as many cores
 // busy as any that does: Algorithm 4 looks for no others, and a loop has many.
-func Candidates(r model.Region, forbidden []bool, cores int64, uneven bool) []schedule.Binding {
+func grids(r model.Region, forbidden []bool, cores int64, uneven bool) []schedule.Binding {
 	var all []schedule.Binding
 	most := int64(0) // cores that even slices keep busy
 	b := schedule.One(len(r))
@@ -82,7 +82,7 @@ func FromSchedule(ctx context.Context, s *schedule.Schedule, m *cost.Model) (*Ne
 	for i := range s.Instances.Instances {
 		inst := &s.Instances.Instances[i]
 		out := s.Grouping.Groups[inst.Group].Outputs[0]
-		q.all[i] = Candidates(inst.Regions[out], lastForbidden(s.Graph, out), p.cores, s.UnevenCores)
+		q.all[i] = grids(inst.Regions[out], lastForbidden(s.Graph, out), p.cores, s.UnevenCores)
 		if !slices.ContainsFunc(q.all[i], s.Bindings[i].Equal) {
 			q.all[i] = append(q.all[i], s.Bindings[i])
 		}

@@ -12,12 +12,12 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 )
 
-// Scope says in a line which schedules a bound is of.
-const Scope = "schedules that divide the batch evenly over all clusters of one chip, by the same plan where clusters " +
+// scope says in a line which schedules a bound is of.
+const scope = "schedules that divide the batch evenly over all clusters of one chip, by the same plan where clusters " +
 	"have as much to do, in layers that are straight lines of the network's own operators"
 
-// FormScope is that of [AnyForm].
-const FormScope = "schedules that divide the batch evenly over all clusters of one chip, by the same plan where clusters " +
+// formScope is that of [AnyForm].
+const formScope = "schedules that divide the batch evenly over all clusters of one chip, by the same plan where clusters " +
 	"have as much to do, in layers of any form that a variant makes, with attention as one operator or not"
 
 // layers says which operators may be one layer.
@@ -32,9 +32,9 @@ const (
 
 func (may layers) scope() string {
 	if may == anyLayers {
-		return FormScope
+		return formScope
 	}
-	return Scope
+	return scope
 }
 
 // joins reports whether an operator may be in one layer with that which makes an operand of it.

@@ -11,14 +11,14 @@ import (
 // A Witness holds the terms of a bound, for a program that computes it by itself.
 type Witness struct {
 	// Shares are the clusters' shares, the largest first, each once.
-	Shares []Share `json:"shares"`
+	Shares []share `json:"shares"`
 	Prices Prices  `json:"prices"`
 	// Path has the operators of the path of the term copies, if there is one.
 	Path []string `json:"path,omitempty"`
 }
 
-// A Share is the least work of one cluster for a number of batch elements.
-type Share struct {
+// A share is the least work of one cluster for a number of batch elements.
+type share struct {
 	Batch int64 `json:"batch"`
 	// Bytes that must cross the DDR: of weights, of rows that are looked up, of inputs and of outputs.
 	WeightBytes float64 `json:"weight_bytes"`
@@ -30,7 +30,7 @@ type Share struct {
 	LoadsBefore float64 `json:"loads_before_results"`
 
 	Operators []Operator `json:"operators"`
-	Series    []Stretch  `json:"series"`
+	Series    []stretch  `json:"series"`
 }
 
 // An Operator is the least that one takes of each unit, and of all behind its products.
@@ -43,8 +43,8 @@ type Operator struct {
 	Behind  float64 `json:"behind_s"`
 }
 
-// A Stretch ends with a cut, or with the network ("").
-type Stretch struct {
+// A stretch ends with a cut, or with the network ("").
+type stretch struct {
 	Cut     string  `json:"cut"`
 	Seconds float64 `json:"stretch_s"`
 }
@@ -66,9 +66,9 @@ func Prove(ctx context.Context, net network.Network, spec *hardware.Spec, batch 
 }
 
 // share returns w's share.
-func (w *work) share(batch int64, spec *hardware.Spec) Share {
-	s := Share{Batch: batch, WeightBytes: w.weightBytes(), RowBytes: w.rows, InputBytes: w.in, OutputBytes: w.out,
-		Operators: []Operator{}, Series: []Stretch{}}
+func (w *work) share(batch int64, spec *hardware.Spec) share {
+	s := share{Batch: batch, WeightBytes: w.weightBytes(), RowBytes: w.rows, InputBytes: w.in, OutputBytes: w.out,
+		Operators: []Operator{}, Series: []stretch{}}
 	s.Loads, s.LoadsBefore = w.loads(spec)
 	for i, op := range w.g.Ops {
 		o := Operator{Name: op.Name, Matrix: w.ops[i][matrix], Vector: w.ops[i][vector], Special: w.ops[i][special],
@@ -83,7 +83,7 @@ func (w *work) share(batch int64, spec *hardware.Spec) Share {
 		if int(c.op) < len(w.g.Ops) {
 			name = w.g.Op(c.op).Name
 		}
-		s.Series = append(s.Series, Stretch{name, c.seconds})
+		s.Series = append(s.Series, stretch{name, c.seconds})
 	}
 	return s
 }

@@ -19,9 +19,9 @@ type Routings struct {
 
 // The sizes of routings at most.
 const (
-	MaxScenarios = 1 << 10
-	MaxExperts   = 1 << 10
-	MaxTokens    = 1 << 16 // of a scenario
+	maxScenarios = 1 << 10
+	maxExperts   = 1 << 10
+	maxTokens    = 1 << 16 // of a scenario
 	maxWeight    = 1_000_000
 	maxDraws     = 1 << 28
 )
@@ -32,12 +32,12 @@ func ReadRoutings(file string, data []byte) (*Routings, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	lines := strings.Split(strings.TrimSuffix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n"), "\n")
 	experts := strings.Count(lines[0], ",")
-	if experts < 1 || experts > MaxExperts || lines[0] != heading(experts) {
+	if experts < 1 || experts > maxExperts || lines[0] != heading(experts) {
 		return nil, fmt.Errorf("%s: line 1: found %q, expected the heading %s,... of at most %d experts", file,
-			shorten(lines[0]), heading(2), MaxExperts)
+			shorten(lines[0]), heading(2), maxExperts)
 	}
-	if n := len(lines) - 1; n < 1 || n > MaxScenarios {
-		return nil, fmt.Errorf("%s: found %d scenarios, expected 1 to %d", file, n, MaxScenarios)
+	if n := len(lines) - 1; n < 1 || n > maxScenarios {
+		return nil, fmt.Errorf("%s: found %d scenarios, expected 1 to %d", file, n, maxScenarios)
 	}
 	r := &Routings{}
 	for i, line := range lines[1:] {
@@ -50,7 +50,7 @@ func ReadRoutings(file string, data []byte) (*Routings, error) {
 		for k, text := range columns {
 			name, least, most := "weight", int64(1), int64(maxWeight)
 			if k > 0 {
-				name, least, most = fmt.Sprintf("expert_%d", k-1), 0, MaxTokens-sum
+				name, least, most = fmt.Sprintf("expert_%d", k-1), 0, maxTokens-sum
 			}
 			n, err := strconv.ParseInt(text, 10, 64)
 			if err != nil || n < least || n > most {
@@ -103,13 +103,13 @@ func WriteRoutings(r *Routings) []byte {
 // for each. With skew 0 all experts are alike. A token takes different experts. The same seed gives the same routings.
 func Draw(scenarios, experts, tokens, chosen int64, skew float64, seed uint64) (*Routings, error) {
 	switch {
-	case scenarios < 1 || scenarios > MaxScenarios:
-		return nil, fmt.Errorf("found %d scenarios, expected 1 to %d", scenarios, MaxScenarios)
-	case experts < 1 || experts > MaxExperts || chosen < 1 || chosen > experts:
+	case scenarios < 1 || scenarios > maxScenarios:
+		return nil, fmt.Errorf("found %d scenarios, expected 1 to %d", scenarios, maxScenarios)
+	case experts < 1 || experts > maxExperts || chosen < 1 || chosen > experts:
 		return nil, fmt.Errorf("found %d of %d experts for each token, expected 1 to %d of them", chosen, experts,
-			min(experts, MaxExperts))
-	case tokens < 1 || tokens > MaxTokens/chosen:
-		return nil, fmt.Errorf("found %d tokens, expected 1 to %d", tokens, MaxTokens/chosen)
+			min(experts, maxExperts))
+	case tokens < 1 || tokens > maxTokens/chosen:
+		return nil, fmt.Errorf("found %d tokens, expected 1 to %d", tokens, maxTokens/chosen)
 	case scenarios*tokens > maxDraws/experts:
 		return nil, fmt.Errorf("found %d scenarios of %d tokens and %d experts, expected at most %d draws", scenarios,
 			tokens, experts, int64(maxDraws))

@@ -6,13 +6,13 @@ import (
 	"fmt"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/internal/strict"
-	"github.com/dsasched/dsasched/regular"
 )
 
 // Load reads a problem from a file.
 func Load(path string) (*Problem, error) {
-	data, err := regular.Read(path)
+	data, err := safefile.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +23,7 @@ func Load(path string) (*Problem, error) {
 // as {"order": [[sub-graph, instance], ...]}, gets the moves of [Sequence] for [Traffic].
 // Whether a result keeps the rules is for [Check] to say.
 func LoadResult(path string, p *Problem) (*Result, error) {
-	data, err := regular.Read(path)
+	data, err := safefile.Read(path)
 	if err != nil {
 		return nil, err
 	}

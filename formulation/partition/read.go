@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/internal/strict"
-	"github.com/dsasched/dsasched/regular"
 )
 
 // Load reads a problem from a file.
 func Load(path string) (*Problem, error) {
-	data, err := regular.Read(path)
+	data, err := safefile.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -19,11 +19,11 @@ func Load(path string) (*Problem, error) {
 
 // LoadDivision reads a division of p from a file.
 func LoadDivision(path string, p *Problem) (*Division, error) {
-	data, err := regular.Read(path)
+	data, err := safefile.Read(path)
 	if err != nil {
 		return nil, err
 	}
-	return ReadDivision(path, data, p)
+	return readDivision(path, data, p)
 }
 
 // Read reads and validates a problem in the format of the published data set of
@@ -94,9 +94,9 @@ func Read(file string, data []byte) (*Problem, error) {
 	return p, p.Validate()
 }
 
-// ReadDivision reads a division of p: {"fpgas": [{"nodes": [ids]}], "cpus": ...}
+// readDivision reads a division of p: {"fpgas": [{"nodes": [ids]}], "cpus": ...}
 // as the published program writes it, or a [Result]. It does not check it.
-func ReadDivision(file string, data []byte, p *Problem) (*Division, error) {
+func readDivision(file string, data []byte, p *Problem) (*Division, error) {
 	type device struct {
 		Nodes       []int `json:"nodes"`
 		strict.Rest `json:"*"`

@@ -175,7 +175,7 @@ func TestReadDivision(t *testing.T) {
 	}
 	for _, text := range []string{`{"devices": [[1], [2]]}`,
 		`{"fpgas": [{"nodes": [1], "load": -1}, {"nodes": [2]}], "cpus": []}`} {
-		d, err := ReadDivision("d.json", []byte(text), p)
+		d, err := readDivision("d.json", []byte(text), p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +183,7 @@ func TestReadDivision(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, load, err)
 		}
 	}
-	if _, err := ReadDivision("d.json", []byte(`{"devices": [[1], [2], []]}`), p); !isInput(err) {
+	if _, err := readDivision("d.json", []byte(`{"devices": [[1], [2], []]}`), p); !isInput(err) {
 		t.Errorf("three devices: %v", err)
 	}
 }
@@ -213,7 +213,7 @@ func FuzzReadDivision(f *testing.F) {
 	f.Add([]byte(`{"devices": [[1], [2]]}`))
 	f.Add([]byte(`{"fpgas": [{"nodes": [1], "load": -1}, {"nodes": [2]}], "cpus": []}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		d, err := ReadDivision("d.json", data, p)
+		d, err := readDivision("d.json", data, p)
 		if err != nil {
 			if !isInput(err) {
 				t.Fatalf("%v", err)

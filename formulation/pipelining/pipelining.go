@@ -135,16 +135,16 @@ type Layer struct {
 	Utilization float64 `json:"utilization"` // 0 to 1
 }
 
-// A Staging is stages as half-open ranges of layers.
-type Staging struct {
+// A staging is stages as half-open ranges of layers.
+type staging struct {
 	Stages      [][2]int `json:"stages"`
 	Seconds     float64  `json:"seconds"`     // of the longest stage
 	Utilization float64  `json:"utilization"` // of all together
 }
 
 // NewStaging measures stages that end before the given layers.
-func NewStaging(layers []Layer, ends []int) *Staging {
-	s := &Staging{}
+func NewStaging(layers []Layer, ends []int) *staging {
+	s := &staging{}
 	from := 0
 	for _, to := range ends {
 		t, u := 0.0, 0.0
@@ -183,7 +183,7 @@ func checkLayers(layers []Layer, limit float64) error {
 
 // Stages finds stages with the least T, and of those the fewest, whose utilisations
 // sum to at most limit.
-func Stages(layers []Layer, limit float64) (*Staging, error) {
+func Stages(layers []Layer, limit float64) (*staging, error) {
 	if err := checkLayers(layers, limit); err != nil {
 		return nil, err
 	}

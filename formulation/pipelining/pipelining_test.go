@@ -57,8 +57,8 @@ func TestMicroBatches(t *testing.T) {
 }
 
 // Every set of ends.
-func bruteStages(layers []Layer, limit float64) *Staging {
-	var best *Staging
+func bruteStages(layers []Layer, limit float64) *staging {
+	var best *staging
 	for mask := range 1 << (len(layers) - 1) {
 		var ends []int
 		for i := range len(layers) - 1 {
@@ -121,7 +121,7 @@ func Example() {
 }
 
 // StagesILP is Stages by an integer linear program.
-func StagesILP(ctx context.Context, solver milp.Solver, layers []Layer, limit float64) (*Staging, error) {
+func StagesILP(ctx context.Context, solver milp.Solver, layers []Layer, limit float64) (*staging, error) {
 	if err := checkLayers(layers, limit); err != nil {
 		return nil, err
 	}

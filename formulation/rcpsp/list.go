@@ -7,50 +7,50 @@ import (
 	"slices"
 )
 
-// A Rule ranks activities; ties go to the smaller index.
-type Rule int
+// A rule ranks activities; ties go to the smaller index.
+type rule int
 
 // The priority rules.
 const (
-	Listed         Rule = iota // the project's own order
-	LatestFinish               // least latest finish: the longest chain behind it first
-	LatestStart                // least latest start
-	MostSuccessors             // most activities behind it, directly or not
-	GreatestRank               // longest together with those right behind it
-	ShortestFirst              // shortest duration
-	MostWork                   // most duration times share of capacities
-	NumRules
+	listed         rule = iota // the project's own order
+	latestFinish               // least latest finish: the longest chain behind it first
+	latestStart                // least latest start
+	mostSuccessors             // most activities behind it, directly or not
+	greatestRank               // longest together with those right behind it
+	shortestFirst              // shortest duration
+	mostWork                   // most duration times share of capacities
+	numRules
 )
 
-// List is the priority list of a valid project by a rule: each activity stands behind
+// listBy is the priority list of a valid project by a rule: each activity stands behind
 // those it comes after.
-func List(p *Project, rule Rule) []int {
+func listBy(p *Project, rule rule) []int {
 	n := len(p.Activities)
 	rank := make([]float64, n)
 	switch rule {
-	case LatestFinish, LatestStart:
+	case latestFinish, latestStart:
 		for i, t := range p.Tails() {
 			rank[i] = -float64(t)
-			if rule == LatestStart {
+			if rule == latestStart {
 				rank[i] -= float64(p.Activities[i].Duration)
 			}
 		}
-	case MostSuccessors:
+	case mostSuccessors:
 		for i, c := range behind(p) {
 			rank[i] = -float64(c)
 		}
-	case GreatestRank:
+	case greatestRank:
 		for i, next := range p.Successors() {
 			rank[i] -= float64(p.Activities[i].Duration)
 			for _, j := range next {
 				rank[i] -= float64(p.Activities[j].Duration)
 			}
 		}
-	case ShortestFirst:
+	case shortestFirst:
 		for i, a := range p.Activities {
 			rank[i] = float64(a.Duration)
 		}
-	case MostWork:
+	case mostWork:
 		for i, a := range p.Activities {
 			for k, d := range a.Demand {
 				if d > 0 {
@@ -125,9 +125,9 @@ func ranked(p *Project, rank []float64) []int {
 	return list
 }
 
-// Serial starts the activities of a list one by one, each as early as possible. The
+// serially starts the activities of a list one by one, each as early as possible. The
 // list must hold each activity once, behind those it comes after.
-func Serial(p *Project, list []int) []int64 {
+func serially(p *Project, list []int) []int64 {
 	start := make([]int64, len(p.Activities))
 	use := newProfile(p)
 	for _, i := range list {
@@ -159,9 +159,9 @@ func InOrder(p *Project) []int64 {
 	return start
 }
 
-// Parallel moves through time and starts at each moment, in the order of a list, what
+// parallel moves through time and starts at each moment, in the order of a list, what
 // can start. The list must be as for Serial.
-func Parallel(p *Project, list []int) []int64 {
+func parallel(p *Project, list []int) []int64 {
 	n := len(p.Activities)
 	start := make([]int64, n)
 	free := make([]int64, len(p.Resources))
@@ -240,13 +240,13 @@ func justify(p *Project, start []int64) []int64 {
 	back := p.Reversed()
 	best, span := start, p.Makespan(start)
 	for {
-		late := Serial(back, byEnd(p, best))
+		late := serially(back, byEnd(p, best))
 		total := back.Makespan(late)
 		mirrored := make([]int64, len(late))
 		for i := range late {
 			mirrored[i] = total - late[i] - p.Activities[i].Duration
 		}
-		early := Serial(p, byStart(p, mirrored))
+		early := serially(p, byStart(p, mirrored))
 		if got := p.Makespan(early); got < span {
 			best, span = early, got
 			continue
@@ -296,9 +296,9 @@ func Best(ctx context.Context, p *Project, opt ListOptions) []int64 {
 	if try(InOrder(p)) {
 		return best
 	}
-	for r := Listed; r < NumRules; r++ {
-		list := List(p, r)
-		if try(justify(p, Serial(p, list))) || try(justify(p, Parallel(p, list))) {
+	for r := listed; r < numRules; r++ {
+		list := listBy(p, r)
+		if try(justify(p, serially(p, list))) || try(justify(p, parallel(p, list))) {
 			return best
 		}
 	}
@@ -316,7 +316,7 @@ func Best(ctx context.Context, p *Project, opt ListOptions) []int64 {
 			rank[i] = -float64(t)/float64(longest) + 0.6*rng.Float64()
 		}
 		list := ranked(p, rank)
-		if try(justify(p, Serial(p, list))) {
+		if try(justify(p, serially(p, list))) {
 			return best
 		}
 	}

@@ -26,9 +26,9 @@ func TestSchedulesKeepTheRules(t *testing.T) {
 		}
 		check("in order", InOrder(p))
 		shortest := p.Makespan(InOrder(p))
-		for r := Listed; r < NumRules; r++ {
-			list := List(p, r)
-			for name, start := range map[string][]int64{"serial": Serial(p, list), "parallel": Parallel(p, list)} {
+		for r := listed; r < numRules; r++ {
+			list := listBy(p, r)
+			for name, start := range map[string][]int64{"serial": serially(p, list), "parallel": parallel(p, list)} {
 				name = fmt.Sprint(name, " ", r)
 				check(name, start)
 				better := justify(p, start)
@@ -65,10 +65,10 @@ func TestInOrderHoldsBack(t *testing.T) {
 	if got, want := InOrder(p), []int64{0, 5, 7}; !slices.Equal(got, want) {
 		t.Errorf("in order: %v, want %v", got, want)
 	}
-	if got, want := Parallel(p, List(p, Listed)), []int64{0, 5, 0}; !slices.Equal(got, want) {
+	if got, want := parallel(p, listBy(p, listed)), []int64{0, 5, 0}; !slices.Equal(got, want) {
 		t.Errorf("parallel: %v, want %v", got, want)
 	}
-	if got, want := Serial(p, List(p, Listed)), []int64{0, 5, 0}; !slices.Equal(got, want) {
+	if got, want := serially(p, listBy(p, listed)), []int64{0, 5, 0}; !slices.Equal(got, want) {
 		t.Errorf("serial: %v, want %v", got, want)
 	}
 }
@@ -78,15 +78,15 @@ func TestLists(t *testing.T) {
 		{Name: "a", Duration: 3}, {Name: "b", Duration: 1}, {Name: "c", Duration: 5, After: []int{1}},
 		{Name: "d", Duration: 1, After: []int{1}},
 	}}
-	for rule, want := range map[Rule][]int{
-		Listed:         {0, 1, 2, 3},
-		LatestFinish:   {1, 0, 2, 3}, // tails 0, 5, 0, 0
-		LatestStart:    {1, 2, 0, 3}, // 3, 6, 5, 1
-		MostSuccessors: {1, 0, 2, 3},
-		GreatestRank:   {1, 2, 0, 3}, // 3, 7, 5, 1
-		ShortestFirst:  {1, 3, 0, 2},
+	for rule, want := range map[rule][]int{
+		listed:         {0, 1, 2, 3},
+		latestFinish:   {1, 0, 2, 3}, // tails 0, 5, 0, 0
+		latestStart:    {1, 2, 0, 3}, // 3, 6, 5, 1
+		mostSuccessors: {1, 0, 2, 3},
+		greatestRank:   {1, 2, 0, 3}, // 3, 7, 5, 1
+		shortestFirst:  {1, 3, 0, 2},
 	} {
-		if got := List(p, rule); !slices.Equal(got, want) {
+		if got := listBy(p, rule); !slices.Equal(got, want) {
 			t.Errorf("%v: %v, want %v", rule, got, want)
 		}
 	}

@@ -62,12 +62,12 @@ func (p *Problem) Check() error {
 }
 
 // NeedOf says how far the times of a trace must reach.
-func NeedOf(list []Request, l Limits) Need {
+func NeedOf(list []Request, l Limits) need {
 	var prompt, answer int64
 	for _, r := range list {
 		prompt, answer = max(prompt, int64(r.Prompt)), max(answer, int64(r.Answer))
 	}
-	return Need{l.Batch, max(l.Tokens, prompt+l.Batch), prompt + answer, prompt - 1}
+	return need{l.Batch, max(l.Tokens, prompt+l.Batch), prompt + answer, prompt - 1}
 }
 
 // A Policy says who takes part in the next step.

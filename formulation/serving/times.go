@@ -239,8 +239,8 @@ func (r *row) value(sum int64) Cost {
 	return r.cost[j].plus(r.slope[j].times(sum - r.at[j]))
 }
 
-// Need is how far the times must reach.
-type Need struct {
+// need is how far the times must reach.
+type need struct {
 	Batch   int64 // sequences at a time
 	Tokens  int64 // of a step
 	Context int64 // of a sequence
@@ -248,7 +248,7 @@ type Need struct {
 }
 
 // covers says what the times lack.
-func (t *Times) covers(n Need) error {
+func (t *Times) covers(n need) error {
 	for _, c := range []struct {
 		field string
 		at    []int64

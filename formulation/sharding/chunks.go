@@ -17,12 +17,12 @@ type Split struct {
 	Chunks int64
 	of     variant // what is on the links
 	// ops has, by operator of the piece, the parts that a chunk reads and makes; nil: before the chunks.
-	ops []*Option
+	ops []*option
 }
 
-// Pipelined is the time of n equal chunks, each computed for a seconds, then on the links for b, one behind the other
+// pipelined is the time of n equal chunks, each computed for a seconds, then on the links for b, one behind the other
 // on both. Behind each chunk but the last the next kernel is launched.
-func Pipelined(n int64, a, b, launch float64) float64 {
+func pipelined(n int64, a, b, launch float64) float64 {
 	return a + b + float64(n-1)*math.Max(a+launch, b)
 }
 
@@ -95,7 +95,7 @@ func (p *Problem) split(piece, small *Piece, m *Move, beyond float64) (best *Spl
 				each += p.price.seconds(part)
 			}
 			_, links := p.Group.Collective(m.From, m.To, m.Bytes/n)
-			t := before + Pipelined(n, beyond*each, links, p.launch)
+			t := before + pipelined(n, beyond*each, links, p.launch)
 			if t < min(least, beyond*whole+m.Seconds) {
 				least, best = t, &Split{n, of, ops}
 			}
@@ -106,12 +106,12 @@ func (p *Problem) split(piece, small *Piece, m *Move, beyond float64) (best *Spl
 
 // chain finds what can be computed in chunks along a dimension of a result: its maker and what only that reads, back to
 // products, of which there must be one.
-func (s *shapes) chain(out model.TensorID, dim int) []*Option {
+func (s *shapes) chain(out model.TensorID, dim int) []*option {
 	if len(s.g.Tensor(out).Consumers) > 0 {
 		return nil
 	}
-	ops, found := make([]*Option, len(s.g.Ops)), false
-	want := map[model.TensorID]Layout{out: Cut(dim)}
+	ops, found := make([]*option, len(s.g.Ops)), false
+	want := map[model.TensorID]layout{out: Cut(dim)}
 	for i := len(s.g.Ops) - 1; i >= 0; i-- {
 		op := s.g.Ops[i]
 		l, wanted := want[op.Outputs[0]]
@@ -122,7 +122,7 @@ func (s *shapes) chain(out model.TensorID, dim int) []*Option {
 		if !ok {
 			continue
 		}
-		o := Option{In: in, Out: []Layout{l}}
+		o := option{In: in, Out: []layout{l}}
 		if _, err := s.alone(op, o); err != nil {
 			continue
 		}
@@ -140,7 +140,7 @@ func (s *shapes) chain(out model.TensorID, dim int) []*Option {
 	if !found {
 		return nil
 	}
-	as := map[model.TensorID]Layout{}
+	as := map[model.TensorID]layout{}
 	for i, o := range ops {
 		if o == nil {
 			continue
@@ -157,7 +157,7 @@ func (s *shapes) chain(out model.TensorID, dim int) []*Option {
 }
 
 // only reports whether nothing but operators in chunks reads a tensor.
-func (s *shapes) only(t model.TensorID, ops []*Option) bool {
+func (s *shapes) only(t model.TensorID, ops []*option) bool {
 	apart := func(op model.OpID) bool { return ops[op] == nil }
 	return !s.g.IsOutput(t) && !slices.ContainsFunc(s.g.Tensor(t).Consumers, apart)
 }
@@ -193,7 +193,7 @@ func (s *Split) cut(piece Piece) (before, chunk Piece, err error) {
 					late := whole.Producer != model.NoOp || slices.Contains(piece.Late, whole.Name)
 					whole.Name = fmt.Sprintf("t%d", len(here))
 					here[t] = source(b, &whole, o.In[k], s.Chunks)
-					made.Sources = append(made.Sources, Part{here[t], t, o.In[k]})
+					made.Sources = append(made.Sources, partOf{here[t], t, o.In[k]})
 					if late {
 						made.Late = append(made.Late, whole.Name)
 					}
@@ -207,7 +207,7 @@ func (s *Split) cut(piece Piece) (before, chunk Piece, err error) {
 			for k, t := range op.Outputs {
 				if here[t] = out[k]; outputs(op, t) {
 					b.Output(out[k])
-					made.Results = append(made.Results, Part{out[k], t, o.Out[k]})
+					made.Results = append(made.Results, partOf{out[k], t, o.Out[k]})
 				}
 			}
 		}

@@ -244,7 +244,7 @@ func TestCollectivesOnTorus(t *testing.T) {
 			}
 		}
 		bytes := int64(share * p * p)
-		same := func(what string, got, want any, seconds float64, from, to Layout) {
+		same := func(what string, got, want any, seconds float64, from, to layout) {
 			if fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Fatalf("%v: %s gives other values", torus, what)
 			}
@@ -282,14 +282,14 @@ func TestCollectivesOnTorus(t *testing.T) {
 }
 
 // change executes a collective on what chips have of a tensor.
-func change(g Group, shape model.Shape, from, to Layout, own [][]uint64) (changed [][]uint64) {
+func change(g Group, shape model.Shape, from, to layout, own [][]uint64) (changed [][]uint64) {
 	chips := g.Chips
 	if g.Torus == nil {
 		g.Torus = []int{int(chips)} // over other links, the same values
 	}
 	switch {
 	case from >= 0 && to >= 0:
-		less := func(l Layout) model.Shape { return size(&model.Tensor{Shape: shape}, l, chips) }
+		less := func(l layout) model.Shape { return size(&model.Tensor{Shape: shape}, l, chips) }
 		var shares [][][]uint64
 		for c := range chips {
 			var list [][]uint64
@@ -336,7 +336,7 @@ func change(g Group, shape model.Shape, from, to Layout, own [][]uint64) (change
 }
 
 // joinParts is the inverse of part.
-func joinParts(parts [][]uint64, shape model.Shape, l Layout) (whole []uint64) {
+func joinParts(parts [][]uint64, shape model.Shape, l layout) (whole []uint64) {
 	next := make([]int, len(parts))
 	inner := shape[l+1:].Elements()
 	for i := range shape.Elements() {

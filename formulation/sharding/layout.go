@@ -7,21 +7,21 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 )
 
-// A Layout says what of a tensor each chip has: see the package's documentation.
-type Layout int
+// A layout says what of a tensor each chip has: see the package's documentation.
+type layout int
 
 // The layouts that are no cut. Layout d >= 0 is [Cut] along dimension d.
 const (
-	Whole   Layout = -1
-	Partial Layout = -2
+	Whole   layout = -1
+	Partial layout = -2
 	// first is of a bias: whole on the first chip and zero on the others.
-	first Layout = -3
+	first layout = -3
 )
 
 // Cut is the layout in equal parts along a dimension.
-func Cut(dim int) Layout { return Layout(dim) }
+func Cut(dim int) layout { return layout(dim) }
 
-func (l Layout) String() string {
+func (l layout) String() string {
 	switch l {
 	case Whole:
 		return "whole"
@@ -58,7 +58,7 @@ const (
 
 // Collective returns what changes the layout of a tensor of n bytes and how many seconds it
 // takes; "" and 0 where each chip already has what it then needs.
-func (g Group) Collective(from, to Layout, n int64) (kind string, seconds float64) {
+func (g Group) Collective(from, to layout, n int64) (kind string, seconds float64) {
 	switch {
 	case from == to || from == Whole:
 		return "", 0
@@ -74,7 +74,7 @@ func (g Group) Collective(from, to Layout, n int64) (kind string, seconds float6
 
 // traffic is the bytes of a collective that pass a chip's DDR at most: out of it to each link and into it from each,
 // and for sums what is added.
-func (g Group) traffic(from, to Layout, n int64) int64 {
+func (g Group) traffic(from, to layout, n int64) int64 {
 	g.Link = hardware.Link{BandwidthBytesPerSecond: 1}
 	_, each := g.Collective(from, to, n) // bytes on a link in one direction
 	if g.Torus != nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// A Part is what a chip has of a tensor of the network.
-type Part struct {
+// A partOf is what a chip has of a tensor of the network.
+type partOf struct {
 	ID     model.TensorID // in the graph of a piece
 	Of     model.TensorID // in the network
-	Layout Layout
+	Layout layout
 }
 
 // A Piece is the operators between two collectives, on one chip.
@@ -19,7 +19,7 @@ type Piece struct {
 	Graph *model.Graph
 	// Sources enter the graph: constants, inputs of the network, what other pieces have left.
 	// Results are the tensors that it leaves.
-	Sources, Results []Part
+	Sources, Results []partOf
 	// Late are the names of the sources that earlier pieces make.
 	Late []string
 }
@@ -29,7 +29,7 @@ type Move struct {
 	Kind     string         `json:"kind"`
 	Of       model.TensorID `json:"-"`
 	Tensor   string         `json:"tensor"`
-	From, To Layout         `json:"-"`
+	From, To layout         `json:"-"`
 	Bytes    int64          `json:"bytes"` // of the whole tensor
 	Seconds  float64        `json:"seconds"`
 	Traffic  int64          `json:"-"` // bytes through a chip's DDR, at most
@@ -90,7 +90,7 @@ func (p *Problem) Pieces(plan *Plan, g *model.Graph, chip int64) ([]Piece, []Mov
 
 type variant struct {
 	of     model.TensorID
-	layout Layout
+	layout layout
 }
 
 // A cutter finds the level of each operator: how many collectives come before it.
@@ -106,13 +106,13 @@ type cutter struct {
 }
 
 // native is the layout in which an operator leaves a tensor.
-func (c *cutter) native(t model.TensorID) Layout {
+func (c *cutter) native(t model.TensorID) layout {
 	maker := c.g.Tensor(t).Producer
 	return c.plan.Options[maker].Out[slices.Index(c.g.Op(maker).Outputs, t)]
 }
 
 // ready is the level from which on a tensor is there in a layout.
-func (c *cutter) ready(t model.TensorID, l Layout) int {
+func (c *cutter) ready(t model.TensorID, l layout) int {
 	maker := c.g.Tensor(t).Producer
 	if maker == model.NoOp {
 		return 0
@@ -129,11 +129,11 @@ func (c *cutter) ready(t model.TensorID, l Layout) int {
 }
 
 // reads notes that a level needs a tensor in a layout.
-func (c *cutter) reads(t model.TensorID, l Layout, level int) {
+func (c *cutter) reads(t model.TensorID, l layout, level int) {
 	if c.g.Tensor(t).Producer == model.NoOp || c.native(t) == l {
 		return
 	}
-	layouts := []Layout{l}
+	layouts := []layout{l}
 	if via, ok := c.plan.changed[t]; ok {
 		layouts = append(layouts, via)
 	}
@@ -149,7 +149,7 @@ func (c *cutter) reads(t model.TensorID, l Layout, level int) {
 }
 
 // change makes a collective, once, where one is needed, and returns the level behind it.
-func (c *cutter) change(t model.TensorID, from, to Layout, level int) int {
+func (c *cutter) change(t model.TensorID, from, to layout, level int) int {
 	bytes := c.g.Tensor(t).Bytes()
 	kind, seconds := c.p.Group.Collective(from, to, bytes)
 	if kind == "" {
@@ -171,8 +171,8 @@ func (c *cutter) piece(level int, chip int64) (Piece, error) {
 	var piece Piece
 	here := map[variant]model.TensorID{}
 	chips := c.p.Group.Chips
-	var get func(t model.TensorID, l Layout) model.TensorID
-	get = func(t model.TensorID, l Layout) model.TensorID {
+	var get func(t model.TensorID, l layout) model.TensorID
+	get = func(t model.TensorID, l layout) model.TensorID {
 		v := variant{t, l}
 		if id, ok := here[v]; ok {
 			return id
@@ -190,7 +190,7 @@ func (c *cutter) piece(level int, chip int64) (Piece, error) {
 			return here[v]
 		}
 		here[v] = source(b, &whole, l, chips)
-		piece.Sources = append(piece.Sources, Part{here[v], t, l})
+		piece.Sources = append(piece.Sources, partOf{here[v], t, l})
 		if whole.Producer != model.NoOp {
 			piece.Late = append(piece.Late, whole.Name)
 		}
@@ -213,7 +213,7 @@ func (c *cutter) piece(level int, chip int64) (Piece, error) {
 			here[variant{t, o.Out[k]}] = out[k]
 			if c.leaves(t, level) {
 				b.Output(out[k])
-				piece.Results = append(piece.Results, Part{out[k], t, o.Out[k]})
+				piece.Results = append(piece.Results, partOf{out[k], t, o.Out[k]})
 			}
 		}
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// An Option is a way to compute an operator on several chips.
-type Option struct {
-	In, Out []Layout // of its inputs and outputs
+// An option is a way to compute an operator on several chips.
+type option struct {
+	In, Out []layout // of its inputs and outputs
 	Seconds float64  // on each chip
 }
 
@@ -24,7 +24,7 @@ type Option struct {
 type Problem struct {
 	Graph   *model.Graph
 	Group   Group
-	Options [][]Option // by operator; the first computes it whole
+	Options [][]option // by operator; the first computes it whole
 	// tensors are those with several readers, each with the ways to have it in several layouts.
 	tensors []model.TensorID
 	ways    [][]way
@@ -82,12 +82,12 @@ func (s *shapes) divides(t model.TensorID, dim int) bool {
 }
 
 // options lists the ways to compute an operator.
-func (s *shapes) options(op *model.Op, price *price) []Option {
-	list := []Option{wholly(op)}
+func (s *shapes) options(op *model.Op, price *price) []option {
+	list := []option{wholly(op)}
 	if s.chips > 1 {
 		for d := range s.g.Tensor(op.Outputs[0]).Shape {
 			if in, ok := s.needs(op, d); ok {
-				list = append(list, Option{In: in, Out: slices.Repeat([]Layout{Cut(d)}, len(op.Outputs))})
+				list = append(list, option{In: in, Out: slices.Repeat([]layout{Cut(d)}, len(op.Outputs))})
 			}
 		}
 		list = append(list, s.reductions(op)...)
@@ -99,21 +99,21 @@ func (s *shapes) options(op *model.Op, price *price) []Option {
 			kept = append(kept, o)
 		}
 	}
-	if len(kept) == 0 || kept[0].In != nil && slices.ContainsFunc(kept[0].In, func(l Layout) bool { return l != Whole }) {
+	if len(kept) == 0 || kept[0].In != nil && slices.ContainsFunc(kept[0].In, func(l layout) bool { return l != Whole }) {
 		panic("sharding: operator " + op.Name + " can't be computed whole") // it is in a graph
 	}
 	return kept
 }
 
 // wholly is an operator as it is.
-func wholly(op *model.Op) Option {
-	all := func(n int) []Layout { return slices.Repeat([]Layout{Whole}, n) }
-	return Option{In: all(len(op.Inputs)), Out: all(len(op.Outputs))}
+func wholly(op *model.Op) option {
+	all := func(n int) []layout { return slices.Repeat([]layout{Whole}, n) }
+	return option{In: all(len(op.Inputs)), Out: all(len(op.Outputs))}
 }
 
 // needs returns the parts of an operator's inputs that parts of its outputs along a dimension need.
-func (s *shapes) needs(op *model.Op, dim int) ([]Layout, bool) {
-	in := make([]Layout, len(op.Inputs))
+func (s *shapes) needs(op *model.Op, dim int) ([]layout, bool) {
+	in := make([]layout, len(op.Inputs))
 	for k, t := range op.Outputs {
 		if dim >= len(s.g.Tensor(t).Shape) || !s.divides(t, dim) || s.g.Sequential(op, k)[dim] ||
 			dim >= 2 && len(op.Attr.Pads) > 0 { // a part's border is no border of the whole
@@ -131,7 +131,7 @@ func (s *shapes) needs(op *model.Op, dim int) ([]Layout, bool) {
 }
 
 // part is the layout of an input of which part c of an output needs no more than chip c has.
-func (s *shapes) part(op *model.Op, out, in, dim int) (Layout, bool) {
+func (s *shapes) part(op *model.Op, out, in, dim int) (layout, bool) {
 	shape, need := s.g.Tensor(op.Outputs[out]).Shape, s.g.Tensor(op.Inputs[in]).Shape
 	cut := Whole
 	for c := range s.chips {
@@ -157,7 +157,7 @@ func (s *shapes) part(op *model.Op, out, in, dim int) (Layout, bool) {
 }
 
 // reductions are the cuts of a matrix product along what its operands share.
-func (s *shapes) reductions(op *model.Op) (list []Option) {
+func (s *shapes) reductions(op *model.Op) (list []option) {
 	if !s.g.OnMatrixUnit(op) || len(op.Inputs) < 2 || len(op.Outputs) != 1 || op.Kind == "Attention" || op.Attr.Group > 1 {
 		return nil
 	}
@@ -174,7 +174,7 @@ func (s *shapes) reductions(op *model.Op) (list []Option) {
 			if s.g.Tensor(op.Inputs[0]).Shape[a] != s.g.Tensor(op.Inputs[1]).Shape[b] {
 				continue
 			}
-			o := Option{In: []Layout{Cut(a), Cut(b)}, Out: []Layout{Partial}}
+			o := option{In: []layout{Cut(a), Cut(b)}, Out: []layout{Partial}}
 			for _, t := range op.Inputs[2:] {
 				if s.g.Tensor(t).Role != model.Constant {
 					return nil
@@ -188,7 +188,7 @@ func (s *shapes) reductions(op *model.Op) (list []Option) {
 }
 
 // size is the shape of what a chip has of a tensor.
-func size(t *model.Tensor, l Layout, chips int64) model.Shape {
+func size(t *model.Tensor, l layout, chips int64) model.Shape {
 	shape := t.Shape.Clone()
 	if l >= 0 {
 		shape[l] /= chips
@@ -197,7 +197,7 @@ func size(t *model.Tensor, l Layout, chips int64) model.Shape {
 }
 
 // attributes are those of an operator on a chip.
-func attributes(g *model.Graph, op *model.Op, o Option, chips int64) model.Attr {
+func attributes(g *model.Graph, op *model.Op, o option, chips int64) model.Attr {
 	a := *op.Attr
 	out := g.Tensor(op.Outputs[0]).Shape
 	if l := o.Out[0]; l >= 0 && slices.Equal(a.Shape, out) {
@@ -210,7 +210,7 @@ func attributes(g *model.Graph, op *model.Op, o Option, chips int64) model.Attr 
 }
 
 // alone is the graph of one operator on one chip; an error: it gives other shapes than it should.
-func (s *shapes) alone(op *model.Op, o Option) (*model.Graph, error) {
+func (s *shapes) alone(op *model.Op, o option) (*model.Graph, error) {
 	b := model.NewBuilder(op.Name)
 	var in []model.TensorID
 	for i, id := range op.Inputs {
@@ -231,7 +231,7 @@ func (s *shapes) alone(op *model.Op, o Option) (*model.Graph, error) {
 }
 
 // source adds a chip's part of a tensor that no operator of the graph computes.
-func source(b *model.Builder, t *model.Tensor, l Layout, chips int64) model.TensorID {
+func source(b *model.Builder, t *model.Tensor, l layout, chips int64) model.TensorID {
 	shape := size(t, l, chips)
 	if t.Role != model.Constant {
 		return b.Input(t.Name, t.DType, shape...)
@@ -285,18 +285,18 @@ func (p *price) seconds(g *model.Graph) float64 {
 // A way is how chips have a tensor in several layouts: as its maker leaves it, and changed once, from
 // which it is changed to each other layout once.
 type way struct {
-	native, via Layout
-	layouts     []Layout // beside those two; each chip takes its part of what is whole
+	native, via layout
+	layouts     []layout // beside those two; each chip takes its part of what is whole
 	seconds     float64
 }
 
 // has reports whether a reader finds a layout.
-func (w *way) has(l Layout) bool {
+func (w *way) has(l layout) bool {
 	return l == w.native || w.native == Whole || l == w.via || w.via == Whole || slices.Contains(w.layouts, l)
 }
 
 // change is what a collective costs with the launch behind it.
-func (p *Problem) change(t model.TensorID, from, to Layout) float64 {
+func (p *Problem) change(t model.TensorID, from, to layout) float64 {
 	kind, s := p.Group.Collective(from, to, p.Graph.Tensor(t).Bytes())
 	if kind == "" {
 		return 0
@@ -308,7 +308,7 @@ func (p *Problem) change(t model.TensorID, from, to Layout) float64 {
 // of the cuts that readers want besides, by the cheapest first change. Operators that are computed whole come first.
 func (p *Problem) waysOf(t *model.Tensor) (list []way) {
 	natives, wanted := p.layoutsOf(t)
-	var cuts []Layout
+	var cuts []layout
 	for _, l := range wanted {
 		if l >= 0 {
 			cuts = append(cuts, l)
@@ -326,7 +326,7 @@ func (p *Problem) waysOf(t *model.Tensor) (list []way) {
 			continue
 		}
 		for set := 1; set < 1<<len(cuts); set++ {
-			var some []Layout
+			var some []layout
 			for k, l := range cuts {
 				if set>>k&1 == 1 {
 					some = append(some, l)
@@ -336,7 +336,7 @@ func (p *Problem) waysOf(t *model.Tensor) (list []way) {
 				continue
 			}
 			best := way{seconds: math.Inf(1)}
-			for _, via := range append([]Layout{n}, some...) {
+			for _, via := range append([]layout{n}, some...) {
 				if via == Partial {
 					continue // each by itself from the sums: not the way of Pieces
 				}
@@ -442,12 +442,12 @@ func (p *Problem) pose() {
 
 // same reports whether an operator wants one layout of two of its inputs whatever its option.
 func (p *Problem) same(op, a, b int) bool {
-	return !slices.ContainsFunc(p.Options[op], func(o Option) bool { return o.In[a] != o.In[b] })
+	return !slices.ContainsFunc(p.Options[op], func(o option) bool { return o.In[a] != o.In[b] })
 }
 
 // layoutsOf are the layouts in which a tensor's maker may leave it, and those that a reader may want.
-func (p *Problem) layoutsOf(t *model.Tensor) (natives, wanted []Layout) {
-	add := func(list *[]Layout, l Layout) {
+func (p *Problem) layoutsOf(t *model.Tensor) (natives, wanted []layout) {
+	add := func(list *[]layout, l layout) {
 		if !slices.Contains(*list, l) {
 			*list = append(*list, l)
 		}
@@ -471,9 +471,9 @@ func (p *Problem) layoutsOf(t *model.Tensor) (natives, wanted []Layout) {
 // A Plan is a choice of options.
 type Plan struct {
 	*binding.Result
-	Options []Option // by operator
+	Options []option // by operator
 	// changed are the layouts of tensors with several readers.
-	changed map[model.TensorID]Layout
+	changed map[model.TensorID]layout
 }
 
 // Methods lists the methods: the rules, and the exact ones of package binding.
@@ -508,7 +508,7 @@ func (p *Problem) Solve(ctx context.Context, method string, opts binding.Options
 	if r.Choice == nil {
 		return &Plan{Result: r}, nil
 	}
-	plan := &Plan{Result: r, changed: map[model.TensorID]Layout{}}
+	plan := &Plan{Result: r, changed: map[model.TensorID]layout{}}
 	for i := range p.Graph.Ops {
 		plan.Options = append(plan.Options, p.Options[i][r.Choice[i]])
 	}

@@ -231,11 +231,11 @@ func TestPipelined(t *testing.T) {
 			computed += launch + a
 			sent = max(sent, computed) + b
 		}
-		if got := Pipelined(n, a, b, launch); math.Abs(got-sent) > 1e-12*sent {
+		if got := pipelined(n, a, b, launch); math.Abs(got-sent) > 1e-12*sent {
 			t.Fatalf("%d chunks of %g s and %g s, launch %g s: %g s, by events %g", n, a, b, launch, got, sent)
 		}
 		least := float64(n)*max(a, b) + min(a, b) // max(compute, links) and one chunk of the other
-		if got := Pipelined(n, a, b, 0); math.Abs(got-least) > 1e-12*least {
+		if got := pipelined(n, a, b, 0); math.Abs(got-least) > 1e-12*least {
 			t.Fatalf("%d chunks of %g s and %g s: %g s, expected %g", n, a, b, got, least)
 		}
 	}
@@ -265,8 +265,8 @@ func TestSplits(t *testing.T) {
 			t.Fatal(err)
 		}
 		choice := make([]int, len(p.pairs.Nodes)) // columns, the reduction, whole
-		for i, l := range []Layout{Cut(2), Partial, Whole} {
-			choice[i] = slices.IndexFunc(p.Options[i], func(o Option) bool { return o.Out[0] == l })
+		for i, l := range []layout{Cut(2), Partial, Whole} {
+			choice[i] = slices.IndexFunc(p.Options[i], func(o option) bool { return o.Out[0] == l })
 		}
 		plan, err := p.Solve(t.Context(), "greedy", binding.Options{Start: choice})
 		if err != nil {
@@ -296,7 +296,7 @@ func TestSplits(t *testing.T) {
 				if reads == 1 && tokens < k {
 					continue
 				}
-				if s := spec.LaunchSeconds + Pipelined(k, down(k, reads), links(k), spec.LaunchSeconds); s < least*(1-1e-9) {
+				if s := spec.LaunchSeconds + pipelined(k, down(k, reads), links(k), spec.LaunchSeconds); s < least*(1-1e-9) {
 					least, best = s, k
 				}
 			}
@@ -432,7 +432,7 @@ func execute(t *testing.T, p *Problem, plan *Plan, small *model.Graph, want [][]
 }
 
 // part is what a chip has of a tensor's values.
-func part(values []uint64, shape model.Shape, l Layout, c, chips int64) (own []uint64) {
+func part(values []uint64, shape model.Shape, l layout, c, chips int64) (own []uint64) {
 	if l < 0 {
 		return values
 	}
@@ -522,7 +522,7 @@ func TestExact(t *testing.T) {
 func TestCollective(t *testing.T) {
 	g := Group{Chips: 4, Link: hardware.Link{BandwidthBytesPerSecond: 1e9, LatencySeconds: 1e-6}}
 	for _, c := range []struct {
-		from, to Layout
+		from, to layout
 		kind     string
 		us       float64
 	}{
@@ -601,9 +601,9 @@ func TestCollectivesAsMessages(t *testing.T) {
 		bytes := float64(rows * rows)
 		g := Group{Chips: chips, Link: hardware.Link{BandwidthBytesPerSecond: rate, LatencySeconds: latency}}
 		// owner has the chip of row i and column j in a layout; a byte each.
-		owner := func(l Layout, i, j int64) int64 { return []int64{i, j}[l] / 4 }
+		owner := func(l layout, i, j int64) int64 { return []int64{i, j}[l] / 4 }
 		for _, c := range []struct {
-			from, to Layout
+			from, to layout
 			rounds   int
 		}{{Cut(0), Whole, 1}, {Cut(0), Cut(1), 1}, {Cut(1), Cut(0), 1}, {Partial, Cut(0), 1}, {Partial, Whole, 2}} {
 			sent := map[[2]int64]float64{}
@@ -646,7 +646,7 @@ func TestCollectivesAsMessages(t *testing.T) {
 // A product between another one and a normalisation is never slower than by rows, by columns or along its reduction
 // alone, whichever links there are.
 func TestProduct(t *testing.T) {
-	best := map[Layout]int{}
+	best := map[layout]int{}
 	spec := chip(t)
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -674,7 +674,7 @@ func TestProduct(t *testing.T) {
 			t.Fatal(err)
 		}
 		least, by := math.Inf(1), Whole
-		for _, pure := range []Layout{Cut(1), Cut(2), Partial} {
+		for _, pure := range []layout{Cut(1), Cut(2), Partial} {
 			seconds, from := 0.0, Whole
 			for i, op := range p.Graph.Ops {
 				want := pure
@@ -685,7 +685,7 @@ func TestProduct(t *testing.T) {
 				default:
 					want = Whole
 				}
-				k := slices.IndexFunc(p.Options[i], func(o Option) bool { return o.Out[0] == want })
+				k := slices.IndexFunc(p.Options[i], func(o option) bool { return o.Out[0] == want })
 				if k < 0 {
 					seconds = math.Inf(1)
 					break

@@ -23,7 +23,7 @@
 //
 // # Methods
 //
-// [ILP] solves this with any [milp.Solver]. [Search] is dynamic programming over the
+// integerProgram solves this with any [milp.Solver]. [Search] is dynamic programming over the
 // sets of atoms that have run, in order of cost with a bound from potentials; it needs
 // no solver. Both drop groups beforehand that others always replace.
 package split

@@ -14,3 +14,6 @@ func (n *Network) Seconds(gr *schedule.Grouping) float64 {
 	}
 	return sum
 }
+
+// ILP is integerProgram.
+var ILP = integerProgram

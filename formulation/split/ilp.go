@@ -135,9 +135,9 @@ func (pr *program) decode(sol *milp.Solution) []int {
 	return groups
 }
 
-// ILP solves the model, and again with a constraint (3) more for each circle that
+// integerProgram solves the model, and again with a constraint (3) more for each circle that
 // its answer has, until there is none. It needs [Options].Solver.
-func ILP(ctx context.Context, p *Problem, opts Options) (*Result, error) {
+func integerProgram(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 	began := time.Now()
 	y, best, err := p.begin(&opts)
 	if err != nil {

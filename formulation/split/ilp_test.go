@@ -26,7 +26,7 @@ func TestILPAgainstBruteForce(t *testing.T) {
 		}
 		for _, opts := range []Options{{}, {Start: alone}} {
 			opts.Solver = s
-			got, err := ILP(context.Background(), p, opts)
+			got, err := integerProgram(context.Background(), p, opts)
 			if err != nil {
 				t.Fatalf("problem %d, %+v: %v", k, opts, err)
 			}

@@ -14,7 +14,7 @@ var rows = solve.Table[run]{
 	{Method: solve.Method{Name: "greedy", Description: "the start as it is, Algorithm 2's groups"},
 		Run: func(_ context.Context, p *Problem, opts Options) (*Result, error) { return p.Judge(opts.Start) }},
 	{Method: solve.Method{Name: "ilp", Description: "integer program over groups", Exact: true, NeedsSolver: true},
-		Run: ILP},
+		Run: integerProgram},
 	{Method: solve.Method{Name: "search", Description: "dynamic programming over what has run, best first", Exact: true},
 		Run: Search},
 }

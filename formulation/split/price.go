@@ -46,22 +46,22 @@ func newPricer(g *model.Graph, spec *hardware.Spec, m *cost.Model, layers []sche
 	return p
 }
 
-// Prices are the seconds that layers, or boxes of their results, take on a cluster by the
+// prices are the seconds that layers, or boxes of their results, take on a cluster by the
 // package's costs.
-type Prices struct{ p *pricer }
+type prices struct{ p *pricer }
 
 // NewPrices is for layers of a graph.
-func NewPrices(g *model.Graph, spec *hardware.Spec, layers []schedule.Layer, opts NetworkOptions) (*Prices, error) {
+func NewPrices(g *model.Graph, spec *hardware.Spec, layers []schedule.Layer, opts NetworkOptions) (*prices, error) {
 	m, err := cost.NewWith(spec, opts.Cost)
 	if err != nil {
 		return nil, err
 	}
-	return &Prices{newPricer(g, spec, m, layers, opts)}, nil
+	return &prices{newPricer(g, spec, m, layers, opts)}, nil
 }
 
 // Layer is the time of a layer for the boxes of its results that reg has, with its parameters
 // on their way from the LLB to the cores; from the DDR that is the caller's to add.
-func (p *Prices) Layer(layer int, reg schedule.Regions) float64 {
+func (p *prices) Layer(layer int, reg schedule.Regions) float64 {
 	return p.p.layer(layer, func(t model.TensorID) model.Region { return reg[t] },
 		func() schedule.Regions { return reg }, false)
 }

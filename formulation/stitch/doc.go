@@ -7,7 +7,7 @@
 // Units are operators in topological order, arcs say which reads which. A plan puts
 // every unit into one kernel and gives each kernel a choice: of its open decisions
 // (which values go through global memory although shared memory would do; whether
-// groups merge), numbered by the [Pricer] that the caller brings. It is right if the
+// groups merge), numbered by the pricer that the caller brings. It is right if the
 // kernels can run one after the other: no cycle among them. The cost of a plan is the
 // sum of its kernels' seconds; a kernel that the machine can't run (no block fits, or a
 // barrier has more blocks than a wave) has no price.

@@ -14,8 +14,8 @@ import (
 // MaxUnits is the most units of a problem.
 const MaxUnits = 64
 
-// A Pricer knows what kernels cost.
-type Pricer interface {
+// A pricer knows what kernels cost.
+type pricer interface {
 	// Choices is the number of ways in which a kernel of these units (ascending) can be
 	// made; at least one. Choice 0 is the rule's.
 	Choices(units []int) int
@@ -27,7 +27,7 @@ type Pricer interface {
 type Problem struct {
 	Units int
 	Arcs  [][2]int // (maker, reader), with maker < reader
-	Price Pricer
+	Price pricer
 	// Floor is a cost that no plan beats, in seconds, known without search; 0 is one.
 	Floor float64
 }

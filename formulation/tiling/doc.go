@@ -96,7 +96,7 @@
 //
 // # Kernels of the benchmark
 //
-// A [Kernel] is a product with a simpler objective, which docs/file-formats.md states and which stays as it is:
+// A kernel is a product with a simpler objective, which docs/file-formats.md states and which stays as it is:
 // the longest of unit, moves into a core, moves out of it, LLB and DDR, with a first tile in front and a last
 // behind. [SolveKernel] finds the best [Nest] by branch and bound, or takes that of [Rule].
 //

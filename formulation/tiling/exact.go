@@ -9,8 +9,8 @@ import (
 	"github.com/dsasched/dsasched/formulation/solve"
 )
 
-// Best is the best tiling that was found, with what no tiling takes less than.
-type Best struct {
+// best is the best tiling that was found, with what no tiling takes less than.
+type best struct {
 	solve.Outcome // in seconds
 	Blocks        Blocks
 	// Nodes is the number of bounded parts of the space, Leaves the number of enumerated ones.
@@ -23,11 +23,11 @@ type prunings struct{ noDivisions, noTiles, noLengths bool }
 // Exact finds the best tiling by branch and bound over the space that Rule chooses from, all of it: divisions over
 // cores, extents of tiles, and ways to run them. See the package comment for the bounds. The work that is limited
 // is leaves, each of the ways to run tiles of given extents. Without a start it begins with Rule's tiling.
-func Exact(ctx context.Context, p *Problem, opt solve.Options[*Blocks]) (*Best, error) {
+func Exact(ctx context.Context, p *Problem, opt solve.Options[*Blocks]) (*best, error) {
 	return p.exact(ctx, opt, prunings{})
 }
 
-func (p *Problem) exact(ctx context.Context, opt solve.Options[*Blocks], without prunings) (*Best, error) {
+func (p *Problem) exact(ctx context.Context, opt solve.Options[*Blocks], without prunings) (*best, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (p *Problem) exact(ctx context.Context, opt solve.Options[*Blocks], without
 	if err != nil {
 		return nil, err
 	}
-	b := &Best{Outcome: found.Outcome, Blocks: x.best.Blocks, Nodes: found.Nodes, Leaves: found.Costs}
+	b := &best{Outcome: found.Outcome, Blocks: x.best.Blocks, Nodes: found.Nodes, Leaves: found.Costs}
 	return b, nil
 }
 

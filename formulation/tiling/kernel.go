@@ -10,17 +10,17 @@ import (
 	"github.com/dsasched/dsasched/internal/strict"
 )
 
-// A Kernel is a product or a convolution on one cluster as the benchmark has it: with an objective that is stated in
+// A kernel is a product or a convolution on one cluster as the benchmark has it: with an objective that is stated in
 // docs/file-formats.md and does not change when [Problem.Time] becomes better. Times are in picoseconds, rates in bytes
 // per microsecond, all whole numbers.
-type Kernel struct {
+type kernel struct {
 	Name    string        `json:"name"`
-	Product KernelProduct `json:"product"`
-	Machine KernelMachine `json:"machine"`
+	Product kernelProduct `json:"product"`
+	Machine kernelMachine `json:"machine"`
 }
 
-// KernelProduct is Count products of Rows x Reduction with Reduction x Columns, all in the DDR.
-type KernelProduct struct {
+// kernelProduct is Count products of Rows x Reduction with Reduction x Columns, all in the DDR.
+type kernelProduct struct {
 	Count       int64 `json:"count"`
 	Rows        int64 `json:"rows"`
 	Columns     int64 `json:"columns"`
@@ -29,21 +29,21 @@ type KernelProduct struct {
 	ColumnBytes int64 `json:"column_bytes"`
 	ResultBytes int64 `json:"result_bytes"`
 	// Window: rows are positions of a convolution's output, the reduction is channels x window.
-	Window *KernelWindow `json:"window,omitempty"`
+	Window *kernelWindow `json:"window,omitempty"`
 }
 
-// KernelWindow is a convolution's window.
-type KernelWindow struct {
+// kernelWindow is a convolution's window.
+type kernelWindow struct {
 	Height      int64 `json:"height"`
 	Width       int64 `json:"width"`
 	Stride      int64 `json:"stride"`
 	OutputWidth int64 `json:"output_width"`
 }
 
-// KernelMachine is a cluster. A step of r rows takes, for each block of the matrix unit, RowPs for each row and at
+// kernelMachine is a cluster. A step of r rows takes, for each block of the matrix unit, RowPs for each row and at
 // least
 // LoadPs, and FillPs once.
-type KernelMachine struct {
+type kernelMachine struct {
 	Cores         int64 `json:"cores"`
 	UnitReduction int64 `json:"unit_reduction"`
 	UnitColumns   int64 `json:"unit_columns"`
@@ -80,8 +80,8 @@ type Nest struct {
 const maxKernel = 1 << 20 // of an extent
 
 // ReadKernel reads a kernel. Errors are of type [*strict.InputError].
-func ReadKernel(file string, data []byte) (*Kernel, error) {
-	k := &Kernel{}
+func ReadKernel(file string, data []byte) (*kernel, error) {
+	k := &kernel{}
 	if err := strict.Decode(file, data, k); err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func ReadKernel(file string, data []byte) (*Kernel, error) {
 }
 
 // grain divides tiles of the reduction: the unit's, and whole windows.
-func (k *Kernel) grain() int64 {
+func (k *kernel) grain() int64 {
 	if w := k.Product.Window; w != nil {
 		area := w.Height * w.Width
 		return area / gcd(area, k.Machine.UnitReduction) * k.Machine.UnitReduction
@@ -140,14 +140,14 @@ func (k *Kernel) grain() int64 {
 }
 
 // part is a core's products, rows, columns and reduction.
-func (k *Kernel) part(cores [4]int64) (count, rows, columns, reduction int64) {
+func (k *kernel) part(cores [4]int64) (count, rows, columns, reduction int64) {
 	p, g := &k.Product, k.grain()
 	return ceilDiv(p.Count, cores[0]), ceilDiv(p.Rows, cores[1]), ceilDiv(p.Columns, cores[2]),
 		min(p.Reduction, g*ceilDiv(ceilDiv(p.Reduction, g), cores[3]))
 }
 
 // span is how many elements side by side n results read.
-func (w *KernelWindow) span(n, window int64) int64 {
+func (w *kernelWindow) span(n, window int64) int64 {
 	if w.Stride < window {
 		return (n-1)*w.Stride + window
 	}
@@ -155,7 +155,7 @@ func (w *KernelWindow) span(n, window int64) int64 {
 }
 
 // lines is the elements that so many rows read for each of the reduction, or for each channel of a convolution.
-func (p *KernelProduct) lines(rows int64) int64 {
+func (p *kernelProduct) lines(rows int64) int64 {
 	if w := p.Window; w != nil {
 		return w.span(ceilDiv(rows, w.OutputWidth), w.Height) * w.span(min(rows, w.OutputWidth), w.Width)
 	}
@@ -163,7 +163,7 @@ func (p *KernelProduct) lines(rows int64) int64 {
 }
 
 // deep is the reduction, or a convolution's channels.
-func (p *KernelProduct) deep(reduction int64) int64 {
+func (p *kernelProduct) deep(reduction int64) int64 {
 	if w := p.Window; w != nil {
 		return ceilDiv(reduction, w.Height*w.Width)
 	}
@@ -185,10 +185,10 @@ func passing(bytes, perUs int64) int64 {
 }
 
 // row is the time of rows on the matrix unit for one block.
-func (m *KernelMachine) row(rows int64) int64 { return max(rows*m.RowPs, m.LoadPs) }
+func (m *kernelMachine) row(rows int64) int64 { return max(rows*m.RowPs, m.LoadPs) }
 
 // time is the objective of a nest, or what it has no room for, which open does not ask.
-func (k *Kernel) time(n *Nest, open bool) (ps int64, why string) {
+func (k *kernel) time(n *Nest, open bool) (ps int64, why string) {
 	p, m := &k.Product, &k.Machine
 	b, rows, columns, reduction := k.part(n.Cores)
 	tr, tc, tk := n.Tile[0], n.Tile[1], n.Tile[2]
@@ -284,7 +284,7 @@ func (k *Kernel) time(n *Nest, open bool) (ps int64, why string) {
 }
 
 // Time is the objective of a nest, in picoseconds, or the first rule that it breaks.
-func (k *Kernel) Time(n *Nest) (int64, error) {
+func (k *kernel) Time(n *Nest) (int64, error) {
 	p, m, g := &k.Product, &k.Machine, k.grain()
 	cores := int64(1)
 	for d, most := range [4]int64{p.Count, p.Rows, p.Columns, ceilDiv(p.Reduction, g)} {
@@ -320,8 +320,8 @@ func (k *Kernel) Time(n *Nest) (int64, error) {
 	return t, nil
 }
 
-// KernelResult is a method's answer, in picoseconds; Nest is nil if there is none.
-type KernelResult struct {
+// kernelResult is a method's answer, in picoseconds; Nest is nil if there is none.
+type kernelResult struct {
 	solve.Outcome
 	Nest *Nest
 }
@@ -329,7 +329,7 @@ type KernelResult struct {
 // KernelOptions are the settings of the methods.
 type KernelOptions = solve.Options[*Nest]
 
-var kernelRows = solve.Table[func(context.Context, *Kernel, KernelOptions) (*KernelResult, error)]{
+var kernelRows = solve.Table[func(context.Context, *kernel, KernelOptions) (*kernelResult, error)]{
 	{Method: solve.Method{Name: "rule", Description: "Rule's tiling of the same product, by its own formula"},
 		Run: ruleKernel},
 	{Method: solve.Method{Name: "search", Description: "branch and bound over all nests", Exact: true}, Run: searchKernel},
@@ -339,7 +339,7 @@ var kernelRows = solve.Table[func(context.Context, *Kernel, KernelOptions) (*Ker
 func KernelMethods() []solve.Method { return kernelRows.Methods() }
 
 // SolveKernel tiles a kernel by the method of that name.
-func SolveKernel(ctx context.Context, k *Kernel, method string, opts KernelOptions) (*KernelResult, error) {
+func SolveKernel(ctx context.Context, k *kernel, method string, opts KernelOptions) (*kernelResult, error) {
 	m, err := kernelRows.Find(method, opts.Solver)
 	if err != nil {
 		return nil, fmt.Errorf("tiling: %w", err)
@@ -348,7 +348,7 @@ func SolveKernel(ctx context.Context, k *Kernel, method string, opts KernelOptio
 }
 
 // ruleKernel is Rule's tiling under the kernel's objective; none if that tiling has no room by the kernel's rules.
-func ruleKernel(_ context.Context, k *Kernel, _ KernelOptions) (*KernelResult, error) {
+func ruleKernel(_ context.Context, k *kernel, _ KernelOptions) (*kernelResult, error) {
 	p, m := &k.Product, &k.Machine
 	q := &Problem{Product: Product{Reps: p.Count, M: p.Rows, N: p.Columns, K: p.Reduction, RowBytes: p.RowBytes,
 		ColumnBytes: p.ColumnBytes,
@@ -367,7 +367,7 @@ func ruleKernel(_ context.Context, k *Kernel, _ KernelOptions) (*KernelResult, e
 	if w := p.Window; w != nil {
 		q.Window = &Window{w.Height, w.Width, w.Stride, w.Stride, w.OutputWidth}
 	}
-	r := &KernelResult{}
+	r := &kernelResult{}
 	r.Objective = math.Inf(1)
 	b, err := Rule(q)
 	if err != nil {
@@ -392,7 +392,7 @@ func ruleKernel(_ context.Context, k *Kernel, _ KernelOptions) (*KernelResult, e
 
 // kernelSearch is the branch and bound at work.
 type kernelSearch struct {
-	k         *Kernel
+	k         *kernel
 	best      *Nest
 	ps        int64
 	divisions [][4]int64
@@ -406,7 +406,7 @@ type kernelSearch struct {
 // them. Of numbers of cores with the same parts the least is as good as any; of tiles of as many pieces the smallest
 // is, but
 // for rows of a convolution, where halos are not even.
-func searchKernel(ctx context.Context, k *Kernel, opts KernelOptions) (*KernelResult, error) {
+func searchKernel(ctx context.Context, k *kernel, opts KernelOptions) (*kernelResult, error) {
 	s := &kernelSearch{k: k, ps: math.MaxInt64}
 	p, g := &k.Product, k.grain()
 	for _, ck := range parts(ceilDiv(p.Reduction, g), k.Machine.Cores, nil) {
@@ -451,7 +451,7 @@ func searchKernel(ctx context.Context, k *Kernel, opts KernelOptions) (*KernelRe
 	if err != nil {
 		return nil, err
 	}
-	return &KernelResult{found.Outcome, s.best}, nil
+	return &kernelResult{found.Outcome, s.best}, nil
 }
 
 // at makes the lists of a division.

@@ -13,11 +13,11 @@ import (
 )
 
 // randomKernel is a kernel small enough to try every nest.
-func randomKernel(rng *rand.Rand) *Kernel {
-	k := &Kernel{Product: KernelProduct{Count: 1 + rng.Int63n(2), Rows: 1 + rng.Int63n(10), Columns: 1 + rng.Int63n(9),
+func randomKernel(rng *rand.Rand) *kernel {
+	k := &kernel{Product: kernelProduct{Count: 1 + rng.Int63n(2), Rows: 1 + rng.Int63n(10), Columns: 1 + rng.Int63n(9),
 		Reduction: 1 + rng.Int63n(9),
 		RowBytes:  1 + rng.Int63n(2), ColumnBytes: 1 + rng.Int63n(2), ResultBytes: 1 + rng.Int63n(4)},
-		Machine: KernelMachine{Cores: 1 + rng.Int63n(4), UnitReduction: 1 + rng.Int63n(3), UnitColumns: 1 + rng.Int63n(3),
+		Machine: kernelMachine{Cores: 1 + rng.Int63n(4), UnitReduction: 1 + rng.Int63n(3), UnitColumns: 1 + rng.Int63n(3),
 			RowPs:  1 + rng.Int63n(2000),
 			LoadPs: rng.Int63n(4000), FillPs: rng.Int63n(3000), L1Bytes: 20 + rng.Int63n(200), L1PerUs: 1000 + rng.Int63n(20000),
 			DDRPerUs: 1000 + rng.Int63n(20000), L1Ps: rng.Int63n(2000), DDRPs: rng.Int63n(9000), SyncPs: rng.Int63n(2000),
@@ -26,14 +26,14 @@ func randomKernel(rng *rand.Rand) *Kernel {
 		k.Machine.LLBBytes, k.Machine.LLBPerUs = 20+rng.Int63n(300), 1000+rng.Int63n(20000)
 	}
 	if rng.Intn(2) == 0 {
-		w := &KernelWindow{1 + rng.Int63n(2), 1 + rng.Int63n(2), 1 + rng.Int63n(2), 1 + rng.Int63n(4)}
+		w := &kernelWindow{1 + rng.Int63n(2), 1 + rng.Int63n(2), 1 + rng.Int63n(2), 1 + rng.Int63n(4)}
 		k.Product.Window, k.Product.Reduction = w, w.Height*w.Width*(1+rng.Int63n(4))
 	}
 	return k
 }
 
 // best tries every nest.
-func (k *Kernel) best() (ps int64) {
+func (k *kernel) best() (ps int64) {
 	ps = -1
 	p := &k.Product
 	for cb := int64(1); cb <= p.Count; cb++ {
@@ -111,8 +111,8 @@ func TestKernelSearch(t *testing.T) {
 
 // A limit ends with the best so far and a bound below it.
 func TestKernelLimit(t *testing.T) {
-	k := &Kernel{Product: KernelProduct{1, 4096, 4096, 4096, 2, 2, 2, nil},
-		Machine: KernelMachine{64, 16, 16, 1000, 4000, 9000, 1 << 17, 1 << 23, 50_000, 800_000, 100_000, 200_000, 500_000,
+	k := &kernel{Product: kernelProduct{1, 4096, 4096, 4096, 2, 2, 2, nil},
+		Machine: kernelMachine{64, 16, 16, 1000, 4000, 9000, 1 << 17, 1 << 23, 50_000, 800_000, 100_000, 200_000, 500_000,
 			100_000, true}}
 	r, err := SolveKernel(context.Background(), k, "search", KernelOptions{WorkLimit: 50})
 	if err != nil || r.Status != milp.Feasible || r.Bound > r.Objective || r.Nest == nil {

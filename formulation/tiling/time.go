@@ -5,20 +5,20 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// Limit names what bounds a product's time.
-type Limit uint8
+// limitKind names what bounds a product's time.
+type limitKind uint8
 
 // The limits.
 const (
-	Unit Limit = iota
-	In
-	Out
-	LLBLimit
-	DDRLimit
-	Vector
+	unitLimit limitKind = iota
+	in
+	outLimit
+	llbLimit
+	ddrLimit
+	vectorLimit
 )
 
-func (l Limit) String() string {
+func (l limitKind) String() string {
 	return [...]string{"unit", "in", "out", "LLB", "DDR", "vector"}[l]
 }
 
@@ -230,12 +230,12 @@ func loading(count, latency, flow float64, atATime int) float64 {
 
 // Time is the product's seconds in a tiling that fits, without the launch, and what
 // limits it. See the package comment for the formula.
-func (p *Problem) Time(b *Blocks) (float64, Limit) {
+func (p *Problem) Time(b *Blocks) (float64, limitKind) {
 	w := p.cut(b)
 	return p.time(b, &w)
 }
 
-func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
+func (p *Problem) time(b *Blocks, w *work) (float64, limitKind) {
 	passes := float64(w.tiles * w.columns)
 	sums := float64(w.sums)
 	cycle := 1 / p.Clock
@@ -550,13 +550,13 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 		far = ddrAll - p.Head
 	}
 	total += drain
-	limit, most := Unit, passes*unit
+	limit, most := unitLimit, passes*unit
 	for _, x := range []struct {
-		l Limit
+		l limitKind
 		t float64
 	}{
-		{In, rowPasses*sums*inRow + colPasses*sums*inCol + passes*inExtra}, {Out, passes * out},
-		{LLBLimit, llbBytes / p.LLBRate}, {DDRLimit, far}, {Vector, passes * vector},
+		{in, rowPasses*sums*inRow + colPasses*sums*inCol + passes*inExtra}, {outLimit, passes * out},
+		{llbLimit, llbBytes / p.LLBRate}, {ddrLimit, far}, {vectorLimit, passes * vector},
 	} {
 		if x.t > most {
 			limit, most = x.l, x.t

@@ -11,8 +11,8 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// MaxBlocks is the number of products of tiles a blocked nest may have.
-const MaxBlocks = 1 << 16
+// maxBlocks is the number of products of tiles a blocked nest may have.
+const maxBlocks = 1 << 16
 
 // A tensorIn is an input tensor of a blocked step: its values, and where its tiles take turns in the
 // L1 and gather in the LLB.
@@ -135,10 +135,10 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 		return fmt.Errorf("has sums of %d tiles, but the layer is %d products with constant weights", n.Sums, lp.dims.Reps)
 	case n.Tiles%lp.dims.Reps != 0:
 		return fmt.Errorf("has %d tiles of rows, expected as many for each of %d products", n.Tiles, lp.dims.Reps)
-	case n.Tiles > MaxBlocks || n.Tiles*n.ColumnTiles() > MaxBlocks ||
-		n.Tiles*n.ColumnTiles()*n.ReductionTiles() > MaxBlocks:
+	case n.Tiles > maxBlocks || n.Tiles*n.ColumnTiles() > maxBlocks ||
+		n.Tiles*n.ColumnTiles()*n.ReductionTiles() > maxBlocks:
 		return fmt.Errorf("has %d x %d x %d tiles of rows, columns and reduction, expected at most %d products of them",
-			n.Tiles, n.ColumnTiles(), n.ReductionTiles(), MaxBlocks)
+			n.Tiles, n.ColumnTiles(), n.ReductionTiles(), maxBlocks)
 	case n.Depth < 1:
 		return fmt.Errorf("has room for %d tiles of an operand, expected 1 or more", n.Depth)
 	case sum(n.Columns) != lp.dims.N || sum(n.Reduction) != lp.dims.K:

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/dsasched/dsasched/spell"
+	"github.com/dsasched/dsasched/internal/suggest"
 )
 
 // Objectives are the objectives of the division of trials (§6.1). With g_i the best time of task i, and
@@ -138,7 +138,7 @@ func (o Options) normal(tasks int) (Options, error) {
 			*x.value = x.of[0]
 		}
 		if !slices.Contains(x.of, *x.value) {
-			return o, fmt.Errorf("%s is %q%s", x.what, *x.value, spell.Expected(*x.value, x.of))
+			return o, fmt.Errorf("%s is %q%s", x.what, *x.value, suggest.Expected(*x.value, x.of))
 		}
 	}
 	o.Method = cmp.Or(o.Method, Evolution)

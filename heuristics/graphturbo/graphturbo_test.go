@@ -409,7 +409,7 @@ func TestOrdersOfFigure7(t *testing.T) {
 		{"bfs", graphturbo.BFS(ig), "111111112222334"},
 		{"dfs", graphturbo.DFS(ig), "112112311211234"},
 	} {
-		if err := schedule.CheckOrder(ig, c.order); err != nil {
+		if err := schedule.CheckOrder(&schedule.Schedule{Instances: ig, Order: c.order}); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if got := groups(ig, c.order); got != c.want {
@@ -458,7 +458,7 @@ func TestOrdersAreValid(t *testing.T) {
 			ig.Instances = append(ig.Instances, inst)
 		}
 		for _, order := range [][]int{graphturbo.BFS(ig), graphturbo.DFS(ig)} {
-			if err := schedule.CheckOrder(ig, order); err != nil {
+			if err := schedule.CheckOrder(&schedule.Schedule{Instances: ig, Order: order}); err != nil {
 				t.Fatalf("trial %d: %v", trial, err)
 			}
 		}

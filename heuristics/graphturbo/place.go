@@ -143,17 +143,17 @@ func (p *placer) place(spilled []int) error {
 	return p.addresses()
 }
 
-// A Tiling is a number of tiles in which a step can work, and the LB space per core
+// A tiling is a number of tiles in which a step can work, and the LB space per core
 // that what passes through it then takes.
-type Tiling struct{ Tiles, StageBytes int64 }
+type tiling struct{ Tiles, StageBytes int64 }
 
 // Tilings lists those that Place tries, from one tile on; the space does not grow.
-func Tilings(s *schedule.Schedule, st *schedule.Step) []Tiling {
+func Tilings(s *schedule.Schedule, st *schedule.Step) []tiling {
 	most := st.MostTiles()
-	list := []Tiling{{1, stage(s, st, 1)}}
+	list := []tiling{{1, stage(s, st, 1)}}
 	for n := int64(1); n < most; {
 		n = nextTiles(n, most)
-		list = append(list, Tiling{n, stage(s, st, n)})
+		list = append(list, tiling{n, stage(s, st, n)})
 	}
 	return list
 }

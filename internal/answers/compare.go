@@ -20,9 +20,9 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/internal/issue"
+	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
-	"github.com/dsasched/dsasched/spell"
 )
 
 // A Compared is the result of one method for one decision, the others being greedy.
@@ -153,7 +153,7 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	opt CompareOptions) ([]Compared, error) {
 	for _, d := range opt.Decisions {
 		if !slices.Contains(Comparisons(), d) {
-			return nil, fmt.Errorf("unknown decision %q%s", d, spell.Expected(d, Comparisons()))
+			return nil, fmt.Errorf("unknown decision %q%s", d, suggest.Expected(d, Comparisons()))
 		}
 	}
 	if err := pipeline.CheckBatch(batch); err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/layering"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
-	"github.com/dsasched/dsasched/heuristics/mofang"
+	"github.com/dsasched/dsasched/internal/heuristics/mofang"
 	"github.com/dsasched/dsasched/internal/streams"
 )
 

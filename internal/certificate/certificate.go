@@ -21,11 +21,11 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/grain"
 	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/internal/strict"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
-	"github.com/dsasched/dsasched/regular"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -202,7 +202,7 @@ func (f *File) Write() ([]byte, error) {
 
 // Load reads a certificate. Errors in it are of type [*schedulefile.InputError].
 func Load(path string) (*File, error) {
-	data, err := regular.ReadAtMost(path, maxBytes)
+	data, err := safefile.ReadAtMost(path, maxBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -21,11 +21,11 @@ import (
 	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/picture"
-	"github.com/dsasched/dsasched/spell"
 )
 
 // Explainer answers questions about one simulated schedule.
@@ -395,7 +395,7 @@ func unknown[T any](what, name string, list []T, nameOf func(T) string) error {
 			e.Near = append(e.Near, n)
 		}
 	}
-	if e.Hint = spell.Hint(name, names); e.Hint == "" && what == "group" && len(names) > 0 {
+	if e.Hint = suggest.Hint(name, names); e.Hint == "" && what == "group" && len(names) > 0 {
 		if e.Hint = ", expected " + names[0]; len(names) > 1 {
 			e.Hint += " to " + names[len(names)-1]
 		}

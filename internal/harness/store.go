@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/dsasched/dsasched/regular"
+	"github.com/dsasched/dsasched/internal/safefile"
 )
 
 // schemaVersion is the version of the files of cells. Raise it when a result of the same
@@ -108,7 +108,7 @@ func (s *store) read(c Cell) (json.RawMessage, error) {
 		return nil, err
 	}
 	path := s.path(c, inputs)
-	data, err := regular.Read(path)
+	data, err := safefile.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ var executableHash = sync.OnceValues(func() (string, error) {
 // readTiming reads the wall times of earlier runs. They are for people: what can't
 // be read is dropped.
 func readTiming(path string) map[string]float64 {
-	data, _ := regular.Read(path)
+	data, _ := safefile.Read(path)
 	return decodeTiming(data)
 }
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/stitch"
-	"github.com/dsasched/dsasched/heuristics/astitch"
 	"github.com/dsasched/dsasched/internal/fusion"
+	"github.com/dsasched/dsasched/internal/heuristics/astitch"
 	"github.com/dsasched/dsasched/internal/simt"
 	"github.com/dsasched/dsasched/model"
 )

@@ -5,18 +5,18 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dsasched/dsasched/heuristics/astitch"
-	"github.com/dsasched/dsasched/heuristics/tensorrt"
-	"github.com/dsasched/dsasched/heuristics/tvm"
-	"github.com/dsasched/dsasched/heuristics/xla"
 	"github.com/dsasched/dsasched/internal/fusion"
 	"github.com/dsasched/dsasched/internal/grain"
+	"github.com/dsasched/dsasched/internal/heuristics/astitch"
+	"github.com/dsasched/dsasched/internal/heuristics/tensorrt"
+	"github.com/dsasched/dsasched/internal/heuristics/tvm"
+	"github.com/dsasched/dsasched/internal/heuristics/xla"
 	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/internal/simt"
+	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/internal/training"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
-	"github.com/dsasched/dsasched/spell"
 )
 
 // A Method makes kernels of a graph.
@@ -177,5 +177,5 @@ func Run(ctx context.Context, g *model.Graph, m *simt.Machine, method string) (*
 			return r, nil
 		}
 	}
-	return nil, fmt.Errorf("unknown method %q%s", method, spell.Expected(method, MethodNames()))
+	return nil, fmt.Errorf("unknown method %q%s", method, suggest.Expected(method, MethodNames()))
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/internal/fusion"
+	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/plots"
-	"github.com/dsasched/dsasched/spell"
 )
 
 // Explanation says where an operator has gone, and why its data go where they go.
@@ -43,7 +43,7 @@ func Explain(p *fusion.Plan, name string) (*Explanation, error) {
 		}
 	}
 	if id == model.NoOp {
-		return nil, fmt.Errorf("%s has no operator %q%s", p.Network, name, spell.Hint(name, names))
+		return nil, fmt.Errorf("%s has no operator %q%s", p.Network, name, suggest.Hint(name, names))
 	}
 	e := &Explanation{Operator: name, Kind: p.Graph.Op(id).Kind, Kernels: []Place{}, Links: []fusion.Link{},
 		Cuts: []fusion.Cut{}}

@@ -15,10 +15,10 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
-	"github.com/dsasched/dsasched/spell"
 )
 
 // A Division says what the clusters divide between them.
@@ -41,7 +41,7 @@ func Divisions() []string {
 // LookupDivision finds a division by its name.
 func LookupDivision(name string) (Division, error) {
 	if !slices.Contains(Divisions(), name) {
-		return "", fmt.Errorf("unknown division of the clusters' work %q%s", name, spell.Expected(name, Divisions()))
+		return "", fmt.Errorf("unknown division of the clusters' work %q%s", name, suggest.Expected(name, Divisions()))
 	}
 	if name == "batch" {
 		return OverBatch, nil

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/dsasched/dsasched/heuristics/astitch"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
-	"github.com/dsasched/dsasched/heuristics/tvm"
+	"github.com/dsasched/dsasched/internal/heuristics/astitch"
+	"github.com/dsasched/dsasched/internal/heuristics/tvm"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/spell"
+	"github.com/dsasched/dsasched/internal/suggest"
 )
 
 // A Recipe names a strategy for every stage.
@@ -184,7 +184,7 @@ func Lookup(name string) (Recipe, error) {
 		}
 		names = append(names, r.Name)
 	}
-	return Recipe{}, fmt.Errorf("unknown variant %q%s", name, spell.Expected(name, names))
+	return Recipe{}, fmt.Errorf("unknown variant %q%s", name, suggest.Expected(name, names))
 }
 
 // Pick returns the name of the strategy for a stage, "" if there is no such stage.

@@ -15,9 +15,9 @@ import (
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/server"
+	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
-	"github.com/dsasched/dsasched/spell"
 )
 
 // A Stage is a decision of the pipeline, with the strategies that can make it.
@@ -176,7 +176,7 @@ func makeStages() []Stage {
 				to.Order, to.OrderName, to.Costs = slices.Clone(from.Order), from.OrderName, slices.Clone(from.Costs)
 				to.Place, to.Cluster = from.Place, from.Cluster
 			},
-			check: by(schedule.CheckOwnOrder), take: takeOrder, moves: orderMoves, text: orderText},
+			check: by(schedule.CheckOrder), take: takeOrder, moves: orderMoves, text: orderText},
 		{Name: "bind", Description: "over which cores an output is spread, and its scope",
 			Strategies: []Strategy{plainBinding, EvenBinding, blockLocality, algorithm4, insideBinding, exactBinding,
 				ilpBinding},
@@ -233,7 +233,7 @@ func lookupStage(list []Stage, name string) (Stage, error) {
 		}
 		names = append(names, st.Name)
 	}
-	return Stage{}, fmt.Errorf("unknown stage %q%s", name, spell.Expected(name, names))
+	return Stage{}, fmt.Errorf("unknown stage %q%s", name, suggest.Expected(name, names))
 }
 
 // Lookup finds a strategy by its name or alias.
@@ -249,7 +249,7 @@ func (st Stage) Lookup(name string) (Strategy, error) {
 		}
 	}
 	return Strategy{}, fmt.Errorf("%s is %q%s", st.Name, name,
-		spell.HintOr(name, known, ", expected one of "+spell.Some(names)))
+		suggest.HintOr(name, known, ", expected one of "+suggest.Some(names)))
 }
 
 // Schedule makes all decisions for one chunk.

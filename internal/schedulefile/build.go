@@ -463,7 +463,7 @@ func (b *builder) secondOpinion() {
 	if b.plan.Memory == nil {
 		check = func(s *schedule.Schedule) error {
 			for _, err := range []error{schedule.CheckGrouping(s.Graph, s.Grouping), schedule.CheckLayers(s),
-				schedule.CheckKinds(s), schedule.CheckInstances(s.Graph, s.Grouping, s.Instances), schedule.CheckOwnOrder(s)} {
+				schedule.CheckKinds(s), schedule.CheckInstances(s.Graph, s.Grouping, s.Instances), schedule.CheckOrder(s)} {
 				if err != nil {
 					return err
 				}

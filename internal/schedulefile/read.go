@@ -9,8 +9,8 @@ import (
 
 	"github.com/dsasched/dsasched/internal/strict"
 
+	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/regular"
 )
 
 // Limits that keep a small file from asking for a large machine.
@@ -27,7 +27,7 @@ const (
 
 // Load reads a file from the disk.
 func Load(path string) (*File, error) {
-	data, err := regular.Read(path)
+	data, err := safefile.Read(path)
 	if err != nil {
 		return nil, err
 	}

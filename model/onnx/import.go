@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/regular"
 )
 
 // Options adjust an import. The zero value takes the file as it is.
@@ -39,7 +39,7 @@ type Options struct {
 
 // Import reads the network in a file.
 func Import(path string, opt Options) (*model.Graph, error) {
-	f, err := regular.Open(path)
+	f, err := safefile.Open(path)
 	if err != nil {
 		return nil, err
 	}

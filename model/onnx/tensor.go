@@ -8,8 +8,8 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/regular"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -299,7 +299,7 @@ func (t *tensorProto) fetch(dir string) (missing string, err error) {
 		return no(err)
 	}
 	defer root.Close()
-	file, err := regular.OpenIn(root, f.location)
+	file, err := safefile.OpenIn(root, f.location)
 	if err != nil {
 		return no(err)
 	}

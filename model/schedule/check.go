@@ -25,7 +25,7 @@ func Check(s *Schedule) error {
 	if err := CheckInstances(s.Graph, s.Grouping, s.Instances); err != nil {
 		return err
 	}
-	if err := CheckOwnOrder(s); err != nil {
+	if err := CheckOrder(s); err != nil {
 		return err
 	}
 	return CheckPlan(s)

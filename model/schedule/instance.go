@@ -174,15 +174,9 @@ func firstOverlap(boxes []model.Region, along int) (j, q int, n int64) {
 	return 0, 0, 0
 }
 
-// CheckOrder verifies that order runs each instance once, after everything that
-// it reads.
-func CheckOrder(ig *InstanceGraph, order []int) error {
-	return CheckOwnOrder(&Schedule{Instances: ig, Order: order})
-}
-
-// CheckOwnOrder is CheckOrder of a schedule, for the instances of its cluster where it is
-// one cluster's part.
-func CheckOwnOrder(s *Schedule) error {
+// CheckOrder verifies that the order of a schedule runs each instance once, after everything that it reads. Of one
+// cluster's part these are the instances of its cluster.
+func CheckOrder(s *Schedule) error {
 	n := len(s.Instances.Instances)
 	if s.Place != nil && len(s.Place) != n {
 		return fmt.Errorf("%d instances have clusters, expected all %d", len(s.Place), n)

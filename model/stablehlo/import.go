@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/regular"
 )
 
 // Options adjust an import as onnx.Options do.
@@ -32,7 +32,7 @@ const maxBytes = 1 << 30
 
 // Import reads the network in a file.
 func Import(path string, opt Options) (*model.Graph, error) {
-	f, err := regular.Open(path)
+	f, err := safefile.Open(path)
 	if err != nil {
 		return nil, err
 	}

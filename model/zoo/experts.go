@@ -3,8 +3,8 @@ package zoo
 import (
 	"fmt"
 
+	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/spell"
 )
 
 // A Mixture is the feed-forwards of a decoder's layer, of which each token takes some.
@@ -40,7 +40,7 @@ func OpenMixture(name string, dtype model.DType) (*Mixture, error) {
 			return &Mixture{m.name, m.source, m.of, dtype}, nil
 		}
 	}
-	return nil, fmt.Errorf("unknown mixture of experts %q%s", name, spell.Expected(name, Mixtures()))
+	return nil, fmt.Errorf("unknown mixture of experts %q%s", name, suggest.Expected(name, Mixtures()))
 }
 
 // Experts are those of a layer, Chosen those of them that a token takes.

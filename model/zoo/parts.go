@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/spell"
 )
 
 // A Decoder is a decoder-only transformer in the parts of which a server's steps are made: tokens
@@ -55,7 +55,7 @@ func OpenDecoder(name string, dtype model.DType, chips int64) (*Decoder, error) 
 		d.chip.Vocabulary = (c.Vocabulary + chips - 1) / chips
 		return d, nil
 	}
-	return nil, fmt.Errorf("unknown decoder %q%s", name, spell.Expected(name, Decoders()))
+	return nil, fmt.Errorf("unknown decoder %q%s", name, suggest.Expected(name, Decoders()))
 }
 
 // KeyHeads is the number of heads of keys and values of a chip.

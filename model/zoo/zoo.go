@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/spell"
 )
 
 // Options selects one instance of a network.
@@ -209,7 +209,7 @@ func Describe(name string) (Info, bool) {
 func Build(name string, opt Options) (*model.Graph, error) {
 	e, ok := lookup(name)
 	if !ok {
-		return nil, fmt.Errorf("unknown model %q%s", name, spell.Expected(name, Names()))
+		return nil, fmt.Errorf("unknown model %q%s", name, suggest.Expected(name, Names()))
 	}
 	if opt.Batch < 1 {
 		return nil, fmt.Errorf("zoo: model %s with batch %d, expected at least 1", name, opt.Batch)

@@ -1,0 +1,156 @@
+package optimality
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/literature"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// table4 measures the time of scheduling itself. Its figures are wall times: they are of
+// the machine that measured them and do not repeat.
+type table4 struct {
+	hardware       string
+	configurations []literature.Configuration
+	variants       []string
+	suffix         string // of the cells' names, if some variants are left out
+}
+
+func fullTable4() table4 {
+	return table4{hardware: "stcp920", configurations: literature.Configurations(),
+		variants: []string{"tvm", "astitch", "cross-layer", "exact-all"}}
+}
+
+// schedulingTime is the result of a cell.
+type schedulingTime struct {
+	Variant string  `json:"variant"`
+	Seconds float64 `json:"wall_time_s"` // the median of several runs
+}
+
+// schedulingRuns is the number of times that each schedule is made. That of exact methods, which may
+// take long, is made once.
+const schedulingRuns = 3
+
+func (e table4) experiment() harness.Experiment {
+	return harness.Experiment{Name: "table4",
+		Description: "time to schedule, by network and method (measured, so different each time it is computed)",
+		Paper:       "GraphTurbo (OSDI 2023), Table 4: compile times on a par with the baselines", Plan: e.plan,
+		Heuristic: e.heuristics().plan}
+}
+
+// heuristics is the same without the exact methods.
+func (e table4) heuristics() table4 {
+	var kept []string
+	for _, name := range e.variants {
+		if !harness.IsExactVariant(name) {
+			kept = append(kept, name)
+		}
+	}
+	if len(kept) < len(e.variants) {
+		e.suffix = "-heuristics"
+	}
+	e.variants = kept
+	return e
+}
+
+func (e table4) plan() (*harness.Plan, error) {
+	return configured[[]schedulingTime]{
+		Experiment: e.experiment(), Hardware: e.hardware, Configurations: e.configurations, suffix: e.suffix,
+		Inputs: map[string]any{"variants": e.variants},
+		Run:    e.measure, Report: e.report, Files: e.files,
+	}.Plan()
+}
+
+func (e table4) measure(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) (
+	[]schedulingTime, error) {
+	var list []schedulingTime
+	for _, name := range e.variants {
+		v := harness.Recipe(name)
+		chunk := c.TVMBatchesPerCluster
+		if v.Pick("group") == "alg2" {
+			chunk = c.GraphTurboBatchesPerCluster
+		}
+		g, err := src.Graph(chunk)
+		if err != nil {
+			return nil, err
+		}
+		runs := schedulingRuns
+		if harness.IsExactVariant(name) {
+			runs = 1
+		}
+		var times []float64
+		for range runs {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			began := time.Now()
+			if _, err := scheduler.Schedule(ctx, g, spec, v, scheduler.Options{}); err != nil {
+				return nil, err
+			}
+			times = append(times, time.Since(began).Seconds())
+		}
+		slices.Sort(times)
+		list = append(list, schedulingTime{name, times[len(times)/2]})
+	}
+	return list, nil
+}
+
+func (e table4) files(all [][]schedulingTime) []harness.File {
+	type timed struct {
+		model string
+		schedulingTime
+	}
+	var list []timed
+	for i, c := range e.configurations {
+		for _, t := range all[i] {
+			list = append(list, timed{c.Network, t})
+		}
+	}
+	return []harness.File{{Name: "table4.csv", Data: harness.CSV(list, []harness.Field[timed]{
+		{Name: "model", Of: func(t timed) any { return t.model }},
+		{Name: "variant", Of: func(t timed) any { return t.Variant }},
+		{Name: "wall_time_s", Of: func(t timed) any { return harness.Fixed(t.Seconds, 4) }},
+	})}}
+}
+
+func (e table4) report(all [][]schedulingTime, b *harness.Document) {
+	t := harness.Table{Name: "time",
+		Title:   "Time to schedule (ms), from the simplified graph to memory plan and checks, without lowering and simulation",
+		Columns: harness.Columns("<Network")}
+	for _, v := range e.variants {
+		t.AddColumns(v)
+	}
+	for i, c := range e.configurations {
+		row := []string{c.Network}
+		for _, x := range all[i] {
+			row = append(row, harness.Fixed(1e3*x.Seconds, 1))
+		}
+		t.Add(row)
+	}
+	t.Notes = []string{
+		fmt.Sprintf(
+			"Medians of %d runs on the machine at hand (exact methods: one), one chunk of the paper's batches per cluster.",
+			schedulingRuns)}
+	b.Table(t)
+	i, j := slices.Index(e.variants, "tvm"), slices.Index(e.variants, "cross-layer")
+	if i >= 0 && j >= 0 {
+		var ratios []float64
+		for _, times := range all {
+			ratios = append(ratios, times[j].Seconds/times[i].Seconds)
+		}
+		b.Claim("Compile times on a par with the baselines'", "yes",
+			fmt.Sprintf("cross-layer takes %.1f to %.1f times as long as tvm, without code generation", slices.Min(ratios),
+				slices.Max(ratios)),
+			harness.Agreement(slices.Max(ratios) <= 1.2))
+	}
+	b.Note("The paper says only that compile times are on a par with the baselines'; theirs generate code as well.")
+}
+
+// Table4 is the time to schedule.
+func Table4() harness.Experiment { return fullTable4().experiment() }

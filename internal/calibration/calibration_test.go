@@ -1,0 +1,298 @@
+package calibration
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/literature"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+func calibrator(t *testing.T, preset string) *Calibrator {
+	t.Helper()
+	spec, err := hardware.Load(preset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := newCalibrator(context.Background(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// preset is what the procedure made of the preset's constants: those that it could not fit
+// stand where they stand without a fit.
+func preset(c *Calibrator) (fit []bool) {
+	for i, k := range c.constants {
+		fit = append(fit, c.Values()[i] != k.Prior)
+	}
+	return fit
+}
+
+// The preset holds what the procedure yields: from there, its last part, steps to the best
+// neighbour, goes nowhere.
+func TestPresetIsCalibrated(t *testing.T) {
+	c := calibrator(t, "stcp920")
+	got, err := c.Minimise(context.Background(), c.Values(), preset(c), all, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, k := range c.constants {
+		if want := c.Values()[i]; math.Abs(got[i]-want) > 1e-9 {
+			t.Errorf("%s: the preset has %s, the procedure goes on to %s", k.Name, k.Text(want), k.Text(got[i]))
+		}
+	}
+}
+
+// The whole procedure, which takes minutes.
+func TestCalibrationYieldsThePreset(t *testing.T) {
+	if testing.Short() || raceDetector || os.Getenv("DSASCHED_LONG") == "" {
+		t.Skip("skipped without DSASCHED_LONG: TestPresetIsCalibrated has its last part")
+	}
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Calibrate(context.Background(), spec, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, k := range Constants() {
+		if want := k.Text(k.Get(spec)); got.Constants[i].Value != want {
+			t.Errorf("%s: the preset has %s, the procedure yields %s", k.Name, want, got.Constants[i].Value)
+		}
+	}
+	// What was left out is less off than without any fit.
+	if best, none := choose(got.Validation), got.Validation[0]; len(none.Fitted) != 0 || best.Sum >= none.Sum {
+		t.Errorf("%v is off by %g, nothing by %g", best.Fitted, best.Sum, none.Sum)
+	}
+}
+
+// A network that is left out has no say in a fit, and the best of all sets of constants is
+// the one that says most of what was left out.
+func TestFoldsDoNotSeeWhatIsLeftOut(t *testing.T) {
+	c := calibrator(t, "stcp920")
+	ctx := context.Background()
+	fit := []bool{true, false, false}
+	without := func(f CalibrationFigure) bool { return f.Network != "mobilenetv2" }
+	x, err := c.Minimise(ctx, c.prior(), fit, without, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range c.figures {
+		if c.figures[i].Network == "mobilenetv2" {
+			c.figures[i].Published *= 100
+		}
+	}
+	if y, err := c.Minimise(ctx, c.prior(), fit, without, true); err != nil || !slices.Equal(x, y) {
+		t.Errorf("%v and %v, %v", x, y, err)
+	}
+	list := []Candidate{{Sum: 3}, {Sum: 1, Fitted: []string{"a"}}, {Sum: 1, Fitted: []string{"b", "c"}}}
+	if got := choose(list); len(got.Fitted) != 1 {
+		t.Errorf("%v is chosen", got.Fitted)
+	}
+}
+
+// The search finds the least of all points of the grid for one constant.
+func TestSearchAgainstAllPoints(t *testing.T) {
+	c := calibrator(t, "stcp920")
+	ctx := context.Background()
+	in := func(f CalibrationFigure) bool { return f.Network == "mobilenetv2" }
+	got, err := c.Minimise(ctx, c.prior(), []bool{false, true, false}, in, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := c.constants[1]
+	best, least := 0.0, math.Inf(1)
+	for v := k.Lo; v <= k.Hi+k.Step/2; v += k.Step {
+		x := c.prior()
+		x[1] = k.onStep(v)
+		if _, s, err := c.Residuals(ctx, x, in); err != nil {
+			t.Fatal(err)
+		} else if s < least {
+			best, least = x[1], s
+		}
+	}
+	if math.Abs(got[1]-best) > 1e-9 {
+		t.Errorf("the search yields %g, the best is %g", got[1], best)
+	}
+}
+
+// In the set are TVM's throughputs of the known networks whose programs have as many
+// kernels as Table 3 has results, within 20 %.
+func TestCalibratedConfigurations(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, c := range literature.Configurations() {
+		src, err := network.Open(c.Network, network.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := scheduler.Lookup("tvm")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := scheduler.Prepare(context.Background(), src, spec, c.BatchSize, v,
+			scheduler.Options{Chunk: c.TVMBatchesPerCluster})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kernels, published := float64(len(r.Schedule.Grouping.Groups)), float64(literature.WritesOf(c.Label).TVM.DDR)
+		if c.Doubt == "" && math.Abs(kernels/published-1) <= 0.2 {
+			got += c.Label
+		}
+	}
+	if got != literature.Calibrated {
+		t.Errorf("%s have programs as Table 3, calibrated are %s", got, literature.Calibrated)
+	}
+}
+
+// stcp920-paper differs in the LB only.
+func TestPaperPresetHasTheSameConstants(t *testing.T) {
+	a, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := hardware.Load("stcp920-paper")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Name, b.Description, b.LB, b.LBWeightBytes = a.Name, a.Description, a.LB, a.LBWeightBytes
+	if !reflect.DeepEqual(a, b) {
+		t.Errorf("stcp920-paper differs from stcp920 in more than the LB:\n%+v\n%+v", a, b)
+	}
+}
+
+// At most three constants, ranges that are ranges, values that a file can have.
+func TestConstants(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := Constants()
+	if len(list) > 3 {
+		t.Errorf("%d constants are fitted, at most 3 may be", len(list))
+	}
+	for _, k := range list {
+		for _, v := range []float64{-1e9, k.Lo, k.Prior, k.Hi, 1e6} {
+			if v = k.onStep(v); v < k.Lo || v > k.Hi {
+				t.Errorf("%s: %g leaves the range", k.Name, v)
+			}
+		}
+		if got := k.Get(spec); got < k.Lo || got > k.Hi || math.Abs(k.onStep(got)-got) > 1e-9 {
+			t.Errorf("%s: the preset has %g, which the procedure can't yield", k.Name, got)
+		}
+		s := spec.Clone()
+		v := k.onStep(k.Lo + 0.3*(k.Hi-k.Lo))
+		k.Set(s, v)
+		if math.Abs(k.Get(s)-v) > 1e-9 || s.Validate() != nil {
+			t.Errorf("%s: %g becomes %g", k.Name, v, k.Get(s))
+		}
+		if k.Get(spec) == v && k.Get(spec) != k.Get(s) {
+			t.Errorf("%s: setting it changes the original", k.Name)
+		}
+	}
+}
+
+// Each published figure is there once.
+func TestCalibrationSet(t *testing.T) {
+	published := []float64{literature.BertThroughput.Value,
+		literature.MeasuredResNetInt8.ThroughputPerSecond / literature.MeasuredResNet.ThroughputPerSecond}
+	for _, m := range literature.Models {
+		published = append(published, m.TVMThroughputPerSecond)
+	}
+	seen := map[float64]bool{}
+	for _, f := range calibrationSet() {
+		if seen[f.Published] || !slices.Contains(published, f.Published) {
+			t.Errorf("%s: %g is there twice, or not published", f.What, f.Published)
+		}
+		seen[f.Published] = true
+	}
+	if len(seen) != 5 {
+		t.Errorf("%d figures, want 5", len(seen))
+	}
+}
+
+// No configuration has less time for a result of TVM than a launch may take.
+func TestLaunchBound(t *testing.T) {
+	bound, label := launchBound()
+	if math.Abs(1e6*bound-20.62) > 0.01 || label != "J" {
+		t.Errorf("%g s by %s, want 12/184 s over 3 loops of 1054 results, J's", bound, label)
+	}
+	if got := 1e6 * perResult(literature.ModelOf("F")); math.Abs(got-25.71) > 0.01 {
+		t.Errorf("F's results take %g us, want 1024/131000 s over 4 loops of 76", got)
+	}
+}
+
+// What Apply writes reads as the fitted machine, and is what the presets are.
+func TestApply(t *testing.T) {
+	for _, preset := range []string{"stcp920", "stcp920-paper"} {
+		data, err := hardware.PresetYAML(preset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec, err := hardware.Load(preset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &Calibration{}
+		for _, k := range Constants() {
+			c.Constants = append(c.Constants, fitted(k, k.Get(spec), k.Get(spec) != k.Prior))
+		}
+		same, err := c.Apply(preset, data, spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(same) != string(data) {
+			t.Errorf("%s: with its own constants the file is not the same", preset)
+		}
+		for i, k := range Constants() {
+			c.Constants[i] = fitted(k, k.Lo+2*k.Step, true)
+		}
+		out, err := c.Apply(preset, data, spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed, err := hardware.Parse(preset, out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range Constants() {
+			if got, want := k.Get(changed), k.Lo+2*k.Step; math.Abs(got-want) > 1e-9 {
+				t.Errorf("%s: %s is %g, want %g", preset, k.Name, got, want)
+			}
+		}
+		if n := strings.Count(string(out), "fitted: dsasched calibrate"); n != len(c.Constants) {
+			t.Errorf("%s: %d marks of the fit, want %d", preset, n, len(c.Constants))
+		}
+	}
+	// A file without the fields says so before anything is computed.
+	data, err := hardware.PresetYAML("goya")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := hardware.Load("goya")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := CanApply("goya", data, spec); err == nil ||
+		!strings.Contains(err.Error(), "goya: ddr.activation_efficiency: missing") {
+		t.Errorf("%v", err)
+	}
+	if _, err := newCalibrator(context.Background(), &hardware.Spec{Name: "bare"}); err == nil ||
+		!strings.Contains(fmt.Sprint(err), "no matrix unit") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,2 @@
+// Package explore runs a caller's own grid of networks, accelerators and decisions.
+package explore
