@@ -263,10 +263,8 @@ func Schedule(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe
 
 // draft is Schedule with what a schedule does not keep.
 func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt run) (*Draft, error) {
-	for _, op := range g.Ops {
-		if dead(g, op) {
-			return nil, fmt.Errorf("operator %q has no reader; simplify the graph before it is scheduled", op.Name)
-		}
+	if err := allRead(g); err != nil {
+		return nil, err
 	}
 	if spec.Chips != nil && opt.Clusters != Pipelined {
 		return nil, fmt.Errorf("%s has %d chips: clusters is %q, expected %q, or one chip", spec.Name, spec.Chips.Count,
@@ -467,10 +465,16 @@ func CostModel(s *schedule.Schedule, opt Options) (*cost.Model, error) {
 	return cost.NewWith(s.Spec, opt.Cost)
 }
 
-func dead(g *model.Graph, op *model.Op) bool {
-	return !slices.ContainsFunc(op.Outputs, func(o model.TensorID) bool {
-		return len(g.Tensor(o).Consumers) > 0 || g.IsOutput(o)
-	})
+// allRead reports an operator whose results nobody reads.
+func allRead(g *model.Graph) error {
+	for _, op := range g.Ops {
+		if !slices.ContainsFunc(op.Outputs, func(o model.TensorID) bool {
+			return len(g.Tensor(o).Consumers) > 0 || g.IsOutput(o)
+		}) {
+			return fmt.Errorf("operator %q has no reader; simplify the graph before it is scheduled", op.Name)
+		}
+	}
+	return nil
 }
 
 // blame says whose decision failed, where it is a caller's own.
