@@ -72,7 +72,7 @@ type Strategy struct {
 //
 //	group    Grouping, and Layers where schedule.Layers does not give them
 //	split    the Split of each group, or other groups; Layers and Instances follow
-//	outputs  Outputs, Between
+//	outputs  Outputs, Between, KeepOutputs
 //	order    Order, OrderName, and Costs to compare it with others
 //	kinds    LayerKinds
 //	bind     Bindings, Scopes, LayerBindings if any; Joins, Steps and Values follow
@@ -163,8 +163,9 @@ func makeStages() []Stage {
 			keep:       func(to, from *schedule.Schedule) { to.Instances = from.Instances },
 			check:      by(checkInstances), text: instancesText},
 		{Name: "outputs", Description: "the memory where a layer's output should stay",
-			Strategies: []Strategy{outputsDDR, outputsLLB, outputsL1, outputsInside},
-			check:      checkOutputs, take: takeOutputs, text: outputsText},
+			Strategies: []Strategy{outputsDDR, outputsLLB, outputsL1, outputsInside, outputsLLBKept,
+				outputsL1Kept},
+			check: checkOutputs, take: takeOutputs, text: outputsText},
 		{Name: "kinds", Description: "which kind of core runs a layer, where a cluster has several",
 			Strategies: []Strategy{greedyKinds, exactKinds, ilpKinds},
 			keep:       func(to, from *schedule.Schedule) { to.LayerKinds = from.LayerKinds },
