@@ -149,7 +149,8 @@ func Tiled() []Recipe {
 		row("tiled-llb",
 			"one kernel, attention as an operator, results in the LLB, products in tiles of rows, columns and reduction",
 			"group=one split=none outputs=llb-kept bind=even"),
-		row("tiled-l1", "tiled-llb with results in the L1s where they fit", "group=one split=none outputs=l1-kept bind=even"),
+		row("tiled-l1", "tiled-llb with results in the L1s where they fit",
+			"group=one split=none outputs=l1-kept bind=even spill=needed"),
 		row("tiled-groups", "tiled-llb with the kernels of cross-layer",
 			"group=alg2-apart split=alg1 outputs=l1-kept order=alg3 bind=alg4"),
 	}

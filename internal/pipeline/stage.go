@@ -190,7 +190,7 @@ func makeStages() []Stage {
 			Strategies: []Strategy{joins},
 			check:      by(schedule.CheckSteps), text: joinText},
 		{Name: "spill", Description: "what leaves a full memory first",
-			Strategies: []Strategy{longestLifetime, largestFirst, Overwriting, exactSpills},
+			Strategies: []Strategy{longestLifetime, largestFirst, neededSpills, Overwriting, exactSpills},
 			check:      by(schedule.CheckPlan), take: takePlacement, moves: placementMoves, settings: placementSettings,
 			text: spillText},
 		addresses.Stage(),
