@@ -77,8 +77,10 @@ type outgoing struct {
 	deps    []int32  // before the first write there
 	far     *stretch // in the GB
 	fdeps   []int32
-	// stored is the latest command that moved a part of it to its level.
-	stored int32
+	// stored is the latest command that moved a part of it to its level, or, from the LB, to the DDR, and copied the
+	// latest that moved a part of a network's output from the GB to the DDR.
+	stored, copied int32
+	output         bool // of the network
 }
 
 // lowering is one step on its way into commands. Its loops are outer tiles of rows, in
@@ -226,7 +228,8 @@ func (l *lowering) operands(s *schedule.Schedule) {
 		l.ins = append(l.ins, in)
 	}
 	for i, w := range st.Writes {
-		l.writes = append(l.writes, outgoing{val: &s.Values[w], operand: int32(i)})
+		v := &s.Values[w]
+		l.writes = append(l.writes, outgoing{val: v, operand: int32(i), output: s.Graph.IsOutput(v.Tensor)})
 	}
 	for i := range l.writes {
 		l.outs = append(l.outs, &l.writes[i])
@@ -844,13 +847,18 @@ func (l *lowering) store(row, rows int64, tile int32) (left []int32) {
 		bytes, coreBytes := piece(o.val.Bytes, i, n), piece(o.val.CoreBytes, i, n)
 		c := isa.Command{Kind: isa.LBStore, Portion: isa.Portion{Operand: o.operand, Tile: tile}.Cut(row, rows), Bytes: bytes}
 		switch {
-		case o.val.Level == schedule.LB:
+		case o.val.Level == schedule.LB && !o.output:
 			continue
 		case o.val.Level == schedule.GB:
 			c.DurationPs, c.Uses = l.lbLatency(), l.moveOut(bytes, coreBytes)
 			o.stored = l.add(qOut, c, l.writers, o.fdeps)
 			o.far.use(o.stored)
 			left = append(left, o.stored)
+			if o.output {
+				o.copied = l.add(qDDRStore, isa.Command{Kind: isa.DDRStore, Portion: c.Portion, Bytes: bytes,
+					DurationPs: l.ddrLatency(), Uses: l.activationUses(bytes, bytes, 0, 0)}, []int32{o.stored})
+				o.far.use(o.copied)
+			}
 		case l.pages == nil:
 			c.Kind, c.DurationPs = isa.DDRStore, l.ddrLatency()+l.lbLatency()
 			c.Uses = l.activationUses(bytes, 0, 0, coreBytes)
@@ -901,10 +909,16 @@ func (l *lowering) complete() {
 			// in-order units make the last of each unit enough.
 			state.ready, state.parts = l.writers, l.parts
 			l.cmds.at(l.writers[len(l.writers)-1]).WriteLevel = isa.LB
+			if o.output {
+				l.cmds.at(o.stored).WriteLevel = isa.DDR
+			}
 			l.recordUntil(o.place, isa.LB, o.val.Last)
 		case schedule.GB:
 			state.ready = []int32{o.stored}
 			l.cmds.at(o.stored).WriteLevel = isa.GB
+			if o.output {
+				l.cmds.at(o.copied).WriteLevel = isa.DDR
+			}
 			l.recordUntil(o.far, isa.GB, o.val.Last)
 		default:
 			state.ready = []int32{o.stored}

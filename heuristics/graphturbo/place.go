@@ -359,8 +359,11 @@ func (p *placer) victim(level schedule.Level, step int) *schedule.Value {
 	return best
 }
 
-// before reports whether a spills before b; a total order.
+// before reports whether a spills before b; a total order. Outputs of the network, which are stored anyway, go first.
 func (p *placer) before(a, b *schedule.Value) bool {
+	if x := p.s.Graph.IsOutput(a.Tensor); x != p.s.Graph.IsOutput(b.Tensor) {
+		return x
+	}
 	la, lb := a.Last-a.Def, b.Last-b.Def
 	if p.rule == LargestFirst {
 		if a.Bytes != b.Bytes {

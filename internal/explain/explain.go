@@ -751,6 +751,9 @@ func (e *Explainer) Tensor(name string) (*Tensor, error) {
 		x.Why = "it passes from operator to operator within a layer and is never kept"
 	case g.IsOutput(t.ID):
 		x.Why = "a network output: it ends in the DDR"
+		if slices.ContainsFunc(x.Places, func(p Place) bool { return p.Level != schedule.DDR.String() }) {
+			x.Why = "a network output: it is stored in the DDR, and stays nearer for the layers that read it"
+		}
 	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Spill != nil }):
 		x.Why = "spilled: there was no room at its wanted level"
 	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Wanted == schedule.GB.String() }) &&

@@ -1039,9 +1039,12 @@ func (w *work) storeResults() {
 		w.results(write, core, w.c.Portion, func(n int64, at []int64, own model.Region) {
 			k := key{o.Tensor, w.t.Instance, ravel(at, w.p.Tensors[o.Tensor].Shape)}
 			var v uint64
-			if w.c.From > 0 {
+			switch {
+			case w.c.From > 0:
 				v = w.take(w.cl, w.c.From, k)
-			} else {
+			case w.c.Kind == isa.DDRStore && o.Level == isa.GB:
+				v = w.load(&w.cl.gb, o.Address+w.index(box, o.Tensor, at)*size, k)
+			default:
 				v = w.load(w.lb(core), w.resultAt(o, own, n), k)
 			}
 			switch {

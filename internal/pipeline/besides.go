@@ -38,11 +38,6 @@ func besides(r Recipe, opt run) (_ Recipe, home func(sg *schedule.SubGraph, inde
 				return err
 			}
 		}
-		for _, sg := range d.Grouping.Groups { // pieces hand out what is inside their group
-			if sg.Factor() > 1 && !apart(d.Graph, sg, sg.SplitDim(), sg.Factor()) {
-				sg.Split, sg.PeakBytes = schedule.SplitInfo{}, 0
-			}
-		}
 		return nil
 	}}).With("kinds", Strategy{Name: kinds.Name, Decide: func(_ context.Context, d *Draft) error {
 		d.LayerKinds = nil

@@ -127,6 +127,9 @@ func (r *Result) together(ctx context.Context, net network.Network, recipe Recip
 // sum.
 func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt run) (whole *schedule.Schedule,
 	parts []*Draft, err error) {
+	if err := allRead(g); err != nil {
+		return nil, nil, err
+	}
 	var home func(sg *schedule.SubGraph, index int64) int // the cluster of an instance
 	switch opt.Clusters {
 	case Pipelined:

@@ -146,15 +146,16 @@ func Tiled() []Recipe {
 	}
 	list := []Recipe{
 		row(Default, "the fastest of tiled-llb, tiled-l1, tiled-groups and tiled-room",
-			"group=one split=none outputs=llb bind=even"),
+			"group=one split=none outputs=llb-kept bind=even"),
 		row("tiled-llb",
 			"one kernel, attention as an operator, results in the LLB, products in tiles of rows, columns and reduction",
-			"group=one split=none outputs=llb bind=even"),
-		row("tiled-l1", "tiled-llb with results in the L1s where they fit", "group=one split=none outputs=l1 bind=even"),
+			"group=one split=none outputs=llb-kept bind=even"),
+		row("tiled-l1", "tiled-llb with results in the L1s where they fit",
+			"group=one split=none outputs=l1-kept bind=even spill=needed"),
 		row("tiled-groups", "tiled-llb with the kernels of cross-layer",
-			"group=alg2-apart split=alg1 outputs=l1 order=alg3 bind=alg4"),
+			"group=alg2-apart split=alg1 outputs=l1-kept order=alg3 bind=alg4"),
 		row("tiled-room", "tiled-llb with a quarter of the LLB left to transfers",
-			"group=one split=none outputs=llb bind=even reserve=quarter"),
+			"group=one split=none outputs=llb-kept bind=even reserve=quarter"),
 	}
 	list[0].Fallback = []string{"tiled-l1", "tiled-groups", "tiled-room"}
 	return list

@@ -686,7 +686,7 @@ func (r *Result) ddrBytes() (bytes int64) {
 	}
 	change := make([]int64, len(s.Steps)+1)
 	for i := range s.Values {
-		if v := &s.Values[i]; v.Instance >= 0 && v.Level == schedule.DDR && v.Last < len(s.Steps) {
+		if v := &s.Values[i]; v.Instance >= 0 && v.Level == schedule.DDR && !s.Graph.IsOutput(v.Tensor) {
 			change[v.Def] += v.Bytes
 			change[v.Last+1] -= v.Bytes
 		}

@@ -16,9 +16,13 @@ func setting(name, description string, set func(*Draft)) Strategy {
 }
 
 var (
-	outputsDDR    = setting("ddr", "off the chip", func(d *Draft) { d.Outputs = schedule.DDR })
-	outputsLLB    = setting("llb", "the buffer of a cluster", func(d *Draft) { d.Outputs = schedule.GB })
-	outputsL1     = setting("l1", "the buffer of a core", func(d *Draft) { d.Outputs = schedule.LB })
+	outputsDDR     = setting("ddr", "off the chip", func(d *Draft) { d.Outputs = schedule.DDR })
+	outputsLLB     = setting("llb", "the buffer of a cluster", func(d *Draft) { d.Outputs = schedule.GB })
+	outputsL1      = setting("l1", "the buffer of a core", func(d *Draft) { d.Outputs = schedule.LB })
+	outputsLLBKept = setting("llb-kept", "llb, network outputs that layers read as well as in the DDR",
+		func(d *Draft) { d.Outputs, d.KeepOutputs = schedule.GB, true })
+	outputsL1Kept = setting("l1-kept", "l1, network outputs that layers read as well as in the DDR",
+		func(d *Draft) { d.Outputs, d.KeepOutputs = schedule.LB, true })
 	outputsInside = setting("l1-inside", "the buffer of a core inside a kernel, off the chip between kernels",
 		func(d *Draft) {
 			d.Outputs, d.Between = schedule.LB, schedule.DDR
@@ -45,13 +49,16 @@ var (
 )
 
 // residence is where results stay.
-type residence struct{ outputs, between schedule.Level }
+type residence struct {
+	outputs, between schedule.Level
+	kept             bool // see schedule.Schedule.KeepOutputs
+}
 
 func takeOutputs(d *Draft, all bool) Decision {
 	if !all {
 		return nil
 	}
-	return residence{d.Outputs, d.Between}
+	return residence{d.Outputs, d.Between, d.KeepOutputs}
 }
 
 // Stage names the row.
@@ -59,12 +66,15 @@ func (x residence) Stage() string { return "outputs" }
 
 // Apply sets the levels.
 func (x residence) Apply(_ context.Context, d *Draft) error {
-	d.Outputs, d.Between = x.outputs, x.between
+	d.Outputs, d.Between, d.KeepOutputs = x.outputs, x.between, x.kept
 	return nil
 }
 
 // Key has the levels.
-func (x residence) Key(b *Key, _ *Decisions) { b.Add(int64(x.outputs), int64(x.between)) }
+func (x residence) Key(b *Key, _ *Decisions) {
+	b.Add(int64(x.outputs), int64(x.between))
+	addMap(b, map[int]bool{0: x.kept}, is)
+}
 
 // After leaves it to the recipe where the results of other groups stay.
 func (x residence) After(changed string, _, _ *Decisions) Decision {

@@ -421,6 +421,12 @@ var (
 	largestFirst    = spillByRule(graphturbo.LargestFirst, "the largest")
 )
 
+var neededSpills = Strategy{Name: "needed",
+	Description: "longest-lifetime, but nothing for the sake of weights that would pass again: tiles pass them once",
+	Decide: func(_ context.Context, d *Draft) error {
+		return graphturbo.PlaceSpilled(d.Schedule, nil, graphturbo.LongestLifetime, nil)
+	}}
+
 // Overwriting spills by the longest lifetime where values may take the place of what their layer reads.
 var Overwriting = Strategy{Name: "overwrite",
 	Description: "longest-lifetime, and results of layers without a product lie over what they read",

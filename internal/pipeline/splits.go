@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
@@ -33,11 +34,14 @@ var oneFactorForAll = Strategy{Name: "one-factor", Description: "the largest gro
 
 var algorithm1 = Strategy{Name: "alg1", Description: "Algorithm 1 of the paper, each group its own", Needs: splittable,
 	Decide: func(_ context.Context, d *Draft) error {
-		// Algorithm 2 forms groups with it; those of a caller's own may come without.
+		// Algorithm 2 forms groups with it; others may come without, and read what they hand out.
 		splitter := graphturbo.NewSplitter(d.Graph, d.Machine)
 		for _, sg := range d.Grouping.Groups {
 			if sg.Split == (schedule.SplitInfo{}) {
 				infos, peak := splitter.SplitInfo(sg.Ops, sg.Outputs)
+				infos = slices.DeleteFunc(infos, func(x schedule.SplitInfo) bool {
+					return x.Factor > 1 && !apart(d.Graph, sg, x.Dim, x.Factor)
+				})
 				sg.Split, sg.PeakBytes = graphturbo.Best(infos), peak
 			}
 		}

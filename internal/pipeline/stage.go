@@ -72,7 +72,7 @@ type Strategy struct {
 //
 //	group    Grouping, and Layers where schedule.Layers does not give them
 //	split    the Split of each group, or other groups; Layers and Instances follow
-//	outputs  Outputs, Between
+//	outputs  Outputs, Between, KeepOutputs
 //	order    Order, OrderName, and Costs to compare it with others
 //	kinds    LayerKinds
 //	bind     Bindings, Scopes, LayerBindings if any; Joins, Steps and Values follow
@@ -163,8 +163,9 @@ func makeStages() []Stage {
 			keep:       func(to, from *schedule.Schedule) { to.Instances = from.Instances },
 			check:      by(checkInstances), text: instancesText},
 		{Name: "outputs", Description: "the memory where a layer's output should stay",
-			Strategies: []Strategy{outputsDDR, outputsLLB, outputsL1, outputsInside},
-			check:      checkOutputs, take: takeOutputs, text: outputsText},
+			Strategies: []Strategy{outputsDDR, outputsLLB, outputsL1, outputsInside, outputsLLBKept,
+				outputsL1Kept},
+			check: checkOutputs, take: takeOutputs, text: outputsText},
 		{Name: "kinds", Description: "which kind of core runs a layer, where a cluster has several",
 			Strategies: []Strategy{greedyKinds, exactKinds, ilpKinds},
 			keep:       func(to, from *schedule.Schedule) { to.LayerKinds = from.LayerKinds },
@@ -190,7 +191,7 @@ func makeStages() []Stage {
 			check:      by(schedule.CheckSteps), text: joinText},
 		reserve.Stage(),
 		{Name: "spill", Description: "what leaves a full memory first",
-			Strategies: []Strategy{longestLifetime, largestFirst, Overwriting, exactSpills},
+			Strategies: []Strategy{longestLifetime, largestFirst, neededSpills, Overwriting, exactSpills},
 			check:      by(schedule.CheckPlan), take: takePlacement, moves: placementMoves, settings: placementSettings,
 			text: spillText},
 		addresses.Stage(),
@@ -264,10 +265,8 @@ func Schedule(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe
 
 // draft is Schedule with what a schedule does not keep.
 func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt run) (*Draft, error) {
-	for _, op := range g.Ops {
-		if dead(g, op) {
-			return nil, fmt.Errorf("operator %q has no reader; simplify the graph before it is scheduled", op.Name)
-		}
+	if err := allRead(g); err != nil {
+		return nil, err
 	}
 	if spec.Chips != nil && opt.Clusters != Pipelined {
 		return nil, fmt.Errorf("%s has %d chips: clusters is %q, expected %q, or one chip", spec.Name, spec.Chips.Count,
@@ -468,10 +467,16 @@ func CostModel(s *schedule.Schedule, opt Options) (*cost.Model, error) {
 	return cost.NewWith(s.Spec, opt.Cost)
 }
 
-func dead(g *model.Graph, op *model.Op) bool {
-	return !slices.ContainsFunc(op.Outputs, func(o model.TensorID) bool {
-		return len(g.Tensor(o).Consumers) > 0 || g.IsOutput(o)
-	})
+// allRead reports an operator whose results nobody reads.
+func allRead(g *model.Graph) error {
+	for _, op := range g.Ops {
+		if !slices.ContainsFunc(op.Outputs, func(o model.TensorID) bool {
+			return len(g.Tensor(o).Consumers) > 0 || g.IsOutput(o)
+		}) {
+			return fmt.Errorf("operator %q has no reader; simplify the graph before it is scheduled", op.Name)
+		}
+	}
+	return nil
 }
 
 // blame says whose decision failed, where it is a caller's own.

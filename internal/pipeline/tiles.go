@@ -195,7 +195,12 @@ func (t *tiler) key(i int, product Key) string {
 		b.Add(int64(s.Values[r.Value].Level), r.NeedBytes, r.RemoteBytes, r.UnionBytes, r.CoreNeedBytes, r.CoreRemoteBytes)
 	}
 	for _, w := range st.Writes {
-		b.Add(int64(s.Values[w].Level), s.Values[w].Bytes)
+		v := &s.Values[w]
+		stored := int64(0)
+		if s.Graph.IsOutput(v.Tensor) {
+			stored = 1
+		}
+		b.Add(int64(v.Level), v.Bytes, stored)
 	}
 	return string(b)
 }

@@ -95,8 +95,9 @@ func (b *builder) memory() {
 		switch {
 		case level == schedule.GB && s.GBCapacity == 0:
 			b.say(at+".level", "%s is in the LLB, which %q does not have", valueName(v), b.spec.Name)
-		case g.IsOutput(v.Tensor) && level != schedule.DDR:
-			b.say(at+".level", "network output %s ends in the %v, expected the DDR", valueName(v), level)
+		case g.IsOutput(v.Tensor) && level != schedule.DDR && v.Last == len(s.Steps):
+			b.say(at+".level", "network output %s, which no layer reads, ends in the %v, expected the DDR", valueName(v),
+				level)
 		}
 	}
 	for i := range s.Values {

@@ -436,15 +436,21 @@ func (b *StepBuilder) attentionKey(layer *Layer, t model.TensorID, region model.
 }
 
 // attentionBinding spreads the result of a layer with an attention over the cores in the way that takes least by
-// the estimate, with all of the L1's data for it; nil if there is nothing to choose.
-func (b *StepBuilder) attentionBinding(layer *Layer, t model.TensorID, region model.Region) Binding {
-	var best Binding
-	least := math.Inf(1)
-	b.attentionNests(layer, t, region, DataBytes(b.Spec), func(now Binding, _ AttentionTiles, seconds float64) {
-		if seconds < least {
-			least, best = seconds, slices.Clone(now)
+// the estimate, with all of the L1's data for it; nil if there is nothing to choose. Operands that are wanted in the
+// L1s come whole from other cores: where a way leaves room for them, others do not count.
+func (b *StepBuilder) attentionBinding(layer *Layer, t model.TensorID, region model.Region) (best Binding) {
+	for _, whole := range []bool{true, false} {
+		if best != nil || whole && b.want != LB {
+			continue
 		}
-	})
+		least := math.Inf(1)
+		b.attentionNests(layer, t, region, DataBytes(b.Spec), whole,
+			func(now Binding, _ AttentionTiles, seconds float64) {
+				if seconds < least {
+					least, best = seconds, slices.Clone(now)
+				}
+			})
+	}
 	return best
 }
 
@@ -452,8 +458,8 @@ func (b *StepBuilder) attentionBinding(layer *Layer, t model.TensorID, region mo
 const mostKeys = 6
 
 // attentionNests gives ways to spread the result of a layer with an attention over the cores, and tiles that take so
-// much of the L1 at most, with about how long they take.
-func (b *StepBuilder) attentionNests(layer *Layer, t model.TensorID, region model.Region, room int64,
+// much of the L1 at most, or so much with whole operands, with about how long they take.
+func (b *StepBuilder) attentionNests(layer *Layer, t model.TensorID, region model.Region, room int64, whole bool,
 	try func(now Binding, tiles AttentionTiles, seconds float64)) {
 	g := b.Graph
 	layout, forbidden := g.Tensor(t).Layout, Forbidden(g, layer.Ops, t)
@@ -514,7 +520,7 @@ func (b *StepBuilder) attentionNests(layer *Layer, t model.TensorID, region mode
 				x.Single != last.Single {
 				tried, last = 0, x
 			}
-			if tried < mostKeys && a.stage(x) <= room {
+			if tried < mostKeys && a.stage(x, whole) <= room {
 				tried++
 				try(now, x, a.seconds(x, m))
 			}
@@ -546,7 +552,7 @@ func (s *Schedule) AttentionNests(i, most int) []*Nest {
 	var list []found
 	of := map[form]int{} // in list, of the present binding
 	var cores Binding
-	b.attentionNests(layer, st.Output, inst.Regions[st.Output], s.Room(i),
+	b.attentionNests(layer, st.Output, inst.Regions[st.Output], s.Room(i), false,
 		func(now Binding, t AttentionTiles, seconds float64) {
 			if cores == nil || !now.Equal(cores) {
 				cores = slices.Clone(now)
@@ -579,11 +585,15 @@ func (s *Schedule) AttentionKey(i int) string {
 		fmt.Sprint(st.Attending.far)
 }
 
-// stage is the room that tiles take if nothing is in the L1 before.
-func (a *Attending) stage(t AttentionTiles) int64 {
+// stage is the room that tiles take if nothing is in the L1 before, or with whole operands.
+func (a *Attending) stage(t AttentionTiles, whole bool) int64 {
 	n := a.scratch(t) + a.QuerySlots(t)*a.outSlot(t, math.MaxInt64/2)
 	for i := range a.Operands {
-		if o := &a.Operands[i]; !o.Constant {
+		switch o := &a.Operands[i]; {
+		case o.Constant:
+		case whole:
+			n += Align(o.Bytes)
+		default:
 			n += a.room(o, t)
 		}
 	}
@@ -609,15 +619,15 @@ func (a *Attending) halved() (tilings []AttentionTiles) {
 	for room, i := DataBytes(a.spec), 0; i < depths; room, i = room/2, i+1 {
 		best := least
 		for _, t := range list {
-			if a.stage(t) <= room && (best == least || seconds[t] < seconds[best]) {
+			if a.stage(t, false) <= room && (best == least || seconds[t] < seconds[best]) {
 				best = t
 			}
 		}
-		if k := len(tilings); k == 0 || a.stage(best) < a.stage(tilings[k-1]) {
+		if k := len(tilings); k == 0 || a.stage(best, false) < a.stage(tilings[k-1], false) {
 			tilings = append(tilings, best)
 		}
 	}
-	if last := tilings[len(tilings)-1]; a.stage(least) < a.stage(last) {
+	if last := tilings[len(tilings)-1]; a.stage(least, false) < a.stage(last, false) {
 		tilings = append(tilings, least)
 	}
 	return tilings

@@ -58,7 +58,7 @@ type Value struct {
 	// every core.
 	CoreBytes int64
 	Def       int // step that makes it; -1 for network inputs
-	Last      int // last step that reads it; number of steps for network outputs
+	Last      int // last step that reads it; number of steps for network outputs that none reads
 	Address   int64
 	Kind      int // of the cores that make it, and hold it in the LB
 }
@@ -148,6 +148,9 @@ type Schedule struct {
 	Costs     []NamedCost
 	// UnevenCores: the cores' slices of a tensor may differ, the last being shorter.
 	UnevenCores bool
+	// KeepOutputs: network outputs that layers read are wanted where other values are. Whatever
+	// their level, they are stored in the DDR as well.
+	KeepOutputs bool
 	// Place is the cluster of each instance where clusters work on a chunk together, and
 	// Cluster the one whose part this is: Order, Steps and Values are of its instances
 	// alone, and what passes between clusters is in the DDR. nil: one has all.

@@ -11,8 +11,9 @@ import (
 
 // BuildSteps lists the steps of all instances in order with their values and
 // reads, from groups, layers, order and instance bindings. Values are wanted at
-// level want (LB: at their instance's scope if they leave it), network inputs and
-// outputs in the DDR. If ctx ends, it returns its error.
+// level want (LB: at their instance's scope if they leave it), network inputs in the
+// DDR, and so are network outputs but for those of which KeepOutputs speaks. If ctx
+// ends, it returns its error.
 func (s *Schedule) BuildSteps(ctx context.Context, want Level) error {
 	b := Builders(want, s)[0]
 	for _, id := range s.Order {
@@ -24,7 +25,7 @@ func (s *Schedule) BuildSteps(ctx context.Context, want Level) error {
 		}
 	}
 	for i := range s.Values {
-		if v := &s.Values[i]; v.Instance >= 0 && s.Graph.IsOutput(v.Tensor) {
+		if v := &s.Values[i]; v.Last == v.Def && v.Instance >= 0 && s.Graph.IsOutput(v.Tensor) {
 			v.Last = len(s.Steps)
 		}
 	}
@@ -300,7 +301,8 @@ func (b *StepBuilder) write(v Value, st *Step) {
 	if b.want == LB && b.leaves[v.Tensor] {
 		v.Wanted = b.Scopes[b.inst.ID]
 	}
-	if b.Graph.IsOutput(v.Tensor) || b.ReadAway(b.inst.ID, v.Tensor) {
+	t := b.Graph.Tensor(v.Tensor)
+	if b.Graph.IsOutput(t.ID) && !(b.KeepOutputs && len(t.Consumers) > 0) || b.ReadAway(b.inst.ID, t.ID) {
 		v.Wanted = DDR
 	}
 	st.Writes = append(st.Writes, b.addValue(v))

@@ -1,0 +1,94 @@
+package interp_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/internal/interp"
+	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// handing is a random network that hands out some of what its layers read of each other.
+func handing(seed uint64, odd bool) network.Network {
+	n := net(seed, odd)
+	graph := n.Graph
+	n.Graph = func(batch int64) (*model.Graph, error) {
+		g, err := graph(batch)
+		if err != nil {
+			return nil, err
+		}
+		r, made := rand.New(rand.NewPCG(seed, 31)), *g
+		made.Outputs = slices.Clone(g.Outputs)
+		for _, x := range g.Tensors {
+			if x.Role == model.Activation && len(x.Consumers) > 0 && !g.IsOutput(x.ID) && r.IntN(3) == 0 {
+				made.Outputs = append(made.Outputs, x.ID)
+			}
+		}
+		return &made, nil
+	}
+	return n
+}
+
+// Outputs of a network that stay in the L1 or the LLB for the layers that read them are stored in the DDR as well, and
+// are what the network says, by the project's own recipes, with random nests, and where clusters divide the network.
+func TestKeptOutputs(t *testing.T) {
+	recipes := slices.Clone(pipeline.Tiled()[1:])
+	for _, pick := range []pipeline.Pick{{Stage: "outputs", Strategy: "l1-kept"},
+		{Stage: "outputs", Strategy: "llb-kept"}} {
+		recipes = append(recipes, pipeline.Picking(pipeline.Table()[4], pick), pipeline.Picking(pipeline.Table()[0], pick))
+	}
+	kept := map[schedule.Level]int{}
+	for seed := range uint64(*programs) {
+		r := rand.New(rand.NewPCG(seed, 32))
+		spec, recipe, chunk := machine(r), recipes[int(seed)%len(recipes)], pick(r, int64(1), 2)
+		opt := scheduler.Options{Chunk: chunk, InPlace: r.IntN(2) == 0}
+		batch := int64(spec.Clusters) * chunk
+		if seed%5 == 0 && spec.Clusters > 1 {
+			opt.Clusters, batch = scheduler.OverLayer, chunk
+		}
+		if r.IntN(3) == 0 {
+			recipe = pipeline.Picking(recipe, pipeline.Pick{Stage: "spill", Strategy: "overwrite"})
+		}
+		made, err := scheduler.Run(t.Context(), handing(seed, seed%2 == 1), spec, batch, recipe, opt)
+		var tooBig *graphturbo.DoesNotFitError
+		if errors.As(err, &tooBig) {
+			continue
+		}
+		switch {
+		case err != nil:
+		case opt.Clusters != scheduler.OverBatch:
+			_, err = interp.Together(made.Program, graphs(made.Plans)[0], seed)
+		default:
+			if recipe.Pick("spill") != "overwrite" && r.IntN(2) == 0 {
+				nested(t, made, r)
+			}
+			_, err = interp.Run(made.Program, graphs(made.Plans), seed)
+		}
+		var coarse *interp.CoarseError
+		if err != nil && !errors.As(err, &coarse) {
+			t.Errorf("seed %d, %s: %v", seed, recipe.Text(), err)
+			continue
+		}
+		for _, plan := range made.Plans {
+			for _, seg := range plan {
+				for _, v := range seg.Schedule.Values {
+					if v.Instance >= 0 && v.Def >= 0 && seg.Schedule.Graph.IsOutput(v.Tensor) {
+						kept[v.Level]++
+					}
+				}
+			}
+		}
+	}
+	t.Logf("outputs in the L1, in the LLB and in the DDR alone: %d, %d, %d", kept[schedule.LB], kept[schedule.GB],
+		kept[schedule.DDR])
+	if kept[schedule.LB] == 0 || kept[schedule.GB] == 0 {
+		t.Errorf("outputs are in %v, expected some in the L1 and in the LLB", kept)
+	}
+}

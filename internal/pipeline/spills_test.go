@@ -1,0 +1,83 @@
+package pipeline
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/zoo"
+)
+
+// left lists the values of a network's chunk that leave the L1 by a recipe, with another strategy for some stages.
+func left(t *testing.T, net, machine string, chunk int64, recipe Recipe, picks ...Pick) (names []string) {
+	t.Helper()
+	g, err := zoo.Build(net, zoo.Options{Batch: chunk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := hardware.Load(machine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec, err = Machine(spec, LevelAuto); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range append(picks, Pick{"nest", RuleNests.Name}) {
+		recipe = Picking(recipe, p)
+	}
+	d, err := MakeDraft(t.Context(), g, spec, recipe, Options{Chunk: chunk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range d.Spills {
+		if x.From == schedule.LB {
+			names = append(names, d.Graph.Tensor(d.Values[x.Value].Tensor).Name)
+		}
+	}
+	return names
+}
+
+// A result whose reader would pass its weights several times stays in the L1 where tiles pass them once.
+func TestSpillsForWeights(t *testing.T) {
+	recipe, err := Lookup("tiled-l1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gelu := func(name string) bool { return strings.HasSuffix(name, ".ffn.gelu") }
+	for spill, leaves := range map[string]bool{longestLifetime.Name: true, neededSpills.Name: false} {
+		if names := left(t, "bert-256", "stcp920", 4, recipe, Pick{"spill", spill}); slices.ContainsFunc(names,
+			gelu) != leaves {
+			t.Errorf("%s: a result of GELU leaves: %v, expected %v; these leave: %v", spill, !leaves, leaves, names)
+		}
+	}
+}
+
+// An attention is spread over the cores so that the L1s have room for operands that come whole from other cores.
+func TestAttentionLeavesOperandsInPlace(t *testing.T) {
+	recipe, err := Lookup("tiled-l1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := left(t, "bert-256", "ipu", 8, recipe); len(names) > 0 {
+		t.Errorf("these leave the L1: %v, expected none", names)
+	}
+}
+
+// An output of the network that layers read leaves the L1 before other values, since it is stored anyway. Where outputs
+// are in the DDR alone, it never was there.
+func TestOutputsLeaveFirst(t *testing.T) {
+	recipe, err := Lookup("tiled-l1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const keys, queries = "decoder.layer0.attention.key.transpose", "decoder.layer0.attention.query.transpose"
+	names := left(t, "gpt2-prefill", "stcp920", 4, recipe)
+	if k, q := slices.Index(names, keys), slices.Index(names, queries); k < 0 || q < k {
+		t.Errorf("keys leave the L1 at place %d, queries at place %d, expected keys first: %v", k, q, names)
+	}
+	if names := left(t, "gpt2-prefill", "stcp920", 4, recipe, Pick{"outputs", "l1"}); slices.Contains(names, keys) {
+		t.Error("keys leave the L1, expected them in the DDR alone")
+	}
+}
