@@ -73,8 +73,8 @@ func TestCompareSplitAndMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	split := slices.IndexFunc(a.Rows, func(d scheduler.Compared) bool { return d.Decision == "memory" })
-	if split < 2 || len(a.Rows)-split != 4 {
-		t.Fatalf("%d rows, %d of them of split, want more of those and four of memory: %+v", len(a.Rows), split, a.Rows)
+	if split < 2 || len(a.Rows)-split != 5 {
+		t.Fatalf("%d rows, %d of them of split, want more of those and five of memory: %+v", len(a.Rows), split, a.Rows)
 	}
 	for _, rows := range [][]scheduler.Compared{a.Rows[:split], a.Rows[split:]} {
 		exact := rows[len(rows)-1]
@@ -124,7 +124,7 @@ func TestCompareHasNoBoundOfOverwriting(t *testing.T) {
 
 // On cores of several kinds the decisions that do not know them are left out, which is said.
 func TestCompareOnKinds(t *testing.T) {
-	mixed, err := os.ReadFile(filepath.Join("..", "..", "experiments", "optimality", "machines", "edge-mixed.yaml"))
+	mixed, err := os.ReadFile(filepath.Join("..", "..", "experiments", "internal", "optimality", "machines", "edge-mixed.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

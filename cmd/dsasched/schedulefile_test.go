@@ -271,7 +271,7 @@ func TestExplainTexts(t *testing.T) {
 				"first condition", "g1/7", "vector of"}},
 		{"resnet50 --batch 64 --chunk 16 --tensor stage3.block5.add",
 			[]string{"spilled", "LLB, not L1", "98 layers", "capacity      1 MiB", "too many", "stem.pool"}},
-		{"bert-128 --batch 32 --chunk 8 --tensor encoder.layer0.ffn.gelu",
+		{"bert-128 --batch 32 --chunk 8 --variant tiled-l1 --spill longest-lifetime --tensor encoder.layer0.ffn.gelu",
 			[]string{"in 32 tiles", "weights       4.501 MiB per core, their buffer holds 192 KiB", "0 B too many"}},
 		{"resnet50 --batch 8 --op stage2.block0.conv1", []string{"fused in it   stage2.block0.conv1", "waiting for"}},
 		{"bert-128 --batch 4 --variant tvm --group k3", []string{"no merges     layers: a layer is a kernel"}},

@@ -281,7 +281,7 @@ func TestAttentionPrograms(t *testing.T) {
 		if r.IntN(2) == 0 {
 			spec = anyMachine(r)
 		}
-		recipe := recipes[int(seed)%len(recipes)]
+		recipe := recipes[r.IntN(len(recipes))]
 		batch := pick(r, int64(1), 2, 3)
 		what := fmt.Sprintf("seed %d: %s, batch %d, %d bytes of L1", seed, recipe.Name, batch, spec.LB.SizeBytes)
 		src := fused(seed)
