@@ -339,6 +339,9 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 	if !g.OnMatrixUnit(anchor) || st.Attending != nil || anchor.Kind == "ConvTranspose" || len(anchor.Inputs) < 2 {
 		return nil, false
 	}
+	if from, _ := s.Overwritten(st); from != nil {
+		return nil, false // a nest adds nothing up where another value lies
+	}
 	reg := schedule.Regions{}
 	lies := false // in the L1, where the binding says
 	for _, w := range st.Writes {
