@@ -195,13 +195,16 @@ func (c *contest) try(ctx context.Context, list []attempt, opt run, all []tried)
 		r := c.recipes[a.recipe]
 		key := fmt.Sprint(a.pieces, a.weight, slices.DeleteFunc(r.Strategies(),
 			func(p Pick) bool { return p.Stage == reserve.Name }))
-		if n, known := left[key]; known && n >= reserve.named(r.Pick(reserve.Name)) {
-			continue // it would be the same schedule
+		want := reserve.named(r.Pick(reserve.Name))
+		if n, known := left[key]; known && n >= want {
+			continue // there is that room already
 		}
 		made, err := c.make(ctx, r, opt)
 		ps := int64(0)
 		if err == nil {
-			left[key] = made.leftOfLLB()
+			if want == reserve.Choices[0].Value {
+				left[key] = made.leftOfLLB()
+			}
 			onePiece := i == len(list)-1 || !made.Schedule.Uneven()
 			if c.compared || t.made != nil || len(c.recipes)+len(c.weights) > 2 || !onePiece {
 				ps, err = c.time(ctx, made, t.ps)

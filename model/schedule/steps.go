@@ -27,6 +27,7 @@ func (s *Schedule) BuildSteps(ctx context.Context, want Level) error {
 	for i := range s.Values {
 		if v := &s.Values[i]; v.Last == v.Def && v.Instance >= 0 && s.Graph.IsOutput(v.Tensor) {
 			v.Last = len(s.Steps)
+			v.Wanted, v.Level = DDR, DDR // others may read what other instances make of the tensor
 		}
 	}
 	return nil
