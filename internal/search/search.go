@@ -111,11 +111,21 @@ func (s *searcher) simulate(ctx context.Context, list []candidate, limit int64,
 	list = list[:n]
 	return list, each(func(i int) {
 		if list[i].Err == nil {
+			if s.best.Decisions != nil {
+				made[i].Lower.Most = max(fewCommands, manyTimes*s.best.Commands)
+			}
 			list[i].Outcome = s.w.Judge(ctx, list[i].Decisions, made[i], limit)
 			list[i].Score = s.opt.Objective.score(list[i].Ps, list[i].Joules)
 		}
 	})
 }
+
+// A candidate's program may have manyTimes the commands of the best one's, or fewCommands. Now and then a choice of
+// tiles makes a hundred times as many, which takes as long to lower as a hundred others.
+const (
+	manyTimes   = 4
+	fewCommands = 100_000
+)
 
 // minEvalsForSettings is the number of evaluations from which the search tunes the settings first. It tunes them on the
 // head of a network that is simulated less often than headSettings by default.
