@@ -341,8 +341,12 @@ func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedu
 		return none, nil, err
 	}
 	r, err := scheduler.Run(cmd.Context(), src, spec, f.batch.value, v, opt)
+	if err != nil {
+		return none, nil, err
+	}
+	by := r.By()
 	return schedulefile.Origin{MadeBy: madeBy, Model: name, DType: from.DType.String(), Grain: f.network.parts(),
-		InPlace: opt.InPlace || v.InPlace(), Spill: v.Pick("spill")}, r, err
+		InPlace: opt.InPlace || by.InPlace(), Spill: by.Pick("spill")}, r, nil
 }
 
 // networkFlags say how a network is read.
