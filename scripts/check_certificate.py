@@ -1390,7 +1390,7 @@ def check(path):
     with open(path, encoding="utf-8") as f:
         c = json.load(f, parse_float=number)
     same("kind", get(c, "kind", str), "dsasched-certificate")
-    same("version", get(c, "version", int), 5)
+    same("version", get(c, "version", int), 6)
     network, hardware, claim, proof = (get(c, x, dict) for x in ("network", "hardware", "bound", "proof"))
     spec, witness = get(proof, "proof.machine", dict), get(proof, "proof.witness", dict)
     raised = get(hardware, "hardware.level", str) == "gb"
@@ -1437,7 +1437,9 @@ def check(path):
     claims = get(witness, "proof.witness.shares", list)
     same("proof.witness.shares", len(claims), len(distinct))
     rows = [compare(of[n], x, "proof.witness.shares[%d]" % i) for i, (n, x) in enumerate(zip(distinct, claims))]
-    row, last_row = rows[0], rows[-1]
+    row, at = rows[0], "proof.witness.shares[%d]." % (len(rows) - 1)
+    loads_row, late_row = (last.series(claims[-1][x], at + x) if x in claims[-1] else rows[-1]
+                           for x in ("loads_then_series", "series_then_loads"))
     rows = {n: r for n, r in zip(distinct, rows)}
 
     launch = m.launch if any(map(first.needed, first.g.ops)) else 0.0
@@ -1488,11 +1490,11 @@ def check(path):
     start, after = last.outer(launch)
     release = [max(s, k * n / m.ddr) for s, n in zip(start, last.releases())]
     add("loads, then chain", last.chain(release, after))
-    behind = [sum(s for _, s in last_row[i + 1:]) for i in range(len(last_row))]
-    add("loads, then series", max([release[c] + behind[i] for i, (c, _) in enumerate(last_row[:-1])], default=0.0))
+    behind = [sum(s for _, s in loads_row[i + 1:]) for i in range(len(loads_row))]
+    add("loads, then series", max([release[c] + behind[i] for i, (c, _) in enumerate(loads_row[:-1])], default=0.0))
     room = m.passing * m.holding + (m.gb or 0)
     at, longest = launch, 0.0
-    for (_, seconds), bytes in zip(last_row[:-1], last.late(last_row)):
+    for (_, seconds), bytes in zip(late_row[:-1], last.late(late_row)):
         at += seconds
         if bytes > room:
             longest = max(longest, at + k * (bytes - room) / m.ddr)

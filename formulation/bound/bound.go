@@ -175,7 +175,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		start, after := first.outer(launch, far, near)
 		longest := first.chain(start, after, nil)
 		b.add("chain", "chain of layers", longest)
-		b.add("series", "units and chains of layers", launch+sumFrom(row)[0])
+		b.add("series", "units and chains of layers", launch+row.all())
 		if p := first.product(m, spec); p != nil && b == cold {
 			b.add("one product", "units, moves and stores of one kernel, or two launches",
 				p.seconds(longest))
@@ -252,10 +252,14 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	}
 	cold.add("loads, then chain", "DDR bandwidth, then the chain of layers", least.chain(release, after, nil))
 	row = least.series()
-	sums, longest := sumFrom(row), 0.0
-	for k, c := range row[:max(0, len(row)-1)] {
-		longest = math.Max(longest, release[c.op]+sums[k+1])
+	longest, at := 0.0, len(release)
+	for _, c := range row.cuts {
+		if c < len(release) && release[c]+row.behind[c] > longest {
+			longest, at = release[c]+row.behind[c], c
+		}
 	}
+	last := &proof.Shares[len(proof.Shares)-1]
+	last.LoadsThen = last.other(row.through(at), least.g)
 	cold.add("loads, then series", "DDR bandwidth, then units and chains", longest)
 	// Compute before loads: what is used behind a cut comes behind it but for what the chip holds.
 	room := float64(schedule.WeightBufferBytes(spec)) * float64(holding(spec))
@@ -265,13 +269,14 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	if spec.GB != nil {
 		room += float64(spec.GB.SizeBytes)
 	}
-	longest = 0
-	at := launch
-	for k, bytes := range least.late(ctx, row) {
-		if at += row[k].seconds; k < len(row)-1 && bytes > room {
-			longest = math.Max(longest, at+busy*(bytes-room)/ddr)
+	longest, at = 0, len(release)
+	for k, bytes := range least.late(ctx, row.cuts) {
+		c := row.cuts[k]
+		if seconds := launch + row.until[c] + busy*(bytes-room)/ddr; c < len(release) && bytes > room && seconds > longest {
+			longest, at = seconds, c
 		}
 	}
+	last.ThenLoads = last.other(row.through(at), least.g)
 	cold.add("series, then loads", "units and chains, then DDR bandwidth", longest)
 	// Launches against what else must be loaded, moved and computed.
 	var clusters []spent
@@ -281,7 +286,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 			continue
 		}
 		none, t := make([]float64, len(w.ops)), w.total()
-		work := max(best(t).most(), sumFrom(w.series())[0], w.chain(none, none, nil))
+		work := max(best(t).most(), w.series().all(), w.chain(none, none, nil))
 		clusters = append(clusters, spent{w.partition(ctx, cold.Shares[k], spec, busy), work, t[matrix]})
 	}
 	kernels := trade(ctx, clusters, (busy*weights+moved)/ddr)

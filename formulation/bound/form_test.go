@@ -1,6 +1,8 @@
 package bound_test
 
 import (
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/bound"
@@ -109,4 +111,51 @@ func TestNeedsOfSeveralReaders(t *testing.T) {
 func (s *sketch) slice(x model.TensorID, top, bottom, left, right int64) model.TensorID {
 	return s.op("Slice", model.Attr{Starts: []int64{0, top, left}, Steps: []int64{1, 1, 1},
 		Shape: []int64{s.batch, bottom - top, right - left}}, x)
+}
+
+// Schedules of any form contain those in lines, so no term may say more of them.
+func TestFormsSayLess(t *testing.T) {
+	compared, alike := 0, 0
+	for _, c := range []*campaign{{}, {network: shifted}, {network: late, tight: true}} {
+		for seed := *from; seed < *from+uint64(20**cases); seed++ {
+			_, spec, _, net, batch, err := c.draw(rand.New(rand.NewPCG(seed, 21)), seed)
+			if err != nil {
+				continue
+			}
+			if g, err := net.Graph(batch); err != nil || commands(g, spec) > 100000 {
+				continue
+			}
+			straight, err := bound.Cold(t.Context(), net, spec, batch)
+			if err != nil {
+				continue
+			}
+			form, err := bound.AnyForm(t.Context(), net, spec, batch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if compared++; form.Seconds > straight.Seconds {
+				t.Errorf("%s, seed %d: %g s (%s) for any form, %g s (%s) for lines", net.Name, seed, form.Seconds, form.Term,
+					straight.Seconds, straight.Term)
+			}
+			if g, err := network.FuseAttention(net).Graph(1); err != nil || slices.ContainsFunc(g.Ops,
+				func(op *model.Op) bool { return op.Kind == "Attention" }) {
+				continue // its terms may be those of another graph
+			}
+			alike++
+			terms := map[string]float64{}
+			for _, x := range straight.Terms {
+				terms[x.Name+x.Resource] = x.Seconds
+			}
+			for _, x := range form.Terms {
+				if x.Seconds > terms[x.Name+x.Resource]*(1+1e-9) {
+					t.Errorf("%s, seed %d: %s says %g s for any form, %g s for lines", net.Name, seed, x.Name, x.Seconds,
+						terms[x.Name+x.Resource])
+				}
+			}
+		}
+	}
+	t.Logf("%d networks, %d of them term by term", compared, alike)
+	if alike < 100 {
+		t.Errorf("%d networks term by term, expected 100", alike)
+	}
 }

@@ -58,6 +58,48 @@ func hostile(seed uint64) network.Network {
 	}}
 }
 
+// shifted is a hostile network with products behind a relative shift beside the rest.
+func shifted(seed uint64) network.Network {
+	return network.Network{Name: fmt.Sprintf("shifted-%d", seed), Graph: func(batch int64) (*model.Graph, error) {
+		g := &grower{Rand: rand.New(rand.NewPCG(seed, 20)), b: model.NewBuilder("shifted"), n: batch}
+		g.shift()
+		g.grow()
+		return g.b.Build()
+	}}
+}
+
+// shift adds products of queries and distances, of which mostly each row is shifted by one more than that before it.
+func (g *grower) shift() {
+	heads, n, depth := 1+g.Int64N(3), pick(g.Rand, int64(2), 5, 16, 40), pick(g.Rand, int64(4), 16, 64)
+	g.count++
+	x := &grown{id: g.b.Input("queries", model.F16, g.n, heads, n, depth), dt: model.F16, role: model.Input,
+		shape: []int64{1, heads, n, depth}}
+	add := func(kind model.Kind, attr func(batch int64) model.Attr, in ...*grown) {
+		x = g.try(kind, attr, append([]*grown{x}, in...)...)[0]
+	}
+	reshape := func(rows, columns int64) {
+		add("Reshape", func(batch int64) model.Attr { return model.Attr{Shape: []int64{batch, heads, rows, columns}} })
+	}
+	slice := func(from, rows, columns int64) {
+		add("Slice", func(batch int64) model.Attr {
+			return model.Attr{Starts: []int64{0, 0, from, 0}, Steps: []int64{1, 1, 1, 1},
+				Shape: []int64{batch, heads, rows, columns}}
+		})
+	}
+	add("MatMul", nil, g.constant(model.F16, -1, heads, depth, 2*n-1))
+	if g.IntN(4) > 0 {
+		add("Pad", fixed(model.Attr{Pads: []int64{0, 0, 0, 1, 0, 0, 0, 0}}))
+		reshape(2*n, n)
+		slice(1, 2*n-1, n)
+		reshape(n, 2*n-1)
+		slice(0, n, n)
+	}
+	if g.IntN(2) == 0 {
+		add("Softmax", fixed(model.Attr{Axis: 3}))
+	}
+	add("MatMul", nil, g.constant(model.F16, -1, x.shape[3], pick(g.Rand, int64(8), 64, 300)))
+}
+
 func (g *grower) grow() {
 	all := []model.DType{model.F16, model.F32, model.F64, model.BF16, model.I8, model.U8, model.I16, model.I32, model.I64,
 		model.Bool, model.F8}

@@ -7,14 +7,14 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// late gives for each cut of a row, but for the end, the bytes of constants that products use
+// late gives for each of some cuts, but for the end, the bytes of constants that products use
 // after the last needed element of the cut is there for the first time: products of which each
 // of these elements is needed by some element, and so by all along the dimensions on
 // which what they need of the cut does not depend. Operators of which some elements need nothing of
 // an operand hand nothing on.
-func (w *work) late(ctx context.Context, row []cut) []float64 {
+func (w *work) late(ctx context.Context, cuts []int) []float64 {
 	g := w.g
-	bytes := make([]float64, len(row))
+	bytes := make([]float64, len(cuts))
 	whole := w.whole()
 	for i, op := range g.Ops {
 		if ctx.Err() != nil {
@@ -29,11 +29,11 @@ func (w *work) late(ctx context.Context, row []cut) []float64 {
 		skip := func(op, out, in int) bool { return w.gap(op, out, in) || op == i && in > 1 } // a bias may come later
 		goBack(g, need, i, w.apart, skip)
 		matters := w.matters(i, skip)
-		for at, c := range row {
-			if int(c.op) >= i || len(g.Op(c.op).Outputs) > 1 {
+		for at, c := range cuts {
+			if c >= i || len(g.Ops[c].Outputs) > 1 {
 				continue
 			}
-			t := g.Op(c.op).Outputs[0]
+			t := g.Ops[c].Outputs[0]
 			if w.turns[t] != nil { // more of it is needed
 				continue
 			}

@@ -33,10 +33,11 @@ type kept struct {
 	bytes float64 // that the marker's elements need
 }
 
-// mark finds the markers of the path with the most weights and results, and what lies between.
+// mark finds the markers of the path with the most weights and results, those of layers in lines whatever layers there
+// may be, and what lies between.
 func (w *work) mark(ctx context.Context) []marker {
 	g := w.g
-	size := w.results()
+	size := w.results(lines)
 	sum, before := make([]float64, len(g.Ops)), make([]int, len(g.Ops))
 	last := -1
 	product := func(i int) bool {
@@ -76,6 +77,7 @@ func (w *work) mark(ctx context.Context) []marker {
 			at[i] = max(at[i], at[l.from])
 		}
 	}
+	size = w.results(w.may)
 	markers := make([]marker, len(path))
 	splits, whole := w.splits(), w.whole()
 	for j, op := range path {
@@ -166,8 +168,8 @@ func (w *work) splits() [][]uint64 {
 // results gives for tensors that each stand for one result that lies in a memory in one piece, of at
 // least as many elements as a kernel computes of the tensor, the bytes of an element; 0 for
 // others. They are the products', whose layers end behind some of the operators that may
-// join, and what products read.
-func (w *work) results() []float64 {
+// join, and what products read; results that may be inside of a layer are not counted.
+func (w *work) results(may layers) []float64 {
 	g := w.g
 	size := make([]float64, len(g.Tensors))
 	counted := make([]bool, len(g.Tensors))
@@ -189,7 +191,7 @@ func (w *work) results() []float64 {
 			t = g.Tensor(next.Outputs[0])
 			least = min(least, t.DType.Bytes())
 		}
-		inside := w.may == anyLayers && slices.ContainsFunc(t.Consumers,
+		inside := may == anyLayers && slices.ContainsFunc(t.Consumers,
 			func(c model.OpID) bool { return !g.OnMatrixUnit(g.Op(c)) })
 		if !g.IsOutput(t.ID) && len(t.Consumers) > 0 && !inside {
 			size[first.ID] = float64(least)

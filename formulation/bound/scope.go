@@ -183,7 +183,7 @@ func (w *work) alone(spec *hardware.Spec) float64 {
 	launch, io, weights := spec.LaunchSeconds, w.in+w.out+w.rows, w.weightBytes()
 	far, near := ways(spec)
 	start, after := w.outer(launch, far, near)
-	seconds := max(launch+best(w.total()).most(), launch+sumFrom(w.series())[0], w.chain(start, after, nil))
+	seconds := max(launch+best(w.total()).most(), launch+w.series().all(), w.chain(start, after, nil))
 	if port := spec.DDRLink.BandwidthBytesPerSecond; port > 0 {
 		seconds = max(seconds, (weights+io)/port)
 	}

@@ -7,12 +7,10 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// A cut is an operator behind which every layer begins anew, and the work between the cut
-// before it and itself.
+// A cut of a row is an operator behind which every layer begins anew, or the end, len(ops), with a bound on the time
+// of the stretch from the cut before it, whatever runs before and behind that.
 type cut struct {
-	op model.OpID
-	// seconds is a bound on the time of the stretch that ends here, whatever runs before and
-	// behind it.
+	op      model.OpID
 	seconds float64
 }
 
@@ -20,6 +18,16 @@ type cut struct {
 func (w *work) shape() {
 	n := len(w.g.Ops)
 	w.next, w.ends, w.readers = w.meets(), make([]bool, n), make([][]int, n)
+	w.led, w.place = make([]int, n+1), make([]int, n+1)
+	for i := range n {
+		w.led[i]++
+		w.led[w.next[i]] += w.led[i]
+	}
+	free := make([]int, n+1)
+	for i, to := range slices.Backward(w.next[:n]) {
+		w.place[i] = w.place[to] + 1 + free[to]
+		free[to] += w.led[i]
+	}
 	for i := range w.ends {
 		w.ends[i] = true
 	}
@@ -79,53 +87,96 @@ func (w *work) meets() []int {
 	return next
 }
 
-// series cuts the network at operators in a row, each of which all paths pass, and behind
-// which every layer begins anew. What lies between two cuts must end before what lies
-// behind the second begins: in each kernel, and so the times of the stretches add up. It
-// returns the row with the largest sum of those that begin at the operators that read no
-// other, with the stretch behind the last cut under the number len(ops).
-func (w *work) series() []cut {
-	g := w.g
-	n := len(g.Ops)
-	next, ends := w.next, w.ends
-	var best []cut
-	most := 0.0
-	tried := map[int]bool{}
-	for s := range g.Ops {
-		if len(w.links[s]) > 0 {
-			continue
+// A series cuts the network at operators, of which all paths from one lead to the next, and behind which every layer
+// begins anew. What lies between two cuts must end before what lies behind the second begins: in each kernel, and so
+// the times of the stretches add up.
+type series struct {
+	w    *work
+	cuts []int // ascending; the last is the end, len(ops)
+	// By cut: the next one, the stretch between the two, and the stretches from there to the end.
+	next         []int
+	step, behind []float64
+	// until is the most that the stretches up to a cut add up to. They begin behind the cut from, with the stretch up to
+	// it; that from -1 has all that leads to its cut.
+	until []float64
+	from  []int
+}
+
+// series finds the cuts behind the operators that read no other. The first stretch of a row may go up to any of its
+// cuts: so what leads to that cut alone, such as a branch from another input, counts there.
+func (w *work) series() *series {
+	if w.row != nil {
+		return w.row
+	}
+	n := len(w.g.Ops)
+	s := &series{w: w, next: make([]int, n+1), step: make([]float64, n+1), behind: make([]float64, n+1),
+		until: make([]float64, n+1), from: slices.Repeat([]int{-1}, n+1)}
+	ends := func(to int) int {
+		for to < n && !w.ends[to] {
+			to = w.next[to]
 		}
-		first := s
-		for first < n && !ends[first] {
-			first = next[first]
-		}
-		if tried[first] {
-			continue
-		}
-		tried[first] = true
-		var row []cut
-		sum := 0.0
-		for from, to := -1, first; ; from, to = to, next[to] {
-			for to < n && !ends[to] {
-				to = next[to]
-			}
-			c := cut{model.OpID(to), w.stretch(from, to)}
-			row, sum = append(row, c), sum+c.seconds
-			if to == n {
-				break
-			}
-		}
-		if sum > most {
-			best, most = row, sum
+		return to
+	}
+	cut, entry := make([]bool, n+1), make([]bool, n+1)
+	for i := range n {
+		if len(w.links[i]) == 0 {
+			first := ends(i)
+			cut[first], entry[first] = true, true
 		}
 	}
-	return best
+	for c := range n + 1 {
+		if !cut[c] {
+			continue
+		}
+		s.cuts = append(s.cuts, c)
+		if entry[c] {
+			if seconds, _ := w.stretch(-1, c); s.from[c] < 0 || seconds > s.until[c] {
+				s.until[c], s.from[c] = seconds, -1
+			}
+		}
+		if c == n {
+			break
+		}
+		to := ends(w.next[c])
+		seconds, many := w.stretch(c, to)
+		s.next[c], s.step[c] = to, seconds
+		if !cut[to] || s.until[c]+seconds > s.until[to] {
+			s.until[to], s.from[to] = s.until[c]+seconds, c
+		}
+		cut[to], entry[to] = true, entry[to] || w.led[to] > w.led[c]+many // others lead there
+	}
+	for _, c := range slices.Backward(s.cuts) {
+		if c < n {
+			s.behind[c] = s.step[c] + s.behind[s.next[c]]
+		}
+	}
+	w.row = s
+	return s
+}
+
+// all is what all stretches of the row with most add up to.
+func (s *series) all() float64 { return s.until[len(s.w.g.Ops)] }
+
+// through is the row with most in front of a cut, and all cuts behind it; that of the end is the row with most.
+func (s *series) through(c int) (row []cut) {
+	for at := c; at >= 0; at = s.from[at] {
+		seconds := s.until[at]
+		if before := s.from[at]; before >= 0 {
+			seconds = s.step[before]
+		}
+		row = append(row, cut{model.OpID(at), seconds})
+	}
+	slices.Reverse(row)
+	for ; c < len(s.w.g.Ops); c = s.next[c] {
+		row = append(row, cut{model.OpID(s.next[c]), s.step[c]})
+	}
+	return row
 }
 
 // stretch bounds the time of the operators that must run behind the operator from (-1: all)
 // and before the end of to: those of which every element needs something of from, as far as
-// all their paths pass to, and to itself.
-func (w *work) stretch(from, to int) float64 {
+// all their paths pass to, and to itself. It says how many they are, too.
+func (w *work) stretch(from, to int) (seconds float64, many int) {
 	n := len(w.ops)
 	last := min(to, n-1)
 	inside, behind := make([]bool, n), make([]bool, n)
@@ -185,27 +236,15 @@ func (w *work) stretch(from, to int) float64 {
 			before[i] = sum(func(u int) bool { return u > i && u < to && behind[u] })
 		}
 	}
-	return math.Max(sum(func(int) bool { return true }), w.chain(release, after, &part{inside, to, before}))
+	return math.Max(sum(func(int) bool { return true }), w.chain(release, after, &part{inside, to, before})), len(list)
 }
 
-// passes reports whether all paths from an operator lead to another one with a larger number.
+// passes reports whether all paths from an operator lead to another one, or whether it is that.
 func (w *work) passes(u, to int) bool {
-	for u < to {
-		u = w.next[u]
-	}
-	return u == to
+	return to == len(w.ops) || w.place[to] <= w.place[u] && w.place[u] < w.place[to]+w.led[to]
 }
 
 // begins reports whether an operator is the first of its layer in every schedule.
 func (w *work) begins(i int) bool {
 	return !slices.ContainsFunc(w.links[i], func(l link) bool { return l.fused })
-}
-
-// sumFrom returns the sums of the cuts from each one on.
-func sumFrom(row []cut) []float64 {
-	sums := make([]float64, len(row)+1)
-	for k, c := range slices.Backward(row) {
-		sums[k] = sums[k+1] + c.seconds
-	}
-	return sums
 }

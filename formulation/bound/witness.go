@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 )
 
@@ -31,6 +32,9 @@ type share struct {
 
 	Operators []Operator `json:"operators"`
 	Series    []stretch  `json:"series"`
+	// Rows of the terms loads, then series and series, then loads, where they are others; of the least share.
+	LoadsThen []stretch `json:"loads_then_series,omitempty"`
+	ThenLoads []stretch `json:"series_then_loads,omitempty"`
 }
 
 // An Operator is the least that one takes of each unit, and of all behind its products.
@@ -68,7 +72,7 @@ func Prove(ctx context.Context, net network.Network, spec *hardware.Spec, batch 
 // share returns w's share.
 func (w *work) share(batch int64, spec *hardware.Spec) share {
 	s := share{Batch: batch, WeightBytes: w.weightBytes(), RowBytes: w.rows, InputBytes: w.in, OutputBytes: w.out,
-		Operators: []Operator{}, Series: []stretch{}}
+		Operators: []Operator{}}
 	s.Loads, s.LoadsBefore = w.loads(spec)
 	for i, op := range w.g.Ops {
 		o := Operator{Name: op.Name, Matrix: w.ops[i][matrix], Vector: w.ops[i][vector], Special: w.ops[i][special],
@@ -78,14 +82,28 @@ func (w *work) share(batch int64, spec *hardware.Spec) share {
 		}
 		s.Operators = append(s.Operators, o)
 	}
-	for _, c := range w.series() {
-		name := ""
-		if int(c.op) < len(w.g.Ops) {
-			name = w.g.Op(c.op).Name
-		}
-		s.Series = append(s.Series, stretch{name, c.seconds})
-	}
+	s.Series = named(w.series().through(len(w.g.Ops)), w.g)
 	return s
+}
+
+// named is a row with the names of its cuts.
+func named(row []cut, g *model.Graph) (list []stretch) {
+	for _, c := range row {
+		name := ""
+		if int(c.op) < len(g.Ops) {
+			name = g.Op(c.op).Name
+		}
+		list = append(list, stretch{name, c.seconds})
+	}
+	return list
+}
+
+// other is a row unless it is the share's.
+func (s *share) other(row []cut, g *model.Graph) []stretch {
+	if list := named(row, g); !slices.Equal(list, s.Series) {
+		return list
+	}
+	return nil
 }
 
 // Sizes are the numbers of batch elements that a bound is computed from.

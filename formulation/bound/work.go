@@ -52,8 +52,11 @@ type work struct {
 	tail           []float64             // seconds behind an operator's products, or of more of them in its place
 	// next operator that all paths pass, whether each ends its layer, who reads it without gaps
 	next    []int
+	led     []int // how many lead to each by next, itself among them: those have places behind its own
+	place   []int
 	ends    []bool
 	readers [][]int
+	row     *series // if it has been asked for
 }
 
 // measure prices a network's operators on a machine, for n batch elements, in the layers that there may be; small

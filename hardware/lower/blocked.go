@@ -228,25 +228,24 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 func (lp *layerPlan) checkLoads(s *schedule.Schedule, room int64) error {
 	n, st := lp.nest, lp.step
 	all := model.Interval{Hi: lp.dims.N}
-	needs := schedule.Regions{}
+	needs, boxes := map[model.TensorID]int64{}, schedule.Regions{}
 	for i := range st.Reads {
 		r := &st.Reads[i]
 		v := &s.Values[r.Value]
 		if v.Level != schedule.DDR || r.UnionBytes <= room {
 			continue
 		}
-		size, most := s.Graph.Tensor(v.Tensor).DType.Bytes(), int64(0)
-		for p := range n.Tiles {
-			clear(needs)
-			s.AddTile(needs, st, p, all)
-			most = max(most, needs[v.Tensor].Elements()*size)
+		if len(needs) == 0 {
+			for p := range n.Tiles {
+				s.AddTile(needs, boxes, st, p, all)
+			}
 		}
+		most := needs[v.Tensor] * s.Graph.Tensor(v.Tensor).DType.Bytes()
 		union := shareOf(r.UnionBytes, most, max(1, r.CoreNeedBytes))
 		switch s.RoleOf(st, v.Tensor) {
 		case schedule.BesideOperand:
-			wide := s.TileElements(st, 0, all)[v.Tensor].Elements()
-			union = shareOf(union, s.TileElements(st, 0, model.Interval{Hi: slices.Max(n.Columns)})[v.Tensor].Elements(),
-				max(1, wide))
+			wide := s.TileElements(st, 0, all)[v.Tensor]
+			union = shareOf(union, s.TileElements(st, 0, model.Interval{Hi: slices.Max(n.Columns)})[v.Tensor], max(1, wide))
 		case schedule.ColumnsOperand:
 			union = shareOf(union, slices.Max(n.Columns)*slices.Max(n.Reduction), lp.dims.N*lp.dims.K)
 		case schedule.RowsOperand:
@@ -376,7 +375,7 @@ func (l *lowering) tensorsIn(s *schedule.Schedule) (list []*tensorIn) {
 		}
 		next += st.Space(part)
 	}
-	var needs []schedule.Regions
+	var needs []map[model.TensorID]int64
 	for p := range n.Tiles {
 		needs = append(needs, s.TileElements(st, p, all))
 	}
@@ -390,11 +389,10 @@ func (l *lowering) tensorsIn(s *schedule.Schedule) (list []*tensorIn) {
 		t.slots = make([]slot, slots)
 		size := s.Graph.Tensor(in.val.Tensor).DType.Bytes()
 		for p := range n.Tiles {
-			t.core = append(t.core, needs[p][in.val.Tensor].Elements()*size)
+			t.core = append(t.core, needs[p][in.val.Tensor]*size)
 		}
 		if t.role == schedule.BesideOperand {
-			t.broadcast = s.TileElements(st, 0, model.Interval{Hi: 1})[in.val.Tensor].Elements() ==
-				needs[0][in.val.Tensor].Elements()
+			t.broadcast = s.TileElements(st, 0, model.Interval{Hi: 1})[in.val.Tensor] == needs[0][in.val.Tensor]
 		}
 		for ; i < len(l.ins) && l.ins[i].val.Tensor == in.val.Tensor; i++ {
 			t.ins = append(t.ins, l.ins[i])

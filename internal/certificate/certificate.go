@@ -33,7 +33,7 @@ import (
 // bound.
 const (
 	Kind    = "dsasched-certificate"
-	Version = 5
+	Version = 6
 )
 
 // maxBytes bounds the text of a certificate, which has about a kilobyte for an operator: ten times as much takes

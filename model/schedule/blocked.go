@@ -87,13 +87,24 @@ func narrow(box model.Region, dims []int, lo, hi int64) {
 	}
 }
 
-// RowTile returns the box of the busiest core's output that part p of n whole rows makes. Of the
+// RowTile returns the box of a core's output that part p of n whole rows makes: nil if there is none. Of the
 // columns it has those in cols.
-func (s *Schedule) RowTile(st *Step, p, n int64, cols model.Interval) model.Region {
+func (s *Schedule) RowTile(st *Step, core, p, n int64, cols model.Interval) model.Region {
 	layout := s.Graph.Tensor(st.Output).Layout
 	at := len(layout) - s.RowDims(st, total(st.Nest.Columns))
-	rows := st.CoreOutput.Elements() / total(st.Nest.Columns)
-	box := st.CoreOutput.Clone()
+	box := Slice(s.Instances.Instances[st.Instance].Regions[st.Output], st.Binding, layout, core)
+	rows, columns := int64(1), int64(1)
+	for k, d := range layout {
+		if k < at {
+			rows *= box[d].Len()
+		} else {
+			columns *= box[d].Len()
+		}
+	}
+	cols.Hi = min(cols.Hi, columns) // the last core may have fewer
+	if rows*p/n == rows*(p+1)/n || cols.Len() < 1 {
+		return nil
+	}
 	narrow(box, layout[:at], rows*p/n, rows*(p+1)/n)
 	narrow(box, layout[at:], cols.Lo, cols.Hi)
 	return box
@@ -121,18 +132,42 @@ func (s *Schedule) RoleOf(st *Step, t model.TensorID) OperandRole {
 	return BesideOperand
 }
 
-// TileElements is the boxes of each input the busiest core needs for part p of the
-// rows and columns in cols.
-func (s *Schedule) TileElements(st *Step, p int64, cols model.Interval) Regions {
-	reg := Regions{}
-	s.AddTile(reg, st, p, cols)
-	return reg
+// TileElements is how many elements of each input a core needs at most for part p of the rows and the columns in cols:
+// of all cores the first, and those that need most of an input, so that the parts add up to at least as much.
+func (s *Schedule) TileElements(st *Step, p int64, cols model.Interval) map[model.TensorID]int64 {
+	most := map[model.TensorID]int64{}
+	s.AddTile(most, Regions{}, st, p, cols)
+	return most
 }
 
-// AddTile is TileElements in a map that is empty.
-func (s *Schedule) AddTile(reg Regions, st *Step, p int64, cols model.Interval) {
-	reg[st.Output] = s.RowTile(st, p, st.Nest.Tiles, cols)
-	BackPropagate(s.Graph, s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer].Ops, reg)
+// AddTile is TileElements, and keeps what is larger in most. Boxes are put into reg.
+func (s *Schedule) AddTile(most map[model.TensorID]int64, reg Regions, st *Step, p int64, cols model.Interval) {
+	whole := s.Instances.Instances[st.Instance].Regions[st.Output]
+	add := func(core int64) {
+		clear(reg)
+		tile := s.RowTile(st, core, p, st.Nest.Tiles, cols)
+		if tile == nil {
+			return
+		}
+		reg[st.Output] = tile
+		for _, w := range st.Writes {
+			if v := &s.Values[w]; v.Region.Equal(whole) { // in the same rows; see CheckRows
+				reg[v.Tensor] = tile
+			}
+		}
+		BackPropagate(s.Graph, s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer].Ops, reg)
+		for i := range st.Reads {
+			t := s.Values[st.Reads[i].Value].Tensor
+			most[t] = max(most[t], reg[t].Elements())
+		}
+	}
+	add(0)
+	for i := range st.Reads {
+		core := st.Reads[i].Busiest
+		if core > 0 && !slices.ContainsFunc(st.Reads[:i], func(r Read) bool { return r.Busiest == core }) {
+			add(core)
+		}
+	}
 }
 
 func total(list []int64) (n int64) {
@@ -159,8 +194,7 @@ func (s *Schedule) blockedStage(st *Step) (parts []StagePart) {
 	}
 	share := func(elements, part, of int64) int64 { return (elements*part + of - 1) / max(1, of) }
 	reduction := total(n.Reduction) * st.Slices()
-	var first Regions                 // what the first part needs
-	var most map[model.TensorID]int64 // elements, of all parts
+	var first, most map[model.TensorID]int64 // elements that the first part needs, and any
 	for i := 0; i < len(st.Reads); {
 		v := &s.Values[st.Reads[i].Value]
 		t, from, away := v.Tensor, i, false
@@ -175,12 +209,7 @@ func (s *Schedule) blockedStage(st *Step) (parts []StagePart) {
 			first, most = s.TileElements(st, 0, all), map[model.TensorID]int64{}
 			reg := Regions{}
 			for p := range n.Tiles {
-				clear(reg)
-				s.AddTile(reg, st, p, all)
-				for k := range st.Reads {
-					t := s.Values[st.Reads[k].Value].Tensor
-					most[t] = max(most[t], reg[t].Elements())
-				}
+				s.AddTile(most, reg, st, p, all)
 			}
 		}
 		elements, slots := most[t], n.Depth
@@ -192,8 +221,8 @@ func (s *Schedule) blockedStage(st *Step) (parts []StagePart) {
 			elements = share(share(elements, largest(n.Columns), all.Hi), largest(n.Reduction), reduction)
 		default:
 			// What all columns need alike, each tile of columns does.
-			narrow := s.TileElements(st, 0, model.Interval{Hi: largest(n.Columns)})[t].Elements()
-			elements, slots = share(elements, narrow, first[t].Elements()), n.RoomFor(BesideOperand)
+			narrow := s.TileElements(st, 0, model.Interval{Hi: largest(n.Columns)})[t]
+			elements, slots = share(elements, narrow, first[t]), n.RoomFor(BesideOperand)
 		}
 		bytes := elements * s.Graph.Tensor(t).DType.Bytes()
 		parts = append(parts, StagePart{From: from, To: i, Bytes: slots * Align(bytes), Whole: true})

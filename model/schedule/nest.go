@@ -786,9 +786,8 @@ func (s *Schedule) Rebind(i int, to Binding) error {
 		t := s.Values[r.Value].Tensor
 		size := s.Graph.Tensor(t).DType.Bytes()
 		rd := b.read(r.Value, t, need)
-		for _, reg := range need {
-			rd.TensorCoreBytes = max(rd.TensorCoreBytes, reg[t].Elements()*size)
-		}
+		busiest, most := busiest(need, t)
+		rd.Busiest, rd.TensorCoreBytes = busiest, most*size
 		rd.ElementBytes = element[t].Elements() * size
 		b.tileNeeds(layer, t, need[0], &rd)
 		st.Reads = append(st.Reads, rd)

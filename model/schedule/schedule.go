@@ -77,8 +77,9 @@ type Read struct {
 	// UnionBytes counts each byte once.
 	UnionBytes int64
 	// TensorCoreBytes is the busiest core's need of the whole tensor, which may
-	// lie in several values.
+	// lie in several values; Busiest is the first core that needs as much.
 	TensorCoreBytes int64
+	Busiest         int64
 	// ElementBytes is the least that a tile needs of the tensor: what a single element
 	// of the step's output reads, or the stationary operand of one product.
 	ElementBytes int64

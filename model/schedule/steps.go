@@ -354,21 +354,28 @@ func (b *StepBuilder) reads(layer *Layer, st *Step, need []Regions, sources [][]
 	st.Reads = slices.Grow(st.Reads, all)
 	for i, t := range layer.Inputs {
 		size := b.Graph.Tensor(t).DType.Bytes()
-		tensorCore := int64(0)
-		for _, reg := range need {
-			tensorCore = max(tensorCore, reg[t].Elements()*size)
-		}
+		busiest, most := busiest(need, t)
 		for _, v := range sources[i] {
 			rd := b.read(v, t, need)
 			if rd.NeedBytes == 0 {
 				continue
 			}
-			rd.TensorCoreBytes = tensorCore
+			rd.Busiest, rd.TensorCoreBytes = busiest, most*size
 			rd.ElementBytes = element[t].Elements() * size
 			b.tileNeeds(layer, t, need[0], &rd)
 			st.Reads = append(st.Reads, rd)
 		}
 	}
+}
+
+// busiest is the first of the cores that need most of a tensor, and how many elements that is.
+func busiest(need []Regions, t model.TensorID) (core, most int64) {
+	for c, reg := range need {
+		if n := reg[t].Elements(); n > most {
+			core, most = int64(c), n
+		}
+	}
+	return core, most
 }
 
 // sources are the values that hold a tensor for the present instance: of the network, its
