@@ -58,7 +58,7 @@ func (b *Bound) explain(launch, weights, ddr float64, w *work, kernels *mean) {
 		rest = "inputs and outputs"
 	case "series, then loads":
 		part("launch", launch)
-		rest = "units and chains, then weights"
+		rest = "units, chains and further launches, then weights"
 	case "loads in a row":
 		part("weights", weights/ddr)
 		rest = "inputs, outputs and latencies"
@@ -266,13 +266,12 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		room += float64(spec.GB.SizeBytes)
 	}
 	longest = 0
-	at := launch
+	at, cut := launch, -1
 	for k, bytes := range least.late(ctx, row) {
-		if at += row[k].seconds; k < len(row)-1 && bytes > room {
-			longest = math.Max(longest, at+busy*(bytes-room)/ddr)
+		if at += row[k].seconds; k < len(row)-1 && bytes > room && at+busy*(bytes-room)/ddr > longest {
+			longest, cut = at+busy*(bytes-room)/ddr, k
 		}
 	}
-	cold.add("series, then loads", "units and chains, then DDR bandwidth", longest)
 	// Launches against what else must be loaded, moved and computed.
 	var clusters []spent
 	for k, w := range works {
@@ -285,6 +284,24 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		clusters = append(clusters, spent{w.partition(ctx, cold.Shares[k], spec, busy), work, t[matrix]})
 	}
 	kernels := trade(ctx, clusters, (busy*weights+moved)/ddr)
+	if one := clusters[0]; alike(cold.Shares) && launch > 0 {
+		share := 1.0
+		if sum := kernels.prices.Bytes + kernels.prices.Products; sum > 0 {
+			share = kernels.prices.Bytes / sum
+		}
+		moves := (busy*weights + moved) / ddr
+		if t := one.counted(ctx, len(one.markers), one.work, moves, one.products, share); t > kernels.seconds {
+			kernels = &mean{seconds: t, work: one.work, prices: kernels.prices}
+		}
+		if cut >= 0 {
+			before := 0
+			for before < len(one.markers) && first.passes(int(one.markers[before].op), int(row[cut].op)) {
+				before++
+			}
+			longest = math.Max(longest, one.counted(ctx, before, longest-launch, moves, 0, 1))
+		}
+	}
+	cold.add("series, then loads", "units and chains, then DDR bandwidth", longest)
 	if err := ctx.Err(); err != nil {
 		return nil, nil, nil, err
 	}
