@@ -651,7 +651,7 @@ class Share:
                 need[t] = [(1 << x) - 1 for x in g.shape[t]]
         self.need, self.turns = need, g.back(need, self.count - 1, apart)
         self.size = [elements(b) for b in self.need]
-        self.lanes = {}
+        self.lanes, self.marked = {}, None
         self.ops = [self.price(op) for op in g.ops]
         self.link()
         for few, s in enumerate(small, 1):
@@ -1170,12 +1170,13 @@ class Share:
             need = [None] * len(g.tensors)
             need[out] = self.need[out]
             g.back(need, b, self.apart)
-            kept = [(min(at[g.maker[t].id], j), elements(need[t]) * size[t]) for t in size
+            kept = [(min(at[g.maker[t].id], j), elements(need[t]) * size[t], t) for t in size
                     if size[t] and elements(need[t]) and at[g.maker[t].id] >= 0]
             ways = []
             for full in sets[out]:
                 constants, products = [0] * (j + 2), [0.0] * (j + 2)
-                for t in self.whole(b, full, False):
+                needed = self.whole(b, full, False)
+                for t in needed:
                     if not elements(need[t]):
                         continue
                     if g.role[t] == "constant":
@@ -1186,8 +1187,8 @@ class Share:
                 for i in range(j, -1, -1):
                     constants[i] += constants[i + 1]
                     products[i] += products[i + 1]
-                ways.append((constants, products))
-            list.append((kept, ways))
+                ways.append((needed, constants, products))
+            list.append((b, kept, ways))
         return list
 
     # Copies.
@@ -1332,58 +1333,100 @@ class Share:
                first + shortest(1) + behind + 2 * store + results / m.stores]
         return min(one, max(two))
 
-    def kernels(self, busy, launches, bytes, products):
-        """The least price of the launches, bytes and products that results and weights force, over all chunks and groups."""
+    def tables(self, busy, bytes, products):
+        """For chunks of each size, for each marker, the kernels and prices of groups from each marker on; launches apart."""
         m = self.m
         piece, stays = m.holding * m.data, m.holding * m.home
         if m.gb is not None:
             stays = m.gb
             piece = max(piece, stays)
-        launches, bytes = launches * m.launch, bytes * busy / m.ddr
-        again = max(0, self.all_weights - stays)
         sizes = min(self.n, 32)
-        grown = self.grown if self.n == sizes else 0
-        crossings = 2 / m.efficiency
-        list, least = self.markers(), [0.0]
-        for k in range(sizes):
-            part = (k + 1) / sizes if self.n == sizes else k / sizes
-            table = [self.marker(b, kept, ways, part, piece, stays, crossings, launches, bytes, products) for b, (kept, ways) in enumerate(list)]
-            alone = launches
-            if table:
-                sums = [0.0] + [math.inf] * len(table)
-                for i in range(len(table)):
-                    most = 0.0
-                    for b in range(i, len(table)):
-                        most = max(most, table[b][i])
-                        sums[b + 1] = min(sums[b + 1], sums[i] + most)
-                alone = sums[-1]
-            self.alone_cost = getattr(self, "alone_cost", {})
-            self.alone_cost[k] = alone + (bytes * grown if k == sizes - 1 else 0)
-            best = self.alone_cost[k]
-            for j in range(k):
-                best = min(best, self.alone_cost[j] + bytes * again + least[k - j])
-            least.append(best)
-        return least[-1]
+        self.again = max(0, self.all_weights - stays) * bytes * busy / m.ddr
+        self.growth = self.grown * bytes * busy / m.ddr if self.n == sizes else 0
+        if self.marked is None:
+            self.marked = self.markers()
+        return [[self.marker(b, kept, ways, (k + (self.n == sizes)) / sizes, piece, stays, bytes * busy / m.ddr, products)
+                 for b, (_, kept, ways) in enumerate(self.marked)] for k in range(sizes)]
 
-    @staticmethod
-    def marker(b, kept, ways, part, piece, stays, crossings, launches, bytes, products):
-        """For groups from each marker on, the least price of kernels with elements of marker b."""
-        best = [math.inf] * (b + 1)
-        most = max([n * part for _, n in kept], default=0)
+    def marker(self, b, kept, ways, part, piece, stays, bytes, products):
+        """For groups from each marker on, how many kernels have elements of marker b, and the least price of so many."""
+        lists = [[] for _ in range(b + 1)]
+        most = max([n * part for _, n, _ in kept], default=0)
         f = 1
         while f == 1 or most > (f - 1) * piece:
             last = f if f <= 64 else math.floor(f * 5 / 4)
-            spilt = [0.0] * (b + 1)
-            for at, n in kept:
-                if n * part > last * piece:
-                    spilt[at] += crossings * (n * part - (last - 1) * piece)
-            sum = 0.0
-            for i in range(b, -1, -1):
-                sum += spilt[i]
-                least = min(bytes * (f - 1) * max(0, w[i] - stays) + products * (f - 1) * p[i] * part for w, p in ways)
-                best[i] = min(best[i], launches * f + bytes * sum + least)
+            best = [math.inf] * (b + 1)
+            for full, constants, twice in ways:
+                spilt = [0.0] * (b + 1)
+                for at, n, t in kept:
+                    n *= part
+                    if t in full and n > piece:
+                        spilt[at] += 2 / self.m.efficiency * f * n
+                    elif n > last * piece:
+                        spilt[at] += 2 / self.m.efficiency * (n - (last - 1) * piece)
+                sum = 0.0
+                for i in range(b, -1, -1):
+                    sum += spilt[i]
+                    best[i] = min(best[i], bytes * (sum + (f - 1) * max(0, constants[i] - stays)) + products * (f - 1) * twice[i] * part)
+            for i, price in enumerate(best):
+                lists[i].append((f, price))
             f = last + 1
-        return best
+        return lists
+
+    def kernels(self, tables, launch):
+        """The least price over all chunks and groups, with that of a launch."""
+        alone, least = [], [0.0]
+        for k, table in enumerate(tables):
+            sums = [0.0] + [math.inf] * len(table)
+            for i in range(len(table)):
+                most = 0.0
+                for b in range(i, len(table)):
+                    most = max(most, min(launch * f + price for f, price in table[b][i]))
+                    sums[b + 1] = min(sums[b + 1], sums[i] + most)
+            alone.append((sums[-1] if table else launch) + (self.growth if k == len(tables) - 1 else 0))
+            least.append(min([alone[k]] + [alone[j] + self.again + least[k - j] for j in range(k)]))
+        return least[-1]
+
+    def counted(self, tables, markers, most):
+        """The least price over all chunks and groups of the first markers for each number of launches, these apart."""
+        def groups(table):
+            least = [[0.0] * (most + 1)] + [[math.inf] * (most + 1) for _ in range(markers)]
+            if not markers:
+                return [math.inf] + [0.0] * most
+            for i in range(markers):
+                costs, base = [0.0] * (most + 1), least[i]
+                for b in range(i, markers):
+                    cost, before, to, at = math.inf, math.inf, least[b + 1], table[b][i]
+                    steps = {f: price for f, price in at if f <= most}
+                    for f in range(1, most + 1):
+                        cost = min(cost, steps.get(f, math.inf))
+                        costs[f] = max(costs[f], cost)
+                        if costs[f] < before:
+                            before = costs[f]
+                            for k in range(f, most + 1):
+                                if base[k - f] + before < to[k]:
+                                    to[k] = base[k - f] + before
+            return least[markers]
+        alone, least = [], [[0.0] * (most + 1)]
+        for k, table in enumerate(tables):
+            alone.append([x + (self.growth if k == len(tables) - 1 else 0) for x in groups(table)])
+            best = list(alone[k])
+            for j in range(k):
+                for x in range(1, most):
+                    for y in range(1, most + 1 - x):
+                        best[x + y] = min(best[x + y], alone[j][x] + self.again + least[k - j][y])
+            least.append(best)
+        return least[-1]
+
+    def launches(self, tables, markers, work, ddr, products, bytes, claimed):
+        """The least time over all numbers of launches, up to the first with which work alone takes more than is claimed."""
+        most = 1
+        while most < 64 and work + (most + 1) * self.m.launch <= claimed * (1 + 1e-6):
+            most += 1
+        rest = self.counted(tables, markers, most)
+        with_launches = [max(work + n * self.m.launch, bytes * ddr + (1 - bytes) * (products + n * self.m.launch) + rest[n])
+                         for n in range(1, most + 1)]
+        return min(with_launches + [work + (most + 1) * self.m.launch])
 
 
 def check(path):
@@ -1493,22 +1536,34 @@ def check(path):
     behind = [sum(s for _, s in loads_row[i + 1:]) for i in range(len(loads_row))]
     add("loads, then series", max([release[c] + behind[i] for i, (c, _) in enumerate(loads_row[:-1])], default=0.0))
     room = m.passing * m.holding + (m.gb or 0)
-    at, longest = launch, 0.0
-    for (_, seconds), bytes in zip(late_row[:-1], last.late(late_row)):
+    at, longest, cut = launch, 0.0, None
+    for (op, seconds), bytes in zip(late_row[:-1], last.late(late_row)):
         at += seconds
-        if bytes > room:
-            longest = max(longest, at + k * (bytes - room) / m.ddr)
-    add("series, then loads", longest)
-    kernels = by * (k * weights + moved) / m.ddr
+        if bytes > room and at + k * (bytes - room) / m.ddr > longest:
+            longest, cut = at + k * (bytes - room) / m.ddr, op
+    ddr = (k * weights + moved) / m.ddr
+    kernels = by * ddr
     for n in distinct:
         w, share = of[n], busy.count(n) / k
         none = [0.0] * w.count
         total = w.total()
         work = max(max(total), sum(s for _, s in rows[n]), w.chain(none, none))
-        kernels += share * ((1 - by - again) * work + again * total[MATRIX] + w.kernels(k, 1 - by, by, again))
+        tables = w.tables(k, by, again)
+        kernels += share * ((1 - by - again) * work + again * total[MATRIX] + w.kernels(tables, (1 - by) * launch))
+    found = get(claim, "bound.terms", list)
+    claimed = {t["term"]: float(get(t, "bound.terms.bound_s", int, float)) for t in found}
+    if len(distinct) == 1 and launch:  # each number of launches by itself
+        part = by / (by + again) if by + again else 1.0
+        tables = w.tables(k, part, 1 - part)
+        kernels = max(kernels, w.launches(tables, len(w.marked), work, ddr, total[MATRIX], part, claimed.get("kernels", 0.0)))
+        if cut is not None:
+            tables, before = w.tables(k, 1.0, 0.0), 0
+            while before < len(w.marked) and w.passes(w.marked[before][0], cut):
+                before += 1
+            longest = max(longest, w.launches(tables, before, longest - launch, ddr, 0.0, 1.0, claimed.get("series, then loads", 0.0)))
+    add("series, then loads", longest)
     add("kernels", kernels)
 
-    found = get(claim, "bound.terms", list)
     same("bound.terms", len(found), len(terms))
     for i, (name, resource, seconds) in enumerate(terms):
         at = "bound.terms[%d]." % i

@@ -58,7 +58,7 @@ func (b *Bound) explain(launch, weights, ddr float64, w *work, kernels *mean) {
 		rest = "inputs and outputs"
 	case "series, then loads":
 		part("launch", launch)
-		rest = "units and chains, then weights"
+		rest = "units, chains and further launches, then weights"
 	case "loads in a row":
 		part("weights", weights/ddr)
 		rest = "inputs, outputs and latencies"
@@ -277,7 +277,6 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		}
 	}
 	last.ThenLoads = last.other(row.through(at), least.g)
-	cold.add("series, then loads", "units and chains, then DDR bandwidth", longest)
 	// Launches against what else must be loaded, moved and computed.
 	var clusters []spent
 	for k, w := range works {
@@ -290,6 +289,24 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		clusters = append(clusters, spent{w.partition(ctx, cold.Shares[k], spec, busy), work, t[matrix]})
 	}
 	kernels := trade(ctx, clusters, (busy*weights+moved)/ddr)
+	if one := clusters[0]; alike(cold.Shares) && launch > 0 {
+		share := 1.0
+		if sum := kernels.prices.Bytes + kernels.prices.Products; sum > 0 {
+			share = kernels.prices.Bytes / sum
+		}
+		moves := (busy*weights + moved) / ddr
+		if t := one.counted(ctx, len(one.markers), one.work, moves, one.products, share); t > kernels.seconds {
+			kernels = &mean{seconds: t, work: one.work, prices: kernels.prices}
+		}
+		if at < len(release) {
+			before := 0
+			for before < len(one.markers) && first.passes(int(one.markers[before].op), at) {
+				before++
+			}
+			longest = math.Max(longest, one.counted(ctx, before, longest-launch, moves, 0, 1))
+		}
+	}
+	cold.add("series, then loads", "units and chains, then DDR bandwidth", longest)
 	if err := ctx.Err(); err != nil {
 		return nil, nil, nil, err
 	}

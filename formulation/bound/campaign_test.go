@@ -181,6 +181,7 @@ type campaign struct {
 	closest                   map[string]float64
 	others                    map[string]int
 	bad, uneven               int
+	traded, binding           int // schedules held by launches, bytes and products; sums of these above the least
 }
 
 // draw is a hostile network, a hostile machine, as it is and as the decisions see it, and a batch.
@@ -532,6 +533,28 @@ func (c *campaign) hold(ctx context.Context, how string, on *held, r *scheduler.
 	for _, term := range on.even[which].Terms {
 		hold(term.Name, term.Seconds)
 	}
+	if which > 0 || r.Program == nil {
+		return
+	}
+	// What it launches, moves and computes.
+	launches, moved, products := spent(r.Program)
+	t, err := bound.Trade(on.net, r.Spec, r.Shares[0])
+	if err != nil || launches == 0 || launches > 64 {
+		return
+	}
+	c.traded++
+	for _, share := range []float64{1, .5, 0} {
+		a, b := share/r.Spec.DDR.BandwidthBytesPerSecond, 1-share
+		found, least := a*(moved-t.Bytes)+b*(products-t.Products), t.Fewest(int(launches), a, b)
+		if least > found+1e-9*(a*moved+b*products)+1e-12 {
+			c.bad++
+			c.t.Errorf("%s: %g launches, %g bytes of at least %g and %g s of products of at least %g on %s, by a share of %g %g, expected at least %g",
+				how, launches, moved, t.Bytes, products, t.Products, r.Spec.Name, share, found, least)
+		}
+		if least > 0 {
+			c.binding++
+		}
+	}
 }
 
 // row compares n batches, one after the other, with n times each term of the bound on one of many.
@@ -635,6 +658,7 @@ func (c *campaign) run() {
 	t.Logf("%d with nests, %d with blocked ones, %d with those of attentions, %d of graphs with attention put together, "+
 		"%d with scans or normalisations in parts, %d rows of batches", c.nests, c.blocked, c.attending,
 		c.fused, c.parts, c.steady)
+	t.Logf("%d held against launches, bytes and products, %d sums above what nothing spares", c.traded, c.binding)
 	t.Logf("%d not covered besides; closest %v; besides %v", c.outside, c.closest, c.others)
 }
 

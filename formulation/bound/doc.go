@@ -48,14 +48,14 @@
 //	          an operator starts when every cluster has the weights of all that it
 //	          needs; the longest path, or the series, follows
 //	series, then loads
-//	          the series up to a cut, and then the weights that are used behind the last of it, but
-//	          for what the memories on the chip hold of them
+//	          the series up to a cut with the launches of it, and then the weights that are used behind the last
+//	          of it, but for what the memories on the chip hold of them
 //	loads in a row
 //	          the loads of a cluster stand in one queue, each with the DDR's latency (the first,
 //	          if several are in flight), if all clusters do the same
-//	kernels   the largest weighted mean of work and launches and of what crosses the DDR, for the chunks,
-//	          groups and splits that are best for it: results that no memory holds in one piece
-//	          must be split or pass the DDR, and what kernels share is loaded or computed again
+//	kernels   work and launches, or what crosses the DDR, for the number of launches, chunks, groups and splits
+//	          that are best for it: results that no memory holds in one piece must be split or pass the
+//	          DDR, and what kernels share is loaded or computed again; or the largest weighted mean of these
 //
 // Only elements that the network's outputs need count.
 package bound

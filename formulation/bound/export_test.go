@@ -8,26 +8,40 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 )
 
-// Trade is what a cluster with a share of n elements, alone on a machine, can't do without: bytes across the
-// DDR and seconds of products, and a function for the least weighted sum of
-// launches and of what passes these.
-func Trade(net network.Network, spec *hardware.Spec, n int64) (bytes, products float64,
-	least func(launches, bytes, products float64) float64, err error) {
+// A Traded is what a cluster with a share of a batch, alone on a machine, can't do without: bytes across the DDR and
+// seconds of products.
+type Traded struct {
+	Bytes, Products float64
+	p               *partition
+}
+
+// Trade is that of n elements.
+func Trade(net network.Network, spec *hardware.Spec, n int64) (*Traded, error) {
 	m, err := cost.New(spec)
 	if err != nil {
-		return 0, 0, nil, err
+		return nil, err
 	}
 	w, err := measures(context.Background(), net, m, lines)(n)
 	if err != nil {
-		return 0, 0, nil, err
+		return nil, err
 	}
-	p := w.partition(context.Background(), n, spec, 1)
-	p.launch, p.ddr = 1, 1
-	bytes = w.in + w.out + w.rows
+	t := &Traded{w.in + w.out + w.rows, w.total()[matrix], w.partition(context.Background(), n, spec, 1)}
+	t.p.launch, t.p.ddr = 1, 1
 	if eff := spec.DDRActivationEfficiency; eff > 0 {
-		bytes /= eff
+		t.Bytes /= eff
 	}
-	return bytes + w.weightBytes(), w.total()[matrix], p.least, nil
+	t.Bytes += w.weightBytes()
+	return t, nil
+}
+
+// Least is the least weighted sum of launches and of what passes the bytes and the products.
+func (t *Traded) Least(launches, bytes, products float64) float64 {
+	return t.p.least(launches, bytes, products)
+}
+
+// Fewest is the least weighted sum of what passes the bytes and the products with so many launches.
+func (t *Traded) Fewest(launches int, bytes, products float64) float64 {
+	return t.p.fewest(context.Background(), &prices{0, bytes, products}, len(t.p.markers), launches)[launches]
 }
 
 // A Copying is the term copies of a network: the seconds of a multiply-accumulate on one core, and the least

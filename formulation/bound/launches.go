@@ -25,12 +25,14 @@ type way struct {
 	// Of operators between marker i and this one: constants[i] is bytes of them, products[i] seconds
 	// of the matrix unit.
 	constants, products []float64
+	whole               []bool // of each kept result, that a kernel has all of it
 }
 
 // A kept result is one that lies in a memory in one piece when its layer has ended.
 type kept struct {
-	at    int     // last marker from which a path leads to it
-	bytes float64 // that the marker's elements need
+	at     int     // last marker from which a path leads to it
+	bytes  float64 // that the marker's elements need
+	tensor model.TensorID
 }
 
 // mark finds the markers of the path with the most weights and results, those of layers in lines whatever layers there
@@ -92,12 +94,15 @@ func (w *work) mark(ctx context.Context) []marker {
 		goBack(g, need, int(op), w.apart, nil)
 		for _, t := range g.Tensors {
 			if n := need[t.ID].elements(); n > 0 && t.Producer != model.NoOp && at[t.Producer] >= 0 && size[t.ID] > 0 {
-				m.kept = append(m.kept, kept{min(at[t.Producer], j), float64(n) * size[t.ID]})
+				m.kept = append(m.kept, kept{min(at[t.Producer], j), float64(n) * size[t.ID], t.ID})
 			}
 		}
 		for _, full := range splits[out] {
-			v := way{make([]float64, j+1), make([]float64, j+1)}
+			v := way{make([]float64, j+1), make([]float64, j+1), nil}
 			needed := whole(int(op), full, false)
+			for _, k := range m.kept {
+				v.whole = append(v.whole, needed(k.tensor))
+			}
 			for _, t := range g.Tensors {
 				if need[t.ID].elements() == 0 || !needed(t.ID) {
 					continue
@@ -230,6 +235,7 @@ type partition struct {
 	launch, ddr float64 // seconds of a launch, and of a byte across the DDR if all clusters move as much
 	again       float64 // bytes that each chunk but the first loads again
 	grown       float64 // that a chunk of the whole share loads beyond the least
+	markers     []marker
 	// of chunks of each size, of groups from marker i to b at least
 	choices [][][][]choice
 }
@@ -260,7 +266,7 @@ func (w *work) partition(ctx context.Context, n int64, spec *hardware.Spec, busy
 	if spec.DDRActivationEfficiency > 0 {
 		crossings /= spec.DDRActivationEfficiency
 	}
-	markers := w.mark(ctx)
+	p.markers = w.mark(ctx)
 	sizes := min(n, chunkSizes)
 	if n == sizes {
 		p.grown = w.grown
@@ -273,9 +279,9 @@ func (w *work) partition(ctx context.Context, n int64, spec *hardware.Spec, busy
 		if n > sizes { // chunks of sizes between count as the smaller one
 			part = float64(k) / float64(sizes)
 		}
-		table := make([][][]choice, len(markers))
-		for b := range markers {
-			table[b] = markers[b].choices(b, part, piece, stays, crossings)
+		table := make([][][]choice, len(p.markers))
+		for b := range p.markers {
+			table[b] = p.markers[b].choices(b, part, piece, stays, crossings)
 		}
 		p.choices = append(p.choices, table)
 	}
@@ -299,17 +305,20 @@ func (m *marker) choices(b int, part, piece, stays, crossings float64) [][]choic
 		if last = f; f > exactKernels {
 			last = math.Floor(f * 5 / 4)
 		}
-		clear(spilt)
-		for _, k := range m.kept {
-			if bytes := k.bytes * part; bytes > last*piece { // one of them is too large
-				spilt[k.at] += crossings * (bytes - (last-1)*piece)
+		for _, v := range m.ways {
+			clear(spilt)
+			for j, k := range m.kept {
+				switch bytes := k.bytes * part; {
+				case v.whole[j] && bytes > piece: // in each kernel
+					spilt[k.at] += crossings * f * bytes
+				case bytes > last*piece: // one of them is too large
+					spilt[k.at] += crossings * (bytes - (last-1)*piece)
+				}
 			}
-		}
-		for i := b; i >= 0; i-- {
-			if i < b {
-				spilt[i] += spilt[i+1]
-			}
-			for _, v := range m.ways {
+			for i := b; i >= 0; i-- {
+				if i < b {
+					spilt[i] += spilt[i+1]
+				}
 				c := choice{f, spilt[i] + (f-1)*math.Max(0, v.constants[i]-stays), (f - 1) * v.products[i] * part}
 				if !slices.ContainsFunc(list[i], func(o choice) bool {
 					return o.kernels <= c.kernels && o.bytes <= c.bytes && o.products <= c.products
@@ -363,6 +372,85 @@ func (p *partition) least(launches, ddr, products float64) float64 {
 		sum = append(sum, best)
 	}
 	return sum[len(sum)-1]
+}
+
+// within is the least sum of prices for each number of launches that may be passed on, up to most, over all ways to
+// put the first markers of a table into groups.
+func (p *prices) within(ctx context.Context, table [][][]choice, markers, most int) []float64 {
+	least := make([][]float64, markers+1)
+	for i := range least {
+		least[i] = make([]float64, most+1)
+		for k := range least[i] {
+			if i > 0 || markers == 0 && k == 0 {
+				least[i][k] = math.Inf(1)
+			}
+		}
+	}
+	costs := make([]float64, most+1) // of groups from i to b, by their kernels at most
+	for i := range markers {
+		if ctx.Err() != nil {
+			break // the caller asks, too
+		}
+		clear(costs)
+		for b := i; b < markers; b++ {
+			cost, list := math.Inf(1), table[b][i]
+			for f := 1; f <= most; f++ {
+				for ; len(list) > 0 && list[0].kernels <= float64(f); list = list[1:] {
+					cost = math.Min(cost, p.of(list[0]))
+				}
+				costs[f] = math.Max(costs[f], cost)
+				for k := f; k <= most && (f == 1 || costs[f] < costs[f-1]); k++ {
+					least[b+1][k] = math.Min(least[b+1][k], least[i][k-f]+costs[f])
+				}
+			}
+		}
+	}
+	return least[markers]
+}
+
+// fewest is the least sum of prices, those of launches apart, for each number of launches up to most, of what lies up
+// to the first markers.
+func (p *partition) fewest(ctx context.Context, price *prices, markers, most int) []float64 {
+	sum := [][]float64{make([]float64, most+1)}
+	var alone [][]float64
+	for n, table := range p.choices {
+		one := price.within(ctx, table, min(markers, len(table)), most)
+		if n == len(p.choices)-1 {
+			for k := range one {
+				one[k] += price.bytes * p.grown
+			}
+		}
+		alone = append(alone, one)
+		best := slices.Clone(one)
+		for m := range n {
+			for a := 1; a < most; a++ {
+				for b := 1; a+b <= most; b++ {
+					best[a+b] = math.Min(best[a+b], alone[m][a]+price.bytes*p.again+sum[n-m][b])
+				}
+			}
+		}
+		sum = append(sum, best)
+	}
+	return sum[len(sum)-1]
+}
+
+// counted bounds the time of clusters that do the same, each number of launches by itself: by these and work, and by a
+// mean of what the DDR moves and what products and launches take, of which bytes is the former's weight. It counts what
+// kernels with elements of the first markers launch, move and compute beyond the least.
+func (p *partition) counted(ctx context.Context, markers int, work, ddr, products, bytes float64) (least float64) {
+	price := &prices{0, bytes * p.ddr, 1 - bytes}
+	for most := 8; ; most *= 2 {
+		launches := func(n int) float64 { return float64(n) * p.launch }
+		least = work + launches(most+1)
+		for n, more := range p.fewest(ctx, price, markers, most) {
+			if n > 0 {
+				least = math.Min(least, math.Max(work+launches(n), bytes*ddr+(1-bytes)*(products+launches(n))+more))
+			}
+		}
+		if most >= exactKernels || least < work+launches(most+1) {
+			return least
+		}
+	}
 }
 
 // A spent is what clusters of one kind take without launches: all units and layers, and the

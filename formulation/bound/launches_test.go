@@ -16,7 +16,7 @@ func TestLaunchesAgainstBytes(t *testing.T) {
 	ctx := context.Background()
 	recipes := []string{"tvm", "cross-layer", "astitch"}
 	r := rand.New(rand.NewPCG(1, 2))
-	closest := 0.0
+	closest, fewest := 0.0, 0.0
 	for _, c := range append([]cell{{"bert-512", "stcp920", 4}, {"mobilenetv2", "stcp920", 32},
 		{"densenet121", "ascend910", 16}, {"bert-128", "stcp920-paper", 8}}, cells...) {
 		net, err := scheduler.OpenNetwork(c.network)
@@ -38,15 +38,30 @@ func TestLaunchesAgainstBytes(t *testing.T) {
 					t.Fatal(err)
 				}
 				n := made.Shares[0]
-				bytes, products, least, err := bound.Trade(net, made.Spec, n)
+				least, err := bound.Trade(net, made.Spec, n)
 				if err != nil {
 					t.Fatal(err)
 				}
 				launches, moved, matrix := spent(made.Program)
+				bytes, products := least.Bytes, least.Products
+				for _, share := range []float64{1, .5} {
+					if launches > 64 {
+						break
+					}
+					a, b := share/made.Spec.DDR.BandwidthBytesPerSecond, 1-share
+					found, bound := a*(moved-bytes)+b*(matrix-products), least.Fewest(int(launches), a, b)
+					if bound > found*(1+1e-9)+1e-15 {
+						t.Errorf("%s on %s, %s, chunk %d: with %g launches %g s of bytes and products at a share of %g, expected at least %g",
+							c.network, c.machine, name, made.Chunk, launches, found, share, bound)
+					}
+					if found > 0 {
+						fewest = max(fewest, bound/found)
+					}
+				}
 				for range 20 {
 					a, b, d := r.Float64(), r.Float64(), r.Float64()
 					a, b, d = a*a*made.Spec.LaunchSeconds, b*b/made.Spec.DDR.BandwidthBytesPerSecond, d*d
-					found, bound := a*launches+b*(moved-bytes)+d*(matrix-products), least(a, b, d)
+					found, bound := a*launches+b*(moved-bytes)+d*(matrix-products), least.Least(a, b, d)
 					if bound > found*(1+1e-9) {
 						t.Errorf(
 							"%s on %s, %s, chunk %d: %g launches, %g bytes of at least %g, %g s of products of at least %g, by weights %g, %g, %g in all %g, expected at least %g",
@@ -57,7 +72,7 @@ func TestLaunchesAgainstBytes(t *testing.T) {
 			}
 		}
 	}
-	if t.Logf("the closest is %g of what is found", closest); closest < 0.5 {
+	if t.Logf("the closest are %g and %g of what is found", closest, fewest); min(closest, fewest) < 0.5 {
 		t.Error("expected some to be closer")
 	}
 }
