@@ -190,7 +190,7 @@ def transformer(*sizes):
 def vision(name, **options):
     def make():
         import torchvision
-        model = getattr(torchvision.models, name)(weights=None, **options).eval()
+        model = getattr(torchvision.models, name)(**options).eval()
         if name.startswith(("vit", "Vision", "swin")):
             return model
         from torch.fx.experimental.optimization import fuse
