@@ -435,7 +435,7 @@ func (f *fields) numbers(key, noun string, known []string) map[string]float64 {
 
 var specFields = []string{
 	"name", "description", "clock", "clusters", "core_types",
-	"lb", "gb", "ddr", "core_link", "ddr_link", "launch", "sync", "gap", "host", "energy",
+	"lb", "gb", "ddr", "core_link", "ddr_link", "launch", "sync", "gap", "matrix_start", "host", "energy",
 }
 
 func (d *decoder) spec(root *yaml.Node) *Spec {
@@ -469,6 +469,9 @@ func (d *decoder) spec(root *yaml.Node) *Spec {
 	s.SyncSeconds = f.time("sync")
 	if f.has("gap") {
 		s.GapSeconds = f.time("gap")
+	}
+	if f.has("matrix_start") {
+		s.MatrixStartSeconds = f.time("matrix_start")
 	}
 	if f.has("host") {
 		s.HostSeconds = f.time("host")

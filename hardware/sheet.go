@@ -22,6 +22,7 @@ type Sheet struct {
 	LaunchSeconds float64      `json:"launch_s"`
 	SyncSeconds   float64      `json:"sync_s"`
 	GapSeconds    float64      `json:"gap_s,omitempty"`
+	MatrixStart   float64      `json:"matrix_start_s,omitempty"`
 	HostSeconds   float64      `json:"host_s,omitempty"`
 	Peaks         []sheetPeak  `json:"peaks"`  // of the chip
 	Energy        *sheetEnergy `json:"energy"` // null: no figures
@@ -133,7 +134,8 @@ func (s *Spec) Sheet() *Sheet {
 		LB: (*sheetMemory)(s.LB), LBWeightBytes: s.LBWeightBytes, GB: (*sheetMemory)(s.GB), DDR: (*sheetMemory)(s.DDR),
 		CoreLink: link(s.CoreLink), Network: s.Network, DDRLink: link(s.DDRLink),
 		LaunchSeconds: s.LaunchSeconds, SyncSeconds: s.SyncSeconds,
-		GapSeconds: s.GapSeconds, HostSeconds: s.HostSeconds, Peaks: []sheetPeak{}, Energy: s.Energy.sheet(),
+		GapSeconds: s.GapSeconds, MatrixStart: s.MatrixStartSeconds,
+		HostSeconds: s.HostSeconds, Peaks: []sheetPeak{}, Energy: s.Energy.sheet(),
 	}
 	for _, d := range sheetTypes {
 		if p := s.PeakMACsPerSecond(d); p > 0 {

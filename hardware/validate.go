@@ -204,6 +204,7 @@ func (c *checker) spec(s *Spec) {
 	c.time("launch", s.LaunchSeconds)
 	c.time("sync", s.SyncSeconds)
 	c.time("gap", s.GapSeconds)
+	c.time("matrix_start", s.MatrixStartSeconds)
 	c.time("host", s.HostSeconds)
 	c.energy(s)
 }

@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"context"
+	"math"
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware/isa"
@@ -24,6 +25,7 @@ func TestGapBetweenLayers(t *testing.T) {
 	}
 	const gap = 1e-3
 	chip = chip.Clone()
+	starts := 0 // of the matrix unit, where they are longer than gaps
 	latency := func() (seconds float64, barriers int) {
 		t.Helper()
 		r, err := scheduler.Run(context.Background(), net, chip, 1, recipe, scheduler.Options{Chunk: 1})
@@ -33,6 +35,9 @@ func TestGapBetweenLayers(t *testing.T) {
 		for _, c := range r.Program.Commands {
 			if c.Kind == isa.Barrier {
 				barriers++
+			}
+			if float64(c.DurationPs) > 3*gap*1e12 {
+				starts++
 			}
 		}
 		return r.LatencySeconds(), barriers
@@ -45,5 +50,10 @@ func TestGapBetweenLayers(t *testing.T) {
 	}
 	if least := without + gap*float64(barriers)*0.99; with < least {
 		t.Errorf("%d gaps of %g s take %g s, want at least %g", barriers, gap, with, least)
+	}
+	chip.MatrixStartSeconds = 4 * gap
+	if more, _ := latency(); starts < 5 || math.Abs((more-with)/(4*gap*float64(starts))-1) > 0.01 {
+		t.Errorf("%d starts of the matrix unit of %g s take %g s more, want as many as convolutions, and their sum", starts,
+			4*gap, more-with)
 	}
 }

@@ -285,9 +285,9 @@ func (e *emitter) run(segments []Segment) error {
 				if k == 0 || lp.step.Instance != s.Steps[k-1].Instance {
 					e.kernelEnd, e.keepEnd = kernelEnds[kernel], kernelEnds[kernel/batch*batch+batch-1]
 					kernel++
-					e.launch(s, lp.step.Instance)
+					e.launch(s, lp.step.Instance, e.start(lp))
 				} else if gap := e.spec.GapSeconds; gap > 0 || !e.opt.CrossLayer {
-					e.open(isa.Barrier, lp.layer.Name, max(gap, e.spec.SyncSeconds))
+					e.open(isa.Barrier, lp.layer.Name, max(gap, e.spec.SyncSeconds)+e.start(lp))
 				}
 				e.releaseDead(k)
 				e.coming = plans[i][k:]
@@ -497,7 +497,7 @@ func (e *emitter) exchange(x *Exchange) {
 }
 
 // launch begins the kernel of an instance.
-func (e *emitter) launch(s *schedule.Schedule, inst int) {
+func (e *emitter) launch(s *schedule.Schedule, inst int, start float64) {
 	if !e.opt.KeepWeights && e.pages != nil {
 		e.pages.forget()
 	}
@@ -505,7 +505,15 @@ func (e *emitter) launch(s *schedule.Schedule, inst int) {
 	if in := &s.Instances.Instances[inst]; !e.bare {
 		label = fmt.Sprintf("%s/%d", s.Grouping.Groups[in.Group].Name, in.Index)
 	}
-	e.open(isa.Launch, label, e.spec.LaunchSeconds)
+	e.open(isa.Launch, label, e.spec.LaunchSeconds+start)
+}
+
+// start is what a layer waits for beside its launch or gap.
+func (e *emitter) start(lp *layerPlan) float64 {
+	if lp.matrix || lp.attention != nil {
+		return e.spec.MatrixStartSeconds
+	}
+	return 0
 }
 
 // present takes the places of values that are there before the first step: those of

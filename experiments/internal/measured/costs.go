@@ -22,7 +22,7 @@ var (
 // gaps. A gap of a picosecond keeps what a gap forbids.
 func withoutCosts(spec *hardware.Spec) *hardware.Spec {
 	m := spec.Clone()
-	m.LaunchSeconds, m.SyncSeconds = 0, 0
+	m.LaunchSeconds, m.SyncSeconds, m.MatrixStartSeconds = 0, 0, 0
 	if m.GapSeconds > 0 {
 		m.GapSeconds = 1e-12
 	}

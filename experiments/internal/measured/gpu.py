@@ -1,6 +1,6 @@
 """Measures on an NVIDIA GPU what the experiment predicts, and prints rows for rows.csv.
 
-Needs PyTorch and torchvision: python3 gpu.py OUT.csv [--smoke] [--list] [--seconds N] [--cpu]
+Needs PyTorch and torchvision: python3 gpu.py OUT.csv [--set N] [--smoke] [--list] [--seconds N] [--cpu]
 
 A single operator runs as a node of a CUDA graph among others of its kind, on random operands that no other node has,
 after the L2 was filled with something else: it reads from the memory. A network is replayed as a graph again and again.
@@ -22,7 +22,7 @@ from torch.nn import functional as F
 
 TYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
 COLD = 256 << 20  # bytes that leave nothing of before in the L2
-SOURCE, MACHINE = "s59", "h100"
+SOURCE, MACHINE = {1: "s59", 2: "s60"}, "h100"
 
 
 def products():
@@ -76,33 +76,69 @@ def cases():
             yield "network", name, batch, "bf16"
 
 
+def drawn():
+    """The second set: drawn over ranges of use, after the first was looked at."""
+    draw = random.Random(20261127)
+
+    def size(low, high, step=1):
+        return max(step, round(2 ** draw.uniform(math.log2(low), math.log2(high)) / step) * step)
+
+    for i in range(40):
+        if i < 12:  # few rows
+            m, k, n = size(1, 64), size(512, 16384, 64), size(512, 16384, 64)
+        elif i < 24:
+            m, k, n = size(64, 16384, 8), size(256, 16384, 64), size(256, 16384, 64)
+        elif i < 32:  # any
+            m, k, n = (size(16, 8192) for _ in range(3))
+        else:
+            m, k, n = (size(32, 2048, 8) for _ in range(3))
+        yield "product", f"matmul {f'{draw.choice((4, 12, 32, 96))}*' if i >= 32 else ''}{m}x{k}x{n}", 1, "bf16"
+    for i in range(40):
+        while True:
+            group, width = draw.choice((1, 1, 4, 8)), draw.choice((64, 128))
+            heads = draw.choice((1, 2, 4, 8, 16, 32)) * draw.choice((1, 4, 8, 12)) * group
+            n, kind = size(128, 16384, 1 if i % 2 else 64), draw.choice(("attention", "causal"))
+            if i % 2 and heads // group * n * width <= 1 << 30 or not i % 2 and heads * n * n * width <= 1 << 41:
+                break
+        kind, m = ("attention", 1) if i % 2 else (kind, n)
+        yield "attention", f"{kind} {heads}{f'/{group}' if group > 1 else ''}*{m}x{n}x{width}", 1, "bf16"
+    for i in range(20):
+        op, rows, columns = ("softmax", "layernorm", "gelu", "add")[i % 4], size(1, 32768), size(32, 32768, 8)
+        text = f"{op} {rows}x{columns}" if i % 4 < 2 else f"{op} {size(2048, 1 << 28, 1024)}"
+        yield "operator", text, 1, "f16"
+    for name, batches in NETWORKS2.items():
+        for batch in batches:
+            yield "network", name, batch, "bf16"
+
+
 # Networks.
 
 class Block(nn.Module):
     """A layer of a transformer, as BERT, GPT-2 or Llama has it."""
 
-    def __init__(self, hidden, heads, ffn, style, tokens):
+    def __init__(self, hidden, heads, ffn, style, tokens, keys):
         super().__init__()
         llama, linear = style == "llama", lambda a, b: nn.Linear(a, b, bias=style != "llama")
         self.heads, self.style, self.causal = heads, style, style != "bert" and tokens > 1
-        self.q, self.k, self.v, self.o = (linear(hidden, hidden) for _ in range(4))
+        self.keys, width = keys, hidden // heads
+        self.q, self.k, self.v, self.o = (linear(hidden, n * width) for n in (heads, keys, keys, heads))
         self.up, self.down = linear(hidden, ffn), linear(ffn, hidden)
         self.gate = linear(hidden, ffn) if llama else None
         self.norm1, self.norm2 = ((nn.RMSNorm if llama else nn.LayerNorm)(hidden) for _ in range(2))
         if llama:
             for name in "cos", "sin":
-                self.register_buffer(name, torch.randn(tokens, hidden // heads))
+                self.register_buffer(name, torch.randn(tokens, width))
 
     def attend(self, x, cache):
         b, t, h = x.shape
-        q, k, v = (f(x).view(b, t, self.heads, -1).transpose(1, 2) for f in (self.q, self.k, self.v))
+        q, k, v = (f(x).view(b, t, -1, h // self.heads).transpose(1, 2) for f in (self.q, self.k, self.v))
         if self.style == "llama":
             half = q.shape[-1] // 2
             q, k = (y * self.cos + torch.cat((-y[..., half:], y[..., :half]), -1) * self.sin for y in (q, k))
         if cache is not None:
             cache[0][:, :, -t:], cache[1][:, :, -t:] = k, v
             k, v = cache
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal, enable_gqa=self.keys != self.heads)
         return self.o(y.transpose(1, 2).reshape(b, t, h))
 
     def forward(self, x, cache=None):
@@ -116,19 +152,20 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    def __init__(self, style, tokens, layers, hidden, heads, ffn, vocabulary, cached=0):
+    def __init__(self, style, tokens, layers, hidden, heads, ffn, vocabulary, cached=0, keys=0):
         super().__init__()
-        self.style, self.cached, self.tokens, self.heads = style, cached, tokens, heads
+        self.style, self.cached, self.tokens, self.keys = style, cached, tokens, keys or heads
+        self.width = hidden // heads
         self.words = nn.Embedding(vocabulary, hidden)
         self.places = nn.Embedding(tokens + cached, hidden)
         self.types = nn.Embedding(2, hidden)
-        self.blocks = nn.ModuleList(Block(hidden, heads, ffn, style, tokens) for _ in range(layers))
+        self.blocks = nn.ModuleList(Block(hidden, heads, ffn, style, tokens, self.keys) for _ in range(layers))
         self.norm = (nn.RMSNorm if style == "llama" else nn.LayerNorm)(hidden)
         self.head = nn.Linear(hidden, vocabulary, bias=False) if style == "llama" else None
 
     def input(self, batch):
         d = self.words.weight
-        shape = (2, batch, self.heads, self.cached + self.tokens, d.shape[1] // self.heads)
+        shape = (2, batch, self.keys, self.cached + self.tokens, self.width)
         self.caches = [torch.randn(shape, dtype=d.dtype, device=d.device) if self.cached else None for _ in self.blocks]
         return torch.randint(0, 1000, (batch, self.tokens), device=d.device)
 
@@ -153,8 +190,8 @@ def transformer(*sizes):
 def vision(name, **options):
     def make():
         import torchvision
-        model = getattr(torchvision.models, name)(weights=None, **options).eval()
-        if name in ("vit_b_16", "swin_t"):
+        model = getattr(torchvision.models, name)(**options).eval()
+        if name.startswith(("vit", "Vision", "swin")):
             return model
         from torch.fx.experimental.optimization import fuse
         return fuse(model)  # normalisations into convolutions
@@ -176,6 +213,16 @@ BUILD = {
     "llama2-7b-decode": transformer("llama", 1, 32, 4096, 32, 11008, 32000, 4095),
     "llama2-7b-prefill": transformer("llama", 2048, 32, 4096, 32, 11008, 32000),
 }
+BUILD2 = {
+    "resnet34": vision("resnet34"), "resnet101": vision("resnet101"), "resnet152": vision("resnet152"),
+    "resnext50-32x4d": vision("resnext50_32x4d"), "vgg19": vision("vgg19"), "vit-l16": vision("vit_l_16"),
+    "vit-b16-384": vision("vit_b_16", image_size=384),
+    "vit-s16": vision("VisionTransformer", image_size=224, patch_size=16, num_layers=12, num_heads=6, hidden_dim=384,
+                      mlp_dim=1536),
+    "bert-384": transformer("bert", 384, 12, 768, 12, 3072, 30522),
+    "llama3-8b-decode": transformer("llama", 1, 32, 4096, 32, 14336, 128256, 8191, 8),
+    "llama3-8b-prefill": transformer("llama", 2048, 32, 4096, 32, 14336, 128256, 0, 8),
+}
 NETWORKS = {name: (1,) if name == "llama2-7b-prefill" else (1, 8) if "llama" in name or name == "gpt2-prefill" else
             (1, 8, 32, 64) if name == "resnet50" else (1, 8, 32) for name in BUILD}
 # What is compiled while there is time, in this order.
@@ -184,6 +231,14 @@ COMPILED = [("resnet50", 1), ("bert-128", 1), ("gpt2-decode", 1), ("llama2-7b-de
             ("llama2-7b-prefill", 1),
             ("resnet18", 1), ("squeezenet", 1), ("mobilenetv2", 32), ("vit-b16", 32), ("bert-512", 8), ("swin-t", 8),
             ("densenet121", 8), ("inception-v3", 8), ("vgg16", 8)]
+NETWORKS2 = {name: (1,) if name == "llama3-8b-prefill" else (1, 8) if name in (
+    "resnet152", "vgg19", "vit-b16-384", "llama3-8b-decode") else (1, 8, 32) for name in BUILD2}
+COMPILED2 = [("resnet101", 1), ("vit-l16", 8), ("bert-384", 8), ("llama3-8b-decode", 1), ("resnext50-32x4d", 8),
+             ("resnet34", 1), ("vit-s16", 1), ("vgg19", 8), ("vit-b16-384", 8), ("llama3-8b-prefill", 1),
+             ("resnet101", 8), ("bert-384", 1), ("resnext50-32x4d", 1), ("resnet34", 8), ("llama3-8b-decode", 8),
+             ("vgg19", 1), ("vit-s16", 8), ("bert-384", 32), ("resnet34", 32), ("vit-l16", 1), ("resnet152", 1),
+             ("vit-s16", 32), ("resnext50-32x4d", 32), ("resnet101", 32), ("vit-b16-384", 1), ("resnet152", 8),
+             ("vit-l16", 32)]
 
 
 class Clock:
@@ -234,14 +289,16 @@ def operator(case, dtype, clock, few):
     """Seconds of an operator on cold operands, and what made it."""
     op, text = case.split(" ")
     reps, _, text = text.rpartition("*")
+    reps, _, group = reps.partition("/")  # heads of queries that share one of keys
+    group = int(group or 1)
     n = [int(x) for x in text.split("x")]
     batch = [int(reps)] if reps else []
     inputs = {"matmul": lambda: [batch + n[:2], batch + n[1:]], "layernorm": lambda: [n, n[1:], n[1:]],
               "softmax": lambda: [n], "gelu": lambda: [n], "add": lambda: [n, n]}
     if op in ("attention", "causal"):
-        heads = math.gcd(16, batch[0])
-        lead = [batch[0] // heads, heads]
-        shapes = [lead + [n[0], n[2]], lead + [n[1], n[2]], lead + [n[1], n[2]]]
+        keys = math.gcd(16 if group == 1 else 8, batch[0] // group)
+        lead, shared = ([batch[0] // group // keys, h] for h in (keys * group, keys))
+        shapes = [lead + [n[0], n[2]], shared + [n[1], n[2]], shared + [n[1], n[2]]]
     else:
         shapes = inputs[op]()
     size = 2 * sum(math.prod(s) for s in shapes)
@@ -249,8 +306,8 @@ def operator(case, dtype, clock, few):
     operands = [[torch.randn(s, dtype=dtype, device=clock.device) for s in shapes] for _ in range(sets)]
     call = {"matmul": torch.matmul, "softmax": lambda x: torch.softmax(x, -1), "gelu": F.gelu, "add": torch.add,
             "layernorm": lambda x, w, b: F.layer_norm(x, w.shape, w, b),
-            "attention": F.scaled_dot_product_attention,
-            "causal": lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)}[op]
+            "attention": lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=group > 1),
+            "causal": lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=group > 1)}[op]
     calls = [lambda x=x: call(*x) for x in operands]
     if op not in ("attention", "causal") or not clock.cuda:
         return clock(calls), ""
@@ -273,10 +330,10 @@ def network(name, batch, dtype, clock, compiled, cache):
         cache.clear()
         with torch.device(clock.device):
             old = torch.get_default_dtype()
-            if name not in ("vit-b16", "swin-t") and not name.startswith(("res", "mob", "vgg", "squ", "den", "inc")):
+            if not name.startswith(("vit", "swin", "res", "mob", "vgg", "squ", "den", "inc")):
                 torch.set_default_dtype(dtype)  # a large one never has four bytes a weight
             try:
-                cache["model"] = BUILD[name]().eval().to(dtype)
+                cache["model"] = (BUILD | BUILD2)[name]().eval().to(dtype)
             finally:
                 torch.set_default_dtype(old)
         cache["name"] = name
@@ -288,7 +345,7 @@ def network(name, batch, dtype, clock, compiled, cache):
             for block in model.blocks:  # one program for all
                 block.compile(dynamic=False)
     else:
-        size = 299 if name == "inception-v3" else 224
+        size = {"inception-v3": 299, "vit-b16-384": 384}.get(name, 224)
         model.to(memory_format=torch.channels_last)
         x = torch.randn(batch, 3, size, size, dtype=dtype, device=clock.device).to(memory_format=torch.channels_last)
         run = model
@@ -309,9 +366,24 @@ def ceilings(clock, emit):
     n = (1 << 30) if clock.cuda else 1 << 10
     x, y = (torch.empty(n, dtype=torch.bfloat16, device=clock.device).normal_() for _ in range(2))
     emit("ceiling", "copy GB/s", 1, "bf16", 4e-9 * n / clock([lambda: torch.neg(x, out=y)] * 4), "", "GB/s")
+    z = torch.empty_like(x)
+    emit("ceiling", "sum of two GB/s", 1, "bf16", 6e-9 * n / clock([lambda: torch.add(x, y, out=z)] * 4), "", "GB/s")
     emit("ceiling", "read GB/s", 1, "bf16", 2e-9 * n / clock([lambda: torch.amax(x)] * 4), "", "GB/s")
     one = torch.zeros(1, device=clock.device)
     emit("ceiling", "one element in a graph", 1, "f32", 1e6 * clock([lambda: one.add_(1)] * 500, warm=True), "", "us")
+    square = torch.randn(64, 64, dtype=torch.bfloat16, device=clock.device)
+    head, row = square[None, None], square.view(1, -1)
+    image = square.view(1, 64, 8, 8).to(memory_format=torch.channels_last)
+    kernel = square[:, :, None, None].to(memory_format=torch.channels_last)
+    for what, call in (("product", lambda: square @ square), ("softmax", lambda: row.softmax(-1)),
+                       ("layer norm", lambda: F.layer_norm(row, row.shape[1:])),
+                       ("attention", lambda: F.scaled_dot_product_attention(head, head, head)),
+                       ("convolution", lambda: F.conv2d(image, kernel))):
+        emit("ceiling", f"one {what} of 4096 elements in a graph", 1, "bf16", 1e6 * clock([call] * 500, warm=True), "")
+    for m, p, q in itertools.product((1024, 4096), (0, 1, 2, 4), (0, 1, 2, 4)):  # rows that end off 16 bytes
+        a, b = x[:m * (m - p)].view(m, m - p), y[:(m - p) * (m - q)].view(m - p, m - q)
+        rate = 2e-12 * m * (m - p) * (m - q) / clock([lambda: a @ b] * 10)
+        emit("ceiling", f"product {m}x{m - p}x{m - q} TFLOPS", 1, "bf16", rate, "", "TFLOPS")
     for m in (4096, 8192, 16384) if clock.cuda else (64,):
         a, b = (x[:m * m].view(m, m), y[:m * m].view(m, m)) if m * m <= n else (None, None)
         emit("ceiling", f"product {m} TFLOPS", 1, "bf16", 2e-12 * m ** 3 / clock([lambda: a @ b] * 10), "", "TFLOPS")
@@ -331,13 +403,14 @@ def state(what):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("out")
+    arguments.add_argument("--set", type=int, choices=(1, 2), default=1, help="which cases; 2: those drawn later")
     arguments.add_argument("--smoke", action="store_true", help="a few cases of each kind")
     arguments.add_argument("--list", action="store_true", help="print the cases, measure nothing")
     arguments.add_argument("--cpu", action="store_true", help="try the script without a GPU; the times mean nothing")
     arguments.add_argument("--seconds", type=float, default=400, help="begin nothing after that many")
     o = arguments.parse_args()
     start = time.monotonic()
-    everything = list(cases())
+    everything = list(cases() if o.set == 1 else drawn())
     if o.list:
         print("kind,machine,case,batch,type,remark")
         for kind, case, batch, dtype in everything:
@@ -347,7 +420,7 @@ def main():
     out.write("kind,machine,case,batch,type,rate,cores,flight,host,value,unit,source,remark\n")
 
     def emit(kind, case, batch, dtype, value, remark, unit="us"):
-        out.write(f"{kind},{MACHINE},{case},{batch},{dtype},,1,1,no,{value:.6g},{unit},{SOURCE},\"{remark}\"\n")
+        out.write(f"{kind},{MACHINE},{case},{batch},{dtype},,1,1,no,{value:.6g},{unit},{SOURCE[o.set]},\"{remark}\"\n")
 
     clock = Clock("cpu" if o.cpu else "cuda")
     torch.backends.cudnn.benchmark = True
@@ -364,7 +437,8 @@ def main():
         few = {"product": 12, "attention": 9, "operator": 11, "network": 12}
         work = [w for i, w in enumerate(work) if i % few[w[0]] == 0 or w[1] == "gpt2-decode"]
         work = [w for w in work if w[0] != "network" or "llama" not in w[1]]
-    work += [("network", name, batch, "bf16", True) for name, batch in COMPILED[:1 if o.smoke else None]]
+    later = COMPILED if o.set == 1 else COMPILED2
+    work += [("network", name, batch, "bf16", True) for name, batch in later[:1 if o.smoke else None]]
     with torch.no_grad():
         try:
             ceilings(clock, emit)

@@ -92,8 +92,9 @@ func (r *row) network() (net network.Network, batch, chunk int64, err error) {
 	if !repeated {
 		reps, text = "", reps
 	}
+	reps, shared, grouped := strings.Cut(reps, "/")
 	var n []int64
-	for _, s := range append(strings.Split(text, "x"), strings.Fields(reps)...) {
+	for _, s := range append(strings.Split(text, "x"), strings.Fields(reps+" "+shared)...) {
 		x, err := strconv.ParseInt(s, 10, 64)
 		if err != nil || x < 1 {
 			return net, 0, 0, fmt.Errorf("case %q: %q is no size", r.Case, s)
@@ -102,11 +103,17 @@ func (r *row) network() (net network.Network, batch, chunk int64, err error) {
 	}
 	want := map[string]int{"matmul": 3, attention: 3, "causal": 3, "softmax": 2, "layernorm": 2, "gelu": 1, "add": 1}[op]
 	attends := op == attention || op == "causal"
-	if want == 0 || len(n) < want || attends && !repeated {
+	group := int64(1) // heads of queries that share one of keys
+	if grouped && len(n) == 5 {
+		group = n[4]
+	}
+	if want == 0 || len(n) < want || attends && !repeated || grouped && !(attends && len(n) == 5 && n[3]%group == 0) {
 		return net, 0, 0, fmt.Errorf("case %q is not known", r.Case)
 	}
 	width := int64(1) // of elements without rows
 	switch {
+	case attends:
+		batch = n[3] / group
 	case repeated:
 		batch = n[3]
 	case want == 1 && n[0]%1024 == 0:
@@ -119,8 +126,8 @@ func (r *row) network() (net network.Network, batch, chunk int64, err error) {
 		b := model.NewBuilder(op)
 		switch {
 		case attends:
-			b.Output(b.Op("Attention", op, model.Attr{Group: 1, Softmax: true, Causal: op == "causal"},
-				b.Input("q", dt, batch, 1, n[0], n[2]), b.Input("k", dt, batch, 1, n[1], n[2]),
+			b.Output(b.Op("Attention", op, model.Attr{Group: group, Softmax: true, Causal: op == "causal"},
+				b.Input("q", dt, batch, group, n[0], n[2]), b.Input("k", dt, batch, 1, n[1], n[2]),
 				b.Input("v", dt, batch, 1, n[1], n[2])))
 		case repeated:
 			b.Output(b.Op("MatMul", op, model.Attr{}, b.Input("x", dt, batch, n[0], n[1]), b.Input("y", dt, batch, n[1], n[2])))
