@@ -308,7 +308,7 @@ type valueKey struct {
 	tensor   model.TensorID
 }
 
-func takePlacement(d *Draft, _ bool) Decision {
+func takePlacement(d *Draft, all bool) Decision {
 	x := placement{rule: graphturbo.LongestLifetime, forceLLB: map[model.TensorID]bool{}}
 	if d.Recipe.Pick("spill") == string(graphturbo.LargestFirst) {
 		x.rule = graphturbo.LargestFirst
@@ -319,6 +319,9 @@ func takePlacement(d *Draft, _ bool) Decision {
 	}
 	if !x.overwrite && !d.Recipe.byRule("spill") {
 		x.spilled = map[valueKey]bool{}
+	}
+	if x.overwrite && all {
+		x.rule = ruleOf(d.Schedule, x.rule)
 	}
 	for i := range d.Values {
 		v := &d.Values[i]
@@ -334,6 +337,26 @@ func takePlacement(d *Draft, _ bool) Decision {
 		}
 	}
 	return x
+}
+
+// spillRules are those that a search tries.
+var spillRules = []graphturbo.SpillRule{graphturbo.LongestLifetime, graphturbo.LargestFirst, graphturbo.LeastMoved}
+
+// ruleOf is the rule by which the values of a schedule have left their memories, where results take the place of
+// operands; the other one if it is none of those that a search tries.
+func ruleOf(s *schedule.Schedule, other graphturbo.SpillRule) graphturbo.SpillRule {
+	level := func(a, b schedule.Value) bool { return a.Level == b.Level }
+	for _, rule := range spillRules {
+		again := unspilled(s)
+		again.Spills = nil
+		for t := range again.Steps {
+			again.Steps[t].Nest = nil // is decided behind
+		}
+		if err := graphturbo.PlaceOver(again, rule); err == nil && slices.EqualFunc(again.Values, s.Values, level) {
+			return rule
+		}
+	}
+	return other
 }
 
 // Stage names the row.
@@ -389,8 +412,7 @@ var placementMoves = []Move{{"spill", 1, (*Site).moveDown}}
 
 var placementSettings = [][]func(*Decisions) *Decisions{
 	values(func(x *placement, over bool) { x.overwrite = over }, false, true),
-	values(func(x *placement, rule graphturbo.SpillRule) { x.rule, x.spilled = rule, nil },
-		graphturbo.LongestLifetime, graphturbo.LargestFirst),
+	values(func(x *placement, rule graphturbo.SpillRule) { x.rule, x.spilled = rule, nil }, spillRules...),
 }
 
 // moveDown lets a result go to the GB, or stay.
