@@ -1,7 +1,9 @@
 package pipeline
 
 import (
+	"maps"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/model"
@@ -25,6 +27,7 @@ type Site struct {
 	Same     func(k int) []int // the groups that do the same as group k, itself among them
 	Kind     func(k int) any   // equal for groups that do the same
 	layers   map[any]*layerCosts
+	roles    []int // of operators, once they are asked for
 }
 
 // Moves lists the moves of all rows, and of each setting the changes to all its values.
@@ -62,11 +65,28 @@ func (a *Site) alike(k int) []int {
 	return []int{k}
 }
 
-// places lists operator n of a group, and that of groups that do the same.
+// places lists operator n of a group: alone, or with its counterparts. These stand in its place in groups that do the
+// same, or have its role in the same group or in others that are cut into as many instances. A kernel may run many
+// blocks that repeat.
 func (a *Site) places(k, n int) []model.OpID {
-	var list []model.OpID
-	for _, i := range a.alike(k) {
-		list = append(list, a.Groups()[i].Ops[n])
+	groups := a.Groups()
+	id := groups[k].Ops[n]
+	if a.Rand.IntN(3) == 0 {
+		return []model.OpID{id}
 	}
-	return list
+	same := map[model.OpID]bool{}
+	for _, i := range a.Same(k) {
+		same[groups[i].Ops[n]] = true
+	}
+	if a.roles == nil {
+		a.roles = schedule.Roles(a.Schedule.Graph)
+	}
+	for i := range groups {
+		for _, other := range groups[i].Ops {
+			if a.roles[other] == a.roles[id] && groups[i].Split.Factor == groups[k].Split.Factor {
+				same[other] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(same))
 }

@@ -3,6 +3,7 @@ package schedule
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/dsasched/dsasched/model"
 )
@@ -26,6 +27,46 @@ func Classes(g *model.Graph) []int {
 			numbers[what] = len(numbers)
 		}
 		list[i] = numbers[what]
+	}
+	return list
+}
+
+// roleRounds is how many operators away the neighbours are that a role depends on.
+const roleRounds = 4
+
+// Roles numbers the operators of a graph. Two have the same number if they do the same, and so do their neighbours, up
+// to four operators away. Where blocks repeat, the operators in one place of all blocks have one role.
+func Roles(g *model.Graph) []int {
+	list := Classes(g)
+	for range roleRounds {
+		numbers, next := map[string]int{}, make([]int, len(list))
+		var b []byte
+		for i, op := range g.Ops {
+			b = binary.AppendVarint(b[:0], int64(list[i]))
+			for _, t := range op.Inputs {
+				from := -1
+				if p := g.Tensor(t).Producer; p != model.NoOp {
+					from = list[p]
+				}
+				b = binary.AppendVarint(b, int64(from))
+			}
+			for _, t := range op.Outputs {
+				var readers []int
+				for _, c := range g.Tensor(t).Consumers {
+					readers = append(readers, list[c]<<8|min(255, slices.Index(g.Op(c).Inputs, t)))
+				}
+				slices.Sort(readers)
+				b = binary.AppendVarint(b, int64(len(readers)))
+				for _, r := range readers {
+					b = binary.AppendVarint(b, int64(r))
+				}
+			}
+			if _, there := numbers[string(b)]; !there {
+				numbers[string(b)] = len(numbers)
+			}
+			next[i] = numbers[string(b)]
+		}
+		list = next
 	}
 	return list
 }

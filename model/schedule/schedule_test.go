@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/dsasched/dsasched/internal/simplify"
@@ -686,5 +687,33 @@ func TestScalarIsNeeded(t *testing.T) {
 	reg := schedule.InstanceRegions(g, []model.OpID{0}, g.Outputs, -1, 1, 0)
 	if n := reg[c].Elements(); n != 1 {
 		t.Errorf("%d elements of the scalar are needed, expected one", n)
+	}
+}
+
+// Operators in one place of blocks that repeat have one role, and products of the same shapes that are used differently
+// have others.
+func TestRoles(t *testing.T) {
+	g := network(t, "bert-128", 1)
+	roles := schedule.Roles(g)
+	role := func(layer int, what string) int {
+		name := fmt.Sprintf("encoder.layer%d.attention.%s", layer, what)
+		i := slices.IndexFunc(g.Ops, func(op *model.Op) bool { return op.Name == name && op.Kind == "MatMul" })
+		if i < 0 {
+			t.Fatalf("found no product %q", name)
+		}
+		return roles[i]
+	}
+	products := []string{"query", "key", "value", "output"}
+	for k, what := range products {
+		for layer := 2; layer < 10; layer++ { // the first and the last have other neighbours
+			if role(layer, what) != role(1, what) {
+				t.Errorf("layer %d: %s has another role than in layer 1", layer, what)
+			}
+		}
+		for _, other := range products[:k] {
+			if role(4, what) == role(4, other) {
+				t.Errorf("%s and %s have one role", what, other)
+			}
+		}
 	}
 }
