@@ -33,7 +33,8 @@ func OnScores(k Kind) bool { return slices.Contains(scoreKinds, k) }
 // Attr.Softmax a softmax over the keys, and the product with V. Inputs: Q [.., heads, queries, depth], K [.., heads
 // / Group, keys, depth] or, with
 // TransB, [.., depth, keys], V [.., heads / Group, keys, width], and what the score operators read, each broadcast
-// to [.., heads, queries, keys]. With Causal query i sees the first i + 1 + keys - queries keys.
+// to [.., heads, queries, keys]. With Causal query i sees the first i + 1 + keys - queries keys. Keys and values may
+// come in parts, such as a cache and what is new: Q, K, V, K, V and so on, one part behind the other along the keys.
 func registerAttention() {
 	register(&KindInfo{Kind: "Attention", Class: MatrixClass,
 		Doc:   "attention: softmax of the scores of queries and keys, times values; Group heads of queries share one of keys",
@@ -52,32 +53,65 @@ func registerAttention() {
 	})
 }
 
-// keysOf is the extent and the place of the keys among K's dimensions.
-func keysOf(op *Op, k Shape) (n int64, dim int) {
-	if dim = len(k) - 2; op.Attr.TransB {
-		dim++
+// KeyParts is the number of parts that the keys of an attention come in, and the values: part i are inputs 2i+1 and
+// 2i+2.
+func (op *Op) KeyParts() int { return (len(op.Inputs) - 1 - op.Attr.extra()) / 2 }
+
+// KeyPart is the part of the keys or values that an input of an attention is; -1: neither.
+func (op *Op) KeyPart(input int) int {
+	if input < 1 || input > 2*op.KeyParts() {
+		return -1
 	}
-	return k[dim], dim
+	return (input - 1) / 2
+}
+
+// KeyStart is the number of keys of an attention in front of a part; of those behind the last, all.
+func (g *Graph) KeyStart(op *Op, part int) int64 { return keysBefore(g.inputs(op), part) }
+
+func keysBefore(in []*Tensor, part int) (n int64) {
+	for i := range part {
+		v := in[2*i+2].Shape
+		n += v[len(v)-2]
+	}
+	return n
+}
+
+// keyDim is the place of the keys among K's n dimensions.
+func keyDim(op *Op, n int) int {
+	if op.Attr.TransB {
+		return n - 1
+	}
+	return n - 2
 }
 
 func inferAttention(op *Op, in []*Tensor) ([]Shape, error) {
-	q, k, v, a := in[0].Shape, in[1].Shape, in[2].Shape, op.Attr
-	n := len(q)
-	if n < 3 || len(k) != n || len(v) != n {
-		return nil, fmt.Errorf("queries %v, keys %v and values %v, expected three dimensions or more, as many of each", q,
-			k, v)
+	q, a := in[0].Shape, op.Attr
+	n, parts := len(q), op.KeyParts()
+	if parts < 1 || len(in) != 1+2*parts+a.extra() {
+		return nil, fmt.Errorf("has %d inputs, expected %d, and two for each part of the keys but one", len(in), 3+a.extra())
 	}
-	keys, dim := keysOf(op, k)
-	depth := k[2*n-3-dim]
-	if a.Group < 1 || q[n-3] != k[n-3]*a.Group || k[n-3] != v[n-3] || !slices.Equal(q[:n-3], k[:n-3]) ||
-		!slices.Equal(q[:n-3], v[:n-3]) {
-		return nil, fmt.Errorf("queries %v, keys %v and values %v do not fit for %d heads of queries to one of keys", q, k,
-			v, a.Group)
+	for i := range parts {
+		k, v := in[2*i+1].Shape, in[2*i+2].Shape
+		if n < 3 || len(k) != n || len(v) != n {
+			return nil, fmt.Errorf("queries %v, keys %v and values %v, expected three dimensions or more, as many of each", q,
+				k, v)
+		}
+		dim := keyDim(op, n)
+		keys, depth := k[dim], k[2*n-3-dim]
+		if a.Group < 1 || q[n-3] != k[n-3]*a.Group || k[n-3] != v[n-3] || !slices.Equal(q[:n-3], k[:n-3]) ||
+			!slices.Equal(q[:n-3], v[:n-3]) {
+			return nil, fmt.Errorf("queries %v, keys %v and values %v do not fit for %d heads of queries to one of keys", q, k,
+				v, a.Group)
+		}
+		if depth != q[n-1] || keys != v[n-2] {
+			return nil, fmt.Errorf("queries %v, keys %v and values %v: depths %d and %d, keys %d and %d, expected equal ones",
+				q, k, v, q[n-1], depth, keys, v[n-2])
+		}
+		if first := in[2].Shape; v[n-1] != first[n-1] {
+			return nil, fmt.Errorf("values %v and %v, expected equal widths", first, v)
+		}
 	}
-	if depth != q[n-1] || keys != v[n-2] {
-		return nil, fmt.Errorf("queries %v, keys %v and values %v: depths %d and %d, keys %d and %d, expected equal ones",
-			q, k, v, q[n-1], depth, keys, v[n-2])
-	}
+	keys := keysBefore(in, parts)
 	if a.Causal && !a.Softmax {
 		return nil, fmt.Errorf("hides keys without a softmax over them")
 	}
@@ -93,33 +127,30 @@ func inferAttention(op *Op, in []*Tensor) ([]Shape, error) {
 				i, s.Kind, s.At, s.Operands, scoreKinds)
 		}
 	}
-	if want := 3 + a.extra(); len(in) != want {
-		return nil, fmt.Errorf("has %d inputs, expected %d", len(in), want)
-	}
 	for i, t := range in {
-		if k := slices.Index(in[:min(i, 3)], t); k >= 0 { // each has tiles of its own
+		if k := slices.Index(in[:min(i, 1+2*parts)], t); k >= 0 { // each has tiles of its own
 			return nil, fmt.Errorf("reads %q as inputs %d and %d, expected different tensors", t.Name, k, i)
 		}
 	}
 	scores := append(q[:n-1].Clone(), keys)
-	for _, t := range in[3:] {
+	for _, t := range in[1+2*parts:] {
 		if s, err := broadcast(scores, t.Shape); err != nil || !s.Equal(scores) {
 			return nil, fmt.Errorf("operand %v of the scores does not broadcast to %v", t.Shape, scores)
 		}
 	}
-	return []Shape{append(q[:n-1].Clone(), v[n-1])}, nil
+	return []Shape{append(q[:n-1].Clone(), in[2].Shape[n-1])}, nil
 }
 
 func attentionAccess(op *Op, in []*Tensor, out Shape, _, idx int) []Access {
-	n := len(out)
+	n, part := len(out), op.KeyPart(idx)
 	s := in[idx].Shape
-	keys, dim := keysOf(op, in[1].Shape)
+	keys, dim := keysBefore(in, op.KeyParts()), keyDim(op, n)
 	seen := full()
 	if op.Attr.Causal {
-		seen = Access{Out: n - 2, Num: 1, Den: 1, A: -keys, B: keys - out[n-2]}
+		seen = Access{Out: n - 2, Num: 1, Den: 1, A: -keys, B: keys - out[n-2] - keysBefore(in, max(0, part))}
 	}
 	acc := make([]Access, len(s))
-	if idx > 2 {
+	if idx > 0 && part < 0 {
 		acc = broadcastAccess(s, append(out[:n-1].Clone(), keys))
 		if last := len(s) - 1; last >= 0 {
 			if acc[last] = full(); s[last] == keys {
@@ -138,7 +169,7 @@ func attentionAccess(op *Op, in []*Tensor, out Shape, _, idx int) []Access {
 	if op.Attr.Group > 1 {
 		acc[n-3] = blocks(n-3, 1, op.Attr.Group)
 	}
-	if idx == 2 {
+	if idx%2 == 0 {
 		acc[n-2] = seen
 		return acc
 	}
@@ -170,7 +201,7 @@ func (g *Graph) AttentionDims(op *Op, r Region) AttentionDims {
 
 func attentionDims(op *Op, in []*Tensor, r Region) AttentionDims {
 	n := len(r)
-	keys, _ := keysOf(op, in[1].Shape)
+	keys := keysBefore(in, op.KeyParts())
 	if r.Elements() == 0 {
 		return AttentionDims{}
 	}

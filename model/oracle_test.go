@@ -343,25 +343,43 @@ func oracles() []oracle {
 				batch, heads, rows, depth, width := between(r, 1, 2), between(r, 1, 2), between(r, 1, 5),
 					between(r, 1, 4), between(r, 1, 4)
 				keys := rows + between(r, 0, 3)
-				k := Shape{batch, heads, keys, depth}
-				if a.TransB {
-					k = Shape{batch, heads, depth, keys}
+				in := []Shape{{batch, heads * a.Group, rows, depth}}
+				for left := keys; left > 0; { // in parts
+					n := left
+					if r.Intn(2) == 0 {
+						n = between(r, 1, left)
+					}
+					k := Shape{batch, heads, n, depth}
+					if a.TransB {
+						k = Shape{batch, heads, depth, n}
+					}
+					in, left = append(in, k, Shape{batch, heads, n, width}), left-n
 				}
-				scores := Shape{batch, heads * a.Group, rows, keys}
-				return a, []Shape{{batch, heads * a.Group, rows, depth}, k, {batch, heads, keys, width}, shrink(r, scores)}
+				return a, append(in, shrink(r, Shape{batch, heads * a.Group, rows, keys}))
 			},
 			reads: func(p *probe, _ int, o []int64, in int, emit func(...int64)) {
-				a, keys := p.op.Attr, p.in[2][2]
+				a, keys, first, last := p.op.Attr, int64(0), int64(0), len(p.in)-1
+				for i := 2; i < last; i += 2 {
+					if i < in {
+						first += p.in[i][2]
+					}
+					keys += p.in[i][2]
+				}
 				if a.Causal {
 					keys = o[2] + 1 + keys - p.in[0][2]
 				}
 				head := o[1] / a.Group
 				for k := range keys {
+					if in > 0 && in < last {
+						if k -= first; k < 0 || k >= p.in[(in+1)/2*2][2] { // of another part
+							continue
+						}
+					}
 					switch {
-					case in == 2:
+					case in == last:
+						broadcastRead(p, 0, []int64{o[0], o[1], o[2], k}, last, emit)
+					case in > 0 && in%2 == 0:
 						emit(o[0], head, k, o[3])
-					case in == 3:
-						broadcastRead(p, 0, []int64{o[0], o[1], o[2], k}, 3, emit)
 					default:
 						for d := range p.in[0][3] {
 							switch {

@@ -848,11 +848,20 @@ func (g *grower) attention(q *grown) {
 		}
 		return y
 	}
-	k := append(slices.Clone(lead), keys, depth)
+	dim := rank - 2 // of the keys
 	if a.TransB || !whole {
-		k = append(slices.Clone(lead), depth, keys)
+		dim = rank - 1
 	}
-	kt, v := other(k...), other(append(slices.Clone(lead), keys, width)...)
+	var pairs []*grown // of keys and values, in parts
+	for left := keys; left > 0; {
+		n := left
+		if left > 1 && g.IntN(3) == 0 {
+			n = 1 + g.Int64N(left-1)
+		}
+		k := append(slices.Clone(lead), depth, depth)
+		k[dim], left = n, left-n
+		pairs = append(pairs, other(k...), other(append(slices.Clone(lead), n, width)...))
+	}
 	scores := &grown{shape: append(slices.Clone(q.shape[:rank-1]), keys), batch: q.batch, dt: q.dt}
 	mask := g.like(scores)
 	if mask == scores { // there is no such tensor
@@ -860,6 +869,19 @@ func (g *grower) attention(q *grown) {
 	}
 	if !whole {
 		from := len(g.pool)
+		kt, v := pairs[0], pairs[1]
+		if len(pairs) > 2 {
+			var list [2][]*grown
+			for i, x := range pairs {
+				list[i%2] = append(list[i%2], x)
+			}
+			y := g.try("Concat", fixed(model.Attr{Axis: int64(rank - 1)}), list[0]...)
+			z := g.try("Concat", fixed(model.Attr{Axis: int64(rank - 2)}), list[1]...)
+			if y == nil || z == nil {
+				return
+			}
+			kt, v = y[0], z[0]
+		}
 		p := g.try("MatMul", nil, q, kt)
 		if p != nil && g.IntN(2) == 0 {
 			p = g.try("Mul", nil, p[0], g.constant(q.dt, -1, 1))
@@ -875,7 +897,7 @@ func (g *grower) attention(q *grown) {
 		}
 		return
 	}
-	in := []*grown{q, kt, v}
+	in := append([]*grown{q}, pairs...)
 	for g.IntN(2) == 0 {
 		if g.IntN(2) == 0 {
 			a.Scores = append(a.Scores, model.ScoreOp{Kind: "Tanh", Operands: 1})

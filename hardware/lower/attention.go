@@ -115,7 +115,7 @@ type visit struct {
 	first                     bool  // of its tiles
 	last                      bool  // of its queries
 	soft                      []int32
-	place                     int64 // of its values
+	places                    []int64 // of its values, by part; -1: the part has no tile there
 }
 
 // attending is the step on its way into commands.
@@ -131,12 +131,12 @@ type attending struct {
 	whole                 []int32 // loads of what is there from the start
 	queries               []int32 // loads of the present tile
 	byTensor              map[model.TensorID]*users
-	kept                  map[model.TensorID][][]int32 // loads of the tiles of the block that stay
-	staged                map[model.TensorID]*staging  // in the LLB, of the block
-	scores, results       [][]int32                    // last users of the places of scores, of results on their way out
-	sums                  []int32                      // and of the sums
-	keys, values, masks   []int32                      // loads of the present tile of keys
-	prior                 []int32                      // of each piece, the product with values before
+	kept                  map[model.TensorID][]stays  // the tiles of the block that stay
+	staged                map[model.TensorID]*staging // in the LLB, of the block
+	scores, results       [][]int32                   // last users of the places of scores, of results on their way out
+	sums                  []int32                     // and of the sums
+	keys, values, masks   []int32                     // loads of the present tile of keys
+	prior                 []int32                     // of each piece, the product with values before
 	written               bool
 	matrixIndex, vecIndex int64
 }
@@ -145,6 +145,12 @@ type attending struct {
 type users struct {
 	of    [][]int32
 	count int64
+}
+
+// stays is a tile of keys or values that stays in the L1: its loads, its place.
+type stays struct {
+	loads []int32
+	place int64
 }
 
 // staging is what the LLB has of the keys or values of the present products.
@@ -163,7 +169,7 @@ type stagedTiles struct {
 func (l *lowering) attend(s *schedule.Schedule) {
 	a := &attending{lowering: l, attention: l.lp.attention, s: s,
 		prior: slices.Repeat([]int32{-1}, int(max(1, l.lp.attention.tiles.Pieces))), byTensor: map[model.TensorID]*users{},
-		staged: map[model.TensorID]*staging{}, kept: map[model.TensorID][][]int32{}}
+		staged: map[model.TensorID]*staging{}, kept: map[model.TensorID][]stays{}}
 	slots := a.Slots(a.tiles)
 	for _, o := range a.Operands {
 		n := slots
@@ -246,7 +252,7 @@ func (a *attending) visit(v, before *visit) {
 		if v.j == 0 {
 			a.queries = a.bring(0, v)
 		}
-		a.keys = a.bring(1, v)
+		a.keys = a.bringParts(1, v)
 	}
 	deps := [][]int32{a.queries, a.keys, a.scores[slot]}
 	if v.number == 0 {
@@ -254,19 +260,23 @@ func (a *attending) visit(v, before *visit) {
 	}
 	scores := a.multiply(1, v, v.keys, a.Depth, deps...)
 	a.read(0, scores, v)
-	a.read(1, scores, v)
+	for part := range a.Op.KeyParts() {
+		a.read(1+2*part, scores, v)
+	}
 	if before != nil {
 		a.weigh(before)
 	}
 	if v.first { // behind the values before, which may be in the same place
-		a.values, a.masks = a.bring(2, v), nil
+		a.values, a.masks = a.bringParts(2, v), nil
 		for i := range a.Operands {
-			if o := &a.Operands[i]; o.Input > 2 && o.Tiled {
+			if o := &a.Operands[i]; o.Input > 0 && !o.IsKeys() && o.Tiled {
 				a.masks = append(a.masks, a.bring(o.Input, v)...)
 			}
 		}
 	}
-	v.place = a.place(2, v)
+	for part := range a.Op.KeyParts() {
+		v.places = append(v.places, a.place(2+2*part, v))
+	}
 	deps = [][]int32{{scores}, a.masks}
 	if v.number == 0 {
 		deps = append(deps, a.whole, a.ready)
@@ -279,7 +289,7 @@ func (a *attending) visit(v, before *visit) {
 	}
 	v.soft = a.compute(1, v, w, deps...)
 	for i := range a.Operands {
-		if o := &a.Operands[i]; o.Input > 2 && o.Tiled {
+		if o := &a.Operands[i]; o.Input > 0 && !o.IsKeys() && o.Tiled {
 			a.read(o.Input, v.soft[len(v.soft)-1], v)
 		}
 	}
@@ -300,7 +310,9 @@ func (a *attending) weigh(v *visit) {
 	}
 	c := a.multiply(2, v, a.Width, v.keys, deps...)
 	a.prior[v.piece], a.scores[v.number%int64(len(a.scores))] = c, []int32{c}
-	a.readAt(2, v.place, c)
+	for part, place := range v.places {
+		a.readAt(2+2*part, place, c)
+	}
 }
 
 // finish divides the sums of a tile of queries and stores it.
@@ -409,6 +421,9 @@ func (a *attending) l1(c int32) {
 func (a *attending) read(input int, c int32, v *visit) { a.readAt(input, a.place(input, v), c) }
 
 func (a *attending) readAt(input int, place int64, c int32) {
+	if place < 0 {
+		return
+	}
 	u := a.byTensor[a.Op.Inputs[input]]
 	u.of[place] = append(u.of[place], c)
 	if n := len(u.of[place]); n > longList {
@@ -416,13 +431,19 @@ func (a *attending) readAt(input int, place int64, c int32) {
 	}
 }
 
-// place is where the tile of a visit is: the latest, or that of its keys if they stay.
+// place is where the tile of a visit is: the latest, or that of its keys if they stay; -1: the operand has none of
+// these keys, or is there from the start.
 func (a *attending) place(input int, v *visit) int64 {
-	u := a.byTensor[a.Op.Inputs[input]]
-	n := int64(len(u.of))
-	if kept := a.kept[a.Op.Inputs[input]]; kept != nil && (input == 1 || input == 2) {
-		return (u.count - int64(len(kept)) + v.j + n*int64(len(kept))) % n
+	t := a.Op.Inputs[input]
+	if kept := a.kept[t]; kept != nil {
+		return kept[v.j].place
 	}
+	o := a.Of(t)
+	if first, end := o.Tiles(a.tiles); !o.Tiled || v.j < first || v.j >= end {
+		return -1
+	}
+	u := a.byTensor[t]
+	n := int64(len(u.of))
 	return (u.count - 1 + n) % n
 }
 
@@ -456,6 +477,15 @@ func (a *attending) operand(input int) (o *schedule.AttendedOperand, ins []*inco
 	return a.Of(t), ins
 }
 
+// bringParts is bring for all parts of the keys, or of the values, of which the first is this input.
+func (a *attending) bringParts(input int, v *visit) []int32 {
+	loads := a.bring(input, v)
+	for part := range a.Op.KeyParts() - 1 {
+		loads = slices.Concat(loads, a.bring(input+2*part+2, v))
+	}
+	return loads
+}
+
 // bring loads the tile of an operand that a visit needs, unless it is there, and returns what it waits for.
 func (a *attending) bring(input int, v *visit) []int32 {
 	o, ins := a.operand(input)
@@ -463,20 +493,26 @@ func (a *attending) bring(input int, v *visit) []int32 {
 	for _, in := range ins {
 		tiled = tiled || in.val.Level != schedule.LB
 	}
-	if !tiled {
+	if !tiled || !o.Tiled {
 		return a.whole
 	}
 	u := a.byTensor[o.Tensor]
-	keys := input == 1 || input == 2
+	keys := o.IsKeys()
 	stay := keys && a.Stay(a.tiles)
 	if stay && v.j < int64(len(a.kept[o.Tensor])) {
-		return a.kept[o.Tensor][v.j]
+		return a.kept[o.Tensor][v.j].loads
 	}
 	at := *v
 	if stay {
 		at.i, at.keys = -1, min(a.tiles.Keys, a.Keys-v.j*a.tiles.Keys)
 	} else {
 		at.keys = min(a.tiles.Keys, a.Visible(a.tiles, v.i)-v.j*a.tiles.Keys)
+	}
+	if at.keys = o.Within(v.j*a.tiles.Keys, v.j*a.tiles.Keys+at.keys); at.keys == 0 {
+		if stay {
+			a.kept[o.Tensor] = append(a.kept[o.Tensor], stays{place: -1})
+		}
+		return nil
 	}
 	place := u.count % int64(len(u.of))
 	u.count++
@@ -509,7 +545,7 @@ func (a *attending) bring(input int, v *visit) []int32 {
 		loads = append(loads, a.whole...)
 	}
 	if stay {
-		a.kept[o.Tensor] = append(a.kept[o.Tensor], loads)
+		a.kept[o.Tensor] = append(a.kept[o.Tensor], stays{loads, place})
 	}
 	return loads
 }
@@ -527,10 +563,10 @@ func (a *attending) allElsewhere(ins []*incoming) bool {
 // share has the bytes of a tile that a load of a value brings: bytes of the busiest core, of all cores, and each once.
 func (a *attending) share(in *incoming, input int, v *visit, bytes int64) (core, need, union int64) {
 	r := in.read
-	if _, ins := a.operand(input); len(ins) == 1 {
+	if o, ins := a.operand(input); len(ins) == 1 {
 		core = min(bytes, r.CoreNeedBytes)
 		if a.tiles.InTurn && input > 0 {
-			return core, a.Together(a.tiles, v.i, v.j, core), max(1, shareOf(r.UnionBytes, core, max(1, r.CoreNeedBytes)))
+			return core, a.Together(o, a.tiles, v.i, v.j, core), max(1, shareOf(r.UnionBytes, core, max(1, r.CoreNeedBytes)))
 		}
 		return core, shareOf(r.NeedBytes, core, max(1, r.CoreNeedBytes)),
 			max(1, shareOf(r.UnionBytes, core, max(1, r.CoreNeedBytes)))
@@ -615,25 +651,26 @@ func (a *attending) stageOf(in *incoming, portion isa.Portion, once bool, v *vis
 			Positions: 1, Keys: keys}))
 		return union
 	}
-	full, end := size(a.tiles.Keys), ceilDiv(a.Keys, a.tiles.Keys)
+	first, end := o.Tiles(a.tiles)
+	full := size(a.tiles.Keys)
 	if 2*a.pages.need(full) > a.pages.stageable() {
 		return nil
 	}
 	most := int64(1)
-	for most < end && 4*a.pages.need(2*most*full) <= a.pages.stageable() {
+	for most < end-first && 4*a.pages.need(2*most*full) <= a.pages.stageable() {
 		most *= 2
 	}
 	st := a.staged[in.val.Tensor]
 	if st == nil {
 		pages := 0
-		for at, n := int64(0), int64(1); at < end; at, n = at+n, min(2*n, most) {
+		for at, n := first, int64(1); at < end; at, n = at+n, min(2*n, most) {
 			pages += a.pages.need(n * full)
 		}
 		st = &staging{stay: a.Steps(a.tiles) > 1 && 2*pages <= a.pages.stageable()}
 		a.staged[in.val.Tensor] = st
 	}
 	if !st.stay {
-		end = ceilDiv(a.Visible(a.tiles, v.i), a.tiles.Keys)
+		end = min(end, ceilDiv(a.Visible(a.tiles, v.i), a.tiles.Keys))
 	}
 	for _, x := range st.tiles {
 		if x.first <= v.j && v.j < x.first+x.n {
@@ -641,14 +678,14 @@ func (a *attending) stageOf(in *incoming, portion isa.Portion, once bool, v *vis
 		}
 	}
 	n := int64(1)
-	if k := len(st.tiles); k > 0 && v.j > 0 {
+	if k := len(st.tiles); k > 0 && v.j > first {
 		n = min(2*st.tiles[k-1].n, most)
 	}
 	if n = min(n, end-v.j); !st.stay {
 		a.leave(st)
 	}
 	portion.Tile, portion.Tiles = int32(v.j)+1, int32(n)
-	bytes := size(min(n*a.tiles.Keys, a.Keys-v.j*a.tiles.Keys))
+	bytes := size(o.Within(v.j*a.tiles.Keys, min((v.j+n)*a.tiles.Keys, a.Keys)))
 	ent, deps := a.pages.add(0, bytes, never)
 	a.pages.pin(ent, true)
 	a.pages.bring(ent, a.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: bytes,

@@ -14,9 +14,7 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 )
 
-// A decode of the parts takes about what the whole network takes, which copies keys and values besides; on four
-// chips less,
-// but no less than a quarter.
+// A decode of the parts takes about what the whole network takes; on four chips less, but no less than a quarter.
 func TestServingTimes(t *testing.T) {
 	recipe, err := pipeline.Lookup(pipeline.Default)
 	if err != nil {

@@ -152,7 +152,9 @@ func (w *work) makeScores(tile, piece int32) {
 	v := &visited{tile: tile, piece: piece, keys: c.Tile, scores: w.now, rescale: -1, times: -1}
 	a.visits, a.of[at] = append(a.visits, v), v
 	w.readTile(v, 0)
-	w.readTile(v, 1)
+	for part := range w.t.anchor.op.KeyParts() {
+		w.readTile(v, 2*part+1)
+	}
 }
 
 // readTile reads a tile of an input on each core.
@@ -164,7 +166,7 @@ func (w *work) readTile(v *visited, input int) {
 				id := w.t.anchor.op.Inputs[input]
 				e := ravel(at, w.t.anchor.in[input])
 				w.attending().seen[core][seenAt{v.tile*w.t.Pieces + v.piece, input, e}] = w.attended(v, input, id, e)
-				if input == 1 {
+				if w.t.anchor.op.KeyPart(input) >= 0 && input%2 == 1 {
 					w.report.Products++
 				}
 			})
@@ -186,8 +188,8 @@ func (w *work) onScores(v *visited) {
 	case c.Operand == 1: // one at least of the vector units
 		after(v.scores, "the scores")
 		v.soft, v.vector = append(v.soft, w.now), v.vector || c.Kind == isa.Vector
-		for input := range w.t.anchor.op.Inputs[3:] {
-			w.readTile(v, 3+input)
+		for input := 1 + 2*w.t.anchor.op.KeyParts(); input < len(w.t.anchor.op.Inputs); input++ {
+			w.readTile(v, input)
 		}
 	case c.Kind != isa.Matrix:
 		for _, d := range v.soft {
@@ -215,7 +217,9 @@ func (w *work) onScores(v *visited) {
 		case a.finish >= 0:
 			after(a.finish, "the place of the sums, which another tile has,")
 		}
-		w.readTile(v, 2)
+		for part := range w.t.anchor.op.KeyParts() {
+			w.readTile(v, 2*part+2)
+		}
 		v.times = w.now
 	}
 }

@@ -40,7 +40,28 @@ func attentions(seed uint64, batch int64) (*model.Graph, error) {
 		return g.op("Reshape", model.Attr{Shape: shape}, x)
 	}
 	all := heads * group
-	q, k, v := of("q", batch, all, rows, depth), of("k", batch, heads, keys, depth), of("v", batch, heads, keys, width)
+	var cuts []int64 // parts of keys and values
+	if keys > 1 && r.IntN(2) == 0 {
+		first := 1 + r.Int64N(keys-1)
+		if cuts = []int64{first, keys - first}; keys-first > 1 && r.IntN(3) == 0 {
+			cuts = []int64{first, 1, keys - first - 1}
+		}
+	}
+	ofKeys := func(name string, features int64) model.TensorID {
+		if cuts == nil {
+			return of(name, batch, heads, keys, features)
+		}
+		var parts []model.TensorID
+		for i, n := range cuts {
+			part := g.b.Input(fmt.Sprint(name, i), model.F16, batch, heads, n, features)
+			if r.IntN(2) == 0 { // not from the DDR
+				part = g.op("Relu", model.Attr{}, part)
+			}
+			parts = append(parts, part)
+		}
+		return g.op("Concat", model.Attr{Axis: 2}, parts...)
+	}
+	q, k, v := of("q", batch, all, rows, depth), ofKeys("k", depth), ofKeys("v", width)
 	columns := func(x model.TensorID) model.TensorID {
 		perm := []int64{0, 1, 3, 2}
 		if len(g.shape(x)) == 5 {
@@ -124,7 +145,7 @@ func attentions(seed uint64, batch int64) (*model.Graph, error) {
 
 // One operator gives the values of those that it stands for, and its work is what its queries see.
 func TestFusedAttention(t *testing.T) {
-	causal, seeds := 0, sample(2000)
+	causal, apart, seeds := 0, 0, sample(2000)
 	for seed := range uint64(seeds) {
 		g, err := attentions(seed, 1+int64(seed%2))
 		if err != nil {
@@ -147,9 +168,12 @@ func TestFusedAttention(t *testing.T) {
 			}
 			shape := f.Tensor(op.Outputs[0]).Shape
 			d := len(shape)
-			rows, width, keys := shape[d-2], shape[d-1], f.Tensor(op.Inputs[2]).Shape[d-2]
+			rows, width, keys := shape[d-2], shape[d-1], f.KeyStart(op, op.KeyParts())
 			depth, products := f.Tensor(op.Inputs[0]).Shape[d-1], shape[:d-2].Elements()
 			seen := rows * keys
+			if op.KeyParts() > 1 {
+				apart++
+			}
 			if op.Attr.Causal {
 				causal++
 				seen = 0
@@ -165,6 +189,9 @@ func TestFusedAttention(t *testing.T) {
 	}
 	if causal < seeds/7 {
 		t.Errorf("%d causal ones of %d", causal, seeds)
+	}
+	if apart < seeds/4 {
+		t.Errorf("%d with keys in parts of %d", apart, seeds)
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 // FuseAttention puts one operator, of kind Attention, in the place of the operators of each attention in a copy
 // of g: a product of queries and keys, element-wise operators on the scores, a softmax or not, and the product with the
 // values. It returns how many it has found. Reshapes between them, which cut heads into groups that share keys, go
-// into those of the operands; a mask that is known to be causal becomes an attribute.
+// into those of the operands; a mask that is known to be causal becomes an attribute. Keys and values that are put
+// together for it alone, as those of a cache and of a token, stay apart.
 //
 // What stays as it is: scores or shares that something else reads, products with constants, one tensor as queries and
 // keys or the like, and whatever does not fit the operator. It is not among the passes of [Run], since schedules of the
@@ -29,12 +30,12 @@ func FuseAttention(g *model.Graph) (*model.Graph, int, error) {
 	if n == 0 {
 		return e.g, 0, nil
 	}
-	if err := e.commit(); err != nil {
-		return nil, 0, fmt.Errorf("simplify: attention: %w", err)
-	}
-	deadCode(e) // reshapes and transpositions that are read no more, constants
-	if err := e.commit(); err != nil {
-		return nil, 0, fmt.Errorf("simplify: attention: %w", err)
+	unread := func() { deadCode(e) } // reshapes and transpositions, constants
+	for _, change := range []func(){func() {}, unread, e.keyParts, unread} {
+		change()
+		if err := e.commit(); err != nil {
+			return nil, 0, fmt.Errorf("simplify: attention: %w", err)
+		}
 	}
 	if err := e.g.Validate(); err != nil {
 		return nil, 0, fmt.Errorf("simplify: attention: %w", err)
@@ -223,21 +224,75 @@ func (e *editor) twice(a *found) bool {
 	if swapped {
 		value = a.context.Inputs[1]
 	}
-	list := []model.TensorID{a.scores.Inputs[0], key, value}
-	for i, t := range append(list, a.operands...) {
+	return e.shared([]model.TensorID{a.scores.Inputs[0], key, value}, a.operands)
+}
+
+// shared reports whether tensors of a list are one in two places, or one of others, but for its shape.
+func (e *editor) shared(list, others []model.TensorID) bool {
+	known := map[model.TensorID]bool{}
+	for i, t := range slices.Concat(list, others) {
 		for p := e.g.Tensors[t].Producer; p != model.NoOp && e.g.Ops[p].Kind == "Reshape"; p = e.g.Tensors[t].Producer {
 			t = e.g.Ops[p].Inputs[0]
 		}
-		if i < 3 {
-			if slices.Contains(list[:i], t) {
-				return true
-			}
-			list[i] = t
-		} else if slices.Contains(list, t) {
+		if known[t] {
 			return true
 		}
+		known[t] = i < len(list)
 	}
 	return false
+}
+
+// keyParts lets attentions read the parts of keys and values that a Concat puts together for them alone.
+func (e *editor) keyParts() {
+	for _, op := range e.g.Ops {
+		if op.Kind != "Attention" || op.KeyParts() != 1 {
+			continue
+		}
+		n := len(e.g.Tensors[op.Inputs[1]].Shape)
+		dim := n - 2
+		if op.Attr.TransB {
+			dim++
+		}
+		keys, values := e.partsOf(op, op.Inputs[1], dim), e.partsOf(op, op.Inputs[2], n-2)
+		if keys == nil || len(keys) != len(values) {
+			continue
+		}
+		inputs, fit := op.Inputs[:1:1], true
+		for i, k := range keys {
+			inputs = append(inputs, k, values[i])
+			fit = fit && e.g.Tensors[k].Shape[dim] == e.g.Tensors[values[i]].Shape[n-2] &&
+				e.g.Tensors[k].Role != model.Constant && e.g.Tensors[values[i]].Role != model.Constant
+		}
+		if fit && !e.shared(inputs, op.Inputs[3:]) {
+			op.Inputs = append(inputs, op.Inputs[3:]...)
+		}
+	}
+}
+
+// partsOf lists what a Concat along a dimension makes a tensor of that one operator reads alone, with or without a
+// reshape behind it; nil: it is made otherwise.
+func (e *editor) partsOf(reader *model.Op, t model.TensorID, dim int) (parts []model.TensorID) {
+	g, shape := e.g, e.g.Tensors[t].Shape
+	for g.Tensors[t].Producer != model.NoOp && e.only(t) == reader {
+		from := g.Tensors[t].Shape
+		switch op := g.Ops[g.Tensors[t].Producer]; op.Kind {
+		case "Reshape":
+			reader, t = op, op.Inputs[0]
+			continue
+		case "Concat":
+			axis := op.Attr.Axis
+			if from[axis] != shape[dim] || from[axis:].Elements() != shape[dim:].Elements() {
+				return nil
+			}
+			for _, in := range op.Inputs {
+				own := shape.Clone()
+				own[dim] = g.Tensors[in].Shape[axis]
+				parts = append(parts, e.reshaped(in, own))
+			}
+		}
+		break
+	}
+	return parts
 }
 
 // trailing reports whether an operand has the same place among the attention's scores as where it is read.

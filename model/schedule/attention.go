@@ -73,7 +73,20 @@ type AttendedOperand struct {
 	Element  int64
 
 	lead, positions, keys bool  // what it depends on: the head, the position, the key
+	part                  int   // of the keys or values; -1: it is neither
+	from, to              int64 // which of the keys it has, or depends on
 	remote                int64 // of Bytes, what exchanges bring from other cores
+}
+
+// IsKeys reports whether it is keys or values.
+func (o *AttendedOperand) IsKeys() bool { return o.part >= 0 }
+
+// Within is how many of the keys from lo to hi an operand has.
+func (o *AttendedOperand) Within(lo, hi int64) int64 { return max(0, min(hi, o.to)-max(lo, o.from)) }
+
+// Tiles are the tiles of keys that an operand has any of.
+func (o *AttendedOperand) Tiles(t AttentionTiles) (first, end int64) {
+	return o.from / t.Keys, ceil(o.to, t.Keys)
 }
 
 // Visible is the number of keys any core sees of tile i of positions.
@@ -115,9 +128,9 @@ func dealtTo(lo, hi, each, tile, i, core int64) model.Interval {
 	return model.Interval{Lo: at + core*size, Hi: at + (core+1)*size}
 }
 
-// Together is the bytes of tile j of keys that all cores load for tile i of positions if they take these in turn, of
-// which the core that loads most loads so many. Less than 0 for i: for all positions.
-func (a *Attending) Together(t AttentionTiles, i, j, bytes int64) int64 {
+// Together is the bytes of tile j of an operand's keys that all cores load for tile i of positions if they take these in
+// turn, of which the core that loads most loads so many. Less than 0 for i: for all positions.
+func (a *Attending) Together(o *AttendedOperand, t AttentionTiles, i, j, bytes int64) int64 {
 	lo, hi := a.span()
 	sum, cores, most := int64(0), ceil(hi-lo, a.Positions), int64(1)
 	for c := range cores {
@@ -127,7 +140,7 @@ func (a *Attending) Together(t AttentionTiles, i, j, bytes int64) int64 {
 				seen = min(hi, dealtTo(lo, hi, a.Positions, t.Positions, i, c).Hi) + a.First
 			}
 		}
-		n := max(0, min(t.Keys, seen-j*t.Keys))
+		n := o.Within(j*t.Keys, min((j+1)*t.Keys, seen))
 		sum, most = sum+n, max(most, n)
 	}
 	return ceil(bytes*sum*a.cores, most*cores)
@@ -177,13 +190,13 @@ func (a *Attending) SlotBytes(o *AttendedOperand, t AttentionTiles) int64 {
 
 // Elements is the number of elements of a tiled operand such tiles need.
 func (a *Attending) Elements(o *AttendedOperand, t AttentionTiles) int64 {
-	switch o.Input {
-	case 0:
+	switch {
+	case o.Input == 0:
 		return t.Products * a.Heads * t.Positions * a.Depth
-	case 1:
-		return t.Products * t.Keys * a.Depth
-	case 2:
-		return t.Products * t.Keys * a.Width
+	case o.IsKeys() && o.Input%2 == 1:
+		return t.Products * min(t.Keys, o.to-o.from) * a.Depth
+	case o.IsKeys():
+		return t.Products * min(t.Keys, o.to-o.from) * a.Width
 	}
 	n := int64(1)
 	if o.lead {
@@ -374,7 +387,9 @@ func (b *StepBuilder) attending(layer *Layer, cores int64, need []Regions, want 
 			a.Rows = append(a.Rows, r[n-2])
 		}
 	}
-	a.First = g.Tensor(op.Inputs[2]).Shape[n-2] - q.Shape[n-2]
+	parts := op.KeyParts()
+	keys := g.KeyStart(op, parts)
+	a.First = keys - q.Shape[n-2]
 	lo, hi := a.span()
 	a.dealt = a.Causal && hi-lo > a.Positions && (int64(len(need)) < cores || elements == all.Elements()) // nothing twice
 	// the same factor for all
@@ -386,14 +401,19 @@ func (b *StepBuilder) attending(layer *Layer, cores int64, need []Regions, want 
 	for _, t := range slices.Concat(layer.Inputs, layer.Constants) {
 		x := g.Tensor(t)
 		o := AttendedOperand{Tensor: t, Input: slices.Index(op.Inputs, t), Constant: x.Role == model.Constant,
-			Element: x.DType.Bytes()}
+			Element: x.DType.Bytes(), to: keys}
+		if o.part = op.KeyPart(o.Input); o.IsKeys() {
+			o.from, o.to = g.KeyStart(op, o.part), g.KeyStart(op, o.part+1)
+		}
 		for _, reg := range need {
 			o.Bytes = max(o.Bytes, reg[t].Elements()*o.Element)
 		}
 		switch {
 		case o.Input < 0:
-		case o.Input < 3:
+		case o.Input == 0:
 			o.Tiled = true
+		case o.IsKeys(): // a small part, such as a token's, is there from the start
+			o.Tiled = parts == 1 || a.dealt || o.Bytes > limit
 		default:
 			for d, extent := range x.Shape {
 				if extent > 1 {
@@ -765,7 +785,7 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 			in /= float64(a.Steps(t))
 		}
 		for i := range a.Operands {
-			if o := &a.Operands[i]; o.Input > 2 && o.Tiled {
+			if o := &a.Operands[i]; o.Input > 0 && !o.IsKeys() && o.Tiled {
 				in += waits + rate(a.SlotBytes(o, t))
 			}
 		}
@@ -881,7 +901,7 @@ func (t *Tiler) products(r model.Region, block int64, visit func(lead model.Regi
 
 // sees is the number of keys a core sees of these positions.
 func (t *Tiler) sees(p model.Interval, n int) int64 {
-	keys := t.Graph.Tensor(t.Op.Inputs[2]).Shape[n-2]
+	keys := t.Graph.KeyStart(t.Op, t.Op.KeyParts())
 	if t.Op.Attr.Causal {
 		if p.Len() > 0 {
 			return p.Hi + keys - t.Graph.Tensor(t.Op.Inputs[0]).Shape[n-2]
@@ -925,6 +945,12 @@ func (t *Tiler) positions(r model.Region, i, piece int64) model.Interval {
 func (t *Tiler) Boxes(input int, r model.Region, block, i, piece, j int64) (list []model.Region) {
 	positions := t.positions(r, i, piece)
 	keys := model.Interval{Lo: j * t.Tiles.Keys, Hi: min((j+1)*t.Tiles.Keys, t.sees(positions, len(r)))}
+	part := t.Op.KeyPart(input)
+	if part >= 0 {
+		from := t.Graph.KeyStart(t.Op, part)
+		keys = keys.Intersect(model.Interval{Lo: from, Hi: t.Graph.KeyStart(t.Op, part+1)})
+		keys.Lo, keys.Hi = keys.Lo-from, keys.Hi-from
+	}
 	if positions.Len() == 0 || input > 0 && keys.Len() == 0 {
 		return nil
 	}
@@ -941,12 +967,12 @@ func (t *Tiler) Boxes(input int, r model.Region, block, i, piece, j int64) (list
 			b = append(b, heads, positions, width)
 		case input == 0:
 			b = append(b, heads, positions, model.Interval{Hi: shape[len(shape)-1]})
-		case input == 1 && t.Op.Attr.TransB:
-			b = append(b, head, model.Interval{Hi: shape[len(shape)-2]}, keys)
-		case input == 1:
-			b = append(b, head, keys, model.Interval{Hi: shape[len(shape)-1]})
-		case input == 2:
+		case part >= 0 && input%2 == 0:
 			b = append(b, head, keys, width)
+		case part >= 0 && t.Op.Attr.TransB:
+			b = append(b, head, model.Interval{Hi: shape[len(shape)-2]}, keys)
+		case part >= 0:
+			b = append(b, head, keys, model.Interval{Hi: shape[len(shape)-1]})
 		default:
 			b = append(b, heads, positions, keys)[len(b)+3-len(shape):]
 			for d := range b {
