@@ -128,8 +128,8 @@ func dealtTo(lo, hi, each, tile, i, core int64) model.Interval {
 	return model.Interval{Lo: at + core*size, Hi: at + (core+1)*size}
 }
 
-// Together is the bytes of tile j of an operand's keys that all cores load for tile i of positions if they take these in
-// turn, of which the core that loads most loads so many. Less than 0 for i: for all positions.
+// Together is the bytes of tile j of an operand's keys that all cores load for tile i of positions if they take these
+// in turn, of which the core that loads most loads so many. Less than 0 for i: for all positions.
 func (a *Attending) Together(o *AttendedOperand, t AttentionTiles, i, j, bytes int64) int64 {
 	lo, hi := a.span()
 	sum, cores, most := int64(0), ceil(hi-lo, a.Positions), int64(1)
