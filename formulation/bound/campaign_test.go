@@ -545,7 +545,7 @@ func (c *campaign) hold(ctx context.Context, how string, on *held, r *scheduler.
 	c.traded++
 	for _, share := range []float64{1, .5, 0} {
 		a, b := share/r.Spec.DDR.BandwidthBytesPerSecond, 1-share
-		found, least := a*(moved-t.Bytes)+b*(products-t.Products), t.Fewest(int(launches), a, b)
+		found, least := a*(moved-t.Bytes)+b*(products-t.Products), t.Fewest(int(launches), a, b)[int(launches)]
 		if least > found+1e-9*(a*moved+b*products)+1e-12 {
 			c.bad++
 			c.t.Errorf("%s: %g launches, %g bytes of at least %g and %g s of products of at least %g on %s, by a share of %g %g, expected at least %g",

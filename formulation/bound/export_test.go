@@ -39,9 +39,9 @@ func (t *Traded) Least(launches, bytes, products float64) float64 {
 	return t.p.least(launches, bytes, products)
 }
 
-// Fewest is the least weighted sum of what passes the bytes and the products with so many launches.
-func (t *Traded) Fewest(launches int, bytes, products float64) float64 {
-	return t.p.fewest(context.Background(), &prices{0, bytes, products}, len(t.p.markers), launches)[launches]
+// Fewest is the least weighted sum of what passes the bytes and the products with each number of launches up to most.
+func (t *Traded) Fewest(most int, bytes, products float64) []float64 {
+	return t.p.fewest(context.Background(), &prices{0, bytes, products}, len(t.p.markers), most)
 }
 
 // A Copying is the term copies of a network: the seconds of a multiply-accumulate on one core, and the least
