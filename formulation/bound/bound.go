@@ -289,7 +289,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		clusters = append(clusters, spent{w.partition(ctx, cold.Shares[k], spec, busy), work, t[matrix]})
 	}
 	kernels := trade(ctx, clusters, (busy*weights+moved)/ddr)
-	if one := clusters[0]; alike(cold.Shares) && launch > 0 {
+	if one := clusters[0]; of == lines && alike(cold.Shares) && launch > 0 {
 		share := 1.0
 		if sum := kernels.prices.Bytes + kernels.prices.Products; sum > 0 {
 			share = kernels.prices.Bytes / sum

@@ -533,7 +533,7 @@ func (c *campaign) hold(ctx context.Context, how string, on *held, r *scheduler.
 	for _, term := range on.even[which].Terms {
 		hold(term.Name, term.Seconds)
 	}
-	if which > 0 || r.Program == nil {
+	if which > 0 || r.Program == nil || r.Shares[0] == 0 {
 		return
 	}
 	// What it launches, moves and computes.
