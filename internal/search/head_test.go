@@ -2,7 +2,6 @@ package search
 
 import (
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -49,9 +48,6 @@ func TestRepetition(t *testing.T) {
 func TestBlocks(t *testing.T) {
 	better, repeated := 0, 0
 	names := []string{"bert-128", "vit-b16"}
-	if os.Getenv("DSASCHED_FULL") == "" {
-		names = names[:1]
-	}
 	for _, name := range names {
 		net, chip, recipe := greedyFor(t, name)
 		const batch, chunk = 8, 2
