@@ -619,6 +619,7 @@ func anyOptions(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
 func TestCampaign(t *testing.T) {
 	c := &campaign{t: t, closest: map[string]float64{}, others: map[string]int{}}
 	c.one(93000225) // a constant behind a second result, which is on more cores than the first
+	c.one(310000249) // a layer with an attention of which the result needs no row
 	c.run()
 }
 

@@ -355,8 +355,8 @@ func (s *Schedule) attended(st *Step) []StagePart {
 	return parts
 }
 
-// attending describes the attention of a layer, if it is one, of which cores compute these boxes; want is where values
-// are wanted that others make.
+// attending describes the attention of a layer of which cores compute these boxes; nil if the layer has none, or none
+// of its rows is needed for them. Level want is that of operands that other steps make.
 func (b *StepBuilder) attending(layer *Layer, cores int64, need []Regions, want Level) *Attending {
 	g := b.Graph
 	op := g.Op(layer.Anchor)
@@ -386,6 +386,9 @@ func (b *StepBuilder) attending(layer *Layer, cores int64, need []Regions, want 
 		if !slices.Contains(a.Rows, r[n-2]) {
 			a.Rows = append(a.Rows, r[n-2])
 		}
+	}
+	if all == nil {
+		return nil
 	}
 	parts := op.KeyParts()
 	keys := g.KeyStart(op, parts)
@@ -533,6 +536,9 @@ func (b *StepBuilder) attentionNests(layer *Layer, t model.TensorID, region mode
 			need = append(need, reg)
 		}
 		a := b.attending(layer, now.Cores(), need, b.want)
+		if a == nil {
+			return
+		}
 		var last AttentionTiles
 		tried := 0
 		for _, x := range a.lattice() {
