@@ -370,20 +370,15 @@ func (s *searcher) consider(ctx context.Context, c candidate) (better bool, err 
 	return true, nil
 }
 
-// Worse plans than the best are moved on from, by this share at first and by none at last;
-// slack is by how much the simulation of a move may exceed that before it is given up, so
-// that what its groups take is known of those that come near.
-const (
-	hottest = 0.005
-	slack   = 0.05
-)
+// slack is the share by which a move's time may exceed the best before its simulation is given up, so that what its
+// groups take is known of those that come near.
+const slack = 0.05
 
-// polish makes moves from a candidate on.
+// polish climbs from a candidate on: of each round of moves it takes the best, if that is not worse.
 func (s *searcher) polish(ctx context.Context, b budget, top candidate) error {
 	s.moveFrom(top)
 	idle := 0
 	for done := 0; b.spent(done) < 1; {
-		heat := 1 + hottest*max(0, 1-1.25*b.spent(done))
 		var list []candidate
 		for try := 0; len(list) < perRound && try < 20*perRound; try++ {
 			m := s.pick()
@@ -419,7 +414,7 @@ func (s *searcher) polish(ctx context.Context, b budget, top candidate) error {
 		}
 		idle++
 		switch {
-		case next >= 0 && list[next].Score < min(s.at.Score, top.Score*heat), next >= 0 && list[next].Score == top.Score:
+		case next >= 0 && (list[next].Score < s.at.Score || list[next].Score == top.Score):
 			s.moveFrom(list[next])
 		case idle%16 == 0:
 			s.moveFrom(top)
