@@ -93,6 +93,9 @@ func (s *Schedule) RowTile(st *Step, core, p, n int64, cols model.Interval) mode
 	layout := s.Graph.Tensor(st.Output).Layout
 	at := len(layout) - s.RowDims(st, total(st.Nest.Columns))
 	box := Slice(s.Instances.Instances[st.Instance].Regions[st.Output], st.Binding, layout, core)
+	if box == nil { // a core of another result's alone
+		return nil
+	}
 	rows, columns := int64(1), int64(1)
 	for k, d := range layout {
 		if k < at {
