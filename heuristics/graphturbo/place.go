@@ -219,7 +219,7 @@ func (p *placer) live(level schedule.Level, step int, visit func(*schedule.Value
 		if v.Level == level {
 			visit(v)
 		}
-		return v.Level != schedule.DDR // from there nothing comes back
+		return v.Level != schedule.DDR // what comes back from there makes a new list
 	})
 }
 

@@ -373,7 +373,7 @@ func (b *StepBuilder) reads(layer *Layer, st *Step, need []Regions, sources [][]
 	}
 }
 
-// busiest is the first of the cores that need most of a tensor, and how many elements that is.
+// busiest returns the first of the cores that need most of a tensor, and the elements that it needs.
 func busiest(need []Regions, t model.TensorID) (core, most int64) {
 	for c, reg := range need {
 		if n := reg[t].Elements(); n > most {
