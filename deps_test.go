@@ -152,7 +152,7 @@ var mayImport = map[string][]string{
 		"internal/heuristics/tvm", "internal/heap", "internal/schedulefile", "internal/server", "internal/simplify",
 		"internal/suggest", "model", "model/network", "model/schedule"},
 	"internal/schedulefile": {"hardware", "internal/safefile", "internal/strict", "model", "model/schedule"},
-	"internal/search": {"formulation/milp", "formulation/split", "hardware", "hardware/cost",
+	"internal/search": {"formulation/milp", "formulation/split", "hardware", "hardware/cost", "hardware/lower",
 		"heuristics/graphturbo", "internal/pipeline", "model", "model/network", "model/schedule"},
 	"internal/server":   {"hardware"},
 	"internal/simplify": {"model"},

@@ -122,7 +122,7 @@ func TestParseForms(t *testing.T) {
 			func(s *Spec) bool {
 				return s.CoreTypes[0].Units[0].OperandBytesPerSecond == 80e9 && s.CoreTypes[0].Units[0].ResultsHeld == 8192
 			}},
-		{"a gap between layers and a host", example(t) + "gap: 800ns\nmatrix_start: 1us\nhost: 0.1ms\n", func(s *Spec) bool {
+		{"gap, start and host", example(t) + "gap: 800ns\nmatrix_start: 1us\nhost: 0.1ms\n", func(s *Spec) bool {
 			return s.GapSeconds == 800e-9 && s.MatrixStartSeconds == 1e-6 && s.HostSeconds == 1e-4
 		}},
 		{"no gap between blocks", with(t, "25cycles", "25cycles\n        block: 0"),

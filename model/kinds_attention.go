@@ -88,23 +88,27 @@ func inferAttention(op *Op, in []*Tensor) ([]Shape, error) {
 	q, a := in[0].Shape, op.Attr
 	n, parts := len(q), op.KeyParts()
 	if parts < 1 || len(in) != 1+2*parts+a.extra() {
-		return nil, fmt.Errorf("has %d inputs, expected %d, and two for each part of the keys but one", len(in), 3+a.extra())
+		return nil, fmt.Errorf("has %d inputs, expected %d, and two more for each further part of the keys", len(in),
+			3+a.extra())
 	}
 	for i := range parts {
 		k, v := in[2*i+1].Shape, in[2*i+2].Shape
 		if n < 3 || len(k) != n || len(v) != n {
-			return nil, fmt.Errorf("queries %v, keys %v and values %v, expected three dimensions or more, as many of each", q,
-				k, v)
+			return nil, fmt.Errorf(
+				"queries %v, keys %v and values %v, expected three dimensions or more, as many of each",
+				q, k, v)
 		}
 		dim := keyDim(op, n)
 		keys, depth := k[dim], k[2*n-3-dim]
 		if a.Group < 1 || q[n-3] != k[n-3]*a.Group || k[n-3] != v[n-3] || !slices.Equal(q[:n-3], k[:n-3]) ||
 			!slices.Equal(q[:n-3], v[:n-3]) {
-			return nil, fmt.Errorf("queries %v, keys %v and values %v do not fit for %d heads of queries to one of keys", q, k,
-				v, a.Group)
+			return nil, fmt.Errorf(
+				"queries %v, keys %v and values %v do not fit for %d heads of queries to one of keys",
+				q, k, v, a.Group)
 		}
 		if depth != q[n-1] || keys != v[n-2] {
-			return nil, fmt.Errorf("queries %v, keys %v and values %v: depths %d and %d, keys %d and %d, expected equal ones",
+			return nil, fmt.Errorf(
+				"queries %v, keys %v and values %v: depths %d and %d, keys %d and %d, expected equal ones",
 				q, k, v, q[n-1], depth, keys, v[n-2])
 		}
 		if first := in[2].Shape; v[n-1] != first[n-1] {

@@ -53,7 +53,7 @@ func TestGapBetweenLayers(t *testing.T) {
 	}
 	chip.MatrixStartSeconds = 4 * gap
 	if more, _ := latency(); starts < 5 || math.Abs((more-with)/(4*gap*float64(starts))-1) > 0.01 {
-		t.Errorf("%d starts of the matrix unit of %g s take %g s more, want as many as convolutions, and their sum", starts,
-			4*gap, more-with)
+		t.Errorf("%d starts of the matrix unit of %g s take %g s more, want as many as convolutions, and their sum",
+			starts, 4*gap, more-with)
 	}
 }

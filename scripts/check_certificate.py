@@ -1481,7 +1481,7 @@ def check(path):
     same("proof.witness.shares", len(claims), len(distinct))
     rows = [compare(of[n], x, "proof.witness.shares[%d]" % i) for i, (n, x) in enumerate(zip(distinct, claims))]
     row, at = rows[0], "proof.witness.shares[%d]." % (len(rows) - 1)
-    loads_row, late_row = (last.series(claims[-1][x], at + x) if x in claims[-1] else rows[-1]
+    loads_row, late_row = (last.series(get(claims[-1], at + x, list), at + x) if x in claims[-1] else rows[-1]
                            for x in ("loads_then_series", "series_then_loads"))
     rows = {n: r for n, r in zip(distinct, rows)}
 
@@ -1551,7 +1551,8 @@ def check(path):
         tables = w.tables(k, by, again)
         kernels += share * ((1 - by - again) * work + again * total[MATRIX] + w.kernels(tables, (1 - by) * launch))
     found = get(claim, "bound.terms", list)
-    claimed = {t["term"]: float(get(t, "bound.terms.bound_s", int, float)) for t in found}
+    claimed = {get(t, "bound.terms[%d].term" % i, str): float(get(t, "bound.terms[%d].bound_s" % i, int, float))
+               for i, t in enumerate(found)}
     if len(distinct) == 1 and launch:  # each number of launches by itself
         part = by / (by + again) if by + again else 1.0
         tables = w.tables(k, part, 1 - part)

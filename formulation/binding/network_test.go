@@ -16,6 +16,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
@@ -150,6 +151,49 @@ func TestNetworks(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A network output that layers read and that is kept is read where it is kept, and stored besides.
+func TestKeptOutputs(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := cost.New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	price := func(output bool, outputs string) float64 {
+		b := model.NewBuilder("kept")
+		x := b.Input("x", model.F16, 256, 512)
+		y := b.Op("MatMul", "first", model.Attr{}, x, b.Param("v", model.F16, 512, 512))
+		if output {
+			b.Output(y)
+		}
+		b.Output(b.Op("MatMul", "second", model.Attr{}, y, b.Param("w", model.F16, 512, 64)))
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		recipe := pipeline.Picking(crossLayer, pipeline.Pick{Stage: "outputs", Strategy: outputs})
+		s, err := scheduler.Schedule(t.Context(), g, spec, recipe, scheduler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := binding.FromSchedule(t.Context(), s, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := binding.Seconds(s, m), n.Problem.Seconds(n.Given); math.Abs(got-want) > 1e-9*want {
+			t.Errorf("the schedule costs %g s, the tables say %g", got, want)
+		}
+		return n.Problem.Seconds(n.Given)
+	}
+	inside, kept, stored := price(false, "l1"), price(true, "l1-kept"), price(true, "l1")
+	if !(inside < kept && kept < stored) {
+		t.Errorf("%g s without an output between, %g s with one that is kept, %g s with one that is not; expected this order",
+			inside, kept, stored)
 	}
 }
 

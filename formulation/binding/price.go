@@ -16,11 +16,11 @@ type pricer struct {
 	cores int64
 }
 
-// level is where a value is priced: network outputs in the DDR, what other
+// level is where a value is priced: network outputs in the DDR unless they are kept, what other
 // sub-graphs read at the scope of its instance, the rest in the LB; and in the GB,
 // whatever the scope, if a core's part alone passes the LB.
 func (p *pricer) level(v *schedule.Value, scope schedule.Level, s *schedule.Schedule) schedule.Level {
-	if s.Graph.IsOutput(v.Tensor) {
+	if s.Graph.IsOutput(v.Tensor) && !s.Kept(v.Tensor) {
 		return schedule.DDR
 	}
 	sg := s.Grouping.Groups[s.Instances.Instances[v.Instance].Group]
@@ -120,15 +120,16 @@ func (p *pricer) read(r *schedule.Read, v *schedule.Value, at schedule.Level) fl
 	return p.ddrLatency() + p.linkLatency() + p.slowest(r.UnionBytes, gb, r.CoreNeedBytes, 0)
 }
 
-// write is the time to take a value from the LB to its level.
-func (p *pricer) write(v *schedule.Value, at schedule.Level) float64 {
-	switch {
-	case at == schedule.LB:
-		return 0
-	case at == schedule.GB && p.s.Spec.GB != nil:
-		return p.linkLatency() + p.slowest(0, v.Bytes, 0, v.CoreBytes)
+// write is the time to take a value from the LB to its level and, if it is a network output, to the DDR.
+func (p *pricer) write(v *schedule.Value, at schedule.Level) (seconds float64) {
+	near := at == schedule.LB || at == schedule.GB && p.s.Spec.GB != nil
+	if near && at == schedule.GB {
+		seconds = p.linkLatency() + p.slowest(0, v.Bytes, 0, v.CoreBytes)
 	}
-	return p.ddrLatency() + p.linkLatency() + p.slowest(v.Bytes, v.Bytes, 0, v.CoreBytes)
+	if !near || p.s.Graph.IsOutput(v.Tensor) {
+		seconds += p.ddrLatency() + p.linkLatency() + p.slowest(v.Bytes, v.Bytes, 0, v.CoreBytes)
+	}
+	return seconds
 }
 
 // slowest is the time of a move that takes these bytes of the cluster's share of the

@@ -272,7 +272,8 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	longest, at = 0, len(release)
 	for k, bytes := range least.late(ctx, row.cuts) {
 		c := row.cuts[k]
-		if seconds := launch + row.until[c] + busy*(bytes-room)/ddr; c < len(release) && bytes > room && seconds > longest {
+		seconds := launch + row.until[c] + busy*(bytes-room)/ddr
+		if c < len(release) && bytes > room && seconds > longest {
 			longest, at = seconds, c
 		}
 	}

@@ -548,8 +548,9 @@ func (c *campaign) hold(ctx context.Context, how string, on *held, r *scheduler.
 		found, least := a*(moved-t.Bytes)+b*(products-t.Products), t.Fewest(int(launches), a, b)[int(launches)]
 		if least > found+1e-9*(a*moved+b*products)+1e-12 {
 			c.bad++
-			c.t.Errorf("%s: %g launches, %g bytes of at least %g and %g s of products of at least %g on %s, by a share of %g %g, expected at least %g",
-				how, launches, moved, t.Bytes, products, t.Products, r.Spec.Name, share, found, least)
+			c.t.Errorf("%s: %g launches, %g bytes (at least %g), %g s of products (at least %g) on %s, "+
+				"by a share of %g %g, expected at least %g", how, launches, moved, t.Bytes, products, t.Products,
+				r.Spec.Name, share, found, least)
 		}
 		if least > 0 {
 			c.binding++

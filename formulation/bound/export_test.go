@@ -8,14 +8,14 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 )
 
-// A Traded is what a cluster with a share of a batch, alone on a machine, can't do without: bytes across the DDR and
-// seconds of products.
+// A Traded has the bytes across the DDR and the seconds of products that no schedule of a cluster's share, alone on a
+// machine, does without.
 type Traded struct {
 	Bytes, Products float64
 	p               *partition
 }
 
-// Trade is that of n elements.
+// Trade finds them for a share of n elements.
 func Trade(net network.Network, spec *hardware.Spec, n int64) (*Traded, error) {
 	m, err := cost.New(spec)
 	if err != nil {

@@ -134,8 +134,8 @@ func TestFormsSayLess(t *testing.T) {
 				t.Fatal(err)
 			}
 			if compared++; form.Seconds > straight.Seconds {
-				t.Errorf("%s, seed %d: %g s (%s) for any form, %g s (%s) for lines", net.Name, seed, form.Seconds, form.Term,
-					straight.Seconds, straight.Term)
+				t.Errorf("%s, seed %d: %g s (%s) for any form, %g s (%s) for lines", net.Name, seed, form.Seconds,
+					form.Term, straight.Seconds, straight.Term)
 			}
 			if g, err := network.FuseAttention(net).Graph(1); err != nil || slices.ContainsFunc(g.Ops,
 				func(op *model.Op) bool { return op.Kind == "Attention" }) {
@@ -148,8 +148,8 @@ func TestFormsSayLess(t *testing.T) {
 			}
 			for _, x := range form.Terms {
 				if x.Seconds > terms[x.Name+x.Resource]*(1+1e-9) {
-					t.Errorf("%s, seed %d: %s says %g s for any form, %g s for lines", net.Name, seed, x.Name, x.Seconds,
-						terms[x.Name+x.Resource])
+					t.Errorf("%s, seed %d: %s says %g s for any form, %g s for lines", net.Name, seed, x.Name,
+						x.Seconds, terms[x.Name+x.Resource])
 				}
 			}
 		}

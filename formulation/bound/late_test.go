@@ -77,8 +77,8 @@ func late(seed uint64) network.Network {
 		conv := func(x model.TensorID, channels, window int64) model.TensorID {
 			count++
 			w := b.Param(fmt.Sprintf("w%d", count), model.F16, channels, b.Tensor(x).Shape[1], window, 1)
-			return b.Op("Conv", fmt.Sprintf("conv%d", count), model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1},
-				Pads: []int64{window / 2, 0, window / 2, 0}, Group: 1}, x, w)
+			return b.Op("Conv", fmt.Sprintf("conv%d", count), model.Attr{Strides: []int64{1, 1},
+				Dilations: []int64{1, 1}, Pads: []int64{window / 2, 0, window / 2, 0}, Group: 1}, x, w)
 		}
 		x := b.Input("x", model.F16, batch, 1+rows%5, rows, 1)
 		for i, n := range channels {
@@ -108,7 +108,8 @@ func late(seed uint64) network.Network {
 // tighten leaves memories that hold few weights and results, in front of a slow DDR.
 func tighten(r *rand.Rand, s *hardware.Spec) {
 	if s.LB != nil {
-		s.LB.SizeBytes, s.LBWeightBytes = pick(r, s.LB.SizeBytes, 2048, 8192, 32768), pick(r, s.LBWeightBytes, 256, 4096)
+		s.LB.SizeBytes = pick(r, s.LB.SizeBytes, 2048, 8192, 32768)
+		s.LBWeightBytes = pick(r, s.LBWeightBytes, 256, 4096)
 	}
 	if s.GB != nil {
 		s.GB.SizeBytes = pick(r, s.GB.SizeBytes, 512, 4096, 32768)

@@ -244,7 +244,7 @@ type partition struct {
 // the DDR, and seconds of products, beyond the least.
 type choice struct{ kernels, bytes, products float64 }
 
-// cost is a choice's, weighted.
+// Prices are weights of what a choice has; of gives their sum.
 type prices struct{ launches, bytes, products float64 }
 
 func (p *prices) of(c choice) float64 {

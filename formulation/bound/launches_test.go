@@ -49,7 +49,7 @@ func TestLaunchesAgainstBytes(t *testing.T) {
 				fewest := least.Fewest(64, perByte, 1)
 				found := perByte*(moved-bytes) + matrix - products
 				if k := min(int(launches), 64); launches <= 64 && fewest[k] > found*(1+1e-9)+1e-15 {
-					t.Errorf("%s on %s, %s, chunk %d: with %d launches %g s of bytes and products, expected at least %g",
+					t.Errorf("%s on %s, %s, chunk %d: %d launches with %g s of bytes and products, want at least %g",
 						c.network, c.machine, name, made.Chunk, k, found, fewest[k])
 				}
 				// Launches of each number, with a price, are no less than what mixes them.

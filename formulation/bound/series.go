@@ -96,8 +96,8 @@ type series struct {
 	// By cut: the next one, the stretch between the two, and the stretches from there to the end.
 	next         []int
 	step, behind []float64
-	// until is the most that the stretches up to a cut add up to. They begin behind the cut from, with the stretch up to
-	// it; that from -1 has all that leads to its cut.
+	// until is the largest sum of stretches up to a cut. The last of them begins behind the cut from; with -1 there is
+	// one stretch, which has all that leads to the cut.
 	until []float64
 	from  []int
 }
@@ -154,7 +154,7 @@ func (w *work) series() *series {
 	return s
 }
 
-// all is what all stretches of the row with most add up to.
+// all is the sum of all stretches of the row with the largest sum.
 func (s *series) all() float64 { return s.until[len(s.w.g.Ops)] }
 
 // through is the row with most in front of a cut, and all cuts behind it; that of the end is the row with most.

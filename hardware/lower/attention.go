@@ -565,11 +565,11 @@ func (a *attending) share(in *incoming, input int, v *visit, bytes int64) (core,
 	r := in.read
 	if o, ins := a.operand(input); len(ins) == 1 {
 		core = min(bytes, r.CoreNeedBytes)
+		union = max(1, shareOf(r.UnionBytes, core, max(1, r.CoreNeedBytes)))
 		if a.tiles.InTurn && input > 0 {
-			return core, a.Together(o, a.tiles, v.i, v.j, core), max(1, shareOf(r.UnionBytes, core, max(1, r.CoreNeedBytes)))
+			return core, a.Together(o, a.tiles, v.i, v.j, core), union
 		}
-		return core, shareOf(r.NeedBytes, core, max(1, r.CoreNeedBytes)),
-			max(1, shareOf(r.UnionBytes, core, max(1, r.CoreNeedBytes)))
+		return core, shareOf(r.NeedBytes, core, max(1, r.CoreNeedBytes)), union
 	}
 	if a.boxes == nil {
 		for core := range a.lp.step.Cores {

@@ -245,7 +245,8 @@ func (lp *layerPlan) checkLoads(s *schedule.Schedule, room int64) error {
 		switch s.RoleOf(st, v.Tensor) {
 		case schedule.BesideOperand:
 			wide := s.TileElements(st, 0, all)[v.Tensor]
-			union = shareOf(union, s.TileElements(st, 0, model.Interval{Hi: slices.Max(n.Columns)})[v.Tensor], max(1, wide))
+			some := s.TileElements(st, 0, model.Interval{Hi: slices.Max(n.Columns)})[v.Tensor]
+			union = shareOf(union, some, max(1, wide))
 		case schedule.ColumnsOperand:
 			union = shareOf(union, slices.Max(n.Columns)*slices.Max(n.Reduction), lp.dims.N*lp.dims.K)
 		case schedule.RowsOperand:

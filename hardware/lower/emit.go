@@ -508,7 +508,7 @@ func (e *emitter) launch(s *schedule.Schedule, inst int, start float64) {
 	e.open(isa.Launch, label, e.spec.LaunchSeconds+start)
 }
 
-// start is what a layer waits for beside its launch or gap.
+// start is the time of a layer's matrix unit to start, on top of its launch or gap.
 func (e *emitter) start(lp *layerPlan) float64 {
 	if lp.matrix || lp.attention != nil {
 		return e.spec.MatrixStartSeconds

@@ -25,8 +25,8 @@ type Options struct {
 	// Fold lets clusters that are alike always share their commands (isa.Program.As); else they
 	// do where there are many.
 	Fold bool `json:"-"`
-	// Most is the number of commands that clusters that differ may have; 0: as many as programs that are
-	// kept.
+	// Most is the number of commands that a program may have, clusters that are alike counted once; 0: as many as
+	// programs that are kept.
 	Most int `json:"-"`
 	// Cost gives the durations of commands in place of the formulas of package cost; nil:
 	// the formulas.
@@ -100,9 +100,9 @@ const (
 	maxLayers   = 2_000_000
 	maxCommands = 8_000_000
 	maxSteady   = 6_000_000
-	// maxRepeated is for clusters that differ and so are not lowered step by step, while some repeat a chunk: of many
+	// MaxRepeated is for clusters that differ and so are not lowered step by step, while some repeat a chunk: of many
 	// chunks the rate is soon that of more.
-	maxRepeated = 3_000_000
+	MaxRepeated = 3_000_000
 	// maxStep is for one step: of a tensor larger than the memories of machines.
 	maxStep = 1 << 20
 	// maxUnfolded is the number of commands that a program may have at most in which clusters that are
@@ -160,7 +160,7 @@ func Program(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 // tooMany reports so many commands of a program, in words.
 func tooMany(program, commands string, most int) error {
 	unequal := ""
-	if most == maxRepeated {
+	if most == MaxRepeated {
 		unequal = " of clusters with unequal shares"
 	}
 	return &TooLargeError{program, fmt.Sprintf("have %s commands, more than %d%s", commands, most, unequal)}
@@ -175,7 +175,7 @@ func (e *emitter) commands() (n, most int) {
 	case e.opt.Most > 0:
 		return n, e.opt.Most
 	case e.repeats && e.passing == nil:
-		return n, maxRepeated
+		return n, MaxRepeated
 	}
 	return n, maxCommands
 }

@@ -219,7 +219,7 @@ func (p *placer) live(level schedule.Level, step int, visit func(*schedule.Value
 		if v.Level == level {
 			visit(v)
 		}
-		return v.Level != schedule.DDR // from there nothing comes back
+		return v.Level != schedule.DDR // what comes back from there makes a new list
 	})
 }
 
@@ -312,12 +312,13 @@ func (p *placer) levels() error {
 		if changed || p.returned || p.rule != LeastMoved {
 			continue
 		}
-		// What leaves from now on has no address, or makes room for a result.
+		// Once only: values that leave again behind this find no address, or make room for a result.
 		p.returned, p.values = true, nil
 		for _, level := range []schedule.Level{schedule.DDR, schedule.GB} { // what crosses the DDR first
 			for _, x := range slices.Backward(slices.Clone(s.Spills)) {
 				if v := &s.Values[x.Value]; x.To == level && v.Level == level && back(v) {
-					s.Spills = slices.DeleteFunc(s.Spills, func(y schedule.Spill) bool { return y.Value == v.ID && y.To > v.Level })
+					gone := func(y schedule.Spill) bool { return y.Value == v.ID && y.To > v.Level }
+					s.Spills = slices.DeleteFunc(s.Spills, gone)
 					changed = true
 				}
 			}

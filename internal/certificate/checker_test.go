@@ -205,6 +205,34 @@ func forge(t *testing.T) (files, fields []string) {
 	return files, fields
 }
 
+// The second checker names the field of what is not there or of another type.
+func TestSecondCheckerNamesFields(t *testing.T) {
+	data, err := makeCertificate(t, "toy-fig3", 12).Write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, dir := string(data), t.TempDir()
+	var files, want []string
+	for _, c := range [][3]string{
+		{`"series":`, `"series_then_loads":null,"series":`, "proof.witness.shares[0].series_then_loads: found None"},
+		{`"term":"ddr"`, `"name":"ddr"`, ".term: missing"}} {
+		i := strings.Index(text, c[0])
+		if i < 0 {
+			t.Fatalf("no %s in the certificate", c[0])
+		}
+		path := filepath.Join(dir, fmt.Sprintf("%d.json", i))
+		if err := os.WriteFile(path, []byte(text[:i]+c[1]+text[i+len(c[0]):]), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		files, want = append(files, path), append(want, c[2])
+	}
+	for k, line := range checker(t, files...) {
+		if !strings.Contains(line, "refused: ") || !strings.Contains(line, want[k]) {
+			t.Errorf("found %q, expected %q", line, want[k])
+		}
+	}
+}
+
 func TestForgedFieldsAreRefused(t *testing.T) {
 	files, fields := forge(t)
 	for k, file := range files {

@@ -51,7 +51,7 @@ func TestPlacesInOneKernel(t *testing.T) {
 		}
 	}
 	if all := len(p.Groups()[0].Ops); alone < all/5 || together < all/3 {
-		t.Errorf("of %d operators %d change alone and %d with others, expected a third and two thirds, but for those at the "+
-			"ends", all, alone, together)
+		t.Errorf("of %d operators %d change alone and %d with others, expected a third and two thirds, but for those "+
+			"at the ends", all, alone, together)
 	}
 }

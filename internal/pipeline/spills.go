@@ -339,7 +339,7 @@ func takePlacement(d *Draft, all bool) Decision {
 	return x
 }
 
-// spillRules are those that a search tries.
+// A search tries these rules.
 var spillRules = []graphturbo.SpillRule{graphturbo.LongestLifetime, graphturbo.LargestFirst, graphturbo.LeastMoved}
 
 // ruleOf is the rule by which the values of a schedule have left their memories, where results take the place of

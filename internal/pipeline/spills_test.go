@@ -126,13 +126,13 @@ func TestLeastMoved(t *testing.T) {
 		_, longest := by(graphturbo.LongestLifetime)
 		d, least := by(graphturbo.LeastMoved)
 		if c.less && least >= longest {
-			t.Errorf("%s on %s: %d bytes in the DDR by the longest lifetime and %d by least-moved, expected less", c.net,
-				c.machine, longest, least)
+			t.Errorf("%s on %s: %d bytes in the DDR by the longest lifetime and %d by least-moved, expected less",
+				c.net, c.machine, longest, least)
 		}
 		for _, x := range d.Spills {
 			if v := &d.Values[x.Value]; v.Level < x.To {
-				t.Errorf("%s on %s: %s is in level %d, but has gone to %d", c.net, c.machine, g.Tensor(v.Tensor).Name, v.Level,
-					x.To)
+				t.Errorf("%s on %s: %s is in level %d, but has gone to %d", c.net, c.machine,
+					g.Tensor(v.Tensor).Name, v.Level, x.To)
 			}
 		}
 		if x := takePlacement(d, true).(placement); x.overwrite {

@@ -43,6 +43,15 @@ func TestRepetition(t *testing.T) {
 	}
 }
 
+// A candidate may have more commands than the best one, but never more than programs may have at all.
+func TestMostCommands(t *testing.T) {
+	for _, c := range [][2]int{{10, 100_000}, {100_000, 400_000}, {749_999, 2_999_996}, {750_000, 0}, {7_000_000, 0}} {
+		if n := mostCommands(c[0]); n != c[1] {
+			t.Errorf("the best has %d commands: found %d, expected %d", c[0], n, c[1])
+		}
+	}
+}
+
 // What is found for the head of a network gives all blocks the same groups, passes all checks,
 // and is a plan of the whole.
 func TestBlocks(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -112,7 +113,7 @@ func (s *searcher) simulate(ctx context.Context, list []candidate, limit int64,
 	return list, each(func(i int) {
 		if list[i].Err == nil {
 			if s.best.Decisions != nil {
-				made[i].Lower.Most = max(fewCommands, manyTimes*s.best.Commands)
+				made[i].Lower.Most = mostCommands(s.best.Commands)
 			}
 			list[i].Outcome = s.w.Judge(ctx, list[i].Decisions, made[i], limit)
 			list[i].Score = s.opt.Objective.score(list[i].Ps, list[i].Joules)
@@ -126,6 +127,15 @@ const (
 	manyTimes   = 4
 	fewCommands = 100_000
 )
+
+// mostCommands is the number of commands that a candidate may have if the best one has so many; 0: as many as any
+// program. It is below all limits of programs, which memory asks for.
+func mostCommands(best int) int {
+	if n := max(fewCommands, manyTimes*best); n < lower.MaxRepeated {
+		return n
+	}
+	return 0
+}
 
 // minEvalsForSettings is the number of evaluations from which the search tunes the settings first. It tunes them on the
 // head of a network that is simulated less often than headSettings by default.

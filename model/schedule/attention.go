@@ -81,7 +81,7 @@ type AttendedOperand struct {
 // IsKeys reports whether it is keys or values.
 func (o *AttendedOperand) IsKeys() bool { return o.part >= 0 }
 
-// Within is how many of the keys from lo to hi an operand has.
+// Within counts the keys from lo to hi that an operand has.
 func (o *AttendedOperand) Within(lo, hi int64) int64 { return max(0, min(hi, o.to)-max(lo, o.from)) }
 
 // Tiles are the tiles of keys that an operand has any of.

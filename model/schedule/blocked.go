@@ -93,6 +93,9 @@ func (s *Schedule) RowTile(st *Step, core, p, n int64, cols model.Interval) mode
 	layout := s.Graph.Tensor(st.Output).Layout
 	at := len(layout) - s.RowDims(st, total(st.Nest.Columns))
 	box := Slice(s.Instances.Instances[st.Instance].Regions[st.Output], st.Binding, layout, core)
+	if box == nil { // a core of another result's alone
+		return nil
+	}
 	rows, columns := int64(1), int64(1)
 	for k, d := range layout {
 		if k < at {
@@ -132,8 +135,8 @@ func (s *Schedule) RoleOf(st *Step, t model.TensorID) OperandRole {
 	return BesideOperand
 }
 
-// TileElements is how many elements of each input a core needs at most for part p of the rows and the columns in cols:
-// of all cores the first, and those that need most of an input, so that the parts add up to at least as much.
+// TileElements returns the most elements of each input that a core needs for part p of the rows and the columns in
+// cols. Of all cores it takes the first and those that need most of an input, so that the parts add up to as much.
 func (s *Schedule) TileElements(st *Step, p int64, cols model.Interval) map[model.TensorID]int64 {
 	most := map[model.TensorID]int64{}
 	s.AddTile(most, Regions{}, st, p, cols)

@@ -12,6 +12,21 @@ func image() *model.Tensor {
 	return &model.Tensor{Name: "x", Shape: model.Shape{2, 64, 8, 8}, Layout: []int{0, 2, 3, 1}}
 }
 
+// Of a result's rows a core has those of its slice, and one beyond those that have any has none.
+func TestRowTile(t *testing.T) {
+	x := image()
+	whole := []schedule.Instance{{Regions: schedule.Regions{0: model.Whole(x.Shape)}}}
+	s := &schedule.Schedule{Graph: &model.Graph{Tensors: []*model.Tensor{x}},
+		Instances: &schedule.InstanceGraph{Instances: whole}}
+	st := &schedule.Step{Binding: schedule.Binding{2, 1, 4, 1}, Nest: &schedule.Nest{Tiles: 4, Columns: []int64{64}},
+		CoreOutput: model.Region{{Hi: 1}, {Hi: 64}, {Hi: 2}, {Hi: 8}}}
+	for core, want := range map[int64]model.Region{0: {{Hi: 1}, {Hi: 32}, {Lo: 1, Hi: 2}, {Hi: 4}}, 8: nil} {
+		if r := s.RowTile(st, core, 2, 4, model.Interval{Hi: 32}); !r.Equal(want) {
+			t.Errorf("core %d: found %v, expected %v", core, r, want)
+		}
+	}
+}
+
 const nestText = `cores n:2 h:4
 for tile in 4 of 2
   bring in 1

@@ -31,7 +31,7 @@ func Classes(g *model.Graph) []int {
 	return list
 }
 
-// roleRounds is how many operators away the neighbours are that a role depends on.
+// roleRounds is the distance, in operators, of the farthest neighbours that a role depends on.
 const roleRounds = 4
 
 // Roles numbers the operators of a graph. Two have the same number if they do the same, and so do their neighbours, up

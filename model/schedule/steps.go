@@ -296,6 +296,11 @@ func (b *StepBuilder) writes(layer *Layer, st *Step) {
 	}
 }
 
+// Kept reports whether values of a network output are wanted where others are; they are stored besides.
+func (s *Schedule) Kept(t model.TensorID) bool {
+	return s.KeepOutputs && len(s.Graph.Tensor(t).Consumers) > 0
+}
+
 // write adds a value that a step makes, to be kept where its instance says.
 func (b *StepBuilder) write(v Value, st *Step) {
 	v.Instance, v.Wanted, v.Def, v.Last, v.Kind = b.inst.ID, b.want, st.ID, st.ID, st.Kind
@@ -303,7 +308,7 @@ func (b *StepBuilder) write(v Value, st *Step) {
 		v.Wanted = b.Scopes[b.inst.ID]
 	}
 	t := b.Graph.Tensor(v.Tensor)
-	if b.Graph.IsOutput(t.ID) && !(b.KeepOutputs && len(t.Consumers) > 0) || b.ReadAway(b.inst.ID, t.ID) {
+	if b.Graph.IsOutput(t.ID) && !b.Kept(t.ID) || b.ReadAway(b.inst.ID, t.ID) {
 		v.Wanted = DDR
 	}
 	st.Writes = append(st.Writes, b.addValue(v))
@@ -368,7 +373,7 @@ func (b *StepBuilder) reads(layer *Layer, st *Step, need []Regions, sources [][]
 	}
 }
 
-// busiest is the first of the cores that need most of a tensor, and how many elements that is.
+// busiest returns the first of the cores that need most of a tensor, and the elements that it needs.
 func busiest(need []Regions, t model.TensorID) (core, most int64) {
 	for c, reg := range need {
 		if n := reg[t].Elements(); n > most {
