@@ -181,6 +181,7 @@ func TestAttentionNests(t *testing.T) {
 	for _, tiles := range []schedule.AttentionTiles{*s.Steps[0].Nest.Attention,
 		{Products: 1, Positions: 3, Keys: 3, Single: true},
 		{Products: 1, Positions: 3, Keys: 3, Pieces: 2},
+		{Products: 1, Positions: 3, Keys: 3, Slices: 2}, {Products: 1, Positions: 3, Keys: 3, Single: true, Slices: 4},
 		{Products: 1, Positions: 3, Keys: 3, Pieces: 3, Single: true, InTurn: true}} {
 		n := *s.Steps[0].Nest
 		n.Attention = &tiles
@@ -193,7 +194,7 @@ func TestAttentionNests(t *testing.T) {
 		"for queries in 3\n  for keys in 3\n":        `expected "for queries in PRODUCTS POSITIONS"`,
 		"for keys in 3\n":                            "inside of a loop over queries",
 		"for queries in 1 3\n  for keys in 3\n":      `expected "multiply"`,
-		"for queries in 1 3\n  for keys in 3 of 2\n": `expected "for keys in KEYS", or "for keys in KEYS of 1"`,
+		"for queries in 1 3\n  for keys in 3 of 2\n": `expected "for keys in KEYS", "of 1" and "over CORES" behind it`,
 		"for tile in 1 of 1\n  for queries in 1 3\n": "line 1",
 	} {
 		if _, err := schedule.ParseNest(text, out); err == nil || !strings.Contains(err.Error(), want) {

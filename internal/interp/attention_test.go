@@ -257,9 +257,10 @@ func otherTiles(t *testing.T, made *scheduler.Result, r *rand.Rand, count func(s
 					n.Cores = old.Cores
 				}
 				list := s.AttentionNests(i, 30)
-				if deals := slices.DeleteFunc(slices.Clone(list),
-					func(n *schedule.Nest) bool { return !n.Attention.InTurn }); len(deals) > 0 {
-					list = deals
+				if few := slices.DeleteFunc(slices.Clone(list), func(n *schedule.Nest) bool {
+					return !n.Attention.InTurn && n.Attention.Slices == 0
+				}); len(few) > 0 {
+					list = few
 				}
 				a := s.Steps[i].Attending
 				steps, values := slices.Clone(s.Steps), slices.Clone(s.Values)
@@ -274,6 +275,10 @@ func otherTiles(t *testing.T, made *scheduler.Result, r *rand.Rand, count func(s
 						Single: r.IntN(2) == 0, InTurn: a.Causal && r.IntN(4) > 0}
 					if r.IntN(3) == 0 {
 						tiles.Products, tiles.Positions = 1+r.Int64N(a.Products), a.Positions
+					}
+					if most := schedule.CoresWithLB(s.Spec.Kind(s.Steps[i].Kind)) / s.Steps[i].Cores; most > 1 && r.IntN(2) == 0 {
+						tiles.Slices, tiles.InTurn = 2+r.Int64N(most-1), false
+						tiles.Keys = 1 + r.Int64N(a.Slice(tiles))
 					}
 					tiles.Pieces, n.Attention = r.Int64N(min(4, tiles.Positions)+1), &tiles
 					if s.Follow(i, n) == nil { // else there is no room, or something stays in the L1
@@ -335,7 +340,8 @@ func TestAttentionPrograms(t *testing.T) {
 		}
 		if seed%3 == 0 {
 			otherTiles(t, made, r, func(x schedule.AttentionTiles) {
-				for form, is := range map[string]bool{"in turn": x.InTurn, "single": x.Single, "pieces": x.Pieces > 1} {
+				for form, is := range map[string]bool{"in turn": x.InTurn, "single": x.Single, "pieces": x.Pieces > 1,
+					"shared": x.Slices > 1} {
 					if is {
 						forms[form]++
 					}
@@ -384,7 +390,7 @@ func TestAttentionPrograms(t *testing.T) {
 		}
 		tight = max(tight, b.Seconds/float64(result.TotalPs)*1e12)
 	}
-	for _, form := range []string{"in turn", "single", "pieces"} {
+	for _, form := range []string{"in turn", "single", "pieces", "shared"} {
 		if forms[form] == 0 {
 			t.Errorf("no nest is %s", form)
 		}
