@@ -918,6 +918,11 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 
 // CheckAttention reports why a step can't run its attention in such tiles.
 func (a *Attending) CheckAttention(t AttentionTiles) error {
+	if most := min(a.Keys, CoresWithLB(a.spec)/a.cores); t.Slices != 0 && (t.Slices < 2 || t.Slices > most ||
+		(t.Slices-1)*a.Slice(t) >= a.Keys) {
+		return fmt.Errorf("the loop over keys divides %d over %d cores, expected 2 to %d, each with some", a.Keys, t.Slices,
+			most)
+	}
 	for _, x := range []struct {
 		loop      string
 		have, all int64
@@ -933,11 +938,6 @@ func (a *Attending) CheckAttention(t AttentionTiles) error {
 	}
 	if t.Pieces < 0 || t.Pieces > t.Positions {
 		return fmt.Errorf("the loop over pieces has %d of %d positions, expected at most one for each", t.Pieces, t.Positions)
-	}
-	if most := min(a.Keys, CoresWithLB(a.spec)/a.cores); t.Slices != 0 && (t.Slices < 2 || t.Slices > most ||
-		(t.Slices-1)*a.Slice(t) >= a.Keys) {
-		return fmt.Errorf("the loop over keys divides %d over %d cores, expected 2 to %d, each with some", a.Keys, t.Slices,
-			most)
 	}
 	return nil
 }
