@@ -579,8 +579,8 @@ func (a *attending) allElsewhere(ins []*incoming) bool {
 	return true
 }
 
-// share has the bytes of a tile that a load of a value brings, from key lo to hi of a core's: bytes of the busiest core,
-// of all cores, and each once.
+// share has the bytes of a tile that a load of a value brings, from key lo to hi of a core's: bytes of the busiest
+// core, of all cores, and each once.
 func (a *attending) share(in *incoming, input int, v *visit, lo, hi, bytes int64) (core, need, union int64) {
 	r := in.read
 	if o, ins := a.operand(input); len(ins) == 1 {

@@ -831,7 +831,8 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 		once = tile / ddr
 	}
 	if a.far && a.Steps(t) > 1 && !a.Stay(t) {
-		if tile*float64(ceil(a.Slice(t), t.Keys)) > float64(a.spec.GB.SizeBytes)*0.45 || tile > float64(a.spec.GB.SizeBytes)/4 {
+		size := float64(a.spec.GB.SizeBytes)
+		if tile*float64(ceil(a.Slice(t), t.Keys)) > size*0.45 || tile > size/4 {
 			again = tile / ddr
 		}
 	}
