@@ -94,3 +94,42 @@ func TestAttentionOfFewHeads(t *testing.T) {
 		t.Errorf("%d heads take %g s, a core loads one in %g", heads, x, one)
 	}
 }
+
+// Few heads of long keys are shared by more cores than there are heads, and take at most twice the bound; many are not.
+func TestFewHeadsShareKeys(t *testing.T) {
+	recipe, err := scheduler.Lookup("tiled")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := hardware.Load("h100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for heads, shared := range map[int64]bool{4: true, 128: false} {
+		net := network.Network{Name: "decode", Graph: func(batch int64) (*model.Graph, error) {
+			b := model.NewBuilder("decode")
+			b.Output(b.Op("Attention", "attention", model.Attr{Group: 1, Softmax: true},
+				b.Input("q", model.BF16, batch, heads, 1, 128), b.Input("k", model.BF16, batch, heads, 8192, 128),
+				b.Input("v", model.BF16, batch, heads, 8192, 128)))
+			return b.Build()
+		}}
+		made, err := scheduler.Run(context.Background(), net, spec, 1, recipe, scheduler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := &made.Schedule.Steps[0]
+		if got := st.Slices() > 1; got != shared {
+			t.Errorf("%d heads: %d cores share the keys of each", heads, st.Slices())
+		}
+		if st.Active() > 132 || shared && st.Active() < 32 {
+			t.Errorf("%d heads: %d cores work, of 132", heads, st.Active())
+		}
+		b, err := bound.Cold(context.Background(), net, made.Spec, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if over := made.LatencySeconds() / b.Seconds; over < 1 || over > 2 {
+			t.Errorf("%d heads take %.3g us, %.2f of the bound", heads, made.LatencySeconds()*1e6, over)
+		}
+	}
+}

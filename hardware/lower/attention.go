@@ -26,6 +26,9 @@ import (
 // keys come while values are multiplied, and values while keys are; then all pieces meet a tile's
 // values before the next keys. From the DDR they come once if the LLB has room for them, several tiles in one load.
 //
+// Cores may share the keys of each query (Dao et al., Flash-Decoding, 2023): each makes sums of its slice, which the
+// first of them gathers, brings to one maximum and adds up in front of the division.
+//
 // With a causal mask, cores that divide the positions may take tiles of them in turn: a command takes as long as
 // the core that sees most needs, and so in each tile all see about as much.
 
@@ -63,6 +66,11 @@ func planAttention(s *schedule.Schedule, st *schedule.Step, lp *layerPlan) error
 		if a.tiles.InTurn {
 			if err := s.InTurn(st); err != nil {
 				return fmt.Errorf("the loop over queries %w", err)
+			}
+		}
+		if a.tiles.Slices > 0 {
+			if err := s.OverKeys(st); err != nil {
+				return fmt.Errorf("the loop over keys %w", err)
 			}
 		}
 	}
@@ -328,6 +336,13 @@ func (a *attending) finish(v *visit) {
 	}
 	place := q % int64(len(a.results))
 	deps := [][]int32{a.prior, a.results[place], a.whole}
+	if rows := v.products * a.Heads * end.positions; a.tiles.Slices > 0 {
+		w = w.Add(a.AddedUp(a.tiles, rows))
+		moved := a.add(qOut, a.gatherSums(isa.Portion{Part: int32(q), Parts: int32(all)}, a.SumBytes(a.tiles, rows)),
+			a.prior, a.sums)
+		a.l1(moved)
+		deps = append(deps, []int32{moved})
+	}
 	if !a.written {
 		a.written = true
 		deps = append(deps, a.outDeps)
@@ -377,8 +392,12 @@ func (a *attending) multiply(operand int32, v *visit, n, k int64, deps ...[]int3
 // compute are commands of the vector units, special functions first; the list ends with the last.
 func (a *attending) compute(operand int32, v *visit, w model.VectorWork, deps ...[]int32) []int32 {
 	vector, special := a.cost.VectorCycles(w, a.lp.vectorType)
-	vector *= hardware.Cycles(a.sharing(hardware.Vector, a.cores))
-	special *= hardware.Cycles(a.sharing(hardware.Special, a.cores))
+	cores := a.active
+	if operand == 0 {
+		cores = a.cores
+	}
+	vector *= hardware.Cycles(a.sharing(hardware.Vector, cores))
+	special *= hardware.Cycles(a.sharing(hardware.Special, cores))
 	portion := a.ofPiece(operand, v)
 	ops := int64(0)
 	if operand == 1 { // the useful work counts with the scores
@@ -392,12 +411,12 @@ func (a *attending) compute(operand int32, v *visit, w model.VectorWork, deps ..
 		if a.cost.SharedVector() {
 			q = qVector
 		}
-		cs = append(cs, a.add(q, isa.Command{Kind: isa.Special, Portion: portion, Cores: int32(a.cores),
+		cs = append(cs, a.add(q, isa.Command{Kind: isa.Special, Portion: portion, Cores: int32(cores),
 			DurationPs: a.cost.Picoseconds(special), VectorOps: some}, deps...))
 		a.l1(cs[0])
 	}
 	if vector > 0 || len(cs) == 0 || operand == 0 {
-		cs = append(cs, a.add(qVector, isa.Command{Kind: isa.Vector, Portion: portion, Cores: int32(a.cores),
+		cs = append(cs, a.add(qVector, isa.Command{Kind: isa.Vector, Portion: portion, Cores: int32(cores),
 			DurationPs: a.cost.Picoseconds(vector), VectorOps: ops - some}, append(deps, cs)...))
 		a.l1(cs[len(cs)-1])
 	}
@@ -439,7 +458,7 @@ func (a *attending) place(input int, v *visit) int64 {
 		return kept[v.j].place
 	}
 	o := a.Of(t)
-	if first, end := o.Tiles(a.tiles); !o.Tiled || v.j < first || v.j >= end {
+	if first, end := a.Tiles(o, a.tiles); !o.Tiled || v.j < first || v.j >= end {
 		return -1
 	}
 	u := a.byTensor[t]
@@ -504,7 +523,7 @@ func (a *attending) bring(input int, v *visit) []int32 {
 	}
 	at := *v
 	if stay {
-		at.i, at.keys = -1, min(a.tiles.Keys, a.Keys-v.j*a.tiles.Keys)
+		at.i, at.keys = -1, min(a.tiles.Keys, a.Slice(a.tiles)-v.j*a.tiles.Keys)
 	} else {
 		at.keys = min(a.tiles.Keys, a.Visible(a.tiles, v.i)-v.j*a.tiles.Keys)
 	}
@@ -536,7 +555,7 @@ func (a *attending) bring(input int, v *visit) []int32 {
 			continue
 		}
 		portion.Operand = in.operand
-		core, need, union := a.share(in, input, &at, elements*o.Element)
+		core, need, union := a.share(in, input, &at, at.j*a.tiles.Keys, (at.j+1)*a.tiles.Keys, elements*o.Element)
 		if core > 0 {
 			loads = append(loads, a.load(in, portion, core, need, union, free, keys && !stay, &at))
 		}
@@ -560,12 +579,20 @@ func (a *attending) allElsewhere(ins []*incoming) bool {
 	return true
 }
 
-// share has the bytes of a tile that a load of a value brings: bytes of the busiest core, of all cores, and each once.
-func (a *attending) share(in *incoming, input int, v *visit, bytes int64) (core, need, union int64) {
+// share has the bytes of a tile that a load of a value brings, from key lo to hi of a core's: bytes of the busiest
+// core, of all cores, and each once.
+func (a *attending) share(in *incoming, input int, v *visit, lo, hi, bytes int64) (core, need, union int64) {
 	r := in.read
 	if o, ins := a.operand(input); len(ins) == 1 {
 		core = min(bytes, r.CoreNeedBytes)
 		union = max(1, shareOf(r.UnionBytes, core, max(1, r.CoreNeedBytes)))
+		if n := a.tiles.Slices; n > 0 && !o.IsKeys() {
+			return core, n * shareOf(r.NeedBytes, core, max(1, r.CoreNeedBytes)), union
+		} else if n > 0 {
+			every := shareOf(core, a.Shared(o, a.tiles, lo, hi), o.Within(lo, min(hi, a.Slice(a.tiles))))
+			return core, shareOf(r.NeedBytes, every, max(1, r.CoreNeedBytes)),
+				max(1, shareOf(r.UnionBytes, every, max(1, r.CoreNeedBytes)))
+		}
 		if a.tiles.InTurn && input > 0 {
 			return core, a.Together(o, a.tiles, v.i, v.j, core), union
 		}
@@ -646,13 +673,13 @@ func (a *attending) stageOf(in *incoming, portion isa.Portion, once bool, v *vis
 	all := *v
 	all.i = -1
 	o := a.Of(in.val.Tensor)
-	size := func(keys int64) int64 {
-		_, _, union := a.share(in, input, &all, o.Element*a.Elements(o, schedule.AttentionTiles{Products: v.products,
+	size := func(keys, lo, hi int64) int64 {
+		_, _, union := a.share(in, input, &all, lo, hi, o.Element*a.Elements(o, schedule.AttentionTiles{Products: v.products,
 			Positions: 1, Keys: keys}))
 		return union
 	}
-	first, end := o.Tiles(a.tiles)
-	full := size(a.tiles.Keys)
+	first, end := a.Tiles(o, a.tiles)
+	full := size(a.tiles.Keys, 0, a.tiles.Keys)
 	if 2*a.pages.need(full) > a.pages.stageable() {
 		return nil
 	}
@@ -685,7 +712,8 @@ func (a *attending) stageOf(in *incoming, portion isa.Portion, once bool, v *vis
 		a.leave(st)
 	}
 	portion.Tile, portion.Tiles = int32(v.j)+1, int32(n)
-	bytes := size(o.Within(v.j*a.tiles.Keys, min((v.j+n)*a.tiles.Keys, a.Keys)))
+	lo, hi := v.j*a.tiles.Keys, min((v.j+n)*a.tiles.Keys, a.Slice(a.tiles))
+	bytes := size(o.Within(lo, hi), lo, hi)
 	ent, deps := a.pages.add(0, bytes, never)
 	a.pages.pin(ent, true)
 	a.pages.bring(ent, a.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: bytes,
@@ -719,6 +747,11 @@ func (a *attending) bringWhole() {
 		for _, in := range a.ins {
 			if in.val.Tensor == o.Tensor && (!o.Tiled || in.val.Level == schedule.LB) {
 				in.whole = true
+				if a.tiles.Slices > 0 { // each of the cores needs it
+					r := *in.read
+					r.NeedBytes *= a.tiles.Slices
+					in.read = &r
+				}
 				a.lowering.bring(in, 0, 1, nil)
 				a.whole = in.after(a.whole, 0, 1)
 			}

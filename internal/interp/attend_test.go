@@ -15,6 +15,7 @@ type attending struct {
 	loads   map[int32]*slotted    // by tensor of the program
 	seen    []map[seenAt]uint64   // by core: what commands have read for a tile of queries
 	finish  int32                 // the last command that has taken sums out
+	added   map[int32]int32       // by tile of queries: the command that has brought the sums of other cores
 	results []map[key]int32       // by core: the tile of queries that an element of a result is of
 }
 
@@ -54,7 +55,7 @@ type slotTile struct {
 
 func (w *work) attending() *attending {
 	if w.x.attention == nil {
-		a := &attending{of: map[[2]int32]*visited{}, loads: map[int32]*slotted{}, finish: -1}
+		a := &attending{of: map[[2]int32]*visited{}, loads: map[int32]*slotted{}, finish: -1, added: map[int32]int32{}}
 		for range w.t.cores {
 			a.seen, a.results = append(a.seen, map[seenAt]uint64{}), append(a.results, nil)
 		}
@@ -63,15 +64,18 @@ func (w *work) attending() *attending {
 	return w.x.attention
 }
 
-// tiler is that of the task.
-func (w *work) tiler() *schedule.Tiler {
+// tiler is that of the task, of a core.
+func (w *work) tiler(core int) *schedule.Tiler {
 	t := w.t.Task
 	var boxes []model.Region
 	for core := range w.t.cores {
 		boxes = append(boxes, w.t.whole[core][w.t.anchor.op.Outputs[0]])
 	}
-	return schedule.NewTiler(w.t.g, w.t.anchor.op, schedule.AttentionTiles{Products: int64(t.Products),
-		Positions: int64(t.Positions), Keys: int64(t.Keys), Pieces: int64(t.Pieces), InTurn: t.InTurn}, boxes)
+	tiler := schedule.NewTiler(w.t.g, w.t.anchor.op, schedule.AttentionTiles{Products: int64(t.Products),
+		Positions: int64(t.Positions), Keys: int64(t.Keys), Pieces: int64(t.Pieces), InTurn: t.InTurn,
+		Slices: int64(t.Slices)}, boxes)
+	tiler.Slice = w.t.slice(core)
+	return tiler
 }
 
 // steps and blocks are how many tiles of positions and of products the busiest core has.
@@ -103,6 +107,8 @@ func (w *work) attend() {
 	switch {
 	case c.Kind.Stores():
 		w.storeAttention(tile)
+	case c.Sums(w.t.Task):
+		w.addUpAttention(tile)
 	case c.Kind.IsMove():
 		w.bringAttended(tile)
 	case c.Kind == isa.Matrix && c.Operand == 1:
@@ -135,7 +141,7 @@ func (w *work) boxes(core, input int, tile, piece, keys int32, all bool) []model
 	if all {
 		i = -1
 	}
-	return w.tiler().Boxes(input, r, int64(tile)/steps, i, int64(piece), int64(keys)-1)
+	return w.tiler(core).Boxes(input, r, int64(tile)/steps, i, int64(piece), int64(keys)-1)
 }
 
 // makeScores multiplies queries and keys.
@@ -407,6 +413,37 @@ func (w *work) ownResults(write, core int, visit func(n int64, at []int64)) {
 	}
 }
 
+// summed checks that all tiles of so many keys have been added to the sums of a piece, on the cores that share them.
+func (w *work) summed(piece int32, sees int64) {
+	each := (sees + int64(max(1, w.t.Slices)) - 1) / int64(max(1, w.t.Slices))
+	for j := int32(1); int64(j-1)*int64(w.t.Keys) < each; j++ {
+		if v := w.attending().of[[2]int32{piece, j}]; v == nil || v.times < 0 || !w.ended(v.times) {
+			fail("takes the sums of tile %d of queries, to which tile %d of keys may not have been added", piece/w.t.Pieces, j)
+		}
+	}
+}
+
+// addUpAttention brings the sums of a tile of queries to the first of the cores that share the keys, each its own.
+func (w *work) addUpAttention(tile int32) {
+	a := w.attending()
+	if _, twice := a.added[tile]; twice || !w.ended(a.finish) {
+		fail("brings the sums of tile %d of queries twice, or over those of another tile, which may be in use", tile)
+	}
+	steps, _ := w.steps()
+	positions := int64(0)
+	for core := range w.t.makers {
+		if r := w.t.whole[core][w.t.anchor.op.Outputs[0]]; r.Elements() > 0 {
+			positions = max(positions, r[len(r)-2].Len()-int64(tile)%steps*int64(w.t.Positions))
+		}
+	}
+	positions = min(positions, int64(w.t.Positions))
+	size := (int64(w.t.Positions) + int64(w.t.Pieces) - 1) / int64(w.t.Pieces)
+	for piece := int64(0); piece*size < positions; piece++ {
+		w.summed(tile*w.t.Pieces+int32(piece), w.t.g.KeyStart(w.t.anchor.op, w.t.anchor.op.KeyParts()))
+	}
+	a.added[tile] = w.now
+}
+
 // attentionAt computes an element of the attention from what commands have read.
 func (w *work) attentionAt(at []int64) uint64 {
 	steps, blocks := w.steps()
@@ -419,14 +456,15 @@ func (w *work) attentionAt(at []int64) uint64 {
 		}
 	}
 	a, o := w.attending(), w.t.anchor
-	sees := o.sees(at)
-	for j := int32(1); int64(j-1)*int64(w.t.Keys) < sees; j++ {
-		if v := a.of[[2]int32{piece, j}]; v == nil || v.times < 0 || !w.ended(v.times) {
-			fail("takes the sums of tile %d of queries, to which tile %d of keys may not have been added", piece/w.t.Pieces, j)
-		}
+	w.summed(piece, o.sees(at))
+	if by, ok := a.added[piece/w.t.Pieces]; w.t.Slices > 1 && (!ok || !w.ended(by)) {
+		fail("takes the sums of tile %d of queries, to which those of other cores may not have been added", piece/w.t.Pieces)
 	}
 	return o.value(0, at, func(input int, x []int64) uint64 {
-		v, ok := a.seen[w.core][seenAt{piece, input, ravel(x, o.in[input])}]
+		v, ok := uint64(0), false
+		for core := w.core; core < w.t.cores && !ok; core += w.t.makers { // those that share the keys
+			v, ok = a.seen[core][seenAt{piece, input, ravel(x, o.in[input])}]
+		}
 		if !ok {
 			fail("needs element %v of %q for tile %d of queries, which no command has read", x,
 				w.t.g.Tensor(o.op.Inputs[input]).Name, piece/w.t.Pieces)

@@ -23,7 +23,7 @@ import (
 func attended(t *testing.T, causal bool, tiles schedule.AttentionTiles) *scheduler.Result {
 	t.Helper()
 	spec := machine(rand.New(rand.NewPCG(1, 1)))
-	spec.Clusters, spec.CoreTypes[0].Count, spec.LBWeightBytes = 1, 2, 1024
+	spec.Clusters, spec.CoreTypes[0].Count, spec.LBWeightBytes = 1, 2*max(1, int(tiles.Slices)), 1024
 	spec.LB.SizeBytes = 4096
 	spec.GB = &hardware.Memory{SizeBytes: 32 << 10, BandwidthBytesPerSecond: 256e9}
 	src := network.FuseAttention(network.Network{Name: "attention", Graph: func(batch int64) (*model.Graph, error) {
@@ -39,7 +39,7 @@ func attended(t *testing.T, causal bool, tiles schedule.AttentionTiles) *schedul
 	}
 	s := made.Plans[0][0].Schedule
 	n := &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &tiles}
-	if tiles.InTurn {
+	if tiles.InTurn || tiles.Slices > 0 {
 		n.Cores = schedule.One(len(s.Steps[0].Binding))
 		n.Cores[len(n.Cores)-2] = 2
 	}
@@ -63,6 +63,9 @@ func attends(kind isa.Kind, operand int32) func(*isa.Program, *isa.Command) bool
 
 // unbound lets a command wait for nothing.
 func unbound(p *isa.Program, i int) { p.Commands[i].Deps = nil }
+
+// isSum says that a command brings the sums of other cores.
+func isSum(p *isa.Program, c *isa.Command) bool { return c.Task > 0 && c.Sums(&p.Tasks[c.Task-1]) }
 
 var attentionFaults = []planted{
 	{"keys that do not come", attends(isa.LBLoad, 1), nothing, []string{"has not been brought"}},
@@ -96,6 +99,8 @@ var attentionFaults = []planted{
 		// With pieces the first of a tile stands behind its queries, which wait for what it waits for.
 		return attends(isa.LBLoad, 2)(p, c) && c.Part > 1 && (c.Tile > 1 || p.Tasks[c.Task-1].Pieces == 1)
 	}, unbound, []string{"may still be reading", "may still be writing"}},
+	{"sums of other cores that do not come", isSum, nothing, []string{"those of other cores may not have been added"}},
+	{"sums that come before they are made", isSum, unbound, []string{"may not have been added", "may be in use"}},
 	{"one place for two tiles", attends(isa.Matrix, 1), func(p *isa.Program,
 		i int) {
 		p.Tasks[p.Commands[i].Task-1].Slots = 1
@@ -113,6 +118,7 @@ func TestFaultsOfAttention(t *testing.T) {
 		{true, schedule.AttentionTiles{Products: 1, Positions: 3, Keys: 3}},
 		{false, schedule.AttentionTiles{Products: 1, Positions: 3, Keys: 3, Pieces: 2, Single: true}},
 		{true, schedule.AttentionTiles{Products: 1, Positions: 3, Keys: 3, Pieces: 2, InTurn: true}},
+		{false, schedule.AttentionTiles{Products: 1, Positions: 3, Keys: 3, Slices: 2}},
 	} {
 		made := attended(t, c.causal, c.tiles)
 		for _, f := range attentionFaults {
@@ -141,7 +147,7 @@ func TestFaultsOfAttention(t *testing.T) {
 					t.Errorf("%s, at command %d of %+v: %v", f.name, i, c.tiles, err)
 				}
 			}
-			if tried == 0 {
+			if tried == 0 && (c.tiles.Slices > 0 || !strings.HasPrefix(f.name, "sums")) {
 				t.Errorf("%s: no place for it", f.name)
 			}
 		}
@@ -170,6 +176,8 @@ func TestAttentionNests(t *testing.T) {
 			"the loop over positions has tiles of 300, expected 1 to"},
 		{schedule.AttentionTiles{Products: 1, Positions: 3, Keys: 3, Pieces: 4},
 			"the loop over pieces has 4 of 3 positions, expected at most one for each"},
+		{schedule.AttentionTiles{Products: 1, Positions: 3, Keys: 3, Slices: 9},
+			"the loop over keys divides 12 over 9 cores, expected 2 to"},
 		{schedule.AttentionTiles{Products: 1, Positions: 3, Keys: 3, InTurn: true},
 			"the loop over queries takes tiles of positions in turn, expected a causal mask"},
 	} {
@@ -181,6 +189,7 @@ func TestAttentionNests(t *testing.T) {
 	for _, tiles := range []schedule.AttentionTiles{*s.Steps[0].Nest.Attention,
 		{Products: 1, Positions: 3, Keys: 3, Single: true},
 		{Products: 1, Positions: 3, Keys: 3, Pieces: 2},
+		{Products: 1, Positions: 3, Keys: 3, Slices: 2}, {Products: 1, Positions: 3, Keys: 3, Single: true, Slices: 4},
 		{Products: 1, Positions: 3, Keys: 3, Pieces: 3, Single: true, InTurn: true}} {
 		n := *s.Steps[0].Nest
 		n.Attention = &tiles
@@ -193,7 +202,7 @@ func TestAttentionNests(t *testing.T) {
 		"for queries in 3\n  for keys in 3\n":        `expected "for queries in PRODUCTS POSITIONS"`,
 		"for keys in 3\n":                            "inside of a loop over queries",
 		"for queries in 1 3\n  for keys in 3\n":      `expected "multiply"`,
-		"for queries in 1 3\n  for keys in 3 of 2\n": `expected "for keys in KEYS", or "for keys in KEYS of 1"`,
+		"for queries in 1 3\n  for keys in 3 of 2\n": `expected "for keys in KEYS", "of 1" and "over CORES" behind it`,
 		"for tile in 1 of 1\n  for queries in 1 3\n": "line 1",
 	} {
 		if _, err := schedule.ParseNest(text, out); err == nil || !strings.Contains(err.Error(), want) {

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -391,4 +392,115 @@ func TestAttentionPrograms(t *testing.T) {
 	}
 	t.Logf(
 		"%d agree, %d of them among other layers, nests %v, %d do not fit, %v; the bound is up to %.2f of the time; beyond: %+v", done, inside, forms, small, coarse, tight, reports)
+}
+
+// Cores that share keys compute what the network says, whatever the number of cores, of keys and of tiles: each key is
+// multiplied as often as by one core, no run takes less than the bound, and its file makes the same program.
+func TestSharedKeys(t *testing.T) {
+	recipe, err := scheduler.Lookup("tvm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count, apart, uneven := 0, 0, 0
+	for seed := range uint64(sample(30)) {
+		r := rand.New(rand.NewPCG(seed, 23))
+		heads, group, rows, keys := 1+r.Int64N(3), pick(r, int64(1), 1, 3), 1+r.Int64N(3), 5+r.Int64N(9)
+		cache := keys
+		if r.IntN(2) == 0 {
+			cache -= 1 + r.Int64N(2)
+		}
+		padded, softmax := r.IntN(2) == 0, r.IntN(4) > 0
+		src := network.Network{Name: "shared", Graph: func(batch int64) (*model.Graph, error) {
+			b := model.NewBuilder("shared")
+			in := []model.TensorID{b.Input("q", model.F16, batch, heads*group, rows, 4)}
+			for i, n := range []int64{cache, keys - cache} {
+				if n > 0 {
+					in = append(in, b.Input(fmt.Sprint("k", i), model.F16, batch, heads, n, 4),
+						b.Input(fmt.Sprint("v", i), model.F16, batch, heads, n, 6))
+				}
+			}
+			a := model.Attr{Group: group, Softmax: softmax}
+			if padded {
+				in = append(in, b.Input("padding", model.F16, batch, 1, 1, keys))
+				a.Scores = []model.ScoreOp{{Kind: "Add", Operands: 2}}
+			}
+			b.Output(b.Op("Attention", "attention", a, in...))
+			return b.Build()
+		}}
+		spec := machine(r)
+		spec.CoreTypes[0].Count, spec.LB.SizeBytes, spec.LBWeightBytes = 6, 16<<10, 1024
+		made, err := scheduler.Run(context.Background(), src, spec, 1, recipe, scheduler.Options{})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		s := made.Plans[0][0].Schedule
+		steps, values := s.Steps, s.Values
+		run := func(tiles schedule.AttentionTiles, cores schedule.Binding) int64 {
+			what := fmt.Sprintf("seed %d: %+v over %v", seed, tiles, cores)
+			s.Steps, s.Values = slices.Clone(steps), slices.Clone(values)
+			if err := s.Follow(0, &schedule.Nest{Cores: cores, Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile,
+				Attention: &tiles}); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			if made.Program, err = lower.Program("shared", spec, made.Plans, made.Lower); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			report, err := interp.Run(made.Program, graphs(made.Plans), seed)
+			if err != nil || report.Outputs != heads*group*rows*6 {
+				t.Fatalf("%s: %d elements, %v", what, report.Outputs, err)
+			}
+			result, err := sim.Run(context.Background(), made.Program, sim.Options{})
+			if err == nil {
+				err = sim.CheckBuffers(made.Program, result)
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			if b, err := bound.Cold(context.Background(), src, spec, 1); err != nil ||
+				b.Seconds > float64(result.TotalPs)*1e-12 {
+				t.Errorf("%s: simulated in %d ps, the bound is %g s, %v", what, result.TotalPs, b.Seconds, err)
+			}
+			if tiles.Slices > 0 {
+				data, err := scheduler.File(made, schedulefile.Origin{}).Write()
+				if err != nil {
+					t.Fatalf("%s: %v", what, err)
+				}
+				f, err := schedulefile.Read("file", data)
+				if err != nil {
+					t.Fatalf("%s: %v", what, err)
+				}
+				again, err := scheduler.Restore(context.Background(), f, spec)
+				if err != nil || !reflect.DeepEqual(again.Program.Commands, made.Program.Commands) {
+					t.Errorf("%s: the file makes another program, %v", what, err)
+				}
+			}
+			return report.Products
+		}
+		for _, of := range []int64{1, heads} {
+			cores := schedule.One(4)
+			cores[1] = of
+			one := schedule.AttentionTiles{Products: 1, Positions: 1 + r.Int64N(rows), Keys: keys}
+			one.Pieces = r.Int64N(one.Positions + 1)
+			want := run(one, cores)
+			for n := int64(2); n <= 6/of; n++ {
+				if each := (keys + n - 1) / n; each*(n-1) >= keys {
+					continue // a core has none
+				} else if each*n > keys {
+					uneven++
+				}
+				x := one
+				x.Slices, x.Single = n, r.IntN(2) == 0
+				x.Keys = 1 + r.Int64N((keys+n-1)/n)
+				if got := run(x, cores); got != want {
+					t.Errorf("seed %d: %+v multiplies %d elements of keys, one core %d", seed, x, got, want)
+				}
+				if count++; cache < keys {
+					apart++
+				}
+			}
+		}
+	}
+	if count == 0 || apart == 0 || uneven == 0 {
+		t.Errorf("%d runs, %d with keys in parts, %d with slices of unequal size", count, apart, uneven)
+	}
 }

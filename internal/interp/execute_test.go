@@ -440,7 +440,7 @@ func (w *work) missing(o *isa.Operand, id model.TensorID, core int) (list []key)
 // than it would need for all of it.
 func (w *work) sliced(id model.TensorID, core int) map[int64]bool {
 	t := w.t
-	if t.Slices <= 1 {
+	if t.Slices <= 1 || t.Keys > 0 {
 		return nil
 	}
 	k := operandOf{id, core}
@@ -591,7 +591,7 @@ func (w *work) constants(o *isa.Operand, id model.TensorID, core int) []key {
 		for more := int32(1); more < w.c.Tiles; more++ {
 			all = append(all[:len(all):len(all)], w.tile(core, w.c.Tile+more)...)
 		}
-	} else if r := w.t.whole[core][id]; r != nil && core < w.t.makers {
+	} else if r := w.t.whole[core][id]; r != nil && (core < w.t.makers || w.t.Keys > 0) {
 		w.inOrder(r, o.Tensor, func(_ int64, at []int64) { all = append(all, ravel(at, w.p.Tensors[o.Tensor].Shape)) })
 	}
 	var list []key

@@ -116,7 +116,8 @@ func stepShape(s *schedule.Schedule, i int) Key {
 	return b
 }
 
-// attention is another tiling of a step's attention: a larger or smaller tile of queries or keys, or another form.
+// attention is another tiling of a step's attention: a larger or smaller tile of queries or keys, another form, or,
+// without a causal mask, more or fewer cores that share the keys.
 func (a *Site) attention(st *schedule.Step) *schedule.Nest {
 	at := st.Attending
 	x := a.Schedule.AttentionTiles(st)
@@ -126,7 +127,17 @@ func (a *Site) attention(st *schedule.Step) *schedule.Nest {
 	case 4:
 		x.Single = !x.Single
 	case 5:
-		x.InTurn = !x.InTurn
+		if at.Causal {
+			x.InTurn = !x.InTurn
+			break
+		}
+		if x.Slices = max(1, x.Slices) * 2; a.Rand.IntN(2) == 0 {
+			x.Slices /= 4
+		}
+		if x.Slices < 2 {
+			x.Slices = 0
+		}
+		x.Keys = min(x.Keys, at.Slice(x))
 	default:
 		extents := []*int64{&x.Products, &x.Positions, &x.Keys}
 		most := []int64{at.Products, at.Positions, at.Keys}

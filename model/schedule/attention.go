@@ -28,10 +28,16 @@ type AttentionTiles struct {
 	// InTurn: under a causal mask, cores take tiles of positions in turn, so that each sees about as many keys; else
 	// each has positions in a row.
 	InTurn bool `json:"in_turn,omitempty"`
+	// Slices is how many cores share the keys of each query; 0: one. Each makes sums of its slice, and the first adds up
+	// what they have.
+	Slices int64 `json:"slices,omitempty"`
 }
 
 // pieces is how many pieces a tile is cut into.
 func (t AttentionTiles) pieces() int64 { return max(1, t.Pieces) }
+
+// slices is how many cores share the keys of a query.
+func (t AttentionTiles) slices() int64 { return max(1, t.Slices) }
 
 // Piece is how many positions a piece has; the last of a tile may have fewer.
 func (t AttentionTiles) Piece() int64 { return ceil(t.Positions, t.pieces()) }
@@ -53,6 +59,8 @@ type Attending struct {
 
 	// Whether cores can take tiles of positions in turn, as far as the layer goes, and whether the rule lets them.
 	dealt, deals bool
+	// Whether cores can share the keys, as far as the layer goes.
+	sliced       bool
 	g            *model.Graph
 	spec         *hardware.Spec
 	size, result int64 // bytes of an element of operands and of results
@@ -84,9 +92,25 @@ func (o *AttendedOperand) IsKeys() bool { return o.part >= 0 }
 // Within counts the keys from lo to hi that an operand has.
 func (o *AttendedOperand) Within(lo, hi int64) int64 { return max(0, min(hi, o.to)-max(lo, o.from)) }
 
+// Slice is the number of keys of a query that one core sees; the last of those that share them may see fewer.
+func (a *Attending) Slice(t AttentionTiles) int64 { return ceil(a.Keys, t.slices()) }
+
+// Shared is Within of the keys from lo to hi of a slice, of all cores that share the keys; the first has most.
+func (a *Attending) Shared(o *AttendedOperand, t AttentionTiles, lo, hi int64) (n int64) {
+	each := a.Slice(t)
+	for k := range t.slices() {
+		n += o.Within(k*each+lo, min(k*each+min(hi, each), a.Keys))
+	}
+	return n
+}
+
 // Tiles are the tiles of keys that an operand has any of.
-func (o *AttendedOperand) Tiles(t AttentionTiles) (first, end int64) {
-	return o.from / t.Keys, ceil(o.to, t.Keys)
+func (a *Attending) Tiles(o *AttendedOperand, t AttentionTiles) (first, end int64) {
+	to := o.to
+	if t.slices() > 1 {
+		to = min(to, a.Slice(t))
+	}
+	return o.from / t.Keys, ceil(to, t.Keys)
 }
 
 // Visible is the number of keys any core sees of tile i of positions.
@@ -97,7 +121,7 @@ func (a *Attending) Visible(t AttentionTiles, i int64) (keys int64) {
 // VisibleTo is Visible of the first so many positions of the tile.
 func (a *Attending) VisibleTo(t AttentionTiles, i, positions int64) (keys int64) {
 	if !a.Causal {
-		return a.Keys
+		return a.Slice(t)
 	}
 	if t.InTurn {
 		lo, hi := a.span()
@@ -153,7 +177,7 @@ func (a *Attending) Steps(t AttentionTiles) int64  { return ceil(a.Positions, t.
 // QuerySlots is the number of tiles of queries, and of results on their way out, that have room: one where there are
 // enough tiles of keys that what comes and goes between tiles of queries takes little.
 func (a *Attending) QuerySlots(t AttentionTiles) int64 {
-	if ceil(a.Keys, t.Keys) > 2 || a.Blocks(t)*a.Steps(t) == 1 {
+	if ceil(a.Slice(t), t.Keys) > 2 || a.Blocks(t)*a.Steps(t) == 1 {
 		return 1
 	}
 	return 2
@@ -162,7 +186,7 @@ func (a *Attending) QuerySlots(t AttentionTiles) int64 {
 // Slots is the number of tiles of keys, of values and of masks that have room: one if there is one or the nest says so,
 // else two.
 func (a *Attending) Slots(t AttentionTiles) int64 {
-	if t.Single || a.Blocks(t)*a.Steps(t) == 1 && t.Keys >= a.Keys {
+	if t.Single || a.Blocks(t)*a.Steps(t) == 1 && t.Keys >= a.Slice(t) {
 		return 1
 	}
 	return 2
@@ -170,14 +194,14 @@ func (a *Attending) Slots(t AttentionTiles) int64 {
 
 // ScoreSlots is the number of pieces whose scores have room: one if there is one, else two.
 func (a *Attending) ScoreSlots(t AttentionTiles) int64 {
-	if a.Blocks(t)*a.Steps(t)*t.pieces() == 1 && t.Keys >= a.Keys {
+	if a.Blocks(t)*a.Steps(t)*t.pieces() == 1 && t.Keys >= a.Slice(t) {
 		return 1
 	}
 	return 2
 }
 
 // Stay reports whether the keys and values of a tile of products stay in the L1 for all positions.
-func (a *Attending) Stay(t AttentionTiles) bool { return ceil(a.Keys, t.Keys) <= a.Slots(t) }
+func (a *Attending) Stay(t AttentionTiles) bool { return ceil(a.Slice(t), t.Keys) <= a.Slots(t) }
 
 // SlotBytes is the room that one tile of an operand takes.
 func (a *Attending) SlotBytes(o *AttendedOperand, t AttentionTiles) int64 {
@@ -211,10 +235,27 @@ func (a *Attending) Elements(o *AttendedOperand, t AttentionTiles) int64 {
 	return n
 }
 
+// SumBytes is the bytes of the sums, the maxima and the sums of exponentials that the first of the cores that share the
+// keys gathers for so many rows.
+func (a *Attending) SumBytes(t AttentionTiles, rows int64) int64 {
+	return (t.slices() - 1) * rows * (a.Width + 2) * AccumulatorBytes
+}
+
+// AddedUp is the vector work of the first of the cores that share the keys on what all have of so many rows: the
+// greatest maximum, a factor for each and its product with sums and the sum of exponentials.
+func (a *Attending) AddedUp(t AttentionTiles, rows int64) model.VectorWork {
+	others := t.slices() - 1
+	if others == 0 || !a.Op.Attr.Softmax {
+		return model.VectorWork{Simple: others * rows * a.Width}
+	}
+	return model.VectorWork{Simple: rows * (others*2 + (2*others+1)*(a.Width+1)), Special: rows * (others + 1)}
+}
+
 // scratch is the bytes of scores, sums, maxima and constants in the L1.
 func (a *Attending) scratch(t AttentionTiles) (bytes int64) {
 	rows := t.Products * a.Heads * t.Positions
-	bytes = a.ScoreSlots(t)*Align(4*t.Products*a.Heads*t.Piece()*t.Keys) + Align(4*rows*a.Width) + 2*Align(4*rows)
+	bytes = a.ScoreSlots(t)*Align(4*t.Products*a.Heads*t.Piece()*t.Keys) + Align(4*rows*a.Width) + 2*Align(4*rows) +
+		Align(a.SumBytes(t, rows))
 	for i := range a.Operands {
 		if o := &a.Operands[i]; o.Constant {
 			bytes += a.room(o, t)
@@ -286,6 +327,22 @@ func (s *Schedule) InTurn(st *Step) error {
 		if s.Values[v].Level == LB {
 			return fmt.Errorf("takes tiles of positions in turn, but %q stays in the L1",
 				s.Graph.Tensor(s.Values[v].Tensor).Name)
+		}
+	}
+	return nil
+}
+
+// OverKeys reports why the cores of a step with an attention can't share the keys.
+func (s *Schedule) OverKeys(st *Step) error {
+	if !st.Attending.sliced {
+		return fmt.Errorf(
+			"has cores that share the keys, expected no causal mask, and keys and values from the first key on, no constants, and no other operand tile by tile")
+	}
+	for i := range st.Reads {
+		v := &s.Values[st.Reads[i].Value]
+		if v.Level == LB || i > 0 && s.Values[st.Reads[i-1].Value].Tensor == v.Tensor {
+			return fmt.Errorf("has cores that share the keys, but %q comes from the L1, or in parts",
+				s.Graph.Tensor(v.Tensor).Name)
 		}
 	}
 	return nil
@@ -438,6 +495,12 @@ func (b *StepBuilder) attending(layer *Layer, cores int64, need []Regions, want 
 		a.Operands = append(a.Operands, o)
 	}
 	a.deals = a.dealt && want != LB
+	a.sliced = !a.Causal
+	for i := range a.Operands {
+		if o := &a.Operands[i]; o.Input != 0 && o.Tiled {
+			a.sliced = a.sliced && o.IsKeys() && o.from == 0 && !o.Constant
+		}
+	}
 	a.tilings = sync.OnceValue(a.halved)
 	return a
 }
@@ -467,7 +530,7 @@ func (b *StepBuilder) attentionBinding(layer *Layer, t model.TensorID, region mo
 			continue
 		}
 		least := math.Inf(1)
-		b.attentionNests(layer, t, region, DataBytes(b.Spec), whole,
+		b.attentionNests(layer, t, region, DataBytes(b.Spec), whole, false,
 			func(now Binding, _ AttentionTiles, seconds float64) {
 				if seconds < least {
 					least, best = seconds, slices.Clone(now)
@@ -480,9 +543,22 @@ func (b *StepBuilder) attentionBinding(layer *Layer, t model.TensorID, region mo
 // mostKeys is how many tiles of keys are tried with each tile of positions, the largest that fit.
 const mostKeys = 6
 
+// slicings are numbers of cores that may share the keys: those there are, halves and so on; 0: none do.
+func (a *Attending) slicings(share bool) []int64 {
+	list := []int64{0}
+	for n := CoresWithLB(a.spec) / a.cores; share && a.sliced && n > 1; n /= 2 {
+		each := ceil(a.Keys, n)
+		if k := ceil(a.Keys, each); k > 1 && k != list[len(list)-1] { // each has some
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
 // attentionNests gives ways to spread the result of a layer with an attention over the cores, and tiles that take so
-// much of the L1 at most, or so much with whole operands, with about how long they take.
-func (b *StepBuilder) attentionNests(layer *Layer, t model.TensorID, region model.Region, room int64, whole bool,
+// much of the L1 at most, or so much with whole operands, with about how long they take; with share also of cores that
+// share keys.
+func (b *StepBuilder) attentionNests(layer *Layer, t model.TensorID, region model.Region, room int64, whole, share bool,
 	try func(now Binding, tiles AttentionTiles, seconds float64)) {
 	g := b.Graph
 	layout, forbidden := g.Tensor(t).Layout, Forbidden(g, layer.Ops, t)
@@ -539,16 +615,18 @@ func (b *StepBuilder) attentionNests(layer *Layer, t model.TensorID, region mode
 		if a == nil {
 			return
 		}
-		var last AttentionTiles
-		tried := 0
-		for _, x := range a.lattice() {
-			if x.Products != last.Products || x.Positions != last.Positions || x.Pieces != last.Pieces ||
-				x.Single != last.Single {
-				tried, last = 0, x
-			}
-			if tried < mostKeys && a.stage(x, whole) <= room {
-				tried++
-				try(now, x, a.seconds(x, m))
+		for _, slices := range a.slicings(share) {
+			var last AttentionTiles
+			tried := 0
+			for _, x := range a.lattice(slices) {
+				if x.Products != last.Products || x.Positions != last.Positions || x.Pieces != last.Pieces ||
+					x.Single != last.Single {
+					tried, last = 0, x
+				}
+				if tried < mostKeys && a.stage(x, whole) <= room {
+					tried++
+					try(now, x, a.seconds(x, m))
+				}
 			}
 		}
 	}
@@ -570,6 +648,7 @@ func (s *Schedule) AttentionNests(i, most int) []*Nest {
 	type form struct {
 		pieces int64
 		single bool
+		slices int64
 	}
 	type found struct {
 		*Nest
@@ -578,16 +657,16 @@ func (s *Schedule) AttentionNests(i, most int) []*Nest {
 	var list []found
 	of := map[form]int{} // in list, of the present binding
 	var cores Binding
-	b.attentionNests(layer, st.Output, inst.Regions[st.Output], s.Room(i), false,
+	b.attentionNests(layer, st.Output, inst.Regions[st.Output], s.Room(i), false, s.OverKeys(st) == nil,
 		func(now Binding, t AttentionTiles, seconds float64) {
 			if cores == nil || !now.Equal(cores) {
 				cores = slices.Clone(now)
 				clear(of)
 			}
-			k, known := of[form{t.Pieces, t.Single}]
+			k, known := of[form{t.Pieces, t.Single, t.Slices}]
 			if !known {
 				k = len(list)
-				of[form{t.Pieces, t.Single}] = k
+				of[form{t.Pieces, t.Single, t.Slices}] = k
 				list = append(list, found{seconds: math.Inf(1)})
 			}
 			if seconds < list[k].seconds {
@@ -637,7 +716,7 @@ func (a *Attending) halved() (tilings []AttentionTiles) {
 	}
 	var list []AttentionTiles
 	seconds := map[AttentionTiles]float64{}
-	for _, t := range a.lattice() {
+	for _, t := range a.lattice(0) {
 		seconds[t] = a.seconds(t, m)
 		list = append(list, t)
 	}
@@ -659,15 +738,16 @@ func (a *Attending) halved() (tilings []AttentionTiles) {
 	return tilings
 }
 
-// lattice lists tiles: of a part of a product's positions, or of whole products.
-func (a *Attending) lattice() (list []AttentionTiles) {
+// lattice lists tiles: of a part of a product's positions, or of whole products, with keys that so many cores share.
+func (a *Attending) lattice(slices int64) (list []AttentionTiles) {
 	unit, _ := a.spec.UnitOf(hardware.Matrix)
 	grain := int64(max(1, unit.Cols))
 	var keys []int64
+	all := a.Slice(AttentionTiles{Slices: slices})
 	for parts := int64(1); ; parts++ {
-		n := a.Keys
+		n := all
 		if parts > 1 {
-			n = min(a.Keys, ceil(ceil(a.Keys, parts), grain)*grain)
+			n = min(all, ceil(ceil(all, parts), grain)*grain)
 		}
 		if len(keys) == 0 || n < keys[len(keys)-1] {
 			keys = append(keys, n)
@@ -685,7 +765,7 @@ func (a *Attending) lattice() (list []AttentionTiles) {
 		}
 	}
 	add := func(products, positions int64) {
-		t := AttentionTiles{Products: products, Positions: positions, InTurn: a.deals}
+		t := AttentionTiles{Products: products, Positions: positions, InTurn: a.deals, Slices: slices}
 		all := func() {
 			for _, t.Keys = range keys {
 				list = append(list, t)
@@ -735,10 +815,10 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 	waits := latency / float64(loads) // of loads in a row
 	// Cores with heads of their own.
 	lo, hi := a.span()
-	apart := math.Max(1, float64(a.cores)/float64(ceil(hi-lo, a.Positions)))
+	apart := math.Max(1, float64(a.cores)/float64(ceil(hi-lo, a.Positions))) * float64(t.slices())
 	rate := func(bytes int64) float64 {
 		x := float64(bytes) / a.spec.CoreLink.BandwidthBytesPerSecond
-		each := float64(a.cores)
+		each := float64(a.cores * t.slices())
 		if a.spec.CoreLink.Broadcast {
 			each = apart
 		}
@@ -757,7 +837,8 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 		once = tile / ddr
 	}
 	if a.far && a.Steps(t) > 1 && !a.Stay(t) {
-		if tile*float64(ceil(a.Keys, t.Keys)) > float64(a.spec.GB.SizeBytes)*0.45 || tile > float64(a.spec.GB.SizeBytes)/4 {
+		size := float64(a.spec.GB.SizeBytes)
+		if tile*float64(ceil(a.Slice(t), t.Keys)) > size*0.45 || tile > size/4 {
 			again = tile / ddr
 		}
 	}
@@ -807,7 +888,7 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 	}
 	total, first := 0.0, 0.0
 	pieces := ceil(t.Positions, piece)
-	full, alone := visit(min(t.Keys, a.Keys), pieces)
+	full, alone := visit(min(t.Keys, a.Slice(t)), pieces)
 	steps := a.Steps(t)
 	tried := steps // of them alike
 	if !a.Causal {
@@ -831,6 +912,11 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 		v, sp := m.VectorCycles(model.VectorWork{Simple: rows * a.Width, Special: rows}, dt)
 		total += float64(v+sp) / clock
 	}
+	if t.Slices > 0 {
+		w := a.AddedUp(t, rows)
+		v, sp := m.VectorCycles(w, dt)
+		total += float64(tried) * (2*latency + a.spec.SyncSeconds + rate(a.SumBytes(t, rows)) + float64(v+sp)/clock)
+	}
 	total *= float64(steps) / float64(tried)
 	total += math.Max(0, once-full) * float64(ceil(a.Visible(t, 0), t.Keys))
 	first = alone + rate(rows*a.Depth*a.size)
@@ -839,10 +925,15 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 
 // CheckAttention reports why a step can't run its attention in such tiles.
 func (a *Attending) CheckAttention(t AttentionTiles) error {
+	if most := min(a.Keys, CoresWithLB(a.spec)/a.cores); t.Slices != 0 && (t.Slices < 2 || t.Slices > most ||
+		(t.Slices-1)*a.Slice(t) >= a.Keys) {
+		return fmt.Errorf("the loop over keys divides %d over %d cores, expected 2 to %d, each with some", a.Keys, t.Slices,
+			most)
+	}
 	for _, x := range []struct {
 		loop      string
 		have, all int64
-	}{{"products", t.Products, a.Products}, {"positions", t.Positions, a.Positions}, {"keys", t.Keys, a.Keys}} {
+	}{{"products", t.Products, a.Products}, {"positions", t.Positions, a.Positions}, {"keys", t.Keys, a.Slice(t)}} {
 		if x.have < 1 || x.have > x.all {
 			return fmt.Errorf("the loop over %s has tiles of %d, expected 1 to the %d of a core", x.loop, x.have, x.all)
 		}
@@ -865,6 +956,7 @@ type Tiler struct {
 	Graph *model.Graph
 	Op    *model.Op
 	Tiles AttentionTiles
+	Slice int64 // of the keys, that the core has
 
 	lo, hi, each int64 // the positions of all cores, and most of one
 }
@@ -950,7 +1042,9 @@ func (t *Tiler) positions(r model.Region, i, piece int64) model.Interval {
 // 0 for all pieces.
 func (t *Tiler) Boxes(input int, r model.Region, block, i, piece, j int64) (list []model.Region) {
 	positions := t.positions(r, i, piece)
-	keys := model.Interval{Lo: j * t.Tiles.Keys, Hi: min((j+1)*t.Tiles.Keys, t.sees(positions, len(r)))}
+	all := t.sees(positions, len(r))
+	each := ceil(all, t.Tiles.slices())
+	keys := model.Interval{Lo: t.Slice*each + j*t.Tiles.Keys, Hi: min(t.Slice*each+min((j+1)*t.Tiles.Keys, each), all)}
 	part := t.Op.KeyPart(input)
 	if part >= 0 {
 		from := t.Graph.KeyStart(t.Op, part)

@@ -115,10 +115,14 @@ func (st *Step) Depth() int64 {
 // Space is the LB space that a part of the step's stage takes.
 func (st *Step) Space(p StagePart) int64 { return p.space(max(1, st.Tiles), st.Depth()) }
 
-// Slices is the number of cores that make each part of the step's output together, see Nest.Rfactor.
+// Slices is the number of cores that make each part of the step's output together, see Nest.Rfactor and
+// AttentionTiles.Slices.
 func (st *Step) Slices() int64 {
 	if st.Nest == nil {
 		return 1
+	}
+	if t := st.Nest.Attention; t != nil {
+		return t.slices()
 	}
 	return max(1, st.Nest.Rfactor)
 }
@@ -166,6 +170,11 @@ func (s *Schedule) Follow(i int, n *Nest) error {
 		if n.Attention.InTurn {
 			if err := s.InTurn(st); err != nil {
 				return fmt.Errorf("the loop over queries %w", err)
+			}
+		}
+		if n.Attention.Slices > 0 {
+			if err := s.OverKeys(st); err != nil {
+				return fmt.Errorf("the loop over keys %w", err)
 			}
 		}
 	}
@@ -319,7 +328,7 @@ func (s *Schedule) Room(i int) (bytes int64) {
 // and that of an attention as
 //
 //	for queries in 1 64 in turn   tiles of products and of positions of each, which cores take in turn
-//	  for keys in 128 of 1        room for one tile of keys, not for two
+//	  for keys in 128 of 1 over 4   room for one tile of keys, not for two; four cores share the keys
 //	    for piece in 2            of the positions
 //	      multiply
 //	      vector                  of the scores
@@ -362,7 +371,7 @@ func (n *Nest) lines(output *model.Tensor) (list []nestLine) {
 	}
 	if t := n.Attention; t != nil {
 		loop("%s", words(fmt.Sprintf("queries in %d %d", t.Products, t.Positions), t.InTurn, "in turn", false, ""))
-		loop("%s", words(fmt.Sprintf("keys in %d", t.Keys), t.Single, "of 1", false, ""))
+		loop("%s", words(fmt.Sprintf("keys in %d", t.Keys), t.Single, "of 1", t.Slices > 0, fmt.Sprintf("over %d", t.Slices)))
 		inKeys := depth
 		if t.Pieces > 0 {
 			loop("piece in %d", t.Pieces)
@@ -601,9 +610,15 @@ func ParseNest(text string, output *model.Tensor) (*Nest, error) {
 func (n *Nest) readLoop(words []string, around string) (err error) {
 	list := make([]int64, 0, len(words)-3)
 	inTurn := words[1] == "queries" && len(words) > 5 && slices.Equal(words[len(words)-2:], []string{"in", "turn"})
-	numbers := words[3:]
+	numbers, shared := words[3:], int64(0)
 	if inTurn {
 		numbers = numbers[:len(numbers)-2]
+	}
+	if k := len(numbers) - 2; words[1] == "keys" && k > 0 && numbers[k] == "over" {
+		if shared, err = readExtent(numbers[k+1]); err != nil {
+			return err
+		}
+		numbers = numbers[:k]
 	}
 	for _, w := range numbers {
 		if (words[1] == "tile" || words[1] == "keys") && w == "of" {
@@ -639,10 +654,10 @@ func (n *Nest) readLoop(words []string, around string) (err error) {
 	case "keys":
 		if n.Attention == nil || len(list) == 0 || len(list) > 2 || len(list) == 2 && list[1] != 1 {
 			return fmt.Errorf(
-				"found %q, expected \"for keys in KEYS\", or \"for keys in KEYS of 1\", inside of a loop over queries",
+				"found %q, expected \"for keys in KEYS\", \"of 1\" and \"over CORES\" behind it, inside of a loop over queries",
 				strings.Join(words, " "))
 		}
-		n.Attention.Keys, n.Attention.Single = list[0], len(list) == 2
+		n.Attention.Keys, n.Attention.Single, n.Attention.Slices = list[0], len(list) == 2, shared
 	case "columns":
 		n.Columns = list
 	case "reduction":

@@ -22,7 +22,7 @@ from torch.nn import functional as F
 
 TYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
 COLD = 256 << 20  # bytes that leave nothing of before in the L2
-SOURCE, MACHINE = {1: "s59", 2: "s60"}, "h100"
+SOURCE, MACHINE = {1: "s59", 2: "s60", 3: "s61"}, "h100"
 
 
 def products():
@@ -109,6 +109,28 @@ def drawn():
     for name, batches in NETWORKS2.items():
         for batch in batches:
             yield "network", name, batch, "bf16"
+
+
+def few():
+    """The third set: few heads of long keys, single convolutions, decoders of other batches."""
+    draw = random.Random(20261128)
+    found = set()
+    while len(found) < 32:
+        group, width = draw.choice((1, 1, 4, 8)), draw.choice((64, 128))
+        heads = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)[len(found) % 10] * draw.choice((1, 1, 1, 2, 4, 8))
+        n = round(2 ** draw.uniform(9, 15))
+        text = f"attention {heads * group}{f'/{group}' if group > 1 else ''}*1x{n}x{width}"
+        if heads * n * width <= 1 << 29 and text not in found:
+            found.add(text)
+            yield "attention", text, 1, "bf16"
+    for kind, heads, group, n, width in (("causal", 8, 1, 3072, 128), ("attention", 32, 8, 1536, 128),
+                                         ("causal", 40, 1, 2048, 128), ("attention", 6, 1, 4608, 64),
+                                         ("causal", 2, 1, 10240, 64)):
+        yield "attention", f"{kind} {heads}{f'/{group}' if group > 1 else ''}*{n}x{n}x{width}", 1, "bf16"
+    for image in ((256, 14, 256, 3), (512, 7, 512, 3), (128, 28, 128, 3), (64, 56, 64, 3), (512, 28, 512, 3),
+                  (1024, 14, 256, 1), (256, 56, 64, 1), (96, 56, 24, 1), (384, 14, 1536, 1), (160, 7, 960, 1)):
+        for images in (1, 24) if image[3] == 3 else (2, 48):
+            yield "operator", f"conv {images}x{'x'.join(map(str, image))}", 1, "bf16"
 
 
 # Networks.
@@ -233,6 +255,7 @@ COMPILED = [("resnet50", 1), ("bert-128", 1), ("gpt2-decode", 1), ("llama2-7b-de
             ("densenet121", 8), ("inception-v3", 8), ("vgg16", 8)]
 NETWORKS2 = {name: (1,) if name == "llama3-8b-prefill" else (1, 8) if name in (
     "resnet152", "vgg19", "vit-b16-384", "llama3-8b-decode") else (1, 8, 32) for name in BUILD2}
+COMPILED3 = [("gpt2-decode", 2), ("gpt2-decode", 4), ("llama3-8b-decode", 2), ("llama3-8b-decode", 4)]
 COMPILED2 = [("resnet101", 1), ("vit-l16", 8), ("bert-384", 8), ("llama3-8b-decode", 1), ("resnext50-32x4d", 8),
              ("resnet34", 1), ("vit-s16", 1), ("vgg19", 8), ("vit-b16-384", 8), ("llama3-8b-prefill", 1),
              ("resnet101", 8), ("bert-384", 1), ("resnext50-32x4d", 1), ("resnet34", 8), ("llama3-8b-decode", 8),
@@ -294,7 +317,8 @@ def operator(case, dtype, clock, few):
     n = [int(x) for x in text.split("x")]
     batch = [int(reps)] if reps else []
     inputs = {"matmul": lambda: [batch + n[:2], batch + n[1:]], "layernorm": lambda: [n, n[1:], n[1:]],
-              "softmax": lambda: [n], "gelu": lambda: [n], "add": lambda: [n, n]}
+              "softmax": lambda: [n], "gelu": lambda: [n], "add": lambda: [n, n],
+              "conv": lambda: [[n[0], n[1], n[2], n[2]], [n[3], n[1], n[4], n[4]]]}
     if op in ("attention", "causal"):
         keys = math.gcd(16 if group == 1 else 8, batch[0] // group)
         lead, shared = ([batch[0] // group // keys, h] for h in (keys * group, keys))
@@ -304,7 +328,9 @@ def operator(case, dtype, clock, few):
     size = 2 * sum(math.prod(s) for s in shapes)
     sets = 2 if few else max(2, min(200, -(-COLD // size)))
     operands = [[torch.randn(s, dtype=dtype, device=clock.device) for s in shapes] for _ in range(sets)]
-    call = {"matmul": torch.matmul, "softmax": lambda x: torch.softmax(x, -1), "gelu": F.gelu, "add": torch.add,
+    if op == "conv":  # images, channels, rows, channels made, kernel
+        operands = [[x.to(memory_format=torch.channels_last) for x in two] for two in operands]
+    call = {"conv": lambda x, w: F.conv2d(x, w, padding=w.shape[2] // 2), "matmul": torch.matmul, "softmax": lambda x: torch.softmax(x, -1), "gelu": F.gelu, "add": torch.add,
             "layernorm": lambda x, w, b: F.layer_norm(x, w.shape, w, b),
             "attention": lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=group > 1),
             "causal": lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=group > 1)}[op]
@@ -403,14 +429,14 @@ def state(what):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("out")
-    arguments.add_argument("--set", type=int, choices=(1, 2), default=1, help="which cases; 2: those drawn later")
+    arguments.add_argument("--set", type=int, choices=(1, 2, 3), default=1, help="which cases; 2, 3: those drawn later")
     arguments.add_argument("--smoke", action="store_true", help="a few cases of each kind")
     arguments.add_argument("--list", action="store_true", help="print the cases, measure nothing")
     arguments.add_argument("--cpu", action="store_true", help="try the script without a GPU; the times mean nothing")
     arguments.add_argument("--seconds", type=float, default=400, help="begin nothing after that many")
     o = arguments.parse_args()
     start = time.monotonic()
-    everything = list(cases() if o.set == 1 else drawn())
+    everything = list({1: cases, 2: drawn, 3: few}[o.set]())
     if o.list:
         print("kind,machine,case,batch,type,remark")
         for kind, case, batch, dtype in everything:
@@ -434,10 +460,10 @@ def main():
     cache = {}
     work = [(k, c, b, t, False) for k, c, b, t in everything]
     if o.smoke:
-        few = {"product": 12, "attention": 9, "operator": 11, "network": 12}
-        work = [w for i, w in enumerate(work) if i % few[w[0]] == 0 or w[1] == "gpt2-decode"]
+        every = {"product": 12, "attention": 9, "operator": 11, "network": 12}
+        work = [w for i, w in enumerate(work) if i % every[w[0]] == 0 or w[1] == "gpt2-decode"]
         work = [w for w in work if w[0] != "network" or "llama" not in w[1]]
-    later = COMPILED if o.set == 1 else COMPILED2
+    later = {1: COMPILED, 2: COMPILED2, 3: COMPILED3}[o.set]
     work += [("network", name, batch, "bf16", True) for name, batch in later[:1 if o.smoke else None]]
     with torch.no_grad():
         try:

@@ -101,7 +101,7 @@ func (r *row) network() (net network.Network, batch, chunk int64, err error) {
 		}
 		n = append(n, x)
 	}
-	want := map[string]int{"matmul": 3, attention: 3, "causal": 3, "softmax": 2, "layernorm": 2, "gelu": 1, "add": 1}[op]
+	want := map[string]int{"matmul": 3, attention: 3, "causal": 3, "softmax": 2, "layernorm": 2, "gelu": 1, "add": 1, "conv": 5}[op]
 	attends := op == attention || op == "causal"
 	group := int64(1) // heads of queries that share one of keys
 	if grouped && len(n) == 5 {
@@ -131,6 +131,11 @@ func (r *row) network() (net network.Network, batch, chunk int64, err error) {
 				b.Input("v", dt, batch, 1, n[1], n[2])))
 		case repeated:
 			b.Output(b.Op("MatMul", op, model.Attr{}, b.Input("x", dt, batch, n[0], n[1]), b.Input("y", dt, batch, n[1], n[2])))
+		case op == "conv": // images, channels, rows, channels made, kernel
+			pad := n[4] / 2
+			b.Output(b.Op("Conv", op, model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1},
+				Pads: []int64{pad, pad, pad, pad}, Group: 1}, b.Input("x", dt, batch, n[1], n[2], n[2]),
+				b.Param("w", dt, n[3], n[1], n[4], n[4])))
 		case op == "matmul":
 			b.Output(b.Op("MatMul", op, model.Attr{}, b.Input("x", dt, batch, n[1]), b.Param("w", dt, n[1], n[2])))
 		case op == "softmax":
