@@ -77,8 +77,8 @@ type Spec struct {
 	// GapSeconds is from the end of a layer to the start of the next in a kernel, on machines
 	// that run each layer as a program of its own; 0: layers overlap as data allows.
 	GapSeconds float64 `json:"gap_seconds,omitempty"`
-	// MatrixStartSeconds comes on top of the launch or gap before a layer that uses the matrix unit. Where layers overlap,
-	// the first of a kernel alone waits for it. No bound has it.
+	// MatrixStartSeconds comes on top of the launch or gap before a layer that uses the matrix unit. Where layers
+	// overlap, the first of a kernel alone waits for it. No bound has it.
 	MatrixStartSeconds float64 `json:"matrix_start_seconds,omitempty"`
 	// HostSeconds is the time of a call of the host beside the program. No simulated time has it.
 	HostSeconds float64 `json:"host_seconds,omitempty"`

@@ -413,7 +413,7 @@ sync        100ns
 	if goya := load(t, "testdata/goya.yaml").Describe(); !strings.Contains(goya, "1 x gemm, no L1\n") {
 		t.Errorf("the matrix engine is not said to lack an L1:\n%s", goya)
 	}
-	if h100 := load(t, "h100").Describe(); !strings.Contains(h100, "\nstart       1.08us more before a layer with the matrix") {
+	if h100 := load(t, "h100").Describe(); !strings.Contains(h100, "\nstart       1.08us more before a layer") {
 		t.Errorf("the start of the matrix unit is not said:\n%s", h100)
 	}
 	if ipu := load(t, "testdata/ipu.yaml").Describe(); !strings.Contains(ipu, "LLB         none") {

@@ -192,8 +192,8 @@ func TestKeptOutputs(t *testing.T) {
 	}
 	inside, kept, stored := price(false, "l1"), price(true, "l1-kept"), price(true, "l1")
 	if !(inside < kept && kept < stored) {
-		t.Errorf("%g s without an output between, %g s with one that is kept, %g s with one that is not; expected this order",
-			inside, kept, stored)
+		t.Errorf("%g s without an output between, %g s with a kept one, %g s with another; expected this order", inside,
+			kept, stored)
 	}
 }
 
