@@ -33,7 +33,8 @@ type Options struct {
 	Cost cost.Custom `json:"-"`
 	// Stopped, if not nil, is asked before each layer and now and then within; its error ends the work.
 	Stopped func() error `json:"-"`
-	// Memory, if not nil, is what an Outline is made in, which ends with the next one made in it.
+	// Memory, if not nil, is what an Outline is made in, which ends with the next one made in it, or the commands of a
+	// Stream without buffers.
 	Memory *Memory `json:"-"`
 }
 
@@ -252,6 +253,10 @@ func Stream(name string, spec *hardware.Spec, plans [][]Segment, opt Options, bu
 	}
 	p.As, p.Labels = as, []string{""}
 	e.bare, e.outline = true, !buffers
+	if opt.Memory != nil {
+		e.mem = opt.Memory
+		e.mem.reset()
+	}
 	if e.feed, err = start(p); err != nil {
 		return true, err
 	}

@@ -75,6 +75,7 @@ func (s *Stream) Feed(ctx context.Context, commands []isa.Command) error {
 		return err
 	}
 	if s.e.limited {
+		s.e.done()
 		return ErrLimit
 	}
 	return nil
@@ -98,10 +99,10 @@ func (s *Stream) End(ctx context.Context) (*Result, error) {
 	if err := s.e.run(ctx, 0); err != nil {
 		return nil, err
 	}
+	defer s.e.done()
 	if s.e.limited {
 		return nil, ErrLimit
 	}
-	defer s.e.done()
 	if s.e.meter == nil {
 		return &Result{TotalPs: s.e.now}, nil
 	}

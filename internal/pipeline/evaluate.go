@@ -51,7 +51,6 @@ type Problem struct {
 	groups  map[grouped]*schedule.Schedule
 	tiles   tileMemo
 	mu      sync.Mutex
-	memory  []*lower.Memory // free; a pool would lose it to the collector
 }
 
 func NewProblem(net network.Network, machine, spec *hardware.Spec, batch int64, opt Options) *Problem {
@@ -60,23 +59,29 @@ func NewProblem(net network.Network, machine, spec *hardware.Spec, batch int64, 
 		graphs: map[int64]*model.Graph{}, memos: map[memoKey]*schedule.Memo{}, groups: map[grouped]*schedule.Schedule{}}
 }
 
-// take is memory that nobody uses, and give gives it back.
-func (w *Problem) take() *lower.Memory {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n := len(w.memory)
+// memories are those that nobody uses; a pool would lose them to the collector.
+type memories struct {
+	mu   sync.Mutex
+	free []*lower.Memory
+}
+
+// take is one that nobody uses, and give gives it back.
+func (m *memories) take() *lower.Memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := len(m.free)
 	if n == 0 {
 		return &lower.Memory{}
 	}
-	m := w.memory[n-1]
-	w.memory = w.memory[:n-1]
-	return m
+	x := m.free[n-1]
+	m.free = m.free[:n-1]
+	return x
 }
 
-func (w *Problem) give(m *lower.Memory) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.memory = append(w.memory, m)
+func (m *memories) give(x *lower.Memory) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.free = append(m.free, x)
 }
 
 // prepare makes the schedule of a batch in chunks, in the name of a recipe, by the decisions for each size and, where
@@ -197,8 +202,8 @@ type Outline struct {
 // made in the same memory, which done gives back.
 func (w *Problem) outlineIn(ctx context.Context, r *Result, limit int64) (o Outline, done func(), err error) {
 	opt := Until(ctx, r.Lower)
-	opt.Memory = w.take()
-	done = func() { w.give(opt.Memory) }
+	opt.Memory = w.tiles.take()
+	done = func() { w.tiles.give(opt.Memory) }
 	program, alike, err := lower.Outline("", r.Spec, r.Plans, opt)
 	if err != nil {
 		return o, done, err

@@ -53,8 +53,11 @@ type tiler struct {
 }
 
 // A tileMemo has the tilings that the rule gives for products, and the nests that are chosen for steps, by all that
-// they depend on; nil: the generator's is the fastest.
-type tileMemo struct{ rules, nests sync.Map }
+// they depend on; nil: the generator's is the fastest. It has the memory in which programs are made, too.
+type tileMemo struct {
+	rules, nests sync.Map
+	memories
+}
 
 func newTiler(d *Draft) (t *tiler, err error) {
 	t = &tiler{d: d, known: d.state.tiles, cost: d.Cost}
@@ -322,8 +325,10 @@ func (t *tiler) fitting(ctx context.Context, i int, p *tiling.Problem, b tiling.
 
 // alone is how long step i takes with nothing beside it, in picoseconds, if that is at most limit.
 func (t *tiler) alone(ctx context.Context, i int, limit int64) (int64, error) {
-	s := t.d.Schedule
-	ps, err := latency(ctx, "step", s.Spec, t.d.onBusy(lower.StepAlone(s, i), 1), t.d.Lower, limit)
+	s, opt := t.d.Schedule, t.d.Lower
+	opt.Memory = t.known.take()
+	defer t.known.give(opt.Memory)
+	ps, err := latency(ctx, "step", s.Spec, t.d.onBusy(lower.StepAlone(s, i), 1), opt, limit)
 	if err != nil && ctx.Err() == nil {
 		return math.MaxInt64, nil
 	}
