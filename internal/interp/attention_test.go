@@ -301,7 +301,7 @@ func otherTiles(t *testing.T, made *scheduler.Result, r *rand.Rand, count func(s
 // the L1, and take no less than the bound.
 func TestAttentionPrograms(t *testing.T) {
 	recipes := pipeline.All()
-	inside, forms := 0, map[string]int{}
+	inside, fitted, forms := 0, 0, map[string]int{}
 	done, small, coarse, tight, reports := 0, 0, map[string]int{}, 0.0, interp.Report{}
 	for seed := range uint64(*attentionPrograms) {
 		r := rand.New(rand.NewPCG(seed, 22))
@@ -333,6 +333,11 @@ func TestAttentionPrograms(t *testing.T) {
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
+		}
+		for i := range made.Schedule.Steps {
+			if st := &made.Schedule.Steps[i]; st.Attending != nil && st.Nest != nil && recipe.Pick("nest") == "rules" {
+				fitted++
+			}
 		}
 		if seed%3 == 0 {
 			otherTiles(t, made, r, func(x schedule.AttentionTiles) {
@@ -390,8 +395,12 @@ func TestAttentionPrograms(t *testing.T) {
 			t.Errorf("no nest is %s", form)
 		}
 	}
+	if fitted == 0 {
+		t.Error("no attention has tiles for the room that is free, expected some")
+	}
 	t.Logf(
-		"%d agree, %d of them among other layers, nests %v, %d do not fit, %v; the bound is up to %.2f of the time; beyond: %+v", done, inside, forms, small, coarse, tight, reports)
+		"%d agree, %d of them among other layers, %d fitted, nests %v, %d do not fit, %v; the bound is up to %.2f of the time; beyond: %+v",
+		done, inside, fitted, forms, small, coarse, tight, reports)
 }
 
 // Cores that share keys compute what the network says, whatever the number of cores, of keys and of tiles: each key is

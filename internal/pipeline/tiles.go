@@ -111,8 +111,11 @@ const mostAttentions = 8
 func (t *tiler) attention(ctx context.Context, i int) error {
 	s := t.d.Schedule
 	for _, w := range s.Steps[i].Writes {
-		if s.Values[w].Level == schedule.LB {
-			return nil // its readers expect it where it is
+		if s.Values[w].Level == schedule.LB { // its readers expect it where it is
+			if n := s.FitAttention(i); n != nil {
+				_, _ = t.follow(i, n)
+			}
+			return nil
 		}
 	}
 	var b Key

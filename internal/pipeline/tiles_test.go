@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -156,5 +157,45 @@ func TestTilesInPlace(t *testing.T) {
 	}
 	if got, want := made.Sim.Dynamic.LevelBytes[isa.DDR], int64(2*(768*(columns+1024)+1024*columns)); got != want {
 		t.Errorf("%d bytes cross the DDR, expected operands and results once: %d", got, want)
+	}
+}
+
+// An attention whose result stays in the L1 has the tiles of least estimate for the room that is free there, which is
+// more than the share that its number of tiles stands for; the schedule is the faster for it.
+func TestAttentionFitsTheRoom(t *testing.T) {
+	r, err := Lookup("tiled-l1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := network.Open("bert-512", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var took []int64
+	shares := Strategy{Name: "shares", Decide: func(context.Context, *Draft) error { return nil }}
+	for _, nest := range []Strategy{RuleNests, shares} {
+		spec, err := hardware.Load("stcp920")
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := RunStages(t.Context(), net, spec, 8, r.With("nest", nest), Options{Chunk: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		took = append(took, made.Sim.TotalPs)
+		s, fitted := made.Schedule, 0
+		for i := range s.Steps {
+			if st := &s.Steps[i]; st.Attending != nil && st.Nest != nil {
+				if fitted++; st.StageBytes > s.Room(i) {
+					t.Errorf("step %d takes %d bytes of the L1, there are %d", i, st.StageBytes, s.Room(i))
+				}
+			}
+		}
+		if fitted > 0 != (nest.Name == RuleNests.Name) {
+			t.Errorf("by %s %d attentions have tiles of their own", nest.Name, fitted)
+		}
+	}
+	if took[0] >= took[1] {
+		t.Errorf("takes %d ps, with tiles for shares of the L1 %d", took[0], took[1])
 	}
 }

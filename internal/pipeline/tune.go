@@ -156,7 +156,10 @@ const defaultTrials = 32
 
 var (
 	RuleNests = Strategy{Name: "rules", Description: "by the kernel generator's rules",
-		Decide: func(context.Context, *Draft) error { return nil }}
+		Decide: func(_ context.Context, d *Draft) error {
+			d.fitAttentions()
+			return nil
+		}}
 	ansorNests = Strategy{Name: "ansor", Description: "searched by Ansor, or those of a file of tuned kernels",
 		Trials: true, Decide: tunedNests}
 )
@@ -179,7 +182,7 @@ type stepKey struct{ instance, layer int }
 func takeLoops(d *Draft, all bool) Decision {
 	x := loops{nests: map[stepKey]*schedule.Nest{}, tiles: d.Recipe.at("nest").Name == tiledNests.Name}
 	for i := range d.Steps {
-		if st := &d.Steps[i]; st.Nest != nil {
+		if st := &d.Steps[i]; st.Nest != nil && !d.fitted(i) {
 			x.nests[stepKey{st.Instance, st.Layer}] = st.Nest
 		}
 	}
@@ -204,10 +207,11 @@ func (x loops) Apply(ctx context.Context, d *Draft) error {
 			return err
 		}
 	}
+	d.Index()
+	defer d.fitAttentions()
 	if len(x.nests)+len(x.own) == 0 {
 		return nil
 	}
-	d.Index()
 	for i := range d.Steps {
 		n := x.nests[stepKey{d.Steps[i].Instance, d.Steps[i].Layer}]
 		if own := x.own[layerAt(d.Schedule, &d.Steps[i]).Anchor]; own != nil && d.follow(i, own) {
@@ -218,6 +222,27 @@ func (x loops) Apply(ctx context.Context, d *Draft) error {
 		}
 	}
 	return nil
+}
+
+// fitAttentions gives attentions without a nest tiles for the room that there is.
+func (d *Draft) fitAttentions() {
+	for i := range d.Steps {
+		if st := &d.Steps[i]; st.Attending != nil && st.Nest == nil {
+			if n := d.FitAttention(i); n != nil {
+				d.follow(i, n)
+			}
+		}
+	}
+}
+
+// fitted reports whether the nest of a step is as fitAttentions makes it.
+func (d *Draft) fitted(i int) bool {
+	st := &d.Steps[i]
+	if st.Attending == nil || st.Nest.Attention == nil || st.Nest.Cores != nil {
+		return false
+	}
+	n := d.FitAttention(i)
+	return n != nil && *n.Attention == *st.Nest.Attention
 }
 
 // Key has the nests. Steps and values that were made belong to one schedule.

@@ -54,8 +54,10 @@ type Attending struct {
 	First  int64
 	// Operands describes the step's reads, by tensor, then its constants.
 	Operands []AttendedOperand
-	// tilings are by the binary logarithm of Step.Tiles, of less and less room; found when they are asked for.
-	tilings func() []AttentionTiles
+	// estimates are tiles with about how long they take, the fastest first, and tilings are by the binary logarithm of
+	// Step.Tiles, of less and less room; found when they are asked for.
+	estimates func() []estimated
+	tilings   func() []AttentionTiles
 
 	// Whether cores can take tiles of positions in turn, as far as the layer goes, and whether the rule lets them.
 	dealt, deals bool
@@ -313,6 +315,29 @@ func (s *Schedule) AttentionTiles(st *Step) AttentionTiles {
 	return t
 }
 
+// FitAttention is the nest of least estimate for step i, which has an attention, in the room that values leave free in
+// the L1 there, with the step's cores; nil: none is faster than the tiles that stand for a share of the L1.
+func (s *Schedule) FitAttention(i int) *Nest {
+	st, room := s.Steps[i], s.Room(i)
+	st.Nest = nil
+	now := s.AttentionTiles(&st)
+	turns := s.InTurn(&st) == nil
+	for _, t := range st.Attending.estimates() {
+		if t.InTurn = t.InTurn && turns; t.AttentionTiles == now {
+			return nil
+		}
+		st.Nest = &Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: AtTile, Attention: &t.AttentionTiles}
+		bytes := int64(0)
+		for _, p := range s.Staged(&st) {
+			bytes += st.Space(p)
+		}
+		if bytes <= room {
+			return st.Nest
+		}
+	}
+	return nil
+}
+
 // InTurn reports why the cores of a step with an attention can't take tiles of positions in turn.
 func (s *Schedule) InTurn(st *Step) error {
 	if !st.Attending.dealt {
@@ -501,7 +526,7 @@ func (b *StepBuilder) attending(layer *Layer, cores int64, need []Regions, want 
 			a.sliced = a.sliced && o.IsKeys() && o.from == 0 && !o.Constant
 		}
 	}
-	a.tilings = sync.OnceValue(a.halved)
+	a.estimates, a.tilings = sync.OnceValue(a.estimate), sync.OnceValue(a.halved)
 	return a
 }
 
@@ -708,24 +733,34 @@ func (a *Attending) stage(t AttentionTiles, whole bool) int64 {
 // depths is the number of tilings, each of half the room of the one before.
 const depths = 6
 
-// halved finds the best tiles for the data's part of the L1, half of it and so on, and last the smallest.
-func (a *Attending) halved() (tilings []AttentionTiles) {
+// estimated is tiles with about how long they take.
+type estimated struct {
+	AttentionTiles
+	seconds float64
+}
+
+// estimate lists the lattice by time.
+func (a *Attending) estimate() (list []estimated) {
 	m, err := cost.New(a.spec)
 	if err != nil {
 		panic("schedule: " + err.Error()) // whoever made the schedule has one
 	}
-	var list []AttentionTiles
-	seconds := map[AttentionTiles]float64{}
 	for _, t := range a.lattice(0) {
-		seconds[t] = a.seconds(t, m)
-		list = append(list, t)
+		list = append(list, estimated{t, a.seconds(t, m)})
 	}
+	slices.SortStableFunc(list, func(x, y estimated) int { return cmp.Compare(x.seconds, y.seconds) })
+	return list
+}
+
+// halved finds the best tiles for the data's part of the L1, half of it and so on, and last the smallest.
+func (a *Attending) halved() (tilings []AttentionTiles) {
 	least := AttentionTiles{Products: 1, Positions: 1, Keys: 1, InTurn: a.deals}
 	for room, i := DataBytes(a.spec), 0; i < depths; room, i = room/2, i+1 {
 		best := least
-		for _, t := range list {
-			if a.stage(t, false) <= room && (best == least || seconds[t] < seconds[best]) {
-				best = t
+		for _, t := range a.estimates() {
+			if a.stage(t.AttentionTiles, false) <= room {
+				best = t.AttentionTiles
+				break
 			}
 		}
 		if k := len(tilings); k == 0 || a.stage(best, false) < a.stage(tilings[k-1], false) {

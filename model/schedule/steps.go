@@ -61,7 +61,7 @@ type StepBuilder struct {
 	need      []Regions               // of a step, see needs
 	// What has been found for attentions that are alike.
 	attentionCores map[string]Binding
-	attentionTiles map[string]func() []AttentionTiles
+	attentionTiles map[string]*Attending
 }
 
 // Builders are for schedules that differ in bindings and scopes alone, which begin anew.
@@ -227,12 +227,12 @@ func (b *StepBuilder) build(layer *Layer, st *Step, sources [][]int) {
 	if st.Attending = b.attending(layer, st.Cores, need, b.want); st.Attending != nil {
 		key := b.attentionKey(layer, st.Output, region) + fmt.Sprint(st.Binding)
 		if b.attentionTiles == nil {
-			b.attentionTiles = map[string]func() []AttentionTiles{}
+			b.attentionTiles = map[string]*Attending{}
 		}
 		if known := b.attentionTiles[key]; known != nil {
-			st.Attending.tilings = known
+			st.Attending.estimates, st.Attending.tilings = known.estimates, known.tilings
 		}
-		b.attentionTiles[key] = st.Attending.tilings
+		b.attentionTiles[key] = st.Attending
 	}
 }
 
