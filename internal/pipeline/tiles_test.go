@@ -172,7 +172,8 @@ func TestAttentionFitsTheRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	var took []int64
-	for _, nest := range []Strategy{RuleNests, {Name: "shares", Decide: func(context.Context, *Draft) error { return nil }}} {
+	shares := Strategy{Name: "shares", Decide: func(context.Context, *Draft) error { return nil }}
+	for _, nest := range []Strategy{RuleNests, shares} {
 		spec, err := hardware.Load("stcp920")
 		if err != nil {
 			t.Fatal(err)
