@@ -22,8 +22,8 @@ func (s *Schedule) PartsRead(st *Step, value int, n, of int64) (own, others []in
 }
 
 // ColumnsRead lists, for each of n parts of a step's results, the last tile of columns of a value that it reads of
-// other cores, -1 for none. Up to these ends go the tiles of the product in the layer that makes the value. Where its columns
-// are not those of one dimension of the product's result, each part reads the last tile.
+// other cores, -1 for none. Up to these ends go the tiles of the product in the layer that makes the value. Where its
+// columns are not those of one dimension of the product's result, each part reads the last tile.
 func (s *Schedule) ColumnsRead(st *Step, value int, n int64, ends []int64) []int64 {
 	g, v := s.Graph, &s.Values[value]
 	maker := &s.Steps[v.Def]
