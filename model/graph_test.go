@@ -314,6 +314,46 @@ func TestCompact(t *testing.T) {
 	}
 }
 
+// What is transposed between a product and an attention keeps the product's order; results of the network do not, nor
+// does what is read by others.
+func TestLayoutsOfProducts(t *testing.T) {
+	for _, attends := range []bool{true, false} {
+		b := NewBuilder("turned")
+		heads := func(name string) TensorID {
+			x := b.Op("MatMul", name, Attr{}, b.Input(name+".x", F16, 4, 6, 8), b.Param(name+".w", F16, 8, 8))
+			x = b.Op("Reshape", name+".heads", Attr{Shape: []int64{4, 6, 2, 4}}, x)
+			return b.Op("Transpose", name+".turned", Attr{Perm: []int64{0, 2, 1, 3}}, x)
+		}
+		q, k := heads("q"), heads("k")
+		cut := b.Op("Reshape", "cut", Attr{Shape: []int64{2, 2, 2, 6, 4}}, heads("c"))
+		b.Output(b.Op("Relu", "cut.relu", Attr{}, cut))
+		b.Output(b.Op("Reshape", "merged", Attr{Shape: []int64{8, 6, 4}}, heads("m")))
+		b.Output(b.Op("Transpose", "keys", Attr{Perm: []int64{0, 1, 3, 2}}, b.Input("other", F16, 4, 2, 6, 4)))
+		if attends {
+			b.Output(b.Op("Attention", "context", Attr{Softmax: true, Group: 1}, q, k,
+				b.Op("Relu", "v.scaled", Attr{}, heads("v"))))
+		} else {
+			b.Output(q)
+			b.Output(k)
+			b.Output(b.Op("Relu", "v.scaled", Attr{}, heads("v")))
+		}
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string][]int{"q.turned": {0, 2, 1, 3}, "k.turned": {0, 2, 1, 3}, "v.scaled": {0, 2, 1, 3}, "cut": {0, 1, 2, 3, 4},
+			"c.turned": {0, 1, 2, 3}, "q.heads": {0, 1, 2, 3}, "merged": {0, 1, 2}, "keys": {0, 1, 2, 3}}
+		for name, layout := range want {
+			if !attends {
+				layout = slices.Sorted(slices.Values(layout))
+			}
+			if got := named(t, g, name).Layout; !slices.Equal(got, layout) {
+				t.Errorf("attention %v: %s has layout %v, want %v", attends, name, got, layout)
+			}
+		}
+	}
+}
+
 func TestLayouts(t *testing.T) {
 	b := NewBuilder("layouts")
 	x := b.Input("x", F16, 1, 4, 8, 8)

@@ -314,6 +314,8 @@ func (g *Graph) setLayouts() {
 		for _, o := range op.Outputs {
 			t := g.Tensors[o]
 			switch {
+			case (op.Kind == "Transpose" || info.Class == ViewClass) && g.isAttended(o) && g.ofProduct(op.Inputs[0]):
+				g.keepOrder(op, t)
 			case imageKind[op.Kind] && len(t.Shape) >= 3:
 				channelsLast(t)
 			case info.Class == ElementwiseClass || op.Kind == "Concat" || op.Kind == "Split" ||
@@ -327,6 +329,74 @@ func (g *Graph) setLayouts() {
 					}
 				}
 			}
+		}
+	}
+}
+
+// ofProduct reports whether a tensor is the result of a product of matrices, or what light operators that alone read it
+// make of it.
+func (g *Graph) ofProduct(t TensorID) bool {
+	for {
+		x := g.Tensors[t]
+		if x.Producer == NoOp || len(x.Consumers) != 1 {
+			return false
+		}
+		op := g.Ops[x.Producer]
+		switch info := kinds[op.Kind]; {
+		case op.Kind == "MatMul" || op.Kind == "Gemm":
+			return true
+		case info == nil || op.Kind != "Transpose" && info.Class != ViewClass && info.Class != ElementwiseClass:
+			return false
+		}
+		t = op.Inputs[0]
+	}
+}
+
+// isAttended reports whether an attention reads a tensor, or what light operators make of it, and nothing else does.
+func (g *Graph) isAttended(t TensorID) bool {
+	for {
+		x := g.Tensors[t]
+		if len(x.Consumers) != 1 || slices.Contains(g.Outputs, t) {
+			return false
+		}
+		op := g.Ops[x.Consumers[0]]
+		switch info := kinds[op.Kind]; {
+		case op.Kind == "Attention":
+			return true
+		case info == nil || op.Kind != "Transpose" && info.Class != ViewClass && info.Class != ElementwiseClass:
+			return false
+		}
+		t = op.Outputs[0]
+	}
+}
+
+// keepOrder lets a transposed tensor, or one whose dimensions are cut, have its elements in the order of the input's: a
+// product in front of an attention then makes them where they stay. A reshape that does more changes the order.
+func (g *Graph) keepOrder(op *Op, t *Tensor) {
+	from := g.Tensors[op.Inputs[0]]
+	if op.Kind == "Transpose" {
+		for i, d := range from.Layout {
+			t.Layout[i] = slices.Index(op.Attr.Perm, int64(d))
+		}
+		return
+	}
+	first, next := []int{0}, 0 // of each dimension, the first that it is cut into
+	for _, extent := range from.Shape {
+		n := int64(1)
+		for ; n < extent && next < len(t.Shape); next++ {
+			n *= t.Shape[next]
+		}
+		if first = append(first, next); n != extent {
+			return
+		}
+	}
+	if next < len(t.Shape) {
+		return
+	}
+	layout := t.Layout[:0]
+	for _, d := range from.Layout {
+		for k := first[d]; k < first[d+1]; k++ {
+			layout = append(layout, k)
 		}
 	}
 }

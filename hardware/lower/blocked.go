@@ -311,7 +311,8 @@ func (l *lowering) blocked(s *schedule.Schedule) {
 		}
 		place, last := turn%n.Sums, int32(-1)
 		// Without an LLB, weights alone run ahead of the launch: in their queue they go in front of what waits for it.
-		ahead := turn == 0 && lp.constant != nil && l.pages == nil && l.opt.Prefetch
+		// With one, they go in front of what an earlier layer makes.
+		ahead := turn == 0 && lp.constant != nil && l.opt.Prefetch && (l.pages == nil || l.waits())
 		if ahead {
 			l.bringWeights(j * kTiles)
 		}
@@ -361,6 +362,11 @@ func (l *lowering) blocked(s *schedule.Schedule) {
 	}
 	l.complete()
 	l.home.leave()
+}
+
+// waits reports whether the matrix unit reads what an earlier step makes.
+func (l *lowering) waits() bool {
+	return slices.ContainsFunc(l.ins, func(in *incoming) bool { return in.anchor && in.val.Def >= 0 })
 }
 
 // tensorsIn groups what a blocked step reads by tensor.

@@ -665,13 +665,45 @@ var EvenBinding = Strategy{Name: "even",
 						dims = append(dims, dim)
 					}
 				}
+				n := schedule.CoresWithLB(d.Spec.Kind(d.LayerKind(k, i)))
 				cores := schedule.One(len(box))
-				spreadOver(cores, box, dims, schedule.CoresWithLB(d.Spec.Kind(d.LayerKind(k, i))))
+				spreadOver(cores, box, dims, n)
+				if !d.Graph.OnMatrixUnit(d.Graph.Op(layers[i].Anchor)) {
+					cores = leastMoved(d.Graph, &layers[i], box, cores, dims, n)
+				}
 				d.LayerBindings[k][i] = cores
 			}
 		}
 		return nil
 	}}
+
+// leastMoved is a layer's binding, or one over fewer of the outer dimensions with which the first and the last core
+// read and make fewer bytes: what is rolled or merged takes more of an image than it makes.
+func leastMoved(g *model.Graph, l *schedule.Layer, box model.Region, cores schedule.Binding, dims []int,
+	n int64) schedule.Binding {
+	t := l.Outputs[0]
+	moved := func(b schedule.Binding) (most int64) {
+		for _, core := range [...]int64{0, b.Cores() - 1} {
+			reg := schedule.Regions{t: schedule.Slice(box, b, g.Tensor(t).Layout, core)}
+			bytes := reg[t].Elements() * g.Tensor(t).DType.Bytes()
+			schedule.BackPropagate(g, l.Ops, reg)
+			for _, in := range l.Inputs {
+				bytes += reg[in].Elements() * g.Tensor(in).DType.Bytes()
+			}
+			most = max(most, bytes)
+		}
+		return most
+	}
+	least := moved(cores)
+	for k := len(dims) - 1; k > 0; k-- {
+		b := schedule.One(len(box))
+		spreadOver(b, box, dims[:k], n)
+		if bytes := moved(b); bytes < least {
+			cores, least = b, bytes
+		}
+	}
+	return cores
+}
 
 // splitsNorm says of which group normalisations there are fewer parts than cores, or larger ones than fit the L1.
 func splitsNorm(g *model.Graph, spec *hardware.Spec) func(*model.Op) bool {
@@ -720,9 +752,9 @@ func layersWith(g *model.Graph, lines bool) []schedule.Layer {
 	order := graphturbo.ExecutionOrder(g)
 	switch {
 	case lines && len(g.Together) == 0:
-		return schedule.FusedLayers(g, order)
+		return movedLayers(g, order)
 	case len(g.Together) == 0:
-		return joinLight(g, schedule.FusedLayers(g, order))
+		return joinLight(g, movedLayers(g, order))
 	}
 	var made []schedule.Layer
 	of := map[model.OpID]int{}
@@ -733,7 +765,7 @@ func layersWith(g *model.Graph, lines bool) []schedule.Layer {
 		}
 	}
 	rest := slices.DeleteFunc(slices.Clone(order), func(id model.OpID) bool { _, ok := of[id]; return ok })
-	for _, l := range joinLight(g, schedule.FusedLayers(g, rest)) {
+	for _, l := range joinLight(g, movedLayers(g, rest)) {
 		for _, id := range l.Ops {
 			of[id] = len(made)
 		}
@@ -759,6 +791,21 @@ func layersWith(g *model.Graph, lines bool) []schedule.Layer {
 	}
 	return layers
 }
+
+// movedLayers are fused layers, but for transpositions that leave a product's results in their order.
+func movedLayers(g *model.Graph, ops []model.OpID) (made []schedule.Layer) {
+	for _, l := range schedule.Layers(g, ops) {
+		if multiplies(g.Op(l.Anchor)) && !slices.IsSorted(g.Tensor(l.Outputs[0]).Layout) {
+			made = append(made, l)
+		} else {
+			made = append(made, schedule.FusedLayers(g, l.Ops)...)
+		}
+	}
+	return made
+}
+
+// multiplies reports whether an operator is a product of matrices.
+func multiplies(op *model.Op) bool { return op.Kind == "MatMul" || op.Kind == "Gemm" }
 
 // joinLight makes one layer of those that have element-wise operators and such as move elements alone, where no other
 // reads what is between them: paths that part and meet again, as where positions turn queries.

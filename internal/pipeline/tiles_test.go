@@ -199,3 +199,85 @@ func TestAttentionFitsTheRoom(t *testing.T) {
 		t.Errorf("takes %d ps, with tiles for shares of the L1 %d", took[0], took[1])
 	}
 }
+
+// Products of queries, keys and values leave their results transposed, in layers of their own, in the order in which
+// they make them; a network without attention as an operator keeps its layouts.
+func TestTurnedProducts(t *testing.T) {
+	spec, err := hardware.Load("a100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]int{"vit-b16": 36, "swin-t": 36, "resnet50": 0} {
+		plain, err := zoo.Build(name, zoo.Options{Batch: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := rewritten(plain, spec, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := func(g *model.Graph) (n int) {
+			for _, l := range layersWith(g, false) {
+				out := g.Tensor(l.Outputs[0])
+				product := g.Op(l.Anchor)
+				if product.Kind != "MatMul" && product.Kind != "Gemm" ||
+					!slices.ContainsFunc(l.Ops, func(id model.OpID) bool { return g.Op(id).Kind == "Transpose" }) {
+					continue
+				}
+				n++
+				d, _ := g.MatrixDims(product, model.Whole(g.Tensor(product.Outputs[0]).Shape))
+				if rowDims(model.Whole(out.Shape), out.Layout, d.N) == 0 {
+					t.Errorf("%s: %q of %v has layout %v, in which no dimensions are the %d columns", name, out.Name, out.Shape,
+						out.Layout, d.N)
+				}
+			}
+			return n
+		}
+		if got := count(g); got != want {
+			t.Errorf("%s: %d products leave transposed results, expected %d", name, got, want)
+		}
+		if got := count(plain); got != 0 {
+			t.Errorf("%s without attention as an operator: %d products leave transposed results, expected none", name, got)
+		}
+	}
+}
+
+// Layers of light operators are bound so that the first and the last core read and make no more bytes than by the even
+// binding, and fewer where rolls and merged patches make parts read much.
+func TestLightLayersMoveLess(t *testing.T) {
+	g, err := zoo.Build("swin-t", zoo.Options{Batch: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fewer := 0
+	for _, l := range layersWith(g, false) {
+		x := g.Tensor(l.Outputs[0])
+		if g.OnMatrixUnit(g.Op(l.Anchor)) {
+			continue
+		}
+		most := func(b schedule.Binding) (bytes int64) {
+			for _, core := range []int64{0, b.Cores() - 1} {
+				reg := schedule.Regions{x.ID: schedule.Slice(model.Whole(x.Shape), b, x.Layout, core)}
+				n := reg[x.ID].Elements() * x.DType.Bytes()
+				schedule.BackPropagate(g, l.Ops, reg)
+				for _, in := range l.Inputs {
+					n += reg[in].Elements() * g.Tensor(in).DType.Bytes()
+				}
+				bytes = max(bytes, n)
+			}
+			return bytes
+		}
+		cores := schedule.One(len(x.Shape))
+		spreadOver(cores, model.Whole(x.Shape), x.Layout, 108)
+		got := leastMoved(g, &l, model.Whole(x.Shape), cores, x.Layout, 108)
+		if most(got) > most(cores) {
+			t.Errorf("%q: cores %v move %d bytes, by the even binding %v %d", x.Name, got, most(got), cores, most(cores))
+		}
+		if most(got) < most(cores) {
+			fewer++
+		}
+	}
+	if fewer == 0 {
+		t.Error("no layer moves fewer bytes than by the even binding")
+	}
+}
