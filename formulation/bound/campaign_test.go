@@ -620,7 +620,7 @@ func anyOptions(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
 // No schedule of a hostile network on a hostile machine is faster than any term of the bound.
 func TestCampaign(t *testing.T) {
 	c := &campaign{t: t, closest: map[string]float64{}, others: map[string]int{}}
-	c.one(93000225) // a constant behind a second result, which is on more cores than the first
+	c.one(93000225)  // a constant behind a second result, which is on more cores than the first
 	c.one(310000249) // a layer with an attention of which the result needs no row
 	c.run()
 }
