@@ -255,8 +255,9 @@ func (r Recipe) table() []Stage {
 // stage finds one of the recipe's stages by name.
 func (r Recipe) stage(name string) (Stage, error) { return lookupStage(r.table(), name) }
 
-// set puts a pick into its place.
+// set puts a pick into its place. Copies of the recipe keep theirs: searches set picks of one recipe side by side.
 func (r *Recipe) set(p Pick) {
+	r.Picks = slices.Clone(r.Picks)
 	if i := slices.IndexFunc(r.Picks, func(q Pick) bool { return q.Stage == p.Stage }); i >= 0 {
 		r.Picks[i] = p
 		return
