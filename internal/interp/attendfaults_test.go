@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +65,21 @@ func attends(kind isa.Kind, operand int32) func(*isa.Program, *isa.Command) bool
 // unbound lets a command wait for nothing.
 func unbound(p *isa.Program, i int) { p.Commands[i].Deps = nil }
 
+// waited says that earlier products wait for all that one waits for: its keys may have stayed from other queries.
+func waited(p *isa.Program, c *isa.Command) bool {
+	before := map[int32]bool{}
+	for i := range p.Commands {
+		if d := &p.Commands[i]; d == c {
+			break
+		} else if d.Kind == c.Kind {
+			for _, x := range d.Deps {
+				before[x] = true
+			}
+		}
+	}
+	return !slices.ContainsFunc(c.Deps, func(x int32) bool { return !before[x] })
+}
+
 // isSum says that a command brings the sums of other cores.
 func isSum(p *isa.Program, c *isa.Command) bool { return c.Task > 0 && c.Sums(&p.Tasks[c.Task-1]) }
 
@@ -93,7 +109,7 @@ var attentionFaults = []planted{
 		"may still be writing"}},
 	{"scores that do not wait for their place", func(p *isa.Program, c *isa.Command) bool {
 		// other pieces stand behind it
-		return attends(isa.Matrix, 1)(p, c) && c.Part > 0 && c.Part%p.Tasks[c.Task-1].Pieces == 0
+		return attends(isa.Matrix, 1)(p, c) && c.Part > 0 && c.Part%p.Tasks[c.Task-1].Pieces == 0 && !waited(p, c)
 	}, unbound, []string{"may still be writing", "may still be in use"}},
 	{"a load that does not wait for its place", func(p *isa.Program, c *isa.Command) bool {
 		// With pieces the first of a tile stands behind its queries, which wait for what it waits for.
