@@ -342,7 +342,8 @@ func TestLayoutsOfProducts(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := map[string][]int{"q.turned": {0, 2, 1, 3}, "k.turned": {0, 2, 1, 3}, "v.scaled": {0, 2, 1, 3},
-			"cut": {0, 1, 2, 3, 4}, "c.turned": {0, 1, 2, 3}, "q.heads": {0, 1, 2, 3}, "merged": {0, 1, 2}, "keys": {0, 1, 2, 3}}
+			"cut": {0, 1, 2, 3, 4}, "c.turned": {0, 1, 2, 3}, "q.heads": {0, 1, 2, 3}, "merged": {0, 1, 2},
+			"keys": {0, 1, 2, 3}}
 		for name, layout := range want {
 			if !attends {
 				layout = slices.Sorted(slices.Values(layout))

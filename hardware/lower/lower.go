@@ -33,8 +33,8 @@ type Options struct {
 	Cost cost.Custom `json:"-"`
 	// Stopped, if not nil, is asked before each layer and now and then within; its error ends the work.
 	Stopped func() error `json:"-"`
-	// Memory, if not nil, is what an Outline is made in, which ends with the next one made in it, or the commands of a
-	// Stream without buffers.
+	// Memory, if not nil, holds an Outline, which lives until the next one is made in it, or the commands of a Stream
+	// without buffers.
 	Memory *Memory `json:"-"`
 }
 

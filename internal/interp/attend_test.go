@@ -64,7 +64,7 @@ func (w *work) attending() *attending {
 	return w.x.attention
 }
 
-// tiler is that of the task, of a core.
+// tiler makes the tiles of a core's part of the task.
 func (w *work) tiler(core int) *schedule.Tiler {
 	t := w.t.Task
 	var boxes []model.Region

@@ -383,12 +383,13 @@ func TestPartsOfOtherKinds(t *testing.T) {
 	}
 }
 
-// Cores send each other tiles of columns of a product before all are complete, and what they then compute is what the
-// network says.
+// Cores send each other tiles of columns of a product before all are complete, and compute the network's values from
+// them.
 func TestSendParts(t *testing.T) {
 	src := network.Network{Name: "turned", Graph: func(batch int64) (*model.Graph, error) {
 		b := model.NewBuilder("turned")
-		y := b.Op("MatMul", "wide", model.Attr{}, b.Input("x", model.F16, batch, 16, 8), b.Param("w", model.F16, 8, 512))
+		y := b.Op("MatMul", "wide", model.Attr{}, b.Input("x", model.F16, batch, 16, 8),
+			b.Param("w", model.F16, 8, 512))
 		z := b.Op("Transpose", "turn", model.Attr{Perm: []int64{0, 2, 1}}, y)
 		b.Output(b.Op("MatMul", "narrow", model.Attr{}, z, b.Param("v", model.F16, 16, 8)))
 		return b.Build()

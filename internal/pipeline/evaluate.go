@@ -59,7 +59,7 @@ func NewProblem(net network.Network, machine, spec *hardware.Spec, batch int64, 
 		graphs: map[int64]*model.Graph{}, memos: map[memoKey]*schedule.Memo{}, groups: map[grouped]*schedule.Schedule{}}
 }
 
-// memories are those that nobody uses; a pool would lose them to the collector.
+// memories keeps unused memories. A sync.Pool would lose them to the collector.
 type memories struct {
 	mu   sync.Mutex
 	free []*lower.Memory

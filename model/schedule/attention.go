@@ -438,7 +438,7 @@ func (s *Schedule) attended(st *Step) []StagePart {
 }
 
 // attending describes the attention of a layer of which cores compute these boxes; nil if the layer has none, or none
-// of its rows is needed for them. Level want is that of operands that other steps make.
+// of its rows is needed for them. Operands that other steps make are at level want.
 func (b *StepBuilder) attending(layer *Layer, cores int64, need []Regions, want Level) *Attending {
 	g := b.Graph
 	op := g.Op(layer.Anchor)

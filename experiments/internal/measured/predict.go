@@ -101,7 +101,8 @@ func (r *row) network() (net network.Network, batch, chunk int64, err error) {
 		}
 		n = append(n, x)
 	}
-	want := map[string]int{"matmul": 3, attention: 3, "causal": 3, "softmax": 2, "layernorm": 2, "gelu": 1, "add": 1, "conv": 5}[op]
+	want := map[string]int{"matmul": 3, attention: 3, "causal": 3, "softmax": 2, "layernorm": 2, "gelu": 1, "add": 1,
+		"conv": 5}[op]
 	attends := op == attention || op == "causal"
 	group := int64(1) // heads of queries that share one of keys
 	if grouped && len(n) == 5 {
