@@ -542,7 +542,7 @@ func benchNetwork(ctx context.Context, file string, data []byte, method string, 
 	if err != nil {
 		return none, ctx.Err() // a variant that cannot run it has no answer
 	}
-	if _, fused, err := certificate.GraphOf(net, r); err != nil || fused || certificate.Covers(r) != nil {
+	if _, form, err := certificate.GraphOf(net, r); err != nil || form.Text() != "" || certificate.Covers(r) != nil {
 		return none, nil // an answer to another problem
 	}
 	f := scheduler.File(r, schedulefile.Origin{MadeBy: "dsasched", Model: p.Network.Model,

@@ -36,8 +36,7 @@ type bestJSON struct {
 	// null: none is of this schedule, see notes
 	CertifiedBoundSeconds *float64 `json:"certified_lower_bound_s"`
 	Scope                 string   `json:"scope"` // of the bound
-	// each attention is one operator, for schedule and bound
-	AttentionFused bool `json:"attention_fused"`
+	certificate.Form
 	// latency over bound, less 1; null as the bound
 	Gap                       *float64             `json:"gap"`
 	GreedyThroughputPerSecond *float64             `json:"greedy_throughput_per_s"` // null: that variant fails
@@ -131,7 +130,7 @@ func newBest() *cobra.Command {
 			return err
 		}
 		show.end()
-		holds, isFused, why := certificate.BoundOf(context.WithoutCancel(cmd.Context()), net, found.Result, given, fused)
+		holds, form, why := certificate.BoundOf(context.WithoutCancel(cmd.Context()), net, found.Result, given, fused)
 		var seconds, gap *float64
 		if why != nil {
 			found.Notes = append(found.Notes, "no bound is of this schedule: "+why.Error())
@@ -142,7 +141,7 @@ func newBest() *cobra.Command {
 			far := least.Gap(found.LatencySeconds())
 			seconds, gap = &least.Seconds, &far
 		}
-		answer := bestJSON{Scope: least.Scope, AttentionFused: isFused, Model: args[0], Hardware: spec.Name,
+		answer := bestJSON{Scope: least.Scope, Form: form, Model: args[0], Hardware: spec.Name,
 			DType: from.dtype.value, Batch: found.Batch, Chunk: found.Chunk,
 			ThroughputPerSecond: found.ThroughputPerSecond(), LatencySeconds: found.LatencySeconds(),
 			CertifiedBoundSeconds: seconds, Gap: gap, Seed: opt.Seed,
@@ -189,8 +188,8 @@ func writeBest(b *bytes.Buffer, a *bestJSON) {
 			duration(*a.CertifiedBoundSeconds), percent(*a.Gap))
 		rowWrapped(b, "bound of all", a.Scope)
 	}
-	if a.AttentionFused {
-		row(b, "graph", "each attention is one operator, in the schedule and for the bound")
+	if text := a.Form.Text(); text != "" {
+		rowWrapped(b, "graph", text+", in the schedule and for the bound")
 	}
 	row(b, "energy", "%s", energyText(a.EnergyJoules, a.AveragePowerWatts))
 	end := ""

@@ -43,11 +43,11 @@ func newCertify() *cobra.Command {
 
 func writeVerdict(b *bytes.Buffer, v *certificate.Verdict) {
 	row(b, "certificate", "%s on %s, batch %d: holds", v.Model, v.Hardware, v.Batch)
-	attention := ""
-	if v.AttentionFused {
-		attention = ", each attention one operator"
+	form := ""
+	if text := v.Form.Text(); text != "" {
+		form = ", " + text
 	}
-	row(b, "network", "%s, operators %s%s, fingerprint %s", v.DType, v.Grain, attention, v.NetworkFingerprint)
+	row(b, "network", "%s, operators %s%s, fingerprint %s", v.DType, v.Grain, form, v.NetworkFingerprint)
 	if len(v.Dims) > 0 {
 		var list []string
 		for _, d := range v.Dims {

@@ -452,15 +452,17 @@ const never = 1 << 63
 
 // A reading is how an operator needs a tensor: which dimensions of it in full if these of its output's
 // are needed in full (never: even then not), and the dimensions of its output of which some
-// position needs nothing.
+// position needs nothing. Dimensions of parts are needed in full, but any kernel may need a part.
 type reading struct {
 	from, out model.TensorID
 	full      []uint64
 	empty     uint64
+	parts     uint64
 	late      bool // the operator is a product that begins without it
 }
 
-func readings(g *model.Graph) [][]reading {
+// readings are all of a graph's. Operators of sliced, the last of feed-forwards, may need hidden columns in parts.
+func readings(g *model.Graph, sliced []bool) [][]reading {
 	reads := make([][]reading, len(g.Ops))
 	for i, op := range g.Ops {
 		for out, o := range op.Outputs {
@@ -474,6 +476,9 @@ func readings(g *model.Graph) [][]reading {
 						continue
 					}
 					code := uint64(0)
+					if sliced[i] && a.Full {
+						r.parts |= 1 << min(d, 63)
+					}
 					if !a.Full {
 						last := shape[a.Out] - 1
 						switch {
@@ -497,14 +502,14 @@ func readings(g *model.Graph) [][]reading {
 	return reads
 }
 
-// pull is the dimensions of what is read that are needed in full if those of full are.
+// pull is the dimensions of what is read that a kernel needs in full if it needs those of full.
 func (r *reading) pull(full uint64) (dims uint64) {
 	for d, code := range r.full {
 		if code&^full == 0 {
 			dims |= 1 << min(d, 63)
 		}
 	}
-	return dims
+	return dims &^ r.parts
 }
 
 // ones is the dimensions of extent 1.

@@ -259,7 +259,7 @@ func (c *campaign) one(seed uint64) {
 			recipe, _ = scheduler.Lookup("cross-layer")
 		}
 		if r.IntN(6) == 0 { // one kernel, with attentions as operators and scans in parts
-			recipe, _ = scheduler.Lookup(pick(r, "tiled-llb", "tiled-l1", "tiled-groups", "tiled-room"))
+			recipe, _ = scheduler.Lookup(pick(r, "tiled-llb", "tiled-l1", "tiled-groups", "tiled-room", "tiled-slices"))
 		}
 		opt := scheduler.Options{Level: level, InPlace: r.IntN(2) == 0, Chunk: pick(r, 0, 1, share, 1+r.Int64N(share)),
 			TimeLimit: 20 * time.Millisecond, TimeLimitOnly: true,
@@ -404,10 +404,22 @@ func (h *held) which(ctx context.Context, s *schedule.Schedule, batch int64) int
 			return i
 		}
 	}
-	if fused := network.FuseAttention(h.net); len(h.graphs) == 1 && same(fused.Graph) && h.of(ctx, fused) == nil {
+	fused := network.FuseAttention(h.net)
+	if len(h.graphs) == 1 && same(fused.Graph) && h.of(ctx, fused) == nil {
 		return 1
 	}
+	if g, err := fused.Graph(batch); err == nil {
+		parts := pipeline.SlicesOf(g, h.spec)
+		if cut := network.Slice(fused, parts); parts != nil && same(cut.Graph) && h.of(ctx, cut) == nil {
+			return len(h.graphs) - 1
+		}
+	}
 	return -1
+}
+
+// inSlices reports whether a feed-forward is.
+func inSlices(g *model.Graph) bool {
+	return slices.ContainsFunc(g.Ops, func(op *model.Op) bool { return strings.HasSuffix(op.Name, "]") })
 }
 
 // inParts reports whether a scan or a normalisation of a graph is taken apart.
@@ -499,8 +511,9 @@ func (c *campaign) hold(ctx context.Context, how string, on *held, r *scheduler.
 	}
 	switch which = on.which(ctx, r.Schedule, r.Chunk); {
 	case which >= 0:
-	case r.Clusters == scheduler.OverBatch && inParts(r.Schedule.Graph):
+	case r.Clusters == scheduler.OverBatch && (inParts(r.Schedule.Graph) || inSlices(r.Schedule.Graph)):
 		which = len(on.even) - 1 // they do what the whole's operators do, and more
+		lines = lines && !inSlices(r.Schedule.Graph)
 		c.parts++
 	default:
 		if ctx.Err() == nil {

@@ -39,7 +39,8 @@ func (w *work) link() {
 			if p == model.NoOp || w.need[in].elements() == 0 {
 				continue
 			}
-			l := link{from: p, late: k > 1 && g.OnMatrixUnit(op), fused: w.joins(op, t)}
+			l := link{from: p, late: k > 1 && g.OnMatrixUnit(op),
+				fused: w.joins(op, t) && !w.around(int(p), i) || w.hidden[p] && (w.hidden[i] || w.sliced[i])}
 			pure := true
 			for out, o := range op.Outputs {
 				shape := g.Tensor(o).Shape
@@ -58,20 +59,47 @@ func (w *work) link() {
 					pure = pure && even(a, n, shape)
 				}
 			}
-			if l.fused && (!pure || w.uneven[i]) {
+			if l.fused && light(op) && (!pure || w.uneven[i]) {
 				w.uneven[p] = true
 			}
-			if w.may == anyLayers && (!pure || beside[i]) && !g.OnMatrixUnit(op) && !g.OnMatrixUnit(g.Op(p)) {
+			if w.may != lines && (!pure || beside[i]) && !g.OnMatrixUnit(op) && !g.OnMatrixUnit(g.Op(p)) {
 				beside[p] = true
 			}
 			w.links[i] = append(w.links[i], l)
 		}
 	}
 	for i, u := range w.uneven {
-		if u || beside[i] {
+		if u || beside[i] || w.hidden[i] && g.Ops[i].Kind == "Split" { // slices have none
 			w.ops[i] = [numUnits]float64{}
 		}
 	}
+}
+
+// around reports whether a path from an operator to another one passes a product between the two. Then they are in
+// different layers, since the product's is behind the first and in front of the second.
+func (w *work) around(from, to int) bool {
+	g := w.g
+	if w.may == lines || len(g.Ops[to].Inputs) < 2 || len(g.Tensor(g.Ops[from].Outputs[0]).Consumers) < 2 {
+		return false
+	}
+	const (
+		behind  = 1 + iota // from
+		through            // a product
+	)
+	reached := map[model.OpID]int{model.OpID(from): behind}
+	for i := from + 1; i <= to; i++ {
+		at := 0
+		for _, in := range g.Ops[i].Inputs {
+			at = max(at, reached[g.Tensor(in).Producer])
+		}
+		if at == behind && i < to && g.OnMatrixUnit(g.Ops[i]) {
+			at = through
+		}
+		if at > 0 {
+			reached[model.OpID(i)] = at
+		}
+	}
+	return reached[model.OpID(to)] == through
 }
 
 // best is the longest time of a path to an operator, by the unit that its last layer is
@@ -138,6 +166,11 @@ func (w *work) chain(release, after []float64, in *part) float64 {
 			case l.gaps != 0 && !l.fused:
 				pend(l.gaps, from.most())
 			case l.gaps != 0:
+			case l.fused && !light(g.Ops[i]) && !g.OnMatrixUnit(g.Ops[i]): // products are in front of its layer
+				for u := range from {
+					from[u] = math.Max(from[u], from[matrix])
+				}
+				reach(l, from)
 			case l.fused:
 				reach(l, from)
 			default:

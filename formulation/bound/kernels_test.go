@@ -16,7 +16,8 @@ func Kernels(s *schedule.Schedule) (seconds float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	w := &work{g: s.Graph, ops: make([][numUnits]float64, len(s.Graph.Ops))}
+	w := &work{g: s.Graph, ops: make([][numUnits]float64, len(s.Graph.Ops)), hidden: make([]bool, len(s.Graph.Ops)),
+		sliced: make([]bool, len(s.Graph.Ops))}
 	w.need, w.turns = needs(s.Graph, false)
 	w.link()
 	p := &pricer{g: s.Graph, m: m, least: map[lanes]float64{}}

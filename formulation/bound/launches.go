@@ -196,7 +196,7 @@ func (w *work) results(may layers) []float64 {
 			t = g.Tensor(next.Outputs[0])
 			least = min(least, t.DType.Bytes())
 		}
-		inside := may == anyLayers && slices.ContainsFunc(t.Consumers,
+		inside := may != lines && slices.ContainsFunc(t.Consumers,
 			func(c model.OpID) bool { return !g.OnMatrixUnit(g.Op(c)) })
 		if !g.IsOutput(t.ID) && len(t.Consumers) > 0 && !inside {
 			size[first.ID] = float64(least)
@@ -206,6 +206,9 @@ func (w *work) results(may layers) []float64 {
 		if t.Producer != model.NoOp && !counted[t.ID] && !g.IsOutput(t.ID) &&
 			slices.ContainsFunc(t.Consumers, func(c model.OpID) bool { return g.OnMatrixUnit(g.Op(c)) }) {
 			size[t.ID] = float64(t.DType.Bytes())
+		}
+		if may != lines && t.Producer != model.NoOp && w.hidden[t.Producer] {
+			size[t.ID] = 0
 		}
 	}
 	return size

@@ -8,8 +8,10 @@ import (
 	"github.com/dsasched/dsasched/formulation/unrelated"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
 )
 
 // scope says in a line which schedules a bound is of.
@@ -18,7 +20,8 @@ const scope = "schedules that divide the batch evenly over all clusters of one c
 
 // formScope is that of [AnyForm].
 const formScope = "schedules that divide the batch evenly over all clusters of one chip, by the same plan where clusters " +
-	"have as much to do, in layers of any form that a variant makes, with attention as one operator or not"
+	"have as much to do, in layers of any form that a variant makes, with attention as one operator or not, and with " +
+	"feed-forwards in slices where they fit neither the L1s nor the LLB"
 
 // layers says which operators may be one layer.
 type layers int
@@ -28,10 +31,26 @@ const (
 	lines layers = iota
 	// Whatever has no product, or one in front of light operators.
 	anyLayers
+	// That, and feed-forwards in any number of slices.
+	slicedLayers
 )
 
+// formsOf says which layers a variant makes of a network.
+func formsOf(net network.Network, spec *hardware.Spec, batch int64) (layers, error) {
+	g, err := net.Graph(batch)
+	if err != nil {
+		return lines, err
+	}
+	for _, f := range simplify.FeedForwards(g) {
+		if !f.Fits(g, schedule.LargestRoom(spec)) {
+			return slicedLayers, nil
+		}
+	}
+	return anyLayers, nil
+}
+
 func (may layers) scope() string {
-	if may == anyLayers {
+	if may != lines {
 		return formScope
 	}
 	return scope
@@ -44,7 +63,7 @@ func (w *work) joins(op *model.Op, t *model.Tensor) bool {
 	}
 	// What reduces is in no layer of a product. Without products, a layer takes as long as its operators one after the
 	// other where all of them use one unit.
-	return light(op) || !w.oneUnit && !w.g.OnMatrixUnit(op)
+	return light(op) || !w.oneUnit && !w.g.OnMatrixUnit(op) && !w.g.OnMatrixUnit(w.g.Op(t.Producer))
 }
 
 // AnyForm is [Cold] of more schedules: layers may be of any form, as those of TVM and AStitch and the scans of variant
@@ -53,7 +72,11 @@ func AnyForm(ctx context.Context, net network.Network, spec *hardware.Spec, batc
 	list, err := graphs(net)
 	var least *Bound
 	for _, n := range list {
-		b, _, _, err := bounds(ctx, n, spec, batch, anyLayers)
+		may, err := formsOf(n, spec, batch)
+		if err != nil {
+			return nil, err
+		}
+		b, _, _, err := bounds(ctx, n, spec, batch, may)
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +140,11 @@ func anyDivision(ctx context.Context, net network.Network, spec *hardware.Spec, 
 	if err != nil {
 		return 0, err
 	}
-	of := measures(ctx, net, m, anyLayers)
+	may, err := formsOf(net, spec, batch)
+	if err != nil {
+		return 0, err
+	}
+	of := measures(ctx, net, m, may)
 	all, err := of(batch)
 	if err != nil {
 		return 0, err

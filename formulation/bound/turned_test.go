@@ -158,7 +158,7 @@ func TestTurnedNeeds(t *testing.T) {
 				dropped++
 			}
 		}
-		w := &work{g: g, need: need, turns: turns, reads: readings(g)}
+		w := &work{g: g, need: need, turns: turns, reads: readings(g, make([]bool, len(g.Ops)))}
 		for b, op := range g.Ops {
 			if op.Kind != "MatMul" {
 				continue

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -46,6 +47,8 @@ type work struct {
 	links          [][]link
 	reads          [][]reading
 	may            layers
+	hidden         []bool                // by operator: it makes what a feed-forward hides, which may be cut into slices
+	sliced         []bool                // by operator: it is the last product of such a feed-forward
 	oneUnit        bool                  // vector work and special functions take turns
 	uneven         []bool                // a core's part may be less than a share
 	onKinds        [][][numUnits]float64 // as ops, on each kind of core of several; infinite where it can't run
@@ -63,10 +66,18 @@ type work struct {
 // are of fewer, 1 and 2.
 func measure(g *model.Graph, m *cost.Model, n int64, may layers, apart bool, small ...*work) (*work, error) {
 	w := &work{g: g, ops: make([][numUnits]float64, len(g.Ops)), weights: make([]float64, len(g.Tensors)),
-		apart: apart, reads: readings(g)}
+		apart: apart, may: may, oneUnit: true, hidden: make([]bool, len(g.Ops)), sliced: make([]bool, len(g.Ops))}
+	if may == slicedLayers {
+		for _, f := range simplify.FeedForwards(g) {
+			w.sliced[f.Down] = true
+			for _, id := range f.Ops {
+				w.hidden[id] = true
+			}
+		}
+	}
+	w.reads = readings(g, w.sliced)
 	w.need, w.turns = needs(g, apart)
 	pricers := map[*cost.Model]*pricer{}
-	w.may, w.oneUnit = may, true
 	for _, k := range m.Kinds() {
 		pricers[k] = &pricer{g: g, m: k, least: map[lanes]float64{}}
 		w.oneUnit = w.oneUnit && k.SharedVector()
@@ -149,6 +160,10 @@ func (w *work) commands(m *cost.Model) {
 			behind = math.Min(behind, w.fillBehind(op, simple, sp)/clock)
 		}
 		t[matrix], w.tail[i] = math.Max(t[matrix], least), behind
+		if w.hidden[i] { // products of other slices run beside what is behind the last
+			w.tail[i] = 0
+			continue
+		}
 		if op.Kind == "Attention" { // what is behind its last command is the division of a tile
 			if !op.Attr.Softmax {
 				w.tail[i] = 0

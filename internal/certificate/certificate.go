@@ -100,11 +100,39 @@ type Network struct {
 	Grain        string      `json:"grain"`
 	Dims         []Dimension `json:"dims"`
 	AllowUnknown bool        `json:"allow_unknown"`
-	// AttentionFused: each attention of the network is one operator (network.FuseAttention), in the schedule as in the
-	// bound.
-	AttentionFused bool `json:"attention_fused,omitempty"`
+	// See Form.
+	AttentionFused bool    `json:"attention_fused,omitempty"`
+	Slices         []int64 `json:"slices,omitempty"`
 	// Fingerprint is of the network at batch 1; see schedulefile.GraphFingerprint.
 	Fingerprint string `json:"fingerprint"`
+}
+
+// A Form is what a schedule makes of a network's graph.
+type Form struct {
+	// AttentionFused: each attention is one operator (network.FuseAttention), in the schedule as in the bound.
+	AttentionFused bool `json:"attention_fused"`
+	// Slices has the number of slices of each feed-forward (network.Slice); empty: none is cut.
+	Slices []int64 `json:"slices,omitempty"`
+}
+
+// of is the network in this form.
+func (f *Form) of(net network.Network) network.Network {
+	if f.AttentionFused {
+		net = network.FuseAttention(net)
+	}
+	return network.Slice(net, f.Slices)
+}
+
+// Text names a form; "": it is the network's own.
+func (f *Form) Text() string {
+	var list []string
+	if f.AttentionFused {
+		list = append(list, "each attention one operator")
+	}
+	if len(f.Slices) > 0 {
+		list = append(list, fmt.Sprintf("feed-forwards in up to %d slices", slices.Max(f.Slices)))
+	}
+	return strings.Join(list, ", ")
 }
 
 // Dimension is the size of a symbolic dimension of an ONNX file.
@@ -126,7 +154,7 @@ func New(ctx context.Context, name string, from network.Options, r *scheduler.Re
 	if err != nil {
 		return nil, err
 	}
-	net, fused, err := GraphOf(net, r)
+	net, form, err := GraphOf(net, r)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +171,8 @@ func New(ctx context.Context, name string, from network.Options, r *scheduler.Re
 	}
 	f := &File{Kind: Kind, Version: Version, Batch: r.Batch, Bound: *b, Proof: *proof, GreedyThroughputPerSecond: greedy,
 		Network: Network{Model: name, DType: from.DType.String(), Grain: string(cmp.Or(from.Grain, grain.Given)),
-			Dims: []Dimension{}, AllowUnknown: from.AllowUnknown, AttentionFused: fused,
+			Dims: []Dimension{}, AllowUnknown: from.AllowUnknown,
+			AttentionFused: form.AttentionFused, Slices: form.Slices,
 			Fingerprint: schedulefile.GraphFingerprint(g)},
 		ThroughputPerSecond: r.ThroughputPerSecond(), LatencySeconds: r.LatencySeconds(), CertifiedBoundSeconds: b.Seconds,
 		Gap: b.Gap(r.LatencySeconds()),
@@ -157,24 +186,37 @@ func New(ctx context.Context, name string, from network.Options, r *scheduler.Re
 	return f, nil
 }
 
-// GraphOf is the network as a schedule has it: as it is, or with each attention as one operator. Schedules of other
-// graphs, of which parts were taken apart, are no answer that a bound is known for.
-func GraphOf(net network.Network, r *scheduler.Result) (of network.Network, fused bool, err error) {
-	for _, of := range []network.Network{net, network.FuseAttention(net)} {
-		same := true
+// GraphOf is the network as a schedule has it: as it is, or with each attention as one operator, and then with
+// feed-forwards in slices or not. Of other graphs, of which parts were taken apart, no bound is known.
+func GraphOf(net network.Network, r *scheduler.Result) (of network.Network, form Form, err error) {
+	fused := network.FuseAttention(net)
+	g, err := fused.Graph(r.Chunk)
+	if err != nil {
+		return net, form, err
+	}
+	forms := []Form{{}, {AttentionFused: true}}
+	if parts := pipeline.SlicesOf(g, r.Spec); parts != nil {
+		has, err := network.HasAttention(net)
+		if err != nil {
+			return net, form, err
+		}
+		forms = append(forms, Form{has, parts})
+	}
+	for _, form := range forms {
+		of, same := form.of(net), true
 		for s, size := range r.Sizes() {
 			g, err := of.Graph(size)
 			if err != nil {
-				return of, false, err
+				return of, form, err
 			}
 			same = same && schedulefile.GraphFingerprint(g) == schedulefile.GraphFingerprint(s.Graph)
 		}
 		if same {
-			return of, fused, nil
+			return of, form, nil
 		}
-		fused = true
 	}
-	return net, false, errors.New("running sums or group normalisations run in parts, of which no bound is known")
+	return net, form, errors.New("running sums or group normalisations run in parts, or feed-forwards of chunks of " +
+		"several sizes in slices, of which no bound is known")
 }
 
 // Bounds are the bound of a network and, where it has attention, that with each attention as one operator.
@@ -258,13 +300,13 @@ type Verdict struct {
 	File  string `json:"file"`
 	Model string `json:"model"`
 	// Type, grain and symbolic dimensions that the network was opened with.
-	DType              string      `json:"dtype"`
-	Grain              string      `json:"grain"`
-	Dims               []Dimension `json:"dims"`
-	AttentionFused     bool        `json:"attention_fused"` // each attention is one operator
-	NetworkFingerprint string      `json:"network_fingerprint"`
-	Hardware           string      `json:"hardware"`
-	HardwareFile       string      `json:"hardware_file,omitempty"` // "": it is built in
+	DType string      `json:"dtype"`
+	Grain string      `json:"grain"`
+	Dims  []Dimension `json:"dims"`
+	Form
+	NetworkFingerprint string `json:"network_fingerprint"`
+	Hardware           string `json:"hardware"`
+	HardwareFile       string `json:"hardware_file,omitempty"` // "": it is built in
 	// HardwareFingerprint is of the description; see schedulefile.Fingerprint.
 	HardwareFingerprint string `json:"hardware_fingerprint"`
 	// Level is the memory that is filled with instances, Chunks the batch elements of each schedule.
@@ -307,13 +349,11 @@ func (f *File) Check(ctx context.Context, path, accelerator, name string) (*Verd
 	if err != nil {
 		return nil, err
 	}
-	net := given
-	if f.Network.AttentionFused {
-		net = network.FuseAttention(given)
-	}
+	form := Form{f.Network.AttentionFused, f.Network.Slices}
+	net := form.of(given)
 	g, err := net.Graph(1)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: network.slices: %w", path, err)
 	}
 	if err := differs(path, "network.fingerprint", f.Network.Fingerprint, schedulefile.GraphFingerprint(g)); err != nil {
 		return nil, err
@@ -343,7 +383,7 @@ func (f *File) Check(ctx context.Context, path, accelerator, name string) (*Verd
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	v := &Verdict{File: path, Model: cmp.Or(name, f.Network.Model), DType: f.Network.DType, Grain: f.Network.Grain,
-		Dims: f.Network.Dims, AttentionFused: f.Network.AttentionFused, NetworkFingerprint: f.Network.Fingerprint,
+		Dims: f.Network.Dims, Form: form, NetworkFingerprint: f.Network.Fingerprint,
 		Hardware: spec.Name, HardwareFingerprint: f.Hardware.Fingerprint, Level: f.Hardware.Level, Scope: b.Scope,
 		Batch: f.Batch, ThroughputPerSecond: r.ThroughputPerSecond(),
 		LatencySeconds: r.LatencySeconds(), CertifiedBoundSeconds: b.Seconds, Gap: b.Gap(r.LatencySeconds()),
@@ -500,22 +540,24 @@ func (f *File) simulate(ctx context.Context, path string, spec *hardware.Spec, n
 }
 
 // BoundOf is the bound that holds for a schedule of a network: given or, with each attention as one operator, fused;
-// or, of other layers or of a graph taken apart, that of any form. isFused says which graph the schedule has.
+// that of the graph in slices; or, of other layers or of a graph taken apart, that of any form.
 func BoundOf(ctx context.Context, net network.Network, r *scheduler.Result, given, fused *bound.Bound) (
-	b *bound.Bound, isFused bool, err error) {
+	b *bound.Bound, form Form, err error) {
 	if err := sameEverywhere(r); err != nil {
-		return nil, false, err
+		return nil, form, err
 	}
-	_, isFused, apart := GraphOf(net, r)
+	of, form, apart := GraphOf(net, r)
 	switch {
 	case cmp.Or(apart, lines(r)) != nil:
 		b, err = bound.AnyForm(ctx, net, r.Spec, r.Batch)
-	case isFused:
+	case form.Slices != nil:
+		b, err = bound.Cold(ctx, of, r.Spec, r.Batch)
+	case form.AttentionFused:
 		b = fused
 	default:
 		b = given
 	}
-	return b, isFused, err
+	return b, form, err
 }
 
 // Covers reports what a certificate's bound does not hold for: batches that are not divided evenly, clusters that do

@@ -21,7 +21,7 @@ func OrderProblem(s *schedule.Schedule, opt Options) (p *ordering.Problem, notes
 	items := OrderItems(s, graphturbo.SplitOptions{InPlace: opt.InPlace, MACsPerSecond: 1, VectorOpsPerSecond: 1})
 	p = &ordering.Problem{
 		Name:             s.Graph.Name,
-		CapacityBytes:    schedule.DataBytes(s.Spec) * schedule.CoresWithLB(s.Spec),
+		CapacityBytes:    schedule.AllDataBytes(s.Spec),
 		StoreCostPerByte: 1, LoadCostPerByte: 1,
 		Subgraphs: []ordering.Subgraph{}, Arcs: []ordering.Arc{},
 	}

@@ -145,7 +145,7 @@ func Tiled() []Recipe {
 		return parse(name, description, picks+" issue=cross-layer prefetch=at-start weights=keep nest=tiles")
 	}
 	list := []Recipe{
-		row(Default, "the fastest of tiled-llb, tiled-l1, tiled-groups and tiled-room",
+		row(Default, "the fastest of tiled-llb, tiled-l1, tiled-groups, tiled-room and tiled-slices",
 			"group=one split=none outputs=llb-kept bind=even"),
 		row("tiled-llb",
 			"one kernel, attention as an operator, results in the LLB, products in tiles of rows, columns and reduction",
@@ -156,8 +156,10 @@ func Tiled() []Recipe {
 			"group=alg2-apart split=alg1 outputs=l1-kept order=alg3 bind=alg4"),
 		row("tiled-room", "tiled-llb with a quarter of the LLB left to transfers",
 			"group=one split=none outputs=llb-kept bind=even reserve=quarter"),
+		row("tiled-slices", "tiled-l1 with feed-forwards in slices, where hidden columns fit neither the L1s nor the LLB",
+			"group=one-sliced split=none outputs=l1-kept bind=even spill=needed"),
 	}
-	list[0].Fallback = []string{"tiled-l1", "tiled-groups", "tiled-room"}
+	list[0].Fallback = []string{"tiled-l1", "tiled-groups", "tiled-room", "tiled-slices"}
 	return list
 }
 

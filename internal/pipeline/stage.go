@@ -147,7 +147,7 @@ func makeStages() []Stage {
 	return []Stage{
 		{Name: "group", Description: "which operators become one kernel",
 			Strategies: []Strategy{layerKernels, fusedOps, convPairs, stitchedKernels, stitchedOps, algorithm2,
-				algorithm2Divisors, algorithm2InPlace, algorithm2Layers, algorithm2Apart, oneKernel},
+				algorithm2Divisors, algorithm2InPlace, algorithm2Layers, algorithm2Apart, oneKernel, SlicedKernel},
 			keep:  keepGroups,
 			check: by(checkGroups), take: takeGroups, text: groupText},
 		{Name: "split", Description: "how a group is cut into instances",
@@ -349,7 +349,8 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 			if x := opt.given.decided(st); x != nil {
 				decide = x.Apply
 			}
-			if s.Name == tiledNests.Name && opt.slower != nil && opt.slower(d.leastPs()) {
+			if s.Name == tiledNests.Name && opt.slower != nil && opt.slower(d.leastPs()) ||
+				s.Name == SlicedKernel.Name && opt.shared != nil && SlicesOf(d.Graph, d.Spec) == nil { // as tiled-l1
 				return nil, errSlower
 			}
 			decided := opt.deciding(st.Name, s.Name)

@@ -559,12 +559,18 @@ func spreadOver(cores schedule.Binding, box model.Region, dims []int, n int64) {
 }
 
 // rewritten is the graph that oneKernel schedules: an operator for each attention, scans and group normalisations in
-// parts unless layers are to be lines. One that is so already stays: its parts can't be found again.
-func rewritten(g *model.Graph, spec *hardware.Spec, lines bool) (*model.Graph, error) {
+// parts unless layers are to be lines, and feed-forwards in slices if asked for. A graph with parts stays, since they
+// can't be found again.
+func rewritten(g *model.Graph, spec *hardware.Spec, lines, sliced bool) (*model.Graph, error) {
 	if g.Together != nil {
 		return g, nil
 	}
 	made, _, err := simplify.FuseAttention(g)
+	if err == nil && sliced {
+		if parts := SlicesOf(made, spec); parts != nil {
+			made, err = simplify.Slice(made, parts)
+		}
+	}
 	if err == nil && !lines {
 		made, err = simplify.TakeApart(made, splitsNorm(made, spec), scanParts(made, spec))
 	}
@@ -574,22 +580,54 @@ func rewritten(g *model.Graph, spec *hardware.Spec, lines bool) (*model.Graph, e
 	return made, err
 }
 
-// Rewritten is the problem of the graph that the recipes of one kernel make of the network's.
-func (w *Problem) Rewritten() *Problem {
-	net := w.Net
-	net.Graph = func(size int64) (*model.Graph, error) {
-		g, err := w.Net.Graph(size)
-		if err == nil {
-			g, err = rewritten(g, w.Spec, w.opt.Lines)
+// SlicesOf is the number of slices that each feed-forward is cut into; nil: none is. Those whose hidden columns fit
+// neither the L1s nor the LLB are, so that a slice fits the L1s.
+func SlicesOf(g *model.Graph, spec *hardware.Spec) (parts []int64) {
+	cut := false
+	for _, f := range simplify.FeedForwards(g) {
+		n := int64(1)
+		if !f.Fits(g, schedule.LargestRoom(spec)) {
+			n = f.Parts(g, schedule.AllDataBytes(spec))
 		}
-		return g, err
+		parts, cut = append(parts, n), cut || n > 1
 	}
-	return NewProblem(net, w.Machine, w.Spec, w.Batch, w.opt.Options)
+	if !cut {
+		return nil
+	}
+	return parts
+}
+
+// Graphs are the problems of the network's graph, of that which the recipes of one kernel make of it, and of that with
+// slices.
+func (w *Problem) Graphs() []*Problem {
+	list := []*Problem{w}
+	for _, sliced := range []bool{false, true} {
+		net := w.Net
+		net.Graph = func(size int64) (*model.Graph, error) {
+			g, err := w.Net.Graph(size)
+			if err == nil {
+				g, err = rewritten(g, w.Spec, w.opt.Lines, sliced)
+			}
+			return g, err
+		}
+		list = append(list, NewProblem(net, w.Machine, w.Spec, w.Batch, w.opt.Options))
+	}
+	return list
+}
+
+// Of finds the problem whose graph of so many elements is g; the first if there is none.
+func Of(list []*Problem, g *model.Graph, size int64) (*Problem, error) {
+	for _, w := range list {
+		if own, err := w.Has(g, size); own || err != nil {
+			return w, err
+		}
+	}
+	return list[0], nil
 }
 
 // rewrite makes the draft one of the rewritten graph.
-func (d *Draft) rewrite() error {
-	g, err := rewritten(d.Graph, d.Spec, d.Options.Lines)
+func (d *Draft) rewrite(sliced bool) error {
+	g, err := rewritten(d.Graph, d.Spec, d.Options.Lines, sliced)
 	if err != nil {
 		return err
 	}
@@ -607,7 +645,7 @@ var algorithm2Apart = Strategy{Name: apartGroups,
 		splits := splitsNorm(d.Graph, d.Spec)
 		if !d.Options.Lines &&
 			slices.ContainsFunc(d.Graph.Ops, func(op *model.Op) bool { return op.Kind == "GroupNorm" && splits(op) }) {
-			if err := d.rewrite(); err != nil {
+			if err := d.rewrite(false); err != nil {
 				return err
 			}
 		}
@@ -615,32 +653,40 @@ var algorithm2Apart = Strategy{Name: apartGroups,
 	}}
 
 var oneKernel = Strategy{Name: "one", Description: "the whole network is a kernel", Sets: unsplitGroups,
-	Decide: func(_ context.Context, d *Draft) error {
-		if err := d.rewrite(); err != nil {
-			return err
+	Decide: func(_ context.Context, d *Draft) error { return d.unite(false) }}
+
+var SlicedKernel = Strategy{Name: "one-sliced",
+	Description: "one, with hidden columns of feed-forwards in slices where they fit neither the L1s nor the LLB",
+	Sets:        unsplitGroups,
+	Decide:      func(_ context.Context, d *Draft) error { return d.unite(true) }}
+
+// unite makes the whole network a kernel.
+func (d *Draft) unite(sliced bool) error {
+	if err := d.rewrite(sliced); err != nil {
+		return err
+	}
+	g := d.Graph
+	layers := layersWith(g, d.Options.Lines)
+	sg := &schedule.SubGraph{Name: "all", Split: schedule.SplitInfo{Ops: len(g.Ops), Factor: 1, Dim: -1}}
+	for _, l := range layers {
+		sg.Ops = append(sg.Ops, l.Ops...)
+	}
+	for _, t := range g.Inputs {
+		if len(g.Tensor(t).Consumers) > 0 {
+			sg.Inputs = append(sg.Inputs, t)
 		}
-		g := d.Graph
-		layers := layersWith(g, d.Options.Lines)
-		sg := &schedule.SubGraph{Name: "all", Split: schedule.SplitInfo{Ops: len(g.Ops), Factor: 1, Dim: -1}}
-		for _, l := range layers {
-			sg.Ops = append(sg.Ops, l.Ops...)
+	}
+	for _, t := range g.Outputs {
+		if g.Tensor(t).Producer != model.NoOp {
+			sg.Outputs = append(sg.Outputs, t)
 		}
-		for _, t := range g.Inputs {
-			if len(g.Tensor(t).Consumers) > 0 {
-				sg.Inputs = append(sg.Inputs, t)
-			}
-		}
-		for _, t := range g.Outputs {
-			if g.Tensor(t).Producer != model.NoOp {
-				sg.Outputs = append(sg.Outputs, t)
-			}
-		}
-		slices.Sort(sg.Inputs)
-		slices.Sort(sg.Outputs)
-		sg.Inputs, sg.Outputs = slices.Compact(sg.Inputs), slices.Compact(sg.Outputs)
-		d.Grouping, d.Layers = &schedule.Grouping{Groups: []*schedule.SubGraph{sg}}, [][]schedule.Layer{layers}
-		return nil
-	}}
+	}
+	slices.Sort(sg.Inputs)
+	slices.Sort(sg.Outputs)
+	sg.Inputs, sg.Outputs = slices.Compact(sg.Inputs), slices.Compact(sg.Outputs)
+	d.Grouping, d.Layers = &schedule.Grouping{Groups: []*schedule.SubGraph{sg}}, [][]schedule.Layer{layers}
+	return nil
+}
 
 var EvenBinding = Strategy{Name: "even",
 	Description: "each layer over as many cores as leave the largest part the smallest",

@@ -212,7 +212,7 @@ func TestTurnedProducts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := rewritten(plain, spec, false)
+		g, err := rewritten(plain, spec, false, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -250,11 +250,11 @@ type seeker struct {
 	began  time.Time
 	until  time.Time // zero: no limit
 	found  *Found
-	other  *pipeline.Problem  // of the graph that recipes of one kernel make; nil: none was made
-	failed error              // the first recipe's, at its first chunk
-	begun  bool               // all of the greedy recipes' starts were simulated
-	starts map[family]startAt // the best of each
-	floors map[int64]float64  // picoseconds that chunks take at least
+	graphs []*pipeline.Problem // w, and others; nil: not made yet
+	failed error               // the first recipe's, at its first chunk
+	begun  bool                // all of the greedy recipes' starts were simulated
+	starts map[family]startAt  // the best of each
+	floors map[int64]float64   // picoseconds that chunks take at least
 	// simulated is the part of an evaluation that is not counted yet.
 	simulated float64
 }
@@ -272,8 +272,9 @@ func (s *seeker) promise(chunk int64, score float64) float64 {
 // A family has the schedules of a chunk and a graph whose products run in tiles by rule, or not: the search rarely
 // comes from one to another.
 type family struct {
-	chunk            int64
-	rewritten, tiled bool
+	chunk int64
+	w     *pipeline.Problem
+	tiled bool
 }
 
 // startAt is the result of a recipe.
@@ -283,20 +284,17 @@ type startAt struct {
 	w *pipeline.Problem
 }
 
-// problemOf is the problem of the graph that a schedule of a chunk is of.
-func (s *seeker) problemOf(g *model.Graph, chunk int64) (*pipeline.Problem, error) {
-	if own, err := s.w.Has(g, chunk); own || err != nil {
-		return s.w, err
+// problems are those of the network's graph and of others that recipes make.
+func (s *seeker) problems() []*pipeline.Problem {
+	if s.graphs == nil {
+		s.graphs = s.w.Graphs()
 	}
-	if s.other == nil {
-		s.other = s.w.Rewritten()
-	}
-	return s.other, nil
+	return s.graphs
 }
 
 // begins notes a start of its family, if it is the best.
 func (s *seeker) begins(x startAt) {
-	key := family{x.Chunk, x.w != s.w, x.Tiled()}
+	key := family{x.Chunk, x.w, x.Tiled()}
 	if best := s.starts[key]; best.Decisions == nil || x.Score < best.Score {
 		s.starts[key] = x
 	}
@@ -314,9 +312,9 @@ func (s *seeker) bestAt(chunk int64) (best startAt) {
 
 // families are the starts of a chunk, one of each family.
 func (s *seeker) families(chunk int64) (list []startAt) {
-	for _, rewritten := range []bool{false, true} {
+	for _, w := range s.problems() {
 		for _, tiled := range []bool{false, true} {
-			if x := s.starts[family{chunk, rewritten, tiled}]; x.Decisions != nil {
+			if x := s.starts[family{chunk, w, tiled}]; x.Decisions != nil {
 				list = append(list, x)
 			}
 		}
@@ -344,6 +342,9 @@ func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks
 			g, err := s.w.Graph(chunk)
 			if err != nil {
 				return err
+			}
+			if r.Pick("group") == pipeline.SlicedKernel.Name && pipeline.SlicesOf(g, s.w.Spec) == nil {
+				continue // it makes what tiled-l1 makes
 			}
 			large := len(g.Ops) > mostInPlace
 			for _, inPlace := range []bool{false, true} {
@@ -381,7 +382,7 @@ func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks
 				continue
 			}
 			s.found.Evaluations++
-			w, err := s.problemOf(x.made.Schedule.Graph, x.chunk)
+			w, err := pipeline.Of(s.problems(), x.made.Schedule.Graph, x.chunk)
 			if err != nil {
 				return err
 			}
@@ -434,7 +435,7 @@ func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
 	r := s.opt.Start
 	w, err := s.w, error(nil)
 	if slices.Contains(chunks, r.Chunk) {
-		w, err = s.problemOf(r.Schedule.Graph, r.Chunk)
+		w, err = pipeline.Of(s.problems(), r.Schedule.Graph, r.Chunk)
 	}
 	var g *model.Graph
 	if err == nil {

@@ -174,7 +174,7 @@ type priced struct {
 func (r *regretter) greedily(ctx context.Context, w *pipeline.Problem) (best priced, alike []pipeline.Recipe,
 	err error) {
 	var failed error
-	rewritten := w.Rewritten()
+	graphs := w.Graphs()
 	of := map[*pipeline.Problem][]pipeline.Recipe{}
 	for _, recipe := range pipeline.Tiled()[1:] {
 		made, x, err := w.Fastest(ctx, recipe, false, r.opt.Chunk)
@@ -185,11 +185,9 @@ func (r *regretter) greedily(ctx context.Context, w *pipeline.Problem) (best pri
 			failed = cmp.Or(failed, err)
 			continue
 		}
-		problem := w
-		if own, err := w.Has(made.Schedule.Graph, r.opt.Chunk); err != nil {
+		problem, err := pipeline.Of(graphs, made.Schedule.Graph, r.opt.Chunk)
+		if err != nil {
 			return best, nil, err
-		} else if !own {
-			problem = rewritten
 		}
 		of[problem] = append(of[problem], recipe)
 		if best.Decisions == nil || x.Ps < best.ps {

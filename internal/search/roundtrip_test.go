@@ -68,7 +68,7 @@ func comeBack(t *testing.T, name string, machine *hardware.Spec, batch, chunk in
 	w := pipeline.NewProblem(net, machine, made.Spec, batch, pipeline.Options{})
 	s := &seeker{w: w, found: &Found{}, starts: map[family]startAt{}}
 	// Decisions are of the network's graph, or of the one that a recipe made of it.
-	if w, err = s.problemOf(made.Schedule.Graph, made.Chunk); err != nil {
+	if w, err = pipeline.Of(s.problems(), made.Schedule.Graph, made.Chunk); err != nil {
 		t.Fatal(err)
 	}
 	again, err := w.Result(t.Context(), pipeline.DecisionsOf(made, r.InPlace(), false))

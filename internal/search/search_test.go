@@ -111,7 +111,7 @@ func searchFrom(t testing.TB, net network.Network, chip *hardware.Spec, batch in
 	s := &seeker{w: pipeline.NewProblem(net, chip, made.Spec, batch, pipeline.Options{}),
 		opt:   BestOptions{Objective: ByLatency},
 		found: &Found{}, starts: map[family]startAt{}}
-	w, err := s.problemOf(made.Schedule.Graph, chunk)
+	w, err := pipeline.Of(s.problems(), made.Schedule.Graph, chunk)
 	if err != nil {
 		t.Fatal(err)
 	}

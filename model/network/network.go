@@ -176,6 +176,25 @@ func FuseAttention(n Network) Network {
 	return n
 }
 
+// Slice is a network whose feed-forwards are in so many slices each; see [simplify.Slice]. None: it stays as it is.
+func Slice(n Network, parts []int64) Network {
+	if len(parts) == 0 {
+		return n
+	}
+	of := n.Graph
+	n.Graph = func(batch int64) (*model.Graph, error) {
+		g, err := of(batch)
+		if err != nil {
+			return nil, err
+		}
+		if g, err = simplify.Slice(g, parts); err == nil {
+			g.Remember()
+		}
+		return g, err
+	}
+	return n
+}
+
 // HasAttention reports whether [FuseAttention] finds something in a network.
 func HasAttention(n Network) (bool, error) {
 	g, err := n.Graph(1)

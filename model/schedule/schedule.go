@@ -259,6 +259,18 @@ func CoresWithLB(spec *hardware.Spec) int64 {
 	return n
 }
 
+// AllDataBytes is what activations may use of the LBs of a cluster together.
+func AllDataBytes(spec *hardware.Spec) int64 { return DataBytes(spec) * CoresWithLB(spec) }
+
+// LargestRoom is what the larger of a cluster's memories for results holds: the LBs together, or the GB.
+func LargestRoom(spec *hardware.Spec) int64 {
+	room := AllDataBytes(spec)
+	if spec.GB != nil {
+		room = max(room, int64(spec.GB.SizeBytes))
+	}
+	return room
+}
+
 // Grid is the arrangement of the cluster's cores that hold data: in a line, or as
 // the description says if all are of one type.
 func Grid(spec *hardware.Spec) []int64 {
