@@ -69,6 +69,36 @@ func TestAnyForm(t *testing.T) {
 	}
 }
 
+// Residuals do not join layers with a product between them, and what is not light takes nothing off products in front of
+// it: so the bound of any form is close to that of lines.
+func TestFormsSayMuch(t *testing.T) {
+	for _, c := range []struct {
+		network, chip string
+		least         float64 // of the bound of lines
+	}{{"vit-b16", "stcp920", .99}, {"vit-b16", "a100", .98}, {"resnet50", "a100", .99}, {"swin-t", "a100", .98}} {
+		chip, err := scheduler.OpenMachine(c.chip)
+		if err != nil {
+			t.Fatal(err)
+		}
+		net, err := scheduler.OpenNetwork(c.network)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, err := bound.Cold(t.Context(), net, chip, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		form, err := bound.AnyForm(t.Context(), net, chip, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if form.Seconds < c.least*lines.Seconds {
+			t.Errorf("%s on %s: %g s in any form, %g s in lines, expected %g of it at least", c.network, c.chip, form.Seconds,
+				lines.Seconds, c.least)
+		}
+	}
+}
+
 // The parts of a product's result that a Split hands to different readers need all of its weights, and a part that
 // lies askew to another one counts if it is the larger.
 func TestNeedsOfSeveralReaders(t *testing.T) {
