@@ -69,8 +69,8 @@ func TestAnyForm(t *testing.T) {
 	}
 }
 
-// Residuals do not join layers with a product between them, and what is not light takes nothing off products in front of
-// it: so the bound of any form is close to that of lines.
+// The bound of any form is close to that of lines: residuals do not join layers around a product, and what is not light
+// takes nothing off the products in front of it.
 func TestFormsSayMuch(t *testing.T) {
 	for _, c := range []struct {
 		network, chip string
