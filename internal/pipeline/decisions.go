@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -178,7 +177,7 @@ func DecisionsOf(r *Result, inPlace, all bool) *Decisions {
 func (p *Decisions) Regrouped(list Groups) *Decisions {
 	q := p.with(list)
 	x := of[placement](q)
-	x.overwrite, x.rule = true, graphturbo.LeastMoved
+	x.overwrite = true
 	return q.with(x)
 }
 
