@@ -622,7 +622,6 @@ func anyOptions(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
 		KeepQuarters: r.IntN(5), Pieces: pick(r, int64(0), 1, 2, 8, 64), WeightTiles: pick(r, int64(0), 2, 4),
 		LoadTiles:    pick(r, int64(0), 2, 4, 64),
 		WeightsFirst: r.IntN(2) == 0, StorePieces: r.IntN(2) == 0}}
-	o.SendParts = o.KeepQuarters%2 > 0 // no draw of its own, so that seeds stand for what they did
 	return recipe.With("weights", scheduler.Strategy{Name: "any", Decide: func(_ context.Context,
 		d *scheduler.Draft) error {
 		d.Lower = o

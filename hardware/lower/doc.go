@@ -23,8 +23,7 @@
 // compute, as far as the buffers have room, and units work on different layers at a
 // time. Without it, it is at every layer. A layer waits for all of what it reads or, with
 // Options.CrossUnits, for the parts that its tile needs: the matrix unit begins the next layer
-// while vector work on the last tiles is under way. With Options.SendParts what computes waits for
-// all, but exchanges between cores begin behind the tiles of columns that they bring.
+// while vector work on the last tiles is under way.
 //
 // With Options.Exposed, and without CrossLayer, the promotion of weights into the LB
 // waits until nothing computes, and so does what brings them from the DDR unless it

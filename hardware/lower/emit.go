@@ -112,9 +112,6 @@ type valueState struct {
 	// parts are the commands after which each of so many parts of it is, see Options.CrossUnits; of
 	// values in the LB.
 	parts [][]int32
-	// made is the same for Options.SendParts, of tiles of columns up to these ends; nil: there are none.
-	made  [][]int32
-	ends  []int64
 	place *stretch
 	away  bool  // another cluster makes it,
 	chip  int32 // one of this chip

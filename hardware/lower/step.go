@@ -26,9 +26,7 @@ type incoming struct {
 	// follow has, for parts of the rows, the last of state.parts that the core itself must have
 	// made, and of those that others must; nil: all.
 	follow func(n int64) (own, others []int64)
-	// sends has, for parts of the rows, the last of state.made that other cores must have made; nil: all.
-	sends func(n int64) []int64
-	whole bool // all of it is needed from the start
+	whole  bool // all of it is needed from the start
 	// streamed: piece t belongs to outer tile t and is issued with it.
 	streamed bool
 	// coreBytes has the bytes that the busiest core needs.
@@ -121,7 +119,6 @@ type lowering struct {
 	resident []tileInLB // weights that stay for all outer tiles
 	writers  []int32    // the latest computations on each unit
 	parts    [][]int32  // with Options.CrossUnits: the latest of each part of the rows
-	made     [][]int32  // with Options.SendParts: of each tile of columns
 	// Of each place for a tile in the stages: the computations of the latest tile there,
 	// and what its output has left the LB after.
 	computed, drained [][]int32
@@ -227,7 +224,6 @@ func (l *lowering) operands(s *schedule.Schedule) {
 		if in.state = &l.values[in.read.Value]; in.val.Level == schedule.LB {
 			in.ready = in.state.ready
 			l.followParts(s, in)
-			l.sendParts(s, in)
 		}
 		l.ins = append(l.ins, in)
 	}
@@ -256,25 +252,8 @@ func (l *lowering) followParts(s *schedule.Schedule, in *incoming) {
 	}
 }
 
-// sendParts lets exchanges follow the parts of a value in the LB.
-func (l *lowering) sendParts(s *schedule.Schedule, in *incoming) {
-	if in.state.made == nil || in.follow != nil || in.read.RemoteBytes == 0 || l.lp.attention != nil ||
-		l.lp.nest.Blocked() {
-		return
-	}
-	known := map[int64][]int64{}
-	in.sends = func(n int64) []int64 {
-		if _, ok := known[n]; !ok {
-			known[n] = s.ColumnsRead(l.lp.step, in.read.Value, n, in.state.ends)
-		}
-		return known[n]
-	}
-}
-
-// done notes the commands after which a part of the step's results is complete, of so many, of the columns of a weight
-// tile.
-func (l *lowering) done(part, parts int64, tile int32, commands ...int32) {
-	l.sendable(tile, commands)
+// done notes the commands after which a part of the step's results is complete, of so many.
+func (l *lowering) done(part, parts int64, commands ...int32) {
 	if !l.opt.CrossUnits || !l.opt.CrossLayer {
 		return
 	}
@@ -282,18 +261,6 @@ func (l *lowering) done(part, parts int64, tile int32, commands ...int32) {
 		l.parts = make([][]int32, parts)
 	}
 	l.parts[part] = slices.Clone(commands)
-}
-
-// sendable is done for Options.SendParts: of tiles of columns that all rows pass by, one after the other.
-func (l *lowering) sendable(tile int32, commands []int32) {
-	n := l.lp.columnTiles()
-	if !l.opt.SendParts || !l.opt.CrossLayer || !l.spec.CoreLink.Broadcast || n == 1 || l.lp.tiles > 1 || tile == 0 {
-		return
-	}
-	if l.made == nil {
-		l.made = make([][]int32, n)
-	}
-	l.made[(int(tile)-1)/l.lp.kTiles] = slices.Clone(commands)
 }
 
 // incoming is what the step reads, before any of it is on its way.
@@ -598,11 +565,6 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 			_, others := in.follow(n)
 			ready = in.made(others[i])
 		}
-		if in.sends != nil {
-			if ready = nil; in.sends(n)[i] >= 0 {
-				ready = in.state.made[in.sends(n)[i]]
-			}
-		}
 		moved := l.add(qOut, c, in.deps, wait, ready)
 		in.arrived(moved)
 		in.state.place.use(moved)
@@ -660,7 +622,7 @@ func (l *lowering) products(t, from, to int64, free []int32) (done, left []int32
 		case lp.vector.Total() == 0:
 			l.writers = []int32{last}
 			if a == schedule.AtPiece {
-				l.done(i, n, tile, last)
+				l.done(i, n, last)
 			}
 		case lp.nest.Vector == a:
 			done = append(done, l.epilogue(i, n, tile, append(append(l.scratch[:0], last), free...), false)...)
@@ -793,7 +755,7 @@ func (l *lowering) epilogue(i, n int64, tile int32, deps []int32, first bool) []
 	l.scratch = deps
 	cs := l.vectorCommands(isa.Portion{Tile: tile}.Cut(i, n), deps)
 	l.writers = cs
-	l.done(i, n, tile, cs...)
+	l.done(i, n, cs...)
 	l.useInputs(false, cs...)
 	for _, p := range l.paramBlocks.places[from:to] {
 		p.use(cs...)
@@ -945,7 +907,7 @@ func (l *lowering) complete() {
 		case schedule.LB:
 			// A matrix result without vector work is complete after its last command;
 			// in-order units make the last of each unit enough.
-			state.ready, state.parts, state.made, state.ends = l.writers, l.parts, l.made, l.lp.columns
+			state.ready, state.parts = l.writers, l.parts
 			l.cmds.at(l.writers[len(l.writers)-1]).WriteLevel = isa.LB
 			if o.output {
 				l.cmds.at(o.stored).WriteLevel = isa.DDR

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/internal/certificate"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model/network"
@@ -145,6 +146,52 @@ func TestCertificateOfFusedAttention(t *testing.T) {
 	if _, err := certificate.New(ctx, "mamba-block", network.Options{}, r, nil); err == nil ||
 		!strings.Contains(err.Error(), "no bound is known") {
 		t.Errorf("running sums in parts: %v", err)
+	}
+}
+
+// Where feed-forwards are in slices, the certificate is of the graph with so many.
+func TestCertificateOfSlices(t *testing.T) {
+	ctx := t.Context()
+	chip, err := scheduler.OpenMachine("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe, err := scheduler.Lookup("tiled-slices")
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := scheduler.OpenNetwork("vit-b16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := scheduler.Run(ctx, net, chip, 32, recipe, scheduler.Options{Chunk: 8, Lines: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := certificate.New(ctx, "vit-b16", network.Options{}, r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := bound.Cold(ctx, net, r.Spec, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Network.Slices) != 12 || f.CertifiedBoundSeconds >= own.Seconds {
+		t.Errorf("slices %v, bound %v, expected less than %v of the network's own graph", f.Network.Slices,
+			f.CertifiedBoundSeconds, own.Seconds)
+	}
+	v, err := f.Check(ctx, "proof", "", "")
+	if err != nil || !strings.Contains(v.Text(), "3 slices") {
+		t.Errorf("%v, %v", v, err)
+	}
+	for _, c := range []struct {
+		slices []int64
+		what   string
+	}{{nil, "network.fingerprint"}, {f.Network.Slices[1:], "11 feed-forwards, expected 12"}} {
+		f.Network.Slices = c.slices
+		if _, err := f.Check(ctx, "proof", "", ""); err == nil || !strings.Contains(err.Error(), c.what) {
+			t.Errorf("slices %v: %v, expected %q", c.slices, err, c.what)
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ func anyOptions(r *rand.Rand, recipe scheduler.Recipe) scheduler.Recipe {
 		BeforeFirst:  r.IntN(2) == 0,
 		KeepQuarters: r.IntN(5), Pieces: pick(r, int64(0), 1, 2, 8, 64), WeightTiles: pick(r, int64(0), 2, 4),
 		LoadTiles:    pick(r, int64(0), 2, 4, 64),
-		WeightsFirst: r.IntN(2) == 0, StorePieces: r.IntN(2) == 0, SendParts: r.IntN(2) == 0}
+		WeightsFirst: r.IntN(2) == 0, StorePieces: r.IntN(2) == 0}
 	if over {
 		recipe = recipe.With("spill", scheduler.Strategy{Name: "over",
 			Decide: func(_ context.Context, d *scheduler.Draft) error {
@@ -380,67 +380,6 @@ func TestPartsOfOtherKinds(t *testing.T) {
 	moves := func(c isa.Command) bool { return c.Kind == isa.Exchange }
 	if !slices.ContainsFunc(made.Program.Commands, moves) {
 		t.Error("nothing moves between kinds of core")
-	}
-}
-
-// Cores send each other tiles of columns of a product before all are complete, and compute the network's values from
-// them.
-func TestSendParts(t *testing.T) {
-	src := network.Network{Name: "turned", Graph: func(batch int64) (*model.Graph, error) {
-		b := model.NewBuilder("turned")
-		y := b.Op("MatMul", "wide", model.Attr{}, b.Input("x", model.F16, batch, 16, 8),
-			b.Param("w", model.F16, 8, 512))
-		z := b.Op("Transpose", "turn", model.Attr{Perm: []int64{0, 2, 1}}, y)
-		b.Output(b.Op("MatMul", "narrow", model.Attr{}, z, b.Param("v", model.F16, 16, 8)))
-		return b.Build()
-	}}
-	recipe, err := scheduler.Lookup("cross-layer")
-	if err == nil {
-		recipe, err = scheduler.Replace(recipe, scheduler.Options{}, scheduler.Pick{Stage: "group", Strategy: "one"},
-			scheduler.Pick{Stage: "split", Strategy: "none"})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	turned := func(_ context.Context, d *scheduler.Draft) error {
-		over := func(cores int64) schedule.Binding { return schedule.Binding{1, cores, 1} }
-		d.Bindings, d.Scopes = []schedule.Binding{over(4)}, []schedule.Level{schedule.LB}
-		d.LayerBindings = [][]schedule.Binding{{over(8), over(4), over(4)}}
-		return nil
-	}
-	recipe = recipe.With("bind", scheduler.Strategy{Name: "turned", Decide: turned})
-	took := map[[2]bool]int64{}
-	for _, broadcast := range []bool{false, true} {
-		for _, send := range []bool{false, true} {
-			spec, err := hardware.Load("stcp920")
-			if err != nil {
-				t.Fatal(err)
-			}
-			spec.LBWeightBytes, spec.CoreLink.Broadcast, spec.Clusters = 4<<10, broadcast, 1
-			made, err := scheduler.Run(t.Context(), src, spec, 1, recipe.With("weights", scheduler.Strategy{Name: "send",
-				Decide: func(_ context.Context, d *scheduler.Draft) error {
-					d.Lower.SendParts = send
-					return nil
-				}}), scheduler.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := interp.Run(made.Program, graphs(made.Plans), 1); err != nil {
-				t.Error(err)
-			}
-			took[[2]bool{broadcast, send}] = made.Sim.TotalPs
-			moves := func(c isa.Command) bool { return c.Kind == isa.Exchange }
-			if !slices.ContainsFunc(made.Program.Commands, moves) {
-				t.Error("nothing moves between cores")
-			}
-		}
-	}
-	if took[[2]bool{true, true}] >= took[[2]bool{true, false}] {
-		t.Errorf("takes %d ps, without parts %d", took[[2]bool{true, true}], took[[2]bool{true, false}])
-	}
-	if took[[2]bool{false, true}] != took[[2]bool{false, false}] {
-		t.Errorf("takes %d ps where nothing is broadcast, without parts %d", took[[2]bool{false, true}],
-			took[[2]bool{false, false}])
 	}
 }
 

@@ -114,7 +114,6 @@ var generatorSettings = [][]func(*Decisions) *Decisions{
 	values(func(x *generating, n int64) { x.LoadTiles = n }, 0, 2, 4, 8),
 	values(func(x *generating, set bool) { x.WeightsFirst = set }, false, true),
 	values(func(x *generating, set bool) { x.StorePieces = set }, false, true),
-	values(func(x *generating, set bool) { x.SendParts = set }, false, true),
 	values(func(x *generating, set bool) { x.KeepWeights = set }, false, true),
 	values(func(x *generating, n int) { x.KeepQuarters = n }, 1, 2, 3, 4),
 	values(func(x *generating, n int64) { x.Pieces = n }, 4, 6, 8, 12, 16, 24, 32),

@@ -9,9 +9,6 @@ type Generator struct {
 	// CrossUnits lets a layer's work begin, with CrossLayer, on those parts of earlier results of
 	// the kernel that are complete (Fig. 13), in place of all of them.
 	CrossUnits bool `json:"cross_units,omitempty"`
-	// SendParts lets cores send each other, with CrossLayer and where the memory above them broadcasts, tiles of columns
-	// of a product before all are complete. What computes with them waits for all.
-	SendParts bool `json:"send_parts,omitempty"`
 	// Exposed makes the promotion of weights wait for all computation in front of it, and
 	// so shows its latency, without CrossLayer.
 	Exposed bool `json:"exposed,omitempty"`

@@ -1,60 +1,13 @@
 package schedule
 
-import (
-	"slices"
-
-	"github.com/dsasched/dsasched/model"
-)
+import "github.com/dsasched/dsasched/model"
 
 // PartsRead lists, for each of n parts of a step's results, the last part of a value that it reads, of
 // so many equal parts in which each core makes its own of that value: own of the parts on the core
 // itself, others of those on other cores; -1 is none. It is the largest over the step's cores. Parts
 // are equal ranges of a core's elements in the order of memory; a part's needs count as the boxes around them.
 func (s *Schedule) PartsRead(st *Step, value int, n, of int64) (own, others []int64) {
-	v := &s.Values[value]
-	layout := s.Graph.Tensor(v.Tensor).Layout
-	return s.partsRead(st, v, n, func(box, need model.Region) int64 {
-		if e := lastOf(box, need, layout); e >= 0 {
-			return ((e+1)*of - 1) / box.Elements()
-		}
-		return -1
-	})
-}
-
-// ColumnsRead lists, for each of n parts of a step's results, the last tile of columns of a value that it reads of
-// other cores, -1 for none. Up to these ends go the tiles of the product in the layer that makes the value. Where its
-// columns are not those of one dimension of the product's result, each part reads the last tile.
-func (s *Schedule) ColumnsRead(st *Step, value int, n int64, ends []int64) []int64 {
 	g, v := s.Graph, &s.Values[value]
-	maker := &s.Steps[v.Def]
-	layer := &s.Layers[s.Instances.Instances[maker.Instance].Group][maker.Layer]
-	anchor := g.Op(layer.Anchor)
-	d := len(g.Tensor(anchor.Outputs[0]).Shape) - 1
-	if anchor.Kind == "Conv" {
-		d = 1
-	}
-	columns := func(box model.Region) model.Interval {
-		reg := Regions{v.Tensor: box}
-		BackPropagate(g, layer.Ops, reg)
-		return reg[anchor.Outputs[0]][d]
-	}
-	_, others := s.partsRead(st, v, n, func(box, need model.Region) int64 {
-		if need = need.Intersect(box); need.Elements() == 0 {
-			return -1
-		}
-		all, tile := columns(box), len(ends)-1
-		if all.Len() == ends[tile] {
-			tile, _ = slices.BinarySearch(ends, columns(need).Hi-all.Lo)
-		}
-		return int64(tile)
-	})
-	return others
-}
-
-// partsRead is PartsRead where last finds the last part of the box that a core makes in what is needed.
-func (s *Schedule) partsRead(st *Step, v *Value, n int64, last func(box, need model.Region) int64) (
-	own, others []int64) {
-	g := s.Graph
 	layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
 	own, others = make([]int64, n), make([]int64, n)
 	made := make([]model.Region, v.Binding.Cores())
@@ -82,12 +35,12 @@ func (s *Schedule) partsRead(st *Step, v *Value, n int64, last func(box, need mo
 			}
 			BackPropagate(g, layer.Ops, need)
 			for d, box := range made {
-				of := &others[i]
+				last := &others[i]
 				if int64(d) == c && v.Kind == st.Kind {
-					of = &own[i]
+					last = &own[i]
 				}
-				if need[v.Tensor] != nil {
-					*of = max(*of, last(box, need[v.Tensor]))
+				if e := lastOf(box, need[v.Tensor], g.Tensor(v.Tensor).Layout); e >= 0 {
+					*last = max(*last, ((e+1)*of-1)/box.Elements())
 				}
 			}
 		}
