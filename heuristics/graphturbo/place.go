@@ -21,6 +21,9 @@ const (
 	LongestLifetime SpillRule = "longest-lifetime"
 	// LargestFirst is prior work's.
 	LargestFirst SpillRule = "largest-first"
+	// LeastMoved is the value whose moves take least time for each byte of what is missing that it frees. What has left
+	// comes back where others that left after it have made room.
+	LeastMoved SpillRule = "least-moved"
 )
 
 // DoesNotFitError reports a layer of which not even one tile fits the local
@@ -182,6 +185,9 @@ type placer struct {
 	chosen bool
 	pack   func(list []Extent, capacity int64) ([]int64, bool)
 	values *spans[int32] // those that steps make, but for some in the DDR
+	// For LeastMoved: the bytes that move if a value is not in the LB, and those of values in the GB, by step.
+	moved, gb []int64
+	returned  bool // what had left
 	// over has the values in whose place in the LB others are put, while both stay there, and under
 	// the others by them; -1: none. nil: nothing overwrites anything.
 	over, under []int
@@ -222,6 +228,7 @@ func (p *placer) levels() error {
 	// Bytes of live values per step, kept up to date as values move.
 	lb := make([]int64, len(s.Steps)+1)
 	gb := make([]int64, len(s.Steps)+1)
+	p.gb = gb
 	add := func(v *schedule.Value, sign int64) {
 		if v.Def < 0 {
 			return
@@ -238,17 +245,40 @@ func (p *placer) levels() error {
 	for i := range s.Values {
 		add(&s.Values[i], 1)
 	}
-	leave := func(v *schedule.Value, step int) {
+	move := func(v *schedule.Value, to func()) {
 		list := p.beside(v)
 		for _, x := range list {
 			add(x, -1)
 		}
-		p.demote(v, step)
+		to()
 		for _, x := range list {
 			add(x, 1)
 		}
 	}
+	leave := func(v *schedule.Value, step int) { move(v, func() { p.demote(v, step) }) }
 	gbRoom := s.GBCapacity - GBReserve(s)
+	fits := func(t int) bool {
+		return gb[t] <= gbRoom && lb[t]+stage(s, &s.Steps[t], s.Steps[t].MostTiles()) <= s.LBCapacity
+	}
+	// back takes a value back to a nearer level if there is room all the time.
+	back := func(v *schedule.Value) bool {
+		from := v.Level
+		for to := v.Wanted; to < from; to++ {
+			if to == schedule.GB && s.GBCapacity == 0 {
+				continue
+			}
+			move(v, func() { v.Level = to })
+			t := v.Def
+			for t <= min(v.Last, len(s.Steps)-1) && fits(t) {
+				t++
+			}
+			if t > min(v.Last, len(s.Steps)-1) {
+				return true
+			}
+			move(v, func() { v.Level = from })
+		}
+		return false
+	}
 	for changed := true; changed; {
 		changed = false
 		for t := range s.Steps {
@@ -258,7 +288,7 @@ func (p *placer) levels() error {
 				if need <= s.LBCapacity {
 					break
 				}
-				v := p.victim(schedule.LB, t)
+				v := p.victim(schedule.LB, t, need-s.LBCapacity)
 				if v == nil && !st.Panels {
 					st.Panels = true
 					continue
@@ -274,9 +304,23 @@ func (p *placer) levels() error {
 				changed = true
 			}
 			for gb[t] > gbRoom {
-				v := p.victim(schedule.GB, t)
+				v := p.victim(schedule.GB, t, gb[t]-gbRoom)
 				leave(v, t)
 				changed = true
+			}
+		}
+		if changed || p.returned || p.rule != LeastMoved {
+			continue
+		}
+		// Once only: values that leave again behind this find no address, or make room for a result.
+		p.returned, p.values = true, nil
+		for _, level := range []schedule.Level{schedule.DDR, schedule.GB} { // what crosses the DDR first
+			for _, x := range slices.Backward(slices.Clone(s.Spills)) {
+				if v := &s.Values[x.Value]; x.To == level && v.Level == level && back(v) {
+					gone := func(y schedule.Spill) bool { return y.Value == v.ID && y.To > v.Level }
+					s.Spills = slices.DeleteFunc(s.Spills, gone)
+					changed = true
+				}
 			}
 		}
 	}
@@ -310,7 +354,7 @@ func (p *placer) cheaper(st *schedule.Step, used int64) []*schedule.Value {
 	moved := 0.0
 	// Try out the rule's victims one after the other, then put them back.
 	for best > moved {
-		v := p.victim(schedule.LB, st.ID)
+		v := p.victim(schedule.LB, st.ID, used+stage(s, st, 1)-s.LBCapacity)
 		if v == nil {
 			break
 		}
@@ -349,20 +393,56 @@ func (p *placer) demote(v *schedule.Value, step int) {
 	v.Level = to
 }
 
-func (p *placer) victim(level schedule.Level, step int) *schedule.Value {
+// victim is the value that leaves a level next at a step that misses so many bytes there; nil: none.
+func (p *placer) victim(level schedule.Level, step int, missing int64) *schedule.Value {
 	var best *schedule.Value
+	least := 0.0
 	p.live(level, step, func(v *schedule.Value) {
-		if best == nil || p.before(v, best) {
-			best = v
+		price := p.price(v, missing)
+		if best == nil || p.before(v, best, price-least) {
+			best, least = v, price
 		}
 	})
 	return best
 }
 
-// before reports whether a spills before b; a total order. Outputs of the network, which are stored anyway, go first.
-func (p *placer) before(a, b *schedule.Value) bool {
+// price is the time that moves take if a value leaves its level, for each byte of what is missing that it frees; 0
+// under other rules than LeastMoved.
+func (p *placer) price(v *schedule.Value, missing int64) float64 {
+	if p.rule != LeastMoved {
+		return 0
+	}
+	s := p.s
+	if p.moved == nil { // once to where the value is, and from there to each reader
+		p.moved = make([]int64, len(s.Values))
+		for i := range s.Values {
+			p.moved[i] = s.Values[i].Bytes
+		}
+		for i := range s.Steps {
+			for _, r := range s.Steps[i].Reads {
+				p.moved[r.Value] += r.NeedBytes
+			}
+		}
+	}
+	rate, freed := s.Spec.DDR.BandwidthBytesPerSecond/float64(s.Spec.Clusters), schedule.Align(v.Bytes)
+	if v.Level == schedule.LB {
+		freed = v.CoreBytes
+		full := func(used int64) bool { return used+schedule.Align(v.Bytes) > s.GBCapacity-GBReserve(s) }
+		if s.GBCapacity > 0 && !slices.ContainsFunc(p.gb[v.Def:min(v.Last+1, len(s.Steps))], full) {
+			rate = s.Spec.GB.BandwidthBytesPerSecond
+		}
+	}
+	return float64(p.moved[v.ID]) / rate / float64(max(1, min(freed, missing)))
+}
+
+// before reports whether a, whose price exceeds that of b by so much, spills before b; a total order. Outputs of the
+// network, which are stored anyway, go first.
+func (p *placer) before(a, b *schedule.Value, dearer float64) bool {
 	if x := p.s.Graph.IsOutput(a.Tensor); x != p.s.Graph.IsOutput(b.Tensor) {
 		return x
+	}
+	if dearer != 0 {
+		return dearer < 0
 	}
 	la, lb := a.Last-a.Def, b.Last-b.Def
 	if p.rule == LargestFirst {
@@ -471,7 +551,7 @@ func (p *placer) addresses() error {
 			return true
 		})
 		if failed != nil {
-			v := p.victim(schedule.LB, failed.start)
+			v := p.victim(schedule.LB, failed.start, failed.size)
 			if v == nil {
 				return p.doesNotFit(failed.step, failed.size)
 			}
@@ -503,7 +583,7 @@ func (p *placer) addresses() error {
 		}
 		sort.SliceStable(bufs, func(i, j int) bool { return bufs[i].size > bufs[j].size })
 		if failed := pack(bufs, s.GBCapacity-GBReserve(s), nil); failed != nil {
-			p.demote(p.victim(schedule.GB, failed.start), failed.start)
+			p.demote(p.victim(schedule.GB, failed.start, failed.size), failed.start)
 			continue
 		}
 		s.GBActivationBytes = 0

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -177,7 +178,7 @@ func DecisionsOf(r *Result, inPlace, all bool) *Decisions {
 func (p *Decisions) Regrouped(list Groups) *Decisions {
 	q := p.with(list)
 	x := of[placement](q)
-	x.overwrite = true
+	x.overwrite, x.rule = true, graphturbo.LeastMoved
 	return q.with(x)
 }
 

@@ -340,7 +340,7 @@ func takePlacement(d *Draft, all bool) Decision {
 }
 
 // A search tries these rules.
-var spillRules = []graphturbo.SpillRule{graphturbo.LongestLifetime, graphturbo.LargestFirst}
+var spillRules = []graphturbo.SpillRule{graphturbo.LongestLifetime, graphturbo.LargestFirst, graphturbo.LeastMoved}
 
 // ruleOf is the rule by which the values of a schedule have left their memories, where results take the place of
 // operands; the other one if it is none of those that a search tries.
