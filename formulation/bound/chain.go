@@ -166,7 +166,7 @@ func (w *work) chain(release, after []float64, in *part) float64 {
 			case l.gaps != 0 && !l.fused:
 				pend(l.gaps, from.most())
 			case l.gaps != 0:
-			case l.fused && !light(g.Ops[i]) && !g.OnMatrixUnit(g.Ops[i]): // products are in front of its layer
+			case l.fused && !w.hidden[i] && !light(g.Ops[i]) && !g.OnMatrixUnit(g.Ops[i]): // no product is in its layer
 				for u := range from {
 					from[u] = math.Max(from[u], from[matrix])
 				}

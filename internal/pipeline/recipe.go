@@ -156,7 +156,8 @@ func Tiled() []Recipe {
 			"group=alg2-apart split=alg1 outputs=l1-kept order=alg3 bind=alg4"),
 		row("tiled-room", "tiled-llb with a quarter of the LLB left to transfers",
 			"group=one split=none outputs=llb-kept bind=even reserve=quarter"),
-		row("tiled-slices", "tiled-l1 with feed-forwards in slices, where hidden columns fit neither the L1s nor the LLB; sums in place",
+		row("tiled-slices",
+			"tiled-l1 with feed-forwards in slices, where hidden columns fit neither the L1s nor the LLB; sums in place",
 			"group=one-sliced split=none outputs=l1-kept bind=even spill=overwrite"),
 	}
 	list[0].Fallback = []string{"tiled-l1", "tiled-groups", "tiled-room", "tiled-slices"}
