@@ -147,7 +147,7 @@ func makeStages() []Stage {
 	return []Stage{
 		{Name: "group", Description: "which operators become one kernel",
 			Strategies: []Strategy{layerKernels, fusedOps, convPairs, stitchedKernels, stitchedOps, algorithm2,
-				algorithm2Divisors, algorithm2InPlace, algorithm2Layers, algorithm2Apart, oneKernel, SlicedKernel},
+				algorithm2Divisors, algorithm2InPlace, algorithm2Layers, algorithm2Apart, oneKernel, slicedKernel},
 			keep:  keepGroups,
 			check: by(checkGroups), take: takeGroups, text: groupText},
 		{Name: "split", Description: "how a group is cut into instances",
@@ -350,7 +350,7 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 				decide = x.Apply
 			}
 			if s.Name == tiledNests.Name && opt.slower != nil && opt.slower(d.leastPs()) ||
-				s.Name == SlicedKernel.Name && opt.shared != nil && SlicesOf(d.Graph, d.Spec) == nil { // as tiled-l1
+				st.Name == "group" && opt.shared != nil && r.Idle(d.Graph, d.Spec) { // others do
 				return nil, errSlower
 			}
 			decided := opt.deciding(st.Name, s.Name)

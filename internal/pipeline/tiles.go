@@ -597,6 +597,11 @@ func SlicesOf(g *model.Graph, spec *hardware.Spec) (parts []int64) {
 	return parts
 }
 
+// Idle reports whether a recipe is for slices and a graph needs none.
+func (r Recipe) Idle(g *model.Graph, spec *hardware.Spec) bool {
+	return r.Pick("group") == slicedKernel.Name && SlicesOf(g, spec) == nil
+}
+
 // Graphs are the problems of the network's graph, of that which the recipes of one kernel make of it, and of that with
 // slices.
 func (w *Problem) Graphs() []*Problem {
@@ -655,7 +660,7 @@ var algorithm2Apart = Strategy{Name: apartGroups,
 var oneKernel = Strategy{Name: "one", Description: "the whole network is a kernel", Sets: unsplitGroups,
 	Decide: func(_ context.Context, d *Draft) error { return d.unite(false) }}
 
-var SlicedKernel = Strategy{Name: "one-sliced",
+var slicedKernel = Strategy{Name: "one-sliced",
 	Description: "one, with hidden columns of feed-forwards in slices where they fit neither the L1s nor the LLB",
 	Sets:        unsplitGroups,
 	Decide:      func(_ context.Context, d *Draft) error { return d.unite(true) }}

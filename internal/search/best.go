@@ -343,8 +343,8 @@ func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks
 			if err != nil {
 				return err
 			}
-			if r.Pick("group") == pipeline.SlicedKernel.Name && pipeline.SlicesOf(g, s.w.Spec) == nil {
-				continue // it makes what tiled-l1 makes
+			if r.Idle(g, s.w.Spec) {
+				continue
 			}
 			large := len(g.Ops) > mostInPlace
 			for _, inPlace := range []bool{false, true} {

@@ -175,8 +175,15 @@ func (r *regretter) greedily(ctx context.Context, w *pipeline.Problem) (best pri
 	err error) {
 	var failed error
 	graphs := w.Graphs()
+	g, err := w.Graph(r.opt.Chunk)
+	if err != nil {
+		return best, nil, err
+	}
 	of := map[*pipeline.Problem][]pipeline.Recipe{}
 	for _, recipe := range pipeline.Tiled()[1:] {
+		if recipe.Idle(g, w.Spec) {
+			continue
+		}
 		made, x, err := w.Fastest(ctx, recipe, false, r.opt.Chunk)
 		if ctx.Err() != nil {
 			return best, nil, ctx.Err()
