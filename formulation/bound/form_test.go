@@ -93,8 +93,8 @@ func TestFormsSayMuch(t *testing.T) {
 			t.Fatal(err)
 		}
 		if form.Seconds < c.least*lines.Seconds {
-			t.Errorf("%s on %s: %g s in any form, %g s in lines, expected %g of it at least", c.network, c.chip, form.Seconds,
-				lines.Seconds, c.least)
+			t.Errorf("%s on %s: %g s in any form, %g s in lines, expected %g of it at least", c.network, c.chip,
+				form.Seconds, lines.Seconds, c.least)
 		}
 	}
 }

@@ -47,7 +47,7 @@ type work struct {
 	links          [][]link
 	reads          [][]reading
 	may            layers
-	hidden         []bool                // by operator: it makes what a feed-forward hides, which may be cut into slices
+	hidden         []bool                // by operator: it makes hidden columns of a feed-forward in slices
 	sliced         []bool                // by operator: it is the last product of such a feed-forward
 	oneUnit        bool                  // vector work and special functions take turns
 	uneven         []bool                // a core's part may be less than a share

@@ -48,7 +48,8 @@ func TestSlicedPrograms(t *testing.T) {
 			return b.Build()
 		}}
 		what := fmt.Sprintf("seed %d", seed)
-		made, err := scheduler.Run(context.Background(), src, spec, pick(r, int64(1), 2, 3), recipe, scheduler.Options{})
+		batch := pick(r, int64(1), 2, 3)
+		made, err := scheduler.Run(context.Background(), src, spec, batch, recipe, scheduler.Options{})
 		var tooBig *graphturbo.DoesNotFitError
 		if errors.As(err, &tooBig) {
 			small++

@@ -146,7 +146,8 @@ func fed(t *testing.T, form, odd string, width int64) *model.Graph {
 			y = b.Op("Reshape", name+".flat", model.Attr{Shape: []int64{6, width}}, product(name+".up", x, width))
 			y = b.Op("Reshape", name+".deep", model.Attr{Shape: []int64{2, 3, width}}, tanh(name+".act", y))
 		case "scaled":
-			y = b.Op("Mul", name+".scaled", model.Attr{}, product(name+".up", x, width), b.Param(name+".scale", model.F32, 1))
+			y = product(name+".up", x, width)
+			y = b.Op("Mul", name+".scaled", model.Attr{}, y, b.Param(name+".scale", model.F32, 1))
 			y = b.Op("Mul", name+".each", model.Attr{}, tanh(name+".act", y), b.Param(name+".s", model.F32, width))
 		default:
 			y = tanh(name+".act", product(name+".up", x, width))
@@ -221,7 +222,8 @@ func TestSliceLeavesOthers(t *testing.T) {
 			t.Errorf("%s: feed-forwards %v, expected none", odd, list)
 		}
 	}
-	if _, err := Slice(fed(t, "plain", "", 12), []int64{2}); err == nil || !strings.Contains(err.Error(), "1 feed-forwards, expected 2") {
+	_, err := Slice(fed(t, "plain", "", 12), []int64{2})
+	if err == nil || !strings.Contains(err.Error(), "1 feed-forwards, expected 2") {
 		t.Errorf("too few numbers of parts: %v", err)
 	}
 }
