@@ -107,7 +107,7 @@ type Network struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
-// A Form is what a schedule makes of a network's graph.
+// A Form says how a schedule changes a network's graph.
 type Form struct {
 	// AttentionFused: each attention is one operator (network.FuseAttention), in the schedule as in the bound.
 	AttentionFused bool `json:"attention_fused"`

@@ -284,7 +284,7 @@ type startAt struct {
 	w *pipeline.Problem
 }
 
-// problems are those of the network's graph and of others that recipes make.
+// problems lists those of all graphs that recipes schedule, the network's own first.
 func (s *seeker) problems() []*pipeline.Problem {
 	if s.graphs == nil {
 		s.graphs = s.w.Graphs()

@@ -14,12 +14,12 @@ import (
 type FeedForward struct {
 	Down   model.OpID
 	Ops    []model.OpID     // that make the operand, ascending
-	Reads  []model.TensorID // what the products among them read
-	Hidden []model.TensorID // what these make
+	Reads  []model.TensorID // operands of the products among them
+	Hidden []model.TensorID // results of these products
 	Width  int64            // columns of the operand
 }
 
-// Fits reports whether the hidden columns have room beside what the feed-forward reads and makes.
+// Fits reports whether operands, hidden columns and result have room together.
 func (f *FeedForward) Fits(g *model.Graph, room int64) bool {
 	beside, hidden := f.bytes(g)
 	return beside+hidden <= room
@@ -36,7 +36,7 @@ func (f *FeedForward) Parts(g *model.Graph, room int64) int64 {
 	return 1
 }
 
-// bytes are those of what a feed-forward reads and makes, and of its hidden columns.
+// bytes counts operands and result of a feed-forward, and its hidden columns.
 func (f *FeedForward) bytes(g *model.Graph) (beside, hidden int64) {
 	beside = g.Tensor(g.Op(f.Down).Outputs[0]).Bytes()
 	for i, t := range f.Reads {
@@ -101,8 +101,8 @@ func last(s model.Shape) int64 {
 	return s[len(s)-1]
 }
 
-// grow adds the operators behind the columns of a tensor, as many as there are hidden ones or more of which a Split
-// takes some; false: they come from something else.
+// grow adds the operators that make a tensor's columns, of which a Split may take some; false: they come from something
+// else than products.
 func (f *FeedForward) grow(g *model.Graph, t model.TensorID, inside map[model.OpID]bool) bool {
 	x := g.Tensor(t)
 	if x.Producer == model.NoOp || x.Role != model.Activation {
@@ -215,7 +215,7 @@ func (p *slicer) put(op *model.Op, attr *model.Attr, shape model.Shape, inputs [
 	return out
 }
 
-// constant is what a constant has from lo to hi along a dimension; all of it where it has one position.
+// constant cuts a constant from lo to hi along a dimension; one position stays whole.
 func (p *slicer) constant(t model.TensorID, dim int, lo, hi int64) model.TensorID {
 	x := *p.e.g.Tensors[t]
 	if dim < 0 || x.Shape[dim] == 1 {

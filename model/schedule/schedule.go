@@ -259,10 +259,10 @@ func CoresWithLB(spec *hardware.Spec) int64 {
 	return n
 }
 
-// AllDataBytes is what activations may use of the LBs of a cluster together.
+// AllDataBytes is DataBytes of all cores of a cluster together.
 func AllDataBytes(spec *hardware.Spec) int64 { return DataBytes(spec) * CoresWithLB(spec) }
 
-// LargestRoom is what the larger of a cluster's memories for results holds: the LBs together, or the GB.
+// LargestRoom is the size of the larger memory for results in a cluster: the LBs together, or the GB.
 func LargestRoom(spec *hardware.Spec) int64 {
 	room := AllDataBytes(spec)
 	if spec.GB != nil {
