@@ -198,10 +198,11 @@ type slicer struct {
 	made map[from]model.TensorID
 }
 
-// from is the first of a part's columns of a tensor.
+// from is the first of a part's positions along a dimension of a tensor.
 type from struct {
-	t  model.TensorID
-	lo int64
+	t   model.TensorID
+	dim int
+	lo  int64
 }
 
 // put adds an operator like another one, for columns from lo to hi, with a result of its own.
@@ -221,22 +222,24 @@ func (p *slicer) constant(t model.TensorID, dim int, lo, hi int64) model.TensorI
 	if dim < 0 || x.Shape[dim] == 1 {
 		return t
 	}
-	if own, ok := p.made[from{t, lo}]; ok {
+	if own, ok := p.made[from{t, dim, lo}]; ok {
 		return own
 	}
 	x.Name, x.Shape, x.Layout = fmt.Sprintf("%s[%d:%d]", x.Name, lo, hi), x.Shape.Clone(), nil
 	x.Shape[dim], x.Ints = hi-lo, nil
-	p.made[from{t, lo}] = p.e.constant(x)
-	return p.made[from{t, lo}]
+	own := p.e.constant(x)
+	p.made[from{t, dim, lo}] = own
+	return own
 }
 
 // columns makes those from lo to hi of a hidden tensor.
 func (p *slicer) columns(t model.TensorID, lo, hi int64) model.TensorID {
-	if own, ok := p.made[from{t, lo}]; ok {
-		return own
-	}
 	g := p.e.g
 	x := g.Tensors[t]
+	key := from{t, len(x.Shape) - 1, lo}
+	if own, ok := p.made[key]; ok {
+		return own
+	}
 	op := g.Ops[x.Producer]
 	if op.Kind == "Split" {
 		for _, n := range op.Attr.Splits[:slices.Index(op.Outputs, t)] {
@@ -265,6 +268,6 @@ func (p *slicer) columns(t model.TensorID, lo, hi int64) model.TensorID {
 		attr = &own
 	}
 	own := p.put(op, attr, shape, inputs, lo, hi)
-	p.made[from{t, lo}] = own
+	p.made[key] = own
 	return own
 }

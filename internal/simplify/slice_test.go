@@ -215,6 +215,31 @@ func TestSlice(t *testing.T) {
 	}
 }
 
+// Weights that are both products' are cut along columns for one and along rows for the other.
+func TestSliceTiedWeights(t *testing.T) {
+	b := model.NewBuilder("tied")
+	x, w := b.Input("x", model.F32, 3, 4), b.Param("w", model.F32, 4, 4)
+	y := b.Op("Tanh", "act", model.Attr{}, b.Op("MatMul", "up", model.Attr{}, x, w))
+	b.Output(b.Op("MatMul", "down", model.Attr{}, y, w))
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut, err := Slice(g, []int64{2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shapes := map[string]int{}
+	for _, x := range cut.Tensors {
+		if x.Role == model.Constant {
+			shapes[fmt.Sprint(x.Shape)]++
+		}
+	}
+	if shapes["[4,2]"] != 2 || shapes["[2,4]"] != 2 || len(shapes) != 2 {
+		t.Errorf("constants of shapes %v, expected two of [4,2] and two of [2,4]", shapes)
+	}
+}
+
 // What else reads the hidden columns, or what they need as a whole, stays as it is.
 func TestSliceLeavesOthers(t *testing.T) {
 	for _, odd := range []string{"result", "reader", "softmax", "input", "weights"} {
