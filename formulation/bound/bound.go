@@ -103,18 +103,18 @@ func (b *Bound) add(name, resource string, seconds float64) {
 // decisions see the machine (see [hardware.Raise]), from a chip on which nothing is loaded. It
 // holds for every schedule that the package's text describes.
 func Cold(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (*Bound, error) {
-	b, _, _, err := bounds(ctx, net, spec, batch, lines)
+	b, _, _, err := bounds(ctx, net, spec, batch, lines, nil)
 	return b, err
 }
 
 // Steady bounds the time per batch where many follow each other, in the same sense: what
 // weights the memories of a cluster can hold from batch to batch need not be loaded again.
 func Steady(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (*Bound, error) {
-	_, b, _, err := bounds(ctx, net, spec, batch, lines)
+	_, b, _, err := bounds(ctx, net, spec, batch, lines, nil)
 	return b, err
 }
 
-func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64, of layers) (cold,
+func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64, of layers, cut []bool) (cold,
 	steady *Bound, proof *Witness,
 	err error) {
 	if err := valid(spec, batch); err != nil {
@@ -132,7 +132,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 			cold.Shares[k]++
 		}
 	}
-	measured := measures(ctx, net, m, of)
+	measured := measures(ctx, net, m, of, cut)
 	var works []*work // of the clusters that have some
 	moved, brought, stored, eff := 0.0, 0.0, 0.0, spec.DDRActivationEfficiency
 	eff = cmp.Or(eff, 1)
@@ -328,7 +328,8 @@ func holding(spec *hardware.Spec) (n int64) {
 
 // measures gives what so many batch elements take of a cluster, and remembers it. What several readers need of a tensor
 // is put together, unless that grows otherwise than in proportion.
-func measures(ctx context.Context, net network.Network, m *cost.Model, may layers) func(n int64) (*work, error) {
+func measures(ctx context.Context, net network.Network, m *cost.Model, may layers, cut []bool) func(n int64) (*work,
+	error) {
 	type key struct {
 		n     int64
 		apart bool
@@ -354,7 +355,7 @@ func measures(ctx context.Context, net network.Network, m *cost.Model, may layer
 		if err != nil {
 			return nil, err
 		}
-		w, err := measure(g, m, n, may, apart, small...)
+		w, err := measure(g, m, n, may, cut, apart, small...)
 		if err != nil {
 			return nil, fmt.Errorf("bound: %s: %w", net.Name, err)
 		}

@@ -21,7 +21,7 @@ func Trade(net network.Network, spec *hardware.Spec, n int64) (*Traded, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := measures(context.Background(), net, m, lines)(n)
+	w, err := measures(context.Background(), net, m, lines, nil)(n)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func Copies(net network.Network, spec *hardware.Spec, n int64) (*Copying, error)
 	if err != nil {
 		return nil, err
 	}
-	w, err := measures(context.Background(), net, m, lines)(n)
+	w, err := measures(context.Background(), net, m, lines, nil)(n)
 	if err != nil {
 		return nil, err
 	}

@@ -31,22 +31,18 @@ const (
 	lines layers = iota
 	// Whatever has no product, or one in front of light operators.
 	anyLayers
-	// That, and feed-forwards in any number of slices.
-	slicedLayers
 )
 
-// formsOf says which layers a variant makes of a network.
-func formsOf(net network.Network, spec *hardware.Spec, batch int64) (layers, error) {
-	g, err := net.Graph(batch)
+// inSlices says which feed-forwards of a network a variant may cut where a cluster has n batch elements at most.
+func inSlices(net network.Network, spec *hardware.Spec, n int64) (cut []bool, err error) {
+	g, err := net.Graph(n)
 	if err != nil {
-		return lines, err
+		return nil, err
 	}
 	for _, f := range simplify.FeedForwards(g) {
-		if !f.Fits(g, schedule.LargestRoom(spec)) {
-			return slicedLayers, nil
-		}
+		cut = append(cut, f.Pays(g, schedule.LargestRoom(spec)))
 	}
-	return anyLayers, nil
+	return cut, nil
 }
 
 func (may layers) scope() string {
@@ -72,11 +68,11 @@ func AnyForm(ctx context.Context, net network.Network, spec *hardware.Spec, batc
 	list, err := graphs(net)
 	var least *Bound
 	for _, n := range list {
-		may, err := formsOf(n, spec, batch)
+		cut, err := inSlices(n, spec, ceilDiv(batch, int64(spec.Clusters)))
 		if err != nil {
 			return nil, err
 		}
-		b, _, _, err := bounds(ctx, n, spec, batch, may)
+		b, _, _, err := bounds(ctx, n, spec, batch, anyLayers, cut)
 		if err != nil {
 			return nil, err
 		}
@@ -140,11 +136,11 @@ func anyDivision(ctx context.Context, net network.Network, spec *hardware.Spec, 
 	if err != nil {
 		return 0, err
 	}
-	may, err := formsOf(net, spec, batch)
+	cut, err := inSlices(net, spec, batch)
 	if err != nil {
 		return 0, err
 	}
-	of := measures(ctx, net, m, may)
+	of := measures(ctx, net, m, anyLayers, cut)
 	all, err := of(batch)
 	if err != nil {
 		return 0, err

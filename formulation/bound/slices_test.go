@@ -17,6 +17,9 @@ import (
 // feeding is feed-forwards in a row, of all forms that are cut into slices, of few tokens of few features, with many
 // hidden columns.
 func feeding(seed uint64) network.Network {
+	if seed%3 == 2 {
+		return convolving(seed)
+	}
 	draws := rand.New(rand.NewPCG(seed, 9))
 	features, tokens := pick(draws, int64(4), 16, 48, 100), pick(draws, int64(1), 9, 40, 128)
 	var forms, widths []int
@@ -64,6 +67,42 @@ func feeding(seed uint64) network.Network {
 			}
 		}
 		b.Output(b.Op("Relu", "end", model.Attr{}, x))
+		return b.Build()
+	}}
+}
+
+// convolving is pairs of convolutions in a row, with many channels between the two.
+func convolving(seed uint64) network.Network {
+	draws := rand.New(rand.NewPCG(seed, 10))
+	channels, high, wide := pick(draws, int64(2), 16, 33), pick(draws, int64(4), 9, 20), pick(draws, int64(5), 12)
+	pairs, scaled, twice := 1+draws.IntN(2), draws.IntN(2) == 0, draws.IntN(4) == 0
+	var kernel, stride, hidden []int64
+	for range 2 * pairs {
+		kernel, stride = append(kernel, pick(draws, int64(1), 3, 3)), append(stride, pick(draws, int64(1), 1, 2))
+		hidden = append(hidden, pick(draws, int64(20), 64, 200))
+	}
+	return network.Network{Name: fmt.Sprintf("convolving-%d", seed), Graph: func(batch int64) (*model.Graph, error) {
+		b := model.NewBuilder("convolving")
+		x := b.Input("x", model.F16, batch, channels, high, wide)
+		conv := func(k int, x model.TensorID, to int64) model.TensorID {
+			n, pad := kernel[k], kernel[k]/2
+			name := fmt.Sprint("conv", k)
+			return b.Op("Conv", name, model.Attr{Strides: []int64{stride[k], stride[k]}, Dilations: []int64{1, 1},
+				Pads: []int64{pad, pad, pad, pad}, Group: 1}, x,
+				b.Param(name+".weight", model.F16, to, b.Tensor(x).Shape[1], n, n), b.Param(name+".bias", model.F16, to))
+		}
+		for k := range pairs {
+			y := b.Op("Relu", fmt.Sprint("relu", k), model.Attr{}, conv(2*k, x, hidden[k]))
+			if scaled {
+				scale := b.Param(fmt.Sprint("scale", k), model.F16, hidden[k], 1, 1)
+				y = b.Op("Mul", fmt.Sprint("scaled", k), model.Attr{}, y, scale)
+			}
+			if x = conv(2*k+1, y, channels); twice && k == 0 {
+				b.Output(x)
+			}
+			x = b.Op("Relu", fmt.Sprint("end", k), model.Attr{}, x)
+		}
+		b.Output(x)
 		return b.Build()
 	}}
 }

@@ -65,7 +65,7 @@ type Prices struct {
 
 // Prove is [Cold] with its witness.
 func Prove(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (*Bound, *Witness, error) {
-	b, _, v, err := bounds(ctx, net, spec, batch, lines)
+	b, _, v, err := bounds(ctx, net, spec, batch, lines, nil)
 	return b, v, err
 }
 

@@ -62,13 +62,14 @@ type work struct {
 	row     *series // if it has been asked for
 }
 
-// measure prices a network's operators on a machine, for n batch elements, in the layers that there may be; small
-// are of fewer, 1 and 2.
-func measure(g *model.Graph, m *cost.Model, n int64, may layers, apart bool, small ...*work) (*work, error) {
+// measure prices a network's operators on a machine, for n batch elements, in the layers that there may be, with
+// feed-forwards of cut in any number of slices; small are of fewer, 1 and 2.
+func measure(g *model.Graph, m *cost.Model, n int64, may layers, cut []bool, apart bool, small ...*work) (*work,
+	error) {
 	w := &work{g: g, ops: make([][numUnits]float64, len(g.Ops)), weights: make([]float64, len(g.Tensors)),
 		apart: apart, may: may, oneUnit: true, hidden: make([]bool, len(g.Ops)), sliced: make([]bool, len(g.Ops))}
-	if may == slicedLayers {
-		for _, f := range simplify.FeedForwards(g) {
+	for k, f := range simplify.FeedForwards(g) {
+		if k < len(cut) && cut[k] {
 			w.sliced[f.Down] = true
 			for _, id := range f.Ops {
 				w.hidden[id] = true

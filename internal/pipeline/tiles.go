@@ -586,8 +586,8 @@ func SlicesOf(g *model.Graph, spec *hardware.Spec) (parts []int64) {
 	cut := false
 	for _, f := range simplify.FeedForwards(g) {
 		n := int64(1)
-		if !f.Fits(g, schedule.LargestRoom(spec)) {
-			n = f.Parts(g, schedule.AllDataBytes(spec))
+		if f.Pays(g, schedule.LargestRoom(spec)) {
+			n = f.Parts(g, schedule.AllDataBytes(spec), matrixRows(spec))
 		}
 		parts, cut = append(parts, n), cut || n > 1
 	}
@@ -597,13 +597,24 @@ func SlicesOf(g *model.Graph, spec *hardware.Spec) (parts []int64) {
 	return parts
 }
 
+// matrixRows is the number of elements along the reduction that a matrix unit takes at a time.
+func matrixRows(spec *hardware.Spec) int64 {
+	n := int64(1)
+	for _, ct := range spec.Together() {
+		for _, u := range ct.Units {
+			n = max(n, int64(u.Rows))
+		}
+	}
+	return n
+}
+
 // Idle reports whether a recipe is for slices and a graph needs none.
 func (r Recipe) Idle(g *model.Graph, spec *hardware.Spec) bool {
 	return r.Pick("group") == slicedKernel.Name && SlicesOf(g, spec) == nil
 }
 
-// Graphs are the problems of the network's graph, of that which the recipes of one kernel make of it, and of that with
-// slices.
+// Graphs are the problems of the network's graph, of that which the recipes of one kernel make of it, and last of that
+// with slices.
 func (w *Problem) Graphs() []*Problem {
 	list := []*Problem{w}
 	for _, sliced := range []bool{false, true} {

@@ -86,6 +86,7 @@ type Improvement struct {
 type Start struct {
 	Recipe              string  `json:"variant"`
 	InPlace             bool    `json:"in_place"`
+	Slices              bool    `json:"in_slices,omitempty"` // of the graph with feed-forwards in slices
 	Chunk               int64   `json:"chunk"`
 	ThroughputPerSecond float64 `json:"throughput_per_s"`
 }
@@ -292,6 +293,9 @@ func (s *seeker) problems() []*pipeline.Problem {
 	return s.graphs
 }
 
+// inSlices is the problem of the graph with feed-forwards in slices.
+func (s *seeker) inSlices() *pipeline.Problem { return s.problems()[len(s.problems())-1] }
+
 // begins notes a start of its family, if it is the best.
 func (s *seeker) begins(x startAt) {
 	key := family{x.Chunk, x.w, x.Tiled()}
@@ -326,10 +330,12 @@ func (s *seeker) families(chunk int64) (list []startAt) {
 // many operators are counted anew with each that joins.
 const mostInPlace = 10_000
 
-// startAll simulates recipes at some chunks, in place and not.
+// startAll simulates recipes at some chunks, in place and not, and the greedy one with feed-forwards in slices, too, if
+// that pays.
 func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks []int64) error {
 	type start struct {
 		recipe  pipeline.Recipe
+		w       *pipeline.Problem
 		inPlace bool
 		chunk   int64
 		made    *pipeline.Result
@@ -347,12 +353,18 @@ func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks
 				continue
 			}
 			large := len(g.Ops) > mostInPlace
+			problems := []*pipeline.Problem{s.w}
+			if r.Name == pipeline.GreedyRecipe && pipeline.SlicesOf(g, s.w.Spec) != nil {
+				problems = append(problems, s.inSlices())
+			}
 			for _, inPlace := range []bool{false, true} {
 				if _, own := pipeline.OwnStrategy(r, "group"); inPlace &&
 					(large || !own && r.Pick("split") == pipeline.NoSplit.Name) {
 					continue // it takes too long, or makes no difference
 				}
-				starts = append(starts, start{recipe: r, inPlace: inPlace, chunk: chunk})
+				for _, w := range problems {
+					starts = append(starts, start{recipe: r, w: w, inPlace: inPlace, chunk: chunk})
+				}
 			}
 		}
 	}
@@ -364,7 +376,7 @@ func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks
 		for i := range round {
 			workers.Go(func() error {
 				x := &round[i]
-				x.made, x.Outline, x.err = s.w.Fastest(ctx, x.recipe, x.inPlace, x.chunk)
+				x.made, x.Outline, x.err = x.w.Fastest(ctx, x.recipe, x.inPlace, x.chunk)
 				x.Score = s.opt.Objective.score(x.Ps, x.Joules)
 				return nil
 			})
@@ -387,11 +399,11 @@ func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks
 				return err
 			}
 			rate := float64(s.w.Batch) / (float64(x.Ps) * 1e-12)
-			s.start(Start{x.recipe.Name, x.inPlace, x.chunk, rate})
+			s.start(Start{x.recipe.Name, x.inPlace, x.w != s.w, x.chunk, rate})
 			p := pipeline.DecisionsOf(x.made, x.inPlace, false)
 			s.begins(startAt{p, x.Outline, w})
 			g := s.found.Greedy
-			greedy := x.recipe.Name == pipeline.GreedyRecipe && !x.inPlace && (g == nil || x.Ps < g.Sim.TotalPs)
+			greedy := x.recipe.Name == pipeline.GreedyRecipe && x.w == s.w && !x.inPlace && (g == nil || x.Ps < g.Sim.TotalPs)
 			better := s.found.Result == nil || x.Score < s.score(s.found.Result)
 			shown := s.opt.Front && !s.found.Front.beats(Point{float64(x.Ps) * 1e-12, x.Joules, ""})
 			if !greedy && !better && !shown {
@@ -402,7 +414,7 @@ func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks
 			if x.made = nil; !x.recipe.Exact() {
 				opt := s.opt.Options
 				opt.InPlace, opt.Uneven = x.inPlace, made.Uneven
-				made, err = s.w.ByRecipe(ctx, x.recipe, x.chunk, opt)
+				made, err = x.w.ByRecipe(ctx, x.recipe, x.chunk, opt)
 			}
 			if err == nil {
 				err = pipeline.Simulate(ctx, made)
@@ -420,6 +432,9 @@ func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks
 				move := x.recipe.Name
 				if x.inPlace {
 					move += ", in place"
+				}
+				if x.w != s.w {
+					move += ", in slices"
 				}
 				s.offer(made, p, w, fmt.Sprintf("%s, chunks of %d", move, x.chunk))
 			}
@@ -454,7 +469,7 @@ func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
 	p := pipeline.DecisionsOf(r, s.opt.InPlace, true).By(greedy)
 	p.Pin()
 	s.found.Evaluations++
-	s.start(Start{"start", s.opt.InPlace, r.Chunk, r.ThroughputPerSecond()})
+	s.start(Start{"start", s.opt.InPlace, false, r.Chunk, r.ThroughputPerSecond()})
 	s.offer(r, p, w, "start")
 	opt := s.opt.Options
 	opt.Uneven = r.Uneven
@@ -484,7 +499,9 @@ func (s *seeker) own() (pipeline.Recipe, error) {
 // start keeps a recipe's best result.
 func (s *seeker) start(x Start) {
 	list := s.found.Starts
-	i := slices.IndexFunc(list, func(y Start) bool { return y.Recipe == x.Recipe && y.InPlace == x.InPlace })
+	i := slices.IndexFunc(list, func(y Start) bool {
+		return y.Recipe == x.Recipe && y.InPlace == x.InPlace && y.Slices == x.Slices
+	})
 	switch {
 	case i < 0:
 		s.found.Starts = append(list, x)

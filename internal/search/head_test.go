@@ -65,7 +65,7 @@ func TestBlocks(t *testing.T) {
 		if err := s.startAll(t.Context(), []pipeline.Recipe{recipe}, []int64{chunk}); err != nil {
 			t.Fatal(err)
 		}
-		x := &searcher{seeker: s, w: s.w, start: s.bestAt(chunk), rng: rand.New(rand.NewPCG(1, 0))}
+		x := &searcher{seeker: s, w: s.bestAt(chunk).w, start: s.bestAt(chunk), rng: rand.New(rand.NewPCG(1, 0))}
 		if err := x.begin(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func TestHeadOf(t *testing.T) {
 	if err := s.startAll(t.Context(), []pipeline.Recipe{recipe}, []int64{1}); err != nil {
 		t.Fatal(err)
 	}
-	x := &searcher{seeker: s, w: s.w, start: s.bestAt(1), rng: rand.New(rand.NewPCG(1, 0))}
+	x := &searcher{seeker: s, w: s.bestAt(1).w, start: s.bestAt(1), rng: rand.New(rand.NewPCG(1, 0))}
 	if err := x.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestProposeAll(t *testing.T) {
 	if err := s.startAll(t.Context(), []pipeline.Recipe{recipe}, []int64{1}); err != nil {
 		t.Fatal(err)
 	}
-	x := &searcher{seeker: s, w: s.w, start: s.bestAt(1), rng: rand.New(rand.NewPCG(1, 0))}
+	x := &searcher{seeker: s, w: s.bestAt(1).w, start: s.bestAt(1), rng: rand.New(rand.NewPCG(1, 0))}
 	if err := x.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -9,45 +9,55 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// A FeedForward is a product with constant weights, down, whose operand is hidden: nothing else reads it, and each
-// column of it comes from columns of other products with constant weights by element-wise operators.
+// A FeedForward is a product or convolution with constant weights, down, whose operand is hidden: nothing else reads
+// it, and each column (of a convolution a channel) comes from columns of other such products by element-wise operators.
 type FeedForward struct {
 	Down   model.OpID
 	Ops    []model.OpID     // that make the operand, ascending
 	Reads  []model.TensorID // operands of the products among them
 	Hidden []model.TensorID // results of these products
 	Width  int64            // columns of the operand
+	inner  int              // dimensions of the operand inside that of its columns
 }
 
-// Fits reports whether operands, hidden columns and result have room together.
-func (f *FeedForward) Fits(g *model.Graph, room int64) bool {
-	beside, hidden := f.bytes(g)
-	return beside+hidden <= room
+// Pays reports whether slices can save loads: operands, hidden columns and result have no room together, so that rows
+// or images run in turns; and of convolutions the weights take more than half of it, so that they pass in each turn.
+func (f *FeedForward) Pays(g *model.Graph, room int64) bool {
+	beside, hidden, weights := f.bytes(g)
+	return beside+hidden > room && (f.inner == 0 || weights > room/2)
 }
 
-// Parts is the least number of equal parts of the hidden columns, of which one fits if not all do; 1 if none would.
-func (f *FeedForward) Parts(g *model.Graph, room int64) int64 {
-	beside, hidden := f.bytes(g)
-	for n := int64(1); n <= f.Width && beside < room; n++ {
-		if f.Width%n == 0 && beside+hidden/n <= room {
-			return n
+// Parts is the least number of equal parts of the hidden columns, each of least columns or more, of which one has room
+// where rows or images run in as few turns as they can. What a convolution reads is there twice: as it was made, and as
+// its cores need it, with the rows around theirs.
+func (f *FeedForward) Parts(g *model.Graph, room, least int64) int64 {
+	beside, hidden, _ := f.bytes(g)
+	if f.inner > 0 {
+		hidden *= 2
+	}
+	for turns := int64(1); ; turns++ {
+		for n := int64(1); n <= max(1, f.Width/least); n++ {
+			if f.Width%n == 0 && beside/turns+hidden/turns/n <= room {
+				return n
+			}
 		}
 	}
-	return 1
 }
 
-// bytes counts operands and result of a feed-forward, and its hidden columns.
-func (f *FeedForward) bytes(g *model.Graph) (beside, hidden int64) {
-	beside = g.Tensor(g.Op(f.Down).Outputs[0]).Bytes()
+// bytes counts operands and result of a feed-forward, its hidden columns, and the weights of its products.
+func (f *FeedForward) bytes(g *model.Graph) (beside, hidden, weights int64) {
+	down := g.Op(f.Down)
+	beside, weights = g.Tensor(down.Outputs[0]).Bytes(), g.Tensor(down.Inputs[1]).Bytes()
 	for i, t := range f.Reads {
 		if !slices.Contains(f.Reads[:i], t) {
 			beside += g.Tensor(t).Bytes()
 		}
 	}
 	for _, t := range f.Hidden {
-		hidden += g.Tensor(t).Bytes()
+		x := g.Tensor(t)
+		hidden, weights = hidden+x.Bytes(), weights+g.Tensor(g.Op(x.Producer).Inputs[1]).Bytes()
 	}
-	return beside, hidden
+	return beside, hidden, weights
 }
 
 // FeedForwards finds feed-forwards of a graph, in the order of their last products. No product is the last of one and
@@ -55,10 +65,15 @@ func (f *FeedForward) bytes(g *model.Graph) (beside, hidden int64) {
 func FeedForwards(g *model.Graph) (list []FeedForward) {
 	ends := map[model.OpID]bool{}
 	for _, op := range g.Ops {
-		if _, ok := product(g, op); !ok {
+		if _, _, ok := product(g, op); !ok {
 			continue
 		}
-		f := FeedForward{Down: op.ID, Width: last(g.Tensor(op.Inputs[0]).Shape)}
+		x := g.Tensor(op.Inputs[0]).Shape
+		f := FeedForward{Down: op.ID}
+		if op.Kind == "Conv" {
+			f.inner = len(x) - 2
+		}
+		f.Width = f.columns(x)
 		inside := map[model.OpID]bool{}
 		if !f.grow(g, op.Inputs[0], inside) {
 			continue
@@ -78,27 +93,30 @@ func FeedForwards(g *model.Graph) (list []FeedForward) {
 	return list
 }
 
-// product gives the dimension of the columns of a product's constant weights, if it is one of rows.
-func product(g *model.Graph, op *model.Op) (columns int, ok bool) {
-	if op.Kind != "MatMul" && op.Kind != "Gemm" || op.Attr.TransA {
-		return 0, false
-	}
-	x, w := g.Tensor(op.Inputs[0]), g.Tensor(op.Inputs[1])
-	if op.Kind == "Gemm" && op.Attr.TransB {
-		columns = 0
-	} else {
-		columns = 1
+// product gives the dimensions of the columns and of the reduction of an operator's constant weights, if it is a
+// product of rows or a convolution of all channels.
+func product(g *model.Graph, op *model.Op) (columns, reduced int, ok bool) {
+	switch {
+	case op.Kind == "Conv":
+		columns, reduced, ok = 0, 1, op.Attr.Group <= 1
+	case op.Kind == "Gemm" && op.Attr.TransB:
+		columns, reduced, ok = 0, 1, !op.Attr.TransA
+	case op.Kind == "MatMul" || op.Kind == "Gemm":
+		columns, reduced, ok = 1, 0, !op.Attr.TransA && len(g.Tensor(op.Inputs[1]).Shape) == 2
 	}
 	constant := func(t model.TensorID) bool { return g.Tensor(t).Role == model.Constant }
-	return columns, x.Role != model.Constant && len(x.Shape) > 1 && len(w.Shape) == 2 &&
+	return columns, reduced, ok && !constant(op.Inputs[0]) && len(g.Tensor(op.Inputs[0]).Shape) > 1 &&
 		!slices.ContainsFunc(op.Inputs[1:], func(t model.TensorID) bool { return !constant(t) })
 }
 
-func last(s model.Shape) int64 {
-	if len(s) == 0 {
-		return 1
+// axis is the dimension of the columns of a hidden tensor, or of what is broadcast to one; below zero: it has none.
+func (f *FeedForward) axis(s model.Shape) int { return len(s) - 1 - f.inner }
+
+func (f *FeedForward) columns(s model.Shape) int64 {
+	if axis := f.axis(s); axis >= 0 {
+		return s[axis]
 	}
-	return s[len(s)-1]
+	return 1
 }
 
 // grow adds the operators that make a tensor's columns, of which a Split may take some; false: they come from something
@@ -113,21 +131,24 @@ func (f *FeedForward) grow(g *model.Graph, t model.TensorID, inside map[model.Op
 		return true
 	}
 	inside[op.ID] = true
-	axis := int64(len(x.Shape) - 1)
-	_, multiplies := product(g, op)
+	_, _, multiplies := product(g, op)
 	switch {
 	case multiplies:
+		if (op.Kind == "Conv") != (f.inner > 0) {
+			return false
+		}
 		f.Reads, f.Hidden = append(f.Reads, op.Inputs[0]), append(f.Hidden, t)
 		return true
 	case op.Kind == "Split":
-		return op.Attr.Axis == axis && f.grow(g, op.Inputs[0], inside)
+		return op.Attr.Axis == int64(f.axis(x.Shape)) && f.grow(g, op.Inputs[0], inside)
 	case op.Kind == "Reshape":
-		return last(g.Tensor(op.Inputs[0]).Shape) == x.Shape[axis] && f.grow(g, op.Inputs[0], inside)
+		same := f.inner == 0 && f.columns(g.Tensor(op.Inputs[0]).Shape) == f.columns(x.Shape)
+		return same && f.grow(g, op.Inputs[0], inside)
 	case op.Class() != model.ElementwiseClass || len(op.Outputs) != 1:
 		return false
 	}
 	for _, in := range op.Inputs {
-		if y := g.Tensor(in); last(y.Shape) > 1 && y.Role != model.Constant && !f.grow(g, in, inside) {
+		if y := g.Tensor(in); f.columns(y.Shape) > 1 && y.Role != model.Constant && !f.grow(g, in, inside) {
 			return false
 		}
 	}
@@ -165,12 +186,12 @@ func (e *editor) slice(f *FeedForward, n int64) {
 	g := e.g
 	down := g.Ops[f.Down]
 	out := g.Tensors[down.Outputs[0]]
-	columns, _ := product(g, down)
+	_, reduced, _ := product(g, down)
 	sums := make([]model.TensorID, n)
 	for k := range n {
-		p := &slicer{e, map[from]model.TensorID{}}
+		p := &slicer{e, f, map[from]model.TensorID{}}
 		lo, hi := f.Width*k/n, f.Width*(k+1)/n
-		inputs := []model.TensorID{p.columns(down.Inputs[0], lo, hi), p.constant(down.Inputs[1], 1-columns, lo, hi)}
+		inputs := []model.TensorID{p.columns(down.Inputs[0], lo, hi), p.constant(down.Inputs[1], reduced, lo, hi)}
 		if k == 0 {
 			inputs = append(inputs, down.Inputs[2:]...)
 		}
@@ -195,6 +216,7 @@ func (e *editor) slice(f *FeedForward, n int64) {
 // A slicer makes a part of a feed-forward.
 type slicer struct {
 	e    *editor
+	f    *FeedForward
 	made map[from]model.TensorID
 }
 
@@ -236,7 +258,7 @@ func (p *slicer) constant(t model.TensorID, dim int, lo, hi int64) model.TensorI
 func (p *slicer) columns(t model.TensorID, lo, hi int64) model.TensorID {
 	g := p.e.g
 	x := g.Tensors[t]
-	key := from{t, len(x.Shape) - 1, lo}
+	key := from{t, p.f.axis(x.Shape), lo}
 	if own, ok := p.made[key]; ok {
 		return own
 	}
@@ -248,17 +270,19 @@ func (p *slicer) columns(t model.TensorID, lo, hi int64) model.TensorID {
 		return p.columns(op.Inputs[0], lo, hi)
 	}
 	shape := x.Shape.Clone()
-	shape[len(shape)-1] = hi - lo
+	shape[p.f.axis(shape)] = hi - lo
 	attr, inputs := op.Attr, slices.Clone(op.Inputs)
-	columns, multiplies := product(g, op)
+	columns, _, multiplies := product(g, op)
 	for i, in := range inputs {
 		y := g.Tensors[in]
 		switch {
 		case multiplies && i == 1:
 			inputs[i] = p.constant(in, columns, lo, hi)
-		case y.Role == model.Constant:
+		case y.Role == model.Constant && multiplies: // bias
 			inputs[i] = p.constant(in, len(y.Shape)-1, lo, hi)
-		case !multiplies && last(y.Shape) > 1:
+		case y.Role == model.Constant:
+			inputs[i] = p.constant(in, p.f.axis(y.Shape), lo, hi)
+		case !multiplies && p.f.columns(y.Shape) > 1:
 			inputs[i] = p.columns(in, lo, hi)
 		}
 	}

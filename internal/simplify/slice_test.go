@@ -10,8 +10,10 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// rows computes a graph of products and element-wise operators on matrices from their definitions. Constants follow
-// from their names; slices are of the constant of that name in the whole graph.
+func last(s model.Shape) int64 { return s[len(s)-1] }
+
+// rows computes a graph of products, convolutions of 3 x 3 with a border and element-wise operators from their
+// definitions. Constants follow from their names; slices are of the constant of that name in the whole graph.
 func rows(t *testing.T, g, whole *model.Graph) map[string][]float64 {
 	t.Helper()
 	values := map[model.TensorID][]float64{}
@@ -60,13 +62,13 @@ func rows(t *testing.T, g, whole *model.Graph) map[string][]float64 {
 		n := out.Shape[len(out.Shape)-1]
 		y := make([]float64, out.Shape.Elements())
 		at := func(k int, i int64) float64 { // element-wise
-			x := g.Tensor(op.Inputs[k])
-			switch last(x.Shape) {
-			case 1:
-				return values[x.ID][min(i/n, x.Shape.Elements()-1)]
-			default:
-				return values[x.ID][i%x.Shape.Elements()]
+			x, from, step := g.Tensor(op.Inputs[k]), int64(0), int64(1)
+			for d := range x.Shape {
+				n := out.Shape[len(out.Shape)-1-d]
+				own := x.Shape[len(x.Shape)-1-d]
+				from, step, i = from+i%n%own*step, step*own, i/n
 			}
+			return values[x.ID][from]
 		}
 		for i := range int64(len(y)) {
 			switch op.Kind {
@@ -82,6 +84,22 @@ func rows(t *testing.T, g, whole *model.Graph) map[string][]float64 {
 				}
 				if len(op.Inputs) > 2 {
 					y[i] += at(2, i)
+				}
+			case "Conv":
+				x, w := g.Tensor(op.Inputs[0]).Shape, g.Tensor(op.Inputs[1]).Shape
+				wide, high := x[3], x[2]
+				row, m := i/n, i/n/out.Shape[2]%w[0]
+				for c := range w[1] {
+					for k := range int64(9) {
+						h, v := row%out.Shape[2]*op.Attr.Strides[0]+k/3-1, i%n*op.Attr.Strides[1]+k%3-1
+						if h >= 0 && h < high && v >= 0 && v < wide {
+							b := i / n / out.Shape[2] / w[0]
+							y[i] += values[op.Inputs[0]][((b*w[1]+c)*high+h)*wide+v] * values[op.Inputs[1]][(m*w[1]+c)*9+k]
+						}
+					}
+				}
+				if len(op.Inputs) > 2 {
+					y[i] += values[op.Inputs[2]][m]
 				}
 			case "Reshape":
 				y[i] = values[op.Inputs[0]][i]
@@ -121,9 +139,17 @@ func fed(t *testing.T, form, odd string, width int64) *model.Graph {
 	if form == "gemm" {
 		shape = []int64{6, 4}
 	}
+	if form == "convolved" {
+		shape = []int64{2, 4, 5, 6}
+	}
 	x := b.Input("x", model.F32, shape...)
 	product := func(name string, x model.TensorID, n int64) model.TensorID {
-		in, bias := last(b.Tensor(x).Shape), b.Param(name+".b", model.F32, n)
+		bias := b.Param(name+".b", model.F32, n)
+		if form == "convolved" {
+			return b.Op("Conv", name, model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{1, 1, 1, 1},
+				Group: 1}, x, b.Param(name+".w", model.F32, n, b.Tensor(x).Shape[1], 3, 3), bias)
+		}
+		in := last(b.Tensor(x).Shape)
 		if form == "gemm" {
 			return b.Op("Gemm", name, model.Attr{TransB: true}, x, b.Param(name+".w", model.F32, n, in), bias)
 		}
@@ -149,6 +175,10 @@ func fed(t *testing.T, form, odd string, width int64) *model.Graph {
 			y = product(name+".up", x, width)
 			y = b.Op("Mul", name+".scaled", model.Attr{}, y, b.Param(name+".scale", model.F32, 1))
 			y = b.Op("Mul", name+".each", model.Attr{}, tanh(name+".act", y), b.Param(name+".s", model.F32, width))
+		case "convolved":
+			y = b.Op("Mul", name+".scaled", model.Attr{}, product(name+".up", x, width),
+				b.Param(name+".s", model.F32, width, 1, 1))
+			y = tanh(name+".act", y)
 		default:
 			y = tanh(name+".act", product(name+".up", x, width))
 		}
@@ -177,7 +207,7 @@ func fed(t *testing.T, form, odd string, width int64) *model.Graph {
 
 // A feed-forward in slices gives what it gives whole, by as much work on its products, and one slice behind the other.
 func TestSlice(t *testing.T) {
-	for _, form := range []string{"plain", "gemm", "split", "gated", "reshaped", "scaled"} {
+	for _, form := range []string{"plain", "gemm", "split", "gated", "reshaped", "scaled", "convolved"} {
 		for _, parts := range [][]int64{{1, 1}, {2, 1}, {3, 5}, {7, 2}, {100, 6}} {
 			const width = 12
 			g := fed(t, form, "", width)
@@ -253,13 +283,43 @@ func TestSliceLeavesOthers(t *testing.T) {
 	}
 }
 
-// Parts are as few as leave room beside operands and results.
+// Parts are as few as leave room beside operands and results, of rows in as few turns as can be.
 func TestParts(t *testing.T) {
-	g := fed(t, "gated", "", 12) // 96 bytes in and 96 out, 2 x 288 hidden
-	f := FeedForwards(g)[0]
-	for room, want := range map[int64]int64{768: 1, 767: 2, 480: 2, 479: 3, 240: 12, 239: 1, 100: 1} {
-		if got := f.Parts(g, room); got != want || f.Fits(g, room) != (room >= 768) {
-			t.Errorf("%d bytes: %d parts, expected %d", room, got, want)
+	check := func(form string, room, least, want int64) {
+		t.Helper()
+		g := fed(t, form, "", 12)
+		if got := FeedForwards(g)[0].Parts(g, room, least); got != want {
+			t.Errorf("%s, %d bytes, at least %d columns: %d parts, expected %d", form, room, least, got, want)
+		}
+	}
+	// 96 bytes in and 96 out, 2 x 288 hidden
+	for room, want := range map[int64]int64{768: 1, 767: 2, 480: 2, 479: 3, 240: 12, 239: 3, 100: 6} {
+		check("gated", room, 1, want)
+	}
+	for least, want := range map[int64]int64{1: 12, 2: 2, 4: 2, 6: 2, 7: 1, 50: 1} {
+		check("gated", 240, least, want)
+	}
+	// 960 bytes in and 960 out, 2880 hidden, which are there twice
+	for room, want := range map[int64]int64{7680: 1, 7679: 2, 3840: 3} {
+		check("convolved", room, 1, want)
+	}
+}
+
+// Slices pay where not all has room, and weights of convolutions would not stay.
+func TestPays(t *testing.T) {
+	for _, c := range []struct {
+		form string
+		room int64
+		want bool
+	}{
+		{"gated", 768, false}, {"gated", 767, true},
+		// 1920 bytes in and out, 960 hidden, 1152 of weights
+		{"convolved", 2880, false}, {"convolved", 2304, false}, {"convolved", 2303, true},
+	} {
+		width := map[string]int64{"gated": 12, "convolved": 4}[c.form]
+		g := fed(t, c.form, "", width)
+		if got := FeedForwards(g)[0].Pays(g, c.room); got != c.want {
+			t.Errorf("%s, %d bytes: slices pay is %v", c.form, c.room, got)
 		}
 	}
 }
