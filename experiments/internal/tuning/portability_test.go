@@ -215,7 +215,7 @@ func TestMachinesLoad(t *testing.T) {
 	for _, name := range hardware.Presets() {
 		// tpu-v4i is the bound's outside case; these are in experiment measured, or of their makers and generations.
 		measured := strings.Fields(
-			"a100-40gb a100-80gb ascend310p ascend910a gaudi2 gemmini h100 inferentia2 ipu-mk2 " +
+			"a100-40gb a100-80gb ascend310p ascend910a gaudi2 gemmini h100 h200 inferentia2 ipu-mk2 " +
 				"mi210 t4 tpu-v3 trainium1 v100-16gb wormhole-n150")
 		if name != "stcp920-paper" && name != "tpu-v4i" && !names[name] && !slices.Contains(measured, name) {
 			t.Errorf("preset %s is in no experiment", name)
