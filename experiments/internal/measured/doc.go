@@ -1,7 +1,8 @@
 // Package measured holds the simulator against real machines: networks, products, attention and single operators as
 // others have measured and published them, each predicted from the machine's file with nothing fitted. Those of an H100
 // are by gpu.py, in three sets, and h100-blind.csv, h100-blind2.csv and h100-blind3.csv have what was predicted before
-// each. start.cu and parts.py time what kernels take to begin, and what networks are made of.
+// each; those of an H200 are a fourth set, and h200-blind.csv has the predictions. start.cu and parts.py time what
+// kernels take to begin, and what networks are made of.
 //
 // rows.csv has the measurements with their sources. A row is left out of it if the zoo does not have its network, if
 // its batch is not given, if it packs sequences of random lengths, or if a framework's host code is most of its time.

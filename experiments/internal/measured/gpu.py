@@ -1,6 +1,6 @@
 """Measures on an NVIDIA GPU what the experiment predicts, and prints rows for rows.csv.
 
-Needs PyTorch and torchvision: python3 gpu.py OUT.csv [--set N] [--smoke] [--list] [--seconds N] [--cpu]
+Needs PyTorch and torchvision: python3 gpu.py OUT.csv [--set N] [--smoke] [--list] [--every] [--seconds N] [--cpu]
 
 A single operator runs as a node of a CUDA graph among others of its kind, on random operands that no other node has,
 after the L2 was filled with something else: it reads from the memory. A network is replayed as a graph again and again.
@@ -22,7 +22,16 @@ from torch.nn import functional as F
 
 TYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
 COLD = 256 << 20  # bytes that leave nothing of before in the L2
-SOURCE, MACHINE = {1: "s59", 2: "s60", 3: "s61"}, "h100"
+SOURCE = {1: "s59", 2: "s60", 3: "s61", 4: "s62"}
+MACHINE = {1: "h100", 2: "h100", 3: "h100", 4: "h200"}
+
+
+def sizes(draw):
+    """Draws sizes, multiples of step, evenly by their logarithms."""
+    def size(low, high, step=1):
+        return max(step, round(2 ** draw.uniform(math.log2(low), math.log2(high)) / step) * step)
+
+    return size
 
 
 def products():
@@ -79,10 +88,7 @@ def cases():
 def drawn():
     """The second set: drawn over ranges of use, after the first was looked at."""
     draw = random.Random(20261127)
-
-    def size(low, high, step=1):
-        return max(step, round(2 ** draw.uniform(math.log2(low), math.log2(high)) / step) * step)
-
+    size = sizes(draw)
     for i in range(40):
         if i < 12:  # few rows
             m, k, n = size(1, 64), size(512, 16384, 64), size(512, 16384, 64)
@@ -131,6 +137,38 @@ def few():
                   (1024, 14, 256, 1), (256, 56, 64, 1), (96, 56, 24, 1), (384, 14, 1536, 1), (160, 7, 960, 1)):
         for images in (1, 24) if image[3] == 3 else (2, 48):
             yield "operator", f"conv {images}x{'x'.join(map(str, image))}", 1, "bf16"
+
+
+def other():
+    """The fourth set, for another card: some of each, and convolutions of 3 x 3 beside products as large."""
+    draw = random.Random(20261129)
+    size = sizes(draw)
+    for i in range(20):  # 13 short ones, 7 long ones, each fifth a batch
+        us = math.inf
+        while not (us < 60 if i < 13 else 120 < us < 1500):
+            reps = draw.choice((4, 12, 32, 96)) if i % 5 == 4 else 1
+            m, k, n = size(1, 16384), size(256, 16384, 8), size(256, 16384, 8)
+            us = reps * 2 * max(m * k * n / 800e6, (m * k + k * n + m * n) / 4.4e6)
+        yield "product", f"matmul {f'{reps}*' if reps > 1 else ''}{m}x{k}x{n}", 1, "bf16"
+    for keys in (1, 2, 4, 6, 8, 16, 24, 32, 48, 64, 128, 256):
+        group, width, n = draw.choice((1, 1, 4, 8)), draw.choice((64, 128)), size(512, min(32768, (1 << 22) // keys))
+        yield "attention", f"attention {keys * group}{f'/{group}' if group > 1 else ''}*1x{n}x{width}", 1, "bf16"
+    for kind in ("attention", "causal") * 3:
+        group, width, heads, n = draw.choice((1, 4)), draw.choice((64, 128)), draw.choice((4, 12, 32)), size(256, 8192)
+        yield "attention", f"{kind} {heads * group}{f'/{group}' if group > 1 else ''}*{n}x{n}x{width}", 1, "bf16"
+    for low in (1, 32, 1024):
+        for op in ("softmax", "layernorm"):
+            yield "operator", f"{op} {size(low, 32 * low)}x{size(32, 32768, 8)}", 1, "f16"
+        for op in ("gelu", "add"):
+            yield "operator", f"{op} {size(2048 * low, 65536 * low, 1024)}", 1, "f16"
+    for kernel, several in ((1, (2, 48)), (3, (1, 24))):
+        for rows in (56, 28, 14):
+            made, channels = (size(3584 // rows, 4 * 3584 // rows, 32) for _ in range(2))
+            for images in several:
+                yield "operator", f"conv {images}x{channels}x{rows}x{made}x{kernel}", 1, "bf16"
+                if kernel == 3:  # what is multiplied, without the window: by cuDNN and by cuBLAS
+                    yield "operator", f"conv {images}x{9 * channels}x{rows}x{made}x1", 1, "bf16"
+                    yield "product", f"matmul {images * rows * rows}x{9 * channels}x{made}", 1, "bf16"
 
 
 # Networks.
@@ -255,6 +293,7 @@ COMPILED = [("resnet50", 1), ("bert-128", 1), ("gpt2-decode", 1), ("llama2-7b-de
             ("densenet121", 8), ("inception-v3", 8), ("vgg16", 8)]
 NETWORKS2 = {name: (1,) if name == "llama3-8b-prefill" else (1, 8) if name in (
     "resnet152", "vgg19", "vit-b16-384", "llama3-8b-decode") else (1, 8, 32) for name in BUILD2}
+COMPILED4 = [("gpt2-decode", 1), ("llama3-8b-decode", 1), ("vit-b16", 8), ("resnet50", 8)]
 COMPILED3 = [("gpt2-decode", 2), ("gpt2-decode", 4), ("llama3-8b-decode", 2), ("llama3-8b-decode", 4)]
 COMPILED2 = [("resnet101", 1), ("vit-l16", 8), ("bert-384", 8), ("llama3-8b-decode", 1), ("resnext50-32x4d", 8),
              ("resnet34", 1), ("vit-s16", 1), ("vgg19", 8), ("vit-b16-384", 8), ("llama3-8b-prefill", 1),
@@ -308,8 +347,8 @@ class Clock:
         return statistics.median(times[2:])
 
 
-def operator(case, dtype, clock, few):
-    """Seconds of an operator on cold operands, and what made it."""
+def calls(case, dtype, clock, few):
+    """An operator on operands of its own, call by call."""
     op, text = case.split(" ")
     reps, _, text = text.rpartition("*")
     reps, _, group = reps.partition("/")  # heads of queries that share one of keys
@@ -334,15 +373,20 @@ def operator(case, dtype, clock, few):
             "layernorm": lambda x, w, b: F.layer_norm(x, w.shape, w, b),
             "attention": lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=group > 1),
             "causal": lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=group > 1)}[op]
-    calls = [lambda x=x: call(*x) for x in operands]
-    if op not in ("attention", "causal") or not clock.cuda:
-        return clock(calls), ""
+    return [lambda x=x: call(*x) for x in operands]
+
+
+def operator(case, dtype, clock, few):
+    """Seconds of an operator on cold operands, and what made it."""
+    cold = calls(case, dtype, clock, few)
+    if case.split(" ")[0] not in ("attention", "causal") or not clock.cuda:
+        return clock(cold), ""
     from torch.nn.attention import SDPBackend, sdpa_kernel
     found = []
     for backend in (SDPBackend.FLASH_ATTENTION, SDPBackend.CUDNN_ATTENTION):
         try:
             with sdpa_kernel(backend):
-                found.append((clock(calls), ", " + backend.name.split("_")[0].lower()))
+                found.append((clock(cold), ", " + backend.name.split("_")[0].lower()))
         except Exception as e:  # this kernel does not do this case
             print(case, backend, repr(e)[:200], file=sys.stderr)
             torch.cuda.synchronize()
@@ -416,6 +460,18 @@ def ceilings(clock, emit):
         state("product")
 
 
+def kernel(case, dtype, clock):
+    """Prints what an operator runs, the longest last; a profiler slows what comes later."""
+    call = calls(case, dtype, clock, True)[0]
+    call()
+    from torch.profiler import ProfilerActivity, profile
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
+        call()
+        torch.cuda.synchronize()
+    spent = sorted((e.self_device_time_total, e.key) for e in seen.key_averages() if e.self_device_time_total > 0)
+    print("# kernels of", case, [f"{us:.1f} us {name[:110]}" for us, name in spent], file=sys.stderr)
+
+
 def state(what):
     try:
         query = "--query-gpu=name,driver_version,clocks.sm,clocks.mem,power.draw,temperature.gpu"
@@ -429,28 +485,30 @@ def state(what):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("out")
-    arguments.add_argument("--set", type=int, choices=(1, 2, 3), default=1, help="which cases; 2, 3: those drawn later")
+    arguments.add_argument("--set", type=int, choices=(1, 2, 3, 4), default=1, help="which cases; 2 to 4: drawn later")
     arguments.add_argument("--smoke", action="store_true", help="a few cases of each kind")
     arguments.add_argument("--list", action="store_true", help="print the cases, measure nothing")
+    arguments.add_argument("--every", action="store_true", help="only convolutions, by the best of all kernels")
     arguments.add_argument("--cpu", action="store_true", help="try the script without a GPU; the times mean nothing")
     arguments.add_argument("--seconds", type=float, default=400, help="begin nothing after that many")
     o = arguments.parse_args()
     start = time.monotonic()
-    everything = list({1: cases, 2: drawn, 3: few}[o.set]())
+    everything = list({1: cases, 2: drawn, 3: few, 4: other}[o.set]())
     if o.list:
         print("kind,machine,case,batch,type,remark")
         for kind, case, batch, dtype in everything:
-            print(f"{kind},{MACHINE},{case},{batch},{dtype},{'' if kind == 'network' else 'in a graph'}")
+            print(f"{kind},{MACHINE[o.set]},{case},{batch},{dtype},{'' if kind == 'network' else 'in a graph'}")
         return
     out = open(o.out, "w", buffering=1)
     out.write("kind,machine,case,batch,type,rate,cores,flight,host,value,unit,source,remark\n")
 
     def emit(kind, case, batch, dtype, value, remark, unit="us"):
-        out.write(f"{kind},{MACHINE},{case},{batch},{dtype},,1,1,no,{value:.6g},{unit},{SOURCE[o.set]},\"{remark}\"\n")
+        out.write(f"{kind},{MACHINE[o.set]},{case},{batch},{dtype},,1,1,no,{value:.6g},{unit},{SOURCE[o.set]},"
+                  f"\"{remark}\"\n")
 
     clock = Clock("cpu" if o.cpu else "cuda")
     torch.backends.cudnn.benchmark = True
-    torch.backends.cudnn.benchmark_limit = 5
+    torch.backends.cudnn.benchmark_limit = 0 if o.every else 5
     try:
         torch._dynamo.config.recompile_limit = 64
     except Exception as e:
@@ -463,11 +521,14 @@ def main():
         every = {"product": 12, "attention": 9, "operator": 11, "network": 12}
         work = [w for i, w in enumerate(work) if i % every[w[0]] == 0 or w[1] == "gpt2-decode"]
         work = [w for w in work if w[0] != "network" or "llama" not in w[1]]
-    later = {1: COMPILED, 2: COMPILED2, 3: COMPILED3}[o.set]
+    later = {1: COMPILED, 2: COMPILED2, 3: COMPILED3, 4: COMPILED4}[o.set]
     work += [("network", name, batch, "bf16", True) for name, batch in later[:1 if o.smoke else None]]
+    if o.every:
+        work = [w for w in work if w[1].startswith("conv")]
     with torch.no_grad():
         try:
-            ceilings(clock, emit)
+            if not o.every:
+                ceilings(clock, emit)
         except Exception as e:
             print("ceilings", repr(e)[:500], file=sys.stderr)
         last = ""
@@ -496,6 +557,13 @@ def main():
                 if clock.cuda:
                     torch.cuda.synchronize()
         state("end")
+        alone = [case for kind, case, *_ in work if kind != "network"]
+        for case, before in zip(alone, [""] + alone) if clock.cuda else ():
+            if "conv" in case + before:  # and the product that follows one
+                try:
+                    kernel(case, torch.bfloat16, clock)
+                except Exception as e:
+                    print(case, repr(e)[:500], file=sys.stderr)
 
 
 main()
