@@ -30,8 +30,8 @@ func full() (study, error) {
 // Experiment is the experiment.
 func Experiment() harness.Experiment {
 	return harness.Experiment{Name: "measured",
-		Description: "networks, products and operators of ten real machines and mappings of an RTL, predicted with nothing fitted",
-		Paper:       "none; times that makers and others have published of their machines, and an H100's, measured here",
+		Description: "networks, products and operators of eleven real machines and mappings of an RTL, predicted with nothing fitted",
+		Paper:       "none; times that makers and others have published of their machines, and an H100's and an H200's, measured here",
 		Plan: func() (*harness.Plan, error) {
 			s, err := full()
 			if err != nil {

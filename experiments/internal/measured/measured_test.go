@@ -1,10 +1,13 @@
 package measured
 
 import (
+	"bytes"
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -52,6 +55,45 @@ func TestRows(t *testing.T) {
 		}
 		if len(g.Ops) != 1 {
 			t.Errorf("row %d: %s has %d operators", i, r.Case, len(g.Ops))
+		}
+	}
+}
+
+// Each prediction that was committed has its row, with the type that was predicted; of an H200, each row one.
+func TestBlind(t *testing.T) {
+	s, err := full()
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := map[[5]string]int{}
+	for _, r := range s.rows {
+		of[[5]string{r.Machine, r.Kind, r.Case, fmt.Sprint(r.Batch), r.Type}]++
+	}
+	for file, machine := range map[string]string{"h100-blind.csv": "h100", "h100-blind2.csv": "h100",
+		"h100-blind3.csv": "h100", "h200-blind.csv": "h200"} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := csv.NewReader(bytes.NewReader(data))
+		in.Comment = '#'
+		list, err := in.ReadAll()
+		if err != nil || len(list) < 60 {
+			t.Fatalf("%s has %d predictions, %v", file, len(list)-1, err)
+		}
+		for _, f := range list[1:] {
+			key := [5]string{machine, f[0], f[1], f[2], f[3]}
+			if of[key] == 0 {
+				t.Errorf("%s: %v has no row", file, key)
+			}
+			if machine == "h200" {
+				delete(of, key)
+			}
+		}
+	}
+	for key := range of {
+		if key[0] == "h200" {
+			t.Errorf("%v was not predicted", key)
 		}
 	}
 }
