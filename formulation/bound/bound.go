@@ -462,6 +462,12 @@ type reading struct {
 	late      bool // the operator is a product that begins without it
 }
 
+// comesLate reports whether products of an operator begin without an operand, which is added to their results. An
+// attention's wait for all operands (P2).
+func comesLate(g *model.Graph, op *model.Op, operand int) bool {
+	return operand > 1 && g.OnMatrixUnit(op) && op.Kind != "Attention"
+}
+
 // readings are all of a graph's. Operators of sliced, the last of feed-forwards, may need hidden columns in parts.
 func readings(g *model.Graph, sliced []bool) [][]reading {
 	reads := make([][]reading, len(g.Ops))
@@ -470,7 +476,7 @@ func readings(g *model.Graph, sliced []bool) [][]reading {
 			shape := g.Tensor(o).Shape
 			for k, in := range op.Inputs {
 				t := g.Tensor(in)
-				r := reading{from: in, out: o, late: k > 1 && g.OnMatrixUnit(op)}
+				r := reading{from: in, out: o, late: comesLate(g, op, k)}
 				for d, a := range g.Access(op, out, k) {
 					if a.To > 0 {
 						r.full = append(r.full, 1<<min(a.To, 63)-1<<min(a.From, 63))

@@ -39,7 +39,7 @@ func (w *work) link() {
 			if p == model.NoOp || w.need[in].elements() == 0 {
 				continue
 			}
-			l := link{from: p, late: k > 1 && g.OnMatrixUnit(op),
+			l := link{from: p, late: comesLate(g, op, k),
 				fused: w.joins(op, t) && !w.around(int(p), i) || w.hidden[p] && (w.hidden[i] || w.sliced[i])}
 			pure := true
 			for out, o := range op.Outputs {

@@ -26,7 +26,7 @@ func (w *work) late(ctx context.Context, cuts []int) []float64 {
 		out := op.Outputs[0]
 		need := make([]box, len(g.Tensors))
 		need[out] = w.need[out]
-		skip := func(op, out, in int) bool { return w.gap(op, out, in) || op == i && in > 1 } // a bias may come later
+		skip := func(op, out, in int) bool { return w.gap(op, out, in) || op == i && comesLate(g, g.Ops[i], in) }
 		goBack(g, need, i, w.apart, skip)
 		matters := w.matters(i, skip)
 		for at, c := range cuts {

@@ -71,7 +71,7 @@ func (w *work) meets() []int {
 				reach(n)
 			}
 			for _, c := range g.Tensor(o).Consumers {
-				if op := g.Op(c); g.OnMatrixUnit(op) && !slices.Contains(op.Inputs[:2], o) {
+				if op := g.Op(c); comesLate(g, op, slices.Index(op.Inputs, o)) {
 					reach(next[c])
 				} else {
 					reach(int(c))

@@ -1,0 +1,65 @@
+package bound_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+)
+
+// attending is blocks of attention of which values and masks take longer to make than queries and keys, or as long.
+func attending(seed uint64) network.Network {
+	draws := rand.New(rand.NewPCG(seed, 11))
+	heads, depth, tokens := pick(draws, int64(1), 2, 3), pick(draws, int64(4), 16, 40), pick(draws, int64(3), 16, 49, 130)
+	blocks, long, keysLong := 1+draws.IntN(2), draws.IntN(4), draws.IntN(2)
+	masked, soft, residual := draws.IntN(3) == 0, draws.IntN(6) > 0, draws.IntN(2) == 0
+	order := draws.Perm(3)
+	return network.Network{Name: fmt.Sprintf("attending-%d", seed), Graph: func(batch int64) (*model.Graph, error) {
+		b := model.NewBuilder("attending")
+		width := heads * depth
+		x := b.Input("x", model.F16, batch, tokens, width)
+		for k := range blocks {
+			from := x
+			name := func(s string) string { return fmt.Sprint("block", k, ".", s) }
+			product := func(s string, x model.TensorID, to int64) model.TensorID {
+				return b.Op("MatMul", name(s), model.Attr{}, x, b.Param(name(s)+".weight", model.F16, b.Tensor(x).Shape[2], to))
+			}
+			var parts [3]model.TensorID // queries, keys, values
+			for _, i := range order {
+				y := x
+				for n := range []int{0, keysLong, long}[i] {
+					y = b.Op("Relu", name(fmt.Sprint("relu", i, n)), model.Attr{}, product(fmt.Sprint("long", i, n), y, width))
+				}
+				y = product(fmt.Sprint("part", i), y, width)
+				y = b.Op("Reshape", name(fmt.Sprint("heads", i)), model.Attr{Shape: []int64{batch, tokens, heads, depth}}, y)
+				parts[i] = b.Op("Transpose", name(fmt.Sprint("turned", i)), model.Attr{Perm: []int64{0, 2, 1, 3}}, y)
+			}
+			columns := b.Op("Transpose", name("columns"), model.Attr{Perm: []int64{0, 1, 3, 2}}, parts[1])
+			y := b.Op("MatMul", name("scores"), model.Attr{}, parts[0], columns)
+			if masked {
+				m := b.Op("Relu", name("mask"), model.Attr{}, product("masking", x, tokens))
+				m = b.Op("Reshape", name("mask.heads"), model.Attr{Shape: []int64{batch, 1, tokens, tokens}}, m)
+				y = b.Op("Add", name("masked"), model.Attr{}, y, m)
+			}
+			if soft {
+				y = b.Op("Softmax", name("softmax"), model.Attr{Axis: 3}, y)
+			}
+			y = b.Op("MatMul", name("context"), model.Attr{}, y, parts[2])
+			y = b.Op("Transpose", name("context.turned"), model.Attr{Perm: []int64{0, 2, 1, 3}}, y)
+			x = product("output", b.Op("Reshape", name("merged"), model.Attr{Shape: []int64{batch, tokens, width}}, y), width)
+			if residual {
+				x = b.Op("Add", name("residual"), model.Attr{}, x, from)
+			}
+		}
+		b.Output(x)
+		return b.Build()
+	}}
+}
+
+// No schedule of attentions is faster than any term of the bounds, though their values may come last.
+func TestAttentionCampaign(t *testing.T) {
+	c := &campaign{t: t, network: attending, tight: true, closest: map[string]float64{}, others: map[string]int{}}
+	c.run()
+}
