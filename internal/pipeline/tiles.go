@@ -739,13 +739,18 @@ var EvenBinding = Strategy{Name: "even",
 		return nil
 	}}
 
-// leastMoved is a layer's binding, or one over fewer of the outer dimensions with which the first and the last core
-// read and make fewer bytes: what is rolled or merged takes more of an image than it makes.
+// sampled is how many cores, evenly spaced, stand for all of a layer where bindings are compared.
+const sampled = 16
+
+// leastMoved is a layer's binding, or one over fewer of the outer dimensions or with larger parts of the outermost,
+// with which no core reads and makes as many bytes. What is rolled, merged or cut into windows takes more of an image
+// than it makes, above all where a core's windows begin in one row of them and end in the next.
 func leastMoved(g *model.Graph, l *schedule.Layer, box model.Region, cores schedule.Binding, dims []int,
 	n int64) schedule.Binding {
 	t := l.Outputs[0]
 	moved := func(b schedule.Binding) (most int64) {
-		for _, core := range [...]int64{0, b.Cores() - 1} {
+		for k := range min(sampled, b.Cores()) {
+			core := k * (b.Cores() - 1) / max(1, min(sampled, b.Cores())-1)
 			reg := schedule.Regions{t: schedule.Slice(box, b, g.Tensor(t).Layout, core)}
 			bytes := reg[t].Elements() * g.Tensor(t).DType.Bytes()
 			schedule.BackPropagate(g, l.Ops, reg)
@@ -757,11 +762,22 @@ func leastMoved(g *model.Graph, l *schedule.Layer, box model.Region, cores sched
 		return most
 	}
 	least := moved(cores)
-	for k := len(dims) - 1; k > 0; k-- {
+	try := func(dims []int, n int64) {
 		b := schedule.One(len(box))
-		spreadOver(b, box, dims[:k], n)
+		spreadOver(b, box, dims, n)
 		if bytes := moved(b); bytes < least {
 			cores, least = b, bytes
+		}
+	}
+	for k := len(dims) - 1; k > 0; k-- {
+		try(dims[:k], n)
+	}
+	if len(dims) > 0 {
+		outer := box[dims[0]].Len()
+		for part, least := int64(1), (outer+n-1)/n; part <= min(outer, 4*least); part++ {
+			if part > least {
+				try(dims[:1], (outer+part-1)/part)
+			}
 		}
 	}
 	return cores
