@@ -418,16 +418,21 @@ var placementSettings = [][]func(*Decisions) *Decisions{
 // moveDown lets a result go to the GB, or stay.
 func (a *Site) moveDown() *Decisions {
 	k := a.Place(len(a.Groups()))
-	g, ops := a.Schedule.Graph, a.Groups()[k].Ops
-	n := a.Rand.IntN(len(ops))
-	if a.Schedule.Spec.GB == nil || g.Op(ops[n]).Class() == model.ViewClass {
+	g, layers := a.Schedule.Graph, a.Schedule.Layers[k]
+	layer := &layers[a.Rand.IntN(len(layers))]
+	if a.Schedule.Spec.GB == nil || len(layer.Outputs) == 0 {
 		return nil
 	}
+	t := layer.Outputs[a.Rand.IntN(len(layer.Outputs))]
+	from := g.Tensor(t).Producer
+	output := slices.Index(g.Op(from).Outputs, t)
 	x := of[placement](a.Decisions)
 	x.forceLLB = cloned(x.forceLLB)
-	down := !x.forceLLB[g.Op(ops[n]).Outputs[0]]
-	for _, id := range a.places(k, n) {
-		x.forceLLB[g.Op(id).Outputs[0]] = down
+	down := !x.forceLLB[t]
+	for _, id := range a.places(k, slices.Index(a.Groups()[k].Ops, from)) {
+		if all := g.Op(id).Outputs; output < len(all) {
+			x.forceLLB[all[output]] = down
+		}
 	}
 	return a.with(x)
 }
