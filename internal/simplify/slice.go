@@ -35,13 +35,16 @@ func (f *FeedForward) Parts(g *model.Graph, room, least int64) int64 {
 	if f.inner > 0 {
 		hidden *= 2
 	}
-	for turns := int64(1); ; turns++ {
-		for n := int64(1); n <= max(1, f.Width/least); n++ {
-			if f.Width%n == 0 && beside/turns+hidden/turns/n <= room {
-				return n
-			}
+	var parts []int64
+	for n := int64(1); n <= max(1, f.Width/least); n++ {
+		if f.Width%n == 0 {
+			parts = append(parts, n)
 		}
 	}
+	room = max(room, 1)
+	most := parts[len(parts)-1]
+	turns := (beside*most + hidden + room*most - 1) / (room * most)
+	return parts[slices.IndexFunc(parts, func(n int64) bool { return beside*n+hidden <= room*turns*n })]
 }
 
 // bytes counts operands and result of a feed-forward, its hidden columns, and the weights of its products.
