@@ -68,8 +68,9 @@ func measure(g *model.Graph, m *cost.Model, n int64, may layers, cut []bool, apa
 	error) {
 	w := &work{g: g, ops: make([][numUnits]float64, len(g.Ops)), weights: make([]float64, len(g.Tensors)),
 		apart: apart, may: may, oneUnit: true, hidden: make([]bool, len(g.Ops)), sliced: make([]bool, len(g.Ops))}
-	for k, f := range simplify.FeedForwards(g) {
-		if k < len(cut) && cut[k] {
+	list := simplify.FeedForwards(g)
+	for k, f := range list {
+		if len(cut) > 0 && (len(list) != len(cut) || cut[k]) { // another graph: any of them
 			w.sliced[f.Down] = true
 			for _, id := range f.Ops {
 				w.hidden[id] = true
