@@ -5,8 +5,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/dsasched/dsasched/formulation/bound"
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // attending is blocks of attention of which values and masks take longer to make than queries and keys, or as long.
@@ -14,7 +17,8 @@ func attending(seed uint64) network.Network {
 	draws := rand.New(rand.NewPCG(seed, 11))
 	heads, depth, tokens := pick(draws, int64(1), 2, 3), pick(draws, int64(4), 16, 40), pick(draws, int64(3), 16, 49, 130)
 	blocks, long, keysLong := 1+draws.IntN(2), draws.IntN(4), draws.IntN(2)
-	masked, soft, residual := draws.IntN(3) == 0, draws.IntN(6) > 0, draws.IntN(2) == 0
+	soft, residual := draws.IntN(6) > 0, draws.IntN(2) == 0
+	mask := draws.IntN(6) // 0, 1: made, 2, 3: constant
 	order := draws.Perm(3)
 	return network.Network{Name: fmt.Sprintf("attending-%d", seed), Graph: func(batch int64) (*model.Graph, error) {
 		b := model.NewBuilder("attending")
@@ -38,7 +42,11 @@ func attending(seed uint64) network.Network {
 			}
 			columns := b.Op("Transpose", name("columns"), model.Attr{Perm: []int64{0, 1, 3, 2}}, parts[1])
 			y := b.Op("MatMul", name("scores"), model.Attr{}, parts[0], columns)
-			if masked {
+			switch mask {
+			case 2, 3:
+				m := b.Param(name("mask"), model.F16, 1, 1, []int64{1, tokens}[mask-2], tokens)
+				y = b.Op("Add", name("masked"), model.Attr{}, y, m)
+			case 0, 1:
 				m := b.Op("Relu", name("mask"), model.Attr{}, product("masking", x, tokens))
 				m = b.Op("Reshape", name("mask.heads"), model.Attr{Shape: []int64{batch, 1, tokens, tokens}}, m)
 				y = b.Op("Add", name("masked"), model.Attr{}, y, m)
@@ -56,6 +64,49 @@ func attending(seed uint64) network.Network {
 		b.Output(x)
 		return b.Build()
 	}}
+}
+
+// An attention's first products do not wait for a mask of the DDR.
+func TestMaskLoadsLate(t *testing.T) {
+	const keys = 1 << 16
+	net := network.Network{Name: "masked", Graph: func(batch int64) (*model.Graph, error) {
+		b := model.NewBuilder("masked")
+		made := func(s string) model.TensorID {
+			x := b.Op("Add", s, model.Attr{}, b.Input(s+".rows", model.F16, batch, 1, 512, 1, 1),
+				b.Input(s+".columns", model.F16, batch, 1, 1, 128, 16))
+			return b.Op("Reshape", s+".flat", model.Attr{Shape: []int64{batch, 1, keys, 16}}, x)
+		}
+		q := b.Input("q", model.F16, batch, 1, 512, 16)
+		columns := b.Op("Transpose", "columns", model.Attr{Perm: []int64{0, 1, 3, 2}}, made("k"))
+		y := b.Op("Add", "masked", model.Attr{}, b.Op("MatMul", "scores", model.Attr{}, q, columns),
+			b.Param("mask", model.F16, 1, 1, 1, keys))
+		y = b.Op("MatMul", "context", model.Attr{}, b.Op("Softmax", "softmax", model.Attr{Axis: 3}, y), made("v"))
+		b.Output(b.Op("Relu", "relu", model.Attr{}, y))
+		return b.Build()
+	}}
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Clusters, spec.DDR.BandwidthBytesPerSecond = 1, spec.DDR.BandwidthBytesPerSecond/100
+	recipe, err := scheduler.Lookup("tiled")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := scheduler.Run(t.Context(), net, spec, 1, recipe, scheduler.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fused, err := bound.Cold(t.Context(), network.FuseAttention(net), r.Spec, 1)
+	if err == nil {
+		err = fused.Check(r.LatencySeconds())
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	if form, err := bound.AnyForm(t.Context(), net, r.Spec, 1); err != nil || form.Check(r.LatencySeconds()) != nil {
+		t.Error(err, form)
+	}
 }
 
 // No schedule of attentions is faster than any term of the bounds, though their values may come last.

@@ -463,9 +463,10 @@ type reading struct {
 }
 
 // comesLate reports whether products of an operator begin without an operand, which is added to their results. An
-// attention's wait for all operands (P2).
+// attention's wait for all that operators make (P2), but not for the loads of inputs and constants.
 func comesLate(g *model.Graph, op *model.Op, operand int) bool {
-	return operand > 1 && g.OnMatrixUnit(op) && op.Kind != "Attention"
+	return operand > 1 && g.OnMatrixUnit(op) &&
+		(op.Kind != "Attention" || g.Tensor(op.Inputs[operand]).Producer == model.NoOp)
 }
 
 // readings are all of a graph's. Operators of sliced, the last of feed-forwards, may need hidden columns in parts.

@@ -123,7 +123,7 @@ func TestOnceBroken(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			best, err := scheduler.Best(t.Context(), c.net, chip, c.batch, scheduler.BestOptions{Evaluations: 100,
+			best, err := scheduler.Best(t.Context(), c.net, chip, c.batch, scheduler.BestOptions{Evaluations: 200,
 				Recipes: []scheduler.Recipe{greedy}})
 			if err != nil {
 				t.Fatal(err)

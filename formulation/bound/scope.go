@@ -33,14 +33,20 @@ const (
 	anyLayers
 )
 
-// inSlices says which feed-forwards of a network a variant may cut where a cluster has n batch elements at most.
+// inSlices says which feed-forwards of a network a variant may cut where a cluster has n batch elements at most; it is
+// not nil. Of several kinds of core each may be a cluster of its own, with a part of the memory.
 func inSlices(net network.Network, spec *hardware.Spec, n int64) (cut []bool, err error) {
 	g, err := net.Graph(n)
 	if err != nil {
 		return nil, err
 	}
+	room := schedule.LargestRoom(spec)
+	if apart, err := spec.Apart(); err == nil {
+		room = min(room, schedule.LargestRoom(apart))
+	}
+	cut = []bool{}
 	for _, f := range simplify.FeedForwards(g) {
-		cut = append(cut, f.Pays(g, schedule.LargestRoom(spec)))
+		cut = append(cut, f.Pays(g, room))
 	}
 	return cut, nil
 }

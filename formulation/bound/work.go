@@ -70,7 +70,7 @@ func measure(g *model.Graph, m *cost.Model, n int64, may layers, cut []bool, apa
 		apart: apart, may: may, oneUnit: true, hidden: make([]bool, len(g.Ops)), sliced: make([]bool, len(g.Ops))}
 	list := simplify.FeedForwards(g)
 	for k, f := range list {
-		if len(cut) > 0 && (len(list) != len(cut) || cut[k]) { // another graph: any of them
+		if cut != nil && (len(list) != len(cut) || cut[k]) { // another graph: any of them
 			w.sliced[f.Down] = true
 			for _, id := range f.Ops {
 				w.hidden[id] = true

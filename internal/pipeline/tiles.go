@@ -580,8 +580,8 @@ func rewritten(g *model.Graph, spec *hardware.Spec, lines, sliced bool) (*model.
 	return made, err
 }
 
-// SlicesOf is the number of slices that each feed-forward is cut into; nil: none is. Those whose hidden columns fit
-// neither the L1s nor the LLB are, so that a slice fits the L1s.
+// SlicesOf is the number of slices that each feed-forward is cut into; nil: none is. Those are cut for which it pays. A
+// slice of the rows that run at a time fits the L1s.
 func SlicesOf(g *model.Graph, spec *hardware.Spec) (parts []int64) {
 	cut := false
 	for _, f := range simplify.FeedForwards(g) {
@@ -774,10 +774,9 @@ func leastMoved(g *model.Graph, l *schedule.Layer, box model.Region, cores sched
 	}
 	if len(dims) > 0 {
 		outer := box[dims[0]].Len()
-		for part, least := int64(1), (outer+n-1)/n; part <= min(outer, 4*least); part++ {
-			if part > least {
-				try(dims[:1], (outer+part-1)/part)
-			}
+		even := (outer + n - 1) / n
+		for part := even + 1; part <= min(outer, 4*even); part += max(1, even/8) {
+			try(dims[:1], (outer+part-1)/part)
 		}
 	}
 	return cores

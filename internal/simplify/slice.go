@@ -137,7 +137,7 @@ func (f *FeedForward) grow(g *model.Graph, t model.TensorID, inside map[model.Op
 	_, _, multiplies := product(g, op)
 	switch {
 	case multiplies:
-		if (op.Kind == "Conv") != (f.inner > 0) {
+		if (op.Kind == "Conv") != (f.inner > 0) || f.inner > 0 && len(x.Shape) != f.inner+2 {
 			return false
 		}
 		f.Reads, f.Hidden = append(f.Reads, op.Inputs[0]), append(f.Hidden, t)
@@ -150,7 +150,12 @@ func (f *FeedForward) grow(g *model.Graph, t model.TensorID, inside map[model.Op
 	case op.Class() != model.ElementwiseClass || len(op.Outputs) != 1:
 		return false
 	}
-	for _, in := range op.Inputs {
+	for k, in := range op.Inputs {
+		for d, a := range g.Access(op, 0, k) { // a scale or statistic for each channel is no broadcast
+			if y := g.Tensor(in).Shape; y[d] > 1 && (a.Full || a.Out != d+len(x.Shape)-len(y)) {
+				return false
+			}
+		}
 		if y := g.Tensor(in); f.columns(y.Shape) > 1 && y.Role != model.Constant && !f.grow(g, in, inside) {
 			return false
 		}

@@ -187,6 +187,12 @@ func fed(t *testing.T, form, odd string, width int64) *model.Graph {
 			b.Output(y)
 		case "reader":
 			b.Output(b.Op("Relu", name+".read", model.Attr{}, y))
+		case "statistics":
+			params := make([]model.TensorID, 4)
+			for i := range params {
+				params[i] = b.Param(fmt.Sprint(name, ".stat", i), model.F32, width)
+			}
+			y = b.Op("BatchNorm", name+".norm", model.Attr{}, append([]model.TensorID{y}, params...)...)
 		case "softmax":
 			y = b.Op("Softmax", name+".softmax", model.Attr{Axis: 2}, y)
 		case "input":
@@ -276,6 +282,9 @@ func TestSliceLeavesOthers(t *testing.T) {
 		if list := FeedForwards(fed(t, "plain", odd, 12)); len(list) > 0 {
 			t.Errorf("%s: feed-forwards %v, expected none", odd, list)
 		}
+	}
+	if list := FeedForwards(fed(t, "convolved", "statistics", 12)); len(list) > 0 {
+		t.Errorf("statistics of channels: feed-forwards %v, expected none", list)
 	}
 	_, err := Slice(fed(t, "plain", "", 12), []int64{2})
 	if err == nil || !strings.Contains(err.Error(), "1 feed-forwards, expected 2") {
