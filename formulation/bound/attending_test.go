@@ -15,7 +15,8 @@ import (
 // attending is blocks of attention of which values and masks take longer to make than queries and keys, or as long.
 func attending(seed uint64) network.Network {
 	draws := rand.New(rand.NewPCG(seed, 11))
-	heads, depth, tokens := pick(draws, int64(1), 2, 3), pick(draws, int64(4), 16, 40), pick(draws, int64(3), 16, 49, 130)
+	heads, depth := pick(draws, int64(1), 2, 3), pick(draws, int64(4), 16, 40)
+	tokens := pick(draws, int64(3), 16, 49, 130)
 	blocks, long, keysLong := 1+draws.IntN(2), draws.IntN(4), draws.IntN(2)
 	soft, residual := draws.IntN(6) > 0, draws.IntN(2) == 0
 	mask := draws.IntN(6) // 0, 1: made, 2, 3: constant
@@ -28,16 +29,19 @@ func attending(seed uint64) network.Network {
 			from := x
 			name := func(s string) string { return fmt.Sprint("block", k, ".", s) }
 			product := func(s string, x model.TensorID, to int64) model.TensorID {
-				return b.Op("MatMul", name(s), model.Attr{}, x, b.Param(name(s)+".weight", model.F16, b.Tensor(x).Shape[2], to))
+				w := b.Param(name(s)+".weight", model.F16, b.Tensor(x).Shape[2], to)
+				return b.Op("MatMul", name(s), model.Attr{}, x, w)
 			}
 			var parts [3]model.TensorID // queries, keys, values
 			for _, i := range order {
 				y := x
 				for n := range []int{0, keysLong, long}[i] {
-					y = b.Op("Relu", name(fmt.Sprint("relu", i, n)), model.Attr{}, product(fmt.Sprint("long", i, n), y, width))
+					y = product(fmt.Sprint("long", i, n), y, width)
+					y = b.Op("Relu", name(fmt.Sprint("relu", i, n)), model.Attr{}, y)
 				}
 				y = product(fmt.Sprint("part", i), y, width)
-				y = b.Op("Reshape", name(fmt.Sprint("heads", i)), model.Attr{Shape: []int64{batch, tokens, heads, depth}}, y)
+				y = b.Op("Reshape", name(fmt.Sprint("heads", i)),
+					model.Attr{Shape: []int64{batch, tokens, heads, depth}}, y)
 				parts[i] = b.Op("Transpose", name(fmt.Sprint("turned", i)), model.Attr{Perm: []int64{0, 2, 1, 3}}, y)
 			}
 			columns := b.Op("Transpose", name("columns"), model.Attr{Perm: []int64{0, 1, 3, 2}}, parts[1])
@@ -56,7 +60,8 @@ func attending(seed uint64) network.Network {
 			}
 			y = b.Op("MatMul", name("context"), model.Attr{}, y, parts[2])
 			y = b.Op("Transpose", name("context.turned"), model.Attr{Perm: []int64{0, 2, 1, 3}}, y)
-			x = product("output", b.Op("Reshape", name("merged"), model.Attr{Shape: []int64{batch, tokens, width}}, y), width)
+			y = b.Op("Reshape", name("merged"), model.Attr{Shape: []int64{batch, tokens, width}}, y)
+			x = product("output", y, width)
 			if residual {
 				x = b.Op("Add", name("residual"), model.Attr{}, x, from)
 			}

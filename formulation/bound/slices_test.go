@@ -89,7 +89,8 @@ func convolving(seed uint64) network.Network {
 			name := fmt.Sprint("conv", k)
 			return b.Op("Conv", name, model.Attr{Strides: []int64{stride[k], stride[k]}, Dilations: []int64{1, 1},
 				Pads: []int64{pad, pad, pad, pad}, Group: 1}, x,
-				b.Param(name+".weight", model.F16, to, b.Tensor(x).Shape[1], n, n), b.Param(name+".bias", model.F16, to))
+				b.Param(name+".weight", model.F16, to, b.Tensor(x).Shape[1], n, n),
+				b.Param(name+".bias", model.F16, to))
 		}
 		for k := range pairs {
 			y := b.Op("Relu", fmt.Sprint("relu", k), model.Attr{}, conv(2*k, x, hidden[k]))

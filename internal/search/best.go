@@ -403,7 +403,8 @@ func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks
 			p := pipeline.DecisionsOf(x.made, x.inPlace, false)
 			s.begins(startAt{p, x.Outline, w})
 			g := s.found.Greedy
-			greedy := x.recipe.Name == pipeline.GreedyRecipe && x.w == s.w && !x.inPlace && (g == nil || x.Ps < g.Sim.TotalPs)
+			greedy := x.recipe.Name == pipeline.GreedyRecipe && x.w == s.w && !x.inPlace &&
+				(g == nil || x.Ps < g.Sim.TotalPs)
 			better := s.found.Result == nil || x.Score < s.score(s.found.Result)
 			shown := s.opt.Front && !s.found.Front.beats(Point{float64(x.Ps) * 1e-12, x.Joules, ""})
 			if !greedy && !better && !shown {
