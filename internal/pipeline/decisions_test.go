@@ -3,6 +3,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -297,6 +298,57 @@ func TestBindingsOfOtherRank(t *testing.T) {
 	if back, err := Restore(t.Context(), File(r, schedulefile.Origin{}), chip); err != nil ||
 		back.Sim.TotalPs != r.Sim.TotalPs {
 		t.Errorf("it does not come back: %v", err)
+	}
+}
+
+// A nest that names no cores takes the place of the tiles that a rule has given an attention. It runs on the cores of
+// these, and the schedule's file says so.
+func TestCoresOfRuleStay(t *testing.T) {
+	chip, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := network.Open("bert-512", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe, err := Lookup("tiled-llb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := RunStages(t.Context(), net, chip, 8, recipe, Options{Chunk: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, bound := map[model.OpID]*schedule.Nest{}, map[model.OpID]schedule.Binding{}
+	for i := range made.Schedule.Steps {
+		if n := made.Schedule.Steps[i].Nest; n != nil && n.Attention != nil && n.Cores != nil {
+			anchor, plain := layerAt(made.Schedule, &made.Schedule.Steps[i]).Anchor, *n
+			plain.Cores = nil
+			own[anchor] = &plain
+			bound[anchor] = schedule.One(len(n.Cores)) // the rule has better ones
+		}
+	}
+	if len(own) == 0 {
+		t.Fatal("no attention has cores of its own")
+	}
+	p := alter(func(x *loops) { *x = loops{tiles: true, own: own} })(DecisionsOf(made, false, false))
+	p = alter(func(x *spreading) { maps.Copy(x.layerBindings, bound) })(p)
+	w := NewProblem(net, chip, made.Spec, 8, Options{})
+	w, err = Of(w.Graphs(), made.Schedule.Graph, made.Chunk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := w.Result(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Restore(t.Context(), File(r, schedulefile.Origin{}), chip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back.Sim.TotalPs != r.Sim.TotalPs {
+		t.Errorf("%d ps, out of its file %d", r.Sim.TotalPs, back.Sim.TotalPs)
 	}
 }
 

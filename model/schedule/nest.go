@@ -150,10 +150,15 @@ func (s *Schedule) SlicesOf(st *Step, t model.TensorID) int64 {
 }
 
 // Follow makes step i run by a nest, in the first room that the values alive in the LB
-// leave for its stage. The error says how much there is, or what is wrong with the binding.
+// leave for its stage. A nest without cores runs on those of the nest that the step has.
+// The error says how much there is, or what is wrong with the binding.
 // The schedule's slices of steps and values change in place, what they refer to does not.
 func (s *Schedule) Follow(i int, n *Nest) error {
 	st := &s.Steps[i]
+	if n.Cores == nil && st.Nest != nil && st.Nest.Cores != nil { // no other row has them
+		own := *n
+		own.Cores, n = st.Nest.Cores, &own
+	}
 	if n.Cores != nil && !n.Cores.Equal(st.Binding) {
 		if err := s.Rebind(i, n.Cores); err != nil {
 			return err
