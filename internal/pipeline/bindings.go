@@ -166,6 +166,8 @@ func (x spreading) extend(e *extension) Decision {
 	for _, p := range e.pieces {
 		if y, ok := x.groupBindings[p[0]]; ok {
 			bindings[p[1]] = y
+		} else {
+			delete(bindings, p[1])
 		}
 	}
 	x.groupBindings = bindings

@@ -210,11 +210,7 @@ func (p *Decisions) ExtendTo(whole *Decisions, g *model.Graph, from []int) *Deci
 	for i, k := range from {
 		e.pieces = append(e.pieces, [2]piece{head[k].piece(), all[i].piece()})
 		for n, id := range head[k].Ops {
-			to := all[i].Ops[n]
-			e.ops = append(e.ops, [2]model.OpID{id, to})
-			for m, t := range g.Op(id).Outputs {
-				e.tensors = append(e.tensors, [2]model.TensorID{t, g.Op(to).Outputs[m]})
-			}
+			e.add(g, id, all[i].Ops[n])
 		}
 	}
 	q := *whole
@@ -238,12 +234,38 @@ type extension struct {
 	tensors [][2]model.TensorID
 }
 
-// extended is a map with the values that are set in a head for all that repeats it.
+func (e *extension) add(g *model.Graph, from, to model.OpID) {
+	e.ops = append(e.ops, [2]model.OpID{from, to})
+	for m, t := range g.Op(from).Outputs {
+		e.tensors = append(e.tensors, [2]model.TensorID{t, g.Op(to).Outputs[m]})
+	}
+}
+
+// Copied returns the decisions with what is decided inside groups for the first operator of each pair decided for the
+// second one, too. The order stays.
+func (p *Decisions) Copied(g *model.Graph, pairs [][2]model.OpID) *Decisions {
+	e := &extension{}
+	for _, x := range pairs {
+		e.add(g, x[0], x[1])
+	}
+	q := *p
+	q.Values = slices.Clone(p.Values)
+	for i, v := range p.Values {
+		if x, ok := v.(extender); ok && p.Stages[i].Name != "order" {
+			q.Values[i] = x.extend(e)
+		}
+	}
+	return &q
+}
+
+// extended is a map with the values of a head, and none other, for all that repeats it.
 func extended[K comparable, V any](m map[K]V, pairs [][2]K, set func(V) bool) map[K]V {
 	all := cloned(m)
 	for _, x := range pairs {
 		if v := m[x[0]]; set(v) {
 			all[x[1]] = v
+		} else {
+			delete(all, x[1])
 		}
 	}
 	return all

@@ -60,6 +60,8 @@ func (x kindsOf) extend(e *extension) Decision {
 	for _, pair := range e.ops {
 		if kind, there := x[pair[0]]; there {
 			all[pair[1]] = kind
+		} else {
+			delete(all, pair[1])
 		}
 	}
 	return all

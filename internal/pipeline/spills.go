@@ -427,7 +427,7 @@ func (a *Site) moveDown() *Decisions {
 	from := g.Tensor(t).Producer
 	output := slices.Index(g.Op(from).Outputs, t)
 	x := of[placement](a.Decisions)
-	x.forceLLB = cloned(x.forceLLB)
+	x.forceLLB = a.held(x.forceLLB)
 	down := !x.forceLLB[t]
 	for _, id := range a.places(k, slices.Index(a.Groups()[k].Ops, from)) {
 		if all := g.Op(id).Outputs; output < len(all) {
@@ -435,6 +435,21 @@ func (a *Site) moveDown() *Decisions {
 		}
 	}
 	return a.with(x)
+}
+
+// held is a copy of results that go to the GB, half of the time with those that have left the L1 for want of room: else
+// what one more leaves free may bring another one back.
+func (a *Site) held(down map[model.TensorID]bool) map[model.TensorID]bool {
+	down = cloned(down)
+	if a.Rand.IntN(2) == 0 {
+		return down
+	}
+	for i := range a.Schedule.Values {
+		if v := &a.Schedule.Values[i]; spilled(v) {
+			down[v.Tensor] = true
+		}
+	}
+	return down
 }
 
 // spillByRule is the paper's memory plan (§4.3) with a rule for what leaves first.

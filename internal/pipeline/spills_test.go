@@ -2,12 +2,14 @@ package pipeline
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/zoo"
 )
@@ -145,5 +147,46 @@ func TestLeastMoved(t *testing.T) {
 	}
 	if over == 0 {
 		t.Error("nowhere does a result take the place of an operand")
+	}
+}
+
+// Half of the moves that send a result out of the L1, or let it stay, hold all others away that have left it.
+func TestMoveHoldsOthersAway(t *testing.T) {
+	net, chip, recipe := greedyOn(t, "bert-512")
+	made, err := RunStages(t.Context(), net, chip, 8, recipe, Options{Chunk: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := map[model.TensorID]bool{}
+	for i := range made.Schedule.Values {
+		if v := &made.Schedule.Values[i]; spilled(v) {
+			away[v.Tensor] = true
+		}
+	}
+	if len(away) == 0 {
+		t.Fatal("all values stay in the L1")
+	}
+	p := DecisionsOf(made, false, false)
+	a := &Site{Decisions: p, Schedule: made.Schedule, Took: make([]int64, len(p.Groups())),
+		Rand: rand.New(rand.NewPCG(1, 1)), Same: func(k int) []int { return []int{k} }}
+	held, moves := 0, 0
+	for range 200 {
+		q := a.moveDown()
+		if q == nil {
+			continue
+		}
+		moves++
+		n := 0
+		for id := range away {
+			if of[placement](q).forceLLB[id] {
+				n++
+			}
+		}
+		if n > len(away)/2 {
+			held++
+		}
+	}
+	if held < moves/3 || held > 2*moves/3 {
+		t.Errorf("%d of %d moves hold what is away, expected half", held, moves)
 	}
 }

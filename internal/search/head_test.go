@@ -117,6 +117,53 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
+// After a block was copied to all others, copying any of them changes nothing.
+func TestCopy(t *testing.T) {
+	net, chip, recipe := greedyFor(t, "bert-128")
+	s := &seeker{w: pipeline.NewProblem(net, chip, chip, 8, pipeline.Options{}), began: time.Now(), found: &Found{},
+		starts: map[family]startAt{}}
+	if err := s.startAll(t.Context(), []pipeline.Recipe{recipe}, []int64{2}); err != nil {
+		t.Fatal(err)
+	}
+	x := &searcher{seeker: s, w: s.bestAt(2).w, start: s.bestAt(2), rng: rand.New(rand.NewPCG(1, 0))}
+	if err := x.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	from := func(c candidate) bool {
+		one := []candidate{c}
+		if err := x.simulateAll(t.Context(), one, 0); err != nil {
+			t.Fatal(err)
+		}
+		x.moveFrom(one[0])
+		return one[0].Err == nil
+	}
+	copied := 0
+	for try := 0; try < 40; try++ {
+		x.moveFrom(x.best)
+		m := x.moves[slices.IndexFunc(x.moves, func(m change) bool { return m.name == []string{"spill", "layer"}[try%2] })]
+		c, ok := m.make(x)
+		if !ok || !from(c) {
+			continue
+		}
+		all, ok := x.moveCopy()
+		if !ok {
+			t.Fatal("no block is repeated")
+		}
+		if all.Decisions.Name() == c.Decisions.Name() || !from(all) {
+			continue
+		}
+		copied++
+		for range 5 {
+			if again, _ := x.moveCopy(); again.Decisions.Name() != all.Decisions.Name() {
+				t.Errorf("after a change by %q, blocks differ that were copied", m.name)
+			}
+		}
+	}
+	if copied < 5 {
+		t.Errorf("%d blocks were copied to others that differ, expected 5 at least", copied)
+	}
+}
+
 // A network can be cut anywhere, also in groups that are split, and before any move was made.
 func TestHeadOf(t *testing.T) {
 	net, chip, recipe := greedyFor(t, "gpt2-prefill")

@@ -470,6 +470,7 @@ var groupMoves = []change{
 	{"divide", 2, (*searcher).moveDivide},
 	{"factor", 2, (*searcher).moveFactor},
 	{"groups", 2, (*searcher).moveGroups},
+	{"copy", 2, (*searcher).moveCopy},
 }
 
 // kindOf is equal for spans that are alike.
@@ -736,6 +737,28 @@ func (s *searcher) moveGroups() (candidate, bool) {
 		return candidate{}, false
 	}
 	return candidate{Decisions: s.afresh(s.at.Decisions, spans), spans: spans}, true
+}
+
+// moveCopy takes what is decided inside one of the blocks that repeat for all of them.
+func (s *searcher) moveCopy() (candidate, bool) {
+	r := s.repetition
+	if s.whole != nil {
+		r = s.whole.repetition
+	}
+	end := min(r.end, len(s.g.seq))
+	if r.times == 0 || end-r.from < 2*r.period {
+		return candidate{}, false
+	}
+	block := r.from + r.period*s.rng.IntN((end-r.from)/r.period)
+	var pairs [][2]model.OpID
+	for i := r.from; i < end; i++ {
+		from := s.g.net.Operators(s.g.seq[block+(i-r.from)%r.period:][:1])
+		for n, to := range s.g.net.Operators(s.g.seq[i : i+1]) {
+			pairs = append(pairs, [2]model.OpID{from[n], to})
+		}
+	}
+	p := s.at.Copied(s.at.Schedule.Graph, pairs)
+	return candidate{Decisions: p, spans: s.at.spans}, true
 }
 
 func (s *searcher) moveGenerator() (candidate, bool) {
