@@ -160,7 +160,9 @@ func (x spreading) pinned(list Groups) spreading {
 func (p *Decisions) Pin() { p.amend(of[spreading](p).pinned(p.Groups())) }
 
 func (x spreading) extend(e *extension) Decision {
-	x.bindings, x.scopes = nil, nil
+	if !e.same {
+		x.bindings, x.scopes = nil, nil
+	}
 	x.layerBindings = extended(x.layerBindings, e.ops, func(y schedule.Binding) bool { return y != nil })
 	bindings := cloned(x.groupBindings)
 	for _, p := range e.pieces {

@@ -227,8 +227,9 @@ func (p *Decisions) ExtendTo(whole *Decisions, g *model.Graph, from []int) *Deci
 	return &q
 }
 
-// An extension says what in a network repeats what in its head, itself among it.
+// An extension says what in a network repeats what in its head, itself among it, or one of its blocks.
 type extension struct {
+	same    bool // the groups stay, and with them what is decided for their instances
 	pieces  [][2]piece
 	ops     [][2]model.OpID
 	tensors [][2]model.TensorID
@@ -241,24 +242,37 @@ func (e *extension) add(g *model.Graph, from, to model.OpID) {
 	}
 }
 
-// Copied returns the decisions with what is decided inside groups for the first operator of each pair decided for the
-// second one, too. The order stays.
+// Copied returns the decisions with those for the first operator of each pair made for the second one, too: layers,
+// kinds and bindings of cores, results that go to the GB, and nests of layers. Groups, the order and what is decided
+// for single instances stay.
 func (p *Decisions) Copied(g *model.Graph, pairs [][2]model.OpID) *Decisions {
-	e := &extension{}
+	e := &extension{same: true}
+	source := map[model.OpID]model.OpID{}
 	for _, x := range pairs {
 		e.add(g, x[0], x[1])
+		source[x[1]] = x[0]
 	}
-	q := *p
-	q.Values = slices.Clone(p.Values)
-	for i, v := range p.Values {
-		if x, ok := v.(extender); ok && p.Stages[i].Name != "order" {
-			q.Values[i] = x.extend(e)
+	list, firsts := p.Groups(), map[model.OpID]int{}
+	for k := range list {
+		firsts[list[k].Ops[0]] = k
+	}
+	for i := range list {
+		id, copied := source[list[i].Ops[0]]
+		k, there := firsts[id]
+		if copied && there && list[k].Split == list[i].Split && slices.EqualFunc(list[k].Ops, list[i].Ops,
+			func(from, to model.OpID) bool { x, ok := source[to]; return ok && x == from }) {
+			e.pieces = append(e.pieces, [2]piece{list[k].piece(), list[i].piece()})
 		}
 	}
-	return &q
+	for i, st := range p.Stages {
+		if x, ok := p.Values[i].(extender); ok && st.Name != "order" {
+			p = p.unless(x.extend(e))
+		}
+	}
+	return p
 }
 
-// extended is a map with the values of a head, and none other, for all that repeats it.
+// extended is a map in which what repeats a head has its values and no others.
 func extended[K comparable, V any](m map[K]V, pairs [][2]K, set func(V) bool) map[K]V {
 	all := cloned(m)
 	for _, x := range pairs {

@@ -301,6 +301,26 @@ func TestBindingsOfOtherRank(t *testing.T) {
 	}
 }
 
+// Decisions of which nothing is copied are the same ones, with the nests and bindings of single instances.
+func TestNothingCopied(t *testing.T) {
+	net, chip, _ := greedyOn(t, "bert-128")
+	for _, name := range []string{"tiled-l1", "exact-bind"} {
+		recipe, err := Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := RunStages(t.Context(), net, chip, 8, recipe, Options{Chunk: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := DecisionsOf(made, false, true)
+		op := made.Schedule.Graph.Ops[0].ID
+		if q := p.Copied(made.Schedule.Graph, [][2]model.OpID{{op, op}}); q != p {
+			t.Errorf("%s: an operator copied to itself changes decisions", name)
+		}
+	}
+}
+
 // A nest that names no cores takes the place of the tiles that a rule has given an attention. It runs on the cores of
 // these, and the schedule's file says so.
 func TestCoresOfRuleStay(t *testing.T) {
@@ -342,6 +362,11 @@ func TestCoresOfRuleStay(t *testing.T) {
 	r, err := w.Result(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(r.Schedule.Steps, func(st schedule.Step) bool {
+		return own[layerAt(r.Schedule, &st).Anchor] != nil && st.Cores > 1
+	}) {
+		t.Fatal("the rule gives no attention other cores than those it is bound to")
 	}
 	back, err := Restore(t.Context(), File(r, schedulefile.Origin{}), chip)
 	if err != nil {

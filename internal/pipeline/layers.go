@@ -90,7 +90,10 @@ func (x layering) After(changed string, _, _ *Decisions) Decision {
 }
 
 func (x layering) extend(e *extension) Decision {
-	x.explicit, x.hoist, x.layerStarts = nil, extended(x.hoist, e.ops, hoisted), extended(x.layerStarts, e.ops, is)
+	if !e.same {
+		x.explicit = nil
+	}
+	x.hoist, x.layerStarts = extended(x.hoist, e.ops, hoisted), extended(x.layerStarts, e.ops, is)
 	return x
 }
 

@@ -7,6 +7,13 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
+// nestSettings leave products to the rule of tiles again, in the room that there is now.
+var nestSettings = [][]func(*Decisions) *Decisions{values(func(x *loops, _ bool) {
+	if x.tiles {
+		x.nests, x.made = nil, nil
+	}
+}, true)}
+
 var nestMoves = []Move{{"tile", 2, (*Site).moveTile}}
 
 // moveTile goes from the tiling of a layer's product or attention to one that differs in one extent, in the division

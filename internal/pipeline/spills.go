@@ -404,7 +404,10 @@ func (x placement) After(changed string, _, _ *Decisions) Decision {
 }
 
 func (x placement) extend(e *extension) Decision {
-	x.spilled, x.forceLLB = nil, extended(x.forceLLB, e.tensors, is)
+	if !e.same {
+		x.spilled = nil
+	}
+	x.forceLLB = extended(x.forceLLB, e.tensors, is)
 	return x
 }
 
@@ -428,7 +431,7 @@ func (a *Site) moveDown() *Decisions {
 	output := slices.Index(g.Op(from).Outputs, t)
 	x := of[placement](a.Decisions)
 	x.forceLLB = a.held(x.forceLLB)
-	down := !x.forceLLB[t]
+	down := !x.forceLLB[t] // one that is held may return
 	for _, id := range a.places(k, slices.Index(a.Groups()[k].Ops, from)) {
 		if all := g.Op(id).Outputs; output < len(all) {
 			x.forceLLB[all[output]] = down
@@ -437,15 +440,19 @@ func (a *Site) moveDown() *Decisions {
 	return a.with(x)
 }
 
-// held is a copy of results that go to the GB, half of the time with those that have left the L1 for want of room: else
-// what one more leaves free may bring another one back.
+// held is a copy of the results that go to the GB, half of the time with those that have left the L1 for want of room
+// in all instances. Else these may come back to the room that one more leaves free.
 func (a *Site) held(down map[model.TensorID]bool) map[model.TensorID]bool {
 	down = cloned(down)
 	if a.Rand.IntN(2) == 0 {
 		return down
 	}
+	stays := map[model.TensorID]bool{}
+	for _, v := range a.Schedule.Values {
+		stays[v.Tensor] = stays[v.Tensor] || v.Level == schedule.LB
+	}
 	for i := range a.Schedule.Values {
-		if v := &a.Schedule.Values[i]; spilled(v) {
+		if v := &a.Schedule.Values[i]; spilled(v) && !stays[v.Tensor] {
 			down[v.Tensor] = true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/zoo"
@@ -169,6 +170,7 @@ func TestMoveHoldsOthersAway(t *testing.T) {
 	p := DecisionsOf(made, false, false)
 	a := &Site{Decisions: p, Schedule: made.Schedule, Took: make([]int64, len(p.Groups())),
 		Rand: rand.New(rand.NewPCG(1, 1)), Same: func(k int) []int { return []int{k} }}
+	w := NewProblem(net, chip, made.Spec, 8, Options{})
 	held, moves := 0, 0
 	for range 200 {
 		q := a.moveDown()
@@ -184,6 +186,17 @@ func TestMoveHoldsOthersAway(t *testing.T) {
 		}
 		if n > len(away)/2 {
 			held++
+		}
+		if moves > 6 {
+			continue
+		}
+		r, err := w.Result(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := Restore(t.Context(), File(r, schedulefile.Origin{}), chip); err != nil ||
+			back.Sim.TotalPs != r.Sim.TotalPs {
+			t.Errorf("it does not come back: %v", err)
 		}
 	}
 	if held < moves/3 || held > 2*moves/3 {

@@ -204,7 +204,8 @@ func makeStages() []Stage {
 			Strategies: []Strategy{reloadWeights, keepWeights}, heldBy: "issue", text: generatorText},
 		{Name: "nest", Description: "the loops in which the cores run a layer",
 			Strategies: []Strategy{RuleNests, ansorNests, tiledNests},
-			check:      by(schedule.CheckPlan), take: takeLoops, moves: nestMoves, text: nestText},
+			check:      by(schedule.CheckPlan), take: takeLoops, moves: nestMoves, settings: nestSettings,
+			text: nestText},
 	}
 }
 

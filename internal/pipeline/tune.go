@@ -288,7 +288,14 @@ func (x loops) After(changed string, _, _ *Decisions) Decision {
 }
 
 func (x loops) extend(e *extension) Decision {
-	return loops{tiles: x.tiles, own: extended(x.own, e.ops, func(n *schedule.Nest) bool { return n != nil })}
+	own := extended(x.own, e.ops, func(n *schedule.Nest) bool { return n != nil })
+	switch {
+	case !e.same:
+		return loops{tiles: x.tiles, own: own}
+	case !maps.Equal(own, x.own):
+		x.own, x.made = own, nil
+	}
+	return x
 }
 
 // follow lets a step run by a nest, if memories and loops allow: equal kernels differ in what others keep there.

@@ -140,21 +140,19 @@ func TestCopy(t *testing.T) {
 	copied := 0
 	for try := 0; try < 40; try++ {
 		x.moveFrom(x.best)
-		m := x.moves[slices.IndexFunc(x.moves, func(m change) bool { return m.name == []string{"spill", "layer"}[try%2] })]
+		name := []string{"spill", "layer", "scope"}[try%3]
+		m := x.moves[slices.IndexFunc(x.moves, func(m change) bool { return m.name == name })]
 		c, ok := m.make(x)
 		if !ok || !from(c) {
 			continue
 		}
 		all, ok := x.moveCopy()
-		if !ok {
-			t.Fatal("no block is repeated")
-		}
-		if all.Decisions.Name() == c.Decisions.Name() || !from(all) {
-			continue
+		if !ok || !from(all) {
+			continue // they are alike, or the plan can't be had
 		}
 		copied++
 		for range 5 {
-			if again, _ := x.moveCopy(); again.Decisions.Name() != all.Decisions.Name() {
+			if _, ok := x.moveCopy(); ok {
 				t.Errorf("after a change by %q, blocks differ that were copied", m.name)
 			}
 		}

@@ -739,7 +739,7 @@ func (s *searcher) moveGroups() (candidate, bool) {
 	return candidate{Decisions: s.afresh(s.at.Decisions, spans), spans: spans}, true
 }
 
-// moveCopy takes what is decided inside one of the blocks that repeat for all of them.
+// moveCopy makes the decisions of one of the blocks that repeat for all of them, as far as these have the same groups.
 func (s *searcher) moveCopy() (candidate, bool) {
 	r := s.repetition
 	if s.whole != nil {
@@ -753,12 +753,16 @@ func (s *searcher) moveCopy() (candidate, bool) {
 	var pairs [][2]model.OpID
 	for i := r.from; i < end; i++ {
 		from := s.g.net.Operators(s.g.seq[block+(i-r.from)%r.period:][:1])
-		for n, to := range s.g.net.Operators(s.g.seq[i : i+1]) {
+		all := s.g.net.Operators(s.g.seq[i : i+1])
+		if len(all) != len(from) {
+			return candidate{}, false
+		}
+		for n, to := range all {
 			pairs = append(pairs, [2]model.OpID{from[n], to})
 		}
 	}
 	p := s.at.Copied(s.at.Schedule.Graph, pairs)
-	return candidate{Decisions: p, spans: s.at.spans}, true
+	return candidate{Decisions: p, spans: s.at.spans}, p != s.at.Decisions
 }
 
 func (s *searcher) moveGenerator() (candidate, bool) {

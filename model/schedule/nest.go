@@ -155,9 +155,9 @@ func (s *Schedule) SlicesOf(st *Step, t model.TensorID) int64 {
 // The schedule's slices of steps and values change in place, what they refer to does not.
 func (s *Schedule) Follow(i int, n *Nest) error {
 	st := &s.Steps[i]
-	if n.Cores == nil && st.Nest != nil && st.Nest.Cores != nil { // no other row has them
+	if n.Cores == nil && st.Nest != nil && st.Nest.Cores != nil { // its file has them nowhere else
 		own := *n
-		own.Cores, n = st.Nest.Cores, &own
+		own.Cores, n = st.Binding, &own
 	}
 	if n.Cores != nil && !n.Cores.Equal(st.Binding) {
 		if err := s.Rebind(i, n.Cores); err != nil {
