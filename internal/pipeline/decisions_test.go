@@ -321,6 +321,42 @@ func TestNothingCopied(t *testing.T) {
 	}
 }
 
+// A setting drops the tiles of the start, and the schedule's file has what it makes.
+func TestTilesAnew(t *testing.T) {
+	net, chip, _ := greedyOn(t, "bert-128")
+	recipe, err := Lookup("tiled-l1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := RunStages(t.Context(), net, chip, 8, recipe, Options{Chunk: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := Of(NewProblem(net, chip, made.Spec, 8, Options{}).Graphs(), made.Schedule.Graph, made.Chunk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := DecisionsOf(made, false, true)
+	if len(of[loops](p).nests) == 0 {
+		t.Fatal("no product has tiles")
+	}
+	q := nestSettings[0][0](p)
+	if again := nestSettings[0][0](q); of[loops](q).nests != nil || again != q {
+		t.Error("nests stay, or are dropped twice")
+	}
+	r, err := w.Result(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Sim.TotalPs == made.Sim.TotalPs {
+		t.Error("the schedule is the same")
+	}
+	if back, err := Restore(t.Context(), File(r, schedulefile.Origin{}), chip); err != nil ||
+		back.Sim.TotalPs != r.Sim.TotalPs {
+		t.Errorf("it does not come back: %v", err)
+	}
+}
+
 // A nest that names no cores takes the place of the tiles that a rule has given an attention. It runs on the cores of
 // these, and the schedule's file says so.
 func TestCoresOfRuleStay(t *testing.T) {

@@ -7,7 +7,8 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// nestSettings leave products to the rule of tiles again, in the room that there is now.
+// nestSettings drop the tiles that the start has. Products with values in the L1 then run by the generator's rules, and
+// others in tiles for the room that there is now.
 var nestSettings = [][]func(*Decisions) *Decisions{values(func(x *loops, _ bool) {
 	if x.tiles {
 		x.nests, x.made = nil, nil
