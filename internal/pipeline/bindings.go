@@ -163,16 +163,8 @@ func (x spreading) extend(e *extension) Decision {
 	if !e.same {
 		x.bindings, x.scopes = nil, nil
 	}
-	x.layerBindings = extended(x.layerBindings, e.ops, func(y schedule.Binding) bool { return y != nil })
-	bindings := cloned(x.groupBindings)
-	for _, p := range e.pieces {
-		if y, ok := x.groupBindings[p[0]]; ok {
-			bindings[p[1]] = y
-		} else {
-			delete(bindings, p[1])
-		}
-	}
-	x.groupBindings = bindings
+	x.layerBindings = extended(x.layerBindings, e.ops)
+	x.groupBindings = extended(x.groupBindings, e.pieces)
 	return x
 }
 

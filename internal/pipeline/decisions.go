@@ -273,10 +273,10 @@ func (p *Decisions) Copied(g *model.Graph, pairs [][2]model.OpID) *Decisions {
 }
 
 // extended is a map in which what repeats a head has its values and no others.
-func extended[K comparable, V any](m map[K]V, pairs [][2]K, set func(V) bool) map[K]V {
+func extended[K comparable, V any](m map[K]V, pairs [][2]K) map[K]V {
 	all := cloned(m)
 	for _, x := range pairs {
-		if v := m[x[0]]; set(v) {
+		if v, there := m[x[0]]; there {
 			all[x[1]] = v
 		} else {
 			delete(all, x[1])

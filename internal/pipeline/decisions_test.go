@@ -295,24 +295,42 @@ func TestBindingsOfOtherRank(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back, err := Restore(t.Context(), File(r, schedulefile.Origin{}), chip); err != nil ||
-		back.Sim.TotalPs != r.Sim.TotalPs {
+	comesBack(t, r, chip)
+}
+
+// madeBy is a schedule of a batch of 8 by a recipe on stcp920, with the problem of its graph.
+func madeBy(t *testing.T, recipe, name string, chunk int64) (*Problem, *Result) {
+	t.Helper()
+	net, chip, _ := greedyOn(t, name)
+	r, err := Lookup(recipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := RunStages(t.Context(), net, chip, 8, r, Options{Chunk: chunk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := Of(NewProblem(net, chip, made.Spec, 8, Options{}).Graphs(), made.Schedule.Graph, made.Chunk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, made
+}
+
+// comesBack expects that a schedule out of its file takes as long.
+func comesBack(t *testing.T, r *Result, chip *hardware.Spec) {
+	t.Helper()
+	if back, err := Restore(t.Context(), File(r, schedulefile.Origin{}), chip); err != nil {
 		t.Errorf("it does not come back: %v", err)
+	} else if back.Sim.TotalPs != r.Sim.TotalPs {
+		t.Errorf("%d ps, out of its file %d", r.Sim.TotalPs, back.Sim.TotalPs)
 	}
 }
 
 // Decisions of which nothing is copied are the same ones, with the nests and bindings of single instances.
 func TestNothingCopied(t *testing.T) {
-	net, chip, _ := greedyOn(t, "bert-128")
 	for _, name := range []string{"tiled-l1", "exact-bind"} {
-		recipe, err := Lookup(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		made, err := RunStages(t.Context(), net, chip, 8, recipe, Options{Chunk: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, made := madeBy(t, name, "bert-128", 2)
 		p := DecisionsOf(made, false, true)
 		op := made.Schedule.Graph.Ops[0].ID
 		if q := p.Copied(made.Schedule.Graph, [][2]model.OpID{{op, op}}); q != p {
@@ -323,19 +341,7 @@ func TestNothingCopied(t *testing.T) {
 
 // A setting drops the tiles of the start, and the schedule's file has what it makes.
 func TestTilesAnew(t *testing.T) {
-	net, chip, _ := greedyOn(t, "bert-128")
-	recipe, err := Lookup("tiled-l1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := RunStages(t.Context(), net, chip, 8, recipe, Options{Chunk: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := Of(NewProblem(net, chip, made.Spec, 8, Options{}).Graphs(), made.Schedule.Graph, made.Chunk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, made := madeBy(t, "tiled-l1", "bert-128", 2)
 	p := DecisionsOf(made, false, true)
 	if len(of[loops](p).nests) == 0 {
 		t.Fatal("no product has tiles")
@@ -351,31 +357,13 @@ func TestTilesAnew(t *testing.T) {
 	if r.Sim.TotalPs == made.Sim.TotalPs {
 		t.Error("the schedule is the same")
 	}
-	if back, err := Restore(t.Context(), File(r, schedulefile.Origin{}), chip); err != nil ||
-		back.Sim.TotalPs != r.Sim.TotalPs {
-		t.Errorf("it does not come back: %v", err)
-	}
+	comesBack(t, r, w.Machine)
 }
 
 // A nest that names no cores takes the place of the tiles that a rule has given an attention. It runs on the cores of
 // these, and the schedule's file says so.
 func TestCoresOfRuleStay(t *testing.T) {
-	chip, err := hardware.Load("stcp920")
-	if err != nil {
-		t.Fatal(err)
-	}
-	net, err := network.Open("bert-512", network.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	recipe, err := Lookup("tiled-llb")
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := RunStages(t.Context(), net, chip, 8, recipe, Options{Chunk: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, made := madeBy(t, "tiled-llb", "bert-512", 1)
 	own, bound := map[model.OpID]*schedule.Nest{}, map[model.OpID]schedule.Binding{}
 	for i := range made.Schedule.Steps {
 		if n := made.Schedule.Steps[i].Nest; n != nil && n.Attention != nil && n.Cores != nil {
@@ -390,11 +378,6 @@ func TestCoresOfRuleStay(t *testing.T) {
 	}
 	p := alter(func(x *loops) { *x = loops{tiles: true, own: own} })(DecisionsOf(made, false, false))
 	p = alter(func(x *spreading) { maps.Copy(x.layerBindings, bound) })(p)
-	w := NewProblem(net, chip, made.Spec, 8, Options{})
-	w, err = Of(w.Graphs(), made.Schedule.Graph, made.Chunk)
-	if err != nil {
-		t.Fatal(err)
-	}
 	r, err := w.Result(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
@@ -404,13 +387,7 @@ func TestCoresOfRuleStay(t *testing.T) {
 	}) {
 		t.Fatal("the rule gives no attention other cores than those it is bound to")
 	}
-	back, err := Restore(t.Context(), File(r, schedulefile.Origin{}), chip)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if back.Sim.TotalPs != r.Sim.TotalPs {
-		t.Errorf("%d ps, out of its file %d", r.Sim.TotalPs, back.Sim.TotalPs)
-	}
+	comesBack(t, r, w.Machine)
 }
 
 // Results take the place of operands in fewer bytes of the L1, and the file of such a schedule can be

@@ -56,15 +56,7 @@ func (x kindsOf) Key(b *Key, _ *Decisions) {
 }
 
 func (x kindsOf) extend(e *extension) Decision {
-	all := kindsOf(cloned(x))
-	for _, pair := range e.ops {
-		if kind, there := x[pair[0]]; there {
-			all[pair[1]] = kind
-		} else {
-			delete(all, pair[1])
-		}
-	}
-	return all
+	return kindsOf(extended(x, e.ops))
 }
 
 func (x kindsOf) decide(d *Draft) error {

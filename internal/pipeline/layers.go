@@ -93,7 +93,7 @@ func (x layering) extend(e *extension) Decision {
 	if !e.same {
 		x.explicit = nil
 	}
-	x.hoist, x.layerStarts = extended(x.hoist, e.ops, hoisted), extended(x.layerStarts, e.ops, is)
+	x.hoist, x.layerStarts = extended(x.hoist, e.ops), extended(x.layerStarts, e.ops)
 	return x
 }
 

@@ -407,7 +407,7 @@ func (x placement) extend(e *extension) Decision {
 	if !e.same {
 		x.spilled = nil
 	}
-	x.forceLLB = extended(x.forceLLB, e.tensors, is)
+	x.forceLLB = extended(x.forceLLB, e.tensors)
 	return x
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
-	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/zoo"
@@ -194,10 +193,7 @@ func TestMoveHoldsOthersAway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if back, err := Restore(t.Context(), File(r, schedulefile.Origin{}), chip); err != nil ||
-			back.Sim.TotalPs != r.Sim.TotalPs {
-			t.Errorf("it does not come back: %v", err)
-		}
+		comesBack(t, r, chip)
 	}
 	if held < moves/3 || held > 2*moves/3 {
 		t.Errorf("%d of %d moves hold what is away, expected half", held, moves)

@@ -288,7 +288,7 @@ func (x loops) After(changed string, _, _ *Decisions) Decision {
 }
 
 func (x loops) extend(e *extension) Decision {
-	own := extended(x.own, e.ops, func(n *schedule.Nest) bool { return n != nil })
+	own := extended(x.own, e.ops)
 	switch {
 	case !e.same:
 		return loops{tiles: x.tiles, own: own}

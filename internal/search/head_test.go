@@ -58,18 +58,8 @@ func TestBlocks(t *testing.T) {
 	better, repeated := 0, 0
 	names := []string{"bert-128", "vit-b16"}
 	for _, name := range names {
-		net, chip, recipe := greedyFor(t, name)
-		const batch, chunk = 8, 2
-		s := &seeker{w: pipeline.NewProblem(net, chip, chip, batch, pipeline.Options{}), began: time.Now(), found: &Found{},
-			starts: map[family]startAt{}}
-		if err := s.startAll(t.Context(), []pipeline.Recipe{recipe}, []int64{chunk}); err != nil {
-			t.Fatal(err)
-		}
-		x := &searcher{seeker: s, w: s.bestAt(chunk).w, start: s.bestAt(chunk), rng: rand.New(rand.NewPCG(1, 0))}
-		if err := x.begin(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		r := x.repetition
+		x := searching(t, name, 8, 2)
+		s, r := x.seeker, x.repetition
 		if r.times != 12 && r.times != 11 {
 			t.Fatalf("%s: %+v, expected 11 or 12 blocks", name, r)
 		}
@@ -117,18 +107,25 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// After a block was copied to all others, copying any of them changes nothing.
-func TestCopy(t *testing.T) {
-	net, chip, recipe := greedyFor(t, "bert-128")
-	s := &seeker{w: pipeline.NewProblem(net, chip, chip, 8, pipeline.Options{}), began: time.Now(), found: &Found{},
+// searching is a search that has begun with the greedy schedule of a network in chunks of one size.
+func searching(t *testing.T, name string, batch, chunk int64) *searcher {
+	t.Helper()
+	net, chip, recipe := greedyFor(t, name)
+	s := &seeker{w: pipeline.NewProblem(net, chip, chip, batch, pipeline.Options{}), began: time.Now(), found: &Found{},
 		starts: map[family]startAt{}}
-	if err := s.startAll(t.Context(), []pipeline.Recipe{recipe}, []int64{2}); err != nil {
+	if err := s.startAll(t.Context(), []pipeline.Recipe{recipe}, []int64{chunk}); err != nil {
 		t.Fatal(err)
 	}
-	x := &searcher{seeker: s, w: s.bestAt(2).w, start: s.bestAt(2), rng: rand.New(rand.NewPCG(1, 0))}
+	x := &searcher{seeker: s, w: s.bestAt(chunk).w, start: s.bestAt(chunk), rng: rand.New(rand.NewPCG(1, 0))}
 	if err := x.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	return x
+}
+
+// After a block was copied to all others, copying any of them changes nothing.
+func TestCopy(t *testing.T) {
+	x := searching(t, "bert-128", 8, 2)
 	from := func(c candidate) bool {
 		one := []candidate{c}
 		if err := x.simulateAll(t.Context(), one, 0); err != nil {
@@ -164,16 +161,7 @@ func TestCopy(t *testing.T) {
 
 // A network can be cut anywhere, also in groups that are split, and before any move was made.
 func TestHeadOf(t *testing.T) {
-	net, chip, recipe := greedyFor(t, "gpt2-prefill")
-	s := &seeker{w: pipeline.NewProblem(net, chip, chip, 1, pipeline.Options{}), began: time.Now(), found: &Found{},
-		starts: map[family]startAt{}}
-	if err := s.startAll(t.Context(), []pipeline.Recipe{recipe}, []int64{1}); err != nil {
-		t.Fatal(err)
-	}
-	x := &searcher{seeker: s, w: s.bestAt(1).w, start: s.bestAt(1), rng: rand.New(rand.NewPCG(1, 0))}
-	if err := x.begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	x := searching(t, "gpt2-prefill", 1, 1)
 	cut := 0
 	for n := 1; n <= len(x.g.seq); n++ {
 		p := x.headOf(x.best.Decisions, x.best.spans, n)

@@ -94,7 +94,8 @@ func rows(t *testing.T, g, whole *model.Graph) map[string][]float64 {
 						h, v := row%out.Shape[2]*op.Attr.Strides[0]+k/3-1, i%n*op.Attr.Strides[1]+k%3-1
 						if h >= 0 && h < high && v >= 0 && v < wide {
 							b := i / n / out.Shape[2] / w[0]
-							y[i] += values[op.Inputs[0]][((b*w[1]+c)*high+h)*wide+v] * values[op.Inputs[1]][(m*w[1]+c)*9+k]
+							y[i] += values[op.Inputs[0]][((b*w[1]+c)*high+h)*wide+v] *
+								values[op.Inputs[1]][(m*w[1]+c)*9+k]
 						}
 					}
 				}
@@ -146,7 +147,8 @@ func fed(t *testing.T, form, odd string, width int64) *model.Graph {
 	product := func(name string, x model.TensorID, n int64) model.TensorID {
 		bias := b.Param(name+".b", model.F32, n)
 		if form == "convolved" {
-			return b.Op("Conv", name, model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{1, 1, 1, 1},
+			return b.Op("Conv", name, model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1},
+				Pads:  []int64{1, 1, 1, 1},
 				Group: 1}, x, b.Param(name+".w", model.F32, n, b.Tensor(x).Shape[1], 3, 3), bias)
 		}
 		in := last(b.Tensor(x).Shape)
