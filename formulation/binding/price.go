@@ -28,7 +28,7 @@ func (p *pricer) level(v *schedule.Value, scope schedule.Level, s *schedule.Sche
 	if slices.Contains(sg.Outputs, v.Tensor) {
 		at = scope
 	}
-	if v.CoreBytes > schedule.DataBytes(s.Spec) {
+	if v.CoreBytes > s.WeightRoom.DataBytes(s.Spec) {
 		at = schedule.GB
 	}
 	return at

@@ -259,7 +259,8 @@ func (c *campaign) one(seed uint64) {
 			recipe, _ = scheduler.Lookup("cross-layer")
 		}
 		if r.IntN(6) == 0 { // one kernel, with attentions as operators and scans in parts
-			recipe, _ = scheduler.Lookup(pick(r, "tiled-llb", "tiled-l1", "tiled-groups", "tiled-room", "tiled-slices"))
+			recipe, _ = scheduler.Lookup(pick(r, "tiled-llb", "tiled-l1", "tiled-groups", "tiled-room", "tiled-slices",
+				"tiled-moved", "tiled-twelfth"))
 		}
 		opt := scheduler.Options{Level: level, InPlace: r.IntN(2) == 0, Chunk: pick(r, 0, 1, share, 1+r.Int64N(share)),
 			TimeLimit: 20 * time.Millisecond, TimeLimitOnly: true,

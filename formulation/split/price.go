@@ -36,7 +36,7 @@ func newPricer(g *model.Graph, spec *hardware.Spec, m *cost.Model, layers []sche
 	p := &pricer{g: g, spec: spec, m: m, cores: schedule.CoresWithLB(spec), grid: schedule.Grid(spec),
 		peak: schedule.PeakOptions{InPlace: opts.InPlace}, uneven: opts.Uneven, layers: layers, times: map[string]float64{}}
 	p.lb = schedule.DataBytes(spec) * p.cores
-	p.keep = schedule.WeightHomeBytes(spec) * p.cores
+	p.keep = schedule.WeightsStay.HomeBytes(spec) * p.cores
 	if spec.GB != nil {
 		p.keep = int64(spec.GB.SizeBytes) / 2
 	}

@@ -261,7 +261,7 @@ func NewMachine(c *cost.Model, product, vector model.DType) *Machine {
 		Cores: schedule.CoresWithLB(s), Rows: 1, Columns: 1, Clock: s.ClockHz,
 		Simple: c.LaneCycles(hardware.OpSimple, vector), Special: c.LaneCycles(hardware.OpSpecial, vector),
 		Move: c.LaneCycles(hardware.OpMove, vector), Serial: c.SharedVector(),
-		Data: schedule.DataBytes(s), Ring: schedule.WeightRingBytes(s), Home: schedule.WeightHomeBytes(s),
+		Data: schedule.DataBytes(s), Ring: schedule.WeightsStay.RingBytes(s), Home: schedule.WeightsStay.HomeBytes(s),
 		Broadcast: s.CoreLink.Broadcast, L1Latency: s.CoreLink.LatencySeconds, Sync: s.SyncSeconds,
 		DDRLatency: s.DDR.LatencySeconds + s.DDRLink.LatencySeconds,
 		L1Loads:    s.CoreLink.Loads(), DDRLoads: s.DDRLink.Loads(),

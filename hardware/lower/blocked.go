@@ -196,7 +196,7 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 			n.Tiles, n.Depth, n.Sums, st.StageBytes)
 	}
 	if lp.constant != nil {
-		ring, largest, column, all := cmp.Or(n.Ring, schedule.WeightRingBytes(s.Spec)), int64(0), int64(0), int64(0)
+		ring, largest, column, all := cmp.Or(n.Ring, s.RingBytes()), int64(0), int64(0), int64(0)
 		lp.eachWeights(n.Columns, n.Reduction, func(i int, core, _ int64) {
 			if n.ColumnsFirst && i%len(n.Reduction) == 0 {
 				column = 0
@@ -221,7 +221,7 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 				int64(gatherable(int(free)))*page)
 		}
 	}
-	return lp.checkParams(paramBytes(s))
+	return lp.checkParams(s.ParamBytes())
 }
 
 // checkLoads verifies that what one load brings from the DDR fits into so many bytes of the LLB.

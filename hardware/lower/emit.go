@@ -338,6 +338,9 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnd
 	var visits []int32 // tiles, as they pass
 	part := 0
 	for i, seg := range segments {
+		if a, b := seg.Schedule.WeightRoom, segments[0].Schedule.WeightRoom; a != b {
+			return nil, nil, fmt.Errorf("segment %d has room %q for weights, expected %q as in segment 0", i, a, b)
+		}
 		if seg.Exchange != nil {
 			part++
 		}
@@ -419,13 +422,12 @@ func (e *emitter) planned(lp *layerPlan, s *schedule.Schedule, step, part int) (
 
 // divideBuffers lays out the weight buffer, behind the LB's data, and the GB.
 func (e *emitter) divideBuffers(segments []Segment) {
-	lbData := int64(0)
-	for _, seg := range segments {
-		lbData = max(lbData, seg.Schedule.LBCapacity)
+	lbData, room := int64(0), schedule.WeightsStay
+	for _, seg := range segments { // whose rooms are alike
+		lbData, room = max(lbData, seg.Schedule.LBCapacity), seg.Schedule.WeightRoom
 	}
-	home := schedule.WeightHomeBytes(e.spec)
-	buffer := schedule.WeightBufferBytes(e.spec) - home
-	weightRing := schedule.WeightRingBytes(e.spec)
+	home, weightRing := room.HomeBytes(e.spec), room.RingBytes(e.spec)
+	buffer := room.BufferBytes(e.spec) - home
 	e.lb.log, e.gbActs.log = &e.queues, &e.queues
 	e.weights.between(lbData, lbData+weightRing)
 	e.params.between(lbData+weightRing, lbData+buffer)

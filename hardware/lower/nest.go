@@ -49,7 +49,7 @@ func CheckNest(s *schedule.Schedule, i int, m *cost.Model) error {
 
 func loopsOf(s *schedule.Schedule, st *schedule.Step, m *cost.Model) *Loops {
 	m = m.Kind(st.Kind)
-	lp, ring := prepare(s, st, grainFor(1), nil), schedule.WeightRingBytes(s.Spec)
+	lp, ring := prepare(s, st, grainFor(1), nil), s.RingBytes()
 	if st.Attending != nil {
 		t := s.AttentionTiles(st)
 		return &Loops{Rule: &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &t},

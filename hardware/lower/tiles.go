@@ -155,7 +155,7 @@ func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, fine grain, me
 		return nil, fmt.Errorf("nest of %q: has loops over queries and keys, the layer is no attention", lp.layer.Name)
 	}
 	_, whole := s.Overwritten(st)
-	rule := lp.rules(m, schedule.WeightRingBytes(s.Spec), fine, whole)
+	rule := lp.rules(m, s.RingBytes(), fine, whole)
 	lp.slice()
 	if lp.nest = st.Nest; lp.nest == nil {
 		lp.nest = rule
@@ -179,12 +179,6 @@ func prepare(s *schedule.Schedule, st *schedule.Step, fine grain, mem *Memory) *
 		lp.cutConstants(s, fine)
 	}
 	return lp
-}
-
-// paramBytes is the number of bytes of parameters beside the weights that stay for a step: more pass in
-// blocks, two of which have room in their part of the weight buffer.
-func paramBytes(s *schedule.Schedule) int64 {
-	return (schedule.WeightBufferBytes(s.Spec) - schedule.WeightHomeBytes(s.Spec) - schedule.WeightRingBytes(s.Spec)) / 2
 }
 
 // rules makes the nest of a step that has none. whole is the number of rows that there are, none of which may
@@ -344,7 +338,7 @@ func (lp *layerPlan) check(s *schedule.Schedule, rule *schedule.Nest) error {
 	if err := lp.checkSlices(s); err != nil {
 		return err
 	}
-	weightRing, params := schedule.WeightRingBytes(s.Spec), paramBytes(s)
+	weightRing, params := s.RingBytes(), s.ParamBytes()
 	n, st := lp.nest, lp.step
 	stage, most := int64(0), int64(1)
 	for _, p := range lp.stages(s) {
@@ -643,9 +637,9 @@ func (lp *layerPlan) addWork(s *schedule.Schedule, inst *schedule.Instance) {
 // cutConstants finds the anchor's weights among the constants that the step reads, and cuts
 // others into blocks, two of which must fit into their ring.
 func (lp *layerPlan) cutConstants(s *schedule.Schedule, fine grain) {
-	anchor, ring := s.Graph.Op(lp.layer.Anchor), schedule.WeightRingBytes(s.Spec)
+	anchor, ring := s.Graph.Op(lp.layer.Anchor), s.RingBytes()
 	if lp.matrix && s.Graph.Tensor(anchor.Inputs[1]).Role == model.Constant { // weights have theirs
-		ring = 2 * paramBytes(s)
+		ring = 2 * s.ParamBytes()
 	}
 	for i, p := range lp.step.Params {
 		operand := int32(len(lp.step.Reads) + i)
@@ -659,7 +653,7 @@ func (lp *layerPlan) cutConstants(s *schedule.Schedule, fine grain) {
 		case lp.matrix && p.Tensor == anchor.Inputs[0]:
 			lp.rowBlocks = cut(p, lp.step.Kind, operand, max(64, ring/2, ceilDiv(p.CoreBytes, fine.weightTiles)))
 		default:
-			most := max(64, paramBytes(s), ceilDiv(p.CoreBytes, fine.weightTiles))
+			most := max(64, s.ParamBytes(), ceilDiv(p.CoreBytes, fine.weightTiles))
 			lp.params = append(lp.params, cut(p, lp.step.Kind, operand, most)...)
 		}
 	}

@@ -124,7 +124,7 @@ func PlaceSpilled(s *schedule.Schedule, spilled []int, rule SpillRule,
 
 func (p *placer) place(spilled []int) error {
 	s := p.s
-	s.LBCapacity = schedule.DataBytes(s.Spec)
+	s.LBCapacity = s.WeightRoom.DataBytes(s.Spec)
 	s.GBCapacity = 0
 	if s.Spec.GB != nil {
 		s.GBCapacity = int64(s.Spec.GB.SizeBytes)
@@ -172,7 +172,7 @@ func PassesAgain(s *schedule.Schedule, st *schedule.Step) int64 {
 	}
 	layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
 	if s.Graph.Op(layer.Anchor).Class() != model.MatrixClass || st.Attending != nil ||
-		weights <= schedule.WeightRingBytes(s.Spec) {
+		weights <= s.RingBytes() {
 		return 0
 	}
 	return weights

@@ -370,7 +370,7 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 		list = append(list, made{row, draft})
 	}
 	for _, m := range list {
-		if m.row.Method == pipeline.Overwriting.Name {
+		if pipeline.Overwrites(m.row.Method) {
 			// Values that take the place of others may move less than the bound.
 			m.row.Note = cmp.Or(m.row.Note, "the bound and search are of plans in which no value takes the place of another")
 		} else if best != nil && best.Status != milp.Infeasible && m.row.Objective != nil {

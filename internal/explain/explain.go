@@ -819,7 +819,7 @@ func (e *Explainer) spills() map[int]*Spill {
 					x.WeightBytes += r.CoreBytes
 				}
 			}
-			x.BufferBytes = schedule.WeightRingBytes(s.Spec)
+			x.BufferBytes = s.RingBytes()
 		}
 		x.Over = max(0, x.LiveBytes+x.StageBytes-x.CapacityBytes)
 		switch {

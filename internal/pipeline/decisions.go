@@ -451,6 +451,12 @@ func (s *Setting[T]) named(name string) T {
 	return s.Choices[i].Value
 }
 
+// choice is the name of a choice.
+func (s *Setting[T]) choice(x T) string {
+	i := slices.IndexFunc(s.Choices, func(c Choice[T]) bool { return any(c.Value) == any(x) })
+	return s.Choices[i].Name
+}
+
 // Stage returns the setting's row.
 func (s *Setting[T]) Stage() Stage {
 	st := Stage{Name: s.Name, Description: s.Description, inPlan: s.inPlan, text: s.text}

@@ -125,6 +125,12 @@ func spillText(b *strings.Builder, d *Draft) {
 	}
 }
 
+func bufferText(b *strings.Builder, d *Draft) {
+	r := d.WeightRoom
+	fmt.Fprintf(b, "%s: %d bytes of a core for values, %d for weights that stay, %d for those that pass\n",
+		buffer.choice(r), r.DataBytes(d.Spec), r.HomeBytes(d.Spec), r.BufferBytes(d.Spec)-r.HomeBytes(d.Spec))
+}
+
 func addressText(b *strings.Builder, d *Draft) {
 	for i := range d.Values {
 		if v := &d.Values[i]; v.Instance >= 0 && v.Level == schedule.LB {

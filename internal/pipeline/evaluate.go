@@ -22,17 +22,28 @@ import (
 
 // prepare makes the schedule that the decisions give.
 func (p *Decisions) prepare(ctx context.Context, w *Problem, opt run) (*Result, error) {
-	named := p.Recipe
-	if apart, ok := p.value(addresses.Name).(plain[bool]); ok && apart.value {
-		with := Pick{addresses.Name, addresses.Choices[1].Name}
+	named, by := p.Recipe, p.Recipe
+	note := func(with Pick) {
 		if named.Pick(with.Stage) != with.Strategy {
 			named.set(with)
 			named.Name += "+" + with.String()
 		}
 	}
-	return w.prepare(ctx, named, p.Recipe, p.Chunk, opt, func(size int64) *Decisions {
+	room, chosen := p.value(buffer.Name).(plain[schedule.WeightRoom])
+	if chosen { // for chunks of other sizes, too
+		with := Pick{buffer.Name, buffer.choice(room.value)}
+		note(with)
+		by.set(with)
+	}
+	if apart, ok := p.value(addresses.Name).(plain[bool]); ok && apart.value {
+		note(Pick{addresses.Name, addresses.choice(true)})
+	}
+	return w.prepare(ctx, named, by, p.Chunk, opt, func(size int64) *Decisions {
 		if size == p.Chunk {
 			return p
+		}
+		if rest := p.rest[size]; rest != nil && chosen {
+			return rest.unless(room)
 		}
 		return p.rest[size]
 	})
@@ -339,6 +350,7 @@ func (r *Result) commands() [sha256.Size]byte {
 
 // schedule adds all that commands follow from.
 func (b *Key) schedule(s *schedule.Schedule) {
+	b.Text(string(s.WeightRoom))
 	for i := range s.Steps {
 		st := &s.Steps[i]
 		layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]

@@ -145,7 +145,7 @@ func Tiled() []Recipe {
 		return parse(name, description, picks+" issue=cross-layer prefetch=at-start weights=keep nest=tiles")
 	}
 	list := []Recipe{
-		row(Default, "the fastest of tiled-llb, tiled-l1, tiled-groups, tiled-room and tiled-slices",
+		row(Default, "the fastest of tiled-llb, tiled-l1, tiled-groups, tiled-room, tiled-slices, tiled-moved and tiled-twelfth",
 			"group=one split=none outputs=llb-kept bind=even"),
 		row("tiled-llb",
 			"one kernel, attention as an operator, results in the LLB, products in tiles of rows, columns and reduction",
@@ -160,7 +160,13 @@ func Tiled() []Recipe {
 			"tiled-l1 with feed-forwards in slices, where hidden columns fit neither the L1s nor the LLB; sums in place",
 			"group=one-sliced split=none outputs=l1-kept bind=even spill=overwrite"),
 	}
-	list[0].Fallback = []string{"tiled-l1", "tiled-groups", "tiled-room", "tiled-slices"}
+	const sliced = "group=one-sliced split=none outputs=l1-kept bind=even "
+	list = append(list,
+		row("tiled-moved", "tiled-slices where what is moved fastest leaves, and weights pass all of their room in the L1s",
+			sliced+"spill=least-moved buffer=pass"),
+		row("tiled-twelfth", "tiled-slices with a twelfth of the L1s for weights, and the rest for values",
+			sliced+"spill=overwrite buffer=twelfth"))
+	list[0].Fallback = []string{"tiled-l1", "tiled-groups", "tiled-room", "tiled-slices", "tiled-moved", "tiled-twelfth"}
 	return list
 }
 

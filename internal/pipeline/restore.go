@@ -129,8 +129,10 @@ func (r *Result) written(s *schedule.Schedule) (all []schedulefile.Decision) {
 			continue // no JSON can say it
 		}
 		if st, err := r.Recipe.stage(name); err == nil && !st.own && st.read != nil {
-			said, err := json.Marshal(st.take(&Draft{Recipe: r.Recipe}, false))
-			if st.inPlan || err == nil && bytes.Equal(said, data) {
+			if st.inPlan {
+				continue
+			}
+			if said, err := json.Marshal(st.take(&Draft{Recipe: r.Recipe}, false)); err == nil && bytes.Equal(said, data) {
 				continue
 			}
 		}

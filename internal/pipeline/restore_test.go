@@ -1,10 +1,13 @@
 package pipeline
 
 import (
+	"context"
 	"slices"
 	"testing"
 
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/schedulefile"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -43,5 +46,69 @@ func TestSettingsInFiles(t *testing.T) {
 	}
 	if _, err := row.read([]byte(`"a"`)); err == nil || err.Error() != `value is "a", expected one such as 1` {
 		t.Errorf(`"a": %v`, err)
+	}
+}
+
+// Schedules with each room for weights in the L1s keep all rules, and are the same read from their files: all of a
+// result have one room, also those of a chunk of another size, and decisions of it that another is decided for.
+func TestRoomsForWeights(t *testing.T) {
+	ctx := context.Background()
+	net, err := network.Open("toy-fig5", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe, err := Lookup("tiled-moved")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, machine := range []string{"ipu", "goya", "stcp920"} {
+		described, err := hardware.Load(machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec, err := Machine(described, LevelAuto)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rooms, batch := map[int64]bool{}, int64(5*spec.Clusters)
+		for _, room := range buffer.Choices {
+			r := Picking(recipe, Pick{buffer.Name, room.Name})
+			made, err := RunStages(ctx, net, described, batch, r, Options{Chunk: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rooms[room.Value.HomeBytes(spec)<<32+made.Schedule.LBCapacity] = true
+			for _, other := range buffer.Choices {
+				w := NewProblem(net, described, spec, batch, Options{})
+				p := DecisionsOf(made, false, true).with(plain[schedule.WeightRoom]{&buffer, other.Value})
+				changed, _, err := w.Decided(ctx, p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := Simulate(ctx, changed); err != nil {
+					t.Fatalf("%s, %s for %s: %v", machine, other.Name, room.Name, err)
+				}
+				for s := range changed.Sizes() {
+					if s.WeightRoom != other.Value {
+						t.Errorf("%s: a schedule has room %q, decided is %q", machine, s.WeightRoom, other.Value)
+					}
+				}
+			}
+			f := File(made, schedulefile.Origin{})
+			read, err := Restore(ctx, f, described)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := Simulate(ctx, read); err != nil {
+				t.Fatal(err)
+			}
+			if read.Sim.TotalPs != made.Sim.TotalPs || read.Schedule.WeightRoom != room.Value {
+				t.Errorf("%s, %s: %d ps, from the file with room %q %d", machine, room.Name, made.Sim.TotalPs,
+					read.Schedule.WeightRoom, read.Sim.TotalPs)
+			}
+		}
+		if want := map[string]int{"ipu": 2, "goya": 3, "stcp920": 1}[machine]; len(rooms) != want {
+			t.Errorf("%s: rooms differ in %d ways, expected %d", machine, len(rooms), want)
+		}
 	}
 }

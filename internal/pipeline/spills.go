@@ -61,7 +61,7 @@ type SpillProblem struct {
 // count as if nothing was spilled. So the problem asks for no more than any memory
 // plan must, and its least cost is a bound.
 func NewSpillProblem(s *schedule.Schedule) *SpillProblem {
-	p := &SpillProblem{Problem: &allocate.Problem{Name: s.Graph.Name}, CapacityBytes: schedule.DataBytes(s.Spec)}
+	p := &SpillProblem{Problem: &allocate.Problem{Name: s.Graph.Name}, CapacityBytes: s.WeightRoom.DataBytes(s.Spec)}
 	costs := make([]int64, len(s.Values))
 	for i := range s.Values {
 		costs[i] = s.Values[i].Bytes
@@ -171,7 +171,7 @@ func tilings(work *schedule.Schedule, st schedule.Step, spilled []int) []allocat
 	for k, v := range spilled {
 		at[k], work.Values[v].Level = work.Values[v].Level, schedule.GB
 	}
-	list, capacity := graphturbo.Tilings(work, &st), schedule.DataBytes(work.Spec)
+	list, capacity := graphturbo.Tilings(work, &st), work.WeightRoom.DataBytes(work.Spec)
 	if list[0].StageBytes > capacity {
 		st.Panels = true
 		for k, x := range graphturbo.Tilings(work, &st) {
@@ -476,11 +476,20 @@ var neededSpills = Strategy{Name: "needed",
 		return graphturbo.PlaceSpilled(d.Schedule, nil, graphturbo.LongestLifetime, nil)
 	}}
 
-// Overwriting spills by the longest lifetime where values may take the place of what their layer reads.
-var Overwriting = Strategy{Name: "overwrite",
+// overLongest spills by the longest lifetime where values may take the place of what their layer reads.
+var overLongest = Strategy{Name: "overwrite",
 	Description: "longest-lifetime, and results of layers without a product lie over what they read",
 	Decide: func(_ context.Context, d *Draft) error {
 		return graphturbo.PlaceOver(d.Schedule, graphturbo.LongestLifetime)
+	}}
+
+// Overwrites reports whether a strategy of row spill lets values take the place of others.
+func Overwrites(strategy string) bool { return strategy == overLongest.Name || strategy == overLeastMoved.Name }
+
+var overLeastMoved = Strategy{Name: "least-moved",
+	Description: "overwrite, but what takes least time to move for each byte that it frees",
+	Decide: func(_ context.Context, d *Draft) error {
+		return graphturbo.PlaceOver(d.Schedule, graphturbo.LeastMoved)
 	}}
 
 // reserve says how much of the LLB values leave to what is on its way: with little room a product whose operands come
@@ -498,6 +507,33 @@ var reserve = Setting[int64]{Name: "reserve", Description: "how much of the LLB 
 		d.Reserve = sixteenths
 		return nil
 	}}
+
+// buffer says how much of a core's L1 weights have. What stays there saves loads from the DDR in later chunks and
+// instances, on machines without an LLB; where there are none, larger tiles pass in fewer loads, and more values stay.
+var buffer = Setting[schedule.WeightRoom]{Name: "buffer", Description: "how much of a core's L1 weights have",
+	inPlan: true,
+	Choices: []Choice[schedule.WeightRoom]{
+		{"stay", "a quarter, or their own memory; without an LLB they stay in three quarters of it", schedule.WeightsStay},
+		{"pass", "as much, all of which they pass", schedule.WeightsPass},
+		{"twelfth", "pass, and a twelfth of an L1 that they share with values", schedule.WeightsTwelfth},
+	},
+	Apply: func(d *Draft, room schedule.WeightRoom) error {
+		d.WeightRoom = room
+		return room.Check()
+	}}
+
+// bufferStage is the row of the room for weights. It is searched where an L1 is the only place for weights to stay in.
+func bufferStage() Stage {
+	st := buffer.Stage()
+	st.unlessNil, st.text = true, bufferText
+	st.take = func(d *Draft, _ bool) Decision {
+		if d.WeightRoom == schedule.WeightsStay && d.Spec.GB != nil {
+			return nil
+		}
+		return plain[schedule.WeightRoom]{&buffer, d.WeightRoom}
+	}
+	return st
+}
 
 // leftOfLLB is the number of sixteenths of the LLB that values leave in all schedules of a result; 16: there is none.
 func (r *Result) leftOfLLB() int64 {

@@ -72,7 +72,7 @@ func newTiler(d *Draft) (t *tiler, err error) {
 			return nil, err
 		}
 	}
-	t.same.Text(fmt.Sprint(d.Lower.Generator, n))
+	t.same.Text(fmt.Sprint(d.Lower.Generator, n, d.WeightRoom))
 	return t, nil
 }
 
@@ -157,7 +157,7 @@ func (t *tiler) product(i int, p *tiling.Problem) Key {
 	var b Key
 	b.Add(int64(st.Kind))
 	b.Add(p.Reps, p.M, p.N, p.K, p.RowBytes, p.ColumnBytes, p.ResultBytes, int64(p.RowsFrom), int64(p.ColumnsFrom),
-		int64(p.To), p.Deep, p.Most, p.Data, p.Shared, p.LLB, int64(len(p.Extra)))
+		int64(p.To), p.Deep, p.Most, p.Data, p.Ring, p.Home, p.Shared, p.LLB, int64(len(p.Extra)))
 	for _, x := range []float64{p.Product.Simple, p.Product.Special, p.Product.Move, p.Machine.Row, p.Load,
 		p.Gap, p.Machine.Simple,
 		p.Machine.Special, p.Machine.Move, p.Head} {
@@ -411,7 +411,9 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 	if p.LLB > 0 && t.d.Lower.Prefetch {
 		p.Head = s.Spec.LaunchSeconds
 	}
-	p.Data, p.Shared, p.Most = min(p.Data, s.Room(i)), s.Shared(i), mostProducts
+	room := s.WeightRoom
+	p.Ring, p.Home = room.RingBytes(s.Spec), room.HomeBytes(s.Spec)
+	p.Data, p.Shared, p.Most = min(room.DataBytes(s.Spec), s.Room(i)), s.Shared(i), mostProducts
 	reps, rows := t.rows(st, p.Reps, row)
 	if !lies {
 		p.Divide(lengths(out, rows), []int64{out[layout[len(layout)-row]].Len()}, p.Cores)
@@ -608,8 +610,15 @@ func matrixRows(spec *hardware.Spec) int64 {
 	return n
 }
 
-// Idle reports whether a recipe is for slices and a graph needs none.
+// Idle reports whether a recipe has nothing that others have not: it is for slices, and a graph needs none, or takes
+// room from weights, and these have a memory of their own, or values had better be in an LLB.
 func (r Recipe) Idle(g *model.Graph, spec *hardware.Spec) bool {
+	switch buffer.named(r.Pick(buffer.Name)) {
+	case schedule.WeightsPass:
+		return false
+	case schedule.WeightsTwelfth:
+		return spec.GB != nil || spec.LBWeightBytes > 0
+	}
 	return r.Pick("group") == slicedKernel.Name && SlicesOf(g, spec) == nil
 }
 

@@ -82,7 +82,8 @@ func (b *builder) graph() {
 		return
 	}
 	b.s = &schedule.Schedule{Graph: g, Spec: b.spec, Busy: b.busy, UnevenCores: b.plan.UnevenCores,
-		Grouping: &schedule.Grouping{}}
+		WeightRoom: b.plan.WeightRoom,
+		Grouping:   &schedule.Grouping{}}
 	found := len(g.Inputs) == 0
 	for _, t := range g.Inputs {
 		if s := g.Tensor(t).Shape; len(s) > 0 && s[0]%b.plan.Batch == 0 {

@@ -85,8 +85,10 @@ type Plan struct {
 	Outputs string `json:"outputs"`
 	// UnevenCores: layers inside an instance may be spread over cores in slices that
 	// differ, where the file does not say how.
-	UnevenCores bool    `json:"uneven_cores,omitempty"`
-	Groups      []Group `json:"groups"`
+	UnevenCores bool `json:"uneven_cores,omitempty"`
+	// WeightRoom says how much of a core's LB weights have, in all schedules of a file alike.
+	WeightRoom schedule.WeightRoom `json:"weight_room,omitempty"`
+	Groups     []Group             `json:"groups"`
 	// Instances, each once, in any order.
 	Instances  []Instance  `json:"instances"`
 	OrderName  string      `json:"order_name,omitempty"`

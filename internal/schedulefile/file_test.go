@@ -167,6 +167,8 @@ func TestReadErrors(t *testing.T) {
 			`a.json: generator.load_tiles: found 65, expected 1 to 64, or none`},
 		{"outputs", `"outputs": "lb"`, `"outputs": "here"`,
 			`a.json: schedules[0].outputs: found "here", expected "lb", "gb" or "ddr"`},
+		{"room for weights", `"outputs": "lb"`, `"outputs": "lb", "weight_room": "all"`,
+			`a.json: schedules[0].weight_room: found "all", expected "pass", "twelfth" or none, alike in all schedules`},
 		{"shape", `"shape":[5,`, `"shape":[-5,`, `a.json: schedules[0].graph.tensors[0].shape: found [-5 `},
 		{"dtype", `"dtype":"f16"`, `"dtype":"f17"`,
 			`a.json: schedules[0].graph.tensors[0].dtype: found "f17", expected an element type`},

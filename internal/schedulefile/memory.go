@@ -22,7 +22,7 @@ func (b *builder) memory() {
 		b.nests()
 		return
 	}
-	s.LBCapacity = schedule.DataBytes(b.spec)
+	s.LBCapacity = s.WeightRoom.DataBytes(b.spec)
 	if b.spec.GB != nil {
 		s.GBCapacity = int64(b.spec.GB.SizeBytes)
 	}

@@ -208,7 +208,7 @@ func (s *Schedule) DataEnd(st *Step) int64 {
 	if !st.Nest.Blocked() || st.Nest.Ring == 0 {
 		return s.LBCapacity
 	}
-	return s.LBCapacity + WeightRingBytes(s.Spec) - st.Nest.Ring
+	return s.LBCapacity + s.RingBytes() - st.Nest.Ring
 }
 
 // CheckRing verifies that the ring of weights of a step's blocked nest has place beside the values alive.
@@ -236,7 +236,7 @@ func (s *Schedule) Shared(i int) int64 {
 			used = max(used, v.Address+v.CoreBytes)
 		}
 	}
-	return s.LBCapacity + WeightRingBytes(s.Spec) - used
+	return s.LBCapacity + s.RingBytes() - used
 }
 
 // rooms returns the free ranges of the LB up to an address beside the values alive at step i.

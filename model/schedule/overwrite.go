@@ -22,7 +22,7 @@ func (s *Schedule) Overwritable(st *Step) (from *Value, rows int64) {
 		params += st.Params[i].CoreBytes
 	}
 	// else they pass part by part
-	small := params <= (WeightBufferBytes(s.Spec)-WeightHomeBytes(s.Spec)-WeightRingBytes(s.Spec))/2
+	small := params <= s.ParamBytes()
 	for i := range st.Reads {
 		r := &st.Reads[i]
 		v := &s.Values[r.Value]

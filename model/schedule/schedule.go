@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -171,6 +172,8 @@ type Schedule struct {
 	Values     []Value
 	// LBCapacity is per core, GBCapacity per cluster; both without reserves.
 	LBCapacity, GBCapacity int64
+	// WeightRoom says how much of a core's LB weights have.
+	WeightRoom WeightRoom
 	// Reserve is the number of sixteenths of the GB that the memory plan leaves to weights and transfers on their
 	// way; 0: one.
 	Reserve int64
@@ -197,48 +200,86 @@ type Spill struct {
 	Bytes    int64
 }
 
-// WeightBufferBytes is the fixed part of each core's LB that weights pass
-// through: the separate weight memory where there is one, else a quarter of the
-// LB.
-func WeightBufferBytes(spec *hardware.Spec) int64 {
-	if spec.LBWeightBytes > 0 {
-		return int64(spec.LBWeightBytes)
+// A WeightRoom says how much of each core's LB weights have, and what of it they stay in.
+type WeightRoom string
+
+// The rooms for weights. The first is that of whoever chooses none.
+const (
+	// WeightsStay is the separate weight memory where there is one, else a quarter of the LB. On a machine without a GB
+	// that could keep them, weights stay in three quarters of it from use to use.
+	WeightsStay WeightRoom = ""
+	// WeightsPass is the same room, all of which weights pass.
+	WeightsPass WeightRoom = "pass"
+	// WeightsTwelfth is a twelfth of an LB that weights share with values, so that more values stay, else as WeightsPass.
+	WeightsTwelfth WeightRoom = "twelfth"
+)
+
+// Check reports a room that is not known.
+func (r WeightRoom) Check() error {
+	switch r {
+	case WeightsStay, WeightsPass, WeightsTwelfth:
+		return nil
 	}
-	if spec.LB == nil {
+	return fmt.Errorf("room for weights is %q, expected %q, %q or none", string(r), WeightsPass, WeightsTwelfth)
+}
+
+// BufferBytes is the fixed part of each core's LB that weights have, the parts below among it.
+func (r WeightRoom) BufferBytes(spec *hardware.Spec) int64 {
+	switch {
+	case spec.LBWeightBytes > 0:
+		return int64(spec.LBWeightBytes)
+	case spec.LB == nil:
 		return 0
+	case r == WeightsTwelfth:
+		return int64(spec.LB.SizeBytes) / 12 &^ 63
 	}
 	return int64(spec.LB.SizeBytes) / 4
 }
 
-// WeightHomeBytes is the part of each core's weight buffer in which weights stay
-// from use to use on a machine without a GB that could keep them.
-func WeightHomeBytes(spec *hardware.Spec) int64 {
-	if spec.GB != nil {
+// HomeBytes is the part of the buffer in which weights stay from use to use.
+func (r WeightRoom) HomeBytes(spec *hardware.Spec) int64 {
+	if spec.GB != nil || r != WeightsStay {
 		return 0
 	}
-	return WeightBufferBytes(spec) / 4 * 3 &^ 63
+	return r.BufferBytes(spec) / 4 * 3 &^ 63
 }
 
-// WeightRingBytes is the part of the weight buffer that the anchors' weights pass
-// through; a third as much is for biases, scales and tables.
-func WeightRingBytes(spec *hardware.Spec) int64 {
-	b := WeightBufferBytes(spec) - WeightHomeBytes(spec)
+// RingBytes is the part of the buffer that the anchors' weights pass through; a third as much is for biases, scales
+// and tables.
+func (r WeightRoom) RingBytes(spec *hardware.Spec) int64 {
+	b := r.BufferBytes(spec) - r.HomeBytes(spec)
 	return b - b/4
+}
+
+// DataBytes is the part of each core's LB that activations may use.
+func (r WeightRoom) DataBytes(spec *hardware.Spec) int64 {
+	switch {
+	case spec.LB == nil:
+		return 0
+	case spec.LBWeightBytes > 0:
+		return int64(spec.LB.SizeBytes)
+	}
+	return int64(spec.LB.SizeBytes) - r.BufferBytes(spec)
+}
+
+// WeightBufferBytes is the buffer of who chooses no room for weights.
+func WeightBufferBytes(spec *hardware.Spec) int64 { return WeightsStay.BufferBytes(spec) }
+
+// RingBytes is the part of each core's LB that the anchors' weights pass through.
+func (s *Schedule) RingBytes() int64 { return s.WeightRoom.RingBytes(s.Spec) }
+
+// ParamBytes is the number of bytes of parameters beside the anchors' weights that stay for a step: more pass in
+// blocks, two of which have room in their part of the weights' buffer.
+func (s *Schedule) ParamBytes() int64 {
+	r := s.WeightRoom
+	return (r.BufferBytes(s.Spec) - r.HomeBytes(s.Spec) - r.RingBytes(s.Spec)) / 2
 }
 
 // MovableRing reports whether weights share the LB of a core with activations, so that a nest may say where one ends.
 func MovableRing(spec *hardware.Spec) bool { return spec.LB != nil && spec.LBWeightBytes == 0 }
 
-// DataBytes is the part of each core's LB that activations may use.
-func DataBytes(spec *hardware.Spec) int64 {
-	if spec.LB == nil {
-		return 0
-	}
-	if spec.LBWeightBytes > 0 {
-		return int64(spec.LB.SizeBytes)
-	}
-	return int64(spec.LB.SizeBytes) - WeightBufferBytes(spec)
-}
+// DataBytes is the part of each core's LB that activations may use where nobody chooses a room for weights.
+func DataBytes(spec *hardware.Spec) int64 { return WeightsStay.DataBytes(spec) }
 
 // BusyClusters is the number of clusters that have work, and so share the DDR.
 func (s *Schedule) BusyClusters() int {
