@@ -98,7 +98,9 @@ func TestCompareSplitAndMemory(t *testing.T) {
 }
 
 // overwrites reports whether a rule puts values in the place of others, which the exact method does not.
-func overwrites(d scheduler.Compared) bool { return d.Method == "overwrite" || d.Method == "least-moved" }
+func overwrites(d scheduler.Compared) bool {
+	return d.Method == "overwrite" || d.Method == "least-moved"
+}
 
 // A rule of a larger problem than the exact method's has no bound of it.
 func TestCompareHasNoBoundOfOverwriting(t *testing.T) {

@@ -484,7 +484,9 @@ var overLongest = Strategy{Name: "overwrite",
 	}}
 
 // Overwrites reports whether a strategy of row spill lets values take the place of others.
-func Overwrites(strategy string) bool { return strategy == overLongest.Name || strategy == overLeastMoved.Name }
+func Overwrites(strategy string) bool {
+	return strategy == overLongest.Name || strategy == overLeastMoved.Name
+}
 
 var overLeastMoved = Strategy{Name: "least-moved",
 	Description: "overwrite, but what takes least time to move for each byte that it frees",

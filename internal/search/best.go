@@ -330,24 +330,26 @@ func (s *seeker) families(chunk int64) (list []startAt) {
 // many operators are counted anew with each that joins.
 const mostInPlace = 10_000
 
-// startAll simulates recipes at some chunks, in place and not, and the greedy one with feed-forwards in slices, too, if
-// that pays.
-func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks []int64) error {
-	type start struct {
-		recipe  pipeline.Recipe
-		w       *pipeline.Problem
-		inPlace bool
-		chunk   int64
-		made    *pipeline.Result
-		pipeline.Outline
-		err error
-	}
-	var starts []start
+// A beginning is a recipe's schedule of a chunk, in place or not.
+type beginning struct {
+	recipe  pipeline.Recipe
+	w       *pipeline.Problem
+	inPlace bool
+	chunk   int64
+	made    *pipeline.Result
+	pipeline.Outline
+	err  error
+	done chan struct{} // closed when it is simulated
+}
+
+// beginnings are those of recipes at some chunks, in place and not, and of the greedy one with feed-forwards in slices,
+// too, if that pays.
+func (s *seeker) beginnings(recipes []pipeline.Recipe, chunks []int64) (starts []beginning, err error) {
 	for _, r := range recipes {
 		for _, chunk := range chunks {
 			g, err := s.w.Graph(chunk)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if r.Idle(g, s.w.Spec) {
 				continue
@@ -363,86 +365,134 @@ func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks
 					continue // it takes too long, or makes no difference
 				}
 				for _, w := range problems {
-					starts = append(starts, start{recipe: r, w: w, inPlace: inPlace, chunk: chunk})
+					starts = append(starts, beginning{recipe: r, w: w, inPlace: inPlace, chunk: chunk,
+						done: make(chan struct{})})
 				}
 			}
 		}
 	}
-	for first := 0; first < len(starts) && ctx.Err() == nil; {
-		// A round's results are looked at in order, so that none depends on which was first.
-		round := starts[first:min(first+4*s.threads(), len(starts))]
+	return starts, nil
+}
+
+// startAll simulates recipes at some chunks. At a time, enough, if that is not zero, it leaves out the rest, unless it
+// has found nothing; all says that it has left out none.
+func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks []int64, enough time.Time) (
+	all bool, err error) {
+	starts, err := s.beginnings(recipes, chunks)
+	if err != nil {
+		return false, err
+	}
+	begun, stop := context.WithCancel(ctx)
+	ahead, fed := make(chan struct{}, 4*s.threads()), make(chan struct{}) // as many as memory allows
+	go func() {
+		defer close(fed)
 		var workers errgroup.Group
 		workers.SetLimit(s.threads())
-		for i := range round {
+		for i := range starts {
+			x := &starts[i]
+			ahead <- struct{}{}
 			workers.Go(func() error {
-				x := &round[i]
-				x.made, x.Outline, x.err = x.w.Fastest(ctx, x.recipe, x.inPlace, x.chunk)
+				defer close(x.done)
+				x.made, x.Outline, x.err = x.w.Fastest(begun, x.recipe, x.inPlace, x.chunk)
 				x.Score = s.opt.Objective.score(x.Ps, x.Joules)
 				return nil
 			})
 		}
-		if err := workers.Wait(); err != nil {
-			return err
-		}
-		for i := range round {
-			x := &round[i]
-			if x.err != nil {
-				if ctx.Err() == nil && !pipeline.TooLarge(x.err) {
-					return x.err
-				}
-				s.failed = cmp.Or(s.failed, x.err)
-				continue
-			}
-			s.found.Evaluations++
-			w, err := pipeline.Of(s.problems(), x.made.Schedule.Graph, x.chunk)
-			if err != nil {
-				return err
-			}
-			rate := float64(s.w.Batch) / (float64(x.Ps) * 1e-12)
-			s.start(Start{x.recipe.Name, x.inPlace, x.w != s.w, x.chunk, rate})
-			p := pipeline.DecisionsOf(x.made, x.inPlace, false)
-			s.begins(startAt{p, x.Outline, w})
-			g := s.found.Greedy
-			greedy := x.recipe.Name == pipeline.GreedyRecipe && x.w == s.w && !x.inPlace &&
-				(g == nil || x.Ps < g.Sim.TotalPs)
-			better := s.found.Result == nil || x.Score < s.score(s.found.Result)
-			shown := s.opt.Front && !s.found.Front.beats(Point{float64(x.Ps) * 1e-12, x.Joules, ""})
-			if !greedy && !better && !shown {
-				x.made = nil
-				continue
-			}
-			made := x.made
-			if x.made = nil; !x.recipe.Exact() {
-				opt := s.opt.Options
-				opt.InPlace, opt.Uneven = x.inPlace, made.Uneven
-				made, err = x.w.ByRecipe(ctx, x.recipe, x.chunk, opt)
-			}
-			if err == nil {
-				err = pipeline.Simulate(ctx, made)
-			}
-			switch {
-			case err != nil:
-				return err
-			case made.Sim.TotalPs != x.Ps:
-				return fmt.Errorf("internal error, a schedule takes %d ps, its outline %d", made.Sim.TotalPs, x.Ps)
-			}
-			if greedy {
-				s.found.Greedy = made
-			}
-			if better || shown {
-				move := x.recipe.Name
-				if x.inPlace {
-					move += ", in place"
-				}
-				if x.w != s.w {
-					move += ", in slices"
-				}
-				s.offer(made, p, w, fmt.Sprintf("%s, chunks of %d", move, x.chunk))
+		_ = workers.Wait()
+	}()
+	defer func() {
+		stop()
+		for { // the rest ends at once
+			select {
+			case <-ahead:
+			case <-fed:
+				return
 			}
 		}
-		first += len(round)
+	}()
+	var late <-chan time.Time
+	if !enough.IsZero() {
+		timer := time.NewTimer(time.Until(enough))
+		defer timer.Stop()
+		late = timer.C
 	}
-	return ctx.Err()
+	for i := range starts {
+		// They are looked at in order, so that none depends on which was first.
+		select {
+		case <-starts[i].done:
+		case <-late:
+			if s.found.Result != nil {
+				return false, ctx.Err()
+			}
+			<-starts[i].done
+		}
+		if err := s.judge(ctx, &starts[i]); err != nil {
+			return false, err
+		}
+		<-ahead
+		if !enough.IsZero() && !time.Now().Before(enough) && s.found.Result != nil {
+			return i+1 == len(starts), ctx.Err()
+		}
+	}
+	return true, ctx.Err()
+}
+
+// judge takes a beginning that has been simulated.
+func (s *seeker) judge(ctx context.Context, x *beginning) error {
+	if x.err != nil {
+		if ctx.Err() == nil && !pipeline.TooLarge(x.err) {
+			return x.err
+		}
+		s.failed = cmp.Or(s.failed, x.err)
+		return nil
+	}
+	s.found.Evaluations++
+	w, err := pipeline.Of(s.problems(), x.made.Schedule.Graph, x.chunk)
+	if err != nil {
+		return err
+	}
+	rate := float64(s.w.Batch) / (float64(x.Ps) * 1e-12)
+	s.start(Start{x.recipe.Name, x.inPlace, x.w != s.w, x.chunk, rate})
+	p := pipeline.DecisionsOf(x.made, x.inPlace, false)
+	s.begins(startAt{p, x.Outline, w})
+	g := s.found.Greedy
+	greedy := x.recipe.Name == pipeline.GreedyRecipe && x.w == s.w && !x.inPlace &&
+		(g == nil || x.Ps < g.Sim.TotalPs)
+	better := s.found.Result == nil || x.Score < s.score(s.found.Result)
+	shown := s.opt.Front && !s.found.Front.beats(Point{float64(x.Ps) * 1e-12, x.Joules, ""})
+	if !greedy && !better && !shown {
+		x.made = nil
+		return nil
+	}
+	made := x.made
+	if x.made = nil; !x.recipe.Exact() {
+		opt := s.opt.Options
+		opt.InPlace, opt.Uneven = x.inPlace, made.Uneven
+		made, err = x.w.ByRecipe(ctx, x.recipe, x.chunk, opt)
+	}
+	if err == nil {
+		err = pipeline.Simulate(ctx, made)
+	}
+	switch {
+	case err != nil:
+		return err
+	case made.Sim.TotalPs != x.Ps:
+		return fmt.Errorf("internal error, a schedule takes %d ps, its outline %d", made.Sim.TotalPs, x.Ps)
+	}
+	if greedy {
+		s.found.Greedy = made
+	}
+	if better || shown {
+		move := x.recipe.Name
+		if x.inPlace {
+			move += ", in place"
+		}
+		if x.w != s.w {
+			move += ", in slices"
+		}
+		s.offer(made, p, w, fmt.Sprintf("%s, chunks of %d", move, x.chunk))
+	}
+	return nil
 }
 
 // startFrom takes the schedule to go on from: the answer is never worse, and its chunk is
@@ -565,13 +615,27 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 		}
 		stages[k] = append(stages[k], r)
 	}
+	// If time ends, it had better be after those that are fastest most often.
+	slices.SortStableFunc(stages[0], func(a, b pipeline.Recipe) int {
+		last := func(r pipeline.Recipe) int {
+			if r.Name == pipeline.GreedyRecipe {
+				return 1
+			}
+			return 0
+		}
+		return last(a) - last(b)
+	})
+	enough := s.until
+	if !enough.IsZero() {
+		enough = s.began.Add(s.until.Sub(s.began) / 2)
+	}
 	for k := 0; k < len(stages) && len(s.starts) == 0; k++ {
-		if err := s.startAll(ctx, stages[k], chunks); err != nil {
+		all, err := s.startAll(ctx, stages[k], chunks, enough)
+		if err != nil {
 			return err
 		}
-		stages[k] = nil
+		s.begun, stages[k] = all, nil
 	}
-	s.begun = ctx.Err() == nil
 	if s.opt.Start != nil {
 		if err := s.startFrom(ctx, chunks); err != nil {
 			return err
@@ -593,12 +657,12 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 	if err != nil {
 		return err
 	}
-	if err := s.startAll(ctx, stages[1], chunks); err != nil {
+	if _, err := s.startAll(ctx, stages[1], chunks, time.Time{}); err != nil {
 		return err
 	}
 	first := promising[:min(2, len(promising))]
 	for _, c := range first {
-		if err := s.startAll(ctx, stages[2], []int64{c}); err != nil {
+		if _, err := s.startAll(ctx, stages[2], []int64{c}, time.Time{}); err != nil {
 			return err
 		}
 	}
@@ -607,8 +671,9 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 			return err
 		}
 	}
-	return s.startAll(ctx, stages[2], slices.DeleteFunc(slices.Clone(chunks),
-		func(c int64) bool { return slices.Contains(first, c) }))
+	_, err = s.startAll(ctx, stages[2], slices.DeleteFunc(slices.Clone(chunks),
+		func(c int64) bool { return slices.Contains(first, c) }), time.Time{})
+	return err
 }
 
 // A budget ends at a number of evaluations, or at a time if that is not zero.

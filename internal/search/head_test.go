@@ -107,13 +107,33 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
+// Where time is up, what has been found is enough: recipes that come later are left out, but not the first.
+func TestStartsInTime(t *testing.T) {
+	net, chip, recipe := greedyFor(t, "bert-128")
+	list := slices.Insert(pipeline.Tiled()[1:3], 0, recipe)
+	for _, c := range []struct {
+		enough time.Time
+		want   int
+	}{{time.Time{}, 6}, {time.Now().Add(-time.Second), 1}} {
+		s := &seeker{w: pipeline.NewProblem(net, chip, chip, 8, pipeline.Options{}), began: time.Now(), found: &Found{},
+			starts: map[family]startAt{}}
+		all, err := s.startAll(t.Context(), list, []int64{1, 2}, c.enough)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := s.found.Evaluations; n < c.want || !all && n > c.want || all != c.enough.IsZero() || s.found.Result == nil {
+			t.Errorf("enough at %v: %d starts, all: %v, expected %d", c.enough, n, all, c.want)
+		}
+	}
+}
+
 // searching is a search that has begun with the greedy schedule of a network in chunks of one size.
 func searching(t *testing.T, name string, batch, chunk int64) *searcher {
 	t.Helper()
 	net, chip, recipe := greedyFor(t, name)
 	s := &seeker{w: pipeline.NewProblem(net, chip, chip, batch, pipeline.Options{}), began: time.Now(), found: &Found{},
 		starts: map[family]startAt{}}
-	if err := s.startAll(t.Context(), []pipeline.Recipe{recipe}, []int64{chunk}); err != nil {
+	if _, err := s.startAll(t.Context(), []pipeline.Recipe{recipe}, []int64{chunk}, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	x := &searcher{seeker: s, w: s.bestAt(chunk).w, start: s.bestAt(chunk), rng: rand.New(rand.NewPCG(1, 0))}
@@ -192,7 +212,7 @@ func TestProposeAll(t *testing.T) {
 	net, chip, recipe := greedyFor(t, "bert-large-384")
 	s := &seeker{w: pipeline.NewProblem(net, chip, chip, 4, pipeline.Options{}), began: time.Now(), found: &Found{},
 		starts: map[family]startAt{}}
-	if err := s.startAll(t.Context(), []pipeline.Recipe{recipe}, []int64{1}); err != nil {
+	if _, err := s.startAll(t.Context(), []pipeline.Recipe{recipe}, []int64{1}, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	x := &searcher{seeker: s, w: s.bestAt(1).w, start: s.bestAt(1), rng: rand.New(rand.NewPCG(1, 0))}
