@@ -584,7 +584,7 @@ class Machine:
         own, lb_size = spec.get("lb_weight_bytes", 0), lb["size_bytes"]
         self.weights = own or lb_size // 4  # of a core's, for weights unless a nest says otherwise
         self.passing = own or lb_size  # that weights may pass
-        self.data = lb_size if own else lb_size - lb_size // 12 // 64 * 64  # the most that values may have
+        self.data = lb_size if own else lb_size - max(lb_size // 12 // 64 * 64, min(lb_size // 4, 256))  # the most that values may have
         self.home = 0 if gb else self.weights // 4 * 3 // 64 * 64
         self.lb_rate = lb["bandwidth_bytes_per_second"]
         self.broadcast, self.sync = core["broadcast"], spec.get("sync_seconds", 0)

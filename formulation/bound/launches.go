@@ -257,8 +257,8 @@ func (p *prices) of(c choice) float64 {
 // partition bounds what it takes to cut a cluster's share of n elements; busy clusters work.
 func (w *work) partition(ctx context.Context, n int64, spec *hardware.Spec, busy float64) *partition {
 	p := &partition{launch: spec.LaunchSeconds, ddr: busy / spec.DDR.BandwidthBytesPerSecond}
-	// The largest result that a memory on the chip holds, and the weights that stay from kernel to kernel, each at most:
-	// schedules divide the L1s between values and weights in one of a few ways.
+	// The largest result that a memory on the chip holds, and the weights that stay from kernel to kernel, each at
+	// most: schedules divide the L1s between values and weights in one of a few ways.
 	cores := float64(holding(spec))
 	piece := cores * float64(schedule.WeightsTwelfth.DataBytes(spec))
 	stays := cores * float64(schedule.WeightsStay.HomeBytes(spec))

@@ -454,3 +454,53 @@ func greedyOn(t testing.TB, name string) (network.Network, *hardware.Spec, Recip
 	}
 	return net, chip, recipe
 }
+
+// The decisions of a recipe's schedule give it again, whether or not what the recipe's rules make at once is taken.
+func TestDecisionsOfTiledRecipes(t *testing.T) {
+	ctx := t.Context()
+	for _, c := range []struct {
+		net, machine string
+		batch, chunk int64
+	}{{"bert-512", "stcp920", 16, 4}, {"bert-512", "ipu", 8, 4}, {"resnet50", "goya", 4, 4},
+		{"resnet50", "a100", 4, 4}} {
+		net, err := network.Open(c.net, network.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		described, err := hardware.Load(c.machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec, err := Machine(described, LevelAuto)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, recipe := range Tiled()[1:] {
+			made, err := RunStages(ctx, net, described, c.batch, recipe, Options{Chunk: c.chunk})
+			if TooLarge(err) {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := NewProblem(net, described, spec, c.batch, Options{})
+			w, err = Of(w.Graphs(), made.Schedule.Graph, c.chunk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, all := range []bool{false, true} {
+				again, _, err := w.Decided(ctx, DecisionsOf(made, false, all))
+				if err == nil {
+					err = Simulate(ctx, again)
+				}
+				if err != nil {
+					t.Fatalf("%s on %s by %s: %v", c.net, c.machine, recipe.Name, err)
+				}
+				if again.Sim.TotalPs != made.Sim.TotalPs {
+					t.Errorf("%s on %s by %s takes %d ps, from its decisions (all: %v) %d", c.net, c.machine,
+						recipe.Name, made.Sim.TotalPs, all, again.Sim.TotalPs)
+				}
+			}
+		}
+	}
+}

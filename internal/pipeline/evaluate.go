@@ -29,9 +29,8 @@ func (p *Decisions) prepare(ctx context.Context, w *Problem, opt run) (*Result, 
 			named.Name += "+" + with.String()
 		}
 	}
-	room, chosen := p.value(buffer.Name).(plain[schedule.WeightRoom])
-	if chosen { // for chunks of other sizes, too
-		with := Pick{buffer.Name, buffer.choice(room.value)}
+	room := p.room() // of chunks of other sizes, too
+	if with := (Pick{buffer.Name, buffer.choice(room)}); by.Pick(with.Stage) != with.Strategy {
 		note(with)
 		by.set(with)
 	}
@@ -42,11 +41,20 @@ func (p *Decisions) prepare(ctx context.Context, w *Problem, opt run) (*Result, 
 		if size == p.Chunk {
 			return p
 		}
-		if rest := p.rest[size]; rest != nil && chosen {
-			return rest.unless(room)
+		rest := p.rest[size]
+		if rest != nil && rest.room() != room {
+			rest = rest.with(plain[schedule.WeightRoom]{&buffer, room})
 		}
-		return p.rest[size]
+		return rest
 	})
+}
+
+// room is what the decisions leave to weights.
+func (p *Decisions) room() schedule.WeightRoom {
+	if x, decided := p.value(buffer.Name).(plain[schedule.WeightRoom]); decided {
+		return x.value
+	}
+	return buffer.named(p.Recipe.Pick(buffer.Name))
 }
 
 // A Problem is the network, machine and batch that a search schedules, with what is known of them.
@@ -350,7 +358,7 @@ func (r *Result) commands() [sha256.Size]byte {
 
 // schedule adds all that commands follow from.
 func (b *Key) schedule(s *schedule.Schedule) {
-	b.Text(string(s.WeightRoom))
+	b.Add(s.WeightRoom.BufferBytes(s.Spec), s.WeightRoom.HomeBytes(s.Spec))
 	for i := range s.Steps {
 		st := &s.Steps[i]
 		layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]

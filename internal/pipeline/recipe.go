@@ -145,7 +145,8 @@ func Tiled() []Recipe {
 		return parse(name, description, picks+" issue=cross-layer prefetch=at-start weights=keep nest=tiles")
 	}
 	list := []Recipe{
-		row(Default, "the fastest of tiled-llb, tiled-l1, tiled-groups, tiled-room, tiled-slices, tiled-moved and tiled-twelfth",
+		row(Default,
+			"the fastest of tiled-llb, tiled-l1, tiled-groups, tiled-room, tiled-slices, tiled-moved and tiled-twelfth",
 			"group=one split=none outputs=llb-kept bind=even"),
 		row("tiled-llb",
 			"one kernel, attention as an operator, results in the LLB, products in tiles of rows, columns and reduction",
@@ -166,7 +167,9 @@ func Tiled() []Recipe {
 			sliced+"spill=least-moved buffer=pass"),
 		row("tiled-twelfth", "tiled-slices with a twelfth of the L1s for weights, and the rest for values",
 			sliced+"spill=overwrite buffer=twelfth"))
-	list[0].Fallback = []string{"tiled-l1", "tiled-groups", "tiled-room", "tiled-slices", "tiled-moved", "tiled-twelfth"}
+	for _, r := range list[2:] {
+		list[0].Fallback = append(list[0].Fallback, r.Name)
+	}
 	return list
 }
 

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"context"
 	"slices"
 	"testing"
 
@@ -52,7 +51,7 @@ func TestSettingsInFiles(t *testing.T) {
 // Schedules with each room for weights in the L1s keep all rules, and are the same read from their files: all of a
 // result have one room, also those of a chunk of another size, and decisions of it that another is decided for.
 func TestRoomsForWeights(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	net, err := network.Open("toy-fig5", network.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -296,6 +296,7 @@ func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.Sweep
 type placement struct {
 	rule      graphturbo.SpillRule
 	overwrite bool // see graphturbo.PlaceOver
+	needed    bool // see neededSpills
 	// forceLLB are results that go to the GB, though there may be room in the LB.
 	forceLLB map[model.TensorID]bool
 	// spilled are the values that leave the LB, where others than by the rule do; nil: by the rule.
@@ -310,15 +311,23 @@ type valueKey struct {
 
 func takePlacement(d *Draft, all bool) Decision {
 	x := placement{rule: graphturbo.LongestLifetime, forceLLB: map[model.TensorID]bool{}}
-	if d.Recipe.Pick("spill") == string(graphturbo.LargestFirst) {
+	pick := d.Recipe.Pick("spill")
+	switch pick {
+	case string(graphturbo.LargestFirst):
 		x.rule = graphturbo.LargestFirst
+	case overLeastMoved.Name:
+		x.rule, x.overwrite = graphturbo.LeastMoved, !all
 	}
 	for i := range d.Steps {
 		from, _ := d.Overwritten(&d.Steps[i])
 		x.overwrite = x.overwrite || from != nil
 	}
-	if !x.overwrite && !d.Recipe.byRule("spill") {
+	switch {
+	case x.overwrite:
+	case !d.Recipe.byRule("spill"):
 		x.spilled = map[valueKey]bool{}
+	case pick == neededSpills.Name:
+		x.needed = !gives(graphturbo.Place, x.rule, d.Schedule)
 	}
 	if x.overwrite && all {
 		x.rule = ruleOf(d.Schedule, x.rule)
@@ -345,18 +354,24 @@ var spillRules = []graphturbo.SpillRule{graphturbo.LongestLifetime, graphturbo.L
 // ruleOf is the rule by which the values of a schedule have left their memories, where results take the place of
 // operands; the other one if it is none of those that a search tries.
 func ruleOf(s *schedule.Schedule, other graphturbo.SpillRule) graphturbo.SpillRule {
-	level := func(a, b schedule.Value) bool { return a.Level == b.Level }
 	for _, rule := range spillRules {
-		again := unspilled(s)
-		again.Spills = nil
-		for t := range again.Steps {
-			again.Steps[t].Nest = nil // is decided behind
-		}
-		if err := graphturbo.PlaceOver(again, rule); err == nil && slices.EqualFunc(again.Values, s.Values, level) {
+		if gives(graphturbo.PlaceOver, rule, s) {
 			return rule
 		}
 	}
 	return other
+}
+
+// gives reports whether the values of a schedule are where a way to place them puts them by a rule.
+func gives(place func(*schedule.Schedule, graphturbo.SpillRule) error, rule graphturbo.SpillRule,
+	s *schedule.Schedule) bool {
+	again := unspilled(s)
+	again.Spills = nil
+	for t := range again.Steps {
+		again.Steps[t].Nest = nil // is decided behind
+	}
+	return place(again, rule) == nil &&
+		slices.EqualFunc(again.Values, s.Values, func(a, b schedule.Value) bool { return a.Level == b.Level })
 }
 
 // Stage names the row.
@@ -379,6 +394,8 @@ func (x placement) Apply(ctx context.Context, d *Draft) error {
 		return graphturbo.PlaceOver(d.Schedule, x.rule)
 	case x.spilled != nil:
 		return graphturbo.PlaceSpilled(d.Schedule, out, x.rule, packer(ctx))
+	case x.needed:
+		return graphturbo.PlaceSpilled(d.Schedule, nil, x.rule, nil)
 	}
 	return graphturbo.Place(d.Schedule, x.rule)
 }
@@ -386,7 +403,7 @@ func (x placement) Apply(ctx context.Context, d *Draft) error {
 // Key has the rule and what differs from it.
 func (x placement) Key(b *Key, _ *Decisions) {
 	b.Text(string(x.rule))
-	addMap(b, map[int]bool{0: x.overwrite, 1: x.spilled != nil}, is)
+	addMap(b, map[int]bool{0: x.overwrite, 1: x.spilled != nil, 2: x.needed}, is)
 	addMap(b, x.forceLLB, is)
 	for _, v := range slices.SortedFunc(maps.Keys(x.spilled), func(v, w valueKey) int {
 		return cmp.Or(v.instance-w.instance, int(v.tensor-w.tensor))
@@ -510,12 +527,14 @@ var reserve = Setting[int64]{Name: "reserve", Description: "how much of the LLB 
 		return nil
 	}}
 
-// buffer says how much of a core's L1 weights have. What stays there saves loads from the DDR in later chunks and
-// instances, on machines without an LLB; where there are none, larger tiles pass in fewer loads, and more values stay.
+// buffer says how much of a core's L1 weights have. On machines without an LLB, weights that stay there need not be
+// loaded again for later chunks and instances. Without later uses their room is better spent: larger tiles pass in
+// fewer loads, or more values stay.
 var buffer = Setting[schedule.WeightRoom]{Name: "buffer", Description: "how much of a core's L1 weights have",
 	inPlan: true,
 	Choices: []Choice[schedule.WeightRoom]{
-		{"stay", "a quarter, or their own memory; without an LLB they stay in three quarters of it", schedule.WeightsStay},
+		{"stay", "a quarter, or their own memory; without an LLB they stay in three quarters of it",
+			schedule.WeightsStay},
 		{"pass", "as much, all of which they pass", schedule.WeightsPass},
 		{"twelfth", "pass, and a twelfth of an L1 that they share with values", schedule.WeightsTwelfth},
 	},
@@ -524,12 +543,14 @@ var buffer = Setting[schedule.WeightRoom]{Name: "buffer", Description: "how much
 		return room.Check()
 	}}
 
-// bufferStage is the row of the room for weights. It is searched where an L1 is the only place for weights to stay in.
+// bufferStage is the row of the room for weights. It is not searched where an LLB keeps weights, unless a recipe or a
+// file has another than the first choice.
 func bufferStage() Stage {
 	st := buffer.Stage()
 	st.unlessNil, st.text = true, bufferText
 	st.take = func(d *Draft, _ bool) Decision {
-		if d.WeightRoom == schedule.WeightsStay && d.Spec.GB != nil {
+		if d.Spec.GB != nil && d.WeightRoom == schedule.WeightsStay &&
+			buffer.named(d.Recipe.Pick(buffer.Name)) == schedule.WeightsStay {
 			return nil
 		}
 		return plain[schedule.WeightRoom]{&buffer, d.WeightRoom}

@@ -611,7 +611,8 @@ func matrixRows(spec *hardware.Spec) int64 {
 }
 
 // Idle reports whether a recipe has nothing that others have not: it is for slices, and a graph needs none, or takes
-// room from weights, and these have a memory of their own, or values had better be in an LLB.
+// room from weights, and these have a memory of their own, or values had better be in an LLB. The one whose weights
+// pass all of their room has a rule for spills of its own, too.
 func (r Recipe) Idle(g *model.Graph, spec *hardware.Spec) bool {
 	switch buffer.named(r.Pick(buffer.Name)) {
 	case schedule.WeightsPass:

@@ -91,7 +91,8 @@ func Read(file string, data []byte) (*File, error) {
 			return bad(at+".outputs", strict.Quote(p.Outputs), `"lb", "gb" or "ddr"`)
 		}
 		if p.WeightRoom.Check() != nil || p.WeightRoom != f.Schedules[0].WeightRoom {
-			return bad(at+".weight_room", strict.Quote(string(p.WeightRoom)), `"pass", "twelfth" or none, alike in all schedules`)
+			return bad(at+".weight_room", strict.Quote(string(p.WeightRoom)),
+				`"pass", "twelfth" or none, alike in all schedules`)
 		}
 		if _, err := p.Graph.build(file, at+".graph"); err != nil {
 			return nil, err

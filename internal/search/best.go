@@ -14,11 +14,10 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/dsasched/dsasched/internal/pipeline"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
@@ -102,9 +101,9 @@ const (
 
 // Best looks for the schedule of least simulated latency. It searches from the greedy recipes at
 // all chunks, with operators in place and not, and runs all other recipes as well, so that it is
-// never worse than any of them. Recipes that make an operator of each attention schedule another graph;
-// the search goes on in the graph of what it starts from. If ctx or the time limit ends, it returns the
-// best so far, if there is one.
+// never worse than any of them unless time ends. Recipes that make an operator of each attention
+// schedule another graph; the search goes on in the graph of what it starts from. If ctx or the time
+// limit ends, it returns the best so far, if there is one.
 func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, opt BestOptions) (*Found,
 	error) {
 	if err := pipeline.CheckBatch(batch); err != nil {
@@ -338,8 +337,7 @@ type beginning struct {
 	chunk   int64
 	made    *pipeline.Result
 	pipeline.Outline
-	err  error
-	done chan struct{} // closed when it is simulated
+	err error
 }
 
 // beginnings are those of recipes at some chunks, in place and not, and of the greedy one with feed-forwards in slices,
@@ -365,8 +363,7 @@ func (s *seeker) beginnings(recipes []pipeline.Recipe, chunks []int64) (starts [
 					continue // it takes too long, or makes no difference
 				}
 				for _, w := range problems {
-					starts = append(starts, beginning{recipe: r, w: w, inPlace: inPlace, chunk: chunk,
-						done: make(chan struct{})})
+					starts = append(starts, beginning{recipe: r, w: w, inPlace: inPlace, chunk: chunk})
 				}
 			}
 		}
@@ -374,8 +371,8 @@ func (s *seeker) beginnings(recipes []pipeline.Recipe, chunks []int64) (starts [
 	return starts, nil
 }
 
-// startAll simulates recipes at some chunks. At a time, enough, if that is not zero, it leaves out the rest, unless it
-// has found nothing; all says that it has left out none.
+// startAll simulates recipes at some chunks, as many at a time as there are threads. At a time, enough, if that is not
+// zero, it leaves out what has not ended, unless there is nothing else; all says that it has left out none.
 func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks []int64, enough time.Time) (
 	all bool, err error) {
 	starts, err := s.beginnings(recipes, chunks)
@@ -383,22 +380,26 @@ func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks
 		return false, err
 	}
 	begun, stop := context.WithCancel(ctx)
-	ahead, fed := make(chan struct{}, 4*s.threads()), make(chan struct{}) // as many as memory allows
+	// Those that run or wait to be looked at are as many as memory allows.
+	ahead, threads := make(chan struct{}, 4*s.threads()), make(chan struct{}, s.threads())
+	ended, fed := make(chan int, len(starts)), make(chan struct{})
 	go func() {
 		defer close(fed)
-		var workers errgroup.Group
-		workers.SetLimit(s.threads())
+		var workers sync.WaitGroup
 		for i := range starts {
-			x := &starts[i]
 			ahead <- struct{}{}
-			workers.Go(func() error {
-				defer close(x.done)
-				x.made, x.Outline, x.err = x.w.Fastest(begun, x.recipe, x.inPlace, x.chunk)
-				x.Score = s.opt.Objective.score(x.Ps, x.Joules)
-				return nil
+			threads <- struct{}{}
+			workers.Go(func() {
+				x := &starts[i]
+				if x.err = begun.Err(); x.err == nil {
+					x.made, x.Outline, x.err = x.w.Fastest(begun, x.recipe, x.inPlace, x.chunk)
+					x.Score = s.opt.Objective.score(x.Ps, x.Joules)
+				}
+				<-threads
+				ended <- i
 			})
 		}
-		_ = workers.Wait()
+		workers.Wait()
 	}()
 	defer func() {
 		stop()
@@ -416,22 +417,36 @@ func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks
 		defer timer.Stop()
 		late = timer.C
 	}
-	for i := range starts {
-		// They are looked at in order, so that none depends on which was first.
+	over := false
+	const waits, ready, judged = 0, 1, 2
+	states := make([]int, len(starts))
+	for left := len(starts); left > 0; {
 		select {
-		case <-starts[i].done:
+		case i := <-ended:
+			states[i] = ready
 		case <-late:
-			if s.found.Result != nil {
-				return false, ctx.Err()
+			over = true
+		}
+		// They are looked at in order, so that none depends on which was first; when time is up, those that there are.
+		for i := range starts {
+			if states[i] == waits && !over {
+				break
 			}
-			<-starts[i].done
+			if states[i] != ready {
+				continue
+			}
+			threads <- struct{}{}
+			err := s.judge(ctx, &starts[i])
+			<-threads
+			if err != nil {
+				return false, err
+			}
+			<-ahead
+			states[i], left = judged, left-1
+			over = over || !enough.IsZero() && !time.Now().Before(enough)
 		}
-		if err := s.judge(ctx, &starts[i]); err != nil {
-			return false, err
-		}
-		<-ahead
-		if !enough.IsZero() && !time.Now().Before(enough) && s.found.Result != nil {
-			return i+1 == len(starts), ctx.Err()
+		if over && left > 0 && (s.found.Result != nil || s.opt.Start != nil) {
+			return false, ctx.Err()
 		}
 	}
 	return true, ctx.Err()

@@ -210,9 +210,13 @@ const (
 	WeightsStay WeightRoom = ""
 	// WeightsPass is the same room, all of which weights pass.
 	WeightsPass WeightRoom = "pass"
-	// WeightsTwelfth is a twelfth of an LB that weights share with values, so that more values stay, else as WeightsPass.
+	// WeightsTwelfth is a twelfth of an LB that weights share with values, so that more values stay, else as
+	// WeightsPass.
 	WeightsTwelfth WeightRoom = "twelfth"
 )
+
+// leastBuffer is the bytes that weights have of an LB if a quarter of it is as much.
+const leastBuffer = 256
 
 // Check reports a room that is not known.
 func (r WeightRoom) Check() error {
@@ -231,7 +235,7 @@ func (r WeightRoom) BufferBytes(spec *hardware.Spec) int64 {
 	case spec.LB == nil:
 		return 0
 	case r == WeightsTwelfth:
-		return int64(spec.LB.SizeBytes) / 12 &^ 63
+		return max(int64(spec.LB.SizeBytes)/12&^63, min(int64(spec.LB.SizeBytes)/4, leastBuffer))
 	}
 	return int64(spec.LB.SizeBytes) / 4
 }
