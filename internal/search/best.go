@@ -630,15 +630,20 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 		}
 		stages[k] = append(stages[k], r)
 	}
-	// If time ends, it had better be after those that are fastest most often.
+	// If time ends, it had better be behind the two that are fastest most often, and the greedy one, with which the answer
+	// is compared: its schedules can take a minute to make.
 	slices.SortStableFunc(stages[0], func(a, b pipeline.Recipe) int {
-		last := func(r pipeline.Recipe) int {
-			if r.Name == pipeline.GreedyRecipe {
+		rank := func(r pipeline.Recipe) int {
+			first := func(x pipeline.Recipe) bool { return x.Name == r.Name }
+			switch {
+			case slices.ContainsFunc(pipeline.Tiled()[1:3], first):
+				return 0
+			case r.Name == pipeline.GreedyRecipe:
 				return 1
 			}
-			return 0
+			return 2
 		}
-		return last(a) - last(b)
+		return rank(a) - rank(b)
 	})
 	enough := s.until
 	if !enough.IsZero() {
