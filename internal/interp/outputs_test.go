@@ -68,7 +68,7 @@ func TestKeptOutputs(t *testing.T) {
 		case opt.Clusters != scheduler.OverBatch:
 			_, err = interp.Together(made.Program, graphs(made.Plans)[0], seed)
 		default:
-			if recipe.Pick("spill") != "overwrite" && r.IntN(2) == 0 {
+			if r.IntN(2) == 0 {
 				nested(t, made, r)
 			}
 			_, err = interp.Run(made.Program, graphs(made.Plans), seed)
