@@ -49,7 +49,7 @@ func (p *Decisions) prepare(ctx context.Context, w *Problem, opt run) (*Result, 
 	})
 }
 
-// room is what the decisions leave to weights.
+// room returns the room for weights that is decided, or else the recipe's.
 func (p *Decisions) room() schedule.WeightRoom {
 	if x, decided := p.value(buffer.Name).(plain[schedule.WeightRoom]); decided {
 		return x.value

@@ -340,8 +340,8 @@ type beginning struct {
 	err error
 }
 
-// beginnings are those of recipes at some chunks, in place and not, and of the greedy one with feed-forwards in slices,
-// too, if that pays.
+// beginnings lists the schedules to start from: each recipe at each chunk, in place and not. The greedy recipe also
+// starts with feed-forwards in slices, where that pays.
 func (s *seeker) beginnings(recipes []pipeline.Recipe, chunks []int64) (starts []beginning, err error) {
 	for _, r := range recipes {
 		for _, chunk := range chunks {

@@ -203,7 +203,7 @@ type Spill struct {
 // A WeightRoom says how much of each core's LB weights have, and what of it they stay in.
 type WeightRoom string
 
-// The rooms for weights. The first is that of whoever chooses none.
+// The rooms for weights; WeightsStay is the default.
 const (
 	// WeightsStay is the separate weight memory where there is one, else a quarter of the LB. On a machine without a GB
 	// that could keep them, weights stay in three quarters of it from use to use.
@@ -266,7 +266,7 @@ func (r WeightRoom) DataBytes(spec *hardware.Spec) int64 {
 	return int64(spec.LB.SizeBytes) - r.BufferBytes(spec)
 }
 
-// WeightBufferBytes is the buffer of who chooses no room for weights.
+// WeightBufferBytes is the default size of the weights' buffer.
 func WeightBufferBytes(spec *hardware.Spec) int64 { return WeightsStay.BufferBytes(spec) }
 
 // RingBytes is the part of each core's LB that the anchors' weights pass through.
@@ -282,7 +282,7 @@ func (s *Schedule) ParamBytes() int64 {
 // MovableRing reports whether weights share the LB of a core with activations, so that a nest may say where one ends.
 func MovableRing(spec *hardware.Spec) bool { return spec.LB != nil && spec.LBWeightBytes == 0 }
 
-// DataBytes is the part of each core's LB that activations may use where nobody chooses a room for weights.
+// DataBytes is the default size of the part of each core's LB that activations may use.
 func DataBytes(spec *hardware.Spec) int64 { return WeightsStay.DataBytes(spec) }
 
 // BusyClusters is the number of clusters that have work, and so share the DDR.
