@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -38,8 +37,9 @@ type bestJSON struct {
 	Scope                 string   `json:"scope"` // of the bound
 	certificate.Form
 	// latency over bound, less 1; null as the bound
-	Gap                       *float64             `json:"gap"`
-	GreedyThroughputPerSecond *float64             `json:"greedy_throughput_per_s"` // null: that variant fails
+	Gap *float64 `json:"gap"`
+	// null: that variant fails, or time ended before it
+	GreedyThroughputPerSecond *float64             `json:"greedy_throughput_per_s"`
 	GreedyChunk               int64                `json:"greedy_chunk,omitempty"`
 	Seed                      uint64               `json:"seed"`
 	Evaluations               int                  `json:"evaluations"`
@@ -75,10 +75,7 @@ func newBest() *cobra.Command {
 	proof := addFile(cmd, "certificate", "write schedule and bound to this `file`, for 'dsasched certify'; each "+
 		"layer is then a straight line of operators, as certificates ask", ".json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		// Thousands of programs are made and thrown away: less collecting, as far as memory is
-		// there.
-		defer debug.SetGCPercent(debug.SetGCPercent(300))
-		defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30))
+		defer collectLess()()
 		show := newStatus(cmd, *quiet)
 		defer show.end()
 		spec, err := hardware.Load(*accelerator)

@@ -145,8 +145,11 @@ type grouped struct {
 	uneven   schedule.Uneven
 }
 
-// Fastest makes the fastest schedule of a chunk by a recipe. Those of exact recipes are checked.
-func (w *Problem) Fastest(ctx context.Context, r Recipe, inPlace bool, chunk int64) (*Result, Outline, error) {
+// Fastest makes the fastest schedule of a chunk by a recipe. Those of exact recipes are checked. limit, if not nil, is
+// asked before a simulation for the most picoseconds, 0 for no limit. A schedule that takes more is given up. If all
+// are, the result is nil, and the outline's time math.MaxInt64.
+func (w *Problem) Fastest(ctx context.Context, r Recipe, inPlace bool, chunk int64, limit func() int64) (*Result,
+	Outline, error) {
 	outlines := map[*Result]Outline{}
 	c := &contest{recipes: []Recipe{r}, weights: []float64{0}, opt: w.opt, compared: true,
 		make: func(ctx context.Context, r Recipe, opt run) (*Result, error) {
@@ -154,13 +157,20 @@ func (w *Problem) Fastest(ctx context.Context, r Recipe, inPlace bool, chunk int
 			return w.recipe(ctx, r, chunk, opt)
 		},
 		measure: func(ctx context.Context, made *Result, _ int64) (int64, error) {
+			if limit != nil {
+				if most := limit(); most > 0 { // while it is lowered, which takes most of the time
+					if ps, err := made.latency(ctx, most); err != nil || ps == math.MaxInt64 {
+						return ps, err
+					}
+				}
+			}
 			x, err := w.Outline(ctx, made, 0)
 			outlines[made] = x
 			return x.Ps, err
 		}}
 	t := c.fastest(ctx, chunk)
 	if t.made == nil || ctx.Err() != nil {
-		return nil, Outline{}, cmp.Or(t.err, ctx.Err())
+		return nil, Outline{Ps: math.MaxInt64}, cmp.Or(t.err, ctx.Err())
 	}
 	return t.made, outlines[t.made], nil
 }

@@ -60,7 +60,8 @@ type Found struct {
 	// Greedy is the recipe cross-layer with default options at its best chunk, whatever
 	// Options.Chunk is; nil if it can't be had, or the search ended before it.
 	Greedy *pipeline.Result
-	// Starts are the recipes' results that the search began with, each at its best chunk.
+	// Starts are the recipes' results that the search began with, each at its best chunk. Those that take hopeless
+	// times as long as others of their chunk are left out.
 	Starts []Start
 	// Evaluations counts the schedules that were simulated, Trajectory the better ones.
 	Evaluations int
@@ -281,7 +282,8 @@ type family struct {
 type startAt struct {
 	*pipeline.Decisions
 	pipeline.Outline
-	w *pipeline.Problem
+	w    *pipeline.Problem
+	took time.Duration // that it took to be made and simulated; 0: not known
 }
 
 // problems lists those of all graphs that recipes schedule, the network's own first.
@@ -336,6 +338,7 @@ type beginning struct {
 	inPlace bool
 	chunk   int64
 	made    *pipeline.Result
+	took    time.Duration
 	pipeline.Outline
 	err error
 }
@@ -371,6 +374,56 @@ func (s *seeker) beginnings(recipes []pipeline.Recipe, chunks []int64) (starts [
 	return starts, nil
 }
 
+// A first is the first start of a chunk: those behind it are given up where they take hopeless times as long.
+type first struct {
+	start int
+	ended chan struct{}
+	ps    int64 // 0: it could not be had
+}
+
+// firsts are the first starts of each chunk; nil where slow starts are wanted as well.
+func (s *seeker) firsts(starts []beginning) map[int64]*first {
+	if len(s.starts) > 0 || s.opt.Front || !s.opt.Objective.byLatency() {
+		return nil
+	}
+	list := map[int64]*first{}
+	for i, x := range starts {
+		if list[x.chunk] == nil {
+			list[x.chunk] = &first{start: i, ended: make(chan struct{})}
+		}
+	}
+	return list
+}
+
+// reference reports whether a start is one of the schedules that the answer is compared with.
+func (s *seeker) reference(x *beginning) bool {
+	return x.recipe.Name == pipeline.GreedyRecipe && x.w == s.w && !x.inPlace
+}
+
+// run makes and simulates start i.
+func (s *seeker) run(ctx context.Context, x *beginning, i int, f *first) {
+	if f != nil && f.start == i {
+		defer close(f.ended)
+	}
+	if x.err = ctx.Err(); x.err != nil {
+		return
+	}
+	var limit func() int64
+	if f != nil && f.start != i && !s.reference(x) {
+		limit = func() int64 {
+			<-f.ended
+			return int64(hopeless * float64(f.ps))
+		}
+	}
+	began := time.Now()
+	x.made, x.Outline, x.err = x.w.Fastest(ctx, x.recipe, x.inPlace, x.chunk, limit)
+	x.took = time.Since(began)
+	x.Score = s.opt.Objective.score(x.Ps, x.Joules)
+	if f != nil && f.start == i && x.err == nil {
+		f.ps = x.Ps
+	}
+}
+
 // startAll simulates recipes at some chunks, as many at a time as there are threads. At a time, enough, if that is not
 // zero, it leaves out what has not ended, unless there is nothing else; all says that it has left out none.
 func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks []int64, enough time.Time) (
@@ -380,6 +433,7 @@ func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks
 		return false, err
 	}
 	begun, stop := context.WithCancel(ctx)
+	firsts := s.firsts(starts)
 	// Those that run or wait to be looked at are as many as memory allows.
 	ahead, threads := make(chan struct{}, 4*s.threads()), make(chan struct{}, s.threads())
 	ended, fed := make(chan int, len(starts)), make(chan struct{})
@@ -390,11 +444,7 @@ func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks
 			ahead <- struct{}{}
 			threads <- struct{}{}
 			workers.Go(func() {
-				x := &starts[i]
-				if x.err = begun.Err(); x.err == nil {
-					x.made, x.Outline, x.err = x.w.Fastest(begun, x.recipe, x.inPlace, x.chunk)
-					x.Score = s.opt.Objective.score(x.Ps, x.Joules)
-				}
+				s.run(begun, &starts[i], i, firsts[starts[i].chunk])
 				<-threads
 				ended <- i
 			})
@@ -462,6 +512,9 @@ func (s *seeker) judge(ctx context.Context, x *beginning) error {
 		return nil
 	}
 	s.found.Evaluations++
+	if x.Ps == math.MaxInt64 { // given up
+		return nil
+	}
 	w, err := pipeline.Of(s.problems(), x.made.Schedule.Graph, x.chunk)
 	if err != nil {
 		return err
@@ -469,10 +522,9 @@ func (s *seeker) judge(ctx context.Context, x *beginning) error {
 	rate := float64(s.w.Batch) / (float64(x.Ps) * 1e-12)
 	s.start(Start{x.recipe.Name, x.inPlace, x.w != s.w, x.chunk, rate})
 	p := pipeline.DecisionsOf(x.made, x.inPlace, false)
-	s.begins(startAt{p, x.Outline, w})
+	s.begins(startAt{p, x.Outline, w, x.took})
 	g := s.found.Greedy
-	greedy := x.recipe.Name == pipeline.GreedyRecipe && x.w == s.w && !x.inPlace &&
-		(g == nil || x.Ps < g.Sim.TotalPs)
+	greedy := s.reference(x) && (g == nil || x.Ps < g.Sim.TotalPs)
 	better := s.found.Result == nil || x.Score < s.score(s.found.Result)
 	shown := s.opt.Front && !s.found.Front.beats(Point{float64(x.Ps) * 1e-12, x.Joules, ""})
 	if !greedy && !better && !shown {
@@ -548,7 +600,7 @@ func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
 		return ctx.Err()
 	}
 	x.Score = s.opt.Objective.score(x.Ps, x.Joules)
-	s.begins(startAt{p, x, w})
+	s.begins(startAt{p, x, w, 0})
 	return nil
 }
 
@@ -630,24 +682,23 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 		}
 		stages[k] = append(stages[k], r)
 	}
-	// If time ends, it had better be behind the two that are fastest most often, and the greedy one, with which the answer
-	// is compared: its schedules can take a minute to make.
+	// Time may end before the greedy recipe, with which the answer is compared: its schedules can take a minute to
+	// make. Those of tiled take seconds, but for those of many kernels.
 	slices.SortStableFunc(stages[0], func(a, b pipeline.Recipe) int {
 		rank := func(r pipeline.Recipe) int {
-			first := func(x pipeline.Recipe) bool { return x.Name == r.Name }
 			switch {
-			case slices.ContainsFunc(pipeline.Tiled()[1:3], first):
-				return 0
 			case r.Name == pipeline.GreedyRecipe:
 				return 1
+			case r.Pick("split") != pipeline.NoSplit.Name:
+				return 2
 			}
-			return 2
+			return 0
 		}
 		return rank(a) - rank(b)
 	})
 	enough := s.until
 	if !enough.IsZero() {
-		enough = s.began.Add(s.until.Sub(s.began) / 2)
+		enough = s.began.Add(s.until.Sub(s.began) / 3)
 	}
 	for k := 0; k < len(stages) && len(s.starts) == 0; k++ {
 		all, err := s.startAll(ctx, stages[k], chunks, enough)
@@ -780,7 +831,11 @@ func (s *seeker) search(ctx context.Context, chunks []int64) (*searcher, error) 
 	slices.SortStableFunc(starts, func(a, b startAt) int {
 		return cmp.Compare(s.promise(a.Chunk, a.Score), s.promise(b.Chunk, b.Score))
 	})
-	starts = starts[:min(len(starts), searched, max(1, all.evaluations/(4*perRound)))]
+	affordable := all.evaluations
+	if took := s.bestAt(chunks[0]).took; took > 0 && !all.end.IsZero() {
+		affordable = int(time.Until(all.end) * time.Duration(s.threads()) / took)
+	}
+	starts = starts[:min(len(starts), searched, max(1, affordable/(4*perRound)))]
 	var list []*searcher
 	for i, x := range starts {
 		list = append(list, &searcher{seeker: s, w: x.w, start: x, rng: rand.New(rand.NewPCG(s.opt.Seed, uint64(i)))})

@@ -187,12 +187,6 @@ func (s *searcher) blocks(ctx context.Context, b budget) (bool, error) {
 			return false, ctx.Err()
 		}
 		s.head = head
-		if !s.tuned {
-			s.tuned = true
-			if err := head.settings(ctx); err != nil {
-				return false, err
-			}
-		}
 	} else if p != nil {
 		again := []candidate{{Decisions: p, spans: s.head.g.spans(p)}}
 		if err := s.simulateAll(ctx, again, 0); err != nil {
@@ -202,9 +196,16 @@ func (s *searcher) blocks(ctx context.Context, b budget) (bool, error) {
 			return false, err
 		}
 	}
+	if !s.tuned && s.head.affords(b, minEvalsForSettings) {
+		s.tuned = true
+		if err := s.head.settings(ctx); err != nil {
+			return false, err
+		}
+	}
 	all := b
 	all.evaluations = int(float64(b.evaluations) / s.head.part())
-	if _, err := s.head.regroup(ctx, all.part(0.5)); err != nil {
+	s.head.luck = 1
+	if _, err := s.head.proposals(ctx, all, 0.5); err != nil {
 		return false, err
 	}
 	if err := s.head.polish(ctx, all.part(0.5), s.head.best); err != nil {

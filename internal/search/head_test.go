@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/pipeline"
 )
 
@@ -124,6 +125,32 @@ func TestStartsInTime(t *testing.T) {
 		if n := s.found.Evaluations; n < c.want || !all && n > c.want || all != c.enough.IsZero() || s.found.Result == nil {
 			t.Errorf("enough at %v: %d starts, all: %v, expected %d", c.enough, n, all, c.want)
 		}
+	}
+}
+
+// Starts that take hopeless times as long as the first of their chunk are given up, but for the one that the answer is
+// compared with. The others are as they are without the limit.
+func TestStartsGivenUp(t *testing.T) {
+	net, _, greedy := greedyFor(t, "bert-128")
+	chip, err := hardware.Load("v100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := append(pipeline.Tiled()[1:3], greedy)
+	starts := func(front bool) []Start {
+		s := &seeker{w: pipeline.NewProblem(net, chip, chip, 2, pipeline.Options{}), opt: BestOptions{Front: front},
+			began: time.Now(), found: &Found{}, starts: map[family]startAt{}}
+		if _, err := s.startAll(t.Context(), list, []int64{2}, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		return s.found.Starts
+	}
+	all, some := starts(true), starts(false)
+	want := slices.DeleteFunc(slices.Clone(all), func(x Start) bool {
+		return x.ThroughputPerSecond*hopeless < all[0].ThroughputPerSecond && (x.Recipe != greedy.Name || x.InPlace)
+	})
+	if !slices.Equal(some, want) || len(some) == len(all) || len(some) < 2 {
+		t.Errorf("starts are %v, expected %v of %v", some, want, all)
 	}
 }
 

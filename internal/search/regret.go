@@ -184,7 +184,7 @@ func (r *regretter) greedily(ctx context.Context, w *pipeline.Problem) (best pri
 		if recipe.Idle(g, w.Spec) {
 			continue
 		}
-		made, x, err := w.Fastest(ctx, recipe, false, r.opt.Chunk)
+		made, x, err := w.Fastest(ctx, recipe, false, r.opt.Chunk, nil)
 		if ctx.Err() != nil {
 			return best, nil, ctx.Err()
 		}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/dsasched/dsasched/internal/pipeline"
 
@@ -50,6 +51,9 @@ type searcher struct {
 	best       candidate
 	at         candidate                  // what moves start from; as good as best, or nearly
 	tuned      bool                       // the settings were tried
+	each       time.Duration              // that the start took to be made and simulated
+	round      time.Duration              // that the last round of proposed groups took
+	luck       float64                    // of proposed groups: 1, or less where they were no better
 	known      map[[sha256.Size]byte]bool // plans, and what is decided by them, by name, that were simulated
 	moves      []change                   // of groups, and of the rows
 	site       *pipeline.Site             // at, for the rows' moves
@@ -151,9 +155,10 @@ func (s *searcher) improve(ctx context.Context, b budget) error {
 			return err
 		}
 	}
+	s.luck = 1
 	before := s.found.Evaluations
 	settings := func() error {
-		if s.tuned || b.evaluations < minEvalsForSettings {
+		if s.tuned || b.evaluations < minEvalsForSettings || !s.affords(b, minEvalsForSettings) {
 			return nil
 		}
 		s.tuned = true
@@ -189,7 +194,7 @@ func (s *searcher) improve(ctx context.Context, b budget) error {
 		}
 		now := left.part(share)
 		began := s.found.Evaluations
-		other, err := s.regroup(ctx, now.part(groups))
+		other, err := s.proposals(ctx, now, groups)
 		if err != nil {
 			return err
 		}
@@ -218,10 +223,12 @@ const (
 // begin simulates a start and poses its groups.
 func (s *searcher) begin(ctx context.Context) (err error) {
 	start := s.start.Decisions
-	first := []candidate{{Decisions: start, move: "start"}}
+	first, began := []candidate{{Decisions: start, move: "start"}}, time.Now()
 	if err := s.simulateAll(ctx, first, 0); err != nil {
 		return err
 	}
+	s.each = time.Since(began)
+	s.round = s.lasts(perRound)
 	if err := first[0].Err; err != nil {
 		return fmt.Errorf("internal error, a recipe's own schedule can't be had again: %w", err)
 	}
@@ -299,10 +306,40 @@ func (s *searcher) afresh(p *pipeline.Decisions, spans []span) *pipeline.Decisio
 	return p.Regrouped(s.g.cuts(spans))
 }
 
+// leastLuck is the least share of its part of a budget that proposals of groups get.
+const leastLuck = 1.0 / 16
+
+// affords reports whether a budget has the time for so many schedules that take as long as the start did.
+func (s *searcher) affords(b budget, schedules int) bool {
+	return b.end.IsZero() || time.Until(b.end) >= s.lasts(schedules)
+}
+
+// lasts is about how long it takes to simulate so many schedules.
+func (s *searcher) lasts(schedules int) time.Duration {
+	return time.Duration((schedules+s.threads()-1)/s.threads()) * s.each
+}
+
+// proposals is regroup for a share of a budget: half as much each time that it has found nothing better, and none if a
+// round takes longer.
+func (s *searcher) proposals(ctx context.Context, b budget, share float64) (other candidate, err error) {
+	before := s.best.Score
+	now := b.part(share * s.luck)
+	if !now.end.IsZero() && now.end.Sub(now.began) < s.round {
+		return other, nil
+	}
+	other, err = s.regroup(ctx, now)
+	if s.best.Score < before {
+		s.luck = 1
+	} else {
+		s.luck = max(s.luck/2, leastLuck)
+	}
+	return other, err
+}
+
 // regroup simulates proposed groups; the best of these is returned, that of the search aside.
 func (s *searcher) regroup(ctx context.Context, b budget) (other candidate, err error) {
 	for done := 0; b.spent(done) < 1; {
-		boldness := 1 - b.spent(done)
+		boldness, began := 1-b.spent(done), time.Now()
 		s.g.prices(roundPrices)
 		var list []candidate
 		for try := 0; len(list) < perRound && try < 4*perRound; try++ {
@@ -336,6 +373,7 @@ func (s *searcher) regroup(ctx context.Context, b budget) (other candidate, err 
 			}
 		}
 		done += max(1, len(list))
+		s.round = time.Since(began)
 	}
 	return other, nil
 }
