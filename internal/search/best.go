@@ -282,8 +282,7 @@ type family struct {
 type startAt struct {
 	*pipeline.Decisions
 	pipeline.Outline
-	w    *pipeline.Problem
-	took time.Duration // that it took to be made and simulated; 0: not known
+	w *pipeline.Problem
 }
 
 // problems lists those of all graphs that recipes schedule, the network's own first.
@@ -338,7 +337,6 @@ type beginning struct {
 	inPlace bool
 	chunk   int64
 	made    *pipeline.Result
-	took    time.Duration
 	pipeline.Outline
 	err error
 }
@@ -415,9 +413,7 @@ func (s *seeker) run(ctx context.Context, x *beginning, i int, f *first) {
 			return int64(hopeless * float64(f.ps))
 		}
 	}
-	began := time.Now()
 	x.made, x.Outline, x.err = x.w.Fastest(ctx, x.recipe, x.inPlace, x.chunk, limit)
-	x.took = time.Since(began)
 	x.Score = s.opt.Objective.score(x.Ps, x.Joules)
 	if f != nil && f.start == i && x.err == nil {
 		f.ps = x.Ps
@@ -522,7 +518,7 @@ func (s *seeker) judge(ctx context.Context, x *beginning) error {
 	rate := float64(s.w.Batch) / (float64(x.Ps) * 1e-12)
 	s.start(Start{x.recipe.Name, x.inPlace, x.w != s.w, x.chunk, rate})
 	p := pipeline.DecisionsOf(x.made, x.inPlace, false)
-	s.begins(startAt{p, x.Outline, w, x.took})
+	s.begins(startAt{p, x.Outline, w})
 	g := s.found.Greedy
 	greedy := s.reference(x) && (g == nil || x.Ps < g.Sim.TotalPs)
 	better := s.found.Result == nil || x.Score < s.score(s.found.Result)
@@ -600,7 +596,7 @@ func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
 		return ctx.Err()
 	}
 	x.Score = s.opt.Objective.score(x.Ps, x.Joules)
-	s.begins(startAt{p, x, w, 0})
+	s.begins(startAt{p, x, w})
 	return nil
 }
 
@@ -682,14 +678,16 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 		}
 		stages[k] = append(stages[k], r)
 	}
-	// Time may end before the greedy recipe, with which the answer is compared: its schedules can take a minute to
-	// make. Those of tiled take seconds, but for those of many kernels.
+	// If time ends, it had better be behind those that are fastest most often, and the greedy one, with which the answer
+	// is compared: its schedules can take a minute to make. Those of tiled with many kernels can as well.
 	slices.SortStableFunc(stages[0], func(a, b pipeline.Recipe) int {
 		rank := func(r pipeline.Recipe) int {
 			switch {
 			case r.Name == pipeline.GreedyRecipe:
 				return 1
 			case r.Pick("split") != pipeline.NoSplit.Name:
+				return 3
+			case pipeline.Overwrites(r.Pick("spill")): // of the graph in slices
 				return 2
 			}
 			return 0
@@ -698,7 +696,7 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 	})
 	enough := s.until
 	if !enough.IsZero() {
-		enough = s.began.Add(s.until.Sub(s.began) / 3)
+		enough = s.began.Add(s.until.Sub(s.began) / 2)
 	}
 	for k := 0; k < len(stages) && len(s.starts) == 0; k++ {
 		all, err := s.startAll(ctx, stages[k], chunks, enough)
@@ -831,11 +829,7 @@ func (s *seeker) search(ctx context.Context, chunks []int64) (*searcher, error) 
 	slices.SortStableFunc(starts, func(a, b startAt) int {
 		return cmp.Compare(s.promise(a.Chunk, a.Score), s.promise(b.Chunk, b.Score))
 	})
-	affordable := all.evaluations
-	if took := s.bestAt(chunks[0]).took; took > 0 && !all.end.IsZero() {
-		affordable = int(time.Until(all.end) * time.Duration(s.threads()) / took)
-	}
-	starts = starts[:min(len(starts), searched, max(1, affordable/(4*perRound)))]
+	starts = starts[:min(len(starts), searched, max(1, all.evaluations/(4*perRound)))]
 	var list []*searcher
 	for i, x := range starts {
 		list = append(list, &searcher{seeker: s, w: x.w, start: x, rng: rand.New(rand.NewPCG(s.opt.Seed, uint64(i)))})

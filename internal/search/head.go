@@ -196,7 +196,7 @@ func (s *searcher) blocks(ctx context.Context, b budget) (bool, error) {
 			return false, err
 		}
 	}
-	if !s.tuned && s.head.affords(b, minEvalsForSettings) {
+	if !s.tuned && s.head.affords(minEvalsForSettings, 1) {
 		s.tuned = true
 		if err := s.head.settings(ctx); err != nil {
 			return false, err

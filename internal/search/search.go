@@ -158,7 +158,7 @@ func (s *searcher) improve(ctx context.Context, b budget) error {
 	s.luck = 1
 	before := s.found.Evaluations
 	settings := func() error {
-		if s.tuned || b.evaluations < minEvalsForSettings || !s.affords(b, minEvalsForSettings) {
+		if s.tuned || b.evaluations < minEvalsForSettings || !s.affords(minEvalsForSettings, 1) {
 			return nil
 		}
 		s.tuned = true
@@ -228,7 +228,6 @@ func (s *searcher) begin(ctx context.Context) (err error) {
 		return err
 	}
 	s.each = time.Since(began)
-	s.round = s.lasts(perRound)
 	if err := first[0].Err; err != nil {
 		return fmt.Errorf("internal error, a recipe's own schedule can't be had again: %w", err)
 	}
@@ -309,22 +308,19 @@ func (s *searcher) afresh(p *pipeline.Decisions, spans []span) *pipeline.Decisio
 // leastLuck is the least share of its part of a budget that proposals of groups get.
 const leastLuck = 1.0 / 16
 
-// affords reports whether a budget has the time for so many schedules that take as long as the start did.
-func (s *searcher) affords(b budget, schedules int) bool {
-	return b.end.IsZero() || time.Until(b.end) >= s.lasts(schedules)
+// affords reports whether the time that is left is so many times as much as it takes to simulate so many schedules like
+// the start.
+func (s *searcher) affords(schedules, times int) bool {
+	rounds := (schedules + s.threads() - 1) / s.threads()
+	return s.until.IsZero() || time.Until(s.until) >= time.Duration(times*rounds)*s.each
 }
 
-// lasts is about how long it takes to simulate so many schedules.
-func (s *searcher) lasts(schedules int) time.Duration {
-	return time.Duration((schedules+s.threads()-1)/s.threads()) * s.each
-}
-
-// proposals is regroup for a share of a budget: half as much each time that it has found nothing better, and none if a
-// round takes longer.
+// proposals is regroup for a share of a budget: half as much each time that it has found nothing better, and then none
+// if a round takes longer. It does nothing where a round would take much of the time of the whole search.
 func (s *searcher) proposals(ctx context.Context, b budget, share float64) (other candidate, err error) {
 	before := s.best.Score
 	now := b.part(share * s.luck)
-	if !now.end.IsZero() && now.end.Sub(now.began) < s.round {
+	if !now.end.IsZero() && s.luck < 1 && now.end.Sub(now.began) < s.round || !s.affords(perRound, 8) {
 		return other, nil
 	}
 	other, err = s.regroup(ctx, now)
