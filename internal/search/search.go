@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -76,53 +75,48 @@ func (s *searcher) simulateNew(ctx context.Context, list []candidate, limit int6
 }
 
 // simulate lowers candidates and simulates those that are wanted; known says that their program was simulated before.
+// Each is judged as soon as its schedule is made: of two with one program in a list both are, and the first stays.
 func (s *searcher) simulate(ctx context.Context, list []candidate, limit int64,
 	wanted func(known bool) bool) ([]candidate, error) {
-	made, names := make([]*pipeline.Result, len(list)), make([][sha256.Size]byte, len(list))
-	each := func(do func(i int)) error {
-		var workers errgroup.Group
-		workers.SetLimit(s.threads())
-		for i := range list {
-			workers.Go(func() error {
-				do(i)
-				return nil
-			})
-		}
-		if err := workers.Wait(); err != nil {
-			return err
-		}
-		return ctx.Err()
-	}
 	if s.known == nil {
 		s.known = map[[sha256.Size]byte]bool{}
 	}
-	if err := each(func(i int) { made[i], names[i], list[i].Err = s.w.Decided(ctx, list[i].Decisions) }); err != nil {
+	names := make([][sha256.Size]byte, len(list))
+	var workers errgroup.Group
+	workers.SetLimit(s.threads())
+	for i := range list {
+		c := &list[i]
+		workers.Go(func() error {
+			made, name, err := s.w.Decided(ctx, c.Decisions)
+			if c.Err, names[i] = err, name; ctx.Err() != nil || err != nil || !wanted(s.known[name]) {
+				return ctx.Err()
+			}
+			if s.best.Decisions != nil {
+				made.Lower.Most = mostCommands(s.best.Commands)
+			}
+			c.Outcome = s.w.Judge(ctx, c.Decisions, made, limit)
+			c.Score = s.opt.Objective.score(c.Ps, c.Joules)
+			return nil
+		})
+	}
+	if err := workers.Wait(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	n := 0
 	for i, c := range list {
-		if made[i] == nil && c.Err == nil {
-			return nil, errors.New("internal error, a candidate has neither decisions nor an error")
-		}
-		if !wanted(c.Err == nil && s.known[names[i]]) {
+		if !wanted(s.known[names[i]]) { // before, or by another of these
 			continue
 		}
-		if c.Err == nil {
+		if names[i] != ([sha256.Size]byte{}) { // its decisions gave a schedule
 			s.known[names[i]] = true
 		}
-		list[n], made[n] = c, made[i]
+		list[n] = c
 		n++
 	}
-	list = list[:n]
-	return list, each(func(i int) {
-		if list[i].Err == nil {
-			if s.best.Decisions != nil {
-				made[i].Lower.Most = mostCommands(s.best.Commands)
-			}
-			list[i].Outcome = s.w.Judge(ctx, list[i].Decisions, made[i], limit)
-			list[i].Score = s.opt.Objective.score(list[i].Ps, list[i].Joules)
-		}
-	})
+	return list[:n], nil
 }
 
 // A candidate's program may have manyTimes the commands of the best one's, or fewCommands. Now and then a choice of
