@@ -355,6 +355,40 @@ func TestLayoutsOfProducts(t *testing.T) {
 	}
 }
 
+// What only moves elements keeps their order if it takes dimensions in the order in which they lie, or puts together
+// what lies side by side.
+func TestKeepsOrder(t *testing.T) {
+	b := NewBuilder("orders")
+	image := b.Op("Conv", "image", conv(1, 1, 1, 1), b.Input("x", F16, 2, 4, 8, 6), b.Param("w", F16, 4, 4, 3, 3))
+	rows := b.Op("MatMul", "rows", Attr{}, b.Input("r", F16, 2, 48, 4), b.Param("v", F16, 4, 6))
+	reshape := func(name string, x TensorID, shape ...int64) TensorID {
+		return b.Op("Reshape", name, Attr{Shape: shape}, x)
+	}
+	want := map[string]bool{"flat": false, "flat.rows": false, "channels.last": true, "channels.last.flat": true,
+		"all": false, "one": true, "heads": true, "merged": true, "across": true, "turned": false}
+	flat := reshape("flat", image, 2, 4, 48)
+	last := b.Op("Transpose", "channels.last", Attr{Perm: []int64{0, 2, 3, 1}}, image)
+	for _, x := range []TensorID{b.Op("Transpose", "flat.rows", Attr{Perm: []int64{0, 2, 1}}, flat),
+		reshape("channels.last.flat", last, 2, 48, 4), reshape("all", image, 2, 192),
+		reshape("one", rows, 2, 1, 48, 6), reshape("heads", rows, 2, 48, 2, 3), reshape("merged", rows, 96, 6),
+		reshape("across", rows, 3, 32, 6), b.Op("Transpose", "turned", Attr{Perm: []int64{1, 0, 2}}, rows)} {
+		b.Output(x)
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range g.Ops {
+		if kept, there := want[op.Name]; there && g.KeepsOrder(op) != kept {
+			t.Errorf("%s of layout %v from %v: keeps the order %v, want %v", op.Name, g.Tensors[op.Outputs[0]].Layout,
+				g.Tensors[op.Inputs[0]].Layout, !kept, kept)
+		}
+	}
+	if g.KeepsOrder(g.Ops[0]) {
+		t.Errorf("%s does more than move elements", g.Ops[0].Name)
+	}
+}
+
 func TestLayouts(t *testing.T) {
 	b := NewBuilder("layouts")
 	x := b.Input("x", F16, 1, 4, 8, 8)

@@ -314,8 +314,10 @@ func (g *Graph) setLayouts() {
 		for _, o := range op.Outputs {
 			t := g.Tensors[o]
 			switch {
-			case (op.Kind == "Transpose" || info.Class == ViewClass) && g.isAttended(o) && g.ofProduct(op.Inputs[0]):
-				g.keepOrder(op, t)
+			case g.keeps(op):
+				if kept := g.keptOrder(op); kept != nil {
+					t.Layout = kept
+				}
 			case imageKind[op.Kind] && len(t.Shape) >= 3:
 				channelsLast(t)
 			case info.Class == ElementwiseClass || op.Kind == "Concat" || op.Kind == "Split" ||
@@ -333,72 +335,113 @@ func (g *Graph) setLayouts() {
 	}
 }
 
-// ofProduct reports whether a tensor is the result of a product of matrices, or what light operators that alone read it
-// make of it.
-func (g *Graph) ofProduct(t TensorID) bool {
+// keeps reports whether an operator that only moves elements leaves them in the order in which a product makes them, on
+// the way to an attention.
+func (g *Graph) keeps(op *Op) bool {
+	if !moves(op) || g.destination(op.Outputs[0]) != "Attention" {
+		return false
+	}
+	from := g.source(op.Inputs[0])
+	return from == "MatMul" || from == "Gemm"
+}
+
+// moves reports whether an operator has the elements of its operand, in another order or shape.
+func moves(op *Op) bool {
+	info := kinds[op.Kind]
+	return op.Kind == "Transpose" || info != nil && info.Class == ViewClass
+}
+
+// carries reports whether an operator with one reader can be in the layer of a product in front of it.
+func carries(op *Op) bool {
+	info := kinds[op.Kind]
+	return moves(op) || info != nil && info.Class == ElementwiseClass
+}
+
+// source is the kind of operator that makes a tensor, or of which light operators that alone read it make it; "" if a
+// tensor on the way has other readers.
+func (g *Graph) source(t TensorID) Kind {
 	for {
 		x := g.Tensors[t]
 		if x.Producer == NoOp || len(x.Consumers) != 1 {
-			return false
+			return ""
 		}
 		op := g.Ops[x.Producer]
-		switch info := kinds[op.Kind]; {
-		case op.Kind == "MatMul" || op.Kind == "Gemm":
-			return true
-		case info == nil || op.Kind != "Transpose" && info.Class != ViewClass && info.Class != ElementwiseClass:
-			return false
+		if !carries(op) {
+			return op.Kind
 		}
 		t = op.Inputs[0]
 	}
 }
 
-// isAttended reports whether an attention reads a tensor, or what light operators make of it, and nothing else does.
-func (g *Graph) isAttended(t TensorID) bool {
+// destination is the kind of the only operator that reads a tensor, or what light operators make of it; "" if there are
+// several.
+func (g *Graph) destination(t TensorID) Kind {
 	for {
 		x := g.Tensors[t]
 		if len(x.Consumers) != 1 || slices.Contains(g.Outputs, t) {
-			return false
+			return ""
 		}
 		op := g.Ops[x.Consumers[0]]
-		switch info := kinds[op.Kind]; {
-		case op.Kind == "Attention":
-			return true
-		case info == nil || op.Kind != "Transpose" && info.Class != ViewClass && info.Class != ElementwiseClass:
-			return false
+		if !carries(op) {
+			return op.Kind
 		}
 		t = op.Outputs[0]
 	}
 }
 
-// keepOrder lets a transposed tensor, or one whose dimensions are cut, have its elements in the order of the input's: a
-// product in front of an attention then makes them where they stay. A reshape that does more changes the order.
-func (g *Graph) keepOrder(op *Op, t *Tensor) {
-	from := g.Tensors[op.Inputs[0]]
+// KeepsOrder reports whether the elements of an operator's result, which only moves them, lie as those of its operand.
+func (g *Graph) KeepsOrder(op *Op) bool {
+	return moves(op) && slices.Equal(g.Tensors[op.Outputs[0]].Layout, g.keptOrder(op))
+}
+
+// keptOrder is the layout of the result of an operator that only moves elements with which they lie as those of its
+// operand; nil: there is none, as a reshape merges dimensions that do not follow each other there.
+func (g *Graph) keptOrder(op *Op) []int {
+	from, to := g.Tensors[op.Inputs[0]], g.Tensors[op.Outputs[0]].Shape
+	layout := make([]int, 0, len(to))
 	if op.Kind == "Transpose" {
-		for i, d := range from.Layout {
-			t.Layout[i] = slices.Index(op.Attr.Perm, int64(d))
+		for _, d := range from.Layout {
+			layout = append(layout, slices.Index(op.Attr.Perm, int64(d)))
 		}
-		return
+		return layout
 	}
-	first, next := []int{0}, 0 // of each dimension, the first that it is cut into
-	for _, extent := range from.Shape {
-		n := int64(1)
-		for ; n < extent && next < len(t.Shape); next++ {
-			n *= t.Shape[next]
+	// Runs of dimensions of the operand are as long as runs of the result's.
+	type run struct{ lo, hi, first, end int }
+	at, next := make([]run, 0, len(from.Shape)), 0
+	for lo := 0; lo < len(from.Shape); {
+		r := run{lo, lo + 1, next, next}
+		for n, m := from.Shape[lo], int64(1); n != m; {
+			switch {
+			case m < n && r.end < len(to):
+				m *= to[r.end]
+				r.end++
+			case n < m && r.hi < len(from.Shape):
+				n *= from.Shape[r.hi]
+				r.hi++
+			default:
+				return nil
+			}
 		}
-		if first = append(first, next); n != extent {
-			return
+		for range r.hi - lo {
+			at = append(at, r)
+		}
+		lo, next = r.hi, r.end
+	}
+	if next < len(to) {
+		return nil
+	}
+	for k := 0; k < len(from.Layout); {
+		r := at[from.Layout[k]]
+		for d := r.lo; d < r.hi; d, k = d+1, k+1 {
+			if from.Layout[k] != d {
+				return nil
+			}
+		}
+		for d := r.first; d < r.end; d++ {
+			layout = append(layout, d)
 		}
 	}
-	if next < len(t.Shape) {
-		return
-	}
-	layout := t.Layout[:0]
-	for _, d := range from.Layout {
-		for k := first[d]; k < first[d+1]; k++ {
-			layout = append(layout, k)
-		}
-	}
+	return layout
 }
 
 func init() {

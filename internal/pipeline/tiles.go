@@ -879,20 +879,65 @@ func layersWith(g *model.Graph, lines bool) []schedule.Layer {
 	return layers
 }
 
-// movedLayers are fused layers, but for transpositions that leave a product's results in their order.
+// movedLayers are layers, but for what can't be made tile by tile of a product on the matrix unit: a transposition that
+// changes the order of the results, with the reshapes in front of it that do, and an operator that spreads them over a
+// larger tensor, since each core would need all of the product. The latter joins the product that makes its larger
+// operand for it alone, if there is one. Heads may be merged behind an attention: its cores divide them.
 func movedLayers(g *model.Graph, ops []model.OpID) (made []schedule.Layer) {
 	for _, l := range schedule.Layers(g, ops) {
-		if multiplies(g.Op(l.Anchor)) && !slices.IsSorted(g.Tensor(l.Outputs[0]).Layout) {
-			made = append(made, l)
-		} else {
-			made = append(made, schedule.FusedLayers(g, l.Ops)...)
+		for ops := l.Ops; len(ops) > 0; {
+			n := inTiles(g, ops)
+			made = append(made, schedule.NewLayer(g, ops[:n]))
+			if ops = ops[n:]; len(ops) == 0 {
+				break
+			}
+			if k := productOf(g, made, ops[0]); k >= 0 {
+				ops = slices.Concat(made[k].Ops, ops)
+				made = slices.Delete(made, k, k+1)
+			}
 		}
 	}
 	return made
 }
 
-// multiplies reports whether an operator is a product of matrices.
-func multiplies(op *model.Op) bool { return op.Kind == "MatMul" || op.Kind == "Gemm" }
+// inTiles is how many of a line of operators are a layer of [movedLayers].
+func inTiles(g *model.Graph, ops []model.OpID) int {
+	anchor := g.Op(ops[0])
+	if anchor.Kind == "Attention" || !g.OnMatrixUnit(anchor) {
+		return len(ops)
+	}
+	all := g.Tensor(anchor.Outputs[0]).Shape.Elements()
+	turns := func(id model.OpID, class model.Class) bool {
+		return g.Op(id).Class() == class && !g.KeepsOrder(g.Op(id))
+	}
+	for n := 1; n < len(ops); n++ {
+		if g.Tensor(g.Op(ops[n]).Outputs[0]).Shape.Elements() > all {
+			return n
+		}
+		if turns(ops[n], model.InjectiveClass) {
+			for n > 1 && turns(ops[n-1], model.ViewClass) {
+				n--
+			}
+			return n
+		}
+	}
+	return len(ops)
+}
+
+// productOf finds the layer of a product on the matrix unit whose result an element-wise operator alone reads, in its
+// own shape; -1: there is none.
+func productOf(g *model.Graph, layers []schedule.Layer, id model.OpID) int {
+	op := g.Op(id)
+	if op.Class() != model.ElementwiseClass {
+		return -1
+	}
+	return slices.IndexFunc(layers, func(l schedule.Layer) bool {
+		t := l.Outputs[0]
+		return g.OnMatrixUnit(g.Op(l.Anchor)) && len(l.Outputs) == 1 &&
+			slices.Contains(op.Inputs, t) && len(g.Tensor(t).Consumers) == 1 && !g.IsOutput(t) &&
+			g.Tensor(t).Shape.Equal(g.Tensor(op.Outputs[0]).Shape)
+	})
+}
 
 // joinLight makes one layer of those that have element-wise operators and such as move elements alone, where no other
 // reads what is between them: paths that part and meet again, as where positions turn queries.

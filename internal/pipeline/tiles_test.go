@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -239,6 +240,81 @@ func TestTurnedProducts(t *testing.T) {
 		if got := count(plain); got != 0 {
 			t.Errorf("%s without attention as an operator: %d products leave transposed results, expected none", name, got)
 		}
+	}
+}
+
+// A layer with a product ends in front of what it can't make tile by tile.
+func TestMovedLayers(t *testing.T) {
+	b := model.NewBuilder("moved")
+	conv := func(name string, group int64, x model.TensorID) model.TensorID {
+		return b.Op("Conv", name, model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{1, 1, 1, 1},
+			Group: group}, x, b.Param(name+".weight", model.F16, 4, 4/group, 3, 3))
+	}
+	time := b.Op("MatMul", "time", model.Attr{}, b.Input("t", model.F16, 2, 4), b.Param("w", model.F16, 4, 4))
+	time = b.Op("Reshape", "pixel", model.Attr{Shape: []int64{2, 4, 1, 1}}, time)
+	x := b.Op("Add", "join", model.Attr{}, conv("first", 1, b.Input("x", model.F16, 2, 4, 4, 4)), time)
+	x = b.Op("MaxPool", "pool", model.Attr{Kernel: []int64{1, 1}, Strides: []int64{1, 1},
+		Dilations: []int64{1, 1}, Pads: []int64{0, 0, 0, 0}}, b.Op("Relu", "read", model.Attr{}, x))
+	other := b.Op("MatMul", "other", model.Attr{}, b.Input("o", model.F16, 2, 4), b.Param("v", model.F16, 4, 4))
+	other = b.Op("Reshape", "other.pixel", model.Attr{Shape: []int64{2, 4, 1, 1}}, other)
+	x = conv("apart", 4, b.Op("Add", "spread", model.Attr{}, x, other))
+	x = conv("second", 1, b.Op("Transpose", "swapped", model.Attr{Perm: []int64{0, 1, 3, 2}}, x))
+	x = b.Op("Reshape", "flat", model.Attr{Shape: []int64{2, 4, 16}}, b.Op("Relu", "relu", model.Attr{}, x))
+	b.Output(b.Op("Transpose", "rows", model.Attr{Perm: []int64{0, 2, 1}}, x))
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, l := range layersWith(g, true) {
+		var names []string
+		for _, id := range l.Ops {
+			names = append(names, g.Op(id).Name)
+		}
+		got = append(got, strings.Join(names, " "))
+	}
+	slices.Sort(got)
+	want := []string{"apart swapped", "first join read", "flat rows", "other other.pixel", "pool", "second relu", "spread",
+		"time pixel"}
+	if !slices.Equal(got, want) {
+		t.Errorf("layers %q, want %q", got, want)
+	}
+}
+
+// The cores of an attention divide whole heads of what is merged behind it.
+func TestMergedHeads(t *testing.T) {
+	spec, err := hardware.Load("a100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := network.Open("swin-t", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe, err := Lookup("tiled-llb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := RunStages(t.Context(), net, spec, 1, recipe, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, n := r.Schedule, 0
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		if st.Attending == nil {
+			continue
+		}
+		n++
+		x, own := s.Graph.Tensor(st.Output).Shape, s.Graph.Tensor(st.Attending.Op.Outputs[0]).Shape
+		heads, width := own[len(own)-3], own[len(own)-1]
+		if k := len(x) - 1; x[k] != heads*width || heads%st.Binding[k] != 0 {
+			t.Errorf("%q of %v over %v cores, expected %d heads of %d put together, and none in two cores",
+				s.Graph.Tensor(st.Output).Name, x, st.Binding, heads, width)
+		}
+	}
+	if n != 12 {
+		t.Errorf("%d attentions, expected 12", n)
 	}
 }
 

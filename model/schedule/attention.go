@@ -591,6 +591,9 @@ func (b *StepBuilder) attentionNests(layer *Layer, t model.TensorID, region mode
 	if err != nil {
 		return
 	}
+	own := g.Tensor(g.Op(layer.Anchor).Outputs[0]).Shape
+	heads := own[len(own)-3]
+	merged := heads * own[len(own)-1]
 	factors := make([][]int64, len(region))
 	for d, iv := range region {
 		factors[d] = []int64{1}
@@ -608,6 +611,11 @@ func (b *StepBuilder) attentionNests(layer *Layer, t model.TensorID, region mode
 		}
 		for f := int64(2); f <= b.cores; f *= 2 {
 			add(f)
+		}
+		if iv.Len() == merged { // each core has whole heads
+			for f := range heads {
+				add(f + 1)
+			}
 		}
 		add(iv.Len())
 	}
