@@ -389,13 +389,13 @@ func (g *Graph) destination(t TensorID) Kind {
 	}
 }
 
-// KeepsOrder reports whether the elements of an operator's result, which only moves them, lie as those of its operand.
+// KeepsOrder reports whether an operator only moves elements, and leaves them in the order that they have in memory.
 func (g *Graph) KeepsOrder(op *Op) bool {
 	return moves(op) && slices.Equal(g.Tensors[op.Outputs[0]].Layout, g.keptOrder(op))
 }
 
-// keptOrder is the layout of the result of an operator that only moves elements with which they lie as those of its
-// operand; nil: there is none, as a reshape merges dimensions that do not follow each other there.
+// keptOrder is the layout of a result with which an operator that only moves elements leaves them in their order; nil:
+// a reshape merges dimensions that do not follow each other in memory.
 func (g *Graph) keptOrder(op *Op) []int {
 	from, to := g.Tensors[op.Inputs[0]], g.Tensors[op.Outputs[0]].Shape
 	layout := make([]int, 0, len(to))

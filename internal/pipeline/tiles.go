@@ -879,10 +879,11 @@ func layersWith(g *model.Graph, lines bool) []schedule.Layer {
 	return layers
 }
 
-// movedLayers are layers, but for what can't be made tile by tile of a product on the matrix unit: a transposition that
-// changes the order of the results, with the reshapes in front of it that do, and an operator that spreads them over a
-// larger tensor, since each core would need all of the product. The latter joins the product that makes its larger
-// operand for it alone, if there is one. Heads may be merged behind an attention: its cores divide them.
+// movedLayers are layers whose operators run tile by tile of their product. The layer of a product on the matrix unit
+// ends in front of a transposition that changes the order of its results, and of reshapes in front of that which do. It
+// also ends in front of an operator that spreads the results over a larger tensor, since each core would need all of
+// them. That operator joins the product of its larger operand, if it alone reads it. An attention merges its heads in
+// its own layer: the cores divide whole heads.
 func movedLayers(g *model.Graph, ops []model.OpID) (made []schedule.Layer) {
 	for _, l := range schedule.Layers(g, ops) {
 		for ops := l.Ops; len(ops) > 0; {

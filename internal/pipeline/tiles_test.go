@@ -243,7 +243,7 @@ func TestTurnedProducts(t *testing.T) {
 	}
 }
 
-// A layer with a product ends in front of what it can't make tile by tile.
+// A product's layer has operators that run tile by tile, and no others.
 func TestMovedLayers(t *testing.T) {
 	b := model.NewBuilder("moved")
 	conv := func(name string, group int64, x model.TensorID) model.TensorID {
