@@ -573,3 +573,22 @@ func TestSharedAttributes(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Layouts take time in proportion to a chain's length, whatever it moves.
+func BenchmarkBuildChain(b *testing.B) {
+	for _, n := range []int{1000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				m := NewBuilder("chain")
+				x := m.Op("MatMul", "product", Attr{}, m.Input("x", F16, 8, 64), m.Param("w", F16, 64, 64))
+				for range n {
+					x = m.Op("Relu", "", Attr{}, m.Op("Transpose", "", Attr{Perm: []int64{1, 0}}, x))
+				}
+				m.Output(x)
+				if _, err := m.Build(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

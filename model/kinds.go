@@ -306,6 +306,12 @@ func (g *Graph) setLayouts() {
 			}
 		}
 	}
+	from, to := g.sources(), g.destinations()
+	// An operator that only moves elements leaves them in the order of a product, on the way to an attention.
+	keeps := func(op *Op) bool {
+		return moves(op) && len(op.Inputs) > 0 && to[op.Outputs[0]] == "Attention" &&
+			(from[op.Inputs[0]] == "MatMul" || from[op.Inputs[0]] == "Gemm")
+	}
 	for _, op := range g.Ops {
 		info, ok := kinds[op.Kind]
 		if !ok {
@@ -314,7 +320,7 @@ func (g *Graph) setLayouts() {
 		for _, o := range op.Outputs {
 			t := g.Tensors[o]
 			switch {
-			case g.keeps(op):
+			case keeps(op):
 				if kept := g.keptOrder(op); kept != nil {
 					t.Layout = kept
 				}
@@ -335,16 +341,6 @@ func (g *Graph) setLayouts() {
 	}
 }
 
-// keeps reports whether an operator that only moves elements leaves them in the order in which a product makes them, on
-// the way to an attention.
-func (g *Graph) keeps(op *Op) bool {
-	if !moves(op) || g.destination(op.Outputs[0]) != "Attention" {
-		return false
-	}
-	from := g.source(op.Inputs[0])
-	return from == "MatMul" || from == "Gemm"
-}
-
 // moves reports whether an operator has the elements of its operand, in another order or shape.
 func moves(op *Op) bool {
 	info := kinds[op.Kind]
@@ -354,39 +350,44 @@ func moves(op *Op) bool {
 // carries reports whether an operator with one reader can be in the layer of a product in front of it.
 func carries(op *Op) bool {
 	info := kinds[op.Kind]
-	return moves(op) || info != nil && info.Class == ElementwiseClass
+	return len(op.Inputs) > 0 && len(op.Outputs) > 0 && (moves(op) || info != nil && info.Class == ElementwiseClass)
 }
 
-// source is the kind of operator that makes a tensor, or of which light operators that alone read it make it; "" if a
-// tensor on the way has other readers.
-func (g *Graph) source(t TensorID) Kind {
-	for {
-		x := g.Tensors[t]
-		if x.Producer == NoOp || len(x.Consumers) != 1 {
-			return ""
+// sources are the kinds of the operators that make the tensors, or of which light operators that alone read them make
+// them; "" where a tensor on the way has other readers.
+func (g *Graph) sources() []Kind {
+	list := make([]Kind, len(g.Tensors))
+	for _, op := range g.Ops {
+		for _, o := range op.Outputs {
+			if len(g.Tensors[o].Consumers) != 1 {
+				continue
+			}
+			if list[o] = op.Kind; carries(op) {
+				list[o] = list[op.Inputs[0]]
+			}
 		}
-		op := g.Ops[x.Producer]
-		if !carries(op) {
-			return op.Kind
-		}
-		t = op.Inputs[0]
 	}
+	return list
 }
 
-// destination is the kind of the only operator that reads a tensor, or what light operators make of it; "" if there are
-// several.
-func (g *Graph) destination(t TensorID) Kind {
-	for {
-		x := g.Tensors[t]
-		if len(x.Consumers) != 1 || slices.Contains(g.Outputs, t) {
-			return ""
-		}
-		op := g.Ops[x.Consumers[0]]
-		if !carries(op) {
-			return op.Kind
-		}
-		t = op.Outputs[0]
+// destinations are the kinds of the only operators that read the tensors, or what light operators make of them; "" where
+// there are several.
+func (g *Graph) destinations() []Kind {
+	list, leaves := make([]Kind, len(g.Tensors)), map[TensorID]bool{}
+	for _, t := range g.Outputs {
+		leaves[t] = true
 	}
+	for _, op := range slices.Backward(g.Ops) {
+		for _, t := range op.Inputs {
+			if len(g.Tensors[t].Consumers) != 1 || leaves[t] {
+				continue
+			}
+			if list[t] = op.Kind; carries(op) {
+				list[t] = list[op.Outputs[0]]
+			}
+		}
+	}
+	return list
 }
 
 // KeepsOrder reports whether an operator only moves elements, and leaves them in the order that they have in memory.

@@ -885,20 +885,25 @@ func layersWith(g *model.Graph, lines bool) []schedule.Layer {
 // them. That operator joins the product of its larger operand, if it alone reads it. An attention merges its heads in
 // its own layer: the cores divide whole heads.
 func movedLayers(g *model.Graph, ops []model.OpID) (made []schedule.Layer) {
+	of := map[model.TensorID]int{} // the layer that makes a result
 	for _, l := range schedule.Layers(g, ops) {
 		for ops := l.Ops; len(ops) > 0; {
 			n := inTiles(g, ops)
-			made = append(made, schedule.NewLayer(g, ops[:n]))
+			l := schedule.NewLayer(g, ops[:n])
+			for _, t := range l.Outputs {
+				of[t] = len(made)
+			}
+			made = append(made, l)
 			if ops = ops[n:]; len(ops) == 0 {
 				break
 			}
-			if k := productOf(g, made, ops[0]); k >= 0 {
+			if k := productOf(g, made, of, ops[0]); k >= 0 {
 				ops = slices.Concat(made[k].Ops, ops)
-				made = slices.Delete(made, k, k+1)
+				made[k] = schedule.Layer{}
 			}
 		}
 	}
-	return made
+	return slices.DeleteFunc(made, func(l schedule.Layer) bool { return len(l.Ops) == 0 })
 }
 
 // inTiles is how many of a line of operators are a layer of [movedLayers].
@@ -925,19 +930,22 @@ func inTiles(g *model.Graph, ops []model.OpID) int {
 	return len(ops)
 }
 
-// productOf finds the layer of a product on the matrix unit whose result an element-wise operator alone reads, in its
-// own shape; -1: there is none.
-func productOf(g *model.Graph, layers []schedule.Layer, id model.OpID) int {
-	op := g.Op(id)
+// productOf finds the first layer of a product on the matrix unit whose result an element-wise operator alone reads, in
+// its own shape; -1: there is none. of says which layer makes a result.
+func productOf(g *model.Graph, layers []schedule.Layer, of map[model.TensorID]int, id model.OpID) int {
+	op, first := g.Op(id), -1
 	if op.Class() != model.ElementwiseClass {
 		return -1
 	}
-	return slices.IndexFunc(layers, func(l schedule.Layer) bool {
-		t := l.Outputs[0]
-		return g.OnMatrixUnit(g.Op(l.Anchor)) && len(l.Outputs) == 1 &&
-			slices.Contains(op.Inputs, t) && len(g.Tensor(t).Consumers) == 1 && !g.IsOutput(t) &&
-			g.Tensor(t).Shape.Equal(g.Tensor(op.Outputs[0]).Shape)
-	})
+	for _, t := range op.Inputs {
+		k, made := of[t]
+		if made && len(layers[k].Outputs) == 1 && g.OnMatrixUnit(g.Op(layers[k].Anchor)) &&
+			len(g.Tensor(t).Consumers) == 1 && !g.IsOutput(t) &&
+			g.Tensor(t).Shape.Equal(g.Tensor(op.Outputs[0]).Shape) && (first < 0 || k < first) {
+			first = k
+		}
+	}
+	return first
 }
 
 // joinLight makes one layer of those that have element-wise operators and such as move elements alone, where no other
