@@ -540,7 +540,8 @@ func (f *File) simulate(ctx context.Context, path string, spec *hardware.Spec, n
 }
 
 // BoundOf is the bound that holds for a schedule of a network: given or, with each attention as one operator, fused;
-// that of the graph in slices; or, of other layers or of a graph taken apart, that of any form.
+// that of the graph in slices, or of any form if that is larger; or, of other layers or of a graph taken apart, that of
+// any form.
 func BoundOf(ctx context.Context, net network.Network, r *scheduler.Result, given, fused *bound.Bound) (
 	b *bound.Bound, form Form, err error) {
 	if err := sameEverywhere(r); err != nil {
@@ -551,7 +552,14 @@ func BoundOf(ctx context.Context, net network.Network, r *scheduler.Result, give
 	case cmp.Or(apart, lines(r)) != nil:
 		b, err = bound.AnyForm(ctx, net, r.Spec, r.Batch)
 	case form.Slices != nil:
-		b, err = bound.Cold(ctx, of, r.Spec, r.Batch)
+		if b, err = bound.Cold(ctx, of, r.Spec, r.Batch); err != nil {
+			break
+		}
+		// Slices load an operand each, so that the bound of their graph may be below that of any.
+		var forms *bound.Bound
+		if forms, err = bound.AnyForm(ctx, net, r.Spec, r.Batch); err == nil && forms.Seconds > b.Seconds {
+			b = forms
+		}
 	case form.AttentionFused:
 		b = fused
 	default:
