@@ -355,8 +355,8 @@ func TestLayoutsOfProducts(t *testing.T) {
 	}
 }
 
-// What only moves elements keeps their order if it takes dimensions in the order in which they lie, or puts together
-// what lies side by side.
+// An operator that only moves elements keeps their order if it takes dimensions in the order in which they lie, or
+// merges neighbours. Dimensions of extent 1 stand anywhere.
 func TestKeepsOrder(t *testing.T) {
 	b := NewBuilder("orders")
 	image := b.Op("Conv", "image", conv(1, 1, 1, 1), b.Input("x", F16, 2, 4, 8, 6), b.Param("w", F16, 4, 4, 3, 3))
@@ -365,13 +365,19 @@ func TestKeepsOrder(t *testing.T) {
 		return b.Op("Reshape", name, Attr{Shape: shape}, x)
 	}
 	want := map[string]bool{"flat": false, "flat.rows": false, "channels.last": true, "channels.last.flat": true,
-		"all": false, "one": true, "heads": true, "merged": true, "across": true, "turned": false}
+		"all": false, "one": true, "heads": true, "merged": true, "across": true, "turned": false, "last ones": true,
+		"one turned": true, "strip.flat": true, "strip.all": true}
 	flat := reshape("flat", image, 2, 4, 48)
 	last := b.Op("Transpose", "channels.last", Attr{Perm: []int64{0, 2, 3, 1}}, image)
+	strip := b.Op("Conv", "strip", conv(1, 1, 1, 1), b.Input("z", F16, 1, 4, 1, 6), b.Param("u", F16, 4, 4, 3, 3))
 	for _, x := range []TensorID{b.Op("Transpose", "flat.rows", Attr{Perm: []int64{0, 2, 1}}, flat),
 		reshape("channels.last.flat", last, 2, 48, 4), reshape("all", image, 2, 192),
 		reshape("one", rows, 2, 1, 48, 6), reshape("heads", rows, 2, 48, 2, 3), reshape("merged", rows, 96, 6),
-		reshape("across", rows, 3, 32, 6), b.Op("Transpose", "turned", Attr{Perm: []int64{1, 0, 2}}, rows)} {
+		reshape("across", rows, 3, 32, 6), b.Op("Transpose", "turned", Attr{Perm: []int64{1, 0, 2}}, rows),
+		reshape("last ones", rows, 96, 6, 1, 1),
+		b.Op("Transpose", "one turned", Attr{Perm: []int64{0, 2, 1, 3}}, reshape("row", rows, 2, 1, 48, 6)),
+		reshape("strip.flat", b.Op("Transpose", "strip.rows", Attr{Perm: []int64{2, 3, 0, 1}}, strip), 24),
+		reshape("strip.all", b.Op("Transpose", "strip.last", Attr{Perm: []int64{0, 2, 3, 1}}, strip), 6, 1, 4, 1)} {
 		b.Output(x)
 	}
 	g, err := b.Build()

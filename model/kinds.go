@@ -353,8 +353,8 @@ func carries(op *Op) bool {
 	return len(op.Inputs) > 0 && len(op.Outputs) > 0 && (moves(op) || info != nil && info.Class == ElementwiseClass)
 }
 
-// sources are the kinds of the operators that make the tensors, or of which light operators that alone read them make
-// them; "" where a tensor on the way has other readers.
+// sources has for each tensor the kind of the operator that makes it, behind light operators with one operand each; ""
+// where a tensor on the way has other readers.
 func (g *Graph) sources() []Kind {
 	list := make([]Kind, len(g.Tensors))
 	for _, op := range g.Ops {
@@ -370,8 +370,8 @@ func (g *Graph) sources() []Kind {
 	return list
 }
 
-// destinations are the kinds of the only operators that read the tensors, or what light operators make of them; "" where
-// there are several.
+// destinations has for each tensor the kind of the only operator that reads it, in front of which light operators may
+// stand; "" where a tensor on the way has several readers.
 func (g *Graph) destinations() []Kind {
 	list, leaves := make([]Kind, len(g.Tensors)), map[TensorID]bool{}
 	for _, t := range g.Outputs {
@@ -392,7 +392,17 @@ func (g *Graph) destinations() []Kind {
 
 // KeepsOrder reports whether an operator only moves elements, and leaves them in the order that they have in memory.
 func (g *Graph) KeepsOrder(op *Op) bool {
-	return moves(op) && slices.Equal(g.Tensors[op.Outputs[0]].Layout, g.keptOrder(op))
+	kept := g.keptOrder(op)
+	if !moves(op) || kept == nil {
+		return false
+	}
+	t := g.Tensors[op.Outputs[0]]
+	return slices.Equal(t.Shape.long(t.Layout), t.Shape.long(kept))
+}
+
+// long are those of some dimensions whose extent is not 1: the others stand anywhere in an order.
+func (s Shape) long(dims []int) []int {
+	return slices.DeleteFunc(slices.Clone(dims), func(d int) bool { return s[d] == 1 })
 }
 
 // keptOrder is the layout of a result with which an operator that only moves elements leaves them in their order; nil:
@@ -402,7 +412,11 @@ func (g *Graph) keptOrder(op *Op) []int {
 	layout := make([]int, 0, len(to))
 	if op.Kind == "Transpose" {
 		for _, d := range from.Layout {
-			layout = append(layout, slices.Index(op.Attr.Perm, int64(d)))
+			i := slices.Index(op.Attr.Perm, int64(d))
+			if i < 0 {
+				return nil // Validate reports it
+			}
+			layout = append(layout, i)
 		}
 		return layout
 	}
@@ -428,19 +442,23 @@ func (g *Graph) keptOrder(op *Op) []int {
 		}
 		lo, next = r.hi, r.end
 	}
-	if next < len(to) {
-		return nil
-	}
-	for k := 0; k < len(from.Layout); {
-		r := at[from.Layout[k]]
-		for d := r.lo; d < r.hi; d, k = d+1, k+1 {
-			if from.Layout[k] != d {
+	for order := from.Shape.long(from.Layout); len(order) > 0; {
+		r := at[order[0]]
+		for d := r.lo; d < r.hi; d++ {
+			if from.Shape[d] == 1 {
+				continue
+			}
+			if len(order) == 0 || order[0] != d {
 				return nil
 			}
+			order = order[1:]
 		}
 		for d := r.first; d < r.end; d++ {
 			layout = append(layout, d)
 		}
+	}
+	for ; next < len(to); next++ { // of extent 1
+		layout = append(layout, next)
 	}
 	return layout
 }

@@ -880,10 +880,10 @@ func layersWith(g *model.Graph, lines bool) []schedule.Layer {
 }
 
 // movedLayers are layers whose operators run tile by tile of their product. The layer of a product on the matrix unit
-// ends in front of a transposition that changes the order of its results, and of reshapes in front of that which do. It
-// also ends in front of an operator that spreads the results over a larger tensor, since each core would need all of
-// them. That operator joins the product of its larger operand, if it alone reads it. An attention merges its heads in
-// its own layer: the cores divide whole heads.
+// ends in front of an operator that moves elements, unless it is a transposition that keeps their order. Reshapes in
+// front of it that change the order leave with it. The layer also ends in front of an operator that spreads the results
+// over a larger tensor, since each core would need all of them. That operator joins the product of its larger operand,
+// if it alone reads it. An attention merges its heads in its own layer: the cores divide whole heads.
 func movedLayers(g *model.Graph, ops []model.OpID) (made []schedule.Layer) {
 	of := map[model.TensorID]int{} // the layer that makes a result
 	for _, l := range schedule.Layers(g, ops) {
@@ -906,15 +906,15 @@ func movedLayers(g *model.Graph, ops []model.OpID) (made []schedule.Layer) {
 	return slices.DeleteFunc(made, func(l schedule.Layer) bool { return len(l.Ops) == 0 })
 }
 
-// inTiles is how many of a line of operators are a layer of [movedLayers].
+// inTiles counts the operators at the head of a line that make a layer of [movedLayers].
 func inTiles(g *model.Graph, ops []model.OpID) int {
 	anchor := g.Op(ops[0])
-	if anchor.Kind == "Attention" || !g.OnMatrixUnit(anchor) {
+	if !g.OnMatrixUnit(anchor) {
 		return len(ops)
 	}
 	all := g.Tensor(anchor.Outputs[0]).Shape.Elements()
 	turns := func(id model.OpID, class model.Class) bool {
-		return g.Op(id).Class() == class && !g.KeepsOrder(g.Op(id))
+		return anchor.Kind != "Attention" && g.Op(id).Class() == class && !g.KeepsOrder(g.Op(id))
 	}
 	for n := 1; n < len(ops); n++ {
 		if g.Tensor(g.Op(ops[n]).Outputs[0]).Shape.Elements() > all {
@@ -931,7 +931,7 @@ func inTiles(g *model.Graph, ops []model.OpID) int {
 }
 
 // productOf finds the first layer of a product on the matrix unit whose result an element-wise operator alone reads, in
-// its own shape; -1: there is none. of says which layer makes a result.
+// its own shape; -1: there is none. of has the layer of each result.
 func productOf(g *model.Graph, layers []schedule.Layer, of map[model.TensorID]int, id model.OpID) int {
 	op, first := g.Op(id), -1
 	if op.Class() != model.ElementwiseClass {
@@ -962,7 +962,7 @@ func joinLight(g *model.Graph, layers []schedule.Layer) (joined []schedule.Layer
 		})
 	}
 	in := map[model.OpID]int{} // the layer that a light operator is in
-	ops := make([][]model.OpID, len(layers))
+	parts := make([][]int, len(layers))
 	for i, l := range slices.Backward(layers) {
 		at := i
 		if light(&l) {
@@ -971,11 +971,15 @@ func joinLight(g *model.Graph, layers []schedule.Layer) (joined []schedule.Layer
 				in[id] = at
 			}
 		}
-		ops[at] = append(slices.Clone(l.Ops), ops[at]...)
+		parts[at] = append(parts[at], i)
 	}
-	for _, list := range ops {
-		if list != nil {
-			joined = append(joined, schedule.NewLayer(g, list))
+	for _, list := range parts {
+		var ops []model.OpID
+		for _, i := range slices.Backward(list) {
+			ops = append(ops, layers[i].Ops...)
+		}
+		if ops != nil {
+			joined = append(joined, schedule.NewLayer(g, ops))
 		}
 	}
 	return joined

@@ -201,6 +201,13 @@ func TestAttentionFitsTheRoom(t *testing.T) {
 	}
 }
 
+// turns reports whether an operator transposes dimensions of an extent above 1.
+func turns(g *model.Graph, op *model.Op) bool {
+	return op.Kind == "Transpose" && !slices.IsSorted(slices.DeleteFunc(slices.Clone(op.Attr.Perm), func(d int64) bool {
+		return g.Tensor(op.Inputs[0]).Shape[d] == 1
+	}))
+}
+
 // Products of queries, keys and values leave their results transposed, in layers of their own, in the order in which
 // they make them; a network without attention as an operator keeps its layouts.
 func TestTurnedProducts(t *testing.T) {
@@ -222,7 +229,7 @@ func TestTurnedProducts(t *testing.T) {
 				out := g.Tensor(l.Outputs[0])
 				product := g.Op(l.Anchor)
 				if product.Kind != "MatMul" && product.Kind != "Gemm" ||
-					!slices.ContainsFunc(l.Ops, func(id model.OpID) bool { return g.Op(id).Kind == "Transpose" }) {
+					!slices.ContainsFunc(l.Ops, func(id model.OpID) bool { return turns(g, g.Op(id)) }) {
 					continue
 				}
 				n++
@@ -261,6 +268,10 @@ func TestMovedLayers(t *testing.T) {
 	x = conv("second", 1, b.Op("Transpose", "swapped", model.Attr{Perm: []int64{0, 1, 3, 2}}, x))
 	x = b.Op("Reshape", "flat", model.Attr{Shape: []int64{2, 4, 16}}, b.Op("Relu", "relu", model.Attr{}, x))
 	b.Output(b.Op("Transpose", "rows", model.Attr{Perm: []int64{0, 2, 1}}, x))
+	few := b.Op("Attention", "few", model.Attr{Group: 1, Softmax: true}, b.Input("query", model.F16, 1, 2, 1, 4),
+		b.Input("keys", model.F16, 1, 2, 6, 4), b.Input("values", model.F16, 1, 2, 6, 4))
+	few = b.Op("Transpose", "merge", model.Attr{Perm: []int64{0, 2, 1, 3}}, few)
+	b.Output(b.Op("Add", "many", model.Attr{}, few, b.Input("wide", model.F16, 1, 8, 2, 4)))
 	g, err := b.Build()
 	if err != nil {
 		t.Fatal(err)
@@ -274,14 +285,14 @@ func TestMovedLayers(t *testing.T) {
 		got = append(got, strings.Join(names, " "))
 	}
 	slices.Sort(got)
-	want := []string{"apart swapped", "first join read", "flat rows", "other other.pixel", "pool", "second relu", "spread",
-		"time pixel"}
+	want := []string{"apart swapped", "few merge", "first join read", "flat rows", "many", "other other.pixel", "pool",
+		"second relu", "spread", "time pixel"}
 	if !slices.Equal(got, want) {
 		t.Errorf("layers %q, want %q", got, want)
 	}
 }
 
-// The cores of an attention divide whole heads of what is merged behind it.
+// Where heads are merged behind an attention, its cores divide whole heads.
 func TestMergedHeads(t *testing.T) {
 	spec, err := hardware.Load("a100")
 	if err != nil {

@@ -75,7 +75,8 @@ func (s *searcher) simulateNew(ctx context.Context, list []candidate, limit int6
 }
 
 // simulate lowers candidates and simulates those that are wanted; known says that their program was simulated before.
-// Each is judged as soon as its schedule is made: of two with one program in a list both are, and the first stays.
+// Each is judged as soon as its schedule is made: of two with one program in a list both are, and of those that are not
+// wanted if known the first stays.
 func (s *searcher) simulate(ctx context.Context, list []candidate, limit int64,
 	wanted func(known bool) bool) ([]candidate, error) {
 	if s.known == nil {

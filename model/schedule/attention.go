@@ -612,9 +612,9 @@ func (b *StepBuilder) attentionNests(layer *Layer, t model.TensorID, region mode
 		for f := int64(2); f <= b.cores; f *= 2 {
 			add(f)
 		}
-		if iv.Len() == merged { // each core has whole heads
-			for f := range heads {
-				add(f + 1)
+		if iv.Len() == merged { // as many parts as heads, or fewer
+			for f := int64(2); f <= heads; f++ {
+				add(f)
 			}
 		}
 		add(iv.Len())
