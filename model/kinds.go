@@ -353,8 +353,8 @@ func carries(op *Op) bool {
 	return len(op.Inputs) > 0 && len(op.Outputs) > 0 && (moves(op) || info != nil && info.Class == ElementwiseClass)
 }
 
-// sources has for each tensor the kind of the operator that makes it, behind light operators with one operand each; ""
-// where a tensor on the way has other readers.
+// sources has the kind of the operator that each tensor comes from, with light operators between the two; "" where a
+// tensor on the way has other readers.
 func (g *Graph) sources() []Kind {
 	list := make([]Kind, len(g.Tensors))
 	for _, op := range g.Ops {
@@ -370,8 +370,8 @@ func (g *Graph) sources() []Kind {
 	return list
 }
 
-// destinations has for each tensor the kind of the only operator that reads it, in front of which light operators may
-// stand; "" where a tensor on the way has several readers.
+// destinations has the kind of the only operator that each tensor goes to, with light operators between the two; ""
+// where a tensor on the way has several readers.
 func (g *Graph) destinations() []Kind {
 	list, leaves := make([]Kind, len(g.Tensors)), map[TensorID]bool{}
 	for _, t := range g.Outputs {
