@@ -371,7 +371,7 @@ func (g *Graph) sources() []Kind {
 }
 
 // destinations has the kind of the only operator that each tensor goes to, with light operators between the two; ""
-// where a tensor on the way has several readers.
+// where a tensor on the way has several readers or leaves the network.
 func (g *Graph) destinations() []Kind {
 	list, leaves := make([]Kind, len(g.Tensors)), map[TensorID]bool{}
 	for _, t := range g.Outputs {
@@ -392,15 +392,14 @@ func (g *Graph) destinations() []Kind {
 
 // KeepsOrder reports whether an operator only moves elements, and leaves them in the order that they have in memory.
 func (g *Graph) KeepsOrder(op *Op) bool {
-	kept := g.keptOrder(op)
-	if !moves(op) || kept == nil {
+	if !moves(op) {
 		return false
 	}
-	t := g.Tensors[op.Outputs[0]]
-	return slices.Equal(t.Shape.long(t.Layout), t.Shape.long(kept))
+	t, kept := g.Tensors[op.Outputs[0]], g.keptOrder(op)
+	return kept != nil && slices.Equal(t.Shape.long(t.Layout), t.Shape.long(kept))
 }
 
-// long are those of some dimensions whose extent is not 1: the others stand anywhere in an order.
+// long drops dimensions of extent 1, whose place in a memory layout changes nothing.
 func (s Shape) long(dims []int) []int {
 	return slices.DeleteFunc(slices.Clone(dims), func(d int) bool { return s[d] == 1 })
 }
