@@ -1,0 +1,178 @@
+package dsasched_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path"
+	"strings"
+	"testing"
+)
+
+// total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
+// the same change.
+const total = 144_159
+
+// slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
+const slack = 60
+
+// budget is the most lines of Go without tests that each package may have.
+var budget = map[string]int{
+	".":                               31,
+	"cmd/dsasched":                    9284,
+	"examples/accelerator":            46,
+	"examples/cost":                   56,
+	"examples/experiment":             77,
+	"examples/scheduler":              124,
+	"examples/tuning":                 51,
+	"experiments":                     358,
+	"experiments/internal/ablation":   845,
+	"experiments/internal/balancing":  1897,
+	"experiments/internal/loops":      1494,
+	"experiments/internal/measured":   2078,
+	"experiments/internal/optimality": 2387,
+	"experiments/internal/paperfigs":  4341,
+	"experiments/internal/peers":      234,
+	"experiments/internal/readings":   880,
+	"experiments/internal/report":     750,
+	"experiments/internal/roofline":   848,
+	"experiments/internal/stitching":  855,
+	"experiments/internal/systems":    328,
+	"experiments/internal/timeline":   150,
+	"experiments/internal/tuning":     974,
+	"formulation/allocate":            5250,
+	"formulation/binding":             1762,
+	"formulation/bound":               3588,
+	"formulation/experts":             733,
+	"formulation/highs":               794,
+	"formulation/layering":            412,
+	"formulation/milp":                1053,
+	"formulation/ordering":            2991,
+	"formulation/partition":           2594,
+	"formulation/pipelining":          634,
+	"formulation/rcpsp":               1431,
+	"formulation/serving":             1382,
+	"formulation/sharding":            1273,
+	"formulation/solve":               228,
+	"formulation/split":               1700,
+	"formulation/stitch":              363,
+	"formulation/tiling":              2969,
+	"formulation/unrelated":           881,
+	"hardware":                        3137,
+	"hardware/cost":                   536,
+	"hardware/isa":                    816,
+	"hardware/lower":                  6458,
+	"hardware/sim":                    2847,
+	"heuristics/ansor":                3213,
+	"heuristics/graphturbo":           2447,
+	"internal/answers":                2464,
+	"internal/balance":                690,
+	"internal/calibration":            550,
+	"internal/certificate":            608,
+	"internal/convert":                1190,
+	"internal/devicepipe":             407,
+	"internal/explain":                838,
+	"internal/explore":                837,
+	"internal/fusion":                 917,
+	"internal/grain":                  411,
+	"internal/harness":                2767,
+	"internal/harness/harnesstest":    169,
+	"internal/heap":                   53,
+	"internal/heuristics/astitch":     1229,
+	"internal/heuristics/mofang":      348,
+	"internal/heuristics/tensorrt":    147,
+	"internal/heuristics/tvm":         599,
+	"internal/heuristics/xla":         374,
+	"internal/interp":                 542,
+	"internal/issue":                  166,
+	"internal/kernels":                666,
+	"internal/literature":             293,
+	"internal/page":                   919,
+	"internal/pipeline":               9755,
+	"internal/recording":              966,
+	"internal/safefile":               101,
+	"internal/schedulefile":           1672,
+	"internal/search":                 2810,
+	"internal/server":                 223,
+	"internal/simplify":               1694,
+	"internal/simt":                   661,
+	"internal/streams":                621,
+	"internal/strict":                 364,
+	"internal/structure":              1302,
+	"internal/suggest":                75,
+	"internal/trace":                  471,
+	"internal/training":               715,
+	"model":                           3363,
+	"model/network":                   224,
+	"model/onnx":                      9002,
+	"model/schedule":                  5623,
+	"model/stablehlo":                 3747,
+	"model/zoo":                       2949,
+	"notebooks/show":                  84,
+	"plots":                           2210,
+	"scheduler":                       304,
+	"scheduler/picture":               276,
+	"tests/benchmarks":                183,
+}
+
+// heart lists the packages that are never cut for lines, with the least lines of each: order, binding and split
+// programs, bound and certificates, the paper's algorithms and figures, machine, simulator and interpreter.
+// A package that moves takes its floor with it.
+var heart = map[string]int{
+	"experiments/internal/ablation":   700,
+	"experiments/internal/optimality": 1200,
+	"experiments/internal/paperfigs":  3000,
+	"formulation/binding":             1500,
+	"formulation/bound":               3000,
+	"formulation/ordering":            2500,
+	"formulation/split":               1400,
+	"hardware/lower":                  3000,
+	"hardware/sim":                    2000,
+	"heuristics/graphturbo":           2000,
+	"internal/certificate":            400,
+	"internal/interp":                 400,
+}
+
+func TestPackagesKeepTheirBudgets(t *testing.T) {
+	list := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "--", "*.go")
+	out, err := list.Output()
+	if err != nil {
+		t.Skipf("git ls-files, which lists the project's files, failed: %v", err)
+	}
+	lines := map[string]int{}
+	for file := range strings.FieldsSeq(string(out)) {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		src, err := os.ReadFile(file)
+		if os.IsNotExist(err) {
+			continue // deleted, not committed yet
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		lines[path.Dir(file)] += bytes.Count(src, []byte("\n"))
+	}
+	sum := 0
+	for p, most := range budget {
+		sum += most
+		switch n := lines[p]; {
+		case n > most:
+			t.Errorf("%s has %d lines of Go without tests, its budget is %d", p, n, most)
+		case n < most-slack:
+			t.Errorf("%s has %d lines of Go without tests: lower its budget of %d to that", p, n, most)
+		}
+	}
+	if sum > total {
+		t.Errorf("budgets add up to %d lines, expected %d at most", sum, total)
+	}
+	for p := range lines {
+		if _, ok := budget[p]; !ok {
+			t.Errorf("%s has %d lines and no budget", p, lines[p])
+		}
+	}
+	for p, least := range heart {
+		if lines[p] < least {
+			t.Errorf("%s, a part of the heart, has %d lines, expected %d at least", p, lines[p], least)
+		}
+	}
+}
