@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/experiments"
-	"github.com/dsasched/dsasched/formulation/highs"
 )
 
 type listJSON struct {
@@ -74,8 +73,6 @@ func newRun(experiment runner) *cobra.Command {
 	f.BoolVar(&noExact, "no-exact", false, "leave out the methods that look for optima, which take longest")
 	f.StringSliceVar(&networks, "network", nil,
 		"`networks` or files for regret in place of its own, with commas between")
-	limit := addLimit(cmd, 0, "time for each solve of growth, such as 60s (default: 1s)")
-	limit.orNever = true
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
 		if out == "" {
 			return usagef("--out is empty, expected a folder")
@@ -85,11 +82,8 @@ func newRun(experiment runner) *cobra.Command {
 		}
 		defer collectLess()()
 		opt := experiments.Options{Out: out, Workers: int(workers.value), Stderr: cmd.ErrOrStderr(), Quiet: *quiet,
-			NoExact: noExact, SolverVersion: solverVersion(), Revision: os.Getenv("DSASCHED_REVISION"), SolveLimit: limit.value,
+			NoExact: noExact, SolverVersion: solverVersion(), Revision: os.Getenv("DSASCHED_REVISION"),
 			Networks: networks}
-		if solver, err := highs.New(); err == nil {
-			opt.Solver = solver // else growth goes without
-		}
 		if err := job.settings(&opt); err != nil {
 			return err
 		}

@@ -240,12 +240,12 @@ func TestSlurm(t *testing.T) {
 	}
 }
 
-// What a command was told comes back from its shards: sizes of dimensions, and no limit of time.
+// What a command was told comes back from its shards: sizes of dimensions, and what is left out.
 func TestWholeCommand(t *testing.T) {
 	root := newRoot(fakeExperiment)
 	for _, line := range []string{
 		"sweep net.onnx --dim=S=8 --dim=T=2 --set=batch=1,2",
-		"run table3 --time-limit=0s",
+		"run table3 --no-exact=true",
 	} {
 		words := strings.Fields(line)
 		cmd, args, err := root.Find(words)

@@ -21,15 +21,12 @@ const (
 	Evolution Method = "evolution"
 	// Climb measures one step of the best program after the other, and learns no cost.
 	Climb Method = "climb"
-	// Beam decides a program decision by decision and goes on with the programs that the
-	// learned cost finds best, undecided ones being the rule's, or of a Blind search random.
-	Beam Method = "beam"
 	// Random measures random programs: the paper's "no fine-tuning".
 	Random Method = "random"
 )
 
 // Methods lists them.
-var Methods = []Method{Evolution, Climb, Beam, Random}
+var Methods = []Method{Evolution, Climb, Random}
 
 // state is a task in tuning.
 type state struct {
@@ -160,22 +157,6 @@ type candidate struct {
 	score   float64
 }
 
-// ranked are programs in the order of the learned cost, as many as are asked for and more; nil if
-// there is none.
-func (s *state) ranked(r *rand.Rand, n int, model *Trees, o *Options) (list []candidate) {
-	switch {
-	case len(model.trees) == 0 || o.Method == Random || o.Method == Climb:
-		return nil
-	case o.Method == Beam:
-		list = s.beam(r, model, o)
-	default:
-		list = s.evolve(r, min(o.Population, max(16, 8*n)), model, o)
-	}
-	slices.SortStableFunc(list,
-		func(a, b candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
-	return list
-}
-
 // source draws where the next program is from.
 func (s *state) source(r *rand.Rand, o *Options) source {
 	switch {
@@ -183,11 +164,6 @@ func (s *state) source(r *rand.Rand, o *Options) source {
 		return drawn
 	case o.Method == Climb:
 		return oneStep
-	case o.Method != Evolution:
-		if r.Float64() < o.Epsilon {
-			return drawn
-		}
-		return preferred
 	}
 	x := r.Float64()
 	for of := range sources {
@@ -222,9 +198,7 @@ func (s *state) propose(r *rand.Rand, n int, queue *[]candidate, o *Options) (li
 	}
 	for of, tries := s.source(r, o), 0; len(list) < n && tries < 20*n; tries++ {
 		if of == preferred && len(*queue) == 0 {
-			if of = drawn; o.Method == Evolution {
-				of = oneStep
-			}
+			of = oneStep
 		}
 		before := len(list)
 		switch of {
@@ -305,16 +279,8 @@ func (s *state) sampled(r *rand.Rand, o *Options) Program {
 	return s.settled(p)
 }
 
-func (s *state) scored(programs []Program, model *Trees) []candidate {
-	list := make([]candidate, len(programs))
-	for i, p := range programs {
-		list[i] = candidate{p, p.id(), model.Score(s.Features(p))}
-	}
-	return list
-}
-
 // evolve lets a population of the best measured programs, of these with a step, and of random ones have offspring
-// in proportion to what the learned cost says.
+// in proportion to what the learned cost says. It returns all programs in the order of that cost.
 func (s *state) evolve(r *rand.Rand, population int, model *Trees, o *Options) []candidate {
 	var programs []Program
 	for _, t := range s.trials[:min(len(s.trials), population/5+1)] {
@@ -347,6 +313,8 @@ func (s *state) evolve(r *rand.Rand, population int, model *Trees, o *Options) [
 			least = min(least, score)
 		}
 		if generation == o.Generations {
+			slices.SortStableFunc(all,
+				func(a, b candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
 			return all
 		}
 		for i := range sums {
@@ -373,54 +341,6 @@ func (s *state) evolve(r *rand.Rand, population int, model *Trees, o *Options) [
 		}
 		programs = next
 	}
-}
-
-// beam goes through the decisions of all layers and keeps the programs that the learned cost
-// finds best; so many that it looks at about as many programs as evolution does.
-func (s *state) beam(r *rand.Rand, model *Trees, o *Options) []candidate {
-	choices := 0
-	for _, sp := range s.space {
-		for _, list := range sp.decisions() {
-			choices += len(list)
-		}
-	}
-	width := max(2, o.Population*(1+o.Generations)/choices)
-	first := s.settled(slices.Clone(s.Rule))
-	if o.Blind {
-		first = s.random(r)
-	}
-	states := s.scored([]Program{first}, model)
-	all := slices.Clone(states)
-	for i, sp := range s.space {
-		for _, choices := range sp.decisions() {
-			var next []candidate
-			seen := map[string]bool{}
-			for _, st := range states {
-				for _, change := range choices {
-					n := *st.program[i]
-					change(&n)
-					out := sp.mend(&n)
-					if !sp.allowed(out) {
-						continue
-					}
-					p := slices.Clone(st.program)
-					p[i] = out
-					p = s.settled(p)
-					if id := p.id(); !seen[id] {
-						seen[id] = true
-						next = append(next, candidate{p, id, model.Score(s.Features(p))})
-					}
-				}
-			}
-			all = append(all, next...)
-			slices.SortStableFunc(next,
-				func(a, b candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
-			if len(next) > 0 {
-				states = next[:min(len(next), width)]
-			}
-		}
-	}
-	return all
 }
 
 // decisions lists, decision by decision, what a nest may be changed to.

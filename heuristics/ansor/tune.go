@@ -53,8 +53,7 @@ type Options struct {
 	// Blind leaves the rules' program out of the search, to see how many trials it takes to
 	// match it.
 	Blind bool
-	// Epsilon is the share of random programs among those of a round of Beam, and of random
-	// tasks among those chosen by gradient; 0: .05.
+	// Epsilon is the share of random tasks among those chosen by gradient; 0: .05.
 	Epsilon float64
 	// Rules and Mutations are the caller's, beside the built-in ones.
 	Rules     []Rule
@@ -188,7 +187,7 @@ func Tune(ctx context.Context, tasks []*Task, o Options) (*Outcome, error) {
 		t.tasks = append(t.tasks, s)
 		t.networks = max(t.networks, len(task.Weights))
 	}
-	if t.earlier > 0 && o.Method != Random && o.Method != Climb {
+	if t.earlier > 0 && o.Method == Evolution {
 		t.train()
 	}
 	if o.Enough != nil && len(o.Enough) != t.networks {
@@ -297,12 +296,15 @@ func (t *tuner) round(ctx context.Context, s *state) error {
 	s.rounds++
 	r := rand.New(rand.NewPCG(t.Seed, uint64(s.index+1)<<32|uint64(s.rounds)))
 	n := min(t.Batch, t.Trials-t.trials)
-	expected := n
+	s.shares = [sources]float64{drawn: 1}
+	var queue []candidate
 	if t.Method == Evolution {
 		s.shares = t.shares(s)
-		expected = int(math.Ceil(float64(n) * s.shares[preferred]))
+		if len(t.model.trees) > 0 {
+			expected := int(math.Ceil(float64(n) * s.shares[preferred]))
+			queue = s.evolve(r, min(t.Population, max(16, 8*expected)), t.model, &t.Options)
+		}
 	}
-	queue := s.ranked(r, expected, t.model, &t.Options)
 	left := n
 	for left > 0 {
 		step := left

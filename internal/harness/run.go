@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dsasched/dsasched/formulation/milp"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -45,10 +44,6 @@ type Options struct {
 	// source, for the record of where results come from. Empty: none; what the build
 	// knows, if anything.
 	SolverVersion, Revision string
-	// Solver is for the integer programs that growth measures; nil: it goes without.
-	Solver milp.Solver
-	// SolveLimit is the time for each solve of growth; 0: one second.
-	SolveLimit time.Duration
 	// Networks are names and files of networks that regret takes in place of its own.
 	Networks []string
 }

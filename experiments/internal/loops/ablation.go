@@ -30,7 +30,6 @@ type setting struct {
 // as §7.1 says it; the last one is ours.
 var settings = []setting{
 	{"Ansor", map[string]float64{"conv": 1, "mobilenetv2": 1.62, "mobilenetv2, resnet50": 1.30}, ansor.Options{}},
-	{"beam search", map[string]float64{"conv": .87}, ansor.Options{Method: ansor.Beam}},
 	{"no fine-tuning", map[string]float64{"conv": .74, "mobilenetv2": 1.27, "mobilenetv2, resnet50": .91},
 		ansor.Options{Method: ansor.Random}},
 	{"limited space", map[string]float64{"conv": .56, "mobilenetv2": .99, "mobilenetv2, resnet50": .84},

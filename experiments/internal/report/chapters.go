@@ -24,7 +24,7 @@ var Chapters = []Chapter{
 		"ablation", "table1", "batch-select", "fig14", "fig15", "table3", "grain", "fig16", "fig17", "readings", "lb64",
 		"table4", "table5", "timeline"}},
 	{"Optimality", "Optimality: how far greedy decisions are from the best", "",
-		[]string{"optimality", "best", "regret", "kinds", "objectives", "growth"}},
+		[]string{"optimality", "best", "regret", "kinds"}},
 	{"Ansor", "Ansor: loops inside kernels", "Ansor", []string{"ansor-"}},
 	{"Mofang", "Mofang: layers side by side, and pipelines of devices", "Mofang", []string{"mofang-"}},
 	{"AStitch", "AStitch: kernels of a GPU stitched together", "AStitch", []string{"astitch-"}},
