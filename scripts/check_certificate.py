@@ -32,8 +32,7 @@ POOLS = {"MaxPool", "AveragePool"}
 PRODUCTS = {"Conv", "MatMul", "Gemm"}
 OTHERS = {"Reshape", "BatchNorm", "LayerNorm", "RMSNorm", "Softmax", "LRN", "GlobalAveragePool", "GlobalMaxPool"}
 KNOWN = set(UNARY) | set(BINARY) | MOVES | REDUCE | POOLS | PRODUCTS | OTHERS
-SCOPE = ("schedules that divide the batch evenly over all clusters of one chip, by the same plan where clusters have as much to do, "
-         "in layers that are straight lines of the network's own operators")
+SCOPE = ("even batch split over one chip's clusters, the same plan on each, fusion of linear operator chains")
 MATRIX, VECTOR, SPECIAL = range(3)
 UNITS = ("matrix unit", "vector unit", "special unit")
 TERMS = {"chain": "chain of layers", "series": "units and chains of layers", "ddr": "DDR bandwidth", "ddr link": "DDR link",

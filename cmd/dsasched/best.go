@@ -170,7 +170,7 @@ func newBest() *cobra.Command {
 
 func writeBest(b *bytes.Buffer, a *bestJSON) {
 	row(b, "best", "%s (%s) on %s, batch %d in chunks of %d", a.Model, a.DType, a.Hardware, a.Batch, a.Chunk)
-	greedy := "nothing greedy to compare with"
+	greedy := "greedy baseline not run (time limit)"
 	if t := a.GreedyThroughputPerSecond; t != nil {
 		greedy = fmt.Sprintf("%.3f times greedy's %s", a.ThroughputPerSecond / *t, perSecond(*t))
 		if a.GreedyChunk != a.Chunk {

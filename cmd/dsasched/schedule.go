@@ -36,7 +36,7 @@ func newSchedule() *cobra.Command {
 	for _, st := range scheduler.Stages() {
 		dump.words = append(dump.words, cobra.CompletionWithDesc(st.Name, st.Description))
 	}
-	addChoice(cmd, dump, "dump", "print what a stage has decided, line by line, in place of the sum: "+strings.Join(
+	addChoice(cmd, dump, "dump", "print what a stage has decided, line by line, instead of the summary: "+strings.Join(
 		plain(dump.words), ", "))
 	times := cmd.Flags().Bool("times", false, "print the CPU seconds of each stage and strategy to the standard error")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -206,12 +206,12 @@ func writeReport(b *bytes.Buffer, a *scheduler.Report, full bool) {
 	if a.Level == scheduler.LevelGB {
 		row(b, "level", "LLB: a cluster counts as a core, and its LLB as the L1")
 	}
-	text := perSecond(a.ThroughputPerSecond) + " of one batch"
+	text := perSecond(a.ThroughputPerSecond) + " (single batch)"
 	if a.SteadyThroughputPerSecond != nil {
-		text += ", " + perSecond(*a.SteadyThroughputPerSecond) + " of batches in a row"
+		text += ", " + perSecond(*a.SteadyThroughputPerSecond) + " (steady state)"
 	}
 	row(b, "throughput", "%s", text)
-	row(b, "latency", "%s for the batch; this program can't take less than %s", duration(a.LatencySeconds),
+	row(b, "latency", "%s (critical path or busiest unit alone: %s)", duration(a.LatencySeconds),
 		duration(a.BoundSeconds))
 	text = energyText(a.EnergyJoules, a.AveragePowerWatts)
 	if e := a.Energy; e != nil {
@@ -237,7 +237,7 @@ func writeReport(b *bytes.Buffer, a *scheduler.Report, full bool) {
 	}
 	rowWrapped(b, "utilisation", text)
 	t := a.Time[0]
-	row(b, "time", "compute %s, else moves %s, launches %s, idle %s",
+	row(b, "time", "compute %s, exposed data movement %s, launches %s, idle %s",
 		percent(t.ComputeSeconds/a.LatencySeconds), percent(t.MoveSeconds/a.LatencySeconds),
 		percent(t.LaunchSeconds/a.LatencySeconds), percent(t.IdleSeconds/a.LatencySeconds))
 	var busy []string

@@ -268,7 +268,7 @@ func TestExplainTexts(t *testing.T) {
 		{"net.schedule.json", []string{"limited by", "Critical path", "by command", "waited for", "mme "}},
 		{"resnet50 --batch 64 --chunk 16 --variant cross-layer --group g1",
 			[]string{"29 operators", "dimension n in 8", "does not fit", "fits", "rule (i)", "Stopped at its borders",
-				"first condition", "g1/7", "vector of"}},
+				"Algorithm 2, rule (i)", "g1/7", "vector of"}},
 		{"resnet50 --batch 64 --chunk 16 --tensor stage3.block5.add",
 			[]string{"spilled", "LLB, not L1", "98 layers", "capacity      1 MiB", "too many", "stem.pool"}},
 		{"bert-128 --batch 32 --chunk 8 --variant tiled-l1 --spill longest-lifetime --tensor encoder.layer0.ffn.gelu",

@@ -65,7 +65,7 @@ func (b *Bound) explain(launch, weights, ddr float64, w *work, kernels *mean) {
 	case "kernels":
 		part("units and layers that cannot overlap", kernels.work)
 		part("bytes that must cross the DDR", kernels.ddr)
-		rest = "launches, or what fewer of them move or compute more"
+		rest = "launch overhead, or the extra traffic of fewer kernels"
 	case "copies":
 		rest = "products, copies and latencies"
 	case "launch, then stores":

@@ -15,13 +15,11 @@ import (
 )
 
 // scope says in a line which schedules a bound is of.
-const scope = "schedules that divide the batch evenly over all clusters of one chip, by the same plan where clusters " +
-	"have as much to do, in layers that are straight lines of the network's own operators"
+const scope = "even batch split over one chip's clusters, the same plan on each, fusion of linear operator chains"
 
 // formScope is that of [AnyForm].
-const formScope = "schedules that divide the batch evenly over all clusters of one chip, by the same plan where clusters " +
-	"have as much to do, in layers of any form that a variant makes, with attention as one operator or not, and with " +
-	"feed-forwards in slices where they fit neither the L1s nor the LLB"
+const formScope = "even batch split over one chip's clusters, the same plan on each, any fusion that a variant makes: " +
+	"attention as one operator or not, feed-forwards in slices where they fit neither the L1s nor the LLB"
 
 // layers says which operators may be one layer.
 type layers int

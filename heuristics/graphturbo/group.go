@@ -341,16 +341,17 @@ func (gr *grouper) ruleOne(sg1, sg2 *node) func(*node) (asked, refusal string) {
 		mirrored := ""
 		if sg2.upsamples && !sg1.upsamples {
 			first, second = sg2, sg1
-			mirrored = " (mirrored for up-sampling)"
+			mirrored = ", mirrored for up-sampling"
 		}
 		f1, f2 := gr.along(first, m), gr.along(second, m)
 		asked = fmt.Sprintf("rule (i)%s: %s follows %s, merged %s", mirrored, factor(f2), factor(f1), factor(m.split.Factor))
 		switch {
 		case f2 < f1:
-			refusal = fmt.Sprintf("rule (i)%s, first condition: factor %s follows %s", mirrored, factor(f2), factor(f1))
+			refusal = fmt.Sprintf("not merged: the consumer needs %s pieces, this group %s (Algorithm 2, rule (i)%s)",
+				factor(f2), factor(f1), mirrored)
 		case m.split.Factor > f2:
-			refusal = fmt.Sprintf("rule (i)%s, second condition: the merged factor %s is above %s", mirrored,
-				factor(m.split.Factor), factor(f2))
+			refusal = fmt.Sprintf("not merged: together they need %s pieces, the consumer %s (Algorithm 2, rule (i)%s)",
+				factor(m.split.Factor), factor(f2), mirrored)
 		}
 		return asked, refusal
 	}
@@ -358,7 +359,7 @@ func (gr *grouper) ruleOne(sg1, sg2 *node) func(*node) (asked, refusal string) {
 
 func factor(f int64) string {
 	if f == schedule.Unsplittable {
-		return "infinity"
+		return "infinitely many"
 	}
 	return fmt.Sprint(f)
 }

@@ -372,7 +372,7 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 	for _, m := range list {
 		if pipeline.Overwrites(m.row.Method) {
 			// Values that take the place of others may move less than the bound.
-			m.row.Note = cmp.Or(m.row.Note, "the bound and search are of plans in which no value takes the place of another")
+			m.row.Note = cmp.Or(m.row.Note, "in-place reuse is ignored")
 		} else if best != nil && best.Status != milp.Infeasible && m.row.Objective != nil {
 			bound := round(best.Bound)
 			m.row.Bound = &bound
