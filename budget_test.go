@@ -40,7 +40,7 @@ var budget = map[string]int{
 	"experiments/internal/systems":    328,
 	"experiments/internal/timeline":   150,
 	"experiments/internal/tuning":     974,
-	"formulation/allocate":            5250,
+	"formulation/allocate":            5026,
 	"formulation/binding":             1762,
 	"formulation/bound":               3586,
 	"formulation/experts":             733,

@@ -31,7 +31,7 @@ func Check(p *Problem, capacity int64, offsets []int64) error {
 		}
 		times = append(times, b.Lifetime.Lower)
 		for _, g := range b.Gaps {
-			times = append(times, g.Time.Lower, g.Time.Upper)
+			times = append(times, g.Lower, g.Upper)
 		}
 	}
 	slices.Sort(times)
@@ -105,7 +105,7 @@ func (p *Problem) changes(spilled []bool) (list []usageChange) {
 	for i := range p.Buffers {
 		if !spilled[i] {
 			for _, u := range p.Buffers[i].Uses() {
-				list = append(list, usageChange{u.Time.Lower, u.Window.Len()}, usageChange{u.Time.Upper, -u.Window.Len()})
+				list = append(list, usageChange{u.Lower, p.Buffers[i].Size}, usageChange{u.Upper, -p.Buffers[i].Size})
 			}
 		}
 	}

@@ -65,7 +65,7 @@ func (e *Error) Error() string {
 //	size                        bytes
 //	alignment                   divides the offset; optional
 //	hint                        offset to try first, -1 for none; optional
-//	gaps                        "7-9 12-14@2:13": times without use, or with a window in use; optional
+//	gaps                        "7-9 12-14": times without use; optional
 //	spill_cost                  bytes moved if spilled, twice the size if empty; optional
 //	offset                      fixed offset, none if empty; optional
 //
@@ -271,39 +271,25 @@ func (r *reader) end(v int64) int64 {
 	return v
 }
 
-func (r *reader) gaps(column, text string) []gap {
-	var gaps []gap
+func (r *reader) gaps(column, text string) []Interval {
+	var gaps []Interval
 	if n := strings.Count(text, "-"); n > 0 {
-		gaps = make([]gap, 0, n)
+		gaps = make([]Interval, 0, n)
 	}
 	for word := range strings.FieldsSeq(text) {
-		times, window, windowed := strings.Cut(word, "@")
-		time, ok := pair(times, "-")
-		g := gap{Time: Interval{time.Lower, r.end(time.Upper)}}
-		if windowed {
-			w, wok := pair(window, ":")
-			g.Window, ok = &w, ok && wok
-		}
+		g, ok := pair(word)
 		if !ok {
-			r.fail(column, quote(word), "a gap like 7-9, or 7-9@0:16 with a window")
+			r.fail(column, quote(word), "a gap like 7-9, in which nothing of the buffer is in use")
 			return nil
 		}
-		gaps = append(gaps, g)
+		gaps = append(gaps, Interval{g.Lower, r.end(g.Upper)})
 	}
-	slices.SortStableFunc(gaps, func(a, b gap) int {
-		if a.Time.Lower < b.Time.Lower {
-			return -1
-		}
-		if a.Time.Lower > b.Time.Lower {
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(gaps, func(a, b Interval) int { return cmp.Compare(a.Lower, b.Lower) })
 	return gaps
 }
 
-func pair(text, separator string) (Interval, bool) {
-	a, b, ok := strings.Cut(text, separator)
+func pair(text string) (Interval, bool) {
+	a, b, ok := strings.Cut(text, "-")
 	lo, err1 := strconv.ParseInt(a, 10, 64)
 	hi, err2 := strconv.ParseInt(b, 10, 64)
 	return Interval{lo, hi}, ok && err1 == nil && err2 == nil
@@ -378,11 +364,7 @@ func WriteCSV(w io.Writer, p *Problem, offsets []int64) error {
 func gapText(b *Buffer) string {
 	var words []string
 	for _, g := range b.Gaps {
-		w := fmt.Sprintf("%d-%d", g.Time.Lower, g.Time.Upper)
-		if g.Window != nil {
-			w += fmt.Sprintf("@%d:%d", g.Window.Lower, g.Window.Upper)
-		}
-		words = append(words, w)
+		words = append(words, fmt.Sprintf("%d-%d", g.Lower, g.Upper))
 	}
 	return strings.Join(words, " ")
 }

@@ -14,7 +14,6 @@ import (
 func p64(v int64) *int64 { return &v }
 
 func TestReadCSV(t *testing.T) {
-	window := &Interval{2, 13}
 	for _, c := range []struct {
 		name, text string
 		want       []Buffer
@@ -25,12 +24,12 @@ func TestReadCSV(t *testing.T) {
 			{ID: "1", Lifetime: Interval{6, 12}, Size: 18, Alignment: 2}}},
 		{"no gaps", "start,size,buffer_id,upper,alignment,gaps\n6,18,1,12,2,\n", []Buffer{
 			{ID: "1", Lifetime: Interval{6, 12}, Size: 18, Alignment: 2}}},
-		{"gaps", "id,lower,upper,size,gaps\nx,6,12,18,7-9 \ny,5,15,20,12-14@2:13 9-11\n", []Buffer{
-			{ID: "x", Lifetime: Interval{6, 12}, Size: 18, Gaps: []gap{{Time: Interval{7, 9}}}},
+		{"gaps", "id,lower,upper,size,gaps\nx,6,12,18,7-9 \ny,5,15,20,12-14 9-11\n", []Buffer{
+			{ID: "x", Lifetime: Interval{6, 12}, Size: 18, Gaps: []Interval{{7, 9}}},
 			{ID: "y", Lifetime: Interval{5, 15}, Size: 20,
-				Gaps: []gap{{Time: Interval{9, 11}}, {Time: Interval{12, 14}, Window: window}}}}},
+				Gaps: []Interval{{9, 11}, {12, 14}}}}},
 		{"inclusive ends", "id,start,end,size,gaps\nx,6,11,18,7-8\n", []Buffer{
-			{ID: "x", Lifetime: Interval{6, 12}, Size: 18, Gaps: []gap{{Time: Interval{7, 9}}}}}},
+			{ID: "x", Lifetime: Interval{6, 12}, Size: 18, Gaps: []Interval{{7, 9}}}}},
 		{"offsets, hints, costs", "id,lower,upper,size,offset,hint,spill_cost\nx,0,1,2,21,-1,7\ny,0,1,2,,4,\n", []Buffer{
 			{ID: "x", Lifetime: Interval{0, 1}, Size: 2, Offset: p64(21), SpillCost: p64(7)},
 			{ID: "y", Lifetime: Interval{0, 1}, Size: 2, Hint: p64(4)}}},
@@ -100,9 +99,8 @@ func TestReadCSVErrors(t *testing.T) {
 			[]string{`column end: found 5, expected an end of the lifetime after its start 5`}},
 		{"id,lower,upper,size,gaps\nx,0,9,2,1-2-3\n", []string{`found "1-2-3"`}},
 		{"id,lower,upper,size,gaps\nx,0,9,2,A-B\n", []string{`found "A-B"`}},
-		{"id,lower,upper,size,gaps\nx,0,9,2,1-2@1\n", []string{`found "1-2@1"`}},
-		{"id,lower,upper,size,gaps\nx,0,9,2,1-2@1:3\n",
-			[]string{`found [1, 3), expected a window within the buffer's 2 bytes`}},
+		{"id,lower,upper,size,gaps\nx,0,9,2,1-2@0:1\n",
+			[]string{`found "1-2@0:1", expected a gap like 7-9, in which nothing of the buffer is in use`}},
 		{"id,lower,upper,size,gaps\nx,0,9,2,5-4\n", []string{`found [5, 4), expected a gap that ends after it starts`}},
 		{"id,lower,upper,size,gaps\nx,0,9,2,5-10\n", []string{`found [5, 10), expected a gap within the lifetime [0, 9)`}},
 		{"id,lower,upper,size,gaps\nx,0,9,2,2-6 5-7\n",
@@ -148,17 +146,16 @@ func TestReadCSVTotal(t *testing.T) {
 }
 
 func TestWriteCSV(t *testing.T) {
-	window := &Interval{1, 17}
 	p := &Problem{Buffers: []Buffer{
 		{ID: "Little", Lifetime: Interval{5, 10}, Size: 15},
 		{ID: "Big", Lifetime: Interval{6, 12}, Size: 18, Alignment: 2,
-			Gaps: []gap{{Time: Interval{7, 8}}, {Time: Interval{9, 10}, Window: window}}},
+			Gaps: []Interval{{7, 8}, {9, 10}}},
 	}}
 	var b bytes.Buffer
 	if err := WriteCSV(&b, p, []int64{1, 22}); err != nil {
 		t.Fatal(err)
 	}
-	const want = "id,lower,upper,size,alignment,gaps,offset\nLittle,5,10,15,1,,1\nBig,6,12,18,2,7-8 9-10@1:17,22\n"
+	const want = "id,lower,upper,size,alignment,gaps,offset\nLittle,5,10,15,1,,1\nBig,6,12,18,2,7-8 9-10,22\n"
 	if b.String() != want {
 		t.Errorf("found %q, want %q", b.String(), want)
 	}
@@ -215,7 +212,7 @@ func TestSharedFiles(t *testing.T) {
 func FuzzReadCSV(f *testing.F) {
 	for _, s := range []string{
 		"id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\n",
-		"buffer_id,start,end,size,alignment,gaps\nx,0,8,20,4,2-3 5-6@0:10\ny,0,3,1,1,\n",
+		"buffer_id,start,end,size,alignment,gaps\nx,0,8,20,4,2-3 5-6\ny,0,3,1,1,\n",
 		"id,begin,upper,size,hint,spill_cost,offset\nx,0,1,2,-1,7,21\ny,0,1,2,4,,\n",
 		"id,lower,upper,size,gaps\nx,0,9,2,2-6 5-7\n",
 		"id,lower,upper,size\n\nx,4611686018427387904,4611686018427387905,281474976710656\n",

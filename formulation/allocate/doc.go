@@ -11,19 +11,14 @@
 // capacity C if
 //
 //	0 <= o_i  and  o_i + s_i <= C                       for all i           (a)
-//	o_i + hi_i(t) <= o_j + lo_j(t)  or the reverse      for all t, i != j   (b)
+//	o_i + s_i <= o_j  or the reverse   for all i != j in use at a common time (b)
 //
-// where [lo_i(t), hi_i(t)) is the part of buffer i that is in use at time t: all
-// of it, [0, s_i), unless t falls in one of its gaps. A gap has a window, the
-// part that stays in use, or none, and then nothing of the buffer is in use.
-// The peak of a placement is the largest o_i + s_i; the least peak is the least
+// where a buffer is in use during its lifetime but for its gaps. The peak of a placement is the largest o_i + s_i; the least peak is the least
 // capacity at which a placement exists. Sizes and offsets are in bytes, times
 // have no unit, and intervals are half-open.
 //
-// (b) speaks of each time by itself, so a buffer may lie above another one's
-// window at one time and below it at a later one. MiniMalloc, whose files
-// [ReadCSV] reads, decides above or below once for each pair; without windows
-// that is the same.
+// MiniMalloc, whose files [ReadCSV] reads, also knows gaps in which a part of the buffer
+// stays in use. No compiler's plan and no network has one, and they are refused.
 //
 // # Spilling
 //
@@ -40,7 +35,7 @@
 //
 // # Exact methods
 //
-// The searches ([Fit], [Minimize]: canonical placements, folding, and pairs where there are windows), the
+// The searches ([Fit], [Minimize]: canonical placements and folding), the
 // integer programs (fitILP, [MinimizeILP], spillILP) and the sweep over time ([SpillSweep]) stand in
 // docs/formulations.md, "Memory allocation", of which numbers in parentheses are equations.
 //

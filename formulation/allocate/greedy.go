@@ -142,8 +142,8 @@ func placeAll(p *Problem, rule Rule) ([]int64, error) {
 func conflicts(p *Problem, placed []int, offsets []int64, i int) []Interval {
 	var all []Interval
 	for _, j := range placed {
-		for _, v := range conflictsOf(&p.Buffers[j], &p.Buffers[i]) {
-			all = append(all, Interval{Lower: offsets[j] + v.Lower, Upper: offsets[j] + v.Upper})
+		if conflict(&p.Buffers[j], &p.Buffers[i]) {
+			all = append(all, Interval{offsets[j] - p.Buffers[i].Size + 1, offsets[j] + p.Buffers[j].Size})
 		}
 	}
 	return union(all)
@@ -204,7 +204,7 @@ func spillByRule(p *Problem, capacity int64, rule spillRule) ([]bool, error) {
 	}
 	weight := func(l live) int64 {
 		if rule == SpillLargest {
-			return l.Window.Len()
+			return l.Size
 		}
 		return p.Buffers[l.Buffer].Lifetime.Len()
 	}
@@ -212,12 +212,12 @@ func spillByRule(p *Problem, capacity int64, rule spillRule) ([]bool, error) {
 		stay := slices.DeleteFunc(s.Live, func(l live) bool { return spilled[l.Buffer] })
 		bytes := int64(0)
 		for _, l := range stay {
-			bytes += l.Window.Len()
+			bytes += l.Size
 		}
 		slices.SortStableFunc(stay, func(a, b live) int { return cmp.Compare(weight(b), weight(a)) })
 		for k := 0; bytes > capacity; k++ {
 			spilled[stay[k].Buffer] = true
-			bytes -= stay[k].Window.Len()
+			bytes -= stay[k].Size
 		}
 	}
 	return spilled, nil

@@ -30,7 +30,7 @@ func fitILP(ctx context.Context, p *Problem, capacity int64, opts Options) (*Res
 	}
 	switch {
 	case raw.Status.HasValues():
-		offsets, err := s.decode(ctx, raw, capacity)
+		offsets, err := s.decode(raw, capacity)
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +67,7 @@ func MinimizeILP(ctx context.Context, p *Problem, opts Options) (*Result, error)
 	}
 	switch {
 	case raw.Status.HasValues():
-		offsets, err := s.decode(ctx, raw, s.height)
+		offsets, err := s.decode(raw, s.height)
 		if err != nil {
 			return nil, err
 		}
@@ -87,14 +87,14 @@ func MinimizeILP(ctx context.Context, p *Problem, opts Options) (*Result, error)
 type program struct {
 	steps
 	opts   Options
-	pairs  *pairwise
+	pairs  [][2]int // that are in use at a common time
 	bound  int64
 	height int64   // H
 	unit   float64 // bytes that 1 stands for in the model
 
 	model  *milp.Model
 	offset []milp.Var // o_i, or the integer that a_i is multiplied by
-	side   []milp.Var // z, one for each of pairs.pairs
+	side   []milp.Var // z, one for each of pairs: the second lies above the first
 	peak   milp.Var   // P
 }
 
@@ -104,7 +104,15 @@ func newILP(p *Problem, opts Options) (*program, error) {
 		return nil, err
 	}
 	// Small numbers keep the M small, and with them what tolerances let through.
-	return &program{steps: st, opts: opts, pairs: newPairwise(p), bound: st.up(p.Bound()), unit: float64(st.step)}, nil
+	var pairs [][2]int
+	for i := range p.Buffers {
+		for j := i + 1; j < len(p.Buffers); j++ {
+			if conflict(&p.Buffers[i], &p.Buffers[j]) {
+				pairs = append(pairs, [2]int{i, j})
+			}
+		}
+	}
+	return &program{steps: st, opts: opts, pairs: pairs, bound: st.up(p.Bound()), unit: float64(st.step)}, nil
 }
 
 func (s *program) answer(offsets []int64, bound int64, stop milp.Stop) *Result {
@@ -149,11 +157,11 @@ func (s *program) solve(ctx context.Context, minimize bool) (*milp.Solution, err
 		}
 		m.AddLE("end "+b.ID, []milp.Term{s.at(i, 1), s.peak.Times(-1)}, -s.units(b.Size)) // (3)
 	}
-	s.side = make([]milp.Var, len(s.pairs.pairs))
-	for k, h := range s.pairs.pairs {
-		i, j := &p.Buffers[h.i], &p.Buffers[h.j]
-		from, upto := h.bad.Lower, h.bad.Upper // p and q of the documentation
-		name := fmt.Sprintf("%s, %s, %v", i.ID, j.ID, h.bad)
+	s.side = make([]milp.Var, len(s.pairs))
+	for k, pair := range s.pairs {
+		i, j := &p.Buffers[pair[0]], &p.Buffers[pair[1]]
+		from, upto := 1-j.Size, i.Size // p and q of the documentation
+		name := fmt.Sprintf("%s, %s, %v", i.ID, j.ID, Interval{from, upto})
 		z := m.Binary("z "+name, 0)
 		s.side[k] = z
 		largeM, largeN := upto+s.height-i.Size, s.height-j.Size-from+1
@@ -167,13 +175,13 @@ func (s *program) solve(ctx context.Context, minimize bool) (*milp.Solution, err
 			m.Fix(z, 1)
 		}
 		// Of twins the second is above, so the difference is beyond.
-		if s.alike(h.i, h.j) && beyond {
+		if s.alike(pair[0], pair[1]) && beyond {
 			m.Fix(z, 1)
 		}
 		// (4)
-		m.AddGE("beyond "+name, []milp.Term{s.at(h.j, 1), s.at(h.i, -1), z.Times(-s.units(largeM))}, s.units(upto-largeM))
+		m.AddGE("beyond "+name, []milp.Term{s.at(pair[1], 1), s.at(pair[0], -1), z.Times(-s.units(largeM))}, s.units(upto-largeM))
 		// (5)
-		m.AddLE("before "+name, []milp.Term{s.at(h.j, 1), s.at(h.i, -1), z.Times(-s.units(largeN))}, s.units(from-1))
+		m.AddLE("before "+name, []milp.Term{s.at(pair[1], 1), s.at(pair[0], -1), z.Times(-s.units(largeN))}, s.units(from-1))
 	}
 	opts := s.opts.MILP(s.unit)
 	if minimize && s.opts.Start != nil {
@@ -218,8 +226,8 @@ func (s *program) start(offsets []int64) []float64 {
 	for i := range offsets {
 		x[s.offset[i]] = s.number(i, offsets[i])
 	}
-	for k, h := range s.pairs.pairs {
-		if offsets[h.j]-offsets[h.i] >= h.bad.Upper {
+	for k, pair := range s.pairs {
+		if offsets[pair[1]] > offsets[pair[0]] {
 			x[s.side[k]] = 1
 		}
 	}
@@ -229,29 +237,27 @@ func (s *program) start(offsets []int64) []float64 {
 	return x
 }
 
-// decode finds the lowest placement that the sides of a solution allow.
-func (s *program) decode(ctx context.Context, raw *milp.Solution, capacity int64) ([]int64, error) {
-	w := s.pairs
-	w.ctx, w.capacity, w.nodes, w.limit = context.WithoutCancel(ctx), capacity, 0, math.MaxInt64
+// decode finds the lowest placement that the sides of a solution allow: it lifts buffers until all of them hold.
+func (s *program) decode(raw *milp.Solution, capacity int64) ([]int64, error) {
+	offsets := make([]int64, len(s.p.Buffers))
 	for i := range s.p.Buffers {
-		w.above[i], w.low[i] = nil, 0
 		if o := s.p.Buffers[i].Offset; o != nil {
-			w.low[i] = *o
+			offsets[i] = *o
 		}
 	}
-	for k, h := range w.pairs {
-		if raw.Int(s.side[k]) == 1 {
-			w.above[h.i] = append(w.above[h.i], arc{h.j, h.bad.Upper})
-		} else {
-			w.above[h.j] = append(w.above[h.j], arc{h.i, 1 - h.bad.Lower})
+	for lifted, passes := true, 0; lifted && passes <= len(offsets); passes++ {
+		lifted = false
+		for k, pair := range s.pairs {
+			low, high := pair[0], pair[1]
+			if raw.Int(s.side[k]) == 0 {
+				low, high = high, low
+			}
+			b := &s.p.Buffers[high]
+			if o := b.Up(offsets[low] + s.p.Buffers[low].Size); o > offsets[high] && b.Offset == nil {
+				offsets[high], lifted = o, true
+			}
 		}
 	}
-	for i := range s.p.Buffers {
-		if w.propagate(i) != found {
-			return nil, fmt.Errorf("allocate: the solver's choice of sides has no placement within %d", capacity)
-		}
-	}
-	offsets := w.offsets()
 	if err := Check(s.p, capacity, offsets); err != nil {
 		return nil, fmt.Errorf("allocate: the solver's placement is wrong: %w", err)
 	}

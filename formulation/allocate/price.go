@@ -97,10 +97,10 @@ func (w *sweep) row(section int, d *Demand, limit int) row {
 		k := slices.Index(d.Of, l.Buffer)
 		switch {
 		case w.forced[l.Buffer]:
-			if need -= l.Window.Len(); k >= 0 {
+			if need -= l.Size; k >= 0 {
 				gone |= 1 << k
 			}
-		case w.stays(l.Buffer) || l.Window.Len() == 0:
+		case w.stays(l.Buffer):
 		case k >= 0:
 			at[k] = int32(n) + 1
 		default:
@@ -124,7 +124,7 @@ func (w *sweep) row(section int, d *Demand, limit int) row {
 		for k, bit := range bits {
 			if set>>k&1 == 1 {
 				all |= 1 << bit
-				less -= live[r.live[k]].Window.Len()
+				less -= live[r.live[k]].Size
 			}
 		}
 		tiers := d.tiers(all)
@@ -137,7 +137,7 @@ func (w *sweep) row(section int, d *Demand, limit int) row {
 	r.live = append(r.live, others...)
 	r.size, r.pay = make([]int64, len(r.live)), make([]float64, len(r.live))
 	for k, n := range r.live {
-		if r.size[k] = live[n].Window.Len(); k >= named {
+		if r.size[k] = live[n].Size; k >= named {
 			r.order = append(r.order, int32(k))
 		}
 	}
@@ -371,7 +371,7 @@ func (w *sweep) keep(x *pricing) (spilled []bool, total int64) {
 		free[k] = -w.over[k]
 		for _, l := range s.Live {
 			if spilled[l.Buffer] {
-				free[k] += l.Window.Len()
+				free[k] += l.Size
 			}
 		}
 		cost, ok := ask(k)

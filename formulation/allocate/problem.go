@@ -21,14 +21,6 @@ func (v Interval) Contains(x int64) bool { return v.Lower <= x && x < v.Upper }
 
 func (v Interval) String() string { return fmt.Sprintf("[%d, %d)", v.Lower, v.Upper) }
 
-// A gap is a part of a lifetime in which less than the whole buffer is in use.
-type gap struct {
-	Time Interval
-	// Window is the part of the buffer, counted from its beginning, that stays in
-	// use. nil: no part does.
-	Window *Interval
-}
-
 // A Buffer needs memory for a time.
 type Buffer struct {
 	ID       string
@@ -36,8 +28,8 @@ type Buffer struct {
 	Size     int64 // bytes
 	// Alignment divides the offset. 0 stands for 1.
 	Alignment int64
-	// Gaps lie within the lifetime, apart and in order of time.
-	Gaps []gap
+	// Gaps lie within the lifetime, apart and in order of time. In them the buffer is not in use.
+	Gaps []Interval
 	// Offset is where the buffer must lie. nil: anywhere.
 	Offset *int64
 	// Hint is an offset that a solver may try first. It binds nobody.
@@ -67,69 +59,52 @@ func (b *Buffer) Moved() int64 {
 	return 2 * b.Size
 }
 
-// At is the part of the buffer that is in use at time t, empty if none is.
+// At is the part of the buffer that is in use at time t: all of it or, empty, none.
 func (b *Buffer) At(t int64) Interval {
-	if !b.Lifetime.Contains(t) {
+	if !b.Lifetime.Contains(t) || slices.ContainsFunc(b.Gaps, func(g Interval) bool { return g.Contains(t) }) {
 		return Interval{}
-	}
-	for _, g := range b.Gaps {
-		if g.Time.Contains(t) {
-			if g.Window == nil {
-				return Interval{}
-			}
-			return *g.Window
-		}
 	}
 	return Interval{0, b.Size}
 }
 
-// A use is a stretch of time in which one part of a buffer is in use.
-type use struct {
-	Time, Window Interval
-}
-
-// Uses takes the lifetime apart into stretches with parts in use, in order of
-// time.
-func (b *Buffer) Uses() []use {
-	var uses []use
-	add := func(time, window Interval) {
-		if time.Len() > 0 && window.Len() > 0 {
-			uses = append(uses, use{time, window})
-		}
+// Uses takes the lifetime apart into the stretches in which the buffer is in use, in order of time. One of no size is
+// never in use.
+func (b *Buffer) Uses() []Interval {
+	if b.Size == 0 {
+		return nil
 	}
-	whole, t := Interval{0, b.Size}, b.Lifetime.Lower
+	var uses []Interval
+	t := b.Lifetime.Lower
 	for _, g := range b.Gaps {
-		add(Interval{t, g.Time.Lower}, whole)
-		if g.Window != nil {
-			add(g.Time, *g.Window)
+		if g.Lower > t {
+			uses = append(uses, Interval{t, g.Lower})
 		}
-		t = g.Time.Upper
+		t = g.Upper
 	}
-	add(Interval{t, b.Lifetime.Upper}, whole)
+	if t < b.Lifetime.Upper {
+		uses = append(uses, Interval{t, b.Lifetime.Upper})
+	}
 	return uses
 }
 
-// conflictsOf is the set of differences, offset of b minus offset of a, at which
-// the two overlap at some time: intervals of whole numbers, apart and ascending.
-// Buffers without windows have one, (-size of b, size of a), or none.
-func conflictsOf(a, b *Buffer) []Interval {
+// conflict reports whether both buffers are in use at some time.
+func conflict(a, b *Buffer) bool {
 	if a.Lifetime.Upper <= b.Lifetime.Lower || b.Lifetime.Upper <= a.Lifetime.Lower {
-		return nil
+		return false
 	}
-	var all []Interval
 	ua, ub := a.Uses(), b.Uses()
 	for i, j := 0, 0; i < len(ua) && j < len(ub); {
-		x, y := &ua[i], &ub[j]
-		if x.Time.Lower < y.Time.Upper && y.Time.Lower < x.Time.Upper {
-			all = append(all, Interval{x.Window.Lower - y.Window.Upper + 1, x.Window.Upper - y.Window.Lower})
-		}
-		if x.Time.Upper <= y.Time.Upper {
+		x, y := ua[i], ub[j]
+		switch {
+		case x.Lower < y.Upper && y.Lower < x.Upper:
+			return true
+		case x.Upper <= y.Upper:
 			i++
-		} else {
+		default:
 			j++
 		}
 	}
-	return union(all)
+	return false
 }
 
 // union is the set of all numbers in the intervals, as intervals apart and
@@ -195,16 +170,14 @@ func (b *Buffer) fault() *fault {
 	end := b.Lifetime.Lower
 	for _, g := range b.Gaps {
 		switch {
-		case g.Time.Upper <= g.Time.Lower:
-			return bad(colGaps, g.Time, "a gap that ends after it starts")
-		case g.Time.Lower < b.Lifetime.Lower || g.Time.Upper > b.Lifetime.Upper:
-			return bad(colGaps, g.Time, "a gap within the lifetime %v", b.Lifetime)
-		case g.Time.Lower < end:
-			return bad(colGaps, g.Time, "gaps apart and in order of time: one before ends at %d", end)
-		case g.Window != nil && (g.Window.Lower < 0 || g.Window.Upper < g.Window.Lower || g.Window.Upper > b.Size):
-			return bad(colGaps, *g.Window, "a window within the buffer's %d bytes", b.Size)
+		case g.Upper <= g.Lower:
+			return bad(colGaps, g, "a gap that ends after it starts")
+		case g.Lower < b.Lifetime.Lower || g.Upper > b.Lifetime.Upper:
+			return bad(colGaps, g, "a gap within the lifetime %v", b.Lifetime)
+		case g.Lower < end:
+			return bad(colGaps, g, "gaps apart and in order of time: one before ends at %d", end)
 		}
-		end = g.Time.Upper
+		end = g.Upper
 	}
 	return nil
 }
@@ -256,14 +229,13 @@ func (p *Problem) Reach() int64 {
 	return reach
 }
 
-// A live is the part of a buffer that is in use during a section.
+// A live is a buffer that is in use during a section, and its bytes.
 type live struct {
 	Buffer int
-	Window Interval
+	Size   int64
 }
 
-// A section is a stretch of time in which the same parts of the same buffers are
-// in use.
+// A section is a stretch of time in which the same buffers are in use.
 type section struct {
 	Time Interval
 	Live []live // in order of buffers
@@ -273,7 +245,7 @@ type section struct {
 func (s *section) Bytes() int64 {
 	sum := int64(0)
 	for _, l := range s.Live {
-		sum += l.Window.Len()
+		sum += l.Size
 	}
 	return sum
 }
@@ -281,12 +253,12 @@ func (s *section) Bytes() int64 {
 // Sections cuts the time wherever a use begins or ends. Stretches without any
 // use are left out.
 func (p *Problem) Sections() []section {
-	uses := make([][]use, len(p.Buffers))
+	uses := make([][]Interval, len(p.Buffers))
 	var times []int64
 	for i := range p.Buffers {
 		uses[i] = p.Buffers[i].Uses()
 		for _, u := range uses[i] {
-			times = append(times, u.Time.Lower, u.Time.Upper)
+			times = append(times, u.Lower, u.Upper)
 		}
 	}
 	slices.Sort(times)
@@ -300,9 +272,9 @@ func (p *Problem) Sections() []section {
 	}
 	for i, us := range uses {
 		for _, u := range us {
-			first, _ := slices.BinarySearch(times, u.Time.Lower)
-			for k := first; times[k] < u.Time.Upper; k++ {
-				sections[k].Live = append(sections[k].Live, live{i, u.Window})
+			first, _ := slices.BinarySearch(times, u.Lower)
+			for k := first; times[k] < u.Upper; k++ {
+				sections[k].Live = append(sections[k].Live, live{i, p.Buffers[i].Size})
 			}
 		}
 	}
@@ -339,8 +311,7 @@ func (p *Problem) Fullest() (section, bool) {
 	return fullest, len(fullest.Live) > 0
 }
 
-// alignedBytes is the least height of the buffers of a section that are in use
-// as a whole. If g divides all alignments, each of them but the highest is
+// alignedBytes is the least height of the buffers of a section. If g divides all alignments, each of them but the highest is
 // followed by another one at a multiple of g.
 func (p *Problem) alignedBytes(s *section) int64 {
 	g := int64(0)
@@ -349,12 +320,9 @@ func (p *Problem) alignedBytes(s *section) int64 {
 	}
 	sum, top := int64(0), int64(0)
 	for _, l := range s.Live {
-		b := &p.Buffers[l.Buffer]
-		if l.Window == (Interval{0, b.Size}) {
-			up := (b.Size + g - 1) / g * g
-			sum += up
-			top = max(top, up-b.Size)
-		}
+		up := (l.Size + g - 1) / g * g
+		sum += up
+		top = max(top, up-l.Size)
 	}
 	return sum - top
 }
@@ -372,11 +340,6 @@ func (p *Problem) Step() int64 {
 		}
 		if b.Offset != nil {
 			g = milp.GCD(g, *b.Offset)
-		}
-		for _, gap := range b.Gaps {
-			if gap.Window != nil {
-				g = milp.GCD(milp.GCD(g, gap.Window.Lower), gap.Window.Upper)
-			}
 		}
 	}
 	return max(1, g)

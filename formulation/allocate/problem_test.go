@@ -12,12 +12,12 @@ func TestCheck(t *testing.T) {
 	p := &Problem{Buffers: []Buffer{
 		{ID: "a", Lifetime: Interval{0, 4}, Size: 4},
 		{ID: "b", Lifetime: Interval{2, 8}, Size: 4, Alignment: 4,
-			Gaps: []gap{{Time: Interval{4, 6}}, {Time: Interval{6, 7}, Window: &Interval{0, 1}}}},
+			Gaps: []Interval{{4, 6}}},
 		{ID: "c", Lifetime: Interval{4, 6}, Size: 6},
 		{ID: "d", Lifetime: Interval{6, 7}, Size: 3},
 		{ID: "e", Lifetime: Interval{7, 9}, Size: 2, Offset: p64(8)},
 	}}
-	right := []int64{0, 4, 2, 5, 8}
+	right := []int64{0, 4, 2, 0, 8}
 	if err := Check(p, 10, right); err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestCheck(t *testing.T) {
 		{"not the fixed one", 4, 9, 12, `"e": found offset 9, expected the fixed one 8`},
 		{"beyond the capacity", 4, 8, 9, `"e": found its end at 8 + 2`},
 		{"overlap", 0, 1, 10, `at time 2 buffer "a" uses [1, 5) and buffer "b" uses [4, 8)`},
-		{"overlap with a window", 3, 4, 10, `at time 6 buffer "b" uses [4, 5) and buffer "d" uses [4, 7)`},
+		{"overlap behind a gap", 3, 3, 10, `at time 6 buffer "d" uses [3, 6) and buffer "b" uses [4, 8)`},
 		{"overlap after a gap", 1, 8, 12, `at time 7 buffer "b" uses [8, 12) and buffer "e" uses [8, 10)`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestCheck(t *testing.T) {
 func TestCheckSpill(t *testing.T) {
 	p := &Problem{Buffers: []Buffer{
 		{ID: "a", Lifetime: Interval{0, 4}, Size: 4},
-		{ID: "b", Lifetime: Interval{3, 8}, Size: 4, Gaps: []gap{{Time: Interval{3, 5}, Window: &Interval{1, 2}}}},
+		{ID: "b", Lifetime: Interval{3, 8}, Size: 4, Gaps: []Interval{{3, 5}}},
 		{ID: "c", Lifetime: Interval{4, 6}, Size: 3, SpillCost: p64(1)},
 		{ID: "d", Lifetime: Interval{9, 10}, Size: 2, Offset: p64(5)},
 	}}
@@ -65,7 +65,6 @@ func TestCheckSpill(t *testing.T) {
 		{6, []bool{false, false, false, false}, `"d" stays and ends at 7`},
 		{6, []bool{false, false, false, true}, `at time 5 7 bytes stay, expected at most the capacity 6`},
 		{6, []bool{false, false, true, true}, ""},
-		{4, []bool{false, false, true, true}, `at time 3 5 bytes stay`},
 		{4, []bool{false, true, false, true}, ""},
 		{4, []bool{false}, `found 1 spill marks`},
 	} {
@@ -94,10 +93,8 @@ func TestBound(t *testing.T) {
 			{Lifetime: Interval{2, 3}, Size: 2}}, 7},
 		{"alignment", []Buffer{{Lifetime: Interval{0, 2}, Size: 3, Alignment: 4},
 			{Lifetime: Interval{1, 4}, Size: 5, Alignment: 8}}, 9},
-		{"a gap", []Buffer{{Lifetime: Interval{0, 9}, Size: 3, Gaps: []gap{{Time: Interval{1, 4}}}},
+		{"a gap", []Buffer{{Lifetime: Interval{0, 9}, Size: 3, Gaps: []Interval{{1, 4}}},
 			{Lifetime: Interval{1, 4}, Size: 4}}, 4},
-		{"a window", []Buffer{{Lifetime: Interval{0, 9}, Size: 3,
-			Gaps: []gap{{Time: Interval{1, 4}, Window: &Interval{1, 3}}}}, {Lifetime: Interval{1, 4}, Size: 4}}, 6},
 		{"a fixed offset", []Buffer{{Lifetime: Interval{0, 9}, Size: 3, Offset: p64(10)}}, 13},
 	} {
 		p := &Problem{Buffers: c.buffers}
@@ -160,11 +157,7 @@ func TestUsesAgainstTimes(t *testing.T) {
 		b := Buffer{ID: fmt.Sprint(id), Lifetime: Interval{from, from + 1 + r.Int64N(5)}, Size: r.Int64N(5)}
 		for at := b.Lifetime.Lower; at < b.Lifetime.Upper; at++ {
 			if r.IntN(3) == 0 {
-				g := gap{Time: Interval{at, at + 1}}
-				if lo := r.Int64N(b.Size + 1); r.IntN(2) == 0 {
-					g.Window = &Interval{lo, lo + r.Int64N(b.Size-lo+1)}
-				}
-				b.Gaps = append(b.Gaps, g)
+				b.Gaps = append(b.Gaps, Interval{at, at + 1})
 			}
 		}
 		return b
@@ -175,18 +168,15 @@ func TestUsesAgainstTimes(t *testing.T) {
 		if err := p.Validate(); err != nil {
 			t.Fatal(err)
 		}
-		conflicts := conflictsOf(&a, &b)
 		for d := int64(-8); d <= 8; d++ {
-			want, got := false, false
+			want := false
 			for at := int64(0); at < 10; at++ {
 				x, y := a.At(at), b.At(at)
 				want = want || x.Len() > 0 && y.Len() > 0 && x.Lower < y.Upper+d && y.Lower+d < x.Upper
 			}
-			for _, v := range conflicts {
-				got = got || v.Contains(d)
-			}
+			got := conflict(&a, &b) && Interval{1 - b.Size, a.Size}.Contains(d)
 			if got != want {
-				t.Fatalf("%+v, %+v: difference %d is in %v, want %v", a, b, d, conflicts, want)
+				t.Fatalf("%+v, %+v: difference %d overlaps: %v, want %v", a, b, d, got, want)
 			}
 			if err := Check(p, NoLimit, []int64{8, 8 + d}); (err != nil) != want {
 				t.Fatalf("%+v, %+v: difference %d: %v, want an overlap: %v", a, b, d, err, want)
@@ -198,7 +188,7 @@ func TestUsesAgainstTimes(t *testing.T) {
 			for _, s := range p.Sections() {
 				if s.Time.Contains(at) {
 					for _, l := range s.Live {
-						got[l.Buffer] = l.Window
+						got[l.Buffer] = Interval{0, l.Size}
 					}
 				}
 			}

@@ -14,9 +14,8 @@ import (
 
 // kind says what random problems may have.
 type kind struct {
-	name                   string
-	gaps, windows, aligned bool
-	fixed                  bool
+	name                 string
+	gaps, aligned, fixed bool
 }
 
 var kinds = []kind{
@@ -24,9 +23,7 @@ var kinds = []kind{
 	{name: "gaps", gaps: true},
 	{name: "alignment", aligned: true},
 	{name: "fixed", fixed: true},
-	{name: "gaps, alignment, fixed", gaps: true, aligned: true, fixed: true},
-	{name: "windows", gaps: true, windows: true},
-	{name: "all", gaps: true, windows: true, aligned: true, fixed: true},
+	{name: "all", gaps: true, aligned: true, fixed: true},
 }
 
 const lastTime = 8
@@ -47,13 +44,9 @@ func random(k kind, seed uint64) *Problem {
 			if r.IntN(3) > 0 {
 				continue
 			}
-			g := gap{Time: Interval{Lower: t, Upper: within(t+1, b.Lifetime.Upper)}}
-			if k.windows && r.IntN(3) > 0 {
-				lo := within(0, b.Size)
-				g.Window = &Interval{Lower: lo, Upper: within(lo, b.Size)}
-			}
+			g := Interval{Lower: t, Upper: within(t+1, b.Lifetime.Upper)}
 			b.Gaps = append(b.Gaps, g)
-			t = g.Time.Upper - 1
+			t = g.Upper - 1
 		}
 		if k.fixed && r.IntN(4) == 0 {
 			o := b.Up(within(0, 5))
@@ -140,11 +133,7 @@ func peak(r *Result) int64 {
 
 // finders are the searches that are complete by themselves, where they apply.
 func finders(p *Problem) []finder {
-	all := []finder{newPairwise(p)}
-	if !windowed(p) {
-		all = append(all, newCanonical(p))
-	}
-	return all
+	return []finder{newPairwise(p), newCanonical(p)}
 }
 
 func checkMinimum(t *testing.T, p *Problem, want int64, sol *Result, err error) {
@@ -327,7 +316,7 @@ func TestSearchIsDeterministic(t *testing.T) {
 // hides that there is no placement.
 func TestFolding(t *testing.T) {
 	forRandom(t, 250, func(t *testing.T, p *Problem) {
-		if windowed(p) || !loose(p) || slices.ContainsFunc(p.Buffers, func(b Buffer) bool { return len(b.Gaps) > 0 }) {
+		if !loose(p) || slices.ContainsFunc(p.Buffers, func(b Buffer) bool { return len(b.Gaps) > 0 }) {
 			return
 		}
 		least := leastPeak(p)

@@ -148,27 +148,17 @@ func newSearch(ctx context.Context, p *Problem, opts Options) (*search, context.
 	}
 	ctx, cancel := opts.Begin(ctx)
 	s := &search{steps: st, ctx: ctx, opts: opts, report: opts.Reporter()}
-	if windowed(p) {
-		s.turns = []turn{{finder: newPairwise(p)}}
-	} else {
-		canonical := newCanonical(p)
-		if loose(p) && !slices.ContainsFunc(p.Buffers, func(b Buffer) bool { return len(b.Gaps) > 0 }) {
-			s.folding = &folded{p: p}
+	canonical := newCanonical(p)
+	if loose(p) && !slices.ContainsFunc(p.Buffers, func(b Buffer) bool { return len(b.Gaps) > 0 }) {
+		s.folding = &folded{p: p}
+	}
+	for _, rule := range preorders {
+		if s.folding != nil {
+			s.turns = append(s.turns, turn{finder: s.folding, rule: rule})
 		}
-		for _, rule := range preorders {
-			if s.folding != nil {
-				s.turns = append(s.turns, turn{finder: s.folding, rule: rule})
-			}
-			s.turns = append(s.turns, turn{finder: canonical, rule: rule})
-		}
+		s.turns = append(s.turns, turn{finder: canonical, rule: rule})
 	}
 	return s, cancel, nil
-}
-
-func windowed(p *Problem) bool {
-	return slices.ContainsFunc(p.Buffers, func(b Buffer) bool {
-		return slices.ContainsFunc(b.Gaps, func(g gap) bool { return g.Window != nil })
-	})
 }
 
 // round gives each turn at most budget nodes, and ends with the first of them that finds a

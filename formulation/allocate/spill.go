@@ -147,7 +147,7 @@ func spillILP(ctx context.Context, p *Problem, capacity int64, opts SpillOptions
 			var terms []milp.Term
 			for _, l := range s.Live {
 				// A coefficient beyond what is over says no more than that.
-				terms = append(terms, x[l.Buffer].Times(float64(min(over, l.Window.Len()))))
+				terms = append(terms, x[l.Buffer].Times(float64(min(over, l.Size))))
 			}
 			m.AddGE(fmt.Sprint("section ", s.Time), terms, float64(over)) // (8)
 		}

@@ -427,11 +427,11 @@ func (w *sweep) run(ctx context.Context, limit int64) (found *sweptAll, dropped 
 		for n, l := range s.Live {
 			at, there := slot[l.Buffer]
 			if !there && !w.stays(l.Buffer) {
-				remaining += l.Window.Len()
+				remaining += l.Size
 			}
 			for c := 0; c < len(list) && there; c++ {
 				if list[c].gone.has(at) {
-					list[c].freed += l.Window.Len()
+					list[c].freed += l.Size
 					list[c].paid += w.pays[k][n]
 				}
 			}
@@ -449,7 +449,7 @@ func (w *sweep) run(ctx context.Context, limit int64) (found *sweptAll, dropped 
 			free = free[:len(free)-1]
 			slot[i] = at
 			in = append(in, i)
-			remaining -= l.Window.Len()
+			remaining -= l.Size
 			cost := w.p.Buffers[i].Moved()
 			var next []swept
 			for _, c := range list {
@@ -459,7 +459,7 @@ func (w *sweep) run(ctx context.Context, limit int64) (found *sweptAll, dropped 
 				c.gone.add(at)
 				c.cost += cost
 				c.paid += w.pays[k][n]
-				c.freed += l.Window.Len()
+				c.freed += l.Size
 				if c.freed+remaining >= w.need[k] {
 					c.trail = &trail{i, c.trail}
 					next = append(next, c)

@@ -46,8 +46,8 @@ func SpillSweepILP(ctx context.Context, p *Problem, capacity int64, opts SweepOp
 	room := func(name string, live []live, tiers []milp.Term) {
 		terms, sum := tiers, int64(0)
 		for _, l := range live {
-			sum += l.Window.Len()
-			terms = append(terms, x[l.Buffer].Times(-float64(l.Window.Len())))
+			sum += l.Size
+			terms = append(terms, x[l.Buffer].Times(-float64(l.Size)))
 		}
 		m.AddLE(name, terms, float64(capacity-sum)) // (11)
 	}

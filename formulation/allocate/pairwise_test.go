@@ -11,9 +11,8 @@ import (
 // made so far; if it is right, all is done; else it branches over the two sides of
 // an interval that is hurt.
 //
-// It needs no canonical form, so it handles windows, and tests compare the canonical
-// search with it. It has no bound of its own but the capacity:
-// it is for small problems.
+// It needs no canonical form, so tests compare the canonical search with it. It has no bound of its own but the
+// capacity: it is for small problems.
 type pairwise struct {
 	p        *Problem
 	pairs    []hurdle
@@ -44,8 +43,8 @@ func newPairwise(p *Problem) *pairwise {
 	w := &pairwise{p: p, low: make([]int64, n), above: make([][]arc, n), queued: make([]bool, n)}
 	for i := range n {
 		for j := i + 1; j < n; j++ {
-			for _, bad := range conflictsOf(&p.Buffers[i], &p.Buffers[j]) {
-				w.pairs = append(w.pairs, hurdle{i, j, bad})
+			if conflict(&p.Buffers[i], &p.Buffers[j]) {
+				w.pairs = append(w.pairs, hurdle{i, j, Interval{1 - p.Buffers[j].Size, p.Buffers[i].Size}})
 			}
 		}
 	}
