@@ -13,7 +13,8 @@
 //	0 <= o_i  and  o_i + s_i <= C                       for all i           (a)
 //	o_i + s_i <= o_j  or the reverse   for all i != j in use at a common time (b)
 //
-// where a buffer is in use during its lifetime but for its gaps. The peak of a placement is the largest o_i + s_i; the least peak is the least
+// where a buffer is in use during its lifetime but for its gaps. The peak of a
+// placement is the largest o_i + s_i; the least peak is the least
 // capacity at which a placement exists. Sizes and offsets are in bytes, times
 // have no unit, and intervals are half-open.
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/dsasched/dsasched/formulation/milp"
 )
@@ -179,9 +180,10 @@ func (s *program) solve(ctx context.Context, minimize bool) (*milp.Solution, err
 			m.Fix(z, 1)
 		}
 		// (4)
-		m.AddGE("beyond "+name, []milp.Term{s.at(pair[1], 1), s.at(pair[0], -1), z.Times(-s.units(largeM))}, s.units(upto-largeM))
+		difference := []milp.Term{s.at(pair[1], 1), s.at(pair[0], -1)}
+		m.AddGE("beyond "+name, append(slices.Clone(difference), z.Times(-s.units(largeM))), s.units(upto-largeM))
 		// (5)
-		m.AddLE("before "+name, []milp.Term{s.at(pair[1], 1), s.at(pair[0], -1), z.Times(-s.units(largeN))}, s.units(from-1))
+		m.AddLE("before "+name, append(difference, z.Times(-s.units(largeN))), s.units(from-1))
 	}
 	opts := s.opts.MILP(s.unit)
 	if minimize && s.opts.Start != nil {

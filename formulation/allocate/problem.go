@@ -311,8 +311,8 @@ func (p *Problem) Fullest() (section, bool) {
 	return fullest, len(fullest.Live) > 0
 }
 
-// alignedBytes is the least height of the buffers of a section. If g divides all alignments, each of them but the highest is
-// followed by another one at a multiple of g.
+// alignedBytes is the least height of the buffers of a section. If g divides all alignments, each of them but the
+// highest is followed by another one at a multiple of g.
 func (p *Problem) alignedBytes(s *section) int64 {
 	g := int64(0)
 	for _, l := range s.Live {
