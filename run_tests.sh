@@ -108,7 +108,7 @@ export GOGC=${GOGC:-400} GOMEMLIMIT=${GOMEMLIMIT:-2GiB}
 
 step "test"
 # The dearest of those late in the list first, so that none of them is left over at the end.
-go test -timeout 30m ./scheduler ./internal/search ./internal/interp ./...
+go test -timeout 30m ./scheduler ./scheduler/search ./internal/interp ./...
 
 step "test, with the race detector, what starts goroutines"
 go test -race -timeout 60m "${race[@]}"

@@ -5,25 +5,25 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 // The exact methods begin with the decision of a schedule, so that with no time they have it, and refuse
 // a schedule of something else.
 func TestAloneStart(t *testing.T) {
 	ctx, chip, net := t.Context(), load(t, "stcp920"), open(t, "bert-128")
-	opt := scheduler.AloneOptions{Options: scheduler.Options{TimeLimit: 1}}
-	methods := map[string]func(opt scheduler.AloneOptions) (*answers.Alone, error){
-		"exact-bind": func(opt scheduler.AloneOptions) (*answers.Alone, error) {
-			a, err := scheduler.Bind(ctx, net, chip, 32, "search", opt)
+	opt := answers.AloneOptions{Options: scheduler.Options{TimeLimit: 1}}
+	methods := map[string]func(opt answers.AloneOptions) (*answers.Alone, error){
+		"exact-bind": func(opt answers.AloneOptions) (*answers.Alone, error) {
+			a, err := answers.Bind(ctx, net, chip, 32, "search", opt)
 			if err != nil {
 				return nil, err
 			}
 			return &a.Alone, nil
 		},
-		"exact-split": func(opt scheduler.AloneOptions) (*answers.Alone, error) {
-			a, err := scheduler.Split(ctx, net, chip, 32, "search", opt)
+		"exact-split": func(opt answers.AloneOptions) (*answers.Alone, error) {
+			a, err := answers.Split(ctx, net, chip, 32, "search", opt)
 			if err != nil {
 				return nil, err
 			}
@@ -67,7 +67,7 @@ func TestAloneStart(t *testing.T) {
 	if opt.Start, err = scheduler.Run(ctx, net, chip, 32, recipe, scheduler.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := scheduler.Bind(ctx, net, chip, 32, "search", opt); err == nil ||
+	if _, err := answers.Bind(ctx, net, chip, 32, "search", opt); err == nil ||
 		!strings.Contains(err.Error(), "the schedule to start from: group") {
 		t.Errorf("other groups: %v", err)
 	}

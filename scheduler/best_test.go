@@ -12,23 +12,22 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/schedulefile"
-	"github.com/dsasched/dsasched/internal/search"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/search"
 )
 
 // The answer is not worse than what any recipe makes of any chunk, in place or not.
 func TestBestIsNotWorseThanAnyRecipe(t *testing.T) {
 	net, machine := open(t, "toy-fig3"), load(t, "stcp920")
-	opt := scheduler.BestOptions{Evaluations: 32}
+	opt := search.BestOptions{Evaluations: 32}
 	opt.Chunk = 2
-	found, err := scheduler.Best(t.Context(), net, machine, 8, opt)
+	found, err := search.Best(t.Context(), net, machine, 8, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range pipeline.All() {
+	for _, r := range scheduler.All() {
 		for _, inPlace := range []bool{false, true} {
 			made, err := scheduler.Run(t.Context(), net, machine, 8, r, scheduler.Options{Chunk: 2, InPlace: inPlace})
 			if err != nil {
@@ -85,7 +84,7 @@ func TestGreedyIsAtItsBestChunk(t *testing.T) {
 	for n := 512.0; n < 1<<14; n *= 1.7 {
 		ctx := &counted{Context: t.Context()}
 		ctx.left.Store(int64(n))
-		found, err := scheduler.Best(ctx, net, machine, 96, scheduler.BestOptions{Evaluations: 4, Threads: 1})
+		found, err := search.Best(ctx, net, machine, 96, search.BestOptions{Evaluations: 4, Threads: 1})
 		if err != nil {
 			continue // nothing was found so early
 		}
@@ -103,7 +102,7 @@ func TestGreedyIsAtItsBestChunk(t *testing.T) {
 // operator and running sums in parts, and the variant `best` neither.
 func TestBestIsNotSlowerThanTheDefault(t *testing.T) {
 	variant := map[bool]scheduler.Recipe{}
-	for best, name := range map[bool]string{false: pipeline.Default, true: "best"} {
+	for best, name := range map[bool]string{false: scheduler.Default, true: "best"} {
 		r, err := scheduler.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
@@ -135,8 +134,8 @@ func TestBestIsNotSlowerThanTheDefault(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		opt := scheduler.BestOptions{Recipes: append(pipeline.Tiled(), greedy), Evaluations: 8}
-		found, err := scheduler.Best(t.Context(), net, machine, batch, opt)
+		opt := search.BestOptions{Recipes: append(scheduler.Tiled(), greedy), Evaluations: 8}
+		found, err := search.Best(t.Context(), net, machine, batch, opt)
 		if err != nil {
 			t.Fatalf("%s on %s: %v", c.net, c.machine, err)
 		}
@@ -174,16 +173,16 @@ func TestBestIsNotSlowerThanTheDefault(t *testing.T) {
 func TestBestStops(t *testing.T) {
 	net, machine := open(t, "resnet50"), load(t, "stcp920")
 	ctx, cancel := context.WithCancel(t.Context())
-	found, err := scheduler.Best(ctx, net, machine, 8, scheduler.BestOptions{Better: func(milp.Progress) { cancel() }})
+	found, err := search.Best(ctx, net, machine, 8, search.BestOptions{Better: func(milp.Progress) { cancel() }})
 	if err != nil || found.Stop != milp.StopCancelled {
 		t.Errorf("%v, %v", found, err)
 	}
-	if _, err := scheduler.Best(ctx, net, machine, 8, scheduler.BestOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := search.Best(ctx, net, machine, 8, search.BestOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled beforehand: %v", err)
 	}
-	var opt scheduler.BestOptions
+	var opt search.BestOptions
 	opt.TimeLimit = time.Nanosecond
-	if _, err := scheduler.Best(t.Context(), net, machine, 8, opt); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := search.Best(t.Context(), net, machine, 8, opt); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("no time: %v", err)
 	}
 }
@@ -195,11 +194,11 @@ func TestBestRepeats(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"toy-fig3", "squeezenet"} {
-		var first *scheduler.Found
+		var first *search.Found
 		for _, threads := range []int{1, 8} {
-			opt := scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: 40, Seed: 7, Threads: threads}
+			opt := search.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: 40, Seed: 7, Threads: threads}
 			opt.Chunk = 2
-			found, err := scheduler.Best(t.Context(), open(t, name), load(t, "stcp920"), 8, opt)
+			found, err := search.Best(t.Context(), open(t, name), load(t, "stcp920"), 8, opt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -222,9 +221,9 @@ func TestBestRepeats(t *testing.T) {
 			t.Errorf("%s: %d ps, from its file %d", name, first.Sim.TotalPs, back.Sim.TotalPs)
 		}
 		// It goes on from there, and refuses what is of another problem.
-		opt := scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: 20, Seed: 8, Start: back}
+		opt := search.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: 20, Seed: 8, Start: back}
 		opt.Chunk = 2
-		on, err := scheduler.Best(t.Context(), open(t, name), load(t, "stcp920"), 8, opt)
+		on, err := search.Best(t.Context(), open(t, name), load(t, "stcp920"), 8, opt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,7 +242,7 @@ func TestBestRepeats(t *testing.T) {
 			{name, "stcp920-paper", 8, 2, "accelerator: found"},
 		} {
 			opt.Chunk = c.chunk
-			if _, err := scheduler.Best(t.Context(), open(t, c.net), load(t, c.machine), c.batch, opt); err == nil ||
+			if _, err := search.Best(t.Context(), open(t, c.net), load(t, c.machine), c.batch, opt); err == nil ||
 				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s to %+v: %v", name, c, err)
 			}
@@ -335,9 +334,9 @@ func TestLosses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt := scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: 60, Seed: 7}
+	opt := search.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: 60, Seed: 7}
 	opt.Chunk = 2
-	found, err := scheduler.Best(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 8, opt)
+	found, err := search.Best(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 8, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,8 +364,8 @@ func TestBestIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := scheduler.Best(t.Context(), net, machine, 4,
-		scheduler.BestOptions{Recipes: []scheduler.Recipe{greedy}, Evaluations: 4})
+	found, err := search.Best(t.Context(), net, machine, 4,
+		search.BestOptions{Recipes: []scheduler.Recipe{greedy}, Evaluations: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 // Exact answers are never above greedy ones, bounds never above exact ones, and a
@@ -20,13 +20,13 @@ func TestCompare(t *testing.T) {
 	}
 	for _, name := range []string{"toy-fig3", "squeezenet"} {
 		src := open(t, name)
-		list, err := scheduler.Compare(context.Background(), src, spec, 32, scheduler.CompareOptions{})
+		list, err := answers.Compare(context.Background(), src, spec, 32, answers.CompareOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		again := list
 		if name == "toy-fig3" {
-			again, err = scheduler.Compare(context.Background(), src, spec, 32, scheduler.CompareOptions{})
+			again, err = answers.Compare(context.Background(), src, spec, 32, answers.CompareOptions{})
 		}
 		if err != nil || len(again) != len(list) {
 			t.Fatalf("%d answers, then %d (%v)", len(list), len(again), err)
@@ -56,7 +56,7 @@ func TestCompare(t *testing.T) {
 			if !seen[decision] {
 				t.Errorf("%s: no answer for %s", name, decision)
 			}
-			var greedy, exact *scheduler.Compared // the first row and the last
+			var greedy, exact *answers.Compared // the first row and the last
 			for i := range list {
 				if list[i].Decision == decision {
 					if greedy == nil {
@@ -79,14 +79,14 @@ func TestCompare(t *testing.T) {
 	src := open(t, "toy-fig3")
 	for _, tt := range []struct {
 		batch int64
-		opt   scheduler.CompareOptions
+		opt   answers.CompareOptions
 		want  string
 	}{
-		{32, scheduler.CompareOptions{Decisions: []string{"fate"}}, `unknown decision "fate"`},
-		{32, scheduler.CompareOptions{Options: scheduler.Options{Chunk: 3}}, "chunk is 3"},
-		{30, scheduler.CompareOptions{}, "does not divide evenly"},
+		{32, answers.CompareOptions{Decisions: []string{"fate"}}, `unknown decision "fate"`},
+		{32, answers.CompareOptions{Options: scheduler.Options{Chunk: 3}}, "chunk is 3"},
+		{30, answers.CompareOptions{}, "does not divide evenly"},
 	} {
-		if _, err := scheduler.Compare(context.Background(), src, spec, tt.batch, tt.opt); err == nil ||
+		if _, err := answers.Compare(context.Background(), src, spec, tt.batch, tt.opt); err == nil ||
 			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("batch %d, %+v: %v, want %q", tt.batch, tt.opt, err, tt.want)
 		}

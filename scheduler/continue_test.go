@@ -8,6 +8,7 @@ import (
 
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 // Whatever the recipe would split, factors that are kept stay, and the schedule that is
@@ -99,9 +100,9 @@ func TestBatchAndChunk(t *testing.T) {
 		opt := scheduler.Options{Chunk: c.chunk}
 		_, run := scheduler.Run(ctx, net, chip, c.batch, last(t), opt)
 		_, prepare := scheduler.Prepare(ctx, net, chip, c.batch, last(t), opt)
-		_, compare := scheduler.Compare(ctx, net, chip, c.batch, scheduler.CompareOptions{Options: opt})
-		_, bind := scheduler.Bind(ctx, net, chip, c.batch, "greedy", scheduler.AloneOptions{Options: opt})
-		_, split := scheduler.Split(ctx, net, chip, c.batch, "greedy", scheduler.AloneOptions{Options: opt})
+		_, compare := answers.Compare(ctx, net, chip, c.batch, answers.CompareOptions{Options: opt})
+		_, bind := answers.Bind(ctx, net, chip, c.batch, "greedy", answers.AloneOptions{Options: opt})
+		_, split := answers.Split(ctx, net, chip, c.batch, "greedy", answers.AloneOptions{Options: opt})
 		for name, err := range map[string]error{"Run": run, "Prepare": prepare, "Compare": compare, "Bind": bind,
 			"Split": split} {
 			if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -8,11 +8,10 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
-	"github.com/dsasched/dsasched/internal/pipeline"
-	"github.com/dsasched/dsasched/internal/search"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/search"
 )
 
 // The energy of a program against a second count, from the schedule alone: of operators their
@@ -103,7 +102,7 @@ func TestEnergyFromSchedule(t *testing.T) {
 			t.Fatal(err)
 		}
 		macs, ops, bytes := sim.Accesses(p, alike)
-		outlined := pipeline.EnergyOfWork(r.Spec, r.Schedule.Graph, macs, ops, bytes, r.Sim.TotalPs)
+		outlined := scheduler.EnergyOfWork(r.Spec, r.Schedule.Graph, macs, ops, bytes, r.Sim.TotalPs)
 		if joules := outlined.Total(); joules != r.Energy().Total() {
 			t.Errorf("%s: the outline takes %v J, the program %v", variant, joules, r.Energy().Total())
 		}
@@ -123,8 +122,8 @@ func TestNoFiguresOfEnergy(t *testing.T) {
 		t.Errorf("%v, %v, want no energy", r.Energy(), err)
 	}
 	want := `objective is energy, expected latency: the description of accelerator "stcp920" has no figures of energy`
-	if _, err := scheduler.Best(t.Context(), open(t, "toy-fig3"), machine, 4,
-		scheduler.BestOptions{Objective: scheduler.ByEnergy}); err == nil || err.Error() != want {
+	if _, err := search.Best(t.Context(), open(t, "toy-fig3"), machine, 4,
+		search.BestOptions{Objective: search.ByEnergy}); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
@@ -137,15 +136,15 @@ func TestBestObjectives(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range search.Objectives {
-		found, err := scheduler.Best(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 16,
-			scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: 40, Objective: o, Front: true})
+		found, err := search.Best(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 16,
+			search.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: 40, Objective: o, Front: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		least := math.Inf(1)
 		for i, x := range found.Front {
-			value := map[scheduler.Objective]float64{scheduler.ByLatency: x.LatencySeconds, scheduler.ByEnergy: x.EnergyJoules,
-				scheduler.ByEDP: x.LatencySeconds * x.EnergyJoules}[o]
+			value := map[search.Objective]float64{search.ByLatency: x.LatencySeconds, search.ByEnergy: x.EnergyJoules,
+				search.ByEDP: x.LatencySeconds * x.EnergyJoules}[o]
 			least = min(least, value)
 			if i > 0 && (x.LatencySeconds <= found.Front[i-1].LatencySeconds ||
 				x.EnergyJoules >= found.Front[i-1].EnergyJoules) {
@@ -153,7 +152,7 @@ func TestBestObjectives(t *testing.T) {
 			}
 		}
 		e, l := found.Energy().Total(), found.LatencySeconds()
-		got := map[scheduler.Objective]float64{scheduler.ByLatency: l, scheduler.ByEnergy: e, scheduler.ByEDP: l * e}[o]
+		got := map[search.Objective]float64{search.ByLatency: l, search.ByEnergy: e, search.ByEDP: l * e}[o]
 		if math.Abs(got/least-1) > 1e-6 {
 			t.Errorf("%s: %v found, %v on the front", o, got, least)
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
@@ -57,7 +56,7 @@ func TestExactVariants(t *testing.T) {
 					err)
 			}
 		}
-		p, _, err := pipeline.OrderProblem(want.Schedule, scheduler.Options{})
+		p, _, err := scheduler.OrderProblem(want.Schedule, scheduler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

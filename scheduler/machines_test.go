@@ -10,7 +10,6 @@ import (
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -213,7 +212,7 @@ func TestGridOfCores(t *testing.T) {
 	spec := load(t, "a100")
 	spec.CoreTypes[0].Grid = []int{9, 12}
 	for _, name := range []string{"toy-fig3", "resnet50"} {
-		for _, v := range append(scheduler.Table(), pipeline.ConvFusion()) {
+		for _, v := range append(scheduler.Table(), scheduler.ConvFusion()) {
 			r, err := scheduler.Run(context.Background(), open(t, name), spec, 8, v, scheduler.Options{Chunk: 8})
 			if err != nil {
 				t.Errorf("%s, %s: %v", name, v.Name, err)
@@ -240,7 +239,7 @@ func TestConvFusion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fused, err := scheduler.Run(context.Background(), src, spec, 8, pipeline.ConvFusion(), scheduler.Options{Chunk: 8})
+	fused, err := scheduler.Run(context.Background(), src, spec, 8, scheduler.ConvFusion(), scheduler.Options{Chunk: 8})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -45,7 +44,7 @@ func scheduled(t *testing.T, g *model.Graph, spec *hardware.Spec, name string,
 }
 
 func movedBy(s *schedule.Schedule) int64 {
-	spills, again := pipeline.MovedBytes(s)
+	spills, again := scheduler.MovedBytes(s)
 	return spills + again
 }
 
@@ -63,7 +62,7 @@ func TestExactMemory(t *testing.T) {
 		if err := fresh.BuildSteps(context.Background(), schedule.LB); err != nil {
 			t.Fatal(err)
 		}
-		spills, sol, err := pipeline.ChooseSpills(context.Background(), &fresh, allocate.SweepOptions{})
+		spills, sol, err := scheduler.ChooseSpills(context.Background(), &fresh, allocate.SweepOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,11 +154,11 @@ func TestExactMemoryAgainstAllChoices(t *testing.T) {
 		if err := fresh.BuildSteps(context.Background(), schedule.LB); err != nil {
 			t.Fatal(err)
 		}
-		_, sol, err := pipeline.ChooseSpills(context.Background(), &fresh, allocate.SweepOptions{})
+		_, sol, err := scheduler.ChooseSpills(context.Background(), &fresh, allocate.SweepOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := pipeline.NewSpillProblem(&fresh)
+		p := scheduler.NewSpillProblem(&fresh)
 		without, err := allocate.SpillSweep(context.Background(), p.Problem, p.CapacityBytes,
 			allocate.SweepOptions{Demands: p.Demands})
 		if err != nil {
@@ -240,7 +239,7 @@ func BenchmarkChooseSpills(b *testing.B) {
 		}
 		b.Run(name, func(b *testing.B) {
 			for range b.N {
-				if _, _, err := pipeline.ChooseSpills(context.Background(), s, allocate.SweepOptions{}); err != nil {
+				if _, _, err := scheduler.ChooseSpills(context.Background(), s, allocate.SweepOptions{}); err != nil {
 					b.Fatal(err)
 				}
 			}

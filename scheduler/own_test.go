@@ -12,11 +12,11 @@ import (
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/heuristics/tvm"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/search"
 )
 
 // strategy is a caller's own.
@@ -273,7 +273,7 @@ func TestOwnCost(t *testing.T) {
 // A caller's own grouping is searched like the built-in one: the same function under another name gives the same
 // search.
 func TestOwnGroupsAreSearched(t *testing.T) {
-	built, err := pipeline.LookupStage("group")
+	built, err := scheduler.LookupStage("group")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,12 +281,12 @@ func TestOwnGroupsAreSearched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var found []*scheduler.Found
+	var found []*search.Found
 	for _, r := range []scheduler.Recipe{last(t), last(t).With("group",
 		scheduler.Strategy{Name: "mine", Decide: alg2.Decide})} {
 		r.Name = "searched"
-		x, err := scheduler.Best(t.Context(), open(t, "squeezenet"), load(t, "stcp920"), 8,
-			scheduler.BestOptions{Options: scheduler.Options{Chunk: 2}, Recipes: []scheduler.Recipe{r}, Evaluations: 60,
+		x, err := search.Best(t.Context(), open(t, "squeezenet"), load(t, "stcp920"), 8,
+			search.BestOptions{Options: scheduler.Options{Chunk: 2}, Recipes: []scheduler.Recipe{r}, Evaluations: 60,
 				Seed: 3})
 		if err != nil {
 			t.Fatal(err)
@@ -307,7 +307,7 @@ func TestOwnStageAsksAgain(t *testing.T) {
 	for _, stage := range []string{"outputs", "spill", "issue", "prefetch", "nest"} {
 		set := scheduler.Setting[int]{Name: "set", Choices: []scheduler.Choice[int]{{Name: "first", Value: 0},
 			{Name: "second", Value: 1}}}
-		st, err := pipeline.LookupStage(stage)
+		st, err := scheduler.LookupStage(stage)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -321,8 +321,8 @@ func TestOwnStageAsksAgain(t *testing.T) {
 			return given.Decide(ctx, d)
 		}}
 		r := last(t).With(stage, asks).WithStage(stage, set.Stage())
-		found, err := scheduler.Best(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 8,
-			scheduler.BestOptions{Options: scheduler.Options{Chunk: 2}, Recipes: []scheduler.Recipe{r}, Evaluations: 60, Seed: 3,
+		found, err := search.Best(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 8,
+			search.BestOptions{Options: scheduler.Options{Chunk: 2}, Recipes: []scheduler.Recipe{r}, Evaluations: 60, Seed: 3,
 				Threads: 1})
 		if err != nil {
 			t.Fatal(err)
@@ -333,7 +333,7 @@ func TestOwnStageAsksAgain(t *testing.T) {
 	}
 	set := scheduler.Setting[int]{Name: "set"}
 	for _, before := range []string{"group", "split"} {
-		_, err := scheduler.Best(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 8, scheduler.BestOptions{
+		_, err := search.Best(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 8, search.BestOptions{
 			Recipes: []scheduler.Recipe{last(t).WithStage(before, set.Stage())}, Evaluations: 1})
 		if err == nil || !strings.Contains(err.Error(), `stage "set" stands in front of "split", expected behind`) {
 			t.Errorf("in front of %s: %v", before, err)
@@ -359,8 +359,8 @@ func TestBestOfDefault(t *testing.T) {
 			t.Fatal(err)
 		}
 		asked = false
-		found, err := scheduler.Best(t.Context(), net, chip, 2,
-			scheduler.BestOptions{Options: opt, Recipes: []scheduler.Recipe{r}, Evaluations: 1, Threads: 1})
+		found, err := search.Best(t.Context(), net, chip, 2,
+			search.BestOptions{Options: opt, Recipes: []scheduler.Recipe{r}, Evaluations: 1, Threads: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -387,8 +387,8 @@ func TestOwnStage(t *testing.T) {
 		return nil
 	}}
 	r := last(t).With("order", order).WithStage("order", late.Stage())
-	found, err := scheduler.Best(t.Context(), open(t, "squeezenet"), load(t, "stcp920"), 8,
-		scheduler.BestOptions{Options: scheduler.Options{Chunk: 2}, Recipes: []scheduler.Recipe{r}, Evaluations: 60, Seed: 3,
+	found, err := search.Best(t.Context(), open(t, "squeezenet"), load(t, "stcp920"), 8,
+		search.BestOptions{Options: scheduler.Options{Chunk: 2}, Recipes: []scheduler.Recipe{r}, Evaluations: 60, Seed: 3,
 			Threads: 1})
 	if err != nil {
 		t.Fatal(err)

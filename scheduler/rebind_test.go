@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -39,7 +38,7 @@ func TestRebindToItself(t *testing.T) {
 	if !reflect.DeepEqual(s, r.Schedule) {
 		t.Error("the schedule has changed")
 	}
-	got, err := pipeline.Replay(ctx, "again", s, 4, 2, r.Lower)
+	got, err := scheduler.Replay(ctx, "again", s, 4, 2, r.Lower)
 	if err != nil || got.TotalPs != r.Sim.TotalPs {
 		t.Errorf("replayed it takes %v ps (%v), Run found %d", got, err, r.Sim.TotalPs)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -399,7 +398,7 @@ func TestShares(t *testing.T) {
 		clusters int
 		want     []int64
 	}{{64, 4, []int64{16, 16, 16, 16}}, {7, 4, []int64{2, 2, 2, 1}}, {1, 4, []int64{1, 0, 0, 0}}} {
-		if got := pipeline.Shares(c.batch, c.clusters); !reflect.DeepEqual(got, c.want) {
+		if got := scheduler.Shares(c.batch, c.clusters); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("Shares(%d, %d) = %v, want %v", c.batch, c.clusters, got, c.want)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/hardware/lower"
-	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // The steady rate against that of a long row of batches, found by counting iterations: what
@@ -35,7 +35,7 @@ func TestSteadyRate(t *testing.T) {
 		row := func(batches int, fresh bool) int64 {
 			opt := r.Lower
 			opt.Batches, opt.Fresh = batches, fresh
-			s, err := pipeline.Replay(ctx, "row", r.Schedule, 4, batches*r.Plans[0][0].Iterations, opt)
+			s, err := scheduler.Replay(ctx, "row", r.Schedule, 4, batches*r.Plans[0][0].Iterations, opt)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -35,7 +34,7 @@ func TestEveryStrategy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range pipeline.Choices() {
+		for _, d := range scheduler.Choices() {
 			for _, s := range d.Strategies {
 				t.Run(fmt.Sprintf("%s/%s=%s", c.model, d.Name, s.Name), func(t *testing.T) {
 					opt := opt

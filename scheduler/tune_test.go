@@ -10,11 +10,10 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/heuristics/ansor"
-	"github.com/dsasched/dsasched/internal/answers"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 func searched(t *testing.T, name string) scheduler.Recipe {
@@ -33,17 +32,17 @@ func TestTune(t *testing.T) {
 	machine := load(t, "stcp920")
 	for _, variant := range []string{"ansor", "graphturbo+ansor"} {
 		nets, recipe, opt := []network.Network{open(t, "toy-fig3")}, searched(t, variant), scheduler.Options{Chunk: 2}
-		tune := func(set scheduler.TuneSettings) *scheduler.Tuned {
+		tune := func(set answers.TuneSettings) *scheduler.Tuned {
 			t.Helper()
 			set.Trials, set.Seed = 60, 2
-			tuned, err := scheduler.Tune(t.Context(), nets, machine, 16, recipe, opt, set)
+			tuned, err := answers.Tune(t.Context(), nets, machine, 16, recipe, opt, set)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return tuned
 		}
 		var log, rest bytes.Buffer
-		whole := tune(scheduler.TuneSettings{Log: &log})
+		whole := tune(answers.TuneSettings{Log: &log})
 		lines := bytes.SplitAfter(log.Bytes(), []byte("\n"))
 		if len(lines) != 62 {
 			t.Fatalf("%s: the log has %d lines, want a head and 60 trials", variant, len(lines)-1)
@@ -51,7 +50,7 @@ func TestTune(t *testing.T) {
 		for _, n := range []int{1, 20} {
 			rest.Reset()
 			begun := bytes.Join(lines[:n], nil)
-			again := tune(scheduler.TuneSettings{Log: &rest, Before: bytes.NewReader(begun)})
+			again := tune(answers.TuneSettings{Log: &rest, Before: bytes.NewReader(begun)})
 			if !reflect.DeepEqual(whole, again) || string(begun)+rest.String() != log.String() {
 				t.Errorf("%s: going on from %d lines of a log ends elsewhere", variant, n)
 			}
@@ -129,8 +128,8 @@ func TestRoomOfTasks(t *testing.T) {
 	if one == other {
 		one = tasks[1]
 	}
-	opt.Tuned = &scheduler.Tuned{TunedFrom: from, Tasks: []pipeline.TunedTask{{Task: pipeline.TaskName(one.Key),
-		Layers: []pipeline.TunedLayer{{Layer: one.Layer(0), Nest: strings.Split(strings.TrimSuffix(p[0].Text(one.Output(0)),
+	opt.Tuned = &scheduler.Tuned{TunedFrom: from, Tasks: []scheduler.TunedTask{{Task: scheduler.TaskName(one.Key),
+		Layers: []scheduler.TunedLayer{{Layer: one.Layer(0), Nest: strings.Split(strings.TrimSuffix(p[0].Text(one.Output(0)),
 			"\n"), "\n")}}}}}
 	made, err := scheduler.Run(t.Context(), net, machine, 32, recipe, opt)
 	if err != nil {
@@ -153,7 +152,7 @@ func TestRoomOfTasks(t *testing.T) {
 					programs[k] = p
 				}
 			}
-			return pipeline.Adopt(ctx, d, kernels, programs)
+			return scheduler.Adopt(ctx, d, kernels, programs)
 		}})
 	both, err := scheduler.Run(t.Context(), net, machine, 32, fallback, opt)
 	if err != nil {
@@ -171,8 +170,8 @@ func TestTunedRefuses(t *testing.T) {
 	machine, net, recipe := load(t, "stcp920"), open(t, "toy-fig3"), searched(t, "ansor")
 	opt := scheduler.Options{Chunk: 2}
 	var log bytes.Buffer
-	tuned, err := scheduler.Tune(t.Context(), []network.Network{net}, machine, 16, recipe, opt,
-		scheduler.TuneSettings{Options: ansor.Options{Trials: 8, Seed: 1}, Log: &log})
+	tuned, err := answers.Tune(t.Context(), []network.Network{net}, machine, 16, recipe, opt,
+		answers.TuneSettings{Options: ansor.Options{Trials: 8, Seed: 1}, Log: &log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +202,7 @@ func TestTunedRefuses(t *testing.T) {
 	for want, err := range map[string]error{
 		"none of the":                     run(text, open(t, "squeezenet"), "stcp920"),
 		"as described then":               run(edit(tuned.Fingerprint, "0000000000000000"), net, "stcp920"),
-		"kind is":                         run(edit(pipeline.TunedKind, "something"), net, "stcp920"),
+		"kind is":                         run(edit(scheduler.TunedKind, "something"), net, "stcp920"),
 		"unknown field":                   run(edit(`"trials"`, `"trails"`), net, "stcp920"),
 		"tasks[0].layers[0].nest: line 2": run(edit(tile, "for tile in none of 2"), net, "stcp920"),
 		"there is room for":               run(edit(tile, "for tile in 2 of 9"), net, "stcp920"),
@@ -223,9 +222,9 @@ func TestTunedRefuses(t *testing.T) {
 		t.Errorf("%v, want the file's name", err)
 	}
 	opt.Tuned = nil
-	other := scheduler.TuneSettings{Options: ansor.Options{Trials: 8, Seed: 2},
+	other := answers.TuneSettings{Options: ansor.Options{Trials: 8, Seed: 2},
 		Before: strings.NewReader("{}\n" + log.String()), Name: "trials.jsonl"}
-	if _, err := scheduler.Tune(t.Context(), []network.Network{net}, machine, 16, recipe, opt, other); err == nil ||
+	if _, err := answers.Tune(t.Context(), []network.Network{net}, machine, 16, recipe, opt, other); err == nil ||
 		!strings.Contains(err.Error(), `trials.jsonl: log: line 1 is of kind "" in version 0, expected "dsasched-trials"`) {
 		t.Errorf("no log: %v", err)
 	}
@@ -245,7 +244,7 @@ func TestLogOfTunings(t *testing.T) {
 		trials int
 		made   int // of them, now
 	}{{toy, 1, 40, 40}, {toy, 1, 70, 30}, {toy, 2, 20, 20}, {other, 1, 5, 5}, {toy, 1, 70, 30}, {toy, 1, 30, 30}} {
-		tuned, err := scheduler.Tune(t.Context(), []network.Network{x.net}, machine, 16, recipe, opt, scheduler.TuneSettings{
+		tuned, err := answers.Tune(t.Context(), []network.Network{x.net}, machine, 16, recipe, opt, answers.TuneSettings{
 			Options: ansor.Options{Trials: x.trials, Seed: x.seed}, Log: &log, Before: strings.NewReader(log.String())})
 		if err != nil {
 			t.Fatal(err)
@@ -264,7 +263,7 @@ func TestLogOfTunings(t *testing.T) {
 	// Lines that say of a kernel what it can't run are as if they were not there.
 	edited := strings.NewReplacer(`"tiles":`, `"tiles":-1,"none":`, `"pieces":`, `"pieces":0,"none":`, `"depth":`,
 		`"depth":0,"none":`).Replace(log.String())
-	if _, err := scheduler.Tune(t.Context(), []network.Network{toy}, machine, 16, recipe, opt, scheduler.TuneSettings{
+	if _, err := answers.Tune(t.Context(), []network.Network{toy}, machine, 16, recipe, opt, answers.TuneSettings{
 		Options: ansor.Options{Trials: 10, Seed: 5}, Before: strings.NewReader(edited)}); err != nil {
 		t.Error(err)
 	}
@@ -291,8 +290,8 @@ func TestMergedLogs(t *testing.T) {
 	tune := func(name string, trials int, seed uint64, objective string, before ...string) (*scheduler.Tuned, string) {
 		t.Helper()
 		var log bytes.Buffer
-		tuned, err := scheduler.Tune(t.Context(), []network.Network{open(t, name)}, machine, 16, recipe, opt,
-			scheduler.TuneSettings{Options: ansor.Options{Trials: trials, Seed: seed, Objective: objective}, Log: &log,
+		tuned, err := answers.Tune(t.Context(), []network.Network{open(t, name)}, machine, 16, recipe, opt,
+			answers.TuneSettings{Options: ansor.Options{Trials: trials, Seed: seed, Objective: objective}, Log: &log,
 				Before: strings.NewReader(strings.Join(before, ""))})
 		if err != nil {
 			t.Fatal(err)
@@ -388,12 +387,12 @@ func TestBindInside(t *testing.T) {
 	if err != nil || found.Sim.TotalPs >= greedy.Sim.TotalPs {
 		t.Errorf("%v, %d ps, by Algorithm 4 %d ps", err, found.Sim.TotalPs, greedy.Sim.TotalPs)
 	}
-	for want, b := range map[string]pipeline.TunedBinding{
+	for want, b := range map[string]scheduler.TunedBinding{
 		`bindings[0].layer is "nothing"`: {Graph: from.Bindings[0].Graph, Layer: "nothing"},
 		"bindings[0].cores is [99], expected": {Graph: from.Bindings[0].Graph, Layer: from.Bindings[0].Layer,
 			Cores: []int64{99}},
 	} {
-		opt.Tuned.Bindings = []pipeline.TunedBinding{b}
+		opt.Tuned.Bindings = []scheduler.TunedBinding{b}
 		if _, err := run(only, opt); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

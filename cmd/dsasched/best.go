@@ -13,11 +13,10 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/certificate"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/schedulefile"
-	"github.com/dsasched/dsasched/internal/search"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/search"
 )
 
 // bestJSON is the answer of `dsasched best`.
@@ -64,7 +63,7 @@ func newBest() *cobra.Command {
 		"schedules simulated at a time, which changes nothing of what is found; 0: one a core")
 	start := cmd.Flags().String("start", "",
 		"schedule of the same network, batch and accelerator to go on from, a `file` of -o")
-	objective := &choice{value: string(scheduler.ByLatency), kind: "objective"}
+	objective := &choice{value: string(search.ByLatency), kind: "objective"}
 	for _, o := range search.Objectives {
 		objective.words = append(objective.words, string(o))
 	}
@@ -86,7 +85,7 @@ func newBest() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		machine, err := pipeline.Machine(spec, scheduler.LevelAuto)
+		machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
 		if err != nil {
 			return err
 		}
@@ -101,12 +100,12 @@ func newBest() *cobra.Command {
 		if fused != nil && fused.Seconds < given.Seconds {
 			least = fused
 		}
-		opt := scheduler.BestOptions{Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value},
+		opt := search.BestOptions{Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value},
 			Evaluations: int(evaluations.value), Seed: uint64(seed.value), Threads: int(threads.value),
-			Objective: scheduler.Objective(objective.value), Front: *front}
+			Objective: search.Objective(objective.value), Front: *front}
 		opt.Lines = proof.name != ""
 		if *start != "" {
-			opened, err := pipeline.Open(*start, *accelerator)
+			opened, err := scheduler.Open(*start, *accelerator)
 			if err != nil {
 				return err
 			}
@@ -122,7 +121,7 @@ func newBest() *cobra.Command {
 				})
 			}
 		}
-		found, err := scheduler.Best(cmd.Context(), net, spec, batch.value, opt)
+		found, err := search.Best(cmd.Context(), net, spec, batch.value, opt)
 		if err != nil {
 			return err
 		}
@@ -197,7 +196,7 @@ func writeBest(b *bytes.Buffer, a *bestJSON) {
 	writeNotes(b, a.Notes)
 	b.WriteByte('\n')
 	align, header := "rrl", []string{"evaluations", "latency", "by"}
-	energy := a.Objective != string(scheduler.ByLatency)
+	energy := a.Objective != string(search.ByLatency)
 	if energy {
 		align, header = "rrrl", slices.Insert(header, 2, "energy")
 	}

@@ -15,10 +15,9 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/answers"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 // aloneSettings holds the settings of `dsasched solve bind` and `dsasched solve split`.
@@ -28,14 +27,14 @@ type aloneSettings struct {
 	method string
 	spec   *hardware.Spec
 	batch  int64
-	opt    scheduler.AloneOptions
+	opt    answers.AloneOptions
 }
 
 func newBind() *cobra.Command {
 	cmd := command("solve bind")
 	addSolving(cmd, binding.Methods(), func(ctx context.Context, set aloneSettings) (*answers.Alone, any,
 		func(*bytes.Buffer), error) {
-		a, err := scheduler.Bind(ctx, set.net, set.spec, set.batch, set.method, set.opt)
+		a, err := answers.Bind(ctx, set.net, set.spec, set.batch, set.method, set.opt)
 		if err != nil {
 			return nil, nil, nil, err
 		}
@@ -62,7 +61,7 @@ func addSolving(cmd *cobra.Command, methods []solve.Method,
 		show := newStatus(cmd, *quiet)
 		defer show.end()
 		set := aloneSettings{method: method.value, batch: common.batch.value, dtype: common.network.dtype.value,
-			opt: scheduler.AloneOptions{Options: withSolver(
+			opt: answers.AloneOptions{Options: withSolver(
 				scheduler.Options{InPlace: *common.inPlace, Uneven: unevenOf(common.uneven), Chunk: common.chunk.value,
 					TimeLimit: limit.value,
 					Progress:  stageProgress(show.solve(method.value, duration))})}}
@@ -77,7 +76,7 @@ func addSolving(cmd *cobra.Command, methods []solve.Method,
 			if err := needsExact(methods, method.value); err != nil {
 				return err
 			}
-			opened, err := pipeline.Open(*start, *common.accelerator)
+			opened, err := scheduler.Open(*start, *common.accelerator)
 			if err != nil {
 				return err
 			}
@@ -115,7 +114,7 @@ func addSolving(cmd *cobra.Command, methods []solve.Method,
 	}
 }
 
-func writeBinding(b *bytes.Buffer, a *scheduler.AloneBinding) {
+func writeBinding(b *bytes.Buffer, a *answers.AloneBinding) {
 	row(b, "binding", "%s (%s) on %s, batch %d in chunks of %d", a.Model, a.DType, a.Hardware, a.Batch, a.Chunk)
 	row(b, "problem", "%s with %s, %s", plural(a.Instances, "instance"), plural(a.Labels, "choice"),
 		plural(a.Edges, "edge"))

@@ -13,15 +13,15 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/binding"
-	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
-func bindAnswer(t *testing.T, args string) scheduler.AloneBinding {
+func bindAnswer(t *testing.T, args string) answers.AloneBinding {
 	t.Helper()
 	out := answer(t, append([]string{"solve", "bind", "--json", "--quiet"}, strings.Fields(args)...)...)
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()
-	var a scheduler.AloneBinding
+	var a answers.AloneBinding
 	if err := d.Decode(&a); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestBind(t *testing.T) {
 	}
 	search := bindAnswer(t, "bert-128 --batch 32")
 	ilp := bindAnswer(t, "bert-128 --batch 32 --method ilp --time-limit 5m")
-	for _, a := range []scheduler.AloneBinding{search, ilp} {
+	for _, a := range []answers.AloneBinding{search, ilp} {
 		if a.Status != "optimal" || a.Stop != "complete" || a.Greedy != greedy.Objective ||
 			math.Abs(a.Objective-search.Objective) > 1e-9 || greedy.Bound > a.Objective {
 			t.Errorf("%s: %+v; greedy %g, bound %g", a.Method, a, greedy.Objective, greedy.Bound)
@@ -130,7 +130,7 @@ func TestBindInterrupted(t *testing.T) {
 	if status := report(stderr, err); status != exitInterrupted {
 		t.Errorf("status %d, stderr %q", status, stderr)
 	}
-	var a scheduler.AloneBinding
+	var a answers.AloneBinding
 	if err := json.Unmarshal(stdout.Bytes(), &a); err != nil {
 		t.Fatalf("%v: %q", err, &stdout)
 	}

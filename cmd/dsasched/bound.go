@@ -9,7 +9,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/certificate"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -35,14 +34,14 @@ func newBound() *cobra.Command {
 	cmd := command("bound")
 	takesModel(cmd)
 	asJSON, accelerator, read := addJSON(cmd), addHardware(cmd), addNetwork(cmd)
-	batch := &number{value: 1, min: 1, max: pipeline.MaxBatch}
+	batch := &number{value: 1, min: 1, max: scheduler.MaxBatch}
 	cmd.Flags().Var(batch, "batch", "batch size of the whole chip")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		spec, err := hardware.Load(*accelerator)
 		if err != nil {
 			return err
 		}
-		machine, err := pipeline.Machine(spec, scheduler.LevelAuto)
+		machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
 		if err != nil {
 			return err
 		}

@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/internal/certificate"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // certificateOf certifies the greedy schedule of a file.
 func certificateOf(t *testing.T, model, schedule, out string) {
 	t.Helper()
-	o, err := pipeline.Open(schedule, "")
+	o, err := scheduler.Open(schedule, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,11 +16,11 @@ import (
 	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/server"
 	"github.com/dsasched/dsasched/internal/simt"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 func TestTexts(t *testing.T) {
@@ -175,7 +175,7 @@ func TestScheduleJSONAddsUp(t *testing.T) {
 		{"net.onnx", "--batch", "64"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
-			a := decode[scheduler.Report](t, answer(t, append([]string{"schedule", "--json"}, args...)...))
+			a := decode[answers.Report](t, answer(t, append([]string{"schedule", "--json"}, args...)...))
 			near := func(what string, got, want float64) {
 				t.Helper()
 				if math.Abs(got-want) > 1e-9*math.Abs(want)+1e-15 {
@@ -260,7 +260,7 @@ func TestScheduleJSONAddsUp(t *testing.T) {
 
 // The vendor's own partition of ResNet-50, found again at 8 images per cluster.
 func TestStagesOfResNet50(t *testing.T) {
-	a := decode[scheduler.Report](t, answer(t, "schedule", "resnet50", "--batch", "32", "--chunk", "8", "--json"))
+	a := decode[answers.Report](t, answer(t, "schedule", "resnet50", "--batch", "32", "--chunk", "8", "--json"))
 	var factors []int64
 	for _, g := range a.Groups {
 		factors = append(factors, g.SplitFactor)
@@ -366,7 +366,7 @@ func TestSharedNetworks(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			path := sharedFile(t, file)
 			one := decode[inspectJSON](t, answer(t, "inspect", path, "--json", "--batch", "1"))
-			s := decode[scheduler.Report](t, answer(t, "schedule", path, "--batch", "4", "--json"))
+			s := decode[answers.Report](t, answer(t, "schedule", path, "--batch", "4", "--json"))
 			if s.MACs != 4*one.MACs {
 				t.Errorf("%d MACs at batch 4, %d at batch 1", s.MACs, one.MACs)
 			}

@@ -9,18 +9,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 type compareJSON struct {
-	Model    string               `json:"model"`
-	Hardware string               `json:"hardware"`
-	Batch    int64                `json:"batch"`
-	Rows     []scheduler.Compared `json:"decisions"`
-	Notes    []string             `json:"notes,omitempty"`
+	Model    string             `json:"model"`
+	Hardware string             `json:"hardware"`
+	Batch    int64              `json:"batch"`
+	Rows     []answers.Compared `json:"decisions"`
+	Notes    []string           `json:"notes,omitempty"`
 }
 
 func newCompare() *cobra.Command {
@@ -57,7 +57,7 @@ func newCompare() *cobra.Command {
 			p.LeftSeconds = -1 // one decision says nothing of another
 			show.cells(p)
 		})
-		list, err := scheduler.Compare(cmd.Context(), src, spec, batch.value, scheduler.CompareOptions{Decisions: decisions,
+		list, err := answers.Compare(cmd.Context(), src, spec, batch.value, answers.CompareOptions{Decisions: decisions,
 			Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value}, Started: cells.Start, Ended: cells.End})
 		show.end()
 		if err != nil && len(list) == 0 {

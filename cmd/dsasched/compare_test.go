@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 func TestCompare(t *testing.T) {
@@ -31,7 +31,7 @@ func TestCompare(t *testing.T) {
 		t.Errorf("%+v after %+v", last, greedy)
 	}
 	// The same machine as for schedule, also where that is one level up.
-	var s scheduler.Report
+	var s answers.Report
 	r = call(t, "schedule", "toy-fig3", "--variant", "cross-layer", "--batch", "8", "--chunk", "2",
 		"--hardware", "goya", "--json")
 	if err := json.Unmarshal([]byte(r.stdout), &s); err != nil {
@@ -72,11 +72,11 @@ func TestCompareSplitAndMemory(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &a); err != nil {
 		t.Fatal(err)
 	}
-	split := slices.IndexFunc(a.Rows, func(d scheduler.Compared) bool { return d.Decision == "memory" })
+	split := slices.IndexFunc(a.Rows, func(d answers.Compared) bool { return d.Decision == "memory" })
 	if split < 2 || len(a.Rows)-split != 6 {
 		t.Fatalf("%d rows, %d of them of split, want more of those and six of memory: %+v", len(a.Rows), split, a.Rows)
 	}
-	for _, rows := range [][]scheduler.Compared{a.Rows[:split], a.Rows[split:]} {
+	for _, rows := range [][]answers.Compared{a.Rows[:split], a.Rows[split:]} {
 		exact := rows[len(rows)-1]
 		if exact.Method != "search" || exact.Status != "optimal" || *exact.Bound != *exact.Objective {
 			t.Errorf("%+v", exact)
@@ -98,7 +98,7 @@ func TestCompareSplitAndMemory(t *testing.T) {
 }
 
 // overwrites reports whether a rule puts values in the place of others, which the exact method does not.
-func overwrites(d scheduler.Compared) bool {
+func overwrites(d answers.Compared) bool {
 	return d.Method == "overwrite" || d.Method == "least-moved"
 }
 

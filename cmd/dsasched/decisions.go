@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/formulation/highs"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -42,7 +41,7 @@ func (f *strategyFlag) Set(text string) error {
 // command has another flag of that name.
 func addDecisions(cmd *cobra.Command, except ...string) *decisionFlags {
 	d := &decisionFlags{}
-	for _, decision := range pipeline.Choices() {
+	for _, decision := range scheduler.Choices() {
 		if slices.Contains(except, decision.Name) {
 			continue
 		}

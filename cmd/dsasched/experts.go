@@ -11,10 +11,10 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/experts"
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 func newExperts() *cobra.Command {

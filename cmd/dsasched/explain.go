@@ -10,10 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/dsasched/dsasched/internal/explain"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/explain"
 )
 
 // explainRows is the number of rows of a table that are printed; the others are in --json.
@@ -239,7 +238,7 @@ func mergeLines(b *bytes.Buffer, list []explain.Merge, most int) {
 
 // strategyText is a strategy of a decision with its description: "search: ...".
 func strategyText(decision, strategy string) string {
-	if d, err := pipeline.LookupStage(decision); err == nil {
+	if d, err := scheduler.LookupStage(decision); err == nil {
 		if s, err := d.Lookup(strategy); err == nil {
 			return s.Name + ": " + s.Description
 		}

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/formulation/ordering"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -39,7 +38,7 @@ func newExportOrder() *cobra.Command {
 			return err
 		}
 		show.end()
-		p, notes, err := pipeline.OrderProblem(r.Schedule,
+		p, notes, err := scheduler.OrderProblem(r.Schedule,
 			scheduler.Options{InPlace: *recipe.inPlace || r.Recipe.InPlace(), Uneven: unevenOf(recipe.uneven),
 				Chunk: recipe.chunk.value})
 		if err != nil {

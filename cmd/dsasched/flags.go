@@ -15,7 +15,6 @@ import (
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/grain"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model"
@@ -197,7 +196,7 @@ func addHardware(cmd *cobra.Command) *string {
 
 // addBatch adds --batch and --chunk; zero says what --chunk 0 does.
 func addBatch(cmd *cobra.Command, zero string) (batch, chunk *number) {
-	batch, chunk = &number{value: 1, min: 1, max: pipeline.MaxBatch}, &number{}
+	batch, chunk = &number{value: 1, min: 1, max: scheduler.MaxBatch}, &number{}
 	cmd.Flags().Var(batch, "batch", "batch size of the whole chip")
 	cmd.Flags().Var(chunk, "chunk", "images or sequences that a cluster works on at a time; 0: "+zero)
 	return batch, chunk
@@ -316,7 +315,7 @@ func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedu
 	opt := scheduler.Options{InPlace: *f.inPlace, Uneven: unevenOf(f.uneven), Chunk: f.chunk.value,
 		TimeLimit: f.limit.value, Progress: show.decision(), Figures: f.figures, Deciding: f.deciding, Chunks: show.chunks()}
 	if f.clusters != nil {
-		if opt.Clusters, err = pipeline.LookupDivision(f.clusters.value); err != nil {
+		if opt.Clusters, err = scheduler.LookupDivision(f.clusters.value); err != nil {
 			return none, nil, err
 		}
 	}

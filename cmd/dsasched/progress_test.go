@@ -16,8 +16,8 @@ import (
 
 	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 // still is a clock on which no time passes, so that progress is shown where a test asks for
@@ -289,14 +289,14 @@ func TestSweepOfWhatDoesNotFit(t *testing.T) {
 // where there is none.
 func TestDecisionFlags(t *testing.T) {
 	workspace(t)
-	for _, d := range pipeline.Choices() {
+	for _, d := range scheduler.Choices() {
 		for _, s := range d.Strategies {
 			args := []string{"schedule", "net.onnx", "--batch", "8", "--chunk", "2", "--" + d.Name, s.Name, "--json"}
 			r := call(t, args...)
 			if s.NeedsSolver && r.status == exitFailure && strings.Contains(r.stderr, "needs an integer-programming solver: ") {
 				continue
 			}
-			var a scheduler.Report
+			var a answers.Report
 			if err := json.Unmarshal([]byte(r.stdout), &a); err != nil || r.status != exitOK || r.stderr != "" {
 				t.Errorf("%q: %v, status %d, stderr %q", args, err, r.status, r.stderr)
 			}

@@ -17,10 +17,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/hardware/isa"
-	"github.com/dsasched/dsasched/internal/answers"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 func newSchedule() *cobra.Command {
@@ -28,7 +27,7 @@ func newSchedule() *cobra.Command {
 	takesModel(cmd)
 	asJSON, quiet, full := addJSON(cmd), addQuiet(cmd), addFull(cmd)
 	recipe, draw := addRecipe(cmd, scheduler.Default), addPictures(cmd)
-	recipe.clusters = &choice{value: "batch", kind: "WHAT", words: append(pipeline.Divisions(), overChips)}
+	recipe.clusters = &choice{value: "batch", kind: "WHAT", words: append(scheduler.Divisions(), overChips)}
 	addChoice(cmd, recipe.clusters, "clusters",
 		"what the clusters divide between them: "+strings.Join(recipe.clusters.words, ", "))
 	out := addFile(cmd, "o out", "write the whole schedule to this `file`")
@@ -53,7 +52,7 @@ func newSchedule() *cobra.Command {
 		if os.Getenv("GOMEMLIMIT") == "" {
 			limit := int64(3 << 30) // for networks of a million operators
 			if v, err := scheduler.Lookup(recipe.variant.value); err == nil &&
-				(len(v.Fallback) > 1 || v.Name == pipeline.Whole().Name) {
+				(len(v.Fallback) > 1 || v.Name == scheduler.Whole().Name) {
 				limit = 1750 << 20 // for two schedules at a time, of a hundred thousand
 			}
 			defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
@@ -160,7 +159,7 @@ func printResult(cmd *cobra.Command, origin schedulefile.Origin, r *scheduler.Re
 	if file != "" {
 		written = append([]string{file}, written...)
 	}
-	answer := scheduler.NewReport(r, origin)
+	answer := answers.NewReport(r, origin)
 	if err := answer.AddSteady(cmd.Context(), r); err != nil {
 		return err
 	}
@@ -201,7 +200,7 @@ const (
 	nameWidth  = 12 // of an operator
 )
 
-func writeReport(b *bytes.Buffer, a *scheduler.Report, full bool) {
+func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 	row(b, "schedule", "%s (%s) on %s, batch %d, variant %s", a.Model, a.DType, a.Hardware, a.Batch, a.Variant)
 	if a.Level == scheduler.LevelGB {
 		row(b, "level", "LLB: a cluster counts as a core, and its LLB as the L1")

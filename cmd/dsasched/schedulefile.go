@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -52,7 +51,7 @@ func newCheckSchedule() *cobra.Command {
 	asJSON := addJSON(cmd)
 	accelerator := addScheduleHardware(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		f, err := pipeline.Open(args[0], *accelerator)
+		f, err := scheduler.Open(args[0], *accelerator)
 		if err != nil {
 			return err
 		}
@@ -71,7 +70,7 @@ func newCheckSchedule() *cobra.Command {
 	return cmd
 }
 
-func writeChecked(b *bytes.Buffer, a *pipeline.Checked) {
+func writeChecked(b *bytes.Buffer, a *scheduler.Checked) {
 	for _, v := range a.Violations {
 		fmt.Fprintf(b, "%s\n", printable(v.String()))
 	}
@@ -105,7 +104,7 @@ func newSimulate() *cobra.Command {
 
 // restoreAloud is restore for commands that do not print the result's notes: a note on the machine goes to stderr.
 func restoreAloud(cmd *cobra.Command, path, accelerator string) (schedulefile.Origin, *scheduler.Result, error) {
-	f, err := pipeline.Open(path, accelerator)
+	f, err := scheduler.Open(path, accelerator)
 	if err != nil {
 		return schedulefile.Origin{}, nil, err
 	}
@@ -117,7 +116,7 @@ func restoreAloud(cmd *cobra.Command, path, accelerator string) (schedulefile.Or
 
 // restore simulates the schedule of a file.
 func restore(ctx context.Context, path, accelerator string) (schedulefile.Origin, *scheduler.Result, error) {
-	f, err := pipeline.Open(path, accelerator)
+	f, err := scheduler.Open(path, accelerator)
 	if err != nil {
 		return schedulefile.Origin{}, nil, err
 	}

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 // What schedule has written, simulate gives back byte for byte, in a process that knows
@@ -85,7 +85,7 @@ func edit(t *testing.T, from, to string, change func(plan map[string]any)) {
 func TestEditedSchedules(t *testing.T) {
 	workspace(t)
 	answer(t, "schedule", "resnet50", "--batch", "32", "-o", "a.json")
-	before := decode[scheduler.Report](t, answer(t, "simulate", "a.json", "--json"))
+	before := decode[answers.Report](t, answer(t, "simulate", "a.json", "--json"))
 
 	// Another order, without a memory plan: it runs, and takes another time.
 	edit(t, "a.json", "order.json", func(p map[string]any) {
@@ -106,7 +106,7 @@ func TestEditedSchedules(t *testing.T) {
 		!strings.Contains(got, "no memory plan") {
 		t.Errorf("check schedule prints %q", got)
 	}
-	after := decode[scheduler.Report](t, answer(t, "simulate", "order.json", "--json"))
+	after := decode[answers.Report](t, answer(t, "simulate", "order.json", "--json"))
 	if after.Order.Instances[7].Group != "g0" || after.ThroughputPerSecond == before.ThroughputPerSecond {
 		t.Errorf("the order is %v, %g/s as before", after.Order.Instances, after.ThroughputPerSecond)
 	}
@@ -154,7 +154,7 @@ func TestEditedSchedules(t *testing.T) {
 					t.Errorf("check schedule says nothing of %q:\n%s", w, r.stdout)
 				}
 			}
-			v := decode[pipeline.Checked](t, call(t, "check", "schedule", "b.json", "--json").stdout)
+			v := decode[scheduler.Checked](t, call(t, "check", "schedule", "b.json", "--json").stdout)
 			if v.OK || len(v.Violations) != strings.Count(r.stdout, "\n") {
 				t.Errorf("%d violations in JSON, %d lines of text", len(v.Violations), strings.Count(r.stdout, "\n"))
 			}
@@ -174,8 +174,8 @@ func TestOtherAccelerator(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer(t, "schedule", "resnet50", "--batch", "8", "-o", "a.json")
-	slow := decode[scheduler.Report](t, answer(t, "simulate", "a.json", "--json"))
-	fast := decode[scheduler.Report](t, answer(t, "simulate", "a.json", "--hardware", "faster.yaml", "--json"))
+	slow := decode[answers.Report](t, answer(t, "simulate", "a.json", "--json"))
+	fast := decode[answers.Report](t, answer(t, "simulate", "a.json", "--hardware", "faster.yaml", "--json"))
 	if fast.ThroughputPerSecond <= slow.ThroughputPerSecond || fast.Hardware != "other" || len(fast.Notes) == 0 {
 		t.Errorf("%g/s on %s with notes %q, %g/s before", fast.ThroughputPerSecond, fast.Hardware, fast.Notes,
 			slow.ThroughputPerSecond)

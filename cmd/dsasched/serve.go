@@ -14,11 +14,11 @@ import (
 	"github.com/dsasched/dsasched/formulation/serving"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/internal/server"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 // serveJSON is the answer of 'dsasched serve'.

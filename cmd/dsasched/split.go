@@ -9,16 +9,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/formulation/split"
-	"github.com/dsasched/dsasched/internal/answers"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 func newSplit() *cobra.Command {
 	cmd := command("solve split")
 	addSolving(cmd, split.Methods(), func(ctx context.Context, set aloneSettings) (*answers.Alone, any,
 		func(*bytes.Buffer), error) {
-		a, err := scheduler.Split(ctx, set.net, set.spec, set.batch, set.method, set.opt)
+		a, err := answers.Split(ctx, set.net, set.spec, set.batch, set.method, set.opt)
 		if err != nil {
 			return nil, nil, nil, err
 		}
@@ -27,7 +26,7 @@ func newSplit() *cobra.Command {
 	return cmd
 }
 
-func writeSplit(b *bytes.Buffer, a *scheduler.AloneSplit) {
+func writeSplit(b *bytes.Buffer, a *answers.AloneSplit) {
 	row(b, "groups", "%s (%s) on %s, batch %d in chunks of %d", a.Model, a.DType, a.Hardware, a.Batch, a.Chunk)
 	row(b, "problem", "%s, %s of up to %s", plural(a.Layers, "layer"), plural(a.Candidates, "candidate"),
 		plural(a.Longest, "layer"))
@@ -40,14 +39,14 @@ func writeSplit(b *bytes.Buffer, a *scheduler.AloneSplit) {
 }
 
 // writeCuts lists groups and how each is split, those alike together.
-func writeCuts(b *bytes.Buffer, title string, groups []pipeline.GroupCut) {
+func writeCuts(b *bytes.Buffer, title string, groups []scheduler.GroupCut) {
 	fmt.Fprintf(b, "\n%s: %s\n", title, plural(len(groups), "group"))
 	// Networks repeat themselves, and so do their groups.
 	type kind struct {
 		split     string
 		operators int
 	}
-	alike := map[kind][]pipeline.GroupCut{}
+	alike := map[kind][]scheduler.GroupCut{}
 	var kinds []kind
 	for _, g := range groups {
 		k := kind{"not split", g.Operators}

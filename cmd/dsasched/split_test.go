@@ -10,15 +10,15 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/split"
-	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
-func splitAnswer(t *testing.T, args string) scheduler.AloneSplit {
+func splitAnswer(t *testing.T, args string) answers.AloneSplit {
 	t.Helper()
 	out := answer(t, append([]string{"solve", "split", "--json", "--quiet"}, strings.Fields(args)...)...)
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()
-	var a scheduler.AloneSplit
+	var a answers.AloneSplit
 	if err := d.Decode(&a); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestSplit(t *testing.T) {
 	}
 	search := splitAnswer(t, "bert-128 --batch 32")
 	ilp := splitAnswer(t, "bert-128 --batch 32 --method ilp --time-limit 5m")
-	for _, a := range []scheduler.AloneSplit{search, ilp} {
+	for _, a := range []answers.AloneSplit{search, ilp} {
 		if a.Status != "optimal" || a.Stop != "complete" || a.Greedy != greedy.Objective ||
 			math.Abs(a.Objective-search.Objective) > 1e-9 || greedy.Bound > a.Objective {
 			t.Errorf("%s: %+v; greedy %g, bound %g", a.Method, a, greedy.Objective, greedy.Bound)

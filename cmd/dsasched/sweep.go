@@ -15,7 +15,6 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/explore"
 	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -253,7 +252,7 @@ func completeSet(_ *cobra.Command, _ []string, word string) ([]cobra.Completion,
 	case "grain":
 		names = grains()
 	default:
-		if d, err := pipeline.LookupStage(key); err == nil {
+		if d, err := scheduler.LookupStage(key); err == nil {
 			for _, s := range d.Strategies {
 				names = append(names, s.Name)
 			}

@@ -11,11 +11,10 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/sharding"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/answers"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/server"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 func newTensor() *cobra.Command {
@@ -41,7 +40,7 @@ func newTensor() *cobra.Command {
 		}
 		defer show.end()
 		list, err := answers.Shard(cmd.Context(), net, spec, batch.value, []string{f.method.value}, recipe, false, opts,
-			pipeline.Options{})
+			scheduler.Options{})
 		if err != nil {
 			return err
 		}

@@ -18,15 +18,14 @@ import (
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/ansor"
-	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/grain"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 // kernelFlags say which kernels of which networks are meant.
@@ -38,7 +37,7 @@ type kernelFlags struct {
 func addKernels(cmd *cobra.Command) *kernelFlags {
 	cmd.ValidArgsFunction = completeModel
 	var words []cobra.Completion
-	for _, v := range pipeline.Searched() {
+	for _, v := range scheduler.Searched() {
 		words = append(words, cobra.CompletionWithDesc(v.Name, v.Description))
 	}
 	f := &kernelFlags{addScheduling(cmd, "the one that is fastest by the generator's rules"),
@@ -137,7 +136,7 @@ func newTasks() *cobra.Command {
 		answer := tasksJSON{Model: args, Hardware: k.spec.Name, Variant: k.recipe.Name, Batch: f.batch.value,
 			Chunk: k.opt.Chunk}
 		for _, t := range tasks {
-			x := taskJSON{Task: pipeline.TaskName(t.Key), Name: t.Name, Weights: t.Weights, Operations: t.Operations,
+			x := taskJSON{Task: scheduler.TaskName(t.Key), Name: t.Name, Weights: t.Weights, Operations: t.Operations,
 				FloorSecs: t.Floor}
 			if x.RuleSeconds, err = t.Seconds(cmd.Context(), t.Rule); err != nil {
 				return err
@@ -233,7 +232,7 @@ func newTune() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		set := scheduler.TuneSettings{Options: ansor.Options{Trials: int(trials.value), Seed: *seed,
+		set := answers.TuneSettings{Options: ansor.Options{Trials: int(trials.value), Seed: *seed,
 			Objective: objective.value, Scheduler: divide.value, Patience: int(patience.value), Workers: int(workers.value)}}
 		for _, x := range *enough {
 			set.Enough = append(set.Enough, x.Seconds())
@@ -252,7 +251,7 @@ func newTune() *cobra.Command {
 			ctx, cancel = context.WithTimeout(ctx, limit.value)
 			defer cancel()
 		}
-		tuned, err := scheduler.Tune(ctx, k.nets, k.spec, f.batch.value, k.recipe, k.opt, set)
+		tuned, err := answers.Tune(ctx, k.nets, k.spec, f.batch.value, k.recipe, k.opt, set)
 		late := errors.Is(err, context.DeadlineExceeded) && cmd.Context().Err() == nil
 		switch {
 		case tuned == nil && late:
@@ -303,7 +302,7 @@ func (l *trialLog) Write(line []byte) (int, error) {
 }
 
 // openLog reads what a log has and goes on behind it, without a last line that was cut off.
-func openLog(name string, set *scheduler.TuneSettings) (*os.File, error) {
+func openLog(name string, set *answers.TuneSettings) (*os.File, error) {
 	data, err := safefile.ReadAtMost(name, maxLog)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -358,14 +357,14 @@ func writeTuned(b *bytes.Buffer, t *scheduler.Tuned, file string) {
 
 // kernelJSON is the answer of 'dsasched explain-kernel'.
 type kernelJSON struct {
-	Task        string                `json:"task"`
-	Name        string                `json:"name"`
-	Seconds     float64               `json:"kernel_s"`
-	RuleSeconds float64               `json:"rule_s"`
-	FloorSecs   float64               `json:"bound_s"`
-	Layers      []pipeline.TunedLayer `json:"layers"`
-	Derivations []ansor.Derivation    `json:"derivations"`
-	Neighbours  []ansor.Neighbour     `json:"neighbours"`
+	Task        string                 `json:"task"`
+	Name        string                 `json:"name"`
+	Seconds     float64                `json:"kernel_s"`
+	RuleSeconds float64                `json:"rule_s"`
+	FloorSecs   float64                `json:"bound_s"`
+	Layers      []scheduler.TunedLayer `json:"layers"`
+	Derivations []ansor.Derivation     `json:"derivations"`
+	Neighbours  []ansor.Neighbour      `json:"neighbours"`
 }
 
 func newExplainKernel() *cobra.Command {
@@ -399,7 +398,7 @@ func newExplainKernel() *cobra.Command {
 			return usagef("--task is missing, expected one of the %d tasks of %s that 'dsasched tune' printed, or its number from 0",
 				len(t.Tasks), args[0])
 		}
-		at := slices.IndexFunc(t.Tasks, func(x pipeline.TunedTask) bool { return x.Task == *name })
+		at := slices.IndexFunc(t.Tasks, func(x scheduler.TunedTask) bool { return x.Task == *name })
 		for i := range t.Tasks {
 			if fmt.Sprint(i) == *name {
 				at = i
@@ -437,10 +436,10 @@ func newExplainKernel() *cobra.Command {
 
 // scheduledJSON is the answer of 'dsasched explain-kernel' for a schedule.
 type scheduledJSON struct {
-	Schedule string            `json:"schedule"`
-	Hardware string            `json:"hardware"`
-	Variant  string            `json:"variant"`
-	Kernels  []pipeline.Kernel `json:"kernels"`
+	Schedule string             `json:"schedule"`
+	Hardware string             `json:"hardware"`
+	Variant  string             `json:"variant"`
+	Kernels  []scheduler.Kernel `json:"kernels"`
 	one      bool
 }
 
@@ -451,7 +450,7 @@ func scheduledKernels(ctx context.Context, file, accelerator, name string) (*sch
 		return nil, err
 	}
 	a := &scheduledJSON{Schedule: file, Hardware: r.Machine.Name, Variant: r.Recipe.Name}
-	if a.Kernels, err = pipeline.Kernels(ctx, r); err != nil {
+	if a.Kernels, err = scheduler.Kernels(ctx, r); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if name == "" {
@@ -572,7 +571,7 @@ func taskOf(ctx context.Context, t *scheduler.Tuned, name string) (*ansor.Task, 
 			t.Hardware, from.Fingerprint)
 	}
 	for _, task := range tasks {
-		if pipeline.TaskName(task.Key) == name {
+		if scheduler.TaskName(task.Key) == name {
 			return task, nil
 		}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -48,7 +47,7 @@ func newVariants() *cobra.Command {
 		}
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
 			// One table of all stages would be wider than a screen.
-			for i, part := range slices.Collect(slices.Chunk(pipeline.Choices(), 5)) {
+			for i, part := range slices.Collect(slices.Chunk(scheduler.Choices(), 5)) {
 				if i > 0 {
 					b.WriteByte('\n')
 				}

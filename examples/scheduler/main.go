@@ -12,6 +12,7 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/search"
 )
 
 // frugal orders the instances. Of those whose producers have run it takes the one after which the local buffers hold
@@ -110,7 +111,7 @@ func main() {
 		fmt.Printf("credit %s: order %s\n", r.Decided("credit"), r.Schedule.OrderName)
 		log.Printf("credit %s: %.0f images/s", r.Decided("credit"), r.ThroughputPerSecond())
 	}
-	found, err := scheduler.Best(context.Background(), other, chip, 32, scheduler.BestOptions{Options: options,
+	found, err := search.Best(context.Background(), other, chip, 32, search.BestOptions{Options: options,
 		Recipes: []scheduler.Recipe{mine}, Evaluations: 60, Seed: 1})
 	check(err)
 	fmt.Printf("best: order %s, credit %s\n", found.Schedule.OrderName, found.Decided("credit"))

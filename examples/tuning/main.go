@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 // rowsFirst leaves out the forms that go through all rows for each tile of weights.
@@ -33,9 +34,9 @@ func main() {
 	kernels, err := scheduler.Lookup("ansor")
 	check(err)
 
-	set := scheduler.TuneSettings{Options: ansor.Options{Trials: 400, Seed: 1, Patience: 200,
+	set := answers.TuneSettings{Options: ansor.Options{Trials: 400, Seed: 1, Patience: 200,
 		Rules: []ansor.Rule{rowsFirst}, Mutations: []ansor.Mutation{coarser}}}
-	tuned, err := scheduler.Tune(context.Background(), []network.Network{net}, chip, 4, kernels,
+	tuned, err := answers.Tune(context.Background(), []network.Network{net}, chip, 4, kernels,
 		scheduler.Options{Chunk: 1}, set)
 	check(err)
 	for _, r := range tuned.Result {

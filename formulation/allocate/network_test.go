@@ -11,7 +11,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
@@ -47,7 +46,7 @@ func TestSpillProblemByILP(t *testing.T) {
 		if err := s.BuildSteps(context.Background(), schedule.LB); err != nil {
 			t.Fatal(err)
 		}
-		p := pipeline.NewSpillProblem(s)
+		p := scheduler.NewSpillProblem(s)
 		opts := allocate.SweepOptions{Demands: p.Demands}
 		sweep, err := allocate.SpillSweep(context.Background(), p.Problem, p.CapacityBytes, opts)
 		if err != nil || sweep.Status != milp.Optimal {

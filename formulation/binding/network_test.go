@@ -15,7 +15,6 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/lower"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -176,7 +175,7 @@ func TestKeptOutputs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		recipe := pipeline.Picking(crossLayer, pipeline.Pick{Stage: "outputs", Strategy: outputs})
+		recipe := scheduler.Picking(crossLayer, scheduler.Pick{Stage: "outputs", Strategy: outputs})
 		s, err := scheduler.Schedule(t.Context(), g, spec, recipe, scheduler.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -215,12 +214,12 @@ func TestBERTFeedForward(t *testing.T) {
 		return gb
 	}
 	best := checkChoice(t, c, s, n, m, got.Choice)
-	before, err := pipeline.Replay(context.Background(), "greedy", s, 4, 1,
+	before, err := scheduler.Replay(context.Background(), "greedy", s, 4, 1,
 		lower.Options{Generator: schedule.Generator{KeepWeights: true, CrossLayer: true, Prefetch: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := pipeline.Replay(context.Background(), "best", best, 4, 1,
+	after, err := scheduler.Replay(context.Background(), "best", best, 4, 1,
 		lower.Options{Generator: schedule.Generator{KeepWeights: true, CrossLayer: true, Prefetch: true}})
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
@@ -71,7 +70,7 @@ func TestNoScheduleIsFaster(t *testing.T) {
 	recipes := []string{"tvm", "cross-layer"}
 	if *all {
 		cells, recipes = nil, nil
-		for _, r := range pipeline.All() {
+		for _, r := range scheduler.All() {
 			if !r.Exact() || r.Name == "exact-bind" {
 				recipes = append(recipes, r.Name)
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/search"
 )
 
 // A sketch builds a network's graph.
@@ -123,7 +124,7 @@ func TestOnceBroken(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			best, err := scheduler.Best(t.Context(), c.net, chip, c.batch, scheduler.BestOptions{Evaluations: 200,
+			best, err := search.Best(t.Context(), c.net, chip, c.batch, search.BestOptions{Evaluations: 200,
 				Recipes: []scheduler.Recipe{greedy}})
 			if err != nil {
 				t.Fatal(err)

@@ -19,12 +19,12 @@ import (
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/search"
 )
 
 // usual is the number of cases: less without DSASCHED_FULL=1 in the environment.
@@ -185,7 +185,7 @@ type campaign struct {
 }
 
 // draw is a hostile network, a hostile machine, as it is and as the decisions see it, and a batch.
-func (c *campaign) draw(r *rand.Rand, seed uint64) (machine, spec *hardware.Spec, level pipeline.Level,
+func (c *campaign) draw(r *rand.Rand, seed uint64) (machine, spec *hardware.Spec, level scheduler.Level,
 	net network.Network, batch int64, err error) {
 	machine, net = hostileMachine(r), hostile(seed)
 	if c.network != nil {
@@ -205,7 +205,7 @@ func (c *campaign) draw(r *rand.Rand, seed uint64) (machine, spec *hardware.Spec
 		return nil, nil, level, net, 0, fmt.Errorf("no machine: %w", err)
 	}
 	level = pick(r, scheduler.LevelAuto, scheduler.LevelAuto, scheduler.LevelAuto, scheduler.LevelGB)
-	spec, err = pipeline.Machine(machine, level)
+	spec, err = scheduler.Machine(machine, level)
 	return machine, spec, level, net, batch, err
 }
 
@@ -247,8 +247,8 @@ func (c *campaign) one(seed uint64) {
 	if r.IntN(3) == 0 {
 		searched = network.FuseAttention(net)
 	}
-	recipes := slices.DeleteFunc(pipeline.All(), func(r scheduler.Recipe) bool { return r.Name == "exact-all" })
-	share := pipeline.Shares(batch, spec.Clusters)[0]
+	recipes := slices.DeleteFunc(scheduler.All(), func(r scheduler.Recipe) bool { return r.Name == "exact-all" })
+	share := scheduler.Shares(batch, spec.Clusters)[0]
 	var made *scheduler.Result
 	for k := range 6 {
 		if ctx.Err() != nil {
@@ -278,7 +278,7 @@ func (c *campaign) one(seed uint64) {
 			if !recipe.Exact() && recipe.Name != greedy.Name {
 				start = append(start, recipe)
 			}
-			found, err := scheduler.Best(ctx, searched, machine, batch, scheduler.BestOptions{Options: opt,
+			found, err := search.Best(ctx, searched, machine, batch, search.BestOptions{Options: opt,
 				Recipes: start, Evaluations: *evaluations * pick(r, 3, 3, 15, 50), Seed: seed, Threads: 1})
 			if err == nil {
 				result = found.Result
@@ -410,7 +410,7 @@ func (h *held) which(ctx context.Context, s *schedule.Schedule, batch int64) int
 		return 1
 	}
 	if g, err := fused.Graph(batch); err == nil {
-		parts := pipeline.SlicesOf(g, h.spec)
+		parts := scheduler.SlicesOf(g, h.spec)
 		if cut := network.Slice(fused, parts); parts != nil && same(cut.Graph) && h.of(ctx, cut) == nil {
 			return len(h.graphs) - 1
 		}
@@ -471,7 +471,7 @@ func (c *campaign) failed(how string, err error) {
 func even(r *scheduler.Result) bool {
 	shares := slices.Clone(r.Shares)
 	slices.SortFunc(shares, func(a, b int64) int { return int(b - a) })
-	if r.Clusters != scheduler.OverBatch || !slices.Equal(shares, pipeline.Shares(r.Batch, r.Spec.Clusters)) {
+	if r.Clusters != scheduler.OverBatch || !slices.Equal(shares, scheduler.Shares(r.Batch, r.Spec.Clusters)) {
 		return false
 	}
 	for k, plan := range r.Plans {

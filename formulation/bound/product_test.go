@@ -6,7 +6,6 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
@@ -66,7 +65,7 @@ func TestOneProduct(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		machine, err := pipeline.Machine(spec, scheduler.LevelAuto)
+		machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
@@ -138,7 +137,7 @@ func TestSlices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if pipeline.SlicesOf(g, r.Spec) == nil {
+		if scheduler.SlicesOf(g, r.Spec) == nil {
 			continue
 		}
 		sliced++

@@ -6,7 +6,6 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -37,7 +36,7 @@ func BenchmarkNetworks(b *testing.B) {
 		var n *split.Network
 		b.Run(name+"/state", func(b *testing.B) {
 			for range b.N {
-				if n, err = pipeline.SplitProblem(s, scheduler.Options{}); err != nil {
+				if n, err = scheduler.SplitProblem(s, scheduler.Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}

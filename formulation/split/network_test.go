@@ -11,7 +11,6 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -58,7 +57,7 @@ func pose(t *testing.T, c networkCase) (*schedule.Schedule, *split.Network) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := pipeline.SplitProblem(s, opt)
+	n, err := scheduler.SplitProblem(s, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +179,7 @@ func TestOperatorCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := pipeline.SplitProblem(s, scheduler.Options{Cost: doubled{}})
+	again, err := scheduler.SplitProblem(s, scheduler.Options{Cost: doubled{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/grain"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/internal/strict"
@@ -195,7 +194,7 @@ func GraphOf(net network.Network, r *scheduler.Result) (of network.Network, form
 		return net, form, err
 	}
 	forms := []Form{{}, {AttentionFused: true}}
-	if parts := pipeline.SlicesOf(g, r.Spec); parts != nil {
+	if parts := scheduler.SlicesOf(g, r.Spec); parts != nil {
 		has, err := network.HasAttention(net)
 		if err != nil {
 			return net, form, err
@@ -358,7 +357,7 @@ func (f *File) Check(ctx context.Context, path, accelerator, name string) (*Verd
 	if err := differs(path, "network.fingerprint", f.Network.Fingerprint, schedulefile.GraphFingerprint(g)); err != nil {
 		return nil, err
 	}
-	machine, err := pipeline.MachineOf(&f.Schedule, spec)
+	machine, err := scheduler.MachineOf(&f.Schedule, spec)
 	if err != nil {
 		return nil, fmt.Errorf("%s: hardware.level: %w", path, err)
 	}
@@ -587,7 +586,7 @@ func lines(r *scheduler.Result) error {
 
 // sameEverywhere reports what no bound here holds for: uneven shares, clusters that differ, units on parts of results.
 func sameEverywhere(r *scheduler.Result) error {
-	even, shares := pipeline.Shares(r.Batch, r.Spec.Clusters), slices.Clone(r.Shares)
+	even, shares := scheduler.Shares(r.Batch, r.Spec.Clusters), slices.Clone(r.Shares)
 	slices.SortFunc(shares, func(a, b int64) int { return cmp.Compare(b, a) })
 	if !slices.Equal(shares, even) {
 		return fmt.Errorf("clusters: found shares %v, expected %v, for which the bound holds", r.Shares, even)

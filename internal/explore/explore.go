@@ -15,7 +15,6 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/grain"
 	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
@@ -57,14 +56,14 @@ const (
 
 // decides reports whether an axis sets a decision of the scheduler.
 func (a Axis) decides() bool {
-	_, err := pipeline.LookupStage(a.Key)
+	_, err := scheduler.LookupStage(a.Key)
 	return err == nil
 }
 
 // GridKeys lists what an axis may be called, but for the fields of accelerators.
 func GridKeys() []string {
 	keys := []string{"model", "hardware", "batch", "chunk", "dtype", "grain", "variant"}
-	for _, st := range pipeline.Choices() {
+	for _, st := range scheduler.Choices() {
 		keys = append(keys, st.Name)
 	}
 	return keys
@@ -230,7 +229,7 @@ func (b *builder) point(at []int) (*point, error) {
 	}
 	var picks []scheduler.Pick
 	for _, a := range b.axes {
-		if st, err := pipeline.LookupStage(a.Key); err == nil {
+		if st, err := scheduler.LookupStage(a.Key); err == nil {
 			if _, err := st.Lookup(set[a.Key]); err != nil {
 				return nil, &GridError{a.Key, set[a.Key], err}
 			}

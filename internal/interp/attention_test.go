@@ -15,7 +15,6 @@ import (
 	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/interp"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/model"
@@ -300,7 +299,7 @@ func otherTiles(t *testing.T, made *scheduler.Result, r *rand.Rand, count func(s
 // Programs of random attentions on random machines compute what the network says, with scores nowhere but in
 // the L1, and take no less than the bound.
 func TestAttentionPrograms(t *testing.T) {
-	recipes := slices.DeleteFunc(pipeline.All(), func(r scheduler.Recipe) bool { return r.Name == "tiled-slices" })
+	recipes := slices.DeleteFunc(scheduler.All(), func(r scheduler.Recipe) bool { return r.Name == "tiled-slices" })
 	inside, fitted, forms := 0, 0, map[string]int{}
 	done, small, coarse, tight, reports := 0, 0, map[string]int{}, 0.0, interp.Report{}
 	for seed := range uint64(*attentionPrograms) {

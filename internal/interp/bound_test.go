@@ -15,12 +15,12 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/interp"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 // anyOptions draws what the generator may be told and no recipe tells it.
@@ -61,7 +61,7 @@ type tally struct {
 // program computes what the network says, and its file gives the same time. With mixed, the cores are of several kinds.
 func bounded(t *testing.T, seed uint64, mixed bool, sum *tally) {
 	t.Helper()
-	ctx, recipes := context.Background(), pipeline.All()
+	ctx, recipes := context.Background(), scheduler.All()
 	r := rand.New(rand.NewPCG(seed, 3))
 	spec, src, recipe := anyMachine(r), anyNet(r, seed), recipes[int(seed)%len(recipes)]
 	if mixed {
@@ -83,7 +83,7 @@ func bounded(t *testing.T, seed uint64, mixed bool, sum *tally) {
 		}})
 	}
 	batch := pick(r, int64(1), 2, 3, 4, 6, 8)
-	chunk := min(pick(r, int64(0), 0, 1, 2), pipeline.Shares(batch, spec.Clusters)[0])
+	chunk := min(pick(r, int64(0), 0, 1, 2), scheduler.Shares(batch, spec.Clusters)[0])
 	what := fmt.Sprintf("seed %d: %s of %s, batch %d, chunk %d", seed, recipe.Name, src.Name, batch, chunk)
 	made, err := scheduler.Run(ctx, src, spec, batch, recipe, scheduler.Options{InPlace: r.IntN(2) == 0, Chunk: chunk})
 	var tooBig *graphturbo.DoesNotFitError
@@ -231,7 +231,7 @@ func TestOrderOfHeads(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		p, _, err := pipeline.OrderProblem(made.Schedule, opt)
+		p, _, err := scheduler.OrderProblem(made.Schedule, opt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,8 +240,8 @@ func TestOrderOfHeads(t *testing.T) {
 			t.Error("the order is one of the problem's")
 		}
 	}
-	if _, err := scheduler.Compare(t.Context(), net, spec, 8,
-		scheduler.CompareOptions{Options: opt, Decisions: []string{"order"}}); err != nil {
+	if _, err := answers.Compare(t.Context(), net, spec, 8,
+		answers.CompareOptions{Options: opt, Decisions: []string{"order"}}); err != nil {
 		t.Error(err)
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/grain"
 	"github.com/dsasched/dsasched/internal/interp"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -131,7 +130,7 @@ func TestOverwriting(t *testing.T) {
 	over := scheduler.Strategy{Name: "over", Decide: func(_ context.Context, d *scheduler.Draft) error {
 		return graphturbo.PlaceOver(d.Schedule, graphturbo.LongestLifetime)
 	}}
-	recipes := slices.DeleteFunc(pipeline.All(), func(r scheduler.Recipe) bool { return r.Pick("issue") != "cross-layer" })
+	recipes := slices.DeleteFunc(scheduler.All(), func(r scheduler.Recipe) bool { return r.Pick("issue") != "cross-layer" })
 	done, replaced, added := 0, 0, 0
 	for i := uint64(0); done < *programs/3; i++ {
 		r := rand.New(rand.NewPCG(i, 7))
@@ -392,7 +391,7 @@ func lowered(t *testing.T, seed uint64, recipe scheduler.Recipe) *scheduler.Resu
 // Without a GB and without broadcast, each core keeps its own part of the weights; another
 // chunk may spread the same layer otherwise, so that cores need other parts of equal size.
 func TestKeptWeights(t *testing.T) {
-	if what, _, err := random(t, 78, pipeline.All(), false, schedule.UnevenNone); err != nil {
+	if what, _, err := random(t, 78, scheduler.All(), false, schedule.UnevenNone); err != nil {
 		t.Errorf("%s: %v", what, err)
 	}
 }
@@ -400,7 +399,7 @@ func TestKeptWeights(t *testing.T) {
 // Where a core's columns of weights begin depends on how many cores share them: with a nest of
 // its own, a chunk may cut other columns into tiles of equal number and place.
 func TestTilesOfSharedWeights(t *testing.T) {
-	if what, _, err := random(t, 1203791, pipeline.All(), true, schedule.UnevenOutputs); err != nil {
+	if what, _, err := random(t, 1203791, scheduler.All(), true, schedule.UnevenOutputs); err != nil {
 		t.Errorf("%s: %v", what, err)
 	}
 }
@@ -408,7 +407,7 @@ func TestTilesOfSharedWeights(t *testing.T) {
 // The input of a convolution that is added to its result must stay until it has been added.
 func TestInputOfMatrixAndVectorWork(t *testing.T) {
 	for _, seed := range []uint64{2326, 2350, 2372} {
-		if what, _, err := random(t, seed, pipeline.All(), false, schedule.UnevenNone); err != nil {
+		if what, _, err := random(t, seed, scheduler.All(), false, schedule.UnevenNone); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -416,11 +415,11 @@ func TestInputOfMatrixAndVectorWork(t *testing.T) {
 
 // Programs of all recipes on small machines compute what their networks say. More of
 // them: scripts/interpret.sh.
-func TestRandom(t *testing.T) { interpret(t, pipeline.All(), *programs) }
+func TestRandom(t *testing.T) { interpret(t, scheduler.All(), *programs) }
 
 // So do those in which units begin on parts of results.
 func TestPartsOfResults(t *testing.T) {
-	recipes := pipeline.All()
+	recipes := scheduler.All()
 	for i := range recipes {
 		var err error
 		recipes[i], err = scheduler.Replace(recipes[i], scheduler.Options{}, scheduler.Pick{Stage: "issue", Strategy: "cross-unit"})
@@ -474,7 +473,7 @@ func TestLayerBindings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stage, err := pipeline.LookupStage("bind")
+	stage, err := scheduler.LookupStage("bind")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -542,7 +541,7 @@ func bags(batch int64) (*model.Graph, error) {
 // The same at other grains: softmaxes, normalisations, activations and look-ups in parts,
 // in kernels of TVM's pass, stitched, and in instances.
 func TestGrains(t *testing.T) {
-	recipes := pipeline.All()
+	recipes := scheduler.All()
 	done, parts := 0, 0
 	for i := uint64(0); done < *programs/4; i++ {
 		r := rand.New(rand.NewPCG(i, 3))

@@ -10,7 +10,6 @@ import (
 
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/interp"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -41,10 +40,11 @@ func handing(seed uint64, odd bool) network.Network {
 // Outputs of a network that stay in the L1 or the LLB for the layers that read them are stored in the DDR as well, and
 // are what the network says, by the project's own recipes, with random nests, and where clusters divide the network.
 func TestKeptOutputs(t *testing.T) {
-	recipes := slices.Clone(pipeline.Tiled()[1:])
-	for _, pick := range []pipeline.Pick{{Stage: "outputs", Strategy: "l1-kept"},
+	recipes := slices.Clone(scheduler.Tiled()[1:])
+	for _, pick := range []scheduler.Pick{{Stage: "outputs", Strategy: "l1-kept"},
 		{Stage: "outputs", Strategy: "llb-kept"}} {
-		recipes = append(recipes, pipeline.Picking(pipeline.Table()[4], pick), pipeline.Picking(pipeline.Table()[0], pick))
+		recipes = append(recipes, scheduler.Picking(scheduler.Table()[4], pick),
+			scheduler.Picking(scheduler.Table()[0], pick))
 	}
 	kept := map[schedule.Level]int{}
 	for seed := range uint64(*programs) {
@@ -56,7 +56,7 @@ func TestKeptOutputs(t *testing.T) {
 			opt.Clusters, batch = scheduler.OverLayer, chunk
 		}
 		if r.IntN(3) == 0 {
-			recipe = pipeline.Picking(recipe, pipeline.Pick{Stage: "spill", Strategy: "overwrite"})
+			recipe = scheduler.Picking(recipe, scheduler.Pick{Stage: "spill", Strategy: "overwrite"})
 		}
 		made, err := scheduler.Run(t.Context(), handing(seed, seed%2 == 1), spec, batch, recipe, opt)
 		var tooBig *graphturbo.DoesNotFitError
@@ -120,7 +120,7 @@ func TestPartlyReadOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec.LB.SizeBytes = 32 << 10
-	for _, recipe := range pipeline.Tiled() {
+	for _, recipe := range scheduler.Tiled() {
 		if _, err := scheduler.Run(t.Context(), net, spec, 4, recipe, scheduler.Options{}); err != nil {
 			t.Errorf("%s: %v", recipe.Name, err)
 		}

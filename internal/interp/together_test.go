@@ -13,7 +13,6 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/interp"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
@@ -26,7 +25,7 @@ func together(t *testing.T, seed uint64, by scheduler.Division) (made *scheduler
 	networks []*model.Graph, what string) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))
-	spec, recipes := machine(r), pipeline.All()
+	spec, recipes := machine(r), scheduler.All()
 	spec.Clusters, spec.LaunchSeconds = pick(r, 2, 3, 4), 1e-9
 	recipe, chunk := recipes[int(seed)%len(recipes)], pick(r, int64(1), 2, 4)
 	batch := chunk*pick(r, int64(1), 2) + r.Int64N(2)
@@ -43,7 +42,7 @@ func together(t *testing.T, seed uint64, by scheduler.Division) (made *scheduler
 // Programs of stages on several chips, each with a DDR of its own, compute what their networks say. With
 // DSASCHED_LONG=1 in the environment 5000 run.
 func TestChips(t *testing.T) {
-	recipes := pipeline.All()
+	recipes := scheduler.All()
 	done, crossed, others := 0, 0, map[string]int{}
 	for i := *seed; done < long(*programs); i++ {
 		r := rand.New(rand.NewPCG(i, 41))
@@ -55,7 +54,7 @@ func TestChips(t *testing.T) {
 		batch := chunk*pick(r, int64(1), 2) + r.Int64N(2)
 		what := fmt.Sprintf("seed %d: %s, %d chips of %d clusters, batch %d, chunk %d", i, recipe.Name, spec.Chips.Count,
 			spec.Clusters, batch, chunk)
-		made, err := pipeline.RunStages(t.Context(), anyNet(r, i), spec, batch, recipe,
+		made, err := scheduler.Run(t.Context(), anyNet(r, i), spec, batch, recipe,
 			scheduler.Options{Chunk: chunk, Clusters: scheduler.Pipelined, Uneven: schedule.UnevenAll})
 		var tooBig *graphturbo.DoesNotFitError
 		if errors.As(err, &tooBig) {
@@ -164,7 +163,7 @@ func TestTogetherFaults(t *testing.T) {
 // Layers side by side on clusters of different kinds of core compute what their networks say, their files give the same
 // time, and none is faster than the bound on any division. With DSASCHED_LONG=1 in the environment 5000 run.
 func TestKindsTogether(t *testing.T) {
-	ctx, recipes := t.Context(), pipeline.All()
+	ctx, recipes := t.Context(), scheduler.All()
 	done, passed, several, closest, others := 0, 0, 0, 0.0, map[string]int{}
 	for i := *seed; done < long(*programs/2); i++ {
 		r := rand.New(rand.NewPCG(i, 43))
@@ -178,12 +177,12 @@ func TestKindsTogether(t *testing.T) {
 		batch := chunk*pick(r, int64(1), 2) + r.Int64N(2)
 		what := fmt.Sprintf("seed %d: %s, %d clusters of %d kinds, batch %d, chunk %d", i, recipe.Name, spec.Clusters,
 			len(spec.CoreTypes), batch, chunk)
-		recipe, err := pipeline.Replace(recipe, pipeline.Options{},
-			pipeline.Pick{Stage: "kinds", Strategy: pick(r, "greedy", "search")})
+		recipe, err := scheduler.Replace(recipe, scheduler.Options{},
+			scheduler.Pick{Stage: "kinds", Strategy: pick(r, "greedy", "search")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		made, err := pipeline.RunStages(ctx, src, spec, batch, recipe,
+		made, err := scheduler.Run(ctx, src, spec, batch, recipe,
 			scheduler.Options{Chunk: chunk, Clusters: scheduler.OverKinds, Uneven: schedule.UnevenAll})
 		var tooBig *graphturbo.DoesNotFitError
 		if errors.As(err, &tooBig) {

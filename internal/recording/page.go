@@ -8,12 +8,11 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/explain"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/page"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/explain"
 )
 
 // Shown is a schedule on a page.
@@ -297,7 +296,7 @@ func decisions(names []string, list []Shown) page.Section {
 }
 
 func strategy(stage, name string) string {
-	if st, err := pipeline.LookupStage(stage); err == nil {
+	if st, err := scheduler.LookupStage(stage); err == nil {
 		if s, err := st.Lookup(name); err == nil {
 			return s.Name + ": " + s.Description
 		}

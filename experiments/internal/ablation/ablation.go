@@ -7,7 +7,6 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/literature"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -36,7 +35,7 @@ var exactSteps = []string{"exact-order", "exact-all"}
 
 func fullAblation() ablation {
 	a := ablation{hardware: "stcp920", variants: scheduler.Table(), ten: literature.Configurations(),
-		searched: pipeline.Searched()}
+		searched: scheduler.Searched()}
 	for _, v := range scheduler.Exact() {
 		if slices.Contains(exactSteps, v.Name) {
 			a.variants = append(a.variants, v)
@@ -72,7 +71,7 @@ func (a ablation) heuristics() ablation {
 
 // insteadOf is the step that a variant, which is no step itself, is an alternative to.
 func insteadOf(variant string) (step string, ok bool) {
-	for _, r := range pipeline.Searched() {
+	for _, r := range scheduler.Searched() {
 		if r.Name == variant {
 			return r.Fallback[0], true
 		}

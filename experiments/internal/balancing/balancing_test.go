@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/harness/harnesstest"
-	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 // Stages take turns and so pass more batches than one cluster, and the report has a row for
@@ -20,7 +20,7 @@ import (
 func TestClusters(t *testing.T) {
 	var rows []division
 	for _, w := range clustersWays {
-		d, err := pipeline.LookupDivision(w.by)
+		d, err := scheduler.LookupDivision(w.by)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,6 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -23,8 +22,8 @@ var (
 	clustersNetworks = []string{"resnet50", "bert-128", "gpt3-175b-decode"}
 	clustersBatches  = []int64{1, 2, 4, 8}
 	clustersWays     = func() (ways []way) {
-		for _, by := range pipeline.Divisions() {
-			if by != string(pipeline.OverKinds) { // the machine has one
+		for _, by := range scheduler.Divisions() {
+			if by != string(scheduler.OverKinds) { // the machine has one
 				ways = append(ways, way{by, by, clustersMachine})
 			}
 		}
@@ -64,9 +63,9 @@ func divide(ctx context.Context, name string, batch int64, machine string, by sc
 	recipe := harness.Recipe(clustersVariant)
 	share := batch
 	if by == scheduler.OverBatch {
-		share = pipeline.Shares(batch, spec.Clusters)[0]
+		share = scheduler.Shares(batch, spec.Clusters)[0]
 	}
-	chunks := pipeline.Divisors(share, pipeline.MaxTunedChunk)
+	chunks := scheduler.Divisors(share, scheduler.MaxTunedChunk)
 	d := &division{Model: name, Batch: batch, Machine: machine, Clusters: by.Name()}
 	for _, chunk := range chunks {
 		r, err := scheduler.Run(ctx, net, spec, batch, recipe, scheduler.Options{Chunk: chunk, Clusters: by})
@@ -105,7 +104,7 @@ func clusters() harness.Experiment {
 		for _, name := range clustersNetworks {
 			for _, batch := range clustersBatches {
 				for _, w := range clustersWays {
-					d, err := pipeline.LookupDivision(w.by)
+					d, err := scheduler.LookupDivision(w.by)
 					if err != nil {
 						return nil, err
 					}

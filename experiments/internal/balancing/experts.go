@@ -7,12 +7,12 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/experts"
 	"github.com/dsasched/dsasched/formulation/solve"
-	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 // A routedCase is a layer of experts on a machine under routings of so many tokens.
@@ -49,7 +49,7 @@ func expertsExperiment() harness.Experiment {
 			for _, skew := range routedSkews {
 				key := fmt.Sprintf("%s-%s-%g", c.Machine, c.Mixture, skew)
 				p.Cells = append(p.Cells, harness.Cell{Key: key, Label: key,
-					Inputs: []any{c, skew, routedScenarios, routedSeed, routedWays, pipeline.Default},
+					Inputs: []any{c, skew, routedScenarios, routedSeed, routedWays, scheduler.Default},
 					Run:    func(ctx context.Context) (any, error) { return route(ctx, c, skew, routedScenarios) }})
 			}
 		}
@@ -118,7 +118,7 @@ func reportExperts(e harness.Experiment, rows []routed) (*harness.Report, error)
 		routedScenarios)
 	d.Note(
 		"Times are simulated: a chip's experts, scheduled together by %s, and all-to-alls there and back by their closed form, padded to the chip with most tokens. Bounds are of every plan that has each expert on one chip, whatever its kernels: weights and tokens across the DDR, products at the rate of the matrix units, experts whole.",
-		pipeline.Default)
+		scheduler.Default)
 	d.Table(times, plans)
 	d.Curves("skew", "Mean time of experts over the bound, by the skew of their shares", panels...)
 	d.Lead("skew", "Experts", fmt.Sprintf(

@@ -10,12 +10,12 @@ import (
 	"github.com/dsasched/dsasched/formulation/serving"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/server"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 // A servingCase is a decoder on a machine under requests of a mix.
@@ -74,7 +74,7 @@ func servingExperiment() harness.Experiment {
 		for _, c := range servingCases {
 			key := fmt.Sprintf("%s-%s-%s", c.Machine, c.Decoder, c.Mix)
 			p.Cells = append(p.Cells, harness.Cell{Key: key, Label: key, Inputs: []any{c, servingLoads, servingRequests,
-				servingSmall, servingSeed, servingLimits, pipeline.Default},
+				servingSmall, servingSeed, servingLimits, scheduler.Default},
 				Run: func(ctx context.Context) (any, error) { return serve(ctx, c, servingRequests, servingSmall) }})
 		}
 		p.Report = harness.Of(func(rows []served) (*harness.Report, error) { return reportServing(e, rows) })
@@ -216,7 +216,7 @@ func reportServing(e harness.Experiment, rows []served) (*harness.Report, error)
 		"Load is the requests a second over those that the machine answers when all are there at once, under fcfs. %d requests, %d at a time, steps of up to %d tokens, under chunked %d. TTFT: time to first token; TPOT: time per further token; medians and 99th percentiles. Latency: the mean time from arrival to last token; at least: a bound for every plan.",
 		servingRequests, servingLimits.Batch, servingLimits.Tokens, servingLimits.Chunk)
 	d.Note(
-		"Steps are sums of parts scheduled by %s and simulated at some sizes, linear between them. A request begins when the memory has room for all of its tokens.", pipeline.Default)
+		"Steps are sums of parts scheduled by %s and simulated at some sizes, linear between them. A request begins when the memory has room for all of its tokens.", scheduler.Default)
 	d.Note(
 		"Small traces have four requests of one or two pieces and a few tokens each, three at a time. Ratios of proven ones; the mean is geometric.")
 	d.Table(loads, rates, small)
@@ -229,9 +229,9 @@ func reportServing(e harness.Experiment, rows []served) (*harness.Report, error)
 }
 
 // machineAndRecipe opens a machine of one or several chips; the recipe is the default.
-func machineAndRecipe(name string) (spec *hardware.Spec, recipe pipeline.Recipe, err error) {
+func machineAndRecipe(name string) (spec *hardware.Spec, recipe scheduler.Recipe, err error) {
 	if spec, err = server.LoadMachine(name); err == nil {
-		recipe, err = pipeline.Lookup(pipeline.Default)
+		recipe, err = scheduler.Lookup(scheduler.Default)
 	}
 	return spec, recipe, err
 }

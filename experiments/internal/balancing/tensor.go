@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	"github.com/dsasched/dsasched/formulation/binding"
-	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 var (
@@ -31,7 +31,7 @@ func tensor() harness.Experiment {
 			for _, n := range tensorNetworks {
 				key := fmt.Sprintf("%s-%s-%d", machine, n.name, n.batch)
 				p.Cells = append(p.Cells, harness.Cell{Key: key, Label: key,
-					Inputs: []any{machine, n.name, n.batch, tensorMethods, pipeline.Default},
+					Inputs: []any{machine, n.name, n.batch, tensorMethods, scheduler.Default},
 					Run:    func(ctx context.Context) (any, error) { return shard(ctx, machine, n.name, n.batch) }})
 			}
 		}
@@ -50,7 +50,7 @@ func shard(ctx context.Context, machine, name string, batch int64) ([]answers.Sh
 	if err != nil {
 		return nil, err
 	}
-	list, err := answers.Shard(ctx, net, spec, batch, tensorMethods, recipe, false, binding.Options{}, pipeline.Options{})
+	list, err := answers.Shard(ctx, net, spec, batch, tensorMethods, recipe, false, binding.Options{}, scheduler.Options{})
 	for i := range list {
 		list[i].DType, list[i].Operators, list[i].Moves = "f16", nil, nil
 	}
@@ -83,7 +83,7 @@ func reportTensor(e harness.Experiment, rows [][]answers.Sharded) (*harness.Repo
 		}
 	}
 	d.Note(
-		"One chip has the whole batch; divided, each chip has its share of the batch and all weights. Greedy and exact divide operators (package formulation/sharding) and schedule the pieces between collectives by %s. Collectives follow their closed form and do not overlap with pieces.", pipeline.Default)
+		"One chip has the whole batch; divided, each chip has its share of the batch and all weights. Greedy and exact divide operators (package formulation/sharding) and schedule the pieces between collectives by %s. Collectives follow their closed form and do not overlap with pieces.", scheduler.Default)
 	d.Note(
 		"Greedily, an operator is cut if that costs less than its inputs' layouts then do; whether all that follows can stay cut shows later. Exact choices are proven by the formulas, not in the simulator.")
 	d.Table(latency, ratios)

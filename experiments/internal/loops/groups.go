@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/heuristics/ansor"
-	"github.com/dsasched/dsasched/internal/answers"
-	"github.com/dsasched/dsasched/internal/explain"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
+	"github.com/dsasched/dsasched/scheduler/explain"
 )
 
 // grouped is a network by GraphTurbo, and with the loops and bindings inside its kernels
@@ -71,7 +71,7 @@ func (s study) groups() harness.Experiment {
 						return nil, err
 					}
 					opt.Tuned, err = answers.TuneTasks(ctx, tasks, from,
-						scheduler.TuneSettings{Options: ansor.Options{Trials: s.grouped * len(tasks), Seed: 1}})
+						answers.TuneSettings{Options: ansor.Options{Trials: s.grouped * len(tasks), Seed: 1}})
 					if err != nil {
 						return nil, err
 					}

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/search"
 )
 
 // evaluations is the number of schedules the search for the best whole one simulates.
@@ -60,7 +60,7 @@ func (r *row) best(ctx context.Context, evaluations int) (*prediction, error) {
 		return nil, err
 	}
 	batch *= r.Cores
-	found, err := scheduler.Best(ctx, net, spec, batch, scheduler.BestOptions{Evaluations: evaluations})
+	found, err := search.Best(ctx, net, spec, batch, search.BestOptions{Evaluations: evaluations})
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/search"
 )
 
 // What commands cost is published for these machines, beside the work that they do.
@@ -81,7 +82,7 @@ func compareCosts(ctx context.Context, spec *hardware.Spec, nets []string, evalu
 				c.Variants = append(c.Variants, r.LatencySeconds())
 			}
 			if evaluations > 0 {
-				found, err := scheduler.Best(ctx, net, m, batch, scheduler.BestOptions{Evaluations: evaluations})
+				found, err := search.Best(ctx, net, m, batch, search.BestOptions{Evaluations: evaluations})
 				if err != nil {
 					return nil, err
 				}

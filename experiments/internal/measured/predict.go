@@ -13,7 +13,6 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
@@ -180,7 +179,7 @@ func (r *row) predict(ctx context.Context, recipe scheduler.Recipe) (*prediction
 		return nil, err
 	}
 	batch, scale := r.scaled(batch)
-	seen, err := pipeline.Machine(spec, pipeline.LevelAuto)
+	seen, err := scheduler.Machine(spec, scheduler.LevelAuto)
 	if err != nil {
 		return nil, err
 	}
@@ -220,12 +219,12 @@ func (r *row) simulate(ctx context.Context, spec *hardware.Spec, recipe schedule
 	if out.HostSeconds, err = r.host(spec); err != nil {
 		return nil, err
 	}
-	seen, err := pipeline.Machine(spec, pipeline.LevelAuto)
+	seen, err := scheduler.Machine(spec, scheduler.LevelAuto)
 	if err != nil {
 		return nil, err
 	}
 	var made *scheduler.Result
-	for _, c := range chunks(chunk, slices.Max(pipeline.Shares(batch, seen.Clusters))) {
+	for _, c := range chunks(chunk, slices.Max(scheduler.Shares(batch, seen.Clusters))) {
 		x, err := scheduler.Run(ctx, net, spec, batch, recipe, scheduler.Options{Chunk: c})
 		if tooLarge(err) {
 			out.Error = err.Error()
@@ -259,7 +258,7 @@ func chunks(given, share int64) []int64 {
 	if given > 0 {
 		return []int64{given}
 	}
-	all := pipeline.Divisors(share, pipeline.MaxTunedChunk)
+	all := scheduler.Divisors(share, scheduler.MaxTunedChunk)
 	return all[max(0, len(all)-2):]
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -231,11 +230,11 @@ func (b *blocking) simulated(ctx context.Context, spec *hardware.Spec, recipe sc
 			g.Param("w", model.I8, b.Tile['K'], channels, b.Tile['S'], b.Tile['R'])))
 		return g.Build()
 	}}
-	decide := func(_ context.Context, d *pipeline.Draft) error {
+	decide := func(_ context.Context, d *scheduler.Draft) error {
 		return d.Schedule.Follow(0, &schedule.Nest{Tiles: images, Depth: 2, Loads: 1, Pieces: 1,
 			Vector: schedule.AtColumns, Store: schedule.AtColumns, Columns: []int64{b.Tile['K']}, Reduction: reduction, Sums: 2})
 	}
-	own := pipeline.Strategy{Name: "given", Description: "the blocking that a row gives", Decide: decide}
+	own := scheduler.Strategy{Name: "given", Description: "the blocking that a row gives", Decide: decide}
 	made, err := scheduler.Run(ctx, net, machine, images, recipe.With("nest", own), scheduler.Options{Chunk: images})
 	if err != nil {
 		return 0, err

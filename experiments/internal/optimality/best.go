@@ -9,10 +9,10 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/literature"
-	"github.com/dsasched/dsasched/internal/search"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/search"
 )
 
 // wholeSchedules asks how far greedy schedules are from the best that a search judged by the
@@ -115,8 +115,8 @@ func (w wholeSchedules) run(ctx context.Context, src network.Network, spec *hard
 	if err != nil {
 		return a, err
 	}
-	found, err := scheduler.Best(ctx, src, spec, c.BatchSize,
-		scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: w.evaluations})
+	found, err := search.Best(ctx, src, spec, c.BatchSize,
+		search.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: w.evaluations})
 	if err != nil {
 		return a, err
 	}

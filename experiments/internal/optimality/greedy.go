@@ -11,7 +11,7 @@ import (
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
-	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 // againstExact asks how far greedy decisions are from the best ones.
@@ -29,11 +29,11 @@ func (o againstExact) experiment() harness.Experiment {
 }
 
 func (o againstExact) plan() (*harness.Plan, error) {
-	return configured[[]scheduler.Compared]{
+	return configured[[]answers.Compared]{
 		Experiment: o.experiment(), Hardware: o.hardware, Configurations: o.configurations,
 		Run: func(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) (
-			[]scheduler.Compared, error) {
-			list, err := scheduler.Compare(ctx, src, spec, c.BatchSize, scheduler.CompareOptions{})
+			[]answers.Compared, error) {
+			list, err := answers.Compare(ctx, src, spec, c.BatchSize, answers.CompareOptions{})
 			for i := range list {
 				list[i].Seconds = 0 // wall time does not repeat
 			}
@@ -44,11 +44,11 @@ func (o againstExact) plan() (*harness.Plan, error) {
 }
 
 // files are the answers of all configurations.
-func (o againstExact) files(all [][]scheduler.Compared) []harness.File {
+func (o againstExact) files(all [][]answers.Compared) []harness.File {
 	type answer struct {
 		Model string `json:"model"`
 		Batch int64  `json:"batch"`
-		scheduler.Compared
+		answers.Compared
 	}
 	var list []answer
 	for i, c := range o.configurations {
@@ -72,13 +72,13 @@ func (o againstExact) files(all [][]scheduler.Compared) []harness.File {
 }
 
 // find returns the answer of a decision by the first method for which ok holds.
-func find(list []scheduler.Compared, decision string, ok func(scheduler.Compared) bool) (scheduler.Compared, bool) {
+func find(list []answers.Compared, decision string, ok func(answers.Compared) bool) (answers.Compared, bool) {
 	for _, d := range list {
 		if d.Decision == decision && ok(d) {
 			return d, true
 		}
 	}
-	return scheduler.Compared{}, false
+	return answers.Compared{}, false
 }
 
 // value is a number, or 0 where it is missing.
@@ -89,10 +89,10 @@ func value(x *float64) float64 {
 	return *x
 }
 
-func isGreedy(d scheduler.Compared) bool { return !isExact(d) }
-func isExact(d scheduler.Compared) bool  { return d.Method == "search" || d.Method == "list" }
+func isGreedy(d answers.Compared) bool { return !isExact(d) }
+func isExact(d answers.Compared) bool  { return d.Method == "search" || d.Method == "list" }
 
-func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) {
+func (o againstExact) report(all [][]answers.Compared, b *harness.Document) {
 	t := harness.Table{Name: "decisions",
 		Title: "Greedy against exact, at the batches per cluster at which greedy is fastest",
 		Columns: harness.Columns("<Network", "<Decision", "<Method", "Objective", "Bound", "<Unit", "Gap (%)",
@@ -159,7 +159,7 @@ func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) {
 
 // ranks says whether what an objective prefers is what the simulator prefers: over all pairs of
 // answers to a decision of one network that differ in both.
-func (o againstExact) ranks(all [][]scheduler.Compared) harness.Table {
+func (o againstExact) ranks(all [][]answers.Compared) harness.Table {
 	t := harness.Table{Name: "ranks", Title: "Do objectives rank answers as the simulator does?",
 		Columns: harness.Columns("<Decision", "Networks", "Pairs", "Ranked by the objective|as simulated|otherwise",
 			"Kendall's\ntau"),
@@ -185,7 +185,7 @@ func (o againstExact) ranks(all [][]scheduler.Compared) harness.Table {
 
 // concordance counts the pairs of answers to a decision that differ in objective and throughput:
 // those of which the one with the lower objective is faster, and the others.
-func concordance(list []scheduler.Compared, decision string) (right, wrong int) {
+func concordance(list []answers.Compared, decision string) (right, wrong int) {
 	for i, a := range list {
 		for _, b := range list[:i] {
 			if a.Decision != decision || b.Decision != decision || a.Objective == nil || b.Objective == nil ||
@@ -207,7 +207,7 @@ func concordance(list []scheduler.Compared, decision string) (right, wrong int) 
 
 // gapSentence counts the greedy decisions that are proven best, and names the one that may be
 // farthest from it.
-func (o againstExact) gapSentence(all [][]scheduler.Compared) string {
+func (o againstExact) gapSentence(all [][]answers.Compared) string {
 	best, bounded, widest, where := 0, 0, 0.0, ""
 	for i, c := range o.configurations {
 		for _, decision := range []string{"split", "order", "bind", "memory", "issue"} {
@@ -233,7 +233,7 @@ func (o againstExact) gapSentence(all [][]scheduler.Compared) string {
 
 // gaps are the gaps of the greedy answers, in percent, by decision and configuration; 0 also
 // where nothing is proven.
-func (o againstExact) gaps(all [][]scheduler.Compared) []plots.Series {
+func (o againstExact) gaps(all [][]answers.Compared) []plots.Series {
 	list := []plots.Series{{Name: "split"}, {Name: "order"}, {Name: "bind"}, {Name: "memory"},
 		{Name: "issue"}}
 	for k := range list {
@@ -253,7 +253,7 @@ func (o againstExact) gaps(all [][]scheduler.Compared) []plots.Series {
 
 // sentence says how far a network's schedule is from the best, and which decision
 // loses most.
-func (o againstExact) sentence(c literature.Configuration, list []scheduler.Compared) string {
+func (o againstExact) sentence(c literature.Configuration, list []answers.Compared) string {
 	s := c.Network + ": "
 	worst, loss, compared := "", 0.0, false
 	for _, decision := range []string{"split", "order", "bind", "memory"} {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/harness/harnesstest"
-	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 func TestOptimality(t *testing.T) {
@@ -39,12 +39,12 @@ func TestOptimality(t *testing.T) {
 	if !gap {
 		t.Error("no figure of the gaps")
 	}
-	var list []scheduler.Compared
+	var list []answers.Compared
 	if err := json.Unmarshal(result, &list); err != nil {
 		t.Fatal(err)
 	}
 	gaps := map[string]float64{}
-	for _, s := range o.gaps([][]scheduler.Compared{list}) {
+	for _, s := range o.gaps([][]answers.Compared{list}) {
 		gaps[s.Name] = s.Values[0]
 	}
 	if gaps["order"] != 0 || gaps["bind"] <= 0 || gaps["bind"] >= 100 {
@@ -58,12 +58,12 @@ func TestOptimality(t *testing.T) {
 // By hand: of the three pairs one is ranked as simulated, one otherwise, and one differs in time
 // alone; another decision and an answer that was not simulated do not count.
 func TestConcordance(t *testing.T) {
-	answer := func(decision string, objective, rate float64) scheduler.Compared {
-		return scheduler.Compared{Decision: decision, Objective: &objective, ThroughputPerSecond: &rate}
+	answer := func(decision string, objective, rate float64) answers.Compared {
+		return answers.Compared{Decision: decision, Objective: &objective, ThroughputPerSecond: &rate}
 	}
 	unknown := answer("bind", 9, 9)
 	unknown.ThroughputPerSecond = nil
-	right, wrong := concordance([]scheduler.Compared{answer("bind", 1, 30), answer("bind", 2, 20), answer("bind", 2, 40),
+	right, wrong := concordance([]answers.Compared{answer("bind", 1, 30), answer("bind", 2, 20), answer("bind", 2, 40),
 		answer("order", 0, 1), unknown}, "bind")
 	if right != 1 || wrong != 1 {
 		t.Errorf("%d as simulated, %d otherwise, want 1 and 1", right, wrong)

@@ -10,9 +10,8 @@ import (
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/pipeline"
-	"github.com/dsasched/dsasched/internal/search"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 //go:embed machines/edge-mixed.yaml
@@ -33,7 +32,7 @@ var kindStrategies = []string{"greedy", "search"}
 func fullKinds() kinds {
 	return kinds{networks: []string{"squeezenet", "mobilenetv2", "resnet50", "vgg16", "densenet121", "bert-128", "vit-b16",
 		"mamba-block"}, beside: []string{"inception-v1", "inception-v3", "nasnet-mobile", "squeezenet", "resnet50", "vgg16"},
-		recipes: []string{"cross-layer", pipeline.Default}}
+		recipes: []string{"cross-layer", scheduler.Default}}
 }
 
 // Kinds is the experiment.
@@ -60,9 +59,9 @@ func (x kinds) plan() (*harness.Plan, error) {
 		file      string
 		data      []byte
 		networks  []string
-		divisions []pipeline.Division
-	}{{"edge-mixed.yaml", edgeMixed, x.networks, []pipeline.Division{pipeline.OverBatch}},
-		{"edge-pair.yaml", edgePair, x.beside, []pipeline.Division{pipeline.OverBatch, pipeline.OverKinds}}} {
+		divisions []scheduler.Division
+	}{{"edge-mixed.yaml", edgeMixed, x.networks, []scheduler.Division{scheduler.OverBatch}},
+		{"edge-pair.yaml", edgePair, x.beside, []scheduler.Division{scheduler.OverBatch, scheduler.OverKinds}}} {
 		spec, err := hardware.Parse(part.file, part.data)
 		if err != nil {
 			return nil, err
@@ -83,13 +82,13 @@ func (x kinds) plan() (*harness.Plan, error) {
 	return pl, nil
 }
 
-func measureKinds(ctx context.Context, name, recipe string, spec *hardware.Spec, divisions []pipeline.Division) (
+func measureKinds(ctx context.Context, name, recipe string, spec *hardware.Spec, divisions []scheduler.Division) (
 	*kindsCell, error) {
 	net, err := network.Open(name, network.Options{DType: harness.Precision(spec)})
 	if err != nil {
 		return nil, err
 	}
-	machine, err := pipeline.Machine(spec, pipeline.LevelAuto)
+	machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
 	if err != nil {
 		return nil, err
 	}
@@ -105,15 +104,15 @@ func measureKinds(ctx context.Context, name, recipe string, spec *hardware.Spec,
 	}
 	for _, division := range divisions {
 		for _, strategy := range kindStrategies {
-			r, err := pipeline.Lookup(recipe)
+			r, err := scheduler.Lookup(recipe)
 			if err != nil {
 				return nil, err
 			}
-			opt := pipeline.Options{Figures: true, Clusters: division}
-			if r, err = pipeline.Replace(r, opt, pipeline.Pick{Stage: "kinds", Strategy: strategy}); err != nil {
+			opt := scheduler.Options{Figures: true, Clusters: division}
+			if r, err = scheduler.Replace(r, opt, scheduler.Pick{Stage: "kinds", Strategy: strategy}); err != nil {
 				return nil, err
 			}
-			found, err := search.Run(ctx, net, spec, 1, r, opt)
+			found, err := scheduler.Run(ctx, net, spec, 1, r, opt)
 			if err != nil {
 				return nil, err
 			}
@@ -121,7 +120,7 @@ func measureKinds(ctx context.Context, name, recipe string, spec *hardware.Spec,
 			if seconds < c.Bound {
 				return nil, fmt.Errorf("%s: a schedule takes %g s, the bound is %g s", strategy, seconds, c.Bound)
 			}
-			if division == pipeline.OverKinds {
+			if division == scheduler.OverKinds {
 				c.Beside = append(c.Beside, seconds)
 			} else {
 				c.Seconds = append(c.Seconds, seconds)

@@ -12,11 +12,11 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/pipeline"
-	"github.com/dsasched/dsasched/internal/search"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/search"
 )
 
 // regret asks of each decision what the greedy choice loses, on networks and machines of several kinds.
@@ -106,7 +106,7 @@ func (x regret) plan() (*harness.Plan, error) {
 
 // measure is a cell: one element for each cluster.
 func (x regret) measure(ctx context.Context, net network.Network, spec *hardware.Spec) (*regretCell, error) {
-	machine, err := pipeline.Machine(spec, pipeline.LevelAuto)
+	machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
 	if err != nil {
 		return nil, err
 	}
@@ -177,22 +177,22 @@ func (x regret) smallest(ctx context.Context, g *model.Graph, spec *hardware.Spe
 	for _, id := range ids {
 		s.Operators = append(s.Operators, string(g.Op(id).Kind))
 	}
-	opt.Pair = func(_ string, greedy, best *pipeline.Result) { s.Why = why(greedy, best) }
+	opt.Pair = func(_ string, greedy, best *scheduler.Result) { s.Why = why(greedy, best) }
 	c, err := losing(ids, opt)
 	s.Loss, s.By = c.Loss(), c.By
 	return s, err
 }
 
 // why says what differs between two schedules of a network: what limits each, which queue waits, and what moves.
-func why(greedy, best *pipeline.Result) string {
-	share := func(r *pipeline.Result) string {
+func why(greedy, best *scheduler.Result) string {
+	share := func(r *scheduler.Result) string {
 		name, share := r.Limit()
 		return fmt.Sprintf("%s (%.0f %% of the time)", name, 100*share)
 	}
 	us := func(ps int64) string { return harness.Significant(1e-6*float64(ps)) + " µs" }
 	s := fmt.Sprintf("Greedy is limited by %s, the best choice by %s", share(greedy), share(best))
 	// The queue of the first cluster whose waiting grows most.
-	busy := func(r *pipeline.Result) map[isa.QueueKind]int64 {
+	busy := func(r *scheduler.Result) map[isa.QueueKind]int64 {
 		of := map[isa.QueueKind]int64{}
 		for q, queue := range r.Program.Queues {
 			if queue.Cluster == 0 {
@@ -217,11 +217,11 @@ func why(greedy, best *pipeline.Result) string {
 	}
 	for _, m := range []struct {
 		what string
-		of   func(*pipeline.Result) int64
+		of   func(*scheduler.Result) int64
 	}{
-		{"bytes cross the DDR", func(r *pipeline.Result) int64 { return r.Sim.Dynamic.LevelBytes[isa.DDR] }},
-		{"bytes cross the LLB", func(r *pipeline.Result) int64 { return r.Sim.Dynamic.LevelBytes[isa.GB] }},
-		{"kernels are launched", func(r *pipeline.Result) int64 { return r.Sim.Dynamic.Commands[isa.Launch] }},
+		{"bytes cross the DDR", func(r *scheduler.Result) int64 { return r.Sim.Dynamic.LevelBytes[isa.DDR] }},
+		{"bytes cross the LLB", func(r *scheduler.Result) int64 { return r.Sim.Dynamic.LevelBytes[isa.GB] }},
+		{"kernels are launched", func(r *scheduler.Result) int64 { return r.Sim.Dynamic.Commands[isa.Launch] }},
 	} {
 		if x, y := m.of(greedy), m.of(best); x != y {
 			s += fmt.Sprintf("; %s instead of %s %s", harness.Count(x), harness.Count(y), m.what)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/search"
+	"github.com/dsasched/dsasched/scheduler/search"
 )
 
 // A file is measured in place of the experiment's own networks, and its cells change with its graph.

@@ -12,7 +12,6 @@ import (
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/literature"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/plots"
@@ -102,7 +101,7 @@ func explainOrder(_ context.Context, r *scheduler.Result) (any, error) {
 		return nil, fmt.Errorf("cluster 0 has %d launches, expected %d, one for each instance", len(kernels), len(s.Order))
 	}
 	// Rates do not matter to what is read here.
-	items := pipeline.OrderItems(s, graphturbo.SplitOptions{MACsPerSecond: 1, VectorOpsPerSecond: 1})
+	items := scheduler.OrderItems(s, graphturbo.SplitOptions{MACsPerSecond: 1, VectorOpsPerSecond: 1})
 	weight, total := 0.0, 0.0
 	for k, id := range s.Order {
 		inst := &s.Instances.Instances[id]

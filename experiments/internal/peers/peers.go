@@ -9,7 +9,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
@@ -154,7 +153,7 @@ func (g *golden) measure(ctx context.Context, spec *hardware.Spec) (*cell, error
 	if err != nil {
 		return nil, err
 	}
-	machine, err := pipeline.Machine(spec, scheduler.LevelAuto)
+	machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
 	if err != nil {
 		return nil, err
 	}

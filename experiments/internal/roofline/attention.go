@@ -8,7 +8,6 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -50,7 +49,7 @@ type attended struct {
 // measureAttentions is the cell of a machine: a sequence for each cluster.
 func measureAttentions(ctx context.Context, spec *hardware.Spec, recipe scheduler.Recipe,
 	all []zoo.Attention) ([]attended, error) {
-	machine, err := pipeline.Machine(spec, scheduler.LevelAuto)
+	machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/tiling"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -34,7 +33,7 @@ func TestRuleIsNearTheBest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		machine, err := pipeline.Machine(spec, scheduler.LevelAuto)
+		machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,10 +10,10 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/certificate"
 	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/search"
 )
 
 // recipes are compared on networks of today, the project's own first.
@@ -102,7 +102,7 @@ func (c current) plan() (*harness.Plan, error) {
 // measureNetwork is a cell: one element for each cluster.
 func measureNetwork(ctx context.Context, net network.Network, spec *hardware.Spec,
 	picks []scheduler.Recipe, greedy bool) (*networkCell, error) {
-	machine, err := pipeline.Machine(spec, scheduler.LevelAuto)
+	machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
 	if err != nil {
 		return nil, err
 	}
@@ -155,9 +155,9 @@ func measureNetwork(ctx context.Context, net network.Network, spec *hardware.Spe
 		out.Evaluations = 0
 		return out, nil
 	}
-	opt := scheduler.BestOptions{Start: fastest, Recipes: []scheduler.Recipe{}, Evaluations: out.Evaluations}
+	opt := search.BestOptions{Start: fastest, Recipes: []scheduler.Recipe{}, Evaluations: out.Evaluations}
 	opt.Chunk = 1
-	found, err := scheduler.Best(ctx, net, spec, out.Batch, opt)
+	found, err := search.Best(ctx, net, spec, out.Batch, opt)
 	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return nil, fmt.Errorf("%s: %w", searched, err)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
@@ -129,7 +128,7 @@ func (s study) plan() (*harness.Plan, error) {
 
 // measure is a cell.
 func (s study) measure(ctx context.Context, spec *hardware.Spec, recipe scheduler.Recipe, f family) (*cell, error) {
-	machine, err := pipeline.Machine(spec, scheduler.LevelAuto)
+	machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +163,7 @@ func (s study) measure(ctx context.Context, spec *hardware.Spec, recipe schedule
 			}
 		}
 		net := k.network(dt)
-		opt := scheduler.Options{Chunk: slices.Max(pipeline.Shares(k.Batch, machine.Clusters))}
+		opt := scheduler.Options{Chunk: slices.Max(scheduler.Shares(k.Batch, machine.Clusters))}
 		made, err := scheduler.Run(ctx, net, spec, k.Batch, recipe, opt)
 		switch {
 		case harness.DoesNotFit(err):

@@ -10,10 +10,10 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/literature"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/search"
 )
 
 // systems is the experiment: machines, the first of which is the paper's, by configurations by
@@ -32,7 +32,7 @@ type systems struct {
 }
 
 func full() systems {
-	plain := slices.Concat(scheduler.Table(), scheduler.Baselines(), []scheduler.Recipe{pipeline.ConvFusion()})
+	plain := slices.Concat(scheduler.Table(), scheduler.Baselines(), []scheduler.Recipe{scheduler.ConvFusion()})
 	return systems{machines: []string{"stcp920", "ascend910", "goya"}, configurations: literature.Configurations(),
 		first: plain, others: plain, searched: []string{"A", "B", "G"}, evaluations: 100}
 }
@@ -70,12 +70,12 @@ type place struct {
 // atATime is the number of batch elements a cluster has at a time: the chip as many as the paper's
 // STCP920, with its 4 clusters.
 func (p *place) atATime(r scheduler.Recipe) int64 {
-	share := pipeline.Shares(p.configuration.BatchSize, p.clusters())[0]
+	share := scheduler.Shares(p.configuration.BatchSize, p.clusters())[0]
 	return min(share, max(1, 4*p.configuration.PaperChunk(r)/int64(p.clusters())))
 }
 
 func (p *place) clusters() int {
-	if machine, err := pipeline.Machine(p.spec, scheduler.LevelAuto); err == nil {
+	if machine, err := scheduler.Machine(p.spec, scheduler.LevelAuto); err == nil {
 		return machine.Clusters
 	}
 	return p.spec.Clusters
@@ -111,7 +111,7 @@ func (s systems) recipes(p *place) []scheduler.Recipe {
 		list = s.first
 	}
 	if p.first && p.searched && s.evaluations > 0 {
-		list = slices.Concat(list, scheduler.Exact(), pipeline.Searched())
+		list = slices.Concat(list, scheduler.Exact(), scheduler.Searched())
 	}
 	return list
 }
@@ -162,9 +162,9 @@ func (s systems) plan() (*harness.Plan, error) {
 		greedy := harness.Recipe("cross-layer")
 		if s.evaluations > 0 && (p.first || p.searched) {
 			own("entry", "best", p.atATime(greedy), greedy, func(ctx context.Context) (any, error) {
-				opt := scheduler.BestOptions{Recipes: []scheduler.Recipe{greedy}, Evaluations: s.evaluations}
+				opt := search.BestOptions{Recipes: []scheduler.Recipe{greedy}, Evaluations: s.evaluations}
 				opt.Chunk = p.atATime(greedy)
-				found, err := scheduler.Best(ctx, p.net, p.spec, p.configuration.BatchSize, opt)
+				found, err := search.Best(ctx, p.net, p.spec, p.configuration.BatchSize, opt)
 				if err != nil {
 					return p.entry(nil, "best", err)
 				}
@@ -172,7 +172,7 @@ func (s systems) plan() (*harness.Plan, error) {
 			})
 		}
 		own("bound", "bound", 0, greedy, func(ctx context.Context) (any, error) {
-			machine, err := pipeline.Machine(p.spec, scheduler.LevelAuto)
+			machine, err := scheduler.Machine(p.spec, scheduler.LevelAuto)
 			if err != nil {
 				return nil, err
 			}

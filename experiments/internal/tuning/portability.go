@@ -9,7 +9,6 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/literature"
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
@@ -85,7 +84,7 @@ func fullTable5() portability {
 		machines:    []machine{{hardware: "a100"}, {hardware: "a100", grid: []int{9, 12}}},
 		networks:    []portedNetwork{{"resnet18-tailor", "images/s"}},
 		batches:     []int64{8, 32, 128},
-		variants:    []scheduler.Recipe{tvm, pipeline.ConvFusion(), graphTurbo},
+		variants:    []scheduler.Recipe{tvm, scheduler.ConvFusion(), graphTurbo},
 		published: []publishedSpeedup{
 			{"a100", "resnet18-tailor", "cross-layer", "tvm", 0, 1.23, "Table 5 (mean)"},
 			{"a100", "resnet18-tailor", "cross-layer", "conv-fusion", 0, 1.06, "Table 5 (mean)"},

@@ -1,0 +1,511 @@
+// Package answers says of a network's schedule what people ask: how one decision compares by each method, what a method
+// makes of a decision alone, where the time of a schedule goes, and which loops are fastest for its kernels.
+package answers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dsasched/dsasched/scheduler"
+
+	"github.com/dsasched/dsasched/formulation/binding"
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/internal/issue"
+	"github.com/dsasched/dsasched/internal/suggest"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// A Compared is the result of one method for one decision, the others being greedy.
+type Compared struct {
+	Decision  string   `json:"decision"`
+	Chunk     int64    `json:"chunk"`  // batch elements that a cluster works on at a time
+	Method    string   `json:"method"` // a strategy's name; search: the exact one
+	Unit      string   `json:"unit"`   // of objective and bound
+	Objective *float64 `json:"objective"`
+	// Bound is a lower bound on all answers; nil: nothing is proven.
+	Bound  *float64 `json:"bound"`
+	Gap    *float64 `json:"gap"`    // how far the objective may be above the least, as a share of it
+	Status string   `json:"status"` // greedy, optimal, feasible, infeasible, limit or failed
+	// Seconds is wall time, and so not part of results that must repeat.
+	Seconds float64 `json:"seconds"`
+	// ThroughputPerSecond is simulated with this decision alone replaced; nil: not
+	// simulated.
+	ThroughputPerSecond *float64 `json:"throughput_per_s"`
+	// EnergyJoules is the energy of the batch; nil: not simulated, or the accelerator's description
+	// has no figures.
+	EnergyJoules *float64 `json:"energy_j"`
+	Note         string   `json:"note,omitempty"`
+}
+
+// CompareOptions are the settings of [Compare]. Of Options, Chunk 0 is the chunk at which
+// the greedy recipe is fastest, and a TimeLimit is the only limit.
+type CompareOptions struct {
+	scheduler.Options
+	Decisions []string // names of [Comparisons]; empty: those of [ComparisonsOn]
+	// Started and Ended, if not nil, are called for each decision.
+	Started func(decision string)
+	Ended   func(decision string, done bool)
+}
+
+// A comparison is a decision that can be compared: the stage that makes it, and what
+// its exact strategy minimises.
+type comparison struct {
+	name, stage, unit string
+	objective         func(ctx context.Context, s *schedule.Schedule, opt scheduler.Options) (float64, error)
+	run               func(c *comparer, ctx context.Context) error // nil: comparer.stage
+}
+
+func comparisons() []comparison {
+	return []comparison{
+		{name: "split", stage: "split", unit: scheduler.SecondsUnit, objective: func(_ context.Context, s *schedule.Schedule,
+			opt scheduler.Options) (float64, error) {
+			n, err := scheduler.SplitProblem(s, opt)
+			if err != nil {
+				return 0, err
+			}
+			return n.GivenSeconds, nil
+		}},
+		{name: "order", stage: "order", unit: scheduler.BytesUnit, objective: func(_ context.Context, s *schedule.Schedule,
+			opt scheduler.Options) (float64, error) {
+			p, _, err := scheduler.OrderProblem(s, opt)
+			if err != nil {
+				return 0, err
+			}
+			g := ordering.NewGraph(p)
+			r, err := ordering.Fixed("", g, g.Obey(s.Order), ordering.Traffic)
+			if err != nil {
+				return 0, err
+			}
+			if !r.HasOrder() {
+				return 0, errNoAnswer
+			}
+			return r.Cost, nil
+		}},
+		{name: "bind", stage: "bind", unit: scheduler.SecondsUnit, objective: func(ctx context.Context, s *schedule.Schedule,
+			opt scheduler.Options) (float64, error) {
+			m, err := scheduler.CostModel(s, opt)
+			if err != nil {
+				return 0, err
+			}
+			n, err := binding.FromSchedule(ctx, s, m)
+			if err != nil {
+				return 0, err
+			}
+			return n.Problem.Seconds(n.Given), nil
+		}},
+		{name: "memory", stage: "spill", unit: scheduler.BytesUnit, objective: func(_ context.Context, s *schedule.Schedule,
+			_ scheduler.Options) (float64, error) {
+			return float64(scheduler.Moved(s)), nil
+		}},
+		{name: "issue", stage: "issue", run: (*comparer).issue},
+		{name: "all", run: (*comparer).all},
+	}
+}
+
+// errNoAnswer is an objective's error where the problem is infeasible for a decision.
+var errNoAnswer = fmt.Errorf("does not fit")
+
+// Comparisons lists the decisions that [Compare] knows.
+func Comparisons() []string {
+	var names []string
+	for _, c := range comparisons() {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// ComparisonsOn are the decisions that [Compare] knows on a machine: exact bindings know cores of one kind only.
+func ComparisonsOn(machine *hardware.Spec) []string {
+	return slices.DeleteFunc(Comparisons(), func(d string) bool {
+		return machine.Mixed() && (d == "bind" || d == "all")
+	})
+}
+
+// comparer holds what all decisions start from: the greedy schedule.
+type comparer struct {
+	net     network.Network
+	machine *hardware.Spec
+	recipe  scheduler.Recipe
+	opt     CompareOptions
+	batch   int64
+	share   int64
+	busy    int
+	base    *scheduler.Draft
+	rows    []Compared
+	// seen are simulated throughputs by picks, so that none is simulated twice.
+	seen map[string]rated
+}
+
+// Compare puts the answers of all strategies beside the greedy ones of GraphTurbo's full
+// schedule, decision by decision: objective, bound, and the throughput when only that
+// decision is replaced. If ctx ends first, it returns the rows so far and its error.
+func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64,
+	opt CompareOptions) ([]Compared, error) {
+	for _, d := range opt.Decisions {
+		if !slices.Contains(Comparisons(), d) {
+			return nil, fmt.Errorf("unknown decision %q%s", d, suggest.Expected(d, Comparisons()))
+		}
+	}
+	if err := scheduler.CheckBatch(batch); err != nil {
+		return nil, err
+	}
+	r, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		return nil, err
+	}
+	spec, err := scheduler.Machine(machine, opt.Level)
+	if err != nil {
+		return nil, err
+	}
+	known := ComparisonsOn(spec)
+	if len(opt.Decisions) == 0 {
+		opt.Decisions = known
+	}
+	for _, d := range opt.Decisions {
+		if !slices.Contains(known, d) {
+			return nil, fmt.Errorf("decision %s: %s has cores of several kinds, expected one; those that know them: %s", d,
+				spec.Name, strings.Join(known, ", "))
+		}
+	}
+	shares := scheduler.Shares(batch, spec.Clusters)
+	opt.TimeLimitOnly = opt.TimeLimit > 0
+	c := &comparer{net: net, machine: machine, recipe: r, opt: opt, batch: batch, share: shares[0],
+		seen: map[string]rated{}}
+	if c.opt.Chunk != 0 && (c.opt.Chunk < 1 || c.opt.Chunk > c.share || c.share%c.opt.Chunk != 0) {
+		return nil, fmt.Errorf("chunk is %d, expected a divisor of %d, the batch elements of a cluster", c.opt.Chunk, c.share)
+	}
+	for _, n := range shares {
+		if n > 0 && n != c.share {
+			return nil, fmt.Errorf("batch %d does not divide evenly over %d clusters", batch, spec.Clusters)
+		}
+		if n > 0 {
+			c.busy++
+		}
+	}
+	if c.opt.Chunk == 0 {
+		greedy, err := scheduler.Run(ctx, net, machine, batch, r,
+			scheduler.Options{Level: opt.Level, InPlace: opt.InPlace, Uneven: opt.Uneven,
+				Cost: opt.Cost})
+		if err != nil {
+			return nil, err
+		}
+		c.opt.Chunk = greedy.Chunk
+	}
+	g, err := net.Graph(c.opt.Chunk)
+	if err != nil {
+		return nil, err
+	}
+	made, err := scheduler.FastestChunk(ctx, net, machine, batch, r, c.opt.Options)
+	if err != nil {
+		return nil, err
+	}
+	c.opt.Uneven = made.Uneven
+	if c.base, err = scheduler.MakeDraft(ctx, g, spec, r, c.opt.Options); err != nil {
+		return nil, err
+	}
+	for _, d := range comparisons() {
+		if !slices.Contains(opt.Decisions, d.name) {
+			continue
+		}
+		if opt.Started != nil {
+			opt.Started(d.name)
+		}
+		if d.run != nil {
+			err = d.run(c, ctx)
+		} else {
+			err = c.stage(ctx, d)
+		}
+		if opt.Ended != nil {
+			opt.Ended(d.name, err == nil)
+		}
+		if ctx.Err() != nil {
+			return c.rows, ctx.Err()
+		}
+		if err != nil {
+			return c.rows, fmt.Errorf("%s: %w", d.name, err)
+		}
+	}
+	return c.rows, nil
+}
+
+// throughput simulates a draft, or remembers what it gave.
+func (c *comparer) throughput(ctx context.Context, d *scheduler.Draft) (rated, error) {
+	key := picksOf(d.Recipe)
+	if t, ok := c.seen[key]; ok {
+		return t, nil
+	}
+	r, err := scheduler.Replay(ctx, c.net.Name, d.Schedule, c.busy, int(c.share/c.opt.Chunk), d.Lower)
+	if err != nil {
+		return rated{}, err
+	}
+	t := rated{perSecond: round(float64(c.batch) / (float64(r.TotalPs) * 1e-12))}
+	if e := scheduler.EnergyOf(d.Spec, d.Graph, r); e != nil {
+		joules := round(e.Total())
+		t.joules = &joules
+	}
+	c.seen[key] = t
+	return t, nil
+}
+
+// rated is a simulated throughput, and the energy of the batch where there are figures.
+type rated struct {
+	perSecond float64
+	joules    *float64
+}
+
+func picksOf(r scheduler.Recipe) string {
+	var picks []string
+	for _, st := range scheduler.Stages() {
+		picks = append(picks, r.Pick(st.Name))
+	}
+	return strings.Join(picks, " ")
+}
+
+// round drops the digits that differ between kinds of processors.
+func round(x float64) float64 {
+	y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 9, 64), 64)
+	if err != nil {
+		panic("scheduler: " + err.Error())
+	}
+	return y
+}
+
+// add simulates a draft, if there is one, and keeps the row.
+func (c *comparer) add(ctx context.Context, row Compared, d *scheduler.Draft) error {
+	if d != nil {
+		switch t, err := c.throughput(ctx, d); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			row.Note = "not simulated: " + err.Error()
+		default:
+			row.ThroughputPerSecond, row.EnergyJoules = &t.perSecond, t.joules
+		}
+	}
+	if row.Objective != nil && row.Bound != nil {
+		gap := 0.0
+		if *row.Objective > 0 {
+			gap = (*row.Objective - *row.Bound) / *row.Objective
+		}
+		row.Gap = &gap
+	}
+	row.Chunk = c.opt.Chunk
+	c.rows = append(c.rows, row)
+	return nil
+}
+
+// stage compares the strategies of a stage: first the greedy one, last the exact one,
+// whose bound is that of all.
+func (c *comparer) stage(ctx context.Context, d comparison) error {
+	st, err := scheduler.LookupStage(d.stage)
+	if err != nil {
+		return err
+	}
+	after := scheduler.Stages()[slices.IndexFunc(scheduler.Stages(),
+		func(x scheduler.Stage) bool { return x.Name == d.stage })-1].Name
+	greedy, err := st.Lookup(c.recipe.Pick(st.Name))
+	if err != nil {
+		return err
+	}
+	methods := []scheduler.Strategy{greedy}
+	for _, s := range st.Strategies {
+		// The problem of bindings does not have all that even may choose.
+		if s.Name != greedy.Name && s.Name != scheduler.EvenBinding.Name && !s.NeedsSolver && !s.Trials &&
+			s.Refine == nil {
+			methods = append(methods, s)
+		}
+	}
+	type made struct {
+		row   Compared
+		draft *scheduler.Draft
+	}
+	var list []made
+	var best *scheduler.Solved
+	for _, s := range methods {
+		began := time.Now()
+		draft, row := c.base, Compared{Decision: d.name, Method: s.Name, Unit: d.unit, Status: "greedy"}
+		if s.Name != greedy.Name {
+			r, err := scheduler.Replace(c.recipe, c.opt.Options, scheduler.Pick{Stage: st.Name, Strategy: s.Name})
+			if err != nil {
+				return err
+			}
+			draft, err = scheduler.ContinueDraft(ctx, c.base.Schedule, after, r, c.opt.Options)
+			if err != nil {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				row.Status, row.Note = "failed", "not simulated: "+err.Error()
+			}
+		}
+		if draft != nil {
+			switch cost, err := d.objective(ctx, draft.Schedule, c.opt.Options); {
+			case err == errNoAnswer:
+			case err != nil:
+				return err
+			default:
+				cost = round(cost)
+				row.Objective = &cost
+			}
+			if a, ok := scheduler.Answer(draft, st.Name); ok {
+				best = &a
+				if row.Status, row.Note = a.Status.String(), a.Note; !a.Status.HasValues() {
+					row.Objective, draft = nil, nil
+				} else {
+					cost := round(a.Objective)
+					row.Objective = &cost
+				}
+			}
+		}
+		row.Seconds = time.Since(began).Seconds()
+		list = append(list, made{row, draft})
+	}
+	for _, m := range list {
+		if scheduler.Overwrites(m.row.Method) {
+			// Values that take the place of others may move less than the bound.
+			m.row.Note = cmp.Or(m.row.Note, "in-place reuse is ignored")
+		} else if best != nil && best.Status != milp.Infeasible && m.row.Objective != nil {
+			bound := round(best.Bound)
+			m.row.Bound = &bound
+			switch {
+			case *m.row.Objective <= bound:
+				m.row.Status = "optimal"
+			case m.row.Status == "optimal": // of the exact strategy's problem, which is a part of this one
+				m.row.Status = "feasible"
+			}
+		}
+		if err := c.add(ctx, m.row, m.draft); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// issueCommands is the largest kernel that issue compares.
+const issueCommands = 700
+
+// issue compares in-order issue of a kernel's commands with the best order.
+func (c *comparer) issue(ctx context.Context) error {
+	began := time.Now()
+	plans := make([][]lower.Segment, c.base.Spec.Clusters)
+	for k := range c.busy {
+		plans[k] = []lower.Segment{{Schedule: c.base.Schedule, Iterations: int(c.share / c.opt.Chunk)}}
+	}
+	program, err := lower.Program(c.net.Name, c.base.Spec, plans, scheduler.Until(ctx, c.base.Lower))
+	if err != nil {
+		return err
+	}
+	// The kernel with the most commands that can be dealt with.
+	var span issue.Span
+	for _, k := range issue.Kernels(program, 0) {
+		if n := k.Last - k.First; n > span.Last-span.First && n <= issueCommands {
+			span = k
+		}
+	}
+	if span.Last == span.First {
+		return c.add(ctx, Compared{Decision: "issue", Method: "in-order", Unit: scheduler.SecondsUnit, Status: "greedy",
+			Note: fmt.Sprintf("every kernel has more than %d commands", issueCommands)}, nil)
+	}
+	x, err := issue.Compare(ctx, program, span)
+	if err != nil {
+		return err
+	}
+	note := fmt.Sprintf("one kernel of %d commands; the bound is that of a relaxation, so the gap is the most that "+
+		"reordering can save", x.Commands)
+	row := func(method, status string, ps int64, took float64) error {
+		objective, bound := round(float64(ps)*1e-12), round(float64(x.BoundPs)*1e-12)
+		if ps <= x.BoundPs {
+			status = "optimal"
+		}
+		return c.add(ctx, Compared{Decision: "issue", Method: method, Unit: scheduler.SecondsUnit,
+			Objective: &objective, Bound: &bound,
+			Status: status, Note: note, Seconds: took}, nil)
+	}
+	if err := row("in-order", "greedy", x.InOrderPs, 0); err != nil {
+		return err
+	}
+	return row("list", "feasible", x.ListPs, time.Since(began).Seconds())
+}
+
+// all compares the greedy recipe with exact-all: the fastest of every decision exact
+// and of what it falls back to.
+func (c *comparer) all(ctx context.Context) error {
+	if err := c.add(ctx, Compared{Decision: "all", Method: "greedy", Unit: scheduler.SecondsUnit, Status: "greedy"},
+		c.base); err != nil {
+		return err
+	}
+	if err := c.fastest(ctx, scheduler.Default, Compared{Method: scheduler.Default, Status: "greedy"}, ""); err != nil {
+		return err
+	}
+	if err := c.fastest(ctx, "exact-all", Compared{Method: "search", Status: "feasible"},
+		"; nothing is proven of all decisions together"); err != nil {
+		return err
+	}
+	// One decision alone may do better: objectives are not time.
+	row := &c.rows[len(c.rows)-1]
+	for _, r := range c.rows {
+		if r.ThroughputPerSecond != nil && (row.ThroughputPerSecond == nil ||
+			*r.ThroughputPerSecond > *row.ThroughputPerSecond) {
+			row.ThroughputPerSecond, row.EnergyJoules = r.ThroughputPerSecond, r.EnergyJoules
+			row.Note = fmt.Sprintf("the schedule is that of the row %s %s, the fastest of all", r.Decision, r.Method)
+		}
+	}
+	return nil
+}
+
+// fastest completes the row of a recipe and those that it falls back to.
+func (c *comparer) fastest(ctx context.Context, name string, row Compared, also string) error {
+	began := time.Now()
+	all, err := scheduler.Lookup(name)
+	if err != nil {
+		return err
+	}
+	recipes, err := scheduler.Alternatives(all, c.opt.Options)
+	if err != nil {
+		return err
+	}
+	best, from := rated{}, ""
+	var failed error
+	for _, r := range recipes {
+		t, ok := c.seen[picksOf(r)]
+		if !ok {
+			d, err := scheduler.MakeDraft(ctx, c.base.Graph, c.base.Spec, r, c.opt.Options)
+			if err == nil {
+				t, err = c.throughput(ctx, d)
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil && !scheduler.TooLarge(err) {
+				return fmt.Errorf("%s: %w", r.Name, err)
+			}
+			if err != nil && failed == nil {
+				failed = fmt.Errorf("%s: %w", r.Name, err)
+			}
+		}
+		if t.perSecond > best.perSecond {
+			best, from = t, r.Name
+		}
+	}
+	row.Decision, row.Unit, row.Seconds = "all", scheduler.SecondsUnit, time.Since(began).Seconds()
+	if from == "" {
+		row.Status, row.Note = "limit", "not simulated: "+failed.Error()
+	} else {
+		row.ThroughputPerSecond, row.EnergyJoules = &best.perSecond, best.joules
+		row.Note = fmt.Sprintf("the schedule is that of %s, the fastest of %d%s", from, len(recipes), also)
+		if failed != nil {
+			row.Note += "; " + failed.Error()
+		}
+	}
+	row.Chunk = c.opt.Chunk
+	c.rows = append(c.rows, row)
+	return nil
+}

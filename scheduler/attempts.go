@@ -1,0 +1,231 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// An attempt is a schedule that a run tries.
+type attempt struct {
+	chunk  int64
+	recipe int // number
+	pieces schedule.Uneven
+	weight float64 // of divisions, see spread and stages
+}
+
+// A contest makes the schedules of attempts and keeps the fastest.
+type contest struct {
+	recipes  []Recipe
+	weights  []float64
+	opt      run
+	compared bool // its time is wanted even where there is but one schedule
+	// make makes the schedule of an attempt, whose chunk, pieces and weight are set in opt, and measure says how many
+	// picoseconds it takes; math.MaxInt64: more than the limit.
+	make    func(ctx context.Context, r Recipe, opt run) (*Result, error)
+	measure func(ctx context.Context, made *Result, limit int64) (ps int64, err error)
+	// measured are schedules by what their commands follow from. One is simulated at a time, since what takes longer
+	// than least, the fastest so far of all lanes, is given up. That is never the answer's, so that none depends on
+	// which lane was first.
+	mu       sync.Mutex
+	measured map[program]int64
+	least    int64
+	// quick has, by chunk and strategies, the pieces with which recipes are fastest that make no exact decisions.
+	quick map[string]schedule.Uneven
+}
+
+// program names the program of a schedule.
+type program struct {
+	graph    *model.Graph
+	commands [sha256.Size]byte
+}
+
+// tried is the fastest schedule of some attempts.
+type tried struct {
+	made *Result // nil: there is none
+	ps   int64
+	err  error // the first
+}
+
+// fastest tries all attempts of a chunk. Recipes that have drafts in common run one after the other, others beside
+// them.
+func (c *contest) fastest(ctx context.Context, chunk int64) tried {
+	c.opt.Chunk = chunk
+	if len(c.recipes) > 1 {
+		c.opt = c.opt.oneAtATime()
+	}
+	lanes := lanesOf(c.recipes, c.opt)
+	list, err := c.attempts(ctx, lanes)
+	if err != nil {
+		return tried{err: err}
+	}
+	all := make([]tried, len(c.recipes))
+	c.measured, c.least = map[program]int64{}, math.MaxInt64
+	var side errgroup.Group
+	side.SetLimit(2) // memory
+	begun, first := make(chan struct{}), int64(math.MaxInt64)
+	for k, l := range lanes {
+		// A lane beside the first waits for what that has measured: so nothing is done for a schedule that is slower.
+		l.opt.slower = func(leastPs int64) bool {
+			if k == 0 {
+				return false
+			}
+			<-begun
+			return leastPs > first
+		}
+		side.Go(func() error {
+			if k == 0 {
+				defer func() {
+					for _, r := range l.recipes {
+						if all[r].made != nil {
+							first = min(first, all[r].ps)
+						}
+					}
+					close(begun)
+				}()
+			}
+			away := func(a attempt) bool { return !slices.Contains(l.recipes, a.recipe) }
+			c.try(ctx, slices.DeleteFunc(slices.Clone(list), away), l.opt, all)
+			return nil
+		})
+	}
+	_ = side.Wait()
+	best := tried{ps: math.MaxInt64}
+	for _, t := range all {
+		if fatal(ctx, t.err) {
+			return tried{err: t.err}
+		}
+		best.err = cmp.Or(best.err, t.err)
+		if t.made != nil && t.ps < best.ps {
+			best.made, best.ps = t.made, t.ps
+		}
+	}
+	return best
+}
+
+// time is measure of a schedule, once for all of the same commands.
+func (c *contest) time(ctx context.Context, made *Result, limit int64) (ps int64, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	same := program{made.Schedule.Graph, made.commands()}
+	if ps, known := c.measured[same]; known && made.Clusters == OverBatch {
+		return ps, nil
+	}
+	if ps, err = c.measure(ctx, made, min(limit, c.least)); err == nil {
+		c.measured[same], c.least = ps, min(c.least, ps)
+	}
+	return ps, err
+}
+
+// attempts lists those of the chunk: for each recipe all pieces, and with these all weights. A recipe that takes long
+// has the pieces only that suit a quick one.
+func (c *contest) attempts(ctx context.Context, lanes []lane) (list []attempt, err error) {
+	for i, r := range c.recipes {
+		all := c.opt.Uneven.Alternatives()
+		if r.Pick("bind") == EvenBinding.Name { // whose pieces differ anyway
+			all = all[:1]
+		}
+		if greedy, slow := r.greedy(); slow && len(all) > 1 {
+			// The first recipe alone may have strategies of the caller's own.
+			key := fmt.Sprint(c.opt.Chunk, greedy.Strategies(), len(greedy.own))
+			if _, known := c.quick[key]; !known {
+				alone := contest{recipes: []Recipe{greedy}, weights: c.weights, opt: c.opt, make: c.make,
+					measure: c.measure}
+				if at := slices.IndexFunc(lanes, func(l lane) bool { return l.first == greedy.first() }); at >= 0 {
+					alone.opt = lanes[at].opt
+				}
+				quick := alone.fastest(ctx, c.opt.Chunk)
+				if fatal(ctx, quick.err) {
+					return nil, quick.err
+				}
+				if c.quick == nil {
+					c.quick = map[string]schedule.Uneven{}
+				}
+				if c.quick[key] = all[0]; quick.made != nil {
+					c.quick[key] = quick.made.Uneven
+				}
+			}
+			all = []schedule.Uneven{c.quick[key]}
+		}
+		for _, pieces := range all {
+			for _, weight := range c.weights {
+				list = append(list, attempt{c.opt.Chunk, i, pieces, weight})
+			}
+		}
+	}
+	return list, nil
+}
+
+// try makes the schedules of attempts in order, until an error is fatal. It leaves out those with other pieces where
+// there is nothing to cut so, or where there would be many times more instances: pieces are then too small to be
+// faster.
+func (c *contest) try(ctx context.Context, list []attempt, opt run, all []tried) {
+	kept, limit := &tried{}, int64(math.MaxInt64)
+	most := opt.mostInstances
+	var last *Result           // with the pieces before
+	left := map[string]int64{} // sixteenths of the LLB that values leave in schedules, by what decides but the reserve
+	for i, a := range list {
+		t := &all[a.recipe]
+		first := i == 0 || list[i-1].recipe != a.recipe
+		if first {
+			if t.ps = limit; i > 0 && fatal(ctx, all[list[i-1].recipe].err) {
+				return
+			}
+			last, opt.mostInstances = nil, most
+		} else if fatal(ctx, t.err) {
+			return
+		}
+		if !first && list[i-1].pieces != a.pieces && last != nil {
+			opt.mostInstances = 4 * len(last.Schedule.Instances.Instances)
+		}
+		if last != nil && last.Uneven != a.pieces && !last.Schedule.Uneven() {
+			continue
+		}
+		opt.Uneven, opt.ddrWeight = a.pieces, a.weight
+		r := c.recipes[a.recipe]
+		key := fmt.Sprint(a.pieces, a.weight, slices.DeleteFunc(r.Strategies(),
+			func(p Pick) bool { return p.Stage == reserve.Name }))
+		want := reserve.named(r.Pick(reserve.Name))
+		if n, known := left[key]; known && n >= want {
+			continue // there is that room already
+		}
+		made, err := c.make(ctx, r, opt)
+		ps := int64(0)
+		if err == nil {
+			if want == reserve.Choices[0].Value {
+				left[key] = made.leftOfLLB()
+			}
+			onePiece := i == len(list)-1 || !made.Schedule.Uneven()
+			if c.compared || t.made != nil || len(c.recipes)+len(c.weights) > 2 || !onePiece {
+				ps, err = c.time(ctx, made, t.ps)
+			}
+		}
+		if errors.Is(err, errSlower) {
+			continue
+		}
+		if err != nil {
+			t.err = cmp.Or(t.err, err)
+			if fatal(ctx, err) {
+				t.err = err
+			}
+			continue
+		}
+		if last = made; ps < t.ps {
+			if kept != t {
+				kept.made = nil // of the memory that results take
+				kept = t
+			}
+			t.made, t.ps, limit = made, ps, ps
+		}
+	}
+}

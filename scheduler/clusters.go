@@ -1,0 +1,502 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/partition"
+	"github.com/dsasched/dsasched/formulation/split"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/internal/suggest"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// A Division says what the clusters divide between them.
+type Division string
+
+// The divisions. In all but the first, every cluster has a part of the network and sees the
+// whole batch, chunk by chunk, and what one cluster makes and another reads is in the DDR.
+const (
+	OverBatch Division = ""         // the batch: a cluster runs the whole network on its share
+	Pipelined Division = "pipeline" // the network, into stages of least load ([partition.Solve])
+	OverLayer Division = "layers"   // layers, where the pieces together take less time
+	OverKinds Division = "kinds"    // layers, between clusters of one kind of core each ([hardware.Spec.Apart])
+)
+
+// Divisions lists the names of all, that of OverBatch being "batch".
+func Divisions() []string {
+	return []string{"batch", string(Pipelined), string(OverLayer), string(OverKinds)}
+}
+
+// LookupDivision finds a division by its name.
+func LookupDivision(name string) (Division, error) {
+	if !slices.Contains(Divisions(), name) {
+		return "", fmt.Errorf("unknown division of the clusters' work %q%s", name, suggest.Expected(name, Divisions()))
+	}
+	if name == "batch" {
+		return OverBatch, nil
+	}
+	return Division(name), nil
+}
+
+// Name is the division's name, by which LookupDivision finds it.
+func (d Division) Name() string {
+	if d == OverBatch {
+		return "batch"
+	}
+	return string(d)
+}
+
+// machine is that of [Machine], with a cluster for each kind of core if d is OverKinds.
+func (d Division) machine(described *hardware.Spec, level Level) (*hardware.Spec, error) {
+	spec, err := Machine(described, level)
+	if err != nil || d != OverKinds {
+		return spec, err
+	}
+	return spec.Apart()
+}
+
+// shares are the elements of the batch that each cluster sees.
+func (d Division) shares(batch int64, clusters int) []int64 {
+	if d == OverBatch {
+		return Shares(batch, clusters)
+	}
+	return slices.Repeat([]int64{batch}, clusters)
+}
+
+// whose elements a chunk is of.
+func (d Division) whose() string {
+	if d == OverBatch {
+		return "of a cluster"
+	}
+	return "that the clusters work on together"
+}
+
+// together plans the work of clusters that each have a part of the network. idle counts those
+// without one.
+func (r *Result) together(ctx context.Context, net network.Network, recipe Recipe, opt run) (idle int, err error) {
+	r.Plans = make([][]lower.Segment, r.Spec.AllClusters())
+	busy := make([]bool, r.Spec.AllClusters())
+	note := opt.note
+	for _, part := range []struct{ size, times int64 }{{r.Chunk, r.Batch / r.Chunk}, {r.Batch % r.Chunk, 1}} {
+		if part.size == 0 {
+			continue
+		}
+		if r.Batch%r.Chunk > 0 {
+			opt.note = func(text string) { note(fmt.Sprintf("chunk of %d: %s", part.size, text)) }
+		}
+		g, err := net.Graph(part.size)
+		if err != nil {
+			return 0, err
+		}
+		whole, parts, err := divided(ctx, g, r.Spec, recipe, opt)
+		if err != nil {
+			return 0, err
+		}
+		if r.Schedule == nil {
+			r.Schedule, r.Outputs, r.Lower, r.answers = whole, parts[0].Outputs, parts[0].Lower, parts[0].answers
+		}
+		r.keep(whole, parts[0].values)
+		r.wholes = append(r.wholes, whole)
+		for k, d := range parts {
+			// A cluster without work counts chunks all the same.
+			r.Plans[k] = append(r.Plans[k], lower.Segment{Schedule: d.Schedule, Iterations: int(part.times)})
+			busy[k] = busy[k] || len(d.Order) > 0
+		}
+	}
+	for _, b := range busy {
+		if !b {
+			idle++
+		}
+	}
+	return idle, nil
+}
+
+// divided makes all decisions for a chunk: first those on the whole network up to bindings, as
+// if for one cluster, then for each cluster what follows from them for its part. whole is their
+// sum.
+func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt run) (whole *schedule.Schedule,
+	parts []*Draft, err error) {
+	if err := allRead(g); err != nil {
+		return nil, nil, err
+	}
+	var home func(sg *schedule.SubGraph, index int64) int // the cluster of an instance
+	switch opt.Clusters {
+	case Pipelined:
+		stage, note, err := stages(ctx, g, spec, opt)
+		if err != nil {
+			return nil, nil, err
+		}
+		opt.tell(note)
+		home = func(sg *schedule.SubGraph, _ int64) int { return stage[sg.Ops[0]] }
+		from := r.at("group")
+		r = r.With("group", Strategy{Name: from.Name, Decide: func(ctx context.Context, d *Draft) error {
+			if err := from.Decide(ctx, d); err != nil {
+				return err
+			}
+			if d.Graph != g { // the strategy has rewritten it
+				if stage, _, err = stages(ctx, d.Graph, spec, opt); err != nil {
+					return err
+				}
+			}
+			cutGroups(d, stage)
+			return nil
+		}})
+	case OverLayer:
+		home = func(sg *schedule.SubGraph, index int64) int {
+			if sg.Factor()%int64(spec.Clusters) != 0 {
+				return 0
+			}
+			return int(index * int64(spec.Clusters) / sg.Factor())
+		}
+		r = r.With("group", Strategy{Name: "layers", Decide: func(ctx context.Context, d *Draft) (err error) {
+			d.Grouping, err = spread(ctx, d, opt.ddrWeight)
+			return err
+		}}).With("split", algorithm1)
+	}
+	if opt.Clusters == OverKinds {
+		r, home = besides(r, opt)
+	}
+	d, err := draft(ctx, g, spec, r, opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	var place []int
+	for i := range d.Instances.Instances {
+		inst := &d.Instances.Instances[i]
+		place = append(place, home(d.Grouping.Groups[inst.Group], inst.Index))
+	}
+	var made []*schedule.Schedule
+	opt.note = nil // of what follows, the clusters would each tell the same
+	for k := range spec.AllClusters() {
+		own := *d.Schedule
+		own.Place, own.Cluster, own.Order = place, k, nil
+		for _, i := range d.Order {
+			if place[i] == k {
+				own.Order = append(own.Order, i)
+			}
+		}
+		at, err := r.position("bind")
+		if err != nil {
+			return nil, nil, err
+		}
+		part, err := decide(ctx, &own, at, r, opt)
+		if err != nil {
+			return nil, nil, err
+		}
+		parts, made = append(parts, part), append(made, part.Schedule)
+	}
+	whole, err = joined(d.Order, made)
+	return whole, parts, err
+}
+
+// joined is the sum of what clusters run of a chunk, for reports and files: its steps and
+// addresses are those of the parts and not its own. Bindings and scopes are decided for all of
+// them together.
+func joined(order []int, parts []*schedule.Schedule) (*schedule.Schedule, error) {
+	sum := *parts[0]
+	sum.Order, sum.Cluster = order, 0
+	sum.Joins, sum.Steps, sum.Values, sum.Spills = nil, nil, nil, nil
+	for _, part := range parts {
+		if !reflect.DeepEqual(part.LayerBindings, sum.LayerBindings) || !reflect.DeepEqual(part.Bindings, sum.Bindings) ||
+			!slices.Equal(part.Scopes, sum.Scopes) {
+			return nil, fmt.Errorf("clusters %d and %d, which divide a network, are bound in different ways", parts[0].Cluster,
+				part.Cluster)
+		}
+		for _, sp := range part.Spills {
+			sp.Value += len(sum.Values)
+			sum.Spills = append(sum.Spills, sp)
+		}
+		for _, v := range part.Values {
+			v.ID = len(sum.Values)
+			sum.Values = append(sum.Values, v)
+		}
+		sum.Joins = append(sum.Joins, part.Joins...)
+		sum.GBActivationBytes = max(sum.GBActivationBytes, part.GBActivationBytes)
+	}
+	return &sum, nil
+}
+
+// cutGroups cuts the groups of a draft where stages end, and leaves it to the next stage how
+// the pieces are split.
+func cutGroups(d *Draft, stage []int) {
+	cut := &schedule.Grouping{Events: d.Grouping.Events}
+	var layers [][]schedule.Layer
+	for s := range slices.Max(stage) + 1 {
+		for k, sg := range d.Grouping.Groups {
+			piece := *sg
+			piece.Ops = nil
+			for _, id := range sg.Ops {
+				if stage[id] == s {
+					piece.Ops = append(piece.Ops, id)
+				}
+			}
+			if len(piece.Ops) == 0 {
+				continue
+			}
+			var own []schedule.Layer
+			if d.Layers != nil {
+				for _, l := range d.Layers[k] {
+					ops := slices.DeleteFunc(slices.Clone(l.Ops), func(id model.OpID) bool { return stage[id] != s })
+					if len(ops) > 0 {
+						own = append(own, schedule.NewLayer(d.Graph, ops))
+					}
+				}
+			}
+			if len(piece.Ops) < len(sg.Ops) {
+				piece.Split, piece.PeakBytes = schedule.SplitInfo{}, 0
+			}
+			piece.ID, piece.Name = len(cut.Groups), fmt.Sprintf("g%d", len(cut.Groups))
+			piece.Inputs, piece.Outputs = schedule.Boundary(d.Graph, piece.Ops)
+			cut.Groups, layers = append(cut.Groups, &piece), append(layers, own)
+		}
+	}
+	if d.Layers != nil {
+		d.Layers = layers
+	}
+	d.Grouping = cut
+}
+
+func (o Options) prices() split.NetworkOptions {
+	return split.NetworkOptions{InPlace: o.InPlace, Uneven: o.Uneven, Cost: o.Cost}
+}
+
+// ddrSeconds is the time for weights and for activations through the DDR, at all of its rate.
+func ddrSeconds(spec *hardware.Spec, weights, activations int64) float64 {
+	eff := spec.DDRActivationEfficiency
+	eff = cmp.Or(eff, 1)
+	return (float64(weights) + float64(activations)/eff) / spec.DDR.BandwidthBytesPerSecond
+}
+
+// constantBytes is the size of what the boxes of a layer's results read of its constants; of a
+// table the rows looked up.
+func constantBytes(g *model.Graph, l *schedule.Layer, reg schedule.Regions) int64 {
+	sum := int64(0)
+	for _, t := range l.Constants {
+		n, _ := schedule.ConstantElements(g, l.Ops, t, reg)
+		sum += n * g.Tensor(t).DType.Bytes()
+	}
+	return sum
+}
+
+// stageIdeals is the limit of [partition.Options] on ideals: networks of many branches that
+// have nothing to do with each other, such as tables that are looked up, have more than can be
+// visited in seconds.
+const stageIdeals = 1 << 18
+
+// stages gives each operator the cluster whose pipeline stage runs it: the partition of the layers over
+// the clusters with the least largest load. A layer's load is the time of its units, or of its
+// weights from the DDR, of which each cluster has its share; passing a result takes its share of
+// the DDR on both sides. With a weight, chips have equally many stages, and passing may also take
+// the link between chips, where that is longer.
+func stages(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt run) (stage []int, note string, err error) {
+	layers := schedule.Layers(g, graphturbo.ExecutionOrder(g))
+	prices, err := split.NewPrices(g, spec, layers, opt.prices())
+	if err != nil {
+		return nil, "", err
+	}
+	p := &partition.Problem{Name: "stages", Accelerators: spec.AllClusters(), MemoryBytes: 0}
+	layerOf := make([]int, len(g.Ops))
+	for a := range layers {
+		for _, id := range layers[a].Ops {
+			layerOf[id] = a
+		}
+	}
+	passing := func(bytes int64) float64 {
+		s := float64(spec.Clusters) * ddrSeconds(spec, 0, bytes)
+		if opt.ddrWeight > 0 && spec.Chips != nil {
+			s = max(s, spec.Chips.Link.LatencySeconds+float64(bytes)/spec.Chips.Link.BandwidthBytesPerSecond)
+		}
+		return s
+	}
+	seen := map[[2]int]bool{}
+	for a := range layers {
+		l := &layers[a]
+		reg := schedule.InstanceRegions(g, l.Ops, l.Outputs, -1, 1, 0)
+		seconds := math.Max(prices.Layer(a, reg), float64(spec.Clusters)*ddrSeconds(spec, constantBytes(g, l, reg), 0))
+		p.Nodes = append(p.Nodes, partition.Node{ID: a, Name: l.Name, Supported: true, AcceleratorLatency: seconds * 1e6,
+			Color: partition.NoColor})
+		out := int64(0)
+		for _, t := range l.Outputs {
+			out += g.Tensor(t).Bytes()
+		}
+		for _, t := range l.Outputs {
+			for _, c := range g.Tensor(t).Consumers {
+				if e := [2]int{a, layerOf[c]}; e[0] != e[1] && !seen[e] {
+					seen[e] = true
+					p.Edges = append(p.Edges, partition.Edge{From: a, To: layerOf[c], Cost: passing(out) * 1e6})
+				}
+			}
+		}
+	}
+	r, err := partition.Solve(ctx, p, "exact", partition.Options{MaxIdeals: stageIdeals})
+	if err != nil {
+		return nil, "", err
+	}
+	if !r.HasDivision() {
+		return nil, "", fmt.Errorf("no division into stages: %s", r.Reason)
+	}
+	stage = make([]int, len(g.Ops))
+	used := slices.DeleteFunc(r.Devices, func(nodes []int) bool { return len(nodes) == 0 })
+	var sizes []string
+	for s, nodes := range used {
+		sizes = append(sizes, fmt.Sprint(len(nodes)))
+		if opt.ddrWeight > 0 && spec.Chips != nil { // as many on each chip, rather than few chips
+			chip := s * spec.Chips.Count / len(used)
+			first := (chip*len(used) + spec.Chips.Count - 1) / spec.Chips.Count // stage of the chip
+			s += chip*spec.Clusters - first
+		}
+		for _, a := range nodes {
+			for _, id := range layers[a].Ops {
+				stage[id] = s
+			}
+		}
+	}
+	note = fmt.Sprintf("stages of %s layers, the largest load %.4g us by the formulas", strings.Join(sizes, ", "),
+		r.MaxLoad)
+	if r.Status != milp.Optimal {
+		note += fmt.Sprintf(", not proven to be the least (bound %.4g us)", r.Bound)
+	}
+	return stage, note, nil
+}
+
+// spreadLayers bounds the layers of a group that is cut over clusters.
+const spreadLayers = 12
+
+// spreadWeights weigh the loads of weights against the rest of a group's time where
+// layers are divided: how far they run ahead shows in the simulator, which chooses.
+var spreadWeights = []float64{0.5, 1}
+
+// weights are the settings of spread that a division tries, or of stages.
+func (d Division) weights(spec *hardware.Spec) []float64 {
+	switch {
+	case d == OverLayer:
+		return spreadWeights
+	case d == OverKinds:
+		return besideWeights
+	case d == Pipelined && spec.Chips != nil:
+		return []float64{0, 1}
+	}
+	return []float64{0}
+}
+
+// spread groups the layers of a network, in their order, into runs that one cluster runs or that
+// each runs a piece of. Of all such sequences it takes the one that takes least time in all: for
+// each group a launch and what the busiest cluster computes, or weight times the loads of all
+// weights, whichever is longer, and inputs and outputs through the DDR.
+func spread(ctx context.Context, d *Draft, weight float64) (*schedule.Grouping, error) {
+	g, spec := d.Graph, d.Spec
+	clusters := int64(spec.Clusters)
+	order := graphturbo.ExecutionOrder(g)
+	layers := schedule.Layers(g, order)
+	prices, err := split.NewPrices(g, spec, layers, d.Options.prices())
+	if err != nil {
+		return nil, err
+	}
+	rank := make([]int, len(g.Ops))
+	for i, id := range order {
+		rank[id] = i
+	}
+	bytes := func(list []model.TensorID, reg schedule.Regions) (sum int64) {
+		for _, t := range list {
+			sum += reg[t].Elements() * g.Tensor(t).DType.Bytes()
+		}
+		return sum
+	}
+	seconds := func(busiest float64, constants, passed int64) float64 {
+		pass := ddrSeconds(spec, 0, passed)
+		return math.Max(spec.LaunchSeconds+busiest, weight*ddrSeconds(spec, constants, 0)) + pass
+	}
+	// A shortest path: best[i] is the cost of the first i layers, the last of whose groups is
+	// last[i] and begins at layer from[i].
+	n := len(layers)
+	best, last, from := make([]float64, n+1), make([]*schedule.SubGraph, n+1), make([]int, n+1)
+	for to := 1; to <= n; to++ {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		best[to] = math.Inf(1)
+		var ops []model.OpID
+		alone, weights := 0.0, int64(0)
+		for first := to - 1; first >= 0; first-- {
+			l := &layers[first]
+			whole := schedule.InstanceRegions(g, l.Ops, l.Outputs, -1, 1, 0)
+			alone, weights = alone+prices.Layer(first, whole), weights+constantBytes(g, l, whole)
+			ops = append(ops, l.Ops...)
+			sg := &schedule.SubGraph{Ops: slices.SortedFunc(slices.Values(ops),
+				func(a, b model.OpID) int { return rank[a] - rank[b] })}
+			sg.Inputs, sg.Outputs = schedule.Boundary(g, sg.Ops)
+			try := func(sg *schedule.SubGraph, s float64) {
+				if s += best[first]; s < best[to] {
+					best[to], last[to], from[to] = s, sg, first
+				}
+			}
+			passed := int64(0)
+			for _, t := range slices.Concat(sg.Inputs, sg.Outputs) {
+				passed += g.Tensor(t).Bytes()
+			}
+			try(sg, seconds(alone, weights, passed))
+			if to-first > spreadLayers {
+				continue
+			}
+			out := g.Tensor(sg.Outputs[0])
+			for depth, dim := range out.Layout {
+				if model.Pieces(out.Shape[dim], clusters) != clusters {
+					continue
+				}
+				tr := schedule.Track(g, sg.Ops, sg.Outputs, dim)
+				if !tr.Splittable || !apart(g, sg, dim, clusters) {
+					continue
+				}
+				busiest, weights, passed := 0.0, int64(0), int64(0)
+				for q := range clusters {
+					reg := schedule.InstanceRegions(g, sg.Ops, sg.Outputs, dim, clusters, q)
+					busy := 0.0
+					for a := first; a < to; a++ {
+						busy += prices.Layer(a, reg)
+						weights += constantBytes(g, &layers[a], reg)
+					}
+					busiest = math.Max(busiest, busy)
+					passed += bytes(sg.Inputs, reg) + bytes(sg.Outputs, reg)
+				}
+				cut := *sg
+				cut.Split = schedule.SplitInfo{Ops: len(sg.Ops) - tr.Unmatched, Factor: clusters, Dim: dim, Depth: depth}
+				try(&cut, seconds(busiest, weights, passed))
+			}
+		}
+	}
+	gr := &schedule.Grouping{}
+	for to := n; to > 0; to = from[to] {
+		gr.Groups = append(gr.Groups, last[to])
+	}
+	slices.Reverse(gr.Groups)
+	for k, sg := range gr.Groups {
+		sg.ID, sg.Name = k, fmt.Sprintf("g%d", k)
+	}
+	return gr, nil
+}
+
+// apart reports whether pieces of a group write nothing twice.
+func apart(g *model.Graph, sg *schedule.SubGraph, dim int, pieces int64) bool {
+	var before schedule.Regions
+	for q := range pieces {
+		reg := schedule.InstanceRegions(g, sg.Ops, sg.Outputs, dim, pieces, q)
+		for _, o := range sg.Outputs {
+			if before != nil && before[o].Overlap(reg[o]) > 0 {
+				return false
+			}
+		}
+		before = reg
+	}
+	return true
+}

@@ -1,0 +1,202 @@
+package scheduler
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// Dump writes what a stage has decided for a chunk as text, a line for each thing that it decides.
+func (r *Result) Dump(stage string) (string, error) {
+	st, err := r.Recipe.stage(stage)
+	if err != nil {
+		return "", err
+	}
+	d := &Draft{Schedule: r.Schedule, Recipe: r.Recipe, Outputs: r.Outputs, Lower: r.Lower, values: r.values[r.Schedule]}
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "# %s by %s: %s; chunk of %d\n", st.Name, r.Recipe.choice(st).Name, st.Description, r.Chunk)
+	switch {
+	case st.text != nil:
+		st.text(b, d)
+	case st.take != nil:
+		data, err := json.Marshal(st.take(d, true))
+		if err != nil {
+			return "", fmt.Errorf("stage %s can't be written: %w", stage, err)
+		}
+		b.Write(append(data, '\n'))
+	}
+	return b.String(), nil
+}
+
+// instance names an instance as group/index.
+func (d *Draft) instance(i int) string {
+	if i < 0 {
+		return "input"
+	}
+	inst := &d.Instances.Instances[i]
+	return fmt.Sprintf("%s/%d", d.Grouping.Groups[inst.Group].Name, inst.Index)
+}
+
+func (d *Draft) names(ops []model.OpID) string {
+	words := make([]string, len(ops))
+	for i, id := range ops {
+		words[i] = d.Graph.Op(id).Name
+	}
+	return strings.Join(words, " ")
+}
+
+func (d *Draft) valueText(v *schedule.Value) string {
+	return fmt.Sprintf("%s of %s", d.Graph.Tensor(v.Tensor).Name, d.instance(v.Instance))
+}
+
+func groupText(b *strings.Builder, d *Draft) {
+	for _, sg := range d.Grouping.Groups {
+		fmt.Fprintf(b, "%s: %s\n", sg.Name, d.names(sg.Ops))
+	}
+}
+
+func splitText(b *strings.Builder, d *Draft) {
+	for _, x := range GroupCuts(d.Schedule, d.Grouping) {
+		switch {
+		case x.Factor > 1:
+			fmt.Fprintf(b, "%s: %s in %d\n", x.Group, x.Dimension, x.Factor)
+		default:
+			fmt.Fprintf(b, "%s: whole\n", x.Group)
+		}
+	}
+}
+
+func layersText(b *strings.Builder, d *Draft) {
+	for k, layers := range d.Layers {
+		for i := range layers {
+			fmt.Fprintf(b, "%s layer %d: %s\n", d.Grouping.Groups[k].Name, i, d.names(layers[i].Ops))
+		}
+	}
+}
+
+func instancesText(b *strings.Builder, d *Draft) {
+	for i := range d.Instances.Instances {
+		fmt.Fprintf(b, "%s", d.instance(i))
+		for _, dep := range d.Instances.Instances[i].Deps {
+			fmt.Fprintf(b, " reads %d bytes of %s of %s;", dep.Bytes, d.Graph.Tensor(dep.Tensor).Name, d.instance(dep.From))
+		}
+		b.WriteByte('\n')
+	}
+}
+
+func outputsText(b *strings.Builder, d *Draft) { fmt.Fprintln(b, d.Outputs.Title()) }
+
+func orderText(b *strings.Builder, d *Draft) {
+	for _, i := range d.Order {
+		fmt.Fprintln(b, d.instance(i))
+	}
+}
+
+func bindText(b *strings.Builder, d *Draft) {
+	for i := range d.Instances.Instances {
+		sg := d.Grouping.Groups[d.Instances.Instances[i].Group]
+		text := BindingText(d.Graph.Tensor(sg.Outputs[0]), d.Bindings[i])
+		fmt.Fprintf(b, "%s: %s, results in the %s\n", d.instance(i), text, d.Scopes[i].Title())
+	}
+	for k, layers := range d.LayerBindings {
+		for l, own := range layers {
+			if own != nil {
+				x := &d.Layers[k][l]
+				fmt.Fprintf(b, "%s layer %d: %s\n", d.Grouping.Groups[k].Name, l, BindingText(d.Graph.Tensor(x.Outputs[0]), own))
+			}
+		}
+	}
+}
+
+func joinText(b *strings.Builder, d *Draft) {
+	for _, j := range d.Joins {
+		fmt.Fprintf(b, "%s of %s for %s: %d bytes\n", j.Kind, d.Graph.Tensor(j.Tensor).Name, d.instance(j.Consumer), j.Bytes)
+	}
+}
+
+func spillText(b *strings.Builder, d *Draft) {
+	for i := range d.Values {
+		if v := &d.Values[i]; v.Instance >= 0 {
+			fmt.Fprintf(b, "%s: %s, wanted %s\n", d.valueText(v), v.Level.Title(), v.Wanted.Title())
+		}
+	}
+}
+
+func bufferText(b *strings.Builder, d *Draft) {
+	r := d.WeightRoom
+	fmt.Fprintf(b, "%s: %d bytes of a core for values, %d for weights that stay, %d for those that pass\n",
+		buffer.choice(r), r.DataBytes(d.Spec), r.HomeBytes(d.Spec), r.BufferBytes(d.Spec)-r.HomeBytes(d.Spec))
+}
+
+func addressText(b *strings.Builder, d *Draft) {
+	for i := range d.Values {
+		if v := &d.Values[i]; v.Instance >= 0 && v.Level == schedule.LB {
+			fmt.Fprintf(b, "%s: %d, %d bytes, steps %d to %d\n", d.valueText(v), v.Address, v.CoreBytes, v.Def, v.Last)
+		}
+	}
+	for i := range d.Steps {
+		if st := &d.Steps[i]; st.StageBytes > 0 {
+			fmt.Fprintf(b, "stage of step %d: %d, %d bytes, tiles %d\n", i, st.StageAddress, st.StageBytes, st.Tiles)
+		}
+	}
+}
+
+func generatorText(b *strings.Builder, d *Draft) { fmt.Fprintf(b, "%+v\n", d.Lower.Generator) }
+
+func nestText(b *strings.Builder, d *Draft) {
+	for i := range d.Steps {
+		st := &d.Steps[i]
+		fmt.Fprintf(b, "%s layer %d: ", d.instance(st.Instance), st.Layer)
+		if st.Nest == nil {
+			b.WriteString("by the rules\n")
+			continue
+		}
+		b.WriteString("\n" + st.Nest.Text(d.Graph.Tensor(st.Output)))
+	}
+}
+
+// A GroupCut is a sub-graph with its factor.
+type GroupCut struct {
+	Group     string `json:"group"`
+	First     string `json:"first_operator"`
+	Last      string `json:"last_operator"`
+	Operators int    `json:"operators"`
+	Factor    int64  `json:"factor"`
+	Dimension string `json:"dimension"` // empty: not split
+}
+
+// GroupCuts lists groups with their factors.
+func GroupCuts(s *schedule.Schedule, groups *schedule.Grouping) []GroupCut {
+	list := []GroupCut{}
+	for _, sg := range groups.Groups {
+		x := GroupCut{Group: sg.Name, First: s.Graph.Op(sg.Ops[0]).Name, Last: s.Graph.Op(sg.Ops[len(sg.Ops)-1]).Name,
+			Operators: len(sg.Ops), Factor: sg.Factor()}
+		if d := sg.SplitDim(); d >= 0 {
+			x.Dimension = s.Graph.Tensor(sg.Outputs[0]).DimName(d)
+		}
+		list = append(list, x)
+	}
+	return list
+}
+
+// LevelName is the name of a level in reports: l1, llb or ddr.
+func LevelName(l schedule.Level) string {
+	return [...]string{schedule.LB: "l1", schedule.GB: "llb", schedule.DDR: "ddr"}[l]
+}
+
+// BindingText writes the dimensions of a tensor that are spread over cores: "n:4 h:2".
+func BindingText(t *model.Tensor, b schedule.Binding) string {
+	var parts []string
+	for d, cores := range b {
+		if cores > 1 {
+			parts = append(parts, fmt.Sprintf("%s:%d", t.DimName(d), cores))
+		}
+	}
+	if len(parts) == 0 {
+		return "one core"
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,458 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/internal/schedulefile"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// prepare makes the schedule that the decisions give.
+func (p *Decisions) prepare(ctx context.Context, w *Problem, opt run) (*Result, error) {
+	named, by := p.Recipe, p.Recipe
+	note := func(with Pick) {
+		if named.Pick(with.Stage) != with.Strategy {
+			named.set(with)
+			named.Name += "+" + with.String()
+		}
+	}
+	room := p.room() // of chunks of other sizes, too
+	if with := (Pick{buffer.Name, buffer.choice(room)}); by.Pick(with.Stage) != with.Strategy {
+		note(with)
+		by.set(with)
+	}
+	if apart, ok := p.value(addresses.Name).(plain[bool]); ok && apart.value {
+		note(Pick{addresses.Name, addresses.choice(true)})
+	}
+	return w.prepare(ctx, named, by, p.Chunk, opt, func(size int64) *Decisions {
+		if size == p.Chunk {
+			return p
+		}
+		rest := p.rest[size]
+		if rest != nil && rest.room() != room {
+			rest = rest.with(plain[schedule.WeightRoom]{&buffer, room})
+		}
+		return rest
+	})
+}
+
+// room returns the room for weights that is decided, or else the recipe's.
+func (p *Decisions) room() schedule.WeightRoom {
+	if x, decided := p.value(buffer.Name).(plain[schedule.WeightRoom]); decided {
+		return x.value
+	}
+	return buffer.named(p.Recipe.Pick(buffer.Name))
+}
+
+// A Problem is the network, machine and batch that a search schedules, with what is known of them.
+type Problem struct {
+	Net     network.Network
+	Machine *hardware.Spec // as described
+	Spec    *hardware.Spec // as the decisions see it
+	Batch   int64
+	Shares  []int64
+	opt     run
+	graphs  map[int64]*model.Graph
+	memos   map[memoKey]*schedule.Memo
+	groups  map[grouped]*schedule.Schedule
+	tiles   tileMemo
+	mu      sync.Mutex
+}
+
+func NewProblem(net network.Network, machine, spec *hardware.Spec, batch int64, opt Options) *Problem {
+	return &Problem{Net: net, Machine: machine, Spec: spec, Batch: batch, Shares: Shares(batch, spec.Clusters),
+		opt:    run{Options: opt},
+		graphs: map[int64]*model.Graph{}, memos: map[memoKey]*schedule.Memo{}, groups: map[grouped]*schedule.Schedule{}}
+}
+
+// memories keeps unused memories. A sync.Pool would lose them to the collector.
+type memories struct {
+	mu   sync.Mutex
+	free []*lower.Memory
+}
+
+// take is one that nobody uses, and give gives it back.
+func (m *memories) take() *lower.Memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := len(m.free)
+	if n == 0 {
+		return &lower.Memory{}
+	}
+	x := m.free[n-1]
+	m.free = m.free[:n-1]
+	return x
+}
+
+func (m *memories) give(x *lower.Memory) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.free = append(m.free, x)
+}
+
+// prepare makes the schedule of a batch in chunks, in the name of a recipe, by the decisions for each size and, where
+// they leave something open, by another recipe.
+func (w *Problem) prepare(ctx context.Context, named, r Recipe, chunk int64, opt run,
+	of func(size int64) *Decisions) (*Result, error) {
+	opt.Chunk = chunk
+	made := &Result{Recipe: named, Source: w.Net.Name, Machine: w.Machine, Spec: w.Spec, Batch: w.Batch, Chunk: chunk,
+		Shares: w.Shares, Uneven: opt.Uneven.Alternatives()[0], level: opt.Level}
+	made.assume(w.Net)
+	opt.active = made.active()
+	opt.note = func(text string) { made.Notes = append(made.Notes, text) }
+	idle, err := made.plan(func(size, _ int64) (*Draft, error) {
+		g, err := w.Graph(size)
+		if err != nil {
+			return nil, err
+		}
+		opt := opt
+		opt.memo, opt.given, opt.tiles = w.memo(size, opt.Uneven.Alternatives()[0]), of(size), &w.tiles
+		d, err := draft(ctx, g, w.Spec, r, opt)
+		if err != nil && ctx.Err() == nil {
+			err = fmt.Errorf("%s on %s, variant %s, %d per cluster: %w", w.Net.Name, w.Machine.Name, named.Name, size, err)
+		}
+		return d, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return made, made.describe(idle)
+}
+
+type memoKey struct {
+	size   int64
+	uneven schedule.Uneven
+}
+
+// grouped names the groups of a strategy.
+type grouped struct {
+	graph    *model.Graph
+	strategy string
+	inPlace  bool
+	uneven   schedule.Uneven
+}
+
+// Fastest makes the fastest schedule of a chunk by a recipe. Those of exact recipes are checked. limit, if not nil, is
+// asked before a simulation for the most picoseconds, 0 for no limit. A schedule that takes more is given up. If all
+// are, the result is nil, and the outline's time math.MaxInt64.
+func (w *Problem) Fastest(ctx context.Context, r Recipe, inPlace bool, chunk int64, limit func() int64) (*Result,
+	Outline, error) {
+	outlines := map[*Result]Outline{}
+	c := &contest{recipes: []Recipe{r}, weights: []float64{0}, opt: w.opt, compared: true,
+		make: func(ctx context.Context, r Recipe, opt run) (*Result, error) {
+			opt.InPlace, opt.unchecked = inPlace, !r.Exact()
+			return w.recipe(ctx, r, chunk, opt)
+		},
+		measure: func(ctx context.Context, made *Result, _ int64) (int64, error) {
+			if limit != nil {
+				if most := limit(); most > 0 { // while it is lowered, which takes most of the time
+					if ps, err := made.latency(ctx, most); err != nil || ps == math.MaxInt64 {
+						return ps, err
+					}
+				}
+			}
+			x, err := w.Outline(ctx, made, 0)
+			outlines[made] = x
+			return x.Ps, err
+		}}
+	t := c.fastest(ctx, chunk)
+	if t.made == nil || ctx.Err() != nil {
+		return nil, Outline{Ps: math.MaxInt64}, cmp.Or(t.err, ctx.Err())
+	}
+	return t.made, outlines[t.made], nil
+}
+
+// recipe makes a recipe's decisions for a chunk.
+func (w *Problem) recipe(ctx context.Context, r Recipe, chunk int64, opt run) (*Result, error) {
+	own := r
+	// Several recipes have the same groups.
+	if group := r.at("group"); group.Name == algorithm2.Name && r.own["group"].Decide == nil {
+		own = r.With("group", Strategy{Name: group.Name, Decide: func(ctx context.Context, d *Draft) error {
+			key := grouped{d.Graph, group.Name, opt.InPlace, opt.Uneven}
+			w.mu.Lock()
+			known := w.groups[key]
+			w.mu.Unlock()
+			if known == nil {
+				if err := group.Decide(ctx, d); err != nil {
+					return err
+				}
+				known = &schedule.Schedule{}
+				keepGroups(known, d.Schedule)
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.groups[key] = known
+			}
+			keepGroups(d.Schedule, known)
+			return nil
+		}})
+	}
+	return w.prepare(ctx, r, own, chunk, opt, func(int64) *Decisions { return nil })
+}
+
+// Options are the options of the search.
+func (w *Problem) Options() Options { return w.opt.Options }
+
+// ByRecipe makes the schedule of a recipe for a chunk, without simulating it.
+func (w *Problem) ByRecipe(ctx context.Context, r Recipe, chunk int64, opt Options) (*Result, error) {
+	return w.recipe(ctx, r, chunk, run{Options: opt})
+}
+
+// ByDecisions makes the schedule of decisions, without simulating it.
+func (w *Problem) ByDecisions(ctx context.Context, p *Decisions, opt Options) (*Result, error) {
+	return p.prepare(ctx, w, run{Options: opt})
+}
+
+// An Outline holds the simulator's figures of a result.
+type Outline struct {
+	Ps int64 // math.MaxInt64: more than the limit
+	// joules is its energy; 0: the machine's description has no figures. score is the value that the
+	// search compares.
+	Joules   float64
+	Score    float64
+	Commands int     // of a cluster
+	start    []int64 // of each; nil: more than the limit
+	program  *isa.Program
+}
+
+// outline simulates a result that is only prepared. Its program ends with the next one that is
+// made in the same memory, which done gives back.
+func (w *Problem) outlineIn(ctx context.Context, r *Result, limit int64) (o Outline, done func(), err error) {
+	opt := Until(ctx, r.Lower)
+	opt.Memory = w.tiles.take()
+	done = func() { w.tiles.give(opt.Memory) }
+	program, alike, err := lower.Outline("", r.Spec, r.Plans, opt)
+	if err != nil {
+		return o, done, err
+	}
+	o.program, o.Commands = program, len(program.Commands)
+	if o.Ps, o.start, err = sim.Latency(ctx, program, alike, limit); o.start != nil && r.Spec.Energy != nil {
+		macs, ops, bytes := sim.Accesses(program, alike)
+		o.Joules = EnergyOfWork(r.Spec, r.Schedule.Graph, macs, ops, bytes, o.Ps).Total()
+	}
+	return o, done, err
+}
+
+// Outline is outlineIn, without the program.
+func (w *Problem) Outline(ctx context.Context, r *Result, limit int64) (Outline, error) {
+	o, done, err := w.outlineIn(ctx, r, limit)
+	defer done()
+	o.program, o.start = nil, nil
+	return o, err
+}
+
+// Floor is about what a chunk takes at least, in picoseconds: all products at the peak rate, or
+// all weights, which come anew for each chunk as far as a cluster cannot hold them. It says where
+// to search and proves nothing.
+func (w *Problem) Floor(chunk int64) (float64, error) {
+	g, err := w.Graph(chunk)
+	if err != nil {
+		return 0, err
+	}
+	m, err := cost.NewWith(w.Spec, w.opt.Cost)
+	if err != nil {
+		return 0, err
+	}
+	share := w.Shares[0]
+	times := float64(share+chunk-1) / float64(chunk)
+	weights := 0.0
+	for _, t := range g.Tensors {
+		looked := func(c model.OpID) bool { return g.Op(c).Kind == "Gather" && g.Op(c).Inputs[0] == t.ID }
+		if t.Role == model.Constant && !slices.ContainsFunc(t.Consumers, looked) {
+			weights += float64(t.Bytes())
+		}
+	}
+	kept := float64(schedule.CoresWithLB(w.Spec)) * float64(schedule.DataBytes(w.Spec)+schedule.WeightBufferBytes(w.Spec))
+	if w.Spec.GB != nil {
+		kept += float64(w.Spec.GB.SizeBytes)
+	}
+	busy := min(w.Batch, int64(w.Spec.Clusters))
+	compute := productSeconds(g, m) * float64(share) / float64(chunk)
+	ddr := float64(busy) * (weights + (math.Floor(times)-1)*max(0, weights-kept)) / w.Spec.DDR.BandwidthBytesPerSecond
+	return 1e12 * max(compute, ddr), nil
+}
+
+// productSeconds is the time of a cluster for all products of a graph at the peak rate.
+func productSeconds(g *model.Graph, m *cost.Model) float64 {
+	macs := 0.0
+	for _, op := range g.Ops {
+		if g.OnMatrixUnit(op) {
+			macs += float64(g.Work(op, model.Whole(g.Tensor(op.Outputs[0]).Shape)).MACs)
+		}
+	}
+	return macs * float64(m.Spec().Clusters) / m.PeakMACsPerSecond(lower.ComputeType(g))
+}
+
+// Graph is the network at a size, one for all plans.
+func (w *Problem) Graph(size int64) (*model.Graph, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if g := w.graphs[size]; g != nil {
+		return g, nil
+	}
+	g, err := w.Net.Graph(size)
+	if err == nil {
+		w.graphs[size] = g
+	}
+	return g, err
+}
+
+// Has reports whether a graph is the network's at a size.
+func (w *Problem) Has(g *model.Graph, size int64) (bool, error) {
+	own, err := w.Graph(size)
+	if err != nil || own == g {
+		return err == nil, err
+	}
+	return len(own.Ops) == len(g.Ops) && schedulefile.GraphFingerprint(own) == schedulefile.GraphFingerprint(g), nil
+}
+
+// memo returns the cache of the graph at a size, for pieces of a kind.
+func (w *Problem) memo(size int64, uneven schedule.Uneven) *schedule.Memo {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := memoKey{size, uneven}
+	if w.memos[key] == nil {
+		w.memos[key] = schedule.NewMemo()
+	}
+	return w.memos[key]
+}
+
+// An Outcome holds the simulator's figures of decisions.
+type Outcome struct {
+	Outline
+	Err error
+	// took is the time of each group's kernels on the first cluster, over all chunks but those of another size; nil: the
+	// simulation was given up.
+	Took     []int64
+	Schedule *schedule.Schedule
+}
+
+// Decided makes the schedule of decisions without checks: those are for the answer. Schedules of the same name are
+// lowered to the same commands.
+func (w *Problem) Decided(ctx context.Context, p *Decisions) (r *Result, name [sha256.Size]byte, err error) {
+	opt := w.opt
+	opt.InPlace, opt.Uneven, opt.unchecked = p.InPlace, p.Uneven, true
+	if r, err = p.prepare(ctx, w, opt); err != nil {
+		return nil, name, err
+	}
+	return r, r.commands(), nil
+}
+
+// commands names the commands that the schedules of a result are lowered to, of the same graph and machine.
+func (r *Result) commands() [sha256.Size]byte {
+	b := Key(fmt.Append(nil, r.Lower.Generator))
+	named := map[*schedule.Schedule]bool{}
+	for _, segments := range r.Plans {
+		for _, seg := range segments {
+			b.Add(int64(seg.Iterations))
+			if !named[seg.Schedule] {
+				named[seg.Schedule] = true
+				b.schedule(seg.Schedule)
+			}
+		}
+	}
+	return sha256.Sum256(b)
+}
+
+// schedule adds all that commands follow from.
+func (b *Key) schedule(s *schedule.Schedule) {
+	b.Add(s.WeightRoom.BufferBytes(s.Spec), s.WeightRoom.HomeBytes(s.Spec))
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
+		b.Add(int64(st.Instance), int64(layer.Anchor), int64(len(layer.Ops)))
+		for _, id := range layer.Ops {
+			b.Add(int64(id))
+		}
+		b.region(st.CoreOutput)
+		b.binding(st.Binding)
+		b.Add(st.Tiles, st.StageAddress, st.StageBytes, int64(len(st.Reads)), int64(len(st.Params)))
+		if st.Panels {
+			b.Add(-1)
+		}
+		for k := range st.Reads {
+			r := &st.Reads[k]
+			b.Add(int64(r.Value), r.NeedBytes, r.RemoteBytes, r.UnionBytes, r.CoreNeedBytes, r.CoreRemoteBytes)
+		}
+		for k := range st.Params {
+			x := &st.Params[k]
+			b.Add(int64(x.Tensor), x.Offset, x.CoreBytes, x.UnionBytes)
+		}
+		if st.Nest != nil {
+			*b = append(*b, st.Nest.Text(s.Graph.Tensor(st.Output))...)
+		}
+	}
+	for i := range s.Values {
+		v := &s.Values[i]
+		b.Add(int64(v.Tensor), int64(v.Instance), int64(v.Level), v.Address, v.Bytes, v.CoreBytes, int64(v.Def),
+			int64(v.Last))
+		b.region(v.Region)
+		b.binding(v.Binding)
+	}
+}
+
+// Evaluate makes and simulates a schedule.
+func (w *Problem) Evaluate(ctx context.Context, p *Decisions, limit int64) Outcome {
+	r, _, err := w.Decided(ctx, p)
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	return w.Judge(ctx, p, r, limit)
+}
+
+// Judge simulates the schedule that decisions gave.
+func (w *Problem) Judge(ctx context.Context, p *Decisions, r *Result, limit int64) Outcome {
+	made, done, err := w.outlineIn(ctx, r, limit)
+	defer done()
+	o := Outcome{Outline: made, Err: err, Schedule: r.Schedule}
+	o.program, o.start = nil, nil
+	program, start, ps := made.program, made.start, made.Ps
+	if start == nil {
+		return o
+	}
+	// Kernels follow one another: each lasts until the next is launched.
+	o.Took = make([]int64, len(p.Groups()))
+	seg := r.Plans[0][0]
+	kernel, last, group := 0, int64(0), -1
+	for i := range program.Commands {
+		c := &program.Commands[i]
+		if c.Kind != isa.Launch || program.Queues[c.Queue].Cluster != 0 {
+			continue
+		}
+		if group >= 0 {
+			o.Took[group] += start[i] - last
+		}
+		last, group = start[i], -1
+		if kernel < len(seg.Schedule.Order)*seg.Iterations {
+			group = seg.Schedule.Instances.Instances[seg.Schedule.Order[kernel%len(seg.Schedule.Order)]].Group
+		}
+		kernel++
+	}
+	if group >= 0 {
+		o.Took[group] += ps - last
+	}
+	return o
+}
+
+// Result makes, checks and simulates a schedule.
+func (w *Problem) Result(ctx context.Context, p *Decisions) (*Result, error) {
+	opt := w.opt
+	opt.InPlace, opt.Uneven = p.InPlace, p.Uneven
+	r, err := p.prepare(ctx, w, opt)
+	if err != nil {
+		return nil, err
+	}
+	return r, Simulate(ctx, r)
+}

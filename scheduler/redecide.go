@@ -1,0 +1,143 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// MovesOf lists the moves of some rows of [Stages].
+func MovesOf(stages ...string) (moves []Move) {
+	for _, st := range Stages() {
+		if slices.Contains(stages, st.Name) {
+			moves = append(moves, st.moves...)
+		}
+	}
+	return moves
+}
+
+// SettingsOf lists the changes that the settings of a row of [Stages] allow: of each setting all values.
+func SettingsOf(stage string) [][]func(*Decisions) *Decisions {
+	st, err := LookupStage(stage)
+	if err != nil {
+		return nil
+	}
+	return st.settings
+}
+
+// Redecide returns the decisions with some rows decided by a strategy of the table, on what the other rows have. Values
+// of later rows keep what makes sense, as after a move.
+func (w *Problem) Redecide(ctx context.Context, p *Decisions, picks ...Pick) (*Decisions, error) {
+	for _, pick := range picks {
+		st, err := LookupStage(pick.Stage)
+		if err != nil {
+			return nil, err
+		}
+		s, err := st.Lookup(pick.Strategy)
+		if err != nil {
+			return nil, err
+		}
+		now := p.value(cmp.Or(st.heldBy, st.Name))
+		switch now := now.(type) {
+		case generating:
+			d := &Draft{Lower: lower.Options{Generator: schedule.Generator(now)}}
+			if err := s.Decide(ctx, d); err != nil {
+				return nil, err
+			}
+			p = p.unless(generating(d.Lower.Generator))
+		case Groups:
+			made, err := w.regroup(ctx, p, now, s)
+			if err != nil {
+				return nil, err
+			}
+			p = p.unless(made)
+		default:
+			p = p.replace(st.Name, nil)
+			p.Recipe.Picks, p.Recipe.Fallback = slices.Clone(p.Recipe.Picks), nil
+			p.Recipe.set(pick)
+			p.Recipe.Name += "+" + pick.String()
+		}
+	}
+	return p, p.Recipe.validate(w.opt.Options)
+}
+
+// regroup lets a strategy of row group or split decide on groups.
+func (w *Problem) regroup(ctx context.Context, p *Decisions, list Groups, by Strategy) (Groups, error) {
+	g, err := w.Graph(p.Chunk)
+	if err != nil {
+		return nil, err
+	}
+	opt := w.opt
+	opt.InPlace, opt.Uneven = p.InPlace, p.Uneven
+	d, err := newDraft(&schedule.Schedule{Graph: g, Spec: w.Spec}, -1, p.Recipe, opt)
+	if err != nil {
+		return nil, err
+	}
+	list = slices.Clone(list)
+	if by.Name == algorithm1.Name || by.Name == NoSplit.Name { // they leave the splits that there are
+		for i := range list {
+			list[i].Split = schedule.SplitInfo{}
+		}
+	}
+	d.Grouping = list.grouping(g)
+	if err := by.Decide(ctx, d); err != nil {
+		return nil, err
+	}
+	if len(d.Graph.Ops) != len(g.Ops) {
+		return nil, fmt.Errorf("%s schedules another graph", by.Name)
+	}
+	made, _ := takeGroups(d, true).(Groups)
+	for i := range made {
+		if made[i].Split == (schedule.SplitInfo{}) {
+			made[i].Split = schedule.SplitInfo{Ops: len(made[i].Ops), Factor: 1, Dim: -1}
+		}
+	}
+	return made, nil
+}
+
+// SameKernels reports whether decisions have the same operators in each kernel as others.
+func (p *Decisions) SameKernels(as *Decisions) bool {
+	return slices.EqualFunc(p.Groups(), as.Groups(), func(a, b Cut) bool { return slices.Equal(a.Ops, b.Ops) })
+}
+
+// TakingGenerator returns the decisions with the part of the kernel generator's settings that row issue, prefetch or
+// weights is about, of others.
+func (p *Decisions) TakingGenerator(stage string, from *Decisions) *Decisions {
+	x, y := of[generating](p), of[generating](from)
+	switch stage {
+	case "prefetch":
+		x.Prefetch, x.BeforeFirst = y.Prefetch, y.BeforeFirst
+	case "weights":
+		x.KeepWeights, x.KeepQuarters = y.KeepWeights, y.KeepQuarters
+	default:
+		y.Prefetch, y.BeforeFirst, y.KeepWeights, y.KeepQuarters = x.Prefetch, x.BeforeFirst, x.KeepWeights, x.KeepQuarters
+		x = y
+	}
+	return p.unless(x)
+}
+
+// Take returns the decisions with what others have for some rows: their values, or the strategies of their recipe.
+func (w *Problem) Take(ctx context.Context, p, from *Decisions, stages ...string) (*Decisions, error) {
+	for _, stage := range stages {
+		switch from.value(stage).(type) {
+		case Groups: // the layers go with them
+			if !p.Groups().same(from.Groups()) {
+				p = p.Taking(stage, from).Taking("layers", from)
+			}
+			continue
+		case nil:
+		default:
+			p = p.Taking(stage, from)
+			continue
+		}
+		var err error
+		if p, err = w.Redecide(ctx, p, Pick{stage, from.Recipe.Pick(stage)}); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}

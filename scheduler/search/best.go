@@ -1,0 +1,833 @@
+// Package search improves the decisions of a schedule together, by the simulator's judgement.
+//
+// [Best] begins with the schedules of recipes. It proposes other groups at costs that it learns, changes one decision
+// after the other by the moves of the pipeline's rows, and keeps what simulates faster. docs/architecture.md has a page
+// on it.
+package search
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dsasched/dsasched/scheduler"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+)
+
+// BestOptions are the settings of [Best]. The zero value is the default. Of Options,
+// Chunk 0 stands for every divisor of a cluster's share, and InPlace is not looked at:
+// both are tried.
+type BestOptions struct {
+	scheduler.Options
+	// Better, if not nil, hears of each better schedule and each round of evaluations.
+	// The objective is a latency in seconds.
+	Better func(p milp.Progress) `json:"-"`
+	// Recipes are the recipes that the search begins with; nil: all.
+	Recipes []scheduler.Recipe
+	// Start is a simulated schedule of the same network, batch and machine to go on from; nil: none.
+	Start *scheduler.Result
+	// Evaluations is the number of simulated schedules beside those of the recipes; 0: as many
+	// as take about a minute on two cores, the same everywhere.
+	Evaluations int
+	Seed        uint64 // of the random choices
+	// Threads is the number of schedules simulated at a time, which changes nothing of what is
+	// found; 0: as many as Go uses cores.
+	Threads int `json:"-"`
+	// Objective is the quantity that is minimised; "": the latency. Better and Trajectory report latencies
+	// all the same.
+	Objective Objective
+	// Front collects Found.Front, for which schedules that are not the best are simulated in
+	// full, too.
+	Front bool
+
+	few bool // no more evaluations than the default
+}
+
+// Found is the answer of [Best].
+type Found struct {
+	*scheduler.Result
+	// Greedy is the recipe cross-layer with default options at its best chunk, whatever
+	// Options.Chunk is; nil if it can't be had, or the search ended before it.
+	Greedy *scheduler.Result
+	// Starts are the recipes' results that the search began with, each at its best chunk. Those that take hopeless
+	// times as long as others of their chunk are left out.
+	Starts []Start
+	// Evaluations counts the schedules that were simulated, Trajectory the better ones.
+	Evaluations int
+	Trajectory  []Improvement
+	// Front has the schedules that none that the search saw beats in both latency and energy, by
+	// latency; nil: not asked for, or no figures of energy.
+	Front     Front
+	decisions *scheduler.Decisions // of the result
+	problem   *scheduler.Problem
+	Stop      milp.Stop // complete, or time or cancelled: then the answer depends on when that was
+}
+
+// An Improvement of the search is a schedule that is better than all before it.
+type Improvement struct {
+	Evaluations    int     `json:"evaluations"` // up to this one
+	LatencySeconds float64 `json:"latency_s"`
+	EnergyJoules   float64 `json:"energy_j,omitempty"` // 0: no figures
+	Move           string  `json:"move"`               // what made it
+}
+
+// A Start is a schedule that a recipe made.
+type Start struct {
+	Recipe              string  `json:"variant"`
+	InPlace             bool    `json:"in_place"`
+	Slices              bool    `json:"in_slices,omitempty"` // of the graph with feed-forwards in slices
+	Chunk               int64   `json:"chunk"`
+	ThroughputPerSecond float64 `json:"throughput_per_s"`
+}
+
+// The default number of evaluations is the number of schedules with so many commands for a cluster
+// together, which take about a minute on two cores, and no more than maxDefault; the variant's is
+// no more than that of graphs with fewOperators together.
+const (
+	defaultCommands = 50_000_000
+	maxDefault      = 10_000
+	fewOperators    = 500_000
+)
+
+// Best looks for the schedule of least simulated latency. It searches from the greedy recipes at
+// all chunks, with operators in place and not, and runs all other recipes as well, so that it is
+// never worse than any of them unless time ends. Recipes that make an operator of each attention
+// schedule another graph; the search goes on in the graph of what it starts from. If ctx or the time
+// limit ends, it returns the best so far, if there is one.
+func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, opt BestOptions) (*Found,
+	error) {
+	if err := scheduler.CheckBatch(batch); err != nil {
+		return nil, err
+	}
+	spec, err := scheduler.Machine(machine, opt.Level)
+	if err != nil {
+		return nil, err
+	}
+	if err := opt.Objective.check(spec); err != nil {
+		return nil, err
+	}
+	if opt.Clusters != scheduler.OverBatch {
+		return nil, fmt.Errorf("clusters is %q, expected %q: the search divides the batch over them", opt.Clusters.Name(),
+			scheduler.OverBatch.Name())
+	}
+	if opt.Threads < 0 {
+		return nil, fmt.Errorf("threads is %d, expected 0 or more", opt.Threads)
+	}
+	for _, r := range opt.Recipes {
+		if err := scheduler.Searchable(r); err != nil {
+			return nil, err
+		}
+	}
+	opt.Front = opt.Front && spec.Energy != nil
+	share := scheduler.Shares(batch, spec.Clusters)[0]
+	chunks := []int64{opt.Chunk}
+	switch {
+	case opt.Chunk == 0:
+		chunks = scheduler.Divisors(share, scheduler.MaxTunedChunk)
+		slices.Reverse(chunks)
+	case opt.Chunk < 0 || opt.Chunk > share:
+		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements of a cluster", opt.Chunk, share)
+	}
+	limited, until, limit := ctx, time.Time{}, opt.TimeLimit
+	if limit > 0 {
+		until = time.Now().Add(limit)
+		var cancel context.CancelFunc
+		limited, cancel = context.WithDeadline(ctx, until)
+		defer cancel()
+	}
+	opt.TimeLimit, opt.TimeLimitOnly = 0, false // of the exact strategies, which end at a number of states
+	opt.Options.Progress = nil
+	s := &seeker{w: scheduler.NewProblem(net, machine, spec, batch, opt.Options), opt: opt, began: time.Now(),
+		until: until, found: &Found{}, starts: map[family]startAt{}}
+	s.found.problem = s.w
+	err = s.all(limited, chunks)
+	if !s.begun || s.opt.Chunk > 0 && !s.opt.few {
+		s.found.Greedy = nil // is not that of the best chunk
+	}
+	if err == nil && s.opt.Chunk > 0 && !s.opt.few {
+		err = s.greedy(limited)
+	}
+	switch {
+	case ctx.Err() != nil:
+		s.found.Stop = milp.StopCancelled
+	case limited.Err() != nil:
+		s.found.Stop = milp.StopTime
+	case err != nil:
+		return nil, err
+	}
+	switch {
+	case s.found.Result != nil:
+		s.found.Result = s.found.Result.Improved()
+		return s.found, nil
+	case s.found.Stop == milp.StopTime:
+		return nil, fmt.Errorf("no schedule was found in %v: %w", limit, limited.Err())
+	}
+	return nil, cmp.Or(ctx.Err(), s.failed, errors.New("none of the recipes can be used with these options"))
+}
+
+// greedy finds [Found.Greedy] where the search is of one chunk.
+func (s *seeker) greedy(ctx context.Context) error {
+	r, err := scheduler.Lookup(scheduler.GreedyRecipe)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	opt := s.opt.Options
+	opt.Chunk = 0
+	if x, err := scheduler.Run(ctx, s.w.Net, s.w.Machine, s.w.Batch, r, opt); err == nil {
+		s.found.Greedy = x
+	}
+	return nil
+}
+
+func init() { scheduler.RegisterSearch(whole) }
+
+// whole runs a recipe that improves what it begins with.
+func whole(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r scheduler.Recipe,
+	opt scheduler.Options) (*scheduler.Result, error) {
+	opt.TimeLimit = 0 // it is of single decisions
+	first, err := scheduler.Lookup(scheduler.GreedyRecipe)
+	if err != nil {
+		return nil, err
+	}
+	found, err := Best(ctx, net, machine, batch, BestOptions{Options: opt,
+		Recipes: append([]scheduler.Recipe{first}, scheduler.Tiled()...), Evaluations: scheduler.Evaluations(r), few: true})
+	if err == nil {
+		err = ctx.Err() // the answer would depend on when it was
+	}
+	if err != nil {
+		return nil, err
+	}
+	found.Recipe.Name, found.Recipe.Description = r.Name, r.Description
+	found.Program.Name = scheduler.ProgramName(found.Result)
+	return found.Result, nil
+}
+
+// seeker is a search under way.
+type seeker struct {
+	w      *scheduler.Problem
+	opt    BestOptions
+	began  time.Time
+	until  time.Time // zero: no limit
+	found  *Found
+	graphs []*scheduler.Problem // w, and others; nil: not made yet
+	failed error                // the first recipe's, at its first chunk
+	begun  bool                 // all of the greedy recipes' starts were simulated
+	starts map[family]startAt   // the best of each
+	floors map[int64]float64    // picoseconds that chunks take at least
+	// simulated is the part of an evaluation that is not counted yet.
+	simulated float64
+}
+
+// threads is the number of schedules simulated at a time.
+func (s *seeker) threads() int { return cmp.Or(s.opt.Threads, runtime.GOMAXPROCS(0)) }
+
+// promise estimates the best score of a chunk of which a schedule has a score: halfway, by
+// logarithms, to what it takes at least. Some chunks have better starts, others leave more to
+// be found.
+func (s *seeker) promise(chunk int64, score float64) float64 {
+	return math.Sqrt(score * s.floors[chunk])
+}
+
+// A family has the schedules of a chunk and a graph whose products run in tiles by rule, or not: the search rarely
+// comes from one to another.
+type family struct {
+	chunk int64
+	w     *scheduler.Problem
+	tiled bool
+}
+
+// startAt is the result of a recipe.
+type startAt struct {
+	*scheduler.Decisions
+	scheduler.Outline
+	w *scheduler.Problem
+}
+
+// problems lists those of all graphs that recipes schedule, the network's own first.
+func (s *seeker) problems() []*scheduler.Problem {
+	if s.graphs == nil {
+		s.graphs = s.w.Graphs()
+	}
+	return s.graphs
+}
+
+// inSlices is the problem of the graph with feed-forwards in slices.
+func (s *seeker) inSlices() *scheduler.Problem { return s.problems()[len(s.problems())-1] }
+
+// begins notes a start of its family, if it is the best.
+func (s *seeker) begins(x startAt) {
+	key := family{x.Chunk, x.w, x.Tiled()}
+	if best := s.starts[key]; best.Decisions == nil || x.Score < best.Score {
+		s.starts[key] = x
+	}
+}
+
+// bestAt is the best start of a chunk; it has no decisions if there is none.
+func (s *seeker) bestAt(chunk int64) (best startAt) {
+	for _, x := range s.families(chunk) {
+		if best.Decisions == nil || x.Score < best.Score {
+			best = x
+		}
+	}
+	return best
+}
+
+// families are the starts of a chunk, one of each family.
+func (s *seeker) families(chunk int64) (list []startAt) {
+	for _, w := range s.problems() {
+		for _, tiled := range []bool{false, true} {
+			if x := s.starts[family{chunk, w, tiled}]; x.Decisions != nil {
+				list = append(list, x)
+			}
+		}
+	}
+	return list
+}
+
+// mostInPlace is of how many operators networks are grouped in place to start with: groups of
+// many operators are counted anew with each that joins.
+const mostInPlace = 10_000
+
+// A beginning is a recipe's schedule of a chunk, in place or not.
+type beginning struct {
+	recipe  scheduler.Recipe
+	w       *scheduler.Problem
+	inPlace bool
+	chunk   int64
+	made    *scheduler.Result
+	scheduler.Outline
+	err error
+}
+
+// beginnings lists the schedules to start from: each recipe at each chunk, in place and not. The greedy recipe also
+// starts with feed-forwards in slices, where that pays.
+func (s *seeker) beginnings(recipes []scheduler.Recipe, chunks []int64) (starts []beginning, err error) {
+	for _, r := range recipes {
+		for _, chunk := range chunks {
+			g, err := s.w.Graph(chunk)
+			if err != nil {
+				return nil, err
+			}
+			if r.Idle(g, s.w.Spec) {
+				continue
+			}
+			large := len(g.Ops) > mostInPlace
+			problems := []*scheduler.Problem{s.w}
+			if r.Name == scheduler.GreedyRecipe && scheduler.SlicesOf(g, s.w.Spec) != nil {
+				problems = append(problems, s.inSlices())
+			}
+			for _, inPlace := range []bool{false, true} {
+				if _, own := scheduler.OwnStrategy(r, "group"); inPlace &&
+					(large || !own && r.Pick("split") == scheduler.NoSplit.Name) {
+					continue // it takes too long, or makes no difference
+				}
+				for _, w := range problems {
+					starts = append(starts, beginning{recipe: r, w: w, inPlace: inPlace, chunk: chunk})
+				}
+			}
+		}
+	}
+	return starts, nil
+}
+
+// A first is the first start of a chunk: those behind it are given up where they take hopeless times as long.
+type first struct {
+	start int
+	ended chan struct{}
+	ps    int64 // 0: it could not be had
+}
+
+// firsts are the first starts of each chunk; nil where slow starts are wanted as well.
+func (s *seeker) firsts(starts []beginning) map[int64]*first {
+	if len(s.starts) > 0 || s.opt.Front || !s.opt.Objective.byLatency() {
+		return nil
+	}
+	list := map[int64]*first{}
+	for i, x := range starts {
+		if list[x.chunk] == nil {
+			list[x.chunk] = &first{start: i, ended: make(chan struct{})}
+		}
+	}
+	return list
+}
+
+// reference reports whether a start is one of the schedules that the answer is compared with.
+func (s *seeker) reference(x *beginning) bool {
+	return x.recipe.Name == scheduler.GreedyRecipe && x.w == s.w && !x.inPlace
+}
+
+// run makes and simulates start i.
+func (s *seeker) run(ctx context.Context, x *beginning, i int, f *first) {
+	if f != nil && f.start == i {
+		defer close(f.ended)
+	}
+	if x.err = ctx.Err(); x.err != nil {
+		return
+	}
+	var limit func() int64
+	if f != nil && f.start != i && !s.reference(x) {
+		limit = func() int64 {
+			<-f.ended
+			return int64(hopeless * float64(f.ps))
+		}
+	}
+	x.made, x.Outline, x.err = x.w.Fastest(ctx, x.recipe, x.inPlace, x.chunk, limit)
+	x.Score = s.opt.Objective.score(x.Ps, x.Joules)
+	if f != nil && f.start == i && x.err == nil {
+		f.ps = x.Ps
+	}
+}
+
+// startAll simulates recipes at some chunks, as many at a time as there are threads. At a time, enough, if that is not
+// zero, it leaves out what has not ended, unless there is nothing else; all says that it has left out none.
+func (s *seeker) startAll(ctx context.Context, recipes []scheduler.Recipe, chunks []int64, enough time.Time) (
+	all bool, err error) {
+	starts, err := s.beginnings(recipes, chunks)
+	if err != nil {
+		return false, err
+	}
+	begun, stop := context.WithCancel(ctx)
+	firsts := s.firsts(starts)
+	// Those that run or wait to be looked at are as many as memory allows.
+	ahead, threads := make(chan struct{}, 4*s.threads()), make(chan struct{}, s.threads())
+	ended, fed := make(chan int, len(starts)), make(chan struct{})
+	go func() {
+		defer close(fed)
+		var workers sync.WaitGroup
+		for i := range starts {
+			ahead <- struct{}{}
+			threads <- struct{}{}
+			workers.Go(func() {
+				s.run(begun, &starts[i], i, firsts[starts[i].chunk])
+				<-threads
+				ended <- i
+			})
+		}
+		workers.Wait()
+	}()
+	defer func() {
+		stop()
+		for { // the rest ends at once
+			select {
+			case <-ahead:
+			case <-fed:
+				return
+			}
+		}
+	}()
+	var late <-chan time.Time
+	if !enough.IsZero() {
+		timer := time.NewTimer(time.Until(enough))
+		defer timer.Stop()
+		late = timer.C
+	}
+	over := false
+	const waits, ready, judged = 0, 1, 2
+	states := make([]int, len(starts))
+	for left := len(starts); left > 0; {
+		select {
+		case i := <-ended:
+			states[i] = ready
+		case <-late:
+			over = true
+		}
+		// They are looked at in order, so that none depends on which was first; when time is up, those that there are.
+		for i := range starts {
+			if states[i] == waits && !over {
+				break
+			}
+			if states[i] != ready {
+				continue
+			}
+			threads <- struct{}{}
+			err := s.judge(ctx, &starts[i])
+			<-threads
+			if err != nil {
+				return false, err
+			}
+			<-ahead
+			states[i], left = judged, left-1
+			over = over || !enough.IsZero() && !time.Now().Before(enough)
+		}
+		if over && left > 0 && (s.found.Result != nil || s.opt.Start != nil) {
+			return false, ctx.Err()
+		}
+	}
+	return true, ctx.Err()
+}
+
+// judge takes a beginning that has been simulated.
+func (s *seeker) judge(ctx context.Context, x *beginning) error {
+	if x.err != nil {
+		if ctx.Err() == nil && !scheduler.TooLarge(x.err) {
+			return x.err
+		}
+		s.failed = cmp.Or(s.failed, x.err)
+		return nil
+	}
+	s.found.Evaluations++
+	if x.Ps == math.MaxInt64 { // given up
+		return nil
+	}
+	w, err := scheduler.Of(s.problems(), x.made.Schedule.Graph, x.chunk)
+	if err != nil {
+		return err
+	}
+	rate := float64(s.w.Batch) / (float64(x.Ps) * 1e-12)
+	s.start(Start{x.recipe.Name, x.inPlace, x.w != s.w, x.chunk, rate})
+	p := scheduler.DecisionsOf(x.made, x.inPlace, false)
+	s.begins(startAt{p, x.Outline, w})
+	g := s.found.Greedy
+	greedy := s.reference(x) && (g == nil || x.Ps < g.Sim.TotalPs)
+	better := s.found.Result == nil || x.Score < s.score(s.found.Result)
+	shown := s.opt.Front && !s.found.Front.beats(Point{float64(x.Ps) * 1e-12, x.Joules, ""})
+	if !greedy && !better && !shown {
+		x.made = nil
+		return nil
+	}
+	made := x.made
+	if x.made = nil; !x.recipe.Exact() {
+		opt := s.opt.Options
+		opt.InPlace, opt.Uneven = x.inPlace, made.Uneven
+		made, err = x.w.ByRecipe(ctx, x.recipe, x.chunk, opt)
+	}
+	if err == nil {
+		err = scheduler.Simulate(ctx, made)
+	}
+	switch {
+	case err != nil:
+		return err
+	case made.Sim.TotalPs != x.Ps:
+		return fmt.Errorf("internal error, a schedule takes %d ps, its outline %d", made.Sim.TotalPs, x.Ps)
+	}
+	if greedy {
+		s.found.Greedy = made
+	}
+	if better || shown {
+		move := x.recipe.Name
+		if x.inPlace {
+			move += ", in place"
+		}
+		if x.w != s.w {
+			move += ", in slices"
+		}
+		s.offer(made, p, w, fmt.Sprintf("%s, chunks of %d", move, x.chunk))
+	}
+	return nil
+}
+
+// startFrom takes the schedule to go on from: the answer is never worse, and its chunk is
+// searched from its decisions, if they simulate faster than what else begins there.
+func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
+	r := s.opt.Start
+	w, err := s.w, error(nil)
+	if slices.Contains(chunks, r.Chunk) {
+		w, err = scheduler.Of(s.problems(), r.Schedule.Graph, r.Chunk)
+	}
+	var g *model.Graph
+	if err == nil {
+		g, err = w.Graph(chunks[max(0, slices.Index(chunks, r.Chunk))])
+	}
+	if err == nil {
+		err = scheduler.Fits(r, s.w.Net.Name, g, s.w.Machine, s.w.Batch, chunks)
+	}
+	if err != nil {
+		return err
+	}
+	greedy, err := s.own()
+	if err != nil {
+		return err
+	}
+	p := scheduler.DecisionsOf(r, s.opt.InPlace, true).By(greedy)
+	p.Pin()
+	s.found.Evaluations++
+	s.start(Start{"start", s.opt.InPlace, false, r.Chunk, r.ThroughputPerSecond()})
+	s.offer(r, p, w, "start")
+	opt := s.opt.Options
+	opt.Uneven = r.Uneven
+	made, err := w.ByDecisions(ctx, p, opt)
+	var x scheduler.Outline
+	if err == nil {
+		x, err = w.Outline(ctx, made, 0)
+	}
+	if err != nil { // it stays as it is: its decisions can't be made anew by the search's stages
+		return ctx.Err()
+	}
+	x.Score = s.opt.Objective.score(x.Ps, x.Joules)
+	s.begins(startAt{p, x, w})
+	return nil
+}
+
+// own is the recipe that decides what a schedule to go on from leaves open.
+func (s *seeker) own() (scheduler.Recipe, error) {
+	list := s.opt.Recipes
+	if len(list) > 0 && !slices.ContainsFunc(list,
+		func(r scheduler.Recipe) bool { return r.Name == scheduler.GreedyRecipe }) {
+		return list[0], nil
+	}
+	return scheduler.Lookup(scheduler.GreedyRecipe)
+}
+
+// start keeps a recipe's best result.
+func (s *seeker) start(x Start) {
+	list := s.found.Starts
+	i := slices.IndexFunc(list, func(y Start) bool {
+		return y.Recipe == x.Recipe && y.InPlace == x.InPlace && y.Slices == x.Slices
+	})
+	switch {
+	case i < 0:
+		s.found.Starts = append(list, x)
+	case x.ThroughputPerSecond > list[i].ThroughputPerSecond:
+		list[i] = x
+	}
+}
+
+// offer takes a result if it is better than all before it.
+func (s *seeker) offer(r *scheduler.Result, p *scheduler.Decisions, w *scheduler.Problem, move string) {
+	if s.opt.Front {
+		s.found.Front.Join(Point{r.LatencySeconds(), scheduler.Joules(r), move})
+	}
+	if s.found.Result != nil && s.score(r) >= s.score(s.found.Result) {
+		return
+	}
+	s.found.Result, s.found.decisions, s.found.problem = r, p, w
+	s.found.Trajectory = append(s.found.Trajectory,
+		Improvement{s.found.Evaluations, r.LatencySeconds(), scheduler.Joules(r), move})
+	if s.opt.Better != nil {
+		s.opt.Better(milp.Progress{Seconds: time.Since(s.began).Seconds(), Objective: r.LatencySeconds(), Improved: true})
+	}
+}
+
+// score is the value that the search makes least.
+func (s *seeker) score(r *scheduler.Result) float64 {
+	return s.opt.Objective.score(r.Sim.TotalPs, scheduler.Joules(r))
+}
+
+// all begins with the greedy recipes, which are quick, and searches from there. The other recipes
+// follow, those with exact decisions last; of these the most promising chunks come first. If one
+// of them is better than what was found, the search goes on from it.
+func (s *seeker) all(ctx context.Context, chunks []int64) error {
+	recipes := slices.Clone(s.opt.Recipes)
+	if recipes == nil {
+		recipes = scheduler.All()
+	}
+	named := func(name string) bool {
+		return slices.ContainsFunc(recipes, func(r scheduler.Recipe) bool { return r.Name == name })
+	}
+	for _, r := range scheduler.Tiled()[1:] {
+		if named(scheduler.Default) && !named(r.Name) {
+			recipes = append(recipes, r)
+		}
+	}
+	var stages [3][]scheduler.Recipe
+	for _, r := range recipes {
+		if r.Name == scheduler.Default && scheduler.OwnGreedy(r) {
+			continue // those that it takes the fastest of are there
+		}
+		r.Fallback = nil // they are among the starts
+		if scheduler.Usable(r, s.opt.Options) != nil || scheduler.OnKinds(r, s.w.Spec) != nil {
+			continue
+		}
+		k := 1
+		if r.Name == scheduler.GreedyRecipe || scheduler.OwnGreedy(r) {
+			k = 0
+		} else if r.Exact() {
+			k = 2
+		}
+		stages[k] = append(stages[k], r)
+	}
+	// If time ends, it had better be behind those that are fastest most often, and the greedy one, with which the answer
+	// is compared: its schedules can take a minute to make. Those of tiled with many kernels can as well.
+	slices.SortStableFunc(stages[0], func(a, b scheduler.Recipe) int {
+		rank := func(r scheduler.Recipe) int {
+			switch {
+			case r.Name == scheduler.GreedyRecipe:
+				return 1
+			case r.Pick("split") != scheduler.NoSplit.Name:
+				return 3
+			case scheduler.Overwrites(r.Pick("spill")): // of the graph in slices
+				return 2
+			}
+			return 0
+		}
+		return rank(a) - rank(b)
+	})
+	enough := s.until
+	if !enough.IsZero() {
+		enough = s.began.Add(s.until.Sub(s.began) / 2)
+	}
+	for k := 0; k < len(stages) && len(s.starts) == 0; k++ {
+		all, err := s.startAll(ctx, stages[k], chunks, enough)
+		if err != nil {
+			return err
+		}
+		s.begun, stages[k] = all, nil
+	}
+	if s.opt.Start != nil {
+		if err := s.startFrom(ctx, chunks); err != nil {
+			return err
+		}
+	}
+	promising := slices.DeleteFunc(slices.Clone(chunks), func(c int64) bool { return s.bestAt(c).Decisions == nil })
+	floors := map[int64]float64{}
+	for _, c := range promising {
+		var err error
+		if floors[c], err = s.w.Floor(c); err != nil {
+			return err
+		}
+	}
+	s.floors = floors
+	slices.SortStableFunc(promising, func(a, b int64) int {
+		return cmp.Compare(s.promise(a, s.bestAt(a).Score), s.promise(b, s.bestAt(b).Score))
+	})
+	best, err := s.search(ctx, promising)
+	if err != nil {
+		return err
+	}
+	if _, err := s.startAll(ctx, stages[1], chunks, time.Time{}); err != nil {
+		return err
+	}
+	first := promising[:min(2, len(promising))]
+	for _, c := range first {
+		if _, err := s.startAll(ctx, stages[2], []int64{c}, time.Time{}); err != nil {
+			return err
+		}
+	}
+	if best != nil && (!s.until.IsZero() || s.found.decisions != best.best.Decisions) {
+		if err := s.again(ctx, best); err != nil {
+			return err
+		}
+	}
+	_, err = s.startAll(ctx, stages[2], slices.DeleteFunc(slices.Clone(chunks),
+		func(c int64) bool { return slices.Contains(first, c) }), time.Time{})
+	return err
+}
+
+// A budget ends at a number of evaluations, or at a time if that is not zero.
+type budget struct {
+	evaluations int
+	began, end  time.Time
+}
+
+// part is a share of it, from now on.
+func (b budget) part(share float64) budget {
+	p := budget{evaluations: int(float64(b.evaluations) * share), began: time.Now()}
+	if !b.end.IsZero() {
+		p.end = p.began.Add(time.Duration(share * float64(b.end.Sub(b.began))))
+	}
+	return p
+}
+
+// rest is the budget behind some evaluations, from now on.
+func (b budget) rest(evaluations int) budget {
+	return budget{b.evaluations - evaluations, time.Now(), b.end}
+}
+
+// spent is the share of it that is used up after so many evaluations, 1 at the end.
+func (b budget) spent(evaluations int) float64 {
+	x := float64(evaluations) / float64(max(1, b.evaluations))
+	if !b.end.IsZero() {
+		x = max(x, float64(time.Since(b.began))/float64(max(1, b.end.Sub(b.began))))
+	}
+	return min(1, x)
+}
+
+// searchShare is the part of the time limit after which the other recipes are run.
+const searchShare = 0.9
+
+// budget returns the budget of the search from the given starts.
+func (s *seeker) budget(first startAt) budget {
+	b := budget{evaluations: s.opt.Evaluations, began: time.Now()}
+	if b.evaluations == 0 || s.opt.few {
+		b.evaluations = min(defaultCommands/max(1, first.Commands), cmp.Or(b.evaluations, maxDefault))
+	}
+	if s.opt.few { // large graphs take longer to decide for than to simulate
+		operators := 1
+		for _, c := range first.Groups() {
+			operators += len(c.Ops)
+		}
+		b.evaluations = min(b.evaluations, fewOperators/operators)
+	}
+	if !s.until.IsZero() {
+		b.evaluations = math.MaxInt32
+		b.end = s.began.Add(time.Duration(searchShare * float64(s.until.Sub(s.began))))
+	}
+	return b
+}
+
+// searched is the number of starts searched at first, none of which is so many times slower than the best of its chunk.
+const (
+	searched = 6
+	hopeless = 1.5
+)
+
+// roundShare is the share of the evaluations that goes into each round of halving.
+const roundShare = 0.1
+
+// search improves the starts of some chunks, the best first: a share of the evaluations goes to
+// all of them alike, then the worse half goes, and so on, until one is left, which has the rest
+// (successive halving: Jamieson and Talwalkar, AISTATS 2016).
+func (s *seeker) search(ctx context.Context, chunks []int64) (*searcher, error) {
+	if len(chunks) == 0 {
+		return nil, nil
+	}
+	all := s.budget(s.bestAt(chunks[0]))
+	chunks = append(chunks[:1:1], slices.DeleteFunc(slices.Clone(chunks[1:]), func(c int64) bool {
+		return s.opt.Objective.byLatency() && s.floors[c] >= float64(s.found.Sim.TotalPs)
+	})...)
+	var starts []startAt
+	for _, c := range chunks {
+		for _, x := range s.families(c) {
+			same := slices.ContainsFunc(starts, func(y startAt) bool { return y.Chunk == c && y.Score == x.Score })
+			if !same && x.Score <= s.bestAt(c).Score*hopeless {
+				starts = append(starts, x)
+			}
+		}
+	}
+	slices.SortStableFunc(starts, func(a, b startAt) int {
+		return cmp.Compare(s.promise(a.Chunk, a.Score), s.promise(b.Chunk, b.Score))
+	})
+	starts = starts[:min(len(starts), searched, max(1, all.evaluations/(4*perRound)))]
+	var list []*searcher
+	for i, x := range starts {
+		list = append(list, &searcher{seeker: s, w: x.w, start: x, rng: rand.New(rand.NewPCG(s.opt.Seed, uint64(i)))})
+	}
+	before := s.found.Evaluations
+	for len(list) > 1 {
+		for _, x := range list {
+			if err := x.improve(ctx, all.part(roundShare/float64(len(list)))); err != nil {
+				return nil, err
+			}
+		}
+		slices.SortStableFunc(list, func(a, b *searcher) int {
+			return cmp.Compare(s.promise(a.best.Chunk, a.best.Score), s.promise(b.best.Chunk, b.best.Score))
+		})
+		list = list[:(len(list)+1)/2]
+	}
+	return list[0], list[0].improve(ctx, all.rest(s.found.Evaluations-before))
+}
+
+// again goes on from the best schedule: with what is left of the time, or, if a recipe has made
+// it after the search, a fifth of the evaluations.
+func (s *seeker) again(ctx context.Context, x *searcher) error {
+	all := s.budget(x.start)
+	if s.until.IsZero() {
+		all.evaluations /= 5
+	}
+	all.end = s.until
+	if p := s.found.decisions; p != x.best.Decisions {
+		x = &searcher{seeker: s, w: s.found.problem, start: startAt{Decisions: p}, rng: x.rng}
+	}
+	return x.improve(ctx, all)
+}

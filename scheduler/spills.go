@@ -1,0 +1,644 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/dsasched/dsasched/formulation/allocate"
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// MovedBytes counts the bytes that a memory plan moves into and out of the cores beyond those that any
+// must: each value that has left the LB is written once and streamed by each reader,
+// as often as the cores need it, and parameters that do not stay from tile to tile
+// pass again for each tile after the first.
+func MovedBytes(s *schedule.Schedule) (spills, again int64) {
+	for i := range s.Values {
+		if v := &s.Values[i]; spilled(v) {
+			spills += v.Bytes
+		}
+	}
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		for _, r := range st.Reads {
+			if spilled(&s.Values[r.Value]) {
+				spills += r.NeedBytes
+			}
+		}
+		again += (st.Tiles - 1) * st.Cores * graphturbo.PassesAgain(s, st)
+	}
+	return spills, again
+}
+
+func Moved(s *schedule.Schedule) int64 {
+	spills, again := MovedBytes(s)
+	return spills + again
+}
+
+func spilled(v *schedule.Value) bool {
+	return v.Def >= 0 && v.Wanted == schedule.LB && v.Level != schedule.LB
+}
+
+// A SpillProblem is the choice that a full LB asks for: a schedule's values that are wanted
+// there, over their lifetimes in steps, and a demand of each step for what passes
+// through it. Sizes are bytes of the busiest core, costs those of [MovedBytes].
+type SpillProblem struct {
+	*allocate.Problem
+	CapacityBytes int64
+	Value         []int // of the schedule, that each buffer stands for
+	Demands       []allocate.Demand
+}
+
+// NewSpillProblem states the problem of a schedule whose steps are built. What is
+// spilled passes through the stages of its readers and so makes them larger; stages
+// count as if nothing was spilled. So the problem asks for no more than any memory
+// plan must, and its least cost is a bound.
+func NewSpillProblem(s *schedule.Schedule) *SpillProblem {
+	p := &SpillProblem{Problem: &allocate.Problem{Name: s.Graph.Name}, CapacityBytes: s.WeightRoom.DataBytes(s.Spec)}
+	costs := make([]int64, len(s.Values))
+	for i := range s.Values {
+		costs[i] = s.Values[i].Bytes
+	}
+	for i := range s.Steps {
+		for _, r := range s.Steps[i].Reads {
+			costs[r.Value] += r.NeedBytes
+		}
+	}
+	for i := range s.Values {
+		v := &s.Values[i]
+		if v.Def < 0 || v.Wanted != schedule.LB || v.CoreBytes == 0 {
+			continue
+		}
+		last := min(v.Last, len(s.Steps)-1)
+		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprintf("%s of instance %d", s.Graph.Tensor(v.Tensor).Name,
+			v.Instance),
+			Lifetime: allocate.Interval{Lower: int64(v.Def), Upper: int64(last) + 1}, Size: v.CoreBytes, Alignment: 64,
+			SpillCost: &costs[i]})
+		p.Value = append(p.Value, i)
+	}
+	work := unspilled(s)
+	for t := range work.Steps {
+		p.Demands = append(p.Demands, demand(work, t))
+	}
+	return p
+}
+
+// unspilled is a copy of s whose levels can be changed.
+func unspilled(s *schedule.Schedule) *schedule.Schedule {
+	work := *s
+	work.Steps, work.Values = slices.Clone(s.Steps), slices.Clone(s.Values)
+	for i := range work.Values {
+		work.Values[i].Level = work.Values[i].Wanted
+	}
+	for t := range work.Steps {
+		work.Steps[t].Panels = false
+	}
+	return &work
+}
+
+// demand is a step's demand with the values at their levels: room for one tile
+// after the other, or for all of them at once; in between, parameters pass again.
+func demand(s *schedule.Schedule, t int) allocate.Demand {
+	return allocate.Demand{Time: int64(t), Tiers: falling(tilings(s, s.Steps[t], nil))}
+}
+
+// falling returns the tiers that ask for less than all before them.
+func falling(tiers []allocate.Tier) (list []allocate.Tier) {
+	for _, x := range tiers {
+		if n := len(list); n == 0 || x.Free < list[n-1].Free {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// mostGrowing is the number of values a step's stage is followed for; its time is exponential.
+const mostGrowing = 8
+
+// growing are the problem's demands with what spilled values add to the stages of their
+// readers and makers, for those that add most. Where time runs out, the others' add nothing.
+func (p *SpillProblem) growing(ctx context.Context, s *schedule.Schedule) []allocate.Demand {
+	buffer := make(map[int]int, len(p.Value))
+	for i, v := range p.Value {
+		buffer[v] = i
+	}
+	work := unspilled(s)
+	demands := slices.Clone(p.Demands)
+	for t := range demands {
+		if solve.Why(ctx) != milp.Complete {
+			break
+		}
+		st := work.Steps[t]
+		values := slices.Clone(st.Writes)
+		for _, r := range st.Reads {
+			values = append(values, r.Value)
+		}
+		slices.Sort(values)
+		values = slices.DeleteFunc(slices.Compact(values), func(v int) bool { _, known := buffer[v]; return !known })
+		least, adds := tilings(work, st, nil), make(map[int]int64)
+		for _, v := range values {
+			for k, x := range tilings(work, st, []int{v}) {
+				adds[v] = max(adds[v], x.Free-least[k].Free)
+			}
+		}
+		values = slices.DeleteFunc(values, func(v int) bool { return adds[v] == 0 })
+		slices.SortStableFunc(values, func(a, b int) int { return cmp.Compare(adds[b], adds[a]) })
+		if values = values[:min(len(values), mostGrowing)]; len(values) == 0 {
+			continue
+		}
+		d := allocate.Demand{Time: int64(t), Grown: grown(work, st, values)}
+		for _, v := range values {
+			d.Of = append(d.Of, buffer[v])
+		}
+		d.Tiers = falling(d.Grown(0))
+		demands[t] = d
+	}
+	return demands
+}
+
+// tilings are a step's demands with these values spilled and the others where they are,
+// from one tile on; the smallest alone if more tiles cost nothing. As the memory plan has operands
+// pass by panels only once nothing else is left in the LB, they ask for all of it.
+func tilings(work *schedule.Schedule, st schedule.Step, spilled []int) []allocate.Tier {
+	at := make([]schedule.Level, len(spilled))
+	for k, v := range spilled {
+		at[k], work.Values[v].Level = work.Values[v].Level, schedule.GB
+	}
+	list, capacity := graphturbo.Tilings(work, &st), work.WeightRoom.DataBytes(work.Spec)
+	if list[0].StageBytes > capacity {
+		st.Panels = true
+		for k, x := range graphturbo.Tilings(work, &st) {
+			list[k].StageBytes = min(list[k].StageBytes, max(x.StageBytes, capacity))
+		}
+	}
+	for k, v := range spilled {
+		work.Values[v].Level = at[k]
+	}
+	again := st.Cores * graphturbo.PassesAgain(work, &st)
+	if again == 0 {
+		list = list[len(list)-1:]
+	}
+	tiers := make([]allocate.Tier, len(list))
+	for k, x := range list {
+		tiers[k] = allocate.Tier{Free: x.StageBytes, Cost: (x.Tiles - 1) * again}
+	}
+	return tiers
+}
+
+// grown gives the tiers of a step for each set of these values that is spilled. A value that is kept
+// takes no less than what it would add, which rounding can hide; so a set counts for the
+// least that one of its subsets asks for together with the sizes of the rest.
+func grown(work *schedule.Schedule, st schedule.Step, values []int) func(set uint64) []allocate.Tier {
+	known := map[uint64][]allocate.Tier{}
+	var tiers func(set uint64) []allocate.Tier
+	tiers = func(set uint64) []allocate.Tier {
+		if list, there := known[set]; there {
+			return list
+		}
+		var spilled []int
+		for k, v := range values {
+			if set>>k&1 == 1 {
+				spilled = append(spilled, v)
+			}
+		}
+		list := tilings(work, st, spilled)
+		for k, v := range values {
+			if set>>k&1 == 1 {
+				for j, fewer := range tiers(set &^ (1 << k)) {
+					list[j].Free = min(list[j].Free, fewer.Free+work.Values[v].CoreBytes)
+				}
+			}
+		}
+		known[set] = list
+		return list
+	}
+	return tiers
+}
+
+// spillRounds bounds how often the choice is made again because the stages of what was
+// spilled take more than they counted for, betterRounds how often where one can be had.
+const spillRounds, betterRounds = 20, 5
+
+// ChooseSpills chooses the values of a schedule to spill, so that the fewest bytes
+// move. It counts what spilled values add to stages, and its bound with them. Where the
+// stages of what is spilled take more than that, the choice is made again with the demands as they then
+// are, so that the cost is one that can be had, if offsets can. Without an answer
+// the status is Limit or Infeasible: a stage does not fit by itself.
+func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.SweepOptions) (spills []int,
+	sol *allocate.SpillResult, err error) {
+	p := NewSpillProblem(s)
+	ctx, cancel := opts.Begin(ctx)
+	defer cancel()
+	opts.TimeLimit, opts.Demands = 0, p.growing(ctx, s)
+	bound := int64(0)
+	for round := 0; round < spillRounds && (sol == nil || round < betterRounds); round++ {
+		next, err := allocate.SpillSweep(ctx, p.Problem, p.CapacityBytes, opts)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !next.Status.HasValues() {
+			if sol == nil {
+				return nil, next, nil
+			}
+			break // the rule chooses the rest
+		}
+		if round == 0 {
+			bound = next.Bound
+			opts.MaxStates = cmp.Or(opts.MaxStates, allocate.DefaultMaxStates) // the bound of others does not count
+		}
+		work := unspilled(s)
+		var out []int
+		for i, gone := range next.Spilled {
+			if gone {
+				out = append(out, p.Value[i])
+				work.Values[p.Value[i]].Level = schedule.GB
+			}
+		}
+		real := make([]allocate.Demand, len(work.Steps))
+		for t := range real {
+			real[t] = demand(work, t)
+		}
+		cost, ok := allocate.SweepCost(p.Problem, p.CapacityBytes, real, next.Spilled)
+		if ok && (sol == nil || cost < sol.Cost) {
+			spills, sol = out, &allocate.SpillResult{Status: milp.Feasible, Spilled: next.Spilled, Cost: cost, Bound: bound,
+				Nodes: next.Nodes}
+		}
+		if ok && cost == next.Cost {
+			break // nothing that counts was left out
+		}
+		grown := false
+		for t := range real {
+			if !slices.Equal(real[t].Tiers, opts.Demands[t].Tiers) && real[t].Tiers[0].Free >= opts.Demands[t].Tiers[0].Free {
+				opts.Demands[t], grown = real[t], true
+			}
+		}
+		if !grown {
+			break
+		}
+	}
+	if sol == nil {
+		return nil, &allocate.SpillResult{Status: milp.Limit, Bound: bound}, nil
+	}
+	if sol.Bound >= sol.Cost {
+		sol.Status, sol.Bound = milp.Optimal, sol.Cost
+	}
+	return spills, sol, nil
+}
+
+// placement is the set of values that leave the LB.
+type placement struct {
+	rule      graphturbo.SpillRule
+	overwrite bool // see graphturbo.PlaceOver
+	needed    bool // see neededSpills
+	// forceLLB are results that go to the GB, though there may be room in the LB.
+	forceLLB map[model.TensorID]bool
+	// spilled are the values that leave the LB, where others than by the rule do; nil: by the rule.
+	spilled map[valueKey]bool
+}
+
+// A valueKey names a value among those of the same groups.
+type valueKey struct {
+	instance int
+	tensor   model.TensorID
+}
+
+func takePlacement(d *Draft, all bool) Decision {
+	x := placement{rule: graphturbo.LongestLifetime, forceLLB: map[model.TensorID]bool{}}
+	pick := d.Recipe.Pick("spill")
+	switch pick {
+	case string(graphturbo.LargestFirst):
+		x.rule = graphturbo.LargestFirst
+	case overLeastMoved.Name:
+		x.rule, x.overwrite = graphturbo.LeastMoved, !all
+	}
+	for i := range d.Steps {
+		from, _ := d.Overwritten(&d.Steps[i])
+		x.overwrite = x.overwrite || from != nil
+	}
+	switch {
+	case x.overwrite:
+	case !d.Recipe.byRule("spill"):
+		x.spilled = map[valueKey]bool{}
+	case pick == neededSpills.Name:
+		x.needed = !gives(graphturbo.Place, x.rule, d.Schedule)
+	}
+	if x.overwrite && all {
+		x.rule = ruleOf(d.Schedule, x.rule)
+	}
+	for i := range d.Values {
+		v := &d.Values[i]
+		if x.spilled != nil && spilled(v) {
+			x.spilled[valueKey{v.Instance, v.Tensor}] = true
+		}
+		if v.Instance < 0 || v.Wanted != schedule.GB {
+			continue
+		}
+		sg := d.Grouping.Groups[d.Instances.Instances[v.Instance].Group]
+		if d.Scopes[v.Instance] != schedule.GB || !slices.Contains(sg.Outputs, v.Tensor) {
+			x.forceLLB[v.Tensor] = true
+		}
+	}
+	return x
+}
+
+// A search tries these rules.
+var spillRules = []graphturbo.SpillRule{graphturbo.LongestLifetime, graphturbo.LargestFirst, graphturbo.LeastMoved}
+
+// ruleOf is the rule by which the values of a schedule have left their memories, where results take the place of
+// operands; the other one if it is none of those that a search tries.
+func ruleOf(s *schedule.Schedule, other graphturbo.SpillRule) graphturbo.SpillRule {
+	for _, rule := range spillRules {
+		if gives(graphturbo.PlaceOver, rule, s) {
+			return rule
+		}
+	}
+	return other
+}
+
+// gives reports whether the values of a schedule are where a way to place them puts them by a rule.
+func gives(place func(*schedule.Schedule, graphturbo.SpillRule) error, rule graphturbo.SpillRule,
+	s *schedule.Schedule) bool {
+	again := unspilled(s)
+	again.Spills = nil
+	for t := range again.Steps {
+		again.Steps[t].Nest = nil // is decided behind
+	}
+	return place(again, rule) == nil &&
+		slices.EqualFunc(again.Values, s.Values, func(a, b schedule.Value) bool { return a.Level == b.Level })
+}
+
+// Stage names the row.
+func (x placement) Stage() string { return "spill" }
+
+// Apply makes the memory plan.
+func (x placement) Apply(ctx context.Context, d *Draft) error {
+	var out []int
+	for i := range d.Values {
+		v := &d.Values[i]
+		if v.Instance >= 0 && v.Level == schedule.LB && x.forceLLB[v.Tensor] && d.Spec.GB != nil {
+			v.Wanted, v.Level = schedule.GB, schedule.GB
+		}
+		if x.spilled[valueKey{v.Instance, v.Tensor}] {
+			out = append(out, i)
+		}
+	}
+	switch {
+	case x.overwrite:
+		return graphturbo.PlaceOver(d.Schedule, x.rule)
+	case x.spilled != nil:
+		return graphturbo.PlaceSpilled(d.Schedule, out, x.rule, packer(ctx))
+	case x.needed:
+		return graphturbo.PlaceSpilled(d.Schedule, nil, x.rule, nil)
+	}
+	return graphturbo.Place(d.Schedule, x.rule)
+}
+
+// Key has the rule and what differs from it.
+func (x placement) Key(b *Key, _ *Decisions) {
+	b.Text(string(x.rule))
+	addMap(b, map[int]bool{0: x.overwrite, 1: x.spilled != nil, 2: x.needed}, is)
+	addMap(b, x.forceLLB, is)
+	for _, v := range slices.SortedFunc(maps.Keys(x.spilled), func(v, w valueKey) int {
+		return cmp.Or(v.instance-w.instance, int(v.tensor-w.tensor))
+	}) {
+		b.Add(int64(v.instance), int64(v.tensor))
+	}
+}
+
+// After drops what was chosen for values of other instances.
+func (x placement) After(changed string, _, _ *Decisions) Decision {
+	if changed == "group" || changed == "layers" {
+		x.spilled = nil
+	}
+	return x
+}
+
+func (x placement) extend(e *extension) Decision {
+	if !e.same {
+		x.spilled = nil
+	}
+	x.forceLLB = extended(x.forceLLB, e.tensors)
+	return x
+}
+
+var placementMoves = []Move{{"spill", 1, (*Site).moveDown}}
+
+var placementSettings = [][]func(*Decisions) *Decisions{
+	values(func(x *placement, over bool) { x.overwrite = over }, false, true),
+	values(func(x *placement, rule graphturbo.SpillRule) { x.rule, x.spilled = rule, nil }, spillRules...),
+}
+
+// moveDown lets a result go to the GB, or stay.
+func (a *Site) moveDown() *Decisions {
+	k := a.Place(len(a.Groups()))
+	g, layers := a.Schedule.Graph, a.Schedule.Layers[k]
+	layer := &layers[a.Rand.IntN(len(layers))]
+	if a.Schedule.Spec.GB == nil || len(layer.Outputs) == 0 {
+		return nil
+	}
+	t := layer.Outputs[a.Rand.IntN(len(layer.Outputs))]
+	from := g.Tensor(t).Producer
+	output := slices.Index(g.Op(from).Outputs, t)
+	x := of[placement](a.Decisions)
+	x.forceLLB = a.held(x.forceLLB)
+	down := !x.forceLLB[t] // one that is held may return
+	for _, id := range a.places(k, slices.Index(a.Groups()[k].Ops, from)) {
+		if all := g.Op(id).Outputs; output < len(all) {
+			x.forceLLB[all[output]] = down
+		}
+	}
+	return a.with(x)
+}
+
+// held is a copy of the results that go to the GB, half of the time with those that have left the L1 for want of room
+// in all instances. Else these may come back to the room that one more leaves free.
+func (a *Site) held(down map[model.TensorID]bool) map[model.TensorID]bool {
+	down = cloned(down)
+	if a.Rand.IntN(2) == 0 {
+		return down
+	}
+	stays := map[model.TensorID]bool{}
+	for _, v := range a.Schedule.Values {
+		stays[v.Tensor] = stays[v.Tensor] || v.Level == schedule.LB
+	}
+	for i := range a.Schedule.Values {
+		if v := &a.Schedule.Values[i]; spilled(v) && !stays[v.Tensor] {
+			down[v.Tensor] = true
+		}
+	}
+	return down
+}
+
+// spillByRule is the paper's memory plan (§4.3) with a rule for what leaves first.
+func spillByRule(rule graphturbo.SpillRule, description string) Strategy {
+	return Strategy{Name: string(rule), Description: description,
+		Decide: func(_ context.Context, d *Draft) error { return graphturbo.Place(d.Schedule, rule) }}
+}
+
+var (
+	longestLifetime = spillByRule(graphturbo.LongestLifetime, "the longest remaining lifetime")
+	largestFirst    = spillByRule(graphturbo.LargestFirst, "the largest")
+)
+
+var neededSpills = Strategy{Name: "needed",
+	Description: "longest-lifetime, but nothing for the sake of weights that would pass again: tiles pass them once",
+	Decide: func(_ context.Context, d *Draft) error {
+		return graphturbo.PlaceSpilled(d.Schedule, nil, graphturbo.LongestLifetime, nil)
+	}}
+
+// overLongest spills by the longest lifetime where values may take the place of what their layer reads.
+var overLongest = Strategy{Name: "overwrite",
+	Description: "longest-lifetime, and results of layers without a product lie over what they read",
+	Decide: func(_ context.Context, d *Draft) error {
+		return graphturbo.PlaceOver(d.Schedule, graphturbo.LongestLifetime)
+	}}
+
+// Overwrites reports whether a strategy of row spill lets values take the place of others.
+func Overwrites(strategy string) bool {
+	return strategy == overLongest.Name || strategy == overLeastMoved.Name
+}
+
+var overLeastMoved = Strategy{Name: "least-moved",
+	Description: "overwrite, but what takes least time to move for each byte that it frees",
+	Decide: func(_ context.Context, d *Draft) error {
+		return graphturbo.PlaceOver(d.Schedule, graphturbo.LeastMoved)
+	}}
+
+// reserve says how much of the LLB values leave to what is on its way: with little room a product whose operands come
+// from the DDR is cut into small tiles, and reads the other operand again for each.
+var reserve = Setting[int64]{Name: "reserve", Description: "how much of the LLB values leave to weights and transfers",
+	Choices: []Choice[int64]{
+		{"sixteenth", "little, so that few values leave", 1},
+		{"quarter", "so that products whose operands come from the DDR have large tiles", 4},
+		{"half", "as much as values have", 8},
+	},
+	Apply: func(d *Draft, sixteenths int64) error {
+		if sixteenths < 1 || sixteenths > 15 {
+			return fmt.Errorf("reserve is %d sixteenths of the LLB, expected 1 to 15", sixteenths)
+		}
+		d.Reserve = sixteenths
+		return nil
+	}}
+
+// buffer says how much of a core's L1 weights have. On machines without an LLB, weights that stay there need not be
+// loaded again for later chunks and instances. Without later uses their room is better spent: larger tiles pass in
+// fewer loads, or more values stay.
+var buffer = Setting[schedule.WeightRoom]{Name: "buffer", Description: "how much of a core's L1 weights have",
+	inPlan: true,
+	Choices: []Choice[schedule.WeightRoom]{
+		{"stay", "a quarter, or their own memory; without an LLB they stay in three quarters of it",
+			schedule.WeightsStay},
+		{"pass", "as much, all of which they pass", schedule.WeightsPass},
+		{"twelfth", "pass, and a twelfth of an L1 that they share with values", schedule.WeightsTwelfth},
+	},
+	Apply: func(d *Draft, room schedule.WeightRoom) error {
+		d.WeightRoom = room
+		return room.Check()
+	}}
+
+// bufferStage is the row of the room for weights. It is not searched where an LLB keeps weights, unless a recipe or a
+// file has another than the first choice.
+func bufferStage() Stage {
+	st := buffer.Stage()
+	st.unlessNil, st.text = true, bufferText
+	st.take = func(d *Draft, _ bool) Decision {
+		if d.Spec.GB != nil && d.WeightRoom == schedule.WeightsStay &&
+			buffer.named(d.Recipe.Pick(buffer.Name)) == schedule.WeightsStay {
+			return nil
+		}
+		return plain[schedule.WeightRoom]{&buffer, d.WeightRoom}
+	}
+	return st
+}
+
+// leftOfLLB is the number of sixteenths of the LLB that values leave in all schedules of a result; 16: there is none.
+func (r *Result) leftOfLLB() int64 {
+	left := int64(16)
+	for _, list := range r.Plans {
+		for i := range list {
+			if s := list[i].Schedule; s.GBCapacity > 0 {
+				left = min(left, 16*(s.GBCapacity-s.GBActivationBytes)/s.GBCapacity)
+			}
+		}
+	}
+	return left
+}
+
+// addresses says where in the L1 what stays there lies.
+var addresses = Setting[bool]{Name: "address", Description: "where in the L1 what stays there lies", inPlan: true,
+	text: addressText,
+	Choices: []Choice[bool]{
+		{"lowest", "as low as there is room, as the memory plan found it", false},
+		{"apart", "such as were left longer before, so that less waits for what was there", true},
+	},
+	Apply: func(d *Draft, apart bool) error {
+		if apart {
+			graphturbo.Apart(d.Schedule)
+		}
+		return nil
+	}}
+
+var exactSpills = Strategy{Name: "search", Description: "what moves least, by dynamic programming", Exact: true,
+	Decide: func(ctx context.Context, d *Draft) error {
+		const rule = graphturbo.LongestLifetime
+		chosen := *d.Schedule
+		chosen.Steps, chosen.Values = slices.Clone(d.Steps), slices.Clone(d.Values)
+		if err := graphturbo.Place(d.Schedule, rule); err != nil {
+			return err
+		}
+		given := Moved(d.Schedule)
+		var opts allocate.SweepOptions
+		opts.TimeLimit, opts.Progress = d.Options.searchLimit(), ReportTo(d.Options, "spill")
+		spills, sol, err := ChooseSpills(ctx, &chosen, opts)
+		if err != nil {
+			return err
+		}
+		if sol.Status.HasValues() {
+			if err := graphturbo.PlaceSpilled(&chosen, spills, rule, packer(ctx)); err != nil {
+				return err
+			}
+			// As with other decisions: another plan only if it is better.
+			if Moved(&chosen) < given {
+				*d.Schedule = chosen
+			}
+		}
+		// The problem leaves offsets out, so the plan may cost more than its optimum.
+		a := solve.Outcome{Objective: float64(Moved(d.Schedule)), Bound: float64(sol.Bound)}
+		if a.Status, a.Stop = solve.Judge(true, a.Objective <= a.Bound, sol.Stop); a.Status == milp.Optimal {
+			a.Bound = a.Objective
+		}
+		d.solve("spill", BytesUnit, a, "")
+		return nil
+	}}
+
+// packNodes bounds the search for addresses, so that it ends anywhere at the same
+// place. A node looks at all that is not placed: more than mostPacked are not searched.
+const packNodes, mostPacked = 50_000, 10_000
+
+// packer looks for addresses by search.
+func packer(ctx context.Context) func([]graphturbo.Extent, int64) ([]int64, bool) {
+	return func(list []graphturbo.Extent, capacity int64) ([]int64, bool) { return pack(ctx, list, capacity) }
+}
+
+func pack(ctx context.Context, list []graphturbo.Extent, capacity int64) ([]int64, bool) {
+	if len(list) > mostPacked {
+		return nil, false
+	}
+	p := &allocate.Problem{}
+	for i, x := range list {
+		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprint(i),
+			Lifetime: allocate.Interval{Lower: int64(x.First), Upper: int64(x.Last) + 1}, Size: x.Bytes, Alignment: 64})
+	}
+	sol, err := allocate.Fit(ctx, p, capacity, allocate.Options{WorkLimit: packNodes})
+	if err != nil || !sol.Status.HasValues() {
+		return nil, false
+	}
+	return sol.Offsets, true
+}
