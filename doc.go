@@ -19,7 +19,7 @@
 //
 // Each has a page in docs/ and a program under examples/. The decisions themselves are
 // libraries of their own that need nothing of this pipeline: formulation/ordering,
-// formulation/allocate, formulation/rcpsp and formulation/binding each state a problem and
+// formulation/allocate and formulation/binding each state a problem and
 // solve it, by rules, by search and by integer program.
 //
 // # Conventions

@@ -135,23 +135,6 @@ def project(path):
     return after, work, capacity
 
 
-def rcpsp(instance, answer):
-    after, work, capacity = project(instance)
-    with open(answer) as f:
-        start = json.load(f)["start"]
-    need(len(start) == len(work), f"{len(start)} starts for {len(work)} jobs")
-    start = dict(zip(sorted(work), start))
-    for j, s in start.items():
-        need(isinstance(s, int) and s >= 0, f"job {j} starts at {s}")
-        for k in after[j]:
-            need(start[k] >= s + work[j][0], f"job {k} starts before job {j} has ended")
-    for t in set(start.values()):
-        for r, c in enumerate(capacity):
-            used = sum(work[j][1][r] for j, s in start.items() if s <= t < s + work[j][0])
-            need(used <= c, f"{used} of {c} of resource {r + 1} are in use at {t}")
-    return max(s + work[j][0] for j, s in start.items())
-
-
 def load(path):
     with open(path) as f:
         return json.load(f)
@@ -464,7 +447,7 @@ def schedule(c, p, m, s):
 
 
 CHECKS = {"allocation": (allocation, "csv", "csv"), "spilling": (spilling, "csv", "csv"),
-          "order": (order, "json", "json"), "rcpsp": (rcpsp, "sm", "json"), "binding": (binding, "json", "json"),
+          "order": (order, "json", "json"), "binding": (binding, "json", "json"),
           "groups": (groups, "json", "json"), "partition": (partition, "json", "json"), "tiling": (tiling, "json", "json"), "network": (network, "json", "json")}
 
 

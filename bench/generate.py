@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write the generated instances of the benchmark: generate.py KIND NUMBER SEED > FILE.
 
-KIND is allocation, spilling, order, rcpsp, binding, groups, partition or tiling, NUMBER how many
+KIND is allocation, spilling, order, binding, groups, partition or tiling, NUMBER how many
 buffers, stages, activities, nodes, atoms, layers or (tiling) times the extents double. tiling takes a name of
 KERNELS and one of MACHINES in place of numbers, too. The same arguments give the same bytes.
 generate.py all DIR writes the part of the frozen set that is generated."""
@@ -48,36 +48,6 @@ def order(n, seed):
     text = {"name": f"stages-{n}-{seed}", "capacity_bytes": need + rng.randrange(0, 2), "store_cost_per_byte": 1,
             "load_cost_per_byte": 1, "subgraphs": subgraphs, "arcs": arcs}
     return json.dumps(text, indent=1) + "\n"
-
-
-def rcpsp(n, seed):
-    """A project in PSPLIB's format, with two resources and a source and a sink besides."""
-    rng = random.Random(f"rcpsp {n} {seed}")
-    after = [[] for _ in range(n + 2)]
-    for j in range(1, n + 1):
-        for i in sorted(rng.sample(range(max(1, j - 8), j), min(rng.randrange(0, 3), j - max(1, j - 8)))):
-            after[i].append(j)
-    has_before = {j for succ in after for j in succ}
-    after[0] = [j for j in range(1, n + 1) if j not in has_before]
-    for i in range(1, n + 1):
-        after[i] = after[i] or [n + 1]
-    bar = "*" * 72
-    out = [bar, "file with basedata            : none", f"initial value random generator: {seed}", bar,
-           "projects                      :  1", f"jobs (incl. supersource/sink ):  {n + 2}",
-           f"horizon                       :  {10 * n}", "RESOURCES", "  - renewable                 :  2   R",
-           "  - nonrenewable              :  0   N", "  - doubly constrained        :  0   D", bar,
-           "PROJECT INFORMATION:", "pronr.  #jobs rel.date duedate tardcost  MPM-Time",
-           f"    1     {n}      0       0        0        0", bar, "PRECEDENCE RELATIONS:",
-           "jobnr.    #modes  #successors   successors"]
-    for i, succ in enumerate(after):
-        out.append(f"{i + 1:4} {1:8} {len(succ):10}      " + "".join(f"{j + 1:5}" for j in succ))
-    out += [bar, "REQUESTS/DURATIONS:", "jobnr. mode duration  R 1  R 2", "-" * 72]
-    for i in range(n + 2):
-        inner = 0 < i <= n
-        d, a, b = (rng.randrange(1, 11), rng.randrange(0, 8), rng.randrange(0, 8)) if inner else (0, 0, 0)
-        out.append(f"{i + 1:3} {1:6} {d:5} {a:8} {b:4}")
-    out += [bar, "RESOURCEAVAILABILITIES:", "  R 1  R 2", "   12   12", bar]
-    return "\n".join(out) + "\n"
 
 
 def binding(n, seed):
@@ -197,7 +167,7 @@ def tiling(n, seed):
 
 
 KINDS = {"allocation": (allocation, "csv", (10, 60, 200)), "spilling": (spilling, "csv", (10, 25, 60)),
-         "order": (order, "json", (3, 4, 6)), "rcpsp": (rcpsp, "sm", (8, 20, 60)),
+         "order": (order, "json", (3, 4, 6)), 
          "binding": (binding, "json", (10, 60, 400)), "groups": (groups, "json", (10, 60, 200)),
          "partition": (partition, "json", (10, 40, 120)), "tiling": (tiling, "json", (6, 9, 12))}
 # Of these the rest of the 20 is of networks: written by dsasched, or listed here.

@@ -25,7 +25,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/formulation/partition"
-	"github.com/dsasched/dsasched/formulation/rcpsp"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/formulation/tiling"
@@ -54,7 +53,6 @@ var benchKinds = []struct {
 	{"allocation", "csv", "csv", "bytes of the memory", allocate.Methods(), benchAllocation},
 	{"spilling", "csv", "csv", "bytes moved", allocate.SpillMethods(), benchSpilling},
 	{"order", "json", "json", "bytes stored and loaded", ordering.Methods(), benchOrder},
-	{"rcpsp", "sm", "json", "makespan", rcpsp.Methods(), benchProject},
 	{"binding", "json", "json", "nanoseconds of the cost model", binding.Methods(), benchChoices(binding.Read,
 		func(ctx context.Context, p *binding.Problem, method string, opts binding.Options) ([]int, float64, error) {
 			r, err := binding.Solve(ctx, p, method, opts)
@@ -415,22 +413,6 @@ func benchOrder(ctx context.Context, file string, data []byte, method string, l 
 	r.Seconds = 0 // the same answer gives the same file
 	b, err := json.Marshal(r)
 	return benchAnswer{v.Cost, max(0, r.Bound), append(b, '\n')}, err
-}
-
-func benchProject(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
-	p, err := rcpsp.ParsePSPLIB(bytes.NewReader(data), file)
-	if err != nil {
-		return benchAnswer{}, err
-	}
-	r, err := rcpsp.Solve(ctx, p, method, rcpsp.Options{TimeLimit: l.limit, Solver: l.solver})
-	if err != nil || r.Start == nil {
-		return benchAnswer{cost: math.Inf(1)}, err
-	}
-	if err := p.Check(r.Start); err != nil {
-		return benchAnswer{}, err
-	}
-	b, err := json.Marshal(map[string]any{"start": r.Start})
-	return benchAnswer{float64(p.Makespan(r.Start)), float64(r.Bound), append(b, '\n')}, err
 }
 
 // wholeBound is the bound on costs that are whole numbers, of one that was computed in floating point.

@@ -135,9 +135,6 @@ func perceptron() []byte {
 		valueInfo(11, "x", 1, 16), valueInfo(12, "y", 1, 8))
 }
 
-// fiveJobs is a project whose one scarce resource keeps four of five jobs apart.
-var fiveJobs, _ = filepath.Abs("../../formulation/rcpsp/testdata/five.sm")
-
 // accelForge is an accelerator in AccelForge's syntax.
 const accelForge = `arch:
   nodes:
@@ -173,10 +170,6 @@ func workspace(t *testing.T) {
 		return []byte(s)
 	}
 	net := perceptron()
-	sm, err := os.ReadFile(fiveJobs)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, data := range map[string][]byte{
 		"net.onnx":  net,
 		"late.csv":  []byte("arrival_s,prompt_tokens,answer_tokens\n2,3,4\n1,3,4\n"),
@@ -201,8 +194,6 @@ func workspace(t *testing.T) {
 		"syntax.yaml":   []byte("name: a\nlb: [1\n"),
 		"tiny.yaml":     replace("size: 1MiB", "size: 64B", "weights: 256KiB", "weights: 64B"),
 		"file":          nil,
-		"project.sm":    sm,
-		"cut.sm":        sm[:len(sm)/2],
 		"buffers.csv":   []byte("id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n"),
 		"plan.log":      []byte(tinyPlan),
 		"placed.csv":    []byte("id,lower,upper,size,alignment,offset\nt0,1,4,256,1,0\nt1,2,8,256,1,384\nt2,5,10,384,1,0\n"),

@@ -199,7 +199,6 @@ func TestCompletion(t *testing.T) {
 		{[]string{"run", ""}, experiments.Names(), ":4"},
 		{append(append([]string{"run"}, experiments.Names()...), ""), nil, ":4"},
 		{[]string{"run", "--out", ""}, nil, ":16"},
-		{[]string{"solve", "rcpsp", "--method", ""}, []string{"list", "ilp"}, ":4"},
 		{[]string{"completion", ""}, []string{"bash", "zsh", "fish"}, ":4"},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {

@@ -27,7 +27,6 @@ func TestInterruptedAnywhere(t *testing.T) {
 		"compare toy-fig3 --batch 32 --quiet",
 		"solve allocate buffers.csv --minimize --quiet",
 		"solve order chain.json --quiet",
-		"solve rcpsp project.sm --quiet",
 	} {
 		t.Run(args, func(t *testing.T) {
 			before := runtime.NumGoroutine()

@@ -158,14 +158,6 @@ func linesMutants(t *testing.T) (list []mutant) {
 				"solve allocate bad.csv --minimize", exitFailure, []string{"bad.csv:2", column}})
 		}
 	}
-	sm, err := os.ReadFile("project.sm")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, part := range []int{8, 4, 3, 2} {
-		list = append(list, mutant{"bad.sm", string(sm[:len(sm)/part]), "solve rcpsp bad.sm", exitFailure,
-			[]string{"bad.sm"}})
-	}
 	return list
 }
 
@@ -255,7 +247,7 @@ func flagMutants() (list []mutant) {
 		add(exitFailure, "schedule toy-fig3 -o "+out, out)
 	}
 	for _, command := range []string{"check schedule", "simulate", "certify", "solve order", "solve partition",
-		"solve allocate --minimize", "solve rcpsp", "view", "report"} {
+		"solve allocate --minimize", "view", "report"} {
 		add(exitFailure, command+" missing.json", "missing.json")
 	}
 	return list

@@ -114,7 +114,6 @@ func TestProgressOfCommands(t *testing.T) {
 		{"solve split toy-fig3 --batch 32", ""},
 		{"schedule toy-fig3 --batch 4 --chunk 1 --clusters tensor --hardware stcp920x4", "search: best "},
 		{"solve order chain.json", "search: best 6, bound "},
-		{"solve rcpsp project.sm", ""},
 		{"solve allocate buffers.csv --minimize", "search: best "},
 	} {
 		loud, quiet := call(t, strings.Fields(c.args)...), call(t, append(strings.Fields(c.args), "--quiet")...)

@@ -71,8 +71,6 @@ func TestNoRegularFile(t *testing.T) {
 		"solve order chain.json --start FILE",
 		"solve partition FILE",
 		"solve partition graph.json --start FILE",
-		"solve rcpsp FILE",
-		"solve rcpsp project.sm --method ilp --start FILE",
 		"solve allocate FILE --minimize",
 		"solve allocate buffers.csv --minimize --start FILE",
 		"solve layering ./FILE",

@@ -92,12 +92,12 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 		newReport(), newTasks(),
 		newTune(), newExplainKernel(), newConvert(), newBench(), newServe(),
 		group("solve", "PROBLEM", "Solve a problem, by a rule or exactly",
-			`Solve a problem of a file (allocate, experts, order, partition, rcpsp) or one that a
+			`Solve a problem of a file (allocate, experts, order, partition) or one that a
 network poses (bind, layering, pipeline, split, stitch, tensor), by a rule or
 exactly. An exact method that a limit ends has the best answer so far, with its
 bound.`,
 			"solve order chain.json", newAllocate(), newBind(), newExperts(), newLayering(), newOrder(), newPartition(),
-			newPipeline(), newRCPSP(), newSplit(), newStitch(), newTensor()),
+			newPipeline(), newSplit(), newStitch(), newTensor()),
 		group("check", "ANSWER", "Check an answer by the rules alone",
 			"Check an answer, whatever made it, by the rules of its problem alone.",
 			"check order chain.json order.json", newCheckOrder(), newCheckSchedule()),

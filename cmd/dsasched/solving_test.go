@@ -24,7 +24,6 @@ func TestProblemFiles(t *testing.T) {
 			`{"objective":"traffic","status":"limit","steps":[]}`},
 		{[]string{"solve", "allocate", "buffers.csv", "--minimize"}, "search", "ilp", 12,
 			"id,lower,upper,size,offset\nnone,0,1,1,0\n"},
-		{[]string{"solve", "rcpsp", "project.sm"}, "list", "ilp", 14, `{"start":[0]}`},
 		{[]string{"solve", "partition", "graph.json"}, "exact", "ilp", 5.75, `{"devices":[[1],[2],[3],[4],[5]]}`},
 	} {
 		t.Run(c.args[1], func(t *testing.T) {
@@ -48,22 +47,12 @@ func TestProblemFiles(t *testing.T) {
 				r.Bounds[len(r.Bounds)-1].Value != c.value {
 				t.Errorf("the histories end elsewhere: %+v", r)
 			}
-			if c.args[1] == "rcpsp" { // the list schedule of these five jobs is as long as its bound
-				if r := call(t, with("--export", "program.lp")...); r.status != exitFailure ||
-					!strings.Contains(r.stderr, "makes no program") {
-					t.Errorf("%+v, expected a failure", r)
-				}
-			} else {
-				answer(t, with("--quiet", "--export", "program.lp")...)
-				if lp := strings.ToLower(string(readFile(t, "program.lp"))); !strings.Contains(lp, "subject to") ||
-					!strings.HasSuffix(lp, "end\n") {
-					t.Errorf("no program: %.300s", lp)
-				}
+			answer(t, with("--quiet", "--export", "program.lp")...)
+			if lp := strings.ToLower(string(readFile(t, "program.lp"))); !strings.Contains(lp, "subject to") ||
+				!strings.HasSuffix(lp, "end\n") {
+				t.Errorf("no program: %.300s", lp)
 			}
-			var methods []string
-			if c.start != "list" { // which begins with nothing
-				methods = append(methods, c.start)
-			}
+			methods := []string{c.start}
 			if missing == nil {
 				methods = append(methods, c.ilp)
 			}
@@ -90,7 +79,7 @@ func TestProblemFiles(t *testing.T) {
 	for _, line := range []string{
 		"solve order chain.json --method bfs --start made",
 		"solve allocate buffers.csv --capacity 4 --spill --export p.lp",
-		"solve rcpsp project.sm --export p.txt",
+		"solve order chain.json --export p.txt",
 	} {
 		if r := call(t, strings.Fields(line)...); r.status != exitUsage {
 			t.Errorf("%s: %+v, expected a usage error", line, r)

@@ -188,6 +188,6 @@ func ILP(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 		bound = math.Inf(1) // the objective: it is the least, within the solver's tolerance
 	}
 	r := p.finish(pr.decode(sol), bound, sol.Stop)
-	r.Method, r.Seconds = "ilp", time.Since(began).Seconds()
+	r.Method, r.Seconds, r.Effort = "ilp", time.Since(began).Seconds(), sol.Effort.In(unit, r.Objective)
 	return r, nil
 }

@@ -165,13 +165,14 @@ type Options = solve.Options[[]int]
 
 // A Result is a method's answer.
 type Result struct {
-	Method    string      `json:"method"`
-	Status    milp.Status `json:"status"`
-	Stop      milp.Stop   `json:"stop"`      // a method can also end without a proof
-	Objective float64     `json:"objective"` // seconds of the cost model, as Bound; 0 without a choice
-	Bound     float64     `json:"bound"`     // no choice costs less
-	Seconds   float64     `json:"seconds"`   // that the method took
-	Choice    []int       `json:"choice"`    // one label per node; nil if none is known
+	Method    string       `json:"method"`
+	Status    milp.Status  `json:"status"`
+	Stop      milp.Stop    `json:"stop"`      // a method can also end without a proof
+	Objective float64      `json:"objective"` // seconds of the cost model, as Bound; 0 without a choice
+	Bound     float64      `json:"bound"`     // no choice costs less
+	Seconds   float64      `json:"seconds"`   // that the method took
+	Choice    []int        `json:"choice"`    // one label per node; nil if none is known
+	Effort    *milp.Effort `json:"program,omitempty"`
 }
 
 // Outcome summarises the answer, in seconds of the cost model.

@@ -24,6 +24,7 @@ extern HighsInt Highs_getNumRow(const void* highs);
 extern HighsInt Highs_getSolution(const void* highs, double* col_value, double* col_dual,
                                   double* row_value, double* row_dual);
 extern HighsInt Highs_getIntInfoValue(const void* highs, const char* info, HighsInt* value);
+extern HighsInt Highs_getInt64InfoValue(const void* highs, const char* info, int64_t* value);
 extern HighsInt Highs_getDoubleInfoValue(const void* highs, const char* info, double* value);
 extern HighsInt Highs_setSolution(void* highs, const double* col_value, const double* row_value,
                                   const double* col_dual, const double* row_dual);
@@ -70,6 +71,11 @@ static double dualBound(const void* highs) {
   double value = 0.0 / 0.0;
   Highs_getDoubleInfoValue(highs, "mip_dual_bound", &value);
   return value;
+}
+static int64_t nodeCount(const void* highs) {
+  int64_t value = 0;
+  Highs_getInt64InfoValue(highs, "mip_node_count", &value);
+  return value > 0 ? value : 0;
 }
 static double objectiveValue(const void* highs) {
   double value = 0.0 / 0.0;
@@ -127,6 +133,7 @@ type outcome struct {
 	feasible bool // values are a solution
 	values   []float64
 	bound    float64 // dual bound of a mixed-integer program, or NaN or huge
+	nodes    int64   // of a mixed-integer program
 }
 
 // handle is the HiGHS object that raw wraps. The binding keeps it in an
@@ -145,6 +152,7 @@ func read(raw *lanl.RawModel) outcome {
 		status:   status(C.Highs_getModelStatus(h)),
 		feasible: C.primalStatus(h) == primalFeasible,
 		bound:    float64(C.dualBound(h)),
+		nodes:    int64(C.nodeCount(h)),
 		values:   make([]float64, len(x)),
 	}
 	if len(x) > 0 {

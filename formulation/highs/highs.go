@@ -45,6 +45,21 @@ func (solver) Solve(ctx context.Context, m *milp.Model, opts milp.Options) (*mil
 	if m.NumVars() == 0 {
 		return constant(m), nil
 	}
+	effort := m.Effort()
+	if opts.Relax && m.HasIntegers() {
+		began := time.Now()
+		root, err := solver{}.Solve(ctx, m.Relaxed(), milp.Options{TimeLimit: opts.TimeLimit, MemoryBytes: opts.MemoryBytes,
+			Threads: opts.Threads, LogFile: opts.LogFile})
+		if err != nil {
+			return nil, err
+		}
+		if root.Status == milp.Optimal {
+			effort.LP = &root.Objective
+		}
+		if opts.TimeLimit > 0 {
+			opts.TimeLimit = max(opts.TimeLimit-time.Since(began), 1)
+		}
+	}
 	r := newSearch(ctx, m, opts)
 	defer r.close()
 	if r.ctx.Err() == nil {
@@ -67,6 +82,14 @@ func (solver) Solve(ctx context.Context, m *milp.Model, opts milp.Options) (*mil
 	if sol.Status == milp.Feasible || sol.Status == milp.Limit {
 		sol.Stop = r.why(out.status)
 	}
+	if gap := sol.Gap(); sol.Status == milp.Optimal && gap > 0 && gap <= opts.RelativeGap &&
+		math.Abs(sol.Objective-sol.Bound) > absoluteGap {
+		sol.Status, sol.Stop = milp.Feasible, milp.StopGap
+	}
+	if effort.Nodes = out.nodes; opts.Relax && !m.HasIntegers() && sol.Status == milp.Optimal {
+		effort.LP = &sol.Objective
+	}
+	sol.Effort = effort
 	return sol, nil
 }
 
@@ -124,9 +147,11 @@ func load(m *milp.Model, opts milp.Options, limit time.Duration) (*lanl.RawModel
 	}
 	// Silence comes first: HiGHS greets on its first call otherwise.
 	err := errors.Join(
-		raw.SetBoolOption("output_flag", false),
-		raw.SetIntOption("threads", 1),
-		raw.SetStringOption("parallel", "off"),
+		raw.SetBoolOption("output_flag", opts.LogFile != ""),
+		raw.SetBoolOption("log_to_console", false),
+		raw.SetStringOption("log_file", opts.LogFile),
+		raw.SetIntOption("threads", max(opts.Threads, 1)),
+		raw.SetStringOption("parallel", map[bool]string{true: "on", false: "off"}[opts.Threads > 1]),
 		raw.SetIntOption("random_seed", int(opts.Seed)),
 		raw.SetFloat64Option("time_limit", seconds),
 		raw.SetFloat64Option("mip_rel_gap", opts.RelativeGap),
@@ -238,7 +263,7 @@ func answer(m *milp.Model, opts milp.Options, out outcome) (*milp.Solution, erro
 			sol.Bound = math.Min(sol.Bound, sol.Objective)
 		}
 	}
-	if sol.Status == milp.Feasible && (math.Abs(sol.Objective-sol.Bound) <= absoluteGap || sol.Gap() <= opts.RelativeGap) {
+	if sol.Status == milp.Feasible && math.Abs(sol.Objective-sol.Bound) <= absoluteGap {
 		// The limit came between the proof and its being noticed.
 		sol.Status = milp.Optimal
 	}

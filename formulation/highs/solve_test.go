@@ -357,8 +357,35 @@ func TestRelativeGap(t *testing.T) {
 	m := hard(40, 5)
 	m.AddOffset(1000)
 	sol := solve(t, m, milp.Options{RelativeGap: 0.99})
-	if sol.Status != milp.Optimal || sol.Gap() > 0.99 {
+	if sol.Status != milp.Feasible || sol.Stop != milp.StopGap || sol.Gap() > 0.99 {
 		t.Errorf("got %v, objective %g, bound %g, gap %g", sol.Status, sol.Objective, sol.Bound, sol.Gap())
+	}
+}
+
+// An answer says how large its program is, what the relaxation costs and how many nodes the search took.
+func TestEffort(t *testing.T) {
+	m := milp.New("pair", milp.Minimize)
+	x, y := m.Binary("x", -1), m.Binary("y", -1)
+	m.AddLE("half", []milp.Term{x.Times(2), y.Times(2)}, 3)
+	sol := solve(t, m, milp.Options{Relax: true})
+	e := sol.Effort.In(2, 2*sol.Objective)
+	if sol.Objective != -1 || e.Rows != 1 || e.Columns != 2 || e.Nonzeros != 2 || e.LP == nil || !near(*e.LP, -3) ||
+		!near(*e.RootGap, 0.5) {
+		t.Errorf("%+v", e)
+	}
+	if sol := solve(t, m, milp.Options{}); sol.Effort.LP != nil {
+		t.Errorf("a relaxation of %g that nobody asked for", *sol.Effort.LP)
+	}
+	e.Add(*e)
+	if e.Rows != 2 || e.Nonzeros != 4 || !near(*e.LP, -6) {
+		t.Errorf("twice: %+v", e)
+	}
+	log := filepath.Join(t.TempDir(), "log")
+	if solve(t, hard(12, 3), milp.Options{LogFile: log, WorkLimit: 5}).Effort.Nodes == 0 {
+		t.Error("no nodes")
+	}
+	if text, err := os.ReadFile(log); err != nil || !strings.Contains(string(text), "HiGHS") {
+		t.Errorf("the log says %q (%v)", text, err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -165,6 +166,25 @@ func (m *Model) Constraint(i int) Constraint { return m.rows[i] }
 func (m *Model) VarNamed(name string) (Var, bool) {
 	v, ok := m.varNames[name]
 	return v, ok
+}
+
+// Effort is the size of the model.
+func (m *Model) Effort() Effort {
+	e := Effort{Rows: len(m.rows), Columns: len(m.vars)}
+	for i := range m.rows {
+		e.Nonzeros += len(m.rows[i].Terms)
+	}
+	return e
+}
+
+// Relaxed is the model without integrality. It shares the constraints, which must not change after.
+func (m *Model) Relaxed() *Model {
+	r := *m
+	r.vars = slices.Clone(m.vars)
+	for j := range r.vars {
+		r.vars[j].Type = Continuous
+	}
+	return &r
 }
 
 // HasIntegers reports whether any variable is an integer or binary one.

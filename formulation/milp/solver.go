@@ -78,6 +78,49 @@ type Solution struct {
 	// Stop is the reason for an early end of the search. It is Complete unless Status is Feasible or
 	// Limit.
 	Stop Stop
+	// Effort has the value of the relaxation in the model's unit of cost.
+	Effort Effort
+}
+
+// An Effort is the size of an integer program and what its solution took: "program" in the JSON of answers.
+type Effort struct {
+	Rows     int   `json:"rows"`
+	Columns  int   `json:"columns"`
+	Nonzeros int   `json:"nonzeros"`
+	Nodes    int64 `json:"nodes"` // of the branch and bound; 0: presolve was enough
+	// LP is the optimum without integrality, in the unit of the answer; nil where [Options.Relax] is not set or a
+	// limit came first.
+	LP *float64 `json:"lp,omitempty"`
+	// RootGap is |objective - LP| / |objective|; nil without an LP or a solution.
+	RootGap *float64 `json:"root_gap,omitempty"`
+}
+
+// Add takes up a program that is solved beside e, whose costs add up.
+func (e *Effort) Add(o Effort) {
+	if e.Columns == 0 {
+		*e = o
+		return
+	}
+	e.Rows, e.Columns, e.Nonzeros, e.Nodes = e.Rows+o.Rows, e.Columns+o.Columns, e.Nonzeros+o.Nonzeros, e.Nodes+o.Nodes
+	if e.LP != nil && o.LP != nil {
+		sum := *e.LP + *o.LP
+		e.LP = &sum
+	} else {
+		e.LP = nil
+	}
+}
+
+// In is the effort for an answer whose cost is the model's times unit.
+func (e Effort) In(unit, objective float64) *Effort {
+	e.RootGap = nil
+	if e.LP != nil {
+		lp := *e.LP * unit
+		e.LP = &lp
+		if gap := (&Solution{Objective: objective, Bound: lp}).Gap(); !math.IsInf(gap, 0) && !math.IsNaN(gap) {
+			e.RootGap = &gap
+		}
+	}
+	return &e
 }
 
 // Stop is the reason why a search ended.
@@ -94,6 +137,8 @@ const (
 	StopMemory
 	// StopWork: [Options.WorkLimit].
 	StopWork
+	// StopGap: [Options.RelativeGap].
+	StopGap
 )
 
 func (s Stop) String() string {
@@ -108,6 +153,8 @@ func (s Stop) String() string {
 		return "memory limit"
 	case StopWork:
 		return "work limit"
+	case StopGap:
+		return "gap"
 	}
 	return fmt.Sprintf("Stop(%d)", int(s))
 }
@@ -117,7 +164,7 @@ func (s Stop) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads what MarshalText writes.
 func (s *Stop) UnmarshalText(text []byte) error {
-	for k := Complete; k <= StopWork; k++ {
+	for k := Complete; k <= StopGap; k++ {
 		if k.String() == string(text) {
 			*s = k
 			return nil
@@ -171,9 +218,16 @@ type Options struct {
 	// TimeLimit ends the search; the answer is then the best solution so far
 	// with its bound. 0 is no limit.
 	TimeLimit time.Duration
-	// RelativeGap is the [Solution.Gap] at which a solution counts as
-	// optimal. 0 asks for a proof up to the solver's absolute tolerance.
+	// RelativeGap is the [Solution.Gap] that ends the search: a solution above its bound is then Feasible.
+	// 0 asks for a proof up to the solver's absolute tolerance.
 	RelativeGap float64
+	// Threads is the most threads of the solver; 0 is one. Another number than that of the process' first search
+	// may be an error.
+	Threads int
+	// LogFile is a file for the solver's own log; empty: none.
+	LogFile string
+	// Relax has the relaxation solved first, for [Effort.LP].
+	Relax bool
 	// Seed is for the solver's random choices. Each seed gives one answer,
 	// the same each time, unless a time limit cuts the search short.
 	Seed int32
@@ -208,6 +262,9 @@ func (o *Options) Validate(m *Model) error {
 	}
 	if !(o.RelativeGap >= 0) {
 		return fmt.Errorf("milp: relative gap %g is not a number from 0 on", o.RelativeGap)
+	}
+	if o.Threads < 0 {
+		return fmt.Errorf("milp: %d threads, expected 0 or more", o.Threads)
 	}
 	if o.MemoryBytes < 0 {
 		return fmt.Errorf("milp: memory limit of %d bytes is negative", o.MemoryBytes)

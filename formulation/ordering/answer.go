@@ -3,6 +3,8 @@ package ordering
 import (
 	"fmt"
 	"slices"
+
+	"github.com/dsasched/dsasched/formulation/milp"
 )
 
 // prepare divides the problem and gives each part a first answer. Parts that
@@ -82,6 +84,7 @@ type answer struct {
 	cost      int64
 	bound     int64
 	peak      int64
+	effort    milp.Effort // of the integer program
 }
 
 // begin takes the better of the start and of the topological order.

@@ -35,7 +35,7 @@ func CountingILP(ctx context.Context, p *Problem, objective Objective, opts Opti
 	defer cancel()
 	reason := milp.Complete
 	for _, a := range distinct {
-		if a.cost <= a.bound {
+		if a.cost <= a.bound && !opts.Relax {
 			continue
 		}
 		cut := solve.Why(ctx)
@@ -53,6 +53,16 @@ func CountingILP(ctx context.Context, p *Problem, objective Objective, opts Opti
 		return nil, err
 	}
 	res.finish(begin, reason)
+	var effort milp.Effort
+	for _, a := range of {
+		effort.Add(a.effort)
+	}
+	if effort.Columns > 0 {
+		if objective == Peak && len(of) > 1 {
+			effort.LP = nil
+		}
+		res.Effort = effort.In(1, res.Cost)
+	}
 	return res, nil
 }
 
@@ -357,6 +367,7 @@ func (f *program) solve(ctx context.Context) (milp.Stop, error) {
 	if err != nil {
 		return milp.Complete, err
 	}
+	f.effort = *sol.Effort.In(float64(scale)/unit, float64(f.cost)/unit)
 	if sol.Status.HasValues() {
 		cost := f.takeEvents(f.events(sol))
 		// The solver may move what need not move, at a limit or where it is free.

@@ -120,6 +120,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	res.Effort = &milp.Effort{Rows: 1, Columns: 2, Nonzeros: 3, Nodes: 4}
 	if data, err = json.Marshal(res); err != nil {
 		t.Fatal(err)
 	}

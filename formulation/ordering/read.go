@@ -85,7 +85,7 @@ func ReadResult(file string, data []byte) (*Result, error) {
 		return nil, &InputError{File: file, Field: field, Found: "nothing", Expected: "the field"}
 	}
 	r := &Result{Method: j.Method, Objective: j.Objective, Status: j.Status, Stop: j.Stop, Seconds: j.Seconds,
-		Steps: j.Steps}
+		Steps: j.Steps, Effort: j.Effort}
 	if j.Cost != nil {
 		r.Cost = *j.Cost
 	}

@@ -43,6 +43,7 @@ type Result struct {
 	Seconds     float64
 	Steps       []Step
 	Infeasible  *InfeasibleError // for status Infeasible
+	Effort      *milp.Effort     // of the integer program
 }
 
 // An InfeasibleError is the proof that a problem has no order: an instance that
@@ -61,24 +62,25 @@ func (e *InfeasibleError) Error() string {
 
 // resultJSON is the file format. What is absent has no meaning.
 type resultJSON struct {
-	Method       string      `json:"method" read:"optional"`
-	Objective    Objective   `json:"objective"`
-	Status       milp.Status `json:"status" words:"optimal, feasible, infeasible or limit"`
-	Stop         milp.Stop   `json:"stop,omitempty" words:"a reason to stop, such as \"time limit\""`
-	Cost         *float64    `json:"cost,omitempty"`
-	Bound        *float64    `json:"bound,omitempty"`
-	PeakBytes    *int64      `json:"peak_bytes,omitempty"`
-	Seconds      float64     `json:"seconds" read:"optional"`
-	Instance     *Ref        `json:"instance,omitempty"`
-	Tensors      []Ref       `json:"tensors,omitempty"`
-	MissingBytes *int64      `json:"missing_bytes,omitempty"`
-	Steps        []Step      `json:"steps"`
+	Method       string       `json:"method" read:"optional"`
+	Objective    Objective    `json:"objective"`
+	Status       milp.Status  `json:"status" words:"optimal, feasible, infeasible or limit"`
+	Stop         milp.Stop    `json:"stop,omitempty" words:"a reason to stop, such as \"time limit\""`
+	Cost         *float64     `json:"cost,omitempty"`
+	Bound        *float64     `json:"bound,omitempty"`
+	PeakBytes    *int64       `json:"peak_bytes,omitempty"`
+	Seconds      float64      `json:"seconds" read:"optional"`
+	Instance     *Ref         `json:"instance,omitempty"`
+	Tensors      []Ref        `json:"tensors,omitempty"`
+	MissingBytes *int64       `json:"missing_bytes,omitempty"`
+	Steps        []Step       `json:"steps"`
+	Effort       *milp.Effort `json:"program,omitempty"`
 }
 
 // MarshalJSON writes the file format.
 func (r *Result) MarshalJSON() ([]byte, error) {
 	j := resultJSON{Method: r.Method, Objective: r.Objective, Status: r.Status, Stop: r.Stop,
-		Seconds: r.Seconds, Steps: r.Steps}
+		Seconds: r.Seconds, Steps: r.Steps, Effort: r.Effort}
 	if j.Steps == nil {
 		j.Steps = []Step{}
 	}

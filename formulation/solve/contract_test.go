@@ -16,7 +16,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/formulation/partition"
-	"github.com/dsasched/dsasched/formulation/rcpsp"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/formulation/stitch"
@@ -140,15 +139,6 @@ func methods(t *testing.T) []method {
 				allocate.SweepOptions{Options: with(set, out, solver), MaxStates: 100_000}))
 		})
 
-	project, serial := works(r, 30)
-	add(rcpsp.Methods(), "rcpsp", float64(project.Makespan(serial)),
-		func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
-			if !set.start {
-				// Solve always has a schedule, and so a start.
-				return outcome(rcpsp.ILP(ctx, project, with(set, serial, solver)))
-			}
-			return outcome(rcpsp.Solve(ctx, project, name, with(set, serial, solver)))
-		})
 	graph := layers(r, 60)
 	whole := &partition.Division{CPUs: [][]int{make([]int, len(graph.Nodes))}}
 	sum := 0.0
@@ -339,27 +329,6 @@ func memory(r *rand.Rand, n int) *allocate.Problem {
 			Lifetime: allocate.Interval{Lower: lo, Upper: lo + 1 + r.Int64N(20)}})
 	}
 	return p
-}
-
-func works(r *rand.Rand, n int) (p *rcpsp.Project, start []int64) {
-	p = &rcpsp.Project{Name: "works"}
-	for range 3 {
-		p.Resources = append(p.Resources, rcpsp.Resource{Name: "r", Capacity: 10})
-	}
-	now := int64(0)
-	for i := range n {
-		a := rcpsp.Activity{Duration: 1 + r.Int64N(10)}
-		for range p.Resources {
-			a.Demand = append(a.Demand, r.Int64N(7))
-		}
-		if i > 3 {
-			a.After = []int{r.IntN(i)}
-		}
-		p.Activities = append(p.Activities, a)
-		start = append(start, now)
-		now += a.Duration
-	}
-	return p, start
 }
 
 // layers is a graph of four nodes side by side, to divide over three accelerators and a

@@ -51,6 +51,14 @@ type Options[S any] struct {
 	// MemoryBytes ends the method when it takes about so much memory; 0 is no limit or
 	// the method's own. Methods that need little memory ignore it.
 	MemoryBytes int64
+	// Gap ends an integer program's search where the objective is within it of the bound, relative to the objective;
+	// 0 asks for a proof.
+	Gap float64
+	// Threads is the most threads of an integer program's solver, 0 for one; LogFile takes its log.
+	Threads int
+	LogFile string
+	// Relax asks for the value of an integer program's relaxation, too: [milp.Effort].
+	Relax bool
 	// Seed is of the random choices of methods that make some, the solver's among them. Each
 	// gives one answer.
 	Seed uint32
@@ -75,6 +83,10 @@ func (o *Options[S]) Validate() error {
 		return fmt.Errorf("found time limit %v, expected 0 or more", o.TimeLimit)
 	case o.WorkLimit < 0:
 		return fmt.Errorf("found work limit %d, expected 0 or more", o.WorkLimit)
+	case !(o.Gap >= 0):
+		return fmt.Errorf("found gap %g, expected 0 or more", o.Gap)
+	case o.Threads < 0:
+		return fmt.Errorf("found %d threads, expected 0 or more", o.Threads)
 	case o.MemoryBytes < 0:
 		return fmt.Errorf("found memory limit of %d bytes, expected 0 or more", o.MemoryBytes)
 	}
@@ -92,7 +104,8 @@ func (o *Options[S]) Begin(ctx context.Context) (context.Context, context.Cancel
 // MILP are the settings for the solver under a context of [Options.Begin], with
 // progress in units of so much of the answer's cost.
 func (o *Options[S]) MILP(unit float64) milp.Options {
-	m := milp.Options{WorkLimit: o.WorkLimit, MemoryBytes: o.MemoryBytes, Seed: int32(o.Seed & math.MaxInt32)}
+	m := milp.Options{WorkLimit: o.WorkLimit, MemoryBytes: o.MemoryBytes, Seed: int32(o.Seed & math.MaxInt32),
+		RelativeGap: o.Gap, Threads: o.Threads, LogFile: o.LogFile, Relax: o.Relax}
 	if o.Progress != nil {
 		m.Progress = func(p milp.Progress) {
 			p.Objective *= unit

@@ -26,6 +26,7 @@ type Memory struct {
 	entries   arena[entry]
 	pages     arena[int]
 	step      lowering
+	allWaits  bool                             // Options.AllWaits
 	works     map[*model.Graph]map[string]work // by what they follow from
 	key       []byte
 }

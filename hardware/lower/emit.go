@@ -160,7 +160,7 @@ func (e *emitter) append(q int, c isa.Command, deps ...[]int32) int32 {
 	for _, d := range deps {
 		n += len(d)
 	}
-	if n > longList { // what latest makes of it, without the list
+	if n > longList && !e.opt.AllWaits { // what latest makes of it, without the list
 		last := noneOfQueues
 		for _, d := range deps {
 			for _, x := range d {
@@ -245,6 +245,7 @@ func (e *emitter) run(segments []Segment) error {
 	}
 	e.cmds, e.queues = &e.mem.cmds, queueLog{e.mem.queues[:0], e.mem}
 	e.cmds.reset()
+	e.mem.allWaits = e.opt.AllWaits
 	e.blocks = &e.mem.blocks
 	e.blocks.reset()
 	e.mem.waits.reset()
@@ -636,6 +637,25 @@ func (e *emitter) feedSome() {
 	}
 }
 
+// allWaits lists what a command waits for without the order of any queue; opener has begun the block before it.
+func (e *emitter) allWaits(i, opener int32, pc *pending) []int32 {
+	list := slices.Clone(pc.Deps)
+	switch {
+	case pc.opens:
+		for d := opener; d < i; d++ {
+			if *e.blocks.at(d) >= 0 {
+				list = append(list, d)
+			}
+		}
+	case !pc.roam:
+		list = append(list, opener)
+	case !e.opt.BeforeFirst:
+		list = append(list, 0)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
 // settle completes the dependencies of the cluster's commands that are not settled, and appends
 // them. Indices in the program are base more than those here.
 func (e *emitter) settle(to []isa.Command, base int32) []isa.Command {
@@ -653,7 +673,7 @@ func (e *emitter) settle(to []isa.Command, base int32) []isa.Command {
 		}
 		// A queue runs in order: of several commands of one queue, waiting for the last
 		// is enough, and of the own queue for none.
-		last := noneOfQueues
+		last, opener := noneOfQueues, e.opener
 		switch {
 		case pc.opens:
 			last, e.opener = e.last, i
@@ -682,7 +702,9 @@ func (e *emitter) settle(to []isa.Command, base int32) []isa.Command {
 		}
 		to = append(to, pc.Command)
 		c := &to[len(to)-1]
-		c.Deps = last.list(&e.mem.deps)
+		if c.Deps = last.list(&e.mem.deps); e.opt.AllWaits {
+			c.Deps = e.allWaits(i, opener, pc)
+		}
 		for k := range c.Deps {
 			c.Deps[k] += base
 		}

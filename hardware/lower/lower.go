@@ -22,6 +22,8 @@ type Options struct {
 	Least int `json:"-"`
 	// Fresh keeps no weights in the GB for the next of these batches.
 	Fresh bool `json:"-"`
+	// AllWaits keeps the waits that the queues' own orders imply: a bound on other orders of issue needs them.
+	AllWaits bool `json:"-"`
 	// Fold lets clusters that are alike always share their commands (isa.Program.As); else they
 	// do where there are many.
 	Fold bool `json:"-"`

@@ -39,6 +39,11 @@ func (l *queueLog) latest(lists ...[]int32) []int32 {
 			}
 		}
 	}
+	if l.mem.allWaits {
+		all := slices.DeleteFunc(slices.Concat(lists...), func(c int32) bool { return c < 0 })
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
 	return l.list(last)
 }
 

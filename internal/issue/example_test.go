@@ -1,7 +1,6 @@
 package issue_test
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/dsasched/dsasched/hardware/isa"
@@ -12,20 +11,20 @@ import (
 // behind the one whose operand is still on its way.
 func ExampleCompare() {
 	p := &isa.Program{
-		Name: "example", Clusters: 1, PeakMACsPerSecond: 1e12, PeakVectorOpsPerSecond: 1e11, Labels: []string{"layer"},
+		Name: "example", Clusters: 1, PeakMACsPerSecond: 1e12, PeakVectorOpsPerSecond: 1e11, Labels: []string{"first", "second"},
 		Resources: []isa.Resource{{Name: "ddr", BytesPerSecond: 100e9}},
 		Queues:    []isa.Queue{{Name: "cluster0.dma"}, {Name: "cluster0.mme"}},
 		Commands: []isa.Command{
 			{Kind: isa.DDRLoad, Queue: 0, DurationPs: 100_000, Uses: []isa.Use{{Bytes: 40_000}}, Bytes: 40_000},
 			{Kind: isa.Matrix, Queue: 1, DurationPs: 200_000, Deps: []int32{0}, MACs: 100_000},
-			{Kind: isa.Matrix, Queue: 1, DurationPs: 500_000, MACs: 100_000},
+			{Kind: isa.Matrix, Queue: 1, Label: 1, DurationPs: 500_000, MACs: 100_000},
 		},
 	}
-	c, err := issue.Compare(context.Background(), p, issue.Span{First: 0, Last: len(p.Commands)})
+	c, err := issue.Compare(p, issue.Span{First: 0, Last: len(p.Commands)})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("in order %d ps, by lists %d ps, none below %d ps\n", c.InOrderPs, c.ListPs, c.BoundPs)
-	// Output: in order 1200000 ps, by lists 700000 ps, none below 700000 ps
+	fmt.Printf("in order %d ps, none below %d ps\n", c.InOrderPs, c.BoundPs)
+	// Output: in order 1200000 ps, none below 700000 ps
 }

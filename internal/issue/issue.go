@@ -1,38 +1,25 @@
-// Package issue asks how much the order in which units and DMA queues get a kernel's
-// commands matters: it turns a stretch of a program into a project (package
-// formulation/rcpsp), so that in-order issue, the paper's across-layer rule (OSDI'23,
-// §4.4), can be compared with list scheduling and with a bound.
+// Package issue bounds what another order of issue of a kernel's commands could save: it compares in-order issue, the
+// paper's across-layer rule (OSDI'23, §4.4), with a bound on every order that is right.
 //
-// # From commands to activities
+// Commands are jobs on queues of capacity one under precedence. A command takes its duration and, a move, the time of
+// its bytes on the slowest resource that it uses, as if it were alone there. Moves that share bandwidth slow each other
+// down in the simulator and not here, so both times are those of an unshared memory and belong beside each other, not
+// beside simulated ones.
 //
-//	command     activity; its duration is what the cost model gave it, and for a move
-//	            its latency plus the time that its bytes take on the slowest resource
-//	            that it uses, as if it were alone
-//	queue       resource of capacity one
-//	wait        precedence, if the command waited for is in the stretch; what lies
-//	            before it counts as done
-//	in order    precedence from each command to the next of its queue
-//
-// # What the comparison says
-//
-// Moves that share bandwidth slow each other down in the simulator and not here, so
-// makespans are those of an unshared memory and belong beside each other, not beside
-// simulated times.
-//
-// A lowered program leaves out waits that in-order queues imply: on a command of the
-// own queue, and on all but the last of another. Without in-order issue such waits are
-// missing, and the project is a relaxation. Its bound is then below every
-// reordering of the commands that is right, which shows how much in-order issue can
-// lose at most; its schedule need not be a program.
+// The program must have been lowered with all of its waits ([lower.Options].AllWaits): otherwise those that in-order
+// queues imply are missing, and the bound is that of orders of which most are wrong. Who reads a layer's result waits
+// for the last command that makes it, so the commands of a layer on a queue keep their order.
 package issue
 
 import (
-	"context"
+	"cmp"
 	"fmt"
+	"math"
 	"math/bits"
+	"slices"
 
-	"github.com/dsasched/dsasched/formulation/rcpsp"
 	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/internal/heap"
 )
 
 // A Span is commands [First, Last) of a program.
@@ -57,60 +44,7 @@ func Kernels(p *isa.Program, cluster int32) []Span {
 	return spans
 }
 
-// A SpanError says that a span does not fit a program.
-type SpanError struct {
-	Program  string
-	Span     Span
-	Commands int
-}
-
-func (e *SpanError) Error() string {
-	return fmt.Sprintf("program %q: found a span of commands %d to before %d, expected one within 0 to %d", e.Program,
-		e.Span.First, e.Span.Last, e.Commands)
-}
-
-// Project turns commands of a program that passes its Check into a project, with or
-// without in-order issue. Activity n is command First+n.
-func Project(p *isa.Program, s Span, inOrder bool) (*rcpsp.Project, error) {
-	if s.First < 0 || s.Last < s.First || s.Last > len(p.Commands) {
-		return nil, &SpanError{p.Name, s, len(p.Commands)}
-	}
-	out := &rcpsp.Project{Name: p.Name}
-	resource := make([]int, len(p.Queues)) // from 1, in the order of first use
-	for i := s.First; i < s.Last; i++ {
-		if q := p.Commands[i].Queue; resource[q] == 0 {
-			out.Resources = append(out.Resources, rcpsp.Resource{Name: p.Queues[q].Name, Capacity: 1})
-			resource[q] = len(out.Resources)
-		}
-	}
-	last := make([]int, len(p.Queues)) // activity, from 1
-	for i := s.First; i < s.Last; i++ {
-		c := &p.Commands[i]
-		d, err := alone(p, i)
-		if err != nil {
-			return nil, err
-		}
-		a := rcpsp.Activity{
-			Name:     fmt.Sprintf("%d %v %s", i, c.Kind, p.Labels[c.Label]),
-			Duration: d,
-			Demand:   make([]int64, len(out.Resources)),
-		}
-		a.Demand[resource[c.Queue]-1] = 1
-		for _, d := range c.Deps {
-			if int(d) >= s.First {
-				a.After = append(a.After, int(d)-s.First)
-			}
-		}
-		if inOrder && last[c.Queue] > 0 {
-			a.After = append(a.After, last[c.Queue]-1)
-		}
-		out.Activities = append(out.Activities, a)
-		last[c.Queue] = len(out.Activities)
-	}
-	return out, out.Validate()
-}
-
-// alone is the time of command i if nothing else uses its resources.
+// alone is the time of command i if nothing else uses its resources, in picoseconds.
 func alone(p *isa.Program, i int) (int64, error) {
 	c := &p.Commands[i]
 	slowest := uint64(0)
@@ -119,48 +53,97 @@ func alone(p *isa.Program, i int) (int64, error) {
 		hi, lo := bits.Mul64(uint64(u.Bytes), 1_000_000_000_000)
 		lo, carry := bits.Add64(lo, rate-1, 0)
 		if hi += carry; hi >= rate {
-			return 0, tooLong(p, i)
+			slowest = math.MaxUint64
+			break
 		}
 		ps, _ := bits.Div64(hi, lo, rate)
 		slowest = max(slowest, ps)
 	}
-	if slowest > uint64(rcpsp.MaxHorizon) || c.DurationPs > rcpsp.MaxHorizon {
-		return 0, tooLong(p, i)
+	if longest := int64(math.MaxInt64 / (len(p.Commands) + 1)); c.DurationPs > longest || slowest > uint64(longest) {
+		return 0, &isa.ProblemError{Program: p.Name, Index: i, What: "takes longer than can be added up"}
 	}
 	return c.DurationPs + int64(slowest), nil
 }
 
-func tooLong(p *isa.Program, i int) error {
-	return &isa.ProblemError{Program: p.Name, Index: i, What: fmt.Sprintf("takes longer than the %d ps that a project can",
-		rcpsp.MaxHorizon)}
-}
-
 // A Comparison is of one span; times are in picoseconds.
 type Comparison struct {
-	Span     Span
-	Commands int
-	// InOrderPs is the makespan with in-order issue, where nothing is left to decide.
-	InOrderPs int64
-	// ListPs is without in-order issue, by list scheduling; no reordering is below
-	// BoundPs. See the package documentation.
-	ListPs, BoundPs int64
+	// InOrderPs is the makespan of in-order issue; no order of issue is below BoundPs.
+	InOrderPs, BoundPs int64
 }
 
-// Compare schedules a span with in-order issue and by lists, and bounds both.
-func Compare(ctx context.Context, p *isa.Program, s Span) (*Comparison, error) {
-	ordered, err := Project(p, s, true)
-	if err != nil {
-		return nil, err
+// Compare times a span of a program that passes its Check, in order, and bounds all orders: by the longest path and,
+// for each queue, by the preemptive schedule of its commands with their heads and tails, longest tail first (Jackson
+// 1955; Carlier, EJOR 11, 1982), which takes the queue's load, and that of each part of it, into account. What lies
+// before the span counts as done.
+func Compare(p *isa.Program, s Span) (c Comparison, err error) {
+	if s.First < 0 || s.Last < s.First || s.Last > len(p.Commands) {
+		return c, fmt.Errorf("program %q: found a span of commands %d to before %d, expected one within 0 to %d", p.Name,
+			s.First, s.Last, len(p.Commands))
 	}
-	free, err := Project(p, s, false)
-	if err != nil {
-		return nil, err
+	n := s.Last - s.First
+	took, head, tail, ends := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
+	free := make([]int64, len(p.Queues)) // in order
+	queues := make([][]int, len(p.Queues))
+	layers := map[[4]int32]int{} // the last command of a layer of an instance on a queue
+	after := make([][]int, n)
+	for i := range n {
+		cmd := &p.Commands[s.First+i]
+		if took[i], err = alone(p, s.First+i); err != nil {
+			return c, err
+		}
+		layer := [4]int32{cmd.Queue, cmd.Label, cmd.Task, cmd.Iteration}
+		if k, there := layers[layer]; there {
+			after[i] = append(after[i], k)
+		}
+		layers[layer] = i
+		for _, d := range cmd.Deps {
+			if k := int(d) - s.First; k >= 0 {
+				after[i] = append(after[i], k)
+			}
+		}
+		begins := free[cmd.Queue]
+		for _, k := range after[i] {
+			head[i], begins = max(head[i], head[k]+took[k]), max(begins, ends[k])
+		}
+		ends[i] = begins + took[i]
+		free[cmd.Queue] = ends[i]
+		c.InOrderPs = max(c.InOrderPs, ends[i])
+		queues[cmd.Queue] = append(queues[cmd.Queue], i)
 	}
-	// With its queues in order a project is chains, which start as early as they can.
-	inOrder := rcpsp.InOrder(ordered)
-	c := &Comparison{Span: s, Commands: s.Last - s.First, InOrderPs: ordered.Makespan(inOrder)}
-	// In order is a schedule of the relaxation, too.
-	c.ListPs = min(c.InOrderPs, free.Makespan(rcpsp.Best(ctx, free, rcpsp.ListOptions{Samples: -1})))
-	c.BoundPs = free.Bound()
+	for i := n - 1; i >= 0; i-- {
+		for _, k := range after[i] {
+			tail[k] = max(tail[k], took[i]+tail[i])
+		}
+		c.BoundPs = max(c.BoundPs, head[i]+took[i]+tail[i])
+	}
+	for _, queue := range queues {
+		c.BoundPs = max(c.BoundPs, preemptive(queue, took, head, tail))
+	}
 	return c, nil
+}
+
+// preemptive is the least time of jobs on one machine that may interrupt them, with heads before and tails behind.
+func preemptive(jobs []int, took, head, tail []int64) (latest int64) {
+	jobs, left := slices.Clone(jobs), slices.Clone(took)
+	slices.SortStableFunc(jobs, func(i, j int) int { return cmp.Compare(head[i], head[j]) })
+	ready := heap.Of(func(i, j int) bool { return tail[i] > tail[j] || tail[i] == tail[j] && i < j })
+	for now := int64(0); len(jobs) > 0 || ready.Len() > 0; {
+		if ready.Len() == 0 {
+			now = max(now, head[jobs[0]])
+		}
+		for ; len(jobs) > 0 && head[jobs[0]] <= now; jobs = jobs[1:] {
+			ready.Push(jobs[0])
+		}
+		i := ready.First()
+		run := left[i]
+		if len(jobs) > 0 {
+			run = min(run, head[jobs[0]]-now)
+		}
+		now += run
+		if left[i] -= run; left[i] == 0 {
+			ready.Pop()
+			latest = max(latest, now+tail[i])
+		}
+	}
+	return latest
 }
