@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/dsasched/dsasched/experiments/internal/ablation"
-	"github.com/dsasched/dsasched/experiments/internal/balancing"
+	"github.com/dsasched/dsasched/experiments/internal/beside"
 	"github.com/dsasched/dsasched/experiments/internal/loops"
 	"github.com/dsasched/dsasched/experiments/internal/measured"
 	"github.com/dsasched/dsasched/experiments/internal/optimality"
@@ -16,12 +16,11 @@ import (
 	"github.com/dsasched/dsasched/experiments/internal/readings"
 	"github.com/dsasched/dsasched/experiments/internal/report"
 	"github.com/dsasched/dsasched/experiments/internal/roofline"
-	"github.com/dsasched/dsasched/experiments/internal/stitching"
-	"github.com/dsasched/dsasched/experiments/internal/systems"
 	"github.com/dsasched/dsasched/experiments/internal/timeline"
 	"github.com/dsasched/dsasched/experiments/internal/tuning"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/suggest"
+	"github.com/dsasched/dsasched/systems"
 )
 
 // registry lists the experiments in the order in which Run takes them.
@@ -54,18 +53,12 @@ func registry() []harness.Experiment {
 		tuning.Portability(),
 		tuning.Table5(),
 		timeline.Experiment(),
-		systems.Experiment(),
+		beside.Experiment(),
 		roofline.Experiment(),
 		roofline.Networks(),
 		measured.Experiment(),
 		peers.Experiment(),
-		stitching.Kernels(),
-		stitching.Speedup(),
-		stitching.Ablation(),
-		stitching.Training(),
-		stitching.Reductions(),
-		stitching.Barrier(),
-	}, append(balancing.Experiments(), loops.Experiments()...)...)
+	}, append(systems.Experiments(), loops.Experiments()...)...)
 }
 
 // All lists the experiments.

@@ -9,11 +9,11 @@ import (
 
 	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/kernels"
 	"github.com/dsasched/dsasched/internal/server"
 	"github.com/dsasched/dsasched/internal/simt"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/systems/astitchgpu/kernels"
 )
 
 func allCommands() []*cobra.Command {

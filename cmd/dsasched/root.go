@@ -90,22 +90,24 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 		newRun(experiment), newMerge(experiment), newList(), newVersion(), newCompletion(), newSweep(),
 		newCompareHardware(), newSimulate(), newView(), newExplain(), newBound(), newCertify(), newCalibrate(), newMan(),
 		newReport(), newTasks(),
-		newTune(), newExplainKernel(), newConvert(), newBench(), newServe(),
+		newTune(), newExplainKernel(),
 		group("solve", "PROBLEM", "Solve a problem, by a rule or exactly",
 			`Solve a problem of a file (allocate, experts, order, partition) or one that a
 network poses (bind, layering, pipeline, split, stitch, tensor), by a rule or
 exactly. An exact method that a limit ends has the best answer so far, with its
 bound.`,
-			"solve order chain.json", newAllocate(), newBind(), newExperts(), newLayering(), newOrder(), newPartition(),
-			newPipeline(), newSplit(), newStitch(), newTensor()),
+			"solve order chain.json", newAllocate(), newBind(), newOrder(), newPartition(), newSplit(),
+			newTensor()),
 		group("check", "ANSWER", "Check an answer by the rules alone",
 			"Check an answer, whatever made it, by the rules of its problem alone.",
 			"check order chain.json order.json", newCheckOrder(), newCheckSchedule()),
 		group("export", "WHAT", "Write a network, or a problem that it poses, as a file",
 			"Write a network as an ONNX file, or a problem that it poses for 'dsasched solve'.",
-			"export order bert-128 --batch 4 -o order-problem.json", newExportONNX(), newExportOrder(),
-			newExportRoutings(), newExportTrace()),
+			"export order bert-128 --batch 4 -o order-problem.json", newExportONNX(), newExportOrder()),
 	)
+	for _, of := range ofSystems[""] {
+		root.AddCommand(of())
+	}
 	root.PersistentPreRunE = checkFiles
 	root.SetHelpCommand(newHelp())
 	groupCommands(root)
@@ -167,7 +169,18 @@ func group(name, what, short, long, example string, commands ...*cobra.Command) 
 		},
 	}
 	cmd.AddCommand(commands...)
+	for _, of := range ofSystems[name] {
+		cmd.AddCommand(of())
+	}
 	return cmd
+}
+
+// ofSystems are the commands of systems (package systems), by the command that they stand under; "" is dsasched. The
+// files of a system, NAME.go and NAME_*.go, add their own.
+var ofSystems = map[string][]func() *cobra.Command{}
+
+func addOfSystem(under string, commands ...func() *cobra.Command) {
+	ofSystems[under] = append(ofSystems[under], commands...)
 }
 
 // unknownCommand refuses what is no command of cmd. With it as Args, cobra leaves

@@ -18,8 +18,8 @@ import (
 	"github.com/dsasched/dsasched/formulation/partition"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/split"
-	"github.com/dsasched/dsasched/formulation/stitch"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/systems/astitchgpu/stitch"
 )
 
 // settings are the options of any method, but for the start, of which a method

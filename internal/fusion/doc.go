@@ -1,7 +1,7 @@
 // Package fusion describes how a graph's operators become kernels of a SIMT machine:
 // which operators share one, in which loop nests, through which memory the nests pass
-// their data, and what that costs. Fusion methods (internal/heuristics/astitch, internal/heuristics/xla,
-// internal/heuristics/tvm, formulation/stitch) decide; this package checks and prices what they
+// their data, and what that costs. Fusion methods (internal/heuristics/astitch, systems/astitchgpu/xla,
+// internal/heuristics/tvm, systems/astitchgpu/stitch) decide; this package checks and prices what they
 // have decided, by the same rules for all.
 //
 // # Plan

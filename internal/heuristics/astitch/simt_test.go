@@ -12,11 +12,11 @@ import (
 	"github.com/dsasched/dsasched/internal/grain"
 	"github.com/dsasched/dsasched/internal/heuristics/astitch"
 	"github.com/dsasched/dsasched/internal/heuristics/tvm"
-	"github.com/dsasched/dsasched/internal/heuristics/xla"
 	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/internal/simt"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/systems/astitchgpu/xla"
 )
 
 func v100(t testing.TB) *simt.Machine {

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/internal/simt"
+	"github.com/dsasched/dsasched/systems/astitchgpu/kernels"
+)
+
+func init() {
+	addOfSystem("solve", newStitch)
+}
+
+func newStitch() *cobra.Command {
+	methods := &choice{value: "astitch", kind: "METHOD"}
+	for _, m := range kernels.Methods() {
+		methods.words = append(methods.words, cobra.CompletionWithDesc(m.Name, m.Description))
+	}
+	cmd := command("solve stitch")
+	takesModel(cmd)
+	asJSON, read, full := addJSON(cmd), addNetwork(cmd), cmd.Flags().Bool("full", false, "print all kernels, however many")
+	batch := addOwnBatch(cmd)
+	machine := cmd.Flags().String("hardware", "v100-simt", "built-in SIMT machine or YAML `file`")
+	completeFlag(cmd, "hardware", cobra.FixedCompletions(simt.Presets(), cobra.ShellCompDirectiveDefault))
+	addChoice(cmd, methods, "method", "method: "+strings.Join(plain(methods.words), ", "))
+	training := cmd.Flags().Bool("training", false, "the network's training step: gradients and updates, too")
+	about := cmd.Flags().String("explain", "", "say where this `operator` has gone, and why")
+	graph := addFile(cmd, "graph", "write kernels, groups and schemes for Graphviz to this `file`: .dot, .gv",
+		dotEndings...)
+	picture := addFigure(cmd, "picture", "draw the kernels over time into this `file`")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		m, err := simt.Load(*machine)
+		if err != nil {
+			return err
+		}
+		open := kernels.Open
+		if *training {
+			open = kernels.OpenTraining
+		}
+		g, err := open(args[0], batch.value, methods.value, read.options())
+		if err != nil {
+			return err
+		}
+		r, err := kernels.Run(cmd.Context(), g, m, methods.value)
+		if err != nil {
+			return fmt.Errorf("%s on %s: %w", printable(args[0]), m.Name, err)
+		}
+		if _, err := writeFiles([]fileToWrite{
+			{graph, func(w io.Writer) error { return kernels.WriteDOT(w, r.Plan) }},
+			{picture, func(w io.Writer) error {
+				fig, err := kernels.Picture(r.Plan)
+				return writeFigure(w, "--picture", picture.name, fig, err)
+			}},
+		}); err != nil {
+			return err
+		}
+		if *about != "" {
+			e, err := kernels.Explain(r.Plan, *about)
+			if err != nil {
+				return err
+			}
+			return emit(cmd, *asJSON, e, func(b *bytes.Buffer) { writeStitchExplanation(b, e) })
+		}
+		return finish(cmd, *asJSON, r, func(b *bytes.Buffer) { writeStitch(b, r, *full) }, nil)
+	}
+	return cmd
+}
+
+// stitchRows is the number of kernels that are printed without --full.
+const stitchRows = 20
+
+func writeStitch(b *bytes.Buffer, r *kernels.Result, full bool) {
+	s := r.Summary
+	row(b, "network", "%s, %s", printable(r.Network), plural(r.Operators, "operator"))
+	row(b, "hardware", "%s", r.Hardware)
+	row(b, "method", "%s", r.Method)
+	row(b, "kernels", "%d memory-intensive, %s", s.MemoryKernels, plural(s.LibraryKernels, "library call"))
+	row(b, "time", "%s: memory-intensive %s, library %s", duration(s.Seconds), duration(s.MemorySeconds),
+		duration(s.LibrarySeconds))
+	row(b, "DRAM", "%s transactions read, %s written by memory-intensive kernels", count(s.ReadTransactions),
+		count(s.WriteTransactions))
+	row(b, "links", "%d local, %d regional, %d global", s.Local, s.Regional, s.Global)
+	if e := r.Exact; e != nil {
+		row(b, "status", "%s: %d of %s proven, bound %s", e.Proof, e.Proven, plural(e.Scopes, "scope"), duration(e.Bound))
+		row(b, "AStitch", "%s, at most %s over the best", duration(e.Rule), percent(e.Gap))
+		row(b, "rules lose", "schemes %s, kernels %s", duration(e.Rule-e.Schemes), duration(e.Rule-e.Kernels))
+	}
+	b.WriteByte('\n')
+	most := stitchRows
+	if full {
+		most = len(r.Kernels)
+	}
+	type numbered struct{ i int }
+	list := make([]numbered, len(r.Kernels))
+	for i := range list {
+		list[i].i = i
+	}
+	writeTable(b, "rlrrrrrl", []string{"kernel", "operators", "groups", "phases", "blocks", "bytes", "time", "bound"},
+		firstRows(list, most, 8, func(n numbered) []string {
+			k := r.Kernels[n.i]
+			var names []string
+			for _, g := range k.Groups {
+				names = append(names, g.DominantName)
+			}
+			what := shorten(printable(strings.Join(names, ", ")), 44)
+			blocks := fmt.Sprint(k.Blocks)
+			if k.Library {
+				blocks = ""
+			}
+			return []string{fmt.Sprint(n.i), what, fmt.Sprint(len(k.Groups)), fmt.Sprint(k.Phases), blocks,
+				size(k.ReadBytes + k.WriteBytes), duration(k.Seconds), k.Time.Bound}
+		}))
+}
+
+func writeStitchExplanation(b *bytes.Buffer, e *kernels.Explanation) {
+	row(b, "operator", "%s (%s)", printable(e.Operator), e.Kind)
+	if len(e.Kernels) == 0 {
+		row(b, "kernel", "none: it moves nothing")
+	}
+	for _, k := range e.Kernels {
+		switch {
+		case k.Library:
+			row(b, "kernel", "%d, a library call", k.Kernel)
+		case k.Again:
+			row(b, "kernel", "%d, computed again there", k.Kernel)
+		default:
+			row(b, "kernel", "%d, group %d led by %s, phase %d", k.Kernel, k.Group, printable(k.Dominant), k.Phase)
+		}
+	}
+	for _, l := range e.Links {
+		reason := ""
+		if l.Reason != "" {
+			reason = ": " + l.Reason
+		}
+		row(b, l.Scheme.String(), "%s -> %s%s", printable(l.FromName), printable(l.ToName), reason)
+	}
+	for _, c := range e.Cuts {
+		row(b, "not fused", "%s -> %s: %s", printable(c.FromName), printable(c.ToName), c.Reason)
+	}
+}

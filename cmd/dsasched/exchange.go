@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/formulation/allocate"
+	"github.com/dsasched/dsasched/internal/safefile"
+	"github.com/dsasched/dsasched/systems/exchange/convert"
+)
+
+func init() {
+	addOfSystem("", newConvert)
+}
+
+func newConvert() *cobra.Command {
+	cmd := command("convert")
+	cmd.Args = oneArg("FILE", "give a file of ZigZag, Stream or AccelForge, or a plan of XLA, TFLite Micro, Vela or tt-mlir")
+	cmd.ValidArgsFunction = completeFile("yaml", "yml", "txt", "log", "json")
+	asJSON := addJSON(cmd)
+	out := addFile(cmd, "o out", "write the accelerator, the buffers or the plan to this `file`", ".yaml", ".yml", ".csv",
+		".txt", ".log", ".json")
+	offsets := addFile(cmd, "offsets", "of a plan: give it with the offsets of this `file`", ".csv")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if ext := strings.ToLower(filepath.Ext(args[0])); ext != ".yaml" && ext != ".yml" {
+			return convertPlan(cmd, args[0], offsets.name, out.name, *asJSON)
+		}
+		if offsets.name != "" {
+			return usagef("--offsets is for memory plans, found an accelerator")
+		}
+		r, err := convert.File(args[0])
+		if err != nil {
+			return err
+		}
+		if out.name != "" {
+			if err := replaceFile(out.name, []byte(r.YAML)); err != nil {
+				return err
+			}
+		}
+		return emit(cmd, *asJSON, r, func(b *bytes.Buffer) {
+			if out.name == "" {
+				b.WriteString(r.YAML)
+				return
+			}
+			row(b, "accelerator", "%s, from %s", r.Name, r.Tool)
+			row(b, "file", "%s", printable(out.name))
+			for _, l := range r.Lost {
+				row(b, "lost", "%s", printable(l))
+			}
+		})
+	}
+	return cmd
+}
+
+// maxPlan bounds files of memory plans.
+const maxPlan = 64 << 20
+
+// convertPlan writes a compiler's memory plan as a file of buffers, or the plan with other offsets.
+func convertPlan(cmd *cobra.Command, file, offsets, out string, asJSON bool) error {
+	text, err := safefile.ReadUpTo(file, maxPlan)
+	if err != nil {
+		return err
+	}
+	var ranges []byte
+	if base, ok := strings.CutSuffix(file, "-buffer-assignment.txt"); ok {
+		ranges, _ = safefile.ReadUpTo(base+"-live-range.txt", maxPlan) // or they are in the file
+	}
+	d, err := allocate.ReadDump(file, string(text), string(ranges))
+	if err != nil {
+		return err
+	}
+	var result bytes.Buffer
+	if offsets == "" {
+		if err := allocate.WriteCSV(&result, d.Problem, nil); err != nil {
+			return err
+		}
+	} else {
+		placed, err := loadOffsets(offsets, d.Problem)
+		if err != nil {
+			return err
+		}
+		if err := allocate.Check(d.Problem, allocate.NoLimit, placed); err != nil {
+			return fmt.Errorf("%s: %w", offsets, err)
+		}
+		plan, err := d.WithOffsets(placed)
+		if err != nil {
+			return err
+		}
+		result.WriteString(plan)
+	}
+	if out != "" {
+		if err := replaceFile(out, result.Bytes()); err != nil {
+			return err
+		}
+	}
+	answer := struct {
+		Tool    string   `json:"tool"`
+		Buffers int      `json:"buffers"`
+		Peak    int64    `json:"peak_bytes"`
+		Bound   int64    `json:"bound_bytes"`
+		Notes   []string `json:"notes"`
+		Text    string   `json:"text"`
+	}{d.Tool, len(d.Problem.Buffers), d.Peak, d.Problem.Bound(), append([]string{}, d.Notes...), result.String()}
+	return emit(cmd, asJSON, answer, func(b *bytes.Buffer) {
+		if out == "" {
+			b.Write(result.Bytes())
+			return
+		}
+		row(b, "plan", "of %s, %d buffers", d.Tool, len(d.Problem.Buffers))
+		row(b, "peak", "%d bytes; no plan needs less than %d", d.Peak, d.Problem.Bound())
+		row(b, "file", "%s", printable(out))
+		for _, n := range d.Notes {
+			row(b, "note", "%s", n)
+		}
+	})
+}

@@ -1,3 +1,0 @@
-// Package systems puts all systems and recipes side by side, on the paper's networks and the
-// machines of three vendors.
-package systems

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+#
+# Takes systems off a copy of the project and builds what is left.
+
+set -euo pipefail
+
+usage() {
+	cat <<-'END'
+		Usage: scripts/without.sh [-h | --help] [--test] [SYSTEM...]
+
+		Copies the project, removes systems (folders of systems/, all if none is named) from the
+		copy, and builds and vets the rest. Of a system go its folder, its call in
+		systems/systems.go, and files that bear its name (NAME.go, NAME_*.go, *_NAME_test.go).
+		--test also tests what is left, but for the command and the root's tables, which name all.
+	END
+}
+test=
+case ${1:-} in
+-h | --help)
+	usage
+	exit 0
+	;;
+--test)
+	test=1
+	shift
+	;;
+esac
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=scripts/env.sh
+. scripts/env.sh
+
+mapfile -t known < <(find systems -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | sort)
+(($#)) || set -- "${known[@]}"
+for name; do
+	if [[ ! -d systems/$name || $name = */* ]]; then
+		echo "without.sh: found $name, expected one of ${known[*]}" >&2
+		usage >&2
+		exit 2
+	fi
+done
+copy=$(mktemp -d)
+trap 'rm -rf -- "$copy"' EXIT
+git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' f; do
+	if [[ -e $f ]]; then printf '%s\0' "$f"; fi
+done | tar --null -T - -cf - | tar -xf - -C "$copy"
+cd "$copy"
+for name; do
+	rm -r "systems/$name"
+	find . \( -name "$name.go" -o -name "${name}_*.go" -o -name "*_${name}_test.go" \) -delete
+	sed -i "\\#/systems/$name/#d; \\#// $name: #d" systems/systems.go
+done
+go build ./...
+go vet ./...
+echo "without $*: builds"
+if [[ $test ]]; then
+	mapfile -t left < <(go list ./... | grep -v -e '/cmd/' -e '/dsasched/dsasched$')
+	go test "${left[@]}"
+fi

@@ -1,0 +1,17 @@
+// Package traffic asks what serves a large language model best: operators divided over chips, requests to a decoder by
+// policy and by the best plan, and a layer's experts placed for many routings.
+package traffic
+
+import (
+	"fmt"
+
+	"github.com/dsasched/dsasched/internal/harness"
+)
+
+// Experiments lists those of the package.
+func Experiments() []harness.Experiment {
+	return []harness.Experiment{tensor(), servingExperiment(), expertsExperiment()}
+}
+
+// short has four digits of a number.
+func short(x float64) string { return fmt.Sprintf("%.4g", x) }

@@ -1,0 +1,27 @@
+// Package systems lists what stands beside the core and can be taken off it: the schedulers of other papers, and what
+// serves them. Each system is a folder here, with its problems, heuristics, experiments and tests; its commands are the
+// files of cmd/dsasched that bear its name, and add themselves. `scripts/without.sh NAME` shows that all else builds
+// without it.
+package systems
+
+import (
+	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/systems/astitchgpu/stitching"
+	"github.com/dsasched/dsasched/systems/llm/traffic"
+	"github.com/dsasched/dsasched/systems/mofang/balancing"
+)
+
+// all has one call for each system.
+var all = []func() []harness.Experiment{
+	stitching.Experiments, // astitchgpu: kernels of a GPU stitched together
+	balancing.Experiments, // mofang: layers side by side, and pipelines of devices
+	traffic.Experiments,   // llm: requests to a decoder, and tokens to experts
+}
+
+// Experiments lists those of all systems.
+func Experiments() (list []harness.Experiment) {
+	for _, of := range all {
+		list = append(list, of()...)
+	}
+	return list
+}
