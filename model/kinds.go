@@ -106,20 +106,27 @@ func (g *Graph) Work(op *Op, r Region) Work {
 
 // MatrixDims is a matrix product as a matrix unit sees it: Reps independent
 // products of [M x K] with the stationary [K x N]. Line is how many of a
-// convolution's M are side by side in a line of its output; 0: all.
-type MatrixDims struct{ Reps, M, N, K, Line int64 }
+// convolution's M are side by side in a line of its output; 0: all. Of a transposed convolution, each of whose outputs
+// needs the part of the reduction that is its phase's, these are elements At to At + K; nil: all rows need all of K.
+type MatrixDims struct {
+	Reps, M, N, K, Line, At int64
+	Phases                  *Phases
+}
 
 // MatrixDims returns the products that the box r of op's output takes, or false
 // if the operator does not run on a matrix unit. A convolution is its
 // im2col product: M = images x rows x columns, N = output channels (of one
-// group), K = input channels of a group x kernel.
+// group), K = input channels of a group x kernel. Of a transposed one, see [Phase].
 func (g *Graph) MatrixDims(op *Op, r Region) (MatrixDims, bool) {
 	if !g.OnMatrixUnit(op) || r.Elements() == 0 {
 		return MatrixDims{}, false
 	}
 	w := g.Tensors[op.Inputs[1]].Shape
 	switch op.Kind {
-	case "Conv", "ConvTranspose":
+	case "ConvTranspose":
+		d, _ := g.Transposed(op, apart(r))
+		return d, true
+	case "Conv":
 		m := r[0].Len()
 		for _, iv := range r[2:] {
 			m *= iv.Len()
@@ -128,12 +135,9 @@ func (g *Graph) MatrixDims(op *Op, r Region) (MatrixDims, bool) {
 		for _, d := range w[1:] {
 			k *= d
 		}
-		if op.Kind == "ConvTranspose" {
-			k = g.reduction(op)
-		}
 		perGroup := max(1, g.Tensors[op.Outputs[0]].Shape[1]/op.Attr.Group)
 		reps := (r[1].Hi-1)/perGroup - r[1].Lo/perGroup + 1 // groups that the box meets
-		return MatrixDims{reps, m, (r[1].Len() + reps - 1) / reps, k, r[len(r)-1].Len()}, true
+		return MatrixDims{Reps: reps, M: m, N: ceilDiv(r[1].Len(), reps), K: k, Line: r[len(r)-1].Len()}, true
 	case "Attention": // both products as one, of the keys that a row sees on average
 		d := g.AttentionDims(op, r)
 		return MatrixDims{Reps: d.Products, M: d.Rows, N: max(1, d.Seen/(d.Products*d.Rows)), K: d.Depth + d.Width}, true
@@ -170,8 +174,11 @@ func (g *Graph) OnMatrixUnit(op *Op) bool {
 	if kinds[op.Kind].macs == nil {
 		return false
 	}
-	if op.Kind == "Conv" {
-		return g.Tensors[op.Inputs[1]].Shape[1] > 1 || op.Attr.Group == 1
+	switch w := g.Tensors[op.Inputs[1]].Shape; op.Kind {
+	case "Conv":
+		return w[1] > 1 || op.Attr.Group == 1
+	case "ConvTranspose":
+		return w[0] > op.Attr.Group || op.Attr.Group == 1
 	}
 	return true
 }

@@ -20,6 +20,10 @@ func registerMatrix() {
 		access: convTransposeAccess,
 		macs:   convTransposeMACs,
 		vector: biasWork,
+		work: func(op *Op, in []*Tensor, r Region) Work {
+			_, macs := transposed(op, in, apart(r))
+			return Work{macs, biasWork(op, in, nil).times(r.Elements())}
+		},
 	})
 	// Matrix products.
 	register(&KindInfo{Kind: "MatMul", Class: MatrixClass,
@@ -89,12 +93,12 @@ func convTransposeAccess(op *Op, in []*Tensor, out Shape, _, idx int) []Access {
 	}
 }
 
-func convTransposeMACs(op *Op, in []*Tensor, out Shape) int64 {
-	// Every input element meets every kernel element once; spread over the outputs.
+// convTransposeMACs is the most that an output element takes.
+func convTransposeMACs(op *Op, in []*Tensor, _ Shape) int64 {
 	w := in[1].Shape
 	n := w[0] / op.Attr.Group
 	for i, d := range w[2:] {
-		n *= max(1, (d+op.Attr.Strides[i]-1)/op.Attr.Strides[i])
+		n *= ceilDiv(d, op.Attr.Strides[i]/gcd(op.Attr.Strides[i], op.Attr.Dilations[i]))
 	}
 	return n
 }

@@ -654,6 +654,12 @@ func TestShiftCampaign(t *testing.T) {
 	c.run()
 }
 
+// Nor of one whose convolutions are transposed.
+func TestTransposedCampaign(t *testing.T) {
+	c := &campaign{t: t, network: mostly("ConvTranspose"), closest: map[string]float64{}, others: map[string]int{}}
+	c.run()
+}
+
 func (c *campaign) run() {
 	t, begin := c.t, time.Now()
 	for i := range uint64(*cases) {

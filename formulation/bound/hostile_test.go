@@ -41,6 +41,7 @@ type grower struct {
 	types []model.DType
 	sizes []int64
 	count int
+	most  model.Kind // of which a third of the operators are; empty: any
 }
 
 // hostile is a network of operators of all kinds and arities, with shared and late operands, results that nobody
@@ -56,6 +57,17 @@ func hostile(seed uint64) network.Network {
 		simple, _, err := simplify.Run(graph)
 		return simple, err
 	}}
+}
+
+// mostly makes hostile networks of which a third of the operators are of a kind.
+func mostly(kind model.Kind) func(seed uint64) network.Network {
+	return func(seed uint64) network.Network {
+		return network.Network{Name: fmt.Sprintf("mostly-%s-%d", kind, seed), Graph: func(batch int64) (*model.Graph, error) {
+			g := &grower{Rand: rand.New(rand.NewPCG(seed, 20)), b: model.NewBuilder("mostly"), n: batch, most: kind}
+			g.grow()
+			return g.b.Build()
+		}}
+	}
 }
 
 // shifted is a hostile network with products behind a relative shift beside the rest.
@@ -125,6 +137,9 @@ func (g *grower) grow() {
 	}
 	kinds := model.Kinds()
 	favourite := pick(g.Rand, kinds...)
+	if g.most != "" {
+		favourite = g.most
+	}
 	for made, most := 0, 1+g.IntN(pick(g.Rand, 3, 8, 16)); made < most && g.count < 400; g.count++ {
 		kind := pick(g.Rand, kinds...)
 		switch g.IntN(6) {

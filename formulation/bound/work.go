@@ -81,7 +81,7 @@ func measure(g *model.Graph, m *cost.Model, n int64, may layers, cut []bool, apa
 	w.need, w.turns = needs(g, apart)
 	pricers := map[*cost.Model]*pricer{}
 	for _, k := range m.Kinds() {
-		pricers[k] = &pricer{g: g, m: k, least: map[lanes]float64{}}
+		pricers[k] = &pricer{g: g, m: k, least: map[lanes]float64{}, need: w.need}
 		w.oneUnit = w.oneUnit && k.SharedVector()
 	}
 	for i, op := range g.Ops {
@@ -220,6 +220,7 @@ type pricer struct {
 	g     *model.Graph
 	m     *cost.Model
 	least map[lanes]float64
+	need  []box // what is needed of each tensor; nil: the boxes are where they are
 	// Of all products so far, cycles of all cores: with every cell of the array at work, and
 	// with rows one after the other.
 	peak, rows float64
@@ -249,6 +250,9 @@ func (p *pricer) operator(op *model.Op, box func(model.TensorID) model.Region) (
 		w := p.g.Work(op, r)
 		v = v.Add(w.Vector)
 		if !p.g.OnMatrixUnit(op) {
+			if op.Kind == "ConvTranspose" {
+				_, w.MACs = p.g.Transposed(op, p.sets(o, r))
+			}
 			v.Simple += w.MACs
 		} else if k == 0 {
 			fill, _, _ := p.m.Fills()
@@ -279,22 +283,43 @@ func (p *pricer) product(op *model.Op, r model.Region) float64 {
 		return p.attention(op, r)
 	}
 	d, ok := p.g.MatrixDims(op, r)
+	if op.Kind == "ConvTranspose" {
+		d, _ = p.g.Transposed(op, p.sets(op.Outputs[0], r))
+	}
 	if !ok {
 		return 0
 	}
 	row, load, gap := p.m.MatrixRate(p.g.Tensor(op.Inputs[0]).DType)
-	if !p.m.HasMatrix() {
-		return float64(d.Reps) * float64(d.M) * float64(d.N) * float64(d.K) * row
-	}
 	columns := d.Reps * ceilDiv(d.N, p.m.MatrixCols())
 	if op.Attr.Group > 1 {
 		// Boxes across the border of groups count as so many groups of equal size.
 		columns = max(d.Reps, ceilDiv(r[1].Len(), p.m.MatrixCols()))
 	}
-	blocks := float64(columns) * float64(ceilDiv(d.K, p.m.MatrixRows()))
-	p.peak += float64(d.Reps*d.M) * row * float64(d.N) * float64(d.K) / float64(p.m.MatrixRows()*p.m.MatrixCols())
-	p.rows += blocks * float64(d.M) * row
-	return blocks * (math.Max(float64(d.M)*row, load) + gap)
+	sum := 0.0
+	for _, part := range d.Parts() {
+		if !p.m.HasMatrix() {
+			sum += float64(d.Reps) * float64(part.Rows) * float64(d.N) * float64(part.K) * row
+			continue
+		}
+		passes := float64(columns) * float64(ceilDiv(part.K, p.m.MatrixRows())) // of a row
+		p.peak += float64(d.Reps*part.Rows) * row * float64(d.N) * float64(part.K) /
+			float64(p.m.MatrixRows()*p.m.MatrixCols())
+		p.rows += passes * float64(part.Rows) * row
+		sum += passes * (math.Max(float64(part.Rows)*row, float64(part.Count)*load) + float64(part.Count)*gap)
+	}
+	return sum
+}
+
+// sets are the positions of a box of a tensor, at least as many as are needed: where they are known, they themselves.
+func (p *pricer) sets(t model.TensorID, r model.Region) [][]model.Interval {
+	sets := make([][]model.Interval, len(r))
+	for d := range r {
+		sets[d] = r[d : d+1]
+		if p.need != nil && d != 1 { // of channels the fewest groups
+			sets[d] = p.need[t][d]
+		}
+	}
+	return sets
 }
 
 // attention is product of both products of an attention. With a causal mask each row passes at least the blocks of the

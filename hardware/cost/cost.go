@@ -26,7 +26,8 @@ type Model struct {
 // depend on the arguments alone: the schedulers and the generator of commands ask
 // for the same tile again.
 type Custom interface {
-	// MatrixCycles is the time of one command of the matrix unit.
+	// MatrixCycles is the time of one command of the matrix unit; of a transposed convolution's, of each of its
+	// plain products, which add up.
 	MatrixCycles(formulas *Model, d model.MatrixDims, dt model.DType) hardware.Cycles
 	// VectorCycles is the time of one command of the vector unit and of one of the
 	// special unit.
@@ -150,18 +151,29 @@ func (m *Model) MatrixCycles(d model.MatrixDims, dt model.DType) hardware.Cycles
 		return 0
 	}
 	if m.custom != nil {
-		return m.custom.MatrixCycles(m.formulas, d, dt)
+		sum := hardware.Cycles(0)
+		for p := range d.Products() {
+			sum += m.custom.MatrixCycles(m.formulas, p, dt)
+		}
+		return sum
 	}
 	if !m.hasMatrix {
-		return m.lanes(m.vector, hardware.OpSimple, d.Reps*d.M*d.N*d.K, dt)
+		macs := int64(0)
+		for p := range d.Products() {
+			macs += p.Reps * p.M * p.N * p.K
+		}
+		return m.lanes(m.vector, hardware.OpSimple, macs, dt)
 	}
 	r, _ := rate(m.matrix, dt)
 	ratio := m.matrix.ClockRatio(m.spec)
-	blocks := float64(d.Reps) * float64(ceilDiv(d.K, int64(m.matrix.Rows))*ceilDiv(d.N, int64(m.matrix.Cols)))
-	a := Array{int64(m.matrix.Rows), int64(m.matrix.InFlight), ratio/r + m.feed(float64(d.M), float64(d.N), dt),
-		m.blockCycles(dt), float64(m.fill(m.matrix))}
-	each := a.Cycles(d.M, d.Line)
-	return hardware.Cycles(math.Ceil(blocks*each+(blocks-1)*m.matrix.BlockCycles*ratio)) + m.fill(m.matrix)
+	all, busy := 0.0, 0.0
+	for p := range d.Products() {
+		blocks := float64(p.Reps) * float64(ceilDiv(p.K, int64(m.matrix.Rows))*ceilDiv(p.N, int64(m.matrix.Cols)))
+		a := Array{int64(m.matrix.Rows), int64(m.matrix.InFlight), ratio/r + m.feed(float64(p.M), float64(p.N), dt),
+			m.blockCycles(dt), float64(m.fill(m.matrix))}
+		all, busy = all+blocks, busy+blocks*a.Cycles(p.M, p.Line)
+	}
+	return hardware.Cycles(math.Ceil(busy+(all-1)*m.matrix.BlockCycles*ratio)) + m.fill(m.matrix)
 }
 
 // Array is how a matrix unit passes rows by a block of weights: Row cycles each, and Load at least. Of commands in

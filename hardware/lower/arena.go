@@ -3,6 +3,7 @@ package lower
 import (
 	"encoding/binary"
 
+	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -38,7 +39,7 @@ const (
 )
 
 // workOf is the work of a step, counted once.
-func (m *Memory) workOf(s *schedule.Schedule, inst *schedule.Instance, lp *layerPlan) work {
+func (m *Memory) workOf(s *schedule.Schedule, inst *schedule.Instance, lp *layerPlan, on *cost.Model) work {
 	k, st := m.key[:0], lp.step
 	add := func(list ...int64) {
 		for _, n := range list {
@@ -53,6 +54,7 @@ func (m *Memory) workOf(s *schedule.Schedule, inst *schedule.Instance, lp *layer
 	}
 	add(st.Cores, int64(st.Output), inst.Regions[st.Output].Elements(), int64(lp.layer.Anchor), int64(len(lp.layer.Ops)))
 	region(st.CoreOutput)
+	add(int64(st.Kind), on.MatrixRows(), on.MatrixCols())
 	for _, id := range lp.layer.Ops {
 		add(int64(id))
 		for _, o := range s.Graph.Op(id).Outputs {
@@ -76,7 +78,7 @@ func (m *Memory) workOf(s *schedule.Schedule, inst *schedule.Instance, lp *layer
 		}
 		m.works[s.Graph] = map[string]work{}
 	}
-	lp.addWork(s, inst)
+	lp.addWork(s, inst, on)
 	m.works[s.Graph][string(k)] = lp.work
 	return lp.work
 }

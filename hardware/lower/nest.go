@@ -42,14 +42,14 @@ func CheckNest(s *schedule.Schedule, i int, m *cost.Model) error {
 	st := s.Steps[i]
 	n := st.Nest
 	if st.Nest = nil; st.Attending != nil || n.Blocked() { // whatever the rule is
-		return (&Loops{base: prepare(s, &st, grainFor(1), nil)}).Check(s, i)
+		return (&Loops{base: prepare(s, &st, m.Kind(st.Kind), grainFor(1), nil)}).Check(s, i)
 	}
 	return loopsOf(s, &st, m).Check(s, i)
 }
 
 func loopsOf(s *schedule.Schedule, st *schedule.Step, m *cost.Model) *Loops {
 	m = m.Kind(st.Kind)
-	lp, ring := prepare(s, st, grainFor(1), nil), s.RingBytes()
+	lp, ring := prepare(s, st, m, grainFor(1), nil), s.RingBytes()
 	if st.Attending != nil {
 		t := s.AttentionTiles(st)
 		return &Loops{Rule: &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &t},

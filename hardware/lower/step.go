@@ -665,7 +665,7 @@ func (l *lowering) products(t, from, to int64, free []int32) (done, left []int32
 func (l *lowering) product(tile *weightTile, at tileInLB, row int64, free []int32, first bool) int32 {
 	lp := l.lp
 	rows := rowsOf(model.MatrixDims{Reps: tile.reps, M: lp.dims.M, N: tile.n, K: tile.k,
-		Line: lp.dims.Line}, row, l.total())
+		Line: lp.dims.Line, At: tile.at, Phases: lp.dims.Phases}, row, l.total())
 	cycles := l.matrixCycles(iteration(rows, lp.repeat)) * hardware.Cycles(lp.repeat*l.sharing(hardware.Matrix, l.active))
 	deps := append(append(l.scratch[:0], at.load), free...)
 	ring := &l.weights

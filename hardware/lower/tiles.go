@@ -52,6 +52,7 @@ type weightTile struct {
 	key        tileKey
 	number     int32 // of the key
 	n, k       int64 // columns and reduction elements (or repetitions and all)
+	at         int64 // the first of these elements
 	reps       int64
 	coreBytes  int64
 	unionBytes int64
@@ -135,7 +136,7 @@ func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 // plan decides the tiling of a step: by its nest, or by rules if it has none. fine limits
 // the number of commands. What mem, if not nil, remembers of the step's work is taken from there.
 func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, fine grain, mem *Memory) (*layerPlan, error) {
-	lp := prepare(s, st, fine, mem)
+	lp := prepare(s, st, m, fine, mem)
 	if st.Nest.Blocked() {
 		lp.nest = st.Nest
 		lp.slice()
@@ -167,13 +168,13 @@ func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, fine grain, me
 }
 
 // prepare is the part of a plan that no nest changes.
-func prepare(s *schedule.Schedule, st *schedule.Step, fine grain, mem *Memory) *layerPlan {
+func prepare(s *schedule.Schedule, st *schedule.Step, m *cost.Model, fine grain, mem *Memory) *layerPlan {
 	inst := &s.Instances.Instances[st.Instance]
 	lp := &layerPlan{step: st, layer: &s.Layers[inst.Group][st.Layer]}
 	if mem == nil {
-		lp.addWork(s, inst)
+		lp.addWork(s, inst, m)
 	} else {
-		lp.work = mem.workOf(s, inst, lp)
+		lp.work = mem.workOf(s, inst, lp, m)
 	}
 	if st.Attending == nil {
 		lp.cutConstants(s, fine)
@@ -269,7 +270,7 @@ func (lp *layerPlan) slice() {
 	if n == 1 || !lp.matrix {
 		return
 	}
-	lp.dims.K = ceilDiv(lp.dims.K, n)
+	lp.dims = lp.dims.Sliced(n)
 	if lp.constant != nil {
 		p := *lp.constant
 		p.CoreBytes = ceilDiv(p.CoreBytes, n)
@@ -576,7 +577,7 @@ func sum(list []int64) (total int64) {
 
 // addWork adds up the work of the layer's operators: that of the busiest core, and the
 // useful part of all cores'.
-func (lp *layerPlan) addWork(s *schedule.Schedule, inst *schedule.Instance) {
+func (lp *layerPlan) addWork(s *schedule.Schedule, inst *schedule.Instance, m *cost.Model) {
 	g, st := s.Graph, lp.step
 	part := func(core int64) schedule.Regions {
 		reg := schedule.Regions{}
@@ -611,11 +612,15 @@ func (lp *layerPlan) addWork(s *schedule.Schedule, inst *schedule.Instance) {
 					lp.vectorType = t // lanes are as few as the widest type leaves
 				}
 			}
+			core, useful := g.Work(op, r), usefulWork(s, inst, op, o)
+			if op.Kind == "ConvTranspose" && id == lp.layer.Anchor {
+				r = lp.busiest(g, op, part, m)
+				core.MACs = g.Work(op, r).MACs
+			}
 			if k == 0 && id == lp.layer.Anchor && g.OnMatrixUnit(op) {
 				lp.dims, lp.matrix = g.MatrixDims(op, r)
 				lp.dtype = g.Tensor(op.Inputs[0]).DType
 			}
-			core, useful := g.Work(op, r), usefulWork(s, inst, op, o)
 			lp.vector = lp.vector.Add(core.Vector)
 			lp.vecOps += useful.Vector.Total()
 			if g.OnMatrixUnit(op) {
@@ -632,6 +637,26 @@ func (lp *layerPlan) addWork(s *schedule.Schedule, inst *schedule.Instance) {
 		lp.vector.Move = st.CoreOutput.Elements()
 		lp.vecOps = inst.Regions[st.Output].Elements()
 	}
+}
+
+// busiest is the part of a transposed convolution that takes a core longest: parts of equal size differ in phases.
+func (lp *layerPlan) busiest(g *model.Graph, op *model.Op, part func(core int64) schedule.Regions, m *cost.Model) (
+	most model.Region) {
+	best := hardware.Cycles(-1)
+	for core := range lp.step.Cores {
+		r := part(core)[op.Outputs[0]]
+		if r.Elements() == 0 {
+			continue
+		}
+		cycles := hardware.Cycles(g.Work(op, r).MACs)
+		if d, ok := g.MatrixDims(op, r); ok {
+			cycles = m.MatrixCycles(d, g.Tensor(op.Inputs[0]).DType)
+		}
+		if cycles > best {
+			best, most = cycles, r
+		}
+	}
+	return most
 }
 
 // cutConstants finds the anchor's weights among the constants that the step reads, and cuts
@@ -748,8 +773,8 @@ func (lp *layerPlan) cutWeights(columns, reduction []int64) {
 		n, k := columns[nn], reduction[kk]
 		key := tileKey{0, p.Tensor, p.Offset, p.UnionBytes, p.CoreBytes, lp.step.Kind, cap(lp.weights), i,
 			[2]int64{lp.columns[nn] - n, n}, [2]int64{lp.reduction[kk] - k, k}, 0}
-		t := weightTile{key: key, n: n, k: k, reps: 1, times: 1, coreBytes: core, unionBytes: union, farBytes: union,
-			lastK:   kk == len(reduction)-1,
+		t := weightTile{key: key, n: n, k: k, at: lp.reduction[kk] - k, reps: 1, times: 1, coreBytes: core,
+			unionBytes: union, farBytes: union, lastK: kk == len(reduction)-1,
 			portion: isa.Portion{Operand: lp.operand, Tile: int32(i) + 1}}
 		t.far = t.portion
 		if d.Reps > 1 {

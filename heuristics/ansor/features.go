@@ -45,14 +45,14 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 
 	// Work: whole iterations of one size.
 	dims, work, factor := l.Dims, l.Vector, max(1, n.Rfactor)
-	dims.K = max(1, dims.K/factor)
+	dims = dims.Sliced(factor)
 	work.Simple += (factor - 1) * dims.M * dims.N
 	rows := max(1, dims.M*max(1, dims.Reps)/(n.Tiles*n.Pieces))
 	matrix, waste, matrixCommands := 0.0, 0.0, 0.0
 	if dims.M > 0 {
 		matrixCommands = tiles * float64(n.Pieces) * columns * reduction
 		d := model.MatrixDims{Reps: 1, M: rows, N: max(1, dims.N/int64(columns)), K: max(1, dims.K/int64(reduction)),
-			Line: dims.Line}
+			Line: dims.Line, Phases: dims.Phases}
 		if dims.Reps > 1 {
 			d.N = dims.N
 			d.M = max(1, dims.M/max(1, n.Tiles*n.Pieces/dims.Reps))

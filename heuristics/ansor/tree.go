@@ -185,7 +185,7 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 	k, l, m, spec := sp.at(x), x.loops, sp.model, sp.kernel.Spec
 	st := &k.Steps[sp.step]
 	dims, work, factor := l.Dims, l.Vector, max(1, n.Rfactor)
-	dims.K /= factor
+	dims = dims.Sliced(factor)
 	work.Simple += (factor - 1) * dims.M * dims.N
 	seconds := func(c hardware.Cycles) float64 { return float64(c) / spec.ClockHz }
 	// Counts of what is not decided yet are the least.
@@ -363,26 +363,30 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 // parts or more.
 func matrixCycles(m *cost.Model, dt model.DType, all model.MatrixDims, weights bool, n *schedule.Nest, known int,
 	parts int64) (sum hardware.Cycles) {
-	count := func(list []int64, whole int64, cut bool) map[int64]int64 {
+	type tile struct{ at, n int64 } // of phases, tiles of equal size differ
+	count := func(list []int64, whole int64, cut bool, p *model.Phases) map[tile]int64 {
 		if !cut {
-			return map[int64]int64{whole: 1}
+			return map[tile]int64{{0, whole}: 1}
 		}
-		c := map[int64]int64{}
+		c, at := map[tile]int64{}, int64(0)
 		for _, x := range list {
-			c[x]++
+			c[tile{at, x}]++
+			if p != nil {
+				at += x
+			}
 		}
 		return c
 	}
-	ks := count(n.Reduction, all.K, known > ofReduction)
-	ns := count(n.Columns, all.N, known > ofColumns && all.Reps == 1)
-	reps := count(n.Columns, all.Reps, known > ofColumns && all.Reps > 1 && weights)
+	ks := count(n.Reduction, all.K, known > ofReduction, all.Phases)
+	ns := count(n.Columns, all.N, known > ofColumns && all.Reps == 1, nil)
+	reps := count(n.Columns, all.Reps, known > ofColumns && all.Reps > 1 && weights, nil)
 	for k, kTimes := range ks {
 		for c, nTimes := range ns {
 			for r, rTimes := range reps {
-				d, rows := model.MatrixDims{Reps: 1, N: c, K: k, Line: all.Line}, r*all.M
-				part := &d.M
-				if r >= parts {
-					d.M, rows, part = all.M, r, &d.Reps
+				d := model.MatrixDims{Reps: 1, N: c.n, K: k.n, Line: all.Line, At: k.at, Phases: all.Phases}
+				rows, part := r.n*all.M, &d.M
+				if r.n >= parts {
+					d.M, rows, part = all.M, r.n, &d.Reps
 				}
 				*part = rows / parts
 				each := hardware.Cycles(parts-rows%parts) * m.MatrixCycles(d, dt)

@@ -115,6 +115,9 @@ func Operators(g *model.Graph, d *Device) (ops []Operator, cuts []int, err error
 		out := g.Tensor(op.Outputs[0])
 		switch dims, product := g.MatrixDims(op, model.Whole(out.Shape)); {
 		case work.MACs > 0 && product:
+			if dims.Phases != nil { // rows that an element of the reduction meets on average
+				dims.M = max(1, work.MACs/(dims.Reps*dims.N*dims.K))
+			}
 			if kernel, err = d.Product(op.Name, dims.Reps, dims.M, dims.N, dims.K, out.DType.String(), bytes); err != nil {
 				return nil, nil, err
 			}
