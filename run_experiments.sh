@@ -1,22 +1,26 @@
 #!/usr/bin/env bash
 #
-# Builds the command and runs experiments into results/: those named as
-# arguments, or all of them. Finished ones are kept and skipped, so a run that
-# was interrupted goes on where it was.
+# Builds the command and runs experiments into results/: the study of greedy
+# against optimal and the papers' figures, or those named as arguments, in their
+# quick forms; with --all in full, and all if none is named. Finished parts are
+# kept and skipped, so a run that was interrupted goes on where it was.
 #
-#   ./run_experiments.sh                 everything
-#   ./run_experiments.sh --no-exact      all but the methods that look for optima
+#   ./run_experiments.sh                 the study and the papers' figures
+#   ./run_experiments.sh --all           everything, in full
+#   ./run_experiments.sh --no-exact      without the methods that look for optima
 #   ./run_experiments.sh ablation        one experiment
 
 set -euo pipefail
 
 usage() {
 	cat <<-'END'
-		Usage: ./run_experiments.sh [-h | --help] [--no-exact] [EXPERIMENT...]
+		Usage: ./run_experiments.sh [-h | --help] [--all] [--no-exact] [EXPERIMENT...]
 
-		Builds the command and runs the named experiments, or all of them, into
-		results/. Finished parts are kept: a run that was interrupted goes on where it
-		was. 'dsasched list' lists the experiments. --no-exact leaves out the methods
+		Builds the command and runs experiments into results/: the study of greedy
+		against optimal and the papers' figures, or those that are named, in their quick
+		forms. It says how long that will take. Finished parts are kept: a run that was
+		interrupted goes on where it was. 'dsasched list' lists the experiments. --all
+		takes those that are named, or all, in full. --no-exact leaves out the methods
 		that look for optima.
 	END
 }
@@ -27,9 +31,9 @@ for argument in "$@"; do
 		usage
 		exit 0
 		;;
-	--no-exact) ;;
+	--all | --no-exact) ;;
 	-*)
-		echo "run_experiments.sh: found $argument, expected --no-exact or names of experiments" >&2
+		echo "run_experiments.sh: found $argument, expected --all, --no-exact or names of experiments" >&2
 		usage >&2
 		exit 2
 		;;

@@ -2,9 +2,11 @@ package experiments
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dsasched/dsasched/experiments/internal/ablation"
 	"github.com/dsasched/dsasched/experiments/internal/beside"
@@ -23,9 +25,12 @@ import (
 	"github.com/dsasched/dsasched/systems"
 )
 
-// registry lists the experiments in the order in which Run takes them.
-func registry() []harness.Experiment {
-	return append([]harness.Experiment{
+// leading lists the experiments of a run without names: the study of greedy against optimal, then the papers' figures.
+func leading() []harness.Experiment {
+	list := []harness.Experiment{
+		optimality.Optimality(),
+		optimality.Best(),
+		optimality.Table4(),
 		paperfigs.Fig3(),
 		paperfigs.Fig5(),
 		paperfigs.Fig8(),
@@ -41,24 +46,60 @@ func registry() []harness.Experiment {
 		paperfigs.Grain(),
 		paperfigs.Fig16(),
 		paperfigs.Fig17(),
+		tuning.Table5(),
+		timeline.Experiment(),
+	}
+	return append(list, published(true)...)
+}
+
+// others lists the experiments that are run by name or with all.
+func others() []harness.Experiment {
+	list := []harness.Experiment{
 		readings.Experiment(),
 		paperfigs.LB64(),
-		optimality.Table4(),
-		optimality.Optimality(),
-		optimality.Best(),
 		optimality.Regret(),
 		optimality.Kinds(),
 		tuning.Sweep(),
 		tuning.Sensitivity(),
 		tuning.Portability(),
-		tuning.Table5(),
-		timeline.Experiment(),
 		beside.Experiment(),
 		roofline.Experiment(),
 		roofline.Networks(),
 		measured.Experiment(),
 		peers.Experiment(),
-	}, append(systems.Experiments(), loops.Experiments()...)...)
+	}
+	return append(list, published(false)...)
+}
+
+// published lists the other systems' experiments that draw a figure or table of a paper, or those that don't.
+func published(figures bool) []harness.Experiment {
+	own := []string{"mofang-clusters", "tensor", "serving", "experts", "ansor-optimal", "ansor-allocation", "ansor-groups",
+		"ansor-climbing"}
+	return slices.DeleteFunc(append(systems.Experiments(), loops.Experiments()...),
+		func(e harness.Experiment) bool { return slices.Contains(own, e.Name) == figures })
+}
+
+// registry lists the experiments in the order in which Run takes them.
+func registry() []harness.Experiment { return withCosts(append(leading(), others()...)) }
+
+//go:embed costs.csv
+var costsFile string
+
+// withCosts adds what the experiments cost: in processor seconds, after those before them in the list, whose cells they
+// share, and measured on one core of two at 2 to 3 GHz.
+func withCosts(list []harness.Experiment) []harness.Experiment {
+	costs := map[string]harness.Cost{}
+	for line := range strings.Lines(costsFile) {
+		var name string
+		var c harness.Cost
+		if _, err := fmt.Sscanf(strings.ReplaceAll(line, ",", " "), "%s %g %g", &name, &c.Quick, &c.Full); err == nil {
+			costs[name] = c
+		}
+	}
+	for i := range list {
+		list[i].Cost = costs[list[i].Name]
+	}
+	return list
 }
 
 // All lists the experiments.
@@ -91,19 +132,18 @@ func Lookup(name string) (Experiment, error) {
 	return Experiment{}, fmt.Errorf("unknown experiment %q%s", name, suggest.Expected(name, known))
 }
 
-// Run runs the experiments of these names, all if there is none, and writes
-// their results. If an experiment fails, the others still run.
+// Run runs the experiments of these names and writes their results: without names the study and the papers' figures, or
+// with opt.Full all. If an experiment fails, the others still run.
 func Run(ctx context.Context, names []string, opt Options) error {
-	list, err := Select(names, opt.NoExact)
+	list, err := Select(names, opt)
 	if err != nil {
 		return err
 	}
 	return runAndReport(ctx, list, opt)
 }
 
-// Select lists the experiments of these names, all if there is none; without exact methods
-// those of which something is left.
-func Select(names []string, noExact bool) ([]harness.Experiment, error) {
+// Select lists the experiments that Run takes; without exact methods those of which something is left.
+func Select(names []string, opt Options) ([]harness.Experiment, error) {
 	var list []harness.Experiment
 	seen := map[string]bool{}
 	for _, name := range names {
@@ -111,7 +151,7 @@ func Select(names []string, noExact bool) ([]harness.Experiment, error) {
 		if err != nil {
 			return nil, err
 		}
-		if e.Exact && noExact {
+		if e.Exact && opt.NoExact {
 			return nil, fmt.Errorf("nothing is left of %s without exact methods", name)
 		}
 		if !seen[e.Name] {
@@ -120,11 +160,11 @@ func Select(names []string, noExact bool) ([]harness.Experiment, error) {
 		}
 	}
 	if len(names) == 0 {
-		for _, e := range registry() {
-			if !e.Exact || !noExact {
-				list = append(list, e)
-			}
+		list = withCosts(leading())
+		if opt.Full {
+			list = registry()
 		}
+		list = slices.DeleteFunc(list, func(e harness.Experiment) bool { return e.Exact && opt.NoExact })
 	}
 	return list, nil
 }

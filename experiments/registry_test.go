@@ -105,7 +105,7 @@ func TestOtherNames(t *testing.T) {
 			names = append(names, also)
 		}
 	}
-	if both, err := Select([]string{"fig6", "fig7", "fig3"}, false); err != nil || len(both) != 1 {
+	if both, err := Select([]string{"fig6", "fig7", "fig3"}, Options{}); err != nil || len(both) != 1 {
 		t.Errorf("%d experiments (%v), want one", len(both), err)
 	}
 }
@@ -131,5 +131,36 @@ func TestChapters(t *testing.T) {
 				t.Errorf("chapter %s has %s, of which there is no experiment", c.Name, e)
 			}
 		}
+	}
+}
+
+// The costs by which a run says how long it takes are known of each experiment, and a run without names takes at most
+// ten minutes on two processors, one of everything ninety.
+func TestCosts(t *testing.T) {
+	sum := func(opt Options) (seconds float64) {
+		list, err := Select(nil, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			if c := e.Cost; c.Quick <= 0 || c.Full < c.Quick {
+				t.Errorf("%s: costs %+v", e.Name, c)
+			}
+			if opt.Full {
+				seconds += e.Cost.Full
+			} else {
+				seconds += e.Cost.Quick
+			}
+		}
+		return seconds
+	}
+	if quick := sum(Options{}); quick > 20*60 {
+		t.Errorf("without names %g processor seconds", quick)
+	}
+	if all := sum(Options{Full: true}); all > 180*60 {
+		t.Errorf("all %g processor seconds", all)
+	}
+	if lines := strings.Count(costsFile, "\n"); lines != len(Names())+1 {
+		t.Errorf("costs.csv has %d lines, there are %d experiments", lines, len(Names()))
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 )
 
 // Results are the files that experiments have in a folder.
@@ -29,22 +28,15 @@ type Written struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// ResultsIn lists what the experiments of these names have in a folder; all, or with
-// noExact those that have other than exact methods, if no name is given.
-func ResultsIn(out string, names []string, noExact bool) (*Results, error) {
-	if len(names) == 0 {
-		for _, e := range registry() {
-			if !e.Exact || !noExact {
-				names = append(names, e.Name)
-			}
-		}
+// ResultsIn lists what the experiments that Run takes have in its folder.
+func ResultsIn(names []string, opt Options) (*Results, error) {
+	picked, err := Select(names, opt)
+	if err != nil {
+		return nil, err
 	}
-	list := &Results{Out: out, Experiments: []ExperimentResults{}}
-	for i, name := range names {
-		if slices.Contains(names[:i], name) {
-			continue
-		}
-		r, err := resultsOf(name, filepath.Join(out, name))
+	list := &Results{Out: opt.Dir(), Experiments: []ExperimentResults{}}
+	for _, e := range picked {
+		r, err := resultsOf(e.Name, filepath.Join(opt.Dir(), e.Name))
 		if err != nil {
 			return nil, fmt.Errorf("the results can't be listed: %w", err)
 		}

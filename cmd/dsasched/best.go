@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/certificate"
+	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
@@ -117,7 +118,7 @@ func newBest() *cobra.Command {
 			opt.Better = func(p milp.Progress) {
 				show.show(func(age time.Duration) string {
 					return fmt.Sprintf("best: best %s, bound %s, gap %s after %s", duration(p.Objective), duration(least.Seconds),
-						percent(least.Gap(p.Objective)), wait(p.Seconds+age.Seconds()))
+						percent(least.Gap(p.Objective)), harness.Wait(p.Seconds+age.Seconds()))
 				})
 			}
 		}

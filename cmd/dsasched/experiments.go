@@ -41,7 +41,7 @@ func newList() *cobra.Command {
 
 func newRun(experiment runner) *cobra.Command {
 	var out string
-	var noExact bool
+	var all, noExact bool
 	var networks []string
 	cmd := command("run")
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion,
@@ -70,6 +70,7 @@ func newRun(experiment runner) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&out, "out", "results", "`folder` of the results")
 	completeFlag(cmd, "out", completeFolders)
+	f.BoolVar(&all, "all", false, "take experiments in full: those named, or all (default: quick forms, and if none is named\nthe study of greedy against optimal and the papers' figures)")
 	f.BoolVar(&noExact, "no-exact", false, "leave out the methods that look for optima, which take longest")
 	f.StringSliceVar(&networks, "network", nil,
 		"`networks` or files for regret in place of its own, with commas between")
@@ -82,7 +83,7 @@ func newRun(experiment runner) *cobra.Command {
 		}
 		defer collectLess()()
 		opt := experiments.Options{Out: out, Workers: int(workers.value), Stderr: cmd.ErrOrStderr(), Quiet: *quiet,
-			NoExact: noExact, SolverVersion: solverVersion(), Revision: os.Getenv("DSASCHED_REVISION"),
+			Full: all, NoExact: noExact, SolverVersion: solverVersion(), Revision: os.Getenv("DSASCHED_REVISION"),
 			Networks: networks}
 		if err := job.settings(&opt); err != nil {
 			return err
@@ -98,7 +99,7 @@ func newRun(experiment runner) *cobra.Command {
 			}
 		}
 		if job.active() {
-			list, err := experiments.Select(names, noExact)
+			list, err := experiments.Select(names, opt)
 			if err != nil {
 				return err
 			}
@@ -110,7 +111,7 @@ func newRun(experiment runner) *cobra.Command {
 		if !*asJSON {
 			return nil
 		}
-		answer, err := experiments.ResultsIn(out, names, noExact)
+		answer, err := experiments.ResultsIn(names, opt)
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/internal/harness"
 )
 
 // How often progress is shown: a line that is drawn over itself may change often, one
@@ -189,29 +190,16 @@ func (s *status) cells(p experiments.Progress) {
 func cellsText(p experiments.Progress) string {
 	var parts []string
 	if p.LeftSeconds >= 0 && p.Done < p.Total {
-		parts = append(parts, "about "+wait(p.LeftSeconds)+" left")
+		parts = append(parts, "about "+harness.Wait(p.LeftSeconds)+" left")
 	}
 	if len(p.Running) > 0 {
 		parts = append(parts, "running: "+strings.Join(p.Running, "; "))
 	}
-	text := fmt.Sprintf("%d of %d done in %s", p.Done, p.Total, wait(p.Seconds))
+	text := fmt.Sprintf("%d of %d done in %s", p.Done, p.Total, harness.Wait(p.Seconds))
 	if p.Name != "" {
 		text = p.Name + ": " + text
 	}
 	return printable(strings.Join(append([]string{text}, parts...), ", "))
-}
-
-// wait writes a time that people wait for: "12 s", "3 min", "1 h 20 min".
-func wait(seconds float64) string {
-	switch n := int(math.Round(seconds)); {
-	case n < 100:
-		return fmt.Sprintf("%d s", n)
-	case n < 60*60:
-		return fmt.Sprintf("%d min", (n+30)/60)
-	default:
-		n = (n + 30) / 60
-		return fmt.Sprintf("%d h %d min", n/60, n%60)
-	}
 }
 
 // solve shows incumbent, bound and gap of a method; number writes an objective.
@@ -242,7 +230,7 @@ func solveText(what string, p milp.Progress, number func(float64) string) string
 		gap = percent(g)
 	}
 	return fmt.Sprintf("%s: best %s, bound %s, gap %s after %s", what, known(p.Objective), known(p.Bound),
-		gap, wait(p.Seconds))
+		gap, harness.Wait(p.Seconds))
 }
 
 // chunks shows how many chunks have been tried.
@@ -255,7 +243,7 @@ func (s *status) chunks() func(chunk int64, before, all int) {
 		taken := s.now().Sub(began)
 		s.show(func(age time.Duration) string {
 			return fmt.Sprintf("%d of %d chunks tried in %s, running: chunk %d", before, all,
-				wait((taken + age).Seconds()), chunk)
+				harness.Wait((taken + age).Seconds()), chunk)
 		})
 	}
 }

@@ -59,7 +59,7 @@ func TestBadReportPage(t *testing.T) {
 	}{
 		{"report nosuch", `results can't be read: .*nosuch`, 1},
 		{"report file", `results can't be read: .*file`, 1},
-		{"report bare", `^dsasched: bare: found no results, expected folders like bare/fig3 that 'dsasched run' writes$`, 1},
+		{"report bare", `^dsasched: bare: found no results, expected folders like bare/optimality that 'dsasched run' writes$`, 1},
 		{"report odd", `^dsasched: odd/fig14/speed\.svg: found an element "script", expected one of svg`, 1},
 		{"report results odd", `takes at most one folder of results, found 2: "results", "odd"`, 2},
 		{"report --output=", `"" for "-o, --output" flag: expected a file name`, 2},

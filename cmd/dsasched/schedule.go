@@ -11,12 +11,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
@@ -106,9 +106,9 @@ type stageTime struct {
 }
 
 func (c *stageClock) deciding(stage, strategy string) (decided func()) {
-	began := cpuTime()
+	began := harness.ProcessorTime()
 	return func() {
-		took := cpuTime() - began
+		took := harness.ProcessorTime() - began
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		at := slices.IndexFunc(c.spent, func(x stageTime) bool { return x.stage == stage && x.strategy == strategy })
@@ -133,15 +133,6 @@ func (c *stageClock) table() []byte {
 	var b bytes.Buffer
 	writeTable(&b, "llrr", []string{"stage", "strategy", "times", "CPU s"}, rows)
 	return b.Bytes()
-}
-
-// cpuTime returns the processor time that this process has used so far.
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func addFull(cmd *cobra.Command) *bool {

@@ -18,11 +18,18 @@ type Experiment struct {
 	Exact bool `json:"-"`
 
 	Plan func() (*Plan, error) `json:"-"`
+	// Quick is the plan of the quick form, where there is one: fewer machines or networks, or less search.
+	Quick func() (*Plan, error) `json:"-"`
+	// Cost is the processor time of the quick and of the full form, measured on one machine; 0: not known.
+	Cost Cost `json:"-"`
 	// Heuristic is the plan without those methods, where that is another.
 	Heuristic func() (*Plan, error) `json:"-"`
 	// With replaces plan where the settings of a run matter to what is computed.
 	With func(Options) (*Plan, error) `json:"-"`
 }
+
+// Cost is a processor time in seconds for each form.
+type Cost struct{ Quick, Full float64 }
 
 // Plan holds the cells of an experiment and its report.
 type Plan struct {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"syscall"
+	"time"
 )
 
 // tryLock locks a file until it is closed or its process ends, unless another has.
@@ -24,4 +25,13 @@ func syncFolder(dir string) error {
 		return err
 	}
 	return nil
+}
+
+// ProcessorTime is what this process has used so far.
+func ProcessorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

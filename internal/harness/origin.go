@@ -27,7 +27,8 @@ type Origin struct {
 	Solver   string            `json:"solver,omitempty"` // that was at hand
 	Modules  []originModule    `json:"modules"`
 	Hardware []originHardware  `json:"hardware"`
-	Seeds    []json.RawMessage `json:"seeds"` // of cells that draw random numbers
+	Seeds    []json.RawMessage `json:"seeds"`           // of cells that draw random numbers
+	Quick    bool              `json:"quick,omitempty"` // the quick form of an experiment that has a full one too
 }
 
 type originModule struct {

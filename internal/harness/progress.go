@@ -1,6 +1,8 @@
 package harness
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -8,15 +10,15 @@ import (
 
 // Progress is the state of a list of cells or points.
 type Progress struct {
-	Name        string // of the experiment; "" for a grid
+	Name        string // of the experiment; "" for a grid and where there are several
 	Done, Total int
 	Running     []string // what is being computed, in the order in which it began
 	// Finished names the part just finished and its time; "" at a start.
 	Finished        string
 	FinishedSeconds float64
 	Seconds         float64 // since the beginning
-	// LeftSeconds is the time of the rest if it is like the later half of what was computed so far; less
-	// than 0: too little is known.
+	// LeftSeconds is the time of the rest: by the experiments' costs where they are known, else as if it were like the
+	// later half of what was computed so far; less than 0: too little is known.
 	LeftSeconds float64
 }
 
@@ -30,6 +32,7 @@ type tracker struct {
 	began    time.Time
 	ends     []float64 // of what was done since, in seconds
 	starting map[string]time.Time
+	left     func(elapsed float64) float64 // nil: by the ends so far
 }
 
 func NewTracker(name string, done, total int, report func(Progress)) *tracker {
@@ -68,7 +71,12 @@ func (t *tracker) End(label string, done bool) {
 func (t *tracker) tell(finished string, seconds float64) {
 	p := t.p
 	p.Finished, p.FinishedSeconds = finished, seconds
-	p.Seconds, p.LeftSeconds = time.Since(t.began).Seconds(), secondsLeft(t.ends, p.Total-p.Done)
+	p.Seconds = time.Since(t.began).Seconds()
+	if t.left != nil {
+		p.LeftSeconds = t.left(p.Seconds)
+	} else {
+		p.LeftSeconds = secondsLeft(t.ends, p.Total-p.Done)
+	}
 	t.report(p)
 }
 
@@ -81,4 +89,17 @@ func secondsLeft(ends []float64, rest int) float64 {
 	}
 	from := n / 2
 	return (ends[n-1] - ends[from-1]) / float64(n-from) * float64(rest)
+}
+
+// Wait writes a time that people wait for: "12 s", "3 min", "1 h 20 min".
+func Wait(seconds float64) string {
+	switch n := int(math.Round(seconds)); {
+	case n < 100:
+		return fmt.Sprintf("%d s", n)
+	case n < 60*60:
+		return fmt.Sprintf("%d min", (n+30)/60)
+	default:
+		n = (n + 30) / 60
+		return fmt.Sprintf("%d h %d min", n/60, n%60)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -390,5 +391,67 @@ func TestCellsOfOneKeyLiveSideBySide(t *testing.T) {
 	}
 	if strings.Contains(progress.String(), "another build") || runs.Load() != 2 || out.String() != `"F16""I8""F16""I8"` {
 		t.Errorf("%d cells were computed, printed %s:\n%s", runs.Load(), out.String(), progress.String())
+	}
+}
+
+// A run of several experiments counts the cells of all, reports in the order of the list though later ones are
+// done first, computes what they share once, and says how long it will take where that is known.
+func TestSeveralExperimentsAtATime(t *testing.T) {
+	var runs atomic.Int64
+	first := make(chan struct{})
+	list := two(&runs, func(_ context.Context, i int) error {
+		if i == 5 { // of the first alone
+			<-first
+		}
+		return nil
+	})
+	list[0].Cost, list[1].Cost = Cost{Quick: 70}, Cost{Quick: 50}
+	var out, progress bytes.Buffer
+	var last Progress
+	opt := Options{Out: t.TempDir(), Workers: 2, Stdout: &out, Stderr: &progress, Progress: func(p Progress) {
+		if last = p; p.Done == 8 {
+			close(first) // all others are done
+		}
+	}}
+	if err := Run(t.Context(), list, opt); err != nil {
+		t.Fatal(err)
+	}
+	if runs.Load() != 9 || last.Done != 9 || last.Total != 9 || last.Name != "" || last.LeftSeconds != 0 {
+		t.Errorf("%d cells were computed, want 9: %+v", runs.Load(), last)
+	}
+	if !strings.HasPrefix(progress.String(), "9 of 9 cells of 2 experiments are to be computed: about ") ||
+		strings.Index(progress.String(), "fake: 1 files") > strings.Index(progress.String(), "other: 1 files") {
+		t.Errorf("progress is %q", progress.String())
+	}
+}
+
+// The quick form is computed unless the full one is asked for, and its results say so.
+func TestQuickForm(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		var all, some atomic.Int64
+		x, dir := fake(3, &all, nil), t.TempDir()
+		x.Quick = fake(2, &some, nil).Plan
+		if err := x.Run(t.Context(), Options{Out: dir, Full: full}); err != nil {
+			t.Fatal(err)
+		}
+		origin := harnesstest.Tree(t, dir)["fake/origin.json"]
+		if quick := strings.Contains(origin, `"quick": true`); quick == full ||
+			fmt.Sprint(all.Load(), some.Load()) != map[bool]string{false: "0 2", true: "3 0"}[full] {
+			t.Errorf("full %v: %d cells of the full form and %d of the quick one, %s", full, all.Load(), some.Load(), origin)
+		}
+	}
+}
+
+// The processor time of cells that run at a time adds up to that of the process.
+func TestMeterSharesTime(t *testing.T) {
+	m := meter{running: 2, at: ProcessorTime()}
+	begin, spun := m.at, 0
+	for ProcessorTime() < begin+20*time.Millisecond && spun < 1e9 {
+		spun++
+	}
+	one := m.turn(-1)
+	alone := m.turn(0)
+	if used := (m.at - begin).Seconds(); used <= 0 || alone < one || math.Abs(one+alone-used) > 1e-9 {
+		t.Errorf("shares of %g and %g s of %g s", one, alone, used)
 	}
 }

@@ -27,38 +27,6 @@ func ParseShard(text string) (Shard, error) {
 
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
 
-// job is an experiment with its cells and where they are kept.
-type job struct {
-	Experiment
-	*Plan
-	own, shared *store
-}
-
-func (j *job) store(c Cell) *store {
-	if c.Shared {
-		return j.shared
-	}
-	return j.own
-}
-
-// of are the cells of a shard.
-func (j *job) of(s Shard, number map[string]int) ([]Cell, error) {
-	if s.Count == 0 {
-		return j.Cells, nil
-	}
-	var list []Cell
-	for _, c := range j.Cells {
-		n, err := j.number(c, number)
-		if err != nil {
-			return nil, err
-		}
-		if n%s.Count == s.Index-1 {
-			list = append(list, c)
-		}
-	}
-	return list, nil
-}
-
 // number is a cell's number, given where it first appears.
 func (j *job) number(c Cell, known map[string]int) (int, error) {
 	inputs, err := marshalInputs(c)

@@ -173,31 +173,36 @@ var executableHash = sync.OnceValues(func() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 })
 
-// readTiming reads the wall times of earlier runs. They are for people: what can't
-// be read is dropped.
-func readTiming(path string) map[string]float64 {
+// times are those of a cell, in seconds.
+type times struct{ wall, processor float64 }
+
+// readTiming reads the times of earlier runs. They are for people: what can't be read is dropped.
+func readTiming(path string) map[string]times {
 	data, _ := safefile.Read(path)
 	return decodeTiming(data)
 }
 
-func decodeTiming(data []byte) map[string]float64 {
-	times := map[string]float64{}
+func decodeTiming(data []byte) map[string]times {
+	list := map[string]times{}
 	rows, _ := csv.NewReader(bytes.NewReader(data)).ReadAll()
 	for _, row := range rows {
-		if len(row) == 2 {
-			if t, err := strconv.ParseFloat(row[1], 64); err == nil {
-				times[row[0]] = t
+		if len(row) == 3 {
+			wall, err1 := strconv.ParseFloat(row[1], 64)
+			processor, err2 := strconv.ParseFloat(row[2], 64)
+			if err1 == nil && err2 == nil {
+				list[row[0]] = times{wall, processor}
 			}
 		}
 	}
-	return times
+	return list
 }
 
-func writeTiming(path string, cells []Cell, times map[string]float64) error {
-	rows := [][]string{{"cell", "wall_time_s"}}
+func writeTiming(path string, cells []Cell, of map[string]times) error {
+	rows := [][]string{{"cell", "wall_time_s", "processor_time_s"}}
+	seconds := func(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
 	for _, c := range cells {
-		if t, ok := times[c.Key]; ok {
-			rows = append(rows, []string{c.Key, strconv.FormatFloat(t, 'f', 3, 64)})
+		if t, ok := of[c.Key]; ok {
+			rows = append(rows, []string{c.Key, seconds(t.wall), seconds(t.processor)})
 		}
 	}
 	return WriteFile(path, csvBytes(rows))

@@ -82,6 +82,13 @@ type Headline struct {
 type Lead struct {
 	Experiment, Title, Sentence string
 	Figure                      Figure
+	First                       bool // before the headlines
+}
+
+// shown is a lead with its figure as it stands on the page.
+type shown struct {
+	Lead
+	Picture template.HTML
 }
 
 // Value is a cell: its text, and its sort key, which is Number, or Text if it has none.
@@ -184,8 +191,8 @@ func Write(w io.Writer, r *Report) error {
 		VerdictNames []string
 		Recorded     bool
 		ByGroup      bool
-		Packed       template.HTML   // of the recording
-		Pictures     []template.HTML // of Leads
+		Packed       template.HTML // of the recording
+		Shown        []shown       // of Leads
 	}{
 		Report:   r,
 		Policy:   policy(script),
@@ -200,7 +207,7 @@ func Write(w io.Writer, r *Report) error {
 		if err != nil {
 			return err
 		}
-		data.Pictures = append(data.Pictures, template.HTML(svg))
+		data.Shown = append(data.Shown, shown{l, template.HTML(svg)})
 	}
 	var used []string
 	for _, l := range r.Lines {

@@ -27,6 +27,13 @@ func full() (study, error) {
 	return study{rows: rows}, err
 }
 
+// short searches little and has three machines and the RTL.
+func (s study) short() study {
+	return study{quick: true, rows: slices.DeleteFunc(slices.Clone(s.rows), func(r row) bool {
+		return r.Kind != rtl && !slices.Contains([]string{"h100", "inferentia2", "wormhole-n150"}, r.Machine)
+	})}
+}
+
 // Experiment is the experiment.
 func Experiment() harness.Experiment {
 	return harness.Experiment{Name: "measured",
@@ -38,6 +45,13 @@ func Experiment() harness.Experiment {
 				return nil, err
 			}
 			return s.plan()
+		},
+		Quick: func() (*harness.Plan, error) {
+			s, err := full()
+			if err != nil {
+				return nil, err
+			}
+			return s.short().plan()
 		}}
 }
 

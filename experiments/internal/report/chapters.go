@@ -19,12 +19,12 @@ type Chapter struct {
 
 // Chapters are those of the page, in their order. Experiments that are in none come last.
 var Chapters = []Chapter{
+	{"Optimality", "Optimality: how far greedy decisions are from the best", "",
+		[]string{"optimality", "best", "regret", "kinds"}},
 	{"GraphTurbo", "GraphTurbo: tables and figures of the paper", "GraphTurbo", []string{"fig3", "fig5", "fig8", "fig10",
 		"fig12", "fig13",
 		"ablation", "table1", "batch-select", "fig14", "fig15", "table3", "grain", "fig16", "fig17", "readings", "lb64",
 		"table4", "table5", "timeline"}},
-	{"Optimality", "Optimality: how far greedy decisions are from the best", "",
-		[]string{"optimality", "best", "regret", "kinds"}},
 	{"Ansor", "Ansor: loops inside kernels", "Ansor", []string{"ansor-"}},
 	{"Mofang", "Mofang: layers side by side, and pipelines of devices", "Mofang", []string{"mofang-"}},
 	{"AStitch", "AStitch: kernels of a GPU stitched together", "AStitch", []string{"astitch-"}},

@@ -219,6 +219,17 @@ func (c *collection) have() []string {
 	return names
 }
 
+// quick lists the experiments of which the quick form was run.
+func (c *collection) quick() []string {
+	var names []string
+	for _, e := range c.experiments {
+		if e.origin != nil && e.origin.Quick {
+			names = append(names, e.name)
+		}
+	}
+	return names
+}
+
 // programs lists the versions that the results are of.
 func (c *collection) programs() []string {
 	var list []string
@@ -337,6 +348,9 @@ func (c *collection) report() *page.Report {
 		Verdicts:  append(slices.Clone(harness.Verdicts), verdictAgrees, verdictDiffers),
 		Recording: c.recording,
 	}
+	if quick := c.quick(); len(quick) > 0 {
+		r.Preface = append(r.Preface, "In their quick forms, which --all does in full: "+strings.Join(quick, ", ")+".")
+	}
 	for _, h := range c.headlines() {
 		l := h.numbers
 		r.Headlines = append(r.Headlines, page.Headline{Experiment: l.Experiment, What: capital(h.what), Unit: h.unit,
@@ -345,7 +359,8 @@ func (c *collection) report() *page.Report {
 	for _, e := range c.experiments {
 		for _, l := range e.leads {
 			if i := slices.IndexFunc(e.figures, func(f page.Figure) bool { return f.Name == l.Figure }); i >= 0 {
-				r.Leads = append(r.Leads, page.Lead{Experiment: e.name, Title: l.Title, Sentence: l.Sentence, Figure: e.figures[i]})
+				r.Leads = append(r.Leads, page.Lead{Experiment: e.name, Title: l.Title, Sentence: l.Sentence, Figure: e.figures[i],
+					First: Chapters[0].Has(e.name)})
 			}
 		}
 	}

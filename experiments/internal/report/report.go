@@ -86,6 +86,9 @@ func reportText(c *collection) string {
 	c.brief(&b)
 	fmt.Fprintf(&b, "## Where the results come from\n\nProgram: dsasched %s. Experiments with results: %s.\n\n",
 		strings.Join(c.programs(), ", "), strings.Join(c.have(), ", "))
+	if quick := c.quick(); len(quick) > 0 {
+		fmt.Fprintf(&b, "In their quick forms, which --all does in full: %s.\n\n", strings.Join(quick, ", "))
+	}
 	b.WriteString(c.provenance())
 	summary := c.summary()
 	if len(summary.Rows) == 0 {
@@ -108,9 +111,10 @@ func reportText(c *collection) string {
 	return b.String()
 }
 
-// brief is the first page: the headlines, and the leading figures with a sentence
-// each.
+// brief is the first page: the leading figures of the study with a sentence each, the headlines, and the other leading
+// figures.
 func (c *collection) brief(b *strings.Builder) {
+	c.leads(b, true)
 	t := harness.Table{Title: "In brief", Columns: harness.Columns("<What", "Published", "Ours", "<Unit", "<Verdict",
 		"<In words")}
 	for _, l := range c.headlines() {
@@ -119,7 +123,15 @@ func (c *collection) brief(b *strings.Builder) {
 	if len(t.Rows) > 0 {
 		b.WriteString(t.Markdown())
 	}
+	c.leads(b, false)
+}
+
+// leads are the leading figures of the first chapter, or of the others.
+func (c *collection) leads(b *strings.Builder, first bool) {
 	for _, e := range c.experiments {
+		if Chapters[0].Has(e.name) != first {
+			continue
+		}
 		for _, l := range e.leads {
 			fmt.Fprintf(b, "### %s\n\n%s (%s)\n\n![%s](%s/%s.png)\n\n", harness.EscapeMarkdown(l.Title),
 				harness.EscapeMarkdown(l.Sentence), e.name, harness.EscapeMarkdown(l.Title), e.name, l.Figure)

@@ -21,8 +21,8 @@ import (
 // variant is the recipe whose kernels are simulated.
 const variant = "tiled-llb"
 
-// short is the time below which launches and latencies decide.
-const short = 10e-6
+// brief is the time below which launches and latencies decide.
+const brief = 10e-6
 
 // study is the experiment: kernels on machines.
 type study struct {
@@ -50,6 +50,13 @@ func full() study {
 		}}
 }
 
+// short searches a tenth of the leaves.
+func short() study {
+	s := full()
+	s.leaves /= 10
+	return s
+}
+
 // quick is full without the exact search.
 func quick() study {
 	s := full()
@@ -63,6 +70,7 @@ func Experiment() harness.Experiment {
 		Description: "products, convolutions and attention alone: the rule for tiles, the best tiling, the simulated time, the bound",
 		Paper:       "none; the kernels of today's networks, on machines of six vendors",
 		Plan:        func() (*harness.Plan, error) { return full().plan() },
+		Quick:       func() (*harness.Plan, error) { return short().plan() },
 		Heuristic:   func() (*harness.Plan, error) { return quick().plan() }}
 }
 
@@ -237,7 +245,7 @@ func (s study) report(families []family, cells []cell, attended [][]attended) (*
 				overBound.add(p.Rule, p.Bound)
 				overBest.add(p.Rule, p.Exact)
 				simOver.add(p.Simulated, p.Bound)
-				if p.Bound >= short {
+				if p.Bound >= brief {
 					longRule.add(p.Rule, p.Bound)
 					longSim.add(p.Simulated, p.Bound)
 				}

@@ -334,7 +334,15 @@ func portabilityCSV(rows []portedRow) []byte {
 }
 
 // Portability is GraphTurbo on other machines.
-func Portability() harness.Experiment { return fullPortability().experiment() }
+func Portability() harness.Experiment {
+	e := fullPortability().experiment()
+	e.Quick = func() (*harness.Plan, error) { // two machines
+		p := fullPortability()
+		p.machines = []machine{{hardware: "stcp920"}, {hardware: "a100"}}
+		return p.plan()
+	}
+	return e
+}
 
 // Table5 lists the accelerators.
 func Table5() harness.Experiment { return fullTable5().experiment() }
