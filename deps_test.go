@@ -115,7 +115,7 @@ var mayImport = map[string][]string{
 	"internal/issue":               {"hardware/isa", "internal/heap"},
 	"internal/schedulefile":        {"hardware", "internal/safefile", "internal/strict", "model", "model/schedule"},
 	"internal/server":              {"hardware"},
-	"internal/simplify":            {"model"},
+	"internal/simplify":            {"internal/heap", "model"},
 	"internal/simt":                {"hardware"},
 	"internal/strict":              {},
 	"internal/page":                {},

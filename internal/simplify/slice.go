@@ -3,9 +3,9 @@ package simplify
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
+	"github.com/dsasched/dsasched/internal/heap"
 	"github.com/dsasched/dsasched/model"
 )
 
@@ -77,18 +77,7 @@ func FeedForwards(g *model.Graph) (list []FeedForward) {
 			f.inner = len(x) - 2
 		}
 		f.Width = f.columns(x)
-		inside := map[model.OpID]bool{}
-		if !f.grow(g, op.Inputs[0], inside) {
-			continue
-		}
-		f.Ops = slices.Sorted(maps.Keys(inside))
-		leaves := func(o model.TensorID) bool {
-			away := func(id model.OpID) bool { return id != op.ID && !inside[id] }
-			return g.IsOutput(o) || slices.ContainsFunc(g.Tensor(o).Consumers, away)
-		}
-		if !slices.ContainsFunc(f.Ops, func(id model.OpID) bool {
-			return ends[id] || slices.ContainsFunc(g.Op(id).Outputs, leaves)
-		}) {
+		if f.grow(g, ends) {
 			ends[op.ID] = true
 			list = append(list, f)
 		}
@@ -122,44 +111,72 @@ func (f *FeedForward) columns(s model.Shape) int64 {
 	return 1
 }
 
-// grow adds the operators that make a tensor's columns, of which a Split may take some; false: they come from something
-// else than products.
-func (f *FeedForward) grow(g *model.Graph, t model.TensorID, inside map[model.OpID]bool) bool {
-	x := g.Tensor(t)
-	if x.Producer == model.NoOp || x.Role != model.Activation {
-		return false
-	}
-	op := g.Op(x.Producer)
-	if inside[op.ID] {
-		return true
-	}
-	inside[op.ID] = true
-	_, _, multiplies := product(g, op)
-	switch {
-	case multiplies:
-		if (op.Kind == "Conv") != (f.inner > 0) || f.inner > 0 && len(x.Shape) != f.inner+2 {
+// grow finds the operators that make the operand's columns, of which a Split may take some: the last first, so that all
+// that read one are known before it, and none is walked that something else reads. False: something else than products
+// makes columns, or something else reads them, as the down of another feed-forward does.
+func (f *FeedForward) grow(g *model.Graph, ends map[model.OpID]bool) bool {
+	inside := map[model.OpID]bool{f.Down: true}
+	todo := heap.Of(func(a, b model.OpID) bool { return a > b })
+	reach := func(t model.TensorID) bool {
+		x := g.Tensor(t)
+		if x.Producer == model.NoOp || x.Role != model.Activation {
 			return false
 		}
-		f.Reads, f.Hidden = append(f.Reads, op.Inputs[0]), append(f.Hidden, t)
+		if !inside[x.Producer] {
+			inside[x.Producer] = true
+			todo.Push(x.Producer)
+		}
 		return true
-	case op.Kind == "Split":
-		return op.Attr.Axis == int64(f.axis(x.Shape)) && f.grow(g, op.Inputs[0], inside)
-	case op.Kind == "Reshape":
-		same := f.inner == 0 && f.columns(g.Tensor(op.Inputs[0]).Shape) == f.columns(x.Shape)
-		return same && f.grow(g, op.Inputs[0], inside)
-	case op.Class() != model.ElementwiseClass || len(op.Outputs) != 1:
+	}
+	away := func(id model.OpID) bool { return !inside[id] }
+	leaves := func(t model.TensorID) bool {
+		return g.IsOutput(t) || slices.ContainsFunc(g.Tensor(t).Consumers, away)
+	}
+	if !reach(g.Op(f.Down).Inputs[0]) {
 		return false
 	}
-	for k, in := range op.Inputs {
-		for d, a := range g.Access(op, 0, k) { // a scale or statistic for each channel is no broadcast
-			if y := g.Tensor(in).Shape; y[d] > 1 && (a.Full || a.Out != d+len(x.Shape)-len(y)) {
+	for todo.Len() > 0 {
+		op := g.Op(todo.Pop())
+		if ends[op.ID] || slices.ContainsFunc(op.Outputs, leaves) {
+			return false
+		}
+		f.Ops = append(f.Ops, op.ID)
+		x := g.Tensor(op.Outputs[0])
+		_, _, multiplies := product(g, op)
+		switch {
+		case multiplies:
+			if (op.Kind == "Conv") != (f.inner > 0) || f.inner > 0 && len(x.Shape) != f.inner+2 {
+				return false
+			}
+			f.Reads, f.Hidden = append(f.Reads, op.Inputs[0]), append(f.Hidden, x.ID)
+			continue
+		case op.Kind == "Split":
+			if op.Attr.Axis != int64(f.axis(x.Shape)) || !reach(op.Inputs[0]) {
+				return false
+			}
+			continue
+		case op.Kind == "Reshape":
+			same := f.inner == 0 && f.columns(g.Tensor(op.Inputs[0]).Shape) == f.columns(x.Shape)
+			if !same || !reach(op.Inputs[0]) {
+				return false
+			}
+			continue
+		case op.Class() != model.ElementwiseClass || len(op.Outputs) != 1:
+			return false
+		}
+		for k, in := range op.Inputs {
+			y := g.Tensor(in)
+			for d, a := range g.Access(op, 0, k) { // a scale or statistic for each channel is no broadcast
+				if y.Shape[d] > 1 && (a.Full || a.Out != d+len(x.Shape)-len(y.Shape)) {
+					return false
+				}
+			}
+			if f.columns(y.Shape) > 1 && y.Role != model.Constant && !reach(in) {
 				return false
 			}
 		}
-		if y := g.Tensor(in); f.columns(y.Shape) > 1 && y.Role != model.Constant && !f.grow(g, in, inside) {
-			return false
-		}
 	}
+	slices.Reverse(f.Ops)
 	return true
 }
 

@@ -119,13 +119,17 @@ func TestLargeKernels(t *testing.T) {
 	}
 }
 
-// BenchmarkGrowth schedules and simulates each family at several sizes by each greedy recipe.
+// BenchmarkGrowth schedules and simulates each family at several sizes by each greedy recipe and by the default.
 // slope is that of the time against the operators from one size to the next, on logarithmic
 // scales: 1 if it grows as they do. Select with -bench 'Growth/^transformer$/^cross-layer$'.
 func BenchmarkGrowth(b *testing.B) {
 	for _, f := range Families() {
 		b.Run(f.Name, func(b *testing.B) {
-			for _, r := range greedy() {
+			usual, err := scheduler.Lookup(scheduler.Default)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for _, r := range append(greedy(), usual) {
 				b.Run(r.Name, func(b *testing.B) {
 					before, size := 0.0, 0.0
 					for _, n := range []int{1_000, 10_000, 100_000} {
