@@ -4,7 +4,7 @@
 // The passes are the rows of the table in passes.go. Each row says what the pass
 // is for and which passes must have run before it, and why; start-up checks that
 // the table's order agrees. The table is swept until a sweep changes nothing.
-// Every change removes an operator or an edge to a constant, so this ends.
+// Every change removes an operator or an edge to a constant, or brings a move closer to a constant, so this ends.
 //
 // # What stays
 //

@@ -35,6 +35,12 @@ var passes = []pass{
 		[]constraint{
 			{"fold-constants", "an identity of a constant is a constant of its own name, not an alias"},
 		}, removeIdentities},
+	{"move-constants",
+		"lets moves of what is computed from constants pass element-wise operators, to the constants; counts those passed",
+		[]constraint{
+			{"fold-constants", "what is small is a constant, and needs no move"},
+			{"remove-identities", "a cast that changes nothing hides the pair"},
+		}, moveConstants},
 	{"merge-duplicates",
 		"merges operators of equal kind, attributes and inputs; counts operators and equal integer constants",
 		[]constraint{

@@ -384,7 +384,7 @@ func TestReports(t *testing.T) {
 	}
 	want := []Report{
 		{"dead-code", 0, 3, 3, 0}, {"fold-constants", 0, 3, 3, 0}, {"remove-identities", 0, 3, 2, 1},
-		{"merge-duplicates", 0, 2, 2, 0}, {"fold-batch-norms", 0, 2, 1, 1},
+		{"move-constants", 0, 2, 2, 0}, {"merge-duplicates", 0, 2, 2, 0}, {"fold-batch-norms", 0, 2, 1, 1},
 	}
 	if !slices.Equal(reports, want) {
 		t.Errorf("got %v, want %v", reports, want)

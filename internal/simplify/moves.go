@@ -1,0 +1,349 @@
+package simplify
+
+import (
+	"slices"
+
+	"github.com/dsasched/dsasched/model"
+)
+
+// Moves of what is computed from constants alone, such as weights that are dequantised when the network runs, go in front
+// of the element-wise operators, as far as the constants themselves: move(f(x, s)) becomes f(move(x), move(s)), where
+// extents of 1 that f broadcasts stay 1. Exporters write quantised weights so: DequantizeLinear, Transpose, MatMul.
+
+// moveConstants counts the element-wise operators that a move passes, and reshapes that a transpose passes.
+func moveConstants(e *editor) int {
+	fixed := make([]bool, len(e.g.Tensors)) // computed from constants alone
+	for _, t := range e.g.Tensors {
+		fixed[t.ID] = t.Role == model.Constant
+	}
+	n := 0
+	for _, op := range slices.Clone(e.g.Ops) {
+		e.resolve(op)
+		known := !e.dead[op.ID] && len(op.Outputs) == 1 && (op.Class() == model.ElementwiseClass || op.Kind == "Reshape" ||
+			op.Kind == "Transpose" || op.Kind == "Slice" || op.Kind == "Concat") &&
+			!slices.ContainsFunc(op.Inputs, func(t model.TensorID) bool { return !fixed[t] })
+		if !known {
+			continue
+		}
+		fixed[op.Outputs[0]] = true
+		passed := false
+		switch {
+		case op.Kind == "Transpose" && e.single(op, 0) != nil && e.single(op, 0).Kind == "Reshape":
+			passed = e.passReshape(op, e.single(op, 0))
+		case op.Kind == "Concat":
+			passed = e.passJoin(op)
+		case op.Kind == "Transpose" || op.Kind == "Slice" || op.Kind == "Reshape":
+			passed = e.passMove(op)
+		}
+		for len(fixed) < len(e.g.Tensors) {
+			fixed = append(fixed, true)
+		}
+		if passed {
+			n++
+		}
+	}
+	return n
+}
+
+// single is the operator that makes input k of op for op alone; nil: a constant, or others read it as well.
+func (e *editor) single(op *model.Op, k int) *model.Op {
+	t := e.g.Tensors[op.Inputs[k]]
+	if t.Producer == model.NoOp || !e.onlyReader(op, k) || e.dead[t.Producer] {
+		return nil
+	}
+	return e.g.Ops[t.Producer]
+}
+
+// passMove lets a move of one operand pass the element-wise operator in front of it.
+func (e *editor) passMove(move *model.Op) bool {
+	f := e.single(move, 0)
+	if f == nil || f.Class() != model.ElementwiseClass {
+		return false
+	}
+	from, to := e.g.Tensors[f.Outputs[0]].Shape, e.g.Tensors[move.Outputs[0]].Shape
+	shapes, operands := make([]model.Shape, len(f.Inputs)), make([]model.Shape, len(f.Inputs))
+	for k := range f.Inputs {
+		if operands[k] = e.operand(f, k, from); operands[k] != nil {
+			shapes[k] = movedShape(move, operands[k], from, to)
+		}
+		if shapes[k] == nil || !e.movable(f, k) {
+			return false
+		}
+	}
+	inputs := make([]model.TensorID, len(f.Inputs))
+	for k := range f.Inputs {
+		inputs[k] = e.moved(move, f, k, operands[k], shapes[k])
+	}
+	e.behind(move, f, inputs)
+	return true
+}
+
+// passJoin lets a Concat pass element-wise operators of one kind, all of whose operands are constants that are joined or
+// one that all share.
+func (e *editor) passJoin(join *model.Op) bool {
+	axis, first := int(join.Attr.Axis), e.single(join, 0)
+	if first == nil || first.Class() != model.ElementwiseClass {
+		return false
+	}
+	inputs := make([]model.TensorID, len(first.Inputs))
+	for k := range inputs {
+		t := e.g.Tensors[first.Inputs[k]]
+		parts, shared, block := make([]model.Shape, len(join.Inputs)), true, int64(0)
+		for i, in := range join.Inputs {
+			f := e.single(join, i)
+			if f == nil || f.Kind != first.Kind || len(f.Inputs) != len(inputs) || !e.constants(f.Inputs) ||
+				string(f.Attr.AppendKey(nil)) != string(first.Attr.AppendKey(nil)) {
+				return false
+			}
+			from, own := e.g.Tensors[in].Shape, e.g.Tensors[f.Inputs[k]]
+			s := e.operand(f, k, from)
+			if s == nil || !e.movable(f, k) || own.DType != t.DType {
+				return false
+			}
+			shared = shared && own.ID == t.ID && s[axis] == 1
+			if s[axis] == 1 {
+				s[axis] = from[axis] // unless it is shared, each element has its own
+			}
+			if i == 0 {
+				block = from[axis] / s[axis]
+			} else if !s[:axis].Equal(parts[0][:axis]) || !s[axis+1:].Equal(parts[0][axis+1:]) {
+				return false
+			}
+			if s[axis]*block != from[axis] {
+				return false
+			}
+			parts[i] = s
+		}
+		if shared && (t.Shape.Elements() == 1 || first.Attr.Axes == nil) {
+			inputs[k] = t.ID
+			continue
+		}
+		if first.Kind != "Quantize" && first.Kind != "Dequantize" && block > 1 {
+			return false
+		}
+		for _, s := range parts[1:] {
+			parts[0][axis] += s[axis]
+		}
+		inputs[k] = e.constant(model.Tensor{Name: t.Name + "/joined", Shape: parts[0], DType: t.DType, Learned: t.Learned})
+	}
+	for i := range join.Inputs[1:] {
+		e.dead[e.single(join, i+1).ID] = true
+	}
+	e.behind(join, first, inputs)
+	return true
+}
+
+// behind puts the element-wise operator f, with other inputs, behind a move, whose place it takes.
+func (e *editor) behind(move, f *model.Op, inputs []model.TensorID) {
+	attr := *f.Attr
+	attr.Axes = nil
+	if f.Kind == "Quantize" || f.Kind == "Dequantize" { // a scale for each element of one dimension has that alone
+		shape, along := e.g.Tensors[move.Outputs[0]].Shape, -1
+		for _, id := range inputs[1:] {
+			t := e.g.Tensors[id]
+			d := slices.Index(t.Shape, t.Shape.Elements())
+			if t.Shape.Elements() == 1 {
+				continue
+			} else if len(t.Shape) != len(shape) || d < 0 || t.Shape[d] != shape[d] || along >= 0 && along != d ||
+				t.Role != model.Constant {
+				along = len(shape)
+				break
+			}
+			along = d
+		}
+		if along >= 0 && along < len(shape) {
+			attr.Axes = []int64{int64(along)}
+			for _, id := range inputs[1:] {
+				if t := e.g.Tensors[id]; t.Shape.Elements() > 1 {
+					t.Shape = model.Shape{t.Shape.Elements()}
+				}
+			}
+		}
+	} else {
+		attr.Axes = f.Attr.Axes
+	}
+	move.Kind, move.Attr, move.Inputs = f.Kind, &attr, inputs
+	e.dead[f.ID] = true
+}
+
+// operand is the shape of operand k of an element-wise operator in the rank of its result; nil: it is not known.
+func (e *editor) operand(f *model.Op, k int, out model.Shape) model.Shape {
+	s := e.g.Tensors[f.Inputs[k]].Shape
+	scale := k > 0 && (f.Kind == "Quantize" || f.Kind == "Dequantize")
+	if f.Kind == "BatchNorm" || len(s) > len(out) {
+		return nil
+	}
+	full := make(model.Shape, len(out))
+	for d := range full {
+		full[d] = 1
+	}
+	switch {
+	case scale && s.Elements() == 1:
+	case scale && len(s) == 1:
+		full[f.Attr.Axes[0]] = s[0]
+	default:
+		copy(full[len(out)-len(s):], s)
+	}
+	return full
+}
+
+// movable reports whether an operand is a constant that may have another order, or computed from such for f alone.
+func (e *editor) movable(f *model.Op, k int) bool {
+	t := e.g.Tensors[f.Inputs[k]]
+	if t.Role != model.Constant {
+		return e.single(f, k) != nil
+	}
+	// A second copy of large weights would have to be loaded for their other readers.
+	return !t.Causal && (e.onlyReader(f, k) || t.Shape.Elements() <= smallConstant)
+}
+
+// moved is operand k of f behind a move, which gives it a shape.
+func (e *editor) moved(move, f *model.Op, k int, from, to model.Shape) model.TensorID {
+	t := e.g.Tensors[f.Inputs[k]]
+	switch {
+	case t.Shape.Elements() == 1 && k > 0 && len(t.Shape) <= len(to):
+		return t.ID
+	case t.Role == model.Constant && e.onlyReader(f, k):
+		t.Shape, t.Ints = to, nil
+		return t.ID
+	case t.Role == model.Constant:
+		return e.constant(model.Tensor{Name: t.Name + "/moved", Shape: to, DType: t.DType, Learned: t.Learned})
+	}
+	in := t.ID
+	if !t.Shape.Equal(from) {
+		in = e.tensor(model.Tensor{Name: t.Name + "/extended", Shape: from, DType: t.DType})
+		e.unary("Reshape", model.Attr{Shape: from}, t.ID, in)
+	}
+	out := e.tensor(model.Tensor{Name: t.Name + "/moved", Shape: to, DType: t.DType})
+	attr := *move.Attr
+	switch move.Kind {
+	case "Slice":
+		attr.Starts, attr.Steps, attr.Shape = slices.Clone(attr.Starts), slices.Clone(attr.Steps), to
+		for d := range to {
+			if from[d] == 1 {
+				attr.Starts[d], attr.Steps[d] = 0, 1
+			}
+		}
+	case "Transpose":
+	default:
+		attr.Shape = to
+	}
+	e.unary(move.Kind, attr, in, out)
+	return out
+}
+
+// unary adds an operator with one operand and a result of its own.
+func (e *editor) unary(kind model.Kind, attr model.Attr, in, out model.TensorID) {
+	op := &model.Op{Name: e.g.Tensors[out].Name, Kind: kind, Attr: &attr, Inputs: []model.TensorID{in},
+		Outputs: []model.TensorID{out}}
+	e.add(op)
+	e.g.Tensors[out].Producer, e.g.Tensors[in].Consumers = op.ID, []model.OpID{op.ID}
+}
+
+// movedShape is the shape of an operand of shape s, to be broadcast to from or to have a scale for each block of it, behind
+// a move from one shape to another; nil: it has none.
+func movedShape(move *model.Op, s, from, to model.Shape) model.Shape {
+	moved := make(model.Shape, len(to))
+	switch {
+	case move.Kind == "Transpose":
+		for i, d := range move.Attr.Perm {
+			moved[i] = s[d]
+		}
+	case move.Kind == "Slice":
+		for d, n := range s {
+			switch {
+			case n == from[d]:
+				moved[d] = to[d]
+			case n == 1:
+				moved[d] = 1
+			default: // blocks
+				block := from[d] / n
+				if from[d]%n != 0 || move.Attr.Steps[d] != 1 || move.Attr.Starts[d]%block != 0 || to[d]%block != 0 {
+					return nil
+				}
+				moved[d] = to[d] / block
+			}
+		}
+	default: // a reshape: what it keeps together has all extents, or is broadcast
+		for _, r := range runs(from, to) {
+			in, out, own := from[r.lo:r.hi], to[r.first:r.end], s[r.lo:r.hi]
+			switch {
+			case own.Equal(in):
+				copy(moved[r.first:], out)
+			case own.Elements() == 1:
+				for d := r.first; d < r.end; d++ {
+					moved[d] = 1
+				}
+			case in.Equal(out):
+				copy(moved[r.first:], own)
+			default:
+				return nil
+			}
+		}
+	}
+	return moved
+}
+
+// run is a run of dimensions of one shape with as many elements as a run of another's.
+type run struct{ lo, hi, first, end int }
+
+// runs are the shortest of two shapes of as many elements.
+func runs(from, to model.Shape) (list []run) {
+	for lo, first := 0, 0; lo < len(from) || first < len(to); {
+		r := run{lo, lo, first, first}
+		n, m := int64(1), int64(1)
+		for more := true; more; more = n != m {
+			if r.hi < len(from) && (n <= m || r.end == len(to)) {
+				n *= from[r.hi]
+				r.hi++
+			} else if r.end < len(to) {
+				m *= to[r.end]
+				r.end++
+			}
+		}
+		if r.end == r.first && r.end < len(to) && to[r.end] == 1 {
+			r.end++
+		}
+		list, lo, first = append(list, r), r.hi, r.end
+	}
+	return list
+}
+
+// passReshape lets a transpose pass a reshape that merges or splits dimensions which it leaves together.
+func (e *editor) passReshape(move, view *model.Op) bool {
+	from, mid := e.g.Tensors[view.Inputs[0]], e.g.Tensors[view.Outputs[0]]
+	if from.Role == model.Constant || e.single(view, 0) == nil {
+		return false
+	}
+	var perm []int64
+	list := runs(from.Shape, mid.Shape)
+	for i := 0; i < len(move.Attr.Perm); {
+		k := slices.IndexFunc(list, func(r run) bool { return r.first == int(move.Attr.Perm[i]) && r.end > r.first })
+		if k < 0 {
+			return false
+		}
+		for d := list[k].first; d < list[k].end; d++ {
+			if i == len(move.Attr.Perm) || move.Attr.Perm[i] != int64(d) {
+				return false
+			}
+			i++
+		}
+		for d := list[k].lo; d < list[k].hi; d++ {
+			perm = append(perm, int64(d))
+		}
+	}
+	if len(perm) != len(from.Shape) { // dimensions of extent 1 that the reshape leaves out
+		return false
+	}
+	shape := make(model.Shape, len(perm))
+	for i, d := range perm {
+		shape[i] = from.Shape[d]
+	}
+	out := e.tensor(model.Tensor{Name: from.Name + "/moved", Shape: shape, DType: from.DType})
+	e.unary("Transpose", model.Attr{Perm: perm}, from.ID, out)
+	move.Kind, move.Inputs = "Reshape", []model.TensorID{out}
+	move.Attr = &model.Attr{Shape: e.g.Tensors[move.Outputs[0]].Shape}
+	e.g.Tensors[out].Consumers = []model.OpID{move.ID}
+	e.dead[view.ID] = true
+	return true
+}
