@@ -122,6 +122,12 @@ fi
 step "test without cgo what differs there"
 CGO_ENABLED=0 go test ./formulation/highs
 
+if [[ -n $full ]]; then
+	step "without each system, and tested without all of them"
+	for dir in systems/*/; do scripts/without.sh "$(basename "$dir")"; done
+	scripts/without.sh --test
+fi
+
 step "smoke: the ablation experiment"
 go build -o "$tmp/dsasched" ./cmd/dsasched
 "$tmp/dsasched" run ablation --out "$tmp/results"

@@ -17,6 +17,9 @@ import (
 	"github.com/dsasched/dsasched/internal/safefile"
 )
 
+// maxPlan bounds files of memory plans.
+const maxPlan = 64 << 20
+
 // placeNodes bounds the search of --spill for the offsets of what stays: a second or two
 // for some hundred buffers.
 const placeNodes = 100_000

@@ -56,9 +56,6 @@ func newConvert() *cobra.Command {
 	return cmd
 }
 
-// maxPlan bounds files of memory plans.
-const maxPlan = 64 << 20
-
 // convertPlan writes a compiler's memory plan as a file of buffers, or the plan with other offsets.
 func convertPlan(cmd *cobra.Command, file, offsets, out string, asJSON bool) error {
 	text, err := safefile.ReadUpTo(file, maxPlan)

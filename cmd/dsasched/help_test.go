@@ -13,7 +13,6 @@ import (
 	"github.com/dsasched/dsasched/internal/simt"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
-	"github.com/dsasched/dsasched/systems/astitchgpu/kernels"
 )
 
 func allCommands() []*cobra.Command {
@@ -191,7 +190,8 @@ func TestCompletion(t *testing.T) {
 		{[]string{"solve", "bind", "--method", ""}, []string{"greedy", "ilp", "search"}, ":4"},
 		{[]string{"solve", "stitch", ""}, zoo.Names(), ":0"},
 		{[]string{"solve", "stitch", "--hardware", ""}, simt.Presets(), ":0"},
-		{[]string{"solve", "stitch", "--method", ""}, kernels.MethodNames(), ":4"},
+		{[]string{"solve", "stitch", "--method", ""}, []string{"astitch", "xla", "tvm", "tensorrt", "framework",
+			"exact", "xla-mapping", "astitch-unmerged", "astitch-nearby"}, ":4"},
 		{[]string{"solve", "split", ""}, zoo.Names(), ":0"},
 		{[]string{"solve", "split", "--method", ""}, []string{"greedy", "ilp", "search"}, ":4"},
 		{[]string{"solve", "order", "--method", ""}, []string{"bfs", "dfs", "heavy", "counting-ilp", "search"}, ":4"},

@@ -19,7 +19,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/model/schedule"
-	"github.com/dsasched/dsasched/systems/astitchgpu/stitch"
 )
 
 // settings are the options of any method, but for the start, of which a method
@@ -69,6 +68,13 @@ func must[T any](t *testing.T) func(T, error) T {
 		return v
 	}
 }
+
+// adder lists the exact ones of some methods, which run on a hard problem whose start has that cost.
+type adder func(rows []solve.Method, problem string, start float64,
+	run func(ctx context.Context, name string, set settings) (solve.Outcome, error))
+
+// ofSystems are the methods of systems (package systems).
+var ofSystems []func(milp.Solver, adder)
 
 // methods lists every exact method of every package on a hard problem.
 func methods(t *testing.T) []method {
@@ -150,32 +156,10 @@ func methods(t *testing.T) []method {
 		func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
 			return outcome(partition.Solve(ctx, graph, name, partition.Options{Options: with(set, whole, solver)}))
 		})
-	fused := &stitch.Problem{Units: 40, Price: kernels{}}
-	one := make([]int, fused.Units)
-	for u := range one {
-		if one[u] = u; u > 1 {
-			fused.Arcs = append(fused.Arcs, [2]int{u - 2, u})
-		}
+	for _, more := range ofSystems {
+		more(solver, add)
 	}
-	together, _ := fused.Price.Seconds(one, 0)
-	add([]solve.Method{{Name: "search", Exact: true}}, "stitch", together,
-		func(ctx context.Context, _ string, set settings) (solve.Outcome, error) {
-			return outcome(stitch.Search(ctx, fused, stitch.Options{Options: with(set, []stitch.Kernel{{Units: one}}, solver)}))
-		})
 	return list
-}
-
-// kernels prices a kernel by a launch and the distances between its units.
-type kernels struct{}
-
-func (kernels) Choices([]int) int { return 2 }
-
-func (kernels) Seconds(units []int, choice int) (float64, bool) {
-	s := 3 + float64(choice)
-	for i, u := range units {
-		s += float64((u*u+i)%7) / 3
-	}
-	return s, true
 }
 
 // Whatever ends a method early, it gives what it has: the start or better, a bound that
