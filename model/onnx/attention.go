@@ -451,6 +451,12 @@ func decoderAttention(c *call) {
 func groupQueryAttention(c *call) {
 	n, kv := c.int("num_heads", 0), c.int("kv_num_heads", 0)
 	query, key, val := c.in[0], c.in[1], c.in[2]
+	for _, name := range []string{"num_heads", "kv_num_heads"} {
+		if !c.has(name) {
+			c.fail("has no attribute %q, which it must have", name)
+			return
+		}
+	}
 	if n < 1 || kv < 1 || n%kv != 0 {
 		c.fail("%d heads of queries do not divide over %d of keys", n, kv)
 		return
@@ -486,7 +492,26 @@ func groupQueryAttention(c *call) {
 	}
 	k, v = c.append("key", c.in[3], k), c.append("value", c.in[4], v)
 	softcap := c.nonZero("softcap")
-	biases := c.biases(true, q, k, c.in[10])
+	all, bias := [2]heads{k, v}, c.in[10]
+	if w := c.within("local_window_size", -1, -1, 1<<30); w > 0 && c.err == nil && k.seq == v.seq {
+		// No query sees what lies more than the window before the first one.
+		seen := min(k.seq, w+q.seq-1)
+		last := func(suffix string, x *value, dim int) *value {
+			if x == nil || c.err != nil || x.shape[dim] == seen {
+				return x
+			}
+			a := model.Attr{Starts: make([]int64, len(x.shape)), Steps: slices.Repeat([]int64{1}, len(x.shape)),
+				Shape: x.shape.Clone()}
+			a.Starts[dim], a.Shape[dim] = x.shape[dim]-seen, seen
+			return c.step(suffix+"/window", "Slice", a, operandOf(x))
+		}
+		k.v, v.v, k.seq, v.seq = last("key", k.v, 2), last("value", v.v, 2), seen, seen
+		if bias != nil && len(bias.shape) > 0 && bias.shape[len(bias.shape)-1] == all[0].seq {
+			bias = last("bias", bias, len(bias.shape)-1)
+		}
+		c.leave("local_window_size")
+	}
+	biases := c.biases(true, q, k, bias)
 	c.attend(q, k, v, biases, softcap, true, c.variant())
-	c.present(1, k, v)
+	c.present(1, all[0], all[1])
 }

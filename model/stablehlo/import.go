@@ -338,7 +338,7 @@ func (b *builder) dtype(t tensorType) (model.DType, error) {
 	if !t.tensor || !ok {
 		return 0, fmt.Errorf("has type %s, which is not supported", t.text)
 	}
-	if d.IsFloat() && b.to != nil {
+	if d.IsFloat() && d != model.F8 && b.to != nil { // narrow storage stays
 		return *b.to, nil
 	}
 	return d, nil

@@ -1,0 +1,130 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/dsasched/dsasched/formulation/bound"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/simplify"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// Networks of equal functions take equal time and have equal bounds: weights that are moved when the network runs or
+// stored so, dequantised before or behind the move, products with transposed weights or as they are. A transposed
+// convolution has no higher bound than a network of the plain convolutions of its phases takes. With DSASCHED_FULL=1 in
+// the environment these are 120 pairs.
+func TestEqualFunctions(t *testing.T) {
+	pairs := 12
+	if os.Getenv("DSASCHED_FULL") != "" {
+		pairs = 120
+	}
+	for n := range pairs {
+		r := rand.New(rand.NewPCG(uint64(n), 7))
+		pick := func(of ...int64) int64 { return of[r.IntN(len(of))] }
+		spec, err := hardware.Load([]string{"stcp920", "a100", "goya"}[r.IntN(3)])
+		if err != nil {
+			t.Fatal(err)
+		}
+		recipe, err := scheduler.Lookup("cross-layer")
+		if err != nil {
+			t.Fatal(err)
+		}
+		price := func(name string, build func(b *model.Builder, batch int64)) (seconds, least float64) {
+			net := network.Network{Name: name, Graph: func(batch int64) (*model.Graph, error) {
+				b := model.NewBuilder(name)
+				build(b, batch)
+				g, err := b.Build()
+				if err != nil {
+					return nil, err
+				}
+				g, _, err = simplify.Run(g)
+				return g, err
+			}}
+			made, err := scheduler.Run(t.Context(), net, spec, 1, recipe, scheduler.Options{})
+			if err != nil {
+				t.Fatalf("pair %d: %v", n, err)
+			}
+			below, err := bound.Cold(t.Context(), net, made.Spec, 1)
+			if err != nil {
+				t.Fatalf("pair %d: %v", n, err)
+			}
+			if below.Seconds > made.LatencySeconds() {
+				t.Errorf("pair %d, %s: bound %g s, simulated in %g", n, name, below.Seconds, made.LatencySeconds())
+			}
+			return made.LatencySeconds(), below.Seconds
+		}
+		rows, in, out := pick(1, 8, 60), pick(128, 200, 512), pick(64, 300, 1024)
+		scales := r.IntN(3)
+		weight := func(b *model.Builder, turned bool) model.TensorID {
+			shape, axis := []int64{in, out}, int64(1)
+			if turned {
+				shape, axis = []int64{out, in}, 0
+			}
+			a, w := model.Attr{Axis: int64(model.F16)}, []model.TensorID{b.Param("w", model.I8, shape...)}
+			switch scales {
+			case 0:
+				w = append(w, b.Param("scale", model.F16))
+			case 1:
+				a.Axes = []int64{axis}
+				w = append(w, b.Param("scale", model.F16, out), b.Param("zero", model.I8, out))
+			default:
+				s := append([]int64(nil), shape...)
+				s[1-axis] /= 8
+				w = append(w, b.Param("scale", model.F16, s...))
+			}
+			return b.Op("Dequantize", "d", a, w...)
+		}
+		switch r.IntN(3) {
+		case 0: // dequantised, then moved
+			a, la := price("stored", func(b *model.Builder, batch int64) {
+				b.Output(b.Op("MatMul", "y", model.Attr{}, b.Input("x", model.F16, batch, rows, in), weight(b, false)))
+			})
+			c, lc := price("moved", func(b *model.Builder, batch int64) {
+				x := b.Input("x", model.F16, batch, rows, in)
+				w := b.Op("Transpose", "turned", model.Attr{Perm: []int64{1, 0}}, weight(b, true))
+				b.Output(b.Op("MatMul", "y", model.Attr{}, x, w))
+			})
+			if a != c || la != lc {
+				t.Errorf("pair %d: %g s, at least %g, with weights stored the other way %g s and %g", n, c, lc, a, la)
+			}
+		case 1: // Gemm with transposed weights
+			price := func(turned bool) (float64, float64) {
+				return price(fmt.Sprint("turned ", turned), func(b *model.Builder, batch int64) {
+					shape := []int64{in, out}
+					if turned {
+						shape = []int64{out, in}
+					}
+					b.Output(b.Op("Gemm", "y", model.Attr{TransB: turned}, b.Input("x", model.F16, batch*rows, in),
+						b.Param("w", model.F16, shape...)))
+				})
+			}
+			a, la := price(false)
+			if c, lc := price(true); a != c || la != lc {
+				t.Errorf("pair %d: %g s, at least %g, with weights stored the other way %g s and %g", n, c, lc, a, la)
+			}
+		default: // a kernel of 3 and stride 2: kernels of 2 x 2, 2 x 1, 1 x 2 and 1 x 1 with stride 1
+			c, k, size := pick(16, 64), pick(32, 100), pick(8, 20)
+			_, least := price("transposed", func(b *model.Builder, batch int64) {
+				b.Output(b.Op("ConvTranspose", "y", model.Attr{Strides: []int64{2, 2}, Dilations: []int64{1, 1}, Group: 1,
+					Pads: []int64{1, 1, 1, 1}, OutputPadding: []int64{1, 1}}, b.Input("x", model.F16, batch, c, size, size),
+					b.Param("w", model.F16, c, k, 3, 3)))
+			})
+			four, _ := price("phases", func(b *model.Builder, batch int64) {
+				x := b.Input("x", model.F16, batch, c, size, size)
+				for i := range int64(4) {
+					h, w := i/2, i%2
+					b.Output(b.Op("Conv", fmt.Sprint("y", i), model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Group: 1,
+						Pads: []int64{0, 0, h, w}}, x, b.Param(fmt.Sprint("w", i), model.F16, k, c, 1+h, 1+w)))
+				}
+			})
+			if least > four {
+				t.Errorf("pair %d: a transposed convolution takes at least %g s, four plain ones %g", n, least, four)
+			}
+		}
+	}
+}
