@@ -414,9 +414,6 @@ var ilpBinding = Strategy{Name: "ilp", Description: "least cost, by integer prog
 	Exact:  true,
 	Decide: func(ctx context.Context, d *Draft) error { return d.leastBinding(ctx, "ilp") }}
 
-// SolverMemory keeps an integer program below what a small machine has.
-const SolverMemory = 4 << 30
-
 // BindingOptions are the options of a binding problem.
 func BindingOptions(o Options, n *binding.Network) binding.Options {
 	return binding.Options{TimeLimit: o.TimeLimit, MemoryBytes: SolverMemory, Start: n.Given, Solver: o.Solver,
@@ -510,4 +507,108 @@ func measureJoins(s *schedule.Schedule) {
 			j.Bytes = remote[key{j.Consumer, j.Tensor}]
 		}
 	}
+}
+
+var EvenBinding = Strategy{Name: "even",
+	Description: "each layer over as many cores as leave the largest part the smallest",
+	Decide: func(ctx context.Context, d *Draft) error {
+		if err := plainBinding.Decide(ctx, d); err != nil {
+			return err
+		}
+		d.LayerBindings = make([][]schedule.Binding, len(d.Layers))
+		for k, layers := range d.Layers {
+			d.LayerBindings[k] = make([]schedule.Binding, len(layers))
+			inst := &d.Instances.Instances[d.Instances.First[k]]
+			for i := range layers {
+				t := layers[i].Outputs[0]
+				box := inst.Regions[t]
+				if box.Elements() == 0 || d.Graph.Op(layers[i].Anchor).Kind == "Attention" { // by what its tiles cost
+					continue
+				}
+				var dims []int
+				forbidden := schedule.Forbidden(d.Graph, toward(d.Graph, layers[i].Ops, t), t)
+				for _, dim := range d.Graph.Tensor(t).Layout {
+					if !forbidden[dim] {
+						dims = append(dims, dim)
+					}
+				}
+				n := schedule.CoresWithLB(d.Spec.Kind(d.LayerKind(k, i)))
+				cores := schedule.One(len(box))
+				spreadOver(cores, box, dims, n)
+				if !d.Graph.OnMatrixUnit(d.Graph.Op(layers[i].Anchor)) {
+					cores = leastMoved(d.Graph, &layers[i], box, cores, dims, n)
+				}
+				d.LayerBindings[k][i] = cores
+			}
+		}
+		return nil
+	}}
+
+// sampled is how many cores, evenly spaced, stand for all of a layer where bindings are compared.
+const sampled = 16
+
+// leastMoved is a layer's binding, or one over fewer of the outer dimensions or with larger parts of the outermost,
+// with which no core reads and makes as many bytes. What is rolled, merged or cut into windows takes more of an image
+// than it makes, above all where a core's windows begin in one row of them and end in the next.
+func leastMoved(g *model.Graph, l *schedule.Layer, box model.Region, cores schedule.Binding, dims []int,
+	n int64) schedule.Binding {
+	t := l.Outputs[0]
+	moved := func(b schedule.Binding) (most int64) {
+		for k := range min(sampled, b.Cores()) {
+			core := k * (b.Cores() - 1) / max(1, min(sampled, b.Cores())-1)
+			reg := schedule.Regions{t: schedule.Slice(box, b, g.Tensor(t).Layout, core)}
+			bytes := reg[t].Elements() * g.Tensor(t).DType.Bytes()
+			schedule.BackPropagate(g, l.Ops, reg)
+			for _, in := range l.Inputs {
+				bytes += reg[in].Elements() * g.Tensor(in).DType.Bytes()
+			}
+			most = max(most, bytes)
+		}
+		return most
+	}
+	least := moved(cores)
+	try := func(dims []int, n int64) {
+		b := schedule.One(len(box))
+		spreadOver(b, box, dims, n)
+		if bytes := moved(b); bytes < least {
+			cores, least = b, bytes
+		}
+	}
+	for k := len(dims) - 1; k > 0; k-- {
+		try(dims[:k], n)
+	}
+	if len(dims) > 0 {
+		outer := box[dims[0]].Len()
+		even := (outer + n - 1) / n
+		for part := even + 1; part <= min(outer, 4*even); part += max(1, even/8) {
+			try(dims[:1], (outer+part-1)/part)
+		}
+	}
+	return cores
+}
+
+// spreadOver divides some dimensions of a box over at most so many cores, so that the largest
+// part has the fewest elements; of equal ones, that with most on the first dimensions.
+func spreadOver(cores schedule.Binding, box model.Region, dims []int, n int64) {
+	best, now := int64(math.MaxInt64), make([]int64, len(dims))
+	var try func(i int, left, part int64)
+	try = func(i int, left, part int64) {
+		if part >= best {
+			return
+		}
+		if i == len(dims) {
+			best = part
+			for k, d := range dims {
+				cores[d] = now[k]
+			}
+			return
+		}
+		extent := box[dims[i]].Len()
+		for f := min(left, extent); f >= 1; f-- {
+			if now[i] = model.Pieces(extent, f); now[i] == f {
+				try(i+1, left/f, part*((extent+f-1)/f))
+			}
+		}
+	}
+	try(0, n, 1)
 }

@@ -15,72 +15,10 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
-	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 )
-
-// A Division says what the clusters divide between them.
-type Division string
-
-// The divisions. In all but the first, every cluster has a part of the network and sees the
-// whole batch, chunk by chunk, and what one cluster makes and another reads is in the DDR.
-const (
-	OverBatch Division = ""         // the batch: a cluster runs the whole network on its share
-	Pipelined Division = "pipeline" // the network, into stages of least load ([partition.Solve])
-	OverLayer Division = "layers"   // layers, where the pieces together take less time
-	OverKinds Division = "kinds"    // layers, between clusters of one kind of core each ([hardware.Spec.Apart])
-)
-
-// Divisions lists the names of all, that of OverBatch being "batch".
-func Divisions() []string {
-	return []string{"batch", string(Pipelined), string(OverLayer), string(OverKinds)}
-}
-
-// LookupDivision finds a division by its name.
-func LookupDivision(name string) (Division, error) {
-	if !slices.Contains(Divisions(), name) {
-		return "", fmt.Errorf("unknown division of the clusters' work %q%s", name, suggest.Expected(name, Divisions()))
-	}
-	if name == "batch" {
-		return OverBatch, nil
-	}
-	return Division(name), nil
-}
-
-// Name is the division's name, by which LookupDivision finds it.
-func (d Division) Name() string {
-	if d == OverBatch {
-		return "batch"
-	}
-	return string(d)
-}
-
-// machine is that of [Machine], with a cluster for each kind of core if d is OverKinds.
-func (d Division) machine(described *hardware.Spec, level Level) (*hardware.Spec, error) {
-	spec, err := Machine(described, level)
-	if err != nil || d != OverKinds {
-		return spec, err
-	}
-	return spec.Apart()
-}
-
-// shares are the elements of the batch that each cluster sees.
-func (d Division) shares(batch int64, clusters int) []int64 {
-	if d == OverBatch {
-		return Shares(batch, clusters)
-	}
-	return slices.Repeat([]int64{batch}, clusters)
-}
-
-// whose elements a chunk is of.
-func (d Division) whose() string {
-	if d == OverBatch {
-		return "of a cluster"
-	}
-	return "that the clusters work on together"
-}
 
 // together plans the work of clusters that each have a part of the network. idle counts those
 // without one.
@@ -484,19 +422,4 @@ func spread(ctx context.Context, d *Draft, weight float64) (*schedule.Grouping, 
 		sg.ID, sg.Name = k, fmt.Sprintf("g%d", k)
 	}
 	return gr, nil
-}
-
-// apart reports whether pieces of a group write nothing twice.
-func apart(g *model.Graph, sg *schedule.SubGraph, dim int, pieces int64) bool {
-	var before schedule.Regions
-	for q := range pieces {
-		reg := schedule.InstanceRegions(g, sg.Ops, sg.Outputs, dim, pieces, q)
-		for _, o := range sg.Outputs {
-			if before != nil && before[o].Overlap(reg[o]) > 0 {
-				return false
-			}
-		}
-		before = reg
-	}
-	return true
 }

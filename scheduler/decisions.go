@@ -3,14 +3,9 @@ package scheduler
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"crypto/sha256"
-	"encoding/binary"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
@@ -27,32 +22,6 @@ type Decisions struct {
 	Stages  []Stage              // the recipe's
 	Values  []Decision           // by stage; nil: the recipe's strategy decides
 	rest    map[int64]*Decisions // of chunks of other sizes; nil: the recipe decides
-}
-
-// A Decision is the value of a row of [Stages]. It is immutable. Where it depends on rows before, it has some of the
-// methods of follower, inheritor and extender as well.
-type Decision interface {
-	// Stage names the row.
-	Stage() string
-	// Apply lets a draft follow the decision; the rows before have decided.
-	Apply(ctx context.Context, d *Draft) error
-	// Key appends what identifies the decision among those of its row and for the groups of p.
-	Key(b *Key, p *Decisions)
-}
-
-// A follower keeps less of itself, or nothing, when an earlier row, changed, has another value.
-type follower interface {
-	After(changed string, from, to *Decisions) Decision
-}
-
-// An inheritor gives new groups what a schedule has for the same operators in others.
-type inheritor interface {
-	inherit(from *schedule.Schedule, fresh Groups) Decision
-}
-
-// An extender takes over what is decided for the operators of a network's head to the operators that repeat them.
-type extender interface {
-	extend(x *extension) Decision
 }
 
 // value returns the value of a row, nil without one.
@@ -138,41 +107,6 @@ func (p *Decisions) unless(x Decision) *Decisions {
 	return p.with(x)
 }
 
-// DecisionsOf takes the decisions of a schedule as they are. What the recipe's own strategies make again at once is
-// left to them, unless all is asked for, as of a file.
-func DecisionsOf(r *Result, inPlace, all bool) *Decisions {
-	_, slow := r.Recipe.greedy()
-	all = all || r.Recipe.stages != nil || r.Recipe.evaluations > 0
-	behind := slices.IndexFunc(r.Recipe.table(), func(st Stage) bool { return st.Name == "bind" }) + 1
-	for _, st := range r.Recipe.table()[behind:] {
-		all = all || !r.Recipe.byRule(st.Name)
-	}
-	by := r.Recipe
-	by.Fallback, by.evaluations = nil, 0
-	take := func(s *schedule.Schedule, size int64) *Decisions {
-		d := &Draft{Schedule: s, Recipe: r.Recipe, Outputs: r.Outputs, Lower: r.Lower, values: r.values[s]}
-		p := &Decisions{Recipe: by, InPlace: inPlace, Uneven: r.Uneven, Chunk: size, Stages: r.Recipe.table()}
-		for _, st := range p.Stages {
-			var x Decision
-			if st.take != nil {
-				x = st.take(d, all)
-			}
-			p.Values = append(p.Values, x)
-		}
-		return p
-	}
-	p := take(r.Schedule, r.Chunk)
-	if all || slow {
-		p.rest = map[int64]*Decisions{}
-		for s, size := range r.Sizes() {
-			if size != r.Chunk {
-				p.rest[size] = take(s, size)
-			}
-		}
-	}
-	return p
-}
-
 // Regrouped returns the decisions with other groups, whose results take the place of operands where they can: more fits
 // the L1, and larger groups with it.
 func (p *Decisions) Regrouped(list Groups) *Decisions {
@@ -227,21 +161,6 @@ func (p *Decisions) ExtendTo(whole *Decisions, g *model.Graph, from []int) *Deci
 	return &q
 }
 
-// An extension says what in a network repeats what in its head, itself among it, or one of its blocks.
-type extension struct {
-	same    bool // the groups stay, and with them what is decided for their instances
-	pieces  [][2]piece
-	ops     [][2]model.OpID
-	tensors [][2]model.TensorID
-}
-
-func (e *extension) add(g *model.Graph, from, to model.OpID) {
-	e.ops = append(e.ops, [2]model.OpID{from, to})
-	for m, t := range g.Op(from).Outputs {
-		e.tensors = append(e.tensors, [2]model.TensorID{t, g.Op(to).Outputs[m]})
-	}
-}
-
 // Copied returns the decisions with those for the first operator of each pair made for the second one, too: layers,
 // kinds and bindings of cores, results that go to the GB, and nests of layers. Groups, the order and what is decided
 // for single instances stay.
@@ -270,19 +189,6 @@ func (p *Decisions) Copied(g *model.Graph, pairs [][2]model.OpID) *Decisions {
 		}
 	}
 	return p
-}
-
-// extended is a map in which what repeats a head has its values and no others.
-func extended[K comparable, V any](m map[K]V, pairs [][2]K) map[K]V {
-	all := cloned(m)
-	for _, x := range pairs {
-		if v, there := m[x[0]]; there {
-			all[x[1]] = v
-		} else {
-			delete(all, x[1])
-		}
-	}
-	return all
 }
 
 // byRule reports whether a rule of the table decides a stage, so that it decides the same again at once.
@@ -334,173 +240,4 @@ func (p *Decisions) Name() [sha256.Size]byte {
 		}
 	}
 	return sha256.Sum256(fmt.Append(b, p.Recipe.Name, p.InPlace, p.Uneven))
-}
-
-// A Key is a name under construction.
-type Key []byte
-
-// Add appends numbers.
-func (b *Key) Add(list ...int64) {
-	for _, n := range list {
-		*b = binary.AppendVarint(*b, n)
-	}
-}
-
-// Text appends a text.
-func (b *Key) Text(s string) {
-	b.Add(int64(len(s)))
-	*b = append(*b, s...)
-}
-
-func (b *Key) binding(x schedule.Binding) {
-	b.Add(int64(len(x)))
-	b.Add(x...)
-}
-
-func (b *Key) region(r model.Region) {
-	b.Add(int64(len(r)))
-	for _, iv := range r {
-		b.Add(iv.Lo, iv.Hi)
-	}
-}
-
-// addMap appends the entries of a map that are not zero, by key, and an end.
-func addMap[K ~int | ~int32, V any](b *Key, m map[K]V, add func(V) bool) {
-	for _, id := range slices.Sorted(maps.Keys(m)) {
-		at := len(*b)
-		b.Add(int64(id))
-		if !add(m[id]) {
-			*b = (*b)[:at]
-		}
-	}
-	b.Add(-1)
-}
-
-// A Setting declares a decision that is one value: one of some choices, or what Change makes of them. [Setting.Stage]
-// makes the row. All of it but the name may be left out.
-type Setting[T any] struct {
-	Name, Description string
-	Choices           []Choice[T] // the first by default
-	// Apply lets a draft follow the value. A strategy of a later row may ask for the value with [Setting.Of] instead.
-	Apply func(d *Draft, x T) error
-	// Change draws another value for a search to try, beside the choices; false: there is none.
-	Change func(r Rand, s *schedule.Schedule, x T) (T, bool)
-
-	inPlan bool                               // the schedule file has it in other words
-	text   func(b *strings.Builder, d *Draft) // see Stage
-}
-
-// A Choice is a named value of a setting, which becomes a strategy of its row.
-type Choice[T any] struct {
-	Name, Description string
-	Value             T
-}
-
-// Rand is a source of random numbers.
-type Rand interface {
-	IntN(n int) int
-	Float64() float64
-	NormFloat64() float64
-}
-
-// plain is the decision of a setting.
-type plain[T any] struct {
-	of    *Setting[T]
-	value T
-}
-
-func (x plain[T]) Stage() string { return x.of.Name }
-
-func (x plain[T]) Apply(_ context.Context, d *Draft) error {
-	d.values = maps.Clone(d.values) // may be shared
-	if d.values == nil {
-		d.values = map[string]Decision{}
-	}
-	d.values[x.of.Name] = x
-	if x.of.Apply == nil {
-		return nil
-	}
-	return x.of.Apply(d, x.value)
-}
-
-func (x plain[T]) Key(b *Key, _ *Decisions) {
-	data, err := json.Marshal(x.value)
-	if err != nil {
-		data = fmt.Append(nil, x.value) // Stage has tried the choices
-	}
-	b.Text(string(data))
-}
-
-// MarshalJSON writes the value.
-func (x plain[T]) MarshalJSON() ([]byte, error) { return json.Marshal(x.value) }
-
-// Of returns the value that a draft follows, the first choice if none was made.
-func (s *Setting[T]) Of(d *Draft) (x T) {
-	if v, ok := d.values[s.Name].(plain[T]); ok {
-		return v.value
-	}
-	if len(s.Choices) > 0 {
-		x = s.Choices[0].Value
-	}
-	return x
-}
-
-// named is the value of a choice, the first's if there is none of that name.
-func (s *Setting[T]) named(name string) T {
-	i := max(0, slices.IndexFunc(s.Choices, func(c Choice[T]) bool { return c.Name == name }))
-	return s.Choices[i].Value
-}
-
-// choice is the name of a choice.
-func (s *Setting[T]) choice(x T) string {
-	i := slices.IndexFunc(s.Choices, func(c Choice[T]) bool { return any(c.Value) == any(x) })
-	return s.Choices[i].Name
-}
-
-// Stage returns the setting's row.
-func (s *Setting[T]) Stage() Stage {
-	st := Stage{Name: s.Name, Description: s.Description, inPlan: s.inPlan, text: s.text}
-	var all []func(*Decisions) *Decisions
-	for _, c := range s.Choices {
-		x := plain[T]{s, c.Value}
-		st.Strategies = append(st.Strategies, Strategy{Name: c.Name, Description: c.Description,
-			Decide: func(ctx context.Context, d *Draft) error { return x.Apply(ctx, d) }})
-		all = append(all, func(p *Decisions) *Decisions { return p.unless(x) })
-	}
-	if len(all) == 0 {
-		st.Strategies = []Strategy{{Name: "none", Decide: func(context.Context, *Draft) error { return nil }}}
-	}
-	if len(all) > 1 {
-		st.settings = append(st.settings, all)
-	}
-	st.take = func(d *Draft, _ bool) Decision {
-		if x, there := d.values[s.Name]; there {
-			return x
-		}
-		for _, c := range s.Choices {
-			if c.Name == d.Recipe.Pick(s.Name) {
-				return plain[T]{s, c.Value}
-			}
-		}
-		return plain[T]{s, s.Of(d)}
-	}
-	st.read = func(data []byte) (Decision, error) {
-		x := plain[T]{of: s}
-		if err := json.Unmarshal(data, &x.value); err != nil {
-			such, _ := json.Marshal(s.Of(&Draft{}))
-			return nil, fmt.Errorf("value is %s, expected one such as %s", data, such)
-		}
-		return x, nil
-	}
-	if s.Change != nil {
-		st.moves = []Move{{s.Name, 1, func(a *Site) *Decisions {
-			v, _ := a.value(s.Name).(plain[T])
-			x, ok := s.Change(a.Rand, a.Schedule, v.value)
-			if !ok {
-				return nil
-			}
-			return a.with(plain[T]{s, x})
-		}}}
-	}
-	return st
 }

@@ -31,27 +31,6 @@ func (r *Result) Dump(stage string) (string, error) {
 	return b.String(), nil
 }
 
-// instance names an instance as group/index.
-func (d *Draft) instance(i int) string {
-	if i < 0 {
-		return "input"
-	}
-	inst := &d.Instances.Instances[i]
-	return fmt.Sprintf("%s/%d", d.Grouping.Groups[inst.Group].Name, inst.Index)
-}
-
-func (d *Draft) names(ops []model.OpID) string {
-	words := make([]string, len(ops))
-	for i, id := range ops {
-		words[i] = d.Graph.Op(id).Name
-	}
-	return strings.Join(words, " ")
-}
-
-func (d *Draft) valueText(v *schedule.Value) string {
-	return fmt.Sprintf("%s of %s", d.Graph.Tensor(v.Tensor).Name, d.instance(v.Instance))
-}
-
 func groupText(b *strings.Builder, d *Draft) {
 	for _, sg := range d.Grouping.Groups {
 		fmt.Fprintf(b, "%s: %s\n", sg.Name, d.names(sg.Ops))

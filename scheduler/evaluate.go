@@ -7,16 +7,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
-	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -57,52 +53,6 @@ func (p *Decisions) room() schedule.WeightRoom {
 	return buffer.named(p.Recipe.Pick(buffer.Name))
 }
 
-// A Problem is the network, machine and batch that a search schedules, with what is known of them.
-type Problem struct {
-	Net     network.Network
-	Machine *hardware.Spec // as described
-	Spec    *hardware.Spec // as the decisions see it
-	Batch   int64
-	Shares  []int64
-	opt     run
-	graphs  map[int64]*model.Graph
-	memos   map[memoKey]*schedule.Memo
-	groups  map[grouped]*schedule.Schedule
-	tiles   tileMemo
-	mu      sync.Mutex
-}
-
-func NewProblem(net network.Network, machine, spec *hardware.Spec, batch int64, opt Options) *Problem {
-	return &Problem{Net: net, Machine: machine, Spec: spec, Batch: batch, Shares: Shares(batch, spec.Clusters),
-		opt:    run{Options: opt},
-		graphs: map[int64]*model.Graph{}, memos: map[memoKey]*schedule.Memo{}, groups: map[grouped]*schedule.Schedule{}}
-}
-
-// memories keeps unused memories. A sync.Pool would lose them to the collector.
-type memories struct {
-	mu   sync.Mutex
-	free []*lower.Memory
-}
-
-// take is one that nobody uses, and give gives it back.
-func (m *memories) take() *lower.Memory {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	n := len(m.free)
-	if n == 0 {
-		return &lower.Memory{}
-	}
-	x := m.free[n-1]
-	m.free = m.free[:n-1]
-	return x
-}
-
-func (m *memories) give(x *lower.Memory) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.free = append(m.free, x)
-}
-
 // prepare makes the schedule of a batch in chunks, in the name of a recipe, by the decisions for each size and, where
 // they leave something open, by another recipe.
 func (w *Problem) prepare(ctx context.Context, named, r Recipe, chunk int64, opt run,
@@ -130,19 +80,6 @@ func (w *Problem) prepare(ctx context.Context, named, r Recipe, chunk int64, opt
 		return nil, err
 	}
 	return made, made.describe(idle)
-}
-
-type memoKey struct {
-	size   int64
-	uneven schedule.Uneven
-}
-
-// grouped names the groups of a strategy.
-type grouped struct {
-	graph    *model.Graph
-	strategy string
-	inPlace  bool
-	uneven   schedule.Uneven
 }
 
 // Fastest makes the fastest schedule of a chunk by a recipe. Those of exact recipes are checked. limit, if not nil, is
@@ -201,9 +138,6 @@ func (w *Problem) recipe(ctx context.Context, r Recipe, chunk int64, opt run) (*
 	}
 	return w.prepare(ctx, r, own, chunk, opt, func(int64) *Decisions { return nil })
 }
-
-// Options are the options of the search.
-func (w *Problem) Options() Options { return w.opt.Options }
 
 // ByRecipe makes the schedule of a recipe for a chunk, without simulating it.
 func (w *Problem) ByRecipe(ctx context.Context, r Recipe, chunk int64, opt Options) (*Result, error) {
@@ -295,40 +229,6 @@ func productSeconds(g *model.Graph, m *cost.Model) float64 {
 	return macs * float64(m.Spec().Clusters) / m.PeakMACsPerSecond(lower.ComputeType(g))
 }
 
-// Graph is the network at a size, one for all plans.
-func (w *Problem) Graph(size int64) (*model.Graph, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if g := w.graphs[size]; g != nil {
-		return g, nil
-	}
-	g, err := w.Net.Graph(size)
-	if err == nil {
-		w.graphs[size] = g
-	}
-	return g, err
-}
-
-// Has reports whether a graph is the network's at a size.
-func (w *Problem) Has(g *model.Graph, size int64) (bool, error) {
-	own, err := w.Graph(size)
-	if err != nil || own == g {
-		return err == nil, err
-	}
-	return len(own.Ops) == len(g.Ops) && schedulefile.GraphFingerprint(own) == schedulefile.GraphFingerprint(g), nil
-}
-
-// memo returns the cache of the graph at a size, for pieces of a kind.
-func (w *Problem) memo(size int64, uneven schedule.Uneven) *schedule.Memo {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	key := memoKey{size, uneven}
-	if w.memos[key] == nil {
-		w.memos[key] = schedule.NewMemo()
-	}
-	return w.memos[key]
-}
-
 // An Outcome holds the simulator's figures of decisions.
 type Outcome struct {
 	Outline
@@ -348,59 +248,6 @@ func (w *Problem) Decided(ctx context.Context, p *Decisions) (r *Result, name [s
 		return nil, name, err
 	}
 	return r, r.commands(), nil
-}
-
-// commands names the commands that the schedules of a result are lowered to, of the same graph and machine.
-func (r *Result) commands() [sha256.Size]byte {
-	b := Key(fmt.Append(nil, r.Lower.Generator))
-	named := map[*schedule.Schedule]bool{}
-	for _, segments := range r.Plans {
-		for _, seg := range segments {
-			b.Add(int64(seg.Iterations))
-			if !named[seg.Schedule] {
-				named[seg.Schedule] = true
-				b.schedule(seg.Schedule)
-			}
-		}
-	}
-	return sha256.Sum256(b)
-}
-
-// schedule adds all that commands follow from.
-func (b *Key) schedule(s *schedule.Schedule) {
-	b.Add(s.WeightRoom.BufferBytes(s.Spec), s.WeightRoom.HomeBytes(s.Spec))
-	for i := range s.Steps {
-		st := &s.Steps[i]
-		layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
-		b.Add(int64(st.Instance), int64(layer.Anchor), int64(len(layer.Ops)))
-		for _, id := range layer.Ops {
-			b.Add(int64(id))
-		}
-		b.region(st.CoreOutput)
-		b.binding(st.Binding)
-		b.Add(st.Tiles, st.StageAddress, st.StageBytes, int64(len(st.Reads)), int64(len(st.Params)))
-		if st.Panels {
-			b.Add(-1)
-		}
-		for k := range st.Reads {
-			r := &st.Reads[k]
-			b.Add(int64(r.Value), r.NeedBytes, r.RemoteBytes, r.UnionBytes, r.CoreNeedBytes, r.CoreRemoteBytes)
-		}
-		for k := range st.Params {
-			x := &st.Params[k]
-			b.Add(int64(x.Tensor), x.Offset, x.CoreBytes, x.UnionBytes)
-		}
-		if st.Nest != nil {
-			*b = append(*b, st.Nest.Text(s.Graph.Tensor(st.Output))...)
-		}
-	}
-	for i := range s.Values {
-		v := &s.Values[i]
-		b.Add(int64(v.Tensor), int64(v.Instance), int64(v.Level), v.Address, v.Bytes, v.CoreBytes, int64(v.Def),
-			int64(v.Last))
-		b.region(v.Region)
-		b.binding(v.Binding)
-	}
 }
 
 // Evaluate makes and simulates a schedule.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/formulation/binding"
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -132,28 +131,6 @@ func (p *kindProblem) kinds(s *schedule.Schedule, choice []int) [][]int {
 		}
 	}
 	return all
-}
-
-// runnable cuts layers in front of operators with which no kind of core would run all of them.
-func runnable(s *schedule.Schedule, layers []schedule.Layer) []schedule.Layer {
-	kinds := s.Spec.Kinds()
-	fits := func(ops []model.OpID) bool {
-		return slices.ContainsFunc(kinds, func(k []hardware.CoreType) bool { return schedule.Runs(k, s.Graph, ops) })
-	}
-	var list []schedule.Layer
-	for _, l := range layers {
-		from := 0
-		for i := 1; i <= len(l.Ops); i++ {
-			switch {
-			case i < len(l.Ops) && fits(l.Ops[from:i+1]):
-			case from == 0 && i == len(l.Ops):
-				list = append(list, l)
-			default:
-				list, from = append(list, schedule.NewLayer(s.Graph, l.Ops[from:i])), i
-			}
-		}
-	}
-	return list
 }
 
 func (d *Draft) kindProblem() (*kindProblem, error) {

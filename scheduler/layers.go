@@ -2,9 +2,9 @@ package scheduler
 
 import (
 	"context"
-	"maps"
 	"slices"
 
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -78,9 +78,6 @@ func (x layering) Key(b *Key, _ *Decisions) {
 
 func hoisted(n int) bool { return n > 0 }
 
-// is reports whether something is set.
-func is(x bool) bool { return x }
-
 // After drops layers that were made for other groups.
 func (x layering) After(changed string, _, _ *Decisions) Decision {
 	if changed == "group" {
@@ -120,14 +117,6 @@ func (x layering) inherit(s *schedule.Schedule, fresh Groups) Decision {
 func layerOf(s *schedule.Schedule, st *schedule.Step) (layer *schedule.Layer, middle bool) {
 	inst := &s.Instances.Instances[st.Instance]
 	return &s.Layers[inst.Group][st.Layer], inst.Index == s.Grouping.Groups[inst.Group].Factor()/2
-}
-
-// cloned is a copy that can be written to.
-func cloned[K comparable, V any](m map[K]V) map[K]V {
-	if m = maps.Clone(m); m == nil {
-		m = map[K]V{}
-	}
-	return m
 }
 
 // of returns the layers of a kernel in the order in which it runs them: those that are derived, cut where others
@@ -242,4 +231,31 @@ func (a *Site) moveStart() *Decisions {
 		x.layerStarts[id] = begins
 	}
 	return a.with(x)
+}
+
+// layerAt is the layer that a step runs.
+func layerAt(s *schedule.Schedule, st *schedule.Step) *schedule.Layer {
+	return &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
+}
+
+// runnable cuts layers in front of operators with which no kind of core would run all of them.
+func runnable(s *schedule.Schedule, layers []schedule.Layer) []schedule.Layer {
+	kinds := s.Spec.Kinds()
+	fits := func(ops []model.OpID) bool {
+		return slices.ContainsFunc(kinds, func(k []hardware.CoreType) bool { return schedule.Runs(k, s.Graph, ops) })
+	}
+	var list []schedule.Layer
+	for _, l := range layers {
+		from := 0
+		for i := 1; i <= len(l.Ops); i++ {
+			switch {
+			case i < len(l.Ops) && fits(l.Ops[from:i+1]):
+			case from == 0 && i == len(l.Ops):
+				list = append(list, l)
+			default:
+				list, from = append(list, schedule.NewLayer(s.Graph, l.Ops[from:i])), i
+			}
+		}
+	}
+	return list
 }

@@ -116,7 +116,7 @@ func stepShape(s *schedule.Schedule, i int) Key {
 		b.Add(iv.Len())
 	}
 	b.binding(st.Binding)
-	b.Add(st.Tiles, int64(len(st.Reads)), int64(len(st.Params)))
+	b.Add(int64(st.Kind), st.Tiles, int64(len(st.Reads)), int64(len(st.Params)))
 	for k := range st.Params {
 		b.Add(st.Params[k].UnionBytes)
 	}

@@ -209,6 +209,16 @@ func (r Recipe) Pick(stage string) string {
 	return r.choice(st).Name
 }
 
+// Has reports whether the strategy of a pick, by its name or alias, is the recipe's own already.
+func (r Recipe) Has(p Pick) bool {
+	st, err := r.stage(p.Stage)
+	if err != nil {
+		return false
+	}
+	s, err := st.Lookup(p.Strategy)
+	return err == nil && s.Name == r.choice(st).Name
+}
+
 // Strategies lists the strategy of every stage where there is a choice.
 func (r Recipe) Strategies() []Pick {
 	var list []Pick

@@ -10,25 +10,6 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// MovesOf lists the moves of some rows of [Stages].
-func MovesOf(stages ...string) (moves []Move) {
-	for _, st := range Stages() {
-		if slices.Contains(stages, st.Name) {
-			moves = append(moves, st.moves...)
-		}
-	}
-	return moves
-}
-
-// SettingsOf lists the changes that the settings of a row of [Stages] allow: of each setting all values.
-func SettingsOf(stage string) [][]func(*Decisions) *Decisions {
-	st, err := LookupStage(stage)
-	if err != nil {
-		return nil
-	}
-	return st.settings
-}
-
 // Redecide returns the decisions with some rows decided by a strategy of the table, on what the other rows have. Values
 // of later rows keep what makes sense, as after a move.
 func (w *Problem) Redecide(ctx context.Context, p *Decisions, picks ...Pick) (*Decisions, error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/schedulefile"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -147,10 +148,13 @@ func (r *Result) Settings() []schedulefile.Decision { return r.written(r.Schedul
 // unread is the decision of a stage that the reader of a file does not have. The schedule does not need it.
 type unread struct{ stage, value string }
 
-func (x unread) Stage() string                       { return x.stage }
+func (x unread) Stage() string { return x.stage }
+
 func (x unread) Apply(context.Context, *Draft) error { return nil }
-func (x unread) Key(b *Key, _ *Decisions)            { b.Text(x.value) }
-func (x unread) MarshalJSON() ([]byte, error)        { return []byte(x.value), nil }
+
+func (x unread) Key(b *Key, _ *Decisions) { b.Text(x.value) }
+
+func (x unread) MarshalJSON() ([]byte, error) { return []byte(x.value), nil }
 
 // readValues takes over what a file says of settings.
 func (r *Result) readValues(s *schedule.Schedule, number int, all []schedulefile.Decision) error {
@@ -319,4 +323,24 @@ func (r *Result) restoreTogether(ctx context.Context, f *schedulefile.File,
 		return nil, err
 	}
 	return r, nil
+}
+
+// Fits says why a schedule is none to start from; nil: it is one.
+func Fits(r *Result, network string, g *model.Graph, machine *hardware.Spec, batch int64, chunks []int64) error {
+	wrong := func(what string, found, want any) error {
+		return fmt.Errorf("the schedule to start from: %s: found %v, expected %v", what, found, want)
+	}
+	switch {
+	case r.Clusters != OverBatch:
+		return wrong("clusters", r.Clusters.Name(), OverBatch.Name())
+	case r.Batch != batch:
+		return wrong("batch", r.Batch, batch)
+	case !slices.Contains(chunks, r.Chunk):
+		return wrong("chunk", r.Chunk, fmt.Sprintf("one of %v", chunks))
+	case schedulefile.Fingerprint(r.Machine) != schedulefile.Fingerprint(machine):
+		return wrong("accelerator", r.Machine.Name+" as it was described then", machine.Name+" as it is described now")
+	case schedulefile.GraphFingerprint(r.Schedule.Graph) != schedulefile.GraphFingerprint(g):
+		return wrong("network", r.Source+" with other operators or shapes", network)
+	}
+	return nil
 }

@@ -10,13 +10,6 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// A Move changes one decision of the schedule at hand.
-type Move struct {
-	Name   string
-	Weight float64                // how much likelier it is drawn than a move of weight 1, at first
-	Make   func(*Site) *Decisions // nil: that schedule can't be changed so
-}
-
 // A Site is the simulated schedule that moves start from.
 type Site struct {
 	*Decisions

@@ -1,15 +1,19 @@
 package scheduler
 
 import (
-	"errors"
 	"math"
 
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// errSlower ends an attempt whose schedule can't be the fastest.
-var errSlower = errors.New("a schedule was faster")
+// idle reports whether another of the recipes side by side makes the same schedule.
+func idle(d *Draft, _ Strategy) bool { return d.state.shared != nil && d.Recipe.Idle(d.Graph, d.Spec) }
+
+// slowInTiles reports whether a schedule is slower than another before it has tiles, most of which take long to choose.
+func slowInTiles(d *Draft, s Strategy) bool {
+	return s.Name == tiledNests.Name && d.state.slower != nil && d.state.slower(d.leastPs())
+}
 
 // leastPs is a lower bound on the time of a draft that has its steps, in picoseconds: the launches of all kernels,
 // or all weights of steps in a row from the DDR but for what a cluster holds, until weights are used again; 0 where

@@ -558,19 +558,6 @@ func bufferStage() Stage {
 	return st
 }
 
-// leftOfLLB is the number of sixteenths of the LLB that values leave in all schedules of a result; 16: there is none.
-func (r *Result) leftOfLLB() int64 {
-	left := int64(16)
-	for _, list := range r.Plans {
-		for i := range list {
-			if s := list[i].Schedule; s.GBCapacity > 0 {
-				left = min(left, 16*(s.GBCapacity-s.GBActivationBytes)/s.GBCapacity)
-			}
-		}
-	}
-	return left
-}
-
 // addresses says where in the L1 what stays there lies.
 var addresses = Setting[bool]{Name: "address", Description: "where in the L1 what stays there lies", inPlan: true,
 	text: addressText,

@@ -3,9 +3,11 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/dsasched/dsasched/formulation/split"
+	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -79,6 +81,23 @@ func SplitProblem(s *schedule.Schedule, opt Options) (*split.Network, error) {
 		split.NetworkOptions{InPlace: opt.InPlace, Uneven: opt.Uneven.Alternatives()[0], Cost: opt.Cost})
 }
 
+// mostPieces is the number of instances that a group may have, as in schedule files.
+const mostPieces = 1 << 14
+
+// limitInstances refuses groups of too many instances.
+func limitInstances(d *Draft) error {
+	n, largest := 0, 0
+	for _, sg := range d.Grouping.Groups {
+		n += int(sg.Factor())
+		largest = max(largest, int(sg.Factor()))
+	}
+	if most := d.state.mostInstances; most > 0 && n > most || largest > mostPieces {
+		return &lower.TooLargeError{Program: d.Graph.Name,
+			What: fmt.Sprintf("have %d instances, %d of one group", n, largest)}
+	}
+	return nil
+}
+
 var instances = Strategy{Name: "derived", Description: "from groups and factors",
 	Decide: func(_ context.Context, d *Draft) error {
 		d.Instances = schedule.NewInstanceGraph(d.Graph, d.Grouping)
@@ -113,4 +132,19 @@ func oneFactor(g *model.Graph, gr *schedule.Grouping, uneven schedule.Uneven) {
 			}
 		}
 	}
+}
+
+// apart reports whether pieces of a group write nothing twice.
+func apart(g *model.Graph, sg *schedule.SubGraph, dim int, pieces int64) bool {
+	var before schedule.Regions
+	for q := range pieces {
+		reg := schedule.InstanceRegions(g, sg.Ops, sg.Outputs, dim, pieces, q)
+		for _, o := range sg.Outputs {
+			if before != nil && before[o].Overlap(reg[o]) > 0 {
+				return false
+			}
+		}
+		before = reg
+	}
+	return true
 }

@@ -374,3 +374,17 @@ func TestSharedNetworks(t *testing.T) {
 		})
 	}
 }
+
+// A flag that names the strategy that the default variant has already changes nothing; another one does.
+func TestOwnStrategyChangesNothing(t *testing.T) {
+	run := []string{"schedule", "toy-fig5", "--batch", "2", "--chunk", "1", "--json"}
+	plain := answer(t, run...)
+	for _, same := range [][]string{{"--reserve", "sixteenth"}, {"--group", "one", "--split", "none"}} {
+		if answer(t, append(run, same...)...) != plain {
+			t.Errorf("with %v, which tiled has already, the schedule is another", same)
+		}
+	}
+	if answer(t, append(run, "--order", "dfs")...) == plain {
+		t.Error("with --order dfs, the schedule is that of tiled")
+	}
+}

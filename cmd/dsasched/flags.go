@@ -293,11 +293,11 @@ func addRecipe(cmd *cobra.Command, variant string, except ...string) *recipeFlag
 
 // recipe is the variant with the decisions that the flags name.
 func (f *recipeFlags) recipe(cmd *cobra.Command, opt scheduler.Options) (scheduler.Recipe, scheduler.Options, error) {
-	name := f.variant.value
-	if !cmd.Flags().Changed("variant") && len(f.decisions.picks()) > 0 {
-		name = stepByStep
+	v, err := scheduler.Lookup(f.variant.value)
+	if err == nil && !cmd.Flags().Changed("variant") && slices.ContainsFunc(f.decisions.picks(),
+		func(p scheduler.Pick) bool { return !v.Has(p) }) {
+		v, err = scheduler.Lookup(stepByStep)
 	}
-	v, err := scheduler.Lookup(name)
 	if err != nil {
 		return v, opt, err
 	}

@@ -1,0 +1,181 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/server"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// Schedule makes all decisions for one chunk.
+func Schedule(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt Options) (*schedule.Schedule,
+	error) {
+	d, err := draft(ctx, g, spec, r, run{Options: opt})
+	if err != nil {
+		return nil, err
+	}
+	return d.Schedule, nil
+}
+
+// draft is Schedule with what a schedule does not keep.
+func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt run) (*Draft, error) {
+	if err := allRead(g); err != nil {
+		return nil, err
+	}
+	if spec.Chips != nil && opt.Clusters != Pipelined {
+		return nil, fmt.Errorf("%s has %d chips: clusters is %q, expected %q, or one chip", spec.Name, spec.Chips.Count,
+			opt.Clusters.Name(), Pipelined)
+	}
+	if spec.Mixed() && opt.Clusters != OverBatch && opt.Clusters != OverKinds {
+		return nil, fmt.Errorf("%s has cores of several kinds: clusters is %q, expected %q or %q", spec.Name,
+			opt.Clusters.Name(), OverBatch.Name(), OverKinds)
+	}
+	if spec.Chips != nil && spec.Chips.Torus != nil {
+		return nil, server.NotAllToAll(spec.Chips)
+	}
+	return decide(ctx, &schedule.Schedule{Graph: g, Spec: spec}, -1, r, opt)
+}
+
+// MakeDraft is [Schedule] with what a schedule does not keep.
+func MakeDraft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt Options) (*Draft, error) {
+	return draft(ctx, g, spec, r, run{Options: opt})
+}
+
+// ContinueDraft is [Continue] with what a schedule does not keep.
+func ContinueDraft(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt Options) (*Draft, error) {
+	return resume(ctx, from, after, r, run{Options: opt})
+}
+
+// Continue keeps the groups, instances, order and bindings of a schedule up to and with
+// those of the stage after, and makes all else anew, as the recipe says. Groups come with
+// their factors, which alg1 leaves as they are. Layers that are nil follow from the
+// groups. The schedule that it starts from is not changed; what it lacks is an error.
+func Continue(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt Options) (*schedule.Schedule,
+	error) {
+	d, err := resume(ctx, from, after, r, run{Options: opt})
+	if err != nil {
+		return nil, err
+	}
+	return d.Schedule, nil
+}
+
+func resume(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt run) (*Draft, error) {
+	at, err := r.position(after)
+	if err != nil {
+		return nil, err
+	}
+	return decide(ctx, from, at, r, opt)
+}
+
+// decide runs the stages behind number last on what from has of those before, and
+// judges each of them.
+func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, opt run) (*Draft, error) {
+	if err := r.validate(opt.Options); err != nil {
+		return nil, err
+	}
+	if r.evaluations > 0 {
+		return nil, fmt.Errorf("variant %s makes all decisions together, expected one that goes stage by stage", r.Name)
+	}
+	begun, last := opt.shared.begun(from, last, r, opt.Options)
+	d, err := newDraft(begun.Schedule, last, r, opt)
+	if err != nil {
+		return nil, err
+	}
+	d.again = resume
+	for _, st := range r.table() { // in order, as they were told
+		if a, there := begun.answers[st.Name]; there {
+			d.method = r.choice(st).Name
+			d.solve(st.Name, a.Unit, a.Outcome, a.Note)
+		}
+	}
+	for i, st := range r.table() {
+		s := r.choice(st)
+		made := i > last || st.keep == nil
+		if made {
+			d.method = s.Name
+			decide := s.Decide
+			if x := opt.given.decided(st); x != nil {
+				decide = x.Apply
+			}
+			if st.hopeless != nil && st.hopeless(d, s) {
+				return nil, errSlower
+			}
+			decided := opt.deciding(st.Name, s.Name)
+			err := decide(ctx, d)
+			decided()
+			if err != nil {
+				return nil, r.blame(st, err)
+			}
+		}
+		if st.check != nil && !opt.unchecked {
+			if err := st.check(d); err != nil {
+				if !made {
+					return nil, fmt.Errorf("%s of the schedule to continue: %w", st.Name, err)
+				}
+				if _, own := r.own[st.Name]; !own {
+					err = fmt.Errorf("internal error, %s %s breaks a rule: %w", st.Name, s.Name, err)
+				}
+				return nil, r.blame(st, err)
+			}
+		}
+		if st.limit != nil {
+			if err := st.limit(d); err != nil {
+				return nil, err
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err // the decision would depend on when it was
+		}
+		if made {
+			opt.shared.keep(d, i)
+		}
+	}
+	return d, nil
+}
+
+// decided returns the decision of a stage, nil without one.
+func (p *Decisions) decided(st Stage) Decision {
+	if p == nil {
+		return nil
+	}
+	if x := p.value(st.Name); x != nil {
+		return x
+	}
+	if p.value(st.heldBy) != nil {
+		return held{}
+	}
+	return nil
+}
+
+// held is the decision of a stage that an earlier one has made.
+type held struct{}
+
+func (held) Stage() string { return "" }
+
+func (held) Apply(context.Context, *Draft) error { return nil }
+
+func (held) Key(*Key, *Decisions) {}
+
+// allRead reports an operator whose results nobody reads.
+func allRead(g *model.Graph) error {
+	for _, op := range g.Ops {
+		if !slices.ContainsFunc(op.Outputs, func(o model.TensorID) bool {
+			return len(g.Tensor(o).Consumers) > 0 || g.IsOutput(o)
+		}) {
+			return fmt.Errorf("operator %q has no reader; simplify the graph before it is scheduled", op.Name)
+		}
+	}
+	return nil
+}
+
+// blame says whose decision failed, where it is a caller's own.
+func (r Recipe) blame(st Stage, err error) error {
+	if s, own := r.own[st.Name]; own {
+		return fmt.Errorf("%s by %s: %w", st.Name, s.Name, err)
+	}
+	return err
+}

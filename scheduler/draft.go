@@ -1,0 +1,149 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// A Draft is a schedule in the making, of one chunk on one cluster. A stage writes:
+//
+//	group    Grouping, and Layers where schedule.Layers does not give them
+//	split    the Split of each group, or other groups; Layers and Instances follow
+//	outputs  Outputs, Between, KeepOutputs
+//	order    Order, OrderName, and Costs to compare it with others
+//	kinds    LayerKinds
+//	bind     Bindings, Scopes, LayerBindings if any; Joins, Steps and Values follow
+//	spill    levels and addresses of the Values, tiles of the Steps, Spills
+//	address  addresses of the Values and stages in the LB
+//	issue    Lower
+//	prefetch Lower
+//	weights  Lower
+//	nest     the Nest of Steps, which [schedule.Schedule.Follow] sets
+type Draft struct {
+	*schedule.Schedule
+	Recipe  Recipe
+	Options Options
+	Cost    *cost.Model             // of commands on the machine, the caller's own included
+	Machine graphturbo.SplitOptions // the machine as Algorithm 1 sees it
+	Outputs schedule.Level          // where a layer's output should stay
+	Between schedule.Level          // where results pass from kernel to kernel, if not where Outputs and scopes say (LB)
+	Lower   lower.Options           // what the kernel generator may do
+
+	state   state
+	refine  func(*schedule.Schedule) // of the recipe's binding
+	values  map[string]Decision      // of settings, by stage; never written to
+	answers map[string]Solved        // by stage
+	method  string                   // the strategy at work
+	// again is Continue with another answer, for strategies, which can't know the table of
+	// stages that they stand in.
+	again func(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt run) (*Draft, error)
+}
+
+// solve keeps what an exact strategy says of its answer to a stage.
+func (d *Draft) solve(stage, unit string, answer solve.Outcome, note string) {
+	if answer.Status == milp.Feasible || answer.Status == milp.Limit {
+		d.state.tell(fmt.Sprintf("%s by %s: not proven to be the best (%s): %.4g %s, bound %.4g", stage, d.method,
+			answer.Stop, answer.Objective, unit, answer.Bound))
+	}
+	if d.answers == nil {
+		d.answers = map[string]Solved{}
+	}
+	d.answers[stage] = Solved{answer, unit, note}
+}
+
+// Units of the problems that stages pose.
+const (
+	BytesUnit   = "bytes moved"
+	SecondsUnit = "s"
+)
+
+// Solved summarises the answer of an exact strategy.
+type Solved struct {
+	solve.Outcome
+	Unit string // of objective and bound
+	Note string
+}
+
+// Answer returns the summary of a stage's answer, if its strategy is an exact one.
+func Answer(d *Draft, stage string) (a Solved, exact bool) {
+	a, exact = d.answers[stage]
+	return a, exact
+}
+
+// newDraft copies what the stages up to number last have decided.
+func newDraft(from *schedule.Schedule, last int, r Recipe, opt run) (*Draft, error) {
+	m, err := cost.NewWith(from.Spec, opt.Cost)
+	if err != nil {
+		return nil, err
+	}
+	opt.Uneven = opt.Uneven.Alternatives()[0]
+	s := &schedule.Schedule{Graph: from.Graph, Spec: from.Spec, Busy: cmp.Or(opt.active, from.Busy),
+		UnevenCores: opt.Uneven == schedule.UnevenAll, Memo: opt.memo}
+	for i, st := range r.table() {
+		if i <= last && st.keep != nil {
+			st.keep(s, from)
+		}
+	}
+	return &Draft{Schedule: s, refine: r.at("bind").Refine, Recipe: r, Options: opt.Options, state: opt.state, Cost: m,
+		Machine: splitOptions(s, m, opt.Options), Lower: lower.Options{Cost: opt.Cost}}, nil
+}
+
+// splitOptions are the machine and the switches as Algorithm 1 sees them.
+func splitOptions(s *schedule.Schedule, m *cost.Model, opt Options) graphturbo.SplitOptions {
+	spec, cores, dt := s.Spec, schedule.CoresWithLB(s.Spec), lower.ComputeType(s.Graph)
+	split := graphturbo.SplitOptions{
+		LBBytes: schedule.DataBytes(spec) * cores, Cores: cores, InPlace: opt.InPlace, Uneven: opt.Uneven.Alternatives()[0],
+		MACsPerSecond:      m.PeakMACsPerSecond(dt) / float64(spec.Clusters),
+		VectorOpsPerSecond: m.PeakVectorOpsPerSecond(dt) / float64(spec.Clusters),
+		GBBytesPerSecond:   spec.DDR.BandwidthBytesPerSecond / float64(spec.Clusters),
+	}
+	if spec.GB != nil {
+		split.GBBytesPerSecond = spec.GB.BandwidthBytesPerSecond
+	}
+	return split
+}
+
+// SplitOptions returns the options of Algorithm 1 when a schedule was made.
+func SplitOptions(s *schedule.Schedule, opt Options) (graphturbo.SplitOptions, error) {
+	m, err := CostModel(s, opt)
+	if err != nil {
+		return graphturbo.SplitOptions{}, err
+	}
+	return splitOptions(s, m, opt), nil
+}
+
+// CostModel prices commands on a schedule's machine.
+func CostModel(s *schedule.Schedule, opt Options) (*cost.Model, error) {
+	return cost.NewWith(s.Spec, opt.Cost)
+}
+
+// instance names an instance as group/index.
+func (d *Draft) instance(i int) string {
+	if i < 0 {
+		return "input"
+	}
+	inst := &d.Instances.Instances[i]
+	return fmt.Sprintf("%s/%d", d.Grouping.Groups[inst.Group].Name, inst.Index)
+}
+
+func (d *Draft) names(ops []model.OpID) string {
+	words := make([]string, len(ops))
+	for i, id := range ops {
+		words[i] = d.Graph.Op(id).Name
+	}
+	return strings.Join(words, " ")
+}
+
+func (d *Draft) valueText(v *schedule.Value) string {
+	return fmt.Sprintf("%s of %s", d.Graph.Tensor(v.Tensor).Name, d.instance(v.Instance))
+}

@@ -1,0 +1,98 @@
+package scheduler
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+)
+
+// Schedules of one name are lowered to one program, and steps of one key, be it of the choice of tiles or of kernels
+// that are alike, take the same time alone, whatever kinds of core run them.
+func TestEqualKeysEqualPrograms(t *testing.T) {
+	programs, choices, kernels := 0, 0, 0
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		spec, g := mixedMachine(t, r), mixedGraph(t, r)
+		recipe, err := Lookup([]string{"l1", "tiled-llb", "cross-layer"}[r.IntN(3)])
+		if err != nil {
+			t.Fatal(err)
+		}
+		net := network.Network{Name: "kinds", Graph: func(int64) (*model.Graph, error) { return g, nil }}
+		w := NewProblem(net, spec, spec, 1, Options{})
+		made, err := Prepare(t.Context(), net, spec, 1, recipe, Options{Chunk: 1})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		// Machines whose kinds differ in nothing but their rates are the hardest to tell apart.
+		own, p := kindsOf{}, DecisionsOf(made, false, false)
+		named, tiles, alike := map[[sha256.Size]byte][sha256.Size]byte{}, map[string]int64{}, map[string]int64{}
+		for range 6 {
+			for _, layers := range made.Schedule.Layers {
+				for l := range layers {
+					own[layers[l].Anchor] = r.IntN(len(spec.Kinds()))
+				}
+			}
+			q, name, err := w.Decided(t.Context(), p.with(kindsOf(cloned(own))))
+			if TooLarge(err) {
+				continue
+			} else if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			program, err := lower.Program("", spec, q.Plans, q.Lower)
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			text := sha256.Sum256(fmt.Appendf(nil, "%+v", program.Commands))
+			if same, known := named[name]; known && same != text {
+				t.Errorf("seed %d: two programs have one name", seed)
+			} else if !known {
+				named[name] = text
+				programs++
+			}
+			m, err := cost.New(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := &Draft{Schedule: q.Schedule, Cost: m, Lower: q.Lower}
+			x, err := newTiler(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x.inPlace = true
+			for i := range q.Schedule.Steps {
+				alone, outline, err := lower.Outline("step", spec, d.onBusy(lower.StepAlone(q.Schedule, i), 1), d.Lower)
+				if err != nil {
+					t.Fatalf("seed %d, step %d: %v", seed, i, err)
+				}
+				ps, _, err := sim.Latency(t.Context(), alone, outline, math.MaxInt64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				same := func(of map[string]int64, key string, count *int, what string) {
+					if was, known := of[key]; known && was != ps {
+						t.Errorf("seed %d, step %d: %s of one key take %d and %d ps", seed, i, what, was, ps)
+					} else if known {
+						*count++
+					}
+					of[key] = ps
+				}
+				if problem, ok := x.problem(i); ok && q.Schedule.Steps[i].Nest == nil {
+					same(tiles, x.key(i, x.product(i, problem)), &choices, "steps")
+				}
+				same(alike, kernelKey(q.Schedule, i), &kernels, "kernels")
+			}
+		}
+	}
+	if programs < 100 || choices < 50 || kernels < 50 {
+		t.Errorf("%d programs, %d choices of tiles and %d kernels: these say nothing", programs, choices, kernels)
+	}
+	t.Logf("%d programs, %d choices of tiles, %d kernels", programs, choices, kernels)
+}

@@ -1,0 +1,279 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/internal/suggest"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// Options are the settings of a run beside the recipe. The zero value is the default.
+type Options struct {
+	// InPlace lets element-wise operators overwrite their input in Algorithm 1's
+	// footprints.
+	InPlace bool
+	// Uneven says which extents may be cut into pieces that differ. Where Run may choose, a
+	// recipe with exact or searched decisions has the pieces that suit the greedy ones.
+	Uneven schedule.Uneven `json:",omitempty"`
+	// Chunk is the number of batch elements that a cluster works on at a time; 0:
+	// try every divisor of its share up to MaxTunedChunk and keep the fastest.
+	Chunk int64
+	// Clusters is the division of work between clusters; 0 as chunk then tries the divisors
+	// of the batch.
+	Clusters Division `json:",omitempty"`
+	// Lines asks for layers that are straight lines of the network's own operators, or of those with each attention
+	// as one: certificates are of no others. Variant tiled else joins and divides some.
+	Lines bool `json:",omitempty"`
+	// Level says which memory is filled with instances.
+	Level Level
+	// Cost prices commands in place of the formulas of package cost, which nil stands for.
+	Cost cost.Custom `json:"-"`
+
+	// Figures says that the program's commands and their times are not wanted, but what is
+	// measured of them: where clusters do the same, Result.Program then has no commands, names
+	// and tasks, and Result.Sim no times of commands. Large networks take less memory.
+	Figures bool `json:"-"`
+
+	// Tuned holds the nests of kernels for the strategy that takes them; nil: it looks for
+	// some.
+	Tuned *Tuned `json:",omitempty"`
+
+	// Solver is for the strategies that need one.
+	Solver milp.Solver `json:"-"`
+	// TimeLimit ends each integer program with what it has found; 0: none. A search ends
+	// at a number of states, at the same place on any machine, unless TimeLimitOnly is
+	// set: then the time ends it, too, and nothing else.
+	TimeLimit     time.Duration `json:",omitempty"`
+	TimeLimitOnly bool          `json:",omitempty"`
+	// Progress, if not nil, gets better solutions and bounds while a stage is decided;
+	// see milp.Options.
+	Progress func(stage string, p milp.Progress) `json:"-"`
+
+	// Deciding, if not nil, is called before a strategy decides a stage, and what it returns afterwards; of recipes side
+	// by side, by two at a time.
+	Deciding func(stage, strategy string) (decided func()) `json:"-"`
+	// Chunks, if not nil, is called before each chunk that Run tries, with the number of those before it and of all.
+	Chunks func(chunk int64, before, all int) `json:"-"`
+}
+
+// A run is a caller's options with the state of what is under way.
+type run struct {
+	Options
+	state
+}
+
+// A state is shared by strategies beside the options.
+type state struct {
+	note          func(string) // sink of Result.Notes
+	alone         bool         // no other chunk is tried: what may well be the answer is simulated in full at once
+	unchecked     bool         // leave the stages' checks out: the answer is checked later
+	times         int64        // how often a cluster runs the chunk, at most; 0: not known
+	active        int          // clusters that have work, and so share the DDR; 0: all
+	shared        *shared      // what recipes have in common; nil: nothing
+	mostInstances int          // that splits may give; 0: no limit
+	ddrWeight     float64      // see spread
+	// slower, if not nil, says whether a schedule that takes so many picoseconds at least is known not to be the fastest.
+	slower func(leastPs int64) bool
+	memo   *schedule.Memo
+	tiles  *tileMemo  // what tiles were chosen before; nil: nothing
+	given  *Decisions // that the recipe need not make; nil: none
+}
+
+// deciding tells who listens that a strategy begins with a stage.
+func (o Options) deciding(stage, strategy string) (decided func()) {
+	if o.Deciding == nil {
+		return func() {}
+	}
+	return o.Deciding(stage, strategy)
+}
+
+// tell passes a note on if a sink is set.
+func (o state) tell(note string) {
+	if o.note != nil {
+		o.note(note)
+	}
+}
+
+// oneAtATime are the options for recipes side by side, of which one reports at a time.
+func (o run) oneAtATime() run {
+	if report := o.Progress; report != nil {
+		var mu sync.Mutex
+		o.Progress = func(stage string, p milp.Progress) {
+			mu.Lock()
+			defer mu.Unlock()
+			report(stage, p)
+		}
+	}
+	return o
+}
+
+// searchLimit is the time that a search has, 0 if states are counted instead.
+func (o Options) searchLimit() time.Duration {
+	if o.TimeLimitOnly {
+		return o.TimeLimit
+	}
+	return 0
+}
+
+// ReportTo is the sink of a stage's progress, nil if none is set.
+func ReportTo(o Options, stage string) func(milp.Progress) {
+	if o.Progress == nil {
+		return nil
+	}
+	return func(p milp.Progress) { o.Progress(stage, p) }
+}
+
+// Level is the memory that plays the role of the paper's LB.
+type Level string
+
+// The levels.
+const (
+	// LevelAuto is the GB where hardware.Spec.NeedsRaise says so, else the LB.
+	LevelAuto Level = ""
+	LevelLB   Level = "lb"
+	LevelGB   Level = "gb" // one core for each cluster, see hardware.Raise
+)
+
+// Machine returns the accelerator as the decisions see it.
+func Machine(spec *hardware.Spec, level Level) (*hardware.Spec, error) {
+	switch level {
+	case LevelLB:
+		return spec, nil
+	case LevelGB:
+		return hardware.Raise(spec)
+	case LevelAuto:
+		if spec.NeedsRaise() {
+			return hardware.Raise(spec)
+		}
+		return spec, nil
+	}
+	return nil, fmt.Errorf("level is %q, expected %q, %q or nothing", level, LevelLB, LevelGB)
+}
+
+// Limits of one run. A batch far beyond them says nothing new: it is the same chunk
+// over and over.
+const (
+	MaxBatch = 1 << 20
+	// MaxTunedChunk is the largest chunk that tuning tries.
+	MaxTunedChunk = 512
+)
+
+func CheckBatch(batch int64) error {
+	if batch < 1 || batch > MaxBatch {
+		return fmt.Errorf("batch is %d, expected 1 to %d", batch, MaxBatch)
+	}
+	return nil
+}
+
+// Divisors lists the divisors of n up to most, ascending.
+func Divisors(n, most int64) []int64 {
+	var d []int64
+	for i := int64(1); i <= min(n, most); i++ {
+		if n%i == 0 {
+			d = append(d, i)
+		}
+	}
+	return d
+}
+
+// Shares divides a batch over clusters as evenly as whole elements allow.
+func Shares(batch int64, clusters int) []int64 {
+	s := make([]int64, clusters)
+	for k := range s {
+		s[k] = batch / int64(clusters)
+		if int64(k) < batch%int64(clusters) {
+			s[k]++
+		}
+	}
+	return s
+}
+
+// TooLarge reports whether an error says that a chunk is too large for the machine or the
+// program. Anything else that goes wrong is no reason to try another chunk or recipe.
+func TooLarge(err error) bool {
+	var tooBig *graphturbo.DoesNotFitError
+	var tooMany *lower.TooLargeError
+	return errors.As(err, &tooBig) || errors.As(err, &tooMany)
+}
+
+// fatal reports whether an error ends the rest: it is one, and not that something is too large.
+func fatal(ctx context.Context, err error) bool {
+	return err != nil && (ctx.Err() != nil || !TooLarge(err))
+}
+
+// A Division says what the clusters divide between them.
+type Division string
+
+// The divisions. In all but the first, every cluster has a part of the network and sees the
+// whole batch, chunk by chunk, and what one cluster makes and another reads is in the DDR.
+const (
+	OverBatch Division = ""         // the batch: a cluster runs the whole network on its share
+	Pipelined Division = "pipeline" // the network, into stages of least load ([partition.Solve])
+	OverLayer Division = "layers"   // layers, where the pieces together take less time
+	OverKinds Division = "kinds"    // layers, between clusters of one kind of core each ([hardware.Spec.Apart])
+)
+
+// Divisions lists the names of all, that of OverBatch being "batch".
+func Divisions() []string {
+	return []string{"batch", string(Pipelined), string(OverLayer), string(OverKinds)}
+}
+
+// LookupDivision finds a division by its name.
+func LookupDivision(name string) (Division, error) {
+	if !slices.Contains(Divisions(), name) {
+		return "", fmt.Errorf("unknown division of the clusters' work %q%s", name, suggest.Expected(name, Divisions()))
+	}
+	if name == "batch" {
+		return OverBatch, nil
+	}
+	return Division(name), nil
+}
+
+// Name is the division's name, by which LookupDivision finds it.
+func (d Division) Name() string {
+	if d == OverBatch {
+		return "batch"
+	}
+	return string(d)
+}
+
+// machine is that of [Machine], with a cluster for each kind of core if d is OverKinds.
+func (d Division) machine(described *hardware.Spec, level Level) (*hardware.Spec, error) {
+	spec, err := Machine(described, level)
+	if err != nil || d != OverKinds {
+		return spec, err
+	}
+	return spec.Apart()
+}
+
+// shares are the elements of the batch that each cluster sees.
+func (d Division) shares(batch int64, clusters int) []int64 {
+	if d == OverBatch {
+		return Shares(batch, clusters)
+	}
+	return slices.Repeat([]int64{batch}, clusters)
+}
+
+// whose elements a chunk is of.
+func (d Division) whose() string {
+	if d == OverBatch {
+		return "of a cluster"
+	}
+	return "that the clusters work on together"
+}
+
+// errSlower ends an attempt whose schedule can't be the fastest.
+var errSlower = errors.New("a schedule was faster")
+
+// SolverMemory keeps an integer program below what a small machine has.
+const SolverMemory = 4 << 30

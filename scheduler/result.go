@@ -1,0 +1,403 @@
+package scheduler
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// Result is a simulated schedule.
+type Result struct {
+	Recipe   Recipe
+	Source   string
+	Machine  *hardware.Spec // as described
+	Spec     *hardware.Spec // as the decisions saw it, see Level
+	Batch    int64
+	Chunk    int64
+	Uneven   schedule.Uneven      // not UnevenFastest
+	Shares   []int64              // of the batch that each cluster sees: all of it if they divide the network
+	Clusters Division             // of the work
+	Schedule *schedule.Schedule   // of the first cluster's first chunk, or of all clusters without their steps
+	Outputs  schedule.Level       // where layers' outputs should stay
+	Lower    lower.Options        // what the kernel generator may do
+	Plans    [][]lower.Segment    // what each cluster runs
+	wholes   []*schedule.Schedule // sums of the segments that clusters divide
+	Program  *isa.Program
+	Sim      *sim.Result
+	// Tried lists the chunk sizes that were tuned over, with their throughput.
+	Tried []Trial
+	Notes []string
+
+	winner  Recipe // see By
+	level   Level
+	figures bool              // see Options.Figures
+	answers map[string]Solved // of the exact strategies, by stage
+	// values has the values of settings, by schedule and stage.
+	values map[*schedule.Schedule]map[string]Decision
+}
+
+// Trial is a chunk size and what it gave.
+type Trial struct {
+	Chunk               int64
+	ThroughputPerSecond float64
+	Err                 error
+}
+
+// By is the recipe that made the schedule: Recipe, or the fastest of those that it takes the fastest of.
+func (r *Result) By() Recipe {
+	if r.winner.Name != "" {
+		return r.winner
+	}
+	return r.Recipe
+}
+
+// Improved is the result under the name of the search that began with its recipe.
+func (r *Result) Improved() *Result {
+	x := *r
+	x.Recipe, x.winner = r.By(), Recipe{}
+	if !strings.HasPrefix(x.Recipe.Name, "best (") { // else a search has gone on from what one had found
+		x.Recipe.Name = fmt.Sprintf("best (from %s)", x.Recipe.Name)
+		x.Recipe.Description = "a recipe's schedule, improved as a whole"
+	}
+	if r.Program != nil {
+		p := *r.Program
+		x.Program, p.Name = &p, ProgramName(&x)
+	}
+	return &x
+}
+
+// LatencySeconds is the time of the whole batch.
+func (r *Result) LatencySeconds() float64 { return float64(r.Sim.TotalPs) * 1e-12 }
+
+// ThroughputPerSecond is in batch elements.
+func (r *Result) ThroughputPerSecond() float64 { return float64(r.Batch) / r.LatencySeconds() }
+
+// Raised reports whether the LLB has the role of the L1; see Level.
+func (r *Result) Raised() bool { return r.Spec != r.Machine && r.Clusters != OverKinds }
+
+// Solved returns the status that an exact strategy of a stage gave with its answer.
+func (r *Result) Solved(stage string) (answer Solved, exact bool) {
+	answer, exact = r.answers[stage]
+	return answer, exact
+}
+
+// Decided is the value of a stage as JSON; "": it has none that can be written so.
+func (r *Result) Decided(stage string) string {
+	data, err := json.Marshal(r.values[r.Schedule][stage])
+	if err != nil || r.values[r.Schedule][stage] == nil {
+		return ""
+	}
+	return string(data)
+}
+
+// active counts the clusters that have a share of the batch.
+func (r *Result) active() (n int) {
+	for _, share := range r.Shares {
+		if share > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// plan gives each cluster its chunks and what is left of its share; get makes the draft
+// for so many batch elements, which a cluster runs so many times at most. idle counts the
+// clusters without work.
+func (r *Result) plan(get func(size, times int64) (*Draft, error)) (idle int, err error) {
+	drafts, times := map[int64]*Draft{}, map[int64]int64{}
+	type part struct{ size, times int64 }
+	parts := func(share int64) []part {
+		chunk := min(r.Chunk, share)
+		return []part{{chunk, share / max(1, chunk)}, {share % max(1, chunk), 1}}
+	}
+	for _, share := range r.Shares {
+		for _, x := range parts(share) {
+			times[x.size] = max(times[x.size], x.times)
+		}
+	}
+	for _, share := range r.Shares {
+		var plan []lower.Segment
+		if share == 0 {
+			idle++
+		}
+		for _, part := range parts(share) {
+			if part.size == 0 {
+				continue
+			}
+			d := drafts[part.size]
+			if d == nil {
+				if d, err = get(part.size, times[part.size]); err != nil {
+					return 0, err
+				}
+				drafts[part.size] = d
+				r.keep(d.Schedule, d.values)
+			}
+			if r.Schedule == nil {
+				r.Schedule, r.Outputs, r.Lower, r.answers = d.Schedule, d.Outputs, d.Lower, d.answers
+			}
+			plan = append(plan, lower.Segment{Schedule: d.Schedule, Iterations: int(part.times)})
+		}
+		r.Plans = append(r.Plans, plan)
+	}
+	return idle, nil
+}
+
+// keep notes values of a schedule's settings.
+func (r *Result) keep(s *schedule.Schedule, values map[string]Decision) {
+	if r.values == nil {
+		r.values = map[*schedule.Schedule]map[string]Decision{}
+	}
+	if r.values[s] == nil {
+		r.values[s] = map[string]Decision{}
+	}
+	maps.Copy(r.values[s], values)
+}
+
+// Sizes are the batch elements of the schedules of clusters that divide the batch: whole chunks first, then what is
+// left.
+func (r *Result) Sizes() map[*schedule.Schedule]int64 {
+	sizes := map[*schedule.Schedule]int64{}
+	for k, plan := range r.Plans {
+		rest := r.Shares[k]
+		for i, seg := range plan {
+			if _, known := sizes[seg.Schedule]; !known {
+				if sizes[seg.Schedule] = rest / int64(seg.Iterations); i == 0 {
+					sizes[seg.Schedule] = min(r.Chunk, r.Shares[k])
+				}
+			}
+			rest -= sizes[seg.Schedule] * int64(seg.Iterations)
+		}
+	}
+	return sizes
+}
+
+// assume notes what a network takes for granted.
+func (r *Result) assume(net network.Network) {
+	if net.Assumed != "" {
+		r.Notes = append(r.Notes, "assumed: "+net.Assumed)
+	}
+}
+
+// describe notes what is odd about a result that has its plans. idle counts the
+// clusters without work.
+func (r *Result) describe(idle int) error {
+	if idle > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("batch %d leaves %d of %d clusters idle", r.Batch, idle, len(r.Shares)))
+	}
+	if r.Schedule.Place == nil && r.Batch%int64(len(r.Shares)) != 0 && idle == 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("batch %d does not divide over %d clusters: they take %v", r.Batch,
+			len(r.Shares), r.Shares))
+	}
+	if most, mean := r.cores(); most < r.Spec.CoresWith(hardware.Matrix) || most < r.Spec.CoresWith(hardware.Vector) {
+		r.Notes = append(r.Notes, fmt.Sprintf("of the %d cores of a cluster at most %d work at a time, %.3g in the mean of "+
+			"layers: a number that divides more extents may be faster", r.Spec.Cores(), most, mean))
+	}
+	m, err := cost.NewWith(r.Spec, r.Lower.Cost)
+	if err != nil {
+		return err
+	}
+	if dt := lower.ComputeType(r.Schedule.Graph); !m.Native(dt) {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s gives no matrix rate for %v; it is derived from another type's by "+
+			"element size", r.Machine.Name, dt))
+	}
+	if need, size := r.ddrBytes(), int64(r.Spec.DDR.SizeBytes)*int64(r.Spec.ChipCount()); need > size {
+		r.Notes = append(r.Notes, fmt.Sprintf("parameters, inputs, outputs and what lies there between groups take at "+
+			"least %s of the DDR, which has %s: %s too many", hardware.Bytes(need).Rounded(), hardware.Bytes(size).Rounded(),
+			hardware.Bytes(need-size).Rounded()))
+	}
+	return nil
+}
+
+// cores is how many cores of a cluster work at a time, at most and in the mean of the steps.
+func (r *Result) cores() (most int, mean float64) {
+	if r.Schedule.Place != nil || len(r.Schedule.Steps) == 0 { // each cluster has its own steps
+		return math.MaxInt, 0
+	}
+	for i := range r.Schedule.Steps {
+		n := int(r.Schedule.Steps[i].Active())
+		most, mean = max(most, n), mean+float64(n)
+	}
+	return most, mean / float64(len(r.Schedule.Steps))
+}
+
+// ddrBytes is a lower bound on the memory used in the DDR: by parameters once, by inputs and outputs
+// of the batch, and, in the cluster with the largest share, by other values when most are alive.
+func (r *Result) ddrBytes() (bytes int64) {
+	s := r.Schedule
+	for _, t := range s.Graph.Tensors {
+		if t.Role == model.Constant {
+			bytes += t.Bytes()
+		}
+	}
+	chunks := int64(1)
+	if r.Clusters == OverBatch {
+		chunks = r.Batch / r.Chunk
+	}
+	for _, id := range slices.Concat(s.Graph.Inputs, s.Graph.Outputs) {
+		bytes += chunks * s.Graph.Tensor(id).Bytes()
+	}
+	if s.Place != nil {
+		return bytes // each cluster has its own steps
+	}
+	change := make([]int64, len(s.Steps)+1)
+	for i := range s.Values {
+		if v := &s.Values[i]; v.Instance >= 0 && v.Level == schedule.DDR && !s.Graph.IsOutput(v.Tensor) {
+			change[v.Def] += v.Bytes
+			change[v.Last+1] -= v.Bytes
+		}
+	}
+	alive, most := int64(0), int64(0)
+	for _, by := range change {
+		alive += by
+		most = max(most, alive)
+	}
+	return bytes + most
+}
+
+// ProgramName names the program of a result.
+func ProgramName(r *Result) string {
+	if r.Clusters != OverBatch {
+		return fmt.Sprintf("%s/%s/%s/%s", r.Source, r.Spec.Name, r.Recipe.Name, r.Clusters)
+	}
+	return fmt.Sprintf("%s/%s/%s", r.Source, r.Spec.Name, r.Recipe.Name)
+}
+
+// DecisionsOf takes the decisions of a schedule as they are. What the recipe's own strategies make again at once is
+// left to them, unless all is asked for, as of a file.
+func DecisionsOf(r *Result, inPlace, all bool) *Decisions {
+	_, slow := r.Recipe.greedy()
+	all = all || r.Recipe.stages != nil || r.Recipe.evaluations > 0
+	behind := slices.IndexFunc(r.Recipe.table(), func(st Stage) bool { return st.Name == "bind" }) + 1
+	for _, st := range r.Recipe.table()[behind:] {
+		all = all || !r.Recipe.byRule(st.Name)
+	}
+	by := r.Recipe
+	by.Fallback, by.evaluations = nil, 0
+	take := func(s *schedule.Schedule, size int64) *Decisions {
+		d := &Draft{Schedule: s, Recipe: r.Recipe, Outputs: r.Outputs, Lower: r.Lower, values: r.values[s]}
+		p := &Decisions{Recipe: by, InPlace: inPlace, Uneven: r.Uneven, Chunk: size, Stages: r.Recipe.table()}
+		for _, st := range p.Stages {
+			var x Decision
+			if st.take != nil {
+				x = st.take(d, all)
+			}
+			p.Values = append(p.Values, x)
+		}
+		return p
+	}
+	p := take(r.Schedule, r.Chunk)
+	if all || slow {
+		p.rest = map[int64]*Decisions{}
+		for s, size := range r.Sizes() {
+			if size != r.Chunk {
+				p.rest[size] = take(s, size)
+			}
+		}
+	}
+	return p
+}
+
+// Energy is the energy of the simulated program: its operations, the bytes that its moves read
+// and write at each level, and what the chip takes in its latency whatever it does. Nil: the
+// machine's description has no figures.
+func (r *Result) Energy() *cost.Energy { return EnergyOf(r.Spec, r.Schedule.Graph, r.Sim) }
+
+// EnergyOf is the energy of a simulated program of a graph.
+func EnergyOf(spec *hardware.Spec, g *model.Graph, r *sim.Result) *cost.Energy {
+	return EnergyOfWork(spec, g, r.MACs, r.VectorOps, r.Dynamic.AccessBytes, r.TotalPs)
+}
+
+// EnergyOfWork is the energy of operations and moves of a graph that take ps picoseconds; bytes are those that moves
+// read and write at each level. Nil: the description of the machine has no figures.
+func EnergyOfWork(spec *hardware.Spec, g *model.Graph, macs, vectorOps int64, bytes [isa.NumLevels]int64,
+	ps int64) *cost.Energy {
+	return cost.EnergyOf(spec, lower.ComputeType(g), cost.Work{MACs: macs, VectorOps: vectorOps,
+		LBBytes: bytes[isa.LB], GBBytes: bytes[isa.GB], DDRBytes: bytes[isa.DDR], Seconds: float64(ps) * 1e-12})
+}
+
+// Joules is the sum of the energy of a result; 0: the machine's description has no figures.
+func Joules(r *Result) float64 {
+	if e := r.Energy(); e != nil {
+		return e.Total()
+	}
+	return 0
+}
+
+// commands names the commands that the schedules of a result are lowered to, of the same graph and machine.
+func (r *Result) commands() [sha256.Size]byte {
+	b := Key(fmt.Append(nil, r.Lower.Generator))
+	named := map[*schedule.Schedule]bool{}
+	for _, segments := range r.Plans {
+		for _, seg := range segments {
+			b.Add(int64(seg.Iterations))
+			if !named[seg.Schedule] {
+				named[seg.Schedule] = true
+				b.schedule(seg.Schedule)
+			}
+		}
+	}
+	return sha256.Sum256(b)
+}
+
+// schedule adds all that commands follow from.
+func (b *Key) schedule(s *schedule.Schedule) {
+	b.Add(s.WeightRoom.BufferBytes(s.Spec), s.WeightRoom.HomeBytes(s.Spec))
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
+		b.Add(int64(st.Instance), int64(st.Kind), int64(layer.Anchor), int64(len(layer.Ops)))
+		for _, id := range layer.Ops {
+			b.Add(int64(id))
+		}
+		b.region(st.CoreOutput)
+		b.binding(st.Binding)
+		b.Add(st.Tiles, st.StageAddress, st.StageBytes, int64(len(st.Reads)), int64(len(st.Params)))
+		if st.Panels {
+			b.Add(-1)
+		}
+		for k := range st.Reads {
+			r := &st.Reads[k]
+			b.Add(int64(r.Value), r.NeedBytes, r.RemoteBytes, r.UnionBytes, r.CoreNeedBytes, r.CoreRemoteBytes)
+		}
+		for k := range st.Params {
+			x := &st.Params[k]
+			b.Add(int64(x.Tensor), x.Offset, x.CoreBytes, x.UnionBytes)
+		}
+		if st.Nest != nil {
+			*b = append(*b, st.Nest.Text(s.Graph.Tensor(st.Output))...)
+		}
+	}
+	for i := range s.Values {
+		v := &s.Values[i]
+		b.Add(int64(v.Tensor), int64(v.Instance), int64(v.Level), v.Address, v.Bytes, v.CoreBytes, int64(v.Def),
+			int64(v.Last))
+		b.region(v.Region)
+		b.binding(v.Binding)
+	}
+}
+
+// leftOfLLB is the number of sixteenths of the LLB that values leave in all schedules of a result; 16: there is none.
+func (r *Result) leftOfLLB() int64 {
+	left := int64(16)
+	for _, list := range r.Plans {
+		for i := range list {
+			if s := list[i].Schedule; s.GBCapacity > 0 {
+				left = min(left, 16*(s.GBCapacity-s.GBActivationBytes)/s.GBCapacity)
+			}
+		}
+	}
+	return left
+}

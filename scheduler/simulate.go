@@ -1,0 +1,187 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// latency is the simulated time of the plans, in picoseconds; math.MaxInt64 above a limit.
+func (r *Result) latency(ctx context.Context, limit int64) (ps int64, err error) {
+	return latency(ctx, ProgramName(r), r.Spec, r.Plans, r.Lower, limit)
+}
+
+func latency(ctx context.Context, name string, spec *hardware.Spec, plans [][]lower.Segment, opt lower.Options,
+	limit int64) (ps int64, err error) {
+	_, made, err := stream(ctx, name, spec, plans, opt, sim.Options{TimesOnly: true, LimitPs: limit}, nil)
+	switch {
+	case errors.Is(err, sim.ErrLimit):
+		return math.MaxInt64, nil
+	case err != nil:
+		return 0, err
+	case made != nil:
+		return made.TotalPs, nil
+	}
+	p, alike, err := lower.Outline(name, spec, plans, Until(ctx, opt))
+	if err != nil {
+		return 0, err
+	}
+	ps, _, err = sim.Latency(ctx, p, alike, limit)
+	return ps, err
+}
+
+// Simulate lowers the plans and runs the program.
+func Simulate(ctx context.Context, r *Result) error {
+	if r.figures {
+		opt := r.Lower
+		opt.Most = lower.MaxStreamed
+		p, made, err := stream(ctx, ProgramName(r), r.Spec, r.Plans, opt, sim.Options{}, nil)
+		if made != nil || err != nil {
+			r.Program, r.Sim = p, made
+			return err
+		}
+	}
+	var err error
+	r.Program, err = lower.Program(ProgramName(r), r.Spec, r.Plans, Until(ctx, r.Lower))
+	if err != nil {
+		return err
+	}
+	r.Sim, err = Simulated(ctx, r.Program)
+	return err
+}
+
+// Until makes lowering end with a context.
+func Until(ctx context.Context, opt lower.Options) lower.Options {
+	opt.Stopped = ctx.Err
+	return opt
+}
+
+// lookAhead is the number of commands that a stream knows beyond the last that has ended, at first.
+const lookAhead = 1 << 13
+
+// stream simulates plans while they are lowered, and judges the program unless only times are
+// wanted. seen, if not nil, is called with commands before they run, and the number of those before
+// them; commands come anew from the first if too few were known, and its error ends the simulation. There is no result
+// if clusters do different things.
+func stream(ctx context.Context, name string, spec *hardware.Spec, plans [][]lower.Segment, opt lower.Options,
+	measure sim.Options, seen func(s *sim.Stream, first int, commands []isa.Command) error) (
+	p *isa.Program, made *sim.Result, err error) {
+	for ahead := lookAhead; ; ahead *= 4 {
+		var s *sim.Stream
+		n := 0
+		ok, err := lower.Stream(name, spec, plans, Until(ctx, opt), !measure.TimesOnly,
+			func(program *isa.Program) (feed func([]isa.Command) error, err error) {
+				p = program
+				s, err = sim.NewStream(p, ahead, measure)
+				return func(commands []isa.Command) error {
+					if seen != nil {
+						if err := seen(s, n, commands); err != nil {
+							return err
+						}
+					}
+					n += len(commands)
+					return s.Feed(ctx, commands)
+				}, err
+			})
+		var late *sim.LateError
+		if errors.As(err, &late) {
+			continue
+		}
+		if ok && err == nil {
+			made, err = s.End(ctx)
+		}
+		return p, made, err
+	}
+}
+
+// Simulated runs a program and judges it.
+func Simulated(ctx context.Context, p *isa.Program) (*sim.Result, error) {
+	r, err := sim.Run(ctx, p, sim.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := sim.CheckBuffers(p, r); err != nil {
+		return nil, fmt.Errorf("internal error, the program overwrites memory in use: %w", err)
+	}
+	if least := r.Bound.Ps(); least > r.TotalPs {
+		return nil, fmt.Errorf("internal error, program %q takes %d ps, less than its bound of %d ps",
+			p.Name, r.TotalPs, least)
+	}
+	return r, nil
+}
+
+// On simulates the schedules of r again on a machine that differs from r's only in
+// what no decision looks at: the time of a launch, the efficiency of the DDR, what a
+// matrix unit loses between blocks. The decisions are not made again.
+func (r *Result) On(ctx context.Context, spec *hardware.Spec) (*Result, error) {
+	machine, err := r.Clusters.machine(spec, r.level)
+	if err != nil {
+		return nil, err
+	}
+	again := *r
+	again.Machine, again.Spec, again.Tried, again.Sim = spec, machine, nil, nil
+	if err := Simulate(ctx, &again); err != nil {
+		return nil, err
+	}
+	return &again, nil
+}
+
+// LatencyOn is the latency in seconds of what On gives, without the rest of a result.
+func (r *Result) LatencyOn(ctx context.Context, spec *hardware.Spec) (float64, error) {
+	machine, err := r.Clusters.machine(spec, r.level)
+	if err != nil {
+		return 0, err
+	}
+	on := *r
+	on.Spec = machine
+	ps, err := on.latency(ctx, math.MaxInt64)
+	return float64(ps) * 1e-12, err
+}
+
+// Replay simulates a schedule of one cluster's chunk that every busy cluster runs
+// a number of times.
+func Replay(ctx context.Context, name string, s *schedule.Schedule, clusters int, iterations int,
+	opt lower.Options) (*sim.Result, error) {
+	plans := make([][]lower.Segment, s.Spec.Clusters)
+	for k := range min(clusters, len(plans)) {
+		plans[k] = []lower.Segment{{Schedule: s, Iterations: iterations}}
+	}
+	p, err := lower.Program(name, s.Spec, plans, Until(ctx, opt))
+	if err != nil {
+		return nil, err
+	}
+	return Simulated(ctx, p)
+}
+
+// memories keeps unused memories. A sync.Pool would lose them to the collector.
+type memories struct {
+	mu   sync.Mutex
+	free []*lower.Memory
+}
+
+// take is one that nobody uses, and give gives it back.
+func (m *memories) take() *lower.Memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := len(m.free)
+	if n == 0 {
+		return &lower.Memory{}
+	}
+	x := m.free[n-1]
+	m.free = m.free[:n-1]
+	return x
+}
+
+func (m *memories) give(x *lower.Memory) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.free = append(m.free, x)
+}

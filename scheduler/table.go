@@ -1,0 +1,117 @@
+package scheduler
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// Stages lists the pipeline in the order in which decisions are made: flags, completion,
+// sweeps, JSON and documents are made from it.
+func Stages() []Stage { return slices.Clone(stageTable()) }
+
+// tableOnce is filled when it is asked for, since strategies ask for it.
+var tableOnce struct {
+	once sync.Once
+	list []Stage
+}
+
+// stageTable is Stages for those that change nothing in it.
+func stageTable() []Stage {
+	tableOnce.once.Do(func() { tableOnce.list = makeStages() })
+	return tableOnce.list
+}
+
+func makeStages() []Stage {
+	return []Stage{
+		{Name: "group", Description: "which operators become one kernel",
+			Strategies: []Strategy{layerKernels, fusedOps, convPairs, stitchedKernels, stitchedOps, algorithm2,
+				algorithm2Divisors, algorithm2InPlace, algorithm2Layers, algorithm2Apart, oneKernel, slicedKernel},
+			keep:  keepGroups,
+			check: by(checkGroups), hopeless: idle, take: takeGroups, text: groupText},
+		{Name: "split", Description: "how a group is cut into instances",
+			Strategies: []Strategy{NoSplit, oneFactorForAll, algorithm1, exactSplit},
+			keep:       func(_, _ *schedule.Schedule) {}, // the groups have it
+			check:      by(checkGroups), limit: limitInstances, heldBy: "group", text: splitText},
+		{Name: "layers", Description: "where the layers of a kernel begin, and in which order they run",
+			Strategies: []Strategy{derivedLayers},
+			keep:       func(to, _ *schedule.Schedule) { deriveLayers(to) }, // the groups have them
+			check:      by(schedule.CheckLayers), take: takeLayers, moves: layerMoves, text: layersText},
+		{Name: "instances", Description: "the instances that follow, and what they read of each other",
+			Strategies: []Strategy{instances},
+			keep:       func(to, from *schedule.Schedule) { to.Instances = from.Instances },
+			check:      by(checkInstances), text: instancesText},
+		{Name: "outputs", Description: "the memory where a layer's output should stay",
+			Strategies: []Strategy{outputsDDR, outputsLLB, outputsL1, outputsInside, outputsLLBKept,
+				outputsL1Kept},
+			check: checkOutputs, take: takeOutputs, text: outputsText},
+		{Name: "kinds", Description: "which kind of core runs a layer, where a cluster has several",
+			Strategies: []Strategy{greedyKinds, exactKinds, ilpKinds},
+			keep:       func(to, from *schedule.Schedule) { to.LayerKinds = from.LayerKinds },
+			check:      by(schedule.CheckKinds), take: takeKinds, moves: kindMoves, unlessNil: true, text: kindsText},
+		{Name: "order", Description: "the order of the instances",
+			Strategies: []Strategy{layerByLayer, chunkByChunk, BreadthFirst, depthFirst, heaviestFirst, algorithm3, exactOrder,
+				ilpOrder},
+			keep: func(to, from *schedule.Schedule) {
+				to.Order, to.OrderName, to.Costs = slices.Clone(from.Order), from.OrderName, slices.Clone(from.Costs)
+				to.Place, to.Cluster = from.Place, from.Cluster
+			},
+			check: by(schedule.CheckOrder), take: takeOrder, moves: orderMoves, text: orderText},
+		{Name: "bind", Description: "over which cores an output is spread, and its scope",
+			Strategies: []Strategy{plainBinding, EvenBinding, blockLocality, algorithm4, insideBinding, exactBinding,
+				ilpBinding},
+			keep: func(to, from *schedule.Schedule) {
+				to.Bindings, to.Scopes, to.LayerBindings = slices.Clone(from.Bindings), slices.Clone(from.Scopes),
+					from.LayerBindings
+			},
+			check: by(checkBindings), take: takeBindings, moves: bindMoves, text: bindText},
+		{Name: "join", Description: "the copies and redistributions that follow, and the steps of the kernels",
+			Strategies: []Strategy{joins},
+			check:      by(schedule.CheckSteps), text: joinText},
+		bufferStage(),
+		reserve.Stage(),
+		{Name: "spill", Description: "what leaves a full memory first",
+			Strategies: []Strategy{longestLifetime, largestFirst, neededSpills, overLongest, overLeastMoved,
+				exactSpills},
+			check: by(schedule.CheckPlan), take: takePlacement, moves: placementMoves, settings: placementSettings,
+			text: spillText},
+		addresses.Stage(),
+		{Name: "issue", Description: "what the commands of a kernel may overtake",
+			Strategies: []Strategy{inOrder, exposed, crossLayer, crossUnit}, take: takeGenerator, settings: generatorSettings,
+			text: generatorText},
+		{Name: "prefetch", Description: "what loads from the DDR wait for",
+			Strategies: []Strategy{loadsWait, loadsAhead, loadsAtStart}, heldBy: "issue", text: generatorText},
+		{Name: "weights", Description: "whether weights stay in the LLB from kernel to kernel",
+			Strategies: []Strategy{reloadWeights, keepWeights}, heldBy: "issue", text: generatorText},
+		{Name: "nest", Description: "the loops in which the cores run a layer",
+			Strategies: []Strategy{RuleNests, ansorNests, tiledNests},
+			check:      by(schedule.CheckPlan), hopeless: slowInTiles, take: takeLoops, moves: nestMoves,
+			settings: nestSettings, text: nestText},
+	}
+}
+
+// Choices lists the stages that have more than one strategy.
+func Choices() []Stage { return choices(stageTable()) }
+
+// LookupStage finds a stage by name.
+func LookupStage(name string) (Stage, error) { return lookupStage(stageTable(), name) }
+
+// MovesOf lists the moves of some rows of [Stages].
+func MovesOf(stages ...string) (moves []Move) {
+	for _, st := range Stages() {
+		if slices.Contains(stages, st.Name) {
+			moves = append(moves, st.moves...)
+		}
+	}
+	return moves
+}
+
+// SettingsOf lists the changes that the settings of a row of [Stages] allow: of each setting all values.
+func SettingsOf(stage string) [][]func(*Decisions) *Decisions {
+	st, err := LookupStage(stage)
+	if err != nil {
+		return nil
+	}
+	return st.settings
+}
