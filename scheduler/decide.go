@@ -154,11 +154,9 @@ func (p *Decisions) decided(st Stage) Decision {
 // held is the decision of a stage that an earlier one has made.
 type held struct{}
 
-func (held) Stage() string { return "" }
-
+func (held) Stage() string                       { return "" }
 func (held) Apply(context.Context, *Draft) error { return nil }
-
-func (held) Key(*Key, *Decisions) {}
+func (held) Key(*Key, *Decisions)                {}
 
 // allRead reports an operator whose results nobody reads.
 func allRead(g *model.Graph) error {

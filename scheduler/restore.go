@@ -148,13 +148,10 @@ func (r *Result) Settings() []schedulefile.Decision { return r.written(r.Schedul
 // unread is the decision of a stage that the reader of a file does not have. The schedule does not need it.
 type unread struct{ stage, value string }
 
-func (x unread) Stage() string { return x.stage }
-
+func (x unread) Stage() string                       { return x.stage }
 func (x unread) Apply(context.Context, *Draft) error { return nil }
-
-func (x unread) Key(b *Key, _ *Decisions) { b.Text(x.value) }
-
-func (x unread) MarshalJSON() ([]byte, error) { return []byte(x.value), nil }
+func (x unread) Key(b *Key, _ *Decisions)            { b.Text(x.value) }
+func (x unread) MarshalJSON() ([]byte, error)        { return []byte(x.value), nil }
 
 // readValues takes over what a file says of settings.
 func (r *Result) readValues(s *schedule.Schedule, number int, all []schedulefile.Decision) error {
