@@ -90,7 +90,7 @@ var budget = map[string]int{
 	"model/zoo":                       2949,
 	"notebooks/show":                  84,
 	"plots":                           2210,
-	"scheduler":                       9934,
+	"scheduler":                       9933,
 	"scheduler/answers":               1868,
 	"scheduler/explain":               837,
 	"scheduler/picture":               276,

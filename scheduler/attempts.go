@@ -132,7 +132,7 @@ func (c *contest) time(ctx context.Context, made *Result, limit int64) (ps int64
 func (c *contest) attempts(ctx context.Context, lanes []lane) (list []attempt, err error) {
 	for i, r := range c.recipes {
 		all := c.opt.Uneven.Alternatives()
-		if r.Pick("bind") == EvenBinding.Name { // whose pieces differ anyway
+		if r.Pick("bind") == evenBinding.Name { // whose pieces differ anyway
 			all = all[:1]
 		}
 		if greedy, slow := r.greedy(); slow && len(all) > 1 {

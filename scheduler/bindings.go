@@ -417,7 +417,7 @@ var ilpBinding = Strategy{Name: "ilp", Description: "least cost, by integer prog
 // BindingOptions are the options of a binding problem.
 func BindingOptions(o Options, n *binding.Network) binding.Options {
 	return binding.Options{TimeLimit: o.TimeLimit, MemoryBytes: SolverMemory, Start: n.Given, Solver: o.Solver,
-		Progress: ReportTo(o, "bind")}
+		Progress: o.ReportTo("bind")}
 }
 
 // leastBinding gives a draft with an order the bindings and scopes of least cost.
@@ -509,7 +509,7 @@ func measureJoins(s *schedule.Schedule) {
 	}
 }
 
-var EvenBinding = Strategy{Name: "even",
+var evenBinding = Strategy{Name: "even",
 	Description: "each layer over as many cores as leave the largest part the smallest",
 	Decide: func(ctx context.Context, d *Draft) error {
 		if err := plainBinding.Decide(ctx, d); err != nil {

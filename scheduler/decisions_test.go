@@ -142,7 +142,7 @@ func TestDecisionNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := DecisionsOf(made, false, false)
+	first := made.Decisions(false, false)
 	plain := first.with(first.Groups())
 	op, level := plain.Groups()[0].Ops[0], schedule.GB
 	change := func(set func(*Decisions)) *Decisions {
@@ -230,7 +230,7 @@ func BenchmarkEvaluate(b *testing.B) {
 		w := NewProblem(net, chip, made.Spec, c.batch, Options{})
 		name := fmt.Sprintf("%s/%d", c.network, c.batch)
 		b.Run(name+"/search", func(b *testing.B) {
-			p := DecisionsOf(made, false, false)
+			p := made.Decisions(false, false)
 			p = p.with(p.Groups())
 			for b.Loop() {
 				if o := w.Evaluate(b.Context(), p, 0); o.Err != nil {
@@ -239,7 +239,7 @@ func BenchmarkEvaluate(b *testing.B) {
 			}
 		})
 		b.Run(name+"/known", func(b *testing.B) {
-			p := DecisionsOf(made, false, false)
+			p := made.Decisions(false, false)
 			p = p.with(p.Groups())
 			for b.Loop() {
 				if _, _, err := w.Decided(b.Context(), p); err != nil {
@@ -267,7 +267,7 @@ func TestPlanSettings(t *testing.T) {
 	w := NewProblem(net, chip, made.Spec, 8, Options{})
 	for _, list := range generatorSettings {
 		for i, set := range list {
-			p := set(DecisionsOf(made, false, false))
+			p := set(made.Decisions(false, false))
 			r, err := w.Result(t.Context(), p)
 			if err != nil {
 				t.Fatal(err)
@@ -288,8 +288,7 @@ func TestBindingsOfOtherRank(t *testing.T) {
 		t.Fatal(err)
 	}
 	anchor := made.Schedule.Layers[0][0].Anchor
-	p := alter(func(x *spreading) { x.layerBindings = map[model.OpID]schedule.Binding{anchor: {2, 1}} })(DecisionsOf(made,
-		false, false))
+	p := alter(func(x *spreading) { x.layerBindings = map[model.OpID]schedule.Binding{anchor: {2, 1}} })(made.Decisions(false, false))
 	w := NewProblem(net, chip, made.Spec, 8, Options{})
 	r, err := w.Result(t.Context(), p)
 	if err != nil {
@@ -331,7 +330,7 @@ func comesBack(t *testing.T, r *Result, chip *hardware.Spec) {
 func TestNothingCopied(t *testing.T) {
 	for _, name := range []string{"tiled-l1", "exact-bind"} {
 		_, made := madeBy(t, name, "bert-128", 2)
-		p := DecisionsOf(made, false, true)
+		p := made.Decisions(false, true)
 		op := made.Schedule.Graph.Ops[0].ID
 		if q := p.Copied(made.Schedule.Graph, [][2]model.OpID{{op, op}}); q != p {
 			t.Errorf("%s: an operator copied to itself changes decisions", name)
@@ -342,7 +341,7 @@ func TestNothingCopied(t *testing.T) {
 // A setting drops the tiles of the start, and the schedule's file has what it makes.
 func TestTilesAnew(t *testing.T) {
 	w, made := madeBy(t, "tiled-l1", "bert-128", 2)
-	p := DecisionsOf(made, false, true)
+	p := made.Decisions(false, true)
 	if len(of[loops](p).nests) == 0 {
 		t.Fatal("no product has tiles")
 	}
@@ -376,7 +375,7 @@ func TestCoresOfRuleStay(t *testing.T) {
 	if len(own) == 0 {
 		t.Fatal("no attention has cores of its own")
 	}
-	p := alter(func(x *loops) { *x = loops{tiles: true, own: own} })(DecisionsOf(made, false, false))
+	p := alter(func(x *loops) { *x = loops{tiles: true, own: own} })(made.Decisions(false, false))
 	p = alter(func(x *spreading) { maps.Copy(x.layerBindings, bound) })(p)
 	r, err := w.Result(t.Context(), p)
 	if err != nil {
@@ -398,7 +397,7 @@ func TestPlanOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := alter(func(x *placement) { x.overwrite = true })(DecisionsOf(made, false, false))
+	p := alter(func(x *placement) { x.overwrite = true })(made.Decisions(false, false))
 	w := NewProblem(net, chip, made.Spec, 8, Options{})
 	r, err := w.Result(t.Context(), p)
 	if err != nil {
@@ -418,8 +417,8 @@ func TestPlanOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back.Sim.TotalPs != r.Sim.TotalPs || !of[placement](DecisionsOf(back, false, true)).overwrite ||
-		of[placement](DecisionsOf(made, false, false)).overwrite {
+	if back.Sim.TotalPs != r.Sim.TotalPs || !of[placement](back.Decisions(false, true)).overwrite ||
+		of[placement](made.Decisions(false, false)).overwrite {
 		t.Errorf("%d ps, from its file %d", r.Sim.TotalPs, back.Sim.TotalPs)
 	}
 	for i := range s.Steps {
@@ -489,9 +488,9 @@ func TestDecisionsOfTiledRecipes(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, all := range []bool{false, true} {
-				again, _, err := w.Decided(ctx, DecisionsOf(made, false, all))
+				again, _, err := w.Decided(ctx, made.Decisions(false, all))
 				if err == nil {
-					err = Simulate(ctx, again)
+					err = again.Simulate(ctx)
 				}
 				if err != nil {
 					t.Fatalf("%s on %s by %s: %v", c.net, c.machine, recipe.Name, err)

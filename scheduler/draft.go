@@ -75,7 +75,7 @@ type Solved struct {
 }
 
 // Answer returns the summary of a stage's answer, if its strategy is an exact one.
-func Answer(d *Draft, stage string) (a Solved, exact bool) {
+func (d *Draft) Answer(stage string) (a Solved, exact bool) {
 	a, exact = d.answers[stage]
 	return a, exact
 }

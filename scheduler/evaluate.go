@@ -301,5 +301,5 @@ func (w *Problem) Result(ctx context.Context, p *Decisions) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r, Simulate(ctx, r)
+	return r, r.Simulate(ctx)
 }

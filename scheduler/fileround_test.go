@@ -30,7 +30,7 @@ func TestSettingsInFiles(t *testing.T) {
 		{table, "one", 1, ""}, {table, "one", 2, "2"}, {table, "two", 1, "1"}, {table, "two", 2, ""},
 		{recipe.WithStage("", row), "one", 1, "1"},
 	} {
-		r, s := &Result{Recipe: Picking(c.recipe, Pick{"x", c.pick})}, &schedule.Schedule{}
+		r, s := &Result{Recipe: c.recipe.Picking(Pick{"x", c.pick})}, &schedule.Schedule{}
 		r.keep(s, map[string]Decision{"x": plain[int64]{&x, c.value}, "order": unread{"order", "7"}})
 		want := []schedulefile.Decision{{Stage: "order", Value: "7"}}
 		if c.want != "" {
@@ -71,7 +71,7 @@ func TestRoomsForWeights(t *testing.T) {
 		}
 		rooms, batch := map[int64]bool{}, int64(5*spec.Clusters)
 		for _, room := range buffer.Choices {
-			r := Picking(recipe, Pick{buffer.Name, room.Name})
+			r := recipe.Picking(Pick{buffer.Name, room.Name})
 			made, err := Run(ctx, net, described, batch, r, Options{Chunk: 2})
 			if err != nil {
 				t.Fatal(err)
@@ -79,12 +79,12 @@ func TestRoomsForWeights(t *testing.T) {
 			rooms[room.Value.HomeBytes(spec)<<32+made.Schedule.LBCapacity] = true
 			for _, other := range buffer.Choices {
 				w := NewProblem(net, described, spec, batch, Options{})
-				p := DecisionsOf(made, false, true).with(plain[schedule.WeightRoom]{&buffer, other.Value})
+				p := made.Decisions(false, true).with(plain[schedule.WeightRoom]{&buffer, other.Value})
 				changed, _, err := w.Decided(ctx, p)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := Simulate(ctx, changed); err != nil {
+				if err := changed.Simulate(ctx); err != nil {
 					t.Fatalf("%s, %s for %s: %v", machine, other.Name, room.Name, err)
 				}
 				for s := range changed.Sizes() {
@@ -98,7 +98,7 @@ func TestRoomsForWeights(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := Simulate(ctx, read); err != nil {
+			if err := read.Simulate(ctx); err != nil {
 				t.Fatal(err)
 			}
 			if read.Sim.TotalPs != made.Sim.TotalPs || read.Schedule.WeightRoom != room.Value {

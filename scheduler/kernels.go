@@ -52,7 +52,7 @@ type Buffer struct {
 }
 
 // Kernels lists the kernels of a result's first schedule, in the order of their first steps.
-func Kernels(ctx context.Context, r *Result) ([]Kernel, error) {
+func (r *Result) Kernels(ctx context.Context) ([]Kernel, error) {
 	s := r.Schedule
 	m, err := cost.New(s.Spec)
 	if err != nil {

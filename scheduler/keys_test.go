@@ -32,7 +32,7 @@ func TestEqualKeysEqualPrograms(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		// Machines whose kinds differ in nothing but their rates are the hardest to tell apart.
-		own, p := kindsOf{}, DecisionsOf(made, false, false)
+		own, p := kindsOf{}, made.Decisions(false, false)
 		named, tiles, alike := map[[sha256.Size]byte][sha256.Size]byte{}, map[string]int64{}, map[string]int64{}
 		for range 6 {
 			for _, layers := range made.Schedule.Layers {

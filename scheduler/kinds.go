@@ -94,7 +94,7 @@ func (d *Draft) leastKinds(ctx context.Context, byILP bool) error {
 	}
 	var r *binding.Result
 	options := binding.Options{TimeLimit: d.Options.TimeLimit, MemoryBytes: SolverMemory, Solver: d.Options.Solver,
-		Progress: ReportTo(d.Options, "kinds")}
+		Progress: d.Options.ReportTo("kinds")}
 	if byILP {
 		r, err = binding.ILP(ctx, &p.Problem, options)
 	} else {

@@ -8,8 +8,8 @@ import (
 
 // What Limit says where no resource and no queue stands out.
 const (
-	LimitDependencies = "dependencies"
-	LimitNothing      = "nothing" // an empty program
+	limitDependencies = "dependencies"
+	limitNothing      = "nothing" // an empty program
 )
 
 // Limit names the bottleneck of a schedule: the resource or the queue of
@@ -20,7 +20,7 @@ const (
 func (r *Result) Limit() (name string, share float64) {
 	b, total := r.Sim.Bound, float64(r.Sim.TotalPs)
 	if total == 0 {
-		return LimitNothing, 0
+		return limitNothing, 0
 	}
 	if b.Resource >= 0 {
 		name, share = words(resourceWords, r.Program.Resources[b.Resource].Kind, r.Program.Resources[b.Resource].Name),
@@ -31,7 +31,7 @@ func (r *Result) Limit() (name string, share float64) {
 	}
 	const most = 0.5 // of the time: then no other is busier
 	if share < most {
-		return LimitDependencies, float64(b.ChainPs) / total
+		return limitDependencies, float64(b.ChainPs) / total
 	}
 	return name, share
 }
@@ -40,9 +40,9 @@ func (r *Result) Limit() (name string, share float64) {
 // [Result.Limit].
 func (r *Result) LimitText() string {
 	switch what, share := r.Limit(); what {
-	case LimitNothing:
+	case limitNothing:
 		return "nothing runs"
-	case LimitDependencies:
+	case limitDependencies:
 		return fmt.Sprintf("dependencies: no unit is busy for half of the time; the longest chain takes %.0f %% of it",
 			100*share)
 	default:

@@ -24,8 +24,8 @@ func TestLimitWords(t *testing.T) {
 		{"a queue of requests", 100, sim.Bound{Resource: -1, QueuePs: 75, Queue: 2, ChainPs: 80}, "latency of LLB to L1 moves",
 			0.75},
 		{"neither for half of it", 100, sim.Bound{ResourcePs: 49, Resource: 0, QueuePs: 40, Queue: 0, ChainPs: 80},
-			LimitDependencies, 0.8},
-		{"an empty program", 0, sim.Bound{Resource: -1, Queue: -1}, LimitNothing, 0},
+			limitDependencies, 0.8},
+		{"an empty program", 0, sim.Bound{Resource: -1, Queue: -1}, limitNothing, 0},
 	} {
 		r := &Result{Program: p, Sim: &sim.Result{TotalPs: c.total, Bound: c.bound}}
 		if got, share := r.Limit(); got != c.want || share != c.share {

@@ -126,7 +126,7 @@ func (o Options) searchLimit() time.Duration {
 }
 
 // ReportTo is the sink of a stage's progress, nil if none is set.
-func ReportTo(o Options, stage string) func(milp.Progress) {
+func (o Options) ReportTo(stage string) func(milp.Progress) {
 	if o.Progress == nil {
 		return nil
 	}
@@ -168,6 +168,7 @@ const (
 	MaxTunedChunk = 512
 )
 
+// CheckBatch refuses a batch that is not from 1 to MaxBatch.
 func CheckBatch(batch int64) error {
 	if batch < 1 || batch > MaxBatch {
 		return fmt.Errorf("batch is %d, expected 1 to %d", batch, MaxBatch)

@@ -128,6 +128,7 @@ var (
 		func(s *schedule.Schedule) []int {
 			return chunkOrder(s.Grouping, s.Instances)
 		})
+	// BreadthFirst runs instances by their distance from the inputs.
 	BreadthFirst = fixedOrder("bfs", "breadth first", "bfs",
 		func(s *schedule.Schedule) []int { return graphturbo.BFS(s.Instances) })
 	depthFirst = fixedOrder("dfs", "depth first", "dfs",
@@ -196,7 +197,7 @@ func (d *Draft) leastTraffic(ctx context.Context, method string) error {
 	}
 	var r *ordering.Result
 	opts := ordering.Options{TimeLimit: d.Options.TimeLimit, Start: start, Solver: d.Options.Solver,
-		Progress: ReportTo(d.Options, "order")}
+		Progress: d.Options.ReportTo("order")}
 	if method == "ilp" {
 		r, err = ordering.CountingILP(ctx, p, ordering.Traffic, opts)
 	} else {

@@ -25,6 +25,7 @@ type Problem struct {
 	mu      sync.Mutex
 }
 
+// NewProblem is the problem of a batch on a machine, as described and as the decisions see it; see [Machine].
 func NewProblem(net network.Network, machine, spec *hardware.Spec, batch int64, opt Options) *Problem {
 	return &Problem{Net: net, Machine: machine, Spec: spec, Batch: batch, Shares: Shares(batch, spec.Clusters),
 		opt:    run{Options: opt},

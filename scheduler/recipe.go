@@ -384,10 +384,10 @@ func (r Recipe) validate(opt Options) error {
 }
 
 // Usable reports why a recipe can't be used, before any work.
-func Usable(r Recipe, opt Options) error { return r.validate(opt) }
+func (r Recipe) Usable(opt Options) error { return r.validate(opt) }
 
 // OnKinds reports a strategy of a recipe that does not know cores of several kinds, on a machine that has them.
-func OnKinds(r Recipe, spec *hardware.Spec) error {
+func (r Recipe) OnKinds(spec *hardware.Spec) error {
 	bind, err := r.stage("bind")
 	if err != nil || !spec.Mixed() {
 		return nil
@@ -400,14 +400,14 @@ func OnKinds(r Recipe, spec *hardware.Spec) error {
 }
 
 // OwnGreedy reports whether a recipe is one of this project's own greedy ones, by its picks.
-func OwnGreedy(r Recipe) bool {
+func (r Recipe) OwnGreedy() bool {
 	return r.stages == nil && r.own == nil &&
 		slices.ContainsFunc(Tiled(), func(x Recipe) bool { return x.Name == r.Name && x.Text() == r.Text() })
 }
 
 // Searchable reports why a search can't change a stage of the caller's own: it changes groups and their splits itself,
 // and asks no strategy for them again.
-func Searchable(r Recipe) error {
+func (r Recipe) Searchable() error {
 	for _, st := range r.stages {
 		if st.Name == "split" {
 			return nil
@@ -422,17 +422,17 @@ func Searchable(r Recipe) error {
 
 // Evaluations is the number of schedules the search simulates to improve what a recipe's picks give; 0: those are the
 // answer.
-func Evaluations(r Recipe) int { return r.evaluations }
+func (r Recipe) Evaluations() int { return r.evaluations }
 
 // Picking is a recipe with another strategy of the table for a stage, under the same name.
-func Picking(r Recipe, p Pick) Recipe {
+func (r Recipe) Picking(p Pick) Recipe {
 	r.Picks = slices.Clone(r.Picks)
 	r.set(p)
 	return r
 }
 
-// OwnStrategy is the caller's own strategy for a stage, if the recipe has one.
-func OwnStrategy(r Recipe, stage string) (s Strategy, own bool) {
+// Own is the caller's own strategy for a stage, if the recipe has one.
+func (r Recipe) Own(stage string) (s Strategy, own bool) {
 	s, own = r.own[stage]
 	return s, own
 }

@@ -59,7 +59,7 @@ func (w *Problem) regroup(ctx context.Context, p *Decisions, list Groups, by Str
 		return nil, err
 	}
 	list = slices.Clone(list)
-	if by.Name == algorithm1.Name || by.Name == NoSplit.Name { // they leave the splits that there are
+	if by.Name == algorithm1.Name || by.Name == noSplit.Name { // they leave the splits that there are
 		for i := range list {
 			list[i].Split = schedule.SplitInfo{}
 		}

@@ -264,7 +264,7 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 	if err := r.describe(idle); err != nil {
 		return nil, err
 	}
-	if err := Simulate(ctx, r); err != nil {
+	if err := r.Simulate(ctx); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -316,14 +316,14 @@ func (r *Result) restoreTogether(ctx context.Context, f *schedulefile.File,
 	if err := r.describe(idle); err != nil {
 		return nil, err
 	}
-	if err := Simulate(ctx, r); err != nil {
+	if err := r.Simulate(ctx); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
 // Fits says why a schedule is none to start from; nil: it is one.
-func Fits(r *Result, network string, g *model.Graph, machine *hardware.Spec, batch int64, chunks []int64) error {
+func (r *Result) Fits(network string, g *model.Graph, machine *hardware.Spec, batch int64, chunks []int64) error {
 	wrong := func(what string, found, want any) error {
 		return fmt.Errorf("the schedule to start from: %s: found %v, expected %v", what, found, want)
 	}

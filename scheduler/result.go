@@ -74,7 +74,7 @@ func (r *Result) Improved() *Result {
 	}
 	if r.Program != nil {
 		p := *r.Program
-		x.Program, p.Name = &p, ProgramName(&x)
+		x.Program, p.Name = &p, x.ProgramName()
 	}
 	return &x
 }
@@ -268,16 +268,16 @@ func (r *Result) ddrBytes() (bytes int64) {
 }
 
 // ProgramName names the program of a result.
-func ProgramName(r *Result) string {
+func (r *Result) ProgramName() string {
 	if r.Clusters != OverBatch {
 		return fmt.Sprintf("%s/%s/%s/%s", r.Source, r.Spec.Name, r.Recipe.Name, r.Clusters)
 	}
 	return fmt.Sprintf("%s/%s/%s", r.Source, r.Spec.Name, r.Recipe.Name)
 }
 
-// DecisionsOf takes the decisions of a schedule as they are. What the recipe's own strategies make again at once is
+// Decisions takes the decisions of a schedule as they are. What the recipe's own strategies make again at once is
 // left to them, unless all is asked for, as of a file.
-func DecisionsOf(r *Result, inPlace, all bool) *Decisions {
+func (r *Result) Decisions(inPlace, all bool) *Decisions {
 	_, slow := r.Recipe.greedy()
 	all = all || r.Recipe.stages != nil || r.Recipe.evaluations > 0
 	behind := slices.IndexFunc(r.Recipe.table(), func(st Stage) bool { return st.Name == "bind" }) + 1
@@ -329,7 +329,7 @@ func EnergyOfWork(spec *hardware.Spec, g *model.Graph, macs, vectorOps int64, by
 }
 
 // Joules is the sum of the energy of a result; 0: the machine's description has no figures.
-func Joules(r *Result) float64 {
+func (r *Result) Joules() float64 {
 	if e := r.Energy(); e != nil {
 		return e.Total()
 	}

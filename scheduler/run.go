@@ -41,7 +41,7 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 	} else {
 		share = opt.Clusters.shares(batch, spec.AllClusters())[0]
 	}
-	recipes, err := Alternatives(r, options)
+	recipes, err := r.Alternatives(options)
 	if err != nil {
 		return nil, err
 	}
@@ -84,13 +84,13 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 		best.Tried = tried
 	}
 	if best.Sim == nil {
-		err = Simulate(ctx, best)
+		err = best.Simulate(ctx)
 	}
 	return best, err
 }
 
 // Alternatives are the recipe and those that it falls back to, all of which can be used.
-func Alternatives(r Recipe, opt Options) ([]Recipe, error) {
+func (r Recipe) Alternatives(opt Options) ([]Recipe, error) {
 	list := []Recipe{r}
 	for _, name := range r.Fallback {
 		other, err := Lookup(name)
@@ -118,7 +118,7 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		},
 		measure: func(ctx context.Context, made *Result, limit int64) (int64, error) {
 			if opt.alone && made.figures && made.Recipe.Name == recipes[0].Name && limit == math.MaxInt64 {
-				if err := Simulate(ctx, made); err != nil {
+				if err := made.Simulate(ctx); err != nil {
 					return 0, err
 				}
 				return made.Sim.TotalPs, nil
@@ -172,7 +172,7 @@ func (r Recipe) improved(ctx context.Context, net network.Network, machine *hard
 func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
 	opt Options) (*Result, error) {
 	if r.evaluations > 0 {
-		if _, err := CheckChunk(machine, batch, opt); err != nil {
+		if _, err := checkChunk(machine, batch, opt); err != nil {
 			return nil, err
 		}
 		made, err := r.improved(ctx, net, machine, batch, opt)
@@ -184,8 +184,8 @@ func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	return prepare(ctx, net, machine, batch, r, run{Options: opt})
 }
 
-// CheckChunk checks batch and chunk for a machine, which it returns as the decisions see it.
-func CheckChunk(machine *hardware.Spec, batch int64, opt Options) (*hardware.Spec, error) {
+// checkChunk checks batch and chunk for a machine, which it returns as the decisions see it.
+func checkChunk(machine *hardware.Spec, batch int64, opt Options) (*hardware.Spec, error) {
 	if err := CheckBatch(batch); err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func CheckChunk(machine *hardware.Spec, batch int64, opt Options) (*hardware.Spe
 
 func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt run) (*Result,
 	error) {
-	spec, err := CheckChunk(machine, batch, opt.Options)
+	spec, err := checkChunk(machine, batch, opt.Options)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 
 // latency is the simulated time of the plans, in picoseconds; math.MaxInt64 above a limit.
 func (r *Result) latency(ctx context.Context, limit int64) (ps int64, err error) {
-	return latency(ctx, ProgramName(r), r.Spec, r.Plans, r.Lower, limit)
+	return latency(ctx, r.ProgramName(), r.Spec, r.Plans, r.Lower, limit)
 }
 
 func latency(ctx context.Context, name string, spec *hardware.Spec, plans [][]lower.Segment, opt lower.Options,
@@ -39,18 +39,18 @@ func latency(ctx context.Context, name string, spec *hardware.Spec, plans [][]lo
 }
 
 // Simulate lowers the plans and runs the program.
-func Simulate(ctx context.Context, r *Result) error {
+func (r *Result) Simulate(ctx context.Context) error {
 	if r.figures {
 		opt := r.Lower
 		opt.Most = lower.MaxStreamed
-		p, made, err := stream(ctx, ProgramName(r), r.Spec, r.Plans, opt, sim.Options{}, nil)
+		p, made, err := stream(ctx, r.ProgramName(), r.Spec, r.Plans, opt, sim.Options{}, nil)
 		if made != nil || err != nil {
 			r.Program, r.Sim = p, made
 			return err
 		}
 	}
 	var err error
-	r.Program, err = lower.Program(ProgramName(r), r.Spec, r.Plans, Until(ctx, r.Lower))
+	r.Program, err = lower.Program(r.ProgramName(), r.Spec, r.Plans, Until(ctx, r.Lower))
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (r *Result) On(ctx context.Context, spec *hardware.Spec) (*Result, error) {
 	}
 	again := *r
 	again.Machine, again.Spec, again.Tried, again.Sim = spec, machine, nil, nil
-	if err := Simulate(ctx, &again); err != nil {
+	if err := again.Simulate(ctx); err != nil {
 		return nil, err
 	}
 	return &again, nil

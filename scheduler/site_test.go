@@ -29,7 +29,7 @@ func TestPlacesInOneKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := DecisionsOf(r, false, true)
+	p := r.Decisions(false, true)
 	if len(p.Groups()) != 1 {
 		t.Fatalf("found %d groups, expected one kernel", len(p.Groups()))
 	}

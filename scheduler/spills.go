@@ -37,6 +37,7 @@ func MovedBytes(s *schedule.Schedule) (spills, again int64) {
 	return spills, again
 }
 
+// Moved is the sum of [MovedBytes].
 func Moved(s *schedule.Schedule) int64 {
 	spills, again := MovedBytes(s)
 	return spills + again
@@ -582,7 +583,7 @@ var exactSpills = Strategy{Name: "search", Description: "what moves least, by dy
 		}
 		given := Moved(d.Schedule)
 		var opts allocate.SweepOptions
-		opts.TimeLimit, opts.Progress = d.Options.searchLimit(), ReportTo(d.Options, "spill")
+		opts.TimeLimit, opts.Progress = d.Options.searchLimit(), d.Options.ReportTo("spill")
 		spills, sol, err := ChooseSpills(ctx, &chosen, opts)
 		if err != nil {
 			return err

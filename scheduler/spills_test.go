@@ -28,8 +28,8 @@ func left(t *testing.T, net, machine string, chunk int64, recipe Recipe, picks .
 	if spec, err = Machine(spec, LevelAuto); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range append(picks, Pick{"nest", RuleNests.Name}) {
-		recipe = Picking(recipe, p)
+	for _, p := range append(picks, Pick{"nest", ruleNests.Name}) {
+		recipe = recipe.Picking(p)
 	}
 	d, err := MakeDraft(t.Context(), g, spec, recipe, Options{Chunk: chunk})
 	if err != nil {
@@ -109,7 +109,7 @@ func TestLeastMoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		plan := func(decide func(context.Context, *Draft) error) (d *Draft, bytes int64) {
-			by := Picking(Picking(recipe, Pick{"group", oneKernel.Name}), Pick{"split", NoSplit.Name})
+			by := recipe.Picking(Pick{"group", oneKernel.Name}).Picking(Pick{"split", noSplit.Name})
 			d, err := MakeDraft(t.Context(), g, spec, by.With("spill", Strategy{Name: "test", Decide: decide}),
 				Options{Chunk: c.batch}) // which checks the plan
 			if err != nil {
@@ -166,7 +166,7 @@ func TestMoveHoldsOthersAway(t *testing.T) {
 	if len(away) == 0 {
 		t.Fatal("all values stay in the L1")
 	}
-	p := DecisionsOf(made, false, false)
+	p := made.Decisions(false, false)
 	a := &Site{Decisions: p, Schedule: made.Schedule, Took: make([]int64, len(p.Groups())),
 		Rand: rand.New(rand.NewPCG(1, 1)), Same: func(k int) []int { return []int{k} }}
 	w := NewProblem(net, chip, made.Spec, 8, Options{})

@@ -17,7 +17,7 @@ import (
 var splittable = []Pick{{"group", "alg2"}, {"group", "alg2-divisors"}, {"group", inPlaceGroups}, {"group", layerGroups},
 	{"group", apartGroups}}
 
-var NoSplit = Strategy{Name: "none", Description: "not at all",
+var noSplit = Strategy{Name: "none", Description: "not at all",
 	Decide: func(_ context.Context, d *Draft) error {
 		// Those that Algorithm 1 cut do not fit whole, by its count.
 		for _, sg := range d.Grouping.Groups {
@@ -57,7 +57,7 @@ var exactSplit = Strategy{Name: "search", Description: "groups and factors of le
 		if err != nil {
 			return err
 		}
-		opts := split.Options{Start: n.Given, TimeLimit: d.Options.searchLimit(), Progress: ReportTo(d.Options, "split")}
+		opts := split.Options{Start: n.Given, TimeLimit: d.Options.searchLimit(), Progress: d.Options.ReportTo("split")}
 		if d.Options.TimeLimitOnly {
 			opts.WorkLimit = timedSplitStates
 		}

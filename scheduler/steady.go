@@ -102,7 +102,7 @@ func (r *Result) batchEnds(ctx context.Context, n int, fresh bool) ([]int64, err
 		left[batch]--
 	}}
 	own := max(1, slices.Max(iterations)) // if clusters differ, but for idle ones, there is no stream
-	_, made, err := stream(ctx, ProgramName(r), r.Spec, plans, opt, measure,
+	_, made, err := stream(ctx, r.ProgramName(), r.Spec, plans, opt, measure,
 		func(s *sim.Stream, from int, commands []isa.Command) error {
 			if from == 0 {
 				first, left = first[:0], left[:0]
@@ -129,7 +129,7 @@ func (r *Result) batchEnds(ctx context.Context, n int, fresh bool) ([]int64, err
 	} else if err != nil {
 		return nil, err
 	}
-	p, alike, err := lower.Outline(ProgramName(r), r.Spec, plans, Until(ctx, opt))
+	p, alike, err := lower.Outline(r.ProgramName(), r.Spec, plans, Until(ctx, opt))
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func makeStages() []Stage {
 			keep:  keepGroups,
 			check: by(checkGroups), hopeless: idle, take: takeGroups, text: groupText},
 		{Name: "split", Description: "how a group is cut into instances",
-			Strategies: []Strategy{NoSplit, oneFactorForAll, algorithm1, exactSplit},
+			Strategies: []Strategy{noSplit, oneFactorForAll, algorithm1, exactSplit},
 			keep:       func(_, _ *schedule.Schedule) {}, // the groups have it
 			check:      by(checkGroups), limit: limitInstances, heldBy: "group", text: splitText},
 		{Name: "layers", Description: "where the layers of a kernel begin, and in which order they run",
@@ -59,7 +59,7 @@ func makeStages() []Stage {
 			},
 			check: by(schedule.CheckOrder), take: takeOrder, moves: orderMoves, text: orderText},
 		{Name: "bind", Description: "over which cores an output is spread, and its scope",
-			Strategies: []Strategy{plainBinding, EvenBinding, blockLocality, algorithm4, insideBinding, exactBinding,
+			Strategies: []Strategy{plainBinding, evenBinding, blockLocality, algorithm4, insideBinding, exactBinding,
 				ilpBinding},
 			keep: func(to, from *schedule.Schedule) {
 				to.Bindings, to.Scopes, to.LayerBindings = slices.Clone(from.Bindings), slices.Clone(from.Scopes),
@@ -85,7 +85,7 @@ func makeStages() []Stage {
 		{Name: "weights", Description: "whether weights stay in the LLB from kernel to kernel",
 			Strategies: []Strategy{reloadWeights, keepWeights}, heldBy: "issue", text: generatorText},
 		{Name: "nest", Description: "the loops in which the cores run a layer",
-			Strategies: []Strategy{RuleNests, ansorNests, tiledNests},
+			Strategies: []Strategy{ruleNests, ansorNests, tiledNests},
 			check:      by(schedule.CheckPlan), hopeless: slowInTiles, take: takeLoops, moves: nestMoves,
 			settings: nestSettings, text: nestText},
 	}

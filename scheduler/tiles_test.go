@@ -174,7 +174,7 @@ func TestAttentionFitsTheRoom(t *testing.T) {
 	}
 	var took []int64
 	shares := Strategy{Name: "shares", Decide: func(context.Context, *Draft) error { return nil }}
-	for _, nest := range []Strategy{RuleNests, shares} {
+	for _, nest := range []Strategy{ruleNests, shares} {
 		spec, err := hardware.Load("stcp920")
 		if err != nil {
 			t.Fatal(err)
@@ -192,7 +192,7 @@ func TestAttentionFitsTheRoom(t *testing.T) {
 				}
 			}
 		}
-		if fitted > 0 != (nest.Name == RuleNests.Name) {
+		if fitted > 0 != (nest.Name == ruleNests.Name) {
 			t.Errorf("by %s %d attentions have tiles of their own", nest.Name, fitted)
 		}
 	}

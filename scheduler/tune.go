@@ -155,7 +155,7 @@ func (t *Tuned) program(task *ansor.Task) (ansor.Program, bool, error) {
 const defaultTrials = 32
 
 var (
-	RuleNests = Strategy{Name: "rules", Description: "by the kernel generator's rules",
+	ruleNests = Strategy{Name: "rules", Description: "by the kernel generator's rules",
 		Decide: func(_ context.Context, d *Draft) error {
 			d.fitAttentions()
 			return nil

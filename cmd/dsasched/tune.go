@@ -450,7 +450,7 @@ func scheduledKernels(ctx context.Context, file, accelerator, name string) (*sch
 		return nil, err
 	}
 	a := &scheduledJSON{Schedule: file, Hardware: r.Machine.Name, Variant: r.Recipe.Name}
-	if a.Kernels, err = scheduler.Kernels(ctx, r); err != nil {
+	if a.Kernels, err = r.Kernels(ctx); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if name == "" {

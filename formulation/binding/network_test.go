@@ -175,7 +175,7 @@ func TestKeptOutputs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		recipe := scheduler.Picking(crossLayer, scheduler.Pick{Stage: "outputs", Strategy: outputs})
+		recipe := crossLayer.Picking(scheduler.Pick{Stage: "outputs", Strategy: outputs})
 		s, err := scheduler.Schedule(t.Context(), g, spec, recipe, scheduler.Options{})
 		if err != nil {
 			t.Fatal(err)

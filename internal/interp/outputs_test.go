@@ -43,8 +43,8 @@ func TestKeptOutputs(t *testing.T) {
 	recipes := slices.Clone(scheduler.Tiled()[1:])
 	for _, pick := range []scheduler.Pick{{Stage: "outputs", Strategy: "l1-kept"},
 		{Stage: "outputs", Strategy: "llb-kept"}} {
-		recipes = append(recipes, scheduler.Picking(scheduler.Table()[4], pick),
-			scheduler.Picking(scheduler.Table()[0], pick))
+		recipes = append(recipes, scheduler.Table()[4].Picking(pick),
+			scheduler.Table()[0].Picking(pick))
 	}
 	kept := map[schedule.Level]int{}
 	for seed := range uint64(*programs) {
@@ -56,7 +56,7 @@ func TestKeptOutputs(t *testing.T) {
 			opt.Clusters, batch = scheduler.OverLayer, chunk
 		}
 		if r.IntN(3) == 0 {
-			recipe = scheduler.Picking(recipe, scheduler.Pick{Stage: "spill", Strategy: "overwrite"})
+			recipe = recipe.Picking(scheduler.Pick{Stage: "spill", Strategy: "overwrite"})
 		}
 		made, err := scheduler.Run(t.Context(), handing(seed, seed%2 == 1), spec, batch, recipe, opt)
 		var tooBig *graphturbo.DoesNotFitError

@@ -140,7 +140,7 @@ func alone(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 		return nil, nil, err
 	}
 	if opt.Start != nil {
-		if err := scheduler.Fits(opt.Start, net.Name, g, machine, batch, []int64{c.opt.Chunk}); err != nil {
+		if err := opt.Start.Fits(net.Name, g, machine, batch, []int64{c.opt.Chunk}); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -291,7 +291,7 @@ func Split(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 	began := time.Now()
 	r, err := split.Solve(ctx, p, method,
 		split.Options{TimeLimit: opt.TimeLimit, MemoryBytes: scheduler.SolverMemory, Start: start,
-			Solver: opt.Solver, Progress: scheduler.ReportTo(opt.Options, "split")})
+			Solver: opt.Solver, Progress: opt.Options.ReportTo("split")})
 	if err != nil {
 		return nil, a.wrap(err)
 	}

@@ -273,7 +273,7 @@ func (c *chipProgram) network(piece int) network.Network {
 // of several with that for each piece and with each of them for all. Where none can make a program, it takes no end.
 func (c *chipProgram) fastest(ctx context.Context, recipe scheduler.Recipe, run scheduler.Options) (seconds float64,
 	chunk int64, err error) {
-	recipes, err := scheduler.Alternatives(recipe, run)
+	recipes, err := recipe.Alternatives(run)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -373,7 +373,7 @@ func (c *chipProgram) simulate(ctx context.Context, r scheduler.Recipe, run sche
 			whole.Plans[n] = append(whole.Plans[n], plan...)
 		}
 	}
-	if err := scheduler.Simulate(ctx, &whole); err != nil {
+	if err := whole.Simulate(ctx); err != nil {
 		return 0, err
 	}
 	seconds = whole.LatencySeconds()

@@ -111,7 +111,7 @@ func TestExchange(t *testing.T) {
 		again.Exchange = x
 		r.Plans[k] = append(r.Plans[k], again)
 	}
-	if err := scheduler.Simulate(t.Context(), r); err != nil {
+	if err := r.Simulate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if total := r.Sim.TotalPs; total < alone+3e9 || total >= 2*alone+3e9 {
@@ -143,7 +143,7 @@ func TestExchange(t *testing.T) {
 		t.Errorf("%d clusters exchange %v, %d loads run ahead", len(exchanged), x.Late, ahead)
 	}
 	x.Late[0] = "y"
-	if err := scheduler.Simulate(t.Context(), r); err == nil || !strings.Contains(err.Error(), `found no input "y"`) {
+	if err := r.Simulate(t.Context()); err == nil || !strings.Contains(err.Error(), `found no input "y"`) {
 		t.Errorf("an unknown input: %v", err)
 	}
 }

@@ -319,7 +319,7 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 	methods := []scheduler.Strategy{greedy}
 	for _, s := range st.Strategies {
 		// The problem of bindings does not have all that even may choose.
-		if s.Name != greedy.Name && s.Name != scheduler.EvenBinding.Name && !s.NeedsSolver && !s.Trials &&
+		if s.Name != greedy.Name && s.Name != "even" && !s.NeedsSolver && !s.Trials &&
 			s.Refine == nil {
 			methods = append(methods, s)
 		}
@@ -355,7 +355,7 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 				cost = round(cost)
 				row.Objective = &cost
 			}
-			if a, ok := scheduler.Answer(draft, st.Name); ok {
+			if a, ok := draft.Answer(st.Name); ok {
 				best = &a
 				if row.Status, row.Note = a.Status.String(), a.Note; !a.Status.HasValues() {
 					row.Objective, draft = nil, nil
@@ -456,7 +456,7 @@ func (c *comparer) fastest(ctx context.Context, name string, row Compared, also 
 	if err != nil {
 		return err
 	}
-	recipes, err := scheduler.Alternatives(all, c.opt.Options)
+	recipes, err := all.Alternatives(c.opt.Options)
 	if err != nil {
 		return err
 	}

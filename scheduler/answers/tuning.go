@@ -44,10 +44,10 @@ func TuningTasks(ctx context.Context, nets []network.Network, machine *hardware.
 	if opt.Uneven != schedule.UnevenFastest {
 		from.Uneven = opt.Uneven.String()
 	}
-	r = scheduler.Picking(r, scheduler.Pick{Stage: "nest", Strategy: "rules"})
+	r = r.Picking(scheduler.Pick{Stage: "nest", Strategy: "rules"})
 	r.Fallback = nil
 	decide := scheduler.FastestChunk
-	if scheduler.Evaluations(r) > 0 {
+	if r.Evaluations() > 0 {
 		decide = scheduler.Prepare
 	}
 	known := map[string]*ansor.Task{}

@@ -125,7 +125,7 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 		return nil, fmt.Errorf("threads is %d, expected 0 or more", opt.Threads)
 	}
 	for _, r := range opt.Recipes {
-		if err := scheduler.Searchable(r); err != nil {
+		if err := r.Searchable(); err != nil {
 			return nil, err
 		}
 	}
@@ -201,7 +201,7 @@ func whole(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 		return nil, err
 	}
 	found, err := Best(ctx, net, machine, batch, BestOptions{Options: opt,
-		Recipes: append([]scheduler.Recipe{first}, scheduler.Tiled()...), Evaluations: scheduler.Evaluations(r), few: true})
+		Recipes: append([]scheduler.Recipe{first}, scheduler.Tiled()...), Evaluations: r.Evaluations(), few: true})
 	if err == nil {
 		err = ctx.Err() // the answer would depend on when it was
 	}
@@ -209,7 +209,7 @@ func whole(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 		return nil, err
 	}
 	found.Recipe.Name, found.Recipe.Description = r.Name, r.Description
-	found.Program.Name = scheduler.ProgramName(found.Result)
+	found.Program.Name = found.Result.ProgramName()
 	return found.Result, nil
 }
 
@@ -328,8 +328,8 @@ func (s *seeker) beginnings(recipes []scheduler.Recipe, chunks []int64) (starts 
 				problems = append(problems, s.inSlices())
 			}
 			for _, inPlace := range []bool{false, true} {
-				if _, own := scheduler.OwnStrategy(r, "group"); inPlace &&
-					(large || !own && r.Pick("split") == scheduler.NoSplit.Name) {
+				if _, own := r.Own("group"); inPlace &&
+					(large || !own && r.Pick("split") == "none") {
 					continue // it takes too long, or makes no difference
 				}
 				for _, w := range problems {
@@ -486,7 +486,7 @@ func (s *seeker) judge(ctx context.Context, x *beginning) error {
 	}
 	rate := float64(s.w.Batch) / (float64(x.Ps) * 1e-12)
 	s.start(Start{x.recipe.Name, x.inPlace, x.w != s.w, x.chunk, rate})
-	p := scheduler.DecisionsOf(x.made, x.inPlace, false)
+	p := x.made.Decisions(x.inPlace, false)
 	s.begins(startAt{p, x.Outline, w})
 	g := s.found.Greedy
 	greedy := s.reference(x) && (g == nil || x.Ps < g.Sim.TotalPs)
@@ -503,7 +503,7 @@ func (s *seeker) judge(ctx context.Context, x *beginning) error {
 		made, err = x.w.ByRecipe(ctx, x.recipe, x.chunk, opt)
 	}
 	if err == nil {
-		err = scheduler.Simulate(ctx, made)
+		err = made.Simulate(ctx)
 	}
 	switch {
 	case err != nil:
@@ -540,7 +540,7 @@ func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
 		g, err = w.Graph(chunks[max(0, slices.Index(chunks, r.Chunk))])
 	}
 	if err == nil {
-		err = scheduler.Fits(r, s.w.Net.Name, g, s.w.Machine, s.w.Batch, chunks)
+		err = r.Fits(s.w.Net.Name, g, s.w.Machine, s.w.Batch, chunks)
 	}
 	if err != nil {
 		return err
@@ -549,7 +549,7 @@ func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
 	if err != nil {
 		return err
 	}
-	p := scheduler.DecisionsOf(r, s.opt.InPlace, true).By(greedy)
+	p := r.Decisions(s.opt.InPlace, true).By(greedy)
 	p.Pin()
 	s.found.Evaluations++
 	s.start(Start{"start", s.opt.InPlace, false, r.Chunk, r.ThroughputPerSecond()})
@@ -596,14 +596,14 @@ func (s *seeker) start(x Start) {
 // offer takes a result if it is better than all before it.
 func (s *seeker) offer(r *scheduler.Result, p *scheduler.Decisions, w *scheduler.Problem, move string) {
 	if s.opt.Front {
-		s.found.Front.Join(Point{r.LatencySeconds(), scheduler.Joules(r), move})
+		s.found.Front.Join(Point{r.LatencySeconds(), r.Joules(), move})
 	}
 	if s.found.Result != nil && s.score(r) >= s.score(s.found.Result) {
 		return
 	}
 	s.found.Result, s.found.decisions, s.found.problem = r, p, w
 	s.found.Trajectory = append(s.found.Trajectory,
-		Improvement{s.found.Evaluations, r.LatencySeconds(), scheduler.Joules(r), move})
+		Improvement{s.found.Evaluations, r.LatencySeconds(), r.Joules(), move})
 	if s.opt.Better != nil {
 		s.opt.Better(milp.Progress{Seconds: time.Since(s.began).Seconds(), Objective: r.LatencySeconds(), Improved: true})
 	}
@@ -611,7 +611,7 @@ func (s *seeker) offer(r *scheduler.Result, p *scheduler.Decisions, w *scheduler
 
 // score is the value that the search makes least.
 func (s *seeker) score(r *scheduler.Result) float64 {
-	return s.opt.Objective.score(r.Sim.TotalPs, scheduler.Joules(r))
+	return s.opt.Objective.score(r.Sim.TotalPs, r.Joules())
 }
 
 // all begins with the greedy recipes, which are quick, and searches from there. The other recipes
@@ -632,15 +632,15 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 	}
 	var stages [3][]scheduler.Recipe
 	for _, r := range recipes {
-		if r.Name == scheduler.Default && scheduler.OwnGreedy(r) {
+		if r.Name == scheduler.Default && r.OwnGreedy() {
 			continue // those that it takes the fastest of are there
 		}
 		r.Fallback = nil // they are among the starts
-		if scheduler.Usable(r, s.opt.Options) != nil || scheduler.OnKinds(r, s.w.Spec) != nil {
+		if r.Usable(s.opt.Options) != nil || r.OnKinds(s.w.Spec) != nil {
 			continue
 		}
 		k := 1
-		if r.Name == scheduler.GreedyRecipe || scheduler.OwnGreedy(r) {
+		if r.Name == scheduler.GreedyRecipe || r.OwnGreedy() {
 			k = 0
 		} else if r.Exact() {
 			k = 2
@@ -654,7 +654,7 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 			switch {
 			case r.Name == scheduler.GreedyRecipe:
 				return 1
-			case r.Pick("split") != scheduler.NoSplit.Name:
+			case r.Pick("split") != "none":
 				return 3
 			case scheduler.Overwrites(r.Pick("spill")): // of the graph in slices
 				return 2

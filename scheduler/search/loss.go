@@ -27,7 +27,7 @@ func (f *Found) Losses(ctx context.Context) ([]Loss, error) {
 		return nil, err
 	}
 	best := f.decisions
-	greedy := scheduler.DecisionsOf(made, false, false).By(best.Recipe)
+	greedy := made.Decisions(false, false).By(best.Recipe)
 	var list []Loss
 	for i, st := range best.Stages {
 		if best.Values[i] == nil || greedy.Values[i] == nil {

@@ -198,7 +198,7 @@ func (r *regretter) greedily(ctx context.Context, w *scheduler.Problem) (best pr
 		}
 		of[problem] = append(of[problem], recipe)
 		if best.Decisions == nil || x.Ps < best.ps {
-			best = priced{scheduler.DecisionsOf(made, false, false), x.Ps, "greedy"}
+			best = priced{made.Decisions(false, false), x.Ps, "greedy"}
 			r.w, r.recipe = problem, recipe
 		}
 	}

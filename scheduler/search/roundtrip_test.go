@@ -40,7 +40,7 @@ func TestDecisionsComeBack(t *testing.T) {
 				// Exact spills and searched loops that no rule gives, and layers of several running sums.
 				also := slices.Contains([]string{"squeezenet/stcp920-paper/exact-all", "squeezenet/ipu/graphturbo+ansor",
 					"mamba-block/stcp920/tiled-llb"}, n.name+"/"+name+"/"+r.Name)
-				slow := r.Exact() || r.Pick("nest") != scheduler.RuleNests.Name || scheduler.Evaluations(r) > 0
+				slow := r.Exact() || r.Pick("nest") != "rules" || r.Evaluations() > 0
 				if every := 3 + 7*k; !full && !also && ((m*7+i)%every != 0 || slow && (k > 0 || (m+i)%5 != 0)) {
 					continue
 				}
@@ -71,7 +71,7 @@ func comeBack(t *testing.T, name string, machine *hardware.Spec, batch, chunk in
 	if w, err = scheduler.Of(s.problems(), made.Schedule.Graph, made.Chunk); err != nil {
 		t.Fatal(err)
 	}
-	again, err := w.Result(t.Context(), scheduler.DecisionsOf(made, r.InPlace(), false))
+	again, err := w.Result(t.Context(), made.Decisions(r.InPlace(), false))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func TestDecidedNames(t *testing.T) {
 		s := &seeker{w: scheduler.NewProblem(net, chip, made.Spec, c.batch, scheduler.Options{}),
 			opt:   BestOptions{Objective: ByLatency},
 			found: &Found{}}
-		x := &searcher{seeker: s, w: s.w, start: startAt{Decisions: scheduler.DecisionsOf(made, false, false)},
+		x := &searcher{seeker: s, w: s.w, start: startAt{Decisions: made.Decisions(false, false)},
 			rng: rand.New(rand.NewPCG(3, 0))}
 		if err := x.begin(t.Context()); err != nil {
 			t.Fatal(err)
@@ -115,7 +115,7 @@ func searchFrom(t testing.TB, net network.Network, chip *hardware.Spec, batch in
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &searcher{seeker: s, w: w, start: startAt{Decisions: scheduler.DecisionsOf(made, recipe.InPlace(), false)},
+	x := &searcher{seeker: s, w: w, start: startAt{Decisions: made.Decisions(recipe.InPlace(), false)},
 		rng: rand.New(rand.NewPCG(seed, 0))}
 	if err := x.begin(t.Context()); err != nil {
 		t.Fatal(err)
@@ -269,7 +269,7 @@ func TestPlanOfFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := scheduler.DecisionsOf(r, found.decisions.InPlace, true).By(greedy)
+		p := r.Decisions(found.decisions.InPlace, true).By(greedy)
 		o := scheduler.NewProblem(net, chip, chip, 4, scheduler.Options{}).Evaluate(t.Context(), p, 0)
 		if o.Err != nil || o.Ps != found.Sim.TotalPs {
 			t.Errorf("%s: %d ps, from its file %d, %v", name, found.Sim.TotalPs, o.Ps, o.Err)
