@@ -9,12 +9,21 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// shows fails where the document on the architecture lacks a text that is made of data.
-func shows(t *testing.T, want string) {
+// shows fails where a document lacks a text that is made of data.
+func shows(t *testing.T, document, want string) {
 	t.Helper()
-	if !strings.Contains(read(t, "docs/architecture.md"), want) {
-		t.Errorf("docs/architecture.md does not show\n%s", want)
+	if !strings.Contains(read(t, document), want) {
+		t.Errorf("%s does not show\n%s", document, want)
 	}
+}
+
+func TestExtendingShowsWhatStagesWrite(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("| stage | what a strategy writes into the draft |\n|---|---|\n")
+	for _, st := range scheduler.Choices() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", st.Name, st.Writes)
+	}
+	shows(t, "docs/extend-scheduler.md", b.String()+"\n")
 }
 
 func TestArchitectureShowsTheStages(t *testing.T) {
@@ -27,7 +36,7 @@ func TestArchitectureShowsTheStages(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", st.Name, st.Description, strings.Join(names, ", "))
 	}
-	shows(t, b.String())
+	shows(t, "docs/architecture.md", b.String())
 }
 
 // Packages stand in lines, so that each imports packages of lower lines only.
@@ -65,5 +74,5 @@ func TestArchitectureShowsTheImports(t *testing.T) {
 		}
 		b.WriteString(line + "\n")
 	}
-	shows(t, "```text\n"+b.String()+"```\n")
+	shows(t, "docs/architecture.md", "```text\n"+b.String()+"```\n")
 }

@@ -19,7 +19,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/dsasched":                    9220,
+	"cmd/dsasched":                    9204,
 	"examples/accelerator":            46,
 	"examples/cost":                   56,
 	"examples/experiment":             77,
@@ -90,7 +90,7 @@ var budget = map[string]int{
 	"model/zoo":                       2949,
 	"notebooks/show":                  84,
 	"plots":                           2210,
-	"scheduler":                       9933,
+	"scheduler":                       9935,
 	"scheduler/answers":               1868,
 	"scheduler/explain":               837,
 	"scheduler/picture":               276,

@@ -15,20 +15,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// A Draft is a schedule in the making, of one chunk on one cluster. A stage writes:
-//
-//	group    Grouping, and Layers where schedule.Layers does not give them
-//	split    the Split of each group, or other groups; Layers and Instances follow
-//	outputs  Outputs, Between, KeepOutputs
-//	order    Order, OrderName, and Costs to compare it with others
-//	kinds    LayerKinds
-//	bind     Bindings, Scopes, LayerBindings if any; Joins, Steps and Values follow
-//	spill    levels and addresses of the Values, tiles of the Steps, Spills
-//	address  addresses of the Values and stages in the LB
-//	issue    Lower
-//	prefetch Lower
-//	weights  Lower
-//	nest     the Nest of Steps, which [schedule.Schedule.Follow] sets
+// A Draft is a schedule in the making, of one chunk on one cluster. [Stage].Writes says what each stage writes into it.
 type Draft struct {
 	*schedule.Schedule
 	Recipe  Recipe

@@ -21,6 +21,7 @@ type Setting[T any] struct {
 	// Change draws another value for a search to try, beside the choices; false: there is none.
 	Change func(r Rand, s *schedule.Schedule, x T) (T, bool)
 
+	writes string                             // see Stage
 	inPlan bool                               // the schedule file has it in other words
 	text   func(b *strings.Builder, d *Draft) // see Stage
 }
@@ -94,7 +95,7 @@ func (s *Setting[T]) choice(x T) string {
 
 // Stage returns the setting's row.
 func (s *Setting[T]) Stage() Stage {
-	st := Stage{Name: s.Name, Description: s.Description, inPlan: s.inPlan, text: s.text}
+	st := Stage{Name: s.Name, Description: s.Description, Writes: s.writes, inPlan: s.inPlan, text: s.text}
 	var all []func(*Decisions) *Decisions
 	for _, c := range s.Choices {
 		x := plain[T]{s, c.Value}

@@ -515,6 +515,7 @@ var overLeastMoved = Strategy{Name: "least-moved",
 // reserve says how much of the LLB values leave to what is on its way: with little room a product whose operands come
 // from the DDR is cut into small tiles, and reads the other operand again for each.
 var reserve = Setting[int64]{Name: "reserve", Description: "how much of the LLB values leave to weights and transfers",
+	writes: "`Reserve`, in sixteenths",
 	Choices: []Choice[int64]{
 		{"sixteenth", "little, so that few values leave", 1},
 		{"quarter", "so that products whose operands come from the DDR have large tiles", 4},
@@ -532,7 +533,7 @@ var reserve = Setting[int64]{Name: "reserve", Description: "how much of the LLB 
 // loaded again for later chunks and instances. Without later uses their room is better spent: larger tiles pass in
 // fewer loads, or more values stay.
 var buffer = Setting[schedule.WeightRoom]{Name: "buffer", Description: "how much of a core's L1 weights have",
-	inPlan: true,
+	inPlan: true, writes: "`WeightRoom`",
 	Choices: []Choice[schedule.WeightRoom]{
 		{"stay", "a quarter, or their own memory; without an LLB they stay in three quarters of it",
 			schedule.WeightsStay},
@@ -561,7 +562,7 @@ func bufferStage() Stage {
 
 // addresses says where in the L1 what stays there lies.
 var addresses = Setting[bool]{Name: "address", Description: "where in the L1 what stays there lies", inPlan: true,
-	text: addressText,
+	text: addressText, writes: "addresses of the `Values` and stages in the L1",
 	Choices: []Choice[bool]{
 		{"lowest", "as low as there is room, as the memory plan found it", false},
 		{"apart", "such as were left longer before, so that less waits for what was there", true},

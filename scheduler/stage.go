@@ -14,6 +14,7 @@ import (
 type Stage struct {
 	Name        string // also of a flag, and of a key in sweeps
 	Description string
+	Writes      string // what its strategies write into a draft, in words of Markdown; "": it follows
 	// Strategies are the rows to choose from; a recipe that names none has the first.
 	// Where there is one row, the stage does what follows from the others.
 	Strategies []Strategy

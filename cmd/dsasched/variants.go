@@ -15,19 +15,9 @@ type variantsJSON struct {
 }
 
 type variantJSON struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Groups      string `json:"groups"`
-	Split       string `json:"split"`
-	Outputs     string `json:"outputs"`
-	Order       string `json:"order"`
-	Bind        string `json:"bind"`
-	Spill       string `json:"spill"`
-	KeepWeights bool   `json:"keep_weights"`
-	CrossLayer  bool   `json:"cross_layer"`
-	Prefetch    bool   `json:"prefetch"`
-
-	Strategies []scheduler.Pick `json:"strategies"` // for every stage with a choice
+	Name        string           `json:"name"`
+	Description string           `json:"description"`
+	Strategies  []scheduler.Pick `json:"strategies"` // for every stage with a choice
 }
 
 func newVariants() *cobra.Command {
@@ -37,13 +27,7 @@ func newVariants() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var answer variantsJSON
 		for _, v := range scheduler.Known() {
-			answer.Variants = append(answer.Variants, variantJSON{
-				Name: v.Name, Description: v.Description, Groups: v.Pick("group"), Split: v.Pick("split"),
-				Outputs: v.Pick("outputs"), Order: v.Pick("order"), Bind: v.Pick("bind"), Spill: v.Pick("spill"),
-				KeepWeights: v.Pick("weights") == "keep", CrossLayer: v.Pick("issue") == "cross-layer",
-				Prefetch:   v.Pick("prefetch") != "wait",
-				Strategies: v.Strategies(),
-			})
+			answer.Variants = append(answer.Variants, variantJSON{v.Name, v.Description, v.Strategies()})
 		}
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
 			// One table of all stages would be wider than a screen.
