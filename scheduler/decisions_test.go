@@ -288,7 +288,8 @@ func TestBindingsOfOtherRank(t *testing.T) {
 		t.Fatal(err)
 	}
 	anchor := made.Schedule.Layers[0][0].Anchor
-	p := alter(func(x *spreading) { x.layerBindings = map[model.OpID]schedule.Binding{anchor: {2, 1}} })(made.Decisions(false, false))
+	own := map[model.OpID]schedule.Binding{anchor: {2, 1}}
+	p := alter(func(x *spreading) { x.layerBindings = own })(made.Decisions(false, false))
 	w := NewProblem(net, chip, made.Spec, 8, Options{})
 	r, err := w.Result(t.Context(), p)
 	if err != nil {

@@ -141,8 +141,8 @@ func uses(p *isa.Program, r *sim.Result) (list []Use) {
 	for i, q := range p.Queues {
 		if u := r.Queues[i]; q.Cluster == 0 && u.Commands > 0 {
 			what := queueWord(q)
-			if _, slot, ok := strings.Cut(q.Name, ".request"); ok {
-				what += ", slot " + slot
+			if q.LatencyOf != isa.OtherQueue {
+				what += fmt.Sprintf(", slot %d", q.Slot)
 			}
 			list = append(list, Use{What: what, Seconds: float64(u.BusyPs) * 1e-12, Count: u.Commands})
 		}

@@ -67,7 +67,7 @@ var (
 
 // queueWord names a queue: on machines with several loads in flight a request's, too.
 func queueWord(q isa.Queue) string {
-	if w := queueWords[q.LatencyOf()]; w != "" {
+	if w := queueWords[q.LatencyOf]; w != "" {
 		return "latency of " + w
 	}
 	return words(queueWords, q.Kind, q.Name)

@@ -10,7 +10,7 @@ import (
 func TestLimitWords(t *testing.T) {
 	p := &isa.Program{Resources: []isa.Resource{{Kind: isa.DDRBandwidth}, {Kind: isa.GBBandwidth}},
 		Queues: []isa.Queue{{Kind: isa.MatrixQueue}, {Name: "own"},
-			{Name: "cluster0.lb.in.request1"}}}
+			{Name: "cluster0.lb.in.request1", LatencyOf: isa.InQueue, Slot: 1}}}
 	for _, c := range []struct {
 		name  string
 		total int64

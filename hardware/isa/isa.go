@@ -32,7 +32,6 @@ package isa
 
 import (
 	"fmt"
-	"strings"
 )
 
 // Kind is the kind of a command.
@@ -154,17 +153,10 @@ type Queue struct {
 	Name    string // "cluster0.mme"
 	Cluster int32
 	Kind    QueueKind
-}
-
-// LatencyOf is the kind of queue whose loads wait out their latency in this one, on machines with several loads
-// under way; OtherQueue: this is no such queue.
-func (q Queue) LatencyOf() QueueKind {
-	for k, name := range queueKindNames {
-		if q.Kind == OtherQueue && strings.Contains(q.Name, "."+name+".request") {
-			return QueueKind(k)
-		}
-	}
-	return OtherQueue
+	// LatencyOf is the kind of queue whose loads wait out their latency in this one, in one of several slots, on machines
+	// with several loads under way; OtherQueue: this is no such queue.
+	LatencyOf QueueKind
+	Slot      int32
 }
 
 // Command is one entry of a program.

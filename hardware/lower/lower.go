@@ -420,7 +420,9 @@ func newProgram(name string, spec *hardware.Spec, net *network, clusters int, op
 		}
 		for _, r := range newRequests(spec, opt) {
 			for i := range r.slots {
-				queue(fmt.Sprintf("%v.request%d", queueKinds[r.queue], i), isa.OtherQueue)
+				kind := queueKinds[r.queue]
+				p.Queues = append(p.Queues, isa.Queue{Name: fmt.Sprintf("%s%v.request%d", prefix, kind, i), Cluster: int32(k),
+					LatencyOf: kind, Slot: int32(i)})
 			}
 		}
 		if beside {

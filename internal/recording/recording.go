@@ -249,7 +249,7 @@ func Record(r *scheduler.Result, cluster int, row harness.Row, most int) Recorde
 		if len(all[q]) == 0 {
 			continue
 		}
-		name, latency := p.Queues[q].Kind.String(), p.Queues[q].LatencyOf()
+		name, latency := p.Queues[q].Kind.String(), p.Queues[q].LatencyOf
 		titleOf := func(name string) string {
 			if raised := onClusters[name]; raised != "" && r.Raised() {
 				return raised

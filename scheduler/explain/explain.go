@@ -182,7 +182,7 @@ func (e *Explainer) Overview() Overview {
 	}
 	o.SharedSeconds, o.LatencySeconds = float64(shared)*second, float64(latency)*second
 	for q := range p.Queues {
-		if int(p.Queues[q].Cluster) != e.cluster || r.Queues[q].Commands == 0 || p.Queues[q].LatencyOf() != isa.OtherQueue {
+		if int(p.Queues[q].Cluster) != e.cluster || r.Queues[q].Commands == 0 || p.Queues[q].LatencyOf != isa.OtherQueue {
 			continue // latencies pass without a unit
 		}
 		w := UnitWaits{Unit: p.Queues[q].Kind.String(), BusySeconds: float64(r.Queues[q].BusyPs) * second}

@@ -51,7 +51,7 @@ func TestUnitsWithoutLatencies(t *testing.T) {
 	e := explainer(t, "toy-fig5", "a100", "tiled", 2)
 	latencies := 0
 	for _, q := range e.r.Program.Queues {
-		if q.LatencyOf() != isa.OtherQueue {
+		if q.LatencyOf != isa.OtherQueue {
 			latencies++
 		}
 	}

@@ -147,7 +147,7 @@ func Gantt(r *scheduler.Result, from, to int64) (*plots.Figure, error) {
 		if int(r.Program.Queues[q].Cluster) != Cluster(r) || r.Sim.Queues[q].Commands == 0 {
 			continue
 		}
-		if r.Program.Queues[q].LatencyOf() != isa.OtherQueue {
+		if r.Program.Queues[q].LatencyOf != isa.OtherQueue {
 			continue // latencies pass without a unit
 		}
 		row := plots.TimelineRow{Name: queueNames[r.Program.Queues[q].Kind]}
