@@ -104,3 +104,30 @@ func TestRequiredAttributes(t *testing.T) {
 		}
 	}
 }
+
+// An attribute that no reader asks for is refused, told of, or part of what distinguishes operators, unless the node
+// leaves no operator behind.
+func TestAttributesThatNobodyReads(t *testing.T) {
+	told := 0
+	for _, c := range rowCases {
+		before := summary(c.file(), Options{})
+		if strings.HasPrefix(c.row, "ai.onnx.Dropout@") || strings.HasPrefix(c.row, "ai.onnx.If@") {
+			continue // what is left is training's, or of the branch
+		}
+		if !strings.Contains(before, "\n> ") || !strings.Contains(before, " = ") {
+			continue
+		}
+		c.attrs = append(slices.Clone(c.attrs), attrInt("nobody_reads_this", 7))
+		warned := false
+		s := summary(c.file(), Options{Warn: func(w string) { warned = warned || strings.Contains(w, "nobody_reads_this") }})
+		if warned {
+			told++
+		}
+		if !warned && strings.Contains(s, "\n> ") && !strings.Contains(s, "nobody_reads_this") {
+			t.Errorf("%s drops an attribute in silence:\n%s", c.row, s)
+		}
+	}
+	if told == 0 {
+		t.Error("none is told of, expected those of nodes of several operators")
+	}
+}

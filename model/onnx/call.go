@@ -21,6 +21,8 @@ type call struct {
 	in    []*value // nil where an optional input is left out
 	read  uint64   // bit i: attribute i is accounted for
 	extra []string // further parts of Attr.Variant
+	left  bool     // what is not accounted for stands in one
+	makes bool     // an operator of the graph, at least
 	err   error
 }
 
@@ -494,6 +496,7 @@ func (c *call) spatial(name string, n int, def int64) []int64 {
 
 // variant spells out what the attributes say beyond the fields of model.Attr.
 func (c *call) variant() string {
+	c.left = true
 	var parts []string
 	for i, a := range c.node.attrs {
 		if c.read&(1<<i) == 0 {
@@ -617,6 +620,7 @@ func (c *call) parts(suffix string, v arg, axis int64, sizes []int64, names ...s
 }
 
 func (c *call) add(kind model.Kind, name string, attr model.Attr, in []arg, names []string) []*value {
+	c.makes = true
 	if c.err != nil {
 		return nil
 	}

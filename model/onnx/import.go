@@ -406,6 +406,12 @@ func (im *importer) node(n *nodeProto) error {
 	case err != nil:
 		return fmt.Errorf("node %q (%s): %w", n.name, n.op, err)
 	}
+	for i, a := range n.attrs {
+		if c.makes && !c.left && c.read&(1<<i) == 0 && im.opt.Warn != nil {
+			im.opt.Warn(fmt.Sprintf("node %q (%s): attribute %q is not read; it is taken to be without effect on shapes and work",
+				n.name, n.op, a.name))
+		}
+	}
 	return nil
 }
 
