@@ -6,8 +6,8 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// Moves of what is computed from constants alone, such as weights that are dequantised when the network runs, go in front
-// of the element-wise operators, as far as the constants themselves: move(f(x, s)) becomes f(move(x), move(s)), where
+// Moves of what is computed from constants alone, such as weights that are dequantised when the network runs, go in
+// front of the element-wise operators, as far as the constants themselves: move(f(x, s)) becomes f(move(x), move(s)), where
 // extents of 1 that f broadcasts stay 1. Exporters write quantised weights so: DequantizeLinear, Transpose, MatMul.
 
 // moveConstants counts the element-wise operators that a move passes, and reshapes that a transpose passes.
@@ -78,8 +78,8 @@ func (e *editor) passMove(move *model.Op) bool {
 	return true
 }
 
-// passJoin lets a Concat pass element-wise operators of one kind, all of whose operands are constants that are joined or
-// one that all share.
+// passJoin lets a Concat pass element-wise operators of one kind, all of whose operands are constants that are joined
+// or one that all share.
 func (e *editor) passJoin(join *model.Op) bool {
 	axis, first := int(join.Attr.Axis), e.single(join, 0)
 	if first == nil || first.Class() != model.ElementwiseClass {
@@ -240,8 +240,8 @@ func (e *editor) unary(kind model.Kind, attr model.Attr, in, out model.TensorID)
 	e.g.Tensors[out].Producer, e.g.Tensors[in].Consumers = op.ID, []model.OpID{op.ID}
 }
 
-// movedShape is the shape of an operand of shape s, to be broadcast to from or to have a scale for each block of it, behind
-// a move from one shape to another; nil: it has none.
+// movedShape is the shape of an operand of shape s, to be broadcast to from or to have a scale for each block of it,
+// behind a move from one shape to another; nil: it has none.
 func movedShape(move *model.Op, s, from, to model.Shape) model.Shape {
 	moved := make(model.Shape, len(to))
 	switch {
