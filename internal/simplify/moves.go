@@ -8,7 +8,8 @@ import (
 
 // Moves of what is computed from constants alone, such as weights that are dequantised when the network runs, go in
 // front of the element-wise operators, as far as the constants themselves: move(f(x, s)) becomes f(move(x), move(s)),
-// where extents of 1 that f broadcasts stay 1. Exporters write quantised weights so: DequantizeLinear, Transpose, MatMul.
+// where extents of 1 that f broadcasts stay 1. Exporters write quantised weights so: DequantizeLinear, Transpose,
+// MatMul.
 
 // moveConstants counts the element-wise operators that a move passes, and reshapes that a transpose passes.
 func moveConstants(e *editor) int {
