@@ -1,5 +1,5 @@
-// Package answers says of a network's schedule what people ask: how one decision compares by each method, what a method
-// makes of a decision alone, where the time of a schedule goes, and which loops are fastest for its kernels.
+// Package answers computes what commands and experiments report beside a schedule: one decision by each method with its
+// simulated time, a decision alone, time and buffers by operator, operators divided over chips, and tuned loops.
 package answers
 
 import (

@@ -1,5 +1,5 @@
-// Package experts is about a layer of many feed-forwards, of which a router sends each token to some: which device has
-// which expert, and which kernels there are, before anyone knows where tokens go.
+// Package experts places the experts of a layer on devices, greedily and exactly, and chooses the sizes of their
+// kernels. A router sends each token to some of the experts; placement and sizes are fixed before tokens are routed.
 //
 // # The problem
 //

@@ -1,5 +1,5 @@
-// Package serving is about a machine that answers requests with a decoder: which of them take part in
-// each step. A request has an arrival, a prompt and an answer, in tokens. Times are in picoseconds.
+// Package serving chooses the requests that take part in each step of a decoder, by policies and exactly, and simulates
+// the result by events. A request has an arrival, a prompt and an answer, in tokens. Times are in picoseconds.
 //
 // # The problem
 //
