@@ -27,6 +27,7 @@ func tileSteps(ctx context.Context, d *Draft, inPlace bool) error {
 		return err
 	}
 	t.inPlace = inPlace
+	defer d.Index()()
 	for i := range d.Steps {
 		step := t.step
 		if d.Steps[i].Attending != nil {

@@ -128,6 +128,9 @@ func newBest() *cobra.Command {
 		}
 		show.end()
 		holds, form, why := certificate.BoundOf(context.WithoutCancel(cmd.Context()), net, found.Result, given, fused)
+		if found.Unended != "" {
+			found.Notes = append(found.Notes, "not compared with variants that were not run to their end "+found.Unended)
+		}
 		var seconds, gap *float64
 		if why != nil {
 			found.Notes = append(found.Notes, "no bound is of this schedule: "+why.Error())

@@ -259,8 +259,8 @@ func (s *Schedule) rooms(i int, end int64) (list [][2]int64) {
 // stretch is the number of steps that share a list of values in an index.
 const stretch = 64
 
-// Index lets Near answer at once. It must not be called before levels and lifetimes are final.
-func (s *Schedule) Index() {
+// Index lets Near answer at once, until undo is called. Levels and lifetimes must not change meanwhile.
+func (s *Schedule) Index() (undo func()) {
 	s.near = make([][]int, len(s.Steps)/stretch+1)
 	for k := range s.Values {
 		if v := &s.Values[k]; v.Level != DDR {
@@ -269,6 +269,7 @@ func (s *Schedule) Index() {
 			}
 		}
 	}
+	return func() { s.near = nil }
 }
 
 // Near gives values, in ascending order, among them all that are alive at step i in the LB or the GB.

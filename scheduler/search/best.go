@@ -14,6 +14,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -71,7 +72,9 @@ type Found struct {
 	Front     Front
 	decisions *scheduler.Decisions // of the result
 	problem   *scheduler.Problem
-	Stop      milp.Stop // complete, or time or cancelled: then the answer depends on when that was
+	// Unended says which recipes did not end at which chunks, so that the answer may be worse than theirs; "": none.
+	Unended string
+	Stop    milp.Stop // complete, or time or cancelled: then the answer depends on when that was
 }
 
 // An Improvement of the search is a schedule that is better than all before it.
@@ -149,9 +152,10 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	opt.TimeLimit, opt.TimeLimitOnly = 0, false // of the exact strategies, which end at a number of states
 	opt.Options.Progress = nil
 	s := &seeker{w: scheduler.NewProblem(net, machine, spec, batch, opt.Options), opt: opt, began: time.Now(),
-		until: until, found: &Found{}, starts: map[family]startAt{}}
+		until: until, found: &Found{}, ended: map[ending]bool{}, starts: map[family]startAt{}}
 	s.found.problem = s.w
 	err = s.all(limited, chunks)
+	s.found.Unended = s.unended(chunks)
 	if !s.begun || s.opt.Chunk > 0 && !s.opt.few {
 		s.found.Greedy = nil // is not that of the best chunk
 	}
@@ -215,18 +219,50 @@ func whole(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 
 // seeker is a search under way.
 type seeker struct {
-	w      *scheduler.Problem
-	opt    BestOptions
-	began  time.Time
-	until  time.Time // zero: no limit
-	found  *Found
-	graphs []*scheduler.Problem // w, and others; nil: not made yet
-	failed error                // the first recipe's, at its first chunk
-	begun  bool                 // all of the greedy recipes' starts were simulated
-	starts map[family]startAt   // the best of each
-	floors map[int64]float64    // picoseconds that chunks take at least
+	w       *scheduler.Problem
+	opt     BestOptions
+	began   time.Time
+	until   time.Time // zero: no limit
+	found   *Found
+	graphs  []*scheduler.Problem // w, and others; nil: not made yet
+	failed  error                // the first recipe's, at its first chunk
+	begun   bool                 // all of the greedy recipes' starts were simulated
+	starts  map[family]startAt   // the best of each
+	floors  map[int64]float64    // picoseconds that chunks take at least
+	recipes []scheduler.Recipe
+	ended   map[ending]bool
 	// simulated is the part of an evaluation that is not counted yet.
 	simulated float64
+}
+
+// ending is of a recipe at a chunk.
+type ending struct {
+	recipe string
+	chunk  int64
+}
+
+// unended lists the recipes that did not end at some chunks.
+func (s *seeker) unended(chunks []int64) string {
+	var list []string
+	names := map[string][]string{}
+	for _, r := range s.recipes {
+		var left []string
+		for _, c := range chunks {
+			if g, err := s.w.Graph(c); err == nil && !s.ended[ending{r.Name, c}] && !r.Idle(g, s.w.Spec) {
+				left = append(left, fmt.Sprint(c))
+			}
+		}
+		if at := strings.Join(left, ", "); at != "" {
+			if names[at] == nil {
+				list = append(list, at)
+			}
+			names[at] = append(names[at], r.Name)
+		}
+	}
+	for i, at := range list {
+		list[i] = fmt.Sprintf("at chunks of %s: %s", at, strings.Join(names[at], ", "))
+	}
+	return strings.Join(list, "; ")
 }
 
 // threads is the number of schedules simulated at a time.
@@ -307,7 +343,8 @@ type beginning struct {
 	chunk   int64
 	made    *scheduler.Result
 	scheduler.Outline
-	err error
+	err   error
+	ended bool // and was not cut short
 }
 
 // beginnings lists the schedules to start from: each recipe at each chunk, in place and not. The greedy recipe also
@@ -397,6 +434,13 @@ func (s *seeker) startAll(ctx context.Context, recipes []scheduler.Recipe, chunk
 	if err != nil {
 		return false, err
 	}
+	defer func() {
+		for _, x := range starts {
+			key := ending{x.recipe.Name, x.chunk}
+			ended, known := s.ended[key]
+			s.ended[key] = x.ended && (ended || !known)
+		}
+	}()
 	begun, stop := context.WithCancel(ctx)
 	firsts := s.firsts(starts)
 	// Those that run or wait to be looked at are as many as memory allows.
@@ -469,6 +513,7 @@ func (s *seeker) startAll(ctx context.Context, recipes []scheduler.Recipe, chunk
 
 // judge takes a beginning that has been simulated.
 func (s *seeker) judge(ctx context.Context, x *beginning) error {
+	x.ended = x.err == nil || ctx.Err() == nil
 	if x.err != nil {
 		if ctx.Err() == nil && !scheduler.TooLarge(x.err) {
 			return x.err
@@ -614,9 +659,9 @@ func (s *seeker) score(r *scheduler.Result) float64 {
 	return s.opt.Objective.score(r.Sim.TotalPs, r.Joules())
 }
 
-// all begins with the greedy recipes, which are quick, and searches from there. The other recipes
-// follow, those with exact decisions last; of these the most promising chunks come first. If one
-// of them is better than what was found, the search goes on from it.
+// all begins with the greedy recipes, which are quick, and searches from there. The other recipes follow, at the chunk
+// of what was found first, those with exact decisions last. If one of them is better than what was found, the search
+// goes on from it.
 func (s *seeker) all(ctx context.Context, chunks []int64) error {
 	recipes := slices.Clone(s.opt.Recipes)
 	if recipes == nil {
@@ -646,6 +691,7 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 			k = 2
 		}
 		stages[k] = append(stages[k], r)
+		s.recipes = append(s.recipes, r)
 	}
 	// If time ends, it had better be behind those that are fastest most often, and the greedy one, with which the answer
 	// is compared: its schedules can take a minute to make. Those of tiled with many kernels can as well.
@@ -695,12 +741,14 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.startAll(ctx, stages[1], chunks, time.Time{}); err != nil {
-		return err
+	// The others take three times as long as the search and are hardly ever better: they have a tenth of the time, or
+	// where none is set the chunk of what was found.
+	first := chunks
+	if s.found.Result != nil {
+		first = []int64{s.found.Chunk}
 	}
-	first := promising[:min(2, len(promising))]
-	for _, c := range first {
-		if _, err := s.startAll(ctx, stages[2], []int64{c}, time.Time{}); err != nil {
+	for _, list := range stages[1:] {
+		if _, err := s.startAll(ctx, list, first, time.Time{}); err != nil {
 			return err
 		}
 	}
@@ -709,9 +757,16 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 			return err
 		}
 	}
-	_, err = s.startAll(ctx, stages[2], slices.DeleteFunc(slices.Clone(chunks),
-		func(c int64) bool { return slices.Contains(first, c) }), time.Time{})
-	return err
+	if s.until.IsZero() {
+		return nil
+	}
+	rest := slices.DeleteFunc(slices.Clone(chunks), func(c int64) bool { return slices.Contains(first, c) })
+	for _, list := range stages[1:] {
+		if _, err := s.startAll(ctx, list, rest, time.Time{}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A budget ends at a number of evaluations, or at a time if that is not zero.
