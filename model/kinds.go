@@ -207,6 +207,19 @@ func Kinds() []Kind {
 func (op *Op) Class() Class { return kinds[op.Kind].Class }
 
 func (k *KindInfo) apply(op *Op, in []*Tensor) ([]Shape, []DType, error) {
+	shapes, dts, err := k.results(op, in, 1)
+	if err == nil {
+		err = k.checkWork(op, in, shapes)
+	}
+	return shapes, dts, err
+}
+
+// Infer gives the shapes and types of an operator's results for operands of the shapes and types of in. Extents may be
+// 0, as those of a graph's tensors may not.
+func Infer(op *Op, in []*Tensor) ([]Shape, []DType, error) { return kinds[op.Kind].results(op, in, 0) }
+
+// results infers shapes, of extents of least and more, and types.
+func (k *KindInfo) results(op *Op, in []*Tensor, least int64) ([]Shape, []DType, error) {
 	if len(in) < k.minIn || (k.maxIn >= 0 && len(in) > k.maxIn) {
 		want := fmt.Sprintf("%d", k.minIn)
 		if k.maxIn < 0 {
@@ -221,12 +234,9 @@ func (k *KindInfo) apply(op *Op, in []*Tensor) ([]Shape, []DType, error) {
 		return nil, nil, err
 	}
 	for _, s := range shapes {
-		if err := s.Check(); err != nil {
+		if err := s.check(least); err != nil {
 			return nil, nil, fmt.Errorf("output: %w", err)
 		}
-	}
-	if err := k.checkWork(op, in, shapes); err != nil {
-		return nil, nil, err
 	}
 	dts := make([]DType, len(shapes))
 	for i := range dts {

@@ -62,7 +62,7 @@ func registerMoves() {
 
 func inferReshape(op *Op, in []*Tensor) ([]Shape, error) {
 	s := Shape(op.Attr.Shape).Clone()
-	if err := s.Check(); err != nil {
+	if err := s.check(0); err != nil {
 		return nil, err
 	}
 	if s.Elements() != in[0].Shape.Elements() {
@@ -169,7 +169,7 @@ func inferSlice(op *Op, in []*Tensor) ([]Shape, error) {
 		if step < 0 {
 			room, step = a.Starts[d], -step
 		}
-		if step <= 0 || a.Starts[d] < 0 || a.Starts[d] >= s[d] || a.Shape[d]-1 > room/step {
+		if a.Shape[d] != 0 && (step <= 0 || a.Starts[d] < 0 || a.Starts[d] >= s[d] || a.Shape[d]-1 > room/step) {
 			return nil, fmt.Errorf("slice of dimension %d (start %d, step %d, extent %d) leaves shape %v", d, a.Starts[d],
 				a.Steps[d], a.Shape[d], s)
 		}

@@ -83,10 +83,13 @@ func (s Shape) Elements() int64 {
 }
 
 // Check reports an extent that is not positive and a product above MaxElements.
-func (s Shape) Check() error {
+func (s Shape) Check() error { return s.check(1) }
+
+// check is Check with a least extent of 1 or 0.
+func (s Shape) check(least int64) error {
 	n := uint64(1)
 	for i, d := range s {
-		if d <= 0 {
+		if d < least {
 			return fmt.Errorf("dimension %d of shape %v is %d, expected a positive extent", i, s, d)
 		}
 		hi, lo := bits.Mul64(n, uint64(d))

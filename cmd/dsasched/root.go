@@ -249,7 +249,11 @@ func report(stderr io.Writer, err error) int {
 	}
 	text := oneLine(err.Error())
 	if unread := new(onnx.UnsupportedError); errors.As(err, &unread) {
-		text += " (--allow-unknown takes them as operators that only move data; 'dsasched onnx-ops' lists those that can be read)"
+		text += " ("
+		if unread.Countable {
+			text += "--allow-unknown counts one operation per output element for each; "
+		}
+		text += "'dsasched onnx-ops' lists those that can be read)"
 	}
 	fmt.Fprintln(stderr, "dsasched: "+text)
 	switch {

@@ -39,8 +39,11 @@ func IsFile(name string) bool {
 		strings.ContainsRune(name, filepath.Separator)
 }
 
-// isText reports whether a name is meant as the path of a file of StableHLO text.
-func isText(name string) bool { return strings.HasSuffix(strings.ToLower(name), ".mlir") }
+// isText reports whether a name is meant as the path of a file of StableHLO text, or of bytecode, which is refused.
+func isText(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasSuffix(name, ".mlir") || strings.HasSuffix(name, ".mlirbc")
+}
 
 // Options say how a network is read. The zero value is the default.
 type Options struct {

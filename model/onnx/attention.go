@@ -48,12 +48,6 @@ func (c *call) append(suffix string, past *value, h heads) heads {
 		c.fail("the cache %q has shape %v, expected [batch,head,position,feature]", past.name, past.shape)
 		return h
 	}
-	if s := past.shape; s[2] == 0 { // nothing came before
-		if want := (model.Shape{h.v.shape[0], h.n, 0, h.at}); !s.Equal(want) {
-			c.fail("the cache %q has shape %v, expected %v", past.name, s, want)
-		}
-		return h
-	}
 	h.v = c.step(suffix+"/cache", "Concat", model.Attr{Axis: 2}, operandOf(past), operandOf(h.v))
 	h.seq += past.shape[2]
 	return h
@@ -334,12 +328,9 @@ func attendProjected(c *call, float func(*value) arg, mask, past, bias *value) {
 			c.fail("the cache %q has shape %v, expected [2,batch,head,position,feature]", past.name, s)
 			return
 		}
-		before := []*value{{name: past.name, shape: s[1:]}, {name: past.name, shape: s[1:]}}
-		if s[3] > 0 {
-			before = c.parts("cache", operandOf(past), 0, []int64{1, 1}, "k", "v")
-			for i, x := range before {
-				before[i] = c.step([]string{"key", "value"}[i]+"/past", "Reshape", model.Attr{Shape: s[1:]}, operandOf(x))
-			}
+		before := c.parts("cache", operandOf(past), 0, []int64{1, 1}, "k", "v")
+		for i, x := range before {
+			before[i] = c.step([]string{"key", "value"}[i]+"/past", "Reshape", model.Attr{Shape: s[1:]}, operandOf(x))
 		}
 		if c.err == nil {
 			k, v = c.append("key", before[0], k), c.append("value", before[1], v)

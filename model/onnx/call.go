@@ -75,7 +75,7 @@ func (c *call) run() error {
 	for len(c.in) < r.maxIn {
 		c.in = append(c.in, nil)
 	}
-	if !c.fold() && !c.nothing() && c.err == nil {
+	if !c.fold() && c.err == nil {
 		if r.build == nil {
 			if c.opt.AllowUnknown {
 				return c.unknown()
@@ -234,26 +234,6 @@ func (c *call) fold() bool {
 		return false
 	}
 	c.known(l)
-	return true
-}
-
-// nothing yields no elements if an operand of an element-wise operator has none.
-func (c *call) nothing() bool {
-	info, ok := model.Info(c.row.kind)
-	empty := func(v *value) bool { return v != nil && slices.Contains(v.shape, 0) }
-	if !ok || info.Class != model.ElementwiseClass || c.err != nil || !slices.ContainsFunc(c.in, empty) {
-		return false
-	}
-	s := model.Shape{}
-	for _, v := range c.in {
-		if v != nil && c.err == nil {
-			var err error
-			if s, err = broadcastShape(s, v.shape); err != nil {
-				c.fail("%v", err)
-			}
-		}
-	}
-	c.known(&literal{shape: s, dtype: c.in[0].dtype})
 	return true
 }
 
@@ -624,6 +604,70 @@ func (c *call) add(kind model.Kind, name string, attr model.Attr, in []arg, name
 	if c.err != nil {
 		return nil
 	}
+	negative := func(n int64) bool { return n < 0 }
+	if slices.Contains(attr.Shape, 0) || slices.Contains(attr.Splits, 0) || slices.ContainsFunc(attr.Pads, negative) ||
+		slices.ContainsFunc(in, func(a arg) bool { return a.v.empty() }) {
+		return c.hollow(kind, name, attr, in, names)
+	}
+	return c.built(kind, name, attr, in, names)
+}
+
+// empty reports whether a value has no element.
+func (v *value) empty() bool { return slices.Contains(v.shape, 0) }
+
+// hollow is add where operands or results may have no element, which tensors of a graph have. Results without an
+// element are known as they are. A concatenation leaves out operands without one, a split the results; a sum over
+// nothing is a number, that of its bias if there is one, and so is a border around nothing.
+func (c *call) hollow(kind model.Kind, name string, attr model.Attr, in []arg, names []string) []*value {
+	ts := make([]*model.Tensor, len(in))
+	for i, a := range in {
+		ts[i] = &model.Tensor{Shape: a.v.shape, DType: a.v.dtype}
+	}
+	shapes, dts, err := model.Infer(&model.Op{Kind: kind, Attr: &attr}, ts)
+	if err != nil {
+		c.err = err
+		return nil
+	}
+	vs := make([]*value, len(shapes))
+	var have []int // the results with elements
+	var left []string
+	for i, s := range shapes {
+		if vs[i] = literalValue(&literal{shape: s, dtype: dts[i]}); i < len(names) {
+			vs[i].name = names[i]
+		}
+		if !vs[i].empty() {
+			have, left = append(have, i), append(left, vs[i].name)
+		}
+	}
+	some := slices.DeleteFunc(slices.Clone(in), func(a arg) bool { return a.v.empty() })
+	var got []*value
+	switch info, _ := model.Info(kind); {
+	case len(have) == 0:
+		return vs
+	case kind == "Split" && len(have) > 1:
+		attr.Splits = slices.DeleteFunc(slices.Clone(attr.Splits), func(n int64) bool { return n == 0 })
+		got = c.built(kind, name, attr, in, left)
+	case kind == "Unknown", kind == "Concat" && len(some) > 1, len(some) == len(in) && kind != "Split":
+		got = c.built(kind, name, attr, some, left)
+	case kind == "Split", kind == "Concat", kind == "Scatter":
+		got = c.built("Identity", name, model.Attr{}, some[:1], left)
+	case info.Class == model.MatrixClass || info.Class == model.ReductionClass || kind == "Pad":
+		number := operandOf(c.number("nothing", dts[0]))
+		if info.Class == model.MatrixClass && len(in) > 2 {
+			number = in[2]
+		}
+		got = c.built("Expand", name, model.Attr{Shape: shapes[0]}, []arg{number}, left)
+	default:
+		c.fail("yields shape %v from operands without an element", shapes[have[0]])
+	}
+	for i, v := range got {
+		vs[have[i]] = v
+	}
+	return vs
+}
+
+// built adds an operator of the graph.
+func (c *call) built(kind model.Kind, name string, attr model.Attr, in []arg, names []string) []*value {
 	ids := make([]model.TensorID, len(in))
 	for i, a := range in {
 		ids[i] = c.tensor(a.v, a.u)

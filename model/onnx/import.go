@@ -14,10 +14,10 @@ import (
 
 // Options adjust an import. The zero value takes the file as it is.
 type Options struct {
-	// Batch, if positive, is the batch size to import at. The first network input
-	// with a dimension defines the batch: its leading dimension, a number or a
-	// name. All inputs whose leading dimension is that number, or which use that
-	// name, follow. 0 keeps the file's.
+	// Batch, if positive, is the batch size to import at. The leading dimension of the first
+	// network input with one is the batch. A name: all inputs that use it follow. A number: the
+	// batch is the leading dimension of the first input that is an output's too, if there is one,
+	// and inputs with that number follow where theirs is as well. 0 keeps the file's.
 	Batch int64
 	// Dims binds symbolic dimensions by name. A dimension without a name is called
 	// after its input and position, such as "x.2".
@@ -68,6 +68,9 @@ func read(r io.Reader) (*modelProto, error) {
 	if err != nil {
 		return nil, err
 	}
+	if magic, _ := d.br.Peek(4); string(magic) == "ML\xefR" {
+		return nil, errors.New("not an ONNX file but MLIR bytecode: print it as text (stablehlo-translate --deserialize)")
+	}
 	m, err := decodeModel(d)
 	switch {
 	case err != nil:
@@ -84,8 +87,10 @@ func read(r io.Reader) (*modelProto, error) {
 
 // UnsupportedError names the nodes that have no row in the table of operators.
 type UnsupportedError struct {
-	Nodes []UnsupportedNode // the first few, in the order of the file
-	More  int               // how many there are besides
+	// Countable: with Options.AllowUnknown all of them are read, as work of one operation per output element.
+	Countable bool
+	Nodes     []UnsupportedNode // the first few, in the order of the file
+	More      int               // how many there are besides
 	// kinds counts all nodes that have operator, domain and reason in common, in the order of their first ones.
 	kinds []unsupportedKind
 }
@@ -95,6 +100,7 @@ type UnsupportedNode struct {
 	Name, Type string
 	Domain     string // "ai.onnx" for the default
 	Reason     string // may be empty
+	countable  bool
 }
 
 // An unsupportedKind is nodes that differ in their names alone.
@@ -155,7 +161,7 @@ func build(name string, m *modelProto, opt Options) (*model.Graph, map[string]*v
 	if err != nil {
 		return nil, nil, err
 	}
-	file, want, err := p.bind(opt)
+	file, want, err := p.bind(opt, nil)
 	if err != nil {
 		if p.missing && !opt.AllowUnknown {
 			return nil, nil, p.unknown() // more than a flag can mend
@@ -165,24 +171,40 @@ func build(name string, m *modelProto, opt Options) (*model.Graph, map[string]*v
 	base := filepath.Base(name)
 	title := strings.TrimSuffix(base, filepath.Ext(base))
 	var own map[string]*value
-	if file.batch != want.batch {
+	alike := want // all inputs that have the batch's number
+	numbered := opt.Batch > 0 && file.lead != nil && file.lead.dims[0].fixed && file.batch == file.lead.dims[0].value
+	other := func(v *valueInfo) bool { return len(v.dims) > 0 && !v.leads(opt.Batch) }
+	if file.batch != want.batch || numbered && slices.ContainsFunc(p.inputs, other) {
 		// What the file was written for: a hard-coded size can only be understood
 		// beside the sizes it was meant for.
 		quiet := opt
 		quiet.Warn = nil
-		if _, own, err = p.run(title, quiet, file, nil, file.batch); err != nil {
+		g, values, err := p.run(title, quiet, file, nil, file.batch)
+		if err != nil {
 			return nil, nil, err
+		}
+		if list := p.followers(g); numbered && list != nil {
+			if file, want, err = p.bind(opt, list); err != nil {
+				return nil, nil, err
+			}
+		}
+		if file.batch != want.batch {
+			own = values
 		}
 	}
 	g, values, err := p.run(title, opt, want, own, file.batch)
 	if err != nil && own != nil {
-		err = fmt.Errorf("at batch %d in place of the file's %d: %w", want.batch, file.batch, err)
+		var failed error
+		if g, values, failed = p.run(title, opt, alike, own, file.batch); failed != nil {
+			err = fmt.Errorf("at batch %d in place of the file's %d: %w", want.batch, file.batch, err)
+		} else {
+			err = nil
+		}
 	}
 	if err == nil && own != nil && file.batch > 1 && opt.Warn != nil {
 		// Of a network without a batch it is something else, such as the tokens.
-		i := slices.IndexFunc(p.inputs, func(v *valueInfo) bool { return len(v.dims) > 0 })
 		opt.Warn(fmt.Sprintf("the first dimension of input %q, %d in the file, is taken as the batch",
-			p.inputs[i].name, file.batch))
+			file.lead.name, file.batch))
 	}
 	if err == nil && to != nil && !to.IsFloat() {
 		g.Retype(model.F16, *to)
@@ -418,7 +440,8 @@ func (im *importer) node(n *nodeProto) error {
 // lose notes that a node cannot yield some outputs.
 func (im *importer) lose(n *nodeProto, reason string, outputs ...string) {
 	if reason != lostInput {
-		im.bad = append(im.bad, UnsupportedNode{n.name, n.op, shownDomain(n.domain), reason})
+		im.bad = append(im.bad, UnsupportedNode{n.name, n.op, shownDomain(n.domain), reason,
+			!im.opt.AllowUnknown && n.countable()})
 	}
 	for _, o := range outputs {
 		if o != "" {

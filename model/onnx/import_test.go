@@ -240,7 +240,38 @@ func TestBatchAndDims(t *testing.T) {
 		{"unknown name", []msg{input("x", "N", 3), y, relu}, Options{Batch: 1, Dims: map[string]int64{"M": 3}},
 			`test.onnx: no dimension is called "M"; symbolic dimensions: N`},
 		{"zero size", []msg{input("x", "N", 3), y, relu}, Options{Dims: map[string]int64{"N": 0}},
-			`test.onnx: input "x": the batch is 0, expected a positive number`},
+			`test.onnx: input "x": the batch is 0, expected a positive number (give one by --batch)`},
+		{"a batch of 0 in the file", []msg{input("x", 0, 3), input("z", 0, 3), y, node("Add", "a", in("x", "z"), out("y"))},
+			Options{Batch: 4}, "y[4,3] = Add(x z)\n"},
+		{"a batch of -1", []msg{input("x", -1, 3), y, relu}, Options{Batch: 4}, "y[4,3] = Relu(x)\n"},
+		{"a dimension of -1", []msg{input("x", 2, -1), y, relu}, Options{Dims: map[string]int64{"x.1": 5}},
+			"y[2,5] = Relu(x)\n"},
+		{"a dimension of -1 without a number", []msg{input("x", 2, -1), y, relu}, Options{},
+			`test.onnx: the sizes of these dimensions must be given: "x.1"`},
+		{"a dimension of -2", []msg{input("x", 2, -2), y, relu}, Options{},
+			`test.onnx: input "x": dimension 1 of shape [2,-2] is negative`},
+		{"no batch, one image", []msg{input("x"), y, relu}, Options{Batch: 1}, "y[] = Relu(x)\n"},
+		{"statistics of as many channels as images", []msg{input("x", 2, 2, 4, 4), input("s", 2), input("b", 2),
+			input("m", 2), input("v", 2), y, node("BatchNormalization", "n", in("x", "s", "b", "m", "v"), out("y"))},
+			Options{Batch: 4}, "y[4,2,4,4] = BatchNorm(x s b m v)\n"},
+		{"a batch of 1 for slopes of two channels", []msg{input("x", 2, 2, 4, 4), input("s", 2), y,
+			node("PRelu", "n", in("x", "s2"), out("y")), list("k", 2, 1, 1), node("Reshape", "r", in("s", "k"), out("s2"))},
+			Options{Batch: 1}, "s2[2,1,1] = Reshape(s) Shape=[2 1 1]\ny[1,2,4,4] = PRelu(x s2)\n"},
+		{"weights in front of the images", []msg{input("w", 3, 5), input("x", 3, 3), y,
+			node("MatMul", "m", in("x", "w"), out("y"))}, Options{Batch: 4}, "y[4,5] = MatMul(x w)\n"},
+		{"weights of another length in front", []msg{input("w", 7, 5), input("x", 3, 7), y,
+			node("MatMul", "m", in("x", "w"), out("y"))}, Options{Batch: 4}, "y[4,5] = MatMul(x w)\n"},
+		{"a mask of scores", []msg{input("x", 1, 2, 3, 5), input("m", 1, 1, 3, 3), y,
+			node("Transpose", "t", in("x"), out("k"), attrList("perm", 0, 1, 3, 2)), node("MatMul", "p", in("x", "k"), out("s")),
+			node("Add", "a", in("s", "m"), out("b")), node("MatMul", "v", in("b", "x"), out("y"))}, Options{Batch: 8},
+			"k[8,2,5,3] = Transpose(x) Perm=[0 1 3 2]\ns[8,2,3,3] = MatMul(x k)\nb[8,2,3,3] = Add(s m)\ny[8,2,3,5] = MatMul(b x)\n"},
+		{"kinds of tokens", []msg{of("x", tInt64, 1, 3), of("z", tInt64, 1, 3), weights("e", 9, 5), weights("k", 2, 5), y,
+			node("Gather", "g", in("e", "x"), out("a")), node("Gather", "h", in("k", "z"), out("b")),
+			node("Add", "n", in("a", "b"), out("y"))}, Options{Batch: 8},
+			"a[8,3,5] = Gather(e* x)\nb[8,3,5] = Gather(k* z)\ny[8,3,5] = Add(a b)\n"},
+		{"a mask of tokens", []msg{input("x", 1, 2, 3, 3), input("m", 1, 3), y, list("u", 1, 2),
+			node("Unsqueeze", "r", in("m", "u"), out("w")), node("Add", "a", in("x", "w"), out("y"))}, Options{Batch: 8},
+			"w[8,1,1,3] = Reshape(m) Shape=[8 1 1 3]\ny[8,2,3,3] = Add(x w)\n"},
 		{"sum of sizes", []msg{input("x", "N", "past + 2*(seq-1)"), y, relu},
 			Options{Batch: 1, Dims: map[string]int64{"past": 3, "seq": 4}}, "y[1,9] = Relu(x)\n"},
 		{"sum of sizes of which one is missing", []msg{input("x", "N", "past + seq"), y, relu},
@@ -264,6 +295,76 @@ func TestBatchAndDims(t *testing.T) {
 				got = describe(g)
 			}
 			if got != tt.want {
+				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
+			}
+		})
+	}
+}
+
+// What has no element is in no graph, wherever it comes from.
+func TestEmptiness(t *testing.T) {
+	x, y, none := input("x", 2, 3), output("y"), list("i")
+	keep := node("Concat", "k", in("e", "x"), out("y"), attrInt("axis", 0))
+	for _, tt := range []struct {
+		name  string
+		parts []msg
+		want  string
+	}{
+		{"a piece of a split", []msg{x, y, list("s", 0, 1, 2), node("Split", "p", in("x", "s"), out("a", "b", "c"),
+			attrInt("axis", 1)), node("Concat", "k", in("c", "a", "b"), out("y"), attrInt("axis", 1))},
+			"b[2,1] c[2,2] = Split(x) Axis=1 Splits=[1 2]\ny[2,3] = Concat(c b) Axis=1\n"},
+		{"all but a piece of a split", []msg{x, y, list("s", 0, 3), node("Split", "p", in("x", "s"), out("a", "y"),
+			attrInt("axis", 1))}, "y[2,3] = Identity(x)\n"},
+		{"a piece along no elements", []msg{x, y, list("s", 1, 2), input("z", 0, 3), node("Split", "p", in("z", "s"),
+			out("e", "b"), attrInt("axis", 1)), node("Concat", "k", in("b", "f"), out("y"), attrInt("axis", 0)),
+			list("a", 1), list("b0", 1), list("b1", 3), node("Slice", "l", in("x", "b0", "b1", "a"), out("f"))},
+			"f[2,2] = Slice(x) Shape=[2 2] Starts=[0 1] Steps=[1 1]\ny[2,2] = Identity(f)\n"},
+		{"rows of no indices", []msg{x, y, none, node("Gather", "g", in("x", "i"), out("e")), keep}, "y[2,3] = Identity(x)\n"},
+		{"rows of no table", []msg{input("z", 0, 3), x, y, list("j", 1), node("Gather", "g", in("z", "j"), out("e")), keep},
+			`node "g" (Gather): index 1 does not exist in 0 elements`},
+		{"elements at no indices", []msg{x, y, msg(nil).sub(5, tensor("j", tInt64, 2, 0)), node("GatherElements", "g", in("x", "j"), out("e"),
+			attrInt("axis", 1)), node("Concat", "k", in("e", "x"), out("y"), attrInt("axis", 1))}, "y[2,3] = Identity(x)\n"},
+		{"nothing scattered", []msg{x, y, msg(nil).sub(5, tensor("j", tInt64, 0, 1)), input("u", 0, 3),
+			node("ScatterND", "s", in("x", "j", "u"), out("y"))}, "y[2,3] = Identity(x)\n"},
+		{"a border around nothing", []msg{input("z", 2, 0), y, list("p", 0, 1, 0, 2), node("Pad", "n", in("z", "p"), out("y"))},
+			"y[2,3] = Expand(n/nothing) Shape=[2 3]\n"},
+		{"cut to nothing by a border", []msg{x, y, list("p", 0, 0, -2, 0), node("Pad", "n", in("x", "p"), out("e")), keep},
+			"y[2,3] = Identity(x)\n"},
+		{"a border cut", []msg{x, y, list("p", 0, 0, -1, 0), node("Pad", "n", in("x", "p"), out("y"))},
+			"y[1,3] = Pad(x) Pads=[0 0 -1 0]\n"},
+		{"a sum over nothing", []msg{input("z", 2, 0), y, list("a", 1), node("ReduceSum", "n", in("z", "a"), out("y"))},
+			"y[2,1] = Expand(n/nothing) Shape=[2 1]\n"},
+		{"a mean beside nothing", []msg{input("z", 2, 0), x, y, list("a", 0), node("ReduceMean", "n", in("z", "a"), out("m"),
+			attrInt("keepdims", 0)), node("Shape", "l", in("m"), out("c")), node("Size", "w", in("m"), out("q")),
+			node("Unsqueeze", "v", in("q", "a"), out("o")), node("Concat", "k", in("c", "o"), out("t"), attrInt("axis", 0)),
+			node("Slice", "r", in("x", "c", "big", "one"), out("y")), list("big", 9), list("one", 1)},
+			"y[2,3] = Slice(x) Shape=[2 3] Starts=[0 0] Steps=[1 1]\n"},
+		{"a product over nothing", []msg{input("a", 3, 0), input("b", 0, 5), y, node("MatMul", "m", in("a", "b"), out("y"))},
+			"y[3,5] = Expand(m/nothing) Shape=[3 5]\n"},
+		{"a product of nothing", []msg{input("z", 0, 3), x, y, weights("w", 3, 3), node("MatMul", "m", in("z", "w"), out("e")),
+			keep}, "y[2,3] = Identity(x)\n"},
+		{"a bias without a product", []msg{input("a", 3, 0), input("b", 0, 5), weights("c", 5), y,
+			node("Gemm", "m", in("a", "b", "c"), out("y"))}, "y[3,5] = Expand(c*) Shape=[3 5]\n"},
+		{"products that do not fit",
+			[]msg{input("a", 3, 0), input("b", 1, 5), y, node("MatMul", "m", in("a", "b"), out("y"))}, `node "m" (MatMul): cannot multiply [3,0] by [1,5]: inner extents 0 and 1 differ`},
+		{"images of none", []msg{input("z", 0, 3, 4, 4), weights("w", 5, 3, 3, 3), input("x", 1, 5, 2, 2), y,
+			node("Conv", "c", in("z", "w"), out("a")), node("Relu", "r", in("a"), out("e")), keep}, "y[1,5,2,2] = Identity(x)\n"},
+		{"attention to nothing", []msg{input("q", 1, 2, 3, 4), input("k", 1, 2, 0, 4), y,
+			node("Attention", "a", in("q", "k", "k"), out("y"))}, "y[1,2,3,4] = Expand(a/nothing) Shape=[1 2 3 4]\n"},
+		{"expanded to nothing",
+			[]msg{x, input("o", 1, 3), y, list("s", 0, 3), node("Expand", "g", in("o", "s"), out("e")), keep}, "y[2,3] = Identity(x)\n"},
+		{"nothing of another shape", []msg{x, input("z", 0, 4), y, list("s", 0, 3), node("Reshape", "g", in("z", "s"), out("e"),
+			attrInt("allowzero", 1)), keep}, "y[2,3] = Identity(x)\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := ""
+			if g, err := load(file(23, tt.parts...), Options{}); err != nil {
+				got = err.Error()
+			} else {
+				got = describe(g)
+				exercise(t, g)
+			}
+			if !strings.HasSuffix(got, tt.want) {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
 		})

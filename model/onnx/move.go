@@ -312,32 +312,7 @@ func concat(c *call) {
 			parts[i].v = c.step(fmt.Sprintf("expand%d", i), "Expand", model.Attr{Shape: s}, parts[i])
 		}
 	}
-	// A part of extent 0, as an empty cache is, adds nothing.
-	parts = slices.DeleteFunc(parts, func(p arg) bool { return c.addsNothing(p.v, axis) })
-	if len(parts) == 1 && len(c.in) > 1 {
-		c.emit("Identity", model.Attr{}, parts)
-		return
-	}
 	c.emit("Concat", model.Attr{Axis: int64(axis)}, parts)
-}
-
-// addsNothing reports whether a part has no extent along axis. It must fit the others all
-// the same.
-func (c *call) addsNothing(part *value, axis int) bool {
-	if len(part.shape) <= axis || part.shape[axis] != 0 {
-		return false
-	}
-	for _, v := range c.in {
-		want := part.shape.Clone()
-		if len(v.shape) == len(want) {
-			want[axis] = v.shape[axis]
-		}
-		if !want.Equal(v.shape) {
-			c.fail("input %q has shape %v and input %q %v, expected equal extents but along axis %d", part.name, part.shape,
-				v.name, v.shape, axis)
-		}
-	}
-	return true
 }
 
 // grownParts gives the shapes of a concatenation's inputs such that they fit
@@ -496,10 +471,6 @@ func (c *call) slicing() (sl slicing) {
 func slice(c *call) {
 	sl := c.slicing()
 	if c.err != nil {
-		return
-	}
-	if slices.Contains(sl.extents, 0) {
-		c.known(&literal{shape: sl.extents, dtype: c.in[0].dtype})
 		return
 	}
 	c.emit("Slice", model.Attr{Starts: sl.starts, Steps: sl.steps, Shape: sl.extents}, args(c.in[0]))

@@ -188,7 +188,7 @@ func unsupported(list []UnsupportedNode) error {
 		return nil
 	}
 	n := min(len(list), maxListed)
-	e := &UnsupportedError{Nodes: list[:n], More: len(list) - n}
+	e := &UnsupportedError{Nodes: list[:n], More: len(list) - n, Countable: true}
 	at := map[UnsupportedNode]int{} // of a kind, which has no name
 	for _, node := range list {
 		kind := node
@@ -200,6 +200,7 @@ func unsupported(list []UnsupportedNode) error {
 			e.kinds = append(e.kinds, unsupportedKind{first: node})
 		}
 		e.kinds[k].count++
+		e.Countable = e.Countable && node.countable
 	}
 	return e
 }
@@ -232,6 +233,11 @@ func lookup(n *nodeProto) *row {
 	return nil
 }
 
+// countable reports whether an operator that is not read can be taken as work of one operation per output element.
+func (n *nodeProto) countable() bool {
+	return (n.row == nil || n.row.build == nil) && refused[operator{n.domain, n.op}] == ""
+}
+
 // whyUnknown says why a node has no row; empty if nothing is known of it.
 func whyUnknown(n *nodeProto) string {
 	if rows := table[operator{n.domain, n.op}]; len(rows) > 0 {
@@ -242,6 +248,9 @@ func whyUnknown(n *nodeProto) string {
 		return fmt.Sprintf("operator set %d; known are %s", n.opset(), strings.Join(known, ", "))
 	}
 	why := refused[operator{n.domain, n.op}]
+	if n.domain == "" && n.op == "GridSample" {
+		why = "where it reads depends on the values of its grid"
+	}
 	if n.op == "Gradient" && why != "" {
 		for _, a := range n.attrs {
 			if a.name == "y" {
@@ -326,13 +335,15 @@ func label(v *valueInfo, i int) string {
 // sizes are the shapes of the network's inputs.
 type sizes struct {
 	shapes []model.Shape
-	batch  int64 // 0: unknown
+	batch  int64      // 0: unknown
+	lead   *valueInfo // the input that defines the batch; nil: none does
 }
 
 // bind gives every input dimension a number: the file's own sizes, and the
-// wanted ones, which differ in the batch only. A symbolic batch stands for 1 in
-// the file's own sizes.
-func (p *plan) bind(opt Options) (file, want sizes, err error) {
+// wanted ones, which differ in the batch only. A symbolic batch, and one of 0, stands for 1 in
+// the file's own sizes. Of inputs with a number in the place of the batch, those follow that
+// follows lists; nil: all with the number of the first.
+func (p *plan) bind(opt Options, follows []*valueInfo) (file, want sizes, err error) {
 	if opt.Batch < 0 {
 		return file, want, fmt.Errorf("batch %d, expected a positive number", opt.Batch)
 	}
@@ -344,12 +355,15 @@ func (p *plan) bind(opt Options) (file, want sizes, err error) {
 		case !v.ranked:
 			return file, want, fmt.Errorf("input %q has no shape", v.name)
 		}
-		if lead == nil && len(v.dims) > 0 {
+		if len(v.dims) > 0 && (lead == nil || lead.leads(0) && !v.leads(0)) {
 			lead = v
 		}
 	}
-	if opt.Batch > 0 && lead == nil {
+	if opt.Batch > 1 && lead == nil {
 		return file, want, fmt.Errorf("batch %d: the network has no input with a leading dimension", opt.Batch)
+	}
+	if len(follows) > 0 {
+		lead = follows[0]
 	}
 	isBatch := func(v *valueInfo, i int) bool {
 		if lead == nil {
@@ -357,10 +371,11 @@ func (p *plan) bind(opt Options) (file, want sizes, err error) {
 		}
 		d, l := v.dims[i], lead.dims[0]
 		if l.fixed {
-			return i == 0 && d.fixed && d.value == l.value
+			return i == 0 && d.fixed && d.value == l.value && (follows == nil || slices.Contains(follows, v))
 		}
 		return !d.fixed && d.name == l.name && (i == 0 || d.name != "")
 	}
+	file.lead, want.lead = lead, lead
 	if err := p.checkDims(opt, lead); err != nil {
 		return file, want, err
 	}
@@ -375,14 +390,15 @@ func (p *plan) bind(opt Options) (file, want sizes, err error) {
 			}
 			a[i], b[i] = n, n
 			if isBatch(v, i) && opt.Batch > 0 {
-				if !d.fixed {
+				if !d.fixed || d.value == 0 {
 					a[i], known = 1, true
 				}
 				b[i] = opt.Batch
 			}
 			if isBatch(v, i) {
 				if known && b[i] == 0 {
-					return file, want, fmt.Errorf("input %q: the batch is 0, expected a positive number", v.name)
+					return file, want, fmt.Errorf("input %q: the batch is 0, expected a positive number (give one by --batch)",
+						v.name)
 				}
 				file.batch, want.batch = a[i], b[i]
 			}
@@ -410,6 +426,79 @@ func (p *plan) bind(opt Options) (file, want sizes, err error) {
 		return file, want, fmt.Errorf("the sizes of these dimensions must be given: %s", shortList(unbound, ", "))
 	}
 	return file, want, nil
+}
+
+// followers lists the inputs that grow with the batch, the one that defines it first, of a file in which the batch is
+// a number: those whose leading dimension is that of an output, through all operators of the graph at the file's own
+// batch. nil: no input's is.
+func (p *plan) followers(g *model.Graph) (list []*valueInfo) {
+	var sets model.DimSets
+	first := make([]int, len(g.Tensors)) // of a tensor's dimensions
+	given := map[int]bool{}              // sets with a dimension of extent 1 of an input
+	inputs := map[string]*model.Tensor{}
+	for i, t := range g.Tensors {
+		first[i] = len(sets)
+		for _, n := range t.Shape {
+			given[sets.Add()] = t.Role == model.Input && n == 1
+		}
+		if t.Role == model.Input {
+			inputs[t.Name] = t
+		}
+	}
+	one := slices.ContainsFunc(p.inputs, func(v *valueInfo) bool { return v.leads(1) })
+	for _, op := range g.Ops {
+		for in, id := range op.Inputs {
+			for k, o := range op.Outputs {
+				x, y := g.Tensors[id].Shape, g.Tensors[o].Shape
+				join := func(d, e int) {
+					if a, b := sets.Find(first[id]+d), sets.Find(first[o]+e); a != b {
+						sets.Join(a, b)
+						given[b] = given[a] || given[b]
+					}
+				}
+				if op.Kind == "Reshape" {
+					model.ReshapePairs(x, y, one, join)
+					continue
+				}
+				acc := g.Access(op, k, in)
+				// An input that is broadcast along one of its own dimensions is so along all of extent 1: a mask.
+				spread := op.Class() == model.ElementwiseClass && slices.ContainsFunc(dims(0, len(x)), func(d int64) bool {
+					return acc[d].Full && given[sets.Find(first[id]+int(d))]
+				})
+				for d, a := range acc {
+					if !a.Full && x[d] == y[a.Out] && !(spread && x[d] == 1) {
+						join(d, a.Out)
+					}
+				}
+			}
+		}
+	}
+	reached := map[int]bool{}
+	for _, o := range g.Outputs {
+		if len(g.Tensors[o].Shape) > 0 {
+			reached[sets.Find(first[o])] = true
+		}
+	}
+	var unread []*valueInfo // but for their sizes
+	for _, v := range p.inputs {
+		t := inputs[v.name]
+		switch {
+		case len(v.dims) == 0 || !v.dims[0].fixed || len(list) > 0 && v.dims[0].value != list[0].dims[0].value:
+		case t == nil || len(t.Consumers) == 0:
+			unread = append(unread, v)
+		case reached[sets.Find(first[t.ID])]:
+			list = append(list, v)
+		}
+	}
+	if list != nil {
+		list = append(list, unread...)
+	}
+	return list
+}
+
+// leads reports whether the leading dimension is that number.
+func (v *valueInfo) leads(n int64) bool {
+	return len(v.dims) > 0 && v.dims[0].fixed && v.dims[0].value == n
 }
 
 // checkDims reports names in opt.Dims that the file does not have: likely a
@@ -460,7 +549,7 @@ func (p *plan) unknown() error {
 	var bad []UnsupportedNode
 	for _, n := range p.order {
 		if n.row == nil {
-			bad = append(bad, UnsupportedNode{n.name, n.op, shownDomain(n.domain), whyUnknown(n)})
+			bad = append(bad, UnsupportedNode{n.name, n.op, shownDomain(n.domain), whyUnknown(n), n.countable()})
 		}
 	}
 	return unsupported(bad)

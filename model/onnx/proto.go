@@ -440,7 +440,7 @@ func (d *decoder) dimension(h field, v *valueInfo) error {
 		switch h.num {
 		case 1:
 			x.value, err = d.int(h)
-			x.fixed = true
+			x.fixed = x.value != -1 // as some exporters write what is not known
 		case 2:
 			x.name, err = d.name(h)
 		}

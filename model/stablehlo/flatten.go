@@ -1,6 +1,7 @@
 package stablehlo
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,6 +24,7 @@ type val struct {
 	id       model.TensorID
 	made     bool
 	constant bool
+	num      *int64   // of a single integer that follows from constants
 	lit      *literal // of the value as a whole
 	base     *val     // it is this one, broadcast; its shape aligns at the right
 	order    *order   // it is another tensor with its dimensions in another order
@@ -40,7 +42,7 @@ type network struct {
 	args    []*val
 	ops     []*flat
 	results []*val
-	dims    dimensions
+	dims    model.DimSets
 }
 
 // entry chooses the function that is the network: main, or the only one that no other calls.
@@ -191,7 +193,7 @@ type flattener struct {
 func (fl *flattener) value(name string, t tensorType, by *flat) *val {
 	v := &val{name: name, typ: t, by: by, id: -1}
 	for range t.shape {
-		v.dims = append(v.dims, fl.n.dims.add())
+		v.dims = append(v.dims, fl.n.dims.Add())
 	}
 	return v
 }
@@ -209,65 +211,100 @@ func (fl *flattener) inline(f *function, args []*val, prefix string) ([]*val, er
 	if len(args) != len(f.args) {
 		return nil, errorAt(f.at, "", "function @%s is called with %d arguments, expected %d", f.name, len(args), len(f.args))
 	}
-	env := map[string]*val{}
+	env := &scope{names: map[string]*val{}}
 	for i, a := range f.args {
 		if err := fits(f, f.at, "takes", args[i], a.typ); err != nil {
 			return nil, err
 		}
-		env[operandName(a.name)] = args[i]
+		env.names[operandName(a.name)] = args[i]
 	}
-	for _, o := range f.ops {
+	in, at, err := fl.body(f.ops, env, prefix)
+	switch {
+	case err != nil:
+		return nil, err
+	case at == nil:
+		return nil, errorAt(f.at, "", "function @%s does not return", f.name)
+	case f.out != nil && len(in) != len(f.out):
+		return nil, errorAt(*at, "", "function @%s returns %d values, expected %d", f.name, len(in), len(f.out))
+	}
+	for i, t := range f.out {
+		if err := fits(f, *at, "returns", in[i], t); err != nil {
+			return nil, err
+		}
+	}
+	return in, nil
+}
+
+// scope are the values that a body can read: its own, and those around a region.
+type scope struct {
+	names  map[string]*val
+	around *scope
+}
+
+func (s *scope) find(name string) *val {
+	for ; s != nil; s = s.around {
+		if v := s.names[name]; v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// body adds the operators of a function or region, and gives what it returns and where.
+func (fl *flattener) body(ops []*op, env *scope, prefix string) ([]*val, *position, error) {
+	for _, o := range ops {
 		in := make([]*val, len(o.operands))
 		for i, name := range o.operands {
-			if in[i] = env[name]; in[i] == nil {
-				return nil, errorAt(o.at, o.name, "reads %s, which is not defined before", strings.TrimSuffix(name, "#0"))
+			if in[i] = env.find(name); in[i] == nil {
+				return nil, nil, errorAt(o.at, o.name, "reads %s, which is not defined before", strings.TrimSuffix(name, "#0"))
 			}
 		}
 		if o.name == "return" || o.name == "func.return" || short(o.name) == "return" {
-			if f.out != nil && len(in) != len(f.out) {
-				return nil, errorAt(o.at, "", "function @%s returns %d values, expected %d", f.name, len(in), len(f.out))
-			}
-			for i, t := range f.out {
-				if err := fits(f, o.at, "returns", in[i], t); err != nil {
-					return nil, err
-				}
-			}
-			return in, nil
+			return in, &o.at, nil
 		}
-		if name := callee(o); name != "" {
+		name := callee(o)
+		runs := short(o.name) == "while" || short(o.name) == "if" || short(o.name) == "case"
+		if name != "" || runs {
+			var out []*val
+			var err error
 			g := fl.funcs[name]
-			if g == nil {
-				return nil, errorAt(o.at, o.name, "calls @%s, which the module does not hold", name)
+			switch {
+			case runs:
+				name = o.name
+				out, err = fl.control(o, in, env, prefix)
+			case g == nil:
+				err = errorAt(o.at, o.name, "calls @%s, which the module does not hold", name)
+			default:
+				out, err = fl.inline(g, in, prefix+name+"/")
 			}
-			out, err := fl.inline(g, in, prefix+name+"/")
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			if len(out) != len(o.results) {
-				return nil, errorAt(o.at, o.name, "takes %d results of @%s, which has %d", len(o.results), name, len(out))
+				return nil, nil, errorAt(o.at, o.name, "takes %d results of @%s, which has %d", len(o.results), name, len(out))
 			}
 			for i, r := range o.results {
 				if i < len(o.out) {
-					if err := fits(g, o.at, "returns", out[i], o.out[i]); err != nil {
-						return nil, err
+					if err := fits(&function{name: name}, o.at, "returns", out[i], o.out[i]); err != nil {
+						return nil, nil, err
 					}
 				}
-				env[r] = out[i]
+				env.names[r] = out[i]
 			}
 			continue
 		}
 		if len(fl.n.ops) >= maxOps {
-			return nil, errorAt(o.at, o.name, "more than %d operators when functions are put in place", maxOps)
+			return nil, nil, errorAt(o.at, o.name, "more than %d operators when functions are put in place", maxOps)
 		}
 		x := &flat{op: o, in: in}
 		if len(o.results) > 0 && len(o.results) != len(o.out) {
-			return nil, errorAt(o.at, o.name, "has %d results and %d types", len(o.results), len(o.out))
+			return nil, nil, errorAt(o.at, o.name, "has %d results and %d types", len(o.results), len(o.out))
 		}
 		for i, r := range o.results {
 			name := prefix + strings.TrimSuffix(strings.TrimPrefix(r, "%"), "#0")
 			v := fl.value(name, o.out[i], x)
 			x.out = append(x.out, v)
-			env[r] = v
+			env.names[r] = v
 		}
 		for _, v := range in {
 			if k := len(v.users); k == 0 || v.users[k-1] != x {
@@ -276,10 +313,147 @@ func (fl *flattener) inline(f *function, args []*val, prefix string) ([]*val, er
 		}
 		fl.n.ops = append(fl.n.ops, x)
 		if err := fl.n.unite(x); err != nil {
+			return nil, nil, err
+		}
+		x.count()
+	}
+	return nil, nil, nil
+}
+
+// maxTurns bounds the turns of a loop, each of which has operators of its own.
+const maxTurns = 1024
+
+// control puts the branch that is taken in the place of an operator, or the turns of a loop one after the other. What
+// decides must follow from constants.
+func (fl *flattener) control(o *op, in []*val, env *scope, prefix string) ([]*val, error) {
+	run := func(r *region, args []*val, prefix string) ([]*val, error) {
+		if fl.calls++; fl.calls > maxOps {
+			return nil, errorAt(o.at, o.name, "more than %d turns and branches", maxOps)
+		}
+		s := &scope{names: map[string]*val{}, around: env}
+		if len(args) != len(r.args) {
+			return nil, errorAt(o.at, o.name, "has a region of %d arguments for %d values", len(r.args), len(args))
+		}
+		for i, a := range r.args {
+			if err := fits(&function{name: o.name}, o.at, "takes", args[i], a.typ); err != nil {
+				return nil, err
+			}
+			s.names[operandName(a.name)] = args[i]
+		}
+		out, at, err := fl.body(r.ops, s, prefix)
+		if err == nil && at == nil {
+			err = errorAt(o.at, o.name, "has a region that does not return")
+		}
+		return out, err
+	}
+	if short(o.name) != "while" {
+		switch {
+		case len(in) != 1 || len(o.regions) == 0 || short(o.name) == "if" && len(o.regions) != 2:
+			return nil, errorAt(o.at, o.name, "has %d operands and %d branches", len(in), len(o.regions))
+		case in[0].num == nil:
+			return nil, errorAt(o.at, o.name, "branches that are chosen at run time are not read")
+		}
+		k := *in[0].num
+		if short(o.name) == "if" {
+			k = 1 - min(1, max(k, -k)) // the first if it is true
+		}
+		if k < 0 || k >= int64(len(o.regions)) {
+			k = int64(len(o.regions)) - 1 // the default
+		}
+		return run(o.regions[k], nil, prefix)
+	}
+	if len(o.regions) != 2 {
+		return nil, errorAt(o.at, o.name, "has %d regions, expected a condition and a body", len(o.regions))
+	}
+	for turn := 0; ; turn++ {
+		at := fmt.Sprintf("%sturn%d/", prefix, turn)
+		goes, err := run(o.regions[0], in, at)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(goes) != 1 || goes[0].num == nil:
+			return nil, errorAt(o.at, o.name, "loops whose number of turns is known at run time only are not read")
+		case *goes[0].num == 0:
+			return in, nil
+		case turn == maxTurns:
+			return nil, errorAt(o.at, o.name, "loops of more than %d turns are not read", maxTurns)
+		}
+		if in, err = run(o.regions[1], in, at); err != nil {
 			return nil, err
 		}
 	}
-	return nil, errorAt(f.at, "", "function @%s does not return", f.name)
+}
+
+// count computes an operator on single integers that follow from constants, such as a loop's counter. Its result is a
+// constant then.
+func (x *flat) count() {
+	if len(x.out) != 1 || len(x.out[0].typ.shape) > 0 || class(x.out[0].typ.elem) == "of floats" {
+		return
+	}
+	y := x.out[0]
+	if short(x.name) == "constant" {
+		lit := x.attrs["value"].lit
+		for _, w := range x.words {
+			if w.lit != nil {
+				lit = w.lit
+			}
+		}
+		if lit != nil && len(lit.ints) == 1 {
+			y.num = &lit.ints[0]
+		}
+		return
+	}
+	var n []int64
+	for _, v := range x.in {
+		if v.num == nil {
+			return
+		}
+		n = append(n, *v.num)
+	}
+	truth := func(b bool) int64 {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	var r int64
+	switch name := short(x.name); {
+	case len(n) == 1 && name == "convert" && y.typ.elem == "i1":
+		r = truth(n[0] != 0)
+	case len(n) == 1 && name == "convert":
+		r = n[0]
+	case len(n) == 3 && name == "select":
+		if r = n[2]; n[0] != 0 {
+			r = n[1]
+		}
+	case len(n) != 2:
+		return
+	case name == "compare":
+		c := cmp.Compare(n[0], n[1])
+		holds, ok := map[string]bool{"EQ": c == 0, "NE": c != 0, "LT": c < 0, "LE": c <= 0, "GT": c > 0, "GE": c >= 0}[x.direction()]
+		if !ok {
+			return
+		}
+		r = truth(holds)
+	case name == "add":
+		r = n[0] + n[1]
+	case name == "subtract":
+		r = n[0] - n[1]
+	case name == "multiply":
+		r = n[0] * n[1]
+	case name == "minimum":
+		r = min(n[0], n[1])
+	case name == "maximum":
+		r = max(n[0], n[1])
+	case name == "and":
+		r = n[0] & n[1]
+	case name == "or":
+		r = n[0] | n[1]
+	default:
+		return
+	}
+	y.num, y.constant, x.fused = &r, true, true
+	y.lit = &literal{splat: true, f: float64(r), ints: []int64{r}}
 }
 
 // fits compares the type of a value that a function takes or returns with the one that is declared.
@@ -297,29 +471,11 @@ func fits(f *function, at position, does string, v *val, t tensorType) error {
 	return nil
 }
 
-// dimensions are sets of dimensions of which one grows as the others do.
-type dimensions struct{ parent []int }
-
-func (d *dimensions) add() int {
-	d.parent = append(d.parent, len(d.parent))
-	return len(d.parent) - 1
-}
-
-func (d *dimensions) find(a int) int {
-	for d.parent[a] != a {
-		d.parent[a] = d.parent[d.parent[a]]
-		a = d.parent[a]
-	}
-	return a
-}
-
-func (d *dimensions) join(a, b int) { d.parent[d.find(a)] = d.find(b) }
-
 // alike unites dimensions that have equal extents in both values.
 func (n *network) alike(a, b *val, of func(d int) int) {
 	for d, e := range b.typ.shape {
 		if k := of(d); k >= 0 && k < len(a.dims) && a.typ.shape[k] == e {
-			n.dims.join(a.dims[k], b.dims[d])
+			n.dims.Join(a.dims[k], b.dims[d])
 		}
 	}
 }
@@ -355,10 +511,10 @@ func (n *network) unite(x *flat) error {
 		}
 		b := x.in[1]
 		for i, d := range p.lb {
-			n.dims.join(a.dims[d], b.dims[p.rb[i]])
+			n.dims.Join(a.dims[d], b.dims[p.rb[i]])
 		}
 		for i, d := range p.lc {
-			n.dims.join(a.dims[d], b.dims[p.rc[i]])
+			n.dims.Join(a.dims[d], b.dims[p.rc[i]])
 		}
 		k := 0
 		for _, side := range []struct {
@@ -367,7 +523,7 @@ func (n *network) unite(x *flat) error {
 		}{{a, p.lb}, {a, p.lf}, {b, p.rf}} {
 			for _, d := range side.dims {
 				if k < len(y.dims) {
-					n.dims.join(side.v.dims[d], y.dims[k])
+					n.dims.Join(side.v.dims[d], y.dims[k])
 				}
 				k++
 			}
@@ -377,8 +533,8 @@ func (n *network) unite(x *flat) error {
 		if err != nil {
 			return err
 		}
-		n.dims.join(a.dims[c.in[0]], y.dims[c.out[0]])
-		n.dims.join(x.in[1].dims[c.kernel[0]], y.dims[c.out[1]])
+		n.dims.Join(a.dims[c.in[0]], y.dims[c.out[0]])
+		n.dims.Join(x.in[1].dims[c.kernel[0]], y.dims[c.out[1]])
 	case "reduce":
 		axes := x.list("dimensions")
 		var kept []int
@@ -411,43 +567,6 @@ func (n *network) unite(x *flat) error {
 		}
 	}
 	return nil
-}
-
-// reshape unites the outermost dimensions of groups that have equally many elements on both sides; of a group with
-// others, only if ones may be the batch, those of extent one.
-func (n *network) reshape(a, y *val, ones bool) {
-	s, t := a.typ.shape, y.typ.shape
-	if slices.Contains(s, dynamic) || slices.Contains(t, dynamic) {
-		return
-	}
-	for i, j := 0, 0; i < len(s) && j < len(t); {
-		// A group has as few dimensions as possible.
-		first, second := i, j
-		p, q := s[i], t[j]
-		i, j = i+1, j+1
-		for p != q {
-			switch {
-			case p < q && i < len(s):
-				p *= s[i]
-				i++
-			case p > q && j < len(t):
-				q *= t[j]
-				j++
-			default:
-				return
-			}
-			if min(p, q) < 1 || max(p, q) > model.MaxElements {
-				return
-			}
-		}
-		for !ones && first < i-1 && s[first] == 1 {
-			first++
-		}
-		for !ones && second < j-1 && t[second] == 1 {
-			second++
-		}
-		n.dims.join(a.dims[first], y.dims[second])
-	}
 }
 
 // list returns the integers of an attribute, under any of its names.

@@ -147,14 +147,18 @@ func (b *builder) arguments() error {
 			}
 		}
 	}
+	if first == nil && b.opt.Batch > 1 {
+		return fmt.Errorf("batch %d: the network has no argument with a leading dimension", b.opt.Batch)
+	}
 	if first != nil {
 		b.old = first.typ.shape[0]
 		for _, x := range b.ops {
 			if name := short(x.name); (name == "reshape" || name == "dynamic_reshape") && len(x.out) > 0 {
-				b.reshape(x.in[0], x.out[0], b.old == 1)
+				a, y := x.in[0], x.out[0]
+				model.ReshapePairs(a.typ.shape, y.typ.shape, b.old == 1, func(d, e int) { b.dims.Join(a.dims[d], y.dims[e]) })
 			}
 		}
-		b.class = b.dims.find(first.dims[0])
+		b.class = b.dims.Find(first.dims[0])
 		if b.batch = b.opt.Batch; b.batch == 0 {
 			b.batch = b.old
 		}
@@ -168,7 +172,7 @@ func (b *builder) arguments() error {
 		for d, n := range v.typ.shape {
 			name := fmt.Sprintf("%s.%d", v.name, d)
 			given, ok := b.opt.Dims[name]
-			switch follows := b.dims.find(v.dims[d]) == b.class; {
+			switch follows := b.dims.Find(v.dims[d]) == b.class; {
 			case n == dynamic && ok:
 				n = given
 			case n == dynamic && follows && b.batch > 0:
@@ -191,7 +195,7 @@ func (b *builder) arguments() error {
 		}
 		v.shape = shape
 		weight := marks[i] == isWeight || marks[i] == unmarked && v != first && b.rightOnly(v) &&
-			(len(v.dims) == 0 || b.dims.find(v.dims[0]) != b.class)
+			(len(v.dims) == 0 || b.dims.Find(v.dims[0]) != b.class)
 		switch {
 		case !b.used(v):
 			v.constant = true
@@ -291,7 +295,7 @@ func (b *builder) rightOnly(v *val) bool {
 // scaled is the extent of a dimension at the batch that is built.
 func (b *builder) scaled(n int64, class int) (int64, error) {
 	if b.class < 0 || b.old < 1 || b.old == b.batch || b.old == dynamic || n == dynamic ||
-		b.dims.find(class) != b.dims.find(b.class) {
+		b.dims.Find(class) != b.dims.Find(b.class) {
 		return n, nil
 	}
 	if n%b.old != 0 || n > model.MaxElements {

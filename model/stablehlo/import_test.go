@@ -441,7 +441,7 @@ func TestErrors(t *testing.T) {
 			head +
 				"  %0 = stablehlo.rng %x, %x, %x, distribution = UNIFORM : (tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>\n return %0 : tensor<3x4xf32>\n}", "stablehlo.rng: random numbers"},
 		{head + "  %0 = stablehlo.while(%i = %x) : tensor<3x4xf32>\n cond { } do { }\n}",
-			"line 2, column 23: stablehlo.while: a loop that depends on values"},
+			"line 2, column 8: stablehlo.while: has a region that does not return"},
 		{
 			head +
 				"  %0 = stablehlo.transpose %x, dims = [1, 0] : (tensor<3x4xf32>) -> tensor<3x4xf32>\n return %0 : tensor<3x4xf32>\n}", "has the result [4,3], its type says [3,4]"},
@@ -510,4 +510,131 @@ func FuzzImport(f *testing.F) {
 			t.Error(err)
 		}
 	})
+}
+
+// What decides a branch or a loop must follow from constants; then what runs is put in its place.
+func TestControl(t *testing.T) {
+	const head = "func.func @main(%x: tensor<3x4xf32>, %k: tensor<i32>) -> tensor<3x4xf32> {\n"
+	const branches = ` ({ %a = stablehlo.abs %x : tensor<3x4xf32>
+ stablehlo.return %a : tensor<3x4xf32> }, { %a = stablehlo.tanh %x : tensor<3x4xf32>
+ stablehlo.return %a : tensor<3x4xf32> })`
+	const end = "\nreturn %0 : tensor<3x4xf32> }"
+	number := func(n int) string { return fmt.Sprintf("%%n = stablehlo.constant dense<%d> : tensor<i32>\n", n) }
+	chosen := func(n int) string {
+		return head + number(n) + `%0 = "stablehlo.case"(%n)` + branches + " : (tensor<i32>) -> tensor<3x4xf32>" + end
+	}
+	branch := func(by string) string {
+		return head + number(5) + "%m = stablehlo.constant dense<[7]> : tensor<1xi32>\n%p = stablehlo.compare " + by +
+			", %n, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>\n" + `%0 = "stablehlo.if"(%p)` + branches +
+			" : (tensor<i1>) -> tensor<3x4xf32>" + end
+	}
+	loop := func(n int, step, by string) string {
+		return head + number(n) + `%z = stablehlo.constant dense<0> : tensor<i32>
+%s = stablehlo.constant dense<` + step + `> : tensor<i32>
+%0:2 = stablehlo.while(%a = %x, %i = %z) : tensor<3x4xf32>, tensor<i32>
+cond {
+  %c = stablehlo.compare LT, %i, ` + by + ` : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  stablehlo.return %c : tensor<i1>
+} do {
+  %r = stablehlo.dynamic_slice %x, %i, %z, sizes = [1, 4] : (tensor<3x4xf32>, tensor<i32>, tensor<i32>) -> tensor<1x4xf32>
+  %b = stablehlo.broadcast_in_dim %r, dims = [0, 1] : (tensor<1x4xf32>) -> tensor<3x4xf32>
+  %e = stablehlo.add %a, %b : tensor<3x4xf32>
+  %j = stablehlo.add %i, %s : tensor<i32>
+  stablehlo.return %e, %j : tensor<3x4xf32>, tensor<i32>
+}
+return %0#0 : tensor<3x4xf32> }`
+	}
+	generic := strings.NewReplacer("stablehlo.while(%a = %x, %i = %z) : tensor<3x4xf32>, tensor<i32>",
+		`"stablehlo.while"(%x, %z) (`, "cond {", "{\n^bb0(%a: tensor<3x4xf32>, %i: tensor<i32>):",
+		"} do {", "}, {\n^bb0(%a: tensor<3x4xf32>, %i: tensor<i32>):",
+		"}\nreturn", "}) : (tensor<3x4xf32>, tensor<i32>) -> (tensor<3x4xf32>, tensor<i32>)\nreturn")
+	turn := func(n int) string {
+		return strings.TrimSuffix(strings.Repeat("Slice [1,4]; Reshape [4]; Add [3,4]; ", n), "; ")
+	}
+	for _, c := range []struct{ name, src, want string }{
+		{"first branch", chosen(0), "Abs [3,4]"},
+		{"second branch", chosen(1), "Tanh [3,4]"},
+		{"no such branch", chosen(2), "Tanh [3,4]"},
+		{"a negative branch", chosen(-1), "Tanh [3,4]"},
+		{"a branch at run time", strings.Replace(chosen(0), `case"(%n)`, `case"(%k)`, 1),
+			"line 3, column 6: stablehlo.case: branches that are chosen at run time are not read"},
+		{"true", branch("LE"), "Abs [3,4]"},
+		{"false", branch("LT"), "Tanh [3,4]"},
+		{"three turns", loop(3, "1", "%n"), turn(3)},
+		{"three turns, generic", generic.Replace(loop(3, "1", "%n")), turn(3)},
+		{"two turns of two", loop(3, "2", "%n"), turn(2)},
+		{"no turn", loop(0, "1", "%n"), ""},
+		{"turns at run time", loop(3, "1", "%k"),
+			"line 5, column 8: stablehlo.while: loops whose number of turns is known at run time only are not read"},
+		{"no end", loop(3, "0", "%n"), "line 5, column 8: stablehlo.while: loops of more than 1024 turns are not read"},
+		{"too many turns", loop(1025, "1", "%n"),
+			"line 5, column 8: stablehlo.while: loops of more than 1024 turns are not read"},
+	} {
+		g, err := read(c.src, Options{})
+		got := ""
+		if err != nil {
+			got = strings.TrimPrefix(err.Error(), "net.mlir: ")
+		} else {
+			got = kinds(g)
+		}
+		if got != c.want {
+			t.Errorf("%s: got %s\nwant %s\n%s", c.name, got, c.want, c.src)
+		}
+	}
+	// Each turn reads the row of its own.
+	g, err := read(loop(3, "1", "%n"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var starts []int64
+	for _, op := range g.Ops {
+		if op.Kind == "Slice" {
+			starts = append(starts, op.Attr.Starts[0])
+		}
+	}
+	if fmt.Sprint(starts) != "[0 1 2]" {
+		t.Errorf("turns read rows %v", starts)
+	}
+}
+
+// What says nothing of values passes them on.
+func TestPassed(t *testing.T) {
+	const x = "%x: tensor<4x8xf32>, %y: tensor<4x8xf32>"
+	const add = "\n%1 = stablehlo.add %0#0, %0#1 : tensor<4x8xf32>"
+	for _, c := range []struct{ name, args, body, want string }{
+		{"a barrier of two", x, "%0:2 = stablehlo.optimization_barrier %x, %y : tensor<4x8xf32>, tensor<4x8xf32>" + add,
+			"Add [4,8]"},
+		{"a barrier of two, generic", x, `%0:2 = "stablehlo.optimization_barrier"(%x, %y) : (tensor<4x8xf32>, tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>)` +
+			add, "Add [4,8]"},
+		{"a sharding", x + ` {sdy.sharding = #sdy.sharding<@mesh, [{"x", ?}, {"y":(1)2}p1], replicated={"z"}>}`,
+			`%0 = sdy.sharding_constraint %x <@mesh, [{"x", ?}, {}p0]> : tensor<4x8xf32>
+%1 = sdy.reshard %0 <@mesh, [{"x":(1)2}, {}]> : tensor<4x8xf32>
+sdy.sharding_group %1 group_id=21 : tensor<4x8xf32>
+%2 = sdy.propagation_barrier %1 allowed_direction=NONE : tensor<4x8xf32>
+%3 = stablehlo.abs %2 : tensor<4x8xf32>`, "Abs [4,8]"},
+		{"several devices", x, `%0 = sdy.all_gather [{}, {"x"}] %x out_sharding=<@mesh, [{"y"}, {}]> : tensor<4x8xf32>`,
+			"line 2, column 6: sdy.all_gather: several devices have no counterpart"},
+		{"bits of another width", "%x: tensor<4xf32>",
+			"%0 = stablehlo.bitcast_convert %x : (tensor<4xf32>) -> tensor<4x4xui8>",
+			"line 2, column 6: stablehlo.bitcast_convert: from tensor<4xf32> to another width, tensor<4x4xui8>, has no counterpart"},
+	} {
+		g, err := read(one(c.args, c.body), Options{})
+		got := ""
+		if err != nil {
+			got = strings.TrimPrefix(err.Error(), "net.mlir: ")
+		} else {
+			got = kinds(g)
+		}
+		if got != c.want {
+			t.Errorf("%s: got %s\nwant %s", c.name, got, c.want)
+		}
+	}
+	if _, err := read("ML\xefR\rStableHLO_v1.8.0", Options{}); err == nil ||
+		!strings.Contains(err.Error(), "MLIR bytecode: print it as text") {
+		t.Errorf("bytecode: %v", err)
+	}
+	if _, err := read("func.func @main(%x: tensor<f32>) -> tensor<f32> {\n return %x : tensor<f32>\n}", Options{Batch: 4}); err == nil ||
+		!strings.Contains(err.Error(), "batch 4: the network has no argument with a leading dimension") {
+		t.Errorf("a batch of a number: %v", err)
+	}
 }

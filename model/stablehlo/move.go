@@ -200,8 +200,14 @@ func dynamicSlice(b *builder, x *flat) error {
 			shape[d] = v.shape[d]
 		}
 	}
-	return b.emit("Slice", model.Attr{Starts: repeat(0, rank), Steps: repeat(1, rank), Shape: shape, Variant: "dynamic"},
-		b.tensor(v))
+	a := model.Attr{Starts: repeat(0, rank), Steps: repeat(1, rank), Shape: shape, Variant: "dynamic"}
+	if !slices.ContainsFunc(x.in[1:], func(s *val) bool { return s.num == nil }) {
+		a.Variant = ""
+		for d, s := range x.in[1:] {
+			a.Starts[d] = max(0, min(*s.num, v.shape[d]-shape[d]))
+		}
+	}
+	return b.emit("Slice", a, b.tensor(v))
 }
 
 func dynamicUpdateSlice(b *builder, x *flat) error {

@@ -1,7 +1,6 @@
 package stablehlo
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -94,6 +93,9 @@ var rows = []row{
 	{"chlo.erf", 1, "Erf", elementwise("Erf", "")},
 	{"chlo.square", 1, "Mul", square},
 	{"optimization_barrier", -1, "nothing", through},
+	{"sdy.sharding_constraint", 1, "nothing: one device has all", through},
+	{"sdy.reshard", 1, "nothing: one device has all", through},
+	{"sdy.propagation_barrier", 1, "nothing", through},
 	{"custom_call", -1, "nothing of Sharding; others are refused by name", customCall},
 }
 
@@ -133,6 +135,9 @@ func (b *builder) op(x *flat) error {
 	if r == nil || strings.HasPrefix(x.name, "chlo.") != strings.HasPrefix(r.name, "chlo.") {
 		if why := refused[short(x.name)]; why != "" {
 			return b.unknown(why + " have no counterpart")
+		}
+		if strings.HasPrefix(x.name, "sdy.") {
+			return b.unknown("several devices have no counterpart")
 		}
 		return b.unknown("is not among the operators that are read")
 	}
@@ -739,15 +744,18 @@ func customCall(b *builder, x *flat) error {
 	return b.unknown(fmt.Sprintf("calls @%s, which is not known", target))
 }
 
-func compare(b *builder, x *flat) error {
-	dir := ""
+// direction is what a comparison asks for, such as LT; empty: it does not say.
+func (x *op) direction() string {
 	for _, e := range append(slices.Clone(x.words), x.attrs["comparison_direction"].list...) {
 		if len(e.word) == 2 {
-			dir = e.word
-			break
+			return e.word
 		}
 	}
-	dir = cmp.Or(dir, x.attrs["comparison_direction"].word)
+	return x.attrs["comparison_direction"].word
+}
+
+func compare(b *builder, x *flat) error {
+	dir := x.direction()
 	kind, ok := map[string]model.Kind{"EQ": "Equal", "NE": "Equal", "GT": "Greater", "GE": "GreaterOrEqual",
 		"LT": "Less", "LE": "LessOrEqual"}[dir]
 	if !ok {
@@ -852,6 +860,11 @@ func dimensionSize(b *builder, x *flat) error {
 	return nil
 }
 
+// width is the number in the name of a type: of bits.
+func width(elem string) string {
+	return strings.TrimLeft(strings.SplitN(elem, "E", 2)[0], "abcdefghijklmnopqrstuvwxyz")
+}
+
 func convert(b *builder, x *flat) error {
 	v, y := x.in[0], x.out[0]
 	dt, err := b.dtype(y.typ)
@@ -861,6 +874,9 @@ func convert(b *builder, x *flat) error {
 	from, err := b.dtype(v.typ)
 	if err != nil {
 		return b.errorf("%v", err)
+	}
+	if short(x.name) == "bitcast_convert" && width(v.typ.elem) != width(y.typ.elem) {
+		return b.unknown(fmt.Sprintf("from %s to another width, %s, has no counterpart", v.typ, y.typ))
 	}
 	switch {
 	case v.lit != nil && !v.made:

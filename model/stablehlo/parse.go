@@ -18,6 +18,9 @@ const (
 	maxElements = 1 << 16 // of a literal that are kept
 )
 
+// bytecode is how MLIR's other format begins.
+const bytecode = "ML\xefR"
+
 // position is a place in the file, from 1.
 type position struct{ line, col int }
 
@@ -135,6 +138,9 @@ const (
 
 // parse reads a module. The first error is kept, and everything after it is the end of the file.
 func parse(src string) ([]*function, error) {
+	if strings.HasPrefix(src, bytecode) {
+		return nil, errors.New("MLIR bytecode: print it as text (stablehlo-translate --deserialize)")
+	}
 	p := &parser{src: src, line: 1}
 	p.next()
 	p.module("")
@@ -408,13 +414,13 @@ func (p *parser) location() {
 	}
 }
 
-// skipGroup skips ( ... ), the brackets of all sorts inside matched.
+// skipGroup skips ( ... ), or what is in other brackets, those of all sorts inside matched.
 func (p *parser) skipGroup() {
 	for d := 0; p.kind != eof; {
 		switch {
-		case p.is("(") || p.is("["):
+		case p.is("(") || p.is("[") || p.is("{") || p.is("<"):
 			d++
-		case p.is(")") || p.is("]"):
+		case p.is(")") || p.is("]") || p.is("}") || p.is(">"):
 			d--
 		}
 		p.next()
@@ -624,9 +630,6 @@ func (p *parser) op() *op {
 	return o
 }
 
-// control are operators whose regions run any number of times.
-var control = map[string]string{"while": "a loop", "if": "a branch", "case": "a branch"}
-
 // short is the name without the dialect of StableHLO or its ancestor.
 func short(name string) string {
 	for _, d := range []string{"stablehlo.", "mhlo."} {
@@ -679,8 +682,8 @@ func operandName(tok string) string {
 
 // pretty reads the body of an operator: items up to the types.
 func (p *parser) pretty(o *op) {
-	if what, ok := control[short(o.name)]; ok {
-		p.failOp(o.name, "%s that depends on values at run time is not supported", what)
+	if short(o.name) == "while" {
+		p.while(o)
 		return
 	}
 	if o.name == "return" || strings.HasSuffix(o.name, ".return") {
@@ -707,6 +710,9 @@ func (p *parser) pretty(o *op) {
 		return
 	}
 	o.in, o.out = p.types()
+	if len(o.out) == 1 && len(o.results) > 1 && len(o.results) == len(o.in) {
+		o.out = o.in // of several values the types are written once
+	}
 	if p.word("reducer") {
 		p.next()
 		r := &region{}
@@ -714,6 +720,42 @@ func (p *parser) pretty(o *op) {
 			r.args = append(r.args, p.arguments()...)
 		}
 		p.expect("{")
+		r.ops = p.block("}")
+		p.expect("}")
+		o.regions = append(o.regions, r)
+	}
+}
+
+// while reads (%a = %b, ...) : types cond { ... } do { ... }.
+func (p *parser) while(o *op) {
+	var args []argument
+	p.expect("(")
+	p.items(")", func() {
+		args = append(args, argument{at: p.at, name: p.tok})
+		p.next()
+		p.expect("=")
+		p.operand(o)
+	})
+	if len(args) > 0 {
+		p.expect(":")
+		o.in, _ = p.types()
+		o.out = o.in
+	}
+	for i := range args[:min(len(args), len(o.in))] {
+		args[i].typ = o.in[i]
+	}
+	if p.word("attributes") {
+		p.next()
+		p.value(false)
+	}
+	for _, w := range []string{"cond", "do"} {
+		if !p.word(w) {
+			p.fail("found %s, expected %q", p.shown(), w)
+			return
+		}
+		p.next()
+		p.expect("{")
+		r := &region{args: args}
 		r.ops = p.block("}")
 		p.expect("}")
 		o.regions = append(o.regions, r)
@@ -749,6 +791,8 @@ func (p *parser) item(o *op) {
 		p.expect(")")
 	case p.is("{"):
 		maps.Copy(o.attrs, p.value(false).dict)
+	case p.is("<") && strings.HasPrefix(o.name, "sdy."): // a sharding
+		p.skipGroup()
 	case p.is("<"):
 		p.properties(o.attrs)
 	case p.kind == ident && p.assigned():
@@ -950,7 +994,9 @@ func (p *parser) value(pretty bool) attr {
 		}
 		a.word = p.tok
 		p.next()
-		if p.is("<") {
+		if p.is("<") && strings.HasPrefix(a.word, "sdy.") {
+			p.skipGroup()
+		} else if p.is("<") {
 			p.angle(&a)
 		}
 		typed()
