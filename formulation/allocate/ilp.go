@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // fitILP is [Fit] by integer programming.
@@ -30,12 +31,8 @@ func fitILP(ctx context.Context, p *Problem, capacity int64, opts Options) (*Res
 		return nil, err
 	}
 	switch {
-	case raw.Status.HasValues():
-		offsets, err := s.decode(raw, capacity)
-		if err != nil {
-			return nil, err
-		}
-		return s.answer(offsets, s.bound, milp.Complete).within(capacity), nil
+	case s.best != nil:
+		return s.answer(s.best, s.bound, milp.Complete).within(capacity), nil
 	case raw.Status == milp.Infeasible:
 		return s.infeasible(s.up(capacity + 1)).within(capacity), nil
 	case raw.Status == milp.Limit:
@@ -52,7 +49,7 @@ func MinimizeILP(ctx context.Context, p *Problem, opts Options) (*Result, error)
 	}
 	s.height = s.up(p.Reach())
 	if opts.Start != nil {
-		s.height = s.down(p.Peak(opts.Start))
+		s.best, s.height = opts.Start, s.down(p.Peak(opts.Start))
 	}
 	if s.bound > s.height {
 		return s.infeasible(s.bound), nil
@@ -61,27 +58,24 @@ func MinimizeILP(ctx context.Context, p *Problem, opts Options) (*Result, error)
 	if err != nil {
 		return nil, err
 	}
-	bound := s.bound
-	if !math.IsInf(raw.Bound, 0) {
-		// A little of the bound may be rounding; peaks are multiples of the step.
-		bound = max(bound, s.step*int64(math.Ceil(raw.Bound-1e-6*max(1, math.Abs(raw.Bound)))))
-	}
-	switch {
-	case raw.Status.HasValues():
-		offsets, err := s.decode(raw, s.height)
-		if err != nil {
-			return nil, err
-		}
-		if opts.Start != nil && p.Peak(opts.Start) < p.Peak(offsets) {
-			offsets = opts.Start // which the solver was not given
-		}
-		return s.answer(offsets, bound, raw.Stop), nil
-	case raw.Status == milp.Infeasible && opts.Start == nil:
+	switch bound := s.least(raw); {
+	case raw.Status == milp.Infeasible && s.best != nil: // nothing better
+		return s.answer(s.best, p.Peak(s.best), milp.Complete), nil
+	case raw.Status == milp.Infeasible:
 		return s.infeasible(s.up(s.height + 1)), nil
-	case raw.Status == milp.Limit:
-		return s.answer(opts.Start, bound, raw.Stop), nil
+	case raw.Status.HasValues() || raw.Status == milp.Limit:
+		return s.answer(s.best, bound, raw.Stop), nil
 	}
 	return nil, fmt.Errorf("allocate: the solver ends with %v", raw.Status)
+}
+
+// least is the bound of a solution on peaks.
+func (s *program) least(raw *milp.Solution) int64 {
+	if math.IsInf(raw.Bound, 0) {
+		return s.bound
+	}
+	// A little of the bound may be rounding; peaks are multiples of the step.
+	return max(s.bound, s.step*int64(math.Ceil(raw.Bound-1e-6*max(1, math.Abs(raw.Bound)))))
 }
 
 // program is the formulation of the package's documentation for one problem.
@@ -97,6 +91,7 @@ type program struct {
 	offset []milp.Var // o_i, or the integer that a_i is multiplied by
 	side   []milp.Var // z, one for each of pairs: the second lies above the first
 	peak   milp.Var   // P
+	best   []int64    // the start, or a placement by the solver
 }
 
 func newILP(p *Problem, opts Options) (*program, error) {
@@ -192,7 +187,26 @@ func (s *program) solve(ctx context.Context, minimize bool) (*milp.Solution, err
 	if !minimize {
 		opts.Progress = nil // the program's cost says nothing
 	}
-	return s.opts.Solver.Solve(ctx, m, opts)
+	return s.opts.Program(ctx, m, opts, func(sol *milp.Solution) (solve.Verdict, error) {
+		offsets, clash, err := s.decode(sol, s.height)
+		if err != nil || clash != nil {
+			return solve.Verdict{Clash: clash}, err
+		}
+		peak := p.Peak(offsets)
+		if s.best == nil || peak < p.Peak(s.best) {
+			s.best = offsets
+		}
+		v := solve.Verdict{Cost: s.units(peak)}
+		if bound := s.least(sol); minimize && sol.Status == milp.Optimal && p.Peak(s.best) > bound {
+			// The solver's tolerance is more than a step: it looks for anything lower, by other sides.
+			s.height = s.down(p.Peak(s.best) - 1)
+			m.SetBounds(s.peak, s.units(s.bound), s.units(s.height))
+			_, v.Clash, err = s.decode(sol, s.height)
+		} else if !minimize {
+			v.Cost = sol.Objective
+		}
+		return v, err
+	})
 }
 
 // at is sign times the offset of buffer i.
@@ -239,29 +253,48 @@ func (s *program) start(offsets []int64) []float64 {
 	return x
 }
 
-// decode finds the lowest placement that the sides of a solution allow: it lifts buffers until all of them hold.
-func (s *program) decode(raw *milp.Solution, capacity int64) ([]int64, error) {
-	offsets := make([]int64, len(s.p.Buffers))
-	for i := range s.p.Buffers {
-		if o := s.p.Buffers[i].Offset; o != nil {
-			offsets[i] = *o
+// decode pushes buffers up until the sides of a solution hold. Where these allow no placement within a capacity, it
+// returns sides that together allow none: those that push a buffer beyond it, or push it round a circle.
+func (s *program) decode(sol *milp.Solution, capacity int64) (offsets []int64, clash []milp.Var, err error) {
+	b := s.p.Buffers
+	offsets = make([]int64, len(b))
+	via, below := make([]int, len(b)), make([]int, len(b)) // the side that has pushed a buffer, or -1; from where
+	for i := range b {
+		via[i] = -1
+		if b[i].Offset != nil {
+			offsets[i] = *b[i].Offset
 		}
 	}
-	for lifted, passes := true, 0; lifted && passes <= len(offsets); passes++ {
-		lifted = false
+	pushed := func(k, at int) []milp.Var {
+		seen, path := map[int]int{}, []milp.Var{s.side[k]}
+		for ; via[at] >= 0; at = below[at] {
+			if first, again := seen[at]; again {
+				return path[first:]
+			}
+			seen[at] = len(path)
+			path = append(path, s.side[via[at]])
+		}
+		return path
+	}
+	for pass, again := 0, true; again; pass++ {
+		again = false
 		for k, pair := range s.pairs {
 			low, high := pair[0], pair[1]
-			if raw.Int(s.side[k]) == 0 {
+			if sol.Int(s.side[k]) == 0 {
 				low, high = high, low
 			}
-			b := &s.p.Buffers[high]
-			if o := b.Up(offsets[low] + s.p.Buffers[low].Size); o > offsets[high] && b.Offset == nil {
-				offsets[high], lifted = o, true
+			up := b[high].Up(offsets[low] + b[low].Size)
+			if up <= offsets[high] {
+				continue
 			}
+			if b[high].Offset != nil || up+b[high].Size > capacity || pass > len(b) {
+				return nil, pushed(k, low), nil
+			}
+			offsets[high], via[high], below[high], again = up, k, low, true
 		}
 	}
 	if err := Check(s.p, capacity, offsets); err != nil {
-		return nil, fmt.Errorf("allocate: the solver's placement is wrong: %w", err)
+		return nil, nil, fmt.Errorf("allocate: the solver's placement is wrong: %w", err)
 	}
-	return offsets, nil
+	return offsets, nil, nil
 }

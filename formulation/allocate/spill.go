@@ -158,7 +158,14 @@ func spillILP(ctx context.Context, p *Problem, capacity int64, opts SpillOptions
 			}
 			m.AddGE(fmt.Sprint("no offsets ", k), terms, 1) // (9)
 		}
-		sol, err := opts.Solver.Solve(ctx, m, opts.MILP(1))
+		var spilled []bool
+		sol, err := opts.Program(ctx, m, opts.MILP(1), func(sol *milp.Solution) (solve.Verdict, error) {
+			spilled = make([]bool, len(x))
+			for i := range x {
+				spilled[i] = sol.Int(x[i]) == 1
+			}
+			return solve.Verdict{Cost: float64(SpillCost(p, spilled))}, nil
+		})
 		if err != nil {
 			return picked{}, err
 		}
@@ -169,11 +176,7 @@ func spillILP(ctx context.Context, p *Problem, capacity int64, opts SpillOptions
 		case !sol.Status.HasValues():
 			return c, fmt.Errorf("allocate: the solver ends with %v", sol.Status)
 		}
-		c.spilled = make([]bool, len(x))
-		for i := range x {
-			c.spilled[i] = sol.Int(x[i]) == 1
-		}
-		if sol.Status == milp.Optimal {
+		if c.spilled = spilled; sol.Status == milp.Optimal {
 			c.bound = SpillCost(p, c.spilled)
 		}
 		return c, nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // unit is the model's unit of cost in seconds. Solvers take 1e-6 for nothing.
@@ -176,7 +177,9 @@ func ILP(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 	if opts.Start != nil {
 		settings.Start = pr.point(opts.Start)
 	}
-	sol, err := opts.Solver.Solve(ctx, pr.model, settings)
+	sol, err := opts.Program(ctx, pr.model, settings, func(sol *milp.Solution) (solve.Verdict, error) {
+		return solve.Verdict{Cost: p.Seconds(pr.decode(sol)) / unit}, nil
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -39,9 +39,6 @@ func (solver) Solve(ctx context.Context, m *milp.Model, opts milp.Options) (*mil
 	if err := opts.Validate(m); err != nil {
 		return nil, err
 	}
-	if err := fits(m); err != nil {
-		return nil, err
-	}
 	if m.NumVars() == 0 {
 		return constant(m), nil
 	}
@@ -62,8 +59,11 @@ func (solver) Solve(ctx context.Context, m *milp.Model, opts milp.Options) (*mil
 	}
 	r := newSearch(ctx, m, opts)
 	defer r.close()
+	if err := fits(m, &r.scale); err != nil {
+		return nil, err
+	}
 	if r.ctx.Err() == nil {
-		raw, err := load(m, opts, r.limit)
+		raw, err := load(m, &r.scale, opts, r.limit)
 		if err != nil {
 			return nil, fmt.Errorf("highs: model %q: %w", m.Name(), err)
 		}
@@ -75,7 +75,7 @@ func (solver) Solve(ctx context.Context, m *milp.Model, opts milp.Options) (*mil
 	if err != nil {
 		return nil, fmt.Errorf("highs: model %q: HiGHS ended with %v: %w", m.Name(), out.status, err)
 	}
-	sol, err := answer(m, opts, out)
+	sol, err := answer(m, opts, out, absoluteGap/r.scale.objective)
 	if err != nil {
 		return nil, fmt.Errorf("highs: model %q: %w", m.Name(), err)
 	}
@@ -93,31 +93,31 @@ func (solver) Solve(ctx context.Context, m *milp.Model, opts milp.Options) (*mil
 	return sol, nil
 }
 
-// fits reports the first number of m that HiGHS would take for another.
-func fits(m *milp.Model) error {
+// fits reports the first number of m that HiGHS would take for another, even scaled.
+func fits(m *milp.Model, scale *scaling) error {
 	big := func(x float64) bool { return math.Abs(x) >= hugeBound && !math.IsInf(x, 0) }
 	bad := func(kind, name, format string, args ...any) error {
 		return &milp.InputError{Model: m.Name(), Kind: kind, Name: name, Reason: fmt.Sprintf(format, args...)}
 	}
 	for j := range m.NumVars() {
 		v := m.Variable(milp.Var(j))
-		if big(v.Lo) || big(v.Hi) {
+		if big(v.Lo/scale.column[j]) || big(v.Hi/scale.column[j]) {
 			return bad("variable", v.Name, "HiGHS takes bounds from %g on for infinite; they are [%g, %g]",
 				hugeBound, v.Lo, v.Hi)
 		}
-		if math.Abs(v.Cost) >= hugeCost {
+		if math.Abs(v.Cost*scale.column[j]*scale.objective) >= hugeCost {
 			return bad("variable", v.Name, "HiGHS takes costs from %g on for infinite; it is %g", hugeCost, v.Cost)
 		}
 	}
 	for i := range m.NumConstraints() {
-		row := m.Constraint(i)
+		row := scale.terms(m, i)
 		if big(row.Lo) || big(row.Hi) {
 			return bad("constraint", row.Name, "HiGHS takes bounds from %g on for infinite; they are [%g, %g]",
 				hugeBound, row.Lo, row.Hi)
 		}
 		for _, t := range row.Terms {
 			if a := math.Abs(t.Coef); a <= smallCoef || a >= largeCoef {
-				return bad("constraint", row.Name, "HiGHS takes coefficients between %g and %g; that of %q is %g",
+				return bad("constraint", row.Name, "HiGHS takes coefficients between %g and %g; that of %q is %g, scaled",
 					smallCoef, largeCoef, m.Variable(t.Var).Name, t.Coef)
 			}
 		}
@@ -139,7 +139,7 @@ func constant(m *milp.Model) *milp.Solution {
 // It goes row by row through the binding's raw model. The binding's friendlier
 // Model leaves rows without terms out of its row starts, which shifts every
 // row after them.
-func load(m *milp.Model, opts milp.Options, limit time.Duration) (*lanl.RawModel, error) {
+func load(m *milp.Model, scale *scaling, opts milp.Options, limit time.Duration) (*lanl.RawModel, error) {
 	raw := lanl.NewRawModel()
 	seconds := math.Inf(1)
 	if limit > 0 {
@@ -169,7 +169,7 @@ func load(m *milp.Model, opts milp.Options, limit time.Duration) (*lanl.RawModel
 	types := make([]lanl.VariableType, n)
 	for j := range n {
 		v := m.Variable(milp.Var(j))
-		lo[j], hi[j], cost[j] = v.Lo, v.Hi, v.Cost
+		lo[j], hi[j], cost[j] = v.Lo/scale.column[j], v.Hi/scale.column[j], v.Cost*scale.column[j]*scale.objective
 		if v.Type.Integral() {
 			types[j] = lanl.IntegerType
 		}
@@ -177,7 +177,7 @@ func load(m *milp.Model, opts milp.Options, limit time.Duration) (*lanl.RawModel
 	err = errors.Join(
 		raw.AddColumnBounds(lo, hi),
 		raw.SetColumnCosts(cost),
-		raw.SetOffset(m.Offset()),
+		raw.SetOffset(m.Offset()*scale.objective),
 		raw.SetMaximization(m.Sense() == milp.Maximize),
 		raw.SetIntegrality(types),
 	)
@@ -191,7 +191,7 @@ func load(m *milp.Model, opts milp.Options, limit time.Duration) (*lanl.RawModel
 		value        []float64
 	)
 	for i := range m.NumConstraints() {
-		row := m.Constraint(i)
+		row := scale.terms(m, i)
 		rowLo, rowHi = append(rowLo, row.Lo), append(rowHi, row.Hi)
 		start = append(start, len(index))
 		for _, t := range row.Terms {
@@ -209,15 +209,19 @@ func load(m *milp.Model, opts milp.Options, limit time.Duration) (*lanl.RawModel
 	}
 
 	if opts.Start != nil && m.HasIntegers() {
-		if err := setStart(raw, whole(m, opts.Start)); err != nil {
+		start := whole(m, opts.Start)
+		for j := range start {
+			start[j] /= scale.column[j]
+		}
+		if err := setStart(raw, start); err != nil {
 			return nil, err
 		}
 	}
 	return raw, nil
 }
 
-// answer makes a solution of what HiGHS reports.
-func answer(m *milp.Model, opts milp.Options, out outcome) (*milp.Solution, error) {
+// answer makes a solution of what HiGHS reports; it takes objectives within absolute of each other for equal.
+func answer(m *milp.Model, opts milp.Options, out outcome, absolute float64) (*milp.Solution, error) {
 	worst := m.Sense().Worst()
 	best := -worst
 	sol := &milp.Solution{Objective: worst, Bound: best}
@@ -263,7 +267,7 @@ func answer(m *milp.Model, opts milp.Options, out outcome) (*milp.Solution, erro
 			sol.Bound = math.Min(sol.Bound, sol.Objective)
 		}
 	}
-	if sol.Status == milp.Feasible && math.Abs(sol.Objective-sol.Bound) <= absoluteGap {
+	if sol.Status == milp.Feasible && math.Abs(sol.Objective-sol.Bound) <= absolute {
 		// The limit came between the proof and its being noticed.
 		sol.Status = milp.Optimal
 	}

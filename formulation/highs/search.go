@@ -42,6 +42,7 @@ var (
 type search struct {
 	m       *milp.Model
 	vars    int // of m, which its owner may change once nobody waits
+	scale   scaling
 	opts    milp.Options
 	limit   time.Duration // for HiGHS' own clock; 0 is none
 	started time.Time
@@ -68,7 +69,7 @@ type ending struct {
 // newSearch sets up what stops the search. The limit also goes to HiGHS, which
 // looks at its clock in more places than at anything else.
 func newSearch(ctx context.Context, m *milp.Model, opts milp.Options) *search {
-	r := &search{m: m, vars: m.NumVars(), opts: opts, limit: opts.TimeLimit, started: time.Now(),
+	r := &search{m: m, vars: m.NumVars(), scale: scaled(m), opts: opts, limit: opts.TimeLimit, started: time.Now(),
 		ended:     make(chan ending, 1),
 		objective: m.Sense().Worst(), bound: -m.Sense().Worst()}
 	if opts.Start != nil {
@@ -134,7 +135,9 @@ func (r *search) run(raw *lanl.RawModel) {
 	if errors.As(err, &call) && call.IsWarning() {
 		err = nil
 	}
-	r.ended <- ending{read(raw), err}
+	out := read(raw)
+	out.bound = r.scale.back(out.values, out.bound)
+	r.ended <- ending{out, err}
 }
 
 // wait returns the outcome of the run, or, if that does not come soon after the
@@ -186,6 +189,7 @@ func (r *search) event(x []float64, bound float64) {
 	if r.closed {
 		return
 	}
+	bound = r.scale.back(x, bound)
 	improved := false
 	if x != nil {
 		x = whole(r.m, x)

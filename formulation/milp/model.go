@@ -406,6 +406,57 @@ func (m *Model) Check(x []float64, tol float64) error {
 	return nil
 }
 
+// Clash finds a constraint of integer variables alone that x breaks, without a tolerance, and returns those of its
+// variables that together break it: each is at its upper bound where its coefficient counts against the limit, else
+// at its lower one. It is nil if there is none, or none whose variables are at bounds.
+func (m *Model) Clash(x []float64) []Var {
+rows:
+	for _, row := range m.rows {
+		sum := 0.0
+		for _, t := range row.Terms {
+			if !m.vars[t.Var].Type.Integral() {
+				continue rows
+			}
+			sum += t.Coef * x[t.Var]
+		}
+		over := 1.0
+		switch {
+		case sum > row.Hi:
+		case sum < row.Lo:
+			over = -1
+		default:
+			continue
+		}
+		var clash []Var
+		for _, t := range row.Terms {
+			worst, best := m.vars[t.Var].Hi, m.vars[t.Var].Lo
+			if t.Coef*over < 0 {
+				worst, best = best, worst
+			}
+			if x[t.Var] == worst {
+				clash = append(clash, t.Var)
+			} else if x[t.Var] != best {
+				continue rows
+			}
+		}
+		return clash
+	}
+	return nil
+}
+
+// Exclude adds the constraint that not all of some integer variables, each at a bound of its own in x, are there.
+func (m *Model) Exclude(vars []Var, x []float64) {
+	terms, least := make([]Term, len(vars)), 1.0
+	for k, v := range vars {
+		terms[k] = v.Times(1)
+		if x[v] == m.vars[v].Hi {
+			terms[k].Coef = -1
+		}
+		least += terms[k].Coef * x[v]
+	}
+	m.AddGE(fmt.Sprintf("not at once %d", len(m.rows)), terms, least)
+}
+
 // String is the model's size in words.
 func (m *Model) String() string {
 	var count [3]int

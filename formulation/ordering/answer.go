@@ -2,6 +2,7 @@ package ordering
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/dsasched/dsasched/formulation/milp"
@@ -155,6 +156,9 @@ func (a *answer) takeEvents(events []event) int64 {
 	cost, peak := a.part.play(steps)
 	if a.objective == Peak {
 		cost = peak
+	}
+	if a.objective != Peak && peak > a.part.graph.Capacity {
+		return math.MaxInt64 // within a solver's tolerance
 	}
 	if cost < a.cost {
 		a.cost, a.peak, a.steps = cost, peak, steps

@@ -363,18 +363,14 @@ func (f *program) solve(ctx context.Context) (milp.Stop, error) {
 	}
 	opts := f.opts.MILP(float64(scale) / unit)
 	opts.Start = f.start()
-	sol, err := f.opts.Solver.Solve(ctx, f.model, opts)
+	sol, err := f.opts.Program(ctx, f.model, opts, func(sol *milp.Solution) (solve.Verdict, error) {
+		// The solver may move what need not move, at a limit or where it is free.
+		return solve.Verdict{Cost: float64(f.takeEvents(f.events(sol))) / float64(scale)}, nil
+	})
 	if err != nil {
 		return milp.Complete, err
 	}
 	f.effort = *sol.Effort.In(float64(scale)/unit, float64(f.cost)/unit)
-	if sol.Status.HasValues() {
-		cost := f.takeEvents(f.events(sol))
-		// The solver may move what need not move, at a limit or where it is free.
-		if want := int64(math.Round(sol.Objective)) * scale; cost > want {
-			return milp.Complete, fmt.Errorf("internal error, the solver's order costs %d, its objective is %d", cost, want)
-		}
-	}
 	switch sol.Status {
 	case milp.Optimal, milp.Feasible, milp.Limit:
 	default:
@@ -382,7 +378,7 @@ func (f *program) solve(ctx context.Context) (milp.Stop, error) {
 	}
 	// Every cost is a multiple of the scale.
 	const tolerance = 1e-4
-	if b := math.Ceil(sol.Bound - tolerance); b > 0 && !math.IsInf(b, 0) {
+	if b := math.Ceil(sol.Bound - max(tolerance, 1e-9*sol.Bound)); b > 0 && !math.IsInf(b, 0) {
 		f.bound = min(f.cost, max(f.bound, int64(b)*scale))
 	}
 	return sol.Stop, nil

@@ -122,7 +122,7 @@ func (p *Problem) Check(d *Division) error {
 	bytes := make([]float64, p.Accelerators+p.CPUs)
 	colour := map[int]int{}
 	for i, v := range p.Nodes {
-		bytes[at[i]] += v.SizeBytes
+		bytes[at[i]] += p.size[i]
 		if !v.Supported && at[i] < p.Accelerators {
 			return bad(4, "node %d is on %s, expected a CPU", v.ID, p.device(at[i]))
 		}
@@ -136,7 +136,7 @@ func (p *Problem) Check(d *Division) error {
 		colour[v.Color] = i
 	}
 	for dev := range p.Accelerators {
-		if bytes[dev] > p.MemoryBytes {
+		if bytes[dev] > p.memory {
 			return bad(3, "%s holds %.0f bytes, expected at most %.0f", p.device(dev), bytes[dev], p.MemoryBytes)
 		}
 	}

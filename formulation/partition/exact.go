@@ -102,14 +102,17 @@ func (s *solver) spent(run *sweep) {
 
 // ceiling is above every load.
 func (g *contracted) ceiling() float64 {
-	sum := 1.0
+	sum := 0.0
 	for _, c := range g.classes {
 		sum += c.acc + c.cpu
 	}
 	for _, n := range g.nets {
 		sum += n.cost
 	}
-	return sum
+	if sum == 0 {
+		return 1
+	}
+	return sum * (1 + 1e-6)
 }
 
 // try takes the best division along a lattice of chains.

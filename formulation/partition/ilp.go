@@ -1,12 +1,14 @@
 package partition
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/internal/strict"
 )
 
@@ -16,9 +18,6 @@ const (
 	programIdeals = 1 << 16
 	// maxCells is the number of coefficients that the integer program has at most.
 	maxCells = 4_000_000
-	// negligible is the share of the memory below which a class is left out of (f): far below what
-	// a division may pass it by, and less than HiGHS takes as a coefficient.
-	negligible = 1e-9
 )
 
 // ilp is the integer program as a method by itself. Without a start it begins with the best
@@ -62,7 +61,8 @@ type linear struct {
 //	            sum a_c x_cp + sum w_e q_ep <= C + B b_p          each p          (h)
 //	            sum c_c x_cp <= C + B (1 - b_p)                   each p          (i)
 //
-// where S is the sum of all sizes and B of all times and costs. Without CPUs there is no b.
+// where S is the sum of all sizes and B of all times and costs. Without CPUs there is no b. Times and costs are in units
+// of the best load so far.
 //
 // The solver starts from the best division so far. That is no limit on C: with one on a variable that
 // is minimised, HiGHS has been seen to prove a wrong optimum.
@@ -77,9 +77,13 @@ func (s *solver) program(ctx context.Context) error {
 	for _, net := range g.nets {
 		most += net.cost
 	}
+	unit := cmp.Or(s.load, 1)
+	if math.IsInf(unit, 1) {
+		unit = cmp.Or(most, 1)
+	}
 	m := milp.New(s.p.Name, milp.Minimize)
 	at, cpuAt := s.places(n)
-	start := []float64{s.load} // values of the variables, in the order in which they are made
+	start := []float64{s.load / unit} // values of the variables, in the order in which they are made
 	began := func(on bool) {
 		value := 0.0
 		if on {
@@ -87,7 +91,7 @@ func (s *solver) program(ctx context.Context) error {
 		}
 		start = append(start, value)
 	}
-	C := m.Continuous("C", s.bound*(1-near), math.Inf(1), 1)
+	C := m.Continuous("C", s.bound/unit*(1-near), math.Inf(1), 1)
 	y := make([][]milp.Var, len(g.classes))
 	for c := range y {
 		for p := range n - 1 {
@@ -140,17 +144,15 @@ func (s *solver) program(ctx context.Context) error {
 		load, onIt := linear{terms: []milp.Term{C.Times(-1)}}, linear{terms: []milp.Term{C.Times(-1)}}
 		var held linear
 		for c, class := range g.classes {
-			x(&load, c, p, class.acc)
-			x(&onIt, c, p, class.cpu)
-			if size := class.bytes / max(1, bytes); size >= negligible {
-				x(&held, c, p, size)
-			}
+			x(&load, c, p, class.acc/unit)
+			x(&onIt, c, p, class.cpu/unit)
+			x(&held, c, p, class.bytes)
 		}
 		for e, net := range g.nets {
 			pays := m.Continuous(fmt.Sprintf("q[%d,%d]", e, p), 0, 1, 0)
 			began(slices.ContainsFunc(net.pins, func(c int) bool { return at[c] == p }) &&
 				slices.ContainsFunc(net.pins, func(c int) bool { return at[c] != p }))
-			load.terms = append(load.terms, pays.Times(net.cost))
+			load.terms = append(load.terms, pays.Times(net.cost/unit))
 			apart := func(c, d int) {
 				l := linear{terms: []milp.Term{pays.Times(-1)}}
 				x(&l, c, p, 1)
@@ -168,15 +170,15 @@ func (s *solver) program(ctx context.Context) error {
 				}
 			}
 		}
-		onCPU(&load, p, -most)
+		onCPU(&load, p, -most/unit)
 		atMost(fmt.Sprintf("(h) %d", p), load, 0)
 		if g.cpus > 0 {
-			onCPU(&onIt, p, most)
-			atMost(fmt.Sprintf("(i) %d", p), onIt, most)
+			onCPU(&onIt, p, most/unit)
+			atMost(fmt.Sprintf("(i) %d", p), onIt, most/unit)
 		}
-		if bytes > s.p.MemoryBytes {
-			onCPU(&held, p, -(bytes-s.p.MemoryBytes)/max(1, bytes))
-			atMost(fmt.Sprintf("(f) %d", p), held, s.p.MemoryBytes/max(1, bytes))
+		if bytes > s.p.memory {
+			onCPU(&held, p, s.p.memory-bytes)
+			atMost(fmt.Sprintf("(f) %d", p), held, s.p.memory)
 		}
 	}
 	of := make([]int, len(s.p.Nodes)) // class of each backward node
@@ -209,11 +211,30 @@ func (s *solver) program(ctx context.Context) error {
 			began(on)
 		}
 	}
-	opt := s.opt.MILP(1)
+	opt := s.opt.MILP(unit)
 	if s.best != nil && m.Check(start, milp.StartTolerance) == nil { // a caller's division may divide classes
 		opt.Start = start
 	}
-	sol, err := s.opt.Solver.Solve(ctx, m, opt)
+	sol, err := s.opt.Program(ctx, m, opt, func(sol *milp.Solution) (solve.Verdict, error) {
+		row := make([]part, n)
+		for p := range isCPU {
+			row[p].cpu = sol.Int(isCPU[p]) == 1
+		}
+		for c := range y {
+			p := n - 1
+			for p > 0 && sol.Int(y[c][p-1]) == 1 {
+				p--
+			}
+			row[p].classes = append(row[p].classes, c)
+		}
+		d := g.division(row)
+		if err := s.p.Check(d); err != nil {
+			return solve.Verdict{}, fmt.Errorf("the solver's answer: %w", err)
+		}
+		s.take(d)
+		load, err := s.p.MaxLoad(d)
+		return solve.Verdict{Cost: load / unit}, err
+	})
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
@@ -221,40 +242,13 @@ func (s *solver) program(ctx context.Context) error {
 		return nil
 	}
 	s.stop = sol.Stop
-	if sol.Status == milp.Infeasible {
+	switch {
+	case sol.Status == milp.Infeasible:
 		s.bound, s.reason = math.Inf(1), s.p.crowded()
-		return nil
-	}
-	if !sol.Status.HasValues() {
-		if !math.IsInf(sol.Bound, 0) && !math.IsNaN(sol.Bound) {
-			s.raise(min(sol.Bound, s.load))
-		}
-		return nil
-	}
-	row := make([]part, n)
-	for p := range isCPU {
-		row[p].cpu = sol.Int(isCPU[p]) == 1
-	}
-	for c := range y {
-		p := n - 1
-		for p > 0 && sol.Int(y[c][p-1]) == 1 {
-			p--
-		}
-		row[p].classes = append(row[p].classes, c)
-	}
-	d := g.division(row)
-	fits := s.p.Check(d) == nil // else the memory is exceeded, within the solver's tolerance
-	if fits {
-		s.take(d)
-	}
-	load, err := s.p.MaxLoad(d)
-	if err != nil || math.Abs(load-sol.Objective) > 1e-6*load {
-		s.reason = fmt.Sprintf("the solver's %g is not the load of its solution, %g: its bound is not to be trusted",
-			sol.Objective, load)
-		return nil
-	}
-	if s.raise(min(sol.Bound, s.load)); fits && sol.Status == milp.Optimal && load <= s.load {
-		s.bound = max(s.bound, s.load*(1-near)) // within the solver's gap
+	case sol.Status == milp.Optimal:
+		s.raise(s.load * (1 - near)) // within the solver's gap
+	case !math.IsInf(sol.Bound, 0) && !math.IsNaN(sol.Bound):
+		s.raise(min(sol.Bound*unit, s.load))
 	}
 	return nil
 }

@@ -267,7 +267,6 @@ func (s *sweep) visit(ctx context.Context, i int, live []int32, room []float64, 
 	stamp := int32(i + 1)
 	start := l.set(i)
 	total := l.acc[l.full]
-	memory := g.p.MemoryBytes * (1 + 1e-12) // differences of sums are not exact
 	anyAcc, anyCPU := false, false
 	for _, st := range live {
 		anyAcc = anyAcc || int(st)/(L+1) < K
@@ -291,7 +290,7 @@ func (s *sweep) visit(ctx context.Context, i int, live []int32, room []float64, 
 			}
 			s.seen[to] = stamp
 			acc, cpu := l.acc[to]-l.acc[i], l.cpu[to]-l.cpu[i]
-			onAcc := anyAcc && acc < s.cutoff && l.bytes[to]-l.bytes[i] <= memory && l.barred[to] == l.barred[i]
+			onAcc := anyAcc && acc < s.cutoff && l.bytes[to]-l.bytes[i] <= g.p.memory && l.barred[to] == l.barred[i]
 			onCPU := anyCPU && cpu < s.cutoff
 			if !onAcc && !onCPU {
 				continue

@@ -40,7 +40,9 @@ type Problem struct {
 	Nodes        []Node
 	Edges        []Edge
 	index        map[int]int
-	order        []int // topological
+	order        []int     // topological
+	size         []float64 // of each node, and memory of an accelerator, as [Problem.weigh] rounds them
+	memory       float64
 	cost         []float64
 	succ, pred   [][]int
 	row          [][2]int // arcs of (7), as indexes of nodes
@@ -54,7 +56,9 @@ const (
 	maxDevices = 1024
 	maxNodes   = 200_000
 	maxNumber  = 1e18 // keeps every sum finite
-	sameCost   = 1e-6 // costs of one node's edges may differ by so much; the first counts
+	// sameCost is the share of the largest cost, of 1 at most, by which the costs of one node's edges may differ; the
+	// first counts.
+	sameCost = 1e-6
 )
 
 // Validate reports the first thing that makes p no problem and prepares it for
@@ -104,6 +108,10 @@ func (p *Problem) Validate() error {
 	}
 	p.succ, p.pred, p.cost = make([][]int, n), make([][]int, n), make([]float64, n)
 	seen := map[[2]int]bool{}
+	largest := 0.0
+	for _, e := range p.Edges {
+		largest = max(largest, e.Cost)
+	}
 	for i, e := range p.Edges {
 		at := fmt.Sprintf("edge %d", i)
 		if e.From < 0 || e.From >= n || e.To < 0 || e.To >= n {
@@ -114,7 +122,7 @@ func (p *Problem) Validate() error {
 		switch {
 		case !usable(e.Cost):
 			return bad(at+": cost", e.Cost, "a number from 0 to 1e18")
-		case len(p.succ[e.From]) > 0 && math.Abs(p.cost[e.From]-e.Cost) > sameCost:
+		case len(p.succ[e.From]) > 0 && math.Abs(p.cost[e.From]-e.Cost) > sameCost*min(1, largest):
 			return bad(at+": cost", e.Cost, fmt.Sprintf("%v, as the other edges of node %d have", p.cost[e.From], u.ID))
 		case u.Backward && !v.Backward:
 			return bad(at, "a backward node before a forward one", "edges that never lead from backward to forward nodes")
@@ -128,6 +136,7 @@ func (p *Problem) Validate() error {
 		p.succ[e.From] = append(p.succ[e.From], e.To)
 		p.pred[e.To] = append(p.pred[e.To], e.From)
 	}
+	p.weigh()
 	waits := make([]int, n)
 	p.order = p.order[:0]
 	for i := range p.Nodes {
@@ -158,6 +167,25 @@ func (p *Problem) Validate() error {
 		}
 	}
 	return nil
+}
+
+// weigh rounds the sizes and the memory to multiples of one power of two, of which every sum is exact: what fits
+// depends on no order of adding. Whole sizes that add up to less than 2^53 stay as they are.
+func (p *Problem) weigh() {
+	total := 0.0
+	for _, v := range p.Nodes {
+		total += v.SizeBytes
+	}
+	_, exponent := math.Frexp(total)
+	grain := math.Ldexp(1, max(exponent-52, -1022))
+	p.size = make([]float64, len(p.Nodes))
+	for i, v := range p.Nodes {
+		p.size[i] = math.Round(v.SizeBytes/grain) * grain
+	}
+	p.memory = p.MemoryBytes
+	if p.memory < 2*total {
+		p.memory = math.Round(p.memory/grain) * grain
+	}
 }
 
 func usable(x float64) bool { return x >= 0 && x <= maxNumber }

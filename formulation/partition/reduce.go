@@ -105,10 +105,10 @@ func (p *Problem) fused(with []int, reduce bool) *contracted {
 		}
 	}
 	slack := 0.0
-	for _, v := range p.Nodes {
-		slack += v.SizeBytes
+	for _, size := range p.size {
+		slack += size
 	}
-	roomy := slack <= p.MemoryBytes || p.Accelerators == 0
+	roomy := slack <= p.memory || p.Accelerators == 0
 	var g *contracted
 	for {
 		var roots []int
@@ -194,7 +194,7 @@ func (p *Problem) group(find func(int) int, succ [][]int) (*contracted, []int) {
 		c.nodes = append(c.nodes, i)
 		c.acc += v.AcceleratorLatency
 		c.cpu += v.CPULatency
-		c.bytes += v.SizeBytes
+		c.bytes += p.size[i]
 		c.supported = c.supported && v.Supported
 		c.backward = c.backward || v.Backward
 	}
@@ -471,7 +471,7 @@ func (g *contracted) load(part part) (load float64, ok bool) {
 			}
 		}
 	}
-	return load, bytes <= g.p.MemoryBytes
+	return load, bytes <= g.p.memory
 }
 
 // components are the strongly connected ones of a graph (Tarjan), without

@@ -195,18 +195,18 @@ func (p *Problem) Misfit() string {
 		return ""
 	}
 	total := 0.0
-	for _, v := range p.Nodes {
-		total += v.SizeBytes
+	for i, v := range p.Nodes {
+		total += p.size[i]
 		if !v.Supported {
 			return fmt.Sprintf("node %d runs on no accelerator, and there is no CPU", v.ID)
 		}
-		if v.SizeBytes > p.MemoryBytes {
+		if p.size[i] > p.memory {
 			return fmt.Sprintf("node %d needs %.0f bytes, an accelerator has %.0f, and there is no CPU", v.ID,
 				v.SizeBytes, p.MemoryBytes)
 		}
 	}
 	for _, c := range p.contract(false).classes {
-		if c.bytes > p.MemoryBytes {
+		if c.bytes > p.memory {
 			var ids, colors []int
 			for _, i := range c.nodes {
 				ids = append(ids, p.Nodes[i].ID)
@@ -228,7 +228,7 @@ func (p *Problem) Misfit() string {
 				len(c.nodes), what, few(ids), c.bytes, p.MemoryBytes)
 		}
 	}
-	if room := float64(p.Accelerators) * p.MemoryBytes; total > room {
+	if room := float64(p.Accelerators) * p.memory; total > room {
 		return fmt.Sprintf("the nodes need %.0f bytes, the accelerators (%d) have %.0f together, and there is no CPU", total,
 			p.Accelerators, room)
 	}
@@ -269,7 +269,7 @@ func (g *contracted) bound() float64 {
 			barred += c.cpu
 		}
 		one := math.Inf(1)
-		if c.supported && g.accelerators > 0 && c.bytes <= g.p.MemoryBytes {
+		if c.supported && g.accelerators > 0 && c.bytes <= g.p.memory {
 			one = c.acc
 		}
 		if g.cpus > 0 {

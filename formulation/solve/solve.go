@@ -116,6 +116,62 @@ func (o *Options[S]) MILP(unit float64) milp.Options {
 	return m
 }
 
+// A Verdict is what a problem says, by its own arithmetic, of a solution of its integer program.
+type Verdict struct {
+	Cost float64 // of the answer that the solution stands for, in the unit of the program's objective
+	// Clash, if not empty, are integer variables at bounds of theirs that no answer has at those values together, or
+	// none that is better than the best so far.
+	Clash []milp.Var
+}
+
+// Agree is the share by which a solver's cost and a problem's own may differ: solvers hold each row, and integers,
+// within 1e-6, and a big-M row adds some of these up.
+const Agree = 1e-5
+
+// Program has the solver solve a method's program, to be minimised, and holds each answer against the problem: judge is
+// called with every solution that breaks no row of integers, and says what it costs. A row of integers that holds only
+// within the solver's tolerance, and a clash, become constraints of m, and the program is solved again. The status is
+// Optimal only if the problem's cost is the solver's, and a bound above a known cost is no bound: it is -Inf. A note
+// says so.
+func (o *Options[S]) Program(ctx context.Context, m *milp.Model, settings milp.Options,
+	judge func(*milp.Solution) (Verdict, error)) (*milp.Solution, error) {
+	for {
+		sol, err := o.Solver.Solve(ctx, m, settings)
+		if err != nil || !sol.Status.HasValues() {
+			return sol, err
+		}
+		v := Verdict{Clash: m.Clash(sol.Values)}
+		if len(v.Clash) == 0 {
+			if v, err = judge(sol); err != nil {
+				return nil, err
+			}
+		}
+		if len(v.Clash) > 0 {
+			m.Exclude(v.Clash, sol.Values)
+			if settings.Start != nil && m.Check(settings.Start, milp.StartTolerance) != nil {
+				settings.Start = nil
+			}
+			if stop := max(sol.Stop, Why(ctx)); stop != milp.Complete {
+				return &milp.Solution{Status: milp.Limit, Objective: math.Inf(1), Bound: sol.Bound, Stop: stop}, nil
+			}
+			continue
+		}
+		known := v.Cost
+		if settings.Start != nil {
+			known = min(known, m.Objective(settings.Start))
+		}
+		scale := Agree * max(math.Abs(v.Cost), math.Abs(sol.Objective))
+		if sol.Bound > known+scale {
+			o.Notef("the solver's bound %g is above a cost of %g: it does not count", sol.Bound, known)
+			sol.Status, sol.Bound = milp.Feasible, math.Inf(-1)
+		} else if sol.Status == milp.Optimal && v.Cost > sol.Objective+scale {
+			o.Notef("the solver's optimum %g is a cost of %g: it counts as a bound alone", sol.Objective, v.Cost)
+			sol.Status = milp.Feasible
+		}
+		return sol, nil
+	}
+}
+
 // Notef passes a note on, if a sink is set.
 func (o *Options[S]) Notef(format string, args ...any) {
 	if o.Note != nil {

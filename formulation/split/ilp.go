@@ -163,7 +163,9 @@ func integerProgram(ctx context.Context, p *Problem, opts Options) (*Result, err
 		}
 		settings := opts.MILP(unit)
 		settings.Start = pr.point(opts.Start)
-		sol, err := opts.Solver.Solve(ctx, pr.model, settings)
+		sol, err := opts.Program(ctx, pr.model, settings, func(sol *milp.Solution) (solve.Verdict, error) {
+			return solve.Verdict{Cost: p.Seconds(pr.decode(sol)) / unit}, nil
+		})
 		if err != nil {
 			return nil, err
 		}

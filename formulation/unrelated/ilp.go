@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/internal/strict"
 )
 
@@ -38,7 +39,7 @@ func (s *solver) ilp(ctx context.Context, b *part) (*Plan, int64, error) {
 		start[j] = m.Continuous(fmt.Sprintf("s[%d]", j), 0, 1, 0)
 		for k := range machines {
 			x[j] = append(x[j], m.Binary(fmt.Sprintf("x[%d,%d]", j, k), 0))
-			if c := b.picos(b.from+j, k); c > 0 {
+			if c := b.picos(b.from+j, k); c > 0 && c <= found {
 				lasts[j] = append(lasts[j], x[j][k].Times(float64(c)/unit))
 			} else {
 				m.Fix(x[j][k], 0)
@@ -47,7 +48,7 @@ func (s *solver) ilp(ctx context.Context, b *part) (*Plan, int64, error) {
 		m.AddEQ(fmt.Sprintf("(1) %d", j), milp.Sum(x[j]...), 1)
 		m.AddLE(fmt.Sprintf("(2) %d", j), append(slices.Clone(lasts[j]), start[j].Times(1), end.Times(-1)), 0)
 		for _, a := range b.p.Jobs[b.from+j].After {
-			d := float64(a.Picos) / unit
+			d := min(1, float64(a.Picos)/unit) // from 1 on none fits
 			i := a.Job - b.from
 			if i < 0 {
 				if b.entry >= 0 {
@@ -75,7 +76,7 @@ func (s *solver) ilp(ctx context.Context, b *part) (*Plan, int64, error) {
 			y := m.Binary(fmt.Sprintf("y[%d,%d]", i, j), 0) // i before j
 			for k := range machines {
 				ci, cj := float64(b.picos(b.from+i, k))/unit, float64(b.picos(b.from+j, k))/unit
-				if ci == 0 || cj == 0 {
+				if ci == 0 || cj == 0 || ci > 1 || cj > 1 {
 					continue
 				}
 				m.AddLE(fmt.Sprintf("(4) %d,%d,%d", i, j, k), []milp.Term{start[i].Times(1), start[j].Times(-1), y.Times(1 + ci),
@@ -85,7 +86,23 @@ func (s *solver) ilp(ctx context.Context, b *part) (*Plan, int64, error) {
 			}
 		}
 	}
-	sol, err := s.opt.Solver.Solve(ctx, m, s.opt.MILP(unit*1e-12))
+	sol, err := s.opt.Program(ctx, m, s.opt.MILP(unit*1e-12), func(sol *milp.Solution) (solve.Verdict, error) {
+		made := &Plan{make([]int, n), make([]int64, n)}
+		for j := range n {
+			made.Start[j] = int64(sol.Values[start[j]] * unit)
+			for k := range machines {
+				if sol.Int(x[j][k]) == 1 {
+					made.Machine[j] = k
+				}
+			}
+		}
+		b.early(made)
+		t := b.makespan(made)
+		if t < found {
+			best, found = made, t
+		}
+		return solve.Verdict{Cost: float64(t) / unit}, nil
+	})
 	if err != nil && ctx.Err() == nil {
 		return nil, 0, err
 	}
@@ -98,23 +115,8 @@ func (s *solver) ilp(ctx context.Context, b *part) (*Plan, int64, error) {
 	if !math.IsInf(sol.Bound, 0) && !math.IsNaN(sol.Bound) {
 		least = max(least, whole(sol.Bound*unit*(1-1e-6)))
 	}
-	if sol.Status.HasValues() {
-		made := &Plan{make([]int, n), make([]int64, n)}
-		for j := range n {
-			made.Start[j] = int64(sol.Values[start[j]] * unit)
-			for k := range machines {
-				if sol.Int(x[j][k]) == 1 {
-					made.Machine[j] = k
-				}
-			}
-		}
-		b.early(made)
-		if t := b.makespan(made); t < found {
-			best, found = made, t
-		}
-		if sol.Status == milp.Optimal { // to the solver's gap, of a millionth at most
-			least = found
-		}
+	if sol.Status == milp.Optimal { // to the solver's gap, of a millionth at most
+		least = found
 	}
 	return best, least, nil
 }

@@ -367,22 +367,23 @@ func (s *solver) ilp(ctx context.Context) error {
 				m.AddLE(fmt.Sprintf("scenario %d", k), append(terms, z.Times(-1)), 0)
 			}
 		}
-		sol, err := s.opt.Solver.Solve(ctx, m, s.opt.MILP(unit))
+		sol, err := s.opt.Program(ctx, m, s.opt.MILP(unit), func(sol *milp.Solution) (solve.Verdict, error) {
+			device := make([]int, len(x))
+			for e := range x {
+				device[e] = slices.IndexFunc(x[e], func(v milp.Var) bool { return sol.Int(v) == 1 })
+			}
+			plan := &Plan{o, device}
+			if err := s.p.Check(plan); err != nil {
+				return solve.Verdict{}, fmt.Errorf("the solver's answer: %w", err)
+			}
+			s.take(o, device)
+			return solve.Verdict{Cost: s.p.cost(s.p.Seconds(plan)) / unit}, nil
+		})
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
 			return err
-		}
-		if sol.Status.HasValues() {
-			device := make([]int, len(x))
-			for e := range x {
-				device[e] = slices.IndexFunc(x[e], func(v milp.Var) bool { return sol.Int(v) == 1 })
-			}
-			if err := s.p.Check(&Plan{o, device}); err != nil {
-				return fmt.Errorf("the solver's answer: %w", err)
-			}
-			s.take(o, device)
 		}
 		if sol.Status == milp.Optimal && sol.Bound*unit >= s.cost*(1-gap) {
 			bound = min(bound, s.cost) // within the solver's gap
