@@ -213,12 +213,54 @@ func (r *Result) describe(idle int) error {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s gives no matrix rate for %v; it is derived from another type's by "+
 			"element size", r.Machine.Name, dt))
 	}
+	if made, needed := computed(r.Schedule); r.Schedule.Place == nil && made > needed {
+		r.Notes = append(r.Notes, fmt.Sprintf("%.4g %% of the MACs are of elements that no output needs; a variant with groups "+
+			"leaves them out", 100*float64(made-needed)/float64(made)))
+	}
 	if need, size := r.ddrBytes(), int64(r.Spec.DDR.SizeBytes)*int64(r.Spec.ChipCount()); need > size {
 		r.Notes = append(r.Notes, fmt.Sprintf("parameters, inputs, outputs and what lies there between groups take at "+
 			"least %s of the DDR, which has %s: %s too many", hardware.Bytes(need).Rounded(), hardware.Bytes(size).Rounded(),
 			hardware.Bytes(need-size).Rounded()))
 	}
 	return nil
+}
+
+// computed is the MACs of all elements that instances make, each once, and of those that the outputs need.
+func computed(s *schedule.Schedule) (made, needed int64) {
+	reg, ids := schedule.Regions{}, make([]model.OpID, len(s.Graph.Ops))
+	for _, o := range s.Graph.Outputs {
+		reg[o] = model.Whole(s.Graph.Tensor(o).Shape)
+	}
+	for i, op := range s.Graph.Ops {
+		ids[i] = op.ID
+	}
+	schedule.BackPropagate(s.Graph, ids, reg)
+	for _, op := range s.Graph.Ops {
+		if r := reg[op.Outputs[0]]; r.Elements() > 0 {
+			needed += s.Graph.Work(op, r).MACs
+		}
+	}
+	if needed == s.Graph.MACs() {
+		return needed, needed
+	}
+	for g, group := range s.Grouping.Groups {
+		for _, id := range group.Ops {
+			op := s.Graph.Op(id)
+			o := op.Outputs[0]
+			var hull model.Region
+			for q := range int(group.Factor()) {
+				if r := s.Instances.Instances[s.Instances.First[g]+q].Regions[o]; r.Elements() > 0 && hull == nil {
+					hull = r.Clone()
+				} else if r.Elements() > 0 {
+					hull.Include(r)
+				}
+			}
+			if hull != nil {
+				made += s.Graph.Work(op, hull).MACs
+			}
+		}
+	}
+	return made, needed
 }
 
 // cores is how many cores of a cluster work at a time, at most and in the mean of the steps.

@@ -27,8 +27,8 @@ const (
 	largeCost, smallCost = 0x1p20, 0x1p-4
 )
 
-// scaled finds the scaling of m. Rows get a largest coefficient of about 1, and continuous columns coefficients about 1;
-// integers stay what they are.
+// scaled finds the scaling of m. Rows get a largest coefficient of about 1, and continuous columns coefficients about
+// 1; integers stay what they are.
 func scaled(m *milp.Model) scaling {
 	s := scaling{make([]float64, m.NumConstraints()), make([]float64, m.NumVars()), 1}
 	for i := range s.row {

@@ -61,8 +61,8 @@ type linear struct {
 //	            sum a_c x_cp + sum w_e q_ep <= C + B b_p          each p          (h)
 //	            sum c_c x_cp <= C + B (1 - b_p)                   each p          (i)
 //
-// where S is the sum of all sizes and B of all times and costs. Without CPUs there is no b. Times and costs are in units
-// of the best load so far.
+// where S is the sum of all sizes and B of all times and costs. Without CPUs there is no b. Times and costs are in
+// units of the best load so far.
 //
 // The solver starts from the best division so far. That is no limit on C: with one on a variable that
 // is minimised, HiGHS has been seen to prove a wrong optimum.

@@ -192,7 +192,8 @@ func pose(t *testing.T, seed uint64, unit, beside float64, solver milp.Solver) (
 		}
 		jobs.Jobs = append(jobs.Jobs, x)
 	}
-	list = append(list, posed{"balance", float64(shortest(jobs)) * 1e-12, false, []solve.Method{{Name: "search", Exact: true}, {Name: "ilp", Exact: true, NeedsSolver: true}},
+	exact := []solve.Method{{Name: "search", Exact: true}, {Name: "ilp", Exact: true, NeedsSolver: true}}
+	list = append(list, posed{"balance", float64(shortest(jobs)) * 1e-12, false, exact,
 		func(ctx context.Context, name string) (solve.Outcome, error) {
 			return outcome(unrelated.Solve(ctx, jobs, name, with[*unrelated.Plan](settings{}, nil, solver)))
 		}})

@@ -317,8 +317,9 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 	})
 	p := newProgram(name, spec, net, clusters, opt, beside)
 	n := chips(spec, clusters)
-	p.PeakMACsPerSecond = float64(n) * m.PeakMACsPerSecond(dtype)
-	p.PeakVectorOpsPerSecond = float64(n) * m.PeakVectorOpsPerSecond(dtype)
+	p.PeakMACsPerSecond, p.PeakVectorOpsPerSecond = peaks(m, plans, dtype)
+	p.PeakMACsPerSecond *= float64(n)
+	p.PeakVectorOpsPerSecond *= float64(n)
 	e := &emitter{p: p, layers: own, repeats: repeats && different > 1, chips: n, spec: spec, net: net, costs: m, cost: m,
 		opt: opt, tables: newTables(p), mem: newMemory(), fine: fine, beside: beside}
 	for _, segments := range plans {
@@ -332,6 +333,53 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 		return nil, nil, fmt.Errorf("%s: %d chips, of which only a network that their clusters divide can make use", name, n)
 	}
 	return p, e, nil
+}
+
+// peaks are the rates of matrix and vector units for a type, or those at which they would do the work of graphs without
+// a pause if these are higher: some operators are of narrower types, or light.
+func peaks(m *cost.Model, plans [][]Segment, dtype model.DType) (macs, ops float64) {
+	var work, seconds [2]float64
+	seen := map[*model.Graph]bool{}
+	cycles := func(w model.VectorWork, dt model.DType) float64 {
+		vector, special := m.VectorCycles(w, dt)
+		if m.SharedVector() {
+			return float64(vector + special)
+		}
+		return float64(max(vector, special))
+	}
+	vector := func(w model.VectorWork, dt model.DType) {
+		if n := w.Total(); n > 0 {
+			scale := max(1, 1_000_000_000/n) // what it takes to fill a pipeline does not count
+			w.Simple, w.Special, w.Move = w.Simple*scale, w.Special*scale, w.Move*scale
+			work[1] += float64(n)
+			seconds[1] += float64(n) / m.PeakVectorOpsPerSecond(dt) * cycles(w, dt) /
+				cycles(model.VectorWork{Simple: w.Total()}, dt)
+		}
+	}
+	for _, segments := range plans {
+		for _, seg := range segments {
+			g := seg.Schedule.Graph
+			for k := 0; k < len(g.Ops) && !seen[g]; k++ {
+				op := g.Ops[k]
+				w := g.Work(op, nil)
+				if !g.OnMatrixUnit(op) {
+					w.Vector.Simple += w.MACs
+				} else if rate := m.PeakMACsPerSecond(g.Tensor(op.Inputs[0]).DType); rate > 0 {
+					work[0], seconds[0] = work[0]+float64(w.MACs), seconds[0]+float64(w.MACs)/rate
+				}
+				vector(w.Vector, g.Tensor(op.Outputs[0]).DType)
+			}
+			seen[g] = true
+		}
+	}
+	macs, ops = m.PeakMACsPerSecond(dtype), m.PeakVectorOpsPerSecond(dtype)
+	if seconds[0] > 0 {
+		macs = max(macs, work[0]/seconds[0])
+	}
+	if seconds[1] > 0 {
+		ops = max(ops, work[1]/seconds[1])
+	}
+	return macs, ops
 }
 
 // leastCommands is the least number of commands of a schedule: those that bring weights and values through the GB from

@@ -621,14 +621,25 @@ func (lp *layerPlan) addWork(s *schedule.Schedule, inst *schedule.Instance, m *c
 				lp.dims, lp.matrix = g.MatrixDims(op, r)
 				lp.dtype = g.Tensor(op.Inputs[0]).DType
 			}
+			macs, vector := useful.MACs, useful.Vector.Total()
+			if macs > core.MACs*st.Cores || vector > core.Vector.Total()*st.Cores {
+				executed := [2]int64{} // slices leave gaps, or other cores do more
+				for c := range st.Cores {
+					if r := part(c)[o]; r.Elements() > 0 {
+						w := g.Work(op, r)
+						executed[0], executed[1] = executed[0]+w.MACs, executed[1]+w.Vector.Total()
+					}
+				}
+				macs, vector = min(macs, executed[0]), min(vector, executed[1])
+			}
 			lp.vector = lp.vector.Add(core.Vector)
-			lp.vecOps += useful.Vector.Total()
+			lp.vecOps += vector
 			if g.OnMatrixUnit(op) {
-				lp.macs += useful.MACs
+				lp.macs += macs
 			} else {
 				// Depthwise: one simple operation per MAC.
 				lp.vector.Simple += core.MACs
-				lp.vecOps += useful.MACs
+				lp.vecOps += macs
 			}
 		}
 	}
@@ -684,16 +695,36 @@ func (lp *layerPlan) cutConstants(s *schedule.Schedule, fine grain) {
 	}
 }
 
-// usefulWork is an instance's share of an operator's work: what instances compute
-// more than once, because of halos, counts once.
+// usefulWork is an instance's share of the work that its group does for an output of an operator. What instances
+// compute more than once, because of halos, counts once, and elements that none computes, because nothing reads them,
+// do not.
 func usefulWork(s *schedule.Schedule, inst *schedule.Instance, op *model.Op, o model.TensorID) model.Work {
-	g := s.Graph
-	all := g.Work(op, model.Whole(g.Tensor(o).Shape))
-	rank, n := rankOf(s, inst, o)
-	if n == 0 {
+	var hull model.Region
+	first, before, own, sum := s.Instances.First[inst.Group], int64(0), int64(0), int64(0)
+	for q := range int(s.Grouping.Groups[inst.Group].Factor()) {
+		r := s.Instances.Instances[first+q].Regions[o]
+		if r == nil || r.Elements() == 0 {
+			continue
+		}
+		if first+q == inst.ID {
+			before, own = sum, r.Elements()
+		}
+		if sum += r.Elements(); hull == nil {
+			hull = r.Clone()
+		} else {
+			hull.Include(r)
+		}
+	}
+	if own == 0 {
 		return model.Work{}
 	}
-	part := func(w int64) int64 { return piece(w, rank, n) }
+	if sum <= hull.Elements() { // they don't overlap
+		return s.Graph.Work(op, inst.Regions[o])
+	}
+	all := s.Graph.Work(op, hull)
+	part := func(w int64) int64 {
+		return int64(float64(w)*(float64(before+own)/float64(sum))) - int64(float64(w)*(float64(before)/float64(sum)))
+	}
 	return model.Work{MACs: part(all.MACs), Vector: model.VectorWork{
 		Simple: part(all.Vector.Simple), Special: part(all.Vector.Special), Move: part(all.Vector.Move)}}
 }
