@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
@@ -100,7 +99,7 @@ func TestWorkIsWhatIsExecuted(t *testing.T) {
 			} else {
 				dead++
 			}
-			if e := pipeline.EnergyOfWork(made.Spec, made.Schedule.Graph, made.Sim.MACs, 0, made.Sim.Dynamic.AccessBytes, 0); e != nil {
+			if e := scheduler.EnergyOfWork(made.Spec, made.Schedule.Graph, made.Sim.MACs, 0, made.Sim.Dynamic.AccessBytes, 0); e != nil {
 				if got := made.Energy(); got.Matrix != e.Matrix {
 					t.Errorf("seed %d, %s: %g J of matrix units, expected %g", seed, name, got.Matrix, e.Matrix)
 				}
