@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/internal/server"
 )
@@ -56,8 +57,8 @@ type Checked struct {
 	Notes      []string                 `json:"notes"`
 }
 
-// Check holds the schedule against the rules.
-func (o *Opened) Check() (*Checked, error) {
+// Check holds the schedule against the rules, those of its loop nests by lowering it.
+func (o *Opened) Check(ctx context.Context) (*Checked, error) {
 	machine, err := MachineOf(o.File, o.Spec)
 	if err != nil {
 		return nil, fmt.Errorf("%s: hardware.level: %w", o.Path, err)
@@ -65,6 +66,24 @@ func (o *Opened) Check() (*Checked, error) {
 	c := &Checked{File: o.Path, Hardware: o.Spec.Name, Violations: append([]schedulefile.Violation{},
 		schedulefile.Check(o.File, machine)...),
 		Schedules: len(o.File.Schedules), MemoryPlan: true, Notes: []string{}}
+	if len(c.Violations) == 0 {
+		r, err := planned(o.File, o.Spec)
+		if err == nil {
+			_, err = lower.Program(ProgramName(r), r.Spec, r.Plans, Until(ctx, r.Lower))
+		}
+		var bad *ViolationsError
+		var large *lower.TooLargeError
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case errors.As(err, &bad):
+			c.Violations = append(c.Violations, bad.Violations...)
+		case errors.As(err, &large):
+			c.Notes = append(c.Notes, "its loop nests are not checked: "+err.Error())
+		case err != nil:
+			c.Violations = append(c.Violations, schedulefile.Violation{At: "schedules", What: err.Error()})
+		}
+	}
 	c.OK = len(c.Violations) == 0
 	for i := range o.File.Schedules {
 		p := &o.File.Schedules[i]

@@ -182,6 +182,18 @@ func (r *Result) readValues(s *schedule.Schedule, number int, all []schedulefile
 // schedule that breaks rules is a [*ViolationsError]. What [File] has written gives
 // the same result as the run that it was written of, if that had no operator cost of its own.
 func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec) (*Result, error) {
+	r, err := planned(f, described)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Simulate(ctx); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// planned is Restore without a simulation.
+func planned(f *schedulefile.File, described *hardware.Spec) (*Result, error) {
 	spec, err := MachineOf(f, described)
 	if err != nil {
 		return nil, err
@@ -234,7 +246,7 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 		return s, nil
 	}
 	if r.Clusters != OverBatch {
-		return r.restoreTogether(ctx, f, get)
+		return r.restoreTogether(f, get)
 	}
 	schedules := make([]*schedule.Schedule, len(f.Schedules))
 	for i := range f.Schedules {
@@ -261,17 +273,11 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 		}
 		r.Shares, r.Plans = append(r.Shares, share), append(r.Plans, plan)
 	}
-	if err := r.describe(idle); err != nil {
-		return nil, err
-	}
-	if err := r.Simulate(ctx); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r, r.describe(idle)
 }
 
-// restoreTogether is Restore of clusters that divide chunks.
-func (r *Result) restoreTogether(ctx context.Context, f *schedulefile.File,
+// restoreTogether is planned of clusters that divide chunks.
+func (r *Result) restoreTogether(f *schedulefile.File,
 	get func(i, cluster int) (*schedule.Schedule, error)) (*Result, error) {
 	made, wholes := make([][]*schedule.Schedule, len(f.Schedules)), make([]*schedule.Schedule, len(f.Schedules))
 	busy := make([]bool, r.Spec.AllClusters())
@@ -313,13 +319,7 @@ func (r *Result) restoreTogether(ctx context.Context, f *schedulefile.File,
 		r.Shares, r.Plans = append(r.Shares, f.Batch), append(r.Plans, plan)
 	}
 	r.Schedule, r.Chunk = r.wholes[0], f.Schedules[f.Clusters[0][0].Schedule].Batch
-	if err := r.describe(idle); err != nil {
-		return nil, err
-	}
-	if err := r.Simulate(ctx); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r, r.describe(idle)
 }
 
 // Fits says why a schedule is none to start from; nil: it is one.

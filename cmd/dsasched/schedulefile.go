@@ -55,7 +55,7 @@ func newCheckSchedule() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		a, err := f.Check()
+		a, err := f.Check(cmd.Context())
 		if err != nil {
 			return err
 		}

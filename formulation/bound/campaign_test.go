@@ -349,6 +349,12 @@ func (c *campaign) one(seed uint64) {
 			}
 		}
 		again, err := scheduler.Restore(ctx, f, machine)
+		opened := &scheduler.Opened{Path: "file", File: f, Spec: machine}
+		var large *lower.TooLargeError
+		if checked, wrong := opened.Check(ctx); wrong == nil && checked.OK != (err == nil) && ctx.Err() == nil &&
+			!errors.As(err, &large) {
+			c.t.Errorf("%s: checked with %v, simulated with %v", how, checked.Violations, err)
+		}
 		if err != nil {
 			c.failed("file", err)
 			continue
