@@ -1428,6 +1428,42 @@ class Share:
         return min(with_launches + [work + (most + 1) * self.m.launch])
 
 
+# Attributes that hold extents, which may follow the batch.
+EXTENTS = ("shape", "splits", "starts")
+
+
+def tied(first, facts, n):
+    """Holds a graph of n elements against the network's of one: the same operators, by name, on tensors of the same names,
+    types and roles. Only extents may differ, and operators that the other leaves out."""
+    def tensor(graph, t):
+        t = graph["tensors"][t]
+        return t["name"], t["dtype"], t["role"], len(t["shape"])
+
+    def fixed(op):
+        rest = {k: v for k, v in op.items() if k not in ("id", "inputs", "outputs", "attributes")}
+        return rest, {k: v for k, v in (op.get("attributes") or {}).items() if k not in EXTENTS}
+
+    at = "proof.graphs: of %d elements: " % n
+    same(at + "name", facts["name"], first["name"])
+    ops = {op["name"]: op for op in first["operators"]}
+    made = {tensor(first, t)[0] for op in first["operators"] for t in op["outputs"]}
+    for op in facts["operators"]:
+        peer = ops.get(op["name"])
+        if peer is None:
+            continue
+        same(at + "operator %r" % op["name"], fixed(op), fixed(peer))
+        for k in "inputs", "outputs":
+            same(at + "%s of %r" % (k, op["name"]), len(op[k]), len(peer[k]))
+            for t, u in zip(op[k], peer[k]):
+                a, b = tensor(facts, t), tensor(first, u)
+                if k == "outputs" or a[0] in made and b[0] in made or "activation" not in (a[2], b[2]):
+                    same(at + "tensor of %r" % op["name"], a, b)
+                if any(x < y for x, y in zip(facts["tensors"][t]["shape"], first["tensors"][u]["shape"])):
+                    raise Refused(at + "tensor %r shrinks" % a[0])
+    for k in "inputs", "outputs":
+        same(at + k, [tensor(facts, t)[0] for t in facts[k]], [tensor(first, t)[0] for t in first[k]])
+
+
 def check(path):
     with open(path, encoding="utf-8") as f:
         c = json.load(f, parse_float=number)
@@ -1460,6 +1496,7 @@ def check(path):
     same("network.fingerprint", get(network, "network.fingerprint", str), fingerprint(graphs[0]["graph"]))
     of, made = {}, {}
     for n, g in zip(sizes, graphs):
+        tied(graphs[0]["graph"], g["graph"], n)
         g = Graph(g["graph"])
         for apart in False, True:  # the first that grows in proportion
             small = [made.get((few, apart)) for few in (1, 2) if few < n]

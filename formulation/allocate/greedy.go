@@ -2,12 +2,14 @@ package allocate
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // A Rule says in which order buffers are placed, and where.
@@ -32,13 +34,15 @@ func Rules() []Rule { return []Rule{firstFit, bestFit, longestLifetime, largestF
 
 // byRule is a rule's placement within a capacity, or [NoLimit]. Where the placement does
 // not fit, it is in the result with status Limit.
-func byRule(p *Problem, rule Rule, capacity int64) (*Result, error) {
+func byRule(ctx context.Context, p *Problem, rule Rule, capacity int64) (*Result, error) {
 	s, err := begin(p, &Options{})
 	if err != nil {
 		return nil, err
 	}
 	var r *Result
-	switch offsets, err := placeAll(p, rule); {
+	switch offsets, err := placeAll(ctx, p, rule); {
+	case ctx.Err() != nil:
+		r = s.answer(nil, p.Bound(), solve.Why(ctx))
 	case errors.Is(err, ErrClash):
 		r = s.infeasible(p.Bound())
 	case err != nil:
@@ -63,11 +67,13 @@ func byRule(p *Problem, rule Rule, capacity int64) (*Result, error) {
 
 // bestRule is the placement of least peak that a rule finds, the first of equals; nil if
 // fixed offsets allow none.
-func bestRule(p *Problem) ([]int64, error) {
+func bestRule(ctx context.Context, p *Problem) ([]int64, error) {
 	var best []int64
 	for _, rule := range Rules() {
-		offsets, err := placeAll(p, rule)
+		offsets, err := placeAll(ctx, p, rule)
 		switch {
+		case ctx.Err() != nil:
+			return best, nil
 		case errors.Is(err, ErrClash):
 			return nil, nil
 		case err != nil:
@@ -87,7 +93,7 @@ var ErrClash = errors.New("fixed offsets overlap")
 // placeAll gives each buffer an offset by a rule, without regard to a capacity. Fixed
 // offsets are kept: those buffers are placed first. The error is about invalid
 // problems and rules, or [ErrClash].
-func placeAll(p *Problem, rule Rule) ([]int64, error) {
+func placeAll(ctx context.Context, p *Problem, rule Rule) ([]int64, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -119,9 +125,13 @@ func placeAll(p *Problem, rule Rule) ([]int64, error) {
 			cmp.Compare(p.Buffers[a].Lifetime.Lower, p.Buffers[b].Lifetime.Lower), cmp.Compare(a, b))
 	})
 	offsets := make([]int64, len(p.Buffers))
+	var placed []int // by offset
 	for k, i := range order {
+		if k%64 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		b := &p.Buffers[i]
-		taken := conflicts(p, order[:k], offsets, i)
+		taken := conflicts(p, placed, offsets, i)
 		if b.Offset != nil {
 			offsets[i] = *b.Offset
 			for _, t := range taken {
@@ -130,9 +140,11 @@ func placeAll(p *Problem, rule Rule) ([]int64, error) {
 						ErrClash, *b.Offset, t)
 				}
 			}
-			continue
+		} else {
+			offsets[i] = choose(b, taken, rule == bestFit)
 		}
-		offsets[i] = choose(b, taken, rule == bestFit)
+		at, _ := slices.BinarySearchFunc(placed, offsets[i], func(j int, o int64) int { return cmp.Compare(offsets[j], o) })
+		placed = slices.Insert(placed, at, i)
 	}
 	return offsets, nil
 }

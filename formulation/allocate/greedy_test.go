@@ -1,6 +1,7 @@
 package allocate
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -42,7 +43,7 @@ func TestPlace(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := &Problem{Buffers: c.buffers}
-			got, err := placeAll(p, c.rule)
+			got, err := placeAll(context.Background(), p, c.rule)
 			if err != nil || !reflect.DeepEqual(got, c.want) {
 				t.Fatalf("found %v, %v, want %v", got, err, c.want)
 			}
@@ -89,7 +90,7 @@ func TestRandom(t *testing.T) {
 			p.Buffers = append(p.Buffers, b)
 		}
 		for _, rule := range Rules() {
-			offsets, err := placeAll(p, rule)
+			offsets, err := placeAll(context.Background(), p, rule)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,10 +124,10 @@ func TestErrors(t *testing.T) {
 		run  func() error
 		want string
 	}{
-		{func() error { _, err := placeAll(clash, firstFit); return err },
+		{func() error { _, err := placeAll(context.Background(), clash, firstFit); return err },
 			`buffer "b": fixed offsets overlap: found the fixed offset 1, expected one outside [-1, 2)`},
-		{func() error { _, err := placeAll(bad, firstFit); return err }, `buffer #0 "a": upper`},
-		{func() error { _, err := placeAll(none, "worst-fit"); return err },
+		{func() error { _, err := placeAll(context.Background(), bad, firstFit); return err }, `buffer #0 "a": upper`},
+		{func() error { _, err := placeAll(context.Background(), none, "worst-fit"); return err },
 			`rule "worst-fit", expected one of first-fit, best-fit`},
 		{func() error { _, err := spillByRule(bad, 1, SpillLargest); return err }, `upper`},
 		{func() error { _, err := spillByRule(none, 1, "any"); return err },
@@ -146,7 +147,7 @@ func Example_placeAll() {
 		{ID: "z", Lifetime: span(2, 4), Size: 8},
 	}}
 	for _, rule := range Rules() {
-		offsets, err := placeAll(p, rule)
+		offsets, err := placeAll(context.Background(), p, rule)
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -37,8 +37,8 @@ var rows = solve.Table[run]{
 
 func placing(rule Rule, description string) solve.Row[run] {
 	return solve.Row[run]{Method: solve.Method{Name: string(rule), Description: description},
-		Run: func(_ context.Context, p *Problem, capacity int64, _ Options) (*Result, error) {
-			return byRule(p, rule, capacity)
+		Run: func(ctx context.Context, p *Problem, capacity int64, _ Options) (*Result, error) {
+			return byRule(ctx, p, rule, capacity)
 		}}
 }
 
@@ -55,8 +55,11 @@ func Solve(ctx context.Context, p *Problem, capacity int64, method string, opts 
 	if err != nil {
 		return nil, fmt.Errorf("allocate: %w", err)
 	}
+	ctx, cancel := opts.Begin(ctx)
+	defer cancel()
+	opts.TimeLimit = min(opts.TimeLimit, 0)
 	if m.Exact && opts.Start == nil {
-		if opts.Start, err = bestRule(p); err != nil {
+		if opts.Start, err = bestRule(ctx, p); err != nil {
 			return nil, err
 		}
 	}

@@ -92,6 +92,9 @@ func conflict(a, b *Buffer) bool {
 	if a.Lifetime.Upper <= b.Lifetime.Lower || b.Lifetime.Upper <= a.Lifetime.Lower {
 		return false
 	}
+	if len(a.Gaps)+len(b.Gaps) == 0 {
+		return a.Size > 0 && b.Size > 0
+	}
 	ua, ub := a.Uses(), b.Uses()
 	for i, j := 0, 0; i < len(ua) && j < len(ub); {
 		x, y := ua[i], ub[j]

@@ -99,7 +99,8 @@ func TestWorkIsWhatIsExecuted(t *testing.T) {
 			} else {
 				dead++
 			}
-			if e := scheduler.EnergyOfWork(made.Spec, made.Schedule.Graph, made.Sim.MACs, 0, made.Sim.Dynamic.AccessBytes, 0); e != nil {
+			e := scheduler.EnergyOfWork(made.Spec, made.Schedule.Graph, made.Sim.MACs, 0, made.Sim.Dynamic.AccessBytes, 0)
+			if e != nil {
 				if got := made.Energy(); got.Matrix != e.Matrix {
 					t.Errorf("seed %d, %s: %g J of matrix units, expected %g", seed, name, got.Matrix, e.Matrix)
 				}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/allocate"
 	"github.com/dsasched/dsasched/formulation/binding"
-	"github.com/dsasched/dsasched/formulation/experts"
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
@@ -18,6 +17,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/formulation/unrelated"
+	"github.com/dsasched/dsasched/systems/llm/experts"
 )
 
 // A posed problem has its exact methods and, by trying everything, the least cost: +Inf if there is none.

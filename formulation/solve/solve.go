@@ -135,10 +135,16 @@ const Agree = 1e-5
 // says so.
 func (o *Options[S]) Program(ctx context.Context, m *milp.Model, settings milp.Options,
 	judge func(*milp.Solution) (Verdict, error)) (*milp.Solution, error) {
+	nodes := int64(0)
 	for {
 		sol, err := o.Solver.Solve(ctx, m, settings)
-		if err != nil || !sol.Status.HasValues() {
-			return sol, err
+		if err != nil {
+			return nil, err
+		}
+		spent := sol.Effort.Nodes
+		nodes += spent
+		if sol.Effort.Nodes = nodes; !sol.Status.HasValues() {
+			return sol, nil
 		}
 		v := Verdict{Clash: m.Clash(sol.Values)}
 		if len(v.Clash) == 0 {
@@ -151,8 +157,15 @@ func (o *Options[S]) Program(ctx context.Context, m *milp.Model, settings milp.O
 			if settings.Start != nil && m.Check(settings.Start, milp.StartTolerance) != nil {
 				settings.Start = nil
 			}
-			if stop := max(sol.Stop, Why(ctx)); stop != milp.Complete {
-				return &milp.Solution{Status: milp.Limit, Objective: math.Inf(1), Bound: sol.Bound, Stop: stop}, nil
+			stop := max(sol.Stop, Why(ctx))
+			if settings.WorkLimit > 0 {
+				if settings.WorkLimit -= spent; settings.WorkLimit <= 0 {
+					stop = milp.StopWork
+				}
+			}
+			if stop != milp.Complete {
+				return &milp.Solution{Status: milp.Limit, Objective: math.Inf(1), Bound: sol.Bound, Stop: stop,
+					Effort: sol.Effort}, nil
 			}
 			continue
 		}

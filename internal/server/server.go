@@ -98,8 +98,9 @@ func LoadMachine(nameOrPath string) (*hardware.Spec, error) {
 	if errors.Is(readErr, ErrUnknownPreset) {
 		return nil, fmt.Errorf("%w; the machines of several are %s", err, strings.Join(Presets(), ", "))
 	}
-	var of struct{ Device any }
-	if readErr != nil || yaml.Unmarshal(data, &of) != nil || of.Device == nil {
+	var doc yaml.Node
+	if readErr != nil || yaml.Unmarshal(data, &doc) != nil || len(doc.Content) == 0 ||
+		!slices.ContainsFunc(doc.Content[0].Content, func(n *yaml.Node) bool { return n.Value == "device" }) {
 		return nil, err // the file of an accelerator
 	}
 	n, err := Parse(name, data)
@@ -127,6 +128,13 @@ func Load(nameOrPath string) (*Server, error) {
 	return Parse(name, data)
 }
 
+const maxKeys = 1000
+
+// crowded reports whether a mapping has more than maxKeys.
+func crowded(n *yaml.Node) bool {
+	return n.Kind == yaml.MappingNode && len(n.Content) > 2*maxKeys || slices.ContainsFunc(n.Content, crowded)
+}
+
 // Parse reads a description. The name stands for the file in messages.
 func Parse(name string, data []byte) (*Server, error) {
 	if len(data) > hardware.MaxFileBytes {
@@ -144,6 +152,11 @@ func Parse(name string, data []byte) (*Server, error) {
 			Item           string
 			Speedup        map[int]float64
 		}
+	}
+	// The library compares all keys of a mapping with each other.
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err == nil && crowded(&doc) {
+		return nil, fmt.Errorf("%s: more than %d keys of a mapping, expected the description of a machine", name, maxKeys)
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	dec.KnownFields(true)
