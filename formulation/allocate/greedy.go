@@ -41,7 +41,7 @@ func byRule(ctx context.Context, p *Problem, rule Rule, capacity int64) (*Result
 	}
 	var r *Result
 	switch offsets, err := placeAll(ctx, p, rule); {
-	case ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil:
 		r = s.answer(nil, p.Bound(), solve.Why(ctx))
 	case errors.Is(err, ErrClash):
 		r = s.infeasible(p.Bound())
@@ -72,7 +72,7 @@ func bestRule(ctx context.Context, p *Problem) ([]int64, error) {
 	for _, rule := range Rules() {
 		offsets, err := placeAll(ctx, p, rule)
 		switch {
-		case ctx.Err() != nil:
+		case err != nil && ctx.Err() != nil:
 			return best, nil
 		case errors.Is(err, ErrClash):
 			return nil, nil
@@ -127,7 +127,7 @@ func placeAll(ctx context.Context, p *Problem, rule Rule) ([]int64, error) {
 	offsets := make([]int64, len(p.Buffers))
 	var placed []int // by offset
 	for k, i := range order {
-		if k%64 == 0 && ctx.Err() != nil {
+		if k%256 == 255 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		b := &p.Buffers[i]
