@@ -86,7 +86,7 @@ var budget = map[string]int{
 	"model/network":                   227,
 	"model/onnx":                      9156,
 	"model/schedule":                  5624,
-	"model/stablehlo":                 3938,
+	"model/stablehlo":                 3939,
 	"model/zoo":                       2949,
 	"notebooks/show":                  84,
 	"plots":                           2210,

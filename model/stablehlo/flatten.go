@@ -430,7 +430,8 @@ func (x *flat) count() {
 		return
 	case name == "compare":
 		c := cmp.Compare(n[0], n[1])
-		holds, ok := map[string]bool{"EQ": c == 0, "NE": c != 0, "LT": c < 0, "LE": c <= 0, "GT": c > 0, "GE": c >= 0}[x.direction()]
+		holds, ok := map[string]bool{"EQ": c == 0, "NE": c != 0, "LT": c < 0, "LE": c <= 0, "GT": c > 0,
+			"GE": c >= 0}[x.direction()]
 		if !ok {
 			return
 		}

@@ -633,7 +633,8 @@ sdy.sharding_group %1 group_id=21 : tensor<4x8xf32>
 		!strings.Contains(err.Error(), "MLIR bytecode: print it as text") {
 		t.Errorf("bytecode: %v", err)
 	}
-	if _, err := read("func.func @main(%x: tensor<f32>) -> tensor<f32> {\n return %x : tensor<f32>\n}", Options{Batch: 4}); err == nil ||
+	number := "func.func @main(%x: tensor<f32>) -> tensor<f32> {\n return %x : tensor<f32>\n}"
+	if _, err := read(number, Options{Batch: 4}); err == nil ||
 		!strings.Contains(err.Error(), "batch 4: the network has no argument with a leading dimension") {
 		t.Errorf("a batch of a number: %v", err)
 	}
