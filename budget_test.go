@@ -19,7 +19,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/dsasched":                    9204,
+	"cmd/dsasched":                    9213,
 	"examples/accelerator":            46,
 	"examples/cost":                   56,
 	"examples/experiment":             77,
@@ -90,8 +90,8 @@ var budget = map[string]int{
 	"model/zoo":                       2949,
 	"notebooks/show":                  84,
 	"plots":                           2210,
-	"scheduler":                       9997,
-	"scheduler/answers":               1868,
+	"scheduler":                       10069,
+	"scheduler/answers":               1871,
 	"scheduler/explain":               837,
 	"scheduler/picture":               276,
 	"scheduler/search":                2834,

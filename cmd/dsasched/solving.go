@@ -28,6 +28,22 @@ type solverFlags struct {
 	method        *choice
 	limit         *limit
 	out           *outFile
+	program       *programFlags
+}
+
+// programFlags are the flags of integer programs.
+type programFlags struct {
+	gap     *float64
+	threads *int
+	work    *int64
+	log     *outFile
+}
+
+func addProgram(cmd *cobra.Command) *programFlags {
+	return &programFlags{cmd.Flags().Float64("gap", 0, "relative gap at which an integer program's search ends, such as 0.01"),
+		cmd.Flags().Int("threads", 1, "threads of an integer program's search"),
+		cmd.Flags().Int64("work", 0, "most nodes or states of an exact method; 0: no limit, or the method's own"),
+		addFile(cmd, "log", "write the solver's log of an integer program to this `file`")}
 }
 
 // addSolver adds the flags. The default method is search, or the first where there is none.
@@ -39,7 +55,7 @@ func addSolver(cmd *cobra.Command, methods []solve.Method, out string) *solverFl
 	f := &solverFlags{asJSON: addJSON(cmd), quiet: addQuiet(cmd), methods: methods,
 		method: &choice{value: value, kind: "METHOD", words: methodWords(methods)},
 		limit:  addLimit(cmd, time.Minute, "time for the exact methods, such as 10s; 0: no limit"),
-		out:    addFile(cmd, "o out", out)}
+		out:    addFile(cmd, "o out", out), program: addProgram(cmd)}
 	f.limit.orNever = true
 	addChoice(cmd, f.method, "method", "method: "+strings.Join(plain(f.method.words), ", "))
 	return f
@@ -61,8 +77,13 @@ func solverOptions[S any](cmd *cobra.Command, f *solverFlags) (*status, solve.Op
 		return nil, solve.Options[S]{}, err
 	}
 	show := newStatus(cmd, *f.quiet)
-	return show, solve.Options[S]{Solver: solver, TimeLimit: f.limit.value, Progress: show.solve(f.method.value, decimal)},
-		nil
+	o := solve.Options[S]{Solver: solver, TimeLimit: f.limit.value, Progress: show.solve(f.method.value, decimal),
+		Gap: *f.program.gap, Threads: *f.program.threads, WorkLimit: *f.program.work, LogFile: f.program.log.name,
+		Relax: true}
+	if err := o.Validate(); err != nil {
+		return nil, o, usagef("%v", err)
+	}
+	return show, o, nil
 }
 
 // solverFor is HiGHS if the method needs it.

@@ -52,6 +52,8 @@ type Alone struct {
 	GreedyThroughputPerSecond *float64 `json:"greedy_throughput_per_s"`
 	Notes                     []string `json:"notes"`
 
+	// Effort is of the integer program that was solved.
+	Effort *milp.Effort `json:"program,omitempty"`
 	// Program is the decision as an integer program.
 	Program func() (*milp.Model, error) `json:"-"`
 	// File is the decision as a problem of the benchmark (docs/file-formats.md), with the greedy choice.
@@ -203,6 +205,7 @@ func Bind(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 		a.Labels += len(node.Labels)
 	}
 	opts := scheduler.BindingOptions(opt.Options, n)
+	opts.Relax = true
 	if opt.Start != nil {
 		from := opt.Start.Schedule
 		err := sameGroups(from, c.base.Schedule)
@@ -222,7 +225,7 @@ func Bind(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	if err != nil {
 		return nil, a.wrap(err)
 	}
-	a.Greedy = p.Seconds(n.Given)
+	a.Greedy, a.Effort = p.Seconds(n.Given), r.Effort
 	a.solved(r.Status, r.Stop, r.Objective, r.Bound, began)
 	for i, l := range r.Choice {
 		if now, was := p.Nodes[i].Labels[l], p.Nodes[i].Labels[n.Given[i]]; !now.Equal(was) {

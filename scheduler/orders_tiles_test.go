@@ -1,0 +1,46 @@
+package scheduler_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// Where an instance is larger than the L1s the problem of the order has an answer all the same: it passes in tiles.
+func TestOrderProblemInTiles(t *testing.T) {
+	v, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tiled := 0
+	for _, c := range []struct {
+		network, machine string
+		chunk            int64
+	}{{"squeezenet", "stcp920", 8}, {"densenet121", "stcp920", 8}, {"vit-b16", "stcp920", 8}, {"resnet18", "ipu", 4}} {
+		g, err := open(t, c.network).Graph(c.chunk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := scheduler.Schedule(t.Context(), g, load(t, c.machine), v, scheduler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, notes, err := scheduler.OrderProblem(s, scheduler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(strings.Join(notes, " "), "pass in tiles") {
+			tiled++
+		}
+		og := ordering.NewGraph(p)
+		r, err := ordering.Fixed("given", og, og.Obey(s.Order), ordering.Traffic)
+		if err != nil || !r.HasOrder() {
+			t.Errorf("%s on %s: the greedy order is no answer (%v)", c.network, c.machine, err)
+		}
+	}
+	if tiled == 0 {
+		t.Error("no instance passes in tiles")
+	}
+}
