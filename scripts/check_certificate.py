@@ -1468,7 +1468,7 @@ def check(path):
     with open(path, encoding="utf-8") as f:
         c = json.load(f, parse_float=number)
     same("kind", get(c, "kind", str), "dsasched-certificate")
-    same("version", get(c, "version", int), 6)
+    same("version", get(c, "version", int), 7)
     network, hardware, claim, proof = (get(c, x, dict) for x in ("network", "hardware", "bound", "proof"))
     spec, witness = get(proof, "proof.machine", dict), get(proof, "proof.witness", dict)
     raised = get(hardware, "hardware.level", str) == "gb"

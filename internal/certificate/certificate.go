@@ -32,7 +32,7 @@ import (
 // bound.
 const (
 	Kind    = "dsasched-certificate"
-	Version = 6
+	Version = 7
 )
 
 // maxBytes bounds the text of a certificate, which has about a kilobyte for an operator: ten times as much takes

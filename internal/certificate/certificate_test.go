@@ -230,7 +230,7 @@ func TestRefused(t *testing.T) {
 	}{
 		{"another kind", func(f *certificate.File) { f.Kind = "dsasched-schedule" }, "", "",
 			`kind: found "dsasched-schedule", expected "dsasched-certificate"`},
-		{"another version", func(f *certificate.File) { f.Version++ }, "", "", `version: found 7, expected 6`},
+		{"another version", func(f *certificate.File) { f.Version++ }, "", "", `version: found 8, expected 7`},
 		{"another graph", func(f *certificate.File) { f.Network.Model = "resnet18" }, "", "", `network.fingerprint: found "`},
 		{"another graph asked for", nil, "", "resnet18", `network.fingerprint: found "`},
 		{"another type", func(f *certificate.File) { f.Network.DType = "f32" }, "", "", `network.fingerprint: found "`},
@@ -334,7 +334,7 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(data)
-	f.Add([]byte(`{"kind":"dsasched-certificate","version":6}`))
+	f.Add([]byte(`{"kind":"dsasched-certificate","version":7}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := certificate.Read("f.json", data)
 		if err != nil {
