@@ -334,6 +334,12 @@ func dedupe(s []int) []int {
 //
 // An instance that passes the capacity passes in tiles: see [passInTiles].
 func OrderProblem(s *schedule.Schedule, opt Options) (p *ordering.Problem, notes []string, err error) {
+	p, _, notes, err = orderProblem(s, opt)
+	return p, notes, err
+}
+
+func orderProblem(s *schedule.Schedule, opt Options) (p *ordering.Problem, tiles tiledGroups,
+	notes []string, err error) {
 	// The rates weigh only OrderItem.Seconds, which the problem does not have.
 	items := OrderItems(s, graphturbo.SplitOptions{InPlace: opt.InPlace, MACsPerSecond: 1, VectorOpsPerSecond: 1})
 	p = &ordering.Problem{
@@ -388,9 +394,10 @@ func OrderProblem(s *schedule.Schedule, opt Options) (p *ordering.Problem, notes
 			}
 		}
 	}
-	tiles := passInTiles(p)
+	tiles = passInTiles(p)
 	for k, times := range tiles.times {
 		if times > 1 {
+			tiles.again[k] = (times - 1) * parameterBytes(s, k)
 			notes = append(notes, fmt.Sprintf("instances of %q are larger than the L1s and pass in tiles", p.Subgraphs[k].Name))
 		}
 		if tiles.streamed[k] > 0 {
@@ -398,9 +405,9 @@ func OrderProblem(s *schedule.Schedule, opt Options) (p *ordering.Problem, notes
 		}
 	}
 	if err := p.Validate(); err != nil {
-		return nil, nil, fmt.Errorf("%s gives no ordering problem: %w", s.Graph.Name, err)
+		return nil, tiles, nil, fmt.Errorf("%s gives no ordering problem: %w", s.Graph.Name, err)
 	}
-	return p, notes, nil
+	return p, tiles, notes, nil
 }
 
 // monotone widens ranges, where need be, until neither starts nor ends decrease, and gives some
@@ -432,65 +439,4 @@ func monotone(ranges [][2]int) ([][2]int, bool) {
 		}
 	}
 	return ranges, wider
-}
-
-// tiledGroups says which sub-graphs pass in tiles.
-type tiledGroups struct {
-	streamed []int64 // bytes of an output of a sub-graph that is not kept in the LBs, whatever the order; 0: it may be
-	times    []int64 // tiles of an instance of it
-}
-
-// passInTiles makes every instance of a problem fit. What one reads and makes comes first: where it passes the
-// capacity by itself, the sub-graph whose outputs take most of it streams them through the LLB, so that they are
-// workspace of their maker and of their readers, which is cut into tiles. Then the workspace is what is left, in as
-// many tiles as that takes.
-func passInTiles(p *ordering.Problem) tiledGroups {
-	n := len(p.Subgraphs)
-	t := tiledGroups{make([]int64, n), make([]int64, n)}
-	into := make([][]ordering.Arc, n)
-	for _, a := range p.Arcs {
-		into[a.To] = append(into[a.To], a)
-	}
-	// parts are the bytes of an instance's outputs and of what it reads of each arc, by sub-graph.
-	parts := func(k, q int, each func(from int, count int64)) {
-		each(k, 1)
-		for _, a := range into[k] {
-			each(a.From, int64(a.Reads[q][1]-a.Reads[q][0]))
-		}
-	}
-	for k := 0; k < n; k++ {
-		for q := 0; q < p.Subgraphs[k].Instances; {
-			sum, most, largest := int64(0), int64(0), -1
-			parts(k, q, func(from int, count int64) {
-				b := count * p.Subgraphs[from].OutputBytes
-				if sum += b; b > most {
-					most, largest = b, from
-				}
-			})
-			if sum <= p.CapacityBytes {
-				q++
-				continue
-			}
-			t.streamed[largest], p.Subgraphs[largest].OutputBytes = p.Subgraphs[largest].OutputBytes, 0
-		}
-	}
-	for k := range p.Subgraphs {
-		sg := &p.Subgraphs[k]
-		want, room := int64(0), p.CapacityBytes
-		for q := range sg.Instances {
-			stays, passes := int64(0), int64(0)
-			parts(k, q, func(from int, count int64) {
-				stays += count * p.Subgraphs[from].OutputBytes
-				passes += count * t.streamed[from]
-			})
-			want, room = max(want, sg.WorkspaceBytes+passes), min(room, p.CapacityBytes-stays)
-		}
-		t.times[k] = 1
-		if want > room {
-			// Less than a sixteenth of the capacity is no tile: what is kept leaves that much to the memory plan.
-			t.times[k] = (want + max(room, p.CapacityBytes/16, 1) - 1) / max(room, p.CapacityBytes/16, 1)
-		}
-		sg.WorkspaceBytes = min(want, room)
-	}
-	return t
 }

@@ -104,6 +104,7 @@ func Exact() []Recipe {
 		row("exact-order", "cross-layer with the instance order of least traffic", "order=search"),
 		row("exact-bind", "cross-layer with the bindings and scopes of least cost", "bind=search"),
 		row("exact-memory", "cross-layer with the spills that move least", "spill=search"),
+		row("exact-joint", "cross-layer with order, bindings and scopes of least cost together", "order=joint bind=joint"),
 		all,
 	}
 }

@@ -57,7 +57,7 @@ func makeStages() []Stage {
 		{Name: "order", Description: "the order of the instances",
 			Writes: "`Order`, producers before consumers, `OrderName`, and `Costs` to compare it with others",
 			Strategies: []Strategy{layerByLayer, chunkByChunk, BreadthFirst, depthFirst, heaviestFirst, algorithm3, exactOrder,
-				ilpOrder},
+				ilpOrder, jointOrder},
 			keep: func(to, from *schedule.Schedule) {
 				to.Order, to.OrderName, to.Costs = slices.Clone(from.Order), from.OrderName, slices.Clone(from.Costs)
 				to.Place, to.Cluster = from.Place, from.Cluster
@@ -67,7 +67,7 @@ func makeStages() []Stage {
 			Writes: "`Bindings`, `Scopes`, `LayerBindings` if any: over how many cores each dimension of a result is spread, " +
 				"and the level where it lives; joins, steps and values follow",
 			Strategies: []Strategy{plainBinding, evenBinding, blockLocality, algorithm4, insideBinding, exactBinding,
-				ilpBinding},
+				ilpBinding, jointBinding},
 			keep: func(to, from *schedule.Schedule) {
 				to.Bindings, to.Scopes, to.LayerBindings = slices.Clone(from.Bindings), slices.Clone(from.Scopes),
 					from.LayerBindings

@@ -34,7 +34,7 @@ func newCompare() *cobra.Command {
 	limit.orNever = true
 	tables := addTables(cmd)
 	cmd.Flags().StringSliceVar(&decisions, "decision", nil,
-		"decisions to compare, with commas between: split, order, bind, memory, issue, all (default: each)")
+		"decisions to compare, with commas between: split, order, bind, memory, issue, joint, all (default: each)")
 	completeFlag(cmd, "decision", cobra.FixedCompletions(answers.Comparisons(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, d := range decisions {

@@ -151,3 +151,29 @@ func (g *Graph) Levels() []int {
 	}
 	return level
 }
+
+// Closures counts what must run before and after each instance.
+func (g *Graph) Closures() (before, after []int) {
+	n := len(g.Refs)
+	count := func(near [][]int) []int {
+		out := make([]int, n)
+		mark := make([]int, n)
+		for i := range n {
+			stack := []int{i}
+			mark[i] = i + 1
+			for len(stack) > 0 {
+				j := stack[len(stack)-1]
+				stack = stack[:len(stack)-1]
+				for _, x := range near[j] {
+					if mark[x] != i+1 {
+						mark[x] = i + 1
+						out[i]++
+						stack = append(stack, x)
+					}
+				}
+			}
+		}
+		return out
+	}
+	return count(g.Reads), count(g.Readers)
+}

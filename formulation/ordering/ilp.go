@@ -191,7 +191,7 @@ func (f *program) runs() {
 	for k := range f.classes {
 		m.AddEQ(fmt.Sprintf("(2) runs of class %d", k), milp.Sum(f.run[k]...), float64(f.classes[k].n()))
 	}
-	before, after := f.part.closures()
+	before, after := f.part.graph.Closures()
 	for k := range f.classes {
 		i := f.classes[k].members[0]
 		for t := range f.steps {
@@ -217,32 +217,6 @@ func (f *program) runs() {
 			}
 		}
 	}
-}
-
-// closures counts what must run before and after each instance.
-func (p part) closures() (before, after []int) {
-	n := len(p.ids)
-	count := func(near [][]int) []int {
-		out := make([]int, n)
-		mark := make([]int, n)
-		for i := range n {
-			stack := []int{i}
-			mark[i] = i + 1
-			for len(stack) > 0 {
-				j := stack[len(stack)-1]
-				stack = stack[:len(stack)-1]
-				for _, x := range near[j] {
-					if mark[x] != i+1 {
-						mark[x] = i + 1
-						out[i]++
-						stack = append(stack, x)
-					}
-				}
-			}
-		}
-		return out
-	}
-	return count(p.graph.Reads), count(p.graph.Readers)
 }
 
 // countedOutputs states (3) to (5) and (14).

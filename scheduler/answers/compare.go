@@ -107,6 +107,18 @@ func comparisons() []comparison {
 			return float64(scheduler.Moved(s)), nil
 		}},
 		{name: "issue", stage: "issue", run: (*comparer).issue},
+		{name: "joint", stage: "order", unit: scheduler.SecondsUnit, objective: func(ctx context.Context,
+			s *schedule.Schedule, opt scheduler.Options) (float64, error) {
+			n, err := scheduler.JointProblem(ctx, s, opt)
+			if err != nil {
+				return 0, err
+			}
+			seconds, fits, err := n.Given()
+			if err == nil && !fits {
+				err = errNoAnswer
+			}
+			return seconds, err
+		}},
 		{name: "all", run: (*comparer).all},
 	}
 }
@@ -126,7 +138,7 @@ func Comparisons() []string {
 // ComparisonsOn are the decisions that [Compare] knows on a machine: exact bindings know cores of one kind only.
 func ComparisonsOn(machine *hardware.Spec) []string {
 	return slices.DeleteFunc(Comparisons(), func(d string) bool {
-		return machine.Mixed() && (d == "bind" || d == "all")
+		return machine.Mixed() && (d == "bind" || d == "joint" || d == "all")
 	})
 }
 
@@ -320,7 +332,7 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 	for _, s := range st.Strategies {
 		// The problem of bindings does not have all that even may choose.
 		if s.Name != greedy.Name && s.Name != "even" && !s.NeedsSolver && !s.Trials &&
-			s.Refine == nil {
+			s.Refine == nil && (d.name == "joint") == (len(s.Sets) > 0) {
 			methods = append(methods, s)
 		}
 	}
@@ -333,6 +345,9 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 	for _, s := range methods {
 		began := time.Now()
 		draft, row := c.base, Compared{Decision: d.name, Method: s.Name, Unit: d.unit, Status: "greedy"}
+		if d.name == "joint" {
+			row.Method = map[bool]string{true: "search", false: "alg3+alg4"}[s.Exact]
+		}
 		if s.Name != greedy.Name {
 			r, err := scheduler.Replace(c.recipe, c.opt.Options, scheduler.Pick{Stage: st.Name, Strategy: s.Name})
 			if err != nil {

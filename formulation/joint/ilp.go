@@ -1,0 +1,423 @@
+package joint
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// costUnit is the model's unit of cost in seconds. Solvers take 1e-6 for nothing.
+const costUnit = 1e-6
+
+// maxColumns is the size of the program beyond which none is built: the answer is then the start.
+const maxColumns = 400_000
+
+// A program is the integer program, with what it takes to read its solution. Steps count from 0. Instances have
+// windows of steps, by what must run before and after them; an output's is from its own first step to the last of
+// its readers.
+type program struct {
+	p     *Problem
+	g     *ordering.Graph
+	kept  [][]int
+	model *milp.Model
+
+	first, last, until    []int        // windows
+	begun                 [][]milp.Var // z[i][t-first]; 0 before the window, 1 from its last step on
+	held, copied, fetched [][]milp.Var // a, c, d; nil for outputs that nothing reads
+	label                 [][]milp.Var // y[i][k], k of kept[i]
+	pair                  [][][]milp.Var
+}
+
+// Formulate builds the model. A start's labels are among those kept.
+func Formulate(p *Problem, opts Options) (*milp.Model, error) {
+	if _, err := p.begin("ilp", &opts); err != nil {
+		return nil, err
+	}
+	f := formulate(p, opts)
+	if f == nil {
+		return nil, fmt.Errorf("joint: the program has more than %d columns", maxColumns)
+	}
+	return f.model, f.model.Err()
+}
+
+// formulate is nil where the program is too large.
+func formulate(p *Problem, opts Options) *program {
+	f := &program{p: p, g: ordering.NewGraph(p.Order), kept: p.Labels.Prune(true), model: milp.New("joint", milp.Minimize)}
+	for i, l := range opts.Start.Choice {
+		if at, there := slices.BinarySearch(f.kept[i], l); !there {
+			f.kept[i] = slices.Insert(f.kept[i], at, l)
+		}
+	}
+	n := len(f.g.Refs)
+	before, after := f.g.Closures()
+	columns := 0
+	for i := range n {
+		f.first, f.last = append(f.first, before[i]), append(f.last, n-1-after[i])
+	}
+	for i := range n {
+		until := f.last[i]
+		for _, j := range f.g.Readers[i] {
+			until = max(until, f.last[j])
+		}
+		f.until = append(f.until, until)
+		columns += 4 * (until - f.first[i] + 1)
+	}
+	if columns > maxColumns {
+		return nil
+	}
+	f.order()
+	f.labels()
+	f.moves()
+	f.capacity()
+	return f
+}
+
+// started are terms that add up to 1 if i has run by step t, and a constant.
+func (f *program) started(i, t int, sign float64) (terms []milp.Term, constant float64) {
+	switch {
+	case t < f.first[i]:
+		return nil, 0
+	case t >= f.last[i]:
+		return nil, sign
+	}
+	return []milp.Term{f.begun[i][t-f.first[i]].Times(sign)}, 0
+}
+
+// runs are terms that add up to 1 if step t runs i, and a constant.
+func (f *program) runs(i, t int, sign float64) ([]milp.Term, float64) {
+	now, a := f.started(i, t, sign)
+	then, b := f.started(i, t-1, -sign)
+	return append(now, then...), a + b
+}
+
+// atMost adds the row: terms and a constant are at most 0.
+func (f *program) atMost(name string, terms []milp.Term, constant float64) {
+	if len(terms) > 0 {
+		f.model.AddLE(name, terms, -constant)
+	}
+}
+
+// order states (1) to (3).
+func (f *program) order() {
+	m, n := f.model, len(f.g.Refs)
+	for i := range n {
+		var list []milp.Var
+		for t := f.first[i]; t < f.last[i]; t++ {
+			list = append(list, m.Binary(fmt.Sprintf("z[%d,%d]", i, t), 0))
+		}
+		f.begun = append(f.begun, list)
+	}
+	for t := range n - 1 {
+		var all []milp.Term
+		sum := float64(t + 1)
+		for i := range n {
+			terms, c := f.started(i, t, 1)
+			all, sum = append(all, terms...), sum-c
+		}
+		if len(all) > 0 {
+			m.AddEQ(fmt.Sprintf("(1) runs by step %d", t), all, sum)
+		}
+	}
+	for i := range n {
+		for t := f.first[i] + 1; t < f.last[i]; t++ {
+			f.atMost(fmt.Sprintf("(2) %d stays run at step %d", i, t),
+				append(milp.Sum(f.begun[i][t-1-f.first[i]]), f.begun[i][t-f.first[i]].Times(-1)), 0)
+		}
+		for _, j := range f.g.Readers[i] {
+			for t := f.first[j]; t <= f.last[i]; t++ {
+				terms, a := f.started(j, t, 1)
+				more, b := f.started(i, t-1, -1)
+				f.atMost(fmt.Sprintf("(3) %d before %d by step %d", i, j, t), append(terms, more...), a+b)
+			}
+		}
+	}
+}
+
+// labels states (10) to (12), the program of package binding without its classes.
+func (f *program) labels() {
+	m := f.model
+	for i := range f.g.Refs {
+		var vars []milp.Var
+		for _, l := range f.kept[i] {
+			vars = append(vars, m.Binary(fmt.Sprintf("y[%d,%d]", i, l), f.p.Labels.Nodes[i].Cost[l]/costUnit))
+		}
+		f.label = append(f.label, vars)
+		m.AddEQ(fmt.Sprintf("(10) one label of %d", i), milp.Sum(vars...), 1)
+	}
+	for e, edge := range f.p.Labels.Edges {
+		columns := make([][]milp.Term, len(f.kept[edge.To]))
+		var pairs [][]milp.Var
+		for a, l := range f.kept[edge.From] {
+			var row []milp.Var
+			for b, o := range f.kept[edge.To] {
+				w := m.Continuous(fmt.Sprintf("w[%d,%d,%d]", e, l, o), 0, 1, edge.Cost[l][o]/costUnit)
+				row, columns[b] = append(row, w), append(columns[b], w.Times(1))
+			}
+			pairs = append(pairs, row)
+			m.AddEQ(fmt.Sprintf("(11) edge %d, label %d", e, l), append(milp.Sum(row...), f.label[edge.From][a].Times(-1)), 0)
+		}
+		for b, o := range f.kept[edge.To] {
+			m.AddEQ(fmt.Sprintf("(12) edge %d, label %d", e, o), append(columns[b], f.label[edge.To][b].Times(-1)), 0)
+		}
+		f.pair = append(f.pair, pairs)
+	}
+}
+
+// moves states (4) to (8).
+func (f *program) moves() {
+	m, g := f.model, f.g
+	n := len(g.Refs)
+	price := func(units int64) float64 { return float64(units) / g.Unit * f.p.SecondsPerCost / costUnit }
+	f.held, f.copied, f.fetched = make([][]milp.Var, n), make([][]milp.Var, n), make([][]milp.Var, n)
+	for i := range n {
+		if len(g.Readers[i]) == 0 {
+			continue
+		}
+		inGB := []milp.Term{}
+		for k, l := range f.kept[i] {
+			if f.p.Labels.Nodes[i].Labels[l].Scope == schedule.GB {
+				inGB = append(inGB, f.label[i][k].Times(-1))
+			}
+		}
+		for t := f.first[i]; t <= f.until[i]; t++ {
+			at := func(number string) string { return fmt.Sprintf("%s output %d at step %d", number, i, t) }
+			name := func(letter string) string { return fmt.Sprintf("%s[%d,%d]", letter, i, t) }
+			store := 0.0
+			if t == f.until[i] {
+				store = price(g.Store[i])
+			}
+			a, c := m.Binary(name("a"), 0), m.Binary(name("c"), store)
+			d := m.Binary(name("d"), price(g.Load[i]))
+			run, one := f.runs(i, t, 1)
+			f.atMost(at("(4) made,"), append(slices.Clone(run), a.Times(-1)), one)
+			for _, j := range g.Readers[i] {
+				terms, one := f.runs(j, t, 1)
+				if len(terms) > 0 || one > 0 {
+					f.atMost(at(fmt.Sprintf("(5) read by %d,", j)), append(terms, a.Times(-1)), one)
+				}
+			}
+			stays := append([]milp.Term{a.Times(1), d.Times(-1)}, inGB...)
+			made, one := f.runs(i, t, -1)
+			from, grows := []milp.Term{d.Times(1)}, []milp.Term{c.Times(1)}
+			if k := t - 1 - f.first[i]; k >= 0 {
+				was, had := f.held[i][k], f.copied[i][k]
+				stays, from = append(stays, was.Times(-1)), append(from, had.Times(-1))
+				grows = append(grows, had.Times(-1), was.Times(-1))
+				f.atMost(at("(8) the copy stays,"), []milp.Term{had.Times(1), c.Times(-1)}, 0)
+			}
+			f.atMost(at("(6) in the L1,"), append(stays, made...), one)
+			f.atMost(at("(7) loaded from a copy,"), from, 0)
+			f.atMost(at("(8) copied from the L1,"), grows, 0)
+			f.held[i], f.copied[i], f.fetched[i] = append(f.held[i], a), append(f.copied[i], c), append(f.fetched[i], d)
+		}
+	}
+}
+
+// capacity states (9), in a unit that divides all sizes.
+func (f *program) capacity() {
+	g, grain := f.g, int64(0)
+	for i := range g.Refs {
+		grain = milp.GCD(milp.GCD(grain, g.Output[i]), g.Work[i])
+	}
+	grain = max(grain, 1)
+	for t := range g.Refs {
+		var terms []milp.Term
+		used := -float64(g.Capacity / grain)
+		for i := range g.Refs {
+			during := g.Work[i]
+			if f.held[i] == nil {
+				during += g.Output[i]
+			} else if t >= f.first[i] && t <= f.until[i] {
+				terms = append(terms, f.held[i][t-f.first[i]].Times(float64(g.Output[i]/grain)))
+			}
+			if during > 0 {
+				more, c := f.runs(i, t, float64(during/grain))
+				terms, used = append(terms, more...), used+c
+			}
+		}
+		f.atMost(fmt.Sprintf("(9) capacity at step %d", t), terms, used)
+	}
+}
+
+// Point is the solution of the program that stands for labels and steps, with the program: a check, by the program's
+// own constraints, that they are one of its points.
+func (p *Problem) Point(choice []int, steps []ordering.Step) (*milp.Model, []float64, error) {
+	opts := Options{Start: Start{Choice: choice}}
+	if r, err := p.begin("ilp", &opts); r != nil || err != nil {
+		return nil, nil, err
+	}
+	f := formulate(p, opts)
+	if f == nil {
+		return nil, nil, fmt.Errorf("joint: the program has more than %d columns", maxColumns)
+	}
+	return f.model, f.point(choice, steps), nil
+}
+
+func (f *program) point(choice []int, steps []ordering.Step) []float64 {
+	x := make([]float64, f.model.NumVars())
+	id, at := map[ordering.Ref]int{}, make([]int, len(choice))
+	for i, ref := range f.g.Refs {
+		id[ref] = i
+	}
+	for t, s := range steps {
+		at[id[s.Run]] = t
+	}
+	position := make([]int, len(choice))
+	for i, l := range choice {
+		position[i] = slices.Index(f.kept[i], l)
+		x[f.label[i][position[i]]] = 1
+		for t := max(at[i], f.first[i]); t < f.last[i]; t++ {
+			x[f.begun[i][t-f.first[i]]] = 1
+		}
+	}
+	for e, edge := range f.p.Labels.Edges {
+		x[f.pair[e][position[edge.From]][position[edge.To]]] = 1
+	}
+	gb, held, copied := f.p.inGB(choice), make([]bool, len(choice)), make([]bool, len(choice))
+	for t, s := range steps {
+		for _, ref := range s.Store {
+			held[id[ref]], copied[id[ref]] = false, true
+		}
+		for _, ref := range s.Load {
+			i := id[ref]
+			held[i] = true
+			x[f.fetched[i][t-f.first[i]]] = 1
+		}
+		ran := id[s.Run]
+		held[ran] = true
+		for i, vars := range f.held {
+			if k := t - f.first[i]; vars != nil && k >= 0 && k < len(vars) {
+				if held[i] && !gb[i] || gb[i] && (i == ran || slices.Contains(f.g.Reads[ran], i)) {
+					x[vars[k]] = 1
+				}
+				if copied[i] {
+					x[f.copied[i][k]] = 1
+				}
+			}
+		}
+		for _, i := range append(slices.Clone(f.g.Reads[ran]), ran) {
+			live := false
+			for _, j := range f.g.Readers[i] {
+				live = live || at[j] > t
+			}
+			held[i] = held[i] && live
+		}
+	}
+	return x
+}
+
+// ILP solves the model from the start. It needs [Options].Solver.
+func ILP(ctx context.Context, p *Problem, opts Options) (*Result, error) {
+	began := time.Now()
+	if r, err := p.begin("ilp", &opts); r != nil || err != nil {
+		return r, err
+	}
+	ctx, cancel := opts.Begin(ctx)
+	defer cancel()
+	r := &Result{}
+	if opts.Start.Choice != nil {
+		order := opts.Start.Order
+		if order == nil {
+			order = ordering.NewGraph(p.Order).Topological()
+		}
+		steps, err := p.Sequence(opts.Start.Choice, order)
+		if err == nil {
+			err = r.take(p, opts.Start.Choice, steps)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	bound, stop := p.Labels.Floor(), milp.StopMemory
+	if f := formulate(p, opts); f == nil {
+		opts.Notef("no integer program: it has more than %d columns", maxColumns)
+	} else {
+		settings := opts.MILP(costUnit)
+		if r.Choice != nil {
+			settings.Start = f.point(r.Choice, r.Steps)
+		}
+		sol, err := opts.Solver.Solve(ctx, f.model, settings)
+		if err != nil {
+			return nil, err
+		}
+		switch stop = sol.Stop; {
+		case sol.Status.HasValues():
+			choice, steps := f.decode(sol)
+			if err := r.take(p, choice, steps); err != nil {
+				return nil, fmt.Errorf("joint: internal error, the program's solution breaks a rule: %w", err)
+			}
+		case sol.Status != milp.Limit:
+			return nil, fmt.Errorf("joint: internal error, the solver says %v of a program with a solution", sol.Status)
+		}
+		if bound = math.Max(bound, sol.Bound*costUnit); sol.Status == milp.Optimal {
+			bound = r.Objective // within the solver's tolerance
+		}
+		r.Effort = sol.Effort.In(costUnit, r.Objective)
+	}
+	r.finish(bound, stop)
+	r.Method, r.Seconds = "ilp", time.Since(began).Seconds()
+	return r, nil
+}
+
+// take makes labels and steps the answer if they cost less than it.
+func (r *Result) take(p *Problem, choice []int, steps []ordering.Step) error {
+	labels, moves, err := p.Seconds(choice, steps)
+	if err == nil && (r.Choice == nil || labels+moves < r.Objective) {
+		r.Choice, r.Steps = choice, steps
+		r.LabelSeconds, r.MoveSeconds, r.Objective = labels, moves, labels+moves
+	}
+	return err
+}
+
+// decode reads labels and order. An output with scope LB that is not held any more
+// though something will read it was stored; one that is held again was loaded.
+func (f *program) decode(sol *milp.Solution) (choice []int, steps []ordering.Step) {
+	n := len(f.label)
+	choice = make([]int, n)
+	at, left := make([]int, n), make([]int, n) // step, and readers to run
+	for i, vars := range f.label {
+		for k, v := range vars {
+			if sol.Int(v) == 1 {
+				choice[i] = f.kept[i][k]
+			}
+		}
+		for at[i] = f.first[i]; at[i] < f.last[i] && sol.Int(f.begun[i][at[i]-f.first[i]]) == 0; {
+			at[i]++
+		}
+		left[i] = len(f.g.Readers[i])
+	}
+	order := make([]int, n)
+	for i, t := range at {
+		order[t] = i
+	}
+	gb, inLB := f.p.inGB(choice), make([]bool, n)
+	for t, ran := range order {
+		var step ordering.Step
+		for i := range n {
+			if gb[i] || at[i] >= t || left[i] == 0 {
+				continue
+			}
+			switch held := sol.Int(f.held[i][t-f.first[i]]) == 1; {
+			case inLB[i] && !held:
+				step.Store = append(step.Store, f.g.Refs[i])
+				inLB[i] = false
+			case !inLB[i] && held:
+				step.Load = append(step.Load, f.g.Refs[i])
+				inLB[i] = true
+			}
+		}
+		step.Run = f.g.Refs[ran]
+		inLB[ran] = true
+		for _, j := range f.g.Reads[ran] {
+			left[j]--
+		}
+		steps = append(steps, step)
+	}
+	return choice, steps
+}

@@ -1,0 +1,292 @@
+package joint
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/dsasched/dsasched/formulation/binding"
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// A Problem is to choose labels and an order of the same instances.
+type Problem struct {
+	Order *ordering.Problem
+	// Labels has a node for each instance of Order, sub-graph by sub-graph.
+	Labels *binding.Problem
+	// SecondsPerCost is the time of a cost of 1 in Order, in seconds (kappa).
+	SecondsPerCost float64
+}
+
+// Validate reports the first thing that makes no sense.
+func (p *Problem) Validate() error {
+	if p.Order == nil || p.Labels == nil {
+		return fmt.Errorf("joint: a problem without %s", map[bool]string{true: "an order", false: "labels"}[p.Order == nil])
+	}
+	if err := p.Order.Validate(); err != nil {
+		return err
+	}
+	if err := p.Labels.Validate(); err != nil {
+		return err
+	}
+	n := 0
+	for _, sg := range p.Order.Subgraphs {
+		n += sg.Instances
+	}
+	if n != len(p.Labels.Nodes) {
+		return fmt.Errorf("joint: %d instances to order and %d to label, expected as many", n, len(p.Labels.Nodes))
+	}
+	if k := p.SecondsPerCost; math.IsNaN(k) || math.IsInf(k, 0) || k < 0 {
+		return fmt.Errorf("joint: a move costs %g seconds per unit, expected a finite number from 0 on", k)
+	}
+	for i, node := range p.Labels.Nodes {
+		for l, label := range node.Labels {
+			if label.Scope != schedule.LB && label.Scope != schedule.GB {
+				return fmt.Errorf("joint: node %d (%q): label %d has scope %v, expected LB or GB", i, node.Name, l, label.Scope)
+			}
+		}
+	}
+	return nil
+}
+
+// inGB reports whose output has scope GB under a choice of labels.
+func (p *Problem) inGB(choice []int) []bool {
+	gb := make([]bool, len(choice))
+	for i, l := range choice {
+		gb[i] = p.Labels.Nodes[i].Labels[l].Scope == schedule.GB
+	}
+	return gb
+}
+
+// moves is the ordering problem that scopes leave of some instances, with each of them
+// a sub-graph of its own: see the package's section on the two parts. What they read of
+// others is workspace.
+func (p *Problem) moves(g *ordering.Graph, gb []bool, ids []int) *ordering.Problem {
+	q := &ordering.Problem{Name: p.Order.Name, CapacityBytes: p.Order.CapacityBytes,
+		StoreCostPerByte: p.Order.StoreCostPerByte, LoadCostPerByte: p.Order.LoadCostPerByte}
+	at := map[int]int{}
+	for k, i := range ids {
+		at[i] = k
+	}
+	for k, i := range ids {
+		sg := ordering.Subgraph{Instances: 1, OutputBytes: g.Output[i], WorkspaceBytes: g.Work[i]}
+		if gb[i] {
+			sg.OutputBytes, sg.WorkspaceBytes = 0, sg.WorkspaceBytes+sg.OutputBytes
+		}
+		for _, r := range g.Reads[i] {
+			from, inside := at[r]
+			if inside {
+				q.Arcs = append(q.Arcs, ordering.Arc{From: from, To: k, Reads: [][2]int{{0, 1}}})
+			}
+			if gb[r] || !inside {
+				sg.WorkspaceBytes += g.Output[r]
+			}
+		}
+		q.Subgraphs = append(q.Subgraphs, sg)
+	}
+	return q
+}
+
+// everyone lists all instances.
+func everyone(g *ordering.Graph) []int {
+	ids := make([]int, len(g.Refs))
+	for i := range ids {
+		ids[i] = i
+	}
+	return ids
+}
+
+// A Start is an answer to begin from: labels, and an order of all instances, each nil
+// for none. Labels alone count with the topological order.
+type Start struct{ Choice, Order []int }
+
+// Options are the settings of every method.
+type Options = solve.Options[Start]
+
+// A Result is a method's answer. Costs are in seconds of the cost model.
+type Result struct {
+	Method string      `json:"method"`
+	Status milp.Status `json:"status"`
+	Stop   milp.Stop   `json:"stop"`
+	// Objective is 0 without an answer.
+	Objective float64 `json:"objective"`
+	Bound     float64 `json:"bound"` // no answer costs less
+	// LabelSeconds and MoveSeconds add up to Objective.
+	LabelSeconds float64 `json:"label_seconds"`
+	MoveSeconds  float64 `json:"move_seconds"`
+	Seconds      float64 `json:"seconds"`            // that the method took
+	Branches     int     `json:"branches,omitempty"` // subsets of scopes that the search has looked at
+	Choice       []int   `json:"choice"`             // one label per instance; nil if none is known
+	// Steps are the order with its moves; they leave out outputs with scope GB.
+	Steps []ordering.Step `json:"steps"`
+	// Infeasible is the proof that there is no order, for status Infeasible.
+	Infeasible *ordering.InfeasibleError `json:"infeasible,omitempty"`
+	// Effort is of the integer program.
+	Effort *milp.Effort `json:"program,omitempty"`
+}
+
+// Outcome summarises the answer, in seconds of the cost model.
+func (r *Result) Outcome() solve.Outcome {
+	o := solve.Outcome{Status: r.Status, Objective: r.Objective, Bound: r.Bound, Stop: r.Stop}
+	if r.Choice == nil {
+		o.Objective = math.Inf(1)
+	}
+	return o
+}
+
+// Gap is (Objective - Bound) / Objective.
+func (r *Result) Gap() float64 { return r.Outcome().Gap() }
+
+// tolerance is the relative distance within which an objective and a bound are the
+// same: sums in another order differ by less.
+const tolerance = 1e-9
+
+// finish sets what follows from the answer and the bound.
+func (r *Result) finish(bound float64, stop milp.Stop) *Result {
+	r.Bound = math.Max(bound, 0)
+	if r.Choice != nil {
+		r.Bound = math.Min(r.Bound, r.Objective)
+	}
+	r.Status, r.Stop = solve.Judge(r.Choice != nil, r.Objective-r.Bound <= tolerance*r.Objective, stop)
+	return r
+}
+
+// begin checks the problem and the settings. If no order fits, it gives the answer.
+func (p *Problem) begin(method string, opts *Options) (*Result, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if err := opts.Validate(); err != nil {
+		return nil, fmt.Errorf("joint: %w", err)
+	}
+	if opts.Start.Choice != nil {
+		if err := p.Labels.CheckChoice(opts.Start.Choice); err != nil {
+			return nil, err
+		}
+	}
+	g := ordering.NewGraph(p.Order)
+	var infeasible *ordering.InfeasibleError
+	if err := g.Feasible(); errors.As(err, &infeasible) {
+		return &Result{Method: method, Status: milp.Infeasible, Infeasible: infeasible}, nil
+	}
+	if opts.Start.Order != nil {
+		if _, _, _, err := ordering.Sequence(g, opts.Start.Order, ordering.Traffic); err != nil {
+			return nil, fmt.Errorf("joint: the start: %w", err)
+		}
+	}
+	return nil, nil
+}
+
+// Sequence is a fixed order with the moves that the scopes of a choice leave it, made
+// as needed, the output with the longest remaining lifetime first
+// ([ordering.Sequence]). Without an order that fits, steps is nil.
+func (p *Problem) Sequence(choice, order []int) ([]ordering.Step, error) {
+	if err := p.Labels.CheckChoice(choice); err != nil {
+		return nil, err
+	}
+	g := ordering.NewGraph(p.Order)
+	gb := p.inGB(choice)
+	r, err := ordering.Fixed("fixed", ordering.NewGraph(p.moves(g, gb, everyone(g))), order, ordering.Traffic)
+	if err != nil || !r.HasOrder() {
+		return nil, err
+	}
+	return original(g, gb, r.Steps), nil
+}
+
+// original carries steps of [Problem.moves] back, where each instance is a sub-graph,
+// without the outputs that have no size there.
+func original(g *ordering.Graph, gb []bool, steps []ordering.Step) []ordering.Step {
+	refs := func(moved []ordering.Ref) []ordering.Ref {
+		var out []ordering.Ref
+		for _, ref := range moved {
+			if i := ref[0]; !gb[i] {
+				out = append(out, g.Refs[i])
+			}
+		}
+		return out
+	}
+	out := make([]ordering.Step, 0, len(steps))
+	for _, s := range steps {
+		out = append(out, ordering.Step{Store: refs(s.Store), Load: refs(s.Load), Run: g.Refs[s.Run[0]]})
+	}
+	return out
+}
+
+// Seconds plays labels and steps by the rules of the package and adds up what they
+// cost: labels, and moves of outputs with scope LB. The error names the first step
+// that breaks a rule. It shares nothing with the methods. The problem must be valid.
+func (p *Problem) Seconds(choice []int, steps []ordering.Step) (labels, moves float64, err error) {
+	if err := p.Labels.CheckChoice(choice); err != nil {
+		return 0, 0, err
+	}
+	g := ordering.NewGraph(p.Order)
+	id := map[ordering.Ref]int{}
+	for i, ref := range g.Refs {
+		id[ref] = i
+	}
+	gb := p.inGB(choice)
+	ran, inLB, copied := make([]bool, len(gb)), make([]bool, len(gb)), make([]bool, len(gb))
+	units := int64(0)
+	for n, s := range steps {
+		bad := func(what string, ref ordering.Ref) error {
+			return fmt.Errorf("joint: steps[%d] %s %v", n, what, ref)
+		}
+		for _, ref := range s.Store {
+			i, known := id[ref]
+			if !known || gb[i] || !inLB[i] {
+				return 0, 0, bad("stores, though it is not in the L1,", ref)
+			}
+			if !copied[i] {
+				units += g.Store[i]
+			}
+			inLB[i], copied[i] = false, true
+		}
+		for _, ref := range s.Load {
+			i, known := id[ref]
+			if !known || gb[i] || inLB[i] || !copied[i] {
+				return 0, 0, bad("loads, though it is not in the LLB alone,", ref)
+			}
+			units += g.Load[i]
+			inLB[i] = true
+		}
+		i, known := id[s.Run]
+		if !known || ran[i] {
+			return 0, 0, bad("runs again, or does not know,", s.Run)
+		}
+		used := g.Output[i] + g.Work[i]
+		for j, in := range inLB {
+			if in {
+				used += g.Output[j]
+			}
+		}
+		for _, r := range g.Reads[i] {
+			switch {
+			case !ran[r]:
+				return 0, 0, bad(fmt.Sprintf("runs before %v", g.Refs[r]), s.Run)
+			case gb[r]:
+				used += g.Output[r]
+			case !inLB[r]:
+				return 0, 0, bad(fmt.Sprintf("runs without %v in the L1", g.Refs[r]), s.Run)
+			}
+		}
+		if used > g.Capacity {
+			return 0, 0, bad(fmt.Sprintf("passes the capacity by %d bytes with", used-g.Capacity), s.Run)
+		}
+		ran[i] = true
+		inLB[i] = !gb[i]
+		for j, in := range inLB {
+			live := false
+			for _, r := range g.Readers[j] {
+				live = live || !ran[r]
+			}
+			inLB[j] = in && live
+		}
+	}
+	if len(steps) != len(gb) {
+		return 0, 0, fmt.Errorf("joint: %d steps for %d instances", len(steps), len(gb))
+	}
+	return p.Labels.Seconds(choice), float64(units) / g.Unit * p.SecondsPerCost, nil
+}

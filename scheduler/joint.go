@@ -1,0 +1,241 @@
+package scheduler
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/dsasched/dsasched/formulation/binding"
+	"github.com/dsasched/dsasched/formulation/joint"
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// A JointNetwork is the problem of order, bindings and scopes that a schedule poses.
+type JointNetwork struct {
+	Problem *joint.Problem
+	labels  *binding.Network
+	order   []int // that of the schedule, with all that the problem says is read before its readers
+}
+
+// JointProblem poses it: [OrderProblem] and [binding.FromSchedule] over the same
+// instances, with moves at the rate at which the cost of a binding has them, without
+// latencies. An instance that is larger than the LB passes in tiles: its labels pay for the parameters that pass again,
+// and outputs that stream whatever the order for a store and loads where their scope is the LB.
+func JointProblem(ctx context.Context, s *schedule.Schedule, opt Options) (*JointNetwork, error) {
+	m, err := CostModel(s, opt)
+	if err != nil {
+		return nil, err
+	}
+	n, err := binding.FromSchedule(ctx, s, m)
+	if err != nil {
+		return nil, err
+	}
+	return newJointProblem(s, n, opt)
+}
+
+func newJointProblem(s *schedule.Schedule, n *binding.Network, opt Options) (*JointNetwork, error) {
+	p, tiles, _, err := orderProblem(s, opt)
+	if err != nil {
+		return nil, err
+	}
+	seconds := secondsPerByte(s.Spec)
+	labels := *n.Problem
+	labels.Nodes = slices.Clone(labels.Nodes)
+	g := ordering.NewGraph(p)
+	for i := range labels.Nodes {
+		node, kept := &labels.Nodes[i], 0.0
+		k := s.Instances.Instances[i].Group
+		if tiles.streamed[k] > 0 {
+			kept = float64(tiles.streamed[k]) * float64(1+len(g.Readers[i]))
+		}
+		node.Cost = slices.Clone(node.Cost)
+		for l := range node.Cost {
+			again := float64(tiles.again[k])
+			if node.Labels[l].Scope == schedule.LB {
+				again += kept
+			}
+			node.Cost[l] += seconds * again
+		}
+	}
+	return &JointNetwork{&joint.Problem{Order: p, Labels: &labels, SecondsPerCost: seconds}, n, g.Obey(s.Order)}, nil
+}
+
+// secondsPerByte is the time of a byte between the LBs of a cluster and the next level,
+// with all links at work.
+func secondsPerByte(spec *hardware.Spec) float64 {
+	t := float64(spec.Clusters) / spec.DDR.BandwidthBytesPerSecond
+	if spec.GB != nil {
+		t = 1 / spec.GB.BandwidthBytesPerSecond
+	}
+	if link := spec.CoreLink.BandwidthBytesPerSecond; link > 0 {
+		t = math.Max(t, 1/(link*float64(schedule.CoresWithLB(spec))))
+	}
+	return t
+}
+
+// Search solves the problem from what the schedule has.
+func (n *JointNetwork) Search(ctx context.Context, opts joint.SearchOptions) (*joint.Result, error) {
+	opts.Start.Choice = n.labels.Given
+	if ordering.NewGraph(n.Problem.Order).Feasible() == nil {
+		opts.Start.Order = n.order
+	}
+	return joint.Search(ctx, n.Problem, opts)
+}
+
+// Given is the cost of the schedule's own order and labels, in seconds, with the moves
+// that its order needs; false if nothing fits.
+func (n *JointNetwork) Given() (float64, bool, error) {
+	steps, err := n.Problem.Sequence(n.labels.Given, n.order)
+	if err != nil || steps == nil {
+		return 0, false, err
+	}
+	labels, moves, err := n.Problem.Seconds(n.labels.Given, steps)
+	return labels + moves, err == nil, err
+}
+
+// GivenPoint is the schedule's own order and labels as a point of the integer program.
+func (n *JointNetwork) GivenPoint() (*milp.Model, []float64, error) {
+	steps, err := n.Problem.Sequence(n.labels.Given, n.order)
+	if err != nil {
+		return nil, nil, err
+	}
+	return n.Problem.Point(n.labels.Given, steps)
+}
+
+var jointOrder = Strategy{Name: "joint", Description: "order, bindings and scopes of least cost together, by search",
+	Exact: true,
+	Sets:  []Pick{{"bind", "joint"}}, Needs: []Pick{{"bind", "joint"}},
+	Decide: func(ctx context.Context, d *Draft) error {
+		if err := algorithm3.Decide(ctx, d); err != nil {
+			return err
+		}
+		if err := algorithm4.Decide(ctx, d); err != nil {
+			return err
+		}
+		labels, err := d.state.shared.bindings(ctx, d)
+		if err != nil {
+			return err
+		}
+		n, err := newJointProblem(d.Schedule, labels, d.Options)
+		if err != nil {
+			return err
+		}
+		// Limits under which the search ends anywhere at the same place; under a limit of
+		// time, one part that is hard by itself must not take all of it.
+		opts := joint.SearchOptions{Options: joint.Options{WorkLimit: 64, TimeLimit: d.Options.searchLimit()},
+			MaxStates: searchStates}
+		if d.Options.TimeLimitOnly {
+			opts.WorkLimit = 0
+		}
+		r, err := n.Search(ctx, opts)
+		if err != nil {
+			return err
+		}
+		if r.Choice == nil {
+			// Nothing fits: the memory plan spills, and bindings are chosen for the order.
+			note := "no order fits"
+			if r.Infeasible != nil {
+				note = r.Infeasible.Error()
+			}
+			d.Bindings, d.Scopes = nil, nil
+			d.solve("order", SecondsUnit, r.Outcome(), note)
+			return nil
+		}
+		if order := orderOf(d.Schedule, r.Steps); !slices.Equal(order, d.Order) {
+			d.Order, d.OrderName = order, "joint"
+		}
+		d.Bindings, d.Scopes = n.labels.Decode(r.Choice)
+		d.solve("order", SecondsUnit, r.Outcome(), "")
+		return nil
+	}}
+
+var jointBinding = Strategy{Name: "joint", Description: "what the order joint has chosen with the order", Exact: true,
+	Sets: []Pick{{"order", "joint"}}, Needs: []Pick{{"order", "joint"}},
+	Decide: func(ctx context.Context, d *Draft) error {
+		if d.Bindings != nil {
+			return nil
+		}
+		return d.leastBinding(ctx, "joint")
+	}}
+
+// tiledGroups says which sub-graphs pass in tiles.
+type tiledGroups struct {
+	streamed []int64 // bytes of an output of a sub-graph that is not kept in the LBs, whatever the order; 0: it may be
+	times    []int64 // tiles of an instance of it
+	again    []int64 // bytes of parameters that pass again for the tiles after the first
+}
+
+// passInTiles makes every instance of a problem fit. What one reads and makes comes first: where it passes the
+// capacity by itself, the sub-graph whose outputs take most of it streams them through the LLB, so that they are
+// workspace of their maker and of their readers, which is cut into tiles. Then the workspace is what is left, in as
+// many tiles as that takes.
+func passInTiles(p *ordering.Problem) tiledGroups {
+	n := len(p.Subgraphs)
+	t := tiledGroups{make([]int64, n), make([]int64, n), make([]int64, n)}
+	into := make([][]ordering.Arc, n)
+	for _, a := range p.Arcs {
+		into[a.To] = append(into[a.To], a)
+	}
+	// parts are the bytes of an instance's outputs and of what it reads of each arc, by sub-graph.
+	parts := func(k, q int, each func(from int, count int64)) {
+		each(k, 1)
+		for _, a := range into[k] {
+			each(a.From, int64(a.Reads[q][1]-a.Reads[q][0]))
+		}
+	}
+	for k := 0; k < n; k++ {
+		for q := 0; q < p.Subgraphs[k].Instances; {
+			sum, most, largest := int64(0), int64(0), -1
+			parts(k, q, func(from int, count int64) {
+				b := count * p.Subgraphs[from].OutputBytes
+				if sum += b; b > most {
+					most, largest = b, from
+				}
+			})
+			if sum <= p.CapacityBytes {
+				q++
+				continue
+			}
+			t.streamed[largest], p.Subgraphs[largest].OutputBytes = p.Subgraphs[largest].OutputBytes, 0
+		}
+	}
+	for k := range p.Subgraphs {
+		sg := &p.Subgraphs[k]
+		want, room := int64(0), p.CapacityBytes
+		for q := range sg.Instances {
+			stays, passes := int64(0), int64(0)
+			parts(k, q, func(from int, count int64) {
+				stays += count * p.Subgraphs[from].OutputBytes
+				passes += count * t.streamed[from]
+			})
+			want, room = max(want, sg.WorkspaceBytes+passes), min(room, p.CapacityBytes-stays)
+		}
+		t.times[k] = 1
+		if want > room {
+			// Less than a sixteenth of the capacity is no tile: what is kept leaves that much to the memory plan.
+			t.times[k] = (want + max(room, p.CapacityBytes/16, 1) - 1) / max(room, p.CapacityBytes/16, 1)
+		}
+		sg.WorkspaceBytes = min(want, room)
+	}
+	return t
+}
+
+// parameterBytes are the bytes of a group's parameters.
+func parameterBytes(s *schedule.Schedule, k int) (bytes int64) {
+	seen := map[model.TensorID]bool{}
+	for _, id := range s.Grouping.Groups[k].Ops {
+		for _, in := range s.Graph.Op(id).Inputs {
+			if in < 0 || seen[in] {
+				continue
+			}
+			if seen[in] = true; s.Graph.Tensor(in).Role == model.Constant {
+				bytes += s.Graph.Tensor(in).Bytes()
+			}
+		}
+	}
+	return bytes
+}

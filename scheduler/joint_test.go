@@ -1,0 +1,190 @@
+package scheduler_test
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dsasched/dsasched/formulation/binding"
+	"github.com/dsasched/dsasched/formulation/joint"
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// An operator cost of the caller's own prices the labels.
+func TestJointOwnCost(t *testing.T) {
+	v, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := open(t, "squeezenet").Graph(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := scheduler.Schedule(context.Background(), g, load(t, "stcp920"), v, scheduler.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var given [2]float64
+	for i, c := range []cost.Custom{nil, slow{}} {
+		n, err := scheduler.JointProblem(t.Context(), s, scheduler.Options{Cost: c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if given[i], _, err = n.Given(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if given[1] <= given[0] {
+		t.Errorf("%g s with products that take four times as long, %g s without", given[1], given[0])
+	}
+}
+
+// On networks the joint answer obeys the rules, lies between its bound and both what the
+// greedy methods and what one part after the other come to, and its bound is at least
+// that of the labels alone.
+func TestJointOnNetworks(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	proven := 0
+	for _, c := range []struct {
+		network string
+		chunk   int64
+	}{{"resnet50", 16}, {"bert-128", 8}, {"bert-384", 2}, {"toy-fig3", 8}} {
+		src, err := network.Open(c.network, network.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := src.Graph(c.chunk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := scheduler.Schedule(context.Background(), g, spec, v, scheduler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := scheduler.JointProblem(t.Context(), s, scheduler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := n.Search(context.Background(), joint.SearchOptions{Options: joint.Options{WorkLimit: 64},
+			MaxStates: 200_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		labels, moves, err := n.Problem.Seconds(r.Choice, r.Steps)
+		if err != nil || math.Abs(labels+moves-r.Objective) > 1e-12 {
+			t.Errorf("%s: %g and %g, the result says %g (%v)", c.network, labels, moves, r.Objective, err)
+		}
+		greedy, fits, err := n.Given()
+		if err != nil || !fits || greedy < r.Objective-1e-12 || r.Bound > r.Objective {
+			t.Errorf("%s: greedy %g, joint %g, bound %g (%v)", c.network, greedy, r.Objective, r.Bound, err)
+		}
+		alone, err := binding.Search(context.Background(), n.Problem.Labels, binding.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps, err := n.Problem.Sequence(alone.Choice, s.Order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		labels, moves, err = n.Problem.Seconds(alone.Choice, steps)
+		if err != nil || labels+moves < r.Objective-1e-12 || r.Bound < alone.Bound-1e-12 {
+			t.Errorf("%s: one after the other %g, joint %g; bound of labels %g, of both %g (%v)", c.network, labels+moves,
+				r.Objective, alone.Bound, r.Bound, err)
+		}
+		if r.Status == milp.Optimal {
+			proven++
+		} else if r.Gap() > 0.02 {
+			t.Errorf("%s: gap %g", c.network, r.Gap())
+		}
+		both, err := scheduler.Replace(v, scheduler.Options{}, scheduler.Pick{Stage: "bind", Strategy: "joint"})
+		if err != nil || both.Pick("order") != "joint" {
+			t.Errorf("%s: bindings with order %s: %v", c.network, both.Pick("order"), err)
+		}
+		made, err := scheduler.Schedule(context.Background(), g, spec, both, scheduler.Options{})
+		if err != nil {
+			t.Errorf("%s: %v", c.network, err)
+		}
+		var order []int
+		for _, st := range r.Steps {
+			order = append(order, s.Instances.First[st.Run[0]]+st.Run[1])
+		}
+		if !slices.Equal(made.Order, order) {
+			t.Errorf("%s: the recipe orders %v, the search %v", c.network, made.Order, order)
+		}
+		const refused = "bind is joint, which does not go with order bfs: expected order joint"
+		half := []scheduler.Pick{{Stage: "bind", Strategy: "joint"}, {Stage: "order", Strategy: "bfs"}}
+		if _, err := scheduler.Replace(v, scheduler.Options{}, half...); err == nil || err.Error() != refused {
+			t.Errorf("%s: bindings without order: %v", c.network, err)
+		}
+	}
+	if proven == 0 {
+		t.Error("nothing was proven")
+	}
+}
+
+// Whatever the network and the machine, greedy's decisions are an answer of the problem at what they cost, a point of
+// the program at the same cost, and nothing that runs is infeasible: here are instances larger than the L1s, values
+// that must spill, small machines.
+func TestGreedyIsAPointOfJoint(t *testing.T) {
+	v, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tiled := 0
+	for _, c := range []struct {
+		network, machine string
+		chunk            int64
+	}{{"toy-fig3", "stcp920", 4}, {"squeezenet", "stcp920", 8}, {"densenet121", "stcp920", 8}, {"vit-b16", "stcp920", 2},
+		{"resnet18", "goya", 8}, {"mobilenetv2", "ipu", 4}, {"resnet18", "ipu", 4}} {
+		name := c.network + " on " + c.machine
+		g, err := open(t, c.network).Graph(c.chunk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := scheduler.Schedule(t.Context(), g, load(t, c.machine), v, scheduler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := scheduler.JointProblem(t.Context(), s, scheduler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, notes, err := scheduler.OrderProblem(s, scheduler.Options{}); err != nil {
+			t.Fatal(err)
+		} else if strings.Contains(strings.Join(notes, " "), "tiles") {
+			tiled++
+		}
+		given, fits, err := n.Given()
+		if err != nil || !fits {
+			t.Errorf("%s: greedy is no answer (%v)", name, err)
+			continue
+		}
+		model, x, err := n.GivenPoint()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if err := model.Check(x, 1e-6); err != nil {
+			t.Errorf("%s: greedy breaks the program: %v", name, err)
+		}
+		if got := model.Objective(x) * 1e-6; math.Abs(got-given) > 1e-9*given {
+			t.Errorf("%s: greedy costs %g s, as a point of the program %g s", name, given, got)
+		}
+	}
+	if tiled == 0 {
+		t.Error("no instance passes in tiles")
+	}
+}
