@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 146_000
+const total = 145_800
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -91,7 +91,7 @@ var budget = map[string]int{
 	"model/zoo":                       2949,
 	"notebooks/show":                  84,
 	"plots":                           2210,
-	"scheduler":                       11141,
+	"scheduler":                       10257,
 	"scheduler/answers":               1886,
 	"scheduler/explain":               837,
 	"scheduler/picture":               276,
