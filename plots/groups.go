@@ -51,19 +51,34 @@ type MarkKind int
 
 // The kinds of marks.
 const (
-	Published MarkKind = iota // by the paper
-	Measured                  // by others on the real chip
+	Published  MarkKind = iota // by the paper
+	Measured                   // by others on the real chip
+	ClassBound                 // proven of all choices that a method has
+	Bound                      // proven of all
 )
 
-var markKeys = [...]string{Published: "published", Measured: "measured on the chip by others"}
+var markKeys = [...]string{Published: "published", Measured: "measured on the chip by others",
+	ClassBound: "bound of its choices", Bound: "bound of all schedules"}
 
 var markStyles = [...]draw.GlyphStyle{
 	Published: {Color: vermillion, Radius: 3, Shape: diamond{}},
 	Measured:  {Color: black, Radius: 3, Shape: draw.PyramidGlyph{}},
+
+	ClassBound: {Color: vermillion, Radius: 3, Shape: tick{}},
+	Bound:      {Color: black, Radius: 3, Shape: tick{}},
 }
 
 // markSides are the places of marks at bars with numbers, in widths of a bar.
-var markSides = [...]float64{Published: -0.43, Measured: 0.43}
+var markSides = [...]float64{Published: -0.43, Measured: 0.43, Bound: 0}
+
+// tick is a line across.
+type tick struct{}
+
+func (tick) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
+	r := sty.Radius * 1.15
+	c.FillPolygon(sty.Color, []vg.Point{{X: pt.X - r, Y: pt.Y - r/4}, {X: pt.X - r, Y: pt.Y + r/4},
+		{X: pt.X + r, Y: pt.Y + r/4}, {X: pt.X + r, Y: pt.Y - r/4}})
+}
 
 // diamond is a filled square on its corner.
 type diamond struct{}

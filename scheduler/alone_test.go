@@ -68,7 +68,8 @@ func TestAloneStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := answers.Bind(ctx, net, chip, 32, "search", opt); err == nil ||
-		!strings.Contains(err.Error(), "the schedule to start from: group") {
+		!strings.Contains(err.Error(), "the schedule to start from: ") ||
+		!strings.Contains(err.Error(), "of the greedy schedule") {
 		t.Errorf("other groups: %v", err)
 	}
 }

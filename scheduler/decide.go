@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -37,6 +38,7 @@ func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, o
 	if spec.Chips != nil && spec.Chips.Torus != nil {
 		return nil, server.NotAllToAll(spec.Chips)
 	}
+	opt.times = cmp.Or(opt.times, opt.Times)
 	return decide(ctx, &schedule.Schedule{Graph: g, Spec: spec}, -1, r, opt)
 }
 
@@ -68,6 +70,7 @@ func resume(ctx context.Context, from *schedule.Schedule, after string, r Recipe
 	if err != nil {
 		return nil, err
 	}
+	opt.times = cmp.Or(opt.times, opt.Times)
 	return decide(ctx, from, at, r, opt)
 }
 
@@ -86,10 +89,12 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 		return nil, err
 	}
 	d.again = resume
+	d.rest, _ = r.greedy()
 	for _, st := range r.table() { // in order, as they were told
 		if a, there := begun.answers[st.Name]; there {
 			d.method = r.choice(st).Name
 			d.solve(st.Name, a.Unit, a.Outcome, a.Note)
+			d.answers[st.Name] = a
 		}
 	}
 	for i, st := range r.table() {
@@ -107,6 +112,9 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 			decided := opt.deciding(st.Name, s.Name)
 			err := decide(ctx, d)
 			decided()
+			if err == nil && s.Exact && len(s.Sets) == 0 && opt.given.decided(st) == nil && (st.Name == "order" || st.Name == "bind") {
+				err = d.judge(ctx, st, r.table()[i-1].Name)
+			}
 			if err != nil {
 				return nil, r.blame(st, err)
 			}
@@ -133,6 +141,9 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 		if made {
 			opt.shared.keep(d, i)
 		}
+	}
+	if st, err := r.stage("spill"); err == nil && r.choice(st).Exact && opt.given.decided(st) == nil {
+		return d, d.judge(ctx, st, "bind")
 	}
 	return d, nil
 }

@@ -34,6 +34,7 @@ type Draft struct {
 	// again is Continue with another answer, for strategies, which can't know the table of
 	// stages that they stand in.
 	again func(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt run) (*Draft, error)
+	rest  Recipe // by greedy rules what the draft's decides exactly
 }
 
 // solve keeps what an exact strategy says of its answer to a stage.
@@ -45,7 +46,7 @@ func (d *Draft) solve(stage, unit string, answer solve.Outcome, note string) {
 	if d.answers == nil {
 		d.answers = map[string]Solved{}
 	}
-	d.answers[stage] = Solved{answer, unit, note}
+	d.answers[stage] = Solved{Outcome: answer, Unit: unit, Note: note}
 }
 
 // Units of the problems that stages pose.
@@ -59,6 +60,9 @@ type Solved struct {
 	solve.Outcome
 	Unit string // of objective and bound
 	Note string
+	// Measured is of an answer by measured prices, Judged of one that was simulated beside the greedy decision.
+	Measured *Measured
+	Judged   *Judged
 }
 
 // Answer returns the summary of a stage's answer, if its strategy is an exact one.

@@ -213,16 +213,16 @@ func (w *Problem) Floor(chunk int64) (float64, error) {
 		kept += float64(w.Spec.GB.SizeBytes)
 	}
 	busy := min(w.Batch, int64(w.Spec.Clusters))
-	compute := productSeconds(g, m) * float64(share) / float64(chunk)
+	compute := productSeconds(g, nil, m) * float64(share) / float64(chunk)
 	ddr := float64(busy) * (weights + (math.Floor(times)-1)*max(0, weights-kept)) / w.Spec.DDR.BandwidthBytesPerSecond
 	return 1e12 * max(compute, ddr), nil
 }
 
-// productSeconds is the time of a cluster for all products of a graph at the peak rate.
-func productSeconds(g *model.Graph, m *cost.Model) float64 {
+// productSeconds is the time of a cluster for products of operators at the peak rate; nil: of all.
+func productSeconds(g *model.Graph, ops []model.OpID, m *cost.Model) float64 {
 	macs := 0.0
 	for _, op := range g.Ops {
-		if g.OnMatrixUnit(op) {
+		if g.OnMatrixUnit(op) && (ops == nil || slices.Contains(ops, op.ID)) {
 			macs += float64(g.Work(op, model.Whole(g.Tensor(op.Outputs[0]).Shape)).MACs)
 		}
 	}
@@ -269,9 +269,14 @@ func (w *Problem) Judge(ctx context.Context, p *Decisions, r *Result, limit int6
 	if start == nil {
 		return o
 	}
-	// Kernels follow one another: each lasts until the next is launched.
-	o.Took = make([]int64, len(p.Groups()))
-	seg := r.Plans[0][0]
+	o.Took = took(program, start, ps, r.Plans[0][0], len(p.Groups()))
+	return o
+}
+
+// took is the time of each group's kernels on the first cluster in a simulated program. Kernels follow one another:
+// each lasts until the next is launched.
+func took(program *isa.Program, start []int64, ps int64, seg lower.Segment, groups int) []int64 {
+	list := make([]int64, groups)
 	kernel, last, group := 0, int64(0), -1
 	for i := range program.Commands {
 		c := &program.Commands[i]
@@ -279,7 +284,7 @@ func (w *Problem) Judge(ctx context.Context, p *Decisions, r *Result, limit int6
 			continue
 		}
 		if group >= 0 {
-			o.Took[group] += start[i] - last
+			list[group] += start[i] - last
 		}
 		last, group = start[i], -1
 		if kernel < len(seg.Schedule.Order)*seg.Iterations {
@@ -288,9 +293,9 @@ func (w *Problem) Judge(ctx context.Context, p *Decisions, r *Result, limit int6
 		kernel++
 	}
 	if group >= 0 {
-		o.Took[group] += ps - last
+		list[group] += ps - last
 	}
-	return o
+	return list
 }
 
 // Result makes, checks and simulates a schedule.

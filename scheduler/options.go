@@ -28,6 +28,8 @@ type Options struct {
 	// Chunk is the number of batch elements that a cluster works on at a time; 0:
 	// try every divisor of its share up to MaxTunedChunk and keep the fastest.
 	Chunk int64
+	// Times is how often a cluster runs the chunk of one schedule that is made by itself; 0: once.
+	Times int64 `json:"-"`
 	// Clusters is the division of work between clusters; 0 as chunk then tries the divisors
 	// of the batch.
 	Clusters Division `json:",omitempty"`
@@ -85,6 +87,8 @@ type state struct {
 	// slower, if not nil, says whether a schedule that takes so many picoseconds at least is known not to be the fastest.
 	slower func(leastPs int64) bool
 	memo   *schedule.Memo
+	paths  int        // that a split by measured prices simulates; 0: splitPaths
+	rival  *rival     // nil: no chunk of another size is tried
 	tiles  *tileMemo  // what tiles were chosen before; nil: nothing
 	given  *Decisions // that the recipe need not make; nil: none
 }

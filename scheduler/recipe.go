@@ -100,7 +100,7 @@ func Exact() []Recipe {
 		"split=search order=search bind=search spill=search")
 	all.Fallback = []string{"cross-layer", "exact-split", "exact-order", "exact-bind", "exact-memory"}
 	return []Recipe{
-		row("exact-split", "cross-layer with the groups and factors of least cost", "split=search"),
+		row("exact-split", "cross-layer with the groups and factors of least measured time", "split=search"),
 		row("exact-order", "cross-layer with the instance order of least traffic", "order=search"),
 		row("exact-bind", "cross-layer with the bindings and scopes of least cost", "bind=search"),
 		row("exact-memory", "cross-layer with the spills that move least", "spill=search"),

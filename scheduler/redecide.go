@@ -58,6 +58,8 @@ func (w *Problem) regroup(ctx context.Context, p *Decisions, list Groups, by Str
 	if err != nil {
 		return nil, err
 	}
+	d.again = resume
+	d.rest, _ = p.Recipe.greedy()
 	list = slices.Clone(list)
 	if by.Name == algorithm1.Name || by.Name == noSplit.Name { // they leave the splits that there are
 		for i := range list {

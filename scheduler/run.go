@@ -1,10 +1,12 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -49,6 +51,10 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 	if tune {
 		chunks = Divisors(share, MaxTunedChunk)
 	}
+	if tune && r.Pick("split") == exactSplit.Name { // larger ones are faster as a rule, and others are given up
+		slices.Reverse(chunks)
+		opt.rival = &rival{}
+	}
 	var best *Result
 	var tried []Trial
 	var firstErr error // or that of the largest chunk whose program is too large
@@ -72,11 +78,14 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 		}
 		tried = append(tried, Trial{Chunk: chunk, ThroughputPerSecond: float64(batch) / (float64(ps) * 1e-12)})
 		if ps < least {
-			best, least = made, ps
+			if best, least = made, ps; opt.rival != nil {
+				opt.rival.ps = ps
+			}
 		}
 	}
+	slices.SortFunc(tried, func(a, b Trial) int { return cmp.Compare(a.Chunk, b.Chunk) })
 	if best == nil && len(chunks) > 1 {
-		return nil, fmt.Errorf("none of %d chunks, 1 to %d, can be tried: %w", len(chunks), chunks[len(chunks)-1], firstErr)
+		return nil, fmt.Errorf("none of %d chunks, 1 to %d, can be tried: %w", len(chunks), slices.Max(chunks), firstErr)
 	} else if best == nil {
 		return nil, firstErr
 	}

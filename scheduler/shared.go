@@ -31,8 +31,13 @@ type draftKey struct {
 }
 
 func keyOfDraft(s *schedule.Schedule, stage int, r Recipe, opt Options) draftKey {
-	return draftKey{graph: s.Graph, machine: schedulefile.Fingerprint(s.Spec), uneven: opt.Uneven.Alternatives()[0],
+	key := draftKey{graph: s.Graph, machine: schedulefile.Fingerprint(s.Spec), uneven: opt.Uneven.Alternatives()[0],
 		stages: r.until(stage)}
+	if slices.ContainsFunc(r.table()[:stage+1], func(st Stage) bool { return r.choice(st).Exact }) {
+		rest, _ := r.greedy() // by which measured prices are
+		key.stages += rest.until(len(r.table()) - 1)
+	}
+	return key
 }
 
 // first names the strategies up to the first of sharedStages.

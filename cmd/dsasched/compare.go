@@ -34,7 +34,7 @@ func newCompare() *cobra.Command {
 	limit.orNever = true
 	tables := addTables(cmd)
 	cmd.Flags().StringSliceVar(&decisions, "decision", nil,
-		"decisions to compare, with commas between: split, order, bind, memory, issue, joint, all (default: each)")
+		"decisions to compare, with commas between: split, order, bind, memory, issue, joint, all, tiled (default: each)")
 	completeFlag(cmd, "decision", cobra.FixedCompletions(answers.Comparisons(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, d := range decisions {
@@ -68,12 +68,12 @@ func newCompare() *cobra.Command {
 		}
 		answer := &compareJSON{Model: args[0], Hardware: spec.Name, Batch: batch.value, Rows: list}
 		if len(decisions) == 0 && len(known) < len(answers.Comparisons()) {
-			answer.Notes = append(answer.Notes, "bind and all are left out: their exact methods do not know cores of several kinds")
+			answer.Notes = append(answer.Notes, "bind, joint, all and tiled are left out: they do not know cores of several kinds")
 		}
 		align, header, rows, notes := answer.table()
 		unwritten := tables.write(tableOf("compare", answer.heading(), align, header, rows, append(
-			[]string{"objective, bound, gap: of the decision's own measure, which is not time; throughput, energy: of the " +
-				"whole schedule, simulated; took: to decide"}, notes...)), cmd.Name())
+			[]string{"simulated: the batch, by the whole schedule, fastest first; objective, bound: of the decision's own " +
+				"measure; gap: of the objective above the bound; took: to decide"}, notes...)), cmd.Name())
 		if out := emit(cmd, *asJSON, answer, answer.write); out != nil {
 			return out
 		}
@@ -91,13 +91,49 @@ func (a *compareJSON) write(b *bytes.Buffer) {
 	align, header, rows, notes := a.table()
 	writeTable(b, align, header, rows)
 	b.WriteByte('\n')
-	if names, most := a.fastest(); most > 0 {
-		rowWrapped(b, "fastest", perSecond(most)+": "+firstOf(names, 3))
-		rowWrapped(b, "note", "an objective is a proxy, not time: 'dsasched best' searches for the least time")
-	}
 	for _, n := range notes {
 		rowWrapped(b, "note", n)
 	}
+	if text := a.conclusion(); text != "" {
+		rowWrapped(b, "conclusion", text)
+	}
+}
+
+// conclusion says in one sentence what exact decisions gain.
+func (a *compareJSON) conclusion() string {
+	var greedy, all, most *answers.Compared
+	for i := range a.Rows {
+		d := &a.Rows[i]
+		switch {
+		case d.LatencySeconds == nil:
+		case d.Status == "greedy" && greedy == nil:
+			greedy = d // the first row, with all decisions greedy
+		case d.Method != "search":
+		case d.Decision == "all":
+			all = d
+		case most == nil || *d.LatencySeconds < *most.LatencySeconds:
+			most = d
+		}
+	}
+	if greedy == nil || all == nil && most == nil {
+		return ""
+	}
+	gains := func(d *answers.Compared) float64 { return *greedy.LatencySeconds / *d.LatencySeconds }
+	text := ""
+	if all != nil {
+		text = fmt.Sprintf("exact decisions together simulate in %s, %.2f times as fast as the greedy ones",
+			duration(*all.LatencySeconds), gains(all))
+	}
+	if most == nil {
+		return text
+	}
+	if text != "" {
+		text += "; "
+	}
+	if x := gains(most); x > 1.0005 {
+		return text + fmt.Sprintf("alone, the exact %s gains most, %.2f times", most.Decision, x)
+	}
+	return text + "alone, no exact decision is faster than the greedy one"
 }
 
 func (a *compareJSON) heading() string {
@@ -109,7 +145,15 @@ func (a *compareJSON) heading() string {
 }
 
 func (a *compareJSON) table() (align string, header []string, rows [][]string, notes []string) {
-	for _, d := range a.Rows {
+	list := slices.Clone(a.Rows)
+	slices.SortStableFunc(list, func(a, b answers.Compared) int { // not simulated: last
+		switch {
+		case a.LatencySeconds == nil || b.LatencySeconds == nil:
+			return cmp.Compare(missing(a.LatencySeconds), missing(b.LatencySeconds))
+		}
+		return cmp.Compare(*a.LatencySeconds, *b.LatencySeconds)
+	})
+	for _, d := range list {
 		value := func(x float64) string {
 			switch {
 			case d.Unit == "s":
@@ -119,20 +163,23 @@ func (a *compareJSON) table() (align string, header []string, rows [][]string, n
 			}
 			return size(int64(x))
 		}
-		bound, gap, throughput, objective, energy := "–", "–", "–", "–", "–"
+		bound, gap, latency, objective, energy := "–", "–", "–", "–", "–"
 		if d.Objective != nil {
 			objective = value(*d.Objective)
 		}
 		if d.Bound != nil {
-			bound, gap = value(*d.Bound), percent(*d.Gap)
+			bound = value(*d.Bound)
 		}
-		if d.ThroughputPerSecond != nil {
-			throughput = perSecond(*d.ThroughputPerSecond)
+		if d.Gap != nil {
+			gap = percent(*d.Gap)
+		}
+		if d.LatencySeconds != nil {
+			latency = duration(*d.LatencySeconds)
 		}
 		if d.EnergyJoules != nil {
 			energy = joules(*d.EnergyJoules)
 		}
-		rows = append(rows, []string{d.Decision, d.Method, objective, bound, gap, d.Status, throughput, energy,
+		rows = append(rows, []string{d.Decision, d.Method, latency, objective, bound, gap, d.Status, energy,
 			fmt.Sprintf("%.2f s", d.Seconds)})
 		if d.Note != "" {
 			about := d.Decision
@@ -145,20 +192,14 @@ func (a *compareJSON) table() (align string, header []string, rows [][]string, n
 		}
 	}
 	notes = append(notes, a.Notes...)
-	return "llrrrlrrr", []string{"decision", "method", "objective", "bound", "gap", "status", "throughput", "energy",
+	return "llrrrrlrr", []string{"decision", "method", "simulated", "objective", "bound", "gap", "status", "energy",
 		"took"}, rows, notes
 }
 
-// fastest lists the rows of most throughput.
-func (a *compareJSON) fastest() (rows []string, most float64) {
-	for _, d := range a.Rows {
-		switch {
-		case d.ThroughputPerSecond == nil || *d.ThroughputPerSecond < most:
-			continue
-		case *d.ThroughputPerSecond > most:
-			rows, most = nil, *d.ThroughputPerSecond
-		}
-		rows = append(rows, d.Decision+" "+d.Method)
+// missing is 1 where there is no number.
+func missing(x *float64) int {
+	if x == nil {
+		return 1
 	}
-	return rows, most
+	return 0
 }

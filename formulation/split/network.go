@@ -133,11 +133,7 @@ func (n *Network) operators(atoms []int) []model.OpID {
 // that of the atoms and the one that visits operands the other way round, as far as
 // they hang together.
 func (n *Network) enumerate(most int) {
-	atoms := len(n.Problem.Reads)
-	orders := [][]int{make([]int, atoms), n.reversed()}
-	for a := range atoms {
-		orders[0][a] = a
-	}
+	atoms, orders := len(n.Problem.Reads), n.orders()
 	for count := 0; n.Longest < atoms; n.Longest++ {
 		if count += len(orders) * (atoms - n.Longest); count > most && n.Longest > 0 {
 			break
@@ -159,6 +155,15 @@ func (n *Network) enumerate(most int) {
 			}
 		}
 	}
+}
+
+// orders are that of the atoms, and the one that visits operands the other way round.
+func (n *Network) orders() [2][]int {
+	own := make([]int, len(n.Problem.Reads))
+	for a := range own {
+		own[a] = a
+	}
+	return [2][]int{own, n.reversed()}
 }
 
 // reversed is a topological order of the atoms, depth first from the last on, the
@@ -292,8 +297,12 @@ func (n *Network) Choice(gr *schedule.Grouping) (choice []int, seconds float64, 
 
 // Group is a candidate as a sub-graph, split in its best way.
 func (n *Network) Group(k int) *schedule.SubGraph {
-	sg := &schedule.SubGraph{ID: k, Name: fmt.Sprintf("g%d", k), Ops: n.operators(n.Problem.Groups[k].Atoms),
-		Split: n.Splits[k]}
+	return n.subGraph(k, n.Problem.Groups[k].Atoms, n.Splits[k])
+}
+
+// subGraph is a group of atoms, ascending, split in a way.
+func (n *Network) subGraph(id int, atoms []int, by schedule.SplitInfo) *schedule.SubGraph {
+	sg := &schedule.SubGraph{ID: id, Name: fmt.Sprintf("g%d", id), Ops: n.operators(atoms), Split: by}
 	sg.Inputs, sg.Outputs = schedule.Boundary(n.g, sg.Ops)
 	sg.PeakBytes = schedule.NewFootprint(n.g, sg.Ops, sg.Outputs, n.p.peak).Instance(-1, 1, 0)
 	return sg

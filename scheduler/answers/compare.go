@@ -33,10 +33,16 @@ type Compared struct {
 	Objective *float64 `json:"objective"`
 	// Bound is a lower bound on all answers; nil: nothing is proven.
 	Bound  *float64 `json:"bound"`
-	Gap    *float64 `json:"gap"`    // how far the objective may be above the least, as a share of it
+	Gap    *float64 `json:"gap"`    // of the objective above the bound, as a share of that; nil also above a bound of 0
 	Status string   `json:"status"` // greedy, optimal, feasible, infeasible, limit or failed
 	// Seconds is wall time, and so not part of results that must repeat.
 	Seconds float64 `json:"seconds"`
+	// LatencySeconds is that of the batch, simulated with this decision alone replaced; nil: not simulated.
+	LatencySeconds *float64 `json:"latency_s"`
+	// Judged says what the exact method's own answer takes, before the simulator chose between it and the greedy one, of
+	// a chunk; Measured is of an answer by measured prices.
+	Judged   *scheduler.Judged   `json:"judged,omitempty"`
+	Measured *scheduler.Measured `json:"measured,omitempty"`
 	// ThroughputPerSecond is simulated with this decision alone replaced; nil: not
 	// simulated.
 	ThroughputPerSecond *float64 `json:"throughput_per_s"`
@@ -66,14 +72,7 @@ type comparison struct {
 
 func comparisons() []comparison {
 	return []comparison{
-		{name: "split", stage: "split", unit: scheduler.SecondsUnit, objective: func(_ context.Context, s *schedule.Schedule,
-			opt scheduler.Options) (float64, error) {
-			n, err := scheduler.SplitProblem(s, opt)
-			if err != nil {
-				return 0, err
-			}
-			return n.GivenSeconds, nil
-		}},
+		{name: "split", stage: "split", unit: scheduler.SecondsUnit}, // the objective is the simulated latency
 		{name: "order", stage: "order", unit: scheduler.BytesUnit, objective: func(_ context.Context, s *schedule.Schedule,
 			opt scheduler.Options) (float64, error) {
 			p, _, err := scheduler.OrderProblem(s, opt)
@@ -120,6 +119,10 @@ func comparisons() []comparison {
 			return seconds, err
 		}},
 		{name: "all", run: (*comparer).all},
+		{name: "tiled", run: func(c *comparer, ctx context.Context) error {
+			return c.fastest(ctx, scheduler.Default, Compared{Decision: "tiled", Method: scheduler.Default, Status: "greedy"},
+				"; this project's own greedy recipes, no exact decision")
+		}},
 	}
 }
 
@@ -138,7 +141,7 @@ func Comparisons() []string {
 // ComparisonsOn are the decisions that [Compare] knows on a machine: exact bindings know cores of one kind only.
 func ComparisonsOn(machine *hardware.Spec) []string {
 	return slices.DeleteFunc(Comparisons(), func(d string) bool {
-		return machine.Mixed() && (d == "bind" || d == "joint" || d == "all")
+		return machine.Mixed() && (d == "bind" || d == "joint" || d == "all" || d == "tiled")
 	})
 }
 
@@ -212,6 +215,7 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		}
 		c.opt.Chunk = greedy.Chunk
 	}
+	c.opt.Times = c.share / c.opt.Chunk
 	g, err := net.Graph(c.opt.Chunk)
 	if err != nil {
 		return nil, err
@@ -274,6 +278,12 @@ type rated struct {
 	joules    *float64
 }
 
+// latency is the time of the batch, in seconds.
+func (c *comparer) latency(t rated) *float64 {
+	seconds := round(float64(c.batch) / t.perSecond)
+	return &seconds
+}
+
 func picksOf(r scheduler.Recipe) string {
 	var picks []string
 	for _, st := range scheduler.Stages() {
@@ -301,12 +311,13 @@ func (c *comparer) add(ctx context.Context, row Compared, d *scheduler.Draft) er
 			row.Note = "not simulated: " + err.Error()
 		default:
 			row.ThroughputPerSecond, row.EnergyJoules = &t.perSecond, t.joules
+			row.LatencySeconds = c.latency(t)
 		}
 	}
-	if row.Objective != nil && row.Bound != nil {
+	if row.Objective != nil && row.Bound != nil && (*row.Bound > 0 || *row.Objective <= 0) {
 		gap := 0.0
-		if *row.Objective > 0 {
-			gap = (*row.Objective - *row.Bound) / *row.Objective
+		if *row.Bound > 0 {
+			gap = (*row.Objective - *row.Bound) / *row.Bound
 		}
 		row.Gap = &gap
 	}
@@ -362,19 +373,28 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 			}
 		}
 		if draft != nil {
-			switch cost, err := d.objective(ctx, draft.Schedule, c.opt.Options); {
-			case err == errNoAnswer:
-			case err != nil:
-				return err
-			default:
-				cost = round(cost)
-				row.Objective = &cost
+			if d.objective != nil {
+				switch cost, err := d.objective(ctx, draft.Schedule, c.opt.Options); {
+				case err == errNoAnswer:
+				case err != nil:
+					return err
+				default:
+					cost = round(cost)
+					row.Objective = &cost
+				}
+			} else if t, err := c.throughput(ctx, draft); err == nil {
+				row.Objective = c.latency(t)
+			} else if ctx.Err() != nil {
+				return ctx.Err()
 			}
 			if a, ok := draft.Answer(st.Name); ok {
-				best = &a
+				if m := a.Measured; m != nil {
+					a.Bound *= float64(c.opt.Times) / float64(m.Chunks)
+				}
+				best, row.Judged, row.Measured = &a, a.Judged, a.Measured
 				if row.Status, row.Note = a.Status.String(), a.Note; !a.Status.HasValues() {
 					row.Objective, draft = nil, nil
-				} else {
+				} else if d.objective != nil {
 					cost := round(a.Objective)
 					row.Objective = &cost
 				}
@@ -445,23 +465,8 @@ func (c *comparer) all(ctx context.Context) error {
 		c.base); err != nil {
 		return err
 	}
-	if err := c.fastest(ctx, scheduler.Default, Compared{Method: scheduler.Default, Status: "greedy"}, ""); err != nil {
-		return err
-	}
-	if err := c.fastest(ctx, "exact-all", Compared{Method: "search", Status: "feasible"},
-		"; nothing is proven of all decisions together"); err != nil {
-		return err
-	}
-	// One decision alone may do better: objectives are not time.
-	row := &c.rows[len(c.rows)-1]
-	for _, r := range c.rows {
-		if r.ThroughputPerSecond != nil && (row.ThroughputPerSecond == nil ||
-			*r.ThroughputPerSecond > *row.ThroughputPerSecond) {
-			row.ThroughputPerSecond, row.EnergyJoules = r.ThroughputPerSecond, r.EnergyJoules
-			row.Note = fmt.Sprintf("the schedule is that of the row %s %s, the fastest of all", r.Decision, r.Method)
-		}
-	}
-	return nil
+	return c.fastest(ctx, "exact-all", Compared{Decision: "all", Method: "search", Status: "feasible"},
+		"; nothing is proven of all decisions together")
 }
 
 // fastest completes the row of a recipe and those that it falls back to.
@@ -498,11 +503,12 @@ func (c *comparer) fastest(ctx context.Context, name string, row Compared, also 
 			best, from = t, r.Name
 		}
 	}
-	row.Decision, row.Unit, row.Seconds = "all", scheduler.SecondsUnit, time.Since(began).Seconds()
+	row.Unit, row.Seconds = scheduler.SecondsUnit, time.Since(began).Seconds()
 	if from == "" {
 		row.Status, row.Note = "limit", "not simulated: "+failed.Error()
 	} else {
 		row.ThroughputPerSecond, row.EnergyJoules = &best.perSecond, best.joules
+		row.LatencySeconds = c.latency(best)
 		row.Note = fmt.Sprintf("the schedule is that of %s, the fastest of %d%s", from, len(recipes), also)
 		if failed != nil {
 			row.Note += "; " + failed.Error()

@@ -105,9 +105,10 @@ const (
 
 // Best looks for the schedule of least simulated latency. It searches from the greedy recipes at
 // all chunks, with operators in place and not, and runs all other recipes as well, so that it is
-// never worse than any of them unless time ends. Recipes that make an operator of each attention
-// schedule another graph; the search goes on in the graph of what it starts from. If ctx or the time
-// limit ends, it returns the best so far, if there is one.
+// never worse than any of them unless time ends; splits by measured prices simulate 32 paths here, since
+// the search goes on from them. Recipes that make an operator of each attention schedule another graph;
+// the search goes on in the graph of what it starts from. If ctx or the time limit ends, it returns the
+// best so far, if there is one.
 func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, opt BestOptions) (*Found,
 	error) {
 	if err := scheduler.CheckBatch(batch); err != nil {

@@ -5,13 +5,20 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
+	"github.com/dsasched/dsasched/scheduler/search"
 )
 
 // againstExact asks how far greedy decisions are from the best ones.
@@ -28,23 +35,54 @@ func (o againstExact) experiment() harness.Experiment {
 		Paper:       "none; the exact counterparts of Algorithms 1 to 4, of spilling and of in-order issue", Plan: o.plan}
 }
 
+// studied are the answers for a network. Times are of the batch, in seconds, simulated.
+type studied struct {
+	Rows  []answers.Compared `json:"rows"`
+	Joint float64            `json:"joint_s"` // by variant exact-joint; 0: none
+	Best  float64            `json:"best_s"`  // of a search over all decisions at once
+	Bound float64            `json:"bound_s"` // of all schedules
+}
+
+// studyEvaluations is the number of schedules that the search over all decisions simulates.
+const studyEvaluations = 100
+
 func (o againstExact) plan() (*harness.Plan, error) {
-	return configured[[]answers.Compared]{
+	return configured[studied]{
 		Experiment: o.experiment(), Hardware: o.hardware, Configurations: o.configurations,
-		Run: func(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) (
-			[]answers.Compared, error) {
-			list, err := answers.Compare(ctx, src, spec, c.BatchSize, answers.CompareOptions{})
-			for i := range list {
-				list[i].Seconds = 0 // wall time does not repeat
-			}
-			return list, err
-		},
-		Report: o.report, Files: o.files,
+		Run: o.study, Report: o.report, Files: o.files,
 	}.Plan()
 }
 
+func (o againstExact) study(ctx context.Context, src network.Network, spec *hardware.Spec,
+	c literature.Configuration) (x studied, err error) {
+	if x.Rows, err = answers.Compare(ctx, src, spec, c.BatchSize, answers.CompareOptions{}); err != nil {
+		return x, err
+	}
+	for i := range x.Rows {
+		x.Rows[i].Seconds = 0 // wall time does not repeat
+	}
+	if joint, err := scheduler.Lookup("exact-joint"); err == nil {
+		opt := scheduler.Options{Chunk: x.Rows[0].Chunk}
+		if made, err := scheduler.Run(ctx, src, spec, c.BatchSize, joint, opt); err == nil {
+			x.Joint = made.LatencySeconds()
+		} else if ctx.Err() != nil {
+			return x, ctx.Err()
+		}
+	}
+	found, err := search.Best(ctx, src, spec, c.BatchSize, search.BestOptions{Evaluations: studyEvaluations})
+	if err != nil {
+		return x, err
+	}
+	x.Best = found.LatencySeconds()
+	least, err := bound.AnyForm(ctx, src, spec, c.BatchSize)
+	if err == nil {
+		x.Bound = least.Seconds
+	}
+	return x, err
+}
+
 // files are the answers of all configurations.
-func (o againstExact) files(all [][]answers.Compared) []harness.File {
+func (o againstExact) files(all []studied) []harness.File {
 	type answer struct {
 		Model string `json:"model"`
 		Batch int64  `json:"batch"`
@@ -52,7 +90,7 @@ func (o againstExact) files(all [][]answers.Compared) []harness.File {
 	}
 	var list []answer
 	for i, c := range o.configurations {
-		for _, d := range all[i] {
+		for _, d := range all[i].Rows {
 			list = append(list, answer{c.Network, c.BatchSize, d})
 		}
 	}
@@ -65,10 +103,112 @@ func (o againstExact) files(all [][]answers.Compared) []harness.File {
 		}}
 	}
 	csv := harness.CSV(list, harness.Fields(
-		"model batch decision method unit objective bound gap status throughput_per_s note",
+		"model batch decision method unit objective bound gap status latency_s throughput_per_s note",
 		bounded("bound", func(a answer) *float64 { return a.Bound }),
 		bounded("gap", func(a answer) *float64 { return a.Gap })))
 	return []harness.File{{Name: "optimality.csv", Data: csv}, harness.JSONFile("optimality.json", list)}
+}
+
+// exactly are the methods of the study: a decision made exactly, or what decides all at once.
+var exactly = []struct{ decision, name string }{{"order", "exact order"}, {"bind", "exact bindings and scopes"},
+	{"joint", "joint: order, bindings, scopes"}, {"split", "exact groups and factors"}, {"all", "all decisions exact"},
+	{"best", "search over all at once"}}
+
+// speeds are a network's simulated speeds over greedy by the methods of the study, NaN where there is none, and those
+// that no choice of groups, and no schedule, exceeds.
+func (x *studied) speeds() (by []float64, class, any float64) {
+	greedy, _ := find(x.Rows, "all", isGreedy)
+	base := value(greedy.LatencySeconds)
+	over := func(seconds float64) float64 {
+		if base == 0 || seconds == 0 {
+			return math.NaN()
+		}
+		return base / seconds
+	}
+	for _, m := range exactly {
+		switch m.decision {
+		case "joint":
+			by = append(by, over(x.Joint))
+		case "best":
+			by = append(by, over(x.Best))
+		default:
+			d, _ := find(x.Rows, m.decision, isExact)
+			by = append(by, over(value(d.LatencySeconds)))
+		}
+	}
+	d, _ := find(x.Rows, "split", isExact)
+	return by, over(value(d.Bound)), over(x.Bound)
+}
+
+// sentences are what the study says, by its table.
+func (o againstExact) sentences(all []studied) []string {
+	means, rates := make([]float64, len(exactly)), make([][]float64, len(exactly))
+	limit, beaten := []float64{}, 0
+	for i := range all {
+		by, _, any := all[i].speeds()
+		for k, v := range by {
+			if !math.IsNaN(v) {
+				rates[k] = append(rates[k], v)
+			}
+		}
+		if limit = append(limit, any); by[4] > 1.005 {
+			beaten++
+		}
+	}
+	for k, list := range rates {
+		means[k] = stat.GeometricMean(list, nil)
+	}
+	single := []int{0, 1, 3} // order, bindings, groups
+	slices.SortStableFunc(single, func(a, b int) int { return cmp.Compare(means[b], means[a]) })
+	return []string{
+		fmt.Sprintf("With every decision exact, %d of %d networks are faster in the simulator than with GraphTurbo's greedy "+
+			"ones, %.2f times in the geometric mean and %.2f at most.", beaten, len(all), means[4], slices.Max(rates[4])),
+		fmt.Sprintf("One at a time, %s gain %.2f times, %s %.2f, and %s %.2f.", exactly[single[0]].name, means[single[0]],
+			exactly[single[1]].name, means[single[1]], exactly[single[2]].name, means[single[2]]),
+		fmt.Sprintf("A search over all decisions at once gets %.2f times; by the bound of all schedules none gets more than "+
+			"%.2f.", means[5], stat.GeometricMean(limit, nil)),
+	}
+}
+
+// table is the study's, a line for each network and decision.
+func (o againstExact) table(all []studied) harness.Table {
+	t := harness.Table{Name: "study", Title: "Exact decisions, one at a time and together",
+		Columns: harness.Columns("<Network", "<Decision", "Labels", "Columns", "Rows", "LP (ms)", "Simulated\n(ms)",
+			"Bound (ms)", "Above (%)", "Over\ngreedy"),
+		Notes: []string{"Simulated: the batch with that decision replaced. Labels: groups, each in a way to split it. LP: of the shortest path over priced columns, for a chunk; its root gap is 0. Bound: of the decision's class in the simulator, or of all schedules."}}
+	ms := func(x float64) string {
+		if x == 0 {
+			return "–"
+		}
+		return harness.Significant(1e3 * x)
+	}
+	for i, c := range o.configurations {
+		x := &all[i]
+		greedy, _ := find(x.Rows, "all", isGreedy)
+		by, _, _ := x.speeds()
+		for k, m := range exactly {
+			if math.IsNaN(by[k]) {
+				continue
+			}
+			seconds, least := value(greedy.LatencySeconds)/by[k], 0.0
+			labels, columns, rows, lp := "–", "–", "–", "–"
+			d, _ := find(x.Rows, m.decision, isExact)
+			if p := d.Measured; p != nil {
+				labels, columns, rows = harness.Significant(float64(p.Listed)), harness.Significant(float64(p.Columns)),
+					harness.Significant(float64(p.Rows))
+				lp, least = ms(p.LP), value(d.Bound)
+			}
+			if m.decision == "best" || m.decision == "all" {
+				least = x.Bound
+			}
+			above := "–"
+			if least > 0 {
+				above = harness.Fixed(100*(seconds/least-1), 1)
+			}
+			t.Add(c.Network, m.decision, labels, columns, rows, lp, ms(seconds), ms(least), above, harness.Fixed(by[k], 3))
+		}
+	}
+	return t
 }
 
 // find returns the answer of a decision by the first method for which ok holds.
@@ -92,15 +232,18 @@ func value(x *float64) float64 {
 func isGreedy(d answers.Compared) bool { return !isExact(d) }
 func isExact(d answers.Compared) bool  { return d.Method == "search" || d.Method == "list" }
 
-func (o againstExact) report(all [][]answers.Compared, b *harness.Document) {
+func (o againstExact) report(results []studied, b *harness.Document) {
+	all := make([][]answers.Compared, len(results))
+	for i := range results {
+		all[i] = results[i].Rows
+	}
 	t := harness.Table{Name: "decisions",
 		Title: "Greedy against exact, at the batches per cluster at which greedy is fastest",
 		Columns: harness.Columns("<Network", "<Decision", "<Method", "Objective", "Bound", "<Unit", "Gap (%)",
 			"<Status", "Throughput\n(1/s)", "Over\ngreedy (%)")}
-	decisions := []string{"split", "order", "bind", "memory", "all"}
-	var series []plots.Series
-	for range decisions {
-		series = append(series, plots.Series{Values: make([]float64, len(all))})
+	speed := plots.Groups{Title: "Simulated speed over greedy decisions", YLabel: "Times as fast as greedy", Line: 1}
+	for _, m := range exactly {
+		speed.Series = append(speed.Series, plots.Series{Name: m.name})
 	}
 	for i, c := range o.configurations {
 		for _, d := range all[i] {
@@ -124,17 +267,25 @@ func (o againstExact) report(all [][]answers.Compared, b *harness.Document) {
 			}
 			t.Add(c.Network, d.Decision, d.Method, objective, bound, unit, gap, d.Status, throughput, gain)
 		}
-		for k, decision := range decisions {
-			g, ok1 := find(all[i], decision, isGreedy)
-			e, ok2 := find(all[i], decision, isExact)
-			if ok1 && ok2 && g.ThroughputPerSecond != nil && e.ThroughputPerSecond != nil {
-				series[k].Values[i] = *e.ThroughputPerSecond / *g.ThroughputPerSecond
+		by, class, any := results[i].speeds()
+		for k, v := range by {
+			speed.Series[k].Values = append(speed.Series[k].Values, v)
+		}
+		for _, m := range []plots.GroupMark{{Category: i, Series: 3, Value: class, Kind: plots.ClassBound},
+			{Category: i, Series: 5, Value: any, Kind: plots.Bound}} {
+			if m.Value > 0 {
+				speed.Marks = append(speed.Marks, m)
 			}
 		}
 	}
 	t.Notes = append(t.Notes,
-		"Objectives: split, bind: seconds of the cost models of docs/formulations.md; order: bytes between L1 and LLB; memory: bytes that spills and parameters passing again move; issue: seconds of one kernel. A decision is replaced alone, the others are greedy; all: exact-all, every decision exact or, where that is faster, what it falls back to.",
-		"An objective is a proxy: the simulator overlaps moves with work, so that the best choice of a proxy can be slower.")
+		"Objectives: split: simulated latency; bind: seconds of the cost model of docs/formulations.md; order: bytes between L1 and LLB; memory: bytes that spills and parameters passing again move; issue: seconds of one kernel. A decision is replaced alone, the others are greedy; all: exact-all, every decision exact or, where that is faster, what it falls back to.",
+		"Of an exact order, binding or memory plan and the greedy one the simulator keeps the faster; objectives are the exact ones'.")
+	sentences := o.sentences(results)
+	for _, text := range sentences {
+		b.Note("%s", text)
+	}
+	b.Table(o.table(results))
 	b.Table(t)
 	b.Table(o.ranks(all))
 	for i, c := range o.configurations {
@@ -144,17 +295,13 @@ func (o againstExact) report(all [][]answers.Compared, b *harness.Document) {
 	for _, c := range o.configurations {
 		names = append(names, c.Label+"\n"+c.Network)
 	}
-	for k, name := range []string{"exact groups and factors", "exact order", "exact bindings and scopes",
-		"exact spills", "all of these"} {
-		series[k].Name = name
-	}
-	b.Bars("throughput", "Throughput with exact decisions",
-		plots.Groups{Title: "Throughput with exact decisions over that with greedy ones",
-			YLabel: "Ratio", Categories: names, Series: series, Line: 1})
+	speed.Categories = names
+	b.Bars("study", "Greedy against optimal", speed)
+	b.Lead("study", "Greedy against optimal", strings.Join(sentences, " "))
 	b.Bars("gap", "Gaps of greedy decisions",
-		plots.Groups{Title: "How far greedy objectives may be above the least ones",
-			YLabel: "Gap to the proven bound (%)", Categories: names, Series: o.gaps(all)})
-	b.Lead("gap", "How far greedy decisions are from the best", o.gapSentence(all))
+		plots.Groups{Title: "How far greedy objectives are above the proven bounds",
+			YLabel: "Above the bound (%)", Categories: names, Series: o.gaps(all)})
+	b.Note("%s", o.gapSentence(all))
 }
 
 // ranks says whether what an objective prefers is what the simulator prefers: over all pairs of

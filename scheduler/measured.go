@@ -1,0 +1,317 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/formulation/split"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// A rehearsal simulates what comes of a stage's decisions while the stage decides: greedy rules decide the stages
+// behind it, and a cluster's chunks follow each other.
+type rehearsal struct {
+	after string
+	rest  Recipe
+	opt   run
+	again func(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt run) (*Draft, error)
+	busy  int
+	times int
+}
+
+// mostChunks is the number of chunks that a rehearsal runs in a row, at most: later ones take as long as the last.
+const mostChunks = 4
+
+// rehearse is for decisions of a stage on a draft.
+func (d *Draft) rehearse(stage string) *rehearsal {
+	x := &rehearsal{after: stage, rest: d.rest, again: d.again, busy: d.Spec.Clusters, times: 1}
+	x.rest.Fallback = nil
+	x.opt = run{Options: d.Options, state: state{unchecked: true, times: d.state.times, active: d.state.active,
+		ddrWeight: d.state.ddrWeight, rival: d.state.rival, memo: d.state.memo, tiles: d.state.tiles}}
+	x.opt.Progress, x.opt.Deciding, x.opt.Chunks = nil, nil, nil
+	if x.opt.memo == nil {
+		x.opt.memo = schedule.NewMemo()
+	}
+	if x.opt.tiles == nil {
+		x.opt.tiles = &tileMemo{}
+	}
+	if d.Busy > 0 {
+		x.busy = min(x.busy, d.Busy)
+	}
+	if d.state.times > 1 {
+		x.times = int(min(d.state.times, mostChunks))
+	}
+	return x
+}
+
+// simulate goes on from a schedule that has what the stage decides. Took is nil if it takes more than a limit of
+// picoseconds, which 0 is none.
+func (x *rehearsal) simulate(ctx context.Context, s *schedule.Schedule, limit int64) Outcome {
+	d, err := x.again(ctx, s, x.after, x.rest, x.opt)
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	return x.time(ctx, d, limit)
+}
+
+// time simulates a draft.
+func (x *rehearsal) time(ctx context.Context, d *Draft, limit int64) Outcome {
+	seg := lower.Segment{Schedule: d.Schedule, Iterations: x.times}
+	plans := make([][]lower.Segment, d.Spec.Clusters)
+	for k := range x.busy {
+		plans[k] = []lower.Segment{seg}
+	}
+	opt := Until(ctx, d.Lower)
+	opt.Memory = x.opt.tiles.take()
+	defer x.opt.tiles.give(opt.Memory)
+	program, alike, err := lower.Outline("", d.Spec, plans, opt)
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	o := Outcome{Schedule: d.Schedule}
+	o.Commands = len(program.Commands)
+	if o.Ps, o.start, o.Err = sim.Latency(ctx, program, alike, limit); o.Err == nil && o.start != nil {
+		o.Took = took(program, o.start, o.Ps, seg, len(d.Grouping.Groups))
+	}
+	o.start = nil
+	return o
+}
+
+// Judged says what the simulator makes of a stage's exact answer and of the greedy decision, in seconds, if greedy
+// rules decide all behind; the faster one is kept, and of equals the exact one.
+type Judged struct {
+	Own    float64 `json:"own_simulated_s"`
+	Greedy float64 `json:"greedy_simulated_s"`
+	Kept   string  `json:"kept"` // the strategy
+}
+
+// judge keeps the decision that a stage has made exactly, or takes the greedy one in its place if that simulates
+// faster. before is a stage on whose decisions greedy rules can go on.
+func (d *Draft) judge(ctx context.Context, st Stage, before string) error {
+	if d.Options.Clusters != OverBatch {
+		return nil // clusters do different things
+	}
+	x := d.rehearse(st.Name)
+	var own Outcome
+	if st.keep == nil { // d is whole
+		own = x.time(ctx, d, 0)
+	} else {
+		own = x.simulate(ctx, d.Schedule, 0)
+	}
+	x.after = before
+	greedy := x.simulate(ctx, d.Schedule, 0)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if own.Err != nil && greedy.Err != nil || greedy.Err != nil && st.keep == nil {
+		return nil // who goes on finds out
+	}
+	a := d.answers[st.Name]
+	a.Judged = &Judged{Kept: d.Recipe.choice(st).Name, Own: float64(own.Ps) * 1e-12, Greedy: float64(greedy.Ps) * 1e-12}
+	if greedy.Err == nil && (own.Err != nil || greedy.Ps < own.Ps) {
+		a.Judged.Kept = x.rest.choice(st).Name
+		if st.keep == nil {
+			*d.Schedule = *greedy.Schedule
+		} else {
+			st.keep(d.Schedule, greedy.Schedule)
+		}
+	}
+	if d.answers != nil {
+		d.answers[st.Name] = a
+	}
+	return nil
+}
+
+// Work of a split by measured prices: so many commands are lowered and simulated, on so many paths at most, some at a
+// time. The answer does not depend on the number of cores.
+const (
+	splitCommands = 8_000_000
+	splitPaths    = 500
+	fewPaths      = 32 // where a search goes on from what they give
+	splitRound    = 4
+)
+
+// A rival is the least time of a batch in chunks of other sizes.
+type rival struct{ ps int64 }
+
+// A chunk is given up behind if it is so many times slower after so many paths.
+const (
+	behind      = 1.15
+	behindAfter = 48
+)
+
+// beats reports whether a chunk that takes ps is given up behind.
+func (r *rival) beats(d *Draft, ps int64, paths int) bool {
+	all := float64(ps) * float64(max(1, d.state.times))
+	return r != nil && r.ps > 0 && paths >= behindAfter && all > behind*float64(r.ps)
+}
+
+// measuredSplit chooses the groups and ways of least simulated time: see [split.Columns].
+func (d *Draft) measuredSplit(ctx context.Context) (chosen *schedule.Grouping, m Measured, err error) {
+	n, err := split.FromGraph(d.Graph, graphturbo.ExecutionOrder(d.Graph), d.Grouping, d.Spec,
+		split.NetworkOptions{InPlace: d.Options.InPlace, Uneven: d.Options.Uneven.Alternatives()[0], Cost: d.Options.Cost,
+			MaxGroups: 1})
+	if err != nil {
+		return nil, m, err
+	}
+	x := d.rehearse("split")
+	c, given, err := n.Columns(ctx, d.Grouping, func(ops []model.OpID, factor int64) float64 {
+		return float64(x.times) * d.leastOf(ops, factor)
+	})
+	if err != nil {
+		return nil, m, err
+	}
+	timed := ctx
+	if limit := d.Options.searchLimit(); limit > 0 {
+		var end context.CancelFunc
+		timed, end = context.WithTimeout(ctx, limit)
+		defer end()
+	}
+	type tried struct {
+		path []int
+		Outcome
+	}
+	known, best, work := map[string]bool{}, tried{Outcome: Outcome{Outline: Outline{Ps: math.MaxInt64}}}, 0
+	simulate := func(ctx context.Context, list []tried) error {
+		var workers errgroup.Group
+		workers.SetLimit(splitRound)
+		for i := range list {
+			workers.Go(func() error {
+				list[i].Outcome = x.simulate(ctx, &schedule.Schedule{Graph: d.Graph, Spec: d.Spec,
+					Grouping: c.Groups(list[i].path)}, 0)
+				return ctx.Err()
+			})
+		}
+		if err := workers.Wait(); err != nil {
+			return err
+		}
+		for _, t := range list {
+			m.Paths++
+			if t.Err != nil {
+				c.Avoid(t.path)
+				continue
+			}
+			work += t.Commands
+			seconds := make([]float64, len(t.Took))
+			for i, ps := range t.Took {
+				seconds[i] = float64(ps) * 1e-12
+			}
+			c.Learn(t.path, seconds)
+			if t.Ps < best.Ps {
+				best = t
+				best.Schedule = nil
+			}
+		}
+		return nil
+	}
+	start := []tried{{path: given}}
+	if err := simulate(ctx, start); err != nil {
+		return nil, m, err
+	}
+	if start[0].Err != nil {
+		return nil, m, start[0].Err
+	}
+	known[fmt.Sprint(given)] = true
+	seconds := func(ps int64) float64 { return float64(ps) * 1e-12 }
+	m.Greedy = seconds(best.Ps)
+	stop, rng := milp.Complete, rand.New(rand.NewPCG(1, 2))
+	for report := d.Options.ReportTo("split"); ; {
+		if stop = solve.Why(timed); stop != milp.Complete {
+			break
+		}
+		if m.Paths >= cmp.Or(d.state.paths, splitPaths) || work >= splitCommands ||
+			d.state.rival.beats(d, best.Ps/int64(x.times), m.Paths) {
+			stop = milp.StopWork
+			break
+		}
+		var list []tried
+		add := func(path []int) bool {
+			name := fmt.Sprint(path)
+			if path == nil || known[name] {
+				return false
+			}
+			known[name] = true
+			list = append(list, tried{path: path})
+			return true
+		}
+		add(c.Best(nil).Path)
+		for try := 0; len(list) < splitRound/2 && try < splitRound; try++ {
+			add(c.Best(rng).Path)
+		}
+		banned := map[int]bool{}
+		for _, deviations := range []float64{0, 0.5, 1, 1.5, 2, 3, 5, 8, 12, 20} {
+			for len(list) < splitRound {
+				path, fresh := c.Next(deviations, banned)
+				if fresh == 0 || !add(path) {
+					break
+				}
+				c.Ban(banned, path)
+			}
+		}
+		if len(list) == 0 {
+			break
+		}
+		before := best.Ps
+		if err := simulate(timed, list); err != nil {
+			if ctx.Err() != nil {
+				return nil, m, ctx.Err()
+			}
+			continue
+		}
+		if report != nil && best.Ps < before {
+			report(milp.Progress{Objective: seconds(best.Ps), Bound: c.Bound(), Improved: true})
+		}
+	}
+	if more := d.state.times; more > int64(x.times) { // the greedy groups may be faster over all chunks
+		all := *x
+		all.times = int(more)
+		with := func(path []int) Outcome {
+			return all.simulate(ctx, &schedule.Schedule{Graph: d.Graph, Spec: d.Spec, Grouping: c.Groups(path)}, 0)
+		}
+		if own, greedy := with(best.path), with(given); own.Err != nil || greedy.Err == nil && greedy.Ps < own.Ps {
+			best = start[0]
+		}
+	}
+	program := c.Best(nil)
+	m.Chunks = x.times
+	m.Listed, m.Priced = c.Size()
+	m.Rows, m.Columns, m.LP, m.Simulated = program.Rows, program.Columns, program.Seconds, seconds(best.Ps)
+	m.Bound, m.Stop = c.Bound(), stop
+	return c.Groups(best.path), m, nil
+}
+
+// Measured is what a decision by measured prices says of itself. Times are of the chunks that a rehearsal runs, in
+// seconds.
+type Measured struct {
+	Chunks    int       `json:"chunks"`         // that a rehearsal runs
+	Paths     int       `json:"paths"`          // simulated
+	Listed    int       `json:"listed_columns"` // groups, each in a way to split it
+	Priced    int       `json:"priced_columns"` // that were simulated
+	Rows      int       `json:"rows"`           // of the program over priced columns
+	Columns   int       `json:"columns"`
+	LP        float64   `json:"lp_s"` // its value, and that of its relaxation: a shortest path
+	Simulated float64   `json:"simulated_s"`
+	Greedy    float64   `json:"greedy_simulated_s"`
+	Bound     float64   `json:"class_bound_s"` // of all listed columns
+	Stop      milp.Stop `json:"-"`
+}
+
+// leastOf is a lower bound on the seconds of a group's kernels: launches, and products at the peak rate.
+func (d *Draft) leastOf(ops []model.OpID, factor int64) float64 {
+	sum := float64(factor) * d.Spec.LaunchSeconds
+	if d.Options.Cost != nil {
+		return sum
+	}
+	return sum + productSeconds(d.Graph, ops, d.Cost)
+}
