@@ -61,9 +61,8 @@ var markKeys = [...]string{Published: "published", Measured: "measured on the ch
 	ClassBound: "bound of its choices", Bound: "bound of all schedules"}
 
 var markStyles = [...]draw.GlyphStyle{
-	Published: {Color: vermillion, Radius: 3, Shape: diamond{}},
-	Measured:  {Color: black, Radius: 3, Shape: draw.PyramidGlyph{}},
-
+	Published:  {Color: vermillion, Radius: 3, Shape: diamond{}},
+	Measured:   {Color: black, Radius: 3, Shape: draw.PyramidGlyph{}},
 	ClassBound: {Color: vermillion, Radius: 3, Shape: tick{}},
 	Bound:      {Color: black, Radius: 3, Shape: tick{}},
 }

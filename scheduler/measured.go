@@ -35,7 +35,8 @@ const mostChunks = 4
 
 // rehearse is for decisions of a stage on a draft.
 func (d *Draft) rehearse(stage string) *rehearsal {
-	x := &rehearsal{after: stage, rest: d.rest, again: d.again, busy: d.Spec.Clusters, times: 1}
+	x := &rehearsal{after: stage, rest: d.rest, again: d.again, busy: d.Spec.Clusters,
+		times: int(max(1, min(d.state.times, mostChunks)))}
 	x.rest.Fallback = nil
 	x.opt = run{Options: d.Options, state: state{unchecked: true, times: d.state.times, active: d.state.active,
 		ddrWeight: d.state.ddrWeight, rival: d.state.rival, memo: d.state.memo, tiles: d.state.tiles}}
@@ -46,12 +47,7 @@ func (d *Draft) rehearse(stage string) *rehearsal {
 	if x.opt.tiles == nil {
 		x.opt.tiles = &tileMemo{}
 	}
-	if d.Busy > 0 {
-		x.busy = min(x.busy, d.Busy)
-	}
-	if d.state.times > 1 {
-		x.times = int(min(d.state.times, mostChunks))
-	}
+	x.busy = min(x.busy, cmp.Or(d.Busy, x.busy))
 	return x
 }
 
@@ -79,8 +75,7 @@ func (x *rehearsal) time(ctx context.Context, d *Draft, limit int64) Outcome {
 	if err != nil {
 		return Outcome{Err: err}
 	}
-	o := Outcome{Schedule: d.Schedule}
-	o.Commands = len(program.Commands)
+	o := Outcome{Schedule: d.Schedule, Outline: Outline{Commands: len(program.Commands)}}
 	if o.Ps, o.start, o.Err = sim.Latency(ctx, program, alike, limit); o.Err == nil && o.start != nil {
 		o.Took = took(program, o.start, o.Ps, seg, len(d.Grouping.Groups))
 	}
@@ -172,12 +167,9 @@ func (d *Draft) measuredSplit(ctx context.Context) (chosen *schedule.Grouping, m
 	if err != nil {
 		return nil, m, err
 	}
-	timed := ctx
-	if limit := d.Options.searchLimit(); limit > 0 {
-		var end context.CancelFunc
-		timed, end = context.WithTimeout(ctx, limit)
-		defer end()
-	}
+	own := split.Options{TimeLimit: d.Options.searchLimit()}
+	timed, end := own.Begin(ctx)
+	defer end()
 	type tried struct {
 		path []int
 		Outcome
@@ -203,36 +195,29 @@ func (d *Draft) measuredSplit(ctx context.Context) (chosen *schedule.Grouping, m
 				continue
 			}
 			work += t.Commands
-			seconds := make([]float64, len(t.Took))
-			for i, ps := range t.Took {
-				seconds[i] = float64(ps) * 1e-12
-			}
-			c.Learn(t.path, seconds)
+			c.Learn(t.path, t.Took)
 			if t.Ps < best.Ps {
 				best = t
-				best.Schedule = nil
 			}
 		}
 		return nil
 	}
 	start := []tried{{path: given}}
-	if err := simulate(ctx, start); err != nil {
+	err = simulate(ctx, start)
+	if err = cmp.Or(err, start[0].Err); err != nil {
 		return nil, m, err
-	}
-	if start[0].Err != nil {
-		return nil, m, start[0].Err
 	}
 	known[fmt.Sprint(given)] = true
 	seconds := func(ps int64) float64 { return float64(ps) * 1e-12 }
 	m.Greedy = seconds(best.Ps)
 	stop, rng := milp.Complete, rand.New(rand.NewPCG(1, 2))
 	for report := d.Options.ReportTo("split"); ; {
-		if stop = solve.Why(timed); stop != milp.Complete {
-			break
-		}
-		if m.Paths >= cmp.Or(d.state.paths, splitPaths) || work >= splitCommands ||
-			d.state.rival.beats(d, best.Ps/int64(x.times), m.Paths) {
+		stop = solve.Why(timed)
+		if stop == milp.Complete && (m.Paths >= cmp.Or(d.state.paths, splitPaths) || work >= splitCommands ||
+			d.state.rival.beats(d, best.Ps/int64(x.times), m.Paths)) {
 			stop = milp.StopWork
+		}
+		if stop != milp.Complete {
 			break
 		}
 		var list []tried
@@ -253,10 +238,12 @@ func (d *Draft) measuredSplit(ctx context.Context) (chosen *schedule.Grouping, m
 		for _, deviations := range []float64{0, 0.5, 1, 1.5, 2, 3, 5, 8, 12, 20} {
 			for len(list) < splitRound {
 				path, fresh := c.Next(deviations, banned)
-				if fresh == 0 || !add(path) {
+				if len(fresh) == 0 || !add(path) {
 					break
 				}
-				c.Ban(banned, path)
+				for _, k := range fresh {
+					banned[k] = true
+				}
 			}
 		}
 		if len(list) == 0 {
@@ -279,15 +266,14 @@ func (d *Draft) measuredSplit(ctx context.Context) (chosen *schedule.Grouping, m
 		with := func(path []int) Outcome {
 			return all.simulate(ctx, &schedule.Schedule{Graph: d.Graph, Spec: d.Spec, Grouping: c.Groups(path)}, 0)
 		}
-		if own, greedy := with(best.path), with(given); own.Err != nil || greedy.Err == nil && greedy.Ps < own.Ps {
+		if exact, greedy := with(best.path), with(given); exact.Err != nil || greedy.Err == nil && greedy.Ps < exact.Ps {
 			best = start[0]
 		}
 	}
 	program := c.Best(nil)
-	m.Chunks = x.times
 	m.Listed, m.Priced = c.Size()
 	m.Rows, m.Columns, m.LP, m.Simulated = program.Rows, program.Columns, program.Seconds, seconds(best.Ps)
-	m.Bound, m.Stop = c.Bound(), stop
+	m.Chunks, m.Bound, m.Stop = x.times, c.Bound(), stop
 	return c.Groups(best.path), m, nil
 }
 
@@ -310,8 +296,8 @@ type Measured struct {
 // leastOf is a lower bound on the seconds of a group's kernels: launches, and products at the peak rate.
 func (d *Draft) leastOf(ops []model.OpID, factor int64) float64 {
 	sum := float64(factor) * d.Spec.LaunchSeconds
-	if d.Options.Cost != nil {
-		return sum
+	if d.Options.Cost == nil {
+		sum += productSeconds(d.Graph, ops, d.Cost)
 	}
-	return sum + productSeconds(d.Graph, ops, d.Cost)
+	return sum
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -121,17 +123,14 @@ func (a *compareJSON) conclusion() string {
 	gains := func(d *answers.Compared) float64 { return *greedy.LatencySeconds / *d.LatencySeconds }
 	text := ""
 	if all != nil {
-		text = fmt.Sprintf("exact decisions together simulate in %s, %.2f times as fast as the greedy ones",
+		text = fmt.Sprintf("exact decisions together simulate in %s, %.2f times as fast as the greedy ones; ",
 			duration(*all.LatencySeconds), gains(all))
 	}
-	if most == nil {
-		return text
-	}
-	if text != "" {
-		text += "; "
-	}
-	if x := gains(most); x > 1.0005 {
-		return text + fmt.Sprintf("alone, the exact %s gains most, %.2f times", most.Decision, x)
+	switch {
+	case most == nil:
+		return strings.TrimSuffix(text, "; ")
+	case gains(most) > 1.0005:
+		return text + fmt.Sprintf("alone, the exact %s gains most, %.2f times", most.Decision, gains(most))
 	}
 	return text + "alone, no exact decision is faster than the greedy one"
 }
@@ -146,13 +145,13 @@ func (a *compareJSON) heading() string {
 
 func (a *compareJSON) table() (align string, header []string, rows [][]string, notes []string) {
 	list := slices.Clone(a.Rows)
-	slices.SortStableFunc(list, func(a, b answers.Compared) int { // not simulated: last
-		switch {
-		case a.LatencySeconds == nil || b.LatencySeconds == nil:
-			return cmp.Compare(missing(a.LatencySeconds), missing(b.LatencySeconds))
+	latency := func(d answers.Compared) float64 { // not simulated: last
+		if d.LatencySeconds == nil {
+			return math.Inf(1)
 		}
-		return cmp.Compare(*a.LatencySeconds, *b.LatencySeconds)
-	})
+		return *d.LatencySeconds
+	}
+	slices.SortStableFunc(list, func(a, b answers.Compared) int { return cmp.Compare(latency(a), latency(b)) })
 	for _, d := range list {
 		value := func(x float64) string {
 			switch {
@@ -194,12 +193,4 @@ func (a *compareJSON) table() (align string, header []string, rows [][]string, n
 	notes = append(notes, a.Notes...)
 	return "llrrrrlrr", []string{"decision", "method", "simulated", "objective", "bound", "gap", "status", "energy",
 		"took"}, rows, notes
-}
-
-// missing is 1 where there is no number.
-func missing(x *float64) int {
-	if x == nil {
-		return 1
-	}
-	return 0
 }

@@ -187,12 +187,12 @@ func (c *Columns) Groups(path []int) *schedule.Grouping {
 	return out
 }
 
-// Learn takes what each group of a path took, in seconds.
-func (c *Columns) Learn(path []int, seconds []float64) {
+// Learn takes what each group of a path took, in picoseconds.
+func (c *Columns) Learn(path []int, took []int64) {
 	var before *way
 	for i, k := range path {
 		w := c.list[k].way
-		if x := seconds[i]; x > 0 {
+		if x := float64(took[i]) * 1e-12; x > 0 {
 			if w.times == 0 && w.Seconds > 0 {
 				l := math.Log(x / w.Seconds)
 				for _, k := range w.classes() {
@@ -276,8 +276,8 @@ func (c *Columns) Bound() float64 {
 }
 
 // Next is a shortest path if a column that nobody has measured takes so many deviations less than it is thought to;
-// those that banned holds are not to be had. fresh counts such columns on it.
-func (c *Columns) Next(deviations float64, banned map[int]bool) (path []int, fresh int) {
+// those that banned holds are not to be had. fresh are such columns on it.
+func (c *Columns) Next(deviations float64, banned map[int]bool) (path, fresh []int) {
 	path, _ = c.shortest(func(k int) float64 {
 		x := &c.list[k]
 		switch {
@@ -290,19 +290,10 @@ func (c *Columns) Next(deviations float64, banned map[int]bool) (path []int, fre
 	})
 	for _, k := range path {
 		if c.list[k].times == 0 {
-			fresh++
+			fresh = append(fresh, k)
 		}
 	}
 	return path, fresh
-}
-
-// Ban bans the columns of a path that nobody has measured.
-func (c *Columns) Ban(banned map[int]bool, path []int) {
-	for _, k := range path {
-		if c.list[k].times == 0 {
-			banned[k] = true
-		}
-	}
 }
 
 // A Master is the answer of the linear program over priced columns.

@@ -38,11 +38,11 @@ func TestColumnsBestIsTheShortest(t *testing.T) {
 		visit(0, nil)
 		for range 1 + rng.IntN(6) {
 			path := paths[rng.IntN(len(paths))]
-			seconds := make([]float64, len(path))
-			for i := range seconds {
-				seconds[i] = 0.5 + rng.Float64()
+			took := make([]int64, len(path))
+			for i := range took {
+				took[i] = 5e11 + rng.Int64N(1e12)
 			}
-			c.Learn(path, seconds)
+			c.Learn(path, took)
 		}
 		least, bound := math.Inf(1), math.Inf(1)
 		for _, path := range paths {

@@ -16,7 +16,6 @@ import (
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
-	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
 	"github.com/dsasched/dsasched/scheduler/search"
 )
@@ -38,7 +37,6 @@ func (o againstExact) experiment() harness.Experiment {
 // studied are the answers for a network. Times are of the batch, in seconds, simulated.
 type studied struct {
 	Rows  []answers.Compared `json:"rows"`
-	Joint float64            `json:"joint_s"` // by variant exact-joint; 0: none
 	Best  float64            `json:"best_s"`  // of a search over all decisions at once
 	Bound float64            `json:"bound_s"` // of all schedules
 }
@@ -60,14 +58,6 @@ func (o againstExact) study(ctx context.Context, src network.Network, spec *hard
 	}
 	for i := range x.Rows {
 		x.Rows[i].Seconds = 0 // wall time does not repeat
-	}
-	if joint, err := scheduler.Lookup("exact-joint"); err == nil {
-		opt := scheduler.Options{Chunk: x.Rows[0].Chunk}
-		if made, err := scheduler.Run(ctx, src, spec, c.BatchSize, joint, opt); err == nil {
-			x.Joint = made.LatencySeconds()
-		} else if ctx.Err() != nil {
-			return x, ctx.Err()
-		}
 	}
 	found, err := search.Best(ctx, src, spec, c.BatchSize, search.BestOptions{Evaluations: studyEvaluations})
 	if err != nil {
@@ -94,18 +84,8 @@ func (o againstExact) files(all []studied) []harness.File {
 			list = append(list, answer{c.Network, c.BatchSize, d})
 		}
 	}
-	bounded := func(name string, of func(answer) *float64) harness.Field[answer] {
-		return harness.Field[answer]{Name: name, Of: func(a answer) any {
-			if a.Bound == nil || a.Gap == nil {
-				return nil
-			}
-			return *of(a)
-		}}
-	}
-	csv := harness.CSV(list, harness.Fields(
-		"model batch decision method unit objective bound gap status latency_s throughput_per_s note",
-		bounded("bound", func(a answer) *float64 { return a.Bound }),
-		bounded("gap", func(a answer) *float64 { return a.Gap })))
+	csv := harness.CSV(list, harness.Fields[answer](
+		"model batch decision method unit objective bound gap status latency_s throughput_per_s note"))
 	return []harness.File{{Name: "optimality.csv", Data: csv}, harness.JSONFile("optimality.json", list)}
 }
 
@@ -126,15 +106,12 @@ func (x *studied) speeds() (by []float64, class, any float64) {
 		return base / seconds
 	}
 	for _, m := range exactly {
-		switch m.decision {
-		case "joint":
-			by = append(by, over(x.Joint))
-		case "best":
-			by = append(by, over(x.Best))
-		default:
-			d, _ := find(x.Rows, m.decision, isExact)
-			by = append(by, over(value(d.LatencySeconds)))
+		d, _ := find(x.Rows, m.decision, isExact)
+		seconds := value(d.LatencySeconds)
+		if m.decision == "best" {
+			seconds = x.Best
 		}
+		by = append(by, over(seconds))
 	}
 	d, _ := find(x.Rows, "split", isExact)
 	return by, over(value(d.Bound)), over(x.Bound)
@@ -230,43 +207,22 @@ func value(x *float64) float64 {
 }
 
 func isGreedy(d answers.Compared) bool { return !isExact(d) }
-func isExact(d answers.Compared) bool  { return d.Method == "search" || d.Method == "list" }
+func isExact(d answers.Compared) bool {
+	return slices.Contains([]string{"search", "list", "joint"}, d.Method)
+}
 
 func (o againstExact) report(results []studied, b *harness.Document) {
 	all := make([][]answers.Compared, len(results))
 	for i := range results {
 		all[i] = results[i].Rows
 	}
-	t := harness.Table{Name: "decisions",
-		Title: "Greedy against exact, at the batches per cluster at which greedy is fastest",
-		Columns: harness.Columns("<Network", "<Decision", "<Method", "Objective", "Bound", "<Unit", "Gap (%)",
-			"<Status", "Throughput\n(1/s)", "Over\ngreedy (%)")}
 	speed := plots.Groups{Title: "Simulated speed over greedy decisions", YLabel: "Times as fast as greedy", Line: 1}
 	for _, m := range exactly {
 		speed.Series = append(speed.Series, plots.Series{Name: m.name})
 	}
+	names := make([]string, 0, len(o.configurations))
 	for i, c := range o.configurations {
-		for _, d := range all[i] {
-			first, _ := find(all[i], d.Decision, isGreedy)
-			gain, throughput, gap, objective, bound := "–", "–", "–", "–", "–"
-			if d.ThroughputPerSecond != nil {
-				throughput = harness.Significant(*d.ThroughputPerSecond)
-				if first.ThroughputPerSecond != nil {
-					gain = harness.Fixed(100*(*d.ThroughputPerSecond / *first.ThroughputPerSecond - 1), 1)
-				}
-			}
-			unit, per := d.Unit, 1.0
-			if unit == "s" {
-				unit, per = "µs", 1e6
-			}
-			if d.Objective != nil {
-				objective = harness.Significant(per * *d.Objective)
-			}
-			if d.Bound != nil && d.Gap != nil {
-				bound, gap = harness.Significant(per**d.Bound), harness.Fixed(100**d.Gap, 1)
-			}
-			t.Add(c.Network, d.Decision, d.Method, objective, bound, unit, gap, d.Status, throughput, gain)
-		}
+		names = append(names, c.Label+"\n"+c.Network)
 		by, class, any := results[i].speeds()
 		for k, v := range by {
 			speed.Series[k].Values = append(speed.Series[k].Values, v)
@@ -278,30 +234,18 @@ func (o againstExact) report(results []studied, b *harness.Document) {
 			}
 		}
 	}
-	t.Notes = append(t.Notes,
-		"Objectives: split: simulated latency; bind: seconds of the cost model of docs/formulations.md; order: bytes between L1 and LLB; memory: bytes that spills and parameters passing again move; issue: seconds of one kernel. A decision is replaced alone, the others are greedy; all: exact-all, every decision exact or, where that is faster, what it falls back to.",
-		"Of an exact order, binding or memory plan and the greedy one the simulator keeps the faster; objectives are the exact ones'.")
 	sentences := o.sentences(results)
 	for _, text := range sentences {
 		b.Note("%s", text)
 	}
 	b.Table(o.table(results))
-	b.Table(t)
 	b.Table(o.ranks(all))
-	for i, c := range o.configurations {
-		b.Note("%s", o.sentence(c, all[i]))
-	}
-	names := make([]string, 0, len(o.configurations))
-	for _, c := range o.configurations {
-		names = append(names, c.Label+"\n"+c.Network)
-	}
 	speed.Categories = names
 	b.Bars("study", "Greedy against optimal", speed)
 	b.Lead("study", "Greedy against optimal", strings.Join(sentences, " "))
 	b.Bars("gap", "Gaps of greedy decisions",
 		plots.Groups{Title: "How far greedy objectives are above the proven bounds",
 			YLabel: "Above the bound (%)", Categories: names, Series: o.gaps(all)})
-	b.Note("%s", o.gapSentence(all))
 }
 
 // ranks says whether what an objective prefers is what the simulator prefers: over all pairs of
@@ -352,32 +296,6 @@ func concordance(list []answers.Compared, decision string) (right, wrong int) {
 	return right, wrong
 }
 
-// gapSentence counts the greedy decisions that are proven best, and names the one that may be
-// farthest from it.
-func (o againstExact) gapSentence(all [][]answers.Compared) string {
-	best, bounded, widest, where := 0, 0, 0.0, ""
-	for i, c := range o.configurations {
-		for _, decision := range []string{"split", "order", "bind", "memory", "issue"} {
-			g, ok := find(all[i], decision, isGreedy)
-			if !ok || g.Gap == nil {
-				continue
-			}
-			bounded++
-			if *g.Gap == 0 {
-				best++
-			}
-			if *g.Gap > widest {
-				widest, where = *g.Gap, decision+" of "+c.Network
-			}
-		}
-	}
-	s := fmt.Sprintf("Of %d greedy decisions with a bound, %d are proven best", bounded, best)
-	if where != "" {
-		s += fmt.Sprintf("; the widest gap to a bound is %.0f %% (%s)", 100*widest, where)
-	}
-	return s + "."
-}
-
 // gaps are the gaps of the greedy answers, in percent, by decision and configuration; 0 also
 // where nothing is proven.
 func (o againstExact) gaps(all [][]answers.Compared) []plots.Series {
@@ -387,55 +305,12 @@ func (o againstExact) gaps(all [][]answers.Compared) []plots.Series {
 		list[k].Values = make([]float64, len(all))
 		for i := range all {
 			list[k].Values[i] = math.NaN()
-			switch g, ok := find(all[i], list[k].Name, isGreedy); {
-			case ok && g.Gap != nil:
+			if g, ok := find(all[i], list[k].Name, isGreedy); ok && g.Gap != nil {
 				list[k].Values[i] = 100 * *g.Gap
-			case ok && g.Status == "optimal":
-				list[k].Values[i] = 0
 			}
 		}
 	}
 	return list
-}
-
-// sentence says how far a network's schedule is from the best, and which decision
-// loses most.
-func (o againstExact) sentence(c literature.Configuration, list []answers.Compared) string {
-	s := c.Network + ": "
-	worst, loss, compared := "", 0.0, false
-	for _, decision := range []string{"split", "order", "bind", "memory"} {
-		g, ok1 := find(list, decision, isGreedy)
-		e, ok2 := find(list, decision, isExact)
-		what := map[string]string{"split": "the choice of groups and factors", "order": "the order",
-			"bind": "the choice of bindings", "memory": "the choice of spills"}[decision]
-		switch {
-		case !ok1 || !ok2 || g.Gap == nil && g.Status != "optimal":
-			s += what + " can't be compared"
-		case g.Status == "optimal":
-			s += what + " is proven best"
-		case e.Status == "optimal":
-			s += fmt.Sprintf("%s is %.1f %% above the least objective", what,
-				100*(value(g.Objective)/max(value(e.Objective), 1e-300)-1))
-		default:
-			s += fmt.Sprintf("%s is at most %.1f %% from the best", what, 100*value(g.Gap))
-		}
-		if g.ThroughputPerSecond != nil && e.ThroughputPerSecond != nil {
-			compared = true
-			gain := *e.ThroughputPerSecond / *g.ThroughputPerSecond - 1
-			s += fmt.Sprintf(" (simulated %+.1f %%)", 100*gain)
-			if gain > loss {
-				worst, loss = what, gain
-			}
-		}
-		s += "; "
-	}
-	switch {
-	case worst == "" && !compared:
-		return s + "nothing could be simulated."
-	case worst == "":
-		return s + "no exact decision makes the schedule faster."
-	}
-	return s + worst + " loses most."
 }
 
 // Optimality compares greedy decisions with exact ones.

@@ -57,7 +57,7 @@ func TestOptimality(t *testing.T) {
 	if gaps["order"] != 0 || gaps["bind"] <= 0 {
 		t.Errorf("gaps %v, want none of the order, which is proven best, and one of the bindings", gaps)
 	}
-	if !strings.Contains(rep.Text, "; the order is proven best") || !strings.Contains(rep.Text, "loses most") {
+	if !strings.Contains(rep.Text, "With every decision exact, ") || !strings.Contains(rep.Text, "One at a time, ") {
 		t.Errorf("text:\n%s", rep.Text)
 	}
 }
