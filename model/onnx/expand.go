@@ -315,7 +315,6 @@ var refused = map[operator]string{}
 func init() {
 	for reason, ops := range map[string]string{
 		"control flow":                          "Loop Scan",
-		"a recurrence over time steps":          "LSTM GRU RNN",
 		"a derivative, which is not worked out": "ai.onnx.preview.training:Gradient",
 		"sequences of tensors, whose type tells neither their number nor the shape of each": "com.microsoft:AdamWOptimizer com.microsoft:SGDOptimizerV2 com.microsoft:InplaceClipGradNorm",
 		"the size of its result depends on the values":                                      "NonMaxSuppression Unique Compress StringSplit",

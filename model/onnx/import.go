@@ -252,6 +252,7 @@ type importer struct {
 	budget int64 // of known elements, maxKnown at first
 	sizes
 	fileBatch int64
+	steps     int64 // of recurrent operators so far
 	bad       []UnsupportedNode
 }
 

@@ -114,6 +114,65 @@ func two(row string, opset int64, elem int64, kind, dtype string) rowCase {
 // different numbers of dimensions, and output_dtype of DequantizeLinear. It takes a
 // computed bias of MultiHeadAttention, which is refused here.
 var rowCases = []rowCase{
+	// Recurrence, of a single step.
+	{"ai.onnx.LSTM@7", 14, parts(input("x", 1, 2, 3), weights("w", 1, 16, 3), weights("r", 1, 16, 4)), "x w r", "y", nil, `n/inputs[2,3] = Reshape(x) Shape=[2 3]
+n/products[2,16] = Gemm(n/inputs w/0/0:16*) TransB=true
+n/step0/state[2,16] = Gemm(n/state/zero r/0/0:16*) TransB=true
+n/step0/gates[2,16] = Add(n/products n/step0/state)
+n/step0/gate:0[2,4] n/step0/gate:1[2,4] n/step0/gate:2[2,4] n/step0/gate:3[2,4] = Split(n/step0/gates) Axis=1 Splits=[4 4 4 4]
+n/step0/input[2,4] = Sigmoid(n/step0/gate:0)
+n/step0/output[2,4] = Sigmoid(n/step0/gate:1)
+n/step0/new[2,4] = Tanh(n/step0/gate:3)
+n/step0/forget[2,4] = Sigmoid(n/step0/gate:2)
+n/step0/kept[2,4] = Mul(n/step0/forget n/cell/zero)
+n/step0/added[2,4] = Mul(n/step0/input n/step0/new)
+n/step0/cell[2,4] = Add(n/step0/kept n/step0/added)
+n/step0/squashed[2,4] = Tanh(n/step0/cell)
+n/step0/hidden[2,4] = Mul(n/step0/output n/step0/squashed)
+n/sequence/direction0[1,1,2,4] = Reshape(n/step0/hidden) Shape=[1 1 2 4]
+> n/sequence/direction0[1,1,2,4] f32
+`},
+	{"ai.onnx.GRU@7", 14, parts(input("x", 1, 2, 3), weights("w", 1, 12, 3), weights("r", 1, 12, 4)), "x w r", "y", nil, `n/inputs[2,3] = Reshape(x) Shape=[2 3]
+n/products[2,12] = Gemm(n/inputs w/0/0:12*) TransB=true
+n/step0/input:0[2,8] n/step0/input:1[2,4] = Split(n/products) Axis=1 Splits=[8 4]
+n/step0/state[2,8] = Gemm(n/state/zero r/0/0:8*) TransB=true
+n/step0/gates[2,8] = Add(n/step0/input:0 n/step0/state)
+n/step0/gate:0[2,4] n/step0/gate:1[2,4] = Split(n/step0/gates) Axis=1 Splits=[4 4]
+n/step0/update[2,4] = Sigmoid(n/step0/gate:0)
+n/step0/reset[2,4] = Sigmoid(n/step0/gate:1)
+n/step0/kept[2,4] = Mul(n/step0/reset n/state/zero)
+n/step0/old[2,4] = Gemm(n/step0/kept r/0/8:12*) TransB=true
+n/step0/sum[2,4] = Add(n/step0/input:1 n/step0/old)
+n/step0/new[2,4] = Tanh(n/step0/sum)
+n/step0/share[2,4] = Sub(n/one n/step0/update)
+n/step0/added[2,4] = Mul(n/step0/share n/step0/new)
+n/step0/carried[2,4] = Mul(n/step0/update n/state/zero)
+n/step0/hidden[2,4] = Add(n/step0/added n/step0/carried)
+n/sequence/direction0[1,1,2,4] = Reshape(n/step0/hidden) Shape=[1 1 2 4]
+> n/sequence/direction0[1,1,2,4] f32
+`},
+	{"ai.onnx.RNN@7", 14, parts(input("x", 1, 2, 3), weights("w", 1, 4, 3), weights("r", 1, 4, 4), weights("b", 1, 8)),
+		"x w r b", "- h", nil, `n/inputs[2,3] = Reshape(x) Shape=[2 3]
+n/products[2,4] = Gemm(n/inputs w/0/0:4* b/0/0:4*) TransB=true
+n/step0/state[2,4] = Gemm(n/state/zero r/0/0:4* b/0/4:8*) TransB=true
+n/step0/sum[2,4] = Add(n/products n/step0/state)
+n/step0/hidden[2,4] = Tanh(n/step0/sum)
+n/last/direction0[1,2,4] = Reshape(n/step0/hidden) Shape=[1 2 4]
+> n/last/direction0[1,2,4] f32
+`},
+	{"ai.onnx.Hardmax@1", 13, parts(rowMatrix), "x", "y", nil, `n/largest[2,1] = ArgMax(x) Axes=[1] KeepDims=true
+n/equal[2,6] = Equal(n/largest n/positions)
+n/ones[2,6] = Cast(n/equal) Axis=1
+y[2,6] = Reshape(n/ones) Shape=[2 6]
+> y[2,6] f32
+`},
+	{"ai.onnx.Hardmax@1", 11, parts(rowTokens), "x", "y", nil, `n/rows[2,24] = Reshape(x) Shape=[2 24]
+n/largest[2,1] = ArgMax(n/rows) Axes=[1] KeepDims=true
+n/equal[2,24] = Equal(n/largest n/positions)
+n/ones[2,24] = Cast(n/equal) Axis=1
+y[2,3,8] = Reshape(n/ones) Shape=[2 3 8]
+> y[2,3,8] f32
+`},
 	// Matrix operators.
 	{"ai.onnx.Conv@1", 11, parts(rowImage, weights("w", 6, 2, 3, 3), weights("b", 6)), "x w b", "y",
 		parts(attrInt("group", 2), attrList("pads", 1, 1, 1, 1)),
