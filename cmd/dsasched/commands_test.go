@@ -83,7 +83,7 @@ func TestTexts(t *testing.T) {
 			[]string{`squeezenet \(f16\) on 4 chips of stcp920x4, batch 1`, `overlapped +.* as one program, in chunks of 1`}},
 		{"schedule", []string{"schedule", "resnet50", "--batch", "8", "--variant", "cross-layer"},
 			[]string{`throughput +\d+/s`, `latency +[\d.]+ ms`, `utilisation +matrix [\d.]+ %`,
-				`limited by +\S`, `time +compute [\d.]+ %, exposed data movement`, `busy +launch`, `kernels +\d+ launches`,
+				`limited by +\S`, `time +compute [\d.]+ %, exposed moves`, `busy +launch`, `kernels +\d+ launches`,
 				`(?m)^\d+ groups, \d+ instances$`, `g0 +stem\.conv \.\. stage\S+ +\d+ +n in 2 +2 `,
 				`Order: [bd]fs`, `(?m)^ 2\*0 [-\d* ]*\d$`, `(?m)^ bfs .*MiB`, `(?m)^ dfs .*MiB`, `joins +concat \d+, split \d+`,
 				`L1 +peak .* of 1\.250 MiB per core`,

@@ -227,7 +227,7 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 	}
 	rowWrapped(b, "utilisation", text)
 	t := a.Time[0]
-	row(b, "time", "compute %s, exposed data movement %s, launches %s, idle %s",
+	row(b, "time", "compute %s, exposed moves %s, launches %s, idle %s",
 		percent(t.ComputeSeconds/a.LatencySeconds), percent(t.MoveSeconds/a.LatencySeconds),
 		percent(t.LaunchSeconds/a.LatencySeconds), percent(t.IdleSeconds/a.LatencySeconds))
 	var busy []string
