@@ -220,6 +220,15 @@ func (r Recipe) Has(p Pick) bool {
 	return err == nil && s.Name == r.choice(st).Name
 }
 
+// Having returns the recipe without those fallbacks that lack one of the picks, so that its result has them all.
+func (r Recipe) Having(picks []Pick) Recipe {
+	r.Fallback = slices.DeleteFunc(slices.Clone(r.Fallback), func(name string) bool {
+		other, err := Lookup(name)
+		return err != nil || slices.ContainsFunc(picks, func(p Pick) bool { return !other.Has(p) })
+	})
+	return r
+}
+
 // Strategies lists the strategy of every stage where there is a choice.
 func (r Recipe) Strategies() []Pick {
 	var list []Pick

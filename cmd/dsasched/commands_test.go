@@ -377,14 +377,40 @@ func TestSharedNetworks(t *testing.T) {
 
 // A flag that names the strategy that the default variant has already changes nothing; another one does.
 func TestOwnStrategyChangesNothing(t *testing.T) {
-	run := []string{"schedule", "toy-fig5", "--batch", "2", "--chunk", "1", "--json"}
-	plain := answer(t, run...)
+	schedule := func(flags ...string) (a answers.Report) {
+		t.Helper()
+		out := answer(t, append([]string{"schedule", "toy-fig5", "--batch", "2", "--chunk", "1", "--json"}, flags...)...)
+		if err := json.Unmarshal([]byte(out), &a); err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	plain := schedule()
 	for _, same := range [][]string{{"--reserve", "sixteenth"}, {"--group", "one", "--split", "none"}} {
-		if answer(t, append(run, same...)...) != plain {
-			t.Errorf("with %v, which tiled has already, the schedule is another", same)
+		if a := schedule(same...); a.Variant != plain.Variant || a.LatencySeconds != plain.LatencySeconds {
+			t.Errorf("with %v, which tiled has already, %s takes %g s, expected %s and %g", same, a.Variant,
+				a.LatencySeconds, plain.Variant, plain.LatencySeconds)
 		}
 	}
-	if answer(t, append(run, "--order", "dfs")...) == plain {
+	if a := schedule("--order", "dfs"); a.Variant == plain.Variant {
 		t.Error("with --order dfs, the schedule is that of tiled")
+	}
+}
+
+// What tiled falls back to has the strategies that are asked for, or is left out.
+func TestStrategiesLeaveOutFallbacks(t *testing.T) {
+	v, err := scheduler.Lookup(scheduler.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := scheduler.Pick{Stage: "split", Strategy: "none"}
+	left := v.Having([]scheduler.Pick{p}).Fallback
+	if len(left) == 0 || len(left) >= len(v.Fallback) {
+		t.Errorf("%v are left of %v", left, v.Fallback)
+	}
+	for _, name := range left {
+		if r, err := scheduler.Lookup(name); err != nil || !r.Has(p) {
+			t.Errorf("%s is left, which has not %v (%v)", name, p, err)
+		}
 	}
 }

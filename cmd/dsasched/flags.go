@@ -294,9 +294,12 @@ func addRecipe(cmd *cobra.Command, variant string, except ...string) *recipeFlag
 // recipe is the variant with the decisions that the flags name.
 func (f *recipeFlags) recipe(cmd *cobra.Command, opt scheduler.Options) (scheduler.Recipe, scheduler.Options, error) {
 	v, err := scheduler.Lookup(f.variant.value)
-	if err == nil && !cmd.Flags().Changed("variant") && slices.ContainsFunc(f.decisions.picks(),
-		func(p scheduler.Pick) bool { return !v.Has(p) }) {
-		v, err = scheduler.Lookup(stepByStep)
+	if picks := f.decisions.picks(); err == nil && !cmd.Flags().Changed("variant") && len(picks) > 0 {
+		if slices.ContainsFunc(picks, func(p scheduler.Pick) bool { return !v.Has(p) }) {
+			v, err = scheduler.Lookup(stepByStep)
+		} else {
+			v = v.Having(picks)
+		}
 	}
 	if err != nil {
 		return v, opt, err

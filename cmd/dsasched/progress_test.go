@@ -285,9 +285,13 @@ func TestSweepOfWhatDoesNotFit(t *testing.T) {
 }
 
 // Every strategy can be asked for on the command line; what needs HiGHS says so
-// where there is none.
+// where there is none. The default stays where all of its recipes have the strategy.
 func TestDecisionFlags(t *testing.T) {
 	workspace(t)
+	usual, err := scheduler.Lookup(scheduler.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, d := range scheduler.Choices() {
 		for _, s := range d.Strategies {
 			args := []string{"schedule", "net.onnx", "--batch", "8", "--chunk", "2", "--" + d.Name, s.Name, "--json"}
@@ -299,7 +303,11 @@ func TestDecisionFlags(t *testing.T) {
 			if err := json.Unmarshal([]byte(r.stdout), &a); err != nil || r.status != exitOK || r.stderr != "" {
 				t.Errorf("%q: %v, status %d, stderr %q", args, err, r.status, r.stderr)
 			}
-			if !strings.HasPrefix(a.Variant, "cross-layer") ||
+			if usual.Has(scheduler.Pick{Stage: d.Name, Strategy: s.Name}) {
+				if a.Variant != usual.Name {
+					t.Errorf("%q: the variant is called %q, expected %q", args, a.Variant, usual.Name)
+				}
+			} else if !strings.HasPrefix(a.Variant, "cross-layer") ||
 				strings.Contains(a.Variant, "+") && a.Variant != "cross-layer+"+d.Name+"="+s.Name {
 				t.Errorf("%q: the variant is called %q", args, a.Variant)
 			}
