@@ -38,6 +38,8 @@ for name; do
 		exit 2
 	fi
 done
+# Copies in different folders share what they build.
+export GOFLAGS="${GOFLAGS:-} -trimpath"
 copy=$(mktemp -d)
 trap 'rm -rf -- "$copy"' EXIT
 git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' f; do
