@@ -86,7 +86,7 @@ func registry() []harness.Experiment { return withCosts(append(leading(), others
 var costsFile string
 
 // withCosts adds what the experiments cost: in processor seconds, after those before them in the list, whose cells they
-// share, and measured on one core of two at 2 to 3 GHz.
+// share; estimates for one core of two at 2 to 3 GHz, most of them measured.
 func withCosts(list []harness.Experiment) []harness.Experiment {
 	costs := map[string]harness.Cost{}
 	for line := range strings.Lines(costsFile) {
