@@ -90,7 +90,7 @@ func TestEnergyFromSchedule(t *testing.T) {
 				got[isa.DDR], got[isa.GB], got[isa.LB], clusters*ddr, clusters*gb, clusters*lb)
 		}
 		e := machine.Energy
-		want := e.MAC["f16"]*float64(clusters*s.Graph.MACs()) + e.Vector["f16"]*float64(r.Sim.VectorOps) +
+		want := e.MAC["f16"]*float64(r.Sim.MACs) + e.Vector["f16"]*float64(r.Sim.VectorOps) +
 			e.DDR*float64(clusters*ddr) + e.GB*float64(clusters*gb) + e.LB*float64(clusters*lb) +
 			e.StaticWatts*r.LatencySeconds()
 		if total := r.Energy().Total(); math.Abs(total/want-1) > 1e-12 {

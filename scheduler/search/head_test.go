@@ -117,7 +117,7 @@ func TestStartsInTime(t *testing.T) {
 		want   int
 	}{{time.Time{}, 6}, {time.Now().Add(-time.Second), 1}} {
 		s := &seeker{w: scheduler.NewProblem(net, chip, chip, 8, scheduler.Options{}), began: time.Now(), found: &Found{},
-			starts: map[family]startAt{}}
+			starts: map[family]startAt{}, ended: map[ending]bool{}}
 		all, err := s.startAll(t.Context(), list, []int64{1, 2}, c.enough)
 		if err != nil {
 			t.Fatal(err)
@@ -159,7 +159,7 @@ func searching(t *testing.T, name string, batch, chunk int64) *searcher {
 	t.Helper()
 	net, chip, recipe := greedyFor(t, name)
 	s := &seeker{w: scheduler.NewProblem(net, chip, chip, batch, scheduler.Options{}), began: time.Now(), found: &Found{},
-		starts: map[family]startAt{}}
+		starts: map[family]startAt{}, ended: map[ending]bool{}}
 	if _, err := s.startAll(t.Context(), []scheduler.Recipe{recipe}, []int64{chunk}, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestHeadOf(t *testing.T) {
 func TestProposeAll(t *testing.T) {
 	net, chip, recipe := greedyFor(t, "bert-large-384")
 	s := &seeker{w: scheduler.NewProblem(net, chip, chip, 4, scheduler.Options{}), began: time.Now(), found: &Found{},
-		starts: map[family]startAt{}}
+		starts: map[family]startAt{}, ended: map[ending]bool{}}
 	if _, err := s.startAll(t.Context(), []scheduler.Recipe{recipe}, []int64{1}, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
