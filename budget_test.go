@@ -91,7 +91,7 @@ var budget = map[string]int{
 	"model/zoo":                       2949,
 	"notebooks/show":                  84,
 	"plots":                           2224,
-	"scheduler":                       10605,
+	"scheduler":                       10606,
 	"scheduler/answers":               1892,
 	"scheduler/explain":               837,
 	"scheduler/picture":               276,

@@ -39,7 +39,8 @@ type Draft struct {
 
 // solve keeps what an exact strategy says of its answer to a stage.
 func (d *Draft) solve(stage, unit string, answer solve.Outcome, note string) {
-	if answer.Status == milp.Feasible || answer.Status == milp.Limit {
+	// A method that is complete within its budget says its gap in the answer.
+	if (answer.Status == milp.Feasible || answer.Status == milp.Limit) && answer.Stop != milp.Complete {
 		d.state.tell(fmt.Sprintf("%s by %s: not proven to be the best (%s): %.4g %s, bound %.4g", stage, d.method,
 			answer.Stop, answer.Objective, unit, answer.Bound))
 	}
