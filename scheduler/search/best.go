@@ -435,6 +435,9 @@ func (s *seeker) startAll(ctx context.Context, recipes []scheduler.Recipe, chunk
 	if err != nil {
 		return false, err
 	}
+	if s.ended == nil {
+		s.ended = map[ending]bool{}
+	}
 	defer func() {
 		for _, x := range starts {
 			key := ending{x.recipe.Name, x.chunk}
