@@ -150,7 +150,7 @@ func TestMoveConstants(t *testing.T) {
 			}
 		}
 	}
-	if left > all/5 {
+	if left > all/4 {
 		t.Errorf("%d of %d moves are left", left, all)
 	}
 	t.Logf("%d of %d moves are left", left, all)
