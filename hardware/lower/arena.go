@@ -58,7 +58,10 @@ func (m *Memory) workOf(s *schedule.Schedule, inst *schedule.Instance, lp *layer
 	for _, id := range lp.layer.Ops {
 		add(int64(id))
 		for _, o := range s.Graph.Op(id).Outputs {
-			add(rankOf(s, inst, o))
+			hull, before, own, sum := amongInstances(s, inst, o)
+			region(hull)
+			region(inst.Regions[o])
+			add(before, own, sum)
 		}
 	}
 	for _, w := range st.Writes {

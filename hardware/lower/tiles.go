@@ -699,22 +699,7 @@ func (lp *layerPlan) cutConstants(s *schedule.Schedule, fine grain) {
 // compute more than once, because of halos, counts once, and elements that none computes, because nothing reads them,
 // do not.
 func usefulWork(s *schedule.Schedule, inst *schedule.Instance, op *model.Op, o model.TensorID) model.Work {
-	var hull model.Region
-	first, before, own, sum := s.Instances.First[inst.Group], int64(0), int64(0), int64(0)
-	for q := range int(s.Grouping.Groups[inst.Group].Factor()) {
-		r := s.Instances.Instances[first+q].Regions[o]
-		if r == nil || r.Elements() == 0 {
-			continue
-		}
-		if first+q == inst.ID {
-			before, own = sum, r.Elements()
-		}
-		if sum += r.Elements(); hull == nil {
-			hull = r.Clone()
-		} else {
-			hull.Include(r)
-		}
-	}
+	hull, before, own, sum := amongInstances(s, inst, o)
 	if own == 0 {
 		return model.Work{}
 	}
@@ -729,18 +714,26 @@ func usefulWork(s *schedule.Schedule, inst *schedule.Instance, op *model.Op, o m
 		Simple: part(all.Vector.Simple), Special: part(all.Vector.Special), Move: part(all.Vector.Move)}}
 }
 
-// rankOf is the place of an instance among those of its group that make a part of a tensor, and their number.
-func rankOf(s *schedule.Schedule, inst *schedule.Instance, o model.TensorID) (rank, n int64) {
+// amongInstances gives the hull of what the instances of a group compute of an output, and elements: those of the instances
+// before inst, its own, and those of all.
+func amongInstances(s *schedule.Schedule, inst *schedule.Instance, o model.TensorID) (hull model.Region,
+	before, own, sum int64) {
 	first := s.Instances.First[inst.Group]
 	for q := range int(s.Grouping.Groups[inst.Group].Factor()) {
-		if r := s.Instances.Instances[first+q].Regions[o]; r != nil && r.Elements() > 0 {
-			if first+q == inst.ID {
-				rank = n
-			}
-			n++
+		r := s.Instances.Instances[first+q].Regions[o]
+		if r == nil || r.Elements() == 0 {
+			continue
+		}
+		if first+q == inst.ID {
+			before, own = sum, r.Elements()
+		}
+		if sum += r.Elements(); hull == nil {
+			hull = r.Clone()
+		} else {
+			hull.Include(r)
 		}
 	}
-	return rank, n
+	return hull, before, own, sum
 }
 
 func (lp *layerPlan) rowsOfTile(tiles int64) int64 {

@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
+	_ "github.com/dsasched/dsasched/scheduler/search" // for the variant best
 )
 
 // open is a graph of the family, simplified, as package network has it.
