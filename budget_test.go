@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 146_200
+const total = 146_162
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -124,11 +124,12 @@ var heart = map[string]int{
 	"experiments/internal/ablation":   700,
 	"experiments/internal/optimality": 1200,
 	"experiments/internal/paperfigs":  3000,
-	"formulation/binding":             1766,
+	"formulation/binding":             1500,
 	"formulation/bound":               3000,
+	"formulation/joint":               1200,
 	"formulation/ordering":            2500,
-	"formulation/split":               1702,
-	"hardware/lower":                  6596,
+	"formulation/split":               1400,
+	"hardware/lower":                  3000,
 	"hardware/sim":                    2000,
 	"heuristics/graphturbo":           2000,
 	"internal/certificate":            400,

@@ -714,8 +714,8 @@ func usefulWork(s *schedule.Schedule, inst *schedule.Instance, op *model.Op, o m
 		Simple: part(all.Vector.Simple), Special: part(all.Vector.Special), Move: part(all.Vector.Move)}}
 }
 
-// amongInstances gives the hull of what the instances of a group compute of an output, and elements: those of the instances
-// before inst, its own, and those of all.
+// amongInstances gives the hull of what the instances of a group compute of an output, and elements: those of the
+// instances before inst, its own, and those of all.
 func amongInstances(s *schedule.Schedule, inst *schedule.Instance, o model.TensorID) (hull model.Region,
 	before, own, sum int64) {
 	first := s.Instances.First[inst.Group]
