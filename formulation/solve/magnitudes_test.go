@@ -17,7 +17,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/formulation/unrelated"
-	"github.com/dsasched/dsasched/systems/llm/experts"
 )
 
 // A posed problem has its exact methods and, by trying everything, the least cost: +Inf if there is none.
@@ -44,6 +43,9 @@ func every(n, base int, f func(digits []int)) {
 		digits[k]++
 	}
 }
+
+// posedBySystems has the problems of systems, which can be taken off.
+var posedBySystems []func(r *rand.Rand, seed uint64, unit float64, odd func() float64, solver milp.Solver) posed
 
 // pose draws one problem of each kind, with times and costs, or bytes, about unit; beside is 1 or, for bytes and times
 // of some, by how much more they are.
@@ -149,37 +151,9 @@ func pose(t *testing.T, seed uint64, unit, beside float64, solver milp.Solver) (
 				partition.Options{Options: with[*partition.Division](settings{}, nil, solver)}))
 		}})
 
-	moe := &experts.Problem{Devices: 2, Scenario: []int{0, 0, 1}, Weight: []float64{1, 2}, Worst: seed%2 == 0}
-	for range 2 {
-		var option [][]float64
-		for range moe.Scenario {
-			var row []float64
-			for range 5 {
-				row = append(row, min(1e9, r.Float64()*unit*odd()))
-			}
-			option = append(option, row)
-		}
-		moe.Load = append(moe.Load, option)
+	for _, more := range posedBySystems {
+		list = append(list, more(r, seed, unit, odd, solver))
 	}
-	least = math.Inf(1)
-	for o := range moe.Load {
-		every(5, 2, func(device []int) {
-			seconds := moe.Seconds(&experts.Plan{Option: o, Device: device})
-			cost := moe.Mean(seconds)
-			if moe.Worst {
-				cost = max(seconds[0], seconds[1])
-			}
-			least = min(least, cost)
-		})
-	}
-	list = append(list, posed{"experts", least, false, experts.Methods(),
-		func(ctx context.Context, name string) (solve.Outcome, error) {
-			r, err := experts.Solve(ctx, moe, name, with[*experts.Plan](settings{}, nil, solver))
-			if err != nil {
-				return solve.Outcome{}, err
-			}
-			return r.Outcome, nil
-		}})
 
 	jobs := &unrelated.Problem{Name: "jobs", Machines: 2}
 	for j := range 5 {
