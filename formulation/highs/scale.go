@@ -9,7 +9,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 )
 
-// A scaling is what rows, columns and the objective are multiplied by for HiGHS, all powers of two: its tolerances are
+// A scaling holds the factors of rows, columns and objective for HiGHS, all powers of two: its tolerances are
 // absolute, and mean nothing beside numbers of 1e8 or 1e-9. Variable j is column[j] times HiGHS' own.
 type scaling struct {
 	row, column []float64
@@ -91,7 +91,7 @@ func scaled(m *milp.Model) scaling {
 // power is the power of two next to x.
 func power(x float64) float64 { return math.Ldexp(1, int(math.Round(math.Log2(x)))) }
 
-// terms are those of row i for HiGHS, with its range. A term too small for HiGHS goes where it leaves
+// terms gives the scaled terms of row i, with its range. A term too small for HiGHS goes where it leaves
 // the row the most room, so that no solution is lost; it stays if its variable has no bounds. In a row of
 // integers, a term below the tolerance is too small: HiGHS has been seen to cut off solutions that need it.
 func (s *scaling) terms(m *milp.Model, i int) milp.Constraint {

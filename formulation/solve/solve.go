@@ -116,7 +116,7 @@ func (o *Options[S]) MILP(unit float64) milp.Options {
 	return m
 }
 
-// A Verdict is what a problem says, by its own arithmetic, of a solution of its integer program.
+// A Verdict judges a solution of an integer program by the arithmetic of its problem.
 type Verdict struct {
 	Cost float64 // of the answer that the solution stands for, in the unit of the program's objective
 	// Clash, if not empty, are integer variables at bounds of theirs that no answer has at those values together, or

@@ -117,7 +117,7 @@ func (x *studied) speeds() (by []float64, class, any float64) {
 	return by, over(value(d.Bound)), over(x.Bound)
 }
 
-// sentences are what the study says, by its table.
+// sentences concludes from the table of the study.
 func (o againstExact) sentences(all []studied) []string {
 	means, rates := make([]float64, len(exactly)), make([][]float64, len(exactly))
 	limit, beaten := []float64{}, 0
