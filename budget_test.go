@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 146_162
+const total = 145_549
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -19,7 +19,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/dsasched":                    9248,
+	"cmd/dsasched":                    9229,
 	"examples/accelerator":            46,
 	"examples/cost":                   56,
 	"examples/experiment":             77,
@@ -38,7 +38,7 @@ var budget = map[string]int{
 	"experiments/internal/roofline":   861,
 	"experiments/internal/timeline":   150,
 	"experiments/internal/tuning":     981,
-	"formulation/allocate":            5083,
+	"formulation/allocate":            5043,
 	"formulation/binding":             1766,
 	"formulation/bound":               3611,
 	"formulation/highs":               962,
@@ -49,7 +49,7 @@ var budget = map[string]int{
 	"formulation/sharding":            1273,
 	"formulation/solve":               310,
 	"formulation/split":               2074,
-	"formulation/tiling":              2969,
+	"formulation/tiling":              2415,
 	"formulation/unrelated":           883,
 	"hardware":                        3137,
 	"hardware/cost":                   548,

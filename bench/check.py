@@ -230,76 +230,6 @@ def up(a, b):
     return -(-a // b)
 
 
-def tiling(instance, answer):
-    """The closed form of docs/file-formats.md, in picoseconds."""
-    k, n = load(instance), load(answer)
-    p, m, w = k["product"], k["machine"], k["product"].get("window")
-    (cb, cm, cn, ck), (tr, tc, tk), sums, keep = n["cores"], n["tile"], n["sums"], n["keep"]
-    area = w["height"] * w["width"] if w else 1
-    grain = math.lcm(area, m["unit_reduction"])
-    need(all(type(x) is int and x > 0 for x in n["cores"] + n["tile"]), "cores or tile is no number from 1 on")
-    need(cb * cm * cn * ck <= m["cores"], f"{cb * cm * cn * ck} of {m['cores']} cores")
-    need(cb <= p["count"] and cm <= p["rows"] and cn <= p["columns"] and ck <= up(p["reduction"], grain),
-         "cores divide what is not there")
-    b, r, c = up(p["count"], cb), up(p["rows"], cm), up(p["columns"], cn)
-    q = min(p["reduction"], grain * up(up(p["reduction"], grain), ck))
-    need(tr <= r, f"tiles of {tr} rows of {r}")
-    need(tc == c or tc < c and tc % m["unit_columns"] == 0, f"tiles of {tc} columns of {c}")
-    need(tk == q or tk < q and tk % grain == 0, f"tiles of {tk} of a reduction of {q}")
-    need(n["inner"] in ("rows", "columns") and sums in (1, 2), "inner or sums is neither")
-    need(len(set(keep)) == len(keep) and set(keep) <= {"rows", "columns"}, "keep has what is no operand")
-    need(m["llb_bytes"] > 0 or not keep, "keeps an operand in no LLB")
-
-    def cut(extent, tile):
-        return [tile] * (extent // tile) + ([extent % tile] if extent % tile else [])
-
-    def span(x, window):
-        return (x - 1) * w["stride"] + window if w["stride"] < window else x * window
-
-    def lines(rows):  # elements for each of the reduction, or each channel
-        return span(up(rows, w["output_width"]), w["height"]) * span(min(rows, w["output_width"]), w["width"]) if w else rows
-
-    def time(bytes, rate):
-        return up(bytes * 1000000, rate)
-
-    tiles, across, steps = up(r, tr), up(c, tc), up(q, tk)
-    stays = n["panel"] or steps == 1
-    again = {"rows": 1 if stays and n["inner"] == "columns" else across, "columns": 1 if stays and n["inner"] == "rows" else tiles}
-    tile = {"rows": lines(tr) * up(tk, area) * p["row_bytes"], "columns": tc * tk * p["column_bytes"]}
-    once = {"rows": b * sum(map(lines, cut(r, tr))) * sum(up(x, area) for x in cut(q, tk)) * p["row_bytes"],
-            "columns": b * c * q * p["column_bytes"]}
-    results, others, passes = b * r * c * p["result_bytes"], (ck - 1) * b * r * c * 4, b * tiles * across
-    copies = {"rows": cb * cm * ck, "columns": cb * cn * ck}  # parts that differ
-    shared = {"rows": 1 if m["broadcast"] else cn, "columns": 1 if m["broadcast"] else cm}
-
-    element = p["result_bytes"] if steps == 1 and ck == 1 else max(4, p["result_bytes"])
-    l1 = sums * tr * tc * element + (ck - 1) * tr * tc * 4
-    for x, count in ("rows", b * tiles * steps), ("columns", b * across * steps):
-        held = 1 if count == 1 else max(2, steps) if n["panel"] and n["inner"] != x else 2
-        l1 += held * tile[x]
-    need(l1 <= m["l1_bytes"], f"tiles take {l1} of {m['l1_bytes']} bytes of the L1")
-
-    blocks = up(c, m["unit_columns"]) * sum(up(x, m["unit_reduction"]) for x in cut(q, tk))
-    unit = b * sum(max(x * m["row_ps"], m["load_ps"]) for x in cut(r, tr)) * blocks + passes * steps * m["fill_ps"]
-    loads = b * steps * (tiles * again["rows"] + across * again["columns"])
-    into = time(sum(once[x] * again[x] for x in once), m["l1_bytes_per_us"]) + loads * m["l1_latency_ps"]
-    out = time(results, m["l1_bytes_per_us"]) + passes * m["l1_latency_ps"]
-    if ck > 1:
-        out += time(others, m["l1_bytes_per_us"]) + passes * (2 * m["l1_latency_ps"] + m["sync_ps"])
-    written = results * cb * cm * cn
-    read = sum(once[x] * copies[x] * again[x] * shared[x] for x in once)
-    if m["llb_bytes"]:
-        held = sum(once[x] * copies[x] if x in keep else 2 * tile[x] * copies[x] for x in once)
-        need(held <= m["llb_bytes"], f"operands take {held} of {m['llb_bytes']} bytes of the LLB")
-        came = sum(once[x] * copies[x] * (1 if x in keep else again[x]) for x in once)
-        far = max(time(read + came + 2 * written + 2 * others * cb * cm * cn, m["llb_bytes_per_us"]), time(came + written, m["ddr_bytes_per_us"]))
-    else:
-        far = time(read + written, m["ddr_bytes_per_us"])
-    body = max(unit, into, out) if sums == 2 else max(unit, into) + out
-    ends = 2 * (m["ddr_latency_ps"] + m["l1_latency_ps"]) + time(tile["rows"] + tile["columns"], m["l1_bytes_per_us"])
-    return ends + time(tr * tc * p["result_bytes"], m["l1_bytes_per_us"]) + max(body, far)
-
-
 def certificates():
     """scripts/check_certificate.py, a program that shares nothing with dsasched either: operators, and the bound."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scripts", "check_certificate.py")
@@ -448,7 +378,7 @@ def schedule(c, p, m, s):
 
 CHECKS = {"allocation": (allocation, "csv", "csv"), "spilling": (spilling, "csv", "csv"),
           "order": (order, "json", "json"), "binding": (binding, "json", "json"),
-          "groups": (groups, "json", "json"), "partition": (partition, "json", "json"), "tiling": (tiling, "json", "json"), "network": (network, "json", "json")}
+          "groups": (groups, "json", "json"), "partition": (partition, "json", "json"), "network": (network, "json", "json")}
 
 
 def frozen(root, kinds):

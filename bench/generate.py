@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Write the generated instances of the benchmark: generate.py KIND NUMBER SEED > FILE.
 
-KIND is allocation, spilling, order, binding, groups, partition or tiling, NUMBER how many
-buffers, stages, activities, nodes, atoms, layers or (tiling) times the extents double. tiling takes a name of
-KERNELS and one of MACHINES in place of numbers, too. The same arguments give the same bytes.
+KIND is allocation, spilling, order, binding, groups or partition, NUMBER how many buffers,
+stages, nodes, atoms or layers. The same arguments give the same bytes.
 generate.py all DIR writes the part of the frozen set that is generated."""
 import json
 import os
@@ -125,55 +124,12 @@ def partition(n, seed):
     return json.dumps(text) + "\n"
 
 
-# A cluster of machines as their files in hardware/presets have them, rounded; in picoseconds, and bytes per microsecond.
-FIELDS = ("cores unit_reduction unit_columns row_ps load_ps fill_ps l1_bytes llb_bytes l1_bytes_per_us llb_bytes_per_us "
-          "ddr_bytes_per_us l1_latency_ps ddr_latency_ps sync_ps broadcast").split()
-MACHINES = {
-    "a100": (108, 16, 16, 177, 2837, 22695, 157440, 41943040, 90240, 7200000, 1555000, 140000, 250000, 1000000, False),
-    "ascend910": (32, 16, 16, 63, 667, 32000, 983040, 33554432, 128000, 4100000, 1200000, 150000, 200000, 200000, False),
-    "stcp920": (8, 64, 32, 1000, 8000, 25000, 1245184, 8388608, 64000, 256000, 27000, 76000, 150000, 100000, True),
-    "tpu-v4i": (4, 128, 128, 952, 60952, 0, 3932160, 134217728, 2048000, 3072000, 614000, 0, 0, 0, False),
-    "v100": (80, 16, 16, 327, 2614, 20915, 92160, 6291456, 97920, 3100000, 900000, 140000, 280000, 1000000, False),
-    "wormhole-n150": (64, 16, 16, 600, 2000, 5000, 1194624, 0, 28100, 0, 267000, 70000, 270000, 2000000, True)}
-# Kernels of networks at a batch: count, rows, columns, reduction, and a convolution's window, stride and output width.
-KERNELS = {
-    "resnet50-conv1-b4": (1, 50176, 64, 147, (7, 7, 2, 112)), "resnet50-conv3x3-b4": (1, 12544, 64, 576, (3, 3, 1, 56)),
-    "resnet50-down-b8": (1, 1568, 512, 4608, (3, 3, 2, 14)), "vgg16-conv3-b1": (1, 3136, 256, 2304, (3, 3, 1, 56)),
-    "bert-ffn-b8": (1, 1024, 3072, 768, None), "bert-scores-b8": (96, 128, 128, 64, None),
-    "gpt3-ffn": (1, 2048, 49152, 12288, None), "llama2-7b-decode": (1, 32, 11008, 4096, None)}
-
-
-def tiling(n, seed):
-    """A kernel whose extents are about 2 to the n, on a machine; or one of KERNELS on one of MACHINES."""
-    if n in KERNELS:
-        name, (count, rows, columns, reduction, w) = f"{n} on {seed}", KERNELS[n]
-        machine, sizes = seed, (2, 2, 2)
-    else:
-        rng = random.Random(f"tiling {n} {seed}")
-        machine = rng.choice(sorted(MACHINES))
-        name = f"tiling-{n}-{seed} on {machine}"
-        count = rng.choice((1, 1, rng.randrange(2, 17)))
-        rows, columns, reduction = (rng.randrange(1 << n - 1, 1 << n + 1) for _ in range(3))
-        w, sizes = None, rng.choice(((1, 1, 1), (2, 2, 2), (1, 1, 4)))
-        if rng.randrange(3) == 0:
-            side, stride = rng.choice((1, 3, 5)), rng.choice((1, 2))
-            across = rng.randrange(4, 1 << n // 2 + 1)
-            w, rows = (side, side, stride, across), -(-rows // across) * across
-            reduction = max(1, reduction // side ** 2) * side ** 2
-    product = dict(zip("count rows columns reduction row_bytes column_bytes result_bytes".split(), (count, rows, columns, reduction) + sizes))
-    if w:
-        product["window"] = dict(zip("height width stride output_width".split(), w))
-    return json.dumps({"name": name, "product": product, "machine": dict(zip(FIELDS, MACHINES[machine]))}, indent=1) + "\n"
-
-
 KINDS = {"allocation": (allocation, "csv", (10, 60, 200)), "spilling": (spilling, "csv", (10, 25, 60)),
          "order": (order, "json", (3, 4, 6)), 
          "binding": (binding, "json", (10, 60, 400)), "groups": (groups, "json", (10, 60, 200)),
-         "partition": (partition, "json", (10, 40, 120)), "tiling": (tiling, "json", (6, 9, 12))}
+         "partition": (partition, "json", (10, 40, 120))}
 # Of these the rest of the 20 is of networks: written by dsasched, or listed here.
-SEEDS = {"binding": range(10), "groups": range(10), "tiling": range(12)}
-NAMED = [("resnet50-conv1-b4", "stcp920"), ("resnet50-conv3x3-b4", "a100"), ("resnet50-down-b8", "tpu-v4i"), ("vgg16-conv3-b1", "wormhole-n150"),
-         ("bert-ffn-b8", "stcp920"), ("bert-scores-b8", "a100"), ("gpt3-ffn", "tpu-v4i"), ("llama2-7b-decode", "a100")]
+SEEDS = {"binding": range(10), "groups": range(10)}
 
 
 def load(csv):
@@ -188,8 +144,6 @@ def main(args):
             os.makedirs(os.path.join(args[1], kind), exist_ok=True)
             seeds = SEEDS.get(kind, range(20))
             made = [(f"g{n}-{k}", n, k) for k in seeds for n in (sizes[k * 3 // len(seeds)],)]
-            if kind == "tiling":
-                made += [(f"{k}-{m}", k, m) for k, m in NAMED]
             for name, n, k in made:
                 text = make(n, k)
                 if kind == "spilling":  # the capacity is in the name
@@ -199,7 +153,7 @@ def main(args):
         return
     if len(args) != 3 or args[0] not in KINDS:
         sys.exit(__doc__)
-    sys.stdout.write(KINDS[args[0]][0](*args[1:] if args[1] in KERNELS else map(int, args[1:])))
+    sys.stdout.write(KINDS[args[0]][0](*map(int, args[1:])))
 
 
 main(sys.argv[1:])

@@ -19,7 +19,7 @@ func init() {
 
 func newConvert() *cobra.Command {
 	cmd := command("convert")
-	cmd.Args = oneArg("FILE", "give a file of ZigZag, Stream or AccelForge, or a plan of XLA, TFLite Micro, Vela or tt-mlir")
+	cmd.Args = oneArg("FILE", "give a file of ZigZag, Stream or AccelForge, or a plan of XLA, TFLite Micro or tt-mlir")
 	cmd.ValidArgsFunction = completeFile("yaml", "yml", "txt", "log", "json")
 	asJSON := addJSON(cmd)
 	out := addFile(cmd, "o out", "write the accelerator, the buffers or the plan to this `file`", ".yaml", ".yml", ".csv",

@@ -27,7 +27,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/partition"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/split"
-	"github.com/dsasched/dsasched/formulation/tiling"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/certificate"
 	"github.com/dsasched/dsasched/internal/safefile"
@@ -74,7 +73,6 @@ var benchKinds = []struct {
 			return r.Choice, r.Bound, nil
 		})},
 	{"partition", "json", "json", "largest load of a device", partition.Methods(), benchPartition},
-	{"tiling", "json", "json", "picoseconds of the stated form", tiling.KernelMethods(), benchTiling},
 	{"network", "json", "json", "picoseconds, simulated", variantMethods(), benchNetwork},
 }
 
@@ -461,23 +459,6 @@ func benchPartition(ctx context.Context, file string, data []byte, method string
 	}
 	b, err := json.Marshal(map[string]any{"devices": r.Devices})
 	return benchAnswer{r.MaxLoad, wholeBound(r.Bound), append(b, '\n')}, err
-}
-
-func benchTiling(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
-	k, err := tiling.ReadKernel(file, data)
-	if err != nil {
-		return benchAnswer{}, err
-	}
-	r, err := tiling.SolveKernel(ctx, k, method, tiling.KernelOptions{TimeLimit: l.limit})
-	if err != nil || r.Nest == nil {
-		return benchAnswer{cost: math.Inf(1)}, err
-	}
-	ps, err := k.Time(r.Nest)
-	if err != nil {
-		return benchAnswer{}, err
-	}
-	b, err := json.Marshal(r.Nest)
-	return benchAnswer{float64(ps), r.Bound, append(b, '\n')}, err
 }
 
 // benchInstance is a whole network as an instance: a certificate without a schedule.

@@ -26,7 +26,6 @@ type dump struct {
 type field struct {
 	from, to int
 	buffer   int
-	write    func(offset int64) string
 }
 
 const maxDump = 64 << 20
@@ -35,8 +34,8 @@ var xlaPlan = regexp.MustCompile(`(?m)^allocation \d+: size `)
 
 // ReadDump reads a plan as one of these tools prints it: XLA (a buffer assignment, with its live ranges in the same
 // file or in ranges: the largest allocation of temporaries), TensorFlow Lite for Microcontrollers (lines of
-// PrintMemoryPlan), Vela (the table of --verbose-allocation) and tt-mlir (a problem of its planner as JSON: what it
-// placed in scratch). In all of them lifetimes end with the last use.
+// PrintMemoryPlan) and tt-mlir (a problem of its planner as JSON: what it placed in scratch). In all of them lifetimes
+// end with the last use.
 func ReadDump(file string, text, ranges string) (*dump, error) {
 	if len(text) > maxDump || len(ranges) > maxDump {
 		return nil, fmt.Errorf("%s: more than %d bytes", file, maxDump)
@@ -49,17 +48,14 @@ func ReadDump(file string, text, ranges string) (*dump, error) {
 		err = d.xla(file, text, ranges)
 	case micro.MatchString(text):
 		d.Tool = "TFLite Micro"
-		err = d.rows(file, micro, 10)
-	case vela.MatchString(text):
-		d.Tool = "Vela"
-		err = d.rows(file, vela, 0)
+		err = d.rows(file)
 	case strings.HasPrefix(strings.TrimSpace(text), "{") && strings.Contains(text, `"requests"`):
 		d.Tool = "tt-mlir"
 		err = d.planner(file, text)
 	default:
 		return nil,
 			fmt.Errorf(
-				"%s: no plan of XLA (allocation N: size ...), TFLite Micro (size=..., offset=..., first_used=...), Vela (start - end: address - address: size) or tt-mlir (requests)", file)
+				"%s: no plan of XLA (allocation N: size ...), TFLite Micro (size=..., offset=..., first_used=...) or tt-mlir (requests)", file)
 	}
 	if err != nil {
 		return nil, err
@@ -85,7 +81,7 @@ func (d *dump) WithOffsets(offsets []int64) (string, error) {
 	at := 0
 	for _, s := range d.spans {
 		out.WriteString(d.text[at:s.from])
-		out.WriteString(s.write(offsets[s.buffer]))
+		out.WriteString(strconv.FormatInt(offsets[s.buffer], 10))
 		at = s.to
 	}
 	out.WriteString(d.text[at:])
@@ -100,13 +96,10 @@ var (
 
 	// letter, id, size, offset, first and last use
 	micro = regexp.MustCompile(`(?m)\(id=(\d+)\): size=(\d+), offset=(-?\d+), first_used=(\d+) last_used=(\d+)`)
-	// start, end, first and last address, size, usage, purpose and name
-	vela = regexp.MustCompile(
-		`(?m)^ *(\d+) - +(\d+): +(0x[0-9a-f]+) - +(0x[0-9a-f]+): +(\d+): +\d+ *: *([^:\n]*?) *: *([^\n]*?)\r?$`)
 )
 
-func number(file, what, s string, base int) (int64, error) {
-	n, err := strconv.ParseInt(strings.TrimPrefix(s, "0x"), base, 64)
+func number(file, what, s string) (int64, error) {
+	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %s is %s, expected a number of 64 bits", file, what, s)
 	}
@@ -124,8 +117,6 @@ func (d *dump) name(s string, taken map[string]bool) string {
 	}
 }
 
-func plain(offset int64) string { return strconv.FormatInt(offset, 10) }
-
 // xla reads the largest allocation of temporaries. Values that share an offset while both live are one buffer: what
 // a loop carries has several names.
 func (d *dump) xla(file, text, ranges string) error {
@@ -142,11 +133,11 @@ func (d *dump) xla(file, text, ranges string) error {
 	}
 	live := map[string]Interval{}
 	for _, m := range xlaRange.FindAllStringSubmatch(ranges, -1) {
-		first, err := number(file, "the live range of "+m[1], m[2], 10)
+		first, err := number(file, "the live range of "+m[1], m[2])
 		if err != nil {
 			return err
 		}
-		last, err := number(file, "the live range of "+m[1], m[3], 10)
+		last, err := number(file, "the live range of "+m[1], m[3])
 		if err != nil {
 			return err
 		}
@@ -155,7 +146,7 @@ func (d *dump) xla(file, text, ranges string) error {
 	heads := xlaAllocation.FindAllStringSubmatchIndex(text, -1)
 	best, size := -1, int64(-1)
 	for i, h := range heads {
-		n, err := number(file, "the size of an allocation", text[h[4]:h[5]], 10)
+		n, err := number(file, "the size of an allocation", text[h[4]:h[5]])
 		if err != nil {
 			return err
 		}
@@ -185,11 +176,11 @@ func (d *dump) xla(file, text, ranges string) error {
 	}
 	for _, m := range xlaValue.FindAllStringSubmatchIndex(text[begin:end], -1) {
 		at := func(k int) string { return text[begin+m[2*k] : begin+m[2*k+1]] }
-		bytes, err := number(file, "a size", at(3), 10)
+		bytes, err := number(file, "a size", at(3))
 		if err != nil {
 			return err
 		}
-		offset, err := number(file, "an offset", at(4), 10)
+		offset, err := number(file, "an offset", at(4))
 		if err != nil {
 			return err
 		}
@@ -215,7 +206,7 @@ func (d *dump) xla(file, text, ranges string) error {
 			d.Problem.Buffers = append(d.Problem.Buffers,
 				Buffer{ID: d.name(at(2), taken), Lifetime: life, Size: bytes, Hint: &offset, Alignment: alignment(offset, 64)})
 		}
-		d.spans = append(d.spans, field{begin + m[8], begin + m[9], same, plain})
+		d.spans = append(d.spans, field{begin + m[8], begin + m[9], same})
 	}
 	if joined > 0 {
 		d.Notes = append(d.Notes,
@@ -247,59 +238,28 @@ func (d *dump) aligned() error {
 	return nil
 }
 
-// rows reads a plan with a line for each buffer: of Vela (base 0) lines of one live range are alike but for purpose and
-// name.
-func (d *dump) rows(file string, line *regexp.Regexp, base int) error {
-	taken := map[string]bool{}
-	index := map[string]int{}
-	for _, at := range line.FindAllStringSubmatchIndex(d.text, -1) {
-		var m []string
-		for k := 1; k < len(at)/2; k++ {
-			m = append(m, d.text[at[2*k]:at[2*k+1]])
-		}
-		var n [5]int64 // first, last, offset, end or 0, size
-		order, bases := [5]int{3, 4, 2, -1, 1}, [5]int{10, 10, 10, 10, 10}
-		id := "t" + m[0]
-		if base == 0 {
-			order, bases, id = [5]int{0, 1, 2, 3, 4}, [5]int{10, 10, 16, 16, 10}, m[6]
-		}
-		for k, o := range order {
-			if o < 0 {
-				continue
-			}
+// rows reads a plan with a line for each buffer, as TFLite Micro prints it.
+func (d *dump) rows(file string) error {
+	taken, known := map[string]bool{}, map[[5]int64]int{}
+	for _, at := range micro.FindAllStringSubmatchIndex(d.text, -1) {
+		var n [5]int64 // id, size, offset, first and last use
+		for k := range n {
 			var err error
-			if n[k], err = number(file, "a number of "+id, m[o], bases[k]); err != nil {
+			if n[k], err = number(file, "a number of a buffer", d.text[at[2*k+2]:at[2*k+3]]); err != nil {
 				return err
 			}
 		}
-		if base == 0 {
-			n[4] = n[3] - n[2] // the room, rounded up
-		}
 		if n[2] < 0 {
-			return fmt.Errorf("%s: buffer %s has offset %d, expected one of a finished plan", file, id, n[2])
+			return fmt.Errorf("%s: buffer t%d has offset %d, expected one of a finished plan", file, n[0], n[2])
 		}
-		unique := fmt.Sprint(id, n)
-		if base == 0 {
-			unique = fmt.Sprint(n)
-		}
-		i, known := index[unique]
-		if !known {
+		i, there := known[n]
+		if !there {
 			i = len(d.Problem.Buffers)
-			index[unique] = i
-			d.Problem.Buffers = append(d.Problem.Buffers,
-				Buffer{ID: d.name(id, taken), Lifetime: Interval{n[0], n[1] + 1}, Size: n[4], Hint: &n[2],
-					Alignment: alignment(n[2], 16)})
+			known[n] = i
+			d.Problem.Buffers = append(d.Problem.Buffers, Buffer{ID: d.name(fmt.Sprint("t", n[0]), taken),
+				Lifetime: Interval{n[3], n[4] + 1}, Size: n[1], Hint: &n[2], Alignment: alignment(n[2], 16)})
 		}
-		k := 3
-		write := plain
-		if base == 0 {
-			write = func(o int64) string { return fmt.Sprintf("%#x", o) }
-			size := n[4]
-			d.spans = append(d.spans, field{at[6], at[7], i, write},
-				field{at[8], at[9], i, func(o int64) string { return fmt.Sprintf("%#x", o+size) }})
-			continue
-		}
-		d.spans = append(d.spans, field{at[2*k], at[2*k+1], i, write})
+		d.spans = append(d.spans, field{at[6], at[7], i})
 	}
 	return d.aligned()
 }
@@ -337,7 +297,7 @@ func (d *dump) planner(file, text string) error {
 			if q[4] < 0 {
 				return fmt.Errorf("%s: request %d has offset %d, expected one of a finished plan", file, r, q[4])
 			}
-			d.spans = append(d.spans, field{from + m[10], from + m[11], len(d.Problem.Buffers), plain})
+			d.spans = append(d.spans, field{from + m[10], from + m[11], len(d.Problem.Buffers)})
 			d.Problem.Buffers = append(d.Problem.Buffers,
 				Buffer{ID: fmt.Sprintf("v%d.%d", v, k), Lifetime: Interval{q[1], q[2] + 1}, Size: q[3], Hint: &q[4],
 					Alignment: alignment(q[4], 32)})

@@ -42,14 +42,6 @@ HloLiveRange (max 9):
 1 (id=1): size=256, offset=256, first_used=2 last_used=7
 2 (id=2): size=384, offset=512, first_used=5 last_used=9
 `,
-	"Vela": `###############################################################################
-Memory Allocation for subgraph main
-Start Time -   End Time: Start Addr -   End Addr: Tensor Size: Memory Usage: Tensor Purpose : Tensor Name
-         1 -          3:        0x0 -      0x100:         250:          512: FeatureMap     : a
-         2 -          7:      0x100 -      0x200:         256:          512: FeatureMap     : b, the first
-         2 -          7:      0x100 -      0x200:         256:          512: FeatureMap     : b, by another name
-         5 -          9:      0x200 -      0x380:         384:          896: FeatureMap     : c
-`,
 	"tt-mlir": `{
   "variables" : [
     {"placement" : "scratch", "bound" : false, "domain" : {"scratch" : [0], "spill" : [1]}},
@@ -67,7 +59,7 @@ Start Time -   End Time: Start Addr -   End Addr: Tensor Size: Memory Usage: Ten
 `,
 }
 
-// All four have one problem in them, whose best plan is 640: behind the text's plan of 896 once offsets
+// All three have one problem in them, whose best plan is 640: behind the text's plan of 896 once offsets
 // are put back.
 func TestDumps(t *testing.T) {
 	for tool, text := range dumps {
