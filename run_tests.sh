@@ -42,7 +42,7 @@ staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # Packages that start goroutines are tested with the race detector, which takes 5 to 15
 # times as long. Patterns as for go list.
-race=(./internal/harness ./formulation/highs ./formulation/solve ./model/network)
+race=(./experiments/harness ./formulation/highs ./formulation/solve ./model/network)
 if [[ -n $full ]]; then
 	race+=(./experiments/...)
 	export DSASCHED_FULL=1

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/internal/ablation"
 	"github.com/dsasched/dsasched/experiments/internal/beside"
 	"github.com/dsasched/dsasched/experiments/internal/loops"
@@ -20,7 +21,6 @@ import (
 	"github.com/dsasched/dsasched/experiments/internal/roofline"
 	"github.com/dsasched/dsasched/experiments/internal/timeline"
 	"github.com/dsasched/dsasched/experiments/internal/tuning"
-	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/systems"
 )

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/internal/report"
-	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/page"
+	"github.com/dsasched/dsasched/plots/page"
 )
 
 func TestRunArguments(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/server"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -36,7 +36,7 @@ func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, o
 			opt.Clusters.Name(), OverBatch.Name(), OverKinds)
 	}
 	if spec.Chips != nil && spec.Chips.Torus != nil {
-		return nil, server.NotAllToAll(spec.Chips)
+		return nil, chips.NotAllToAll(spec.Chips)
 	}
 	opt.times = cmp.Or(opt.times, opt.Times)
 	return decide(ctx, &schedule.Schedule{Graph: g, Spec: spec}, -1, r, opt)

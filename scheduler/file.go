@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/hardware/lower"
-	"github.com/dsasched/dsasched/internal/schedulefile"
-	"github.com/dsasched/dsasched/internal/server"
+	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
 // Opened is a schedule from a file with its accelerator.
@@ -31,7 +31,7 @@ func Open(path, accelerator string) (*Opened, error) {
 		return nil, err
 	}
 	o := &Opened{Path: path, File: f}
-	if accelerator == "" && !slices.Contains(slices.Concat(hardware.Presets(), server.Presets()), f.Hardware.Name) {
+	if accelerator == "" && !slices.Contains(slices.Concat(hardware.Presets(), chips.Presets()), f.Hardware.Name) {
 		return nil, fmt.Errorf("%s: hardware.name: found %q, which is not built in: give the file of its "+
 			"description with --hardware", path, f.Hardware.Name)
 	}

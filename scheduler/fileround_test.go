@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
 // A file has the values of settings of the table that the recipe does not say, so that a new row changes no file; and

@@ -2,9 +2,9 @@ package scheduler
 
 import (
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/simplify"
 )
 
 // rewritten is the graph that oneKernel schedules: an operator for each attention, scans and group normalisations in

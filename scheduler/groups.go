@@ -8,9 +8,9 @@ import (
 	"strconv"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/heuristics/astitch"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
-	"github.com/dsasched/dsasched/internal/heuristics/astitch"
-	"github.com/dsasched/dsasched/internal/heuristics/tvm"
+	"github.com/dsasched/dsasched/heuristics/tvm"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )

@@ -2,7 +2,7 @@ package scheduler
 
 import (
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/server"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model/network"
 )
 
@@ -14,4 +14,4 @@ func OpenNetwork(name string) (network.Network, error) {
 
 // OpenMachine finds an accelerator, or a machine of several, by the name of a preset or the
 // path of a YAML file.
-func OpenMachine(name string) (*hardware.Spec, error) { return server.LoadMachine(name) }
+func OpenMachine(name string) (*hardware.Spec, error) { return chips.LoadMachine(name) }

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/dsasched/dsasched/formulation/binding"
-	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
 // shared holds the common work of several recipes for a network: drafts up to the same stage,

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/heuristics/ansor"
-	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
 )

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Provides Chromium, in which tests open the report page (internal/page), from
+# Provides Chromium, in which tests open the report page (plots/page), from
 # the distribution's packages. Says and does nothing if it is there. Where it can't
 # be had, it says why and fails; the tests that need it are then skipped, unless
 # DSASCHED_BROWSER=required, with which they fail.

@@ -5,7 +5,7 @@
 package systems
 
 import (
-	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/systems/astitchgpu/stitching"
 	"github.com/dsasched/dsasched/systems/llm/traffic"
 	"github.com/dsasched/dsasched/systems/mofang/balancing"

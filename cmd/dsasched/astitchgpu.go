@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/internal/simt"
+	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/systems/astitchgpu/kernels"
 )
 

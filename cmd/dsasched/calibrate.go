@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/experiments/calibration"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/calibration"
 	"github.com/dsasched/dsasched/internal/safefile"
 )
 

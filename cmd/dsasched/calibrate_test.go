@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/internal/calibration"
+	"github.com/dsasched/dsasched/experiments/calibration"
 )
 
 // The residuals of the built-in accelerator, as text and as JSON.

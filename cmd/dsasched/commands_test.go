@@ -16,8 +16,8 @@ import (
 	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/server"
-	"github.com/dsasched/dsasched/internal/simt"
+	"github.com/dsasched/dsasched/hardware/chips"
+	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
@@ -293,7 +293,7 @@ func TestListsAreComplete(t *testing.T) {
 	for _, m := range append(machines.SIMT, machines.Several...) {
 		got = append(got, fmt.Sprint(m["name"]))
 	}
-	if want := slices.Concat(hardware.Presets(), simt.Presets(), server.Presets()); !slices.Equal(got, want) {
+	if want := slices.Concat(hardware.Presets(), simt.Presets(), chips.Presets()); !slices.Equal(got, want) {
 		t.Errorf("hardware %v, want %v", got, want)
 	}
 	got = nil

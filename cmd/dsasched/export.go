@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/simplify"
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/onnx"
+	"github.com/dsasched/dsasched/model/simplify"
 )
 
 type exportJSON struct {

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/server"
-	"github.com/dsasched/dsasched/internal/simt"
+	"github.com/dsasched/dsasched/hardware/chips"
+	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/model"
 )
 
@@ -17,7 +17,7 @@ func newHardware() *cobra.Command {
 	var asYAML bool
 	cmd := command("hardware")
 	cmd.Args = atMostOneArg("accelerator")
-	cmd.ValidArgsFunction = completeOne(slices.Concat(hardware.Presets(), simt.Presets(), server.Presets()),
+	cmd.ValidArgsFunction = completeOne(slices.Concat(hardware.Presets(), simt.Presets(), chips.Presets()),
 		cobra.ShellCompDirectiveDefault)
 	asJSON := addJSON(cmd)
 	cmd.Flags().BoolVar(&asYAML, "yaml", false, "print the YAML file of a built-in accelerator")
@@ -31,8 +31,8 @@ func newHardware() *cobra.Command {
 			read := hardware.PresetYAML
 			if slices.Contains(simt.Presets(), args[0]) {
 				read = simt.PresetYAML
-			} else if slices.Contains(server.Presets(), args[0]) {
-				read = server.PresetYAML
+			} else if slices.Contains(chips.Presets(), args[0]) {
+				read = chips.PresetYAML
 			}
 			text, err := read(args[0])
 			if err != nil {
@@ -45,8 +45,8 @@ func newHardware() *cobra.Command {
 				return err
 			}
 			return emit(cmd, *asJSON, m, func(b *bytes.Buffer) { writeSIMT(b, m) })
-		case len(args) == 1 && slices.Contains(server.Presets(), args[0]):
-			n, err := server.Load(args[0])
+		case len(args) == 1 && slices.Contains(chips.Presets(), args[0]):
+			n, err := chips.Load(args[0])
 			if err != nil {
 				return err
 			}
@@ -67,7 +67,7 @@ func newHardware() *cobra.Command {
 		var answer struct {
 			Hardware []*hardware.Sheet `json:"hardware"`
 			SIMT     []*simt.Machine   `json:"simt"`
-			Several  []*server.Server  `json:"several"`
+			Several  []*chips.Server   `json:"several"`
 		}
 		var rows, simtRows, severalRows, descriptions [][]string
 		for _, name := range hardware.Presets() {
@@ -91,8 +91,8 @@ func newHardware() *cobra.Command {
 				unit(m.DRAM.BytesPerSecond, "B/s"), duration(m.LaunchSeconds)})
 			descriptions = append(descriptions, []string{m.Name, m.Description})
 		}
-		for _, name := range server.Presets() {
-			n, err := server.Load(name)
+		for _, name := range chips.Presets() {
+			n, err := chips.Load(name)
 			if err != nil {
 				return err
 			}
@@ -113,7 +113,7 @@ func newHardware() *cobra.Command {
 	return cmd
 }
 
-func link(n *server.Server) string {
+func link(n *chips.Server) string {
 	text := fmt.Sprintf("%s, latency %s", unit(n.LinkBytesPerSecond, "B/s"), duration(n.LinkSeconds))
 	if n.Torus != nil {
 		text += ", " + (&hardware.Chips{Torus: n.Torus}).Network()

@@ -9,8 +9,8 @@ import (
 
 	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/server"
-	"github.com/dsasched/dsasched/internal/simt"
+	"github.com/dsasched/dsasched/hardware/chips"
+	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -163,7 +163,7 @@ func TestCompletion(t *testing.T) {
 			[]string{"first-fit", "best-fit", "longest-lifetime", "largest-first", "ilp", "search"}, ":4"},
 		{[]string{"solve", "allocate", ""}, []string{"csv"}, ":8"},
 		{[]string{"serve", ""}, []string{"csv"}, ":8"},
-		{[]string{"hardware", ""}, slices.Concat(hardware.Presets(), simt.Presets(), server.Presets()), ":0"},
+		{[]string{"hardware", ""}, slices.Concat(hardware.Presets(), simt.Presets(), chips.Presets()), ":0"},
 		{[]string{"schedule", "--hardware", ""}, hardware.Presets(), ":0"},
 		{[]string{"schedule", "--variant", ""}, variants, ":4"},
 		{[]string{"schedule", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16", "f8", "i8"}, ":4"},

@@ -12,8 +12,8 @@ import (
 	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
-	"github.com/dsasched/dsasched/internal/structure"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/structure"
 	"github.com/dsasched/dsasched/plots"
 )
 

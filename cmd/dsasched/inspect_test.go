@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/experiments"
-	"github.com/dsasched/dsasched/internal/structure"
+	"github.com/dsasched/dsasched/model/structure"
 )
 
 // What blocks and stages say must add up to what the whole says.

@@ -13,8 +13,8 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/internal/safefile"
-	"github.com/dsasched/dsasched/internal/server"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/systems/llm"
@@ -67,9 +67,9 @@ func newServe() *cobra.Command {
 	addChoice(cmd, decoder, "model", "decoder: "+strings.Join(decoder.words, ", "))
 	dtype := addNumbers(cmd)
 	machine := cmd.Flags().String("hardware", "stcp920", "built-in accelerator, machine of several chips, or YAML `file`")
-	completeFlag(cmd, "hardware", cobra.FixedCompletions(append(hardware.Presets(), server.Presets()...),
+	completeFlag(cmd, "hardware", cobra.FixedCompletions(append(hardware.Presets(), chips.Presets()...),
 		cobra.ShellCompDirectiveDefault))
-	chips := chipFlags{machine, addScheduler(cmd, "the parts")}
+	flags := chipFlags{machine, addScheduler(cmd, "the parts")}
 	policy := &choice{kind: "POLICY"}
 	for _, p := range serving.Policies() {
 		policy.words = append(policy.words, cobra.CompletionWithDesc(p.Name, p.Description))
@@ -121,7 +121,7 @@ func newServe() *cobra.Command {
 				return err
 			}
 		} else {
-			spec, recipe, err := chips.open()
+			spec, recipe, err := flags.open()
 			if err != nil {
 				return err
 			}

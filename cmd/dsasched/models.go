@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/internal/structure"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/structure"
 	"github.com/dsasched/dsasched/model/zoo"
 )
 

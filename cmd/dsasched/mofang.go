@@ -10,8 +10,8 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/internal/safefile"
-	"github.com/dsasched/dsasched/internal/server"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/systems/mofang/balance"
 	"github.com/dsasched/dsasched/systems/mofang/pipelining"
@@ -136,7 +136,7 @@ func newPipeline() *cobra.Command {
 	f := addSolver(cmd, balance.PipelineMethods(), "`file` to write the JSON to as well")
 	defaultMethod(cmd, f, "mofang")
 	machine := cmd.Flags().String("server", "v100x16", "built-in machine of several devices or YAML `file`")
-	completeFlag(cmd, "server", cobra.FixedCompletions(server.Presets(), cobra.ShellCompDirectiveDefault))
+	completeFlag(cmd, "server", cobra.FixedCompletions(chips.Presets(), cobra.ShellCompDirectiveDefault))
 	devices, batch := &number{value: 4, min: 1}, &number{value: 256, min: 1}
 	cmd.Flags().Var(devices, "devices", "number of devices")
 	cmd.Flags().Var(batch, "batch", "batch size of a training step")
@@ -157,7 +157,7 @@ func newPipeline() *cobra.Command {
 		if max(devices.value, batch.value, replicas.value) > math.MaxInt32 {
 			return usagef("--devices, --batch and --replicas are at most %d", math.MaxInt32)
 		}
-		n, err := server.Load(*machine)
+		n, err := chips.Load(*machine)
 		if err == nil {
 			err = n.AllToAll()
 		}

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/internal/recording"
-	"github.com/dsasched/dsasched/internal/schedulefile"
-	"github.com/dsasched/dsasched/internal/structure"
-	"github.com/dsasched/dsasched/internal/trace"
+	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/model/structure"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/plots/recording"
+	"github.com/dsasched/dsasched/plots/trace"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/picture"
 )

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/dsasched/dsasched/experiments"
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/internal/harness"
 )
 
 // How often progress is shown: a line that is drawn over itself may change often, one

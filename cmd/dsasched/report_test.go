@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/internal/page"
+	"github.com/dsasched/dsasched/plots/page"
 )
 
 func TestReportPage(t *testing.T) {

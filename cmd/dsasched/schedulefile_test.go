@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/internal/schedulefile"
+	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
 )

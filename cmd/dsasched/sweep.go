@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/experiments/explore"
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/explore"
-	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
 )

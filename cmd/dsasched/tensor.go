@@ -11,7 +11,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/sharding"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/server"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
@@ -21,12 +21,12 @@ func newTensor() *cobra.Command {
 	cmd := command("solve tensor")
 	takesModelAs(cmd, "NETWORK")
 	f := addSolver(cmd, sharding.Methods(), "`file` to write the JSON to as well")
-	chips := addChips(cmd, "the pieces")
+	flags := addChips(cmd, "the pieces")
 	batch := &number{value: 1, min: 1}
 	cmd.Flags().Var(batch, "batch", "batch size, of all chips together")
 	read := addNetwork(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		spec, recipe, err := chips.open()
+		spec, recipe, err := flags.open()
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ type chipFlags struct {
 func addChips(cmd *cobra.Command, scheduled string) chipFlags {
 	f := chipFlags{cmd.Flags().String("hardware", "stcp920x4", "built-in machine of several chips or YAML `file`"),
 		addScheduler(cmd, scheduled)}
-	completeFlag(cmd, "hardware", cobra.FixedCompletions(server.Presets(), cobra.ShellCompDirectiveDefault))
+	completeFlag(cmd, "hardware", cobra.FixedCompletions(chips.Presets(), cobra.ShellCompDirectiveDefault))
 	return f
 }
 
@@ -72,7 +72,7 @@ func addScheduler(cmd *cobra.Command, scheduled string) *choice {
 }
 
 func (f chipFlags) open() (spec *hardware.Spec, recipe scheduler.Recipe, err error) {
-	if spec, err = server.LoadMachine(*f.hardware); err == nil {
+	if spec, err = chips.LoadMachine(*f.hardware); err == nil {
 		recipe, err = scheduler.Lookup(f.variant.value)
 	}
 	return spec, recipe, err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/internal/recording"
+	"github.com/dsasched/dsasched/plots/recording"
 	"github.com/dsasched/dsasched/scheduler"
 )
 

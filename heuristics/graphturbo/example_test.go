@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
-	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/model/zoo"
 )
 

@@ -19,12 +19,12 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/grain"
 	"github.com/dsasched/dsasched/internal/safefile"
-	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/internal/strict"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 )
 

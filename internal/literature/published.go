@@ -4,7 +4,7 @@ import (
 	"bytes"
 	_ "embed" // published.yaml
 
-	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/experiments/harness"
 	"go.yaml.in/yaml/v3"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/harness/harnesstest"
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 )
 
 func parse(t *testing.T, s string) float64 {

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/dsasched/dsasched/internal/grain"
-	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/grain"
+	"github.com/dsasched/dsasched/model/simplify"
 )
 
 // shared is where the ONNX files stand beside the project; they are no part of it.

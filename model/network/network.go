@@ -16,10 +16,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/dsasched/dsasched/internal/grain"
-	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/onnx"
+	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/model/stablehlo"
 	"github.com/dsasched/dsasched/model/zoo"
 )

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/model/zoo"
 )
 

@@ -16,8 +16,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/simplify"
 )
 
 // shared finds the files that lie beside the project.

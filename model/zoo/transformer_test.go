@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/simplify"
 )
 
 type builder = func(string, Options) (*model.Graph, error)

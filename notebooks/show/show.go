@@ -11,8 +11,8 @@ import (
 	"github.com/janpfeifer/gonb/gonbui"
 
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
-	"github.com/dsasched/dsasched/internal/structure"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/structure"
 	"github.com/dsasched/dsasched/plots"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
 // What a recipe decides gives its schedule again, to the picosecond: as the decisions of a plan, out of a file, and as

@@ -10,7 +10,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/server"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
@@ -26,7 +26,7 @@ func olmoe(t *testing.T, preset string) (scheduler.Recipe, *zoo.Mixture, *hardwa
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine, err := server.LoadMachine(preset)
+	machine, err := chips.LoadMachine(preset)
 	if err != nil {
 		t.Fatal(err)
 	}

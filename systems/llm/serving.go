@@ -7,9 +7,9 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/sharding"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/systems/llm/serving"

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/internal/server"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
@@ -21,7 +21,7 @@ func TestServingTimes(t *testing.T) {
 	}
 	limits := serving.Limits{Batch: 1, Tokens: 32, Chunk: 32, Grain: 16}
 	alone := func(machine string, trace []serving.Request) (*serving.Times, int64) {
-		spec, err := server.LoadMachine(machine)
+		spec, err := chips.LoadMachine(machine)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestServingTimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := server.LoadMachine("stcp920")
+	spec, err := chips.LoadMachine("stcp920")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/ansor"
-	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/scheduler"
 	_ "github.com/dsasched/dsasched/scheduler/search" // for the variant best
 )

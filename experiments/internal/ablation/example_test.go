@@ -3,8 +3,8 @@ package ablation_test
 import (
 	"fmt"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/internal/ablation"
-	"github.com/dsasched/dsasched/internal/harness"
 )
 
 func ExampleCheckMechanism() {

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/ansor"
-	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/heuristics/ansor"
-	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/plots"
 )
 

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/tiling"
 	"github.com/dsasched/dsasched/heuristics/ansor"
-	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/scheduler/search"
 )
 

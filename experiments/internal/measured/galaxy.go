@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/sharding"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/scheduler"
 )
 

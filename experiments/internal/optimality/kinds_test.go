@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/harness/harnesstest"
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 )
 
 // On SqueezeNet the exact choice of kinds is faster than the greedy one in the simulator, too, and the table has a row

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/model"
 )
 

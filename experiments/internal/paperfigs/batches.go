@@ -3,7 +3,7 @@ package paperfigs
 import (
 	"fmt"
 
-	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/plots"

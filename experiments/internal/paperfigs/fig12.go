@@ -6,8 +6,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/allocate"
-	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"

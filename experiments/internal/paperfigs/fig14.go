@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/plots"
 	"gonum.org/v1/gonum/stat"

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
-	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/literature"
-	"github.com/dsasched/dsasched/internal/structure"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/structure"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
 )

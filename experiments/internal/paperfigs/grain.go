@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dsasched/dsasched/internal/grain"
-	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/internal/literature"
+	"github.com/dsasched/dsasched/model/grain"
 	"gonum.org/v1/gonum/stat"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/scheduler"

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
-	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/harness/harnesstest"
 	"github.com/dsasched/dsasched/internal/literature"
 )
 

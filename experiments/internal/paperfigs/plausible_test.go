@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/experiments/harness"
 )
 
 // Checked against what must hold: perfect order has no width, an interval holds its

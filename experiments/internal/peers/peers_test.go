@@ -3,7 +3,7 @@ package peers
 import (
 	"context"
 	"encoding/json"
-	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/experiments/harness"
 	"testing"
 )
 

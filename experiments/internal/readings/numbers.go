@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/internal/literature"
 	"gonum.org/v1/gonum/stat"
 )

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/grain"
+	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
 	"go.yaml.in/yaml/v3"

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/page"
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/plots/page"
 )
 
 // Chapter is a part of the report with its experiments. A name that ends in "-" stands for

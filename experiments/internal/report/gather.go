@@ -15,10 +15,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/internal/timeline"
-	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/page"
 	"github.com/dsasched/dsasched/internal/safefile"
+	"github.com/dsasched/dsasched/plots/page"
 )
 
 // collection is the content of a folder of results, as both reports over all experiments

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/page"
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/plots/page"
 )
 
 func TestReportOverAll(t *testing.T) {

@@ -6,10 +6,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/tiling"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/scheduler"
 )
 

@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/harness/harnesstest"
 	"github.com/dsasched/dsasched/internal/literature"
-	"github.com/dsasched/dsasched/internal/recording"
+	"github.com/dsasched/dsasched/plots/recording"
 	"github.com/dsasched/dsasched/scheduler"
 )
 

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/harness/harnesstest"
 )
 
 // smallPortability takes little time and has all kinds of machines: with an LB, with

@@ -7,9 +7,9 @@ import (
 	"math"
 	"strings"
 
+	"github.com/dsasched/dsasched/experiments/calibration"
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/calibration"
-	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"

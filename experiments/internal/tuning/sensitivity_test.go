@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dsasched/dsasched/experiments/calibration"
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/calibration"
-	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/harness/harnesstest"
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/scheduler"
 )

@@ -1,6 +1,6 @@
 // Package kernels takes a network to the kernels of a SIMT machine: it brings the graph
-// to the frameworks' grain (package internal/grain), has a method make kernels of it, and
-// returns the checked and priced plan (package internal/fusion). It is for GPUs what
+// to the frameworks' grain (package model/grain), has a method make kernels of it, and
+// returns the checked and priced plan (package heuristics/fusion). It is for GPUs what
 // package scheduler is for accelerators.
 //
 // The methods are the rows of a table: AStitch, the fusions of XLA, TVM and TensorRT, a

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/internal/fusion"
-	"github.com/dsasched/dsasched/internal/heuristics/astitch"
-	"github.com/dsasched/dsasched/internal/simt"
+	"github.com/dsasched/dsasched/hardware/simt"
+	"github.com/dsasched/dsasched/heuristics/astitch"
+	"github.com/dsasched/dsasched/heuristics/fusion"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/systems/astitchgpu/stitch"
 )

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/internal/heuristics/astitch"
-	"github.com/dsasched/dsasched/internal/simt"
+	"github.com/dsasched/dsasched/hardware/simt"
+	"github.com/dsasched/dsasched/heuristics/astitch"
 	"github.com/dsasched/dsasched/model"
 )
 

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/internal/fusion"
-	"github.com/dsasched/dsasched/internal/simt"
+	"github.com/dsasched/dsasched/hardware/simt"
+	"github.com/dsasched/dsasched/heuristics/fusion"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/systems/astitchgpu/kernels"

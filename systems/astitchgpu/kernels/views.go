@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/dsasched/dsasched/internal/fusion"
+	"github.com/dsasched/dsasched/heuristics/fusion"
 	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/plots"

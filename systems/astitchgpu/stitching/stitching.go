@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/internal/fusion"
-	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/simt"
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/hardware/simt"
+	"github.com/dsasched/dsasched/heuristics/fusion"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"

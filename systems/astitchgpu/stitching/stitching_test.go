@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/harness/harnesstest"
-	"github.com/dsasched/dsasched/internal/simt"
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
+	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/systems/astitchgpu/kernels"
 )
 

@@ -23,8 +23,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dsasched/dsasched/internal/fusion"
-	"github.com/dsasched/dsasched/internal/simt"
+	"github.com/dsasched/dsasched/hardware/simt"
+	"github.com/dsasched/dsasched/heuristics/fusion"
 	"github.com/dsasched/dsasched/model"
 )
 

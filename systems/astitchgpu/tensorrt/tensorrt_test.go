@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/internal/fusion"
-	"github.com/dsasched/dsasched/internal/simt"
+	"github.com/dsasched/dsasched/hardware/simt"
+	"github.com/dsasched/dsasched/heuristics/fusion"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/systems/astitchgpu/tensorrt"
 )

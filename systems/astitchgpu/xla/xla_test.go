@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/internal/grain"
-	"github.com/dsasched/dsasched/internal/simt"
+	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/systems/astitchgpu/xla"
 )
 

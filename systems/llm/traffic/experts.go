@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/solve"
-	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/plots"

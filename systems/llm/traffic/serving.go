@@ -6,11 +6,11 @@ import (
 	"math"
 	"slices"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/server"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
@@ -230,7 +230,7 @@ func reportServing(e harness.Experiment, rows []served) (*harness.Report, error)
 
 // machineAndRecipe opens a machine of one or several chips; the recipe is the default.
 func machineAndRecipe(name string) (spec *hardware.Spec, recipe scheduler.Recipe, err error) {
-	if spec, err = server.LoadMachine(name); err == nil {
+	if spec, err = chips.LoadMachine(name); err == nil {
 		recipe, err = scheduler.Lookup(scheduler.Default)
 	}
 	return spec, recipe, err

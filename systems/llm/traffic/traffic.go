@@ -5,7 +5,7 @@ package traffic
 import (
 	"fmt"
 
-	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/experiments/harness"
 )
 
 // Experiments lists those of the package.

@@ -10,7 +10,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/partition"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/server"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/systems/mofang/layering"
@@ -130,7 +130,7 @@ func TestLastInceptionBlock(t *testing.T) {
 }
 
 func TestPipeline(t *testing.T) {
-	n, err := server.Load("v100x16")
+	n, err := chips.Load("v100x16")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestPipeline(t *testing.T) {
 // No plan is below the bound of its case, none that fits is below what exact finds, and exact takes no longer with
 // more devices, in 128 cases.
 func TestPipelineBounds(t *testing.T) {
-	n, err := server.Load("v100x16")
+	n, err := chips.Load("v100x16")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func TestPipelineBounds(t *testing.T) {
 // Mofang's stages are within a twentieth of the best and below GPipe's; devices that share stages and recomputation
 // only help, and what the search promises the simulator measures.
 func TestPipelineChoices(t *testing.T) {
-	n, err := server.Load("v100x16")
+	n, err := chips.Load("v100x16")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -352,7 +352,7 @@ func chainOf(t testing.TB) *Chain {
 	c := &Chain{Name: "two", Batch: 8, Names: []string{"a", "b"}, MemoryBytes: 1e9}
 	c.Costs = make([]pipelining.Cost, 2)
 	var err error
-	if c.Server, err = server.Load("v100x16"); err != nil {
+	if c.Server, err = chips.Load("v100x16"); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -434,7 +434,7 @@ func ExampleLayerOperators() {
 // Training steps divided over devices: proven, with colours and both passes contiguous,
 // and no worse than the other methods.
 func TestDivision(t *testing.T) {
-	s, err := server.Load("v100x16")
+	s, err := chips.Load("v100x16")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/server"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/systems/mofang"
@@ -33,7 +33,7 @@ type Chain struct {
 	Names       []string
 	Costs       []pipelining.Cost
 	MemoryBytes float64 // of a device
-	Server      *server.Server
+	Server      *chips.Server
 }
 
 // between is the straight line through the times of two numbers of samples, or proportional to the one.
@@ -47,7 +47,7 @@ func between(n0 int, t0 float64, n1 int, t1 float64) pipelining.Line {
 }
 
 // NewChain prices the operators of a network for training on the devices of a server.
-func NewChain(net network.Network, n *server.Server, batch int, efficiency float64) (*Chain, error) {
+func NewChain(net network.Network, n *chips.Server, batch int, efficiency float64) (*Chain, error) {
 	spec, err := hardware.Load(n.Device)
 	if err != nil {
 		return nil, err

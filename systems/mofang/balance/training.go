@@ -5,9 +5,9 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/partition"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/server"
-	"github.com/dsasched/dsasched/internal/training"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/training"
 	"github.com/dsasched/dsasched/systems/mofang/streams"
 )
 
@@ -19,7 +19,7 @@ import (
 // moving a result takes the link's latency and its bytes over the link. Memory has the
 // results of forward operators, and of each parameter the weight, its gradient and its
 // momentum.
-func Division(net *model.Graph, s *server.Server, devices int, efficiency float64) (*partition.Problem, error) {
+func Division(net *model.Graph, s *chips.Server, devices int, efficiency float64) (*partition.Problem, error) {
 	if devices < 1 || devices > s.Devices {
 		return nil, fmt.Errorf("%s: found %d devices, expected 1 to %d, which %s has", net.Name, devices, s.Devices, s.Name)
 	}

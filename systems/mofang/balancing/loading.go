@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/server"
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
@@ -25,7 +25,7 @@ const (
 )
 
 // trainRate is the number of images a device trains on in a second.
-func trainRate(name string, n *server.Server, batch int) (float64, error) {
+func trainRate(name string, n *chips.Server, batch int) (float64, error) {
 	net, err := network.Open(name, network.Options{DType: model.F32})
 	if err != nil {
 		return 0, err
@@ -42,7 +42,7 @@ func trainRate(name string, n *server.Server, batch int) (float64, error) {
 }
 
 // loading is the data side of training at a rate.
-func loading(n *server.Server, rate float64, batch int) *pipelining.Loading {
+func loading(n *chips.Server, rate float64, batch int) *pipelining.Loading {
 	l := &pipelining.Loading{ItemSeconds: n.Host.ItemSeconds, TrainSeconds: float64(batch) / rate, Batch: batch}
 	for _, s := range n.Host.Speedups {
 		l.Speedups = append(l.Speedups, pipelining.Speedup(s))
@@ -85,7 +85,7 @@ func threads(name, net string, figure, published int) harness.Experiment {
 	return harness.Single(name, fmt.Sprintf("threads that load data for %s, by trying all and by Mofang's rule", net),
 		fmt.Sprintf("%s§3.1 and Fig. %d", paper, figure), inputs,
 		func(context.Context) (threadTable, error) {
-			n, err := server.Load(machine)
+			n, err := chips.Load(machine)
 			if err != nil {
 				return threadTable{}, err
 			}
@@ -155,7 +155,7 @@ func rateTable(d *harness.Document, title, label string, rows []rateRow) {
 	d.Table(t)
 }
 
-func compare(n *server.Server, label int, rate float64, batch int) rateRow {
+func compare(n *chips.Server, label int, rate float64, batch int) rateRow {
 	l := loading(n, rate, batch)
 	best := choose(l)
 	all := l.Speedups[len(l.Speedups)-1]
@@ -175,7 +175,7 @@ func scaling() harness.Experiment {
 	return harness.Single("mofang-fig15", "ResNet-50 on 1 to 16 devices with chosen threads and with all",
 		paper+"§3.2 and Fig. 15", machine,
 		func(context.Context) (rows []rateRow, err error) {
-			n, err := server.Load(machine)
+			n, err := chips.Load(machine)
 			if err != nil {
 				return nil, err
 			}
@@ -197,7 +197,7 @@ func batches() harness.Experiment {
 	return harness.Single("mofang-fig16", "ResNet-50 on 16 devices by batch size, with chosen threads and with all",
 		paper+"§3.2 and Fig. 16", machine,
 		func(context.Context) (rows []rateRow, err error) {
-			n, err := server.Load(machine)
+			n, err := chips.Load(machine)
 			if err != nil {
 				return nil, err
 			}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/systems/mofang/balance"
 	"github.com/dsasched/dsasched/systems/mofang/streams"

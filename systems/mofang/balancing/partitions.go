@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/partition"
-	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/server"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/systems/mofang/balance"
@@ -85,7 +85,7 @@ func partitions() harness.Experiment {
 			for _, size := range sizes {
 				problems = append(problems, pipelineGraph(size[0], size[1], 1))
 			}
-			n, err := server.Load(machine)
+			n, err := chips.Load(machine)
 			if err != nil {
 				return nil, err
 			}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/systems/mofang"
 	"github.com/dsasched/dsasched/systems/mofang/devicepipe"

@@ -1,6 +1,6 @@
 package balancing
 
-import "github.com/dsasched/dsasched/internal/harness"
+import "github.com/dsasched/dsasched/experiments/harness"
 
 // Experiments lists those of the package, in the order of the paper's figures.
 func Experiments() []harness.Experiment {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/server"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/systems/mofang"
 	"github.com/dsasched/dsasched/systems/mofang/balance"
@@ -42,7 +42,7 @@ func stage(ctx context.Context, name string, devices int) (s staged, err error) 
 	if err != nil {
 		return s, err
 	}
-	fast, err := server.Load(machine)
+	fast, err := chips.Load(machine)
 	if err != nil {
 		return s, err
 	}

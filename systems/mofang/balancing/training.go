@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/dsasched/dsasched/internal/harness"
-	"github.com/dsasched/dsasched/internal/server"
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
@@ -139,7 +139,7 @@ func gains() harness.Experiment {
 			return rows, nil
 		},
 		func(d *harness.Document, rows []gain) {
-			n, err := server.Load(machine)
+			n, err := chips.Load(machine)
 			if err != nil {
 				d.Fail(err)
 				return
@@ -266,7 +266,7 @@ func energy() harness.Experiment {
 	return harness.Single("mofang-fig24", "time and energy of training Inception-v3: greedy, layered, layered and pipelined",
 		paper+"§3.6 and Fig. 24", machine,
 		func(ctx context.Context) (t energyTable, err error) {
-			n, err := server.Load(machine)
+			n, err := chips.Load(machine)
 			if err != nil {
 				return t, err
 			}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/simplify"
+	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/model/zoo"
 )
 

@@ -1,0 +1,99 @@
+package astitch
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/simplify"
+	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/tests/benchmarks"
+)
+
+// path reports whether one leads from part a to part b, over a third one if asked.
+func path(p *partition, a, b int, over bool) bool {
+	seen := map[int]bool{a: true}
+	for todo := []int{a}; len(todo) > 0; {
+		k := todo[0]
+		todo = todo[1:]
+		for _, n := range p.next(k) {
+			if n == b && (k != a || !over) {
+				return true
+			}
+			if n != b && !seen[n] {
+				seen[n] = true
+				todo = append(todo, n)
+			}
+		}
+	}
+	return false
+}
+
+// Stitching against walks over all that there is.
+func TestPartitionAgainstWalks(t *testing.T) {
+	var graphs []*model.Graph
+	for _, name := range []string{"crnn", "dlrm", "mofang-inception", "resnet18"} {
+		g, err := zoo.Build(name, zoo.Options{Batch: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		graphs = append(graphs, g)
+	}
+	for _, f := range benchmarks.Families() {
+		for _, n := range []int{30, 200} {
+			g, err := f.Graph(n, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			graphs = append(graphs, g)
+		}
+	}
+	merged := 0
+	for _, g := range graphs {
+		g, _, err := simplify.Run(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		order := graphturbo.ExecutionOrder(g)
+		pos := make([]int, len(g.Ops))
+		for i, id := range order {
+			pos[id] = i
+		}
+		for _, every := range []bool{false, true} { // whether all is stitched
+			units := schedule.FusedLayers(g, order)
+			parts, heavy := make([][]model.OpID, len(units)), make([]bool, len(units))
+			for k, u := range units {
+				parts[k], heavy[k] = u.Ops, !every && g.Op(u.Anchor).Class() == model.MatrixClass
+			}
+			got := newPartition(g, pos, parts)
+			scopes(got, heavy)
+			want := newPartition(g, pos, parts)
+			for seed := range want.ops {
+				if !heavy[seed] && want.ops[seed] != nil {
+					grow(want, seed, func(k int) bool { return !heavy[k] && !path(want, seed, k, true) && !path(want, k, seed, true) })
+				}
+			}
+			if !maps.Equal(got.owner, want.owner) {
+				t.Fatalf("%s: scopes differ", g.Name)
+			}
+			remote(got, heavy)
+			for a := range want.ops {
+				for b := a + 1; b < len(want.ops); b++ {
+					if !heavy[a] && !heavy[b] && want.ops[a] != nil && want.ops[b] != nil && !path(want, a, b, false) &&
+						!path(want, b, a, false) {
+						want.merge(a, b)
+						merged++
+					}
+				}
+			}
+			if !maps.Equal(got.owner, want.owner) {
+				t.Fatalf("%s: remote stitching differs", g.Name)
+			}
+		}
+	}
+	if merged < 20 {
+		t.Errorf("%d merges of parts that are apart: not what is to be tested", merged)
+	}
+}
