@@ -56,7 +56,7 @@ type Tensor struct {
 }
 
 // Bytes is the size of the whole tensor.
-func (t *Tensor) Bytes() int64 { return t.Shape.Elements() * t.DType.Bytes() }
+func (t *Tensor) Bytes() int64 { return t.DType.Bytes(t.Shape.Elements()) }
 
 // Depth is the position of dimension dim in the layout, 0 the outermost.
 func (t *Tensor) Depth(dim int) int {

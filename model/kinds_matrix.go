@@ -98,7 +98,7 @@ func convTransposeMACs(op *Op, in []*Tensor, _ Shape) int64 {
 	w := in[1].Shape
 	n := w[0] / op.Attr.Group
 	for i, d := range w[2:] {
-		n *= ceilDiv(d, op.Attr.Strides[i]/gcd(op.Attr.Strides[i], op.Attr.Dilations[i]))
+		n *= ceilDiv(d, op.Attr.Strides[i]/GCD(op.Attr.Strides[i], op.Attr.Dilations[i]))
 	}
 	return n
 }

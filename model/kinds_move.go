@@ -268,7 +268,7 @@ func resizeAccess(op *Op, in []*Tensor, out Shape, _, _ int) []Access {
 		// A block of den elements comes from one of num, and from neighbours on
 		// either side: between elements, up to half a kernel away, and half an
 		// element where the modes disagree on where an element's centre is.
-		g := gcd(n, out[d])
+		g := GCD(n, out[d])
 		acc[d] = blocks(d, n/g, out[d]/g)
 		if halo := op.Attr.Kernel[d]; n != out[d] && (halo > 1 || out[d]%n != 0) {
 			acc[d].A -= halo/2 + 1
@@ -323,7 +323,8 @@ func scatterAccess(_ *Op, in []*Tensor, out Shape, _, idx int) []Access {
 	return whole(in[idx].Shape) // the positions may be anywhere
 }
 
-func gcd(a, b int64) int64 {
+// GCD is the largest number that divides both.
+func GCD(a, b int64) int64 {
 	for b != 0 {
 		a, b = b, a%b
 	}

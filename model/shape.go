@@ -23,15 +23,20 @@ const (
 	I64
 	Bool
 	F8 // any of the 8-bit formats
+	F4 // likewise of 4 bits
+	I4
+	U4
+	I2
+	U2
 )
 
 var dtypes = [...]struct {
 	name string
-	size int64
+	bits int64
 }{
-	F16: {"f16", 2}, F32: {"f32", 4}, F64: {"f64", 8}, BF16: {"bf16", 2},
-	I8: {"i8", 1}, U8: {"u8", 1}, I16: {"i16", 2}, I32: {"i32", 4}, I64: {"i64", 8}, Bool: {"bool", 1},
-	F8: {"f8", 1},
+	F16: {"f16", 16}, F32: {"f32", 32}, F64: {"f64", 64}, BF16: {"bf16", 16},
+	I8: {"i8", 8}, U8: {"u8", 8}, I16: {"i16", 16}, I32: {"i32", 32}, I64: {"i64", 64}, Bool: {"bool", 8},
+	F8: {"f8", 8}, F4: {"f4", 4}, I4: {"i4", 4}, U4: {"u4", 4}, I2: {"i2", 2}, U2: {"u2", 2},
 }
 
 // Valid reports whether d is one of the constants of this package.
@@ -45,16 +50,25 @@ func (d DType) String() string {
 	return dtypes[d].name
 }
 
-// Bytes is the size of one element.
-func (d DType) Bytes() int64 {
+// Bits is the size of one element.
+func (d DType) Bits() int64 {
 	if !d.Valid() {
 		panic("model: size of invalid " + d.String())
 	}
-	return dtypes[d].size
+	return dtypes[d].bits
 }
 
+// Bytes is the size of n elements: narrow ones lie side by side, and what they leave of the last byte counts.
+func (d DType) Bytes(n int64) int64 { return (n*d.Bits() + 7) / 8 }
+
+// Size is the bytes of one element, a half or a quarter of narrow ones.
+func (d DType) Size() float64 { return float64(d.Bits()) / 8 }
+
+// Narrow reports whether elements are stored in a byte or less, which a choice of float type leaves as they are.
+func (d DType) Narrow() bool { return d != Bool && d.Bits() <= 8 }
+
 // IsFloat reports whether the elements are floating-point numbers.
-func (d DType) IsFloat() bool { return d <= BF16 || d == F8 }
+func (d DType) IsFloat() bool { return d <= BF16 || d == F8 || d == F4 }
 
 // ParseDType reads a short name, such as "f16".
 func ParseDType(s string) (DType, error) {

@@ -7,15 +7,21 @@ import (
 )
 
 func TestDType(t *testing.T) {
-	sizes := map[DType]int64{F16: 2, F32: 4, F64: 8, BF16: 2, I8: 1, U8: 1, I16: 2, I32: 4, I64: 8, Bool: 1, F8: 1}
-	if len(sizes) != len(dtypes) {
-		t.Errorf("%d types are tested, there are %d", len(sizes), len(dtypes))
+	bits := map[DType]int64{F16: 16, F32: 32, F64: 64, BF16: 16, I8: 8, U8: 8, I16: 16, I32: 32, I64: 64, Bool: 8, F8: 8,
+		F4: 4, I4: 4, U4: 4, I2: 2, U2: 2}
+	if len(bits) != len(dtypes) {
+		t.Errorf("%d types are tested, there are %d", len(bits), len(dtypes))
 	}
-	floats := map[DType]bool{F16: true, F32: true, F64: true, BF16: true, F8: true}
-	for d, size := range sizes {
-		if !d.Valid() || d.Bytes() != size || d.IsFloat() != floats[d] {
-			t.Errorf("%v: valid %t, %d bytes, float %t; want %d bytes, float %t", d, d.Valid(), d.Bytes(),
-				d.IsFloat(), size, floats[d])
+	floats := map[DType]bool{F16: true, F32: true, F64: true, BF16: true, F8: true, F4: true}
+	for d, size := range bits {
+		if !d.Valid() || d.Bits() != size || d.IsFloat() != floats[d] {
+			t.Errorf("%v: valid %t, %d bits, float %t; want %d bits, float %t", d, d.Valid(), d.Bits(), d.IsFloat(), size,
+				floats[d])
+		}
+		for n := range int64(20) {
+			if got, want := d.Bytes(n), int64(math.Ceil(float64(n*size)/8)); got != want || float64(n)*d.Size() > float64(got) {
+				t.Errorf("%d elements of %v: %d bytes, expected %d", n, d, got, want)
+			}
 		}
 		if back, err := ParseDType(d.String()); err != nil || back != d {
 			t.Errorf("%v: parsed back as %v, %v", d, back, err)
@@ -36,7 +42,7 @@ func TestDType(t *testing.T) {
 			t.Error("the size of an invalid type does not panic")
 		}
 	}()
-	bad.Bytes()
+	bad.Bits()
 }
 
 func TestShapeCheck(t *testing.T) {

@@ -147,7 +147,7 @@ func transposed(op *Op, in []*Tensor, sets [][]Interval) (d MatrixDims, macs int
 
 // taps are the phases of spatial dimension i that a set of positions has, of more kernel elements and of one less.
 func taps(a *Attr, i int, kernel int64, set []Interval) (list []Phase) {
-	apart := gcd(a.Strides[i], a.Dilations[i]) // phases that are no multiple of it meet no kernel element
+	apart := GCD(a.Strides[i], a.Dilations[i]) // phases that are no multiple of it meet no kernel element
 	period := a.Strides[i] / apart
 	most := ceilDiv(kernel, period)
 	// Phase j*apart meets kernel elements k, k + period and so on, where k = j inverse mod period: most of them, if k

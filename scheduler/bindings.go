@@ -557,10 +557,10 @@ func leastMoved(g *model.Graph, l *schedule.Layer, box model.Region, cores sched
 		for k := range min(sampled, b.Cores()) {
 			core := k * (b.Cores() - 1) / max(1, min(sampled, b.Cores())-1)
 			reg := schedule.Regions{t: schedule.Slice(box, b, g.Tensor(t).Layout, core)}
-			bytes := reg[t].Elements() * g.Tensor(t).DType.Bytes()
+			bytes := g.Tensor(t).DType.Bytes(reg[t].Elements())
 			schedule.BackPropagate(g, l.Ops, reg)
 			for _, in := range l.Inputs {
-				bytes += reg[in].Elements() * g.Tensor(in).DType.Bytes()
+				bytes += g.Tensor(in).DType.Bytes(reg[in].Elements())
 			}
 			most = max(most, bytes)
 		}

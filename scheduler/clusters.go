@@ -222,7 +222,7 @@ func constantBytes(g *model.Graph, l *schedule.Layer, reg schedule.Regions) int6
 	sum := int64(0)
 	for _, t := range l.Constants {
 		n, _ := schedule.ConstantElements(g, l.Ops, t, reg)
-		sum += n * g.Tensor(t).DType.Bytes()
+		sum += g.Tensor(t).DType.Bytes(n)
 	}
 	return sum
 }
@@ -347,7 +347,7 @@ func spread(ctx context.Context, d *Draft, weight float64) (*schedule.Grouping, 
 	}
 	bytes := func(list []model.TensorID, reg schedule.Regions) (sum int64) {
 		for _, t := range list {
-			sum += reg[t].Elements() * g.Tensor(t).DType.Bytes()
+			sum += g.Tensor(t).DType.Bytes(reg[t].Elements())
 		}
 		return sum
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/simplify"
@@ -60,18 +61,19 @@ func TestEqualFunctions(t *testing.T) {
 		}
 		rows, in, out := pick(1, 8, 60), pick(128, 200, 512), pick(64, 300, 1024)
 		scales := r.IntN(3)
+		codes := []model.DType{model.I8, model.F8, model.U4, model.F4, model.I2}[r.IntN(5)]
 		weight := func(b *model.Builder, turned bool) model.TensorID {
 			shape, axis := []int64{in, out}, int64(1)
 			if turned {
 				shape, axis = []int64{out, in}, 0
 			}
-			a, w := model.Attr{Axis: int64(model.F16)}, []model.TensorID{b.Param("w", model.I8, shape...)}
+			a, w := model.Attr{Axis: int64(model.F16)}, []model.TensorID{b.Param("w", codes, shape...)}
 			switch scales {
 			case 0:
 				w = append(w, b.Param("scale", model.F16))
 			case 1:
 				a.Axes = []int64{axis}
-				w = append(w, b.Param("scale", model.F16, out), b.Param("zero", model.I8, out))
+				w = append(w, b.Param("scale", model.F16, out), b.Param("zero", codes, out))
 			default:
 				s := append([]int64(nil), shape...)
 				s[1-axis] /= 8
@@ -124,6 +126,51 @@ func TestEqualFunctions(t *testing.T) {
 			})
 			if least > four {
 				t.Errorf("pair %d: a transposed convolution takes at least %g s, four plain ones %g", n, least, four)
+			}
+		}
+	}
+}
+
+// What crosses the DDR's bus for one product of dequantised weights is the bits of its tensors, added up by hand, and
+// the bound has no more.
+func TestBytesOfNarrowWeights(t *testing.T) {
+	bits := map[model.DType]int64{model.I8: 8, model.F8: 8, model.I4: 4, model.U4: 4, model.F4: 4, model.I2: 2,
+		model.U2: 2}
+	for _, machine := range []string{"stcp920", "a100"} {
+		spec, err := hardware.Load(machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recipe, err := scheduler.Lookup("cross-layer")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for dt, width := range bits {
+			for _, extents := range [][2]int64{{1024, 4096}, {320, 96}, {33, 7}} {
+				in, out := extents[0], extents[1]
+				net := network.Network{Name: dt.String(), Graph: func(batch int64) (*model.Graph, error) {
+					b := model.NewBuilder("product")
+					w := b.Op("Dequantize", "d", model.Attr{Axis: int64(model.F16)}, b.Param("w", dt, in, out),
+						b.Param("scale", model.F16))
+					b.Output(b.Op("MatMul", "y", model.Attr{}, b.Input("x", model.F16, batch, in), w))
+					return b.Build()
+				}}
+				made, err := scheduler.Run(t.Context(), net, spec, 1, recipe, scheduler.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := (in*out*width+7)/8 + 2 + 2*in
+				got := made.Sim.Dynamic.MoveBytes[isa.DDRLoad]
+				if got != want && got != want+2*in { // kernels of halves load the input each
+					t.Errorf("%s: weights %v of %v: %d bytes from the DDR, expected %d", machine, extents, dt, got, want)
+				}
+				_, proof, err := bound.Prove(t.Context(), net, made.Spec, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := proof.Shares[0].WeightBytes; got != float64(want-2*in) {
+					t.Errorf("%s: weights %v of %v: the bound has %g bytes, expected %d", machine, extents, dt, got, want-2*in)
+				}
 			}
 		}
 	}

@@ -83,15 +83,15 @@ func scanParts(g *model.Graph, spec *hardware.Spec) func(*simplify.Scan) int64 {
 		}
 		spreadOver(cores, box, dims, schedule.CoresWithLB(spec))
 		reg := schedule.Regions{out.ID: schedule.Slice(box, cores, out.Layout, 0)}
-		passes := reg[out.ID].Elements() * out.DType.Bytes()
+		passes := out.DType.Bytes(reg[out.ID].Elements())
 		schedule.BackPropagate(g, s.Ops, reg)
 		for _, t := range s.Inputs {
-			passes += reg[t].Elements() * g.Tensor(t).DType.Bytes()
+			passes += g.Tensor(t).DType.Bytes(reg[t].Elements())
 		}
 		room := schedule.DataBytes(spec)
 		for _, id := range s.Ops {
 			if op := g.Op(id); op.Kind == "CumSum" { // the sums of the part before, and of this one
-				room -= 2 * schedule.Align(reg[op.Outputs[0]].Elements()/s.Length*g.Tensor(op.Outputs[0]).DType.Bytes())
+				room -= 2 * schedule.Align(g.Tensor(op.Outputs[0]).DType.Bytes(reg[op.Outputs[0]].Elements()/s.Length))
 			}
 		}
 		return (passes + max(1, room/2) - 1) / max(1, room/2)

@@ -214,14 +214,14 @@ func (d *Draft) kindSeconds(layer *schedule.Layer, made schedule.Regions, m *cos
 	b := schedule.GridBinding(box, g.Tensor(out).Layout, schedule.Forbidden(g, layer.Ops, out), schedule.Grid(spec),
 		d.UnevenCores)
 	boxes := schedule.Regions{out: schedule.Slice(box, b, g.Tensor(out).Layout, 0)}
-	bytes := func(t model.TensorID) int64 { return boxes[t].Elements() * g.Tensor(t).DType.Bytes() }
+	bytes := func(t model.TensorID) int64 { return g.Tensor(t).DType.Bytes(boxes[t].Elements()) }
 	schedule.BackPropagate(g, layer.Ops, boxes)
 	units := float64(m.LayerCycles(cost.Layer{Graph: g, Ops: layer.Ops, Anchor: layer.Anchor, Boxes: boxes, Output: out,
 		Cores: b.Cores()})) / spec.ClockHz
 	constants, passes := int64(0), bytes(out)
 	for _, t := range layer.Constants {
 		n, _ := schedule.ConstantElements(g, layer.Ops, t, boxes)
-		constants += n * g.Tensor(t).DType.Bytes()
+		constants += g.Tensor(t).DType.Bytes(n)
 	}
 	for _, t := range layer.Inputs {
 		passes += bytes(t)

@@ -288,7 +288,7 @@ func OrderItems(s *schedule.Schedule, split graphturbo.SplitOptions) []schedule.
 		sg := s.Grouping.Groups[inst.Group]
 		it := &items[i]
 		for _, o := range sg.Outputs {
-			it.OutputBytes += inst.Regions[o].Elements() * g.Tensor(o).DType.Bytes()
+			it.OutputBytes += g.Tensor(o).DType.Bytes(inst.Regions[o].Elements())
 		}
 		reads := int64(0)
 		for _, d := range inst.Deps {

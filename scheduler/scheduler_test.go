@@ -113,7 +113,7 @@ func testPhysics(t *testing.T, src network.Network, spec *hardware.Spec, batch, 
 		}
 	}
 	for _, id := range g.Inputs {
-		inputs += read[id].Elements() * g.Tensor(id).DType.Bytes()
+		inputs += g.Tensor(id).DType.Bytes(read[id].Elements())
 	}
 	for _, id := range g.Outputs {
 		outputs += g.Tensor(id).Bytes()

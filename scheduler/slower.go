@@ -46,7 +46,7 @@ func (d *Draft) leastPs() int64 {
 		}
 		for _, p := range st.Params {
 			if seen[p.Tensor] = true; !p.Rows {
-				weights += min(p.UnionBytes, p.Region.Elements()*s.Graph.Tensor(p.Tensor).DType.Bytes())
+				weights += min(p.UnionBytes, s.Graph.Tensor(p.Tensor).DType.Bytes(p.Region.Elements()))
 			}
 		}
 	}

@@ -356,14 +356,16 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 	layout := g.Tensor(st.Output).Layout
 	constant := g.Tensor(anchor.Inputs[1]).Role == model.Constant
 	row := rowDims(out, layout, dims.N)
-	if !ok || dims.Reps > 1 && constant || row == 0 || out.Elements() != dims.Reps*dims.M*dims.N {
+	narrow := func(t model.TensorID) bool { return g.Tensor(t).DType.Bits() < 8 } // the program counts whole bytes
+	if !ok || slices.ContainsFunc(anchor.Inputs, narrow) || narrow(st.Output) || dims.Reps > 1 && constant || row == 0 ||
+		out.Elements() != dims.Reps*dims.M*dims.N {
 		return nil, false
 	}
 	loops := lower.LoopsOf(s, i, t.d.Cost)
 	sums := float64(max(1, loops.Dims.Reps*loops.Dims.M*loops.Dims.N))
 	p := &tiling.Problem{Product: tiling.Product{Reps: dims.Reps, M: dims.M, N: dims.N, K: dims.K, Constant: constant,
-		RowBytes: g.Tensor(anchor.Inputs[0]).DType.Bytes(), ColumnBytes: g.Tensor(anchor.Inputs[1]).DType.Bytes(),
-		ResultBytes: g.Tensor(st.Output).DType.Bytes(),
+		RowBytes: g.Tensor(anchor.Inputs[0]).DType.Bytes(1), ColumnBytes: g.Tensor(anchor.Inputs[1]).DType.Bytes(1),
+		ResultBytes: g.Tensor(st.Output).DType.Bytes(1),
 		To:          levelOf(s.Values[st.Writes[0]].Level), Simple: float64(loops.Vector.Simple) / sums,
 		Special: float64(loops.Vector.Special) / sums, Move: float64(loops.Vector.Move) / sums},
 		Machine: *tiling.NewMachine(t.cost.Kind(st.Kind), loops.DType, g.Tensor(st.Output).DType)}
@@ -386,8 +388,8 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 		case schedule.ColumnsOperand:
 			p.ColumnsFrom = level
 		default:
-			if 2*r.UnionBytes > out.Elements()*g.Tensor(v.Tensor).DType.Bytes() {
-				p.Extra = append(p.Extra, tiling.Extra{Bytes: g.Tensor(v.Tensor).DType.Bytes(), From: level})
+			if 2*r.UnionBytes > g.Tensor(v.Tensor).DType.Bytes(out.Elements()) {
+				p.Extra = append(p.Extra, tiling.Extra{Bytes: g.Tensor(v.Tensor).DType.Bytes(1), From: level})
 			}
 		}
 	}

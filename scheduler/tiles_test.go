@@ -345,10 +345,10 @@ func TestLightLayersMoveLess(t *testing.T) {
 		most := func(b schedule.Binding) (bytes int64) {
 			for core := range b.Cores() {
 				reg := schedule.Regions{x.ID: schedule.Slice(model.Whole(x.Shape), b, x.Layout, core)}
-				n := reg[x.ID].Elements() * x.DType.Bytes()
+				n := x.DType.Bytes(reg[x.ID].Elements())
 				schedule.BackPropagate(g, l.Ops, reg)
 				for _, in := range l.Inputs {
-					n += reg[in].Elements() * g.Tensor(in).DType.Bytes()
+					n += g.Tensor(in).DType.Bytes(reg[in].Elements())
 				}
 				bytes = max(bytes, n)
 			}

@@ -19,7 +19,8 @@ import json
 import math
 import sys
 
-BYTES = {"f16": 2, "f32": 4, "f64": 8, "bf16": 2, "i8": 1, "u8": 1, "i16": 2, "i32": 4, "i64": 8, "bool": 1, "f8": 1}
+BYTES = {"f16": 2, "f32": 4, "f64": 8, "bf16": 2, "i8": 1, "u8": 1, "i16": 2, "i32": 4, "i64": 8, "bool": 1, "f8": 1, "f4": 0.5,
+         "i4": 0.5, "u4": 0.5, "i2": 0.25, "u2": 0.25}
 # Simple operations, special functions and moves per element.
 UNARY = {"Relu": (1, 0, 0), "Clip": (2, 0, 0), "LeakyRelu": (2, 0, 0), "Neg": (1, 0, 0), "Abs": (1, 0, 0), "Sigmoid": (1, 1, 0),
          "Tanh": (0, 1, 0), "Erf": (0, 1, 0), "Exp": (0, 1, 0), "Log": (0, 1, 0), "Sqrt": (0, 1, 0), "Gelu": (3, 1, 0),
@@ -604,7 +605,7 @@ class Machine:
     def rate(self, unit, dtype):
         for d in (dtype, "f16", "f32", "bf16", "i8"):
             if d in unit["rate"]:
-                return unit["rate"][d] / (BYTES[dtype] / BYTES[d]) or 1
+                return unit["rate"][d] / (max(BYTES[dtype], min(1, BYTES[d])) / BYTES[d]) or 1
         return 1
 
     def ratio(self, unit):
@@ -745,14 +746,14 @@ class Share:
                 raise Refused("proof.graphs: tensor %r grows from %s to %s" % (g.tensors[t]["name"], b, a))
 
     def constants(self):
-        return {t["name"]: self.size[i] * self.g.size[i] for i, t in enumerate(self.g.tensors) if t["role"] == "constant"}
+        return {t["name"]: math.ceil(self.size[i] * self.g.size[i]) for i, t in enumerate(self.g.tensors) if t["role"] == "constant"}
 
     def bytes(self, small):
         g = self.g
         self.weights, self.rows, self.input, self.output, self.grown, self.pieces, self.inputs = [0] * len(g.tensors), 0, 0, 0, 0, [], []
         own, others = self.constants(), [s.constants() for s in small]
         for i, t in enumerate(g.tensors):
-            n = self.size[i] * g.size[i]
+            n = math.ceil(self.size[i] * g.size[i])
             if n and t["role"] == "input":
                 self.input += n
                 self.inputs.append(n)
@@ -765,13 +766,13 @@ class Share:
                 if len(tables) < len(g.readers[i]):
                     self.weights[i], self.grown = least, self.grown + n - least
                 else:
-                    least = min(least, sum(self.size[op.outputs[0]] * g.size[i] for op in tables))
+                    least = min(least, sum(math.ceil(self.size[op.outputs[0]] * g.size[i]) for op in tables))
                     self.rows += least
                 if least:
                     self.pieces.append(least)
         for t in set(g.outputs):
             if g.maker[t]:
-                self.output += prod(g.shape[t]) * g.size[t]
+                self.output += math.ceil(prod(g.shape[t]) * g.size[t])
         self.all_weights = sum(self.weights)
 
     def shape(self):

@@ -33,7 +33,7 @@ func leastLeft(s *schedule.Schedule, credit int64) []int {
 	var ready, order []int
 	for i := range all {
 		for _, t := range s.Grouping.Groups[all[i].Group].Outputs {
-			writes[i] += all[i].Regions[t].Elements() * s.Graph.Tensor(t).DType.Bytes()
+			writes[i] += s.Graph.Tensor(t).DType.Bytes(all[i].Regions[t].Elements())
 		}
 		readers[i] = len(s.Instances.Consumers[i])
 		for _, c := range s.Instances.Consumers[i] {

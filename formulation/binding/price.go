@@ -82,7 +82,6 @@ func (p *pricer) needs(s *schedule.Schedule, st *schedule.Step) []schedule.Regio
 // depends on the binding under which it was made, all else does not.
 func (p *pricer) from(rd *schedule.Read, made *schedule.Value, need []schedule.Regions) *schedule.Read {
 	t := p.s.Graph.Tensor(made.Tensor)
-	size := t.DType.Bytes()
 	r := *rd
 	r.RemoteBytes, r.CoreRemoteBytes = 0, 0
 	for c, reg := range need {
@@ -95,8 +94,8 @@ func (p *pricer) from(rd *schedule.Read, made *schedule.Value, need []schedule.R
 		if own := schedule.Slice(made.Region, made.Binding, t.Layout, int64(c)); own != nil {
 			remote -= n.Overlap(own)
 		}
-		r.RemoteBytes += remote * size
-		r.CoreRemoteBytes = max(r.CoreRemoteBytes, remote*size)
+		r.RemoteBytes += t.DType.Bytes(remote)
+		r.CoreRemoteBytes = max(r.CoreRemoteBytes, t.DType.Bytes(remote))
 	}
 	return &r
 }

@@ -53,10 +53,10 @@ func (w *work) copies(m *cost.Model, spec *hardware.Spec) *copying {
 		move: spec.GB.LatencySeconds + spec.CoreLink.LatencySeconds, sync: spec.SyncSeconds, idle: idle(spec)}
 	fill, simple, special := m.Fills()
 	c.path, c.along = w.path(c.move)
-	least := int64(schedule.AccumulatorBytes)
+	least := float64(schedule.AccumulatorBytes)
 	for _, t := range w.g.Tensors {
 		if t.Producer != model.NoOp {
-			least = min(least, t.DType.Bytes())
+			least = min(least, t.DType.Size())
 		}
 	}
 	counted := make([]bool, len(w.g.Tensors))
@@ -72,7 +72,7 @@ func (w *work) copies(m *cost.Model, spec *hardware.Spec) *copying {
 		}
 		n := float64(w.need[out.ID].elements())
 		row, _, _ := m.MatrixRate(rows.DType)
-		p := copied{weights: n / float64(d.M) * float64(d.K*weights.DType.Bytes()), sums: 2 * n * float64(least),
+		p := copied{weights: n / float64(d.M) * float64(d.K) * weights.DType.Size(), sums: 2 * n * least,
 			peak:    n * float64(d.K) * row / float64(m.MatrixRows()*m.MatrixCols()) / c.cores / spec.ClockHz,
 			columns: d.N, depth: d.K, input: rows.Role == model.Input}
 		k := slices.Index(c.path, op.ID)
@@ -80,7 +80,7 @@ func (w *work) copies(m *cost.Model, spec *hardware.Spec) *copying {
 			p.edges = w.ops[i][matrix] + w.tail[i] - p.peak - (fill+w.fillBehind(op, simple, special))/spec.ClockHz
 		}
 		if each := rowElements(w.g, op, d.K); rows.Role != model.Constant && each > 0 {
-			p.rows = n / float64(d.N) * float64(each*rows.DType.Bytes())
+			p.rows = n / float64(d.N) * float64(each) * rows.DType.Size()
 			p.waits = k > 0 && c.path[k-1] == rows.Producer
 		}
 		if !counted[weights.ID] {

@@ -183,7 +183,7 @@ func (w *work) results(may layers) []float64 {
 			continue
 		}
 		first := g.Tensor(op.Outputs[0])
-		least, t := first.DType.Bytes(), first
+		least, t := first.DType.Size(), first
 		for counted[t.ID] = true; len(t.Consumers) == 1 && !g.IsOutput(t.ID); counted[t.ID] = true {
 			next := g.Op(t.Consumers[0])
 			if !light(next) {
@@ -194,18 +194,18 @@ func (w *work) results(may layers) []float64 {
 				break
 			}
 			t = g.Tensor(next.Outputs[0])
-			least = min(least, t.DType.Bytes())
+			least = min(least, t.DType.Size())
 		}
 		inside := may != lines && slices.ContainsFunc(t.Consumers,
 			func(c model.OpID) bool { return !g.OnMatrixUnit(g.Op(c)) })
 		if !g.IsOutput(t.ID) && len(t.Consumers) > 0 && !inside {
-			size[first.ID] = float64(least)
+			size[first.ID] = least
 		}
 	}
 	for _, t := range g.Tensors {
 		if t.Producer != model.NoOp && !counted[t.ID] && !g.IsOutput(t.ID) &&
 			slices.ContainsFunc(t.Consumers, func(c model.OpID) bool { return g.OnMatrixUnit(g.Op(c)) }) {
-			size[t.ID] = float64(t.DType.Bytes())
+			size[t.ID] = t.DType.Size()
 		}
 		if may != lines && t.Producer != model.NoOp && w.hidden[t.Producer] {
 			size[t.ID] = 0

@@ -39,8 +39,8 @@ func (w *work) product(m *cost.Model, spec *hardware.Spec) *oneProduct {
 	if !ok || d.Reps != 1 || data.Role != model.Input || weights.Role != model.Constant {
 		return nil
 	}
-	p := &oneProduct{rows: d.M, columns: d.N, depth: d.K, rowBytes: float64(data.DType.Bytes()),
-		columnBytes: float64(weights.DType.Bytes()), resultBytes: float64(out.DType.Bytes()),
+	p := &oneProduct{rows: d.M, columns: d.N, depth: d.K, rowBytes: data.DType.Size(),
+		columnBytes: weights.DType.Size(), resultBytes: out.DType.Size(),
 		unitRows: m.MatrixRows(), unitCols: m.MatrixCols(), cores: max(1, schedule.CoresWithLB(spec)), clock: spec.ClockHz,
 		launch: spec.LaunchSeconds, adding: spec.SyncSeconds + spec.CoreLink.LatencySeconds,
 		ddr: spec.DDR.BandwidthBytesPerSecond, in: math.Inf(1)}

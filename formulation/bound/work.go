@@ -262,7 +262,7 @@ func (p *pricer) operator(op *model.Op, box func(model.TensorID) model.Region) (
 	}
 	dt := p.g.Tensor(op.Outputs[0]).DType
 	for _, o := range op.Outputs {
-		if other := p.g.Tensor(o).DType; other.Bytes() < dt.Bytes() {
+		if other := p.g.Tensor(o).DType; other.Bits() < dt.Bits() {
 			dt = other
 		}
 	}
@@ -361,7 +361,7 @@ func (p *pricer) lane(class string, dt model.DType) float64 {
 	if !known {
 		least = p.m.LaneCycles(class, dt)
 		for _, t := range p.g.Tensors {
-			if t.DType.Bytes() >= dt.Bytes() && t.Producer != model.NoOp {
+			if t.DType.Bits() >= dt.Bits() && t.Producer != model.NoOp {
 				least = math.Min(least, p.m.LaneCycles(class, t.DType))
 			}
 		}
@@ -376,7 +376,7 @@ func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 func (w *work) bytes(constants map[string]float64) {
 	g := w.g
 	for _, t := range g.Tensors {
-		n := float64(w.need[t.ID].elements() * t.DType.Bytes())
+		n := float64(t.DType.Bytes(w.need[t.ID].elements()))
 		if n == 0 {
 			continue
 		}
@@ -395,7 +395,7 @@ func (w *work) bytes(constants map[string]float64) {
 					continue
 				}
 				o := op.Outputs[0]
-				looked = math.Min(n, looked+float64(w.need[o].elements()*t.DType.Bytes()))
+				looked = math.Min(n, looked+float64(t.DType.Bytes(w.need[o].elements())))
 			}
 			if read {
 				w.weights[t.ID] = n
@@ -421,7 +421,7 @@ func (w *work) constantBytes() map[string]float64 {
 	bytes := map[string]float64{}
 	for _, t := range w.g.Tensors {
 		if t.Role == model.Constant {
-			bytes[t.Name] = float64(w.need[t.ID].elements() * t.DType.Bytes())
+			bytes[t.Name] = float64(t.DType.Bytes(w.need[t.ID].elements()))
 		}
 	}
 	return bytes

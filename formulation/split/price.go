@@ -229,7 +229,7 @@ func (p *pricer) instance(q *part, dim int, factor, i int64, again bool) float64
 	boundary := func(list []model.TensorID, written bool) {
 		for _, t := range list {
 			tensor := g.Tensor(t)
-			n := box(t).Elements() * tensor.DType.Bytes()
+			n := tensor.DType.Bytes(box(t).Elements())
 			tooLarge := p.spec.GB != nil && tensor.Bytes() > int64(p.spec.GB.SizeBytes)
 			if tooLarge || written && g.IsOutput(t) || tensor.Producer == model.NoOp {
 				sum += p.outside(n)
@@ -296,10 +296,10 @@ func (p *pricer) priceLayer(a int, reg schedule.Regions, again bool) float64 {
 		Output: out, Cores: b.Cores()})
 	load := 0.0
 	for _, t := range layer.Constants {
-		size := g.Tensor(t).DType.Bytes()
+		size := g.Tensor(t).DType.Bytes
 		one, _ := schedule.ConstantElements(g, layer.Ops, t, core)
 		all, _ := schedule.ConstantElements(g, layer.Ops, t, reg)
-		one, all = one*size, all*size
+		one, all = size(one), size(all)
 		if !p.spec.CoreLink.Broadcast {
 			all = one * b.Cores()
 		}

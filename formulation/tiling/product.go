@@ -336,14 +336,7 @@ func (p *Problem) Grain() int64 {
 		return p.Machine.Rows
 	}
 	w := p.Window.Height * p.Window.Width
-	return w / gcd(w, p.Machine.Rows) * p.Machine.Rows
-}
-
-func gcd(a, b int64) int64 {
-	for b > 0 {
-		a, b = b, a%b
-	}
-	return a
+	return w / model.GCD(w, p.Machine.Rows) * p.Machine.Rows
 }
 
 // part returns the busiest core's share of the products, their rows and their columns.

@@ -122,11 +122,12 @@ func rate(u hardware.Unit, dt model.DType) (float64, bool) {
 }
 
 // figure returns the figure of a dtype, or of the first that there is of F16, F32, BF16 and I8; size is
-// how many times larger an element of the dtype is than one that the figure is for.
+// how many times larger an element of the dtype is than one that the figure is for. Without a figure of their own,
+// types of less than a byte compute as those of a byte: that storage is packed says nothing of a unit's lanes.
 func figure(m map[string]float64, dt model.DType) (f, size float64) {
 	for _, d := range []model.DType{dt, model.F16, model.F32, model.BF16, model.I8} {
 		if v, ok := m[d.String()]; ok {
-			return v, float64(dt.Bytes()) / float64(d.Bytes())
+			return v, float64(max(dt.Bits(), min(8, d.Bits()))) / float64(d.Bits())
 		}
 	}
 	return 0, 1
@@ -199,7 +200,7 @@ func (a *Array) Cycles(rows, line int64) float64 {
 
 // blockCycles is the least time of a block of the matrix unit's stationary operand.
 func (m *Model) blockCycles(dt model.DType) float64 {
-	load := m.loadCyclesPerByte * float64(int64(m.matrix.Rows)*int64(m.matrix.Cols)*dt.Bytes())
+	load := m.loadCyclesPerByte * float64(int64(m.matrix.Rows)*int64(m.matrix.Cols)) * dt.Size()
 	return math.Max(load, float64(m.matrix.LeastCycles)*m.matrix.ClockRatio(m.spec))
 }
 
@@ -213,7 +214,7 @@ func (m *Model) feed(rows, columns float64, dt model.DType) float64 {
 	held := float64(u.ResultsHeld)
 	high := math.Min(rows, math.Max(math.Sqrt(held), held/columns))
 	wide := math.Min(columns, held/high)
-	bytes := float64(int64(u.Rows)*int64(u.Cols)*dt.Bytes()) * (1/high + 1/wide)
+	bytes := float64(int64(u.Rows)*int64(u.Cols)) * dt.Size() * (1/high + 1/wide)
 	return bytes / u.OperandBytesPerSecond * m.spec.ClockHz
 }
 

@@ -38,7 +38,7 @@ func (m *Model) LayerCycles(l Layer) hardware.Cycles {
 			}
 			if op.Class() != model.ViewClass {
 				views = false
-				if t := g.Tensor(o).DType; t.Bytes() > widest.Bytes() {
+				if t := g.Tensor(o).DType; t.Bits() > widest.Bits() {
 					widest = t
 				}
 			}

@@ -9,7 +9,7 @@ import (
 // twins is a program of three clusters, the last two of which do the same.
 func twins() *Program {
 	p := &Program{Name: "twins", Clusters: 3, Labels: []string{"a"}, As: []int32{0, 1, 1}, Operators: []string{"op"},
-		Tensors:   []Tensor{{Name: "x", Shape: []int64{4}, Order: []int32{0}, ElementBytes: 2}},
+		Tensors:   []Tensor{{Name: "x", Shape: []int64{4}, Order: []int32{0}, ElementBits: 16}},
 		Tasks:     []Task{{Operators: []int32{0}, Reads: []Operand{{Instance: -1, Box: []Range{{0, 4}}}}}},
 		Resources: []Resource{{Name: "ddr", BytesPerSecond: 10, Kind: DDRBandwidth}}}
 	for k := range int32(3) {

@@ -7,10 +7,10 @@ import (
 
 // Tensor is a tensor of the network.
 type Tensor struct {
-	Name         string
-	Shape        []int64
-	Order        []int32 // dimensions as they lie in memory, the outermost first
-	ElementBytes int64
+	Name        string
+	Shape       []int64
+	Order       []int32 // dimensions as they lie in memory, the outermost first
+	ElementBits int64
 }
 
 // Range is a half-open interval of one dimension.
@@ -194,7 +194,7 @@ func (p *Program) checkData() (item string, index int, what string) {
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		seen := make([]bool, len(t.Shape))
-		ok := len(t.Order) == len(t.Shape) && t.ElementBytes >= 0
+		ok := len(t.Order) == len(t.Shape) && t.ElementBits >= 0
 		elements := int64(1)
 		for _, n := range t.Shape {
 			ok = ok && n >= 0 && (n == 0 || elements <= math.MaxInt64/n)
@@ -207,8 +207,8 @@ func (p *Program) checkData() (item string, index int, what string) {
 			}
 		}
 		if !ok {
-			return "tensor", i, fmt.Sprintf("(%s) has order %v for shape %v and elements of %d bytes", t.Name, t.Order,
-				t.Shape, t.ElementBytes)
+			return "tensor", i, fmt.Sprintf("(%s) has order %v for shape %v and elements of %d bits", t.Name, t.Order,
+				t.Shape, t.ElementBits)
 		}
 	}
 	for i := range p.Tasks {

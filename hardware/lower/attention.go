@@ -548,14 +548,14 @@ func (a *attending) bring(input int, v *visit) []int32 {
 	}
 	var loads []int32
 	if o.Constant {
-		loads = append(loads, a.bringConstant(o, portion, elements*o.Element, free))
+		loads = append(loads, a.bringConstant(o, portion, o.Element.Bytes(elements), free))
 	}
 	for _, in := range ins {
 		if in.val.Level == schedule.LB {
 			continue
 		}
 		portion.Operand = in.operand
-		core, need, union := a.share(in, input, &at, at.j*a.tiles.Keys, (at.j+1)*a.tiles.Keys, elements*o.Element)
+		core, need, union := a.share(in, input, &at, at.j*a.tiles.Keys, (at.j+1)*a.tiles.Keys, o.Element.Bytes(elements))
 		if core > 0 {
 			loads = append(loads, a.load(in, portion, core, need, union, free, keys && !stay, &at))
 		}
@@ -604,7 +604,7 @@ func (a *attending) share(in *incoming, input int, v *visit, lo, hi, bytes int64
 		}
 	}
 	t := schedule.NewTiler(a.s.Graph, a.Op, a.tiles, a.boxes)
-	size := a.s.Graph.Tensor(in.val.Tensor).DType.Bytes()
+	size := a.s.Graph.Tensor(in.val.Tensor).DType.Bytes
 	var previous []model.Region
 	for _, box := range a.boxes {
 		if box.Elements() == 0 {
@@ -614,7 +614,7 @@ func (a *attending) share(in *incoming, input int, v *visit, lo, hi, bytes int64
 		list := t.Boxes(input, box, v.block, v.i, -1, v.j)
 		same := len(list) == len(previous)
 		for k, b := range list {
-			n += b.Overlap(in.val.Region) * size
+			n += size(b.Overlap(in.val.Region))
 			same = same && b.Equal(previous[k])
 		}
 		core, need = max(core, n), need+n
@@ -674,8 +674,8 @@ func (a *attending) stageOf(in *incoming, portion isa.Portion, once bool, v *vis
 	all.i = -1
 	o := a.Of(in.val.Tensor)
 	size := func(keys, lo, hi int64) int64 {
-		_, _, union := a.share(in, input, &all, lo, hi, o.Element*a.Elements(o, schedule.AttentionTiles{Products: v.products,
-			Positions: 1, Keys: keys}))
+		_, _, union := a.share(in, input, &all, lo, hi, o.Element.Bytes(a.Elements(o,
+			schedule.AttentionTiles{Products: v.products, Positions: 1, Keys: keys})))
 		return union
 	}
 	first, end := a.Tiles(o, a.tiles)

@@ -240,7 +240,7 @@ func (lp *layerPlan) checkLoads(s *schedule.Schedule, room int64) error {
 				s.AddTile(needs, boxes, st, p, all)
 			}
 		}
-		most := needs[v.Tensor] * s.Graph.Tensor(v.Tensor).DType.Bytes()
+		most := s.Graph.Tensor(v.Tensor).DType.Bytes(needs[v.Tensor])
 		union := shareOf(r.UnionBytes, most, max(1, r.CoreNeedBytes))
 		switch s.RoleOf(st, v.Tensor) {
 		case schedule.BesideOperand:
@@ -394,9 +394,9 @@ func (l *lowering) tensorsIn(s *schedule.Schedule) (list []*tensorIn) {
 			t.size = part.Bytes / slots
 		}
 		t.slots = make([]slot, slots)
-		size := s.Graph.Tensor(in.val.Tensor).DType.Bytes()
+		size := s.Graph.Tensor(in.val.Tensor).DType.Bytes
 		for p := range n.Tiles {
-			t.core = append(t.core, needs[p][in.val.Tensor]*size)
+			t.core = append(t.core, size(needs[p][in.val.Tensor]))
 		}
 		if t.role == schedule.BesideOperand {
 			t.broadcast = s.TileElements(st, 0, model.Interval{Hi: 1})[in.val.Tensor] == needs[0][in.val.Tensor]

@@ -51,7 +51,7 @@ func (t *tables) tensor(g *model.Graph, id model.TensorID) int32 {
 			order[k] = int32(d)
 		}
 		t.p.Tensors = append(t.p.Tensors, isa.Tensor{Name: from.Name, Shape: from.Shape, Order: order,
-			ElementBytes: from.DType.Bytes()})
+			ElementBits: from.DType.Bits()})
 	}
 	return i
 }

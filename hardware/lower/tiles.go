@@ -608,7 +608,7 @@ func (lp *layerPlan) addWork(s *schedule.Schedule, inst *schedule.Instance, m *c
 			}
 			if op.Class() != model.ViewClass {
 				views = false
-				if t := g.Tensor(o).DType; t.Bytes() > lp.vectorType.Bytes() {
+				if t := g.Tensor(o).DType; t.Bits() > lp.vectorType.Bits() {
 					lp.vectorType = t // lanes are as few as the widest type leaves
 				}
 			}

@@ -151,7 +151,7 @@ func floor(s *schedule.Schedule, layers []*space, opt lower.Options, m *cost.Mod
 			v := &s.Values[r.Value]
 			if v.Level == schedule.DDR && !read[r.Value] {
 				read[r.Value] = true
-				ddr += float64(v.Region.Overlap(r.Region) * s.Graph.Tensor(v.Tensor).DType.Bytes())
+				ddr += float64(s.Graph.Tensor(v.Tensor).DType.Bytes(v.Region.Overlap(r.Region)))
 			}
 		}
 		for _, w := range st.Writes {
@@ -162,7 +162,7 @@ func floor(s *schedule.Schedule, layers []*space, opt lower.Options, m *cost.Mod
 		if !opt.KeepWeights { // else they may stay
 			for _, p := range st.Params {
 				if !p.Rows {
-					ddr += float64(p.Region.Elements() * s.Graph.Tensor(p.Tensor).DType.Bytes())
+					ddr += float64(s.Graph.Tensor(p.Tensor).DType.Bytes(p.Region.Elements()))
 				}
 			}
 		}

@@ -254,7 +254,7 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 	ddr, gb, link := spec.DDR.BandwidthBytesPerSecond, spec.GB.BandwidthBytesPerSecond,
 		spec.CoreLink.BandwidthBytesPerSecond
 	if factor > 1 {
-		sums := (factor - 1) * dims.M * dims.N * dtype.Bytes()
+		sums := dtype.Bytes((factor - 1) * dims.M * dims.N)
 		out.out = float64(parts)*2*lbLatency + max(2*float64(sums*st.Cores)/gb, float64(sums)/link)
 	}
 	move := func(gbBytes, coreBytes int64) float64 { return max(float64(gbBytes)/gb, float64(coreBytes)/link) }

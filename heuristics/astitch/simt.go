@@ -2,6 +2,7 @@ package astitch
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/dsasched/dsasched/hardware/simt"
@@ -268,8 +269,8 @@ func (s *stitcher) near(k *fusion.Kernel) [][]int {
 	return near
 }
 
-// each calls f for every dependency of group j on another group of the kernel: once for
-// each operator that reads and tensor that it reads.
+// each calls f for every dependency of group j on a group of the kernel: once for each operator that reads and tensor
+// that it reads.
 func (s *stitcher) each(k *fusion.Kernel, j int, f func(from, to model.OpID, t model.TensorID)) {
 	for _, id := range k.Groups[j].Ops {
 		op := s.g.Op(id)
@@ -278,23 +279,14 @@ func (s *stitcher) each(k *fusion.Kernel, j int, f func(from, to model.OpID, t m
 		}
 		for i, t := range op.Inputs {
 			from := s.g.Tensor(fusion.Root(s.g, t)).Producer
-			if from == model.NoOp || contains(op.Inputs[:i], t) {
+			if from == model.NoOp || slices.Contains(op.Inputs[:i], t) {
 				continue
 			}
-			if at, inside := s.of[from]; inside && at != j {
+			if _, inside := s.of[from]; inside {
 				f(from, id, t)
 			}
 		}
 	}
-}
-
-func contains(ids []model.TensorID, t model.TensorID) bool {
-	for _, id := range ids {
-		if id == t {
-			return true
-		}
-	}
-	return false
 }
 
 // within counts the dependencies between group j and its mapped neighbours, or those
@@ -336,40 +328,27 @@ func (s *stitcher) link(k *fusion.Kernel, global func(from model.OpID, t model.T
 		steps[j] = s.steps(k, j)
 	}
 	for j := range k.Groups {
-		for _, id := range k.Groups[j].Ops {
-			op := s.g.Op(id)
-			if op.Class() == model.ViewClass {
-				continue
+		s.each(k, j, func(from, id model.OpID, t model.TensorID) {
+			op, at := s.g.Op(id), s.of[from]
+			l := fusion.Link{From: from, To: id, Tensor: t, Scheme: fusion.Local}
+			a, b := k.Groups[at].Mapping, k.Groups[j].Mapping
+			switch {
+			case at == j:
+			case a.Parts > 1:
+				l.Scheme, l.Reason = fusion.Global, fmt.Sprintf("the maker's rows are split over %d blocks", a.Parts)
+			case b.Parts > 1:
+				l.Scheme, l.Reason = fusion.Global, fmt.Sprintf("the reader's rows are split over %d blocks", b.Parts)
+			case !fusion.WithinBlocks(s.g, op, t, a, b, steps[at], steps[j]):
+				l.Scheme, l.Reason = fusion.Global, "blocks read what other blocks make"
+			case global != nil && global(from, t):
+				l.Scheme, l.Reason = fusion.Global, "chosen"
+			case fusion.OneToOne(s.g, op, t):
+				l.Scheme, l.Reason = fusion.Regional, "one to one, but the reader is in another group"
+			default:
+				l.Scheme, l.Reason = fusion.Regional, "one to many"
 			}
-			for i, t := range op.Inputs {
-				from := s.g.Tensor(fusion.Root(s.g, t)).Producer
-				if from == model.NoOp || contains(op.Inputs[:i], t) {
-					continue
-				}
-				at, inside := s.of[from]
-				if !inside {
-					continue
-				}
-				l := fusion.Link{From: from, To: id, Tensor: t, Scheme: fusion.Local}
-				a, b := k.Groups[at].Mapping, k.Groups[j].Mapping
-				switch {
-				case at == j:
-				case a.Parts > 1:
-					l.Scheme, l.Reason = fusion.Global, fmt.Sprintf("the maker's rows are split over %d blocks", a.Parts)
-				case b.Parts > 1:
-					l.Scheme, l.Reason = fusion.Global, fmt.Sprintf("the reader's rows are split over %d blocks", b.Parts)
-				case !fusion.WithinBlocks(s.g, op, t, a, b, steps[at], steps[j]):
-					l.Scheme, l.Reason = fusion.Global, "blocks read what other blocks make"
-				case global != nil && global(from, t):
-					l.Scheme, l.Reason = fusion.Global, "chosen"
-				case fusion.OneToOne(s.g, op, t):
-					l.Scheme, l.Reason = fusion.Regional, "one to one, but the reader is in another group"
-				default:
-					l.Scheme, l.Reason = fusion.Regional, "one to many"
-				}
-				k.Links = append(k.Links, l)
-			}
-		}
+			k.Links = append(k.Links, l)
+		})
 	}
 }
 

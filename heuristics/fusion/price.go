@@ -75,7 +75,7 @@ func ReadBytes(g *model.Graph, op *model.Op, k int) int64 {
 	for out, o := range op.Outputs {
 		n += g.InputRegion(op, out, k, model.Whole(g.Tensor(o).Shape)).Elements()
 	}
-	return min(t.Bytes(), n*t.DType.Bytes())
+	return min(t.Bytes(), t.DType.Bytes(n))
 }
 
 // work counts the vector operations of a group. An operator in front of a broadcast is

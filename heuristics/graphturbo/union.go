@@ -67,13 +67,6 @@ func (c *cut) divides(v int64, resultsToo bool) bool {
 // too: else a cut may lie within a block of elements that is read by both sides.
 func (c *cut) aligned(v int64) bool { return c.divides(v, true) && c.inputs.all().extents%v == 0 }
 
-func gcd(a, b int64) int64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
-}
-
 // cutInput is a tensor read from outside, or several of them.
 type cutInput struct {
 	dim     int   // -1: read whole by every instance
@@ -91,7 +84,7 @@ func (a cutInput) with(b cutInput) cutInput {
 }
 
 func (a cutInput) then(b cutInput) cutInput {
-	return cutInput{whole, gcd(a.extents, b.extents), a.whole || b.whole, a.halo || b.halo}
+	return cutInput{whole, model.GCD(a.extents, b.extents), a.whole || b.whole, a.halo || b.halo}
 }
 
 const whole = -1 // in the place of a dimension that is cut
@@ -105,13 +98,13 @@ func (a steps) then(b steps) steps { return steps{a.sum + b.sum, max(a.most, a.s
 // held is a tensor that is read from outside or in which results lie.
 type held struct {
 	box     model.Region // read or made
-	each    int64        // bytes of an element
+	dtype   model.DType
 	last    int32        // rank of the last reader inside
 	inside  bool         // made there
 	results int          // that lie in it, which keeps it to the end
 }
 
-func (a held) bytes() int64 { return a.box.Elements() * a.each }
+func (a held) bytes() int64 { return a.dtype.Bytes(a.box.Elements()) }
 
 func (a held) with(b held) held {
 	a.last, a.results = max(a.last, b.last), a.results+b.results
@@ -146,7 +139,7 @@ func (gr *grouper) single(id model.OpID) *node {
 	rank := int32(n.last)
 	for k, in := range op.Inputs {
 		if t := g.Tensor(in); t.Role != model.Constant {
-			n.held = union(n.held, leaf(int32(in), held{box: gr.read(op, k), each: t.DType.Bytes(), last: rank}))
+			n.held = union(n.held, leaf(int32(in), held{box: gr.read(op, k), dtype: t.DType, last: rank}))
 		}
 	}
 	view := op.Class() == model.ViewClass
@@ -156,7 +149,7 @@ func (gr *grouper) single(id model.OpID) *node {
 		t := g.Tensor(o)
 		n.plain = n.plain || t.Shape.Elements() == 0
 		source := o
-		h := held{box: model.Whole(t.Shape), each: t.DType.Bytes(), last: rank, inside: true}
+		h := held{box: model.Whole(t.Shape), dtype: t.DType, last: rank, inside: true}
 		if view {
 			source = op.Inputs[0]
 			var read bool
@@ -333,7 +326,7 @@ func (gr *grouper) cut(n *node, dims []int) *cut {
 	}
 	for i, t := range n.outputs {
 		if dims[i] >= 0 {
-			c.results = gcd(c.results, gr.g.Tensor(t).Shape[dims[i]])
+			c.results = model.GCD(c.results, gr.g.Tensor(t).Shape[dims[i]])
 		}
 	}
 	if n.cuts == nil {
@@ -394,7 +387,7 @@ func (gr *grouper) cutUnion(n *node, dims []int, c *cut) {
 			ends[i] = x.dim
 			c.exact = c.exact && !x.whole && !x.halo
 			c.recomputes = c.recomputes || x.halo
-			c.intermediates = gcd(c.intermediates, x.extents)
+			c.intermediates = model.GCD(c.intermediates, x.extents)
 		}
 		c.add(gr.cut(p, ends))
 	}
@@ -405,7 +398,7 @@ func (c *cut) add(p *cut) {
 	c.splittable = c.splittable && p.splittable
 	c.exact, c.recomputes = c.exact && p.exact, c.recomputes || p.recomputes
 	c.unmatched += p.unmatched
-	c.intermediates = gcd(c.intermediates, p.intermediates)
+	c.intermediates = model.GCD(c.intermediates, p.intermediates)
 	c.inputs = union(c.inputs, p.inputs)
 }
 
@@ -465,9 +458,9 @@ func (l *listed) follow(dim int) *cut {
 		for _, o := range l.g.Op(id).Outputs {
 			made[o] = true
 			if slices.Contains(l.outputs, o) {
-				c.results = gcd(c.results, extent(o))
+				c.results = model.GCD(c.results, extent(o))
 			} else {
-				c.intermediates = gcd(c.intermediates, extent(o))
+				c.intermediates = model.GCD(c.intermediates, extent(o))
 			}
 		}
 	}

@@ -62,13 +62,14 @@ func TestSecondCheckerAccepts(t *testing.T) {
 		{"copies", "resnet18", 1, false},
 		// One product, with and without an LLB.
 		{"product", "product", 333, false}, {"slices", "product", 4, false}, {"alone", "product", 333, false},
+		{"narrow", "product", 333, false},
 		// Units with clocks of their own, a unit that reads its operands in turn with computing, an LLB in the L1's role.
 		{"clocks", "toy-fig3", 4, false}, {"operands", "toy-fig3", 4, false}, {"across", "toy-fig3", 4, false}} {
 		if c.slow && os.Getenv("DSASCHED_PYTHON") != "required" {
 			continue
 		}
 		machine := map[string]string{"copies": "a100", "clocks": "inferentia2", "operands": "wormhole-n150",
-			"across": "gaudi2", "product": "a100", "slices": "ipu", "alone": "goya"}[c.label]
+			"across": "gaudi2", "product": "a100", "narrow": "a100", "slices": "ipu", "alone": "goya"}[c.label]
 		named, err := scheduler.OpenMachine(cmp.Or(machine, "stcp920"))
 		if err != nil {
 			t.Fatal(err)
@@ -81,9 +82,12 @@ func TestSecondCheckerAccepts(t *testing.T) {
 			}
 		}
 		net := network.Network{Name: c.name, Graph: func(batch int64) (*model.Graph, error) {
-			b := model.NewBuilder(c.name)
+			b, weights := model.NewBuilder(c.name), model.F16
+			if c.label == "narrow" {
+				weights = model.I4
+			}
 			b.Output(b.Op("MatMul", "product", model.Attr{}, b.Input("x", model.F16, batch, 1000),
-				b.Param("w", model.F16, 1000, 77)))
+				b.Param("w", weights, 1000, 77)))
 			return b.Build()
 		}}
 		if c.name != "product" {

@@ -249,7 +249,7 @@ func (w *work) attended(v *visited, input int, id model.TensorID, e int64) uint6
 			}
 			if o.Level == isa.LB {
 				if own := w.own(maker, w.core); own != nil && inside(own, at) {
-					return w.load(w.lb(w.core), o.Address+w.index(own, k.tensor, at)*w.p.Tensors[k.tensor].ElementBytes, k)
+					return w.load(w.lb(w.core), o.Address+w.index(own, k.tensor, at)*w.size(k.tensor), k)
 				}
 			}
 		}
@@ -328,8 +328,8 @@ func (w *work) bringAttended(tile int32) {
 		slots = int64(w.t.QuerySlots)
 	}
 	s, place := w.slot(o, identity, slots)
-	size := w.p.Tensors[o.Tensor].ElementBytes
-	room := o.StageBytes / slots / 64 * 64
+	size := w.size(o.Tensor)
+	room := o.StageBytes / slots / w.align() * w.align()
 	for core, ks := range want {
 		for _, k := range ks {
 			addr := o.Stage + place*room + s.next[core]
@@ -500,8 +500,8 @@ func (w *work) ofTile(core int, tile int32, visit func(write int, at []int64, ad
 	tiles := w.tilesOf(core)
 	for i := range w.t.Writes {
 		o := &w.t.Writes[i]
-		size := w.p.Tensors[o.Tensor].ElementBytes
-		room := o.StageBytes / int64(w.t.QuerySlots) / 64 * 64
+		size := w.size(o.Tensor)
+		room := o.StageBytes / int64(w.t.QuerySlots) / w.align() * w.align()
 		next := int64(0)
 		w.ownResults(i, core, func(n int64, at []int64) {
 			own, mine := tiles[key{int32(i), 0, ravel(at, w.p.Tensors[w.t.Writes[i].Tensor].Shape)}]
@@ -526,7 +526,7 @@ func (w *work) ofTile(core int, tile int32, visit func(write int, at []int64, ad
 func (w *work) storeAttention(tile int32) {
 	_, part, parts := w.ofQueries()
 	o := &w.t.Writes[w.c.Operand]
-	size := w.p.Tensors[o.Tensor].ElementBytes
+	size := w.size(o.Tensor)
 	_, box := w.home(&isa.Operand{Tensor: o.Tensor, Instance: w.t.Instance})
 	for core := range w.t.makers {
 		w.begin(core)

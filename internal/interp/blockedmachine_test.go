@@ -63,7 +63,7 @@ func (w *work) bringTile(o *isa.Operand, id model.TensorID) {
 		b := st.blocks[n-1]
 		b.reads = append(b.reads, w.c.Operand)
 		for _, k := range ks {
-			size := w.p.Tensors[k.tensor].ElementBytes
+			size := w.size(k.tensor)
 			addr := o.Stage + int64(b.place)*room + b.next
 			if b.next+size > room {
 				addr = w.cl.beyond(size)
@@ -144,7 +144,7 @@ func (w *work) inBlocks(st *stage, k key) (addr int64, ok bool) {
 
 // tileAt is the LB address of element n of what a core writes, in the place of its tile.
 func (w *work) tileAt(o *isa.Operand, own model.Region, n int64) int64 {
-	t, size := w.t, w.p.Tensors[o.Tensor].ElementBytes
+	t, size := w.t, w.size(o.Tensor)
 	width := w.rowOf(o, own)
 	rows := own.Elements() / width
 	p := int64(w.c.Part) * int64(t.Tiles) / int64(max(1, w.c.Parts))

@@ -51,8 +51,9 @@ func anyOptions(r *rand.Rand, recipe scheduler.Recipe) scheduler.Recipe {
 // agreed with it, and why others were left out.
 type tally struct {
 	done    int
-	several int // on several kinds of core
-	linked  int // machines whose cores are linked
+	several int  // on several kinds of core
+	linked  int  // machines whose cores are linked
+	narrow  bool // networks have elements of less than a byte
 	closest map[string]float64
 	others  map[string]int
 }
@@ -64,6 +65,9 @@ func bounded(t *testing.T, seed uint64, mixed bool, sum *tally) {
 	ctx, recipes := context.Background(), scheduler.All()
 	r := rand.New(rand.NewPCG(seed, 3))
 	spec, src, recipe := anyMachine(r), anyNet(r, seed), recipes[int(seed)%len(recipes)]
+	if sum.narrow {
+		src = narrowed(src, seed)
+	}
 	if mixed {
 		r := rand.New(rand.NewPCG(seed, 31))
 		spec, recipe = anyKinds(r, spec), recipe.With("kinds", kindsAtRandom(r))
@@ -144,6 +148,44 @@ func TestBoundOfRandomNetworks(t *testing.T) {
 	}
 	if sum.closest["work"] < 0.3 || sum.closest["loads in a row"] < 0.3 {
 		t.Errorf("the terms are at most %v of a simulated time, expected some to be close", sum.closest)
+	}
+	t.Logf("closest %v; besides %v", sum.closest, sum.others)
+}
+
+// narrowed is a network of which all elements, or those of some weights, take a byte or less.
+func narrowed(src network.Network, seed uint64) network.Network {
+	return network.Network{Name: src.Name + "-narrow", Graph: func(batch int64) (*model.Graph, error) {
+		g, err := src.Graph(batch)
+		if err != nil {
+			return nil, err
+		}
+		r := rand.New(rand.NewPCG(seed, 41))
+		all, some := r.IntN(3) == 0, make([]model.DType, len(g.Tensors))
+		for i := range some {
+			some[i] = pick(r, model.I4, model.F4, model.U2, model.F8, model.F16)
+		}
+		if all {
+			g.Retype(model.F16, pick(r, model.I4, model.F4, model.U2))
+			return g, nil
+		}
+		first := map[model.TensorID]bool{} // gives a result its type
+		for _, op := range g.Ops {
+			first[op.Inputs[0]] = true
+		}
+		for i, t := range g.Tensors {
+			if t.Role == model.Constant && t.DType == model.F16 && !first[t.ID] {
+				t.DType = some[i]
+			}
+		}
+		return g, g.Validate()
+	}}
+}
+
+// Weights and results of 2 and 4 bits load, stay and count as such, and lie where the program says.
+func TestNarrowElements(t *testing.T) {
+	sum := &tally{closest: map[string]float64{}, others: map[string]int{}, narrow: true}
+	for i := *seed; sum.done < long(*programs); i++ {
+		bounded(t, i, i%4 == 3, sum)
 	}
 	t.Logf("closest %v; besides %v", sum.closest, sum.others)
 }

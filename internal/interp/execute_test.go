@@ -368,7 +368,7 @@ func (w *work) brought(x inTile) (addr int64, ok bool) {
 // share keeps an element in the first core that has room in the buffer.
 func (w *work) share(k key, v uint64) {
 	b := w.p.Buffers[w.c.From-1]
-	size := w.p.Tensors[k.tensor].ElementBytes
+	size := w.size(k.tensor)
 	core := 0
 	if f := w.cl.buffers[w.c.From]; f != nil {
 		for core+1 < len(w.cl.lb) && f.next[core]+size > b.Bytes {
@@ -393,7 +393,7 @@ func (w *work) from(o *isa.Operand, k key) uint64 {
 // atHome reads an element of a value where the value is kept.
 func (w *work) atHome(o, maker *isa.Operand, box model.Region, k key) uint64 {
 	at := unravel(k.element, w.p.Tensors[k.tensor].Shape)
-	size := w.p.Tensors[k.tensor].ElementBytes
+	size := w.size(k.tensor)
 	switch o.Level {
 	case isa.GB:
 		return w.load(&w.cl.gb, o.Address+w.index(box, k.tensor, at)*size, k)
@@ -532,7 +532,7 @@ func (w *work) stage(o *isa.Operand, core int) *stage {
 // arrive puts an element into the stage of a core.
 func (w *work) arrive(o *isa.Operand, id model.TensorID, core int, k key, v uint64) {
 	st := w.stage(o, core)
-	size := w.p.Tensors[k.tensor].ElementBytes
+	size := w.size(k.tensor)
 	if st.next+size > o.StageBytes && len(st.free) == 0 && w.t.Tiles > 1 {
 		w.evict(st, o, id, core)
 	}
@@ -897,7 +897,7 @@ func (w *work) operand(id model.TensorID, at []int64) uint64 {
 		}
 		if o.Level == isa.LB {
 			if own := w.own(maker, w.core); own != nil && inside(own, at) {
-				return w.load(w.lb(w.core), o.Address+w.index(own, k.tensor, at)*w.p.Tensors[k.tensor].ElementBytes, k)
+				return w.load(w.lb(w.core), o.Address+w.index(own, k.tensor, at)*w.size(k.tensor), k)
 			}
 		}
 		if st := w.x.stages[w.core][o.Tensor]; st != nil {
@@ -1003,7 +1003,7 @@ func (w *work) finish() {
 
 // resultAt is the LB address of element n of what a core writes.
 func (w *work) resultAt(o *isa.Operand, own model.Region, n int64) int64 {
-	size := w.p.Tensors[o.Tensor].ElementBytes
+	size := w.size(o.Tensor)
 	if o.Level == isa.LB {
 		return o.Address + n*size
 	}
@@ -1033,7 +1033,7 @@ func (w *work) resultAt(o *isa.Operand, own model.Region, n int64) int64 {
 func (w *work) storeResults() {
 	write := int(w.c.Operand)
 	o := &w.t.Writes[write]
-	size := w.p.Tensors[o.Tensor].ElementBytes
+	size := w.size(o.Tensor)
 	_, box := w.home(&isa.Operand{Tensor: o.Tensor, Instance: w.t.Instance})
 	for core := range w.t.cores {
 		w.results(write, core, w.c.Portion, func(n int64, at []int64, own model.Region) {

@@ -138,6 +138,7 @@ type machine struct {
 	report   Report
 
 	queues    int
+	grain     int64   // addresses of a byte
 	clock     []int32 // of each command: the last of each queue that has ended when it starts
 	now       int32   // command
 	clusters  []*cluster
@@ -173,8 +174,8 @@ func run(p *isa.Program, graphs [][]*model.Graph, together bool, seed uint64) (r
 	if err := p.Check(); err != nil {
 		return Report{}, err
 	}
-	p = p.Unfolded()
-	m := &machine{p: p, graphs: graphs, together: together, seed: seed, now: -1, queues: len(p.Queues),
+	p, grain := finer(p.Unfolded())
+	m := &machine{p: p, grain: grain, graphs: graphs, together: together, seed: seed, now: -1, queues: len(p.Queues),
 		makers: map[key]maker{}, ddr: map[stored]*cell{}}
 	defer func() {
 		switch f := recover().(type) {
@@ -210,6 +211,46 @@ func run(p *isa.Program, graphs [][]*model.Graph, together bool, seed uint64) (r
 	m.report.Commands = len(p.Commands)
 	return m.report, nil
 }
+
+// finer is a program whose addresses count parts of bytes, grain to each, so that narrow elements have their own.
+func finer(p *isa.Program) (_ *isa.Program, grain int64) {
+	grain = 1
+	for _, t := range p.Tensors {
+		for grain*t.ElementBits%8 > 0 {
+			grain *= 2
+		}
+	}
+	if grain == 1 {
+		return p, grain
+	}
+	fine := *p
+	for l := range fine.Capacity {
+		fine.Capacity[l] *= grain
+	}
+	fine.Buffers, fine.Tasks = slices.Clone(p.Buffers), slices.Clone(p.Tasks)
+	for i := range fine.Buffers {
+		fine.Buffers[i].Address *= grain
+		fine.Buffers[i].Bytes *= grain
+	}
+	for i := range fine.Tasks {
+		t := &fine.Tasks[i]
+		t.Reads, t.Writes = slices.Clone(t.Reads), slices.Clone(t.Writes)
+		for _, list := range [][]isa.Operand{t.Reads, t.Writes} {
+			for k := range list {
+				list[k].Address *= grain
+				list[k].Stage *= grain
+				list[k].StageBytes *= grain
+			}
+		}
+	}
+	return &fine, grain
+}
+
+// size is the room of an element of a tensor.
+func (m *machine) size(t int32) int64 { return m.p.Tensors[t].ElementBits * m.grain / 8 }
+
+// align is what begins of tiles in a stage are multiples of.
+func (m *machine) align() int64 { return 64 * m.grain }
 
 // findOrder finds what must have ended when a command starts, however long commands take:
 // its dependencies, the commands before it in its queue, and what those wait for.
@@ -303,13 +344,13 @@ func (m *machine) load(mem *memory, addr int64, k key) uint64 {
 // holds reports whether an element is at an address, whole.
 func (m *machine) holds(mem *memory, addr int64, k key) bool {
 	c := mem.at(addr)
-	return c != nil && c.addr == addr && mem.at(addr+m.p.Tensors[k.tensor].ElementBytes-1) == c && c.key == k &&
+	return c != nil && c.addr == addr && mem.at(addr+m.size(k.tensor)-1) == c && c.key == k &&
 		c.iteration == m.age(k)
 }
 
 // store writes an element to an address; once: it must not be there already.
 func (m *machine) store(mem *memory, addr int64, k key, value uint64, once bool) {
-	size := m.p.Tensors[k.tensor].ElementBytes
+	size := m.size(k.tensor)
 	if addr < beyond && mem.capacity > 0 && addr+size > mem.capacity {
 		fail("writes %s at %s %d, which has %d bytes", m.name(k), mem.name, addr, mem.capacity)
 	}
@@ -372,7 +413,7 @@ func (m *machine) put(cl *cluster, buffer int32, core int, k key, value uint64) 
 		}
 		cl.buffers[buffer] = f
 	}
-	size := m.p.Tensors[k.tensor].ElementBytes
+	size := m.size(k.tensor)
 	addr, left := int64(-1), f.next[core]
 	for _, run := range f.runs {
 		// An element lies in one run.

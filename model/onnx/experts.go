@@ -26,7 +26,6 @@ func (e *expertWeights) product(c *call, prefix string, expert int64, x *value) 
 		in = append(in, arg{part(e.w, e.rows, e.columns), parameter})
 	} else {
 		codes, groups := part(e.w, e.rows, e.columns), int64(1)
-		codes.dtype = model.I8
 		if e.block > 0 {
 			groups = e.columns / e.block
 		}
@@ -65,7 +64,7 @@ func quantisedMixture(c *call) {
 			bias: c.in[4+3*i], block: block}
 		if w := fc[i].w; w != nil && len(w.shape) == 3 && c.err == nil {
 			unpacked := *w
-			unpacked.shape = w.shape.Clone()
+			unpacked.shape, unpacked.dtype = w.shape.Clone(), packedType(width)
 			unpacked.shape[2] *= 8 / width
 			fc[i].w = &unpacked
 			if fc[i].scale == nil {

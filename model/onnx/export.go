@@ -72,6 +72,7 @@ const (
 var onnxTypes = map[model.DType]int64{
 	model.F32: 1, model.U8: 2, model.I8: 3, model.I16: 5, model.I32: 6, model.I64: 7, model.Bool: 9,
 	model.F16: 10, model.F64: 11, model.BF16: 16, model.F8: 17,
+	model.U4: 21, model.I4: 22, model.F4: 23, model.U2: 25, model.I2: 26,
 }
 
 // wire is a message of protobuf in the making.
@@ -219,7 +220,7 @@ func (e *exporter) constant(t *model.Tensor) {
 		e.initializers.bytes(15, m)
 		return
 	case e.opt.ZeroWeights: // a scalar has no sparse form
-		data = make([]byte, t.DType.Bytes())
+		data = make([]byte, t.DType.Bytes(1))
 	}
 	m := tensorProtoOf(t.Name, t.DType, t.Shape, data)
 	m.bytes(16, mark)
@@ -251,7 +252,7 @@ func (e *exporter) literal(name string, dt model.DType, shape model.Shape, data 
 	}
 	e.taken[name] = true
 	if data == nil && e.opt.ZeroWeights {
-		data = make([]byte, shape.Elements()*dt.Bytes())
+		data = make([]byte, dt.Bytes(shape.Elements()))
 	}
 	e.initializers.bytes(5, tensorProtoOf(name, dt, shape, data))
 	return name

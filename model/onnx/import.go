@@ -328,7 +328,7 @@ func (im *importer) dtype(t int64) (model.DType, error) {
 	if !et.ok {
 		return 0, fmt.Errorf("has element type %s, which is not supported", et.name)
 	}
-	if et.dtype.IsFloat() && et.dtype != model.F8 && im.opt.Float != nil { // narrow storage stays
+	if et.dtype.IsFloat() && !et.dtype.Narrow() && im.opt.Float != nil { // narrow storage stays
 		return *im.opt.Float, nil
 	}
 	return et.dtype, nil

@@ -736,8 +736,7 @@ func castTo(c *call) {
 		return
 	}
 	u := operand
-	if x := c.in[0]; x.constant && x.lit == nil && (x.dtype == model.I8 || x.dtype == model.U8 || x.dtype == model.F8) &&
-		dt.IsFloat() {
+	if x := c.in[0]; x.constant && x.lit == nil && x.dtype.Narrow() && dt.IsFloat() {
 		u = parameter // weights of few bits
 	}
 	c.emit("Cast", model.Attr{Axis: int64(dt)}, []arg{{c.in[0], u}})

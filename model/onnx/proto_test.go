@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -159,3 +160,15 @@ func floats(name string, vs ...float32) msg {
 
 func in(names ...string) []string  { return names }
 func out(names ...string) []string { return names }
+
+// Elements in the graph are as wide as those of the file.
+func TestElementTypesKeepTheirWidth(t *testing.T) {
+	for n, et := range elementTypes {
+		if et.ok && et.dtype.Bits() != et.bits {
+			t.Errorf("type %d (%s) of %d bits becomes %v of %d", n, et.name, et.bits, et.dtype, et.dtype.Bits())
+		}
+		if back := onnxTypes[et.dtype]; et.ok && elementTypes[back].bits != et.bits {
+			t.Errorf("type %d (%s) comes back as %d", n, et.name, back)
+		}
+	}
+}

@@ -215,6 +215,17 @@ func dynamicMatMul(c *call) {
 	c.toFloat(c.step("sums", "MatMul", model.Attr{}, pair(x, c.in[1])...), c.in[2], c.in[4])
 }
 
+// packedType is the type of codes of so many bits, of which a byte holds several.
+func packedType(width int64) model.DType {
+	switch width {
+	case 2:
+		return model.U2
+	case 4:
+		return model.U4
+	}
+	return model.U8
+}
+
 // matMulNBits has weights of N columns and K rows in blocks, packed to bytes.
 func matMulNBits(c *call) {
 	k, n := c.int("K", 0), c.int("N", 0)
@@ -222,13 +233,14 @@ func matMulNBits(c *call) {
 		c.fail("K is %d and N is %d, expected positive numbers", k, n)
 		return
 	}
-	w := c.in[1].part("unpacked", model.I8, n, k)
+	width := c.within("bits", 4, 2, 8)
+	w := c.in[1].part("unpacked", packedType(width), n, k)
 	if _, err := elements(w.shape); err != nil {
 		c.fail("%v", err)
 		return
 	}
 	// Unpacking goes with the conversion, which is part of loading the weights.
-	block, width := c.block(0), c.within("bits", 4, 2, 8)
+	block := c.block(0)
 	c.leave("bits")
 	each := (k-1)/block + 1
 	packed, scaled := n*each*((block*width+7)/8), n*each
@@ -238,9 +250,16 @@ func matMulNBits(c *call) {
 	if c.err == nil && (c.in[1].shape.Elements() != packed || c.in[2].shape.Elements() != scaled) {
 		c.fail("packed weights %v and scales %v, expected %d and %d elements", c.in[1].shape, c.in[2].shape, packed, scaled)
 	}
-	scales := c.in[2].part("unpacked", c.in[2].dtype, n, each)
-	d := c.step("weights", "Dequantize", model.Attr{Axis: int64(c.in[0].dtype), Variant: c.variant()}, arg{w, parameter},
-		arg{scales, statistic})
+	scales := []*value{c.in[2].part("unpacked", c.in[2].dtype, n, each)}
+	if len(c.in) > 3 && c.in[3] != nil {
+		zero := c.in[3].part("unpacked", c.in[3].dtype, n, each)
+		if zero.dtype == model.U8 { // packed as the weights are
+			zero.dtype = w.dtype
+		}
+		scales = append(scales, zero)
+	}
+	d := c.step("weights", "Dequantize", model.Attr{Axis: int64(c.in[0].dtype), Variant: c.variant()},
+		slices.Concat([]arg{{w, parameter}}, scaleArgs(scales...))...)
 	if c.err != nil {
 		return
 	}
@@ -260,7 +279,7 @@ func gatherQuantized(c *call) {
 		c.fail("attribute \"bits\" is %d, expected 2, 4 or 8", bits)
 		return
 	}
-	w := c.in[0].part("unpacked", model.I8, c.in[0].shape.Clone()...)
+	w := c.in[0].part("unpacked", packedType(bits), c.in[0].shape.Clone()...)
 	if c.in[0].dtype == model.U8 && len(w.shape) > 0 { // several to a byte
 		w.shape[len(w.shape)-1] *= 8 / bits
 	}

@@ -39,8 +39,7 @@ var elementTypes = map[int64]struct {
 	name string
 	bits int64 // 0: not of a fixed size
 	// dtype is the type in the graph, if there is one. Unsigned types of more
-	// than a byte count as signed ones of their size, since no value is kept; types
-	// of less than a byte take one each.
+	// than a byte count as signed ones of their size, since no value is kept.
 	dtype model.DType
 	ok    bool
 }{
@@ -51,9 +50,9 @@ var elementTypes = map[int64]struct {
 	13: {"UINT64", 64, model.I64, true}, 14: {"COMPLEX64", 64, 0, false}, 15: {"COMPLEX128", 128, 0, false},
 	16: {"BFLOAT16", 16, model.BF16, true}, 17: {"FLOAT8E4M3FN", 8, model.F8, true},
 	18: {"FLOAT8E4M3FNUZ", 8, model.F8, true},
-	19: {"FLOAT8E5M2", 8, model.F8, true}, 20: {"FLOAT8E5M2FNUZ", 8, model.F8, true}, 21: {"UINT4", 4, model.U8, true},
-	22: {"INT4", 4, model.I8, true}, 23: {"FLOAT4E2M1", 4, model.F8, true}, 24: {"FLOAT8E8M0", 8, model.F8, true},
-	25: {"UINT2", 2, model.U8, true}, 26: {"INT2", 2, model.I8, true},
+	19: {"FLOAT8E5M2", 8, model.F8, true}, 20: {"FLOAT8E5M2FNUZ", 8, model.F8, true}, 21: {"UINT4", 4, model.U4, true},
+	22: {"INT4", 4, model.I4, true}, 23: {"FLOAT4E2M1", 4, model.F4, true}, 24: {"FLOAT8E8M0", 8, model.F8, true},
+	25: {"UINT2", 2, model.U2, true}, 26: {"INT2", 2, model.I2, true},
 }
 
 // payload collects the data fields of a TensorProto. Which of them counts is

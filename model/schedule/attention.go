@@ -62,13 +62,13 @@ type Attending struct {
 	// Whether cores can take tiles of positions in turn, as far as the layer goes, and whether the rule lets them.
 	dealt, deals bool
 	// Whether cores can share the keys, as far as the layer goes.
-	sliced       bool
-	g            *model.Graph
-	spec         *hardware.Spec
-	size, result int64 // bytes of an element of operands and of results
-	cores        int64
-	busy         int  // clusters that share the DDR
-	far          bool // keys and values come from the DDR, through the LLB
+	sliced        bool
+	g             *model.Graph
+	spec          *hardware.Spec
+	dtype, result model.DType // of operands and of results
+	cores         int64
+	busy          int  // clusters that share the DDR
+	far           bool // keys and values come from the DDR, through the LLB
 }
 
 // AttendedOperand is a tensor that a step with an attention reads.
@@ -80,7 +80,7 @@ type AttendedOperand struct {
 	Tiled bool
 	// Constant: it is one of the network's. Element is the bytes of an element.
 	Constant bool
-	Element  int64
+	Element  model.DType
 
 	lead, positions, keys bool  // what it depends on: the head, the position, the key
 	part                  int   // of the keys or values; -1: it is neither
@@ -211,7 +211,7 @@ func (a *Attending) SlotBytes(o *AttendedOperand, t AttentionTiles) int64 {
 		return Align(o.Bytes)
 	}
 	n := a.Elements(o, t)
-	return Align(n * o.Element)
+	return Align(o.Element.Bytes(n))
 }
 
 // Elements is the number of elements of a tiled operand such tiles need.
@@ -280,7 +280,7 @@ func (a *Attending) room(o *AttendedOperand, t AttentionTiles) int64 {
 
 // outSlot is the room of a tile of results.
 func (a *Attending) outSlot(t AttentionTiles, coreBytes int64) int64 {
-	return min(Align(coreBytes), Align(t.Products*a.Heads*t.Positions*a.Width*a.result))
+	return min(Align(coreBytes), Align(a.result.Bytes(t.Products*a.Heads*t.Positions*a.Width)))
 }
 
 // Constant is where in the stage, behind the scores and sums, the place of a constant is.
@@ -447,8 +447,8 @@ func (b *StepBuilder) attending(layer *Layer, cores int64, need []Regions, want 
 	}
 	q := g.Tensor(op.Inputs[0])
 	n := len(q.Shape)
-	a := &Attending{Op: op, Causal: op.Attr.Causal, g: g, spec: b.machine, busy: b.BusyClusters(), size: q.DType.Bytes(),
-		result: g.Tensor(layer.Outputs[0]).DType.Bytes(), cores: cores}
+	a := &Attending{Op: op, Causal: op.Attr.Causal, g: g, spec: b.machine, busy: b.BusyClusters(), dtype: q.DType,
+		result: g.Tensor(layer.Outputs[0]).DType, cores: cores}
 	elements, all := int64(0), model.Region(nil)
 	for _, reg := range need {
 		r := reg[op.Outputs[0]]
@@ -486,12 +486,12 @@ func (b *StepBuilder) attending(layer *Layer, cores int64, need []Regions, want 
 	for _, t := range slices.Concat(layer.Inputs, layer.Constants) {
 		x := g.Tensor(t)
 		o := AttendedOperand{Tensor: t, Input: slices.Index(op.Inputs, t), Constant: x.Role == model.Constant,
-			Element: x.DType.Bytes(), to: keys}
+			Element: x.DType, to: keys}
 		if o.part = op.KeyPart(o.Input); o.IsKeys() {
 			o.from, o.to = g.KeyStart(op, o.part), g.KeyStart(op, o.part+1)
 		}
 		for _, reg := range need {
-			o.Bytes = max(o.Bytes, reg[t].Elements()*o.Element)
+			o.Bytes = max(o.Bytes, o.Element.Bytes(reg[t].Elements()))
 		}
 		switch {
 		case o.Input < 0:
@@ -875,7 +875,7 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 	}
 	// Keys and values that the LLB has no room for come from the DDR again for each tile of positions.
 	again, once := 0.0, 0.0 // seconds of a visit that loads them: each, and those of the first tile of positions
-	tile := apart * float64(t.Products*t.Keys*(a.Depth+a.Width)*a.size)
+	tile := apart * float64(a.dtype.Bytes(t.Products*t.Keys*(a.Depth+a.Width)))
 	if a.far {
 		once = tile / ddr
 	}
@@ -909,8 +909,8 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 		if m.SharedVector() {
 			vector = each * float64(v+sp) / clock
 		}
-		load := latency + rate(t.Products*keys*max(a.Depth, a.Width)*a.size)
-		in := 2*waits + rate(t.Products*keys*(a.Depth+a.Width)*a.size)
+		load := latency + rate(a.dtype.Bytes(t.Products*keys*max(a.Depth, a.Width)))
+		in := 2*waits + rate(a.dtype.Bytes(t.Products*keys*(a.Depth+a.Width)))
 		if a.Stay(t) {
 			in /= float64(a.Steps(t))
 		}
@@ -927,7 +927,7 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 			soft := scores/each + float64(v+sp)/clock
 			total = math.Max(total, soft+math.Max(values, vector*(each-1)/each+values/each))
 		}
-		return total, matrix/each + float64(v+sp)/clock + 2*latency + rate(t.Products*keys*(a.Depth+a.Width)*a.size)
+		return total, matrix/each + float64(v+sp)/clock + 2*latency + rate(a.dtype.Bytes(t.Products*keys*(a.Depth+a.Width)))
 	}
 	total, first := 0.0, 0.0
 	pieces := ceil(t.Positions, piece)
@@ -962,7 +962,7 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 	}
 	total *= float64(steps) / float64(tried)
 	total += math.Max(0, once-full) * float64(ceil(a.Visible(t, 0), t.Keys))
-	first = alone + rate(rows*a.Depth*a.size)
+	first = alone + rate(a.dtype.Bytes(rows*a.Depth))
 	return total*float64(a.Blocks(t)) + first
 }
 

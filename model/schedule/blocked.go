@@ -227,7 +227,7 @@ func (s *Schedule) blockedStage(st *Step) (parts []StagePart) {
 			narrow := s.TileElements(st, 0, model.Interval{Hi: largest(n.Columns)})[t]
 			elements, slots = share(elements, narrow, first[t]), n.RoomFor(BesideOperand)
 		}
-		bytes := elements * s.Graph.Tensor(t).DType.Bytes()
+		bytes := s.Graph.Tensor(t).DType.Bytes(elements)
 		parts = append(parts, StagePart{From: from, To: i, Bytes: slots * Align(bytes), Whole: true})
 	}
 	rows := st.CoreOutput.Elements() / max(1, all.Hi)
@@ -235,7 +235,7 @@ func (s *Schedule) blockedStage(st *Step) (parts []StagePart) {
 	least := int64(0) // room that sums may take of results
 	for _, w := range st.Writes {
 		if v := &s.Values[w]; v.Level != LB {
-			bytes := n.Sums * Align(tile*s.Graph.Tensor(v.Tensor).DType.Bytes())
+			bytes := n.Sums * Align(s.Graph.Tensor(v.Tensor).DType.Bytes(tile))
 			parts = append(parts, StagePart{From: -1, To: w, Bytes: bytes, Whole: true})
 			least = bytes
 		}

@@ -181,7 +181,7 @@ func CheckSteps(s *Schedule) error {
 				return fmt.Errorf("step %d: the cores' slices of %q hold %d of %d elements", i, g.Tensor(v.Tensor).Name, sum,
 					v.Region.Elements())
 			}
-			if need := most * g.Tensor(v.Tensor).DType.Bytes(); v.CoreBytes < need {
+			if need := g.Tensor(v.Tensor).DType.Bytes(most); v.CoreBytes < need {
 				return fmt.Errorf("step %d: %q takes %d bytes per core, recorded are %d", i, g.Tensor(v.Tensor).Name,
 					need, v.CoreBytes)
 			}

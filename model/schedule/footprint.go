@@ -21,7 +21,7 @@ type PeakOptions struct {
 func Peak(g *model.Graph, ops []model.OpID, outputs []model.TensorID, reg Regions, opt PeakOptions) int64 {
 	f := NewFootprint(g, ops, outputs, opt)
 	for i, t := range f.tensors {
-		f.bytes[i] = reg[t].Elements() * g.Tensor(t).DType.Bytes()
+		f.bytes[i] = g.Tensor(t).DType.Bytes(reg[t].Elements())
 	}
 	return f.peak()
 }
@@ -204,7 +204,7 @@ func (f *Footprint) Instance(dim int, factor, q int64) int64 {
 	for i, t := range f.tensors {
 		f.bytes[i] = 0
 		if f.wanted[i] {
-			f.bytes[i] = f.boxes[i].Elements() * f.g.Tensor(t).DType.Bytes()
+			f.bytes[i] = f.g.Tensor(t).DType.Bytes(f.boxes[i].Elements())
 		}
 	}
 	return f.peak()

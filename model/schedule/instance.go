@@ -78,7 +78,7 @@ func NewInstanceGraph(g *model.Graph, gr *Grouping) *InstanceGraph {
 					}
 					if n := need.Overlap(m.Regions[t]); n > 0 {
 						ig.RedundantEdges--
-						inst.Deps = append(inst.Deps, Dep{t, m.ID, n * g.Tensor(t).DType.Bytes()})
+						inst.Deps = append(inst.Deps, Dep{t, m.ID, g.Tensor(t).DType.Bytes(n)})
 					}
 				}
 			}

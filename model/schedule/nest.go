@@ -783,7 +783,7 @@ func (s *Schedule) Rebind(i int, to Binding) error {
 		if v.Tensor != st.Output && !to.Follows(v.Region, nil, b.cores, s.UnevenCores) {
 			v.Binding = GridBinding(v.Region, t.Layout, nil, b.grid, s.UnevenCores)
 		}
-		v.CoreBytes = Align(Slice(v.Region, v.Binding, t.Layout, 0).Elements() * t.DType.Bytes())
+		v.CoreBytes = Align(t.DType.Bytes(Slice(v.Region, v.Binding, t.Layout, 0).Elements()))
 		values[k] = v
 	}
 	for k, v := range values {
@@ -805,11 +805,11 @@ func (s *Schedule) Rebind(i int, to Binding) error {
 	}
 	for _, r := range old.Reads {
 		t := s.Values[r.Value].Tensor
-		size := s.Graph.Tensor(t).DType.Bytes()
+		size := s.Graph.Tensor(t).DType.Bytes
 		rd := b.read(r.Value, t, need)
 		busiest, most := busiest(need, t)
-		rd.Busiest, rd.TensorCoreBytes = busiest, most*size
-		rd.ElementBytes = element[t].Elements() * size
+		rd.Busiest, rd.TensorCoreBytes = busiest, size(most)
+		rd.ElementBytes = size(element[t].Elements())
 		b.tileNeeds(layer, t, need[0], &rd)
 		st.Reads = append(st.Reads, rd)
 	}

@@ -62,7 +62,7 @@ func (s *Schedule) added(layer *Layer, t model.TensorID) bool {
 func (s *Schedule) sameParts(a, b *Value) bool {
 	x, y := s.Graph.Tensor(a.Tensor), s.Graph.Tensor(b.Tensor)
 	if a.CoreBytes != b.CoreBytes || !slices.Equal(a.Region, b.Region) || !a.Binding.Equal(b.Binding) ||
-		!slices.Equal(x.Layout, y.Layout) || x.DType.Bytes() != y.DType.Bytes() {
+		!slices.Equal(x.Layout, y.Layout) || x.DType.Bits() != y.DType.Bits() {
 		return false
 	}
 	for d, iv := range a.Region {

@@ -444,7 +444,7 @@ func (s *Schedule) Staged(st *Step) []StagePart {
 	}
 	if n := st.Slices(); n > 1 {
 		parts = append(parts, StagePart{From: -1, To: -1,
-			Bytes: (n - 1) * st.CoreOutput.Elements() * s.Graph.Tensor(st.Output).DType.Bytes()})
+			Bytes: (n - 1) * s.Graph.Tensor(st.Output).DType.Bytes(st.CoreOutput.Elements())})
 	}
 	return parts
 }

@@ -289,9 +289,8 @@ func (b *StepBuilder) writes(layer *Layer, st *Step) {
 		if t != st.Output && !v.Binding.Follows(r, nil, b.cores, b.UnevenCores) {
 			v.Binding = GridBinding(r, tensor.Layout, nil, b.grid, b.UnevenCores)
 		}
-		size := tensor.DType.Bytes()
-		v.Bytes = r.Elements() * size
-		v.CoreBytes = Align(Slice(r, v.Binding, tensor.Layout, 0).Elements() * size)
+		v.Bytes = tensor.DType.Bytes(r.Elements())
+		v.CoreBytes = Align(tensor.DType.Bytes(Slice(r, v.Binding, tensor.Layout, 0).Elements()))
 		b.write(v, st)
 	}
 }
@@ -358,15 +357,15 @@ func (b *StepBuilder) reads(layer *Layer, st *Step, need []Regions, sources [][]
 	}
 	st.Reads = slices.Grow(st.Reads, all)
 	for i, t := range layer.Inputs {
-		size := b.Graph.Tensor(t).DType.Bytes()
+		size := b.Graph.Tensor(t).DType.Bytes
 		busiest, most := busiest(need, t)
 		for _, v := range sources[i] {
 			rd := b.read(v, t, need)
 			if rd.NeedBytes == 0 {
 				continue
 			}
-			rd.Busiest, rd.TensorCoreBytes = busiest, most*size
-			rd.ElementBytes = element[t].Elements() * size
+			rd.Busiest, rd.TensorCoreBytes = busiest, size(most)
+			rd.ElementBytes = size(element[t].Elements())
 			b.tileNeeds(layer, t, need[0], &rd)
 			st.Reads = append(st.Reads, rd)
 		}
@@ -401,7 +400,7 @@ func (b *StepBuilder) sources(t model.TensorID) ([]int, error) {
 		if !ok && b.Away(d.From) {
 			r := b.Instances.Instances[d.From].Regions[t]
 			v, ok = b.addValue(Value{Tensor: t, Instance: d.From, Region: r, Binding: One(len(r)), Wanted: DDR,
-				Bytes: r.Elements() * b.Graph.Tensor(t).DType.Bytes(), Def: -1, Last: -1}), true
+				Bytes: b.Graph.Tensor(t).DType.Bytes(r.Elements()), Def: -1, Last: -1}), true
 		}
 		if !ok {
 			return nil, fmt.Errorf("instance %d reads %q of instance %d, which has not run", b.inst.ID,
@@ -472,7 +471,7 @@ func Forbidden(g *model.Graph, ops []model.OpID, t model.TensorID) []bool {
 func (b *StepBuilder) read(v int, t model.TensorID, need []Regions) Read {
 	g := b.Graph
 	val := &b.Values[v]
-	size := g.Tensor(t).DType.Bytes()
+	size := g.Tensor(t).DType.Bytes
 	rd := Read{Value: v}
 	var union model.Region
 	distinct := int64(0)
@@ -496,10 +495,10 @@ func (b *StepBuilder) read(v int, t model.TensorID, need []Regions) Read {
 				local = r.Overlap(own)
 			}
 		}
-		rd.NeedBytes += n * size
-		rd.RemoteBytes += (n - local) * size
-		rd.CoreNeedBytes = max(rd.CoreNeedBytes, n*size)
-		rd.CoreRemoteBytes = max(rd.CoreRemoteBytes, (n-local)*size)
+		rd.NeedBytes += size(n)
+		rd.RemoteBytes += size(n - local)
+		rd.CoreNeedBytes = max(rd.CoreNeedBytes, size(n))
+		rd.CoreRemoteBytes = max(rd.CoreRemoteBytes, size(n-local))
 		if union == nil || !previous.Equal(r) {
 			distinct += n
 		}
@@ -509,7 +508,7 @@ func (b *StepBuilder) read(v int, t model.TensorID, need []Regions) Read {
 		union.Include(r)
 		r, previous = previous, r
 	}
-	rd.UnionBytes = min(distinct, union.Elements()) * size
+	rd.UnionBytes = size(min(distinct, union.Elements()))
 	rd.Region = union
 	return rd
 }
@@ -533,7 +532,7 @@ func ConstantElements(g *model.Graph, ops []model.OpID, t model.TensorID, reg Re
 func (s *Schedule) params(layer *Layer, t model.TensorID, need []Regions) ParamRead {
 	g := s.Graph
 	pr := ParamRead{Tensor: t}
-	size := g.Tensor(t).DType.Bytes()
+	size := g.Tensor(t).DType.Bytes
 	var previous, hull model.Region
 	for _, reg := range need {
 		r := reg[t]
@@ -546,7 +545,7 @@ func (s *Schedule) params(layer *Layer, t model.TensorID, need []Regions) ParamR
 			hull = r.Clone()
 		}
 		hull.Include(r)
-		n *= size
+		n = size(n)
 		pr.CoreBytes = max(pr.CoreBytes, n)
 		if pr.Rows || previous == nil || !previous.Equal(r) {
 			pr.UnionBytes += n
@@ -559,7 +558,7 @@ func (s *Schedule) params(layer *Layer, t model.TensorID, need []Regions) ParamR
 	}
 	// Cores that need the same part need not be neighbours.
 	if !pr.Rows {
-		pr.UnionBytes = min(pr.UnionBytes, hull.Elements()*size)
+		pr.UnionBytes = min(pr.UnionBytes, size(hull.Elements()))
 	}
 	return pr
 }

@@ -329,20 +329,19 @@ func (b *builder) errorf(format string, args ...any) error {
 }
 
 var elements = map[string]model.DType{"f16": model.F16, "f32": model.F32, "f64": model.F64, "bf16": model.BF16,
-	"i1": model.Bool, "i4": model.I8, "ui4": model.U8, "si4": model.I8, "i8": model.I8, "si8": model.I8, "ui8": model.U8,
-	"i16": model.I16, "ui16": model.I16,
-	"i32": model.I32, "ui32": model.I32, "si32": model.I32, "i64": model.I64, "ui64": model.I64, "si64": model.I64,
-	"index": model.I64}
+	"f4E2M1FN": model.F4, "i1": model.Bool, "i2": model.I2, "ui2": model.U2, "i4": model.I4, "ui4": model.U4,
+	"i8": model.I8, "ui8": model.U8, "i16": model.I16, "ui16": model.I16, "i32": model.I32, "ui32": model.I32,
+	"i64": model.I64, "ui64": model.I64, "index": model.I64}
 
 func (b *builder) dtype(t tensorType) (model.DType, error) {
-	d, ok := elements[t.elem]
+	d, ok := elements[strings.TrimPrefix(t.elem, "s")]
 	if strings.HasPrefix(t.elem, "f8E") {
 		d, ok = model.F8, true
 	}
 	if !t.tensor || !ok {
 		return 0, fmt.Errorf("has type %s, which is not supported", t.text)
 	}
-	if d.IsFloat() && d != model.F8 && b.to != nil { // narrow storage stays
+	if d.IsFloat() && !d.Narrow() && b.to != nil { // narrow storage stays
 		return *b.to, nil
 	}
 	return d, nil

@@ -200,7 +200,7 @@ func (d *deriver) loss(out model.TensorID) int {
 	n := t.Shape.Elements()
 	loss := d.add(Node{Name: t.Name + ".loss", Kind: "Loss", Of: model.NoOp, Shape: model.Shape{1},
 		Vector:     model.VectorWork{Simple: n, Special: n},
-		InputBytes: 2 * t.Bytes(), OutputBytes: t.DType.Bytes(), After: []int{d.producer[out]}})
+		InputBytes: 2 * t.Bytes(), OutputBytes: t.DType.Bytes(1), After: []int{d.producer[out]}})
 	return d.add(Node{Name: t.Name + ".loss.grad", Kind: "LossGrad", Pass: Backward, Of: model.NoOp, Shape: t.Shape,
 		Vector:     model.VectorWork{Simple: n},
 		InputBytes: 2 * t.Bytes(), OutputBytes: t.Bytes(), After: []int{d.producer[out], loss}})

@@ -50,7 +50,7 @@ func (m *Mixture) Experts() int64 { return m.of.Experts }
 func (m *Mixture) Chosen() int64 { return m.of.Chosen }
 
 // TokenBytes is what a token has on its way to an expert, and on its way back.
-func (m *Mixture) TokenBytes() int64 { return m.of.Hidden * m.dtype.Bytes() }
+func (m *Mixture) TokenBytes() int64 { return m.dtype.Bytes(m.of.Hidden) }
 
 // Graph has an expert for each list of runs, each of batch times so many tokens.
 func (m *Mixture) Graph(batch int64, experts [][]int64) (*model.Graph, error) {

@@ -63,14 +63,14 @@ func (d *Decoder) KeyHeads() int64 { return d.chip.KeyHeads }
 
 // CacheBytes is what a chip keeps of a token: keys and values of all layers.
 func (d *Decoder) CacheBytes() int64 {
-	return 2 * d.Layers * d.chip.KeyHeads * d.chip.Width * d.dtype.Bytes()
+	return d.dtype.Bytes(2 * d.Layers * d.chip.KeyHeads * d.chip.Width)
 }
 
 // ExchangeBytes is what a token has between layers.
-func (d *Decoder) ExchangeBytes() int64 { return d.whole.Hidden * d.dtype.Bytes() }
+func (d *Decoder) ExchangeBytes() int64 { return d.dtype.Bytes(d.whole.Hidden) }
 
 // ScoreBytes is what all chips together have of a token behind the last product.
-func (d *Decoder) ScoreBytes() int64 { return d.whole.Vocabulary * d.dtype.Bytes() }
+func (d *Decoder) ScoreBytes() int64 { return d.dtype.Bytes(d.whole.Vocabulary) }
 
 // WeightBytes is what a chip keeps of the parameters: its share, and the embeddings whole where they
 // are no part of the last product.
@@ -85,7 +85,7 @@ func (d *Decoder) WeightBytes() (int64, error) {
 	}
 	rows := d.whole.Positions
 	rows = cmp.Or(rows, d.whole.Vocabulary)
-	return (d.Layers*layer.Params() + head.Params() + rows*d.whole.Hidden) * d.dtype.Bytes(), nil
+	return d.dtype.Bytes(d.Layers*layer.Params() + head.Params() + rows*d.whole.Hidden), nil
 }
 
 func (d *Decoder) builder(name string, c causal, batch int64) *decoding {

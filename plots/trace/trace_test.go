@@ -39,8 +39,8 @@ func small() *isa.Program {
 		Queues:    []isa.Queue{{Name: "cluster0.dma"}, {Name: "cluster0.mme", Kind: isa.MatrixQueue}},
 		Operators: []string{"product"},
 		Tensors: []isa.Tensor{
-			{Name: "x\"", Shape: []int64{4, 2}, Order: []int32{0, 1}, ElementBytes: 2},
-			{Name: "y", Shape: []int64{4}, Order: []int32{0}, ElementBytes: 2},
+			{Name: "x\"", Shape: []int64{4, 2}, Order: []int32{0, 1}, ElementBits: 16},
+			{Name: "y", Shape: []int64{4}, Order: []int32{0}, ElementBits: 16},
 		},
 		Tasks: []isa.Task{{Instance: 3, Operators: []int32{0},
 			Reads:  []isa.Operand{{Instance: -1, Box: []isa.Range{{Lo: 0, Hi: 4}, {Lo: 0, Hi: 2}}}},

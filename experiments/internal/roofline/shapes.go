@@ -134,7 +134,7 @@ func (k kernel) problem(machine *hardware.Spec, dt model.DType) (*tiling.Problem
 		return nil, err
 	}
 	share := slices.Max(scheduler.Shares(k.Batch, active.Clusters))
-	size := dt.Bytes()
+	size := dt.Bytes(1)
 	p := &tiling.Problem{Product: tiling.Product{Reps: 1, M: share * k.M, N: k.N, K: k.K,
 		RowBytes: size, ColumnBytes: size, ResultBytes: size, Constant: true},
 		Machine: *tiling.NewMachine(c, dt, dt)}
@@ -170,5 +170,5 @@ func (k kernel) work(spec *hardware.Spec, dt model.DType) (macs, bytes float64) 
 		input = float64(k.Batch * c.Channels * c.reads(0) * c.reads(1))
 	}
 	copies := min(k.Batch, int64(spec.Clusters)) // of the weights
-	return rows * float64(k.N*k.K), float64(dt.Bytes()) * (input + float64(copies*k.N*k.K) + rows*float64(k.N))
+	return rows * float64(k.N*k.K), dt.Size() * (input + float64(copies*k.N*k.K) + rows*float64(k.N))
 }
