@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 145_549
+const total = 144_926
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -19,20 +19,20 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/dsasched":                    9229,
+	"cmd/dsasched":                    9166,
 	"examples/accelerator":            46,
 	"examples/cost":                   56,
 	"examples/experiment":             77,
 	"examples/scheduler":              125,
 	"examples/tuning":                 52,
-	"experiments":                     381,
+	"experiments":                     380,
 	"experiments/calibration":         550,
 	"experiments/explore":             836,
 	"experiments/harness":             2978,
 	"experiments/harness/harnesstest": 169,
 	"experiments/internal/ablation":   844,
 	"experiments/internal/beside":     336,
-	"experiments/internal/loops":      1493,
+	"experiments/internal/loops":      1103,
 	"experiments/internal/measured":   2091,
 	"experiments/internal/optimality": 1516,
 	"experiments/internal/paperfigs":  4339,
@@ -54,7 +54,7 @@ var budget = map[string]int{
 	"formulation/sharding":            1273,
 	"formulation/solve":               310,
 	"formulation/split":               2074,
-	"formulation/tiling":              2408,
+	"formulation/tiling":              2239,
 	"formulation/unrelated":           883,
 	"hardware":                        3137,
 	"hardware/chips":                  236,

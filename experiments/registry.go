@@ -73,8 +73,7 @@ func others() []harness.Experiment {
 
 // published lists the other systems' experiments that draw a figure or table of a paper, or those that don't.
 func published(figures bool) []harness.Experiment {
-	own := []string{"mofang-clusters", "tensor", "serving", "experts", "ansor-optimal", "ansor-allocation", "ansor-groups",
-		"ansor-climbing"}
+	own := []string{"mofang-clusters", "tensor", "serving", "experts", "ansor-optimal"}
 	return slices.DeleteFunc(append(systems.Experiments(), loops.Experiments()...),
 		func(e harness.Experiment) bool { return slices.Contains(own, e.Name) == figures })
 }

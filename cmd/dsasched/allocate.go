@@ -56,7 +56,7 @@ func newAllocate() *cobra.Command {
 			return err
 		}
 		if *spill {
-			for _, name := range []string{"start", "export", "benchmark"} {
+			for _, name := range []string{"start", "export"} {
 				if given(name) {
 					return usagef("--%s is not for --spill", name)
 				}
@@ -64,7 +64,7 @@ func newAllocate() *cobra.Command {
 			return f.spills(cmd, p, capacity.value)
 		}
 		answer := placement{File: file}
-		if answer.Result, err = solveFile(cmd, f, file, func(file string) ([]int64, error) { return loadOffsets(file, p) },
+		if answer.Result, err = solveFile(cmd, f, func(file string) ([]int64, error) { return loadOffsets(file, p) },
 			func(ctx context.Context, method string, opts allocate.Options) (*allocate.Result, error) {
 				switch {
 				case !*minimize:

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -98,21 +96,20 @@ func solverFor(methods []solve.Method, name string) (milp.Solver, error) {
 // fileSolver are the flags of a command that solves the problem of a file.
 type fileSolver struct {
 	*solverFlags
-	start             *string
-	seed              *uint32
-	export, benchmark *outFile
+	start  *string
+	seed   *uint32
+	export *outFile
 }
 
 func addFileSolver(cmd *cobra.Command, methods []solve.Method, out, start string) *fileSolver {
 	return &fileSolver{addSolver(cmd, methods, out), cmd.Flags().String("start", "", start),
 		cmd.Flags().Uint32("seed", 0, "seed of the random choices of exact methods"),
-		addExport(cmd), addFile(cmd, "benchmark",
-			"write bounds and values over time to this `file`, in the JSON of the OptalCP benchmarks", ".json")}
+		addExport(cmd)}
 }
 
 // solveFile solves the problem of a file, which run does by the method of a name, from the
 // solution that read finds in the file of --start, and writes what the flags ask for beside the answer.
-func solveFile[S any, R interface{ Outcome() solve.Outcome }](cmd *cobra.Command, f *fileSolver, file string,
+func solveFile[S any, R interface{ Outcome() solve.Outcome }](cmd *cobra.Command, f *fileSolver,
 	read func(string) (S, error),
 	run func(context.Context, string, solve.Options[S]) (R, error)) (r R, err error) {
 	show, opts, err := solverOptions[S](cmd, f.solverFlags)
@@ -138,24 +135,7 @@ func solveFile[S any, R interface{ Outcome() solve.Outcome }](cmd *cobra.Command
 			return r, err
 		}
 	}
-	row := benchmark{Model: filepath.Base(file), Solver: "dsasched " + f.method.value,
-		Parameters: map[string]any{"timeLimit": f.limit.value.Seconds(), "randomSeed": *f.seed},
-		Sense:      "minimize", Workers: runtime.GOMAXPROCS(0), Objectives: []objectiveAt{}, Bounds: []boundAt{}}
-	began, shown := time.Now(), opts.Progress
-	opts.Progress = func(p milp.Progress) {
-		row.add(p.Objective, p.Bound, time.Since(began).Seconds())
-		if shown != nil {
-			shown(p)
-		}
-	}
-	if r, err = run(cmd.Context(), f.method.value, opts); err != nil {
-		return r, err
-	}
-	o := r.Outcome()
-	row.Duration, row.Status, row.Proof = time.Since(began).Seconds(), o.Status, o.Status == milp.Optimal ||
-		o.Status == milp.Infeasible
-	row.add(o.Objective, o.Bound, row.Duration)
-	return r, f.benchmark.writeJSON([]benchmark{row}, "  ")
+	return run(cmd.Context(), f.method.value, opts)
 }
 
 // fileProblem is a problem of a file: what reads it, solves it and prints the answer.
@@ -173,7 +153,7 @@ func (q fileProblem[P, S, R]) run(cmd *cobra.Command, f *fileSolver) *cobra.Comm
 		if err != nil {
 			return err
 		}
-		r, err := solveFile(cmd, f, args[0], func(file string) (S, error) { return q.start(file, p) },
+		r, err := solveFile(cmd, f, func(file string) (S, error) { return q.start(file, p) },
 			func(ctx context.Context, method string, opts solve.Options[S]) (R, error) {
 				return q.solve(ctx, p, method, opts)
 			})
@@ -230,47 +210,4 @@ func writeProgram(name string, m *milp.Model) error {
 		err = fmt.Errorf("--export: %w", err)
 	}
 	return err
-}
-
-// A benchmark is a row of the files that the OptalCP benchmarks
-// (github.com/ScheduleOpt/optalcp-benchmarks) compare solvers by. Times are in seconds.
-type benchmark struct {
-	Model        string         `json:"modelName"`
-	Solver       string         `json:"solver"`
-	Parameters   map[string]any `json:"parameters"`
-	Sense        string         `json:"objectiveSense"`
-	Workers      int            `json:"nbWorkers"`
-	Status       milp.Status    `json:"status"`
-	Proof        bool           `json:"proof"`
-	Objective    *float64       `json:"objective"`
-	LowerBound   *float64       `json:"lowerBound"`
-	Duration     float64        `json:"duration"`
-	Solutions    int            `json:"nbSolutions"`
-	SolutionTime *float64       `json:"bestSolutionTime"`
-	BoundTime    *float64       `json:"bestLBTime"`
-	Objectives   []objectiveAt  `json:"objectiveHistory"`
-	Bounds       []boundAt      `json:"lowerBoundHistory"`
-}
-
-type objectiveAt struct {
-	Objective float64 `json:"objective"`
-	Time      float64 `json:"solveTime"`
-}
-
-type boundAt struct {
-	Value float64 `json:"value"`
-	Time  float64 `json:"solveTime"`
-}
-
-// add takes up what is known at a time, infinite where nothing is.
-func (b *benchmark) add(objective, bound, at float64) {
-	if !math.IsInf(objective, 0) && (b.Objective == nil || objective < *b.Objective) {
-		b.Objective, b.SolutionTime = &objective, &at
-		b.Objectives = append(b.Objectives, objectiveAt{objective, at})
-		b.Solutions++
-	}
-	if !math.IsInf(bound, 0) && (b.LowerBound == nil || bound > *b.LowerBound) {
-		b.LowerBound, b.BoundTime = &bound, &at
-		b.Bounds = append(b.Bounds, boundAt{bound, at})
-	}
 }

@@ -17,36 +17,17 @@ func TestProblemFiles(t *testing.T) {
 	for _, c := range []struct {
 		args       []string
 		start, ilp string
-		value      float64
 		other      string // a file that is no solution of this problem
 	}{
-		{[]string{"solve", "order", "chain.json"}, "search", "counting-ilp", 6,
+		{[]string{"solve", "order", "chain.json"}, "search", "counting-ilp",
 			`{"objective":"traffic","status":"limit","steps":[]}`},
-		{[]string{"solve", "allocate", "buffers.csv", "--minimize"}, "search", "ilp", 12,
+		{[]string{"solve", "allocate", "buffers.csv", "--minimize"}, "search", "ilp",
 			"id,lower,upper,size,offset\nnone,0,1,1,0\n"},
-		{[]string{"solve", "partition", "graph.json"}, "exact", "ilp", 5.75, `{"devices":[[1],[2],[3],[4],[5]]}`},
+		{[]string{"solve", "partition", "graph.json"}, "exact", "ilp", `{"devices":[[1],[2],[3],[4],[5]]}`},
 	} {
 		t.Run(c.args[1], func(t *testing.T) {
 			with := func(more ...string) []string { return append(append([]string(nil), c.args...), more...) }
-			answer(t, with("--quiet", "--method", c.start, "-o", "made", "--benchmark", "row.json")...)
-			var rows []struct {
-				Model                 string `json:"modelName"`
-				Proof                 bool   `json:"proof"`
-				Objective, LowerBound float64
-				Objectives            []struct{ Objective, SolveTime float64 } `json:"objectiveHistory"`
-				Bounds                []struct{ Value, SolveTime float64 }     `json:"lowerBoundHistory"`
-			}
-			if err := json.Unmarshal(readFile(t, "row.json"), &rows); err != nil {
-				t.Fatal(err)
-			}
-			if len(rows) != 1 || rows[0].Model != c.args[2] || !rows[0].Proof || rows[0].Objective != c.value ||
-				rows[0].LowerBound != c.value {
-				t.Fatalf("%+v, expected a proven %v", rows, c.value)
-			}
-			if r := rows[0]; r.Objectives[len(r.Objectives)-1].Objective != c.value ||
-				r.Bounds[len(r.Bounds)-1].Value != c.value {
-				t.Errorf("the histories end elsewhere: %+v", r)
-			}
+			answer(t, with("--quiet", "--method", c.start, "-o", "made")...)
 			answer(t, with("--quiet", "--export", "program.lp")...)
 			if lp := strings.ToLower(string(readFile(t, "program.lp"))); !strings.Contains(lp, "subject to") ||
 				!strings.HasSuffix(lp, "end\n") {

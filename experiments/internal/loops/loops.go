@@ -20,7 +20,6 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -35,22 +34,18 @@ type study struct {
 	conv     int // trials of an operator
 	whole    int // trials of the single convolution
 	seeds    int
-	programs int             // random ones of each kernel, for the learned cost
-	optimum  []int           // trials after which the best so far is compared with the best
-	proofs   int             // seeds for that
-	small    int             // kernels whose best program is proven
-	large    int             // kernels of a network whose best program is bounded
-	grouped  int             // trials of each of GraphTurbo's kernels
-	inside   []configuration // that have them
-	classes  int             // of operators, for the ablation
-	divided  []string        // networks whose trials are divided
+	programs int   // random ones of each kernel, for the learned cost
+	optimum  []int // trials after which the best so far is compared with the best
+	proofs   int   // seeds for that
+	small    int   // kernels whose best program is proven
+	large    int   // kernels of a network whose best program is bounded
+	classes  int   // of operators, for the ablation
 }
 
 func full() study {
 	return study{hardware: "stcp920", networks: []string{"mobilenetv2", "resnet50"}, chunk: 2, trials: 8, conv: 64,
-		whole: 1200, seeds: 2, programs: 128, optimum: []int{16, 64, 256, 1000}, proofs: 5, small: 20, large: 4, grouped: 16,
-		inside: []configuration{{"resnet50", 64, 8}, {"bert-128", 32, 8}}, classes: len(operatorClasses),
-		divided: []string{"mobilenetv2", "resnet50", "bert-128", "squeezenet"}}
+		whole: 1200, seeds: 2, programs: 128, optimum: []int{16, 64, 256, 1000}, proofs: 5, small: 20, large: 4,
+		classes: len(operatorClasses)}
 }
 
 // tasks are the kernels of networks by TVM's recipe.
@@ -127,8 +122,7 @@ func experiment[T any](s study, name, description, where string, cells func() []
 func Experiments() []harness.Experiment { return full().experiments() }
 
 func (s study) experiments() []harness.Experiment {
-	return []harness.Experiment{s.ops(), s.ablation(), s.match(), s.model(), s.optimal(), s.allocation(),
-		s.groups(), s.climbing()}
+	return []harness.Experiment{s.ops(), s.ablation(), s.match(), s.model(), s.optimal()}
 }
 
 func geomean(list []float64) float64 { return stat.GeometricMean(list, nil) }
@@ -616,122 +610,4 @@ func (s study) optimal() harness.Experiment {
 				"The launch is left out, since it is most of a small kernel's time. The branch and bound begins with the rules' program and simulates programs in the order of their bounds.")
 			d.Table(t)
 		})
-}
-
-type allocated struct {
-	Networks  string             `json:"networks"`
-	Objective string             `json:"objective"`
-	Seed      int                `json:"seed"`
-	Best      float64            `json:"hindsight"` // the objective: seconds; of f3, minus a speed-up
-	Found     map[string]float64 `json:"found"`     // by scheduler
-}
-
-// allocation: what a scheduler of trials loses against the best division in hindsight.
-func (s study) allocation() harness.Experiment {
-	return experiment(s, "ansor-allocation", "what schedulers of trials lose against the best division in hindsight",
-		"§6 and Fig. 10", func() (cells []harness.Cell) {
-			add := func(networks []string, seed int, objectives ...string) {
-				key := fmt.Sprintf("%s-%s-%d", strings.Join(networks, "-"), strings.Join(objectives, "-"), seed)
-				cells = append(cells, s.cell(key,
-					objectives, func(ctx context.Context) (any, error) {
-						tasks, err := s.tasks(ctx, networks...)
-						if err != nil {
-							return nil, err
-						}
-						if len(objectives) > 1 { // a third of the kernels, so that it takes no longer
-							i := 0
-							tasks = slices.DeleteFunc(tasks, func(*ansor.Task) bool { i++; return i%3 != 1 })
-						}
-						return allocate(ctx, tasks, strings.Join(networks, ", "), seed, objectives)
-					}))
-			}
-			for _, n := range s.divided {
-				for seed := range s.seeds {
-					add([]string{n}, seed, "f1")
-				}
-			}
-			for seed := range s.seeds {
-				add(s.networks, seed, "f2", "f3")
-			}
-			return cells
-		}, func(d *harness.Document, results [][]allocated) {
-			t := harness.Table{Title: "Regret of schedulers of trials", Name: "allocation",
-				Columns: harness.Columns("<Networks", "<For", "Seed", "in hindsight")}
-			for _, name := range ansor.Schedulers {
-				t.AddColumns("Regret, %|" + name)
-			}
-			regrets := map[string][]float64{}
-			for _, r := range slices.Concat(results...) {
-				best := fmt.Sprintf("%.4f ms", r.Best*1e3)
-				if r.Best < 0 {
-					best = fmt.Sprintf("%.4fx", -r.Best)
-				}
-				row := []string{r.Networks, r.Objective, fmt.Sprint(judged + r.Seed), best}
-				for _, name := range ansor.Schedulers {
-					regret := 100 * (r.Found[name] - r.Best) / math.Abs(r.Best)
-					regrets[name] = append(regrets[name], regret)
-					row = append(row, fmt.Sprintf("%.2f", regret))
-				}
-				t.Add(row)
-			}
-			for _, name := range ansor.Schedulers {
-				d.Note("Mean regret of %s: %s %%.", name, meanText(regrets[name]))
-			}
-			floats.Sub(regrets["gradient"], regrets["round-robin"])
-			d.Note("Of gradient over round-robin: %s %% in the mean of the rows.", meanText(regrets["gradient"]))
-			d.Note(
-				"Hindsight divides the same number of rounds over the curves of a longer tuning in turn; curves of another tuning may be better or worse by chance, so that a regret may be negative. f1: time; f2: time beyond 0.8 of the rules'; f3: geometric mean of speed-ups over the rules. Of both networks together, every third kernel is divided for.")
-			d.Table(t)
-		})
-}
-
-// allocate tunes by each scheduler, and longer in turn for what could have been.
-func allocate(ctx context.Context, tasks []*ansor.Task, networks string, seed int, objectives []string) (
-	list []allocated, err error) {
-	const batch, rounds = 3, 3
-	budget := batch * rounds * len(tasks)
-	known := memo{}
-	tune := func(trials int, name, objective string) (*ansor.Outcome, error) {
-		return ansor.Tune(ctx, tasks,
-			known.in(ansor.Options{Trials: trials, Batch: batch, Scheduler: name, Objective: objective,
-				Seed: uint64(judged + seed)}))
-	}
-	// Curves of twice as many rounds as there are in the mean.
-	long, err := tune(2*budget, "round-robin", "")
-	if err != nil {
-		return nil, err
-	}
-	var curves []tiling.Curve
-	for _, a := range long.Answers {
-		c := tiling.Curve{Best: a.Best}
-		for _, w := range a.Weights {
-			c.Weights = append(c.Weights, float64(w))
-		}
-		curves = append(curves, c)
-	}
-	rules := tiling.Sums(curves, make([]int, len(curves)))
-	enough := make([]float64, len(rules))
-	for j := range rules {
-		enough[j] = .8 * rules[j]
-	}
-	of := map[string]tiling.Objective{"f1": tiling.Sum, "f2": tiling.Enough(enough), "f3": tiling.Speedup(rules)}
-	for _, objective := range objectives {
-		r := allocated{Networks: networks, Objective: objective, Seed: seed, Found: map[string]float64{}}
-		if _, r.Best, err = tiling.Allocate(curves, rounds*len(tasks), of[objective]); err != nil {
-			return nil, err
-		}
-		for _, name := range ansor.Schedulers {
-			out, err := tune(budget, name, objective)
-			if err != nil {
-				return nil, err
-			}
-			found, last := make([]tiling.Curve, len(curves)), make([]int, len(curves))
-			for i, a := range out.Answers {
-				found[i] = tiling.Curve{Weights: curves[i].Weights, Best: []float64{a.Seconds}}
-			}
-			r.Found[name] = of[objective](tiling.Sums(found, last))
-		}
-		list = append(list, r)
-	}
-	return list, nil
 }

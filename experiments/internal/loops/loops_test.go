@@ -24,8 +24,8 @@ import (
 // much more than what there is to gain.
 func TestExperiments(t *testing.T) {
 	s := study{hardware: "stcp920", networks: []string{"mobilenetv2"}, chunk: 1, trials: 3, conv: 48, whole: 96, seeds: 1,
-		programs: 8, optimum: []int{16, 64, 128}, proofs: 1, small: 3, large: 1, grouped: 4,
-		inside: []configuration{{"toy-fig3", 8, 2}}, classes: 1, divided: []string{"resnet50"}}
+		programs: 8, optimum: []int{16, 64, 128}, proofs: 1, small: 3, large: 1,
+		classes: 1}
 	for _, e := range s.experiments() {
 		p, err := e.Plan()
 		if err != nil {
@@ -83,27 +83,6 @@ func TestExperiments(t *testing.T) {
 				for n, found := range o.Found {
 					if found[0] < 1-1e-9 || found[0] > 1.5 {
 						t.Errorf("%s: %s after %s trials: %v of the optimum's time", e.Name, o.Kernel, n, found)
-					}
-				}
-			}
-		case "ansor-groups":
-			g := decoded[grouped](t, results[0])
-			if g.Searched.LatencySeconds > g.Greedy.LatencySeconds*1.01 {
-				t.Errorf("%s: %g s searched, %g s by the rules", e.Name, g.Searched.LatencySeconds, g.Greedy.LatencySeconds)
-			}
-		case "ansor-climbing":
-			r := decoded[climbed](t, results[0])
-			if last := len(r.Trials) - 1; r.Found["Ansor"][0][last] > r.Found["hill climbing"][0][last]*1.005 ||
-				r.Found["no fine-tuning"][0][last] > r.Rule {
-				t.Errorf("%s: %+v", e.Name, r)
-			}
-		case "ansor-allocation":
-			for _, raw := range results {
-				for _, a := range decoded[[]allocated](t, raw) {
-					for name, x := range a.Found {
-						if math.Abs(x-a.Best) > .2*math.Abs(a.Best) {
-							t.Errorf("%s: %s finds %g for %s, the best in hindsight is %g", e.Name, name, x, a.Objective, a.Best)
-						}
 					}
 				}
 			}
