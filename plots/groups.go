@@ -51,20 +51,18 @@ type MarkKind int
 
 // The kinds of marks.
 const (
-	Published  MarkKind = iota // by the paper
-	Measured                   // by others on the real chip
-	ClassBound                 // proven of all choices that a method has
-	Bound                      // proven of all
+	Published MarkKind = iota // by the paper
+	Measured                  // by others on the real chip
+	Bound                     // proven of all
 )
 
 var markKeys = [...]string{Published: "published", Measured: "measured on the chip by others",
-	ClassBound: "bound of its choices", Bound: "bound of all schedules"}
+	Bound: "bound of all schedules"}
 
 var markStyles = [...]draw.GlyphStyle{
-	Published:  {Color: vermillion, Radius: 3, Shape: diamond{}},
-	Measured:   {Color: black, Radius: 3, Shape: draw.PyramidGlyph{}},
-	ClassBound: {Color: vermillion, Radius: 3, Shape: tick{}},
-	Bound:      {Color: black, Radius: 3, Shape: tick{}},
+	Published: {Color: vermillion, Radius: 3, Shape: diamond{}},
+	Measured:  {Color: black, Radius: 3, Shape: draw.PyramidGlyph{}},
+	Bound:     {Color: black, Radius: 3, Shape: tick{}},
 }
 
 // markSides are the places of marks at bars with numbers, in widths of a bar.
@@ -147,7 +145,7 @@ func GroupedBars(panels ...Groups) (*Figure, error) {
 	if crossed {
 		keys = append(keys, markKey(noValue, "no value"))
 	}
-	f := stack(list, 118, keys, len(keys))
+	f := stack(list, 118, keys, keysPerRow(keys, pageWidth-2*margin))
 	f.width = pageWidth
 	return f, nil
 }
