@@ -263,9 +263,6 @@ func (o againstExact) report(results []studied, b *harness.Document) {
 	speed.Categories = names
 	b.Bars("study", "Greedy against optimal", speed)
 	b.Lead("study", "Greedy against optimal", strings.Join(sentences, " "))
-	b.Bars("gap", "Gaps of greedy decisions",
-		plots.Groups{Title: "How far greedy objectives are above the proven bounds",
-			YLabel: "Above the bound (%)", Categories: names, Series: o.gaps(results)})
 }
 
 // ranks says whether what an objective prefers is what the simulator prefers: over all pairs of
@@ -314,25 +311,6 @@ func concordance(list []answers.Compared, decision string) (right, wrong int) {
 		}
 	}
 	return right, wrong
-}
-
-// gaps are the gaps of the greedy answers, in percent, by decision and configuration; NaN where nothing is proven.
-func (o againstExact) gaps(all []studied) []plots.Series {
-	list := []plots.Series{{Name: "split"}, {Name: "order"}, {Name: "bind"}, {Name: "memory"},
-		{Name: "issue"}}
-	for k := range list {
-		list[k].Values = make([]float64, len(all))
-		for i := range all {
-			list[k].Values[i] = math.NaN()
-			g, ok := find(all[i].Rows, list[k].Name, isGreedy)
-			if least := max(value(g.Bound), all[i].Bound); list[k].Name == "split" && least > 0 && g.Objective != nil {
-				list[k].Values[i] = 100 * (*g.Objective/least - 1)
-			} else if ok && g.Gap != nil {
-				list[k].Values[i] = 100 * *g.Gap
-			}
-		}
-	}
-	return list
 }
 
 // Optimality compares greedy decisions with exact ones.
