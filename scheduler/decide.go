@@ -112,7 +112,8 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 			decided := opt.deciding(st.Name, s.Name)
 			err := decide(ctx, d)
 			decided()
-			if err == nil && s.Exact && len(s.Sets) == 0 && opt.given.decided(st) == nil && (st.Name == "order" || st.Name == "bind") {
+			if err == nil && s.Exact && len(s.Sets) == 0 && opt.given.decided(st) == nil &&
+				(st.Name == "order" || st.Name == "bind") {
 				err = d.judge(ctx, st, r.table()[i-1].Name)
 			}
 			if err != nil {

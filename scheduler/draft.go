@@ -31,6 +31,8 @@ type Draft struct {
 	values  map[string]Decision      // of settings, by stage; never written to
 	answers map[string]Solved        // by stage
 	method  string                   // the strategy at work
+	// alternatives are other answers of the exact strategy at work, among which the simulator chooses.
+	alternatives []*schedule.Schedule
 	// again is Continue with another answer, for strategies, which can't know the table of
 	// stages that they stand in.
 	again func(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt run) (*Draft, error)

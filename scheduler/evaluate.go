@@ -236,6 +236,7 @@ type Outcome struct {
 	// took is the time of each group's kernels on the first cluster, over all chunks but those of another size; nil: the
 	// simulation was given up.
 	Took     []int64
+	each     []int64 // by instance, if asked for
 	Schedule *schedule.Schedule
 }
 
@@ -269,14 +270,18 @@ func (w *Problem) Judge(ctx context.Context, p *Decisions, r *Result, limit int6
 	if start == nil {
 		return o
 	}
-	o.Took = took(program, start, ps, r.Plans[0][0], len(p.Groups()))
+	o.Took = took(program, start, ps, r.Plans[0][0], len(p.Groups()), nil)
 	return o
 }
 
 // took is the time of each group's kernels on the first cluster in a simulated program. Kernels follow one another:
-// each lasts until the next is launched.
-func took(program *isa.Program, start []int64, ps int64, seg lower.Segment, groups int) []int64 {
-	list := make([]int64, groups)
+// each lasts until the next is launched. With of, the time is that of something else than groups, by instances.
+func took(program *isa.Program, start []int64, ps int64, seg lower.Segment, count int,
+	of func(instance int) int) []int64 {
+	list := make([]int64, count)
+	if of == nil {
+		of = func(instance int) int { return seg.Schedule.Instances.Instances[instance].Group }
+	}
 	kernel, last, group := 0, int64(0), -1
 	for i := range program.Commands {
 		c := &program.Commands[i]
@@ -288,7 +293,7 @@ func took(program *isa.Program, start []int64, ps int64, seg lower.Segment, grou
 		}
 		last, group = start[i], -1
 		if kernel < len(seg.Schedule.Order)*seg.Iterations {
-			group = seg.Schedule.Instances.Instances[seg.Schedule.Order[kernel%len(seg.Schedule.Order)]].Group
+			group = of(seg.Schedule.Order[kernel%len(seg.Schedule.Order)])
 		}
 		kernel++
 	}

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/split"
@@ -28,6 +31,8 @@ type rehearsal struct {
 	again func(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt run) (*Draft, error)
 	busy  int
 	times int
+	// instances: what each takes is asked for, and not only each group.
+	instances bool
 }
 
 // mostChunks is the number of chunks that a rehearsal runs in a row, at most: later ones take as long as the last.
@@ -77,55 +82,147 @@ func (x *rehearsal) time(ctx context.Context, d *Draft, limit int64) Outcome {
 	}
 	o := Outcome{Schedule: d.Schedule, Outline: Outline{Commands: len(program.Commands)}}
 	if o.Ps, o.start, o.Err = sim.Latency(ctx, program, alike, limit); o.Err == nil && o.start != nil {
-		o.Took = took(program, o.start, o.Ps, seg, len(d.Grouping.Groups))
+		if o.Took = took(program, o.start, o.Ps, seg, len(d.Grouping.Groups), nil); x.instances {
+			o.each = took(program, o.start, o.Ps, seg, len(d.Order), func(instance int) int { return instance })
+		}
 	}
 	o.start = nil
 	return o
 }
 
-// Judged says what the simulator makes of a stage's exact answer and of the greedy decision, in seconds, if greedy
-// rules decide all behind; the faster one is kept, and of equals the exact one.
+// Judged says what the simulator makes of a stage's exact answer, of others nearly as good by its objective or seen on
+// the way, and of the greedy decision, in seconds of some chunks, if greedy rules decide all behind. The fastest is
+// kept; of equals the exact one, then one of the others.
 type Judged struct {
-	Own    float64 `json:"own_simulated_s"`
+	Own    float64 `json:"own_simulated_s"` // before the choice; 0: it can't be simulated
+	Others int     `json:"others"`
+	Best   float64 `json:"others_simulated_s,omitempty"` // the fastest of them
 	Greedy float64 `json:"greedy_simulated_s"`
-	Kept   string  `json:"kept"` // the strategy
+	Kept   string  `json:"kept"` // own, other or greedy
 }
 
-// judge keeps the decision that a stage has made exactly, or takes the greedy one in its place if that simulates
-// faster. before is a stage on whose decisions greedy rules can go on.
+// poolGap is up to how many times the least objective of a decision the simulator chooses among answers.
+const poolGap = 1.02
+
+// judge keeps the decision that a stage has made exactly, or takes another one or the greedy one in its place if that
+// simulates faster. before is a stage on whose decisions greedy rules can go on.
 func (d *Draft) judge(ctx context.Context, st Stage, before string) error {
+	others := d.alternatives
+	d.alternatives = nil
 	if d.Options.Clusters != OverBatch {
 		return nil // clusters do different things
 	}
 	x := d.rehearse(st.Name)
+	with := func(s *schedule.Schedule) Outcome { return x.simulate(ctx, s, 0) }
 	var own Outcome
-	if st.keep == nil { // d is whole
+	if st.keep == nil { // d is whole, and the others' decisions are asked for
 		own = x.time(ctx, d, 0)
+		with = func(s *schedule.Schedule) Outcome {
+			y := *x
+			y.after = before
+			of := Decisions{Recipe: x.rest, Stages: x.rest.table()}
+			of.Values = make([]Decision, len(of.Stages))
+			of.amend(st.take(&Draft{Schedule: s, Recipe: d.Recipe, Options: d.Options}, false))
+			y.opt.given = &of
+			return y.simulate(ctx, d.Schedule, 0)
+		}
 	} else {
-		own = x.simulate(ctx, d.Schedule, 0)
+		own = with(d.Schedule)
 	}
-	x.after = before
-	greedy := x.simulate(ctx, d.Schedule, 0)
+	a := d.answers[st.Name]
+	j := &Judged{Kept: "own", Own: float64(own.Ps) * 1e-12, Others: len(others)}
+	best := own
+	consider := func(o Outcome, kept string) (seconds float64) {
+		if o.Err == nil && (best.Err != nil || o.Ps < best.Ps) {
+			best, j.Kept = o, kept
+		}
+		return float64(o.Ps) * 1e-12
+	}
+	for _, s := range others {
+		if seconds := consider(with(s), "other"); seconds > 0 && (j.Best == 0 || seconds < j.Best) {
+			j.Best = seconds
+		}
+	}
+	y := *x
+	y.after = before
+	greedy := y.simulate(ctx, d.Schedule, 0)
+	j.Greedy = consider(greedy, "greedy")
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if own.Err != nil && greedy.Err != nil || greedy.Err != nil && st.keep == nil {
+	if best.Err != nil || greedy.Err != nil && st.keep == nil && j.Kept == "own" {
 		return nil // who goes on finds out
 	}
-	a := d.answers[st.Name]
-	a.Judged = &Judged{Kept: d.Recipe.choice(st).Name, Own: float64(own.Ps) * 1e-12, Greedy: float64(greedy.Ps) * 1e-12}
-	if greedy.Err == nil && (own.Err != nil || greedy.Ps < own.Ps) {
-		a.Judged.Kept = x.rest.choice(st).Name
+	if a.Judged = j; j.Kept != "own" {
+		a.Note = strings.TrimPrefix(fmt.Sprintf("%s; the simulator chose the %s answer of %d: %.4g s, %.4g by the method's "+
+			"own", a.Note, j.Kept, len(others)+2, float64(best.Ps)*1e-12, j.Own), "; ")
 		if st.keep == nil {
-			*d.Schedule = *greedy.Schedule
+			*d.Schedule = *best.Schedule
 		} else {
-			st.keep(d.Schedule, greedy.Schedule)
+			st.keep(d.Schedule, best.Schedule)
 		}
 	}
 	if d.answers != nil {
 		d.answers[st.Name] = a
 	}
 	return nil
+}
+
+// Work of bindings by measured prices: so many choices are simulated, as long as they have so many commands.
+const bindingRounds, bindingCommands = 10, 1_500_000
+
+// measuredBinding goes on from the choice of least cost by formulas: the greedy choice and the last one are simulated,
+// what their instances took are prices, and the choice of least cost at these is the next one, until it is known. That
+// is the answer; the others that were simulated are for the simulator to choose from.
+func (d *Draft) measuredBinding(ctx context.Context, n *binding.Network, choice []int) ([]int, error) {
+	x := d.rehearse("bind")
+	x.instances = true
+	prices, work, known := binding.NewMeasured(n.Problem), 0, map[string]bool{}
+	timed, end := (&binding.Options{TimeLimit: d.Options.searchLimit()}).Begin(ctx)
+	defer end()
+	for round := range bindingRounds {
+		next := choice
+		if round == 0 {
+			next = n.Given
+		} else if round > 1 {
+			r, err := binding.Search(timed, prices.Problem(), binding.Options{Start: choice})
+			if err != nil {
+				return nil, err
+			}
+			next = r.Choice
+		}
+		name := fmt.Sprint(next)
+		if known[name] && round > 1 || work > bindingCommands || solve.Why(timed) != milp.Complete {
+			choice = next
+			break
+		}
+		s := *d.Schedule
+		s.Bindings, s.Scopes = n.Decode(next)
+		if choice = next; !known[name] {
+			known[name] = true
+			o := x.simulate(ctx, &s, 0)
+			if o.Err != nil {
+				if ctx.Err() != nil {
+					return nil, ctx.Err()
+				}
+				return n.Given, nil
+			}
+			if round > 0 { // the greedy one is simulated anyway
+				d.alternatives = append(d.alternatives, &s)
+			}
+			work += o.Commands
+			seconds := make([]float64, len(o.each))
+			for i, ps := range o.each {
+				seconds[i] = float64(ps) * 1e-12 / float64(x.times)
+			}
+			prices.Learn(next, seconds)
+		}
+	}
+	bindings, scopes := n.Decode(choice)
+	d.alternatives = slices.DeleteFunc(d.alternatives, func(s *schedule.Schedule) bool {
+		return slices.EqualFunc(s.Bindings, bindings, schedule.Binding.Equal) && slices.Equal(s.Scopes, scopes)
+	})
+	return choice, nil
 }
 
 // Work of a split by measured prices: so many commands are lowered and simulated, on so many paths at most, some at a

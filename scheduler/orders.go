@@ -219,6 +219,18 @@ func (d *Draft) leastTraffic(ctx context.Context, method string) error {
 		return nil
 	}
 	d.solve("order", BytesUnit, r.Outcome(), "")
+	for _, by := range []Strategy{depthFirst, BreadthFirst, chunkByChunk, heaviestFirst} {
+		other := *d
+		s := *d.Schedule
+		s.Costs = slices.Clip(s.Costs)
+		if other.Schedule = &s; by.Decide(ctx, &other) != nil {
+			continue
+		}
+		f, err := ordering.Fixed(by.Name, g, g.Obey(s.Order), ordering.Traffic)
+		if err == nil && f.HasOrder() && f.Cost <= poolGap*r.Cost {
+			d.alternatives = append(d.alternatives, &s)
+		}
+	}
 	if better := orderOf(d.Schedule, r.Steps); !given.HasOrder() || r.Cost < given.Cost &&
 		(posed || d.orderCost(better).Less(d.orderCost(d.Order))) {
 		d.reorder(better, method)

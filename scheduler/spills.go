@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/dsasched/dsasched/formulation/allocate"
+	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
@@ -37,10 +39,42 @@ func MovedBytes(s *schedule.Schedule) (spills, again int64) {
 	return spills, again
 }
 
-// Moved is the sum of [MovedBytes].
-func Moved(s *schedule.Schedule) int64 {
-	spills, again := MovedBytes(s)
-	return spills + again
+// MovedSeconds is the time of what [MovedBytes] counts, a move after the other, at the level that a value has come to;
+// and of values that were wanted in the LLB and have left it.
+func MovedSeconds(s *schedule.Schedule) float64 {
+	moves, readers, sum := binding.MovesOf(s), readersOf(s), 0.0
+	for i := range s.Values {
+		if v := &s.Values[i]; v.Def >= 0 && v.Level > v.Wanted {
+			sum += leaving(moves, v, v.Level, readers[i])
+		}
+	}
+	for i := range s.Steps {
+		if st := &s.Steps[i]; st.Tiles > 1 && graphturbo.PassesAgain(s, st) > 0 {
+			sum += float64(st.Tiles-1) * moves.Again(st)
+		}
+	}
+	return sum
+}
+
+// readersOf lists the reads of each value.
+func readersOf(s *schedule.Schedule) [][]*schedule.Read {
+	readers := make([][]*schedule.Read, len(s.Values))
+	for i := range s.Steps {
+		for k := range s.Steps[i].Reads {
+			r := &s.Steps[i].Reads[k]
+			readers[r.Value] = append(readers[r.Value], r)
+		}
+	}
+	return readers
+}
+
+// leaving is what a value's moves take at a level beyond what they take where it is wanted.
+func leaving(moves binding.Moves, v *schedule.Value, at schedule.Level, reads []*schedule.Read) float64 {
+	wanted := moves.Leaving(v, v.Wanted, reads)
+	if v.Wanted == schedule.LB {
+		wanted = moves.Leaving(v, schedule.LB, nil)
+	}
+	return max(0, moves.Leaving(v, at, reads)-wanted)
 }
 
 func spilled(v *schedule.Value) bool {
@@ -49,12 +83,13 @@ func spilled(v *schedule.Value) bool {
 
 // A SpillProblem is the choice that a full LB asks for: a schedule's values that are wanted
 // there, over their lifetimes in steps, and a demand of each step for what passes
-// through it. Sizes are bytes of the busiest core, costs those of [MovedBytes].
+// through it. Sizes are bytes of the busiest core, costs those of [MovedBytes] or the picoseconds of [MovedSeconds].
 type SpillProblem struct {
 	*allocate.Problem
 	CapacityBytes int64
 	Value         []int // of the schedule, that each buffer stands for
 	Demands       []allocate.Demand
+	again         func(st *schedule.Step) int64 // the cost of a tile more
 }
 
 // NewSpillProblem states the problem of a schedule whose steps are built. What is
@@ -62,31 +97,39 @@ type SpillProblem struct {
 // count as if nothing was spilled. So the problem asks for no more than any memory
 // plan must, and its least cost is a bound.
 func NewSpillProblem(s *schedule.Schedule) *SpillProblem {
-	p := &SpillProblem{Problem: &allocate.Problem{Name: s.Graph.Name}, CapacityBytes: s.WeightRoom.DataBytes(s.Spec)}
-	costs := make([]int64, len(s.Values))
-	for i := range s.Values {
-		costs[i] = s.Values[i].Bytes
-	}
-	for i := range s.Steps {
-		for _, r := range s.Steps[i].Reads {
-			costs[r.Value] += r.NeedBytes
+	readers := readersOf(s)
+	return newSpillProblem(s, func(v *schedule.Value) int64 {
+		bytes := v.Bytes
+		for _, r := range readers[v.ID] {
+			bytes += r.NeedBytes
 		}
-	}
+		return bytes
+	}, func(st *schedule.Step) int64 { return st.Cores * graphturbo.PassesAgain(s, st) }, nil)
+}
+
+// newSpillProblem has costs of values that leave and of tiles, and in place those that take the place of another one.
+func newSpillProblem(s *schedule.Schedule, leaves func(*schedule.Value) int64, again func(*schedule.Step) int64,
+	over map[int]bool) *SpillProblem {
+	p := &SpillProblem{Problem: &allocate.Problem{Name: s.Graph.Name}, CapacityBytes: s.WeightRoom.DataBytes(s.Spec),
+		again: again}
 	for i := range s.Values {
 		v := &s.Values[i]
 		if v.Def < 0 || v.Wanted != schedule.LB || v.CoreBytes == 0 {
 			continue
 		}
-		last := min(v.Last, len(s.Steps)-1)
+		cost, first, last := leaves(v), v.Def, min(v.Last, len(s.Steps)-1)
+		if over[i] {
+			first = min(first+1, last)
+		}
 		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprintf("%s of instance %d", s.Graph.Tensor(v.Tensor).Name,
 			v.Instance),
-			Lifetime: allocate.Interval{Lower: int64(v.Def), Upper: int64(last) + 1}, Size: v.CoreBytes, Alignment: 64,
-			SpillCost: &costs[i]})
+			Lifetime: allocate.Interval{Lower: int64(first), Upper: int64(last) + 1}, Size: v.CoreBytes, Alignment: 64,
+			SpillCost: &cost})
 		p.Value = append(p.Value, i)
 	}
 	work := unspilled(s)
 	for t := range work.Steps {
-		p.Demands = append(p.Demands, demand(work, t))
+		p.Demands = append(p.Demands, p.demand(work, t))
 	}
 	return p
 }
@@ -106,8 +149,8 @@ func unspilled(s *schedule.Schedule) *schedule.Schedule {
 
 // demand is a step's demand with the values at their levels: room for one tile
 // after the other, or for all of them at once; in between, parameters pass again.
-func demand(s *schedule.Schedule, t int) allocate.Demand {
-	return allocate.Demand{Time: int64(t), Tiers: falling(tilings(s, s.Steps[t], nil))}
+func (p *SpillProblem) demand(s *schedule.Schedule, t int) allocate.Demand {
+	return allocate.Demand{Time: int64(t), Tiers: falling(p.tilings(s, s.Steps[t], nil))}
 }
 
 // falling returns the tiers that ask for less than all before them.
@@ -143,9 +186,9 @@ func (p *SpillProblem) growing(ctx context.Context, s *schedule.Schedule) []allo
 		}
 		slices.Sort(values)
 		values = slices.DeleteFunc(slices.Compact(values), func(v int) bool { _, known := buffer[v]; return !known })
-		least, adds := tilings(work, st, nil), make(map[int]int64)
+		least, adds := p.tilings(work, st, nil), make(map[int]int64)
 		for _, v := range values {
-			for k, x := range tilings(work, st, []int{v}) {
+			for k, x := range p.tilings(work, st, []int{v}) {
 				adds[v] = max(adds[v], x.Free-least[k].Free)
 			}
 		}
@@ -154,7 +197,7 @@ func (p *SpillProblem) growing(ctx context.Context, s *schedule.Schedule) []allo
 		if values = values[:min(len(values), mostGrowing)]; len(values) == 0 {
 			continue
 		}
-		d := allocate.Demand{Time: int64(t), Grown: grown(work, st, values)}
+		d := allocate.Demand{Time: int64(t), Grown: p.grown(work, st, values)}
 		for _, v := range values {
 			d.Of = append(d.Of, buffer[v])
 		}
@@ -167,7 +210,7 @@ func (p *SpillProblem) growing(ctx context.Context, s *schedule.Schedule) []allo
 // tilings are a step's demands with these values spilled and the others where they are,
 // from one tile on; the smallest alone if more tiles cost nothing. As the memory plan has operands
 // pass by panels only once nothing else is left in the LB, they ask for all of it.
-func tilings(work *schedule.Schedule, st schedule.Step, spilled []int) []allocate.Tier {
+func (p *SpillProblem) tilings(work *schedule.Schedule, st schedule.Step, spilled []int) []allocate.Tier {
 	at := make([]schedule.Level, len(spilled))
 	for k, v := range spilled {
 		at[k], work.Values[v].Level = work.Values[v].Level, schedule.GB
@@ -182,7 +225,7 @@ func tilings(work *schedule.Schedule, st schedule.Step, spilled []int) []allocat
 	for k, v := range spilled {
 		work.Values[v].Level = at[k]
 	}
-	again := st.Cores * graphturbo.PassesAgain(work, &st)
+	again := p.again(&st)
 	if again == 0 {
 		list = list[len(list)-1:]
 	}
@@ -196,7 +239,7 @@ func tilings(work *schedule.Schedule, st schedule.Step, spilled []int) []allocat
 // grown gives the tiers of a step for each set of these values that is spilled. A value that is kept
 // takes no less than what it would add, which rounding can hide; so a set counts for the
 // least that one of its subsets asks for together with the sizes of the rest.
-func grown(work *schedule.Schedule, st schedule.Step, values []int) func(set uint64) []allocate.Tier {
+func (p *SpillProblem) grown(work *schedule.Schedule, st schedule.Step, values []int) func(set uint64) []allocate.Tier {
 	known := map[uint64][]allocate.Tier{}
 	var tiers func(set uint64) []allocate.Tier
 	tiers = func(set uint64) []allocate.Tier {
@@ -209,7 +252,7 @@ func grown(work *schedule.Schedule, st schedule.Step, values []int) func(set uin
 				spilled = append(spilled, v)
 			}
 		}
-		list := tilings(work, st, spilled)
+		list := p.tilings(work, st, spilled)
 		for k, v := range values {
 			if set>>k&1 == 1 {
 				for j, fewer := range tiers(set &^ (1 << k)) {
@@ -234,7 +277,11 @@ const spillRounds, betterRounds = 20, 5
 // the status is Limit or Infeasible: a stage does not fit by itself.
 func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.SweepOptions) (spills []int,
 	sol *allocate.SpillResult, err error) {
-	p := NewSpillProblem(s)
+	return NewSpillProblem(s).choose(ctx, s, opts)
+}
+
+func (p *SpillProblem) choose(ctx context.Context, s *schedule.Schedule, opts allocate.SweepOptions) (spills []int,
+	sol *allocate.SpillResult, err error) {
 	ctx, cancel := opts.Begin(ctx)
 	defer cancel()
 	opts.TimeLimit, opts.Demands = 0, p.growing(ctx, s)
@@ -264,7 +311,7 @@ func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.Sweep
 		}
 		real := make([]allocate.Demand, len(work.Steps))
 		for t := range real {
-			real[t] = demand(work, t)
+			real[t] = p.demand(work, t)
 		}
 		cost, ok := allocate.SweepCost(p.Problem, p.CapacityBytes, real, next.Spilled)
 		if ok && (sol == nil || cost < sol.Cost) {
@@ -324,9 +371,9 @@ func takePlacement(d *Draft, all bool) Decision {
 		x.overwrite = x.overwrite || from != nil
 	}
 	switch {
-	case x.overwrite:
 	case !d.Recipe.byRule("spill"):
 		x.spilled = map[valueKey]bool{}
+	case x.overwrite:
 	case pick == neededSpills.Name:
 		x.needed = !gives(graphturbo.Place, x.rule, d.Schedule)
 	}
@@ -391,12 +438,12 @@ func (x placement) Apply(ctx context.Context, d *Draft) error {
 		}
 	}
 	switch {
+	case x.spilled != nil:
+		return graphturbo.PlaceSpilled(d.Schedule, out, x.rule, packer(ctx), x.overwrite)
 	case x.overwrite:
 		return graphturbo.PlaceOver(d.Schedule, x.rule)
-	case x.spilled != nil:
-		return graphturbo.PlaceSpilled(d.Schedule, out, x.rule, packer(ctx))
 	case x.needed:
-		return graphturbo.PlaceSpilled(d.Schedule, nil, x.rule, nil)
+		return graphturbo.PlaceSpilled(d.Schedule, nil, x.rule, nil, false)
 	}
 	return graphturbo.Place(d.Schedule, x.rule)
 }
@@ -491,7 +538,7 @@ var (
 var neededSpills = Strategy{Name: "needed",
 	Description: "longest-lifetime, but nothing for the sake of weights that would pass again: tiles pass them once",
 	Decide: func(_ context.Context, d *Draft) error {
-		return graphturbo.PlaceSpilled(d.Schedule, nil, graphturbo.LongestLifetime, nil)
+		return graphturbo.PlaceSpilled(d.Schedule, nil, graphturbo.LongestLifetime, nil, false)
 	}}
 
 // overLongest spills by the longest lifetime where values may take the place of what their layer reads.
@@ -575,37 +622,102 @@ var addresses = Setting[bool]{Name: "address", Description: "where in the L1 wha
 	}}
 
 var exactSpills = Strategy{Name: "search", Description: "what moves least, by dynamic programming", Exact: true,
-	Decide: func(ctx context.Context, d *Draft) error {
-		const rule = graphturbo.LongestLifetime
-		chosen := *d.Schedule
-		chosen.Steps, chosen.Values = slices.Clone(d.Steps), slices.Clone(d.Values)
-		if err := graphturbo.Place(d.Schedule, rule); err != nil {
-			return err
+	Decide: func(ctx context.Context, d *Draft) error { return d.leastMoves(ctx) }}
+
+// spillRepriced bounds how often the plan is made anew with what its values take where they then are.
+const spillRepriced = 3
+
+// leastMoves chooses what leaves the L1s so that moves take least time. The program has values that leave in the LLB;
+// what goes on to the DDR is then priced there, and the choice is made again. Results may take the place of what their
+// layer reads last: the program lets all of them do so, which is a relaxation, and plans are made with and without.
+func (d *Draft) leastMoves(ctx context.Context) error {
+	const rule = graphturbo.LongestLifetime
+	limit := solve.Options[allocate.SpillStart]{TimeLimit: d.Options.searchLimit()}
+	ctx, cancel := limit.Begin(ctx)
+	defer cancel()
+	from := func() *schedule.Schedule {
+		s := *d.Schedule
+		s.Steps, s.Values, s.Spills = slices.Clone(d.Steps), slices.Clone(d.Values), slices.Clone(d.Spills)
+		return &s
+	}
+	given := from()
+	if err := graphturbo.Place(given, rule); err != nil {
+		return err
+	}
+	best, least := given, MovedSeconds(given)
+	var sol *allocate.SpillResult
+	bound := math.Inf(1)
+	over := map[int]bool{}
+	for i := range d.Steps {
+		if v, _ := d.Overwritable(&d.Steps[i]); v != nil {
+			over[d.Steps[i].Writes[0]] = true
 		}
-		given := Moved(d.Schedule)
-		var opts allocate.SweepOptions
-		opts.TimeLimit, opts.Progress = d.Options.searchLimit(), d.Options.ReportTo("spill")
-		spills, sol, err := ChooseSpills(ctx, &chosen, opts)
-		if err != nil {
-			return err
+	}
+	moves, readers := binding.MovesOf(d.Schedule), readersOf(d.Schedule)
+	ps := func(seconds float64) int64 { return int64(math.Round(1e12 * seconds)) }
+	again := func(st *schedule.Step) int64 {
+		if graphturbo.PassesAgain(d.Schedule, st) == 0 {
+			return 0
 		}
-		if sol.Status.HasValues() {
-			if err := graphturbo.PlaceSpilled(&chosen, spills, rule, packer(ctx)); err != nil {
+		return ps(moves.Again(st))
+	}
+	for _, places := range []map[int]bool{over, nil} {
+		if places != nil && len(over) == 0 {
+			continue
+		}
+		at := slices.Repeat([]schedule.Level{schedule.GB}, len(d.Values))
+		if d.Spec.GB == nil {
+			at = slices.Repeat([]schedule.Level{schedule.DDR}, len(d.Values))
+		}
+		for round := range spillRepriced {
+			p := newSpillProblem(d.Schedule, func(v *schedule.Value) int64 {
+				return ps(leaving(moves, v, at[v.ID], readers[v.ID]))
+			}, again, places)
+			var opts allocate.SweepOptions
+			opts.Progress = d.Options.ReportTo("spill")
+			spills, next, err := p.choose(ctx, d.Schedule, opts)
+			if err != nil {
 				return err
 			}
-			// As with other decisions: another plan only if it is better.
-			if Moved(&chosen) < given {
-				*d.Schedule = chosen
+			if round == 0 && (places != nil || len(over) == 0) {
+				sol, bound = next, float64(next.Bound)*1e-12
+			}
+			if !next.Status.HasValues() {
+				break
+			}
+			plan := from()
+			if err := graphturbo.PlaceSpilled(plan, spills, rule, packer(ctx), places != nil); err != nil {
+				return err
+			}
+			d.alternatives = append(d.alternatives, plan)
+			if s := MovedSeconds(plan); s < least {
+				best, least = plan, s
+			}
+			more := false
+			for i := range plan.Values {
+				if v := &plan.Values[i]; spilled(v) && v.Level > at[i] {
+					at[i], more = v.Level, true
+				}
+			}
+			if !more || least <= bound {
+				break
 			}
 		}
-		// The problem leaves offsets out, so the plan may cost more than its optimum.
-		a := solve.Outcome{Objective: float64(Moved(d.Schedule)), Bound: float64(sol.Bound)}
-		if a.Status, a.Stop = solve.Judge(true, a.Objective <= a.Bound, sol.Stop); a.Status == milp.Optimal {
-			a.Bound = a.Objective
+		if least <= bound || least == 0 {
+			break
 		}
-		d.solve("spill", BytesUnit, a, "")
-		return nil
-	}}
+	}
+	d.alternatives = slices.DeleteFunc(append(d.alternatives, given), func(s *schedule.Schedule) bool {
+		return s == best || MovedSeconds(s) > poolGap*least
+	})
+	*d.Schedule = *best
+	a := solve.Outcome{Objective: least, Bound: bound}
+	if a.Status, a.Stop = solve.Judge(true, least <= bound*(1+1e-9), sol.Stop); a.Status == milp.Optimal {
+		a.Bound = least
+	}
+	d.solve("spill", SecondsUnit, a, "")
+	return nil
+}
 
 // packNodes bounds the search for addresses, so that it ends anywhere at the same
 // place. A node looks at all that is not placed: more than mostPacked are not searched.

@@ -16,6 +16,31 @@ type pricer struct {
 	cores int64
 }
 
+// Moves prices what passes between the L1s and other memories in a schedule, in seconds, as labels do.
+type Moves struct{ p pricer }
+
+// MovesOf is for the values and steps of s.
+func MovesOf(s *schedule.Schedule) Moves { return Moves{pricer{s: s}} }
+
+// Leaving is the time to take a value to a level and, as often as steps read it, from there to the cores.
+func (m Moves) Leaving(v *schedule.Value, at schedule.Level, reads []*schedule.Read) float64 {
+	seconds := m.p.write(v, at)
+	for _, r := range reads {
+		seconds += m.p.read(r, v, at)
+	}
+	return seconds
+}
+
+// Again is the time in which the parameters of a step pass to the cores once more.
+func (m Moves) Again(st *schedule.Step) (seconds float64) {
+	for _, r := range st.Params {
+		if !r.Rows {
+			seconds += m.p.params(r, st.Cores)
+		}
+	}
+	return seconds
+}
+
 // level is where a value is priced: network outputs in the DDR unless they are kept, what other
 // sub-graphs read at the scope of its instance, the rest in the LB; and in the GB,
 // whatever the scope, if a core's part alone passes the LB.
@@ -46,13 +71,18 @@ func (p *pricer) parts(s *schedule.Schedule, st *schedule.Step) (units, weights 
 	busy := p.m.LayerCycles(cost.Layer{Graph: s.Graph, Ops: layer.Ops, Anchor: layer.Anchor, Boxes: p.core(s, st, 0),
 		Output: st.Output, Cores: st.Cores})
 	for _, r := range st.Params {
-		gb := r.UnionBytes
-		if !p.s.Spec.CoreLink.Broadcast && !r.Rows {
-			gb = r.CoreBytes * st.Cores
-		}
-		weights += p.slowest(0, gb, r.CoreBytes, 0)
+		weights += p.params(r, st.Cores)
 	}
 	return float64(p.m.Picoseconds(busy)) * 1e-12, weights
+}
+
+// params is the time of a parameter's way to the cores.
+func (p *pricer) params(r schedule.ParamRead, cores int64) float64 {
+	gb := r.UnionBytes
+	if !p.s.Spec.CoreLink.Broadcast && !r.Rows {
+		gb = r.CoreBytes * cores
+	}
+	return p.slowest(0, gb, r.CoreBytes, 0)
 }
 
 // core returns the regions that a core computes and reads in a step.

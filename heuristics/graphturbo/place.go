@@ -116,10 +116,15 @@ type Extent struct {
 // PlaceSpilled is Place for a schedule of which it has been chosen which values leave
 // the LB. Only what has to go beside them the rule chooses. pack is asked for
 // addresses in the LB, multiples of the grain, before they are looked for as Place
-// does; it may find none. nil: it is not asked.
+// does; it may find none. nil: it is not asked. With over, results take the place of what their layer reads, as by
+// [PlaceOver].
 func PlaceSpilled(s *schedule.Schedule, spilled []int, rule SpillRule,
-	pack func(list []Extent, capacity int64) ([]int64, bool)) error {
-	return (&placer{s: s, rule: rule, chosen: true, pack: pack}).place(spilled)
+	pack func(list []Extent, capacity int64) ([]int64, bool), over bool) error {
+	p := &placer{s: s, rule: rule, chosen: true, pack: pack}
+	if over {
+		p.overlays(s.Overwritable)
+	}
+	return p.place(spilled)
 }
 
 func (p *placer) place(spilled []int) error {
@@ -534,10 +539,7 @@ func (p *placer) addresses() error {
 		}
 		// Values first, by size; stages then fit into what is left at their step.
 		sort.SliceStable(bufs[:values], func(i, j int) bool { return bufs[i].size > bufs[j].size })
-		if p.packed(bufs) {
-			break
-		}
-		failed := pack(bufs, s.LBCapacity, func(b *buffer) bool {
+		shrink := func(b *buffer) bool {
 			if b.step == nil {
 				return false
 			}
@@ -549,7 +551,11 @@ func (p *placer) addresses() error {
 			b.step.StageBytes = stage(s, b.step, b.step.Tiles)
 			b.size = b.step.StageBytes
 			return true
-		})
+		}
+		var failed *buffer
+		if !p.packed(bufs) {
+			failed = pack(bufs, s.LBCapacity, shrink)
+		}
 		if failed != nil {
 			v := p.victim(schedule.LB, failed.start, failed.size)
 			if v == nil {
@@ -709,7 +715,6 @@ func (p *placer) packed(bufs []*buffer) bool {
 					b.step.Tiles, b.step.StageBytes = tiles[i], list[i].Bytes
 				}
 			}
-			settle(bufs)
 			return true
 		}
 		changed = false

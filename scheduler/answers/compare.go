@@ -3,7 +3,6 @@
 package answers
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -101,9 +100,9 @@ func comparisons() []comparison {
 			}
 			return n.Problem.Seconds(n.Given), nil
 		}},
-		{name: "memory", stage: "spill", unit: scheduler.BytesUnit, objective: func(_ context.Context, s *schedule.Schedule,
+		{name: "memory", stage: "spill", unit: scheduler.SecondsUnit, objective: func(_ context.Context, s *schedule.Schedule,
 			_ scheduler.Options) (float64, error) {
-			return float64(scheduler.Moved(s)), nil
+			return scheduler.MovedSeconds(s), nil
 		}},
 		{name: "issue", stage: "issue", run: (*comparer).issue},
 		{name: "joint", stage: "order", unit: scheduler.SecondsUnit, objective: func(ctx context.Context,
@@ -394,9 +393,6 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 				best, row.Judged, row.Measured = &a, a.Judged, a.Measured
 				if row.Status, row.Note = a.Status.String(), a.Note; !a.Status.HasValues() {
 					row.Objective, draft = nil, nil
-				} else if d.objective != nil {
-					cost := round(a.Objective)
-					row.Objective = &cost
 				}
 			}
 		}
@@ -404,10 +400,7 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 		list = append(list, made{row, draft})
 	}
 	for _, m := range list {
-		if scheduler.Overwrites(m.row.Method) {
-			// Values that take the place of others may move less than the bound.
-			m.row.Note = cmp.Or(m.row.Note, "in-place reuse is ignored")
-		} else if best != nil && best.Status != milp.Infeasible && m.row.Objective != nil {
+		if best != nil && best.Status != milp.Infeasible && m.row.Objective != nil {
 			bound := round(best.Bound)
 			m.row.Bound = &bound
 			switch {
