@@ -43,7 +43,6 @@ func leading() []harness.Experiment {
 		paperfigs.Fig14(),
 		paperfigs.Fig15(),
 		paperfigs.Table3(),
-		paperfigs.Grain(),
 		paperfigs.Fig16(),
 		paperfigs.Fig17(),
 		tuning.Table5(),

@@ -213,15 +213,12 @@ func newCalibrator(ctx context.Context, spec *hardware.Spec) (*Calibrator, error
 			if cal.runs[x] != nil {
 				continue
 			}
-			src, err := network.Open(x.network, network.Options{DType: x.dtype})
+			v, at := literature.ByText(x.variant)
+			src, err := network.Open(x.network, network.Options{DType: x.dtype, Grain: at})
 			if err != nil {
 				return nil, err
 			}
-			v, err := scheduler.Lookup(x.variant)
-			if err != nil {
-				return nil, err
-			}
-			if cal.runs[x], err = scheduler.Prepare(ctx, src, spec, x.batch, v, scheduler.Options{Chunk: x.chunk}); err != nil {
+			if cal.runs[x], err = scheduler.Prepare(ctx, src, spec, x.batch, v, literature.Options(x.chunk)); err != nil {
 				return nil, fmt.Errorf("%s: %w", f.What, err)
 			}
 		}

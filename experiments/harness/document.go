@@ -21,6 +21,7 @@ type Claim struct {
 	Ours     string `json:"ours"`
 	Verdict  string `json:"verdict"`
 	Why      string `json:"why,omitempty"`
+	Cause    string `json:"cause,omitempty"` // see [Line]
 	// Line: it is also listed among the published numbers.
 	Line bool `json:"line,omitempty"`
 }
@@ -28,9 +29,9 @@ type Claim struct {
 // Agreement says in words whether what should be so came out.
 func Agreement(same bool) string {
 	if same {
-		return "as in the paper"
+		return Holds
 	}
-	return "differs"
+	return Misses
 }
 
 // Document collects a report part by part: for the terminal, as Markdown, as tables in
@@ -119,6 +120,14 @@ func (d *Document) Why(format string, args ...any) {
 	last.Why = fmt.Sprintf(format, args...)
 	if last.Line {
 		d.Lines[len(d.Lines)-1].Remark = last.Why
+	}
+}
+
+// Cause names what a miss of the last claim comes from.
+func (d *Document) Cause(name string) {
+	last := &d.claims[len(d.claims)-1]
+	if last.Cause = name; last.Line {
+		d.Lines[len(d.Lines)-1].Cause = name
 	}
 }
 

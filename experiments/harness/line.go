@@ -3,6 +3,8 @@ package harness
 import (
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 )
 
 // Line is a published number beside ours.
@@ -18,6 +20,8 @@ type Line struct {
 	// a number that has a line, or of another thing.
 	Given  bool   `json:"given,omitempty"`
 	Remark string `json:"remark,omitempty"`
+	// Cause names what a miss comes from; misses of one cause have one line in the report.
+	Cause string `json:"cause,omitempty"`
 	// Headline is its place at the head of the report over all experiments, from 1; 0: it does
 	// not stand there.
 	Headline int `json:"headline,omitempty"`
@@ -26,8 +30,13 @@ type Line struct {
 // Ratio is ours over the published number.
 func (l Line) Ratio() float64 { return l.Ours / l.Published }
 
-// NotCounted is the verdict on words where Given holds.
-const NotCounted = "not counted †"
+// Factor is how far ours is off, 1 or more; 0 if one of both is zero.
+func (l Line) Factor() float64 {
+	if l.Ours <= 0 || l.Published <= 0 {
+		return 0
+	}
+	return max(l.Ratio(), 1/l.Ratio())
+}
 
 // Predicted reports whether the line says anything of a prediction: its number was not fitted to nor given, and is not
 // zero in both.
@@ -35,24 +44,47 @@ func (l Line) Predicted() bool {
 	return !l.Calibration && !l.Given && (l.Published != 0 || l.Ours != 0)
 }
 
-// Verdict classifies the ratio, of a gain (unit x) that of what is beyond 1: 1.24 for 1.04 is six times the gain, and
-// less than a twentieth of a gain is none. Where no gain is published, ours may be 5 % off.
+// Verdicts on published numbers and statements.
+const (
+	Holds     = "holds"
+	Misses    = "misses"
+	WrongSign = "wrong sign" // a miss: a loss where a gain is published, or the reverse
+)
+
+// NotCounted is the verdict on what predicts nothing.
+const NotCounted = "not counted"
+
+// Verdicts in the order of the summary.
+var Verdicts = []string{Holds, Misses, WrongSign}
+
+// Verdict is that of a rate, count, share or ratio: it holds within 20 %, within the precision that the number is
+// printed with if that is coarser, and within one tensor of fewer than ten. Of a ratio (unit x) that is published as 1,
+// a par, anything farther off has the wrong sign.
 func (l Line) Verdict() string {
-	r := l.Ratio()
-	if l.Unit == "x" && l.Published == 1 {
-		r = 1 + 4*(l.Ours-1)
-	} else if l.Unit == "x" {
-		r = (l.Ours - 1) / (l.Published - 1)
-	}
+	d := math.Abs(l.Ours - l.Published)
+	near := d <= .2*math.Abs(l.Published)
 	switch {
-	case l.Published == 0 && l.Ours == 0, math.Abs(r-1) <= 0.2:
-		return "reproduced within 20 %"
-	case l.Unit == "x" && l.Published != 1 && r >= 0.05:
-		return "direction only"
-	case l.Unit != "x" && l.Published > 0 && r >= 0.5 && r <= 2:
-		return "within a factor of two"
+	case l.Unit == "x" && l.Published == 1:
+		if !near {
+			return WrongSign
+		}
+	case l.Unit == "x" && (l.Ours-1)*(l.Published-1) < 0:
+		return WrongSign
+	case l.Unit == "tensors" && l.Published < 10:
+		near = near || d <= 1
+	default:
+		near = near || d <= printed(l.Published)
 	}
-	return "not reproduced"
+	if near {
+		return Holds
+	}
+	return Misses
+}
+
+// printed is half of the last digit of a number as it is printed.
+func printed(x float64) float64 {
+	_, decimals, _ := strings.Cut(strconv.FormatFloat(x, 'f', -1, 64), ".")
+	return .5 * math.Pow10(-len(decimals)) * (1 + 1e-9)
 }
 
 // InWords is the distance of ours from the published number, for people.
@@ -71,12 +103,9 @@ func (l Line) InWords() string {
 	return fmt.Sprintf("%s\u00a0%% less than published", Fixed(100*(1-r), 0))
 }
 
-// Verdicts in the order of the summary.
-var Verdicts = []string{"reproduced within 20 %", "within a factor of two", "direction only", "not reproduced"}
-
-// Within20 is the verdict of the report's best class.
+// Within20 reports whether a number of ours holds beside a published gain.
 func Within20(published float64) func(float64) bool {
-	return func(v float64) bool { return Line{Unit: "x", Published: published, Ours: v}.Verdict() == Verdicts[0] }
+	return func(v float64) bool { return Line{Unit: "x", Published: published, Ours: v}.Verdict() == Holds }
 }
 
 // RowsCSV writes the rows with the most used columns.

@@ -7,12 +7,16 @@ func TestVerdict(t *testing.T) {
 		ours, published float64
 		unit, want      string
 	}{
-		{110, 100, "images/s", "reproduced within 20 %"}, {0, 0, "tensors", "reproduced within 20 %"},
-		{2, 11.15, "x", "direction only"},
-		{1.24, 1.04, "x", "direction only"}, {.999, .87, "x", "not reproduced"}, {1.01, 1.62, "x", "not reproduced"},
-		{.84, 1.04, "x", "not reproduced"}, {1.04, 1, "x", "reproduced within 20 %"}, {1.1, 1, "x", "not reproduced"},
-		{0.9, 11.15, "x", "not reproduced"}, {180, 100, "images/s", "within a factor of two"},
-		{3, 0, "tensors", "not reproduced"}, {1, 100, "ms", "not reproduced"},
+		{110, 100, "images/s", Holds}, {120.001, 100, "images/s", Misses}, {79.9, 100, "%", Misses}, {80, 100, "%", Holds},
+		// Ratios, not what is beyond 1; those on the other side of 1 are of the wrong sign.
+		{1.24, 1.04, "x", Holds}, {1.25, 1.04, "x", Misses}, {2, 11.15, "x", Misses}, {.999, .87, "x", Holds},
+		{1.01, .97, "x", WrongSign}, {.99, 1.04, "x", WrongSign}, {1, 1.04, "x", Holds},
+		{1.2, 1, "x", Holds}, {1.21, 1, "x", WrongSign}, {.79, 1, "x", WrongSign},
+		// As many decimals as are printed: 2 is 1.5 to 2.5, 0.2 is 0.15 to 0.25.
+		{1.5, 2, "%", Holds}, {2.6, 2, "%", Misses}, {.25, .2, "ms", Holds}, {.26, .2, "ms", Misses}, {.4, 0, "%", Holds},
+		// One tensor of fewer than ten.
+		{1, 0, "tensors", Holds}, {2, 0, "tensors", Misses}, {4, 3, "tensors", Holds}, {5, 3, "tensors", Misses},
+		{12, 10, "tensors", Holds}, {13, 10, "tensors", Misses},
 	} {
 		if got := (Line{Ours: tt.ours, Published: tt.published, Unit: tt.unit}).Verdict(); got != tt.want {
 			t.Errorf("%g for %g %s: %s, want %s", tt.ours, tt.published, tt.unit, got, tt.want)

@@ -7,7 +7,6 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/literature"
-	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -84,7 +83,6 @@ func (a ablation) plan() (*harness.Plan, error) {
 	p := &harness.Plan{}
 	for _, policy := range []harness.ChunkPolicy{harness.Tuned, harness.PaperChunks} {
 		for _, n := range a.networks {
-			src := harness.OpenNetwork(n.model)
 			variants := a.variants
 			if policy == harness.PaperChunks {
 				variants = slices.Concat(variants, a.searched)
@@ -97,16 +95,12 @@ func (a ablation) plan() (*harness.Plan, error) {
 						chunk = n.layerChunk
 					}
 				}
-				c := harness.RowCell(src, model.F16, spec, n.batch, v, scheduler.Options{Chunk: chunk}, policy, n.unit)
-				p.Cells = append(p.Cells, c)
+				p.Cells = append(p.Cells, literature.Cell(spec, n.model, n.batch, v.Name, chunk, policy, n.unit))
 			}
 		}
 	}
 	closely := len(p.Cells)
-	ten, err := a.tenCells(spec)
-	if err != nil {
-		return nil, err
-	}
+	ten := a.tenCells(spec)
 	of := map[string]int{} // index of a cell by its key
 	for i, c := range p.Cells {
 		of[c.Key] = i

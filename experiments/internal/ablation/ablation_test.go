@@ -121,8 +121,8 @@ func TestPlan(t *testing.T) {
 		chunks[c.Label] = in.Options.Chunk
 	}
 	for label, want := range map[string]int64{
-		"resnet50 tvm (tuned)": 0, "resnet50 tvm (paper)": 2, "resnet50 llb (paper)": 16, "resnet50 cross-layer (paper)": 16,
-		"bert-128 cross-layer (tuned)": 0, "bert-128 tvm (paper)": 4, "bert-128 l1 (paper)": 8,
+		"resnet50@framework tvm (tuned)": 0, "resnet50@framework tvm (paper)": 2, "resnet50 llb (paper)": 16, "resnet50 cross-layer (paper)": 16,
+		"bert-128 cross-layer (tuned)": 0, "bert-128@framework tvm (paper)": 4, "bert-128 l1 (paper)": 8,
 	} {
 		if got, ok := chunks[label]; !ok || got != want {
 			t.Errorf("%s has chunk %d, want %d", label, got, want)

@@ -7,7 +7,6 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/literature"
-	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
 	"gonum.org/v1/gonum/stat"
@@ -18,16 +17,14 @@ var paperNames = []string{"TVM", "variant 1 (LLB)", "variant 2 (L1)", "variant 3
 	"variant 4 (across layers)"}
 
 // tenCells are the table's recipes on the ten configurations, at the paper's batches per cluster.
-func (a ablation) tenCells(spec *hardware.Spec) (list []harness.Cell, err error) {
+func (a ablation) tenCells(spec *hardware.Spec) (list []harness.Cell) {
 	for _, c := range a.ten {
-		src := harness.OpenNetwork(c.Network)
 		for _, v := range scheduler.Table() {
-			cell := harness.RowCell(src, model.F16, spec, c.BatchSize, v, scheduler.Options{Chunk: c.PaperChunk(v)},
-				harness.PaperChunks, c.Unit)
-			list = append(list, cell)
+			list = append(list, literature.Cell(spec, c.Network, c.BatchSize, v.Name, c.PaperChunk(v), harness.PaperChunks,
+				c.Unit))
 		}
 	}
-	return list, nil
+	return list
 }
 
 // shares returns the fractions of their peaks that matrix unit, vector unit and DDR reach.

@@ -302,7 +302,8 @@ func (s study) reportAblation(d *harness.Document, results [][]ablated) {
 				}
 				if !single || set.name != settings[0].name { // else over itself
 					d.Number(what, "x", p, x)
-					if d.Lines[len(d.Lines)-1].Verdict() != harness.Verdicts[0] || (p < 1) != (x < 1) {
+					d.Cause(causeDDR)
+					if d.Lines[len(d.Lines)-1].Verdict() != harness.Holds {
 						d.Why(
 							"kernels wait for the DDR, which loops can't change: between the rules' programs and a bound on all there are %.0f %%", 100*(r.Rule/r.Bound-1))
 					}

@@ -8,9 +8,11 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
+	"gonum.org/v1/gonum/stat"
 )
 
 // table4 measures the time of scheduling itself. Its figures are wall times: they are of
@@ -39,7 +41,7 @@ const schedulingRuns = 3
 
 func (e table4) experiment() harness.Experiment {
 	return harness.Experiment{Name: "table4",
-		Description: "time to schedule, by network and method (measured, so different each time it is computed)",
+		Description: "time to compile, by network and method (measured, so different each time it is computed)",
 		Paper:       "GraphTurbo (OSDI 2023), Table 4: compile times on a par with the baselines", Plan: e.plan,
 		Heuristic: e.heuristics().plan}
 }
@@ -67,19 +69,12 @@ func (e table4) plan() (*harness.Plan, error) {
 	}.Plan()
 }
 
-func (e table4) measure(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) (
+func (e table4) measure(ctx context.Context, _ network.Network, spec *hardware.Spec, c literature.Configuration) (
 	[]schedulingTime, error) {
 	var list []schedulingTime
 	for _, name := range e.variants {
-		v := harness.Recipe(name)
-		chunk := c.TVMBatchesPerCluster
-		if v.Pick("group") == "alg2" {
-			chunk = c.GraphTurboBatchesPerCluster
-		}
-		g, err := src.Graph(chunk)
-		if err != nil {
-			return nil, err
-		}
+		v, at := literature.ByText(name)
+		src, chunk := harness.OpenNetwork(literature.At(c.Network, at)), c.PaperChunk(v)
 		runs := schedulingRuns
 		if harness.IsExactVariant(name) {
 			runs = 1
@@ -90,7 +85,11 @@ func (e table4) measure(ctx context.Context, src network.Network, spec *hardware
 				return nil, ctx.Err()
 			}
 			began := time.Now()
-			if _, err := scheduler.Schedule(ctx, g, spec, v, scheduler.Options{}); err != nil {
+			r, err := scheduler.Prepare(ctx, src, spec, chunk*int64(spec.Clusters), v, literature.Options(chunk))
+			if err != nil {
+				return nil, err
+			}
+			if _, err := lower.Program(r.ProgramName(), r.Spec, r.Plans, r.Lower); err != nil {
 				return nil, err
 			}
 			times = append(times, time.Since(began).Seconds())
@@ -121,7 +120,7 @@ func (e table4) files(all [][]schedulingTime) []harness.File {
 
 func (e table4) report(all [][]schedulingTime, b *harness.Document) {
 	t := harness.Table{Name: "time",
-		Title:   "Time to schedule (ms), from the simplified graph to memory plan and checks, without lowering and simulation",
+		Title:   "Time to compile (ms), from the network to the commands of a chunk, without simulation",
 		Columns: harness.Columns("<Network")}
 	for _, v := range e.variants {
 		t.AddColumns(v)
@@ -144,12 +143,12 @@ func (e table4) report(all [][]schedulingTime, b *harness.Document) {
 		for _, times := range all {
 			ratios = append(ratios, times[j].Seconds/times[i].Seconds)
 		}
-		b.Claim("Compile times on a par with the baselines'", "yes",
-			fmt.Sprintf("cross-layer takes %.1f to %.1f times as long as tvm, without code generation", slices.Min(ratios),
-				slices.Max(ratios)),
-			harness.Agreement(slices.Max(ratios) <= 1.2))
+		b.Number("Compile time of GraphTurbo over TVM's, geometric mean: on a par", "x", 1, stat.GeometricMean(ratios, nil))
+		b.Why("%.1f to %.1f; what GraphTurbo adds is the graph's part, what it saves is the number of kernels",
+			slices.Min(ratios), slices.Max(ratios))
+		b.Cause("compile times hang on how commands are generated, which is not the paper's code")
 	}
-	b.Note("The paper says only that compile times are on a par with the baselines'; theirs generate code as well.")
+	b.Note("The paper says only that compile times are on a par with the baselines'.")
 }
 
 // Table4 is the time to schedule.

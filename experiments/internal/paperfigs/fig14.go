@@ -1,6 +1,7 @@
 package paperfigs
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -27,10 +28,9 @@ func reportFig14(rows gridRows, b *harness.Document) {
 		return
 	}
 	throughputs, lines := throughputTable(rows, spec)
-	agree, ranks := rankTable(rows)
 	needs, notes := implied(rows, spec)
-	b.Table(throughputs, steadyTable(rows), agree, needs)
-	for _, l := range append(lines, ranks...) {
+	b.Table(throughputs, steadyTable(rows), rankTable(rows), needs)
+	for _, l := range lines {
 		b.Line(l)
 	}
 	b.Notes = append(b.Notes, notes...)
@@ -80,7 +80,7 @@ func throughputTable(rows gridRows, spec *hardware.Spec) (harness.Table, []harne
 		}
 		lines = append(lines, harness.Line{What: fmt.Sprintf("%s %s: TVM's throughput", c.Label, c.Network), Unit: c.Unit,
 			Published: c.TVMThroughputPerSecond, Ours: tvm,
-			Calibration: c.Calibration(), Remark: remark})
+			Calibration: c.Calibration(), Remark: remark, Cause: cmp.Or(causesOf[c.Label], causeRates)})
 	}
 	t.Notes = append(t.Notes,
 		fmt.Sprintf("TVM's throughputs of %s are of the calibration set, all others of the evaluation set.",
@@ -156,29 +156,25 @@ var publishedAStitch = literature.MeanSpeedup.Value / literature.MeanOverAStitch
 
 // means adds the mean speedups, as notes and as lines.
 func (m *overall) means(b *harness.Document) {
-	mean := func(over string, f func(literature.Configuration) float64, p harness.ChunkPolicy, published float64) (all,
-		plausible float64) {
-		a, s := literature.Means(f)
-		b.Note("Mean speedup over %s, %s: arithmetic %.2f, geometric %.2f; %s %.2f and %.2f. Published: %.2f.",
-			over, harness.PolicyWords(p), a.Arithmetic, a.Geometric, literature.Without(), s.Arithmetic, s.Geometric, published)
-		return a.Arithmetic, s.Arithmetic
+	mean := func(over string, f func(literature.Configuration) float64, p harness.ChunkPolicy, published float64) float64 {
+		arithmetic, geometric := literature.Means(f)
+		b.Note("Mean speedup over %s, %s: arithmetic %.2f, geometric %.2f. Published: %.2f.", over, harness.PolicyWords(p),
+			arithmetic, geometric, published)
+		return arithmetic
 	}
-	var plausible float64
-	m.overTVM, plausible = mean("TVM", m.rows.ratio("cross-layer", "tvm", harness.PaperChunks), harness.PaperChunks,
+	m.overTVM = mean("TVM", m.rows.ratio("cross-layer", "tvm", harness.PaperChunks), harness.PaperChunks,
 		literature.MeanSpeedup.Value)
 	mean("TVM", m.rows.ratio("cross-layer", "tvm", harness.Tuned), harness.Tuned, literature.MeanSpeedup.Value)
-	m.overAStitch, _ = mean("AStitch", m.rows.ratio("cross-layer", "astitch", harness.PaperChunks), harness.PaperChunks,
+	m.overAStitch = mean("AStitch", m.rows.ratio("cross-layer", "astitch", harness.PaperChunks), harness.PaperChunks,
 		literature.MeanOverAStitch.Value)
-	gains, _ := literature.Means(m.rows.ratio("astitch", "tvm", harness.PaperChunks))
+	arithmetic, geometric := literature.Means(m.rows.ratio("astitch", "tvm", harness.PaperChunks))
 	m.astitch = m.overTVM / m.overAStitch
 	b.Note(
 		"AStitch over TVM: %.2f, as the published %.2f, is the quotient of two arithmetic means of speedups, of GraphTurbo over TVM and over AStitch. The mean of its own speedups, which is not published, is another: arithmetic %.2f, geometric %.2f.",
-		m.astitch, publishedAStitch, gains.Arithmetic, gains.Geometric)
+		m.astitch, publishedAStitch, arithmetic, geometric)
 	unfitted := literature.Unfitted(m.rows.ratio("cross-layer", "tvm", harness.PaperChunks))
 	b.Note("The mean over TVM divides by its throughputs on A, G and I, to which the constants are fitted. Without these three, arithmetic: over TVM %.2f, over AStitch %.2f.",
 		unfitted, literature.Unfitted(m.rows.ratio("cross-layer", "astitch", harness.PaperChunks)))
-	both := bothSpeedups(m.overTVM, m.overAStitch, m.astitch)
-	b.Note("%s", both)
 	stitched, err := stitched(m.rows, publishedAStitch)
 	if err != nil {
 		b.Fail(err)
@@ -186,16 +182,14 @@ func (m *overall) means(b *harness.Document) {
 	}
 	for _, l := range []harness.Line{
 		{What: "mean speedup of GraphTurbo over TVM, A-J, arithmetic", Published: literature.MeanSpeedup.Value,
-			Ours: m.overTVM, Headline: 1, Calibration: true,
-			Remark: "TVM's throughputs of A, G and I, by which it divides, are fitted; " +
+			Ours: m.overTVM, Headline: 1, Cause: causeRates,
+			Remark: "TVM's throughputs of A, G and I, by which three of its terms divide, are fitted; " +
 				reasonGain(m.rows, "cross-layer", "tvm", literature.MeanSpeedup.Value)},
 		{What: "mean speedup of GraphTurbo over TVM, without A, G and I, whose TVM is fitted",
-			Published: literature.MeanSpeedup.Value, Ours: unfitted, Headline: 2,
+			Published: literature.MeanSpeedup.Value, Ours: unfitted, Given: true,
 			Remark: "the published mean is of all ten, that of these seven is not published"},
-		{What: "mean speedup of GraphTurbo over TVM, " + literature.Without(), Published: literature.MeanSpeedup.Value,
-			Ours: plausible, Remark: "see the means over all and without the fitted ones", Given: true},
 		{What: "mean speedup of GraphTurbo over AStitch, A-J, arithmetic", Published: literature.MeanOverAStitch.Value,
-			Ours: m.overAStitch, Headline: 3, Remark: both},
+			Ours: m.overAStitch, Headline: 3, Cause: causeRates},
 		{What: "GraphTurbo over the vendor's code, mean (ours over what others measured with it, A and B)", Published: 1.04,
 			Ours: (m.rows.at(literature.ConfigurationOf("A"), "cross-layer",
 				harness.PaperChunks).ThroughputPerSecond/literature.MeasuredResNet.ThroughputPerSecond +
@@ -203,7 +197,7 @@ func (m *overall) means(b *harness.Document) {
 					harness.PaperChunks).ThroughputPerSecond/literature.MeasuredBERT.ThroughputPerSecond) / 2,
 			Remark: "the vendor's code is not simulated"},
 		{What: "mean speedup of AStitch over TVM (quotient of the two published means)", Published: publishedAStitch,
-			Ours: m.astitch, Remark: stitched},
+			Ours: m.astitch, Remark: "of two numbers that have lines; " + stitched, Given: true},
 	} {
 		l.Unit = "x"
 		b.Line(l)
@@ -221,7 +215,7 @@ func (m *overall) figures(b *harness.Document) {
 		Series: []plots.Series{{Name: "AStitch, paper's batches",
 			Values: literature.Pick(m.rows.ratio("astitch", "tvm", harness.PaperChunks), m.astitch)},
 			{Name: "GraphTurbo, paper's batches", Values: literature.Pick(speedup, m.overTVM)},
-			{Name: "GraphTurbo, best batches", Values: literature.Pick(tuned, best.Arithmetic)}},
+			{Name: "GraphTurbo, best batches", Values: literature.Pick(tuned, best)}},
 		Marks: []plots.GroupMark{{Category: len(configurations), Series: 1, Value: literature.MeanSpeedup.Value},
 			{Category: len(configurations), Series: 0, Value: publishedAStitch}},
 	})
@@ -253,18 +247,6 @@ func (m *overall) figures(b *harness.Document) {
 			return m.rows.at(c, "tvm", harness.PaperChunks).ThroughputPerSecond
 		})}},
 	})
-}
-
-// bothSpeedups qualifies the mean speedup over AStitch: it is near the published
-// one for no good reason if both speedups over TVM that it comes from are off alike.
-func bothSpeedups(overTVM, overAStitch, astitch float64) string {
-	s := fmt.Sprintf("Over TVM GraphTurbo gains %s of the published mean and AStitch %s of the published means' quotient.",
-		harness.Percent(overTVM/literature.MeanSpeedup.Value)+" %", harness.Percent(astitch/publishedAStitch)+" %")
-	near := harness.Within20(literature.MeanOverAStitch.Value)(overAStitch)
-	if near && !harness.Within20(literature.MeanSpeedup.Value)(overTVM) && !harness.Within20(publishedAStitch)(astitch) {
-		s += " That the speedup over AStitch is near says little: both are off."
-	}
-	return s
 }
 
 // stitched is the remark on AStitch's gain: between which configurations it varies, and how

@@ -140,15 +140,14 @@ func byStage(r *scheduler.Result) (stageRun, error) {
 func (f stageUse) plan() (*harness.Plan, error) {
 	spec, specHash := harness.Machine(f.hardware)
 	c := f.configuration
-	src := harness.OpenNetwork(c.Network)
 	p := &harness.Plan{Report: harness.Of(f.report)}
 	for _, name := range f.variants {
-		v := harness.Recipe(name)
-		opt := scheduler.Options{Chunk: c.PaperChunk(v)}
+		v, at := literature.ByText(name)
+		src, opt := harness.OpenNetwork(literature.At(c.Network, at)), literature.Options(c.PaperChunk(v))
 		p.Cells = append(p.Cells, harness.Cell{
 			Key: name, Label: c.Network + " " + name,
 			Inputs: map[string]any{
-				"model": c.Network, "hardware_sha256": specHash, "batch": c.BatchSize, "variant": v,
+				"model": src.Name, "hardware_sha256": specHash, "batch": c.BatchSize, "variant": v,
 				"options": opt,
 			},
 			Run: func(ctx context.Context) (any, error) {

@@ -2,12 +2,9 @@ package paperfigs
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/internal/literature"
-	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/scheduler"
 )
 
 // grid is an experiment on rows of configurations.
@@ -15,10 +12,8 @@ type grid struct {
 	name, description, paper string
 	hardware                 string
 	variants                 []string
-	more                     []scheduler.Recipe // beside those
 	policies                 []harness.ChunkPolicy
 	configurations           func() []literature.Configuration
-	leaves                   func(c literature.Configuration, variant string) bool // out; nil: nothing
 	report                   func(rows gridRows, b *harness.Document)
 }
 
@@ -41,23 +36,13 @@ func (g grid) plan() (*harness.Plan, error) {
 	spec := harness.Accelerator(g.hardware)
 	p := &harness.Plan{}
 	for _, c := range g.configurations() {
-		src := harness.OpenNetwork(c.Network)
-		recipes := slices.Clone(g.more)
 		for _, name := range g.variants {
-			v := harness.Recipe(name)
-			recipes = append(recipes, v)
-		}
-		for _, v := range recipes {
-			if g.leaves != nil && g.leaves(c, v.Name) {
-				continue
-			}
 			for _, policy := range g.policies {
 				chunk := int64(0)
 				if policy != harness.Tuned {
-					chunk = c.PaperChunk(v)
+					chunk = c.PaperChunk(harness.Recipe(name))
 				}
-				cell := harness.RowCell(src, model.F16, spec, c.BatchSize, v, scheduler.Options{Chunk: chunk}, policy, c.Unit)
-				p.Cells = append(p.Cells, cell)
+				p.Cells = append(p.Cells, literature.Cell(spec, c.Network, c.BatchSize, name, chunk, policy, c.Unit))
 			}
 		}
 	}

@@ -2,9 +2,6 @@ package paperfigs
 
 import (
 	"fmt"
-	"math"
-	"math/rand/v2"
-	"slices"
 	"strings"
 
 	"github.com/dsasched/dsasched/experiments/harness"
@@ -13,52 +10,15 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// The bootstrap of rank correlations.
-const (
-	resamples    = 10_000
-	resampleSeed = 920
-	confidence   = 0.95
-	withinFactor = 1.5 // of a published throughput: the aim
-)
-
-// spearmanInterval is the percentile bootstrap interval of the rank correlation of pairs:
-// of so many samples of the pairs, with replacement, the share in the middle. Samples in
-// which one side is all the same have no correlation and are left out. It depends on the
-// values alone; with less than three pairs there is none.
-func spearmanInterval(a, b []float64) (low, high float64, ok bool) {
-	if len(a) < 3 {
-		return 0, 0, false
-	}
-	rng := rand.New(rand.NewPCG(resampleSeed, uint64(len(a))))
-	x, y := make([]float64, len(a)), make([]float64, len(a))
-	var list []float64
-	for range resamples {
-		for i := range x {
-			k := rng.IntN(len(a))
-			x[i], y[i] = a[k], b[k]
-		}
-		if r := harness.Spearman(x, y); !math.IsNaN(r) {
-			list = append(list, r)
-		}
-	}
-	if len(list) == 0 {
-		return 0, 0, false
-	}
-	slices.Sort(list)
-	at := func(share float64) float64 { return list[int(math.Round(share*float64(len(list)-1)))] }
-	return at((1 - confidence) / 2), at((1 + confidence) / 2), true
-}
+// withinFactor of a published throughput is the aim.
+const withinFactor = 1.5
 
 // rankTable compares TVM's published throughputs with ours by sets of configurations.
-func rankTable(rows gridRows) (harness.Table, []harness.Line) {
+func rankTable(rows gridRows) harness.Table {
 	t := harness.Table{Name: "agreement", Title: "TVM's throughputs against the published ones, by set",
 		Columns: harness.Columns("<Set", "Figures", "Geometric mean\nof the error (×)",
-			"Within ×"+harness.Fixed(withinFactor, 1), "Rank correlation",
-			fmt.Sprintf("%.0f %% interval", 100*confidence)),
-		Notes: []string{
-			fmt.Sprintf(
-				"The error is the larger over the smaller of ours and published. The interval is the percentile bootstrap's, of %d samples of the set (seed %d); where all ranks agree it has no width, whatever the number of figures, and says nothing of how sure that is.", resamples, resampleSeed)}}
-	var lines []harness.Line
+			"Within ×"+harness.Fixed(withinFactor, 1), "Rank correlation"),
+		Notes: []string{"The error is the larger over the smaller of ours and published."}}
 	for _, set := range []struct {
 		name string
 		in   func(literature.Configuration) bool
@@ -84,20 +44,14 @@ func rankTable(rows gridRows) (harness.Table, []harness.Line) {
 				within++
 			}
 		}
-		rank, interval := "–", "–"
-		if low, high, ok := spearmanInterval(ours, published); ok {
-			rank, interval = harness.Fixed(harness.Spearman(ours, published), 2),
-				harness.Fixed(low, 2)+" to "+harness.Fixed(high, 2)
+		rank := "–"
+		if len(ours) > 2 {
+			rank = harness.Fixed(harness.Spearman(ours, published), 2)
 		}
-		e := stat.GeometricMean(harness.Factors(ours, published), nil)
-		t.Add(set.name, len(ours), harness.Fixed(e, 2), fmt.Sprintf("%d of %d", within, len(ours)), rank, interval)
-		lines = append(lines, harness.Line{What: "geometric mean of the error of TVM's throughputs, " + set.name, Unit: "x",
-			Published: 1, Ours: e,
-			Calibration: strings.HasPrefix(set.name, "calibration"),
-			Remark: fmt.Sprintf("%d of %d within %s; rank correlation %s, %.0f %% interval %s", within, len(ours),
-				harness.Fixed(withinFactor, 1), rank, 100*confidence, interval)})
+		t.Add(set.name, len(ours), harness.Fixed(stat.GeometricMean(harness.Factors(ours, published), nil), 2),
+			fmt.Sprintf("%d of %d", within, len(ours)), rank)
 	}
-	return t, lines
+	return t
 }
 
 // implied derives the conditions of the published throughputs of TVM: what a

@@ -1,6 +1,7 @@
 package paperfigs
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -24,7 +25,6 @@ func reportTable3(rows gridRows, b *harness.Document) {
 	for _, l := range harness.WriteLevels {
 		t.AddColumns("TVM|"+l.Name, "GraphTurbo|"+l.Name)
 	}
-	cells, hits, zeros := map[string]int{}, map[string]int{}, map[string]int{}
 	for _, c := range literature.WithBeside() {
 		w := literature.WritesOf(strings.Trim(c.Label, "()"))
 		single, err := singleOperators(c.Network)
@@ -44,32 +44,50 @@ func reportTable3(rows gridRows, b *harness.Document) {
 				if c.Beside {
 					continue
 				}
+				if l.Name == "L1" { // of all writes
+					share := func(w harness.Levels) float64 {
+						return harness.Round(100 * float64(w.L1) / float64(max(1, w.DDR+w.LLB+w.L1)))
+					}
+					b.Line(harness.Line{What: fmt.Sprintf("%s %s, %s: share of writes to the L1", c.Label, c.Network, m.name),
+						Unit: "%", Published: share(m.published), Ours: share(rows.at(c, m.variant, harness.PaperChunks).Writes),
+						Cause: cmp.Or(causesOf[c.Label], causePlace)})
+					continue
+				}
 				x := harness.Line{What: fmt.Sprintf("%s %s, %s: writes to %s", c.Label, c.Network, m.name, l.Name), Unit: "tensors",
 					Published: float64(theirs), Ours: float64(ours),
-					Remark: reasonWrites(l.Name, rows.at(c, m.variant, harness.PaperChunks).Writes, m.published, tvm, w.TVM, single)}
-				b.Line(x)
-				cells[m.name]++
-				switch {
-				case ours == 0 && theirs == 0:
-					zeros[m.name]++
-				case x.Verdict() == harness.Verdicts[0]:
-					hits[m.name]++
+					Remark: reasonWrites(l.Name, rows.at(c, m.variant, harness.PaperChunks).Writes, m.published, tvm, w.TVM, single),
+					Given:  m.variant == "tvm" && strings.Contains("CE", c.Label), // as B: one network, at other lengths
+					Cause:  cmp.Or(causesOf[c.Label], causePlace)}
+				if m.variant == "tvm" && l.Name == "DDR" {
+					x.Remark = counted[c.Label]
 				}
+				b.Line(x)
 			}
 		}
 		t.Add(line)
 	}
 	b.Table(t)
-	for _, m := range []string{"TVM", "GraphTurbo"} {
-		b.Note("%s: %d cells, 0 in both: %d; of the other %d, within 20 %%: %d.", m, cells[m], zeros[m],
-			cells[m]-zeros[m], hits[m])
-	}
+}
+
+// counted says where TVM's results come from that are not ours, as far as it is known
+// what the framework's graph has.
+var counted = map[string]string{
+	"A": "53 convolutions, two pools, product and softmax; MLPerf's graph also gives the ArgMax out",
+	"B": "20 a layer: 8 products, 4 moves around the heads, scale and mask, softmax, 3 of each normalisation; and 4 of the embeddings",
+	"C": "as B", "E": "as B",
+	"D": "as B, 24 layers, 484; 21 a layer and 11 would be 515: the reshape behind the softmax counted, and embeddings with one-hot types, mask and answers",
+	"F": "26 look-ups, their 26 sums, 8 products, 4 of the interaction; what the other 12 are is not known",
+	"G": "52 convolutions, pool, product and softmax; one is not explained",
+	"I": "120 convolutions, five pools, product and softmax, and the normalisations and concatenations between; 4 are not explained",
+	"H": "19 a layer; 16 would be 211: queries, keys and values as one product, and the scale on the queries, as common implementations have them",
+	"J": "39 a layer here, 62 there (17 x 62 = 1054): Keras has a reshape between each product of three dimensions and its bias, 12 a layer; 11 are not explained",
 }
 
 // batchSelect is the choice of batches per cluster.
 func batchSelect() grid {
-	return grid{name: "batch-select", description: "best batches per cluster, by trying them, beside the paper's choice",
-		paper: "GraphTurbo (OSDI 2023), §5.1 and Table 2", hardware: "stcp920",
+	return grid{name: "batch-select",
+		description: "batches per cluster, TVM's by the LLB and GraphTurbo's by trying them, beside the paper's",
+		paper:       "GraphTurbo (OSDI 2023), §5.1 and Table 2", hardware: "stcp920",
 		variants: []string{"tvm", "cross-layer"}, policies: []harness.ChunkPolicy{harness.PaperChunks, harness.Tuned},
 		configurations: literature.Configurations, report: reportBatchSelect}
 }
@@ -78,9 +96,10 @@ func reportBatchSelect(rows gridRows, b *harness.Document) {
 	spec := harness.Accelerator(batchSelect().hardware)
 	whole := map[string]int{} // how often the published one is all that a cluster has
 	t := harness.Table{Name: "batches", Title: "Batches per cluster",
-		Columns: harness.Columns("<", "<Network", "Batch", "TVM|best|paper's|loss with\nthe paper's (%)",
-			"GraphTurbo|best|paper's|loss with\nthe paper's (%)"),
-		Notes: []string{"Best of all divisors of a cluster's share of the batch; of equally good ones the smallest."}}
+		Columns: harness.Columns("<", "<Network", "Batch", "TVM|paper's|by the LLB|best|loss with\nthe paper's (%)",
+			"GraphTurbo|paper's|best|loss with\nthe paper's (%)"),
+		Notes: []string{"By the LLB: the most with which the inputs and outputs of each kernel lie in it (§5.1). " +
+			"Best of all divisors of a cluster's share of the batch; of equally good ones the smallest."}}
 	for _, c := range literature.Configurations() {
 		line := []string{c.Label, c.Network, harness.Count(c.BatchSize)}
 		for _, m := range []struct {
@@ -88,13 +107,27 @@ func reportBatchSelect(rows gridRows, b *harness.Document) {
 			published     int64
 		}{{"TVM", "tvm", c.TVMBatchesPerCluster}, {"GraphTurbo", "cross-layer", c.GraphTurboBatchesPerCluster}} {
 			best, paper := rows.at(c, m.variant, harness.Tuned), rows.at(c, m.variant, harness.PaperChunks)
-			line = append(line, harness.Count(best.BatchesPerCluster), harness.Count(m.published),
+			line = append(line, harness.Count(m.published))
+			chosen, why := best.BatchesPerCluster, reasonBatches(best, paper)
+			if m.variant == "tvm" {
+				var err error
+				if chosen, err = literature.TVMChunk(c.Network, c.BatchSize/int64(spec.Clusters), spec); err != nil {
+					b.Fail(err)
+					return
+				}
+				line = append(line, harness.Count(chosen))
+				why = "the rule asks for the inputs and outputs of each kernel together"
+			}
+			line = append(line, harness.Count(best.BatchesPerCluster),
 				harness.Fixed(100*(1-paper.ThroughputPerSecond/best.ThroughputPerSecond), 1))
-			hit := best.BatchesPerCluster == m.published
-			b.Claim(fmt.Sprintf("%s %s, %s: batches per cluster", c.Label, c.Network, m.name), harness.Count(m.published),
-				harness.Count(best.BatchesPerCluster), harness.Agreement(hit))
-			if !hit {
-				b.Why("%s", reasonBatches(best, paper))
+			b.Number(fmt.Sprintf("%s %s, %s: batches per cluster", c.Label, c.Network, m.name), "batches", float64(m.published),
+				float64(chosen))
+			if chosen != m.published {
+				b.Why("%s", why)
+				b.Cause(causeBatch)
+			}
+			if m.variant == "tvm" && c.Label == "B" {
+				b.Given() // the rule was read from this row: of 8 sentences TVM can give a cluster 4 only
 			}
 			if m.published*int64(spec.Clusters) == c.BatchSize {
 				whole[m.name]++

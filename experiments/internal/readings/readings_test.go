@@ -44,7 +44,8 @@ func TestCellsAreShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"resnet50-stcp920-b64-tvm-paper", "conformer-stcp920-b12-cross-layer-paper"} {
+	for _, key := range []string{"resnet50@framework-stcp920-b64-tvm-paper-text",
+		"conformer-stcp920-b12-cross-layer-paper-text"} {
 		if !slices.ContainsFunc(p.Cells, func(c harness.Cell) bool { return c.Key == key && c.Shared }) {
 			t.Errorf("no cell %s", key)
 		}

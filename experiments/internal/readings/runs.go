@@ -1,6 +1,7 @@
 package readings
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -72,10 +73,11 @@ func (s setting) of(c literature.Configuration, recipe string) run {
 
 // network is the name of a network as a recipe gets it.
 func (s setting) network(name, recipe string) string {
+	_, at := literature.ByText(cmp.Or(s.Change.Instead[recipe], recipe))
 	if g := s.Change.Grains[recipe]; g != "" {
-		return name + "@" + string(g)
+		at = g
 	}
-	return name
+	return literature.At(name, at)
 }
 
 func (s setting) small(recipe string, batch int64) run {
@@ -106,6 +108,8 @@ func (s setting) cell(r run, src network.Network, spec *hardware.Spec) (harness.
 	}
 	cell := harness.RowCell(src, model.F16, machine, r.batch, v, s.Change.options(v, r.chunk),
 		policy, unitOf(r.network))
+	short, _ := network.At(r.network)
+	cell = literature.Named(cell, short)
 	cell.Label = fmt.Sprintf("%s (%s)", cell.Label, s.Name)
 	compute := cell.Run
 	cell.Run = func(ctx context.Context) (any, error) {

@@ -2,6 +2,7 @@ package readings
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // readings.yaml
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
@@ -47,8 +49,8 @@ type change struct {
 	Instead map[string]string
 	// InPlace is of scheduler.Options, flipped.
 	InPlace bool `yaml:"in_place"`
-	// Uneven is of scheduler.Options.
-	Uneven uneven
+	// Uneven is of scheduler.Options, by its name.
+	Uneven string
 	// Fields of the accelerator, in the file's units.
 	LaunchMicroseconds float64 `yaml:"launch_us"`
 	// DDRShare is the share of the DDR's bandwidth that is left in both directions; 0: all.
@@ -60,16 +62,6 @@ type change struct {
 	MeanOfRatios bool `yaml:"mean_of_ratios"`
 	// GainOverTVM reads the published gain of variant 2 as one over TVM.
 	GainOverTVM bool `yaml:"gain_over_tvm"`
-}
-
-// uneven is a setting that the file has by its name.
-type uneven schedule.Uneven
-
-// UnmarshalText takes the name of a setting.
-func (u *uneven) UnmarshalText(name []byte) error {
-	v, err := schedule.ParseUneven(string(name))
-	*u = uneven(v)
-	return err
 }
 
 // String says how the choice is applied.
@@ -100,8 +92,8 @@ func (c change) String() string {
 	if c.InPlace {
 		parts = append(parts, "--in-place")
 	}
-	if u := schedule.Uneven(c.Uneven); u != schedule.UnevenFastest {
-		parts = append(parts, "--uneven "+u.String())
+	if c.Uneven != "" {
+		parts = append(parts, "--uneven "+c.Uneven)
 	}
 	if c.LaunchMicroseconds != 0 {
 		parts = append(parts, fmt.Sprintf("launch: %gus", c.LaunchMicroseconds))
@@ -135,9 +127,7 @@ func (c change) add(d change) change {
 	}
 	c.Picks = picks
 	c.InPlace = c.InPlace != d.InPlace
-	if d.Uneven != uneven(schedule.UnevenFastest) {
-		c.Uneven = d.Uneven
-	}
+	c.Uneven = cmp.Or(d.Uneven, c.Uneven)
 	if d.LaunchMicroseconds != 0 {
 		c.LaunchMicroseconds = d.LaunchMicroseconds
 	}
@@ -176,17 +166,21 @@ func (c change) recipe(name string) (scheduler.Recipe, error) {
 	if other := c.Instead[name]; other != "" {
 		name = other
 	}
-	r, err := scheduler.Lookup(name)
-	if err != nil || len(picks) == 0 {
-		return r, err
+	r, _ := literature.ByText(name)
+	if len(picks) == 0 {
+		return r, nil
 	}
 	return scheduler.Replace(r, scheduler.Options{}, picks...)
 }
 
 // options are the options of a recipe's run; what has no split has no footprints either.
 func (c change) options(r scheduler.Recipe, chunk int64) scheduler.Options {
-	return scheduler.Options{Chunk: chunk, Uneven: schedule.Uneven(c.Uneven),
-		InPlace: c.InPlace && strings.HasPrefix(r.Pick("group"), "alg2")}
+	opt := literature.Options(chunk)
+	opt.InPlace = c.InPlace && strings.HasPrefix(r.Pick("group"), "alg2")
+	if c.Uneven != "" {
+		opt.Uneven, _ = schedule.ParseUneven(c.Uneven)
+	}
+	return opt
 }
 
 //go:embed readings.yaml

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ var Chapters = []Chapter{
 		[]string{"optimality", "best", "regret", "kinds"}},
 	{"GraphTurbo", "GraphTurbo: tables and figures of the paper", "GraphTurbo", []string{"fig3", "fig5", "fig8", "fig10",
 		"fig12", "fig13",
-		"ablation", "table1", "batch-select", "fig14", "fig15", "table3", "grain", "fig16", "fig17", "readings", "lb64",
+		"ablation", "table1", "batch-select", "fig14", "fig15", "table3", "fig16", "fig17", "readings", "lb64",
 		"table4", "table5", "timeline"}},
 	{"Ansor", "Ansor: loops inside kernels", "Ansor", []string{"ansor-"}},
 	{"Mofang", "Mofang: layers side by side, and pipelines of devices", "Mofang", []string{"mofang-"}},
@@ -73,40 +74,94 @@ type part struct {
 	of []*collected
 }
 
-// counts says how many of the part's lines have each verdict; all is of those that are
-// predicted and judged.
-func (p part) counts() (of map[string]int, all int) {
-	of = map[string]int{}
-	known := append(slices.Clone(harness.Verdicts), verdictAgrees, verdictDiffers)
+// tally counts the facts of a chapter: each published number and statement once, but for what predicts nothing.
+type tally struct {
+	facts, holds int
+	wrong        []string  // facts with a wrong sign
+	factors      []float64 // of misses that have one
+	causes       []string
+	missed       map[string][]string // facts, by cause
+}
+
+func (p part) tally() tally {
+	t := tally{missed: map[string][]string{}}
 	for _, e := range p.of {
 		for _, l := range e.lines {
-			if l.predicted() && slices.Contains(known, l.verdict) {
-				of[l.verdict]++
-				all++
+			if !l.counted() {
+				continue
 			}
+			if t.facts++; l.verdict == harness.Holds {
+				t.holds++
+				continue
+			}
+			if l.verdict == harness.WrongSign {
+				t.wrong = append(t.wrong, l.what)
+			}
+			if l.numbers != nil && l.numbers.Factor() > 0 {
+				t.factors = append(t.factors, l.numbers.Factor())
+			}
+			cause := cmp.Or(l.cause, noCause)
+			if t.missed[cause] == nil {
+				t.causes = append(t.causes, cause)
+			}
+			t.missed[cause] = append(t.missed[cause], fmt.Sprintf("%s (%s for %s)", l.what, l.ours, l.published))
 		}
 	}
-	return of, all
+	slices.SortStableFunc(t.causes, func(a, b string) int {
+		switch noCause { // it comes last
+		case a:
+			return 1
+		case b:
+			return -1
+		}
+		return len(t.missed[b]) - len(t.missed[a])
+	})
+	return t
 }
 
-// reproduced counts the lines that come out as published.
-func (p part) reproduced() (good, all int) {
-	of, all := p.counts()
-	return of[harness.Verdicts[0]] + of[verdictAgrees], all
+const noCause = "no cause is known"
+
+// median is the median factor of the misses that have one.
+func (t tally) median() string {
+	if len(t.factors) == 0 {
+		return "–"
+	}
+	list := slices.Sorted(slices.Values(t.factors))
+	return harness.Fixed((list[(len(list)-1)/2]+list[len(list)/2])/2, 2)
 }
 
-// conclusion is the verdicts of a chapter in a sentence, then what its leading figures say.
+// sentence is the headline of a paper.
+func (t tally) sentence() string {
+	s := fmt.Sprintf("%d of %d published facts hold.", t.holds, t.facts)
+	if len(t.factors) > 0 {
+		s += fmt.Sprintf(" Numbers that miss are off by a factor of %s in the median.", t.median())
+	}
+	switch len(t.wrong) {
+	case 0:
+		return s + " No sign is wrong."
+	case 1:
+		return s + " One sign is wrong: " + t.wrong[0] + "."
+	}
+	return s + fmt.Sprintf(" %d signs are wrong: %s.", len(t.wrong), strings.Join(t.wrong, "; "))
+}
+
+// clusters has a row for each cause of misses.
+func (t tally) clusters(title string) harness.Table {
+	table := harness.Table{Title: title, Columns: harness.Columns("<Cause", "Facts", "<Which (ours for published)")}
+	for _, c := range t.causes {
+		table.Add(c, len(t.missed[c]), strings.Join(t.missed[c], "; "))
+	}
+	return table
+}
+
+// conclusion is a chapter's headline, then what its leading figures say.
 func (p part) conclusion() string {
 	var sentences []string
-	if of, all := p.counts(); all > 0 {
-		var parts []string
-		for _, v := range append(slices.Clone(harness.Verdicts), verdictAgrees, verdictDiffers) {
-			if of[v] > 0 {
-				parts = append(parts, fmt.Sprintf("%d %s", of[v], v))
-			}
+	if t := p.tally(); t.facts > 0 {
+		sentences = append(sentences, t.sentence())
+		for _, c := range t.causes {
+			sentences = append(sentences, fmt.Sprintf("Missed, %s: %d.", c, len(t.missed[c])))
 		}
-		sentences = append(sentences, fmt.Sprintf("Of %d published numbers and statements: %s.", all, strings.Join(parts,
-			", ")))
 	}
 	for _, e := range p.of {
 		for _, l := range e.leads {
@@ -116,48 +171,24 @@ func (p part) conclusion() string {
 	return strings.Join(sentences, " ")
 }
 
-// byChapter sums up the chapters.
+// byChapter sums up the chapters, one by one: facts of several papers have no sum.
 func byChapter(list []part) page.Table {
-	t := page.Table{Columns: append([]string{"Chapter"}, harness.Verdicts...), Numbers: true}
-	t.Columns = append(t.Columns, verdictAgrees, verdictDiffers, "all")
+	t := page.Table{Columns: []string{"Chapter", "facts", "hold", "wrong sign", "median factor of misses"}, Numbers: true}
 	for _, p := range list {
-		of, all := p.counts()
-		if all == 0 {
-			continue
+		if x := p.tally(); x.facts > 0 {
+			t.Rows = append(t.Rows, []string{p.Title, harness.Count(int64(x.facts)), harness.Count(int64(x.holds)),
+				harness.Count(int64(len(x.wrong))), x.median()})
 		}
-		row := []string{p.Title}
-		for _, v := range t.Columns[1 : len(t.Columns)-1] {
-			row = append(row, harness.Count(int64(of[v])))
-		}
-		t.Rows = append(t.Rows, append(row, harness.Count(int64(all))))
 	}
 	return t
 }
 
-// title says whose numbers the page holds, and how many predictions hold; it says reproduced
-// if more than half of them do.
+// title names the paper whose methods are implemented, with its headline, or the first that there are facts of.
 func title(list []part) string {
-	var systems []string
-	good, all := 0, 0
 	for _, p := range list {
-		g, a := p.reproduced()
-		good, all = good+g, all+a
-		if p.System != "" {
-			systems = append(systems, p.System)
+		if t := p.tally(); t.facts > 0 && p.System != "" {
+			return fmt.Sprintf("%s: %d of %d published facts hold", p.System, t.holds, t.facts)
 		}
 	}
-	name := "Experiments"
-	if n := len(systems); n > 0 {
-		name = systems[n-1]
-		if n > 1 {
-			name = strings.Join(systems[:n-1], ", ") + " and " + name
-		}
-	}
-	if all == 0 {
-		return name + ": results"
-	}
-	if 2*good > all {
-		return fmt.Sprintf("%s: reproduced, %d of %d predictions", name, good, all)
-	}
-	return fmt.Sprintf("%s: %d of %d predictions hold", name, good, all)
+	return "Experiments: results"
 }

@@ -42,16 +42,12 @@ type collected struct {
 // words have no numbers.
 type comparedLine struct {
 	what, unit, published, ours, ratio, error string
-	verdict, remark                           string
+	verdict, remark, cause                    string
 	numbers                                   *harness.Line
 }
 
-// Verdicts on statements in words.
-const (
-	verdictAgrees  = "as in the paper"
-	verdictDiffers = "differs"
-	notPredicted   = "† or zero"
-)
+// olderVerdicts are those that programs before these verdicts wrote of statements.
+var olderVerdicts = map[string]string{"as in the paper": harness.Holds, "differs": harness.Misses}
 
 // gather reads the folder. An experiment counts if it has a file NAME/NAME.json; that
 // of another form compares with nothing.
@@ -158,21 +154,19 @@ func comparedLines(data []byte) []comparedLine {
 			continue // it is among them
 		}
 		list = append(list, comparedLine{what: c.Quantity, published: c.Paper, ours: c.Ours, ratio: "–", error: "–",
-			verdict: c.Verdict, remark: c.Why})
+			verdict: cmp.Or(olderVerdicts[c.Verdict], c.Verdict), remark: c.Why, cause: c.Cause})
 	}
 	return list
 }
 
 func compared(l harness.Line) comparedLine {
 	c := comparedLine{what: l.What, unit: l.Unit, published: asPublished(l.Published), ours: harness.PlainNumber(l.Ours),
-		ratio: "–", error: "–",
-		verdict: l.Verdict(), remark: l.Remark, numbers: &l}
-	switch {
-	case l.Calibration || l.Given:
-		c.what += " †"
+		ratio: "–", error: "–", verdict: l.Verdict(), remark: l.Remark, cause: l.Cause, numbers: &l}
+	if !l.Predicted() {
 		c.verdict = harness.NotCounted
-	case !l.Predicted():
-		c.verdict = "not counted, zero in both"
+		if l.Calibration {
+			c.what += " †"
+		}
 	}
 	if l.Unit == "x" {
 		c.unit = "×"
@@ -184,9 +178,8 @@ func compared(l harness.Line) comparedLine {
 	return c
 }
 
-func (l comparedLine) predicted() bool {
-	return l.verdict != harness.NotCounted && (l.numbers == nil || l.numbers.Predicted())
-}
+// counted says whether a line is a fact that ours holds or misses.
+func (l comparedLine) counted() bool { return slices.Contains(harness.Verdicts, l.verdict) }
 
 // headlines are the lines that open the report.
 func (c *collection) headlines() []comparedLine {
@@ -248,27 +241,7 @@ func (c *collection) programs() []string {
 // summary counts verdicts; experiments that compare with nothing have no row.
 func (c *collection) summary() harness.Table {
 	t := harness.Table{Title: "Summary", Columns: harness.Columns("<Experiment")}
-	// Verdicts on statements have columns where there are any; what is said in still
-	// other words is counted together.
-	const other = "other"
-	known := append(slices.Clone(harness.Verdicts), verdictAgrees, verdictDiffers)
-	kind := func(l comparedLine) string {
-		if !l.predicted() {
-			return notPredicted
-		}
-		if slices.Contains(known, l.verdict) {
-			return l.verdict
-		}
-		return other
-	}
-	columns := slices.Clone(harness.Verdicts)
-	for _, v := range []string{verdictAgrees, verdictDiffers, other, notPredicted} {
-		if slices.ContainsFunc(c.experiments, func(e collected) bool {
-			return slices.ContainsFunc(e.lines, func(l comparedLine) bool { return kind(l) == v })
-		}) {
-			columns = append(columns, v)
-		}
-	}
+	columns := append(slices.Clone(harness.Verdicts), harness.NotCounted)
 	for _, v := range columns {
 		t.AddColumns(v)
 	}
@@ -276,15 +249,16 @@ func (c *collection) summary() harness.Table {
 		if len(e.lines) == 0 {
 			continue
 		}
+		n := map[string]int64{}
+		for _, l := range e.lines {
+			if !l.counted() {
+				l.verdict = harness.NotCounted
+			}
+			n[l.verdict]++
+		}
 		row := []string{e.name}
 		for _, v := range columns {
-			n := int64(0)
-			for _, l := range e.lines {
-				if kind(l) == v {
-					n++
-				}
-			}
-			row = append(row, harness.Count(n))
+			row = append(row, harness.Count(n[v]))
 		}
 		t.Add(row)
 	}
@@ -345,7 +319,7 @@ func (c *collection) report() *page.Report {
 		ByChapter: byChapter(parts),
 		Preface: []string{reportPreface, "Program: dsasched " + strings.Join(c.programs(), ", ") +
 			". Ratio is ours over the published number, error its distance from 1. Filters and headings of the table sort and select."},
-		Verdicts:  append(slices.Clone(harness.Verdicts), verdictAgrees, verdictDiffers),
+		Verdicts:  harness.Verdicts,
 		Recording: c.recording,
 	}
 	if quick := c.quick(); len(quick) > 0 {

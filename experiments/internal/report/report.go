@@ -12,7 +12,7 @@ import (
 )
 
 // reportPreface tells the reader how to read the comparison.
-const reportPreface = "Constants of the accelerator are fitted (dsasched calibrate), to TVM's throughputs of ResNet-50, MobileNet-v2 and DenseNet and GraphTurbo's of BERT-128. Numbers marked † are these, or of the two networks of the ablation: the fit or the choice of mechanisms saw them (docs/deviations.md); or they are inputs, or what a definition says. They and zeros on both sides are not counted. All others are the evaluation set: they were compared afterwards. Of a gain (×) the verdict compares what is beyond 1."
+const reportPreface = "A rate, count, share or ratio holds within 20 % of the published one, within the precision it is printed with if that is coarser, and within one tensor of fewer than ten; a trend by its sign. Not counted is what predicts nothing: numbers that constants of the accelerator were fitted to (†; dsasched calibrate: TVM's throughputs of ResNet-50, MobileNet-v2 and DenseNet, and GraphTurbo's of BERT-128), inputs, what a definition says, zeros on both sides, other readings of a number that has a line, and numbers of something that is not here. Each fact counts once, and facts of several papers have no sum."
 
 // writeReport gathers the published numbers beside ours from the experiments that
 // have results in a folder, and writes report.md and report.html there. They depend on
@@ -111,10 +111,19 @@ func reportText(c *collection) string {
 	return b.String()
 }
 
-// brief is the first page: the leading figures of the study with a sentence each, the headlines, and the other leading
-// figures.
+// brief is the first page: the leading figures of the study with a sentence each, each paper's headline with a line for
+// each cause of misses, the headlines, and the other leading figures.
 func (c *collection) brief(b *strings.Builder) {
 	c.leads(b, true)
+	for _, p := range c.chapters() {
+		if t := p.tally(); t.facts > 0 {
+			fmt.Fprintf(b, "**%s**: %s\n\n", p.Name, harness.EscapeMarkdown(t.sentence()))
+			if len(t.causes) > 0 {
+				table := t.clusters("What misses: " + p.Name)
+				b.WriteString(table.Markdown())
+			}
+		}
+	}
 	t := harness.Table{Title: "In brief", Columns: harness.Columns("<What", "Published", "Ours", "<Unit", "<Verdict",
 		"<In words")}
 	for _, l := range c.headlines() {

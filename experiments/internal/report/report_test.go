@@ -35,7 +35,8 @@ func TestReportOverAll(t *testing.T) {
 	put("sweep", []int{1, 2}) // of another form
 	put("fig14", map[string]any{"experiment": "fig14", "published": []harness.Line{
 		{Experiment: "fig14", What: "near", Unit: "images/s", Published: 100, Ours: 110, Calibration: true},
-		{Experiment: "fig14", What: "far", Unit: "x", Published: 11.15, Ours: 6.75, Headline: 1},
+		{Experiment: "fig14", What: "far", Unit: "x", Published: 11.15, Ours: 6.75, Headline: 1,
+			Cause: "another graph"},
 		{Experiment: "fig14", What: "none", Unit: "tensors", Published: 0, Ours: 3},
 	}})
 	d := harness.NewDocument(harness.Experiment{Name: "fig10"})
@@ -56,11 +57,13 @@ func TestReportOverAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"fig10, fig14, sweep",
-		"| kernels in all | kernels | 65 | 57 | 0.88 | -12.3 | reproduced within 20 % | of what, nobody knows |",
-		"| in a picture |  | yes | no | – | – | differs | simplified |", "| fig14 | 0 | 0 | 1 | 1 | 0 | 1 |",
-		"near † | images/s | 100 | 110 | 1.10 | +10.0 | not counted † |",
-		"| 11.15 | 6.75 | 0.61 | -39.5 | direction only |", "## In brief",
-		"| far | 11.15 | 6.75 | × | direction only | 39\u00a0% less than published |", "| 0 | 3 | – | – | not reproduced |"} {
+		"| kernels in all | kernels | 65 | 57 | 0.88 | -12.3 | holds | of what, nobody knows |",
+		"| in a picture |  | yes | no | – | – | misses | simplified |", "| fig14 | 0 | 2 | 0 | 1 |",
+		"**GraphTurbo**: 1 of 4 published facts hold. Numbers that miss are off by a factor of 1.65 in the median. No sign",
+		"| another graph | 1 | far (6.75 for 11.15) |", "| no cause is known | 2 | in a picture (no for yes); none (3 for 0) |",
+		"near † | images/s | 100 | 110 | 1.10 | +10.0 | not counted |",
+		"| 11.15 | 6.75 | 0.61 | -39.5 | misses |", "## In brief",
+		"| far | 11.15 | 6.75 | × | misses | 39\u00a0% less than published |", "| 0 | 3 | – | – | misses |"} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("no %q in\n%s", want, data)
 		}
@@ -70,7 +73,7 @@ func TestReportOverAll(t *testing.T) {
 	// program does not know comes last.
 	put("fig13", map[string]any{"experiment": "fig13", "claims": []harness.Claim{
 		{Quantity: "Overlap", Paper: "yes", Ours: "for 5 µs", Verdict: "as in the paper"},
-		{Quantity: "Gain", Paper: "1.72", Ours: "1.6", Verdict: harness.Verdicts[0]},
+		{Quantity: "Gain", Paper: "1.72", Ours: "1.6", Verdict: harness.Holds},
 		{Quantity: "Less", Paper: "likely", Ours: "in 8 of 10", Verdict: "mostly"}}})
 	put("another", map[string]any{"experiment": "another"})
 	for name, text := range map[string]string{
@@ -105,14 +108,14 @@ func TestReportOverAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"<title>GraphTurbo: 3 of 6 predictions hold</title>",
+		"<title>GraphTurbo: 3 of 6 published facts hold</title>",
 		`>near †</td><td>images/s</td><td class="number" data-sort="100">100</td>`, `data-sort="-39.46`,
-		`<span class="verdict v4">as in the paper`,
-		`<span class="verdict v0">reproduced within 20 %</span></td><td></td></tr>`,
+		`<span class="verdict v0">holds`,
+		`<span class="verdict v0">holds</span></td><td></td></tr>`,
 		`<p class="what">Far</p>`, `<p class="big">6.75 <span class="unit">×</span></p>`,
-		`direction only</span>: 39` + "\u00a0" + `% less than published</p>`, "<h3>Units</h3>\n<p>They overlap. (",
+		`misses</span>: 39` + "\u00a0" + `% less than published</p>`, "<h3>Units</h3>\n<p>They overlap. (",
 		"two_blocks</h3>",
-		"Of 6 published numbers and statements: 2 reproduced within 20 %, 1 direction only, 1 not reproduced, 1 as in the paper, 1 differs. They overlap. No figure.", "Other experiments</h2>", `<td>fig13</td><td class="number">1</td><td class="number">0</td><td class="number">0</td><td class="number">0</td><td class="number">1</td><td class="number">0</td><td class="number">1</td>`, "<figcaption>Blocks</figcaption>", "<figcaption>more</figcaption>", "one</h3>",
+		"3 of 6 published facts hold. Numbers that miss are off by a factor of 1.65 in the median. No sign is wrong. Missed, another graph: 1. Missed, no cause is known: 2. They overlap. No figure.", "Other experiments</h2>", `<td>fig13</td><td class="number">2</td><td class="number">0</td><td class="number">0</td><td class="number">1</td>`, "<figcaption>Blocks</figcaption>", "<figcaption>more</figcaption>", "one</h3>",
 		"<td>fig14</td><td>v1.2.3</td><td>abcdef, with changes</td><td>go1.2 os/arch</td><td>S 1</td><td>chip, chip (varied)</td><td>7</td>",
 		"<td>fig10, fig13, sweep, another</td><td>not recorded</td>", "<li>m.org/a v9</li>", "name: chip\n",
 		"dsasched of an unrecorded version, v1.2.3.",

@@ -50,13 +50,9 @@ func (t timeline) plan() (*harness.Plan, error) {
 	}
 	p := &harness.Plan{}
 	for _, c := range list {
-		src := harness.OpenNetwork(c.Network)
 		for _, name := range t.variants {
-			v := harness.Recipe(name)
-			opt := scheduler.Options{Chunk: c.TVMBatchesPerCluster}
-			if v.Pick("group") == "alg2" {
-				opt.Chunk = c.GraphTurboBatchesPerCluster
-			}
+			v, at := literature.ByText(name)
+			src, opt := harness.OpenNetwork(literature.At(c.Network, at)), literature.Options(c.PaperChunk(v))
 			p.Cells = append(p.Cells, harness.Cell{
 				Key: src.Name + "-" + v.Name,
 				Inputs: map[string]any{

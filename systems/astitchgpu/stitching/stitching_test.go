@@ -125,7 +125,7 @@ func TestSpeedup(t *testing.T) {
 		}
 	}
 	if l := got["AStitch over XLA, mean"]; len(s.networks) == len(publishedNetworks) &&
-		l.Verdict() == harness.Verdicts[3] {
+		!(l.Ours > 1) {
 		t.Errorf("mean %+v: %s", l, l.Verdict())
 	}
 }
