@@ -616,13 +616,11 @@ class Machine:
         return math.ceil(unit["fill_cycles"] * self.ratio(unit))
 
     def product(self, dtype):
-        """The chip's cycles of a row in a block, at least of a block, and between blocks. A unit that reads its operands in
-        turn with computing reads least for a square tile of all the results that it holds."""
+        """The chip's cycles of a row in a block, at least of a block, and between blocks. That a unit reads its operands in
+        turn with computing is an estimate, which no bound has."""
         u, ratio = self.matrix, self.ratio(self.matrix)
-        bytes, rate, feed = u["rows"] * u["cols"] * BYTES[dtype], u.get("operand_bytes_per_second", 0), 0
-        if rate:
-            feed = 2 * bytes / math.sqrt(u["results_held"]) / rate * self.clock
-        return (ratio / self.rate(u, dtype) + feed, max(self.clock / self.lb_rate * bytes, u.get("least_cycles", 0) * ratio),
+        bytes = u["rows"] * u["cols"] * BYTES[dtype]
+        return (ratio / self.rate(u, dtype), max(self.clock / self.lb_rate * bytes, u.get("least_cycles", 0) * ratio),
                 min(u.get("block_cycles", 0), u["fill_cycles"]) * ratio)
 
 

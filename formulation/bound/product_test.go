@@ -97,3 +97,33 @@ func TestOneProduct(t *testing.T) {
 		}
 	}
 }
+
+// That operands are read in turn with computing is an estimate that slows down: it lengthens schedules, not the bound.
+func TestNoBoundHasEstimatesThatSlowDown(t *testing.T) {
+	spec, err := hardware.Load("wormhole-n150")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec.NeedsRaise() {
+		if spec, err = hardware.Raise(spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	published := spec.Clone()
+	published.CoreTypes[0].Units[0].OperandBytesPerSecond, published.CoreTypes[0].Units[0].ResultsHeld = 0, 0
+	for _, batch := range []int64{1, 4096} {
+		net := network.Network{Name: "product", Graph: func(batch int64) (*model.Graph, error) {
+			b := model.NewBuilder("product")
+			b.Output(b.Op("MatMul", "y", model.Attr{}, b.Input("x", model.F16, batch, 4096), b.Param("w", model.F16, 4096, 4096)))
+			return b.Build()
+		}}
+		with, err := bound.Cold(t.Context(), net, spec, batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		without, err := bound.Cold(t.Context(), net, published, batch)
+		if err != nil || with.Seconds != without.Seconds {
+			t.Errorf("batch %d: at least %g s, %g without the estimate (%v)", batch, with.Seconds, without.Seconds, err)
+		}
+	}
+}

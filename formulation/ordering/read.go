@@ -11,13 +11,7 @@ import (
 )
 
 // Load reads a problem from a file.
-func Load(path string) (*Problem, error) {
-	data, err := safefile.Read(path)
-	if err != nil {
-		return nil, err
-	}
-	return Read(path, data)
-}
+func Load(path string) (*Problem, error) { return safefile.Load(path, Read) }
 
 // LoadResult reads a result for a problem from a file. A file that lists the instances alone,
 // as {"order": [[sub-graph, instance], ...]}, gets the moves of [Sequence] for [Traffic].

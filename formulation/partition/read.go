@@ -9,13 +9,7 @@ import (
 )
 
 // Load reads a problem from a file.
-func Load(path string) (*Problem, error) {
-	data, err := safefile.Read(path)
-	if err != nil {
-		return nil, err
-	}
-	return Read(path, data)
-}
+func Load(path string) (*Problem, error) { return safefile.Load(path, Read) }
 
 // LoadDivision reads a division of p from a file.
 func LoadDivision(path string, p *Problem) (*Division, error) {

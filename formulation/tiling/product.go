@@ -267,6 +267,7 @@ func NewMachine(c *cost.Model, product, vector model.DType) *Machine {
 		L1Loads:    s.CoreLink.Loads(), DDRLoads: s.DDRLink.Loads(),
 	}
 	m.Row, m.Load, m.Gap = c.MatrixRate(product)
+	m.Row += c.Feed(product)
 	m.InFlight = c.InFlight()
 	m.Fill, m.VectorFill, m.SpecialFill = c.Fills()
 	if schedule.MovableRing(s) {

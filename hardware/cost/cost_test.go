@@ -209,8 +209,8 @@ func TestOperandsInTurn(t *testing.T) {
 			t.Errorf("%s: %d cycles, want %d", c.name, got, c.want)
 		}
 	}
-	if row, _, _ := m.MatrixRate(model.F16); row != 5 {
-		t.Errorf("a row takes at least %g cycles, want 5", row)
+	if row, _, _ := m.MatrixRate(model.F16); row != 1 || m.Feed(model.F16) != 4 {
+		t.Errorf("a row takes at least %g and reading operands %g cycles, want 1 and 4", row, m.Feed(model.F16))
 	}
 }
 

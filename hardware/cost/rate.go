@@ -10,16 +10,20 @@ import (
 // MatrixRate holds the terms of [Model.MatrixCycles], for bounds on sums
 // of commands: cycles for a row that passes a block of weights, and least cycles for
 // a block, to load it or to issue it and to go on to it from the one before. Without a matrix unit
-// row is for one multiply-accumulate, and there are no blocks.
+// row is for one multiply-accumulate, and there are no blocks. That a unit reads its operands in turn with computing
+// (`operands` of a machine) nobody publishes: it is an estimate that slows down, so no bound has it. See [Model.Feed].
 func (m *Model) MatrixRate(dt model.DType) (row, load, gap float64) {
 	if !m.hasMatrix {
 		return m.LaneCycles(hardware.OpSimple, dt), 0, 0
 	}
 	r, _ := rate(m.matrix, dt)
 	ratio := m.matrix.ClockRatio(m.spec)
-	return ratio/r + m.feed(math.Inf(1), math.Inf(1), dt), m.blockCycles(dt),
+	return ratio / r, m.blockCycles(dt),
 		math.Min(m.matrix.BlockCycles, float64(m.matrix.FillCycles)) * ratio
 }
+
+// Feed is the least that reading its operands adds to a row of MatrixRate.
+func (m *Model) Feed(dt model.DType) float64 { return m.feed(math.Inf(1), math.Inf(1), dt) }
 
 // HasMatrix reports whether there is a matrix unit.
 func (m *Model) HasMatrix() bool { return m.hasMatrix }

@@ -74,6 +74,15 @@ func named(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
+// Load gives what read makes of the bytes of a file.
+func Load[T any](path string, read func(path string, data []byte) (T, error)) (none T, _ error) {
+	data, err := Read(path)
+	if err != nil {
+		return none, err
+	}
+	return read(path, data)
+}
+
 // Read gives the bytes of a file, at most maxBytes.
 func Read(path string) ([]byte, error) { return ReadAtMost(path, maxBytes) }
 

@@ -26,13 +26,7 @@ const (
 )
 
 // Load reads a file from the disk.
-func Load(path string) (*File, error) {
-	data, err := safefile.Read(path)
-	if err != nil {
-		return nil, err
-	}
-	return Read(path, data)
-}
+func Load(path string) (*File, error) { return safefile.Load(path, Read) }
 
 // Read reads a file and verifies what can be said without an accelerator: that the
 // fields are there, and that the networks are sound. Errors are of type [*InputError];
