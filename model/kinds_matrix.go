@@ -58,11 +58,7 @@ func convAccess(op *Op, in []*Tensor, out Shape, _, idx int) []Access {
 }
 
 func convMACs(op *Op, in []*Tensor, _ Shape) int64 {
-	n := int64(1)
-	for _, d := range in[1].Shape[1:] {
-		n *= d
-	}
-	return n
+	return in[1].Shape[1:].Elements()
 }
 
 func convTransposeAccess(op *Op, in []*Tensor, out Shape, _, idx int) []Access {
@@ -191,7 +187,7 @@ func checkKernel(kernel Shape) error {
 
 var errSpatial = errors.New("strides, dilations and pads do not fit the spatial dimensions")
 
-func checkSpatial(a *Attr, n int) error {
+func checkSpatial(a *Attr, n int, kernel Shape) error {
 	if len(a.Strides) != n || len(a.Dilations) != n || len(a.Pads) != 2*n {
 		return errSpatial
 	}
@@ -204,7 +200,7 @@ func checkSpatial(a *Attr, n int) error {
 			return fmt.Errorf("stride, dilation or pad of spatial dimension %d is above 2^30", i)
 		}
 	}
-	return nil
+	return checkKernel(kernel)
 }
 
 func windowExtent(n, kernel, stride, dilation, pads int64, ceil bool) int64 {
@@ -228,10 +224,7 @@ func inferConv(op *Op, in []*Tensor) ([]Shape, error) {
 		return nil, fmt.Errorf("input %v and weights %v do not fit %d groups", x, w, a.Group)
 	}
 	n := len(x) - 2
-	if err := checkSpatial(a, n); err != nil {
-		return nil, err
-	}
-	if err := checkKernel(w[2:]); err != nil {
+	if err := checkSpatial(a, n, w[2:]); err != nil {
 		return nil, err
 	}
 	if len(in) > 2 && !in[2].Shape.Equal(Shape{w[0]}) {
@@ -251,10 +244,7 @@ func inferConvTranspose(op *Op, in []*Tensor) ([]Shape, error) {
 	}
 	n := len(x) - 2
 	a := op.Attr
-	if err := checkSpatial(a, n); err != nil {
-		return nil, err
-	}
-	if err := checkKernel(w[2:]); err != nil {
+	if err := checkSpatial(a, n, w[2:]); err != nil {
 		return nil, err
 	}
 	if len(in) > 2 && !in[2].Shape.Equal(Shape{w[1] * a.Group}) {

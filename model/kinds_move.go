@@ -323,6 +323,16 @@ func scatterAccess(_ *Op, in []*Tensor, out Shape, _, idx int) []Access {
 	return whole(in[idx].Shape) // the positions may be anywhere
 }
 
+// SliceOf is the attributes of a Slice of one dimension.
+func SliceOf(s Shape, dim int, lo, hi int64) Attr {
+	a := Attr{Starts: make([]int64, len(s)), Steps: make([]int64, len(s)), Shape: s.Clone()}
+	for d := range s {
+		a.Steps[d] = 1
+	}
+	a.Starts[dim], a.Shape[dim] = lo, hi-lo
+	return a
+}
+
 // GCD is the largest number that divides both.
 func GCD(a, b int64) int64 {
 	for b != 0 {

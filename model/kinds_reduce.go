@@ -165,11 +165,7 @@ func poolAccess(op *Op, in []*Tensor, out Shape, _, _ int) []Access {
 }
 
 func poolWork(op *Op, _ []*Tensor, _ Shape) VectorWork {
-	n := int64(1)
-	for _, d := range op.Attr.Kernel {
-		n *= d
-	}
-	return VectorWork{Simple: n}
+	return VectorWork{Simple: Shape(op.Attr.Kernel).Elements()}
 }
 
 func inferGlobalPool(_ *Op, in []*Tensor) ([]Shape, error) {
@@ -363,10 +359,7 @@ func inferPool(op *Op, in []*Tensor) ([]Shape, error) {
 	if len(x) != n+2 {
 		return nil, fmt.Errorf("input %v for a kernel of %d dimensions", x, n)
 	}
-	if err := checkSpatial(op.Attr, n); err != nil {
-		return nil, err
-	}
-	if err := checkKernel(op.Attr.Kernel); err != nil {
+	if err := checkSpatial(op.Attr, n, op.Attr.Kernel); err != nil {
 		return nil, err
 	}
 	s := Shape{x[0], x[1]}

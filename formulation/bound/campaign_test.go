@@ -660,10 +660,18 @@ func TestShiftCampaign(t *testing.T) {
 	c.run()
 }
 
-// Nor of one whose convolutions are transposed.
-func TestTransposedCampaign(t *testing.T) {
-	c := &campaign{t: t, network: mostly("ConvTranspose"), closest: map[string]float64{}, others: map[string]int{}}
-	c.run()
+// Nor of one with transposed convolutions, weights of few bits, recurrence or attention in windows.
+func TestKindsCampaign(t *testing.T) {
+	all := *cases
+	defer func() { *cases = all }()
+	*cases = (all + 1) / 2
+	for name, network := range map[string]func(uint64) network.Network{"transposed": mostly("ConvTranspose"),
+		"dequantised": mostly("Dequantize"), "recurrent": recurrent, "windows": windows} {
+		t.Run(name, func(t *testing.T) {
+			c := &campaign{t: t, network: network, closest: map[string]float64{}, others: map[string]int{}}
+			c.run()
+		})
+	}
 }
 
 func (c *campaign) run() {

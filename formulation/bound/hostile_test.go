@@ -41,7 +41,8 @@ type grower struct {
 	types []model.DType
 	sizes []int64
 	count int
-	most  model.Kind // of which a third of the operators are; empty: any
+	most  model.Kind    // of which a third of the operators are; empty: any
+	also  []model.DType // besides those that are drawn
 }
 
 // hostile is a network of operators of all kinds and arities, with shared and late operands, results that nobody
@@ -64,10 +65,99 @@ func mostly(kind model.Kind) func(seed uint64) network.Network {
 	return func(seed uint64) network.Network {
 		return network.Network{Name: fmt.Sprintf("mostly-%s-%d", kind, seed), Graph: func(batch int64) (*model.Graph, error) {
 			g := &grower{Rand: rand.New(rand.NewPCG(seed, 20)), b: model.NewBuilder("mostly"), n: batch, most: kind}
+			if kind == "Dequantize" {
+				g.also = []model.DType{model.I8, model.U4, model.F4, model.I2}
+			}
 			g.grow()
 			return g.b.Build()
 		}}
 	}
+}
+
+// recurrent is an LSTM, step by step, with weights that all steps share, dequantised or not.
+func recurrent(seed uint64) network.Network {
+	return network.Network{Name: fmt.Sprintf("recurrent-%d", seed), Graph: func(batch int64) (*model.Graph, error) {
+		r := rand.New(rand.NewPCG(seed, 21))
+		b := model.NewBuilder("recurrent")
+		steps, wide, hidden := 1+r.Int64N(8), pick(r, int64(3), 16, 64, 200), pick(r, int64(2), 8, 32, 130)
+		codes, all := pick(r, model.F16, model.F16, model.I8, model.U4, model.I2), r.IntN(2) == 0
+		weight := func(name string, rows int64) model.TensorID {
+			w := b.Param(name, codes, rows, 4*hidden)
+			if codes != model.F16 {
+				w = b.Op("Dequantize", name+".values", model.Attr{Axis: int64(model.F16)}, w, b.Param(name+".scale", model.F16))
+			}
+			return w
+		}
+		w, u, bias := weight("w", wide), weight("u", hidden), b.Param("bias", model.F16, 4*hidden)
+		x := b.Input("x", model.F16, batch, steps, wide)
+		h, c := b.Input("h", model.F16, batch, hidden), b.Input("c", model.F16, batch, hidden)
+		for i := range steps {
+			op := func(kind model.Kind, name string, a model.Attr, in ...model.TensorID) model.TensorID {
+				return b.Op(kind, fmt.Sprint("step", i, ".", name), a, in...)
+			}
+			y := op("Slice", "in", model.SliceOf(b.Tensor(x).Shape, 1, i, i+1), x)
+			y = op("Reshape", "row", model.Attr{Shape: []int64{batch, wide}}, y)
+			y = op("Add", "sum", model.Attr{}, op("Gemm", "input", model.Attr{}, y, w, bias),
+				op("MatMul", "state", model.Attr{}, h, u))
+			gates := b.OpN("Split", fmt.Sprint("step", i, ".gates"), model.Attr{Axis: 1,
+				Splits: []int64{hidden, hidden, hidden, hidden}}, y)
+			c = op("Add", "cell", model.Attr{}, op("Mul", "kept", model.Attr{}, op("Sigmoid", "forget", model.Attr{}, gates[1]), c),
+				op("Mul", "new", model.Attr{}, op("Sigmoid", "enter", model.Attr{}, gates[0]), op("Tanh", "value", model.Attr{},
+					gates[2])))
+			h = op("Mul", "hidden", model.Attr{}, op("Sigmoid", "leave", model.Attr{}, gates[3]), op("Tanh", "out", model.Attr{}, c))
+			if all {
+				b.Output(h)
+			}
+		}
+		if !all {
+			b.Output(h, c)
+		}
+		return b.Build()
+	}}
+}
+
+// windows is an attention of which queries see a window of keys, in parts with the keys that any of theirs sees, and a
+// causal mask in each.
+func windows(seed uint64) network.Network {
+	return network.Network{Name: fmt.Sprintf("windows-%d", seed), Graph: func(batch int64) (*model.Graph, error) {
+		r := rand.New(rand.NewPCG(seed, 22))
+		b := model.NewBuilder("windows")
+		heads, each, depth := 1+r.Int64N(4), pick(r, int64(1), 3, 16, 40), pick(r, int64(8), 16, 64)
+		parts, window, past := 1+r.Int64N(5), 1+r.Int64N(60), pick(r, int64(0), 0, 7, 100)
+		rows, merge := each*parts, r.IntN(2) == 0
+		q, k := b.Input("q", model.F16, batch, heads, rows, depth), b.Input("k", model.F16, batch, heads, rows+past, depth)
+		v := b.Input("v", model.F16, batch, heads, rows+past, depth)
+		slice := func(name string, x model.TensorID, lo, hi int64) model.TensorID {
+			s := b.Tensor(x).Shape.Clone()
+			if hi-lo == s[2] {
+				return x
+			}
+			s[2] = hi - lo
+			return b.Op("Slice", name, model.Attr{Starts: []int64{0, 0, lo, 0}, Steps: []int64{1, 1, 1, 1}, Shape: s}, x)
+		}
+		var list []model.TensorID
+		for i := range parts {
+			name := func(s string) string { return fmt.Sprint("part", i, ".", s) }
+			lo, hi := max(0, past+i*each+1-window), past+(i+1)*each
+			keys := b.Op("Transpose", name("columns"), model.Attr{Perm: []int64{0, 1, 3, 2}}, slice(name("k"), k, lo, hi))
+			y := b.Op("MatMul", name("scores"), model.Attr{}, slice(name("q"), q, i*each, (i+1)*each), keys)
+			mask := b.Const(name("mask"), model.F16, nil, each, hi-lo)
+			b.Tensor(mask).Causal = true
+			y = b.Op("Softmax", name("softmax"), model.Attr{Axis: 3}, b.Op("Add", name("masked"), model.Attr{}, y, mask))
+			list = append(list, b.Op("MatMul", name("context"), model.Attr{}, y, slice(name("v"), v, lo, hi)))
+		}
+		y := list[0]
+		if len(list) > 1 {
+			y = b.Op("Concat", "joined", model.Attr{Axis: 2}, list...)
+		}
+		if merge {
+			y = b.Op("Transpose", "turned", model.Attr{Perm: []int64{0, 2, 1, 3}}, y)
+			y = b.Op("Reshape", "merged", model.Attr{Shape: []int64{batch, rows, heads * depth}}, y)
+			y = b.Op("MatMul", "product", model.Attr{}, y, b.Param("w", model.F16, heads*depth, 64))
+		}
+		b.Output(y)
+		return b.Build()
+	}}
 }
 
 // shifted is a hostile network with products behind a relative shift beside the rest.
@@ -118,6 +208,7 @@ func (g *grower) grow() {
 	for g.types = []model.DType{model.F16}; g.IntN(2) == 0; {
 		g.types = append(g.types, pick(g.Rand, all...))
 	}
+	g.types = append(g.types, g.also...)
 	g.sizes = pick(g.Rand, []int64{1, 2, 3, 4}, []int64{1, 3, 8, 17}, []int64{1, 4, 8, 16, 32, 64}, []int64{2, 8, 57,
 		320}, []int64{1, 5, 64, 512},
 		[]int64{8, 16, 64, 1024}, []int64{16, 128})

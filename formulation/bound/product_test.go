@@ -114,7 +114,8 @@ func TestNoBoundHasEstimatesThatSlowDown(t *testing.T) {
 	for _, batch := range []int64{1, 4096} {
 		net := network.Network{Name: "product", Graph: func(batch int64) (*model.Graph, error) {
 			b := model.NewBuilder("product")
-			b.Output(b.Op("MatMul", "y", model.Attr{}, b.Input("x", model.F16, batch, 4096), b.Param("w", model.F16, 4096, 4096)))
+			w := b.Param("w", model.F16, 4096, 4096)
+			b.Output(b.Op("MatMul", "y", model.Attr{}, b.Input("x", model.F16, batch, 4096), w))
 			return b.Build()
 		}}
 		with, err := bound.Cold(t.Context(), net, spec, batch)

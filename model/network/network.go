@@ -164,14 +164,21 @@ func Open(name string, opt Options) (Network, error) {
 
 // FuseAttention is a network with an operator in the place of each attention; see [simplify.FuseAttention].
 func FuseAttention(n Network) Network {
+	return n.changed(func(g *model.Graph) (*model.Graph, error) {
+		g, _, err := simplify.FuseAttention(g)
+		return g, err
+	})
+}
+
+// changed is a network with another graph in the place of each.
+func (n Network) changed(to func(*model.Graph) (*model.Graph, error)) Network {
 	of := n.Graph
 	n.Graph = func(batch int64) (*model.Graph, error) {
 		g, err := of(batch)
 		if err != nil {
 			return nil, err
 		}
-		g, _, err = simplify.FuseAttention(g)
-		if err == nil {
+		if g, err = to(g); err == nil {
 			g.Remember()
 		}
 		return g, err
@@ -184,18 +191,7 @@ func Slice(n Network, parts []int64) Network {
 	if len(parts) == 0 {
 		return n
 	}
-	of := n.Graph
-	n.Graph = func(batch int64) (*model.Graph, error) {
-		g, err := of(batch)
-		if err != nil {
-			return nil, err
-		}
-		if g, err = simplify.Slice(g, parts); err == nil {
-			g.Remember()
-		}
-		return g, err
-	}
-	return n
+	return n.changed(func(g *model.Graph) (*model.Graph, error) { return simplify.Slice(g, parts) })
 }
 
 // HasAttention reports whether [FuseAttention] finds something in a network.

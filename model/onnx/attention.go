@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/dsasched/dsasched/model"
@@ -69,14 +70,48 @@ func (c *call) into(suffix string, past *value, h heads) heads {
 	return h
 }
 
-// scores are intermediate results of attention: scaled products, those with masks, and
-// the shares of the values.
-type scores struct{ product, masked, shares *value }
+// scores are intermediate results of attention: scaled products, those with masks, and the shares of the values, which
+// stand beside them.
+type scores struct{ product, masked, shares, values *value }
 
 // attend computes softmax(q k^T scale + bias) v. Fewer heads of keys than of
 // queries are shared by groups of queries. The result is [batch, position,
 // feature] if merge, else as heads; variant says what else decides the values.
 func (c *call) attend(q, k, v heads, biases []*value, cap, merge bool, variant string) (at scores) {
+	at = c.scores(q, k, v, biases, cap, variant)
+	switch {
+	case c.err != nil:
+	case merge:
+		c.merge(c.context(q, k, v, at))
+	case q.n > k.n:
+		y := c.step("context", "MatMul", model.Attr{}, operandOf(at.shares), operandOf(at.values))
+		c.finish("Reshape", model.Attr{Shape: []int64{q.v.shape[0], q.n, q.seq, v.at}}, operandOf(y))
+	default:
+		c.finish("MatMul", model.Attr{}, operandOf(at.shares), operandOf(at.values))
+	}
+	return at
+}
+
+// context is what queries see of the values, as heads.
+func (c *call) context(q, k, v heads, at scores) *value {
+	y := c.step("context", "MatMul", model.Attr{}, operandOf(at.shares), operandOf(at.values))
+	if q.n > k.n {
+		shape := []int64{q.v.shape[0], q.n, q.seq, v.at}
+		y = c.step("context/heads", "Reshape", model.Attr{Shape: shape}, operandOf(y))
+	}
+	return y
+}
+
+// merge is the node's result of contexts as heads.
+func (c *call) merge(y *value) {
+	if s := y.shape; c.err == nil {
+		y = c.step("context/transpose", "Transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, operandOf(y))
+		c.finish("Reshape", model.Attr{Shape: []int64{s[0], s[2], s[1] * s[3]}}, operandOf(y))
+	}
+}
+
+// scores are those of all queries and keys.
+func (c *call) scores(q, k, v heads, biases []*value, cap bool, variant string) (at scores) {
 	if c.err != nil {
 		return at
 	}
@@ -122,28 +157,59 @@ func (c *call) attend(q, k, v heads, biases []*value, cap, merge bool, variant s
 	if c.err == nil {
 		p = c.step("softmax", "Softmax", model.Attr{Axis: int64(len(p.shape) - 1)}, operandOf(p))
 	}
-	at.shares = p
-	if groups == 1 && !merge {
-		c.finish("MatMul", model.Attr{}, operandOf(p), operandOf(val))
-		return at
-	}
-	y := c.step("context", "MatMul", model.Attr{}, operandOf(p), operandOf(val))
-	shape := []int64{batch, q.n, q.seq, v.at}
-	if !merge {
-		c.finish("Reshape", model.Attr{Shape: shape}, operandOf(y))
-		return at
-	}
-	if groups > 1 {
-		y = c.step("context/heads", "Reshape", model.Attr{Shape: shape}, operandOf(y))
-	}
-	y = c.step("context/transpose", "Transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, operandOf(y))
-	c.finish("Reshape", model.Attr{Shape: []int64{batch, q.seq, q.n * v.at}}, operandOf(y))
+	at.shares, at.values = p, val
 	return at
 }
 
 // causal is a constant mask that hides what comes later.
 func (c *call) causal(q, k heads) *value {
-	return c.made("causal", model.Shape{q.seq, k.seq}, model.Bool)
+	mask := c.made("causal", model.Shape{q.seq, k.seq}, model.Bool)
+	mask.causal = q.seq <= k.seq
+	return mask
+}
+
+// windowed is attend under a causal mask with queries that see a window of keys. They pass in as many parts as windows
+// fit, at most 16, each with the keys that any of its queries sees.
+func (c *call) windowed(q, k, v heads, bias *value, window int64, cap bool, variant string) {
+	slice := func(suffix string, x *value, dim int, lo, hi int64) *value {
+		if x == nil || c.err != nil || hi-lo == x.shape[dim] {
+			return x
+		}
+		return c.step(suffix+"/window", "Slice", model.SliceOf(x.shape, dim, lo, hi), operandOf(x))
+	}
+	parts := min(16, (q.seq+window-1)/window)
+	each, before := (q.seq+parts-1)/parts, k.seq-q.seq
+	var contexts []arg
+	for at := int64(0); at < q.seq && c.err == nil; at += each {
+		end := min(at+each, q.seq)
+		lo, hi := max(0, before+at+1-window), before+end
+		if each < q.seq {
+			c.part = fmt.Sprintf("part%d/", at/each)
+		}
+		pq, pk, pv, pb := q, k, v, bias
+		pq.v, pq.seq = slice("query", q.v, 2, at, end), end-at
+		pk.v, pv.v = slice("key", k.v, 2, lo, hi), slice("value", v.v, 2, lo, hi)
+		pk.seq, pv.seq = hi-lo, hi-lo
+		if bias != nil && len(bias.shape) > 1 {
+			if n := len(bias.shape); bias.shape[n-2] == q.seq {
+				pb = slice("bias/rows", pb, n-2, at, end)
+			}
+			if n := len(bias.shape); bias.shape[n-1] == k.seq {
+				pb = slice("bias", pb, n-1, lo, hi)
+			}
+		}
+		if scores := c.scores(pq, pk, pv, c.biases(true, pq, pk, pb), cap, variant); c.err == nil {
+			contexts = append(contexts, operandOf(c.context(pq, pk, pv, scores)))
+		}
+	}
+	if c.part = ""; c.err != nil {
+		return
+	}
+	y := contexts[0].v
+	if len(contexts) > 1 {
+		y = c.step("context/parts", "Concat", model.Attr{Axis: 2}, contexts...)
+	}
+	c.merge(y)
 }
 
 // biases lists a causal mask, if there is one, and what else is added to the scores or masks them.
@@ -205,9 +271,7 @@ func (c *call) rotate(suffix string, x, cos, sin *value, dim int64) *value {
 		return x
 	}
 	part := func(name string, from, n int64) *value {
-		a := model.Attr{Starts: make([]int64, len(s)), Steps: slices.Repeat([]int64{1}, len(s)), Shape: s.Clone()}
-		a.Starts[last], a.Shape[last] = from, n
-		return c.step(suffix+"/"+name, "Slice", a, operandOf(x))
+		return c.step(suffix+"/"+name, "Slice", model.SliceOf(s, last, from, from+n), operandOf(x))
 	}
 	a, b := part("first", 0, dim/2), part("second", dim/2, dim/2)
 	times := func(name string, v, t *value) arg {
@@ -483,26 +547,11 @@ func groupQueryAttention(c *call) {
 	}
 	k, v = c.append("key", c.in[3], k), c.append("value", c.in[4], v)
 	softcap := c.nonZero("softcap")
-	all, bias := [2]heads{k, v}, c.in[10]
-	if w := c.within("local_window_size", -1, -1, 1<<30); w > 0 && c.err == nil && k.seq == v.seq {
-		// No query sees what lies more than the window before the first one.
-		seen := min(k.seq, w+q.seq-1)
-		last := func(suffix string, x *value, dim int) *value {
-			if x == nil || c.err != nil || x.shape[dim] == seen {
-				return x
-			}
-			a := model.Attr{Starts: make([]int64, len(x.shape)), Steps: slices.Repeat([]int64{1}, len(x.shape)),
-				Shape: x.shape.Clone()}
-			a.Starts[dim], a.Shape[dim] = x.shape[dim]-seen, seen
-			return c.step(suffix+"/window", "Slice", a, operandOf(x))
-		}
-		k.v, v.v, k.seq, v.seq = last("key", k.v, 2), last("value", v.v, 2), seen, seen
-		if bias != nil && len(bias.shape) > 0 && bias.shape[len(bias.shape)-1] == all[0].seq {
-			bias = last("bias", bias, len(bias.shape)-1)
-		}
+	if w := c.within("local_window_size", -1, -1, 1<<30); w > 0 && c.err == nil && k.seq == v.seq && q.seq <= k.seq {
 		c.leave("local_window_size")
+		c.windowed(q, k, v, c.in[10], w, softcap, c.variant())
+	} else {
+		c.attend(q, k, v, c.biases(true, q, k, c.in[10]), softcap, true, c.variant())
 	}
-	biases := c.biases(true, q, k, bias)
-	c.attend(q, k, v, biases, softcap, true, c.variant())
-	c.present(1, all[0], all[1])
+	c.present(1, k, v)
 }

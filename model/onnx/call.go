@@ -22,6 +22,7 @@ type call struct {
 	read  uint64   // bit i: attribute i is accounted for
 	extra []string // further parts of Attr.Variant
 	left  bool     // what is not accounted for stands in one
+	part  string   // begins the names of steps of one part of several
 	makes bool     // an operator of the graph, at least
 	err   error
 }
@@ -562,7 +563,7 @@ func (c *call) emit(kind model.Kind, attr model.Attr, in []arg) {
 
 // step adds an operator that yields an intermediate value.
 func (c *call) step(suffix string, kind model.Kind, attr model.Attr, in ...arg) *value {
-	name := c.node.name + "/" + suffix
+	name := c.node.name + "/" + c.part + suffix
 	out := c.add(kind, name, attr, in, []string{name})
 	if len(out) == 0 {
 		return &value{id: absent}
@@ -582,7 +583,8 @@ func (c *call) number(suffix string, dt model.DType) *value { return c.made(suff
 
 // made is a constant whose values follow from the operator, and do not matter.
 func (c *call) made(suffix string, shape model.Shape, dt model.DType) *value {
-	return &value{name: c.node.name + "/" + suffix, shape: shape, dtype: dt, constant: true, derived: true, id: absent}
+	return &value{name: c.node.name + "/" + c.part + suffix, shape: shape, dtype: dt, constant: true, derived: true,
+		id: absent}
 }
 
 // part is a part of the file's constant v, or v in another form.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
 )
 
 // array is a tensor with values.
@@ -409,5 +410,72 @@ func TestFused(t *testing.T) {
 				t.Errorf("fused %v, plain %v", a.Shape, b.Shape)
 			}
 		})
+	}
+}
+
+// Queries that see a window of keys pass in parts: each needs the keys of its window, products are those of the parts,
+// at least the pairs that see each other and at most those of a window and a part more, and causal masks are known.
+func TestWindowsOfManyQueries(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 12))
+	for range 60 {
+		past, queries, window := r.Int64N(9), 1+r.Int64N(60), 1+r.Int64N(40)
+		keys := past + queries
+		p := parts(input("q", 1, int(queries), 64), input("k", 1, int(queries), 32), input("v", 1, int(queries), 32),
+			input("pk", 1, 2, int(past), 16), input("pv", 1, 2, int(past), 16), of("len", tInt32, 1), of("total", tInt32),
+			nodeOf("com.microsoft", "GroupQueryAttention", "a", in("q", "k", "v", "pk", "pv", "len", "total"), out("y"),
+				attrInt("num_heads", 4), attrInt("kv_num_heads", 2), attrInt("local_window_size", window)), output("y"))
+		if past == 0 {
+			p[3], p[4] = nil, nil
+			p[7] = nodeOf("com.microsoft", "GroupQueryAttention", "a", in("q", "k", "v", "", "", "len", "total"), out("y"),
+				attrInt("num_heads", 4), attrInt("kv_num_heads", 2), attrInt("local_window_size", window))
+		}
+		g, err := load(file(23, p...), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pairs := int64(0)
+		for i := range queries {
+			pairs += min(window, past+i+1)
+		}
+		part := (queries + 15) / 16
+		if window > part {
+			part = min(queries, window)
+		}
+		least, most := 4*pairs*32, 4*queries*min(keys, window+part-1)*32
+		if got := g.MACs(); got < least || got > most {
+			t.Errorf("%d queries, %d keys, window %d: %d MACs, expected %d to %d", queries, keys, window, got, least, most)
+		}
+		ops := make([]model.OpID, len(g.Ops))
+		for i := range ops {
+			ops[i] = model.OpID(i)
+		}
+		y := g.Outputs[0]
+		for i := range queries {
+			row := model.Whole(g.Tensor(y).Shape)
+			row[1] = model.Interval{Lo: i, Hi: i + 1}
+			reg := schedule.Regions{y: row}
+			schedule.BackPropagate(g, ops, reg)
+			var seen model.Interval
+			for _, id := range g.Inputs {
+				switch box := reg[id]; g.Tensor(id).Name {
+				case "k":
+					seen = seen.Hull(model.Interval{Lo: past + box[1].Lo, Hi: past + box[1].Hi})
+				case "pk":
+					if box.Elements() > 0 {
+						seen = seen.Hull(box[2])
+					}
+				}
+			}
+			if seen.Lo > max(0, past+i+1-window) || seen.Hi < past+i+1 {
+				t.Errorf("%d queries, %d keys, window %d: query %d needs keys %v", queries, keys, window, i, seen)
+			}
+		}
+		causal := false
+		for _, x := range g.Tensors {
+			causal = causal || x.Causal
+		}
+		if !causal {
+			t.Errorf("%d queries, %d keys: no mask is causal", queries, keys)
+		}
 	}
 }

@@ -225,6 +225,7 @@ type value struct {
 	// derived: the importer computed the values; those in the file may
 	// be trained.
 	derived bool
+	causal  bool // a mask that hides what comes later
 	// learned is the file's own statement, nil without one.
 	learned *bool
 	// missing says why an external file did not give the values.
@@ -412,6 +413,7 @@ func (im *importer) tensor(v *value, u use) model.TensorID {
 			ints = v.lit.ints
 		}
 		v.id = im.b.Const(v.name, v.dtype, ints, v.shape...)
+		im.b.Tensor(v.id).Causal = v.causal
 	}
 	return v.id
 }

@@ -305,11 +305,9 @@ func (r *recurrence) initial(what string, v *value, layout int64) arg {
 		return arg{}
 	}
 	rows := v.shape[1-layout]
-	a := model.Attr{Starts: []int64{0, 0, 0}, Steps: []int64{1, 1, 1}, Shape: v.shape.Clone()}
-	a.Starts[layout], a.Shape[layout] = r.dir, 1
 	s := operandOf(v)
 	if v.shape[layout] > 1 {
-		s = r.at(what, "Slice", a, s)
+		s = r.at(what, "Slice", model.SliceOf(v.shape, int(layout), r.dir, r.dir+1), s)
 	}
 	s = r.at(what+"/rows", "Reshape", model.Attr{Shape: []int64{rows, r.hidden}}, s)
 	if rows == 1 && r.batch > 1 && v.constant {

@@ -805,13 +805,7 @@ func (s *Schedule) Rebind(i int, to Binding) error {
 	}
 	for _, r := range old.Reads {
 		t := s.Values[r.Value].Tensor
-		size := s.Graph.Tensor(t).DType.Bytes
-		rd := b.read(r.Value, t, need)
-		busiest, most := busiest(need, t)
-		rd.Busiest, rd.TensorCoreBytes = busiest, size(most)
-		rd.ElementBytes = size(element[t].Elements())
-		b.tileNeeds(layer, t, need[0], &rd)
-		st.Reads = append(st.Reads, rd)
+		st.Reads = append(st.Reads, b.readOf(layer, b.read(r.Value, t, need), t, need, element))
 	}
 	st.Attending = b.attending(layer, st.Cores, need, GB)
 	s.Steps[i] = st

@@ -357,19 +357,21 @@ func (b *StepBuilder) reads(layer *Layer, st *Step, need []Regions, sources [][]
 	}
 	st.Reads = slices.Grow(st.Reads, all)
 	for i, t := range layer.Inputs {
-		size := b.Graph.Tensor(t).DType.Bytes
-		busiest, most := busiest(need, t)
 		for _, v := range sources[i] {
-			rd := b.read(v, t, need)
-			if rd.NeedBytes == 0 {
-				continue
+			if rd := b.read(v, t, need); rd.NeedBytes > 0 {
+				st.Reads = append(st.Reads, b.readOf(layer, rd, t, need, element))
 			}
-			rd.Busiest, rd.TensorCoreBytes = busiest, size(most)
-			rd.ElementBytes = size(element[t].Elements())
-			b.tileNeeds(layer, t, need[0], &rd)
-			st.Reads = append(st.Reads, rd)
 		}
 	}
+}
+
+// readOf adds to a read what it has of the whole tensor.
+func (b *StepBuilder) readOf(layer *Layer, rd Read, t model.TensorID, need []Regions, element Regions) Read {
+	busiest, most := busiest(need, t)
+	rd.Busiest, rd.TensorCoreBytes = busiest, b.Graph.Tensor(t).DType.Bytes(most)
+	rd.ElementBytes = b.Graph.Tensor(t).DType.Bytes(element[t].Elements())
+	b.tileNeeds(layer, t, need[0], &rd)
+	return rd
 }
 
 // busiest returns the first of the cores that need most of a tensor, and the elements that it needs.

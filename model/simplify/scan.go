@@ -149,12 +149,10 @@ func (e *editor) cutScan(s *Scan, n int64) (parts [][]*model.Op) {
 		}
 		slice := func(t model.TensorID, name string, at int, lo, hi int64) model.TensorID {
 			x := g.Tensors[t]
-			attr := &model.Attr{Starts: make([]int64, len(x.Shape)), Steps: slices.Repeat([]int64{1}, len(x.Shape)),
-				Shape: x.Shape.Clone()}
-			attr.Starts[at], attr.Shape[at] = lo, hi-lo
+			attr := model.SliceOf(x.Shape, at, lo, hi)
 			own := e.tensor(model.Tensor{Name: name, Shape: model.Shape(attr.Shape).Clone(), DType: x.DType,
 				Role: model.Activation})
-			return put("Slice", name, attr, []model.TensorID{t}, own)
+			return put("Slice", name, &attr, []model.TensorID{t}, own)
 		}
 		of := map[model.TensorID]model.TensorID{} // tensors of this part
 		// The result first: it is spread over the cores, and the others follow.
