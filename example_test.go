@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -13,7 +14,7 @@ func Example() {
 	check(err)
 	chip, err := scheduler.OpenMachine("stcp920") // or the path of a .yaml file
 	check(err)
-	recipe, err := scheduler.Lookup(scheduler.Default)
+	recipe, err := recipes.Lookup(recipes.Default)
 	check(err)
 	r, err := scheduler.Run(context.Background(), net, chip, 32, recipe, scheduler.Options{})
 	check(err)

@@ -58,7 +58,6 @@ func others() []harness.Experiment {
 		paperfigs.LB64(),
 		optimality.Regret(),
 		optimality.Kinds(),
-		tuning.Sweep(),
 		tuning.Sensitivity(),
 		tuning.Portability(),
 		beside.Experiment(),

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
 )
@@ -31,7 +32,7 @@ func TestAloneStart(t *testing.T) {
 		},
 	}
 	for variant, solve := range methods {
-		recipe, err := scheduler.Lookup(variant)
+		recipe, err := recipes.Lookup(variant)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +61,7 @@ func TestAloneStart(t *testing.T) {
 			t.Errorf("%s: a schedule of another chunk: %v", variant, err)
 		}
 	}
-	recipe, err := scheduler.Lookup("exact-split")
+	recipe, err := recipes.Lookup("exact-split")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -131,7 +132,7 @@ func TestAStitchSchemes(t *testing.T) {
 			// Eight elements on one cluster.
 			one := *spec
 			one.Clusters = 1
-			v, err := scheduler.Lookup("astitch")
+			v, err := recipes.Lookup("astitch")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -208,7 +209,7 @@ func TestAStitchOnReductionsInParts(t *testing.T) {
 	src := decomposedBERT(2, 128)
 	result := map[string]*scheduler.Result{}
 	for _, name := range []string{"tvm", "astitch"} {
-		v, err := scheduler.Lookup(name)
+		v, err := recipes.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -22,7 +23,7 @@ func alone(a zoo.Attention) network.Network {
 // Attention as one operator is close to its bound where the cores' L1 holds tiles large enough for its links, and moves
 // no more than queries, keys, values and results, some of them again.
 func TestAttentionAlone(t *testing.T) {
-	recipe, err := scheduler.Lookup("tvm")
+	recipe, err := recipes.Lookup("tvm")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func TestAttentionAlone(t *testing.T) {
 // One query of each of a few heads is spread over as many cores as there are heads, though that is less than a quarter
 // of all.
 func TestAttentionOfFewHeads(t *testing.T) {
-	recipe, err := scheduler.Lookup("tvm")
+	recipe, err := recipes.Lookup("tvm")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func TestAttentionOfFewHeads(t *testing.T) {
 
 // Few heads of long keys are shared by more cores than there are heads, and take at most twice the bound; many are not.
 func TestFewHeadsShareKeys(t *testing.T) {
-	recipe, err := scheduler.Lookup("tiled")
+	recipe, err := recipes.Lookup("tiled")
 	if err != nil {
 		t.Fatal(err)
 	}

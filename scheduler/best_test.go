@@ -14,6 +14,7 @@ import (
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/search"
 )
@@ -27,7 +28,7 @@ func TestBestIsNotWorseThanAnyRecipe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range scheduler.All() {
+	for _, r := range recipes.All() {
 		for _, inPlace := range []bool{false, true} {
 			made, err := scheduler.Run(t.Context(), net, machine, 8, r, scheduler.Options{Chunk: 2, InPlace: inPlace})
 			if err != nil {
@@ -72,7 +73,7 @@ func (c *counted) Err() error {
 // Whenever a search ends, greedy is at its best chunk or not there.
 func TestGreedyIsAtItsBestChunk(t *testing.T) {
 	net, machine := open(t, "toy-fig3"), load(t, "stcp920")
-	r, err := scheduler.Lookup("cross-layer")
+	r, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,14 +103,14 @@ func TestGreedyIsAtItsBestChunk(t *testing.T) {
 // operator and running sums in parts, and the variant `best` neither.
 func TestBestIsNotSlowerThanTheDefault(t *testing.T) {
 	variant := map[bool]scheduler.Recipe{}
-	for best, name := range map[bool]string{false: scheduler.Default, true: "best"} {
-		r, err := scheduler.Lookup(name)
+	for best, name := range map[bool]string{false: recipes.Default, true: "best"} {
+		r, err := recipes.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		variant[best] = r
 	}
-	greedy, err := scheduler.Lookup("cross-layer")
+	greedy, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestBestIsNotSlowerThanTheDefault(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		opt := search.BestOptions{Recipes: append(scheduler.Tiled(), greedy), Evaluations: 8}
+		opt := search.BestOptions{Recipes: append(recipes.Tiled(), greedy), Evaluations: 8}
 		found, err := search.Best(t.Context(), net, machine, batch, opt)
 		if err != nil {
 			t.Fatalf("%s on %s: %v", c.net, c.machine, err)
@@ -189,7 +190,7 @@ func TestBestStops(t *testing.T) {
 
 // A seed gives the same answer with any number of threads, and budgets are kept.
 func TestBestRepeats(t *testing.T) {
-	recipe, err := scheduler.Lookup("cross-layer")
+	recipe, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +255,7 @@ func TestBestRepeats(t *testing.T) {
 // single decisions.
 func TestWhole(t *testing.T) {
 	net, machine := open(t, "toy-fig3"), load(t, "stcp920")
-	r, err := scheduler.Lookup("best")
+	r, err := recipes.Lookup("best")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +263,7 @@ func TestWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	greedy, err := scheduler.Lookup("cross-layer")
+	greedy, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +289,7 @@ func TestWhole(t *testing.T) {
 // Bindings of layers change the program, and come back from the file.
 func TestLayerBindings(t *testing.T) {
 	net, chip := open(t, "toy-fig3"), load(t, "stcp920")
-	recipe, err := scheduler.Lookup("cross-layer")
+	recipe, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +331,7 @@ func TestLayerBindings(t *testing.T) {
 
 // Losses are those of decisions that differ.
 func TestLosses(t *testing.T) {
-	recipe, err := scheduler.Lookup("cross-layer")
+	recipe, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +361,7 @@ func TestLosses(t *testing.T) {
 // A schedule of the search bears its name and that of the recipe it began with, and a file keeps them.
 func TestBestIsNamed(t *testing.T) {
 	net, machine := open(t, "toy-fig3"), load(t, "stcp920")
-	greedy, err := scheduler.Lookup("cross-layer")
+	greedy, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -262,7 +262,7 @@ func TestRequestsWaitForOtherClusters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipe := parse("ahead", "",
+	recipe := Parse("ahead", "",
 		"group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 issue=cross-layer prefetch=at-start weights=keep")
 	r, err := Run(t.Context(), net, machine, 4, recipe, Options{Chunk: 2, Clusters: Pipelined})
 	if err != nil {

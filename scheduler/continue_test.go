@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
 )
@@ -31,7 +32,7 @@ func TestContinueKeepsTheSplit(t *testing.T) {
 	}
 	want := factors(from)
 	for _, name := range []string{"tvm", "llb", "cross-layer", "exact-split"} {
-		r, err := scheduler.Lookup(name)
+		r, err := recipes.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
 		}

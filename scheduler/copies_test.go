@@ -11,6 +11,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -19,7 +20,7 @@ import (
 // less work stand between.
 func TestCopiesAreAsIfLowered(t *testing.T) {
 	spec, src := load(t, "stcp920"), open(t, "resnet50")
-	for _, v := range scheduler.Table() {
+	for _, v := range recipes.Table() {
 		t.Run(v.Name, func(t *testing.T) {
 			of := func(chunk int64) *schedule.Schedule {
 				g, err := src.Graph(chunk)

@@ -80,7 +80,7 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 	if err := r.validate(opt.Options); err != nil {
 		return nil, err
 	}
-	if r.evaluations > 0 {
+	if r.Evaluations > 0 {
 		return nil, fmt.Errorf("variant %s makes all decisions together, expected one that goes stage by stage", r.Name)
 	}
 	begun, last := opt.shared.begun(from, last, r, opt.Options)

@@ -181,7 +181,7 @@ func TestDecisionNames(t *testing.T) {
 		alter(func(x *loops) { x.nests, x.tiles = nil, true })(plain),
 		alter(func(x *loops) { x.own = map[model.OpID]*schedule.Nest{op: {Tiles: 1}} })(plain),
 		plain.with(residence{outputs: schedule.DDR}),
-		plain.with(plain.Stages[plain.row("address")].take(&Draft{Recipe: parse("", "", "address=apart")}, false)),
+		plain.with(plain.Stages[plain.row("address")].take(&Draft{Recipe: Parse("", "", "address=apart")}, false)),
 		change(func(p *Decisions) { p.InPlace = true }),
 		plain.with(split),
 		layered(schedule.Binding{2, 1}), layered(schedule.Binding{1, 2}), forced(true), hoist(1), begins(true),

@@ -3,14 +3,14 @@
 //
 //	net, err := scheduler.OpenNetwork("resnet50")
 //	chip, err := scheduler.OpenMachine("stcp920")
-//	recipe, err := scheduler.Lookup(scheduler.Default)
+//	recipe, err := recipes.Lookup(recipes.Default)
 //	r, err := scheduler.Run(ctx, net, chip, 32, recipe, scheduler.Options{})
 //
 // # The parts
 //
 //	Stage     a decision of the pipeline, a row of Stages, with its strategies and a check
 //	Strategy  a way to make one decision; a caller's own has the same form
-//	Recipe    a strategy for every stage: GraphTurbo's steps, TVM, AStitch, exact ones
+//	Recipe    a strategy for every stage; package recipes has GraphTurbo's steps, TVM, AStitch, exact ones
 //	Options   what does not belong to a recipe: chunk, limits, solver, operator costs
 //	Draft     a schedule in the making, on which the rows before have decided
 //	Decisions a value for each row, from which a schedule follows

@@ -11,6 +11,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -25,7 +26,7 @@ func TestLoweringEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := scheduler.Lookup("cross-layer")
+	v, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func TestUnequalSharesEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := scheduler.Lookup("cross-layer")
+	v, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func TestLoweringEndsInALayer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := scheduler.Lookup("tvm")
+	v, err := recipes.Lookup("tvm")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +160,7 @@ func TestStepsAreCounted(t *testing.T) {
 			b.Param("w", model.F32, 1<<19, 1<<19)))
 	}
 	for name, make := range map[string]func(*model.Builder, int64){"relu": relu, "product": product} {
-		v, err := scheduler.Lookup("tvm")
+		v, err := recipes.Lookup("tvm")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/search"
 )
@@ -23,7 +24,7 @@ func TestEnergyFromSchedule(t *testing.T) {
 	}{{"toy-fig3", "tvm", 4}, {"toy-fig3", "llb", 1}, {"toy-fig3", "cross-layer", 1}, {"alexnet", "cross-layer", 2},
 		{"toy-fig5", "cross-layer", 2}} {
 		variant := c.network + " " + c.variant
-		recipe, err := scheduler.Lookup(c.variant)
+		recipe, err := recipes.Lookup(c.variant)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +114,7 @@ func TestEnergyFromSchedule(t *testing.T) {
 func TestNoFiguresOfEnergy(t *testing.T) {
 	machine := load(t, "stcp920")
 	machine.Energy = nil
-	recipe, err := scheduler.Lookup("cross-layer")
+	recipe, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +132,7 @@ func TestNoFiguresOfEnergy(t *testing.T) {
 // Each objective's answer is not worse by it than the others', from the same recipes; the front
 // has both ends, and none of its points beats another.
 func TestBestObjectives(t *testing.T) {
-	recipe, err := scheduler.Lookup("cross-layer")
+	recipe, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/simplify"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -31,7 +32,7 @@ func TestEqualFunctions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		recipe, err := scheduler.Lookup("cross-layer")
+		recipe, err := recipes.Lookup("cross-layer")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +142,7 @@ func TestBytesOfNarrowWeights(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		recipe, err := scheduler.Lookup("cross-layer")
+		recipe, err := recipes.Lookup("cross-layer")
 		if err != nil {
 			t.Fatal(err)
 		}

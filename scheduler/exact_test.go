@@ -11,6 +11,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -26,7 +27,7 @@ func TestExactVariants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		base, err := scheduler.Lookup("cross-layer")
+		base, err := recipes.Lookup("cross-layer")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +35,7 @@ func TestExactVariants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range scheduler.Exact() {
+		for _, v := range recipes.Exact() {
 			got, err := scheduler.Run(context.Background(), src, spec, 32, v, scheduler.Options{Chunk: 8})
 			if err != nil {
 				t.Errorf("%s, %s: %v", name, v.Name, err)
@@ -60,7 +61,7 @@ func TestExactVariants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		best, err := scheduler.Lookup("exact-order")
+		best, err := recipes.Lookup("exact-order")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +129,7 @@ func TestNetworkIsReadOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := scheduler.Lookup("exact-all")
+	r, err := recipes.Lookup("exact-all")
 	if err != nil {
 		t.Fatal(err)
 	}

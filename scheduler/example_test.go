@@ -7,6 +7,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -22,7 +23,7 @@ func ExampleRun() {
 		fmt.Println(err)
 		return
 	}
-	table := scheduler.Table()
+	table := recipes.Table()
 	for _, v := range []scheduler.Recipe{table[0], table[len(table)-1]} {
 		r, err := scheduler.Run(context.Background(), net, chip, 32, v, scheduler.Options{Chunk: 8})
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -19,7 +20,7 @@ func TestGapBetweenLayers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipe, err := scheduler.Lookup("tiled-llb")
+	recipe, err := recipes.Lookup("tiled-llb")
 	if err != nil {
 		t.Fatal(err)
 	}

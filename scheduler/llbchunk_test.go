@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -44,7 +45,7 @@ func TestChunkByLLB(t *testing.T) {
 		batch int64
 		want  int64 // the paper's batches per cluster of TVM
 	}{{"resnet50", 64, 2}, {"bert-128", 32, 4}, {"mobilenetv2", 128, 2}, {"bert-512", 8, 1}} {
-		r, err := scheduler.Lookup("tvm")
+		r, err := recipes.Lookup("tvm")
 		if err != nil {
 			t.Fatal(err)
 		}

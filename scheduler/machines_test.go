@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -62,7 +63,7 @@ func TestMachines(t *testing.T) {
 			src, dtype := onMachine(t, c.network, spec)
 			for _, batch := range c.batches {
 				work := float64(macs(t, src, batch))
-				for _, v := range scheduler.Table() {
+				for _, v := range recipes.Table() {
 					name := fmt.Sprintf("%s on %s, batch %d, %s", c.network, hw, batch, v.Name)
 					r, err := scheduler.Run(context.Background(), src, spec, batch, v, scheduler.Options{})
 					if err != nil {
@@ -109,7 +110,7 @@ func TestMachines(t *testing.T) {
 func TestAcrossClusters(t *testing.T) {
 	spec := load(t, "stcp920")
 	small := load(t, "stcp920-paper")
-	for _, v := range scheduler.Table() {
+	for _, v := range recipes.Table() {
 		r, err := scheduler.Run(context.Background(), open(t, "resnet50"), spec, 1, v,
 			scheduler.Options{Level: scheduler.LevelGB})
 		if err != nil {
@@ -135,7 +136,7 @@ func TestAcrossClusters(t *testing.T) {
 			t.Errorf("%s: %d ps with an LB of 1 MiB, %d with 64 KiB", v.Name, r.Sim.TotalPs, other.Sim.TotalPs)
 		}
 	}
-	v, err := scheduler.Lookup("cross-layer")
+	v, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func TestLargeLB(t *testing.T) {
 	spec.LB.SizeBytes = 1 << 30
 	for _, name := range []string{"resnet50", "bert-128", "toy-fig3"} {
 		ps := map[string]int64{}
-		for _, v := range scheduler.Table() {
+		for _, v := range recipes.Table() {
 			r, err := scheduler.Run(context.Background(), open(t, name), spec, 16, v, scheduler.Options{Chunk: 4})
 			if err != nil {
 				t.Fatal(err)
@@ -181,7 +182,7 @@ func TestLargeLB(t *testing.T) {
 func TestWeightsStayWithoutGB(t *testing.T) {
 	spec := load(t, "ipu")
 	src := open(t, "resnet50")
-	v, err := scheduler.Lookup("cross-layer")
+	v, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +213,7 @@ func TestGridOfCores(t *testing.T) {
 	spec := load(t, "a100")
 	spec.CoreTypes[0].Grid = []int{9, 12}
 	for _, name := range []string{"toy-fig3", "resnet50"} {
-		for _, v := range append(scheduler.Table(), scheduler.ConvFusion()) {
+		for _, v := range append(recipes.Table(), recipes.ConvFusion()) {
 			r, err := scheduler.Run(context.Background(), open(t, name), spec, 8, v, scheduler.Options{Chunk: 8})
 			if err != nil {
 				t.Errorf("%s, %s: %v", name, v.Name, err)
@@ -234,12 +235,12 @@ func TestGridOfCores(t *testing.T) {
 func TestConvFusion(t *testing.T) {
 	spec := load(t, "a100")
 	src := open(t, "resnet18-tailor")
-	table := scheduler.Table()
+	table := recipes.Table()
 	tvm, err := scheduler.Run(context.Background(), src, spec, 8, table[0], scheduler.Options{Chunk: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
-	fused, err := scheduler.Run(context.Background(), src, spec, 8, scheduler.ConvFusion(), scheduler.Options{Chunk: 8})
+	fused, err := scheduler.Run(context.Background(), src, spec, 8, recipes.ConvFusion(), scheduler.Options{Chunk: 8})
 	if err != nil {
 		t.Fatal(err)
 	}

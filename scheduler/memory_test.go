@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -32,7 +33,7 @@ func crossLayerOf(t *testing.T, name string, spec *hardware.Spec, elements int64
 func scheduled(t *testing.T, g *model.Graph, spec *hardware.Spec, name string,
 	opt scheduler.Options) *schedule.Schedule {
 	t.Helper()
-	v, err := scheduler.Lookup(name)
+	v, err := recipes.Lookup(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func TestExactMemory(t *testing.T) {
 		if sol.Status == milp.Optimal {
 			optimal++
 		}
-		recipe, err := scheduler.Lookup("exact-memory")
+		recipe, err := recipes.Lookup("exact-memory")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +229,7 @@ func BenchmarkChooseSpills(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	v, err := scheduler.Lookup("cross-layer")
+	v, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -19,7 +20,7 @@ func TestOnIsRun(t *testing.T) {
 		batch, chunk     int64
 	}{{"resnet18", "tvm", 16, 2}, {"resnet18", "cross-layer", 32, 8}, {"mobilenetv2", "astitch", 16, 2},
 		{"bert-128", "cross-layer", 16, 2}} {
-		v, err := scheduler.Lookup(c.variant)
+		v, err := recipes.Lookup(c.variant)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +56,7 @@ func TestOnIsRun(t *testing.T) {
 }
 
 func TestPrepareChecksTheChunk(t *testing.T) {
-	v, err := scheduler.Lookup("tvm")
+	v, err := recipes.Lookup("tvm")
 	if err != nil {
 		t.Fatal(err)
 	}

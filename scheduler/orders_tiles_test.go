@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
 // Where an instance is larger than the L1s the problem of the order has an answer all the same: it passes in tiles.
 func TestOrderProblemInTiles(t *testing.T) {
-	v, err := scheduler.Lookup("cross-layer")
+	v, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/search"
 )
@@ -174,7 +175,7 @@ func TestOwnGroupsAreSplit(t *testing.T) {
 // What a recipe falls back to must not hide a mistake of its own, and a recipe with a
 // caller's strategy falls back to nothing unless the caller says so.
 func TestFallbackHidesNoMistake(t *testing.T) {
-	all, err := scheduler.Lookup("exact-all")
+	all, err := recipes.Lookup("exact-all")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +193,7 @@ func TestFallbackHidesNoMistake(t *testing.T) {
 
 // A result is called by its recipe, whichever it fell back to.
 func TestFallbackKeepsTheName(t *testing.T) {
-	r, err := scheduler.Lookup("tvm")
+	r, err := recipes.Lookup("tvm")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +251,7 @@ func (slow) VectorCycles(f *cost.Model, w model.VectorWork, dt model.DType) (vec
 func TestOwnCost(t *testing.T) {
 	for _, hw := range []string{"stcp920", "../hardware/testdata/goya.yaml"} {
 		for _, name := range []string{"cross-layer", "exact-bind"} {
-			v, err := scheduler.Lookup(name)
+			v, err := recipes.Lookup(name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -343,7 +344,7 @@ func TestOwnStageAsksAgain(t *testing.T) {
 
 // The search is never worse than the default recipe where a caller names that alone, nor than one made of it.
 func TestBestOfDefault(t *testing.T) {
-	tiled, err := scheduler.Lookup(scheduler.Default)
+	tiled, err := recipes.Lookup(recipes.Default)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,12 +19,14 @@ type Recipe struct {
 	Picks []Pick `json:"picks"`
 	// Fallback names recipes that [Run] tries as well; the fastest is the result.
 	Fallback []string `json:"fallback,omitempty"`
+	// Evaluations is the number of schedules that a search simulates to improve what the picks give; 0: that is the
+	// answer.
+	Evaluations int `json:"-"`
+	// Ours marks this project's own greedy recipes; see [Recipe.OwnGreedy].
+	Ours bool `json:"-"`
 
 	own    map[string]Strategy // the caller's, by stage
 	stages []Stage             // with the caller's; nil: those of the table
-	// evaluations is the number of schedules [Best] simulates to improve what the picks give; 0: that
-	// is the answer.
-	evaluations int
 }
 
 // A Pick is a strategy for a stage, by their names.
@@ -44,8 +46,8 @@ func (r Recipe) Text() string {
 	return strings.Join(words, " ")
 }
 
-// parse reads a recipe's picks.
-func parse(name, description, picks string) Recipe {
+// Parse reads a recipe's picks: a strategy for some stages, as in "group=alg2 order=dfs".
+func Parse(name, description, picks string) Recipe {
 	r := Recipe{Name: name, Description: description}
 	for _, word := range strings.Fields(picks) {
 		stage, strategy, _ := strings.Cut(word, "=")
@@ -54,149 +56,28 @@ func parse(name, description, picks string) Recipe {
 	return r
 }
 
-// Table lists the recipes in the order of the paper's Fig. 15: each row changes one
-// idea of the row before.
-func Table() []Recipe {
-	return []Recipe{
-		parse("tvm", "a kernel per layer, results through the DDR, the batch looped over in chunks", ""),
-		parse("llb", "variant 1: sub-graphs of Algorithm 2, split alike, outputs in the LLB",
-			"group=alg2 split=one-factor outputs=llb order=chunk-by-chunk issue=exposed weights=keep"),
-		parse("l1", "variant 2: outputs in the L1",
-			"group=alg2 split=one-factor outputs=l1 order=chunk-by-chunk issue=exposed weights=keep"),
-		parse("ordering", "variant 3: each sub-graph its own factor, instances ordered (Algorithms 1, 3, 4)",
-			"group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 issue=exposed weights=keep"),
-		parse("cross-layer", "variant 4: instructions scheduled across layers; all of GraphTurbo",
-			"group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 issue=cross-layer prefetch=ahead weights=keep"),
-	}
+// A Table is what the engine is handed: the variants that are known by name.
+type Table struct {
+	Recipes []Recipe
+	Greedy  string // the recipe whose decisions stand in for exact and searched ones
 }
 
-// Baselines lists the other published systems beside the table's TVM, and other readings
-// of that: Table 1 has TVM on a par where "the LLB holds all batches" (§5.1), and TVM's own
-// pass fuses by rules of its own.
-func Baselines() []Recipe {
-	return []Recipe{
-		parse("tvm-llb", "tvm with results in the LLB where they fit", "outputs=llb"),
-		parse("tvm-fuse", "tvm with the kernels of TVM's pass FuseOps", "group=fuse-ops"),
-		parse("astitch", "TVM's kernels; those without a matrix operator stitched, results inside in the L1",
-			"group=stitch outputs=l1 bind=block-local"),
-		parse("astitch-fuse", "astitch beginning with the kernels of tvm-fuse",
-			"group=stitch-ops outputs=l1 bind=block-local"),
-	}
-}
+var table Table
 
-// Exact lists the recipes that replace greedy decisions of the table's last one by
-// exact ones.
-func Exact() []Recipe {
-	const greedy = "group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 issue=cross-layer prefetch=ahead weights=keep"
-	row := func(name, description, picks string) Recipe {
-		r := parse(name, description, greedy)
-		for _, p := range parse("", "", picks).Picks {
-			r.set(p)
-		}
-		return r
-	}
-	all := row("exact-all", "cross-layer with every decision exact, or the fastest of cross-layer and the other "+
-		"exact ones where that is slower",
-		"split=search order=search bind=search spill=search")
-	all.Fallback = []string{"cross-layer", "exact-split", "exact-order", "exact-bind", "exact-memory"}
-	return []Recipe{
-		row("exact-split", "cross-layer with the groups and factors of least measured time", "split=search"),
-		row("exact-order", "cross-layer with the instance order of least traffic", "order=search"),
-		row("exact-bind", "cross-layer with the bindings and scopes of least cost", "bind=search"),
-		row("exact-memory", "cross-layer with the spills that move least", "spill=search"),
-		row("exact-joint", "cross-layer with order, bindings and scopes of least cost together", "order=joint bind=joint"),
-		all,
-	}
-}
+// SetTable hands the engine its table. Package recipes calls it.
+func SetTable(t Table) { table = t }
 
-// Searched lists the recipes whose loops inside kernels are searched as Ansor does, which
-// takes trials. Searched one by one, kernels may get slower side by side; then the loops are
-// those of the rules.
-func Searched() []Recipe {
-	var list []Recipe
-	for _, x := range [][3]string{{"tvm", "ansor", "TVM's kernels with loops searched by Ansor"},
-		{"cross-layer", "graphturbo+ansor", "GraphTurbo's kernels with loops searched by Ansor"}} {
-		r := Table()[slices.IndexFunc(Table(), func(r Recipe) bool { return r.Name == x[0] })]
-		r.Name, r.Description, r.Fallback = x[1], x[2], []string{r.Name}
-		r.set(Pick{"nest", "ansor"})
-		if r.Pick("bind") == algorithm4.Name {
-			r.set(Pick{"bind", insideBinding.Name})
-		}
-		list = append(list, r)
-	}
-	return list
-}
-
-// Whole is the recipe whose decisions are made together, by the simulator's judgement.
-func Whole() Recipe {
-	r := Table()[slices.IndexFunc(Table(), func(r Recipe) bool { return r.Name == GreedyRecipe })]
-	r.Name, r.Description = "best",
-		"cross-layer or tiled improved as a whole, in 400 simulated schedules ('dsasched best' simulates more)"
-	r.evaluations = 400
-	return r
-}
-
-// Default is the name of the recipe of who names none.
-const Default = "tiled"
-
-// Tiled lists this project's own greedy recipes, the one that takes the fastest of them first: the whole network as a
-// kernel, attention as an operator, and products in tiles at each level of memory.
-func Tiled() []Recipe {
-	row := func(name, description, picks string) Recipe {
-		return parse(name, description, picks+" issue=cross-layer prefetch=at-start weights=keep nest=tiles")
-	}
-	list := []Recipe{
-		row(Default,
-			"the fastest of tiled-llb, tiled-l1, tiled-groups, tiled-room, tiled-slices, tiled-moved and tiled-twelfth",
-			"group=one split=none outputs=llb-kept bind=even"),
-		row("tiled-llb",
-			"one kernel, attention as an operator, results in the LLB, products in tiles of rows, columns and reduction",
-			"group=one split=none outputs=llb-kept bind=even"),
-		row("tiled-l1", "tiled-llb with results in the L1s where they fit",
-			"group=one split=none outputs=l1-kept bind=even spill=needed"),
-		row("tiled-groups", "tiled-llb with the kernels of cross-layer",
-			"group=alg2-apart split=alg1 outputs=l1-kept order=alg3 bind=alg4"),
-		row("tiled-room", "tiled-llb with a quarter of the LLB left to transfers",
-			"group=one split=none outputs=llb-kept bind=even reserve=quarter"),
-		row("tiled-slices",
-			"tiled-l1 with feed-forwards in slices, where hidden columns fit neither the L1s nor the LLB; sums in place",
-			"group=one-sliced split=none outputs=l1-kept bind=even spill=overwrite"),
-	}
-	const sliced = "group=one-sliced split=none outputs=l1-kept bind=even "
-	list = append(list,
-		row("tiled-moved", "tiled-slices where what is moved fastest leaves, and weights pass all of their room in the L1s",
-			sliced+"spill=least-moved buffer=pass"),
-		row("tiled-twelfth", "tiled-slices with a twelfth of the L1s for weights, and the rest for values",
-			sliced+"spill=overwrite buffer=twelfth"))
-	for _, r := range list[2:] {
-		list[0].Fallback = append(list[0].Fallback, r.Name)
-	}
-	return list
-}
-
-// All lists the table's recipes, then the other baselines, then those with exact
-// decisions: all that need no trials.
-func All() []Recipe { return slices.Concat(Table(), Baselines(), Exact(), Tiled()) }
-
-// Known lists all recipes, the searched ones last.
-func Known() []Recipe { return append(append(All(), Searched()...), Whole()) }
-
-// ConvFusion is the baseline with convolutions fused in pairs, which the paper compares
-// with on a GPU (§5.6). It is no step of the breakdown, so it is not in the table.
-func ConvFusion() Recipe {
-	return parse("conv-fusion", "a kernel per layer, but one for a convolution and the 1x1 convolution behind it "+
-		"(CUTLASS)",
-		"group=conv-pairs outputs=l1-inside")
-}
-
-// Lookup finds a recipe by name.
-func Lookup(name string) (Recipe, error) {
-	var names []string
-	for _, r := range Known() {
+// lookup finds a recipe of the table by name.
+func lookup(name string) (Recipe, error) {
+	names := make([]string, len(table.Recipes))
+	for i, r := range table.Recipes {
 		if r.Name == name {
 			return r, nil
 		}
-		names = append(names, r.Name)
+		names[i] = r.Name
+	}
+	if len(names) == 0 {
+		return Recipe{}, fmt.Errorf("variant %q: no variants are known, expected package recipes in the program", name)
 	}
 	return Recipe{}, fmt.Errorf("unknown variant %q%s", name, suggest.Expected(name, names))
 }
@@ -223,7 +104,7 @@ func (r Recipe) Has(p Pick) bool {
 // Having returns the recipe without those fallbacks that lack one of the picks, so that its result has them all.
 func (r Recipe) Having(picks []Pick) Recipe {
 	r.Fallback = slices.DeleteFunc(slices.Clone(r.Fallback), func(name string) bool {
-		other, err := Lookup(name)
+		other, err := lookup(name)
 		return err != nil || slices.ContainsFunc(picks, func(p Pick) bool { return !other.Has(p) })
 	})
 	return r
@@ -247,7 +128,7 @@ func (r Recipe) Exact() bool {
 // takes those of the tables. As with that, the recipe no longer falls back to others. A
 // stage that does not exist is an error of every function that gets the recipe.
 func (r Recipe) With(stage string, s Strategy) Recipe {
-	r.Picks, r.Fallback, r.evaluations = slices.Clone(r.Picks), nil, 0
+	r.Picks, r.Fallback, r.Evaluations = slices.Clone(r.Picks), nil, 0
 	r.set(Pick{stage, s.Name})
 	own := map[string]Strategy{stage: s}
 	for name, other := range r.own {
@@ -272,7 +153,7 @@ func (r Recipe) WithStage(before string, st Stage) Recipe {
 		}
 	}
 	st.own = true
-	r.stages, r.Fallback, r.evaluations = slices.Insert(slices.Clone(list), at, st), nil, 0
+	r.stages, r.Fallback, r.Evaluations = slices.Insert(slices.Clone(list), at, st), nil, 0
 	return r
 }
 
@@ -300,7 +181,10 @@ func (r *Recipe) set(p Pick) {
 // greedy is the recipe with the last one of the table's decisions where its own are exact
 // or searched; slow says whether there are any.
 func (r Recipe) greedy() (g Recipe, slow bool) {
-	rules := Table()[len(Table())-1]
+	rules, err := lookup(table.Greedy)
+	if err != nil {
+		panic("scheduler: " + err.Error())
+	}
 	g, g.Picks = r, slices.Clone(r.Picks)
 	for _, st := range r.table() {
 		if s := r.choice(st); s.Exact || s.Trials {
@@ -340,9 +224,6 @@ func (r Recipe) choice(st Stage) Strategy {
 	}
 	return st.Strategies[0]
 }
-
-// GreedyRecipe is the recipe that the search is compared with.
-const GreedyRecipe = "cross-layer"
 
 // ErrNoSolver says that a strategy needs Options.Solver, which is not set.
 var ErrNoSolver = errors.New("needs an integer-programming solver")
@@ -411,8 +292,8 @@ func (r Recipe) OnKinds(spec *hardware.Spec) error {
 
 // OwnGreedy reports whether a recipe is one of this project's own greedy ones, by its picks.
 func (r Recipe) OwnGreedy() bool {
-	return r.stages == nil && r.own == nil &&
-		slices.ContainsFunc(Tiled(), func(x Recipe) bool { return x.Name == r.Name && x.Text() == r.Text() })
+	known, err := lookup(r.Name)
+	return err == nil && known.Ours && r.stages == nil && r.own == nil && known.Text() == r.Text()
 }
 
 // Searchable reports why a search can't change a stage of the caller's own: it changes groups and their splits itself,
@@ -429,10 +310,6 @@ func (r Recipe) Searchable() error {
 	}
 	return nil
 }
-
-// Evaluations is the number of schedules the search simulates to improve what a recipe's picks give; 0: those are the
-// answer.
-func (r Recipe) Evaluations() int { return r.evaluations }
 
 // Picking is a recipe with another strategy of the table for a stage, under the same name.
 func (r Recipe) Picking(p Pick) Recipe {
@@ -491,7 +368,7 @@ func Replace(r Recipe, opt Options, picks ...Pick) (Recipe, error) {
 			}
 		}
 	}
-	if name != r.Name && r.evaluations > 0 {
+	if name != r.Name && r.Evaluations > 0 {
 		return Recipe{}, fmt.Errorf("variant %s makes all decisions together, expected none by another strategy", r.Name)
 	}
 	if made.Name = name; name != r.Name {

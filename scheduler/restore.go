@@ -24,7 +24,7 @@ import (
 func File(r *Result, origin schedulefile.Origin) *schedulefile.File {
 	origin.Source, origin.Variant, origin.Recipe, origin.Tuned = r.Source, r.Recipe.Name, "", nil
 	origin.Fastest = ""
-	if known, err := Lookup(r.winner.Name); err == nil && known.Text() == r.winner.Text() {
+	if known, err := lookup(r.winner.Name); err == nil && known.Text() == r.winner.Text() {
 		origin.Fastest = known.Name
 	}
 	if known := recipeOf(origin); known.Text() != r.Recipe.Text() {
@@ -108,10 +108,10 @@ func MachineOf(f *schedulefile.File, described *hardware.Spec) (*hardware.Spec, 
 // recipeOf is the recipe that a file says it was made by. Strategies that nobody knows have their names only; of a
 // variant that nobody knows, the names are empty.
 func recipeOf(o schedulefile.Origin) Recipe {
-	r, err := Lookup(o.Variant)
+	r, err := lookup(o.Variant)
 	switch {
 	case o.Recipe != "":
-		return parse(o.Variant, "", o.Recipe)
+		return Parse(o.Variant, "", o.Recipe)
 	case err != nil:
 		r = Recipe{Name: o.Variant}
 		for _, st := range Stages() {
@@ -210,7 +210,7 @@ func planned(f *schedulefile.File, described *hardware.Spec) (*Result, error) {
 	if !f.Schedules[0].UnevenCores {
 		r.Uneven = schedule.UnevenOutputs
 	}
-	r.winner, _ = Lookup(origin.Fastest)
+	r.winner, _ = lookup(origin.Fastest)
 	r.Outputs = f.Schedules[0].OutputLevel()
 	r.Lower = lower.Options{Generator: f.Generator}
 	for _, t := range origin.Tuned {

@@ -12,6 +12,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -48,7 +49,7 @@ func TestRestore(t *testing.T) {
 				t.Fatal(err)
 			}
 			name, bind, searched := strings.Cut(c.variant, "+bind=")
-			v, err := scheduler.Lookup(name)
+			v, err := recipes.Lookup(name)
 			if err == nil && searched {
 				v, err = scheduler.Replace(v, scheduler.Options{}, scheduler.Pick{Stage: "bind", Strategy: bind})
 			}
@@ -109,7 +110,7 @@ func TestNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, err := scheduler.Lookup("cross-layer")
+	base, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +173,7 @@ func TestRestoreKeepsTheLevel(t *testing.T) {
 
 // A file of a variant that takes the fastest of several says which one it was, and so does what is read of it.
 func TestRestoreKeepsTheFastest(t *testing.T) {
-	v, err := scheduler.Lookup("tiled")
+	v, err := recipes.Lookup("tiled")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +204,7 @@ func TestRestoreOfUnknownOrigin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := scheduler.Lookup("llb")
+	v, err := recipes.Lookup("llb")
 	if err != nil {
 		t.Fatal(err)
 	}

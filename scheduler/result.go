@@ -321,13 +321,13 @@ func (r *Result) ProgramName() string {
 // left to them, unless all is asked for, as of a file.
 func (r *Result) Decisions(inPlace, all bool) *Decisions {
 	_, slow := r.Recipe.greedy()
-	all = all || r.Recipe.stages != nil || r.Recipe.evaluations > 0
+	all = all || r.Recipe.stages != nil || r.Recipe.Evaluations > 0
 	behind := slices.IndexFunc(r.Recipe.table(), func(st Stage) bool { return st.Name == "bind" }) + 1
 	for _, st := range r.Recipe.table()[behind:] {
 		all = all || !r.Recipe.byRule(st.Name)
 	}
 	by := r.Recipe
-	by.Fallback, by.evaluations = nil, 0
+	by.Fallback, by.Evaluations = nil, 0
 	take := func(s *schedule.Schedule, size int64) *Decisions {
 		d := &Draft{Schedule: s, Recipe: r.Recipe, Outputs: r.Outputs, Lower: r.Lower, values: r.values[s]}
 		p := &Decisions{Recipe: by, InPlace: inPlace, Uneven: r.Uneven, Chunk: size, Stages: r.Recipe.table()}

@@ -34,7 +34,7 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 	if err := CheckBatch(batch); err != nil {
 		return nil, err
 	}
-	if r.evaluations > 0 {
+	if r.Evaluations > 0 {
 		return r.improved(ctx, net, machine, batch, options)
 	}
 	share := int64(0)
@@ -102,7 +102,7 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 func (r Recipe) Alternatives(opt Options) ([]Recipe, error) {
 	list := []Recipe{r}
 	for _, name := range r.Fallback {
-		other, err := Lookup(name)
+		other, err := lookup(name)
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +180,7 @@ func (r Recipe) improved(ctx context.Context, net network.Network, machine *hard
 // [Result.On] gives them.
 func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
 	opt Options) (*Result, error) {
-	if r.evaluations > 0 {
+	if r.Evaluations > 0 {
 		if _, err := checkChunk(machine, batch, opt); err != nil {
 			return nil, err
 		}

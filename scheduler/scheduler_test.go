@@ -18,6 +18,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -41,7 +42,7 @@ func load(t testing.TB, name string) *hardware.Spec {
 
 func run(t testing.TB, model, hw string, batch, chunk int64, name string) *scheduler.Result {
 	t.Helper()
-	v, err := scheduler.Lookup(name)
+	v, err := recipes.Lookup(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,7 @@ func testPhysics(t *testing.T, src network.Network, spec *hardware.Spec, batch, 
 		}
 	}
 	used := min(int64(spec.Clusters), batch)
-	for _, v := range append(scheduler.Table(), scheduler.Baselines()...) {
+	for _, v := range append(recipes.Table(), recipes.Baselines()...) {
 		r, err := scheduler.Run(context.Background(), src, spec, batch, v, scheduler.Options{Chunk: chunk})
 		if err != nil {
 			t.Fatalf("%s: %v", v.Name, err)
@@ -268,7 +269,7 @@ func TestUnusualGraphs(t *testing.T) {
 		for _, hw := range []string{"stcp920", "stcp920-paper", "../hardware/testdata/ipu.yaml",
 			"../hardware/testdata/goya.yaml"} {
 			spec := load(t, hw)
-			for _, v := range append(scheduler.Table(), scheduler.Baselines()...) {
+			for _, v := range append(recipes.Table(), recipes.Baselines()...) {
 				r, err := scheduler.Run(context.Background(), src, spec, 7, v, scheduler.Options{})
 				if err != nil {
 					t.Errorf("%s on %s, %s: %v", src.Name, spec.Name, v.Name, err)
@@ -324,7 +325,7 @@ func TestScaling(t *testing.T) {
 	fast.SyncSeconds /= 2
 	for _, name := range []string{"resnet50", "bert-128"} {
 		src := open(t, name)
-		for _, v := range append(scheduler.Table(), scheduler.Baselines()...) {
+		for _, v := range append(recipes.Table(), recipes.Baselines()...) {
 			var ps [2]int64
 			for i, spec := range []*hardware.Spec{slow, fast} {
 				r, err := scheduler.Run(context.Background(), src, spec, 16, v, scheduler.Options{Chunk: 4})
@@ -344,7 +345,7 @@ func TestScaling(t *testing.T) {
 func TestSlowerMemoryIsNotFaster(t *testing.T) {
 	slow := load(t, "stcp920")
 	slow.DDR.BandwidthBytesPerSecond /= 2
-	for _, v := range append(scheduler.Table(), scheduler.Baselines()...) {
+	for _, v := range append(recipes.Table(), recipes.Baselines()...) {
 		var ps [2]int64
 		for i, spec := range []*hardware.Spec{load(t, "stcp920"), slow} {
 			r, err := scheduler.Run(context.Background(), open(t, "resnet50"), spec, 32, v, scheduler.Options{Chunk: 8})
@@ -389,7 +390,7 @@ func TestEachStepHelps(t *testing.T) {
 		batch int64
 	}{{"resnet50", 64}, {"bert-128", 32}} {
 		previous, before := math.MaxInt64, ""
-		for _, v := range scheduler.Table() {
+		for _, v := range recipes.Table() {
 			r := run(t, c.model, "stcp920", c.batch, 0, v.Name)
 			if int(r.Sim.TotalPs) > previous {
 				t.Errorf("%s: %s takes %d ps, %s took %d", c.model, v.Name, r.Sim.TotalPs, before, previous)
@@ -423,7 +424,7 @@ func TestShares(t *testing.T) {
 // goes through the DDR.
 func TestSmallDDR(t *testing.T) {
 	net, chip := open(t, "resnet50"), load(t, "stcp920")
-	tvm, err := scheduler.Lookup("tvm")
+	tvm, err := recipes.Lookup("tvm")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -471,7 +472,7 @@ func TestRemainder(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	v, _ := scheduler.Lookup("tvm")
+	v, _ := recipes.Lookup("tvm")
 	for _, c := range []struct {
 		name         string
 		batch, chunk int64
@@ -482,7 +483,7 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("%s: no error", c.name)
 		}
 	}
-	if _, err := scheduler.Lookup("nonsense"); err == nil {
+	if _, err := recipes.Lookup("nonsense"); err == nil {
 		t.Error("unknown variant: no error")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -576,7 +577,7 @@ func BenchmarkSchedule(b *testing.B) {
 	}{{"resnet50", 16}, {"bert-128", 8}} {
 		src := open(b, c.model)
 		spec := load(b, "stcp920")
-		v, _ := scheduler.Lookup("cross-layer")
+		v, _ := recipes.Lookup("cross-layer")
 		g, err := src.Graph(c.chunk)
 		if err != nil {
 			b.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/internal/certificate"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -15,7 +16,7 @@ import (
 func replaced(t testing.TB, network string, batch, chunk int64, variant string,
 	picks ...scheduler.Pick) *scheduler.Result {
 	t.Helper()
-	v, err := scheduler.Lookup(variant)
+	v, err := recipes.Lookup(variant)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ func TestWhatLoadsOvertake(t *testing.T) {
 func TestInPlaceByRecipe(t *testing.T) {
 	ctx, machine, net := context.Background(), load(t, "stcp920"), open(t, "resnet50")
 	for _, split := range []string{"alg1", "search"} {
-		r, err := scheduler.Lookup("cross-layer")
+		r, err := recipes.Lookup("cross-layer")
 		if err != nil {
 			t.Fatal(err)
 		}

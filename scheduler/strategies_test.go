@@ -11,12 +11,13 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
 func last(t testing.TB) scheduler.Recipe {
 	t.Helper()
-	table := scheduler.Table()
+	table := recipes.Table()
 	return table[len(table)-1]
 }
 
@@ -77,12 +78,12 @@ func TestEveryStrategy(t *testing.T) {
 
 // The rows of the tables can be put together from their decisions.
 func TestReplaceMakesTheTables(t *testing.T) {
-	for _, v := range slices.Concat(scheduler.Table(), scheduler.Exact()) {
+	for _, v := range slices.Concat(recipes.Table(), recipes.Exact()) {
 		var picks []scheduler.Pick
 		for _, st := range scheduler.Stages() {
 			picks = append(picks, scheduler.Pick{Stage: st.Name, Strategy: v.Pick(st.Name)})
 		}
-		for _, from := range scheduler.Table() {
+		for _, from := range recipes.Table() {
 			got, err := scheduler.Replace(from, scheduler.Options{}, picks...)
 			if err != nil {
 				t.Fatalf("%s from %s: %v", v.Name, from.Name, err)

@@ -12,13 +12,14 @@ import (
 	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
 func searched(t *testing.T, name string) scheduler.Recipe {
 	t.Helper()
-	r, err := scheduler.Lookup(name)
+	r, err := recipes.Lookup(name)
 	if err != nil {
 		t.Fatal(err)
 	}

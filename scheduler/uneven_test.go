@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -22,7 +23,7 @@ func TestFastestPieces(t *testing.T) {
 		{"resnet50", "stcp920-paper", "cross-layer", 4, 1, schedule.UnevenNone},
 		{"resnet50", "stcp920-paper", "exact-bind", 4, 1, schedule.UnevenNone},
 	} {
-		recipe, err := scheduler.Lookup(c.recipe)
+		recipe, err := recipes.Lookup(c.recipe)
 		if err != nil {
 			t.Fatal(err)
 		}

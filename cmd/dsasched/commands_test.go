@@ -19,6 +19,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
 )
@@ -301,7 +302,7 @@ func TestListsAreComplete(t *testing.T) {
 		got = append(got, v.Name)
 	}
 	var want []string
-	for _, v := range scheduler.Known() {
+	for _, v := range recipes.Known() {
 		want = append(want, v.Name)
 	}
 	if !slices.Equal(got, want) {
@@ -399,7 +400,7 @@ func TestOwnStrategyChangesNothing(t *testing.T) {
 
 // What tiled falls back to has the strategies that are asked for, or is left out.
 func TestStrategiesLeaveOutFallbacks(t *testing.T) {
-	v, err := scheduler.Lookup(scheduler.Default)
+	v, err := recipes.Lookup(recipes.Default)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,7 +410,7 @@ func TestStrategiesLeaveOutFallbacks(t *testing.T) {
 		t.Errorf("%v are left of %v", left, v.Fallback)
 	}
 	for _, name := range left {
-		if r, err := scheduler.Lookup(name); err != nil || !r.Has(p) {
+		if r, err := recipes.Lookup(name); err != nil || !r.Has(p) {
 			t.Errorf("%s is left, which has not %v (%v)", name, p, err)
 		}
 	}

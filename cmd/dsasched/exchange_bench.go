@@ -33,6 +33,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -78,7 +79,7 @@ var benchKinds = []struct {
 
 // variantMethods are the variants of the scheduler as methods.
 func variantMethods() (list []solve.Method) {
-	for _, v := range scheduler.Known() {
+	for _, v := range recipes.Known() {
 		list = append(list, solve.Method{Name: v.Name, Description: v.Description})
 	}
 	return list
@@ -500,7 +501,7 @@ func benchNetwork(ctx context.Context, file string, data []byte, method string, 
 			p.Network.Fingerprint, p.Hardware.Fingerprint)
 	}
 	none := benchAnswer{math.Inf(1), math.Round(p.Bound.Seconds * 1e12), nil}
-	recipe, err := scheduler.Lookup(method)
+	recipe, err := recipes.Lookup(method)
 	if err != nil {
 		return benchAnswer{}, err
 	}

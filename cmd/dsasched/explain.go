@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/explain"
 )
@@ -51,7 +52,7 @@ func newExplain() *cobra.Command {
 	op := f.String("op", "", "explain the operator of this `name`")
 	group := f.String("group", "", "explain the group of this `name`, such as g1")
 	against := f.String("against", "", "compare with the schedule of this `file`")
-	asJSON, quiet, recipe := addJSON(cmd), addQuiet(cmd), addRecipe(cmd, scheduler.Default, "group")
+	asJSON, quiet, recipe := addJSON(cmd), addQuiet(cmd), addRecipe(cmd, recipes.Default, "group")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		about := ""
 		for _, name := range []string{"tensor", "op", "group", "against"} {

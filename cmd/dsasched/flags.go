@@ -21,6 +21,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -293,10 +294,10 @@ func addRecipe(cmd *cobra.Command, variant string, except ...string) *recipeFlag
 
 // recipe is the variant with the decisions that the flags name.
 func (f *recipeFlags) recipe(cmd *cobra.Command, opt scheduler.Options) (scheduler.Recipe, scheduler.Options, error) {
-	v, err := scheduler.Lookup(f.variant.value)
+	v, err := recipes.Lookup(f.variant.value)
 	if picks := f.decisions.picks(); err == nil && !cmd.Flags().Changed("variant") && len(picks) > 0 {
 		if slices.ContainsFunc(picks, func(p scheduler.Pick) bool { return !v.Has(p) }) {
-			v, err = scheduler.Lookup(stepByStep)
+			v, err = recipes.Lookup(stepByStep)
 		} else {
 			v = v.Having(picks)
 		}
@@ -472,7 +473,7 @@ func floatTypes() []cobra.Completion {
 
 func variantNames() []cobra.Completion {
 	var names []cobra.Completion
-	for _, v := range scheduler.Known() {
+	for _, v := range recipes.Known() {
 		names = append(names, cobra.CompletionWithDesc(v.Name, v.Description))
 	}
 	return names

@@ -12,7 +12,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/model/zoo"
-	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/recipes"
 )
 
 func allCommands() []*cobra.Command {
@@ -108,7 +108,7 @@ func TestHelpFitsAScreen(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	var variants []string
-	for _, v := range scheduler.Known() {
+	for _, v := range recipes.Known() {
 		variants = append(variants, v.Name)
 	}
 	all := []string{

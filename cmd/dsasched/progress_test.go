@@ -16,6 +16,7 @@ import (
 
 	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
 )
@@ -288,7 +289,7 @@ func TestSweepOfWhatDoesNotFit(t *testing.T) {
 // where there is none. The default stays where all of its recipes have the strategy.
 func TestDecisionFlags(t *testing.T) {
 	workspace(t)
-	usual, err := scheduler.Lookup(scheduler.Default)
+	usual, err := recipes.Lookup(recipes.Default)
 	if err != nil {
 		t.Fatal(err)
 	}

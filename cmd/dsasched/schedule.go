@@ -18,6 +18,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
 )
@@ -26,7 +27,7 @@ func newSchedule() *cobra.Command {
 	cmd := command("schedule")
 	takesModel(cmd)
 	asJSON, quiet, full := addJSON(cmd), addQuiet(cmd), addFull(cmd)
-	recipe, draw := addRecipe(cmd, scheduler.Default), addPictures(cmd)
+	recipe, draw := addRecipe(cmd, recipes.Default), addPictures(cmd)
 	recipe.clusters = &choice{value: "batch", kind: "WHAT", words: append(scheduler.Divisions(), overChips)}
 	addChoice(cmd, recipe.clusters, "clusters",
 		"what the clusters divide between them: "+strings.Join(recipe.clusters.words, ", "))
@@ -51,8 +52,8 @@ func newSchedule() *cobra.Command {
 		}
 		if os.Getenv("GOMEMLIMIT") == "" {
 			limit := int64(3 << 30) // for networks of a million operators
-			if v, err := scheduler.Lookup(recipe.variant.value); err == nil &&
-				(len(v.Fallback) > 1 || v.Name == scheduler.Whole().Name) {
+			if v, err := recipes.Lookup(recipe.variant.value); err == nil &&
+				(len(v.Fallback) > 1 || v.Name == recipes.Whole().Name) {
 				limit = 1750 << 20 // for two schedules at a time, of a hundred thousand
 			}
 			defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))

@@ -16,6 +16,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -365,7 +366,7 @@ func newCompareHardware() *cobra.Command {
 	f.StringSliceVar(&machines, "hardware", nil,
 		"built-in accelerators or YAML `files`, with commas between (default: all built-in ones)")
 	completeFlag(cmd, "hardware", completeHardware)
-	f.StringSliceVar(&variants, "variant", []string{scheduler.Default}, "`variants` of the scheduler, with commas between")
+	f.StringSliceVar(&variants, "variant", []string{recipes.Default}, "`variants` of the scheduler, with commas between")
 	completeFlag(cmd, "variant", cobra.FixedCompletions(variantNames(), cobra.ShellCompDirectiveNoFileComp))
 	batch, chunk := addBatch(cmd, "tune")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

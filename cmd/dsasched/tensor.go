@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
 )
@@ -66,14 +67,14 @@ func addChips(cmd *cobra.Command, scheduled string) chipFlags {
 }
 
 func addScheduler(cmd *cobra.Command, scheduled string) *choice {
-	c := &choice{value: scheduler.Default, kind: "VARIANT", words: variantNames()}
+	c := &choice{value: recipes.Default, kind: "VARIANT", words: variantNames()}
 	addChoice(cmd, c, "variant", "variant that schedules "+scheduled+", as 'dsasched variants' lists them")
 	return c
 }
 
 func (f chipFlags) open() (spec *hardware.Spec, recipe scheduler.Recipe, err error) {
 	if spec, err = chips.LoadMachine(*f.hardware); err == nil {
-		recipe, err = scheduler.Lookup(f.variant.value)
+		recipe, err = recipes.Lookup(f.variant.value)
 	}
 	return spec, recipe, err
 }

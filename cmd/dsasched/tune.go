@@ -24,6 +24,7 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
 )
@@ -37,7 +38,7 @@ type kernelFlags struct {
 func addKernels(cmd *cobra.Command) *kernelFlags {
 	cmd.ValidArgsFunction = completeModel
 	var words []cobra.Completion
-	for _, v := range scheduler.Searched() {
+	for _, v := range recipes.Searched() {
 		words = append(words, cobra.CompletionWithDesc(v.Name, v.Description))
 	}
 	f := &kernelFlags{addScheduling(cmd, "the one that is fastest by the generator's rules"),
@@ -60,7 +61,7 @@ func (f *kernelFlags) open(ctx context.Context, names []string) (*toTune, error)
 	if k.spec, err = hardware.Load(*f.accelerator); err != nil {
 		return nil, err
 	}
-	if k.recipe, err = scheduler.Lookup(f.variant.value); err != nil {
+	if k.recipe, err = recipes.Lookup(f.variant.value); err != nil {
 		return nil, err
 	}
 	for _, name := range names {
@@ -72,7 +73,7 @@ func (f *kernelFlags) open(ctx context.Context, names []string) (*toTune, error)
 		k.nets = append(k.nets, net)
 	}
 	if k.opt.Chunk == 0 {
-		rules, err := scheduler.Lookup(k.recipe.Fallback[0]) // without trials
+		rules, err := recipes.Lookup(k.recipe.Fallback[0]) // without trials
 		if err != nil {
 			return nil, err
 		}
@@ -537,7 +538,7 @@ func taskOf(ctx context.Context, t *scheduler.Tuned, name string) (*ansor.Task, 
 	if err != nil {
 		return nil, err
 	}
-	recipe, err := scheduler.Lookup(t.Variant)
+	recipe, err := recipes.Lookup(t.Variant)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -26,7 +27,7 @@ func newVariants() *cobra.Command {
 	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var answer variantsJSON
-		for _, v := range scheduler.Known() {
+		for _, v := range recipes.Known() {
 			answer.Variants = append(answer.Variants, variantJSON{v.Name, v.Description, v.Strategies()})
 		}
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -28,7 +29,7 @@ func main() {
 
 	net, err := network.Open("resnet18", network.Options{})
 	check(err)
-	graphTurbo, err := scheduler.Lookup("cross-layer")
+	graphTurbo, err := recipes.Lookup("cross-layer")
 	check(err)
 	for _, spec := range []*hardware.Spec{chip, larger} {
 		r, err := scheduler.Run(context.Background(), net, spec, 4, graphTurbo, scheduler.Options{Chunk: 4})

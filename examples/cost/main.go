@@ -11,6 +11,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -35,7 +36,7 @@ func main() {
 	check(err)
 	chip, err := hardware.Load("stcp920")
 	check(err)
-	graphTurbo, err := scheduler.Lookup("cross-layer")
+	graphTurbo, err := recipes.Lookup("cross-layer")
 	check(err)
 
 	run := func(name string, c cost.Custom) *scheduler.Result {

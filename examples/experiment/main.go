@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -31,7 +32,7 @@ func (w writes) Cells() ([]experiments.Cell, error) {
 			return nil, err
 		}
 		for _, name := range w.variants {
-			v, err := scheduler.Lookup(name)
+			v, err := recipes.Lookup(name)
 			if err != nil {
 				return nil, err
 			}

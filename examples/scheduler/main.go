@@ -11,6 +11,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/search"
 )
@@ -85,7 +86,7 @@ func main() {
 	check(err)
 	chip, err := hardware.Load("stcp920")
 	check(err)
-	graphTurbo, err := scheduler.Lookup("cross-layer")
+	graphTurbo, err := recipes.Lookup("cross-layer")
 	check(err)
 
 	mine := graphTurbo.With("order", frugal).WithStage("order", credit.Stage())

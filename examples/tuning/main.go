@@ -12,6 +12,7 @@ import (
 	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
 )
@@ -31,7 +32,7 @@ func main() {
 	check(err)
 	chip, err := hardware.Load("stcp920")
 	check(err)
-	kernels, err := scheduler.Lookup("ansor")
+	kernels, err := recipes.Lookup("ansor")
 	check(err)
 
 	set := answers.TuneSettings{Options: ansor.Options{Trials: 400, Seed: 1, Patience: 200,

@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -140,7 +141,7 @@ func TestCalibratedConfigurations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := scheduler.Lookup("tvm")
+		v, err := recipes.Lookup("tvm")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"golang.org/x/sync/errgroup"
 )
@@ -41,7 +42,7 @@ type Grid struct {
 
 // gridDefaults are the values of axes that a grid does not have; "" are not printed.
 var gridDefaults = []Axis{{"hardware", []string{"stcp920"}}, {"dtype", []string{"f16"}}, {"batch", []string{"1"}},
-	{"variant", []string{scheduler.Default}}}
+	{"variant", []string{recipes.Default}}}
 
 // stepByStep is the variant whose decisions an axis sets where the grid names none: the default takes the fastest of
 // several as a whole.
@@ -224,7 +225,7 @@ func (b *builder) point(at []int) (*point, error) {
 	if pt.spec, err = b.machine(pt, set["hardware"]); err != nil {
 		return nil, err
 	}
-	if pt.v, err = scheduler.Lookup(set["variant"]); err != nil {
+	if pt.v, err = recipes.Lookup(set["variant"]); err != nil {
 		return nil, &GridError{"variant", set["variant"], err}
 	}
 	var picks []scheduler.Pick

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -66,7 +67,7 @@ func TestExploreIsTheScheduler(t *testing.T) {
 					if want := []string{"stcp920", "f16", "toy-fig5", llb, batch, name, order}; !slices.Equal(e.Values, want) {
 						t.Fatalf("row %d is %q, want %q", n, e.Values, want)
 					}
-					v, err := scheduler.Lookup(name)
+					v, err := recipes.Lookup(name)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -15,6 +15,7 @@ import (
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -229,7 +230,7 @@ func must[T any](v T, err error) T {
 
 // Recipe is the recipe of a name that an experiment has, with other strategies. It panics if there is none.
 func Recipe(name string, picks ...scheduler.Pick) scheduler.Recipe {
-	r := must(scheduler.Lookup(name))
+	r := must(recipes.Lookup(name))
 	if len(picks) > 0 {
 		r = must(scheduler.Replace(r, scheduler.Options{}, picks...))
 	}
@@ -297,7 +298,7 @@ func OpenNetwork(name string) network.Network {
 }
 
 func IsExactVariant(name string) bool {
-	return slices.ContainsFunc(scheduler.Exact(), func(v scheduler.Recipe) bool { return v.Name == name })
+	return slices.ContainsFunc(recipes.Exact(), func(v scheduler.Recipe) bool { return v.Name == name })
 }
 
 // GroupRows collects the rows of one network, accelerator, batch and policy, in

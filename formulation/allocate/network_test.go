@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -26,7 +27,7 @@ func TestSpillProblemByILP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipe, err := scheduler.Lookup("cross-layer")
+	recipe, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -94,7 +95,7 @@ func TestMaskLoadsLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec.Clusters, spec.DDR.BandwidthBytesPerSecond = 1, spec.DDR.BandwidthBytesPerSecond/100
-	recipe, err := scheduler.Lookup("tiled")
+	recipe, err := recipes.Lookup("tiled")
 	if err != nil {
 		t.Fatal(err)
 	}

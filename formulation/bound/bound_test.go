@@ -15,6 +15,7 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -67,12 +68,12 @@ func TestBoundIsInterrupted(t *testing.T) {
 // below the part of that which does not order loads.
 func TestNoScheduleIsFaster(t *testing.T) {
 	ctx := context.Background()
-	recipes := []string{"tvm", "cross-layer"}
+	chosen := []string{"tvm", "cross-layer"}
 	if *all {
-		cells, recipes = nil, nil
-		for _, r := range scheduler.All() {
+		cells, chosen = nil, nil
+		for _, r := range recipes.All() {
 			if !r.Exact() || r.Name == "exact-bind" {
-				recipes = append(recipes, r.Name)
+				chosen = append(chosen, r.Name)
 			}
 		}
 		for _, machine := range hardware.Presets() {
@@ -91,8 +92,8 @@ func TestNoScheduleIsFaster(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, name := range recipes {
-				recipe, err := scheduler.Lookup(name)
+			for _, name := range chosen {
+				recipe, err := recipes.Lookup(name)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -175,7 +176,7 @@ func TestAnyDivision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipe, err := scheduler.Lookup("cross-layer")
+	recipe, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +250,7 @@ func TestCovers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		recipe, err := scheduler.Lookup(name)
+		recipe, err := recipes.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -289,7 +290,7 @@ func TestStores(t *testing.T) {
 	if want += 140e-9 + 36/1.41e9; b.Term != "one product" || b.Seconds < want {
 		t.Errorf("%s: %g s, expected one product, and %g at least", b.Term, b.Seconds, want)
 	}
-	recipe, err := scheduler.Lookup("tiled-llb")
+	recipe, err := recipes.Lookup("tiled-llb")
 	if err != nil {
 		t.Fatal(err)
 	}

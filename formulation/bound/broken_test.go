@@ -16,6 +16,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/model/simplify"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/search"
 )
@@ -120,7 +121,7 @@ func TestOnceBroken(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			greedy, err := scheduler.Lookup("cross-layer")
+			greedy, err := recipes.Lookup("cross-layer")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,7 +150,7 @@ func TestTwoResultsOfOneLayer(t *testing.T) {
 		t.Fatal(err)
 	}
 	chip.CoreTypes[0].Count, chip.DDR.BandwidthBytesPerSecond = 4, 1e9
-	recipe, err := scheduler.Lookup("tvm")
+	recipe, err := recipes.Lookup("tvm")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +191,7 @@ func TestInputInOneLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	chip.Clusters, chip.GB.SizeBytes, chip.DDRLink.LatencySeconds = 1, 64<<10, 1e-4
-	recipe, err := scheduler.Lookup("tvm-llb")
+	recipe, err := recipes.Lookup("tvm-llb")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +243,7 @@ func TestTilesBringAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	chip.Clusters = 1
-	recipe, err := scheduler.Lookup("tiled-l1")
+	recipe, err := recipes.Lookup("tiled-l1")
 	if err != nil {
 		t.Fatal(err)
 	}

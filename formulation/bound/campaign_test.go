@@ -23,6 +23,7 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/search"
 )
@@ -247,19 +248,19 @@ func (c *campaign) one(seed uint64) {
 	if r.IntN(3) == 0 {
 		searched = network.FuseAttention(net)
 	}
-	recipes := slices.DeleteFunc(scheduler.All(), func(r scheduler.Recipe) bool { return r.Name == "exact-all" })
+	chosen := slices.DeleteFunc(recipes.All(), func(r scheduler.Recipe) bool { return r.Name == "exact-all" })
 	share := scheduler.Shares(batch, spec.Clusters)[0]
 	var made *scheduler.Result
 	for k := range 6 {
 		if ctx.Err() != nil {
 			break
 		}
-		recipe := pick(r, recipes...)
+		recipe := pick(r, chosen...)
 		if recipe.Exact() && r.IntN(8) > 0 {
-			recipe, _ = scheduler.Lookup("cross-layer")
+			recipe, _ = recipes.Lookup("cross-layer")
 		}
 		if r.IntN(6) == 0 { // one kernel, with attentions as operators and scans in parts
-			recipe, _ = scheduler.Lookup(pick(r, "tiled-llb", "tiled-l1", "tiled-groups", "tiled-room", "tiled-slices",
+			recipe, _ = recipes.Lookup(pick(r, "tiled-llb", "tiled-l1", "tiled-groups", "tiled-room", "tiled-slices",
 				"tiled-moved", "tiled-twelfth"))
 		}
 		opt := scheduler.Options{Level: level, InPlace: r.IntN(2) == 0, Chunk: pick(r, 0, 1, share, 1+r.Int64N(share)),
@@ -272,7 +273,7 @@ func (c *campaign) one(seed uint64) {
 			recipe = anyRecipe(recipe, r)
 			how += ", at random"
 		case k == 3 && r.IntN(2) == 0:
-			greedy, _ := scheduler.Lookup("cross-layer")
+			greedy, _ := recipes.Lookup("cross-layer")
 			opt.Chunk, opt.TimeLimit, opt.TimeLimitOnly = 0, 0, false
 			start := []scheduler.Recipe{greedy}
 			if !recipe.Exact() && recipe.Name != greedy.Name {
@@ -311,7 +312,7 @@ func (c *campaign) one(seed uint64) {
 		}
 		division := pick(r, scheduler.Pipelined, scheduler.OverLayer)
 		how := fmt.Sprintf("%s, division %d: %s", what, k, division)
-		recipe := pick(r, recipes[:5]...)
+		recipe := pick(r, chosen[:5]...)
 		divided, err := scheduler.Run(ctx, searched, machine, batch, recipe,
 			scheduler.Options{Level: level, Clusters: division,
 				Chunk: pick(r, 0, 1, batch), InPlace: r.IntN(2) == 0})

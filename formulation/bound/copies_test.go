@@ -9,6 +9,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -52,7 +53,7 @@ func TestCopiesMet(t *testing.T) {
 	}
 	best := math.Inf(1)
 	for _, name := range []string{"cross-layer", "tiled", "tiled-l1"} {
-		recipe, err := scheduler.Lookup(name)
+		recipe, err := recipes.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -75,7 +76,7 @@ func TestWorkIsWhatIsExecuted(t *testing.T) {
 			continue
 		}
 		for _, name := range []string{"cross-layer", "tvm", "tiled-l1"} {
-			recipe, err := scheduler.Lookup(name)
+			recipe, err := recipes.Lookup(name)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -43,7 +44,7 @@ func TestAnyForm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		recipe, err := scheduler.Lookup(c.variant)
+		recipe, err := recipes.Lookup(c.variant)
 		if err != nil {
 			t.Fatal(err)
 		}

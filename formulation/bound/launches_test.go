@@ -8,6 +8,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -15,7 +16,7 @@ import (
 // the bound says of all chunks and groups, and not always far from it.
 func TestLaunchesAgainstBytes(t *testing.T) {
 	ctx := context.Background()
-	recipes := []string{"tvm", "cross-layer", "astitch"}
+	chosen := []string{"tvm", "cross-layer", "astitch"}
 	r := rand.New(rand.NewPCG(1, 2))
 	closest, binding := 0.0, 0.0
 	for _, c := range append([]cell{{"bert-512", "stcp920", 4}, {"mobilenetv2", "stcp920", 32},
@@ -28,8 +29,8 @@ func TestLaunchesAgainstBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range recipes {
-			recipe, err := scheduler.Lookup(name)
+		for _, name := range chosen {
+			recipe, err := recipes.Lookup(name)
 			if err != nil {
 				t.Fatal(err)
 			}

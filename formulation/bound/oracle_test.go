@@ -12,6 +12,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -114,7 +115,7 @@ func small(t *testing.T) *hardware.Spec {
 // factor along any dimension; instances run in any order, on any cores, and leave their
 // results at any level.
 func recipeOf(t *testing.T, choose func(int) int) scheduler.Recipe {
-	recipe, err := scheduler.Lookup("cross-layer")
+	recipe, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}

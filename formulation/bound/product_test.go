@@ -8,6 +8,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -83,7 +84,7 @@ func TestOneProduct(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		recipe, err := scheduler.Lookup("tiled-llb")
+		recipe, err := recipes.Lookup("tiled-llb")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -116,7 +117,7 @@ func TestSliceCampaign(t *testing.T) {
 // On memories that hold little, feed-forwards run in slices, and the bound of any form holds for them.
 func TestSlices(t *testing.T) {
 	ctx := context.Background()
-	recipe, err := scheduler.Lookup("tiled-slices")
+	recipe, err := recipes.Lookup("tiled-slices")
 	if err != nil {
 		t.Fatal(err)
 	}

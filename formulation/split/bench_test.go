@@ -7,6 +7,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -16,7 +17,7 @@ func BenchmarkNetworks(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	v, err := scheduler.Lookup("cross-layer")
+	v, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -48,7 +49,7 @@ func pose(t *testing.T, c networkCase) (*schedule.Schedule, *split.Network) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := scheduler.Lookup("cross-layer")
+	v, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func TestSearchOnNetworks(t *testing.T) {
 			if priced := n.Seconds(groups); math.Abs(priced-r.Objective) > 1e-12 {
 				t.Errorf("the groups cost %g, priced anew, and %g by the problem", priced, r.Objective)
 			}
-			v, err := scheduler.Lookup("cross-layer")
+			v, err := recipes.Lookup("cross-layer")
 			if err != nil {
 				t.Fatal(err)
 			}

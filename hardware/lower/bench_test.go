@@ -8,6 +8,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -16,7 +17,7 @@ func BenchmarkProgram(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	v, _ := scheduler.Lookup("cross-layer")
+	v, _ := recipes.Lookup("cross-layer")
 	for _, name := range []string{"resnet50", "bert-128"} {
 		b.Run(name, func(b *testing.B) {
 			src, err := network.Open(name, network.Options{})

@@ -10,6 +10,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -41,7 +42,7 @@ func TestPortions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			v, _ := scheduler.Lookup(c.variant)
+			v, _ := recipes.Lookup(c.variant)
 			r, err := scheduler.Run(context.Background(), src, spec, c.batch, v, scheduler.Options{})
 			if err != nil {
 				t.Fatal(err)

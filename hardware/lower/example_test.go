@@ -9,6 +9,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -28,7 +29,7 @@ func ExampleProgram() {
 		fmt.Println(err)
 		return
 	}
-	v := scheduler.Table()[4]
+	v := recipes.Table()[4]
 	s, err := scheduler.Schedule(context.Background(), g, chip, v, scheduler.Options{})
 	if err != nil {
 		fmt.Println(err)

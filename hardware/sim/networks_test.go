@@ -12,6 +12,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -35,7 +36,7 @@ func programOf(b *testing.B, name, variant string, clusters int) *isa.Program {
 	if err != nil {
 		b.Fatal(err)
 	}
-	recipe, err := scheduler.Lookup(variant)
+	recipe, err := recipes.Lookup(variant)
 	if err != nil {
 		b.Fatal(err)
 	}

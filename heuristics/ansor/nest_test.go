@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -27,7 +28,7 @@ func plan(t testing.TB, name, variant string, chunk int64) *scheduler.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipe, err := scheduler.Lookup(variant)
+	recipe, err := recipes.Lookup(variant)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -423,7 +424,7 @@ func value(p *float64) float64 {
 }
 
 func greedy(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (*float64, error) {
-	recipe, err := scheduler.Lookup("cross-layer")
+	recipe, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/dsasched/dsasched/internal/certificate"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -47,7 +48,7 @@ func makeCertificate(t testing.TB, model string, batch int64) *certificate.File 
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipe, err := scheduler.Lookup("cross-layer")
+	recipe, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func TestCertificateOfFusedAttention(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipe, err := scheduler.Lookup("tiled-llb")
+	recipe, err := recipes.Lookup("tiled-llb")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +157,7 @@ func TestCertificateOfSlices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipe, err := scheduler.Lookup("tiled-slices")
+	recipe, err := recipes.Lookup("tiled-slices")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -30,7 +31,7 @@ func attended(t *testing.T, causal bool, tiles schedule.AttentionTiles) *schedul
 	src := network.FuseAttention(network.Network{Name: "attention", Graph: func(batch int64) (*model.Graph, error) {
 		return zoo.Attention{Heads: 4, KeyHeads: 2, Tokens: 12, Width: 4, Causal: causal}.Build(zoo.Options{Batch: batch})
 	}})
-	recipe, err := scheduler.Lookup("tvm")
+	recipe, err := recipes.Lookup("tvm")
 	if err != nil {
 		t.Fatal(err)
 	}

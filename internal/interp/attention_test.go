@@ -21,6 +21,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -299,7 +300,7 @@ func otherTiles(t *testing.T, made *scheduler.Result, r *rand.Rand, count func(s
 // Programs of random attentions on random machines compute what the network says, with scores nowhere but in
 // the L1, and take no less than the bound.
 func TestAttentionPrograms(t *testing.T) {
-	recipes := slices.DeleteFunc(scheduler.All(), func(r scheduler.Recipe) bool { return r.Name == "tiled-slices" })
+	recipes := slices.DeleteFunc(recipes.All(), func(r scheduler.Recipe) bool { return r.Name == "tiled-slices" })
 	inside, fitted, forms := 0, 0, map[string]int{}
 	done, small, coarse, tight, reports := 0, 0, map[string]int{}, 0.0, interp.Report{}
 	for seed := range uint64(*attentionPrograms) {
@@ -405,7 +406,7 @@ func TestAttentionPrograms(t *testing.T) {
 // Cores that share keys compute what the network says, whatever the number of cores, of keys and of tiles: each key is
 // multiplied as often as by one core, no run takes less than the bound, and its file makes the same program.
 func TestSharedKeys(t *testing.T) {
-	recipe, err := scheduler.Lookup("tvm")
+	recipe, err := recipes.Lookup("tvm")
 	if err != nil {
 		t.Fatal(err)
 	}

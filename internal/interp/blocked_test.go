@@ -18,6 +18,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -116,7 +117,7 @@ func blockedCase(t *testing.T, seed uint64) ([][]lower.Segment, *isa.Program, *s
 	spec.Clusters = 1
 	spec.CoreTypes[0].Count = pick(r, 1, 2, 3, 4, 6, 12)
 	spec.LB.SizeBytes, spec.LBWeightBytes = hardware.Bytes(pick(r, 1, 4, 16)<<10), hardware.Bytes(pick(r, 0, 1, 4)<<10)
-	recipe, err := scheduler.Lookup(pick(r, "tvm", "tvm-llb"))
+	recipe, err := recipes.Lookup(pick(r, "tvm", "tvm-llb"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +225,7 @@ func TestBlockedNestsRefused(t *testing.T) {
 		b.Output(b.Op("MatMul", "product", model.Attr{}, x, b.Param("w", model.F16, 4096, 1024)))
 		return b.Build()
 	}}
-	recipe, err := scheduler.Lookup("tvm")
+	recipe, err := recipes.Lookup("tvm")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
 )
@@ -62,7 +63,7 @@ type tally struct {
 // program computes what the network says, and its file gives the same time. With mixed, the cores are of several kinds.
 func bounded(t *testing.T, seed uint64, mixed bool, sum *tally) {
 	t.Helper()
-	ctx, recipes := context.Background(), scheduler.All()
+	ctx, recipes := context.Background(), recipes.All()
 	r := rand.New(rand.NewPCG(seed, 3))
 	spec, src, recipe := anyMachine(r), anyNet(r, seed), recipes[int(seed)%len(recipes)]
 	if sum.narrow {
@@ -264,7 +265,7 @@ func TestOrderOfHeads(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	spec, net, opt := anyMachine(r), anyNet(r, seed), scheduler.Options{Chunk: 8}
 	for _, name := range []string{"cross-layer", "exact-order", "exact-all"} {
-		recipe, err := scheduler.Lookup(name)
+		recipe, err := recipes.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -303,7 +304,7 @@ func TestLookUpsOfOneTable(t *testing.T) {
 			spec := machine(rand.New(rand.NewPCG(seed, 5)))
 			spec.DDR.BandwidthBytesPerSecond = 1e8 // all waits for it
 			for _, name := range []string{"cross-layer", "astitch"} {
-				recipe, err := scheduler.Lookup(name)
+				recipe, err := recipes.Lookup(name)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -330,7 +331,7 @@ func TestLookUpsOfOneTable(t *testing.T) {
 // Products of fewer rows than the parameters behind them, each of which a piece brings: pieces without
 // rows take no time on the matrix unit.
 func TestBoundOfFewRows(t *testing.T) {
-	recipe, err := scheduler.Lookup("cross-layer")
+	recipe, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -403,7 +404,7 @@ func TestPartsOfOtherKinds(t *testing.T) {
 		b.Output(x)
 		return b.Build()
 	}}
-	recipe, err := scheduler.Lookup("cross-layer")
+	recipe, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/internal/interp"
-	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/recipes"
 )
 
 // planted changes a program in one place; sites are the commands where it can.
@@ -156,7 +156,7 @@ func next(p *isa.Program, c *isa.Command) int {
 
 // Every planted fault is found, at every place of two programs where it can be.
 func TestFaults(t *testing.T) {
-	recipe, err := scheduler.Lookup("cross-layer")
+	recipe, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ var faultSeeds = []uint64{4, 16, 40}
 // the last pieces of an operand often bring nothing new, and special functions leave their
 // results to the vector work behind them.
 func TestDroppedDependencies(t *testing.T) {
-	recipe, err := scheduler.Lookup("cross-layer")
+	recipe, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func feeds(p *isa.Program, c *isa.Command) (n int) {
 func TestFaultsOfNests(t *testing.T) {
 	tried, found := map[string]int{}, map[string]int{}
 	for seed := range uint64(14) {
-		recipe, err := scheduler.Lookup([]string{"cross-layer", "tvm"}[seed%2])
+		recipe, err := recipes.Lookup([]string{"cross-layer", "tvm"}[seed%2])
 		if err != nil {
 			t.Fatal(err)
 		}

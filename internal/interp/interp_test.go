@@ -21,6 +21,7 @@ import (
 	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -130,7 +131,7 @@ func TestOverwriting(t *testing.T) {
 	over := scheduler.Strategy{Name: "over", Decide: func(_ context.Context, d *scheduler.Draft) error {
 		return graphturbo.PlaceOver(d.Schedule, graphturbo.LongestLifetime)
 	}}
-	recipes := slices.DeleteFunc(scheduler.All(), func(r scheduler.Recipe) bool { return r.Pick("issue") != "cross-layer" })
+	recipes := slices.DeleteFunc(recipes.All(), func(r scheduler.Recipe) bool { return r.Pick("issue") != "cross-layer" })
 	done, replaced, added := 0, 0, 0
 	for i := uint64(0); done < *programs/3; i++ {
 		r := rand.New(rand.NewPCG(i, 7))
@@ -176,7 +177,7 @@ func TestOverwriting(t *testing.T) {
 
 // What a product is added to has its sums in its place, unless the layer reads it again.
 func TestAddendReadAgain(t *testing.T) {
-	recipe, err := scheduler.Lookup("cross-layer")
+	recipe, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +259,7 @@ func single(seed uint64) network.Network {
 // Kernels by random nests compute what their operators say. More of them:
 // scripts/interpret.sh.
 func TestNests(t *testing.T) {
-	recipe, err := scheduler.Lookup("tvm")
+	recipe, err := recipes.Lookup("tvm")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -391,7 +392,7 @@ func lowered(t *testing.T, seed uint64, recipe scheduler.Recipe) *scheduler.Resu
 // Without a GB and without broadcast, each core keeps its own part of the weights; another
 // chunk may spread the same layer otherwise, so that cores need other parts of equal size.
 func TestKeptWeights(t *testing.T) {
-	if what, _, err := random(t, 78, scheduler.All(), false, schedule.UnevenNone); err != nil {
+	if what, _, err := random(t, 78, recipes.All(), false, schedule.UnevenNone); err != nil {
 		t.Errorf("%s: %v", what, err)
 	}
 }
@@ -399,7 +400,7 @@ func TestKeptWeights(t *testing.T) {
 // Where a core's columns of weights begin depends on how many cores share them: with a nest of
 // its own, a chunk may cut other columns into tiles of equal number and place.
 func TestTilesOfSharedWeights(t *testing.T) {
-	if what, _, err := random(t, 1203791, scheduler.All(), true, schedule.UnevenOutputs); err != nil {
+	if what, _, err := random(t, 1203791, recipes.All(), true, schedule.UnevenOutputs); err != nil {
 		t.Errorf("%s: %v", what, err)
 	}
 }
@@ -407,7 +408,7 @@ func TestTilesOfSharedWeights(t *testing.T) {
 // The input of a convolution that is added to its result must stay until it has been added.
 func TestInputOfMatrixAndVectorWork(t *testing.T) {
 	for _, seed := range []uint64{2326, 2350, 2372} {
-		if what, _, err := random(t, seed, scheduler.All(), false, schedule.UnevenNone); err != nil {
+		if what, _, err := random(t, seed, recipes.All(), false, schedule.UnevenNone); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -415,11 +416,11 @@ func TestInputOfMatrixAndVectorWork(t *testing.T) {
 
 // Programs of all recipes on small machines compute what their networks say. More of
 // them: scripts/interpret.sh.
-func TestRandom(t *testing.T) { interpret(t, scheduler.All(), *programs) }
+func TestRandom(t *testing.T) { interpret(t, recipes.All(), *programs) }
 
 // So do those in which units begin on parts of results.
 func TestPartsOfResults(t *testing.T) {
-	recipes := scheduler.All()
+	recipes := recipes.All()
 	for i := range recipes {
 		var err error
 		recipes[i], err = scheduler.Replace(recipes[i], scheduler.Options{}, scheduler.Pick{Stage: "issue", Strategy: "cross-unit"})
@@ -469,7 +470,7 @@ func interpret(t *testing.T, recipes []scheduler.Recipe, programs int) {
 
 // Layers inside kernels may be bound in any way, whatever their group's binding is.
 func TestLayerBindings(t *testing.T) {
-	recipe, err := scheduler.Lookup("cross-layer")
+	recipe, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -541,7 +542,7 @@ func bags(batch int64) (*model.Graph, error) {
 // The same at other grains: softmaxes, normalisations, activations and look-ups in parts,
 // in kernels of TVM's pass, stitched, and in instances.
 func TestGrains(t *testing.T) {
-	recipes := scheduler.All()
+	recipes := recipes.All()
 	done, parts := 0, 0
 	for i := uint64(0); done < *programs/4; i++ {
 		r := rand.New(rand.NewPCG(i, 3))

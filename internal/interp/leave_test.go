@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -26,7 +27,7 @@ func TestWeightsLeave(t *testing.T) {
 	}
 	spec.CoreTypes[0].Count = 4
 	spec.LB.SizeBytes, spec.LBWeightBytes = 8<<10, 1<<10
-	recipe, err := scheduler.Lookup("tvm")
+	recipe, err := recipes.Lookup("tvm")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -40,16 +41,16 @@ func handing(seed uint64, odd bool) network.Network {
 // Outputs of a network that stay in the L1 or the LLB for the layers that read them are stored in the DDR as well, and
 // are what the network says, by the project's own recipes, with random nests, and where clusters divide the network.
 func TestKeptOutputs(t *testing.T) {
-	recipes := slices.Clone(scheduler.Tiled()[1:])
+	chosen := slices.Clone(recipes.Tiled()[1:])
 	for _, pick := range []scheduler.Pick{{Stage: "outputs", Strategy: "l1-kept"},
 		{Stage: "outputs", Strategy: "llb-kept"}} {
-		recipes = append(recipes, scheduler.Table()[4].Picking(pick),
-			scheduler.Table()[0].Picking(pick))
+		chosen = append(chosen, recipes.Table()[4].Picking(pick),
+			recipes.Table()[0].Picking(pick))
 	}
 	kept := map[schedule.Level]int{}
 	for seed := range uint64(*programs) {
 		r := rand.New(rand.NewPCG(seed, 32))
-		spec, recipe, chunk := machine(r), recipes[int(seed)%len(recipes)], pick(r, int64(1), 2)
+		spec, recipe, chunk := machine(r), chosen[int(seed)%len(chosen)], pick(r, int64(1), 2)
 		opt := scheduler.Options{Chunk: chunk, InPlace: r.IntN(2) == 0}
 		batch := int64(spec.Clusters) * chunk
 		if seed%5 == 0 && spec.Clusters > 1 {
@@ -120,7 +121,7 @@ func TestPartlyReadOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec.LB.SizeBytes = 32 << 10
-	for _, recipe := range scheduler.Tiled() {
+	for _, recipe := range recipes.Tiled() {
 		if _, err := scheduler.Run(t.Context(), net, spec, 4, recipe, scheduler.Options{}); err != nil {
 			t.Errorf("%s: %v", recipe.Name, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -21,7 +22,7 @@ import (
 // with tiles of rows, of columns and of the reduction; and whatever of it is left out is
 // found.
 func TestSharedReductions(t *testing.T) {
-	recipe, err := scheduler.Lookup("tvm")
+	recipe, err := recipes.Lookup("tvm")
 	if err != nil {
 		t.Fatal(err)
 	}

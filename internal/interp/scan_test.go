@@ -14,6 +14,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -39,7 +40,7 @@ func scans(r *rand.Rand) network.Network {
 
 // Scans that are cut into parts run as programs that compute what the graph says, and no state is ever a value.
 func TestScans(t *testing.T) {
-	recipe, err := scheduler.Lookup("tiled-llb")
+	recipe, err := recipes.Lookup("tiled-llb")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func TestLayersOfScans(t *testing.T) {
 // Group normalisations in passes compute what their graph says, over several cores, in an L1 that has no room for a
 // group.
 func TestNormsInPasses(t *testing.T) {
-	recipe, err := scheduler.Lookup("tiled-llb")
+	recipe, err := recipes.Lookup("tiled-llb")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,12 +12,13 @@ import (
 	"github.com/dsasched/dsasched/internal/interp"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
 // Programs of feed-forwards in slices compute what their graph says.
 func TestSlicedPrograms(t *testing.T) {
-	recipe, err := scheduler.Lookup("tiled-slices")
+	recipe, err := recipes.Lookup("tiled-slices")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,13 +13,14 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
 // Parameters of columns that do not divide pass through a buffer that holds few of them, and a product's first operand
 // that is a constant; and the first core has nothing but the border of a product's result.
 func TestTinyBuffers(t *testing.T) {
-	recipe, err := scheduler.Lookup("cross-layer")
+	recipe, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/dsasched/dsasched/internal/interp"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -25,7 +26,7 @@ func together(t *testing.T, seed uint64, by scheduler.Division) (made *scheduler
 	networks []*model.Graph, what string) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))
-	spec, recipes := machine(r), scheduler.All()
+	spec, recipes := machine(r), recipes.All()
 	spec.Clusters, spec.LaunchSeconds = pick(r, 2, 3, 4), 1e-9
 	recipe, chunk := recipes[int(seed)%len(recipes)], pick(r, int64(1), 2, 4)
 	batch := chunk*pick(r, int64(1), 2) + r.Int64N(2)
@@ -42,7 +43,7 @@ func together(t *testing.T, seed uint64, by scheduler.Division) (made *scheduler
 // Programs of stages on several chips, each with a DDR of its own, compute what their networks say. With
 // DSASCHED_LONG=1 in the environment 5000 run.
 func TestChips(t *testing.T) {
-	recipes := scheduler.All()
+	recipes := recipes.All()
 	done, crossed, others := 0, 0, map[string]int{}
 	for i := *seed; done < long(*programs); i++ {
 		r := rand.New(rand.NewPCG(i, 41))
@@ -163,7 +164,7 @@ func TestTogetherFaults(t *testing.T) {
 // Layers side by side on clusters of different kinds of core compute what their networks say, their files give the same
 // time, and none is faster than the bound on any division. With DSASCHED_LONG=1 in the environment 5000 run.
 func TestKindsTogether(t *testing.T) {
-	ctx, recipes := t.Context(), scheduler.All()
+	ctx, recipes := t.Context(), recipes.All()
 	done, passed, several, closest, others := 0, 0, 0, 0.0, map[string]int{}
 	for i := *seed; done < long(*programs/2); i++ {
 		r := rand.New(rand.NewPCG(i, 43))

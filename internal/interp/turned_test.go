@@ -10,6 +10,7 @@ import (
 	"github.com/dsasched/dsasched/internal/interp"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -33,7 +34,7 @@ func turned(r *rand.Rand) network.Network {
 
 // Light operators whose paths part and meet are one layer of variant tiled-llb, and compute what the graph says.
 func TestMeetingPaths(t *testing.T) {
-	recipe, err := scheduler.Lookup("tiled-llb")
+	recipe, err := recipes.Lookup("tiled-llb")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -44,7 +45,7 @@ func toy(t testing.TB) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := scheduler.Lookup("ordering")
+	v, err := recipes.Lookup("ordering")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func tiny(t testing.TB) []byte {
 		b.Output(x)
 		return b.Build()
 	}}
-	v, err := scheduler.Lookup("cross-layer")
+	v, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -517,7 +518,7 @@ func TestDivided(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := scheduler.Lookup("ordering")
+	v, err := recipes.Lookup("ordering")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -607,7 +608,7 @@ func TestRing(t *testing.T) {
 			b.Param("w", model.F16, 512, 512)))
 		return b.Build()
 	}}
-	recipe, err := scheduler.Lookup("tiled-llb")
+	recipe, err := recipes.Lookup("tiled-llb")
 	if err != nil {
 		t.Fatal(err)
 	}

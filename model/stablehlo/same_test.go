@@ -11,6 +11,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/onnx"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -84,7 +85,7 @@ func TestSameSchedule(t *testing.T) {
 		}
 		for _, batch := range []int64{1, 8} {
 			for _, variant := range []string{"tvm", "cross-layer", "tiled"} {
-				r, err := scheduler.Lookup(variant)
+				r, err := recipes.Lookup(variant)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -15,6 +15,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -44,7 +45,7 @@ func runToy(t *testing.T, name string, chunk int64) *scheduler.Result {
 func runToyOn(t *testing.T, spec *hardware.Spec, name string, chunk int64) *scheduler.Result {
 	t.Helper()
 	src := harness.OpenNetwork("toy-fig3")
-	v, err := scheduler.Lookup(name)
+	v, err := recipes.Lookup(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 
 	"github.com/dsasched/dsasched/formulation/binding"
@@ -109,7 +110,7 @@ func alone(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 	if method == "ilp" && opt.Solver == nil {
 		return nil, nil, fmt.Errorf("method %s %w", method, scheduler.ErrNoSolver)
 	}
-	r, err := scheduler.Lookup("cross-layer")
+	r, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		return nil, nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
 )
@@ -36,7 +37,7 @@ func chipAndRecipe(t *testing.T) (*hardware.Spec, scheduler.Recipe) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipe, err := scheduler.Lookup("tiled-llb")
+	recipe, err := recipes.Lookup("tiled-llb")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 
 	"github.com/dsasched/dsasched/formulation/binding"
@@ -119,7 +120,7 @@ func comparisons() []comparison {
 		}},
 		{name: "all", run: (*comparer).all},
 		{name: "tiled", run: func(c *comparer, ctx context.Context) error {
-			return c.fastest(ctx, scheduler.Default, Compared{Decision: "tiled", Method: scheduler.Default, Status: "greedy"},
+			return c.fastest(ctx, recipes.Default, Compared{Decision: "tiled", Method: recipes.Default, Status: "greedy"},
 				"; this project's own greedy recipes, no exact decision")
 		}},
 	}
@@ -172,7 +173,7 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	if err := scheduler.CheckBatch(batch); err != nil {
 		return nil, err
 	}
-	r, err := scheduler.Lookup("cross-layer")
+	r, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		return nil, err
 	}
@@ -465,7 +466,7 @@ func (c *comparer) all(ctx context.Context) error {
 // fastest completes the row of a recipe and those that it falls back to.
 func (c *comparer) fastest(ctx context.Context, name string, row Compared, also string) error {
 	began := time.Now()
-	all, err := scheduler.Lookup(name)
+	all, err := recipes.Lookup(name)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 
 	"github.com/dsasched/dsasched/hardware/lower"
@@ -36,7 +37,7 @@ func TestFoldedProgram(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := scheduler.Lookup(c.recipe)
+		r, err := recipes.Lookup(c.recipe)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +108,7 @@ func TestStreamedProgram(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range append(scheduler.Table(), scheduler.Baselines()...) {
+		for _, r := range append(recipes.Table(), recipes.Baselines()...) {
 			if r.Pick("nest") == "ansor" {
 				continue
 			}

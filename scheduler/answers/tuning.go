@@ -47,7 +47,7 @@ func TuningTasks(ctx context.Context, nets []network.Network, machine *hardware.
 	r = r.Picking(scheduler.Pick{Stage: "nest", Strategy: "rules"})
 	r.Fallback = nil
 	decide := scheduler.FastestChunk
-	if r.Evaluations() > 0 {
+	if r.Evaluations > 0 {
 		decide = scheduler.Prepare
 	}
 	known := map[string]*ansor.Task{}

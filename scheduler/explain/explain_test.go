@@ -14,6 +14,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -27,7 +28,7 @@ func explainer(t *testing.T, model, machine, name string, batch int64) *Explaine
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := scheduler.Lookup(name)
+	v, err := recipes.Lookup(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -23,7 +24,7 @@ func simulated(t *testing.T, model, machine string, batch int64) *scheduler.Resu
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := scheduler.Lookup("cross-layer")
+	v, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}

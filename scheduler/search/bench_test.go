@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/recipes"
 )
 
 // BenchmarkMoves is how long evaluations of moves take, one at a time, in schedules made by the greedy recipe: making,
@@ -13,11 +13,11 @@ func BenchmarkMoves(b *testing.B) {
 	for _, c := range []struct {
 		name, recipe string
 		batch, chunk int64
-	}{{"resnet50", scheduler.GreedyRecipe, 64, 16}, {"resnet50", scheduler.GreedyRecipe, 64, 1},
-		{"squeezenet", scheduler.GreedyRecipe, 8, 1}, {"vit-b16", "tiled-llb", 4, 1}} {
+	}{{"resnet50", recipes.Greedy, 64, 16}, {"resnet50", recipes.Greedy, 64, 1},
+		{"squeezenet", recipes.Greedy, 8, 1}, {"vit-b16", "tiled-llb", 4, 1}} {
 		b.Run(fmt.Sprintf("%s/%s/%d", c.name, c.recipe, c.chunk), func(b *testing.B) {
 			net, chip, _ := greedyFor(b, c.name)
-			recipe, err := scheduler.Lookup(c.recipe)
+			recipe, err := recipes.Lookup(c.recipe)
 			if err != nil {
 				b.Fatal(err)
 			}

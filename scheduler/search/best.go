@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 
 	"github.com/dsasched/dsasched/formulation/milp"
@@ -183,7 +184,7 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 
 // greedy finds [Found.Greedy] where the search is of one chunk.
 func (s *seeker) greedy(ctx context.Context) error {
-	r, err := scheduler.Lookup(scheduler.GreedyRecipe)
+	r, err := recipes.Lookup(recipes.Greedy)
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
@@ -201,12 +202,12 @@ func init() { scheduler.RegisterSearch(whole) }
 func whole(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r scheduler.Recipe,
 	opt scheduler.Options) (*scheduler.Result, error) {
 	opt.TimeLimit = 0 // it is of single decisions
-	first, err := scheduler.Lookup(scheduler.GreedyRecipe)
+	first, err := recipes.Lookup(recipes.Greedy)
 	if err != nil {
 		return nil, err
 	}
 	found, err := Best(ctx, net, machine, batch, BestOptions{Options: opt,
-		Recipes: append([]scheduler.Recipe{first}, scheduler.Tiled()...), Evaluations: r.Evaluations(), few: true})
+		Recipes: append([]scheduler.Recipe{first}, recipes.Tiled()...), Evaluations: r.Evaluations, few: true})
 	if err == nil {
 		err = ctx.Err() // the answer would depend on when it was
 	}
@@ -350,8 +351,8 @@ type beginning struct {
 
 // beginnings lists the schedules to start from: each recipe at each chunk, in place and not. The greedy recipe also
 // starts with feed-forwards in slices, where that pays.
-func (s *seeker) beginnings(recipes []scheduler.Recipe, chunks []int64) (starts []beginning, err error) {
-	for _, r := range recipes {
+func (s *seeker) beginnings(list []scheduler.Recipe, chunks []int64) (starts []beginning, err error) {
+	for _, r := range list {
 		for _, chunk := range chunks {
 			g, err := s.w.Graph(chunk)
 			if err != nil {
@@ -362,7 +363,7 @@ func (s *seeker) beginnings(recipes []scheduler.Recipe, chunks []int64) (starts 
 			}
 			large := len(g.Ops) > mostInPlace
 			problems := []*scheduler.Problem{s.w}
-			if r.Name == scheduler.GreedyRecipe && scheduler.SlicesOf(g, s.w.Spec) != nil {
+			if r.Name == recipes.Greedy && scheduler.SlicesOf(g, s.w.Spec) != nil {
 				problems = append(problems, s.inSlices())
 			}
 			for _, inPlace := range []bool{false, true} {
@@ -402,7 +403,7 @@ func (s *seeker) firsts(starts []beginning) map[int64]*first {
 
 // reference reports whether a start is one of the schedules that the answer is compared with.
 func (s *seeker) reference(x *beginning) bool {
-	return x.recipe.Name == scheduler.GreedyRecipe && x.w == s.w && !x.inPlace
+	return x.recipe.Name == recipes.Greedy && x.w == s.w && !x.inPlace
 }
 
 // run makes and simulates start i.
@@ -622,10 +623,10 @@ func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
 func (s *seeker) own() (scheduler.Recipe, error) {
 	list := s.opt.Recipes
 	if len(list) > 0 && !slices.ContainsFunc(list,
-		func(r scheduler.Recipe) bool { return r.Name == scheduler.GreedyRecipe }) {
+		func(r scheduler.Recipe) bool { return r.Name == recipes.Greedy }) {
 		return list[0], nil
 	}
-	return scheduler.Lookup(scheduler.GreedyRecipe)
+	return recipes.Lookup(recipes.Greedy)
 }
 
 // start keeps a recipe's best result.
@@ -667,21 +668,21 @@ func (s *seeker) score(r *scheduler.Result) float64 {
 // of what was found first, those with exact decisions last. If one of them is better than what was found, the search
 // goes on from it.
 func (s *seeker) all(ctx context.Context, chunks []int64) error {
-	recipes := slices.Clone(s.opt.Recipes)
-	if recipes == nil {
-		recipes = scheduler.All()
+	list := slices.Clone(s.opt.Recipes)
+	if list == nil {
+		list = recipes.All()
 	}
 	named := func(name string) bool {
-		return slices.ContainsFunc(recipes, func(r scheduler.Recipe) bool { return r.Name == name })
+		return slices.ContainsFunc(list, func(r scheduler.Recipe) bool { return r.Name == name })
 	}
-	for _, r := range scheduler.Tiled()[1:] {
-		if named(scheduler.Default) && !named(r.Name) {
-			recipes = append(recipes, r)
+	for _, r := range recipes.Tiled()[1:] {
+		if named(recipes.Default) && !named(r.Name) {
+			list = append(list, r)
 		}
 	}
 	var stages [3][]scheduler.Recipe
-	for _, r := range recipes {
-		if r.Name == scheduler.Default && r.OwnGreedy() {
+	for _, r := range list {
+		if r.Name == recipes.Default && r.OwnGreedy() {
 			continue // those that it takes the fastest of are there
 		}
 		r.Fallback = nil // they are among the starts
@@ -689,7 +690,7 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 			continue
 		}
 		k := 1
-		if r.Name == scheduler.GreedyRecipe || r.OwnGreedy() {
+		if r.Name == recipes.Greedy || r.OwnGreedy() {
 			k = 0
 		} else if r.Exact() {
 			k = 2
@@ -702,7 +703,7 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 	slices.SortStableFunc(stages[0], func(a, b scheduler.Recipe) int {
 		rank := func(r scheduler.Recipe) int {
 			switch {
-			case r.Name == scheduler.GreedyRecipe:
+			case r.Name == recipes.Greedy:
 				return 1
 			case r.Pick("split") != "none":
 				return 3

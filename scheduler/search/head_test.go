@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -111,7 +112,7 @@ func TestBlocks(t *testing.T) {
 // Where time is up, what has been found is enough: recipes that come later are left out, but not the first.
 func TestStartsInTime(t *testing.T) {
 	net, chip, recipe := greedyFor(t, "bert-128")
-	list := slices.Insert(scheduler.Tiled()[1:3], 0, recipe)
+	list := slices.Insert(recipes.Tiled()[1:3], 0, recipe)
 	for _, c := range []struct {
 		enough time.Time
 		want   int
@@ -136,7 +137,7 @@ func TestStartsGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := append(scheduler.Tiled()[1:3], greedy)
+	list := append(recipes.Tiled()[1:3], greedy)
 	starts := func(front bool) []Start {
 		s := &seeker{w: scheduler.NewProblem(net, chip, chip, 2, scheduler.Options{}), opt: BestOptions{Front: front},
 			began: time.Now(), found: &Found{}, starts: map[family]startAt{}}

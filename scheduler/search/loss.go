@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -16,7 +17,7 @@ type Loss struct {
 
 // Losses says which greedy decision loses most, at the chunk of the schedule that was found.
 func (f *Found) Losses(ctx context.Context) ([]Loss, error) {
-	recipe, err := scheduler.Lookup(scheduler.GreedyRecipe)
+	recipe, err := recipes.Lookup(recipes.Greedy)
 	if err != nil {
 		return nil, err
 	}

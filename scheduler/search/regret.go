@@ -12,6 +12,7 @@ import (
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -180,7 +181,7 @@ func (r *regretter) greedily(ctx context.Context, w *scheduler.Problem) (best pr
 		return best, nil, err
 	}
 	of := map[*scheduler.Problem][]scheduler.Recipe{}
-	for _, recipe := range scheduler.Tiled()[1:] {
+	for _, recipe := range recipes.Tiled()[1:] {
 		if recipe.Idle(g, w.Spec) {
 			continue
 		}

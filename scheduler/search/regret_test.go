@@ -8,6 +8,7 @@ import (
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -49,7 +50,7 @@ func TestRegrets(t *testing.T) {
 			t.Errorf("%v: %d decisions and %d pairs, expected %d", c, len(found.Regrets), pairs, len(RegretDecisions()))
 		}
 		fastest := func(stage string) float64 {
-			recipe, err := scheduler.Lookup(found.Recipe)
+			recipe, err := recipes.Lookup(found.Recipe)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,7 +115,7 @@ func TestRegretsBeginWithTheDefault(t *testing.T) {
 		}
 		options, batch := scheduler.Options{Chunk: 1}, int64(chip.Clusters)
 		run := func(net network.Network, name string) int64 {
-			recipe, err := scheduler.Lookup(name)
+			recipe, err := recipes.Lookup(name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +128,7 @@ func TestRegretsBeginWithTheDefault(t *testing.T) {
 		r := &regretter{opt: RegretOptions{Chunk: 1}}
 		w := scheduler.NewProblem(net, chip, machine, batch, options)
 		greedy, _, err := r.greedily(t.Context(), w)
-		if want := run(net, scheduler.Default); err != nil || greedy.ps != want {
+		if want := run(net, recipes.Default); err != nil || greedy.ps != want {
 			t.Errorf("%v: the greedy schedule takes %d ps, the default one %d (%v)", c, greedy.ps, want, err)
 		}
 		if a, b := run(net, "tiled-llb"), run(w.Graphs()[1].Net, "tiled-llb"); a != b {

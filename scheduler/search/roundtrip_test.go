@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -36,11 +37,11 @@ func TestDecisionsComeBack(t *testing.T) {
 			if machine.Chips != nil {
 				continue
 			}
-			for i, r := range scheduler.Known() {
+			for i, r := range recipes.Known() {
 				// Exact spills and searched loops that no rule gives, and layers of several running sums.
 				also := slices.Contains([]string{"squeezenet/stcp920-paper/exact-all", "squeezenet/ipu/graphturbo+ansor",
 					"mamba-block/stcp920/tiled-llb"}, n.name+"/"+name+"/"+r.Name)
-				slow := r.Exact() || r.Pick("nest") != "rules" || r.Evaluations() > 0
+				slow := r.Exact() || r.Pick("nest") != "rules" || r.Evaluations > 0
 				if every := 3 + 7*k; !full && !also && ((m*7+i)%every != 0 || slow && (k > 0 || (m+i)%5 != 0)) {
 					continue
 				}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -44,7 +45,7 @@ func TestScores(t *testing.T) {
 
 // Schedules that have one name take the same time, and moves often give one that is known.
 func TestDecidedNames(t *testing.T) {
-	recipe, err := scheduler.Lookup(scheduler.GreedyRecipe)
+	recipe, err := recipes.Lookup(recipes.Greedy)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,9 +131,9 @@ func TestMovesInMemory(t *testing.T) {
 	for _, c := range []struct {
 		network, machine, recipe string
 		batch, chunk             int64 // of a cluster
-	}{{"squeezenet", "stcp920", scheduler.GreedyRecipe, 3, 2}, {"toy-fig5", "goya", scheduler.GreedyRecipe, 2, 2},
-		{"mobilenetv2", "stcp920", "tiled-groups", 4, 4}, {"bert-128", "a100", scheduler.GreedyRecipe, 1, 1},
-		{"resnet18", "ipu", scheduler.GreedyRecipe, 1, 1}, {"mamba-block", "stcp920", "tiled-llb", 1, 1}} {
+	}{{"squeezenet", "stcp920", recipes.Greedy, 3, 2}, {"toy-fig5", "goya", recipes.Greedy, 2, 2},
+		{"mobilenetv2", "stcp920", "tiled-groups", 4, 4}, {"bert-128", "a100", recipes.Greedy, 1, 1},
+		{"resnet18", "ipu", recipes.Greedy, 1, 1}, {"mamba-block", "stcp920", "tiled-llb", 1, 1}} {
 		net, err := network.Open(c.network, network.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -141,7 +142,7 @@ func TestMovesInMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		recipe, err := scheduler.Lookup(c.recipe)
+		recipe, err := recipes.Lookup(c.recipe)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +206,7 @@ func TestNestMoves(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		recipe, err := scheduler.Lookup(c.recipe)
+		recipe, err := recipes.Lookup(c.recipe)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +266,7 @@ func TestPlanOfFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		greedy, err := scheduler.Lookup(scheduler.GreedyRecipe)
+		greedy, err := recipes.Lookup(recipes.Greedy)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +289,7 @@ func greedyFor(t testing.TB, name string) (network.Network, *hardware.Spec, sche
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipe, err := scheduler.Lookup(scheduler.GreedyRecipe)
+	recipe, err := recipes.Lookup(recipes.Greedy)
 	if err != nil {
 		t.Fatal(err)
 	}

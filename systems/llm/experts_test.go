@@ -13,12 +13,13 @@ import (
 	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/systems/llm/experts"
 )
 
 func olmoe(t *testing.T, preset string) (scheduler.Recipe, *zoo.Mixture, *hardware.Spec) {
-	recipe, err := scheduler.Lookup(scheduler.Default)
+	recipe, err := recipes.Lookup(recipes.Default)
 	if err != nil {
 		t.Fatal(err)
 	}

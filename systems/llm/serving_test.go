@@ -9,13 +9,14 @@ import (
 	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/systems/llm/serving"
 )
 
 // A decode of the parts takes about what the whole network takes; on four chips less, but no less than a quarter.
 func TestServingTimes(t *testing.T) {
-	recipe, err := scheduler.Lookup(scheduler.Default)
+	recipe, err := recipes.Lookup(recipes.Default)
 	if err != nil {
 		t.Fatal(err)
 	}

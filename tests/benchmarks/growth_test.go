@@ -12,6 +12,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/simplify"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	_ "github.com/dsasched/dsasched/scheduler/search" // for the variant best
 )
@@ -33,7 +34,7 @@ func open(f Family, operators int) network.Network {
 // greedy are the recipes that search nothing.
 func greedy() []scheduler.Recipe {
 	var list []scheduler.Recipe
-	for _, r := range append(scheduler.Table(), scheduler.Baselines()...) {
+	for _, r := range append(recipes.Table(), recipes.Baselines()...) {
 		if r.Pick("nest") != "ansor" {
 			list = append(list, r)
 		}
@@ -85,7 +86,7 @@ func TestInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range scheduler.Known() {
+	for _, r := range recipes.Known() {
 		if _, err := scheduler.Run(ctx, open(Families()[0], 3000), spec, int64(spec.Clusters), r,
 			scheduler.Options{Chunk: 1}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: found error %v, expected %v", r.Name, err, context.Canceled)
@@ -95,7 +96,7 @@ func TestInterrupted(t *testing.T) {
 
 // Kernels of more layers than are searched are no tasks.
 func TestLargeKernels(t *testing.T) {
-	f, greedy := Families()[0], scheduler.Table()[4]
+	f, greedy := Families()[0], recipes.Table()[4]
 	made := run(t, f, 4*ansor.MaxLayers, greedy)
 	tasks, err := ansor.Kernels(t.Context(), made.Schedule, made.Spec.Clusters, made.Lower)
 	if err != nil {
@@ -126,7 +127,7 @@ func TestLargeKernels(t *testing.T) {
 func BenchmarkGrowth(b *testing.B) {
 	for _, f := range Families() {
 		b.Run(f.Name, func(b *testing.B) {
-			usual, err := scheduler.Lookup(scheduler.Default)
+			usual, err := recipes.Lookup(recipes.Default)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/literature"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -33,9 +34,9 @@ type ablationNetwork struct {
 var exactSteps = []string{"exact-order", "exact-all"}
 
 func fullAblation() ablation {
-	a := ablation{hardware: "stcp920", variants: scheduler.Table(), ten: literature.Configurations(),
-		searched: scheduler.Searched()}
-	for _, v := range scheduler.Exact() {
+	a := ablation{hardware: "stcp920", variants: recipes.Table(), ten: literature.Configurations(),
+		searched: recipes.Searched()}
+	for _, v := range recipes.Exact() {
 		if slices.Contains(exactSteps, v.Name) {
 			a.variants = append(a.variants, v)
 		}
@@ -70,7 +71,7 @@ func (a ablation) heuristics() ablation {
 
 // insteadOf is the step that a variant, which is no step itself, is an alternative to.
 func insteadOf(variant string) (step string, ok bool) {
-	for _, r := range scheduler.Searched() {
+	for _, r := range recipes.Searched() {
 		if r.Name == variant {
 			return r.Fallback[0], true
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -137,7 +138,7 @@ func TestEndToEnd(t *testing.T) {
 	}
 	small := ablation{
 		hardware: "stcp920",
-		variants: scheduler.Table(),
+		variants: recipes.Table(),
 		networks: []ablationNetwork{{model: "resnet50", batch: 6, unit: "images/s", layerChunk: 1, chunk: 2}},
 	}
 	dir := t.TempDir()

@@ -8,18 +8,18 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/plots"
-	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/recipes"
 	"gonum.org/v1/gonum/stat"
 )
 
-// paperNames lists the names in the paper's Fig. 15 of the recipes of [scheduler.Table].
+// paperNames lists the names in the paper's Fig. 15 of the recipes of [recipes.Table].
 var paperNames = []string{"TVM", "variant 1 (LLB)", "variant 2 (L1)", "variant 3 (instance order)",
 	"variant 4 (across layers)"}
 
 // tenCells are the table's recipes on the ten configurations, at the paper's batches per cluster.
 func (a ablation) tenCells(spec *hardware.Spec) (list []harness.Cell) {
 	for _, c := range a.ten {
-		for _, v := range scheduler.Table() {
+		for _, v := range recipes.Table() {
 			list = append(list, literature.Cell(spec, c.Network, c.BatchSize, v.Name, c.PaperChunk(v), harness.PaperChunks,
 				c.Unit))
 		}

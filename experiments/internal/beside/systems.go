@@ -12,6 +12,7 @@ import (
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/search"
 )
@@ -32,7 +33,7 @@ type systems struct {
 }
 
 func full() systems {
-	plain := slices.Concat(scheduler.Table(), scheduler.Baselines(), []scheduler.Recipe{scheduler.ConvFusion()})
+	plain := slices.Concat(recipes.Table(), recipes.Baselines(), []scheduler.Recipe{recipes.ConvFusion()})
 	return systems{machines: []string{"stcp920", "ascend910", "goya"}, configurations: literature.Configurations(),
 		first: plain, others: plain, searched: []string{"A", "B", "G"}, evaluations: 100}
 }
@@ -119,7 +120,7 @@ func (s systems) recipes(p *place) []scheduler.Recipe {
 		list = s.first
 	}
 	if p.first && p.searched && s.evaluations > 0 {
-		list = slices.Concat(list, scheduler.Exact(), scheduler.Searched())
+		list = slices.Concat(list, recipes.Exact(), recipes.Searched())
 	}
 	return list
 }
@@ -263,7 +264,7 @@ func (s systems) report(places []place, rows [][]entry, bounds []float64) (*harn
 			shown = slices.DeleteFunc(shown, func(v string) bool { return !slices.Contains(here, v) })
 		}
 		// Speedups are over TVM; the steps between it and GraphTurbo are the ablation's.
-		steps := scheduler.Table()
+		steps := recipes.Table()
 		shown = slices.DeleteFunc(shown, func(v string) bool {
 			return slices.ContainsFunc(steps[:len(steps)-1], func(r scheduler.Recipe) bool { return r.Name == v })
 		})

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/internal/literature"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -13,7 +14,7 @@ import (
 // schedule is below the bound, the search is not worse than what it begins with, and energy is
 // said where it is known alone.
 func TestSystems(t *testing.T) {
-	table := scheduler.Table()
+	table := recipes.Table()
 	two := []scheduler.Recipe{table[0], table[len(table)-1]}
 	s := systems{machines: []string{"stcp920", "ipu"},
 		configurations: []literature.Configuration{literature.ConfigurationOf("F")}, first: two, others: two, evaluations: 8}

@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
 
@@ -213,7 +214,7 @@ func TestBest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipe, err := scheduler.Lookup("ansor")
+	recipe, err := recipes.Lookup("ansor")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -160,7 +161,7 @@ func (s study) plan() (*harness.Plan, error) {
 
 // planRTL adds a cell for each pair of buffers.
 func (s study) planRTL(pl *harness.Plan) (groups [][]row, err error) {
-	pick, err := scheduler.Lookup("tiled-llb") // the nest is a row's
+	pick, err := recipes.Lookup("tiled-llb") // the nest is a row's
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/recipes"
 )
 
 // Every row's machine and case can be set up, and every source is listed at the head of the file.
@@ -218,7 +218,7 @@ func TestEstimates(t *testing.T) {
 
 // The weights of a part that is off since they come before it take the DRAM longer than its kernel.
 func TestGalaxy(t *testing.T) {
-	pick, err := scheduler.Lookup(recipe)
+	pick, err := recipes.Lookup(recipe)
 	if err != nil {
 		t.Fatal(err)
 	}

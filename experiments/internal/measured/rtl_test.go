@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/recipes"
 )
 
 // Tiles are read with P and R along a line, those at the borders have the rest, and other texts are refused.
@@ -55,7 +55,7 @@ func TestCycles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipe, err := scheduler.Lookup("tiled-llb")
+	recipe, err := recipes.Lookup("tiled-llb")
 	if err != nil {
 		t.Fatal(err)
 	}

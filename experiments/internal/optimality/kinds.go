@@ -11,6 +11,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -32,7 +33,7 @@ var kindStrategies = []string{"greedy", "search"}
 func fullKinds() kinds {
 	return kinds{networks: []string{"squeezenet", "mobilenetv2", "resnet50", "vgg16", "densenet121", "bert-128", "vit-b16",
 		"mamba-block"}, beside: []string{"inception-v1", "inception-v3", "nasnet-mobile", "squeezenet", "resnet50", "vgg16"},
-		recipes: []string{"cross-layer", scheduler.Default}}
+		recipes: []string{"cross-layer", recipes.Default}}
 }
 
 // Kinds is the experiment.
@@ -104,7 +105,7 @@ func measureKinds(ctx context.Context, name, recipe string, spec *hardware.Spec,
 	}
 	for _, division := range divisions {
 		for _, strategy := range kindStrategies {
-			r, err := scheduler.Lookup(recipe)
+			r, err := recipes.Lookup(recipe)
 			if err != nil {
 				return nil, err
 			}

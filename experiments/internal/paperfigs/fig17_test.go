@@ -12,6 +12,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -24,7 +25,7 @@ func TestStagesAddUp(t *testing.T) {
 	}
 	src := harness.OpenNetwork("resnet50")
 	for _, v := range []string{"tvm", "ordering", "cross-layer"} {
-		row, err := scheduler.Lookup(v)
+		row, err := recipes.Lookup(v)
 		if err != nil {
 			t.Fatal(err)
 		}

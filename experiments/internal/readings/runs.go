@@ -11,11 +11,11 @@ import (
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
-	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/recipes"
 )
 
-// recipes of the comparison and of the breakdown.
-var recipes = []string{"tvm", "astitch", "llb", "l1", "ordering", "cross-layer"}
+// compared are the recipes of the comparison and of the breakdown.
+var compared = []string{"tvm", "astitch", "llb", "l1", "ordering", "cross-layer"}
 
 // smallBatches are those of Table 1 at which TVM and GraphTurbo are on a par; each
 // cluster takes its share at once.
@@ -36,7 +36,7 @@ type run struct {
 func (s setting) runs() []run {
 	var list []run
 	for _, c := range s.configurations() {
-		for _, name := range recipes {
+		for _, name := range compared {
 			list = append(list, s.of(c, name))
 		}
 	}
@@ -64,7 +64,7 @@ func (s setting) configurations() []literature.Configuration {
 
 // of is the run of a configuration at the paper's batches per cluster.
 func (s setting) of(c literature.Configuration, recipe string) run {
-	r, err := scheduler.Lookup(recipe)
+	r, err := recipes.Lookup(recipe)
 	if err != nil {
 		panic("readings: " + err.Error())
 	}

@@ -32,7 +32,7 @@ func TestReportOverAll(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put("sweep", []int{1, 2}) // of another form
+	put("sensitivity", []int{1, 2}) // of another form
 	put("fig14", map[string]any{"experiment": "fig14", "published": []harness.Line{
 		{Experiment: "fig14", What: "near", Unit: "images/s", Published: 100, Ours: 110, Calibration: true},
 		{Experiment: "fig14", What: "far", Unit: "x", Published: 11.15, Ours: 6.75, Headline: 1,
@@ -56,7 +56,7 @@ func TestReportOverAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"fig10, fig14, sweep",
+	for _, want := range []string{"fig10, fig14, sensitivity",
 		"| kernels in all | kernels | 65 | 57 | 0.88 | -12.3 | holds | of what, nobody knows |",
 		"| in a picture |  | yes | no | – | – | misses | simplified |", "| fig14 | 0 | 2 | 0 | 1 |",
 		"**GraphTurbo**: 1 of 4 published facts hold. Numbers that miss are off by a factor of 1.65 in the median. No sign",
@@ -100,7 +100,7 @@ func TestReportOverAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := fmt.Sprintf("%+v", *contents),
-		"{Experiments:[{Name:fig10 Lines:2 Figures:[]} {Name:fig13 Lines:3 Figures:[gantt more]} {Name:fig14 Lines:3 Figures:[]} {Name:sweep Lines:0 Figures:[]} {Name:another Lines:0 Figures:[]}] Viewer:true}"; got != want {
+		"{Experiments:[{Name:fig10 Lines:2 Figures:[]} {Name:fig13 Lines:3 Figures:[gantt more]} {Name:fig14 Lines:3 Figures:[]} {Name:sensitivity Lines:0 Figures:[]} {Name:another Lines:0 Figures:[]}] Viewer:true}"; got != want {
 		t.Errorf("contents %s, want %s", got, want)
 	}
 	open, err := page.Unpack(html)
@@ -117,7 +117,7 @@ func TestReportOverAll(t *testing.T) {
 		"two_blocks</h3>",
 		"3 of 6 published facts hold. Numbers that miss are off by a factor of 1.65 in the median. No sign is wrong. Missed, another graph: 1. Missed, no cause is known: 2. They overlap. No figure.", "Other experiments</h2>", `<td>fig13</td><td class="number">2</td><td class="number">0</td><td class="number">0</td><td class="number">1</td>`, "<figcaption>Blocks</figcaption>", "<figcaption>more</figcaption>", "one</h3>",
 		"<td>fig14</td><td>v1.2.3</td><td>abcdef, with changes</td><td>go1.2 os/arch</td><td>S 1</td><td>chip, chip (varied)</td><td>7</td>",
-		"<td>fig10, fig13, sweep, another</td><td>not recorded</td>", "<li>m.org/a v9</li>", "name: chip\n",
+		"<td>fig10, fig13, sensitivity, another</td><td>not recorded</td>", "<li>m.org/a v9</li>", "name: chip\n",
 		"dsasched of an unrecorded version, v1.2.3.",
 	} {
 		if !strings.Contains(string(open), want) {
@@ -143,7 +143,7 @@ func TestReportOverAll(t *testing.T) {
 	}
 }
 
-var testNames = []string{"fig10", "fig13", "fig14", "sweep"}
+var testNames = []string{"fig10", "fig13", "fig14", "sensitivity"}
 
 // A folder of results may hold anything: it is refused, or there is a report of it.
 func FuzzResults(f *testing.F) {

@@ -11,6 +11,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/plots/recording"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -22,7 +23,7 @@ func runToy(t *testing.T, name string, chunk int64) *scheduler.Result {
 		t.Fatal(err)
 	}
 	src := harness.OpenNetwork("toy-fig3")
-	v, err := scheduler.Lookup(name)
+	v, err := recipes.Lookup(name)
 	if err != nil {
 		t.Fatal(err)
 	}

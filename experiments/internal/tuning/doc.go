@@ -1,3 +1,2 @@
-// Package tuning asks what the answers depend on: sizes and bandwidths of the machine, the
-// fitted constants, other machines.
+// Package tuning asks what the answers depend on: the fitted constants, and the machine.
 package tuning

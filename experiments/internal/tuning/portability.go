@@ -12,6 +12,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 
 	"gonum.org/v1/gonum/stat"
@@ -57,7 +58,7 @@ func fullPortability() portability {
 		},
 		networks: []portedNetwork{{"resnet50", "images/s"}, {"bert-128", "sentences/s"}},
 		batches:  []int64{32},
-		variants: scheduler.Table(),
+		variants: recipes.Table(),
 		published: []publishedSpeedup{
 			{"stcp920", "bert-128", "cross-layer", "tvm", 32,
 				literature.BertThroughput.Value / literature.BertTVMThroughput.Value, "Table 1"},
@@ -75,7 +76,7 @@ func fullPortability() portability {
 }
 
 func fullTable5() portability {
-	table := scheduler.Table()
+	table := recipes.Table()
 	tvm, graphTurbo := table[0], table[len(table)-1]
 	return portability{
 		name:        "table5",
@@ -84,7 +85,7 @@ func fullTable5() portability {
 		machines:    []machine{{hardware: "a100"}, {hardware: "a100", grid: []int{9, 12}}},
 		networks:    []portedNetwork{{"resnet18-tailor", "images/s"}},
 		batches:     []int64{8, 32, 128},
-		variants:    []scheduler.Recipe{tvm, scheduler.ConvFusion(), graphTurbo},
+		variants:    []scheduler.Recipe{tvm, recipes.ConvFusion(), graphTurbo},
 		published: []publishedSpeedup{
 			{"a100", "resnet18-tailor", "cross-layer", "tvm", 0, 1.23, "Table 5 (mean)"},
 			{"a100", "resnet18-tailor", "cross-layer", "conv-fusion", 0, 1.06, "Table 5 (mean)"},

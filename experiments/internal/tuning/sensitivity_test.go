@@ -14,6 +14,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/literature"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -50,7 +51,7 @@ func TestSensitivity(t *testing.T) {
 		}
 	}
 	src := harness.OpenNetwork("dlrm")
-	v, err := scheduler.Lookup("tvm")
+	v, err := recipes.Lookup("tvm")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/plots"
-	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/systems/llm"
 	"github.com/dsasched/dsasched/systems/llm/experts"
 )
@@ -49,7 +49,7 @@ func expertsExperiment() harness.Experiment {
 			for _, skew := range routedSkews {
 				key := fmt.Sprintf("%s-%s-%g", c.Machine, c.Mixture, skew)
 				p.Cells = append(p.Cells, harness.Cell{Key: key, Label: key,
-					Inputs: []any{c, skew, routedScenarios, routedSeed, routedWays, scheduler.Default},
+					Inputs: []any{c, skew, routedScenarios, routedSeed, routedWays, recipes.Default},
 					Run:    func(ctx context.Context) (any, error) { return route(ctx, c, skew, routedScenarios) }})
 			}
 		}
@@ -118,7 +118,7 @@ func reportExperts(e harness.Experiment, rows []routed) (*harness.Report, error)
 		routedScenarios)
 	d.Note(
 		"Times are simulated: a chip's experts, scheduled together by %s, and all-to-alls there and back by their closed form, padded to the chip with most tokens. Bounds are of every plan that has each expert on one chip, whatever its kernels: weights and tokens across the DDR, products at the rate of the matrix units, experts whole.",
-		scheduler.Default)
+		recipes.Default)
 	d.Table(times, plans)
 	d.Curves("skew", "Mean time of experts over the bound, by the skew of their shares", panels...)
 	d.Lead("skew", "Experts", fmt.Sprintf(

@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/systems/llm"
 	"github.com/dsasched/dsasched/systems/llm/serving"
@@ -74,7 +75,7 @@ func servingExperiment() harness.Experiment {
 		for _, c := range servingCases {
 			key := fmt.Sprintf("%s-%s-%s", c.Machine, c.Decoder, c.Mix)
 			p.Cells = append(p.Cells, harness.Cell{Key: key, Label: key, Inputs: []any{c, servingLoads, servingRequests,
-				servingSmall, servingSeed, servingLimits, scheduler.Default},
+				servingSmall, servingSeed, servingLimits, recipes.Default},
 				Run: func(ctx context.Context) (any, error) { return serve(ctx, c, servingRequests, servingSmall) }})
 		}
 		p.Report = harness.Of(func(rows []served) (*harness.Report, error) { return reportServing(e, rows) })
@@ -216,7 +217,7 @@ func reportServing(e harness.Experiment, rows []served) (*harness.Report, error)
 		"Load is the requests a second over those that the machine answers when all are there at once, under fcfs. %d requests, %d at a time, steps of up to %d tokens, under chunked %d. TTFT: time to first token; TPOT: time per further token; medians and 99th percentiles. Latency: the mean time from arrival to last token; at least: a bound for every plan.",
 		servingRequests, servingLimits.Batch, servingLimits.Tokens, servingLimits.Chunk)
 	d.Note(
-		"Steps are sums of parts scheduled by %s and simulated at some sizes, linear between them. A request begins when the memory has room for all of its tokens.", scheduler.Default)
+		"Steps are sums of parts scheduled by %s and simulated at some sizes, linear between them. A request begins when the memory has room for all of its tokens.", recipes.Default)
 	d.Note(
 		"Small traces have four requests of one or two pieces and a few tokens each, three at a time. Ratios of proven ones; the mean is geometric.")
 	d.Table(loads, rates, small)
@@ -231,7 +232,7 @@ func reportServing(e harness.Experiment, rows []served) (*harness.Report, error)
 // machineAndRecipe opens a machine of one or several chips; the recipe is the default.
 func machineAndRecipe(name string) (spec *hardware.Spec, recipe scheduler.Recipe, err error) {
 	if spec, err = chips.LoadMachine(name); err == nil {
-		recipe, err = scheduler.Lookup(scheduler.Default)
+		recipe, err = recipes.Lookup(recipes.Default)
 	}
 	return spec, recipe, err
 }

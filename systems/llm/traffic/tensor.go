@@ -7,6 +7,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
 )
@@ -31,7 +32,7 @@ func tensor() harness.Experiment {
 			for _, n := range tensorNetworks {
 				key := fmt.Sprintf("%s-%s-%d", machine, n.name, n.batch)
 				p.Cells = append(p.Cells, harness.Cell{Key: key, Label: key,
-					Inputs: []any{machine, n.name, n.batch, tensorMethods, scheduler.Default},
+					Inputs: []any{machine, n.name, n.batch, tensorMethods, recipes.Default},
 					Run:    func(ctx context.Context) (any, error) { return shard(ctx, machine, n.name, n.batch) }})
 			}
 		}
@@ -83,7 +84,7 @@ func reportTensor(e harness.Experiment, rows [][]answers.Sharded) (*harness.Repo
 		}
 	}
 	d.Note(
-		"One chip has the whole batch; divided, each chip has its share of the batch and all weights. Greedy and exact divide operators (package formulation/sharding) and schedule the pieces between collectives by %s. Collectives follow their closed form and do not overlap with pieces.", scheduler.Default)
+		"One chip has the whole batch; divided, each chip has its share of the batch and all weights. Greedy and exact divide operators (package formulation/sharding) and schedule the pieces between collectives by %s. Collectives follow their closed form and do not overlap with pieces.", recipes.Default)
 	d.Note(
 		"Greedily, an operator is cut if that costs less than its inputs' layouts then do; whether all that follows can stay cut shows later. Exact choices are proven by the formulas, not in the simulator.")
 	d.Table(latency, ratios)

@@ -1,0 +1,165 @@
+// Package recipes has the one table of variants. It names a strategy for the stages of each, and hands the table to the
+// engine, package scheduler, which knows no variant.
+package recipes
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/dsasched/dsasched/internal/suggest"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+func init() { scheduler.SetTable(scheduler.Table{Recipes: Known(), Greedy: Greedy}) }
+
+// Greedy is the name of the recipe that searches and exact decisions are compared with: all of GraphTurbo.
+const Greedy = "cross-layer"
+
+// Table lists the recipes in the order of the paper's Fig. 15: each row changes one
+// idea of the row before.
+func Table() []scheduler.Recipe {
+	return []scheduler.Recipe{
+		scheduler.Parse("tvm", "a kernel per layer, results through the DDR, the batch looped over in chunks", ""),
+		scheduler.Parse("llb", "variant 1: sub-graphs of Algorithm 2, split alike, outputs in the LLB",
+			"group=alg2 split=one-factor outputs=llb order=chunk-by-chunk issue=exposed weights=keep"),
+		scheduler.Parse("l1", "variant 2: outputs in the L1",
+			"group=alg2 split=one-factor outputs=l1 order=chunk-by-chunk issue=exposed weights=keep"),
+		scheduler.Parse("ordering", "variant 3: each sub-graph its own factor, instances ordered (Algorithms 1, 3, 4)",
+			"group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 issue=exposed weights=keep"),
+		scheduler.Parse("cross-layer", "variant 4: instructions scheduled across layers; all of GraphTurbo",
+			"group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 issue=cross-layer prefetch=ahead weights=keep"),
+	}
+}
+
+// Baselines lists the other published systems beside the table's TVM, and other readings
+// of that: Table 1 has TVM on a par where "the LLB holds all batches" (§5.1), and TVM's own
+// pass fuses by rules of its own.
+func Baselines() []scheduler.Recipe {
+	return []scheduler.Recipe{
+		scheduler.Parse("tvm-llb", "tvm with results in the LLB where they fit", "outputs=llb"),
+		scheduler.Parse("tvm-fuse", "tvm with the kernels of TVM's pass FuseOps", "group=fuse-ops"),
+		scheduler.Parse("astitch", "TVM's kernels; those without a matrix operator stitched, results inside in the L1",
+			"group=stitch outputs=l1 bind=block-local"),
+		scheduler.Parse("astitch-fuse", "astitch beginning with the kernels of tvm-fuse",
+			"group=stitch-ops outputs=l1 bind=block-local"),
+	}
+}
+
+// Exact lists the recipes that replace greedy decisions of the table's last one by
+// exact ones.
+func Exact() []scheduler.Recipe {
+	const greedy = "group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 issue=cross-layer prefetch=ahead weights=keep"
+	row := func(name, description, picks string) scheduler.Recipe {
+		r := scheduler.Parse(name, description, greedy)
+		for _, p := range scheduler.Parse("", "", picks).Picks {
+			r = r.Picking(p)
+		}
+		return r
+	}
+	all := row("exact-all", "cross-layer with every decision exact, or the fastest of cross-layer and the other "+
+		"exact ones where that is slower",
+		"split=search order=search bind=search spill=search")
+	all.Fallback = []string{"cross-layer", "exact-split", "exact-order", "exact-bind", "exact-memory"}
+	return []scheduler.Recipe{
+		row("exact-split", "cross-layer with the groups and factors of least measured time", "split=search"),
+		row("exact-order", "cross-layer with the instance order of least traffic", "order=search"),
+		row("exact-bind", "cross-layer with the bindings and scopes of least cost", "bind=search"),
+		row("exact-memory", "cross-layer with the spills that move least", "spill=search"),
+		row("exact-joint", "cross-layer with order, bindings and scopes of least cost together", "order=joint bind=joint"),
+		all,
+	}
+}
+
+// Searched lists the recipes whose loops inside kernels are searched as Ansor does, which
+// takes trials. Searched one by one, kernels may get slower side by side; then the loops are
+// those of the rules.
+func Searched() []scheduler.Recipe {
+	var list []scheduler.Recipe
+	for _, x := range [][3]string{{"tvm", "ansor", "TVM's kernels with loops searched by Ansor"},
+		{"cross-layer", "graphturbo+ansor", "GraphTurbo's kernels with loops searched by Ansor"}} {
+		r := Table()[slices.IndexFunc(Table(), func(r scheduler.Recipe) bool { return r.Name == x[0] })]
+		r.Name, r.Description, r.Fallback = x[1], x[2], []string{r.Name}
+		r = r.Picking(scheduler.Pick{Stage: "nest", Strategy: "ansor"})
+		if r.Pick("bind") == "alg4" {
+			r = r.Picking(scheduler.Pick{Stage: "bind", Strategy: "inside"})
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// Whole is the recipe whose decisions are made together, by the simulator's judgement.
+func Whole() scheduler.Recipe {
+	r := Table()[slices.IndexFunc(Table(), func(r scheduler.Recipe) bool { return r.Name == Greedy })]
+	r.Name, r.Description = "best",
+		"cross-layer or tiled improved as a whole, in 400 simulated schedules ('dsasched best' simulates more)"
+	r.Evaluations = 400
+	return r
+}
+
+// Default is the name of the recipe of who names none.
+const Default = "tiled"
+
+// Tiled lists this project's own greedy recipes, the one that takes the fastest of them first: the whole network as a
+// kernel, attention as an operator, and products in tiles at each level of memory.
+func Tiled() []scheduler.Recipe {
+	row := func(name, description, picks string) scheduler.Recipe {
+		r := scheduler.Parse(name, description, picks+" issue=cross-layer prefetch=at-start weights=keep nest=tiles")
+		r.Ours = true
+		return r
+	}
+	list := []scheduler.Recipe{
+		row(Default,
+			"the fastest of tiled-llb, tiled-l1, tiled-groups, tiled-room, tiled-slices, tiled-moved and tiled-twelfth",
+			"group=one split=none outputs=llb-kept bind=even"),
+		row("tiled-llb",
+			"one kernel, attention as an operator, results in the LLB, products in tiles of rows, columns and reduction",
+			"group=one split=none outputs=llb-kept bind=even"),
+		row("tiled-l1", "tiled-llb with results in the L1s where they fit",
+			"group=one split=none outputs=l1-kept bind=even spill=needed"),
+		row("tiled-groups", "tiled-llb with the kernels of cross-layer",
+			"group=alg2-apart split=alg1 outputs=l1-kept order=alg3 bind=alg4"),
+		row("tiled-room", "tiled-llb with a quarter of the LLB left to transfers",
+			"group=one split=none outputs=llb-kept bind=even reserve=quarter"),
+		row("tiled-slices",
+			"tiled-l1 with feed-forwards in slices, where hidden columns fit neither the L1s nor the LLB; sums in place",
+			"group=one-sliced split=none outputs=l1-kept bind=even spill=overwrite"),
+	}
+	const sliced = "group=one-sliced split=none outputs=l1-kept bind=even "
+	list = append(list,
+		row("tiled-moved", "tiled-slices where what is moved fastest leaves, and weights pass all of their room in the L1s",
+			sliced+"spill=least-moved buffer=pass"),
+		row("tiled-twelfth", "tiled-slices with a twelfth of the L1s for weights, and the rest for values",
+			sliced+"spill=overwrite buffer=twelfth"))
+	for _, r := range list[2:] {
+		list[0].Fallback = append(list[0].Fallback, r.Name)
+	}
+	return list
+}
+
+// All lists the table's recipes, then the other baselines, then those with exact
+// decisions: all that need no trials.
+func All() []scheduler.Recipe { return slices.Concat(Table(), Baselines(), Exact(), Tiled()) }
+
+// Known lists all recipes, the searched ones last.
+func Known() []scheduler.Recipe { return append(append(All(), Searched()...), Whole()) }
+
+// ConvFusion is the baseline with convolutions fused in pairs, which the paper compares
+// with on a GPU (§5.6). It is no step of the breakdown, so it is not in the table.
+func ConvFusion() scheduler.Recipe {
+	return scheduler.Parse("conv-fusion", "a kernel per layer, but one for a convolution and the 1x1 convolution behind it "+
+		"(CUTLASS)",
+		"group=conv-pairs outputs=l1-inside")
+}
+
+// Lookup finds a recipe by name.
+func Lookup(name string) (scheduler.Recipe, error) {
+	var names []string
+	for _, r := range Known() {
+		if r.Name == name {
+			return r, nil
+		}
+		names = append(names, r.Name)
+	}
+	return scheduler.Recipe{}, fmt.Errorf("unknown variant %q%s", name, suggest.Expected(name, names))
+}
