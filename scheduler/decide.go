@@ -90,6 +90,11 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 	}
 	d.again = resume
 	d.rest, _ = r.greedy()
+	for _, st := range r.table() {
+		if r.choice(st).Exact {
+			d.exact++
+		}
+	}
 	for _, st := range r.table() { // in order, as they were told
 		if a, there := begun.answers[st.Name]; there {
 			d.method = r.choice(st).Name

@@ -37,6 +37,7 @@ type Draft struct {
 	// stages that they stand in.
 	again func(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt run) (*Draft, error)
 	rest  Recipe // by greedy rules what the draft's decides exactly
+	exact int    // the number of its stages that the recipe decides exactly
 }
 
 // solve keeps what an exact strategy says of its answer to a stage.

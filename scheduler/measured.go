@@ -168,55 +168,69 @@ func (d *Draft) judge(ctx context.Context, st Stage, before string) error {
 	return nil
 }
 
-// Work of bindings by measured prices: so many choices are simulated, as long as they have so many commands.
-const bindingRounds, bindingCommands = 10, 1_500_000
+// Work of bindings by measured prices: so many choices are simulated until one is known, as long as they have so many
+// commands; behind that, so many with labels that nobody has measured, as long as all have so many.
+const (
+	bindingRounds, bindingCommands = 10, 1_500_000
+	freshRounds, freshCommands     = 40, 300_000
+)
 
 // measuredBinding goes on from the choice of least cost by formulas: the greedy choice and the last one are simulated,
-// what their instances took are prices, and the choice of least cost at these is the next one, until it is known. That
-// is the answer; the others that were simulated are for the simulator to choose from.
+// what their instances took are prices, and the choice of least cost at these is the next one, until it is known. Then
+// come choices that would be the best if labels that nobody has measured took less and less. The answer is the choice
+// of least cost in the end; the others that were simulated are for the simulator to choose from.
 func (d *Draft) measuredBinding(ctx context.Context, n *binding.Network, choice []int) ([]int, error) {
 	x := d.rehearse("bind")
 	x.instances = true
 	prices, work, known := binding.NewMeasured(n.Problem), 0, map[string]bool{}
 	timed, end := (&binding.Options{TimeLimit: d.Options.searchLimit()}).Begin(ctx)
 	defer end()
-	for round := range bindingRounds {
-		next := choice
-		if round == 0 {
-			next = n.Given
-		} else if round > 1 {
-			r, err := binding.Search(timed, prices.Problem(), binding.Options{Start: choice})
-			if err != nil {
-				return nil, err
-			}
-			next = r.Choice
+	best := func(fresh float64) (next []int, again bool, err error) {
+		r, err := binding.Search(timed, prices.Problem(fresh), binding.Options{Start: choice})
+		if err != nil {
+			return nil, false, err
 		}
-		name := fmt.Sprint(next)
-		if known[name] && round > 1 || work > bindingCommands || solve.Why(timed) != milp.Complete {
-			choice = next
-			break
-		}
+		return r.Choice, known[fmt.Sprint(r.Choice)], nil
+	}
+	try := func(next []int) bool {
+		known[fmt.Sprint(next)] = true
 		s := *d.Schedule
 		s.Bindings, s.Scopes = n.Decode(next)
-		if choice = next; !known[name] {
-			known[name] = true
-			o := x.simulate(ctx, &s, 0)
-			if o.Err != nil {
-				if ctx.Err() != nil {
-					return nil, ctx.Err()
-				}
-				return n.Given, nil
-			}
-			if round > 0 { // the greedy one is simulated anyway
-				d.alternatives = append(d.alternatives, &s)
-			}
-			work += o.Commands
-			seconds := make([]float64, len(o.each))
-			for i, ps := range o.each {
-				seconds[i] = float64(ps) * 1e-12 / float64(x.times)
-			}
-			prices.Learn(next, seconds)
+		o := x.simulate(ctx, &s, 0)
+		if o.Err != nil {
+			return false
 		}
+		if len(known) > 1 { // the greedy one is simulated anyway
+			d.alternatives = append(d.alternatives, &s)
+		}
+		work += o.Commands
+		seconds := make([]float64, len(o.each))
+		for i, ps := range o.each {
+			seconds[i] = float64(ps) * 1e-12 / float64(x.times)
+		}
+		prices.Learn(next, seconds)
+		return true
+	}
+	if !try(n.Given) || !known[fmt.Sprint(choice)] && !try(choice) {
+		return n.Given, ctx.Err()
+	}
+	for round, fresh := 0, 1.0; round < freshRounds && fresh > 0.1 && solve.Why(timed) == milp.Complete; round++ {
+		if fresh == 1 && (round >= bindingRounds || work > bindingCommands) || fresh < 1 && work > freshCommands {
+			break
+		}
+		next, again, err := best(fresh)
+		if err != nil {
+			return nil, err
+		}
+		if again {
+			fresh *= 0.8
+		} else if try(next); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	var err error
+	if choice, _, err = best(1); err != nil {
+		return nil, err
 	}
 	bindings, scopes := n.Decode(choice)
 	d.alternatives = slices.DeleteFunc(d.alternatives, func(s *schedule.Schedule) bool {
@@ -232,6 +246,8 @@ const (
 	splitPaths    = 500
 	fewPaths      = 32 // where a search goes on from what they give
 	splitRound    = 4
+	// Where later decisions are exact, too, they are made for so many of the fastest paths, of all so many commands.
+	splitPool, splitPoolCommands = 24, 40_000
 )
 
 // A rival is the least time of a batch in chunks of other sizes.
@@ -271,6 +287,7 @@ func (d *Draft) measuredSplit(ctx context.Context) (chosen *schedule.Grouping, m
 		path []int
 		Outcome
 	}
+	var all []tried
 	known, best, work := map[string]bool{}, tried{Outcome: Outcome{Outline: Outline{Ps: math.MaxInt64}}}, 0
 	simulate := func(ctx context.Context, list []tried) error {
 		var workers errgroup.Group
@@ -293,6 +310,7 @@ func (d *Draft) measuredSplit(ctx context.Context) (chosen *schedule.Grouping, m
 			}
 			work += t.Commands
 			c.Learn(t.path, t.Took)
+			all = append(all, t)
 			if t.Ps < best.Ps {
 				best = t
 			}
@@ -358,13 +376,28 @@ func (d *Draft) measuredSplit(ctx context.Context) (chosen *schedule.Grouping, m
 		}
 	}
 	if more := d.state.times; more > int64(x.times) { // the greedy groups may be faster over all chunks
-		all := *x
-		all.times = int(more)
+		longer := *x
+		longer.times = int(more)
 		with := func(path []int) Outcome {
-			return all.simulate(ctx, &schedule.Schedule{Graph: d.Graph, Spec: d.Spec, Grouping: c.Groups(path)}, 0)
+			return longer.simulate(ctx, &schedule.Schedule{Graph: d.Graph, Spec: d.Spec, Grouping: c.Groups(path)}, 0)
 		}
 		if exact, greedy := with(best.path), with(given); exact.Err != nil || greedy.Err == nil && greedy.Ps < exact.Ps {
 			best = start[0]
+		}
+	}
+	if d.exact > 1 { // later decisions, which may prefer another one of the best paths
+		y := *x
+		y.rest, y.rest.Fallback = d.Recipe, nil
+		slices.SortStableFunc(all, func(a, b tried) int { return cmp.Compare(a.Ps, b.Ps) })
+		least := int64(math.MaxInt64)
+		for _, t := range all[:min(len(all), splitPool, splitPoolCommands/max(1, best.Commands))] {
+			o := y.simulate(timed, &schedule.Schedule{Graph: d.Graph, Spec: d.Spec, Grouping: c.Groups(t.path)}, 0)
+			if o.Err == nil && o.Ps < least {
+				best, least = t, o.Ps
+			}
+		}
+		if ctx.Err() != nil {
+			return nil, m, ctx.Err()
 		}
 	}
 	program := c.Best(nil)

@@ -52,8 +52,8 @@ func (m *Measured) Learn(choice []int, seconds []float64) {
 	}
 }
 
-// Problem is the problem at these prices.
-func (m *Measured) Problem() *Problem {
+// Problem is the problem at these prices, with those of labels that nobody has measured times a factor.
+func (m *Measured) Problem(fresh float64) *Problem {
 	p := &Problem{Nodes: slices.Clone(m.p.Nodes), Edges: slices.Clone(m.p.Edges)}
 	ratio := func(i int) float64 {
 		if n := &m.nodes[i]; n.took > 0 && n.formula > 0 {
@@ -65,7 +65,7 @@ func (m *Measured) Problem() *Problem {
 		n := &p.Nodes[i]
 		n.Cost = slices.Clone(n.Cost)
 		for l := range n.Cost {
-			n.Cost[l] *= ratio(i)
+			n.Cost[l] *= ratio(i) * fresh
 			if s := m.nodes[i].labels[l]; s != nil {
 				n.Cost[l] = max(0, s.took-ratio(i)*s.edges) / s.times
 			}
