@@ -101,10 +101,12 @@ func recurrent(seed uint64) network.Network {
 				op("MatMul", "state", model.Attr{}, h, u))
 			gates := b.OpN("Split", fmt.Sprint("step", i, ".gates"), model.Attr{Axis: 1,
 				Splits: []int64{hidden, hidden, hidden, hidden}}, y)
-			c = op("Add", "cell", model.Attr{}, op("Mul", "kept", model.Attr{}, op("Sigmoid", "forget", model.Attr{}, gates[1]), c),
+			c = op("Add", "cell", model.Attr{}, op("Mul", "kept", model.Attr{},
+				op("Sigmoid", "forget", model.Attr{}, gates[1]), c),
 				op("Mul", "new", model.Attr{}, op("Sigmoid", "enter", model.Attr{}, gates[0]), op("Tanh", "value", model.Attr{},
 					gates[2])))
-			h = op("Mul", "hidden", model.Attr{}, op("Sigmoid", "leave", model.Attr{}, gates[3]), op("Tanh", "out", model.Attr{}, c))
+			leave, out := op("Sigmoid", "leave", model.Attr{}, gates[3]), op("Tanh", "out", model.Attr{}, c)
+			h = op("Mul", "hidden", model.Attr{}, leave, out)
 			if all {
 				b.Output(h)
 			}
