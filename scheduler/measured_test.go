@@ -22,9 +22,9 @@ import (
 const mostTried = 3000
 
 // On small networks all groups in all ways, each with all bindings and scopes of its instances alike, are simulated in
-// greedy order: the exact decisions together are as fast as the fastest in 95 of 100, and never 2 % slower; the exact split
-// is never slower than the greedy one, and optimal only where the bound of its class meets it. With DSASCHED_FULL=1:
-// on 500 networks.
+// greedy order: the exact decisions together are as fast as the fastest in 95 of 100, and never 2 % slower; the exact
+// split is never slower than the greedy one, and optimal only where the bound of its class meets it. With
+// DSASCHED_FULL=1: on 500 networks.
 func TestExactAllIsTheFastest(t *testing.T) {
 	networks := 20
 	if os.Getenv("DSASCHED_FULL") != "" {
