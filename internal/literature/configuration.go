@@ -107,7 +107,7 @@ func Unfitted(of func(Configuration) float64) float64 {
 func Labels(extra ...string) []string {
 	var list []string
 	for _, c := range Configurations() {
-		list = append(list, c.Label+"\n"+strings.TrimSuffix(c.Network, "121"))
+		list = append(list, c.Label+"\n"+c.Network)
 	}
 	return append(list, extra...)
 }

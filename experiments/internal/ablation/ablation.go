@@ -156,7 +156,7 @@ func rate(rows []harness.Row) []ratedRow {
 var ablationNotes = []string{
 	"Tensor writes are the stores of output tensors in the program of one cluster: a loop over the batch counts once, instances one by one, as in the paper's Table 3. Executed are those of all clusters and all rounds of the loop.",
 	"Utilisation is useful arithmetic over what the units could do in that time (the chip's peak).",
-	"The variant tvm is a kernel per layer on the same simulated chip, not the code of TVM.",
+	"The variant tvm has the kernels of TVM's pass FuseOps on the framework's operators, on the same simulated chip; it is not the code of TVM.",
 }
 
 // report makes the tables, what becomes of the mechanism and the figures.

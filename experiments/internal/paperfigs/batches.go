@@ -170,6 +170,7 @@ func fig16() byBatch {
 			fmt.Sprintf("by more than 1 %% at %d of %d steps", rises, len(e.batches)-1),
 			harness.Agreement(rises == len(e.batches)-1))
 		b.Cause(causeFlat)
+		b.Why("from batch 64 on each cluster has as many images as its chunk takes, and units wait for the LLB alike")
 		panel := func(title string, of func(harness.Row) float64) plots.Groups {
 			return plots.Groups{Title: title, YLabel: "Utilisation (% of peak)", XLabel: "Batch size",
 				Categories: batchNames(e.batches),

@@ -40,7 +40,7 @@ func fig12() spilling {
 		[]spillMethod{
 			{name: "longest lifetime first", spill: "longest-lifetime"},
 			{name: "largest first", spill: "largest-first"},
-			{name: "fewest bytes", spill: "search", bound: true},
+			{name: "least time", spill: "search", bound: true},
 		},
 	}
 }
@@ -163,7 +163,7 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 		"Moved for it\n(MiB)", "Weights\nagain (MiB)", "Bound of\nboth (MiB)", "Throughput\n(per s)"),
 		Notes: []string{
 			"Moved: each spilled value is written once and streamed by each reader, as often as the cores need it. Weights again: those that pass once per tile, all tiles but the first.",
-			"Fewest bytes: the least sum of the two, by dynamic programming over the steps. Bound: what no plan is below; where that row meets it, it is proven best."}}
+			"Least time: of what moves, by dynamic programming over the steps; results may lie over what they read. Bound: bytes that no plan is below in which each value has a place of its own."}}
 	fewer, same, more := 0, 0, 0
 	faster := 0
 	smaller, larger := 0, 0
@@ -226,6 +226,7 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 		harness.Agreement(more == 0 && fewer > 0))
 	if more > 0 {
 		d.Why("a long-lived value may be read soon, where a larger one that ends earlier would have gone at once")
+		d.Cause("longest lifetime first is a rule of thumb")
 	}
 	d.Claim("It spills smaller values", "with a higher probability",
 		fmt.Sprintf("fewer bytes in %d of %d networks, as many in %d, more in %d", smaller, cases, cases-smaller-larger,
@@ -233,9 +234,10 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 		harness.Agreement(smaller > larger))
 	d.Claim("It is at least as fast", "not claimed", fmt.Sprintf("in %d of %d networks", faster, cases), "–")
 	d.Note(
-		"The plan that moves the fewest bytes is proven in %d of %d networks; longest lifetime first is one of the best in %d.", proven, cases, least)
+		"Within the bound is the plan of least time in %d of %d networks; longest lifetime first meets it in %d.",
+		proven, cases, least)
 	d.Note(
-		"Both rules also decide what goes from the LLB to the DDR, and what is spilled so that a layer's weights need not pass once per tile. Of the plan with the fewest bytes the first rule decides what goes to the DDR.")
+		"Both rules also decide what goes from the LLB to the DDR, and what is spilled so that a layer's weights need not pass once per tile. Of the plan of least time the first rule decides what goes to the DDR.")
 	d.Note("In the figure a bar is as high as its value is large, against the largest.")
 	d.Note(
 		"A value is a tensor of one instance; a step is a layer of one instance. A spilled value lives at its lower level from the start.")

@@ -206,15 +206,21 @@ func (f stageUse) report(runs []stageRun) (*harness.Report, error) {
 		"at least twice as much in: "+strings.Join(far, ", "), harness.Agreement(len(far) == 2*len(lastStages)))
 	d.Note("The heights of the paper's bars are not published as numbers, so that nothing stands beside ours.")
 	var categories []string
-	for _, s := range runs[0].Rows {
+	drawn := make([][]stageRow, len(runs)) // the paper's four stages, and what it does not draw behind them
+	for i, r := range runs {
+		drawn[i] = slices.Clone(r.Rows)
+		other := func(s stageRow) int { return min(1, strings.Index(s.Stage+"stage ", "stage ")) }
+		slices.SortStableFunc(drawn[i], func(a, b stageRow) int { return other(a) - other(b) })
+	}
+	for _, s := range drawn[0] {
 		categories = append(categories, s.Stage)
 	}
 	panel := func(title string, of func(stageRow) float64) plots.Groups {
 		g := plots.Groups{Title: title, YLabel: "Utilisation (% of peak)", XLabel: "Stage of ResNet-50",
 			Categories: categories}
-		for _, r := range runs {
+		for i, r := range runs {
 			s := plots.Series{Name: display[r.Variant]}
-			for _, x := range r.Rows {
+			for _, x := range drawn[i] {
 				s.Values = append(s.Values, 100*of(x))
 			}
 			g.Series = append(g.Series, s)

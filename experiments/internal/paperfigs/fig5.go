@@ -220,6 +220,7 @@ func (f merging) report(runs []mergeRun) (*harness.Report, error) {
 		}
 		if len(last.Groups) != 1 {
 			d.Why("%s", r.refusals())
+			d.Cause(causeExtents)
 		}
 		straight := r.States[min(1, len(r.States)-1)]
 		// Fig. 5a: labels 1 (three layers of the conv block), 2 (its shortcut), 3 (addition
@@ -237,6 +238,7 @@ func (f merging) report(runs []mergeRun) (*harness.Report, error) {
 		}
 		if layers != 2 {
 			d.Why("%s", r.refusals())
+			d.Cause(causeExtents)
 		}
 		branches := 0
 		for _, e := range r.Events {
