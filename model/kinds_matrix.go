@@ -43,23 +43,19 @@ func registerMatrix() {
 
 func convAccess(op *Op, in []*Tensor, out Shape, _, idx int) []Access {
 	x, w := in[0].Shape, in[1].Shape
-	switch idx {
-	case 0:
-		acc := make([]Access, len(x))
-		acc[0] = identity(0)
-		acc[1] = channelsOfGroup(op.Attr.Group, w[1], out[1]/op.Attr.Group)
-		for i := range w[2:] {
-			acc[2+i] = window(2+i, op.Attr.Strides[i], w[2+i], op.Attr.Dilations[i], op.Attr.Pads[i])
-		}
-		return acc
-	default:
+	if idx != 0 {
 		return paramAccess(in[idx].Shape, 1)
 	}
+	acc := make([]Access, len(x))
+	acc[0] = identity(0)
+	acc[1] = channelsOfGroup(op.Attr.Group, w[1], out[1]/op.Attr.Group)
+	for i := range w[2:] {
+		acc[2+i] = window(2+i, op.Attr.Strides[i], w[2+i], op.Attr.Dilations[i], op.Attr.Pads[i])
+	}
+	return acc
 }
 
-func convMACs(op *Op, in []*Tensor, _ Shape) int64 {
-	return in[1].Shape[1:].Elements()
-}
+func convMACs(_ *Op, in []*Tensor, _ Shape) int64 { return in[1].Shape[1:].Elements() }
 
 func convTransposeAccess(op *Op, in []*Tensor, out Shape, _, idx int) []Access {
 	x, w := in[0].Shape, in[1].Shape

@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"testing"
@@ -19,11 +20,11 @@ import (
 // Networks of equal functions take equal time and have equal bounds: weights that are moved when the network runs or
 // stored so, dequantised before or behind the move, products with transposed weights or as they are. A transposed
 // convolution has no higher bound than a network of the plain convolutions of its phases takes. With DSASCHED_FULL=1 in
-// the environment these are 120 pairs.
+// the environment these are 200 pairs.
 func TestEqualFunctions(t *testing.T) {
 	pairs := 12
 	if os.Getenv("DSASCHED_FULL") != "" {
-		pairs = 120
+		pairs = 200
 	}
 	for n := range pairs {
 		r := rand.New(rand.NewPCG(uint64(n), 7))
@@ -82,7 +83,44 @@ func TestEqualFunctions(t *testing.T) {
 			}
 			return b.Op("Dequantize", "d", a, w...)
 		}
-		switch r.IntN(3) {
+		switch r.IntN(5) {
+		case 3: // a slice of the last rows before or behind an element-wise operator and a product
+			last := func(b *model.Builder, x model.TensorID) model.TensorID {
+				s := b.Tensor(x).Shape
+				if rows == 1 {
+					return x
+				}
+				return b.Op("Slice", "last", model.SliceOf(s, 1, s[1]-1, s[1]), x)
+			}
+			price := func(before bool) (float64, float64) {
+				return price(fmt.Sprint("before ", before), func(b *model.Builder, batch int64) {
+					x := b.Input("x", model.F16, batch, rows, in)
+					if before {
+						x = last(b, x)
+					}
+					y := b.Op("MatMul", "y", model.Attr{}, b.Op("Relu", "r", model.Attr{}, x), b.Param("w", model.F16, in, out))
+					if !before {
+						y = last(b, y)
+					}
+					b.Output(y)
+				})
+			}
+			_, la := price(true)
+			if _, lc := price(false); math.Abs(la-lc) > .01*la { // the move of a row of inputs, or of results
+				t.Errorf("pair %d: at least %g s with the slice behind, %g before", n, lc, la)
+			}
+		case 4: // a product and a sum, or a Gemm
+			a, la := price("gemm", func(b *model.Builder, batch int64) {
+				b.Output(b.Op("Gemm", "y", model.Attr{}, b.Input("x", model.F16, batch*rows, in), weight(b, false),
+					b.Param("bias", model.F16, out)))
+			})
+			c, lc := price("sum", func(b *model.Builder, batch int64) {
+				y := b.Op("MatMul", "y", model.Attr{}, b.Input("x", model.F16, batch*rows, in), weight(b, false))
+				b.Output(b.Op("Add", "sum", model.Attr{}, y, b.Param("bias", model.F16, out)))
+			})
+			if math.Abs(a-c) > .02*a || math.Abs(la-lc) > .02*la {
+				t.Errorf("pair %d: %g s, at least %g, as a product and a sum %g s and %g", n, a, la, c, lc)
+			}
 		case 0: // dequantised, then moved
 			a, la := price("stored", func(b *model.Builder, batch int64) {
 				b.Output(b.Op("MatMul", "y", model.Attr{}, b.Input("x", model.F16, batch, rows, in), weight(b, false)))

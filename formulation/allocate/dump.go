@@ -40,6 +40,7 @@ func ReadDump(file string, text, ranges string) (*dump, error) {
 	if len(text) > maxDump || len(ranges) > maxDump {
 		return nil, fmt.Errorf("%s: more than %d bytes", file, maxDump)
 	}
+	text = oldMicro.ReplaceAllString(text, "(id=$1): size=$3, offset=$2, first_used=$4 last_used=$5")
 	d := &dump{text: text, Problem: &Problem{Name: file}}
 	var err error
 	switch {
@@ -95,7 +96,9 @@ var (
 	xlaRange      = regexp.MustCompile(`(?m)^    (\S+):(\d+)-(\d+)\r?$`)
 
 	// letter, id, size, offset, first and last use
-	micro = regexp.MustCompile(`(?m)\(id=(\d+)\): size=(\d+), offset=(-?\d+), first_used=(\d+) last_used=(\d+)`)
+	micro    = regexp.MustCompile(`(?m)\(id=(\d+)\): size=(\d+), offset=(-?\d+), first_used=(\d+) last_used=(\d+)`)
+	oldMicro = regexp.MustCompile(`(?m)^Planner buffer ID: (\d+), calculated offset: (-?\d+), size required: (\d+), ` +
+		`first_time_created: (\d+), last_time_used: (\d+)`) // until 2021
 )
 
 func number(file, what, s string) (int64, error) {

@@ -156,3 +156,18 @@ func FuzzReadDump(f *testing.F) {
 		}
 	})
 }
+
+// Plans as TFLite Micro printed them until 2021 are those of today.
+func TestOlderPlans(t *testing.T) {
+	d, err := ReadDump("plan.txt", `Planner buffer ID: 0, calculated offset: 2304, size required: 256, first_time_created: 2, last_time_used: 3
+Planner buffer ID: 1, calculated offset: 0, size required: 16, first_time_created: 3, last_time_used: 4
+`, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := d.Problem.Buffers
+	if d.Tool != "TFLite Micro" || d.Peak != 2560 || len(b) != 2 || b[0].Size != 256 || *b[0].Hint != 2304 ||
+		b[0].Lifetime != (Interval{2, 4}) || b[1].Lifetime != (Interval{3, 5}) {
+		t.Errorf("%s, peak %d: %+v", d.Tool, d.Peak, b)
+	}
+}

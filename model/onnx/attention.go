@@ -198,18 +198,15 @@ func (c *call) windowed(q, k, v heads, bias *value, window int64, cap bool, vari
 				pb = slice("bias", pb, n-1, lo, hi)
 			}
 		}
-		if scores := c.scores(pq, pk, pv, c.biases(true, pq, pk, pb), cap, variant); c.err == nil {
-			contexts = append(contexts, operandOf(c.context(pq, pk, pv, scores)))
-		}
+		s := c.scores(pq, pk, pv, c.biases(true, pq, pk, pb), cap, variant)
+		contexts = append(contexts, operandOf(c.context(pq, pk, pv, s)))
 	}
-	if c.part = ""; c.err != nil {
-		return
+	if c.part = ""; len(contexts) > 1 {
+		contexts[0] = operandOf(c.step("context/parts", "Concat", model.Attr{Axis: 2}, contexts...))
 	}
-	y := contexts[0].v
-	if len(contexts) > 1 {
-		y = c.step("context/parts", "Concat", model.Attr{Axis: 2}, contexts...)
+	if c.err == nil {
+		c.merge(contexts[0].v)
 	}
-	c.merge(y)
 }
 
 // biases lists a causal mask, if there is one, and what else is added to the scores or masks them.
@@ -228,7 +225,14 @@ func attention(c *call) {
 	k := c.toHeads("key", c.in[1], c.int("kv_num_heads", 0))
 	v := c.toHeads("value", c.in[2], c.int("kv_num_heads", 0))
 	k, v = c.append("key", c.in[4], k), c.append("value", c.in[5], v)
-	biases := c.biases(c.bool("is_causal", false), q, k, c.in[3])
+	mask := c.in[3]
+	if c.err == nil && mask != nil && len(mask.shape) > 0 {
+		if n := len(mask.shape); mask.shape[n-1] > 1 && mask.shape[n-1] < k.seq { // hides the keys behind it
+			pads := append(make([]int64, 2*n-1), k.seq-mask.shape[n-1])
+			mask = c.step("mask", "Pad", model.Attr{Pads: pads}, operandOf(mask))
+		}
+	}
+	biases := c.biases(c.bool("is_causal", false), q, k, mask)
 	softcap, mode := c.nonZero("softcap"), c.int("qk_matmul_output_mode", 0)
 	if mode < 0 || mode > 3 {
 		c.fail("attribute \"qk_matmul_output_mode\" is %d, expected 0 to 3", mode)

@@ -45,6 +45,8 @@ func TestExporters(t *testing.T) {
 		dims map[string]int64
 		want string // what the graph, as describe has it, or the error holds
 	}{
+		{"a mask shorter than the keys", file(24, input("q", 1, 4, 5, 16), input("k", 1, 4, 9, 16), input("m", 5, 6), output("y"),
+			node("Attention", "a", in("q", "k", "k", "m"), out("y"))), nil, "a/mask[5,9] = Pad(m)"},
 		{"weights of 4 bits, cast", file(21, input("x", 1, 6), output("y"), held("w", 22, 6, 4),
 			node("Cast", "c", in("w"), out("f"), attrInt("to", tFloat)), node("MatMul", "m", in("x", "f"), out("y"))), nil,
 			"f[6,4] = Cast(w*) Axis=1"},
