@@ -35,7 +35,7 @@ var budget = map[string]int{
 	"experiments/internal/loops":      1115,
 	"experiments/internal/measured":   2092,
 	"experiments/internal/optimality": 1516,
-	"experiments/internal/paperfigs":  4143,
+	"experiments/internal/paperfigs":  4125,
 	"experiments/internal/peers":      233,
 	"experiments/internal/readings":   878,
 	"experiments/internal/report":     791,

@@ -171,6 +171,13 @@ func fig16() byBatch {
 			harness.Agreement(rises == len(e.batches)-1))
 		b.Cause(causeFlat)
 		b.Why("from batch 64 on each cluster has as many images as its chunk takes, and units wait for the LLB alike")
+		for _, n := range []int64{32, 64, 128} { // where the rise ends
+			r := at("cross-layer", n)
+			b.Note("Batch %d: GraphTurbo computes for %s %% of the time, waits for moves for %s %% and for launches for %s %%.", n,
+				harness.Percent(r.Time.ComputeSeconds/r.LatencySeconds),
+				harness.Percent(r.Time.MoveSeconds/r.LatencySeconds),
+				harness.Percent(r.Time.LaunchSeconds/r.LatencySeconds))
+		}
 		panel := func(title string, of func(harness.Row) float64) plots.Groups {
 			return plots.Groups{Title: title, YLabel: "Utilisation (% of peak)", XLabel: "Batch size",
 				Categories: batchNames(e.batches),

@@ -175,11 +175,6 @@ func (m *overall) means(b *harness.Document) {
 	b.Note("The mean over TVM divides by its throughputs on A, G and I, to which the constants are fitted. Without these three, arithmetic: over TVM %.2f, over AStitch %.2f.",
 		literature.Unfitted(m.rows.ratio("cross-layer", "tvm", harness.PaperChunks)),
 		literature.Unfitted(m.rows.ratio("cross-layer", "astitch", harness.PaperChunks)))
-	stitched, err := stitched(m.rows, publishedAStitch)
-	if err != nil {
-		b.Fail(err)
-		return
-	}
 	for _, l := range []harness.Line{
 		{What: "mean speedup of GraphTurbo over TVM, A-J, arithmetic", Published: literature.MeanSpeedup.Value,
 			Ours: m.overTVM, Headline: 1, Cause: causeRates,
@@ -194,7 +189,7 @@ func (m *overall) means(b *harness.Document) {
 					harness.PaperChunks).ThroughputPerSecond/literature.MeasuredBERT.ThroughputPerSecond) / 2,
 			Remark: "the vendor's code is not simulated"},
 		{What: "mean speedup of AStitch over TVM (quotient of the two published means)", Published: publishedAStitch,
-			Ours: m.astitch, Remark: "of two numbers that have lines; " + stitched, Given: true},
+			Ours: m.astitch, Remark: "of two numbers that have lines", Given: true},
 	} {
 		l.Unit = "x"
 		b.Line(l)
@@ -248,26 +243,6 @@ func (m *overall) figures(b *harness.Document) {
 			return m.rows.at(c, "tvm", harness.PaperChunks).ThroughputPerSecond
 		})}},
 	})
-}
-
-// stitched is the remark on AStitch's gain: between which configurations it varies, and how
-// many softmaxes and normalisations are single operators, which leave less to stitch.
-func stitched(rows gridRows, published float64) (string, error) {
-	single := 0
-	for _, c := range literature.Configurations() {
-		n, err := singleOperators(c.Network)
-		if err != nil {
-			return "", err
-		}
-		single += n
-	}
-	s := reasonGain(rows, "astitch", "tvm", published)
-	if single > len(literature.Configurations()) { // more than a softmax at the end of each
-		s += fmt.Sprintf(
-			"; %d softmaxes and normalisations are single operators in these graphs, which leaves nothing to stitch in them",
-			single)
-	}
-	return s, nil
 }
 
 // Fig14 is the overall comparison.
