@@ -47,8 +47,7 @@ func convAccess(op *Op, in []*Tensor, out Shape, _, idx int) []Access {
 		return paramAccess(in[idx].Shape, 1)
 	}
 	acc := make([]Access, len(x))
-	acc[0] = identity(0)
-	acc[1] = channelsOfGroup(op.Attr.Group, w[1], out[1]/op.Attr.Group)
+	acc[0], acc[1] = identity(0), channelsOfGroup(op.Attr.Group, w[1], out[1]/op.Attr.Group)
 	for i := range w[2:] {
 		acc[2+i] = window(2+i, op.Attr.Strides[i], w[2+i], op.Attr.Dilations[i], op.Attr.Pads[i])
 	}

@@ -122,8 +122,7 @@ func rate(u hardware.Unit, dt model.DType) (float64, bool) {
 }
 
 // figure returns the figure of a dtype, or of the first that there is of F16, F32, BF16 and I8; size is
-// how many times larger an element of the dtype is than one that the figure is for. Without a figure of their own,
-// types of less than a byte compute as those of a byte: that storage is packed says nothing of a unit's lanes.
+// how many times larger an element of the dtype is than one that the figure is for, of less than a byte one of a byte.
 func figure(m map[string]float64, dt model.DType) (f, size float64) {
 	for _, d := range []model.DType{dt, model.F16, model.F32, model.BF16, model.I8} {
 		if v, ok := m[d.String()]; ok {

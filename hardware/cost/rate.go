@@ -10,8 +10,7 @@ import (
 // MatrixRate holds the terms of [Model.MatrixCycles], for bounds on sums
 // of commands: cycles for a row that passes a block of weights, and least cycles for
 // a block, to load it or to issue it and to go on to it from the one before. Without a matrix unit
-// row is for one multiply-accumulate, and there are no blocks. That a unit reads its operands in turn with computing
-// (`operands` of a machine) nobody publishes: it is an estimate that slows down, so no bound has it. See [Model.Feed].
+// row is for one multiply-accumulate, and there are no blocks. No bound has [Model.Feed], an estimate that slows down.
 func (m *Model) MatrixRate(dt model.DType) (row, load, gap float64) {
 	if !m.hasMatrix {
 		return m.LaneCycles(hardware.OpSimple, dt), 0, 0

@@ -64,7 +64,7 @@ func quantisedMixture(c *call) {
 			bias: c.in[4+3*i], block: block}
 		if w := fc[i].w; w != nil && len(w.shape) == 3 && c.err == nil {
 			unpacked := *w
-			unpacked.shape, unpacked.dtype = w.shape.Clone(), packedType(width)
+			unpacked.shape, unpacked.dtype = w.shape.Clone(), packedTypes[width]
 			unpacked.shape[2] *= 8 / width
 			fc[i].w = &unpacked
 			if fc[i].scale == nil {

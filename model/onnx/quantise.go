@@ -215,16 +215,8 @@ func dynamicMatMul(c *call) {
 	c.toFloat(c.step("sums", "MatMul", model.Attr{}, pair(x, c.in[1])...), c.in[2], c.in[4])
 }
 
-// packedType is the type of codes of so many bits, of which a byte holds several.
-func packedType(width int64) model.DType {
-	switch width {
-	case 2:
-		return model.U2
-	case 4:
-		return model.U4
-	}
-	return model.U8
-}
+// packedTypes are those of codes of so many bits, of which a byte holds several.
+var packedTypes = map[int64]model.DType{2: model.U2, 4: model.U4, 8: model.U8}
 
 // matMulNBits has weights of N columns and K rows in blocks, packed to bytes.
 func matMulNBits(c *call) {
@@ -234,7 +226,7 @@ func matMulNBits(c *call) {
 		return
 	}
 	width := c.within("bits", 4, 2, 8)
-	w := c.in[1].part("unpacked", packedType(width), n, k)
+	w := c.in[1].part("unpacked", packedTypes[width], n, k)
 	if _, err := elements(w.shape); err != nil {
 		c.fail("%v", err)
 		return
@@ -279,7 +271,7 @@ func gatherQuantized(c *call) {
 		c.fail("attribute \"bits\" is %d, expected 2, 4 or 8", bits)
 		return
 	}
-	w := c.in[0].part("unpacked", packedType(bits), c.in[0].shape.Clone()...)
+	w := c.in[0].part("unpacked", packedTypes[bits], c.in[0].shape.Clone()...)
 	if c.in[0].dtype == model.U8 && len(w.shape) > 0 { // several to a byte
 		w.shape[len(w.shape)-1] *= 8 / bits
 	}

@@ -41,9 +41,8 @@ func (c *call) rows(v *value, dir, first int64) func(from, to int64) arg {
 		what := fmt.Sprintf("%d/%d:%d", dir, from, to)
 		a := arg{v.part(what, v.dtype, shape...), parameter}
 		if !v.constant {
-			s := model.Attr{Starts: make([]int64, len(v.shape)), Steps: slices.Repeat([]int64{1}, len(v.shape)),
-				Shape: slices.Concat([]int64{1}, shape)}
-			s.Starts[0], s.Starts[1] = dir, from
+			s := model.SliceOf(v.shape, 1, from, to)
+			s.Starts[0], s.Shape = dir, slices.Concat([]int64{1}, shape)
 			a = operandOf(c.step(v.name+"/"+what, "Slice", s, operandOf(v)))
 			a = operandOf(c.step(v.name+"/"+what+"/rows", "Reshape", model.Attr{Shape: shape}, a))
 		}

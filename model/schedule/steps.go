@@ -351,11 +351,6 @@ func (b *StepBuilder) element(layer *Layer, st *Step) Regions {
 // reads adds what a step needs of earlier values.
 func (b *StepBuilder) reads(layer *Layer, st *Step, need []Regions, sources [][]int) {
 	element := b.element(layer, st)
-	all := 0
-	for _, list := range sources {
-		all += len(list)
-	}
-	st.Reads = slices.Grow(st.Reads, all)
 	for i, t := range layer.Inputs {
 		for _, v := range sources[i] {
 			if rd := b.read(v, t, need); rd.NeedBytes > 0 {
