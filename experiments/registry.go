@@ -29,7 +29,6 @@ import (
 func leading() []harness.Experiment {
 	list := []harness.Experiment{
 		optimality.Optimality(),
-		optimality.Best(),
 		optimality.Table4(),
 		paperfigs.Fig3(),
 		paperfigs.Fig5(),
@@ -55,6 +54,7 @@ func leading() []harness.Experiment {
 func others() []harness.Experiment {
 	list := []harness.Experiment{
 		readings.Experiment(),
+		optimality.Best(),
 		paperfigs.LB64(),
 		optimality.Regret(),
 		optimality.Kinds(),

@@ -57,6 +57,7 @@ func (a ablation) experiment() harness.Experiment {
 		Description: "what each idea of GraphTurbo is worth: ResNet-50 and BERT-128 closely, and all ten configurations",
 		Paper:       "GraphTurbo (OSDI 2023), §5.3 and Fig. 15, with Table 1, Table 3 and Figs. 14, 16",
 		Plan:        a.plan,
+		Quick:       a.heuristics().plan,
 		Heuristic:   a.heuristics().plan,
 	}
 }

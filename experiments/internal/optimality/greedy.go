@@ -149,7 +149,7 @@ func (o againstExact) sentences(all []studied) []string {
 		fmt.Sprintf("GraphTurbo's greedy order of instances is proven optimal on %d of %d networks, and an exact order makes "+
 			"%s.", proven, posed, faster),
 		fmt.Sprintf("Exact bindings are %s times as fast as greedy ones (geometric mean; at most %s), order and bindings in one "+
-			"program %s, exact groups and split factors %s, and every decision exact %s (at most %s; faster on %d of %d networks).",
+			"program, at prices by formula, %s, exact groups and split factors %s, and every decision exact %s (at most %s; faster on %d of %d networks).",
 			mean("bind"), most("bind"), mean("joint"), mean("split"), mean("all"), most("all"), beaten, len(all)),
 		fmt.Sprintf("A search that may also fuse otherwise and choose other kernels is %s times as fast as greedy; a lower "+
 			"bound on every schedule leaves at most %s.", mean("best"), harness.Fixed(stat.GeometricMean(limit, nil), 2)),
