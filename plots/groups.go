@@ -57,7 +57,7 @@ const (
 )
 
 var markKeys = [...]string{Published: "published", Measured: "measured on the chip by others",
-	Bound: "bound of all schedules"}
+	Bound: "bound: no schedule is faster"}
 
 var markStyles = [...]draw.GlyphStyle{
 	Published: {Color: vermillion, Radius: 3, Shape: diamond{}},

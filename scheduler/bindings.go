@@ -450,7 +450,7 @@ func (d *Draft) leastBinding(ctx context.Context, method string) error {
 	}
 	d.Bindings, d.Scopes = n.Decode(choice)
 	o := r.Outcome()
-	if o.Objective = n.Problem.Seconds(choice); o.Objective > o.Bound && o.Status == milp.Optimal {
+	if o.Objective = n.Problem.Seconds(choice); o.Objective > o.Bound*(1+1e-9) && o.Status == milp.Optimal {
 		o.Status = milp.Feasible // by formulas another is
 	}
 	d.solve("bind", SecondsUnit, o, "")

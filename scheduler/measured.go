@@ -180,6 +180,9 @@ const (
 // come choices that would be the best if labels that nobody has measured took less and less. The answer is the choice
 // of least cost in the end; the others that were simulated are for the simulator to choose from.
 func (d *Draft) measuredBinding(ctx context.Context, n *binding.Network, choice []int) ([]int, error) {
+	if d.Options.Clusters != OverBatch {
+		return choice, nil // a rehearsal has the whole network on each
+	}
 	x := d.rehearse("bind")
 	x.instances = true
 	prices, work, known := binding.NewMeasured(n.Problem), 0, map[string]bool{}
@@ -211,8 +214,12 @@ func (d *Draft) measuredBinding(ctx context.Context, n *binding.Network, choice 
 		prices.Learn(next, seconds)
 		return true
 	}
-	if !try(n.Given) || !known[fmt.Sprint(choice)] && !try(choice) {
+	fits := try(n.Given)
+	if same := known[fmt.Sprint(choice)]; same && !fits || !same && !try(choice) {
 		return n.Given, ctx.Err()
+	}
+	if !fits {
+		return choice, ctx.Err()
 	}
 	for round, fresh := 0, 1.0; round < freshRounds && fresh > 0.1 && solve.Why(timed) == milp.Complete; round++ {
 		if fresh == 1 && (round >= bindingRounds || work > bindingCommands) || fresh < 1 && work > freshCommands {
@@ -375,18 +382,8 @@ func (d *Draft) measuredSplit(ctx context.Context) (chosen *schedule.Grouping, m
 			report(milp.Progress{Objective: seconds(best.Ps), Bound: c.Bound(), Improved: true})
 		}
 	}
-	if more := d.state.times; more > int64(x.times) { // the greedy groups may be faster over all chunks
-		longer := *x
-		longer.times = int(more)
-		with := func(path []int) Outcome {
-			return longer.simulate(ctx, &schedule.Schedule{Graph: d.Graph, Spec: d.Spec, Grouping: c.Groups(path)}, 0)
-		}
-		if exact, greedy := with(best.path), with(given); exact.Err != nil || greedy.Err == nil && greedy.Ps < exact.Ps {
-			best = start[0]
-		}
-	}
+	y := *x
 	if d.exact > 1 { // later decisions, which may prefer another one of the best paths
-		y := *x
 		y.rest, y.rest.Fallback = d.Recipe, nil
 		slices.SortStableFunc(all, func(a, b tried) int { return cmp.Compare(a.Ps, b.Ps) })
 		least := int64(math.MaxInt64)
@@ -398,6 +395,16 @@ func (d *Draft) measuredSplit(ctx context.Context) (chosen *schedule.Grouping, m
 		}
 		if ctx.Err() != nil {
 			return nil, m, ctx.Err()
+		}
+	}
+	if more := d.state.times; more > int64(x.times) { // the greedy groups may be faster over all chunks
+		longer := y
+		longer.times = int(more)
+		with := func(path []int) Outcome {
+			return longer.simulate(ctx, &schedule.Schedule{Graph: d.Graph, Spec: d.Spec, Grouping: c.Groups(path)}, 0)
+		}
+		if exact, greedy := with(best.path), with(given); exact.Err != nil || greedy.Err == nil && greedy.Ps < exact.Ps {
+			best = start[0]
 		}
 	}
 	program := c.Best(nil)

@@ -181,13 +181,13 @@ func (r *Recipe) set(p Pick) {
 // greedy is the recipe with the last one of the table's decisions where its own are exact
 // or searched; slow says whether there are any.
 func (r Recipe) greedy() (g Recipe, slow bool) {
-	rules, err := lookup(table.Greedy)
-	if err != nil {
-		panic("scheduler: " + err.Error())
-	}
 	g, g.Picks = r, slices.Clone(r.Picks)
 	for _, st := range r.table() {
 		if s := r.choice(st); s.Exact || s.Trials {
+			rules, err := lookup(table.Greedy)
+			if err != nil {
+				panic("scheduler: " + err.Error())
+			}
 			slow = true
 			g.set(Pick{st.Name, rules.choice(st).Name})
 		}

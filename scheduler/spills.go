@@ -654,7 +654,7 @@ func (d *Draft) leastMoves(ctx context.Context) error {
 		}
 	}
 	moves, readers := binding.MovesOf(d.Schedule), readersOf(d.Schedule)
-	ps := func(seconds float64) int64 { return int64(math.Round(1e12 * seconds)) }
+	ps := func(seconds float64) int64 { return int64(math.Floor(1e12 * seconds)) } // or the sum would be no bound
 	again := func(st *schedule.Step) int64 {
 		if graphturbo.PassesAgain(d.Schedule, st) == 0 {
 			return 0
@@ -671,16 +671,24 @@ func (d *Draft) leastMoves(ctx context.Context) error {
 		}
 		for round := range spillRepriced {
 			p := newSpillProblem(d.Schedule, func(v *schedule.Value) int64 {
-				return ps(leaving(moves, v, at[v.ID], readers[v.ID]))
+				cost := leaving(moves, v, at[v.ID], readers[v.ID])
+				if round == 0 {
+					cost = min(cost, leaving(moves, v, schedule.DDR, readers[v.ID]))
+				}
+				return ps(cost)
 			}, again, places)
 			var opts allocate.SweepOptions
 			opts.Progress = d.Options.ReportTo("spill")
 			spills, next, err := p.choose(ctx, d.Schedule, opts)
-			if err != nil {
+			if err != nil && places != nil && ctx.Err() == nil {
+				break // a stage that only a result in place leaves room for
+			} else if err != nil {
 				return err
 			}
-			if round == 0 && (places != nil || len(over) == 0) {
-				sol, bound = next, float64(next.Bound)*1e-12
+			if sol == nil {
+				if sol, bound = next, float64(next.Bound)*1e-12; places == nil && len(over) > 0 {
+					bound = 0 // results in place may move less
+				}
 			}
 			if !next.Status.HasValues() {
 				break

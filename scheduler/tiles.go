@@ -388,6 +388,9 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 		case schedule.ColumnsOperand:
 			p.ColumnsFrom = level
 		default:
+			if narrow(v.Tensor) {
+				return nil, false
+			}
 			if 2*r.UnionBytes > g.Tensor(v.Tensor).DType.Bytes(out.Elements()) {
 				p.Extra = append(p.Extra, tiling.Extra{Bytes: g.Tensor(v.Tensor).DType.Bytes(1), From: level})
 			}

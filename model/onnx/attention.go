@@ -551,7 +551,8 @@ func groupQueryAttention(c *call) {
 	}
 	k, v = c.append("key", c.in[3], k), c.append("value", c.in[4], v)
 	softcap := c.nonZero("softcap")
-	if w := c.within("local_window_size", -1, -1, 1<<30); w > 0 && c.err == nil && k.seq == v.seq && q.seq <= k.seq {
+	if w := c.within("local_window_size", -1, -1, 1<<30); w > 0 && c.err == nil && k.seq == v.seq && q.seq > 0 &&
+		q.seq <= k.seq {
 		c.leave("local_window_size")
 		c.windowed(q, k, v, c.in[10], w, softcap, c.variant())
 	} else {

@@ -215,8 +215,9 @@ func dynamicMatMul(c *call) {
 	c.toFloat(c.step("sums", "MatMul", model.Attr{}, pair(x, c.in[1])...), c.in[2], c.in[4])
 }
 
-// packedTypes are those of codes of so many bits, of which a byte holds several.
-var packedTypes = map[int64]model.DType{2: model.U2, 4: model.U4, 8: model.U8}
+// packedTypes are those of codes of so many bits; widths that are no type's take the next one.
+var packedTypes = map[int64]model.DType{2: model.U2, 3: model.U4, 4: model.U4, 5: model.U8, 6: model.U8, 7: model.U8,
+	8: model.U8}
 
 // matMulNBits has weights of N columns and K rows in blocks, packed to bytes.
 func matMulNBits(c *call) {
