@@ -99,9 +99,9 @@ func (a steps) then(b steps) steps { return steps{a.sum + b.sum, max(a.most, a.s
 type held struct {
 	box     model.Region // read or made
 	dtype   model.DType
-	last    int32        // rank of the last reader inside
-	inside  bool         // made there
-	results int          // that lie in it, which keeps it to the end
+	last    int32 // rank of the last reader inside
+	inside  bool  // made there
+	results int   // that lie in it, which keeps it to the end
 }
 
 func (a held) bytes() int64 { return a.dtype.Bytes(a.box.Elements()) }
