@@ -27,7 +27,7 @@ func syncFolder(dir string) error {
 	return nil
 }
 
-// ProcessorTime is what this process has used so far.
+// ProcessorTime returns the processor time of this process, user and system.
 func ProcessorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

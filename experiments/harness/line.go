@@ -57,7 +57,7 @@ const NotCounted = "not counted"
 // Verdicts in the order of the summary.
 var Verdicts = []string{Holds, Misses, WrongSign}
 
-// Verdict is that of a rate, count, share or ratio: it holds within 20 %, within the precision that the number is
+// Verdict judges a rate, count, share or ratio: it holds within 20 %, within the precision that the number is
 // printed with if that is coarser, and within one tensor of fewer than ten. Of a ratio (unit x) that is published as 1,
 // a par, anything farther off has the wrong sign.
 func (l Line) Verdict() string {

@@ -173,7 +173,7 @@ var executableHash = sync.OnceValues(func() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 })
 
-// times are those of a cell, in seconds.
+// times has wall and processor time of a cell, in seconds.
 type times struct{ wall, processor float64 }
 
 // readTiming reads the times of earlier runs. They are for people: what can't be read is dropped.

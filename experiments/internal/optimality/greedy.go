@@ -117,7 +117,7 @@ var exactly = []struct{ decision, name string }{{"order", "order exact"}, {"bind
 	{"joint", "order and bindings exact (joint)"}, {"split", "groups and factors exact"}, {"all", "all exact"},
 	{"best", "search over all (best)"}}
 
-// seconds are those of a method of the study, 0 where there are none.
+// seconds returns the simulated latency of a method, 0 where it has no answer.
 func (x *studied) seconds(method int) float64 {
 	if exactly[method].decision == "best" {
 		return x.Best

@@ -24,7 +24,7 @@ const (
 	causeFlat    = "units are at their peak share from batch 64 on"
 )
 
-// causesOf are those of single configurations.
+// causesOf has the causes of misses by configuration.
 var causesOf = map[string]string{"H": causeH, "J": causeJ}
 
 // What the simulated rows themselves say about a published number that ours misses. Each

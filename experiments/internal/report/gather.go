@@ -46,7 +46,7 @@ type comparedLine struct {
 	numbers                                   *harness.Line
 }
 
-// olderVerdicts are those that programs before these verdicts wrote of statements.
+// olderVerdicts maps the verdicts in results of earlier versions.
 var olderVerdicts = map[string]string{"as in the paper": harness.Holds, "differs": harness.Misses}
 
 // gather reads the folder. An experiment counts if it has a file NAME/NAME.json; that
