@@ -57,7 +57,6 @@ func others() []harness.Experiment {
 		optimality.Best(),
 		paperfigs.LB64(),
 		optimality.Regret(),
-		optimality.Kinds(),
 		tuning.Sensitivity(),
 		tuning.Portability(),
 		beside.Experiment(),

@@ -11,6 +11,7 @@ usage() {
 		Copies the project, removes systems (folders of systems/, all if none is named) from the
 		copy, and builds and vets the rest. Of a system go its folder, its call in
 		systems/systems.go, and files that bear its name (NAME.go, NAME_*.go, *_NAME_test.go).
+		Systems that import it go with it.
 		--test also tests what is left, but for the command and the root's tables, which name all.
 	END
 }
@@ -46,14 +47,19 @@ git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' 
 	if [[ -e $f ]]; then printf '%s\0' "$f"; fi
 done | tar --null -T - -cf - | tar -xf - -C "$copy"
 cd "$copy"
-for name; do
+gone=("$@")
+for ((i = 0; i < ${#gone[@]}; i++)); do
+	name=${gone[i]}
+	if [[ ! -d systems/$name ]]; then continue; fi
 	rm -r "systems/$name"
+	mapfile -t using < <(grep -rlE "/systems/$name(/|\")" systems --include='*.go' | cut -d / -f 2 | grep -v '\.go$' | sort -u)
+	gone+=("${using[@]}")
 	find . \( -name "$name.go" -o -name "${name}_*.go" -o -name "*_${name}_test.go" \) -delete
-	sed -i "\\#/systems/$name/#d; \\#// $name: #d" systems/systems.go
+	sed -i "\\#/systems/$name[/\"]#d; \\#// $name: #d" systems/systems.go
 done
 go build ./...
 go vet ./...
-echo "without $*: builds"
+echo "without ${gone[*]}: builds"
 if [[ $test ]]; then
 	mapfile -t left < <(go list ./... | grep -v -e '/cmd/' -e '/dsasched/dsasched$')
 	go test "${left[@]}"

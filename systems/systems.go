@@ -1,17 +1,29 @@
-// Package systems lists what stands beside the core and can be taken off it: the schedulers of other papers, and what
-// serves them. Each system is a folder here, with its problems, heuristics, experiments and tests; its commands are the
-// files of cmd/dsasched that bear its name, and add themselves. `scripts/without.sh NAME` shows that all else builds
-// without it.
+// Package systems lists what stands beside the core and can be taken off it: the schedulers of other papers, what
+// serves them, and files of other tools, which who imports it can read. Each system is a folder here, with its
+// problems, heuristics, experiments and tests; its commands are the files of cmd/dsasched that bear its name, and add
+// themselves. `scripts/without.sh NAME` shows that all else builds without it.
 package systems
 
 import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/systems/astitchgpu/stitching"
+	"github.com/dsasched/dsasched/systems/exchange/stablehlo"
 	"github.com/dsasched/dsasched/systems/llm/traffic"
 	"github.com/dsasched/dsasched/systems/mofang/balancing"
 )
 
-// all has one call for each system.
+func init() {
+	for _, register := range readers {
+		register()
+	}
+}
+
+// readers has a call for each system that reads networks.
+var readers = []func(){
+	stablehlo.Register, // exchange: files of other tools
+}
+
+// all has one call for each system that has experiments.
 var all = []func() []harness.Experiment{
 	stitching.Experiments, // astitchgpu: kernels of a GPU stitched together
 	balancing.Experiments, // mofang: layers side by side, and pipelines of devices

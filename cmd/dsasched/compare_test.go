@@ -122,7 +122,7 @@ func TestCompareBoundsOverwriting(t *testing.T) {
 
 // On cores of several kinds the decisions that do not know them are left out, which is said.
 func TestCompareOnKinds(t *testing.T) {
-	mixed, err := os.ReadFile(filepath.Join("..", "..", "experiments", "internal", "optimality", "machines", "edge-mixed.yaml"))
+	mixed, err := os.ReadFile(filepath.Join("..", "..", "examples", "accelerator", "edge-mixed.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -23,12 +24,17 @@ import (
 	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
+// divided are other words of --clusters, which systems add: their answers are no schedule.
+var divided = map[string]func(_ *cobra.Command, _ *recipeFlags, model string, quiet bool) (answer any,
+	write func(*bytes.Buffer), err error){}
+
 func newSchedule() *cobra.Command {
 	cmd := command("schedule")
 	takesModel(cmd)
 	asJSON, quiet, full := addJSON(cmd), addQuiet(cmd), addFull(cmd)
 	recipe, draw := addRecipe(cmd, recipes.Default), addPictures(cmd)
-	recipe.clusters = &choice{value: "batch", kind: "WHAT", words: append(scheduler.Divisions(), overChips)}
+	recipe.clusters = &choice{value: "batch", kind: "WHAT",
+		words: slices.Concat(scheduler.Divisions(), slices.Sorted(maps.Keys(divided)))}
 	addChoice(cmd, recipe.clusters, "clusters",
 		"what the clusters divide between them: "+strings.Join(recipe.clusters.words, ", "))
 	out := addFile(cmd, "o out", "write the whole schedule to this `file`")
@@ -43,12 +49,12 @@ func newSchedule() *cobra.Command {
 		if err := draw.check(); err != nil {
 			return err
 		}
-		if recipe.clusters.value == overChips {
-			a, err := recipe.shard(cmd, args[0], *quiet)
+		if of := divided[recipe.clusters.value]; of != nil {
+			a, write, err := of(cmd, recipe, args[0], *quiet)
 			if err != nil {
 				return err
 			}
-			return emit(cmd, *asJSON, a, func(b *bytes.Buffer) { writeSharded(b, a) })
+			return emit(cmd, *asJSON, a, write)
 		}
 		if os.Getenv("GOMEMLIMIT") == "" {
 			limit := int64(3 << 30) // for networks of a million operators

@@ -3,8 +3,6 @@ package interp_test
 import (
 	"errors"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -93,37 +91,5 @@ func TestKeptOutputs(t *testing.T) {
 		kept[schedule.DDR])
 	if kept[schedule.LB] == 0 || kept[schedule.GB] == 0 {
 		t.Errorf("outputs are in %v, expected some in the L1 and in the LLB", kept)
-	}
-}
-
-// Pieces of an output of which no layer reads any are in the DDR, though layers read others.
-func TestPartlyReadOutput(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "part.mlir")
-	const all, part, square = "tensor<1x8192x64xf16>", "tensor<1x1024x64xf16>", "tensor<64x64xf16>"
-	text := `module @part {
-  func.func public @main(%x: ` + all + `, %w: ` + square + `, %v: ` + square + `) -> (` + all + `, ` + part + `) {
-    %a = stablehlo.dot_general %x, %w, contracting_dims = [2] x [0] : (` + all + `, ` + square + `) -> ` + all + `
-    %y = stablehlo.tanh %a : ` + all + `
-    %s = stablehlo.slice %y [0:1, 0:1024, 0:64] : (` + all + `) -> ` + part + `
-    %z = stablehlo.dot_general %s, %v, contracting_dims = [2] x [0] : (` + part + `, ` + square + `) -> ` + part + `
-    return %y, %z : ` + all + `, ` + part + `
-  }
-}`
-	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	net, err := network.Open(file, network.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec, err := scheduler.OpenMachine("stcp920")
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec.LB.SizeBytes = 32 << 10
-	for _, recipe := range recipes.Tiled() {
-		if _, err := scheduler.Run(t.Context(), net, spec, 4, recipe, scheduler.Options{}); err != nil {
-			t.Errorf("%s: %v", recipe.Name, err)
-		}
 	}
 }

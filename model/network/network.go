@@ -1,14 +1,15 @@
-// Package network finds a network by zoo name or file (ONNX, or StableHLO as text) and gives it at any
+// Package network finds a network by zoo name or file (ONNX, and what is registered) and gives it at any
 // batch size, simplified and ready for scheduling.
 //
 // Open is for scheduling: it gives a Network. Raw is for looking: the graph as it
-// stands in the file or in the zoo, before simplification. A name that ends in .onnx or .mlir or
+// stands in the file or in the zoo, before simplification. A name that ends in .onnx or a registered ending or
 // has a path separator in it is a file, any other one of the zoo.
 package network
 
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +21,6 @@ import (
 	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/onnx"
 	"github.com/dsasched/dsasched/model/simplify"
-	"github.com/dsasched/dsasched/model/stablehlo"
 	"github.com/dsasched/dsasched/model/zoo"
 )
 
@@ -33,16 +33,31 @@ type Network struct {
 	Graph   func(batch int64) (*model.Graph, error)
 }
 
+// A Reader reads the network of a file at a batch size; 0 keeps the file's own.
+type Reader func(path string, batch int64, opt Options) (*model.Graph, error)
+
+// readers are those of other files than ONNX, by how names end.
+var readers = map[string]Reader{}
+
+// Register gives files whose extension begins like this, such as .mlir, to a reader. Package systems registers all
+// that there are, when it is imported; it is not safe beside other calls.
+func Register(extension string, r Reader) { readers[extension] = r }
+
 // IsFile reports whether a name is meant as the path of a file.
 func IsFile(name string) bool {
-	return strings.HasSuffix(strings.ToLower(name), ".onnx") || isText(name) ||
+	return strings.HasSuffix(strings.ToLower(name), ".onnx") || readerOf(name) != nil ||
 		strings.ContainsRune(name, filepath.Separator)
 }
 
-// isText reports whether a name is meant as the path of a file of StableHLO text, or of bytecode, which is refused.
-func isText(name string) bool {
-	name = strings.ToLower(name)
-	return strings.HasSuffix(name, ".mlir") || strings.HasSuffix(name, ".mlirbc")
+// readerOf is the registered reader of a file of this name, nil if there is none.
+func readerOf(name string) Reader {
+	extension := strings.ToLower(filepath.Ext(name))
+	for begins, r := range readers {
+		if strings.HasPrefix(extension, begins) {
+			return r
+		}
+	}
+	return nil
 }
 
 // Options say how a network is read. The zero value is the default.
@@ -76,9 +91,8 @@ func read(name string, batch int64, opt Options) (*model.Graph, error) {
 	if batch < 0 {
 		return nil, fmt.Errorf("batch is %d, expected at least 1", batch)
 	}
-	if isText(name) {
-		return stablehlo.Import(name, stablehlo.Options{Batch: batch, Float: &opt.DType, Dims: opt.Dims,
-			AllowUnknown: opt.AllowUnknown, Warn: opt.Warn})
+	if r := readerOf(name); r != nil {
+		return r(name, batch, opt)
 	}
 	if IsFile(name) {
 		return onnx.Import(name, onnx.Options{Batch: batch, Float: &opt.DType, Dims: opt.Dims, AllowUnknown: opt.AllowUnknown,
@@ -95,7 +109,8 @@ func read(name string, batch int64, opt Options) (*model.Graph, error) {
 		if _, statErr := os.Stat(name); statErr == nil {
 			return nil, fmt.Errorf("%w (to read a file of this name, write ./%s)", err, name)
 		}
-		return nil, fmt.Errorf("%w; the path of a file ends in .onnx or .mlir", err)
+		return nil, fmt.Errorf("%w; the path of a file ends in %s", err,
+			strings.Join(append([]string{".onnx"}, slices.Sorted(maps.Keys(readers))...), " or "))
 	}
 	return g, nil
 }

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/dsasched/dsasched/formulation/bound"
-	"github.com/dsasched/dsasched/formulation/sharding"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/simplify"
@@ -80,7 +80,7 @@ func PlaceExperts(ctx context.Context, m *zoo.Mixture, machine *hardware.Spec, r
 	if n := int64(len(routings.Tokens[0])); n != m.Experts() {
 		return nil, fmt.Errorf("found tokens of %d experts, expected those of %d of %s", n, m.Experts(), m.Name)
 	}
-	x := &mixing{ctx: ctx, m: m, chip: machine.Clone(), group: sharding.GroupOf(machine), recipe: recipe,
+	x := &mixing{ctx: ctx, m: m, chip: machine.Clone(), group: chips.GroupOf(machine), recipe: recipe,
 		seconds: map[string]float64{}, needs: map[int64]need{}, routings: routings}
 	x.chip.Chips = nil
 	var err error
@@ -137,7 +137,7 @@ type mixing struct {
 	ctx           context.Context
 	m             *zoo.Mixture
 	chip, machine *hardware.Spec // as described, and as decisions see it
-	group         sharding.Group
+	group         chips.Group
 	recipe        scheduler.Recipe
 	routings      *experts.Routings
 
@@ -205,7 +205,7 @@ func (x *mixing) exchange(tokens int64) float64 {
 	if x.group.Chips == 1 {
 		return 0
 	}
-	_, seconds := x.group.Collective(sharding.Cut(0), sharding.Cut(1), tokens*x.group.Chips*x.m.TokenBytes())
+	seconds := x.group.Seconds(chips.AllToAll, tokens*x.group.Chips*x.m.TokenBytes())
 	return 2 * seconds
 }
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/dsasched/dsasched/formulation/sharding"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/simplify"
@@ -24,8 +24,8 @@ func ServingTimes(ctx context.Context, decoder string, dtype model.DType, machin
 	recipe scheduler.Recipe, trace []serving.Request,
 	limits serving.Limits, progress func(done, of int)) (*serving.Times, error) {
 	need := serving.NeedOf(trace, limits)
-	chips := int64(machine.ChipCount())
-	d, err := zoo.OpenDecoder(decoder, dtype, chips)
+	count := int64(machine.ChipCount())
+	d, err := zoo.OpenDecoder(decoder, dtype, count)
 	if err != nil {
 		return nil, err
 	}
@@ -37,9 +37,9 @@ func ServingTimes(ctx context.Context, decoder string, dtype model.DType, machin
 	}
 	chip := machine.Clone()
 	chip.Chips = nil
-	t := &serving.Times{Model: decoder, Hardware: machine.Name, Chips: chips, StaticWatts: -1}
+	t := &serving.Times{Model: decoder, Hardware: machine.Name, Chips: count, StaticWatts: -1}
 	if machine.Energy != nil {
-		t.StaticWatts = float64(chips) * machine.Energy.StaticWatts
+		t.StaticWatts = float64(count) * machine.Energy.StaticWatts
 	}
 	weights, err := d.WeightBytes()
 	if err != nil {
@@ -54,8 +54,8 @@ func ServingTimes(ctx context.Context, decoder string, dtype model.DType, machin
 			fmt.Errorf("%s: a chip's share of the weights of %s takes %s, the DDR has %s: no room for keys and values",
 				machine.Name, decoder, hardware.Bytes(weights).Rounded(), hardware.Bytes(room).Rounded())
 	}
-	s := &servingParts{ctx: ctx, chip: chip, recipe: recipe, chips: chips, progress: progress,
-		group: sharding.GroupOf(machine)}
+	s := &servingParts{ctx: ctx, chip: chip, recipe: recipe, chips: count, progress: progress,
+		group: chips.GroupOf(machine)}
 	up := func(n int64) int64 { return (n + 63) / 64 * 64 }
 	t.Tokens.At = knots(append([]int64{1}, powers(16, 2, need.Tokens)...), up(need.Tokens))
 	t.Scores.At = knots(powers(1, 4, need.Batch), need.Batch)
@@ -67,16 +67,16 @@ func ServingTimes(ctx context.Context, decoder string, dtype model.DType, machin
 		len(t.Prompt.Rows)*len(t.Prompt.Columns)
 	s.curve(&t.Tokens, func(n int64) serving.Cost {
 		c := s.fastest(n, d.Layer)
-		if chips > 1 {
-			_, seconds := s.group.Collective(sharding.Partial, sharding.Whole, n*d.ExchangeBytes())
+		if count > 1 {
+			seconds := s.group.Seconds(chips.AllReduce, n*d.ExchangeBytes())
 			c.Ps += 2 * int64(math.Round((seconds+chip.LaunchSeconds)*1e12))
 		}
 		return serving.Cost{Ps: c.Ps * d.Layers, Nj: c.Nj * d.Layers}
 	})
 	s.curve(&t.Scores, func(n int64) serving.Cost {
 		c := s.fastest(n, d.Head)
-		if chips > 1 {
-			_, seconds := s.group.Collective(sharding.Cut(1), sharding.Whole, n*d.ScoreBytes())
+		if count > 1 {
+			seconds := s.group.Seconds(chips.AllGather, n*d.ScoreBytes())
 			c.Ps += int64(math.Round((seconds + chip.LaunchSeconds) * 1e12))
 		}
 		return c
@@ -115,7 +115,7 @@ type servingParts struct {
 	chip     *hardware.Spec
 	recipe   scheduler.Recipe
 	chips    int64
-	group    sharding.Group
+	group    chips.Group
 	progress func(done, of int)
 	done, of int
 	err      error

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/experiments/harness"
-	"github.com/dsasched/dsasched/formulation/sharding"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -44,21 +44,21 @@ const (
 // 28672 over 8. Activations have two bytes; weights one, those of the first two of the feed-forward half of one.
 // Left out are kernels whose cases are not given (attention over a cache of some length, its update, positions).
 var galaxyLayer = []part{
-	{"norm and all-gather", []string{"layernorm 32x2048"}, "bf16", sharding.AllGather, 4, 4 * 32 * 32 * 2,
+	{"norm and all-gather", []string{"layernorm 32x2048"}, "bf16", chips.AllGather, 4, 4 * 32 * 32 * 2,
 		[2]float64{19.189, 16.720}, smallMoves},
 	{"queries, keys, values", []string{"matmul 32x2048x1280"}, "f8", "", 0, 0, [2]float64{7.887, 7.082}, prefetched},
-	{"reduce-scatter, heads", nil, "", sharding.ReduceScatter, 4, 32 * 1280 * 2, [2]float64{9.729, 8.011}, smallMoves},
-	{"all-gather of heads", nil, "", sharding.AllGather, 4, 32 * 1024 * 2, [2]float64{10.079, 8.412}, smallMoves},
+	{"reduce-scatter, heads", nil, "", chips.ReduceScatter, 4, 32 * 1280 * 2, [2]float64{9.729, 8.011}, smallMoves},
+	{"all-gather of heads", nil, "", chips.AllGather, 4, 32 * 1024 * 2, [2]float64{10.079, 8.412}, smallMoves},
 	{"output", []string{"matmul 32x1024x2048"}, "f8", "", 0, 0, [2]float64{8.588, 7.701}, prefetched},
-	{"all-reduce", nil, "", sharding.AllReduce, 8, 32 * 2048 * 2, [2]float64{19.107, 13.300}, smallMoves},
-	{"norm and all-gather", []string{"layernorm 32x2048"}, "bf16", sharding.AllGather, 4, 4 * 32 * 32 * 2,
+	{"all-reduce", nil, "", chips.AllReduce, 8, 32 * 2048 * 2, [2]float64{19.107, 13.300}, smallMoves},
+	{"norm and all-gather", []string{"layernorm 32x2048"}, "bf16", chips.AllGather, 4, 4 * 32 * 32 * 2,
 		[2]float64{18.838, 16.346}, smallMoves},
 	{"gate, up, reduce-scatter", []string{"matmul 32x2048x3584", "matmul 32x2048x3584"}, "f8" + halfByte,
-		sharding.ReduceScatter, 4, 32 * 3584 * 2, [2]float64{20.958, 17.498}, prefetched},
-	{"reduce-scatter", nil, "", sharding.ReduceScatter, 4, 32 * 3584 * 2, [2]float64{9.457, 7.219}, smallMoves},
-	{"all-gather", nil, "", sharding.AllGather, 4, 32 * 3584 * 2, [2]float64{9.381, 7.084}, smallMoves},
+		chips.ReduceScatter, 4, 32 * 3584 * 2, [2]float64{20.958, 17.498}, prefetched},
+	{"reduce-scatter", nil, "", chips.ReduceScatter, 4, 32 * 3584 * 2, [2]float64{9.457, 7.219}, smallMoves},
+	{"all-gather", nil, "", chips.AllGather, 4, 32 * 3584 * 2, [2]float64{9.381, 7.084}, smallMoves},
 	{"down", []string{"matmul 32x3584x2048"}, "f8", "", 0, 0, [2]float64{14.982, 13.973}, prefetched},
-	{"all-reduce", nil, "", sharding.AllReduce, 8, 32 * 2048 * 2, [2]float64{18.900, 13.441}, smallMoves},
+	{"all-reduce", nil, "", chips.AllReduce, 8, 32 * 2048 * 2, [2]float64{18.900, 13.441}, smallMoves},
 }
 
 // predict is a part's time in seconds: each of its operators as a row alone, and the collective with a launch of its
@@ -83,22 +83,11 @@ func (p *part) predict(ctx context.Context, pick scheduler.Recipe, launch float6
 	if p.Collective == "" {
 		return seconds, nil
 	}
-	from, to := sharding.Cut(0), sharding.Whole
-	switch p.Collective {
-	case sharding.ReduceScatter:
-		from, to = sharding.Partial, sharding.Cut(0)
-	case sharding.AllReduce:
-		from = sharding.Partial
-	}
-	ring := sharding.Group{Chips: p.Chips, Link: galaxyLink, Torus: []int{int(p.Chips)}}
-	kind, s := ring.Collective(from, to, p.Bytes)
-	if kind != p.Collective {
-		return 0, fmt.Errorf("%s: found a %s, expected a %s", p.Name, kind, p.Collective)
-	}
+	ring := chips.Group{Chips: p.Chips, Link: galaxyLink, Torus: []int{int(p.Chips)}}
 	if len(p.Cases) == 0 {
 		seconds += launch
 	}
-	return seconds + s, nil
+	return seconds + ring.Seconds(p.Collective, p.Bytes), nil
 }
 
 func planGalaxy(pl *harness.Plan, pick scheduler.Recipe) {

@@ -14,9 +14,9 @@ import (
 	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/simplify"
-	"github.com/dsasched/dsasched/model/training"
 	"github.com/dsasched/dsasched/systems/astitchgpu/tensorrt"
 	"github.com/dsasched/dsasched/systems/astitchgpu/xla"
+	"github.com/dsasched/dsasched/systems/training"
 )
 
 // A Method makes kernels of a graph.

@@ -9,7 +9,7 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
-	"github.com/dsasched/dsasched/scheduler/answers"
+	"github.com/dsasched/dsasched/systems/llm"
 )
 
 var (
@@ -36,13 +36,13 @@ func tensor() harness.Experiment {
 					Run:    func(ctx context.Context) (any, error) { return shard(ctx, machine, n.name, n.batch) }})
 			}
 		}
-		p.Report = harness.Of(func(rows [][]answers.Sharded) (*harness.Report, error) { return reportTensor(e, rows) })
+		p.Report = harness.Of(func(rows [][]llm.Sharded) (*harness.Report, error) { return reportTensor(e, rows) })
 		return p, nil
 	}
 	return e
 }
 
-func shard(ctx context.Context, machine, name string, batch int64) ([]answers.Sharded, error) {
+func shard(ctx context.Context, machine, name string, batch int64) ([]llm.Sharded, error) {
 	spec, recipe, err := machineAndRecipe(machine)
 	if err != nil {
 		return nil, err
@@ -51,14 +51,14 @@ func shard(ctx context.Context, machine, name string, batch int64) ([]answers.Sh
 	if err != nil {
 		return nil, err
 	}
-	list, err := answers.Shard(ctx, net, spec, batch, tensorMethods, recipe, false, binding.Options{}, scheduler.Options{})
+	list, err := llm.Shard(ctx, net, spec, batch, tensorMethods, recipe, false, binding.Options{}, scheduler.Options{})
 	for i := range list {
 		list[i].DType, list[i].Operators, list[i].Moves = "f16", nil, nil
 	}
 	return list, err
 }
 
-func reportTensor(e harness.Experiment, rows [][]answers.Sharded) (*harness.Report, error) {
+func reportTensor(e harness.Experiment, rows [][]llm.Sharded) (*harness.Report, error) {
 	d := harness.NewDocument(e)
 	latency := harness.Table{Title: "Latency of a batch, ms", Name: "latency",
 		Columns: harness.Columns("<Machine", "<Network", "Batch", "One chip", "Batch divided", "Greedy", "Exact",
@@ -84,7 +84,7 @@ func reportTensor(e harness.Experiment, rows [][]answers.Sharded) (*harness.Repo
 		}
 	}
 	d.Note(
-		"One chip has the whole batch; divided, each chip has its share of the batch and all weights. Greedy and exact divide operators (package formulation/sharding) and schedule the pieces between collectives by %s. Collectives follow their closed form and do not overlap with pieces.", recipes.Default)
+		"One chip has the whole batch; divided, each chip has its share of the batch and all weights. Greedy and exact divide operators (package systems/llm/sharding) and schedule the pieces between collectives by %s. Collectives follow their closed form and do not overlap with pieces.", recipes.Default)
 	d.Note(
 		"Greedily, an operator is cut if that costs less than its inputs' layouts then do; whether all that follows can stay cut shows later. Exact choices are proven by the formulas, not in the simulator.")
 	d.Table(latency, ratios)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/scheduler/answers"
+	"github.com/dsasched/dsasched/systems/llm"
 )
 
 // Exact is never worse than greedy by the formulas, and the report has a row for each network.
@@ -18,7 +18,7 @@ func TestTensor(t *testing.T) {
 	if greedy, exact := row[0], row[1]; exact.Objective > greedy.Objective || exact.Status != "optimal" {
 		t.Errorf("exactly %v s, %s, greedily %v", exact.Objective, exact.Status, greedy.Objective)
 	}
-	r, err := reportTensor(tensor(), [][]answers.Sharded{row})
+	r, err := reportTensor(tensor(), [][]llm.Sharded{row})
 	if err != nil || len(r.Files) == 0 {
 		t.Errorf("the report: %v, %v", r, err)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/model/training"
 	"github.com/dsasched/dsasched/systems/mofang/streams"
+	"github.com/dsasched/dsasched/systems/training"
 )
 
 // Division makes the training step of a network a graph to divide over so many devices

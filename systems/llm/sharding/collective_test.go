@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
 )
 
@@ -21,7 +22,7 @@ type parcel struct {
 
 // wires pass values on over the links of a torus, event by event: chips have values by key.
 type wires struct {
-	Group
+	chips.Group
 	there   []map[int][]uint64
 	seconds float64
 }
@@ -108,7 +109,7 @@ func (w *wires) both(chip, key int) []uint64 {
 	return slices.Concat(w.there[chip][2*key], w.there[chip][2*key+1])
 }
 
-func wired(g Group) *wires {
+func wired(g chips.Group) *wires {
 	w := &wires{Group: g}
 	for range g.Chips {
 		w.there = append(w.there, map[int][]uint64{})
@@ -117,7 +118,7 @@ func wired(g Group) *wires {
 }
 
 // gatherOver gives each chip the parts of all.
-func gatherOver(g Group, parts [][]uint64) (all [][][]uint64, seconds float64) {
+func gatherOver(g chips.Group, parts [][]uint64) (all [][][]uint64, seconds float64) {
 	w := wired(g)
 	for c := range parts {
 		w.halves(c, c, parts[c])
@@ -139,7 +140,7 @@ func gatherOver(g Group, parts [][]uint64) (all [][][]uint64, seconds float64) {
 }
 
 // scatterOver gives chip q the sum of the chips' summands of part q.
-func scatterOver(g Group, summands [][][]uint64) (sums [][]uint64, seconds float64) {
+func scatterOver(g chips.Group, summands [][][]uint64) (sums [][]uint64, seconds float64) {
 	w := wired(g)
 	for c := range summands {
 		for q := range summands {
@@ -178,7 +179,7 @@ func scatterOver(g Group, summands [][][]uint64) (sums [][]uint64, seconds float
 }
 
 // exchangeOver gives chip q the share of each chip for it.
-func exchangeOver(g Group, shares [][][]uint64) (got [][][]uint64, seconds float64) {
+func exchangeOver(g chips.Group, shares [][][]uint64) (got [][][]uint64, seconds float64) {
 	w := wired(g)
 	p := len(shares)
 	for c := range shares {
@@ -231,7 +232,7 @@ func TestCollectivesOnTorus(t *testing.T) {
 			p *= k
 		}
 		// Of such numbers no sum or quotient is rounded.
-		g := Group{int64(p), hardware.Link{BandwidthBytesPerSecond: 1, LatencySeconds: 5}, torus}
+		g := chips.Group{Chips: int64(p), Link: hardware.Link{BandwidthBytesPerSecond: 1, LatencySeconds: 5}, Torus: torus}
 		share := 2 * (1 + r.IntN(3))
 		table := make([][][]uint64, p) // by chip and part
 		for c := range table {
@@ -248,13 +249,13 @@ func TestCollectivesOnTorus(t *testing.T) {
 			if fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Fatalf("%v: %s gives other values", torus, what)
 			}
-			if kind, closed := g.Collective(from, to, bytes); kind != what || closed != seconds {
+			if kind, closed := collective(g, from, to, bytes); kind != what || closed != seconds {
 				t.Errorf("%v, %d bytes: %s takes %v s, expected %s of %v", torus, bytes, kind, closed, what, seconds)
 			}
 		}
 		parts := table[0] // part c is on chip c
 		all, gathered := gatherOver(g, parts)
-		same(AllGather, all, slices.Repeat([][][]uint64{parts}, p), gathered, Cut(0), Whole)
+		same(chips.AllGather, all, slices.Repeat([][][]uint64{parts}, p), gathered, Cut(0), Whole)
 		want := make([][]uint64, p)
 		for q := range want {
 			want[q] = make([]uint64, share*p)
@@ -265,9 +266,9 @@ func TestCollectivesOnTorus(t *testing.T) {
 			}
 		}
 		sums, scattered := scatterOver(g, table)
-		same(ReduceScatter, sums, want, scattered, Partial, Cut(0))
+		same(chips.ReduceScatter, sums, want, scattered, Partial, Cut(0))
 		all, again := gatherOver(g, sums)
-		same(AllReduce, all, slices.Repeat([][][]uint64{want}, p), scattered+again, Partial, Whole)
+		same(chips.AllReduce, all, slices.Repeat([][][]uint64{want}, p), scattered+again, Partial, Whole)
 		var shares, turned [][][]uint64
 		for c := range table {
 			var own, other [][]uint64
@@ -277,12 +278,12 @@ func TestCollectivesOnTorus(t *testing.T) {
 			shares, turned = append(shares, own), append(turned, other)
 		}
 		got, seconds := exchangeOver(g, shares)
-		same(AllToAll, got, turned, seconds, Cut(0), Cut(1))
+		same(chips.AllToAll, got, turned, seconds, Cut(0), Cut(1))
 	}
 }
 
 // change executes a collective on what chips have of a tensor.
-func change(g Group, shape model.Shape, from, to layout, own [][]uint64) (changed [][]uint64) {
+func change(g chips.Group, shape model.Shape, from, to layout, own [][]uint64) (changed [][]uint64) {
 	chips := g.Chips
 	if g.Torus == nil {
 		g.Torus = []int{int(chips)} // over other links, the same values

@@ -13,7 +13,10 @@ import (
 	"github.com/dsasched/dsasched/model/onnx"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/systems/exchange/stablehlo"
 )
+
+func init() { stablehlo.Register() }
 
 const f = model.F32
 
@@ -105,6 +108,38 @@ func TestSameSchedule(t *testing.T) {
 					t.Errorf("%s, batch %d, %s: %v s of ONNX, %v of StableHLO", c.name, batch, variant, took[0], took[1])
 				}
 			}
+		}
+	}
+}
+
+// Pieces of an output of which no layer reads any are in the DDR, though layers read others.
+func TestPartlyReadOutput(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "part.mlir")
+	const all, part, square = "tensor<1x8192x64xf16>", "tensor<1x1024x64xf16>", "tensor<64x64xf16>"
+	text := `module @part {
+  func.func public @main(%x: ` + all + `, %w: ` + square + `, %v: ` + square + `) -> (` + all + `, ` + part + `) {
+    %a = stablehlo.dot_general %x, %w, contracting_dims = [2] x [0] : (` + all + `, ` + square + `) -> ` + all + `
+    %y = stablehlo.tanh %a : ` + all + `
+    %s = stablehlo.slice %y [0:1, 0:1024, 0:64] : (` + all + `) -> ` + part + `
+    %z = stablehlo.dot_general %s, %v, contracting_dims = [2] x [0] : (` + part + `, ` + square + `) -> ` + part + `
+    return %y, %z : ` + all + `, ` + part + `
+  }
+}`
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	net, err := network.Open(file, network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := scheduler.OpenMachine("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.LB.SizeBytes = 32 << 10
+	for _, recipe := range recipes.Tiled() {
+		if _, err := scheduler.Run(t.Context(), net, spec, 4, recipe, scheduler.Options{}); err != nil {
+			t.Errorf("%s: %v", recipe.Name, err)
 		}
 	}
 }

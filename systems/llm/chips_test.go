@@ -1,4 +1,4 @@
-package answers_test
+package llm_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
-	"github.com/dsasched/dsasched/scheduler/answers"
+	"github.com/dsasched/dsasched/systems/llm"
 )
 
 // columns is a feed-forward of two products whose weights take the DDR's time.
@@ -49,8 +49,8 @@ func chipAndRecipe(t *testing.T) (*hardware.Spec, scheduler.Recipe) {
 func TestShard(t *testing.T) {
 	spec, recipe := chipAndRecipe(t)
 	net := network.Network{Name: "columns", Graph: columns}
-	shard := func(method string) (*answers.Sharded, error) {
-		list, err := answers.Shard(context.Background(), net, spec, 1, []string{method}, recipe, false, binding.Options{},
+	shard := func(method string) (*llm.Sharded, error) {
+		list, err := llm.Shard(context.Background(), net, spec, 1, []string{method}, recipe, false, binding.Options{},
 			scheduler.Options{})
 		if err != nil {
 			return nil, err
@@ -156,7 +156,7 @@ func TestShardOverlapped(t *testing.T) {
 	for _, torus := range [][]int{nil, {4}, {2, 2}} {
 		spec.Chips = &hardware.Chips{Count: 4, Link: hardware.Link{BandwidthBytesPerSecond: 25e9, LatencySeconds: 2e-6},
 			Torus: torus}
-		list, err := answers.Shard(t.Context(), network.Network{Name: "columns", Graph: columns}, spec, 1, []string{"search"},
+		list, err := llm.Shard(t.Context(), network.Network{Name: "columns", Graph: columns}, spec, 1, []string{"search"},
 			recipe, true, binding.Options{}, scheduler.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -177,7 +177,7 @@ func TestShardOverlapped(t *testing.T) {
 func TestShardChunks(t *testing.T) {
 	spec, recipe := chipAndRecipe(t)
 	spec.Chips = &hardware.Chips{Count: 4, Link: hardware.Link{BandwidthBytesPerSecond: 1e8, LatencySeconds: 2e-6}}
-	list, err := answers.Shard(t.Context(), network.Network{Name: "columns", Graph: columns}, spec, 4,
+	list, err := llm.Shard(t.Context(), network.Network{Name: "columns", Graph: columns}, spec, 4,
 		[]string{"search"}, recipe, true, binding.Options{}, scheduler.Options{Chunk: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func TestShardHidesLoads(t *testing.T) {
 			b.Output(x)
 			return b.Build()
 		}}
-		list, err := answers.Shard(t.Context(), net, spec, 1, []string{"search"}, recipe, true, binding.Options{},
+		list, err := llm.Shard(t.Context(), net, spec, 1, []string{"search"}, recipe, true, binding.Options{},
 			scheduler.Options{})
 		if err != nil {
 			t.Fatal(err)

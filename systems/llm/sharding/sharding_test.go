@@ -10,6 +10,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/internal/interp"
 	"github.com/dsasched/dsasched/model"
 )
@@ -25,8 +26,8 @@ func chip(t testing.TB) *hardware.Spec {
 	return spec
 }
 
-func group(chips int64) Group {
-	return Group{Chips: chips, Link: hardware.Link{BandwidthBytesPerSecond: 25e9, LatencySeconds: 2e-6}}
+func group(n int64) chips.Group {
+	return chips.Group{Chips: n, Link: hardware.Link{BandwidthBytesPerSecond: 25e9, LatencySeconds: 2e-6}}
 }
 
 // random is a network of blocks that transformers and convolutional networks are made of.
@@ -283,7 +284,7 @@ func TestSplits(t *testing.T) {
 		chosen[n]++
 		// As formulas have it: of rows, all weights pass for each chunk; of columns, a chunk's.
 		links := func(n int64) float64 {
-			_, s := p.Group.Collective(Partial, Whole, bytes/n)
+			_, s := collective(p.Group, Partial, Whole, bytes/n)
 			return s
 		}
 		down := func(n, reads int64) float64 {
@@ -449,7 +450,7 @@ func part(values []uint64, shape model.Shape, l layout, c, chips int64) (own []u
 func TestExact(t *testing.T) {
 	worse, counted := 0, 0
 	for seed := range uint64(120) {
-		on := [...]Group{group(2), group(2), group(3), group(4)}[seed/60*(1+seed%3)]
+		on := [...]chips.Group{group(2), group(2), group(3), group(4)}[seed/60*(1+seed%3)]
 		if seed >= 60 {
 			on.Torus = [][]int{{2}, {3}, {2, 2}}[seed%3]
 		}
@@ -520,17 +521,18 @@ func TestExact(t *testing.T) {
 }
 
 func TestCollective(t *testing.T) {
-	g := Group{Chips: 4, Link: hardware.Link{BandwidthBytesPerSecond: 1e9, LatencySeconds: 1e-6}}
+	g := chips.Group{Chips: 4, Link: hardware.Link{BandwidthBytesPerSecond: 1e9, LatencySeconds: 1e-6}}
 	for _, c := range []struct {
 		from, to layout
 		kind     string
 		us       float64
 	}{
 		{Whole, Whole, "", 0}, {Whole, Cut(1), "", 0}, {Cut(0), Cut(0), "", 0},
-		{Cut(0), Whole, AllGather, 1 + 6}, {Partial, Cut(0), ReduceScatter, 1 + 6}, {Partial, Whole, AllReduce, 2 + 12},
-		{Cut(0), Cut(1), AllToAll, 1 + 1.5},
+		{Cut(0), Whole, chips.AllGather, 1 + 6}, {Partial, Cut(0), chips.ReduceScatter, 1 + 6},
+		{Partial, Whole, chips.AllReduce, 2 + 12},
+		{Cut(0), Cut(1), chips.AllToAll, 1 + 1.5},
 	} {
-		kind, s := g.Collective(c.from, c.to, 8000)
+		kind, s := collective(g, c.from, c.to, 8000)
 		if kind != c.kind || math.Abs(s*1e6-c.us) > 1e-9 {
 			t.Errorf("%v to %v: found %q of %g us, expected %q of %g", c.from, c.to, kind, s*1e6, c.kind, c.us)
 		}
@@ -596,10 +598,10 @@ func fluid(list []message, chips int64, rate float64) (seconds float64) {
 // closed forms' time.
 func TestCollectivesAsMessages(t *testing.T) {
 	const rate, latency = 1e9, 1e-6
-	for chips := int64(2); chips <= 9; chips++ {
-		rows := 4 * chips
+	for n := int64(2); n <= 9; n++ {
+		rows := 4 * n
 		bytes := float64(rows * rows)
-		g := Group{Chips: chips, Link: hardware.Link{BandwidthBytesPerSecond: rate, LatencySeconds: latency}}
+		g := chips.Group{Chips: n, Link: hardware.Link{BandwidthBytesPerSecond: rate, LatencySeconds: latency}}
 		// owner has the chip of row i and column j in a layout; a byte each.
 		owner := func(l layout, i, j int64) int64 { return []int64{i, j}[l] / 4 }
 		for _, c := range []struct {
@@ -614,7 +616,7 @@ func TestCollectivesAsMessages(t *testing.T) {
 			}
 			for i := range rows {
 				for j := range rows {
-					for chip := range chips {
+					for chip := range n {
 						switch {
 						case c.from == Partial: // each sends its summand to the chip that adds them up
 							send(chip, owner(Cut(0), i, j))
@@ -627,17 +629,17 @@ func TestCollectivesAsMessages(t *testing.T) {
 				}
 			}
 			var list []message
-			for from := range chips {
-				for to := range chips {
-					if n := sent[[2]int64{from, to}]; n > 0 {
-						list = append(list, message{from, to, n})
+			for from := range n {
+				for to := range n {
+					if b := sent[[2]int64{from, to}]; b > 0 {
+						list = append(list, message{from, to, b})
 					}
 				}
 			}
 			// Sums go back as the parts came.
-			want := float64(c.rounds) * (latency + fluid(list, chips, rate))
-			if kind, got := g.Collective(c.from, c.to, int64(bytes)); math.Abs(got-want) > 1e-12*want {
-				t.Errorf("%d chips, %s from %v to %v: %g s, as messages %g", chips, kind, c.from, c.to, got, want)
+			want := float64(c.rounds) * (latency + fluid(list, n, rate))
+			if kind, got := collective(g, c.from, c.to, int64(bytes)); math.Abs(got-want) > 1e-12*want {
+				t.Errorf("%d chips, %s from %v to %v: %g s, as messages %g", n, kind, c.from, c.to, got, want)
 			}
 		}
 	}
@@ -691,7 +693,7 @@ func TestProduct(t *testing.T) {
 					break
 				}
 				seconds += p.Options[i][k].Seconds
-				if kind, s := on.Collective(from, p.Options[i][k].In[0], 2*p.Graph.Tensor(op.Inputs[0]).Shape.Elements()); i > 0 &&
+				if kind, s := collective(on, from, p.Options[i][k].In[0], 2*p.Graph.Tensor(op.Inputs[0]).Shape.Elements()); i > 0 &&
 					kind != "" {
 					seconds += s + spec.LaunchSeconds
 				}

@@ -94,7 +94,7 @@ func (p *Problem) split(piece, small *Piece, m *Move, beyond float64) (best *Spl
 				whole += p.price.seconds(all)
 				each += p.price.seconds(part)
 			}
-			_, links := p.Group.Collective(m.From, m.To, m.Bytes/n)
+			_, links := collective(p.Group, m.From, m.To, m.Bytes/n)
 			t := before + pipelined(n, beyond*each, links, p.launch)
 			if t < min(least, beyond*whole+m.Seconds) {
 				least, best = t, &Split{n, of, ops}
@@ -269,8 +269,8 @@ func (p *Problem) Chunked(plan *Plan, g *model.Graph, chip int64, splits []*Spli
 		default:
 			n := splits[k].Chunks
 			m.Bytes /= n
-			_, m.Seconds = p.Group.Collective(m.From, m.To, m.Bytes)
-			m.Traffic = p.Group.traffic(m.From, m.To, m.Bytes)
+			_, m.Seconds = collective(p.Group, m.From, m.To, m.Bytes)
+			m.Traffic = traffic(p.Group, m.From, m.To, m.Bytes)
 			for i := range int(n) {
 				m.Before, m.Needed = chunks[k]+i+1, needed
 				all = append(all, m)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
 )
 
 // Options adjust an import as onnx.Options do.
@@ -29,6 +30,14 @@ type Options struct {
 
 // maxBytes bounds a file. Compilers leave large constants out or write them as blobs.
 const maxBytes = 1 << 30
+
+// Register gives files of StableHLO text to the readers of networks, and bytecode (.mlirbc), which is refused.
+func Register() {
+	network.Register(".mlir", func(path string, batch int64, opt network.Options) (*model.Graph, error) {
+		return Import(path, Options{Batch: batch, Float: &opt.DType, Dims: opt.Dims, AllowUnknown: opt.AllowUnknown,
+			Warn: opt.Warn})
+	})
+}
 
 // Import reads the network in a file.
 func Import(path string, opt Options) (*model.Graph, error) {
@@ -60,7 +69,7 @@ func ImportReader(name string, r io.Reader, opt Options) (*model.Graph, error) {
 
 // builder makes the graph of a flat module.
 type builder struct {
-	*network
+	*source
 	opt   Options
 	b     *model.Builder
 	class int   // of the batch
@@ -79,7 +88,7 @@ func build(title, src string, opt Options) (*model.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{network: n, opt: opt, b: model.NewBuilder(title), class: -1, to: opt.Float}
+	b := &builder{source: n, opt: opt, b: model.NewBuilder(title), class: -1, to: opt.Float}
 	to := opt.Float
 	if to != nil && !to.IsFloat() {
 		if *to != model.I8 {

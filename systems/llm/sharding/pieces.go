@@ -151,7 +151,7 @@ func (c *cutter) reads(t model.TensorID, l layout, level int) {
 // change makes a collective, once, where one is needed, and returns the level behind it.
 func (c *cutter) change(t model.TensorID, from, to layout, level int) int {
 	bytes := c.g.Tensor(t).Bytes()
-	kind, seconds := c.p.Group.Collective(from, to, bytes)
+	kind, seconds := collective(c.p.Group, from, to, bytes)
 	if kind == "" {
 		return level
 	}
@@ -159,7 +159,7 @@ func (c *cutter) change(t model.TensorID, from, to layout, level int) int {
 	if _, known := c.moved[v]; !known {
 		c.moved[v] = level + 1
 		c.moves = append(c.moves, Move{kind, t, c.g.Tensor(t).Name, from, to, bytes, seconds,
-			c.p.Group.traffic(from, to, bytes), level + 1, 0})
+			traffic(c.p.Group, from, to, bytes), level + 1, 0})
 	}
 	return c.moved[v]
 }

@@ -1,39 +1,12 @@
-package sharding
+package chips
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/dsasched/dsasched/hardware"
 )
 
-// A layout says what of a tensor each chip has: see the package's documentation.
-type layout int
-
-// The layouts that are no cut. Layout d >= 0 is [Cut] along dimension d.
-const (
-	Whole   layout = -1
-	Partial layout = -2
-	// first is of a bias: whole on the first chip and zero on the others.
-	first layout = -3
-)
-
-// Cut is the layout in equal parts along a dimension.
-func Cut(dim int) layout { return layout(dim) }
-
-func (l layout) String() string {
-	switch l {
-	case Whole:
-		return "whole"
-	case Partial:
-		return "partial"
-	case first:
-		return "first"
-	}
-	return fmt.Sprintf("cut %d", int(l))
-}
-
-// A Group is the chips and what joins them.
+// A Group is the chips of a machine and what joins them.
 type Group struct {
 	Chips int64
 	Link  hardware.Link
@@ -56,34 +29,15 @@ const (
 	AllToAll      = "all-to-all"
 )
 
-// Collective returns what changes the layout of a tensor of n bytes and how many seconds it
-// takes; "" and 0 where each chip already has what it then needs.
-func (g Group) Collective(from, to layout, n int64) (kind string, seconds float64) {
-	switch {
-	case from == to || from == Whole:
-		return "", 0
-	case from == Partial && to == Whole:
-		return AllReduce, 2 * g.gather(float64(n))
-	case from == Partial:
-		return ReduceScatter, g.gather(float64(n))
-	case to == Whole:
-		return AllGather, g.gather(float64(n))
+// Seconds is how long a collective of n bytes takes: of all chips' parts together, or of each chip's summand.
+func (g Group) Seconds(collective string, n int64) float64 {
+	switch collective {
+	case AllReduce:
+		return 2 * g.gather(float64(n))
+	case AllToAll:
+		return g.exchange(float64(n))
 	}
-	return AllToAll, g.exchange(float64(n))
-}
-
-// traffic is the bytes of a collective that pass a chip's DDR at most: out of it to each link and into it from each,
-// and for sums what is added.
-func (g Group) traffic(from, to layout, n int64) int64 {
-	g.Link = hardware.Link{BandwidthBytesPerSecond: 1}
-	_, each := g.Collective(from, to, n) // bytes on a link in one direction
-	if g.Torus != nil {
-		each *= 2
-	}
-	if from == Partial {
-		return int64(math.Ceil(3 * each))
-	}
-	return int64(math.Ceil(2 * each))
+	return g.gather(float64(n))
 }
 
 // gather is the time of an all-gather of n bytes, and of the reduce-scatter that is its reverse: in each ring of k

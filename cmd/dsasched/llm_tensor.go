@@ -9,14 +9,23 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/formulation/sharding"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
-	"github.com/dsasched/dsasched/scheduler/answers"
+	"github.com/dsasched/dsasched/systems/llm"
+	"github.com/dsasched/dsasched/systems/llm/sharding"
 )
+
+func init() {
+	addOfSystem("solve", newTensor)
+	divided[overChips] = func(cmd *cobra.Command, f *recipeFlags, model string, quiet bool) (any, func(*bytes.Buffer),
+		error) {
+		a, err := f.shard(cmd, model, quiet)
+		return a, func(b *bytes.Buffer) { writeSharded(b, a) }, err
+	}
+}
 
 func newTensor() *cobra.Command {
 	cmd := command("solve tensor")
@@ -40,7 +49,7 @@ func newTensor() *cobra.Command {
 			return err
 		}
 		defer show.end()
-		list, err := answers.Shard(cmd.Context(), net, spec, batch.value, []string{f.method.value}, recipe, false, opts,
+		list, err := llm.Shard(cmd.Context(), net, spec, batch.value, []string{f.method.value}, recipe, false, opts,
 			scheduler.Options{})
 		if err != nil {
 			return err
@@ -83,7 +92,7 @@ func (f chipFlags) open() (spec *hardware.Spec, recipe scheduler.Recipe, err err
 const overChips = "tensor"
 
 // shard divides the operators of a network over the chips of a machine, with proof by the formulas.
-func (f *recipeFlags) shard(cmd *cobra.Command, name string, quiet bool) (*answers.Sharded, error) {
+func (f *recipeFlags) shard(cmd *cobra.Command, name string, quiet bool) (*llm.Sharded, error) {
 	for _, flag := range []string{"out", "dump", "times", "tuned", "trace", "chakra", "gantt", "memory", "graph", "html",
 		"full"} {
 		if cmd.Flags().Changed(flag) {
@@ -106,7 +115,7 @@ func (f *recipeFlags) shard(cmd *cobra.Command, name string, quiet bool) (*answe
 	const method = "search"
 	show := newStatus(cmd, quiet)
 	defer show.end()
-	list, err := answers.Shard(cmd.Context(), net, spec, f.batch.value, []string{method}, recipe, true,
+	list, err := llm.Shard(cmd.Context(), net, spec, f.batch.value, []string{method}, recipe, true,
 		binding.Options{TimeLimit: f.limit.value, Progress: show.solve(method, decimal)}, opt)
 	if err != nil {
 		return nil, err
@@ -115,7 +124,7 @@ func (f *recipeFlags) shard(cmd *cobra.Command, name string, quiet bool) (*answe
 	return &list[0], nil
 }
 
-func writeSharded(b *bytes.Buffer, a *answers.Sharded) {
+func writeSharded(b *bytes.Buffer, a *llm.Sharded) {
 	row(b, "model", "%s (%s) on %s of %s, batch %d", printable(a.Model), a.DType, plural(int(a.Chips), "chip"),
 		printable(a.Hardware), a.Batch)
 	row(b, "method", "%s", a.Method)
@@ -158,7 +167,7 @@ func writeSharded(b *bytes.Buffer, a *answers.Sharded) {
 	}
 	writeTable(b, "rll", []string{"operators", "kind", "layout"}, rows)
 	rows = nil
-	for _, name := range []string{sharding.AllGather, sharding.AllReduce, sharding.ReduceScatter, sharding.AllToAll} {
+	for _, name := range []string{chips.AllGather, chips.AllReduce, chips.ReduceScatter, chips.AllToAll} {
 		n, bytes, seconds := 0, int64(0), 0.0
 		for _, m := range a.Moves {
 			if m.Kind == name {

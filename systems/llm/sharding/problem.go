@@ -10,6 +10,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -23,7 +24,7 @@ type option struct {
 // A Problem is a network with the options of each operator.
 type Problem struct {
 	Graph   *model.Graph
-	Group   Group
+	Group   chips.Group
 	Options [][]option // by operator; the first computes it whole
 	// tensors are those with several readers, each with the ways to have it in several layouts.
 	tensors []model.TensorID
@@ -37,7 +38,7 @@ type Problem struct {
 
 // New poses the problem of a network on chips of a machine. small is the same network at another
 // batch size: dimensions in which the two differ grow with the batch.
-func New(g, small *model.Graph, chip *hardware.Spec, group Group) (*Problem, error) {
+func New(g, small *model.Graph, chip *hardware.Spec, group chips.Group) (*Problem, error) {
 	if group.Torus != nil {
 		product := int64(1)
 		for _, extent := range group.Torus {
@@ -297,7 +298,7 @@ func (w *way) has(l layout) bool {
 
 // change is what a collective costs with the launch behind it.
 func (p *Problem) change(t model.TensorID, from, to layout) float64 {
-	kind, s := p.Group.Collective(from, to, p.Graph.Tensor(t).Bytes())
+	kind, s := collective(p.Group, from, to, p.Graph.Tensor(t).Bytes())
 	if kind == "" {
 		return 0
 	}
@@ -369,7 +370,7 @@ func (p *Problem) pose() {
 			s := o.Seconds
 			for j, t := range op.Outputs {
 				if g.IsOutput(t) && o.Out[j] == Partial && p.node[t] < 0 {
-					_, sum := p.Group.Collective(Partial, Whole, g.Tensor(t).Bytes())
+					_, sum := collective(p.Group, Partial, Whole, g.Tensor(t).Bytes())
 					s += sum
 				}
 			}

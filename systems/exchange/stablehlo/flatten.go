@@ -38,7 +38,7 @@ type flat struct {
 }
 
 // network is a module with one function, and without calls.
-type network struct {
+type source struct {
 	args    []*val
 	ops     []*flat
 	results []*val
@@ -100,12 +100,12 @@ func callee(o *op) string {
 }
 
 // flatten puts the functions that a module's network calls in their places.
-func flatten(funcs []*function) (*network, error) {
+func flatten(funcs []*function) (*source, error) {
 	f, err := entry(funcs)
 	if err != nil {
 		return nil, err
 	}
-	n := &network{}
+	n := &source{}
 	fl := &flattener{n: n, funcs: map[string]*function{}}
 	for _, f := range funcs {
 		fl.funcs[f.name] = f
@@ -127,7 +127,7 @@ func flatten(funcs []*function) (*network, error) {
 
 // exchange puts x w in the place of (w x)^T, which JAX prints of a layer that is mapped over a batch: what is then on
 // the right is read as weights are.
-func (n *network) exchange() {
+func (n *source) exchange() {
 	gone := map[*flat]bool{}
 	for _, x := range n.ops {
 		if short(x.name) != "dot_general" || len(x.out) != 1 || len(x.out[0].users) != 1 {
@@ -184,7 +184,7 @@ func ints(list []int) (out []int64) {
 }
 
 type flattener struct {
-	n     *network
+	n     *source
 	funcs map[string]*function
 	stack []string
 	calls int // so far, as each may be of no operator
@@ -473,7 +473,7 @@ func fits(f *function, at position, does string, v *val, t tensorType) error {
 }
 
 // alike unites dimensions that have equal extents in both values.
-func (n *network) alike(a, b *val, of func(d int) int) {
+func (n *source) alike(a, b *val, of func(d int) int) {
 	for d, e := range b.typ.shape {
 		if k := of(d); k >= 0 && k < len(a.dims) && a.typ.shape[k] == e {
 			n.dims.Join(a.dims[k], b.dims[d])
@@ -484,7 +484,7 @@ func (n *network) alike(a, b *val, of func(d int) int) {
 func same(d int) int { return d }
 
 // unite finds which dimensions of an operator's results follow those of its operands.
-func (n *network) unite(x *flat) error {
+func (n *source) unite(x *flat) error {
 	if len(x.out) == 0 || len(x.in) == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package answers
+package llm
 
 import (
 	"cmp"
@@ -9,13 +9,14 @@ import (
 	"slices"
 
 	"github.com/dsasched/dsasched/formulation/binding"
-	"github.com/dsasched/dsasched/formulation/sharding"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/systems/llm/sharding"
 )
 
 // A Sharded is a network whose operators are divided over chips. Times are of a batch.
@@ -79,7 +80,7 @@ func Shard(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 	}
 	chip := machine.Clone()
 	chip.Chips = nil
-	group := sharding.GroupOf(machine)
+	group := chips.GroupOf(machine)
 	g, err := net.Graph(batch)
 	if err != nil {
 		return nil, err
