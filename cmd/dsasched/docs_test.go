@@ -3,7 +3,9 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -100,4 +102,82 @@ func TestREADMEShowsTheOutput(t *testing.T) {
 	if r := call(t, words[1:]...); r.status != exitOK || !strings.HasPrefix(r.stdout, shown+"\n") {
 		t.Errorf("%s prints\n%s\nand the README shows\n%s", command, r.stdout, shown)
 	}
+}
+
+var code, times = regexp.MustCompile("`([^`]+)`"), regexp.MustCompile(`([0-9]+(?:\.[0-9]+)?) (us|ms|s)\b`)
+
+// Each command in the first column of the README's table of commands runs as it stands there, a flag alone
+// after the command before it, and prints each time that its row names, to the digits that the row has. Rows
+// that take more than seconds run in full tests alone.
+func TestREADMERows(t *testing.T) {
+	data, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(data), "\n| then | for |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	if rows := strings.Count(table, "\n") + 1; !found || rows < 8 {
+		t.Fatalf("the README has %d rows of commands, expected 8 at least", rows)
+	}
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	workspace(t)
+	if err := os.Symlink(examples, "examples"); err != nil {
+		t.Fatal(err)
+	}
+	for row := range strings.Lines(table) {
+		cells := strings.Split(row, " | ")
+		t.Run(cells[0], func(t *testing.T) {
+			var printed []float64 // seconds
+			var command string
+			for _, c := range code.FindAllStringSubmatch(cells[0], -1) {
+				line := c[1]
+				if strings.HasPrefix(line, "--") {
+					line = command + " " + line
+				} else {
+					command = line
+				}
+				words := strings.Fields(line)
+				if words[0] != "dsasched" {
+					t.Fatalf("%q is no call of dsasched", line)
+				}
+				slow := []string{"best", "serve", "tune", "certify", "explain-kernel"}
+				if slices.Contains(slow, words[1]) && os.Getenv("DSASCHED_FULL") == "" {
+					t.SkipNow()
+				}
+				if words[1] == "run" || words[1] == "compare" {
+					t.Skip("runs in tests of its own, and its row names no time")
+				}
+				r := call(t, words[1:]...)
+				if strings.Contains(r.stderr, highs.ErrUnavailable.Error()) {
+					t.Skip(r.stderr)
+				}
+				if r.status != exitOK {
+					t.Fatalf("%s: status %d, stderr %q", line, r.status, r.stderr)
+				}
+				for _, m := range times.FindAllStringSubmatch(r.stdout, -1) {
+					printed = append(printed, seconds(t, m))
+				}
+			}
+			for _, m := range times.FindAllStringSubmatch(cells[1], -1) {
+				_, digits, _ := strings.Cut(m[1], ".")
+				half := .5000001 * seconds(t, []string{"", "1e-" + strconv.Itoa(len(digits)), m[2]})
+				if !slices.ContainsFunc(printed, func(p float64) bool { return max(p, seconds(t, m))-min(p, seconds(t, m)) <= half }) {
+					t.Errorf("the README says %s, which its commands do not print", m[0])
+				}
+			}
+		})
+	}
+}
+
+// seconds are those of a number and a unit.
+func seconds(t *testing.T, m []string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v * map[string]float64{"us": 1e-6, "ms": 1e-3, "s": 1}[m[2]]
 }
