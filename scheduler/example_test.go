@@ -6,6 +6,8 @@ import (
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
@@ -36,4 +38,41 @@ func ExampleRun() {
 	// Output:
 	// tvm: 57 groups, 57 kernels, 57 tensors written to the DDR
 	// cross-layer: 4 groups, 15 kernels, 1 tensors written to the DDR
+}
+
+// A network that is built in code, and what its schedule does over time: the layer that computes last.
+func ExampleResult_Timeline() {
+	net, err := network.Of("perceptron", func(batch int64) (*model.Graph, error) {
+		b := model.NewBuilder("perceptron")
+		x := b.Input("image", model.F16, batch, 784)
+		x = b.Op("MatMul", "hidden", model.Attr{}, x, b.Param("w0", model.F16, 784, 512))
+		x = b.Op("Relu", "active", model.Attr{}, x)
+		b.Output(b.Op("MatMul", "scores", model.Attr{}, x, b.Param("w1", model.F16, 512, 10)))
+		return b.Build()
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	chip, err := hardware.Load("stcp920")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	r, err := scheduler.Run(context.Background(), net, chip, 128, recipes.Table()[0], scheduler.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var last sim.Span
+	var macs int64
+	for s := range r.Timeline() {
+		if s.MACs > 0 && s.End > last.End {
+			last = s
+		}
+		macs += s.MACs
+	}
+	fmt.Println(last.Label, last.Queue, macs)
+	// Output:
+	// scores cluster0.mme 52035584
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -81,6 +82,9 @@ func (r *Result) Improved() *Result {
 
 // LatencySeconds is the time of the whole batch.
 func (r *Result) LatencySeconds() float64 { return float64(r.Sim.TotalPs) * 1e-12 }
+
+// Timeline yields what the clusters do, command by command; see [sim.Result.Timeline].
+func (r *Result) Timeline() iter.Seq[sim.Span] { return r.Sim.Timeline(r.Program) }
 
 // ThroughputPerSecond is in batch elements.
 func (r *Result) ThroughputPerSecond() float64 { return float64(r.Batch) / r.LatencySeconds() }

@@ -131,8 +131,35 @@ func Open(name string, opt Options) (Network, error) {
 			}
 		}
 	}
-	build := func(batch int64) (*model.Graph, error) {
-		g, err := Raw(name, batch, opt)
+	var assumed []string
+	opt.assume = func(s string) {
+		if !slices.Contains(assumed, s) {
+			assumed = append(assumed, s)
+		}
+	}
+	net, err := Of(name, func(batch int64) (*model.Graph, error) { return Raw(name, batch, opt) })
+	opt.assume = nil // the same at any batch
+	if err != nil {
+		return Network{}, err
+	}
+	if IsFile(name) {
+		net.Name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+	}
+	net.Name += suffix(opt.Grain)
+	info, _ := zoo.Describe(name)
+	if _, s, ok := strings.Cut(info.Description, "; assumed: "); ok {
+		assumed = append(assumed, s)
+	}
+	net.Assumed = strings.Join(assumed, "; ")
+	return net, nil
+}
+
+// Of is a network that is built in code. build makes the graph of a batch of so many elements, with
+// [model.NewBuilder]; the batch is the first dimension of its inputs and outputs. It is called once here, for one
+// element, so that a mistake is reported at once. Graphs are simplified as those of files are.
+func Of(name string, build func(batch int64) (*model.Graph, error)) (Network, error) {
+	simplified := func(batch int64) (*model.Graph, error) {
+		g, err := build(batch)
 		if err != nil {
 			return nil, err
 		}
@@ -142,39 +169,23 @@ func Open(name string, opt Options) (Network, error) {
 		}
 		return s, err
 	}
-	var assumed []string
-	opt.assume = func(s string) {
-		if !slices.Contains(assumed, s) {
-			assumed = append(assumed, s)
-		}
-	}
-	g, err := build(1)
-	opt.assume = nil // the same at any batch
+	g, err := simplified(1)
 	if err != nil {
 		return Network{}, err
 	}
 	if len(g.Ops) == 0 {
 		return Network{}, errors.New(name + ": the network has no operators")
 	}
-	short := name
-	if IsFile(name) {
-		short = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
-	}
-	info, _ := zoo.Describe(name)
-	if _, s, ok := strings.Cut(info.Description, "; assumed: "); ok {
-		assumed = append(assumed, s)
-	}
-	var first atomic.Pointer[model.Graph] // is not read again
+	var first atomic.Pointer[model.Graph] // is not built again
 	first.Store(g)
-	return Network{Name: short + suffix(opt.Grain), Assumed: strings.Join(assumed, "; "),
-		Graph: func(batch int64) (*model.Graph, error) {
-			if batch == 1 {
-				if g := first.Swap(nil); g != nil {
-					return g, nil
-				}
+	return Network{Name: name, Graph: func(batch int64) (*model.Graph, error) {
+		if batch == 1 {
+			if g := first.Swap(nil); g != nil {
+				return g, nil
 			}
-			return build(batch)
-		}}, nil
+		}
+		return simplified(batch)
+	}}, nil
 }
 
 // FuseAttention is a network with an operator in the place of each attention; see [simplify.FuseAttention].
