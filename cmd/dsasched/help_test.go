@@ -79,7 +79,7 @@ func TestHelpHasGroups(t *testing.T) {
 		}
 	}
 	if want := []string{"Usage", "Examples", "Schedule", "Compare and prove", "Search", "Draw", "Experiments", "Files",
-		"Additional Commands", "Flags"}; !slices.Equal(titles, want) {
+		"Advanced", "Additional Commands", "Flags"}; !slices.Equal(titles, want) {
 		t.Errorf("the headings are %q, want %q", titles, want)
 	}
 	for _, g := range commandGroups {
@@ -98,7 +98,15 @@ func TestHelpFitsAScreen(t *testing.T) {
 				t.Errorf("%s: %d characters: %s", c.CommandPath(), len(line), line)
 			}
 		}
-		for line := range strings.Lines(answer(t, append([]string{"help"}, strings.Fields(c.CommandPath())[1:]...)...)) {
+		words := append([]string{"help"}, strings.Fields(c.CommandPath())[1:]...)
+		text, all := answer(t, words...), answer(t, append(words, "--help-all")...)
+		if n := strings.Count(text, "\n"); n > helpHeight+1 && !c.HasSubCommands() {
+			t.Errorf("%s: help has %d lines, expected %d at most", c.CommandPath(), n, helpHeight)
+		}
+		if !strings.Contains(all, c.Long) {
+			t.Errorf("%s: --help-all leaves out a part of the text", c.CommandPath())
+		}
+		for line := range strings.Lines(text + all) {
 			if n := len([]rune(strings.TrimRight(line, "\n"))); n > helpWidth {
 				t.Errorf("%s: %d characters: %s", c.CommandPath(), n, line)
 			}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -39,6 +40,14 @@ type runner func(ctx context.Context, names []string, opt experiments.Options) e
 
 func execute(ctx context.Context, stdout, stderr io.Writer, args []string, experiment runner) error {
 	root := newRoot(experiment)
+	all := false
+	if at := slices.Index(args, "--help-all"); at >= 0 {
+		all, args = true, slices.Delete(slices.Clone(args), at, at+1)
+		if at > 0 && args[0] != "help" {
+			args = slices.Insert(args, at, "--help")
+		}
+	}
+	root.SetHelpFunc(helpOf(all))
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -131,8 +140,9 @@ var commandGroups = []struct{ title, commands string }{
 	{"Compare and prove", "compare compare-hardware bound certify check solve"},
 	{"Search", "best sweep tasks tune explain-kernel"},
 	{"Draw", "inspect view report"},
-	{"Experiments", "list run merge calibrate bench"},
+	{"Experiments", "list run"},
 	{"Files", "models hardware onnx-ops convert export"},
+	{"Advanced", "bench calibrate man merge"},
 }
 
 func groupCommands(root *cobra.Command) {
@@ -148,8 +158,43 @@ func groupCommands(root *cobra.Command) {
 	}
 }
 
-// helpWidth is how wide the help is at most.
-const helpWidth = 100
+// helpWidth is how wide the help is at most, in characters, and helpHeight how high the short one of a command, in lines.
+const helpWidth, helpHeight = 100, 50
+
+// everyday are the flags that the short help of a command explains.
+var everyday = strings.Fields(
+	"batch bind chunk clusters dtype evaluations full group hardware help html in-place json order out set split time-limit variant")
+
+// helpOf gives all that the help says of a command, or what fits a screen.
+func helpOf(all bool) func(*cobra.Command, []string) {
+	return func(cmd *cobra.Command, _ []string) {
+		text := cmp.Or(cmd.Long, cmd.Short) + "\n\n" + cmd.UsageString()
+		if all || strings.Count(text, "\n") <= helpHeight || cmd.HasSubCommands() {
+			fmt.Fprint(cmd.OutOrStdout(), text)
+			return
+		}
+		first, _, _ := strings.Cut(cmd.Long, "\n\n")
+		examples := strings.Split(cmd.Example, "\n")
+		flags, others := pflag.NewFlagSet("", pflag.ContinueOnError), []string{"Other", "flags:"}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Hidden {
+				return
+			}
+			if !slices.Contains(everyday, f.Name) {
+				others = append(others, "--"+f.Name)
+				return
+			}
+			short := *f
+			if at := strings.IndexAny(f.Usage, ":;("); at > 0 && len(f.Usage) > helpWidth {
+				short.Usage = strings.TrimSpace(f.Usage[:at])
+			}
+			flags.AddFlag(&short)
+		})
+		fmt.Fprintf(cmd.OutOrStdout(),
+			"%s\n\nUsage:\n  %s\n\nExamples:\n%s\n\nFlags:\n%s\n%s\n'%s --help-all' says all.\n", first, cmd.UseLine(), strings.Join(examples[:min(4, len(examples))], "\n"), flags.FlagUsagesWrapped(helpWidth),
+			wrap(others, "", helpWidth, helpHeight), cmd.CommandPath())
+	}
+}
 
 func init() {
 	cobra.AddTemplateFunc("wrapFlags", func(f *pflag.FlagSet) string { return f.FlagUsagesWrapped(helpWidth) })
