@@ -158,7 +158,8 @@ func groupCommands(root *cobra.Command) {
 	}
 }
 
-// helpWidth is how wide the help is at most, in characters, and helpHeight how high the short one of a command, in lines.
+// helpWidth is how wide the help is at most, in characters, and helpHeight how high the short one of a command, in
+// lines.
 const helpWidth, helpHeight = 100, 50
 
 // everyday are the flags that the short help of a command explains.
@@ -191,7 +192,8 @@ func helpOf(all bool) func(*cobra.Command, []string) {
 			flags.AddFlag(&short)
 		})
 		fmt.Fprintf(cmd.OutOrStdout(),
-			"%s\n\nUsage:\n  %s\n\nExamples:\n%s\n\nFlags:\n%s\n%s\n'%s --help-all' says all.\n", first, cmd.UseLine(), strings.Join(examples[:min(4, len(examples))], "\n"), flags.FlagUsagesWrapped(helpWidth),
+			"%s\n\nUsage:\n  %s\n\nExamples:\n%s\n\nFlags:\n%s\n%s\n'%s --help-all' says all.\n", first, cmd.UseLine(),
+			strings.Join(examples[:min(4, len(examples))], "\n"), flags.FlagUsagesWrapped(helpWidth),
 			wrap(others, "", helpWidth, helpHeight), cmd.CommandPath())
 	}
 }
