@@ -107,7 +107,7 @@ func TestCommandsInDocumentsAreTested(t *testing.T) {
 		"./notebooks/run.sh", "./notebooks/run.sh --update", "./notebooks/run.sh --install",
 		// Examples in their own tests.
 		"go run ./examples/accelerator", "go run ./examples/cost", "go run ./examples/experiment",
-		"go run ./examples/scheduler", "go run ./examples/tuning",
+		"go run ./examples/scheduler", "go run ./systems/ansor/example",
 	}
 	for file, text := range documents(t) {
 		for _, b := range fenced(text, "sh") {

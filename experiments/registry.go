@@ -11,11 +11,9 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/internal/ablation"
 	"github.com/dsasched/dsasched/experiments/internal/beside"
-	"github.com/dsasched/dsasched/experiments/internal/loops"
 	"github.com/dsasched/dsasched/experiments/internal/measured"
 	"github.com/dsasched/dsasched/experiments/internal/optimality"
 	"github.com/dsasched/dsasched/experiments/internal/paperfigs"
-	"github.com/dsasched/dsasched/experiments/internal/peers"
 	"github.com/dsasched/dsasched/experiments/internal/readings"
 	"github.com/dsasched/dsasched/experiments/internal/report"
 	"github.com/dsasched/dsasched/experiments/internal/roofline"
@@ -63,7 +61,6 @@ func others() []harness.Experiment {
 		roofline.Experiment(),
 		roofline.Networks(),
 		measured.Experiment(),
-		peers.Experiment(),
 	}
 	return append(list, published(false)...)
 }
@@ -71,7 +68,7 @@ func others() []harness.Experiment {
 // published lists the other systems' experiments that draw a figure or table of a paper, or those that don't.
 func published(figures bool) []harness.Experiment {
 	own := []string{"mofang-clusters", "tensor", "serving", "experts", "ansor-optimal"}
-	return slices.DeleteFunc(append(systems.Experiments(), loops.Experiments()...),
+	return slices.DeleteFunc(systems.Experiments(),
 		func(e harness.Experiment) bool { return slices.Contains(own, e.Name) == figures })
 }
 

@@ -40,6 +40,9 @@ type Draft struct {
 	exact int    // the number of its stages that the recipe decides exactly
 }
 
+// Tell passes on a note for who reads the result.
+func (d *Draft) Tell(note string) { d.state.tell(note) }
+
 // solve keeps what an exact strategy says of its answer to a stage.
 func (d *Draft) solve(stage, unit string, answer solve.Outcome, note string) {
 	// A method that is complete within its budget says its gap in the answer.

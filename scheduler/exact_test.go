@@ -95,6 +95,15 @@ func TestExactVariants(t *testing.T) {
 	}
 }
 
+func searched(t *testing.T, name string) scheduler.Recipe {
+	t.Helper()
+	r, err := recipes.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // Recipes that pose the same problem share its answer: what a recipe finds as another's fallback
 // is what it finds by itself.
 func TestSharedSplits(t *testing.T) {

@@ -27,6 +27,9 @@ const (
 	insideSteps  = maxInside << 12
 )
 
+// Tuned is what a file has of tuned kernels: their nests, which strategy ansor reads, and bindings of layers inside.
+type Tuned interface{ Inside() []TunedBinding }
+
 // TunedBinding spreads a layer of a kernel over the cores in another way than its group.
 type TunedBinding struct {
 	Graph string `json:"graph"`
@@ -42,7 +45,7 @@ func bindInside(ctx context.Context, d *Draft) error {
 		return err
 	}
 	if t := d.Options.Tuned; t != nil {
-		return d.bindAs(t.Bindings)
+		return d.bindAs(t.Inside())
 	}
 	rules := d.Recipe
 	rules.Picks = slices.DeleteFunc(slices.Clone(rules.Picks), func(p Pick) bool { return p.Stage == "nest" })
@@ -135,6 +138,9 @@ func (d *Draft) inRow() int {
 	}
 	return 2
 }
+
+// BusyPlans are plans of a schedule, run in a row, see onBusy.
+func (d *Draft) BusyPlans(s *schedule.Schedule) [][]lower.Segment { return d.onBusy(s, d.inRow()) }
 
 // onBusy are plans of a schedule that all clusters that have work run so many times, while they share the DDR.
 func (d *Draft) onBusy(s *schedule.Schedule, times int) [][]lower.Segment {

@@ -48,7 +48,7 @@ type Options struct {
 
 	// Tuned holds the nests of kernels for the strategy that takes them; nil: it looks for
 	// some.
-	Tuned *Tuned `json:",omitempty"`
+	Tuned Tuned `json:",omitempty"`
 
 	// Solver is for the strategies that need one.
 	Solver milp.Solver `json:"-"`

@@ -215,7 +215,7 @@ func (t *tiler) layer(st *schedule.Step) *schedule.Layer { return layerAt(t.d.Sc
 // changed.
 func (t *tiler) follow(i int, n *schedule.Nest) (undo func(), err error) {
 	s := t.d.Schedule
-	undo = t.d.save(i)
+	undo = t.d.SaveStep(i)
 	if err = s.Follow(i, n); err == nil {
 		err = lower.CheckNest(s, i, t.d.Cost)
 	}

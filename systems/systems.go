@@ -6,6 +6,8 @@ package systems
 
 import (
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/systems/ansor/loops"
+	"github.com/dsasched/dsasched/systems/ansor/tuning"
 	"github.com/dsasched/dsasched/systems/astitchgpu/stitching"
 	"github.com/dsasched/dsasched/systems/exchange/stablehlo"
 	"github.com/dsasched/dsasched/systems/llm/traffic"
@@ -13,14 +15,15 @@ import (
 )
 
 func init() {
-	for _, register := range readers {
+	for _, register := range parts {
 		register()
 	}
 }
 
-// readers has a call for each system that reads networks.
-var readers = []func(){
-	stablehlo.Register, // exchange: files of other tools
+// parts has a call for each system that the core uses a part of.
+var parts = []func(){
+	stablehlo.Register, // exchange: networks of other tools
+	tuning.Register,    // ansor: strategy ansor of row nest
 }
 
 // all has one call for each system that has experiments.
@@ -28,6 +31,7 @@ var all = []func() []harness.Experiment{
 	stitching.Experiments, // astitchgpu: kernels of a GPU stitched together
 	balancing.Experiments, // mofang: layers side by side, and pipelines of devices
 	traffic.Experiments,   // llm: requests to a decoder, and tokens to experts
+	loops.Experiments,     // ansor: loops of kernels, searched
 }
 
 // Experiments lists those of all systems.

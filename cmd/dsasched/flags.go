@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -278,6 +279,11 @@ type recipeFlags struct {
 // fastest of several as a whole.
 const stepByStep = "cross-layer"
 
+// readKernels reads a file of tuned kernels, and the chunk that they are for; Ansor's commands set it.
+var readKernels = func(string) (t scheduler.Tuned, chunk int64, err error) {
+	return nil, 0, errors.New("--tuned: this program reads no tuned kernels")
+}
+
 // addRecipe adds the flags of addScheduling, --variant, which is a variant of this name by default, a flag for each
 // decision but those in except, and --time-limit.
 func addRecipe(cmd *cobra.Command, variant string, except ...string) *recipeFlags {
@@ -331,12 +337,11 @@ func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedu
 		if v.Pick("nest") != "ansor" {
 			return none, nil, usagef("--tuned needs --variant ansor or graphturbo+ansor, or --nest ansor")
 		}
-		if opt.Tuned, err = readTuned(*f.tuned); err != nil {
+		t, chunk, err := readKernels(*f.tuned)
+		if err != nil {
 			return none, nil, err
 		}
-		if opt.Chunk == 0 {
-			opt.Chunk = opt.Tuned.Chunk
-		}
+		opt.Tuned, opt.Chunk = t, cmp.Or(opt.Chunk, chunk)
 	}
 	from := f.network.options()
 	src, err := network.Open(name, from)

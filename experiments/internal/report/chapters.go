@@ -30,7 +30,7 @@ var Chapters = []Chapter{
 	{"Mofang", "Mofang: layers side by side, and pipelines of devices", "Mofang", []string{"mofang-"}},
 	{"AStitch", "AStitch: kernels of a GPU stitched together", "AStitch", []string{"astitch-"}},
 	{"Machines", "Machines: other constants, other vendors, measured times, other tools", "",
-		[]string{"sensitivity", "portability", "systems", "measured", "peers", "tensor"}},
+		[]string{"sensitivity", "portability", "systems", "measured", "tensor"}},
 	{"Serving", "Serving: requests to a decoder, and tokens to experts", "", []string{"serving", "experts"}},
 	{"Today", "Kernels and networks of today", "", []string{"kernels", "networks-now"}},
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/grain"
@@ -26,8 +25,20 @@ import (
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
-	"github.com/dsasched/dsasched/scheduler/answers"
+	"github.com/dsasched/dsasched/systems/ansor"
+	"github.com/dsasched/dsasched/systems/ansor/tuning"
 )
+
+func init() {
+	addOfSystem("", newTasks, newTune, newExplainKernel)
+	readKernels = func(name string) (scheduler.Tuned, int64, error) {
+		t, err := readTuned(name)
+		if err != nil {
+			return nil, 0, err
+		}
+		return t, t.Chunk, nil
+	}
+}
 
 // kernelFlags say which kernels of which networks are meant.
 type kernelFlags struct {
@@ -130,14 +141,14 @@ func newTasks() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		tasks, _, err := answers.TuningTasks(cmd.Context(), k.nets, k.spec, f.batch.value, k.recipe, k.opt)
+		tasks, _, err := tuning.Tasks(cmd.Context(), k.nets, k.spec, f.batch.value, k.recipe, k.opt)
 		if err != nil {
 			return err
 		}
 		answer := tasksJSON{Model: args, Hardware: k.spec.Name, Variant: k.recipe.Name, Batch: f.batch.value,
 			Chunk: k.opt.Chunk}
 		for _, t := range tasks {
-			x := taskJSON{Task: scheduler.TaskName(t.Key), Name: t.Name, Weights: t.Weights, Operations: t.Operations,
+			x := taskJSON{Task: tuning.TaskName(t.Key), Name: t.Name, Weights: t.Weights, Operations: t.Operations,
 				FloorSecs: t.Floor}
 			if x.RuleSeconds, err = t.Seconds(cmd.Context(), t.Rule); err != nil {
 				return err
@@ -233,7 +244,7 @@ func newTune() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		set := answers.TuneSettings{Options: ansor.Options{Trials: int(trials.value), Seed: *seed,
+		set := tuning.Settings{Options: ansor.Options{Trials: int(trials.value), Seed: *seed,
 			Objective: objective.value, Scheduler: divide.value, Patience: int(patience.value), Workers: int(workers.value)}}
 		for _, x := range *enough {
 			set.Enough = append(set.Enough, x.Seconds())
@@ -252,7 +263,7 @@ func newTune() *cobra.Command {
 			ctx, cancel = context.WithTimeout(ctx, limit.value)
 			defer cancel()
 		}
-		tuned, err := answers.Tune(ctx, k.nets, k.spec, f.batch.value, k.recipe, k.opt, set)
+		tuned, err := tuning.Tune(ctx, k.nets, k.spec, f.batch.value, k.recipe, k.opt, set)
 		late := errors.Is(err, context.DeadlineExceeded) && cmd.Context().Err() == nil
 		switch {
 		case tuned == nil && late:
@@ -303,7 +314,7 @@ func (l *trialLog) Write(line []byte) (int, error) {
 }
 
 // openLog reads what a log has and goes on behind it, without a last line that was cut off.
-func openLog(name string, set *answers.TuneSettings) (*os.File, error) {
+func openLog(name string, set *tuning.Settings) (*os.File, error) {
 	data, err := safefile.ReadAtMost(name, maxLog)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -335,7 +346,7 @@ func (s *status) trials() func(ansor.Progress) {
 	}
 }
 
-func writeTuned(b *bytes.Buffer, t *scheduler.Tuned, file string) {
+func writeTuned(b *bytes.Buffer, t *tuning.Tuned, file string) {
 	row(b, "tuned", "%s on %s by %s, batch %d in chunks of %d", strings.Join(t.Networks, ", "), t.Hardware,
 		t.Variant, t.Batch, t.Chunk)
 	row(b, "search", "%s over %s, seed %d, objective %s, %s", plural(t.Trials, "trial"), plural(len(t.Tasks), "kernel"),
@@ -358,14 +369,14 @@ func writeTuned(b *bytes.Buffer, t *scheduler.Tuned, file string) {
 
 // kernelJSON is the answer of 'dsasched explain-kernel'.
 type kernelJSON struct {
-	Task        string                 `json:"task"`
-	Name        string                 `json:"name"`
-	Seconds     float64                `json:"kernel_s"`
-	RuleSeconds float64                `json:"rule_s"`
-	FloorSecs   float64                `json:"bound_s"`
-	Layers      []scheduler.TunedLayer `json:"layers"`
-	Derivations []ansor.Derivation     `json:"derivations"`
-	Neighbours  []ansor.Neighbour      `json:"neighbours"`
+	Task        string             `json:"task"`
+	Name        string             `json:"name"`
+	Seconds     float64            `json:"kernel_s"`
+	RuleSeconds float64            `json:"rule_s"`
+	FloorSecs   float64            `json:"bound_s"`
+	Layers      []tuning.Layer     `json:"layers"`
+	Derivations []ansor.Derivation `json:"derivations"`
+	Neighbours  []ansor.Neighbour  `json:"neighbours"`
 }
 
 func newExplainKernel() *cobra.Command {
@@ -399,7 +410,7 @@ func newExplainKernel() *cobra.Command {
 			return usagef("--task is missing, expected one of the %d tasks of %s that 'dsasched tune' printed, or its number from 0",
 				len(t.Tasks), args[0])
 		}
-		at := slices.IndexFunc(t.Tasks, func(x scheduler.TunedTask) bool { return x.Task == *name })
+		at := slices.IndexFunc(t.Tasks, func(x tuning.Task) bool { return x.Task == *name })
 		for i := range t.Tasks {
 			if fmt.Sprint(i) == *name {
 				at = i
@@ -519,12 +530,12 @@ func (a *scheduledJSON) write(b *bytes.Buffer) {
 		size(k.Accesses.LLB), size(k.Accesses.L1))
 }
 
-func readTuned(name string) (*scheduler.Tuned, error) {
+func readTuned(name string) (*tuning.Tuned, error) {
 	data, err := safefile.Read(name)
 	if err != nil {
 		return nil, err
 	}
-	t, err := scheduler.ReadTuned(data)
+	t, err := tuning.Read(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -533,7 +544,7 @@ func readTuned(name string) (*scheduler.Tuned, error) {
 }
 
 // taskOf makes a task of a file again.
-func taskOf(ctx context.Context, t *scheduler.Tuned, name string) (*ansor.Task, error) {
+func taskOf(ctx context.Context, t *tuning.Tuned, name string) (*ansor.Task, error) {
 	spec, err := hardware.Load(t.Hardware)
 	if err != nil {
 		return nil, err
@@ -562,7 +573,7 @@ func taskOf(ctx context.Context, t *scheduler.Tuned, name string) (*ansor.Task, 
 		net.Name = n
 		nets = append(nets, net)
 	}
-	tasks, from, err := answers.TuningTasks(ctx, nets, spec, t.Batch, recipe,
+	tasks, from, err := tuning.Tasks(ctx, nets, spec, t.Batch, recipe,
 		scheduler.Options{Chunk: t.Chunk, InPlace: t.InPlace, Uneven: uneven, Tuned: t})
 	if err != nil {
 		return nil, err
@@ -572,7 +583,7 @@ func taskOf(ctx context.Context, t *scheduler.Tuned, name string) (*ansor.Task, 
 			t.Hardware, from.Fingerprint)
 	}
 	for _, task := range tasks {
-		if scheduler.TaskName(task.Key) == name {
+		if tuning.TaskName(task.Key) == name {
 			return task, nil
 		}
 	}

@@ -1,4 +1,4 @@
-// Command tuning searches the loops of a network's kernels with a rule and a step of its own beside the built-in ones.
+// Command example searches the loops of a network's kernels with a rule and a step of its own beside the built-in ones.
 package main
 
 import (
@@ -9,12 +9,12 @@ import (
 	"slices"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
-	"github.com/dsasched/dsasched/scheduler/answers"
+	"github.com/dsasched/dsasched/systems/ansor"
+	"github.com/dsasched/dsasched/systems/ansor/tuning"
 )
 
 // rowsFirst leaves out the forms that go through all rows for each tile of weights.
@@ -35,9 +35,9 @@ func main() {
 	kernels, err := recipes.Lookup("ansor")
 	check(err)
 
-	set := answers.TuneSettings{Options: ansor.Options{Trials: 400, Seed: 1, Patience: 200,
+	set := tuning.Settings{Options: ansor.Options{Trials: 400, Seed: 1, Patience: 200,
 		Rules: []ansor.Rule{rowsFirst}, Mutations: []ansor.Mutation{coarser}}}
-	tuned, err := answers.Tune(context.Background(), []network.Network{net}, chip, 4, kernels,
+	tuned, err := tuning.Tune(context.Background(), []network.Network{net}, chip, 4, kernels,
 		scheduler.Options{Chunk: 1}, set)
 	check(err)
 	for _, r := range tuned.Result {

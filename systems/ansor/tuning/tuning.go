@@ -1,4 +1,6 @@
-package answers
+// Package tuning searches the loops of the kernels of networks by Ansor, keeps them in files, and decides by them for
+// strategy ansor of the scheduler's row nest.
+package tuning
 
 import (
 	"bytes"
@@ -13,14 +15,14 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/systems/ansor"
 )
 
-// TuneSettings are the settings of a tuning beside the search's.
-type TuneSettings struct {
+// Settings are the settings of a tuning beside the search's.
+type Settings struct {
 	ansor.Options
 	// Log, if not nil, gets a line of JSON for what is tuned and one for each trial. Before holds what the log has by
 	// then, of any number of tunings: trials of this one, which was interrupted, are not made again, those of others of
@@ -32,13 +34,13 @@ type TuneSettings struct {
 	Name   string
 }
 
-// TuningTasks lists the kernels of networks by a recipe, at a chunk size: its groups,
+// Tasks lists the kernels of networks by a recipe, at a chunk size: its groups,
 // bindings and memory plan are those that the loops are found for. Equal kernels of one or
 // several networks are one task, whose weights are runs for the first cluster's share of
 // each batch. from says for what.
-func TuningTasks(ctx context.Context, nets []network.Network, machine *hardware.Spec, batch int64, r scheduler.Recipe,
-	opt scheduler.Options) (tasks []*ansor.Task, from scheduler.TunedFrom, err error) {
-	from = scheduler.TunedFrom{Kind: scheduler.TunedKind, Version: scheduler.TunedVersion, Batch: batch,
+func Tasks(ctx context.Context, nets []network.Network, machine *hardware.Spec, batch int64, r scheduler.Recipe,
+	opt scheduler.Options) (tasks []*ansor.Task, from From, err error) {
+	from = From{Kind: Kind, Version: Version, Batch: batch,
 		Chunk: opt.Chunk, Variant: r.Name,
 		InPlace: opt.InPlace, Hardware: machine.Name}
 	if opt.Uneven != schedule.UnevenFastest {
@@ -84,18 +86,18 @@ func TuningTasks(ctx context.Context, nets []network.Network, machine *hardware.
 // what was found, and the error ctx's.
 func Tune(ctx context.Context, nets []network.Network, machine *hardware.Spec, batch int64, r scheduler.Recipe,
 	opt scheduler.Options,
-	set TuneSettings) (*scheduler.Tuned, error) {
-	tasks, from, err := TuningTasks(ctx, nets, machine, batch, r, opt)
+	set Settings) (*Tuned, error) {
+	tasks, from, err := Tasks(ctx, nets, machine, batch, r, opt)
 	if err != nil {
 		return nil, err
 	}
-	return TuneTasks(ctx, tasks, from, set)
+	return TuneAll(ctx, tasks, from, set)
 }
 
-// TuneTasks is Tune of what [TuningTasks] has listed.
-func TuneTasks(ctx context.Context, tasks []*ansor.Task, from scheduler.TunedFrom, set TuneSettings) (
-	*scheduler.Tuned, error) {
-	out := &scheduler.Tuned{TunedFrom: from}
+// TuneAll is Tune of what [Tasks] has listed.
+func TuneAll(ctx context.Context, tasks []*ansor.Task, from From, set Settings) (
+	*Tuned, error) {
+	out := &Tuned{From: from}
 	out.Enough = set.Enough
 	out.Seed, out.Objective, out.Scheduler = set.Seed, cmp.Or(set.Objective, ansor.Objectives[0]),
 		cmp.Or(set.Scheduler, ansor.Schedulers[0])
@@ -120,17 +122,17 @@ func TuneTasks(ctx context.Context, tasks []*ansor.Task, from scheduler.TunedFro
 }
 
 // fill puts an outcome into the words of the file.
-func fill(t *scheduler.Tuned, found *ansor.Outcome) {
+func fill(t *Tuned, found *ansor.Outcome) {
 	t.Trials, t.Curve = found.Trials, found.Curve
 	for _, name := range t.Networks {
-		t.Result = append(t.Result, scheduler.TunedNetwork{Name: name})
+		t.Result = append(t.Result, Network{Name: name})
 	}
 	for _, a := range found.Answers {
-		x := scheduler.TunedTask{Task: scheduler.TaskName(a.Key), Name: a.Name, Weights: a.Weights,
+		x := Task{Task: TaskName(a.Key), Name: a.Name, Weights: a.Weights,
 			Operations: a.Operations, Trials: a.Trials,
 			RuleSeconds: a.RuleSeconds, Seconds: a.Seconds, FloorSecs: a.Floor, Rounds: a.Best}
 		for i, n := range a.Program {
-			x.Layers = append(x.Layers, scheduler.TunedLayer{Layer: a.Layer(i),
+			x.Layers = append(x.Layers, Layer{Layer: a.Layer(i),
 				Nest: strings.Split(strings.TrimSuffix(n.Text(a.Output(i)), "\n"),
 					"\n")})
 		}
@@ -156,7 +158,7 @@ type logged struct {
 
 // logHead is the line in front of the trials of a tuning.
 type logHead struct {
-	scheduler.TunedFrom
+	From
 	Trials int `json:"trials"`
 }
 
@@ -168,9 +170,9 @@ type logRun struct {
 
 // continueLog takes the trials of earlier tunings and lets new ones be written down. best is the best that the log had
 // of a task by then, nil for none.
-func continueLog(t *scheduler.Tuned, set *TuneSettings) (best func(*ansor.Task) *ansor.Earlier, err error) {
-	head := logHead{t.TunedFrom, set.Trials}
-	head.Kind = scheduler.TunedLogKind
+func continueLog(t *Tuned, set *Settings) (best func(*ansor.Task) *ansor.Earlier, err error) {
+	head := logHead{t.From, set.Trials}
+	head.Kind = LogKind
 	var runs []logRun
 	if set.Before != nil {
 		data, err := io.ReadAll(set.Before)
@@ -207,7 +209,7 @@ func continueLog(t *scheduler.Tuned, set *TuneSettings) (best func(*ansor.Task) 
 	set.Trials = max(0, set.Trials)
 	of := func(list map[string][]logged) func(*ansor.Task) []ansor.Earlier {
 		return func(task *ansor.Task) (out []ansor.Earlier) {
-			for _, x := range list[scheduler.TaskName(task.Key)] {
+			for _, x := range list[TaskName(task.Key)] {
 				if e := (ansor.Earlier{Program: x.Nests, Picoseconds: x.Picoseconds}); x.Runs == task.Runs() &&
 					task.Can(e.Program) {
 					out = append(out, e)
@@ -239,7 +241,7 @@ func continueLog(t *scheduler.Tuned, set *TuneSettings) (best func(*ansor.Task) 
 			}
 		}
 		set.Record = func(x ansor.Trial) error {
-			name := scheduler.TaskName(x.Task.Key)
+			name := TaskName(x.Task.Key)
 			if _, old := known[name+x.ID]; old {
 				return nil
 			}
@@ -247,7 +249,7 @@ func continueLog(t *scheduler.Tuned, set *TuneSettings) (best func(*ansor.Task) 
 		}
 	}
 	set.Known = func(key, program string) (int64, bool) {
-		ps, ok := known[scheduler.TaskName(key)+program]
+		ps, ok := known[TaskName(key)+program]
 		return ps, ok
 	}
 	return best, nil
@@ -277,9 +279,9 @@ func readTrials(data []byte) (runs []logRun, err error) {
 			return nil, fmt.Errorf("log: line %d: %w, expected what was tuned, or a trial", i+1, err)
 		}
 		if head.Kind != "" || len(runs) == 0 {
-			if head.Kind != scheduler.TunedLogKind || head.Version != scheduler.TunedVersion {
+			if head.Kind != LogKind || head.Version != Version {
 				return nil, fmt.Errorf("log: line %d is of kind %q in version %d, expected %q in version %d", i+1, head.Kind,
-					head.Version, scheduler.TunedLogKind, scheduler.TunedVersion)
+					head.Version, LogKind, Version)
 			}
 			var r logRun
 			if err := json.Unmarshal(line, &r.head); err != nil {

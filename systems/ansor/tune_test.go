@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware/lower"
-	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/systems/ansor"
 )
 
 // tasks are those of a scheduled network, each once, with its weight.

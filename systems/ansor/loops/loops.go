@@ -13,12 +13,12 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/tiling"
-	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
-	"github.com/dsasched/dsasched/scheduler/answers"
+	"github.com/dsasched/dsasched/systems/ansor"
+	"github.com/dsasched/dsasched/systems/ansor/tuning"
 
 	"gonum.org/v1/gonum/stat"
 )
@@ -69,8 +69,8 @@ func (s study) kernels(ctx context.Context, variant string, names ...string) ([]
 		net := harness.OpenNetwork(name)
 		nets = append(nets, net)
 	}
-	opt := scheduler.Options{Chunk: s.chunk, Tuned: &scheduler.Tuned{}} // no other bindings
-	tasks, _, err := answers.TuningTasks(ctx, nets, spec, s.chunk*int64(spec.Clusters), recipe, opt)
+	opt := scheduler.Options{Chunk: s.chunk, Tuned: &tuning.Tuned{}} // no other bindings
+	tasks, _, err := tuning.Tasks(ctx, nets, spec, s.chunk*int64(spec.Clusters), recipe, opt)
 	return tasks, err
 }
 
@@ -520,7 +520,7 @@ func (s study) optimal() harness.Experiment {
 					var err error
 					limit, counts, seeds := int64(maxSmall), s.optimum, s.proofs
 					if on == "small" {
-						tasks, _, err = answers.TuningTasks(ctx, []network.Network{smallNetwork(s.small)}, spec, int64(spec.Clusters),
+						tasks, _, err = tuning.Tasks(ctx, []network.Network{smallNetwork(s.small)}, spec, int64(spec.Clusters),
 							recipe, scheduler.Options{Chunk: 1})
 					} else if tasks, err = s.tasks(ctx, on); err == nil {
 						tasks, limit = tasks[:s.large], maxLarge

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/systems/ansor/tuning"
 )
 
 // What is no log keeps all that it has, a last line without an end, too; such a line of a log is made again. A tuning
@@ -50,7 +50,7 @@ func TestExplainKernelOfOtherFlags(t *testing.T) {
 	for _, flags := range []string{"bert-128 --grain primitive --trials 19",
 		"resnet18 --variant graphturbo+ansor --batch 28 --chunk 7 --uneven none --trials 6"} {
 		answer(t, strings.Fields("tune "+flags+" --quiet -o tuned.json")...)
-		var tuned scheduler.Tuned
+		var tuned tuning.Tuned
 		if err := json.Unmarshal([]byte(file(t, "tuned.json")), &tuned); err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestTuneEnds(t *testing.T) {
 
 func TestEnough(t *testing.T) {
 	tune := func(enough string) (list []float64) {
-		var tuned scheduler.Tuned
+		var tuned tuning.Tuned
 		if err := json.Unmarshal([]byte(answer(t, "tune", "toy-fig3", "squeezenet", "--trials", "300", "--objective", "f2",
 			"--enough", enough, "--quiet", "--json")), &tuned); err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package scheduler_test
+package tuning_test
 
 import (
 	"bytes"
@@ -9,13 +9,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/heuristics/ansor"
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
-	"github.com/dsasched/dsasched/scheduler/answers"
+	"github.com/dsasched/dsasched/systems/ansor"
+	"github.com/dsasched/dsasched/systems/ansor/tuning"
 )
+
+func init() { tuning.Register() }
 
 func searched(t *testing.T, name string) scheduler.Recipe {
 	t.Helper()
@@ -26,6 +29,24 @@ func searched(t *testing.T, name string) scheduler.Recipe {
 	return r
 }
 
+func open(t testing.TB, name string) network.Network {
+	t.Helper()
+	n, err := network.Open(name, network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func load(t testing.TB, name string) *hardware.Spec {
+	t.Helper()
+	spec, err := hardware.Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
 // A tuning that was interrupted goes on from its log to the same answer and the same log; the
 // answer's kernels run in the network, which they make faster; a file of that schedule is
 // read back to the same time.
@@ -33,17 +54,17 @@ func TestTune(t *testing.T) {
 	machine := load(t, "stcp920")
 	for _, variant := range []string{"ansor", "graphturbo+ansor"} {
 		nets, recipe, opt := []network.Network{open(t, "toy-fig3")}, searched(t, variant), scheduler.Options{Chunk: 2}
-		tune := func(set answers.TuneSettings) *scheduler.Tuned {
+		tune := func(set tuning.Settings) *tuning.Tuned {
 			t.Helper()
 			set.Trials, set.Seed = 60, 2
-			tuned, err := answers.Tune(t.Context(), nets, machine, 16, recipe, opt, set)
+			tuned, err := tuning.Tune(t.Context(), nets, machine, 16, recipe, opt, set)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return tuned
 		}
 		var log, rest bytes.Buffer
-		whole := tune(answers.TuneSettings{Log: &log})
+		whole := tune(tuning.Settings{Log: &log})
 		lines := bytes.SplitAfter(log.Bytes(), []byte("\n"))
 		if len(lines) != 62 {
 			t.Fatalf("%s: the log has %d lines, want a head and 60 trials", variant, len(lines)-1)
@@ -51,7 +72,7 @@ func TestTune(t *testing.T) {
 		for _, n := range []int{1, 20} {
 			rest.Reset()
 			begun := bytes.Join(lines[:n], nil)
-			again := tune(answers.TuneSettings{Log: &rest, Before: bytes.NewReader(begun)})
+			again := tune(tuning.Settings{Log: &rest, Before: bytes.NewReader(begun)})
 			if !reflect.DeepEqual(whole, again) || string(begun)+rest.String() != log.String() {
 				t.Errorf("%s: going on from %d lines of a log ends elsewhere", variant, n)
 			}
@@ -60,7 +81,7 @@ func TestTune(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if opt.Tuned, err = scheduler.ReadTuned(data); err != nil {
+		if opt.Tuned, err = tuning.Read(data); err != nil {
 			t.Fatal(err)
 		}
 		made, err := scheduler.Run(t.Context(), nets[0], machine, 16, recipe, opt)
@@ -98,8 +119,8 @@ func TestTune(t *testing.T) {
 // them.
 func TestRoomOfTasks(t *testing.T) {
 	machine, net, recipe := load(t, "stcp920"), open(t, "bert-128"), searched(t, "graphturbo+ansor")
-	opt := scheduler.Options{Chunk: 8, Tuned: &scheduler.Tuned{}} // no other bindings
-	all, from, err := answers.TuningTasks(t.Context(), []network.Network{net}, machine, 32, recipe, opt)
+	opt := scheduler.Options{Chunk: 8, Tuned: &tuning.Tuned{}} // no other bindings
+	all, from, err := tuning.Tasks(t.Context(), []network.Network{net}, machine, 32, recipe, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,8 +150,8 @@ func TestRoomOfTasks(t *testing.T) {
 	if one == other {
 		one = tasks[1]
 	}
-	opt.Tuned = &scheduler.Tuned{TunedFrom: from, Tasks: []scheduler.TunedTask{{Task: scheduler.TaskName(one.Key),
-		Layers: []scheduler.TunedLayer{{Layer: one.Layer(0), Nest: strings.Split(strings.TrimSuffix(p[0].Text(one.Output(0)),
+	opt.Tuned = &tuning.Tuned{From: from, Tasks: []tuning.Task{{Task: tuning.TaskName(one.Key),
+		Layers: []tuning.Layer{{Layer: one.Layer(0), Nest: strings.Split(strings.TrimSuffix(p[0].Text(one.Output(0)),
 			"\n"), "\n")}}}}}
 	made, err := scheduler.Run(t.Context(), net, machine, 32, recipe, opt)
 	if err != nil {
@@ -153,7 +174,7 @@ func TestRoomOfTasks(t *testing.T) {
 					programs[k] = p
 				}
 			}
-			return scheduler.Adopt(ctx, d, kernels, programs)
+			return tuning.Adopt(ctx, d, kernels, programs)
 		}})
 	both, err := scheduler.Run(t.Context(), net, machine, 32, fallback, opt)
 	if err != nil {
@@ -171,8 +192,8 @@ func TestTunedRefuses(t *testing.T) {
 	machine, net, recipe := load(t, "stcp920"), open(t, "toy-fig3"), searched(t, "ansor")
 	opt := scheduler.Options{Chunk: 2}
 	var log bytes.Buffer
-	tuned, err := answers.Tune(t.Context(), []network.Network{net}, machine, 16, recipe, opt,
-		answers.TuneSettings{Options: ansor.Options{Trials: 8, Seed: 1}, Log: &log})
+	tuned, err := tuning.Tune(t.Context(), []network.Network{net}, machine, 16, recipe, opt,
+		tuning.Settings{Options: ansor.Options{Trials: 8, Seed: 1}, Log: &log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +204,7 @@ func TestTunedRefuses(t *testing.T) {
 	run := func(text string, net network.Network, hardware string) error {
 		opt := opt
 		var err error
-		if opt.Tuned, err = scheduler.ReadTuned([]byte(text)); err != nil {
+		if opt.Tuned, err = tuning.Read([]byte(text)); err != nil {
 			return err
 		}
 		_, err = scheduler.Run(context.Background(), net, load(t, hardware), 16, recipe, opt)
@@ -203,7 +224,7 @@ func TestTunedRefuses(t *testing.T) {
 	for want, err := range map[string]error{
 		"none of the":                     run(text, open(t, "squeezenet"), "stcp920"),
 		"as described then":               run(edit(tuned.Fingerprint, "0000000000000000"), net, "stcp920"),
-		"kind is":                         run(edit(scheduler.TunedKind, "something"), net, "stcp920"),
+		"kind is":                         run(edit(tuning.Kind, "something"), net, "stcp920"),
 		"unknown field":                   run(edit(`"trials"`, `"trails"`), net, "stcp920"),
 		"tasks[0].layers[0].nest: line 2": run(edit(tile, "for tile in none of 2"), net, "stcp920"),
 		"there is room for":               run(edit(tile, "for tile in 2 of 9"), net, "stcp920"),
@@ -213,19 +234,19 @@ func TestTunedRefuses(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	opt.Tuned = &scheduler.Tuned{}
+	opt.Tuned = &tuning.Tuned{}
 	if err := json.Unmarshal([]byte(edit(tile, "for tile in none of 2")), opt.Tuned); err != nil {
 		t.Fatal(err)
 	}
-	opt.Tuned.Name = "tuned.json"
+	opt.Tuned.(*tuning.Tuned).Name = "tuned.json"
 	if _, err := scheduler.Run(t.Context(), net, machine, 16, recipe, opt); err == nil ||
 		!strings.Contains(err.Error(), "tuned.json: tasks[0]") {
 		t.Errorf("%v, want the file's name", err)
 	}
 	opt.Tuned = nil
-	other := answers.TuneSettings{Options: ansor.Options{Trials: 8, Seed: 2},
+	other := tuning.Settings{Options: ansor.Options{Trials: 8, Seed: 2},
 		Before: strings.NewReader("{}\n" + log.String()), Name: "trials.jsonl"}
-	if _, err := answers.Tune(t.Context(), []network.Network{net}, machine, 16, recipe, opt, other); err == nil ||
+	if _, err := tuning.Tune(t.Context(), []network.Network{net}, machine, 16, recipe, opt, other); err == nil ||
 		!strings.Contains(err.Error(), `trials.jsonl: log: line 1 is of kind "" in version 0, expected "dsasched-trials"`) {
 		t.Errorf("no log: %v", err)
 	}
@@ -245,7 +266,7 @@ func TestLogOfTunings(t *testing.T) {
 		trials int
 		made   int // of them, now
 	}{{toy, 1, 40, 40}, {toy, 1, 70, 30}, {toy, 2, 20, 20}, {other, 1, 5, 5}, {toy, 1, 70, 30}, {toy, 1, 30, 30}} {
-		tuned, err := answers.Tune(t.Context(), []network.Network{x.net}, machine, 16, recipe, opt, answers.TuneSettings{
+		tuned, err := tuning.Tune(t.Context(), []network.Network{x.net}, machine, 16, recipe, opt, tuning.Settings{
 			Options: ansor.Options{Trials: x.trials, Seed: x.seed}, Log: &log, Before: strings.NewReader(log.String())})
 		if err != nil {
 			t.Fatal(err)
@@ -264,7 +285,7 @@ func TestLogOfTunings(t *testing.T) {
 	// Lines that say of a kernel what it can't run are as if they were not there.
 	edited := strings.NewReplacer(`"tiles":`, `"tiles":-1,"none":`, `"pieces":`, `"pieces":0,"none":`, `"depth":`,
 		`"depth":0,"none":`).Replace(log.String())
-	if _, err := answers.Tune(t.Context(), []network.Network{toy}, machine, 16, recipe, opt, answers.TuneSettings{
+	if _, err := tuning.Tune(t.Context(), []network.Network{toy}, machine, 16, recipe, opt, tuning.Settings{
 		Options: ansor.Options{Trials: 10, Seed: 5}, Before: strings.NewReader(edited)}); err != nil {
 		t.Error(err)
 	}
@@ -288,18 +309,18 @@ func TestLogOfTunings(t *testing.T) {
 // of others.
 func TestMergedLogs(t *testing.T) {
 	machine, recipe, opt := load(t, "stcp920"), searched(t, "ansor"), scheduler.Options{Chunk: 2}
-	tune := func(name string, trials int, seed uint64, objective string, before ...string) (*scheduler.Tuned, string) {
+	tune := func(name string, trials int, seed uint64, objective string, before ...string) (*tuning.Tuned, string) {
 		t.Helper()
 		var log bytes.Buffer
-		tuned, err := answers.Tune(t.Context(), []network.Network{open(t, name)}, machine, 16, recipe, opt,
-			answers.TuneSettings{Options: ansor.Options{Trials: trials, Seed: seed, Objective: objective}, Log: &log,
+		tuned, err := tuning.Tune(t.Context(), []network.Network{open(t, name)}, machine, 16, recipe, opt,
+			tuning.Settings{Options: ansor.Options{Trials: trials, Seed: seed, Objective: objective}, Log: &log,
 				Before: strings.NewReader(strings.Join(before, ""))})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return tuned, log.String()
 	}
-	best := func(tunings ...*scheduler.Tuned) map[string]float64 {
+	best := func(tunings ...*tuning.Tuned) map[string]float64 {
 		least := map[string]float64{}
 		for _, tuned := range tunings {
 			for _, x := range tuned.Tasks {
@@ -311,7 +332,7 @@ func TestMergedLogs(t *testing.T) {
 		return least
 	}
 	// shared is how many of the answer's kernels the others have.
-	notWorse := func(what string, tuned *scheduler.Tuned, least map[string]float64) (shared int) {
+	notWorse := func(what string, tuned *tuning.Tuned, least map[string]float64) (shared int) {
 		t.Helper()
 		for _, x := range tuned.Tasks {
 			old, ok := least[x.Task]
@@ -366,14 +387,14 @@ func TestBindInside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, from, err := answers.TuningTasks(t.Context(), []network.Network{net}, machine, 16, recipe, opt)
+	_, from, err := tuning.Tasks(t.Context(), []network.Network{net}, machine, 16, recipe, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(from.Bindings) == 0 {
 		t.Fatal("no binding has changed")
 	}
-	opt.Tuned = &scheduler.Tuned{TunedFrom: from}
+	opt.Tuned = &tuning.Tuned{From: from}
 	for _, variant := range []string{"ansor", "graphturbo+ansor"} {
 		made, err := run(searched(t, variant), opt)
 		if err != nil {
@@ -393,7 +414,7 @@ func TestBindInside(t *testing.T) {
 		"bindings[0].cores is [99], expected": {Graph: from.Bindings[0].Graph, Layer: from.Bindings[0].Layer,
 			Cores: []int64{99}},
 	} {
-		opt.Tuned.Bindings = []scheduler.TunedBinding{b}
+		opt.Tuned.(*tuning.Tuned).Bindings = []scheduler.TunedBinding{b}
 		if _, err := run(only, opt); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -11,11 +11,11 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
-	"github.com/dsasched/dsasched/scheduler/answers"
+	"github.com/dsasched/dsasched/systems/ansor"
+	"github.com/dsasched/dsasched/systems/ansor/tuning"
 
 	"gonum.org/v1/gonum/stat"
 )
@@ -218,7 +218,7 @@ func TestBest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tasks, _, err := answers.TuningTasks(t.Context(), []network.Network{smallNetwork(20)}, spec, int64(spec.Clusters),
+	tasks, _, err := tuning.Tasks(t.Context(), []network.Network{smallNetwork(20)}, spec, int64(spec.Clusters),
 		recipe, scheduler.Options{Chunk: 1})
 	if err != nil {
 		t.Fatal(err)

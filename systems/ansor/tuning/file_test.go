@@ -1,12 +1,10 @@
-package answers
+package tuning
 
 import (
 	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/dsasched/dsasched/scheduler"
 )
 
 // Files of tuned kernels and logs of trials: what is read is written and read again as
@@ -14,23 +12,23 @@ import (
 func FuzzTuned(f *testing.F) {
 	const head = `{"kind":"dsasched-tuned","version":1,"networks":["a"],"graphs":["g"],"batch":4,"chunk":1,"variant":"v","in_place":true,"hardware":"h","hardware_fingerprint":"0"`
 	f.Add([]byte(head + `,"tasks":[{"task":"t","name":"n","layers":[{"layer":"l","nest":["store"]}]}]}`))
-	var from scheduler.TunedFrom
+	var from From
 	if err := json.Unmarshal([]byte(head+"}"), &from); err != nil {
 		f.Fatal(err)
 	}
-	from.Kind = scheduler.TunedLogKind
+	from.Kind = LogKind
 	line, err := json.Marshal(from)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add([]byte(string(line) + "\n" + `{"task":"t","program":"p","nests":[{}],"ps":7,"runs":1}` + "\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if x, err := scheduler.ReadTuned(data); err == nil {
+		if x, err := Read(data); err == nil {
 			text, err := json.Marshal(x)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if again, err := scheduler.ReadTuned(text); err != nil {
+			if again, err := Read(text); err != nil {
 				t.Fatalf("what was written can't be read: %v", err)
 			} else if second, err := json.Marshal(again); err != nil || string(second) != string(text) {
 				t.Fatalf("written again, the file is another one: %v", err)

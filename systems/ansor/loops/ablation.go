@@ -9,11 +9,11 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
-	"github.com/dsasched/dsasched/scheduler/answers"
+	"github.com/dsasched/dsasched/systems/ansor"
+	"github.com/dsasched/dsasched/systems/ansor/tuning"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -143,7 +143,7 @@ func (s study) ablateOperator(ctx context.Context, c operatorClass, spec *hardwa
 	list []ablated, err error) {
 	recipe := harness.Recipe("ansor")
 	for _, shape := range c.shapes {
-		tasks, _, err := answers.TuningTasks(ctx, []network.Network{c.network(shape)}, spec, operatorBatch, recipe,
+		tasks, _, err := tuning.Tasks(ctx, []network.Network{c.network(shape)}, spec, operatorBatch, recipe,
 			scheduler.Options{Chunk: operatorBatch / int64(spec.Clusters)})
 		if err != nil {
 			return nil, err

@@ -1,0 +1,5 @@
+package ablation
+
+import "github.com/dsasched/dsasched/systems/ansor/tuning"
+
+func init() { tuning.Register() }

@@ -1,0 +1,205 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+var (
+	ruleNests = Strategy{Name: "rules", Description: "by the kernel generator's rules",
+		Decide: func(_ context.Context, d *Draft) error {
+			d.fitAttentions()
+			return nil
+		}}
+	ansorNests = Strategy{Name: "ansor", Description: "searched by Ansor, or those of a file of tuned kernels",
+		Trials: true, Decide: func(ctx context.Context, d *Draft) error {
+			if searchNests == nil {
+				return errors.New("nest is \"ansor\", which this program does not have: expected package systems in it")
+			}
+			return searchNests(ctx, d)
+		}}
+)
+
+// searchNests decides for strategy ansor; nil: it is not part of the program.
+var searchNests func(context.Context, *Draft) error
+
+// SetNestSearch hands the engine what decides for strategy ansor of row nest. Package systems calls it.
+func SetNestSearch(decide func(context.Context, *Draft) error) { searchNests = decide }
+
+// loops are the nests of layers that do not run by the generator's rules.
+type loops struct {
+	// nests are those of a schedule's steps; nil: of other groups or layers.
+	nests map[stepKey]*schedule.Nest
+	// tiles: without nests, products have those of the rule of tiles.
+	tiles bool
+	// own are nests of layers, by anchor, in the place of these.
+	own map[model.OpID]*schedule.Nest
+	// made has the steps and values that all decisions together have given; nil: they are made anew.
+	made *schedule.Schedule
+}
+
+// A stepKey names a step among those of the same groups and layers.
+type stepKey struct{ instance, layer int }
+
+func takeLoops(d *Draft, all bool) Decision {
+	x := loops{nests: map[stepKey]*schedule.Nest{}, tiles: d.Recipe.at("nest").Name == tiledNests.Name}
+	for i := range d.Steps {
+		if st := &d.Steps[i]; st.Nest != nil && !d.fitted(i) {
+			x.nests[stepKey{st.Instance, st.Layer}] = st.Nest
+		}
+	}
+	if all {
+		x.made = d.Schedule
+	}
+	return x
+}
+
+// Stage names the row.
+func (x loops) Stage() string { return "nest" }
+
+// Apply gives the steps their nests, as far as they fit.
+func (x loops) Apply(ctx context.Context, d *Draft) error {
+	if x.made != nil {
+		d.Steps, d.Values = slices.Clone(x.made.Steps), slices.Clone(x.made.Values)
+		d.Spills, d.GBActivationBytes = x.made.Spills, x.made.GBActivationBytes
+		return nil
+	}
+	if x.nests == nil && x.tiles {
+		if err := tileSteps(ctx, d, false); err != nil {
+			return err
+		}
+	}
+	d.Index()
+	defer d.fitAttentions()
+	if len(x.nests)+len(x.own) == 0 {
+		return nil
+	}
+	for i := range d.Steps {
+		n := x.nests[stepKey{d.Steps[i].Instance, d.Steps[i].Layer}]
+		if own := x.own[layerAt(d.Schedule, &d.Steps[i]).Anchor]; own != nil && d.TryNest(i, own) {
+			continue
+		}
+		if n != nil {
+			d.TryNest(i, n)
+		}
+	}
+	return nil
+}
+
+// fitAttentions gives attentions without a nest tiles for the room that there is.
+func (d *Draft) fitAttentions() {
+	for i := range d.Steps {
+		if st := &d.Steps[i]; st.Attending != nil && st.Nest == nil {
+			if n := d.FitAttention(i); n != nil {
+				d.TryNest(i, n)
+			}
+		}
+	}
+}
+
+// fitted reports whether the nest of a step is as fitAttentions makes it.
+func (d *Draft) fitted(i int) bool {
+	st := &d.Steps[i]
+	if st.Attending == nil || st.Nest.Attention == nil || st.Nest.Cores != nil {
+		return false
+	}
+	n := d.FitAttention(i)
+	return n != nil && *n.Attention == *st.Nest.Attention
+}
+
+// Key has the nests. Steps and values that were made belong to one schedule.
+func (x loops) Key(b *Key, _ *Decisions) {
+	b.Add(int64(len(x.nests)))
+	for _, k := range slices.SortedFunc(maps.Keys(x.nests), func(a, b stepKey) int {
+		return cmp.Or(a.instance-b.instance, a.layer-b.layer)
+	}) {
+		b.Add(int64(k.instance), int64(k.layer))
+		b.nest(x.nests[k])
+	}
+	if x.tiles && x.nests == nil {
+		b.Add(-2)
+	}
+	addMap(b, x.own, func(n *schedule.Nest) bool {
+		b.nest(n)
+		return n != nil
+	})
+	if x.made != nil {
+		b.Add(-1)
+	}
+}
+
+func (b *Key) nest(n *schedule.Nest) {
+	if n != nil && n.Attention != nil {
+		b.Text(fmt.Sprintf("%+v", *n.Attention))
+		outer := *n
+		outer.Attention, n = nil, &outer
+	}
+	b.Text(fmt.Sprintf("%+v", n))
+}
+
+// After drops what was made for other layers or memories.
+func (x loops) After(changed string, _, _ *Decisions) Decision {
+	switch changed {
+	case "issue": // all of the generator's settings
+		return x
+	case "group", "layers":
+		x.nests = nil
+	}
+	x.made = nil
+	return x
+}
+
+func (x loops) extend(e *extension) Decision {
+	own := extended(x.own, e.ops)
+	switch {
+	case !e.same:
+		return loops{tiles: x.tiles, own: own}
+	case !maps.Equal(own, x.own):
+		x.own, x.made = own, nil
+	}
+	return x
+}
+
+// TryNest lets a step run by a nest, if memories and loops allow: equal kernels differ in what others keep there.
+func (d *Draft) TryNest(i int, n *schedule.Nest) bool {
+	step, restore := d.Steps[i], d.SaveStep(i)
+	checks := lower.LoopsOf(d.Schedule, i, d.Cost)
+	err := d.Follow(i, n)
+	if err == nil {
+		if n.Cores != nil && !n.Cores.Equal(step.Binding) {
+			checks = lower.LoopsOf(d.Schedule, i, d.Cost)
+		}
+		err = checks.Check(d.Schedule, i)
+	}
+	if err != nil {
+		restore()
+	}
+	return err == nil
+}
+
+// SaveStep returns a function that restores a step and the values that it writes.
+func (d *Draft) SaveStep(i int) (restore func()) {
+	step := d.Steps[i]
+	var values []schedule.Value
+	for _, w := range step.Writes {
+		values = append(values, d.Values[w])
+	}
+	return func() {
+		changed := !d.Steps[i].Binding.Equal(step.Binding)
+		d.Steps[i] = step
+		for k, w := range step.Writes {
+			d.Values[w] = values[k]
+		}
+		if changed {
+			d.Reread(step.Writes)
+		}
+	}
+}

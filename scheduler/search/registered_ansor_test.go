@@ -1,0 +1,5 @@
+package search
+
+import "github.com/dsasched/dsasched/systems/ansor/tuning"
+
+func init() { tuning.Register() }
