@@ -21,7 +21,7 @@ type Groups struct {
 	Series        []Series
 	// Marks are values from elsewhere.
 	Marks []GroupMark
-	// Numbers writes its value above each bar and mark.
+	// Numbers writes its value above each bar; marks then stand at its side.
 	Numbers bool
 	// Log draws a logarithmic axis, which ratios over orders of magnitude need, and dots: heights of bars would mean
 	// nothing there.
@@ -111,8 +111,10 @@ func GroupedBars(panels ...Groups) (*Figure, error) {
 		p := newPanel(g.Title, g.YLabel, g.Categories, -0.55, float64(len(g.Categories))-0.45, high*1.08)
 		if g.Log {
 			bottom := math.Pow(10, math.Floor(math.Log10(low)))
-			if g.Line > 0 {
-				bottom = min(bottom, g.Line)
+			if g.Line > 0 { // it is what values are read against: the axis begins a little below
+				lowest := 0.8 * min(low, g.Line)
+				ticks := decades(lowest/10, lowest)
+				bottom = ticks[len(ticks)-1].Value
 			}
 			p.Y.Min, p.Y.Max = bottom, high*1.25
 			p.Y.Scale = plot.LogScale{}
@@ -287,9 +289,8 @@ func (g groups) Plot(c draw.Canvas, p *plot.Plot) {
 		sty := markStyles[m.Kind]
 		sty.Radius = 2.2
 		pt := vg.Point{X: x(at(m.Category, m.Series)), Y: y(m.Value)}
-		if g.Numbers { // beside that of the bar
+		if g.Numbers { // its number is above the bar
 			pt.X = x(at(m.Category, m.Series) + markSides[m.Kind]*width)
-			numberAbove(&c, vg.Point{X: pt.X, Y: pt.Y + sty.Radius + 1}, m.Value)
 		}
 		c.DrawGlyphNoClip(sty, pt)
 	}

@@ -55,10 +55,11 @@ func Lines(panels ...Curves) (*Figure, error) {
 			}
 		}
 		if g.LogY {
-			p.Y.Min, p.Y.Max = low/1.25, high*1.25
 			if g.Line > 0 {
-				p.Y.Min, p.Y.Max = min(p.Y.Min, g.Line/1.1), max(p.Y.Max, g.Line*1.1)
+				low, high = min(low, g.Line), max(high, g.Line)
 			}
+			space := max(1.01, math.Pow(high/low, 0.08))
+			p.Y.Min, p.Y.Max = low/space, high*space
 			p.Y.Scale = plot.LogScale{}
 			p.Y.Tick.Marker = plot.ConstantTicks(decades(p.Y.Min, p.Y.Max))
 		}

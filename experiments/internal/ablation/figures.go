@@ -62,6 +62,7 @@ func (n ablationNetwork) panels(rows []harness.Row) (throughput, utilization plo
 	mark := func(variant string, value float64, kind plots.MarkKind) {
 		if i, ok := category[variant]; ok {
 			throughput.Marks = append(throughput.Marks, plots.GroupMark{Category: i, Value: value, Kind: kind})
+			throughput.Categories[i] += fmt.Sprintf("\n%s %.0f", [...]string{"published", "measured"}[kind], value)
 		}
 	}
 	if n.label != "" {
@@ -73,6 +74,9 @@ func (n ablationNetwork) panels(rows []harness.Row) (throughput, utilization plo
 	case "B":
 		mark("cross-layer", literature.BertThroughput.Value, plots.Published)
 		mark("cross-layer", literature.MeasuredBERT.ThroughputPerSecond, plots.Measured)
+	}
+	for i, c := range throughput.Categories {
+		throughput.Categories[i] += strings.Repeat("\n ", 4-strings.Count(c, "\n")) // for one height
 	}
 	return throughput, utilization
 }

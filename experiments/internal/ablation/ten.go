@@ -65,7 +65,7 @@ func (a ablation) tenFigure(d *harness.Document, rows []harness.Row, spec *hardw
 		}
 		return g
 	}
-	panels := []plots.Groups{panel("Throughput, the paper's batches per cluster", "Throughput (1/s)",
+	panels := []plots.Groups{panel("Throughput, the paper's batches per cluster (published: TVM's)", "Throughput (1/s)",
 		func(r harness.Row) float64 { return r.ThroughputPerSecond })}
 	panels[0].Log = true
 	for i, c := range a.ten {

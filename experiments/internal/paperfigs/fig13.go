@@ -324,7 +324,7 @@ func (f crossing) report(runs []crossRun) (*harness.Report, error) {
 			list = append(list, tl)
 		}
 	}
-	fig, err := plots.Timelines(list, "Time (µs); layers in turn dark and pale", 13, append(f.blocks[:], "other layers"))
+	fig, err := plots.Timelines(list, "Time (µs); layers in turn dark and pale\ndashed: the second block begins, the first ends", 13, append(f.blocks[:], "other layers"))
 	d.Figure("gantt", "Units and DMA queues while two blocks run", fig, err)
 	return d.Report(harness.Data{Data: runs})
 }

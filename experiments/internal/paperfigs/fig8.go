@@ -42,6 +42,9 @@ type joinRun struct {
 	Joins     []joinOp       `json:"joins"`     // in the order of the consumers
 }
 
+// levelNames are the chip's names of the paper's scopes.
+var levelNames = map[schedule.Level]string{schedule.LB: "L1", schedule.GB: "LLB", schedule.DDR: "DDR"}
+
 type joinInstance struct {
 	Name    string  `json:"name"`
 	Group   int     `json:"group"`
@@ -87,7 +90,7 @@ func explainJoins(_ context.Context, r *scheduler.Result) (any, error) {
 		sg := s.Grouping.Groups[inst.Group]
 		x := joinInstance{Name: instanceName(inst.Group, inst.Index), Group: inst.Group, Index: inst.Index,
 			First: g.Op(sg.Ops[0]).Name, Last: g.Op(sg.Ops[len(sg.Ops)-1]).Name, Binding: s.Bindings[i],
-			Scope: s.Scopes[i].String()}
+			Scope: levelNames[s.Scopes[i]]}
 		for _, iv := range inst.Regions[sg.Outputs[0]] {
 			x.Output = append(x.Output, iv.Len())
 		}
@@ -122,7 +125,7 @@ func explainJoins(_ context.Context, r *scheduler.Result) (any, error) {
 }
 
 // demands lists which bindings the readers of a producer want, for which Algorithm 4
-// declared its output in the GB.
+// declared its output in the LLB.
 func demands(s *schedule.Schedule, run joinRun, j schedule.Join,
 	want func(int, model.TensorID, int) schedule.Binding) string {
 	var texts []string
@@ -226,7 +229,7 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 	for _, j := range network.Joins {
 		if j.Kind == string(schedule.Copy) {
 			copies++
-			if !slices.ContainsFunc(j.From, func(p int) bool { return network.Instances[p].Scope == schedule.LB.String() }) {
+			if !slices.ContainsFunc(j.From, func(p int) bool { return network.Instances[p].Scope == levelNames[schedule.LB] }) {
 				right++
 			}
 		}
