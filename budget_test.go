@@ -19,7 +19,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/dsasched":                    9250,
+	"cmd/dsasched":                    9251,
 	"examples/accelerator":            47,
 	"examples/cost":                   57,
 	"examples/experiment":             78,
@@ -39,7 +39,7 @@ var budget = map[string]int{
 	"experiments/internal/roofline":   861,
 	"experiments/internal/timeline":   146,
 	"experiments/internal/tuning":     698,
-	"formulation/allocate":            5046,
+	"formulation/allocate":            4731,
 	"formulation/binding":             1880,
 	"formulation/bound":               3611,
 	"formulation/highs":               962,
@@ -101,6 +101,7 @@ var budget = map[string]int{
 	"systems/astitchgpu/tensorrt":     147,
 	"systems/astitchgpu/xla":          374,
 	"systems/exchange/convert":        1190,
+	"systems/exchange/plans":          321,
 	"systems/exchange/stablehlo":      3947,
 	"systems/llm":                     969,
 	"systems/llm/experts":             734,

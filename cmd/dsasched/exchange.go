@@ -11,6 +11,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/allocate"
 	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/systems/exchange/convert"
+	"github.com/dsasched/dsasched/systems/exchange/plans"
 )
 
 func init() {
@@ -66,7 +67,7 @@ func convertPlan(cmd *cobra.Command, file, offsets, out string, asJSON bool) err
 	if base, ok := strings.CutSuffix(file, "-buffer-assignment.txt"); ok {
 		ranges, _ = safefile.ReadUpTo(base+"-live-range.txt", maxPlan) // or they are in the file
 	}
-	d, err := allocate.ReadDump(file, string(text), string(ranges))
+	d, err := plans.Read(file, string(text), string(ranges))
 	if err != nil {
 		return err
 	}

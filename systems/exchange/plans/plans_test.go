@@ -1,10 +1,12 @@
-package allocate
+package plans
 
 import (
 	"bytes"
 	"context"
 	"strings"
 	"testing"
+
+	"github.com/dsasched/dsasched/formulation/allocate"
 )
 
 // Plans written by hand in the form in which each tool prints them. The plans are valid, and none is the best.
@@ -63,7 +65,7 @@ HloLiveRange (max 9):
 // are put back.
 func TestDumps(t *testing.T) {
 	for tool, text := range dumps {
-		d, err := ReadDump("plan.txt", text, "")
+		d, err := Read("plan.txt", text, "")
 		if err != nil {
 			t.Errorf("%s: %v", tool, err)
 			continue
@@ -71,22 +73,22 @@ func TestDumps(t *testing.T) {
 		if d.Tool != tool || d.Peak != 896 || len(d.Problem.Buffers) != 3 {
 			t.Errorf("%s: read as %s with peak %d of %d buffers", tool, d.Tool, d.Peak, len(d.Problem.Buffers))
 		}
-		var lives [3]Interval
+		var lives [3]allocate.Interval
 		for i, b := range d.Problem.Buffers {
 			lives[i] = b.Lifetime
 		}
-		if want := [3]Interval{{1, 4}, {2, 8}, {5, 10}}; lives != want {
+		if want := [3]allocate.Interval{{Lower: 1, Upper: 4}, {Lower: 2, Upper: 8}, {Lower: 5, Upper: 10}}; lives != want {
 			t.Errorf("%s: lifetimes %v, want %v", tool, lives, want)
 		}
 		var csv bytes.Buffer
-		if err := WriteCSV(&csv, d.Problem, nil); err != nil {
+		if err := allocate.WriteCSV(&csv, d.Problem, nil); err != nil {
 			t.Errorf("%s: %v", tool, err)
 		}
-		p, err := ReadCSV("plan.csv", csv.Bytes())
+		p, err := allocate.ReadCSV("plan.csv", csv.Bytes())
 		if err != nil {
 			t.Fatalf("%s: %v", tool, err)
 		}
-		r, err := Solve(context.Background(), p, NoLimit, "search", Options{})
+		r, err := allocate.Solve(context.Background(), p, allocate.NoLimit, "search", allocate.Options{})
 		if err != nil || r.Peak == nil || *r.Peak != 640 {
 			t.Fatalf("%s: %+v, %v", tool, r, err)
 		}
@@ -94,7 +96,7 @@ func TestDumps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := ReadDump("plan.txt", back, "")
+		again, err := Read("plan.txt", back, "")
 		if err != nil {
 			t.Fatalf("%s: %v in\n%s", tool, err, back)
 		}
@@ -112,12 +114,12 @@ func TestDumps(t *testing.T) {
 func TestDumpErrors(t *testing.T) {
 	xla := dumps["XLA"]
 	whole, ranges, _ := strings.Cut(xla, "HloLiveRange (")
-	if d, err := ReadDump("a-buffer-assignment.txt", whole, "HloLiveRange ("+ranges); err != nil || d.Peak != 896 {
+	if d, err := Read("a-buffer-assignment.txt", whole, "HloLiveRange ("+ranges); err != nil || d.Peak != 896 {
 		t.Errorf("ranges beside: %v", err)
 	}
 	// A part of a file, without the first allocations.
 	part := xla[strings.Index(xla, "allocation 1"):]
-	if d, err := ReadDump("a.txt", part, ""); err != nil || d.Tool != "XLA" || d.Peak != 896 {
+	if d, err := Read("a.txt", part, ""); err != nil || d.Tool != "XLA" || d.Peak != 896 {
 		t.Errorf("a part of a file: %v", err)
 	}
 	for _, c := range []struct{ text, want string }{
@@ -132,18 +134,18 @@ func TestDumpErrors(t *testing.T) {
 		{strings.Replace(dumps["tt-mlir"], "[2, 5, 9, 384, 512]", "[2, 5, 9, 384]", 1), "requests"},
 		{strings.Replace(dumps["tt-mlir"], `"spill" : [4]`, `"spill" : [9]`, 1), "request 9 of 5"},
 	} {
-		if _, err := ReadDump("f", c.text, ""); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Read("f", c.text, ""); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.50q: %v, want %s", c.text, err, c.want)
 		}
 	}
 }
 
-func FuzzReadDump(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	for _, text := range dumps {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		d, err := ReadDump("f", text, "")
+		d, err := Read("f", text, "")
 		if err != nil {
 			return
 		}
@@ -159,7 +161,7 @@ func FuzzReadDump(f *testing.F) {
 
 // Plans as TFLite Micro printed them until 2021 are those of today.
 func TestOlderPlans(t *testing.T) {
-	d, err := ReadDump("plan.txt", `Planner buffer ID: 0, calculated offset: 2304, size required: 256, first_time_created: 2, last_time_used: 3
+	d, err := Read("plan.txt", `Planner buffer ID: 0, calculated offset: 2304, size required: 256, first_time_created: 2, last_time_used: 3
 Planner buffer ID: 1, calculated offset: 0, size required: 16, first_time_created: 3, last_time_used: 4
 `, "")
 	if err != nil {
@@ -167,7 +169,8 @@ Planner buffer ID: 1, calculated offset: 0, size required: 16, first_time_create
 	}
 	b := d.Problem.Buffers
 	if d.Tool != "TFLite Micro" || d.Peak != 2560 || len(b) != 2 || b[0].Size != 256 || *b[0].Hint != 2304 ||
-		b[0].Lifetime != (Interval{2, 4}) || b[1].Lifetime != (Interval{3, 5}) {
+		b[0].Lifetime != (allocate.Interval{Lower: 2, Upper: 4}) ||
+		b[1].Lifetime != (allocate.Interval{Lower: 3, Upper: 5}) {
 		t.Errorf("%s, peak %d: %+v", d.Tool, d.Peak, b)
 	}
 }

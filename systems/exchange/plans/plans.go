@@ -1,4 +1,6 @@
-package allocate
+// Package plans reads what compilers print of their own memory plans as problems of package allocate, and puts other
+// offsets back into the text: XLA, TensorFlow Lite for Microcontrollers, tt-mlir.
+package plans
 
 import (
 	"cmp"
@@ -8,13 +10,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/dsasched/dsasched/formulation/allocate"
 )
 
-// A dump is an allocation problem of a compiler, read from what it prints of its own plan. Hints of the
+// A Plan is an allocation problem of a compiler, read from what it prints of its own plan. Hints of the
 // buffers are the compiler's offsets.
-type dump struct {
+type Plan struct {
 	Tool    string
-	Problem *Problem
+	Problem *allocate.Problem
 	Peak    int64    // of the compiler's plan
 	Notes   []string // what was taken together or left out
 
@@ -28,20 +32,20 @@ type field struct {
 	buffer   int
 }
 
-const maxDump = 64 << 20
+const maxText = 64 << 20
 
 var xlaPlan = regexp.MustCompile(`(?m)^allocation \d+: size `)
 
-// ReadDump reads a plan as one of these tools prints it: XLA (a buffer assignment, with its live ranges in the same
+// Read reads a plan as one of these tools prints it: XLA (a buffer assignment, with its live ranges in the same
 // file or in ranges: the largest allocation of temporaries), TensorFlow Lite for Microcontrollers (lines of
 // PrintMemoryPlan) and tt-mlir (a problem of its planner as JSON: what it placed in scratch). In all of them lifetimes
 // end with the last use.
-func ReadDump(file string, text, ranges string) (*dump, error) {
-	if len(text) > maxDump || len(ranges) > maxDump {
-		return nil, fmt.Errorf("%s: more than %d bytes", file, maxDump)
+func Read(file string, text, ranges string) (*Plan, error) {
+	if len(text) > maxText || len(ranges) > maxText {
+		return nil, fmt.Errorf("%s: more than %d bytes", file, maxText)
 	}
 	text = oldMicro.ReplaceAllString(text, "(id=$1): size=$3, offset=$2, first_used=$4 last_used=$5")
-	d := &dump{text: text, Problem: &Problem{Name: file}}
+	d := &Plan{text: text, Problem: &allocate.Problem{Name: file}}
 	var err error
 	switch {
 	case xlaPlan.MatchString(text):
@@ -74,7 +78,7 @@ func ReadDump(file string, text, ranges string) (*dump, error) {
 }
 
 // WithOffsets is the text of the dump with other offsets, one for each buffer.
-func (d *dump) WithOffsets(offsets []int64) (string, error) {
+func (d *Plan) WithOffsets(offsets []int64) (string, error) {
 	if len(offsets) != len(d.Problem.Buffers) {
 		return "", fmt.Errorf("%d offsets, expected one for each of %d buffers", len(offsets), len(d.Problem.Buffers))
 	}
@@ -110,7 +114,7 @@ func number(file, what, s string) (int64, error) {
 }
 
 // name replaces the characters of a name that a CSV file can't hold.
-func (d *dump) name(s string, taken map[string]bool) string {
+func (d *Plan) name(s string, taken map[string]bool) string {
 	s = strings.TrimSpace(strings.NewReplacer(",", ";", "\"", "'").Replace(s))
 	for n := s; ; s = fmt.Sprintf("%s#%d", n, len(taken)) {
 		if s != "" && !taken[s] {
@@ -122,7 +126,7 @@ func (d *dump) name(s string, taken map[string]bool) string {
 
 // xla reads the largest allocation of temporaries. Values that share an offset while both live are one buffer: what
 // a loop carries has several names.
-func (d *dump) xla(file, text, ranges string) error {
+func (d *Plan) xla(file, text, ranges string) error {
 	if k := strings.Index(text, "HloLiveRange ("); k >= 0 {
 		ranges = text[k:]
 	}
@@ -134,7 +138,7 @@ func (d *dump) xla(file, text, ranges string) error {
 	if k := strings.Index(ranges, "Live ranges at"); k >= 0 {
 		ranges = ranges[:k]
 	}
-	live := map[string]Interval{}
+	live := map[string]allocate.Interval{}
 	for _, m := range xlaRange.FindAllStringSubmatch(ranges, -1) {
 		first, err := number(file, "the live range of "+m[1], m[2])
 		if err != nil {
@@ -144,7 +148,7 @@ func (d *dump) xla(file, text, ranges string) error {
 		if err != nil {
 			return err
 		}
-		live[m[1]] = Interval{first, last + 1}
+		live[m[1]] = allocate.Interval{Lower: first, Upper: last + 1}
 	}
 	heads := xlaAllocation.FindAllStringSubmatchIndex(text, -1)
 	best, size := -1, int64(-1)
@@ -197,17 +201,18 @@ func (d *dump) xla(file, text, ranges string) error {
 		if bytes == 0 {
 			continue
 		}
-		same := slices.IndexFunc(d.Problem.Buffers, func(b Buffer) bool {
+		same := slices.IndexFunc(d.Problem.Buffers, func(b allocate.Buffer) bool {
 			return *b.Hint == offset && b.Size == bytes && b.Lifetime.Lower < life.Upper && life.Lower < b.Lifetime.Upper
 		})
 		if same >= 0 {
 			b := &d.Problem.Buffers[same]
-			b.Lifetime = Interval{min(b.Lifetime.Lower, life.Lower), max(b.Lifetime.Upper, life.Upper)}
+			b.Lifetime = allocate.Interval{Lower: min(b.Lifetime.Lower, life.Lower), Upper: max(b.Lifetime.Upper, life.Upper)}
 			joined++
 		} else {
 			same = len(d.Problem.Buffers)
 			d.Problem.Buffers = append(d.Problem.Buffers,
-				Buffer{ID: d.name(at(2), taken), Lifetime: life, Size: bytes, Hint: &offset, Alignment: alignment(offset, 64)})
+				allocate.Buffer{ID: d.name(at(2), taken), Lifetime: life, Size: bytes, Hint: &offset,
+					Alignment: alignment(offset, 64)})
 		}
 		d.spans = append(d.spans, field{begin + m[8], begin + m[9], same})
 	}
@@ -227,7 +232,7 @@ func alignment(offset, most int64) int64 {
 }
 
 // aligned gives all buffers the alignment that all offsets have; no dump says it.
-func (d *dump) aligned() error {
+func (d *Plan) aligned() error {
 	all := int64(1) << 20
 	for _, b := range d.Problem.Buffers {
 		all = min(all, max(1, b.Alignment))
@@ -242,7 +247,7 @@ func (d *dump) aligned() error {
 }
 
 // rows reads a plan with a line for each buffer, as TFLite Micro prints it.
-func (d *dump) rows(file string) error {
+func (d *Plan) rows(file string) error {
 	taken, known := map[string]bool{}, map[[5]int64]int{}
 	for _, at := range micro.FindAllStringSubmatchIndex(d.text, -1) {
 		var n [5]int64 // id, size, offset, first and last use
@@ -259,8 +264,8 @@ func (d *dump) rows(file string) error {
 		if !there {
 			i = len(d.Problem.Buffers)
 			known[n] = i
-			d.Problem.Buffers = append(d.Problem.Buffers, Buffer{ID: d.name(fmt.Sprint("t", n[0]), taken),
-				Lifetime: Interval{n[3], n[4] + 1}, Size: n[1], Hint: &n[2], Alignment: alignment(n[2], 16)})
+			d.Problem.Buffers = append(d.Problem.Buffers, allocate.Buffer{ID: d.name(fmt.Sprint("t", n[0]), taken),
+				Lifetime: allocate.Interval{Lower: n[3], Upper: n[4] + 1}, Size: n[1], Hint: &n[2], Alignment: alignment(n[2], 16)})
 		}
 		d.spans = append(d.spans, field{at[6], at[7], i})
 	}
@@ -271,7 +276,7 @@ var ttRequest = regexp.MustCompile(`\[\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d
 
 // planner reads a problem of tt-mlir's planner. A variable is in scratch or spilled and has requests for either case;
 // those of the case that it is in count.
-func (d *dump) planner(file, text string) error {
+func (d *Plan) planner(file, text string) error {
 	var p struct {
 		Variables []struct {
 			Placement string           `json:"placement"`
@@ -302,7 +307,8 @@ func (d *dump) planner(file, text string) error {
 			}
 			d.spans = append(d.spans, field{from + m[10], from + m[11], len(d.Problem.Buffers)})
 			d.Problem.Buffers = append(d.Problem.Buffers,
-				Buffer{ID: fmt.Sprintf("v%d.%d", v, k), Lifetime: Interval{q[1], q[2] + 1}, Size: q[3], Hint: &q[4],
+				allocate.Buffer{ID: fmt.Sprintf("v%d.%d", v, k), Lifetime: allocate.Interval{Lower: q[1], Upper: q[2] + 1},
+					Size: q[3], Hint: &q[4],
 					Alignment: alignment(q[4], 32)})
 		}
 	}
