@@ -95,6 +95,10 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 			d.exact++
 		}
 	}
+	if d.exact > 0 {
+		d.later = r.replaced(func(s Strategy) bool { return s.Trials })
+		d.key = keyOfDraft(d.Schedule, len(r.table())-1, d.rest, opt.Options)
+	}
 	for _, st := range r.table() { // in order, as they were told
 		if a, there := begun.answers[st.Name]; there {
 			d.method = r.choice(st).Name
@@ -119,7 +123,13 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 			decided()
 			if err == nil && s.Exact && len(s.Sets) == 0 && opt.given.decided(st) == nil &&
 				(st.Name == "order" || st.Name == "bind") {
-				err = d.judge(ctx, st, r.table()[i-1].Name)
+				err = d.judge(ctx, st, st.Name, r.table()[i-1].Name)
+			}
+			if k := slices.IndexFunc(r.table()[:i], func(x Stage) bool { return x.Name == "order" }); err == nil && k > 0 &&
+				st.Name == "bind" && s.Name == jointBinding.Name && opt.given.decided(st) == nil {
+				both := st
+				both.keep = func(to, from *schedule.Schedule) { r.table()[k].keep(to, from); st.keep(to, from) }
+				err = d.judge(ctx, both, "order", r.table()[k-1].Name)
 			}
 			if err != nil {
 				return nil, r.blame(st, err)
@@ -149,7 +159,7 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 		}
 	}
 	if st, err := r.stage("spill"); err == nil && r.choice(st).Exact && opt.given.decided(st) == nil {
-		return d, d.judge(ctx, st, "bind")
+		return d, d.judge(ctx, st, st.Name, "bind")
 	}
 	return d, nil
 }

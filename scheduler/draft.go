@@ -36,8 +36,10 @@ type Draft struct {
 	// again is Continue with another answer, for strategies, which can't know the table of
 	// stages that they stand in.
 	again func(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt run) (*Draft, error)
-	rest  Recipe // by greedy rules what the draft's decides exactly
-	exact int    // the number of its stages that the recipe decides exactly
+	rest  Recipe   // by greedy rules what the draft's decides exactly, or by trials
+	later Recipe   // by greedy rules what the draft's decides by trials
+	key   draftKey // of rest, where a decision is exact
+	exact int      // the number of its stages that the recipe decides exactly
 }
 
 // Tell passes on a note for who reads the result.

@@ -35,6 +35,14 @@ func TestExactVariants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		inTiles, err := scheduler.Replace(base, scheduler.Options{}, scheduler.Pick{Stage: "group", Strategy: "alg2-layers"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := scheduler.Run(context.Background(), src, spec, 32, inTiles, scheduler.Options{Chunk: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, v := range recipes.Exact() {
 			got, err := scheduler.Run(context.Background(), src, spec, 32, v, scheduler.Options{Chunk: 8})
 			if err != nil {
@@ -43,6 +51,10 @@ func TestExactVariants(t *testing.T) {
 			}
 			if got.Sim.MACs != want.Sim.MACs {
 				t.Errorf("%s, %s: %d MACs, want %d", name, v.Name, got.Sim.MACs, want.Sim.MACs)
+			}
+			if v.Pick("split") == "search" && got.Sim.TotalPs > text.Sim.TotalPs { // whose groups it lists
+				t.Errorf("%s, %s takes %d ps, greedy groups of layers in tiles %d", name, v.Name, got.Sim.TotalPs,
+					text.Sim.TotalPs)
 			}
 			if len(v.Fallback) > 0 {
 				if got.Sim.TotalPs > want.Sim.TotalPs {
@@ -125,6 +137,34 @@ func TestSharedSplits(t *testing.T) {
 	if !reflect.DeepEqual(shared.Schedule.Grouping, alone.Schedule.Grouping) || shared.Sim.TotalPs != alone.Sim.TotalPs ||
 		len(shared.Notes) == 0 {
 		t.Errorf("%d ps as a fallback, %d ps alone (%v)", shared.Sim.TotalPs, alone.Sim.TotalPs, shared.Notes)
+	}
+}
+
+// Calls with shared options explore paths once, and decide what each decides by itself.
+func TestSharedExploration(t *testing.T) {
+	spec, src := load(t, "stcp920"), open(t, "toy-fig3")
+	machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := src.Graph(8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := scheduler.Options{}
+	shared.Share()
+	for _, name := range []string{"exact-all", "exact-split"} {
+		var made [2]*scheduler.Draft
+		for i, opt := range []scheduler.Options{{}, shared} {
+			if made[i], err = scheduler.MakeDraft(t.Context(), g, machine, searched(t, name), opt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		alone, _ := made[0].Answer("split")
+		again, _ := made[1].Answer("split")
+		if !reflect.DeepEqual(made[0].Grouping, made[1].Grouping) || !reflect.DeepEqual(alone, again) {
+			t.Errorf("%s: %+v with shared options, %+v alone", name, again, alone)
+		}
 	}
 }
 

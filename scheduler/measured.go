@@ -105,8 +105,8 @@ type Judged struct {
 const poolGap = 1.02
 
 // judge keeps the decision that a stage has made exactly, or takes another one or the greedy one in its place if that
-// simulates faster. before is a stage on whose decisions greedy rules can go on.
-func (d *Draft) judge(ctx context.Context, st Stage, before string) error {
+// simulates faster. answer is the stage whose answer says so, before one on whose decisions greedy rules can go on.
+func (d *Draft) judge(ctx context.Context, st Stage, answer, before string) error {
 	others := d.alternatives
 	d.alternatives = nil
 	if d.Options.Clusters != OverBatch {
@@ -129,7 +129,7 @@ func (d *Draft) judge(ctx context.Context, st Stage, before string) error {
 	} else {
 		own = with(d.Schedule)
 	}
-	a := d.answers[st.Name]
+	a := d.answers[answer]
 	j := &Judged{Kept: "own", Own: float64(own.Ps) * 1e-12, Others: len(others)}
 	best := own
 	consider := func(o Outcome, kept string) (seconds float64) {
@@ -163,7 +163,7 @@ func (d *Draft) judge(ctx context.Context, st Stage, before string) error {
 		}
 	}
 	if d.answers != nil {
-		d.answers[st.Name] = a
+		d.answers[answer] = a
 	}
 	return nil
 }
@@ -177,8 +177,8 @@ const (
 
 // measuredBinding goes on from the choice of least cost by formulas: the greedy choice and the last one are simulated,
 // what their instances took are prices, and the choice of least cost at these is the next one, until it is known. Then
-// come choices that would be the best if labels that nobody has measured took less and less. The answer is the choice
-// of least cost in the end; the others that were simulated are for the simulator to choose from.
+// come choices that would be the best if labels that nobody has measured took less and less. The answer is the fastest
+// choice that was simulated; the others are for the simulator to choose from once more.
 func (d *Draft) measuredBinding(ctx context.Context, n *binding.Network, choice []int) ([]int, error) {
 	if d.Options.Clusters != OverBatch {
 		return choice, nil // a rehearsal has the whole network on each
@@ -186,15 +186,9 @@ func (d *Draft) measuredBinding(ctx context.Context, n *binding.Network, choice 
 	x := d.rehearse("bind")
 	x.instances = true
 	prices, work, known := binding.NewMeasured(n.Problem), 0, map[string]bool{}
+	incumbent, least := choice, int64(math.MaxInt64)
 	timed, end := (&binding.Options{TimeLimit: d.Options.searchLimit()}).Begin(ctx)
 	defer end()
-	best := func(fresh float64) (next []int, again bool, err error) {
-		r, err := binding.Search(timed, prices.Problem(fresh), binding.Options{Start: choice})
-		if err != nil {
-			return nil, false, err
-		}
-		return r.Choice, known[fmt.Sprint(r.Choice)], nil
-	}
 	try := func(next []int) bool {
 		known[fmt.Sprint(next)] = true
 		s := *d.Schedule
@@ -205,6 +199,9 @@ func (d *Draft) measuredBinding(ctx context.Context, n *binding.Network, choice 
 		}
 		if len(known) > 1 { // the greedy one is simulated anyway
 			d.alternatives = append(d.alternatives, &s)
+		}
+		if o.Ps < least || o.Ps == least && len(known) == 2 { // of equals the one by formulas
+			incumbent, least = next, o.Ps
 		}
 		work += o.Commands
 		seconds := make([]float64, len(o.each))
@@ -225,25 +222,21 @@ func (d *Draft) measuredBinding(ctx context.Context, n *binding.Network, choice 
 		if fresh == 1 && (round >= bindingRounds || work > bindingCommands) || fresh < 1 && work > freshCommands {
 			break
 		}
-		next, again, err := best(fresh)
+		r, err := binding.Search(timed, prices.Problem(fresh), binding.Options{Start: choice})
 		if err != nil {
 			return nil, err
 		}
-		if again {
+		if known[fmt.Sprint(r.Choice)] {
 			fresh *= 0.8
-		} else if try(next); ctx.Err() != nil {
+		} else if try(r.Choice); ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 	}
-	var err error
-	if choice, _, err = best(1); err != nil {
-		return nil, err
-	}
-	bindings, scopes := n.Decode(choice)
+	bindings, scopes := n.Decode(incumbent)
 	d.alternatives = slices.DeleteFunc(d.alternatives, func(s *schedule.Schedule) bool {
 		return slices.EqualFunc(s.Bindings, bindings, schedule.Binding.Equal) && slices.Equal(s.Scopes, scopes)
 	})
-	return choice, nil
+	return incumbent, nil
 }
 
 // Work of a split by measured prices: so many commands are lowered and simulated, on so many paths at most, some at a
@@ -272,86 +265,181 @@ func (r *rival) beats(d *Draft, ps int64, paths int) bool {
 	return r != nil && r.ps > 0 && paths >= behindAfter && all > behind*float64(r.ps)
 }
 
+// explored is what a split by measured prices knows of its paths before later decisions count.
+type explored struct {
+	columns *split.Columns
+	given   []measuredPath // of greedy groupings, the draft's first
+	all     []measuredPath // that could be simulated
+	Measured
+}
+
+// A measuredPath took ps, by so many commands.
+type measuredPath struct {
+	path     []int
+	ps       int64
+	commands int
+}
+
+// exploredKey is equal for drafts whose explorations are the same.
+type exploredKey struct {
+	draftKey
+	groups              string
+	inPlace             bool
+	times               int64
+	chunks, busy, paths int
+}
+
+// Share keeps what strategies explore for later calls that get the same options, none beside another.
+func (o *Options) Share() { o.explored = map[exploredKey]*explored{} }
+
 // measuredSplit chooses the groups and ways of least simulated time: see [split.Columns].
 func (d *Draft) measuredSplit(ctx context.Context) (chosen *schedule.Grouping, m Measured, err error) {
-	n, err := split.FromGraph(d.Graph, graphturbo.ExecutionOrder(d.Graph), d.Grouping, d.Spec,
-		split.NetworkOptions{InPlace: d.Options.InPlace, Uneven: d.Options.Uneven.Alternatives()[0], Cost: d.Options.Cost,
-			MaxGroups: 1})
-	if err != nil {
-		return nil, m, err
-	}
-	x := d.rehearse("split")
-	c, given, err := n.Columns(ctx, d.Grouping, func(ops []model.OpID, factor int64) float64 {
-		return float64(x.times) * d.leastOf(ops, factor)
-	})
-	if err != nil {
-		return nil, m, err
-	}
 	own := split.Options{TimeLimit: d.Options.searchLimit()}
 	timed, end := own.Begin(ctx)
 	defer end()
-	type tried struct {
-		path []int
-		Outcome
+	x := d.rehearse("split")
+	groups := ""
+	for _, sg := range d.Grouping.Groups {
+		groups += fmt.Sprint(sg.Ops, sg.Split)
 	}
-	var all []tried
-	known, best, work := map[string]bool{}, tried{Outcome: Outcome{Outline: Outline{Ps: math.MaxInt64}}}, 0
-	simulate := func(ctx context.Context, list []tried) error {
+	known := d.Options.explored
+	if d.exact == 0 || len(d.rest.own) > 0 || d.rest.stages != nil { // its key does not say all
+		known = nil
+	}
+	key := exploredKey{d.key, groups, d.Options.InPlace || d.Machine.InPlace, d.state.times, x.times, x.busy,
+		d.state.paths}
+	e := known[key]
+	if e == nil {
+		if e, err = d.explore(ctx, timed, x); err != nil {
+			return nil, m, err
+		}
+		if known != nil {
+			known[key] = e
+		}
+	}
+	with := func(y rehearsal, t measuredPath) Outcome {
+		return y.simulate(timed, &schedule.Schedule{Graph: d.Graph, Spec: d.Spec, Grouping: e.columns.Groups(t.path)}, 0)
+	}
+	all := slices.SortedStableFunc(slices.Values(e.all), func(a, b measuredPath) int { return cmp.Compare(a.ps, b.ps) })
+	best, y := all[0], *x
+	if d.exact > 1 { // later decisions, which may prefer another one of the best paths
+		y.rest, y.rest.Fallback = d.later, nil
+		pool := all[:min(len(all), splitPool, max(1, splitPoolCommands/max(1, best.commands)))]
+		for _, t := range e.given {
+			if !slices.ContainsFunc(pool, func(p measuredPath) bool { return slices.Equal(p.path, t.path) }) {
+				pool = append(slices.Clone(pool), t)
+			}
+		}
+		least := int64(math.MaxInt64)
+		for _, t := range pool {
+			if o := with(y, t); o.Err == nil && o.Ps < least {
+				best, least = t, o.Ps
+			}
+		}
+	}
+	if d.state.times > int64(x.times) { // greedy groups may be faster over all chunks
+		longer, least := y, int64(math.MaxInt64)
+		longer.times = int(d.state.times)
+		for _, t := range append([]measuredPath{best}, e.given...) {
+			if o := with(longer, t); o.Err == nil && o.Ps < least {
+				best, least = t, o.Ps
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, m, ctx.Err()
+	}
+	m = e.Measured
+	m.Simulated = float64(best.ps) * 1e-12
+	return e.columns.Groups(best.path), m, nil
+}
+
+// explore simulates paths until no column has a competitive reduced cost, or the work is done.
+func (d *Draft) explore(ctx, timed context.Context, x *rehearsal) (*explored, error) {
+	groupings := []*schedule.Grouping{d.Grouping}
+	for _, layers := range []bool{false, true} { // what greedy rules make, by either count of a footprint
+		machine := d.Machine
+		machine.Layers = layers
+		gr, err := graphturbo.GroupContext(ctx, d.Graph, machine)
+		if err != nil {
+			return nil, err
+		}
+		groupings = append(groupings, gr)
+	}
+	n, err := split.FromGraph(d.Graph, graphturbo.ExecutionOrder(d.Graph), d.Grouping, d.Spec,
+		split.NetworkOptions{InPlace: d.Options.InPlace, Uneven: d.Options.Uneven.Alternatives()[0], Cost: d.Options.Cost,
+			MaxGroups: 1, Also: groupings[1:]})
+	if err != nil {
+		return nil, err
+	}
+	c, given, err := n.Columns(ctx, groupings, func(ops []model.OpID, factor int64) float64 {
+		return float64(x.times) * d.leastOf(ops, factor)
+	})
+	if err != nil {
+		return nil, err
+	}
+	e := &explored{columns: c}
+	known, best, work := map[string]bool{}, int64(math.MaxInt64), 0
+	var list []measuredPath
+	add := func(path []int) bool {
+		name := fmt.Sprint(path)
+		if path == nil || known[name] {
+			return false
+		}
+		known[name] = true
+		list = append(list, measuredPath{path: path})
+		return true
+	}
+	simulate := func(ctx context.Context) (first error, err error) {
+		outcomes := make([]Outcome, len(list))
 		var workers errgroup.Group
 		workers.SetLimit(splitRound)
 		for i := range list {
 			workers.Go(func() error {
-				list[i].Outcome = x.simulate(ctx, &schedule.Schedule{Graph: d.Graph, Spec: d.Spec,
+				outcomes[i] = x.simulate(ctx, &schedule.Schedule{Graph: d.Graph, Spec: d.Spec,
 					Grouping: c.Groups(list[i].path)}, 0)
+				outcomes[i].Schedule = nil
 				return ctx.Err()
 			})
 		}
 		if err := workers.Wait(); err != nil {
-			return err
+			return nil, err
 		}
-		for _, t := range list {
-			m.Paths++
-			if t.Err != nil {
-				c.Avoid(t.path)
+		for i, o := range outcomes {
+			e.Paths++
+			if o.Err != nil {
+				c.Avoid(list[i].path)
 				continue
 			}
-			work += t.Commands
-			c.Learn(t.path, t.Took)
-			all = append(all, t)
-			if t.Ps < best.Ps {
-				best = t
+			work += o.Commands
+			c.Learn(list[i].path, o.Took)
+			list[i].ps, list[i].commands = o.Ps, o.Commands
+			if e.all = append(e.all, list[i]); o.Ps < best {
+				best = o.Ps
 			}
 		}
-		return nil
+		return outcomes[0].Err, nil
 	}
-	start := []tried{{path: given}}
-	err = simulate(ctx, start)
-	if err = cmp.Or(err, start[0].Err); err != nil {
-		return nil, m, err
+	for _, path := range given {
+		add(path)
 	}
-	known[fmt.Sprint(given)] = true
-	seconds := func(ps int64) float64 { return float64(ps) * 1e-12 }
-	m.Greedy = seconds(best.Ps)
-	stop, rng := milp.Complete, rand.New(rand.NewPCG(1, 2))
+	first, err := simulate(ctx)
+	if err = cmp.Or(err, first); err != nil {
+		return nil, err
+	}
+	e.given = slices.Clone(e.all)
+	e.Greedy = float64(e.all[0].ps) * 1e-12
+	rng := rand.New(rand.NewPCG(1, 2))
 	for report := d.Options.ReportTo("split"); ; {
-		stop = solve.Why(timed)
-		if stop == milp.Complete && (m.Paths >= cmp.Or(d.state.paths, splitPaths) || work >= splitCommands ||
-			d.state.rival.beats(d, best.Ps/int64(x.times), m.Paths)) {
-			stop = milp.StopWork
+		e.Stop = solve.Why(timed)
+		if e.Stop == milp.Complete && (e.Paths >= cmp.Or(d.state.paths, splitPaths) || work >= splitCommands ||
+			d.state.rival.beats(d, best/int64(x.times), e.Paths)) {
+			e.Stop = milp.StopWork
 		}
-		if stop != milp.Complete {
+		if e.Stop != milp.Complete {
 			break
 		}
-		var list []tried
-		add := func(path []int) bool {
-			name := fmt.Sprint(path)
-			if path == nil || known[name] {
-				return false
-			}
-			known[name] = true
-			list = append(list, tried{path: path})
-			return true
-		}
+		list = nil
 		add(c.Best(nil).Path)
 		for try := 0; len(list) < splitRound/2 && try < splitRound; try++ {
 			add(c.Best(rng).Path)
@@ -371,47 +459,21 @@ func (d *Draft) measuredSplit(ctx context.Context) (chosen *schedule.Grouping, m
 		if len(list) == 0 {
 			break
 		}
-		before := best.Ps
-		if err := simulate(timed, list); err != nil {
+		before := best
+		if _, err := simulate(timed); err != nil {
 			if ctx.Err() != nil {
-				return nil, m, ctx.Err()
+				return nil, ctx.Err()
 			}
 			continue
 		}
-		if report != nil && best.Ps < before {
-			report(milp.Progress{Objective: seconds(best.Ps), Bound: c.Bound(), Improved: true})
-		}
-	}
-	y := *x
-	if d.exact > 1 { // later decisions, which may prefer another one of the best paths
-		y.rest, y.rest.Fallback = d.Recipe, nil
-		slices.SortStableFunc(all, func(a, b tried) int { return cmp.Compare(a.Ps, b.Ps) })
-		least := int64(math.MaxInt64)
-		for _, t := range all[:min(len(all), splitPool, splitPoolCommands/max(1, best.Commands))] {
-			o := y.simulate(timed, &schedule.Schedule{Graph: d.Graph, Spec: d.Spec, Grouping: c.Groups(t.path)}, 0)
-			if o.Err == nil && o.Ps < least {
-				best, least = t, o.Ps
-			}
-		}
-		if ctx.Err() != nil {
-			return nil, m, ctx.Err()
-		}
-	}
-	if more := d.state.times; more > int64(x.times) { // the greedy groups may be faster over all chunks
-		longer := y
-		longer.times = int(more)
-		with := func(path []int) Outcome {
-			return longer.simulate(ctx, &schedule.Schedule{Graph: d.Graph, Spec: d.Spec, Grouping: c.Groups(path)}, 0)
-		}
-		if exact, greedy := with(best.path), with(given); exact.Err != nil || greedy.Err == nil && greedy.Ps < exact.Ps {
-			best = start[0]
+		if report != nil && best < before {
+			report(milp.Progress{Objective: float64(best) * 1e-12, Bound: c.Bound(), Improved: true})
 		}
 	}
 	program := c.Best(nil)
-	m.Listed, m.Priced = c.Size()
-	m.Rows, m.Columns, m.LP, m.Simulated = program.Rows, program.Columns, program.Seconds, seconds(best.Ps)
-	m.Chunks, m.Bound, m.Stop = x.times, c.Bound(), stop
-	return c.Groups(best.path), m, nil
+	e.Listed, e.Priced = c.Size()
+	e.Rows, e.Columns, e.LP, e.Chunks, e.Bound = program.Rows, program.Columns, program.Seconds, x.times, c.Bound()
+	return e, nil
 }
 
 // Measured is what a decision by measured prices says of itself. Times are of the chunks that a rehearsal runs, in

@@ -66,6 +66,8 @@ type Options struct {
 	Deciding func(stage, strategy string) (decided func()) `json:"-"`
 	// Chunks, if not nil, is called before each chunk that Run tries, with the number of those before it and of all.
 	Chunks func(chunk int64, before, all int) `json:"-"`
+
+	explored map[exploredKey]*explored // nil: nothing is kept
 }
 
 // A run is a caller's options with the state of what is under way.

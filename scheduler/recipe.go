@@ -181,18 +181,27 @@ func (r *Recipe) set(p Pick) {
 // greedy is the recipe with the last one of the table's decisions where its own are exact
 // or searched; slow says whether there are any.
 func (r Recipe) greedy() (g Recipe, slow bool) {
-	g, g.Picks = r, slices.Clone(r.Picks)
+	return r.replaced(func(s Strategy) bool { return s.Exact || s.Trials }), r.slow()
+}
+
+// slow reports whether a decision is exact or searched.
+func (r Recipe) slow() bool {
+	return slices.ContainsFunc(r.table(), func(st Stage) bool { return r.choice(st).Exact || r.choice(st).Trials })
+}
+
+// replaced is the recipe with some strategies replaced by those of the table's greedy one, which validate has found.
+func (r Recipe) replaced(which func(Strategy) bool) Recipe {
+	g, rules := r, Recipe{}
+	g.Picks = slices.Clone(r.Picks)
 	for _, st := range r.table() {
-		if s := r.choice(st); s.Exact || s.Trials {
-			rules, err := lookup(table.Greedy)
-			if err != nil {
-				panic("scheduler: " + err.Error())
+		if which(r.choice(st)) {
+			if rules.Name == "" {
+				rules, _ = lookup(table.Greedy)
 			}
-			slow = true
 			g.set(Pick{st.Name, rules.choice(st).Name})
 		}
 	}
-	return g, slow
+	return g
 }
 
 // at is the strategy for the stage of a name.
@@ -231,6 +240,11 @@ var ErrNoSolver = errors.New("needs an integer-programming solver")
 // validate reports what makes a recipe unusable, before any work: a stage or strategy
 // that does not exist, a missing solver, strategies that do not go together.
 func (r Recipe) validate(opt Options) error {
+	if r.slow() {
+		if _, err := lookup(table.Greedy); err != nil {
+			return fmt.Errorf("variant %s: greedy rules stand in for its exact and searched decisions: %w", r.Name, err)
+		}
+	}
 	seen := map[string]bool{}
 	for _, st := range r.stages {
 		if seen[st.Name] {

@@ -18,3 +18,16 @@ func TestSetLeavesCopies(t *testing.T) {
 		t.Errorf("order is %q in one copy and %q in another, expected bfs and dfs", added.Pick("order"), more.Pick("order"))
 	}
 }
+
+// Without package recipes nothing stands in for exact decisions, which is an error.
+func TestExactDecisionsNeedATable(t *testing.T) {
+	known := table
+	defer SetTable(known)
+	SetTable(Table{})
+	r := Parse("mine", "", "group=alg2 split=search")
+	err := r.Usable(Options{})
+	if want := "variant mine: greedy rules stand in for its exact and searched decisions: variant \"\": no variants are " +
+		"known, expected package recipes in the program"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

@@ -34,8 +34,7 @@ func keyOfDraft(s *schedule.Schedule, stage int, r Recipe, opt Options) draftKey
 	key := draftKey{graph: s.Graph, machine: schedulefile.Fingerprint(s.Spec), uneven: opt.Uneven.Alternatives()[0],
 		stages: r.until(stage)}
 	if slices.ContainsFunc(r.table()[:stage+1], func(st Stage) bool { return r.choice(st).Exact }) {
-		rest, _ := r.greedy() // by which measured prices are
-		key.stages += rest.until(len(r.table()) - 1)
+		key.stages = r.until(len(r.table()) - 1) // measured prices are by all decisions
 	}
 	return key
 }
@@ -71,6 +70,7 @@ func lanesOf(recipes []Recipe, opt run) (lanes []lane) {
 			at, lanes = len(lanes), append(lanes, lane{first: first, opt: opt})
 			if len(recipes) > 1 {
 				lanes[at].opt.shared, lanes[at].opt.tiles = &shared{drafts: map[draftKey]*Draft{}}, tiles
+				lanes[at].opt.Share()
 			}
 		}
 		lanes[at].recipes = append(lanes[at].recipes, i)

@@ -38,6 +38,8 @@ func newCompare() *cobra.Command {
 	cmd.Flags().StringSliceVar(&decisions, "decision", nil,
 		"decisions to compare, with commas between: split, order, bind, memory, issue, joint, all, tiled (default: each)")
 	completeFlag(cmd, "decision", cobra.FixedCompletions(answers.Comparisons(), cobra.ShellCompDirectiveNoFileComp))
+	group := &choice{value: "alg2", kind: "STRATEGY", words: []string{"alg2", "alg2-layers"}}
+	addChoice(cmd, group, "group", "the greedy groups: alg2, or alg2-layers, where tensors inside a layer take no room (4.1)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, d := range decisions {
 			if !slices.Contains(answers.Comparisons(), d) {
@@ -60,6 +62,7 @@ func newCompare() *cobra.Command {
 			show.cells(p)
 		})
 		list, err := answers.Compare(cmd.Context(), src, spec, batch.value, answers.CompareOptions{Decisions: decisions,
+			Picks:   []scheduler.Pick{{Stage: "group", Strategy: group.value}},
 			Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value}, Started: cells.Start, Ended: cells.End})
 		show.end()
 		if err != nil && len(list) == 0 {

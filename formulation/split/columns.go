@@ -98,23 +98,37 @@ const leastDeviation = 0.2
 // mostIntervals bounds the groups that are listed.
 const mostIntervals = 4000
 
-// Columns lists the groups of the sequence in which given groups run, of the order of the atoms and of the one that
-// visits operands the other way round, and the path of the given groups: all intervals, or where they are very many the
-// short ones and those that begin and end where given groups do. floor is a lower bound of a group's time, in seconds.
-func (n *Network) Columns(ctx context.Context, given *schedule.Grouping,
-	floor func(ops []model.OpID, factor int64) float64) (c *Columns, path []int, err error) {
+// Columns lists the groups of the sequences in which each of the given groupings runs, of the order of the atoms and of
+// the one that visits operands the other way round, and the paths of the given groupings: all intervals, or where they
+// are very many the short ones and those that begin and end where given groups do. floor is a lower bound of a group's
+// time, in seconds.
+func (n *Network) Columns(ctx context.Context, given []*schedule.Grouping,
+	floor func(ops []model.OpID, factor int64) float64) (c *Columns, paths [][]int, err error) {
 	c = &Columns{net: n, atoms: len(n.Problem.Reads), kinds: map[string][]*way{}, ratios: map[class]*ratio{}}
-	var first []int
-	ends := map[int]bool{0: true}
-	for _, sg := range given.Groups {
-		first = append(first, n.atoms(sg)...)
-		ends[len(first)] = true
-	}
-	orders := [][]int{first}
-	for _, order := range n.orders() {
-		if !slices.ContainsFunc(orders, func(x []int) bool { return slices.Equal(x, order) }) {
-			orders = append(orders, order)
+	var orders [][]int
+	list := func(order []int) int {
+		k := slices.IndexFunc(orders, func(x []int) bool { return slices.Equal(x, order) })
+		if k < 0 {
+			k, orders = len(orders), append(orders, order)
 		}
+		return k * (c.atoms + 1) // where it begins
+	}
+	ends, begins := map[int]bool{}, make([]int, len(given))
+	for i, gr := range given {
+		var order []int
+		for _, sg := range gr.Groups {
+			order = append(order, n.atoms(sg)...)
+		}
+		begins[i] = list(order)
+		at := begins[i]
+		for _, sg := range gr.Groups {
+			ends[at] = true
+			at += len(n.atoms(sg))
+			ends[at] = true
+		}
+	}
+	for _, order := range n.orders() {
+		list(order)
 	}
 	longest := 1
 	for count := c.atoms; longest < c.atoms && count+c.atoms-longest <= mostIntervals/len(orders); longest++ {
@@ -131,7 +145,7 @@ func (n *Network) Columns(ctx context.Context, given *schedule.Grouping,
 		}
 		lo := at % (c.atoms + 1)
 		for hi := lo + 1; hi <= c.atoms; hi++ {
-			if hi-lo > longest && !(at < c.atoms && ends[lo] && ends[hi]) {
+			if hi-lo > longest && !(ends[at] && ends[at+hi-lo]) {
 				continue
 			}
 			set := slices.Sorted(slices.Values(c.seq[at : at+hi-lo]))
@@ -150,24 +164,28 @@ func (n *Network) Columns(ctx context.Context, given *schedule.Grouping,
 			}
 		}
 	}
-	at := 0
-	for _, sg := range given.Groups {
-		hi := at + len(n.atoms(sg))
-		k := slices.IndexFunc(c.from[at], func(k int) bool {
-			x := &c.list[k]
-			return x.hi == hi && (sg.Factor() == 1 && x.Split.Factor <= 1 ||
-				x.Split.Factor == sg.Split.Factor && x.Split.Dim == sg.Split.Dim)
-		})
-		if k >= 0 {
-			k = c.from[at][k]
-		} else {
-			q := n.p.part(n.atoms(sg), sg.Ops)
-			w := &way{Way: Way{sg.Split, n.price(q, sg.Split)}, atoms: hi - at, behind: map[*way]*mean{}}
-			k = c.add(column{at, hi, floor(sg.Ops, sg.Factor()), w})
+	for i, gr := range given {
+		var path []int
+		at := begins[i]
+		for _, sg := range gr.Groups {
+			hi := at + len(n.atoms(sg))
+			k := slices.IndexFunc(c.from[at], func(k int) bool {
+				x := &c.list[k]
+				return x.hi == hi && (sg.Factor() == 1 && x.Split.Factor <= 1 ||
+					x.Split.Factor == sg.Split.Factor && x.Split.Dim == sg.Split.Dim)
+			})
+			if k >= 0 {
+				k = c.from[at][k]
+			} else {
+				q := n.p.part(n.atoms(sg), sg.Ops)
+				w := &way{Way: Way{sg.Split, n.price(q, sg.Split)}, atoms: hi - at, behind: map[*way]*mean{}}
+				k = c.add(column{at, hi, floor(sg.Ops, sg.Factor()), w})
+			}
+			path, at = append(path, k), hi
 		}
-		path, at = append(path, k), hi
+		paths = append(paths, path)
 	}
-	return c, path, nil
+	return c, paths, nil
 }
 
 func (c *Columns) add(x column) int {

@@ -24,6 +24,8 @@ type NetworkOptions struct {
 	MaxGroups int
 	// Cost is another operator cost than the formulas'; nil is theirs.
 	Cost cost.Custom
+	// Also are other groupings at whose ends atoms are cut, too.
+	Also []*schedule.Grouping
 }
 
 // defaultMaxGroups keeps the pricing of a network within seconds.
@@ -53,7 +55,7 @@ type Network struct {
 // are numbered, given a grouping (such as Algorithm 2's) to compare with, which is
 // among the choices. The grouping is not changed.
 //
-// The atoms are the layers of the graph, cut where groups of given end.
+// The atoms are the layers of the graph, cut where groups of given, or of opts.Also, end.
 func FromGraph(g *model.Graph, order []model.OpID, given *schedule.Grouping, spec *hardware.Spec,
 	opts NetworkOptions) (*Network, error) {
 	if opts.MaxGroups < 0 {
@@ -68,10 +70,12 @@ func FromGraph(g *model.Graph, order []model.OpID, given *schedule.Grouping, spe
 	for i, id := range order {
 		n.rank[id] = i
 	}
-	groupOf := make([]int, len(g.Ops))
-	for k, sg := range given.Groups {
-		for _, id := range sg.Ops {
-			groupOf[id] = k
+	groupOf := make([]string, len(g.Ops))
+	for _, gr := range append([]*schedule.Grouping{given}, opts.Also...) {
+		for k, sg := range gr.Groups {
+			for _, id := range sg.Ops {
+				groupOf[id] += fmt.Sprint(k, " ")
+			}
 		}
 	}
 	for _, l := range schedule.Layers(g, order) {

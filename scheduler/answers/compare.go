@@ -57,6 +57,8 @@ type Compared struct {
 type CompareOptions struct {
 	scheduler.Options
 	Decisions []string // names of [Comparisons]; empty: those of [ComparisonsOn]
+	// Picks are greedy strategies in place of those of cross-layer, for all rows but that of the project's own recipes.
+	Picks []scheduler.Pick
 	// Started and Ended, if not nil, are called for each decision.
 	Started func(decision string)
 	Ended   func(decision string, done bool)
@@ -177,6 +179,9 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	if err != nil {
 		return nil, err
 	}
+	if r, err = scheduler.Replace(r, opt.Options, opt.Picks...); err != nil {
+		return nil, err
+	}
 	spec, err := scheduler.Machine(machine, opt.Level)
 	if err != nil {
 		return nil, err
@@ -193,6 +198,7 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	}
 	shares := scheduler.Shares(batch, spec.Clusters)
 	opt.TimeLimitOnly = opt.TimeLimit > 0
+	opt.Share()
 	c := &comparer{net: net, machine: machine, recipe: r, opt: opt, batch: batch, share: shares[0],
 		seen: map[string]rated{}}
 	if c.opt.Chunk != 0 && (c.opt.Chunk < 1 || c.opt.Chunk > c.share || c.share%c.opt.Chunk != 0) {
@@ -460,11 +466,12 @@ func (c *comparer) all(ctx context.Context) error {
 		return err
 	}
 	return c.fastest(ctx, "exact-all", Compared{Decision: "all", Method: "search", Status: "feasible"},
-		"; nothing is proven of all decisions together")
+		"; nothing is proven of all decisions together", c.opt.Picks...)
 }
 
 // fastest completes the row of a recipe and those that it falls back to.
-func (c *comparer) fastest(ctx context.Context, name string, row Compared, also string) error {
+func (c *comparer) fastest(ctx context.Context, name string, row Compared, also string,
+	picks ...scheduler.Pick) error {
 	began := time.Now()
 	all, err := recipes.Lookup(name)
 	if err != nil {
@@ -477,6 +484,9 @@ func (c *comparer) fastest(ctx context.Context, name string, row Compared, also 
 	best, from := rated{}, ""
 	var failed error
 	for _, r := range recipes {
+		if r, err = scheduler.Replace(r, c.opt.Options, picks...); err != nil {
+			return err
+		}
 		t, ok := c.seen[picksOf(r)]
 		if !ok {
 			d, err := scheduler.MakeDraft(ctx, c.base.Graph, c.base.Spec, r, c.opt.Options)
