@@ -1,5 +1,5 @@
 // Package answers computes what commands and experiments report beside a schedule: one decision by each method with its
-// simulated time, a decision alone, time and buffers by operator, operators divided over chips, and tuned loops.
+// simulated time, a decision alone, and time and buffers by operator.
 package answers
 
 import (

@@ -32,7 +32,7 @@ import (
 // both are tried.
 type BestOptions struct {
 	scheduler.Options
-	// Better, if not nil, hears of each better schedule and each round of evaluations.
+	// Better, if not nil, is called with each better schedule and each round of evaluations.
 	// The objective is a latency in seconds.
 	Better func(p milp.Progress) `json:"-"`
 	// Recipes are the recipes that the search begins with; nil: all.
@@ -333,9 +333,9 @@ func (s *seeker) families(chunk int64) (list []startAt) {
 	return list
 }
 
-// mostInPlace is of how many operators networks are grouped in place to start with: groups of
-// many operators are counted anew with each that joins.
-const mostInPlace = 10_000
+// maxOpsInPlace is the largest network that in-place grouping starts on; beyond it, each operator that joins a group
+// would recount it.
+const maxOpsInPlace = 10_000
 
 // A beginning is a recipe's schedule of a chunk, in place or not.
 type beginning struct {
@@ -361,7 +361,7 @@ func (s *seeker) beginnings(list []scheduler.Recipe, chunks []int64) (starts []b
 			if r.Idle(g, s.w.Spec) {
 				continue
 			}
-			large := len(g.Ops) > mostInPlace
+			large := len(g.Ops) > maxOpsInPlace
 			problems := []*scheduler.Problem{s.w}
 			if r.Name == recipes.Greedy && scheduler.SlicesOf(g, s.w.Spec) != nil {
 				problems = append(problems, s.inSlices())

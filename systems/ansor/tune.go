@@ -69,7 +69,7 @@ type Options struct {
 	Known func(key, program string) (ps int64, ok bool)
 	// Record, if not nil, gets each trial in order; its error ends the tuning.
 	Record func(Trial) error
-	// Progress, if not nil, hears of each round.
+	// Progress, if not nil, is called after each round.
 	Progress func(Progress)
 }
 
