@@ -146,7 +146,7 @@ func (e table4) report(all [][]schedulingTime, b *harness.Document) {
 		b.Number("Compile time of GraphTurbo over TVM's, geometric mean: on a par", "x", 1, stat.GeometricMean(ratios, nil))
 		b.Why("%.1f to %.1f; what GraphTurbo adds is the graph's part, what it saves is the number of kernels",
 			slices.Min(ratios), slices.Max(ratios))
-		b.Cause("compile times hang on how commands are generated, which is not the paper's code")
+		b.Cause("commands are written out here for each instance and tile, of which 16 images of ResNet-50 have 2.6 times TVM's; the paper's isomorphic instances share a kernel with loops")
 	}
 	b.Note("The paper says only that compile times are on a par with the baselines'.")
 }
