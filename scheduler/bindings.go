@@ -549,6 +549,8 @@ var evenBinding = Strategy{Name: "even",
 				spreadOver(cores, box, dims, n)
 				if !d.Graph.OnMatrixUnit(d.Graph.Op(layers[i].Anchor)) {
 					cores = leastMoved(d.Graph, &layers[i], box, cores, dims, n)
+				} else if d.Spec.GB == nil && d.Spec.CoreLink.Broadcast {
+					cores = leastTaken(d.Graph, &layers[i], box, cores, forbidden, n)
 				}
 				d.LayerBindings[k][i] = cores
 			}
@@ -594,6 +596,29 @@ func leastMoved(g *model.Graph, l *schedule.Layer, box model.Region, cores sched
 		even := (outer + n - 1) / n
 		for part := even + 1; part <= min(outer, 4*even); part += max(1, even/8) {
 			try(dims[:1], (outer+part-1)/part)
+		}
+	}
+	return cores
+}
+
+// leastTaken is a product's binding or, where that gives each core all weights, one over rows and columns, with parts
+// no larger, that takes a core the fewest bytes over its link: rows and weights are multicast, as in SUMMA (1997).
+func leastTaken(g *model.Graph, l *schedule.Layer, box model.Region, cores schedule.Binding, forbidden []bool,
+	n int64) schedule.Binding {
+	t, rows, weights := l.Outputs[0], g.Op(l.Anchor).Inputs[0], g.Tensor(g.Op(l.Anchor).Inputs[1])
+	taken := func(b schedule.Binding) (part, bytes, columns int64) {
+		reg := schedule.Regions{t: schedule.Slice(box, b, g.Tensor(t).Layout, 0)}
+		part = reg[t].Elements()
+		schedule.BackPropagate(g, l.Ops, reg)
+		columns = weights.DType.Bytes(reg[weights.ID].Elements())
+		return part, columns + g.Tensor(rows).DType.Bytes(reg[rows].Elements()), columns
+	}
+	most, least, columns := taken(cores)
+	for _, b := range bindings(box, n, true) {
+		part, bytes, _ := taken(b)
+		if weights.Role == model.Constant && columns == weights.Bytes() && part <= most && bytes < least &&
+			schedule.CheckBinding(box, b, forbidden, n) == nil {
+			cores, least = b, bytes
 		}
 	}
 	return cores

@@ -382,6 +382,9 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 		v := &s.Values[r.Value]
 		lies = lies || v.Level == schedule.LB
 		level := levelOf(v.Level)
+		if level == tiling.L1 && r.RemoteBytes > 0 && s.Spec.GB == nil {
+			level = tiling.DDR // of other cores: they pass the stage and the core's link like tiles from above the L1s
+		}
 		switch s.RoleOf(st, v.Tensor) {
 		case schedule.RowsOperand:
 			p.RowsFrom = level

@@ -64,9 +64,6 @@ func (r *row) best(ctx context.Context, evaluations int) (*prediction, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	perSecond, err := found.Steady(ctx)
 	if err != nil && !tooLarge(err) {
 		return nil, err

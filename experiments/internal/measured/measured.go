@@ -241,34 +241,30 @@ type sample struct{ logs []float64 }
 func (s *sample) add(ratio float64) { s.logs = append(s.logs, math.Log(ratio)) }
 
 // spread is the geometric error, and bias the geometric mean.
-func (s *sample) spread() float64 { return s.mean(math.Abs) }
-func (s *sample) bias() float64   { return s.mean(func(x float64) float64 { return x }) }
-func (s *sample) mean(of func(float64) float64) float64 {
+func (s *sample) spread() float64                       { return s.mean(math.Abs) }
+func (s *sample) bias() float64                         { return s.mean(func(x float64) float64 { return x }) }
+func (s *sample) mean(of func(float64) float64) float64 { return math.Exp(s.average(of)) }
+func (s *sample) average(of func(float64) float64) float64 {
 	sum := 0.0
 	for _, x := range s.logs {
 		sum += of(x)
 	}
-	return math.Exp(sum / float64(len(s.logs)))
+	return sum / float64(len(s.logs))
 }
 
 // percent is the mean error as others give it, of the measured time.
 func (s *sample) percent() float64 {
-	sum := 0.0
-	for _, x := range s.logs {
-		sum += math.Abs(math.Exp(x) - 1)
-	}
-	return sum / float64(len(s.logs))
+	return s.average(func(x float64) float64 { return math.Abs(math.Exp(x) - 1) })
 }
 
 // within is the share of rows that are off by a quarter at most.
 func (s *sample) within() float64 {
-	n := 0
-	for _, x := range s.logs {
+	return s.average(func(x float64) float64 {
 		if math.Abs(x) <= math.Log(1.25) {
-			n++
+			return 1
 		}
-	}
-	return float64(n) / float64(len(s.logs))
+		return 0
+	})
 }
 
 // class is rows of one machine and kind.
@@ -356,12 +352,10 @@ func report(list []compared, layers []*layer, more ...harness.Table) (*harness.R
 		}
 	}
 	d := harness.NewDocument(Experiment(), machines...)
-	d.Table(errorsTable(list, all), constantTable(all), familyTable(all), peersTable(all),
-		belowTable(list))
+	d.Table(errorsTable(list, all), constantTable(all), familyTable(all), peersTable(all), belowTable(list))
 	d.Table(append(rtlTables(layers), more...)...)
 	fig, err := plots.Rooflines(figure(machines, all, layers)...)
-	d.Figure("measured", "Predicted against measured time of a batch, a point for each measurement",
-		fig, err)
+	d.Figure("measured", "Predicted against measured time of a batch, a point for each measurement", fig, err)
 	d.Table(rowsTable(list))
 	return d.Report(struct {
 		Results []compared `json:"results"`
@@ -440,8 +434,7 @@ func constantTable(all []*class) harness.Table {
 		}
 		if len(fitted.logs) > 0 {
 			t.Rows = append(t.Rows, []string{plural[kind], "all with two or more", "", fmt.Sprint(len(fitted.logs)),
-				number(plain.spread()),
-				number(fitted.spread()), ""})
+				number(plain.spread()), number(fitted.spread()), ""})
 		}
 	}
 	t.Notes = []string{
