@@ -92,6 +92,17 @@ func (s *Spec) Apart() (*Spec, error) {
 // Sides is the number of clusters that share an LLB's bandwidth and a way to the DDR: 1, but for [Spec.Apart].
 func (s *Spec) Sides() int { return max(1, s.sides) }
 
+// Part is the machine with so many cores in each cluster; nil: they are of several types, or in a network or grid.
+func (s *Spec) Part(cores int64) *Spec {
+	if len(s.CoreTypes) != 1 || s.Network != nil || s.CoreTypes[0].Grid != nil {
+		return nil
+	}
+	part := *s
+	part.CoreTypes = slices.Clone(s.CoreTypes)
+	part.CoreTypes[0].Count = int(cores)
+	return &part
+}
+
 // Kind is the machine with the cores of one kind alone, by its place in [Spec.Kinds].
 func (s *Spec) Kind(k int) *Spec {
 	if !s.Mixed() {

@@ -110,7 +110,7 @@ func Tiled() []scheduler.Recipe {
 	}
 	list := []scheduler.Recipe{
 		row(Default,
-			"the fastest of tiled-llb, tiled-l1, tiled-groups, tiled-room, tiled-slices, tiled-moved and tiled-twelfth",
+			"the fastest of cross-layer and the other tiled ones, in place or not, on all cores and clusters or on fewer",
 			"group=one split=none outputs=llb-kept bind=even"),
 		row("tiled-llb",
 			"one kernel, attention as an operator, results in the LLB, products in tiles of rows, columns and reduction",
@@ -134,6 +134,8 @@ func Tiled() []scheduler.Recipe {
 	for _, r := range list[2:] {
 		list[0].Fallback = append(list[0].Fallback, r.Name)
 	}
+	list[0].Fallback = append(list[0].Fallback, Greedy)
+	list[0].Scouts = []string{"tiled", "tiled-l1", "tiled-groups", Greedy}
 	return list
 }
 

@@ -18,10 +18,11 @@ import (
 
 // An attempt is a schedule that a run tries.
 type attempt struct {
-	chunk  int64
-	recipe int // number
-	pieces schedule.Uneven
-	weight float64 // of divisions, see spread and stages
+	chunk   int64
+	recipe  int // number
+	pieces  schedule.Uneven
+	inPlace bool
+	weight  float64 // of divisions, see spread and stages
 }
 
 // A contest makes the schedules of attempts and keeps the fastest.
@@ -30,6 +31,10 @@ type contest struct {
 	weights  []float64
 	opt      run
 	compared bool // its time is wanted even where there is but one schedule
+	wide     bool // what Options.InPlace changes is tried both ways
+	lanes    []lane
+	list     []attempt
+	all      []tried // by recipe
 	// make makes the schedule of an attempt, whose chunk, pieces and weight are set in opt, and measure says how many
 	// picoseconds it takes; math.MaxInt64: more than the limit.
 	make    func(ctx context.Context, r Recipe, opt run) (*Result, error)
@@ -57,20 +62,30 @@ type tried struct {
 	err  error // the first
 }
 
-// fastest tries all attempts of a chunk. Recipes that have drafts in common run one after the other, others beside
-// them.
+// fastest tries all attempts of a chunk.
 func (c *contest) fastest(ctx context.Context, chunk int64) tried {
+	if err := c.begin(ctx, chunk); err != nil {
+		return tried{err: err}
+	}
+	c.round(ctx, func(attempt) bool { return true })
+	return c.best(ctx)
+}
+
+// begin lists the attempts of a chunk.
+func (c *contest) begin(ctx context.Context, chunk int64) (err error) {
 	c.opt.Chunk = chunk
 	if len(c.recipes) > 1 {
 		c.opt = c.opt.oneAtATime()
 	}
-	lanes := lanesOf(c.recipes, c.opt)
-	list, err := c.attempts(ctx, lanes)
-	if err != nil {
-		return tried{err: err}
-	}
-	all := make([]tried, len(c.recipes))
+	c.lanes, c.all = lanesOf(c.recipes, c.opt), make([]tried, len(c.recipes))
 	c.measured, c.least = map[program]int64{}, math.MaxInt64
+	c.list, err = c.attempts(ctx, c.lanes)
+	return err
+}
+
+// round tries some attempts. Recipes that have drafts in common run one after the other, others beside them.
+func (c *contest) round(ctx context.Context, pick func(attempt) bool) {
+	lanes, all := c.lanes, c.all
 	var side errgroup.Group
 	side.SetLimit(2) // memory
 	begun, first := make(chan struct{}), int64(math.MaxInt64)
@@ -94,14 +109,18 @@ func (c *contest) fastest(ctx context.Context, chunk int64) tried {
 					close(begun)
 				}()
 			}
-			away := func(a attempt) bool { return !slices.Contains(l.recipes, a.recipe) }
-			c.try(ctx, slices.DeleteFunc(slices.Clone(list), away), l.opt, all)
+			away := func(a attempt) bool { return !slices.Contains(l.recipes, a.recipe) || !pick(a) }
+			c.try(ctx, slices.DeleteFunc(slices.Clone(c.list), away), l, all)
 			return nil
 		})
 	}
 	_ = side.Wait()
+}
+
+// best is the fastest schedule of all rounds.
+func (c *contest) best(ctx context.Context) tried {
 	best := tried{ps: math.MaxInt64}
-	for _, t := range all {
+	for _, t := range c.all {
 		if fatal(ctx, t.err) {
 			return tried{err: t.err}
 		}
@@ -157,9 +176,17 @@ func (c *contest) attempts(ctx context.Context, lanes []lane) (list []attempt, e
 			}
 			all = []schedule.Uneven{c.quick[key]}
 		}
-		for _, pieces := range all {
-			for _, weight := range c.weights {
-				list = append(list, attempt{c.opt.Chunk, i, pieces, weight})
+		for _, inPlace := range []bool{c.opt.InPlace, true} {
+			if inPlace != c.opt.InPlace && !(c.wide && r.Pick("split") == algorithm1.Name) {
+				continue
+			}
+			for _, pieces := range all {
+				for _, weight := range c.weights {
+					list = append(list, attempt{c.opt.Chunk, i, pieces, inPlace, weight})
+				}
+			}
+			if c.opt.InPlace {
+				break
 			}
 		}
 	}
@@ -169,14 +196,18 @@ func (c *contest) attempts(ctx context.Context, lanes []lane) (list []attempt, e
 // try makes the schedules of attempts in order, until an error is fatal. It leaves out those with other pieces where
 // there is nothing to cut so, or where there would be many times more instances: pieces are then too small to be
 // faster.
-func (c *contest) try(ctx context.Context, list []attempt, opt run, all []tried) {
-	kept, limit := &tried{}, int64(math.MaxInt64)
+func (c *contest) try(ctx context.Context, list []attempt, l lane, all []tried) {
+	opt, kept, limit := l.opt, &tried{}, int64(math.MaxInt64)
+	for _, r := range l.recipes { // of earlier rounds
+		if all[r].made != nil && all[r].ps < limit {
+			kept, limit = &all[r], all[r].ps
+		}
+	}
 	most := opt.mostInstances
-	var last *Result           // with the pieces before
-	left := map[string]int64{} // sixteenths of the LLB that values leave in schedules, by what decides but the reserve
+	var last *Result // with the pieces before
 	for i, a := range list {
 		t := &all[a.recipe]
-		first := i == 0 || list[i-1].recipe != a.recipe
+		first := i == 0 || list[i-1].recipe != a.recipe || list[i-1].inPlace != a.inPlace
 		if first {
 			if t.ps = limit; i > 0 && fatal(ctx, all[list[i-1].recipe].err) {
 				return
@@ -191,19 +222,19 @@ func (c *contest) try(ctx context.Context, list []attempt, opt run, all []tried)
 		if last != nil && last.Uneven != a.pieces && !last.Schedule.Uneven() {
 			continue
 		}
-		opt.Uneven, opt.ddrWeight = a.pieces, a.weight
+		opt.Uneven, opt.ddrWeight, opt.InPlace = a.pieces, a.weight, a.inPlace
 		r := c.recipes[a.recipe]
-		key := fmt.Sprint(a.pieces, a.weight, slices.DeleteFunc(r.Strategies(),
+		key := fmt.Sprint(a.pieces, a.inPlace, a.weight, slices.DeleteFunc(r.Strategies(),
 			func(p Pick) bool { return p.Stage == reserve.Name }))
 		want := reserve.named(r.Pick(reserve.Name))
-		if n, known := left[key]; known && n >= want {
+		if n, known := l.left[key]; known && n >= want {
 			continue // there is that room already
 		}
 		made, err := c.make(ctx, r, opt)
 		ps := int64(0)
 		if err == nil {
 			if want == reserve.Choices[0].Value {
-				left[key] = made.leftOfLLB()
+				l.left[key] = made.leftOfLLB()
 			}
 			onePiece := i == len(list)-1 || !made.Schedule.Uneven()
 			if c.compared || t.made != nil || len(c.recipes)+len(c.weights) > 2 || !onePiece {

@@ -201,13 +201,7 @@ func (w *Problem) Floor(chunk int64) (float64, error) {
 	}
 	share := w.Shares[0]
 	times := float64(share+chunk-1) / float64(chunk)
-	weights := 0.0
-	for _, t := range g.Tensors {
-		looked := func(c model.OpID) bool { return g.Op(c).Kind == "Gather" && g.Op(c).Inputs[0] == t.ID }
-		if t.Role == model.Constant && !slices.ContainsFunc(t.Consumers, looked) {
-			weights += float64(t.Bytes())
-		}
-	}
+	weights := float64(weightBytes(g))
 	kept := float64(schedule.CoresWithLB(w.Spec)) * float64(schedule.DataBytes(w.Spec)+schedule.WeightBufferBytes(w.Spec))
 	if w.Spec.GB != nil {
 		kept += float64(w.Spec.GB.SizeBytes)
@@ -216,6 +210,17 @@ func (w *Problem) Floor(chunk int64) (float64, error) {
 	compute := productSeconds(g, nil, m) * float64(share) / float64(chunk)
 	ddr := float64(busy) * (weights + (math.Floor(times)-1)*max(0, weights-kept)) / w.Spec.DDR.BandwidthBytesPerSecond
 	return 1e12 * max(compute, ddr), nil
+}
+
+// weightBytes is the size of all constants but tables that are looked up.
+func weightBytes(g *model.Graph) (n int64) {
+	for _, t := range g.Tensors {
+		looked := func(c model.OpID) bool { return g.Op(c).Kind == "Gather" && g.Op(c).Inputs[0] == t.ID }
+		if t.Role == model.Constant && !slices.ContainsFunc(t.Consumers, looked) {
+			n += t.Bytes()
+		}
+	}
+	return n
 }
 
 // productSeconds is the time of a cluster for products of operators at the peak rate; nil: of all.

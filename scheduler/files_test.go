@@ -19,7 +19,7 @@ var order = strings.Fields(`
 	simulate.go graphs.go
 	groups.go splits.go layers.go kinds.go orders.go joint.go bindings.go inside.go generator.go spills.go loops.go tiles.go
 	nests.go dump.go slower.go table.go
-	decide.go result.go problem.go evaluate.go redecide.go besides.go clusters.go attempts.go run.go measured.go steady.go
+	decide.go result.go problem.go evaluate.go redecide.go besides.go clusters.go attempts.go tuner.go run.go measured.go steady.go
 	restore.go file.go limit.go kernels.go`)
 
 // Of the uses of package-level names between files, and of the exported names, there are at most so many.

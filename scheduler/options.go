@@ -91,6 +91,8 @@ type state struct {
 	memo   *schedule.Memo
 	paths  int        // that a split by measured prices simulates; 0: splitPaths
 	rival  *rival     // nil: no chunk of another size is tried
+	cores  int64      // of a cluster that may work; 0: all
+	share  int64      // that clusters have, as many as there is work for; 0: as even ones as can be
 	tiles  *tileMemo  // what tiles were chosen before; nil: nothing
 	given  *Decisions // that the recipe need not make; nil: none
 }
@@ -269,6 +271,18 @@ func (d Division) shares(batch int64, clusters int) []int64 {
 		return Shares(batch, clusters)
 	}
 	return slices.Repeat([]int64{batch}, clusters)
+}
+
+// shares are the elements of the batch that each cluster sees.
+func (o run) shares(batch int64, spec *hardware.Spec) []int64 {
+	list := o.Clusters.shares(batch, spec.AllClusters())
+	if o.share > list[0] && o.Clusters == OverBatch {
+		for k := range list {
+			list[k] = min(o.share, batch)
+			batch -= list[k]
+		}
+	}
+	return list
 }
 
 // whose elements a chunk is of.

@@ -19,6 +19,9 @@ type Recipe struct {
 	Picks []Pick `json:"picks"`
 	// Fallback names recipes that [Run] tries as well; the fastest is the result.
 	Fallback []string `json:"fallback,omitempty"`
+	// Scouts are those of them that differ most, which are tried before the others. With some, all that makes a schedule
+	// faster is tried: element-wise operators in place or not, chunks that do not divide a share, fewer cores or clusters.
+	Scouts []string `json:"-"`
 	// Evaluations is the number of schedules that a search simulates to improve what the picks give; 0: that is the
 	// answer.
 	Evaluations int `json:"-"`

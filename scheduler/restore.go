@@ -24,6 +24,7 @@ import (
 func File(r *Result, origin schedulefile.Origin) *schedulefile.File {
 	origin.Source, origin.Variant, origin.Recipe, origin.Tuned = r.Source, r.Recipe.Name, "", nil
 	origin.Fastest = ""
+	origin.InPlace = origin.InPlace || r.InPlace
 	if known, err := lookup(r.winner.Name); err == nil && known.Text() == r.winner.Text() {
 		origin.Fastest = known.Name
 	}
@@ -206,7 +207,7 @@ func planned(f *schedulefile.File, described *hardware.Spec) (*Result, error) {
 		origin = *f.Origin
 	}
 	r := &Result{Recipe: recipeOf(origin), Source: origin.Source, Machine: described, Spec: spec, Batch: f.Batch,
-		Uneven: schedule.UnevenAll, level: Level(f.Hardware.Level)}
+		Uneven: schedule.UnevenAll, level: Level(f.Hardware.Level), InPlace: origin.InPlace}
 	if !f.Schedules[0].UnevenCores {
 		r.Uneven = schedule.UnevenOutputs
 	}

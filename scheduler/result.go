@@ -29,6 +29,7 @@ type Result struct {
 	Batch    int64
 	Chunk    int64
 	Uneven   schedule.Uneven      // not UnevenFastest
+	InPlace  bool                 // see Options
 	Shares   []int64              // of the batch that each cluster sees: all of it if they divide the network
 	Clusters Division             // of the work
 	Schedule *schedule.Schedule   // of the first cluster's first chunk, or of all clusters without their steps

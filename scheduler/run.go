@@ -3,16 +3,15 @@ package scheduler
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"sync"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
 )
 
 // A Search makes the schedule of a recipe that improves what its picks give.
@@ -37,11 +36,9 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 	if r.Evaluations > 0 {
 		return r.improved(ctx, net, machine, batch, options)
 	}
-	share := int64(0)
-	if spec, err := opt.Clusters.machine(machine, opt.Level); err != nil {
+	spec, err := opt.Clusters.machine(machine, opt.Level)
+	if err != nil {
 		return nil, err
-	} else {
-		share = opt.Clusters.shares(batch, spec.AllClusters())[0]
 	}
 	recipes, err := r.Alternatives(options)
 	if err != nil {
@@ -49,48 +46,51 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 	}
 	chunks, tune := []int64{opt.Chunk}, opt.Chunk == 0
 	if tune {
-		chunks = Divisors(share, MaxTunedChunk)
+		chunks = Divisors(opt.shares(batch, spec)[0], MaxTunedChunk)
 	}
-	if tune && r.Pick("split") == exactSplit.Name { // larger ones are faster as a rule, and others are given up
-		slices.Reverse(chunks)
+	if tune && r.Pick("split") == exactSplit.Name {
 		opt.rival = &rival{}
 	}
-	var best *Result
-	var tried []Trial
-	var firstErr error // or that of the largest chunk whose program is too large
-	least := int64(math.MaxInt64)
+	if r.wide() || opt.rival != nil { // larger ones are faster as a rule, and others are given up
+		slices.Reverse(chunks)
+	}
+	opt.alone = len(chunks) == 1
+	t := &tuner{net: net, machine: machine, spec: spec, batch: batch, recipes: recipes, wide: r.wide(), tune: tune,
+		least: math.MaxInt64, opt: opt}
+	t.net.Graph = once(net.Graph)
 	for i, chunk := range chunks {
-		opt.Chunk = chunk
 		if opt.Chunks != nil && tune {
 			opt.Chunks(chunk, i, len(chunks))
 		}
-		opt.alone = len(chunks) == 1
-		made, ps, err := fastest(ctx, net, machine, batch, recipes, opt, tune)
-		if err != nil {
-			if fatal(ctx, err) {
-				return nil, err
-			}
-			if large := new(lower.TooLargeError); firstErr == nil || errors.As(err, &large) {
-				firstErr = err
-			}
-			tried = append(tried, Trial{Chunk: chunk, Err: err})
-			continue
-		}
-		tried = append(tried, Trial{Chunk: chunk, ThroughputPerSecond: float64(batch) / (float64(ps) * 1e-12)})
-		if ps < least {
-			if best, least = made, ps; opt.rival != nil {
-				opt.rival.ps = ps
-			}
+		if err := t.chunk(ctx, chunk); err != nil {
+			return nil, err
 		}
 	}
-	slices.SortFunc(tried, func(a, b Trial) int { return cmp.Compare(a.Chunk, b.Chunk) })
+	if t.wide && t.best != nil {
+		if err := t.widen(ctx, chunks); err != nil {
+			return nil, err
+		}
+	}
+	best := t.best
 	if best == nil && len(chunks) > 1 {
-		return nil, fmt.Errorf("none of %d chunks, 1 to %d, can be tried: %w", len(chunks), slices.Max(chunks), firstErr)
+		return nil, fmt.Errorf("none of %d chunks, 1 to %d, can be tried: %w", len(chunks), slices.Max(chunks), t.err)
 	} else if best == nil {
-		return nil, firstErr
+		return nil, t.err
 	}
+	if t.wide && opt.Clusters == OverLayer && spec.Chips == nil {
+		options.Clusters = OverBatch
+		apart, err := Run(ctx, net, machine, batch, r, options)
+		if fatal(ctx, err) {
+			return nil, err
+		}
+		if err == nil && apart.Sim.TotalPs < t.least {
+			apart.Notes = append(apart.Notes, fmt.Sprintf("layers over clusters take %.4g us", 1e-6*float64(t.least)))
+			return apart, nil
+		}
+	}
+	t.name(best)
 	if tune {
-		best.Tried = tried
+		best.Tried = t.trials()
 	}
 	if best.Sim == nil {
 		err = best.Simulate(ctx)
@@ -114,39 +114,6 @@ func (r Recipe) Alternatives(opt Options) ([]Recipe, error) {
 		}
 	}
 	return list, nil
-}
-
-// fastest makes the schedule of a chunk by some recipes and gives the fastest, which takes ps, the first one's name. If
-// it is to be compared with no other result, and there is but one, ps is 0.
-func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, recipes []Recipe, opt run,
-	compared bool) (best *Result, ps int64, err error) {
-	net.Graph = once(net.Graph)
-	c := &contest{recipes: recipes, weights: opt.Clusters.weights(machine), opt: opt, compared: compared,
-		make: func(ctx context.Context, r Recipe, opt run) (*Result, error) {
-			return prepare(ctx, net, machine, batch, r, opt)
-		},
-		measure: func(ctx context.Context, made *Result, limit int64) (int64, error) {
-			if opt.alone && made.figures && made.Recipe.Name == recipes[0].Name && limit == math.MaxInt64 {
-				if err := made.Simulate(ctx); err != nil {
-					return 0, err
-				}
-				return made.Sim.TotalPs, nil
-			}
-			return made.latency(ctx, limit)
-		}}
-	t := c.fastest(ctx, opt.Chunk)
-	if best = t.made; best == nil {
-		return nil, 0, t.err
-	}
-	if was := opt.Uneven.Alternatives()[0]; best.Uneven != was {
-		best.Notes = append(best.Notes, fmt.Sprintf("uneven pieces: %v, which is faster than %v", best.Uneven, was))
-	}
-	if first, from := recipes[0], best.Recipe.Name; from != first.Name {
-		best.winner, best.Recipe = best.Recipe, first
-		best.Notes = append(best.Notes, fmt.Sprintf("%s: the schedule is that of %s, the fastest of %d", first.Name, from,
-			len(recipes)))
-	}
-	return best, t.ps, nil
 }
 
 // once keeps the graphs that it is asked for.
@@ -181,7 +148,7 @@ func (r Recipe) improved(ctx context.Context, net network.Network, machine *hard
 func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
 	opt Options) (*Result, error) {
 	if r.Evaluations > 0 {
-		if _, err := checkChunk(machine, batch, opt); err != nil {
+		if _, err := checkChunk(machine, batch, run{Options: opt}); err != nil {
 			return nil, err
 		}
 		made, err := r.improved(ctx, net, machine, batch, opt)
@@ -194,7 +161,7 @@ func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 }
 
 // checkChunk checks batch and chunk for a machine, which it returns as the decisions see it.
-func checkChunk(machine *hardware.Spec, batch int64, opt Options) (*hardware.Spec, error) {
+func checkChunk(machine *hardware.Spec, batch int64, opt run) (*hardware.Spec, error) {
 	if err := CheckBatch(batch); err != nil {
 		return nil, err
 	}
@@ -202,7 +169,7 @@ func checkChunk(machine *hardware.Spec, batch int64, opt Options) (*hardware.Spe
 	if err != nil {
 		return nil, err
 	}
-	if most := opt.Clusters.shares(batch, spec.AllClusters())[0]; opt.Chunk < 1 || opt.Chunk > most {
+	if most := opt.shares(batch, spec)[0]; opt.Chunk < 1 || opt.Chunk > most {
 		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements %s", opt.Chunk, most, opt.Clusters.whose())
 	}
 	return spec, nil
@@ -210,14 +177,17 @@ func checkChunk(machine *hardware.Spec, batch int64, opt Options) (*hardware.Spe
 
 func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt run) (*Result,
 	error) {
-	spec, err := checkChunk(machine, batch, opt.Options)
+	spec, err := checkChunk(machine, batch, opt)
 	if err != nil {
 		return nil, err
 	}
-	shares := opt.Clusters.shares(batch, spec.AllClusters())
+	part := spec
+	if opt.cores > 0 {
+		part = spec.Part(opt.cores)
+	}
 	out := &Result{Recipe: r, Source: net.Name, Machine: machine, Spec: spec, Batch: batch, Chunk: opt.Chunk,
-		Shares: shares, Clusters: opt.Clusters,
-		Uneven: opt.Uneven.Alternatives()[0], level: opt.Level, figures: opt.Figures}
+		Shares: opt.shares(batch, spec), Clusters: opt.Clusters,
+		Uneven: opt.Uneven.Alternatives()[0], InPlace: opt.InPlace || r.InPlace(), level: opt.Level, figures: opt.Figures}
 	out.assume(net)
 	opt.Uneven, opt.note = out.Uneven, func(text string) { out.Notes = append(out.Notes, text) }
 	opt.active = out.active()
@@ -238,7 +208,13 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		}
 		opt := opt
 		opt.times = times
-		d, err := draft(ctx, g, spec, r, opt)
+		d, err := draft(ctx, g, part, r, opt)
+		if err == nil && part != spec { // the others idle
+			d.Schedule.Spec, d.Schedule.Cores = spec, opt.cores
+			if !opt.unchecked {
+				err = schedule.Check(d.Schedule)
+			}
+		}
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
@@ -256,6 +232,11 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 // FastestChunk makes the schedule of a chunk by a recipe, with the pieces that make it fastest, and simulates nothing.
 func FastestChunk(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
 	opt Options) (*Result, error) {
-	made, _, err := fastest(ctx, net, machine, batch, []Recipe{r}, run{Options: opt}, false)
-	return made, err
+	t := &tuner{net: net, machine: machine, batch: batch, recipes: []Recipe{r}, least: math.MaxInt64,
+		opt: run{Options: opt}}
+	if err := t.chunk(ctx, opt.Chunk); err != nil || t.best == nil {
+		return nil, cmp.Or(err, t.err)
+	}
+	t.name(t.best)
+	return t.best, nil
 }

@@ -27,12 +27,13 @@ type draftKey struct {
 	graph   *model.Graph
 	machine string // fingerprint
 	uneven  schedule.Uneven
+	inPlace bool
 	stages  string // strategies
 }
 
 func keyOfDraft(s *schedule.Schedule, stage int, r Recipe, opt Options) draftKey {
 	key := draftKey{graph: s.Graph, machine: schedulefile.Fingerprint(s.Spec), uneven: opt.Uneven.Alternatives()[0],
-		stages: r.until(stage)}
+		inPlace: opt.InPlace, stages: r.until(stage)}
 	if slices.ContainsFunc(r.table()[:stage+1], func(st Stage) bool { return r.choice(st).Exact }) {
 		key.stages = r.until(len(r.table()) - 1) // measured prices are by all decisions
 	}
@@ -58,6 +59,7 @@ type lane struct {
 	first   string // strategies up to the first of sharedStages
 	recipes []int
 	opt     run
+	left    map[string]int64 // sixteenths of the LLB that values leave in schedules, by what decides but the reserve
 }
 
 // lanesOf divides recipes into lanes.
@@ -67,7 +69,7 @@ func lanesOf(recipes []Recipe, opt run) (lanes []lane) {
 		first := r.first()
 		at := slices.IndexFunc(lanes, func(l lane) bool { return l.first == first })
 		if at < 0 {
-			at, lanes = len(lanes), append(lanes, lane{first: first, opt: opt})
+			at, lanes = len(lanes), append(lanes, lane{first: first, opt: opt, left: map[string]int64{}})
 			if len(recipes) > 1 {
 				lanes[at].opt.shared, lanes[at].opt.tiles = &shared{drafts: map[draftKey]*Draft{}}, tiles
 				lanes[at].opt.Share()

@@ -541,9 +541,15 @@ func (f *File) simulate(ctx context.Context, path string, spec *hardware.Spec, n
 
 // BoundOf is the bound that holds for a schedule of a network: given or, with each attention as one operator, fused;
 // that of the graph in slices, or of any form if that is larger; or, of other layers or of a graph taken apart, that of
-// any form.
+// any form; of uneven shares of the batch, that of any division.
 func BoundOf(ctx context.Context, net network.Network, r *scheduler.Result, given, fused *bound.Bound) (
 	b *bound.Bound, form Form, err error) {
+	if uneven(r) != nil && wholeInputs(r) == nil {
+		seconds, err := bound.AnyDivision(ctx, net, r.Spec, r.Batch)
+		return &bound.Bound{Scope: "any division of the batch or the network over one chip's clusters, any fusion",
+				Batch: r.Batch, Shares: r.Shares, Seconds: seconds, Term: "any division", Resource: "units or DDR bandwidth"},
+			form, err
+	}
 	if err := sameEverywhere(r); err != nil {
 		return nil, form, err
 	}
@@ -587,14 +593,8 @@ func lines(r *scheduler.Result) error {
 
 // sameEverywhere reports what no bound here holds for: uneven shares, clusters that differ, units on parts of results.
 func sameEverywhere(r *scheduler.Result) error {
-	even, shares := scheduler.Shares(r.Batch, r.Spec.Clusters), slices.Clone(r.Shares)
-	slices.SortFunc(shares, func(a, b int64) int { return cmp.Compare(b, a) })
-	if !slices.Equal(shares, even) {
-		return fmt.Errorf("clusters: found shares %v, expected %v, for which the bound holds", r.Shares, even)
-	}
-	if r.Lower.CrossUnits {
-		return errors.New("issue: found cross-unit, expected a layer's work to wait for all of its inputs, " +
-			"for which the bound holds")
+	if err := cmp.Or(uneven(r), wholeInputs(r)); err != nil {
+		return err
 	}
 	for k, plan := range r.Plans {
 		for i := range k {
@@ -605,4 +605,22 @@ func sameEverywhere(r *scheduler.Result) error {
 		}
 	}
 	return nil
+}
+
+// uneven reports a batch that is not divided evenly, for which only the bound of any division holds.
+func uneven(r *scheduler.Result) error {
+	even, shares := scheduler.Shares(r.Batch, r.Spec.Clusters), slices.Clone(r.Shares)
+	slices.SortFunc(shares, func(a, b int64) int { return cmp.Compare(b, a) })
+	if slices.Equal(shares, even) {
+		return nil
+	}
+	return fmt.Errorf("clusters: found shares %v, expected %v, for which the bound holds", r.Shares, even)
+}
+
+// wholeInputs reports units on parts of results.
+func wholeInputs(r *scheduler.Result) error {
+	if !r.Lower.CrossUnits {
+		return nil
+	}
+	return errors.New("issue: found cross-unit, expected a layer's work to wait for all of its inputs, for which the bound holds")
 }

@@ -141,7 +141,8 @@ type Step struct {
 type Schedule struct {
 	Graph     *model.Graph
 	Spec      *hardware.Spec
-	Busy      int // clusters that have work, and share the DDR; 0: all
+	Busy      int   // clusters that have work, and share the DDR; 0: all
+	Cores     int64 // of a cluster that have work; 0: all. See [hardware.Spec.Part].
 	Grouping  *Grouping
 	Layers    [][]Layer // per group
 	Instances *InstanceGraph

@@ -83,7 +83,9 @@ func Builders(want Level, schedules ...*Schedule) []*StepBuilder {
 // on lets what follows be of the cores of a kind.
 func (b *StepBuilder) on(kind int) {
 	if b.machine == nil || b.kind != kind {
-		b.kind, b.machine = kind, b.Spec.Kind(kind)
+		if b.kind, b.machine = kind, b.Spec.Kind(kind); b.Cores > 0 {
+			b.machine = b.machine.Part(b.Cores)
+		}
 		b.cores, b.grid = CoresWithLB(b.machine), Grid(b.machine)
 	}
 }

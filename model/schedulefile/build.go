@@ -84,6 +84,11 @@ func (b *builder) graph() {
 	b.s = &schedule.Schedule{Graph: g, Spec: b.spec, Busy: b.busy, UnevenCores: b.plan.UnevenCores,
 		WeightRoom: b.plan.WeightRoom,
 		Grouping:   &schedule.Grouping{}}
+	if n, most := b.plan.Cores, schedule.CoresWithLB(b.spec); n != 0 && (n < 0 || n > most || b.spec.Part(n) == nil) {
+		b.say("cores", "is %d, expected 1 to %d on a machine with cores of one type in no network, or nothing", n, most)
+	} else {
+		b.s.Cores = n
+	}
 	found := len(g.Inputs) == 0
 	for _, t := range g.Inputs {
 		if s := g.Tensor(t).Shape; len(s) > 0 && s[0]%b.plan.Batch == 0 {

@@ -38,9 +38,9 @@ func hash(v any) string {
 // is copied.
 func NewPlan(s *schedule.Schedule, batch int64, want schedule.Level, parts ...*schedule.Schedule) Plan {
 	p := Plan{Batch: batch, Graph: NewGraph(s.Graph), Outputs: levelNames[want], UnevenCores: s.UnevenCores,
-		WeightRoom: s.WeightRoom,
-		OrderName:  s.OrderName,
-		Groups:     []Group{}, Instances: []Instance{}, Order: [][2]int{},
+		Cores: s.Cores, WeightRoom: s.WeightRoom,
+		OrderName: s.OrderName,
+		Groups:    []Group{}, Instances: []Instance{}, Order: [][2]int{},
 		Memory: &Memory{Values: []Value{}, Stages: []Stage{}}}
 	for k, sg := range s.Grouping.Groups {
 		g := Group{Name: sg.Name, Ops: numbers(sg.Ops), Layers: [][]int{}, Factor: sg.Factor(), PeakBytes: sg.PeakBytes,

@@ -1,0 +1,324 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// A tuner keeps the fastest of the schedules of a run.
+type tuner struct {
+	net           network.Network
+	machine, spec *hardware.Spec // as described, and as decisions see it
+	batch         int64
+	recipes       []Recipe
+	opt           run
+	wide, tune    bool // see Recipe.wide; several chunks are tried
+
+	best  *Result
+	least int64 // picoseconds of best
+	by    int   // its recipe's number
+	found *run  // the options of best, where they differ from opt; nil: they do not
+	tried []Trial
+	err   error    // of the first chunk that failed, or of the largest whose program is too large
+	also  []string // what else was tried
+}
+
+// wide reports whether a recipe is tried in all ways; see Recipe.Scouts.
+func (r Recipe) wide() bool { return len(r.Scouts) > 0 && len(r.Fallback) > 0 }
+
+const (
+	// nearly is how many times slower the first recipes of a contest may be than the fastest schedule so far for the
+	// others to be tried as well.
+	nearly = 1.25
+	// busiest is the share of the peak rate that products reach at most where fewer cores or clusters are tried.
+	busiest = 0.7
+	// many is the share of the time that the DDR takes for weights from which fewer clusters are tried, which load them
+	// less often, and not fewer cores.
+	many = 0.35
+)
+
+// contest lets recipes compete.
+func (t *tuner) contest(opt run) *contest {
+	return &contest{recipes: t.recipes, weights: opt.Clusters.weights(t.machine), opt: opt, compared: t.tune || t.wide,
+		wide: t.wide && !opt.InPlace && opt.Clusters != OverLayer,
+		make: func(ctx context.Context, r Recipe, opt run) (*Result, error) {
+			return prepare(ctx, t.net, t.machine, t.batch, r, opt)
+		},
+		measure: func(ctx context.Context, made *Result, limit int64) (int64, error) {
+			if opt.alone && made.figures && made.Recipe.Name == t.recipes[0].Name && limit == math.MaxInt64 {
+				if err := made.Simulate(ctx); err != nil {
+					return 0, err
+				}
+				return made.Sim.TotalPs, nil
+			}
+			return made.latency(ctx, limit)
+		}}
+}
+
+// chunk tries a size.
+func (t *tuner) chunk(ctx context.Context, chunk int64) error {
+	c := t.contest(t.opt)
+	var made tried
+	if !t.wide {
+		made = c.fastest(ctx, chunk)
+	} else if err := c.begin(ctx, chunk); err != nil {
+		made.err = err
+	} else {
+		made = t.compete(ctx, c)
+	}
+	return t.take(ctx, chunk, made, true)
+}
+
+// compete lets the recipes that differ most compete, and if one of them is near the fastest so far the others as well.
+// Of groups in place, those whose loops are by rules stand for those with tiles.
+func (t *tuner) compete(ctx context.Context, c *contest) tried {
+	c.round(ctx, func(a attempt) bool { return t.scout(a.recipe) && !t.tiles(a) })
+	made := c.best(ctx)
+	if made.made == nil && (made.err == nil || fatal(ctx, made.err)) || float64(made.ps) > float64(t.least)*nearly {
+		return made
+	}
+	var placed *Result // the fastest groups in place
+	for i, r := range t.recipes {
+		if x := c.all[i].made; r.Name == table.Greedy && x != nil && x.InPlace {
+			placed = x
+		}
+	}
+	c.round(ctx, func(a attempt) bool {
+		if t.tiles(a) {
+			return placed != nil && placed.Uneven == a.pieces
+		}
+		return !t.scout(a.recipe)
+	})
+	return c.best(ctx)
+}
+
+// scout reports whether a recipe is tried before others: those that differ most.
+func (t *tuner) scout(recipe int) bool {
+	return slices.Contains(t.recipes[0].Scouts, t.recipes[recipe].Name)
+}
+
+// tiles reports whether an attempt is of groups in place, with tiles.
+func (t *tuner) tiles(a attempt) bool {
+	return a.inPlace && t.recipes[a.recipe].Pick("nest") == tiledNests.Name
+}
+
+// take keeps a schedule if it is the fastest, and lists its chunk.
+func (t *tuner) take(ctx context.Context, chunk int64, made tried, list bool) error {
+	if made.made == nil {
+		if made.err == nil && list {
+			made.err = errSlower
+		}
+		if fatal(ctx, made.err) {
+			return made.err
+		}
+		if large := new(lower.TooLargeError); list && (t.err == nil || errors.As(made.err, &large)) {
+			t.err = made.err
+		}
+		if list {
+			t.tried = append(t.tried, Trial{Chunk: chunk, Err: made.err})
+		}
+		return nil
+	}
+	if list {
+		t.tried = append(t.tried, Trial{Chunk: chunk, ThroughputPerSecond: float64(t.batch) / (float64(made.ps) * 1e-12)})
+	}
+	if made.ps < t.least || t.wide && list && made.ps == t.least { // larger ones come first
+		t.best, t.least = made.made, made.ps
+		t.by = slices.IndexFunc(t.recipes, func(r Recipe) bool { return r.Name == made.made.Recipe.Name })
+		if t.opt.rival != nil {
+			t.opt.rival.ps = made.ps
+		}
+	}
+	return nil
+}
+
+// name gives the fastest schedule the first recipe's name, and says what it was chosen from.
+func (t *tuner) name(best *Result) {
+	if was := t.opt.Uneven.Alternatives()[0]; best.Uneven != was {
+		best.Notes = append(best.Notes, fmt.Sprintf("uneven pieces: %v, which is faster than %v", best.Uneven, was))
+	}
+	if first, from := t.recipes[0], best.Recipe.Name; from != first.Name {
+		best.winner, best.Recipe = best.Recipe, first
+		if best.InPlace && !t.opt.InPlace {
+			from += " in place"
+		}
+		best.Notes = append(best.Notes, fmt.Sprintf("%s: the schedule is that of %s, the fastest of %d", first.Name, from,
+			len(t.recipes)))
+	}
+	if len(t.also) > 0 {
+		best.Notes = append(best.Notes, "also tried: "+strings.Join(t.also, "; "))
+	}
+}
+
+// besides tries sizes with other options, by the fastest recipe so far and those with groups.
+func (t *tuner) besides(ctx context.Context, opt run, chunks ...int64) error {
+	opt.alone = false
+	for _, chunk := range chunks {
+		c := t.contest(opt)
+		if err := c.begin(ctx, chunk); err != nil {
+			return err
+		}
+		c.least = t.least
+		c.round(ctx, func(a attempt) bool {
+			return (a.recipe == t.by || t.scout(a.recipe) && (opt.share > 0 || a.recipe > 0)) && !t.tiles(a)
+		})
+		was := t.least
+		if err := t.take(ctx, chunk, c.best(ctx), false); err != nil {
+			return err
+		}
+		if t.least < was {
+			t.found = &opt
+		}
+	}
+	return nil
+}
+
+// widen tries what differs from the fastest of the chunks that divide a share in more than the recipe, and at last all
+// recipes in the same way.
+func (t *tuner) widen(ctx context.Context, divisors []int64) error {
+	if more := t.others(divisors); len(more) > 0 {
+		t.also = append(t.also, "chunks of "+listed(more))
+		if err := t.besides(ctx, t.opt, more...); err != nil {
+			return err
+		}
+	}
+	if !t.spec.Mixed() && t.opt.Clusters == OverBatch && t.spec.Chips == nil {
+		if err := t.fewer(ctx); err != nil {
+			return err
+		}
+	}
+	if t.found == nil {
+		return nil
+	}
+	c := t.contest(*t.found)
+	if err := c.begin(ctx, t.best.Chunk); err != nil {
+		return err
+	}
+	c.least = t.least
+	return t.take(ctx, t.best.Chunk, t.compete(ctx, c), false)
+}
+
+// fewer tries fewer clusters and cores, as far as products leave time for it and, of clusters, weights take much of it.
+func (t *tuner) fewer(ctx context.Context) error {
+	busy, loads, err := t.busy()
+	if err != nil {
+		return err
+	}
+	even := t.best.Shares[0]
+	size, least := int64(0), 1.0
+	for _, n := range t.larger(even, loads > many) {
+		larger := float64(n) / float64(even)
+		rarer := float64((t.batch+n-1)/n) / float64(t.best.active()) / (float64(even) / float64(t.best.Chunk))
+		if x := max(busy*larger/busiest, loads*rarer); x < least {
+			size, least = n, x
+		}
+	}
+	if size > 0 {
+		t.also = append(t.also, fmt.Sprintf("shares of %d", size))
+		try := t.opt
+		try.share = size
+		if err := t.besides(ctx, try, size); err != nil {
+			return err
+		}
+	}
+	most := schedule.CoresWithLB(t.spec)
+	if t.spec.Part(most) == nil || loads > many || t.best.Shares[0] > even {
+		return nil
+	}
+	var tried []int64
+	for n := most - 1; n > 0 && busy*float64(most)/float64(n) <= busiest; n-- {
+		if most%n != 0 && n&(n-1) != 0 {
+			continue
+		}
+		try := t.opt
+		try.cores = n
+		tried = append(tried, n)
+		if err := t.besides(ctx, try, t.best.Chunk); err != nil {
+			return err
+		}
+	}
+	if tried != nil {
+		t.also = append(t.also, fmt.Sprintf("%s of %d cores", listed(tried), most))
+	}
+	return nil
+}
+
+// busy is the share of the peak rate that the products of the fastest schedule reach, and loads that of the DDR's for
+// all weights, once for each cluster and chunk.
+func (t *tuner) busy() (products, loads float64, err error) {
+	g, err := t.net.Graph(t.best.Chunk)
+	if err != nil {
+		return 0, 0, err
+	}
+	m, err := cost.NewWith(t.spec, t.opt.Cost)
+	if err != nil {
+		return 0, 0, err
+	}
+	times := 1e12 / float64(t.least) * float64(t.best.Shares[0]) / float64(t.best.Chunk)
+	ddr := float64(weightBytes(g)) * float64(t.best.active()) / t.spec.DDR.BandwidthBytesPerSecond
+	return times * productSeconds(g, nil, m), times * ddr, nil
+}
+
+// others are the chunks beside the divisors of a share: powers of two, halves and so on, near the fastest.
+func (t *tuner) others(divisors []int64) (list []int64) {
+	if !t.tune {
+		return nil
+	}
+	share, best := t.best.Shares[0], t.best.Chunk
+	add := func(n int64) {
+		if n <= min(MaxTunedChunk, 4*best) && 4*n >= best && !slices.Contains(divisors, n) && !slices.Contains(list, n) {
+			list = append(list, n)
+		}
+	}
+	for n := int64(2); n < share; n *= 2 {
+		add(n)
+	}
+	for n := int64(2); n <= 4; n++ {
+		add((share + n - 1) / n)
+	}
+	slices.Sort(list)
+	slices.Reverse(list)
+	return list
+}
+
+// larger are shares beyond even ones, which leave clusters idle: the next power of two, and if rarer loads are wanted
+// those of fewer clusters.
+func (t *tuner) larger(even int64, rarer bool) (list []int64) {
+	if !t.tune || t.opt.Lines { // bounds and certificates are of even shares
+		return nil
+	}
+	for n := int64(1); n < min(2*even, t.batch); n *= 2 {
+		if n > even {
+			list = append(list, n)
+		}
+	}
+	for k := int64(t.spec.Clusters) / 2; rarer && k > 0; k /= 2 {
+		if n := (t.batch + k - 1) / k; n > even && n <= MaxTunedChunk && !slices.Contains(list, n) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+func listed(numbers []int64) string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ", ")
+}
+
+// trials lists the chunks in order, that of the fastest schedule with its throughput.
+func (t *tuner) trials() []Trial {
+	list := slices.DeleteFunc(t.tried, func(x Trial) bool { return x.Chunk == t.best.Chunk })
+	list = append(list, Trial{Chunk: t.best.Chunk, ThroughputPerSecond: float64(t.batch) / (float64(t.least) * 1e-12)})
+	slices.SortFunc(list, func(a, b Trial) int { return cmp.Compare(a.Chunk, b.Chunk) })
+	return list
+}

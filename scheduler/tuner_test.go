@@ -1,0 +1,98 @@
+package scheduler_test
+
+import (
+	"testing"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// byDefault is the schedule of the default variant.
+func byDefault(t *testing.T, name string, spec *hardware.Spec, batch int64, opt scheduler.Options) *scheduler.Result {
+	t.Helper()
+	net, err := scheduler.OpenNetwork(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ran(t, net, spec, batch, scheduler.Default, opt)
+}
+
+func ran(t *testing.T, net network.Network, spec *hardware.Spec, batch int64, variant string,
+	opt scheduler.Options) *scheduler.Result {
+	t.Helper()
+	recipe, err := scheduler.Lookup(variant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt.Uneven = schedule.UnevenFastest
+	r, err := scheduler.Run(t.Context(), net, spec, batch, recipe, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The default is no slower than by its own flags and than the variant that it is compared with, and a file of its
+// schedule, on fewer cores or clusters too, gives the same again.
+func TestDefaultTakesTheFastest(t *testing.T) {
+	chip, err := scheduler.OpenMachine("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wide, slow := chip.Clone(), chip.Clone()
+	wide.CoreTypes[0].Count = 32
+	slow.DDR.BandwidthBytesPerSecond = 54e9
+	found := map[string]bool{}
+	for _, x := range []struct {
+		net   string
+		spec  *hardware.Spec
+		batch int64
+	}{{"squeezenet", wide, 16}, {"squeezenet", chip, 9}, {"mobilenetv2", slow, 16}, {"mobilenetv2", chip, 1}, {"mamba-block", chip, 2},
+		{"gpt2-decode", chip, 4}} {
+		r := byDefault(t, x.net, x.spec, x.batch, scheduler.Options{})
+		net, err := scheduler.OpenNetwork(x.net)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, other := range map[string]*scheduler.Result{
+			"cross-layer":       ran(t, net, x.spec, x.batch, scheduler.GreedyRecipe, scheduler.Options{}),
+			"in place":          byDefault(t, x.net, x.spec, x.batch, scheduler.Options{InPlace: true}),
+			"one at a time":     byDefault(t, x.net, x.spec, x.batch, scheduler.Options{Chunk: 1}),
+			"two at a time":     byDefault(t, x.net, x.spec, x.batch, scheduler.Options{Chunk: min(2, (x.batch+3)/4)}),
+			"tiled-l1, 1 chunk": ran(t, net, x.spec, x.batch, "tiled-l1", scheduler.Options{}),
+		} {
+			if r.Sim.TotalPs > other.Sim.TotalPs {
+				t.Errorf("%s at %d: %d ps by default, %s %d", x.net, x.batch, r.Sim.TotalPs, what, other.Sim.TotalPs)
+			}
+		}
+		if r.Schedule.Cores > 0 {
+			found["cores"] = true
+		}
+		if r.Shares[0] > scheduler.Shares(r.Batch, r.Spec.Clusters)[0] {
+			found["shares"] = true
+		}
+		b, err := scheduler.File(r, schedulefile.Origin{}).Write()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := schedulefile.Read("schedule.json", b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := scheduler.Restore(t.Context(), f, x.spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.Sim.TotalPs != r.Sim.TotalPs || again.Schedule.Cores != r.Schedule.Cores {
+			t.Errorf("%s at %d: %d ps, %d from its file", x.net, x.batch, r.Sim.TotalPs, again.Sim.TotalPs)
+		}
+	}
+	for _, what := range []string{"cores", "shares"} {
+		if !found[what] {
+			t.Errorf("no schedule has fewer %s, expected some", what)
+		}
+	}
+}
