@@ -30,7 +30,7 @@ var parts = []func(){
 var all = []func() []harness.Experiment{
 	stitching.Experiments, // astitchgpu: kernels of a GPU stitched together
 	balancing.Experiments, // mofang: layers side by side, and pipelines of devices
-	traffic.Experiments,   // llm: requests to a decoder, and tokens to experts
+	traffic.Experiments,   // llm: requests to a decoder
 	loops.Experiments,     // ansor: loops of kernels, searched
 }
 

@@ -173,7 +173,6 @@ func workspace(t *testing.T) {
 	for name, data := range map[string][]byte{
 		"net.onnx":  net,
 		"late.csv":  []byte("arrival_s,prompt_tokens,answer_tokens\n2,3,4\n1,3,4\n"),
-		"two.csv":   []byte("weight,expert_0,expert_1\n1,3,4\n"),
 		"long.csv":  []byte("arrival_s,prompt_tokens,answer_tokens\n0,1000,100\n"),
 		"many.csv":  []byte("arrival_s,prompt_tokens,answer_tokens\n" + strings.Repeat("0,3,4\n", 17)),
 		"five.yaml": []byte("name: five\ndevice: stcp920\ndevices: 5\nlink: {bandwidth: 25GB/s, latency: 2us}\n"),

@@ -26,7 +26,7 @@ var (
 		"scopes", "proven_scopes",
 		"requests", "request", "prompt_tokens", "answer_tokens", "cache_tokens", "step_tokens", "chips", "grain", "steps",
 		"decode_steps", "decodes", "states", "seed", "in_flight",
-		"experts", "kernel_tokens", "scenarios", "tokens", "weight", "different_chips",
+		"scenarios", "tokens", "weight", "different_chips",
 	}
 	sharesOfOne = []string{"utilization", "mme_utilization", "vme_utilization", "l1_utilization", "peak_share", "share",
 		"cache_peak_share", "astitch_gap", "library_efficiency"}
@@ -85,8 +85,6 @@ func TestJSON(t *testing.T) {
 		"export trace --requests 3 --rate 500 --mix short --limit 12 -o few.csv",
 		"serve few.csv --batch 2 --step-tokens 80 --chunk 66 --exact -o few.json",
 		"serve few.csv --times few.json --batch 1 --step-tokens 80 --chunk 66 --policy static",
-		"export routings --model olmoe-1b-7b --tokens 2 --scenarios 1 -o routings.csv",
-		"solve experts routings.csv --model olmoe-1b-7b --hardware v100x16 --method greedy -q",
 		"completion bash", "completion zsh", "completion fish",
 		"solve stitch squeezenet", "solve stitch squeezenet --method exact --hardware t4-simt",
 		"solve stitch net.onnx --method xla",

@@ -100,7 +100,7 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 		newCompareHardware(), newSimulate(), newView(), newExplain(), newBound(), newCertify(), newCalibrate(), newMan(),
 		newReport(),
 		group("solve", "PROBLEM", "Solve a problem, by a rule or exactly",
-			`Solve a problem of a file (allocate, experts, order, partition) or one that a
+			`Solve a problem of a file (allocate, order, partition) or one that a
 network poses (bind, layering, pipeline, split, stitch, tensor), by a rule or
 exactly. An exact method that a limit ends has the best answer so far, with its
 bound.`,

@@ -31,7 +31,7 @@ var Chapters = []Chapter{
 	{"AStitch", "AStitch: kernels of a GPU stitched together", "AStitch", []string{"astitch-"}},
 	{"Machines", "Machines: other constants, other vendors, measured times, other tools", "",
 		[]string{"sensitivity", "portability", "systems", "measured", "tensor"}},
-	{"Serving", "Serving: requests to a decoder, and tokens to experts", "", []string{"serving", "experts"}},
+	{"Serving", "Serving: requests to a decoder", "", []string{"serving"}},
 	{"Today", "Kernels and networks of today", "", []string{"kernels", "networks-now"}},
 }
 

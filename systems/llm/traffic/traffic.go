@@ -1,5 +1,5 @@
 // Package traffic asks what serves a large language model best: operators divided over chips, requests to a decoder by
-// policy and by the best plan, and a layer's experts placed for many routings.
+// policy and by the best plan.
 package traffic
 
 import (
@@ -10,7 +10,7 @@ import (
 
 // Experiments lists those of the package.
 func Experiments() []harness.Experiment {
-	return []harness.Experiment{tensor(), servingExperiment(), expertsExperiment()}
+	return []harness.Experiment{tensor(), servingExperiment()}
 }
 
 // short has four digits of a number.

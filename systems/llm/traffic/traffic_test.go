@@ -47,22 +47,3 @@ func TestServing(t *testing.T) {
 		t.Errorf("the report: %v, %v", r, err)
 	}
 }
-
-// No plan is below a bound, nor the search above others by its formula, and the report has a row for each plan.
-func TestPlacedExperts(t *testing.T) {
-	r, err := route(context.Background(), routedCase{"stcp920x4", "olmoe-1b-7b", 12}, 1, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for k, a := range r.Plans {
-		if a.Mean < a.MeanBound || a.Longest < a.LongestBound || k < 3 && a.Objective < r.Plans[2].Objective {
-			t.Errorf("%s: %+v", a.Method, a)
-		}
-	}
-	other := *r
-	other.Skew = 2
-	report, err := reportExperts(expertsExperiment(), []routed{*r, other})
-	if err != nil || len(report.Files) == 0 {
-		t.Errorf("the report: %v, %v", report, err)
-	}
-}
