@@ -19,7 +19,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/dsasched":                    9090,
+	"cmd/dsasched":                    9135,
 	"examples/accelerator":            47,
 	"examples/cost":                   57,
 	"examples/experiment":             78,
@@ -85,7 +85,7 @@ var budget = map[string]int{
 	"plots/recording":                 965,
 	"plots/trace":                     471,
 	"recipes":                         167,
-	"scheduler":                       10959,
+	"scheduler":                       10965,
 	"scheduler/answers":               1209,
 	"scheduler/explain":               837,
 	"scheduler/picture":               276,

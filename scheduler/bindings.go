@@ -433,7 +433,9 @@ func (d *Draft) leastBinding(ctx context.Context, method string) error {
 	}
 	var r *binding.Result
 	if method == "ilp" {
-		r, err = binding.ILP(ctx, n.Problem, BindingOptions(d.Options, n))
+		opts := BindingOptions(d.Options, n)
+		opts.WorkLimit = d.Options.WorkLimit
+		r, err = binding.ILP(ctx, n.Problem, opts)
 	} else {
 		opts := BindingOptions(d.Options, n)
 		opts.TimeLimit = d.Options.searchLimit()

@@ -96,6 +96,7 @@ func (d *Draft) leastKinds(ctx context.Context, byILP bool) error {
 	options := binding.Options{TimeLimit: d.Options.TimeLimit, MemoryBytes: SolverMemory, Solver: d.Options.Solver,
 		Progress: d.Options.ReportTo("kinds")}
 	if byILP {
+		options.WorkLimit = d.Options.WorkLimit
 		r, err = binding.ILP(ctx, &p.Problem, options)
 	} else {
 		options.TimeLimit = d.Options.searchLimit()

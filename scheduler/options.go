@@ -57,6 +57,8 @@ type Options struct {
 	// set: then the time ends it, too, and nothing else.
 	TimeLimit     time.Duration `json:",omitempty"`
 	TimeLimitOnly bool          `json:",omitempty"`
+	// WorkLimit ends each integer program after so many nodes, at the same place on any machine; 0: none.
+	WorkLimit int64 `json:",omitempty"`
 	// Progress, if not nil, gets better solutions and bounds while a stage is decided;
 	// see milp.Options.
 	Progress func(stage string, p milp.Progress) `json:"-"`

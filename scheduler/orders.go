@@ -199,6 +199,7 @@ func (d *Draft) leastTraffic(ctx context.Context, method string) error {
 	opts := ordering.Options{TimeLimit: d.Options.TimeLimit, Start: start, Solver: d.Options.Solver,
 		Progress: d.Options.ReportTo("order")}
 	if method == "ilp" {
+		opts.WorkLimit = d.Options.WorkLimit
 		r, err = ordering.CountingILP(ctx, p, ordering.Traffic, opts)
 	} else {
 		opts.TimeLimit = d.Options.searchLimit()

@@ -116,7 +116,7 @@ func (f *solverFlags) spills(cmd *cobra.Command, p *allocate.Problem, capacity i
 	show := newStatus(cmd, *f.quiet)
 	defer show.end()
 	opts := allocate.SpillOptions{Place: true, PlaceNodes: placeNodes}
-	opts.TimeLimit, opts.Progress = f.limit.value, show.solve("spill", decimal)
+	opts.TimeLimit, opts.WorkLimit, opts.Progress = f.timeLimit(cmd), *f.program.work, show.solve("spill", decimal)
 	methods := []string{string(allocate.SpillLongestLifetime), string(allocate.SpillLargest), "ilp"}
 	given := cmd.Flags().Changed("method")
 	if given {

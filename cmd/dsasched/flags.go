@@ -245,6 +245,11 @@ func addLimit(cmd *cobra.Command, value time.Duration, usage string) *limit {
 	return l
 }
 
+// addWork adds --work, which stands in place of --time-limit.
+func addWork(cmd *cobra.Command) *int64 {
+	return cmd.Flags().Int64("work", 0, "most nodes of each integer program, in place of --time-limit; 0: no limit")
+}
+
 // schedulingFlags say what is scheduled for which machine, and in which pieces.
 type schedulingFlags struct {
 	accelerator  *string
@@ -270,6 +275,7 @@ type recipeFlags struct {
 	decisions *decisionFlags
 	clusters  *choice // nil: by the batch
 	limit     *limit
+	work      *int64
 	tuned     *string
 	figures   bool // the program's commands are not wanted
 	deciding  func(stage, strategy string) (decided func())
@@ -289,6 +295,7 @@ var readKernels = func(string) (t scheduler.Tuned, chunk int64, err error) {
 func addRecipe(cmd *cobra.Command, variant string, except ...string) *recipeFlags {
 	r := &recipeFlags{addScheduling(cmd, "tune"), &choice{value: variant, kind: "VARIANT", words: variantNames()},
 		addDecisions(cmd, except...), nil, addLimit(cmd, time.Minute, "time for each integer program, such as 60s"),
+		addWork(cmd),
 		cmd.Flags().String("tuned", "", "`file` of 'dsasched tune' that has the loops for --nest ansor"), false, nil}
 	usage := "variant of the scheduler, as 'dsasched variants' lists them"
 	if variant != stepByStep {
@@ -298,8 +305,14 @@ func addRecipe(cmd *cobra.Command, variant string, except ...string) *recipeFlag
 	return r
 }
 
-// recipe is the variant with the decisions that the flags name.
+// recipe is the variant with the decisions that the flags name, and the options with their limits.
 func (f *recipeFlags) recipe(cmd *cobra.Command, opt scheduler.Options) (scheduler.Recipe, scheduler.Options, error) {
+	if opt.TimeLimit, opt.WorkLimit = f.limit.value, *f.work; opt.WorkLimit < 0 {
+		return scheduler.Recipe{}, opt, usagef("found --work %d, expected 0 or more", opt.WorkLimit)
+	}
+	if opt.WorkLimit > 0 && !cmd.Flags().Changed("time-limit") {
+		opt.TimeLimit = 0
+	}
 	v, err := recipes.Lookup(f.variant.value)
 	if picks := f.decisions.picks(); err == nil && !cmd.Flags().Changed("variant") && len(picks) > 0 {
 		if slices.ContainsFunc(picks, func(p scheduler.Pick) bool { return !v.Has(p) }) {
@@ -323,7 +336,7 @@ func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedu
 		return none, nil, err
 	}
 	opt := scheduler.Options{InPlace: *f.inPlace, Uneven: unevenOf(f.uneven), Chunk: f.chunk.value,
-		TimeLimit: f.limit.value, Progress: show.decision(), Figures: f.figures, Deciding: f.deciding, Chunks: show.chunks()}
+		Progress: show.decision(), Figures: f.figures, Deciding: f.deciding, Chunks: show.chunks()}
 	if f.clusters != nil {
 		if opt.Clusters, err = scheduler.LookupDivision(f.clusters.value); err != nil {
 			return none, nil, err

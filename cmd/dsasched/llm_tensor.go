@@ -104,7 +104,7 @@ func (f *recipeFlags) shard(cmd *cobra.Command, name string, quiet bool) (*llm.S
 		return nil, err
 	}
 	recipe, opt, err := f.recipe(cmd, scheduler.Options{InPlace: *f.inPlace, Uneven: unevenOf(f.uneven),
-		Chunk: f.chunk.value, TimeLimit: f.limit.value})
+		Chunk: f.chunk.value})
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (f *recipeFlags) shard(cmd *cobra.Command, name string, quiet bool) (*llm.S
 	show := newStatus(cmd, quiet)
 	defer show.end()
 	list, err := llm.Shard(cmd.Context(), net, spec, f.batch.value, []string{method}, recipe, true,
-		binding.Options{TimeLimit: f.limit.value, Progress: show.solve(method, decimal)}, opt)
+		binding.Options{TimeLimit: opt.TimeLimit, Progress: show.solve(method, decimal)}, opt)
 	if err != nil {
 		return nil, err
 	}

@@ -10,12 +10,14 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/dsasched/dsasched/experiments"
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model/onnx"
 )
@@ -52,7 +54,7 @@ func execute(ctx context.Context, stdout, stderr io.Writer, args []string, exper
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	look(stdout)
-	return root.ExecuteContext(ctx)
+	return root.ExecuteContext(context.WithValue(ctx, begunKey{}, harness.ProcessorTime()))
 }
 
 func newRoot(experiment runner) *cobra.Command {
@@ -359,7 +361,29 @@ func clean(text []byte) []byte {
 // finish prints the answer of work that may have been interrupted, and returns what kept files from being written, or
 // what ended the work: what is known is printed all the same.
 func finish(cmd *cobra.Command, asJSON bool, answer any, write func(*bytes.Buffer), unwritten error) error {
+	if p := cmd.Parent(); p != nil && p.Name() == "solve" {
+		write = timed(cmd, write)
+	}
 	return cmp.Or(emit(cmd, asJSON, answer, write), unwritten, cmd.Context().Err())
+}
+
+// begunKey is of the context's value that is the process's processor time when the command began.
+type begunKey struct{}
+
+// timed adds a row to an answer's text: the processor time of the process since the command began.
+func timed(cmd *cobra.Command, write func(*bytes.Buffer)) func(*bytes.Buffer) {
+	begun, _ := cmd.Context().Value(begunKey{}).(time.Duration)
+	spent := (harness.ProcessorTime() - begun).Seconds()
+	return func(b *bytes.Buffer) {
+		var all bytes.Buffer
+		write(&all)
+		head, rest, more := strings.Cut(all.String(), "\n\n")
+		b.WriteString(strings.TrimSuffix(head, "\n") + "\n")
+		row(b, "processor", "%s", duration(spent))
+		if more {
+			b.WriteString("\n" + rest)
+		}
+	}
 }
 
 // emit prints an answer in one piece, as JSON or as the text that write makes of

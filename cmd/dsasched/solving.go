@@ -40,7 +40,7 @@ type programFlags struct {
 func addProgram(cmd *cobra.Command) *programFlags {
 	return &programFlags{cmd.Flags().Float64("gap", 0, "relative gap at which an integer program's search ends, such as 0.01"),
 		cmd.Flags().Int("threads", 1, "threads of an integer program's search"),
-		cmd.Flags().Int64("work", 0, "most nodes or states of an exact method; 0: no limit, or the method's own"),
+		cmd.Flags().Int64("work", 0, "most nodes or states of an exact method, in place of --time-limit if that is not given; 0: no limit, or the method's own"),
 		addFile(cmd, "log", "write the solver's log of an integer program to this `file`")}
 }
 
@@ -68,6 +68,14 @@ func methodWords(methods []solve.Method) []cobra.Completion {
 	return words
 }
 
+// timeLimit is that of the flags. With --work alone there is none: the answer is the same however busy the machine is.
+func (f *solverFlags) timeLimit(cmd *cobra.Command) time.Duration {
+	if *f.program.work > 0 && !cmd.Flags().Changed("time-limit") {
+		return 0
+	}
+	return f.limit.value
+}
+
 // solverOptions are the settings of the flags, with the status that they report to.
 func solverOptions[S any](cmd *cobra.Command, f *solverFlags) (*status, solve.Options[S], error) {
 	solver, err := solverFor(f.methods, f.method.value)
@@ -75,7 +83,7 @@ func solverOptions[S any](cmd *cobra.Command, f *solverFlags) (*status, solve.Op
 		return nil, solve.Options[S]{}, err
 	}
 	show := newStatus(cmd, *f.quiet)
-	o := solve.Options[S]{Solver: solver, TimeLimit: f.limit.value, Progress: show.solve(f.method.value, decimal),
+	o := solve.Options[S]{Solver: solver, TimeLimit: f.timeLimit(cmd), Progress: show.solve(f.method.value, decimal),
 		Gap: *f.program.gap, Threads: *f.program.threads, WorkLimit: *f.program.work, LogFile: f.program.log.name,
 		Relax: true}
 	if err := o.Validate(); err != nil {

@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/highs"
@@ -75,4 +77,33 @@ func readFile(t *testing.T, name string) []byte {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// With --work, answers do not depend on how busy the machine is; each says how much processor time it took.
+func TestWork(t *testing.T) {
+	workspace(t)
+	times := regexp.MustCompile(`"seconds": [^\n]*`)
+	var spinning atomic.Bool
+	spinning.Store(true)
+	defer spinning.Store(false)
+	for _, args := range [][]string{
+		{"solve", "order", "chain.json", "--method", "search", "--work", "2", "--json"},
+		{"solve", "allocate", "buffers.csv", "--minimize", "--work", "3", "--json"},
+		{"solve", "partition", "graph.json", "--work", "1", "--json"},
+	} {
+		before := answer(t, append(args, "--quiet")...)
+		for range 4 {
+			go func() {
+				for spinning.Load() {
+				}
+			}()
+		}
+		after := answer(t, append(args, "--quiet")...)
+		if a, b := times.ReplaceAllString(before, ""), times.ReplaceAllString(after, ""); a != b {
+			t.Errorf("%v: %s\nthen %s", args, a, b)
+		}
+		if text := answer(t, args[:len(args)-1]...); !strings.Contains(text, "\nprocessor ") {
+			t.Errorf("%v: no processor time in %s", args, text)
+		}
+	}
 }
