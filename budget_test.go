@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 145_130
+const total = 144_108
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
