@@ -719,8 +719,12 @@ func (d *Draft) leastMoves(ctx context.Context) error {
 		return s == best || MovedSeconds(s) > poolGap*least
 	})
 	*d.Schedule = *best
+	stop := milp.Complete
+	if sol != nil { // nil: the given plan moves nothing
+		stop = sol.Stop
+	}
 	a := solve.Outcome{Objective: least, Bound: bound}
-	if a.Status, a.Stop = solve.Judge(true, least <= bound*(1+1e-9), sol.Stop); a.Status == milp.Optimal {
+	if a.Status, a.Stop = solve.Judge(true, least <= bound*(1+1e-9), stop); a.Status == milp.Optimal {
 		a.Bound = least
 	}
 	d.solve("spill", SecondsUnit, a, "")
