@@ -173,7 +173,7 @@ func TestREADMERows(t *testing.T) {
 	}
 }
 
-// seconds are those of a number and a unit.
+// seconds converts a number and its unit to seconds.
 func seconds(t *testing.T, m []string) float64 {
 	t.Helper()
 	v, err := strconv.ParseFloat(m[1], 64)

@@ -36,7 +36,7 @@ type Network struct {
 // A Reader reads the network of a file at a batch size; 0 keeps the file's own.
 type Reader func(path string, batch int64, opt Options) (*model.Graph, error)
 
-// readers are those of other files than ONNX, by how names end.
+// readers maps the extension of a file that is not ONNX to its reader.
 var readers = map[string]Reader{}
 
 // Register gives files whose extension begins like this, such as .mlir, to a reader. Package systems registers all
