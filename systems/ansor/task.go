@@ -3,6 +3,7 @@ package ansor
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -147,28 +148,43 @@ func floor(s *schedule.Schedule, layers []*space, opt lower.Options, m *cost.Mod
 	for i := range s.Steps {
 		st := &s.Steps[i]
 		macs += float64(layers[i].loops.MACs) / m.PeakMACsPerSecond(dtype)
+		ddr += float64(layers[i].fetched(read, !opt.KeepWeights)) // else weights may stay
 		for _, r := range st.Reads {
-			v := &s.Values[r.Value]
-			if v.Level == schedule.DDR && !read[r.Value] {
-				read[r.Value] = true
-				ddr += float64(s.Graph.Tensor(v.Tensor).DType.Bytes(v.Region.Overlap(r.Region)))
-			}
+			read[r.Value] = true
 		}
 		for _, w := range st.Writes {
 			if v := &s.Values[w]; v.Level == schedule.DDR {
 				ddr += float64(v.Bytes)
 			}
 		}
-		if !opt.KeepWeights { // else they may stay
-			for _, p := range st.Params {
-				if !p.Rows {
-					ddr += float64(s.Graph.Tensor(p.Tensor).DType.Bytes(p.Region.Elements()))
-				}
-			}
-		}
 	}
 	launch := s.Spec.LaunchSeconds
 	return launch + max(macs, ddr/s.Spec.DDR.BandwidthBytesPerSecond)
+}
+
+// fetched is the least number of bytes that the layer takes from the DDR, under any of its bindings: what lies between
+// the parts of two cores need not come. Values that are in read, and constants if they stay, are not counted.
+func (sp *space) fetched(read map[int]bool, constants bool) int64 {
+	least := int64(math.MaxInt64)
+	for _, b := range sp.bindings {
+		x := sp.under(b.cores)
+		if x.why != nil {
+			continue
+		}
+		k, sum := sp.at(x), int64(0)
+		for _, r := range k.Steps[sp.step].Reads {
+			if k.Values[r.Value].Level == schedule.DDR && !read[r.Value] {
+				sum += r.UnionBytes
+			}
+		}
+		for _, p := range k.Steps[sp.step].Params {
+			if constants && !p.Rows {
+				sum += p.UnionBytes
+			}
+		}
+		least = min(least, sum)
+	}
+	return least
 }
 
 // Check reports why a program can't run.

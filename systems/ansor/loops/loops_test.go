@@ -95,6 +95,33 @@ func TestExperiments(t *testing.T) {
 	}
 }
 
+// No program is below its floor: windows whose stride is beyond their width leave gaps, and what lies in a gap between
+// two cores need not be loaded.
+func TestFloors(t *testing.T) {
+	s := full()
+	s.conv, s.seeds = 48, 1
+	for _, machine := range []string{"tpu-v4i", "stcp920"} {
+		spec, err := scheduler.OpenMachine(machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range operatorClasses[:2] {
+			list, err := s.ablateOperator(t.Context(), c, spec, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, a := range list {
+				for name, seeds := range a.Found {
+					if least := slices.Min(seeds[0]); least < a.Bound*(1-1e-9) {
+						t.Errorf("%s: %s %v: %s finds %g s, no program is below %g", machine, c.name, c.shapes[k],
+							name, least, a.Bound)
+					}
+				}
+			}
+		}
+	}
+}
+
 var long = flag.Int("long", 0, "search so many small kernels, of 20, by 1000 trials and five seeds")
 
 // After 1000 trials the median of small kernels, over five seeds, is within 2 % of the best
