@@ -80,23 +80,7 @@ func (l *Loops) Check(s *schedule.Schedule, i int) error {
 // equal as blocks allow; fewer if there are fewer blocks.
 func Cut(extent, block, parts int64) []int64 { return even(extent, block, parts) }
 
-// Alone is the schedule of one kernel of a schedule: what other kernels have made is there
-// from the start, and what lives on stays. The steps and values are copies.
-func Alone(s *schedule.Schedule, instance int) *schedule.Schedule {
-	first, last := len(s.Steps), -1
-	for i := range s.Steps {
-		if s.Steps[i].Instance == instance {
-			first, last = min(first, i), i
-		}
-	}
-	all := make([]int, len(s.Values))
-	for i := range all {
-		all[i] = i
-	}
-	return alone(s, instance, first, last, all)
-}
-
-// StepAlone is the schedule of one step: [Alone], of a kernel that has no other.
+// StepAlone is the schedule of one step, as [EachAlone] gives those of kernels.
 func StepAlone(s *schedule.Schedule, step int) *schedule.Schedule {
 	var values []int
 	for v := range s.Near(step) {
@@ -111,7 +95,8 @@ func StepAlone(s *schedule.Schedule, step int) *schedule.Schedule {
 }
 
 // EachAlone calls f with the steps of each instance in the order of a schedule, from the first to
-// the last, and with Alone of them where it is called.
+// the last, and with its schedule alone where it is called: what other kernels have made is there from the start, and
+// what lives on stays. The steps and values are copies.
 func EachAlone(s *schedule.Schedule, f func(instance, first, last int, alone func() *schedule.Schedule)) {
 	made := make([]int, len(s.Values)) // in the order of their steps
 	for i := range made {
@@ -138,7 +123,7 @@ func EachAlone(s *schedule.Schedule, f func(instance, first, last int, alone fun
 	}
 }
 
-// alone is Alone of an instance with these steps; among values, ascending, are all of their time.
+// alone is the schedule of an instance with these steps; among values, ascending, are all of their time.
 func alone(s *schedule.Schedule, instance, first, last int, values []int) *schedule.Schedule {
 	k := *s
 	k.Order, k.Steps, k.Values = []int{instance}, nil, nil

@@ -47,7 +47,7 @@ func parts(t testing.TB, name string) *model.Graph {
 	if g, _, err = simplify.Run(g); err != nil {
 		t.Fatal(err)
 	}
-	e, err := grain.Expand(g)
+	e, err := grain.To(g, grain.Primitive)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -518,7 +518,7 @@ func ExampleStitch() {
 	if err != nil {
 		panic(err)
 	}
-	e, err := grain.Expand(g)
+	e, err := grain.To(g, grain.Primitive)
 	if err != nil {
 		panic(err)
 	}

@@ -7,14 +7,14 @@ import (
 	"github.com/dsasched/dsasched/model/grain"
 )
 
-func ExampleExpand() {
+func ExampleTo() {
 	b := model.NewBuilder("softmax")
 	b.Output(b.Op("Softmax", "p", model.Attr{Axis: 1}, b.Input("x", model.F32, 8, 128)))
 	g, err := b.Build()
 	if err != nil {
 		panic(err)
 	}
-	r, err := grain.Expand(g)
+	r, err := grain.To(g, grain.Primitive)
 	if err != nil {
 		panic(err)
 	}

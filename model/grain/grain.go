@@ -44,12 +44,8 @@ func Parse(name string) (Grain, error) {
 	return "", fmt.Errorf("unknown grain %q, expected one of given, framework, primitive", name)
 }
 
-// Expand takes operators apart into primitive ones. The given graph must be valid, and
-// stays as it is.
-func Expand(g *model.Graph) (Result, error) { return To(g, Primitive) }
-
 // To takes operators apart as far as a grain has them in parts. It puts none together:
-// what a file has in parts stays so.
+// what a file has in parts stays so. The given graph must be valid, and stays as it is.
 func To(g *model.Graph, grain Grain) (Result, error) {
 	rules := rulesOf[grain]
 	if rules == nil {

@@ -381,7 +381,7 @@ func TestLookUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := grain.Expand(g)
+	e, err := grain.To(g, grain.Primitive)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -478,7 +478,7 @@ func TestUnknownVariantsStay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := grain.Expand(g)
+		e, err := grain.To(g, grain.Primitive)
 		if err != nil || e.Expanded != 0 || len(e.Graph.Ops) != 1 {
 			t.Errorf("%s: %d operators taken apart, %v", kind, e.Expanded, err)
 		}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/systems/ansor"
@@ -342,36 +341,4 @@ func BenchmarkTrial(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "trials/s")
-}
-
-// Kernels cut out in the order of a schedule are those cut out one by one, and the room of a step
-// is the same whether the values around it are known or looked for.
-func TestEachAlone(t *testing.T) {
-	for _, name := range []string{"tvm", "l1", "cross-layer"} {
-		r := plan(t, "mobilenetv2", name, 4)
-		s, n := r.Schedule, 0
-		lower.EachAlone(s, func(instance, first, last int, alone func() *schedule.Schedule) {
-			if instance != s.Order[n] {
-				t.Errorf("%s: kernel %d is instance %d, expected %d", name, n, instance, s.Order[n])
-			}
-			n++
-			if got, want := alone(), lower.Alone(s, instance); !reflect.DeepEqual(got, want) || len(got.Steps) != last-first+1 {
-				t.Errorf("%s: instance %d in the order of the schedule has %d steps and %d values, by itself %d and %d, or others",
-					name, instance, len(got.Steps), len(got.Values), len(want.Steps), len(want.Values))
-			}
-		})
-		if n != len(s.Order) {
-			t.Errorf("%s: %d kernels, expected %d", name, n, len(s.Order))
-		}
-		rooms := func() (list []int64) {
-			for i := range s.Steps {
-				list = append(list, s.Room(i), lower.Room(s, i, 8))
-			}
-			return list
-		}
-		looked := rooms()
-		if s.Index(); !slices.Equal(rooms(), looked) {
-			t.Errorf("%s: with an index steps have another room", name)
-		}
-	}
 }

@@ -16,7 +16,7 @@ func expanded(b *model.Builder) *model.Graph {
 	if err != nil {
 		panic(err)
 	}
-	e, err := grain.Expand(g)
+	e, err := grain.To(g, grain.Primitive)
 	if err != nil {
 		panic(err)
 	}
