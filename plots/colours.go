@@ -22,7 +22,7 @@ var systems = []struct {
 	{grey, []string{"tvm"}},
 	{sky, []string{"xla"}},
 	{green, []string{"tensorrt"}},
-	{black, []string{"tensorflow"}},
+	{black, []string{"tensorflow", "vendor"}},
 	{purple, []string{"astitch"}},
 	{yellow, []string{"llb", "variant 1"}},
 	{orange, []string{"l1", "variant 2"}},

@@ -12,3 +12,7 @@ func tryLock(*os.File) bool { return false }
 func syncFolder(string) error { return nil }
 
 func ProcessorTime() time.Duration { return 0 } // not known
+
+func ThreadTime() time.Duration { return time.Since(begun) } // not the thread's alone
+
+var begun = time.Now()

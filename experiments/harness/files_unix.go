@@ -28,9 +28,20 @@ func syncFolder(dir string) error {
 }
 
 // ProcessorTime returns the processor time of this process, user and system.
-func ProcessorTime() time.Duration {
+func ProcessorTime() time.Duration { return usage(syscall.RUSAGE_SELF) }
+
+// ThreadTime returns the processor time of this thread, where the system (Linux) counts it, else that of the process.
+func ThreadTime() time.Duration {
+	const thread = 1 // RUSAGE_THREAD
+	if t := usage(thread); t > 0 {
+		return t
+	}
+	return ProcessorTime()
+}
+
+func usage(of int) time.Duration {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+	if err := syscall.Getrusage(of, &u); err != nil {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())

@@ -3,6 +3,7 @@ package literature
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dsasched/dsasched/experiments/harness"
@@ -16,8 +17,9 @@ import (
 )
 
 // ByText is a recipe with the strategies that the paper's text gives the system of its name, and the operators in which
-// that gets networks; docs/deviations.md has the sentences. Recipes keep their names.
-func ByText(name string) (scheduler.Recipe, grain.Grain) {
+// that gets networks; docs/deviations.md has the sentences. Picks replace strategies of the text's. Recipes keep their
+// names.
+func ByText(name string, others ...scheduler.Pick) (scheduler.Recipe, grain.Grain) {
 	v, at := harness.Recipe(name), grain.Given
 	var picks []scheduler.Pick
 	pick := func(stage, strategy string) { picks = append(picks, scheduler.Pick{Stage: stage, Strategy: strategy}) }
@@ -38,9 +40,19 @@ func ByText(name string) (scheduler.Recipe, grain.Grain) {
 			pick("issue", "cross-unit") // Fig. 13
 		}
 	}
-	v = harness.Recipe(name, picks...)
+	picks = slices.DeleteFunc(picks, func(p scheduler.Pick) bool {
+		return slices.ContainsFunc(others, func(q scheduler.Pick) bool { return q.Stage == p.Stage })
+	})
+	v = harness.Recipe(name, append(picks, others...)...)
 	v.Name = name
 	return v, at
+}
+
+// Scheduled is a network on an accelerator by the text's system of a name, for experiments that take schedules apart.
+func Scheduled(hardware, network string, perCluster int64, name string, others ...scheduler.Pick) harness.Scheduled {
+	v, at := ByText(name, others...)
+	return harness.Scheduled{Hardware: hardware, Model: At(network, at), PerCluster: perCluster, Variant: v,
+		Options: Options(perCluster)}
 }
 
 // Options are those of the text's systems: pieces of outputs alone may differ (Algorithm 1, lines 4 and 10).
@@ -62,6 +74,20 @@ func Cell(spec *hardware.Spec, network string, batch int64, name string, chunk i
 	v, at := ByText(name)
 	return Named(harness.RowCell(harness.OpenNetwork(At(network, at)), model.F16, spec, batch, v, Options(chunk),
 		policy, unit), network)
+}
+
+// TVM is the cell of TVM with the batches per cluster that the LLB holds. Where that is all that the cluster has, results
+// stay in the LLB (5.1: TVM keeps up at batch 8 and 16 "since the cluster's LLB can hold all batches"); a cluster that
+// loops over its batches passes them through the DDR (Table 3, whose ten configurations all loop).
+func TVM(spec *hardware.Spec, network string, batch int64, policy harness.ChunkPolicy, unit string) (harness.Cell, error) {
+	share := max(1, batch/int64(spec.Clusters))
+	chunk, err := TVMChunk(network, share, spec)
+	if err != nil || chunk < share {
+		return Cell(spec, network, batch, "tvm", chunk, policy, unit), err
+	}
+	v, at := ByText("tvm", scheduler.Pick{Stage: "outputs", Strategy: "llb"})
+	return Named(harness.RowCell(harness.OpenNetwork(At(network, at)), model.F16, spec, batch, v, Options(chunk), policy,
+		unit), network), nil
 }
 
 // Named is the cell of a row that has the network's name without its grain.

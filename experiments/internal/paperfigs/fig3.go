@@ -158,7 +158,7 @@ func (f fourStages) orders() []scheduler.Recipe {
 	var list []scheduler.Recipe
 	for _, x := range []struct{ name, split, order string }{{"Stage by stage", "one-factor", "bfs"},
 		{"BFS", "alg1", "bfs"}, {"DFS", "alg1", "dfs"}} {
-		r := harness.Recipe("cross-layer", scheduler.Pick{Stage: "split", Strategy: x.split},
+		r, _ := literature.ByText("cross-layer", scheduler.Pick{Stage: "split", Strategy: x.split},
 			scheduler.Pick{Stage: "order", Strategy: x.order})
 		r.Name = x.name
 		list = append(list, r)
@@ -172,23 +172,20 @@ func (f fourStages) plan() (*harness.Plan, error) {
 	orders := f.orders()
 	for _, v := range orders {
 		p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: f.perCluster,
-			Variant: v}.
+			Variant: v, Options: literature.Options(0)}.
 			Cell("order-"+strings.ReplaceAll(strings.ToLower(v.Name), " ", "-"), explainOrder))
 	}
 	for _, name := range f.networks {
-		chunk, err := literature.TVMChunk(name, f.perCluster, spec)
+		batch := f.perCluster * int64(spec.Clusters)
+		byLLB, err := literature.TVM(spec, name, batch, harness.PaperChunks, "images/s")
 		if err != nil {
 			return nil, err
 		}
-		for _, x := range []struct {
-			variant string
-			policy  harness.ChunkPolicy
-			chunk   int64
-		}{{"tvm", harness.Tuned, 0}, {"tvm", harness.PaperChunks, chunk},
-			{"ordering", harness.PaperChunks, f.perCluster}, {"cross-layer", harness.PaperChunks, f.perCluster}} {
-			p.Cells = append(p.Cells, literature.Cell(spec, name, f.perCluster*int64(spec.Clusters), x.variant, x.chunk,
-				x.policy, "images/s"))
+		of := func(variant string, policy harness.ChunkPolicy, chunk int64) harness.Cell {
+			return literature.Cell(spec, name, batch, variant, chunk, policy, "images/s")
 		}
+		p.Cells = append(p.Cells, of("tvm", harness.Tuned, 0), byLLB, of("ordering", harness.PaperChunks, f.perCluster),
+			of("cross-layer", harness.PaperChunks, f.perCluster))
 	}
 	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
 		runs, err := harness.Decode[orderedRun](results[:len(orders)])
@@ -408,6 +405,9 @@ func (f fourStages) figures(d *harness.Document, orders []scheduler.Recipe, runs
 			continue
 		}
 		order := plots.Diagram{Title: fmt.Sprintf("(%c) %s order", 'b'+len(list)-1, orders[i].Name)}
+		if r.Order == "dfs" {
+			order.Title += ": Algorithm 3 takes the last instance that is ready"
+		}
 		for k, x := range r.Instances {
 			order.Nodes = append(order.Nodes, plots.DiagramNode{Text: x.Name, X: float64(k), Colour: x.Group})
 		}

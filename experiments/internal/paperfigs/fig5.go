@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/plots"
@@ -156,10 +157,9 @@ func explainMerging(_ context.Context, r *scheduler.Result) (any, error) {
 }
 
 func (f merging) plan() (*harness.Plan, error) {
-	v := harness.Recipe("cross-layer")
 	p := &harness.Plan{Report: harness.Of(f.report)}
 	for _, n := range f.perCluster {
-		p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: n, Variant: v}.Cell(
+		p.Cells = append(p.Cells, literature.Scheduled(f.hardware, f.model, n, "cross-layer").Cell(
 			fmt.Sprintf("merging-%d", n), explainMerging))
 	}
 	return p, nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/plots"
@@ -16,15 +17,22 @@ import (
 // joining shows the operators that §3.5 puts between instances (Figs. 8 and 9): on the
 // running example, and on a network that has all kinds.
 type joining struct {
-	hardware   string
-	example    string
-	network    string
-	perCluster int64
-	// groups is the number of the network's sub-graphs in the excerpt.
+	hardware string
+	cases    [2]struct {
+		model      string
+		perCluster int64
+	}
+	// groups is the number of the network's sub-graphs in the excerpt, which begins where its first copy is from.
 	groups int
 }
 
-func fig8() joining { return joining{"stcp920", "toy-fig3", "bert-128", 8, 4} }
+// fig8 has Conformer with 4 sentences, where all kinds are.
+func fig8() joining {
+	f := joining{hardware: "stcp920", groups: 4}
+	f.cases[0].model, f.cases[0].perCluster = "toy-fig3", 8
+	f.cases[1].model, f.cases[1].perCluster = "conformer", 4
+	return f
+}
 
 func (f joining) experiment() harness.Experiment {
 	return harness.Experiment{
@@ -70,8 +78,7 @@ type joinOp struct {
 	From     []int   `json:"from"`
 	Bytes    int64   `json:"moved_bytes"`
 	Binding  []int64 `json:"binding,omitempty"` // redistribute: the smaller factors
-	// Have and Want are the bindings of the first producer and of what the consumer asks
-	// of it.
+	// Have and Want are the bindings of a producer and of what the consumer asks of it.
 	Have []int64 `json:"have"`
 	Want []int64 `json:"want"`
 	Why  string  `json:"why"`
@@ -105,10 +112,16 @@ func explainJoins(_ context.Context, r *scheduler.Result) (any, error) {
 			s.Instances.Instances[producer].Regions[t], s.UnevenCores)
 	}
 	for _, j := range s.Joins {
+		of := j.From[0] // of a redistribution, the last producer whose binding differs, from which the join has its own
+		for _, p := range j.From {
+			if j.Kind == schedule.Redistribute && s.Scopes[p] == schedule.LB &&
+				!s.Bindings[p].Equal(want(j.Consumer, j.Tensor, p)) {
+				of = p
+			}
+		}
 		x := joinOp{Kind: string(j.Kind), Consumer: j.Consumer, Tensor: g.Tensor(j.Tensor).Name, From: j.From, Bytes: j.Bytes,
-			Binding: j.Binding,
-			Have:    s.Bindings[j.From[0]], Want: want(j.Consumer, j.Tensor, j.From[0])}
-		consumer, producer := run.Instances[j.Consumer].Name, run.Instances[j.From[0]].Name
+			Binding: j.Binding, Have: s.Bindings[of], Want: want(j.Consumer, j.Tensor, of)}
+		consumer, producer := run.Instances[j.Consumer].Name, run.Instances[of].Name
 		switch j.Kind {
 		case schedule.Concat:
 			x.Why = fmt.Sprintf("%s reads what %d instances make", consumer, len(j.From))
@@ -151,11 +164,10 @@ func bindingText(b []int64) string {
 }
 
 func (f joining) plan() (*harness.Plan, error) {
-	v := harness.Recipe("cross-layer")
 	p := &harness.Plan{Report: harness.Of(f.report)}
-	for _, name := range []string{f.example, f.network} {
-		p.Cells = append(p.Cells, harness.Scheduled{Hardware: f.hardware, Model: name, PerCluster: f.perCluster,
-			Variant: v}.Cell("joins-"+name, explainJoins))
+	for _, c := range f.cases {
+		p.Cells = append(p.Cells, literature.Scheduled(f.hardware, c.model, c.perCluster, "cross-layer").Cell("joins-"+c.model,
+			explainJoins))
 	}
 	return p, nil
 }
@@ -173,8 +185,8 @@ type listedJoin struct {
 
 func (f joining) report(runs []joinRun) (*harness.Report, error) {
 	d := harness.NewDocument(f.experiment())
-	totals := harness.Table{Name: "joins", Title: fmt.Sprintf("Operators between instances, %d per cluster", f.perCluster),
-		Columns: harness.Columns("<Network", "Instances", "<Kind", "Number", "Moved (MiB)")}
+	totals := harness.Table{Name: "joins", Title: "Operators between instances",
+		Columns: harness.Columns("<Network", "Batch per\ncluster", "Instances", "<Kind", "Number", "Moved (MiB)")}
 	number := func(r joinRun, kind schedule.JoinKind) (n, bytes int64) {
 		for _, j := range r.Joins {
 			if j.Kind == string(kind) {
@@ -184,29 +196,31 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 		}
 		return n, bytes
 	}
-	for _, r := range runs {
+	for i, r := range runs {
 		for _, k := range joinKinds {
 			n, bytes := number(r, k)
-			totals.Add(r.Model, len(r.Instances), string(k), n, mebibytes(bytes))
+			totals.Add(r.Model, f.cases[i].perCluster, len(r.Instances), string(k), n, mebibytes(bytes))
 		}
 	}
 	d.Table(totals)
 	var all []listedJoin
+	from, to := f.shown(runs[1])
 	for i, r := range runs {
 		what := "all"
 		if i == 1 {
-			what = fmt.Sprintf("its first %d sub-graphs", f.groups)
+			what = fmt.Sprintf("of the %d sub-graphs around its first copy", f.groups)
 		}
 		t := harness.Table{Name: "joins-" + r.Model, Title: fmt.Sprintf("Joins of %s, %s", r.Model, what),
 			Columns: harness.Columns("<Consumer", "<Tensor", "<Operator", "<From", "Moved (MiB)", "<Why")}
 		for _, j := range r.Joins {
-			var from []string
+			var makers []string
 			for _, p := range j.From {
-				from = append(from, r.Instances[p].Name)
+				makers = append(makers, r.Instances[p].Name)
 			}
-			all = append(all, listedJoin{j, r.Model, r.Instances[j.Consumer].Name, strings.Join(from, " ")})
-			if i == 0 || r.Instances[j.Consumer].Group < f.groups {
-				t.Add(r.Instances[j.Consumer].Name, j.Tensor, j.Kind, strings.Join(from, " "), mebibytes(j.Bytes), j.Why)
+			consumer := r.Instances[j.Consumer]
+			all = append(all, listedJoin{j, r.Model, consumer.Name, strings.Join(makers, " ")})
+			if i == 0 || consumer.Group > from && consumer.Group < to {
+				t.Add(consumer.Name, j.Tensor, j.Kind, strings.Join(makers, " "), mebibytes(j.Bytes), j.Why)
 			}
 		}
 		d.Table(t)
@@ -276,10 +290,20 @@ type joinChain struct {
 	ops      []joinOp // from the producers to the consumer
 }
 
-func (r joinRun) chains(groups int) []joinChain {
+// shown is the range of sub-graphs in the excerpt.
+func (f joining) shown(r joinRun) (from, to int) {
+	i := slices.IndexFunc(r.Joins, func(j joinOp) bool { return j.Kind == string(schedule.Copy) })
+	if i >= 0 {
+		from = r.Instances[r.Joins[i].From[0]].Group
+	}
+	return from, from + f.groups
+}
+
+// chains are those between sub-graphs of a range.
+func (r joinRun) chains(from, to int) []joinChain {
 	var list []joinChain
 	for _, j := range r.Joins {
-		if r.Instances[j.Consumer].Group >= groups {
+		if n := r.Instances[j.Consumer].Group; n >= to || r.Instances[j.From[0]].Group < from {
 			continue
 		}
 		i := slices.IndexFunc(list, func(c joinChain) bool { return c.consumer == j.Consumer && c.ops[0].Tensor == j.Tensor })
@@ -324,7 +348,7 @@ func (f joining) figures(d *harness.Document, runs []joinRun) {
 	}
 	letters := map[string]string{string(schedule.Concat): "C", string(schedule.SplitOp): "S", string(schedule.Copy): "G",
 		string(schedule.Redistribute): "R"}
-	for _, c := range example.chains(groups) {
+	for _, c := range example.chains(0, groups) {
 		behind := c.from
 		to := dia.Nodes[c.consumer]
 		for k, op := range c.ops {
@@ -341,25 +365,27 @@ func (f joining) figures(d *harness.Document, runs []joinRun) {
 	fig, err := plots.Diagrams([]plots.Diagram{dia}, keys...)
 	d.Figure("example", "Joins of the four-stage example", fig, err)
 	fig, err = f.excerpt(runs[1])
-	d.Figure("excerpt", fmt.Sprintf("Joins between the first sub-graphs of %s", runs[1].Model), fig, err)
+	d.Figure("excerpt", fmt.Sprintf("Joins between sub-graphs of %s, around its first copy", runs[1].Model), fig, err)
 }
 
 // joinGrey is the place of grey in the palette.
 const joinGrey = 7
 
-// excerpt draws the first sub-graphs of a network as Fig. 9 does, with shapes, scopes
+// excerpt draws sub-graphs of a network as Fig. 9 does, with shapes, scopes
 // and bindings.
 func (f joining) excerpt(r joinRun) (*plots.Figure, error) {
-	dia := plots.Diagram{RowHeight: 27}
+	dia := plots.Diagram{RowHeight: 32}
 	at := map[int]int{} // instance to node
 	add := func(n plots.DiagramNode) int {
 		dia.Nodes = append(dia.Nodes, n)
 		return len(dia.Nodes) - 1
 	}
+	first, last := f.shown(r)
+	inside := func(x joinInstance) bool { return x.Group >= first && x.Group < last }
 	perGroup := map[int]int{}
 	most := 0
 	for _, x := range r.Instances {
-		if x.Group < f.groups {
+		if inside(x) {
 			perGroup[x.Group]++
 			most = max(most, perGroup[x.Group])
 		}
@@ -367,7 +393,7 @@ func (f joining) excerpt(r joinRun) (*plots.Figure, error) {
 	const rows = 3
 	columns := float64(most) + 1 // one for what passes by
 	for id, x := range r.Instances {
-		if x.Group >= f.groups {
+		if !inside(x) {
 			continue
 		}
 		var shape []string
@@ -375,11 +401,11 @@ func (f joining) excerpt(r joinRun) (*plots.Figure, error) {
 			shape = append(shape, harness.Count(n))
 		}
 		column := (float64(x.Index)+0.5)*float64(most)/float64(perGroup[x.Group]) - 0.5
-		at[id] = add(plots.DiagramNode{Text: fmt.Sprintf("%s: %s\n%s, %s", x.Name, strings.Join(shape, "×"), x.Scope,
+		at[id] = add(plots.DiagramNode{Text: fmt.Sprintf("%s\n%s\n%s, %s", x.Name, strings.Join(shape, "×"), x.Scope,
 			bindingText(x.Binding)),
-			X: column, Y: float64(x.Group * rows), Colour: plots.NoColour, Shape: plots.Ellipse})
+			X: column, Y: float64((x.Group - first) * rows), Colour: plots.NoColour, Shape: plots.Ellipse})
 	}
-	for _, c := range r.chains(f.groups) {
+	for _, c := range r.chains(first, last) {
 		to := dia.Nodes[at[c.consumer]]
 		var behind []int
 		far := false
@@ -401,7 +427,7 @@ func (f joining) excerpt(r joinRun) (*plots.Figure, error) {
 			}
 			y := to.Y - float64(rows-1) + float64(k)
 			if far { // beside the producers, on the way past what lies between
-				y = float64(r.Instances[c.from[0]].Group*rows+1) + float64(k)
+				y = float64((r.Instances[c.from[0]].Group-first)*rows+1) + float64(k)
 			}
 			colour := joinGrey
 			if op.Bytes > 0 {
@@ -420,12 +446,12 @@ func (f joining) excerpt(r joinRun) (*plots.Figure, error) {
 	for id, x := range r.Instances {
 		for _, rd := range x.Reads {
 			joined := slices.ContainsFunc(r.Joins, func(j joinOp) bool { return j.Consumer == id && j.Tensor == rd.Tensor })
-			if x.Group < f.groups && !joined {
+			if inside(x) && inside(r.Instances[rd.From]) && !joined {
 				dia.Edges = append(dia.Edges, plots.DiagramEdge{From: at[rd.From], To: at[id]})
 			}
 		}
 	}
-	return plots.Diagrams([]plots.Diagram{dia}, plots.DiagramKey{Symbol: "a1:", Text: "instance: output, scope, binding"},
+	return plots.Diagrams([]plots.Diagram{dia}, plots.DiagramKey{Symbol: "g0.1", Text: "instance; output; scope, binding"},
 		plots.DiagramKey{Text: "moves data", Colour: 1}, plots.DiagramKey{Text: "renumbers addresses", Colour: joinGrey})
 }
 

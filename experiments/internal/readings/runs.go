@@ -98,7 +98,7 @@ func (s setting) cell(r run, src network.Network, spec *hardware.Spec) (harness.
 	if err != nil {
 		return harness.Cell{}, err
 	}
-	v, err := s.Change.recipe(r.recipe)
+	v, err := s.Change.recipe(r.recipe, r.chunk*int64(spec.Clusters) == r.batch)
 	if err != nil {
 		return harness.Cell{}, err
 	}

@@ -160,13 +160,14 @@ func (c change) machine(spec *hardware.Spec) (*hardware.Spec, error) {
 	return s, s.Validate()
 }
 
-// recipe is the one of this name with the change.
-func (c change) recipe(name string) (scheduler.Recipe, error) {
+// recipe is the one of this name with the change. TVM's results stay in the LLB where a cluster takes its whole share of
+// the batch at once.
+func (c change) recipe(name string, whole bool) (scheduler.Recipe, error) {
 	picks := c.Picks[name]
-	if other := c.Instead[name]; other != "" {
-		name = other
+	if whole && name == "tvm" && !slices.ContainsFunc(picks, func(p scheduler.Pick) bool { return p.Stage == "outputs" }) {
+		picks = append(slices.Clone(picks), scheduler.Pick{Stage: "outputs", Strategy: "llb"})
 	}
-	r, _ := literature.ByText(name)
+	r, _ := literature.ByText(cmp.Or(c.Instead[name], name))
 	if len(picks) == 0 {
 		return r, nil
 	}
