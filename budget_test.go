@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 144_112
+const total = 144_098
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -27,18 +27,18 @@ var budget = map[string]int{
 	"experiments":                     374,
 	"experiments/calibration":         547,
 	"experiments/explore":             837,
-	"experiments/harness":             3017,
+	"experiments/harness":             3025,
 	"experiments/harness/harnesstest": 169,
 	"experiments/internal/ablation":   841,
 	"experiments/internal/beside":     337,
 	"experiments/internal/measured":   2071,
 	"experiments/internal/optimality": 1380,
-	"experiments/internal/paperfigs":  4126,
-	"experiments/internal/readings":   878,
-	"experiments/internal/report":     791,
+	"experiments/internal/paperfigs":  4137,
+	"experiments/internal/readings":   879,
+	"experiments/internal/report":     742,
 	"experiments/internal/roofline":   861,
 	"experiments/internal/timeline":   146,
-	"experiments/internal/tuning":     698,
+	"experiments/internal/tuning":     697,
 	"formulation/allocate":            4731,
 	"formulation/binding":             1880,
 	"formulation/bound":               3611,
@@ -66,7 +66,7 @@ var budget = map[string]int{
 	"internal/certificate":            626,
 	"internal/heap":                   53,
 	"internal/interp":                 542,
-	"internal/literature":             403,
+	"internal/literature":             419,
 	"internal/safefile":               110,
 	"internal/strict":                 364,
 	"internal/suggest":                75,

@@ -85,7 +85,7 @@ func Constants() []Constant {
 		{Name: "launch", Unit: "us", Lo: 5, Hi: math.Floor(2e6*bound) / 2, Prior: 10, Step: 0.5,
 			Why: fmt.Sprintf(
 				"from an accelerator behind PCIe at its best to what TVM takes for each of %s's results in Table 3 (%.1f us; F's take %.1f); without a fit: an estimate",
-				label, 1e6*bound, 1e6*perResult(literature.ModelOf("F"))),
+				label, 1e6*bound, 1e6*perResult(literature.ConfigurationOf("F").Model)),
 			path: func(int, int) string { return "launch" },
 			Get:  func(s *hardware.Spec) float64 { return s.LaunchSeconds * 1e6 },
 			Set:  func(s *hardware.Spec, v float64) { s.LaunchSeconds = v * 1e-6 }},

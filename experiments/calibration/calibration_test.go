@@ -232,7 +232,7 @@ func TestLaunchBound(t *testing.T) {
 	if math.Abs(1e6*bound-20.62) > 0.01 || label != "J" {
 		t.Errorf("%g s by %s, want 12/184 s over 3 loops of 1054 results, J's", bound, label)
 	}
-	if got := 1e6 * perResult(literature.ModelOf("F")); math.Abs(got-25.71) > 0.01 {
+	if got := 1e6 * perResult(literature.ConfigurationOf("F").Model); math.Abs(got-25.71) > 0.01 {
 		t.Errorf("F's results take %g us, want 1024/131000 s over 4 loops of 76", got)
 	}
 }

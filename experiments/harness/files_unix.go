@@ -3,6 +3,7 @@
 package harness
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"syscall"
@@ -31,13 +32,7 @@ func syncFolder(dir string) error {
 func ProcessorTime() time.Duration { return usage(syscall.RUSAGE_SELF) }
 
 // ThreadTime returns the processor time of this thread, where the system (Linux) counts it, else that of the process.
-func ThreadTime() time.Duration {
-	const thread = 1 // RUSAGE_THREAD
-	if t := usage(thread); t > 0 {
-		return t
-	}
-	return ProcessorTime()
-}
+func ThreadTime() time.Duration { return cmp.Or(usage(1), ProcessorTime()) } // 1: RUSAGE_THREAD
 
 func usage(of int) time.Duration {
 	var u syscall.Rusage

@@ -70,24 +70,24 @@ func At(name string, at grain.Grain) string {
 
 // Cell is a row of a system by the text, under the names of system and network; chunk 0 is the best of all.
 func Cell(spec *hardware.Spec, network string, batch int64, name string, chunk int64, policy harness.ChunkPolicy,
-	unit string) harness.Cell {
-	v, at := ByText(name)
+	unit string, others ...scheduler.Pick) harness.Cell {
+	v, at := ByText(name, others...)
 	return Named(harness.RowCell(harness.OpenNetwork(At(network, at)), model.F16, spec, batch, v, Options(chunk),
 		policy, unit), network)
 }
 
-// TVM is the cell of TVM with the batches per cluster that the LLB holds. Where that is all that the cluster has, results
-// stay in the LLB (5.1: TVM keeps up at batch 8 and 16 "since the cluster's LLB can hold all batches"); a cluster that
-// loops over its batches passes them through the DDR (Table 3, whose ten configurations all loop).
-func TVM(spec *hardware.Spec, network string, batch int64, policy harness.ChunkPolicy, unit string) (harness.Cell, error) {
+// TVM is the cell of TVM with the batches per cluster that the LLB holds. Where that is the cluster's whole share,
+// results stay in the LLB (5.1: TVM keeps up at batch 8 and 16 "since the cluster's LLB can hold all batches"); a
+// cluster that loops over its batches passes them through the DDR (Table 3, whose ten configurations all loop).
+func TVM(spec *hardware.Spec, network string, batch int64, policy harness.ChunkPolicy, unit string) (harness.Cell,
+	error) {
 	share := max(1, batch/int64(spec.Clusters))
 	chunk, err := TVMChunk(network, share, spec)
-	if err != nil || chunk < share {
-		return Cell(spec, network, batch, "tvm", chunk, policy, unit), err
+	var whole []scheduler.Pick
+	if chunk == share {
+		whole = append(whole, scheduler.Pick{Stage: "outputs", Strategy: "llb"})
 	}
-	v, at := ByText("tvm", scheduler.Pick{Stage: "outputs", Strategy: "llb"})
-	return Named(harness.RowCell(harness.OpenNetwork(At(network, at)), model.F16, spec, batch, v, Options(chunk), policy,
-		unit), network), nil
+	return Cell(spec, network, batch, "tvm", chunk, policy, unit, whole...), err
 }
 
 // Named is the cell of a row that has the network's name without its grain.

@@ -108,16 +108,6 @@ var (
 	MeasuredResNetInt8 = published.Measurements[2]
 )
 
-// ModelOf is the configuration of a label. It panics if there is none.
-func ModelOf(label string) Model {
-	for _, m := range Models {
-		if m.Label == label {
-			return m
-		}
-	}
-	panic("experiments: no published configuration " + label)
-}
-
 // WritesOf is the row of Table 3 of a configuration. It panics if there is none.
 func WritesOf(label string) Writes {
 	for _, w := range TensorWrites {

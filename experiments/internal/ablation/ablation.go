@@ -42,7 +42,7 @@ func fullAblation() ablation {
 		}
 	}
 	for _, n := range []struct{ label, model string }{{"A", "resnet50"}, {"B", "bert-128"}} {
-		p := literature.ModelOf(n.label)
+		p := literature.ConfigurationOf(n.label)
 		a.networks = append(a.networks, ablationNetwork{
 			label: n.label, model: n.model, batch: p.BatchSize, unit: p.Unit,
 			layerChunk: p.TVMBatchesPerCluster, chunk: p.GraphTurboBatchesPerCluster,

@@ -71,7 +71,7 @@ func (n ablationNetwork) compare(g []harness.Row) []comparison {
 	tvm, last := row("tvm"), row("cross-layer")
 
 	if n.label != "" && tvm != nil {
-		m := literature.ModelOf(n.label)
+		m := literature.ConfigurationOf(n.label)
 		add("TVM: throughput", m.Unit, tvm.ThroughputPerSecond, m.TVMThroughputPerSecond, "slides", "")
 	}
 	if n.label == "B" && tvm != nil {

@@ -66,7 +66,7 @@ func (n ablationNetwork) panels(rows []harness.Row) (throughput, utilization plo
 		}
 	}
 	if n.label != "" {
-		mark("tvm", literature.ModelOf(n.label).TVMThroughputPerSecond, plots.Published)
+		mark("tvm", literature.ConfigurationOf(n.label).TVMThroughputPerSecond, plots.Published)
 	}
 	switch n.label {
 	case "A":

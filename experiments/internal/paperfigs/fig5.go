@@ -212,46 +212,36 @@ func (f merging) report(runs []mergeRun) (*harness.Report, error) {
 		who := fmt.Sprintf(", %s per cluster", harness.Plural(r.PerCluster, "image"))
 		// Where all factors are 1 the patterns alone decide: the outcome is Algorithm 2 itself, no prediction.
 		given := !slices.ContainsFunc(r.States[0].Groups, func(g mergePart) bool { return g.Factor > 1 })
-		last := r.States[len(r.States)-1]
-		d.Claim("Sub-graphs in the end"+who, "1", harness.Count(int64(len(last.Groups))),
-			harness.Agreement(len(last.Groups) == 1))
-		if given {
-			d.Given()
+		claim := func(quantity, paper, ours string, holds bool) {
+			d.Claim(quantity+who, paper, ours, harness.Agreement(holds))
+			if given {
+				d.Given()
+			}
+			if !holds {
+				d.Why("%s", r.refusals())
+				d.Cause(causeExtents)
+			}
 		}
-		if len(last.Groups) != 1 {
-			d.Why("%s", r.refusals())
-			d.Cause(causeExtents)
-		}
-		straight := r.States[min(1, len(r.States)-1)]
+		last := len(r.States[len(r.States)-1].Groups)
+		claim("Sub-graphs in the end", "1", harness.Count(int64(last)), last == 1)
 		// Fig. 5a: labels 1 (three layers of the conv block), 2 (its shortcut), 3 (addition
 		// and ReLU), 4 (three layers of the identity block), 5 (addition and ReLU).
 		layers := 0
-		for _, g := range straight.Groups {
+		for _, g := range r.States[min(1, len(r.States)-1)].Groups {
 			if convolutions(r, g) == 3 {
 				layers++
 			}
 		}
-		d.Claim("Three layers of each block merged by the first straight pass (Fig. 5a)"+who, "2 of 2 blocks",
-			fmt.Sprintf("%d of 2 blocks", layers), harness.Agreement(layers == 2))
-		if given {
-			d.Given()
-		}
-		if layers != 2 {
-			d.Why("%s", r.refusals())
-			d.Cause(causeExtents)
-		}
+		claim("Three layers of each block merged by the first straight pass (Fig. 5a)", "2 of 2 blocks",
+			fmt.Sprintf("%d of 2 blocks", layers), layers == 2)
 		branches := 0
 		for _, e := range r.Events {
-			if e.Accepted && e.Pattern == "branch" &&
-				(strings.HasSuffix(e.Parts[len(e.Parts)-1], ".add") || strings.HasSuffix(e.Parts[len(e.Parts)-1], ".relu")) {
+			exit := e.Parts[len(e.Parts)-1]
+			if e.Accepted && e.Pattern == "branch" && (strings.HasSuffix(exit, ".add") || strings.HasSuffix(exit, ".relu")) {
 				branches++
 			}
 		}
-		d.Claim("Branch patterns at the blocks' exits (Fig. 5b)"+who, "2", harness.Count(int64(branches)),
-			harness.Agreement(branches == 2))
-		if given {
-			d.Given()
-		}
+		claim("Branch patterns at the blocks' exits (Fig. 5b)", "2", harness.Count(int64(branches)), branches == 2)
 	}
 	d.Note(
 		"Fig. 5 draws an addition and the ReLU behind it as one node; here they are two operators, which rule (i) may keep apart. Batch normalisations are folded into convolutions.")
@@ -357,7 +347,6 @@ func (r mergeRun) layout() (x, y []int) {
 	return x, y
 }
 
-// differentFactors is why blocks of different factors do not become one sub-graph.
 // refusals says how many merges were refused for what.
 func (r mergeRun) refusals() string {
 	var rules []string

@@ -166,8 +166,8 @@ func bindingText(b []int64) string {
 func (f joining) plan() (*harness.Plan, error) {
 	p := &harness.Plan{Report: harness.Of(f.report)}
 	for _, c := range f.cases {
-		p.Cells = append(p.Cells, literature.Scheduled(f.hardware, c.model, c.perCluster, "cross-layer").Cell("joins-"+c.model,
-			explainJoins))
+		p.Cells = append(p.Cells, literature.Scheduled(f.hardware, c.model, c.perCluster, "cross-layer").Cell(
+			"joins-"+c.model, explainJoins))
 	}
 	return p, nil
 }

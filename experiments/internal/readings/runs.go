@@ -87,7 +87,7 @@ func (s setting) small(recipe string, batch int64) run {
 func (s setting) stage(network, recipe string) run {
 	chunk := int64(stageImages)
 	if recipe == "tvm" {
-		chunk = literature.ModelOf("A").TVMBatchesPerCluster
+		chunk = literature.ConfigurationOf("A").TVMBatchesPerCluster
 	}
 	return run{s.network(network, recipe), recipe, 4 * stageImages, chunk}
 }

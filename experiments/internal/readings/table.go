@@ -160,8 +160,8 @@ func (c change) machine(spec *hardware.Spec) (*hardware.Spec, error) {
 	return s, s.Validate()
 }
 
-// recipe is the one of this name with the change. TVM's results stay in the LLB where a cluster takes its whole share of
-// the batch at once.
+// recipe is the one of this name with the change. TVM's results stay in the LLB where a cluster takes its whole share
+// of the batch at once.
 func (c change) recipe(name string, whole bool) (scheduler.Recipe, error) {
 	picks := c.Picks[name]
 	if whole && name == "tvm" && !slices.ContainsFunc(picks, func(p scheduler.Pick) bool { return p.Stage == "outputs" }) {

@@ -203,15 +203,6 @@ func asPublished(x float64) string {
 	return strconv.FormatFloat(x, 'g', 4, 64)
 }
 
-// have lists the experiments.
-func (c *collection) have() []string {
-	var names []string
-	for _, e := range c.experiments {
-		names = append(names, e.name)
-	}
-	return names
-}
-
 // quick lists the experiments of which the quick form was run.
 func (c *collection) quick() []string {
 	var names []string

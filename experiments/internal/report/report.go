@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/dsasched/dsasched/experiments/harness"
@@ -38,58 +37,19 @@ func Write(out string, names []string) error {
 	return harness.WriteFile(filepath.Join(out, "report.html"), html)
 }
 
-// provenance lists the origins of all results: commits, accelerators and seeds.
-func (c *collection) provenance() string {
-	var commits, machines, seeds []string
-	add := func(list *[]string, s string) {
-		if !slices.Contains(*list, s) {
-			*list = append(*list, s)
-		}
-	}
-	for _, e := range c.experiments {
-		o := e.origin
-		if o == nil {
-			continue
-		}
-		commit := o.Revision
-		switch {
-		case commit == "":
-			commit = "not recorded"
-		case o.Modified:
-			commit += " with changes"
-		}
-		add(&commits, commit)
-		for _, h := range o.Hardware {
-			if h.YAML != "" {
-				add(&machines, fmt.Sprintf("%s (%.12s)", h.Name, h.Hash))
-			}
-		}
-		for _, s := range o.Seeds {
-			add(&seeds, string(s))
-		}
-	}
-	var b strings.Builder
-	for _, x := range []struct {
-		what string
-		list []string
-	}{{"Commit", commits}, {"Accelerators (SHA-256 of the description)", machines}, {"Seeds", seeds}} {
-		if len(x.list) > 0 {
-			fmt.Fprintf(&b, "%s: %s.\n\n", x.what, strings.Join(x.list, ", "))
-		}
-	}
-	return b.String()
-}
-
 func reportText(c *collection) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Published numbers beside ours\n\n%s\n\n", reportPreface)
 	c.brief(&b)
-	fmt.Fprintf(&b, "## Where the results come from\n\nProgram: dsasched %s. Experiments with results: %s.\n\n",
-		strings.Join(c.programs(), ", "), strings.Join(c.have(), ", "))
+	builds, _, _ := c.origins()
+	origins := harness.Table{Title: "Where the results come from", Rows: builds.Rows}
+	for _, name := range builds.Columns {
+		origins.AddColumns("<" + name)
+	}
+	b.WriteString(origins.Markdown())
 	if quick := c.quick(); len(quick) > 0 {
 		fmt.Fprintf(&b, "In their quick forms, which --all does in full: %s.\n\n", strings.Join(quick, ", "))
 	}
-	b.WriteString(c.provenance())
 	summary := c.summary()
 	if len(summary.Rows) == 0 {
 		b.WriteString("None of these compares with a published number line by line; see their own folders.\n")
