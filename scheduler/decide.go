@@ -38,7 +38,7 @@ func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, o
 	if spec.Chips != nil && spec.Chips.Torus != nil {
 		return nil, chips.NotAllToAll(spec.Chips)
 	}
-	opt.times = cmp.Or(opt.times, opt.Times)
+	opt.times, opt.active = cmp.Or(opt.times, opt.Times), cmp.Or(opt.active, opt.Busy)
 	return decide(ctx, &schedule.Schedule{Graph: g, Spec: spec}, -1, r, opt)
 }
 
@@ -70,7 +70,7 @@ func resume(ctx context.Context, from *schedule.Schedule, after string, r Recipe
 	if err != nil {
 		return nil, err
 	}
-	opt.times = cmp.Or(opt.times, opt.Times)
+	opt.times, opt.active = cmp.Or(opt.times, opt.Times), cmp.Or(opt.active, opt.Busy)
 	return decide(ctx, from, at, r, opt)
 }
 

@@ -30,6 +30,8 @@ type Options struct {
 	Chunk int64
 	// Times is how often a cluster runs the chunk of one schedule that is made by itself; 0: once.
 	Times int64 `json:"-"`
+	// Busy is the number of clusters that have work where one schedule is made by itself; 0: all.
+	Busy int `json:"-"`
 	// Clusters is the division of work between clusters; 0 as chunk then tries the divisors
 	// of the batch.
 	Clusters Division `json:",omitempty"`

@@ -138,6 +138,7 @@ func alone(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 			break
 		}
 	}
+	c.opt.Times, c.opt.Busy = c.share/c.opt.Chunk, max(0, c.busy)
 	g, err := net.Graph(c.opt.Chunk)
 	if err != nil {
 		return nil, nil, err

@@ -221,7 +221,7 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		}
 		c.opt.Chunk = greedy.Chunk
 	}
-	c.opt.Times = c.share / c.opt.Chunk
+	c.opt.Times, c.opt.Busy = c.share/c.opt.Chunk, c.busy
 	g, err := net.Graph(c.opt.Chunk)
 	if err != nil {
 		return nil, err
