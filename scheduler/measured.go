@@ -20,6 +20,7 @@ import (
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/simplify"
 )
 
 // A rehearsal simulates what comes of a stage's decisions while the stage decides: greedy rules decide the stages
@@ -265,8 +266,11 @@ func (r *rival) beats(d *Draft, ps int64, paths int) bool {
 	return r != nil && r.ps > 0 && paths >= behindAfter && all > behind*float64(r.ps)
 }
 
-// explored is what a split by measured prices knows of its paths before later decisions count.
+// explored is what a split by measured prices knows of its paths before later decisions count, and of those of the graph
+// with each attention as one operator, whose scores are in no memory, if it has any.
 type explored struct {
+	graph   *model.Graph
+	memo    *schedule.Memo
 	columns *split.Columns
 	given   []measuredPath // of greedy groupings, the draft's first
 	all     []measuredPath // that could be simulated
@@ -275,6 +279,7 @@ type explored struct {
 
 // A measuredPath took ps, by so many commands.
 type measuredPath struct {
+	of       *explored
 	path     []int
 	ps       int64
 	commands int
@@ -292,8 +297,22 @@ type exploredKey struct {
 // Share keeps what strategies explore for later calls that get the same options, none beside another.
 func (o *Options) Share() { o.explored = map[exploredKey]*explored{} }
 
+// schedule has the groups of a path.
+func (t measuredPath) schedule(d *Draft) *schedule.Schedule {
+	return &schedule.Schedule{Graph: t.of.graph, Spec: d.Spec, Grouping: t.of.columns.Groups(t.path)}
+}
+
+// with explores another form of the network, too: its columns are those of a second set of sequences.
+func (e *explored) with(o *explored) {
+	e.given, e.all = append(e.given, o.given...), append(e.all, o.all...)
+	e.Paths, e.Listed, e.Priced = e.Paths+o.Paths, e.Listed+o.Listed, e.Priced+o.Priced
+	e.Rows, e.Columns = e.Rows+o.Rows-2, e.Columns+o.Columns // they have source and sink in common
+	e.LP, e.Bound = min(e.LP, o.LP), min(e.Bound, o.Bound)
+	e.Stop = max(e.Stop, o.Stop)
+}
+
 // measuredSplit chooses the groups and ways of least simulated time: see [split.Columns].
-func (d *Draft) measuredSplit(ctx context.Context) (chosen *schedule.Grouping, m Measured, err error) {
+func (d *Draft) measuredSplit(ctx context.Context) (m Measured, err error) {
 	own := split.Options{TimeLimit: d.Options.searchLimit()}
 	timed, end := own.Begin(ctx)
 	defer end()
@@ -310,15 +329,16 @@ func (d *Draft) measuredSplit(ctx context.Context) (chosen *schedule.Grouping, m
 		d.state.paths}
 	e := known[key]
 	if e == nil {
-		if e, err = d.explore(ctx, timed, x); err != nil {
-			return nil, m, err
+		if e, err = d.exploreForms(ctx, timed, x); err != nil {
+			return m, err
 		}
 		if known != nil {
 			known[key] = e
 		}
 	}
 	with := func(y rehearsal, t measuredPath) Outcome {
-		return y.simulate(timed, &schedule.Schedule{Graph: d.Graph, Spec: d.Spec, Grouping: e.columns.Groups(t.path)}, 0)
+		y.opt.memo = t.of.memo
+		return y.simulate(timed, t.schedule(d), 0)
 	}
 	all := slices.SortedStableFunc(slices.Values(e.all), func(a, b measuredPath) int { return cmp.Compare(a.ps, b.ps) })
 	best, y := all[0], *x
@@ -326,7 +346,7 @@ func (d *Draft) measuredSplit(ctx context.Context) (chosen *schedule.Grouping, m
 		y.rest, y.rest.Fallback = d.later, nil
 		pool := all[:min(len(all), splitPool, max(1, splitPoolCommands/max(1, best.commands)))]
 		for _, t := range e.given {
-			if !slices.ContainsFunc(pool, func(p measuredPath) bool { return slices.Equal(p.path, t.path) }) {
+			if !slices.ContainsFunc(pool, func(p measuredPath) bool { return p.of == t.of && slices.Equal(p.path, t.path) }) {
 				pool = append(slices.Clone(pool), t)
 			}
 		}
@@ -347,16 +367,45 @@ func (d *Draft) measuredSplit(ctx context.Context) (chosen *schedule.Grouping, m
 		}
 	}
 	if ctx.Err() != nil {
-		return nil, m, ctx.Err()
+		return m, ctx.Err()
 	}
 	m = e.Measured
-	m.Simulated = float64(best.ps) * 1e-12
-	return e.columns.Groups(best.path), m, nil
+	m.Simulated, m.Fused = float64(best.ps)*1e-12, best.of.graph != d.Graph
+	if d.Grouping, d.Layers = best.schedule(d).Grouping, nil; m.Fused {
+		d.Graph, d.Memo = best.of.graph, best.of.memo
+	}
+	return m, nil
 }
 
-// explore simulates paths until no column has a competitive reduced cost, or the work is done.
-func (d *Draft) explore(ctx, timed context.Context, x *rehearsal) (*explored, error) {
-	groupings := []*schedule.Grouping{d.Grouping}
+// exploreForms explores the draft's graph, and that with each attention as one operator.
+func (d *Draft) exploreForms(ctx, timed context.Context, x *rehearsal) (*explored, error) {
+	paths := cmp.Or(d.state.paths, splitPaths)
+	fused, n, err := simplify.FuseAttention(d.Graph)
+	if err != nil || n == 0 {
+		return d.explore(ctx, timed, x, paths)
+	}
+	e, err := d.explore(ctx, timed, x, paths/2)
+	if err != nil {
+		return nil, err
+	}
+	f, y := *d, *x
+	f.Schedule = &schedule.Schedule{Graph: fused, Spec: d.Spec, Busy: d.Busy, UnevenCores: d.UnevenCores}
+	y.opt.memo = schedule.NewMemo()
+	switch o, err := f.explore(ctx, timed, &y, paths/2); {
+	case err == nil:
+		e.with(o)
+	case ctx.Err() != nil: // else greedy rules can't schedule that form
+		return nil, err
+	}
+	return e, nil
+}
+
+// explore simulates paths until no column has a competitive reduced cost, or the work or so many paths are done.
+func (d *Draft) explore(ctx, timed context.Context, x *rehearsal, paths int) (*explored, error) {
+	var groupings []*schedule.Grouping
+	if d.Grouping != nil {
+		groupings = append(groupings, d.Grouping)
+	}
 	for _, layers := range []bool{false, true} { // what greedy rules make, by either count of a footprint
 		machine := d.Machine
 		machine.Layers = layers
@@ -366,7 +415,7 @@ func (d *Draft) explore(ctx, timed context.Context, x *rehearsal) (*explored, er
 		}
 		groupings = append(groupings, gr)
 	}
-	n, err := split.FromGraph(d.Graph, graphturbo.ExecutionOrder(d.Graph), d.Grouping, d.Spec,
+	n, err := split.FromGraph(d.Graph, graphturbo.ExecutionOrder(d.Graph), groupings[0], d.Spec,
 		split.NetworkOptions{InPlace: d.Options.InPlace, Uneven: d.Options.Uneven.Alternatives()[0], Cost: d.Options.Cost,
 			MaxGroups: 1, Also: groupings[1:]})
 	if err != nil {
@@ -378,7 +427,7 @@ func (d *Draft) explore(ctx, timed context.Context, x *rehearsal) (*explored, er
 	if err != nil {
 		return nil, err
 	}
-	e := &explored{columns: c}
+	e := &explored{graph: d.Graph, memo: x.opt.memo, columns: c}
 	known, best, work := map[string]bool{}, int64(math.MaxInt64), 0
 	var list []measuredPath
 	add := func(path []int) bool {
@@ -387,7 +436,7 @@ func (d *Draft) explore(ctx, timed context.Context, x *rehearsal) (*explored, er
 			return false
 		}
 		known[name] = true
-		list = append(list, measuredPath{path: path})
+		list = append(list, measuredPath{of: e, path: path})
 		return true
 	}
 	simulate := func(ctx context.Context) (first error, err error) {
@@ -396,8 +445,7 @@ func (d *Draft) explore(ctx, timed context.Context, x *rehearsal) (*explored, er
 		workers.SetLimit(splitRound)
 		for i := range list {
 			workers.Go(func() error {
-				outcomes[i] = x.simulate(ctx, &schedule.Schedule{Graph: d.Graph, Spec: d.Spec,
-					Grouping: c.Groups(list[i].path)}, 0)
+				outcomes[i] = x.simulate(ctx, list[i].schedule(d), 0)
 				outcomes[i].Schedule = nil
 				return ctx.Err()
 			})
@@ -432,7 +480,7 @@ func (d *Draft) explore(ctx, timed context.Context, x *rehearsal) (*explored, er
 	rng := rand.New(rand.NewPCG(1, 2))
 	for report := d.Options.ReportTo("split"); ; {
 		e.Stop = solve.Why(timed)
-		if e.Stop == milp.Complete && (e.Paths >= cmp.Or(d.state.paths, splitPaths) || work >= splitCommands ||
+		if e.Stop == milp.Complete && (e.Paths >= paths || work >= splitCommands ||
 			d.state.rival.beats(d, best/int64(x.times), e.Paths)) {
 			e.Stop = milp.StopWork
 		}
@@ -488,7 +536,8 @@ type Measured struct {
 	LP        float64   `json:"lp_s"` // its value, and that of its relaxation: a shortest path
 	Simulated float64   `json:"simulated_s"`
 	Greedy    float64   `json:"greedy_simulated_s"`
-	Bound     float64   `json:"class_bound_s"` // of all listed columns
+	Bound     float64   `json:"class_bound_s"`             // of all listed columns
+	Fused     bool      `json:"attention_fused,omitempty"` // each attention is one operator
 	Stop      milp.Stop `json:"-"`
 }
 

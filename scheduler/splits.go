@@ -54,17 +54,19 @@ var algorithm1 = Strategy{Name: "alg1", Description: "Algorithm 1 of the paper, 
 var exactSplit = Strategy{Name: "search", Description: "groups and factors of least measured time, by shortest paths",
 	Needs: splittable, Exact: true,
 	Decide: func(ctx context.Context, d *Draft) error {
-		groups, m, err := d.measuredSplit(ctx)
+		m, err := d.measuredSplit(ctx)
 		if err != nil {
 			return err
 		}
-		d.Grouping, d.Layers = groups, nil
 		o := solve.Outcome{Objective: m.Simulated, Bound: m.Bound}
 		o.Status, o.Stop = solve.Judge(true, m.Simulated <= m.Bound*(1+1e-9), m.Stop)
 		d.solve("split", SecondsUnit, o, "")
 		a := d.answers["split"]
 		a.Note = fmt.Sprintf("%d paths simulated, %d of %d columns priced; a shortest path, so LP = optimum (predicted %.4g "+
 			"ms), root gap 0; the bound is of all listed columns", m.Paths, m.Priced, m.Listed, 1e3*m.LP)
+		if m.Fused {
+			a.Note += "; each attention is one operator"
+		}
 		a.Measured = &m
 		d.answers["split"] = a
 		return nil

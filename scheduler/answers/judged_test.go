@@ -6,7 +6,9 @@ import (
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/literature"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
 )
@@ -90,5 +92,33 @@ func TestExactAnswersAreFast(t *testing.T) {
 	}
 	if t.Logf("%d of %d answers are slower before the choice", slower, count); slower > max(1, count/20) {
 		t.Errorf("%d of %d answers are slower before the choice, expected at most one of twenty", slower, count)
+	}
+}
+
+// Where one cluster of four has work, exact groups are chosen for one that has the DDR to itself; attentions may be
+// operators.
+func TestExactSplitIsFast(t *testing.T) {
+	toy, err := network.Open("toy-fig3", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores := network.Network{Name: "attention", Graph: func(batch int64) (*model.Graph, error) {
+		return zoo.Attention{Heads: 16, Tokens: 512, Width: 64}.Build(zoo.Options{Batch: batch, DType: model.F16})
+	}}
+	for _, src := range []network.Network{toy, scores} {
+		spec, err := hardware.Load("stcp920")
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := answers.Compare(t.Context(), src, spec, 1, answers.CompareOptions{
+			Decisions: []string{"split"}, Options: scheduler.Options{Chunk: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		exact := rows[len(rows)-1]
+		if m := exact.Measured; m == nil || *exact.LatencySeconds > *rows[0].LatencySeconds ||
+			m.Fused != (src.Name == scores.Name) || m.Bound > m.Simulated {
+			t.Errorf("%s: %g s, greedy %g: %+v", src.Name, *exact.LatencySeconds, *rows[0].LatencySeconds, m)
+		}
 	}
 }

@@ -38,9 +38,10 @@ func (o againstExact) experiment() harness.Experiment {
 // studied are the answers for a network. Times are of the batch, in seconds, simulated.
 type studied struct {
 	Rows    []answers.Compared `json:"rows"`
-	Buffers float64            `json:"buffers_s"` // greedy if every tensor inside a layer counts as a buffer
-	Best    float64            `json:"best_s"`    // of a search over all decisions at once
-	Bound   float64            `json:"bound_s"`   // of all schedules
+	Buffers float64            `json:"buffers_s"`         // greedy if every tensor inside a layer counts as a buffer
+	Fused   float64            `json:"fused_s,omitempty"` // greedy with each attention as one operator, 0 without any
+	Best    float64            `json:"best_s"`            // of a search over all decisions at once
+	Bound   float64            `json:"bound_s"`           // of all schedules
 }
 
 // studyEvaluations is the number of schedules that the search over all decisions simulates.
@@ -70,6 +71,19 @@ func (o againstExact) study(ctx context.Context, src network.Network, spec *hard
 		return x, err
 	}
 	x.Buffers = buffers.LatencySeconds()
+	if has, err := network.HasAttention(src); err != nil {
+		return x, err
+	} else if has {
+		r, err := scheduler.Replace(harness.Recipe("cross-layer"), scheduler.Options{}, byText...)
+		if err != nil {
+			return x, err
+		}
+		fused, err := scheduler.Run(ctx, network.FuseAttention(src), spec, c.BatchSize, r, scheduler.Options{})
+		if err != nil {
+			return x, err
+		}
+		x.Fused = fused.LatencySeconds()
+	}
 	found, err := search.Best(ctx, src, spec, c.BatchSize, search.BestOptions{Evaluations: studyEvaluations})
 	if err != nil {
 		return x, err
@@ -160,6 +174,19 @@ func (o againstExact) sentences(all []studied) []string {
 	}
 	add("tiled", own)
 	add("buffers", func(x *studied) float64 { return 1 / over(x, x.Buffers) })
+	fused := 0
+	for i := range all {
+		if d, _ := find(all[i].Rows, "split", isExact); d.Measured != nil && d.Measured.Fused {
+			fused++
+		}
+	}
+	add("fused", func(x *studied) float64 { return over(x, x.Fused) })
+	add("own", func(x *studied) float64 {
+		if x.Fused > 0 {
+			return math.NaN()
+		}
+		return over(x, x.seconds(3))
+	})
 	add("bound", func(x *studied) float64 { return over(x, x.Bound) })
 	posed := 0
 	var open []string
@@ -184,6 +211,9 @@ func (o againstExact) sentences(all []studied) []string {
 			"(%s), every decision %s (%s); order and bindings in one program %s (%s), whose prices are formulas, while bindings "+
 			"alone go on to simulated times.", means["bind"], mosts["bind"], means["split"], mosts["split"], means["all"],
 			mosts["all"], means["joint"], mosts["joint"]),
+		fmt.Sprintf("Exact groups of %d networks have each attention as one operator, so that scores are in no memory. Greedy "+
+			"rules that have it, too, are %s times as fast as greedy on networks with attention; on those without it exact groups "+
+			"are %s times as fast.", fused, means["fused"], means["own"]),
 		fmt.Sprintf("A search that may also fuse otherwise and choose other kernels is %s times as fast as greedy, and no "+
 			"schedule can be more than %s times as fast (geometric means).", means["best"], means["bound"]),
 		fmt.Sprintf("Greedy here is the paper's by its section 4.1: layers run in tiles, so that a tensor inside a layer takes "+
@@ -199,7 +229,8 @@ func (o againstExact) table(all []studied) harness.Table {
 		Columns: harness.Columns("<Network", "<Decision", "Candidates", "Columns", "Rows", "LP\n(ms)", "Simulated\n(ms)",
 			"Bound\n(ms)", "Above\n(%)", "Over\ngreedy"),
 		Notes: []string{"Simulated: that decision exact, the others greedy; joint: order and bindings; all: every one; " +
-			"buffers: greedy with every intermediate as a buffer (cross-layer). Candidates: pairs of a group and a way to split it. Columns and rows: of the " +
+			"buffers: greedy with every intermediate as a buffer (cross-layer); fused: greedy with each attention as one " +
+			"operator, as exact groups may have it. Candidates: pairs of a group and a way to split it. Columns and rows: of the " +
 			"shortest-path program over those that were simulated. LP: what it predicts for a chunk by mean measured times, no " +
 			"bound, so that it may lie above what was simulated. Bound: of all schedules; for split of all choices of groups, " +
 			"where that is higher. best: a search of " + fmt.Sprint(studyEvaluations) + " schedules, fewer than the command best " +
@@ -232,6 +263,7 @@ func (o againstExact) table(all []studied) harness.Table {
 		}
 		add("greedy", greedy, base, x.Bound)
 		add("buffers", answers.Compared{}, x.Buffers, x.Bound)
+		add("fused", answers.Compared{}, x.Fused, x.Bound)
 		for k, m := range exactly {
 			d, _ := find(x.Rows, m.decision, isExact)
 			least := 0.0
