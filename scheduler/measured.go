@@ -266,8 +266,8 @@ func (r *rival) beats(d *Draft, ps int64, paths int) bool {
 	return r != nil && r.ps > 0 && paths >= behindAfter && all > behind*float64(r.ps)
 }
 
-// explored is what a split by measured prices knows of its paths before later decisions count, and of those of the graph
-// with each attention as one operator, whose scores are in no memory, if it has any.
+// explored is what a split by measured prices knows of its paths before later decisions count, and of those of the
+// graph with each attention as one operator, whose scores are in no memory, if it has any.
 type explored struct {
 	graph   *model.Graph
 	memo    *schedule.Memo

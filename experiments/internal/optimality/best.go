@@ -2,22 +2,18 @@ package optimality
 
 import (
 	"context"
-	"math"
-	"slices"
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model/network"
-	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/search"
 )
 
 // wholeSchedules asks how far greedy schedules are from the best that a search judged by the
-// simulator finds, which greedy decision loses most, and whether that hangs on the fitted
-// constants.
+// simulator finds, and which greedy decision loses most.
 type wholeSchedules struct {
 	hardware       string
 	configurations []literature.Configuration
@@ -38,7 +34,7 @@ func Best() harness.Experiment { return fullBest().experiment() }
 
 func (w wholeSchedules) experiment() harness.Experiment {
 	return harness.Experiment{Name: "best", Exact: true,
-		Description: "greedy schedules against the best whole ones found, decision by decision, on machines with other constants",
+		Description: "greedy schedules against the best whole ones found, decision by decision",
 		Paper:       "none; the search for the best whole schedule, from the variant cross-layer on", Plan: w.plan}
 }
 
@@ -50,54 +46,6 @@ type wholeSchedule struct {
 	Evaluations int                  `json:"evaluations"`
 	Trajectory  []search.Improvement `json:"trajectory"`
 	Losses      []search.Loss        `json:"losses"`
-	Machines    []otherMachine       `json:"machines"`
-}
-
-// otherMachine has the times of both schedules, not made again, on a changed machine.
-type otherMachine struct {
-	Change string  `json:"change"`
-	Greedy float64 `json:"greedy_per_s"`
-	Best   float64 `json:"best_per_s"`
-}
-
-// machineChanges halve and double each fitted constant; of the DDR's efficiency what it loses; a
-// change of weight blocks, which costs nothing by the fit, costs half and all of the least that is
-// published of a small operation. The last makes each command 1 µs longer.
-var machineChanges = []struct {
-	name   string
-	change func(s *hardware.Spec)
-}{
-	{"launch × 0.5", func(s *hardware.Spec) { s.LaunchSeconds /= 2 }},
-	{"launch × 2", func(s *hardware.Spec) { s.LaunchSeconds *= 2 }},
-	{"DDR loss × 0.5", func(s *hardware.Spec) { scaleLoss(s, 0.5) }},
-	{"DDR loss × 2", func(s *hardware.Spec) { scaleLoss(s, 2) }},
-	{"block change 12 cycles", func(s *hardware.Spec) { setBlocks(s, 12) }},
-	{"block change 24 cycles", func(s *hardware.Spec) { setBlocks(s, 24) }},
-	{"each command + 1 µs", func(s *hardware.Spec) {
-		const more = 1e-6
-		s.LaunchSeconds += more
-		s.DDR.LatencySeconds += more
-		s.CoreLink.LatencySeconds += more
-		eachUnit(s, func(u *hardware.Unit) { u.FillCycles += hardware.Cycles(more * s.ClockHz) })
-	}},
-}
-
-func scaleLoss(s *hardware.Spec, by float64) {
-	if e := s.DDRActivationEfficiency; e > 0 {
-		s.DDRActivationEfficiency = math.Max(0.1, 1-by*(1-e))
-	}
-}
-
-func setBlocks(s *hardware.Spec, cycles float64) {
-	eachUnit(s, func(u *hardware.Unit) { u.BlockCycles = cycles })
-}
-
-func eachUnit(s *hardware.Spec, change func(u *hardware.Unit)) {
-	for t := range s.CoreTypes {
-		for u := range s.CoreTypes[t].Units {
-			change(&s.CoreTypes[t].Units[u])
-		}
-	}
 }
 
 func (w wholeSchedules) plan() (*harness.Plan, error) {
@@ -132,19 +80,6 @@ func (w wholeSchedules) run(ctx context.Context, src network.Network, spec *hard
 	if a.Losses, err = found.Losses(ctx); err != nil {
 		return a, err
 	}
-	for _, m := range machineChanges {
-		other := harness.Accelerator(w.hardware)
-		m.change(other)
-		greedy, err := found.Greedy.On(ctx, other)
-		if err != nil {
-			return a, err
-		}
-		best, err := found.On(ctx, other)
-		if err != nil {
-			return a, err
-		}
-		a.Machines = append(a.Machines, otherMachine{m.name, greedy.ThroughputPerSecond(), best.ThroughputPerSecond()})
-	}
 	return a, nil
 }
 
@@ -169,12 +104,6 @@ func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) {
 		Title: "Each decision alone: the best schedule with the greedy one, the greedy schedule with the best one",
 		Columns: harness.Columns("<Network", "<Decision", "Best with it\ngreedy (1/s)", "Lost (%)",
 			"Greedy with it\nbest (1/s)", "Gained (%)")}
-	machines := harness.Table{Name: "machines",
-		Title:   "The same schedules on machines with other constants: best over greedy",
-		Columns: harness.Columns("<Machine")}
-	for _, m := range machineChanges {
-		machines.Add(m.name)
-	}
 	rate := func(x *float64) string {
 		if x == nil {
 			return "–"
@@ -199,52 +128,10 @@ func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) {
 				worst, least = x.Decision, *x.SetBack
 			}
 		}
-		machines.AddColumns(c.Network)
-		stands := 0
-		for k, m := range a.Machines {
-			machines.Rows[k] = append(machines.Rows[k], harness.Fixed(m.Best/m.Greedy, 3))
-			if m.Best > m.Greedy {
-				stands++
-			}
-		}
 		if worst == "" {
 			worst = "no decision alone"
 		}
-		b.Note("%s: %.2f times greedy; greedy loses most by %s; the ranking stands on %d of %d changed machines.", c.Network,
-			a.Best/a.Greedy, worst, stands, len(a.Machines))
+		b.Note("%s: %.2f times greedy; greedy loses most by %s.", c.Network, a.Best/a.Greedy, worst)
 	}
-	b.Table(rates, losses, machines)
-	curves := plots.Curves{Title: "Best schedule so far", XLabel: "Evaluations", YLabel: "Throughput over greedy",
-		LogX: true, Line: 1}
-	for _, a := range all {
-		curves.X = append(curves.X, float64(a.Evaluations))
-		for _, x := range a.Trajectory {
-			curves.X = append(curves.X, float64(x.Evaluations))
-		}
-	}
-	slices.Sort(curves.X)
-	curves.X = slices.Compact(curves.X)
-	for i, c := range w.configurations {
-		s := plots.Series{Name: c.Network}
-		for _, at := range curves.X {
-			s.Values = append(s.Values, all[i].after(c.BatchSize, at))
-		}
-		curves.Series = append(curves.Series, s)
-	}
-	b.Curves("anytime", "What the search has after how many evaluations", curves)
-}
-
-// after is the best so far over greedy after some evaluations; 0 before the first and after
-// the last.
-func (a *wholeSchedule) after(batch int64, evaluations float64) float64 {
-	ratio := 0.0
-	if evaluations > float64(a.Evaluations) {
-		return 0
-	}
-	for _, x := range a.Trajectory {
-		if float64(x.Evaluations) <= evaluations {
-			ratio = float64(batch) / x.LatencySeconds / a.Greedy
-		}
-	}
-	return ratio
+	b.Table(rates, losses)
 }

@@ -8,26 +8,6 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 )
 
-// Machines change in what they say, and in nothing else that the report relies on.
-func TestMachineChanges(t *testing.T) {
-	for _, m := range machineChanges {
-		was, err := hardware.Load("stcp920")
-		if err != nil {
-			t.Fatal(err)
-		}
-		now, err := hardware.Load("stcp920")
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.change(now)
-		a, b := was.CoreTypes[0].Units[0], now.CoreTypes[0].Units[0]
-		if was.LaunchSeconds == now.LaunchSeconds && was.DDRActivationEfficiency == now.DDRActivationEfficiency &&
-			a.BlockCycles == b.BlockCycles {
-			t.Errorf("%s changes nothing", m.name)
-		}
-	}
-}
-
 func TestBestExperiment(t *testing.T) {
 	c := literature.ConfigurationOf("G")
 	c.BatchSize = 8
@@ -44,11 +24,7 @@ func TestBestExperiment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Best < a.Greedy || a.Best > a.Bound || len(a.Machines) != len(machineChanges) || len(a.Losses) == 0 {
+	if a.Best < a.Greedy || a.Best > a.Bound || len(a.Losses) == 0 {
 		t.Errorf("%+v", a)
-	}
-	if first, last := a.after(8, 1), a.after(8, float64(a.Evaluations)); first <= 0 || last < 1 ||
-		last*a.Greedy < a.Best*(1-1e-9) {
-		t.Errorf("the curve goes from %v to %v, best is %v times greedy", first, last, a.Best/a.Greedy)
 	}
 }
