@@ -76,7 +76,7 @@ func table1() byBatch {
 				"In a row (sentences/s)|TVM|GraphTurbo", "Latency (ms)|TVM|GraphTurbo", "Speedup\n(×)",
 				"Batches per cluster|TVM|GraphTurbo", "~Writes of GraphTurbo\nDDR/LLB/L1"),
 			Notes: []string{
-				"Throughput, latency and speedup are of one batch from a cold start; in a row: one batch behind the other."}}
+				"Throughput, latency and speedup: a single batch from a cold start. In a row: batches one behind the other."}}
 		for _, n := range e.batches {
 			x, y := at("tvm", n), at("cross-layer", n)
 			t.Add(n, x.ThroughputPerSecond, y.ThroughputPerSecond, x.SteadyThroughputPerSecond,
@@ -107,9 +107,9 @@ func table1() byBatch {
 				Remark: l.note, Headline: l.place})
 		}
 		b.Note(
-			"GraphTurbo's throughput at batch 32 is of the calibration set (docs/deviations.md), at the paper's batches per cluster, and its latency follows from it; TVM's are not.")
+			"GraphTurbo's throughput at batch 32 is in the calibration set, and its latency follows from it; TVM's are not.")
 		b.Note(
-			"TVM's published latency and throughput do not fit each other: %s sentences/s for %s ms are %s sentences in flight, of a batch of 32. One batch at a time at that throughput takes %s ms; in that latency it would be %s sentences/s.",
+			"TVM's published throughput and latency contradict each other: %s sentences/s times %s ms are %s sentences in flight, and the batch has 32. One batch at a time would take %s ms at that throughput, or run at %s sentences/s with that latency.",
 			harness.Significant(literature.BertTVMThroughput.Value), harness.Fixed(literature.BertTVMLatency.Value, 2),
 			harness.Fixed(literature.BertTVMThroughput.Value*literature.BertTVMLatency.Value*1e-3, 1),
 			harness.Fixed(32e3/literature.BertTVMThroughput.Value, 1), harness.Significant(32e3/literature.BertTVMLatency.Value))
@@ -150,7 +150,7 @@ func fig16() byBatch {
 		t := harness.Table{Name: "utilization", Title: "Utilisation (% of the chip's peak), TVM's batches per cluster by the LLB, GraphTurbo's best",
 			Columns: harness.Columns("Batch", "MME|TVM|GraphTurbo", "VME|TVM|GraphTurbo", "MME busy|TVM|GraphTurbo"),
 			Notes: []string{
-				"Utilisation is useful arithmetic over what the units could do; busy is the share of time in which they do something."}}
+				"Utilisation: useful operations over the units' peak. Busy: share of the time in which they work."}}
 		for _, n := range e.batches {
 			x, y := at("tvm", n), at("cross-layer", n)
 			t.Add(n, harness.Percent(x.MMEUtilization), harness.Percent(y.MMEUtilization),
@@ -168,7 +168,7 @@ func fig16() byBatch {
 			fmt.Sprintf("by more than 1 %% at %d of %d steps", rises, len(e.batches)-1),
 			harness.Agreement(rises == len(e.batches)-1))
 		b.Cause(causeFlat)
-		b.Why("from batch 64 on each cluster has as many images as its chunk takes, and units wait for the LLB alike")
+		b.Why("from batch 64 on the chunk of each cluster stays the same, and units wait for the LLB alike")
 		for _, n := range []int64{32, 64, 128} { // where the rise ends
 			r := at("cross-layer", n)
 			b.Note("Batch %d: GraphTurbo computes for %s %% of the time, waits for moves for %s %% and for launches for %s %%.", n,

@@ -263,20 +263,20 @@ func (f unfolding) report(u, tvm unfolded) (*harness.Report, error) {
 	d.Number("kernels of an instance", "kernels", 1, float64(u.Kernels)/float64(u.Instances))
 	d.Given()
 	d.Number("instances of stage 2", "instances", 4, float64(u.Factor))
-	d.Why("Algorithm 1's reading of buffers in place was chosen by the vendor's factors, which have this one")
+	d.Why("factors follow from the extents and the reading of Algorithm 1's peak")
 	d.Given()
 	d.Claim("TVM's kernels for the stage", "one for each layer",
 		fmt.Sprintf("%d for %d convolutions", len(theirs), kinds["Conv"]), harness.Agreement(len(theirs) == kinds["Conv"]))
 	d.Given()
 	d.Number("TVM's kernels in all", "kernels", 65, float64(tvm.Kernels))
-	d.Why("the paper does not say of what; the 58 outputs of TVM's kernels of its Table 3 have a line in table3")
+	d.Why("the paper does not say of which network; Table 3's 58 outputs have a line in table3")
 	d.Given()
 	lastLayer := u.Layers[len(u.Layers)-1]
 	lastOp := lastLayer.Ops[len(lastLayer.Ops)-1]
 	d.Note(
 		"The network is taken as it stands, with its batch normalisations, as in Fig. 10. The instance goes from %s to %s: three identity blocks and the next stage's conv block, where the paper's begins with its own stage's conv block. Algorithm 1 with tensors inside layers in tiles (§4.1) puts the boundaries one block behind the stages.",
 		u.Layers[0].Ops[0].Name, lastOp.Name)
-	d.Note("The paper does not say what its 65 kernels are of. TVM's fusion rule gives %d here.", tvm.Kernels)
+	d.Note("The paper does not say which network has its 65 kernels. TVM's fusion rule gives %d here.", tvm.Kernels)
 	fig, err := f.figure(u, theirs)
 	d.Figure("instance", fmt.Sprintf("Instance %s, operator by operator", u.Name), fig, err)
 	return d.Report(harness.Data{Data: struct {

@@ -161,8 +161,8 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 		"Batch per\ncluster", "<Method", "Values to|LLB|DDR", "Mean lifetime\n(steps)", "Spilled\n(MiB)",
 		"Moved for it\n(MiB)", "Weights\nagain (MiB)", "Bound of\nboth (MiB)", "Throughput\n(per s)"),
 		Notes: []string{
-			"Moved: each spilled value is written once and streamed by each reader, as often as the cores need it. Weights again: those that pass once per tile, all tiles but the first.",
-			"Least time: of what moves, by dynamic programming over the steps; results may lie over what they read. Bound: bytes that no plan is below in which each value has a place of its own."}}
+			"Moved: each spilled value is written once and streamed by each reader, as often as the cores need it. Weights again: weights that pass once per tile, without the first tile.",
+			"Least time: the plan with the least time of moves, by dynamic programming over the steps; results may overwrite their inputs. Bound: a lower bound on the bytes of all plans in which each value has a place of its own."}}
 	fewer, same, more := 0, 0, 0
 	faster := 0
 	smaller, larger := 0, 0
@@ -232,11 +232,11 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 		harness.Agreement(smaller > larger))
 	d.Claim("It is at least as fast", "not claimed", fmt.Sprintf("in %d of %d networks", faster, cases), "–")
 	d.Note(
-		"Within the bound is the plan of least time in %d of %d networks; longest lifetime first meets it in %d.",
+		"The plan of least time meets the bound in %d of %d networks, longest lifetime first in %d.",
 		proven, cases, least)
 	d.Note(
-		"Both rules also decide what goes from the LLB to the DDR, and what is spilled so that a layer's weights need not pass once per tile. Of the plan of least time the first rule decides what goes to the DDR.")
-	d.Note("In the figure a bar is as high as its value is large, against the largest.")
+		"Both rules also choose what goes from the LLB to the DDR, and what is spilled so that a layer's weights pass only once. In the plan of least time, longest lifetime first chooses what goes to the DDR.")
+	d.Note("In the figure the height of a bar is the size of its value relative to the largest.")
 	d.Note(
 		"A value is a tensor of one instance; a step is a layer of one instance. A spilled value lives at its lower level from the start.")
 	fig, err := f.figure(runs)

@@ -85,7 +85,7 @@ func throughputTable(rows gridRows, spec *hardware.Spec) (harness.Table, []harne
 	t.Notes = append(t.Notes,
 		fmt.Sprintf("TVM's throughputs of %s are of the calibration set, all others of the evaluation set.",
 			strings.Join(calibration, ", ")),
-		"The vendor's own code is not public and is not simulated; beside the paper's mean speedup over it, 1.04, stands GraphTurbo's over what others measured with it.")
+		"The vendor's code is not public and not simulated. The published mean speedup over it, 1.04, is compared with GraphTurbo's speedup over what others measured with it.")
 	for _, m := range []struct {
 		label string
 		literature.Measurement
@@ -107,7 +107,7 @@ func steadyTable(rows gridRows) harness.Table {
 	t := harness.Table{Name: "steady", Title: "Throughput of batches in a row, the paper's batches per cluster",
 		Columns: harness.Columns("<", "<Network"),
 		Notes: []string{
-			"Over one batch: the rate of batches in a row over that of a batch from a cold start, which all other tables have. –: the program is too large."}}
+			"Over one batch: steady-state rate over that of a single batch from a cold start, which all other tables have. –: the program is too large."}}
 	variants := fig14().variants
 	for _, v := range variants {
 		t.AddColumns(systems[v]+"|in a row", systems[v]+"|over one\nbatch (×)")
@@ -171,9 +171,9 @@ func (m *overall) means(b *harness.Document) {
 	arithmetic, geometric := literature.Means(m.rows.ratio("astitch", "tvm", harness.PaperChunks))
 	m.astitch = m.overTVM / m.overAStitch
 	b.Note(
-		"AStitch over TVM: %.2f, as the published %.2f, is the quotient of two arithmetic means of speedups, of GraphTurbo over TVM and over AStitch. The mean of its own speedups, which is not published, is another: arithmetic %.2f, geometric %.2f.",
+		"AStitch over TVM, %.2f (published %.2f), is the quotient of GraphTurbo's two mean speedups. The mean of AStitch's own speedups, which is not published, is %.2f (geometric %.2f).",
 		m.astitch, publishedAStitch, arithmetic, geometric)
-	b.Note("The mean over TVM divides by its throughputs on A, G and I, to which the constants are fitted. Without these three, arithmetic: over TVM %.2f, over AStitch %.2f.",
+	b.Note("Without A, G and I, to whose TVM throughputs the constants are fitted, the arithmetic means are %.2f over TVM and %.2f over AStitch.",
 		literature.Unfitted(m.rows.ratio("cross-layer", "tvm", harness.PaperChunks)),
 		literature.Unfitted(m.rows.ratio("cross-layer", "astitch", harness.PaperChunks)))
 	known := func(label, variant string, published float64) float64 {
@@ -187,7 +187,7 @@ func (m *overall) means(b *harness.Document) {
 	for _, l := range []harness.Line{
 		{What: "mean speedup of GraphTurbo over TVM, A-J, arithmetic", Published: literature.MeanSpeedup.Value,
 			Ours: m.overTVM, Headline: 1, Cause: cause,
-			Remark: "TVM's throughputs of A, G and I, by which three of its terms divide, are fitted; " +
+			Remark: "TVM's throughputs of A, G and I are fitted; " +
 				reasonGain(m.rows, "cross-layer", "tvm", literature.MeanSpeedup.Value)},
 		{What: "mean speedup of GraphTurbo over AStitch, A-J, arithmetic", Published: literature.MeanOverAStitch.Value,
 			Ours: m.overAStitch, Headline: 3, Cause: cause,
@@ -236,7 +236,7 @@ func (m *overall) figures(b *harness.Document) {
 	}
 	b.Lead("speedup", "Speedups",
 		fmt.Sprintf(
-			"GraphTurbo is faster than a kernel per layer on %d of %d configurations; the speedups go from %.1f (%s) to %.1f (%s), with a mean of %.1f, and of %.1f without the three to whose throughputs of TVM the constants are fitted; the paper has %.2f.",
+			"GraphTurbo is faster than TVM on %d of %d configurations: %.1f (%s) to %.1f times (%s), %.1f in the mean, %.1f without the three networks whose TVM throughputs were fitted; published: %.2f.",
 			faster, len(configurations), speedup(least), least.Network, speedup(most), most.Network, m.overTVM,
 			literature.Unfitted(speedup), literature.MeanSpeedup.Value))
 	var marks []plots.GroupMark

@@ -59,7 +59,7 @@ func reportFig15(rows gridRows, b *harness.Document) {
 			if s.Variant == "l1" && base == "llb" {
 				place = 4
 			}
-			b.Line(harness.Line{What: fmt.Sprintf("mean gain of %s over %s (reading of the %s)", s.Variant, base, reading),
+			b.Line(harness.Line{What: fmt.Sprintf("mean gain of %s over %s (as the %s read it)", s.Variant, base, reading),
 				Unit: "x", Published: s.Published.Value, Ours: all,
 				Given:  reading != "notes", // a number has one line that counts
 				Cause:  causeLLB,
@@ -71,7 +71,7 @@ func reportFig15(rows gridRows, b *harness.Document) {
 	}
 	b.Table(m)
 	b.Note(
-		"The text gives %.2f, %.2f and %.2f without saying over what: the notes read each as a gain over the variant before, the slides over variant 1. The notes' product, %.1f, exceeds the whole speedup over TVM, %.2f; in the slides' reading variant 4 would be slower than variant 3, and variant 3 slower than variant 2.",
+		"The text does not say what %.2f, %.2f and %.2f are gains over: the variant before (notes) or variant 1 (slides). The product in the notes' reading, %.1f, exceeds the speedup over TVM, %.2f; in the slides' reading variant 4 would be slower than 3, and 3 slower than 2.",
 		literature.MeanL1.Value, literature.MeanOrder.Value, literature.MeanCross.Value, product,
 		literature.MeanSpeedup.Value)
 	steps := [][3]string{{"TVM", "tvm"}, {"variant 1 (LLB)", "llb", "tvm"}, {"variant 2 (L1)", "l1", "llb"},

@@ -168,8 +168,8 @@ func (f stageUse) report(runs []stageRun) (*harness.Report, error) {
 	t := harness.Table{Name: "stages", Title: fmt.Sprintf("%s, batch %d on %s, the paper's batches per cluster, by stage",
 		c.Network, c.BatchSize, f.hardware),
 		Columns: harness.Columns("<Stage"),
-		Notes: []string{"Utilisation is useful arithmetic over what the units of the chip could do in the time of the stage.",
-			"Time: from one end of a computation or store to the next counts for the stage of the later, which was waited for; each moment counts once, though instances of several stages take turns."}}
+		Notes: []string{"Utilisation: useful operations over the units' peak in the stage's time.",
+			"Time: the interval between the ends of two successive computations or stores counts for the stage of the later one. Each moment counts once, though instances of several stages take turns."}}
 	display := map[string]string{"tvm": "TVM", "cross-layer": "GraphTurbo"}
 	for _, group := range []string{"MME (%)", "VME (%)", "Share of the time (%)", "Time (ms)"} {
 		for _, r := range runs {
@@ -204,7 +204,7 @@ func (f stageUse) report(runs []stageRun) (*harness.Report, error) {
 	d.Claim("GraphTurbo uses the units far more than TVM in the last three of four stages",
 		"yes, in a figure without numbers",
 		"at least twice as much in: "+strings.Join(far, ", "), harness.Agreement(len(far) == 2*len(lastStages)))
-	d.Note("The heights of the paper's bars are not published as numbers, so that nothing stands beside ours.")
+	d.Note("The paper's bars are not published as numbers.")
 	var categories []string
 	drawn := make([][]stageRow, len(runs)) // the paper's four stages, and what it does not draw behind them
 	for i, r := range runs {

@@ -244,7 +244,7 @@ func orderTable(orders []scheduler.Recipe, runs []orderedRun) harness.Table {
 		"Moved by the\nordering rules (MiB)", "Spilled by the\nmemory plan (MiB)", "L1 use over time (%)|touched|held",
 		"Throughput\n(images/s)", "<Order"),
 		Notes: []string{
-			"Touched: what the running instance reads, writes and needs beside it, as the paper's Fig. 3 draws it. Held: all buffers of the simulated program, with the weights' buffer."}}
+			"Touched: inputs, outputs and workspace of the running instance, as in Fig. 3. Held: all buffers of the simulated program, weights' buffer included."}}
 	for i, r := range runs {
 		t.Add(orders[i].Name, len(r.Instances), mebibytes(r.MovedBytes), mebibytes(r.SpilledBytes),
 			harness.Percent(r.Utilization), harness.Percent(r.MeanHeld), r.Throughput, orderNames(r))
@@ -303,7 +303,7 @@ func (f fourStages) speedups(d *harness.Document, rows []harness.Row) harness.Ta
 				d.Cause(causeStage)
 				if name != "toy-fig3" || base.value != paper {
 					d.Given()
-					d.Why("one number has one line that counts: that of the four-stage example, over TVM with batches by the LLB")
+					d.Why("the number counts once: for the four-stage example, over TVM with batches by the LLB")
 				} else {
 					d.Lines[len(d.Lines)-1].Headline = 7
 				}
@@ -345,11 +345,11 @@ func (f fourStages) claims(d *harness.Document, orders []scheduler.Recipe, runs 
 		harness.Agreement(strings.Join(shares, " ") == "100.0 50.0 25.0 12.5"))
 	d.Given()
 	d.Note(
-		"The paper does not say what the 7.97× were measured on. Best is the fastest of all divisors of %d.", f.perCluster)
+		"The paper does not say which network the 7.97× were measured on. Best: the fastest of all divisors of %d.", f.perCluster)
 	d.Note("MiB moved by the order: %s. Share of the L1 that an instance of each stage touches: %s %%.",
 		strings.Join(moved, ", "), strings.Join(dfs.shares(), ", "))
 	d.Note(
-		"Stage by stage splits all sub-graphs by the largest factor, one image at a time, and runs all of one stage before the next; the paper has it with an image per core.")
+		"Stage by stage runs one image at a time, all images of a stage before the next stage; the paper has an image on each core.")
 }
 
 func orderNames(r orderedRun) string {

@@ -272,10 +272,10 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 		harness.Agreement(redistributions > 0 && smaller == redistributions))
 	d.Given()
 	d.Note(
-		"What joins are and where they stand is §3.5's definition: these lines show that it is kept, and predict nothing.")
-	d.Note("Bindings count cores per dimension of the tensor in its file's order. (8,1,1) is 8 cores along the batch.")
+		"§3.5 defines joins and their places. These lines check the definition and predict nothing.")
+	d.Note("Bindings are cores per dimension of the tensor, in the file's order: (8,1,1) is 8 cores along the batch.")
 	d.Note(
-		"A split is the counterpart of a concat, which §3.6 mentions for up-sampling; here it also serves a consumer with a larger factor than its producer's.")
+		"A split is the inverse of a concat (§3.6, for up-sampling). Here it also serves a consumer with a larger factor than its producer's.")
 	again, _ := number(example, schedule.Redistribute)
 	d.Note("The example has %s for %s. Fig. 8 does not show bindings.", harness.Plural(again, "redistribution"),
 		harness.Plural(n, "concat"))

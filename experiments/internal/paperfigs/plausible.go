@@ -18,7 +18,7 @@ func rankTable(rows gridRows) harness.Table {
 	t := harness.Table{Name: "agreement", Title: "TVM's throughputs against the published ones, by set",
 		Columns: harness.Columns("<Set", "Figures", "Geometric mean\nof the error (×)",
 			"Within ×"+harness.Fixed(withinFactor, 1), "Rank correlation"),
-		Notes: []string{"The error is the larger over the smaller of ours and published."}}
+		Notes: []string{"Error: the larger of ours and published over the smaller."}}
 	for _, set := range []struct {
 		name string
 		in   func(literature.Configuration) bool
@@ -64,7 +64,7 @@ func implied(rows gridRows, spec *hardware.Spec) (harness.Table, []string) {
 			"of the chip's", "MME utilisation at\nthe published rate"),
 		Notes: []string{
 			fmt.Sprintf(
-				"The chip's DDR has %s GB/s, of which activations reach %s (fitted). Above 100 %% the published figure can't come from a kernel per layer that passes its results through the DDR.",
+				"The chip's DDR has %s GB/s, of which activations reach %s (fitted). Above 100 %%, no kernel per layer with results in the DDR reaches the published rate.",
 				harness.Significant(ddr/1e9), harness.Percent(spec.DDRActivationEfficiency)+" %")}}
 	var beyond, below []string
 	for _, c := range literature.Configurations() {

@@ -12,16 +12,16 @@ import (
 
 // Causes of misses, each of which has a line in the report.
 const (
-	causeRates   = "TVM's published rates do not fit each other: at those of C, E and J a kernel for each result of Table 3 needs more than the DDR's bandwidth, and B's, C's and E's batches take 31, 19 and 12 ms at equal tokens"
-	causeH       = "which network and resolution H is, is not published: 40 images/s are an eighth of what the same TVM does on BERT-128"
+	causeRates   = "TVM's published rates contradict each other: C, E and J would need more than the DDR's bandwidth, and B, C and E take 31, 19 and 12 ms for equally many tokens"
+	causeH       = "H's network and resolution are not published; at 224 pixels TVM would do an eighth of its MACs/s on BERT-128"
 	causeJ       = "J's graph is not published; its 1054 results of TVM are far more than here"
 	causePar     = "TVM's kernels wait for their weights, since the text gives loads ahead of a layer to GraphTurbo alone (§4.4)"
-	causePlace   = "where GraphTurbo's tensors lie: footprints, factors and spills are those of graphs that are not published"
-	causeBatch   = "which batches per cluster are best hangs on rates: TVM's rule holds too much of F and too little of I, and smaller ones are faster on G and H"
-	causeLLB     = "variant 1 keeps most of its results in the LLB here, which costs little beside loads of weights; over TVM variant 2 gains more than published"
+	causePlace   = "footprints, split factors and spills depend on graphs that are not published"
+	causeBatch   = "TVM's LLB rule allows too large a batch on F and too small a one on I; smaller batches are faster on G and H"
+	causeLLB     = "variant 1's results in the LLB cost little beside exposed weight loads, so that the L1 gains little over the LLB"
 	causeStage   = "neither the example of Fig. 3 nor what TVM ran on it is published"
-	causeExtents = "Fig. 5 has no extents: factors keep apart at 8 images what the patterns alone merge as published"
-	causeFlat    = "units are at their peak share from batch 64 on"
+	causeExtents = "Fig. 5 gives no extents; with those assumed here, split factors at 8 images prevent merges that the patterns allow"
+	causeFlat    = "utilisation saturates at batch 64"
 )
 
 // causesOf has the causes of misses by configuration.
@@ -38,7 +38,7 @@ func reasonTVM(r harness.Row, publishedPerSecond float64, spec *hardware.Spec) s
 	}
 	ddr := spec.DDR.BandwidthBytesPerSecond
 	if need := float64(r.MovedBytes.DDR) / float64(r.Batch) * publishedPerSecond; need > ddr {
-		return fmt.Sprintf("at the published rate the results of a kernel per layer would need %s GB/s of a DDR of %s",
+		return fmt.Sprintf("the published rate would need %s GB/s of the DDR's %s",
 			harness.Significant(need/1e9), harness.Significant(ddr/1e9))
 	}
 	kernels := float64(r.KernelsDynamic) / float64(spec.Clusters)
@@ -46,7 +46,7 @@ func reasonTVM(r harness.Row, publishedPerSecond float64, spec *hardware.Spec) s
 		return ""
 	}
 	each := func(perSecond float64) float64 { return float64(r.Batch) / perSecond / kernels * 1e6 }
-	return fmt.Sprintf("published: %s µs for each kernel that a cluster runs; ours: %s, of which the launch takes %s",
+	return fmt.Sprintf("%s µs for each kernel of a cluster as published, %s here, of which %s are the launch",
 		harness.Significant(each(publishedPerSecond)), harness.Significant(each(r.ThroughputPerSecond)),
 		harness.Significant(1e6*spec.LaunchSeconds))
 }
@@ -123,7 +123,7 @@ func reasonWrites(level string, ours, published, tvm, publishedTVM harness.Level
 		return ""
 	}
 	per, theirs := float64(sum(ours))/float64(sum(tvm)), float64(sum(published))/float64(sum(publishedTVM))
-	s := fmt.Sprintf("in all levels %s writes for each result of TVM, published %s", harness.Fixed(per, 2),
+	s := fmt.Sprintf("%s writes for each result of TVM, published %s", harness.Fixed(per, 2),
 		harness.Fixed(theirs, 2))
 	switch {
 	case !harness.Within20(theirs)(per):
@@ -143,7 +143,7 @@ func reasonBatches(best, paper harness.Row) string {
 	each := func(r harness.Row) string {
 		return harness.Significant(float64(r.MovedBytes.DDR) / float64(r.Batch) / 1e6)
 	}
-	s := fmt.Sprintf("with the paper's the DDR carries %s MB for each element, with ours %s", each(paper), each(best))
+	s := fmt.Sprintf("DDR traffic is %s MB for each element with the paper's batch, %s with ours", each(paper), each(best))
 	if paper.Writes != best.Writes {
 		s += fmt.Sprintf("; tensor writes DDR/LLB/L1 %s, with ours %s", paper.Writes, best.Writes)
 	}

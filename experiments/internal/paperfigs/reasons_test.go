@@ -22,8 +22,8 @@ func TestReasonTVM(t *testing.T) {
 	}{
 		{10_500, nil},
 		{11_000, []string{}}, // faster than ours, and possible: no reason
-		{20_000, []string{"200 GB/s", "DDR of 108"}},                // 20 000 × 10 MB
-		{5_000, []string{"published: 400 µs", "ours: 200", "20.5"}}, // 100 / 5000 / 50
+		{20_000, []string{"200 GB/s", "the DDR's 108"}},                // 20 000 × 10 MB
+		{5_000, []string{"400 µs", "200 here", "20.5"}}, // 100 / 5000 / 50
 	} {
 		got := reasonTVM(r, tt.published, spec)
 		if len(tt.want) == 0 && got != "" {
@@ -93,7 +93,7 @@ func TestReasonBatches(t *testing.T) {
 		t.Error(got)
 	}
 	if got := reasonBatches(best, paper); got !=
-		"with the paper's the DDR carries 8.00 MB for each element, with ours 2.00; tensor writes DDR/LLB/L1 5/0/9, with ours 1/0/9" {
+		"DDR traffic is 8.00 MB for each element with the paper's batch, 2.00 with ours; tensor writes DDR/LLB/L1 5/0/9, with ours 1/0/9" {
 		t.Error(got)
 	}
 }

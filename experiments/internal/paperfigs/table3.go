@@ -99,8 +99,8 @@ func reportBatchSelect(rows gridRows, b *harness.Document) {
 	t := harness.Table{Name: "batches", Title: "Batches per cluster",
 		Columns: harness.Columns("<", "<Network", "Batch", "TVM|paper's|by the LLB|best|loss with\nthe paper's (%)",
 			"GraphTurbo|paper's|best|loss with\nthe paper's (%)"),
-		Notes: []string{"By the LLB: the most with which the inputs and outputs of each kernel lie in it (§5.1). " +
-			"Best of all divisors of a cluster's share of the batch; of equally good ones the smallest."}}
+		Notes: []string{"By the LLB: the largest batch with which the inputs and outputs of each kernel fit it (§5.1). " +
+			"Best: of all divisors of a cluster's share of the batch; of equals the smallest."}}
 	for _, c := range literature.Configurations() {
 		line := []string{c.Label, c.Network, harness.Count(c.BatchSize)}
 		for _, m := range []struct {
@@ -141,7 +141,7 @@ func reportBatchSelect(rows gridRows, b *harness.Document) {
 	}
 	b.Note("TVM's batches by the LLB are the published ones on %d of the 9 configurations from which the rule was not read (B).", right)
 	b.Note(
-		"Published are a cluster's whole share of the batch %d times for GraphTurbo and %d times for TVM: a rule that always takes it would agree as often.",
+		"Published is a cluster's whole share of the batch %d times for GraphTurbo and %d times for TVM; a rule that always takes it would agree as often.",
 		whole["GraphTurbo"], whole["TVM"])
 	b.Table(t)
 }

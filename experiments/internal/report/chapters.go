@@ -134,7 +134,7 @@ func (t tally) median() string {
 func (t tally) sentence() string {
 	s := fmt.Sprintf("%d of %d published facts hold.", t.holds, t.facts)
 	if len(t.factors) > 0 {
-		s += fmt.Sprintf(" Numbers that miss are off by a factor of %s in the median.", t.median())
+		s += fmt.Sprintf(" The median miss is off by a factor of %s.", t.median())
 	}
 	switch len(t.wrong) {
 	case 0:
@@ -160,7 +160,7 @@ func (p part) conclusion() string {
 	if t := p.tally(); t.facts > 0 {
 		sentences = append(sentences, t.sentence())
 		for _, c := range t.causes {
-			sentences = append(sentences, fmt.Sprintf("Missed, %s: %d.", c, len(t.missed[c])))
+			sentences = append(sentences, fmt.Sprintf("%d missed: %s.", len(t.missed[c]), c))
 		}
 	}
 	for _, e := range p.of {

@@ -11,7 +11,7 @@ import (
 )
 
 // reportPreface tells the reader how to read the comparison.
-const reportPreface = "A rate, count, share or ratio holds within 20 % of the published one, within the precision it is printed with if that is coarser, and within one tensor of fewer than ten; a trend by its sign. Not counted is what predicts nothing: numbers that constants of the accelerator were fitted to (†; dsasched calibrate: TVM's throughputs of ResNet-50, MobileNet-v2 and DenseNet, and GraphTurbo's of BERT-128), inputs, what a definition says, zeros on both sides, other readings of a number that has a line, and numbers of something that is not here. Each fact counts once, and facts of several papers have no sum."
+const reportPreface = "A prediction holds if it is within 20 % of the published value, or within the printed precision where that is coarser; counts of tensors below ten may differ by one, and a trend needs the right sign. Not counted: values that the accelerator's constants were fitted to (†; dsasched calibrate: TVM's throughputs of ResNet-50, MobileNet-v2 and DenseNet, and GraphTurbo's of BERT-128), inputs, definitions, zeros on both sides, other readings of a value that has a line, and systems that are not implemented. Each fact counts once; the papers are counted separately."
 
 // writeReport gathers the published numbers beside ours from the experiments that
 // have results in a folder, and writes report.md and report.html there. They depend on
