@@ -344,8 +344,8 @@ func (f fourStages) claims(d *harness.Document, orders []scheduler.Recipe, runs 
 	d.Claim("L1 use, stage by stage (%)", "100, 50, 25, 12.5", strings.Join(shares, ", "),
 		harness.Agreement(strings.Join(shares, " ") == "100.0 50.0 25.0 12.5"))
 	d.Given()
-	d.Note(
-		"The paper does not say which network the 7.97× were measured on. Best: the fastest of all divisors of %d.", f.perCluster)
+	d.Note("The paper does not say on which network 7.97× was measured. Best: the fastest of all divisors of %d.",
+		f.perCluster)
 	d.Note("MiB moved by the order: %s. Share of the L1 that an instance of each stage touches: %s %%.",
 		strings.Join(moved, ", "), strings.Join(dfs.shares(), ", "))
 	d.Note(
