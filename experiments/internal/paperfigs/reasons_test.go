@@ -22,7 +22,7 @@ func TestReasonTVM(t *testing.T) {
 	}{
 		{10_500, nil},
 		{11_000, []string{}}, // faster than ours, and possible: no reason
-		{20_000, []string{"200 GB/s", "the DDR's 108"}},                // 20 000 × 10 MB
+		{20_000, []string{"200 GB/s", "the DDR's 108"}}, // 20 000 × 10 MB
 		{5_000, []string{"400 µs", "200 here", "20.5"}}, // 100 / 5000 / 50
 	} {
 		got := reasonTVM(r, tt.published, spec)
