@@ -39,13 +39,14 @@ func MovedBytes(s *schedule.Schedule) (spills, again int64) {
 	return spills, again
 }
 
-// MovedSeconds is the time of what [MovedBytes] counts, a move after the other, at the level that a value has come to;
-// and of values that were wanted in the LLB and have left it.
+// MovedSeconds is the time of a plan's moves, a move after the other, beyond the least of each value: of values that
+// have left the level where they are wanted, of those that stay in the L1s though their readers, on other cores, would
+// have them sooner from the next level, and of parameters that pass again.
 func MovedSeconds(s *schedule.Schedule) float64 {
 	moves, readers, sum := binding.MovesOf(s), readersOf(s), 0.0
 	for i := range s.Values {
-		if v := &s.Values[i]; v.Def >= 0 && v.Level > v.Wanted {
-			sum += leaving(moves, v, v.Level, readers[i])
+		if v := &s.Values[i]; v.Def >= 0 {
+			sum += leaving(moves, v, v.Level, readers[i], nextLevel(s))
 		}
 	}
 	for i := range s.Steps {
@@ -68,13 +69,23 @@ func readersOf(s *schedule.Schedule) [][]*schedule.Read {
 	return readers
 }
 
-// leaving is what a value's moves take at a level beyond what they take where it is wanted.
-func leaving(moves binding.Moves, v *schedule.Value, at schedule.Level, reads []*schedule.Read) float64 {
-	wanted := moves.Leaving(v, v.Wanted, reads)
-	if v.Wanted == schedule.LB {
-		wanted = moves.Leaving(v, schedule.LB, nil)
+// nextLevel is where values go that leave the L1s.
+func nextLevel(s *schedule.Schedule) schedule.Level {
+	if s.Spec.GB == nil {
+		return schedule.DDR
 	}
-	return max(0, moves.Leaving(v, at, reads)-wanted)
+	return schedule.GB
+}
+
+// leaving is what a value's moves take at a level, exchanges between cores included, beyond the least: where it is
+// wanted, or, of those wanted in the L1s, at the next level.
+func leaving(moves binding.Moves, v *schedule.Value, at schedule.Level, reads []*schedule.Read,
+	next schedule.Level) float64 {
+	least := moves.Leaving(v, v.Wanted, reads)
+	if v.Wanted == schedule.LB {
+		least = min(least, moves.Leaving(v, next, reads))
+	}
+	return max(0, moves.Leaving(v, at, reads)-least)
 }
 
 func spilled(v *schedule.Value) bool {
@@ -653,7 +664,14 @@ func (d *Draft) leastMoves(ctx context.Context) error {
 			over[d.Steps[i].Writes[0]] = true
 		}
 	}
-	moves, readers := binding.MovesOf(d.Schedule), readersOf(d.Schedule)
+	moves, readers, next := binding.MovesOf(d.Schedule), readersOf(d.Schedule), nextLevel(d.Schedule)
+	var apart []int // values that leave even where there is room
+	for i := range d.Values {
+		if v := &d.Values[i]; v.Def >= 0 && v.Wanted == schedule.LB && v.CoreBytes > 0 &&
+			leaving(moves, v, schedule.LB, readers[i], next) > 0 {
+			apart = append(apart, i)
+		}
+	}
 	ps := func(seconds float64) int64 { return int64(math.Floor(1e12 * seconds)) } // or the sum would be no bound
 	again := func(st *schedule.Step) int64 {
 		if graphturbo.PassesAgain(d.Schedule, st) == 0 {
@@ -665,36 +683,35 @@ func (d *Draft) leastMoves(ctx context.Context) error {
 		if places != nil && len(over) == 0 {
 			continue
 		}
-		at := slices.Repeat([]schedule.Level{schedule.GB}, len(d.Values))
-		if d.Spec.GB == nil {
-			at = slices.Repeat([]schedule.Level{schedule.DDR}, len(d.Values))
-		}
+		at := slices.Repeat([]schedule.Level{next}, len(d.Values))
 		for round := range spillRepriced {
 			p := newSpillProblem(d.Schedule, func(v *schedule.Value) int64 {
-				cost := leaving(moves, v, at[v.ID], readers[v.ID])
+				cost := leaving(moves, v, at[v.ID], readers[v.ID], next)
 				if round == 0 {
-					cost = min(cost, leaving(moves, v, schedule.DDR, readers[v.ID]))
+					cost = min(cost, leaving(moves, v, schedule.DDR, readers[v.ID], next))
 				}
-				return ps(cost)
+				return ps(max(0, cost-leaving(moves, v, schedule.LB, readers[v.ID], next)))
 			}, again, places)
 			var opts allocate.SweepOptions
 			opts.Progress = d.Options.ReportTo("spill")
-			spills, next, err := p.choose(ctx, d.Schedule, opts)
+			spills, found, err := p.choose(ctx, d.Schedule, opts)
 			if err != nil && places != nil && ctx.Err() == nil {
 				break // a stage that only a result in place leaves room for
 			} else if err != nil {
 				return err
 			}
 			if sol == nil {
-				if sol, bound = next, float64(next.Bound)*1e-12; places == nil && len(over) > 0 {
+				if sol, bound = found, float64(found.Bound)*1e-12; places == nil && len(over) > 0 {
 					bound = 0 // results in place may move less
 				}
 			}
-			if !next.Status.HasValues() {
+			if !found.Status.HasValues() {
 				break
 			}
 			plan := from()
-			if err := graphturbo.PlaceSpilled(plan, spills, rule, packer(ctx), places != nil); err != nil {
+			spills = append(spills, apart...)
+			slices.Sort(spills)
+			if err := graphturbo.PlaceSpilled(plan, slices.Compact(spills), rule, packer(ctx), places != nil); err != nil {
 				return err
 			}
 			d.alternatives = append(d.alternatives, plan)
