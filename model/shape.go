@@ -39,6 +39,9 @@ var dtypes = [...]struct {
 	F8: {"f8", 8}, F4: {"f4", 4}, I4: {"i4", 4}, U4: {"u4", 4}, I2: {"i2", 2}, U2: {"u2", 2},
 }
 
+// DTypes is the number of element types.
+const DTypes = len(dtypes)
+
 // Valid reports whether d is one of the constants of this package.
 func (d DType) Valid() bool { return int(d) < len(dtypes) }
 

@@ -29,7 +29,7 @@ func RegisterSearch(s Search) { improve = s }
 // back to run side by side: Options.Cost and Options.Solver may be called by two at a time.
 func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
 	options Options) (*Result, error) {
-	opt := run{Options: options}
+	opt := run{Options: options, state: state{tiles: &tileMemo{}}}
 	if err := CheckBatch(batch); err != nil {
 		return nil, err
 	}

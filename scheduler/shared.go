@@ -64,14 +64,13 @@ type lane struct {
 
 // lanesOf divides recipes into lanes.
 func lanesOf(recipes []Recipe, opt run) (lanes []lane) {
-	tiles := &tileMemo{}
 	for i, r := range recipes {
 		first := r.first()
 		at := slices.IndexFunc(lanes, func(l lane) bool { return l.first == first })
 		if at < 0 {
 			at, lanes = len(lanes), append(lanes, lane{first: first, opt: opt, left: map[string]int64{}})
 			if len(recipes) > 1 {
-				lanes[at].opt.shared, lanes[at].opt.tiles = &shared{drafts: map[draftKey]*Draft{}}, tiles
+				lanes[at].opt.shared = &shared{drafts: map[draftKey]*Draft{}}
 				lanes[at].opt.Share()
 			}
 		}

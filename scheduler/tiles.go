@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
 var tiledNests = Strategy{Name: "tiles",
@@ -44,17 +45,45 @@ func tileSteps(ctx context.Context, d *Draft, inPlace bool) error {
 type tiler struct {
 	d     *Draft
 	known *tileMemo
-	same  Key         // what the choices for all steps of the draft depend on
+	spec  Key         // what the rule depends on for all steps of the draft,
+	same  Key         // and the choices of nests
 	cost  *cost.Model // of a machine of the clusters that have work
 
 	inPlace bool // products with values in the L1, too
 }
 
-// A tileMemo has the tilings that the rule gives for products, and the nests that are chosen for steps, by all that
-// they depend on; nil: the generator's is the fastest. It has the memory in which programs are made, too.
+// A tileMemo has the nests that are chosen for steps, by all that they depend on; nil: the generator's is the fastest.
+// It has the memory in which programs are made, too.
 type tileMemo struct {
-	rules, nests sync.Map
+	nests sync.Map
 	memories
+}
+
+// rules has the tilings that the rule gives for products by the formulas' costs, by all that they depend on, of all
+// runs: some 10 MB at most.
+var rules struct {
+	sync.Mutex
+	known map[string][]tiling.Blocks
+}
+
+// rule gives the rule's tilings for a product; none where no tile fits: the generator's nest may.
+func (t *tiler) rule(p *tiling.Problem, product Key) []tiling.Blocks {
+	key, own := string(t.spec)+string(product), t.d.Options.Cost != nil
+	rules.Lock()
+	list, known := rules.known[key]
+	rules.Unlock()
+	if known && !own {
+		return list
+	}
+	if list, _ = tiling.Rules(p); !own {
+		rules.Lock()
+		defer rules.Unlock()
+		if len(rules.known)%10_000 == 0 {
+			rules.known = map[string][]tiling.Blocks{}
+		}
+		rules.known[key] = list
+	}
+	return list
 }
 
 func newTiler(d *Draft) (t *tiler, err error) {
@@ -70,7 +99,9 @@ func newTiler(d *Draft) (t *tiler, err error) {
 			return nil, err
 		}
 	}
-	t.same.Text(fmt.Sprint(d.Lower.Generator, n, d.WeightRoom))
+	t.spec.Text(fmt.Sprint(schedulefile.Fingerprint(d.Spec), n))
+	t.same = slices.Clone(t.spec)
+	t.same.Text(fmt.Sprint(d.Lower.Generator, d.WeightRoom))
 	return t, nil
 }
 
@@ -84,13 +115,7 @@ func (t *tiler) step(ctx context.Context, i int) error {
 	key := t.key(i, product)
 	known, there := t.known.nests.Load(key)
 	if !there {
-		rule, there := t.known.rules.Load(string(product))
-		if !there {
-			list, _ := tiling.Rules(p) // none where no tile fits: the generator's nest may
-			rule = list
-			t.known.rules.Store(string(product), rule)
-		}
-		n, err := t.choose(ctx, i, p, rule.([]tiling.Blocks))
+		n, err := t.choose(ctx, i, p, t.rule(p, product))
 		if err != nil {
 			return err
 		}

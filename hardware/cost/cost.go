@@ -15,22 +15,24 @@ type Model struct {
 	hasMatrix               bool
 	// loadCyclesPerByte is the time to bring a weight block from the LB.
 	loadCyclesPerByte float64
-	custom            Custom // in place of formulas
-	formulas          *Model
-	kinds             []*Model // of each kind of core, if there are several
+	// Of elements of each type: times the matrix unit's rate, and by class of operations.
+	paces [model.DTypes]struct {
+		matrix                float64
+		simple, move, special pace
+	}
+	custom   Custom // in place of formulas
+	formulas *Model
+	kinds    []*Model // of each kind of core, if there are several
 }
 
-// Custom is an operator cost of the caller's own: how long commands occupy the units
-// of one core. Its methods get the formulas of this package for the machine at hand,
-// to begin with or to scale. The answers must be positive where there is work and
-// depend on the arguments alone: the schedulers and the generator of commands ask
-// for the same tile again.
+// Custom is an operator cost of the caller's own: how long commands occupy the units of one core. Its methods get the
+// formulas of this package for the machine at hand, to begin with or to scale. The answers must be positive where there
+// is work and depend on the arguments alone: the schedulers and the generator of commands ask for the same tile again.
 type Custom interface {
 	// MatrixCycles is the time of one command of the matrix unit; of a transposed convolution's, of each of its
 	// plain products, which add up.
 	MatrixCycles(formulas *Model, d model.MatrixDims, dt model.DType) hardware.Cycles
-	// VectorCycles is the time of one command of the vector unit and of one of the
-	// special unit.
+	// VectorCycles is the time of one command of the vector unit and of one of the special unit.
 	VectorCycles(formulas *Model, w model.VectorWork, dt model.DType) (vector, special hardware.Cycles)
 }
 
@@ -107,12 +109,39 @@ func newModel(spec *hardware.Spec) (*Model, error) {
 	if spec.LB != nil {
 		m.loadCyclesPerByte = spec.ClockHz / spec.LB.BandwidthBytesPerSecond
 	}
+	for i := range m.paces {
+		dt, p := model.DType(i), &m.paces[i]
+		p.matrix, _ = rate(m.matrix, dt)
+		p.simple, p.move = m.pace(&m.vector, hardware.OpSimple, dt), m.pace(&m.vector, hardware.OpMove, dt)
+		p.special = m.pace(&m.special, hardware.OpSpecial, dt)
+	}
 	return m, nil
 }
 
-// rate is the throughput multiplier for a dtype: the spec's own figure or, where
-// it has none, that of F16 scaled by the element size, as a unit with a fixed
-// width in bytes has.
+// A pace is that of a class of operations on elements of a type.
+type pace struct {
+	lanes, cycles, ratio, least float64
+	fill                        hardware.Cycles
+}
+
+func (m *Model) pace(u *hardware.Unit, class string, dt model.DType) pace {
+	r, _ := rate(*u, dt)
+	c, ok := u.CyclesPerOp[class]
+	if !ok {
+		c = 1
+	}
+	ratio := u.ClockRatio(m.spec)
+	return pace{float64(u.Lanes) * r, c, ratio, math.Ceil(float64(u.LeastCycles) * ratio), m.fill(*u)}
+}
+
+// of is the time of so many operations.
+func (p *pace) of(n int64) hardware.Cycles {
+	work := math.Ceil(math.Ceil(float64(n)/p.lanes) * p.cycles * p.ratio)
+	return hardware.Cycles(math.Max(work, p.least)) + p.fill
+}
+
+// rate is the throughput multiplier for a dtype: the spec's own figure or, where it has none, that of F16 scaled by the
+// element size, as a unit with a fixed width in bytes has.
 func rate(u hardware.Unit, dt model.DType) (float64, bool) {
 	r, size := figure(u.Rate, dt)
 	if r == 0 {
@@ -162,18 +191,17 @@ func (m *Model) MatrixCycles(d model.MatrixDims, dt model.DType) hardware.Cycles
 		for p := range d.Products() {
 			macs += p.Reps * p.M * p.N * p.K
 		}
-		return m.lanes(m.vector, hardware.OpSimple, macs, dt)
+		return m.paces[dt].simple.of(macs)
 	}
-	r, _ := rate(m.matrix, dt)
-	ratio := m.matrix.ClockRatio(m.spec)
+	r, ratio, fill := m.paces[dt].matrix, m.matrix.ClockRatio(m.spec), m.fill(m.matrix)
 	all, busy := 0.0, 0.0
 	for p := range d.Products() {
 		blocks := float64(p.Reps) * float64(ceilDiv(p.K, int64(m.matrix.Rows))*ceilDiv(p.N, int64(m.matrix.Cols)))
 		a := Array{int64(m.matrix.Rows), int64(m.matrix.InFlight), ratio/r + m.feed(float64(p.M), float64(p.N), dt),
-			m.blockCycles(dt), float64(m.fill(m.matrix))}
+			m.blockCycles(dt), float64(fill)}
 		all, busy = all+blocks, busy+blocks*a.Cycles(p.M, p.Line)
 	}
-	return hardware.Cycles(math.Ceil(busy+(all-1)*m.matrix.BlockCycles*ratio)) + m.fill(m.matrix)
+	return hardware.Cycles(math.Ceil(busy+(all-1)*m.matrix.BlockCycles*ratio)) + fill
 }
 
 // Array is how a matrix unit passes rows by a block of weights: Row cycles each, and Load at least. Of commands in
@@ -228,34 +256,23 @@ func (m *Model) VectorCycles(w model.VectorWork, dt model.DType) (vector, specia
 	if m.custom != nil && w.Total() > 0 {
 		return m.custom.VectorCycles(m.formulas, w, dt)
 	}
+	p := &m.paces[dt]
 	if w.Simple > 0 {
-		vector += m.lanes(m.vector, hardware.OpSimple, w.Simple, dt)
+		vector += p.simple.of(w.Simple)
 	}
 	if w.Move > 0 {
-		vector += m.lanes(m.vector, hardware.OpMove, w.Move, dt)
+		vector += p.move.of(w.Move)
 	}
 	if w.Simple > 0 && w.Move > 0 {
-		vector -= m.fill(m.vector)
+		vector -= p.simple.fill
 	}
 	if w.Special > 0 {
-		special = m.lanes(m.special, hardware.OpSpecial, w.Special, dt)
+		special = p.special.of(w.Special)
 	}
 	return vector, special
 }
 
-func (m *Model) lanes(u hardware.Unit, class string, n int64, dt model.DType) hardware.Cycles {
-	r, _ := rate(u, dt)
-	c, ok := u.CyclesPerOp[class]
-	if !ok {
-		c = 1
-	}
-	lanes, ratio := float64(u.Lanes)*r, u.ClockRatio(m.spec)
-	work := math.Ceil(math.Ceil(float64(n)/lanes) * c * ratio)
-	return hardware.Cycles(math.Max(work, math.Ceil(float64(u.LeastCycles)*ratio))) + m.fill(u)
-}
-
-// SharedVector reports whether special functions run on the vector unit's hardware,
-// so that the two cannot overlap.
+// SharedVector reports whether special functions run on the vector unit's hardware, so that the two cannot overlap.
 func (m *Model) SharedVector() bool {
 	return m.special.Name == m.vector.Name || m.special.SharesWith == m.vector.Name ||
 		m.vector.SharesWith == m.special.Name

@@ -25,9 +25,8 @@ type Energy struct {
 // Total is the sum.
 func (e *Energy) Total() float64 { return e.Matrix + e.Vector + e.L1 + e.LLB + e.DDR + e.Static }
 
-// EnergyOf returns the energy of work in a dtype on a machine; nil if its description has no figures.
-// A dtype without a figure takes as many times F16's (or the first of F32's, BF16's and I8's) as
-// its elements are larger.
+// EnergyOf returns the energy of work in a dtype on a machine; nil if its description has no figures. A dtype without a
+// figure takes as many times F16's (or the first of F32's, BF16's and I8's) as its elements are larger.
 func EnergyOf(spec *hardware.Spec, dt model.DType, w Work) *Energy {
 	e := spec.Energy
 	if e == nil {

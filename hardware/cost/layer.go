@@ -5,9 +5,8 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// Layer is a loop nest that one core runs: operators in a straight line, of which
-// the anchor may occupy the matrix unit, and the boxes of their outputs that the
-// core computes (inputs may be among them and are not looked at).
+// Layer is a loop nest that one core runs: operators in a straight line, of which the anchor may occupy the matrix
+// unit, and the boxes of their outputs that the core computes (inputs may be among them and are not looked at).
 type Layer struct {
 	Graph  *model.Graph
 	Ops    []model.OpID
@@ -20,9 +19,8 @@ type Layer struct {
 	Cores int64
 }
 
-// LayerCycles is the time of a core's units for its part of a layer: of the matrix
-// unit and of the vector and special units, whichever is longer; of the last two
-// together if they share hardware.
+// LayerCycles is the time of a core's units for its part of a layer: of the matrix unit and of the vector and special
+// units, whichever is longer; of the last two together if they share hardware.
 func (m *Model) LayerCycles(l Layer) hardware.Cycles {
 	g := l.Graph
 	var dims model.MatrixDims

@@ -32,20 +32,15 @@ func (m *Model) InFlight() int64 { return int64(m.matrix.InFlight) }
 
 // LaneCycles is the least time that one operation of a class adds to a command.
 func (m *Model) LaneCycles(class string, dt model.DType) float64 {
-	u := m.vector
+	u := &m.vector
 	if class == hardware.OpSpecial {
-		u = m.special
+		u = &m.special
 	}
-	r, _ := rate(u, dt)
-	c, ok := u.CyclesPerOp[class]
-	if !ok {
-		c = 1
-	}
-	return c / (float64(u.Lanes) * r) * u.ClockRatio(m.spec)
+	p := m.pace(u, class, dt)
+	return p.cycles / p.lanes * p.ratio
 }
 
-// Units is the largest number of cores of a cluster whose parts of a layer the units of
-// a kind work on side by side.
+// Units is the largest number of cores of a cluster whose parts of a layer the units of a kind work on side by side.
 func (m *Model) Units(kind hardware.UnitKind, cores int64) int64 {
 	n := int64(m.spec.CoresWith(kind))
 	if n == 0 { // another kind stands in
