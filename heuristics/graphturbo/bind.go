@@ -7,10 +7,9 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// BindGrid is Algorithm 4: core bindings and buffer scopes of all instances, visited
-// from the last of the order to the first. grid is the arrangement of a cluster's cores:
-// arranged, a single number for a line; the plain binding maps loop dimensions to the
-// dimensions of a grid one after the other (§3.6).
+// BindGrid is Algorithm 4: core bindings and buffer scopes of all instances, visited from the last of the order to the
+// first. grid is the arrangement of a cluster's cores: arranged, a single number for a line; the plain binding maps
+// loop dimensions to the dimensions of a grid one after the other (§3.6).
 func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, order []int, grid []int64,
 	uneven bool) ([]schedule.Binding, []schedule.Level) {
 	cores := int64(1)

@@ -3,10 +3,9 @@
 //	J. Zhao et al., "Effectively Scheduling Computational Graphs of Deep Neural
 //	Networks toward Their Domain-Specific Accelerators", OSDI 2023
 //
-// in the paper's order: Split (Algorithm 1 and Eq. 1), Group (Algorithm 2), BFS
-// and DFS orders (Algorithm 3), BindGrid (Algorithm 4), Join (§3.5) and Place (§4.3).
-// Where the pseudo-code is silent or contradicts the text, the reading is named
-// at the code and in docs/deviations.md.
+// in the paper's order: Split (Algorithm 1 and Eq. 1), Group (Algorithm 2), BFS and DFS orders (Algorithm 3), BindGrid
+// (Algorithm 4), Join (§3.5) and Place (§4.3). Where the pseudo-code is silent or contradicts the text, the reading is
+// named at the code and in docs/deviations.md.
 //
 // # How they fit together
 //

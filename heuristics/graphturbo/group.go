@@ -46,10 +46,9 @@ type grouper struct {
 // refusal identifies a refused merge.
 type refusal struct{ pattern, first, last, reason string }
 
-// ExecutionOrder is the topological order of Algorithm 2's first line. Of the
-// many such orders this takes the depth-first one from the outputs, operands in
-// their order: a value is made shortly before it is used, which keeps few values
-// alive.
+// ExecutionOrder is the topological order of Algorithm 2's first line. Of the many such orders this takes the
+// depth-first one from the outputs, operands in their order: a value is made shortly before it is used, which keeps few
+// values alive.
 func ExecutionOrder(g *model.Graph) []model.OpID {
 	done := make([]bool, len(g.Ops))
 	order := make([]model.OpID, 0, len(g.Ops))
@@ -93,14 +92,11 @@ func ExecutionOrder(g *model.Graph) []model.OpID {
 // Group is Algorithm 2: starting from one sub-graph per operator, merge straight,
 // diamond and branch patterns while the rules allow it, until nothing changes.
 //
-// Patterns, as the text defines them. Straight: SG1 is SG2's only producer and
-// SG2 its only consumer. Diamond: at least two sub-graphs between one entry and
-// one exit, each with that entry as only producer and that exit as only
-// consumer, and the exit has no other producer but the entry; the middle and the
-// exit are merged. Branch: an exit SG3 with several producers, one of which, SG2,
-// has it as only consumer; these two are merged. A residual connection is a
-// branch (its short path has no sub-graph of its own). A network output counts as
-// a consumer.
+// Patterns, as the text defines them. Straight: SG1 is SG2's only producer and SG2 its only consumer. Diamond: at least
+// two sub-graphs between one entry and one exit, each with that entry as only producer and that exit as only consumer,
+// and the exit has no other producer but the entry; the middle and the exit are merged. Branch: an exit SG3 with
+// several producers, one of which, SG2, has it as only consumer; these two are merged. A residual connection is a
+// branch (its short path has no sub-graph of its own). A network output counts as a consumer.
 func Group(g *model.Graph, opt SplitOptions) *schedule.Grouping {
 	made, _ := GroupContext(context.Background(), g, opt)
 	return made
@@ -151,7 +147,7 @@ func (gr *grouper) group() *schedule.Grouping {
 func (gr *grouper) finish(n *node) {
 	var p part = merging{gr, n}
 	if n.plain {
-		p = &listed{gr.g, gr.operators(n), n.outputs, gr.split.peak}
+		p = flat{merging{gr, n}}
 	}
 	n.infos, n.peak = gr.split.infos(p)
 	n.split = Best(n.infos)
@@ -160,9 +156,8 @@ func (gr *grouper) finish(n *node) {
 	}
 }
 
-// along is the factor that n needs if it is split along the dimension that
-// matches dimension dim of m's output, m being a sub-graph that contains n. If
-// that dimension cannot split n, it is n's best factor.
+// along is the factor that n needs if it is split along the dimension that matches dimension dim of m's output, m being
+// a sub-graph that contains n. If that dimension cannot split n, it is n's best factor.
 func (gr *grouper) along(n, m *node) int64 {
 	if m.split.Factor == 1 || m.split.Factor == schedule.Unsplittable {
 		return n.split.Factor
@@ -330,11 +325,9 @@ func (gr *grouper) branch(sg3 *node) *node {
 	return nil
 }
 
-// ruleOne is rule (i). Factors of different dimensions do not compare, so all
-// three are taken along the dimension that the union would be split along
-// (Algorithm 2 hands SplitInfo, the whole set, to the merging functions). The
-// mirror image (§3.6) holds where SG2 up-samples: then it is SG2's large factor
-// that must not reach back to SG1.
+// ruleOne is rule (i). Factors of different dimensions do not compare, so all three are taken along the dimension that
+// the union would be split along (Algorithm 2 hands SplitInfo, the whole set, to the merging functions). The mirror
+// image (§3.6) holds where SG2 up-samples: then it is SG2's large factor that must not reach back to SG1.
 func (gr *grouper) ruleOne(sg1, sg2 *node) func(*node) (asked, refusal string) {
 	return func(m *node) (asked, refusal string) {
 		first, second := sg1, sg2

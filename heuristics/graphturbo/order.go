@@ -6,9 +6,8 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// BFS visits instances breadth first: level by level from the sources, a level
-// being the longest distance from any source, within a level by ID. All pieces of
-// one sub-graph so run before the next sub-graph starts.
+// BFS visits instances breadth first: level by level from the sources, a level being the longest distance from any
+// source, within a level by ID. All pieces of one sub-graph so run before the next sub-graph starts.
 func BFS(ig *schedule.InstanceGraph) []int {
 	level := make([]int, len(ig.Instances))
 	order := make([]int, len(ig.Instances))
@@ -23,11 +22,10 @@ func BFS(ig *schedule.InstanceGraph) []int {
 	return order
 }
 
-// DFS is Algorithm 3 with the BFS order as its arbitrary first list. As the notes
-// say (and unlike the loops on the slides, which would never move on), all
-// sources move to ready first; then, again and again, the last instance in ready
-// without open producers runs, and those of its consumers that still wait in the
-// first list move to ready, runnable or not.
+// DFS is Algorithm 3 with the BFS order as its arbitrary first list. As the notes say (and unlike the loops on the
+// slides, which would never move on), all sources move to ready first; then, again and again, the last instance in
+// ready without open producers runs, and those of its consumers that still wait in the first list move to ready,
+// runnable or not.
 func DFS(ig *schedule.InstanceGraph) []int {
 	visit := BFS(ig)
 	at := make([]int, len(visit))

@@ -16,8 +16,7 @@ type SpillRule string
 
 // The rules.
 const (
-	// LongestLifetime is the paper's (§4.3): the value that lives over the most
-	// steps, which probably is a small one.
+	// LongestLifetime is the paper's (§4.3): the value that lives over the most steps, which probably is a small one.
 	LongestLifetime SpillRule = "longest-lifetime"
 	// LargestFirst is prior work's.
 	LargestFirst SpillRule = "largest-first"
@@ -26,8 +25,7 @@ const (
 	LeastMoved SpillRule = "least-moved"
 )
 
-// DoesNotFitError reports a layer of which not even one tile fits the local
-// buffer.
+// DoesNotFitError reports a layer of which not even one tile fits the local buffer.
 type DoesNotFitError struct {
 	Layer   string
 	Tensor  string
@@ -43,10 +41,9 @@ func (e *DoesNotFitError) Error() string {
 		hardware.Bytes(e.Missing).Rounded())
 }
 
-// Place is §4.3: a level and an address for every value. Values start at their
-// wanted level; a step at which the live values and what must pass through do not
-// fit spills by the rule, LB to GB to DDR, until all steps fit. A spilled value
-// lives at its lower level from the start; readers stream it.
+// Place is §4.3: a level and an address for every value. Values start at their wanted level; a step at which the live
+// values and what must pass through do not fit spills by the rule, LB to GB to DDR, until all steps fit. A spilled
+// value lives at its lower level from the start; readers stream it.
 func Place(s *schedule.Schedule, rule SpillRule) error {
 	return (&placer{s: s, rule: rule}).place(nil)
 }
@@ -198,9 +195,8 @@ type placer struct {
 	over, under []int
 }
 
-// Stage is the LB space per core that step i needs for what passes through it,
-// if it passes in the given number of tiles: data of other cores, inputs from
-// other levels, and outputs for other levels. In more than one tile two are in
+// Stage is the LB space per core that step i needs for what passes through it, if it passes in the given number of
+// tiles: data of other cores, inputs from other levels, and outputs for other levels. In more than one tile two are in
 // flight at a time.
 func stage(s *schedule.Schedule, st *schedule.Step, tiles int64) int64 {
 	total := int64(0)
@@ -332,9 +328,8 @@ func (p *placer) levels() error {
 	return nil
 }
 
-// cheaper lists values to spill at a step because streaming the step's weights
-// once per tile, with too little space for the whole, would take longer than the
-// spills. used is the bytes of the live values.
+// cheaper lists values to spill at a step because streaming the step's weights once per tile, with too little space for
+// the whole, would take longer than the spills. used is the bytes of the live values.
 func (p *placer) cheaper(st *schedule.Step, used int64) []*schedule.Value {
 	s := p.s
 	weights := PassesAgain(s, st)
@@ -496,9 +491,8 @@ type buffer struct {
 	address    int64
 }
 
-// addresses gives every LB and GB value, and every step's stage, an address:
-// largest first, each at the lowest address free over its whole life. Where
-// fragmentation defeats that, the stage is cut into more tiles, then a value is
+// addresses gives every LB and GB value, and every step's stage, an address: largest first, each at the lowest address
+// free over its whole life. Where fragmentation defeats that, the stage is cut into more tiles, then a value is
 // spilled.
 func (p *placer) addresses() error {
 	s := p.s
@@ -734,9 +728,8 @@ func (p *placer) packed(bufs []*buffer) bool {
 // nextTiles is the next larger number of tiles to try.
 func nextTiles(n, most int64) int64 { return min(most, n*2) }
 
-// pack gives each buffer, in the order given, the lowest address that is free
-// over its life. shrink may make one that does not fit smaller. The first that
-// does not fit is returned.
+// pack gives each buffer, in the order given, the lowest address that is free over its life. shrink may make one that
+// does not fit smaller. The first that does not fit is returned.
 func pack(bufs []*buffer, capacity int64, shrink func(*buffer) bool) *buffer {
 	end := -1
 	for _, b := range bufs {

@@ -23,10 +23,9 @@ type SplitOptions struct {
 	Divisors bool
 	// Uneven says which extents a factor need not divide.
 	Uneven schedule.Uneven
-	// The simple cost model against recomputation: a split whose instances compute
-	// parts of intermediates twice is refused if another dimension needs none of
-	// that, or if it takes longer than the traffic with the GB that keeping the
-	// intermediates in the LB saves.
+	// The simple cost model against recomputation: a split whose instances compute parts of intermediates twice is
+	// refused if another dimension needs none of that, or if it takes longer than the traffic with the GB that keeping
+	// the intermediates in the LB saves.
 	MACsPerSecond      float64 // of one cluster
 	VectorOpsPerSecond float64
 	GBBytesPerSecond   float64
@@ -53,17 +52,14 @@ func NewSplitter(g *model.Graph, opt SplitOptions) *Splitter {
 		fit: map[instances]bool{}, worth: map[instances]bool{}}
 }
 
-// SplitInfo is Algorithm 1: for each loop dimension of the output, the smallest
-// factor with which an instance fits the LB, and how many operators it splits. What
-// Eq. (1) compares is f_d as lines 4 to 10 have it: ceil(peak/v) fits, and v divides the
-// intermediates. The factor itself divides the output, too.
+// SplitInfo is Algorithm 1: for each loop dimension of the output, the smallest factor with which an instance fits the
+// LB, and how many operators it splits. What Eq. (1) compares is f_d as lines 4 to 10 have it: ceil(peak/v) fits, and v
+// divides the intermediates. The factor itself divides the output, too.
 //
-// Readings: an output without intermediates emits a tuple too; the factor
-// divides the extent; candidates are the powers of two up to the cores, then
-// every integer; n_d counts the operators that dimension d does split, as the
-// text defines it. Where the pseudo-code compares ceil(peak/v) with the LB, this
-// compares the footprint of an instance, which is the same when all tensors
-// match and larger when some do not (they are computed whole) or have halos.
+// Readings: an output without intermediates emits a tuple too; the factor divides the extent; candidates are the powers
+// of two up to the cores, then every integer; n_d counts the operators that dimension d does split, as the text defines
+// it. Where the pseudo-code compares ceil(peak/v) with the LB, this compares the footprint of an instance, which is the
+// same when all tensors match and larger when some do not (they are computed whole) or have halos.
 func (s *Splitter) SplitInfo(ops []model.OpID, outputs []model.TensorID) ([]schedule.SplitInfo, int64) {
 	return s.infos(&listed{s.g, ops, outputs, s.peak})
 }
@@ -182,8 +178,7 @@ func (s *Splitter) least(c *cut, peak, factor int64) int64 {
 	return factor
 }
 
-// divides is line 10: the factor divides the matched extent of every intermediate and,
-// if asked, of every output.
+// divides is line 10: the factor divides the matched extent of every intermediate and, if asked, of every output.
 func (s *Splitter) divides(c *cut, v int64, outputsToo bool) bool {
 	return s.opt.Uneven == schedule.UnevenAll || c.divides(v, outputsToo)
 }

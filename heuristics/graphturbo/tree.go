@@ -2,10 +2,9 @@ package graphturbo
 
 import "math/bits"
 
-// tree is a map from numbers to values that never changes: a Patricia trie (Okasaki and
-// Gill, "Fast mergeable integer maps", 1998). What makes a new one of two shares all that only
-// one of them has, so that the cost is that of where they meet: of maps of ranges that do not
-// overlap some steps, whatever their size. nil is the empty one.
+// tree is a map from numbers to values that never changes: a Patricia trie (Okasaki and Gill, "Fast mergeable integer
+// maps", 1998). What makes a new one of two shares all that only one of them has, so that the cost is that of where
+// they meet: of maps of ranges that do not overlap some steps, whatever their size. nil is the empty one.
 type tree[V merged[V]] struct {
 	key         uint32 // of a leaf; else the bits that all keys have above bit
 	bit         uint32 // that parts left from right; 0 of a leaf

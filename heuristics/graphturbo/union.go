@@ -1,20 +1,19 @@
 package graphturbo
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// Algorithm 2 asks Algorithm 1 about each union that it tries, and a network that fits the LB
-// becomes one sub-graph, an operator at a time. What Algorithm 1 wants to know of a union is
-// therefore put together from what is known of its parts, at a cost that does not grow with
-// them but only with what passes between them.
+// Algorithm 2 asks Algorithm 1 about each union that it tries, and a network that fits the LB becomes one sub-graph, an
+// operator at a time. What Algorithm 1 wants to know of a union is therefore put together from what is known of its
+// parts, at a cost that does not grow with them but only with what passes between them.
 //
-// All patterns merge parts that only the last of them, the exit, reads, and that read nothing
-// of each other. So the results of the union are the exit's, and those of the others end
-// inside. Three things are kept:
+// All patterns merge parts that only the last of them, the exit, reads, and that read nothing of each other. So the
+// results of the union are the exit's, and those of the others end inside. Three things are kept:
 //
 //   - The footprint over time ([schedule.Peak]) as steps up and down at the ranks of
 //     operators, in a tree of sums and of largest sums of beginnings. The steps of two parts
@@ -26,11 +25,10 @@ import (
 //     outside ([schedule.Track]), and the largest number that divides all extents that are
 //     cut inside.
 //
-// This takes for granted that an instance that is all of the union computes all of every
-// tensor. Where the readers of a tensor leave something of it out (a stride, a slice), and for
-// operators that overwrite their input, the sub-graph and what it becomes a part of are
-// looked at operator by operator (plain). So are cuts of which instances do not add up to the
-// whole, if the sub-graph can be cut no better.
+// This takes for granted that an instance that is all of the union computes all of every tensor. Where the readers of a
+// tensor leave something of it out (a stride, a slice), and for operators that overwrite their input, the sub-graph and
+// what it becomes a part of are looked at operator by operator (plain). So are cuts of which instances do not add up to
+// the whole, if the sub-graph can be cut no better.
 
 // part is a sub-graph as Algorithm 1 sees it.
 type part interface {
@@ -57,8 +55,7 @@ func (c *cut) adds() bool {
 	return c.exact && !in.whole && !in.halo
 }
 
-// divides reports whether a factor divides what is cut of all intermediates and, if asked, of
-// the results.
+// divides reports whether a factor divides what is cut of all intermediates and, if asked, of the results.
 func (c *cut) divides(v int64, resultsToo bool) bool {
 	return c.intermediates%v == 0 && (!resultsToo || c.results%v == 0)
 }
@@ -121,19 +118,22 @@ type summary struct {
 	parts   []*node    // it is the union of these, the exit last; nil: one operator
 	op      model.OpID // that one
 	n       int        // operators
-	last    int        // rank of the last of them
+	first   int        // rank of the first of them,
+	last    int        // and of the last
 	plain   bool       // the rest is not kept
 	base    int64      // bytes read from outside
 	steps   *tree[steps]
 	held    *tree[held]
-	sources []model.TensorID // of each result: the tensor in which it lies
-	cuts    map[string]*cut  // by the dimension of each result
+	sources []model.TensorID         // of each result: the tensor in which it lies
+	cuts    map[string]*cut          // by the dimension of each result
+	outside map[model.TensorID]int64 // of a plain one, the bytes that are read of each tensor from outside
 }
 
 // single is the sub-graph of one operator.
 func (gr *grouper) single(id model.OpID) *node {
 	g, op := gr.g, gr.g.Op(id)
-	n := &node{summary: summary{op: id, n: 1, last: gr.rank[id], plain: gr.split.peak != schedule.PeakOptions{}}}
+	n := &node{summary: summary{op: id, n: 1, first: gr.rank[id], last: gr.rank[id],
+		plain: gr.split.peak != schedule.PeakOptions{}}}
 	_, n.outputs = schedule.Boundary(g, []model.OpID{id})
 	n.upsamples = op.Kind == "Resize" || op.Kind == "ConvTranspose"
 	rank := int32(n.last)
@@ -206,9 +206,10 @@ func (gr *grouper) readWhole(id model.TensorID) bool {
 // join is the union of sub-graphs, the last of which is the only reader of the others.
 func (gr *grouper) join(parts []*node) *node {
 	before, exit := parts[:len(parts)-1], parts[len(parts)-1]
-	m := &node{outputs: exit.outputs, leaves: exit.leaves, summary: summary{parts: slices.Clone(parts)}}
+	m := &node{outputs: exit.outputs, leaves: exit.leaves,
+		summary: summary{parts: slices.Clone(parts), first: exit.first}}
 	for _, p := range parts {
-		m.n, m.last = m.n+p.n, max(m.last, p.last)
+		m.n, m.first, m.last = m.n+p.n, min(m.first, p.first), max(m.last, p.last)
 		m.upsamples, m.plain = m.upsamples || p.upsamples, m.plain || p.plain
 	}
 	for _, p := range before {
@@ -418,6 +419,57 @@ func (m merging) follow(dim int) *cut {
 		return &cut{}
 	}
 	return m.grouper.cut(m.node, slices.Repeat([]int{dim}, len(m.outputs)))
+}
+
+// flat is a plain node as Algorithm 1 sees it.
+type flat struct{ merging }
+
+func (m flat) follow(dim int) *cut {
+	return (&listed{m.g, m.operators(), m.outputs, m.grouper.split.peak}).follow(dim)
+}
+
+func (m flat) footprint() int64 {
+	if peak, ok := m.behind(); ok {
+		return peak
+	}
+	f := schedule.NewFootprint(m.g, m.operators(), m.outputs, m.grouper.split.peak)
+	peak := f.Instance(-1, 1, 0)
+	m.node.outside, m.base = f.Entering()
+	return peak
+}
+
+// behind is the footprint of a node whose second part runs behind all of the first, if no layer has operators of both
+// and nothing but the first's results, all of which are read whole, concerns both: what the second reads beside these
+// is there from the start.
+func (m flat) behind() (peak int64, ok bool) {
+	if len(m.parts) != 2 || !m.parts[0].plain || !m.parts[1].plain || m.parts[0].last >= m.parts[1].first {
+		return 0, false
+	}
+	a, b := m.parts[0], m.parts[1]
+	outside, rest := maps.Clone(a.outside), b.base
+	for id, bytes := range b.outside {
+		t := m.g.Tensor(id)
+		switch _, both := outside[id]; {
+		case both:
+			return 0, false
+		case !slices.Contains(a.outputs, id):
+			outside[id] = bytes
+		case bytes != t.Bytes() || m.goesOn(t):
+			return 0, false
+		default:
+			rest -= bytes
+		}
+	}
+	m.base, m.node.outside = a.base+rest, outside
+	return max(a.peak+rest, b.peak), true
+}
+
+// goesOn reports whether a result may lie in another tensor, or its layer go on with its only reader (see
+// [schedule.Layers]).
+func (m flat) goesOn(t *model.Tensor) bool {
+	made, reader := m.g.Op(t.Producer), m.g.Op(t.Consumers[0]).Class()
+	return made.Class() == model.ViewClass || m.grouper.split.peak.Layers && len(t.Consumers) == 1 &&
+		slices.Contains([]model.Class{model.ElementwiseClass, model.InjectiveClass, model.ViewClass}, reader)
 }
 
 // alike reports whether all tensors have a dimension, and as much of it.

@@ -147,13 +147,15 @@ func TestUnions(t *testing.T) {
 	for _, g := range graphs {
 		for _, lb := range []int64{400, 16 << 10, 1 << 20} {
 			for _, uneven := range []schedule.Uneven{schedule.UnevenAll, schedule.UnevenNone} {
-				for _, inPlace := range []bool{false, true} {
-					if inPlace && (lb != 16<<10 || len(g.Ops) > 30) {
+				for _, opt := range []SplitOptions{{}, {InPlace: true}, {Layers: true}, {InPlace: true, Layers: true}} {
+					flat := opt.InPlace || opt.Layers
+					if flat && (lb == 400 || len(g.Ops) > 70) {
 						continue
 					}
-					u, p, s := checkUnions(t, g, SplitOptions{LBBytes: lb, Cores: 8, Uneven: uneven, InPlace: inPlace,
-						MACsPerSecond: 1e13, VectorOpsPerSecond: 1e12, GBBytesPerSecond: 1e11})
-					if unions, split = unions+u, split+s; !inPlace {
+					opt.LBBytes, opt.Cores, opt.Uneven = lb, 8, uneven
+					opt.MACsPerSecond, opt.VectorOpsPerSecond, opt.GBBytesPerSecond = 1e13, 1e12, 1e11
+					u, p, s := checkUnions(t, g, opt)
+					if unions, split = unions+u, split+s; !flat {
 						plain += p
 					}
 				}
