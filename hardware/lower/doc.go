@@ -1,5 +1,4 @@
-// Package lower is the kernel generator (paper §4): it turns a schedule into a
-// program of commands.
+// Package lower is the kernel generator (paper §4): it turns a schedule into a program of commands.
 //
 // # What becomes what
 //
@@ -17,22 +16,18 @@
 //
 // # Overlap
 //
-// Queues are in order, and each holds its commands in the order of the layers. What
-// differs is where a queue must wait for all others. With Options.CrossLayer that is
-// at a kernel's launch only: weights of later layers are promoted while earlier ones
-// compute, as far as the buffers have room, and units work on different layers at a
-// time. Without it, it is at every layer. A layer waits for all of what it reads or, with
-// Options.CrossUnits, for the parts that its tile needs: the matrix unit begins the next layer
-// while vector work on the last tiles is under way.
+// Queues are in order, and each holds its commands in the order of the layers. What differs is where a queue must wait
+// for all others. With Options.CrossLayer that is at a kernel's launch only: weights of later layers are promoted while
+// earlier ones compute, as far as the buffers have room, and units work on different layers at a time. Without it, it
+// is at every layer. A layer waits for all of what it reads or, with Options.CrossUnits, for the parts that its tile
+// needs: the matrix unit begins the next layer while vector work on the last tiles is under way.
 //
-// With Options.Exposed, and without CrossLayer, the promotion of weights into the LB
-// waits until nothing computes, and so does what brings them from the DDR unless it
-// runs ahead.
+// With Options.Exposed, and without CrossLayer, the promotion of weights into the LB waits until nothing computes, and
+// so does what brings them from the DDR unless it runs ahead.
 //
-// With Options.Prefetch, loads of weights and network inputs from the DDR to the GB
-// do not wait for the launch of their kernel: they depend on no computation, and the DMA
-// engine works on while kernels change. The first launch they wait for, unless
-// Options.BeforeFirst is set.
+// With Options.Prefetch, loads of weights and network inputs from the DDR to the GB do not wait for the launch of their
+// kernel: they depend on no computation, and the DMA engine works on while kernels change. The first launch they wait
+// for, unless Options.BeforeFirst is set.
 //
 // # Weights in the GB
 //
@@ -41,10 +36,9 @@
 // the tiles that stay already (Belady's rule on the known sequence), within half of
 // the free pages or as much as Options.KeepQuarters says. The rest is first in, first out and lets loads run ahead.
 //
-// Where there is no GB, most of each core's weight buffer is a home for weights: the
-// tiles used first stay, others pass through the rest. What a blocked nest uses last leaves
-// with it. With broadcast the cores share
-// the home; without, each has its own copy.
+// Where there is no GB, most of each core's weight buffer is a home for weights: the tiles used first stay, others pass
+// through the rest. What a blocked nest uses last leaves with it. With broadcast the cores share the home; without,
+// each has its own copy.
 //
 // # Attention
 //
@@ -54,9 +48,8 @@
 //
 // # Long loops
 //
-// A layer whose loops have more iterations than the limits in tiles.go is issued in
-// fewer commands, each standing for several iterations: the same work and bytes,
-// with coarser overlap.
+// A layer whose loops have more iterations than the limits in tiles.go is issued in fewer commands, each standing for
+// several iterations: the same work and bytes, with coarser overlap.
 //
 // # Safety
 //

@@ -109,8 +109,7 @@ type levelled struct {
 // valueState is the emitter's knowledge of a value while it runs an iteration.
 type valueState struct {
 	ready []int32 // commands after which it is complete
-	// parts are the commands after which each of so many parts of it is, see Options.CrossUnits; of
-	// values in the LB.
+	// parts are the commands after which each of so many parts of it is, see Options.CrossUnits; of values in the LB.
 	parts [][]int32
 	place *stretch
 	away  bool  // another cluster makes it,
@@ -463,8 +462,7 @@ func (lp *layerPlan) eachUse(visit func(*weightTile)) {
 	})
 }
 
-// eachVisit goes through the tiles of rows, for all tiles of columns or for each of them
-// in turn.
+// eachVisit goes through the tiles of rows, for all tiles of columns or for each of them in turn.
 func (lp *layerPlan) eachVisit(visit func(t, from, to int64)) {
 	n := lp.columnTiles()
 	width := n

@@ -30,8 +30,7 @@ type Options struct {
 	// Most is the number of commands that a program may have, clusters that are alike counted once; 0: as many as
 	// programs that are kept.
 	Most int `json:"-"`
-	// Cost gives the durations of commands in place of the formulas of package cost; nil:
-	// the formulas.
+	// Cost gives the durations of commands in place of the formulas of package cost; nil: the formulas.
 	Cost cost.Custom `json:"-"`
 	// Stopped, if not nil, is asked before each layer and now and then within; its error ends the work.
 	Stopped func() error `json:"-"`
@@ -97,8 +96,7 @@ const (
 
 var resourceKinds = [numResources]isa.ResourceKind{isa.DDRPort, isa.GBBandwidth, isa.LinkIn, isa.LinkOut}
 
-// Limits of one program over all iterations and over clusters that differ, which keep it
-// within a few gigabytes.
+// Limits of one program over all iterations and over clusters that differ, which keep it within a few gigabytes.
 const (
 	maxLayers   = 2_000_000
 	maxCommands = 8_000_000
@@ -515,8 +513,7 @@ func chips(spec *hardware.Spec, clusters int) int32 {
 	return int32(max(1, (clusters+spec.Clusters-1)/spec.Clusters))
 }
 
-// likeness gives the first cluster with the same plan as cluster k, and how many have
-// it.
+// likeness gives the first cluster with the same plan as cluster k, and how many have it.
 func likeness(plans [][]Segment, k int) (first, alike int) {
 	first = k
 	for i, plan := range plans {

@@ -71,8 +71,7 @@ func (l lastOf) list(a *arena[int32]) []int32 {
 // longList is the length from which a list of commands is cut to the latest.
 const longList = 4 * numQueues
 
-// space remembers, for an address range, which commands must have ended before
-// each stretch may be written again.
+// space remembers, for an address range, which commands must have ended before each stretch may be written again.
 type space struct {
 	log   *queueLog
 	parts []part // apart from each other, ascending
@@ -93,8 +92,7 @@ type stretch struct {
 	label  int32
 	// recorded: it stands in the program's list of buffers.
 	recorded bool
-	// buffer is its index in the program's list plus one, once that is known; continued:
-	// it goes on in the next one.
+	// buffer is its index in the program's list plus one, once that is known; continued: it goes on in the next one.
 	buffer    int32
 	continued bool
 }
@@ -167,10 +165,9 @@ func (r *ring) between(lo, hi int64) {
 	}
 }
 
-// home is the part of the cores' weight buffers in which weights stay where there is
-// no GB. Uses come round and round in the same order, so that what came first is as
-// good to keep as anything: it leaves with its last use, and only from blocked nests, which
-// use their own weights again and again.
+// home is the part of the cores' weight buffers in which weights stay where there is no GB. Uses come round and round
+// in the same order, so that what came first is as good to keep as anything: it leaves with its last use, and only from
+// blocked nests, which use their own weights again and again.
 type home struct {
 	space
 	gaps  []gap // ascending, none next to another
@@ -249,8 +246,7 @@ type pages struct {
 	// free pages, the one that may be written soonest first: the last command that must end
 	// before, plus one, in the upper half.
 	free []uint64
-	// pending holds, per page, the commands that must end before it is written, and
-	// ready the last of them.
+	// pending holds, per page, the commands that must end before it is written, and ready the last of them.
 	pending [][]int32
 	ready   []int32
 	claims  []int   // values on each page
@@ -335,8 +331,7 @@ func pageBytes(bytes int64) int64 {
 	return max(1, bytes/256) // a tiny buffer
 }
 
-// stageable is the number of pages stages may take: half of what is available, so that the rest
-// goes on as it would.
+// stageable is the number of pages stages may take: half of what is available, so that the rest goes on as it would.
 func (p *pages) stageable() int { return p.available() / 2 }
 
 // available is the number of pages that no value claims.
@@ -354,8 +349,7 @@ func (p *pages) need(bytes int64) int { return int(max(1, (bytes+p.pageBytes-1)/
 // available, so that one can load while others are in use.
 func (p *pages) largest() int64 { return int64(max(1, p.available()/4)) * p.pageBytes }
 
-// claim takes the pages under [lo, hi) for a value and returns what must end
-// before they may be written.
+// claim takes the pages under [lo, hi) for a value and returns what must end before they may be written.
 func (p *pages) claim(lo, hi int64) []int32 {
 	var deps []int32
 	for page := int(lo / p.pageBytes); page < len(p.claims) && int64(page)*p.pageBytes < hi; page++ {
@@ -454,8 +448,7 @@ func (p *pages) release(e *entry) {
 	}
 }
 
-// retain keeps e if there is room, or if its next use comes before that of the
-// kept entry that is needed last.
+// retain keeps e if there is room, or if its next use comes before that of the kept entry that is needed last.
 func (p *pages) retain(e *entry) {
 	if e.retained {
 		return
@@ -472,12 +465,10 @@ func (p *pages) retain(e *entry) {
 	p.note(e)
 }
 
-// add makes room for a new entry and returns it with the commands that must end
-// before its pages may be written.
+// add makes room for a new entry and returns it with the commands that must end before its pages may be written.
 func (p *pages) add(key int32, bytes, nextUse int64) (*entry, []int32) {
 	n := min(p.need(bytes), p.available())
-	// The pages that may be written soonest: free ones, or those of the entry not
-	// kept whose last use is longest ago.
+	// The pages that may be written soonest: free ones, or those of the entry not kept whose last use is longest ago.
 	for {
 		victim, oldest := p.lastUse.first()
 		if n == 0 || len(p.free) >= n && int64(p.ready[pageOf(p.free[n-1])]) <= oldest {

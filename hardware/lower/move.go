@@ -163,8 +163,7 @@ type streamed struct {
 	place                     *stretch // in the LB, if its users are noted here
 }
 
-// stream moves in pieces that the pages can hold and returns the last command. Only a
-// single piece can be found again.
+// stream moves in pieces that the pages can hold and returns the last command. Only a single piece can be found again.
 func (e *emitter) stream(m streamed) int32 {
 	n := ceilDiv(m.bytes, e.pages.largest())
 	last := int32(-1)
@@ -273,8 +272,7 @@ func (e *emitter) activationUses(ddr, gb, in, out int64) []isa.Use {
 func (e *emitter) moveIn(gb, core int64) []isa.Use  { return e.moves(0, gb, core, 0) }
 func (e *emitter) moveOut(gb, core int64) []isa.Use { return e.moves(0, gb, 0, core) }
 
-// recordStretch remembers a piece of memory of the present step for the program's buffer list,
-// once.
+// recordStretch remembers a piece of memory of the present step for the program's buffer list, once.
 func (e *emitter) recordStretch(s *stretch, level isa.Level) {
 	e.recordUntil(s, level, -1)
 }
@@ -287,8 +285,7 @@ func (e *emitter) recordUntil(s *stretch, level isa.Level, step int) {
 	}
 }
 
-// leave completes the buffers of a stream that are in use no more after a step, and forgets its
-// values that are not.
+// leave completes the buffers of a stream that are in use no more after a step, and forgets its values that are not.
 func (e *emitter) leave(s *schedule.Schedule, step int, values []valueState) {
 	if e.feed == nil || e.pages == nil { // without a GB, weights stay in the LB from step to step
 		return

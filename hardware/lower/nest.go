@@ -12,14 +12,12 @@ import (
 type Loops struct {
 	// Rule is the nest that the generator's rules make.
 	Rule *schedule.Nest
-	// Dims is the product of the busiest core, zero if the layer has none. Weights is
-	// the bytes that its constant operand takes there, 0 if it is no constant, and Buffer
-	// what they pass through.
+	// Dims is the product of the busiest core, zero if the layer has none. Weights is the bytes that its constant
+	// operand takes there, 0 if it is no constant, and Buffer what they pass through.
 	Dims            model.MatrixDims
 	DType           model.DType
 	Weights, Buffer int64
-	// UnitRows and UnitColumns are the blocks of the matrix unit that tiles of weights are
-	// best multiples of.
+	// UnitRows and UnitColumns are the blocks of the matrix unit that tiles of weights are best multiples of.
 	UnitRows, UnitColumns int64
 	// Elements is the number of elements of the output the busiest core computes, MACs and
 	// Vector the useful work of all cores and the vector work of the busiest.
@@ -61,8 +59,7 @@ func loopsOf(s *schedule.Schedule, st *schedule.Step, m *cost.Model) *Loops {
 		Elements: st.CoreOutput.Elements(), MACs: lp.macs, Vector: lp.vector, base: lp}
 }
 
-// Check reports why step i, of which these are the loops, can't run by its nest, in the
-// terms of the nest.
+// Check reports why step i, of which these are the loops, can't run by its nest, in the terms of the nest.
 func (l *Loops) Check(s *schedule.Schedule, i int) error {
 	lp := *l.base
 	lp.step, lp.nest, lp.staged = &s.Steps[i], s.Steps[i].Nest, nil

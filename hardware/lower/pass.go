@@ -118,9 +118,8 @@ func (p *pages) keeps(bytes, next int64) bool {
 	return n <= p.keepable()
 }
 
-// together lets commands wait for what other clusters pass to them, and puts the clusters'
-// commands, ends[k] of which are up to the end of cluster k's, into an order in which all
-// that a command waits for stands before it.
+// together lets commands wait for what other clusters pass to them, and puts the clusters' commands, ends[k] of which
+// are up to the end of cluster k's, into an order in which all that a command waits for stands before it.
 func (x *passing) together(p *isa.Program, ends []int) error {
 	backward := true
 	for _, w := range x.waits {

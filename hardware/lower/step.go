@@ -35,8 +35,7 @@ type incoming struct {
 	stage []*entry
 }
 
-// arrived notes the command that brings the next piece; a piece without bytes comes
-// with the one before.
+// arrived notes the command that brings the next piece; a piece without bytes comes with the one before.
 func (in *incoming) arrived(c int32) {
 	in.place.use(c)
 	if n := len(in.pieces); c < 0 && n > 0 {
@@ -292,9 +291,8 @@ func (lp *layerPlan) stages(s *schedule.Schedule) []schedule.StagePart {
 	return lp.staged
 }
 
-// places takes the space in the LB that the step needs: a part of its stage for each
-// input tensor, since a core needs its part of some of the pieces only, and for each
-// output that leaves; and the addresses of the outputs themselves.
+// places takes the space in the LB that the step needs: a part of its stage for each input tensor, since a core needs
+// its part of some of the pieces only, and for each output that leaves; and the addresses of the outputs themselves.
 func (l *lowering) places(s *schedule.Schedule) {
 	st := l.lp.step
 	at := st.StageAddress
@@ -367,8 +365,7 @@ func (l *lowering) bringBlocks(b *blocks, upTo []weightTile, through *ring, core
 	}
 }
 
-// lookUpRows loads rows of tables straight to where the output is made, once the
-// indices are known.
+// lookUpRows loads rows of tables straight to where the output is made, once the indices are known.
 func (l *lowering) lookUpRows() {
 	if len(l.lp.rows) == 0 {
 		return
@@ -431,8 +428,7 @@ func (l *lowering) divideVectorWork() {
 	v.special *= hardware.Cycles(l.lp.repeat * l.sharing(hardware.Special, l.cores))
 }
 
-// outerTile lowers one tile of rows for some tiles of columns: its inputs, its work, its
-// outputs.
+// outerTile lowers one tile of rows for some tiles of columns: its inputs, its work, its outputs.
 func (l *lowering) outerTile(t, from, to int64) {
 	// It takes the place of the tile that was there before.
 	place := t % l.lp.nest.Depth
@@ -492,9 +488,8 @@ func (l *lowering) staged(in *incoming) bool {
 	return l.lp.nest.Stage > 0 && in.val.Level == schedule.DDR && !in.whole && l.pages != nil
 }
 
-// gather loads what stages in the GB hold from outer tile t on. A stage that finds too few
-// pages is left out: where a command stands for several tiles, parts are larger than those
-// that were checked.
+// gather loads what stages in the GB hold from outer tile t on. A stage that finds too few pages is left out: where a
+// command stands for several tiles, parts are larger than those that were checked.
 func (l *lowering) gather(t int64, first bool) {
 	n := l.lp.nest
 	of, parts := l.lp.tiles, n.Loads
@@ -606,9 +601,8 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 	}
 }
 
-// products lowers the matrix work of outer tile t for tiles of columns, and the vector
-// work behind it, weight tile by weight tile. It returns the tile's computations and those
-// after which its output has left the LB.
+// products lowers the matrix work of outer tile t for tiles of columns, and the vector work behind it, weight tile by
+// weight tile. It returns the tile's computations and those after which its output has left the LB.
 func (l *lowering) products(t, from, to int64, free []int32) (done, left []int32) {
 	lp := l.lp
 	tiles := []weightTile{{n: lp.dims.N, k: lp.dims.K, reps: lp.dims.Reps, lastK: true}}
@@ -660,8 +654,7 @@ func (l *lowering) products(t, from, to int64, free []int32) (done, left []int32
 	return done, left
 }
 
-// product passes a piece of rows by a weight tile; first marks the first command that
-// writes an output.
+// product passes a piece of rows by a weight tile; first marks the first command that writes an output.
 func (l *lowering) product(tile *weightTile, at tileInLB, row int64, free []int32, first bool) int32 {
 	lp := l.lp
 	rows := rowsOf(model.MatrixDims{Reps: tile.reps, M: lp.dims.M, N: tile.n, K: tile.k,
@@ -734,9 +727,8 @@ func (l *lowering) useInputs(anchor bool, cs ...int32) {
 	}
 }
 
-// epilogue runs the vector work on part i of n of the rows, of the columns of a weight tile,
-// behind the given commands, a list in scratch; first marks the first command that writes an
-// output.
+// epilogue runs the vector work on part i of n of the rows, of the columns of a weight tile, behind the given commands,
+// a list in scratch; first marks the first command that writes an output.
 func (l *lowering) epilogue(i, n int64, tile int32, deps []int32, first bool) []int32 {
 	if l.sums != nil {
 		deps = append(deps, l.addUp(i, n, tile, deps))
@@ -795,8 +787,7 @@ func (l *lowering) gatherSums(portion isa.Portion, core int64) isa.Command {
 		Uses:       l.moves(0, 2*core*l.cores, core, ceilDiv(core, l.lp.step.Slices()-1))}
 }
 
-// nextParams is the range of parameters that the next part of the vector work needs; it
-// loads them if they do not stay.
+// nextParams is the range of parameters that the next part of the vector work needs; it loads them if they do not stay.
 func (l *lowering) nextParams() (from, to int) {
 	n := len(l.lp.params)
 	if l.paramsStay {
@@ -953,8 +944,7 @@ func divided(w model.VectorWork, n int64) model.VectorWork {
 	return model.VectorWork{Simple: ceilDiv(w.Simple, n), Special: ceilDiv(w.Special, n), Move: ceilDiv(w.Move, n)}
 }
 
-// rowsOf is row piece i of n of a product: whole repetitions while there are
-// enough, else rows of one.
+// rowsOf is row piece i of n of a product: whole repetitions while there are enough, else rows of one.
 func rowsOf(d model.MatrixDims, i, n int64) model.MatrixDims {
 	if d.Reps >= n {
 		d.Reps = piece(d.Reps, i, n)

@@ -68,8 +68,7 @@ func (t *tables) operand(g *model.Graph, id model.TensorID, instance int, r mode
 	return isa.Operand{Tensor: t.tensor(g, id), Instance: int32(instance), Box: t.boxes[n:m:m]}
 }
 
-// task makes Command.Task of the commands of a step: its reads are the step's, with
-// those of parameters behind.
+// task makes Command.Task of the commands of a step: its reads are the step's, with those of parameters behind.
 func (t *tables) task(s *schedule.Schedule, lp *layerPlan) int32 {
 	st := lp.step
 	if i, ok := t.tasks[st]; ok {

@@ -12,9 +12,8 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// pipelineDepth is the number of pieces a layer is cut into, where its extents allow and
-// Options.Pieces says nothing, so that its units overlap: the next piece in the matrix
-// unit while the vector unit finishes this one.
+// pipelineDepth is the number of pieces a layer is cut into, where its extents allow and Options.Pieces says nothing,
+// so that its units overlap: the next piece in the matrix unit while the vector unit finishes this one.
 const pipelineDepth = 4
 
 // MaxTiles bounds the tiles of rows that are issued for one layer, and MaxPasses those of
@@ -24,9 +23,8 @@ const (
 	MaxPasses = 256
 )
 
-// grain bounds how many commands stand for one layer. A loop with more iterations
-// is issued in this many parts, each standing for several iterations: same work,
-// same bytes, coarser overlap.
+// grain bounds how many commands stand for one layer. A loop with more iterations is issued in this many parts, each
+// standing for several iterations: same work, same bytes, coarser overlap.
 type grain struct {
 	weightTiles int64 // of one layer
 	passes      int64 // of weight tiles, over all outer tiles
@@ -43,8 +41,7 @@ func grainFor(layers int) grain {
 	return grain{weightTiles: n, passes: 2 * n, pieces: pipelineDepth}
 }
 
-// minRows is the least number of rows in a piece; shorter ones would spend their
-// time loading weights into the array.
+// minRows is the least number of rows in a piece; shorter ones would spend their time loading weights into the array.
 const minRows = 16
 
 // weightTile is a block of an anchor's weights as one core sees it.
@@ -236,8 +233,7 @@ func (lp *layerPlan) rules(m *cost.Model, weightRing int64, fine grain, whole in
 	return n
 }
 
-// issued is the number of tiles that commands are issued for, and how many of the nest's each of
-// them stands for.
+// issued is the number of tiles that commands are issued for, and how many of the nest's each of them stands for.
 func (lp *layerPlan) issued(n *schedule.Nest, fine grain) (tiles, repeat int64) {
 	tiles = min(MaxTiles, n.Tiles)
 	if lp.constant != nil && n.Tiles > 1 && !n.Stay {
@@ -575,8 +571,7 @@ func sum(list []int64) (total int64) {
 	return total
 }
 
-// addWork adds up the work of the layer's operators: that of the busiest core, and the
-// useful part of all cores'.
+// addWork adds up the work of the layer's operators: that of the busiest core, and the useful part of all cores'.
 func (lp *layerPlan) addWork(s *schedule.Schedule, inst *schedule.Instance, m *cost.Model) {
 	g, st := s.Graph, lp.step
 	part := func(core int64) schedule.Regions {
@@ -760,10 +755,9 @@ func cut(p schedule.ParamRead, kind int, operand int32, chunk int64) []weightTil
 	return ts
 }
 
-// tileWeights cuts an anchor's weights into tiles of at most so many bytes, multiples
-// of the matrix unit's geometry: first along the reduction, as far as one column of
-// blocks needs it, then along the columns. Unless it is strict, tiles have no more on average:
-// where blocks can't be shared out evenly, some have one more than others.
+// tileWeights cuts an anchor's weights into tiles of at most so many bytes, multiples of the matrix unit's geometry:
+// first along the reduction, as far as one column of blocks needs it, then along the columns. Unless it is strict,
+// tiles have no more on average: where blocks can't be shared out evenly, some have one more than others.
 func tileWeights(d model.MatrixDims, bytes int64, m *cost.Model, most int64, strict bool) (columns, reduction []int64) {
 	cut := func(n, grain, all int64) []int64 {
 		parts := ceilDiv(all, most)
@@ -867,8 +861,7 @@ func shareOf(a, b, c int64) int64 {
 	return int64(q)
 }
 
-// even cuts n into at least parts pieces, multiples of grain but for the last, as
-// equal as the grain allows.
+// even cuts n into at least parts pieces, multiples of grain but for the last, as equal as the grain allows.
 func even(n, grain, parts int64) []int64 {
 	blocks := ceilDiv(n, grain)
 	parts = max(1, min(parts, blocks))

@@ -48,19 +48,17 @@ func (e *CapacityError) Error() string {
 		e.Level.Title(), e.Cluster, e.Buffer, e.Capacity, e.Excess)
 }
 
-// CheckBuffers is the referee of memory plans: no two buffers of the same level
-// and cluster that share an address were in use at the same time, and none passes
-// the capacity of its level. Times and addresses are half-open: a buffer may
+// CheckBuffers is the referee of memory plans: no two buffers of the same level and cluster that share an address were
+// in use at the same time, and none passes the capacity of its level. Times and addresses are half-open: a buffer may
 // begin when another ends. Buffers of no bytes or of no time share nothing.
 //
 // It returns the *CapacityError of the lowest index, else the *OverlapError that
 // came about first, else nil. The result must be that of p.
 //
-// The sweep goes through the beginnings and ends of buffers in order of time and
-// keeps the set of buffers in use, in order of address. As long as no two of them
-// overlap, a new one overlaps any if it overlaps a neighbour. All addresses are
-// known beforehand, so the set of a memory is one of ranks, for which a bit set with
-// summaries finds neighbours in a few steps: the whole is O(n log n).
+// The sweep goes through the beginnings and ends of buffers in order of time and keeps the set of buffers in use, in
+// order of address. As long as no two of them overlap, a new one overlaps any if it overlaps a neighbour. All addresses
+// are known beforehand, so the set of a memory is one of ranks, for which a bit set with summaries finds neighbours in
+// a few steps: the whole is O(n log n).
 func CheckBuffers(p *isa.Program, r *Result) error {
 	if len(r.Start) != len(p.Commands) || len(r.End) != len(p.Commands) {
 		panic("sim: the result is of another program")
@@ -91,8 +89,7 @@ func (u *usage[T]) check() error {
 		}
 	}
 
-	// Clusters that are alike have the same overlaps. To find the first of all, each is
-	// looked at.
+	// Clusters that are alike have the same overlaps. To find the first of all, each is looked at.
 	memories := u.memories()
 	err := u.overlap(memories, u.as, use)
 	if err != nil {
@@ -104,8 +101,7 @@ func (u *usage[T]) check() error {
 	return nil
 }
 
-// overlap returns the overlap that came about first, of the clusters that are not as others,
-// or nil.
+// overlap returns the overlap that came about first, of the clusters that are not as others, or nil.
 func (u *usage[T]) overlap(memories [][]int32, as []int32, use func(int32) BufferUse) (first *OverlapError) {
 	for m, list := range memories {
 		if cluster := m / int(isa.NumLevels); int(as[cluster]) != cluster {
@@ -153,9 +149,8 @@ func (u *usage[T]) overlapOf(list []int32) (i, j int32, found bool) {
 	return 0, 0, false
 }
 
-// rankSet is a set of small numbers that finds neighbours: a tree of bits with
-// 64 children per node, in which a bit is set if anything below it is. bits[0]
-// has one bit per number.
+// rankSet is a set of small numbers that finds neighbours: a tree of bits with 64 children per node, in which a bit is
+// set if anything below it is. bits[0] has one bit per number.
 type rankSet struct{ bits [][]uint64 }
 
 func newRankSet(n int) *rankSet {

@@ -17,24 +17,20 @@ import (
 //     cluster uses where the other uses its own, with the same rate;
 //   - what is shared comes before what is not in the list of resources.
 //
-// Then exchanging the two clusters leaves the program as it is, and the rates are
-// the same down to the last unit. For let L be the least level in sharing.solve. If
-// a shared resource has it, that is chosen first, being the first by index, and all
-// its flows freeze at L, on all copies. Else all shared levels are above L and, as
-// levels never fall, stay there until each copy has frozen the same flows at L, in
-// which the copies don't meet. In both cases the copies are alike again, and the
-// shared resources have lost the same as if one flow had stood for all, with the
-// sum of their coefficients.
+// Then exchanging the two clusters leaves the program as it is, and the rates are the same down to the last unit. For
+// let L be the least level in sharing.solve. If a shared resource has it, that is chosen first, being the first by
+// index, and all its flows freeze at L, on all copies. Else all shared levels are above L and, as levels never fall,
+// stay there until each copy has frozen the same flows at L, in which the copies don't meet. In both cases the copies
+// are alike again, and the shared resources have lost the same as if one flow had stood for all, with the sum of their
+// coefficients.
 
 // fold says which clusters are simulated.
 type fold struct {
-	// as is the cluster whose times a cluster has: itself, or the one that it is a copy
-	// of.
+	// as is the cluster whose times a cluster has: itself, or the one that it is a copy of.
 	as []int32
 	// weight is the number of clusters a simulated cluster stands for, itself included.
 	weight []uint64
-	// from and to give the commands of each cluster. They mean something only
-	// if the cluster is a copy or has one.
+	// from and to give the commands of each cluster. They mean something only if the cluster is a copy or has one.
 	from, to []int32
 	// shared marks the resources that several clusters use.
 	shared []bool
@@ -76,8 +72,7 @@ func foldClusters(p *isa.Program) *fold {
 		return none
 	}
 
-	// The commands of each cluster, and the queues by their place among those of their
-	// cluster.
+	// The commands of each cluster, and the queues by their place among those of their cluster.
 	const nobody = -1
 	f.from, f.to = make([]int32, p.Clusters), make([]int32, p.Clusters)
 	queues := make([]int32, p.Clusters)

@@ -2,9 +2,8 @@ package sim
 
 import "slices"
 
-// known remembers the rates of sets of flows. Programs move tile after tile in the same way, so
-// that few sets come again and again, and rates depend on nothing else: not on when the flows came,
-// nor on what was before.
+// known remembers the rates of sets of flows. Programs move tile after tile in the same way, so that few sets come
+// again and again, and rates depend on nothing else: not on when the flows came, nor on what was before.
 //
 // Clusters that do different things come together in ever new ways. So a set belongs to one domain, and
 // the level at which the resource that domains share freezes its flows is a part of what they depend on.

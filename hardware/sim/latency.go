@@ -7,14 +7,12 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 )
 
-// Latency is Result.TotalPs of a program in which cluster k stands for alike[k] clusters
-// with commands of their own that do the same, and that share nothing but the DDR: as Run
-// gives it when it finds such copies itself. start has the start of each command. Nothing
-// else is measured, and the program is not checked: this is for searches, whose answer Run
-// judges.
+// Latency is Result.TotalPs of a program in which cluster k stands for alike[k] clusters with commands of their own
+// that do the same, and that share nothing but the DDR: as Run gives it when it finds such copies itself. start has the
+// start of each command. Nothing else is measured, and the program is not checked: this is for searches, whose answer
+// Run judges.
 //
-// A program that takes longer than limit, if that is not 0, is given up: the latency is
-// then math.MaxInt64.
+// A program that takes longer than limit, if that is not 0, is given up: the latency is then math.MaxInt64.
 func Latency(ctx context.Context, p *isa.Program, alike []int, limit int64) (ps int64, start []int64, err error) {
 	if limit == 0 {
 		limit = never

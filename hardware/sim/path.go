@@ -4,11 +4,10 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 )
 
-// Causes gives, for each command, why it did not start earlier: the command of which
-// it had to await the end and that ended last, be it a dependency or the one before
-// in its queue; -1 if it started at time zero. A command starts when its cause ends.
-// Of several that ended together, it is the one of the highest index, dependencies
-// first, since a queue's own predecessor says less.
+// Causes gives, for each command, why it did not start earlier: the command of which it had to await the end and that
+// ended last, be it a dependency or the one before in its queue; -1 if it started at time zero. A command starts when
+// its cause ends. Of several that ended together, it is the one of the highest index, dependencies first, since a
+// queue's own predecessor says less.
 func Causes(p *isa.Program, r *Result) []int32 {
 	cause := make([]int32, len(p.Commands))
 	before := make([]int32, len(p.Queues))

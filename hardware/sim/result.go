@@ -23,9 +23,8 @@ type Result struct {
 	MACs, VectorOps                   int64
 	MACUtilization, VectorUtilization float64
 
-	// Static counts what stands in the program: the commands of cluster 0 in
-	// iteration 0, so that a batch loop counts once and copies of the same
-	// kernel on other clusters do not count. Dynamic counts all that was executed.
+	// Static counts what stands in the program: the commands of cluster 0 in iteration 0, so that a batch loop counts
+	// once and copies of the same kernel on other clusters do not count. Dynamic counts all that was executed.
 	Static, Dynamic Counts
 }
 
@@ -68,9 +67,8 @@ type Counts struct {
 	Commands [isa.NumKinds]int64
 	// MoveBytes is the payload by kind of move: a broadcast counts once.
 	MoveBytes [isa.NumKinds]int64
-	// LevelBytes has each move's payload once, at the farthest level that it
-	// touches: DDR has loads from and stores to DDR, GB has the traffic between
-	// GB and LBs, LB what cores exchange. The sum is the payload of all moves.
+	// LevelBytes has each move's payload once, at the farthest level that it touches: DDR has loads from and stores to
+	// DDR, GB has the traffic between GB and LBs, LB what cores exchange. The sum is the payload of all moves.
 	LevelBytes [isa.NumLevels]int64
 	// AccessBytes counts the bytes that moves read and write at each level, over all cores: a broadcast
 	// is read once and written by every core that takes it.

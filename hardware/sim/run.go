@@ -29,9 +29,8 @@ const (
 
 // Options of Run. The zero value is the default.
 type Options struct {
-	// OnCommand, if not nil, is called when a command ends: in order of time and,
-	// among the ends that are due at one time, of index. A command of no length
-	// ends after the one that let it start. Times are in picoseconds.
+	// OnCommand, if not nil, is called when a command ends: in order of time and, among the ends that are due at one
+	// time, of index. A command of no length ends after the one that let it start. Times are in picoseconds.
 	OnCommand func(index int, start, end int64)
 	// OnRate, if not nil, is called when the rate of a move changes: from ps on it
 	// passes that many bytes per second through the resources of which it uses most (see
@@ -44,8 +43,7 @@ type Options struct {
 	LimitPs   int64
 }
 
-// LimitError reports that a program is beyond what the integers of the simulator
-// can hold.
+// LimitError reports that a program is beyond what the integers of the simulator can hold.
 type LimitError struct {
 	Program string
 	Index   int // of the command, or -1
@@ -59,9 +57,8 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("program %q: command %d: %s", e.Program, e.Index, e.What)
 }
 
-// Run simulates p from time zero until its last command has ended. It fails if p
-// does not pass its Check (*isa.ProblemError), is beyond the limits of the
-// package documentation (*LimitError), or ctx is done.
+// Run simulates p from time zero until its last command has ended. It fails if p does not pass its Check
+// (*isa.ProblemError), is beyond the limits of the package documentation (*LimitError), or ctx is done.
 func Run(ctx context.Context, p *isa.Program, opt Options) (*Result, error) {
 	if err := p.Check(); err != nil {
 		return nil, err

@@ -25,9 +25,8 @@ type share struct {
 
 // pool is a resource during one solve.
 type pool struct {
-	// What the flows that are not frozen may still take, in units of
-	// 2^-(rateBits+coefBits). Kept exactly: rounding here could leave less than
-	// nothing for the last flow.
+	// What the flows that are not frozen may still take, in units of 2^-(rateBits+coefBits). Kept exactly: rounding
+	// here could leave less than nothing for the last flow.
 	hi, lo uint64
 	// Sum of the coefficients of the flows that are not frozen.
 	sum uint64
@@ -263,15 +262,13 @@ func (s *sharing) remove(slot int32) {
 	s.known.end(slot)
 }
 
-// solve finds the rates of all flows that are connected with a change since the
-// last call, and returns the slots whose rate is now another, in no particular
-// but always the same order. The returned slice is valid until the next call.
+// solve finds the rates of all flows that are connected with a change since the last call, and returns the slots whose
+// rate is now another, in no particular but always the same order. The returned slice is valid until the next call.
 //
-// The levels at which flows freeze never fall: if L is the least level of all
-// resources and the flows of the least resource freeze at it, then on any other
-// resource avail >= sum·L held exactly, and so avail - f·L >= (sum - f)·L holds
-// after f, the coefficients of those flows on it, has gone. Hence no resource is
-// oversubscribed and no rate is below that of an equal split.
+// The levels at which flows freeze never fall: if L is the least level of all resources and the flows of the least
+// resource freeze at it, then on any other resource avail >= sum·L held exactly, and so avail - f·L >= (sum - f)·L
+// holds after f, the coefficients of those flows on it, has gone. Hence no resource is oversubscribed and no rate is
+// below that of an equal split.
 func (s *sharing) solve() []int32 {
 	s.changed = s.changed[:0]
 	if len(s.dirty) == 0 {
