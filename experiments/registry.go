@@ -55,7 +55,6 @@ func others() []harness.Experiment {
 		optimality.Best(),
 		paperfigs.LB64(),
 		optimality.Regret(),
-		tuning.Sensitivity(),
 		tuning.Portability(),
 		beside.Experiment(),
 		roofline.Experiment(),

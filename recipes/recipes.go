@@ -10,7 +10,7 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-func init() { scheduler.SetTable(scheduler.Table{Recipes: Known(), Greedy: Greedy}) }
+func init() { scheduler.SetTable(table()) }
 
 // Greedy is the name of the recipe that searches and exact decisions are compared with: all of GraphTurbo.
 const Greedy = "cross-layer"

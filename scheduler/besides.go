@@ -25,7 +25,7 @@ func besides(r Recipe, opt run) (_ Recipe, home func(sg *schedule.SubGraph, inde
 		if err := group.Decide(ctx, d); err != nil {
 			return err
 		}
-		place, err = beside(ctx, d, kinds.Name, opt)
+		place, err = beside(ctx, d, kinds, opt)
 		return err
 	}}).With("split", Strategy{Name: split.Name, Decide: func(ctx context.Context, d *Draft) (err error) {
 		if err := split.Decide(ctx, d); err != nil {
@@ -34,7 +34,7 @@ func besides(r Recipe, opt run) (_ Recipe, home func(sg *schedule.SubGraph, inde
 		if slices.ContainsFunc(d.Grouping.Groups, func(sg *schedule.SubGraph) bool {
 			return slices.ContainsFunc(sg.Ops, func(id model.OpID) bool { return place[id] != place[sg.Ops[0]] })
 		}) { // the strategy has made other groups
-			if place, err = beside(ctx, d, kinds.Name, opt); err != nil {
+			if place, err = beside(ctx, d, kinds, opt); err != nil {
 				return err
 			}
 		}
@@ -60,7 +60,7 @@ type besideLayer struct {
 }
 
 // beside gives each operator a cluster, and cuts the groups.
-func beside(ctx context.Context, d *Draft, method string, opt run) (place []int, err error) {
+func beside(ctx context.Context, d *Draft, method Strategy, opt run) (place []int, err error) {
 	derived := d.Layers == nil
 	deriveLayers(d.Schedule)
 	var layers []besideLayer
@@ -78,19 +78,19 @@ func beside(ctx context.Context, d *Draft, method string, opt run) (place []int,
 		return nil, err
 	}
 	options := unrelated.Options{TimeLimit: opt.TimeLimit, Solver: opt.Solver}
-	if method == exactKinds.Name {
-		options.TimeLimit = opt.searchLimit()
+	if method.Exact && !method.NeedsSolver {
+		options.TimeLimit = opt.SearchLimit()
 	}
-	found, err := unrelated.Solve(ctx, p, method, options)
+	found, err := unrelated.Solve(ctx, p, method.Name, options)
 	if err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if method != greedyKinds.Name {
-		d.method = method
-		d.solve("kinds", SecondsUnit, found.Outcome(), "")
+	if method.Exact {
+		d.method = method.Name
+		d.Solve("kinds", Solved{Outcome: found.Outcome(), Unit: SecondsUnit})
 	}
 	place = make([]int, len(of))
 	for id, i := range of {

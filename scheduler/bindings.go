@@ -6,11 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/dsasched/dsasched/formulation/binding"
-	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware/cost"
-	"github.com/dsasched/dsasched/heuristics/astitch"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -52,7 +48,7 @@ func (x spreading) Apply(ctx context.Context, d *Draft) error {
 	} else {
 		bind := d.Recipe.at("bind")
 		if bind.Exact {
-			bind = algorithm4
+			bind = ruleFor("bind")
 		}
 		if err := bind.Decide(ctx, d); err != nil {
 			return err
@@ -100,11 +96,11 @@ func (x spreading) Apply(ctx context.Context, d *Draft) error {
 func (x spreading) Key(b *Key, p *Decisions) {
 	b.Add(int64(len(x.bindings)))
 	for i, y := range x.bindings {
-		b.binding(y)
+		b.Binding(y)
 		b.Add(int64(x.scopes[i]))
 	}
 	addMap(b, x.layerBindings, func(y schedule.Binding) bool {
-		b.binding(y)
+		b.Binding(y)
 		return y != nil
 	})
 	list := p.Groups()
@@ -114,7 +110,7 @@ func (x spreading) Key(b *Key, p *Decisions) {
 			continue
 		}
 		b.Add(int64(i))
-		b.binding(y.binding)
+		b.Binding(y.binding)
 		if y.scope != nil {
 			b.Add(int64(*y.scope))
 		}
@@ -201,7 +197,7 @@ func (x spreading) inherit(s *schedule.Schedule, fresh Groups) Decision {
 var bindMoves = []Move{
 	{"bind", 3, (*Site).moveBinding},
 	{"layer", 4, (*Site).moveLayer},
-	{"layers", 4, (*Site).moveLayers},
+	{Name: "layers"},
 	{"scope", 1, (*Site).moveScope},
 }
 
@@ -209,7 +205,7 @@ var bindMoves = []Move{
 func (a *Site) choose(k int, change func(*groupBinding)) *Decisions {
 	x, list := of[spreading](a.Decisions), a.Groups()
 	x.groupBindings = cloned(x.groupBindings)
-	for _, i := range a.alike(k) {
+	for _, i := range a.Alike(k) {
 		key := list[i].piece()
 		c := x.groupBindings[key]
 		change(&c)
@@ -223,45 +219,12 @@ func (a *Site) moveBinding() *Decisions {
 	made := a.Schedule
 	sg := made.Grouping.Groups[k]
 	inst := &made.Instances.Instances[made.Instances.First[k]+int(sg.Factor()/2)]
-	list := bindings(inst.Regions[sg.Outputs[0]], schedule.CoresWithLB(made.Spec), made.UnevenCores)
+	list := schedule.Bindings(inst.Regions[sg.Outputs[0]], schedule.CoresWithLB(made.Spec), made.UnevenCores)
 	b := list[a.Rand.IntN(len(list))]
 	if b.Equal(made.Bindings[inst.ID]) {
 		return nil
 	}
 	return a.choose(k, func(c *groupBinding) { c.binding = b })
-}
-
-// bindings lists those of a box that use at least half of the cores, or the most that can.
-func bindings(r model.Region, cores int64, uneven bool) []schedule.Binding {
-	var list []schedule.Binding
-	var fill func(b schedule.Binding, left int64)
-	fill = func(b schedule.Binding, left int64) {
-		if len(b) == len(r) {
-			list = append(list, slices.Clone(b))
-			return
-		}
-		for f := int64(1); f <= left; f++ {
-			if n := r[len(b)].Len(); left%f == 0 && (n%f == 0 || uneven && model.Pieces(n, f) == f) {
-				fill(append(b, f), left/f)
-			}
-		}
-	}
-	fill(nil, cores)
-	most := int64(1)
-	for _, b := range list {
-		most = max(most, b.Cores())
-	}
-	return slices.DeleteFunc(list, func(b schedule.Binding) bool { return 2*b.Cores() < most })
-}
-
-// bindingsOf returns the candidate bindings of a layer on cores of a kind, of which an instance computes a box of the
-// result.
-func bindingsOf(s *schedule.Schedule, kind int, layer *schedule.Layer, out model.TensorID,
-	region model.Region) []schedule.Binding {
-	cores, forbidden := schedule.CoresWithLB(s.Spec.Kind(kind)), schedule.Forbidden(s.Graph, layer.Ops, out)
-	return slices.DeleteFunc(bindings(region, cores, s.UnevenCores), func(b schedule.Binding) bool {
-		return schedule.CheckBinding(region, b, forbidden, cores) != nil
-	})
 }
 
 func (a *Site) moveScope() *Decisions {
@@ -291,7 +254,7 @@ func (a *Site) moveLayer() *Decisions {
 	var own schedule.Binding
 	least := math.Inf(1)
 	kind := made.LayerKind(k, l)
-	for _, b := range bindingsOf(made, kind, layer, out, region) {
+	for _, b := range schedule.BindingsOf(made, kind, layer, out, region) {
 		if b.Equal(x.layerBindings[layer.Anchor]) {
 			continue
 		}
@@ -316,149 +279,6 @@ func (a *Site) moveLayer() *Decisions {
 	return a.with(x)
 }
 
-// layerCosts has the costs of a kind of group's layers under each of their bindings; places
-// are their anchors' among the group's operators.
-type layerCosts struct {
-	*binding.Layers
-	places []int
-}
-
-// layerCosts returns the costs of a group, from the schedule in which they were first computed.
-func (a *Site) layerCosts(k int) *layerCosts {
-	kind := a.Kind(k)
-	if known, there := a.layers[kind]; there {
-		return known
-	}
-	made := a.Schedule
-	if made.Spec.Mixed() { // costs are those of one kind of core
-		return nil
-	}
-	inst := made.Instances.First[k] + int(made.Grouping.Groups[k].Factor()/2)
-	l, err := binding.LayersOf(made, inst, a.Cost, func(layer *schedule.Layer, t model.TensorID,
-		region model.Region) []schedule.Binding {
-		return bindingsOf(made, 0, layer, t, region)
-	})
-	var costs *layerCosts // none: it can't be had
-	if err == nil {
-		costs = &layerCosts{Layers: l}
-		for _, anchor := range l.Anchors {
-			costs.places = append(costs.places, slices.Index(a.Groups()[k].Ops, anchor))
-		}
-	}
-	if a.layers == nil {
-		a.layers = map[any]*layerCosts{}
-	}
-	a.layers[kind] = costs
-	return costs
-}
-
-// moveLayers spreads all layers of a group over the cores at once: the best for costs that are
-// drawn around what is known of them, by dynamic programming.
-func (a *Site) moveLayers() *Decisions {
-	k := a.Place(len(a.Groups()))
-	if len(a.Schedule.Layers[k]) < 2 {
-		return nil
-	}
-	l := a.layerCosts(k)
-	if l == nil {
-		return nil
-	}
-	draw := func(deviation float64) float64 { return math.Exp(deviation * a.Rand.NormFloat64()) }
-	problem := l.Problem(binding.Weights{Weights: draw(0.5), Moves: 0.7 * draw(0.7)}, func() float64 { return draw(0.05) })
-	found, err := binding.Search(context.Background(), problem, binding.Options{WorkLimit: 1 << 14})
-	if err != nil || found.Choice == nil {
-		return nil
-	}
-	x, list := of[spreading](a.Decisions), a.Groups()
-	x.layerBindings = cloned(x.layerBindings)
-	changed := false
-	for _, i := range a.alike(k) {
-		for n, place := range l.places {
-			anchor := list[i].Ops[place]
-			own := l.Bindings[n][found.Choice[n]]
-			changed = changed || !own.Equal(x.layerBindings[anchor])
-			x.layerBindings[anchor] = own
-		}
-	}
-	if !changed {
-		return nil
-	}
-	return a.with(x)
-}
-
-var plainBinding = Strategy{Name: "plain", Description: "the outermost dimensions",
-	Decide: func(_ context.Context, d *Draft) error {
-		d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec),
-			d.UnevenCores)
-		return nil
-	}}
-
-var blockLocality = Strategy{Name: "block-local",
-	Description: "plain; only what a core itself reads again stays with it",
-	Decide: func(ctx context.Context, d *Draft) error {
-		err := plainBinding.Decide(ctx, d)
-		d.Scopes = astitch.Scopes(len(d.Scopes))
-		return err
-	}, Refine: astitch.Localize}
-
-var algorithm4 = Strategy{Name: "alg4", Alias: "greedy", Description: "Algorithm 4 of the paper, an instance at a time",
-	Decide: func(_ context.Context, d *Draft) error {
-		d.Bindings, d.Scopes = graphturbo.BindGrid(d.Graph, d.Grouping, d.Instances, d.Order, schedule.Grid(d.Spec),
-			d.UnevenCores)
-		return nil
-	}}
-
-var exactBinding = Strategy{Name: "search", Description: "least cost at measured prices, by dynamic programming",
-	Exact:  true,
-	Decide: func(ctx context.Context, d *Draft) error { return d.leastBinding(ctx, "search") }}
-
-var ilpBinding = Strategy{Name: "ilp", Description: "least cost, by integer program (HiGHS)", NeedsSolver: true,
-	Exact:  true,
-	Decide: func(ctx context.Context, d *Draft) error { return d.leastBinding(ctx, "ilp") }}
-
-// BindingOptions are the options of a binding problem.
-func BindingOptions(o Options, n *binding.Network) binding.Options {
-	return binding.Options{TimeLimit: o.TimeLimit, MemoryBytes: SolverMemory, Start: n.Given, Solver: o.Solver,
-		Progress: o.ReportTo("bind")}
-}
-
-// leastBinding gives a draft with an order the bindings and scopes of least cost.
-func (d *Draft) leastBinding(ctx context.Context, method string) error {
-	if err := algorithm4.Decide(ctx, d); err != nil {
-		return err
-	}
-	n, err := d.state.shared.bindings(ctx, d)
-	if err != nil {
-		return err
-	}
-	var r *binding.Result
-	if method == "ilp" {
-		opts := BindingOptions(d.Options, n)
-		opts.WorkLimit = d.Options.WorkLimit
-		r, err = binding.ILP(ctx, n.Problem, opts)
-	} else {
-		opts := BindingOptions(d.Options, n)
-		opts.TimeLimit = d.Options.searchLimit()
-		r, err = binding.Search(ctx, n.Problem, opts)
-	}
-	if err != nil {
-		return err
-	}
-	choice := r.Choice
-	if method == "search" {
-		if choice, err = d.measuredBinding(ctx, n, choice); err != nil {
-			return err
-		}
-	}
-	d.Bindings, d.Scopes = n.Decode(choice)
-	o := r.Outcome()
-	if o.Objective = n.Problem.Seconds(choice); o.Objective > o.Bound*(1+1e-9) && o.Status == milp.Optimal {
-		o.Status = milp.Feasible // by formulas another is
-	}
-	d.solve("bind", SecondsUnit, o, "")
-	return nil
-}
-
 var joins = Strategy{Name: "derived", Description: "from bindings and scopes, §3.5 of the paper",
 	Decide: func(ctx context.Context, d *Draft) error {
 		if d.Between != schedule.LB {
@@ -466,7 +286,7 @@ var joins = Strategy{Name: "derived", Description: "from bindings and scopes, §
 				d.Scopes[i] = d.Between
 			}
 		}
-		d.Joins = graphturbo.Join(d.Graph, d.Grouping, d.Instances, d.Order, d.Bindings, d.Scopes, d.UnevenCores)
+		d.Joins = table.Join(d.Schedule)
 		if err := d.BuildSteps(ctx, d.Outputs); err != nil {
 			return err
 		}
@@ -523,131 +343,16 @@ func measureJoins(s *schedule.Schedule) {
 	}
 }
 
-var evenBinding = Strategy{Name: "even",
-	Description: "each layer over as many cores as leave the largest part the smallest",
-	Decide: func(ctx context.Context, d *Draft) error {
-		if err := plainBinding.Decide(ctx, d); err != nil {
-			return err
-		}
-		d.LayerBindings = make([][]schedule.Binding, len(d.Layers))
-		for k, layers := range d.Layers {
-			d.LayerBindings[k] = make([]schedule.Binding, len(layers))
-			inst := &d.Instances.Instances[d.Instances.First[k]]
-			for i := range layers {
-				t := layers[i].Outputs[0]
-				box := inst.Regions[t]
-				if box.Elements() == 0 || d.Graph.Op(layers[i].Anchor).Kind == "Attention" { // by what its tiles cost
-					continue
-				}
-				var dims []int
-				forbidden := schedule.Forbidden(d.Graph, toward(d.Graph, layers[i].Ops, t), t)
-				for _, dim := range d.Graph.Tensor(t).Layout {
-					if !forbidden[dim] {
-						dims = append(dims, dim)
-					}
-				}
-				n := schedule.CoresWithLB(d.Spec.Kind(d.LayerKind(k, i)))
-				cores := schedule.One(len(box))
-				spreadOver(cores, box, dims, n)
-				if !d.Graph.OnMatrixUnit(d.Graph.Op(layers[i].Anchor)) {
-					cores = leastMoved(d.Graph, &layers[i], box, cores, dims, n)
-				} else if d.Spec.GB == nil && d.Spec.CoreLink.Broadcast {
-					cores = leastTaken(d.Graph, &layers[i], box, cores, forbidden, n)
-				}
-				d.LayerBindings[k][i] = cores
-			}
-		}
+// BindLayers gives layers bindings of their own, by anchor; nil: they have them.
+func (a *Site) BindLayers(own map[model.OpID]schedule.Binding) *Decisions {
+	x, changed := of[spreading](a.Decisions), false
+	x.layerBindings = cloned(x.layerBindings)
+	for anchor, b := range own {
+		changed = changed || !b.Equal(x.layerBindings[anchor])
+		x.layerBindings[anchor] = b
+	}
+	if !changed {
 		return nil
-	}}
-
-// sampled is how many cores, evenly spaced, stand for all of a layer where bindings are compared.
-const sampled = 16
-
-// leastMoved is a layer's binding, or one over fewer of the outer dimensions or with larger parts of the outermost,
-// with which no core reads and makes as many bytes. What is rolled, merged or cut into windows takes more of an image
-// than it makes, above all where a core's windows begin in one row of them and end in the next.
-func leastMoved(g *model.Graph, l *schedule.Layer, box model.Region, cores schedule.Binding, dims []int,
-	n int64) schedule.Binding {
-	t := l.Outputs[0]
-	moved := func(b schedule.Binding) (most int64) {
-		for k := range min(sampled, b.Cores()) {
-			core := k * (b.Cores() - 1) / max(1, min(sampled, b.Cores())-1)
-			reg := schedule.Regions{t: schedule.Slice(box, b, g.Tensor(t).Layout, core)}
-			bytes := g.Tensor(t).DType.Bytes(reg[t].Elements())
-			schedule.BackPropagate(g, l.Ops, reg)
-			for _, in := range l.Inputs {
-				bytes += g.Tensor(in).DType.Bytes(reg[in].Elements())
-			}
-			most = max(most, bytes)
-		}
-		return most
 	}
-	least := moved(cores)
-	try := func(dims []int, n int64) {
-		b := schedule.One(len(box))
-		spreadOver(b, box, dims, n)
-		if bytes := moved(b); bytes < least {
-			cores, least = b, bytes
-		}
-	}
-	for k := len(dims) - 1; k > 0; k-- {
-		try(dims[:k], n)
-	}
-	if len(dims) > 0 {
-		outer := box[dims[0]].Len()
-		even := (outer + n - 1) / n
-		for part := even + 1; part <= min(outer, 4*even); part += max(1, even/8) {
-			try(dims[:1], (outer+part-1)/part)
-		}
-	}
-	return cores
-}
-
-// leastTaken is a product's binding or, where that gives each core all weights, one over rows and columns, with parts
-// no larger, that takes a core the fewest bytes over its link: rows and weights are multicast, as in SUMMA (1997).
-func leastTaken(g *model.Graph, l *schedule.Layer, box model.Region, cores schedule.Binding, forbidden []bool,
-	n int64) schedule.Binding {
-	t, rows, weights := l.Outputs[0], g.Op(l.Anchor).Inputs[0], g.Tensor(g.Op(l.Anchor).Inputs[1])
-	taken := func(b schedule.Binding) (part, bytes, columns int64) {
-		reg := schedule.Regions{t: schedule.Slice(box, b, g.Tensor(t).Layout, 0)}
-		part = reg[t].Elements()
-		schedule.BackPropagate(g, l.Ops, reg)
-		columns = weights.DType.Bytes(reg[weights.ID].Elements())
-		return part, columns + g.Tensor(rows).DType.Bytes(reg[rows].Elements()), columns
-	}
-	most, least, columns := taken(cores)
-	for _, b := range bindings(box, n, true) {
-		part, bytes, _ := taken(b)
-		if weights.Role == model.Constant && columns == weights.Bytes() && part <= most && bytes < least &&
-			schedule.CheckBinding(box, b, forbidden, n) == nil {
-			cores, least = b, bytes
-		}
-	}
-	return cores
-}
-
-// spreadOver divides some dimensions of a box over at most so many cores, so that the largest
-// part has the fewest elements; of equal ones, that with most on the first dimensions.
-func spreadOver(cores schedule.Binding, box model.Region, dims []int, n int64) {
-	best, now := int64(math.MaxInt64), make([]int64, len(dims))
-	var try func(i int, left, part int64)
-	try = func(i int, left, part int64) {
-		if part >= best {
-			return
-		}
-		if i == len(dims) {
-			best = part
-			for k, d := range dims {
-				cores[d] = now[k]
-			}
-			return
-		}
-		extent := box[dims[i]].Len()
-		for f := min(left, extent); f >= 1; f-- {
-			if now[i] = model.Pieces(extent, f); now[i] == f {
-				try(i+1, left/f, part*((extent+f-1)/f))
-			}
-		}
-	}
-	try(0, n, 1)
+	return a.with(x)
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/lower"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -100,7 +99,7 @@ func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe,
 		r = r.With("group", Strategy{Name: "layers", Decide: func(ctx context.Context, d *Draft) (err error) {
 			d.Grouping, err = spread(ctx, d, opt.ddrWeight)
 			return err
-		}}).With("split", algorithm1)
+		}}).With("split", ruleFor("split"))
 	}
 	if opt.Clusters == OverKinds {
 		r, home = besides(r, opt)
@@ -238,7 +237,7 @@ const stageIdeals = 1 << 18
 // the DDR on both sides. With a weight, chips have equally many stages, and passing may also take
 // the link between chips, where that is longer.
 func stages(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt run) (stage []int, note string, err error) {
-	layers := schedule.Layers(g, graphturbo.ExecutionOrder(g))
+	layers := schedule.Layers(g, schedule.ExecutionOrder(g))
 	prices, err := split.NewPrices(g, spec, layers, opt.prices())
 	if err != nil {
 		return nil, "", err
@@ -335,7 +334,7 @@ func (d Division) weights(spec *hardware.Spec) []float64 {
 func spread(ctx context.Context, d *Draft, weight float64) (*schedule.Grouping, error) {
 	g, spec := d.Graph, d.Spec
 	clusters := int64(spec.Clusters)
-	order := graphturbo.ExecutionOrder(g)
+	order := schedule.ExecutionOrder(g)
 	layers := schedule.Layers(g, order)
 	prices, err := split.NewPrices(g, spec, layers, d.Options.prices())
 	if err != nil {
@@ -393,7 +392,7 @@ func spread(ctx context.Context, d *Draft, weight float64) (*schedule.Grouping, 
 					continue
 				}
 				tr := schedule.Track(g, sg.Ops, sg.Outputs, dim)
-				if !tr.Splittable || !apart(g, sg, dim, clusters) {
+				if !tr.Splittable || !schedule.Disjoint(g, sg, dim, clusters) {
 					continue
 				}
 				busiest, weights, passed := 0.0, int64(0), int64(0)

@@ -62,7 +62,7 @@ func TestSearchedLoopsOfStages(t *testing.T) {
 		t.Fatal(err)
 	}
 	recipe.Picks, recipe.Fallback = slices.Clone(recipe.Picks), nil
-	recipe.set(Pick{"bind", algorithm4.Name})
+	recipe.set(Pick{"bind", "alg4"})
 	r, err := Run(t.Context(), net, chip, 1, recipe,
 		Options{Chunk: 1, Clusters: Pipelined, Uneven: schedule.UnevenNone})
 	if err != nil {
@@ -99,7 +99,7 @@ func TestBindingsOfClusters(t *testing.T) {
 	calls := 0
 	recipe = recipe.With("bind", Strategy{Name: "second choice", Decide: func(ctx context.Context, d *Draft) error {
 		calls++
-		if err := algorithm4.Decide(ctx, d); err != nil {
+		if err := ruleFor("bind").Decide(ctx, d); err != nil {
 			return err
 		}
 		d.LayerBindings = make([][]schedule.Binding, len(d.Layers))

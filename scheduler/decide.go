@@ -83,8 +83,7 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 	if r.Evaluations > 0 {
 		return nil, fmt.Errorf("variant %s makes all decisions together, expected one that goes stage by stage", r.Name)
 	}
-	begun, last := opt.shared.begun(from, last, r, opt.Options)
-	d, err := newDraft(begun.Schedule, last, r, opt)
+	d, err := newDraft(from, last, r, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -97,14 +96,7 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 	}
 	if d.exact > 0 {
 		d.later = r.replaced(func(s Strategy) bool { return s.Trials })
-		d.key = keyOfDraft(d.Schedule, len(r.table())-1, d.rest, opt.Options)
-	}
-	for _, st := range r.table() { // in order, as they were told
-		if a, there := begun.answers[st.Name]; there {
-			d.method = r.choice(st).Name
-			d.solve(st.Name, a.Unit, a.Outcome, a.Note)
-			d.answers[st.Name] = a
-		}
+		d.key = keyOfDraft(d.Schedule, d.rest, opt.Options)
 	}
 	for i, st := range r.table() {
 		s := r.choice(st)
@@ -126,7 +118,7 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 				err = d.judge(ctx, st, st.Name, r.table()[i-1].Name)
 			}
 			if k := slices.IndexFunc(r.table()[:i], func(x Stage) bool { return x.Name == "order" }); err == nil && k > 0 &&
-				st.Name == "bind" && s.Name == jointBinding.Name && opt.given.decided(st) == nil {
+				st.Name == "bind" && s.Exact && len(s.Sets) > 0 && opt.given.decided(st) == nil {
 				both := st
 				both.keep = func(to, from *schedule.Schedule) { r.table()[k].keep(to, from); st.keep(to, from) }
 				err = d.judge(ctx, both, "order", r.table()[k-1].Name)
@@ -153,9 +145,6 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err // the decision would depend on when it was
-		}
-		if made {
-			opt.shared.keep(d, i)
 		}
 	}
 	if st, err := r.stage("spill"); err == nil && r.choice(st).Exact && opt.given.decided(st) == nil {

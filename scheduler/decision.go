@@ -80,7 +80,8 @@ func (b *Key) Text(s string) {
 	*b = append(*b, s...)
 }
 
-func (b *Key) binding(x schedule.Binding) {
+// Binding appends a binding.
+func (b *Key) Binding(x schedule.Binding) {
 	b.Add(int64(len(x)))
 	b.Add(x...)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -112,7 +111,7 @@ func (p *Decisions) unless(x Decision) *Decisions {
 func (p *Decisions) Regrouped(list Groups) *Decisions {
 	q := p.with(list)
 	x := of[placement](q)
-	x.overwrite, x.rule = true, graphturbo.LeastMoved
+	x.overwrite, x.rule = true, overRule()
 	return q.with(x)
 }
 
@@ -227,7 +226,7 @@ func (p *Decisions) Groups() Groups { return of[Groups](p) }
 // Tiled reports whether products run in tiles by rule where no nest is decided.
 func (p *Decisions) Tiled() bool {
 	x, decided := p.value("nest").(loops)
-	return decided && x.tiles || !decided && p.Recipe.Pick("nest") == tiledNests.Name
+	return decided && x.tiles || !decided && p.Recipe.at("nest").Tiles
 }
 
 // Name is one that no other decisions have, among those for a chunk of a search.

@@ -170,7 +170,7 @@ func TestDecisionNames(t *testing.T) {
 	binding := schedule.Binding{1, 2, 1, 1}
 	list := []*Decisions{first, plain,
 		plain.with(sequence{order: made.Schedule.Order}),
-		plain.with(sequence{strategy: depthFirst}),
+		plain.with(sequence{strategy: table.Strategies["order"][3]}),
 		alter(func(x *placement) { x.rule = "largest-first" })(plain),
 		alter(func(x *placement) { x.overwrite = true })(plain),
 		alter(func(x *placement) { x.spilled = map[valueKey]bool{} })(plain),
@@ -367,7 +367,7 @@ func TestCoresOfRuleStay(t *testing.T) {
 	own, bound := map[model.OpID]*schedule.Nest{}, map[model.OpID]schedule.Binding{}
 	for i := range made.Schedule.Steps {
 		if n := made.Schedule.Steps[i].Nest; n != nil && n.Attention != nil && n.Cores != nil {
-			anchor, plain := layerAt(made.Schedule, &made.Schedule.Steps[i]).Anchor, *n
+			anchor, plain := schedule.LayerOf(made.Schedule, &made.Schedule.Steps[i]).Anchor, *n
 			plain.Cores = nil
 			own[anchor] = &plain
 			bound[anchor] = schedule.One(len(n.Cores)) // the rule has better ones
@@ -383,7 +383,7 @@ func TestCoresOfRuleStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(r.Schedule.Steps, func(st schedule.Step) bool {
-		return own[layerAt(r.Schedule, &st).Anchor] != nil && st.Cores > 1
+		return own[schedule.LayerOf(r.Schedule, &st).Anchor] != nil && st.Cores > 1
 	}) {
 		t.Fatal("the rule gives no attention other cores than those it is bound to")
 	}

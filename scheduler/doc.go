@@ -27,7 +27,8 @@
 //
 // # Adding a strategy
 //
-// Write it into a file as a Strategy and put it into its row of [Stages]: flags,
-// completion, sweeps, comparisons and documents find it there. From outside, give it to
-// [Recipe.With]; docs/extend-scheduler.md shows how.
+// The engine knows no method: greedy strategies are in packages of heuristics, exact ones in formulation/exact, and
+// package recipes hands them over in a [Table]. Write a Strategy there and name it in its row: flags, completion,
+// sweeps, comparisons and documents find it. From outside, give it to [Recipe.With]; see
+// docs/extend-scheduler.md.
 package scheduler

@@ -10,7 +10,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/lower"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -20,11 +19,11 @@ type Draft struct {
 	*schedule.Schedule
 	Recipe  Recipe
 	Options Options
-	Cost    *cost.Model             // of commands on the machine, the caller's own included
-	Machine graphturbo.SplitOptions // the machine as Algorithm 1 sees it
-	Outputs schedule.Level          // where a layer's output should stay
-	Between schedule.Level          // where results pass from kernel to kernel, if not where Outputs and scopes say (LB)
-	Lower   lower.Options           // what the kernel generator may do
+	Cost    *cost.Model           // of commands on the machine, the caller's own included
+	Machine schedule.SplitOptions // the machine as Algorithm 1 sees it
+	Outputs schedule.Level        // where a layer's output should stay
+	Between schedule.Level        // where results pass from kernel to kernel, if not where Outputs and scopes say (LB)
+	Lower   lower.Options         // what the kernel generator may do
 
 	state   state
 	refine  func(*schedule.Schedule) // of the recipe's binding
@@ -45,17 +44,17 @@ type Draft struct {
 // Tell passes on a note for who reads the result.
 func (d *Draft) Tell(note string) { d.state.tell(note) }
 
-// solve keeps what an exact strategy says of its answer to a stage.
-func (d *Draft) solve(stage, unit string, answer solve.Outcome, note string) {
+// Solve keeps what an exact strategy says of its answer to a stage.
+func (d *Draft) Solve(stage string, answer Solved) {
 	// A method that is complete within its budget says its gap in the answer.
 	if (answer.Status == milp.Feasible || answer.Status == milp.Limit) && answer.Stop != milp.Complete {
 		d.state.tell(fmt.Sprintf("%s by %s: not proven to be the best (%s): %.4g %s, bound %.4g", stage, d.method,
-			answer.Stop, answer.Objective, unit, answer.Bound))
+			answer.Stop, answer.Objective, answer.Unit, answer.Bound))
 	}
 	if d.answers == nil {
 		d.answers = map[string]Solved{}
 	}
-	d.answers[stage] = Solved{Outcome: answer, Unit: unit, Note: note}
+	d.answers[stage] = answer
 }
 
 // Units of the problems that stages pose.
@@ -99,9 +98,9 @@ func newDraft(from *schedule.Schedule, last int, r Recipe, opt run) (*Draft, err
 }
 
 // splitOptions are the machine and the switches as Algorithm 1 sees them.
-func splitOptions(s *schedule.Schedule, m *cost.Model, opt Options) graphturbo.SplitOptions {
+func splitOptions(s *schedule.Schedule, m *cost.Model, opt Options) schedule.SplitOptions {
 	spec, cores, dt := s.Spec, schedule.CoresWithLB(s.Spec), lower.ComputeType(s.Graph)
-	split := graphturbo.SplitOptions{
+	split := schedule.SplitOptions{
 		LBBytes: schedule.DataBytes(spec) * cores, Cores: cores, InPlace: opt.InPlace, Uneven: opt.Uneven.Alternatives()[0],
 		MACsPerSecond:      m.PeakMACsPerSecond(dt) / float64(spec.Clusters),
 		VectorOpsPerSecond: m.PeakVectorOpsPerSecond(dt) / float64(spec.Clusters),
@@ -114,10 +113,10 @@ func splitOptions(s *schedule.Schedule, m *cost.Model, opt Options) graphturbo.S
 }
 
 // SplitOptions returns the options of Algorithm 1 when a schedule was made.
-func SplitOptions(s *schedule.Schedule, opt Options) (graphturbo.SplitOptions, error) {
+func SplitOptions(s *schedule.Schedule, opt Options) (schedule.SplitOptions, error) {
 	m, err := CostModel(s, opt)
 	if err != nil {
-		return graphturbo.SplitOptions{}, err
+		return schedule.SplitOptions{}, err
 	}
 	return splitOptions(s, m, opt), nil
 }

@@ -116,7 +116,7 @@ func (w *Problem) Fastest(ctx context.Context, r Recipe, inPlace bool, chunk int
 func (w *Problem) recipe(ctx context.Context, r Recipe, chunk int64, opt run) (*Result, error) {
 	own := r
 	// Several recipes have the same groups.
-	if group := r.at("group"); group.Name == algorithm2.Name && r.own["group"].Decide == nil {
+	if group := r.at("group"); group.Common && r.own["group"].Decide == nil {
 		own = r.With("group", Strategy{Name: group.Name, Decide: func(ctx context.Context, d *Draft) error {
 			key := grouped{d.Graph, group.Name, opt.InPlace, opt.Uneven}
 			w.mu.Lock()
@@ -241,7 +241,7 @@ type Outcome struct {
 	// took is the time of each group's kernels on the first cluster, over all chunks but those of another size; nil: the
 	// simulation was given up.
 	Took     []int64
-	each     []int64 // by instance, if asked for
+	Each     []int64 // by instance, if asked for
 	Schedule *schedule.Schedule
 }
 

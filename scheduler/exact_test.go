@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/dsasched/dsasched/formulation/exact"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/hardware"
@@ -69,7 +70,7 @@ func TestExactVariants(t *testing.T) {
 					err)
 			}
 		}
-		p, _, err := scheduler.OrderProblem(want.Schedule, scheduler.Options{})
+		p, _, err := exact.OrderProblem(want.Schedule, scheduler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

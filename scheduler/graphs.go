@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"slices"
+
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -81,7 +83,7 @@ func scanParts(g *model.Graph, spec *hardware.Spec) func(*simplify.Scan) int64 {
 				dims = append(dims, d)
 			}
 		}
-		spreadOver(cores, box, dims, schedule.CoresWithLB(spec))
+		schedule.SpreadOver(cores, box, dims, schedule.CoresWithLB(spec))
 		reg := schedule.Regions{out.ID: schedule.Slice(box, cores, out.Layout, 0)}
 		passes := out.DType.Bytes(reg[out.ID].Elements())
 		schedule.BackPropagate(g, s.Ops, reg)
@@ -98,8 +100,8 @@ func scanParts(g *model.Graph, spec *hardware.Spec) func(*simplify.Scan) int64 {
 	}
 }
 
-// rewrite makes the draft one of the rewritten graph.
-func (d *Draft) rewrite(sliced bool) error {
+// Rewrite makes the draft one of the rewritten graph.
+func (d *Draft) Rewrite(sliced bool) error {
 	g, err := rewritten(d.Graph, d.Spec, d.Options.Lines, sliced)
 	if err != nil {
 		return err
@@ -108,4 +110,14 @@ func (d *Draft) rewrite(sliced bool) error {
 		d.Memo = schedule.NewMemo() // the other is of the network's graph
 	}
 	return nil
+}
+
+// RewriteNorms is Rewrite where the rewritten graph has group normalisations in passes.
+func (d *Draft) RewriteNorms() error {
+	splits := splitsNorm(d.Graph, d.Spec)
+	if d.Options.Lines ||
+		!slices.ContainsFunc(d.Graph.Ops, func(op *model.Op) bool { return op.Kind == "GroupNorm" && splits(op) }) {
+		return nil
+	}
+	return d.Rewrite(false)
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// insideBinding is for kernels whose loops are searched: what stays in the L1 between two of
+// InsideBinding is for kernels whose loops are searched: what stays in the L1 between two of
 // their layers binds both, so that no search of one layer's loops can change it.
-var insideBinding = Strategy{Name: "inside",
+var InsideBinding = Strategy{Name: "inside",
 	Description: "alg4; layers inside kernels in other ways where trials are faster, or those of a file of tuned kernels",
 	Trials:      true, Decide: bindInside}
 
@@ -41,7 +41,7 @@ type TunedBinding struct {
 // bindInside changes bindings of layers in a row, in one group or in all that are alike, and
 // keeps what makes the chunk faster on all clusters.
 func bindInside(ctx context.Context, d *Draft) error {
-	if err := algorithm4.Decide(ctx, d); err != nil {
+	if err := ruleFor("bind").Decide(ctx, d); err != nil {
 		return err
 	}
 	if t := d.Options.Tuned; t != nil {
@@ -158,7 +158,7 @@ func (d *Draft) insideChoices(k, l int) []schedule.Binding {
 	if len(layer.Outputs) == 0 || inst.Regions[layer.Outputs[0]].Elements() == 0 {
 		return nil
 	}
-	return bindingsOf(d.Schedule, d.LayerKind(k, l), layer, layer.Outputs[0], inst.Regions[layer.Outputs[0]])
+	return schedule.BindingsOf(d.Schedule, d.LayerKind(k, l), layer, layer.Outputs[0], inst.Regions[layer.Outputs[0]])
 }
 
 // bindAs gives layers the bindings of a file.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/binding"
+	"github.com/dsasched/dsasched/formulation/exact"
 	"github.com/dsasched/dsasched/formulation/joint"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
@@ -33,7 +34,7 @@ func TestJointOwnCost(t *testing.T) {
 	}
 	var given [2]float64
 	for i, c := range []cost.Custom{nil, slow{}} {
-		n, err := scheduler.JointProblem(t.Context(), s, scheduler.Options{Cost: c})
+		n, err := exact.JointProblem(t.Context(), s, scheduler.Options{Cost: c})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +76,7 @@ func TestJointOnNetworks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := scheduler.JointProblem(t.Context(), s, scheduler.Options{})
+		n, err := exact.JointProblem(t.Context(), s, scheduler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,11 +160,11 @@ func TestGreedyIsAPointOfJoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := scheduler.JointProblem(t.Context(), s, scheduler.Options{})
+		n, err := exact.JointProblem(t.Context(), s, scheduler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, notes, err := scheduler.OrderProblem(s, scheduler.Options{}); err != nil {
+		if _, notes, err := exact.OrderProblem(s, scheduler.Options{}); err != nil {
 			t.Fatal(err)
 		} else if strings.Contains(strings.Join(notes, " "), "tiles") {
 			tiled++

@@ -62,7 +62,7 @@ func (r *Result) Kernels(ctx context.Context) ([]Kernel, error) {
 	of := map[string]int{}
 	for i := range s.Steps {
 		st := &s.Steps[i]
-		layer := layerAt(s, st)
+		layer := schedule.LayerOf(s, st)
 		if !s.Graph.OnMatrixUnit(s.Graph.Op(layer.Anchor)) {
 			continue
 		}

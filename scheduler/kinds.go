@@ -7,21 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
-
-var greedyKinds = Strategy{Name: "greedy", Description: "the one on which the layer alone takes least",
-	Decide: func(_ context.Context, d *Draft) error { return kindsOf{}.decide(d) }}
-
-var exactKinds = Strategy{Name: "search",
-	Description: "least sum of layers and of moves between kinds, by dynamic programming",
-	Exact:       true, Decide: func(ctx context.Context, d *Draft) error { return d.leastKinds(ctx, false) }}
-
-var ilpKinds = Strategy{Name: "ilp", Description: "likewise, by integer program (HiGHS)", NeedsSolver: true,
-	Exact: true, Decide: func(ctx context.Context, d *Draft) error { return d.leastKinds(ctx, true) }}
 
 // kindsOf has the kinds of core that run layers, by anchor. Where it has none, or one that can't run the layer, the
 // greedy one does.
@@ -43,9 +32,6 @@ func takeKinds(d *Draft, _ bool) Decision {
 // Stage names the row.
 func (x kindsOf) Stage() string { return "kinds" }
 
-// Apply gives each layer its kind.
-func (x kindsOf) Apply(_ context.Context, d *Draft) error { return x.decide(d) }
-
 // Key has the kinds, the first included.
 func (x kindsOf) Key(b *Key, _ *Decisions) {
 	addMap(b, x, func(k int) bool {
@@ -56,151 +42,6 @@ func (x kindsOf) Key(b *Key, _ *Decisions) {
 
 func (x kindsOf) extend(e *extension) Decision {
 	return kindsOf(extended(x, e.ops))
-}
-
-func (x kindsOf) decide(d *Draft) error {
-	if !d.Spec.Mixed() {
-		return nil
-	}
-	p, err := d.kindProblem()
-	if err != nil {
-		return err
-	}
-	choice := make([]int, len(p.Nodes))
-	for i := range p.Nodes {
-		n := &p.Nodes[i]
-		choice[i] = slices.Index(n.Cost, slices.Min(n.Cost))
-		if own, decided := x[p.anchors[i]]; decided {
-			if l := slices.IndexFunc(n.Labels, func(l binding.Label) bool { return kindOf(l) == own }); l >= 0 {
-				choice[i] = l
-			}
-		}
-	}
-	d.LayerKinds = p.kinds(d.Schedule, choice)
-	return nil
-}
-
-// kindOf is the kind of core that a label of a [kindProblem] stands for.
-func kindOf(l binding.Label) int { return int(l.Binding[0]) }
-
-// leastKinds gives layers the kinds of least cost.
-func (d *Draft) leastKinds(ctx context.Context, byILP bool) error {
-	if !d.Spec.Mixed() {
-		return nil
-	}
-	p, err := d.kindProblem()
-	if err != nil {
-		return err
-	}
-	var r *binding.Result
-	options := binding.Options{TimeLimit: d.Options.TimeLimit, MemoryBytes: SolverMemory, Solver: d.Options.Solver,
-		Progress: d.Options.ReportTo("kinds")}
-	if byILP {
-		options.WorkLimit = d.Options.WorkLimit
-		r, err = binding.ILP(ctx, &p.Problem, options)
-	} else {
-		options.TimeLimit = d.Options.searchLimit()
-		r, err = binding.Search(ctx, &p.Problem, options)
-	}
-	if err != nil {
-		return err
-	}
-	if r.Choice == nil {
-		return fmt.Errorf("found no kinds of core for the layers: %s", r.Outcome().Stop)
-	}
-	d.LayerKinds = p.kinds(d.Schedule, r.Choice)
-	d.solve("kinds", SecondsUnit, r.Outcome(), "")
-	return nil
-}
-
-// A kindProblem is to give each layer a kind of core that runs it: its label. A node costs what the kind's units and
-// the links of its cores take for the layer, and what does not fit their LBs on its way out and in; an edge, where
-// results stay in the LBs, what they take to cores of another kind.
-type kindProblem struct {
-	binding.Problem
-	anchors []model.OpID
-	first   []int // node of each group's first layer
-}
-
-func (p *kindProblem) kinds(s *schedule.Schedule, choice []int) [][]int {
-	all := make([][]int, len(s.Layers))
-	for k, layers := range s.Layers {
-		all[k] = make([]int, len(layers))
-		for l := range layers {
-			i := p.first[k] + l
-			all[k][l] = kindOf(p.Nodes[i].Labels[choice[i]])
-		}
-	}
-	return all
-}
-
-func (d *Draft) kindProblem() (*kindProblem, error) {
-	p := &kindProblem{}
-	g, kinds := d.Graph, d.Spec.Kinds()
-	maker := map[model.TensorID]int{}
-	for k, layers := range d.Layers {
-		p.first = append(p.first, len(p.Nodes))
-		for l := range layers {
-			layer := &layers[l]
-			n := binding.Node{Name: layer.Name}
-			for kind := range kinds {
-				if schedule.Runs(kinds[kind], g, layer.Ops) {
-					n.Labels = append(n.Labels, binding.Label{Binding: schedule.Binding{int64(kind)}})
-					factor := d.Grouping.Groups[k].Factor()
-					inst := &d.Instances.Instances[d.Instances.First[k]+int(factor/2)]
-					n.Cost = append(n.Cost, float64(factor)*d.kindSeconds(layer, inst.Regions, d.Cost.Kind(kind)))
-				}
-			}
-			if len(n.Labels) == 0 {
-				return nil, fmt.Errorf("layer %s: no kind of core of %s runs all of it: %s", layer.Name, d.Spec.Name,
-					d.names(layer.Ops))
-			}
-			for _, t := range layer.Outputs {
-				maker[t] = len(p.Nodes)
-			}
-			p.Nodes, p.anchors = append(p.Nodes, n), append(p.anchors, layer.Anchor)
-		}
-	}
-	if d.Outputs != schedule.LB {
-		return p, nil
-	}
-	i := 0
-	for k, layers := range d.Layers {
-		for l := range layers {
-			bytes := map[int]int64{} // by node that makes them
-			for _, t := range layers[l].Inputs {
-				if from, made := maker[t]; made && from != i && (d.Between == schedule.LB || from >= p.first[k]) {
-					bytes[from] += g.Tensor(t).Bytes()
-				}
-			}
-			for from := range i { // in order
-				if n := bytes[from]; n > 0 {
-					p.Edges = append(p.Edges, d.kindEdge(p, from, i, n))
-				}
-			}
-			i++
-		}
-	}
-	return p, nil
-}
-
-// kindEdge costs what bytes take from the LBs of one kind of core to those of another.
-func (d *Draft) kindEdge(p *kindProblem, from, to int, bytes int64) binding.Edge {
-	e := binding.Edge{From: from, To: to}
-	link := d.Spec.CoreLink
-	for _, a := range p.Nodes[from].Labels {
-		var row []float64
-		for _, b := range p.Nodes[to].Labels {
-			seconds := 0.0
-			if x, y := kindOf(a), kindOf(b); x != y {
-				cores := min(schedule.CoresWithLB(d.Spec.Kind(x)), schedule.CoresWithLB(d.Spec.Kind(y)))
-				seconds = float64(bytes)/float64(cores)/link.BandwidthBytesPerSecond + 2*link.LatencySeconds + d.Spec.SyncSeconds
-			}
-			row = append(row, seconds)
-		}
-		e.Cost = append(e.Cost, row)
-	}
-	return e
 }
 
 // kindSeconds is about what cores of a kind take for boxes of a layer's results.
@@ -274,4 +115,40 @@ func kindsText(b *strings.Builder, d *Draft) {
 			fmt.Fprintf(b, "%s layer %d: %s\n", d.Grouping.Groups[k].Name, l, kinds[kind][0].Name)
 		}
 	}
+}
+
+// Apply gives each layer its kind, where that can run it.
+func (x kindsOf) Apply(ctx context.Context, d *Draft) error {
+	if err := ruleFor("kinds").Decide(ctx, d); err != nil {
+		return err
+	}
+	kinds := d.Spec.Kinds()
+	for k := range d.LayerKinds {
+		for l := range d.LayerKinds[k] {
+			layer := &d.Layers[k][l]
+			if own, decided := x[layer.Anchor]; decided && own < len(kinds) && schedule.Runs(kinds[own], d.Graph, layer.Ops) {
+				d.LayerKinds[k][l] = own
+			}
+		}
+	}
+	return nil
+}
+
+// KindSeconds is what cores of each kind take for a layer, in all instances of its group; infinite where they can't
+// run it. An error says that none can.
+func (d *Draft) KindSeconds(group, layer int) ([]float64, error) {
+	l, kinds := &d.Layers[group][layer], d.Spec.Kinds()
+	factor := d.Grouping.Groups[group].Factor()
+	inst := &d.Instances.Instances[d.Instances.First[group]+int(factor/2)]
+	list, some := make([]float64, len(kinds)), false
+	for kind := range kinds {
+		if list[kind] = math.Inf(1); schedule.Runs(kinds[kind], d.Graph, l.Ops) {
+			list[kind] = float64(factor) * d.kindSeconds(l, inst.Regions, d.Cost.Kind(kind))
+			some = true
+		}
+	}
+	if !some {
+		return nil, fmt.Errorf("layer %s: no kind of core of %s runs all of it: %s", l.Name, d.Spec.Name, d.names(l.Ops))
+	}
+	return list, nil
 }

@@ -233,11 +233,6 @@ func (a *Site) moveStart() *Decisions {
 	return a.with(x)
 }
 
-// layerAt is the layer that a step runs.
-func layerAt(s *schedule.Schedule, st *schedule.Step) *schedule.Layer {
-	return &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
-}
-
 // runnable cuts layers in front of operators with which no kind of core would run all of them.
 func runnable(s *schedule.Schedule, layers []schedule.Layer) []schedule.Layer {
 	kinds := s.Spec.Kinds()

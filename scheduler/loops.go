@@ -3,7 +3,6 @@ package scheduler
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,27 +11,6 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
-
-var (
-	ruleNests = Strategy{Name: "rules", Description: "by the kernel generator's rules",
-		Decide: func(_ context.Context, d *Draft) error {
-			d.fitAttentions()
-			return nil
-		}}
-	ansorNests = Strategy{Name: "ansor", Description: "searched by Ansor, or those of a file of tuned kernels",
-		Trials: true, Decide: func(ctx context.Context, d *Draft) error {
-			if searchNests == nil {
-				return errors.New("nest is \"ansor\", which this program does not have: expected package systems in it")
-			}
-			return searchNests(ctx, d)
-		}}
-)
-
-// searchNests decides for strategy ansor; nil: it is not part of the program.
-var searchNests func(context.Context, *Draft) error
-
-// SetNestSearch hands the engine what decides for strategy ansor of row nest. Package systems calls it.
-func SetNestSearch(decide func(context.Context, *Draft) error) { searchNests = decide }
 
 // loops are the nests of layers that do not run by the generator's rules.
 type loops struct {
@@ -50,7 +28,7 @@ type loops struct {
 type stepKey struct{ instance, layer int }
 
 func takeLoops(d *Draft, all bool) Decision {
-	x := loops{nests: map[stepKey]*schedule.Nest{}, tiles: d.Recipe.at("nest").Name == tiledNests.Name}
+	x := loops{nests: map[stepKey]*schedule.Nest{}, tiles: d.Recipe.at("nest").Tiles}
 	for i := range d.Steps {
 		if st := &d.Steps[i]; st.Nest != nil && !d.fitted(i) {
 			x.nests[stepKey{st.Instance, st.Layer}] = st.Nest
@@ -73,18 +51,18 @@ func (x loops) Apply(ctx context.Context, d *Draft) error {
 		return nil
 	}
 	if x.nests == nil && x.tiles {
-		if err := tileSteps(ctx, d, false); err != nil {
+		if err := tilesAgain(ctx, d); err != nil {
 			return err
 		}
 	}
 	d.Index()
-	defer d.fitAttentions()
+	defer d.FitAttentions()
 	if len(x.nests)+len(x.own) == 0 {
 		return nil
 	}
 	for i := range d.Steps {
 		n := x.nests[stepKey{d.Steps[i].Instance, d.Steps[i].Layer}]
-		if own := x.own[layerAt(d.Schedule, &d.Steps[i]).Anchor]; own != nil && d.TryNest(i, own) {
+		if own := x.own[schedule.LayerOf(d.Schedule, &d.Steps[i]).Anchor]; own != nil && d.TryNest(i, own) {
 			continue
 		}
 		if n != nil {
@@ -94,8 +72,8 @@ func (x loops) Apply(ctx context.Context, d *Draft) error {
 	return nil
 }
 
-// fitAttentions gives attentions without a nest tiles for the room that there is.
-func (d *Draft) fitAttentions() {
+// FitAttentions gives attentions without a nest tiles for the room that there is.
+func (d *Draft) FitAttentions() {
 	for i := range d.Steps {
 		if st := &d.Steps[i]; st.Attending != nil && st.Nest == nil {
 			if n := d.FitAttention(i); n != nil {
@@ -105,7 +83,7 @@ func (d *Draft) fitAttentions() {
 	}
 }
 
-// fitted reports whether the nest of a step is as fitAttentions makes it.
+// fitted reports whether the nest of a step is as FitAttentions makes it.
 func (d *Draft) fitted(i int) bool {
 	st := &d.Steps[i]
 	if st.Attending == nil || st.Nest.Attention == nil || st.Nest.Cores != nil {
@@ -202,4 +180,31 @@ func (d *Draft) SaveStep(i int) (restore func()) {
 			d.Reread(step.Writes)
 		}
 	}
+}
+
+// tilesAgain decides as the strategy of the table that gives steps tiles does in a search.
+func tilesAgain(ctx context.Context, d *Draft) error {
+	for _, s := range table.Strategies["nest"] {
+		if s.Again != nil {
+			return s.Again(ctx, d)
+		}
+	}
+	return nil
+}
+
+// Nest gives the layer of a step a nest, or all that do the same.
+func (a *Site) Nest(step int, n *schedule.Nest) *Decisions {
+	x, s := of[loops](a.Decisions), a.Schedule
+	x.own, x.made = cloned(x.own), nil
+	if a.Rand.IntN(3) == 0 {
+		x.own[schedule.LayerOf(s, &s.Steps[step]).Anchor] = n
+		return a.with(x)
+	}
+	same := stepShape(s, step)
+	for k := range s.Steps {
+		if slices.Equal(stepShape(s, k), same) {
+			x.own[schedule.LayerOf(s, &s.Steps[k]).Anchor] = n
+		}
+	}
+	return a.with(x)
 }

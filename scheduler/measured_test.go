@@ -13,7 +13,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -71,7 +70,7 @@ func TestExactAllIsTheFastest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := split.FromGraph(g, graphturbo.ExecutionOrder(g), base.Grouping, spec, split.NetworkOptions{MaxGroups: 1})
+		n, err := split.FromGraph(g, schedule.ExecutionOrder(g), base.Grouping, spec, split.NetworkOptions{MaxGroups: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +96,7 @@ func TestExactAllIsTheFastest(t *testing.T) {
 			}
 		}
 		base.rest = greedy
-		grouped, bound := base.rehearse("split"), base.rehearse("bind")
+		grouped, bound := base.Rehearse("split"), base.Rehearse("bind")
 		least, tried := int64(math.MaxInt64), 0
 		type labelled struct {
 			*schedule.Schedule
@@ -118,7 +117,7 @@ func TestExactAllIsTheFastest(t *testing.T) {
 			}
 			made := *s.Schedule
 			made.Bindings, made.Scopes = s.Decode(labels)
-			if o := bound.simulate(t.Context(), &made, 0); o.Err == nil {
+			if o := bound.Simulate(t.Context(), &made, 0); o.Err == nil {
 				least = min(least, o.Ps)
 			}
 		}
@@ -135,7 +134,7 @@ func TestExactAllIsTheFastest(t *testing.T) {
 				return
 			}
 			s := &schedule.Schedule{Graph: g, Spec: spec, Grouping: cuts.grouping(g)}
-			o := grouped.simulate(t.Context(), s, 0)
+			o := grouped.Simulate(t.Context(), s, 0)
 			if o.Err != nil {
 				return
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/allocate"
+	"github.com/dsasched/dsasched/formulation/exact"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
@@ -45,7 +46,7 @@ func scheduled(t *testing.T, g *model.Graph, spec *hardware.Spec, name string,
 }
 
 func movedBy(s *schedule.Schedule) int64 {
-	spills, again := scheduler.MovedBytes(s)
+	spills, again := exact.MovedBytes(s)
 	return spills + again
 }
 
@@ -63,7 +64,7 @@ func TestExactMemory(t *testing.T) {
 		if err := fresh.BuildSteps(context.Background(), schedule.LB); err != nil {
 			t.Fatal(err)
 		}
-		spills, sol, err := scheduler.ChooseSpills(context.Background(), &fresh, allocate.SweepOptions{})
+		spills, sol, err := exact.ChooseSpills(context.Background(), &fresh, allocate.SweepOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +89,7 @@ func TestExactMemory(t *testing.T) {
 			t.Errorf("%s: %v, cost %d, bound %d, %d spills; the plan moves %d", name, sol.Status, sol.Cost, sol.Bound,
 				len(spills), least)
 		}
-		if kept := scheduler.MovedSeconds(plan.Schedule); kept < answer.Bound*(1-1e-9) ||
+		if kept := exact.MovedSeconds(plan.Schedule); kept < answer.Bound*(1-1e-9) ||
 			answer.Judged.Kept == "own" && kept != seconds {
 			t.Errorf("%s: the plan moves for %g s, the answer says %g, bound %g", name, kept, seconds, answer.Bound)
 		}
@@ -106,7 +107,7 @@ func TestExactMemory(t *testing.T) {
 				t.Errorf("%s: %s moves %d bytes, less than the bound %d", name, rule, other, sol.Bound)
 			}
 			if rule == graphturbo.LongestLifetime {
-				if rules := scheduler.MovedSeconds(placed); seconds > rules*(1+1e-12) || rules < answer.Bound*(1-1e-9) {
+				if rules := exact.MovedSeconds(placed); seconds > rules*(1+1e-12) || rules < answer.Bound*(1-1e-9) {
 					t.Errorf("%s: the exact plan moves for %g s, bound %g, %s for %g", name, seconds, answer.Bound, rule, rules)
 				} else if seconds < rules {
 					better++
@@ -166,11 +167,11 @@ func TestExactMemoryAgainstAllChoices(t *testing.T) {
 		if err := fresh.BuildSteps(context.Background(), schedule.LB); err != nil {
 			t.Fatal(err)
 		}
-		_, sol, err := scheduler.ChooseSpills(context.Background(), &fresh, allocate.SweepOptions{})
+		_, sol, err := exact.ChooseSpills(context.Background(), &fresh, allocate.SweepOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := scheduler.NewSpillProblem(&fresh)
+		p := exact.NewSpillProblem(&fresh)
 		without, err := allocate.SpillSweep(context.Background(), p.Problem, p.CapacityBytes,
 			allocate.SweepOptions{Demands: p.Demands})
 		if err != nil {
@@ -251,7 +252,7 @@ func BenchmarkChooseSpills(b *testing.B) {
 		}
 		b.Run(name, func(b *testing.B) {
 			for range b.N {
-				if _, _, err := scheduler.ChooseSpills(context.Background(), s, allocate.SweepOptions{}); err != nil {
+				if _, _, err := exact.ChooseSpills(context.Background(), s, allocate.SweepOptions{}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -11,8 +11,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
-	"github.com/dsasched/dsasched/hardware/lower"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -71,7 +69,7 @@ type Options struct {
 	// Chunks, if not nil, is called before each chunk that Run tries, with the number of those before it and of all.
 	Chunks func(chunk int64, before, all int) `json:"-"`
 
-	explored map[exploredKey]*explored // nil: nothing is kept
+	explored map[exploredKey]any // nil: nothing is kept
 }
 
 // A run is a caller's options with the state of what is under way.
@@ -97,7 +95,7 @@ type state struct {
 	rival  *rival     // nil: no chunk of another size is tried
 	cores  int64      // of a cluster that may work; 0: all
 	share  int64      // that clusters have, as many as there is work for; 0: as even ones as can be
-	tiles  *tileMemo  // what tiles were chosen before; nil: nothing
+	tiles  *Memory    // what tiles were chosen before; nil: nothing
 	given  *Decisions // that the recipe need not make; nil: none
 }
 
@@ -129,8 +127,8 @@ func (o run) oneAtATime() run {
 	return o
 }
 
-// searchLimit is the time that a search has, 0 if states are counted instead.
-func (o Options) searchLimit() time.Duration {
+// SearchLimit is the time that a search has, 0 if states are counted instead.
+func (o Options) SearchLimit() time.Duration {
 	if o.TimeLimitOnly {
 		return o.TimeLimit
 	}
@@ -214,9 +212,8 @@ func Shares(batch int64, clusters int) []int64 {
 // TooLarge reports whether an error says that a chunk is too large for the machine or the
 // program. Anything else that goes wrong is no reason to try another chunk or recipe.
 func TooLarge(err error) bool {
-	var tooBig *graphturbo.DoesNotFitError
-	var tooMany *lower.TooLargeError
-	return errors.As(err, &tooBig) || errors.As(err, &tooMany)
+	var large interface{ TooLarge() }
+	return errors.As(err, &large)
 }
 
 // fatal reports whether an error ends the rest: it is one, and not that something is too large.

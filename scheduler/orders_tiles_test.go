@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dsasched/dsasched/formulation/exact"
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
@@ -28,7 +29,7 @@ func TestOrderProblemInTiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, notes, err := scheduler.OrderProblem(s, scheduler.Options{})
+		p, notes, err := exact.OrderProblem(s, scheduler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

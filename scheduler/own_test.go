@@ -32,7 +32,7 @@ func TestOwnDecisionsAreThoseOfTheName(t *testing.T) {
 		own         scheduler.Strategy
 	}{
 		{"group", "layers", strategy(func(d *scheduler.Draft) error {
-			d.Grouping, _ = tvm.Group(d.Graph, graphturbo.ExecutionOrder(d.Graph))
+			d.Grouping, _ = tvm.Group(d.Graph, schedule.ExecutionOrder(d.Graph))
 			return nil
 		})},
 		{"order", "dfs", strategy(func(d *scheduler.Draft) error {
@@ -87,7 +87,7 @@ func TestOwnMistakes(t *testing.T) {
 		want        string
 	}{
 		{"a group is missing", "group", strategy(func(d *scheduler.Draft) error {
-			d.Grouping, _ = tvm.Group(d.Graph, graphturbo.ExecutionOrder(d.Graph))
+			d.Grouping, _ = tvm.Group(d.Graph, schedule.ExecutionOrder(d.Graph))
 			d.Grouping.Groups = d.Grouping.Groups[:len(d.Grouping.Groups)-1]
 			return nil
 		}), `group by mine: operator "`},
@@ -146,7 +146,7 @@ func TestOwnMistakes(t *testing.T) {
 
 // Groups that come without a split get that of Algorithm 1.
 func TestOwnGroupsAreSplit(t *testing.T) {
-	greedy := graphturbo.SplitOptions{}
+	greedy := schedule.SplitOptions{}
 	mine := last(t).With("group", strategy(func(d *scheduler.Draft) error {
 		greedy = d.Machine
 		d.Grouping = graphturbo.Group(d.Graph, d.Machine)

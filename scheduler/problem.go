@@ -21,7 +21,7 @@ type Problem struct {
 	graphs  map[int64]*model.Graph
 	memos   map[memoKey]*schedule.Memo
 	groups  map[grouped]*schedule.Schedule
-	tiles   tileMemo
+	tiles   Memory
 	mu      sync.Mutex
 }
 

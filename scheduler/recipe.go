@@ -1,13 +1,16 @@
 package scheduler
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/suggest"
+	"github.com/dsasched/dsasched/model/schedule"
 )
 
 // A Recipe names a strategy for every stage.
@@ -63,12 +66,32 @@ func Parse(name, description, picks string) Recipe {
 type Table struct {
 	Recipes []Recipe
 	Greedy  string // the recipe whose decisions stand in for exact and searched ones
+	// Strategies are those of the rows of [Stages] that do not have their own, the first by default.
+	Strategies map[string][]Strategy
+	// Orders are the names of those of row order that a search tries.
+	Orders []string
+	// Moves are those that belong to methods; a row has their names.
+	Moves []Move
+	// Join finds what readers copy and redistribute, Place makes the memory plan, and Apart gives what lies in the L1s
+	// other addresses, of a schedule that has all that decisions before give.
+	Join  func(s *schedule.Schedule) []schedule.Join
+	Place func(ctx context.Context, s *schedule.Schedule, how Placing) error
+	Apart func(s *schedule.Schedule)
+}
+
+// ruleFor is the greedy strategy for a stage, which validate has found.
+func ruleFor(stage string) Strategy {
+	rules, _ := lookup(table.Greedy)
+	return rules.at(stage)
 }
 
 var table Table
 
 // SetTable hands the engine its table. Package recipes calls it.
-func SetTable(t Table) { table = t }
+func SetTable(t Table) {
+	table = t
+	tableOnce.once = sync.Once{}
+}
 
 // lookup finds a recipe of the table by name.
 func lookup(name string) (Recipe, error) {

@@ -1,8 +1,6 @@
 package scheduler
 
-import (
-	"testing"
-)
+import "testing"
 
 // What is set in a copy of a recipe leaves the recipe and other copies as they are.
 func TestSetLeavesCopies(t *testing.T) {
@@ -23,7 +21,7 @@ func TestSetLeavesCopies(t *testing.T) {
 func TestExactDecisionsNeedATable(t *testing.T) {
 	known := table
 	defer SetTable(known)
-	SetTable(Table{})
+	SetTable(Table{Strategies: known.Strategies})
 	r := Parse("mine", "", "group=alg2 split=search")
 	err := r.Usable(Options{})
 	if want := "variant mine: greedy rules stand in for its exact and searched decisions: variant \"\": no variants are " +

@@ -61,7 +61,7 @@ func (w *Problem) regroup(ctx context.Context, p *Decisions, list Groups, by Str
 	d.again = resume
 	d.rest, _ = p.Recipe.greedy()
 	list = slices.Clone(list)
-	if by.Name == algorithm1.Name || by.Name == noSplit.Name { // they leave the splits that there are
+	if by.Completes { // it leaves the splits that there are
 		for i := range list {
 			list[i].Split = schedule.SplitInfo{}
 		}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/lower"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
@@ -230,14 +229,16 @@ func planned(f *schedulefile.File, described *hardware.Spec) (*Result, error) {
 		if bad != nil {
 			return nil, &ViolationsError{bad}
 		}
-		s.Joins = graphturbo.Join(s.Graph, s.Grouping, s.Instances, s.Order, s.Bindings, s.Scopes, s.UnevenCores)
+		s.Joins = table.Join(s)
 		measureJoins(s)
 		if f.Schedules[i].Memory == nil {
-			rule := graphturbo.LongestLifetime
-			if origin.Spill == string(graphturbo.LargestFirst) {
-				rule = graphturbo.LargestFirst
+			how := Placing{Rule: spillRules()[0]}
+			if st, err := LookupStage("spill"); err == nil {
+				if by, err := st.Lookup(origin.Spill); err == nil && by.Places != nil && !by.Places.Over {
+					how.Rule = by.Places.Rule
+				}
 			}
-			if err := graphturbo.Place(s, rule); err != nil {
+			if err := table.Place(context.Background(), s, how); err != nil {
 				return nil, fmt.Errorf("schedules[%d] has no memory plan, and none is found: %w", i, err)
 			}
 			if err := schedule.Check(s); err != nil {

@@ -410,7 +410,7 @@ func (b *Key) schedule(s *schedule.Schedule) {
 			b.Add(int64(id))
 		}
 		b.region(st.CoreOutput)
-		b.binding(st.Binding)
+		b.Binding(st.Binding)
 		b.Add(st.Tiles, st.StageAddress, st.StageBytes, int64(len(st.Reads)), int64(len(st.Params)))
 		if st.Panels {
 			b.Add(-1)
@@ -432,7 +432,7 @@ func (b *Key) schedule(s *schedule.Schedule) {
 		b.Add(int64(v.Tensor), int64(v.Instance), int64(v.Level), v.Address, v.Bytes, v.CoreBytes, int64(v.Def),
 			int64(v.Last))
 		b.region(v.Region)
-		b.binding(v.Binding)
+		b.Binding(v.Binding)
 	}
 }
 

@@ -29,7 +29,7 @@ func RegisterSearch(s Search) { improve = s }
 // back to run side by side: Options.Cost and Options.Solver may be called by two at a time.
 func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
 	options Options) (*Result, error) {
-	opt := run{Options: options, state: state{tiles: &tileMemo{}}}
+	opt := run{Options: options, state: state{tiles: &Memory{}}}
 	if err := CheckBatch(batch); err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 	if tune {
 		chunks = Divisors(opt.shares(batch, spec)[0], MaxTunedChunk)
 	}
-	if tune && r.Pick("split") == exactSplit.Name {
+	if tune && r.at("split").Exact {
 		opt.rival = &rival{}
 	}
 	if r.wide() || opt.rival != nil { // larger ones are faster as a rule, and others are given up

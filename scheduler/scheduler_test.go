@@ -106,7 +106,7 @@ func testPhysics(t *testing.T, src network.Network, spec *hardware.Spec, batch, 
 	for _, id := range g.Outputs {
 		read[id] = model.Whole(g.Tensor(id).Shape)
 	}
-	schedule.BackPropagate(g, graphturbo.ExecutionOrder(g), read)
+	schedule.BackPropagate(g, schedule.ExecutionOrder(g), read)
 	constants, inputs, outputs := int64(0), int64(0), int64(0)
 	for _, ten := range g.Tensors {
 		if ten.Role == model.Constant && len(ten.Consumers) > 0 && g.Op(ten.Consumers[0]).Kind != "Gather" {
@@ -582,7 +582,7 @@ func BenchmarkSchedule(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		split := graphturbo.SplitOptions{LBBytes: 8 << 20, Cores: 8, MACsPerSecond: 16e12, VectorOpsPerSecond: 5e11,
+		split := schedule.SplitOptions{LBBytes: 8 << 20, Cores: 8, MACsPerSecond: 16e12, VectorOpsPerSecond: 5e11,
 			GBBytesPerSecond: 256e9}
 		b.Run(c.model+"/build", func(b *testing.B) {
 			b.ReportAllocs()

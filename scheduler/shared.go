@@ -1,28 +1,21 @@
 package scheduler
 
 import (
-	"context"
-	"maps"
 	"slices"
 
-	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
-// shared holds the common work of several recipes for a network: drafts up to the same stage,
-// and the problem of bindings that they pose. nil: nothing.
+// shared holds the problem of bindings that recipes pose for the same instances in the same order. nil: nothing.
 type shared struct {
-	drafts map[draftKey]*Draft
-	last   struct {
-		instances *schedule.InstanceGraph
-		order     []int
-		network   *binding.Network
-	}
+	instances *schedule.InstanceGraph
+	order     []int
+	problem   any
 }
 
-// draftKey is equal for drafts whose stages up to one are made in the same way.
+// draftKey is equal for drafts whose stages are made in the same way.
 type draftKey struct {
 	graph   *model.Graph
 	machine string // fingerprint
@@ -31,21 +24,17 @@ type draftKey struct {
 	stages  string // strategies
 }
 
-func keyOfDraft(s *schedule.Schedule, stage int, r Recipe, opt Options) draftKey {
-	key := draftKey{graph: s.Graph, machine: schedulefile.Fingerprint(s.Spec), uneven: opt.Uneven.Alternatives()[0],
-		inPlace: opt.InPlace, stages: r.until(stage)}
-	if slices.ContainsFunc(r.table()[:stage+1], func(st Stage) bool { return r.choice(st).Exact }) {
-		key.stages = r.until(len(r.table()) - 1) // measured prices are by all decisions
-	}
-	return key
+func keyOfDraft(s *schedule.Schedule, r Recipe, opt Options) draftKey {
+	return draftKey{graph: s.Graph, machine: schedulefile.Fingerprint(s.Spec), uneven: opt.Uneven.Alternatives()[0],
+		inPlace: opt.InPlace, stages: r.until(len(r.table()) - 1)}
 }
 
-// first names the strategies up to the first of sharedStages.
+// first names the strategies up to instances.
 func (r Recipe) first() string {
-	return r.until(slices.IndexFunc(r.table(), func(st Stage) bool { return st.Name == sharedStages[0] }))
+	return r.until(slices.IndexFunc(r.table(), func(st Stage) bool { return st.Name == "instances" }))
 }
 
-// Until names the strategies up to a stage.
+// until names the strategies up to a stage.
 func (r Recipe) until(stage int) (names string) {
 	for _, st := range r.table()[:stage+1] {
 		names += r.choice(st).Name + " "
@@ -53,8 +42,7 @@ func (r Recipe) until(stage int) (names string) {
 	return names
 }
 
-// A lane is recipes that can share drafts: by their numbers, one after the other. Lanes have
-// nothing in common.
+// A lane is recipes with the same instances: by their numbers, one after the other.
 type lane struct {
 	first   string // strategies up to the first of sharedStages
 	recipes []int
@@ -70,7 +58,7 @@ func lanesOf(recipes []Recipe, opt run) (lanes []lane) {
 		if at < 0 {
 			at, lanes = len(lanes), append(lanes, lane{first: first, opt: opt, left: map[string]int64{}})
 			if len(recipes) > 1 {
-				lanes[at].opt.shared = &shared{drafts: map[draftKey]*Draft{}}
+				lanes[at].opt.shared = &shared{}
 				lanes[at].opt.Share()
 			}
 		}
@@ -79,46 +67,15 @@ func lanesOf(recipes []Recipe, opt run) (lanes []lane) {
 	return lanes
 }
 
-// Drafts are cached after sharedStages: recipes differ in the stages behind them.
-var sharedStages = []string{"instances", "order"}
-
-// begun is the draft from which a recipe goes on, and its last stage: from itself, unless
-// more is known.
-func (m *shared) begun(from *schedule.Schedule, last int, r Recipe, opt Options) (*Draft, int) {
-	if m != nil && last < 0 && len(r.own) == 0 && r.stages == nil {
-		for i, st := range slices.Backward(Stages()) {
-			if slices.Contains(sharedStages, st.Name) {
-				if d := m.drafts[keyOfDraft(from, i, r, opt)]; d != nil {
-					return d, i
-				}
-			}
-		}
+// Posed is the problem that a bound draft poses, which recipes with the same instances and order share.
+func (d *Draft) Posed(pose func() (any, error)) (any, error) {
+	m := d.state.shared
+	if m != nil && m.problem != nil && m.instances == d.Instances && slices.Equal(m.order, d.Order) {
+		return m.problem, nil
 	}
-	return &Draft{Schedule: from}, last
-}
-
-// keep caches a draft after a stage, for recipes that share its first decisions.
-func (m *shared) keep(d *Draft, stage int) {
-	if m == nil || len(d.Recipe.own) > 0 || d.Recipe.stages != nil ||
-		!slices.Contains(sharedStages, Stages()[stage].Name) || d.Recipe.choice(Stages()[stage]).Exact {
-		return
-	}
-	kept, err := newDraft(d.Schedule, stage, d.Recipe, run{d.Options, d.state})
-	if err != nil {
-		return
-	}
-	kept.answers = maps.Clone(d.answers)
-	m.drafts[keyOfDraft(d.Schedule, stage, d.Recipe, d.Options)] = kept
-}
-
-// bindings is the problem of a draft that Algorithm 4 has bound.
-func (m *shared) bindings(ctx context.Context, d *Draft) (*binding.Network, error) {
-	if m != nil && m.last.network != nil && m.last.instances == d.Instances && slices.Equal(m.last.order, d.Order) {
-		return m.last.network, nil
-	}
-	n, err := binding.FromSchedule(ctx, d.Schedule, d.Cost)
+	p, err := pose()
 	if m != nil && err == nil {
-		m.last.instances, m.last.order, m.last.network = d.Instances, slices.Clone(d.Order), n
+		m.instances, m.order, m.problem = d.Instances, slices.Clone(d.Order), p
 	}
-	return n, err
+	return p, err
 }

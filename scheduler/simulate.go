@@ -161,14 +161,17 @@ func Replay(ctx context.Context, name string, s *schedule.Schedule, clusters int
 	return Simulated(ctx, p)
 }
 
-// memories keeps unused memories. A sync.Pool would lose them to the collector.
-type memories struct {
+// A Memory has the nests that are chosen for steps, by all that they depend on. It keeps unused memories in which
+// programs are made, too: a sync.Pool would lose them to the collector.
+type Memory struct {
+	Nests sync.Map
+
 	mu   sync.Mutex
 	free []*lower.Memory
 }
 
 // take is one that nobody uses, and give gives it back.
-func (m *memories) take() *lower.Memory {
+func (m *Memory) take() *lower.Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := len(m.free)
@@ -180,8 +183,28 @@ func (m *memories) take() *lower.Memory {
 	return x
 }
 
-func (m *memories) give(x *lower.Memory) {
+func (m *Memory) give(x *lower.Memory) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.free = append(m.free, x)
+}
+
+// Remembered is what is known of tiles, from schedules before where recipes or moves share it.
+func (d *Draft) Remembered() *Memory {
+	if d.state.tiles == nil {
+		d.state.tiles = &Memory{}
+	}
+	return d.state.tiles
+}
+
+// StepAlone is how long step i takes with nothing beside it, in picoseconds, if that is at most limit.
+func (d *Draft) StepAlone(ctx context.Context, i int, limit int64) (int64, error) {
+	opt := d.Lower
+	opt.Memory = d.Remembered().take()
+	defer d.Remembered().give(opt.Memory)
+	ps, err := latency(ctx, "step", d.Spec, d.onBusy(lower.StepAlone(d.Schedule, i), 1), opt, limit)
+	if err != nil && ctx.Err() == nil {
+		return math.MaxInt64, nil
+	}
+	return ps, err
 }

@@ -19,8 +19,8 @@ type Site struct {
 	Cost     *cost.Model
 	Same     func(k int) []int // the groups that do the same as group k, itself among them
 	Kind     func(k int) any   // equal for groups that do the same
-	layers   map[any]*layerCosts
-	roles    []int // of operators, once they are asked for
+	Known    map[any]any       // what moves remember
+	roles    []int             // of operators, once they are asked for
 }
 
 // Moves lists the moves of all rows, and of each setting the changes to all its values.
@@ -50,8 +50,8 @@ func (a *Site) Place(n int) int {
 	return a.Rand.IntN(n)
 }
 
-// alike draws whether to change a group alone or all that do the same.
-func (a *Site) alike(k int) []int {
+// Alike draws whether to change a group alone or all that do the same.
+func (a *Site) Alike(k int) []int {
 	if a.Rand.IntN(3) > 0 {
 		return a.Same(k)
 	}

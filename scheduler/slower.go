@@ -12,7 +12,7 @@ func idle(d *Draft, _ Strategy) bool { return d.state.shared != nil && d.Recipe.
 
 // slowInTiles reports whether a schedule is slower than another before it has tiles, most of which take long to choose.
 func slowInTiles(d *Draft, s Strategy) bool {
-	return s.Name == tiledNests.Name && d.state.slower != nil && d.state.slower(d.leastPs())
+	return s.Tiles && d.state.slower != nil && d.state.slower(d.leastPs())
 }
 
 // leastPs is a lower bound on the time of a draft that has its steps, in picoseconds: the launches of all kernels,

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/zoo"
@@ -28,7 +27,7 @@ func left(t *testing.T, net, machine string, chunk int64, recipe Recipe, picks .
 	if spec, err = Machine(spec, LevelAuto); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range append(picks, Pick{"nest", ruleNests.Name}) {
+	for _, p := range append(picks, Pick{"nest", "rules"}) {
 		recipe = recipe.Picking(p)
 	}
 	d, err := MakeDraft(t.Context(), g, spec, recipe, Options{Chunk: chunk})
@@ -50,7 +49,7 @@ func TestSpillsForWeights(t *testing.T) {
 		t.Fatal(err)
 	}
 	gelu := func(name string) bool { return strings.HasSuffix(name, ".ffn.gelu") }
-	for spill, leaves := range map[string]bool{longestLifetime.Name: true, neededSpills.Name: false} {
+	for spill, leaves := range map[string]bool{"longest-lifetime": true, "needed": false} {
 		if names := left(t, "bert-256", "stcp920", 4, recipe, Pick{"spill", spill}); slices.ContainsFunc(names,
 			gelu) != leaves {
 			t.Errorf("%s: a result of GELU leaves: %v, expected %v; these leave: %v", spill, !leaves, leaves, names)
@@ -109,7 +108,7 @@ func TestLeastMoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		plan := func(decide func(context.Context, *Draft) error) (d *Draft, bytes int64) {
-			by := recipe.Picking(Pick{"group", oneKernel.Name}).Picking(Pick{"split", noSplit.Name})
+			by := recipe.Picking(Pick{"group", "one"}).Picking(Pick{"split", "none"})
 			d, err := MakeDraft(t.Context(), g, spec, by.With("spill", Strategy{Name: "test", Decide: decide}),
 				Options{Chunk: c.batch}) // which checks the plan
 			if err != nil {
@@ -122,11 +121,13 @@ func TestLeastMoved(t *testing.T) {
 			}
 			return d, bytes
 		}
-		by := func(rule graphturbo.SpillRule) (*Draft, int64) {
-			return plan(func(_ context.Context, d *Draft) error { return graphturbo.PlaceOver(d.Schedule, rule) })
+		by := func(rule string) (*Draft, int64) {
+			return plan(func(ctx context.Context, d *Draft) error {
+				return table.Place(ctx, d.Schedule, Placing{Rule: rule, Over: true})
+			})
 		}
-		_, longest := by(graphturbo.LongestLifetime)
-		d, least := by(graphturbo.LeastMoved)
+		_, longest := by("longest-lifetime")
+		d, least := by("least-moved")
 		if c.less && least >= longest {
 			t.Errorf("%s on %s: %d bytes in the DDR by the longest lifetime and %d by least-moved, expected less",
 				c.net, c.machine, longest, least)
@@ -159,7 +160,7 @@ func TestMoveHoldsOthersAway(t *testing.T) {
 	}
 	away := map[model.TensorID]bool{}
 	for i := range made.Schedule.Values {
-		if v := &made.Schedule.Values[i]; spilled(v) {
+		if v := &made.Schedule.Values[i]; v.Spilled() {
 			away[v.Tensor] = true
 		}
 	}

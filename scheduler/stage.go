@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/suggest"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -53,6 +55,17 @@ type Strategy struct {
 	NeedsSolver bool // Options.Solver must be set
 	Exact       bool // looks for an optimum
 	Trials      bool // simulates kernels or chunks, many times
+	InPlace     bool // of row group: element-wise operators overwrite their input, whatever Options.InPlace says
+	Common      bool // of row group: the groups are the same for all recipes that agree on Options
+	Completes   bool // of row split: leaves splits that groups have
+	Even        bool // of row bind: pieces differ whatever Options.Uneven says
+	Tiles       bool // of row nest: takes long, so nothing that is slower already gets here
+	// Places is how a strategy of row spill makes the memory plan; nil: in another way.
+	Places *Placing
+	// Again decides in place of Decide on the schedules of a search; nil: these have the loops of the generator's rules.
+	Again func(ctx context.Context, d *Draft) error
+	// Idle reports that other strategies make the same of a graph; nil: they do not.
+	Idle func(g *model.Graph, spec *hardware.Spec) bool
 	// Sets are picks that a recipe gets with the strategy unless others are asked for.
 	// Needs are picks, one of which there must be at each stage that they name.
 	Sets, Needs []Pick
@@ -88,6 +101,10 @@ func lookupStage(list []Stage, name string) (Stage, error) {
 
 // Lookup finds a strategy by its name or alias.
 func (st Stage) Lookup(name string) (Strategy, error) {
+	if len(st.Strategies) == 0 {
+		return Strategy{}, fmt.Errorf("%s is %q: no strategies are known, expected package recipes in the program", st.Name,
+			name)
+	}
 	var names, known []string
 	for _, s := range st.Strategies {
 		if name == s.Name || name != "" && name == s.Alias {
@@ -107,4 +124,13 @@ type Move struct {
 	Name   string
 	Weight float64                // how much likelier it is drawn than a move of weight 1, at first
 	Make   func(*Site) *Decisions // nil: that schedule can't be changed so
+}
+
+// Placing says how a memory plan is made.
+type Placing struct {
+	Rule    string // what leaves a full memory first
+	Over    bool   // results may take the place of what their layer reads
+	Needed  bool   // nothing leaves for the sake of weights that would pass again
+	Chosen  bool   // Spilled leave
+	Spilled []int  // numbers of values
 }

@@ -19,23 +19,40 @@ var tableOnce struct {
 
 // stageTable is Stages for those that change nothing in it.
 func stageTable() []Stage {
-	tableOnce.once.Do(func() { tableOnce.list = makeStages() })
+	tableOnce.once.Do(func() { tableOnce.list = filled(makeStages()) })
 	return tableOnce.list
+}
+
+// filled gives rows the strategies and moves that the table has for them.
+func filled(list []Stage) []Stage {
+	for i := range list {
+		st := &list[i]
+		if st.Strategies == nil {
+			st.Strategies = table.Strategies[st.Name]
+		}
+		for k, m := range st.moves {
+			if m.Make != nil {
+				continue
+			}
+			if at := slices.IndexFunc(table.Moves, func(x Move) bool { return x.Name == m.Name }); at >= 0 {
+				st.moves[k] = table.Moves[at]
+			}
+		}
+		st.moves = slices.DeleteFunc(st.moves, func(m Move) bool { return m.Make == nil })
+	}
+	return list
 }
 
 func makeStages() []Stage {
 	return []Stage{
 		{Name: "group", Description: "which operators become one kernel",
 			Writes: "`Grouping`, and `Layers` where `schedule.Layers` does not give them; it may split the groups too",
-			Strategies: []Strategy{layerKernels, fusedOps, convPairs, stitchedKernels, stitchedOps, algorithm2,
-				algorithm2Divisors, algorithm2InPlace, algorithm2Layers, algorithm2Apart, oneKernel, slicedKernel},
-			keep:  keepGroups,
-			check: by(checkGroups), hopeless: idle, take: takeGroups, text: groupText},
+			keep:   keepGroups,
+			check:  by(checkGroups), hopeless: idle, take: takeGroups, text: groupText},
 		{Name: "split", Description: "how a group is cut into instances",
-			Writes:     "the `Split` of each group, or other groups; layers and instances follow",
-			Strategies: []Strategy{noSplit, oneFactorForAll, algorithm1, exactSplit},
-			keep:       func(_, _ *schedule.Schedule) {}, // the groups have it
-			check:      by(checkGroups), limit: limitInstances, heldBy: "group", text: splitText},
+			Writes: "the `Split` of each group, or other groups; layers and instances follow",
+			keep:   func(_, _ *schedule.Schedule) {}, // the groups have it
+			check:  by(checkGroups), limit: limitInstances, heldBy: "group", text: splitText},
 		{Name: "layers", Description: "where the layers of a kernel begin, and in which order they run",
 			Strategies: []Strategy{derivedLayers},
 			keep:       func(to, _ *schedule.Schedule) { deriveLayers(to) }, // the groups have them
@@ -50,14 +67,11 @@ func makeStages() []Stage {
 				outputsL1Kept},
 			check: checkOutputs, take: takeOutputs, text: outputsText},
 		{Name: "kinds", Description: "which kind of core runs a layer, where a cluster has several",
-			Writes:     "`LayerKinds`",
-			Strategies: []Strategy{greedyKinds, exactKinds, ilpKinds},
-			keep:       func(to, from *schedule.Schedule) { to.LayerKinds = from.LayerKinds },
-			check:      by(schedule.CheckKinds), take: takeKinds, moves: kindMoves, unlessNil: true, text: kindsText},
+			Writes: "`LayerKinds`",
+			keep:   func(to, from *schedule.Schedule) { to.LayerKinds = from.LayerKinds },
+			check:  by(schedule.CheckKinds), take: takeKinds, moves: kindMoves, unlessNil: true, text: kindsText},
 		{Name: "order", Description: "the order of the instances",
 			Writes: "`Order`, producers before consumers, `OrderName`, and `Costs` to compare it with others",
-			Strategies: []Strategy{layerByLayer, chunkByChunk, BreadthFirst, depthFirst, heaviestFirst, algorithm3, exactOrder,
-				ilpOrder, jointOrder},
 			keep: func(to, from *schedule.Schedule) {
 				to.Order, to.OrderName, to.Costs = slices.Clone(from.Order), from.OrderName, slices.Clone(from.Costs)
 				to.Place, to.Cluster = from.Place, from.Cluster
@@ -66,13 +80,11 @@ func makeStages() []Stage {
 		{Name: "bind", Description: "over which cores an output is spread, and its scope",
 			Writes: "`Bindings`, `Scopes`, `LayerBindings` if any: over how many cores each dimension of a result is spread, " +
 				"and the level where it lives; joins, steps and values follow",
-			Strategies: []Strategy{plainBinding, evenBinding, blockLocality, algorithm4, insideBinding, exactBinding,
-				ilpBinding, jointBinding},
 			keep: func(to, from *schedule.Schedule) {
 				to.Bindings, to.Scopes, to.LayerBindings = slices.Clone(from.Bindings), slices.Clone(from.Scopes),
 					from.LayerBindings
 			},
-			check: by(checkBindings), take: takeBindings, moves: bindMoves, text: bindText},
+			check: by(checkBindings), take: takeBindings, moves: slices.Clone(bindMoves), text: bindText},
 		{Name: "join", Description: "the copies and redistributions that follow, and the steps of the kernels",
 			Strategies: []Strategy{joins},
 			check:      by(schedule.CheckSteps), text: joinText},
@@ -80,9 +92,7 @@ func makeStages() []Stage {
 		reserve.Stage(),
 		{Name: "spill", Description: "what leaves a full memory first",
 			Writes: "levels and addresses of the `Values`, tiles of the `Steps`, `Spills`",
-			Strategies: []Strategy{longestLifetime, largestFirst, neededSpills, overLongest, overLeastMoved,
-				exactSpills},
-			check: by(schedule.CheckPlan), take: takePlacement, moves: placementMoves, settings: placementSettings,
+			check:  by(schedule.CheckPlan), take: takePlacement, moves: placementMoves, settings: placementSettings(),
 			text: spillText},
 		addresses.Stage(),
 		{Name: "issue", Description: "what the commands of a kernel may overtake",
@@ -96,9 +106,8 @@ func makeStages() []Stage {
 			Writes:     "`Lower`",
 			Strategies: []Strategy{reloadWeights, keepWeights}, heldBy: "issue", text: generatorText},
 		{Name: "nest", Description: "the loops in which the cores run a layer",
-			Writes:     "the `Nest` of the `Steps`, which `schedule.Schedule.Follow` sets",
-			Strategies: []Strategy{ruleNests, ansorNests, tiledNests},
-			check:      by(schedule.CheckPlan), hopeless: slowInTiles, take: takeLoops, moves: nestMoves,
+			Writes: "the `Nest` of the `Steps`, which `schedule.Schedule.Follow` sets",
+			check:  by(schedule.CheckPlan), hopeless: slowInTiles, take: takeLoops, moves: slices.Clone(nestMoves),
 			settings: nestSettings, text: nestText},
 	}
 }

@@ -110,7 +110,7 @@ func (t *tuner) scout(recipe int) bool {
 
 // tiles reports whether an attempt is of groups in place, with tiles.
 func (t *tuner) tiles(a attempt) bool {
-	return a.inPlace && t.recipes[a.recipe].Pick("nest") == tiledNests.Name
+	return a.inPlace && t.recipes[a.recipe].at("nest").Tiles
 }
 
 // take keeps a schedule if it is the fastest, and lists its chunk.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
 )
@@ -108,7 +109,11 @@ func TestCompareBoundsOverwriting(t *testing.T) {
 	}
 	exact, over := a.Rows[len(a.Rows)-1], 0
 	for _, d := range a.Rows {
-		if scheduler.Overwrites(d.Method) {
+		r, err := recipes.Lookup("tiled")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Picking(scheduler.Pick{Stage: "spill", Strategy: d.Method}).Overwrites() {
 			over++
 		}
 		if d.Bound == nil || *d.Bound != *exact.Bound || *d.Objective < *d.Bound || *d.Objective < *exact.Objective {

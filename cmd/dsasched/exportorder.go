@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/formulation/exact"
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -38,7 +39,7 @@ func newExportOrder() *cobra.Command {
 			return err
 		}
 		show.end()
-		p, notes, err := scheduler.OrderProblem(r.Schedule,
+		p, notes, err := exact.OrderProblem(r.Schedule,
 			scheduler.Options{InPlace: *recipe.inPlace || r.Recipe.InPlace(), Uneven: unevenOf(recipe.uneven),
 				Chunk: recipe.chunk.value})
 		if err != nil {

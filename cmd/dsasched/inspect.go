@@ -11,8 +11,8 @@ import (
 
 	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/structure"
 	"github.com/dsasched/dsasched/plots"
 )
@@ -61,7 +61,7 @@ func newInspect() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		r, n, err := structure.Inspect(args[0], raw, graphturbo.ExecutionOrder)
+		r, n, err := structure.Inspect(args[0], raw, schedule.ExecutionOrder)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dsasched/dsasched/formulation/exact"
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
@@ -85,7 +86,7 @@ func jointSize(t *testing.T, name string) milp.Effort {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := scheduler.JointProblem(t.Context(), s, scheduler.Options{})
+	n, err := exact.JointProblem(t.Context(), s, scheduler.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

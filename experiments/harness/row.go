@@ -12,7 +12,6 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/recipes"
@@ -215,9 +214,7 @@ func RowCell(src network.Network, dt model.DType, spec *hardware.Spec, batch int
 // DoesNotFit reports whether an error says that a machine is too small for a network, or a program too large to be
 // simulated: to some experiments that is a result.
 func DoesNotFit(err error) bool {
-	var large *lower.TooLargeError
-	var misfit *graphturbo.DoesNotFitError
-	return errors.As(err, &large) || errors.As(err, &misfit)
+	return scheduler.TooLarge(err)
 }
 
 // must is a value that an experiment asks for by a name of its own: an error is a bug.

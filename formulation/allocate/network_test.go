@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/allocate"
+	"github.com/dsasched/dsasched/formulation/exact"
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
@@ -47,7 +48,7 @@ func TestSpillProblemByILP(t *testing.T) {
 		if err := s.BuildSteps(context.Background(), schedule.LB); err != nil {
 			t.Fatal(err)
 		}
-		p := scheduler.NewSpillProblem(s)
+		p := exact.NewSpillProblem(s)
 		opts := allocate.SweepOptions{Demands: p.Demands}
 		sweep, err := allocate.SpillSweep(context.Background(), p.Problem, p.CapacityBytes, opts)
 		if err != nil || sweep.Status != milp.Optimal {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/dsasched/dsasched/formulation/exact"
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
@@ -37,7 +38,7 @@ func BenchmarkNetworks(b *testing.B) {
 		var n *split.Network
 		b.Run(name+"/state", func(b *testing.B) {
 			for range b.N {
-				if n, err = scheduler.SplitProblem(s, scheduler.Options{}); err != nil {
+				if n, err = exact.SplitProblem(s, scheduler.Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dsasched/dsasched/formulation/exact"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/hardware"
@@ -58,7 +59,7 @@ func pose(t *testing.T, c networkCase) (*schedule.Schedule, *split.Network) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := scheduler.SplitProblem(s, opt)
+	n, err := exact.SplitProblem(s, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func TestSearchOnNetworks(t *testing.T) {
 // nothing twice, it finds no smaller factor.
 func TestFactorsAgainstAlgorithm1(t *testing.T) {
 	s, n := pose(t, cases[0])
-	splitter := graphturbo.NewSplitter(s.Graph, graphturbo.SplitOptions{
+	splitter := graphturbo.NewSplitter(s.Graph, schedule.SplitOptions{
 		LBBytes: schedule.DataBytes(s.Spec) * schedule.CoresWithLB(s.Spec), Cores: schedule.CoresWithLB(s.Spec),
 		MACsPerSecond: 1, VectorOpsPerSecond: 1, GBBytesPerSecond: 1})
 	compared := 0
@@ -138,7 +139,7 @@ func TestFactorsAgainstAlgorithm1(t *testing.T) {
 // With few candidates the groups given are among them all the same.
 func TestFewCandidates(t *testing.T) {
 	s, _ := pose(t, cases[1])
-	n, err := split.FromGraph(s.Graph, graphturbo.ExecutionOrder(s.Graph), s.Grouping, s.Spec,
+	n, err := split.FromGraph(s.Graph, schedule.ExecutionOrder(s.Graph), s.Grouping, s.Spec,
 		split.NetworkOptions{MaxGroups: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +155,7 @@ func TestFewCandidates(t *testing.T) {
 			t.Errorf("group %d has %d operators, want %d", k, len(g.Ops), len(s.Grouping.Groups[k].Ops))
 		}
 	}
-	if _, err := split.FromGraph(s.Graph, graphturbo.ExecutionOrder(s.Graph), s.Grouping, s.Spec,
+	if _, err := split.FromGraph(s.Graph, schedule.ExecutionOrder(s.Graph), s.Grouping, s.Spec,
 		split.NetworkOptions{MaxGroups: -1}); err == nil || err.Error() != "split: at most -1 groups, expected at least 0" {
 		t.Errorf("got %v", err)
 	}
@@ -175,12 +176,12 @@ func (doubled) VectorCycles(f *cost.Model, w model.VectorWork, dt model.DType) (
 // A caller's operator cost prices the groups, by the options of the scheduler as well.
 func TestOperatorCost(t *testing.T) {
 	s, plain := pose(t, cases[0])
-	own, err := split.FromGraph(s.Graph, graphturbo.ExecutionOrder(s.Graph), s.Grouping, s.Spec,
+	own, err := split.FromGraph(s.Graph, schedule.ExecutionOrder(s.Graph), s.Grouping, s.Spec,
 		split.NetworkOptions{Cost: doubled{}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := scheduler.SplitProblem(s, scheduler.Options{Cost: doubled{}})
+	again, err := exact.SplitProblem(s, scheduler.Options{Cost: doubled{}})
 	if err != nil {
 		t.Fatal(err)
 	}

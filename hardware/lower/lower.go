@@ -117,6 +117,9 @@ const MaxStreamed = 40_000_000
 // TooLargeError reports a program that is too large to simulate.
 type TooLargeError struct{ Program, What string }
 
+// TooLarge marks the error as one that another chunk need not have.
+func (e *TooLargeError) TooLarge() {}
+
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s would %s, too many to simulate: take a smaller batch or other chunks", e.Program, e.What)
 }

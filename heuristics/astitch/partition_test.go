@@ -4,7 +4,6 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/simplify"
@@ -56,7 +55,7 @@ func TestPartitionAgainstWalks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		order := graphturbo.ExecutionOrder(g)
+		order := schedule.ExecutionOrder(g)
 		pos := make([]int, len(g.Ops))
 		for i, id := range order {
 			pos[id] = i

@@ -18,7 +18,7 @@ import (
 )
 
 // options describes one cluster of the STCP920: 8 cores with 1 MiB of L1 data.
-var options = graphturbo.SplitOptions{LBBytes: 8 << 20, Cores: 8, MACsPerSecond: 16.4e12, VectorOpsPerSecond: 512e9,
+var options = schedule.SplitOptions{LBBytes: 8 << 20, Cores: 8, MACsPerSecond: 16.4e12, VectorOpsPerSecond: 512e9,
 	GBBytesPerSecond: 256e9}
 
 func network(t testing.TB, name string, batch int64) *model.Graph {
@@ -249,7 +249,7 @@ func TestSplitInfoAgainstBruteForce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ops := graphturbo.ExecutionOrder(g)
+		ops := schedule.ExecutionOrder(g)
 		outputs := g.Outputs
 		opt := options
 		opt.LBBytes = 500 + rng.Int63n(60000)
@@ -539,7 +539,7 @@ func TestDoesNotFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec.LB.SizeBytes = 512
-	gr := graphturbo.Group(g, graphturbo.SplitOptions{LBBytes: 8 * 384, Cores: 8, MACsPerSecond: 1, VectorOpsPerSecond: 1,
+	gr := graphturbo.Group(g, schedule.SplitOptions{LBBytes: 8 * 384, Cores: 8, MACsPerSecond: 1, VectorOpsPerSecond: 1,
 		GBBytesPerSecond: 1e12})
 	s := &schedule.Schedule{Graph: g, Spec: spec, Grouping: gr, Instances: schedule.NewInstanceGraph(g, gr)}
 	for _, sg := range gr.Groups {

@@ -46,49 +46,6 @@ type grouper struct {
 // refusal identifies a refused merge.
 type refusal struct{ pattern, first, last, reason string }
 
-// ExecutionOrder is the topological order of Algorithm 2's first line. Of the many such orders this takes the
-// depth-first one from the outputs, operands in their order: a value is made shortly before it is used, which keeps few
-// values alive.
-func ExecutionOrder(g *model.Graph) []model.OpID {
-	done := make([]bool, len(g.Ops))
-	order := make([]model.OpID, 0, len(g.Ops))
-	type frame struct {
-		op   model.OpID
-		next int
-	}
-	visit := func(root model.OpID) {
-		if done[root] {
-			return
-		}
-		done[root] = true
-		stack := []frame{{root, 0}}
-		for len(stack) > 0 {
-			f := &stack[len(stack)-1]
-			op := g.Op(f.op)
-			if f.next == len(op.Inputs) {
-				order = append(order, f.op)
-				stack = stack[:len(stack)-1]
-				continue
-			}
-			p := g.Tensor(op.Inputs[f.next]).Producer
-			f.next++
-			if p != model.NoOp && !done[p] {
-				done[p] = true
-				stack = append(stack, frame{p, 0})
-			}
-		}
-	}
-	for _, o := range g.Outputs {
-		if p := g.Tensor(o).Producer; p != model.NoOp {
-			visit(p)
-		}
-	}
-	for i := range g.Ops {
-		visit(model.OpID(i))
-	}
-	return order
-}
-
 // Group is Algorithm 2: starting from one sub-graph per operator, merge straight,
 // diamond and branch patterns while the rules allow it, until nothing changes.
 //
@@ -97,13 +54,13 @@ func ExecutionOrder(g *model.Graph) []model.OpID {
 // and the exit has no other producer but the entry; the middle and the exit are merged. Branch: an exit SG3 with
 // several producers, one of which, SG2, has it as only consumer; these two are merged. A residual connection is a
 // branch (its short path has no sub-graph of its own). A network output counts as a consumer.
-func Group(g *model.Graph, opt SplitOptions) *schedule.Grouping {
+func Group(g *model.Graph, opt schedule.SplitOptions) *schedule.Grouping {
 	made, _ := GroupContext(context.Background(), g, opt)
 	return made
 }
 
 // GroupContext is [Group] that ends with the context's error when that is cancelled.
-func GroupContext(ctx context.Context, g *model.Graph, opt SplitOptions) (*schedule.Grouping, error) {
+func GroupContext(ctx context.Context, g *model.Graph, opt schedule.SplitOptions) (*schedule.Grouping, error) {
 	gr := newGrouper(g, opt)
 	gr.stopped = func() bool { return ctx.Err() != nil }
 	if made := gr.group(); ctx.Err() == nil {
@@ -112,8 +69,8 @@ func GroupContext(ctx context.Context, g *model.Graph, opt SplitOptions) (*sched
 	return nil, ctx.Err()
 }
 
-func newGrouper(g *model.Graph, opt SplitOptions) *grouper {
-	return &grouper{g: g, split: NewSplitter(g, opt), order: ExecutionOrder(g), rank: make([]int, len(g.Ops)),
+func newGrouper(g *model.Graph, opt schedule.SplitOptions) *grouper {
+	return &grouper{g: g, split: NewSplitter(g, opt), order: schedule.ExecutionOrder(g), rank: make([]int, len(g.Ops)),
 		noted: map[refusal]bool{}, stopped: func() bool { return false }}
 }
 

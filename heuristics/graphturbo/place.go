@@ -34,6 +34,9 @@ type DoesNotFitError struct {
 	Has     int64
 }
 
+// TooLarge marks the error as one that another chunk need not have.
+func (e *DoesNotFitError) TooLarge() {}
+
 func (e *DoesNotFitError) Error() string {
 	return fmt.Sprintf(
 		"layer %q: not even one tile fits the local buffer: tensor %q needs %s per core with its tile's other operands, the buffer has %s, %s too few",

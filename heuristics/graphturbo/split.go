@@ -11,35 +11,10 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// SplitOptions are the inputs of Algorithm 1 beside the sub-graph.
-type SplitOptions struct {
-	LBBytes int64 // of the whole cluster, for activations
-	Cores   int64
-	InPlace bool
-	// Layers leaves tensors inside a layer out of footprints (§4.1), see [schedule.PeakOptions].
-	Layers bool
-	// Divisors lets Eq. (1) compare factors that divide the output, too, where the text
-	// asks this of intermediates only (line 10).
-	Divisors bool
-	// Uneven says which extents a factor need not divide.
-	Uneven schedule.Uneven
-	// The simple cost model against recomputation: a split whose instances compute parts of intermediates twice is
-	// refused if another dimension needs none of that, or if it takes longer than the traffic with the GB that keeping
-	// the intermediates in the LB saves.
-	MACsPerSecond      float64 // of one cluster
-	VectorOpsPerSecond float64
-	GBBytesPerSecond   float64
-}
-
-// Peak is the rule by which footprints are counted.
-func (o SplitOptions) Peak() schedule.PeakOptions {
-	return schedule.PeakOptions{InPlace: o.InPlace, Layers: o.Layers}
-}
-
 // Splitter runs Algorithm 1 on sub-graphs of one graph.
 type Splitter struct {
 	g          *model.Graph
-	opt        SplitOptions
+	opt        schedule.SplitOptions
 	peak       schedule.PeakOptions
 	candidates map[int64][]int64  // by extent
 	classes    []int              // of the graph's operators; nil: nobody asked yet
@@ -47,7 +22,7 @@ type Splitter struct {
 }
 
 // NewSplitter prepares Algorithm 1 for a graph.
-func NewSplitter(g *model.Graph, opt SplitOptions) *Splitter {
+func NewSplitter(g *model.Graph, opt schedule.SplitOptions) *Splitter {
 	return &Splitter{g: g, opt: opt, peak: opt.Peak(), candidates: map[int64][]int64{},
 		fit: map[instances]bool{}, worth: map[instances]bool{}}
 }

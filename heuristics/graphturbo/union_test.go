@@ -15,7 +15,7 @@ import (
 
 // checkUnions groups a graph and compares all that is put together of parts with what is found
 // operator by operator.
-func checkUnions(t *testing.T, g *model.Graph, opt SplitOptions) (unions, plain, split int) {
+func checkUnions(t *testing.T, g *model.Graph, opt schedule.SplitOptions) (unions, plain, split int) {
 	t.Helper()
 	gr := newGrouper(g, opt)
 	gr.tried = func(n *node) {
@@ -147,7 +147,7 @@ func TestUnions(t *testing.T) {
 	for _, g := range graphs {
 		for _, lb := range []int64{400, 16 << 10, 1 << 20} {
 			for _, uneven := range []schedule.Uneven{schedule.UnevenAll, schedule.UnevenNone} {
-				for _, opt := range []SplitOptions{{}, {InPlace: true}, {Layers: true}, {InPlace: true, Layers: true}} {
+				for _, opt := range []schedule.SplitOptions{{}, {InPlace: true}, {Layers: true}, {InPlace: true, Layers: true}} {
 					flat := opt.InPlace || opt.Layers
 					if flat && (lb == 400 || len(g.Ops) > 70) {
 						continue

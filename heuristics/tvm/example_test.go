@@ -3,9 +3,9 @@ package tvm_test
 import (
 	"fmt"
 
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/heuristics/tvm"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
 )
 
 // An activation joins the product before it; the next product is another kernel.
@@ -19,7 +19,7 @@ func ExampleGroup() {
 		fmt.Println(err)
 		return
 	}
-	gr, _ := tvm.Group(g, graphturbo.ExecutionOrder(g))
+	gr, _ := tvm.Group(g, schedule.ExecutionOrder(g))
 	for _, sg := range gr.Groups {
 		fmt.Println(g.Op(sg.Ops[0]).Name, "and", len(sg.Ops)-1, "more")
 	}

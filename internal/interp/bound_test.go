@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+
 	"github.com/dsasched/dsasched/formulation/bound"
+	"github.com/dsasched/dsasched/formulation/exact"
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
@@ -274,7 +276,7 @@ func TestOrderOfHeads(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		p, _, err := scheduler.OrderProblem(made.Schedule, opt)
+		p, _, err := exact.OrderProblem(made.Schedule, opt)
 		if err != nil {
 			t.Fatal(err)
 		}

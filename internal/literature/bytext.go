@@ -8,7 +8,6 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/heuristics/tvm"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/grain"
@@ -119,7 +118,7 @@ func TVMChunk(network string, share int64, spec *hardware.Spec) (int64, error) {
 		if err != nil {
 			return 0, fmt.Errorf("%s at %d: %w", network, n, err)
 		}
-		kernels, _ := tvm.GroupOps(g, graphturbo.ExecutionOrder(g))
+		kernels, _ := tvm.GroupOps(g, schedule.ExecutionOrder(g))
 		if fits(g, kernels, int64(spec.GB.SizeBytes)) {
 			return n, nil
 		}

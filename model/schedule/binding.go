@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -268,4 +269,63 @@ func (inf *Inference) Infer(out Binding, t model.TensorID, r model.Region, uneve
 		return nil
 	}
 	return b
+}
+
+// Bindings lists the bindings of a box that use at least half of the cores, or the most that can.
+func Bindings(r model.Region, cores int64, uneven bool) []Binding {
+	var list []Binding
+	var fill func(b Binding, left int64)
+	fill = func(b Binding, left int64) {
+		if len(b) == len(r) {
+			list = append(list, slices.Clone(b))
+			return
+		}
+		for f := int64(1); f <= left; f++ {
+			if n := r[len(b)].Len(); left%f == 0 && (n%f == 0 || uneven && model.Pieces(n, f) == f) {
+				fill(append(b, f), left/f)
+			}
+		}
+	}
+	fill(nil, cores)
+	most := int64(1)
+	for _, b := range list {
+		most = max(most, b.Cores())
+	}
+	return slices.DeleteFunc(list, func(b Binding) bool { return 2*b.Cores() < most })
+}
+
+// SpreadOver divides some dimensions of a box over at most so many cores, so that the largest
+// part has the fewest elements; of equal ones, that with most on the first dimensions.
+func SpreadOver(cores Binding, box model.Region, dims []int, n int64) {
+	best, now := int64(math.MaxInt64), make([]int64, len(dims))
+	var try func(i int, left, part int64)
+	try = func(i int, left, part int64) {
+		if part >= best {
+			return
+		}
+		if i == len(dims) {
+			best = part
+			for k, d := range dims {
+				cores[d] = now[k]
+			}
+			return
+		}
+		extent := box[dims[i]].Len()
+		for f := min(left, extent); f >= 1; f-- {
+			if now[i] = model.Pieces(extent, f); now[i] == f {
+				try(i+1, left/f, part*((extent+f-1)/f))
+			}
+		}
+	}
+	try(0, n, 1)
+}
+
+// BindingsOf returns the candidate bindings of a layer on cores of a kind, of which an instance computes a box of the
+// result.
+func BindingsOf(s *Schedule, kind int, layer *Layer, out model.TensorID,
+	region model.Region) []Binding {
+	cores, forbidden := CoresWithLB(s.Spec.Kind(kind)), Forbidden(s.Graph, layer.Ops, out)
+	return slices.DeleteFunc(Bindings(region, cores, s.UnevenCores), func(b Binding) bool {
+		return CheckBinding(region, b, forbidden, cores) != nil
+	})
 }

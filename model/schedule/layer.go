@@ -119,3 +119,8 @@ func NewLayer(g *model.Graph, ids []model.OpID) Layer {
 	l.Constants = slices.Compact(l.Constants)
 	return l
 }
+
+// LayerOf is the layer that a step runs.
+func LayerOf(s *Schedule, st *Step) *Layer {
+	return &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
+}

@@ -144,3 +144,21 @@ func (s *Schedule) replaces(to, from *Value) bool {
 
 // Replaces reports whether value to takes the place of another in the LB.
 func (s *Schedule) Replaces(to, from int) bool { return s.replaces(&s.Values[to], &s.Values[from]) }
+
+// Spilled reports whether a value that is wanted in the L1 has left it.
+func (v *Value) Spilled() bool {
+	return v.Def >= 0 && v.Wanted == LB && v.Level != LB
+}
+
+// Unspilled is a copy of the schedule with values where they are wanted, whose levels can be changed.
+func (s *Schedule) Unspilled() *Schedule {
+	work := *s
+	work.Steps, work.Values = slices.Clone(s.Steps), slices.Clone(s.Values)
+	for i := range work.Values {
+		work.Values[i].Level = work.Values[i].Wanted
+	}
+	for t := range work.Steps {
+		work.Steps[t].Panels = false
+	}
+	return &work
+}

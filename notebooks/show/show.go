@@ -10,8 +10,8 @@ import (
 
 	"github.com/janpfeifer/gonb/gonbui"
 
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/structure"
 	"github.com/dsasched/dsasched/plots"
 )
@@ -34,7 +34,7 @@ func Bars(title, label, what string, names []string, values []float64) {
 
 // MemoryInUse shows the memory that is live while a network runs operator by operator, with its stages.
 func MemoryInUse(title string, g *model.Graph, capacities ...plots.Capacity) {
-	n := structure.Find(g, graphturbo.ExecutionOrder(g))
+	n := structure.Find(g, schedule.ExecutionOrder(g))
 	m := plots.Memory{Title: title, LiveBytes: n.LiveBytes, Capacities: capacities}
 	for _, st := range n.Stages {
 		m.Spans = append(m.Spans, plots.Span{Name: st.Name, First: n.Blocks[st.First].First, End: n.Blocks[st.End-1].End})

@@ -7,16 +7,16 @@ import (
 	"math"
 	"time"
 
-	"github.com/dsasched/dsasched/recipes"
-	"github.com/dsasched/dsasched/scheduler"
-
 	"github.com/dsasched/dsasched/formulation/binding"
+	"github.com/dsasched/dsasched/formulation/exact"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // AloneOptions are the settings of [Bind] and [Split].
@@ -206,7 +206,7 @@ func Bind(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	for _, node := range p.Nodes {
 		a.Labels += len(node.Labels)
 	}
-	opts := scheduler.BindingOptions(opt.Options, n)
+	opts := exact.BindingOptions(opt.Options, n)
 	opts.Relax = true
 	if opt.Start != nil {
 		from := opt.Start.Schedule
@@ -275,7 +275,7 @@ func Split(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 	if err != nil {
 		return nil, err
 	}
-	n, err := scheduler.SplitProblem(c.base.Schedule, opt.Options)
+	n, err := exact.SplitProblem(c.base.Schedule, opt.Options)
 	if err != nil {
 		return nil, err
 	}

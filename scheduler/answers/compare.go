@@ -10,10 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dsasched/dsasched/recipes"
-	"github.com/dsasched/dsasched/scheduler"
-
 	"github.com/dsasched/dsasched/formulation/binding"
+	"github.com/dsasched/dsasched/formulation/exact"
 	"github.com/dsasched/dsasched/formulation/issue"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
@@ -22,6 +20,8 @@ import (
 	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/recipes"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // A Compared is the result of one method for one decision, the others being greedy.
@@ -77,7 +77,7 @@ func comparisons() []comparison {
 		{name: "split", stage: "split", unit: scheduler.SecondsUnit}, // the objective is the simulated latency
 		{name: "order", stage: "order", unit: scheduler.BytesUnit, objective: func(_ context.Context, s *schedule.Schedule,
 			opt scheduler.Options) (float64, error) {
-			p, _, err := scheduler.OrderProblem(s, opt)
+			p, _, err := exact.OrderProblem(s, opt)
 			if err != nil {
 				return 0, err
 			}
@@ -105,12 +105,12 @@ func comparisons() []comparison {
 		}},
 		{name: "memory", stage: "spill", unit: scheduler.SecondsUnit, objective: func(_ context.Context, s *schedule.Schedule,
 			_ scheduler.Options) (float64, error) {
-			return scheduler.MovedSeconds(s), nil
+			return exact.MovedSeconds(s), nil
 		}},
 		{name: "issue", stage: "issue", run: (*comparer).issue},
 		{name: "joint", stage: "order", unit: scheduler.SecondsUnit, objective: func(ctx context.Context,
 			s *schedule.Schedule, opt scheduler.Options) (float64, error) {
-			n, err := scheduler.JointProblem(ctx, s, opt)
+			n, err := exact.JointProblem(ctx, s, opt)
 			if err != nil {
 				return 0, err
 			}

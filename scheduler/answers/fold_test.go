@@ -6,13 +6,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/dsasched/dsasched/recipes"
-	"github.com/dsasched/dsasched/scheduler"
-
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/recipes"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // A program in which clusters that are alike share their commands is the one in which each has

@@ -4,12 +4,11 @@ import (
 	"context"
 	"slices"
 
-	"github.com/dsasched/dsasched/scheduler"
-
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // Report is a simulated schedule in numbers: the groups, the order, what moved and

@@ -18,13 +18,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dsasched/dsasched/recipes"
-	"github.com/dsasched/dsasched/scheduler"
-
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // BestOptions are the settings of [Best]. The zero value is the default. Of Options,
@@ -707,7 +706,7 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 				return 1
 			case r.Pick("split") != "none":
 				return 3
-			case scheduler.Overwrites(r.Pick("spill")): // of the graph in slices
+			case r.Overwrites(): // of the graph in slices
 				return 2
 			}
 			return 0

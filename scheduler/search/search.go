@@ -10,8 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dsasched/dsasched/scheduler"
-
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dsasched/dsasched/formulation/split"
@@ -20,6 +18,7 @@ import (
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // perRound is the number of candidates that are simulated at a time. The answer does not depend on the number of cores.
@@ -235,7 +234,7 @@ func (s *searcher) begin(ctx context.Context) (err error) {
 		s.prepare(s.whole.g.net, s.whole.g.namer, s.whole.g.costs)
 		return nil
 	}
-	n, err := split.FromGraph(made.Graph, graphturbo.ExecutionOrder(made.Graph), made.Grouping, made.Spec,
+	n, err := split.FromGraph(made.Graph, schedule.ExecutionOrder(made.Graph), made.Grouping, made.Spec,
 		split.NetworkOptions{InPlace: start.InPlace, Uneven: start.Uneven, Cost: s.opt.Cost, MaxGroups: 1})
 	if err != nil {
 		return err
@@ -700,7 +699,7 @@ func (s *searcher) moveDivide() (candidate, bool) {
 	}
 	c, ok := s.replace(k, 1, ends, infos)
 	if ok && s.rng.IntN(2) == 0 {
-		c.Decisions = c.Ordered(scheduler.BreadthFirst)
+		c.Decisions = c.Ordered(graphturbo.BreadthFirst())
 	}
 	return c, ok
 }

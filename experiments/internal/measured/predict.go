@@ -2,7 +2,6 @@ package measured
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -11,8 +10,6 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/hardware/lower"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
@@ -264,7 +261,5 @@ func chunks(given, share int64) []int64 {
 
 // tooLarge reports whether a case can't run on a machine, which is an answer.
 func tooLarge(err error) bool {
-	var large *lower.TooLargeError
-	var misfit *graphturbo.DoesNotFitError
-	return errors.As(err, &large) || errors.As(err, &misfit)
+	return scheduler.TooLarge(err)
 }

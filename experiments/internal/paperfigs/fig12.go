@@ -8,6 +8,7 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/allocate"
+	"github.com/dsasched/dsasched/formulation/exact"
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/plots"
@@ -96,13 +97,13 @@ func explainSpills(ctx context.Context, r *scheduler.Result, method spillMethod,
 	s := r.Schedule
 	run := spillRun{Model: r.Source, PerCluster: r.Chunk, Method: method.name,
 		Throughput: harness.Round(r.ThroughputPerSecond()), Steps: len(s.Steps), FullAt: -1}
-	run.MovedBytes, run.AgainBytes = scheduler.MovedBytes(s)
+	run.MovedBytes, run.AgainBytes = exact.MovedBytes(s)
 	if method.bound {
 		fresh := *s
 		if err := fresh.BuildSteps(ctx, r.Outputs); err != nil {
 			return nil, err
 		}
-		_, best, err := scheduler.ChooseSpills(ctx, &fresh, allocate.SweepOptions{})
+		_, best, err := exact.ChooseSpills(ctx, &fresh, allocate.SweepOptions{})
 		if err != nil {
 			return nil, err
 		}

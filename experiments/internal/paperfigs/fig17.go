@@ -8,9 +8,9 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware/isa"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/structure"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
@@ -57,7 +57,7 @@ var lastStages = []string{"stage 2", "stage 3", "stage 4"}
 
 // stagesOf finds the stage of each operator; names lists the stages in order.
 func stagesOf(g *model.Graph) (names []string, of map[model.OpID]int) {
-	n := structure.Find(g, graphturbo.ExecutionOrder(g))
+	n := structure.Find(g, schedule.ExecutionOrder(g))
 	of = map[model.OpID]int{}
 	for i, stage := range n.Stages {
 		names = append(names, stage.Name)

@@ -10,7 +10,6 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -99,7 +98,7 @@ func explainOrder(_ context.Context, r *scheduler.Result) (any, error) {
 		return nil, fmt.Errorf("cluster 0 has %d launches, expected %d, one for each instance", len(kernels), len(s.Order))
 	}
 	// Rates do not matter to what is read here.
-	items := scheduler.OrderItems(s, graphturbo.SplitOptions{MACsPerSecond: 1, VectorOpsPerSecond: 1})
+	items := schedule.OrderItems(s, schedule.SplitOptions{MACsPerSecond: 1, VectorOpsPerSecond: 1})
 	weight, total := 0.0, 0.0
 	for k, id := range s.Order {
 		inst := &s.Instances.Instances[id]

@@ -29,8 +29,8 @@ var Chapters = []Chapter{
 	{"Ansor", "Ansor: loops inside kernels", "Ansor", []string{"ansor-"}},
 	{"Mofang", "Mofang: layers side by side, and pipelines of devices", "Mofang", []string{"mofang-"}},
 	{"AStitch", "AStitch: kernels of a GPU stitched together", "AStitch", []string{"astitch-"}},
-	{"Machines", "Machines: other constants, other vendors, measured times, other tools", "",
-		[]string{"sensitivity", "portability", "systems", "measured", "tensor"}},
+	{"Machines", "Machines: other vendors, measured times, other tools", "",
+		[]string{"portability", "systems", "measured", "tensor"}},
 	{"Serving", "Serving: requests to a decoder", "", []string{"serving"}},
 	{"Today", "Kernels and networks of today", "", []string{"kernels", "networks-now"}},
 }

@@ -1,2 +1,2 @@
-// Package tuning asks what the answers depend on: the fitted constants, and the machine.
+// Package tuning asks what the answers depend on: the machine.
 package tuning

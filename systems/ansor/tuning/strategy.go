@@ -9,12 +9,13 @@ import (
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/systems/ansor"
 )
 
 // Register lets strategy ansor of row nest decide.
-func Register() { scheduler.SetNestSearch(tunedNests) }
+func Register() { recipes.SetNestSearch(tunedNests) }
 
 // defaultTrials is the number of trials each task has where nobody has tuned before.
 const defaultTrials = 32

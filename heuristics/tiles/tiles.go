@@ -1,4 +1,4 @@
-package scheduler
+package tiles
 
 import (
 	"cmp"
@@ -14,15 +14,18 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
-var tiledNests = Strategy{Name: "tiles",
+var tiledNests = scheduler.Strategy{Name: "tiles",
 	Description: "products in tiles of rows, columns and reduction, by closed form",
-	Decide:      func(ctx context.Context, d *Draft) error { return tileSteps(ctx, d, true) }}
+	Tiles:       true,
+	Decide:      func(ctx context.Context, d *scheduler.Draft) error { return tileSteps(ctx, d, true) },
+	Again:       func(ctx context.Context, d *scheduler.Draft) error { return tileSteps(ctx, d, false) }}
 
 // tileSteps gives the steps of a draft tiles by rule, and those with values in the L1 only if it is asked to: they
 // differ with each binding and group, so that a search would choose tiles for most of its schedules anew.
-func tileSteps(ctx context.Context, d *Draft, inPlace bool) error {
+func tileSteps(ctx context.Context, d *scheduler.Draft, inPlace bool) error {
 	t, err := newTiler(d)
 	if err != nil {
 		return err
@@ -43,20 +46,13 @@ func tileSteps(ctx context.Context, d *Draft, inPlace bool) error {
 
 // A tiler chooses tiles for the products of a draft, once for each distinct shape.
 type tiler struct {
-	d     *Draft
-	known *tileMemo
-	spec  Key         // what the rule depends on for all steps of the draft,
-	same  Key         // and the choices of nests
-	cost  *cost.Model // of a machine of the clusters that have work
+	d     *scheduler.Draft
+	known *scheduler.Memory
+	spec  scheduler.Key // what the rule depends on for all steps of the draft,
+	same  scheduler.Key // and the choices of nests
+	cost  *cost.Model   // of a machine of the clusters that have work
 
 	inPlace bool // products with values in the L1, too
-}
-
-// A tileMemo has the nests that are chosen for steps, by all that they depend on; nil: the generator's is the fastest.
-// It has the memory in which programs are made, too.
-type tileMemo struct {
-	nests sync.Map
-	memories
 }
 
 // rules has the tilings that the rule gives for products by the formulas' costs, by all that they depend on, of all
@@ -67,7 +63,7 @@ var rules struct {
 }
 
 // rule gives the rule's tilings for a product; none where no tile fits: the generator's nest may.
-func (t *tiler) rule(p *tiling.Problem, product Key) []tiling.Blocks {
+func (t *tiler) rule(p *tiling.Problem, product scheduler.Key) []tiling.Blocks {
 	key, own := string(t.spec)+string(product), t.d.Options.Cost != nil
 	rules.Lock()
 	list, known := rules.known[key]
@@ -86,11 +82,8 @@ func (t *tiler) rule(p *tiling.Problem, product Key) []tiling.Blocks {
 	return list
 }
 
-func newTiler(d *Draft) (t *tiler, err error) {
-	t = &tiler{d: d, known: d.state.tiles, cost: d.Cost}
-	if t.known == nil {
-		t.known = &tileMemo{}
-	}
+func newTiler(d *scheduler.Draft) (t *tiler, err error) {
+	t = &tiler{d: d, known: d.Remembered(), cost: d.Cost}
 	n := d.BusyClusters()
 	if n < d.Spec.Clusters {
 		spec := d.Spec.Clone()
@@ -113,13 +106,13 @@ func (t *tiler) step(ctx context.Context, i int) error {
 	}
 	product := t.product(i, p)
 	key := t.key(i, product)
-	known, there := t.known.nests.Load(key)
+	known, there := t.known.Nests.Load(key)
 	if !there {
 		n, err := t.choose(ctx, i, p, t.rule(p, product))
 		if err != nil {
 			return err
 		}
-		known, _ = t.known.nests.LoadOrStore(key, n)
+		known, _ = t.known.Nests.LoadOrStore(key, n)
 	}
 	if n := known.(*schedule.Nest); n != nil {
 		_, _ = t.follow(i, n) // or the generator's stays: what it reads may lack what lies between its strides
@@ -141,13 +134,13 @@ func (t *tiler) attention(ctx context.Context, i int) error {
 			return nil
 		}
 	}
-	var b Key
+	var b scheduler.Key
 	b.Text(s.AttentionKey(i))
 	key := t.key(i, b)
-	known, there := t.known.nests.Load(key)
+	known, there := t.known.Nests.Load(key)
 	if !there {
 		var best *schedule.Nest
-		least, err := t.alone(ctx, i, math.MaxInt64)
+		least, err := t.d.StepAlone(ctx, i, math.MaxInt64)
 		if err != nil {
 			return err
 		}
@@ -156,7 +149,7 @@ func (t *tiler) attention(ctx context.Context, i int) error {
 			if err != nil {
 				continue
 			}
-			after, err := t.alone(ctx, i, least)
+			after, err := t.d.StepAlone(ctx, i, least)
 			undo()
 			if err != nil {
 				return err
@@ -165,7 +158,7 @@ func (t *tiler) attention(ctx context.Context, i int) error {
 				best, least = n, after
 			}
 		}
-		known, _ = t.known.nests.LoadOrStore(key, best)
+		known, _ = t.known.Nests.LoadOrStore(key, best)
 	}
 	if n := known.(*schedule.Nest); n != nil {
 		_, _ = t.follow(i, n) // or the rule's stays
@@ -174,10 +167,10 @@ func (t *tiler) attention(ctx context.Context, i int) error {
 }
 
 // product has all that the rule depends on.
-func (t *tiler) product(i int, p *tiling.Problem) Key {
+func (t *tiler) product(i int, p *tiling.Problem) scheduler.Key {
 	s := t.d.Schedule
 	st := &s.Steps[i]
-	var b Key
+	var b scheduler.Key
 	b.Add(int64(st.Kind))
 	b.Add(p.Reps, p.M, p.N, p.K, p.RowBytes, p.ColumnBytes, p.ResultBytes, int64(p.RowsFrom), int64(p.ColumnsFrom),
 		int64(p.To), p.Deep, p.Most, p.Data, p.Ring, p.Home, p.Shared, p.LLB, int64(len(p.Extra)))
@@ -193,7 +186,7 @@ func (t *tiler) product(i int, p *tiling.Problem) Key {
 		b.Add(1)
 	}
 	if p.Kept() {
-		b.binding(st.Binding)
+		b.Binding(st.Binding)
 	}
 	if w := p.Window; w != nil {
 		b.Add(w.Height, w.Width, w.StrideHeight, w.StrideWidth, w.OutputWidth)
@@ -206,7 +199,7 @@ func (t *tiler) product(i int, p *tiling.Problem) Key {
 }
 
 // key has all that the choice for a step depends on.
-func (t *tiler) key(i int, product Key) string {
+func (t *tiler) key(i int, product scheduler.Key) string {
 	s := t.d.Schedule
 	st, layer := &s.Steps[i], t.layer(&s.Steps[i])
 	b := append(slices.Clone(t.same), product...)
@@ -214,7 +207,7 @@ func (t *tiler) key(i int, product Key) string {
 	for _, id := range layer.Ops {
 		b.Text(string(s.Graph.Op(id).Kind))
 	}
-	b.binding(st.Binding)
+	b.Binding(st.Binding)
 	b.Add(int64(len(st.Params)), int64(len(st.Reads)))
 	for _, x := range st.Params {
 		b.Add(x.CoreBytes, x.UnionBytes)
@@ -234,7 +227,7 @@ func (t *tiler) key(i int, product Key) string {
 	return string(b)
 }
 
-func (t *tiler) layer(st *schedule.Step) *schedule.Layer { return layerAt(t.d.Schedule, st) }
+func (t *tiler) layer(st *schedule.Step) *schedule.Layer { return schedule.LayerOf(t.d.Schedule, st) }
 
 // follow makes a step run by a nest, if the generator can, and says how to undo it. After an error nothing has
 // changed.
@@ -263,7 +256,7 @@ func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem, list []til
 	if len(list) == 0 {
 		return nil, nil
 	}
-	least, err := t.alone(ctx, i, math.MaxInt64)
+	least, err := t.d.StepAlone(ctx, i, math.MaxInt64)
 	if err != nil {
 		return nil, err
 	}
@@ -337,23 +330,11 @@ func (t *tiler) fitting(ctx context.Context, i int, p *tiling.Problem, b tiling.
 			b.Rows *= 2
 			continue
 		}
-		after, err := t.alone(ctx, i, limit)
+		after, err := t.d.StepAlone(ctx, i, limit)
 		undo()
 		return n, after, err
 	}
 	return nil, 0, nil
-}
-
-// alone is how long step i takes with nothing beside it, in picoseconds, if that is at most limit.
-func (t *tiler) alone(ctx context.Context, i int, limit int64) (int64, error) {
-	s, opt := t.d.Schedule, t.d.Lower
-	opt.Memory = t.known.take()
-	defer t.known.give(opt.Memory)
-	ps, err := latency(ctx, "step", s.Spec, t.d.onBusy(lower.StepAlone(s, i), 1), opt, limit)
-	if err != nil && ctx.Err() == nil {
-		return math.MaxInt64, nil
-	}
-	return ps, err
 }
 
 // problem is the product of a step as the rule sees it; not ok: there is none that it knows.
@@ -517,8 +498,8 @@ func (t *tiler) nest(st *schedule.Step, p *tiling.Problem, b tiling.Blocks) *sch
 	if !p.Kept() {
 		cores = schedule.One(len(box))
 		cores[outer] = model.Pieces(box[outer].Len(), min(b.Cores[2], box[outer].Len()))
-		spreadOver(cores, box, reps, b.Cores[0])
-		spreadOver(cores, box, rows, b.Cores[1])
+		schedule.SpreadOver(cores, box, reps, b.Cores[0])
+		schedule.SpreadOver(cores, box, rows, b.Cores[1])
 	}
 	core := schedule.Slice(box, cores, layout, 0)
 	dims, columns := int64(1), p.N/box[outer].Len()*core[outer].Len()

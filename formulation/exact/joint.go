@@ -1,4 +1,4 @@
-package scheduler
+package exact
 
 import (
 	"context"
@@ -10,8 +10,10 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // A JointNetwork is the problem of order, bindings and scopes that a schedule poses.
@@ -25,8 +27,8 @@ type JointNetwork struct {
 // instances, with moves at the rate at which the cost of a binding has them, without
 // latencies. An instance that is larger than the LB passes in tiles: its labels pay for the parameters that pass again,
 // and outputs that stream whatever the order for a store and loads where their scope is the LB.
-func JointProblem(ctx context.Context, s *schedule.Schedule, opt Options) (*JointNetwork, error) {
-	m, err := CostModel(s, opt)
+func JointProblem(ctx context.Context, s *schedule.Schedule, opt scheduler.Options) (*JointNetwork, error) {
+	m, err := scheduler.CostModel(s, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +39,7 @@ func JointProblem(ctx context.Context, s *schedule.Schedule, opt Options) (*Join
 	return newJointProblem(s, n, opt)
 }
 
-func newJointProblem(s *schedule.Schedule, n *binding.Network, opt Options) (*JointNetwork, error) {
+func newJointProblem(s *schedule.Schedule, n *binding.Network, opt scheduler.Options) (*JointNetwork, error) {
 	p, tiles, _, err := orderProblem(s, opt)
 	if err != nil {
 		return nil, err
@@ -106,17 +108,17 @@ func (n *JointNetwork) GivenPoint() (*milp.Model, []float64, error) {
 	return n.Problem.Point(n.labels.Given, steps)
 }
 
-var jointOrder = Strategy{Name: "joint", Description: "order, bindings and scopes of least cost together, by search",
+var jointOrder = scheduler.Strategy{Name: "joint", Description: "order, bindings and scopes of least cost together, by search",
 	Exact: true,
-	Sets:  []Pick{{"bind", "joint"}}, Needs: []Pick{{"bind", "joint"}},
-	Decide: func(ctx context.Context, d *Draft) error {
-		if err := algorithm3.Decide(ctx, d); err != nil {
+	Sets:  []scheduler.Pick{{Stage: "bind", Strategy: "joint"}}, Needs: []scheduler.Pick{{Stage: "bind", Strategy: "joint"}},
+	Decide: func(ctx context.Context, d *scheduler.Draft) error {
+		if err := graphturbo.Algorithm3().Decide(ctx, d); err != nil {
 			return err
 		}
-		if err := algorithm4.Decide(ctx, d); err != nil {
+		if err := graphturbo.Algorithm4().Decide(ctx, d); err != nil {
 			return err
 		}
-		labels, err := d.state.shared.bindings(ctx, d)
+		labels, err := bindings(ctx, d)
 		if err != nil {
 			return err
 		}
@@ -126,7 +128,7 @@ var jointOrder = Strategy{Name: "joint", Description: "order, bindings and scope
 		}
 		// Limits under which the search ends anywhere at the same place; under a limit of
 		// time, one part that is hard by itself must not take all of it.
-		opts := joint.SearchOptions{Options: joint.Options{WorkLimit: 64, TimeLimit: d.Options.searchLimit()},
+		opts := joint.SearchOptions{Options: joint.Options{WorkLimit: 64, TimeLimit: d.Options.SearchLimit()},
 			MaxStates: searchStates}
 		if d.Options.TimeLimitOnly {
 			opts.WorkLimit = 0
@@ -142,24 +144,25 @@ var jointOrder = Strategy{Name: "joint", Description: "order, bindings and scope
 				note = r.Infeasible.Error()
 			}
 			d.Bindings, d.Scopes = nil, nil
-			d.solve("order", SecondsUnit, r.Outcome(), note)
+			d.Solve("order", scheduler.Solved{Outcome: r.Outcome(), Unit: scheduler.SecondsUnit, Note: note})
 			return nil
 		}
 		if order := orderOf(d.Schedule, r.Steps); !slices.Equal(order, d.Order) {
 			d.Order, d.OrderName = order, "joint"
 		}
 		d.Bindings, d.Scopes = n.labels.Decode(r.Choice)
-		d.solve("order", SecondsUnit, r.Outcome(), "")
+		d.Solve("order", scheduler.Solved{Outcome: r.Outcome(), Unit: scheduler.SecondsUnit})
 		return nil
 	}}
 
-var jointBinding = Strategy{Name: "joint", Description: "what the order joint has chosen with the order", Exact: true,
-	Sets: []Pick{{"order", "joint"}}, Needs: []Pick{{"order", "joint"}},
-	Decide: func(ctx context.Context, d *Draft) error {
+var jointBinding = scheduler.Strategy{Name: "joint", Description: "what the order joint has chosen with the order",
+	Exact: true,
+	Sets:  []scheduler.Pick{{Stage: "order", Strategy: "joint"}}, Needs: []scheduler.Pick{{Stage: "order", Strategy: "joint"}},
+	Decide: func(ctx context.Context, d *scheduler.Draft) error {
 		if d.Bindings != nil {
 			return nil
 		}
-		return d.leastBinding(ctx, "joint")
+		return leastBinding(ctx, d, "joint")
 	}}
 
 // tiledGroups says which sub-graphs pass in tiles.

@@ -1,17 +1,18 @@
-package scheduler
+package exact_test
 
 import (
-	"context"
 	"slices"
 	"testing"
 
+	"github.com/dsasched/dsasched/formulation/exact"
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
-
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/recipes"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // The exported problem says of a network what the scheduler's own evaluation of
@@ -31,22 +32,22 @@ func TestOrderProblem(t *testing.T) {
 			if g, _, err = simplify.Run(g); err != nil {
 				t.Fatal(err)
 			}
-			v, err := Lookup("ordering")
+			v, err := recipes.Lookup("ordering")
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := Schedule(context.Background(), g, spec, v, Options{})
+			s, err := scheduler.Schedule(t.Context(), g, spec, v, scheduler.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, notes, err := OrderProblem(s, Options{})
+			p, notes, err := exact.OrderProblem(s, scheduler.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(notes) > 0 {
 				t.Errorf("notes %q, expected none: the sizes below would differ", notes)
 			}
-			items := OrderItems(s, graphturbo.SplitOptions{MACsPerSecond: 1, VectorOpsPerSecond: 1})
+			items := schedule.OrderItems(s, schedule.SplitOptions{MACsPerSecond: 1, VectorOpsPerSecond: 1})
 			og := ordering.NewGraph(p)
 			if len(items) != len(og.Refs) {
 				t.Fatalf("%d instances, expected %d", len(og.Refs), len(items))
@@ -96,7 +97,7 @@ func TestMonotone(t *testing.T) {
 		{[][2]int{{2, 4}, {0, 2}}, [][2]int{{0, 4}, {0, 4}}, true},
 		{[][2]int{{1, 2}, {0, 0}, {0, 4}, {2, 3}}, [][2]int{{0, 2}, {0, 2}, {0, 4}, {2, 4}}, true},
 	} {
-		if got, wider := monotone(slices.Clone(c.given)); !slices.Equal(got, c.want) || wider != c.wider {
+		if got, wider := exact.Monotone(slices.Clone(c.given)); !slices.Equal(got, c.want) || wider != c.wider {
 			t.Errorf("%v became %v (wider: %t), expected %v (%t)", c.given, got, wider, c.want, c.wider)
 		}
 	}

@@ -1,5 +1,0 @@
-//go:build race
-
-package tuning
-
-const raceDetector = true

@@ -1,0 +1,476 @@
+package exact
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/dsasched/dsasched/formulation/allocate"
+	"github.com/dsasched/dsasched/formulation/binding"
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// MovedBytes counts the bytes that a memory plan moves into and out of the cores beyond those that any
+// must: each value that has left the LB is written once and streamed by each reader,
+// as often as the cores need it, and parameters that do not stay from tile to tile
+// pass again for each tile after the first.
+func MovedBytes(s *schedule.Schedule) (spills, again int64) {
+	for i := range s.Values {
+		if v := &s.Values[i]; v.Spilled() {
+			spills += v.Bytes
+		}
+	}
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		for _, r := range st.Reads {
+			if s.Values[r.Value].Spilled() {
+				spills += r.NeedBytes
+			}
+		}
+		again += (st.Tiles - 1) * st.Cores * graphturbo.PassesAgain(s, st)
+	}
+	return spills, again
+}
+
+// MovedSeconds is the time of a plan's moves, a move after the other, beyond the least of each value: of values that
+// have left the level where they are wanted, of those that stay in the L1s though their readers, on other cores, would
+// have them sooner from the next level, and of parameters that pass again.
+func MovedSeconds(s *schedule.Schedule) float64 {
+	moves, readers, sum := binding.MovesOf(s), readersOf(s), 0.0
+	for i := range s.Values {
+		if v := &s.Values[i]; v.Def >= 0 {
+			sum += leaving(moves, v, v.Level, readers[i], nextLevel(s))
+		}
+	}
+	for i := range s.Steps {
+		if st := &s.Steps[i]; st.Tiles > 1 && graphturbo.PassesAgain(s, st) > 0 {
+			sum += float64(st.Tiles-1) * moves.Again(st)
+		}
+	}
+	return sum
+}
+
+// readersOf lists the reads of each value.
+func readersOf(s *schedule.Schedule) [][]*schedule.Read {
+	readers := make([][]*schedule.Read, len(s.Values))
+	for i := range s.Steps {
+		for k := range s.Steps[i].Reads {
+			r := &s.Steps[i].Reads[k]
+			readers[r.Value] = append(readers[r.Value], r)
+		}
+	}
+	return readers
+}
+
+// nextLevel is where values go that leave the L1s.
+func nextLevel(s *schedule.Schedule) schedule.Level {
+	if s.Spec.GB == nil {
+		return schedule.DDR
+	}
+	return schedule.GB
+}
+
+// leaving is what a value's moves take at a level, exchanges between cores included, beyond the least: where it is
+// wanted, or, of those wanted in the L1s, at the next level.
+func leaving(moves binding.Moves, v *schedule.Value, at schedule.Level, reads []*schedule.Read,
+	next schedule.Level) float64 {
+	least := moves.Leaving(v, v.Wanted, reads)
+	if v.Wanted == schedule.LB {
+		least = min(least, moves.Leaving(v, next, reads))
+	}
+	return max(0, moves.Leaving(v, at, reads)-least)
+}
+
+// A SpillProblem is the choice that a full LB asks for: a schedule's values that are wanted
+// there, over their lifetimes in steps, and a demand of each step for what passes
+// through it. Sizes are bytes of the busiest core, costs those of [MovedBytes] or the picoseconds of [MovedSeconds].
+type SpillProblem struct {
+	*allocate.Problem
+	CapacityBytes int64
+	Value         []int // of the schedule, that each buffer stands for
+	Demands       []allocate.Demand
+	again         func(st *schedule.Step) int64 // the cost of a tile more
+}
+
+// NewSpillProblem states the problem of a schedule whose steps are built. What is
+// spilled passes through the stages of its readers and so makes them larger; stages
+// count as if nothing was spilled. So the problem asks for no more than any memory
+// plan must, and its least cost is a bound.
+func NewSpillProblem(s *schedule.Schedule) *SpillProblem {
+	readers := readersOf(s)
+	return newSpillProblem(s, func(v *schedule.Value) int64 {
+		bytes := v.Bytes
+		for _, r := range readers[v.ID] {
+			bytes += r.NeedBytes
+		}
+		return bytes
+	}, func(st *schedule.Step) int64 { return st.Cores * graphturbo.PassesAgain(s, st) }, nil)
+}
+
+// newSpillProblem has costs of values that leave and of tiles, and in place those that take the place of another one.
+func newSpillProblem(s *schedule.Schedule, leaves func(*schedule.Value) int64, again func(*schedule.Step) int64,
+	over map[int]bool) *SpillProblem {
+	p := &SpillProblem{Problem: &allocate.Problem{Name: s.Graph.Name}, CapacityBytes: s.WeightRoom.DataBytes(s.Spec),
+		again: again}
+	for i := range s.Values {
+		v := &s.Values[i]
+		if v.Def < 0 || v.Wanted != schedule.LB || v.CoreBytes == 0 {
+			continue
+		}
+		cost, first, last := leaves(v), v.Def, min(v.Last, len(s.Steps)-1)
+		if over[i] {
+			first = min(first+1, last)
+		}
+		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprintf("%s of instance %d", s.Graph.Tensor(v.Tensor).Name,
+			v.Instance),
+			Lifetime: allocate.Interval{Lower: int64(first), Upper: int64(last) + 1}, Size: v.CoreBytes, Alignment: 64,
+			SpillCost: &cost})
+		p.Value = append(p.Value, i)
+	}
+	work := s.Unspilled()
+	for t := range work.Steps {
+		p.Demands = append(p.Demands, p.demand(work, t))
+	}
+	return p
+}
+
+// demand is a step's demand with the values at their levels: room for one tile
+// after the other, or for all of them at once; in between, parameters pass again.
+func (p *SpillProblem) demand(s *schedule.Schedule, t int) allocate.Demand {
+	return allocate.Demand{Time: int64(t), Tiers: falling(p.tilings(s, s.Steps[t], nil))}
+}
+
+// falling returns the tiers that ask for less than all before them.
+func falling(tiers []allocate.Tier) (list []allocate.Tier) {
+	for _, x := range tiers {
+		if n := len(list); n == 0 || x.Free < list[n-1].Free {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// mostGrowing is the number of values a step's stage is followed for; its time is exponential.
+const mostGrowing = 8
+
+// growing are the problem's demands with what spilled values add to the stages of their
+// readers and makers, for those that add most. Where time runs out, the others' add nothing.
+func (p *SpillProblem) growing(ctx context.Context, s *schedule.Schedule) []allocate.Demand {
+	buffer := make(map[int]int, len(p.Value))
+	for i, v := range p.Value {
+		buffer[v] = i
+	}
+	work := s.Unspilled()
+	demands := slices.Clone(p.Demands)
+	for t := range demands {
+		if solve.Why(ctx) != milp.Complete {
+			break
+		}
+		st := work.Steps[t]
+		values := slices.Clone(st.Writes)
+		for _, r := range st.Reads {
+			values = append(values, r.Value)
+		}
+		slices.Sort(values)
+		values = slices.DeleteFunc(slices.Compact(values), func(v int) bool { _, known := buffer[v]; return !known })
+		least, adds := p.tilings(work, st, nil), make(map[int]int64)
+		for _, v := range values {
+			for k, x := range p.tilings(work, st, []int{v}) {
+				adds[v] = max(adds[v], x.Free-least[k].Free)
+			}
+		}
+		values = slices.DeleteFunc(values, func(v int) bool { return adds[v] == 0 })
+		slices.SortStableFunc(values, func(a, b int) int { return cmp.Compare(adds[b], adds[a]) })
+		if values = values[:min(len(values), mostGrowing)]; len(values) == 0 {
+			continue
+		}
+		d := allocate.Demand{Time: int64(t), Grown: p.grown(work, st, values)}
+		for _, v := range values {
+			d.Of = append(d.Of, buffer[v])
+		}
+		d.Tiers = falling(d.Grown(0))
+		demands[t] = d
+	}
+	return demands
+}
+
+// tilings are a step's demands with these values spilled and the others where they are,
+// from one tile on; the smallest alone if more tiles cost nothing. As the memory plan has operands
+// pass by panels only once nothing else is left in the LB, they ask for all of it.
+func (p *SpillProblem) tilings(work *schedule.Schedule, st schedule.Step, spilled []int) []allocate.Tier {
+	at := make([]schedule.Level, len(spilled))
+	for k, v := range spilled {
+		at[k], work.Values[v].Level = work.Values[v].Level, schedule.GB
+	}
+	list, capacity := graphturbo.Tilings(work, &st), work.WeightRoom.DataBytes(work.Spec)
+	if list[0].StageBytes > capacity {
+		st.Panels = true
+		for k, x := range graphturbo.Tilings(work, &st) {
+			list[k].StageBytes = min(list[k].StageBytes, max(x.StageBytes, capacity))
+		}
+	}
+	for k, v := range spilled {
+		work.Values[v].Level = at[k]
+	}
+	again := p.again(&st)
+	if again == 0 {
+		list = list[len(list)-1:]
+	}
+	tiers := make([]allocate.Tier, len(list))
+	for k, x := range list {
+		tiers[k] = allocate.Tier{Free: x.StageBytes, Cost: (x.Tiles - 1) * again}
+	}
+	return tiers
+}
+
+// grown gives the tiers of a step for each set of these values that is spilled. A value that is kept
+// takes no less than what it would add, which rounding can hide; so a set counts for the
+// least that one of its subsets asks for together with the sizes of the rest.
+func (p *SpillProblem) grown(work *schedule.Schedule, st schedule.Step, values []int) func(set uint64) []allocate.Tier {
+	known := map[uint64][]allocate.Tier{}
+	var tiers func(set uint64) []allocate.Tier
+	tiers = func(set uint64) []allocate.Tier {
+		if list, there := known[set]; there {
+			return list
+		}
+		var spilled []int
+		for k, v := range values {
+			if set>>k&1 == 1 {
+				spilled = append(spilled, v)
+			}
+		}
+		list := p.tilings(work, st, spilled)
+		for k, v := range values {
+			if set>>k&1 == 1 {
+				for j, fewer := range tiers(set &^ (1 << k)) {
+					list[j].Free = min(list[j].Free, fewer.Free+work.Values[v].CoreBytes)
+				}
+			}
+		}
+		known[set] = list
+		return list
+	}
+	return tiers
+}
+
+// spillRounds bounds how often the choice is made again because the stages of what was
+// spilled take more than they counted for, betterRounds how often where one can be had.
+const spillRounds, betterRounds = 20, 5
+
+// ChooseSpills chooses the values of a schedule to spill, so that the fewest bytes
+// move. It counts what spilled values add to stages, and its bound with them. Where the
+// stages of what is spilled take more than that, the choice is made again with the demands as they then
+// are, so that the cost is one that can be had, if offsets can. Without an answer
+// the status is Limit or Infeasible: a stage does not fit by itself.
+func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.SweepOptions) (spills []int,
+	sol *allocate.SpillResult, err error) {
+	return NewSpillProblem(s).choose(ctx, s, opts)
+}
+
+func (p *SpillProblem) choose(ctx context.Context, s *schedule.Schedule, opts allocate.SweepOptions) (spills []int,
+	sol *allocate.SpillResult, err error) {
+	ctx, cancel := opts.Begin(ctx)
+	defer cancel()
+	opts.TimeLimit, opts.Demands = 0, p.growing(ctx, s)
+	bound := int64(0)
+	for round := 0; round < spillRounds && (sol == nil || round < betterRounds); round++ {
+		next, err := allocate.SpillSweep(ctx, p.Problem, p.CapacityBytes, opts)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !next.Status.HasValues() {
+			if sol == nil {
+				return nil, next, nil
+			}
+			break // the rule chooses the rest
+		}
+		if round == 0 {
+			bound = next.Bound
+			opts.MaxStates = cmp.Or(opts.MaxStates, allocate.DefaultMaxStates) // the bound of others does not count
+		}
+		work := s.Unspilled()
+		var out []int
+		for i, gone := range next.Spilled {
+			if gone {
+				out = append(out, p.Value[i])
+				work.Values[p.Value[i]].Level = schedule.GB
+			}
+		}
+		real := make([]allocate.Demand, len(work.Steps))
+		for t := range real {
+			real[t] = p.demand(work, t)
+		}
+		cost, ok := allocate.SweepCost(p.Problem, p.CapacityBytes, real, next.Spilled)
+		if ok && (sol == nil || cost < sol.Cost) {
+			spills, sol = out, &allocate.SpillResult{Status: milp.Feasible, Spilled: next.Spilled, Cost: cost, Bound: bound,
+				Nodes: next.Nodes}
+		}
+		if ok && cost == next.Cost {
+			break // nothing that counts was left out
+		}
+		grown := false
+		for t := range real {
+			if !slices.Equal(real[t].Tiers, opts.Demands[t].Tiers) && real[t].Tiers[0].Free >= opts.Demands[t].Tiers[0].Free {
+				opts.Demands[t], grown = real[t], true
+			}
+		}
+		if !grown {
+			break
+		}
+	}
+	if sol == nil {
+		return nil, &allocate.SpillResult{Status: milp.Limit, Bound: bound}, nil
+	}
+	if sol.Bound >= sol.Cost {
+		sol.Status, sol.Bound = milp.Optimal, sol.Cost
+	}
+	return spills, sol, nil
+}
+
+var exactSpills = scheduler.Strategy{Name: "search", Description: "what moves least, by dynamic programming",
+	Exact: true, Decide: func(ctx context.Context, d *scheduler.Draft) error { return leastMoves(ctx, d) }}
+
+// spillRepriced bounds how often the plan is made anew with what its values take where they then are.
+const spillRepriced = 3
+
+// leastMoves chooses what leaves the L1s so that moves take least time. The program has values that leave in the LLB;
+// what goes on to the DDR is then priced there, and the choice is made again. Results may take the place of what their
+// layer reads last: the program lets all of them do so, which is a relaxation, and plans are made with and without.
+func leastMoves(ctx context.Context, d *scheduler.Draft) error {
+	const rule = graphturbo.LongestLifetime
+	limit := solve.Options[allocate.SpillStart]{TimeLimit: d.Options.SearchLimit()}
+	ctx, cancel := limit.Begin(ctx)
+	defer cancel()
+	from := func() *schedule.Schedule {
+		s := *d.Schedule
+		s.Steps, s.Values, s.Spills = slices.Clone(d.Steps), slices.Clone(d.Values), slices.Clone(d.Spills)
+		return &s
+	}
+	given := from()
+	if err := graphturbo.Place(given, rule); err != nil {
+		return err
+	}
+	best, least := given, MovedSeconds(given)
+	var sol *allocate.SpillResult
+	var plans []*schedule.Schedule
+	bound := math.Inf(1)
+	over := map[int]bool{}
+	for i := range d.Steps {
+		if v, _ := d.Overwritable(&d.Steps[i]); v != nil {
+			over[d.Steps[i].Writes[0]] = true
+		}
+	}
+	moves, readers, next := binding.MovesOf(d.Schedule), readersOf(d.Schedule), nextLevel(d.Schedule)
+	var apart []int // values that leave even where there is room
+	for i := range d.Values {
+		if v := &d.Values[i]; v.Def >= 0 && v.Wanted == schedule.LB && v.CoreBytes > 0 &&
+			leaving(moves, v, schedule.LB, readers[i], next) > 0 {
+			apart = append(apart, i)
+		}
+	}
+	ps := func(seconds float64) int64 { return int64(math.Floor(1e12 * seconds)) } // or the sum would be no bound
+	again := func(st *schedule.Step) int64 {
+		if graphturbo.PassesAgain(d.Schedule, st) == 0 {
+			return 0
+		}
+		return ps(moves.Again(st))
+	}
+	for _, places := range []map[int]bool{over, nil} {
+		if places != nil && len(over) == 0 {
+			continue
+		}
+		at := slices.Repeat([]schedule.Level{next}, len(d.Values))
+		for round := range spillRepriced {
+			p := newSpillProblem(d.Schedule, func(v *schedule.Value) int64 {
+				cost := leaving(moves, v, at[v.ID], readers[v.ID], next)
+				if round == 0 {
+					cost = min(cost, leaving(moves, v, schedule.DDR, readers[v.ID], next))
+				}
+				return ps(max(0, cost-leaving(moves, v, schedule.LB, readers[v.ID], next)))
+			}, again, places)
+			var opts allocate.SweepOptions
+			opts.Progress = d.Options.ReportTo("spill")
+			spills, found, err := p.choose(ctx, d.Schedule, opts)
+			if err != nil && places != nil && ctx.Err() == nil {
+				break // a stage that only a result in place leaves room for
+			} else if err != nil {
+				return err
+			}
+			if sol == nil {
+				if sol, bound = found, float64(found.Bound)*1e-12; places == nil && len(over) > 0 {
+					bound = 0 // results in place may move less
+				}
+			}
+			if !found.Status.HasValues() {
+				break
+			}
+			plan := from()
+			spills = append(spills, apart...)
+			slices.Sort(spills)
+			if err := graphturbo.PlaceSpilled(plan, slices.Compact(spills), rule, Packer(ctx), places != nil); err != nil {
+				return err
+			}
+			plans = append(plans, plan)
+			if s := MovedSeconds(plan); s < least {
+				best, least = plan, s
+			}
+			more := false
+			for i := range plan.Values {
+				if v := &plan.Values[i]; v.Spilled() && v.Level > at[i] {
+					at[i], more = v.Level, true
+				}
+			}
+			if !more || least <= bound {
+				break
+			}
+		}
+		if least <= bound || least == 0 {
+			break
+		}
+	}
+	d.Also(slices.DeleteFunc(append(plans, given), func(s *schedule.Schedule) bool {
+		return s == best || MovedSeconds(s) > scheduler.PoolGap*least
+	})...)
+	*d.Schedule = *best
+	stop := milp.Complete
+	if sol != nil { // nil: the given plan moves nothing
+		stop = sol.Stop
+	}
+	a := solve.Outcome{Objective: least, Bound: bound}
+	if a.Status, a.Stop = solve.Judge(true, least <= bound*(1+1e-9), stop); a.Status == milp.Optimal {
+		a.Bound = least
+	}
+	d.Solve("spill", scheduler.Solved{Outcome: a, Unit: scheduler.SecondsUnit})
+	return nil
+}
+
+// packNodes bounds the search for addresses, so that it ends anywhere at the same
+// place. A node looks at all that is not placed: more than mostPacked are not searched.
+const packNodes, mostPacked = 50_000, 10_000
+
+// Packer looks for addresses of what stays in an L1 by search, in bytes.
+func Packer(ctx context.Context) func([]graphturbo.Extent, int64) ([]int64, bool) {
+	return func(list []graphturbo.Extent, capacity int64) ([]int64, bool) { return pack(ctx, list, capacity) }
+}
+
+func pack(ctx context.Context, list []graphturbo.Extent, capacity int64) ([]int64, bool) {
+	if len(list) > mostPacked {
+		return nil, false
+	}
+	p := &allocate.Problem{}
+	for i, x := range list {
+		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprint(i),
+			Lifetime: allocate.Interval{Lower: int64(x.First), Upper: int64(x.Last) + 1}, Size: x.Bytes, Alignment: 64})
+	}
+	sol, err := allocate.Fit(ctx, p, capacity, allocate.Options{WorkLimit: packNodes})
+	if err != nil || !sol.Status.HasValues() {
+		return nil, false
+	}
+	return sol.Offsets, true
+}

@@ -1,0 +1,303 @@
+package exact
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/formulation/split"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/simplify"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+var exactSplit = scheduler.Strategy{Name: "search", Description: "groups and factors of least measured time, by shortest paths",
+	Needs: graphturbo.Splittable(), Exact: true,
+	Decide: func(ctx context.Context, d *scheduler.Draft) error {
+		m, err := measuredSplit(ctx, d)
+		if err != nil {
+			return err
+		}
+		o := solve.Outcome{Objective: m.Simulated, Bound: m.Bound}
+		o.Status, o.Stop = solve.Judge(true, m.Simulated <= m.Bound*(1+1e-9), m.Stop)
+		note := fmt.Sprintf("%d paths simulated, %d of %d columns priced; a shortest path, so LP = optimum (predicted %.4g "+
+			"ms), root gap 0; the bound is of all listed columns", m.Paths, m.Priced, m.Listed, 1e3*m.LP)
+		if m.Fused {
+			note += "; each attention is one operator"
+		}
+		d.Solve("split", scheduler.Solved{Outcome: o, Unit: scheduler.SecondsUnit, Note: note, Measured: &m})
+		return nil
+	}}
+
+// SplitProblem is the choice of groups and factors that a network poses, on the
+// accelerator as the decisions see it; that of s is its start.
+func SplitProblem(s *schedule.Schedule, opt scheduler.Options) (*split.Network, error) {
+	return split.FromGraph(s.Graph, schedule.ExecutionOrder(s.Graph), s.Grouping, s.Spec,
+		split.NetworkOptions{InPlace: opt.InPlace, Uneven: opt.Uneven.Alternatives()[0], Cost: opt.Cost})
+}
+
+// Work of a split by measured prices: so many commands are lowered and simulated, on so many paths at most, some at a
+// time. The answer does not depend on the number of cores.
+const (
+	splitCommands = 8_000_000
+	splitPaths    = 500
+	splitRound    = 4
+	// Where later decisions are exact, too, they are made for so many of the fastest paths, of all so many commands.
+	splitPool, splitPoolCommands = 24, 40_000
+)
+
+// explored is what a split by measured prices knows of its paths before later decisions count, and of those of the
+// graph with each attention as one operator, whose scores are in no memory, if it has any.
+type explored struct {
+	graph   *model.Graph
+	memo    *schedule.Memo
+	columns *split.Columns
+	given   []measuredPath // of greedy groupings, the draft's first
+	all     []measuredPath // that could be simulated
+	scheduler.Measured
+}
+
+// A measuredPath took ps, by so many commands.
+type measuredPath struct {
+	of       *explored
+	path     []int
+	ps       int64
+	commands int
+}
+
+// schedule has the groups of a path.
+func (t measuredPath) schedule(d *scheduler.Draft) *schedule.Schedule {
+	return &schedule.Schedule{Graph: t.of.graph, Spec: d.Spec, Grouping: t.of.columns.Groups(t.path)}
+}
+
+// with explores another form of the network, too: its columns are those of a second set of sequences.
+func (e *explored) with(o *explored) {
+	e.given, e.all = append(e.given, o.given...), append(e.all, o.all...)
+	e.Paths, e.Listed, e.Priced = e.Paths+o.Paths, e.Listed+o.Listed, e.Priced+o.Priced
+	e.Rows, e.Columns = e.Rows+o.Rows-2, e.Columns+o.Columns // they have source and sink in common
+	e.LP, e.Bound = min(e.LP, o.LP), min(e.Bound, o.Bound)
+	e.Stop = max(e.Stop, o.Stop)
+}
+
+// measuredSplit chooses the groups and ways of least simulated time: see [split.Columns].
+func measuredSplit(ctx context.Context, d *scheduler.Draft) (m scheduler.Measured, err error) {
+	own := split.Options{TimeLimit: d.Options.SearchLimit()}
+	timed, end := own.Begin(ctx)
+	defer end()
+	x := d.Rehearse("split")
+	groups := ""
+	for _, sg := range d.Grouping.Groups {
+		groups += fmt.Sprint(sg.Ops, sg.Split)
+	}
+	known, err := d.Explored(x, groups, func() (any, error) { return exploreForms(ctx, d, timed, x) })
+	if err != nil {
+		return m, err
+	}
+	e := known.(*explored)
+	with := func(y scheduler.Rehearsal, t measuredPath) scheduler.Outcome {
+		y.Memo = t.of.memo
+		return y.Simulate(timed, t.schedule(d), 0)
+	}
+	all := slices.SortedStableFunc(slices.Values(e.all), func(a, b measuredPath) int { return cmp.Compare(a.ps, b.ps) })
+	best, y := all[0], *x
+	if d.ExactStages() > 1 { // later decisions, which may prefer another one of the best paths
+		y = d.Exactly(y)
+		pool := all[:min(len(all), splitPool, max(1, splitPoolCommands/max(1, best.commands)))]
+		for _, t := range e.given {
+			if !slices.ContainsFunc(pool, func(p measuredPath) bool { return p.of == t.of && slices.Equal(p.path, t.path) }) {
+				pool = append(slices.Clone(pool), t)
+			}
+		}
+		least := int64(math.MaxInt64)
+		for _, t := range pool {
+			if o := with(y, t); o.Err == nil && o.Ps < least {
+				best, least = t, o.Ps
+			}
+		}
+	}
+	if d.Times() > int64(x.Times) { // greedy groups may be faster over all chunks
+		longer, least := y, int64(math.MaxInt64)
+		longer.Times = int(d.Times())
+		for _, t := range append([]measuredPath{best}, e.given...) {
+			if o := with(longer, t); o.Err == nil && o.Ps < least {
+				best, least = t, o.Ps
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		return m, ctx.Err()
+	}
+	m = e.Measured
+	m.Simulated, m.Fused = float64(best.ps)*1e-12, best.of.graph != d.Graph
+	if d.Grouping, d.Layers = best.schedule(d).Grouping, nil; m.Fused {
+		d.Graph, d.Memo = best.of.graph, best.of.memo
+	}
+	return m, nil
+}
+
+// exploreForms explores the draft's graph, and that with each attention as one operator.
+func exploreForms(ctx context.Context, d *scheduler.Draft, timed context.Context, x *scheduler.Rehearsal) (*explored,
+	error) {
+	paths := cmp.Or(d.Paths(), splitPaths)
+	fused, n, err := simplify.FuseAttention(d.Graph)
+	if err != nil || n == 0 {
+		return explore(ctx, d, timed, x, paths)
+	}
+	e, err := explore(ctx, d, timed, x, paths/2)
+	if err != nil {
+		return nil, err
+	}
+	f, y := *d, *x
+	f.Schedule = &schedule.Schedule{Graph: fused, Spec: d.Spec, Busy: d.Busy, UnevenCores: d.UnevenCores}
+	y.Memo = schedule.NewMemo()
+	switch o, err := explore(ctx, &f, timed, &y, paths/2); {
+	case err == nil:
+		e.with(o)
+	case ctx.Err() != nil: // else greedy rules can't schedule that form
+		return nil, err
+	}
+	return e, nil
+}
+
+// explore simulates paths until no column has a competitive reduced cost, or the work or so many paths are done.
+func explore(ctx context.Context, d *scheduler.Draft, timed context.Context, x *scheduler.Rehearsal,
+	paths int) (*explored, error) {
+	var groupings []*schedule.Grouping
+	if d.Grouping != nil {
+		groupings = append(groupings, d.Grouping)
+	}
+	for _, layers := range []bool{false, true} { // what greedy rules make, by either count of a footprint
+		machine := d.Machine
+		machine.Layers = layers
+		gr, err := graphturbo.GroupContext(ctx, d.Graph, machine)
+		if err != nil {
+			return nil, err
+		}
+		groupings = append(groupings, gr)
+	}
+	n, err := split.FromGraph(d.Graph, schedule.ExecutionOrder(d.Graph), groupings[0], d.Spec,
+		split.NetworkOptions{InPlace: d.Options.InPlace, Uneven: d.Options.Uneven.Alternatives()[0], Cost: d.Options.Cost,
+			MaxGroups: 1, Also: groupings[1:]})
+	if err != nil {
+		return nil, err
+	}
+	c, given, err := n.Columns(ctx, groupings, func(ops []model.OpID, factor int64) float64 {
+		return float64(x.Times) * leastOf(d, ops, factor)
+	})
+	if err != nil {
+		return nil, err
+	}
+	e := &explored{graph: d.Graph, memo: x.Memo, columns: c}
+	known, best, work := map[string]bool{}, int64(math.MaxInt64), 0
+	var list []measuredPath
+	add := func(path []int) bool {
+		name := fmt.Sprint(path)
+		if path == nil || known[name] {
+			return false
+		}
+		known[name] = true
+		list = append(list, measuredPath{of: e, path: path})
+		return true
+	}
+	simulate := func(ctx context.Context) (first error, err error) {
+		outcomes := make([]scheduler.Outcome, len(list))
+		var workers errgroup.Group
+		workers.SetLimit(splitRound)
+		for i := range list {
+			workers.Go(func() error {
+				outcomes[i] = x.Simulate(ctx, list[i].schedule(d), 0)
+				outcomes[i].Schedule = nil
+				return ctx.Err()
+			})
+		}
+		if err := workers.Wait(); err != nil {
+			return nil, err
+		}
+		for i, o := range outcomes {
+			e.Paths++
+			if o.Err != nil {
+				c.Avoid(list[i].path)
+				continue
+			}
+			work += o.Commands
+			c.Learn(list[i].path, o.Took)
+			list[i].ps, list[i].commands = o.Ps, o.Commands
+			if e.all = append(e.all, list[i]); o.Ps < best {
+				best = o.Ps
+			}
+		}
+		return outcomes[0].Err, nil
+	}
+	for _, path := range given {
+		add(path)
+	}
+	first, err := simulate(ctx)
+	if err = cmp.Or(err, first); err != nil {
+		return nil, err
+	}
+	e.given = slices.Clone(e.all)
+	e.Greedy = float64(e.all[0].ps) * 1e-12
+	rng := rand.New(rand.NewPCG(1, 2))
+	for report := d.Options.ReportTo("split"); ; {
+		e.Stop = solve.Why(timed)
+		if e.Stop == milp.Complete && (e.Paths >= paths || work >= splitCommands ||
+			d.Beaten(best/int64(x.Times), e.Paths)) {
+			e.Stop = milp.StopWork
+		}
+		if e.Stop != milp.Complete {
+			break
+		}
+		list = nil
+		add(c.Best(nil).Path)
+		for try := 0; len(list) < splitRound/2 && try < splitRound; try++ {
+			add(c.Best(rng).Path)
+		}
+		banned := map[int]bool{}
+		for _, deviations := range []float64{0, 0.5, 1, 1.5, 2, 3, 5, 8, 12, 20} {
+			for len(list) < splitRound {
+				path, fresh := c.Next(deviations, banned)
+				if len(fresh) == 0 || !add(path) {
+					break
+				}
+				for _, k := range fresh {
+					banned[k] = true
+				}
+			}
+		}
+		if len(list) == 0 {
+			break
+		}
+		before := best
+		if _, err := simulate(timed); err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			continue
+		}
+		if report != nil && best < before {
+			report(milp.Progress{Objective: float64(best) * 1e-12, Bound: c.Bound(), Improved: true})
+		}
+	}
+	program := c.Best(nil)
+	e.Listed, e.Priced = c.Size()
+	e.Rows, e.Columns, e.LP, e.Chunks, e.Bound = program.Rows, program.Columns, program.Seconds, x.Times, c.Bound()
+	return e, nil
+}
+
+// leastOf is a lower bound on the seconds of a group's kernels: launches, and products at the peak rate.
+func leastOf(d *scheduler.Draft, ops []model.OpID, factor int64) float64 {
+	sum := float64(factor) * d.Spec.LaunchSeconds
+	if d.Options.Cost == nil {
+		sum += d.ProductSeconds(ops)
+	}
+	return sum
+}
