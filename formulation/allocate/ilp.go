@@ -58,6 +58,7 @@ func MinimizeILP(ctx context.Context, p *Problem, opts Options) (*Result, error)
 	if err != nil {
 		return nil, err
 	}
+	s.effort = raw.Effort
 	switch bound := s.least(raw); {
 	case raw.Status == milp.Infeasible && s.best != nil: // nothing better
 		return s.answer(s.best, p.Peak(s.best), milp.Complete), nil
@@ -92,6 +93,7 @@ type program struct {
 	side   []milp.Var // z, one for each of pairs: the second lies above the first
 	peak   milp.Var   // P
 	best   []int64    // the start, or a placement by the solver
+	effort milp.Effort
 }
 
 func newILP(p *Problem, opts Options) (*program, error) {
@@ -114,6 +116,9 @@ func newILP(p *Problem, opts Options) (*program, error) {
 func (s *program) answer(offsets []int64, bound int64, stop milp.Stop) *Result {
 	r := s.steps.answer(offsets, bound, stop)
 	r.Method = "ilp"
+	if r.Peak != nil && s.effort.Columns > 0 {
+		r.Effort = s.effort.In(s.unit, float64(*r.Peak))
+	}
 	return r
 }
 

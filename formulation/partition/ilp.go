@@ -241,7 +241,7 @@ func (s *solver) program(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
-	s.stop = sol.Stop
+	s.stop, s.effort = sol.Stop, sol.Effort.In(unit, s.load)
 	switch {
 	case sol.Status == milp.Infeasible:
 		s.bound, s.reason = math.Inf(1), s.p.crowded()

@@ -42,6 +42,8 @@ type Result struct {
 	Seconds float64 `json:"seconds"`
 	// Reason says why there is no division, or why the exact method proved nothing.
 	Reason string `json:"reason,omitempty"`
+	// Effort is of the integer program.
+	Effort *milp.Effort `json:"program,omitempty"`
 }
 
 // HasDivision reports whether the result comes with a division.
@@ -91,6 +93,7 @@ type solver struct {
 	pairs  int64 // visited
 	stop   milp.Stop
 	reason string
+	effort *milp.Effort
 	tell   func(objective, bound float64, due bool)
 }
 
@@ -159,7 +162,7 @@ func (s *solver) result(ctx context.Context) (*Result, error) {
 		s.stop = solve.Why(ctx)
 	}
 	r := &Result{Method: s.method, Stop: s.stop, Bound: min(s.bound, s.load), Ideals: s.lat, Classes: len(s.g.classes),
-		Pairs: s.pairs, Reason: s.reason}
+		Pairs: s.pairs, Reason: s.reason, Effort: s.effort}
 	if s.best == nil && math.IsInf(s.bound, 1) {
 		r.Status, r.Stop, r.Bound = milp.Infeasible, milp.Complete, 0
 	} else {

@@ -146,10 +146,13 @@ func integerProgram(ctx context.Context, p *Problem, opts Options) (*Result, err
 	ctx, cancel := opts.Begin(ctx)
 	defer cancel()
 	opts.Start = best
-	bound := total(y)
+	bound, effort := total(y), milp.Effort{}
 	finish := func(stop milp.Stop) *Result {
 		r := p.finish(best, bound, stop)
 		r.Method, r.Seconds = "ilp", time.Since(began).Seconds()
+		if effort.Columns > 0 {
+			r.Effort = effort.In(unit, r.Objective)
+		}
 		return r
 	}
 	var circles [][]int
@@ -172,6 +175,7 @@ func integerProgram(ctx context.Context, p *Problem, opts Options) (*Result, err
 		if sol.Status != milp.Optimal && sol.Status != milp.Feasible && sol.Status != milp.Limit {
 			return nil, fmt.Errorf("split: the solver says %v, but there always is a choice", sol.Status)
 		}
+		effort = sol.Effort // with all circles
 		if !math.IsInf(sol.Bound, 0) {
 			bound = max(bound, sol.Bound*unit)
 		}

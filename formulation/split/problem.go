@@ -161,6 +161,8 @@ type Result struct {
 	Choice []int `json:"choice"`
 	// States counts the search's sets of atoms.
 	States int `json:"states,omitempty"`
+	// Effort is of the integer program.
+	Effort *milp.Effort `json:"program,omitempty"`
 }
 
 // Outcome summarises the answer, in seconds of the cost model.

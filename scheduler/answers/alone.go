@@ -296,11 +296,12 @@ func Split(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 	began := time.Now()
 	r, err := split.Solve(ctx, p, method,
 		split.Options{TimeLimit: opt.TimeLimit, MemoryBytes: scheduler.SolverMemory, Start: start,
-			Solver: opt.Solver, Progress: opt.Options.ReportTo("split")})
+			Solver: opt.Solver, Progress: opt.Options.ReportTo("split"), Relax: true})
 	if err != nil {
 		return nil, a.wrap(err)
 	}
 	groups := c.base.Grouping
+	a.Effort = r.Effort
 	if method == "greedy" {
 		// The groups cost this at the factors given, not at their best.
 		if r.Status == milp.Optimal && n.GivenSeconds > r.Objective {
