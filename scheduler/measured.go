@@ -60,6 +60,17 @@ func (x *Rehearsal) Simulate(ctx context.Context, s *schedule.Schedule, limit in
 	return x.time(ctx, d, limit)
 }
 
+// Amended goes on from a draft behind a stage, with what another schedule has of a later one.
+func (x *Rehearsal) Amended(ctx context.Context, d *Draft, st Stage, after string, s *schedule.Schedule) Outcome {
+	y := *x
+	y.after = after
+	of := Decisions{Recipe: x.rest, Stages: x.rest.table()}
+	of.Values = make([]Decision, len(of.Stages))
+	of.amend(st.take(&Draft{Schedule: s, Recipe: d.Recipe, Options: d.Options}, false))
+	y.opt.given = &of
+	return y.Simulate(ctx, d.Schedule, 0)
+}
+
 // time simulates a draft.
 func (x *Rehearsal) time(ctx context.Context, d *Draft, limit int64) Outcome {
 	seg := lower.Segment{Schedule: d.Schedule, Iterations: x.Times}
@@ -111,15 +122,7 @@ func (d *Draft) judge(ctx context.Context, st Stage, answer, before string) erro
 	var own Outcome
 	if st.keep == nil { // d is whole, and the others' decisions are asked for
 		own = x.time(ctx, d, 0)
-		with = func(s *schedule.Schedule) Outcome {
-			y := *x
-			y.after = before
-			of := Decisions{Recipe: x.rest, Stages: x.rest.table()}
-			of.Values = make([]Decision, len(of.Stages))
-			of.amend(st.take(&Draft{Schedule: s, Recipe: d.Recipe, Options: d.Options}, false))
-			y.opt.given = &of
-			return y.Simulate(ctx, d.Schedule, 0)
-		}
+		with = func(s *schedule.Schedule) Outcome { return x.Amended(ctx, d, st, before, s) }
 	} else {
 		own = with(d.Schedule)
 	}
