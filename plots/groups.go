@@ -111,7 +111,7 @@ func GroupedBars(panels ...Groups) (*Figure, error) {
 		p := newPanel(g.Title, g.YLabel, g.Categories, -0.55, float64(len(g.Categories))-0.45, high*1.08)
 		if g.Log {
 			bottom := math.Pow(10, math.Floor(math.Log10(low)))
-			if g.Line > 0 { // it is what values are read against: the axis begins a little below
+			if g.Line > 0 { // the axis begins a little below the line, against which values are read
 				lowest := 0.8 * min(low, g.Line)
 				ticks := decades(lowest/10, lowest)
 				bottom = ticks[len(ticks)-1].Value

@@ -17,7 +17,7 @@ import (
 var order = strings.Fields(`
 	doc.go open.go options.go decision.go stage.go setting.go draft.go decisions.go recipe.go site.go shared.go
 	simulate.go graphs.go
-	groups.go splits.go layers.go kinds.go orders.go joint.go bindings.go inside.go generator.go spills.go loops.go tiles.go
+	groups.go splits.go layers.go kinds.go orders.go bindings.go inside.go generator.go spills.go loops.go
 	nests.go dump.go slower.go table.go
 	decide.go result.go problem.go evaluate.go redecide.go besides.go clusters.go attempts.go tuner.go run.go measured.go steady.go
 	restore.go file.go limit.go kernels.go`)
@@ -25,7 +25,7 @@ var order = strings.Fields(`
 // Of the uses of package-level names between files, and of the exported names, there are at most so many.
 const (
 	mostBack     = 0.09 // the part of the uses whose name stands in a later file
-	mostExported = 107
+	mostExported = 98
 )
 
 // nothing stands for the packages that are imported: names of this package resolve without them.

@@ -9,8 +9,8 @@
 //
 // # How they fit together
 //
-//	SplitOptions ─► Splitter.SplitInfo ─► Best     how a set of operators may be split
-//	                        │
+//	schedule.SplitOptions ─► Splitter.SplitInfo ─► Best     how a set of operators may be split
+//	                                 │
 //	graph ─► Group (merges while the rules allow) ─► schedule.Grouping
 //	      ─► schedule.NewInstanceGraph ─► Order (the better of BFS and DFS)
 //	      ─► BindGrid ─► Join ─► Schedule.BuildSteps ─► Place

@@ -215,7 +215,7 @@ func dynamicMatMul(c *call) {
 	c.toFloat(c.step("sums", "MatMul", model.Attr{}, pair(x, c.in[1])...), c.in[2], c.in[4])
 }
 
-// packedTypes are those of codes of so many bits; widths that are no type's take the next one.
+// packedTypes gives the type of codes by their width in bits: the narrowest that holds them.
 var packedTypes = map[int64]model.DType{2: model.U2, 3: model.U4, 4: model.U4, 5: model.U8, 6: model.U8, 7: model.U8,
 	8: model.U8}
 
