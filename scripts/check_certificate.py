@@ -10,8 +10,8 @@ take at least; and all paths, stretches, loads and groups. What the file claims 
 
 It trusts what the file says of network and machine, whose fingerprints it prints and compares, and does not simulate:
 `dsasched certify` does. Of a schedule across the LLBs it prints the fingerprint of the machine with the LLB in the role of
-the L1, and trusts that this is the machine of that name. Operators that it does not know (attention as one, scans,
-quantised numbers) and machines without a matrix unit are refused.
+the L1, and trusts that this is the machine of that name. Operators that it does not know (scans, quantised
+numbers) and machines without a matrix unit are refused.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ BINARY = {"Add": (1, 0), "Sub": (1, 0), "Mul": (1, 0), "Div": (0, 1), "Pow": (0,
 MOVES = {"Transpose", "Concat", "Split", "Slice", "Pad", "Gather", "Expand"}
 REDUCE = {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"}
 POOLS = {"MaxPool", "AveragePool"}
-PRODUCTS = {"Conv", "MatMul", "Gemm"}
+PRODUCTS = {"Conv", "MatMul", "Gemm", "Attention"}
 OTHERS = {"Reshape", "BatchNorm", "LayerNorm", "RMSNorm", "Softmax", "LRN", "GlobalAveragePool", "GlobalMaxPool"}
 KNOWN = set(UNARY) | set(BINARY) | MOVES | REDUCE | POOLS | PRODUCTS | OTHERS
 SCOPE = ("even batch split over one chip's clusters, the same plan on each, fusion of linear operator chains")
@@ -359,6 +359,13 @@ class Op:
         self.product = self.kind in PRODUCTS
         if self.kind == "Conv":
             self.product = g.shape[self.inputs[1]][1] > 1 or self.group == 1
+        if self.kind == "Attention":  # keys and values come in parts; behind them what the operators on scores read
+            scores = self.attr.get("scores") or []
+            self.parts = (len(self.inputs) - 1 - sum(x["operands"] - 1 for x in scores)) // 2
+            self.score = [3, 1] if self.attr.get("softmax") else [0, 0]
+            for x in scores:
+                own = UNARY.get(x["kind"]) or tuple(n * (x["operands"] - 1) for n in (BINARY | {"Where": (1, 0)})[x["kind"]])
+                self.score = [a + b for a, b in zip(self.score, own)]
         self.reads = [[self.access(o, k) for k in range(len(self.inputs))] for o in range(len(self.outputs))]
 
     def access(self, o, k):
@@ -407,6 +414,23 @@ class Op:
         elif kind == "Gemm" and k < 2:
             turned = a.get("trans_a" if k == 0 else "trans_b", False)
             dims = [one(k), None] if turned != (k == 0) else [None, one(k)]
+        elif kind == "Attention":
+            n, keys, dims = len(out), self.keys(self.parts), [one(d) for d in range(len(s))]
+            part = (k - 1) // 2 if 0 < k <= 2 * self.parts else None
+            seen = (n - 2, 1, 1, -keys, keys - out[n - 2] - self.keys(part or 0)) if a.get("causal") else None
+            along = n - 1 if k % 2 and a.get("trans_b") else n - 2
+            if k == 0:
+                dims[n - 1] = None
+            elif part is None:
+                dims = broadcast(s, out[:-1] + [keys])
+                if dims:
+                    dims[-1] = seen if s[-1] == keys else None
+            else:
+                if self.group > 1:
+                    dims[n - 3] = (n - 3, 1, self.group, 0, 0)
+                if k % 2:
+                    dims[2 * n - 3 - along] = None
+                dims[along] = seen
         elif kind in POOLS:
             dims = [one(0), one(1)]
             for d, n in enumerate(a["kernel"]):
@@ -444,6 +468,10 @@ class Op:
             macs = first[-1]
         elif kind == "Gemm":
             macs = first[0 if a.get("trans_a") else 1]
+        elif kind == "Attention":
+            shape = g.shape[self.outputs[0]]
+            macs, all = max(1, self.attention(shape)[-1] * (first[-1] + shape[-1]) // prod(shape)), self.vector(shape)
+            vector = tuple(x // prod(shape) + min(1, x % prod(shape)) for x in all) + (0,)
         elif kind in UNARY:
             vector = UNARY[kind]
         elif kind in BINARY:
@@ -463,9 +491,36 @@ class Op:
             vector = (1, 0, 0)
         return macs, vector
 
+    def late(self, k):
+        """Whether a product begins without an operand. An attention's waits for all that operators make."""
+        return k > 1 and self.product and (self.kind != "Attention" or self.g.maker[self.inputs[k]] is None)
+
+    def keys(self, parts):
+        return sum(self.g.shape[self.inputs[2 * i + 2]][-2] for i in range(parts))
+
+    def attention(self, r, first=0):
+        """Of an attention with so many positions of the output, the rows from one on: products, rows of each, keys that the
+        last row sees, and pairs of a query and a key that it sees."""
+        keys, heads, rows = self.keys(self.parts), r[-3], r[-2]
+        products = up(heads, self.group)
+        per, outer, seen = up(heads, products) * rows, prod(r[:-3]), rows * keys
+        if self.attr.get("causal"):
+            own = first + 1 + keys - self.g.shape[self.inputs[0]][-2]
+            keys, seen = own + rows - 1, rows * own + rows * (rows - 1) // 2
+        return products * outer, per, keys, outer * heads * seen
+
+    def vector(self, r):
+        """Simple operations and special functions of an attention with so many positions of the output."""
+        seen = self.attention(r)[-1]
+        softmax = (prod(r), prod(r[:-1])) if self.attr.get("softmax") else (0, 0)
+        return tuple(x * seen + y for x, y in zip(self.score, softmax))
+
     def dims(self, r):
         """The products for so many positions of the output: how many, rows, columns, reduction."""
         w = self.g.shape[self.inputs[1]]
+        if self.kind == "Attention":
+            products, rows, _, seen = self.attention(r)
+            return products, rows, max(1, seen // (products * rows)), self.g.shape[self.inputs[0]][-1] + r[-1]
         if self.kind == "Conv":
             groups = up(r[1], max(1, self.g.shape[self.outputs[0]][1] // self.group))
             return groups, r[0] * prod(r[2:]), up(r[1], groups), self.work()[0]
@@ -676,6 +731,11 @@ class Share:
         v = [0, 0, 0]
         for k, o in enumerate(op.outputs):
             n = self.size[o]
+            if op.kind == "Attention" and n:
+                r = [count(mask) for mask in self.need[o]]
+                v = [x + y for x, y in zip(v, op.vector(r) + (0,))]
+                t[MATRIX] = (self.scores(op, r) / m.units("matrix") + m.fill(m.matrix) - m.product(g.tensors[op.inputs[0]]["dtype"])[2]) / m.clock
+                continue
             v = [x + n * y for x, y in zip(v, vector)]
             if n and not op.product:
                 v[0] += n * macs
@@ -695,6 +755,21 @@ class Share:
             t[VECTOR], t[SPECIAL] = t[VECTOR] + t[SPECIAL], 0.0
         return t
 
+    def scores(self, op, r):
+        """Cycles of both products of an attention: of each row those of the keys that it sees, and blocks are loaded at least
+        for the row that sees most."""
+        row, load, gap = self.m.product(self.g.tensors[op.inputs[0]]["dtype"])
+        rows, columns, depth, width = self.m.matrix["rows"], self.m.matrix["cols"], self.g.shape[op.inputs[0]][-1], r[-1]
+        blocks = lambda keys: up(keys, columns) * up(depth, rows) + up(keys, rows) * up(width, columns)
+        causal, passes = op.attr.get("causal"), 0
+        for i in range(r[-2] if causal else 1):
+            _, _, keys, seen = op.attention(r[:-2] + [1, width], i)
+            passes += seen // keys * blocks(keys)
+        if not causal:
+            passes *= r[-2]
+        products, _, keys, _ = op.attention(r)
+        return max(passes * row, products * blocks(keys) * load) + products * blocks(keys) * gap
+
     def alone(self, t):
         """Whether a tensor stays between two operators."""
         return len(self.g.readers[t]) == 1 and t not in self.g.outputs
@@ -712,7 +787,7 @@ class Share:
                 gaps = 0
                 for r in reads:
                     gaps |= r.empty
-                self.links[op.id].append(Link(maker.id, k > 1 and op.product, fused, gaps, reads[0] if len(reads) == 1 else None))
+                self.links[op.id].append(Link(maker.id, op.late(k), fused, gaps, reads[0] if len(reads) == 1 else None))
                 if fused and (not all(r.even for r in reads) or op.id in uneven):
                     uneven.add(maker.id)
         for i in uneven:
@@ -796,7 +871,7 @@ class Share:
             for o in op.outputs:
                 to = [n] if o in g.outputs else []
                 for c in g.readers[o]:
-                    to.append(self.next[c.id] if c.product and o not in c.inputs[:2] else c.id)
+                    to.append(self.next[c.id] if c.late(c.inputs.index(o)) else c.id)
                 for x in to:
                     at = x if at is None else meet(at, x)
             self.next[op.id] = n if at is None else at
@@ -814,6 +889,9 @@ class Share:
             t[MATRIX] = max(t[MATRIX], (fills[0] + max(row, load)) / m.clock)
             simple, special, move = op.work()[1]
             self.filled[op.id] = tail = fills[1] / m.clock if simple + move else fills[2] / m.clock if special else 0.0
+            if op.kind == "Attention":  # what is behind its last command is the division of a tile
+                self.tail[op.id] = tail if op.attr.get("softmax") else 0.0
+                continue
             behind, at = 0.0, op
             while True:
                 behind += self.ops[at.id][VECTOR] + self.ops[at.id][SPECIAL]
@@ -952,7 +1030,7 @@ class Share:
         g, start, after = self.g, [launch] * self.count, [0.0] * self.count
         for op in g.ops:
             for k, t in enumerate(op.inputs):
-                if g.role[t] == "input" and not (k > 1 and op.product) and \
+                if g.role[t] == "input" and not op.late(k) and \
                         all(not op.reads[o][k].empty or not self.size[out] for o, out in enumerate(op.outputs)):
                     start[op.id] = max(launch, self.m.far) + self.m.near
         for t in g.outputs:
@@ -972,7 +1050,7 @@ class Share:
                 if out not in full:
                     continue
                 for k, t in enumerate(op.inputs):
-                    if begins and op.id == b and k > 1 and op.product:
+                    if begins and op.id == b and op.late(k):
                         continue
                     r = op.reads[o][k]
                     if not r.empty & ~full[out]:
@@ -1007,7 +1085,7 @@ class Share:
             mine = [t for t in op.inputs if self.weights[t] and len(g.readers[t]) == 1]
             if not mine:
                 continue
-            skip = lambda o, n, k: o.reads[n][k].empty or o is op and k > 1 or self.gap(o, k)
+            skip = lambda o, n, k: o.reads[n][k].empty or o is op and op.late(k) or self.gap(o, k)
             need = [None] * len(g.tensors)
             need[out] = self.need[out]
             g.back(need, op.id, self.apart, skip)
@@ -1212,7 +1290,7 @@ class Share:
 
     def copied(self, op):
         """Whether cores load copies of a product's constant weights that can be counted, and its rows, columns and reduction."""
-        if not self.ops[op.id][MATRIX] or len(op.outputs) > 1 or op.kind == "Conv" and op.group != 1:
+        if not self.ops[op.id][MATRIX] or len(op.outputs) > 1 or op.kind == "Attention" or op.kind == "Conv" and op.group != 1:
             return None
         reps, rows, columns, depth = op.dims(self.g.shape[op.outputs[0]])
         return (rows, columns, depth) if reps == 1 and self.g.role[op.inputs[1]] == "constant" else None
