@@ -18,12 +18,7 @@ import (
 
 func allocated(t *testing.T, args ...string) placement {
 	t.Helper()
-	var a placement
-	d := json.NewDecoder(strings.NewReader(answer(t, append([]string{"solve", "allocate", "--json"}, args...)...)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&a); err != nil {
-		t.Fatal(err)
-	}
+	a := decode[placement](t, answer(t, append([]string{"solve", "allocate", "--json"}, args...)...))
 	if a.Seconds < 0 {
 		t.Errorf("%v seconds", a.Seconds)
 	}

@@ -361,29 +361,30 @@ func clean(text []byte) []byte {
 // finish prints the answer of work that may have been interrupted, and returns what kept files from being written, or
 // what ended the work: what is known is printed all the same.
 func finish(cmd *cobra.Command, asJSON bool, answer any, write func(*bytes.Buffer), unwritten error) error {
-	if p := cmd.Parent(); p != nil && p.Name() == "solve" {
-		write = timed(cmd, write)
-	}
 	return cmp.Or(emit(cmd, asJSON, answer, write), unwritten, cmd.Context().Err())
 }
 
 // begunKey is of the context's value that is the process's processor time when the command began.
 type begunKey struct{}
 
-// timed adds a row to an answer's text: the processor time of the process since the command began.
-func timed(cmd *cobra.Command, write func(*bytes.Buffer)) func(*bytes.Buffer) {
+// timed adds to an answer the processor time of the process, in seconds, since the command began.
+func timed(cmd *cobra.Command, asJSON bool, text []byte) []byte {
 	begun, _ := cmd.Context().Value(begunKey{}).(time.Duration)
 	spent := (harness.ProcessorTime() - begun).Seconds()
-	return func(b *bytes.Buffer) {
-		var all bytes.Buffer
-		write(&all)
-		head, rest, more := strings.Cut(all.String(), "\n\n")
-		b.WriteString(strings.TrimSuffix(head, "\n") + "\n")
-		row(b, "processor", "%s", duration(spent))
-		if more {
-			b.WriteString("\n" + rest)
+	if asJSON {
+		if open, ok := bytes.CutSuffix(text, []byte("\n}\n")); ok {
+			text = fmt.Appendf(open, ",\n  \"processor_s\": %.3f\n}\n", spent)
 		}
+		return text
 	}
+	var b bytes.Buffer
+	head, rest, more := bytes.Cut(text, []byte("\n\n"))
+	b.Write(append(bytes.TrimSuffix(head, []byte("\n")), '\n'))
+	row(&b, "processor", "%s", duration(spent))
+	if more {
+		b.WriteString("\n" + string(rest))
+	}
+	return b.Bytes()
 }
 
 // emit prints an answer in one piece, as JSON or as the text that write makes of
@@ -401,6 +402,9 @@ func emit(cmd *cobra.Command, asJSON bool, answer any, write func(*bytes.Buffer)
 		write(&b)
 	}
 	text := b.Bytes()
+	if p := cmd.Parent(); p != nil && p.Name() == "solve" {
+		text = timed(cmd, asJSON, text)
+	}
 	if !asJSON {
 		text = clean(text)
 	}

@@ -82,7 +82,7 @@ func readFile(t *testing.T, name string) []byte {
 // With --work, answers do not depend on how busy the machine is; each says how much processor time it took.
 func TestWork(t *testing.T) {
 	workspace(t)
-	times := regexp.MustCompile(`"seconds": [^\n]*`)
+	times := regexp.MustCompile(`"(seconds|processor_s)": [^\n]*`)
 	var spinning atomic.Bool
 	spinning.Store(true)
 	defer spinning.Store(false)
@@ -101,6 +101,9 @@ func TestWork(t *testing.T) {
 		after := answer(t, append(args, "--quiet")...)
 		if a, b := times.ReplaceAllString(before, ""), times.ReplaceAllString(after, ""); a != b {
 			t.Errorf("%v: %s\nthen %s", args, a, b)
+		}
+		if !processor.MatchString(before) {
+			t.Errorf("%v: no processor time in %s", args, before)
 		}
 		if text := answer(t, args[:len(args)-1]...); !strings.Contains(text, "\nprocessor ") {
 			t.Errorf("%v: no processor time in %s", args, text)

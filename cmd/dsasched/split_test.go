@@ -16,12 +16,7 @@ import (
 func splitAnswer(t *testing.T, args string) answers.AloneSplit {
 	t.Helper()
 	out := answer(t, append([]string{"solve", "split", "--json", "--quiet"}, strings.Fields(args)...)...)
-	d := json.NewDecoder(strings.NewReader(out))
-	d.DisallowUnknownFields()
-	var a answers.AloneSplit
-	if err := d.Decode(&a); err != nil {
-		t.Fatal(err)
-	}
+	a := decode[answers.AloneSplit](t, out)
 	if a.Bound > a.Objective || a.Objective > a.Greedy || a.Gap == nil || *a.Gap < 0 || a.Seconds < 0 ||
 		a.ThroughputPerSecond == nil || a.GreedyThroughputPerSecond == nil {
 		t.Errorf("%s: bound %g, objective %g, greedy %g, gap %v, throughput %v", args, a.Bound, a.Objective, a.Greedy, a.Gap,

@@ -70,6 +70,7 @@ type resultJSON struct {
 	Bound        *float64     `json:"bound,omitempty"`
 	PeakBytes    *int64       `json:"peak_bytes,omitempty"`
 	Seconds      float64      `json:"seconds" read:"optional"`
+	Processor    float64      `json:"processor_s,omitempty" read:"optional"` // of the command that made the file
 	Instance     *Ref         `json:"instance,omitempty"`
 	Tensors      []Ref        `json:"tensors,omitempty"`
 	MissingBytes *int64       `json:"missing_bytes,omitempty"`
