@@ -353,9 +353,34 @@ func (f *program) solve(ctx context.Context) (milp.Stop, error) {
 	// Every cost is a multiple of the scale.
 	const tolerance = 1e-4
 	if b := math.Ceil(sol.Bound - max(tolerance, 1e-9*sol.Bound)); b > 0 && !math.IsInf(b, 0) {
-		f.bound = min(f.cost, max(f.bound, int64(b)*scale))
+		f.bound = min(f.cost, max(f.bound, f.reached(int64(b))*scale))
 	}
 	return sol.Stop, nil
+}
+
+// reached is the least value from a bound on that the objective can have, as far as large costs tell: they are
+// multiples of a unit, to which all others do not add up. A solver's tolerance, a share of the whole, hides those.
+func (f *program) reached(bound int64) int64 {
+	least, unit, rest := int64(math.MaxInt64), int64(0), 0.0
+	vars := func(do func(cost int64, most float64)) {
+		for j := range f.model.NumVars() {
+			if v := f.model.Variable(milp.Var(j)); v.Cost > 0 {
+				do(int64(v.Cost), v.Hi)
+			}
+		}
+	}
+	vars(func(cost int64, _ float64) { least = min(least, cost) })
+	vars(func(cost int64, most float64) {
+		if cost>>16 >= least {
+			unit = milp.GCD(unit, cost)
+		} else {
+			rest += float64(cost) * most
+		}
+	})
+	if unit > 0 && float64(bound%unit) > rest {
+		return bound - bound%unit + unit
+	}
+	return bound
 }
 
 // start states the answer so far as values of the variables.
