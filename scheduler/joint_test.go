@@ -108,8 +108,8 @@ func TestJointOnNetworks(t *testing.T) {
 		}
 		if r.Status == milp.Optimal {
 			proven++
-		} else if r.Gap() > 0.02 {
-			t.Errorf("%s: gap %g", c.network, r.Gap())
+		} else if r.Outcome().Gap() > 0.02 {
+			t.Errorf("%s: gap %g", c.network, r.Outcome().Gap())
 		}
 		both, err := scheduler.Replace(v, scheduler.Options{}, scheduler.Pick{Stage: "bind", Strategy: "joint"})
 		if err != nil || both.Pick("order") != "joint" {

@@ -372,19 +372,12 @@ func timed(cmd *cobra.Command, asJSON bool, text []byte) []byte {
 	begun, _ := cmd.Context().Value(begunKey{}).(time.Duration)
 	spent := (harness.ProcessorTime() - begun).Seconds()
 	if asJSON {
-		if open, ok := bytes.CutSuffix(text, []byte("\n}\n")); ok {
-			text = fmt.Appendf(open, ",\n  \"processor_s\": %.3f\n}\n", spent)
-		}
-		return text
+		return bytes.Replace(text, []byte("\n}\n"), fmt.Appendf(nil, ",\n  \"processor_s\": %.3f\n}\n", spent), 1)
 	}
-	var b bytes.Buffer
-	head, rest, more := bytes.Cut(text, []byte("\n\n"))
-	b.Write(append(bytes.TrimSuffix(head, []byte("\n")), '\n'))
-	row(&b, "processor", "%s", duration(spent))
-	if more {
-		b.WriteString("\n" + string(rest))
-	}
-	return b.Bytes()
+	at := bytes.Index(slices.Concat(text, []byte("\n")), []byte("\n\n")) + 1 // behind the first rows
+	b := bytes.NewBuffer(slices.Clone(text[:at]))
+	row(b, "processor", "%s", duration(spent))
+	return append(b.Bytes(), text[at:]...)
 }
 
 // emit prints an answer in one piece, as JSON or as the text that write makes of

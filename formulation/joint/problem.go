@@ -137,9 +137,6 @@ func (r *Result) Outcome() solve.Outcome {
 	return o
 }
 
-// Gap is (Objective - Bound) / Objective.
-func (r *Result) Gap() float64 { return r.Outcome().Gap() }
-
 // tolerance is the relative distance within which an objective and a bound are the
 // same: sums in another order differ by less.
 const tolerance = 1e-9

@@ -1,6 +1,7 @@
 package ordering
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -44,9 +45,7 @@ func CountingILP(ctx context.Context, p *Problem, objective Objective, opts Opti
 				return nil, fmt.Errorf("ordering: %s of %q: %w", method, p.Name, err)
 			}
 		}
-		if reason == milp.Complete {
-			reason = cut
-		}
+		reason = cmp.Or(reason, cut)
 	}
 	res, err := assemble(method, p, g, parts, of, objective)
 	if err != nil {
@@ -361,24 +360,21 @@ func (f *program) solve(ctx context.Context) (milp.Stop, error) {
 // reached is the least value from a bound on that the objective can have, as far as large costs tell: they are
 // multiples of a unit, to which all others do not add up. A solver's tolerance, a share of the whole, hides those.
 func (f *program) reached(bound int64) int64 {
-	least, unit, rest := int64(math.MaxInt64), int64(0), 0.0
-	vars := func(do func(cost int64, most float64)) {
-		for j := range f.model.NumVars() {
-			if v := f.model.Variable(milp.Var(j)); v.Cost > 0 {
-				do(int64(v.Cost), v.Hi)
-			}
+	least, unit, rest := math.Inf(1), int64(0), 0.0
+	for j := range f.model.NumVars() {
+		if c := f.model.Variable(milp.Var(j)).Cost; c > 0 {
+			least = min(least, c)
 		}
 	}
-	vars(func(cost int64, _ float64) { least = min(least, cost) })
-	vars(func(cost int64, most float64) {
-		if cost>>16 >= least {
-			unit = milp.GCD(unit, cost)
-		} else {
-			rest += float64(cost) * most
+	for j := range f.model.NumVars() {
+		if v := f.model.Variable(milp.Var(j)); v.Cost > least*0x1p16 {
+			unit = milp.GCD(unit, int64(v.Cost))
+		} else if v.Cost > 0 {
+			rest += v.Cost * v.Hi
 		}
-	})
+	}
 	if unit > 0 && float64(bound%unit) > rest {
-		return bound - bound%unit + unit
+		bound += unit - bound%unit
 	}
 	return bound
 }

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -158,9 +159,7 @@ func (s *solver) raise(bound float64) {
 const near = 1e-9
 
 func (s *solver) result(ctx context.Context) (*Result, error) {
-	if s.stop == milp.Complete {
-		s.stop = solve.Why(ctx)
-	}
+	s.stop = cmp.Or(s.stop, solve.Why(ctx))
 	r := &Result{Method: s.method, Stop: s.stop, Bound: min(s.bound, s.load), Ideals: s.lat, Classes: len(s.g.classes),
 		Pairs: s.pairs, Reason: s.reason, Effort: s.effort}
 	if s.best == nil && math.IsInf(s.bound, 1) {

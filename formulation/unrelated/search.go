@@ -45,12 +45,7 @@ func (s *solver) search(ctx context.Context, b *part) (*Plan, int64, error) {
 	if t.left > 0 && t.stop == milp.Complete {
 		return t.best, t.found, nil
 	}
-	if s.r.Stop == milp.Complete {
-		s.r.Stop = milp.StopWork
-	}
-	if t.stop != milp.Complete {
-		s.r.Stop = t.stop
-	}
+	s.r.Stop = cmp.Or(t.stop, s.r.Stop, milp.StopWork)
 	return t.best, least, nil
 }
 

@@ -1,6 +1,7 @@
 package layering
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -366,9 +367,7 @@ func Blocks(ctx context.Context, name string, after [][]int, cuts []int, price, 
 		if r.Status != milp.Optimal {
 			total.Status = milp.Feasible
 		}
-		if total.Stop == milp.Complete {
-			total.Stop = r.Stop
-		}
+		total.Stop = cmp.Or(total.Stop, r.Stop)
 	}
 	return total, nil
 }
