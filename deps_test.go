@@ -52,7 +52,7 @@ var mayImport = map[string][]string{
 		"internal/literature", "model/network", "plots", "recipes", "scheduler", "scheduler/search"},
 	"experiments/internal/measured": {"experiments/harness", "formulation/bound", "formulation/milp",
 		"formulation/solve", "formulation/tiling", "hardware", "hardware/chips", "hardware/cost", "model",
-		"model/network", "model/schedule", "plots", "recipes", "scheduler", "scheduler/search"},
+		"model/network", "model/schedule", "model/zoo", "plots", "recipes", "scheduler", "scheduler/search"},
 	"experiments/internal/optimality": {"experiments/harness", "formulation/bound", "hardware", "hardware/isa",
 		"hardware/lower", "internal/literature", "model", "model/network", "plots", "scheduler",
 		"scheduler/answers", "scheduler/search"},

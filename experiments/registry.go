@@ -60,6 +60,7 @@ func others() []harness.Experiment {
 		roofline.Experiment(),
 		roofline.Networks(),
 		measured.Experiment(),
+		measured.Gains(),
 	}
 	return append(list, published(false)...)
 }

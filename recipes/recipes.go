@@ -139,12 +139,23 @@ func Tiled() []scheduler.Recipe {
 	return list
 }
 
+// Unfused is the baseline without fusion, with the nests of the default: what that gains is fusion's.
+func Unfused() scheduler.Recipe {
+	r := Tiled()[1].Picking(scheduler.Pick{Stage: "group", Strategy: "none"})
+	r.Name, r.Description = "unfused",
+		"tiled-llb without fusion: each operator is a kernel (--group none-attention: an attention, too)"
+	r.Ours = false
+	return r
+}
+
 // All lists the table's recipes, then the other baselines, then those with exact
 // decisions: all that need no trials.
 func All() []scheduler.Recipe { return slices.Concat(Table(), Baselines(), Exact(), Tiled()) }
 
 // Known lists all recipes, the searched ones last.
-func Known() []scheduler.Recipe { return append(append(All(), Searched()...), Whole()) }
+func Known() []scheduler.Recipe {
+	return append(append(All(), Unfused()), append(Searched(), Whole())...)
+}
 
 // ConvFusion is the baseline with convolutions fused in pairs, which the paper compares
 // with on a GPU (§5.6). It is no step of the breakdown, so it is not in the table.

@@ -33,7 +33,8 @@ func table() scheduler.Table {
 func strategies() map[string][]scheduler.Strategy {
 	plain := graphturbo.PlainBinding()
 	return map[string][]scheduler.Strategy{
-		"group": slices.Concat([]scheduler.Strategy{tvm.Layers, tvm.FusedOps, tvm.ConvolutionPairs,
+		"group": slices.Concat([]scheduler.Strategy{tvm.Layers, tvm.FusedOps, tvm.Unfused, tvm.UnfusedAttention,
+			tvm.ConvolutionPairs,
 			astitch.Stitched("stitch", "memory-intensive operators together, as AStitch", nil),
 			astitch.Stitched("stitch-ops", "stitch, of the kernels of fuse-ops", tvm.FuseOps)},
 			graphturbo.Groups(), tiles.Groups()),

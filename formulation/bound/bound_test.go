@@ -71,7 +71,7 @@ func TestNoScheduleIsFaster(t *testing.T) {
 	chosen := []string{"tvm", "cross-layer"}
 	if *all {
 		cells, chosen = nil, nil
-		for _, r := range recipes.All() {
+		for _, r := range append(recipes.All(), recipes.Unfused()) {
 			if !r.Exact() || r.Name == "exact-bind" {
 				chosen = append(chosen, r.Name)
 			}

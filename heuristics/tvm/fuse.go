@@ -76,7 +76,12 @@ func FuseOps(g *model.Graph, order []model.OpID) []schedule.Layer {
 			f.fuse(n, round)
 		}
 	}
-	f.attachViews(order)
+	return f.kernels(order, func(op *model.Op) bool { return op.Class() == model.ViewClass })
+}
+
+// kernels are what was made one, and alone what was not, but for views.
+func (f *opsFuser) kernels(order []model.OpID, view func(*model.Op) bool) []schedule.Layer {
+	f.attachViews(order, view)
 	parts := map[int][]model.OpID{}
 	var ends []int
 	for _, id := range slices.Backward(order) {
@@ -90,7 +95,7 @@ func FuseOps(g *model.Graph, order []model.OpID) []schedule.Layer {
 	var layers []schedule.Layer
 	for _, r := range ends {
 		slices.Reverse(parts[r])
-		layers = append(layers, schedule.NewLayer(g, parts[r]))
+		layers = append(layers, schedule.NewLayer(f.g, parts[r]))
 	}
 	return layers
 }
@@ -98,6 +103,33 @@ func FuseOps(g *model.Graph, order []model.OpID) []schedule.Layer {
 // GroupOps is [Group] with the kernels of [FuseOps].
 func GroupOps(g *model.Graph, order []model.OpID) (*schedule.Grouping, [][]schedule.Layer) {
 	return group(FuseOps(g, order))
+}
+
+// GroupNone is [GroupOps] where nothing is fused: each operator is a kernel. What moves no elements is part of another.
+// So is the sum of a product and a vector of constants, or its multiple, which is one operator to libraries (BLAS,
+// ONNX's Gemm).
+func GroupNone(g *model.Graph, order []model.OpID) (*schedule.Grouping, [][]schedule.Layer) {
+	f := newOpsFuser(g)
+	for _, op := range g.Ops {
+		if t := g.Tensor(op.Inputs[0]); endsProduct(g, op) && len(t.Consumers) == 1 && !g.IsOutput(t.ID) {
+			f.nodes[f.node[t.Producer]].next = f.node[op.ID]
+		}
+	}
+	return group(f.kernels(order, func(op *model.Op) bool {
+		by := g.Tensor(op.Inputs[0]).Producer // an attention writes its heads side by side
+		return op.Class() == model.ViewClass || g.KeepsOrder(op) ||
+			op.Kind == "Transpose" && by != model.NoOp && g.Op(by).Kind == "Attention"
+	}))
+}
+
+// endsProduct reports whether an operator adds a vector of constants to a product, or multiplies it by one.
+func endsProduct(g *model.Graph, op *model.Op) bool {
+	if t := g.Tensor(op.Inputs[0]); len(op.Inputs) != 2 || t.Producer == model.NoOp || g.Op(t.Producer).Kind != "MatMul" {
+		return false
+	}
+	by := g.Tensor(op.Inputs[1])
+	return by.Role == model.Constant &&
+		(op.Kind == "Add" && len(by.Shape) == 1 || op.Kind == "Mul" && by.Shape.Elements() == 1)
 }
 
 func group(kernels []schedule.Layer) (*schedule.Grouping, [][]schedule.Layer) {
@@ -312,11 +344,11 @@ func (f *opsFuser) join(i int, may func(p pattern, isEnd bool) bool) {
 
 // attachViews puts kernels of reshapes only with what they read, if nothing else reads it,
 // else with what reads them.
-func (f *opsFuser) attachViews(order []model.OpID) {
+func (f *opsFuser) attachViews(order []model.OpID, view func(*model.Op) bool) {
 	only := map[int]bool{}
 	for _, id := range order {
 		r := f.find(f.node[id])
-		view := f.g.Op(id).Class() == model.ViewClass
+		view := view(f.g.Op(id))
 		if was, ok := only[r]; ok {
 			view = view && was
 		}
@@ -332,7 +364,7 @@ func (f *opsFuser) attachViews(order []model.OpID) {
 			len(f.g.Op(in.Producer).Outputs) == 1 {
 			r := f.find(i)
 			f.nodes[f.find(f.node[in.Producer])].next = r
-			only[r] = only[r] && f.g.Op(in.Producer).Class() == model.ViewClass
+			only[r] = only[r] && view(f.g.Op(in.Producer))
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/model/zoo"
 )
 
@@ -226,5 +227,53 @@ func TestFuseOpsResults(t *testing.T) {
 		if results != c.ours {
 			t.Errorf("%s: %d results, want %d (the paper counts %d)", c.name, results, c.ours, c.theirs)
 		}
+	}
+}
+
+// Without fusion each operator is a kernel, but for what moves nothing and for a product's bias or factor. A
+// convolution's bias is one of its own in a graph that has it apart.
+func TestGroupNone(t *testing.T) {
+	b := model.NewBuilder("single")
+	none := model.Attr{}
+	conv := model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{0, 0, 0, 0}, Group: 1}
+	x := b.Op("Conv", "conv", conv, b.Input("x", model.F16, 2, 4, 4, 4), b.Param("kernel", model.F16, 4, 4, 1, 1),
+		b.Param("shift", model.F16, 4))
+	x = b.Op("Reshape", "rows", model.Attr{Shape: []int64{8, 16}}, b.Op("Relu", "relu", none, x))
+	y := b.Op("MatMul", "product", none, x, b.Param("w", model.F16, 16, 16))
+	y = b.Op("Add", "bias", none, y, b.Param("b", model.F16, 16))
+	y = b.Op("Add", "residual", none, y, x)
+	y = b.Op("Mul", "scale", none, b.Op("MatMul", "other", none, y, b.Param("v", model.F16, 16, 16)),
+		b.Param("factor", model.F16, 1))
+	y = b.Op("Softmax", "softmax", model.Attr{Axis: 1}, y)
+	b.Output(b.Op("Transpose", "turn", model.Attr{Perm: []int64{1, 0}}, y))
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ first, want string }{
+		{"conv", "conv; relu rows; product bias; residual; other scale; softmax; turn"},
+		{"apart", "conv; conv.bias; relu rows; product bias; residual; other scale; softmax; turn"}} {
+		if c.first == "apart" {
+			if g, err = simplify.BiasApart(g); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var list []string
+		gr, _ := GroupNone(g, inOrder(g))
+		for _, sg := range gr.Groups {
+			var names []string
+			for _, id := range sg.Ops {
+				names = append(names, g.Op(id).Name)
+			}
+			list = append(list, strings.Join(names, " "))
+		}
+		if got := strings.Join(list, "; "); got != c.want {
+			t.Errorf("%s: kernels are %s, expected %s", c.first, got, c.want)
+		}
+	}
+	op, bias := g.Op(1), g.Tensor(g.Op(1).Inputs[1])
+	if out := g.Tensor(op.Outputs[0]); op.Kind != "Add" || !out.Shape.Equal(model.Shape{2, 4, 4, 4}) ||
+		!bias.Shape.Equal(model.Shape{4, 1, 1}) || len(g.Op(0).Inputs) != 2 {
+		t.Errorf("the bias apart is %s of %v, with a result of %v", op.Kind, bias.Shape, out.Shape)
 	}
 }

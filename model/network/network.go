@@ -196,6 +196,9 @@ func FuseAttention(n Network) Network {
 	})
 }
 
+// BiasApart is a network whose convolutions' biases are operators of their own; see [simplify.BiasApart].
+func BiasApart(n Network) Network { return n.changed(simplify.BiasApart) }
+
 // changed is a network with another graph in the place of each.
 func (n Network) changed(to func(*model.Graph) (*model.Graph, error)) Network {
 	of := n.Graph

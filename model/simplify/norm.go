@@ -1,6 +1,7 @@
 package simplify
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/dsasched/dsasched/model"
@@ -61,4 +62,28 @@ func (e *editor) splitNorm(norm *model.Op) []*model.Op {
 		Outputs: norm.Outputs})
 	e.dead[norm.ID] = true
 	return layer
+}
+
+// BiasApart gives the bias of each convolution an operator of its own, in a copy of a graph.
+func BiasApart(g *model.Graph) (*model.Graph, error) {
+	e := newEditor(g)
+	for _, op := range e.g.Ops[:len(e.g.Ops):len(e.g.Ops)] {
+		if op.Kind != "Conv" || len(op.Inputs) < 3 {
+			continue
+		}
+		out, bias := *e.g.Tensors[op.Outputs[0]], *e.g.Tensors[op.Inputs[2]]
+		bias.Name, bias.Layout = op.Name+".bias.apart", nil
+		for bias.Shape = bias.Shape.Clone(); len(bias.Shape) < len(out.Shape)-1; {
+			bias.Shape = append(bias.Shape, 1)
+		}
+		sum := op.Outputs
+		out.Name, out.Role = op.Name+".product", model.Activation
+		op.Inputs, op.Outputs = op.Inputs[:2:2], []model.TensorID{e.tensor(out)}
+		e.add(&model.Op{Name: op.Name + ".bias", Kind: "Add", Attr: &model.Attr{},
+			Inputs: []model.TensorID{op.Outputs[0], e.constant(bias)}, Outputs: sum})
+	}
+	if err := cmp.Or(e.commit(), e.g.Validate()); err != nil {
+		return nil, fmt.Errorf("simplify: biases: %w", err)
+	}
+	return e.g, nil
 }

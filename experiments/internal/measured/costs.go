@@ -12,6 +12,9 @@ import (
 	"github.com/dsasched/dsasched/scheduler/search"
 )
 
+// evaluations is the number of schedules the search for the best whole one simulates.
+const evaluations = 60
+
 // What commands cost is published for these machines, beside the work that they do.
 var (
 	costMachines = []string{"stcp920", "inferentia2", "wormhole-n150"}
@@ -100,11 +103,8 @@ func compareCosts(ctx context.Context, spec *hardware.Spec, nets []string, evalu
 // costsTable compares the conclusions with and without the costs of commands.
 func costsTable(results []json.RawMessage) (t harness.Table, err error) {
 	t = harness.Table{Name: "costs", Title: "What is concluded with and without what commands cost",
-		Columns: []harness.Column{
-			{Name: "Accelerator", Text: true}, {Name: "Network", Text: true}, {Name: "Costs", Text: true}, {Name: "tvm, us"},
-			{Group: "Speedup over tvm", Name: "l1"}, {Group: "Speedup over tvm", Name: "cross-layer"},
-			{Group: "Speedup over tvm", Name: "tiled"}, {Group: "Best over", Name: "cross-layer"},
-			{Group: "Best over", Name: "tiled"}}}
+		Columns: harness.Columns("<Accelerator", "<Network", "<Costs", "tvm, us",
+			"Speedup over tvm|l1|cross-layer|tiled", "Best over|cross-layer|tiled")}
 	for i, name := range costMachines {
 		var list []cheaper
 		if err := json.Unmarshal(results[i], &list); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -81,6 +82,9 @@ func (r *row) network() (net network.Network, batch, chunk int64, err error) {
 	}
 	if r.Kind == networks {
 		net, err = network.Open(r.Case, network.Options{DType: dt})
+		if r.Remark == apartInGraph {
+			net = network.BiasApart(net)
+		}
 		return net, r.Batch, 0, err
 	}
 	op, text, _ := strings.Cut(r.Case, " ")
@@ -97,10 +101,10 @@ func (r *row) network() (net network.Network, batch, chunk int64, err error) {
 		}
 		n = append(n, x)
 	}
-	want := map[string]int{"matmul": 3, attention: 3, "causal": 3, "softmax": 2, "layernorm": 2, "gelu": 1, "add": 1,
-		"conv": 5}[op]
-	attends := op == attention || op == "causal"
-	group := int64(1) // heads of queries that share one of keys
+	want := map[string]int{"matmul": 3, attention: 3, "causal": 3, "apart": 3, "softmax": 2, "layernorm": 2, "gelu": 1,
+		"add": 1, "conv": 5}[op]
+	attends := op == attention || op == "causal" || op == "apart" // operator by operator
+	group := int64(1)                                             // heads of queries that share one of keys
 	if grouped && len(n) == 5 {
 		group = n[4]
 	}
@@ -122,6 +126,8 @@ func (r *row) network() (net network.Network, batch, chunk int64, err error) {
 	return network.Network{Name: r.Case, Graph: func(batch int64) (*model.Graph, error) {
 		b := model.NewBuilder(op)
 		switch {
+		case op == "apart":
+			return zoo.Attention{Heads: 1, Tokens: n[0], Width: n[2]}.Build(zoo.Options{Batch: batch, DType: dt})
 		case attends:
 			b.Output(b.Op("Attention", op, model.Attr{Group: group, Softmax: true, Causal: op == "causal"},
 				b.Input("q", dt, batch, group, n[0], n[2]), b.Input("k", dt, batch, 1, n[1], n[2]),

@@ -372,18 +372,15 @@ func layersOf(rows []row, results []rtlResult) (list []*layer, err error) {
 
 // rtlTables compares predictions with cycles of RTL: errors, and the order of mappings.
 func rtlTables(layers []*layer) (list []harness.Table) {
-	errs := harness.Table{Name: "rtl", Title: "Gemmini: cycles of mappings against RTL", Columns: []harness.Column{
-		{Name: "Convolutions", Text: true}, {Name: "Tiles", Text: true}, {Name: "Rows"},
-		{Name: "Error"}, {Name: "Within 25 %"}, {Name: "Predicted over RTL"}, {Name: "Rank correlation"}}}
-	order := harness.Table{Name: "rtl-order", Title: "Gemmini: which of two mappings is faster", Columns: []harness.Column{
-		{Name: "Convolutions", Text: true}, {Group: "Given and own", Name: "pairs"},
-		{Group: "Given and own", Name: "ordered right"}, {Group: "Given and own", Name: "given is faster"},
-		{Group: "Given on two buffers", Name: "pairs"}, {Group: "Given on two buffers", Name: "ordered right"}}}
-	tiles := harness.Table{Name: "rtl-tiles", Title: "Gemmini: our tiles beside those that ran", Columns: []harness.Column{
-		{Name: "Convolutions", Text: true}, {Group: "Predicted over given's", Name: "own"},
-		{Group: "Predicted over given's", Name: "rule"}, {Group: "Predicted over given's", Name: "best"},
-		{Name: "Best proven"}, {Group: "Predicted over RTL's faster", Name: "rule"},
-		{Group: "Predicted over RTL's faster", Name: "best"}}}
+	errs := harness.Table{Name: "rtl", Title: "Gemmini: cycles of mappings against RTL", Columns: harness.Columns(
+		"<Convolutions", "<Tiles", "Rows", "Error", "Within 25 %",
+		"Predicted over RTL", "Rank correlation")}
+	order := harness.Table{Name: "rtl-order", Title: "Gemmini: which of two mappings is faster", Columns: harness.Columns(
+		"<Convolutions",
+		"Given and own|pairs|ordered right|given is faster", "Given on two buffers|pairs|ordered right")}
+	tiles := harness.Table{Name: "rtl-tiles", Title: "Gemmini: our tiles beside those that ran", Columns: harness.Columns(
+		"<Convolutions", "Predicted over given's|own|rule|best",
+		"Best proven", "Predicted over RTL's faster|rule|best")}
 	share := func(k, n int) string { return harness.Percent(float64(k)/float64(max(1, n))) + " %" }
 	for _, part := range []struct {
 		name string

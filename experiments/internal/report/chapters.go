@@ -30,7 +30,7 @@ var Chapters = []Chapter{
 	{"Mofang", "Mofang: layers side by side, and pipelines of devices", "Mofang", []string{"mofang-"}},
 	{"AStitch", "AStitch: kernels of a GPU stitched together", "AStitch", []string{"astitch-"}},
 	{"Machines", "Machines: other vendors, measured times, other tools", "",
-		[]string{"portability", "systems", "measured", "tensor"}},
+		[]string{"portability", "systems", "gains", "measured", "tensor"}},
 	{"Serving", "Serving: requests to a decoder", "", []string{"serving"}},
 	{"Today", "Kernels and networks of today", "", []string{"kernels", "networks-now"}},
 }
