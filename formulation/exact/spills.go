@@ -412,7 +412,7 @@ func leastMoves(ctx context.Context, d *scheduler.Draft) error {
 				break
 			}
 			plan := from()
-			if len(apart) > 0 && len(spills) > 0 {
+			if len(apart) > 0 && len(spills)+len(places) > 0 {
 				if err := graphturbo.PlaceSpilled(plan, spills, rule, Packer(ctx), places != nil); err != nil {
 					return err
 				}
