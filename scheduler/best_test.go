@@ -82,7 +82,7 @@ func TestGreedyIsAtItsBestChunk(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := 0
-	for n := 512.0; n < 1<<14; n *= 1.7 {
+	for n := 512.0; n < 1<<18; n *= 2.5 {
 		ctx := &counted{Context: t.Context()}
 		ctx.left.Store(int64(n))
 		found, err := search.Best(ctx, net, machine, 96, search.BestOptions{Evaluations: 4, Threads: 1})

@@ -2,9 +2,7 @@ package scheduler_test
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -78,11 +76,9 @@ func TestCoresWithoutWork(t *testing.T) {
 		for i := range r.Schedule.Steps {
 			most = max(most, r.Schedule.Steps[i].Active())
 		}
-		said := slices.ContainsFunc(r.Notes, func(n string) bool {
-			return strings.Contains(n, fmt.Sprintf("of the %d cores of a cluster at most %d work at a time", cores, most))
-		})
-		if said != (most < int64(cores)) || said != (cores == 11) {
-			t.Errorf("%d cores, at most %d work: notes %q", cores, most, r.Notes)
+		if w := r.Working(); int64(w.Cores) != most || w.AllCores != cores || (w.Cores < cores) != (cores == 11) ||
+			w.Clusters != 4 || w.AllClusters != 4 {
+			t.Errorf("%d cores, at most %d work: %+v", cores, most, w)
 		}
 	}
 }

@@ -206,7 +206,7 @@ func (w *Problem) Floor(chunk int64) (float64, error) {
 	if w.Spec.GB != nil {
 		kept += float64(w.Spec.GB.SizeBytes)
 	}
-	busy := min(w.Batch, int64(w.Spec.Clusters))
+	busy := (w.Batch + share - 1) / share
 	compute := productSeconds(g, nil, m) * float64(share) / float64(chunk)
 	ddr := float64(busy) * (weights + (math.Floor(times)-1)*max(0, weights-kept)) / w.Spec.DDR.BandwidthBytesPerSecond
 	return 1e12 * max(compute, ddr), nil

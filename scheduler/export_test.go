@@ -1,6 +1,11 @@
 package scheduler
 
-import "slices"
+import (
+	"context"
+	"slices"
+
+	"github.com/dsasched/dsasched/hardware"
+)
 
 // The table that package recipes hands in, for tests that stand inside: those outside import that package.
 
@@ -19,4 +24,20 @@ func All() []Recipe {
 
 func Tiled() []Recipe {
 	return slices.DeleteFunc(slices.Clone(table.Recipes), func(r Recipe) bool { return !r.Ours })
+}
+
+// On simulates the schedules of r again on a machine that differs from r's only in
+// what no decision looks at: the time of a launch, the efficiency of the DDR, what a
+// matrix unit loses between blocks. The decisions are not made again.
+func (r *Result) On(ctx context.Context, spec *hardware.Spec) (*Result, error) {
+	machine, err := r.Clusters.machine(spec, r.level)
+	if err != nil {
+		return nil, err
+	}
+	again := *r
+	again.Machine, again.Spec, again.Tried, again.Sim = spec, machine, nil, nil
+	if err := again.Simulate(ctx); err != nil {
+		return nil, err
+	}
+	return &again, nil
 }

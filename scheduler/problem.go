@@ -16,7 +16,7 @@ type Problem struct {
 	Machine *hardware.Spec // as described
 	Spec    *hardware.Spec // as the decisions see it
 	Batch   int64
-	Shares  []int64
+	Shares  []int64 // of the batch: even ones, or those of a schedule to go on from
 	opt     run
 	graphs  map[int64]*model.Graph
 	memos   map[memoKey]*schedule.Memo
@@ -95,7 +95,9 @@ func (w *Problem) Graphs() []*Problem {
 			}
 			return g, err
 		}
-		list = append(list, NewProblem(net, w.Machine, w.Spec, w.Batch, w.opt.Options))
+		x := NewProblem(net, w.Machine, w.Spec, w.Batch, w.opt.Options)
+		x.Shares = w.Shares
+		list = append(list, x)
 	}
 	return list
 }

@@ -22,7 +22,7 @@ import (
 // the result knows better.
 func File(r *Result, origin schedulefile.Origin) *schedulefile.File {
 	origin.Source, origin.Variant, origin.Recipe, origin.Tuned = r.Source, r.Recipe.Name, "", nil
-	origin.Fastest = ""
+	origin.Fastest, origin.Also, origin.Notes = "", r.Also, r.Notes[r.described:]
 	origin.InPlace = origin.InPlace || r.InPlace
 	if known, err := lookup(r.winner.Name); err == nil && known.Text() == r.winner.Text() {
 		origin.Fastest = known.Name
@@ -211,6 +211,7 @@ func planned(f *schedulefile.File, described *hardware.Spec) (*Result, error) {
 		r.Uneven = schedule.UnevenOutputs
 	}
 	r.winner, _ = lookup(origin.Fastest)
+	r.Also, r.Notes = origin.Also, origin.Notes
 	r.Outputs = f.Schedules[0].OutputLevel()
 	r.Lower = lower.Options{Generator: f.Generator}
 	for _, t := range origin.Tuned {

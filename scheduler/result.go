@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -41,7 +40,11 @@ type Result struct {
 	Sim      *sim.Result
 	// Tried lists the chunk sizes that were tuned over, with their throughput.
 	Tried []Trial
+	// Also says what else was tried beside those and the recipe's variants, such as "4 of 8 cores".
+	Also  []string
 	Notes []string
+
+	described int // notes at the start that follow from the plans
 
 	winner  Recipe // see By
 	level   Level
@@ -196,19 +199,18 @@ func (r *Result) assume(net network.Network) {
 	}
 }
 
-// describe notes what is odd about a result that has its plans. idle counts the
+// describe notes what is odd about a result that has its plans, before all else. idle counts the
 // clusters without work.
 func (r *Result) describe(idle int) error {
+	said := r.Notes
+	r.Notes = nil
+	defer func() { r.described, r.Notes = len(r.Notes), append(r.Notes, said...) }()
 	if idle > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("batch %d leaves %d of %d clusters idle", r.Batch, idle, len(r.Shares)))
 	}
 	if r.Schedule.Place == nil && r.Batch%int64(len(r.Shares)) != 0 && idle == 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("batch %d does not divide over %d clusters: they take %v", r.Batch,
 			len(r.Shares), r.Shares))
-	}
-	if most, mean := r.cores(); most < r.Spec.CoresWith(hardware.Matrix) || most < r.Spec.CoresWith(hardware.Vector) {
-		r.Notes = append(r.Notes, fmt.Sprintf("of the %d cores of a cluster at most %d work at a time, %.3g in the mean of "+
-			"layers: a number that divides more extents may be faster", r.Spec.Cores(), most, mean))
 	}
 	m, err := cost.NewWith(r.Spec, r.Lower.Cost)
 	if err != nil {
@@ -268,16 +270,36 @@ func computed(s *schedule.Schedule) (made, needed int64) {
 	return made, needed
 }
 
-// cores is how many cores of a cluster work at a time, at most and in the mean of the steps.
-func (r *Result) cores() (most int, mean float64) {
-	if r.Schedule.Place != nil || len(r.Schedule.Steps) == 0 { // each cluster has its own steps
-		return math.MaxInt, 0
+// Working says how many clusters have work, and how many cores of one work at a time.
+type Working struct {
+	Clusters    int     `json:"clusters"`
+	AllClusters int     `json:"of_clusters"`
+	Cores       int     `json:"cores"` // at most
+	AllCores    int     `json:"of_cores"`
+	MeanCores   float64 `json:"mean_cores"` // of the layers' steps
+}
+
+// Working counts the clusters and cores at work.
+func (r *Result) Working() Working {
+	w, steps, seen := Working{AllClusters: len(r.Plans), AllCores: r.Spec.Cores()}, 0, map[*schedule.Schedule]bool{}
+	for _, plan := range r.Plans {
+		busy := false
+		for _, seg := range plan {
+			s := seg.Schedule
+			busy = busy || len(s.Steps) > 0
+			for i := range s.Steps {
+				if n := int(s.Steps[i].Active()); !seen[s] {
+					w.Cores, w.MeanCores, steps = max(w.Cores, n), w.MeanCores+float64(n), steps+1
+				}
+			}
+			seen[s] = true
+		}
+		if busy {
+			w.Clusters++
+		}
 	}
-	for i := range r.Schedule.Steps {
-		n := int(r.Schedule.Steps[i].Active())
-		most, mean = max(most, n), mean+float64(n)
-	}
-	return most, mean / float64(len(r.Schedule.Steps))
+	w.MeanCores /= float64(max(1, steps))
+	return w
 }
 
 // ddrBytes is a lower bound on the memory used in the DDR: by parameters once, by inputs and outputs

@@ -84,7 +84,7 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 			return nil, err
 		}
 		if err == nil && apart.Sim.TotalPs < t.least {
-			apart.Notes = append(apart.Notes, fmt.Sprintf("layers over clusters take %.4g us", 1e-6*float64(t.least)))
+			apart.Also = append(apart.Also, fmt.Sprintf("layers over clusters, which take %.4g us", 1e-6*float64(t.least)))
 			return apart, nil
 		}
 	}

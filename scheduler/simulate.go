@@ -118,23 +118,7 @@ func Simulated(ctx context.Context, p *isa.Program) (*sim.Result, error) {
 	return r, nil
 }
 
-// On simulates the schedules of r again on a machine that differs from r's only in
-// what no decision looks at: the time of a launch, the efficiency of the DDR, what a
-// matrix unit loses between blocks. The decisions are not made again.
-func (r *Result) On(ctx context.Context, spec *hardware.Spec) (*Result, error) {
-	machine, err := r.Clusters.machine(spec, r.level)
-	if err != nil {
-		return nil, err
-	}
-	again := *r
-	again.Machine, again.Spec, again.Tried, again.Sim = spec, machine, nil, nil
-	if err := again.Simulate(ctx); err != nil {
-		return nil, err
-	}
-	return &again, nil
-}
-
-// LatencyOn is the latency in seconds of what On gives, without the rest of a result.
+// LatencyOn is the latency in seconds on a machine that differs in what no decision looks at, such as a launch's time.
 func (r *Result) LatencyOn(ctx context.Context, spec *hardware.Spec) (float64, error) {
 	machine, err := r.Clusters.machine(spec, r.level)
 	if err != nil {

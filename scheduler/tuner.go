@@ -156,9 +156,7 @@ func (t *tuner) name(best *Result) {
 		best.Notes = append(best.Notes, fmt.Sprintf("%s: the schedule is that of %s, the fastest of %d", first.Name, from,
 			len(t.recipes)))
 	}
-	if len(t.also) > 0 {
-		best.Notes = append(best.Notes, "also tried: "+strings.Join(t.also, "; "))
-	}
+	best.Also = t.also
 }
 
 // besides tries sizes with other options, by the fastest recipe so far and those with groups.

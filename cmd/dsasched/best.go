@@ -117,6 +117,9 @@ func newBest() *cobra.Command {
 		if show != nil {
 			opt.Better = func(p milp.Progress) {
 				show.show(func(age time.Duration) string {
+					if p.Objective < least.Seconds { // of uneven shares, for which it does not hold
+						return fmt.Sprintf("best: best %s after %s", duration(p.Objective), harness.Wait(p.Seconds+age.Seconds()))
+					}
 					return fmt.Sprintf("best: best %s, bound %s, gap %s after %s", duration(p.Objective), duration(least.Seconds),
 						percent(least.Gap(p.Objective)), harness.Wait(p.Seconds+age.Seconds()))
 				})

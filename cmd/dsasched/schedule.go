@@ -245,6 +245,12 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 	}
 	rowOf(b, "busy", busy)
 	row(b, "batch", "%s, in chunks of %d", sharesText(a.Shares), a.Chunk)
+	text = fmt.Sprintf("%d of %s, %d of %s in each", a.Working.Clusters, plural(a.Working.AllClusters, "cluster"),
+		a.Working.Cores, plural(a.Working.AllCores, "core"))
+	if a.Working.MeanCores < float64(a.Working.Cores) {
+		text += fmt.Sprintf(" at most, %.3g in the mean of layers", a.Working.MeanCores)
+	}
+	rowWrapped(b, "working", text)
 	if a.Clusters != scheduler.OverBatch.Name() {
 		var idle []string
 		for _, t := range a.Time {
@@ -265,6 +271,9 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 	}
 	if len(tuned) > 0 {
 		rowOf(b, "tuned chunk", tuned)
+	}
+	if len(a.Also) > 0 {
+		rowWrapped(b, "also tried", strings.Join(a.Also, "; "))
 	}
 	launches := a.Commands[isa.Launch]
 	text = fmt.Sprintf("%d launches", launches.Static)
@@ -312,17 +321,27 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 	}
 	rowOf(b, "joins", joins)
 	row(b, "L1", "%s", bufferText(a.Memory.L1, "core"))
-	row(b, "LLB", "%s", bufferText(a.Memory.LLB, "cluster"))
+	if a.Memory.LLB.CapacityBytes > 0 {
+		row(b, "LLB", "%s", bufferText(a.Memory.LLB, "cluster"))
+	}
 	row(b, "spills", "%s", spillText(a.Spills))
 
 	b.WriteByte('\n')
 	counts := func(c answers.Counts) []string { return []string{fmt.Sprint(c.Static), fmt.Sprint(c.Dynamic)} }
 	moved := func(c answers.ByteCounts) string { return size(c.Dynamic) }
-	writeTable(b, "lrrr", []string{"", "tensor writes: static", "dynamic", "bytes moved"}, [][]string{
-		append(append([]string{"DDR"}, counts(a.TensorWrites.DDR)...), moved(a.Traffic.DDR)),
-		append(append([]string{"LLB"}, counts(a.TensorWrites.LLB)...), moved(a.Traffic.LLB)),
-		append(append([]string{"L1"}, counts(a.TensorWrites.L1)...), moved(a.Traffic.L1)),
-	})
+	var rows [][]string
+	for _, l := range []struct {
+		name   string
+		writes answers.Counts
+		moved  answers.ByteCounts
+	}{{"DDR", a.TensorWrites.DDR, a.Traffic.DDR}, {"LLB", a.TensorWrites.LLB, a.Traffic.LLB},
+		{"L1", a.TensorWrites.L1, a.Traffic.L1}} {
+		if l.name == "LLB" && a.Memory.LLB.CapacityBytes == 0 {
+			continue
+		}
+		rows = append(rows, append([]string{l.name}, append(counts(l.writes), moved(l.moved))...))
+	}
+	writeTable(b, "lrrr", []string{"", "tensor writes: static", "dynamic", "bytes moved"}, rows)
 }
 
 func writeGroups(b *bytes.Buffer, groups []answers.GroupReport, full bool) {

@@ -25,7 +25,9 @@ func TestSimulateAgain(t *testing.T) {
 	}
 	for _, args := range []string{
 		"resnet50 --batch 32 --variant cross-layer",
-		"dlrm --batch 4 --hardware a100 --variant tiled-l1", // the default also says what it tried
+		"dlrm --batch 4 --hardware a100",
+		"squeezenet --batch 9",
+		"bert-128 --batch 1 --clusters layers",
 		"net.onnx --batch 6 --dtype f32 --variant exact-all",
 		"bert-128 --batch 4 --spill largest-first --in-place",
 		"net.onnx --batch 8 --order dfs --bind search --split search",

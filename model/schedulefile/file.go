@@ -47,6 +47,9 @@ type Origin struct {
 	InPlace bool    `json:"in_place,omitempty"`
 	Spill   string  `json:"spill,omitempty"` // rule
 	Tuned   []Trial `json:"tuned,omitempty"` // chunks that were tried
+	// Also has in words what else was tried, Notes what the run said of itself.
+	Also  []string `json:"also_tried,omitempty"`
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Trial is a chunk size and what it gave.

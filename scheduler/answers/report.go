@@ -57,7 +57,9 @@ type Report struct {
 	TensorWrites LevelCounts[Counts] `json:"tensor_writes"`
 	// Traffic has each move at the farthest level that it touches.
 	Traffic LevelCounts[ByteCounts] `json:"traffic"`
-	Tuned   []TrialReport           `json:"tuned"` // chunks that were tried
+	Working scheduler.Working       `json:"working"`
+	Tuned   []TrialReport           `json:"tuned"`      // chunks that were tried
+	Also    []string                `json:"also_tried"` // beside them, in words
 	Notes   []string                `json:"notes"`
 }
 
@@ -197,7 +199,7 @@ func NewReport(r *scheduler.Result, origin schedulefile.Origin) *Report {
 	const ps = 1e-12
 	a := &Report{
 		Model: origin.Model, Hardware: r.Machine.Name, Level: scheduler.LevelLB, Variant: r.Recipe.Name, DType: origin.DType,
-		InPlace: origin.InPlace, Spill: origin.Spill,
+		InPlace: origin.InPlace || r.InPlace, Spill: origin.Spill,
 		Batch: r.Batch, Shares: r.Shares, Chunk: r.Chunk, Clusters: r.Clusters.Name(),
 		ThroughputPerSecond: r.ThroughputPerSecond(), LatencySeconds: r.LatencySeconds(), LimitedBy: r.LimitText(),
 		BoundSeconds:   float64(sr.Bound.Ps()) * ps,
@@ -205,7 +207,7 @@ func NewReport(r *scheduler.Result, origin schedulefile.Origin) *Report {
 		Groups: reportGroups(s), Order: reportOrder(s), Joins: reportJoins(s), Spills: []SpillReport{},
 		Kernels: sr.Static.Commands[isa.Launch],
 		Time:    []TimeReport{}, Commands: []CommandReport{}, Resources: []ResourceReport{}, Tuned: []TrialReport{},
-		Notes: append([]string{}, r.Notes...),
+		Working: r.Working(), Also: append([]string{}, r.Also...), Notes: append([]string{}, r.Notes...),
 	}
 	if r.Raised() {
 		a.Level = scheduler.LevelGB

@@ -134,15 +134,6 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 		}
 	}
 	opt.Front = opt.Front && spec.Energy != nil
-	share := scheduler.Shares(batch, spec.Clusters)[0]
-	chunks := []int64{opt.Chunk}
-	switch {
-	case opt.Chunk == 0:
-		chunks = scheduler.Divisors(share, scheduler.MaxTunedChunk)
-		slices.Reverse(chunks)
-	case opt.Chunk < 0 || opt.Chunk > share:
-		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements of a cluster", opt.Chunk, share)
-	}
 	limited, until, limit := ctx, time.Time{}, opt.TimeLimit
 	if limit > 0 {
 		until = time.Now().Add(limit)
@@ -150,17 +141,40 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 		limited, cancel = context.WithDeadline(ctx, until)
 		defer cancel()
 	}
+	began, even := time.Now(), scheduler.Shares(batch, spec.Clusters)
+	from, err := opt.from(limited, limit/4, net, machine, batch)
+	if err != nil {
+		return nil, err
+	}
+	w := scheduler.NewProblem(net, machine, spec, batch, opt.Options)
+	if from != nil && from.Clusters == scheduler.OverBatch && len(from.Shares) == len(even) {
+		w.Shares = from.Shares
+	}
+	share := w.Shares[0]
+	chunks := []int64{opt.Chunk}
+	switch {
+	case opt.Chunk == 0:
+		chunks = scheduler.Divisors(share, scheduler.MaxTunedChunk)
+		if from != nil && opt.Start == nil && !slices.Contains(chunks, from.Chunk) {
+			chunks = append(chunks, from.Chunk)
+			slices.Sort(chunks)
+		}
+		slices.Reverse(chunks)
+	case opt.Chunk < 0 || opt.Chunk > share:
+		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements of a cluster", opt.Chunk, share)
+	}
 	opt.TimeLimit, opt.TimeLimitOnly = 0, false // of the exact strategies, which end at a number of states
 	opt.Options.Progress = nil
-	s := &seeker{w: scheduler.NewProblem(net, machine, spec, batch, opt.Options), opt: opt, began: time.Now(),
-		until: until, found: &Found{}, ended: map[ending]bool{}, starts: map[family]startAt{}}
+	s := &seeker{w: w, from: from, opt: opt, began: began, until: until, found: &Found{},
+		ended: map[ending]bool{}, starts: map[family]startAt{}}
 	s.found.problem = s.w
 	err = s.all(limited, chunks)
 	s.found.Unended = s.unended(chunks)
-	if !s.begun || s.opt.Chunk > 0 && !s.opt.few {
-		s.found.Greedy = nil // is not that of the best chunk
+	other := s.opt.Chunk > 0 && !s.opt.few || !slices.Equal(w.Shares, even)
+	if !s.begun || other {
+		s.found.Greedy = nil // is not that of the best chunk, or of even shares
 	}
-	if err == nil && s.opt.Chunk > 0 && !s.opt.few {
+	if err == nil && other {
 		err = s.greedy(limited)
 	}
 	switch {
@@ -179,6 +193,30 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 		return nil, fmt.Errorf("no schedule was found in %v: %w", limit, limited.Err())
 	}
 	return nil, cmp.Or(ctx.Err(), s.failed, errors.New("none of the recipes can be used with these options"))
+}
+
+// from is the schedule to go on from: the one that is given or, where the default variant is among the recipes and has
+// one that no recipe starts with, that: of uneven shares, fewer cores or a chunk that does not divide a share.
+func (o BestOptions) from(ctx context.Context, limit time.Duration, net network.Network, machine *hardware.Spec,
+	batch int64) (*scheduler.Result, error) {
+	named := func(r scheduler.Recipe) bool { return r.Name == recipes.Default }
+	if o.Start != nil || !o.Objective.byLatency() || o.Recipes != nil && !slices.ContainsFunc(o.Recipes, named) {
+		return o.Start, nil
+	}
+	r, err := recipes.Lookup(recipes.Default)
+	if err != nil {
+		return nil, err
+	}
+	opt := o.Options
+	opt.TimeLimit, opt.TimeLimitOnly, opt.InPlace = 0, false, false
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(limit, math.MaxInt64))
+	defer cancel()
+	x, err := scheduler.Run(ctx, net, machine, batch, r, opt)
+	if err != nil || slices.Equal(x.Shares, scheduler.Shares(batch, len(x.Shares))) && x.Schedule.Cores == 0 &&
+		(o.Chunk > 0 || x.Shares[0]%x.Chunk == 0) {
+		return nil, nil // after an error the search says why, or what it has found
+	}
+	return x, nil
 }
 
 // greedy finds [Found.Greedy] where the search is of one chunk.
@@ -221,6 +259,7 @@ func whole(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 // seeker is a search under way.
 type seeker struct {
 	w       *scheduler.Problem
+	from    *scheduler.Result // to go on from; nil: none
 	opt     BestOptions
 	began   time.Time
 	until   time.Time // zero: no limit
@@ -508,7 +547,7 @@ func (s *seeker) startAll(ctx context.Context, recipes []scheduler.Recipe, chunk
 			states[i], left = judged, left-1
 			over = over || !enough.IsZero() && !time.Now().Before(enough)
 		}
-		if over && left > 0 && (s.found.Result != nil || s.opt.Start != nil) {
+		if over && left > 0 && (s.found.Result != nil || s.from != nil) {
 			return false, ctx.Err()
 		}
 	}
@@ -579,7 +618,10 @@ func (s *seeker) judge(ctx context.Context, x *beginning) error {
 // startFrom takes the schedule to go on from: the answer is never worse, and its chunk is
 // searched from its decisions, if they simulate faster than what else begins there.
 func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
-	r := s.opt.Start
+	r, name := s.from, "start"
+	if s.opt.Start == nil {
+		name = recipes.Default
+	}
 	w, err := s.w, error(nil)
 	if slices.Contains(chunks, r.Chunk) {
 		w, err = scheduler.Of(s.problems(), r.Schedule.Graph, r.Chunk)
@@ -598,11 +640,11 @@ func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
 	if err != nil {
 		return err
 	}
-	p := r.Decisions(s.opt.InPlace, true).By(greedy)
+	p := r.Decisions(r.InPlace, true).By(greedy)
 	p.Pin()
 	s.found.Evaluations++
-	s.start(Start{"start", s.opt.InPlace, false, r.Chunk, r.ThroughputPerSecond()})
-	s.offer(r, p, w, "start")
+	s.start(Start{name, r.InPlace, false, r.Chunk, r.ThroughputPerSecond()})
+	s.offer(r, p, w, name)
 	opt := s.opt.Options
 	opt.Uneven = r.Uneven
 	made, err := w.ByDecisions(ctx, p, opt)
@@ -724,7 +766,7 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 		}
 		s.begun, stages[k] = all, nil
 	}
-	if s.opt.Start != nil {
+	if s.from != nil {
 		if err := s.startFrom(ctx, chunks); err != nil {
 			return err
 		}

@@ -107,7 +107,7 @@ func comeBack(t *testing.T, name string, machine *hardware.Spec, batch, chunk in
 	if back.Sim.TotalPs != made.Sim.TotalPs || !bytes.Equal(write(back), data) {
 		t.Errorf("%d ps, out of its file %d; or another file", made.Sim.TotalPs, back.Sim.TotalPs)
 	}
-	s.opt.Start = back
+	s.from = back
 	if err := s.startFrom(t.Context(), []int64{made.Chunk}); err != nil {
 		t.Fatal(err)
 	}

@@ -271,7 +271,12 @@ func TestPlanOfFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := r.Decisions(found.decisions.InPlace, true).By(greedy)
-		o := scheduler.NewProblem(net, chip, chip, 4, scheduler.Options{}).Evaluate(t.Context(), p, 0)
+		w := scheduler.NewProblem(net, chip, chip, 4, scheduler.Options{})
+		w.Shares = found.Result.Shares
+		if w, err = scheduler.Of(append(w.Graphs(), w), r.Schedule.Graph, r.Chunk); err != nil {
+			t.Fatal(err)
+		}
+		o := w.Evaluate(t.Context(), p, 0)
 		if o.Err != nil || o.Ps != found.Sim.TotalPs {
 			t.Errorf("%s: %d ps, from its file %d, %v", name, found.Sim.TotalPs, o.Ps, o.Err)
 		}

@@ -311,7 +311,7 @@ func reportGains(list []pair) (*harness.Report, error) {
 		}
 		t.Add(x.decision, x.machine, x.pairs, x.beyond, sign, number(x.off.spread()), number(x.seen.bias()),
 			number(x.said.bias()))
-		x.cloud.Name = x.decision + ", " + x.machine
+		x.cloud.Name = strings.TrimSuffix(x.decision, " fused") + ", " + strings.TrimSuffix(x.machine, "-n150")
 		clouds = append(clouds, x.cloud)
 		if by[x.machine] = append(by[x.machine], x); len(by[x.machine]) == 1 {
 			machines = append(machines, x.machine)

@@ -56,19 +56,17 @@ func tunedNests(ctx context.Context, d *scheduler.Draft) error {
 			return fmt.Errorf("the tuned kernels are for %s as described then (hardware_fingerprint %s), this is %s (%s)",
 				t.Hardware, t.Fingerprint, d.Spec.Name, found)
 		}
-		if missing == small && missing > 0 && !slices.Contains(t.Graphs, d.Graph.Name) {
+		bound := slices.ContainsFunc(t.Bindings,
+			func(b scheduler.TunedBinding) bool { return b.Graph == d.Graph.Name })
+		if missing == small && !bound && (small == 0 || !slices.Contains(t.Graphs, d.Graph.Name)) {
 			return fmt.Errorf("the tuned kernels are of %s on %s by %s, batch %d in chunks of %d: none of the %d kernels "+
 				"is among them",
-				strings.Join(t.Networks, ", "), t.Hardware, t.Variant, t.Batch, t.Chunk, missing)
+				strings.Join(t.Networks, ", "), t.Hardware, t.Variant, t.Batch, t.Chunk, len(kernels))
 		}
-		if d.LayerBindings == nil && slices.ContainsFunc(t.Bindings,
-			func(b scheduler.TunedBinding) bool { return b.Graph == d.Graph.Name }) {
+		if d.LayerBindings == nil && bound {
 			d.Tell("the tuned file's bindings of layers inside kernels are left out, as bind is not inside")
 		}
-		if missing > 0 {
-			d.Tell(fmt.Sprintf("%d of %d kernels are not among the tuned ones and run by the generator's rules", missing,
-				len(kernels)))
-		}
+		d.Tell(fmt.Sprintf("%d of %d kernels are among the tuned ones", small-missing, len(kernels)))
 	} else {
 		var tasks []*ansor.Task
 		seen := map[*ansor.Task]bool{nil: true}
