@@ -444,7 +444,8 @@ func leastMoves(ctx context.Context, d *scheduler.Draft) error {
 			break
 		}
 	}
-	if best != near && d.Options.Clusters == scheduler.OverBatch { // whether readers have values sooner is measured
+	// Whether readers have values sooner is measured.
+	if len(apart) > 0 && best != near && d.Options.Clusters == scheduler.OverBatch {
 		st, err := scheduler.LookupStage("spill")
 		if err != nil {
 			return err

@@ -149,7 +149,7 @@ func exploreForms(ctx context.Context, d *scheduler.Draft, timed context.Context
 	error) {
 	paths := cmp.Or(d.Paths(), splitPaths)
 	fused, n, err := simplify.FuseAttention(d.Graph)
-	if err != nil || n == 0 {
+	if err != nil || n == 0 || d.Options.Clusters != scheduler.OverBatch { // else clusters know operators by number
 		return explore(ctx, d, timed, x, paths)
 	}
 	e, err := explore(ctx, d, timed, x, paths/2)
