@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 144_098
+const total = 144_093
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -19,7 +19,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/dsasched":                    9155,
+	"cmd/dsasched":                    9151,
 	"examples/accelerator":            47,
 	"examples/cost":                   57,
 	"examples/experiment":             78,
@@ -42,7 +42,7 @@ var budget = map[string]int{
 	"formulation/allocate":            4738,
 	"formulation/binding":             1880,
 	"formulation/bound":               3611,
-	"formulation/exact":               1679,
+	"formulation/exact":               1680,
 	"formulation/highs":               962,
 	"formulation/issue":               149,
 	"formulation/joint":               1316,
@@ -87,11 +87,11 @@ var budget = map[string]int{
 	"plots/recording":                 965,
 	"plots/trace":                     471,
 	"recipes":                         248,
-	"scheduler":                       8160,
+	"scheduler":                       8155,
 	"scheduler/answers":               1212,
 	"scheduler/explain":               837,
 	"scheduler/picture":               276,
-	"scheduler/search":                2881,
+	"scheduler/search":                2885,
 	"systems":                         43,
 	"systems/ansor":                   3155,
 	"systems/ansor/example":           53,

@@ -272,33 +272,28 @@ func computed(s *schedule.Schedule) (made, needed int64) {
 
 // Working says how many clusters have work, and how many cores of one work at a time.
 type Working struct {
-	Clusters    int     `json:"clusters"`
-	AllClusters int     `json:"of_clusters"`
-	Cores       int     `json:"cores"` // at most
-	AllCores    int     `json:"of_cores"`
-	MeanCores   float64 `json:"mean_cores"` // of the layers' steps
+	Clusters    int `json:"clusters"`
+	AllClusters int `json:"of_clusters"`
+	Cores       int `json:"cores"` // at most
+	AllCores    int `json:"of_cores"`
 }
 
 // Working counts the clusters and cores at work.
 func (r *Result) Working() Working {
-	w, steps, seen := Working{AllClusters: len(r.Plans), AllCores: r.Spec.Cores()}, 0, map[*schedule.Schedule]bool{}
+	w := Working{AllClusters: len(r.Plans), AllCores: r.Spec.Cores()}
 	for _, plan := range r.Plans {
 		busy := false
 		for _, seg := range plan {
 			s := seg.Schedule
 			busy = busy || len(s.Steps) > 0
 			for i := range s.Steps {
-				if n := int(s.Steps[i].Active()); !seen[s] {
-					w.Cores, w.MeanCores, steps = max(w.Cores, n), w.MeanCores+float64(n), steps+1
-				}
+				w.Cores = max(w.Cores, int(s.Steps[i].Active()))
 			}
-			seen[s] = true
 		}
 		if busy {
 			w.Clusters++
 		}
 	}
-	w.MeanCores /= float64(max(1, steps))
 	return w
 }
 

@@ -54,7 +54,7 @@ func (r *Result) Simulate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Sim, err = Simulated(ctx, r.Program)
+	r.Sim, err = simulated(ctx, r.Program)
 	return err
 }
 
@@ -102,8 +102,8 @@ func stream(ctx context.Context, name string, spec *hardware.Spec, plans [][]low
 	}
 }
 
-// Simulated runs a program and judges it.
-func Simulated(ctx context.Context, p *isa.Program) (*sim.Result, error) {
+// simulated runs a program and judges it.
+func simulated(ctx context.Context, p *isa.Program) (*sim.Result, error) {
 	r, err := sim.Run(ctx, p, sim.Options{})
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func Replay(ctx context.Context, name string, s *schedule.Schedule, clusters int
 	if err != nil {
 		return nil, err
 	}
-	return Simulated(ctx, p)
+	return simulated(ctx, p)
 }
 
 // A Memory has the nests that are chosen for steps, by all that they depend on. It keeps unused memories in which

@@ -245,12 +245,8 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 	}
 	rowOf(b, "busy", busy)
 	row(b, "batch", "%s, in chunks of %d", sharesText(a.Shares), a.Chunk)
-	text = fmt.Sprintf("%d of %s, %d of %s in each", a.Working.Clusters, plural(a.Working.AllClusters, "cluster"),
+	row(b, "working", "%d of %s, %d of %s in each", a.Working.Clusters, plural(a.Working.AllClusters, "cluster"),
 		a.Working.Cores, plural(a.Working.AllCores, "core"))
-	if a.Working.MeanCores < float64(a.Working.Cores) {
-		text += fmt.Sprintf(" at most, %.3g in the mean of layers", a.Working.MeanCores)
-	}
-	rowWrapped(b, "working", text)
 	if a.Clusters != scheduler.OverBatch.Name() {
 		var idle []string
 		for _, t := range a.Time {

@@ -60,11 +60,11 @@ func TestFoldedProgram(t *testing.T) {
 		if !reflect.DeepEqual(folded.Unfolded(), full) {
 			t.Errorf("%v: unfolded, the program is another", c)
 		}
-		want, err := scheduler.Simulated(ctx, full)
+		want, err := sim.Run(ctx, full, sim.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := scheduler.Simulated(ctx, folded)
+		got, err := sim.Run(ctx, folded, sim.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

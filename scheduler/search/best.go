@@ -155,7 +155,7 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	switch {
 	case opt.Chunk == 0:
 		chunks = scheduler.Divisors(share, scheduler.MaxTunedChunk)
-		if from != nil && opt.Start == nil && !slices.Contains(chunks, from.Chunk) {
+		if from != nil && from.Chunk <= share && !slices.Contains(chunks, from.Chunk) {
 			chunks = append(chunks, from.Chunk)
 			slices.Sort(chunks)
 		}
@@ -208,7 +208,7 @@ func (o BestOptions) from(ctx context.Context, limit time.Duration, net network.
 		return nil, err
 	}
 	opt := o.Options
-	opt.TimeLimit, opt.TimeLimitOnly, opt.InPlace = 0, false, false
+	opt.TimeLimit, opt.TimeLimitOnly, opt.InPlace, opt.Progress, opt.Chunks, opt.Deciding = 0, false, false, nil, nil, nil
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(limit, math.MaxInt64))
 	defer cancel()
 	x, err := scheduler.Run(ctx, net, machine, batch, r, opt)
@@ -633,7 +633,11 @@ func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
 	if err == nil {
 		err = r.Fits(s.w.Net.Name, g, s.w.Machine, s.w.Batch, chunks)
 	}
-	if err != nil {
+	switch {
+	case err != nil && s.opt.Start == nil: // decided for fewer cores, it has a graph of its own: an answer and no start
+		s.offer(r, nil, s.w, name)
+		return nil
+	case err != nil:
 		return err
 	}
 	greedy, err := s.own()
@@ -927,7 +931,7 @@ func (s *seeker) again(ctx context.Context, x *searcher) error {
 		all.evaluations /= 5
 	}
 	all.end = s.until
-	if p := s.found.decisions; p != x.best.Decisions {
+	if p := s.found.decisions; p != nil && p != x.best.Decisions {
 		x = &searcher{seeker: s, w: s.found.problem, start: startAt{Decisions: p}, rng: x.rng}
 	}
 	return x.improve(ctx, all)

@@ -289,7 +289,7 @@ func alike(all []*tally) (right, spread float64) {
 			right, n = right+float64(t.right)/float64(t.beyond), n+1
 		}
 	}
-	return right / float64(n), errors.bias()
+	return right / float64(max(n, 1)), errors.bias()
 }
 
 func reportGains(list []pair) (*harness.Report, error) {
