@@ -54,7 +54,7 @@ var mayImport = map[string][]string{
 		"formulation/solve", "formulation/tiling", "hardware", "hardware/chips", "hardware/cost", "model",
 		"model/network", "model/schedule", "model/zoo", "plots", "recipes", "scheduler", "scheduler/search"},
 	"experiments/internal/optimality": {"experiments/harness", "formulation/bound", "hardware", "hardware/isa",
-		"hardware/lower", "internal/literature", "model", "model/network", "plots", "scheduler",
+		"hardware/lower", "internal/literature", "model", "model/network", "plots", "recipes", "scheduler",
 		"scheduler/answers", "scheduler/search"},
 	"experiments/internal/paperfigs": {"experiments/harness", "formulation/allocate", "formulation/exact",
 		"hardware", "hardware/isa", "internal/literature", "model", "model/schedule", "model/structure",
