@@ -384,7 +384,8 @@ func TestFig12(t *testing.T) {
 				r.SpilledBytes, r.MovedBytes)
 		}
 	}
-	// No rule moves less than the bound or than the plan that moves least.
+	// No rule moves less than the bound. The best plan is of least time: it may move more, from the LLB, where cores would
+	// have values later from each other, but then it is faster.
 	for i := 0; i < len(runs); i += len(f.methods) {
 		best := runs[i+2]
 		if best.BoundBytes == nil {
@@ -395,8 +396,11 @@ func TestFig12(t *testing.T) {
 				t.Errorf("%s, %s: %d bytes move, less than the bound %d", r.Model, r.Method, n, *best.BoundBytes)
 			}
 		}
-		if paper := runs[i]; paper.MovedBytes+paper.AgainBytes < best.MovedBytes+best.AgainBytes {
-			t.Errorf("%s: the paper's rule moves less than the best plan", paper.Model)
+		paper := runs[i]
+		less := paper.MovedBytes+paper.AgainBytes < best.MovedBytes+best.AgainBytes
+		if less && paper.Throughput >= best.Throughput {
+			t.Errorf("%s: the paper's rule moves less than the best plan and takes %v times as long", paper.Model,
+				best.Throughput/paper.Throughput)
 		}
 	}
 	// Of what is alive where the LB is full, nothing that stays lives longer than what
