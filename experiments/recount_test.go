@@ -99,7 +99,7 @@ func (r *recount) words(names ...string) {
 	}
 }
 
-// The headline of GraphTurbo is what a reader counts who has the rows and the published tables.
+// GraphTurbo's headline equals a recount from the rows and the published tables.
 func TestRecount(t *testing.T) {
 	if os.Getenv("DSASCHED_FULL") == "" {
 		t.Skip("runs all figures of GraphTurbo: DSASCHED_FULL=1 does")

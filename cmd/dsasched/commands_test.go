@@ -152,7 +152,7 @@ func TestScheduleFitsAScreen(t *testing.T) {
 	}
 }
 
-// processor is what answers of solve have beside their results.
+// processor matches the processor time in the JSON of solve.
 var processor = regexp.MustCompile(`,\n  "processor_s": [0-9.]+\n`)
 
 func decode[T any](t *testing.T, text string) T {

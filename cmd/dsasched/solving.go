@@ -68,7 +68,7 @@ func methodWords(methods []solve.Method) []cobra.Completion {
 	return words
 }
 
-// timeLimit is that of the flags. With --work alone there is none: the answer is the same however busy the machine is.
+// timeLimit reads --time-limit. With --work alone there is none: the answer is the same however busy the machine is.
 func (f *solverFlags) timeLimit(cmd *cobra.Command) time.Duration {
 	if *f.program.work > 0 && !cmd.Flags().Changed("time-limit") {
 		return 0

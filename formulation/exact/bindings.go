@@ -32,7 +32,7 @@ func costsOf(a *scheduler.Site, k int) *layerCosts {
 		return known.(*layerCosts)
 	}
 	made := a.Schedule
-	if made.Spec.Mixed() { // costs are those of one kind of core
+	if made.Spec.Mixed() { // prices assume one kind of core
 		return nil
 	}
 	inst := made.Instances.First[k] + int(made.Grouping.Groups[k].Factor()/2)

@@ -27,5 +27,5 @@ func Spills() []scheduler.Strategy { return []scheduler.Strategy{exactSpills} }
 // Kinds choose the kind of core of each layer.
 func Kinds() []scheduler.Strategy { return []scheduler.Strategy{exactKinds, ilpKinds} }
 
-// Moves are those of a search that solve a subproblem: the bindings of all layers of a group.
+// Moves lists the moves that solve a subproblem exactly: the bindings of all layers of a group.
 func Moves() []scheduler.Move { return []scheduler.Move{{Name: "layers", Weight: 4, Make: moveLayers}} }

@@ -299,7 +299,7 @@ func (f joining) shown(r joinRun) (from, to int) {
 	return from, from + f.groups
 }
 
-// chains are those between sub-graphs of a range.
+// chains lists the chains between sub-graphs of a range.
 func (r joinRun) chains(from, to int) []joinChain {
 	var list []joinChain
 	for _, j := range r.Joins {
