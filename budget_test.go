@@ -11,7 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 144_097
+const total = 142_930
+
+// core is the most that the budgets may add up to without systems and the commands of cmd/dsasched that bear their
+// names: what `scripts/without.sh` leaves. It only goes down, too.
+const core = 118_134
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -19,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/dsasched":                    9151,
+	"cmd/dsasched":                    9163,
 	"examples/accelerator":            47,
 	"examples/cost":                   57,
 	"examples/experiment":             78,
@@ -59,12 +63,10 @@ var budget = map[string]int{
 	"hardware/isa":                    808,
 	"hardware/lower":                  6534,
 	"hardware/sim":                    2844,
-	"hardware/simt":                   661,
-	"heuristics/astitch":              1245,
-	"heuristics/fusion":               917,
+	"heuristics/astitch":              853,
 	"heuristics/graphturbo":           2668,
 	"heuristics/tiles":                1093,
-	"heuristics/tvm":                  683,
+	"heuristics/tvm":                  521,
 	"internal/certificate":            626,
 	"internal/heap":                   53,
 	"internal/interp":                 542,
@@ -72,7 +74,7 @@ var budget = map[string]int{
 	"internal/safefile":               110,
 	"internal/strict":                 364,
 	"internal/suggest":                75,
-	"model":                           3658,
+	"model":                           3701,
 	"model/grain":                     407,
 	"model/network":                   252,
 	"model/onnx":                      9572,
@@ -97,12 +99,14 @@ var budget = map[string]int{
 	"systems/ansor/example":           53,
 	"systems/ansor/loops":             1115,
 	"systems/ansor/tuning":            660,
-	"systems/astitchgpu/kernels":      666,
+	"systems/astitchgpu/fusion":       875,
+	"systems/astitchgpu/kernels":      665,
+	"systems/astitchgpu/rules":        556,
+	"systems/astitchgpu/simt":         661,
 	"systems/astitchgpu/stitch":       363,
 	"systems/astitchgpu/stitching":    876,
 	"systems/astitchgpu/tensorrt":     147,
 	"systems/astitchgpu/xla":          374,
-	"systems/exchange/convert":        1190,
 	"systems/exchange/plans":          321,
 	"systems/exchange/stablehlo":      3947,
 	"systems/llm":                     591,
@@ -139,13 +143,20 @@ var heart = map[string]int{
 	"internal/interp":                 400,
 }
 
+// ofSystem reports whether scripts/without.sh takes a file off with one of the systems.
+func ofSystem(file string) bool {
+	name, _, _ := strings.Cut(strings.TrimSuffix(path.Base(file), ".go"), "_")
+	folder, err := os.Stat(path.Join("systems", name))
+	return strings.HasPrefix(file, "systems/") || path.Dir(file) == "cmd/dsasched" && err == nil && folder.IsDir()
+}
+
 func TestPackagesKeepTheirBudgets(t *testing.T) {
 	list := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "--", "*.go")
 	out, err := list.Output()
 	if err != nil {
 		t.Skipf("git ls-files, which lists the project's files, failed: %v", err)
 	}
-	lines := map[string]int{}
+	lines, left := map[string]int{}, 0
 	for file := range strings.FieldsSeq(string(out)) {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
@@ -156,7 +167,14 @@ func TestPackagesKeepTheirBudgets(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		lines[path.Dir(file)] += bytes.Count(src, []byte("\n"))
+		n := bytes.Count(src, []byte("\n"))
+		lines[path.Dir(file)] += n
+		if !ofSystem(file) {
+			left += n
+		}
+	}
+	if left > core {
+		t.Errorf("without systems there are %d lines of Go without tests, expected %d at most", left, core)
 	}
 	sum := 0
 	for p, most := range budget {

@@ -8,12 +8,38 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/systems/astitchgpu/kernels"
+	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 )
 
 func init() {
 	addOfSystem("solve", newStitch)
+	machinesOfSystems = append(machinesOfSystems, machineKind{"simt",
+		[]string{"SIMT machine", "SMs", "wave", "shared of an SM", "L2", "DRAM rate", "launch"}, "lrrrrrr", simt.Presets,
+		simt.PresetYAML, func(name string) (*machineView, error) {
+			m, err := simt.Load(name)
+			if err != nil {
+				return nil, err
+			}
+			return &machineView{m, m.Name, m.Description, []string{m.Name, fmt.Sprint(m.SMs), fmt.Sprint(m.Wave(m.Start())),
+				size(m.SM.SharedBytes), size(m.L2.SizeBytes), unit(m.DRAM.BytesPerSecond, "B/s"), duration(m.LaunchSeconds)},
+				func(b *bytes.Buffer) { writeSIMT(b, m) }}, nil
+		}})
+}
+
+func writeSIMT(b *bytes.Buffer, m *simt.Machine) {
+	row(b, "name", "%s", m.Name)
+	row(b, "description", "%s", m.Description)
+	row(b, "clock", "%s", unit(m.ClockHz, "Hz"))
+	row(b, "SMs", "%d, each with %d threads, %d blocks, %d registers and %s of shared memory", m.SMs, m.SM.Threads,
+		m.SM.Blocks, m.SM.Registers, size(m.SM.SharedBytes))
+	row(b, "block", "at most %d threads, %d registers each, %s of shared memory", m.Block.Threads, m.Block.Registers,
+		size(m.Block.SharedBytes))
+	row(b, "wave", "%d blocks of %d threads", m.Wave(m.Start()), m.Start().Threads)
+	row(b, "L2", "%s, %s", size(m.L2.SizeBytes), unit(m.L2.BytesPerSecond, "B/s"))
+	row(b, "DRAM", "%s, latency %s", unit(m.DRAM.BytesPerSecond, "B/s"), duration(m.DRAM.LatencySeconds))
+	row(b, "launch", "%s", duration(m.LaunchSeconds))
+	row(b, "barrier", "%s of all blocks of a wave", duration(m.Barrier(m.Wave(m.Start()))))
 }
 
 func newStitch() *cobra.Command {

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/hardware/simt"
-	"github.com/dsasched/dsasched/heuristics/fusion"
+	"github.com/dsasched/dsasched/systems/astitchgpu/fusion"
 	"github.com/dsasched/dsasched/systems/astitchgpu/kernels"
+	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 )
 
 // The JSON has what the text sums up, kernel by kernel.

@@ -16,8 +16,6 @@ import (
 	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/hardware/chips"
-	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
@@ -297,7 +295,7 @@ func TestListsAreComplete(t *testing.T) {
 	for _, m := range append(machines.SIMT, machines.Several...) {
 		got = append(got, fmt.Sprint(m["name"]))
 	}
-	if want := slices.Concat(hardware.Presets(), simt.Presets(), chips.Presets()); !slices.Equal(got, want) {
+	if want := allMachines(); !slices.Equal(got, want) {
 		t.Errorf("hardware %v, want %v", got, want)
 	}
 	got = nil

@@ -3,14 +3,12 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/formulation/allocate"
 	"github.com/dsasched/dsasched/internal/safefile"
-	"github.com/dsasched/dsasched/systems/exchange/convert"
 	"github.com/dsasched/dsasched/systems/exchange/plans"
 )
 
@@ -20,39 +18,13 @@ func init() {
 
 func newConvert() *cobra.Command {
 	cmd := command("convert")
-	cmd.Args = oneArg("FILE", "give a file of ZigZag, Stream or AccelForge, or a plan of XLA, TFLite Micro or tt-mlir")
-	cmd.ValidArgsFunction = completeFile("yaml", "yml", "txt", "log", "json")
+	cmd.Args = oneArg("FILE", "give a plan of XLA, TFLite Micro or tt-mlir")
+	cmd.ValidArgsFunction = completeFile("txt", "log", "json")
 	asJSON := addJSON(cmd)
-	out := addFile(cmd, "o out", "write the accelerator, the buffers or the plan to this `file`", ".yaml", ".yml", ".csv",
-		".txt", ".log", ".json")
-	offsets := addFile(cmd, "offsets", "of a plan: give it with the offsets of this `file`", ".csv")
+	out := addFile(cmd, "o out", "write the buffers or the plan to this `file`", ".csv", ".txt", ".log", ".json")
+	offsets := addFile(cmd, "offsets", "give the plan with the offsets of this `file`", ".csv")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if ext := strings.ToLower(filepath.Ext(args[0])); ext != ".yaml" && ext != ".yml" {
-			return convertPlan(cmd, args[0], offsets.name, out.name, *asJSON)
-		}
-		if offsets.name != "" {
-			return usagef("--offsets is for memory plans, found an accelerator")
-		}
-		r, err := convert.File(args[0])
-		if err != nil {
-			return err
-		}
-		if out.name != "" {
-			if err := replaceFile(out.name, []byte(r.YAML)); err != nil {
-				return err
-			}
-		}
-		return emit(cmd, *asJSON, r, func(b *bytes.Buffer) {
-			if out.name == "" {
-				b.WriteString(r.YAML)
-				return
-			}
-			row(b, "accelerator", "%s, from %s", r.Name, r.Tool)
-			row(b, "file", "%s", printable(out.name))
-			for _, l := range r.Lost {
-				row(b, "lost", "%s", printable(l))
-			}
-		})
+		return convertPlan(cmd, args[0], offsets.name, out.name, *asJSON)
 	}
 	return cmd
 }

@@ -135,15 +135,6 @@ func perceptron() []byte {
 		valueInfo(11, "x", 1, 16), valueInfo(12, "y", 1, 8))
 }
 
-// accelForge is an accelerator in AccelForge's syntax.
-const accelForge = `arch:
-  nodes:
-  - !Memory {name: Main, size: inf, actions: [{name: read, energy: 1e-12, throughput: 8e9}, {name: write, energy: 1e-12, throughput: 8e9}]}
-  - !Memory {name: Local, size: 8*1024, actions: [{name: read, energy: 1e-13, throughput: 8e9}, {name: write, energy: 1e-13, throughput: 8e9}]}
-  - !Container {name: PE, spatial: [{name: c, fanout: 32, reuse: input}, {name: r, fanout: 16, reuse: output}]}
-  - !Compute {name: MAC, actions: [{name: compute, energy: 1e-13, throughput: 1e9}]}
-`
-
 // workspace makes an empty folder with a few inputs the working directory.
 func workspace(t *testing.T) {
 	t.Helper()
@@ -187,7 +178,6 @@ func workspace(t *testing.T) {
 		"escape.onnx": onnxFile(node("Relu", "re\x1b[31mlu\n", "y", "x"),
 			valueInfo(11, "x", 1, 16), valueInfo(12, "y", 1, 16)),
 		"my-npu.yaml":   preset,
-		"theirs.yaml":   []byte(accelForge),
 		"mistakes.yaml": replace("\nclusters: 4", "\nclusters: zero", "\nlaunch:", "\nlunch:"),
 		"broken.json":   []byte(`{"name": "a",, }`),
 		"syntax.yaml":   []byte("name: a\nlb: [1\n"),

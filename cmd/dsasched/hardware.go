@@ -9,19 +9,71 @@ import (
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/chips"
-	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/model"
 )
+
+// A machineKind is a kind of machines whose descriptions are not those of accelerators.
+type machineKind struct {
+	key     string   // in JSON
+	columns []string // of the list; the first is the kind's heading
+	align   string
+	presets func() []string
+	yaml    func(name string) ([]byte, error)
+	load    func(name string) (*machineView, error)
+}
+
+// A machineView is how a machine is shown: as JSON, in a row of the list, and by itself.
+type machineView struct {
+	machine           any
+	name, description string
+	row               []string
+	write             func(b *bytes.Buffer)
+}
+
+// several are the machines of several accelerators.
+var several = machineKind{"several", []string{"machine of several", "devices", "each", "link"}, "lrll", chips.Presets,
+	chips.PresetYAML, func(name string) (*machineView, error) {
+		n, err := chips.Load(name)
+		if err != nil {
+			return nil, err
+		}
+		return &machineView{n, n.Name, n.Description, []string{n.Name, fmt.Sprint(n.Devices), n.Device, link(n)},
+			func(b *bytes.Buffer) {
+				row(b, "name", "%s", n.Name)
+				row(b, "description", "%s", n.Description)
+				row(b, "devices", "%d of %s", n.Devices, n.Device)
+				row(b, "link", "%s", link(n))
+				row(b, "power", "%g W of an idle device, %g W of a busy one", n.IdleWatts, n.BusyWatts)
+			}}, nil
+	}}
+
+// machinesOfSystems are kinds of machines that commands of systems take.
+var machinesOfSystems []machineKind
+
+// otherMachines lists the kinds of machines that are no accelerators.
+func otherMachines() []machineKind { return append(slices.Clone(machinesOfSystems), several) }
+
+// allMachines lists the names of all built-in machines.
+func allMachines() []string {
+	names := hardware.Presets()
+	for _, kind := range otherMachines() {
+		names = append(names, kind.presets()...)
+	}
+	return names
+}
 
 func newHardware() *cobra.Command {
 	var asYAML bool
 	cmd := command("hardware")
 	cmd.Args = atMostOneArg("accelerator")
-	cmd.ValidArgsFunction = completeOne(slices.Concat(hardware.Presets(), simt.Presets(), chips.Presets()),
-		cobra.ShellCompDirectiveDefault)
+	cmd.ValidArgsFunction = completeOne(allMachines(), cobra.ShellCompDirectiveDefault)
 	asJSON := addJSON(cmd)
 	cmd.Flags().BoolVar(&asYAML, "yaml", false, "print the YAML file of a built-in accelerator")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		kinds := otherMachines()
+		at := slices.IndexFunc(kinds, func(k machineKind) bool {
+			return len(args) == 1 && slices.Contains(k.presets(), args[0])
+		})
 		switch {
 		case asYAML && *asJSON:
 			return usagef("--yaml and --json exclude each other")
@@ -29,34 +81,20 @@ func newHardware() *cobra.Command {
 			return usagef("--yaml needs the name of a built-in accelerator: %s", oneOf(hardware.Presets()))
 		case asYAML:
 			read := hardware.PresetYAML
-			if slices.Contains(simt.Presets(), args[0]) {
-				read = simt.PresetYAML
-			} else if slices.Contains(chips.Presets(), args[0]) {
-				read = chips.PresetYAML
+			if at >= 0 {
+				read = kinds[at].yaml
 			}
 			text, err := read(args[0])
 			if err != nil {
 				return err
 			}
 			return emit(cmd, false, nil, func(b *bytes.Buffer) { b.Write(text) })
-		case len(args) == 1 && slices.Contains(simt.Presets(), args[0]):
-			m, err := simt.Load(args[0])
+		case at >= 0:
+			m, err := kinds[at].load(args[0])
 			if err != nil {
 				return err
 			}
-			return emit(cmd, *asJSON, m, func(b *bytes.Buffer) { writeSIMT(b, m) })
-		case len(args) == 1 && slices.Contains(chips.Presets(), args[0]):
-			n, err := chips.Load(args[0])
-			if err != nil {
-				return err
-			}
-			return emit(cmd, *asJSON, n, func(b *bytes.Buffer) {
-				row(b, "name", "%s", n.Name)
-				row(b, "description", "%s", n.Description)
-				row(b, "devices", "%d of %s", n.Devices, n.Device)
-				row(b, "link", "%s", link(n))
-				row(b, "power", "%g W of an idle device, %g W of a busy one", n.IdleWatts, n.BusyWatts)
-			})
+			return emit(cmd, *asJSON, m.machine, m.write)
 		case len(args) == 1:
 			spec, err := hardware.Load(args[0])
 			if err != nil {
@@ -66,10 +104,10 @@ func newHardware() *cobra.Command {
 		}
 		var answer struct {
 			Hardware []*hardware.Sheet `json:"hardware"`
-			SIMT     []*simt.Machine   `json:"simt"`
-			Several  []*chips.Server   `json:"several"`
+			SIMT     []any             `json:"simt,omitempty"`
+			Several  []any             `json:"several"`
 		}
-		var rows, simtRows, severalRows, descriptions [][]string
+		var rows, descriptions [][]string
 		for _, name := range hardware.Presets() {
 			spec, err := hardware.Load(name)
 			if err != nil {
@@ -80,33 +118,24 @@ func newHardware() *cobra.Command {
 				memorySize(spec.LB), memorySize(spec.GB), memorySize(spec.DDR), unit(spec.DDR.BandwidthBytesPerSecond, "B/s")})
 			descriptions = append(descriptions, []string{spec.Name, spec.Description})
 		}
-		for _, name := range simt.Presets() {
-			m, err := simt.Load(name)
-			if err != nil {
-				return err
+		lists := map[string]*[]any{"simt": &answer.SIMT, several.key: &answer.Several}
+		var tables bytes.Buffer
+		for _, kind := range kinds {
+			machines, list := lists[kind.key], [][]string(nil)
+			for _, name := range kind.presets() {
+				m, err := kind.load(name)
+				if err != nil {
+					return err
+				}
+				*machines, list = append(*machines, m.machine), append(list, m.row)
+				descriptions = append(descriptions, []string{m.name, m.description})
 			}
-			answer.SIMT = append(answer.SIMT, m)
-			simtRows = append(simtRows, []string{m.Name, fmt.Sprint(m.SMs), fmt.Sprint(m.Wave(m.Start())),
-				size(m.SM.SharedBytes), size(m.L2.SizeBytes),
-				unit(m.DRAM.BytesPerSecond, "B/s"), duration(m.LaunchSeconds)})
-			descriptions = append(descriptions, []string{m.Name, m.Description})
-		}
-		for _, name := range chips.Presets() {
-			n, err := chips.Load(name)
-			if err != nil {
-				return err
-			}
-			answer.Several = append(answer.Several, n)
-			severalRows = append(severalRows, []string{n.Name, fmt.Sprint(n.Devices), n.Device, link(n)})
-			descriptions = append(descriptions, []string{n.Name, n.Description})
+			tables.WriteByte('\n')
+			writeTable(&tables, kind.align, kind.columns, list)
 		}
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
 			writeTable(b, "lrrrrrr", []string{"name", "cores", "peak", "L1", "LLB", "DDR", "DDR rate"}, rows)
-			b.WriteByte('\n')
-			writeTable(b, "lrrrrrr", []string{"SIMT machine", "SMs", "wave", "shared of an SM", "L2", "DRAM rate", "launch"},
-				simtRows)
-			b.WriteByte('\n')
-			writeTable(b, "lrll", []string{"machine of several", "devices", "each", "link"}, severalRows)
+			b.Write(tables.Bytes())
 			writeDescriptions(b, descriptions)
 		})
 	}
@@ -119,21 +148,6 @@ func link(n *chips.Server) string {
 		text += ", " + (&hardware.Chips{Torus: n.Torus}).Network()
 	}
 	return text
-}
-
-func writeSIMT(b *bytes.Buffer, m *simt.Machine) {
-	row(b, "name", "%s", m.Name)
-	row(b, "description", "%s", m.Description)
-	row(b, "clock", "%s", unit(m.ClockHz, "Hz"))
-	row(b, "SMs", "%d, each with %d threads, %d blocks, %d registers and %s of shared memory", m.SMs, m.SM.Threads,
-		m.SM.Blocks, m.SM.Registers, size(m.SM.SharedBytes))
-	row(b, "block", "at most %d threads, %d registers each, %s of shared memory", m.Block.Threads, m.Block.Registers,
-		size(m.Block.SharedBytes))
-	row(b, "wave", "%d blocks of %d threads", m.Wave(m.Start()), m.Start().Threads)
-	row(b, "L2", "%s, %s", size(m.L2.SizeBytes), unit(m.L2.BytesPerSecond, "B/s"))
-	row(b, "DRAM", "%s, latency %s", unit(m.DRAM.BytesPerSecond, "B/s"), duration(m.DRAM.LatencySeconds))
-	row(b, "launch", "%s", duration(m.LaunchSeconds))
-	row(b, "barrier", "%s of all blocks of a wave", duration(m.Barrier(m.Wave(m.Start()))))
 }
 
 // peak is the rate of products in 16-bit floats, or in the type that the machine is faster in if it has none.

@@ -9,8 +9,6 @@ import (
 
 	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/hardware/chips"
-	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/recipes"
 )
@@ -171,7 +169,7 @@ func TestCompletion(t *testing.T) {
 			[]string{"first-fit", "best-fit", "longest-lifetime", "largest-first", "ilp", "search"}, ":4"},
 		{[]string{"solve", "allocate", ""}, []string{"csv"}, ":8"},
 		{[]string{"serve", ""}, []string{"csv"}, ":8"},
-		{[]string{"hardware", ""}, slices.Concat(hardware.Presets(), simt.Presets(), chips.Presets()), ":0"},
+		{[]string{"hardware", ""}, allMachines(), ":0"},
 		{[]string{"schedule", "--hardware", ""}, hardware.Presets(), ":0"},
 		{[]string{"schedule", "--variant", ""}, variants, ":4"},
 		{[]string{"schedule", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16", "f8", "f4", "i8"}, ":4"},
@@ -197,7 +195,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"solve", "bind", ""}, zoo.Names(), ":0"},
 		{[]string{"solve", "bind", "--method", ""}, []string{"greedy", "ilp", "search"}, ":4"},
 		{[]string{"solve", "stitch", ""}, zoo.Names(), ":0"},
-		{[]string{"solve", "stitch", "--hardware", ""}, simt.Presets(), ":0"},
+		{[]string{"solve", "stitch", "--hardware", ""}, []string{"t4-simt", "v100-simt"}, ":0"},
 		{[]string{"solve", "stitch", "--method", ""}, []string{"astitch", "xla", "tvm", "tensorrt", "framework",
 			"exact", "xla-mapping", "astitch-unmerged", "astitch-nearby"}, ":4"},
 		{[]string{"solve", "split", ""}, zoo.Names(), ":0"},

@@ -5,8 +5,8 @@
 //	ASPLOS 2022
 //
 // on an accelerator with software-managed memories ([Group]), as the comparison of the
-// GraphTurbo paper (OSDI 2023, §5.2) needs it, and on the machine of threads and blocks
-// that it was made for ([Stitch]).
+// GraphTurbo paper (OSDI 2023, §5.2) needs it. On the machine of threads and blocks that it
+// was made for, systems/astitchgpu/rules makes them.
 //
 // # Idea
 //
@@ -39,24 +39,6 @@
 //     to its loop nests. What leaves a kernel goes to the DDR.
 //  6. Block locality: a value of which each core reads only what it has made itself
 //     stays in the L1 (regional); any other goes to the LLB (global).
-//
-// # On a SIMT machine
-//
-// Matrix operators are closed library calls, every other operator is a unit by itself,
-// and scopes, remote stitching and dominants are as above. What differs ([Kernel]):
-//
-//   - A dominant also takes in operators that are cheap to compute again for each
-//     reader, whatever the dependency; two candidates joined by local dependencies
-//     merge.
-//   - Reductions get their threads by task packing and splitting ([simt.Pack]), within
-//     a wave of blocks of 1024 threads with 32 registers. Element-wise groups, the
-//     largest first, adapt to the rows of a neighbour if that keeps values within
-//     blocks (active locality).
-//   - A dependency between groups is regional if each block reads only rows that it
-//     makes (passive locality, [fusion.WithinBlocks]), else global, with a barrier over
-//     all blocks. Where shared memory does not hold the rows of all regional values at
-//     that wave, the largest becomes global, one by one.
-//   - Registers are relaxed to what the blocks leave to each thread.
 //
 // On the accelerator, nothing is split into instances. docs/deviations.md lists what differs from the
 // GPU original, and why.

@@ -3,20 +3,19 @@ package astitch
 import (
 	"sort"
 
-	"github.com/dsasched/dsasched/heuristics/fusion"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
 // loopNests forms the loop nests of a stitch operator around its dominants and lists
 // them in an order in which they can run. units are its parts as TVM fuses them.
-func loopNests(g *model.Graph, pos []int, units []schedule.Layer, cores int64) ([]schedule.Layer, []loop) {
+func loopNests(g *model.Graph, pos []int, units []schedule.Layer, cores int64) ([]schedule.Layer, []Loop) {
 	parts := make([][]model.OpID, len(units))
 	for k, u := range units {
 		parts[k] = u.Ops
 	}
-	nests, loops := around(g, pos, parts, func(p *partition, seed, k int, _ map[model.OpID]bool) bool {
-		return local(p, seed, k, cores) && p.mergeable(seed, k)
+	nests, loops := Around(g, pos, parts, func(p *Partition, seed, k int, _ map[model.OpID]bool) bool {
+		return local(p, seed, k, cores) && p.Mergeable(seed, k)
 	})
 	layers := make([]schedule.Layer, len(nests))
 	for i, ops := range nests {
@@ -25,16 +24,16 @@ func loopNests(g *model.Graph, pos []int, units []schedule.Layer, cores int64) (
 	return layers, loops
 }
 
-// around forms loop nests around the dominants of a stitch operator that consists of
+// Around forms loop nests around the dominants of a stitch operator that consists of
 // parts, and lists them in an order in which they can run. join reports whether the part
 // of a dominant may take in another one; it is given all candidates.
-func around(g *model.Graph, pos []int, parts [][]model.OpID,
-	join func(p *partition, seed, k int, candidates map[model.OpID]bool) bool) ([][]model.OpID, []loop) {
+func Around(g *model.Graph, pos []int, parts [][]model.OpID,
+	join func(p *Partition, seed, k int, candidates map[model.OpID]bool) bool) ([][]model.OpID, []Loop) {
 	var all []model.OpID
 	for _, ops := range parts {
 		all = append(all, ops...)
 	}
-	p := newPartition(g, pos, parts)
+	p := NewPartition(g, pos, parts)
 	candidates := dominants(g, pos, all)
 	isCandidate := map[model.OpID]bool{}
 	for _, id := range candidates {
@@ -45,10 +44,10 @@ func around(g *model.Graph, pos []int, parts [][]model.OpID,
 		grow(p, seed, func(k int) bool { return join(p, seed, k, isCandidate) })
 	}
 	var nests [][]model.OpID
-	var loops []loop
-	for _, k := range p.sorted() {
-		ops := p.ops[k]
-		l := loop{Dominant: -1}
+	var loops []Loop
+	for _, k := range p.Sorted() {
+		ops := p.Ops[k]
+		l := Loop{Dominant: -1}
 		for _, id := range ops {
 			switch {
 			case !isCandidate[id]:
@@ -99,11 +98,11 @@ func dominants(g *model.Graph, pos []int, ops []model.OpID) []model.OpID {
 	for _, id := range ops {
 		op := g.Op(id)
 		candidate := op.Class() == model.ReductionClass
-		expensive := fusion.Expensive(g, op)
+		expensive := g.Expensive(op)
 		for _, t := range op.Outputs {
 			candidate = candidate || g.IsOutput(t)
 			for _, c := range g.Tensor(t).Consumers {
-				candidate = candidate || !inside[c] || (expensive && !fusion.OneToOne(g, g.Op(c), t))
+				candidate = candidate || !inside[c] || (expensive && !g.OneToOne(g.Op(c), t))
 			}
 		}
 		if candidate {
@@ -124,7 +123,7 @@ func dominants(g *model.Graph, pos []int, ops []model.OpID) []model.OpID {
 // loop nest: all between them is one to one, at most one operator is a reduction,
 // and the union uses no fewer cores than either and computes nothing twice that they
 // do not.
-func local(p *partition, a, b int, cores int64) bool {
+func local(p *Partition, a, b int, cores int64) bool {
 	g := p.g
 	if !oneToOneParts(p, a, b) || !oneToOneParts(p, b, a) {
 		return false
@@ -147,15 +146,15 @@ func local(p *partition, a, b int, cores int64) bool {
 // oneToOneParts looks at what part b reads of part a. As in TVM's fusion, an
 // operator that gathers or puts several sources together begins a loop nest, and one
 // with several results ends it.
-func oneToOneParts(p *partition, a, b int) bool {
-	for _, id := range p.ops[b] {
+func oneToOneParts(p *Partition, a, b int) bool {
+	for _, id := range p.Ops[b] {
 		op := p.g.Op(id)
 		for _, t := range op.Inputs {
 			from := p.g.Tensor(t).Producer
-			if !p.in(from, a) {
+			if !p.In(from, a) {
 				continue
 			}
-			if op.Kind == "Gather" || op.Kind == "Concat" || len(p.g.Op(from).Outputs) != 1 || !fusion.OneToOne(p.g, op, t) {
+			if op.Kind == "Gather" || op.Kind == "Concat" || len(p.g.Op(from).Outputs) != 1 || !p.g.OneToOne(op, t) {
 				return false
 			}
 		}

@@ -8,17 +8,17 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// partition is a set of operators in disjoint parts, with no cycle among the parts.
-type partition struct {
+// Partition is a set of operators in disjoint parts, with no cycle among the parts.
+type Partition struct {
 	g *model.Graph
 	// pos is the place of each operator in the execution order.
 	pos []int
 	// owner is the part of each operator that is in one.
 	owner map[model.OpID]int
-	// ops of each part in execution order; nil if it has become part of another.
-	ops [][]model.OpID
+	// Ops of each part in execution order; nil if it has become part of another.
+	Ops [][]model.OpID
 	// order is a topological order of the parts, -1 where one has become part of another, and
-	// place where each stands; nil: as sorted has it, which nothing has asked for.
+	// place where each stands; nil: as Sorted has it, which nothing has asked for.
 	order, place []int
 
 	// after keeps the answers of next, spread those of mapped; nil where one has to be found anew.
@@ -30,10 +30,11 @@ type partition struct {
 	stack        []int
 }
 
-func newPartition(g *model.Graph, pos []int, parts [][]model.OpID) *partition {
-	p := &partition{g: g, pos: pos, owner: map[model.OpID]int{}}
+// NewPartition has these parts. pos is the place of each operator in the execution order.
+func NewPartition(g *model.Graph, pos []int, parts [][]model.OpID) *Partition {
+	p := &Partition{g: g, pos: pos, owner: map[model.OpID]int{}}
 	for k, ops := range parts {
-		p.ops = append(p.ops, append([]model.OpID(nil), ops...))
+		p.Ops = append(p.Ops, append([]model.OpID(nil), ops...))
 		for _, id := range ops {
 			p.owner[id] = k
 		}
@@ -43,8 +44,8 @@ func newPartition(g *model.Graph, pos []int, parts [][]model.OpID) *partition {
 	return p
 }
 
-// in reports whether an operator is in part k.
-func (p *partition) in(id model.OpID, k int) bool {
+// In reports whether an operator is in part k.
+func (p *Partition) In(id model.OpID, k int) bool {
 	o, ok := p.owner[id]
 	return ok && o == k
 }
@@ -53,11 +54,11 @@ func (p *partition) in(id model.OpID, k int) bool {
 type spread struct{ cores, used, again int64 }
 
 // mapped returns the mapping of part k.
-func (p *partition) mapped(k int, cores int64) spread {
+func (p *Partition) mapped(k int, cores int64) spread {
 	s := p.spread[k]
 	if s == nil || s.cores != cores {
 		s = &spread{cores: cores}
-		s.used, s.again = mapped(p.g, p.ops[k], cores)
+		s.used, s.again = mapped(p.g, p.Ops[k], cores)
 		p.spread[k] = s
 	}
 	return *s
@@ -65,13 +66,13 @@ func (p *partition) mapped(k int, cores int64) spread {
 
 // next lists the parts that read what part k makes, each once, in the order of its
 // operators. The list is not to be changed.
-func (p *partition) next(k int) []int {
+func (p *Partition) next(k int) []int {
 	if p.after[k] != nil {
 		return p.after[k]
 	}
 	out := []int{}
 	p.mark(k)
-	for _, id := range p.ops[k] {
+	for _, id := range p.Ops[k] {
 		for _, t := range p.g.Op(id).Outputs {
 			for _, c := range p.g.Tensor(t).Consumers {
 				if o, ok := p.owner[c]; ok && p.seen[o] != p.turn {
@@ -86,15 +87,15 @@ func (p *partition) next(k int) []int {
 }
 
 // mark begins a walk over the parts, on which part k has been seen.
-func (p *partition) mark(k int) {
+func (p *Partition) mark(k int) {
 	p.turn++
 	p.seen[k] = p.turn
 }
 
 // before lists the parts that part k reads from, each once, in the order of its operators, but
 // those that are seen.
-func (p *partition) before(k int) (out []int) {
-	for _, id := range p.ops[k] {
+func (p *Partition) before(k int) (out []int) {
+	for _, id := range p.Ops[k] {
 		for _, t := range p.g.Op(id).Inputs {
 			if o, ok := p.owner[p.g.Tensor(t).Producer]; ok && p.seen[o] != p.turn {
 				p.seen[o] = p.turn
@@ -106,7 +107,7 @@ func (p *partition) before(k int) (out []int) {
 }
 
 // neighbours lists the parts that part k reads from or that read from it.
-func (p *partition) neighbours(k int) []int {
+func (p *Partition) neighbours(k int) []int {
 	out := append([]int(nil), p.next(k)...)
 	p.mark(k)
 	for _, o := range out {
@@ -117,9 +118,9 @@ func (p *partition) neighbours(k int) []int {
 
 // detour reports whether a path leads from part a to part b over a third one. All on it stand
 // between the two.
-func (p *partition) detour(a, b int) bool {
+func (p *Partition) detour(a, b int) bool {
 	if p.order == nil {
-		p.order, p.place = p.sorted(), make([]int, len(p.ops))
+		p.order, p.place = p.Sorted(), make([]int, len(p.Ops))
 		for i, k := range p.order {
 			p.place[k] = i
 		}
@@ -156,7 +157,7 @@ func (p *partition) detour(a, b int) bool {
 
 // reorder lets parts a and b, between which there is no detour, stand at one place: behind all
 // that stands between them and does not come after the first.
-func (p *partition) reorder(a, b int) {
+func (p *Partition) reorder(a, b int) {
 	if p.order == nil {
 		return
 	}
@@ -198,12 +199,12 @@ func (p *partition) reorder(a, b int) {
 	put(-1)
 }
 
-// mergeable reports whether parts a and b can be one without a cycle.
-func (p *partition) mergeable(a, b int) bool { return !p.detour(a, b) && !p.detour(b, a) }
+// Mergeable reports whether parts a and b can be one without a cycle.
+func (p *Partition) Mergeable(a, b int) bool { return !p.detour(a, b) && !p.detour(b, a) }
 
 // union is the operators of two parts in execution order.
-func (p *partition) union(a, b int) []model.OpID {
-	x, y := p.ops[a], p.ops[b]
+func (p *Partition) union(a, b int) []model.OpID {
+	x, y := p.Ops[a], p.Ops[b]
 	ops := make([]model.OpID, 0, len(x)+len(y))
 	for len(x) > 0 && len(y) > 0 {
 		if p.pos[x[0]] < p.pos[y[0]] {
@@ -216,10 +217,10 @@ func (p *partition) union(a, b int) []model.OpID {
 }
 
 // merge makes other parts part of a.
-func (p *partition) merge(a int, others ...int) {
+func (p *Partition) merge(a int, others ...int) {
 	for _, k := range append([]int{a}, others...) { // who reads and is read by them knows other parts now
 		p.after[k] = nil
-		for _, id := range p.ops[k] {
+		for _, id := range p.Ops[k] {
 			for _, t := range p.g.Op(id).Inputs {
 				if from, ok := p.owner[p.g.Tensor(t).Producer]; ok {
 					p.after[from] = nil
@@ -228,25 +229,25 @@ func (p *partition) merge(a int, others ...int) {
 		}
 	}
 	for _, b := range others {
-		p.ops[a] = append(p.ops[a][:len(p.ops[a]):len(p.ops[a])], p.ops[b]...)
-		for _, id := range p.ops[b] {
+		p.Ops[a] = append(p.Ops[a][:len(p.Ops[a]):len(p.Ops[a])], p.Ops[b]...)
+		for _, id := range p.Ops[b] {
 			p.owner[id] = a
 		}
-		p.ops[b] = nil
+		p.Ops[b] = nil
 	}
 	p.spread[a] = nil
-	slices.SortFunc(p.ops[a], func(x, y model.OpID) int { return p.pos[x] - p.pos[y] })
+	slices.SortFunc(p.Ops[a], func(x, y model.OpID) int { return p.pos[x] - p.pos[y] })
 }
 
-// sorted lists the parts in an order in which they can run; of those that can run
+// Sorted lists the parts in an order in which they can run; of those that can run
 // next, first the one that is complete earliest in the execution order.
-func (p *partition) sorted() []int {
-	waiting := make([]int, len(p.ops))
+func (p *Partition) Sorted() []int {
+	waiting := make([]int, len(p.Ops))
 	at := map[int]int{} // by position of the last operator
 	ready := heap.Of(cmp.Less[int])
 	var out []int
-	last := func(k int) int { return p.pos[p.ops[k][len(p.ops[k])-1]] }
-	for k, ops := range p.ops {
+	last := func(k int) int { return p.pos[p.Ops[k][len(p.Ops[k])-1]] }
+	for k, ops := range p.Ops {
 		if ops != nil {
 			at[last(k)] = k
 			for _, n := range p.next(k) {
@@ -254,7 +255,7 @@ func (p *partition) sorted() []int {
 			}
 		}
 	}
-	for k, ops := range p.ops {
+	for k, ops := range p.Ops {
 		if ops != nil && waiting[k] == 0 {
 			ready.Push(last(k))
 		}
@@ -276,7 +277,7 @@ func (p *partition) sorted() []int {
 // end, and what reaches it the beginning, whatever is merged. It takes room for each part and
 // chain, and there are hardly more chains than parts that can run side by side.
 type reach struct {
-	p      *partition
+	p      *Partition
 	chains [][]int // parts
 	chain  []int32 // of each part, or -1
 	at     []int32 // its place in the chain
@@ -284,11 +285,11 @@ type reach struct {
 	first, last [][]int32
 }
 
-func (p *partition) reach(listed func(k int) bool) *reach {
-	r := &reach{p: p, chain: make([]int32, len(p.ops)), at: make([]int32, len(p.ops)), first: make([][]int32, len(p.ops)),
-		last: make([][]int32, len(p.ops))}
-	order := p.sorted()
-	before := make([][]int, len(p.ops))
+func (p *Partition) reach(listed func(k int) bool) *reach {
+	r := &reach{p: p, chain: make([]int32, len(p.Ops)), at: make([]int32, len(p.Ops)), first: make([][]int32, len(p.Ops)),
+		last: make([][]int32, len(p.Ops))}
+	order := p.Sorted()
+	before := make([][]int, len(p.Ops))
 	for _, k := range order {
 		for _, n := range p.next(k) {
 			before[n] = append(before[n], k)
@@ -375,7 +376,7 @@ func (r *reach) apart(a, b int) bool {
 func (r *reach) others(a int) (list []int) {
 	for c, parts := range r.chains {
 		for at := r.last[a][c] + 1; at < r.first[a][c]; at++ {
-			if b := parts[at]; b > a && r.p.ops[b] != nil {
+			if b := parts[at]; b > a && r.p.Ops[b] != nil {
 				list = append(list, b)
 			}
 		}

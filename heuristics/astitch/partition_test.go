@@ -12,7 +12,7 @@ import (
 )
 
 // path reports whether one leads from part a to part b, over a third one if asked.
-func path(p *partition, a, b int, over bool) bool {
+func path(p *Partition, a, b int, over bool) bool {
 	seen := map[int]bool{a: true}
 	for todo := []int{a}; len(todo) > 0; {
 		k := todo[0]
@@ -66,21 +66,21 @@ func TestPartitionAgainstWalks(t *testing.T) {
 			for k, u := range units {
 				parts[k], heavy[k] = u.Ops, !every && g.Op(u.Anchor).Class() == model.MatrixClass
 			}
-			got := newPartition(g, pos, parts)
-			scopes(got, heavy)
-			want := newPartition(g, pos, parts)
-			for seed := range want.ops {
-				if !heavy[seed] && want.ops[seed] != nil {
+			got := NewPartition(g, pos, parts)
+			got.Scopes(heavy)
+			want := NewPartition(g, pos, parts)
+			for seed := range want.Ops {
+				if !heavy[seed] && want.Ops[seed] != nil {
 					grow(want, seed, func(k int) bool { return !heavy[k] && !path(want, seed, k, true) && !path(want, k, seed, true) })
 				}
 			}
 			if !maps.Equal(got.owner, want.owner) {
 				t.Fatalf("%s: scopes differ", g.Name)
 			}
-			remote(got, heavy)
-			for a := range want.ops {
-				for b := a + 1; b < len(want.ops); b++ {
-					if !heavy[a] && !heavy[b] && want.ops[a] != nil && want.ops[b] != nil && !path(want, a, b, false) &&
+			got.Remote(heavy)
+			for a := range want.Ops {
+				for b := a + 1; b < len(want.Ops); b++ {
+					if !heavy[a] && !heavy[b] && want.Ops[a] != nil && want.Ops[b] != nil && !path(want, a, b, false) &&
 						!path(want, b, a, false) {
 						want.merge(a, b)
 						merged++

@@ -7,8 +7,8 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// loop says what leads a loop nest of a stitch operator.
-type loop struct {
+// Loop says what leads a loop nest of a stitch operator.
+type Loop struct {
 	Dominant model.OpID
 	// Sub lists the sub-dominants, in execution order.
 	Sub []model.OpID
@@ -20,7 +20,7 @@ type Plan struct {
 	Layers   [][]schedule.Layer // per sub-graph
 	// Loops, per sub-graph: one entry per layer of a stitch operator; nil for
 	// compute-intensive kernels.
-	Loops [][]loop
+	Loops [][]Loop
 }
 
 // Group makes kernels of the operators, given in execution order: stitch operators
@@ -40,21 +40,21 @@ func Group(g *model.Graph, order []model.OpID, units []schedule.Layer, cores int
 		parts[k] = u.Ops
 		heavy[k] = g.Op(u.Anchor).Class() == model.MatrixClass
 	}
-	p := newPartition(g, pos, parts)
-	scopes(p, heavy)
-	remote(p, heavy)
+	p := NewPartition(g, pos, parts)
+	p.Scopes(heavy)
+	p.Remote(heavy)
 	plan := Plan{Grouping: &schedule.Grouping{}}
 	inside := make([][]schedule.Layer, len(units))
 	for _, u := range units {
 		k := p.owner[u.Ops[0]]
 		inside[k] = append(inside[k], u)
 	}
-	for i, k := range p.sorted() {
-		ops := p.ops[k]
+	for i, k := range p.Sorted() {
+		ops := p.Ops[k]
 		sg := &schedule.SubGraph{ID: i, Name: fmt.Sprintf("k%d", i), Ops: ops,
 			Split: schedule.SplitInfo{Ops: len(ops), Factor: 1, Dim: -1}}
 		sg.Inputs, sg.Outputs = schedule.Boundary(g, ops)
-		layers, loops := []schedule.Layer{units[k]}, []loop(nil)
+		layers, loops := []schedule.Layer{units[k]}, []Loop(nil)
 		if !heavy[k] {
 			sg.Name = fmt.Sprintf("stitch%d", i)
 			layers, loops = loopNests(g, pos, inside[k], cores)
@@ -66,23 +66,23 @@ func Group(g *model.Graph, order []model.OpID, units []schedule.Layer, cores int
 	return plan
 }
 
-// scopes merges the memory-intensive parts that a breadth-first search connects.
-func scopes(p *partition, heavy []bool) {
-	for seed := range p.ops {
-		if heavy[seed] || p.ops[seed] == nil {
+// Scopes merges the memory-intensive parts that a breadth-first search connects.
+func (p *Partition) Scopes(heavy []bool) {
+	for seed := range p.Ops {
+		if heavy[seed] || p.Ops[seed] == nil {
 			continue
 		}
-		grow(p, seed, func(k int) bool { return !heavy[k] && p.mergeable(seed, k) })
+		grow(p, seed, func(k int) bool { return !heavy[k] && p.Mergeable(seed, k) })
 	}
 }
 
 // grow merges neighbours into part seed, breadth first, as long as it may. A refused
 // neighbour is asked again when the part has grown towards it.
-func grow(p *partition, seed int, may func(k int) bool) {
+func grow(p *Partition, seed int, may func(k int) bool) {
 	for queue := p.neighbours(seed); len(queue) > 0; {
 		k := queue[0]
 		queue = queue[1:]
-		if k == seed || p.ops[k] == nil || !may(k) {
+		if k == seed || p.Ops[k] == nil || !may(k) {
 			continue
 		}
 		queue = append(queue, p.neighbours(k)...)
@@ -91,11 +91,11 @@ func grow(p *partition, seed int, may func(k int) bool) {
 	}
 }
 
-// remote merges stitch operators that do not depend on each other.
-func remote(p *partition, heavy []bool) {
+// Remote merges stitch operators that do not depend on each other.
+func (p *Partition) Remote(heavy []bool) {
 	after := p.reach(func(k int) bool { return !heavy[k] })
-	for a := range p.ops {
-		if heavy[a] || p.ops[a] == nil {
+	for a := range p.Ops {
+		if heavy[a] || p.Ops[a] == nil {
 			continue
 		}
 		var others []int

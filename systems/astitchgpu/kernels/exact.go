@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/hardware/simt"
-	"github.com/dsasched/dsasched/heuristics/astitch"
-	"github.com/dsasched/dsasched/heuristics/fusion"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/systems/astitchgpu/fusion"
+	"github.com/dsasched/dsasched/systems/astitchgpu/rules"
+	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 	"github.com/dsasched/dsasched/systems/astitchgpu/stitch"
 )
 
@@ -93,7 +93,7 @@ func (s *scope) regional(units []int, unmerged bool) []model.TensorID {
 	if roots, ok := s.shared[key]; ok {
 		return roots
 	}
-	k, _ := astitch.Kernel(s.g, s.m, s.ops(units), astitch.SIMTOptions{NoMerging: unmerged}, nil)
+	k, _ := rules.Kernel(s.g, s.m, s.ops(units), rules.Options{NoMerging: unmerged}, nil)
 	roots := []model.TensorID{}
 	for _, l := range k.Links {
 		if root := fusion.Root(s.g, l.Tensor); l.Scheme == fusion.Regional && !slices.Contains(roots, root) {
@@ -121,7 +121,7 @@ func (s *scope) Choices(units []int) int {
 // kernel makes one.
 func (s *scope) kernel(units []int, choice int) (fusion.Kernel, bool) {
 	ops := s.ops(units)
-	opt := astitch.SIMTOptions{NoMerging: choice&1 == 1}
+	opt := rules.Options{NoMerging: choice&1 == 1}
 	global := map[model.TensorID]bool{}
 	if choice > 1 {
 		roots := s.regional(units, opt.NoMerging)
@@ -132,7 +132,7 @@ func (s *scope) kernel(units []int, choice int) (fusion.Kernel, bool) {
 			global[root] = choice>>(i+1)&1 == 1
 		}
 	}
-	return astitch.Kernel(s.g, s.m, ops, opt, func(_ model.OpID,
+	return rules.Kernel(s.g, s.m, ops, opt, func(_ model.OpID,
 		t model.TensorID) bool {
 		return global[fusion.Root(s.g, t)]
 	})
@@ -269,7 +269,7 @@ func (s *scope) solve(ctx context.Context) (*solved, error) {
 
 // exact makes the best plan within AStitch's scopes.
 func exact(ctx context.Context, g *model.Graph, m *simt.Machine) (*Result, error) {
-	scopes, err := astitch.SIMTScopes(g, astitch.SIMTOptions{})
+	scopes, err := rules.Scopes(g, rules.Options{})
 	if err != nil {
 		return nil, err
 	}

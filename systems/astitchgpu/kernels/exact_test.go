@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/hardware/simt"
-	"github.com/dsasched/dsasched/heuristics/astitch"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/systems/astitchgpu/rules"
+	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 )
 
 // brute is the least cost of a scope over all partitions of its units without a cycle
@@ -121,7 +121,7 @@ func TestExactAgainstBruteForce(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		scopes, err := astitch.SIMTScopes(g, astitch.SIMTOptions{})
+		scopes, err := rules.Scopes(g, rules.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dsasched/dsasched/hardware/simt"
-	"github.com/dsasched/dsasched/heuristics/astitch"
-	"github.com/dsasched/dsasched/heuristics/fusion"
-	"github.com/dsasched/dsasched/heuristics/tvm"
 	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/simplify"
+	"github.com/dsasched/dsasched/systems/astitchgpu/fusion"
+	"github.com/dsasched/dsasched/systems/astitchgpu/rules"
+	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 	"github.com/dsasched/dsasched/systems/astitchgpu/tensorrt"
 	"github.com/dsasched/dsasched/systems/astitchgpu/xla"
 	"github.com/dsasched/dsasched/systems/training"
@@ -35,13 +34,13 @@ type Result struct {
 var methods = []Method{
 	{"astitch", "AStitch: stitching scopes, dominants, adaptive mappings",
 		rule(func(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
-			return astitch.Stitch(g, m, astitch.SIMTOptions{})
+			return rules.AStitch(g, m, rules.Options{})
 		})},
 	{"xla", "XLA: producers fused into consumers, no reduction in the middle",
 		rule(func(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
 			return xla.Fuse(g, m, xla.Options{})
 		})},
-	{"tvm", "TVM: operators fused with their post-dominators", rule(tvm.FuseSIMT)},
+	{"tvm", "TVM: operators fused with their post-dominators", rule(rules.TVM)},
 	{"tensorrt", "TensorRT: library calls with what follows them, element-wise operators together", rule(tensorrt.Fuse)},
 	{"framework", "a kernel for each operator, as TensorFlow runs a graph", rule(apart)},
 	{"exact", "best kernels and schemes within AStitch's scopes, with proof", exact},
@@ -52,11 +51,11 @@ var methods = []Method{
 		})},
 	{"astitch-unmerged", "AStitch with every candidate dominant a group of its own",
 		rule(func(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
-			return astitch.Stitch(g, m, astitch.SIMTOptions{NoMerging: true})
+			return rules.AStitch(g, m, rules.Options{NoMerging: true})
 		})},
 	{"astitch-nearby", "AStitch without remote stitching",
 		rule(func(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
-			return astitch.Stitch(g, m, astitch.SIMTOptions{NoRemote: true})
+			return rules.AStitch(g, m, rules.Options{NoRemote: true})
 		})},
 }
 

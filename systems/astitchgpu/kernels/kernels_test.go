@@ -11,11 +11,11 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/hardware/simt"
-	"github.com/dsasched/dsasched/heuristics/fusion"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/systems/astitchgpu/fusion"
 	"github.com/dsasched/dsasched/systems/astitchgpu/kernels"
+	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 )
 
 func machine(t testing.TB, name string) *simt.Machine {

@@ -6,10 +6,10 @@ import (
 	"io"
 	"strings"
 
-	"github.com/dsasched/dsasched/heuristics/fusion"
 	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/systems/astitchgpu/fusion"
 )
 
 // Explanation says where an operator has gone, and why its data go where they go.

@@ -9,12 +9,12 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/experiments/harness"
-	"github.com/dsasched/dsasched/hardware/simt"
-	"github.com/dsasched/dsasched/heuristics/fusion"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/systems/astitchgpu/fusion"
 	"github.com/dsasched/dsasched/systems/astitchgpu/kernels"
+	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 
 	"gonum.org/v1/gonum/stat"
 )

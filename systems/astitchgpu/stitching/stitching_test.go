@@ -12,8 +12,8 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
-	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/systems/astitchgpu/kernels"
+	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 )
 
 // lines runs an experiment and returns the published numbers beside ours.

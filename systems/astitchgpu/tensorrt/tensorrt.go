@@ -23,9 +23,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dsasched/dsasched/hardware/simt"
-	"github.com/dsasched/dsasched/heuristics/fusion"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/systems/astitchgpu/fusion"
+	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 )
 
 // activations end an epilogue.

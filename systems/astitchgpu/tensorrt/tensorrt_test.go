@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/hardware/simt"
-	"github.com/dsasched/dsasched/heuristics/fusion"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/systems/astitchgpu/fusion"
+	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 	"github.com/dsasched/dsasched/systems/astitchgpu/tensorrt"
 )
 

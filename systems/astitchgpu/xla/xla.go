@@ -33,9 +33,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dsasched/dsasched/hardware/simt"
-	"github.com/dsasched/dsasched/heuristics/fusion"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/systems/astitchgpu/fusion"
+	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 )
 
 // Options are switches. The zero value is XLA's fusion.
@@ -102,7 +102,7 @@ func (x *fuser) roots() {
 		if x.roles[op.ID] == fusion.View {
 			continue
 		}
-		itself := fusion.Expensive(g, op)
+		itself := g.Expensive(op)
 		above := false
 		for _, t := range op.Inputs {
 			if p := g.Tensor(fusion.Root(g, t)).Producer; p != model.NoOp && x.why[p] == "" {
@@ -162,7 +162,7 @@ const maxCopies = 15
 // oneToOne reports whether each element of t, or of a view of it, serves one of op's.
 func (x *fuser) oneToOne(op *model.Op, t model.TensorID) bool {
 	return op.Kind == "Split" || !slices.ContainsFunc(op.Inputs, func(in model.TensorID) bool {
-		return fusion.Root(x.g, in) == t && !fusion.OneToOne(x.g, op, in)
+		return fusion.Root(x.g, in) == t && !x.g.OneToOne(op, in)
 	})
 }
 

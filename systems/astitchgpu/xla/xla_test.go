@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/grain"
+	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 	"github.com/dsasched/dsasched/systems/astitchgpu/xla"
 )
 

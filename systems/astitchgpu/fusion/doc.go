@@ -1,7 +1,7 @@
 // Package fusion describes how a graph's operators become kernels of a SIMT machine:
 // which operators share one, in which loop nests, through which memory the nests pass
-// their data, and what that costs. Fusion methods (heuristics/astitch, systems/astitchgpu/xla,
-// heuristics/tvm, systems/astitchgpu/stitch) decide; this package checks and prices what they
+// their data, and what that costs. Fusion methods (rules, xla, tensorrt and stitch beside it)
+// decide; this package checks and prices what they
 // have decided, by the same rules for all.
 //
 // # Plan
@@ -34,5 +34,5 @@
 // what it writes for other kernels or other groups. What an earlier group of the kernel
 // has read or written comes from the L2 as far as that holds it. The phases of a kernel
 // end at barriers of all blocks: a group is in the phase after the last maker of what it
-// reads globally. Package hardware/simt turns that into seconds.
+// reads globally. Package simt turns that into seconds.
 package fusion

@@ -1,4 +1,4 @@
-package astitch_test
+package rules_test
 
 import (
 	"errors"
@@ -8,14 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/hardware/simt"
-	"github.com/dsasched/dsasched/heuristics/astitch"
-	"github.com/dsasched/dsasched/heuristics/fusion"
-	"github.com/dsasched/dsasched/heuristics/tvm"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/systems/astitchgpu/fusion"
+	"github.com/dsasched/dsasched/systems/astitchgpu/rules"
+	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 	"github.com/dsasched/dsasched/systems/astitchgpu/xla"
 )
 
@@ -68,7 +67,7 @@ func TestPublishedExample(t *testing.T) {
 	b.Output(b.Op("Add", "add.2", model.Attr{}, y, r2))
 	g, m := built(t, b), v100(t)
 
-	a, err := astitch.Stitch(g, m, astitch.SIMTOptions{})
+	a, err := rules.AStitch(g, m, rules.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +75,7 @@ func TestPublishedExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tv, err := tvm.FuseSIMT(g, m)
+	tv, err := rules.TVM(g, m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +160,7 @@ func TestSchemes(t *testing.T) {
 	} {
 		b := model.NewBuilder(c.name)
 		c.build(b)
-		p, err := astitch.Stitch(built(t, b), v100(t), astitch.SIMTOptions{})
+		p, err := rules.AStitch(built(t, b), v100(t), rules.Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
@@ -236,11 +235,11 @@ func TestRandomGraphs(t *testing.T) {
 	for seed := range int64(400) {
 		r := rand.New(rand.NewSource(seed))
 		g := random(t, r, 4+r.Intn(20))
-		a, err := astitch.Stitch(g, m, astitch.SIMTOptions{})
+		a, err := rules.AStitch(g, m, rules.Options{})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		again, err := astitch.Stitch(g, m, astitch.SIMTOptions{})
+		again, err := rules.AStitch(g, m, rules.Options{})
 		if err != nil || fmt.Sprint(again.Kernels) != fmt.Sprint(a.Kernels) {
 			t.Fatalf("seed %d: another answer to the same question: %v", seed, err)
 		}
@@ -248,8 +247,8 @@ func TestRandomGraphs(t *testing.T) {
 		for i := range a.Kernels {
 			blockLocal(t, seed, g, &a.Kernels[i])
 		}
-		for _, opt := range []astitch.SIMTOptions{{NoRemote: true}, {NoMerging: true}} {
-			p, err := astitch.Stitch(g, m, opt)
+		for _, opt := range []rules.Options{{NoRemote: true}, {NoMerging: true}} {
+			p, err := rules.AStitch(g, m, opt)
 			if err != nil {
 				t.Fatalf("seed %d: %+v: %v", seed, opt, err)
 			}
@@ -263,7 +262,7 @@ func TestRandomGraphs(t *testing.T) {
 				t.Fatalf("seed %d: XLA %+v: %v", seed, opt, err)
 			}
 		}
-		p, err := tvm.FuseSIMT(g, m)
+		p, err := rules.TVM(g, m)
 		if err != nil {
 			t.Fatalf("seed %d: TVM: %v", seed, err)
 		}
@@ -462,7 +461,7 @@ func TestEncodersAreCut(t *testing.T) {
 	m := v100(t)
 	for _, name := range []string{"bert-128", "vit-b16", "conformer-s", "swin-t"} {
 		g := parts(t, name)
-		a, err := astitch.Stitch(g, m, astitch.SIMTOptions{})
+		a, err := rules.AStitch(g, m, rules.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -488,8 +487,8 @@ func TestMerging(t *testing.T) {
 	r := b.Op("ReduceSum", "r", model.Attr{Axes: []int64{1}, KeepDims: true}, x)
 	b.Output(b.Op("Mul", "m", model.Attr{}, x, b.Op("Exp", "e", model.Attr{}, r)))
 	g := built(t, b)
-	for opt, want := range map[astitch.SIMTOptions]int{{}: 2, {NoMerging: true}: 3} {
-		p, err := astitch.Stitch(g, v100(t), opt)
+	for opt, want := range map[rules.Options]int{{}: 2, {NoMerging: true}: 3} {
+		p, err := rules.AStitch(g, v100(t), opt)
 		if err != nil || len(p.Kernels) != 1 || len(p.Kernels[0].Groups) != want {
 			t.Errorf("%+v: %v, %v; want %d groups", opt, p, err, want)
 		}
@@ -500,9 +499,9 @@ func TestUnknownOperatorIsNamed(t *testing.T) {
 	b := model.NewBuilder("unknown")
 	b.Output(b.Op("Unknown", "mystery", model.Attr{Shape: []int64{4}, Axis: int64(model.F32)}, b.Input("x", model.F32, 4)))
 	g, m := built(t, b), v100(t)
-	_, e1 := astitch.Stitch(g, m, astitch.SIMTOptions{})
+	_, e1 := rules.AStitch(g, m, rules.Options{})
 	_, e2 := xla.Fuse(g, m, xla.Options{})
-	_, e3 := tvm.FuseSIMT(g, m)
+	_, e3 := rules.TVM(g, m)
 	for _, err := range []error{e1, e2, e3} {
 		var u *fusion.UnknownError
 		if !errors.As(err, &u) || u.Op != "mystery" {
@@ -511,7 +510,7 @@ func TestUnknownOperatorIsNamed(t *testing.T) {
 	}
 }
 
-func ExampleStitch() {
+func ExampleAStitch() {
 	b := model.NewBuilder("softmax")
 	b.Output(b.Op("Softmax", "p", model.Attr{Axis: 1}, b.Input("x", model.F32, 4096, 256)))
 	g, err := b.Build()
@@ -526,7 +525,7 @@ func ExampleStitch() {
 	if err != nil {
 		panic(err)
 	}
-	p, err := astitch.Stitch(e.Graph, m, astitch.SIMTOptions{})
+	p, err := rules.AStitch(e.Graph, m, rules.Options{})
 	if err != nil {
 		panic(err)
 	}

@@ -1,30 +1,27 @@
-package astitch
+package rules
 
 import (
 	"fmt"
 	"slices"
 	"sort"
 
-	"github.com/dsasched/dsasched/hardware/simt"
-	"github.com/dsasched/dsasched/heuristics/fusion"
+	"github.com/dsasched/dsasched/heuristics/astitch"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/systems/astitchgpu/fusion"
+	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 )
 
-// This file makes AStitch's decisions on the machine that they were made for. See the
-// package documentation for the steps; graphs should be at the frameworks' grain
-// (package model/grain).
-
-// SIMTOptions are switches. The zero value is the whole method.
-type SIMTOptions struct {
+// Options are switches. The zero value is the whole method.
+type Options struct {
 	// NoRemote leaves out remote stitching.
 	NoRemote bool
 	// NoMerging leaves every candidate dominant a group of its own.
 	NoMerging bool
 }
 
-// Stitch makes kernels of a graph for a SIMT machine.
-func Stitch(g *model.Graph, m *simt.Machine, opt SIMTOptions) (*fusion.Plan, error) {
-	scopes, err := SIMTScopes(g, opt)
+// AStitch makes kernels of a graph for a SIMT machine.
+func AStitch(g *model.Graph, m *simt.Machine, opt Options) (*fusion.Plan, error) {
+	scopes, err := Scopes(g, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -54,9 +51,9 @@ type scope struct {
 	Ops     []model.OpID
 }
 
-// SIMTScopes identifies the stitching scopes of a graph, in an order in which they can run.
+// Scopes identifies the stitching scopes of a graph, in an order in which they can run.
 // Views by themselves are in none.
-func SIMTScopes(g *model.Graph, opt SIMTOptions) ([]scope, error) {
+func Scopes(g *model.Graph, opt Options) ([]scope, error) {
 	roles, err := fusion.Roles(g)
 	if err != nil {
 		return nil, err
@@ -67,8 +64,8 @@ func SIMTScopes(g *model.Graph, opt SIMTOptions) ([]scope, error) {
 	for i := range g.Ops {
 		pos[i], parts[i], heavy[i] = i, []model.OpID{model.OpID(i)}, roles[i] == fusion.Heavy
 	}
-	p := newPartition(g, pos, parts)
-	scopes(p, heavy)
+	p := astitch.NewPartition(g, pos, parts)
+	p.Scopes(heavy)
 	idle := func(ops []model.OpID) bool {
 		for _, id := range ops {
 			if roles[id] != fusion.View {
@@ -79,15 +76,15 @@ func SIMTScopes(g *model.Graph, opt SIMTOptions) ([]scope, error) {
 	}
 	if !opt.NoRemote {
 		apart := append([]bool(nil), heavy...)
-		for k, ops := range p.ops {
+		for k, ops := range p.Ops {
 			apart[k] = heavy[k] || idle(ops)
 		}
-		remote(p, apart)
+		p.Remote(apart)
 	}
 	var out []scope
-	for _, k := range p.sorted() {
-		if !idle(p.ops[k]) {
-			out = append(out, scope{heavy[k], p.ops[k]})
+	for _, k := range p.Sorted() {
+		if !idle(p.Ops[k]) {
+			out = append(out, scope{heavy[k], p.Ops[k]})
 		}
 	}
 	return out, nil
@@ -97,7 +94,7 @@ func SIMTScopes(g *model.Graph, opt SIMTOptions) ([]scope, error) {
 // mappings, a scheme for each dependency between them. Links of which global says so
 // are served by global memory even where shared memory would do; nil asks for none. It
 // reports whether the machine can run the kernel.
-func Kernel(g *model.Graph, m *simt.Machine, ops []model.OpID, opt SIMTOptions,
+func Kernel(g *model.Graph, m *simt.Machine, ops []model.OpID, opt Options,
 	global func(from model.OpID, t model.TensorID) bool) (fusion.Kernel, bool) {
 	k := fusion.Kernel{Block: simt.Block{Threads: m.Block.Threads}}
 	s := &stitcher{g: g, m: m, wave: m.Wave(m.Start())}
@@ -133,16 +130,17 @@ func (s *stitcher) blocks(k *fusion.Kernel) int64 {
 }
 
 // group forms the groups around the dominants.
-func (s *stitcher) group(k *fusion.Kernel, ops []model.OpID, opt SIMTOptions) {
+func (s *stitcher) group(k *fusion.Kernel, ops []model.OpID, opt Options) {
 	pos := make([]int, len(s.g.Ops))
 	parts := make([][]model.OpID, len(ops))
 	for i, id := range ops {
 		pos[id], parts[i] = i, []model.OpID{id}
 	}
 	s.parts = make([]contents, len(parts))
-	nests, loops := around(s.g, pos, parts, func(p *partition, seed, other int, candidates map[model.OpID]bool) bool {
-		return s.joins(p, seed, other, candidates, opt) && p.mergeable(seed, other)
-	})
+	join := func(p *astitch.Partition, seed, other int, candidates map[model.OpID]bool) bool {
+		return s.joins(p, seed, other, candidates, opt) && p.Mergeable(seed, other)
+	}
+	nests, loops := astitch.Around(s.g, pos, parts, join)
 	s.of = map[model.OpID]int{}
 	for i, nest := range nests {
 		k.Groups = append(k.Groups, fusion.Group{Ops: nest, Dominant: loops[i].Dominant, Sub: loops[i].Sub})
@@ -159,13 +157,13 @@ type contents struct {
 }
 
 // contents counts what a part has, anew only when it has grown.
-func (s *stitcher) contents(p *partition, k int, candidates map[model.OpID]bool) contents {
-	if c := s.parts[k]; c.ops == len(p.ops[k]) {
+func (s *stitcher) contents(p *astitch.Partition, k int, candidates map[model.OpID]bool) contents {
+	if c := s.parts[k]; c.ops == len(p.Ops[k]) {
 		return c
 	}
-	c := contents{ops: len(p.ops[k])}
-	for _, id := range p.ops[k] {
-		if p.g.Op(id).Class() == model.ReductionClass {
+	c := contents{ops: len(p.Ops[k])}
+	for _, id := range p.Ops[k] {
+		if s.g.Op(id).Class() == model.ReductionClass {
 			c.reductions++
 		}
 		c.leads = c.leads || candidates[id]
@@ -177,22 +175,22 @@ func (s *stitcher) contents(p *partition, k int, candidates map[model.OpID]bool)
 // joins reports whether all dependencies between two parts are local: one to one, or
 // from operators so cheap that each reader computes them for itself; and whether the two
 // have at most one reduction.
-func (s *stitcher) joins(p *partition, a, b int, candidates map[model.OpID]bool, opt SIMTOptions) bool {
+func (s *stitcher) joins(p *astitch.Partition, a, b int, candidates map[model.OpID]bool, opt Options) bool {
 	x, y := s.contents(p, a, candidates), s.contents(p, b, candidates)
 	if x.reductions+y.reductions > 1 || opt.NoMerging && x.leads && y.leads {
 		return false
 	}
 	cheap := func(c contents) bool { return c.reductions == 0 && !c.leads }
-	return (cheap(x) || oneToOneBetween(p, a, b)) && (cheap(y) || oneToOneBetween(p, b, a))
+	return (cheap(x) || s.oneToOne(p, a, b)) && (cheap(y) || s.oneToOne(p, b, a))
 }
 
-// oneToOneBetween reports whether all that part b reads of part a is one to one.
-func oneToOneBetween(p *partition, a, b int) bool {
-	for _, id := range p.ops[b] {
-		op := p.g.Op(id)
+// oneToOne reports whether all that part b reads of part a is one to one.
+func (s *stitcher) oneToOne(p *astitch.Partition, a, b int) bool {
+	for _, id := range p.Ops[b] {
+		op := s.g.Op(id)
 		for _, t := range op.Inputs {
-			from := p.g.Tensor(t).Producer
-			if p.in(from, a) && op.Kind != "Split" && !fusion.OneToOne(p.g, op, t) {
+			from := s.g.Tensor(t).Producer
+			if p.In(from, a) && op.Kind != "Split" && !s.g.OneToOne(op, t) {
 				return false
 			}
 		}
@@ -342,7 +340,7 @@ func (s *stitcher) link(k *fusion.Kernel, global func(from model.OpID, t model.T
 				l.Scheme, l.Reason = fusion.Global, "blocks read what other blocks make"
 			case global != nil && global(from, t):
 				l.Scheme, l.Reason = fusion.Global, "chosen"
-			case fusion.OneToOne(s.g, op, t):
+			case s.g.OneToOne(op, t):
 				l.Scheme, l.Reason = fusion.Regional, "one to one, but the reader is in another group"
 			default:
 				l.Scheme, l.Reason = fusion.Regional, "one to many"

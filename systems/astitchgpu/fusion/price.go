@@ -1,8 +1,8 @@
 package fusion
 
 import (
-	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 )
 
 // Steps reports, for the operators of a group, whether each result is in step with so
@@ -92,7 +92,7 @@ func work(g *model.Graph, ops []model.OpID) (simple, special int64) {
 		for _, t := range op.Outputs {
 			own += g.Tensor(t).Shape.Elements()
 			for _, c := range g.Tensor(t).Consumers {
-				if inside[c] && !OneToOne(g, g.Op(c), t) {
+				if inside[c] && !g.OneToOne(g.Op(c), t) {
 					n = max(n, runs[c])
 				}
 			}

@@ -1,14 +1,14 @@
-package tvm_test
+package rules_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/hardware/simt"
-	"github.com/dsasched/dsasched/heuristics/fusion"
-	"github.com/dsasched/dsasched/heuristics/tvm"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/systems/astitchgpu/fusion"
+	"github.com/dsasched/dsasched/systems/astitchgpu/rules"
+	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 )
 
 func fuseSIMT(b *model.Builder) (*fusion.Plan, error) {
@@ -20,7 +20,7 @@ func fuseSIMT(b *model.Builder) (*fusion.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tvm.FuseSIMT(g, m)
+	return rules.TVM(g, m)
 }
 
 func operators(p *fusion.Plan) string {
@@ -78,7 +78,7 @@ func TestRulesOnSIMT(t *testing.T) {
 	}
 }
 
-func ExampleFuseSIMT() {
+func ExampleTVM() {
 	b := model.NewBuilder("mean")
 	x := b.Input("x", model.F32, 64, 128)
 	m := b.Op("ReduceMean", "mean", model.Attr{Axes: []int64{1}, KeepDims: true}, x)

@@ -1,22 +1,22 @@
-package tvm
+package rules
 
 import (
 	"fmt"
 	"slices"
 
-	"github.com/dsasched/dsasched/hardware/simt"
-	"github.com/dsasched/dsasched/heuristics/fusion"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/systems/astitchgpu/fusion"
+	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 )
 
-// FuseSIMT makes kernels of a graph for a SIMT machine by the rules of TVM's operator
+// TVM makes kernels of a graph for a SIMT machine by the rules of TVM's operator
 // fusion (Chen et al., OSDI 2018, section 3): an injective operator joins the kernel of
 // its immediate post-dominator, which is where all paths from it meet again, if all that
 // lies between is injective and the end is injective or a reduction. Nothing is computed
 // twice for several kernels; cost plays no part, so that an expensive operator in front
 // of a broadcast is computed for each element. Nothing joins a reduction's result.
 // Products and convolutions are library calls here, and keep nothing to themselves.
-func FuseSIMT(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
+func TVM(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
 	roles, err := fusion.Roles(g)
 	if err != nil {
 		return nil, err

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 )
 
 // Scheme is the way in which a dependency within a kernel is served.

@@ -3,7 +3,7 @@ package simt_test
 import (
 	"fmt"
 
-	"github.com/dsasched/dsasched/hardware/simt"
+	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 )
 
 // The two reductions of the AStitch paper on a V100.

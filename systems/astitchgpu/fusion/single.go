@@ -3,8 +3,8 @@ package fusion
 import (
 	"slices"
 
-	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 )
 
 // Single is a kernel of one loop nest, as compilers without stitching make them: its
