@@ -47,14 +47,7 @@ func newAllocate() *cobra.Command {
 			return usagef("--method %s does not say what to spill, expected longest-lifetime, largest-first, ilp or search",
 				f.method.value)
 		}
-		data, err := safefile.Read(file)
-		if err != nil {
-			return err
-		}
-		p, err := allocate.ReadCSV(file, data)
-		if err != nil {
-			return err
-		}
+		p := try(allocate.ReadCSV(file, try(safefile.Read(file))))
 		if *spill {
 			for _, name := range []string{"start", "export"} {
 				if given(name) {
@@ -64,7 +57,7 @@ func newAllocate() *cobra.Command {
 			return f.spills(cmd, p, capacity.value)
 		}
 		answer := placement{File: file}
-		if answer.Result, err = solveFile(cmd, f, func(file string) ([]int64, error) { return loadOffsets(file, p) },
+		answer.Result = solveFile(cmd, f, func(file string) ([]int64, error) { return loadOffsets(file, p), nil },
 			func(ctx context.Context, method string, opts allocate.Options) (*allocate.Result, error) {
 				switch {
 				case !*minimize:
@@ -73,13 +66,9 @@ func newAllocate() *cobra.Command {
 					return allocate.Tighten(ctx, p, capacity.value, method, opts)
 				}
 				return allocate.Solve(ctx, p, allocate.NoLimit, method, opts)
-			}); err != nil {
-			return err
-		}
+			})
 		if f.out.name != "" && answer.Status.HasValues() {
-			if answer.Out, err = writePlacement(f.out.name, p, answer.Offsets); err != nil {
-				return err
-			}
+			answer.Out = try(writePlacement(f.out.name, p, answer.Offsets))
 		}
 		return finish(cmd, *f.asJSON, answer, func(b *bytes.Buffer) { answer.write(b, f.out.name) }, nil)
 	}
@@ -87,15 +76,8 @@ func newAllocate() *cobra.Command {
 }
 
 // loadOffsets reads where a file places the buffers of p.
-func loadOffsets(file string, p *allocate.Problem) ([]int64, error) {
-	data, err := safefile.ReadUpTo(file, maxPlan)
-	if err != nil {
-		return nil, err
-	}
-	placed, err := allocate.ReadCSV(file, data)
-	if err != nil {
-		return nil, err
-	}
+func loadOffsets(file string, p *allocate.Problem) []int64 {
+	placed := try(allocate.ReadCSV(file, try(safefile.ReadUpTo(file, maxPlan))))
 	at := map[string]*int64{}
 	for _, b := range placed.Buffers {
 		at[b.ID] = b.Offset
@@ -103,11 +85,11 @@ func loadOffsets(file string, p *allocate.Problem) ([]int64, error) {
 	offsets := make([]int64, len(p.Buffers))
 	for i, b := range p.Buffers {
 		if at[b.ID] == nil {
-			return nil, fmt.Errorf("%s: buffer %q has no offset, expected one for each buffer of %s", file, b.ID, p.Name)
+			check(fmt.Errorf("%s: buffer %q has no offset, expected one for each buffer of %s", file, b.ID, p.Name))
 		}
 		offsets[i] = *at[b.ID]
 	}
-	return offsets, nil
+	return offsets
 }
 
 // spills compares choices of what leaves the memory: by the method given, or by the rules
@@ -130,10 +112,7 @@ func (f *solverFlags) spills(cmd *cobra.Command, p *allocate.Problem, capacity i
 	case err != nil:
 		return err
 	}
-	all, err := allocate.CompareSpills(cmd.Context(), p, capacity, methods, opts)
-	if err != nil {
-		return err
-	}
+	all := try(allocate.CompareSpills(cmd.Context(), p, capacity, methods, opts))
 	show.end()
 	return writeSpills(cmd, *f.asJSON, p, capacity, all, f.out.name)
 }
@@ -198,10 +177,7 @@ func writeSpills(cmd *cobra.Command, asJSON bool, p *allocate.Problem, capacity 
 	if out != "" && last.Offsets != nil {
 		rest, offsets := last.Kept(p)
 		kept = len(rest.Buffers)
-		var err error
-		if answer.Out, err = writePlacement(out, rest, offsets); err != nil {
-			return err
-		}
+		answer.Out = try(writePlacement(out, rest, offsets))
 	}
 	return finish(cmd, asJSON, answer, func(b *bytes.Buffer) {
 		var rows [][]string

@@ -31,12 +31,9 @@ import (
 
 func init() {
 	addOfSystem("", newTasks, newTune, newExplainKernel)
-	readKernels = func(name string) (scheduler.Tuned, int64, error) {
-		t, err := readTuned(name)
-		if err != nil {
-			return nil, 0, err
-		}
-		return t, t.Chunk, nil
+	readKernels = func(name string) (scheduler.Tuned, int64) {
+		t := readTuned(name)
+		return t, t.Chunk
 	}
 }
 
@@ -66,35 +63,20 @@ type toTune struct {
 	opt    scheduler.Options
 }
 
-func (f *kernelFlags) open(ctx context.Context, names []string) (*toTune, error) {
+func (f *kernelFlags) open(ctx context.Context, names []string) *toTune {
 	k := &toTune{opt: scheduler.Options{InPlace: *f.inPlace, Uneven: unevenOf(f.uneven), Chunk: f.chunk.value}}
-	var err error
-	if k.spec, err = hardware.Load(*f.accelerator); err != nil {
-		return nil, err
-	}
-	if k.recipe, err = recipes.Lookup(f.variant.value); err != nil {
-		return nil, err
-	}
+	k.spec, k.recipe = try(hardware.Load(*f.accelerator)), try(recipes.Lookup(f.variant.value))
 	for _, name := range names {
-		net, err := network.Open(name, f.network.options())
-		if err != nil {
-			return nil, err
-		}
+		net := try(network.Open(name, f.network.options()))
 		net.Name = name
 		k.nets = append(k.nets, net)
 	}
 	if k.opt.Chunk == 0 {
-		rules, err := recipes.Lookup(k.recipe.Fallback[0]) // without trials
-		if err != nil {
-			return nil, err
-		}
-		r, err := scheduler.Run(ctx, k.nets[0], k.spec, f.batch.value, rules, k.opt)
-		if err != nil {
-			return nil, err
-		}
+		rules := try(recipes.Lookup(k.recipe.Fallback[0])) // without trials
+		r := try(scheduler.Run(ctx, k.nets[0], k.spec, f.batch.value, rules, k.opt))
 		k.opt.Chunk = r.Chunk
 	}
-	return k, nil
+	return k
 }
 
 func oneOrMoreModels(_ *cobra.Command, args []string) error {
@@ -137,22 +119,14 @@ func newTasks() *cobra.Command {
 	asJSON, full := addJSON(cmd), cmd.Flags().Bool("full", false, "print the derivation and the loops of every layer")
 	f := addKernels(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		k, err := f.open(cmd.Context(), args)
-		if err != nil {
-			return err
-		}
-		tasks, _, err := tuning.Tasks(cmd.Context(), k.nets, k.spec, f.batch.value, k.recipe, k.opt)
-		if err != nil {
-			return err
-		}
+		k := f.open(cmd.Context(), args)
+		tasks, _ := try2(tuning.Tasks(cmd.Context(), k.nets, k.spec, f.batch.value, k.recipe, k.opt))
 		answer := tasksJSON{Model: args, Hardware: k.spec.Name, Variant: k.recipe.Name, Batch: f.batch.value,
 			Chunk: k.opt.Chunk}
 		for _, t := range tasks {
 			x := taskJSON{Task: tuning.TaskName(t.Key), Name: t.Name, Weights: t.Weights, Operations: t.Operations,
 				FloorSecs: t.Floor}
-			if x.RuleSeconds, err = t.Seconds(cmd.Context(), t.Rule); err != nil {
-				return err
-			}
+			x.RuleSeconds = try(t.Seconds(cmd.Context(), t.Rule))
 			for i, n := range t.Rule {
 				sketches, derivations := t.Sketches(i)
 				x.Layers = append(x.Layers, layerJSON{t.Layer(i), sketches, derivations, nestLines(n.Text(t.Output(i)))})
@@ -240,10 +214,7 @@ func newTune() *cobra.Command {
 		}
 		show := newStatus(cmd, *quiet)
 		defer show.end()
-		k, err := f.open(cmd.Context(), args)
-		if err != nil {
-			return err
-		}
+		k := f.open(cmd.Context(), args)
 		set := tuning.Settings{Options: ansor.Options{Trials: int(trials.value), Seed: *seed,
 			Objective: objective.value, Scheduler: divide.value, Patience: int(patience.value), Workers: int(workers.value)}}
 		for _, x := range *enough {
@@ -251,10 +222,7 @@ func newTune() *cobra.Command {
 		}
 		set.Progress = show.trials()
 		if *log != "" {
-			file, err := openLog(*log, &set)
-			if err != nil {
-				return err
-			}
+			file := openLog(*log, &set)
 			defer file.Close()
 		}
 		ctx := cmd.Context()
@@ -314,23 +282,20 @@ func (l *trialLog) Write(line []byte) (int, error) {
 }
 
 // openLog reads what a log has and goes on behind it, without a last line that was cut off.
-func openLog(name string, set *tuning.Settings) (*os.File, error) {
+func openLog(name string, set *tuning.Settings) *os.File {
 	data, err := safefile.ReadAtMost(name, maxLog)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	if !errors.Is(err, fs.ErrNotExist) {
+		check(err)
 	}
 	whole := data[:bytes.LastIndexByte(data, '\n')+1]
 	if len(whole) > 0 {
 		set.Before = bytes.NewReader(whole)
 	} else if len(data) > 0 {
-		return nil, fmt.Errorf("%s: log: line 1 has no end, expected what was tuned, or an empty file", name)
+		check(fmt.Errorf("%s: log: line 1 has no end, expected what was tuned, or an empty file", name))
 	}
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o666)
-	if err != nil {
-		return nil, err
-	}
+	file := try(os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o666))
 	set.Log, set.Name = &trialLog{File: file, whole: int64(len(whole))}, name
-	return file, nil
+	return file
 }
 
 // trials shows how far a tuning is.
@@ -387,25 +352,16 @@ func newExplainKernel() *cobra.Command {
 		"`task` as 'dsasched tune' prints it, the name of a layer of a schedule, or its number from 0")
 	full := cmd.Flags().Bool("full", false, "print every other choice, not the three best of a decision")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		data, err := safefile.Read(args[0])
-		if err != nil {
-			return err
-		}
+		data := try(safefile.Read(args[0]))
 		var file struct{ Kind string }
 		if json.Unmarshal(data, &file) == nil && file.Kind == schedulefile.Kind {
-			a, err := scheduledKernels(cmd.Context(), args[0], *accelerator, *name)
-			if err != nil {
-				return err
-			}
+			a := scheduledKernels(cmd.Context(), args[0], *accelerator, *name)
 			return emit(cmd, *asJSON, a, a.write)
 		}
 		if cmd.Flags().Changed("hardware") {
 			return usagef("--hardware is for the files of schedules: %s says it itself", args[0])
 		}
-		t, err := readTuned(args[0])
-		if err != nil {
-			return err
-		}
+		t := readTuned(args[0])
 		if *name == "" {
 			return usagef("--task is missing, expected one of the %d tasks of %s that 'dsasched tune' printed, or its number from 0",
 				len(t.Tasks), args[0])
@@ -419,28 +375,17 @@ func newExplainKernel() *cobra.Command {
 		if at < 0 {
 			return usagef("--task is %q, expected one of the %d tasks of %s or its number from 0", *name, len(t.Tasks), args[0])
 		}
-		task, err := taskOf(cmd.Context(), t, t.Tasks[at].Task)
-		if err != nil {
-			return fmt.Errorf("%s: %w", args[0], err)
-		}
-		p, _, err := t.Program(task)
-		if err != nil {
-			return err
-		}
+		task, err := attempt(func() *ansor.Task { return taskOf(cmd.Context(), t, t.Tasks[at].Task) })
+		check(blame(args[0], err))
+		p, _ := try2(t.Program(task))
 		a := kernelJSON{Task: t.Tasks[at].Task, Name: task.Name, FloorSecs: task.Floor, Layers: t.Tasks[at].Layers}
-		if a.Seconds, err = task.Seconds(cmd.Context(), p); err != nil {
-			return err
-		}
-		if a.RuleSeconds, err = task.Seconds(cmd.Context(), task.Rule); err != nil {
-			return err
-		}
+		a.Seconds = try(task.Seconds(cmd.Context(), p))
+		a.RuleSeconds = try(task.Seconds(cmd.Context(), task.Rule))
 		for i := range p {
 			_, derivations := task.Sketches(i)
 			a.Derivations = append(a.Derivations, derivations...)
 		}
-		if a.Neighbours, err = task.Neighbours(cmd.Context(), p); err != nil {
-			return err
-		}
+		a.Neighbours = try(task.Neighbours(cmd.Context(), p))
 		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) { writeKernel(b, a, *full) })
 	}
 	return cmd
@@ -456,26 +401,23 @@ type scheduledJSON struct {
 }
 
 // scheduledKernels are the kernels of a schedule's file, or the one of this name or number.
-func scheduledKernels(ctx context.Context, file, accelerator, name string) (*scheduledJSON, error) {
-	_, r, err := restore(ctx, file, accelerator)
-	if err != nil {
-		return nil, err
-	}
+func scheduledKernels(ctx context.Context, file, accelerator, name string) *scheduledJSON {
+	_, r := try2(restore(ctx, file, accelerator))
 	a := &scheduledJSON{Schedule: file, Hardware: r.Machine.Name, Variant: r.Recipe.Name}
-	if a.Kernels, err = r.Kernels(ctx); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
+	var err error
+	a.Kernels, err = r.Kernels(ctx)
+	check(blame(file, err))
 	if name == "" {
-		return a, nil
+		return a
 	}
 	for i, k := range a.Kernels {
 		if k.Layer == name || fmt.Sprint(i) == name {
 			a.Kernels, a.one = a.Kernels[i:i+1], true
-			return a, nil
+			return a
 		}
 	}
-	return nil, usagef("--task is %q, expected a layer among the %d kernels of %s or its number from 0", name,
-		len(a.Kernels), file)
+	panic(failure{usagef("--task is %q, expected a layer among the %d kernels of %s or its number from 0", name,
+		len(a.Kernels), file)})
 }
 
 func (a *scheduledJSON) write(b *bytes.Buffer) {
@@ -530,64 +472,43 @@ func (a *scheduledJSON) write(b *bytes.Buffer) {
 		size(k.Accesses.LLB), size(k.Accesses.L1))
 }
 
-func readTuned(name string) (*tuning.Tuned, error) {
-	data, err := safefile.Read(name)
-	if err != nil {
-		return nil, err
-	}
-	t, err := tuning.Read(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
+func readTuned(name string) *tuning.Tuned {
+	t, err := tuning.Read(try(safefile.Read(name)))
+	check(blame(name, err))
 	t.Name = name
-	return t, nil
+	return t
 }
 
 // taskOf makes a task of a file again.
-func taskOf(ctx context.Context, t *tuning.Tuned, name string) (*ansor.Task, error) {
-	spec, err := hardware.Load(t.Hardware)
-	if err != nil {
-		return nil, err
-	}
-	recipe, err := recipes.Lookup(t.Variant)
-	if err != nil {
-		return nil, err
-	}
+func taskOf(ctx context.Context, t *tuning.Tuned, name string) *ansor.Task {
+	spec := try(hardware.Load(t.Hardware))
+	recipe := try(recipes.Lookup(t.Variant))
 	dtype, err := model.ParseDType(t.DType)
-	if err != nil {
-		return nil, fmt.Errorf("dtype: %w", err)
-	}
+	check(blame("dtype", err))
 	uneven := schedule.UnevenFastest
 	if t.Uneven != "" {
-		if uneven, err = schedule.ParseUneven(t.Uneven); err != nil {
-			return nil, fmt.Errorf("uneven: %w", err)
-		}
+		uneven, err = schedule.ParseUneven(t.Uneven)
+		check(blame("uneven", err))
 	}
 	var nets []network.Network
 	for _, n := range t.Networks {
-		net, err := network.Open(n, network.Options{DType: dtype, Grain: grain.Grain(t.Grain), Dims: t.Dims,
-			AllowUnknown: t.AllowUnknown})
-		if err != nil {
-			return nil, err
-		}
+		net := try(network.Open(n, network.Options{DType: dtype, Grain: grain.Grain(t.Grain), Dims: t.Dims,
+			AllowUnknown: t.AllowUnknown}))
 		net.Name = n
 		nets = append(nets, net)
 	}
-	tasks, from, err := tuning.Tasks(ctx, nets, spec, t.Batch, recipe,
-		scheduler.Options{Chunk: t.Chunk, InPlace: t.InPlace, Uneven: uneven, Tuned: t})
-	if err != nil {
-		return nil, err
-	}
+	tasks, from := try2(tuning.Tasks(ctx, nets, spec, t.Batch, recipe,
+		scheduler.Options{Chunk: t.Chunk, InPlace: t.InPlace, Uneven: uneven, Tuned: t}))
 	if from.Fingerprint != t.Fingerprint {
-		return nil, fmt.Errorf("hardware_fingerprint is %s, %s has %s: the accelerator is another one now", t.Fingerprint,
-			t.Hardware, from.Fingerprint)
+		check(fmt.Errorf("hardware_fingerprint is %s, %s has %s: the accelerator is another one now", t.Fingerprint,
+			t.Hardware, from.Fingerprint))
 	}
 	for _, task := range tasks {
 		if tuning.TaskName(task.Key) == name {
-			return task, nil
+			return task
 		}
 	}
-	return nil, fmt.Errorf("task %s is no kernel of %s any more", name, strings.Join(t.Networks, ", "))
+	panic(failure{fmt.Errorf("task %s is no kernel of %s any more", name, strings.Join(t.Networks, ", "))})
 }
 
 func writeKernel(b *bytes.Buffer, a kernelJSON, full bool) {

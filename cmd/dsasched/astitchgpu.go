@@ -60,36 +60,25 @@ func newStitch() *cobra.Command {
 		dotEndings...)
 	picture := addFigure(cmd, "picture", "draw the kernels over time into this `file`")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		m, err := simt.Load(*machine)
-		if err != nil {
-			return err
-		}
+		m := try(simt.Load(*machine))
 		open := kernels.Open
 		if *training {
 			open = kernels.OpenTraining
 		}
-		g, err := open(args[0], batch.value, methods.value, read.options())
-		if err != nil {
-			return err
-		}
+		g := try(open(args[0], batch.value, methods.value, read.options()))
 		r, err := kernels.Run(cmd.Context(), g, m, methods.value)
 		if err != nil {
 			return fmt.Errorf("%s on %s: %w", printable(args[0]), m.Name, err)
 		}
-		if _, err := writeFiles([]fileToWrite{
+		try(writeFiles([]fileToWrite{
 			{graph, func(w io.Writer) error { return kernels.WriteDOT(w, r.Plan) }},
 			{picture, func(w io.Writer) error {
 				fig, err := kernels.Picture(r.Plan)
 				return writeFigure(w, "--picture", picture.name, fig, err)
 			}},
-		}); err != nil {
-			return err
-		}
+		}))
 		if *about != "" {
-			e, err := kernels.Explain(r.Plan, *about)
-			if err != nil {
-				return err
-			}
+			e := try(kernels.Explain(r.Plan, *about))
 			return emit(cmd, *asJSON, e, func(b *bytes.Buffer) { writeStitchExplanation(b, e) })
 		}
 		return finish(cmd, *asJSON, r, func(b *bytes.Buffer) { writeStitch(b, r, *full) }, nil)

@@ -78,25 +78,13 @@ func newBest() *cobra.Command {
 		defer collectLess()()
 		show := newStatus(cmd, *quiet)
 		defer show.end()
-		spec, err := hardware.Load(*accelerator)
-		if err != nil {
-			return err
-		}
-		net, err := network.Open(args[0], from.options())
-		if err != nil {
-			return err
-		}
-		machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
-		if err != nil {
-			return err
-		}
+		spec := try(hardware.Load(*accelerator))
+		net := try(network.Open(args[0], from.options()))
+		machine := try(scheduler.Machine(spec, scheduler.LevelAuto))
 		if *front && machine.Energy == nil {
 			return fmt.Errorf("--front: the description of accelerator %q has no figures of energy", spec.Name)
 		}
-		given, fused, err := certificate.Bounds(cmd.Context(), net, machine, batch.value)
-		if err != nil {
-			return err
-		}
+		given, fused := try2(certificate.Bounds(cmd.Context(), net, machine, batch.value))
 		least := given
 		if fused != nil && fused.Seconds < given.Seconds {
 			least = fused
@@ -106,13 +94,8 @@ func newBest() *cobra.Command {
 			Objective: search.Objective(objective.value), Front: *front}
 		opt.Lines = proof.name != ""
 		if *start != "" {
-			opened, err := scheduler.Open(*start, *accelerator)
-			if err != nil {
-				return err
-			}
-			if _, opt.Start, err = opened.Restore(cmd.Context()); err != nil {
-				return err
-			}
+			opened := try(scheduler.Open(*start, *accelerator))
+			_, opt.Start = try2(opened.Restore(cmd.Context()))
 		}
 		if show != nil {
 			opt.Better = func(p milp.Progress) {
@@ -125,10 +108,7 @@ func newBest() *cobra.Command {
 				})
 			}
 		}
-		found, err := search.Best(cmd.Context(), net, spec, batch.value, opt)
-		if err != nil {
-			return err
-		}
+		found := try(search.Best(cmd.Context(), net, spec, batch.value, opt))
 		show.end()
 		holds, form, why := certificate.BoundOf(context.WithoutCancel(cmd.Context()), net, found.Result, given, fused)
 		if found.Unended != "" {

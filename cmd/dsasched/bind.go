@@ -66,23 +66,12 @@ func addSolving(cmd *cobra.Command, methods []solve.Method,
 					TimeLimit: limit.value,
 					Progress:  stageProgress(show.solve(method.value, duration))})}}
 		var err error
-		if set.spec, err = hardware.Load(*common.accelerator); err != nil {
-			return err
-		}
-		if set.net, err = network.Open(args[0], common.network.options()); err != nil {
-			return err
-		}
+		set.spec = try(hardware.Load(*common.accelerator))
+		set.net = try(network.Open(args[0], common.network.options()))
 		if *start != "" {
-			if err := needsExact(methods, method.value); err != nil {
-				return err
-			}
-			opened, err := scheduler.Open(*start, *common.accelerator)
-			if err != nil {
-				return err
-			}
-			if _, set.opt.Start, err = opened.Restore(cmd.Context()); err != nil {
-				return err
-			}
+			check(needsExact(methods, method.value))
+			opened := try(scheduler.Open(*start, *common.accelerator))
+			_, set.opt.Start = try2(opened.Restore(cmd.Context()))
 		}
 		alone, answer, write, err := run(cmd.Context(), set)
 		if err != nil {
@@ -102,13 +91,8 @@ func addSolving(cmd *cobra.Command, methods []solve.Method,
 				return err
 			}
 		} else if export.name != "" {
-			m, err := alone.Program()
-			if err != nil {
-				return err
-			}
-			if err := writeProgram(export.name, m); err != nil {
-				return err
-			}
+			m := try(alone.Program())
+			check(writeProgram(export.name, m))
 		}
 		return finish(cmd, *asJSON, answer, write, nil)
 	}

@@ -37,30 +37,14 @@ func newBound() *cobra.Command {
 	batch := &number{value: 1, min: 1, max: scheduler.MaxBatch}
 	cmd.Flags().Var(batch, "batch", "batch size of the whole chip")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		spec, err := hardware.Load(*accelerator)
-		if err != nil {
-			return err
-		}
-		machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
-		if err != nil {
-			return err
-		}
+		spec := try(hardware.Load(*accelerator))
+		machine := try(scheduler.Machine(spec, scheduler.LevelAuto))
 		from := read.options()
-		net, err := network.Open(args[0], from)
-		if err != nil {
-			return err
-		}
+		net := try(network.Open(args[0], from))
 		a := &boundJSON{Model: args[0], DType: from.DType.String(), Hardware: spec.Name}
-		if a.Bound, a.Fused, err = certificate.Bounds(cmd.Context(), net, machine, batch.value); err != nil {
-			return err
-		}
-		if a.Steady, err = bound.Steady(cmd.Context(), net, machine, batch.value); err != nil {
-			return err
-		}
-		form, err := bound.AnyForm(cmd.Context(), net, machine, batch.value)
-		if err != nil {
-			return err
-		}
+		a.Bound, a.Fused = try2(certificate.Bounds(cmd.Context(), net, machine, batch.value))
+		a.Steady = try(bound.Steady(cmd.Context(), net, machine, batch.value))
+		form := try(bound.AnyForm(cmd.Context(), net, machine, batch.value))
 		a.AnyFormSeconds = form.Seconds
 		if any, err := bound.AnyDivision(cmd.Context(), net, machine, batch.value); err == nil {
 			a.AnyDivisionSeconds = &any

@@ -25,34 +25,20 @@ func newCalibrate() *cobra.Command {
 		if out.name != "" && *residuals {
 			return usagef("--out and --residuals exclude each other: nothing is fitted")
 		}
-		spec, err := hardware.Load(*accelerator)
-		if err != nil {
-			return err
-		}
+		spec := try(hardware.Load(*accelerator))
 		var text []byte
 		if out.name != "" {
-			if text, err = hardwareText(*accelerator); err != nil {
-				return err
-			}
+			text = try(hardwareText(*accelerator))
 			// What can't be written is an error before the search, not after.
-			if err := calibration.CanApply(*accelerator, text, spec); err != nil {
-				return err
-			}
+			check(calibration.CanApply(*accelerator, text, spec))
 		}
-		cal, err := calibration.Calibrate(cmd.Context(), spec, !*residuals)
-		if err != nil {
-			return err
-		}
+		cal := try(calibration.Calibrate(cmd.Context(), spec, !*residuals))
 		if out.name != "" {
-			if text, err = cal.Apply(*accelerator, text, spec); err != nil {
-				return err
-			}
+			text = try(cal.Apply(*accelerator, text, spec))
 			if out.name == stdoutName {
 				return emit(cmd, false, nil, func(b *bytes.Buffer) { b.Write(text) })
 			}
-			if err := replaceFile(out.name, text); err != nil {
-				return err
-			}
+			check(replaceFile(out.name, text))
 			cal.File = out.name
 		}
 		return emit(cmd, *asJSON, cal, func(b *bytes.Buffer) { writeCalibration(b, cal) })

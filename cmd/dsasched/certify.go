@@ -25,10 +25,7 @@ func newCertify() *cobra.Command {
 		"built-in network or ONNX `file` (default: the one that the certificate names)")
 	completeFlag(cmd, "model", completeModel)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		f, err := certificate.Load(args[0])
-		if err != nil {
-			return err
-		}
+		f := try(certificate.Load(args[0]))
 		v, err := f.Check(cmd.Context(), args[0], *accelerator, *name)
 		if *name == "" && errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: --model says where the network is now", err)

@@ -46,14 +46,8 @@ func newCompare() *cobra.Command {
 				return usagef("--decision %q, expected some of %s", d, quoted(answers.Comparisons()))
 			}
 		}
-		spec, err := hardware.Load(*accelerator)
-		if err != nil {
-			return err
-		}
-		src, err := network.Open(args[0], read.options())
-		if err != nil {
-			return err
-		}
+		spec := try(hardware.Load(*accelerator))
+		src := try(network.Open(args[0], read.options()))
 		show := newStatus(cmd, *quiet)
 		known := answers.ComparisonsOn(spec)
 		total := cmp.Or(len(decisions), len(known))

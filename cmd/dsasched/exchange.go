@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,41 +30,23 @@ func newConvert() *cobra.Command {
 
 // convertPlan writes a compiler's memory plan as a file of buffers, or the plan with other offsets.
 func convertPlan(cmd *cobra.Command, file, offsets, out string, asJSON bool) error {
-	text, err := safefile.ReadUpTo(file, maxPlan)
-	if err != nil {
-		return err
-	}
+	text := try(safefile.ReadUpTo(file, maxPlan))
 	var ranges []byte
 	if base, ok := strings.CutSuffix(file, "-buffer-assignment.txt"); ok {
 		ranges, _ = safefile.ReadUpTo(base+"-live-range.txt", maxPlan) // or they are in the file
 	}
-	d, err := plans.Read(file, string(text), string(ranges))
-	if err != nil {
-		return err
-	}
+	d := try(plans.Read(file, string(text), string(ranges)))
 	var result bytes.Buffer
 	if offsets == "" {
-		if err := allocate.WriteCSV(&result, d.Problem, nil); err != nil {
-			return err
-		}
+		check(allocate.WriteCSV(&result, d.Problem, nil))
 	} else {
-		placed, err := loadOffsets(offsets, d.Problem)
-		if err != nil {
-			return err
-		}
-		if err := allocate.Check(d.Problem, allocate.NoLimit, placed); err != nil {
-			return fmt.Errorf("%s: %w", offsets, err)
-		}
-		plan, err := d.WithOffsets(placed)
-		if err != nil {
-			return err
-		}
+		placed := loadOffsets(offsets, d.Problem)
+		check(blame(offsets, allocate.Check(d.Problem, allocate.NoLimit, placed)))
+		plan := try(d.WithOffsets(placed))
 		result.WriteString(plan)
 	}
 	if out != "" {
-		if err := replaceFile(out, result.Bytes()); err != nil {
-			return err
-		}
+		check(replaceFile(out, result.Bytes()))
 	}
 	answer := struct {
 		Tool    string   `json:"tool"`

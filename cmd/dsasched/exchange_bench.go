@@ -52,26 +52,20 @@ type benchAnswer struct {
 var benchKinds = []struct {
 	name, ending, answer, what string
 	methods                    []solve.Method
-	run                        func(context.Context, string, []byte, string, benchLimits) (benchAnswer, error)
+	run                        func(context.Context, string, []byte, string, benchLimits) benchAnswer
 }{
 	{"allocation", "csv", "csv", "bytes of the memory", allocate.Methods(), benchAllocation},
 	{"spilling", "csv", "csv", "bytes moved", allocate.SpillMethods(), benchSpilling},
 	{"order", "json", "json", "bytes stored and loaded", ordering.Methods(), benchOrder},
 	{"binding", "json", "json", "nanoseconds of the cost model", binding.Methods(), benchChoices(binding.Read,
-		func(ctx context.Context, p *binding.Problem, method string, opts binding.Options) ([]int, float64, error) {
-			r, err := binding.Solve(ctx, p, method, opts)
-			if err != nil {
-				return nil, 0, err
-			}
-			return r.Choice, r.Bound, nil
+		func(ctx context.Context, p *binding.Problem, method string, opts binding.Options) ([]int, float64) {
+			r := try(binding.Solve(ctx, p, method, opts))
+			return r.Choice, r.Bound
 		})},
 	{"groups", "json", "json", "nanoseconds of the cost model", split.Methods(), benchChoices(split.Read,
-		func(ctx context.Context, p *split.Problem, method string, opts split.Options) ([]int, float64, error) {
-			r, err := split.Solve(ctx, p, method, opts)
-			if err != nil {
-				return nil, 0, err
-			}
-			return r.Choice, r.Bound, nil
+		func(ctx context.Context, p *split.Problem, method string, opts split.Options) ([]int, float64) {
+			r := try(split.Solve(ctx, p, method, opts))
+			return r.Choice, r.Bound
 		})},
 	{"partition", "json", "json", "largest load of a device", partition.Methods(), benchPartition},
 	{"network", "json", "json", "picoseconds, simulated", variantMethods(), benchNetwork},
@@ -156,21 +150,13 @@ func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration
 		}
 		return usagef("--method %s is none of %s: %s", method, kind.name, strings.Join(known, ", "))
 	}
-	solver, err := solverFor(kind.methods, method)
-	if err != nil {
-		return err
-	}
-	best, err := readBest(filepath.Join(dir, "best.csv"))
-	if err != nil {
-		return err
-	}
+	solver := try(solverFor(kind.methods, method))
+	best := readBest(filepath.Join(dir, "best.csv"))
 	files, err := filepath.Glob(filepath.Join(dir, kind.name, "*."+kind.ending))
 	if err == nil && len(files) == 0 {
 		err = fmt.Errorf("%s: found no instance, expected files *.%s", filepath.Join(dir, kind.name), kind.ending)
 	}
-	if err != nil {
-		return err
-	}
+	check(err)
 	slices.SortFunc(files, compareNames)
 	var rows []benchRow
 	show := newStatus(cmd, quiet)
@@ -180,16 +166,14 @@ func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration
 			return fmt.Sprintf("bench: %d of %d instances, %s", i, len(files), printable(filepath.Base(file)))
 		})
 		data, err := safefile.ReadUpTo(file, 1<<24)
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		a, err := kind.run(cmd.Context(), file, data, method, benchLimits{limit, solver})
+		check(blame(file, err))
+		a, err := attempt(func() benchAnswer {
+			return kind.run(cmd.Context(), file, data, method, benchLimits{limit, solver})
+		})
 		if cmd.Context().Err() != nil {
 			break // what is complete is shown
 		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
+		check(blame(file, err))
 		name := strings.TrimSuffix(filepath.Base(file), "."+kind.ending)
 		r := benchRow{Instance: name, Bound: a.bound}
 		if !math.IsInf(a.cost, 1) {
@@ -197,9 +181,7 @@ func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration
 		}
 		b := best.of(kind.name, name)
 		if keep {
-			if err := best.keep(dir, kind.answer, method, b, a); err != nil {
-				return err
-			}
+			best.keep(dir, kind.answer, method, b, a)
 		}
 		r.Best, r.Known = b.best, b.bound
 		if math.IsInf(b.best, 1) {
@@ -277,61 +259,50 @@ func (r *bestRow) answer(dir, ending string) string {
 
 // keep takes what is better of an answer into the row and the folder: first its file, then best.csv as a whole, then
 // the old file goes. Wherever that ends, best.csv and the files that it names agree.
-func (k bestKnown) keep(dir, ending, method string, r *bestRow, a benchAnswer) error {
+func (k bestKnown) keep(dir, ending, method string, r *bestRow, a benchAnswer) {
 	old, better := r.answer(dir, ending), a.cost < r.best
 	if !better && a.bound <= r.bound {
-		return nil
+		return
 	}
 	if better {
 		r.best, r.method = a.cost, method
-		if err := os.MkdirAll(filepath.Dir(old), 0o777); err != nil {
-			return err
-		}
-		if err := replaceFile(r.answer(dir, ending), a.file); err != nil {
-			return err
-		}
+		check(os.MkdirAll(filepath.Dir(old), 0o777))
+		check(replaceFile(r.answer(dir, ending), a.file))
 	}
 	r.bound = max(r.bound, a.bound)
-	if err := replaceFile(filepath.Join(dir, "best.csv"), k.text()); err != nil {
-		return err
-	}
+	check(replaceFile(filepath.Join(dir, "best.csv"), k.text()))
 	if better {
 		if err := os.Remove(old); !errors.Is(err, os.ErrNotExist) {
-			return err
+			check(err)
 		}
 	}
-	return nil
 }
 
-func readBest(file string) (bestKnown, error) {
+func readBest(file string) bestKnown {
 	data, err := safefile.ReadUpTo(file, 1<<24)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%w (--dir is the folder of the benchmark)", err)
+		check(fmt.Errorf("%w (--dir is the folder of the benchmark)", err))
 	}
-	if err != nil {
-		return nil, err
-	}
+	check(err)
 	rows, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
+	check(blame(file, err))
 	var list bestKnown
 	for i, f := range rows {
 		if i == 0 {
 			continue
 		}
 		if len(f) != 6 {
-			return nil, fmt.Errorf("%s:%d: found %d fields, expected 6", file, i+1, len(f))
+			check(fmt.Errorf("%s:%d: found %d fields, expected 6", file, i+1, len(f)))
 		}
 		r := &bestRow{kind: f[0], instance: f[1], source: f[2], method: f[5]}
 		for k, v := range []*float64{&r.best, &r.bound} {
 			if *v, err = strconv.ParseFloat(f[3+k], 64); err != nil {
-				return nil, fmt.Errorf("%s:%d: found %q, expected a number", file, i+1, f[3+k])
+				check(fmt.Errorf("%s:%d: found %q, expected a number", file, i+1, f[3+k]))
 			}
 		}
 		list = append(list, r)
 	}
-	return list, nil
+	return list
 }
 
 func (k bestKnown) text() []byte {
@@ -347,42 +318,30 @@ func (k bestKnown) text() []byte {
 	return b.Bytes()
 }
 
-func benchAllocation(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
-	p, err := allocate.ReadCSV(file, data)
-	if err != nil {
-		return benchAnswer{}, err
+func benchAllocation(ctx context.Context, file string, data []byte, method string, l benchLimits) benchAnswer {
+	p := try(allocate.ReadCSV(file, data))
+	r := try(allocate.Solve(ctx, p, allocate.NoLimit, method, allocate.Options{TimeLimit: l.limit, Solver: l.solver}))
+	if r.Offsets == nil {
+		return benchAnswer{cost: math.Inf(1)}
 	}
-	r, err := allocate.Solve(ctx, p, allocate.NoLimit, method, allocate.Options{TimeLimit: l.limit, Solver: l.solver})
-	if err != nil || r.Offsets == nil {
-		return benchAnswer{cost: math.Inf(1)}, err
-	}
-	if err := allocate.Check(p, allocate.NoLimit, r.Offsets); err != nil {
-		return benchAnswer{}, err
-	}
+	check(allocate.Check(p, allocate.NoLimit, r.Offsets))
 	var b bytes.Buffer
-	err = allocate.WriteCSV(&b, p, r.Offsets)
-	return benchAnswer{float64(p.Peak(r.Offsets)), float64(r.Bound), b.Bytes()}, err
+	check(allocate.WriteCSV(&b, p, r.Offsets))
+	return benchAnswer{float64(p.Peak(r.Offsets)), float64(r.Bound), b.Bytes()}
 }
 
-func benchSpilling(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
-	p, err := allocate.ReadCSV(file, data)
-	if err != nil {
-		return benchAnswer{}, err
-	}
+func benchSpilling(ctx context.Context, file string, data []byte, method string, l benchLimits) benchAnswer {
+	p := try(allocate.ReadCSV(file, data))
 	parts := strings.Split(file, ".")
 	capacity, err := strconv.ParseInt(parts[max(0, len(parts)-2)], 10, 64)
 	if err != nil {
-		return benchAnswer{}, fmt.Errorf("found no capacity in the name, expected one before .csv")
+		check(fmt.Errorf("found no capacity in the name, expected one before .csv"))
 	}
 	o := allocate.SpillOptions{Place: true, PlaceNodes: placeNodes}
 	o.TimeLimit, o.Solver = l.limit, l.solver
-	r, err := allocate.SolveSpill(ctx, p, capacity, method, o)
-	if err != nil || r.Offsets == nil {
-		a := benchAnswer{cost: math.Inf(1)}
-		if r != nil {
-			a.bound = float64(r.Bound)
-		}
-		return a, err
+	r := try(allocate.SolveSpill(ctx, p, capacity, method, o))
+	if r.Offsets == nil {
+		return benchAnswer{cost: math.Inf(1), bound: float64(r.Bound)}
 	}
 	stay := &allocate.Problem{Name: p.Name}
 	var offsets []int64
@@ -392,30 +351,21 @@ func benchSpilling(ctx context.Context, file string, data []byte, method string,
 			offsets = append(offsets, r.Offsets[i])
 		}
 	}
-	if err := allocate.Check(stay, capacity, offsets); err != nil {
-		return benchAnswer{}, err
-	}
+	check(allocate.Check(stay, capacity, offsets))
 	var b bytes.Buffer
-	err = allocate.WriteCSV(&b, stay, offsets)
-	return benchAnswer{float64(allocate.SpillCost(p, r.Spilled)), float64(r.Bound), b.Bytes()}, err
+	check(allocate.WriteCSV(&b, stay, offsets))
+	return benchAnswer{float64(allocate.SpillCost(p, r.Spilled)), float64(r.Bound), b.Bytes()}
 }
 
-func benchOrder(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
-	p, err := ordering.Read(file, data)
-	if err != nil {
-		return benchAnswer{}, err
+func benchOrder(ctx context.Context, file string, data []byte, method string, l benchLimits) benchAnswer {
+	p := try(ordering.Read(file, data))
+	r := try(ordering.Solve(ctx, p, ordering.Traffic, method, ordering.Options{TimeLimit: l.limit, Solver: l.solver}))
+	if !r.Status.HasValues() {
+		return benchAnswer{cost: math.Inf(1)}
 	}
-	r, err := ordering.Solve(ctx, p, ordering.Traffic, method, ordering.Options{TimeLimit: l.limit, Solver: l.solver})
-	if err != nil || !r.Status.HasValues() {
-		return benchAnswer{cost: math.Inf(1)}, err
-	}
-	v, err := ordering.Check(p, r)
-	if err != nil {
-		return benchAnswer{}, err
-	}
+	v := try(ordering.Check(p, r))
 	r.Seconds = 0 // the same answer gives the same file
-	b, err := json.Marshal(r)
-	return benchAnswer{v.Cost, max(0, r.Bound), append(b, '\n')}, err
+	return benchAnswer{v.Cost, max(0, r.Bound), append(try(json.Marshal(r)), '\n')}
 }
 
 // wholeBound is the bound on costs that are whole numbers, of one that was computed in floating point.
@@ -426,40 +376,27 @@ func benchChoices[P interface {
 	CheckChoice(choice []int) error
 	Seconds(choice []int) float64
 }](read func(file string, data []byte) (P, []int, error),
-	solved func(ctx context.Context, p P, method string, opts solve.Options[[]int]) ([]int, float64, error)) func(
-	ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
-	return func(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
-		p, given, err := read(file, data)
-		if err != nil {
-			return benchAnswer{}, err
-		}
-		choice, least, err := solved(ctx, p, method,
+	solved func(ctx context.Context, p P, method string, opts solve.Options[[]int]) ([]int, float64)) func(
+	ctx context.Context, file string, data []byte, method string, l benchLimits) benchAnswer {
+	return func(ctx context.Context, file string, data []byte, method string, l benchLimits) benchAnswer {
+		p, given := try2(read(file, data))
+		choice, least := solved(ctx, p, method,
 			solve.Options[[]int]{TimeLimit: l.limit, Solver: l.solver, Start: given})
-		if err != nil {
-			return benchAnswer{cost: math.Inf(1)}, err
-		}
-		if err := p.CheckChoice(choice); err != nil {
-			return benchAnswer{}, err
-		}
-		b, err := json.Marshal(map[string]any{"choice": choice})
-		return benchAnswer{p.Seconds(choice), wholeBound(least), append(b, '\n')}, err
+		check(p.CheckChoice(choice))
+		b := try(json.Marshal(map[string]any{"choice": choice}))
+		return benchAnswer{p.Seconds(choice), wholeBound(least), append(b, '\n')}
 	}
 }
 
-func benchPartition(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
-	p, err := partition.Read(file, data)
-	if err != nil {
-		return benchAnswer{}, err
+func benchPartition(ctx context.Context, file string, data []byte, method string, l benchLimits) benchAnswer {
+	p := try(partition.Read(file, data))
+	r := try(solvePartition(ctx, p, method, solve.Options[*partition.Division]{TimeLimit: l.limit, Solver: l.solver}))
+	if !r.HasDivision() {
+		return benchAnswer{cost: math.Inf(1)}
 	}
-	r, err := solvePartition(ctx, p, method, solve.Options[*partition.Division]{TimeLimit: l.limit, Solver: l.solver})
-	if err != nil || !r.HasDivision() {
-		return benchAnswer{cost: math.Inf(1)}, err
-	}
-	if err := p.Check(r.Division()); err != nil {
-		return benchAnswer{}, err
-	}
-	b, err := json.Marshal(map[string]any{"devices": r.Devices})
-	return benchAnswer{r.MaxLoad, wholeBound(r.Bound), append(b, '\n')}, err
+	check(p.Check(r.Division()))
+	b := try(json.Marshal(map[string]any{"devices": r.Devices}))
+	return benchAnswer{r.MaxLoad, wholeBound(r.Bound), append(b, '\n')}
 }
 
 // benchInstance is a whole network as an instance: a certificate without a schedule.
@@ -473,48 +410,30 @@ type benchInstance struct {
 	Proof    certificate.Proof     `json:"proof"`
 }
 
-func benchNetwork(ctx context.Context, file string, data []byte, method string, l benchLimits) (benchAnswer, error) {
+func benchNetwork(ctx context.Context, file string, data []byte, method string, l benchLimits) benchAnswer {
 	var p benchInstance
-	if err := schedulefile.Decode(file, data, &p); err != nil {
-		return benchAnswer{}, err
-	}
-	dtype, err := model.ParseDType(p.Network.DType)
-	if err != nil {
-		return benchAnswer{}, err
-	}
-	net, err := network.Open(p.Network.Model, network.Options{DType: dtype})
-	if err != nil {
-		return benchAnswer{}, err
-	}
-	g, err := net.Graph(1)
-	if err != nil {
-		return benchAnswer{}, err
-	}
-	spec, err := hardware.Load(p.Hardware.Name)
-	if err != nil {
-		return benchAnswer{}, err
-	}
+	check(schedulefile.Decode(file, data, &p))
+	dtype := try(model.ParseDType(p.Network.DType))
+	net := try(network.Open(p.Network.Model, network.Options{DType: dtype}))
+	g := try(net.Graph(1))
+	spec := try(hardware.Load(p.Hardware.Name))
 	if n, h := schedulefile.GraphFingerprint(g), schedulefile.Fingerprint(spec); n != p.Network.Fingerprint ||
 		h != p.Hardware.Fingerprint {
-		return benchAnswer{}, fmt.Errorf("%s is now %s and %s %s, the instance has %s and %s", p.Network.Model, n,
-			p.Hardware.Name, h,
-			p.Network.Fingerprint, p.Hardware.Fingerprint)
+		check(fmt.Errorf("%s is now %s and %s %s, the instance has %s and %s", p.Network.Model, n,
+			p.Hardware.Name, h, p.Network.Fingerprint, p.Hardware.Fingerprint))
 	}
 	none := benchAnswer{math.Inf(1), math.Round(p.Bound.Seconds * 1e12), nil}
-	recipe, err := recipes.Lookup(method)
-	if err != nil {
-		return benchAnswer{}, err
-	}
+	recipe := try(recipes.Lookup(method))
 	r, err := scheduler.Run(ctx, net, spec, p.Batch, recipe,
 		withSolver(scheduler.Options{TimeLimit: l.limit, Lines: true}))
 	if err != nil {
-		return none, ctx.Err() // a variant that cannot run it has no answer
+		check(ctx.Err())
+		return none // a variant that cannot run it has no answer
 	}
 	if _, form, err := certificate.GraphOf(net, r); err != nil || form.Text() != "" || certificate.Covers(r) != nil {
-		return none, nil // an answer to another problem
+		return none // an answer to another problem
 	}
 	f := scheduler.File(r, schedulefile.Origin{MadeBy: "dsasched", Model: p.Network.Model,
 		DType: p.Network.DType, Variant: method})
-	b, err := f.Write()
-	return benchAnswer{float64(r.Sim.TotalPs), none.bound, b}, err
+	return benchAnswer{float64(r.Sim.TotalPs), none.bound, try(f.Write())}
 }

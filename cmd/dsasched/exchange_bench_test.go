@@ -66,7 +66,7 @@ func TestBenchmarkAnswers(t *testing.T) {
 	if err != nil || bytes > 10e6 {
 		t.Errorf("%d bytes, %v; expected at most 10 MB", bytes, err)
 	}
-	rows, err := readBest(benchDir + "/best.csv")
+	rows, err := attempt(func() bestKnown { return readBest(benchDir + "/best.csv") })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestBenchmarkErrors(t *testing.T) {
 		"groups":  "g10-0", "partition": "g10-1", "network": "mofang-inception-stcp920-4"})
 	// Of the kind whose errors are planted in one place of an answer, that answer, although a better one may be
 	// known.
-	rows, err := readBest(filepath.Join(dir, "best.csv"))
+	rows, err := attempt(func() bestKnown { return readBest(filepath.Join(dir, "best.csv")) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -447,7 +447,7 @@ func TestBenchmarkHandIn(t *testing.T) {
 func TestBenchmarkKeepInterrupted(t *testing.T) {
 	dir := benchSmall(t, map[string]string{"order": "g4-9"})
 	file := filepath.Join(dir, "best.csv")
-	k, err := readBest(file)
+	k, err := attempt(func() bestKnown { return readBest(file) })
 	if err != nil || len(k) != 1 {
 		t.Fatalf("%d rows, %v", len(k), err)
 	}
@@ -455,6 +455,10 @@ func TestBenchmarkKeepInterrupted(t *testing.T) {
 	data, err := os.ReadFile(r.answer(dir, "json"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	keep := func() error {
+		_, err := attempt(func() any { k.keep(dir, "json", "search", r, benchAnswer{r.best - 8, 0, data}); return nil })
+		return err
 	}
 	// The best is known as a dearer one; of what is written, best.csv fails.
 	cost := r.best
@@ -469,7 +473,7 @@ func TestBenchmarkKeepInterrupted(t *testing.T) {
 	if err := os.Mkdir(file, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := k.keep(dir, "json", "search", r, benchAnswer{cost, 0, data}); err == nil {
+	if err := keep(); err == nil {
 		t.Error("best.csv is a folder, and was written all the same")
 	}
 	if _, err := os.Stat(dear); err != nil {
@@ -486,7 +490,7 @@ func TestBenchmarkKeepInterrupted(t *testing.T) {
 	}
 	// Now it does not fail, and the old answer goes.
 	r.best = cost + 8
-	if err := k.keep(dir, "json", "search", r, benchAnswer{cost, 0, data}); err != nil {
+	if err := keep(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(dear); err == nil {
@@ -499,7 +503,7 @@ func TestBenchmarkKeepInterrupted(t *testing.T) {
 
 // The referee still gives the times that are known: dsasched simulate of each answer.
 func TestBenchmarkTimes(t *testing.T) {
-	rows, err := readBest(filepath.Join(benchDir, "best.csv"))
+	rows, err := attempt(func() bestKnown { return readBest(filepath.Join(benchDir, "best.csv")) })
 	if err != nil {
 		t.Fatal(err)
 	}

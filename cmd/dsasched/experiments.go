@@ -85,9 +85,7 @@ func newRun(experiment runner) *cobra.Command {
 		opt := experiments.Options{Out: out, Workers: int(workers.value), Stderr: cmd.ErrOrStderr(), Quiet: *quiet,
 			Full: all, NoExact: noExact, SolverVersion: solverVersion(), Revision: os.Getenv("DSASCHED_REVISION"),
 			Networks: networks}
-		if err := job.settings(&opt); err != nil {
-			return err
-		}
+		check(job.settings(&opt))
 		if !*asJSON {
 			opt.Stdout = cmd.OutOrStdout()
 		}
@@ -99,22 +97,14 @@ func newRun(experiment runner) *cobra.Command {
 			}
 		}
 		if job.active() {
-			list, err := experiments.Select(names, opt)
-			if err != nil {
-				return err
-			}
+			list := try(experiments.Select(names, opt))
 			return job.run(cmd, wholeCommand(cmd, names, "out"), "out", list, opt, *asJSON)
 		}
-		if err := experiment(cmd.Context(), names, opt); err != nil {
-			return err
-		}
+		check(experiment(cmd.Context(), names, opt))
 		if !*asJSON {
 			return nil
 		}
-		answer, err := experiments.ResultsIn(names, opt)
-		if err != nil {
-			return err
-		}
+		answer := try(experiments.ResultsIn(names, opt))
 		return emit(cmd, true, answer, nil)
 	}
 	return cmd

@@ -66,13 +66,11 @@ func newExplain() *cobra.Command {
 				about = name
 			}
 		}
-		origin, r, err := explained(cmd, args[0], recipe, *quiet)
-		if err != nil {
-			return err
-		}
+		origin, r := try2(explained(cmd, args[0], recipe, *quiet))
 		e := explain.New(r, scheduler.Options{InPlace: origin.InPlace})
 		a := explainJSON{Schedule: args[0], Hardware: r.Machine.Name, Variant: r.Recipe.Name,
 			Decisions: r.Settings()}
+		var err error
 		switch {
 		case *tensor != "":
 			a.Tensor, err = e.Tensor(*tensor)
@@ -113,7 +111,8 @@ func explained(cmd *cobra.Command, name string, recipe *recipeFlags, quiet bool)
 	if !strings.HasSuffix(strings.ToLower(name), ".json") {
 		show := newStatus(cmd, quiet)
 		defer show.end()
-		return recipe.run(cmd, name, show)
+		origin, r := recipe.run(cmd, name, show)
+		return origin, r, nil
 	}
 	var err error
 	cmd.Flags().Visit(func(f *pflag.Flag) {

@@ -41,25 +41,18 @@ func newExportONNX() *cobra.Command {
 		if file == "" {
 			return usagef("the file to write is missing: give -o FILE, or -o - for the standard output")
 		}
-		g, err := network.Raw(name, batch.value, read.options())
-		if err != nil {
-			return err
-		}
+		g := try(network.Raw(name, batch.value, read.options()))
 		if *simple {
-			if g, _, err = simplify.Run(g); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
+			var err error
+			g, _, err = simplify.Run(g)
+			check(blame(name, err))
 		}
 		data, err := onnxBytes(g, *zero)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
+		check(blame(name, err))
 		if file == stdoutName {
 			return writeAll(cmd.OutOrStdout(), data)
 		}
-		if err := replaceFile(file, data); err != nil {
-			return err
-		}
+		check(replaceFile(file, data))
 		a := exportJSON{name, read.dtype.value, *simple, file, len(g.Ops), len(data)}
 		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
 			fmt.Fprintf(b, "%s: %d operators, %d bytes\n", printable(a.File), a.Operators, a.FileBytes)

@@ -34,17 +34,11 @@ func newExportOrder() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		show := newStatus(cmd, *quiet)
 		defer show.end()
-		_, r, err := recipe.run(cmd, args[0], show)
-		if err != nil {
-			return err
-		}
+		_, r := recipe.run(cmd, args[0], show)
 		show.end()
-		p, notes, err := exact.OrderProblem(r.Schedule,
+		p, notes := try2(exact.OrderProblem(r.Schedule,
 			scheduler.Options{InPlace: *recipe.inPlace || r.Recipe.InPlace(), Uneven: unevenOf(recipe.uneven),
-				Chunk: recipe.chunk.value})
-		if err != nil {
-			return err
-		}
+				Chunk: recipe.chunk.value}))
 		p.Name = fmt.Sprintf("%s/%s/%s, %d per cluster", args[0], r.Machine.Name, r.Recipe.Name, r.Chunk)
 		data, err := json.Marshal(p)
 		if err != nil {
@@ -55,9 +49,7 @@ func newExportOrder() *cobra.Command {
 			_, err := cmd.OutOrStdout().Write(data)
 			return err
 		}
-		if err := replaceFile(out.name, data); err != nil {
-			return err
-		}
+		check(replaceFile(out.name, data))
 		if err := ordering.NewGraph(p).Feasible(); err != nil {
 			notes = append(notes, err.Error())
 		}

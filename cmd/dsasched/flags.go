@@ -286,8 +286,8 @@ type recipeFlags struct {
 const stepByStep = "cross-layer"
 
 // readKernels reads a file of tuned kernels, and the chunk that they are for; Ansor's commands set it.
-var readKernels = func(string) (t scheduler.Tuned, chunk int64, err error) {
-	return nil, 0, errors.New("--tuned: this program reads no tuned kernels")
+var readKernels = func(string) (t scheduler.Tuned, chunk int64) {
+	panic(failure{errors.New("--tuned: this program reads no tuned kernels")})
 }
 
 // addRecipe adds the flags of addScheduling, --variant, which is a variant of this name by default, a flag for each
@@ -306,9 +306,9 @@ func addRecipe(cmd *cobra.Command, variant string, except ...string) *recipeFlag
 }
 
 // recipe is the variant with the decisions that the flags name, and the options with their limits.
-func (f *recipeFlags) recipe(cmd *cobra.Command, opt scheduler.Options) (scheduler.Recipe, scheduler.Options, error) {
+func (f *recipeFlags) recipe(cmd *cobra.Command, opt scheduler.Options) (scheduler.Recipe, scheduler.Options) {
 	if opt.TimeLimit, opt.WorkLimit = f.limit.value, *f.work; opt.WorkLimit < 0 {
-		return scheduler.Recipe{}, opt, usagef("found --work %d, expected 0 or more", opt.WorkLimit)
+		check(usagef("found --work %d, expected 0 or more", opt.WorkLimit))
 	}
 	if opt.WorkLimit > 0 && !cmd.Flags().Changed("time-limit") {
 		opt.TimeLimit = 0
@@ -321,53 +321,32 @@ func (f *recipeFlags) recipe(cmd *cobra.Command, opt scheduler.Options) (schedul
 			v = v.Having(picks)
 		}
 	}
-	if err != nil {
-		return v, opt, err
-	}
-	return f.decisions.apply(v, opt)
+	check(err)
+	return try2(f.decisions.apply(v, opt))
 }
 
 // run schedules a network and simulates the result.
-func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedulefile.Origin,
-	*scheduler.Result, error) {
-	none := schedulefile.Origin{}
-	spec, err := scheduler.OpenMachine(*f.accelerator)
-	if err != nil {
-		return none, nil, err
-	}
+func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedulefile.Origin, *scheduler.Result) {
+	spec := try(scheduler.OpenMachine(*f.accelerator))
 	opt := scheduler.Options{InPlace: *f.inPlace, Uneven: unevenOf(f.uneven), Chunk: f.chunk.value,
 		Progress: show.decision(), Figures: f.figures, Deciding: f.deciding, Chunks: show.chunks()}
 	if f.clusters != nil {
-		if opt.Clusters, err = scheduler.LookupDivision(f.clusters.value); err != nil {
-			return none, nil, err
-		}
+		opt.Clusters = try(scheduler.LookupDivision(f.clusters.value))
 	}
-	v, opt, err := f.recipe(cmd, opt)
-	if err != nil {
-		return none, nil, err
-	}
+	v, opt := f.recipe(cmd, opt)
 	if *f.tuned != "" {
 		if v.Pick("nest") != "ansor" {
-			return none, nil, usagef("--tuned needs --variant ansor or graphturbo+ansor, or --nest ansor")
+			check(usagef("--tuned needs --variant ansor or graphturbo+ansor, or --nest ansor"))
 		}
-		t, chunk, err := readKernels(*f.tuned)
-		if err != nil {
-			return none, nil, err
-		}
+		t, chunk := readKernels(*f.tuned)
 		opt.Tuned, opt.Chunk = t, cmp.Or(opt.Chunk, chunk)
 	}
 	from := f.network.options()
-	src, err := network.Open(name, from)
-	if err != nil {
-		return none, nil, err
-	}
-	r, err := scheduler.Run(cmd.Context(), src, spec, f.batch.value, v, opt)
-	if err != nil {
-		return none, nil, err
-	}
+	src := try(network.Open(name, from))
+	r := try(scheduler.Run(cmd.Context(), src, spec, f.batch.value, v, opt))
 	by := r.By()
 	return schedulefile.Origin{MadeBy: madeBy, Model: name, DType: from.DType.String(), Grain: f.network.parts(),
-		InPlace: opt.InPlace || by.InPlace(), Spill: by.Pick("spill")}, r, nil
+		InPlace: opt.InPlace || by.InPlace(), Spill: by.Pick("spill")}, r
 }
 
 // networkFlags say how a network is read.

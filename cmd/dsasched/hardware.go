@@ -84,22 +84,13 @@ func newHardware() *cobra.Command {
 			if at >= 0 {
 				read = kinds[at].yaml
 			}
-			text, err := read(args[0])
-			if err != nil {
-				return err
-			}
+			text := try(read(args[0]))
 			return emit(cmd, false, nil, func(b *bytes.Buffer) { b.Write(text) })
 		case at >= 0:
-			m, err := kinds[at].load(args[0])
-			if err != nil {
-				return err
-			}
+			m := try(kinds[at].load(args[0]))
 			return emit(cmd, *asJSON, m.machine, m.write)
 		case len(args) == 1:
-			spec, err := hardware.Load(args[0])
-			if err != nil {
-				return err
-			}
+			spec := try(hardware.Load(args[0]))
 			return emit(cmd, *asJSON, spec.Sheet(), func(b *bytes.Buffer) { b.WriteString(spec.Describe()) })
 		}
 		var answer struct {
@@ -109,10 +100,7 @@ func newHardware() *cobra.Command {
 		}
 		var rows, descriptions [][]string
 		for _, name := range hardware.Presets() {
-			spec, err := hardware.Load(name)
-			if err != nil {
-				return err
-			}
+			spec := try(hardware.Load(name))
 			answer.Hardware = append(answer.Hardware, spec.Sheet())
 			rows = append(rows, []string{spec.Name, fmt.Sprintf("%d x %d", spec.Clusters, spec.Cores()), peak(spec),
 				memorySize(spec.LB), memorySize(spec.GB), memorySize(spec.DDR), unit(spec.DDR.BandwidthBytesPerSecond, "B/s")})
@@ -123,10 +111,7 @@ func newHardware() *cobra.Command {
 		for _, kind := range kinds {
 			machines, list := lists[kind.key], [][]string(nil)
 			for _, name := range kind.presets() {
-				m, err := kind.load(name)
-				if err != nil {
-					return err
-				}
+				m := try(kind.load(name))
 				*machines, list = append(*machines, m.machine), append(list, m.row)
 				descriptions = append(descriptions, []string{m.name, m.description})
 			}

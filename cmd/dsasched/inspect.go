@@ -57,20 +57,11 @@ func newInspect() *cobra.Command {
 			return usagef("--hardware needs --plot: it adds to the figure")
 		}
 		opt := read.options()
-		raw, err := network.Raw(args[0], batch.value, opt)
-		if err != nil {
-			return err
-		}
-		r, n, err := structure.Inspect(args[0], raw, schedule.ExecutionOrder)
-		if err != nil {
-			return err
-		}
+		raw := try(network.Raw(args[0], batch.value, opt))
+		r, n := try2(structure.Inspect(args[0], raw, schedule.ExecutionOrder))
 		r.DType = opt.DType.String()
 		a := &inspectJSON{r, []capacityJSON{}, []experiments.Written{}}
-		dot, err := d.write(a, n, batch.value)
-		if err != nil {
-			return err
-		}
+		dot := d.write(a, n, batch.value)
 		if d.dot.name == stdoutName {
 			return emit(cmd, false, nil, func(b *bytes.Buffer) { b.Write(dot) })
 		}
@@ -81,34 +72,27 @@ func newInspect() *cobra.Command {
 
 // write writes the files and notes them in the answer. It returns the graph for
 // Graphviz if there is no file for it.
-func (d drawings) write(a *inspectJSON, n *structure.Network, batch int64) (dot []byte, err error) {
-	file := func(path string, write func(io.Writer) error) error {
-		size, err := writeFile(path, write)
-		a.Files = append(a.Files, experiments.Written{Path: path, Bytes: size})
-		return err
+func (d drawings) write(a *inspectJSON, n *structure.Network, batch int64) (dot []byte) {
+	file := func(path string, write func(io.Writer) error) {
+		a.Files = append(a.Files, experiments.Written{Path: path, Bytes: try(writeFile(path, write))})
 	}
 	if d.plot.name != "" {
-		fig, err := d.figure(a, n, batch)
-		if err != nil {
-			return nil, err
-		}
-		if err := file(d.plot.name,
-			func(w io.Writer) error { return writeFigure(w, "--plot", d.plot.name, fig, nil) }); err != nil {
-			return nil, err
-		}
+		fig := d.figure(a, n, batch)
+		file(d.plot.name, func(w io.Writer) error { return writeFigure(w, "--plot", d.plot.name, fig, nil) })
 	}
 	switch d.dot.name {
 	case "":
-		return nil, nil
+		return nil
 	case stdoutName:
 		var b bytes.Buffer
-		err := n.WriteDOT(&b)
-		return b.Bytes(), err
+		check(n.WriteDOT(&b))
+		return b.Bytes()
 	}
-	return nil, file(d.dot.name, n.WriteDOT)
+	file(d.dot.name, n.WriteDOT)
+	return nil
 }
 
-func (d drawings) figure(a *inspectJSON, n *structure.Network, batch int64) (*plots.Figure, error) {
+func (d drawings) figure(a *inspectJSON, n *structure.Network, batch int64) *plots.Figure {
 	m := plots.Memory{Title: a.Model, LiveBytes: n.LiveBytes}
 	if network.IsFile(a.Model) {
 		m.Title = strings.TrimSuffix(filepath.Base(a.Model), filepath.Ext(a.Model))
@@ -124,10 +108,7 @@ func (d drawings) figure(a *inspectJSON, n *structure.Network, batch int64) (*pl
 		m.Spans = append(m.Spans, plots.Span{Name: s.Name, First: n.Blocks[s.First].First, End: n.Blocks[s.End-1].End})
 	}
 	if *d.accelerator != "" {
-		spec, err := hardware.Load(*d.accelerator)
-		if err != nil {
-			return nil, err
-		}
+		spec := try(hardware.Load(*d.accelerator))
 		share := min(int64(spec.Clusters), max(1, batch)) // the clusters that the batch is divided over
 		lbs, llb := "LBs of a cluster", "LLB"
 		if share > 1 {
@@ -149,7 +130,7 @@ func (d drawings) figure(a *inspectJSON, n *structure.Network, batch int64) (*pl
 				plots.Capacity{Name: strings.Replace(c.Name, "LBs", "L1s", 1) + ": " + size(c.Bytes), Bytes: c.Bytes})
 		}
 	}
-	return plots.MemoryInUse(m)
+	return try(plots.MemoryInUse(m))
 }
 
 func (a *inspectJSON) write(b *bytes.Buffer, blocks bool) {

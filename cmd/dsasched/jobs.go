@@ -119,24 +119,13 @@ func checkWhole(cmd *cobra.Command, command []string, folder string) error {
 
 // within reports whether a file lies in the present folder or below, links followed.
 func within(path string) bool {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return false
-	}
-	here, err := os.Getwd()
-	if err != nil {
-		return false
-	}
-	if here, err = filepath.EvalSymlinks(here); err != nil {
-		return false
-	}
-	if _, err := os.Lstat(path); err != nil { // it is not there yet, not even as a link
-		path = filepath.Dir(path)
-	}
-	if path, err = filepath.EvalSymlinks(path); err != nil {
-		return false
-	}
-	rel, err := filepath.Rel(here, path)
+	rel, err := attempt(func() string {
+		path, here := try(filepath.Abs(path)), try(filepath.EvalSymlinks(try(os.Getwd())))
+		if _, err := os.Lstat(path); err != nil { // it is not there yet, not even as a link
+			path = filepath.Dir(path)
+		}
+		return try(filepath.Rel(here, try(filepath.EvalSymlinks(path))))
+	})
 	return err == nil && filepath.IsLocal(rel)
 }
 
@@ -162,23 +151,18 @@ func decodeShards(path string, data []byte) (*shardsJSON, error) {
 }
 
 // claim notes in a folder of which command its shards are. Another command's are refused.
-func claim(dir string, command []string) error {
+func claim(dir string, command []string) {
 	switch old, err := readShards(dir); {
 	case err == nil && slices.Equal(old.Command, command):
-		return nil
+		return
 	case err == nil:
-		return fmt.Errorf("%s has shards of another command, %q: choose another folder", dir, strings.Join(old.Command, " "))
+		check(fmt.Errorf("%s has shards of another command, %q: choose another folder", dir, strings.Join(old.Command, " ")))
 	case !errors.Is(err, fs.ErrNotExist):
-		return err
+		check(err)
 	}
-	data, err := json.MarshalIndent(shardsJSON{shardsSchema, command}, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := harness.MakeFolder(dir); err != nil {
-		return err
-	}
-	return harness.WriteFile(filepath.Join(dir, shardsFile), append(data, '\n'))
+	data := try(json.MarshalIndent(shardsJSON{shardsSchema, command}, "", "  "))
+	check(harness.MakeFolder(dir))
+	check(harness.WriteFile(filepath.Join(dir, shardsFile), append(data, '\n')))
 }
 
 // run computes a shard of experiments, or submits them all to Slurm.
@@ -186,9 +170,7 @@ func (j *jobFlags) run(cmd *cobra.Command, command []string, folder string, list
 	opt harness.Options, asJSON bool) error {
 	dir := opt.Dir()
 	if !j.dryRun {
-		if err := claim(dir, command); err != nil {
-			return err
-		}
+		claim(dir, command)
 	}
 	if j.shard != "" {
 		return harness.Run(cmd.Context(), list, opt)
@@ -201,34 +183,23 @@ func (j *jobFlags) run(cmd *cobra.Command, command []string, folder string, list
 		}
 		answer.Shards = n
 	} else {
-		counts, err := harness.Unfinished(list, opt, usualTasks)
-		if err != nil {
-			return err
-		}
+		counts := try(harness.Unfinished(list, opt, usualTasks))
 		for _, n := range counts {
 			answer.Shards += n
 		}
 		answer.Shards = max(1, min(usualTasks, answer.Shards))
 	}
-	counts, err := harness.Unfinished(list, opt, answer.Shards)
-	if err != nil {
-		return err
-	}
+	counts := try(harness.Unfinished(list, opt, answer.Shards))
 	for i, n := range counts {
 		if answer.Unfinished += n; n > 0 {
 			answer.Tasks = append(answer.Tasks, i+1)
 		}
 	}
 	if answer.Unfinished > 0 {
-		if answer.Script, err = slurmScript(command, folder, dir, answer.Shards, answer.Tasks,
-			max(1, opt.Workers)); err != nil {
-			return err
-		}
+		answer.Script = slurmScript(command, folder, dir, answer.Shards, answer.Tasks, max(1, opt.Workers))
 	}
 	if answer.Unfinished > 0 && !j.dryRun {
-		if answer.Job, err = submit(cmd, answer.Script); err != nil {
-			return err
-		}
+		answer.Job = submit(cmd, answer.Script)
 	}
 	return emit(cmd, asJSON, answer, func(b *bytes.Buffer) {
 		switch merge := "'dsasched merge " + shellWord(dir) + "'"; {
@@ -260,21 +231,14 @@ type slurmJSON struct {
 
 // slurmScript is the batch script of an array job of which each task computes one shard.
 // Partition, time and memory are sbatch's own settings, also from its environment variables.
-func slurmScript(command []string, folder, dir string, shards int, tasks []int, workers int) (string, error) {
+func slurmScript(command []string, folder, dir string, shards int, tasks []int, workers int) string {
 	program, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("the running program can't be found: %w", err)
-	}
-	here, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	if dir, err = filepath.Abs(dir); err != nil {
-		return "", err
-	}
+	check(blame("the running program can't be found", err))
+	here := try(os.Getwd())
+	dir = try(filepath.Abs(dir))
 	if strings.ContainsAny(dir, "\n%\\\"") {
-		return "", fmt.Errorf(
-			"folder %q: Slurm can't write logs there, expected a name without quotes, backslashes, %% and line ends", dir)
+		check(fmt.Errorf(
+			"folder %q: Slurm can't write logs there, expected a name without quotes, backslashes, %% and line ends", dir))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b,
@@ -286,7 +250,7 @@ func slurmScript(command []string, folder, dir string, shards int, tasks []int, 
 	}
 	fmt.Fprintf(&b, " --%s=%s --shard=\"$SLURM_ARRAY_TASK_ID/%d\" --workers=%d --quiet\n", folder,
 		shellWord(dir), shards, workers)
-	return b.String(), nil
+	return b.String()
 }
 
 // ranges writes ascending numbers as Slurm reads them: 1-3,7.
@@ -319,22 +283,21 @@ func shellWord(text string) string {
 }
 
 // submit hands a script to sbatch and returns the number of the job.
-func submit(cmd *cobra.Command, script string) (string, error) {
+func submit(cmd *cobra.Command, script string) string {
 	sbatch, err := exec.LookPath("sbatch")
 	if err != nil {
-		return "",
-			fmt.Errorf(
-				"there is no sbatch to submit with (%w): --dry-run prints the script, --shard i/n computes a part without Slurm",
-				err)
+		check(fmt.Errorf(
+			"there is no sbatch to submit with (%w): --dry-run prints the script, --shard i/n computes a part without Slurm",
+			err))
 	}
 	c := exec.CommandContext(cmd.Context(), sbatch, "--parsable")
 	var out, said bytes.Buffer
 	c.Stdin, c.Stdout, c.Stderr = strings.NewReader(script), &out, &said
 	if err := c.Run(); err != nil {
-		return "", fmt.Errorf("sbatch: %w: %s", err, printable(strings.TrimSpace(said.String())))
+		check(fmt.Errorf("sbatch: %w: %s", err, printable(strings.TrimSpace(said.String()))))
 	}
 	id, _, _ := strings.Cut(strings.TrimSpace(out.String()), ";") // a cluster's name may follow
-	return id, nil
+	return id
 }
 
 func newMerge(experiment runner) *cobra.Command {

@@ -95,15 +95,10 @@ func newServe() *cobra.Command {
 				}
 			}
 		}
-		data, err := safefile.ReadAtMost(args[0], maxTrace)
-		if err != nil {
-			return err
-		}
+		data := try(safefile.ReadAtMost(args[0], maxTrace))
 		p := &serving.Problem{Limits: serving.Limits{Batch: batch.value, Tokens: tokens.value, Chunk: chunk.value,
 			Grain: grain.value}}
-		if p.Requests, err = serving.ReadTrace(args[0], data); err != nil {
-			return err
-		}
+		p.Requests = try(serving.ReadTrace(args[0], data))
 		if *exact && len(p.Requests) > serving.MaxExact {
 			return usagef("--exact takes traces of at most %d requests, %s has %d", serving.MaxExact, args[0], len(p.Requests))
 		}
@@ -113,22 +108,12 @@ func newServe() *cobra.Command {
 		show := newStatus(cmd, *quiet)
 		defer show.end()
 		if *read != "" {
-			data, err := safefile.Read(*read)
-			if err != nil {
-				return err
-			}
-			if p.Times, err = serving.ReadTimes(*read, data); err != nil {
-				return err
-			}
+			data := try(safefile.Read(*read))
+			p.Times = try(serving.ReadTimes(*read, data))
 		} else {
-			spec, recipe, err := flags.open()
-			if err != nil {
-				return err
-			}
-			t, err := model.ParseDType(dtype.value)
-			if err != nil {
-				return err
-			}
+			spec, recipe := try2(flags.open())
+			t := try(model.ParseDType(dtype.value))
+			var err error
 			if p.Times, err = llm.ServingTimes(cmd.Context(), decoder.value, t, spec, recipe, p.Requests, p.Limits,
 				show.parts()); err != nil {
 				return ofTrace(args[0], err)
@@ -146,20 +131,12 @@ func newServe() *cobra.Command {
 			if policy.value != "" && one.Name != policy.value {
 				continue
 			}
-			r, err := serving.Simulate(cmd.Context(), p, one)
-			if err != nil {
-				return err
-			}
+			r := try(serving.Simulate(cmd.Context(), p, one))
 			a.Policies = append(a.Policies, *r)
 		}
-		if a.Bound, err = serving.Bound(p); err != nil {
-			return err
-		}
+		a.Bound = try(serving.Bound(p))
 		if *exact {
-			plan, err := serving.Best(cmd.Context(), p, solve.Options[[]serving.Step]{TimeLimit: limit.value})
-			if err != nil {
-				return err
-			}
+			plan := try(serving.Best(cmd.Context(), p, solve.Options[[]serving.Step]{TimeLimit: limit.value}))
 			a.Best = &planJSON{plan.Status, plan.Stop, plan.Objective, plan.Bound, plan.Policy, plan.States, []planStepJSON{}}
 			for _, s := range plan.Steps {
 				a.Best.Steps = append(a.Best.Steps, planStepJSON{float64(s.Start) * 1e-12, s.Parts})

@@ -20,10 +20,9 @@ import (
 
 func init() {
 	addOfSystem("solve", newTensor)
-	divided[overChips] = func(cmd *cobra.Command, f *recipeFlags, model string, quiet bool) (any, func(*bytes.Buffer),
-		error) {
-		a, err := f.shard(cmd, model, quiet)
-		return a, func(b *bytes.Buffer) { writeSharded(b, a) }, err
+	divided[overChips] = func(cmd *cobra.Command, f *recipeFlags, model string, quiet bool) (any, func(*bytes.Buffer)) {
+		a := f.shard(cmd, model, quiet)
+		return a, func(b *bytes.Buffer) { writeSharded(b, a) }
 	}
 }
 
@@ -36,24 +35,12 @@ func newTensor() *cobra.Command {
 	cmd.Flags().Var(batch, "batch", "batch size, of all chips together")
 	read := addNetwork(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		spec, recipe, err := flags.open()
-		if err != nil {
-			return err
-		}
-		net, err := network.Open(args[0], read.options())
-		if err != nil {
-			return err
-		}
-		show, opts, err := solverOptions[[]int](cmd, f)
-		if err != nil {
-			return err
-		}
+		spec, recipe := try2(flags.open())
+		net := try(network.Open(args[0], read.options()))
+		show, opts := solverOptions[[]int](cmd, f)
 		defer show.end()
-		list, err := llm.Shard(cmd.Context(), net, spec, batch.value, []string{f.method.value}, recipe, false, opts,
-			scheduler.Options{})
-		if err != nil {
-			return err
-		}
+		list := try(llm.Shard(cmd.Context(), net, spec, batch.value, []string{f.method.value}, recipe, false, opts,
+			scheduler.Options{}))
 		a := &list[0]
 		show.end()
 		a.DType = read.dtype.value
@@ -92,36 +79,23 @@ func (f chipFlags) open() (spec *hardware.Spec, recipe scheduler.Recipe, err err
 const overChips = "tensor"
 
 // shard divides the operators of a network over the chips of a machine, with proof by the formulas.
-func (f *recipeFlags) shard(cmd *cobra.Command, name string, quiet bool) (*llm.Sharded, error) {
+func (f *recipeFlags) shard(cmd *cobra.Command, name string, quiet bool) *llm.Sharded {
 	for _, flag := range []string{"out", "dump", "times", "tuned", "trace", "chakra", "gantt", "memory", "graph", "html",
 		"full"} {
 		if cmd.Flags().Changed(flag) {
-			return nil, usagef("--clusters %s and --%s exclude each other: the pieces have a schedule each", overChips, flag)
+			check(usagef("--clusters %s and --%s exclude each other: the pieces have a schedule each", overChips, flag))
 		}
 	}
-	spec, err := scheduler.OpenMachine(*f.accelerator)
-	if err != nil {
-		return nil, err
-	}
-	recipe, opt, err := f.recipe(cmd, scheduler.Options{InPlace: *f.inPlace, Uneven: unevenOf(f.uneven),
-		Chunk: f.chunk.value})
-	if err != nil {
-		return nil, err
-	}
-	net, err := network.Open(name, f.network.options())
-	if err != nil {
-		return nil, err
-	}
+	spec := try(scheduler.OpenMachine(*f.accelerator))
+	recipe, opt := f.recipe(cmd, scheduler.Options{InPlace: *f.inPlace, Uneven: unevenOf(f.uneven), Chunk: f.chunk.value})
+	net := try(network.Open(name, f.network.options()))
 	const method = "search"
 	show := newStatus(cmd, quiet)
 	defer show.end()
-	list, err := llm.Shard(cmd.Context(), net, spec, f.batch.value, []string{method}, recipe, true,
-		binding.Options{TimeLimit: opt.TimeLimit, Progress: show.solve(method, decimal)}, opt)
-	if err != nil {
-		return nil, err
-	}
+	list := try(llm.Shard(cmd.Context(), net, spec, f.batch.value, []string{method}, recipe, true,
+		binding.Options{TimeLimit: opt.TimeLimit, Progress: show.solve(method, decimal)}, opt))
 	list[0].DType = f.network.dtype.value
-	return &list[0], nil
+	return &list[0]
 }
 
 func writeSharded(b *bytes.Buffer, a *llm.Sharded) {

@@ -37,19 +37,12 @@ func newMan() *cobra.Command {
 		case *markdown:
 			return emit(cmd, false, nil, func(b *bytes.Buffer) { writeReference(b, cmd.Root()) })
 		}
-		if err := oneArg("DIR", "give a folder for the pages, or --markdown")(cmd, args); err != nil {
-			return err
-		}
-		if err := os.MkdirAll(args[0], 0o777); err != nil {
-			return err
-		}
+		check(oneArg("DIR", "give a folder for the pages, or --markdown")(cmd, args))
+		check(os.MkdirAll(args[0], 0o777))
 		answer := manJSON{Dir: args[0], Files: []experiments.Written{}}
 		for _, c := range documented(cmd.Root()) {
 			page := experiments.Written{Path: filepath.Join(args[0], manName(c))}
-			var err error
-			if page.Bytes, err = writeFile(page.Path, func(w io.Writer) error { return manPage(w, c) }); err != nil {
-				return err
-			}
+			page.Bytes = try(writeFile(page.Path, func(w io.Writer) error { return manPage(w, c) }))
 			answer.Files = append(answer.Files, page)
 		}
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {

@@ -37,10 +37,7 @@ func newModels() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var answer modelsJSON
 		for _, name := range zoo.Names() {
-			g, err := zoo.Build(name, zoo.Options{Batch: 1})
-			if err != nil {
-				return err
-			}
+			g := try(zoo.Build(name, zoo.Options{Batch: 1}))
 			info, _ := zoo.Describe(name)
 			m := modelJSON{Info: info, Params: g.Params(), MACs: g.MACs(), Operators: len(g.Ops)}
 			largest := slices.MaxFunc(g.Tensors, func(a, b *model.Tensor) int { return cmp.Compare(a.Bytes(), b.Bytes()) })

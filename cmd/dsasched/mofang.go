@@ -44,40 +44,17 @@ func newLayering() *cobra.Command {
 		if !(*threshold >= 0 && *threshold <= 1) {
 			return usagef("--threshold is %v, expected 0 to 1", *threshold)
 		}
-		if err := checkEfficiency(*share); err != nil {
-			return err
-		}
-		spec, err := hardware.Load(*accelerator)
-		if err != nil {
-			return err
-		}
-		device, err := streams.NewDevice(spec, *share)
-		if err != nil {
-			return err
-		}
-		net, err := network.Open(args[0], read.options())
-		if err != nil {
-			return err
-		}
-		g, err := net.Graph(batch.value)
-		if err != nil {
-			return err
-		}
-		ops, _, err := streams.Operators(g, device)
-		if err != nil {
-			return err
-		}
-		show, opts, err := solverOptions[[][]int](cmd, f)
-		if err != nil {
-			return err
-		}
+		check(checkEfficiency(*share))
+		spec := try(hardware.Load(*accelerator))
+		device := try(streams.NewDevice(spec, *share))
+		net := try(network.Open(args[0], read.options()))
+		g := try(net.Graph(batch.value))
+		ops, _ := try2(streams.Operators(g, device))
+		show, opts := solverOptions[[][]int](cmd, f)
 		defer show.end()
 		set := balance.LayerOptions{Threshold: *threshold}
 		set.Options = opts
-		a, err := balance.LayerOperators(cmd.Context(), net.Name, &device.Machine, ops, f.method.value, set)
-		if err != nil {
-			return err
-		}
+		a := try(balance.LayerOperators(cmd.Context(), net.Name, &device.Machine, ops, f.method.value, set))
 		show.end()
 		answer := layeringJSON{net.Name, spec.Name, read.dtype.value, batch.value, a}
 		return finish(cmd, *f.asJSON, answer, answer.write, f.out.writeJSON(answer, "  "))
@@ -151,9 +128,7 @@ func newPipeline() *cobra.Command {
 	profile := cmd.Flags().String("profile", "", "CSV `file` of the operators' measured times")
 	trace := addFile(cmd, "trace", "write the simulated tasks into this Perfetto `file`", ".json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := checkEfficiency(*share); err != nil {
-			return err
-		}
+		check(checkEfficiency(*share))
 		if max(devices.value, batch.value, replicas.value) > math.MaxInt32 {
 			return usagef("--devices, --batch and --replicas are at most %d", math.MaxInt32)
 		}
@@ -164,43 +139,22 @@ func newPipeline() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		net, err := network.Open(args[0], read.options())
-		if err != nil {
-			return err
-		}
-		chain, err := balance.NewChain(net, n, int(batch.value), *share)
-		if err != nil {
-			return err
-		}
+		net := try(network.Open(args[0], read.options()))
+		chain := try(balance.NewChain(net, n, int(batch.value), *share))
 		if *profile != "" {
-			data, err := safefile.Read(*profile)
-			if err != nil {
-				return err
-			}
-			if err := chain.Measured(*profile, data); err != nil {
-				return err
-			}
+			data := try(safefile.Read(*profile))
+			check(chain.Measured(*profile, data))
 		}
-		show, opts, err := solverOptions[*pipelining.Plan](cmd, f)
-		if err != nil {
-			return err
-		}
+		show, opts := solverOptions[*pipelining.Plan](cmd, f)
 		defer show.end()
-		a, err := chain.Pipeline(cmd.Context(), int(devices.value), f.method.value, order.value,
-			balance.PipelineOptions{Options: opts, Replicas: int(replicas.value), Recompute: *recompute})
-		if err != nil {
-			return err
-		}
+		a := try(chain.Pipeline(cmd.Context(), int(devices.value), f.method.value, order.value,
+			balance.PipelineOptions{Options: opts, Replicas: int(replicas.value), Recompute: *recompute}))
 		show.end()
 		answer := pipelineJSON{net.Name, n.Name, read.dtype.value, int(devices.value), batch.value, a, trace.name}
 		if trace.name != "" {
 			var b bytes.Buffer
-			if err := a.Simulated.WriteTrace(&b, a.Schedule); err != nil {
-				return err
-			}
-			if err := replaceFile(trace.name, b.Bytes()); err != nil {
-				return err
-			}
+			check(a.Simulated.WriteTrace(&b, a.Schedule))
+			check(replaceFile(trace.name, b.Bytes()))
 		}
 		return finish(cmd, *f.asJSON, answer, answer.write, f.out.writeJSON(answer, "  "))
 	}

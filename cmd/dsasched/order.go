@@ -136,14 +136,8 @@ func newCheckOrder() *cobra.Command {
 	}
 	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		p, err := ordering.Load(args[0])
-		if err != nil {
-			return err
-		}
-		res, err := ordering.LoadResult(args[1], p)
-		if err != nil {
-			return err
-		}
+		p := try(ordering.Load(args[0]))
+		res := try(ordering.LoadResult(args[1], p))
 		v, err := ordering.Check(p, res)
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[1], err)

@@ -34,19 +34,14 @@ func newReport() *cobra.Command {
 			return usagef("the folder of results is empty, expected a name")
 		}
 		file := cmp.Or(out.name, filepath.Join(dir, "report.html"))
-		html, contents, err := experiments.Page(dir)
-		if err != nil {
-			return err
-		}
+		html, contents := try2(experiments.Page(dir))
 		if file == stdoutName {
 			if _, err := cmd.OutOrStdout().Write(html); err != nil {
 				return fmt.Errorf("the page can't be written: %w", err)
 			}
 			return nil
 		}
-		if err := replaceFile(file, html); err != nil {
-			return err
-		}
+		check(replaceFile(file, html))
 		lines, figures := 0, 0
 		var names []string
 		for _, e := range contents.Experiments {

@@ -40,7 +40,8 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 // runner is the signature of experiments.Run; tests put something faster there.
 type runner func(ctx context.Context, names []string, opt experiments.Options) error
 
-func execute(ctx context.Context, stdout, stderr io.Writer, args []string, experiment runner) error {
+func execute(ctx context.Context, stdout, stderr io.Writer, args []string, experiment runner) (err error) {
+	defer caught(&err)
 	root := newRoot(experiment)
 	all := false
 	if at := slices.Index(args, "--help-all"); at >= 0 {
@@ -273,6 +274,54 @@ func newHelp() *cobra.Command {
 			return about.Help()
 		},
 	}
+}
+
+// A failure is the error that ends a command; execute returns it, and attempt.
+type failure struct{ error }
+
+// caught, deferred, makes an error of what check has thrown.
+func caught(err *error) {
+	switch f := recover().(type) {
+	case nil:
+	case failure:
+		*err = f.error
+	default:
+		panic(f)
+	}
+}
+
+// attempt is what f returns, or the error that ended it.
+func attempt[T any](f func() T) (v T, err error) {
+	defer caught(&err)
+	return f(), nil
+}
+
+// check ends the command if there is an error. It and its kin are for the goroutine of the command alone, where nothing
+// but deferred calls is left to do after the error.
+func check(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// try is a value, or ends the command with the error in its place.
+func try[T any](v T, err error) T {
+	check(err)
+	return v
+}
+
+// try2 is try of two values.
+func try2[T, U any](v T, w U, err error) (T, U) {
+	check(err)
+	return v, w
+}
+
+// blame is an error, if there is one, with the name of what it is about.
+func blame(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", name, err)
 }
 
 // usageError is a mistake in the command line itself.

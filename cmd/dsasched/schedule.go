@@ -26,7 +26,7 @@ import (
 
 // divided are other words of --clusters, which systems add: their answers are no schedule.
 var divided = map[string]func(_ *cobra.Command, _ *recipeFlags, model string, quiet bool) (answer any,
-	write func(*bytes.Buffer), err error){}
+	write func(*bytes.Buffer)){}
 
 func newSchedule() *cobra.Command {
 	cmd := command("schedule")
@@ -46,14 +46,9 @@ func newSchedule() *cobra.Command {
 		plain(dump.words), ", "))
 	times := cmd.Flags().Bool("times", false, "print the CPU seconds of each stage and strategy to the standard error")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := draw.check(); err != nil {
-			return err
-		}
+		check(draw.check())
 		if of := divided[recipe.clusters.value]; of != nil {
-			a, write, err := of(cmd, recipe, args[0], *quiet)
-			if err != nil {
-				return err
-			}
+			a, write := of(cmd, recipe, args[0], *quiet)
 			return emit(cmd, *asJSON, a, write)
 		}
 		if os.Getenv("GOMEMLIMIT") == "" {
@@ -75,15 +70,10 @@ func newSchedule() *cobra.Command {
 		if *times {
 			recipe.deciding = clock.deciding
 		}
-		origin, r, err := recipe.run(cmd, args[0], show)
-		if err != nil {
-			return err
-		}
+		origin, r := recipe.run(cmd, args[0], show)
 		show.end()
 		if *times {
-			if _, err := cmd.ErrOrStderr().Write(clock.table()); err != nil {
-				return err
-			}
+			try(cmd.ErrOrStderr().Write(clock.table()))
 		}
 		unwritten := out.write(scheduler.File(r, origin).Write)
 		if dump.value != "" {
@@ -158,9 +148,7 @@ func printResult(cmd *cobra.Command, origin schedulefile.Origin, r *scheduler.Re
 		written = append([]string{file}, written...)
 	}
 	answer := answers.NewReport(r, origin)
-	if err := answer.AddSteady(cmd.Context(), r); err != nil {
-		return err
-	}
+	check(answer.AddSteady(cmd.Context(), r))
 	printed := emit(cmd, asJSON, answer, func(b *bytes.Buffer) {
 		writeReport(b, answer, full)
 		if len(written) > 0 {

@@ -51,17 +51,9 @@ func newCheckSchedule() *cobra.Command {
 	asJSON := addJSON(cmd)
 	accelerator := addScheduleHardware(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		f, err := scheduler.Open(args[0], *accelerator)
-		if err != nil {
-			return err
-		}
-		a, err := f.Check(cmd.Context())
-		if err != nil {
-			return err
-		}
-		if err := emit(cmd, *asJSON, a, func(b *bytes.Buffer) { writeChecked(b, a) }); err != nil {
-			return err
-		}
+		f := try(scheduler.Open(args[0], *accelerator))
+		a := try(f.Check(cmd.Context()))
+		check(emit(cmd, *asJSON, a, func(b *bytes.Buffer) { writeChecked(b, a) }))
 		if !a.OK {
 			return &violationsError{a.File, len(a.Violations)}
 		}
@@ -90,13 +82,8 @@ func newSimulate() *cobra.Command {
 	asJSON, full := addJSON(cmd), addFull(cmd)
 	accelerator, draw := addScheduleHardware(cmd), addPictures(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := draw.check(); err != nil {
-			return err
-		}
-		origin, r, err := restore(cmd.Context(), args[0], *accelerator)
-		if err != nil {
-			return err
-		}
+		check(draw.check())
+		origin, r := try2(restore(cmd.Context(), args[0], *accelerator))
 		return printResult(cmd, origin, r, "", draw, *asJSON, *full)
 	}
 	return cmd

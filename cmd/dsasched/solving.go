@@ -77,19 +77,16 @@ func (f *solverFlags) timeLimit(cmd *cobra.Command) time.Duration {
 }
 
 // solverOptions are the settings of the flags, with the status that they report to.
-func solverOptions[S any](cmd *cobra.Command, f *solverFlags) (*status, solve.Options[S], error) {
-	solver, err := solverFor(f.methods, f.method.value)
-	if err != nil {
-		return nil, solve.Options[S]{}, err
-	}
+func solverOptions[S any](cmd *cobra.Command, f *solverFlags) (*status, solve.Options[S]) {
+	solver := try(solverFor(f.methods, f.method.value))
 	show := newStatus(cmd, *f.quiet)
 	o := solve.Options[S]{Solver: solver, TimeLimit: f.timeLimit(cmd), Progress: show.solve(f.method.value, decimal),
 		Gap: *f.program.gap, Threads: *f.program.threads, WorkLimit: *f.program.work, LogFile: f.program.log.name,
 		Relax: true}
 	if err := o.Validate(); err != nil {
-		return nil, o, usagef("%v", err)
+		check(usagef("%v", err))
 	}
-	return show, o, nil
+	return show, o
 }
 
 // solverFor is HiGHS if the method needs it.
@@ -119,31 +116,18 @@ func addFileSolver(cmd *cobra.Command, methods []solve.Method, out, start string
 // solution that read finds in the file of --start, and writes what the flags ask for beside the answer.
 func solveFile[S any, R interface{ Outcome() solve.Outcome }](cmd *cobra.Command, f *fileSolver,
 	read func(string) (S, error),
-	run func(context.Context, string, solve.Options[S]) (R, error)) (r R, err error) {
-	show, opts, err := solverOptions[S](cmd, f.solverFlags)
-	if err != nil {
-		return r, err
-	}
+	run func(context.Context, string, solve.Options[S]) (R, error)) (r R) {
+	show, opts := solverOptions[S](cmd, f.solverFlags)
 	defer show.end()
 	opts.Seed = *f.seed
 	if *f.start != "" {
-		if err := needsExact(f.methods, f.method.value); err != nil {
-			return r, err
-		}
-		if opts.Start, err = read(*f.start); err != nil {
-			return r, err
-		}
+		check(needsExact(f.methods, f.method.value))
+		opts.Start = try(read(*f.start))
 	}
 	if f.export.name != "" {
-		m, err := program(cmd.Context(), f, opts, run)
-		if err != nil {
-			return r, err
-		}
-		if err := writeProgram(f.export.name, m); err != nil {
-			return r, err
-		}
+		check(writeProgram(f.export.name, program(cmd.Context(), f, opts, run)))
 	}
-	return run(cmd.Context(), f.method.value, opts)
+	return try(run(cmd.Context(), f.method.value, opts))
 }
 
 // fileProblem is a problem of a file: what reads it, solves it and prints the answer.
@@ -157,17 +141,11 @@ type fileProblem[P, S any, R interface{ Outcome() solve.Outcome }] struct {
 // run makes the command with these flags solve the problem, write the answer to the file of -o and print it.
 func (q fileProblem[P, S, R]) run(cmd *cobra.Command, f *fileSolver) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		p, err := q.load(args[0])
-		if err != nil {
-			return err
-		}
-		r, err := solveFile(cmd, f, func(file string) (S, error) { return q.start(file, p) },
+		p := try(q.load(args[0]))
+		r := solveFile(cmd, f, func(file string) (S, error) { return q.start(file, p) },
 			func(ctx context.Context, method string, opts solve.Options[S]) (R, error) {
 				return q.solve(ctx, p, method, opts)
 			})
-		if err != nil {
-			return err
-		}
 		return finish(cmd, *f.asJSON, r, func(b *bytes.Buffer) { q.write(b, p, r) }, f.out.writeJSON(r, "  "))
 	}
 	return cmd
@@ -183,7 +161,7 @@ func needsExact(methods []solve.Method, name string) error {
 
 // program is the integer program of the method given or, if that makes none, of the first that does.
 func program[S, R any](ctx context.Context, f *fileSolver, opts solve.Options[S],
-	run func(context.Context, string, solve.Options[S]) (R, error)) (*milp.Model, error) {
+	run func(context.Context, string, solve.Options[S]) (R, error)) *milp.Model {
 	method := f.method.value
 	if k := slices.IndexFunc(f.methods, func(m solve.Method) bool { return m.Name == method }); !f.methods[k].NeedsSolver {
 		k = slices.IndexFunc(f.methods, func(m solve.Method) bool { return m.NeedsSolver })
@@ -194,13 +172,11 @@ func program[S, R any](ctx context.Context, f *fileSolver, opts solve.Options[S]
 	kept := &milp.Keep{Kept: cancel}
 	why := "its start is proven to be the best"
 	opts.Solver, opts.Progress, opts.Note = kept, nil, func(note string) { why = note }
-	if _, err := run(ctx, method, opts); err != nil {
-		return nil, err
-	}
+	try(run(ctx, method, opts))
 	if kept.Model == nil {
-		return nil, fmt.Errorf("--export: %s makes no program: %s", method, why)
+		check(fmt.Errorf("--export: %s makes no program: %s", method, why))
 	}
-	return kept.Model, nil
+	return kept.Model
 }
 
 func addExport(cmd *cobra.Command) *outFile {

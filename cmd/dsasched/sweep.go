@@ -93,9 +93,7 @@ func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []explore.Axis,
 	made := show(&head, plan, list)
 	table := made.table(cmd.Name())
 	if *g.pivot {
-		if table, err = plan.Pivot(list); err != nil {
-			return err
-		}
+		table = try(plan.Pivot(list))
 	}
 	var unwritten error
 	if stopped == nil {
@@ -105,7 +103,7 @@ func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []explore.Axis,
 	for _, e := range list {
 		answer.Rows = append(answer.Rows, plan.JSON(e))
 	}
-	if err := emit(cmd, *g.asJSON, answer, func(b *bytes.Buffer) {
+	check(emit(cmd, *g.asJSON, answer, func(b *bytes.Buffer) {
 		b.Write(head.Bytes())
 		b.WriteByte('\n')
 		if *g.pivot {
@@ -124,12 +122,8 @@ func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []explore.Axis,
 				row(b, "written", "%s", printable(o.name))
 			}
 		}
-	}); err != nil {
-		return err
-	}
-	if err := cmp.Or(stopped, unwritten); err != nil {
-		return err
-	}
+	}))
+	check(cmp.Or(stopped, unwritten))
 	for _, e := range list {
 		if e.Row != nil {
 			return nil
@@ -190,10 +184,7 @@ func newSweep() *cobra.Command {
 	cmd.Flags().StringArrayVar(&sets, "set", nil, "`KEY=VALUE,...`: the values that a setting takes; may be repeated")
 	completeFlag(cmd, "set", completeSet)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		axes, err := gridAxes(args, sets)
-		if err != nil {
-			return err
-		}
+		axes := try(gridAxes(args, sets))
 		if !slices.ContainsFunc(axes, func(a explore.Axis) bool { return a.Key == "dtype" }) {
 			axes = append([]explore.Axis{{Key: "dtype", Values: []string{g.read.dtype.value}}}, axes...)
 		}

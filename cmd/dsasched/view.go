@@ -63,27 +63,19 @@ func newView() *cobra.Command {
 			return usagef("%s is the file that is read: name another with -o", a.File)
 		}
 		for _, name := range args {
-			x, err := shownFile(cmd, name, *accelerator)
-			if err != nil {
-				return err
-			}
+			x := try(shownFile(cmd, name, *accelerator))
 			list = append(list, x)
 			a.Schedules = append(a.Schedules, viewedJSON{name, x.Result.Source, x.Result.Machine.Name, x.Result.Recipe.Name,
 				x.Result.LatencySeconds()})
 		}
-		html, err := recording.Page(list)
-		if err != nil {
-			return err
-		}
+		html := try(recording.Page(list))
 		if out.name == stdoutName {
-			_, err := cmd.OutOrStdout().Write(html)
-			return err
+			try(cmd.OutOrStdout().Write(html))
+			return nil
 		}
-		if err := replaceFile(a.File, html); err != nil {
-			return err
-		}
+		check(replaceFile(a.File, html))
 		a.Bytes = len(html)
-		err = emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
+		err := emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
 			row(b, "page", "%s, %.2f MB", printable(a.File), float64(a.Bytes)/1e6)
 			for _, s := range a.Schedules {
 				row(b, "schedule", "%s: %s on %s, variant %s, %s", printable(s.Schedule), printable(s.Model), s.Hardware,
