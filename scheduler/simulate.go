@@ -109,7 +109,7 @@ func simulated(ctx context.Context, p *isa.Program) (*sim.Result, error) {
 		return nil, err
 	}
 	if err := sim.CheckBuffers(p, r); err != nil {
-		return nil, fmt.Errorf("internal error, the program overwrites memory in use: %w", err)
+		return nil, fmt.Errorf("internal error, the program breaks a rule of memory: %w", err)
 	}
 	if least := r.Bound.Ps(); least > r.TotalPs {
 		return nil, fmt.Errorf("internal error, program %q takes %d ps, less than its bound of %d ps",

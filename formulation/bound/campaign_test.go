@@ -462,7 +462,7 @@ func (c *campaign) failed(how string, err error) {
 		c.others["break a rule"]++
 	case errors.Is(err, context.DeadlineExceeded):
 		c.others["time"]++
-	case strings.Contains(text, "overwrites memory in use"):
+	case strings.Contains(text, "breaks a rule of memory") && !strings.Contains(text, "and reads"):
 		c.others["refused by the simulator"]++
 	case strings.Contains(text, "internal") && !strings.Contains(how, "at random"):
 		c.t.Errorf("%s: %v", how, err)

@@ -35,6 +35,9 @@ type Operand struct {
 	// value from elsewhere take it, or through which a written one leaves. Where the
 	// bytes are too few for all, tiles take turns in them, two at a time.
 	Stage, StageBytes int64
+	// Unit is, for what the task reads, the unit that does: Matrix, or Vector for vector work and special functions.
+	// Launch: both.
+	Unit Kind
 	// Row, if not zero, is how many of the innermost dimensions a row has, which no part cuts: see
 	// Task.Sums.
 	Row int32

@@ -68,6 +68,24 @@ func (t *tables) operand(g *model.Graph, id model.TensorID, instance int, r mode
 	return isa.Operand{Tensor: t.tensor(g, id), Instance: int32(instance), Box: t.boxes[n:m:m]}
 }
 
+// unit is that which reads a tensor: Matrix, Vector, or Launch for both.
+func (lp *layerPlan) unit(g *model.Graph, id model.TensorID) isa.Kind {
+	product, beside := false, false
+	for _, op := range lp.layer.Ops {
+		for k, in := range g.Op(op).Inputs {
+			of := lp.matrix && op == lp.layer.Anchor && k < 2
+			product, beside = product || in == id && of, beside || in == id && !of
+		}
+	}
+	switch {
+	case !product:
+		return isa.Vector
+	case !beside:
+		return isa.Matrix
+	}
+	return isa.Launch
+}
+
 // task makes Command.Task of the commands of a step: its reads are the step's, with those of parameters behind.
 func (t *tables) task(s *schedule.Schedule, lp *layerPlan) int32 {
 	st := lp.step
@@ -83,9 +101,11 @@ func (t *tables) task(s *schedule.Schedule, lp *layerPlan) int32 {
 	for i := range st.Reads {
 		v := &s.Values[st.Reads[i].Value]
 		task.Reads = append(task.Reads, t.operand(g, v.Tensor, v.Instance, st.Reads[i].Region))
+		task.Reads[i].Unit = lp.unit(g, v.Tensor)
 	}
-	for i := range st.Params {
-		task.Reads = append(task.Reads, t.operand(g, st.Params[i].Tensor, -1, st.Params[i].Region))
+	for i, w := range st.Params {
+		task.Reads = append(task.Reads, t.operand(g, w.Tensor, -1, w.Region))
+		task.Reads[len(st.Reads)+i].Unit = lp.unit(g, w.Tensor)
 	}
 	for _, w := range st.Writes {
 		v := &s.Values[w]

@@ -52,8 +52,11 @@ func (e *CapacityError) Error() string {
 // in use at the same time, and none passes the capacity of its level. Times and addresses are half-open: a buffer may
 // begin when another ends. Buffers of no bytes or of no time share nothing.
 //
-// It returns the *CapacityError of the lowest index, else the *OverlapError that
-// came about first, else nil. The result must be that of p.
+// It is the referee of reads, too: no command began before another had written what it reads, as far as the program's
+// tasks say that.
+//
+// It returns the *CapacityError of the lowest index, else the *OverlapError that came about first, else the error of
+// the first command that reads too early, else nil. The result must be that of p.
 //
 // The sweep goes through the beginnings and ends of buffers in order of time and keeps the set of buffers in use, in
 // order of address. As long as no two of them overlap, a new one overlaps any if it overlaps a neighbour. All addresses
@@ -63,7 +66,10 @@ func CheckBuffers(p *isa.Program, r *Result) error {
 	if len(r.Start) != len(p.Commands) || len(r.End) != len(p.Commands) {
 		panic("sim: the result is of another program")
 	}
-	return newUsage(p, r.Start, r.End, nil).check()
+	if err := newUsage(p, r.Start, r.End, nil).check(); err != nil {
+		return err
+	}
+	return checkReads(p, r.Start, r.End)
 }
 
 func (u *usage[T]) check() error {

@@ -39,7 +39,8 @@
 //
 // Start and End of each command; from these, busy times, bytes, utilisations, where each cluster's time went, and how
 // full each memory was. See Result. Result.Bound holds lower bounds that no execution of the program can beat, computed
-// without the event loop. CheckBuffers reports whether two buffers were ever in use at the same time and place.
+// without the event loop. CheckBuffers reports whether two buffers were ever in use at the same time and place, and
+// whether anything was read before it was written.
 //
 // # Known gaps
 //

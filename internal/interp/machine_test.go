@@ -138,9 +138,10 @@ type machine struct {
 	report   Report
 
 	queues    int
-	grain     int64   // addresses of a byte
-	clock     []int32 // of each command: the last of each queue that has ended when it starts
-	now       int32   // command
+	grain     int64     // addresses of a byte
+	clock     []int32   // of each command: the last of each queue that has ended when it starts
+	now       int32     // command
+	times     [][]int64 // when commands start and end, in place of clock; nil: not known
 	clusters  []*cluster
 	tasks     []*task
 	makers    map[key]maker // by tensor and instance
@@ -170,12 +171,19 @@ func Together(p *isa.Program, graphs []*model.Graph, seed uint64) (Report, error
 	return run(p, slices.Repeat([][]*model.Graph{graphs}, p.Clusters), true, seed)
 }
 
-func run(p *isa.Program, graphs [][]*model.Graph, together bool, seed uint64) (report Report, err error) {
+// Timed is Run where commands take the times given: what has ended when a command starts is by them.
+func Timed(p *isa.Program, graphs [][]*model.Graph, seed uint64, start, end []int64) (Report, error) {
+	return run(p, graphs, false, seed, start, end)
+}
+
+func run(p *isa.Program, graphs [][]*model.Graph, together bool, seed uint64, times ...[]int64) (
+	report Report, err error) {
 	if err := p.Check(); err != nil {
 		return Report{}, err
 	}
 	p, grain := finer(p.Unfolded())
 	m := &machine{p: p, grain: grain, graphs: graphs, together: together, seed: seed, now: -1, queues: len(p.Queues),
+		times:  times,
 		makers: map[key]maker{}, ddr: map[stored]*cell{}}
 	defer func() {
 		switch f := recover().(type) {
@@ -282,6 +290,9 @@ func (m *machine) findOrder() {
 
 // ended reports whether a command has ended when the present one starts.
 func (m *machine) ended(c int32) bool {
+	if m.times != nil && c >= 0 && c != m.now {
+		return m.times[1][c] <= m.times[0][m.now]
+	}
 	return c < 0 || c == m.now || m.clock[int(m.now)*m.queues+int(m.p.Commands[c].Queue)] >= c
 }
 
