@@ -60,7 +60,7 @@ var budget = map[string]int{
 	"hardware":                        3148,
 	"hardware/chips":                  311,
 	"hardware/cost":                   555,
-	"hardware/isa":                    811,
+	"hardware/isa":                    760,
 	"hardware/lower":                  6554,
 	"hardware/sim":                    3013,
 	"heuristics/astitch":              853,

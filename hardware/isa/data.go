@@ -120,9 +120,8 @@ func (c *Command) Sums(t *Task) bool {
 	return c.Kind == Exchange && t.Slices > 1 && int(c.Operand) == len(t.Reads)
 }
 
-// Data returns the reads and writes of a command and others of its stage: a move has the
-// operand that it moves in both. Part gives the command's own share. Without a task, ok is
-// false.
+// Data returns the reads and writes of a command and others of its stage, of which its Portion is the command's own
+// share: a move has the operand that it moves in both. Without a task, ok is false.
 func (p *Program) Data(command int) (reads, writes []Operand, ok bool) {
 	c := &p.Commands[command]
 	if c.Task == 0 {
@@ -140,56 +139,6 @@ func (p *Program) Data(command int) (reads, writes []Operand, ok bool) {
 		writes = reads
 	}
 	return reads, writes, true
-}
-
-// Part returns the smallest box around what a core has of an operand that a task writes,
-// and of that around one part, which is a range of elements in the order of memory.
-func (p *Program) Part(o Operand, portion Portion, core int64) []Range {
-	order := p.Tensors[o.Tensor].Order
-	box := append([]Range(nil), o.Box...)
-	if o.Spread != nil {
-		for i := len(order) - 1; i >= 0; i-- {
-			d := order[i]
-			n, extent := o.Spread[d], box[d].Hi-box[d].Lo
-			size := (extent + n - 1) / n
-			lo := box[d].Lo + core%n*size
-			box[d] = Range{min(lo, box[d].Hi), min(lo+size, box[d].Hi)}
-			core /= n
-		}
-	}
-	if portion.Parts <= 1 {
-		return box
-	}
-	order = order[:len(order)-int(o.Row)]
-	total := int64(1)
-	for _, d := range order {
-		total *= box[d].Hi - box[d].Lo
-	}
-	lo, hi := share(total, portion.Part, portion.Parts), share(total, portion.Part+1, portion.Parts)
-	if lo == hi {
-		for d := range box {
-			box[d].Hi = box[d].Lo
-		}
-		return box
-	}
-	// From the outermost dimension inward: where the range has one index, the next one is
-	// narrowed, too; where it has several, the inner ones are in it whole.
-	inner := total
-	for _, d := range order {
-		inner /= box[d].Hi - box[d].Lo
-		first, last := lo/inner, (hi-1)/inner
-		box[d] = Range{box[d].Lo + first, box[d].Lo + last + 1}
-		if first != last {
-			break
-		}
-		lo, hi = lo-first*inner, hi-first*inner
-	}
-	return box
-}
-
-// share is total*i/n, rounded down, without overflow.
-func share(total int64, i, n int32) int64 {
-	return total/int64(n)*int64(i) + total%int64(n)*int64(i)/int64(n)
 }
 
 // checkData looks for the first index out of range in tensors and tasks.

@@ -122,7 +122,7 @@ func (m *machine) box(o *isa.Operand, p isa.Portion, core int) model.Region {
 		return nil
 	}
 	r := make(model.Region, len(o.Box))
-	for d, x := range m.p.Part(*o, p, int64(core)) {
+	for d, x := range partOf(m.p, *o, p, int64(core)) {
 		r[d] = model.Interval{Lo: x.Lo, Hi: x.Hi}
 	}
 	return r
