@@ -19,7 +19,7 @@ func partOf(p *isa.Program, o isa.Operand, portion isa.Portion, core int64) []is
 			n, extent := o.Spread[d], box[d].Hi-box[d].Lo
 			size := (extent + n - 1) / n
 			lo := box[d].Lo + core%n*size
-			box[d] = isa.Range{Lo: min(lo, Hi: box[d].Hi), min(lo+size, box[d].Hi)}
+			box[d] = isa.Range{Lo: min(lo, box[d].Hi), Hi: min(lo+size, box[d].Hi)}
 			core /= n
 		}
 	}
@@ -88,7 +88,7 @@ func TestPartOf(t *testing.T) {
 				if e == lo {
 					want[d] = isa.Range{Lo: at, Hi: at + 1}
 				}
-				want[d] = isa.Range{Lo: min(want[d].Lo, Hi: at), max(want[d].Hi, at+1)}
+				want[d] = isa.Range{Lo: min(want[d].Lo, at), Hi: max(want[d].Hi, at+1)}
 			}
 		}
 		if lo == hi {
