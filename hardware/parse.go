@@ -504,7 +504,7 @@ func (d *decoder) coreType(n *yaml.Node, path string, hasLB bool) CoreType {
 
 func (d *decoder) unit(n *yaml.Node, path string) Unit {
 	f := d.item(n, path, []string{"name", "kind", "shares_with", "clock", "rows", "cols", "lanes", "rate", "fill", "block",
-		"least", "in_flight", "operands", "results", "cycles_per_op"})
+		"least", "in_flight", "synchronous", "operands", "results", "cycles_per_op"})
 	if f == nil {
 		return Unit{}
 	}
@@ -532,6 +532,7 @@ func (d *decoder) unit(n *yaml.Node, path string) Unit {
 	if f.has("in_flight") {
 		u.InFlight = f.count("in_flight", maxWidth)
 	}
+	u.Synchronous = f.boolean("synchronous", false)
 	if f.has("clock") {
 		if u.ClockHz = f.scaled("clock", expectClock, clockOf); u.ClockHz == 0 && !d.check.isBad(f.at("clock")) {
 			f.wrong("clock", expectClock) // in the Spec, 0 stands for the chip's

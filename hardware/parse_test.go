@@ -118,6 +118,10 @@ func TestParseForms(t *testing.T) {
 			}},
 		{"commands in flight", with(t, "25cycles", "25cycles\n        in_flight: 5"),
 			func(s *Spec) bool { return s.CoreTypes[0].Units[0].InFlight == 5 }},
+		{"products that are waited for", with(t, "25cycles", "25cycles\n        synchronous: true"),
+			func(s *Spec) bool {
+				return s.CoreTypes[0].Units[0].Synchronous && strings.Contains(s.Describe(), "; synchronous")
+			}},
 		{"operands in turn", with(t, "25cycles", "25cycles\n        operands: 80GB/s\n        results: 8192"),
 			func(s *Spec) bool {
 				return s.CoreTypes[0].Units[0].OperandBytesPerSecond == 80e9 && s.CoreTypes[0].Units[0].ResultsHeld == 8192
@@ -188,7 +192,7 @@ func TestParseErrors(t *testing.T) {
 				"my.yaml:49: core_link.delay: found an unknown field, expected one of bandwidth, latency, broadcast, in_flight, network"},
 		{"unknown field in a unit", with(t, "        rows: 64", "        row: 64"),
 			"my.yaml:11: core_types[0].units[0].rows: missing, expected a whole number from 1 to 65536\n" +
-				"my.yaml:13: core_types[0].units[0].row: found an unknown field, expected one of name, kind, shares_with, clock, rows, cols, lanes, rate, fill, block, least, in_flight, operands, results, cycles_per_op"},
+				"my.yaml:13: core_types[0].units[0].row: found an unknown field, expected one of name, kind, shares_with, clock, rows, cols, lanes, rate, fill, block, least, in_flight, synchronous, operands, results, cycles_per_op"},
 		{"weights of GB", with(t, "  size: 8MiB", "  size: 8MiB\n  weights: 1MiB"),
 			"my.yaml:39: gb.weights: found an unknown field, expected one of size, bandwidth, latency"},
 		{"strange key", with(t, "clusters:", "\"a\\nb\": 1\nclusters:"),

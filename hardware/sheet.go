@@ -49,6 +49,7 @@ type sheetUnit struct {
 	ClockHz    float64         `json:"clock_hz,omitempty"`
 	Least      Cycles          `json:"least_cycles,omitempty"`
 	InFlight   int             `json:"in_flight,omitempty"`
+	Waits      bool            `json:"synchronous,omitempty"`
 	Peaks      []sheetUnitPeak `json:"peaks"`
 }
 
@@ -147,7 +148,7 @@ func (s *Spec) Sheet() *Sheet {
 		for _, u := range t.Units {
 			x := sheetUnit{Name: u.Name, Kind: u.Kind, SharesWith: u.SharesWith, Rows: u.Rows, Cols: u.Cols, Lanes: u.Lanes,
 				FillCycles: u.FillCycles,
-				ClockHz:    u.ClockHz, Least: u.LeastCycles, InFlight: u.InFlight}
+				ClockHz:    u.ClockHz, Least: u.LeastCycles, InFlight: u.InFlight, Waits: u.Synchronous}
 			for _, d := range sheetTypes {
 				if !u.Supports(d) {
 					continue

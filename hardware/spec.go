@@ -233,6 +233,9 @@ type Unit struct {
 	// rows, of one line of a convolution's results, and leaves FillCycles after its last row; 0: rows stream without
 	// a gap.
 	InFlight int `json:"in_flight,omitempty"`
+	// Synchronous says that a core waits for its products, whose results it has in F32 then (NVIDIA's mma.sync): what an
+	// attention does with its scores runs between its products, and not beside them. No bound has it.
+	Synchronous bool `json:"synchronous,omitempty"`
 
 	// OperandBytesPerSecond is the rate at which a matrix unit reads its operands from the L1, in turn with
 	// computing, for tiles of at most ResultsHeld results, which it adds up by itself; 0: both
@@ -587,6 +590,9 @@ func (u Unit) describe() string {
 	}
 	if u.InFlight > 0 {
 		fmt.Fprintf(&b, "; %d commands in flight", u.InFlight)
+	}
+	if u.Synchronous {
+		b.WriteString("; synchronous")
 	}
 	if u.LeastCycles > 0 {
 		fmt.Fprintf(&b, "; at least %v", u.LeastCycles)

@@ -397,6 +397,9 @@ func (c *checker) unit(path string, u Unit) {
 			c.fail(path+".cycles_per_op", "a mapping", "none in a matrix unit: it has rows and cols")
 		}
 	case Vector, Special:
+		if u.Synchronous {
+			c.fail(path+".synchronous", "true", fmt.Sprintf("none in a %s unit: it has lanes", u.Kind))
+		}
 		if u.BlockCycles != 0 {
 			c.fail(path+".block", fmt.Sprintf("%gcycles", u.BlockCycles), fmt.Sprintf("none in a %s unit: it has lanes", u.Kind))
 		}

@@ -30,6 +30,17 @@ func (m *Model) HasMatrix() bool { return m.hasMatrix }
 // InFlight is the number of commands that the matrix unit has under way at most; 0: rows stream.
 func (m *Model) InFlight() int64 { return int64(m.matrix.InFlight) }
 
+// Synchronous reports whether a core waits for its products; see [hardware.Unit].
+func (m *Model) Synchronous() bool { return m.matrix.Synchronous }
+
+// ScoreType is the type in which an attention of operands of a type works on its scores.
+func (m *Model) ScoreType(dt model.DType) model.DType {
+	if m.matrix.Synchronous {
+		return model.F32
+	}
+	return dt
+}
+
 // LaneCycles is the least time that one operation of a class adds to a command.
 func (m *Model) LaneCycles(class string, dt model.DType) float64 {
 	u := &m.vector

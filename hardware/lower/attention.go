@@ -145,6 +145,7 @@ type attending struct {
 	sums                  []int32                     // and of the sums
 	keys, values, masks   []int32                     // loads of the present tile of keys
 	prior                 []int32                     // of each piece, the product with values before
+	turn                  []int32                     // where the core waits for its products, the last command of a unit
 	written               bool
 	matrixIndex, vecIndex int64
 }
@@ -384,14 +385,22 @@ func (a *attending) multiply(operand int32, v *visit, n, k int64, deps ...[]int3
 	a.matrixIndex++
 	c := a.add(qMatrix, isa.Command{Kind: isa.Matrix, Portion: a.ofPiece(operand, v), Cores: int32(a.active),
 		MACs:       piece(a.lp.macs, a.matrixIndex-1, 2*a.visits),
-		DurationPs: a.cost.Picoseconds(cycles)}, deps...)
-	a.l1(c)
+		DurationPs: a.cost.Picoseconds(cycles)}, append(deps, a.turn)...)
+	a.worked(c)
 	return c
+}
+
+// worked notes a command of a unit.
+func (a *attending) worked(c int32) {
+	a.l1(c)
+	if a.cost.Synchronous() {
+		a.turn = []int32{c}
+	}
 }
 
 // compute are commands of the vector units, special functions first; the list ends with the last.
 func (a *attending) compute(operand int32, v *visit, w model.VectorWork, deps ...[]int32) []int32 {
-	vector, special := a.cost.VectorCycles(w, a.lp.vectorType)
+	vector, special := a.cost.VectorCycles(w, a.cost.ScoreType(a.lp.vectorType))
 	cores := a.active
 	if operand == 0 {
 		cores = a.cores
@@ -399,6 +408,7 @@ func (a *attending) compute(operand int32, v *visit, w model.VectorWork, deps ..
 	vector *= hardware.Cycles(a.sharing(hardware.Vector, cores))
 	special *= hardware.Cycles(a.sharing(hardware.Special, cores))
 	portion := a.ofPiece(operand, v)
+	deps = append(deps, a.turn)
 	ops := int64(0)
 	if operand == 1 { // the useful work counts with the scores
 		ops = piece(a.lp.vecOps, a.vecIndex, a.visits)
@@ -413,12 +423,12 @@ func (a *attending) compute(operand int32, v *visit, w model.VectorWork, deps ..
 		}
 		cs = append(cs, a.add(q, isa.Command{Kind: isa.Special, Portion: portion, Cores: int32(cores),
 			DurationPs: a.cost.Picoseconds(special), VectorOps: some}, deps...))
-		a.l1(cs[0])
+		a.worked(cs[0])
 	}
 	if vector > 0 || len(cs) == 0 || operand == 0 {
 		cs = append(cs, a.add(qVector, isa.Command{Kind: isa.Vector, Portion: portion, Cores: int32(cores),
 			DurationPs: a.cost.Picoseconds(vector), VectorOps: ops - some}, append(deps, cs)...))
-		a.l1(cs[len(cs)-1])
+		a.worked(cs[len(cs)-1])
 	}
 	return cs
 }

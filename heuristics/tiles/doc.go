@@ -11,7 +11,10 @@ func Groups() []scheduler.Strategy { return []scheduler.Strategy{oneKernel, slic
 
 // EvenBinding spreads each layer over as many cores as leave the largest part the smallest, upon bindings of instances
 // by another strategy.
-func EvenBinding(plain scheduler.Strategy) scheduler.Strategy { return even(plain) }
+func EvenBinding(plain scheduler.Strategy) scheduler.Strategy { return even(plain, false) }
+
+// HeadsBinding is EvenBinding with each head of an attention on one core.
+func HeadsBinding(plain scheduler.Strategy) scheduler.Strategy { return even(plain, true) }
 
 // GreedyKinds gives each layer the kind of core on which it alone takes least.
 func GreedyKinds() scheduler.Strategy { return greedyKinds }

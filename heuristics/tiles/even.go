@@ -9,10 +9,14 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// even is the strategy of row bind that spreads layers, upon bindings of instances by another strategy.
-func even(plain scheduler.Strategy) scheduler.Strategy {
-	return scheduler.Strategy{Name: "even", Even: true,
-		Description: "each layer over as many cores as leave the largest part the smallest",
+// even is the strategy of row bind that spreads layers, upon bindings of instances by another strategy; with heads it
+// is the one of this name, which has each head of an attention on one core.
+func even(plain scheduler.Strategy, heads bool) scheduler.Strategy {
+	name, description := "even", "each layer over as many cores as leave the largest part the smallest"
+	if heads {
+		name, description = "heads", "even, with each head of an attention on one core, as in FlashAttention (2022)"
+	}
+	return scheduler.Strategy{Name: name, Even: true, Description: description,
 		Decide: func(ctx context.Context, d *scheduler.Draft) error {
 			if err := plain.Decide(ctx, d); err != nil {
 				return err
@@ -24,13 +28,14 @@ func even(plain scheduler.Strategy) scheduler.Strategy {
 				for i := range layers {
 					t := layers[i].Outputs[0]
 					box := inst.Regions[t]
-					if box.Elements() == 0 || d.Graph.Op(layers[i].Anchor).Kind == "Attention" { // by what its tiles cost
+					attention := d.Graph.Op(layers[i].Anchor).Kind == "Attention"
+					if box.Elements() == 0 || attention && !heads { // by what its tiles cost
 						continue
 					}
 					var dims []int
 					forbidden := schedule.Forbidden(d.Graph, toward(d.Graph, layers[i].Ops, t), t)
 					for _, dim := range d.Graph.Tensor(t).Layout {
-						if !forbidden[dim] {
+						if !forbidden[dim] && !(attention && cutsHeads(d.Graph, &layers[i], box, dim)) {
 							dims = append(dims, dim)
 						}
 					}
@@ -47,6 +52,19 @@ func even(plain scheduler.Strategy) scheduler.Strategy {
 			}
 			return nil
 		}}
+}
+
+// cutsHeads reports whether parts of a dimension have some of the positions of an attention's heads.
+func cutsHeads(g *model.Graph, l *schedule.Layer, box model.Region, dim int) bool {
+	t, out := l.Outputs[0], g.Op(l.Anchor).Outputs[0]
+	positions := func(parts int64) int64 {
+		b := schedule.One(len(box))
+		b[dim] = parts
+		reg := schedule.Regions{t: schedule.Slice(box, b, g.Tensor(t).Layout, 0)}
+		schedule.BackPropagate(g, l.Ops, reg)
+		return reg[out][len(reg[out])-2].Len()
+	}
+	return positions(box[dim].Len()) < positions(1)
 }
 
 // sampled is how many cores, evenly spaced, stand for all of a layer where bindings are compared.

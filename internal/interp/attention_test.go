@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/bound"
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
@@ -308,6 +309,10 @@ func TestAttentionPrograms(t *testing.T) {
 		spec := machine(r)
 		if r.IntN(2) == 0 {
 			spec = anyMachine(r)
+		}
+		for i := range spec.CoreTypes[0].Units {
+			u := &spec.CoreTypes[0].Units[i]
+			u.Synchronous = u.Kind == hardware.Matrix && seed%5 == 2
 		}
 		recipe := recipes[r.IntN(len(recipes))]
 		batch := pick(r, int64(1), 2, 3)

@@ -841,6 +841,7 @@ func (a *Attending) lattice(slices int64) (list []AttentionTiles) {
 // behind.
 func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 	dt := a.g.Tensor(a.Op.Inputs[0]).DType
+	f := m.ScoreType(dt)
 	clock := a.spec.ClockHz
 	rows := t.Products * a.Heads * t.Positions
 	score := model.ScoreWork(a.Op)
@@ -900,9 +901,9 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 		if a.Op.Attr.Softmax {
 			w.Special += ceil(rows, pieces)
 		}
-		v, sp := m.VectorCycles(w, dt)
+		v, sp := m.VectorCycles(w, f)
 		if a.Op.Attr.Softmax {
-			r, _ := m.VectorCycles(model.VectorWork{Simple: ceil(rows*a.Width, pieces)}, dt)
+			r, _ := m.VectorCycles(model.VectorWork{Simple: ceil(rows*a.Width, pieces)}, f)
 			v += r
 		}
 		vector := each * float64(max(v, sp)) / clock
@@ -920,7 +921,10 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 			}
 		}
 		in = math.Max(in, again*float64(keys)/float64(t.Keys))
-		total = math.Max(math.Max(matrix, vector), in)
+		if total = math.Max(matrix, vector); m.Synchronous() {
+			total = matrix + each*float64(v+sp)/clock
+		}
+		total = math.Max(total, in)
 		if t.Single && !a.Stay(t) { // keys come while scores meet their values, and values while scores are made
 			total = math.Max(total, load+matrix-math.Min(2/each, 1)*math.Min(scores, values))
 			// All scores of a tile meet their values before the next.
@@ -952,12 +956,12 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 			x, _ := visit(min(t.Keys, seen-whole*t.Keys), some)
 			total += x
 		}
-		v, sp := m.VectorCycles(model.VectorWork{Simple: rows * a.Width, Special: rows}, dt)
+		v, sp := m.VectorCycles(model.VectorWork{Simple: rows * a.Width, Special: rows}, f)
 		total += float64(v+sp) / clock
 	}
 	if t.Slices > 0 {
 		w := a.AddedUp(t, rows)
-		v, sp := m.VectorCycles(w, dt)
+		v, sp := m.VectorCycles(w, f)
 		total += float64(tried) * (2*latency + a.spec.SyncSeconds + rate(a.SumBytes(t, rows)) + float64(v+sp)/clock)
 	}
 	total *= float64(steps) / float64(tried)

@@ -11,6 +11,8 @@ import (
 type Attention struct {
 	Heads, KeyHeads, Tokens, Width int64
 	Causal                         bool
+	// Divided: scores are divided by their scale, and not multiplied.
+	Divided bool
 }
 
 // Build is a graph of the operators one by one, as networks have them.
@@ -36,7 +38,12 @@ func (a Attention) Build(opt Options) (*model.Graph, error) {
 	q = reshape("query.group", q, own, shared*a.Tokens, a.Width)
 	p := b.Op("MatMul", "scores", model.Attr{}, q,
 		b.Op("Transpose", "key.columns", model.Attr{Perm: []int64{0, 1, 3, 2}}, k))
-	p = reshape("scores.apart", b.scale("scores.scale", p, "scale"), a.Heads, a.Tokens, a.Tokens)
+	scale := model.Kind("Mul")
+	if a.Divided {
+		scale = "Div"
+	}
+	p = b.Op(scale, "scores.scale", model.Attr{}, p, b.Const("scale", b.dtype, nil, 1))
+	p = reshape("scores.apart", p, a.Heads, a.Tokens, a.Tokens)
 	if a.Causal {
 		mask := b.Const("mask", opt.DType, nil, a.Tokens, a.Tokens)
 		b.Tensor(mask).Causal = true

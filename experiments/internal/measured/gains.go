@@ -27,6 +27,8 @@ const (
 	fuseCNNs         = "CNNs fused"
 	fuseTransformers = "transformers fused"
 	oneAttention     = "attention fused"
+	headAttention    = "attention fused by heads"
+	noSoftmax        = "softmax left out"
 	ownProducts      = "products in L1s"
 	ownNetworks      = "networks in L1s"
 )
@@ -51,7 +53,8 @@ func readPairs(data []byte) (list []pair, err error) {
 	for i, f := range records[min(1, len(records)):] {
 		p := pair{Decision: f[0], Uncounted: f[9], row: row{Kind: networks, Machine: f[1], Case: f[2], Type: f[4], Rate: f[5],
 			Cores: 1, Flight: 1, Host: "no", Unit: "us", Source: f[8]}}
-		if p.Decision == oneAttention {
+		if strings.Contains(p.Decision, "attention") || p.Decision == noSoftmax {
+
 			p.Kind = attention
 		}
 		p.Batch, err = strconv.ParseInt(f[3], 10, 64)
@@ -100,6 +103,9 @@ func two(decision string) [2]scheduler.Recipe {
 		return [2]scheduler.Recipe{whole, harness.Recipe("tiled-l1")}
 	case oneAttention:
 		return [2]scheduler.Recipe{harness.Recipe("unfused"), whole}
+	case headAttention: // FlashAttention of 2022 has a block of threads for each head
+		return [2]scheduler.Recipe{harness.Recipe("unfused"), whole.Picking(scheduler.Pick{Stage: "bind", Strategy: "heads"}).
+			Picking(scheduler.Pick{Stage: "nest", Strategy: "rules"})}
 	}
 	apart := scheduler.Pick{Stage: "group", Strategy: "none-attention"}
 	return [2]scheduler.Recipe{harness.Recipe("unfused", apart), whole}

@@ -1,8 +1,15 @@
 package measured
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dsasched/dsasched/formulation/bound"
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // All pairs that others have published are there, and those of the H100 beside them; each source is listed, and each
@@ -70,6 +77,69 @@ func TestValuesInL1Gain(t *testing.T) {
 	t.Logf("%d of %d gain, error %.2f", sum.right, sum.beyond, sum.off.spread())
 	if sum.beyond != 12 || sum.right < 10 {
 		t.Errorf("%d of %d products gain, expected 10 of 12 at least", sum.right, sum.beyond)
+	}
+}
+
+// On an A100, where a core waits for its products, no two units of an attention work at a time, so that it takes their
+// sum, which FlashAttention-2 takes as well; without softmax it takes less. The bound has units side by side.
+func TestSoftmaxBetweenProducts(t *testing.T) {
+	list, err := readPairs(pairsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for i := range list {
+		p := &list[i]
+		if p.Decision != noSoftmax {
+			continue
+		}
+		seen++
+		spec, err := p.machine()
+		if err != nil {
+			t.Fatal(err)
+		}
+		net, batch, chunk, err := p.network()
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := func() *scheduler.Result {
+			made, err := scheduler.Run(t.Context(), net, spec, batch, two(oneAttention)[1], scheduler.Options{Chunk: chunk})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return made
+		}
+		made := run()
+		var spans []sim.Span
+		sum := 0.0
+		for s := range made.Timeline() {
+			if s.Kind == isa.Matrix || s.Kind == isa.Vector || s.Kind == isa.Special {
+				spans, sum = append(spans, s), sum+s.End-s.Start
+			}
+		}
+		slices.SortFunc(spans, func(a, b sim.Span) int { return cmp.Compare(a.Start, b.Start) })
+		for k := range spans[1:] {
+			if spans[k+1].Start < spans[k].End-1e-12 {
+				t.Fatalf("%s: %+v begins before the end of %+v", p.Case, spans[k+1], spans[k])
+			}
+		}
+		took := made.LatencySeconds()
+		if x := took / p.Measured[0]; took < sum || x < .85 || x > 1.15 {
+			t.Errorf("%s: %g s, units work for %g s, measured %g s", p.Case, took, sum, p.Measured[0])
+		}
+		least, err := bound.Cold(t.Context(), net, spec, batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec.CoreTypes[0].Units[0].Synchronous = false
+		beside := run().LatencySeconds()
+		t.Logf("%s: %.0f us in turn, %.0f side by side, measured %.0f", p.Case, 1e6*took, 1e6*beside, 1e6*p.Measured[0])
+		if beside > .85*took || least.Seconds > beside || least.Seconds > p.Measured[1] {
+			t.Errorf("%s: %g s side by side, %g s in turn, bound %g s", p.Case, beside, took, least.Seconds)
+		}
+	}
+	if seen != 3 {
+		t.Errorf("%d attentions, expected 3", seen)
 	}
 }
 

@@ -101,10 +101,11 @@ func (r *row) network() (net network.Network, batch, chunk int64, err error) {
 		}
 		n = append(n, x)
 	}
-	want := map[string]int{"matmul": 3, attention: 3, "causal": 3, "apart": 3, "softmax": 2, "layernorm": 2, "gelu": 1,
-		"add": 1, "conv": 5}[op]
-	attends := op == attention || op == "causal" || op == "apart" // operator by operator
-	group := int64(1)                                             // heads of queries that share one of keys
+	want := map[string]int{"matmul": 3, attention: 3, "causal": 3, "apart": 3, "divided": 3,
+		"softmax": 2, "layernorm": 2, "gelu": 1, "add": 1, "conv": 5}[op]
+	attends := slices.Contains([]string{attention, "causal", "apart", "divided"}, op) // the last two by operators
+	// Heads of queries that share one of keys.
+	group := int64(1)
 	if grouped && len(n) == 5 {
 		group = n[4]
 	}
@@ -126,8 +127,9 @@ func (r *row) network() (net network.Network, batch, chunk int64, err error) {
 	return network.Network{Name: r.Case, Graph: func(batch int64) (*model.Graph, error) {
 		b := model.NewBuilder(op)
 		switch {
-		case op == "apart":
-			return zoo.Attention{Heads: 1, Tokens: n[0], Width: n[2]}.Build(zoo.Options{Batch: batch, DType: dt})
+		case op == "apart" || op == "divided": // by their scale, in PyTorch a kernel
+			return zoo.Attention{Heads: 1, Tokens: n[0], Width: n[2], Divided: op == "divided"}.Build(
+				zoo.Options{Batch: batch, DType: dt})
 		case attends:
 			b.Output(b.Op("Attention", op, model.Attr{Group: group, Softmax: true, Causal: op == "causal"},
 				b.Input("q", dt, batch, group, n[0], n[2]), b.Input("k", dt, batch, 1, n[1], n[2]),
