@@ -45,6 +45,8 @@ type contest struct {
 	mu       sync.Mutex
 	measured map[program]int64
 	least    int64
+	// near, if not nil, gets what takes at most nearest times as long as the fastest so far.
+	near func(a attempt, opt run, ps int64)
 	// quick has, by chunk and strategies, the pieces with which recipes are fastest that make no exact decisions.
 	quick map[string]schedule.Uneven
 }
@@ -140,7 +142,10 @@ func (c *contest) time(ctx context.Context, made *Result, limit int64) (ps int64
 	if ps, known := c.measured[same]; known && made.Clusters == OverBatch {
 		return ps, nil
 	}
-	if ps, err = c.measure(ctx, made, min(limit, c.least)); err == nil {
+	if limit = min(limit, c.least); c.near != nil && limit < math.MaxInt64 {
+		limit = int64(nearest * float64(limit))
+	}
+	if ps, err = c.measure(ctx, made, limit); err == nil {
 		c.measured[same], c.least = ps, min(c.least, ps)
 	}
 	return ps, err
@@ -238,7 +243,9 @@ func (c *contest) try(ctx context.Context, list []attempt, l lane, all []tried) 
 			}
 			onePiece := i == len(list)-1 || !made.Schedule.Uneven()
 			if c.compared || t.made != nil || len(c.recipes)+len(c.weights) > 2 || !onePiece {
-				ps, err = c.time(ctx, made, t.ps)
+				if ps, err = c.time(ctx, made, t.ps); c.near != nil && err == nil && ps < math.MaxInt64 {
+					c.near(a, opt, ps)
+				}
 			}
 		}
 		if errors.Is(err, errSlower) {

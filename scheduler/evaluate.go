@@ -215,8 +215,8 @@ func (w *Problem) Floor(chunk int64) (float64, error) {
 // weightBytes is the size of all constants but tables that are looked up.
 func weightBytes(g *model.Graph) (n int64) {
 	for _, t := range g.Tensors {
-		looked := func(c model.OpID) bool { return g.Op(c).Kind == "Gather" && g.Op(c).Inputs[0] == t.ID }
-		if t.Role == model.Constant && !slices.ContainsFunc(t.Consumers, looked) {
+		whole := func(c model.OpID) bool { return g.Op(c).Kind != "Gather" || g.Op(c).Inputs[0] != t.ID }
+		if t.Role == model.Constant && slices.ContainsFunc(t.Consumers, whole) {
 			n += t.Bytes()
 		}
 	}

@@ -58,18 +58,12 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 	t := &tuner{net: net, machine: machine, spec: spec, batch: batch, recipes: recipes, wide: r.wide(), tune: tune,
 		least: math.MaxInt64, opt: opt}
 	t.net.Graph = once(net.Graph)
-	for i, chunk := range chunks {
-		if opt.Chunks != nil && tune {
-			opt.Chunks(chunk, i, len(chunks))
-		}
-		if err := t.chunk(ctx, chunk); err != nil {
-			return nil, err
-		}
+	done, err := t.onHead(ctx, chunks)
+	if !done && err == nil {
+		err = t.all(ctx, chunks)
 	}
-	if t.wide && t.best != nil {
-		if err := t.widen(ctx, chunks); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
 	}
 	best := t.best
 	if best == nil && len(chunks) > 1 {

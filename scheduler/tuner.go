@@ -32,6 +32,7 @@ type tuner struct {
 	tried []Trial
 	err   error    // of the first chunk that failed, or of the largest whose program is too large
 	also  []string // what else was tried
+	near  func(a attempt, opt run, ps int64)
 }
 
 // wide reports whether a recipe is tried in all ways; see Recipe.Scouts.
@@ -51,6 +52,7 @@ const (
 // contest lets recipes compete.
 func (t *tuner) contest(opt run) *contest {
 	return &contest{recipes: t.recipes, weights: opt.Clusters.weights(t.machine), opt: opt, compared: t.tune || t.wide,
+		near: t.near,
 		wide: t.wide && !opt.InPlace && opt.Clusters != OverLayer,
 		make: func(ctx context.Context, r Recipe, opt run) (*Result, error) {
 			return prepare(ctx, t.net, t.machine, t.batch, r, opt)
@@ -64,6 +66,22 @@ func (t *tuner) contest(opt run) *contest {
 			}
 			return made.latency(ctx, limit)
 		}}
+}
+
+// all tries the chunks and, of a wide recipe, what else may be faster.
+func (t *tuner) all(ctx context.Context, chunks []int64) error {
+	for i, chunk := range chunks {
+		if t.opt.Chunks != nil && t.tune {
+			t.opt.Chunks(chunk, i, len(chunks))
+		}
+		if err := t.chunk(ctx, chunk); err != nil {
+			return err
+		}
+	}
+	if t.wide && t.best != nil {
+		return t.widen(ctx, chunks)
+	}
+	return nil
 }
 
 // chunk tries a size.

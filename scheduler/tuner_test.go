@@ -1,6 +1,8 @@
 package scheduler_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -93,6 +95,58 @@ func TestDefaultTakesTheFastest(t *testing.T) {
 	for _, what := range []string{"cores", "shares"} {
 		if !found[what] {
 			t.Errorf("no schedule has fewer %s, expected some", what)
+		}
+	}
+}
+
+// Where equal blocks repeat, what is the fastest on a few is within half a percent of what is the fastest on all.
+func TestHeads(t *testing.T) {
+	recipe, err := scheduler.Lookup(scheduler.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	issue := scheduler.Stages()[slices.IndexFunc(scheduler.Stages(),
+		func(st scheduler.Stage) bool { return st.Name == "issue" })]
+	same, err := issue.Lookup(recipe.Pick("issue"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := recipe.With("issue", same) // a caller's own strategy, which may look at all of a network
+	for _, x := range []struct {
+		net, spec string
+		batch     int64
+	}{{"bert-128", "stcp920", 5}, {"vit-b16", "goya", 3}, {"asr-encoder", "stcp920", 8}, {"gpt2-decode", "stcp920", 4},
+		{"resnet101", "stcp920", 4}} {
+		net, err := scheduler.OpenNetwork(x.net)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec, err := scheduler.OpenMachine(x.spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var results []*scheduler.Result
+		for _, r := range []scheduler.Recipe{recipe, whole} {
+			made, err := scheduler.Run(t.Context(), net, spec, x.batch, r, scheduler.Options{Uneven: schedule.UnevenFastest})
+			if err != nil {
+				t.Fatal(err)
+			}
+			results = append(results, made)
+		}
+		compared := func(r *scheduler.Result) bool {
+			return slices.ContainsFunc(r.Notes, func(note string) bool { return strings.Contains(note, "equal blocks") })
+		}
+		if !compared(results[0]) || compared(results[1]) {
+			t.Errorf("%s: compared on few blocks: %v, %v", x.net, compared(results[0]), compared(results[1]))
+		}
+		if a, b := results[0].Sim.TotalPs, results[1].Sim.TotalPs; float64(a) > 1.005*float64(b) || a == 0 {
+			t.Errorf("%s at %d on %s: %d ps by few blocks, %d by all", x.net, x.batch, x.spec, a, b)
+		}
+		most := results[0].ThroughputPerSecond()
+		for _, x := range results[0].Tried {
+			if x.Err == nil && x.ThroughputPerSecond > 1.05*most {
+				t.Errorf("chunk %d gives %g/s, but the fastest %g", x.Chunk, x.ThroughputPerSecond, most)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -12,38 +13,11 @@ import (
 // network: the part up to the end of some blocks, which is simulated in a fraction of the time.
 // It extends what it finds to all blocks and judges that as any other schedule.
 
-// A repetition is a stretch of a sequence that repeats itself so often, and up to end in part.
-type repetition struct {
-	from, period, times, end int
-}
-
-// Blocks repeated less often than leastTimes are searched as they are; a head has headBlocks.
-const (
-	leastTimes = 6
-	headBlocks = 3
-)
-
-// repetitionOf finds the stretch of equal blocks that covers most; times is 0 if there is none.
-func repetitionOf(names []int) (best repetition) {
-	for period := 1; leastTimes*period <= len(names); period++ {
-		run := 0 // of places that are as one period before
-		for i := period; i <= len(names); i++ {
-			if i < len(names) && names[i] == names[i-period] {
-				run++
-				continue
-			}
-			x := repetition{i - run - period, period, run/period + 1, i}
-			if x.times >= leastTimes && x.times*x.period > best.times*best.period {
-				best = x
-			}
-			run = 0
-		}
-	}
-	return best
-}
+// A head has headBlocks.
+const headBlocks = 3
 
 // repetition finds the repetition of the sequence.
-func (g *regrouper) repetition() repetition {
+func (g *regrouper) repetition() simplify.Repetition {
 	known := map[string]int{}
 	names := make([]int, len(g.seq))
 	for i, atom := range g.seq {
@@ -53,7 +27,7 @@ func (g *regrouper) repetition() repetition {
 		}
 		names[i] = known[name]
 	}
-	return repetitionOf(names)
+	return simplify.RepetitionOf(len(names), func(i, j int) bool { return names[i] == names[j] })
 }
 
 // headOf returns the decisions for the first groups, up to atom n of the sequence; nil: a group that goes on there
@@ -137,8 +111,8 @@ func (s *searcher) repeat(head []span) (spans []span, from []int) {
 		begins[x.lo] = i
 	}
 	last := head[len(head)-1].hi
-	for length := r.period; length < headBlocks*r.period; length += r.period {
-		for at := last - length - 1; at >= r.from; at-- { // what ends a head is written out
+	for length := r.Period; length < headBlocks*r.Period; length += r.Period {
+		for at := last - length - 1; at >= r.From; at-- { // what ends a head is written out
 			first, begin := begins[at]
 			end, ends := begins[at+length]
 			if !begin || !ends {
@@ -150,7 +124,7 @@ func (s *searcher) repeat(head []span) (spans []span, from []int) {
 			spans = slices.Clone(head[:end])
 			for shift, i := length, first; ; {
 				x := head[i]
-				if x = (span{x.lo + shift, x.hi + shift, x.split}); x.hi > r.end || s.g.group(x.lo, x.hi) == nil {
+				if x = (span{x.lo + shift, x.hi + shift, x.split}); x.hi > r.End || s.g.group(x.lo, x.hi) == nil {
 					return spans, from
 				}
 				spans, from = append(spans, x), append(from, i)
@@ -172,8 +146,8 @@ func (s *searcher) blocks(ctx context.Context, b budget) (bool, error) {
 		return false, nil
 	}
 	r := s.repetition
-	n := r.from + headBlocks*r.period
-	if r.times == 0 || s.best.spans == nil || slices.ContainsFunc(s.w.Shares,
+	n := r.From + headBlocks*r.Period
+	if r.Times == 0 || s.best.spans == nil || slices.ContainsFunc(s.w.Shares,
 		func(share int64) bool { return share%s.best.Chunk != 0 }) {
 		return false, nil
 	}

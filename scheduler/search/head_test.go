@@ -11,40 +11,6 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// The repetition that is found covers as much as any that there is.
-func TestRepetition(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 0))
-	for range 2000 {
-		names := make([]int, r.IntN(40))
-		period := 1 + r.IntN(5)
-		for i := range names {
-			if names[i] = r.IntN(2); i >= period && r.IntN(12) > 0 {
-				names[i] = names[i-period]
-			}
-		}
-		most := 0
-		repeats := func(from, period, times int) bool {
-			for i := from + period; i < from+period*times; i++ {
-				if names[i] != names[i-period] {
-					return false
-				}
-			}
-			return true
-		}
-		for from := range names {
-			for period := 1; period <= len(names); period++ {
-				for times := leastTimes; from+period*times <= len(names) && repeats(from, period, times); times++ {
-					most = max(most, period*times)
-				}
-			}
-		}
-		x := repetitionOf(names)
-		if x.period*x.times != most || most > 0 && !repeats(x.from, x.period, x.times) {
-			t.Fatalf("%v: %+v covers %d, expected %d", names, x, x.period*x.times, most)
-		}
-	}
-}
-
 // A candidate may have more commands than the best one, but never more than programs may have at all.
 func TestMostCommands(t *testing.T) {
 	for _, c := range [][2]int{{10, 100_000}, {100_000, 400_000}, {749_999, 2_999_996}, {750_000, 0}, {7_000_000, 0}} {
@@ -62,7 +28,7 @@ func TestBlocks(t *testing.T) {
 	for _, name := range names {
 		x := searching(t, name, 8, 2)
 		s, r := x.seeker, x.repetition
-		if r.times != 12 && r.times != 11 {
+		if r.Times != 12 && r.Times != 11 {
 			t.Fatalf("%s: %+v, expected 11 or 12 blocks", name, r)
 		}
 		before := x.best.Score
@@ -90,13 +56,13 @@ func TestBlocks(t *testing.T) {
 				at[y.lo] = y
 			}
 			for _, y := range list {
-				next, there := at[y.lo+r.period*headBlocks*(headBlocks-1)/2] // 1 or 2 blocks are repeated
-				if there && y.lo >= r.from+headBlocks*r.period && (next.hi-next.lo != y.hi-y.lo || next.split != y.split) {
+				next, there := at[y.lo+r.Period*headBlocks*(headBlocks-1)/2] // 1 or 2 blocks are repeated
+				if there && y.lo >= r.From+headBlocks*r.Period && (next.hi-next.lo != y.hi-y.lo || next.split != y.split) {
 					t.Errorf("%s: atoms %d to %d are a group, some blocks on %d to %d", name, y.lo, y.hi, next.lo, next.hi)
 				}
 			}
-			if end := list[len(list)-1].hi; end < r.from+(r.times-2)*r.period {
-				t.Errorf("%s: groups are repeated up to atom %d, the blocks end at %d", name, end, r.from+r.times*r.period)
+			if end := list[len(list)-1].hi; end < r.From+(r.Times-2)*r.Period {
+				t.Errorf("%s: groups are repeated up to atom %d, the blocks end at %d", name, end, r.From+r.Times*r.Period)
 			}
 		}
 		if s.found.Evaluations > 80 {

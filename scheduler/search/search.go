@@ -18,6 +18,7 @@ import (
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -42,10 +43,10 @@ type searcher struct {
 	start      startAt
 	cost       *cost.Model
 	rng        *rand.Rand
-	g          *regrouper // nil: it has not begun
-	whole      *searcher  // of which this searches the head; nil: none
-	head       *searcher  // see blocks; nil: not begun, or none
-	repetition repetition // of the whole
+	g          *regrouper          // nil: it has not begun
+	whole      *searcher           // of which this searches the head; nil: none
+	head       *searcher           // see blocks; nil: not begun, or none
+	repetition simplify.Repetition // of the whole
 	best       candidate
 	at         candidate                  // what moves start from; as good as best, or nearly
 	tuned      bool                       // the settings were tried
@@ -773,14 +774,14 @@ func (s *searcher) moveCopy() (candidate, bool) {
 	if s.whole != nil {
 		r = s.whole.repetition
 	}
-	end := min(r.end, len(s.g.seq))
-	if r.times == 0 || end-r.from < 2*r.period {
+	end := min(r.End, len(s.g.seq))
+	if r.Times == 0 || end-r.From < 2*r.Period {
 		return candidate{}, false
 	}
-	block := r.from + r.period*s.rng.IntN((end-r.from)/r.period)
+	block := r.From + r.Period*s.rng.IntN((end-r.From)/r.Period)
 	var pairs [][2]model.OpID
-	for i := r.from; i < end; i++ {
-		from := s.g.net.Operators(s.g.seq[block+(i-r.from)%r.period:][:1])
+	for i := r.From; i < end; i++ {
+		from := s.g.net.Operators(s.g.seq[block+(i-r.From)%r.Period:][:1])
 		all := s.g.net.Operators(s.g.seq[i : i+1])
 		if len(all) != len(from) {
 			return candidate{}, false
