@@ -18,7 +18,8 @@ import (
 )
 
 // Networks of equal functions take equal time and have equal bounds: weights that are moved when the network runs or
-// stored so, dequantised before or behind the move, products with transposed weights or as they are. A transposed
+// stored so, dequantised before or behind the move, products with transposed weights or as they are, attention over a
+// window of a cache or a cache of that length, with no higher bound than under a mask over all keys. A transposed
 // convolution has no higher bound than a network of the plain convolutions of its phases takes. With DSASCHED_FULL=1 in
 // the environment these are 200 pairs.
 func TestEqualFunctions(t *testing.T) {
@@ -83,7 +84,34 @@ func TestEqualFunctions(t *testing.T) {
 			}
 			return b.Op("Dequantize", "d", a, w...)
 		}
-		switch r.IntN(5) {
+		switch r.IntN(6) {
+		case 5: // a window of the last keys, as a slice, as all that the cache holds, or as a mask over all
+			heads, width, keys := pick(1, 4, 12), pick(32, 64), pick(96, 400)
+			queries, window := pick(1, 16), pick(16, 64)
+			price := func(name string, held, seen int64) (float64, float64) {
+				return price(name, func(b *model.Builder, batch int64) {
+					cache := func(name string) model.TensorID {
+						x := b.Input(name, model.F16, batch, heads, held, width)
+						if s := b.Tensor(x).Shape; seen < held {
+							return b.Op("Slice", name+"/seen", model.SliceOf(s, 2, held-seen, held), x)
+						}
+						return x
+					}
+					turned := b.Op("Transpose", "t", model.Attr{Perm: []int64{0, 1, 3, 2}}, cache("k"))
+					y := b.Op("MatMul", "scores", model.Attr{}, b.Input("q", model.F16, batch, heads, queries, width), turned)
+					y = b.Op("Add", "masked", model.Attr{}, y, b.Const("mask", model.F16, nil, queries, seen))
+					y = b.Op("Softmax", "softmax", model.Attr{Axis: 3}, y)
+					b.Output(b.Op("MatMul", "y", model.Attr{}, y, cache("v")))
+				})
+			}
+			// A slice is a copy, for which products wait: the shorter the product, the more. The bound has its bytes.
+			a, la := price("window", keys, window)
+			if c, lc := price("all that is held", window, window); a < .97*c || a > 1.5*c || math.Abs(la-lc) > .01*lc {
+				t.Errorf("pair %d: %g s, at least %g, with a window of what is held %g s and %g", n, c, lc, a, la)
+			}
+			if m, lm := price("mask", keys, keys); a > 1.3*m || la > 1.01*lm {
+				t.Errorf("pair %d: %g s, at least %g, with a mask over all keys %g s and %g", n, a, la, m, lm)
+			}
 		case 3: // a slice of the last rows before or behind an element-wise operator and a product
 			last := func(b *model.Builder, x model.TensorID) model.TensorID {
 				s := b.Tensor(x).Shape
