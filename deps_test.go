@@ -27,7 +27,7 @@ var mayImport = map[string][]string{
 		"model/network", "model/onnx", "model/schedule", "model/schedulefile", "model/simplify",
 		"model/structure", "model/zoo", "plots", "plots/recording", "plots/trace", "recipes", "scheduler",
 		"scheduler/answers", "scheduler/explain", "scheduler/picture", "scheduler/search", "systems/ansor",
-		"systems/ansor/tuning", "systems/astitchgpu/kernels", "systems/astitchgpu/simt",
+		"systems/ansor/tuning", "systems/astitchgpu/fusion", "systems/astitchgpu/kernels", "systems/astitchgpu/simt",
 		"systems/exchange/plans", "systems/llm", "systems/llm/serving", "systems/llm/sharding",
 		"systems/mofang/balance", "systems/mofang/pipelining", "systems/mofang/streams"},
 	"examples/accelerator": {"hardware", "model/network", "recipes", "scheduler"},

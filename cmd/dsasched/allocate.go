@@ -180,16 +180,14 @@ func writeSpills(cmd *cobra.Command, asJSON bool, p *allocate.Problem, capacity 
 		answer.Out = try(writePlacement(out, rest, offsets))
 	}
 	return finish(cmd, asJSON, answer, func(b *bytes.Buffer) {
-		var rows [][]string
-		for _, s := range all {
-			moved := "-"
-			if s.Spilled != nil {
-				moved = fmt.Sprint(s.Cost)
-			}
-			rows = append(rows, []string{s.Method, s.Status.String(), fmt.Sprint(len(s.Names)), moved, fmt.Sprint(s.Bound),
-				s.Placement.String(), duration(s.Seconds)})
-		}
-		writeTable(b, "llrrrlr", []string{"method", "status", "spilled", "bytes moved", "bound", "placement", "time"}, rows)
+		list(b, "", "<method|<status|spilled|bytes moved|bound|<placement|time", all,
+			func(_ int, s *allocate.SpillResult) []any {
+				moved := "-"
+				if s.Spilled != nil {
+					moved = fmt.Sprint(s.Cost)
+				}
+				return []any{s.Method, s.Status, len(s.Names), moved, s.Bound, s.Placement, duration(s.Seconds)}
+			})
 		if answer.Out != nil {
 			fmt.Fprintf(b, "\n%s: %s\n", printable(*answer.Out), plural(kept, "buffer"))
 		} else if out != "" {

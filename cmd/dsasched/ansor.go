@@ -143,13 +143,9 @@ func nestLines(text string) []string { return strings.Split(strings.TrimSuffix(t
 func writeTasks(b *bytes.Buffer, a tasksJSON, full bool) {
 	row(b, "tasks", "%d of %s on %s by %s, batch %d in chunks of %d", len(a.Tasks), strings.Join(a.Model, ", "),
 		a.Hardware, a.Variant, a.Batch, a.Chunk)
-	b.WriteByte('\n')
-	var rows [][]string
-	for _, t := range a.Tasks {
-		rows = append(rows, []string{t.Task, printable(t.Name), runsText(t.Weights), duration(t.RuleSeconds),
-			duration(t.FloorSecs)})
-	}
-	writeTable(b, "llrrr", []string{"task", "kernel", "runs", "by rules", "bound"}, rows)
+	list(b, "", "<task|<kernel|runs|by rules|bound", a.Tasks, func(_ int, t taskJSON) []any {
+		return []any{t.Task, printable(t.Name), runsText(t.Weights), duration(t.RuleSeconds), duration(t.FloorSecs)}
+	})
 	if !full {
 		return
 	}
@@ -323,13 +319,10 @@ func writeTuned(b *bytes.Buffer, t *tuning.Tuned, file string) {
 	if file != "" {
 		row(b, "written", "%s", file)
 	}
-	b.WriteByte('\n')
-	var rows [][]string
-	for _, x := range t.Tasks {
-		rows = append(rows, []string{x.Task, printable(x.Name), runsText(x.Weights), fmt.Sprint(x.Trials),
-			duration(x.RuleSeconds), duration(x.Seconds), fmt.Sprintf("%.3fx", x.RuleSeconds/x.Seconds), duration(x.FloorSecs)})
-	}
-	writeTable(b, "llrrrrrr", []string{"task", "kernel", "runs", "trials", "by rules", "tuned", "faster", "bound"}, rows)
+	list(b, "", "<task|<kernel|runs|trials|by rules|tuned|faster|bound", t.Tasks, func(_ int, x tuning.Task) []any {
+		return []any{x.Task, printable(x.Name), runsText(x.Weights), x.Trials, duration(x.RuleSeconds), duration(x.Seconds),
+			fmt.Sprintf("%.3fx", x.RuleSeconds/x.Seconds), duration(x.FloorSecs)}
+	})
 }
 
 // kernelJSON is the answer of 'dsasched explain-kernel'.
@@ -424,14 +417,10 @@ func (a *scheduledJSON) write(b *bytes.Buffer) {
 	if !a.one {
 		row(b, "kernels", "%d of %s on %s by %s, products and attentions alone", len(a.Kernels), printable(a.Schedule),
 			a.Hardware, a.Variant)
-		b.WriteByte('\n')
-		var rows [][]string
-		for i, k := range a.Kernels {
+		list(b, "", "|<layer|steps|<loops|cores|alone|<limited by", a.Kernels, func(i int, k scheduler.Kernel) []any {
 			limit, _, _ := strings.Cut(k.Limit, ":") // the share of a chain is said of the one kernel
-			rows = append(rows, []string{fmt.Sprint(i), printable(k.Layer), fmt.Sprint(k.Steps), k.Form, fmt.Sprint(k.Cores),
-				duration(k.Seconds), limit})
-		}
-		writeTable(b, "rlrlrrl", []string{"", "layer", "steps", "loops", "cores", "alone", "limited by"}, rows)
+			return []any{i, printable(k.Layer), k.Steps, k.Form, k.Cores, duration(k.Seconds), limit}
+		})
 		b.WriteString("\n--task 0 shows the loops of the first\n")
 		return
 	}
@@ -446,7 +435,7 @@ func (a *scheduledJSON) write(b *bytes.Buffer) {
 	for _, line := range k.Nest {
 		fmt.Fprintf(b, "  %s\n", printable(line))
 	}
-	var buffers, uses [][]string
+	var buffers [][]string
 	sum := int64(0)
 	for _, x := range k.Buffers {
 		sum += x.Bytes
@@ -456,18 +445,15 @@ func (a *scheduledJSON) write(b *bytes.Buffer) {
 	if len(buffers) > 0 {
 		writeTable(b, "lr", []string{"buffer of", "all rooms"}, buffers)
 	}
-	b.WriteByte('\n')
-	for _, u := range k.Uses {
+	list(b, "", "<busy|time|share|commands|bytes", k.Uses, func(_ int, u scheduler.Use) []any {
 		count, bytes := "", ""
 		if u.Count > 0 {
 			count = fmt.Sprint(u.Count)
 		} else {
 			bytes = size(u.Bytes)
 		}
-		uses = append(uses, []string{u.What, duration(u.Seconds),
-			fmt.Sprintf("%.0f %%", 100*u.Seconds/k.Seconds), count, bytes})
-	}
-	writeTable(b, "lrrrr", []string{"busy", "time", "share", "commands", "bytes"}, uses)
+		return []any{u.What, duration(u.Seconds), fmt.Sprintf("%.0f %%", 100*u.Seconds/k.Seconds), count, bytes}
+	})
 	fmt.Fprintf(b, "\nbytes read and written: %s in the DDR, %s in the LLB, %s in all L1\n", size(k.Accesses.DDR),
 		size(k.Accesses.LLB), size(k.Accesses.L1))
 }
@@ -526,17 +512,16 @@ func writeKernel(b *bytes.Buffer, a kernelJSON, full bool) {
 	slices.SortStableFunc(a.Neighbours, func(x, y ansor.Neighbour) int {
 		return cmp.Or(cmp.Compare(x.Layer, y.Layer), cmp.Compare(x.Decision, y.Decision), cmp.Compare(x.Seconds, y.Seconds))
 	})
-	var rows [][]string
 	count := 0
-	for i, x := range a.Neighbours {
-		if i > 0 && (x.Layer != a.Neighbours[i-1].Layer || x.Decision != a.Neighbours[i-1].Decision) {
-			count = 0
-		}
-		if count++; full || count <= 3 {
-			rows = append(rows, []string{printable(x.Layer), x.Decision, strings.Join(x.Lines, "; "), duration(x.Seconds),
-				fmt.Sprintf("%+.1f %%", 100*(x.Seconds/a.Seconds-1))})
-		}
-	}
-	fmt.Fprintf(b, "\n%s measured; the best of each decision\n", plural(len(a.Neighbours), "other choice"))
-	writeTable(b, "lllrr", []string{"layer", "decision", "would be", "kernel", "against it"}, rows)
+	list(b, plural(len(a.Neighbours), "other choice")+" measured; the best of each decision",
+		"<layer|<decision|<would be|kernel|against it", a.Neighbours, func(i int, x ansor.Neighbour) []any {
+			if i > 0 && (x.Layer != a.Neighbours[i-1].Layer || x.Decision != a.Neighbours[i-1].Decision) {
+				count = 0
+			}
+			if count++; !full && count > 3 {
+				return nil
+			}
+			return []any{printable(x.Layer), x.Decision, strings.Join(x.Lines, "; "), duration(x.Seconds),
+				fmt.Sprintf("%+.1f %%", 100*(x.Seconds/a.Seconds-1))}
+		})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/systems/astitchgpu/fusion"
 	"github.com/dsasched/dsasched/systems/astitchgpu/kernels"
 	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 )
@@ -105,19 +106,12 @@ func writeStitch(b *bytes.Buffer, r *kernels.Result, full bool) {
 		row(b, "AStitch", "%s, at most %s over the best", duration(e.Rule), percent(e.Gap))
 		row(b, "rules lose", "schemes %s, kernels %s", duration(e.Rule-e.Schemes), duration(e.Rule-e.Kernels))
 	}
-	b.WriteByte('\n')
 	most := stitchRows
 	if full {
 		most = len(r.Kernels)
 	}
-	type numbered struct{ i int }
-	list := make([]numbered, len(r.Kernels))
-	for i := range list {
-		list[i].i = i
-	}
-	writeTable(b, "rlrrrrrl", []string{"kernel", "operators", "groups", "phases", "blocks", "bytes", "time", "bound"},
-		firstRows(list, most, 8, func(n numbered) []string {
-			k := r.Kernels[n.i]
+	listFirst(b, "", "kernel|<operators|groups|phases|blocks|bytes|time|<bound", r.Kernels, most,
+		func(i int, k fusion.Kernel) []any {
 			var names []string
 			for _, g := range k.Groups {
 				names = append(names, g.DominantName)
@@ -127,9 +121,9 @@ func writeStitch(b *bytes.Buffer, r *kernels.Result, full bool) {
 			if k.Library {
 				blocks = ""
 			}
-			return []string{fmt.Sprint(n.i), what, fmt.Sprint(len(k.Groups)), fmt.Sprint(k.Phases), blocks,
-				size(k.ReadBytes + k.WriteBytes), duration(k.Seconds), k.Time.Bound}
-		}))
+			return []any{i, what, len(k.Groups), k.Phases, blocks, size(k.ReadBytes + k.WriteBytes), duration(k.Seconds),
+				k.Time.Bound}
+		})
 }
 
 func writeStitchExplanation(b *bytes.Buffer, e *kernels.Explanation) {

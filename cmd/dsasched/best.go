@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -181,28 +180,19 @@ func writeBest(b *bytes.Buffer, a *bestJSON) {
 	}
 	row(b, "search", "%s%s", plural(a.Evaluations, "evaluation"), end)
 	writeNotes(b, a.Notes)
-	b.WriteByte('\n')
-	align, header := "rrl", []string{"evaluations", "latency", "by"}
-	energy := a.Objective != string(search.ByLatency)
+	columns, energy := "evaluations|latency|<by", a.Objective != string(search.ByLatency)
 	if energy {
-		align, header = "rrrl", slices.Insert(header, 2, "energy")
+		columns = "evaluations|latency|energy|<by"
 	}
-	var rows [][]string
-	for _, x := range a.Trajectory {
-		cells := []string{fmt.Sprint(x.Evaluations), duration(x.LatencySeconds), x.Move}
+	list(b, "", columns, a.Trajectory, func(_ int, x search.Improvement) []any {
 		if energy {
-			cells = slices.Insert(cells, 2, joules(x.EnergyJoules))
+			return []any{x.Evaluations, duration(x.LatencySeconds), joules(x.EnergyJoules), x.Move}
 		}
-		rows = append(rows, cells)
+		return []any{x.Evaluations, duration(x.LatencySeconds), x.Move}
+	})
+	if len(a.Front) > 0 {
+		list(b, "", "latency|energy|<by", a.Front, func(_ int, x search.Point) []any {
+			return []any{duration(x.LatencySeconds), joules(x.EnergyJoules), x.Move}
+		})
 	}
-	writeTable(b, align, header, rows)
-	if len(a.Front) == 0 {
-		return
-	}
-	rows = nil
-	for _, x := range a.Front {
-		rows = append(rows, []string{duration(x.LatencySeconds), joules(x.EnergyJoules), x.Move})
-	}
-	b.WriteByte('\n')
-	writeTable(b, "rrl", []string{"latency", "energy", "by"}, rows)
 }

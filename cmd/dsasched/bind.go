@@ -118,16 +118,18 @@ func writeBinding(b *bytes.Buffer, a *answers.AloneBinding) {
 		kinds, groups[k] = addOnce(kinds, k), addOnce(groups[k], c.Group)
 		instances[k]++
 	}
-	var rows [][]string
-	for _, k := range kinds {
-		g := groups[k]
-		if n := len(g); n > 6 {
-			g = append(append([]string(nil), g[:4]...), "...", g[n-1])
-		}
-		rows = append(rows, []string{strings.Join(g, " "), fmt.Sprint(instances[k]), k.was, k.now})
+	list(b, fmt.Sprintf("%s of %d change against the greedy method", plural(len(a.Changes), "instance"), a.Instances),
+		"<groups|instances|<greedy|<"+a.Method, kinds, func(_ int, k kind) []any {
+			return []any{namesOf(groups[k]), instances[k], k.was, k.now}
+		})
+}
+
+// namesOf lists the first names and the last one.
+func namesOf(names []string) string {
+	if n := len(names); n > 6 {
+		names = append(names[:4:4], "...", names[n-1])
 	}
-	fmt.Fprintf(b, "\n%s of %d change against the greedy method\n", plural(len(a.Changes), "instance"), a.Instances)
-	writeTable(b, "lrll", []string{"groups", "instances", "greedy", a.Method}, rows)
+	return strings.Join(names, " ")
 }
 
 // stageProgress passes a single stage's progress on, nil if none is shown.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -77,15 +76,12 @@ func writeBound(b *bytes.Buffer, a *boundJSON) {
 	for _, t := range a.Steady.Terms {
 		steady[t.Name+t.Resource] = duration(t.Seconds)
 	}
-	var rows [][]string
-	for _, t := range a.Terms {
+	list(b, "", "<term|<resource|at least|steady", a.Terms, func(_ int, t bound.Term) []any {
 		if t.Seconds == 0 {
-			continue // it limits nothing
+			return nil // it limits nothing
 		}
-		rows = append(rows, []string{t.Name, t.Resource, duration(t.Seconds), steady[t.Name+t.Resource]})
-	}
-	fmt.Fprintln(b)
-	writeTable(b, "llrr", []string{"term", "resource", "at least", "steady"}, rows)
+		return []any{t.Name, t.Resource, duration(t.Seconds), steady[t.Name+t.Resource]}
+	})
 }
 
 // partsText lists the parts of a bound, as shares of it.

@@ -58,27 +58,23 @@ func writeCalibration(b *bytes.Buffer, a *calibration.Calibration) {
 	row(b, "hardware", "%s", a.Hardware)
 	row(b, "method", "%s", a.Method)
 	row(b, "simulations", "%d", a.Simulations)
-	b.WriteByte('\n')
-	var rows, why [][]string
 	var bound []string
-	for _, k := range a.Constants {
-		half, double, kind := "–", "–", "as it is"
-		if k.Half != nil {
-			half, double, kind = fmt.Sprintf("%.4f", *k.Half), fmt.Sprintf("%.4f", *k.Double), "estimate"
-		}
-		if k.Fitted {
-			kind = "fitted"
-		}
-		rows = append(rows, []string{k.Name, k.Lo + " to " + k.Hi, k.Start, k.Value, kind, half, double})
-		why = append(why, []string{k.Name, k.Why})
-		if k.AtBound {
-			bound = append(bound, k.Name)
-		}
-	}
-	writeTable(b, "lrrrlrr", []string{"constant", "range", "without a fit", "value", "", "sum at half", "sum at double"},
-		rows)
-	b.WriteByte('\n')
-	writeTable(b, "ll", []string{"constant", "what bounds its range"}, why)
+	list(b, "", "<constant|range|without a fit|value|<|sum at half|sum at double", a.Constants,
+		func(_ int, k calibration.FittedConstant) []any {
+			half, double, kind := "–", "–", "as it is"
+			if k.Half != nil {
+				half, double, kind = fmt.Sprintf("%.4f", *k.Half), fmt.Sprintf("%.4f", *k.Double), "estimate"
+			}
+			if k.Fitted {
+				kind = "fitted"
+			}
+			if k.AtBound {
+				bound = append(bound, k.Name)
+			}
+			return []any{k.Name, k.Lo + " to " + k.Hi, k.Start, k.Value, kind, half, double}
+		})
+	list(b, "", "<constant|<what bounds its range", a.Constants,
+		func(_ int, k calibration.FittedConstant) []any { return []any{k.Name, k.Why} })
 	if len(bound) > 0 {
 		fmt.Fprintf(b, "\nAt a bound of its range: %s. The figures would have it go further.\n", strings.Join(bound, ", "))
 	}
@@ -87,7 +83,7 @@ func writeCalibration(b *bytes.Buffer, a *calibration.Calibration) {
 		for _, k := range a.Constants {
 			head, align = append(head, k.Name), align+"r"
 		}
-		rows = nil
+		var rows [][]string
 		for _, c := range a.Validation {
 			name := strings.Join(c.Fitted, ", ")
 			name = cmp.Or(name, "none")
@@ -104,13 +100,11 @@ func writeCalibration(b *bytes.Buffer, a *calibration.Calibration) {
 		b.WriteString("\nEach network left out once:\n")
 		writeTable(b, align+"r", append(head, "its sum"), rows)
 	}
-	b.WriteByte('\n')
-	rows = nil
-	for _, f := range a.Figures {
-		rows = append(rows, []string{f.What, f.Unit, significant(f.Published), significant(f.Ours),
-			fmt.Sprintf("%.3f", f.Ours/f.Published), fmt.Sprintf("%+.3f", f.LogError), f.Source})
-	}
-	writeTable(b, "llrrrrl", []string{"figure", "unit", "published", "ours", "ratio", "log error", "source"}, rows)
+	list(b, "", "<figure|<unit|published|ours|ratio|log error|<source", a.Figures,
+		func(_ int, f calibration.CalibrationFigure) []any {
+			return []any{f.What, f.Unit, significant(f.Published), significant(f.Ours),
+				fmt.Sprintf("%.3f", f.Ours/f.Published), fmt.Sprintf("%+.3f", f.LogError), f.Source}
+		})
 	fmt.Fprintf(b, "\nSum of squared log errors: %.4f\n", a.Sum)
 	if a.File != "" {
 		fmt.Fprintf(b, "Written: %s\n", printable(a.File))

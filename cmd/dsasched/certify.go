@@ -70,10 +70,6 @@ func writeVerdict(b *bytes.Buffer, v *certificate.Verdict) {
 	if t := v.GreedyThroughputPerSecond; t != nil {
 		row(b, "greedy", "%s; %.3f times as fast here", perSecond(*t), v.ThroughputPerSecond / *t)
 	}
-	var rows [][]string
-	for _, t := range v.Terms {
-		rows = append(rows, []string{t.Name, t.Resource, duration(t.Seconds)})
-	}
-	fmt.Fprintln(b)
-	writeTable(b, "llr", []string{"term", "resource", "at least"}, rows)
+	list(b, "", "<term|<resource|at least", v.Terms,
+		func(_ int, t bound.Term) []any { return []any{t.Name, t.Resource, duration(t.Seconds)} })
 }

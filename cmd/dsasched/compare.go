@@ -159,23 +159,8 @@ func (a *compareJSON) table() (align string, header []string, rows [][]string, n
 			}
 			return size(int64(x))
 		}
-		bound, gap, latency, objective, energy := "–", "–", "–", "–", "–"
-		if d.Objective != nil {
-			objective = value(*d.Objective)
-		}
-		if d.Bound != nil {
-			bound = value(*d.Bound)
-		}
-		if d.Gap != nil {
-			gap = percent(*d.Gap)
-		}
-		if d.LatencySeconds != nil {
-			latency = duration(*d.LatencySeconds)
-		}
-		if d.EnergyJoules != nil {
-			energy = joules(*d.EnergyJoules)
-		}
-		rows = append(rows, []string{d.Decision, d.Method, latency, objective, bound, gap, d.Status, energy,
+		rows = append(rows, []string{d.Decision, d.Method, known(d.LatencySeconds, duration), known(d.Objective, value),
+			known(d.Bound, value), known(d.Gap, percent), d.Status, known(d.EnergyJoules, joules),
 			fmt.Sprintf("%.2f s", d.Seconds)})
 		if d.Note != "" {
 			about := d.Decision

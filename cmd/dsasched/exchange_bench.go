@@ -200,19 +200,10 @@ func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration
 	}{kind.name, method, rows}
 	err = emit(cmd, asJSON, answer, func(b *bytes.Buffer) {
 		row(b, "kind", "%s by %s: %s", kind.name, method, kind.what)
-		b.WriteByte('\n')
-		var cells [][]string
-		for _, r := range rows {
-			cost, gap := "–", "–"
-			if r.Cost != nil {
-				cost = decimal(*r.Cost)
-			}
-			if r.Gap != nil {
-				gap = percent(*r.Gap)
-			}
-			cells = append(cells, []string{r.Instance, cost, decimal(r.Bound), decimal(r.Best), decimal(r.Known), gap})
-		}
-		writeTable(b, "lrrrrr", []string{"instance", "answer", "bound", "best known", "its bound", "above best"}, cells)
+		list(b, "", "<instance|answer|bound|best known|its bound|above best", rows, func(_ int, r benchRow) []any {
+			return []any{r.Instance, known(r.Cost, decimal), decimal(r.Bound), decimal(r.Best), decimal(r.Known),
+				known(r.Gap, percent)}
+		})
 	})
 	return cmp.Or(err, cmd.Context().Err())
 }

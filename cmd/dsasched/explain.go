@@ -184,13 +184,10 @@ func (a explainJSON) writeOverview(b *bytes.Buffer) {
 	rowOf(b, "moves over", sharesOf(o.PathByResource, 6))
 	row(b, "of moves", "latency %s, shared with other moves %s", percent(o.LatencySeconds/o.TotalSeconds),
 		percent(o.SharedSeconds/o.TotalSeconds))
-	fmt.Fprintf(b, "\nWhat each unit waited for while it was idle\n")
-	var rows [][]string
-	for _, w := range o.Waits {
-		causes := sharesOf(w.Causes, 3)
-		rows = append(rows, []string{w.Unit, percent(w.BusySeconds / o.TotalSeconds), strings.Join(causes, ", ")})
-	}
-	writeTable(b, "lrl", []string{"unit", "busy", "waited for"}, rows)
+	list(b, "What each unit waited for while it was idle", "<unit|busy|<waited for", o.Waits,
+		func(_ int, w explain.UnitWaits) []any {
+			return []any{w.Unit, percent(w.BusySeconds / o.TotalSeconds), strings.Join(sharesOf(w.Causes, 3), ", ")}
+		})
 	if len(groups) > 0 {
 		fmt.Fprintf(b, "\n--group %s gives the reasons of its border, split and spills; --op, --tensor those of one\n",
 			printable(groups[0].What))
@@ -201,24 +198,20 @@ func (a explainJSON) writeAgainst(b *bytes.Buffer) {
 	x := a.Against
 	row(b, "schedule", "%s on %s, variant %s: %s", printable(a.Schedule), a.Hardware, a.Variant, duration(x.AfterSeconds))
 	row(b, "against", "%s, variant %s: %s", printable(x.Schedule), x.Variant, duration(x.BeforeSeconds))
-	fmt.Fprintf(b, "\nGroups on the critical paths, and what their gain is of\n")
 	gain := func(before, after float64) string { return fmt.Sprintf("%+.2f us", 1e6*(before-after)) }
-	var rows [][]string
-	for _, g := range x.Groups {
-		var by []string
-		for _, d := range g.By[:min(3, len(g.By))] {
-			if d.BeforeSeconds != d.AfterSeconds {
-				by = append(by, d.What+" "+gain(d.BeforeSeconds, d.AfterSeconds))
+	all := explain.Change{Group: "all", BeforeSeconds: x.BeforeSeconds, AfterSeconds: x.AfterSeconds}
+	list(b, "Groups on the critical paths, and what their gain is of", "<group|<from|before|after|gain|<of",
+		append(x.Groups[:len(x.Groups):len(x.Groups)], all), func(_ int, g explain.Change) []any {
+			var by []string
+			for _, d := range g.By[:min(3, len(g.By))] {
+				if d.BeforeSeconds != d.AfterSeconds {
+					by = append(by, d.What+" "+gain(d.BeforeSeconds, d.AfterSeconds))
+				}
 			}
-		}
-		name, from := printable(g.Group), printable(shorten(g.First, 30))
-		name = cmp.Or(name, "other clusters")
-		rows = append(rows, []string{name, from, duration(g.BeforeSeconds), duration(g.AfterSeconds),
-			gain(g.BeforeSeconds, g.AfterSeconds), strings.Join(by, ", ")})
-	}
-	rows = append(rows, []string{"all", "", duration(x.BeforeSeconds), duration(x.AfterSeconds),
-		gain(x.BeforeSeconds, x.AfterSeconds), ""})
-	writeTable(b, "llrrrl", []string{"group", "from", "before", "after", "gain", "of"}, rows)
+			return []any{cmp.Or(printable(g.Group), "other clusters"), printable(shorten(g.First, 30)),
+				duration(g.BeforeSeconds), duration(g.AfterSeconds), gain(g.BeforeSeconds, g.AfterSeconds),
+				strings.Join(by, ", ")}
+		})
 }
 
 // mergeLines writes the last merges, since these decide.
@@ -261,19 +254,16 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 	default:
 		row(b, "split", "dimension %s in %d", g.Dim, g.Factor)
 	}
-	fmt.Fprintf(b, "\nWhy this factor: the L1s of a cluster hold %s of activations\n", size(g.LBBytes))
-	var rows [][]string
-	for _, f := range g.Footprints {
-		fits := "does not fit"
-		if f.Fits {
-			fits = "fits"
-			if f.Factor < g.Factor {
+	list(b, fmt.Sprintf("Why this factor: the L1s of a cluster hold %s of activations", size(g.LBBytes)),
+		"factor|largest instance|<", g.Footprints, func(_ int, f explain.Footprint) []any {
+			fits := "does not fit"
+			if f.Fits && f.Factor < g.Factor {
 				fits = "fits, but the factor does not divide an extent, or computes too much twice"
+			} else if f.Fits {
+				fits = "fits"
 			}
-		}
-		rows = append(rows, []string{fmt.Sprint(f.Factor), size(f.Bytes), fits})
-	}
-	writeTable(b, "rrl", []string{"factor", "largest instance", ""}, rows)
+			return []any{f.Factor, size(f.Bytes), fits}
+		})
 	if len(g.Choices) > 0 {
 		var items []string
 		for _, c := range g.Choices {
@@ -304,12 +294,10 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 		fmt.Fprintf(b, "\nStopped at its borders\n")
 		mergeLines(b, g.Stops, 4)
 	}
-	fmt.Fprintf(b, "\n%s\n", plural(len(g.Instances), "instance"))
-	rows = firstRows(g.Instances, explainRows, 6, func(x explain.Instance) []string {
-		return []string{x.Name, fmt.Sprint(x.Position), duration(x.Start), duration(x.Took), levelText(x.Scope),
-			shorten(x.WaitedFor, 48)}
-	})
-	writeTable(b, "lrrrll", []string{"name", "position", "launched", "took", "scope", "launch waited for"}, rows)
+	listFirst(b, plural(len(g.Instances), "instance"), "<name|position|launched|took|<scope|<launch waited for",
+		g.Instances, explainRows, func(_ int, x explain.Instance) []any {
+			return []any{x.Name, x.Position, duration(x.Start), duration(x.Took), levelText(x.Scope), shorten(x.WaitedFor, 48)}
+		})
 }
 
 func (a explainJSON) writeOperator(b *bytes.Buffer) {
@@ -326,16 +314,14 @@ func (a explainJSON) writeOperator(b *bytes.Buffer) {
 		fmt.Fprintf(b, "\nMerges at this operator, where it ends a part\n")
 		mergeLines(b, o.Merges, 6)
 	}
-	fmt.Fprintf(b, "\nIts layer, by instance\n")
-	rows := firstRows(o.Runs, explainRows, 6, func(r explain.Run) []string {
-		waited := "-"
-		if r.Waited > 0 {
-			waited = duration(r.Waited)
-		}
-		return []string{r.Instance, duration(r.Start), duration(r.Took), fmt.Sprint(r.Tiles), waited,
-			shorten(r.WaitedFor, 50)}
-	})
-	writeTable(b, "lrrrrl", []string{"instance", "computes from", "for", "tiles", "unit idle", "waiting for"}, rows)
+	listFirst(b, "Its layer, by instance", "<instance|computes from|for|tiles|unit idle|<waiting for", o.Runs, explainRows,
+		func(_ int, r explain.Run) []any {
+			waited := "-"
+			if r.Waited > 0 {
+				waited = duration(r.Waited)
+			}
+			return []any{r.Instance, duration(r.Start), duration(r.Took), r.Tiles, waited, shorten(r.WaitedFor, 50)}
+		})
 }
 
 func (a explainJSON) writeTensor(b *bytes.Buffer) {
@@ -356,7 +342,7 @@ func (a explainJSON) writeTensor(b *bytes.Buffer) {
 	if len(t.Places) == 0 {
 		return
 	}
-	rows := firstRows(t.Places, explainRows, 6, func(p explain.Place) []string {
+	listFirst(b, "", "<made by|size|<in|address|lives|<until", t.Places, explainRows, func(_ int, p explain.Place) []any {
 		level := levelText(p.Level)
 		if p.Wanted != p.Level {
 			level += ", not " + levelText(p.Wanted)
@@ -365,10 +351,8 @@ func (a explainJSON) writeTensor(b *bytes.Buffer) {
 		if p.Level != "DDR" {
 			at = fmt.Sprint(p.Address)
 		}
-		return []string{p.Instance, size(p.Bytes), level, at, plural(p.Lives, "layer"), shorten(p.To, 40)}
+		return []any{p.Instance, size(p.Bytes), level, at, plural(p.Lives, "layer"), shorten(p.To, 40)}
 	})
-	b.WriteByte('\n')
-	writeTable(b, "lrlrrl", []string{"made by", "size", "in", "address", "lives", "until"}, rows)
 	i := slices.IndexFunc(t.Places, func(p explain.Place) bool { return p.Spill != nil })
 	if i < 0 {
 		return
@@ -383,8 +367,9 @@ func (a explainJSON) writeTensor(b *bytes.Buffer) {
 	}
 	row(b, "live values", "%s, and %s at least pass through: %s too many", size(s.LiveBytes),
 		size(s.StageBytes), size(s.Over))
-	rows = firstRows(s.Live, explainRows/2, 4, func(l explain.Live) []string {
-		return []string{shorten(l.Tensor, 40), l.Instance, size(l.Bytes), plural(l.Lives, "layer")}
+	var live bytes.Buffer
+	listFirst(&live, "", "<live value|<made by|bytes|lives", s.Live, explainRows/2, func(_ int, l explain.Live) []any {
+		return []any{shorten(l.Tensor, 40), l.Instance, size(l.Bytes), plural(l.Lives, "layer")}
 	})
-	writeTable(b, "llrr", []string{"live value", "made by", "bytes", "lives"}, rows)
+	b.Write(live.Bytes())
 }

@@ -145,22 +145,15 @@ func (a *inspectJSON) write(b *bytes.Buffer, blocks bool) {
 		row(b, "written", "%s (%s)", printable(f.Path), size(f.Bytes))
 	}
 
-	section := func(title string) { fmt.Fprintf(b, "\n%s\n", title) }
-	var rows [][]string
 	if len(a.Stages) > 0 {
-		section("Stages")
-		for _, s := range a.Stages {
-			rows = append(rows, append([]string{s.Name, fmt.Sprint(s.BlockCount), s.Types}, useCells(s.UseReport)...))
-		}
-		writeTable(b, "lrlrrlrrrr", append([]string{"stage", "blocks", "types"}, useHeader...), rows)
+		list(b, "Stages", "<stage|blocks|<types"+useHeader, a.Stages, func(_ int, s structure.StageReport) []any {
+			return append([]any{s.Name, s.BlockCount, s.Types}, useCells(s.UseReport)...)
+		})
 	}
 	if blocks && len(a.Blocks) > 0 {
-		section("Blocks")
-		rows = nil
-		for _, k := range a.Blocks {
-			rows = append(rows, append([]string{k.Stage, fmt.Sprint(k.Index), k.Type}, useCells(k.UseReport)...))
-		}
-		writeTable(b, "lrlrrlrrrr", append([]string{"stage", "block", "type"}, useHeader...), rows)
+		list(b, "Blocks", "<stage|block|<type"+useHeader, a.Blocks, func(_ int, k structure.BlockReport) []any {
+			return append([]any{k.Stage, k.Index, k.Type}, useCells(k.UseReport)...)
+		})
 		words := []string{}
 		for _, t := range a.BlockTypes {
 			if t.Count > 1 {
@@ -172,8 +165,8 @@ func (a *inspectJSON) write(b *bytes.Buffer, blocks bool) {
 		}
 	}
 
-	section("Simplification")
-	rows = nil
+	fmt.Fprintf(b, "\nSimplification\n")
+	var rows [][]string
 	var idle []string
 	for _, p := range a.Passes {
 		if p.Changes == 0 && p.OperatorsRemoved == 0 {
@@ -189,12 +182,8 @@ func (a *inspectJSON) write(b *bytes.Buffer, blocks bool) {
 		fmt.Fprintf(b, "  nothing to do for %s\n", strings.Join(idle, ", "))
 	}
 
-	section("Operators")
-	rows = nil
-	for _, k := range a.Kinds {
-		rows = append(rows, []string{string(k.Kind), k.Class, fmt.Sprint(k.Before), fmt.Sprint(k.After)})
-	}
-	writeTable(b, "llrr", []string{"kind", "class", "before", "after"}, rows)
+	list(b, "Operators", "<kind|<class|before|after", a.Kinds,
+		func(_ int, k structure.KindReport) []any { return []any{k.Kind, k.Class, k.Before, k.After} })
 
 	for _, s := range []struct {
 		title   string
@@ -203,26 +192,22 @@ func (a *inspectJSON) write(b *bytes.Buffer, blocks bool) {
 		{"Inputs", a.Inputs}, {"Outputs", a.Outputs},
 		{"Largest activations", a.LargestActivations}, {"Largest constants", a.LargestConstants},
 	} {
-		if len(s.tensors) == 0 {
-			continue
+		if len(s.tensors) > 0 {
+			list(b, s.title, "<name|<shape|<type|size", s.tensors, func(_ int, t structure.TensorReport) []any {
+				return []any{shorten(t.Name, 48), t.Shape, t.DType, size(t.Bytes)}
+			})
 		}
-		section(s.title)
-		rows = nil
-		for _, t := range s.tensors {
-			rows = append(rows, []string{shorten(t.Name, 48), t.Shape.String(), t.DType, size(t.Bytes)})
-		}
-		writeTable(b, "lllr", []string{"name", "shape", "type", "size"}, rows)
 	}
 }
 
 // useHeader names the columns of cells.
-var useHeader = []string{"layers", "ops", "output", "peak live", "share", "params", "MACs"}
+const useHeader = "|layers|ops|<output|peak live|share|params|MACs"
 
-func useCells(u structure.UseReport) []string {
+func useCells(u structure.UseReport) []any {
 	output := "-"
 	if u.Output != nil {
 		output = u.Output.Shape.String()
 	}
-	return []string{fmt.Sprint(u.LayerCount), fmt.Sprint(u.Operators), output, size(u.PeakBytes), percent(u.PeakShare),
-		count(u.Params), count(u.MACs)}
+	return []any{u.LayerCount, u.Operators, output, size(u.PeakBytes), percent(u.PeakShare), count(u.Params),
+		count(u.MACs)}
 }

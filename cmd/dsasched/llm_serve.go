@@ -189,13 +189,10 @@ func (a *serveJSON) table() (align string, header []string, rows [][]string) {
 	header = []string{"policy", "TTFT", "99 %", "TPOT", "99 %", "latency", "99 %", "mean", "tokens", "tokens/J", "busy",
 		"batch", "cache"}
 	for _, r := range a.Policies {
-		perJoule := "–"
-		if r.TokensPerJoule != nil {
-			perJoule = significant(*r.TokensPerJoule)
-		}
 		rows = append(rows, []string{r.Policy, duration(r.FirstMedian), duration(r.First99), duration(r.EachMedian),
 			duration(r.Each99), duration(r.LatencyMedian),
-			duration(r.Latency99), duration(r.LatencyMean), perSecond(r.TokensPerS), perJoule, percent(r.Busy),
+			duration(r.Latency99), duration(r.LatencyMean), perSecond(r.TokensPerS),
+			known(r.TokensPerJoule, significant), percent(r.Busy),
 			fmt.Sprintf("%.1f", r.MeanBatch()), percent(r.PeakCache)})
 	}
 	return "lrrrrrrrrrrrr", header, rows

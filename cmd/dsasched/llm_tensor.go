@@ -124,7 +124,6 @@ func writeSharded(b *bytes.Buffer, a *llm.Sharded) {
 	for _, n := range a.Notes {
 		row(b, "note", "%s", printable(n))
 	}
-	b.WriteByte('\n')
 	type kind struct{ what, layout string }
 	var kinds []kind
 	count := map[kind]int{}
@@ -135,12 +134,9 @@ func writeSharded(b *bytes.Buffer, a *llm.Sharded) {
 		}
 	}
 	slices.SortStableFunc(kinds, func(x, y kind) int { return count[y] - count[x] })
+	list(b, "", "operators|<kind|<layout", kinds,
+		func(_ int, k kind) []any { return []any{count[k], printable(k.what), k.layout} })
 	var rows [][]string
-	for _, k := range kinds {
-		rows = append(rows, []string{fmt.Sprint(count[k]), printable(k.what), k.layout})
-	}
-	writeTable(b, "rll", []string{"operators", "kind", "layout"}, rows)
-	rows = nil
 	for _, name := range []string{chips.AllGather, chips.AllReduce, chips.ReduceScatter, chips.AllToAll} {
 		n, bytes, seconds := 0, int64(0), 0.0
 		for _, m := range a.Moves {

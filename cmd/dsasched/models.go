@@ -45,14 +45,11 @@ func newModels() *cobra.Command {
 			answer.Models = append(answer.Models, m)
 		}
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
-			var rows, descriptions [][]string
-			for _, m := range answer.Models {
-				rows = append(rows, []string{m.Name, count(m.Params), count(m.MACs), count(int64(m.Operators)),
-					size(m.LargestTensor.Bytes)})
-				descriptions = append(descriptions, []string{m.Name, m.Description})
-			}
-			writeTable(b, "lrrrr", []string{"name", "parameters", "MACs", "operators", "largest tensor"}, rows)
-			writeDescriptions(b, descriptions)
+			list(b, "", "<name|parameters|MACs|operators|largest tensor", answer.Models, func(_ int, m modelJSON) []any {
+				return []any{m.Name, count(m.Params), count(m.MACs), count(int64(m.Operators)), size(m.LargestTensor.Bytes)}
+			})
+			list(b, "", "<name|<description", answer.Models,
+				func(_ int, m modelJSON) []any { return []any{m.Name, m.Description} })
 		})
 	}
 	return cmd

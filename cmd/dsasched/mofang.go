@@ -87,13 +87,10 @@ func (a *layeringJSON) write(b *bytes.Buffer) {
 	if a.Sets > 0 {
 		row(b, "search", "%d down-closed sets, %d transitions", a.Sets, a.Transitions)
 	}
-	b.WriteByte('\n')
-	var rows [][]string
-	for i, l := range a.Layers {
-		rows = append(rows, []string{fmt.Sprint(i), duration(l.Seconds), percent(l.Utilization), string(l.Mode),
-			shorten(printable(strings.Join(l.Operators, " ")), 60)})
-	}
-	writeTable(b, "rrrll", []string{"layer", "time", "busy", "mode", "operators"}, rows)
+	list(b, "", "layer|time|busy|<mode|<operators", a.Layers, func(i int, l balance.Layer) []any {
+		return []any{i, duration(l.Seconds), percent(l.Utilization), l.Mode,
+			shorten(printable(strings.Join(l.Operators, " ")), 60)}
+	})
 }
 
 // pipelineJSON is the answer of `dsasched solve pipeline`.
@@ -197,15 +194,12 @@ func (a *pipelineJSON) write(b *bytes.Buffer) {
 	if a.Trace != "" {
 		row(b, "written", "%s", printable(a.Trace))
 	}
-	b.WriteByte('\n')
-	var rows [][]string
-	for i, s := range a.Stages {
+	list(b, "", "stage|devices|micro-batch|link|operators|<first|<last", a.Stages, func(i int, s balance.Stage) []any {
 		took := duration(s.Seconds)
 		if s.Recomputes {
 			took += " (recomputes)"
 		}
-		rows = append(rows, []string{fmt.Sprint(i), fmt.Sprint(s.Devices), took, duration(s.LinkSeconds),
-			fmt.Sprint(s.Layers), printable(shorten(s.First, 28)), printable(shorten(s.Last, 28))})
-	}
-	writeTable(b, "rrrrrll", []string{"stage", "devices", "micro-batch", "link", "operators", "first", "last"}, rows)
+		return []any{i, s.Devices, took, duration(s.LinkSeconds), s.Layers, printable(shorten(s.First, 28)),
+			printable(shorten(s.Last, 28))}
+	})
 }

@@ -64,9 +64,7 @@ func writePartition(b *bytes.Buffer, p *partition.Problem, a *partition.Result) 
 	if !a.HasDivision() {
 		return
 	}
-	b.WriteByte('\n')
-	var rows [][]string
-	for d, set := range a.Devices {
+	list(b, "", "<device|load|nodes|<ids", a.Devices, func(d int, set []int) []any {
 		name := fmt.Sprintf("accelerator %d", d)
 		if d >= a.Accelerators {
 			name = fmt.Sprintf("CPU %d", d-a.Accelerators)
@@ -75,8 +73,6 @@ func writePartition(b *bytes.Buffer, p *partition.Problem, a *partition.Result) 
 		for _, id := range set {
 			ids = append(ids, fmt.Sprint(id))
 		}
-		rows = append(rows, []string{name, significant(a.Loads[d]), fmt.Sprint(len(set)),
-			shorten(strings.Join(ids, " "), 48)})
-	}
-	writeTable(b, "lrrl", []string{"device", "load", "nodes", "ids"}, rows)
+		return []any{name, significant(a.Loads[d]), len(set), shorten(strings.Join(ids, " "), 48)}
+	})
 }

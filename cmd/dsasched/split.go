@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -40,7 +39,6 @@ func writeSplit(b *bytes.Buffer, a *answers.AloneSplit) {
 
 // writeCuts lists groups and how each is split, those alike together.
 func writeCuts(b *bytes.Buffer, title string, groups []scheduler.GroupCut) {
-	fmt.Fprintf(b, "\n%s: %s\n", title, plural(len(groups), "group"))
 	// Networks repeat themselves, and so do their groups.
 	type kind struct {
 		split     string
@@ -56,17 +54,12 @@ func writeCuts(b *bytes.Buffer, title string, groups []scheduler.GroupCut) {
 		kinds = addOnce(kinds, k)
 		alike[k] = append(alike[k], g)
 	}
-	var rows [][]string
-	for _, k := range kinds {
-		var names []string
-		for _, g := range alike[k] {
-			names = append(names, g.Group)
-		}
-		if n := len(names); n > 6 {
-			names = append(names[:4:4], "...", names[n-1])
-		}
-		first := alike[k][0]
-		rows = append(rows, []string{strings.Join(names, " "), k.split, fmt.Sprint(k.operators), first.First, first.Last})
-	}
-	writeTable(b, "llrll", []string{"groups", "instances", "operators of each", "the first from", "to"}, rows)
+	list(b, title+": "+plural(len(groups), "group"), "<groups|<instances|operators of each|<the first from|<to", kinds,
+		func(_ int, k kind) []any {
+			var names []string
+			for _, g := range alike[k] {
+				names = append(names, g.Group)
+			}
+			return []any{namesOf(names), k.split, k.operators, alike[k][0].First, alike[k][0].Last}
+		})
 }

@@ -327,12 +327,8 @@ func pointsOf(plan *explore.Plan, list []explore.Explored, shown []int, vector b
 			cells = append(cells, printable(cmp.Or(labels[i][e.Values[i]], e.Values[i])))
 		}
 		if r := e.Row; r != nil {
-			energy := "–"
-			if r.EnergyJoules != nil {
-				energy = joules(*r.EnergyJoules)
-			}
 			cells = append(cells, fmt.Sprint(r.BatchesPerCluster), perSecond(r.ThroughputPerSecond), duration(r.LatencySeconds),
-				energy, percent(r.MMEUtilization))
+				known(r.EnergyJoules, joules), percent(r.MMEUtilization))
 			if vector {
 				cells = append(cells, percent(r.VMEUtilization))
 			}

@@ -63,10 +63,9 @@ func writeTable(b *bytes.Buffer, align string, header []string, rows [][]string)
 // What makes a terminal print bold, and ends it.
 const bold, plainAgain = "\x1b[1m", "\x1b[m"
 
-// writeDescriptions prints what would make a table too wide below it.
+// writeDescriptions prints names and descriptions, which would make a table too wide, below it.
 func writeDescriptions(b *bytes.Buffer, rows [][]string) {
-	b.WriteByte('\n')
-	writeTable(b, "ll", []string{"name", "description"}, rows)
+	list(b, "", "<name|<description", rows, func(_ int, r []string) []any { return []any{r[0], r[1]} })
 }
 
 // row prints a label and a value.
@@ -94,19 +93,50 @@ func rowWords(b *bytes.Buffer, label string, words []string, n int) {
 	fmt.Fprintf(b, "%-*s%s", labelWidth, label, lines[min(labelWidth, len(lines)):])
 }
 
-// firstRows makes rows of a table of the first items; if there are more than most, the
-// last row says how many, in so many columns.
-func firstRows[T any](items []T, most, columns int, cells func(T) []string) [][]string {
+// list prints a table below its title, or below an empty line unless it begins the answer: a row for each item of which
+// there are cells. Columns have "|" between; "<" aligns to the left.
+func list[T any](b *bytes.Buffer, title, columns string, items []T, cells func(i int, x T) []any) {
+	listFirst(b, title, columns, items, len(items), cells)
+}
+
+// listFirst prints the first items; if there are more than most, the last row says how many.
+func listFirst[T any](b *bytes.Buffer, title, columns string, items []T, most int, cells func(i int, x T) []any) {
+	if title != "" {
+		fmt.Fprintf(b, "\n%s\n", title)
+	} else if b.Len() > 0 {
+		b.WriteByte('\n')
+	}
+	align, header := "", strings.Split(columns, "|")
+	for i, h := range header {
+		header[i] = strings.TrimPrefix(h, "<")
+		align += map[bool]string{true: "l", false: "r"}[h != header[i]]
+	}
 	var rows [][]string
+	add := func(cells []any) {
+		row := make([]string, len(header))
+		for k, c := range cells {
+			row[k] = fmt.Sprint(c)
+		}
+		rows = append(rows, row)
+	}
 	for i, x := range items {
 		if i == most {
-			more := make([]string, columns)
-			more[0], more[1] = "...", fmt.Sprintf("%d more", len(items)-i)
-			return append(rows, more)
+			add([]any{"...", fmt.Sprintf("%d more", len(items)-i)})
+			break
 		}
-		rows = append(rows, cells(x))
+		if row := cells(i, x); row != nil {
+			add(row)
+		}
 	}
-	return rows
+	writeTable(b, align, header, rows)
+}
+
+// known writes a number, or a dash where there is none.
+func known[T any](x *T, write func(T) string) string {
+	if x == nil {
+		return "–"
+	}
+	return write(*x)
 }
 
 // writeSolved prints how a method has ended and what it has found, beside the greedy
