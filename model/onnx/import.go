@@ -161,6 +161,14 @@ func build(name string, m *modelProto, opt Options) (*model.Graph, map[string]*v
 	if err != nil {
 		return nil, nil, err
 	}
+	base := filepath.Base(name)
+	title := strings.TrimSuffix(base, filepath.Ext(base))
+	if opt.Batch > 0 && p.overSteps(title, opt) {
+		if opt.Batch > 1 {
+			return nil, nil, fmt.Errorf("batch %d: the leading dimension counts the steps of a recurrence", opt.Batch)
+		}
+		opt.Batch = 0
+	}
 	file, want, err := p.bind(opt, nil)
 	if err != nil {
 		if p.missing && !opt.AllowUnknown {
@@ -168,8 +176,6 @@ func build(name string, m *modelProto, opt Options) (*model.Graph, map[string]*v
 		}
 		return nil, nil, err
 	}
-	base := filepath.Base(name)
-	title := strings.TrimSuffix(base, filepath.Ext(base))
 	var own map[string]*value
 	alike := want // all inputs that have the batch's number
 	numbered := opt.Batch > 0 && file.lead != nil && file.lead.dims[0].fixed && file.batch == file.lead.dims[0].value
@@ -183,7 +189,7 @@ func build(name string, m *modelProto, opt Options) (*model.Graph, map[string]*v
 		if err != nil {
 			return nil, nil, err
 		}
-		if list := p.followers(g); numbered && list != nil {
+		if list, _ := p.followers(g, file.lead); numbered && list != nil {
 			if file, want, err = p.bind(opt, list); err != nil {
 				return nil, nil, err
 			}

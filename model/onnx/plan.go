@@ -21,7 +21,8 @@ type plan struct {
 	inputs       []*valueInfo // without initializers, which old files list too
 	used         map[string]bool
 	declared     map[string]*valueInfo
-	missing      bool // some node has no row
+	missing      bool            // some node has no row
+	stepped      map[string]bool // values of which the first dimension counts the steps of a recurrence
 }
 
 func prepare(m *modelProto) (*plan, error) {
@@ -29,7 +30,8 @@ func prepare(m *modelProto) (*plan, error) {
 		return nil, err
 	}
 	g := m.graph
-	p := &plan{m: m, initializers: map[string]*tensorProto{}, used: map[string]bool{}, declared: map[string]*valueInfo{}}
+	p := &plan{m: m, initializers: map[string]*tensorProto{}, used: map[string]bool{}, declared: map[string]*valueInfo{},
+		stepped: map[string]bool{}}
 	for _, t := range g.initializers {
 		if t.name == "" {
 			continue // nothing can refer to it
@@ -428,10 +430,32 @@ func (p *plan) bind(opt Options, follows []*valueInfo) (file, want sizes, err er
 	return file, want, nil
 }
 
+// overSteps reports whether what would be the batch is the dimension of a recurrence's steps, at the file's sizes or, if
+// these are not known, for one step.
+func (p *plan) overSteps(title string, opt Options) bool {
+	if !slices.ContainsFunc(p.order, func(n *nodeProto) bool { return n.op == "LSTM" || n.op == "GRU" || n.op == "RNN" }) {
+		return false
+	}
+	opt.Batch, opt.Warn = 0, nil
+	file, _, err := p.bind(opt, nil)
+	if err != nil {
+		opt.Batch = 1
+		if file, _, err = p.bind(opt, nil); err != nil {
+			return false
+		}
+	}
+	g, _, err := p.run(title, opt, file, nil, file.batch)
+	if err != nil {
+		return false
+	}
+	_, stepped := p.followers(g, file.lead)
+	return stepped
+}
+
 // followers lists the inputs that grow with the batch, the one that defines it first, of a file in which the batch is
 // a number: those whose leading dimension is that of an output, through all operators of the graph at the file's own
-// batch. nil: no input's is.
-func (p *plan) followers(g *model.Graph) (list []*valueInfo) {
+// batch. nil: no input's is. stepped reports whether the leading dimension of an input is that of a recurrence's steps.
+func (p *plan) followers(g *model.Graph, lead *valueInfo) (list []*valueInfo, stepped bool) {
 	var sets model.DimSets
 	first := make([]int, len(g.Tensors)) // of a tensor's dimensions
 	given := map[int]bool{}              // sets with a dimension of extent 1 of an input
@@ -473,6 +497,10 @@ func (p *plan) followers(g *model.Graph) (list []*valueInfo) {
 			}
 		}
 	}
+	for _, t := range g.Tensors {
+		stepped = stepped || p.stepped[t.Name] && lead != nil && inputs[lead.name] != nil &&
+			sets.Find(first[t.ID]) == sets.Find(first[inputs[lead.name].ID])
+	}
 	reached := map[int]bool{}
 	for _, o := range g.Outputs {
 		if len(g.Tensors[o].Shape) > 0 {
@@ -493,7 +521,7 @@ func (p *plan) followers(g *model.Graph) (list []*valueInfo) {
 	if list != nil {
 		list = append(list, unread...)
 	}
-	return list
+	return list, stepped
 }
 
 // leads reports whether the leading dimension is that number.

@@ -170,6 +170,7 @@ func recurrent(c *call) {
 		return
 	}
 	steps, batch, hidden := x.shape[0], x.shape[1], rw.shape[2]
+	c.stepped[x.name] = true
 	c.within("hidden_size", hidden, hidden, hidden)
 	fits := func(what string, v *value, want ...int64) {
 		if v != nil && !v.shape.Equal(want) && c.err == nil {

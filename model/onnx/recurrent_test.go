@@ -350,3 +350,43 @@ func TestRecurrentErrors(t *testing.T) {
 		t.Errorf("no steps: %s", got)
 	}
 }
+
+// The leading dimension of what a recurrence goes through step by step is no batch, be it a number or a name: at batch 1
+// all steps of the file are there, and there are no others. Where sequences lead, they are the batch.
+func TestStepsAreNoBatch(t *testing.T) {
+	w, r := weights("w", 1, 16, 3), weights("r", 1, 16, 4)
+	lstm := func(x string, attrs ...msg) msg { return node("LSTM", "n", in(x, "w", "r"), out("y"), attrs...) }
+	turned := parts(input("x", 2, 5, 3), w, r, node("Transpose", "t", in("x"), out("u"), attrList("perm", 1, 0, 2)), lstm("u"),
+		node("Transpose", "v", in("y"), out("z"), attrList("perm", 2, 0, 1, 3)), output("z"))
+	for _, tt := range []struct {
+		name  string
+		given []msg
+		opt   Options
+		macs  int64
+		err   string
+	}{
+		{"steps lead", parts(input("x", 5, 2, 3), w, r, lstm("x"), output("y")), Options{Batch: 1}, 1120, ""},
+		{"behind an operator", parts(input("x", 5, 2, 3), w, r, node("Relu", "e", in("x"), out("u")), lstm("u"), output("y")),
+			Options{Batch: 1}, 1120, ""},
+		{"steps as a batch", parts(input("x", 5, 2, 3), w, r, lstm("x"), output("y")), Options{Batch: 5}, 0,
+			"batch 5: the leading dimension counts the steps of a recurrence"},
+		{"named steps", parts(input("x", "T", 2, 3), w, r, lstm("x"), output("y")),
+			Options{Batch: 1, Dims: map[string]int64{"T": 7}}, 1568, ""},
+		{"named steps that are missing", parts(input("x", "T", 2, 3), w, r, lstm("x"), output("y")), Options{Batch: 1}, 0,
+			`the sizes of these dimensions must be given: "T"`},
+		{"sequences lead", parts(input("x", 2, 5, 3), w, r, lstm("x", attrInt("layout", 1)), output("y")), Options{Batch: 4},
+			2240, ""},
+		{"sequences lead, turned", turned, Options{Batch: 4}, 2240, ""},
+	} {
+		g, err := load(file(14, tt.given...), tt.opt)
+		if tt.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%s: %v, expected %s", tt.name, err, tt.err)
+			}
+		} else if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		} else if g.MACs() != tt.macs {
+			t.Errorf("%s: %d MACs, expected %d", tt.name, g.MACs(), tt.macs)
+		}
+	}
+}
