@@ -15,7 +15,7 @@ const total = 142_930
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/dsasched that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 118_315
+const core = 114_700
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/dsasched":                    8523,
+	"cmd/dsasched":                    8539,
 	"examples/accelerator":            47,
 	"examples/cost":                   57,
 	"examples/experiment":             78,
@@ -45,19 +45,17 @@ var budget = map[string]int{
 	"experiments/internal/tuning":     351,
 	"formulation/allocate":            4738,
 	"formulation/binding":             1880,
-	"formulation/bound":               3611,
+	"formulation/bound":               3665,
 	"formulation/exact":               1680,
 	"formulation/highs":               962,
 	"formulation/issue":               149,
 	"formulation/joint":               1316,
 	"formulation/milp":                1181,
 	"formulation/ordering":            3023,
-	"formulation/partition":           2614,
 	"formulation/solve":               310,
 	"formulation/split":               2102,
 	"formulation/tiling":              2240,
-	"formulation/unrelated":           878,
-	"hardware":                        3159,
+	"hardware":                        3165,
 	"hardware/chips":                  311,
 	"hardware/cost":                   566,
 	"hardware/isa":                    760,
@@ -78,7 +76,7 @@ var budget = map[string]int{
 	"model/grain":                     407,
 	"model/network":                   252,
 	"model/onnx":                      9607,
-	"model/schedule":                  5837,
+	"model/schedule":                  5847,
 	"model/schedulefile":              1676,
 	"model/simplify":                  2186,
 	"model/structure":                 1302,
@@ -89,12 +87,12 @@ var budget = map[string]int{
 	"plots/recording":                 965,
 	"plots/trace":                     471,
 	"recipes":                         248,
-	"scheduler":                       8307,
+	"scheduler":                       7957,
 	"scheduler/answers":               1212,
 	"scheduler/explain":               837,
 	"scheduler/picture":               276,
 	"scheduler/search":                2860,
-	"systems":                         43,
+	"systems":                         47,
 	"systems/ansor":                   3155,
 	"systems/ansor/example":           53,
 	"systems/ansor/loops":             1115,
@@ -109,16 +107,20 @@ var budget = map[string]int{
 	"systems/astitchgpu/xla":          374,
 	"systems/exchange/plans":          321,
 	"systems/exchange/stablehlo":      3947,
+	"systems/kinds":                   246,
+	"systems/kinds/unrelated":         831,
 	"systems/llm":                     591,
 	"systems/llm/serving":             1382,
 	"systems/llm/sharding":            1220,
 	"systems/llm/traffic":             347,
 	"systems/mofang":                  348,
 	"systems/mofang/balance":          690,
-	"systems/mofang/balancing":        1458,
+	"systems/mofang/balancing":        1452,
 	"systems/mofang/devicepipe":       407,
 	"systems/mofang/layering":         411,
+	"systems/mofang/partition":        2614,
 	"systems/mofang/pipelining":       634,
+	"systems/mofang/staging":          180,
 	"systems/mofang/streams":          624,
 	"systems/training":                715,
 	"tests/benchmarks":                249,
@@ -146,8 +148,8 @@ var heart = map[string]int{
 // ofSystem reports whether scripts/without.sh takes a file off with one of the systems.
 func ofSystem(file string) bool {
 	name, _, _ := strings.Cut(strings.TrimSuffix(path.Base(file), ".go"), "_")
-	folder, err := os.Stat(path.Join("systems", name))
-	return strings.HasPrefix(file, "systems/") || path.Dir(file) == "cmd/dsasched" && err == nil && folder.IsDir()
+	_, err := os.Stat(path.Join("systems", name))
+	return strings.HasPrefix(file, "systems/") || path.Dir(file) == "cmd/dsasched" && err == nil
 }
 
 func TestPackagesKeepTheirBudgets(t *testing.T) {

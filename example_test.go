@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
 func Example() {
-	net, err := scheduler.OpenNetwork("resnet50") // or the path of an .onnx file
+	net, err := network.Open("resnet50", network.Options{}) // or the path of an .onnx file
 	check(err)
 	chip, err := scheduler.OpenMachine("stcp920") // or the path of a .yaml file
 	check(err)

@@ -1,6 +1,7 @@
 package hardware
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -151,6 +152,11 @@ func (s *Spec) ChipCount() int {
 // AllClusters is the number of clusters the chips of the machine have. Those of a chip stand in a
 // row.
 func (s *Spec) AllClusters() int { return s.Clusters * s.ChipCount() }
+
+// DDRSeconds is the time for weights and for activations through the DDR, at all of its rate.
+func (s *Spec) DDRSeconds(weights, activations int64) float64 {
+	return (float64(weights) + float64(activations)/cmp.Or(s.DDRActivationEfficiency, 1)) / s.DDR.BandwidthBytesPerSecond
+}
 
 // CoreType is a number of equal cores in each cluster.
 type CoreType struct {

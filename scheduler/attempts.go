@@ -156,7 +156,7 @@ func (c *contest) time(ctx context.Context, made *Result, limit int64) (ps int64
 func (c *contest) attempts(ctx context.Context, lanes []lane) (list []attempt, err error) {
 	for i, r := range c.recipes {
 		all := c.opt.Uneven.Alternatives()
-		if r.at("bind").Even { // whose pieces differ anyway
+		if r.Strategy("bind").Even { // whose pieces differ anyway
 			all = all[:1]
 		}
 		if greedy, slow := r.greedy(); slow && len(all) > 1 {
@@ -182,7 +182,7 @@ func (c *contest) attempts(ctx context.Context, lanes []lane) (list []attempt, e
 			all = []schedule.Uneven{c.quick[key]}
 		}
 		for _, inPlace := range []bool{c.opt.InPlace, true} {
-			if inPlace != c.opt.InPlace && !(c.wide && len(r.at("split").Needs) > 0) {
+			if inPlace != c.opt.InPlace && !(c.wide && len(r.Strategy("split").Needs) > 0) {
 				continue
 			}
 			for _, pieces := range all {

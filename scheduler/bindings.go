@@ -46,7 +46,7 @@ func (x spreading) Apply(ctx context.Context, d *Draft) error {
 	if x.bindings != nil {
 		d.Bindings, d.Scopes = slices.Clone(x.bindings), slices.Clone(x.scopes)
 	} else {
-		bind := d.Recipe.at("bind")
+		bind := d.Recipe.Strategy("bind")
 		if bind.Exact {
 			bind = ruleFor("bind")
 		}
@@ -128,7 +128,7 @@ func (x spreading) After(changed string, from, to *Decisions) Decision {
 			return x
 		}
 	}
-	if x.bindings != nil && from.Recipe.at("bind").Exact {
+	if x.bindings != nil && from.Recipe.Strategy("bind").Exact {
 		x = x.pinned(from.Groups())
 	}
 	x.bindings, x.scopes = nil, nil

@@ -1,16 +1,12 @@
 package scheduler
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"reflect"
 	"slices"
-	"strings"
 
-	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/formulation/partition"
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/lower"
@@ -67,42 +63,12 @@ func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe,
 	if err := allRead(g); err != nil {
 		return nil, nil, err
 	}
-	var home func(sg *schedule.SubGraph, index int64) int // the cluster of an instance
-	switch opt.Clusters {
-	case Pipelined:
-		stage, note, err := stages(ctx, g, spec, opt)
-		if err != nil {
-			return nil, nil, err
-		}
-		opt.tell(note)
-		home = func(sg *schedule.SubGraph, _ int64) int { return stage[sg.Ops[0]] }
-		from := r.at("group")
-		r = r.With("group", Strategy{Name: from.Name, Decide: func(ctx context.Context, d *Draft) error {
-			if err := from.Decide(ctx, d); err != nil {
-				return err
-			}
-			if d.Graph != g { // the strategy has rewritten it
-				if stage, _, err = stages(ctx, d.Graph, spec, opt); err != nil {
-					return err
-				}
-			}
-			cutGroups(d, stage)
-			return nil
-		}})
-	case OverLayer:
-		home = func(sg *schedule.SubGraph, index int64) int {
-			if sg.Factor()%int64(spec.Clusters) != 0 {
-				return 0
-			}
-			return int(index * int64(spec.Clusters) / sg.Factor())
-		}
-		r = r.With("group", Strategy{Name: "layers", Decide: func(ctx context.Context, d *Draft) (err error) {
-			d.Grouping, err = spread(ctx, d, opt.ddrWeight)
-			return err
-		}}).With("split", ruleFor("split"))
+	r, home, note, err := opt.Clusters.row().Divide(ctx, g, spec, r, opt.Options, opt.ddrWeight)
+	if err != nil {
+		return nil, nil, err
 	}
-	if opt.Clusters == OverKinds {
-		r, home = besides(r, opt)
+	if note != "" {
+		opt.tell(note)
 	}
 	d, err := draft(ctx, g, spec, r, opt)
 	if err != nil {
@@ -164,147 +130,9 @@ func joined(order []int, parts []*schedule.Schedule) (*schedule.Schedule, error)
 	return &sum, nil
 }
 
-// cutGroups cuts the groups of a draft where stages end, and leaves it to the next stage how
-// the pieces are split.
-func cutGroups(d *Draft, stage []int) {
-	cut := &schedule.Grouping{Events: d.Grouping.Events}
-	var layers [][]schedule.Layer
-	for s := range slices.Max(stage) + 1 {
-		for k, sg := range d.Grouping.Groups {
-			piece := *sg
-			piece.Ops = nil
-			for _, id := range sg.Ops {
-				if stage[id] == s {
-					piece.Ops = append(piece.Ops, id)
-				}
-			}
-			if len(piece.Ops) == 0 {
-				continue
-			}
-			var own []schedule.Layer
-			if d.Layers != nil {
-				for _, l := range d.Layers[k] {
-					ops := slices.DeleteFunc(slices.Clone(l.Ops), func(id model.OpID) bool { return stage[id] != s })
-					if len(ops) > 0 {
-						own = append(own, schedule.NewLayer(d.Graph, ops))
-					}
-				}
-			}
-			if len(piece.Ops) < len(sg.Ops) {
-				piece.Split, piece.PeakBytes = schedule.SplitInfo{}, 0
-			}
-			piece.ID, piece.Name = len(cut.Groups), fmt.Sprintf("g%d", len(cut.Groups))
-			piece.Inputs, piece.Outputs = schedule.Boundary(d.Graph, piece.Ops)
-			cut.Groups, layers = append(cut.Groups, &piece), append(layers, own)
-		}
-	}
-	if d.Layers != nil {
-		d.Layers = layers
-	}
-	d.Grouping = cut
-}
-
-func (o Options) prices() split.NetworkOptions {
+// Prices are the options of [split.NewPrices].
+func (o Options) Prices() split.NetworkOptions {
 	return split.NetworkOptions{InPlace: o.InPlace, Uneven: o.Uneven, Cost: o.Cost}
-}
-
-// ddrSeconds is the time for weights and for activations through the DDR, at all of its rate.
-func ddrSeconds(spec *hardware.Spec, weights, activations int64) float64 {
-	eff := spec.DDRActivationEfficiency
-	eff = cmp.Or(eff, 1)
-	return (float64(weights) + float64(activations)/eff) / spec.DDR.BandwidthBytesPerSecond
-}
-
-// constantBytes is the size of what the boxes of a layer's results read of its constants; of a
-// table the rows looked up.
-func constantBytes(g *model.Graph, l *schedule.Layer, reg schedule.Regions) int64 {
-	sum := int64(0)
-	for _, t := range l.Constants {
-		n, _ := schedule.ConstantElements(g, l.Ops, t, reg)
-		sum += g.Tensor(t).DType.Bytes(n)
-	}
-	return sum
-}
-
-// stageIdeals is the limit of [partition.Options] on ideals: networks of many branches that
-// have nothing to do with each other, such as tables that are looked up, have more than can be
-// visited in seconds.
-const stageIdeals = 1 << 18
-
-// stages gives each operator the cluster whose pipeline stage runs it: the partition of the layers over
-// the clusters with the least largest load. A layer's load is the time of its units, or of its
-// weights from the DDR, of which each cluster has its share; passing a result takes its share of
-// the DDR on both sides. With a weight, chips have equally many stages, and passing may also take
-// the link between chips, where that is longer.
-func stages(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt run) (stage []int, note string, err error) {
-	layers := schedule.Layers(g, schedule.ExecutionOrder(g))
-	prices, err := split.NewPrices(g, spec, layers, opt.prices())
-	if err != nil {
-		return nil, "", err
-	}
-	p := &partition.Problem{Name: "stages", Accelerators: spec.AllClusters(), MemoryBytes: 0}
-	layerOf := make([]int, len(g.Ops))
-	for a := range layers {
-		for _, id := range layers[a].Ops {
-			layerOf[id] = a
-		}
-	}
-	passing := func(bytes int64) float64 {
-		s := float64(spec.Clusters) * ddrSeconds(spec, 0, bytes)
-		if opt.ddrWeight > 0 && spec.Chips != nil {
-			s = max(s, spec.Chips.Link.LatencySeconds+float64(bytes)/spec.Chips.Link.BandwidthBytesPerSecond)
-		}
-		return s
-	}
-	seen := map[[2]int]bool{}
-	for a := range layers {
-		l := &layers[a]
-		reg := schedule.InstanceRegions(g, l.Ops, l.Outputs, -1, 1, 0)
-		seconds := math.Max(prices.Layer(a, reg), float64(spec.Clusters)*ddrSeconds(spec, constantBytes(g, l, reg), 0))
-		p.Nodes = append(p.Nodes, partition.Node{ID: a, Name: l.Name, Supported: true, AcceleratorLatency: seconds * 1e6,
-			Color: partition.NoColor})
-		out := int64(0)
-		for _, t := range l.Outputs {
-			out += g.Tensor(t).Bytes()
-		}
-		for _, t := range l.Outputs {
-			for _, c := range g.Tensor(t).Consumers {
-				if e := [2]int{a, layerOf[c]}; e[0] != e[1] && !seen[e] {
-					seen[e] = true
-					p.Edges = append(p.Edges, partition.Edge{From: a, To: layerOf[c], Cost: passing(out) * 1e6})
-				}
-			}
-		}
-	}
-	r, err := partition.Solve(ctx, p, "exact", partition.Options{MaxIdeals: stageIdeals})
-	if err != nil {
-		return nil, "", err
-	}
-	if !r.HasDivision() {
-		return nil, "", fmt.Errorf("no division into stages: %s", r.Reason)
-	}
-	stage = make([]int, len(g.Ops))
-	used := slices.DeleteFunc(r.Devices, func(nodes []int) bool { return len(nodes) == 0 })
-	var sizes []string
-	for s, nodes := range used {
-		sizes = append(sizes, fmt.Sprint(len(nodes)))
-		if opt.ddrWeight > 0 && spec.Chips != nil { // as many on each chip, rather than few chips
-			chip := s * spec.Chips.Count / len(used)
-			first := (chip*len(used) + spec.Chips.Count - 1) / spec.Chips.Count // stage of the chip
-			s += chip*spec.Clusters - first
-		}
-		for _, a := range nodes {
-			for _, id := range layers[a].Ops {
-				stage[id] = s
-			}
-		}
-	}
-	note = fmt.Sprintf("stages of %s layers, the largest load %.4g us by the formulas", strings.Join(sizes, ", "),
-		r.MaxLoad)
-	if r.Status != milp.Optimal {
-		note += fmt.Sprintf(", not proven to be the least (bound %.4g us)", r.Bound)
-	}
-	return stage, note, nil
 }
 
 // spreadLayers bounds the layers of a group that is cut over clusters.
@@ -314,18 +142,21 @@ const spreadLayers = 12
 // layers are divided: how far they run ahead shows in the simulator, which chooses.
 var spreadWeights = []float64{0.5, 1}
 
-// weights are the settings of spread that a division tries, or of stages.
-func (d Division) weights(spec *hardware.Spec) []float64 {
-	switch {
-	case d == OverLayer:
-		return spreadWeights
-	case d == OverKinds:
-		return besideWeights
-	case d == Pipelined && spec.Chips != nil:
-		return []float64{0, 1}
-	}
-	return []float64{0}
-}
+// overLayers cuts layers into pieces, one for each cluster.
+var overLayers = Divider{Name: OverLayer, Weights: func(*hardware.Spec) []float64 { return spreadWeights },
+	Divide: func(_ context.Context, _ *model.Graph, spec *hardware.Spec, r Recipe, _ Options, weight float64) (
+		Recipe, func(*schedule.SubGraph, int64) int, string, error) {
+		r = r.With("group", Strategy{Name: "layers", Decide: func(ctx context.Context, d *Draft) (err error) {
+			d.Grouping, err = spread(ctx, d, weight)
+			return err
+		}}).With("split", ruleFor("split"))
+		return r, func(sg *schedule.SubGraph, index int64) int {
+			if sg.Factor()%int64(spec.Clusters) != 0 {
+				return 0
+			}
+			return int(index * int64(spec.Clusters) / sg.Factor())
+		}, "", nil
+	}}
 
 // spread groups the layers of a network, in their order, into runs that one cluster runs or that
 // each runs a piece of. Of all such sequences it takes the one that takes least time in all: for
@@ -336,7 +167,7 @@ func spread(ctx context.Context, d *Draft, weight float64) (*schedule.Grouping, 
 	clusters := int64(spec.Clusters)
 	order := schedule.ExecutionOrder(g)
 	layers := schedule.Layers(g, order)
-	prices, err := split.NewPrices(g, spec, layers, d.Options.prices())
+	prices, err := split.NewPrices(g, spec, layers, d.Options.Prices())
 	if err != nil {
 		return nil, err
 	}
@@ -351,8 +182,8 @@ func spread(ctx context.Context, d *Draft, weight float64) (*schedule.Grouping, 
 		return sum
 	}
 	seconds := func(busiest float64, constants, passed int64) float64 {
-		pass := ddrSeconds(spec, 0, passed)
-		return math.Max(spec.LaunchSeconds+busiest, weight*ddrSeconds(spec, constants, 0)) + pass
+		pass := spec.DDRSeconds(0, passed)
+		return math.Max(spec.LaunchSeconds+busiest, weight*spec.DDRSeconds(constants, 0)) + pass
 	}
 	// A shortest path: best[i] is the cost of the first i layers, the last of whose groups is
 	// last[i] and begins at layer from[i].
@@ -368,7 +199,7 @@ func spread(ctx context.Context, d *Draft, weight float64) (*schedule.Grouping, 
 		for first := to - 1; first >= 0; first-- {
 			l := &layers[first]
 			whole := schedule.InstanceRegions(g, l.Ops, l.Outputs, -1, 1, 0)
-			alone, weights = alone+prices.Layer(first, whole), weights+constantBytes(g, l, whole)
+			alone, weights = alone+prices.Layer(first, whole), weights+schedule.ConstantBytes(g, l, whole)
 			ops = append(ops, l.Ops...)
 			sg := &schedule.SubGraph{Ops: slices.SortedFunc(slices.Values(ops),
 				func(a, b model.OpID) int { return rank[a] - rank[b] })}
@@ -401,7 +232,7 @@ func spread(ctx context.Context, d *Draft, weight float64) (*schedule.Grouping, 
 					busy := 0.0
 					for a := first; a < to; a++ {
 						busy += prices.Layer(a, reg)
-						weights += constantBytes(g, &layers[a], reg)
+						weights += schedule.ConstantBytes(g, &layers[a], reg)
 					}
 					busiest = math.Max(busiest, busy)
 					passed += bytes(sg.Inputs, reg) + bytes(sg.Outputs, reg)

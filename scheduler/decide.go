@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/chips"
@@ -27,13 +28,14 @@ func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, o
 	if err := allRead(g); err != nil {
 		return nil, err
 	}
-	if spec.Chips != nil && opt.Clusters != Pipelined {
-		return nil, fmt.Errorf("%s has %d chips: clusters is %q, expected %q, or one chip", spec.Name, spec.Chips.Count,
-			opt.Clusters.Name(), Pipelined)
+	divider := opt.Clusters.row()
+	if spec.Chips != nil && !divider.Chips {
+		return nil, fmt.Errorf("%s has %d chips: clusters is %q, expected %s, or one chip", spec.Name, spec.Chips.Count,
+			opt.Clusters.Name(), strings.Join(divisions(func(x Divider) bool { return x.Chips }), " or "))
 	}
-	if spec.Mixed() && opt.Clusters != OverBatch && opt.Clusters != OverKinds {
-		return nil, fmt.Errorf("%s has cores of several kinds: clusters is %q, expected %q or %q", spec.Name,
-			opt.Clusters.Name(), OverBatch.Name(), OverKinds)
+	if spec.Mixed() && opt.Clusters != OverBatch && !divider.Kinds {
+		return nil, fmt.Errorf("%s has cores of several kinds: clusters is %q, expected %s", spec.Name,
+			opt.Clusters.Name(), strings.Join(divisions(func(x Divider) bool { return x.Kinds }, OverBatch.Name()), " or "))
 	}
 	if spec.Chips != nil && spec.Chips.Torus != nil {
 		return nil, chips.NotAllToAll(spec.Chips)

@@ -192,7 +192,7 @@ func (p *Decisions) Copied(g *model.Graph, pairs [][2]model.OpID) *Decisions {
 
 // byRule reports whether a rule of the table decides a stage, so that it decides the same again at once.
 func (r Recipe) byRule(stage string) bool {
-	s := r.at(stage)
+	s := r.Strategy(stage)
 	_, own := r.own[stage]
 	return !own && s.Decide != nil && !s.Exact && !s.Trials
 }
@@ -226,7 +226,7 @@ func (p *Decisions) Groups() Groups { return of[Groups](p) }
 // Tiled reports whether products run in tiles by rule where no nest is decided.
 func (p *Decisions) Tiled() bool {
 	x, decided := p.value("nest").(loops)
-	return decided && x.tiles || !decided && p.Recipe.at("nest").Tiles
+	return decided && x.tiles || !decided && p.Recipe.Strategy("nest").Tiles
 }
 
 // Name is one that no other decisions have, among those for a chunk of a search.

@@ -1,7 +1,7 @@
 // Package scheduler is the engine and the library's front door: a network, a machine
 // and a recipe in, a checked and simulated schedule out.
 //
-//	net, err := scheduler.OpenNetwork("resnet50")
+//	net, err := network.Open("resnet50", network.Options{})
 //	chip, err := scheduler.OpenMachine("stcp920")
 //	recipe, err := recipes.Lookup(recipes.Default)
 //	r, err := scheduler.Run(ctx, net, chip, 32, recipe, scheduler.Options{})

@@ -48,8 +48,8 @@ func (d *Draft) Tell(note string) { d.state.tell(note) }
 func (d *Draft) Solve(stage string, answer Solved) {
 	// A method that is complete within its budget says its gap in the answer.
 	if (answer.Status == milp.Feasible || answer.Status == milp.Limit) && answer.Stop != milp.Complete {
-		d.state.tell(fmt.Sprintf("%s by %s: not proven to be the best (%s): %.4g %s, bound %.4g", stage, d.method,
-			answer.Stop, answer.Objective, answer.Unit, answer.Bound))
+		d.state.tell(fmt.Sprintf("%s by %s: not proven to be the best (%s): %.4g %s, bound %.4g", stage,
+			cmp.Or(answer.Method, d.method), answer.Stop, answer.Objective, answer.Unit, answer.Bound))
 	}
 	if d.answers == nil {
 		d.answers = map[string]Solved{}
@@ -66,8 +66,9 @@ const (
 // Solved summarises the answer of an exact strategy.
 type Solved struct {
 	solve.Outcome
-	Unit string // of objective and bound
-	Note string
+	Unit   string // of objective and bound
+	Method string // if not the strategy at work
+	Note   string
 	// Measured is of an answer by measured prices, Judged of one that was simulated beside the greedy decision.
 	Measured *Measured
 	Judged   *Judged
@@ -93,8 +94,8 @@ func newDraft(from *schedule.Schedule, last int, r Recipe, opt run) (*Draft, err
 			st.keep(s, from)
 		}
 	}
-	return &Draft{Schedule: s, refine: r.at("bind").Refine, Recipe: r, Options: opt.Options, state: opt.state, Cost: m,
-		Machine: splitOptions(s, m, opt.Options), Lower: lower.Options{Cost: opt.Cost}}, nil
+	return &Draft{Schedule: s, refine: r.Strategy("bind").Refine, Recipe: r, Options: opt.Options, state: opt.state,
+		Cost: m, Machine: splitOptions(s, m, opt.Options), Lower: lower.Options{Cost: opt.Cost}}, nil
 }
 
 // splitOptions are the machine and the switches as Algorithm 1 sees them.

@@ -116,7 +116,7 @@ func (w *Problem) Fastest(ctx context.Context, r Recipe, inPlace bool, chunk int
 func (w *Problem) recipe(ctx context.Context, r Recipe, chunk int64, opt run) (*Result, error) {
 	own := r
 	// Several recipes have the same groups.
-	if group := r.at("group"); group.Common && r.own["group"].Decide == nil {
+	if group := r.Strategy("group"); group.Common && r.own["group"].Decide == nil {
 		own = r.With("group", Strategy{Name: group.Name, Decide: func(ctx context.Context, d *Draft) error {
 			key := grouped{d.Graph, group.Name, opt.InPlace, opt.Uneven}
 			w.mu.Lock()

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
 // With a gap between layers, the layers of a kernel come one after the other, and the time grows by it for each.
 func TestGapBetweenLayers(t *testing.T) {
-	net, err := scheduler.OpenNetwork("toy-fig5")
+	net, err := network.Open("toy-fig5", network.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

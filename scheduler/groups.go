@@ -111,7 +111,7 @@ func keepGroups(to, from *schedule.Schedule) {
 
 // InPlace says whether a recipe has element-wise operators overwrite their input whatever
 // Options.InPlace says.
-func (r Recipe) InPlace() bool { return r.at("group").InPlace }
+func (r Recipe) InPlace() bool { return r.Strategy("group").InPlace }
 
 // Idle reports whether a recipe has nothing that others have not: its groups are the same, or it takes room from
 // weights, and these have a memory of their own, or values had better be in an LLB. The one whose weights pass all of
@@ -123,6 +123,6 @@ func (r Recipe) Idle(g *model.Graph, spec *hardware.Spec) bool {
 	case schedule.WeightsTwelfth:
 		return spec.GB != nil || spec.LBWeightBytes > 0
 	}
-	idle := r.at("group").Idle
+	idle := r.Strategy("group").Idle
 	return idle != nil && idle(g, spec)
 }

@@ -44,8 +44,8 @@ func (x kindsOf) extend(e *extension) Decision {
 	return kindsOf(extended(x, e.ops))
 }
 
-// kindSeconds is about what cores of a kind take for boxes of a layer's results.
-func (d *Draft) kindSeconds(layer *schedule.Layer, made schedule.Regions, m *cost.Model) float64 {
+// LayerSeconds is about what cores of a kind take for boxes of a layer's results.
+func (d *Draft) LayerSeconds(layer *schedule.Layer, made schedule.Regions, m *cost.Model) float64 {
 	g, spec := d.Graph, m.Spec()
 	at := slices.IndexFunc(layer.Outputs, func(t model.TensorID) bool { return made[t].Elements() > 0 })
 	if at < 0 {
@@ -143,7 +143,7 @@ func (d *Draft) KindSeconds(group, layer int) ([]float64, error) {
 	list, some := make([]float64, len(kinds)), false
 	for kind := range kinds {
 		if list[kind] = math.Inf(1); schedule.Runs(kinds[kind], d.Graph, l.Ops) {
-			list[kind] = float64(factor) * d.kindSeconds(l, inst.Regions, d.Cost.Kind(kind))
+			list[kind] = float64(factor) * d.LayerSeconds(l, inst.Regions, d.Cost.Kind(kind))
 			some = true
 		}
 	}

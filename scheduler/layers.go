@@ -23,6 +23,9 @@ var derivedLayers = Strategy{Name: "derived",
 		return nil
 	}}
 
+// DeriveLayers gives groups without layers those of schedule.Layers.
+func (d *Draft) DeriveLayers() { deriveLayers(d.Schedule) }
+
 // deriveLayers gives groups without layers those of schedule.Layers. All are cut where no kind of core runs them whole.
 func deriveLayers(s *schedule.Schedule) {
 	if s.Grouping == nil {

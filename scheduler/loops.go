@@ -28,7 +28,7 @@ type loops struct {
 type stepKey struct{ instance, layer int }
 
 func takeLoops(d *Draft, all bool) Decision {
-	x := loops{nests: map[stepKey]*schedule.Nest{}, tiles: d.Recipe.at("nest").Tiles}
+	x := loops{nests: map[stepKey]*schedule.Nest{}, tiles: d.Recipe.Strategy("nest").Tiles}
 	for i := range d.Steps {
 		if st := &d.Steps[i]; st.Nest != nil && !d.fitted(i) {
 			x.nests[stepKey{st.Instance, st.Layer}] = st.Nest

@@ -12,6 +12,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/internal/suggest"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -221,21 +222,66 @@ func fatal(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || !TooLarge(err))
 }
 
-// A Division says what the clusters divide between them.
+// A Division says what the clusters divide between them: [OverBatch], or the name of a [Divider].
 type Division string
 
-// The divisions. In all but the first, every cluster has a part of the network and sees the
-// whole batch, chunk by chunk, and what one cluster makes and another reads is in the DDR.
+// The divisions that are always there.
 const (
-	OverBatch Division = ""         // the batch: a cluster runs the whole network on its share
-	Pipelined Division = "pipeline" // the network, into stages of least load ([partition.Solve])
-	OverLayer Division = "layers"   // layers, where the pieces together take less time
-	OverKinds Division = "kinds"    // layers, between clusters of one kind of core each ([hardware.Spec.Apart])
+	OverBatch Division = ""       // the batch: a cluster runs the whole network on its share
+	OverLayer Division = "layers" // layers, where the pieces together take less time
 )
+
+// A Divider gives every cluster a part of the network. Each sees the whole batch, chunk by chunk, and what one makes
+// and another reads is in the DDR.
+type Divider struct {
+	Name  Division
+	Chips bool // the clusters may be those of several chips
+	Kinds bool // each cluster has cores of one kind ([hardware.Spec.Apart])
+	// Weights are those that Divide is tried with; nil: 0.
+	Weights func(spec *hardware.Spec) []float64
+	// Divide changes the recipe for a chunk's graph and finds the cluster of each instance of what it groups. What weight
+	// weighs is the divider's own; note is for who reads the result.
+	Divide func(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt Options, weight float64) (
+		made Recipe, home func(sg *schedule.SubGraph, index int64) int, note string, err error)
+}
+
+var dividers = []Divider{overLayers}
+
+// AddDivision adds a division.
+func AddDivision(d Divider) { dividers = append(dividers, d) }
+
+// row is the division's row, an empty one of OverBatch.
+func (d Division) row() Divider {
+	for _, x := range dividers {
+		if x.Name == d {
+			return x
+		}
+	}
+	return Divider{}
+}
+
+// weights are what the division tries.
+func (d Division) weights(spec *hardware.Spec) []float64 {
+	if x := d.row(); x.Weights != nil {
+		return x.Weights(spec)
+	}
+	return []float64{0}
+}
 
 // Divisions lists the names of all, that of OverBatch being "batch".
 func Divisions() []string {
-	return []string{"batch", string(Pipelined), string(OverLayer), string(OverKinds)}
+	return divisions(func(Divider) bool { return true }, OverBatch.Name())
+}
+
+// divisions are names of dividers behind some others.
+func divisions(which func(Divider) bool, names ...string) []string {
+	for _, x := range dividers {
+		if which(x) {
+			names = append(names, string(x.Name))
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // LookupDivision finds a division by its name.
@@ -257,10 +303,10 @@ func (d Division) Name() string {
 	return string(d)
 }
 
-// machine is that of [Machine], with a cluster for each kind of core if d is OverKinds.
+// machine is that of [Machine], with a cluster for each kind of core if the division wants that.
 func (d Division) machine(described *hardware.Spec, level Level) (*hardware.Spec, error) {
 	spec, err := Machine(described, level)
-	if err != nil || d != OverKinds {
+	if err != nil || !d.row().Kinds {
 		return spec, err
 	}
 	return spec.Apart()

@@ -25,7 +25,7 @@ func (x sequence) Apply(ctx context.Context, d *Draft) error {
 	}
 	by := x.strategy
 	if by.Decide == nil {
-		if by = d.Recipe.at("order"); by.Exact {
+		if by = d.Recipe.Strategy("order"); by.Exact {
 			by = ruleFor("order")
 		}
 	}

@@ -82,7 +82,7 @@ type Table struct {
 // ruleFor is the greedy strategy for a stage, which validate has found.
 func ruleFor(stage string) Strategy {
 	rules, _ := lookup(table.Greedy)
-	return rules.at(stage)
+	return rules.Strategy(stage)
 }
 
 var table Table
@@ -230,8 +230,8 @@ func (r Recipe) replaced(which func(Strategy) bool) Recipe {
 	return g
 }
 
-// at is the strategy for the stage of a name.
-func (r Recipe) at(stage string) Strategy {
+// Strategy is the strategy for the stage of a name.
+func (r Recipe) Strategy(stage string) Strategy {
 	st, err := r.stage(stage)
 	if err != nil {
 		return Strategy{} // the table has those that this package asks for

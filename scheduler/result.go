@@ -94,7 +94,7 @@ func (r *Result) Timeline() iter.Seq[sim.Span] { return r.Sim.Timeline(r.Program
 func (r *Result) ThroughputPerSecond() float64 { return float64(r.Batch) / r.LatencySeconds() }
 
 // Raised reports whether the LLB has the role of the L1; see Level.
-func (r *Result) Raised() bool { return r.Spec != r.Machine && r.Clusters != OverKinds }
+func (r *Result) Raised() bool { return r.Spec != r.Machine && !r.Clusters.row().Kinds }
 
 // Solved returns the status that an exact strategy of a stage gave with its answer.
 func (r *Result) Solved(stage string) (answer Solved, exact bool) {

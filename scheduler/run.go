@@ -48,7 +48,7 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 	if tune {
 		chunks = Divisors(opt.shares(batch, spec)[0], MaxTunedChunk)
 	}
-	if tune && r.at("split").Exact {
+	if tune && r.Strategy("split").Exact {
 		opt.rival = &rival{}
 	}
 	if r.wide() || opt.rival != nil { // larger ones are faster as a rule, and others are given up

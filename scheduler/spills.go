@@ -30,7 +30,7 @@ type valueKey struct {
 
 func takePlacement(d *Draft, all bool) Decision {
 	x := placement{rule: spillRules()[0], forceLLB: map[model.TensorID]bool{}}
-	how := d.Recipe.at("spill").Places
+	how := d.Recipe.Strategy("spill").Places
 	if how != nil {
 		x.rule, x.overwrite = how.Rule, how.Over && how.Rule != x.rule && !all
 	}
@@ -86,7 +86,7 @@ func overRule() (rule string) {
 
 // Overwrites reports whether a recipe lets values take the place of others.
 func (r Recipe) Overwrites() bool {
-	how := r.at("spill").Places
+	how := r.Strategy("spill").Places
 	return how != nil && how.Over
 }
 

@@ -128,7 +128,7 @@ func (t *tuner) scout(recipe int) bool {
 
 // tiles reports whether an attempt is of groups in place, with tiles.
 func (t *tuner) tiles(a attempt) bool {
-	return a.inPlace && t.recipes[a.recipe].at("nest").Tiles
+	return a.inPlace && t.recipes[a.recipe].Strategy("nest").Tiles
 }
 
 // take keeps a schedule if it is the fastest, and lists its chunk.

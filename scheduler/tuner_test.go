@@ -15,7 +15,7 @@ import (
 // byDefault is the schedule of the default variant.
 func byDefault(t *testing.T, name string, spec *hardware.Spec, batch int64, opt scheduler.Options) *scheduler.Result {
 	t.Helper()
-	net, err := scheduler.OpenNetwork(name)
+	net, err := network.Open(name, network.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestDefaultTakesTheFastest(t *testing.T) {
 	}{{"squeezenet", wide, 16}, {"squeezenet", chip, 9}, {"mobilenetv2", slow, 16}, {"mobilenetv2", chip, 1}, {"mamba-block", chip, 2},
 		{"gpt2-decode", chip, 4}} {
 		r := byDefault(t, x.net, x.spec, x.batch, scheduler.Options{})
-		net, err := scheduler.OpenNetwork(x.net)
+		net, err := network.Open(x.net, network.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestHeads(t *testing.T) {
 		batch     int64
 	}{{"bert-128", "stcp920", 5}, {"vit-b16", "goya", 3}, {"asr-encoder", "stcp920", 8}, {"gpt2-decode", "stcp920", 4},
 		{"resnet101", "stcp920", 4}} {
-		net, err := scheduler.OpenNetwork(x.net)
+		net, err := network.Open(x.net, network.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

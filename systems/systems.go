@@ -10,8 +10,10 @@ import (
 	"github.com/dsasched/dsasched/systems/ansor/tuning"
 	"github.com/dsasched/dsasched/systems/astitchgpu/stitching"
 	"github.com/dsasched/dsasched/systems/exchange/stablehlo"
+	"github.com/dsasched/dsasched/systems/kinds"
 	"github.com/dsasched/dsasched/systems/llm/traffic"
 	"github.com/dsasched/dsasched/systems/mofang/balancing"
+	"github.com/dsasched/dsasched/systems/mofang/staging"
 )
 
 func init() {
@@ -24,6 +26,8 @@ func init() {
 var parts = []func(){
 	stablehlo.Register, // exchange: networks of other tools
 	tuning.Register,    // ansor: strategy ansor of row nest
+	staging.Register,   // mofang: division of a network into stages
+	kinds.Register,     // kinds: division of layers between kinds of core
 }
 
 // all has one call for each system that has experiments.

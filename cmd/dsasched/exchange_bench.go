@@ -24,7 +24,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
-	"github.com/dsasched/dsasched/formulation/partition"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/hardware"
@@ -47,13 +46,15 @@ type benchAnswer struct {
 	file        []byte
 }
 
-// benchKinds are the kinds of the benchmark. run solves the instance of a file, whose data it
+// A benchKind is a kind of the benchmark. run solves the instance of a file, whose data it
 // gets, by a method and checks the answer.
-var benchKinds = []struct {
+type benchKind struct {
 	name, ending, answer, what string
 	methods                    []solve.Method
 	run                        func(context.Context, string, []byte, string, benchLimits) benchAnswer
-}{
+}
+
+var benchKinds = []benchKind{
 	{"allocation", "csv", "csv", "bytes of the memory", allocate.Methods(), benchAllocation},
 	{"spilling", "csv", "csv", "bytes moved", allocate.SpillMethods(), benchSpilling},
 	{"order", "json", "json", "bytes stored and loaded", ordering.Methods(), benchOrder},
@@ -67,7 +68,6 @@ var benchKinds = []struct {
 			r := try(split.Solve(ctx, p, method, opts))
 			return r.Choice, r.Bound
 		})},
-	{"partition", "json", "json", "largest load of a device", partition.Methods(), benchPartition},
 	{"network", "json", "json", "picoseconds, simulated", variantMethods(), benchNetwork},
 }
 
@@ -377,17 +377,6 @@ func benchChoices[P interface {
 		b := try(json.Marshal(map[string]any{"choice": choice}))
 		return benchAnswer{p.Seconds(choice), wholeBound(least), append(b, '\n')}
 	}
-}
-
-func benchPartition(ctx context.Context, file string, data []byte, method string, l benchLimits) benchAnswer {
-	p := try(partition.Read(file, data))
-	r := try(solvePartition(ctx, p, method, solve.Options[*partition.Division]{TimeLimit: l.limit, Solver: l.solver}))
-	if !r.HasDivision() {
-		return benchAnswer{cost: math.Inf(1)}
-	}
-	check(p.Check(r.Division()))
-	b := try(json.Marshal(map[string]any{"devices": r.Devices}))
-	return benchAnswer{r.MaxLoad, wholeBound(r.Bound), append(b, '\n')}
 }
 
 // benchInstance is a whole network as an instance: a certificate without a schedule.

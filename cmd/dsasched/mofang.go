@@ -19,7 +19,7 @@ import (
 )
 
 func init() {
-	addOfSystem("solve", newLayering, newPipeline)
+	addOfSystem("solve", newLayering, newPartition, newPipeline)
 }
 
 // layeringJSON is the answer of `dsasched solve layering`.

@@ -107,7 +107,7 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 network poses (bind, layering, pipeline, split, stitch, tensor), by a rule or
 exactly. An exact method that a limit ends has the best answer so far, with its
 bound.`,
-			"solve order chain.json", newAllocate(), newBind(), newOrder(), newPartition(), newSplit()),
+			"solve order chain.json", newAllocate(), newBind(), newOrder(), newSplit()),
 		group("check", "ANSWER", "Check an answer by the rules alone",
 			"Check an answer, whatever made it, by the rules of its problem alone.",
 			"check order chain.json order.json", newCheckOrder(), newCheckSchedule()),

@@ -49,7 +49,7 @@ func (c *counted) Err() error {
 // Whoever interrupts a bound waits for none of its parts: prices are looked for with
 // a hundred questions of the context and more.
 func TestBoundIsInterrupted(t *testing.T) {
-	net, err := scheduler.OpenNetwork("resnet18")
+	net, err := network.Open("resnet18", network.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestNoScheduleIsFaster(t *testing.T) {
 	}
 	for _, c := range cells {
 		t.Run(fmt.Sprintf("%s on %s", c.network, c.machine), func(t *testing.T) {
-			net, err := scheduler.OpenNetwork(c.network)
+			net, err := network.Open(c.network, network.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -159,7 +159,7 @@ func TestNoScheduleIsFaster(t *testing.T) {
 // Where clusters divide the network, or some have no work, schedules may beat the bound on even divisions of the
 // batch, and none the bound on any division.
 func TestAnyDivision(t *testing.T) {
-	net, err := scheduler.OpenNetwork("alexnet")
+	net, err := network.Open("alexnet", network.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestAnyDivision(t *testing.T) {
 			t.Errorf("%s: %g s pass for an even division", name, r.LatencySeconds())
 		}
 	}
-	for _, division := range []scheduler.Division{scheduler.OverLayer, scheduler.Pipelined} {
+	for _, division := range divisions {
 		r, err := scheduler.Run(t.Context(), net, chip, batch, recipe, scheduler.Options{Clusters: division, Chunk: batch})
 		hold(division.Name(), r, err)
 	}
@@ -219,7 +219,7 @@ func TestAnyDivision(t *testing.T) {
 // 55.425 ms, the bytes 6.06595.
 func TestOutsideCase(t *testing.T) {
 	for name, want := range map[string]float64{"gpt3-175b-prefill": 55.425e-3, "gpt3-175b-decode": 6.06595e-3} {
-		net, err := scheduler.OpenNetwork(name)
+		net, err := network.Open(name, network.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +242,7 @@ func TestOutsideCase(t *testing.T) {
 func TestCovers(t *testing.T) {
 	for name, want := range map[string]string{"cross-layer": "", "astitch": "",
 		"tvm-fuse": `does not follow as the last light operator of a straight line`} {
-		net, err := scheduler.OpenNetwork("dlrm-kaggle")
+		net, err := network.Open("dlrm-kaggle", network.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,6 +28,9 @@ import (
 	"github.com/dsasched/dsasched/scheduler/search"
 )
 
+// divisions are the divisions of a network between clusters, those of systems first.
+var divisions = []scheduler.Division{scheduler.OverLayer}
+
 // usual is the number of cases: less without DSASCHED_FULL=1 in the environment.
 func usual() int {
 	if os.Getenv("DSASCHED_FULL") != "" {
@@ -310,7 +313,7 @@ func (c *campaign) one(seed uint64) {
 		if spec.Clusters == 1 || seed%2 == 0 || r.IntN(2) == 0 { // dead operators are not divided
 			break
 		}
-		division := pick(r, scheduler.Pipelined, scheduler.OverLayer)
+		division := pick(r, divisions...)
 		how := fmt.Sprintf("%s, division %d: %s", what, k, division)
 		recipe := pick(r, chosen[:5]...)
 		divided, err := scheduler.Run(ctx, searched, machine, batch, recipe,

@@ -81,7 +81,7 @@ func TestFormsSayMuch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		net, err := scheduler.OpenNetwork(c.network)
+		net, err := network.Open(c.network, network.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

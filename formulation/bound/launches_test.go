@@ -8,6 +8,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -21,7 +22,7 @@ func TestLaunchesAgainstBytes(t *testing.T) {
 	closest, binding := 0.0, 0.0
 	for _, c := range append([]cell{{"bert-512", "stcp920", 4}, {"mobilenetv2", "stcp920", 32},
 		{"densenet121", "ascend910", 16}, {"bert-128", "stcp920-paper", 8}}, cells...) {
-		net, err := scheduler.OpenNetwork(c.network)
+		net, err := network.Open(c.network, network.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

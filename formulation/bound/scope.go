@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/dsasched/dsasched/formulation/unrelated"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/model"
@@ -199,7 +198,7 @@ func (w *work) divided(clusters int64) (seconds float64) {
 			}
 			costs = append(costs, row)
 		}
-		load, _ := unrelated.Load(costs)
+		load, _ := Load(costs)
 		seconds = math.Max(seconds, load/float64(clusters))
 	}
 	return seconds

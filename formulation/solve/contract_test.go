@@ -15,7 +15,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
-	"github.com/dsasched/dsasched/formulation/partition"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -143,18 +142,6 @@ func methods(t *testing.T) []method {
 		func(ctx context.Context, _ string, set settings) (solve.Outcome, error) {
 			return outcome(allocate.SpillSweep(ctx, buffers, room,
 				allocate.SweepOptions{Options: with(set, out, solver), MaxStates: 100_000}))
-		})
-
-	graph := layers(r, 60)
-	whole := &partition.Division{CPUs: [][]int{make([]int, len(graph.Nodes))}}
-	sum := 0.0
-	for i, v := range graph.Nodes {
-		whole.CPUs[0][i] = v.ID
-		sum += v.CPULatency
-	}
-	add(partition.Methods(), "partition", sum,
-		func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
-			return outcome(partition.Solve(ctx, graph, name, partition.Options{Options: with(set, whole, solver)}))
 		})
 	for _, more := range ofSystems {
 		more(solver, add)
@@ -311,24 +298,6 @@ func memory(r *rand.Rand, n int) *allocate.Problem {
 		cost := 1 + r.Int64N(1000)
 		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprint(i), Size: 100 + r.Int64N(900), SpillCost: &cost,
 			Lifetime: allocate.Interval{Lower: lo, Upper: lo + 1 + r.Int64N(20)}})
-	}
-	return p
-}
-
-// layers is a graph of four nodes side by side, to divide over three accelerators and a
-// CPU.
-func layers(r *rand.Rand, n int) *partition.Problem {
-	p := &partition.Problem{Name: "layers", Accelerators: 3, CPUs: 1, MemoryBytes: 1}
-	for i := range n {
-		time := 1 + r.Float64()
-		p.Nodes = append(p.Nodes, partition.Node{ID: i, Supported: true, AcceleratorLatency: time, CPULatency: 10 * time,
-			Color: partition.NoColor})
-		for range min(i/4, 2) {
-			p.Edges = append(p.Edges, partition.Edge{From: i/4*4 - 4 + r.IntN(4), To: i})
-		}
-	}
-	for i := range p.Edges {
-		p.Edges[i].Cost = float64(1+p.Edges[i].From%5) / 20
 	}
 	return p
 }

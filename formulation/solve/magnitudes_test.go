@@ -13,10 +13,8 @@ import (
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
-	"github.com/dsasched/dsasched/formulation/partition"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/split"
-	"github.com/dsasched/dsasched/formulation/unrelated"
 )
 
 // A posed problem has its exact methods and, by trying everything, the least cost: +Inf if there is none.
@@ -45,7 +43,8 @@ func every(n, base int, f func(digits []int)) {
 }
 
 // posedBySystems has the problems of systems, which can be taken off.
-var posedBySystems []func(r *rand.Rand, seed uint64, unit float64, odd func() float64, solver milp.Solver) posed
+var posedBySystems []func(r *rand.Rand, unit float64, bytes int64, odd func() float64,
+	solver milp.Solver) posed
 
 // pose draws one problem of each kind, with times and costs, or bytes, about unit; beside is 1 or, for bytes and times
 // of some, by how much more they are.
@@ -113,64 +112,9 @@ func pose(t *testing.T, seed uint64, unit, beside float64, solver milp.Solver) (
 			return outcome(split.Solve(ctx, groups, name, with[[]int](settings{}, nil, solver)))
 		}})
 
-	graph := layers(r, 6)
-	graph.Accelerators, graph.CPUs = 1+r.IntN(2), r.IntN(2)
-	graph.MemoryBytes = 0
-	for i := range graph.Nodes {
-		v := &graph.Nodes[i]
-		v.AcceleratorLatency *= unit * odd()
-		v.CPULatency = v.AcceleratorLatency * float64(r.IntN(3))
-		v.SizeBytes = float64(r.IntN(4)) * unit * odd()
-		if r.IntN(2) == 0 {
-			graph.MemoryBytes += v.SizeBytes
-		}
-	}
-	for i := range graph.Edges {
-		graph.Edges[i].Cost *= unit
-	}
-	if err := graph.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	least = math.Inf(1)
-	every(len(graph.Nodes), graph.Accelerators+graph.CPUs, func(device []int) {
-		d := &partition.Division{Accelerators: make([][]int, graph.Accelerators), CPUs: make([][]int, graph.CPUs)}
-		for i, at := range device {
-			if at < graph.Accelerators {
-				d.Accelerators[at] = append(d.Accelerators[at], i)
-			} else {
-				d.CPUs[at-graph.Accelerators] = append(d.CPUs[at-graph.Accelerators], i)
-			}
-		}
-		if load, err := graph.MaxLoad(d); err == nil && load < least && graph.Check(d) == nil {
-			least = load
-		}
-	})
-	list = append(list, posed{"partition", least, false, partition.Methods(),
-		func(ctx context.Context, name string) (solve.Outcome, error) {
-			return outcome(partition.Solve(ctx, graph, name,
-				partition.Options{Options: with[*partition.Division](settings{}, nil, solver)}))
-		}})
-
 	for _, more := range posedBySystems {
-		list = append(list, more(r, seed, unit, odd, solver))
+		list = append(list, more(r, unit, bytes, odd, solver))
 	}
-
-	jobs := &unrelated.Problem{Name: "jobs", Machines: 2}
-	for j := range 5 {
-		x := unrelated.Job{Name: fmt.Sprint(j)}
-		for range 2 {
-			x.Picos = append(x.Picos, (1+r.Int64N(9))*bytes*int64(odd()))
-		}
-		if j > 1 && r.IntN(2) == 0 {
-			x.After = []unrelated.Arc{{Job: r.IntN(j), Picos: r.Int64N(9) * bytes}}
-		}
-		jobs.Jobs = append(jobs.Jobs, x)
-	}
-	exact := []solve.Method{{Name: "search", Exact: true}, {Name: "ilp", Exact: true, NeedsSolver: true}}
-	list = append(list, posed{"balance", float64(shortest(jobs)) * 1e-12, false, exact,
-		func(ctx context.Context, name string) (solve.Outcome, error) {
-			return outcome(unrelated.Solve(ctx, jobs, name, with[*unrelated.Plan](settings{}, nil, solver)))
-		}})
 
 	buffers := memory(r, 6)
 	for i := range buffers.Buffers {
@@ -228,41 +172,6 @@ func pose(t *testing.T, seed uint64, unit, beside float64, solver milp.Solver) (
 			return outcome(ordering.Solve(ctx, order, ordering.Traffic, name, with[[]int](settings{}, nil, solver)))
 		}})
 	return list
-}
-
-// shortest is the least makespan of all orders and machines.
-func shortest(p *unrelated.Problem) int64 {
-	n := len(p.Jobs)
-	best := int64(math.MaxInt64)
-	end, on, free := make([]int64, n), make([]int, n), make([]int64, p.Machines)
-	var visit func(left int, most int64)
-	visit = func(left int, most int64) {
-		if left == 0 {
-			best = min(best, most)
-		}
-	jobs:
-		for j := range n {
-			for _, a := range p.Jobs[j].After {
-				if end[a.Job] == 0 {
-					continue jobs
-				}
-			}
-			for m := 0; m < p.Machines && end[j] == 0; m++ {
-				was, at := free[m], free[m]
-				for _, a := range p.Jobs[j].After {
-					if at = max(at, end[a.Job]); on[a.Job] != m {
-						at = max(at, end[a.Job]+a.Picos)
-					}
-				}
-				on[j], end[j] = m, at+p.Jobs[j].Picos[m]
-				free[m] = end[j]
-				visit(left-1, max(most, end[j]))
-				end[j], free[m] = 0, was
-			}
-		}
-	}
-	visit(n, 0)
-	return best
 }
 
 // lowestPeak is the least peak of all orders in which buffers are put, each as low as those before it allow: one of

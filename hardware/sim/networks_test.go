@@ -12,6 +12,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -28,7 +29,7 @@ func userSeconds() float64 {
 
 // programOf lowers a network for some of the clusters of the stcp920, each with another batch.
 func programOf(b *testing.B, name, variant string, clusters int) *isa.Program {
-	net, err := scheduler.OpenNetwork(name)
+	net, err := network.Open(name, network.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

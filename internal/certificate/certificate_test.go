@@ -40,7 +40,7 @@ var written []byte
 func makeCertificate(t testing.TB, model string, batch int64) *certificate.File {
 	t.Helper()
 	ctx := context.Background()
-	net, err := scheduler.OpenNetwork(model)
+	net, err := network.Open(model, network.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestCertificateOfFusedAttention(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(model string) (*scheduler.Result, network.Network) {
-		net, err := scheduler.OpenNetwork(model)
+		net, err := network.Open(model, network.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func TestCertificateOfSlices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	net, err := scheduler.OpenNetwork("vit-b16")
+	net, err := network.Open("vit-b16", network.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

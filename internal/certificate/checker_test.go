@@ -99,7 +99,7 @@ func TestSecondCheckerAccepts(t *testing.T) {
 					zoo.Options{Batch: batch, DType: model.F16})
 			}
 		} else if c.name != "product" {
-			if net, err = scheduler.OpenNetwork(c.name); err != nil {
+			if net, err = network.Open(c.name, network.Options{}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -528,6 +528,16 @@ func ConstantElements(g *model.Graph, ops []model.OpID, t model.TensorID, reg Re
 	return min(n, all), true
 }
 
+// ConstantBytes is the size of what the boxes of a layer's results read of its constants; of a
+// table the rows looked up.
+func ConstantBytes(g *model.Graph, l *Layer, reg Regions) (sum int64) {
+	for _, t := range l.Constants {
+		n, _ := ConstantElements(g, l.Ops, t, reg)
+		sum += g.Tensor(t).DType.Bytes(n)
+	}
+	return sum
+}
+
 func (s *Schedule) params(layer *Layer, t model.TensorID, need []Regions) ParamRead {
 	g := s.Graph
 	pr := ParamRead{Tensor: t}

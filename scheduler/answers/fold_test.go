@@ -83,22 +83,27 @@ func TestFoldedProgram(t *testing.T) {
 	}
 }
 
+// A streamed program is simulated while it is lowered.
+type streamed struct {
+	net, machine string
+	batch, chunk int64
+	clusters     scheduler.Division
+}
+
+// streamedOfSystems are those by divisions of systems, which can be taken off.
+var streamedOfSystems []streamed
+
 // Simulated while it is lowered, a program says the same to the picosecond.
 func TestStreamedProgram(t *testing.T) {
 	ctx := context.Background()
 	streams := 0
-	for _, c := range []struct {
-		net, machine string
-		batch, chunk int64
-		clusters     scheduler.Division
-	}{
+	for _, c := range append([]streamed{
 		{"resnet18", "stcp920", 4, 1, scheduler.OverBatch},
 		{"mobilenetv2", "a100", 216, 1, scheduler.OverBatch},
 		{"gpt2-decode", "tpu-v4i", 2, 1, scheduler.OverBatch},
 		{"bert-128", "ipu", 1, 1, scheduler.OverBatch},     // on few clusters
 		{"toy-fig5", "stcp920", 6, 1, scheduler.OverBatch}, // two kinds of clusters
-		{"toy-fig3", "stcp920", 4, 1, scheduler.Pipelined},
-	} {
+	}, streamedOfSystems...) {
 		net, err := network.Open(c.net, network.Options{})
 		if err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@ package search
 import (
 	"testing"
 
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -29,7 +30,7 @@ func TestBestKeepsTheDefault(t *testing.T) {
 		if c.cores == 11 {
 			spec = few
 		}
-		net, err := scheduler.OpenNetwork(c.network)
+		net, err := network.Open(c.network, network.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

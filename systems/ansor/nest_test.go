@@ -11,6 +11,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
@@ -20,7 +21,7 @@ import (
 // plan schedules a network of the zoo, one chunk for each cluster.
 func plan(t testing.TB, name, variant string, chunk int64) *scheduler.Result {
 	t.Helper()
-	net, err := scheduler.OpenNetwork(name)
+	net, err := network.Open(name, network.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/formulation/partition"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/systems/mofang/layering"
+	"github.com/dsasched/dsasched/systems/mofang/partition"
 	"github.com/dsasched/dsasched/systems/mofang/pipelining"
 	"github.com/dsasched/dsasched/systems/mofang/streams"
 )

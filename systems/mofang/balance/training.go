@@ -3,10 +3,10 @@ package balance
 import (
 	"fmt"
 
-	"github.com/dsasched/dsasched/formulation/partition"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/systems/mofang/partition"
 	"github.com/dsasched/dsasched/systems/mofang/streams"
 	"github.com/dsasched/dsasched/systems/training"
 )

@@ -11,7 +11,10 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/systems/mofang/staging"
 )
+
+func init() { staging.Register() }
 
 // Stages take turns and so pass more batches than one cluster, and the report has a row for
 // each batch.

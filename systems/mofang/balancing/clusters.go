@@ -21,14 +21,8 @@ const (
 var (
 	clustersNetworks = []string{"resnet50", "bert-128", "gpt3-175b-decode"}
 	clustersBatches  = []int64{1, 2, 4, 8}
-	clustersWays     = func() (ways []way) {
-		for _, by := range scheduler.Divisions() {
-			if by != string(scheduler.OverKinds) { // the machine has one
-				ways = append(ways, way{by, by, clustersMachine})
-			}
-		}
-		return append(ways, way{"pipeline, 4 chips", string(scheduler.Pipelined), chipsMachine})
-	}()
+	clustersWays     = []way{{"batch", "batch", clustersMachine}, {"pipeline", "pipeline", clustersMachine},
+		{"layers", "layers", clustersMachine}, {"pipeline, 4 chips", "pipeline", chipsMachine}}
 )
 
 // A way is a division of work over the clusters of a machine.

@@ -7,11 +7,11 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/formulation/partition"
 	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/systems/mofang/balance"
+	"github.com/dsasched/dsasched/systems/mofang/partition"
 )
 
 // divided is a graph divided by each method.

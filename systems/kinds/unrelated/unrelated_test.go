@@ -10,7 +10,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
-	. "github.com/dsasched/dsasched/formulation/unrelated"
+	. "github.com/dsasched/dsasched/systems/kinds/unrelated"
 )
 
 // draw is a random problem of up to so many jobs, on some machines, that may wait for few or many others.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/formulation/partition"
+	"github.com/dsasched/dsasched/systems/mofang/partition"
 )
 
 // 2 and 3 on one device: 3 + 3 and the output of 1, which passes once. 1 and 2 on one:

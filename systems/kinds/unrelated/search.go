@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
 )
@@ -28,7 +29,7 @@ func (s *solver) search(ctx context.Context, b *part) (*Plan, int64, error) {
 		return best, least, nil
 	}
 	costs := b.costs()
-	_, t.weights = Load(costs)
+	_, t.weights = bound.Load(costs)
 	rest := 0.0
 	for _, c := range costs {
 		w := math.Inf(1)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/dsasched/dsasched/formulation/partition"
+	"github.com/dsasched/dsasched/systems/mofang/partition"
 )
 
 // Two branches of unequal work on two accelerators: the longer one stays with what

@@ -1,45 +1,60 @@
-package scheduler
+// Package kinds runs the layers of a network on clusters of one kind of core each, side by side: jobs on unrelated
+// machines (package unrelated).
+package kinds
 
 import (
 	"context"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
-	"github.com/dsasched/dsasched/formulation/unrelated"
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/systems/kinds/unrelated"
 )
 
-// besideWeights are the launches that are charged for each result that passes to another kind of core: how much of them
-// is hidden shows in the simulator, which chooses.
-var besideWeights = []float64{0, 1, 4}
+// OverKinds is the division of layers between clusters of one kind of core each ([hardware.Spec.Apart]).
+const OverKinds scheduler.Division = "kinds"
 
-// besides lets the layers of a recipe run on clusters of one kind of core each, side by side. Behind its groups, the
-// method of its stage kinds gives each layer a cluster, and groups are cut where clusters differ. home is the cluster
-// of an instance.
-func besides(r Recipe, opt run) (_ Recipe, home func(sg *schedule.SubGraph, index int64) int) {
+// Register adds the division.
+func Register() {
+	scheduler.AddDivision(scheduler.Divider{Name: OverKinds, Kinds: true, Weights: weights, Divide: divide})
+}
+
+// weights are the launches that are charged for each result that passes to another kind of core: how much of them is
+// hidden shows in the simulator, which chooses.
+func weights(*hardware.Spec) []float64 { return []float64{0, 1, 4} }
+
+// divide gives each layer behind the groups of a recipe a cluster, by the method of its stage kinds, and cuts groups
+// where clusters differ.
+func divide(_ context.Context, _ *model.Graph, _ *hardware.Spec, r scheduler.Recipe, opt scheduler.Options,
+	weight float64) (scheduler.Recipe, func(*schedule.SubGraph, int64) int, string, error) {
 	var place []int // of operators
-	group, split, kinds := r.at("group"), r.at("split"), r.at("kinds")
-	r = r.With("group", Strategy{Name: group.Name, Decide: func(ctx context.Context, d *Draft) (err error) {
+	group, split, kinds := r.Strategy("group"), r.Strategy("split"), r.Strategy("kinds")
+	r = r.With("group", scheduler.Strategy{Name: group.Name, Decide: func(ctx context.Context,
+		d *scheduler.Draft) (err error) {
 		if err := group.Decide(ctx, d); err != nil {
 			return err
 		}
-		place, err = beside(ctx, d, kinds, opt)
+		place, err = beside(ctx, d, kinds, opt, weight)
 		return err
-	}}).With("split", Strategy{Name: split.Name, Decide: func(ctx context.Context, d *Draft) (err error) {
+	}}).With("split", scheduler.Strategy{Name: split.Name, Decide: func(ctx context.Context,
+		d *scheduler.Draft) (err error) {
 		if err := split.Decide(ctx, d); err != nil {
 			return err
 		}
 		if slices.ContainsFunc(d.Grouping.Groups, func(sg *schedule.SubGraph) bool {
 			return slices.ContainsFunc(sg.Ops, func(id model.OpID) bool { return place[id] != place[sg.Ops[0]] })
 		}) { // the strategy has made other groups
-			if place, err = beside(ctx, d, kinds, opt); err != nil {
+			if place, err = beside(ctx, d, kinds, opt, weight); err != nil {
 				return err
 			}
 		}
 		return nil
-	}}).With("kinds", Strategy{Name: kinds.Name, Decide: func(_ context.Context, d *Draft) error {
+	}}).With("kinds", scheduler.Strategy{Name: kinds.Name, Decide: func(_ context.Context, d *scheduler.Draft) error {
 		d.LayerKinds = nil
 		for _, layers := range d.Layers {
 			own := make([]int, len(layers))
@@ -50,7 +65,7 @@ func besides(r Recipe, opt run) (_ Recipe, home func(sg *schedule.SubGraph, inde
 		}
 		return nil
 	}})
-	return r, func(sg *schedule.SubGraph, _ int64) int { return place[sg.Ops[0]] }
+	return r, func(sg *schedule.SubGraph, _ int64) int { return place[sg.Ops[0]] }, "", nil
 }
 
 // A besideLayer is a layer of a group.
@@ -60,9 +75,10 @@ type besideLayer struct {
 }
 
 // beside gives each operator a cluster, and cuts the groups.
-func beside(ctx context.Context, d *Draft, method Strategy, opt run) (place []int, err error) {
+func beside(ctx context.Context, d *scheduler.Draft, method scheduler.Strategy, opt scheduler.Options,
+	weight float64) (place []int, err error) {
 	derived := d.Layers == nil
-	deriveLayers(d.Schedule)
+	d.DeriveLayers()
 	var layers []besideLayer
 	of := make([]int, len(d.Graph.Ops))
 	for k := range d.Layers {
@@ -73,7 +89,7 @@ func beside(ctx context.Context, d *Draft, method Strategy, opt run) (place []in
 			layers = append(layers, besideLayer{&d.Layers[k][l], k})
 		}
 	}
-	p, err := d.besideProblem(layers, of, opt.ddrWeight)
+	p, err := problem(d, layers, of, weight)
 	if err != nil {
 		return nil, err
 	}
@@ -89,23 +105,22 @@ func beside(ctx context.Context, d *Draft, method Strategy, opt run) (place []in
 		return nil, err
 	}
 	if method.Exact {
-		d.method = method.Name
-		d.Solve("kinds", Solved{Outcome: found.Outcome(), Unit: SecondsUnit})
+		d.Solve("kinds", scheduler.Solved{Outcome: found.Outcome(), Unit: scheduler.SecondsUnit, Method: method.Name})
 	}
 	place = make([]int, len(of))
 	for id, i := range of {
 		place[id] = found.Plan.Machine[i]
 	}
-	d.cutApart(layers, p, found.Plan)
+	cutApart(d, layers, p, found.Plan)
 	if derived {
 		d.Layers = nil
 	}
 	return place, nil
 }
 
-// besideProblem poses the layers as jobs on clusters: what the cores of a kind take for each, and for what they pass to
+// problem poses the layers as jobs on clusters: what the cores of a kind take for each, and for what they pass to
 // another cluster the way through the DDR and a weight of launches.
-func (d *Draft) besideProblem(layers []besideLayer, of []int, weight float64) (*unrelated.Problem, error) {
+func problem(d *scheduler.Draft, layers []besideLayer, of []int, weight float64) (*unrelated.Problem, error) {
 	g, spec := d.Graph, d.Spec
 	p := &unrelated.Problem{Name: "layers side by side", Machines: spec.Clusters}
 	picos := func(seconds float64) int64 { return max(1, int64(math.Round(seconds*1e12))) }
@@ -117,13 +132,18 @@ func (d *Draft) besideProblem(layers []besideLayer, of []int, weight float64) (*
 			if !schedule.Runs(types, g, l.Ops) {
 				continue
 			}
-			c := picos(d.kindSeconds(l.Layer, reg, d.Cost.Kind(kind)))
+			c := picos(d.LayerSeconds(l.Layer, reg, d.Cost.Kind(kind)))
 			for m := kind; m < spec.Clusters; m += spec.Sides() {
 				job.Picos[m] = c
 			}
 		}
 		if slices.Max(job.Picos) == 0 {
-			return nil, fmt.Errorf("layer %s: no kind of core of %s runs all of it: %s", l.Name, spec.Name, d.names(l.Ops))
+			var names []string
+			for _, id := range l.Ops {
+				names = append(names, g.Op(id).Name)
+			}
+			return nil, fmt.Errorf("layer %s: no kind of core of %s runs all of it: %s", l.Name, spec.Name,
+				strings.Join(names, " "))
 		}
 		bytes := map[int]int64{} // by layer that makes them
 		for _, t := range l.Inputs {
@@ -134,7 +154,7 @@ func (d *Draft) besideProblem(layers []besideLayer, of []int, weight float64) (*
 		for from := range i { // in order
 			if n, reads := bytes[from]; reads {
 				job.After = append(job.After, unrelated.Arc{Job: from,
-					Picos: picos(2*(link+ddrSeconds(spec, 0, n)) + weight*spec.LaunchSeconds)})
+					Picos: picos(2*(link+spec.DDRSeconds(0, n)) + weight*spec.LaunchSeconds)})
 			}
 		}
 		p.Jobs = append(p.Jobs, job)
@@ -145,7 +165,7 @@ func (d *Draft) besideProblem(layers []besideLayer, of []int, weight float64) (*
 // cutApart cuts groups into pieces, each of one cluster, that can run one after the other: layers join the last piece
 // of their group and cluster, unless that would have to wait for itself. Pieces and layers are in the order of the
 // plan's starts.
-func (d *Draft) cutApart(layers []besideLayer, p *unrelated.Problem, plan *unrelated.Plan) {
+func cutApart(d *scheduler.Draft, layers []besideLayer, p *unrelated.Problem, plan *unrelated.Plan) {
 	type piece struct {
 		layers []int
 		before map[int]bool // pieces

@@ -12,8 +12,8 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/formulation/partition"
 	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/systems/mofang/partition"
 )
 
 func newPartition() *cobra.Command {

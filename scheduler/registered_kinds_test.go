@@ -1,0 +1,5 @@
+package scheduler_test
+
+import "github.com/dsasched/dsasched/systems/kinds"
+
+func init() { kinds.Register() }
