@@ -30,8 +30,7 @@ func newAllocate() *cobra.Command {
 	cmd.ValidArgsFunction = completeFile("csv")
 	f := addFileSolver(cmd, allocate.Methods(), "`file` to write with the offsets found",
 		"placement to begin with, a `file` of -o")
-	capacity := &number{}
-	cmd.Flags().Var(capacity, "capacity", "bytes of the memory")
+	capacity := addNumber(cmd, "capacity", 0, 0, "bytes of the memory")
 	cmd.Flags().Lookup("capacity").DefValue = ""
 	minimize := cmd.Flags().Bool("minimize", false, "find the least capacity that suffices")
 	spill := cmd.Flags().Bool("spill", false, "choose what leaves the memory if not all fits")
@@ -70,7 +69,7 @@ func newAllocate() *cobra.Command {
 		if f.out.name != "" && answer.Status.HasValues() {
 			answer.Out = try(writePlacement(f.out.name, p, answer.Offsets))
 		}
-		return finish(cmd, *f.asJSON, answer, func(b *bytes.Buffer) { answer.write(b, f.out.name) }, nil)
+		return finish(cmd, answer, func(b *bytes.Buffer) { answer.write(b, f.out.name) }, nil)
 	}
 	return cmd
 }
@@ -114,7 +113,7 @@ func (f *solverFlags) spills(cmd *cobra.Command, p *allocate.Problem, capacity i
 	}
 	all := try(allocate.CompareSpills(cmd.Context(), p, capacity, methods, opts))
 	show.end()
-	return writeSpills(cmd, *f.asJSON, p, capacity, all, f.out.name)
+	return writeSpills(cmd, p, capacity, all, f.out.name)
 }
 
 // A placement is the answer, and where it was written. The names of its fields are those
@@ -164,7 +163,7 @@ func writePlacement(path string, p *allocate.Problem, offsets []int64) (*string,
 }
 
 // writeSpills prints choices of what to spill, and writes the last one's placement.
-func writeSpills(cmd *cobra.Command, asJSON bool, p *allocate.Problem, capacity int64, all []*allocate.SpillResult,
+func writeSpills(cmd *cobra.Command, p *allocate.Problem, capacity int64, all []*allocate.SpillResult,
 	out string) error {
 	answer := struct {
 		File     string                  `json:"file"`
@@ -179,7 +178,7 @@ func writeSpills(cmd *cobra.Command, asJSON bool, p *allocate.Problem, capacity 
 		kept = len(rest.Buffers)
 		answer.Out = try(writePlacement(out, rest, offsets))
 	}
-	return finish(cmd, asJSON, answer, func(b *bytes.Buffer) {
+	return finish(cmd, answer, func(b *bytes.Buffer) {
 		list(b, "", "<method|<status|spilled|bytes moved|bound|<placement|time", all,
 			func(_ int, s *allocate.SpillResult) []any {
 				moved := "-"

@@ -45,10 +45,7 @@ type kernelFlags struct {
 
 func addKernels(cmd *cobra.Command) *kernelFlags {
 	cmd.ValidArgsFunction = completeModel
-	var words []cobra.Completion
-	for _, v := range recipes.Searched() {
-		words = append(words, cobra.CompletionWithDesc(v.Name, v.Description))
-	}
+	words := variantWords(recipes.Searched())
 	f := &kernelFlags{addScheduling(cmd, "the one that is fastest by the generator's rules"),
 		&choice{value: "ansor", kind: "VARIANT", words: words}}
 	addChoice(cmd, f.variant, "variant", "whose kernels: "+strings.Join(plain(words), " or "))
@@ -116,7 +113,7 @@ type layerJSON struct {
 func newTasks() *cobra.Command {
 	cmd := command("tasks")
 	cmd.Args = oneOrMoreModels
-	asJSON, full := addJSON(cmd), cmd.Flags().Bool("full", false, "print the derivation and the loops of every layer")
+	full := cmd.Flags().Bool("full", false, "print the derivation and the loops of every layer")
 	f := addKernels(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		k := f.open(cmd.Context(), args)
@@ -133,7 +130,7 @@ func newTasks() *cobra.Command {
 			}
 			answer.Tasks = append(answer.Tasks, x)
 		}
-		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) { writeTasks(b, answer, *full) })
+		return emit(cmd, answer, func(b *bytes.Buffer) { writeTasks(b, answer, *full) })
 	}
 	return cmd
 }
@@ -163,10 +160,7 @@ func writeTasks(b *bytes.Buffer, a tasksJSON, full bool) {
 }
 
 func runsText(weights []int64) string {
-	var words []string
-	for _, w := range weights {
-		words = append(words, fmt.Sprint(w))
-	}
+	words := each(weights, func(w int64) string { return fmt.Sprint(w) })
 	return strings.Join(words, " + ")
 }
 
@@ -184,18 +178,17 @@ func newTune() *cobra.Command {
 	}}
 	cmd := command("tune")
 	cmd.Args = oneOrMoreModels
-	asJSON, quiet := addJSON(cmd), addQuiet(cmd)
+	quiet := addQuiet(cmd)
 	f := addKernels(cmd)
-	trials, workers := &number{}, addWorkers(cmd, "programs to measure")
-	cmd.Flags().Var(trials, "trials", "programs to measure in all; 0: 64 for each kernel")
+	workers := addWorkers(cmd, "programs to measure")
+	trials := addNumber(cmd, "trials", 0, 0, "programs to measure in all; 0: 64 for each kernel")
 	seed := cmd.Flags().Uint64("seed", 1, "of all that is random")
 	addChoice(cmd, objective, "objective", "what the trials are divided for: "+strings.Join(plain(objective.words), ", "))
 	addChoice(cmd, divide, "scheduler", "how the trials are divided: "+strings.Join(plain(divide.words), ", "))
 	enough := cmd.Flags().DurationSlice("enough", nil,
 		"for f2: `times` good enough for each network, such as 3ms,500us; none: 0.8 of the rules'")
 	cmd.Flags().Lookup("enough").DefValue = "" // not []
-	patience := &number{}
-	cmd.Flags().Var(patience, "patience", "end after so many trials without a gain; 0: never")
+	patience := addNumber(cmd, "patience", 0, 0, "end after so many trials without a gain; 0: never")
 	limit := addLimit(cmd, 0, "time for the tuning, such as 10m; 0: no limit")
 	limit.orNever = true
 	out := addFile(cmd, "o out", "`file` to write the tuned kernels to")
@@ -242,7 +235,7 @@ func newTune() *cobra.Command {
 			*f.network.allowUnknown
 		tuned.Hardware = *f.accelerator
 		unwritten := out.writeJSON(tuned, " ")
-		if printed := emit(cmd, *asJSON, tuned, func(b *bytes.Buffer) { writeTuned(b, tuned, out.name) }); printed != nil {
+		if printed := emit(cmd, tuned, func(b *bytes.Buffer) { writeTuned(b, tuned, out.name) }); printed != nil {
 			return printed
 		}
 		return cmp.Or(unwritten, err) // interrupted, although there is an answer
@@ -340,7 +333,7 @@ type kernelJSON struct {
 func newExplainKernel() *cobra.Command {
 	cmd := command("explain-kernel")
 	cmd.Args = oneArg("FILE", "give the path of a file that 'dsasched tune' or 'dsasched schedule -o' has written")
-	asJSON, accelerator := addJSON(cmd), addScheduleHardware(cmd)
+	accelerator := addScheduleHardware(cmd)
 	name := cmd.Flags().String("task", "",
 		"`task` as 'dsasched tune' prints it, the name of a layer of a schedule, or its number from 0")
 	full := cmd.Flags().Bool("full", false, "print every other choice, not the three best of a decision")
@@ -349,7 +342,7 @@ func newExplainKernel() *cobra.Command {
 		var file struct{ Kind string }
 		if json.Unmarshal(data, &file) == nil && file.Kind == schedulefile.Kind {
 			a := scheduledKernels(cmd.Context(), args[0], *accelerator, *name)
-			return emit(cmd, *asJSON, a, a.write)
+			return emit(cmd, a, a.write)
 		}
 		if cmd.Flags().Changed("hardware") {
 			return usagef("--hardware is for the files of schedules: %s says it itself", args[0])
@@ -379,7 +372,7 @@ func newExplainKernel() *cobra.Command {
 			a.Derivations = append(a.Derivations, derivations...)
 		}
 		a.Neighbours = try(task.Neighbours(cmd.Context(), p))
-		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) { writeKernel(b, a, *full) })
+		return emit(cmd, a, func(b *bytes.Buffer) { writeKernel(b, a, *full) })
 	}
 	return cmd
 }

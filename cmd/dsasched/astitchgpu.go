@@ -50,7 +50,7 @@ func newStitch() *cobra.Command {
 	}
 	cmd := command("solve stitch")
 	takesModel(cmd)
-	asJSON, read, full := addJSON(cmd), addNetwork(cmd), cmd.Flags().Bool("full", false, "print all kernels, however many")
+	read, full := addNetwork(cmd), cmd.Flags().Bool("full", false, "print all kernels, however many")
 	batch := addOwnBatch(cmd)
 	machine := cmd.Flags().String("hardware", "v100-simt", "built-in SIMT machine or YAML `file`")
 	completeFlag(cmd, "hardware", cobra.FixedCompletions(simt.Presets(), cobra.ShellCompDirectiveDefault))
@@ -80,9 +80,9 @@ func newStitch() *cobra.Command {
 		}))
 		if *about != "" {
 			e := try(kernels.Explain(r.Plan, *about))
-			return emit(cmd, *asJSON, e, func(b *bytes.Buffer) { writeStitchExplanation(b, e) })
+			return emit(cmd, e, func(b *bytes.Buffer) { writeStitchExplanation(b, e) })
 		}
-		return finish(cmd, *asJSON, r, func(b *bytes.Buffer) { writeStitch(b, r, *full) }, nil)
+		return finish(cmd, r, func(b *bytes.Buffer) { writeStitch(b, r, *full) }, nil)
 	}
 	return cmd
 }
@@ -112,10 +112,7 @@ func writeStitch(b *bytes.Buffer, r *kernels.Result, full bool) {
 	}
 	listFirst(b, "", "kernel|<operators|groups|phases|blocks|bytes|time|<bound", r.Kernels, most,
 		func(i int, k fusion.Kernel) []any {
-			var names []string
-			for _, g := range k.Groups {
-				names = append(names, g.DominantName)
-			}
+			names := each(k.Groups, func(g fusion.Group) string { return g.DominantName })
 			what := shorten(printable(strings.Join(names, ", ")), 44)
 			blocks := fmt.Sprint(k.Blocks)
 			if k.Library {

@@ -52,21 +52,17 @@ type bestJSON struct {
 func newBest() *cobra.Command {
 	cmd := command("best")
 	takesModel(cmd)
-	asJSON, quiet, accelerator, from := addJSON(cmd), addQuiet(cmd), addHardware(cmd), addNetwork(cmd)
+	quiet, accelerator, from := addQuiet(cmd), addHardware(cmd), addNetwork(cmd)
 	batch, chunk := addBatch(cmd, "every divisor of its share")
-	evaluations, seed := &number{}, &number{}
-	cmd.Flags().Var(evaluations, "evaluations",
+	evaluations := addNumber(cmd, "evaluations", 0, 0,
 		"how many schedules the search simulates, beside those of the variants; a fifth more if it goes on from a variant; 0: as many as take about a minute on two cores")
-	cmd.Flags().Var(seed, "seed", "seed of the random choices")
-	threads := &number{}
-	cmd.Flags().Var(threads, "threads",
+	seed := addNumber(cmd, "seed", 0, 0, "seed of the random choices")
+	threads := addNumber(cmd, "threads", 0, 0,
 		"schedules simulated at a time, which changes nothing of what is found; 0: one a core")
 	start := cmd.Flags().String("start", "",
 		"schedule of the same network, batch and accelerator to go on from, a `file` of -o")
-	objective := &choice{value: string(search.ByLatency), kind: "objective"}
-	for _, o := range search.Objectives {
-		objective.words = append(objective.words, string(o))
-	}
+	objective := &choice{value: string(search.ByLatency), kind: "objective",
+		words: each(search.Objectives[:], func(o search.Objective) string { return string(o) })}
 	addChoice(cmd, objective, "objective", "what is made least: "+oneOf(plain(objective.words)))
 	front := cmd.Flags().Bool("front", false, "list the schedules that none beats in both latency and energy")
 	limit := addLimit(cmd, 0, "time for the search, such as 60s; what is found then depends on the machine")
@@ -148,7 +144,7 @@ func newBest() *cobra.Command {
 			}
 			return c.Write()
 		}))
-		return finish(cmd, *asJSON, answer, func(b *bytes.Buffer) { writeBest(b, &answer) }, unwritten)
+		return finish(cmd, answer, func(b *bytes.Buffer) { writeBest(b, &answer) }, unwritten)
 	}
 	return cmd
 }

@@ -48,7 +48,7 @@ func newBind() *cobra.Command {
 func addSolving(cmd *cobra.Command, methods []solve.Method,
 	run func(context.Context, aloneSettings) (common *answers.Alone, answer any, write func(*bytes.Buffer), err error)) {
 	takesModel(cmd)
-	asJSON, quiet, common := addJSON(cmd), addQuiet(cmd), addScheduling(cmd, "its share")
+	quiet, common := addQuiet(cmd), addScheduling(cmd, "its share")
 	method := &choice{value: "search", kind: "METHOD", words: methodWords(methods)}
 	addChoice(cmd, method, "method", oneOf(plain(method.words)))
 	start := cmd.Flags().String("start", "",
@@ -94,7 +94,7 @@ func addSolving(cmd *cobra.Command, methods []solve.Method,
 			m := try(alone.Program())
 			check(writeProgram(export.name, m))
 		}
-		return finish(cmd, *asJSON, answer, write, nil)
+		return finish(cmd, answer, write, nil)
 	}
 }
 

@@ -32,9 +32,8 @@ type boundJSON struct {
 func newBound() *cobra.Command {
 	cmd := command("bound")
 	takesModel(cmd)
-	asJSON, accelerator, read := addJSON(cmd), addHardware(cmd), addNetwork(cmd)
-	batch := &number{value: 1, min: 1, max: scheduler.MaxBatch}
-	cmd.Flags().Var(batch, "batch", "batch size of the whole chip")
+	accelerator, read := addHardware(cmd), addNetwork(cmd)
+	batch := addWholeBatch(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		spec := try(hardware.Load(*accelerator))
 		machine := try(scheduler.Machine(spec, scheduler.LevelAuto))
@@ -51,7 +50,7 @@ func newBound() *cobra.Command {
 			return err
 		}
 		a.ThroughputPerSecond = float64(a.Batch) / a.Seconds
-		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) { writeBound(b, a) })
+		return emit(cmd, a, func(b *bytes.Buffer) { writeBound(b, a) })
 	}
 	return cmd
 }
@@ -86,9 +85,5 @@ func writeBound(b *bytes.Buffer, a *boundJSON) {
 
 // partsText lists the parts of a bound, as shares of it.
 func partsText(b *bound.Bound) []string {
-	var parts []string
-	for _, p := range b.Parts {
-		parts = append(parts, p.Name+" "+percent(p.Seconds/b.Seconds))
-	}
-	return parts
+	return each(b.Parts, func(p bound.Part) string { return p.Name + " " + percent(p.Seconds/b.Seconds) })
 }

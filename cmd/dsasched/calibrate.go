@@ -17,7 +17,7 @@ import (
 func newCalibrate() *cobra.Command {
 	cmd := command("calibrate")
 	cmd.Args = noArgs
-	asJSON, accelerator := addJSON(cmd), addHardware(cmd)
+	accelerator := addHardware(cmd)
 	residuals := cmd.Flags().Bool("residuals", false, "fit nothing, only compare")
 	out := addFile(cmd, "o out", "hardware `file` to write; - is the standard output")
 	out.stdout = true
@@ -36,12 +36,12 @@ func newCalibrate() *cobra.Command {
 		if out.name != "" {
 			text = try(cal.Apply(*accelerator, text, spec))
 			if out.name == stdoutName {
-				return emit(cmd, false, nil, func(b *bytes.Buffer) { b.Write(text) })
+				return emit(cmd, nil, func(b *bytes.Buffer) { b.Write(text) })
 			}
 			check(replaceFile(out.name, text))
 			cal.File = out.name
 		}
-		return emit(cmd, *asJSON, cal, func(b *bytes.Buffer) { writeCalibration(b, cal) })
+		return emit(cmd, cal, func(b *bytes.Buffer) { writeCalibration(b, cal) })
 	}
 	return cmd
 }

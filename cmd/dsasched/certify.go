@@ -18,7 +18,7 @@ func newCertify() *cobra.Command {
 	cmd.Args = oneArg("CERTIFICATE.json",
 		"give a file that 'dsasched best MODEL --certificate FILE' has written")
 	cmd.ValidArgsFunction = completeFile("json")
-	asJSON, accelerator := addJSON(cmd), addScheduleHardware(cmd)
+	accelerator := addScheduleHardware(cmd)
 	cmd.Flags().Lookup("hardware").Usage =
 		"built-in accelerator or YAML `file` (default: the one that the certificate names)"
 	name := cmd.Flags().String("model", "",
@@ -33,7 +33,7 @@ func newCertify() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return emit(cmd, *asJSON, v, func(b *bytes.Buffer) { writeVerdict(b, v) })
+		return emit(cmd, v, func(b *bytes.Buffer) { writeVerdict(b, v) })
 	}
 	return cmd
 }
@@ -46,11 +46,9 @@ func writeVerdict(b *bytes.Buffer, v *certificate.Verdict) {
 	}
 	row(b, "network", "%s, operators %s%s, fingerprint %s", v.DType, v.Grain, form, v.NetworkFingerprint)
 	if len(v.Dims) > 0 {
-		var list []string
-		for _, d := range v.Dims {
-			list = append(list, fmt.Sprintf("%s = %d", d.Name, d.Size))
-		}
-		rowOf(b, "dimensions", list)
+		rowOf(b, "dimensions", each(v.Dims, func(d certificate.Dimension) string {
+			return fmt.Sprintf("%s = %d", d.Name, d.Size)
+		}))
 	}
 	accelerator := "built in"
 	if v.HardwareFile != "" {

@@ -29,7 +29,7 @@ func newCompare() *cobra.Command {
 	var decisions []string
 	cmd := command("compare")
 	takesModel(cmd)
-	asJSON, quiet, accelerator, read := addJSON(cmd), addQuiet(cmd), addHardware(cmd), addNetwork(cmd)
+	quiet, accelerator, read := addQuiet(cmd), addHardware(cmd), addNetwork(cmd)
 	batch, chunk := addBatch(cmd, "where the greedy schedule is fastest")
 	limit := addLimit(cmd, 0,
 		"time for each exact method, such as 60s (default: limits that do not depend on the machine)")
@@ -73,7 +73,7 @@ func newCompare() *cobra.Command {
 		unwritten := tables.write(tableOf("compare", answer.heading(), align, header, rows, append(
 			[]string{"simulated: the batch, by the whole schedule, fastest first; objective, bound: of the decision's own " +
 				"measure; gap: of the objective above the bound; took: to decide"}, notes...)), cmd.Name())
-		if out := emit(cmd, *asJSON, answer, answer.write); out != nil {
+		if out := emit(cmd, answer, answer.write); out != nil {
 			return out
 		}
 		if stopped := cmd.Context().Err(); stopped != nil {

@@ -13,7 +13,6 @@ func newCompletion() *cobra.Command {
 	cmd := command("completion")
 	cmd.Args = oneArg("SHELL", "expected "+oneOf(shells))
 	cmd.ValidArgsFunction = completeOne(shells, cobra.ShellCompDirectiveNoFileComp)
-	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var script bytes.Buffer
 		var err error
@@ -34,7 +33,7 @@ func newCompletion() *cobra.Command {
 			Shell  string `json:"shell"`
 			Script string `json:"script"`
 		}{args[0], script.String()}
-		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) { b.Write(script.Bytes()) })
+		return emit(cmd, answer, func(b *bytes.Buffer) { b.Write(script.Bytes()) })
 	}
 	return cmd
 }

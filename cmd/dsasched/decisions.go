@@ -27,11 +27,7 @@ func (f *strategyFlag) String() string { return f.value }
 func (f *strategyFlag) Set(text string) error {
 	s, err := f.decision.Lookup(text)
 	if err != nil {
-		var names []string
-		for _, s := range f.decision.Strategies {
-			names = append(names, s.Name)
-		}
-		return notOne(text, names)
+		return notOne(text, each(f.decision.Strategies, func(s scheduler.Strategy) string { return s.Name }))
 	}
 	f.value = s.Name
 	return nil
@@ -47,10 +43,9 @@ func addDecisions(cmd *cobra.Command, except ...string) *decisionFlags {
 		}
 		f := &strategyFlag{decision: decision}
 		d.flags = append(d.flags, f)
-		var words []cobra.Completion
-		for _, s := range decision.Strategies {
-			words = append(words, cobra.CompletionWithDesc(s.Name, s.Description))
-		}
+		words := each(decision.Strategies, func(s scheduler.Strategy) cobra.Completion {
+			return cobra.CompletionWithDesc(s.Name, s.Description)
+		})
 		cmd.Flags().Var(f, decision.Name, decision.Description+": "+strings.Join(plain(words), ", "))
 		completeFlag(cmd, decision.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}

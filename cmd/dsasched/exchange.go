@@ -19,17 +19,16 @@ func newConvert() *cobra.Command {
 	cmd := command("convert")
 	cmd.Args = oneArg("FILE", "give a plan of XLA, TFLite Micro or tt-mlir")
 	cmd.ValidArgsFunction = completeFile("txt", "log", "json")
-	asJSON := addJSON(cmd)
 	out := addFile(cmd, "o out", "write the buffers or the plan to this `file`", ".csv", ".txt", ".log", ".json")
 	offsets := addFile(cmd, "offsets", "give the plan with the offsets of this `file`", ".csv")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return convertPlan(cmd, args[0], offsets.name, out.name, *asJSON)
+		return convertPlan(cmd, args[0], offsets.name, out.name)
 	}
 	return cmd
 }
 
 // convertPlan writes a compiler's memory plan as a file of buffers, or the plan with other offsets.
-func convertPlan(cmd *cobra.Command, file, offsets, out string, asJSON bool) error {
+func convertPlan(cmd *cobra.Command, file, offsets, out string) error {
 	text := try(safefile.ReadUpTo(file, maxPlan))
 	var ranges []byte
 	if base, ok := strings.CutSuffix(file, "-buffer-assignment.txt"); ok {
@@ -56,7 +55,7 @@ func convertPlan(cmd *cobra.Command, file, offsets, out string, asJSON bool) err
 		Notes   []string `json:"notes"`
 		Text    string   `json:"text"`
 	}{d.Tool, len(d.Problem.Buffers), d.Peak, d.Problem.Bound(), append([]string{}, d.Notes...), result.String()}
-	return emit(cmd, asJSON, answer, func(b *bytes.Buffer) {
+	return emit(cmd, answer, func(b *bytes.Buffer) {
 		if out == "" {
 			b.Write(result.Bytes())
 			return

@@ -96,7 +96,7 @@ func newBench() *cobra.Command {
 			}
 		}
 	}
-	cmd := &cobra.Command{
+	cmd := withJSON(&cobra.Command{
 		Use:   "bench KIND",
 		Short: "Run a method over a kind of the frozen benchmark",
 		Long: `Run a method over all instances of a kind of the frozen benchmark, the folder bench
@@ -109,8 +109,8 @@ the folder, instance by instance, so that it can be interrupted.`,
   dsasched bench order --method dfs --json`,
 		Args:              oneArg("KIND", "give one of "+strings.Join(names, ", ")),
 		ValidArgsFunction: completeOne(names, cobra.ShellCompDirectiveNoFileComp),
-	}
-	asJSON, quiet := addJSON(cmd), addQuiet(cmd)
+	})
+	quiet := addQuiet(cmd)
 	dir := cmd.Flags().String("dir", "bench", "`folder` of the benchmark")
 	keep := cmd.Flags().Bool("keep", false, "write what is better into the folder")
 	limit := addLimit(cmd, 10*time.Second, "time for each instance, or each exact decision of a network, such as 2s")
@@ -121,7 +121,7 @@ the folder, instance by instance, so that it can be interrupted.`,
 		if k < 0 {
 			return usagef("unknown kind %q: %s", args[0], strings.Join(names, ", "))
 		}
-		return runBench(cmd, k, method.value, *dir, limit.value, *keep, *asJSON, *quiet)
+		return runBench(cmd, k, method.value, *dir, limit.value, *keep, *quiet)
 	}
 	return cmd
 }
@@ -135,7 +135,7 @@ type benchRow struct {
 	Gap      *float64 `json:"gap"`
 }
 
-func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration, keep, asJSON, quiet bool) error {
+func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration, keep, quiet bool) error {
 	kind := benchKinds[k]
 	if method == "" {
 		method = kind.methods[0].Name
@@ -144,10 +144,7 @@ func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration
 		}
 	}
 	if !slices.ContainsFunc(kind.methods, func(m solve.Method) bool { return m.Name == method }) {
-		var known []string
-		for _, m := range kind.methods {
-			known = append(known, m.Name)
-		}
+		known := each(kind.methods, func(m solve.Method) string { return m.Name })
 		return usagef("--method %s is none of %s: %s", method, kind.name, strings.Join(known, ", "))
 	}
 	solver := try(solverFor(kind.methods, method))
@@ -198,7 +195,7 @@ func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration
 		Method string     `json:"method"`
 		Rows   []benchRow `json:"instances"`
 	}{kind.name, method, rows}
-	err = emit(cmd, asJSON, answer, func(b *bytes.Buffer) {
+	err = emit(cmd, answer, func(b *bytes.Buffer) {
 		row(b, "kind", "%s by %s: %s", kind.name, method, kind.what)
 		list(b, "", "<instance|answer|bound|best known|its bound|above best", rows, func(_ int, r benchRow) []any {
 			return []any{r.Instance, known(r.Cost, decimal), decimal(r.Bound), decimal(r.Best), decimal(r.Known),

@@ -19,10 +19,9 @@ type listJSON struct {
 func newList() *cobra.Command {
 	cmd := command("list")
 	cmd.Args = noArgs
-	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		answer := listJSON{experiments.All()}
-		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
+		return emit(cmd, answer, func(b *bytes.Buffer) {
 			var rows [][]string
 			for _, e := range answer.Experiments {
 				rows = append(rows, []string{e.Name, e.Description})
@@ -66,7 +65,7 @@ func newRun(experiment runner) *cobra.Command {
 		}
 		return nil
 	}
-	asJSON, quiet, workers, job := addJSON(cmd), addQuiet(cmd), addWorkers(cmd, "simulations run"), addJob(cmd)
+	quiet, workers, job := addQuiet(cmd), addWorkers(cmd, "simulations run"), addJob(cmd)
 	f := cmd.Flags()
 	f.StringVar(&out, "out", "results", "`folder` of the results")
 	completeFlag(cmd, "out", completeFolders)
@@ -86,7 +85,7 @@ func newRun(experiment runner) *cobra.Command {
 			Full: all, NoExact: noExact, SolverVersion: solverVersion(), Revision: os.Getenv("DSASCHED_REVISION"),
 			Networks: networks}
 		check(job.settings(&opt))
-		if !*asJSON {
+		if !asJSON(cmd) {
 			opt.Stdout = cmd.OutOrStdout()
 		}
 		if show := newStatus(cmd, *quiet); show != nil {
@@ -98,14 +97,14 @@ func newRun(experiment runner) *cobra.Command {
 		}
 		if job.active() {
 			list := try(experiments.Select(names, opt))
-			return job.run(cmd, wholeCommand(cmd, names, "out"), "out", list, opt, *asJSON)
+			return job.run(cmd, wholeCommand(cmd, names, "out"), "out", list, opt)
 		}
 		check(experiment(cmd.Context(), names, opt))
-		if !*asJSON {
+		if !asJSON(cmd) {
 			return nil
 		}
 		answer := try(experiments.ResultsIn(names, opt))
-		return emit(cmd, true, answer, nil)
+		return emit(cmd, answer, nil)
 	}
 	return cmd
 }

@@ -52,7 +52,7 @@ func newExplain() *cobra.Command {
 	op := f.String("op", "", "explain the operator of this `name`")
 	group := f.String("group", "", "explain the group of this `name`, such as g1")
 	against := f.String("against", "", "compare with the schedule of this `file`")
-	asJSON, quiet, recipe := addJSON(cmd), addQuiet(cmd), addRecipe(cmd, recipes.Default, "group")
+	quiet, recipe := addQuiet(cmd), addRecipe(cmd, recipes.Default, "group")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		about := ""
 		for _, name := range []string{"tensor", "op", "group", "against"} {
@@ -87,7 +87,7 @@ func newExplain() *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[0], err)
 		}
-		return emit(cmd, *asJSON, a, a.write)
+		return emit(cmd, a, a.write)
 	}
 	return cmd
 }
@@ -176,10 +176,7 @@ func (a explainJSON) writeOverview(b *bytes.Buffer) {
 	}
 	fmt.Fprintf(b, "\nCritical path: commands of which each starts when the one before it ends\n")
 	rowOf(b, "by command", sharesOf(o.PathByKind, 8))
-	var groups []explain.Share
-	for _, g := range o.PathByGroup {
-		groups = append(groups, g.Share)
-	}
+	groups := each(o.PathByGroup, func(g explain.GroupShare) explain.Share { return g.Share })
 	rowOf(b, "by group", sharesOf(groups, 8))
 	rowOf(b, "moves over", sharesOf(o.PathByResource, 6))
 	row(b, "of moves", "latency %s, shared with other moves %s", percent(o.LatencySeconds/o.TotalSeconds),
@@ -221,10 +218,7 @@ func mergeLines(b *bytes.Buffer, list []explain.Merge, most int) {
 		list = list[skip:]
 	}
 	for _, m := range list {
-		var parts []string
-		for _, p := range m.Parts {
-			parts = append(parts, shorten(p, 26))
-		}
+		parts := each(m.Parts, func(p string) string { return shorten(p, 26) })
 		fmt.Fprintf(b, "  round %d, %s: %s\n    %s\n", m.Round, m.Pattern, strings.Join(parts, " + "), m.Rule)
 	}
 }
@@ -304,12 +298,8 @@ func (a explainJSON) writeOperator(b *bytes.Buffer) {
 	o := a.Operator
 	row(b, "operator", "%s (%s) of %s", printable(o.Name), o.Kind, printable(a.Schedule))
 	row(b, "group", "%s", o.Group)
-	var with []string
-	for _, n := range o.With {
-		with = append(with, printable(n))
-	}
 	row(b, "layer", "%s", printable(o.Layer))
-	rowOf(b, "fused in it", with)
+	rowOf(b, "fused in it", each(o.With, printable))
 	if len(o.Merges) > 0 {
 		fmt.Fprintf(b, "\nMerges at this operator, where it ends a part\n")
 		mergeLines(b, o.Merges, 6)
@@ -330,10 +320,7 @@ func (a explainJSON) writeTensor(b *bytes.Buffer) {
 	if t.Producer != "" {
 		row(b, "made by", "%s", printable(t.Producer))
 	}
-	var readers []string
-	for _, r := range t.Readers {
-		readers = append(readers, printable(r))
-	}
+	readers := each(t.Readers, printable)
 	if len(readers) == 0 {
 		readers = []string{"nothing"}
 	}

@@ -31,7 +31,7 @@ type exportJSON struct {
 func newExportONNX() *cobra.Command {
 	cmd := command("export onnx")
 	takesModel(cmd)
-	asJSON, batch, read := addJSON(cmd), addOwnBatch(cmd), addNetwork(cmd)
+	batch, read := addOwnBatch(cmd), addNetwork(cmd)
 	out := addFile(cmd, "o out", "`file` to write; - is the standard output")
 	out.stdout = true
 	simple := cmd.Flags().Bool("simplify", false, "simplify the network first")
@@ -54,7 +54,7 @@ func newExportONNX() *cobra.Command {
 		}
 		check(replaceFile(file, data))
 		a := exportJSON{name, read.dtype.value, *simple, file, len(g.Ops), len(data)}
-		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
+		return emit(cmd, a, func(b *bytes.Buffer) {
 			fmt.Fprintf(b, "%s: %d operators, %d bytes\n", printable(a.File), a.Operators, a.FileBytes)
 		})
 	}
@@ -85,10 +85,10 @@ func sameFile(a, b string) bool {
 
 // writeText writes a text to the file and prints a summary of it, or writes it to the standard output, which is not for
 // JSON then.
-func (o *outFile) writeText(cmd *cobra.Command, asJSON bool, what string, text []byte, answer any,
+func (o *outFile) writeText(cmd *cobra.Command, what string, text []byte, answer any,
 	summary func(*bytes.Buffer)) error {
 	if o.name == "" || o.name == stdoutName {
-		if asJSON {
+		if asJSON(cmd) {
 			return usagef("--json needs -o FILE: %s to the standard output", what)
 		}
 		_, err := cmd.OutOrStdout().Write(text)
@@ -97,7 +97,7 @@ func (o *outFile) writeText(cmd *cobra.Command, asJSON bool, what string, text [
 	if err := replaceFile(o.name, text); err != nil {
 		return err
 	}
-	return emit(cmd, asJSON, answer, summary)
+	return emit(cmd, answer, summary)
 }
 
 // write makes the file, if one was asked for, of what data returns. If that fails, nothing is written any more:

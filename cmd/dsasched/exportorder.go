@@ -28,7 +28,7 @@ type exportOrderJSON struct {
 func newExportOrder() *cobra.Command {
 	cmd := command("export order")
 	takesModel(cmd)
-	asJSON, quiet, recipe := addJSON(cmd), addQuiet(cmd), addRecipe(cmd, stepByStep)
+	quiet, recipe := addQuiet(cmd), addRecipe(cmd, stepByStep)
 	out := addFile(cmd, "o out", "`file` to write")
 	out.stdout = true
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -55,7 +55,7 @@ func newExportOrder() *cobra.Command {
 		}
 		a := exportOrderJSON{args[0], r.Machine.Name, r.Recipe.Name, r.Batch, r.Chunk, out.name, len(p.Subgraphs),
 			instances(p), p.CapacityBytes, append([]string{}, notes...)}
-		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
+		return emit(cmd, a, func(b *bytes.Buffer) {
 			fmt.Fprintf(b, "%s: %s, %s, capacity %s\n", printable(a.File), plural(a.Groups, "sub-graph"),
 				plural(a.Instances, "instance"), size(a.CapacityBytes))
 			for _, n := range a.Notes {

@@ -47,6 +47,13 @@ func (n *number) Set(text string) error {
 	return nil
 }
 
+// addNumber adds a flag for a whole number of at least min, which is value by default.
+func addNumber(cmd *cobra.Command, name string, value, min int64, usage string) *number {
+	n := &number{value: value, min: min}
+	cmd.Flags().Var(n, name, usage)
+	return n
+}
+
 // choice is a flag for one of a few words.
 type choice struct {
 	value string
@@ -81,9 +88,10 @@ func completeFlag(cmd *cobra.Command, name string, f cobra.CompletionFunc) {
 	}
 }
 
-// addJSON adds --json.
-func addJSON(cmd *cobra.Command) *bool {
-	return cmd.Flags().Bool("json", false, "print JSON instead of text")
+// asJSON tells whether a command prints JSON.
+func asJSON(cmd *cobra.Command) bool {
+	v, _ := cmd.Flags().GetBool("json") // false of commands without it
+	return v
 }
 
 // limit is a flag for a time limit; 0, if it is allowed, is none.
@@ -153,7 +161,6 @@ func addFile(cmd *cobra.Command, name, usage string, endings ...string) *outFile
 // checkFiles refuses files to write that would take the place of a file that is read,
 // or of each other, or that can't be written: a long search would be for nothing.
 func checkFiles(cmd *cobra.Command, args []string) error {
-	asJSON := cmd.Flags().Lookup("json")
 	written := map[string]string{} // flags by file
 	var err error
 	read := slices.Clone(args)
@@ -178,7 +185,7 @@ func checkFiles(cmd *cobra.Command, args []string) error {
 		switch {
 		case twice:
 			err = usagef("--%s and --%s name the same file, %s: give each a file of its own", before, f.Name, o.name)
-		case o.name == stdoutName && asJSON != nil && asJSON.Changed:
+		case o.name == stdoutName && asJSON(cmd):
 			err = usagef("--json and --%s - exclude each other: both write to the standard output", f.Name)
 		case slices.ContainsFunc(read, func(in string) bool { return sameFile(in, o.name) }):
 			err = usagef("--%s: %s is the file that is read: give another name", f.Name, o.name)
@@ -198,16 +205,20 @@ func addHardware(cmd *cobra.Command) *string {
 
 // addBatch adds --batch and --chunk; zero says what --chunk 0 does.
 func addBatch(cmd *cobra.Command, zero string) (batch, chunk *number) {
-	batch, chunk = &number{value: 1, min: 1, max: scheduler.MaxBatch}, &number{}
-	cmd.Flags().Var(batch, "batch", "batch size of the whole chip")
-	cmd.Flags().Var(chunk, "chunk", "images or sequences that a cluster works on at a time; 0: "+zero)
-	return batch, chunk
+	return addWholeBatch(cmd), addNumber(cmd, "chunk", 0, 0,
+		"images or sequences that a cluster works on at a time; 0: "+zero)
+}
+
+// addWholeBatch adds --batch.
+func addWholeBatch(cmd *cobra.Command) *number {
+	batch := addNumber(cmd, "batch", 1, 1, "batch size of the whole chip")
+	batch.max = scheduler.MaxBatch
+	return batch
 }
 
 // addOwnBatch adds --batch for commands that read a network as it is.
 func addOwnBatch(cmd *cobra.Command) *number {
-	batch := &number{min: 1}
-	cmd.Flags().Var(batch, "batch", "batch size (default: the file's own, or 1)")
+	batch := addNumber(cmd, "batch", 0, 1, "batch size (default: the file's own, or 1)")
 	cmd.Flags().Lookup("batch").DefValue = "" // 0 would not be accepted
 	return batch
 }
@@ -233,9 +244,7 @@ func unevenOf(c *choice) schedule.Uneven {
 }
 
 func addWorkers(cmd *cobra.Command, what string) *number {
-	n := &number{}
-	cmd.Flags().Var(n, "workers", "how many "+what+" at a time; 0: one per core")
-	return n
+	return addNumber(cmd, "workers", 0, 0, "how many "+what+" at a time; 0: one per core")
 }
 
 // addLimit adds --time-limit for what is limited.
@@ -383,11 +392,7 @@ func (f *networkFlags) parts() string {
 }
 
 func grains() []string {
-	var words []string
-	for _, g := range grain.Grains() {
-		words = append(words, string(g))
-	}
-	return words
+	return each(grain.Grains(), func(g grain.Grain) string { return string(g) })
 }
 
 // options are the settings of the flags. Warnings go to the standard error.
@@ -408,11 +413,7 @@ func (d *dims) String() string { return "" }
 
 // GetSlice lists the sizes as [dims.Set] takes them.
 func (d *dims) GetSlice() []string {
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(d.m)) {
-		list = append(list, fmt.Sprintf("%s=%d", name, d.m[name]))
-	}
-	return list
+	return each(slices.Sorted(maps.Keys(d.m)), func(name string) string { return fmt.Sprintf("%s=%d", name, d.m[name]) })
 }
 
 // Append adds a size, and Replace puts sizes in the place of all: a dims is a pflag.SliceValue.
@@ -468,12 +469,12 @@ func floatTypes() []cobra.Completion {
 	return names
 }
 
-func variantNames() []cobra.Completion {
-	var names []cobra.Completion
-	for _, v := range recipes.Known() {
-		names = append(names, cobra.CompletionWithDesc(v.Name, v.Description))
-	}
-	return names
+func variantNames() []cobra.Completion { return variantWords(recipes.Known()) }
+
+func variantWords(list []scheduler.Recipe) []cobra.Completion {
+	return each(list, func(v scheduler.Recipe) cobra.Completion {
+		return cobra.CompletionWithDesc(v.Name, v.Description)
+	})
 }
 
 // completeOne completes the only argument of a command, with these words or as the directive says.

@@ -67,7 +67,6 @@ func newHardware() *cobra.Command {
 	cmd := command("hardware")
 	cmd.Args = atMostOneArg("accelerator")
 	cmd.ValidArgsFunction = completeOne(allMachines(), cobra.ShellCompDirectiveDefault)
-	asJSON := addJSON(cmd)
 	cmd.Flags().BoolVar(&asYAML, "yaml", false, "print the YAML file of a built-in accelerator")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		kinds := otherMachines()
@@ -75,7 +74,7 @@ func newHardware() *cobra.Command {
 			return len(args) == 1 && slices.Contains(k.presets(), args[0])
 		})
 		switch {
-		case asYAML && *asJSON:
+		case asYAML && asJSON(cmd):
 			return usagef("--yaml and --json exclude each other")
 		case asYAML && len(args) == 0:
 			return usagef("--yaml needs the name of a built-in accelerator: %s", oneOf(hardware.Presets()))
@@ -85,13 +84,13 @@ func newHardware() *cobra.Command {
 				read = kinds[at].yaml
 			}
 			text := try(read(args[0]))
-			return emit(cmd, false, nil, func(b *bytes.Buffer) { b.Write(text) })
+			return emit(cmd, nil, func(b *bytes.Buffer) { b.Write(text) })
 		case at >= 0:
 			m := try(kinds[at].load(args[0]))
-			return emit(cmd, *asJSON, m.machine, m.write)
+			return emit(cmd, m.machine, m.write)
 		case len(args) == 1:
 			spec := try(hardware.Load(args[0]))
-			return emit(cmd, *asJSON, spec.Sheet(), func(b *bytes.Buffer) { b.WriteString(spec.Describe()) })
+			return emit(cmd, spec.Sheet(), func(b *bytes.Buffer) { b.WriteString(spec.Describe()) })
 		}
 		var answer struct {
 			Hardware []*hardware.Sheet `json:"hardware"`
@@ -118,7 +117,7 @@ func newHardware() *cobra.Command {
 			tables.WriteByte('\n')
 			writeTable(&tables, kind.align, kind.columns, list)
 		}
-		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
+		return emit(cmd, answer, func(b *bytes.Buffer) {
 			writeTable(b, "lrrrrrr", []string{"name", "cores", "peak", "L1", "LLB", "DDR", "DDR rate"}, rows)
 			b.Write(tables.Bytes())
 			writeDescriptions(b, descriptions)

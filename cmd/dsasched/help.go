@@ -13,7 +13,7 @@ import (
 //go:embed help.txt
 var helpText string
 
-// command makes a command with what the text says of it. Its name is the whole one: "solve order".
+// command makes a command with what the text says of it, and the flag --json. Its name is the whole one: "solve order".
 func command(name string) *cobra.Command {
 	for section := range strings.SplitSeq(strings.TrimPrefix(helpText, "== "), "\n== ") {
 		use, text, _ := strings.Cut(section, "\n")
@@ -22,8 +22,14 @@ func command(name string) *cobra.Command {
 		}
 		text, examples, _ := strings.Cut(text, "\nExamples:\n")
 		short, long, _ := strings.Cut(text, "\n\n")
-		return &cobra.Command{Use: use[strings.LastIndexByte(name, ' ')+1:], Short: strings.TrimSpace(short),
-			Long: strings.TrimSpace(long), Example: strings.TrimRight(examples, "\n")}
+		return withJSON(&cobra.Command{Use: use[strings.LastIndexByte(name, ' ')+1:], Short: strings.TrimSpace(short),
+			Long: strings.TrimSpace(long), Example: strings.TrimRight(examples, "\n")})
 	}
 	panic("dsasched: help.txt says nothing of " + name)
+}
+
+// withJSON adds --json, of which asJSON is the value.
+func withJSON(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().Bool("json", false, "print JSON instead of text")
+	return cmd
 }

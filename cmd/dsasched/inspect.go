@@ -38,7 +38,7 @@ type drawings struct {
 func newInspect() *cobra.Command {
 	cmd := command("inspect")
 	takesModel(cmd)
-	asJSON, batch, read := addJSON(cmd), addOwnBatch(cmd), addNetwork(cmd)
+	batch, read := addOwnBatch(cmd), addNetwork(cmd)
 	f := cmd.Flags()
 	blocks := f.Bool("blocks", false, "print the blocks of the stages too")
 	d := drawings{
@@ -63,9 +63,9 @@ func newInspect() *cobra.Command {
 		a := &inspectJSON{r, []capacityJSON{}, []experiments.Written{}}
 		dot := d.write(a, n, batch.value)
 		if d.dot.name == stdoutName {
-			return emit(cmd, false, nil, func(b *bytes.Buffer) { b.Write(dot) })
+			return emit(cmd, nil, func(b *bytes.Buffer) { b.Write(dot) })
 		}
-		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) { a.write(b, *blocks) })
+		return emit(cmd, a, func(b *bytes.Buffer) { a.write(b, *blocks) })
 	}
 	return cmd
 }

@@ -167,7 +167,7 @@ func claim(dir string, command []string) {
 
 // run computes a shard of experiments, or submits them all to Slurm.
 func (j *jobFlags) run(cmd *cobra.Command, command []string, folder string, list []harness.Experiment,
-	opt harness.Options, asJSON bool) error {
+	opt harness.Options) error {
 	dir := opt.Dir()
 	if !j.dryRun {
 		claim(dir, command)
@@ -201,7 +201,7 @@ func (j *jobFlags) run(cmd *cobra.Command, command []string, folder string, list
 	if answer.Unfinished > 0 && !j.dryRun {
 		answer.Job = submit(cmd, answer.Script)
 	}
-	return emit(cmd, asJSON, answer, func(b *bytes.Buffer) {
+	return emit(cmd, answer, func(b *bytes.Buffer) {
 		switch merge := "'dsasched merge " + shellWord(dir) + "'"; {
 		case answer.Unfinished == 0:
 			fmt.Fprintf(b, "all is finished: %s makes the answer of it\n", merge)
@@ -312,7 +312,6 @@ func newMerge(experiment runner) *cobra.Command {
 	cmd.ValidArgsFunction = completeFolders
 	cmd.Flags().StringVarP(&out, "out", "o", "", "`folder` where all is put together (default: the first DIR)")
 	completeFlag(cmd, "out", completeFolders)
-	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, dirs []string) error {
 		first, err := readShards(dirs[0])
 		if err != nil {
@@ -344,7 +343,7 @@ func newMerge(experiment runner) *cobra.Command {
 		for _, dir := range dirs {
 			args = append(args, "--from="+dir)
 		}
-		if *asJSON {
+		if asJSON(cmd) {
 			args = append(args, "--json")
 		}
 		return execute(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args, experiment)

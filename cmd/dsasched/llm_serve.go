@@ -62,7 +62,7 @@ func newServe() *cobra.Command {
 	cmd := command("serve")
 	cmd.Args = oneArg("TRACE.csv", "give the path of a trace, such as 'dsasched export trace' writes")
 	cmd.ValidArgsFunction = completeFile("csv")
-	asJSON, quiet, tables := addJSON(cmd), addQuiet(cmd), addTables(cmd)
+	quiet, tables := addQuiet(cmd), addTables(cmd)
 	decoder := &choice{value: zoo.Decoders()[0], kind: "DECODER", words: zoo.Decoders()}
 	addChoice(cmd, decoder, "model", "decoder: "+strings.Join(decoder.words, ", "))
 	dtype := addNumbers(cmd)
@@ -70,17 +70,14 @@ func newServe() *cobra.Command {
 	completeFlag(cmd, "hardware", cobra.FixedCompletions(append(hardware.Presets(), chips.Presets()...),
 		cobra.ShellCompDirectiveDefault))
 	flags := chipFlags{machine, addScheduler(cmd, "the parts")}
-	policy := &choice{kind: "POLICY"}
-	for _, p := range serving.Policies() {
-		policy.words = append(policy.words, cobra.CompletionWithDesc(p.Name, p.Description))
-	}
+	policy := &choice{kind: "POLICY", words: each(serving.Policies(), func(p serving.Policy) cobra.Completion {
+		return cobra.CompletionWithDesc(p.Name, p.Description)
+	})}
 	addChoice(cmd, policy, "policy", "policy: "+strings.Join(plain(policy.words), ", ")+" (default: each)")
-	batch, tokens, chunk, grain := &number{value: 32, min: 1}, &number{value: 2048, min: 1}, &number{value: 512, min: 1},
-		&number{value: 64, min: 1}
-	cmd.Flags().Var(batch, "batch", "requests at a time")
-	cmd.Flags().Var(tokens, "step-tokens", "tokens of a step, unless it has one prompt only")
-	cmd.Flags().Var(chunk, "chunk", "tokens of a step under the policy chunked")
-	cmd.Flags().Var(grain, "grain", "pieces of prompts are multiples of so many tokens")
+	batch := addNumber(cmd, "batch", 32, 1, "requests at a time")
+	tokens := addNumber(cmd, "step-tokens", 2048, 1, "tokens of a step, unless it has one prompt only")
+	chunk := addNumber(cmd, "chunk", 512, 1, "tokens of a step under the policy chunked")
+	grain := addNumber(cmd, "grain", 64, 1, "pieces of prompts are multiples of so many tokens")
 	exact := cmd.Flags().Bool("exact", false, fmt.Sprintf("search for the best plan; of a trace of at most %d requests",
 		serving.MaxExact))
 	limit := addLimit(cmd, time.Minute, "time for the best plan, such as 10s; 0: no limit")
@@ -149,7 +146,7 @@ func newServe() *cobra.Command {
 			[]string{"TTFT: time to the first token; TPOT: time per further token; latency: from arrival to the last token; " +
 				"medians, and 99 % of the requests; batch: mean requests of a step; cache: most of the room in use", a.bound()}),
 			cmd.Name()))
-		return finish(cmd, *asJSON, a, a.write, unwritten)
+		return finish(cmd, a, a.write, unwritten)
 	}
 	return cmd
 }
@@ -232,9 +229,7 @@ type traceJSON struct {
 func newExportTrace() *cobra.Command {
 	cmd := command("export trace")
 	cmd.Args = noArgs
-	asJSON := addJSON(cmd)
-	requests := &number{value: 100, min: 1}
-	cmd.Flags().Var(requests, "requests", "how many")
+	requests := addNumber(cmd, "requests", 100, 1, "how many")
 	rate := cmd.Flags().Float64("rate", 1, "requests per second")
 	mixes := serving.Mixes()
 	mix := &choice{value: mixes[0].Name, kind: "MIX"}
@@ -244,8 +239,7 @@ func newExportTrace() *cobra.Command {
 				m.Answer.Median, m.Answer.P90, m.Source)))
 	}
 	addChoice(cmd, mix, "mix", "lengths: "+strings.Join(plain(mix.words), ", "))
-	limit := &number{value: 8192, min: 2}
-	cmd.Flags().Var(limit, "limit", "tokens of a prompt and its answer: what is longer is cut")
+	limit := addNumber(cmd, "limit", 8192, 2, "tokens of a prompt and its answer: what is longer is cut")
 	seed := cmd.Flags().Uint64("seed", 1, "of all that is random")
 	out := addFile(cmd, "o out", "`file` to write")
 	out.stdout = true
@@ -263,7 +257,7 @@ func newExportTrace() *cobra.Command {
 		for _, r := range list {
 			a.Prompt, a.Answer, a.Seconds = a.Prompt+int64(r.Prompt), a.Answer+int64(r.Answer), float64(r.Arrival)*1e-12
 		}
-		return out.writeText(cmd, *asJSON, "the trace itself goes", serving.WriteTrace(list), a, func(b *bytes.Buffer) {
+		return out.writeText(cmd, "the trace itself goes", serving.WriteTrace(list), a, func(b *bytes.Buffer) {
 			fmt.Fprintf(b, "%s: %s in %s, %d tokens of prompts, %d of answers\n", printable(a.File), plural(int(a.Requests),
 				"request"), duration(a.Seconds), a.Prompt, a.Answer)
 		})

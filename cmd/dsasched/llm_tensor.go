@@ -31,8 +31,7 @@ func newTensor() *cobra.Command {
 	takesModelAs(cmd, "NETWORK")
 	f := addSolver(cmd, sharding.Methods(), "`file` to write the JSON to as well")
 	flags := addChips(cmd, "the pieces")
-	batch := &number{value: 1, min: 1}
-	cmd.Flags().Var(batch, "batch", "batch size, of all chips together")
+	batch := addNumber(cmd, "batch", 1, 1, "batch size, of all chips together")
 	read := addNetwork(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		spec, recipe := try2(flags.open())
@@ -44,7 +43,7 @@ func newTensor() *cobra.Command {
 		a := &list[0]
 		show.end()
 		a.DType = read.dtype.value
-		return finish(cmd, *f.asJSON, a, func(b *bytes.Buffer) { writeSharded(b, a) }, f.out.writeJSON(a, "  "))
+		return finish(cmd, a, func(b *bytes.Buffer) { writeSharded(b, a) }, f.out.writeJSON(a, "  "))
 	}
 	return cmd
 }

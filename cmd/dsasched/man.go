@@ -26,16 +26,15 @@ type manJSON struct {
 func newMan() *cobra.Command {
 	cmd := command("man")
 	cmd.ValidArgsFunction = completeOne(nil, cobra.ShellCompDirectiveFilterDirs)
-	asJSON := addJSON(cmd)
 	markdown := cmd.Flags().Bool("markdown", false, "print a document instead")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
-		case *markdown && *asJSON:
+		case *markdown && asJSON(cmd):
 			return usagef("--markdown and --json exclude each other")
 		case *markdown && len(args) > 0:
 			return usagef("--markdown goes to the standard output, found %s", quoted(args))
 		case *markdown:
-			return emit(cmd, false, nil, func(b *bytes.Buffer) { writeReference(b, cmd.Root()) })
+			return emit(cmd, nil, func(b *bytes.Buffer) { writeReference(b, cmd.Root()) })
 		}
 		check(oneArg("DIR", "give a folder for the pages, or --markdown")(cmd, args))
 		check(os.MkdirAll(args[0], 0o777))
@@ -45,7 +44,7 @@ func newMan() *cobra.Command {
 			page.Bytes = try(writeFile(page.Path, func(w io.Writer) error { return manPage(w, c) }))
 			answer.Files = append(answer.Files, page)
 		}
-		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
+		return emit(cmd, answer, func(b *bytes.Buffer) {
 			fmt.Fprintf(b, "%s in %s\n", plural(len(answer.Files), "page"), printable(answer.Dir))
 		})
 	}

@@ -33,7 +33,6 @@ type modelJSON struct {
 func newModels() *cobra.Command {
 	cmd := command("models")
 	cmd.Args = noArgs
-	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var answer modelsJSON
 		for _, name := range zoo.Names() {
@@ -44,7 +43,7 @@ func newModels() *cobra.Command {
 			m.LargestTensor.TensorReport, m.LargestTensor.Role = structure.ReportTensor(largest), largest.Role.String()
 			answer.Models = append(answer.Models, m)
 		}
-		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
+		return emit(cmd, answer, func(b *bytes.Buffer) {
 			list(b, "", "<name|parameters|MACs|operators|largest tensor", answer.Models, func(_ int, m modelJSON) []any {
 				return []any{m.Name, count(m.Params), count(m.MACs), count(int64(m.Operators)), size(m.LargestTensor.Bytes)}
 			})

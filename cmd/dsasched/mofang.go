@@ -36,8 +36,8 @@ func newLayering() *cobra.Command {
 	takesModelAs(cmd, "NETWORK")
 	f := addSolver(cmd, balance.LayerMethods(), "`file` to write the JSON to as well")
 	defaultMethod(cmd, f, "mofang")
-	accelerator, read, batch, share := addHardware(cmd), addNetwork(cmd), &number{value: 1, min: 1}, addEfficiency(cmd)
-	cmd.Flags().Var(batch, "batch", "batch size")
+	accelerator, read, share := addHardware(cmd), addNetwork(cmd), addEfficiency(cmd)
+	batch := addNumber(cmd, "batch", 1, 1, "batch size")
 	threshold := cmd.Flags().Float64("threshold", 0,
 		"for mofang: largest imbalance of a split, as a share of its work; 0 is 0.5")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -57,7 +57,7 @@ func newLayering() *cobra.Command {
 		a := try(balance.LayerOperators(cmd.Context(), net.Name, &device.Machine, ops, f.method.value, set))
 		show.end()
 		answer := layeringJSON{net.Name, spec.Name, read.dtype.value, batch.value, a}
-		return finish(cmd, *f.asJSON, answer, answer.write, f.out.writeJSON(answer, "  "))
+		return finish(cmd, answer, answer.write, f.out.writeJSON(answer, "  "))
 	}
 	return cmd
 }
@@ -111,15 +111,14 @@ func newPipeline() *cobra.Command {
 	defaultMethod(cmd, f, "mofang")
 	machine := cmd.Flags().String("server", "v100x16", "built-in machine of several devices or YAML `file`")
 	completeFlag(cmd, "server", cobra.FixedCompletions(chips.Presets(), cobra.ShellCompDirectiveDefault))
-	devices, batch := &number{value: 4, min: 1}, &number{value: 256, min: 1}
-	cmd.Flags().Var(devices, "devices", "number of devices")
-	cmd.Flags().Var(batch, "batch", "batch size of a training step")
+	devices := addNumber(cmd, "devices", 4, 1, "number of devices")
+	batch := addNumber(cmd, "batch", 256, 1, "batch size of a training step")
 	read, share := addNetwork(cmd), addEfficiency(cmd)
 	order := &choice{value: "gpipe", kind: "ORDER", words: balance.Orders()}
 	addChoice(cmd, order, "order",
 		"order of passes: gpipe (all forward ones first), 1f1b (each backward one as soon as may be), interleaved (1f1b with two stages on each device)")
-	replicas := &number{value: 1, min: 1}
-	cmd.Flags().Var(replicas, "replicas", "most devices that share a stage, each with a part of every micro-batch (exact)")
+	replicas := addNumber(cmd, "replicas", 1, 1,
+		"most devices that share a stage, each with a part of every micro-batch (exact)")
 	recompute := cmd.Flags().Bool("recompute", false,
 		"let stages without the memory drop activations and compute them again (exact)")
 	profile := cmd.Flags().String("profile", "", "CSV `file` of the operators' measured times")
@@ -153,7 +152,7 @@ func newPipeline() *cobra.Command {
 			check(a.Simulated.WriteTrace(&b, a.Schedule))
 			check(replaceFile(trace.name, b.Bytes()))
 		}
-		return finish(cmd, *f.asJSON, answer, answer.write, f.out.writeJSON(answer, "  "))
+		return finish(cmd, answer, answer.write, f.out.writeJSON(answer, "  "))
 	}
 	return cmd
 }

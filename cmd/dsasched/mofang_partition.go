@@ -69,10 +69,6 @@ func writePartition(b *bytes.Buffer, p *partition.Problem, a *partition.Result) 
 		if d >= a.Accelerators {
 			name = fmt.Sprintf("CPU %d", d-a.Accelerators)
 		}
-		var ids []string
-		for _, id := range set {
-			ids = append(ids, fmt.Sprint(id))
-		}
-		return []any{name, significant(a.Loads[d]), len(set), shorten(strings.Join(ids, " "), 48)}
+		return []any{name, significant(a.Loads[d]), len(set), shorten(strings.Trim(fmt.Sprint(set), "[]"), 48)}
 	})
 }

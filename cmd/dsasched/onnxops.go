@@ -17,10 +17,9 @@ type onnxOpsJSON struct {
 func newONNXOps() *cobra.Command {
 	cmd := command("onnx-ops")
 	cmd.Args = atMostOneArg("WORD")
-	asJSON := addJSON(cmd)
 	markdown := cmd.Flags().Bool("markdown", false, "print the table as in docs/onnx.md")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if *markdown && *asJSON {
+		if *markdown && asJSON(cmd) {
 			return usagef("--markdown and --json exclude each other")
 		}
 		answer := onnxOpsJSON{Operators: []onnx.OperatorInfo{}}
@@ -33,7 +32,7 @@ func newONNXOps() *cobra.Command {
 		if len(answer.Operators) == 0 {
 			return fmt.Errorf("no operator has %q in its name or domain", args[0])
 		}
-		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) { answer.write(b, *markdown) })
+		return emit(cmd, answer, func(b *bytes.Buffer) { answer.write(b, *markdown) })
 	}
 	return cmd
 }

@@ -74,19 +74,12 @@ func writeOrder(b *bytes.Buffer, p *ordering.Problem, res *ordering.Result, file
 		if res.Objective == ordering.Traffic {
 			row(b, "peak", "%d of %d bytes", res.PeakBytes, p.CapacityBytes)
 		}
-		var order []int
-		for _, s := range res.Steps {
-			order = append(order, s.Run[0])
-		}
-		rowWords(b, "order", strip(order), 8)
+		rowWords(b, "order", strip(each(res.Steps, func(s ordering.Step) int { return s.Run[0] })), 8)
 	}
 	if e := res.Infeasible; e != nil {
 		row(b, "reason", "instance %d of %q: what it reads, its output and its workspace are %s too many", e.Instance[1],
 			printable(p.Subgraphs[e.Instance[0]].Name), plural(int(e.MissingBytes), "byte"))
-		var names []string
-		for _, t := range e.Tensors {
-			names = append(names, fmt.Sprintf("%s[%d]", p.Subgraphs[t[0]].Name, t[1]))
-		}
+		names := each(e.Tensors, func(t ordering.Ref) string { return fmt.Sprintf("%s[%d]", p.Subgraphs[t[0]].Name, t[1]) })
 		row(b, "tensors", "%s", printable(firstOf(names, reasonNames)))
 	}
 	row(b, "took", "%s", duration(res.Seconds))
@@ -134,7 +127,6 @@ func newCheckOrder() *cobra.Command {
 		}
 		return nil
 	}
-	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		p := try(ordering.Load(args[0]))
 		res := try(ordering.LoadResult(args[1], p))
@@ -144,7 +136,7 @@ func newCheckOrder() *cobra.Command {
 		}
 		a := checkOrderJSON{args[0], args[1], res.Status.String(), string(res.Objective), v.Cost,
 			v.PeakBytes, v.Stores, v.Loads}
-		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
+		return emit(cmd, a, func(b *bytes.Buffer) {
 			fmt.Fprintf(b, "%s is valid: %s, %s\n", printable(args[1]), res.Status, res.Objective)
 			if res.HasOrder() {
 				fmt.Fprintf(b, "cost %s%s, peak %d bytes, %s, %s\n", decimal(v.Cost), costUnit(p, res.Objective), v.PeakBytes,

@@ -22,7 +22,6 @@ func newReport() *cobra.Command {
 	cmd := command("report")
 	cmd.ValidArgsFunction = completeOne(nil, cobra.ShellCompDirectiveFilterDirs)
 	cmd.Args = atMostOneArg("folder of results")
-	asJSON := addJSON(cmd)
 	out := addFile(cmd, "o output", "`file` to write; '-': the standard output (default RESULTS/report.html)")
 	out.stdout = true
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -50,7 +49,7 @@ func newReport() *cobra.Command {
 			names = append(names, printable(e.Name))
 		}
 		answer := reportJSON{file, len(html), contents}
-		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
+		return emit(cmd, answer, func(b *bytes.Buffer) {
 			row(b, "page", "%s, %.2f MB", printable(file), float64(len(html))/1e6)
 			rowOf(b, "experiments", names)
 			row(b, "compared", "%d published numbers and statements", lines)

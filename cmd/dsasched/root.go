@@ -209,10 +209,7 @@ func group(name, what, short, long, example string, commands ...*cobra.Command) 
 	cmd := &cobra.Command{
 		Use: name + " " + what, Short: short, Long: long, Example: "  dsasched " + example, Args: unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var names []string
-			for _, c := range cmd.Commands() {
-				names = append(names, c.Name())
-			}
+			names := each(cmd.Commands(), func(c *cobra.Command) string { return c.Name() })
 			return usagef("%s is missing: expected %s", what, oneOf(names))
 		},
 	}
@@ -238,10 +235,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	hint := fmt.Sprintf("'%s --help' lists the commands", cmd.CommandPath())
-	var names []string
-	for _, c := range cmd.Commands() {
-		names = append(names, c.Name())
-	}
+	names := each(cmd.Commands(), func(c *cobra.Command) string { return c.Name() })
 	if near := suggest.Nearest(args[0], names); len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, " or ") + "?"
 	}
@@ -409,18 +403,18 @@ func clean(text []byte) []byte {
 
 // finish prints the answer of work that may have been interrupted, and returns what kept files from being written, or
 // what ended the work: what is known is printed all the same.
-func finish(cmd *cobra.Command, asJSON bool, answer any, write func(*bytes.Buffer), unwritten error) error {
-	return cmp.Or(emit(cmd, asJSON, answer, write), unwritten, cmd.Context().Err())
+func finish(cmd *cobra.Command, answer any, write func(*bytes.Buffer), unwritten error) error {
+	return cmp.Or(emit(cmd, answer, write), unwritten, cmd.Context().Err())
 }
 
 // begunKey is of the context's value that is the process's processor time when the command began.
 type begunKey struct{}
 
 // timed adds to an answer the processor time of the process, in seconds, since the command began.
-func timed(cmd *cobra.Command, asJSON bool, text []byte) []byte {
+func timed(cmd *cobra.Command, text []byte) []byte {
 	begun, _ := cmd.Context().Value(begunKey{}).(time.Duration)
 	spent := (harness.ProcessorTime() - begun).Seconds()
-	if asJSON {
+	if asJSON(cmd) {
 		return bytes.Replace(text, []byte("\n}\n"), fmt.Appendf(nil, ",\n  \"processor_s\": %.3f\n}\n", spent), 1)
 	}
 	at := bytes.Index(slices.Concat(text, []byte("\n")), []byte("\n\n")) + 1 // behind the first rows
@@ -431,9 +425,9 @@ func timed(cmd *cobra.Command, asJSON bool, text []byte) []byte {
 
 // emit prints an answer in one piece, as JSON or as the text that write makes of
 // it.
-func emit(cmd *cobra.Command, asJSON bool, answer any, write func(*bytes.Buffer)) error {
+func emit(cmd *cobra.Command, answer any, write func(*bytes.Buffer)) error {
 	var b bytes.Buffer
-	if asJSON {
+	if asJSON(cmd) {
 		e := json.NewEncoder(&b)
 		e.SetEscapeHTML(false)
 		e.SetIndent("", "  ")
@@ -445,9 +439,9 @@ func emit(cmd *cobra.Command, asJSON bool, answer any, write func(*bytes.Buffer)
 	}
 	text := b.Bytes()
 	if p := cmd.Parent(); p != nil && p.Name() == "solve" {
-		text = timed(cmd, asJSON, text)
+		text = timed(cmd, text)
 	}
-	if !asJSON {
+	if !asJSON(cmd) {
 		text = clean(text)
 	}
 	if _, err := cmd.OutOrStdout().Write(text); err != nil {

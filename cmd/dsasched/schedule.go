@@ -31,17 +31,16 @@ var divided = map[string]func(_ *cobra.Command, _ *recipeFlags, model string, qu
 func newSchedule() *cobra.Command {
 	cmd := command("schedule")
 	takesModel(cmd)
-	asJSON, quiet, full := addJSON(cmd), addQuiet(cmd), addFull(cmd)
+	quiet, full := addQuiet(cmd), addFull(cmd)
 	recipe, draw := addRecipe(cmd, recipes.Default), addPictures(cmd)
 	recipe.clusters = &choice{value: "batch", kind: "WHAT",
 		words: slices.Concat(scheduler.Divisions(), slices.Sorted(maps.Keys(divided)))}
 	addChoice(cmd, recipe.clusters, "clusters",
 		"what the clusters divide between them: "+strings.Join(recipe.clusters.words, ", "))
 	out := addFile(cmd, "o out", "write the whole schedule to this `file`")
-	dump := &choice{kind: "STAGE"}
-	for _, st := range scheduler.Stages() {
-		dump.words = append(dump.words, cobra.CompletionWithDesc(st.Name, st.Description))
-	}
+	dump := &choice{kind: "STAGE", words: each(scheduler.Stages(), func(st scheduler.Stage) cobra.Completion {
+		return cobra.CompletionWithDesc(st.Name, st.Description)
+	})}
 	addChoice(cmd, dump, "dump", "print what a stage has decided, line by line, instead of the summary: "+strings.Join(
 		plain(dump.words), ", "))
 	times := cmd.Flags().Bool("times", false, "print the CPU seconds of each stage and strategy to the standard error")
@@ -49,7 +48,7 @@ func newSchedule() *cobra.Command {
 		check(draw.check())
 		if of := divided[recipe.clusters.value]; of != nil {
 			a, write := of(cmd, recipe, args[0], *quiet)
-			return emit(cmd, *asJSON, a, write)
+			return emit(cmd, a, write)
 		}
 		if os.Getenv("GOMEMLIMIT") == "" {
 			limit := int64(3 << 30) // for networks of a million operators
@@ -63,7 +62,7 @@ func newSchedule() *cobra.Command {
 			draw.html.name == ""
 		show := newStatus(cmd, *quiet)
 		defer show.end()
-		if *asJSON && dump.value != "" {
+		if asJSON(cmd) && dump.value != "" {
 			return usagef("--json and --dump exclude each other")
 		}
 		clock := &stageClock{}
@@ -84,7 +83,7 @@ func newSchedule() *cobra.Command {
 			_, undrawn := draw.draw(cmd, origin, r)
 			return cmp.Or(err, unwritten, undrawn)
 		}
-		printed := printResult(cmd, origin, r, out.name, draw, *asJSON, *full)
+		printed := printResult(cmd, origin, r, out.name, draw, *full)
 		return cmp.Or(printed, unwritten)
 	}
 	return cmd
@@ -139,7 +138,7 @@ func addFull(cmd *cobra.Command) *bool {
 // printResult draws a simulated schedule and prints its numbers, and the files that were written: that of the
 // schedule, unless it is "", and those drawn.
 func printResult(cmd *cobra.Command, origin schedulefile.Origin, r *scheduler.Result, file string, draw *pictures,
-	asJSON, full bool) error {
+	full bool) error {
 	written, undrawn := draw.draw(cmd, origin, r)
 	if unwritten := new(fs.PathError); undrawn != nil && !errors.As(undrawn, &unwritten) {
 		return undrawn
@@ -149,7 +148,7 @@ func printResult(cmd *cobra.Command, origin schedulefile.Origin, r *scheduler.Re
 	}
 	answer := answers.NewReport(r, origin)
 	check(answer.AddSteady(cmd.Context(), r))
-	printed := emit(cmd, asJSON, answer, func(b *bytes.Buffer) {
+	printed := emit(cmd, answer, func(b *bytes.Buffer) {
 		writeReport(b, answer, full)
 		if len(written) > 0 {
 			b.WriteByte('\n')
@@ -236,10 +235,7 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 	row(b, "working", "%d of %s, %d of %s in each", a.Working.Clusters, plural(a.Working.AllClusters, "cluster"),
 		a.Working.Cores, plural(a.Working.AllCores, "core"))
 	if a.Clusters != scheduler.OverBatch.Name() {
-		var idle []string
-		for _, t := range a.Time {
-			idle = append(idle, percent(t.IdleSeconds/a.LatencySeconds))
-		}
+		idle := each(a.Time, func(t answers.TimeReport) string { return percent(t.IdleSeconds / a.LatencySeconds) })
 		row(b, "clusters", "divide by %s; idle %s", a.Clusters, strings.Join(idle, ", "))
 	}
 	var tuned []string
@@ -277,10 +273,7 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 	if full {
 		lines = len(a.Order.Instances) + 1
 	}
-	var order []int
-	for _, i := range a.Order.Instances {
-		order = append(order, i.GroupIndex)
-	}
+	order := each(a.Order.Instances, func(i answers.InstanceReport) int { return i.GroupIndex })
 	b.WriteString(wrap(strip(order), " ", lineWidth, lines))
 	if len(a.Order.Candidates) > 0 {
 		var rows [][]string
@@ -347,10 +340,7 @@ func writeGroups(b *bytes.Buffer, groups []answers.GroupReport, full bool) {
 		if n := len(g.Ops); n > 1 {
 			ops += " .. " + shorten(g.Ops[n-1], nameWidth)
 		}
-		var levels []string
-		for _, l := range g.OutputLevels {
-			levels = append(levels, levelText(l))
-		}
+		levels := each(g.OutputLevels, levelText)
 		cores := g.Bindings[0]
 		if len(g.Bindings) > 1 && full {
 			cores = strings.Join(g.Bindings, " or ")

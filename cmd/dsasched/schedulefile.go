@@ -48,12 +48,11 @@ func newCheckSchedule() *cobra.Command {
 	cmd := command("check schedule")
 	cmd.Args = oneArg("SCHEDULE.json", scheduleHint)
 	cmd.ValidArgsFunction = completeFile("json")
-	asJSON := addJSON(cmd)
 	accelerator := addScheduleHardware(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		f := try(scheduler.Open(args[0], *accelerator))
 		a := try(f.Check(cmd.Context()))
-		check(emit(cmd, *asJSON, a, func(b *bytes.Buffer) { writeChecked(b, a) }))
+		check(emit(cmd, a, func(b *bytes.Buffer) { writeChecked(b, a) }))
 		if !a.OK {
 			return &violationsError{a.File, len(a.Violations)}
 		}
@@ -79,12 +78,12 @@ func newSimulate() *cobra.Command {
 	cmd := command("simulate")
 	cmd.Args = oneArg("SCHEDULE.json", scheduleHint)
 	cmd.ValidArgsFunction = completeFile("json")
-	asJSON, full := addJSON(cmd), addFull(cmd)
+	full := addFull(cmd)
 	accelerator, draw := addScheduleHardware(cmd), addPictures(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		check(draw.check())
 		origin, r := try2(restore(cmd.Context(), args[0], *accelerator))
-		return printResult(cmd, origin, r, "", draw, *asJSON, *full)
+		return printResult(cmd, origin, r, "", draw, *full)
 	}
 	return cmd
 }

@@ -21,12 +21,12 @@ import (
 // solverFlags are the flags of a command that solves the problem of a file by one of several
 // methods.
 type solverFlags struct {
-	asJSON, quiet *bool
-	methods       []solve.Method
-	method        *choice
-	limit         *limit
-	out           *outFile
-	program       *programFlags
+	quiet   *bool
+	methods []solve.Method
+	method  *choice
+	limit   *limit
+	out     *outFile
+	program *programFlags
 }
 
 // programFlags are the flags of integer programs.
@@ -50,7 +50,7 @@ func addSolver(cmd *cobra.Command, methods []solve.Method, out string) *solverFl
 	if slices.ContainsFunc(methods, func(m solve.Method) bool { return m.Name == "search" }) {
 		value = "search"
 	}
-	f := &solverFlags{asJSON: addJSON(cmd), quiet: addQuiet(cmd), methods: methods,
+	f := &solverFlags{quiet: addQuiet(cmd), methods: methods,
 		method: &choice{value: value, kind: "METHOD", words: methodWords(methods)},
 		limit:  addLimit(cmd, time.Minute, "time for the exact methods, such as 10s; 0: no limit"),
 		out:    addFile(cmd, "o out", out), program: addProgram(cmd)}
@@ -61,11 +61,7 @@ func addSolver(cmd *cobra.Command, methods []solve.Method, out string) *solverFl
 
 // methodWords are the words of --method.
 func methodWords(methods []solve.Method) []cobra.Completion {
-	var words []cobra.Completion
-	for _, m := range methods {
-		words = append(words, cobra.CompletionWithDesc(m.Name, m.Description))
-	}
-	return words
+	return each(methods, func(m solve.Method) cobra.Completion { return cobra.CompletionWithDesc(m.Name, m.Description) })
 }
 
 // timeLimit reads --time-limit. With --work alone there is none: the answer is the same however busy the machine is.
@@ -146,7 +142,7 @@ func (q fileProblem[P, S, R]) run(cmd *cobra.Command, f *fileSolver) *cobra.Comm
 			func(ctx context.Context, method string, opts solve.Options[S]) (R, error) {
 				return q.solve(ctx, p, method, opts)
 			})
-		return finish(cmd, *f.asJSON, r, func(b *bytes.Buffer) { q.write(b, p, r) }, f.out.writeJSON(r, "  "))
+		return finish(cmd, r, func(b *bytes.Buffer) { q.write(b, p, r) }, f.out.writeJSON(r, "  "))
 	}
 	return cmd
 }

@@ -56,10 +56,7 @@ func writeCuts(b *bytes.Buffer, title string, groups []scheduler.GroupCut) {
 	}
 	list(b, title+": "+plural(len(groups), "group"), "<groups|<instances|operators of each|<the first from|<to", kinds,
 		func(_ int, k kind) []any {
-			var names []string
-			for _, g := range alike[k] {
-				names = append(names, g.Group)
-			}
+			names := each(alike[k], func(g scheduler.GroupCut) string { return g.Group })
 			return []any{namesOf(names), k.split, k.operators, alike[k][0].First, alike[k][0].Last}
 		})
 }

@@ -37,7 +37,6 @@ type gridFlags struct {
 	uneven             *choice
 	quiet              *bool
 	read               *networkFlags
-	asJSON             *bool
 	// Of commands whose points can be kept; nil: they can't.
 	job   *jobFlags
 	cells string
@@ -53,7 +52,7 @@ func addGrid(cmd *cobra.Command) *gridFlags {
 			"print the throughputs alone: a row for each network, a column for each variant of each accelerator"),
 		workers: addWorkers(cmd, "points are computed"),
 		limit:   addLimit(cmd, time.Minute, "time for each integer program, such as 60s"),
-		inPlace: addInPlace(cmd), uneven: addUneven(cmd), quiet: addQuiet(cmd), read: addNetwork(cmd), asJSON: addJSON(cmd),
+		inPlace: addInPlace(cmd), uneven: addUneven(cmd), quiet: addQuiet(cmd), read: addNetwork(cmd),
 	}
 }
 
@@ -103,7 +102,7 @@ func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []explore.Axis,
 	for _, e := range list {
 		answer.Rows = append(answer.Rows, plan.JSON(e))
 	}
-	check(emit(cmd, *g.asJSON, answer, func(b *bytes.Buffer) {
+	check(emit(cmd, answer, func(b *bytes.Buffer) {
 		b.Write(head.Bytes())
 		b.WriteByte('\n')
 		if *g.pivot {
@@ -147,7 +146,7 @@ func (g *gridFlags) kept(cmd *cobra.Command, args []string, plan *explore.Plan) 
 	}
 	e := plan.Experiment(cmd.Name(), func(all []explore.Explored) error { list = all; return nil })
 	if g.job.active() {
-		return nil, g.job.run(cmd, wholeCommand(cmd, args, "cells"), "cells", []harness.Experiment{e}, opt, *g.asJSON)
+		return nil, g.job.run(cmd, wholeCommand(cmd, args, "cells"), "cells", []harness.Experiment{e}, opt)
 	}
 	return list, e.Run(cmd.Context(), opt)
 }
@@ -220,10 +219,7 @@ func completeSet(_ *cobra.Command, _ []string, word string) ([]cobra.Completion,
 	const more = cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 	key, values, ok := strings.Cut(word, "=")
 	if !ok {
-		var keys []cobra.Completion
-		for _, k := range explore.GridKeys() {
-			keys = append(keys, k+"=")
-		}
+		keys := each(explore.GridKeys(), func(k string) cobra.Completion { return k + "=" })
 		if d, err := hardware.Describe("stcp920"); err == nil {
 			for _, f := range d.Fields() {
 				keys = append(keys, "hardware."+f+"=")

@@ -24,13 +24,12 @@ type variantJSON struct {
 func newVariants() *cobra.Command {
 	cmd := command("variants")
 	cmd.Args = noArgs
-	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var answer variantsJSON
 		for _, v := range recipes.Known() {
 			answer.Variants = append(answer.Variants, variantJSON{v.Name, v.Description, v.Strategies()})
 		}
-		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
+		return emit(cmd, answer, func(b *bytes.Buffer) {
 			// One table of all stages would be wider than a screen.
 			for i, part := range slices.Collect(slices.Chunk(scheduler.Choices(), 5)) {
 				if i > 0 {
@@ -52,11 +51,7 @@ func newVariants() *cobra.Command {
 				}
 				writeTable(b, strings.Repeat("l", len(header)), header, rows)
 			}
-			var descriptions [][]string
-			for _, v := range answer.Variants {
-				descriptions = append(descriptions, []string{v.Name, v.Description})
-			}
-			writeDescriptions(b, descriptions)
+			writeDescriptions(b, each(answer.Variants, func(v variantJSON) []string { return []string{v.Name, v.Description} }))
 		})
 	}
 	return cmd

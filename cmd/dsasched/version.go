@@ -26,10 +26,9 @@ type versionJSON struct {
 func newVersion() *cobra.Command {
 	cmd := command("version")
 	cmd.Args = noArgs
-	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		v := versions()
-		return emit(cmd, *asJSON, v, func(b *bytes.Buffer) {
+		return emit(cmd, v, func(b *bytes.Buffer) {
 			version := v.Version
 			if v.Revision != "" {
 				version += " (revision " + v.Revision

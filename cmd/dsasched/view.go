@@ -45,7 +45,6 @@ func newView() *cobra.Command {
 		}
 		return []cobra.Completion{"json"}, cobra.ShellCompDirectiveFilterFileExt
 	}
-	asJSON := addJSON(cmd)
 	accelerator := addScheduleHardware(cmd)
 	out := addFile(cmd, "o output", "`file` to write; '-': the standard output (default SCHEDULE.html)")
 	out.stdout = true
@@ -75,7 +74,7 @@ func newView() *cobra.Command {
 		}
 		check(replaceFile(a.File, html))
 		a.Bytes = len(html)
-		err := emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
+		err := emit(cmd, a, func(b *bytes.Buffer) {
 			row(b, "page", "%s, %.2f MB", printable(a.File), float64(a.Bytes)/1e6)
 			for _, s := range a.Schedules {
 				row(b, "schedule", "%s: %s on %s, variant %s, %s", printable(s.Schedule), printable(s.Model), s.Hardware,
