@@ -28,6 +28,10 @@ const (
 	U4
 	I2
 	U2
+	U3 // like the next three, of packed weights alone
+	U5
+	U6
+	U7
 )
 
 var dtypes = [...]struct {
@@ -37,6 +41,7 @@ var dtypes = [...]struct {
 	F16: {"f16", 16}, F32: {"f32", 32}, F64: {"f64", 64}, BF16: {"bf16", 16},
 	I8: {"i8", 8}, U8: {"u8", 8}, I16: {"i16", 16}, I32: {"i32", 32}, I64: {"i64", 64}, Bool: {"bool", 8},
 	F8: {"f8", 8}, F4: {"f4", 4}, I4: {"i4", 4}, U4: {"u4", 4}, I2: {"i2", 2}, U2: {"u2", 2},
+	U3: {"u3", 3}, U5: {"u5", 5}, U6: {"u6", 6}, U7: {"u7", 7},
 }
 
 // DTypes is the number of element types.

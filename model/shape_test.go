@@ -8,7 +8,7 @@ import (
 
 func TestDType(t *testing.T) {
 	bits := map[DType]int64{F16: 16, F32: 32, F64: 64, BF16: 16, I8: 8, U8: 8, I16: 16, I32: 32, I64: 64, Bool: 8, F8: 8,
-		F4: 4, I4: 4, U4: 4, I2: 2, U2: 2}
+		F4: 4, I4: 4, U4: 4, I2: 2, U2: 2, U3: 3, U5: 5, U6: 6, U7: 7}
 	if len(bits) != len(dtypes) {
 		t.Errorf("%d types are tested, there are %d", len(bits), len(dtypes))
 	}

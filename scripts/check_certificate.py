@@ -20,7 +20,7 @@ import math
 import sys
 
 BYTES = {"f16": 2, "f32": 4, "f64": 8, "bf16": 2, "i8": 1, "u8": 1, "i16": 2, "i32": 4, "i64": 8, "bool": 1, "f8": 1, "f4": 0.5,
-         "i4": 0.5, "u4": 0.5, "i2": 0.25, "u2": 0.25}
+         "i4": 0.5, "u4": 0.5, "i2": 0.25, "u2": 0.25, "u3": 0.375, "u5": 0.625, "u6": 0.75, "u7": 0.875}
 # Simple operations, special functions and moves per element.
 UNARY = {"Relu": (1, 0, 0), "Clip": (2, 0, 0), "LeakyRelu": (2, 0, 0), "Neg": (1, 0, 0), "Abs": (1, 0, 0), "Sigmoid": (1, 1, 0),
          "Tanh": (0, 1, 0), "Erf": (0, 1, 0), "Exp": (0, 1, 0), "Log": (0, 1, 0), "Sqrt": (0, 1, 0), "Gelu": (3, 1, 0),

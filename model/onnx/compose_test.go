@@ -345,6 +345,12 @@ func TestFused(t *testing.T) {
 				list("s2", 0), node("ReduceSum", "", in("e", "s2"), out("f"), attrInt("keepdims", 0)), list("s3", 2, 3, 8),
 				node("Reshape", "", in("f", "s3"), out("y")))),
 			6 * 2 * 3 * 8 * 16, 4*(3*8*16) + 4*16},
+		{"experts with weights stored the other way",
+			parts(input("x", 2, 3, 8), input("r", 6, 4), weights("w1", 4, 8, 16), weights("w2", 4, 16, 8),
+				nodeOf("com.microsoft", "MoE", "a", in("x", "r", "w1", "", "w2"), out("y"), attrInt("k", 2)), y[0]),
+			parts(input("x", 2, 3, 8), input("r", 6, 4), weights("w1", 4, 16, 8), weights("w2", 4, 8, 16),
+				nodeOf("com.microsoft", "MoE", "a", in("x", "r", "w1", "", "w2"), out("y"), attrInt("k", 2)), y[0]),
+			6 * 2 * 2 * 8 * 16, 4 * 2 * 8 * 16},
 		{"packed experts of one token", // the two others of four are not there
 			parts(input("x", 1, 1, 32), input("r", 1, 4), held("w1", tUint8, 4, 64, 16), weights("s1", 4, 64),
 				held("w2", tUint8, 4, 32, 16), weights("s2", 4, 32),
@@ -476,6 +482,23 @@ func TestWindowsOfManyQueries(t *testing.T) {
 		}
 		if !causal {
 			t.Errorf("%d queries, %d keys: no mask is causal", queries, keys)
+		}
+	}
+}
+
+// Packed weights have their width, be there a type of the file for it or not.
+func TestWidthsOfPackedWeights(t *testing.T) {
+	for bits := int64(2); bits <= 8; bits++ {
+		g, err := load(file(17, input("x", 2, 32), held("w", tUint8, 8, 1, 4*bits), weights("s", 8), output("y"),
+			nodeOf("com.microsoft", "MatMulNBits", "n", in("x", "w", "s"), out("y"), attrInt("K", 32), attrInt("N", 8),
+				attrInt("bits", bits), attrInt("block_size", 32))), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range g.Tensors {
+			if w.Name == "w/unpacked" && w.Bytes() != 8*32*bits/8 {
+				t.Errorf("%d bits: %d bytes, expected %d", bits, w.Bytes(), 32*bits)
+			}
 		}
 	}
 }

@@ -107,18 +107,27 @@ func (c *call) experts(fc [3]expertWeights, shares *value) {
 		c.fail("scores %v for %d tokens, expected [%d,%d]", scores.shape, tokens, tokens, count)
 		return
 	}
-	if len(fc[0].w.shape) != 3 || fc[0].w.shape[1]%twice != 0 {
+	// Older files have [expert, column, row].
+	first, old := fc[0].w.shape, 0
+	if len(first) == 3 && fc[0].scale == nil && first[1] == hidden && first[2] != hidden {
+		old = 1
+	}
+	if len(first) != 3 || first[1+old]%twice != 0 {
 		c.fail("weights %q have shape %v, expected [%d,%d * inner,%d]", fc[0].w.name, fc[0].w.shape, count, twice, hidden)
 		return
 	}
-	inner := fc[0].w.shape[1] / twice
+	inner := first[1+old] / twice
 	for i := range fc {
 		e := &fc[i]
 		if e.w == nil {
 			continue
 		}
 		e.rows, e.columns = []int64{twice * inner, hidden, inner}[i], []int64{hidden, inner, hidden}[i]
-		if want := (model.Shape{count, e.rows, e.columns}); !e.w.shape.Equal(want) {
+		want := model.Shape{count, e.rows, e.columns}
+		if old == 1 {
+			want[1], want[2] = e.columns, e.rows
+		}
+		if !e.w.shape.Equal(want) {
 			c.fail("weights %q have shape %v, expected %v", e.w.name, e.w.shape, want)
 		}
 		if want := (model.Shape{count, e.rows}); e.bias != nil && !e.bias.shape.Equal(want) {

@@ -68,11 +68,12 @@ const (
 	learnedKey = "dsasched.learned"
 )
 
-// onnxTypes are the values of TensorProto.DataType.
+// onnxTypes are the values of TensorProto.DataType; of 3 bits and of 5 to 7, which have none, those of the next type.
 var onnxTypes = map[model.DType]int64{
 	model.F32: 1, model.U8: 2, model.I8: 3, model.I16: 5, model.I32: 6, model.I64: 7, model.Bool: 9,
 	model.F16: 10, model.F64: 11, model.BF16: 16, model.F8: 17,
 	model.U4: 21, model.I4: 22, model.F4: 23, model.U2: 25, model.I2: 26,
+	model.U3: 21, model.U5: 2, model.U6: 2, model.U7: 2,
 }
 
 // wire is a message of protobuf in the making.

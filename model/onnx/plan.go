@@ -430,8 +430,8 @@ func (p *plan) bind(opt Options, follows []*valueInfo) (file, want sizes, err er
 	return file, want, nil
 }
 
-// overSteps reports whether what would be the batch is the dimension of a recurrence's steps, at the file's sizes or, if
-// these are not known, for one step.
+// overSteps reports whether what would be the batch is the dimension of a recurrence's steps, at the file's sizes or,
+// if these are not known, for one step.
 func (p *plan) overSteps(title string, opt Options) bool {
 	if !slices.ContainsFunc(p.order, func(n *nodeProto) bool { return n.op == "LSTM" || n.op == "GRU" || n.op == "RNN" }) {
 		return false

@@ -215,8 +215,8 @@ func dynamicMatMul(c *call) {
 	c.toFloat(c.step("sums", "MatMul", model.Attr{}, pair(x, c.in[1])...), c.in[2], c.in[4])
 }
 
-// packedTypes gives the type of codes by their width in bits: the narrowest that holds them.
-var packedTypes = map[int64]model.DType{2: model.U2, 3: model.U4, 4: model.U4, 5: model.U8, 6: model.U8, 7: model.U8,
+// packedTypes gives the type of codes by their width in bits.
+var packedTypes = map[int64]model.DType{2: model.U2, 3: model.U3, 4: model.U4, 5: model.U5, 6: model.U6, 7: model.U7,
 	8: model.U8}
 
 // matMulNBits has weights of N columns and K rows in blocks, packed to bytes.

@@ -351,8 +351,8 @@ func TestRecurrentErrors(t *testing.T) {
 	}
 }
 
-// The leading dimension of what a recurrence goes through step by step is no batch, be it a number or a name: at batch 1
-// all steps of the file are there, and there are no others. Where sequences lead, they are the batch.
+// The leading dimension of what a recurrence goes through step by step is no batch, be it a number or a name: at batch
+// 1 all steps of the file are there, and there are no others. Where sequences lead, they are the batch.
 func TestStepsAreNoBatch(t *testing.T) {
 	w, r := weights("w", 1, 16, 3), weights("r", 1, 16, 4)
 	lstm := func(x string, attrs ...msg) msg { return node("LSTM", "n", in(x, "w", "r"), out("y"), attrs...) }
