@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/dsasched":                    8448,
+	"cmd/dsasched":                    8338,
 	"examples/accelerator":            47,
 	"examples/cost":                   57,
 	"examples/experiment":             78,

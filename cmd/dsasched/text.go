@@ -2,8 +2,12 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"io"
 	"math"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -11,7 +15,10 @@ import (
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
 	"github.com/olekukonko/tablewriter/tw"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
 )
@@ -315,4 +322,169 @@ func wrap(words []string, indent string, width, n int) string {
 	}
 	b.WriteString(line + "\n")
 	return b.String()
+}
+
+// tableFiles are the files of a table for papers and pages.
+type tableFiles struct{ tex, md *outFile }
+
+func addTables(cmd *cobra.Command) *tableFiles {
+	return &tableFiles{
+		tex: addFile(cmd, "tex", "write the table to this `file` as LaTeX, for the package booktabs: .tex", ".tex"),
+		md:  addFile(cmd, "md", "write the table to this `file` as Markdown: .md", ".md"),
+	}
+}
+
+// write writes the files that were asked for.
+func (f *tableFiles) write(t harness.Table, command string) error {
+	if err := f.tex.write(func() ([]byte, error) {
+		text, err := t.LaTeX("dsasched-" + command)
+		return []byte(text), err
+	}); err != nil {
+		return err
+	}
+	return f.md.write(func() ([]byte, error) { return []byte(t.Markdown()), nil })
+}
+
+// tableOf makes a table for files of what writeTable prints, under a title.
+func tableOf(command, title, align string, header []string, rows [][]string, notes []string) harness.Table {
+	t := harness.Table{Title: title, Name: command, Rows: rows, Notes: notes}
+	for i, h := range header {
+		t.Columns = append(t.Columns, harness.Column{Name: cmp.Or(h, "share"), Text: align[i] == 'l'})
+	}
+	return t
+}
+
+// writeGrouped prints a table whose columns have groups: those of each group by themselves, beside the columns that
+// have none.
+func writeGrouped(b *bytes.Buffer, t harness.Table) {
+	var groups []string
+	for _, c := range t.Columns {
+		if c.Group != "" {
+			groups = addOnce(groups, c.Group)
+		}
+	}
+	fmt.Fprintf(b, "%s\n", t.Title)
+	for k := range max(1, len(groups)) {
+		align, header, rows := "", []string(nil), make([][]string, len(t.Rows))
+		for i, c := range t.Columns {
+			if c.Group != "" && c.Group != groups[k] {
+				continue
+			}
+			if c.Text {
+				align += "l"
+			} else {
+				align += "r"
+			}
+			header = append(header, printable(c.Name))
+			for j, r := range t.Rows {
+				rows[j] = append(rows[j], printable(r[i]))
+			}
+		}
+		b.WriteByte('\n')
+		if len(groups) > 0 {
+			fmt.Fprintf(b, "on %s\n", printable(groups[k]))
+		}
+		writeTable(b, align, header, rows)
+	}
+}
+
+// screen describes the standard output. There is one in a process; run
+// sets it before a command writes. The zero value is a file: no width, no colour.
+var screen struct {
+	width int  // in characters; 0: no limit
+	bold  bool // headers of tables may be bold
+}
+
+// look sets screen for an output.
+func look(w io.Writer) {
+	screen.width, screen.bold = 0, false
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		screen.width = n
+	}
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return
+	}
+	if screen.width == 0 {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil {
+			screen.width = n
+		}
+	}
+	// no-color.org: set to anything but nothing.
+	screen.bold = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// fit makes a table as wide as the screen at most. A last column of prose goes on in
+// rows of its own, below; of other columns on the left side the longest texts are
+// shortened, first of all those that don't name the row, none below a few
+// characters. Columns of numbers stay as they are, since a shortened number is a
+// wrong one.
+func fit(align string, header []string, rows [][]string, width int) [][]string {
+	const space, least, middling, prose = 2, 8, 12, 24
+	if width <= 0 {
+		return rows
+	}
+	columns := make([]int, len(header))
+	total := 0
+	for i, h := range header {
+		columns[i] = len([]rune(h))
+		for _, r := range rows {
+			if i < len(r) {
+				columns[i] = max(columns[i], len([]rune(r[i])))
+			}
+		}
+		total += columns[i] + space
+	}
+	last := len(header) - 1
+	words := last >= 0 && align[last] != 'r' &&
+		slices.ContainsFunc(rows, func(r []string) bool { return last < len(r) && strings.Contains(r[last], " ") })
+	narrow := func(from, to, floor int) {
+		for total > width {
+			widest := -1
+			for i := from; i < to; i++ {
+				if align[i] != 'r' && columns[i] > max(floor, len([]rune(header[i]))) &&
+					(widest < 0 || columns[i] > columns[widest]) {
+					widest = i
+				}
+			}
+			if widest < 0 {
+				return // they are as narrow as they can be
+			}
+			columns[widest]--
+			total--
+		}
+	}
+	others := len(header)
+	if words {
+		others = last
+		narrow(last, last+1, prose)
+	}
+	narrow(min(1, others), others, middling)
+	narrow(others, len(header), middling)
+	narrow(min(1, others), others, least)
+	narrow(0, 1, middling)
+	narrow(0, len(header), least)
+	var fitted [][]string
+	for _, r := range rows {
+		cells := slices.Clone(r)
+		var more []string // lines of the last column
+		for i, cell := range r {
+			if align[i] == 'r' || len([]rune(cell)) <= columns[i] {
+				continue
+			}
+			if i == last && words {
+				more = strings.Split(strings.TrimSuffix(wrap(strings.Fields(cell), "", columns[i], len(cell)+1), "\n"), "\n")
+				cells[i], more = shorten(more[0], columns[i]), more[1:]
+				continue
+			}
+			cells[i] = shorten(cell, columns[i])
+		}
+		fitted = append(fitted, cells)
+		for _, line := range more {
+			cells := make([]string, len(header))
+			cells[last] = shorten(line, columns[last])
+			fitted = append(fitted, cells)
+		}
+	}
+	return fitted
 }
