@@ -434,7 +434,7 @@ func (f *fields) numbers(key, noun string, known []string) map[string]float64 {
 }
 
 var specFields = []string{
-	"name", "description", "clock", "clusters", "core_types",
+	"name", "description", "clock", "clock_under_load", "clusters", "core_types",
 	"lb", "gb", "ddr", "core_link", "ddr_link", "launch", "sync", "gap", "matrix_start", "host", "energy",
 }
 
@@ -450,6 +450,9 @@ func (d *decoder) spec(root *yaml.Node) *Spec {
 	}
 	// The clock comes first: other values may be given in its cycles.
 	s.ClockHz = f.scaled("clock", expectClock, clockOf)
+	if f.has("clock_under_load") {
+		s.LoadClockHz = f.scaled("clock_under_load", expectClock, clockOf)
+	}
 	if s.ClockHz >= minClock && s.ClockHz <= maxClock {
 		d.clockHz = s.ClockHz
 	}

@@ -122,6 +122,9 @@ func TestParseForms(t *testing.T) {
 			func(s *Spec) bool {
 				return s.CoreTypes[0].Units[0].Synchronous && strings.Contains(s.Describe(), "; synchronous")
 			}},
+		{"a clock under load", example(t) + "clock_under_load: 600MHz\n", func(s *Spec) bool {
+			return s.LoadClockHz == 600e6 && strings.Contains(s.Describe(), "matrix units at 600MHz")
+		}},
 		{"operands in turn", with(t, "25cycles", "25cycles\n        operands: 80GB/s\n        results: 8192"),
 			func(s *Spec) bool {
 				return s.CoreTypes[0].Units[0].OperandBytesPerSecond == 80e9 && s.CoreTypes[0].Units[0].ResultsHeld == 8192
@@ -186,7 +189,7 @@ func TestParseErrors(t *testing.T) {
 		// Fields.
 		{"unknown field", with(t, "clusters:", "cluster:"),
 			"my.yaml:1: clusters: missing, expected a whole number from 1 to 1024\n" +
-				`my.yaml:4: cluster: found an unknown field, expected one of name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, gap, matrix_start, host, energy`},
+				`my.yaml:4: cluster: found an unknown field, expected one of name, description, clock, clock_under_load, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, gap, matrix_start, host, energy`},
 		{"unknown field below", with(t, "  latency: 76cycles", "  delay: 76cycles"),
 			"my.yaml:47: core_link.latency: missing, expected a time such as 84ns, 10us or 84cycles\n" +
 				"my.yaml:49: core_link.delay: found an unknown field, expected one of bandwidth, latency, broadcast, in_flight, network"},
@@ -196,9 +199,9 @@ func TestParseErrors(t *testing.T) {
 		{"weights of GB", with(t, "  size: 8MiB", "  size: 8MiB\n  weights: 1MiB"),
 			"my.yaml:39: gb.weights: found an unknown field, expected one of size, bandwidth, latency"},
 		{"strange key", with(t, "clusters:", "\"a\\nb\": 1\nclusters:"),
-			`my.yaml:4: "a\nb": found an unknown field, expected one of name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, gap, matrix_start, host, energy`},
+			`my.yaml:4: "a\nb": found an unknown field, expected one of name, description, clock, clock_under_load, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, gap, matrix_start, host, energy`},
 		{"list as key", with(t, "clusters:", "[a, b]: 1\nclusters:"),
-			"my.yaml:4: found a list as a key, expected one of name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, gap, matrix_start, host, energy"},
+			"my.yaml:4: found a list as a key, expected one of name, description, clock, clock_under_load, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, gap, matrix_start, host, energy"},
 		{"duplicate key", with(t, "launch:", "clock: 2GHz\nlaunch:"),
 			"my.yaml:56: clock: found a duplicate, expected it only once (first in line 3)"},
 		{"duplicate key below", with(t, "  size: 16GiB", "  size: 16GiB\n  size: 16GiB"),
@@ -452,11 +455,11 @@ func TestParseErrors(t *testing.T) {
 		{"empty", "", "my.yaml:1: found an empty file, expected a description of an accelerator"},
 		{"only comments", "# a\n# b\n", "my.yaml:1: found an empty file, expected a description of an accelerator"},
 		{"a list", "- a\n",
-			"my.yaml:1: found a list, expected a description: a mapping with name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, gap, matrix_start, host, energy"},
+			"my.yaml:1: found a list, expected a description: a mapping with name, description, clock, clock_under_load, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, gap, matrix_start, host, energy"},
 		{"a word", "stcp920\n",
-			`my.yaml:1: found "stcp920", expected a description: a mapping with name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, gap, matrix_start, host, energy`},
+			`my.yaml:1: found "stcp920", expected a description: a mapping with name, description, clock, clock_under_load, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, gap, matrix_start, host, energy`},
 		{"nothing", "---\n",
-			"my.yaml:2: found nothing, expected a description: a mapping with name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, gap, matrix_start, host, energy"},
+			"my.yaml:2: found nothing, expected a description: a mapping with name, description, clock, clock_under_load, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, gap, matrix_start, host, energy"},
 		{"two documents", example(t) + "---\nname: b\n", "my.yaml:58: found a second document, expected only one in a file"},
 		{"no YAML", with(t, "clusters: 4", "clusters: [4"), "my.yaml:4: not valid YAML: did not find expected ',' or ']'"},
 		{"tab", with(t, "  size: 16GiB", "\tsize: 16GiB"),

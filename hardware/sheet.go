@@ -9,6 +9,7 @@ type Sheet struct {
 	Name          string       `json:"name"`
 	Description   string       `json:"description,omitempty"`
 	ClockHz       float64      `json:"clock_hz"`
+	LoadClockHz   float64      `json:"clock_under_load_hz,omitempty"`
 	Clusters      int          `json:"clusters"`
 	Cores         int          `json:"cores_per_cluster"`
 	CoreTypes     []sheetCores `json:"core_types"`
@@ -131,7 +132,8 @@ func (s *Spec) Sheet() *Sheet {
 		return sheetLink{known(l.BandwidthBytesPerSecond), l.LatencySeconds, l.Broadcast, l.InFlight}
 	}
 	a := &Sheet{
-		Name: s.Name, Description: s.Description, ClockHz: s.ClockHz, Clusters: s.Clusters, Cores: s.Cores(),
+		Name: s.Name, Description: s.Description, ClockHz: s.ClockHz, LoadClockHz: s.LoadClockHz,
+		Clusters: s.Clusters, Cores: s.Cores(),
 		LB: (*sheetMemory)(s.LB), LBWeightBytes: s.LBWeightBytes, GB: (*sheetMemory)(s.GB), DDR: (*sheetMemory)(s.DDR),
 		CoreLink: link(s.CoreLink), Network: s.Network, DDRLink: link(s.DDRLink),
 		LaunchSeconds: s.LaunchSeconds, SyncSeconds: s.SyncSeconds,

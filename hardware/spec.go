@@ -42,6 +42,9 @@ type Spec struct {
 	Name        string  `json:"name"`
 	Description string  `json:"description,omitempty"`
 	ClockHz     float64 `json:"clock_hz"`
+	// LoadClockHz is the clock to which matrix units fall that work for long, by the limit of power; 0: they don't. No
+	// bound and no peak has it.
+	LoadClockHz float64 `json:"clock_under_load_hz,omitempty"`
 
 	// Clusters on the chip; all are alike.
 	Clusters int `json:"clusters"`
@@ -463,6 +466,9 @@ func (s *Spec) Describe() string {
 		line("description", "%s", s.Description)
 	}
 	line("clock", "%s", formatSI(s.ClockHz, "Hz"))
+	if s.LoadClockHz > 0 {
+		line("load", "matrix units at %s", formatSI(s.LoadClockHz, "Hz"))
+	}
 	line("clusters", "%d, each with:", s.Clusters)
 	for _, t := range s.CoreTypes {
 		var with string

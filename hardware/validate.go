@@ -114,6 +114,10 @@ func (c *checker) spec(s *Spec) {
 	}
 	c.inRange("clock", s.ClockHz, minClock, maxClock, expectClock,
 		func(v float64) string { return formatSI(v, "Hz") })
+	if s.LoadClockHz != 0 {
+		c.inRange("clock_under_load", s.LoadClockHz, minClock, math.Max(minClock, s.ClockHz), "no more than clock",
+			func(v float64) string { return formatSI(v, "Hz") })
+	}
 	c.count("clusters", s.Clusters, maxClusters)
 
 	if len(s.CoreTypes) == 0 {

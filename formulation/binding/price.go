@@ -142,7 +142,7 @@ func (p *pricer) read(r *schedule.Read, v *schedule.Value, at schedule.Level) fl
 		return 0
 	case at == schedule.LB:
 		return 2*p.linkLatency() + spec.SyncSeconds +
-			p.slowest(0, 2*r.RemoteBytes, r.CoreRemoteBytes, (r.RemoteBytes+v.Binding.Cores()-1)/v.Binding.Cores())
+			p.slowest(0, 2*r.Sent(spec), r.CoreRemoteBytes, (r.Sent(spec)+v.Binding.Cores()-1)/v.Binding.Cores())
 	case at == schedule.GB && spec.GB != nil:
 		return p.linkLatency() + p.slowest(0, gb, r.CoreNeedBytes, 0)
 	}

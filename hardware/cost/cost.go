@@ -231,18 +231,22 @@ func (m *Model) blockCycles(dt model.DType) float64 {
 	return math.Max(load, float64(m.matrix.LeastCycles)*m.matrix.ClockRatio(m.spec))
 }
 
-// feed is the time that the operands of a row and a block take to the matrix unit where it loads them in turn with
-// computing. Of the tiles of results that it holds, it is least for squares, or for all of the shorter side.
+// feed is what a row and a block take longer than at the unit's rate: by the clock under load, and by the operands
+// where the matrix unit loads them in turn with computing. Of the tiles of results that it holds, it is least for
+// squares, or for all of the shorter side.
 func (m *Model) feed(rows, columns float64, dt model.DType) float64 {
-	u := &m.matrix
+	u, slower := &m.matrix, 0.0
+	if load := m.spec.LoadClockHz; load > 0 {
+		slower = (m.spec.ClockHz/load - 1) * u.ClockRatio(m.spec) / m.paces[dt].matrix
+	}
 	if u.OperandBytesPerSecond == 0 {
-		return 0
+		return slower
 	}
 	held := float64(u.ResultsHeld)
 	high := math.Min(rows, math.Max(math.Sqrt(held), held/columns))
 	wide := math.Min(columns, held/high)
 	bytes := float64(int64(u.Rows)*int64(u.Cols)) * dt.Size() * (1/high + 1/wide)
-	return bytes / u.OperandBytesPerSecond * m.spec.ClockHz
+	return slower + bytes/u.OperandBytesPerSecond*m.spec.ClockHz
 }
 
 // fill is a unit's fill in the chip's cycles.

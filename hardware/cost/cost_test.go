@@ -257,3 +257,28 @@ func TestCommandsInFlight(t *testing.T) {
 		t.Errorf("100 rows that stream take %g cycles", got)
 	}
 }
+
+// Under load products take as much longer as the clock is lower, and what bounds ask for stays.
+func TestClockUnderLoad(t *testing.T) {
+	of := func(load float64) (*cost.Model, float64) {
+		spec, err := hardware.Load("a100")
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec.LoadClockHz = load * spec.ClockHz
+		m, err := cost.New(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m, float64(m.MatrixCycles(model.MatrixDims{Reps: 1, M: 4096, N: 4096, K: 4096}, model.F16))
+	}
+	fast, least := of(0)
+	slow, took := of(.8)
+	if x := took / least; x < 1.24 || x > 1.26 {
+		t.Errorf("at .8 of the clock products take %g times as long, expected 1.25", x)
+	}
+	a, b, c := fast.MatrixRate(model.F16)
+	if x, y, z := slow.MatrixRate(model.F16); a != x || b != y || c != z {
+		t.Errorf("bounds see %g, %g, %g under load, expected %g, %g, %g", x, y, z, a, b, c)
+	}
+}

@@ -541,7 +541,7 @@ func (l *lowering) bringPart(t *tensorIn, in *incoming, p, j, k, bytes int64, fr
 	defer l.fetchAway(from, in)
 	switch {
 	case in.val.Level == schedule.LB:
-		c.Kind, c.Bytes = isa.Exchange, scaled(r.RemoteBytes, core)
+		c.Kind, c.Bytes = isa.Exchange, scaled(r.Sent(l.spec), core)
 		if r.RemoteBytes == 0 {
 			return -1
 		}

@@ -552,7 +552,7 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 		if r.RemoteBytes == 0 {
 			return
 		}
-		c.Kind, c.Bytes = isa.Exchange, part(r.RemoteBytes)
+		c.Kind, c.Bytes = isa.Exchange, part(r.Sent(l.spec))
 		c.DurationPs = l.exchangeLatency()
 		c.Uses = l.moves(0, 2*c.Bytes, part(r.CoreRemoteBytes), ceilDiv(c.Bytes, max(1, v.Binding.Cores())))
 		ready := in.state.ready

@@ -93,6 +93,15 @@ type Read struct {
 	PanelBytes int64
 }
 
+// Sent is what cores send of a value in their L1s to others: where they exchange without an LLB and a core sends to
+// many at once, each part once, as rows of cores do of rows and columns of columns in SUMMA (van de Geijn, Watts 1997).
+func (r *Read) Sent(spec *hardware.Spec) int64 {
+	if spec.GB == nil && spec.CoreLink.Broadcast {
+		return min(r.RemoteBytes, r.UnionBytes)
+	}
+	return r.RemoteBytes
+}
+
 // ParamRead is a step's demand for a constant.
 type ParamRead struct {
 	Tensor model.TensorID

@@ -29,6 +29,7 @@ const (
 	oneAttention     = "attention fused"
 	headAttention    = "attention fused by heads"
 	noSoftmax        = "softmax left out"
+	packed           = "packed" // remark of operators that copy queries, keys and values out of one tensor
 	ownProducts      = "products in L1s"
 	ownNetworks      = "networks in L1s"
 )
@@ -118,8 +119,11 @@ func (p *pair) predict(ctx context.Context, way int) (float64, error) {
 		return p.product(ctx, recipe, [2]schedule.Level{schedule.DDR, schedule.LB}[way])
 	}
 	r := p.row
-	if r.Remark == "eager" {
+	switch {
+	case r.Remark == "eager":
 		r.Remark = apartInGraph
+	case p.Decision == headAttention && way == 0:
+		r.Remark = packed
 	}
 	spec, err := r.machine()
 	if err != nil {

@@ -128,7 +128,8 @@ func (r *row) network() (net network.Network, batch, chunk int64, err error) {
 		b := model.NewBuilder(op)
 		switch {
 		case op == "apart" || op == "divided": // by their scale, in PyTorch a kernel
-			return zoo.Attention{Heads: 1, Tokens: n[0], Width: n[2], Divided: op == "divided"}.Build(
+			return zoo.Attention{Heads: 1, Tokens: n[0], Width: n[2], Divided: op == "divided",
+				Packed: r.Remark == packed}.Build(
 				zoo.Options{Batch: batch, DType: dt})
 		case attends:
 			b.Output(b.Op("Attention", op, model.Attr{Group: group, Softmax: true, Causal: op == "causal"},
