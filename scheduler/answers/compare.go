@@ -347,8 +347,8 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 	}
 	methods := []scheduler.Strategy{greedy}
 	for _, s := range st.Strategies {
-		// The problem of bindings does not have all that even may choose.
-		if s.Name != greedy.Name && s.Name != "even" && !s.NeedsSolver && !s.Trials &&
+		// The problem of bindings does not have all that even rules may choose.
+		if s.Name != greedy.Name && !s.Even && !s.NeedsSolver && !s.Trials &&
 			s.Refine == nil && (d.name == "joint") == (len(s.Sets) > 0) {
 			methods = append(methods, s)
 		}
