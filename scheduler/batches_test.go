@@ -17,7 +17,7 @@ func TestBatchEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Prepare(ctx, net, machine, 1, recipe, Options{Chunk: 1})
+	r, err := recipe.Prepare(ctx, net, machine, 1, Options{Chunk: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -151,7 +151,7 @@ func TestBestIsNotSlowerThanTheDefault(t *testing.T) {
 		if schedulefile.GraphFingerprint(own) != schedulefile.GraphFingerprint(found.Schedule.Graph) {
 			other++
 		}
-		back, err := scheduler.Restore(t.Context(), scheduler.File(found.Result, schedulefile.Origin{}), machine)
+		back, err := scheduler.Restore(t.Context(), found.Result.File(schedulefile.Origin{}), machine)
 		if err != nil || back.Sim.TotalPs != found.Sim.TotalPs {
 			t.Errorf("%s on %s: %d ps, from its file: %v, %v", c.net, c.machine, found.Sim.TotalPs, back, err)
 		}
@@ -215,7 +215,7 @@ func TestBestRepeats(t *testing.T) {
 		if first.Sim.TotalPs >= first.Greedy.Sim.TotalPs {
 			t.Errorf("%s: %v s, greedy %v s: nothing was found", name, first.LatencySeconds(), first.Greedy.LatencySeconds())
 		}
-		back, err := scheduler.Restore(t.Context(), scheduler.File(first.Result, schedulefile.Origin{}), load(t, "stcp920"))
+		back, err := scheduler.Restore(t.Context(), first.Result.File(schedulefile.Origin{}), load(t, "stcp920"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,14 +275,14 @@ func TestWhole(t *testing.T) {
 	if made.Recipe.Name != "best" || made.Sim.TotalPs >= other.Sim.TotalPs {
 		t.Errorf("%s takes %d ps, greedy %d", made.Recipe.Name, made.Sim.TotalPs, other.Sim.TotalPs)
 	}
-	prepared, err := scheduler.Prepare(t.Context(), net, machine, 8, r, scheduler.Options{Chunk: made.Chunk})
+	prepared, err := r.Prepare(t.Context(), net, machine, 8, scheduler.Options{Chunk: made.Chunk})
 	if err != nil || prepared.Sim != nil {
 		t.Errorf("prepared: %v, %v", prepared, err)
 	}
-	if _, err := scheduler.Replace(r, scheduler.Options{}, scheduler.Pick{Stage: "order", Strategy: "bfs"}); err == nil {
+	if _, err := r.Replace(scheduler.Options{}, scheduler.Pick{Stage: "order", Strategy: "bfs"}); err == nil {
 		t.Error("another order was taken")
 	}
-	if _, err := scheduler.Schedule(t.Context(), made.Schedule.Graph, machine, r, scheduler.Options{}); err == nil {
+	if _, err := r.Schedule(t.Context(), made.Schedule.Graph, machine, scheduler.Options{}); err == nil {
 		t.Error("its stages were run one by one")
 	}
 }
@@ -320,7 +320,7 @@ func TestLayerBindings(t *testing.T) {
 	if own == 0 {
 		t.Error("no step has the binding")
 	}
-	file := scheduler.File(made, schedulefile.Origin{})
+	file := made.File(schedulefile.Origin{})
 	back, err := scheduler.Restore(t.Context(), file, chip)
 	if err != nil {
 		t.Fatal(err)
@@ -371,7 +371,7 @@ func TestBestIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := scheduler.Restore(t.Context(), scheduler.File(found.Result, schedulefile.Origin{}), machine)
+	back, err := scheduler.Restore(t.Context(), found.Result.File(schedulefile.Origin{}), machine)
 	if err != nil {
 		t.Fatal(err)
 	}

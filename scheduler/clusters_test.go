@@ -75,7 +75,7 @@ func TestBindingsOfClusters(t *testing.T) {
 			}
 		}
 	}
-	data, err := File(r, schedulefile.Origin{Model: "resnet18"}).Write()
+	data, err := r.File(schedulefile.Origin{Model: "resnet18"}).Write()
 	if err != nil {
 		t.Fatal(err)
 	}

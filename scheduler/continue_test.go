@@ -26,7 +26,7 @@ func TestContinueKeepsTheSplit(t *testing.T) {
 		}
 		return list
 	}
-	from, err := scheduler.Schedule(ctx, g, load(t, "stcp920"), last(t), scheduler.Options{})
+	from, err := last(t).Schedule(ctx, g, load(t, "stcp920"), scheduler.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,18 +39,18 @@ func TestContinueKeepsTheSplit(t *testing.T) {
 		for _, after := range []string{"split", "instances", "order", "bind", "join", "spill"} {
 			bare := *from
 			bare.Layers = nil // follow from the groups
-			s, err := scheduler.Continue(ctx, &bare, after, r, scheduler.Options{})
+			s, err := r.Continue(ctx, &bare, after, scheduler.Options{})
 			if err != nil {
 				t.Errorf("%s after %s: %v", name, after, err)
 			} else if !reflect.DeepEqual(factors(s), want) {
 				t.Errorf("%s after %s: factors %v, want %v", name, after, factors(s), want)
 			}
 		}
-		if _, err := scheduler.Continue(ctx, from, "group", r, scheduler.Options{}); err != nil {
+		if _, err := r.Continue(ctx, from, "group", scheduler.Options{}); err != nil {
 			t.Errorf("%s after group: %v", name, err)
 		}
 	}
-	if again, err := scheduler.Schedule(ctx, g, from.Spec, last(t), scheduler.Options{}); err != nil ||
+	if again, err := last(t).Schedule(ctx, g, from.Spec, scheduler.Options{}); err != nil ||
 		!reflect.DeepEqual(from, again) {
 		t.Errorf("the schedule has changed (%v)", err)
 	}
@@ -63,7 +63,7 @@ func TestContinueWithoutADecision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	full, err := scheduler.Schedule(ctx, g, load(t, "stcp920"), last(t), scheduler.Options{})
+	full, err := last(t).Schedule(ctx, g, load(t, "stcp920"), scheduler.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestContinueWithoutADecision(t *testing.T) {
 	} {
 		s := *full
 		c.remove(&s)
-		if _, err := scheduler.Continue(ctx, &s, c.after, last(t), scheduler.Options{}); err == nil ||
+		if _, err := last(t).Continue(ctx, &s, c.after, scheduler.Options{}); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("after %s: the error is %v, want %q in it", c.after, err, c.want)
 		}
@@ -100,7 +100,7 @@ func TestBatchAndChunk(t *testing.T) {
 	} {
 		opt := scheduler.Options{Chunk: c.chunk}
 		_, run := scheduler.Run(ctx, net, chip, c.batch, last(t), opt)
-		_, prepare := scheduler.Prepare(ctx, net, chip, c.batch, last(t), opt)
+		_, prepare := last(t).Prepare(ctx, net, chip, c.batch, opt)
 		_, compare := answers.Compare(ctx, net, chip, c.batch, answers.CompareOptions{Options: opt})
 		_, bind := answers.Bind(ctx, net, chip, c.batch, "greedy", answers.AloneOptions{Options: opt})
 		_, split := answers.Split(ctx, net, chip, c.batch, "greedy", answers.AloneOptions{Options: opt})

@@ -27,7 +27,7 @@ func TestCopiesAreAsIfLowered(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s, err := scheduler.Schedule(context.Background(), g, spec, v, scheduler.Options{})
+				s, err := v.Schedule(context.Background(), g, spec, scheduler.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -52,7 +52,7 @@ func TestCopiesAreAsIfLowered(t *testing.T) {
 				}
 				apart = append(apart, own)
 			}
-			made, err := scheduler.Prepare(context.Background(), src, spec, 1, v, scheduler.Options{Chunk: 1})
+			made, err := v.Prepare(context.Background(), src, spec, 1, scheduler.Options{Chunk: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

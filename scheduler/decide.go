@@ -14,7 +14,7 @@ import (
 )
 
 // Schedule makes all decisions for one chunk.
-func Schedule(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt Options) (*schedule.Schedule,
+func (r Recipe) Schedule(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt Options) (*schedule.Schedule,
 	error) {
 	d, err := draft(ctx, g, spec, r, run{Options: opt})
 	if err != nil {
@@ -44,13 +44,13 @@ func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, o
 	return decide(ctx, &schedule.Schedule{Graph: g, Spec: spec}, -1, r, opt)
 }
 
-// MakeDraft is [Schedule] with what a schedule does not keep.
-func MakeDraft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt Options) (*Draft, error) {
+// Draft is [Recipe.Schedule] with what a schedule does not keep.
+func (r Recipe) Draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt Options) (*Draft, error) {
 	return draft(ctx, g, spec, r, run{Options: opt})
 }
 
-// ContinueDraft is [Continue] with what a schedule does not keep.
-func ContinueDraft(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt Options) (*Draft, error) {
+// ContinueDraft is [Recipe.Continue] with what a schedule does not keep.
+func (r Recipe) ContinueDraft(ctx context.Context, from *schedule.Schedule, after string, opt Options) (*Draft, error) {
 	return resume(ctx, from, after, r, run{Options: opt})
 }
 
@@ -58,7 +58,7 @@ func ContinueDraft(ctx context.Context, from *schedule.Schedule, after string, r
 // those of the stage after, and makes all else anew, as the recipe says. Groups come with
 // their factors, which alg1 leaves as they are. Layers that are nil follow from the
 // groups. The schedule that it starts from is not changed; what it lacks is an error.
-func Continue(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt Options) (*schedule.Schedule,
+func (r Recipe) Continue(ctx context.Context, from *schedule.Schedule, after string, opt Options) (*schedule.Schedule,
 	error) {
 	d, err := resume(ctx, from, after, r, run{Options: opt})
 	if err != nil {

@@ -74,7 +74,7 @@ func TestOutlineTakesAsLong(t *testing.T) {
 // A program that gets too large is an error, after which its memory serves for the next one.
 func TestOutlineTooLarge(t *testing.T) {
 	net, chip, r := greedyOn(t, "vgg16")
-	made, err := Prepare(t.Context(), net, chip, 4, r, Options{Chunk: 1})
+	made, err := r.Prepare(t.Context(), net, chip, 4, Options{Chunk: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +320,7 @@ func madeBy(t *testing.T, recipe, name string, chunk int64) (*Problem, *Result) 
 // comesBack expects that a schedule out of its file takes as long.
 func comesBack(t *testing.T, r *Result, chip *hardware.Spec) {
 	t.Helper()
-	if back, err := Restore(t.Context(), File(r, schedulefile.Origin{}), chip); err != nil {
+	if back, err := Restore(t.Context(), r.File(schedulefile.Origin{}), chip); err != nil {
 		t.Errorf("it does not come back: %v", err)
 	} else if back.Sim.TotalPs != r.Sim.TotalPs {
 		t.Errorf("%d ps, out of its file %d", r.Sim.TotalPs, back.Sim.TotalPs)
@@ -413,7 +413,7 @@ func TestPlanOver(t *testing.T) {
 	if replaced < 12 {
 		t.Fatalf("%d results took the place of operands, expected those of 12 softmaxes at least", replaced)
 	}
-	f := File(r, schedulefile.Origin{})
+	f := r.File(schedulefile.Origin{})
 	back, err := Restore(t.Context(), f, chip)
 	if err != nil {
 		t.Fatal(err)
@@ -432,7 +432,7 @@ func TestPlanOver(t *testing.T) {
 		t.Errorf("a place that overlaps in part: %v", err)
 	}
 	var bad *ViolationsError
-	if _, err := Restore(t.Context(), File(r, schedulefile.Origin{}), chip); !errors.As(err, &bad) {
+	if _, err := Restore(t.Context(), r.File(schedulefile.Origin{}), chip); !errors.As(err, &bad) {
 		t.Errorf("in a file: %v", err)
 	}
 }
@@ -471,7 +471,7 @@ func TestDecisionsOfTiledRecipes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		spec, err := Machine(described, LevelAuto)
+		spec, err := LevelAuto.Machine(described)
 		if err != nil {
 			t.Fatal(err)
 		}

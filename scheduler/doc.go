@@ -17,7 +17,7 @@
 //	Result    the schedule of a chunk, the program of all clusters, and what the
 //	          simulator says of it
 //
-// [Run] takes a network through all stages. [Schedule] stops before lowering, [Continue]
+// [Run] takes a network through all stages. [Recipe.Schedule] stops before lowering, [Recipe.Continue]
 // makes anew what comes after a stage, and [Restore] simulates a schedule from a file. Package
 // scheduler/search improves all decisions together, and scheduler/answers puts the strategies of
 // each stage beside each other with objectives and bounds.

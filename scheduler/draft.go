@@ -57,12 +57,6 @@ func (d *Draft) Solve(stage string, answer Solved) {
 	d.answers[stage] = answer
 }
 
-// Units of the problems that stages pose.
-const (
-	BytesUnit   = "bytes moved"
-	SecondsUnit = "s"
-)
-
 // Solved summarises the answer of an exact strategy.
 type Solved struct {
 	solve.Outcome
@@ -114,17 +108,17 @@ func splitOptions(s *schedule.Schedule, m *cost.Model, opt Options) schedule.Spl
 }
 
 // SplitOptions returns the options of Algorithm 1 when a schedule was made.
-func SplitOptions(s *schedule.Schedule, opt Options) (schedule.SplitOptions, error) {
-	m, err := CostModel(s, opt)
+func (o Options) SplitOptions(s *schedule.Schedule) (schedule.SplitOptions, error) {
+	m, err := o.CostModel(s)
 	if err != nil {
 		return schedule.SplitOptions{}, err
 	}
-	return splitOptions(s, m, opt), nil
+	return splitOptions(s, m, o), nil
 }
 
 // CostModel prices commands on a schedule's machine.
-func CostModel(s *schedule.Schedule, opt Options) (*cost.Model, error) {
-	return cost.NewWith(s.Spec, opt.Cost)
+func (o Options) CostModel(s *schedule.Schedule) (*cost.Model, error) {
+	return cost.NewWith(s.Spec, o.Cost)
 }
 
 // instance names an instance as group/index.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -38,7 +37,7 @@ func groupText(b *strings.Builder, d *Draft) {
 }
 
 func splitText(b *strings.Builder, d *Draft) {
-	for _, x := range GroupCuts(d.Schedule, d.Grouping) {
+	for _, x := range d.Schedule.GroupCuts(d.Grouping) {
 		switch {
 		case x.Factor > 1:
 			fmt.Fprintf(b, "%s: %s in %d\n", x.Group, x.Dimension, x.Factor)
@@ -77,14 +76,14 @@ func orderText(b *strings.Builder, d *Draft) {
 func bindText(b *strings.Builder, d *Draft) {
 	for i := range d.Instances.Instances {
 		sg := d.Grouping.Groups[d.Instances.Instances[i].Group]
-		text := BindingText(d.Graph.Tensor(sg.Outputs[0]), d.Bindings[i])
+		text := d.Bindings[i].Text(d.Graph.Tensor(sg.Outputs[0]))
 		fmt.Fprintf(b, "%s: %s, results in the %s\n", d.instance(i), text, d.Scopes[i].Title())
 	}
 	for k, layers := range d.LayerBindings {
 		for l, own := range layers {
 			if own != nil {
 				x := &d.Layers[k][l]
-				fmt.Fprintf(b, "%s layer %d: %s\n", d.Grouping.Groups[k].Name, l, BindingText(d.Graph.Tensor(x.Outputs[0]), own))
+				fmt.Fprintf(b, "%s layer %d: %s\n", d.Grouping.Groups[k].Name, l, own.Text(d.Graph.Tensor(x.Outputs[0])))
 			}
 		}
 	}
@@ -135,47 +134,4 @@ func nestText(b *strings.Builder, d *Draft) {
 		}
 		b.WriteString("\n" + st.Nest.Text(d.Graph.Tensor(st.Output)))
 	}
-}
-
-// A GroupCut is a sub-graph with its factor.
-type GroupCut struct {
-	Group     string `json:"group"`
-	First     string `json:"first_operator"`
-	Last      string `json:"last_operator"`
-	Operators int    `json:"operators"`
-	Factor    int64  `json:"factor"`
-	Dimension string `json:"dimension"` // empty: not split
-}
-
-// GroupCuts lists groups with their factors.
-func GroupCuts(s *schedule.Schedule, groups *schedule.Grouping) []GroupCut {
-	list := []GroupCut{}
-	for _, sg := range groups.Groups {
-		x := GroupCut{Group: sg.Name, First: s.Graph.Op(sg.Ops[0]).Name, Last: s.Graph.Op(sg.Ops[len(sg.Ops)-1]).Name,
-			Operators: len(sg.Ops), Factor: sg.Factor()}
-		if d := sg.SplitDim(); d >= 0 {
-			x.Dimension = s.Graph.Tensor(sg.Outputs[0]).DimName(d)
-		}
-		list = append(list, x)
-	}
-	return list
-}
-
-// LevelName is the name of a level in reports: l1, llb or ddr.
-func LevelName(l schedule.Level) string {
-	return [...]string{schedule.LB: "l1", schedule.GB: "llb", schedule.DDR: "ddr"}[l]
-}
-
-// BindingText writes the dimensions of a tensor that are spread over cores: "n:4 h:2".
-func BindingText(t *model.Tensor, b schedule.Binding) string {
-	var parts []string
-	for d, cores := range b {
-		if cores > 1 {
-			parts = append(parts, fmt.Sprintf("%s:%d", t.DimName(d), cores))
-		}
-	}
-	if len(parts) == 0 {
-		return "one core"
-	}
-	return strings.Join(parts, " ")
 }

@@ -30,7 +30,7 @@ func TestLoweringEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := scheduler.Prepare(context.Background(), net, spec, 4, v, scheduler.Options{Chunk: 1})
+	r, err := v.Prepare(context.Background(), net, spec, 4, scheduler.Options{Chunk: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestUnequalSharesEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := scheduler.Prepare(context.Background(), net, spec, 4, v, scheduler.Options{Chunk: 1})
+	r, err := v.Prepare(context.Background(), net, spec, 4, scheduler.Options{Chunk: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestLoweringEndsInALayer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := scheduler.Prepare(context.Background(), net, spec, 1, v, scheduler.Options{Chunk: 1})
+	r, err := v.Prepare(context.Background(), net, spec, 1, scheduler.Options{Chunk: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestStepsAreCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := scheduler.Prepare(context.Background(), built(name, make), spec, 1, v, scheduler.Options{Chunk: 1})
+		r, err := v.Prepare(context.Background(), built(name, make), spec, 1, scheduler.Options{Chunk: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

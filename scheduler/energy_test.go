@@ -103,7 +103,7 @@ func TestEnergyFromSchedule(t *testing.T) {
 			t.Fatal(err)
 		}
 		macs, ops, bytes := sim.Accesses(p, alike)
-		outlined := scheduler.EnergyOfWork(r.Spec, r.Schedule.Graph, macs, ops, bytes, r.Sim.TotalPs)
+		outlined := lower.Energy(r.Spec, r.Schedule.Graph, macs, ops, bytes, r.Sim.TotalPs)
 		if joules := outlined.Total(); joules != r.Energy().Total() {
 			t.Errorf("%s: the outline takes %v J, the program %v", variant, joules, r.Energy().Total())
 		}

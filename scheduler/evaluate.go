@@ -164,7 +164,7 @@ type Outline struct {
 // outline simulates a result that is only prepared. Its program ends with the next one that is
 // made in the same memory, which done gives back.
 func (w *Problem) outlineIn(ctx context.Context, r *Result, limit int64) (o Outline, done func(), err error) {
-	opt := Until(ctx, r.Lower)
+	opt := r.Lower.Until(ctx)
 	opt.Memory = w.tiles.take()
 	done = func() { w.tiles.give(opt.Memory) }
 	program, alike, err := lower.Outline("", r.Spec, r.Plans, opt)
@@ -174,7 +174,7 @@ func (w *Problem) outlineIn(ctx context.Context, r *Result, limit int64) (o Outl
 	o.program, o.Commands = program, len(program.Commands)
 	if o.Ps, o.start, err = sim.Latency(ctx, program, alike, limit); o.start != nil && r.Spec.Energy != nil {
 		macs, ops, bytes := sim.Accesses(program, alike)
-		o.Joules = EnergyOfWork(r.Spec, r.Schedule.Graph, macs, ops, bytes, o.Ps).Total()
+		o.Joules = lower.Energy(r.Spec, r.Schedule.Graph, macs, ops, bytes, o.Ps).Total()
 	}
 	return o, done, err
 }

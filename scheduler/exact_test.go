@@ -36,7 +36,7 @@ func TestExactVariants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		inTiles, err := scheduler.Replace(base, scheduler.Options{}, scheduler.Pick{Stage: "group", Strategy: "alg2-layers"})
+		inTiles, err := base.Replace(scheduler.Options{}, scheduler.Pick{Stage: "group", Strategy: "alg2-layers"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func TestSharedSplits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slower, err := scheduler.Replace(searched(t, "exact-split"), opt, scheduler.Pick{Stage: "issue", Strategy: "in-order"},
+	slower, err := searched(t, "exact-split").Replace(opt, scheduler.Pick{Stage: "issue", Strategy: "in-order"},
 		scheduler.Pick{Stage: "prefetch", Strategy: "wait"})
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestSharedSplits(t *testing.T) {
 // Calls with shared options explore paths once, and decide what each decides by itself.
 func TestSharedExploration(t *testing.T) {
 	spec, src := load(t, "stcp920"), open(t, "toy-fig3")
-	machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
+	machine, err := scheduler.LevelAuto.Machine(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestSharedExploration(t *testing.T) {
 	for _, name := range []string{"exact-all", "exact-split"} {
 		var made [2]*scheduler.Draft
 		for i, opt := range []scheduler.Options{{}, shared} {
-			if made[i], err = scheduler.MakeDraft(t.Context(), g, machine, searched(t, name), opt); err != nil {
+			if made[i], err = searched(t, name).Draft(t.Context(), g, machine, opt); err != nil {
 				t.Fatal(err)
 			}
 		}

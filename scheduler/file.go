@@ -69,7 +69,7 @@ func (o *Opened) Check(ctx context.Context) (*Checked, error) {
 	if len(c.Violations) == 0 {
 		r, err := planned(o.File, o.Spec)
 		if err == nil {
-			_, err = lower.Program(r.ProgramName(), r.Spec, r.Plans, Until(ctx, r.Lower))
+			_, err = lower.Program(r.ProgramName(), r.Spec, r.Plans, r.Lower.Until(ctx))
 		}
 		var bad *ViolationsError
 		var large *lower.TooLargeError

@@ -65,7 +65,7 @@ func TestRoomsForWeights(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		spec, err := Machine(described, LevelAuto)
+		spec, err := LevelAuto.Machine(described)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestRoomsForWeights(t *testing.T) {
 					}
 				}
 			}
-			f := File(made, schedulefile.Origin{})
+			f := made.File(schedulefile.Origin{})
 			read, err := Restore(ctx, f, described)
 			if err != nil {
 				t.Fatal(err)

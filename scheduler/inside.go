@@ -28,14 +28,8 @@ const (
 )
 
 // Tuned is what a file has of tuned kernels: their nests, which strategy ansor reads, and bindings of layers inside.
-type Tuned interface{ Inside() []TunedBinding }
-
-// TunedBinding spreads a layer of a kernel over the cores in another way than its group.
-type TunedBinding struct {
-	Graph string `json:"graph"`
-	// Layer is the name of its anchor, Cores the factors of the dimensions of its output.
-	Layer string           `json:"layer"`
-	Cores schedule.Binding `json:"cores"`
+type Tuned interface {
+	Inside() []schedule.NamedBinding
 }
 
 // bindInside changes bindings of layers in a row, in one group or in all that are alike, and
@@ -162,7 +156,7 @@ func (d *Draft) insideChoices(k, l int) []schedule.Binding {
 }
 
 // bindAs gives layers the bindings of a file.
-func (d *Draft) bindAs(list []TunedBinding) error {
+func (d *Draft) bindAs(list []schedule.NamedBinding) error {
 	for i, b := range list {
 		if b.Graph != d.Graph.Name {
 			continue
@@ -197,16 +191,4 @@ func (d *Draft) bindAs(list []TunedBinding) error {
 		}
 	}
 	return nil
-}
-
-// BoundInside lists the bindings of a schedule's layers that are not their group's.
-func BoundInside(s *schedule.Schedule) (list []TunedBinding) {
-	for k, bindings := range s.LayerBindings {
-		for l, b := range bindings {
-			if b != nil {
-				list = append(list, TunedBinding{s.Graph.Name, s.Graph.Op(s.Layers[k][l].Anchor).Name, b})
-			}
-		}
-	}
-	return list
 }

@@ -28,7 +28,7 @@ func TestJointOwnCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := scheduler.Schedule(context.Background(), g, load(t, "stcp920"), v, scheduler.Options{})
+	s, err := v.Schedule(context.Background(), g, load(t, "stcp920"), scheduler.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestJointOnNetworks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := scheduler.Schedule(context.Background(), g, spec, v, scheduler.Options{})
+		s, err := v.Schedule(context.Background(), g, spec, scheduler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,11 +111,11 @@ func TestJointOnNetworks(t *testing.T) {
 		} else if r.Outcome().Gap() > 0.02 {
 			t.Errorf("%s: gap %g", c.network, r.Outcome().Gap())
 		}
-		both, err := scheduler.Replace(v, scheduler.Options{}, scheduler.Pick{Stage: "bind", Strategy: "joint"})
+		both, err := v.Replace(scheduler.Options{}, scheduler.Pick{Stage: "bind", Strategy: "joint"})
 		if err != nil || both.Pick("order") != "joint" {
 			t.Errorf("%s: bindings with order %s: %v", c.network, both.Pick("order"), err)
 		}
-		made, err := scheduler.Schedule(context.Background(), g, spec, both, scheduler.Options{})
+		made, err := both.Schedule(context.Background(), g, spec, scheduler.Options{})
 		if err != nil {
 			t.Errorf("%s: %v", c.network, err)
 		}
@@ -128,7 +128,7 @@ func TestJointOnNetworks(t *testing.T) {
 		}
 		const refused = "bind is joint, which does not go with order bfs: expected order joint"
 		half := []scheduler.Pick{{Stage: "bind", Strategy: "joint"}, {Stage: "order", Strategy: "bfs"}}
-		if _, err := scheduler.Replace(v, scheduler.Options{}, half...); err == nil || err.Error() != refused {
+		if _, err := v.Replace(scheduler.Options{}, half...); err == nil || err.Error() != refused {
 			t.Errorf("%s: bindings without order: %v", c.network, err)
 		}
 	}
@@ -156,7 +156,7 @@ func TestGreedyIsAPointOfJoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := scheduler.Schedule(t.Context(), g, load(t, c.machine), v, scheduler.Options{})
+		s, err := v.Schedule(t.Context(), g, load(t, c.machine), scheduler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

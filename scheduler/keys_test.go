@@ -26,7 +26,7 @@ func TestEqualKeysEqualPrograms(t *testing.T) {
 		}
 		net := network.Network{Name: "kinds", Graph: func(int64) (*model.Graph, error) { return g, nil }}
 		w := NewProblem(net, spec, spec, 1, Options{})
-		made, err := Prepare(t.Context(), net, spec, 1, recipe, Options{Chunk: 1})
+		made, err := recipe.Prepare(t.Context(), net, spec, 1, Options{Chunk: 1})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

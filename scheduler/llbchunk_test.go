@@ -52,7 +52,7 @@ func TestChunkByLLB(t *testing.T) {
 		net := open(t, c.model)
 		chunk := c.batch / int64(machine.Clusters)
 		for ; ; chunk /= 2 {
-			made, err := scheduler.Prepare(ctx, net, machine, c.batch, r, scheduler.Options{Chunk: chunk})
+			made, err := r.Prepare(ctx, net, machine, c.batch, scheduler.Options{Chunk: chunk})
 			if err != nil {
 				t.Fatal(err)
 			}

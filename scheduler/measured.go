@@ -78,7 +78,7 @@ func (x *Rehearsal) time(ctx context.Context, d *Draft, limit int64) Outcome {
 	for k := range x.busy {
 		plans[k] = []lower.Segment{seg}
 	}
-	opt := Until(ctx, d.Lower)
+	opt := d.Lower.Until(ctx)
 	opt.Memory = x.opt.tiles.take()
 	defer x.opt.tiles.give(opt.Memory)
 	program, alike, err := lower.Outline("", d.Spec, plans, opt)

@@ -63,10 +63,10 @@ func TestExactAllIsTheFastest(t *testing.T) {
 			t.Fatal(err)
 		}
 		machine := spec
-		if spec, err = Machine(machine, Options{}.Level); err != nil { // as decisions see it
+		if spec, err = LevelAuto.Machine(machine); err != nil { // as decisions see it
 			t.Fatal(err)
 		}
-		base, err := MakeDraft(t.Context(), g, spec, greedy, Options{})
+		base, err := greedy.Draft(t.Context(), g, spec, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

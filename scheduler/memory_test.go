@@ -38,7 +38,7 @@ func scheduled(t *testing.T, g *model.Graph, spec *hardware.Spec, name string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := scheduler.Schedule(context.Background(), g, spec, v, opt)
+	s, err := v.Schedule(context.Background(), g, spec, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestExactMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := scheduler.MakeDraft(t.Context(), s.Graph, spec, recipe, scheduler.Options{})
+		plan, err := recipe.Draft(t.Context(), s.Graph, spec, scheduler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,11 +94,11 @@ func TestExactMemory(t *testing.T) {
 			t.Errorf("%s: the plan moves for %g s, the answer says %g, bound %g", name, kept, seconds, answer.Bound)
 		}
 		for _, rule := range []graphturbo.SpillRule{graphturbo.LongestLifetime, graphturbo.LargestFirst} {
-			v, err := scheduler.Replace(last(t), scheduler.Options{}, scheduler.Pick{Stage: "spill", Strategy: string(rule)})
+			v, err := last(t).Replace(scheduler.Options{}, scheduler.Pick{Stage: "spill", Strategy: string(rule)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			placed, err := scheduler.Schedule(context.Background(), s.Graph, spec, v, scheduler.Options{})
+			placed, err := v.Schedule(context.Background(), s.Graph, spec, scheduler.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -243,7 +243,7 @@ func BenchmarkChooseSpills(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		s, err := scheduler.Schedule(context.Background(), g, spec, v, scheduler.Options{})
+		s, err := v.Schedule(context.Background(), g, spec, scheduler.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -25,7 +25,7 @@ func TestOnIsRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		first := run(t, c.network, "stcp920", c.batch, c.chunk, c.variant)
-		prepared, err := scheduler.Prepare(context.Background(), open(t, c.network), load(t, "stcp920"), c.batch, v,
+		prepared, err := v.Prepare(context.Background(), open(t, c.network), load(t, "stcp920"), c.batch,
 			scheduler.Options{Chunk: c.chunk})
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func TestPrepareChecksTheChunk(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, chunk := range []int64{-1, 0, 3} {
-		if _, err := scheduler.Prepare(context.Background(), open(t, "resnet18"), load(t, "stcp920"), 8, v,
+		if _, err := v.Prepare(context.Background(), open(t, "resnet18"), load(t, "stcp920"), 8,
 			scheduler.Options{Chunk: chunk}); err == nil {
 			t.Errorf("chunk %d of 2 is taken", chunk)
 		}

@@ -156,8 +156,8 @@ const (
 )
 
 // Machine returns the accelerator as the decisions see it.
-func Machine(spec *hardware.Spec, level Level) (*hardware.Spec, error) {
-	switch level {
+func (l Level) Machine(spec *hardware.Spec) (*hardware.Spec, error) {
+	switch l {
 	case LevelLB:
 		return spec, nil
 	case LevelGB:
@@ -168,7 +168,7 @@ func Machine(spec *hardware.Spec, level Level) (*hardware.Spec, error) {
 		}
 		return spec, nil
 	}
-	return nil, fmt.Errorf("level is %q, expected %q, %q or nothing", level, LevelLB, LevelGB)
+	return nil, fmt.Errorf("level is %q, expected %q, %q or nothing", l, LevelLB, LevelGB)
 }
 
 // Limits of one run. A batch far beyond them says nothing new: it is the same chunk
@@ -185,29 +185,6 @@ func CheckBatch(batch int64) error {
 		return fmt.Errorf("batch is %d, expected 1 to %d", batch, MaxBatch)
 	}
 	return nil
-}
-
-// Divisors lists the divisors of n up to most, ascending.
-func Divisors(n, most int64) []int64 {
-	var d []int64
-	for i := int64(1); i <= min(n, most); i++ {
-		if n%i == 0 {
-			d = append(d, i)
-		}
-	}
-	return d
-}
-
-// Shares divides a batch over clusters as evenly as whole elements allow.
-func Shares(batch int64, clusters int) []int64 {
-	s := make([]int64, clusters)
-	for k := range s {
-		s[k] = batch / int64(clusters)
-		if int64(k) < batch%int64(clusters) {
-			s[k]++
-		}
-	}
-	return s
 }
 
 // TooLarge reports whether an error says that a chunk is too large for the machine or the
@@ -303,9 +280,9 @@ func (d Division) Name() string {
 	return string(d)
 }
 
-// machine is that of [Machine], with a cluster for each kind of core if the division wants that.
+// machine is that of [Level.Machine], with a cluster for each kind of core if the division wants that.
 func (d Division) machine(described *hardware.Spec, level Level) (*hardware.Spec, error) {
-	spec, err := Machine(described, level)
+	spec, err := level.Machine(described)
 	if err != nil || !d.row().Kinds {
 		return spec, err
 	}
@@ -315,7 +292,7 @@ func (d Division) machine(described *hardware.Spec, level Level) (*hardware.Spec
 // shares are the elements of the batch that each cluster sees.
 func (d Division) shares(batch int64, clusters int) []int64 {
 	if d == OverBatch {
-		return Shares(batch, clusters)
+		return schedule.Shares(batch, clusters)
 	}
 	return slices.Repeat([]int64{batch}, clusters)
 }
@@ -342,6 +319,3 @@ func (d Division) whose() string {
 
 // errSlower ends an attempt whose schedule can't be the fastest.
 var errSlower = errors.New("a schedule was faster")
-
-// SolverMemory keeps an integer program below what a small machine has.
-const SolverMemory = 4 << 30

@@ -25,7 +25,7 @@ func TestOrderProblemInTiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := scheduler.Schedule(t.Context(), g, load(t, c.machine), v, scheduler.Options{})
+		s, err := v.Schedule(t.Context(), g, load(t, c.machine), scheduler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

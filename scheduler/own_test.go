@@ -50,14 +50,13 @@ func TestOwnDecisionsAreThoseOfTheName(t *testing.T) {
 		})},
 	} {
 		t.Run(c.stage, func(t *testing.T) {
-			want, err := scheduler.Replace(last(t), scheduler.Options{}, scheduler.Pick{Stage: c.stage, Strategy: c.name})
+			want, err := last(t).Replace(scheduler.Options{}, scheduler.Pick{Stage: c.stage, Strategy: c.name})
 			if err != nil {
 				t.Fatal(err)
 			}
 			got := last(t).With(c.stage, c.own)
 			if c.stage == "group" {
-				if got, err = scheduler.Replace(got, scheduler.Options{},
-					scheduler.Pick{Stage: "split", Strategy: "none"}); err != nil {
+				if got, err = got.Replace(scheduler.Options{}, scheduler.Pick{Stage: "split", Strategy: "none"}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -217,8 +216,7 @@ func TestReplaceKeepsOwnStrategies(t *testing.T) {
 		d.Order = graphturbo.DFS(d.Instances)
 		return nil
 	})
-	v, err := scheduler.Replace(last(t).With("order", mine), scheduler.Options{},
-		scheduler.Pick{Stage: "spill", Strategy: "largest-first"})
+	v, err := last(t).With("order", mine).Replace(scheduler.Options{}, scheduler.Pick{Stage: "spill", Strategy: "largest-first"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +227,7 @@ func TestReplaceKeepsOwnStrategies(t *testing.T) {
 		scheduler.Options{Chunk: 2}); err != nil || len(calls) != 1 {
 		t.Errorf("%d calls, %v", len(calls), err)
 	}
-	if v, err = scheduler.Replace(v, scheduler.Options{}, scheduler.Pick{Stage: "order", Strategy: "bfs"}); err != nil ||
+	if v, err = v.Replace(scheduler.Options{}, scheduler.Pick{Stage: "order", Strategy: "bfs"}); err != nil ||
 		v.Pick("order") != "bfs" {
 		t.Errorf("order %s, %v", v.Pick("order"), err)
 	}
@@ -397,7 +395,7 @@ func TestOwnStage(t *testing.T) {
 	if !asked[0] || !asked[1] {
 		t.Errorf("asked for %v, expected both values", asked)
 	}
-	f := scheduler.File(found.Result, schedulefile.Origin{})
+	f := found.Result.File(schedulefile.Origin{})
 	if d := f.Schedules[0].Decisions; len(d) != 1 || d[0].Stage != "late" {
 		t.Fatalf("the file has %s", f.Schedules[0].Decisions)
 	}
@@ -412,7 +410,7 @@ func TestOwnStage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := scheduler.File(back, schedulefile.Origin{}).Write(); err != nil || string(got) != string(want) {
+	if got, err := back.File(schedulefile.Origin{}).Write(); err != nil || string(got) != string(want) {
 		t.Errorf("another file when it is written again: %v", err)
 	}
 	for _, c := range []struct {

@@ -25,9 +25,9 @@ type Problem struct {
 	mu      sync.Mutex
 }
 
-// NewProblem is the problem of a batch on a machine, as described and as the decisions see it; see [Machine].
+// NewProblem is the problem of a batch on a machine, as described and as the decisions see it; see [Level.Machine].
 func NewProblem(net network.Network, machine, spec *hardware.Spec, batch int64, opt Options) *Problem {
-	return &Problem{Net: net, Machine: machine, Spec: spec, Batch: batch, Shares: Shares(batch, spec.Clusters),
+	return &Problem{Net: net, Machine: machine, Spec: spec, Batch: batch, Shares: schedule.Shares(batch, spec.Clusters),
 		opt:    run{Options: opt, state: state{paths: fewPaths}},
 		graphs: map[int64]*model.Graph{}, memos: map[memoKey]*schedule.Memo{}, groups: map[grouped]*schedule.Schedule{}}
 }

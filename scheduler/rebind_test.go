@@ -32,7 +32,7 @@ func TestRebindToItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := scheduler.Continue(ctx, r.Schedule, "bind", v, scheduler.Options{})
+	s, err := v.Continue(ctx, r.Schedule, "bind", scheduler.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestRebindToItself(t *testing.T) {
 
 	unbound := *r.Schedule
 	unbound.Bindings, unbound.Scopes = nil, nil
-	if _, err := scheduler.Continue(ctx, &unbound, "bind", v, scheduler.Options{}); err == nil ||
+	if _, err := v.Continue(ctx, &unbound, "bind", scheduler.Options{}); err == nil ||
 		!strings.Contains(err.Error(), "0 bindings and 0 scopes, expected") {
 		t.Errorf("no bindings: got %v", err)
 	}

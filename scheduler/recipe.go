@@ -18,7 +18,7 @@ type Recipe struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	// Picks are the strategies, in the order of the stages; a stage that is not named
-	// has its first one. Change them with [Recipe.With] and [Replace].
+	// has its first one. Change them with [Recipe.With] and [Recipe.Replace].
 	Picks []Pick `json:"picks"`
 	// Fallback names recipes that [Run] tries as well; the fastest is the result.
 	Fallback []string `json:"fallback,omitempty"`
@@ -150,7 +150,7 @@ func (r Recipe) Exact() bool {
 	return slices.ContainsFunc(r.table(), func(st Stage) bool { return r.choice(st).Exact })
 }
 
-// With returns the recipe with a strategy of the caller's own for a stage; [Replace]
+// With returns the recipe with a strategy of the caller's own for a stage; [Recipe.Replace]
 // takes those of the tables. As with that, the recipe no longer falls back to others. A
 // stage that does not exist is an error of every function that gets the recipe.
 func (r Recipe) With(stage string, s Strategy) Recipe {
@@ -367,7 +367,7 @@ func (r Recipe) Own(stage string) (s Strategy, own bool) {
 // Replace returns a recipe with some of its decisions made by other strategies. Its name
 // says which: "cross-layer+order=search". A combination that has no meaning is an
 // error.
-func Replace(r Recipe, opt Options, picks ...Pick) (Recipe, error) {
+func (r Recipe) Replace(opt Options, picks ...Pick) (Recipe, error) {
 	asked := map[string]string{} // by stage
 	for _, p := range picks {
 		st, err := r.stage(p.Stage)

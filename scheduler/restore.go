@@ -20,7 +20,7 @@ import (
 
 // File puts a result into the words of the schedule file. origin is kept but for what
 // the result knows better.
-func File(r *Result, origin schedulefile.Origin) *schedulefile.File {
+func (r *Result) File(origin schedulefile.Origin) *schedulefile.File {
 	origin.Source, origin.Variant, origin.Recipe, origin.Tuned = r.Source, r.Recipe.Name, "", nil
 	origin.Fastest, origin.Also, origin.Notes = "", r.Also, r.Notes[r.described:]
 	origin.InPlace = origin.InPlace || r.InPlace
@@ -179,7 +179,7 @@ func (r *Result) readValues(s *schedule.Schedule, number int, all []schedulefile
 }
 
 // Restore simulates the schedule of a file on a machine, after it was checked. A
-// schedule that breaks rules is a [*ViolationsError]. What [File] has written gives
+// schedule that breaks rules is a [*ViolationsError]. What [Result.File] has written gives
 // the same result as the run that it was written of, if that had no operator cost of its own.
 func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec) (*Result, error) {
 	r, err := planned(f, described)

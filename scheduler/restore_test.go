@@ -54,7 +54,7 @@ func TestRestore(t *testing.T) {
 			name, bind, searched := strings.Cut(c.variant, "+bind=")
 			v, err := recipes.Lookup(name)
 			if err == nil && searched {
-				v, err = scheduler.Replace(v, scheduler.Options{}, scheduler.Pick{Stage: "bind", Strategy: bind})
+				v, err = v.Replace(scheduler.Options{}, scheduler.Pick{Stage: "bind", Strategy: bind})
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -64,7 +64,7 @@ func TestRestore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			first, err := scheduler.File(r, schedulefile.Origin{Model: c.model}).Write()
+			first, err := r.File(schedulefile.Origin{Model: c.model}).Write()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +86,7 @@ func TestRestore(t *testing.T) {
 				t.Errorf("notes %q, shares %v, chunk %d; want %q, %v, %d", again.Notes, again.Shares, again.Chunk, r.Notes,
 					r.Shares, r.Chunk)
 			}
-			second, err := scheduler.File(again, *f.Origin).Write()
+			second, err := again.File(*f.Origin).Write()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,8 +115,7 @@ func TestNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := scheduler.Replace(base, scheduler.Options{}, scheduler.Pick{Stage: "split", Strategy: "search"},
-		scheduler.Pick{Stage: "order", Strategy: "dfs"})
+	v, err := base.Replace(scheduler.Options{}, scheduler.Pick{Stage: "split", Strategy: "search"}, scheduler.Pick{Stage: "order", Strategy: "dfs"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +123,7 @@ func TestNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := scheduler.File(r, schedulefile.Origin{})
+	f := r.File(schedulefile.Origin{})
 	if f.Origin.Variant != v.Name || f.Origin.Recipe != v.Text() {
 		t.Errorf("the file is of %s, %q, expected %s, %q", f.Origin.Variant, f.Origin.Recipe, v.Name, v.Text())
 	}
@@ -162,7 +161,7 @@ func TestRestoreKeepsTheLevel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := scheduler.Restore(context.Background(), scheduler.File(want, schedulefile.Origin{}), one)
+	r, err := scheduler.Restore(context.Background(), want.File(schedulefile.Origin{}), one)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +182,7 @@ func TestRestoreKeepsTheFastest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := scheduler.File(want, schedulefile.Origin{})
+	f := want.File(schedulefile.Origin{})
 	if by := want.By().Name; by == v.Name || f.Origin.Fastest != by {
 		t.Errorf("the schedule is that of %s, the file says %q", by, f.Origin.Fastest)
 	}
@@ -214,7 +213,7 @@ func TestRestoreOfUnknownOrigin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := scheduler.File(r, schedulefile.Origin{})
+	f := r.File(schedulefile.Origin{})
 	want, err := f.Write()
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +223,7 @@ func TestRestoreOfUnknownOrigin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := scheduler.File(again, schedulefile.Origin{}).Write()
+	got, err := again.File(schedulefile.Origin{}).Write()
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("the file is another one when it is written again: %v", err)
 	}

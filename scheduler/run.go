@@ -46,7 +46,7 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 	}
 	chunks, tune := []int64{opt.Chunk}, opt.Chunk == 0
 	if tune {
-		chunks = Divisors(opt.shares(batch, spec)[0], MaxTunedChunk)
+		chunks = schedule.Divisors(opt.shares(batch, spec)[0], MaxTunedChunk)
 	}
 	if tune && r.Strategy("split").Exact {
 		opt.rival = &rival{}
@@ -139,7 +139,7 @@ func (r Recipe) improved(ctx context.Context, net network.Network, machine *hard
 // Prepare makes all decisions of [Run] for a given chunk, by the recipe itself and not by
 // what it falls back to, and simulates nothing: Program and Sim are nil, until
 // [Result.On] gives them.
-func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
+func (r Recipe) Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64,
 	opt Options) (*Result, error) {
 	if r.Evaluations > 0 {
 		if _, err := checkChunk(machine, batch, run{Options: opt}); err != nil {
@@ -224,7 +224,7 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 }
 
 // FastestChunk makes the schedule of a chunk by a recipe, with the pieces that make it fastest, and simulates nothing.
-func FastestChunk(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
+func (r Recipe) FastestChunk(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64,
 	opt Options) (*Result, error) {
 	t := &tuner{net: net, machine: machine, batch: batch, recipes: []Recipe{r}, least: math.MaxInt64,
 		opt: run{Options: opt}}

@@ -406,7 +406,7 @@ func TestShares(t *testing.T) {
 		clusters int
 		want     []int64
 	}{{64, 4, []int64{16, 16, 16, 16}}, {7, 4, []int64{2, 2, 2, 1}}, {1, 4, []int64{1, 0, 0, 0}}} {
-		if got := scheduler.Shares(c.batch, c.clusters); !reflect.DeepEqual(got, c.want) {
+		if got := schedule.Shares(c.batch, c.clusters); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("Shares(%d, %d) = %v, want %v", c.batch, c.clusters, got, c.want)
 		}
 	}
@@ -510,7 +510,7 @@ func TestDeterminism(t *testing.T) {
 // Both spill rules give schedules and programs that pass all checks.
 func TestSpillRules(t *testing.T) {
 	for _, rule := range []string{"longest-lifetime", "largest-first"} {
-		v, err := scheduler.Replace(last(t), scheduler.Options{}, scheduler.Pick{Stage: "spill", Strategy: rule})
+		v, err := last(t).Replace(scheduler.Options{}, scheduler.Pick{Stage: "spill", Strategy: rule})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -601,16 +601,16 @@ func BenchmarkSchedule(b *testing.B) {
 		b.Run(c.model+"/schedule", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := scheduler.Schedule(context.Background(), g, spec, v, scheduler.Options{}); err != nil {
+				if _, err := v.Schedule(context.Background(), g, spec, scheduler.Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
-		s, err := scheduler.Schedule(context.Background(), g, spec, v, scheduler.Options{})
+		s, err := v.Schedule(context.Background(), g, spec, scheduler.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
-		made, err := scheduler.Prepare(context.Background(), src, spec, 1, v, scheduler.Options{Chunk: 1})
+		made, err := v.Prepare(context.Background(), src, spec, 1, scheduler.Options{Chunk: 1})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -20,7 +20,7 @@ func replaced(t testing.TB, network string, batch, chunk int64, variant string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err = scheduler.Replace(v, scheduler.Options{}, picks...); err != nil {
+	if v, err = v.Replace(scheduler.Options{}, picks...); err != nil {
 		t.Fatal(err)
 	}
 	r, err := scheduler.Run(context.Background(), open(t, network), load(t, "stcp920"), batch, v,
@@ -91,8 +91,7 @@ func TestInPlaceByRecipe(t *testing.T) {
 		}
 		var took []int64
 		for _, group := range []string{"alg2", "alg2-in-place"} {
-			v, err := scheduler.Replace(r, scheduler.Options{}, scheduler.Pick{Stage: "group", Strategy: group},
-				scheduler.Pick{Stage: "split", Strategy: split})
+			v, err := r.Replace(scheduler.Options{}, scheduler.Pick{Stage: "group", Strategy: group}, scheduler.Pick{Stage: "split", Strategy: split})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,7 +30,7 @@ func latency(ctx context.Context, name string, spec *hardware.Spec, plans [][]lo
 	case made != nil:
 		return made.TotalPs, nil
 	}
-	p, alike, err := lower.Outline(name, spec, plans, Until(ctx, opt))
+	p, alike, err := lower.Outline(name, spec, plans, opt.Until(ctx))
 	if err != nil {
 		return 0, err
 	}
@@ -50,18 +50,12 @@ func (r *Result) Simulate(ctx context.Context) error {
 		}
 	}
 	var err error
-	r.Program, err = lower.Program(r.ProgramName(), r.Spec, r.Plans, Until(ctx, r.Lower))
+	r.Program, err = lower.Program(r.ProgramName(), r.Spec, r.Plans, r.Lower.Until(ctx))
 	if err != nil {
 		return err
 	}
 	r.Sim, err = simulated(ctx, r.Program)
 	return err
-}
-
-// Until makes lowering end with a context.
-func Until(ctx context.Context, opt lower.Options) lower.Options {
-	opt.Stopped = ctx.Err
-	return opt
 }
 
 // lookAhead is the number of commands that a stream knows beyond the last that has ended, at first.
@@ -77,7 +71,7 @@ func stream(ctx context.Context, name string, spec *hardware.Spec, plans [][]low
 	for ahead := lookAhead; ; ahead *= 4 {
 		var s *sim.Stream
 		n := 0
-		ok, err := lower.Stream(name, spec, plans, Until(ctx, opt), !measure.TimesOnly,
+		ok, err := lower.Stream(name, spec, plans, opt.Until(ctx), !measure.TimesOnly,
 			func(program *isa.Program) (feed func([]isa.Command) error, err error) {
 				p = program
 				s, err = sim.NewStream(p, ahead, measure)
@@ -138,7 +132,7 @@ func Replay(ctx context.Context, name string, s *schedule.Schedule, clusters int
 	for k := range min(clusters, len(plans)) {
 		plans[k] = []lower.Segment{{Schedule: s, Iterations: iterations}}
 	}
-	p, err := lower.Program(name, s.Spec, plans, Until(ctx, opt))
+	p, err := lower.Program(name, s.Spec, plans, opt.Until(ctx))
 	if err != nil {
 		return nil, err
 	}

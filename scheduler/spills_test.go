@@ -24,13 +24,13 @@ func left(t *testing.T, net, machine string, chunk int64, recipe Recipe, picks .
 	if err != nil {
 		t.Fatal(err)
 	}
-	if spec, err = Machine(spec, LevelAuto); err != nil {
+	if spec, err = LevelAuto.Machine(spec); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range append(picks, Pick{"nest", "rules"}) {
 		recipe = recipe.Picking(p)
 	}
-	d, err := MakeDraft(t.Context(), g, spec, recipe, Options{Chunk: chunk})
+	d, err := recipe.Draft(t.Context(), g, spec, Options{Chunk: chunk})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestLeastMoved(t *testing.T) {
 		}
 		plan := func(decide func(context.Context, *Draft) error) (d *Draft, bytes int64) {
 			by := recipe.Picking(Pick{"group", "one"}).Picking(Pick{"split", "none"})
-			d, err := MakeDraft(t.Context(), g, spec, by.With("spill", Strategy{Name: "test", Decide: decide}),
+			d, err := by.With("spill", Strategy{Name: "test", Decide: decide}).Draft(t.Context(), g, spec,
 				Options{Chunk: c.batch}) // which checks the plan
 			if err != nil {
 				t.Fatal(err)

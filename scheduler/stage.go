@@ -134,3 +134,9 @@ type Placing struct {
 	Chosen  bool   // Spilled leave
 	Spilled []int  // numbers of values
 }
+
+// Moves lists the moves of the stage's row.
+func (st Stage) Moves() []Move { return st.moves }
+
+// Settings lists the changes that the settings of the row allow: of each setting all values.
+func (st Stage) Settings() [][]func(*Decisions) *Decisions { return st.settings }

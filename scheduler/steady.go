@@ -129,7 +129,7 @@ func (r *Result) batchEnds(ctx context.Context, n int, fresh bool) ([]int64, err
 	} else if err != nil {
 		return nil, err
 	}
-	p, alike, err := lower.Outline(r.ProgramName(), r.Spec, plans, Until(ctx, opt))
+	p, alike, err := lower.Outline(r.ProgramName(), r.Spec, plans, opt.Until(ctx))
 	if err != nil {
 		return nil, err
 	}

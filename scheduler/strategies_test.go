@@ -40,7 +40,7 @@ func TestEveryStrategy(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s=%s", c.model, d.Name, s.Name), func(t *testing.T) {
 					opt := opt
 					if s.NeedsSolver {
-						if _, err := scheduler.Replace(last(t), opt, scheduler.Pick{Stage: d.Name, Strategy: s.Name}); !errors.Is(err,
+						if _, err := last(t).Replace(opt, scheduler.Pick{Stage: d.Name, Strategy: s.Name}); !errors.Is(err,
 							scheduler.ErrNoSolver) {
 							t.Errorf("without a solver: %v", err)
 						}
@@ -52,7 +52,7 @@ func TestEveryStrategy(t *testing.T) {
 						}
 						opt.Solver = solver
 					}
-					v, err := scheduler.Replace(last(t), opt, scheduler.Pick{Stage: d.Name, Strategy: s.Name})
+					v, err := last(t).Replace(opt, scheduler.Pick{Stage: d.Name, Strategy: s.Name})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -84,7 +84,7 @@ func TestReplaceMakesTheTables(t *testing.T) {
 			picks = append(picks, scheduler.Pick{Stage: st.Name, Strategy: v.Pick(st.Name)})
 		}
 		for _, from := range recipes.Table() {
-			got, err := scheduler.Replace(from, scheduler.Options{}, picks...)
+			got, err := from.Replace(scheduler.Options{}, picks...)
 			if err != nil {
 				t.Fatalf("%s from %s: %v", v.Name, from.Name, err)
 			}
@@ -126,7 +126,7 @@ func TestReplaceNamesWhatChanges(t *testing.T) {
 		{pick("ordre", "bfs"), `unknown stage "ordre" (did you mean order?)`, true},
 		{pick("order", ""), `order is "", expected`, true},
 	} {
-		v, err := scheduler.Replace(last(t), scheduler.Options{}, c.picks...)
+		v, err := last(t).Replace(scheduler.Options{}, c.picks...)
 		switch {
 		case c.fails && (err == nil || !strings.HasPrefix(err.Error(), c.want)):
 			t.Errorf("%v: %v, want %s", c.picks, err, c.want)
@@ -142,7 +142,7 @@ func TestReplaceNamesWhatChanges(t *testing.T) {
 func TestProgressOfDecisions(t *testing.T) {
 	for _, p := range []scheduler.Pick{{Stage: "order", Strategy: "search"}, {Stage: "bind", Strategy: "search"}} {
 		opt := scheduler.Options{Chunk: 4}
-		v, err := scheduler.Replace(last(t), opt, p)
+		v, err := last(t).Replace(opt, p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +182,7 @@ func (content) Solve(_ context.Context, m *milp.Model, opts milp.Options) (*milp
 func TestLimitIsNoted(t *testing.T) {
 	for _, p := range []scheduler.Pick{{Stage: "bind", Strategy: "ilp"}, {Stage: "order", Strategy: "ilp"}} {
 		opt := scheduler.Options{Chunk: 8, Solver: content{}}
-		v, err := scheduler.Replace(last(t), opt, p)
+		v, err := last(t).Replace(opt, p)
 		if err != nil {
 			t.Fatal(err)
 		}

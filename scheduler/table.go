@@ -117,22 +117,3 @@ func Choices() []Stage { return choices(stageTable()) }
 
 // LookupStage finds a stage by name.
 func LookupStage(name string) (Stage, error) { return lookupStage(stageTable(), name) }
-
-// MovesOf lists the moves of some rows of [Stages].
-func MovesOf(stages ...string) (moves []Move) {
-	for _, st := range Stages() {
-		if slices.Contains(stages, st.Name) {
-			moves = append(moves, st.moves...)
-		}
-	}
-	return moves
-}
-
-// SettingsOf lists the changes that the settings of a row of [Stages] allow: of each setting all values.
-func SettingsOf(stage string) [][]func(*Decisions) *Decisions {
-	st, err := LookupStage(stage)
-	if err != nil {
-		return nil
-	}
-	return st.settings
-}

@@ -73,10 +73,10 @@ func TestDefaultTakesTheFastest(t *testing.T) {
 		if r.Schedule.Cores > 0 {
 			found["cores"] = true
 		}
-		if r.Shares[0] > scheduler.Shares(r.Batch, r.Spec.Clusters)[0] {
+		if r.Shares[0] > schedule.Shares(r.Batch, r.Spec.Clusters)[0] {
 			found["shares"] = true
 		}
-		b, err := scheduler.File(r, schedulefile.Origin{}).Write()
+		b, err := r.File(schedulefile.Origin{}).Write()
 		if err != nil {
 			t.Fatal(err)
 		}

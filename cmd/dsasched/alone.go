@@ -17,6 +17,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
 )
@@ -181,13 +182,13 @@ func writeSplit(b *bytes.Buffer, a *answers.AloneSplit) {
 }
 
 // writeCuts lists groups and how each is split, those alike together.
-func writeCuts(b *bytes.Buffer, title string, groups []scheduler.GroupCut) {
+func writeCuts(b *bytes.Buffer, title string, groups []schedule.GroupCut) {
 	// Networks repeat themselves, and so do their groups.
 	type kind struct {
 		split     string
 		operators int
 	}
-	alike := map[kind][]scheduler.GroupCut{}
+	alike := map[kind][]schedule.GroupCut{}
 	var kinds []kind
 	for _, g := range groups {
 		k := kind{"not split", g.Operators}
@@ -199,7 +200,7 @@ func writeCuts(b *bytes.Buffer, title string, groups []scheduler.GroupCut) {
 	}
 	list(b, title+": "+plural(len(groups), "group"), "<groups|<instances|operators of each|<the first from|<to", kinds,
 		func(_ int, k kind) []any {
-			names := each(alike[k], func(g scheduler.GroupCut) string { return g.Group })
+			names := each(alike[k], func(g schedule.GroupCut) string { return g.Group })
 			return []any{namesOf(names), k.split, k.operators, alike[k][0].First, alike[k][0].Last}
 		})
 }

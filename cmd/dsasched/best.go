@@ -75,7 +75,7 @@ func newBest() *cobra.Command {
 		defer show.end()
 		spec := try(hardware.Load(*accelerator))
 		net := try(network.Open(args[0], from.options()))
-		machine := try(scheduler.Machine(spec, scheduler.LevelAuto))
+		machine := try(scheduler.LevelAuto.Machine(spec))
 		if *front && machine.Energy == nil {
 			return fmt.Errorf("--front: the description of accelerator %q has no figures of energy", spec.Name)
 		}
@@ -134,8 +134,8 @@ func newBest() *cobra.Command {
 			t := found.Greedy.ThroughputPerSecond()
 			answer.GreedyThroughputPerSecond, answer.GreedyChunk = &t, found.Greedy.Chunk
 		}
-		unwritten := out.write(scheduler.File(found.Result,
-			schedulefile.Origin{MadeBy: madeBy, Model: args[0], DType: from.dtype.value}).Write)
+		unwritten := out.write(found.Result.File(schedulefile.Origin{MadeBy: madeBy, Model: args[0],
+			DType: from.dtype.value}).Write)
 		unwritten = errors.Join(unwritten, proof.write(func() ([]byte, error) {
 			c, err := certificate.New(context.WithoutCancel(cmd.Context()), args[0], from.options(), found.Result,
 				answer.GreedyThroughputPerSecond)

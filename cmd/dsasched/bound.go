@@ -40,7 +40,7 @@ func newBound() *cobra.Command {
 	batch := addWholeBatch(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		spec := try(hardware.Load(*accelerator))
-		machine := try(scheduler.Machine(spec, scheduler.LevelAuto))
+		machine := try(scheduler.LevelAuto.Machine(spec))
 		from := read.options()
 		net := try(network.Open(args[0], from))
 		a := &boundJSON{Model: args[0], DType: from.DType.String(), Hardware: spec.Name}

@@ -410,7 +410,7 @@ func benchNetwork(ctx context.Context, file string, data []byte, method string, 
 	if _, form, err := certificate.GraphOf(net, r); err != nil || form.Text() != "" || certificate.Covers(r) != nil {
 		return none // an answer to another problem
 	}
-	f := scheduler.File(r, schedulefile.Origin{MadeBy: "dsasched", Model: p.Network.Model,
+	f := r.File(schedulefile.Origin{MadeBy: "dsasched", Model: p.Network.Model,
 		DType: p.Network.DType, Variant: method})
 	return benchAnswer{float64(r.Sim.TotalPs), none.bound, try(f.Write())}
 }

@@ -640,7 +640,7 @@ func (d *decisionFlags) picks() []scheduler.Pick {
 // apply replaces the decisions of a variant that the flags name.
 func (d *decisionFlags) apply(v scheduler.Recipe, opt scheduler.Options) (scheduler.Recipe, scheduler.Options, error) {
 	opt = withSolver(opt)
-	v, err := scheduler.Replace(v, opt, d.picks()...)
+	v, err := v.Replace(opt, d.picks()...)
 	return v, opt, explainSolver(err)
 }
 

@@ -82,7 +82,7 @@ func jointSize(t *testing.T, name string) milp.Effort {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := scheduler.Schedule(t.Context(), g, spec, v, scheduler.Options{})
+	s, err := v.Schedule(t.Context(), g, spec, scheduler.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

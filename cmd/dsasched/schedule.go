@@ -74,7 +74,7 @@ func newSchedule() *cobra.Command {
 		if *times {
 			try(cmd.ErrOrStderr().Write(clock.table()))
 		}
-		unwritten := out.write(scheduler.File(r, origin).Write)
+		unwritten := out.write(r.File(origin).Write)
 		if dump.value != "" {
 			text, err := r.Dump(dump.value)
 			if err == nil {

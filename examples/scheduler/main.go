@@ -105,7 +105,7 @@ func main() {
 	check(err)
 	options := scheduler.Options{Chunk: 4}
 	for _, choice := range []string{"alike", "nothing"} {
-		by, err := scheduler.Replace(mine, options, scheduler.Pick{Stage: "credit", Strategy: choice})
+		by, err := mine.Replace(options, scheduler.Pick{Stage: "credit", Strategy: choice})
 		check(err)
 		r, err := scheduler.Run(context.Background(), other, chip, 32, by, options)
 		check(err)

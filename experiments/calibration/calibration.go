@@ -218,7 +218,7 @@ func newCalibrator(ctx context.Context, spec *hardware.Spec) (*Calibrator, error
 			if err != nil {
 				return nil, err
 			}
-			if cal.runs[x], err = scheduler.Prepare(ctx, src, spec, x.batch, v, literature.Options(x.chunk)); err != nil {
+			if cal.runs[x], err = v.Prepare(ctx, src, spec, x.batch, literature.Options(x.chunk)); err != nil {
 				return nil, fmt.Errorf("%s: %w", f.What, err)
 			}
 		}

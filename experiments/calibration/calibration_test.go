@@ -145,8 +145,7 @@ func TestCalibratedConfigurations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := scheduler.Prepare(context.Background(), src, spec, c.BatchSize, v,
-			scheduler.Options{Chunk: c.TVMBatchesPerCluster})
+		r, err := v.Prepare(context.Background(), src, spec, c.BatchSize, scheduler.Options{Chunk: c.TVMBatchesPerCluster})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -237,7 +237,7 @@ func (b *builder) point(at []int) (*point, error) {
 			picks = append(picks, scheduler.Pick{Stage: a.Key, Strategy: set[a.Key]})
 		}
 	}
-	if pt.v, err = scheduler.Replace(pt.v, pt.opt, picks...); err != nil {
+	if pt.v, err = pt.v.Replace(pt.opt, picks...); err != nil {
 		key := "variant"
 		if len(picks) > 0 {
 			key = picks[len(picks)-1].Stage

@@ -71,7 +71,7 @@ func TestExploreIsTheScheduler(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					v, err = scheduler.Replace(v, scheduler.Options{}, scheduler.Pick{Stage: "order", Strategy: order})
+					v, err = v.Replace(scheduler.Options{}, scheduler.Pick{Stage: "order", Strategy: order})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -229,7 +229,7 @@ func must[T any](v T, err error) T {
 func Recipe(name string, picks ...scheduler.Pick) scheduler.Recipe {
 	r := must(recipes.Lookup(name))
 	if len(picks) > 0 {
-		r = must(scheduler.Replace(r, scheduler.Options{}, picks...))
+		r = must(r.Replace(scheduler.Options{}, picks...))
 	}
 	return r
 }

@@ -41,7 +41,7 @@ func TestSpillProblemByILP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := scheduler.Schedule(context.Background(), g, spec, recipe, scheduler.Options{})
+		s, err := recipe.Schedule(context.Background(), g, spec, scheduler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

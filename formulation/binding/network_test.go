@@ -65,7 +65,7 @@ func pose(t *testing.T, c networkCase) (*schedule.Schedule, *binding.Network, *c
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := scheduler.Schedule(context.Background(), g, spec, crossLayer, scheduler.Options{InPlace: c.inPlace})
+	s, err := crossLayer.Schedule(context.Background(), g, spec, scheduler.Options{InPlace: c.inPlace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func checkChoice(t *testing.T, c networkCase, s *schedule.Schedule, n *binding.N
 	bindings, scopes := n.Decode(choice)
 	from := *s
 	from.Bindings, from.Scopes = bindings, scopes
-	made, err := scheduler.Continue(context.Background(), &from, "bind", crossLayer, scheduler.Options{InPlace: c.inPlace})
+	made, err := crossLayer.Continue(context.Background(), &from, "bind", scheduler.Options{InPlace: c.inPlace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestKeptOutputs(t *testing.T) {
 			t.Fatal(err)
 		}
 		recipe := crossLayer.Picking(scheduler.Pick{Stage: "outputs", Strategy: outputs})
-		s, err := scheduler.Schedule(t.Context(), g, spec, recipe, scheduler.Options{})
+		s, err := recipe.Schedule(t.Context(), g, spec, scheduler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

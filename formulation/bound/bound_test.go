@@ -202,7 +202,7 @@ func TestAnyDivision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := scheduler.File(r, schedulefile.Origin{})
+	f := r.File(schedulefile.Origin{})
 	if chip, err = scheduler.OpenMachine("stcp920"); err != nil {
 		t.Fatal(err)
 	}

@@ -169,7 +169,7 @@ func TestTwoResultsOfOneLayer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := scheduler.File(made, schedulefile.Origin{})
+	f := made.File(schedulefile.Origin{})
 	p := &f.Schedules[0]
 	p.Groups[0].Layers, p.Groups[0].LayerCores, p.Memory = [][]int{{0, 1}}, nil, nil
 	p.Instances[0].Cores = []int64{2, 1}

@@ -209,7 +209,7 @@ func (c *campaign) draw(r *rand.Rand, seed uint64) (machine, spec *hardware.Spec
 		return nil, nil, level, net, 0, fmt.Errorf("no machine: %w", err)
 	}
 	level = pick(r, scheduler.LevelAuto, scheduler.LevelAuto, scheduler.LevelAuto, scheduler.LevelGB)
-	spec, err = scheduler.Machine(machine, level)
+	spec, err = level.Machine(machine)
 	return machine, spec, level, net, batch, err
 }
 
@@ -252,7 +252,7 @@ func (c *campaign) one(seed uint64) {
 		searched = network.FuseAttention(net)
 	}
 	chosen := slices.DeleteFunc(recipes.All(), func(r scheduler.Recipe) bool { return r.Name == "exact-all" })
-	share := scheduler.Shares(batch, spec.Clusters)[0]
+	share := schedule.Shares(batch, spec.Clusters)[0]
 	var made *scheduler.Result
 	for k := range 6 {
 		if ctx.Err() != nil {
@@ -333,7 +333,7 @@ func (c *campaign) one(seed uint64) {
 		if made == nil || ctx.Err() != nil {
 			break
 		}
-		f := scheduler.File(made, schedulefile.Origin{})
+		f := made.File(schedulefile.Origin{})
 		for range 1 + r.IntN(3) {
 			mutate(f, r)
 		}
@@ -481,7 +481,7 @@ func (c *campaign) failed(how string, err error) {
 func even(r *scheduler.Result) bool {
 	shares := slices.Clone(r.Shares)
 	slices.SortFunc(shares, func(a, b int64) int { return int(b - a) })
-	if r.Clusters != scheduler.OverBatch || !slices.Equal(shares, scheduler.Shares(r.Batch, r.Spec.Clusters)) {
+	if r.Clusters != scheduler.OverBatch || !slices.Equal(shares, schedule.Shares(r.Batch, r.Spec.Clusters)) {
 		return false
 	}
 	for k, plan := range r.Plans {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/recipes"
@@ -112,7 +113,7 @@ func TestWorkIsWhatIsExecuted(t *testing.T) {
 			} else {
 				dead++
 			}
-			e := scheduler.EnergyOfWork(made.Spec, made.Schedule.Graph, made.Sim.MACs, 0, made.Sim.Dynamic.AccessBytes, 0)
+			e := lower.Energy(made.Spec, made.Schedule.Graph, made.Sim.MACs, 0, made.Sim.Dynamic.AccessBytes, 0)
 			if e != nil {
 				if got := made.Energy(); got.Matrix != e.Matrix {
 					t.Errorf("seed %d, %s: %g J of matrix units, expected %g", seed, name, got.Matrix, e.Matrix)

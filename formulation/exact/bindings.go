@@ -90,7 +90,7 @@ var ilpBinding = scheduler.Strategy{Name: "ilp", Description: "least cost, by in
 
 // BindingOptions are the options of a binding problem.
 func BindingOptions(o scheduler.Options, n *binding.Network) binding.Options {
-	return binding.Options{TimeLimit: o.TimeLimit, MemoryBytes: scheduler.SolverMemory, Start: n.Given, Solver: o.Solver,
+	return binding.Options{TimeLimit: o.TimeLimit, MemoryBytes: solve.SolverMemory, Start: n.Given, Solver: o.Solver,
 		Progress: o.ReportTo("bind")}
 }
 
@@ -127,7 +127,7 @@ func leastBinding(ctx context.Context, d *scheduler.Draft, method string) error 
 	if o.Objective = n.Problem.Seconds(choice); o.Objective > o.Bound*(1+1e-9) && o.Status == milp.Optimal {
 		o.Status = milp.Feasible // by formulas another is
 	}
-	d.Solve("bind", scheduler.Solved{Outcome: o, Unit: scheduler.SecondsUnit})
+	d.Solve("bind", scheduler.Solved{Outcome: o, Unit: solve.SecondsUnit})
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/joint"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
@@ -28,7 +29,7 @@ type JointNetwork struct {
 // latencies. An instance that is larger than the LB passes in tiles: its labels pay for the parameters that pass again,
 // and outputs that stream whatever the order for a store and loads where their scope is the LB.
 func JointProblem(ctx context.Context, s *schedule.Schedule, opt scheduler.Options) (*JointNetwork, error) {
-	m, err := scheduler.CostModel(s, opt)
+	m, err := opt.CostModel(s)
 	if err != nil {
 		return nil, err
 	}
@@ -144,14 +145,14 @@ var jointOrder = scheduler.Strategy{Name: "joint", Description: "order, bindings
 				note = r.Infeasible.Error()
 			}
 			d.Bindings, d.Scopes = nil, nil
-			d.Solve("order", scheduler.Solved{Outcome: r.Outcome(), Unit: scheduler.SecondsUnit, Note: note})
+			d.Solve("order", scheduler.Solved{Outcome: r.Outcome(), Unit: solve.SecondsUnit, Note: note})
 			return nil
 		}
 		if order := orderOf(d.Schedule, r.Steps); !slices.Equal(order, d.Order) {
 			d.Order, d.OrderName = order, "joint"
 		}
 		d.Bindings, d.Scopes = n.labels.Decode(r.Choice)
-		d.Solve("order", scheduler.Solved{Outcome: r.Outcome(), Unit: scheduler.SecondsUnit})
+		d.Solve("order", scheduler.Solved{Outcome: r.Outcome(), Unit: solve.SecondsUnit})
 		return nil
 	}}
 

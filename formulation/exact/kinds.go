@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/dsasched/dsasched/formulation/binding"
+	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
@@ -31,7 +32,7 @@ func leastKinds(ctx context.Context, d *scheduler.Draft, byILP bool) error {
 		return err
 	}
 	var r *binding.Result
-	options := binding.Options{TimeLimit: d.Options.TimeLimit, MemoryBytes: scheduler.SolverMemory,
+	options := binding.Options{TimeLimit: d.Options.TimeLimit, MemoryBytes: solve.SolverMemory,
 		Solver: d.Options.Solver, Progress: d.Options.ReportTo("kinds")}
 	if byILP {
 		options.WorkLimit = d.Options.WorkLimit
@@ -47,7 +48,7 @@ func leastKinds(ctx context.Context, d *scheduler.Draft, byILP bool) error {
 		return fmt.Errorf("found no kinds of core for the layers: %s", r.Outcome().Stop)
 	}
 	d.LayerKinds = p.kinds(d.Schedule, r.Choice)
-	d.Solve("kinds", scheduler.Solved{Outcome: r.Outcome(), Unit: scheduler.SecondsUnit})
+	d.Solve("kinds", scheduler.Solved{Outcome: r.Outcome(), Unit: solve.SecondsUnit})
 	return nil
 }
 

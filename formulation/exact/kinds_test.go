@@ -37,7 +37,7 @@ func TestKindsBruteForce(t *testing.T) {
 	for seed := range uint64(1000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		spec, g := mixed(t, r)
-		d, err := scheduler.MakeDraft(t.Context(), g, spec, by.With("kinds", exact.Kinds()[0]), scheduler.Options{})
+		d, err := by.With("kinds", exact.Kinds()[0]).Draft(t.Context(), g, spec, scheduler.Options{})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
@@ -91,10 +92,10 @@ func leastTraffic(ctx context.Context, d *scheduler.Draft, method string) error 
 		if r.Infeasible != nil {
 			note = r.Infeasible.Error()
 		}
-		d.Solve("order", scheduler.Solved{Outcome: r.Outcome(), Unit: scheduler.BytesUnit, Note: note})
+		d.Solve("order", scheduler.Solved{Outcome: r.Outcome(), Unit: solve.BytesUnit, Note: note})
 		return nil
 	}
-	d.Solve("order", scheduler.Solved{Outcome: r.Outcome(), Unit: scheduler.BytesUnit})
+	d.Solve("order", scheduler.Solved{Outcome: r.Outcome(), Unit: solve.BytesUnit})
 	for _, by := range alternatives() {
 		other := *d
 		s := *d.Schedule

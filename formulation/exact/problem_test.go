@@ -36,7 +36,7 @@ func TestOrderProblem(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := scheduler.Schedule(t.Context(), g, spec, v, scheduler.Options{})
+			s, err := v.Schedule(t.Context(), g, spec, scheduler.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -468,7 +468,7 @@ func leastMoves(ctx context.Context, d *scheduler.Draft) error {
 	if a.Status, a.Stop = solve.Judge(true, least <= bound*(1+1e-9), stop); a.Status == milp.Optimal {
 		a.Bound = least
 	}
-	d.Solve("spill", scheduler.Solved{Outcome: a, Unit: scheduler.SecondsUnit})
+	d.Solve("spill", scheduler.Solved{Outcome: a, Unit: solve.SecondsUnit})
 	return nil
 }
 

@@ -34,7 +34,7 @@ var exactSplit = scheduler.Strategy{Name: "search", Description: "groups and fac
 		if m.Fused {
 			note += "; each attention is one operator"
 		}
-		d.Solve("split", scheduler.Solved{Outcome: o, Unit: scheduler.SecondsUnit, Note: note, Measured: &m})
+		d.Solve("split", scheduler.Solved{Outcome: o, Unit: solve.SecondsUnit, Note: note, Measured: &m})
 		return nil
 	}}
 

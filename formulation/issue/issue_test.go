@@ -118,7 +118,7 @@ func TestKernelsOfNetworks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := scheduler.MakeDraft(t.Context(), g, spec, recipe, scheduler.Options{})
+		d, err := recipe.Draft(t.Context(), g, spec, scheduler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

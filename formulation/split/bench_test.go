@@ -31,7 +31,7 @@ func BenchmarkNetworks(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		s, err := scheduler.Schedule(context.Background(), g, spec, v, scheduler.Options{})
+		s, err := v.Schedule(context.Background(), g, spec, scheduler.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -55,7 +55,7 @@ func pose(t *testing.T, c networkCase) (*schedule.Schedule, *split.Network) {
 		t.Fatal(err)
 	}
 	opt := scheduler.Options{InPlace: c.inPlace}
-	s, err := scheduler.Schedule(context.Background(), g, spec, v, opt)
+	s, err := v.Schedule(context.Background(), g, spec, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,9 +94,7 @@ func TestSearchOnNetworks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			made, err := scheduler.Continue(context.Background(),
-				&schedule.Schedule{Graph: s.Graph, Spec: s.Spec, Grouping: groups}, "split", v,
-				scheduler.Options{InPlace: c.inPlace})
+			made, err := v.Continue(context.Background(), &schedule.Schedule{Graph: s.Graph, Spec: s.Spec, Grouping: groups}, "split", scheduler.Options{InPlace: c.inPlace})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,7 +30,7 @@ func ExampleProgram() {
 		return
 	}
 	v := recipes.Table()[4]
-	s, err := scheduler.Schedule(context.Background(), g, chip, v, scheduler.Options{})
+	s, err := v.Schedule(context.Background(), g, chip, scheduler.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -45,8 +45,7 @@ func programOf(b *testing.B, name, variant string, clusters int) *isa.Program {
 	var made *scheduler.Result
 	for k := range clusters {
 		batch := int64(4 - k)
-		if made, err = scheduler.Prepare(b.Context(), net, machine, 4*batch, recipe,
-			scheduler.Options{Chunk: batch}); err != nil {
+		if made, err = recipe.Prepare(b.Context(), net, machine, 4*batch, scheduler.Options{Chunk: batch}); err != nil {
 			b.Fatal(err)
 		}
 		plans[k] = made.Plans[0]

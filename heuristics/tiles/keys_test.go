@@ -54,7 +54,7 @@ func TestEqualKeysEqualTimes(t *testing.T) {
 				}
 				return nil
 			}}
-			d, err := scheduler.MakeDraft(t.Context(), g, spec, recipe.With("kinds", own), scheduler.Options{Chunk: 1})
+			d, err := recipe.With("kinds", own).Draft(t.Context(), g, spec, scheduler.Options{Chunk: 1})
 			if scheduler.TooLarge(err) {
 				continue
 			} else if err != nil {

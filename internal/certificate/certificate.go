@@ -24,6 +24,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
@@ -176,7 +177,7 @@ func New(ctx context.Context, name string, from network.Options, r *scheduler.Re
 			Fingerprint: schedulefile.GraphFingerprint(g)},
 		ThroughputPerSecond: r.ThroughputPerSecond(), LatencySeconds: r.LatencySeconds(), CertifiedBoundSeconds: b.Seconds,
 		Gap: b.Gap(r.LatencySeconds()),
-		Schedule: *scheduler.File(r, schedulefile.Origin{MadeBy: "dsasched", Model: name, DType: from.DType.String(),
+		Schedule: *r.File(schedulefile.Origin{MadeBy: "dsasched", Model: name, DType: from.DType.String(),
 			Grain: string(from.Grain)})}
 	f.Hardware = f.Schedule.Hardware
 	for n, size := range from.Dims {
@@ -609,7 +610,7 @@ func sameEverywhere(r *scheduler.Result) error {
 
 // uneven reports a batch that is not divided evenly, for which only the bound of any division holds.
 func uneven(r *scheduler.Result) error {
-	even, shares := scheduler.Shares(r.Batch, r.Spec.Clusters), slices.Clone(r.Shares)
+	even, shares := schedule.Shares(r.Batch, r.Spec.Clusters), slices.Clone(r.Shares)
 	slices.SortFunc(shares, func(a, b int64) int { return cmp.Compare(b, a) })
 	if slices.Equal(shares, even) {
 		return nil

@@ -373,7 +373,7 @@ func TestAttentionPrograms(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 		done++
-		if data, err := scheduler.File(made, schedulefile.Origin{}).Write(); err != nil {
+		if data, err := made.File(schedulefile.Origin{}).Write(); err != nil {
 			t.Errorf("%s: %v", what, err)
 		} else if f, err := schedulefile.Read("file", data); err != nil {
 			t.Errorf("%s: %v", what, err)
@@ -475,7 +475,7 @@ func TestSharedKeys(t *testing.T) {
 				t.Errorf("%s: simulated in %d ps, the bound is %g s, %v", what, result.TotalPs, b.Seconds, err)
 			}
 			if tiles.Slices > 0 {
-				data, err := scheduler.File(made, schedulefile.Origin{}).Write()
+				data, err := made.File(schedulefile.Origin{}).Write()
 				if err != nil {
 					t.Fatalf("%s: %v", what, err)
 				}

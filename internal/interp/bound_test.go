@@ -89,7 +89,7 @@ func bounded(t *testing.T, seed uint64, mixed bool, sum *tally) {
 		}})
 	}
 	batch := pick(r, int64(1), 2, 3, 4, 6, 8)
-	chunk := min(pick(r, int64(0), 0, 1, 2), scheduler.Shares(batch, spec.Clusters)[0])
+	chunk := min(pick(r, int64(0), 0, 1, 2), schedule.Shares(batch, spec.Clusters)[0])
 	what := fmt.Sprintf("seed %d: %s of %s, batch %d, chunk %d", seed, recipe.Name, src.Name, batch, chunk)
 	made, err := scheduler.Run(ctx, src, spec, batch, recipe, scheduler.Options{InPlace: r.IntN(2) == 0, Chunk: chunk})
 	var tooBig *graphturbo.DoesNotFitError
@@ -409,7 +409,7 @@ func TestPartsOfOtherKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipe, err = scheduler.Replace(recipe, scheduler.Options{}, scheduler.Pick{Stage: "group", Strategy: "one"},
+	recipe, err = recipe.Replace(scheduler.Options{}, scheduler.Pick{Stage: "group", Strategy: "one"},
 		scheduler.Pick{Stage: "split", Strategy: "none"}, scheduler.Pick{Stage: "issue", Strategy: "cross-unit"})
 	if err != nil {
 		t.Fatal(err)
@@ -430,7 +430,7 @@ func TestPartsOfOtherKinds(t *testing.T) {
 // restored fails if a schedule, written to a file and read again, takes another time.
 func restored(ctx context.Context, t *testing.T, what string, made *scheduler.Result, spec *hardware.Spec) {
 	t.Helper()
-	if data, err := scheduler.File(made, schedulefile.Origin{}).Write(); err != nil {
+	if data, err := made.File(schedulefile.Origin{}).Write(); err != nil {
 		t.Errorf("%s: %v", what, err)
 	} else if f, err := schedulefile.Read("file", data); err != nil {
 		t.Errorf("%s: %v", what, err)

@@ -425,7 +425,7 @@ func TestPartsOfResults(t *testing.T) {
 	recipes := recipes.All()
 	for i := range recipes {
 		var err error
-		recipes[i], err = scheduler.Replace(recipes[i], scheduler.Options{}, scheduler.Pick{Stage: "issue", Strategy: "cross-unit"})
+		recipes[i], err = recipes[i].Replace(scheduler.Options{}, scheduler.Pick{Stage: "issue", Strategy: "cross-unit"})
 		if err != nil {
 			t.Fatal(err)
 		}

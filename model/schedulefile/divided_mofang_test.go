@@ -45,7 +45,7 @@ func TestDivided(t *testing.T) {
 		{"no division", func(f *schedulefile.File) { f.Division = "" }, "instances["},
 		{"order", func(f *schedulefile.File) { slices.Reverse(f.Schedules[1].Order) }, "schedules[1].order[0]: "},
 	} {
-		data, err := scheduler.File(r, schedulefile.Origin{}).Write()
+		data, err := r.File(schedulefile.Origin{}).Write()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestDivided(t *testing.T) {
 			t.Errorf("%s: %s\nexpected %q", tt.name, all, tt.want)
 		}
 	}
-	f := scheduler.File(r, schedulefile.Origin{})
+	f := r.File(schedulefile.Origin{})
 	f.Division = "rows"
 	data, err := f.Write()
 	if err != nil {

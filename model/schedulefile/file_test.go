@@ -54,7 +54,7 @@ func toy(t testing.TB) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := scheduler.File(r, schedulefile.Origin{Model: "toy-fig5"}).Write()
+	data, err := r.File(schedulefile.Origin{Model: "toy-fig5"}).Write()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func tiny(t testing.TB) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := scheduler.File(r, schedulefile.Origin{}).Write()
+	data, err := r.File(schedulefile.Origin{}).Write()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -563,7 +563,7 @@ func TestRing(t *testing.T) {
 		t.Fatalf("%+v, expected a ring of its own behind the stage at %d of %d bytes", st.Nest,
 			st.StageAddress, st.StageBytes)
 	}
-	data, err := scheduler.File(r, schedulefile.Origin{}).Write()
+	data, err := r.File(schedulefile.Origin{}).Write()
 	if err != nil {
 		t.Fatal(err)
 	}

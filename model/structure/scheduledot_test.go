@@ -39,7 +39,7 @@ func TestWriteScheduleDOT(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.Ops[0].Name = "a \"quoted\" \\ name"
-	s, err := scheduler.Schedule(context.Background(), g, spec, v, scheduler.Options{})
+	s, err := v.Schedule(context.Background(), g, spec, scheduler.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/exact"
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
@@ -94,11 +95,11 @@ type BoundTo struct {
 // AloneSplit is the answer of [Split].
 type AloneSplit struct {
 	Alone
-	Layers       int                  `json:"layers"`         // that groups are made of
-	Candidates   int                  `json:"candidates"`     // groups to choose from
-	Longest      int                  `json:"longest_layers"` // of any candidate
-	Groups       []scheduler.GroupCut `json:"groups"`
-	GreedyGroups []scheduler.GroupCut `json:"greedy_groups"`
+	Layers       int                 `json:"layers"`         // that groups are made of
+	Candidates   int                 `json:"candidates"`     // groups to choose from
+	Longest      int                 `json:"longest_layers"` // of any candidate
+	Groups       []schedule.GroupCut `json:"groups"`
+	GreedyGroups []schedule.GroupCut `json:"greedy_groups"`
 }
 
 // alone makes the greedy schedule of a cluster's chunk.
@@ -114,11 +115,11 @@ func alone(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 	if err != nil {
 		return nil, nil, err
 	}
-	spec, err := scheduler.Machine(machine, opt.Level)
+	spec, err := opt.Level.Machine(machine)
 	if err != nil {
 		return nil, nil, err
 	}
-	shares := scheduler.Shares(batch, spec.Clusters)
+	shares := schedule.Shares(batch, spec.Clusters)
 	c := &comparer{net: net, machine: machine, recipe: r, opt: CompareOptions{Options: opt.Options}, batch: batch,
 		share: shares[0], seen: map[string]rated{}}
 	c.opt.Chunk = cmp.Or(c.opt.Chunk, c.share)
@@ -148,7 +149,7 @@ func alone(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 			return nil, nil, err
 		}
 	}
-	if c.base, err = scheduler.MakeDraft(ctx, g, spec, r, c.opt.Options); err != nil {
+	if c.base, err = r.Draft(ctx, g, spec, c.opt.Options); err != nil {
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
@@ -241,7 +242,7 @@ func Bind(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	rest := context.WithoutCancel(ctx)
 	from := *c.base.Schedule
 	from.Bindings, from.Scopes = n.Decode(r.Choice)
-	made, err := scheduler.Continue(rest, &from, "bind", c.recipe, opt.Options)
+	made, err := c.recipe.Continue(rest, &from, "bind", opt.Options)
 	if err != nil {
 		return nil, a.wrap(err)
 	}
@@ -253,7 +254,7 @@ func Bind(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 
 // sameGroups reports the first group of a schedule that is not that of another one.
 func sameGroups(s, as *schedule.Schedule) error {
-	found, expected := scheduler.GroupCuts(s, s.Grouping), scheduler.GroupCuts(as, as.Grouping)
+	found, expected := s.GroupCuts(s.Grouping), as.GroupCuts(as.Grouping)
 	if len(found) != len(expected) {
 		return fmt.Errorf("found %d groups, expected the %d of the greedy schedule", len(found), len(expected))
 	}
@@ -295,7 +296,7 @@ func Split(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 	a.File = n.File
 	began := time.Now()
 	r, err := split.Solve(ctx, p, method,
-		split.Options{TimeLimit: opt.TimeLimit, MemoryBytes: scheduler.SolverMemory, Start: start,
+		split.Options{TimeLimit: opt.TimeLimit, MemoryBytes: solve.SolverMemory, Start: start,
 			Solver: opt.Solver, Progress: opt.Options.ReportTo("split"), Relax: true})
 	if err != nil {
 		return nil, a.wrap(err)
@@ -312,23 +313,23 @@ func Split(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 		groups = n.Decode(r.Choice)
 	}
 	a.solved(r.Status, r.Stop, r.Objective, r.Bound, began)
-	a.Groups, a.GreedyGroups = scheduler.GroupCuts(c.base.Schedule, groups),
-		scheduler.GroupCuts(c.base.Schedule, c.base.Grouping)
+	a.Groups, a.GreedyGroups = c.base.Schedule.GroupCuts(groups),
+		c.base.Schedule.GroupCuts(c.base.Grouping)
 	a.GreedyThroughputPerSecond = a.simulate(ctx, c, c.base.Schedule, nil)
 	if method == "greedy" {
 		a.ThroughputPerSecond = a.GreedyThroughputPerSecond
 		return a, nil
 	}
-	made, err := scheduler.Continue(context.WithoutCancel(ctx), &schedule.Schedule{Graph: c.base.Graph, Spec: c.base.Spec,
-		Grouping: groups}, "split", c.recipe, opt.Options)
+	made, err := c.recipe.Continue(context.WithoutCancel(ctx), &schedule.Schedule{Graph: c.base.Graph, Spec: c.base.Spec,
+		Grouping: groups}, "split", opt.Options)
 	a.ThroughputPerSecond = a.simulate(ctx, c, made, err)
 	return a, nil
 }
 
 func boundTo(t *model.Tensor, l binding.Label) BoundTo {
-	text := scheduler.BindingText(t, l.Output)
+	text := l.Output.Text(t)
 	if !l.Output.Equal(l.Binding) {
 		text += ", each layer plain"
 	}
-	return BoundTo{l.Binding, l.Output, scheduler.LevelName(l.Scope), text + " in the " + l.Scope.Title()}
+	return BoundTo{l.Binding, l.Output, l.Scope.Word(), text + " in the " + l.Scope.Title()}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/issue"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/internal/suggest"
@@ -74,8 +75,8 @@ type comparison struct {
 
 func comparisons() []comparison {
 	return []comparison{
-		{name: "split", stage: "split", unit: scheduler.SecondsUnit}, // the objective is the simulated latency
-		{name: "order", stage: "order", unit: scheduler.BytesUnit, objective: func(_ context.Context, s *schedule.Schedule,
+		{name: "split", stage: "split", unit: solve.SecondsUnit}, // the objective is the simulated latency
+		{name: "order", stage: "order", unit: solve.BytesUnit, objective: func(_ context.Context, s *schedule.Schedule,
 			opt scheduler.Options) (float64, error) {
 			p, _, err := exact.OrderProblem(s, opt)
 			if err != nil {
@@ -91,9 +92,9 @@ func comparisons() []comparison {
 			}
 			return r.Cost, nil
 		}},
-		{name: "bind", stage: "bind", unit: scheduler.SecondsUnit, objective: func(ctx context.Context, s *schedule.Schedule,
+		{name: "bind", stage: "bind", unit: solve.SecondsUnit, objective: func(ctx context.Context, s *schedule.Schedule,
 			opt scheduler.Options) (float64, error) {
-			m, err := scheduler.CostModel(s, opt)
+			m, err := opt.CostModel(s)
 			if err != nil {
 				return 0, err
 			}
@@ -103,12 +104,12 @@ func comparisons() []comparison {
 			}
 			return n.Problem.Seconds(n.Given), nil
 		}},
-		{name: "memory", stage: "spill", unit: scheduler.SecondsUnit, objective: func(_ context.Context, s *schedule.Schedule,
+		{name: "memory", stage: "spill", unit: solve.SecondsUnit, objective: func(_ context.Context, s *schedule.Schedule,
 			_ scheduler.Options) (float64, error) {
 			return exact.MovedSeconds(s), nil
 		}},
 		{name: "issue", stage: "issue", run: (*comparer).issue},
-		{name: "joint", stage: "order", unit: scheduler.SecondsUnit, objective: func(ctx context.Context,
+		{name: "joint", stage: "order", unit: solve.SecondsUnit, objective: func(ctx context.Context,
 			s *schedule.Schedule, opt scheduler.Options) (float64, error) {
 			n, err := exact.JointProblem(ctx, s, opt)
 			if err != nil {
@@ -179,10 +180,10 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	if err != nil {
 		return nil, err
 	}
-	if r, err = scheduler.Replace(r, opt.Options, opt.Picks...); err != nil {
+	if r, err = r.Replace(opt.Options, opt.Picks...); err != nil {
 		return nil, err
 	}
-	spec, err := scheduler.Machine(machine, opt.Level)
+	spec, err := opt.Level.Machine(machine)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +197,7 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 				spec.Name, strings.Join(known, ", "))
 		}
 	}
-	shares := scheduler.Shares(batch, spec.Clusters)
+	shares := schedule.Shares(batch, spec.Clusters)
 	opt.TimeLimitOnly = opt.TimeLimit > 0
 	opt.Share()
 	c := &comparer{net: net, machine: machine, recipe: r, opt: opt, batch: batch, share: shares[0],
@@ -226,12 +227,12 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	if err != nil {
 		return nil, err
 	}
-	made, err := scheduler.FastestChunk(ctx, net, machine, batch, r, c.opt.Options)
+	made, err := r.FastestChunk(ctx, net, machine, batch, c.opt.Options)
 	if err != nil {
 		return nil, err
 	}
 	c.opt.Uneven = made.Uneven
-	if c.base, err = scheduler.MakeDraft(ctx, g, spec, r, c.opt.Options); err != nil {
+	if c.base, err = r.Draft(ctx, g, spec, c.opt.Options); err != nil {
 		return nil, err
 	}
 	for _, d := range comparisons() {
@@ -270,7 +271,7 @@ func (c *comparer) throughput(ctx context.Context, d *scheduler.Draft) (rated, e
 		return rated{}, err
 	}
 	t := rated{perSecond: round(float64(c.batch) / (float64(r.TotalPs) * 1e-12))}
-	if e := scheduler.EnergyOf(d.Spec, d.Graph, r); e != nil {
+	if e := lower.Energy(d.Spec, d.Graph, r.MACs, r.VectorOps, r.Dynamic.AccessBytes, r.TotalPs); e != nil {
 		joules := round(e.Total())
 		t.joules = &joules
 	}
@@ -366,11 +367,11 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 			row.Method = map[bool]string{true: "search", false: "alg3+alg4"}[s.Exact]
 		}
 		if s.Name != greedy.Name {
-			r, err := scheduler.Replace(c.recipe, c.opt.Options, scheduler.Pick{Stage: st.Name, Strategy: s.Name})
+			r, err := c.recipe.Replace(c.opt.Options, scheduler.Pick{Stage: st.Name, Strategy: s.Name})
 			if err != nil {
 				return err
 			}
-			draft, err = scheduler.ContinueDraft(ctx, c.base.Schedule, after, r, c.opt.Options)
+			draft, err = r.ContinueDraft(ctx, c.base.Schedule, after, c.opt.Options)
 			if err != nil {
 				if ctx.Err() != nil {
 					return ctx.Err()
@@ -429,7 +430,7 @@ func (c *comparer) issue(ctx context.Context) error {
 	began := time.Now()
 	plans := make([][]lower.Segment, c.base.Spec.Clusters)
 	plans[0] = []lower.Segment{{Schedule: c.base.Schedule, Iterations: 1}}
-	opt := scheduler.Until(ctx, c.base.Lower)
+	opt := c.base.Lower.Until(ctx)
 	opt.AllWaits = true
 	program, err := lower.Program(c.net.Name, c.base.Spec, plans, opt)
 	if err != nil {
@@ -447,7 +448,7 @@ func (c *comparer) issue(ctx context.Context) error {
 		objective, bound = objective+float64(x.InOrderPs)*1e-12, bound+float64(x.BoundPs)*1e-12
 	}
 	objective, bound = round(objective), round(bound)
-	row := Compared{Decision: "issue", Method: "in-order", Unit: scheduler.SecondsUnit, Objective: &objective,
+	row := Compared{Decision: "issue", Method: "in-order", Unit: solve.SecondsUnit, Objective: &objective,
 		Bound: &bound, Status: "greedy", Seconds: time.Since(began).Seconds(),
 		Note: fmt.Sprintf("kernels of a cluster: %d, of %d commands; no order of issue that keeps every wait beats the bound, "+
 			"by critical paths and by the loads of units and queues between heads and tails", len(kernels),
@@ -461,7 +462,7 @@ func (c *comparer) issue(ctx context.Context) error {
 // all compares the greedy recipe with exact-all: the fastest of every decision exact
 // and of what it falls back to.
 func (c *comparer) all(ctx context.Context) error {
-	if err := c.add(ctx, Compared{Decision: "all", Method: "greedy", Unit: scheduler.SecondsUnit, Status: "greedy"},
+	if err := c.add(ctx, Compared{Decision: "all", Method: "greedy", Unit: solve.SecondsUnit, Status: "greedy"},
 		c.base); err != nil {
 		return err
 	}
@@ -484,12 +485,12 @@ func (c *comparer) fastest(ctx context.Context, name string, row Compared, also 
 	best, from := rated{}, ""
 	var failed error
 	for _, r := range recipes {
-		if r, err = scheduler.Replace(r, c.opt.Options, picks...); err != nil {
+		if r, err = r.Replace(c.opt.Options, picks...); err != nil {
 			return err
 		}
 		t, ok := c.seen[picksOf(r)]
 		if !ok {
-			d, err := scheduler.MakeDraft(ctx, c.base.Graph, c.base.Spec, r, c.opt.Options)
+			d, err := r.Draft(ctx, c.base.Graph, c.base.Spec, c.opt.Options)
 			if err == nil {
 				t, err = c.throughput(ctx, d)
 			}
@@ -507,7 +508,7 @@ func (c *comparer) fastest(ctx context.Context, name string, row Compared, also 
 			best, from = t, r.Name
 		}
 	}
-	row.Unit, row.Seconds = scheduler.SecondsUnit, time.Since(began).Seconds()
+	row.Unit, row.Seconds = solve.SecondsUnit, time.Since(began).Seconds()
 	if from == "" {
 		row.Status, row.Note = "limit", "not simulated: "+failed.Error()
 	} else {

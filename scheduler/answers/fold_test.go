@@ -40,7 +40,7 @@ func TestFoldedProgram(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		made, err := scheduler.Prepare(ctx, net, machine, c.batch, r, scheduler.Options{Chunk: c.chunk})
+		made, err := r.Prepare(ctx, net, machine, c.batch, scheduler.Options{Chunk: c.chunk})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -228,8 +228,8 @@ func NewReport(r *scheduler.Result, origin schedulefile.Origin) *Report {
 	}
 	for _, sp := range s.Spills {
 		v := &s.Values[sp.Value]
-		x := SpillReport{Tensor: s.Graph.Tensor(v.Tensor).Name, From: scheduler.LevelName(sp.From),
-			To:    scheduler.LevelName(sp.To),
+		x := SpillReport{Tensor: s.Graph.Tensor(v.Tensor).Name, From: sp.From.Word(),
+			To:    sp.To.Word(),
 			Bytes: sp.Bytes}
 		if v.Instance >= 0 {
 			inst := &s.Instances.Instances[v.Instance]
@@ -301,7 +301,7 @@ func reportGroups(s *schedule.Schedule) []GroupReport {
 		if s.Place != nil {
 			x.Clusters = append(x.Clusters, s.Place[i])
 		}
-		if text := scheduler.BindingText(g.Tensor(s.Grouping.Groups[k].Outputs[0]), s.Bindings[i]); !slices.Contains(
+		if text := s.Bindings[i].Text(g.Tensor(s.Grouping.Groups[k].Outputs[0])); !slices.Contains(
 			x.Bindings, text) {
 			x.Bindings = append(x.Bindings, text)
 		}
@@ -318,7 +318,7 @@ func reportGroups(s *schedule.Schedule) []GroupReport {
 	for k := range groups {
 		slices.Sort(levels[k])
 		for _, l := range levels[k] {
-			groups[k].OutputLevels = append(groups[k].OutputLevels, scheduler.LevelName(l))
+			groups[k].OutputLevels = append(groups[k].OutputLevels, l.Word())
 		}
 	}
 	return groups
@@ -333,7 +333,7 @@ func reportOrder(s *schedule.Schedule) OrderReport {
 	for _, i := range s.Order {
 		inst := &s.Instances.Instances[i]
 		o.Instances = append(o.Instances, InstanceReport{s.Grouping.Groups[inst.Group].Name, inst.Index,
-			append(schedule.Binding{}, s.Bindings[i]...), scheduler.LevelName(s.Scopes[i]), inst.Group})
+			append(schedule.Binding{}, s.Bindings[i]...), s.Scopes[i].Word(), inst.Group})
 	}
 	return o
 }

@@ -415,7 +415,7 @@ func (e *Explainer) Group(name string) (*Group, error) {
 		GroupedBy:  e.r.By().Pick("group"), SplitBy: e.r.By().Pick("split"), Factor: sg.Factor(),
 		TooBig: sg.Split.Factor == schedule.Unsplittable, Footprints: []Footprint{}, Choices: []Choice{}, Merges: []Merge{},
 		Stops: []Merge{}, Instances: []Instance{}}
-	opt, err := scheduler.SplitOptions(e.s, e.opt)
+	opt, err := e.opt.SplitOptions(e.s)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -114,7 +115,7 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	if err := scheduler.CheckBatch(batch); err != nil {
 		return nil, err
 	}
-	spec, err := scheduler.Machine(machine, opt.Level)
+	spec, err := opt.Level.Machine(machine)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +142,7 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 		limited, cancel = context.WithDeadline(ctx, until)
 		defer cancel()
 	}
-	began, even := time.Now(), scheduler.Shares(batch, spec.Clusters)
+	began, even := time.Now(), schedule.Shares(batch, spec.Clusters)
 	from, err := opt.from(limited, limit/4, net, machine, batch)
 	if err != nil {
 		return nil, err
@@ -154,7 +155,7 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	chunks := []int64{opt.Chunk}
 	switch {
 	case opt.Chunk == 0:
-		chunks = scheduler.Divisors(share, scheduler.MaxTunedChunk)
+		chunks = schedule.Divisors(share, scheduler.MaxTunedChunk)
 		if from != nil && from.Chunk <= share && !slices.Contains(chunks, from.Chunk) {
 			chunks = append(chunks, from.Chunk)
 			slices.Sort(chunks)
@@ -212,7 +213,7 @@ func (o BestOptions) from(ctx context.Context, limit time.Duration, net network.
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(limit, math.MaxInt64))
 	defer cancel()
 	x, err := scheduler.Run(ctx, net, machine, batch, r, opt)
-	if err != nil || slices.Equal(x.Shares, scheduler.Shares(batch, len(x.Shares))) && x.Schedule.Cores == 0 &&
+	if err != nil || slices.Equal(x.Shares, schedule.Shares(batch, len(x.Shares))) && x.Schedule.Cores == 0 &&
 		(o.Chunk > 0 || x.Shares[0]%x.Chunk == 0) {
 		return nil, nil // after an error the search says why, or what it has found
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -45,7 +46,7 @@ func TestBestKeepsTheDefault(t *testing.T) {
 		if found.Sim.TotalPs > r.Sim.TotalPs {
 			t.Errorf("%s at %d: %d ps, the default %d", c.network, c.batch, found.Sim.TotalPs, r.Sim.TotalPs)
 		}
-		even := scheduler.Shares(c.batch, 4)
+		even := schedule.Shares(c.batch, 4)
 		uneven = uneven || r.Shares[0] != even[0] && found.Shares[0] == r.Shares[0]
 	}
 	if !uneven {

@@ -23,7 +23,7 @@ func (f *Found) Losses(ctx context.Context) ([]Loss, error) {
 	}
 	opt := f.problem.Options()
 	opt.Chunk = f.Chunk
-	made, err := scheduler.FastestChunk(ctx, f.problem.Net, f.Machine, f.Batch, recipe, opt)
+	made, err := recipe.FastestChunk(ctx, f.problem.Net, f.Machine, f.Batch, opt)
 	if err != nil {
 		return nil, err
 	}

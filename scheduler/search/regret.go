@@ -108,7 +108,7 @@ type Regretted struct {
 // the greedy one's graph: the network's, or what recipes of one kernel make of it.
 func Regrets(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64,
 	opt RegretOptions) (*Regretted, error) {
-	spec, err := scheduler.Machine(machine, scheduler.LevelAuto)
+	spec, err := scheduler.LevelAuto.Machine(machine)
 	if err != nil {
 		return nil, err
 	}
@@ -365,7 +365,11 @@ func (r *regretter) alternatives(ctx context.Context, d decision, p, best *sched
 				if !d.all { // one setting after the other
 					x, by = p, "another setting"
 				}
-				for _, values := range scheduler.SettingsOf("issue") {
+				issue, err := scheduler.LookupStage("issue")
+				if err != nil {
+					return nil, err
+				}
+				for _, values := range issue.Settings() {
 					for _, set := range values {
 						if y := x.TakingGenerator(d.name, set(x)); y != x {
 							add(y, by, nil)
@@ -399,8 +403,12 @@ func (r *regretter) climb(ctx context.Context, d decision, base, top priced) (pr
 	site.Same = func(k int) []int { return x.alike(x.at.spans, k, 1, true) }
 	x.site, x.known, x.options, x.moves = &site, map[[sha256.Size]byte]bool{}, nil, nil
 	names := slices.Clone(d.moves)
-	for _, m := range scheduler.MovesOf(d.rows...) {
-		names = append(names, m.Name)
+	for _, st := range scheduler.Stages() {
+		for _, m := range st.Moves() {
+			if slices.Contains(d.rows, st.Name) {
+				names = append(names, m.Name)
+			}
+		}
 	}
 	for _, m := range s.moves {
 		if !slices.Contains(names, m.name) {

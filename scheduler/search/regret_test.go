@@ -60,7 +60,7 @@ func TestRegrets(t *testing.T) {
 			}
 			least := math.Inf(1)
 			for _, s := range st.Strategies {
-				other, err := scheduler.Replace(recipe, scheduler.Options{}, scheduler.Pick{Stage: stage, Strategy: s.Name})
+				other, err := recipe.Replace(scheduler.Options{}, scheduler.Pick{Stage: stage, Strategy: s.Name})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -109,7 +109,7 @@ func TestRegretsBeginWithTheDefault(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		machine, err := scheduler.Machine(chip, scheduler.LevelAuto)
+		machine, err := scheduler.LevelAuto.Machine(chip)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -89,7 +89,7 @@ func comeBack(t *testing.T, name string, machine *hardware.Spec, batch, chunk in
 		t.Error("other steps or values from its decisions")
 	}
 	write := func(r *scheduler.Result) []byte {
-		data, err := scheduler.File(r, schedulefile.Origin{}).Write()
+		data, err := r.File(schedulefile.Origin{}).Write()
 		if err != nil {
 			t.Fatal(err)
 		}

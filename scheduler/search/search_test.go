@@ -262,7 +262,7 @@ func TestPlanOfFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := scheduler.Restore(t.Context(), scheduler.File(found.Result, schedulefile.Origin{}), chip)
+		r, err := scheduler.Restore(t.Context(), found.Result.File(schedulefile.Origin{}), chip)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -105,7 +106,7 @@ func beside(ctx context.Context, d *scheduler.Draft, method scheduler.Strategy, 
 		return nil, err
 	}
 	if method.Exact {
-		d.Solve("kinds", scheduler.Solved{Outcome: found.Outcome(), Unit: scheduler.SecondsUnit, Method: method.Name})
+		d.Solve("kinds", scheduler.Solved{Outcome: found.Outcome(), Unit: solve.SecondsUnit, Method: method.Name})
 	}
 	place = make([]int, len(of))
 	for id, i := range of {

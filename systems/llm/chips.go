@@ -14,6 +14,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/systems/llm/sharding"
@@ -278,14 +279,14 @@ func (c *chipProgram) fastest(ctx context.Context, recipe scheduler.Recipe, run 
 	if err != nil {
 		return 0, 0, err
 	}
-	spec, err := scheduler.Machine(c.chip, run.Level)
+	spec, err := run.Level.Machine(c.chip)
 	if err != nil {
 		return 0, 0, err
 	}
-	share := scheduler.Shares(c.batch, spec.Clusters)[0]
+	share := schedule.Shares(c.batch, spec.Clusters)[0]
 	chunks := []int64{run.Chunk}
 	if run.Chunk == 0 {
-		chunks = scheduler.Divisors(share, scheduler.MaxTunedChunk)
+		chunks = schedule.Divisors(share, scheduler.MaxTunedChunk)
 	}
 	// Clusters exchange what is of their own elements, each as long as if all had as many at once.
 	g, err := c.net.Graph(share * min(c.batch, int64(spec.Clusters)))

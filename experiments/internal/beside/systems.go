@@ -11,6 +11,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
@@ -79,12 +80,12 @@ type place struct {
 // atATime is the number of batch elements a cluster has at a time: the chip as many as the paper's
 // STCP920, with its 4 clusters.
 func (p *place) atATime(r scheduler.Recipe) int64 {
-	share := scheduler.Shares(p.configuration.BatchSize, p.clusters())[0]
+	share := schedule.Shares(p.configuration.BatchSize, p.clusters())[0]
 	return min(share, max(1, 4*p.configuration.PaperChunk(r)/int64(p.clusters())))
 }
 
 func (p *place) clusters() int {
-	if machine, err := scheduler.Machine(p.spec, scheduler.LevelAuto); err == nil {
+	if machine, err := scheduler.LevelAuto.Machine(p.spec); err == nil {
 		return machine.Clusters
 	}
 	return p.spec.Clusters
@@ -181,7 +182,7 @@ func (s systems) plan() (*harness.Plan, error) {
 			})
 		}
 		own("bound", "bound", 0, greedy, func(ctx context.Context) (any, error) {
-			machine, err := scheduler.Machine(p.spec, scheduler.LevelAuto)
+			machine, err := scheduler.LevelAuto.Machine(p.spec)
 			if err != nil {
 				return nil, err
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -185,7 +186,7 @@ func (r *row) predict(ctx context.Context, recipe scheduler.Recipe) (*prediction
 		return nil, err
 	}
 	batch, scale := r.scaled(batch)
-	seen, err := scheduler.Machine(spec, scheduler.LevelAuto)
+	seen, err := scheduler.LevelAuto.Machine(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -225,12 +226,12 @@ func (r *row) simulate(ctx context.Context, spec *hardware.Spec, recipe schedule
 	if out.HostSeconds, err = r.host(spec); err != nil {
 		return nil, err
 	}
-	seen, err := scheduler.Machine(spec, scheduler.LevelAuto)
+	seen, err := scheduler.LevelAuto.Machine(spec)
 	if err != nil {
 		return nil, err
 	}
 	var made *scheduler.Result
-	for _, c := range chunks(chunk, slices.Max(scheduler.Shares(batch, seen.Clusters))) {
+	for _, c := range chunks(chunk, slices.Max(schedule.Shares(batch, seen.Clusters))) {
 		x, err := scheduler.Run(ctx, net, spec, batch, recipe, scheduler.Options{Chunk: c})
 		if tooLarge(err) {
 			out.Error = err.Error()
@@ -264,7 +265,7 @@ func chunks(given, share int64) []int64 {
 	if given > 0 {
 		return []int64{given}
 	}
-	all := scheduler.Divisors(share, scheduler.MaxTunedChunk)
+	all := schedule.Divisors(share, scheduler.MaxTunedChunk)
 	return all[max(0, len(all)-2):]
 }
 

@@ -94,7 +94,7 @@ func (o againstExact) study(ctx context.Context, src network.Network, spec *hard
 // greedy is the latency of variant cross-layer.
 func greedy(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration,
 	picks ...scheduler.Pick) (float64, error) {
-	r, err := scheduler.Replace(harness.Recipe("cross-layer"), scheduler.Options{}, picks...)
+	r, err := harness.Recipe("cross-layer").Replace(scheduler.Options{}, picks...)
 	if err != nil {
 		return 0, err
 	}

@@ -106,7 +106,7 @@ func (x regret) plan() (*harness.Plan, error) {
 
 // measure is a cell: one element for each cluster.
 func (x regret) measure(ctx context.Context, net network.Network, spec *hardware.Spec) (*regretCell, error) {
-	machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
+	machine, err := scheduler.LevelAuto.Machine(spec)
 	if err != nil {
 		return nil, err
 	}

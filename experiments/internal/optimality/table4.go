@@ -11,7 +11,6 @@ import (
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model/network"
-	"github.com/dsasched/dsasched/scheduler"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -85,7 +84,7 @@ func (e table4) measure(ctx context.Context, _ network.Network, spec *hardware.S
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			r, err := scheduler.Prepare(ctx, src, spec, chunk*int64(spec.Clusters), v, literature.Options(chunk))
+			r, err := v.Prepare(ctx, src, spec, chunk*int64(spec.Clusters), literature.Options(chunk))
 			if err != nil {
 				return nil, err
 			}

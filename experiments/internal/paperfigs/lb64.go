@@ -115,7 +115,7 @@ func (e localBuffers) plan() (*harness.Plan, error) {
 					if err != nil {
 						return nil, err
 					}
-					s, err := scheduler.Schedule(ctx, g, spec, turbo, scheduler.Options{})
+					s, err := turbo.Schedule(ctx, g, spec, scheduler.Options{})
 					if err != nil {
 						return nil, err
 					}

@@ -171,7 +171,7 @@ func (c change) recipe(name string, whole bool) (scheduler.Recipe, error) {
 	if len(picks) == 0 {
 		return r, nil
 	}
-	return scheduler.Replace(r, scheduler.Options{}, picks...)
+	return r.Replace(scheduler.Options{}, picks...)
 }
 
 // options are the options of a recipe's run; what has no split has no footprints either.

@@ -49,7 +49,7 @@ type attended struct {
 // measureAttentions is the cell of a machine: a sequence for each cluster.
 func measureAttentions(ctx context.Context, spec *hardware.Spec, recipe scheduler.Recipe,
 	all []zoo.Attention) ([]attended, error) {
-	machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
+	machine, err := scheduler.LevelAuto.Machine(spec)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func TestRuleIsNearTheBest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
+		machine, err := scheduler.LevelAuto.Machine(spec)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -109,7 +109,7 @@ func (c current) plan() (*harness.Plan, error) {
 // measureNetwork is a cell: one element for each cluster.
 func measureNetwork(ctx context.Context, net network.Network, spec *hardware.Spec,
 	picks []scheduler.Recipe, greedy bool) (*networkCell, error) {
-	machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
+	machine, err := scheduler.LevelAuto.Machine(spec)
 	if err != nil {
 		return nil, err
 	}

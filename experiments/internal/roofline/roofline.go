@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/tiling"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
@@ -136,7 +137,7 @@ func (s study) plan() (*harness.Plan, error) {
 
 // measure is a cell.
 func (s study) measure(ctx context.Context, spec *hardware.Spec, recipe scheduler.Recipe, f family) (*cell, error) {
-	machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
+	machine, err := scheduler.LevelAuto.Machine(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +172,7 @@ func (s study) measure(ctx context.Context, spec *hardware.Spec, recipe schedule
 			}
 		}
 		net := k.network(dt)
-		opt := scheduler.Options{Chunk: slices.Max(scheduler.Shares(k.Batch, machine.Clusters))}
+		opt := scheduler.Options{Chunk: slices.Max(schedule.Shares(k.Batch, machine.Clusters))}
 		made, err := scheduler.Run(ctx, net, spec, k.Batch, recipe, opt)
 		switch {
 		case harness.DoesNotFit(err):

@@ -9,7 +9,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
-	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/model/schedule"
 )
 
 // A kernel is a product or a convolution, alone.
@@ -133,7 +133,7 @@ func (k kernel) problem(machine *hardware.Spec, dt model.DType) (*tiling.Problem
 	if err != nil {
 		return nil, err
 	}
-	share := slices.Max(scheduler.Shares(k.Batch, active.Clusters))
+	share := slices.Max(schedule.Shares(k.Batch, active.Clusters))
 	size := dt.Bytes(1)
 	p := &tiling.Problem{Product: tiling.Product{Reps: 1, M: share * k.M, N: k.N, K: k.K,
 		RowBytes: size, ColumnBytes: size, ResultBytes: size, Constant: true},

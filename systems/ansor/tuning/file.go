@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/model/schedule"
-	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/systems/ansor"
 )
 
@@ -45,7 +44,7 @@ type From struct {
 	Enough    []float64 `json:"enough_s,omitempty"`
 	Scheduler string    `json:"scheduler"`
 	// Bindings has the bindings of layers inside kernels that differ from their group's.
-	Bindings []scheduler.TunedBinding `json:"bindings,omitempty"`
+	Bindings []schedule.NamedBinding `json:"bindings,omitempty"`
 }
 
 // Tuned is the result of [Tune]: a nest for each layer of each kernel.
@@ -89,7 +88,7 @@ type Layer struct {
 }
 
 // Inside lists the bindings of layers inside kernels that differ from their group's.
-func (t *Tuned) Inside() []scheduler.TunedBinding { return t.Bindings }
+func (t *Tuned) Inside() []schedule.NamedBinding { return t.Bindings }
 
 // TaskName is the short name of a task's key.
 func TaskName(key string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(key)))[:12] }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
@@ -57,7 +58,7 @@ func tunedNests(ctx context.Context, d *scheduler.Draft) error {
 				t.Hardware, t.Fingerprint, d.Spec.Name, found)
 		}
 		bound := slices.ContainsFunc(t.Bindings,
-			func(b scheduler.TunedBinding) bool { return b.Graph == d.Graph.Name })
+			func(b schedule.NamedBinding) bool { return b.Graph == d.Graph.Name })
 		if missing == small && !bound && (small == 0 || !slices.Contains(t.Graphs, d.Graph.Name)) {
 			return fmt.Errorf("the tuned kernels are of %s on %s by %s, batch %d in chunks of %d: none of the %d kernels "+
 				"is among them",

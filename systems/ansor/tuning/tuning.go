@@ -48,17 +48,17 @@ func Tasks(ctx context.Context, nets []network.Network, machine *hardware.Spec, 
 	}
 	r = r.Picking(scheduler.Pick{Stage: "nest", Strategy: "rules"})
 	r.Fallback = nil
-	decide := scheduler.FastestChunk
+	decide := r.FastestChunk
 	if r.Evaluations > 0 {
-		decide = scheduler.Prepare
+		decide = r.Prepare
 	}
 	known := map[string]*ansor.Task{}
 	for j, net := range nets {
-		made, err := decide(ctx, net, machine, batch, r, opt)
+		made, err := decide(ctx, net, machine, batch, opt)
 		if err != nil {
 			return nil, from, err
 		}
-		from.Bindings = append(from.Bindings, scheduler.BoundInside(made.Schedule)...)
+		from.Bindings = append(from.Bindings, made.Schedule.BoundInside()...)
 		from.Networks, from.Graphs = append(from.Networks, net.Name), append(from.Graphs, made.Schedule.Graph.Name)
 		from.Fingerprint = schedulefile.Fingerprint(made.Spec)
 		for _, seg := range made.Plans[0] {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
@@ -96,7 +97,7 @@ func TestTune(t *testing.T) {
 		if made.Sim.TotalPs > rules.Sim.TotalPs || variant == "ansor" && made.Sim.TotalPs == rules.Sim.TotalPs {
 			t.Errorf("%s: %v s tuned, %v s by the rules", variant, made.LatencySeconds(), rules.LatencySeconds())
 		}
-		text, err := scheduler.File(made, schedulefile.Origin{Model: "toy-fig3"}).Write()
+		text, err := made.File(schedulefile.Origin{Model: "toy-fig3"}).Write()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -376,7 +377,7 @@ func TestMergedLogs(t *testing.T) {
 func TestBindInside(t *testing.T) {
 	machine, net, recipe := load(t, "stcp920"), open(t, "toy-fig3"), searched(t, "graphturbo+ansor")
 	opt := scheduler.Options{Chunk: 2}
-	only, err := scheduler.Replace(searched(t, "cross-layer"), opt, scheduler.Pick{Stage: "bind", Strategy: "inside"})
+	only, err := searched(t, "cross-layer").Replace(opt, scheduler.Pick{Stage: "bind", Strategy: "inside"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,12 +410,12 @@ func TestBindInside(t *testing.T) {
 	if err != nil || found.Sim.TotalPs >= greedy.Sim.TotalPs {
 		t.Errorf("%v, %d ps, by Algorithm 4 %d ps", err, found.Sim.TotalPs, greedy.Sim.TotalPs)
 	}
-	for want, b := range map[string]scheduler.TunedBinding{
+	for want, b := range map[string]schedule.NamedBinding{
 		`bindings[0].layer is "nothing"`: {Graph: from.Bindings[0].Graph, Layer: "nothing"},
 		"bindings[0].cores is [99], expected": {Graph: from.Bindings[0].Graph, Layer: from.Bindings[0].Layer,
 			Cores: []int64{99}},
 	} {
-		opt.Tuned.(*tuning.Tuned).Bindings = []scheduler.TunedBinding{b}
+		opt.Tuned.(*tuning.Tuned).Bindings = []schedule.NamedBinding{b}
 		if _, err := run(only, opt); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -57,9 +58,9 @@ func divide(ctx context.Context, name string, batch int64, machine string, by sc
 	recipe := harness.Recipe(clustersVariant)
 	share := batch
 	if by == scheduler.OverBatch {
-		share = scheduler.Shares(batch, spec.Clusters)[0]
+		share = schedule.Shares(batch, spec.Clusters)[0]
 	}
-	chunks := scheduler.Divisors(share, scheduler.MaxTunedChunk)
+	chunks := schedule.Divisors(share, scheduler.MaxTunedChunk)
 	d := &division{Model: name, Batch: batch, Machine: machine, Clusters: by.Name()}
 	for _, chunk := range chunks {
 		r, err := scheduler.Run(ctx, net, spec, batch, recipe, scheduler.Options{Chunk: chunk, Clusters: by})
