@@ -90,8 +90,19 @@ func TestEnergyFromSchedule(t *testing.T) {
 			t.Errorf("%s: moves read and write %d, %d, %d bytes of DDR, LLB and L1, the schedule %d, %d, %d", variant,
 				got[isa.DDR], got[isa.GB], got[isa.LB], clusters*ddr, clusters*gb, clusters*lb)
 		}
+		macs := int64(0) // of what instances make, each once
+		for _, inst := range s.Instances.Instances {
+			for _, id := range s.Grouping.Groups[inst.Group].Ops {
+				if op := s.Graph.Op(id); s.Graph.OnMatrixUnit(op) {
+					macs += s.Graph.Work(op, inst.Regions[op.Outputs[0]]).MACs
+				}
+			}
+		}
+		if r.Sim.MACs != clusters*macs {
+			t.Errorf("%s: %d MACs ran, instances make %d in each of %d clusters", variant, r.Sim.MACs, macs, clusters)
+		}
 		e := machine.Energy
-		want := e.MAC["f16"]*float64(r.Sim.MACs) + e.Vector["f16"]*float64(r.Sim.VectorOps) +
+		want := e.MAC["f16"]*float64(clusters*macs) + e.Vector["f16"]*float64(r.Sim.VectorOps) +
 			e.DDR*float64(clusters*ddr) + e.GB*float64(clusters*gb) + e.LB*float64(clusters*lb) +
 			e.StaticWatts*r.LatencySeconds()
 		if total := r.Energy().Total(); math.Abs(total/want-1) > 1e-12 {
