@@ -3,6 +3,7 @@ package simplify
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,7 +34,7 @@ func origins(g *model.Graph, id model.TensorID, at model.Region) (list []string)
 func TestMoveConstants(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	pick := func(of ...int64) int64 { return of[r.IntN(len(of))] }
-	left, all := 0, 0
+	left, apart, all := 0, 0, 0
 	for n := range 300 {
 		b := model.NewBuilder("moves")
 		weight := func(name string, shape model.Shape) model.TensorID {
@@ -108,9 +109,13 @@ func TestMoveConstants(t *testing.T) {
 		if err != nil {
 			t.Fatal(n, err)
 		}
+		joined := slices.ContainsFunc(s.Ops, func(op *model.Op) bool { return op.Kind == "Concat" })
 		for _, op := range s.Ops {
 			if op.Kind == "Transpose" || op.Kind == "Slice" || op.Kind == "Concat" {
 				left++
+				if !joined {
+					apart++
+				}
 			}
 		}
 		for _, op := range g.Ops {
@@ -150,9 +155,10 @@ func TestMoveConstants(t *testing.T) {
 			}
 		}
 	}
-	// A ratchet at what is measured. Which moves these are, and why they stay, is not known yet.
-	if left > 119 {
-		t.Errorf("%d of %d moves are left", left, all)
+	// Constants whose scales have unlike forms are not joined, and what moves the whole stays behind the concatenation.
+	// Besides, moves stay behind reshapes that cut blocks of one scale, or join a dimension of scales to another.
+	if left > 119 || apart > 5 {
+		t.Errorf("%d of %d moves are left, %d without a concatenation, expected 119 and 5 at most", left, all, apart)
 	}
-	t.Logf("%d of %d moves are left", left, all)
+	t.Logf("%d of %d moves are left, %d without a concatenation", left, all, apart)
 }
