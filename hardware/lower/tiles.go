@@ -583,12 +583,16 @@ func (lp *layerPlan) addWork(s *schedule.Schedule, inst *schedule.Instance, m *c
 		schedule.BackPropagate(g, lp.layer.Ops, reg)
 		return reg
 	}
-	reg := part(0)
-	for core := range st.Cores { // the first one has most, unless it lies in the border of a Pad
-		r := part(core)
-		if slices.ContainsFunc(g.Op(lp.layer.Anchor).Outputs, func(t model.TensorID) bool { return r[t].Elements() > 0 }) {
-			reg = r
-			break
+	// The first core has most, unless it lies in the border of a Pad, in whole or in part.
+	padded := slices.ContainsFunc(lp.layer.Ops, func(id model.OpID) bool { return g.Op(id).Kind == "Pad" })
+	reg, most := part(0), int64(0)
+	for core := int64(0); core < st.Cores && (padded || most == 0); core++ {
+		r, n := part(core), int64(0)
+		for _, t := range g.Op(lp.layer.Anchor).Outputs {
+			n += r[t].Elements()
+		}
+		if n > most {
+			reg, most = r, n
 		}
 	}
 	lp.dtype = g.Tensor(st.Output).DType
