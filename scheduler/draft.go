@@ -66,6 +66,7 @@ type Solved struct {
 	// Measured is of an answer by measured prices, Judged of one that was simulated beside the greedy decision.
 	Measured *Measured
 	Judged   *Judged
+	Program  *milp.Effort // of an integer program
 }
 
 // Answer returns the summary of a stage's answer, if its strategy is an exact one.

@@ -57,7 +57,8 @@ func newCompare() *cobra.Command {
 		})
 		list, err := answers.Compare(cmd.Context(), src, spec, batch.value, answers.CompareOptions{Decisions: decisions,
 			Picks:   []scheduler.Pick{{Stage: "group", Strategy: group.value}},
-			Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value}, Started: cells.Start, Ended: cells.End})
+			Options: withSolver(scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value}), Started: cells.Start,
+			Ended: cells.End})
 		show.end()
 		if err != nil && len(list) == 0 {
 			if stopped := cmd.Context().Err(); stopped != nil {
@@ -162,9 +163,20 @@ func (a *compareJSON) table() (align string, header []string, rows [][]string, n
 		rows = append(rows, []string{d.Decision, d.Method, known(d.LatencySeconds, duration), known(d.Objective, value),
 			known(d.Bound, value), known(d.Gap, percent), d.Status, known(d.EnergyJoules, joules),
 			fmt.Sprintf("%.2f s", d.Seconds)})
+		if p := d.Program; p != nil && d.Own != nil {
+			text := fmt.Sprintf("%s %s: %s, bound %s, by a program of %s, %s and %s", d.Decision, d.Method, value(*d.Own),
+				value(*d.OwnBound), plural(p.Rows, "row"), plural(p.Columns, "column"), plural(p.Nonzeros, "nonzero"))
+			if p.LP != nil {
+				text += fmt.Sprintf("; LP %s, %s", value(*p.LP), plural(int(p.Nodes), "node"))
+			}
+			if p.RootGap != nil {
+				text += ", root gap " + percent(*p.RootGap)
+			}
+			notes = append(notes, text)
+		}
 		if d.Note != "" {
 			about := d.Decision
-			if about == "all" {
+			if about == "all" || about == "joint" {
 				about += " " + d.Method
 			}
 			if n := about + ": " + d.Note; len(notes) == 0 || notes[len(notes)-1] != n {

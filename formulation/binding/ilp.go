@@ -14,12 +14,12 @@ import (
 // unit is the model's unit of cost in seconds. Solvers take 1e-6 for nothing.
 const unit = 1e-6
 
-// A program is the model with what it takes to read its solution.
-type program struct {
-	p     *Problem // with the labels kept
-	kept  [][]int
+// A Program is the part of a model that [Problem.State] adds, with what it takes to read its solution.
+type Program struct {
+	Kept  [][]int      // labels, per node
+	X     [][]milp.Var // of the labels kept
+	p     *Problem     // with the labels kept
 	model *milp.Model
-	x     [][]milp.Var
 	edges []edgeVars
 }
 
@@ -37,25 +37,29 @@ func Formulate(p *Problem, opts Options) (*milp.Model, error) {
 	return pr.model, pr.model.Err()
 }
 
-func formulate(p *Problem, opts Options) (*program, error) {
+func formulate(p *Problem, opts Options) (*Program, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	pr := &program{kept: p.Prune(false), model: milp.New("binding", milp.Minimize)}
-	// The start is of the labels kept, or the solver could not be given it.
-	for i, l := range opts.Start {
-		if at, there := slices.BinarySearch(pr.kept[i], l); !there {
-			pr.kept[i] = slices.Insert(pr.kept[i], at, l)
+	return p.State(milp.New("binding", milp.Minimize), false, opts.Start), nil
+}
+
+// State adds the variables and rows of a valid problem to a model whose objective is in microseconds. Of the labels it
+// has those that [Problem.Prune] keeps and those of a start, which the solver could not be given otherwise.
+func (p *Problem) State(m *milp.Model, sameScope bool, start []int) *Program {
+	pr := &Program{Kept: p.Prune(sameScope), model: m}
+	for i, l := range start {
+		if at, there := slices.BinarySearch(pr.Kept[i], l); !there {
+			pr.Kept[i] = slices.Insert(pr.Kept[i], at, l)
 		}
 	}
-	pr.p = p.Restrict(pr.kept)
-	m := pr.model
+	pr.p = p.Restrict(pr.Kept)
 	for i, n := range pr.p.Nodes {
 		var vars []milp.Var
 		for l := range n.Labels {
-			vars = append(vars, m.Binary(fmt.Sprintf("x[%d,%d]", i, pr.kept[i][l]), n.Cost[l]/unit))
+			vars = append(vars, m.Binary(fmt.Sprintf("x[%d,%d]", i, pr.Kept[i][l]), n.Cost[l]/unit))
 		}
-		pr.x = append(pr.x, vars)
+		pr.X = append(pr.X, vars)
 		m.AddEQ(fmt.Sprintf("(1) one label[%d]", i), milp.Sum(vars...), 1)
 	}
 	for k, e := range pr.p.Edges {
@@ -81,7 +85,7 @@ func formulate(p *Problem, opts Options) (*program, error) {
 		}
 		pr.edges = append(pr.edges, ev)
 	}
-	return pr, nil
+	return pr
 }
 
 func negative(vars []milp.Var) []milp.Term {
@@ -121,22 +125,22 @@ func classes(cost [][]float64) edgeVars {
 }
 
 // members lists the variables of node v's labels in each class.
-func (pr *program) members(v int, class []int) [][]milp.Var {
+func (pr *Program) members(v int, class []int) [][]milp.Var {
 	out := make([][]milp.Var, slices.Max(class)+1)
 	for l, c := range class {
-		out[c] = append(out[c], pr.x[v][l])
+		out[c] = append(out[c], pr.X[v][l])
 	}
 	return out
 }
 
-// point is the solution of the model that stands for a choice of the original
-// labels.
-func (pr *program) point(choice []int) []float64 {
+// Point is the solution of the model that stands for a choice of the original
+// labels; variables of others are 0.
+func (pr *Program) Point(choice []int) []float64 {
 	values := make([]float64, pr.model.NumVars())
 	label := make([]int, len(choice))
 	for i, l := range choice {
-		label[i] = slices.Index(pr.kept[i], l)
-		values[pr.x[i][label[i]]] = 1
+		label[i] = slices.Index(pr.Kept[i], l)
+		values[pr.X[i][label[i]]] = 1
 	}
 	for k, e := range pr.p.Edges {
 		ev := &pr.edges[k]
@@ -145,20 +149,20 @@ func (pr *program) point(choice []int) []float64 {
 	return values
 }
 
-// decode reads a choice of the original labels from a solution.
-func (pr *program) decode(sol *milp.Solution) []int {
+// Decode reads a choice of the original labels from a solution.
+func (pr *Program) Decode(sol *milp.Solution) []int {
 	if !sol.Status.HasValues() {
 		return nil
 	}
-	choice := make([]int, len(pr.x))
-	for i, vars := range pr.x {
+	choice := make([]int, len(pr.X))
+	for i, vars := range pr.X {
 		for l, v := range vars {
 			if sol.Int(v) == 1 {
 				choice[i] = l
 			}
 		}
 	}
-	return original(choice, pr.kept)
+	return original(choice, pr.Kept)
 }
 
 // ILP solves the model. It needs [Options].Solver.
@@ -175,10 +179,10 @@ func ILP(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 	}
 	settings := opts.MILP(unit)
 	if opts.Start != nil {
-		settings.Start = pr.point(opts.Start)
+		settings.Start = pr.Point(opts.Start)
 	}
 	sol, err := opts.Program(ctx, pr.model, settings, func(sol *milp.Solution) (solve.Verdict, error) {
-		return solve.Verdict{Cost: p.Seconds(pr.decode(sol)) / unit}, nil
+		return solve.Verdict{Cost: p.Seconds(pr.Decode(sol)) / unit}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -190,7 +194,7 @@ func ILP(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 	if sol.Status == milp.Optimal {
 		bound = math.Inf(1) // the objective: it is the least, within the solver's tolerance
 	}
-	r := p.finish(pr.decode(sol), bound, sol.Stop)
+	r := p.finish(pr.Decode(sol), bound, sol.Stop)
 	r.Method, r.Seconds, r.Effort = "ilp", time.Since(began).Seconds(), sol.Effort.In(unit, r.Objective)
 	return r, nil
 }

@@ -94,6 +94,17 @@ func BindingOptions(o scheduler.Options, n *binding.Network) binding.Options {
 		Progress: o.ReportTo("bind")}
 }
 
+// solveLabels is a problem's answer by integer program or by search.
+func solveLabels(ctx context.Context, d *scheduler.Draft, p *binding.Problem, opts binding.Options, ilp bool) (
+	*binding.Result, error) {
+	if ilp {
+		opts.WorkLimit = d.Options.WorkLimit
+		return binding.ILP(ctx, p, opts)
+	}
+	opts.TimeLimit = d.Options.SearchLimit()
+	return binding.Search(ctx, p, opts)
+}
+
 // leastBinding gives a draft with an order the bindings and scopes of least cost.
 func leastBinding(ctx context.Context, d *scheduler.Draft, method string) error {
 	if err := graphturbo.Algorithm4().Decide(ctx, d); err != nil {
@@ -103,16 +114,7 @@ func leastBinding(ctx context.Context, d *scheduler.Draft, method string) error 
 	if err != nil {
 		return err
 	}
-	var r *binding.Result
-	if method == "ilp" {
-		opts := BindingOptions(d.Options, n)
-		opts.WorkLimit = d.Options.WorkLimit
-		r, err = binding.ILP(ctx, n.Problem, opts)
-	} else {
-		opts := BindingOptions(d.Options, n)
-		opts.TimeLimit = d.Options.SearchLimit()
-		r, err = binding.Search(ctx, n.Problem, opts)
-	}
+	r, err := solveLabels(ctx, d, n.Problem, BindingOptions(d.Options, n), method == "ilp")
 	if err != nil {
 		return err
 	}
@@ -127,7 +129,7 @@ func leastBinding(ctx context.Context, d *scheduler.Draft, method string) error 
 	if o.Objective = n.Problem.Seconds(choice); o.Objective > o.Bound*(1+1e-9) && o.Status == milp.Optimal {
 		o.Status = milp.Feasible // by formulas another is
 	}
-	d.Solve("bind", scheduler.Solved{Outcome: o, Unit: solve.SecondsUnit})
+	d.Solve("bind", scheduler.Solved{Outcome: o, Unit: solve.SecondsUnit, Program: r.Effort})
 	return nil
 }
 

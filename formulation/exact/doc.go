@@ -13,12 +13,14 @@ func Splits() []scheduler.Strategy { return []scheduler.Strategy{exactSplit} }
 // Heavy is the greedy order of package ordering: what frees most first.
 func Heavy() scheduler.Strategy { return heaviestFirst }
 
-// Orders choose the order of instances, the last with bindings and scopes together.
-func Orders() []scheduler.Strategy { return []scheduler.Strategy{exactOrder, ilpOrder, jointOrder} }
+// Orders choose the order of instances, the last two with bindings and scopes together.
+func Orders() []scheduler.Strategy {
+	return []scheduler.Strategy{exactOrder, ilpOrder, jointOrder, jointProgram}
+}
 
 // Bindings choose bindings and scopes.
 func Bindings() []scheduler.Strategy {
-	return []scheduler.Strategy{exactBinding, ilpBinding, jointBinding}
+	return []scheduler.Strategy{exactBinding, ilpBinding, jointBinding, jointProgramBinding}
 }
 
 // Spills choose what leaves the L1s.

@@ -109,62 +109,91 @@ func (n *JointNetwork) GivenPoint() (*milp.Model, []float64, error) {
 	return n.Problem.Point(n.labels.Given, steps)
 }
 
-var jointOrder = scheduler.Strategy{Name: "joint", Description: "order, bindings and scopes of least cost together, by search",
-	Exact: true,
-	Sets:  []scheduler.Pick{{Stage: "bind", Strategy: "joint"}}, Needs: []scheduler.Pick{{Stage: "bind", Strategy: "joint"}},
-	Decide: func(ctx context.Context, d *scheduler.Draft) error {
-		if err := graphturbo.Algorithm3().Decide(ctx, d); err != nil {
-			return err
-		}
-		if err := graphturbo.Algorithm4().Decide(ctx, d); err != nil {
-			return err
-		}
-		labels, err := bindings(ctx, d)
-		if err != nil {
-			return err
-		}
-		n, err := newJointProblem(d.Schedule, labels, d.Options)
-		if err != nil {
-			return err
-		}
-		// Limits under which the search ends anywhere at the same place; under a limit of
-		// time, one part that is hard by itself must not take all of it.
-		opts := joint.SearchOptions{Options: joint.Options{WorkLimit: 64, TimeLimit: d.Options.SearchLimit()},
-			MaxStates: searchStates}
-		if d.Options.TimeLimitOnly {
-			opts.WorkLimit = 0
-		}
-		r, err := n.Search(ctx, opts)
-		if err != nil {
-			return err
-		}
-		if r.Choice == nil {
-			// Nothing fits: the memory plan spills, and bindings are chosen for the order.
-			note := "no order fits"
-			if r.Infeasible != nil {
-				note = r.Infeasible.Error()
-			}
-			d.Bindings, d.Scopes = nil, nil
-			d.Solve("order", scheduler.Solved{Outcome: r.Outcome(), Unit: solve.SecondsUnit, Note: note})
-			return nil
-		}
-		if order := orderOf(d.Schedule, r.Steps); !slices.Equal(order, d.Order) {
-			d.Order, d.OrderName = order, "joint"
-		}
-		d.Bindings, d.Scopes = n.labels.Decode(r.Choice)
-		d.Solve("order", scheduler.Solved{Outcome: r.Outcome(), Unit: solve.SecondsUnit})
-		return nil
-	}}
+// startBranches are the subsets of scopes that the search looks at for an answer from which the program begins,
+// programColumns the size up to which a program has a first LP that needs no limit of time.
+const (
+	startBranches  = 4
+	programColumns = 10_000
+)
 
-var jointBinding = scheduler.Strategy{Name: "joint", Description: "what the order joint has chosen with the order",
-	Exact: true,
-	Sets:  []scheduler.Pick{{Stage: "order", Strategy: "joint"}}, Needs: []scheduler.Pick{{Stage: "order", Strategy: "joint"}},
-	Decide: func(ctx context.Context, d *scheduler.Draft) error {
-		if d.Bindings != nil {
-			return nil
+// ILP solves the problem by integer program, from what a short search finds.
+func (n *JointNetwork) ILP(ctx context.Context, opts joint.ILPOptions) (*joint.Result, error) {
+	from, err := n.Search(ctx, joint.SearchOptions{Options: joint.Options{WorkLimit: startBranches,
+		TimeLimit: opts.TimeLimit}, MaxStates: searchStates})
+	if err != nil {
+		return nil, err
+	}
+	opts.Start = joint.Start{Choice: from.Choice, Steps: from.Steps}
+	return joint.ILP(ctx, n.Problem, opts)
+}
+
+// solve ends anywhere at the same place; under a limit of time, one part that is hard by itself must not take all.
+func (n *JointNetwork) solve(ctx context.Context, ilp bool, o scheduler.Options, note *string) (*joint.Result, error) {
+	if ilp {
+		opts := joint.ILPOptions{Options: joint.Options{TimeLimit: o.TimeLimit, WorkLimit: o.WorkLimit, Solver: o.Solver,
+			MemoryBytes: solve.SolverMemory, Progress: o.ReportTo("bind"), Relax: true,
+			Note: func(text string) { *note = text }}}
+		if o.TimeLimit == 0 {
+			opts.MaxColumns = programColumns
 		}
-		return leastBinding(ctx, d, "joint")
-	}}
+		return n.ILP(ctx, opts)
+	}
+	opts := joint.SearchOptions{Options: joint.Options{WorkLimit: 64, TimeLimit: o.SearchLimit()}, MaxStates: searchStates}
+	if o.TimeLimitOnly {
+		opts.WorkLimit = 0
+	}
+	return n.Search(ctx, opts)
+}
+
+var jointOrder, jointBinding = jointly("joint", "search", false)
+var jointProgram, jointProgramBinding = jointly("joint-ilp", "integer program (HiGHS)", true)
+
+// jointly is a method's strategies of the stages order and bind: the first chooses what both have.
+func jointly(name, by string, ilp bool) (order, bind scheduler.Strategy) {
+	stage := func(other, description string, decide func(context.Context, *scheduler.Draft) error) scheduler.Strategy {
+		picks := []scheduler.Pick{{Stage: other, Strategy: name}}
+		return scheduler.Strategy{Name: name, Description: description, Exact: true, NeedsSolver: ilp, Sets: picks,
+			Needs: picks, Decide: decide}
+	}
+	return stage("bind", "order, bindings and scopes of least cost together, by "+by, func(ctx context.Context,
+			d *scheduler.Draft) error {
+			for _, greedy := range []scheduler.Strategy{graphturbo.Algorithm3(), graphturbo.Algorithm4()} {
+				if err := greedy.Decide(ctx, d); err != nil {
+					return err
+				}
+			}
+			labels, err := bindings(ctx, d)
+			if err != nil {
+				return err
+			}
+			n, err := newJointProblem(d.Schedule, labels, d.Options)
+			if err != nil {
+				return err
+			}
+			answer := scheduler.Solved{Unit: solve.SecondsUnit}
+			r, err := n.solve(ctx, ilp, d.Options, &answer.Note)
+			if err != nil {
+				return err
+			}
+			answer.Outcome, answer.Program = r.Outcome(), r.Effort
+			if d.Bindings, d.Scopes = nil, nil; r.Choice != nil {
+				if order := orderOf(d.Schedule, r.Steps); !slices.Equal(order, d.Order) {
+					d.Order, d.OrderName = order, name
+				}
+				d.Bindings, d.Scopes = n.labels.Decode(r.Choice)
+			} else if answer.Note = "no order fits"; r.Infeasible != nil { // the memory plan spills
+				answer.Note = r.Infeasible.Error()
+			}
+			d.Solve("order", answer)
+			return nil
+		}), stage("order", "what the order "+name+" has chosen with the order", func(ctx context.Context,
+			d *scheduler.Draft) error {
+			if d.Bindings != nil {
+				return nil
+			}
+			return leastBinding(ctx, d, name)
+		})
+}
 
 // tiledGroups says which sub-graphs pass in tiles.
 type tiledGroups struct {

@@ -31,16 +31,8 @@ func leastKinds(ctx context.Context, d *scheduler.Draft, byILP bool) error {
 	if err != nil {
 		return err
 	}
-	var r *binding.Result
-	options := binding.Options{TimeLimit: d.Options.TimeLimit, MemoryBytes: solve.SolverMemory,
-		Solver: d.Options.Solver, Progress: d.Options.ReportTo("kinds")}
-	if byILP {
-		options.WorkLimit = d.Options.WorkLimit
-		r, err = binding.ILP(ctx, &p.Problem, options)
-	} else {
-		options.TimeLimit = d.Options.SearchLimit()
-		r, err = binding.Search(ctx, &p.Problem, options)
-	}
+	r, err := solveLabels(ctx, d, &p.Problem, binding.Options{TimeLimit: d.Options.TimeLimit,
+		MemoryBytes: solve.SolverMemory, Solver: d.Options.Solver, Progress: d.Options.ReportTo("kinds")}, byILP)
 	if err != nil {
 		return err
 	}

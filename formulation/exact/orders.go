@@ -95,7 +95,7 @@ func leastTraffic(ctx context.Context, d *scheduler.Draft, method string) error 
 		d.Solve("order", scheduler.Solved{Outcome: r.Outcome(), Unit: solve.BytesUnit, Note: note})
 		return nil
 	}
-	d.Solve("order", scheduler.Solved{Outcome: r.Outcome(), Unit: solve.BytesUnit})
+	d.Solve("order", scheduler.Solved{Outcome: r.Outcome(), Unit: solve.BytesUnit, Program: r.Effort})
 	for _, by := range alternatives() {
 		other := *d
 		s := *d.Schedule

@@ -75,6 +75,9 @@ func (solver) Solve(ctx context.Context, m *milp.Model, opts milp.Options) (*mil
 	if err != nil {
 		return nil, fmt.Errorf("highs: model %q: HiGHS ended with %v: %w", m.Name(), out.status, err)
 	}
+	if lp := effort.LP; lp != nil && (math.IsNaN(out.bound) || r.better(out.bound, *lp)) {
+		out.bound = *lp // a run that ends in its root may know less
+	}
 	sol, err := answer(m, opts, out, absoluteGap/r.scale.objective)
 	if err != nil {
 		return nil, fmt.Errorf("highs: model %q: %w", m.Name(), err)

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -18,42 +20,32 @@ const costUnit = 1e-6
 // maxColumns is the size of the program beyond which none is built: the answer is then the start.
 const maxColumns = 400_000
 
+// ILPOptions are the settings of [ILP].
+type ILPOptions struct {
+	Options
+	// MaxColumns is the size of the program beyond which it is not solved, so that its first LP, which no limit on work
+	// ends, takes no longer; 0 is no limit.
+	MaxColumns int
+}
+
 // A program is the integer program, with what it takes to read its solution. Steps count from 0. Instances have
 // windows of steps, by what must run before and after them; an output's is from its own first step to the last of
 // its readers.
 type program struct {
-	p     *Problem
-	g     *ordering.Graph
-	kept  [][]int
-	model *milp.Model
+	p      *Problem
+	g      *ordering.Graph
+	model  *milp.Model
+	labels *binding.Program
 
 	first, last, until    []int        // windows
 	begun                 [][]milp.Var // z[i][t-first]; 0 before the window, 1 from its last step on
 	held, copied, fetched [][]milp.Var // a, c, d; nil for outputs that nothing reads
-	label                 [][]milp.Var // y[i][k], k of kept[i]
-	pair                  [][][]milp.Var
+	crowd                 [][]int      // of each output those that leave no room for it while they run
 }
 
-// Formulate builds the model. A start's labels are among those kept.
-func Formulate(p *Problem, opts Options) (*milp.Model, error) {
-	if _, err := p.begin("ilp", &opts); err != nil {
-		return nil, err
-	}
-	f := formulate(p, opts)
-	if f == nil {
-		return nil, fmt.Errorf("joint: the program has more than %d columns", maxColumns)
-	}
-	return f.model, f.model.Err()
-}
-
-// formulate is nil where the program is too large.
-func formulate(p *Problem, opts Options) *program {
-	f := &program{p: p, g: ordering.NewGraph(p.Order), kept: p.Labels.Prune(true), model: milp.New("joint", milp.Minimize)}
-	for i, l := range opts.Start.Choice {
-		if at, there := slices.BinarySearch(f.kept[i], l); !there {
-			f.kept[i] = slices.Insert(f.kept[i], at, l)
-		}
-	}
+// formulate fails where the program is too large.
+func formulate(p *Problem, opts Options) (*program, error) {
+	f := &program{p: p, g: ordering.NewGraph(p.Order), model: milp.New("joint", milp.Minimize)}
 	n := len(f.g.Refs)
 	before, after := f.g.Closures()
 	columns := 0
@@ -69,13 +61,13 @@ func formulate(p *Problem, opts Options) *program {
 		columns += 4 * (until - f.first[i] + 1)
 	}
 	if columns > maxColumns {
-		return nil
+		return nil, fmt.Errorf("joint: the program would have up to %d columns, more than %d", columns, maxColumns)
 	}
 	f.order()
-	f.labels()
+	f.labels = p.Labels.State(f.model, true, opts.Start.Choice) // (10) to (12)
 	f.moves()
 	f.capacity()
-	return f
+	return f, nil
 }
 
 // started are terms that add up to 1 if i has run by step t, and a constant.
@@ -94,6 +86,15 @@ func (f *program) runs(i, t int, sign float64) ([]milp.Term, float64) {
 	now, a := f.started(i, t, sign)
 	then, b := f.started(i, t-1, -sign)
 	return append(now, then...), a + b
+}
+
+// runAny is the sum of runs over some instances.
+func (f *program) runAny(ids []int, t int) (terms []milp.Term, constant float64) {
+	for _, i := range ids {
+		more, c := f.runs(i, t, 1)
+		terms, constant = append(terms, more...), constant+c
+	}
+	return terms, constant
 }
 
 // atMost adds the row: terms and a constant are at most 0.
@@ -139,50 +140,28 @@ func (f *program) order() {
 	}
 }
 
-// labels states (10) to (12), the program of package binding without its classes.
-func (f *program) labels() {
-	m := f.model
-	for i := range f.g.Refs {
-		var vars []milp.Var
-		for _, l := range f.kept[i] {
-			vars = append(vars, m.Binary(fmt.Sprintf("y[%d,%d]", i, l), f.p.Labels.Nodes[i].Cost[l]/costUnit))
-		}
-		f.label = append(f.label, vars)
-		m.AddEQ(fmt.Sprintf("(10) one label of %d", i), milp.Sum(vars...), 1)
-	}
-	for e, edge := range f.p.Labels.Edges {
-		columns := make([][]milp.Term, len(f.kept[edge.To]))
-		var pairs [][]milp.Var
-		for a, l := range f.kept[edge.From] {
-			var row []milp.Var
-			for b, o := range f.kept[edge.To] {
-				w := m.Continuous(fmt.Sprintf("w[%d,%d,%d]", e, l, o), 0, 1, edge.Cost[l][o]/costUnit)
-				row, columns[b] = append(row, w), append(columns[b], w.Times(1))
-			}
-			pairs = append(pairs, row)
-			m.AddEQ(fmt.Sprintf("(11) edge %d, label %d", e, l), append(milp.Sum(row...), f.label[edge.From][a].Times(-1)), 0)
-		}
-		for b, o := range f.kept[edge.To] {
-			m.AddEQ(fmt.Sprintf("(12) edge %d, label %d", e, o), append(columns[b], f.label[edge.To][b].Times(-1)), 0)
-		}
-		f.pair = append(f.pair, pairs)
-	}
-}
-
 // moves states (4) to (8).
 func (f *program) moves() {
 	m, g := f.model, f.g
 	n := len(g.Refs)
 	price := func(units int64) float64 { return float64(units) / g.Unit * f.p.SecondsPerCost / costUnit }
+	f.crowd = make([][]int, n)
+	for j := range n {
+		for i := range n {
+			if room := g.Capacity - g.Need(j); g.Output[i] > room && i != j && !slices.Contains(g.Reads[j], i) {
+				f.crowd[i] = append(f.crowd[i], j)
+			}
+		}
+	}
 	f.held, f.copied, f.fetched = make([][]milp.Var, n), make([][]milp.Var, n), make([][]milp.Var, n)
 	for i := range n {
 		if len(g.Readers[i]) == 0 {
 			continue
 		}
 		inGB := []milp.Term{}
-		for k, l := range f.kept[i] {
+		for k, l := range f.labels.Kept[i] {
 			if f.p.Labels.Nodes[i].Labels[l].Scope == schedule.GB {
-				inGB = append(inGB, f.label[i][k].Times(-1))
+				inGB = append(inGB, f.labels.X[i][k].Times(-1))
 			}
 		}
 		for t := f.first[i]; t <= f.until[i]; t++ {
@@ -194,13 +173,11 @@ func (f *program) moves() {
 			}
 			a, c := m.Binary(name("a"), 0), m.Binary(name("c"), store)
 			d := m.Binary(name("d"), price(g.Load[i]))
-			run, one := f.runs(i, t, 1)
-			f.atMost(at("(4) made,"), append(slices.Clone(run), a.Times(-1)), one)
-			for _, j := range g.Readers[i] {
-				terms, one := f.runs(j, t, 1)
-				if len(terms) > 0 || one > 0 {
-					f.atMost(at(fmt.Sprintf("(5) read by %d,", j)), append(terms, a.Times(-1)), one)
-				}
+			// At most one of these runs: one row for them all is tighter than a row for each.
+			with, one := f.runAny(append(slices.Clone(g.Readers[i]), i), t)
+			f.atMost(at("(4) made or read,"), append(with, a.Times(-1)), one)
+			if without, one := f.runAny(f.crowd[i], t); len(without) > 0 || one > 0 {
+				f.atMost(at("(5) no room for"), append(without, a.Times(1)), one-1)
 			}
 			stays := append([]milp.Term{a.Times(1), d.Times(-1)}, inGB...)
 			made, one := f.runs(i, t, -1)
@@ -252,15 +229,15 @@ func (p *Problem) Point(choice []int, steps []ordering.Step) (*milp.Model, []flo
 	if r, err := p.begin("ilp", &opts); r != nil || err != nil {
 		return nil, nil, err
 	}
-	f := formulate(p, opts)
-	if f == nil {
-		return nil, nil, fmt.Errorf("joint: the program has more than %d columns", maxColumns)
+	f, err := formulate(p, opts)
+	if err != nil {
+		return nil, nil, err
 	}
 	return f.model, f.point(choice, steps), nil
 }
 
 func (f *program) point(choice []int, steps []ordering.Step) []float64 {
-	x := make([]float64, f.model.NumVars())
+	x := f.labels.Point(choice)
 	id, at := map[ordering.Ref]int{}, make([]int, len(choice))
 	for i, ref := range f.g.Refs {
 		id[ref] = i
@@ -268,16 +245,10 @@ func (f *program) point(choice []int, steps []ordering.Step) []float64 {
 	for t, s := range steps {
 		at[id[s.Run]] = t
 	}
-	position := make([]int, len(choice))
-	for i, l := range choice {
-		position[i] = slices.Index(f.kept[i], l)
-		x[f.label[i][position[i]]] = 1
+	for i := range choice {
 		for t := max(at[i], f.first[i]); t < f.last[i]; t++ {
 			x[f.begun[i][t-f.first[i]]] = 1
 		}
-	}
-	for e, edge := range f.p.Labels.Edges {
-		x[f.pair[e][position[edge.From]][position[edge.To]]] = 1
 	}
 	gb, held, copied := f.p.inGB(choice), make([]bool, len(choice)), make([]bool, len(choice))
 	for t, s := range steps {
@@ -313,20 +284,18 @@ func (f *program) point(choice []int, steps []ordering.Step) []float64 {
 }
 
 // ILP solves the model from the start. It needs [Options].Solver.
-func ILP(ctx context.Context, p *Problem, opts Options) (*Result, error) {
+func ILP(ctx context.Context, p *Problem, opts ILPOptions) (*Result, error) {
 	began := time.Now()
-	if r, err := p.begin("ilp", &opts); r != nil || err != nil {
+	if r, err := p.begin("ilp", &opts.Options); r != nil || err != nil {
 		return r, err
 	}
 	ctx, cancel := opts.Begin(ctx)
 	defer cancel()
-	r := &Result{}
+	r, steps, err := &Result{}, opts.Start.Steps, error(nil)
 	if opts.Start.Choice != nil {
-		order := opts.Start.Order
-		if order == nil {
-			order = ordering.NewGraph(p.Order).Topological()
+		if steps == nil {
+			steps, err = p.Sequence(opts.Start.Choice, opts.Start.Order)
 		}
-		steps, err := p.Sequence(opts.Start.Choice, order)
 		if err == nil {
 			err = r.take(p, opts.Start.Choice, steps)
 		}
@@ -335,14 +304,24 @@ func ILP(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 		}
 	}
 	bound, stop := p.Labels.Floor(), milp.StopMemory
-	if f := formulate(p, opts); f == nil {
-		opts.Notef("no integer program: it has more than %d columns", maxColumns)
+	if f, err := formulate(p, opts.Options); err != nil {
+		opts.Notef("not solved, the answer is the start: %v", err)
+	} else if size := f.model.Effort(); opts.MaxColumns > 0 && size.Columns > opts.MaxColumns {
+		r.Effort = &size
+		opts.Notef("not solved, the answer is the start: the program has %d columns, more than %d", size.Columns,
+			opts.MaxColumns)
 	} else {
 		settings := opts.MILP(costUnit)
 		if r.Choice != nil {
 			settings.Start = f.point(r.Choice, r.Steps)
 		}
-		sol, err := opts.Solver.Solve(ctx, f.model, settings)
+		sol, err := opts.Program(ctx, f.model, settings, func(sol *milp.Solution) (v solve.Verdict, err error) {
+			labels, moves, err := p.Seconds(f.decode(sol))
+			if err != nil {
+				err = fmt.Errorf("joint: internal error, the program's solution breaks a rule: %w", err)
+			}
+			return solve.Verdict{Cost: (labels + moves) / costUnit}, err
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -350,7 +329,7 @@ func ILP(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 		case sol.Status.HasValues():
 			choice, steps := f.decode(sol)
 			if err := r.take(p, choice, steps); err != nil {
-				return nil, fmt.Errorf("joint: internal error, the program's solution breaks a rule: %w", err)
+				return nil, err
 			}
 		case sol.Status != milp.Limit:
 			return nil, fmt.Errorf("joint: internal error, the solver says %v of a program with a solution", sol.Status)
@@ -378,15 +357,10 @@ func (r *Result) take(p *Problem, choice []int, steps []ordering.Step) error {
 // decode reads labels and order. An output with scope LB that is not held any more
 // though something will read it was stored; one that is held again was loaded.
 func (f *program) decode(sol *milp.Solution) (choice []int, steps []ordering.Step) {
-	n := len(f.label)
-	choice = make([]int, n)
+	choice = f.labels.Decode(sol)
+	n := len(choice)
 	at, left := make([]int, n), make([]int, n) // step, and readers to run
-	for i, vars := range f.label {
-		for k, v := range vars {
-			if sol.Int(v) == 1 {
-				choice[i] = f.kept[i][k]
-			}
-		}
+	for i := range n {
 		for at[i] = f.first[i]; at[i] < f.last[i] && sol.Int(f.begun[i][at[i]-f.first[i]]) == 0; {
 			at[i]++
 		}

@@ -199,8 +199,8 @@ func verify(t *testing.T, name string, p *Problem, r *Result) {
 
 func TestSearchAgainstBruteForce(t *testing.T) {
 	switches := map[string]SearchOptions{
-		"default": {}, "no alternate": {NoAlternate: true}, "no prune": {NoPrune: true}, "no credit": {NoCredit: true},
-		"no segments": {NoSegments: true}, "nothing": {NoAlternate: true, NoPrune: true, NoCredit: true, NoSegments: true},
+		"default": {}, "no alternate": {NoAlternate: true}, "no credit": {NoCredit: true},
+		"no segments": {NoSegments: true}, "nothing": {NoAlternate: true, NoCredit: true, NoSegments: true},
 	}
 	branched, both, spilled := 0, 0, 0
 	for seed := range uint64(240) {
@@ -284,7 +284,7 @@ func TestStartAndCancellation(t *testing.T) {
 	g := ordering.NewGraph(p.Order)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	r, err := Search(ctx, p, SearchOptions{Options: Options{Start: Start{start, g.Topological()}}})
+	r, err := Search(ctx, p, SearchOptions{Options: Options{Start: Start{Choice: start, Order: g.Topological()}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +293,7 @@ func TestStartAndCancellation(t *testing.T) {
 		t.Errorf("cancelled: %v, %v, bound %g", r.Status, r.Stop, r.Bound)
 	}
 	better, err := Search(context.Background(), p,
-		SearchOptions{Options: Options{Start: Start{start, g.Topological()}, WorkLimit: 100}})
+		SearchOptions{Options: Options{Start: Start{Choice: start, Order: g.Topological()}, WorkLimit: 100}})
 	if err != nil || better.Objective > r.Objective || better.Bound < r.Bound {
 		t.Errorf("[%g, %g] after [%g, %g] (%v)", better.Bound, better.Objective, r.Bound, r.Objective, err)
 	}
@@ -332,6 +332,42 @@ func TestBadInput(t *testing.T) {
 	r, err := Search(context.Background(), p, SearchOptions{})
 	if err != nil || r.Status != milp.Infeasible || r.Infeasible == nil || r.Infeasible.MissingBytes <= 0 {
 		t.Errorf("no capacity: %+v (%v)", r, err)
+	}
+}
+
+// Whatever order and labels, their play is a point of the program at its cost.
+func TestPlaysArePoints(t *testing.T) {
+	returned := 0
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 13))
+		p := random(r, 4+int(seed%12))
+		g := ordering.NewGraph(p.Order)
+		choice := make([]int, len(g.Refs))
+		for i, n := range p.Labels.Nodes {
+			choice[i] = r.IntN(len(n.Labels))
+		}
+		steps, err := p.Sequence(choice, g.Obey(r.Perm(len(choice))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		labels, moves, err := p.Seconds(choice, steps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, x, err := p.Point(choice, steps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Check(x, 1e-9); err != nil || !same(m.Objective(x)*costUnit, labels+moves) {
+			t.Errorf("seed %d: %g for labels and %g for moves, as a point of the program %g (%v)", seed, labels, moves,
+				m.Objective(x)*costUnit, err)
+		}
+		if moves > 0 {
+			returned++
+		}
+	}
+	if returned < 50 {
+		t.Errorf("values return in %d plays, expected 50", returned)
 	}
 }
 
@@ -387,15 +423,15 @@ func (broken) Solve(context.Context, *milp.Model, milp.Options) (*milp.Solution,
 
 func TestILPPassesErrorsOn(t *testing.T) {
 	p := random(rand.New(rand.NewPCG(1, 1)), 5)
-	if _, err := ILP(context.Background(), p, Options{Solver: broken{}}); !errors.Is(err, errSolver) {
+	if _, err := ILP(context.Background(), p, ILPOptions{Options: Options{Solver: broken{}}}); !errors.Is(err, errSolver) {
 		t.Errorf("%v, want the solver's error", err)
 	}
 	p.Order.CapacityBytes = 0
-	if r, err := ILP(context.Background(), p, Options{Solver: broken{}}); err != nil ||
+	if r, err := ILP(context.Background(), p, ILPOptions{Options: Options{Solver: broken{}}}); err != nil ||
 		r.Status != milp.Infeasible {
 		t.Errorf("no capacity: %+v (%v)", r, err)
 	}
-	if _, err := Formulate(&Problem{}, Options{}); err == nil {
+	if _, _, err := (&Problem{}).Point(nil, nil); err == nil {
 		t.Error("no problem: no error")
 	}
 }

@@ -100,8 +100,12 @@ func everyone(g *ordering.Graph) []int {
 }
 
 // A Start is an answer to begin from: labels, and an order of all instances, each nil
-// for none. Labels alone count with the topological order.
-type Start struct{ Choice, Order []int }
+// for none. Labels alone count with the topological order. The program can begin with
+// an order's moves, too.
+type Start struct {
+	Choice, Order []int
+	Steps         []ordering.Step
+}
 
 // Options are the settings of every method.
 type Options = solve.Options[Start]
@@ -177,7 +181,7 @@ func (p *Problem) begin(method string, opts *Options) (*Result, error) {
 	return nil, nil
 }
 
-// Sequence is a fixed order with the moves that the scopes of a choice leave it, made
+// Sequence is a fixed order, nil for the topological one, with the moves that the scopes of a choice leave it, made
 // as needed, the output with the longest remaining lifetime first
 // ([ordering.Sequence]). Without an order that fits, steps is nil.
 func (p *Problem) Sequence(choice, order []int) ([]ordering.Step, error) {
@@ -185,6 +189,9 @@ func (p *Problem) Sequence(choice, order []int) ([]ordering.Step, error) {
 		return nil, err
 	}
 	g := ordering.NewGraph(p.Order)
+	if order == nil {
+		order = g.Topological()
+	}
 	gb := p.inGB(choice)
 	r, err := ordering.Fixed("fixed", ordering.NewGraph(p.moves(g, gb, everyone(g))), order, ordering.Traffic)
 	if err != nil || !r.HasOrder() {

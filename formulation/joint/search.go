@@ -23,7 +23,6 @@ type SearchOptions struct {
 	MaxStates int
 
 	NoAlternate bool // go without the first, incomplete search
-	NoPrune     bool // keep labels that another one of the same scope always replaces
 	NoCredit    bool // leave out the bound (2)
 	NoSegments  bool // leave out the bound (3)
 }
@@ -83,14 +82,6 @@ func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error
 	s.ctx, cancel = opts.Begin(ctx)
 	defer cancel()
 	s.kept = p.Labels.Prune(true)
-	if opts.NoPrune {
-		for i, n := range p.Labels.Nodes {
-			s.kept[i] = s.kept[i][:0]
-			for l := range n.Labels {
-				s.kept[i] = append(s.kept[i], l)
-			}
-		}
-	}
 	for i, readers := range s.graph.Readers {
 		units := float64(s.graph.Store[i] + int64(len(readers))*s.graph.Load[i])
 		s.dear = append(s.dear, units/s.graph.Unit*p.SecondsPerCost)

@@ -3,6 +3,7 @@
 package answers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -44,6 +45,10 @@ type Compared struct {
 	// a chunk; Measured is of an answer by measured prices.
 	Judged   *scheduler.Judged   `json:"judged,omitempty"`
 	Measured *scheduler.Measured `json:"measured,omitempty"`
+	// Own and OwnBound are what the exact method itself found and proved, Program what that took an integer program.
+	Own      *float64     `json:"own_objective,omitempty"`
+	OwnBound *float64     `json:"own_bound,omitempty"`
+	Program  *milp.Effort `json:"program,omitempty"`
 	// ThroughputPerSecond is simulated with this decision alone replaced; nil: not
 	// simulated.
 	ThroughputPerSecond *float64 `json:"throughput_per_s"`
@@ -54,7 +59,8 @@ type Compared struct {
 }
 
 // CompareOptions are the settings of [Compare]. Of Options, Chunk 0 is the chunk at which
-// the greedy recipe is fastest, and a TimeLimit is the only limit.
+// the greedy recipe is fastest, a TimeLimit is the only limit, and with a Solver decision joint has the integer program
+// beside the search.
 type CompareOptions struct {
 	scheduler.Options
 	Decisions []string // names of [Comparisons]; empty: those of [ComparisonsOn]
@@ -198,7 +204,9 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		}
 	}
 	shares := schedule.Shares(batch, spec.Clusters)
-	opt.TimeLimitOnly = opt.TimeLimit > 0
+	if opt.TimeLimitOnly = opt.TimeLimit > 0; !opt.TimeLimitOnly {
+		opt.WorkLimit = cmp.Or(opt.WorkLimit, programNodes)
+	}
 	opt.Share()
 	c := &comparer{net: net, machine: machine, recipe: r, opt: opt, batch: batch, share: shares[0],
 		seen: map[string]rated{}}
@@ -333,8 +341,10 @@ func (c *comparer) add(ctx context.Context, row Compared, d *scheduler.Draft) er
 	return nil
 }
 
-// stage compares the strategies of a stage: first the greedy one, last the exact one,
-// whose bound is that of all.
+// programNodes ends an integer program without a limit of time.
+const programNodes = 16
+
+// stage compares the strategies of a stage: first the greedy one, last the exact ones, whose best bound is that of all.
 func (c *comparer) stage(ctx context.Context, d comparison) error {
 	st, err := scheduler.LookupStage(d.stage)
 	if err != nil {
@@ -349,8 +359,9 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 	methods := []scheduler.Strategy{greedy}
 	for _, s := range st.Strategies {
 		// The problem of bindings does not have all that even rules may choose.
-		if s.Name != greedy.Name && !s.Even && !s.NeedsSolver && !s.Trials &&
-			s.Refine == nil && (d.name == "joint") == (len(s.Sets) > 0) {
+		both := len(s.Sets) > 0
+		if s.Name != greedy.Name && !s.Even && !s.Trials && s.Refine == nil && (d.name == "joint") == both &&
+			(!s.NeedsSolver || both && c.opt.Solver != nil) {
 			methods = append(methods, s)
 		}
 	}
@@ -364,7 +375,8 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 		began := time.Now()
 		draft, row := c.base, Compared{Decision: d.name, Method: s.Name, Unit: d.unit, Status: "greedy"}
 		if d.name == "joint" {
-			row.Method = map[bool]string{true: "search", false: "alg3+alg4"}[s.Exact]
+			row.Method = map[string]string{"joint": "search", "joint-ilp": "ilp"}[s.Name]
+			row.Method = cmp.Or(row.Method, "alg3+alg4")
 		}
 		if s.Name != greedy.Name {
 			r, err := c.recipe.Replace(c.opt.Options, scheduler.Pick{Stage: st.Name, Strategy: s.Name})
@@ -398,7 +410,13 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 				if m := a.Measured; m != nil {
 					a.Bound *= float64(c.opt.Times) / float64(m.Chunks)
 				}
-				best, row.Judged, row.Measured = &a, a.Judged, a.Measured
+				if best == nil || a.Status != milp.Infeasible && a.Bound > best.Bound {
+					best = &a
+				}
+				row.Judged, row.Measured, row.Program = a.Judged, a.Measured, a.Program
+				if own, least := round(a.Objective), round(a.Bound); a.Status.HasValues() && a.Measured == nil {
+					row.Own, row.OwnBound = &own, &least
+				}
 				if row.Status, row.Note = a.Status.String(), a.Note; !a.Status.HasValues() {
 					row.Objective, draft = nil, nil
 				}
