@@ -65,7 +65,7 @@ type finalist struct {
 func (t *tuner) make(ctx context.Context, graph func(int64) (*model.Graph, error), f finalist) (*Result, error) {
 	opt, net := t.opt, t.net
 	opt.Chunk, opt.Uneven, opt.InPlace, opt.cores, opt.share = f.chunk, f.pieces, f.inPlace, f.opt.cores, f.opt.share
-	net.Graph = graph
+	opt.half, net.Graph = f.opt.half, graph
 	return prepare(ctx, net, t.machine, t.batch, t.recipes[f.recipe], opt)
 }
 

@@ -47,6 +47,7 @@ type Result struct {
 	described int // notes at the start that follow from the plans
 
 	winner  Recipe // see By
+	half    bool   // results have half of the LLB
 	level   Level
 	figures bool              // see Options.Figures
 	answers map[string]Solved // of the exact strategies, by stage
@@ -82,6 +83,13 @@ func (r *Result) Improved() *Result {
 		x.Program, p.Name = &p, x.ProgramName()
 	}
 	return &x
+}
+
+// Beyond reports whether a schedule of the default has what no recipe starts with: uneven shares, fewer cores, a chunk
+// that does not divide a share, or half of the LLB.
+func (r *Result) Beyond() bool {
+	return !slices.Equal(r.Shares, Shares(r.Batch, len(r.Shares))) || r.Schedule.Cores > 0 || r.half ||
+		r.Shares[0]%r.Chunk != 0
 }
 
 // LatencySeconds is the time of the whole batch.

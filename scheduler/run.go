@@ -179,10 +179,17 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	if opt.cores > 0 {
 		part = spec.Part(opt.cores)
 	}
+	if opt.half {
+		part = part.Clone()
+		part.GB.SizeBytes /= 2
+	}
 	out := &Result{Recipe: r, Source: net.Name, Machine: machine, Spec: spec, Batch: batch, Chunk: opt.Chunk,
 		Shares: opt.shares(batch, spec), Clusters: opt.Clusters,
 		Uneven: opt.Uneven.Alternatives()[0], InPlace: opt.InPlace || r.InPlace(), level: opt.Level, figures: opt.Figures}
 	out.assume(net)
+	if out.half = opt.half; opt.half {
+		out.Notes = append(out.Notes, "results have half of the LLB: with more of it that is slower")
+	}
 	opt.Uneven, opt.note = out.Uneven, func(text string) { out.Notes = append(out.Notes, text) }
 	opt.active = out.active()
 	if opt.Clusters != OverBatch {

@@ -47,6 +47,8 @@ const (
 	// many is the share of the time that the DDR takes for weights from which fewer clusters are tried, which load them
 	// less often, and not fewer cores.
 	many = 0.35
+	// quick is the most steps of schedules that are tried on each smaller number of cores.
+	quick = 40
 )
 
 // contest lets recipes compete.
@@ -213,6 +215,9 @@ func (t *tuner) widen(ctx context.Context, divisors []int64) error {
 		if err := t.fewer(ctx); err != nil {
 			return err
 		}
+		if err := t.lessMemory(ctx); err != nil {
+			return err
+		}
 	}
 	if t.found == nil {
 		return nil
@@ -249,15 +254,19 @@ func (t *tuner) fewer(ctx context.Context) error {
 		}
 	}
 	most := schedule.CoresWithLB(t.spec)
-	if t.spec.Part(most) == nil || loads > many || t.best.Shares[0] > even {
+	if t.spec.Part(most) == nil {
 		return nil
 	}
+	try := t.opt
+	if t.found != nil {
+		try = *t.found
+	}
 	var tried []int64
+	few := len(t.best.Schedule.Steps) <= quick && t.near == nil
 	for n := most - 1; n > 0 && busy*float64(most)/float64(n) <= busiest; n-- {
-		if most%n != 0 && n&(n-1) != 0 {
+		if !few && (most%n != 0 && n&(n-1) != 0 || loads > many || try.share > 0) {
 			continue
 		}
-		try := t.opt
 		try.cores = n
 		tried = append(tried, n)
 		if err := t.besides(ctx, try, t.best.Chunk); err != nil {
@@ -268,6 +277,20 @@ func (t *tuner) fewer(ctx context.Context) error {
 		t.also = append(t.also, fmt.Sprintf("%s of %d cores", listed(tried), most))
 	}
 	return nil
+}
+
+// lessMemory tries to fill half of an LLB that the fastest schedule fills further.
+func (t *tuner) lessMemory(ctx context.Context) error {
+	if s := t.best.Schedule; t.spec.GB == nil || 2*s.GBActivationBytes <= s.GBCapacity {
+		return nil
+	}
+	try := t.opt
+	if t.found != nil {
+		try = *t.found
+	}
+	try.half = true
+	t.also = append(t.also, "half of the LLB")
+	return t.besides(ctx, try, t.best.Chunk)
 }
 
 // busy is the share of the peak rate that the products of the fastest schedule reach, and loads that of the DDR's for

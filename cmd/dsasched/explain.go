@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
@@ -76,6 +78,11 @@ func newExplain() *cobra.Command {
 			a.Tensor, err = e.Tensor(*tensor)
 		case *op != "":
 			a.Operator, err = e.Op(*op)
+			if lost := new(explain.UnknownError); errors.As(err, &lost) {
+				if given, bad := network.Raw(origin.Model, 0, recipe.network.options()); bad == nil {
+					a.Operator, err = e.Within(given, *op)
+				}
+			}
 		case *group != "":
 			a.Group, err = e.Group(*group)
 		case *against != "":
@@ -297,6 +304,9 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 func (a explainJSON) writeOperator(b *bytes.Buffer) {
 	o := a.Operator
 	row(b, "operator", "%s (%s) of %s", printable(o.Name), o.Kind, printable(a.Schedule))
+	if o.Part != "" {
+		row(b, "part of it", "%s of the network as it is given", printable(o.Part))
+	}
 	row(b, "group", "%s", o.Group)
 	row(b, "layer", "%s", printable(o.Layer))
 	rowOf(b, "fused in it", each(o.With, printable))

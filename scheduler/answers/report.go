@@ -2,8 +2,10 @@ package answers
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -209,6 +211,7 @@ func NewReport(r *scheduler.Result, origin schedulefile.Origin) *Report {
 		Time:    []TimeReport{}, Commands: []CommandReport{}, Resources: []ResourceReport{}, Tuned: []TrialReport{},
 		Working: r.Working(), Also: append([]string{}, r.Also...), Notes: append([]string{}, r.Notes...),
 	}
+	a.Notes = append(a.Notes, latencies(r)...)
 	if r.Raised() {
 		a.Level = scheduler.LevelGB
 	}
@@ -259,6 +262,32 @@ func NewReport(r *scheduler.Result, origin schedulefile.Origin) *Report {
 		a.Tuned = append(a.Tuned, x)
 	}
 	return a
+}
+
+// latencies says which loads wait for the latency of the one before for a third of the time, since a machine's description
+// has no more than one in flight.
+func latencies(r *scheduler.Result) (notes []string) {
+	spec, gb := r.Spec, 0.0
+	if spec.GB != nil {
+		gb = spec.GB.LatencySeconds
+	}
+	most := [isa.NumQueueKinds]float64{}
+	for i, q := range r.Program.Queues {
+		most[q.Kind] = max(most[q.Kind], float64(r.Sim.Queues[i].Commands)/float64(max(1, r.Sim.TotalPs))*1e12)
+	}
+	for _, x := range []struct {
+		what, key string
+		link      hardware.Link
+		latency   float64
+		kind      isa.QueueKind
+	}{{"DDR loads", "ddr_link", spec.DDRLink, spec.DDR.LatencySeconds + spec.DDRLink.LatencySeconds, isa.DDRLoadQueue},
+		{"loads into the L1s", "core_link", spec.CoreLink, spec.CoreLink.LatencySeconds + gb, isa.InQueue}} {
+		if share := most[x.kind] * x.latency; x.link.Loads() == 1 && share >= 1.0/3 {
+			notes = append(notes, fmt.Sprintf("%.0f %% of the time is the latency of %s, of which a cluster has one in "+
+				"flight: see %s.in_flight of the machine's description", 100*share, x.what, x.key))
+		}
+	}
+	return notes
 }
 
 // AddSteady fills in the steady rate, unless its program would be too large.

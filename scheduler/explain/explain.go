@@ -527,6 +527,7 @@ func (e *Explainer) describe(i int32) string {
 // Op explains an operator.
 type Op struct {
 	Name    string   `json:"name"`
+	Part    string   `json:"part,omitempty"` // the operator of the network as it is given that is asked for, see Within
 	Kind    string   `json:"kind"`
 	Group   string   `json:"group"`
 	Layer   string   `json:"layer"`
@@ -546,6 +547,38 @@ type Run struct {
 	StageLB   int64   `json:"stage_bytes"`
 	Waited    float64 `json:"waited_s"` // of its first computation, while the unit was idle
 	WaitedFor string  `json:"waited_for"`
+}
+
+// Within explains the operator in which one of the network as it is given went up: the one that makes the first result
+// behind that which the schedule has, too.
+func (e *Explainer) Within(given *model.Graph, name string) (*Op, error) {
+	made := map[string]model.OpID{}
+	for _, t := range e.s.Graph.Tensors {
+		made[t.Name] = t.Producer
+	}
+	next := []model.OpID{}
+	for _, op := range given.Ops {
+		if op.Name == name {
+			next = append(next, op.ID)
+		}
+	}
+	for seen := map[model.OpID]bool{}; len(next) > 0; next = next[1:] {
+		for _, t := range given.Op(next[0]).Outputs {
+			if id, there := made[given.Tensor(t).Name]; there && id != model.NoOp {
+				x, err := e.Op(e.s.Graph.Op(id).Name)
+				if err == nil && x.Name != name {
+					x.Part = name
+				}
+				return x, err
+			}
+			for _, c := range given.Tensor(t).Consumers {
+				if !seen[c] {
+					seen[c], next = true, append(next, c)
+				}
+			}
+		}
+	}
+	return e.Op(name)
 }
 
 // Op explains the operator of a name. Of several that share one, NAME#2 is the second.

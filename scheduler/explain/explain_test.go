@@ -308,3 +308,36 @@ func TestUnknownNames(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// Each operator of a network as it is given is found in one of the schedule, of which it is a part.
+func TestPartsAreFound(t *testing.T) {
+	e := explainer(t, "bert-128", "stcp920", "tiled", 1)
+	given, err := network.Raw("bert-128", 1, network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := 0
+	for _, op := range given.Ops {
+		x, err := e.Within(given, op.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Op(op.Name); (err != nil) != (x.Part == op.Name) || err == nil && x.Part != "" {
+			t.Errorf("%s is part %q of %s", op.Name, x.Part, x.Name)
+		}
+		if x.Part != "" {
+			parts++
+		}
+	}
+	x, err := e.Within(given, "encoder.layer7.attention.softmax")
+	if err != nil || x.Kind != "Attention" || !strings.HasPrefix(x.Name, "encoder.layer7.attention.") {
+		t.Errorf("the softmax of layer 7 is in %+v, %v; expected its attention", x, err)
+	}
+	if parts < 3*12 {
+		t.Errorf("%d parts, expected three or more of each attention", parts)
+	}
+	lost := new(UnknownError)
+	if _, err := e.Within(given, "nosuch"); !errors.As(err, &lost) {
+		t.Errorf("an unknown name: %v", err)
+	}
+}

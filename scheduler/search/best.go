@@ -197,7 +197,7 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 }
 
 // from is the schedule to go on from: the one that is given or, where the default variant is among the recipes and has
-// one that no recipe starts with, that: of uneven shares, fewer cores or a chunk that does not divide a share.
+// one that no recipe starts with, that; see [scheduler.Result.Beyond].
 func (o BestOptions) from(ctx context.Context, limit time.Duration, net network.Network, machine *hardware.Spec,
 	batch int64) (*scheduler.Result, error) {
 	named := func(r scheduler.Recipe) bool { return r.Name == recipes.Default }
@@ -213,8 +213,7 @@ func (o BestOptions) from(ctx context.Context, limit time.Duration, net network.
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(limit, math.MaxInt64))
 	defer cancel()
 	x, err := scheduler.Run(ctx, net, machine, batch, r, opt)
-	if err != nil || slices.Equal(x.Shares, schedule.Shares(batch, len(x.Shares))) && x.Schedule.Cores == 0 &&
-		(o.Chunk > 0 || x.Shares[0]%x.Chunk == 0) {
+	if err != nil || !x.Beyond() {
 		return nil, nil // after an error the search says why, or what it has found
 	}
 	return x, nil

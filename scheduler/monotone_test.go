@@ -1,0 +1,148 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// drawn is a small network: convolutions with residuals, or products with normalisations, of drawn widths.
+func drawn(t *testing.T, seed uint64) network.Network {
+	t.Helper()
+	net, err := network.Of(fmt.Sprintf("drawn-%d", seed), func(batch int64) (*model.Graph, error) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		b := model.NewBuilder("drawn")
+		name := func(kind string) string { return fmt.Sprint(kind, len(kind)+rng.IntN(1e6)) }
+		if width := int64(16) << rng.Int64N(4); rng.IntN(2) == 0 {
+			size := int64(7) << rng.Int64N(4)
+			x := b.Input("x", model.F16, batch, width, size, size)
+			conv := func(x model.TensorID, out, kernel, stride int64) model.TensorID {
+				p := kernel / 2
+				w := b.Param(name("w"), model.F16, out, b.Tensor(x).Shape[1], kernel, kernel)
+				x = b.Op("Conv", name("conv"), model.Attr{Strides: []int64{stride, stride}, Dilations: []int64{1, 1},
+					Pads: []int64{p, p, p, p}, Group: 1}, x, w)
+				return b.Op("Relu", name("relu"), model.Attr{}, x)
+			}
+			for range 2 + rng.IntN(5) {
+				switch rng.IntN(3) {
+				case 0:
+					width += 16 * rng.Int64N(4)
+					x = conv(x, width, 1+2*rng.Int64N(2), 1+rng.Int64N(2))
+				case 1:
+					x = conv(x, width, 3, 1)
+				default:
+					x = b.Op("Add", name("add"), model.Attr{}, x, conv(conv(x, 16, 1, 1), width, 3, 1))
+				}
+			}
+			b.Output(x)
+		} else {
+			rows := 1 + rng.Int64N(200)
+			x := b.Input("x", model.F16, batch, rows, 8*width)
+			for range 2 + rng.IntN(4) {
+				wide := 64 + 64*rng.Int64N(32)
+				y := b.Op("MatMul", name("up"), model.Attr{}, x, b.Param(name("w"), model.F16, 8*width, wide))
+				y = b.Op([]model.Kind{"Relu", "Sigmoid"}[rng.IntN(2)], name("act"), model.Attr{}, y)
+				y = b.Op("MatMul", name("down"), model.Attr{}, y, b.Param(name("w"), model.F16, wide, 8*width))
+				x = b.Op("Add", name("add"), model.Attr{}, x, y)
+			}
+			b.Output(x)
+		}
+		return b.Build()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net
+}
+
+// anyNetwork draws one of the names or a network of its own.
+func anyNetwork(t *testing.T, rng *rand.Rand, names []string) network.Network {
+	t.Helper()
+	if rng.IntN(3) == 0 {
+		return drawn(t, rng.Uint64N(1000))
+	}
+	net, err := network.Open(names[rng.IntN(len(names))], network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net
+}
+
+// anyMachine draws a machine with an LLB.
+func anyMachine(t *testing.T, rng *rand.Rand) *hardware.Spec {
+	t.Helper()
+	names := []string{"stcp920", "stcp920", "stcp920-paper", "ascend910-abstract", "tpu-v4i"}
+	spec, err := scheduler.OpenMachine(names[rng.IntN(5)])
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec = spec.Clone()
+	spec.Clusters = 1 + rng.IntN(4)
+	spec.CoreTypes[0].Count = 2 + rng.IntN(15)
+	spec.DDR.BandwidthBytesPerSecond *= math.Exp2(2*rng.Float64() - 1)
+	spec.GB.SizeBytes = spec.GB.SizeBytes / 4 * hardware.Bytes(1+rng.IntN(8))
+	spec.LB.SizeBytes = spec.LB.SizeBytes / 4 * hardware.Bytes(2+rng.IntN(6))
+	return spec
+}
+
+// More cores, bandwidth, memory or clusters, or fewer images, make the default more than half a percent slower in at
+// most two of a hundred pairs, and in none by more than five percent.
+func TestDefaultIsMonotone(t *testing.T) {
+	pairs, names := 8, strings.Fields("toy-fig3 toy-fig5 dlrm")
+	if os.Getenv("DSASCHED_FULL") != "" {
+		pairs, names = 100, strings.Fields("squeezenet mobilenetv2 alexnet mamba-block toy-fig3 toy-fig5 resnet18 dlrm")
+	}
+	rng, slower := rand.New(rand.NewPCG(1, 2)), 0
+	for range pairs {
+		net, small := anyNetwork(t, rng, names), anyMachine(t, rng)
+		batch := 1 + rng.Int64N(12)
+		large, fewer, what := small.Clone(), batch, ""
+		switch rng.IntN(6) {
+		case 0:
+			what = "cores"
+			large.CoreTypes[0].Count += 1 + rng.IntN(8)
+		case 1:
+			what = "bandwidth"
+			large.DDR.BandwidthBytesPerSecond *= 1 + 2*rng.Float64()
+		case 2:
+			what = "LLB"
+			large.GB.SizeBytes += large.GB.SizeBytes / 4 * hardware.Bytes(1+rng.IntN(8))
+		case 3:
+			what = "L1"
+			large.LB.SizeBytes += large.LB.SizeBytes / 4 * hardware.Bytes(1+rng.IntN(8))
+		case 4:
+			what = "clusters"
+			large.Clusters += 1 + rng.IntN(4)
+		case 5:
+			what = "fewer images"
+			fewer = max(1, batch-1-rng.Int64N(4))
+		}
+		a := ran(t, net, small, batch, scheduler.Default, scheduler.Options{})
+		b := ran(t, net, large, fewer, scheduler.Default, scheduler.Options{})
+		over := float64(b.Sim.TotalPs)/float64(a.Sim.TotalPs) - 1
+		if over <= 0.005 {
+			continue
+		}
+		slower++
+		text := fmt.Sprintf("%s at %d on %s: %.1f %% slower with %s", net.Name, batch, small.Name, 100*over, what)
+		for _, spec := range []*hardware.Spec{small, large} {
+			text += fmt.Sprintf("; %d clusters of %d cores, LLB %v, L1 %v, DDR %.3g B/s", spec.Clusters, spec.CoreTypes[0].Count,
+				spec.GB.SizeBytes, spec.LB.SizeBytes, spec.DDR.BandwidthBytesPerSecond)
+		}
+		t.Log(text)
+		if over > 0.05 {
+			t.Error("that is more than 5 %")
+		}
+	}
+	if slower > max(1, pairs/50) {
+		t.Errorf("%d of %d pairs are more than .5 %% slower", slower, pairs)
+	}
+}
