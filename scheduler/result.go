@@ -88,7 +88,7 @@ func (r *Result) Improved() *Result {
 // Beyond reports whether a schedule of the default has what no recipe starts with: uneven shares, fewer cores, a chunk
 // that does not divide a share, or half of the LLB.
 func (r *Result) Beyond() bool {
-	return !slices.Equal(r.Shares, Shares(r.Batch, len(r.Shares))) || r.Schedule.Cores > 0 || r.half ||
+	return !slices.Equal(r.Shares, schedule.Shares(r.Batch, len(r.Shares))) || r.Schedule.Cores > 0 || r.half ||
 		r.Shares[0]%r.Chunk != 0
 }
 
