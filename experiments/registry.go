@@ -97,20 +97,12 @@ func withCosts(list []harness.Experiment) []harness.Experiment {
 
 // All lists the experiments.
 func All() []Experiment {
-	var list []Experiment
-	for _, e := range registry() {
-		list = append(list, Experiment{e})
-	}
-	return list
+	return harness.Each(registry(), func(e harness.Experiment) Experiment { return Experiment{e} })
 }
 
 // Names lists the names of the experiments.
 func Names() []string {
-	var names []string
-	for _, e := range registry() {
-		names = append(names, e.Name)
-	}
-	return names
+	return harness.Each(registry(), func(e harness.Experiment) string { return e.Name })
 }
 
 // Lookup finds an experiment by its name.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
@@ -200,7 +201,7 @@ func writeCuts(b *bytes.Buffer, title string, groups []schedule.GroupCut) {
 	}
 	list(b, title+": "+plural(len(groups), "group"), "<groups|<instances|operators of each|<the first from|<to", kinds,
 		func(_ int, k kind) []any {
-			names := each(alike[k], func(g schedule.GroupCut) string { return g.Group })
+			names := harness.Each(alike[k], func(g schedule.GroupCut) string { return g.Group })
 			return []any{namesOf(names), k.split, k.operators, alike[k][0].First, alike[k][0].Last}
 		})
 }

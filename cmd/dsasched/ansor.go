@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/model"
@@ -160,7 +161,7 @@ func writeTasks(b *bytes.Buffer, a tasksJSON, full bool) {
 }
 
 func runsText(weights []int64) string {
-	words := each(weights, func(w int64) string { return fmt.Sprint(w) })
+	words := harness.Each(weights, func(w int64) string { return fmt.Sprint(w) })
 	return strings.Join(words, " + ")
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/systems/astitchgpu/fusion"
 	"github.com/dsasched/dsasched/systems/astitchgpu/kernels"
 	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
@@ -112,7 +113,7 @@ func writeStitch(b *bytes.Buffer, r *kernels.Result, full bool) {
 	}
 	listFirst(b, "", "kernel|<operators|groups|phases|blocks|bytes|time|<bound", r.Kernels, most,
 		func(i int, k fusion.Kernel) []any {
-			names := each(k.Groups, func(g fusion.Group) string { return g.DominantName })
+			names := harness.Each(k.Groups, func(g fusion.Group) string { return g.DominantName })
 			what := shorten(printable(strings.Join(names, ", ")), 44)
 			blocks := fmt.Sprint(k.Blocks)
 			if k.Library {

@@ -62,7 +62,7 @@ func newBest() *cobra.Command {
 	start := cmd.Flags().String("start", "",
 		"schedule of the same network, batch and accelerator to go on from, a `file` of -o")
 	objective := &choice{value: string(search.ByLatency), kind: "objective",
-		words: each(search.Objectives[:], func(o search.Objective) string { return string(o) })}
+		words: harness.Each(search.Objectives[:], func(o search.Objective) string { return string(o) })}
 	addChoice(cmd, objective, "objective", "what is made least: "+oneOf(plain(objective.words)))
 	front := cmd.Flags().Bool("front", false, "list the schedules that none beats in both latency and energy")
 	limit := addLimit(cmd, 0, "time for the search, such as 60s; what is found then depends on the machine")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/certificate"
@@ -89,7 +90,7 @@ func writeBound(b *bytes.Buffer, a *boundJSON) {
 
 // partsText lists the parts of a bound, as shares of it.
 func partsText(b *bound.Bound) []string {
-	return each(b.Parts, func(p bound.Part) string { return p.Name + " " + percent(p.Seconds/b.Seconds) })
+	return harness.Each(b.Parts, func(p bound.Part) string { return p.Name + " " + percent(p.Seconds/b.Seconds) })
 }
 
 func newCertify() *cobra.Command {
@@ -125,7 +126,7 @@ func writeVerdict(b *bytes.Buffer, v *certificate.Verdict) {
 	}
 	row(b, "network", "%s, operators %s%s, fingerprint %s", v.DType, v.Grain, form, v.NetworkFingerprint)
 	if len(v.Dims) > 0 {
-		rowOf(b, "dimensions", each(v.Dims, func(d certificate.Dimension) string {
+		rowOf(b, "dimensions", harness.Each(v.Dims, func(d certificate.Dimension) string {
 			return fmt.Sprintf("%s = %d", d.Name, d.Size)
 		}))
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/allocate"
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/bound"
@@ -144,7 +145,7 @@ func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration
 		}
 	}
 	if !slices.ContainsFunc(kind.methods, func(m solve.Method) bool { return m.Name == method }) {
-		known := each(kind.methods, func(m solve.Method) string { return m.Name })
+		known := harness.Each(kind.methods, func(m solve.Method) string { return m.Name })
 		return usagef("--method %s is none of %s: %s", method, kind.name, strings.Join(known, ", "))
 	}
 	solver := try(solverFor(kind.methods, method))

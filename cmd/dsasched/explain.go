@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/recipes"
@@ -183,7 +184,7 @@ func (a explainJSON) writeOverview(b *bytes.Buffer) {
 	}
 	fmt.Fprintf(b, "\nCritical path: commands of which each starts when the one before it ends\n")
 	rowOf(b, "by command", sharesOf(o.PathByKind, 8))
-	groups := each(o.PathByGroup, func(g explain.GroupShare) explain.Share { return g.Share })
+	groups := harness.Each(o.PathByGroup, func(g explain.GroupShare) explain.Share { return g.Share })
 	rowOf(b, "by group", sharesOf(groups, 8))
 	rowOf(b, "moves over", sharesOf(o.PathByResource, 6))
 	row(b, "of moves", "latency %s, shared with other moves %s", percent(o.LatencySeconds/o.TotalSeconds),
@@ -225,7 +226,7 @@ func mergeLines(b *bytes.Buffer, list []explain.Merge, most int) {
 		list = list[skip:]
 	}
 	for _, m := range list {
-		parts := each(m.Parts, func(p string) string { return shorten(p, 26) })
+		parts := harness.Each(m.Parts, func(p string) string { return shorten(p, 26) })
 		fmt.Fprintf(b, "  round %d, %s: %s\n    %s\n", m.Round, m.Pattern, strings.Join(parts, " + "), m.Rule)
 	}
 }
@@ -309,7 +310,7 @@ func (a explainJSON) writeOperator(b *bytes.Buffer) {
 	}
 	row(b, "group", "%s", o.Group)
 	row(b, "layer", "%s", printable(o.Layer))
-	rowOf(b, "fused in it", each(o.With, printable))
+	rowOf(b, "fused in it", harness.Each(o.With, printable))
 	if len(o.Merges) > 0 {
 		fmt.Fprintf(b, "\nMerges at this operator, where it ends a part\n")
 		mergeLines(b, o.Merges, 6)
@@ -330,7 +331,7 @@ func (a explainJSON) writeTensor(b *bytes.Buffer) {
 	if t.Producer != "" {
 		row(b, "made by", "%s", printable(t.Producer))
 	}
-	readers := each(t.Readers, printable)
+	readers := harness.Each(t.Readers, printable)
 	if len(readers) == 0 {
 		readers = []string{"nothing"}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/suggest"
@@ -393,7 +394,7 @@ func (f *networkFlags) parts() string {
 }
 
 func grains() []string {
-	return each(grain.Grains(), func(g grain.Grain) string { return string(g) })
+	return harness.Each(grain.Grains(), func(g grain.Grain) string { return string(g) })
 }
 
 // options are the settings of the flags. Warnings go to the standard error.
@@ -414,7 +415,9 @@ func (d *dims) String() string { return "" }
 
 // GetSlice lists the sizes as [dims.Set] takes them.
 func (d *dims) GetSlice() []string {
-	return each(slices.Sorted(maps.Keys(d.m)), func(name string) string { return fmt.Sprintf("%s=%d", name, d.m[name]) })
+	return harness.Each(slices.Sorted(maps.Keys(d.m)), func(name string) string {
+		return fmt.Sprintf("%s=%d", name, d.m[name])
+	})
 }
 
 // Append adds a size, and Replace puts sizes in the place of all: a dims is a pflag.SliceValue.
@@ -473,7 +476,7 @@ func floatTypes() []cobra.Completion {
 func variantNames() []cobra.Completion { return variantWords(recipes.Known()) }
 
 func variantWords(list []scheduler.Recipe) []cobra.Completion {
-	return each(list, func(v scheduler.Recipe) cobra.Completion {
+	return harness.Each(list, func(v scheduler.Recipe) cobra.Completion {
 		return cobra.CompletionWithDesc(v.Name, v.Description)
 	})
 }
@@ -602,7 +605,7 @@ func (f *strategyFlag) String() string { return f.value }
 func (f *strategyFlag) Set(text string) error {
 	s, err := f.decision.Lookup(text)
 	if err != nil {
-		return notOne(text, each(f.decision.Strategies, func(s scheduler.Strategy) string { return s.Name }))
+		return notOne(text, harness.Each(f.decision.Strategies, func(s scheduler.Strategy) string { return s.Name }))
 	}
 	f.value = s.Name
 	return nil
@@ -618,7 +621,7 @@ func addDecisions(cmd *cobra.Command, except ...string) *decisionFlags {
 		}
 		f := &strategyFlag{decision: decision}
 		d.flags = append(d.flags, f)
-		words := each(decision.Strategies, func(s scheduler.Strategy) cobra.Completion {
+		words := harness.Each(decision.Strategies, func(s scheduler.Strategy) cobra.Completion {
 			return cobra.CompletionWithDesc(s.Name, s.Description)
 		})
 		cmd.Flags().Var(f, decision.Name, decision.Description+": "+strings.Join(plain(words), ", "))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/onnx"
 	"github.com/dsasched/dsasched/model/structure"
@@ -99,7 +100,9 @@ func newVariants() *cobra.Command {
 				}
 				writeTable(b, strings.Repeat("l", len(header)), header, rows)
 			}
-			writeDescriptions(b, each(answer.Variants, func(v variantJSON) []string { return []string{v.Name, v.Description} }))
+			writeDescriptions(b, harness.Each(answer.Variants, func(v variantJSON) []string {
+				return []string{v.Name, v.Description}
+			}))
 		})
 	}
 	return cmd

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
@@ -70,7 +71,7 @@ func newServe() *cobra.Command {
 	completeFlag(cmd, "hardware", cobra.FixedCompletions(append(hardware.Presets(), chips.Presets()...),
 		cobra.ShellCompDirectiveDefault))
 	flags := chipFlags{machine, addScheduler(cmd, "the parts")}
-	policy := &choice{kind: "POLICY", words: each(serving.Policies(), func(p serving.Policy) cobra.Completion {
+	policy := &choice{kind: "POLICY", words: harness.Each(serving.Policies(), func(p serving.Policy) cobra.Completion {
 		return cobra.CompletionWithDesc(p.Name, p.Description)
 	})}
 	addChoice(cmd, policy, "policy", "policy: "+strings.Join(plain(policy.words), ", ")+" (default: each)")

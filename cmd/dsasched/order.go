@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/ordering"
 )
 
@@ -74,12 +75,14 @@ func writeOrder(b *bytes.Buffer, p *ordering.Problem, res *ordering.Result, file
 		if res.Objective == ordering.Traffic {
 			row(b, "peak", "%d of %d bytes", res.PeakBytes, p.CapacityBytes)
 		}
-		rowWords(b, "order", strip(each(res.Steps, func(s ordering.Step) int { return s.Run[0] })), 8)
+		rowWords(b, "order", strip(harness.Each(res.Steps, func(s ordering.Step) int { return s.Run[0] })), 8)
 	}
 	if e := res.Infeasible; e != nil {
 		row(b, "reason", "instance %d of %q: what it reads, its output and its workspace are %s too many", e.Instance[1],
 			printable(p.Subgraphs[e.Instance[0]].Name), plural(int(e.MissingBytes), "byte"))
-		names := each(e.Tensors, func(t ordering.Ref) string { return fmt.Sprintf("%s[%d]", p.Subgraphs[t[0]].Name, t[1]) })
+		names := harness.Each(e.Tensors, func(t ordering.Ref) string {
+			return fmt.Sprintf("%s[%d]", p.Subgraphs[t[0]].Name, t[1])
+		})
 		row(b, "tensors", "%s", printable(firstOf(names, reasonNames)))
 	}
 	row(b, "took", "%s", duration(res.Seconds))

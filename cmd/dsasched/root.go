@@ -209,7 +209,7 @@ func group(name, what, short, long, example string, commands ...*cobra.Command) 
 	cmd := &cobra.Command{
 		Use: name + " " + what, Short: short, Long: long, Example: "  dsasched " + example, Args: unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			names := each(cmd.Commands(), func(c *cobra.Command) string { return c.Name() })
+			names := harness.Each(cmd.Commands(), func(c *cobra.Command) string { return c.Name() })
 			return usagef("%s is missing: expected %s", what, oneOf(names))
 		},
 	}
@@ -235,7 +235,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	hint := fmt.Sprintf("'%s --help' lists the commands", cmd.CommandPath())
-	names := each(cmd.Commands(), func(c *cobra.Command) string { return c.Name() })
+	names := harness.Each(cmd.Commands(), func(c *cobra.Command) string { return c.Name() })
 	if near := suggest.Nearest(args[0], names); len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, " or ") + "?"
 	}

@@ -38,7 +38,7 @@ func newSchedule() *cobra.Command {
 	addChoice(cmd, recipe.clusters, "clusters",
 		"what the clusters divide between them: "+strings.Join(recipe.clusters.words, ", "))
 	out := addFile(cmd, "o out", "write the whole schedule to this `file`")
-	dump := &choice{kind: "STAGE", words: each(scheduler.Stages(), func(st scheduler.Stage) cobra.Completion {
+	dump := &choice{kind: "STAGE", words: harness.Each(scheduler.Stages(), func(st scheduler.Stage) cobra.Completion {
 		return cobra.CompletionWithDesc(st.Name, st.Description)
 	})}
 	addChoice(cmd, dump, "dump", "print what a stage has decided, line by line, instead of the summary: "+strings.Join(
@@ -235,7 +235,7 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 	row(b, "working", "%d of %s, %d of %s in each", a.Working.Clusters, plural(a.Working.AllClusters, "cluster"),
 		a.Working.Cores, plural(a.Working.AllCores, "core"))
 	if a.Clusters != scheduler.OverBatch.Name() {
-		idle := each(a.Time, func(t answers.TimeReport) string { return percent(t.IdleSeconds / a.LatencySeconds) })
+		idle := harness.Each(a.Time, func(t answers.TimeReport) string { return percent(t.IdleSeconds / a.LatencySeconds) })
 		row(b, "clusters", "divide by %s; idle %s", a.Clusters, strings.Join(idle, ", "))
 	}
 	var tuned []string
@@ -273,7 +273,7 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 	if full {
 		lines = len(a.Order.Instances) + 1
 	}
-	order := each(a.Order.Instances, func(i answers.InstanceReport) int { return i.GroupIndex })
+	order := harness.Each(a.Order.Instances, func(i answers.InstanceReport) int { return i.GroupIndex })
 	b.WriteString(wrap(strip(order), " ", lineWidth, lines))
 	if len(a.Order.Candidates) > 0 {
 		var rows [][]string
@@ -340,7 +340,7 @@ func writeGroups(b *bytes.Buffer, groups []answers.GroupReport, full bool) {
 		if n := len(g.Ops); n > 1 {
 			ops += " .. " + shorten(g.Ops[n-1], nameWidth)
 		}
-		levels := each(g.OutputLevels, levelText)
+		levels := harness.Each(g.OutputLevels, levelText)
 		cores := g.Bindings[0]
 		if len(g.Bindings) > 1 && full {
 			cores = strings.Join(g.Bindings, " or ")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
@@ -61,7 +62,9 @@ func addSolver(cmd *cobra.Command, methods []solve.Method, out string) *solverFl
 
 // methodWords are the words of --method.
 func methodWords(methods []solve.Method) []cobra.Completion {
-	return each(methods, func(m solve.Method) cobra.Completion { return cobra.CompletionWithDesc(m.Name, m.Description) })
+	return harness.Each(methods, func(m solve.Method) cobra.Completion {
+		return cobra.CompletionWithDesc(m.Name, m.Description)
+	})
 }
 
 // timeLimit reads --time-limit. With --work alone there is none: the answer is the same however busy the machine is.

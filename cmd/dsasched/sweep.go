@@ -219,7 +219,7 @@ func completeSet(_ *cobra.Command, _ []string, word string) ([]cobra.Completion,
 	const more = cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 	key, values, ok := strings.Cut(word, "=")
 	if !ok {
-		keys := each(explore.GridKeys(), func(k string) cobra.Completion { return k + "=" })
+		keys := harness.Each(explore.GridKeys(), func(k string) cobra.Completion { return k + "=" })
 		if d, err := hardware.Describe("stcp920"); err == nil {
 			for _, f := range d.Fields() {
 				keys = append(keys, "hardware."+f+"=")

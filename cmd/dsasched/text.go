@@ -138,15 +138,6 @@ func listFirst[T any](b *bytes.Buffer, title, columns string, items []T, most in
 	writeTable(b, align, header, rows)
 }
 
-// each is what f makes of each item.
-func each[T, U any](items []T, f func(T) U) []U {
-	var list []U
-	for _, x := range items {
-		list = append(list, f(x))
-	}
-	return list
-}
-
 // known writes a number, or a dash where there is none.
 func known[T any](x *T, write func(T) string) string {
 	if x == nil {

@@ -42,10 +42,7 @@ func (p *Plan) Pivot(list []Explored) (harness.Table, error) {
 	}
 	known := map[string]int{}
 	for _, e := range list {
-		var row []string
-		for _, i := range down {
-			row = append(row, labels[i][e.at[i]])
-		}
+		row := harness.Each(down, func(i int) string { return labels[i][e.at[i]] })
 		key := strings.Join(row, "\n")
 		k, ok := known[key]
 		if !ok {

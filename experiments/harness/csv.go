@@ -69,10 +69,7 @@ func CSV[T any](rows []T, fields []Field[T]) []byte {
 		out[0] = append(out[0], f.Name)
 	}
 	for _, r := range rows {
-		var line []string
-		for _, f := range fields {
-			line = append(line, csvCell(f.Of(r)))
-		}
+		line := Each(fields, func(f Field[T]) string { return csvCell(f.Of(r)) })
 		out = append(out, line)
 	}
 	return csvBytes(out)

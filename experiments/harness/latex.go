@@ -279,10 +279,7 @@ func (t *Table) float(b *strings.Builder, s setting, wrapped []float64, rows [][
 		}
 		fmt.Fprintf(b, "    %s \\tabularnewline\n", strings.Join(parts, " & "))
 	}
-	var names []string
-	for _, c := range t.Columns {
-		names = append(names, c.Name)
-	}
+	names := Each(t.Columns, func(c Column) string { return c.Name })
 	cells(names, true)
 	b.WriteString("    \\midrule\n")
 	for _, r := range rows {

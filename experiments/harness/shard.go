@@ -71,11 +71,7 @@ func Unfinished(list []Experiment, opt Options, shards int) ([]int, error) {
 
 // from are the folders of other results that have a folder like this one of Out.
 func (r *runner) from(parts ...string) []string {
-	var list []string
-	for _, dir := range r.From {
-		list = append(list, filepath.Join(append([]string{dir}, parts...)...))
-	}
-	return list
+	return Each(r.From, func(dir string) string { return filepath.Join(append([]string{dir}, parts...)...) })
 }
 
 // MissingError reports cells that are not finished where none may be computed.

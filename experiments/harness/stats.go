@@ -38,3 +38,12 @@ func ranks(v []float64) []float64 {
 	}
 	return r
 }
+
+// Each is what f makes of each item.
+func Each[T, U any](items []T, f func(T) U) []U {
+	var list []U
+	for _, x := range items {
+		list = append(list, f(x))
+	}
+	return list
+}

@@ -139,10 +139,7 @@ func (t *Table) Markdown() string {
 		}
 		b.WriteString("|\n")
 	}
-	var header []string
-	for _, c := range t.Columns {
-		header = append(header, strings.ReplaceAll(c.heading(), "\n", " "))
-	}
+	header := Each(t.Columns, func(c Column) string { return strings.ReplaceAll(c.heading(), "\n", " ") })
 	line(header)
 	for _, c := range t.Columns {
 		if c.Text {
@@ -169,10 +166,7 @@ func EscapeMarkdown(s string) string { return markdownEscapes.Replace(s) }
 
 // CSV returns the table as a CSV file.
 func (t *Table) CSV() []byte {
-	var header []string
-	for _, c := range t.Columns {
-		header = append(header, strings.ReplaceAll(c.heading(), "\n", " "))
-	}
+	header := Each(t.Columns, func(c Column) string { return strings.ReplaceAll(c.heading(), "\n", " ") })
 	return csvBytes(append([][]string{header}, t.Rows...))
 }
 

@@ -117,10 +117,7 @@ func (a ablation) plan() (*harness.Plan, error) {
 		index = append(index, i)
 	}
 	p.Report = harness.Of(func(rows []harness.Row) (*harness.Report, error) {
-		var all []harness.Row
-		for _, i := range index {
-			all = append(all, rows[i])
-		}
+		all := harness.Each(index, func(i int) harness.Row { return rows[i] })
 		return a.report(rows[:closely], all, spec, specHash)
 	})
 	return p, nil
@@ -172,10 +169,7 @@ func (a ablation) report(rows, ten []harness.Row, spec *hardware.Spec, hardwareH
 	d.Table(a.tenTable(ten, spec)...)
 	d.Table(variantTables(rated)...)
 	d.Table(timeTable(rows), published)
-	var sentences []string
-	for _, m := range mechanism {
-		sentences = append(sentences, m.Sentence)
-	}
+	sentences := harness.Each(mechanism, func(m Mechanism) string { return m.Sentence })
 	d.List("Does the mechanism come out?", sentences)
 	d.Notes = slices.Clone(ablationNotes)
 	if len(steps) < len(rows) {
@@ -251,10 +245,7 @@ func tuningCSV(rows []harness.Row) []byte {
 
 // variantTables are a table for each network and policy.
 func variantTables(rows []ratedRow) []harness.Table {
-	var plain []harness.Row
-	for _, r := range rows {
-		plain = append(plain, r.Row)
-	}
+	plain := harness.Each(rows, func(r ratedRow) harness.Row { return r.Row })
 	var tables []harness.Table
 	i := 0
 	for _, g := range harness.GroupRows(plain) {

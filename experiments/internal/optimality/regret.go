@@ -162,10 +162,7 @@ func (x regret) smallest(ctx context.Context, g *model.Graph, spec *hardware.Spe
 		c, err := losing(ids, opt)
 		return c.BestSeconds > 0 && c.Loss() > much, err
 	}
-	var all []model.OpID
-	for _, op := range g.Ops {
-		all = append(all, op.ID)
-	}
+	all := harness.Each(g.Ops, func(op *model.Op) model.OpID { return op.ID })
 	if bad, err := fails(all); err != nil || !bad {
 		return nil, err
 	}
@@ -418,10 +415,7 @@ func (x regret) panels(cells []regretCell) (list []plots.Groups) {
 			s, spread := plots.Series{Name: m}, [][]float64{}
 			for _, name := range g.Categories {
 				l := x.lossesOf(cells, m, c.of, name)
-				var points []float64
-				for _, v := range l.all {
-					points = append(points, max(floor, 100*v))
-				}
+				points := harness.Each(l.all, func(v float64) float64 { return max(floor, 100*v) })
 				spread = append(spread, points)
 				s.Values = append(s.Values, max(floor, 100*l.median()))
 			}

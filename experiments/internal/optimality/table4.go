@@ -136,10 +136,7 @@ func (e table4) report(all [][]schedulingTime, b *harness.Document) {
 	b.Table(t)
 	i, j := slices.Index(e.variants, "tvm"), slices.Index(e.variants, "cross-layer")
 	if i >= 0 && j >= 0 {
-		var ratios []float64
-		for _, times := range all {
-			ratios = append(ratios, times[j].Seconds/times[i].Seconds)
-		}
+		ratios := harness.Each(all, func(times []schedulingTime) float64 { return times[j].Seconds / times[i].Seconds })
 		b.Number("Compile time of GraphTurbo over TVM's, geometric mean: on a par", "x", 1, stat.GeometricMean(ratios, nil))
 		b.Why("%.1f to %.1f; what GraphTurbo adds is the graph's part, what it saves is the number of kernels",
 			slices.Min(ratios), slices.Max(ratios))

@@ -49,11 +49,7 @@ func (e byBatch) plan() (*harness.Plan, error) {
 }
 
 func batchNames(batches []int64) []string {
-	var list []string
-	for _, b := range batches {
-		list = append(list, harness.Count(b))
-	}
-	return list
+	return harness.Each(batches, harness.Count)
 }
 
 func (e byBatch) series(name string, of func(batch int64) float64) plots.Series {

@@ -229,10 +229,7 @@ func (f unfolding) report(u, tvm unfolded) (*harness.Report, error) {
 		u.Name, u.Factor, f.model, f.perCluster), Columns: harness.Columns("<Block", "<Layer", "<Operators",
 		"<Loops of the instance", "<Cores", "<Output in", "Weights per\ncore (KiB)", "Matrix and vector\ncommands")}
 	for _, l := range u.Layers {
-		var names []string
-		for _, op := range l.Ops {
-			names = append(names, op.Kind)
-		}
+		names := harness.Each(l.Ops, func(op unfoldedOp) string { return op.Kind })
 		t.Add(l.Block, l.Name, strings.Join(names, " "), l.Loops, l.Binding, l.Level,
 			harness.Fixed(float64(l.WeightBytes)/1024, 1),
 			l.Commands["matrix"]+l.Commands["vector"]+l.Commands["special"])
@@ -241,10 +238,7 @@ func (f unfolding) report(u, tvm unfolded) (*harness.Report, error) {
 	k := harness.Table{Name: "kernels", Title: "TVM's kernels for the same convolutions",
 		Columns: harness.Columns("<Kernel", "<Operators", "<Output in")}
 	for _, l := range theirs {
-		var names []string
-		for _, op := range l.Ops {
-			names = append(names, op.Kind)
-		}
+		names := harness.Each(l.Ops, func(op unfoldedOp) string { return op.Kind })
 		k.Add(l.Name, strings.Join(names, " "), l.Level)
 	}
 	d.Table(k)

@@ -256,10 +256,7 @@ func edgeTable(byID []orderedInst) harness.Table {
 	t := harness.Table{Name: "edges", Title: "Edges between instances",
 		Columns: harness.Columns("<Consumer", "<Reads", "<Redundant")}
 	list := func(ids []int) string {
-		var names []string
-		for _, id := range ids {
-			names = append(names, byID[id].Name)
-		}
+		names := harness.Each(ids, func(id int) string { return byID[id].Name })
 		return strings.Join(names, " ")
 	}
 	for _, x := range byID {
@@ -352,10 +349,7 @@ func (f fourStages) claims(d *harness.Document, orders []scheduler.Recipe, runs 
 }
 
 func orderNames(r orderedRun) string {
-	var names []string
-	for _, x := range r.Instances {
-		names = append(names, x.Name)
-	}
+	names := harness.Each(r.Instances, func(x orderedInst) string { return x.Name })
 	return strings.Join(names, " ")
 }
 

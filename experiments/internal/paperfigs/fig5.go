@@ -174,10 +174,7 @@ func (f merging) report(runs []mergeRun) (*harness.Report, error) {
 				"<Made", "<Rule and the factors along the merged split"),
 			Notes: []string{"A refusal that repeats in a later round stands once."}}
 		for _, e := range r.Events {
-			var factors []string
-			for _, x := range e.Factors {
-				factors = append(factors, factorText(x))
-			}
+			factors := harness.Each(e.Factors, func(x int64) string { return factorText(x) })
 			made, why := "yes", e.Rule
 			if !e.Accepted {
 				made, why = "no", e.Reason
@@ -360,10 +357,9 @@ func (r mergeRun) refusals() string {
 		}
 		number[e.Rule]++
 	}
-	var parts []string
-	for _, rule := range rules {
-		parts = append(parts, fmt.Sprintf("%s (%s)", rule, harness.Plural(number[rule], "refusal")))
-	}
+	parts := harness.Each(rules, func(rule string) string {
+		return fmt.Sprintf("%s (%s)", rule, harness.Plural(number[rule], "refusal"))
+	})
 	return strings.Join(parts, "; ") + "; the paper gives no factors for Fig. 5"
 }
 

@@ -153,10 +153,7 @@ func demands(s *schedule.Schedule, run joinRun, j schedule.Join,
 }
 
 func bindingText(b []int64) string {
-	var parts []string
-	for _, n := range b {
-		parts = append(parts, harness.Count(n))
-	}
+	parts := harness.Each(b, harness.Count)
 	if len(parts) == 0 {
 		return "none"
 	}
@@ -213,10 +210,7 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 		t := harness.Table{Name: "joins-" + r.Model, Title: fmt.Sprintf("Joins of %s, %s", r.Model, what),
 			Columns: harness.Columns("<Consumer", "<Tensor", "<Operator", "<From", "Moved (MiB)", "<Why")}
 		for _, j := range r.Joins {
-			var makers []string
-			for _, p := range j.From {
-				makers = append(makers, r.Instances[p].Name)
-			}
+			makers := harness.Each(j.From, func(p int) string { return r.Instances[p].Name })
 			consumer := r.Instances[j.Consumer]
 			all = append(all, listedJoin{j, r.Model, consumer.Name, strings.Join(makers, " ")})
 			if i == 0 || consumer.Group > from && consumer.Group < to {
@@ -396,10 +390,7 @@ func (f joining) excerpt(r joinRun) (*plots.Figure, error) {
 		if !inside(x) {
 			continue
 		}
-		var shape []string
-		for _, n := range x.Output {
-			shape = append(shape, harness.Count(n))
-		}
+		shape := harness.Each(x.Output, harness.Count)
 		column := (float64(x.Index)+0.5)*float64(most)/float64(perGroup[x.Group]) - 0.5
 		at[id] = add(plots.DiagramNode{Text: fmt.Sprintf("%s\n%s\n%s, %s", x.Name, strings.Join(shape, "×"), x.Scope,
 			bindingText(x.Binding)),

@@ -89,11 +89,7 @@ type partGroup struct {
 }
 
 func (p partition) factors() []int64 {
-	var list []int64
-	for _, g := range p.Groups {
-		list = append(list, g.Factor)
-	}
-	return list
+	return harness.Each(p.Groups, func(g partGroup) int64 { return g.Factor })
 }
 
 func (e localBuffers) plan() (*harness.Plan, error) {
@@ -247,10 +243,7 @@ func (e localBuffers) decode(results []json.RawMessage) (*harness.Report, error)
 }
 
 func numbersOf(list []int64) string {
-	var s []string
-	for _, x := range list {
-		s = append(s, harness.Count(x))
-	}
+	s := harness.Each(list, harness.Count)
 	return strings.Join(s, ", ")
 }
 

@@ -39,10 +39,7 @@ func (r results) over(label, to, from string) float64 {
 
 // mean is the arithmetic mean of ratios over the ten, as the paper's are.
 func (r results) mean(to, from string) float64 {
-	var list []float64
-	for _, c := range literature.Models {
-		list = append(list, r.over(c.Label, to, from))
-	}
+	list := harness.Each(literature.Models, func(c literature.Model) float64 { return r.over(c.Label, to, from) })
 	return stat.Mean(list, nil)
 }
 

@@ -94,10 +94,7 @@ func (c current) plan() (*harness.Plan, error) {
 			if err != nil {
 				return nil, err
 			}
-			var picks []scheduler.Recipe
-			for _, r := range recipes {
-				picks = append(picks, harness.Recipe(r))
-			}
+			picks := harness.Each(recipes, func(r string) scheduler.Recipe { return harness.Recipe(r) })
 			pl.Cells = append(pl.Cells, harness.Cell{Key: name + "-" + machine, Label: name + " on " + machine,
 				Inputs: map[string]any{"network": name, "hardware_sha256": hash, "variants": picks, "searched": most},
 				Run:    func(ctx context.Context) (any, error) { return measureNetwork(ctx, net, spec, picks, c.greedy) }})

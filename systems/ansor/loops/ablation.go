@@ -127,10 +127,9 @@ func (s study) ablate(ctx context.Context, on string, tasks []*ansor.Task, launc
 				for k, n := range s.budgets() {
 					r.Found[set.name][seed][k] += best[min(n/ablationBatch, len(best)-1)] - launch
 				}
-				var speeds []float64
-				for _, n := range r.Trials {
-					speeds = append(speeds, (rule-launch)/(best[min(n/ablationBatch, len(best)-1)]-launch))
-				}
+				speeds := harness.Each(r.Trials, func(n int) float64 {
+					return (rule - launch) / (best[min(n/ablationBatch, len(best)-1)] - launch)
+				})
 				r.Curve[set.name] = append(r.Curve[set.name], speeds)
 			}
 		}

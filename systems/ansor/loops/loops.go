@@ -153,10 +153,9 @@ func (s study) ops() harness.Experiment {
 				if err != nil {
 					return nil, err
 				}
-				var list []operator
-				for _, a := range out.Answers {
-					list = append(list, operator{n, a.Name, a.Weights[0], a.RuleSeconds, a.Seconds, a.Floor})
-				}
+				list := harness.Each(out.Answers, func(a ansor.Answer) operator {
+					return operator{n, a.Name, a.Weights[0], a.RuleSeconds, a.Seconds, a.Floor}
+				})
 				return list, nil
 			})
 		}, func(d *harness.Document, results [][]operator) {
@@ -283,10 +282,7 @@ func (s study) matches(ctx context.Context, network, variant, rules string) (any
 		if seed == 0 {
 			r.At = between(out.Curve[min(len(tasks), len(out.Curve))-1].Trials, r.Of)
 		}
-		var speeds []float64
-		for _, n := range r.At {
-			speeds = append(speeds, sum/reached(out.Curve, n))
-		}
+		speeds := harness.Each(r.At, func(n int) float64 { return sum / reached(out.Curve, n) })
 		r.Speeds = append(r.Speeds, speeds)
 	}
 	return r, nil

@@ -269,10 +269,10 @@ var systems = []struct{ method, title string }{
 }
 
 func (s study) speedup() harness.Experiment {
-	var methods []string
-	for _, x := range systems {
-		methods = append(methods, x.method)
-	}
+	methods := harness.Each(systems, func(x struct {
+		method string
+		title  string
+	}) string { return x.method })
 	return s.experiment("astitch-speedup", "AStitch over TensorFlow, XLA, TensorRT and TVM", "the figures of inference",
 		s.networks, methods,
 		func(e harness.Experiment, rows [][]measured) (*harness.Report, error) {
@@ -340,10 +340,7 @@ func (s study) reportTimes(d *harness.Document, rows [][]measured) {
 		d.Given()
 	}
 	d.Note("Over TensorFlow launches are nine tenths of the time of a kernel for each operator on networks that are unrolled step by step, where steps have a dozen small operators; the paper's counts for TensorFlow are not known.")
-	var bars []float64
-	for _, n := range s.networks {
-		bars = append(bars, n.overXLA)
-	}
+	bars := harness.Each(s.networks, func(n published) float64 { return n.overXLA })
 	d.Claim("Order of the gains over XLA", order(names, bars), order(names, gains[1]),
 		harness.Agreement(order(names, bars) == order(names, gains[1])))
 	d.Given()
@@ -840,10 +837,10 @@ func barrier() harness.Experiment {
 		p := &harness.Plan{Cells: []harness.Cell{
 			{Key: "v100-simt", Label: "v100-simt", Inputs: map[string]any{"hardware": string(text)},
 				Run: func(context.Context) (any, error) {
-					var us []float64
-					for _, b := range barriers {
-						us = append(us, 1e6*m.Barrier(b.blocks))
-					}
+					us := harness.Each(barriers, func(b struct {
+						blocks int64
+						us     float64
+					}) float64 { return 1e6 * m.Barrier(b.blocks) })
 					return us, nil
 				}}}}
 		p.Report = func(results []json.RawMessage) (*harness.Report, error) {

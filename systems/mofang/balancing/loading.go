@@ -52,10 +52,7 @@ func loading(n *chips.Server, rate float64, batch int) *pipelining.Loading {
 
 // choose is Mofang's number of threads.
 func choose(l *pipelining.Loading) mofang.Speedup {
-	var table []mofang.Speedup
-	for _, s := range l.Speedups {
-		table = append(table, mofang.Speedup(s))
-	}
+	table := harness.Each(l.Speedups, func(s pipelining.Speedup) mofang.Speedup { return mofang.Speedup(s) })
 	return mofang.Threads(l.NamesSeconds, l.ItemSeconds, l.TrainSeconds, l.Batch, table)
 }
 

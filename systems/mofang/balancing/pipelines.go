@@ -140,9 +140,6 @@ func microBatches() harness.Experiment {
 }
 
 func ranges(stages [][2]int) string {
-	var parts []string
-	for _, s := range stages {
-		parts = append(parts, fmt.Sprintf("%d to %d", s[0]+1, s[1]))
-	}
+	parts := harness.Each(stages, func(s [2]int) string { return fmt.Sprintf("%d to %d", s[0]+1, s[1]) })
 	return strings.Join(parts, " and ")
 }

@@ -79,10 +79,9 @@ func stage(ctx context.Context, name string, devices int) (s staged, err error) 
 		m := (deviceBatch + b - 1) / b
 		seconds = append(seconds, c.Forward.At(m)+c.Backward.At(m))
 	}
-	var parts []pipelining.Part
-	for _, r := range mofang.Balanced(seconds, devices) {
-		parts = append(parts, pipelining.Part{From: r[0], To: r[1], Devices: 1})
-	}
+	parts := harness.Each(mofang.Balanced(seconds, devices), func(r [2]int) pipelining.Part {
+		return pipelining.Part{From: r[0], To: r[1], Devices: 1}
+	})
 	s.Linear = pipelining.Measure(chain.Costs, parts, deviceBatch, b, 0).BatchSeconds
 	if chain, err = balance.NewChain(net, &slow, deviceBatch, 0); err != nil {
 		return s, err

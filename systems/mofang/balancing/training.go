@@ -290,10 +290,9 @@ func energy() harness.Experiment {
 			}
 			const passes = 3 // forward, and two gradients
 			joule := func(curve []use) float64 {
-				var uses []mofang.Use
-				for _, u := range curve {
-					uses = append(uses, mofang.Use{Seconds: passes * u.Seconds, Utilization: u.Utilization})
-				}
+				uses := harness.Each(curve, func(u use) mofang.Use {
+					return mofang.Use{Seconds: passes * u.Seconds, Utilization: u.Utilization}
+				})
 				return mofang.EnergyJoules(uses, n.IdleWatts, n.BusyWatts)
 			}
 			t.Rows = []joules{{"greedy", passes * g.Greedy, joule(g.GreedyCurve)},
