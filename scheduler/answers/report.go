@@ -264,8 +264,8 @@ func NewReport(r *scheduler.Result, origin schedulefile.Origin) *Report {
 	return a
 }
 
-// latencies says which loads wait for the latency of the one before for a third of the time, since a machine's description
-// has no more than one in flight.
+// latencies says which loads wait for the latency of the one before for a third of the time, since a machine's
+// description has no more than one in flight.
 func latencies(r *scheduler.Result) (notes []string) {
 	spec, gb := r.Spec, 0.0
 	if spec.GB != nil {
