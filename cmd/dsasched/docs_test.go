@@ -12,8 +12,20 @@ import (
 	"github.com/dsasched/dsasched/formulation/highs"
 )
 
-// shown are the calls that have run: help and documents show some of them twice.
-var shown = map[string]bool{}
+// shown are the calls that have run, with what they printed: help and documents show some of them several times.
+var shown = map[string]result{}
+
+// callOnce runs a call, or gives what it printed when it last ran as it stands here, if it writes no file.
+func callOnce(t *testing.T, line string) result {
+	t.Helper()
+	words := strings.Fields(line)
+	r, again := shown[line]
+	if !again || strings.Contains(line, "-o ") || words[1] == "run" {
+		r = call(t, words[1:]...)
+		shown[line] = r
+	}
+	return r
+}
 
 // callAsShown runs a call of dsasched as a document shows it, with ">" if it has one. One
 // that writes no file runs once.
@@ -24,15 +36,10 @@ func callAsShown(t *testing.T, line string) {
 	if len(words) < 2 || words[0] != "dsasched" {
 		t.Fatalf("%q is no call of dsasched", line)
 	}
-	writes := redirected || strings.Contains(line, "-o ") || words[1] == "run"
-	if shown[line] && !writes {
-		return
-	}
-	shown[line] = true
 	if at := slices.Index(words, "--evaluations"); at > 0 {
 		words[at+1] = "5" // all else of a search is as shown
 	}
-	r := call(t, words[1:]...)
+	r := callOnce(t, strings.Join(words, " "))
 	if strings.Contains(r.stderr, highs.ErrUnavailable.Error()) {
 		t.Skip(r.stderr)
 	}
@@ -95,11 +102,10 @@ func TestREADMEShowsTheOutput(t *testing.T) {
 	command, rest, _ := strings.Cut(rest, "\n```\n")
 	_, rest, _ = strings.Cut(rest, "```text\n")
 	shown, _, found := strings.Cut(rest, "```\n")
-	words := strings.Fields(command)
-	if !found || len(words) < 2 {
+	if !found || !strings.HasPrefix(command, "dsasched ") {
 		t.Fatalf("the README shows the command %q and the output %q", command, shown)
 	}
-	if r := call(t, words[1:]...); r.status != exitOK || !strings.HasPrefix(r.stdout, shown+"\n") {
+	if r := callOnce(t, command); r.status != exitOK || !strings.HasPrefix(r.stdout, shown+"\n") {
 		t.Errorf("%s prints\n%s\nand the README shows\n%s", command, r.stdout, shown)
 	}
 }
@@ -150,7 +156,7 @@ func TestREADMERows(t *testing.T) {
 				if words[1] == "run" || words[1] == "compare" {
 					t.Skip("runs in tests of its own, and its row names no time")
 				}
-				r := call(t, words[1:]...)
+				r := callOnce(t, line)
 				if strings.Contains(r.stderr, highs.ErrUnavailable.Error()) {
 					t.Skip(r.stderr)
 				}
