@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 142_930
+const total = 142_850
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/dsasched that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
@@ -132,7 +132,7 @@ var budget = map[string]int{
 var heart = map[string]int{
 	"experiments/internal/ablation":   700,
 	"experiments/internal/optimality": 1200,
-	"experiments/internal/paperfigs":  4125,
+	"experiments/internal/paperfigs":  4100,
 	"formulation/binding":             1500,
 	"formulation/bound":               3000,
 	"formulation/joint":               1200,

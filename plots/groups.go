@@ -53,11 +53,11 @@ type MarkKind int
 const (
 	Published MarkKind = iota // by the paper
 	Measured                  // by others on the real chip
-	Bound                     // proven of all
+	Bound                     // proven of all schedules of equal shares
 )
 
 var markKeys = [...]string{Published: "published", Measured: "measured on the chip by others",
-	Bound: "bound: no schedule is faster"}
+	Bound: "bound: no schedule of equal shares is faster"}
 
 var markStyles = [...]draw.GlyphStyle{
 	Published: {Color: vermillion, Radius: 3, Shape: diamond{}},
