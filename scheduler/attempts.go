@@ -25,23 +25,23 @@ type attempt struct {
 	weight  float64 // of divisions, see spread and stages
 }
 
-// A contest makes the schedules of attempts and keeps the fastest.
-type contest struct {
-	recipes  []Recipe
-	weights  []float64
-	opt      run
-	compared bool // its time is wanted even where there is but one schedule
-	wide     bool // what Options.InPlace changes is tried both ways
-	lanes    []lane
-	list     []attempt
-	all      []tried // by recipe
+// Trials make the schedules of attempts and keep the fastest.
+type trials struct {
+	recipes     []Recipe
+	weights     []float64
+	opt         run
+	compared    bool // its time is wanted even where there is but one schedule
+	wide        bool // what Options.InPlace changes is tried both ways
+	draftGroups []draftGroup
+	list        []attempt
+	all         []tried // by recipe
 	// make makes the schedule of an attempt, whose chunk, pieces and weight are set in opt, and measure says how many
 	// picoseconds it takes; math.MaxInt64: more than the limit.
 	make    func(ctx context.Context, r Recipe, opt run) (*Result, error)
 	measure func(ctx context.Context, made *Result, limit int64) (ps int64, err error)
 	// measured are schedules by what their commands follow from. One is simulated at a time, since what takes longer
-	// than least, the fastest so far of all lanes, is given up. That is never the answer's, so that none depends on
-	// which lane was first.
+	// than least, the fastest so far of all draft groups, is given up. That is never the answer's, so that none depends
+	// on which draft group was first.
 	mu       sync.Mutex
 	measured map[program]int64
 	least    int64
@@ -65,7 +65,7 @@ type tried struct {
 }
 
 // fastest tries all attempts of a chunk.
-func (c *contest) fastest(ctx context.Context, chunk int64) tried {
+func (c *trials) fastest(ctx context.Context, chunk int64) tried {
 	if err := c.begin(ctx, chunk); err != nil {
 		return tried{err: err}
 	}
@@ -74,25 +74,25 @@ func (c *contest) fastest(ctx context.Context, chunk int64) tried {
 }
 
 // begin lists the attempts of a chunk.
-func (c *contest) begin(ctx context.Context, chunk int64) (err error) {
+func (c *trials) begin(ctx context.Context, chunk int64) (err error) {
 	c.opt.Chunk = chunk
 	if len(c.recipes) > 1 {
 		c.opt = c.opt.oneAtATime()
 	}
-	c.lanes, c.all = lanesOf(c.recipes, c.opt), make([]tried, len(c.recipes))
+	c.draftGroups, c.all = draftGroupsOf(c.recipes, c.opt), make([]tried, len(c.recipes))
 	c.measured, c.least = map[program]int64{}, math.MaxInt64
-	c.list, err = c.attempts(ctx, c.lanes)
+	c.list, err = c.attempts(ctx, c.draftGroups)
 	return err
 }
 
 // round tries some attempts. Recipes that have drafts in common run one after the other, others beside them.
-func (c *contest) round(ctx context.Context, pick func(attempt) bool) {
-	lanes, all := c.lanes, c.all
+func (c *trials) round(ctx context.Context, pick func(attempt) bool) {
+	draftGroups, all := c.draftGroups, c.all
 	var side errgroup.Group
 	side.SetLimit(2) // memory
 	begun, first := make(chan struct{}), int64(math.MaxInt64)
-	for k, l := range lanes {
-		// A lane beside the first waits for what that has measured: so nothing is done for a schedule that is slower.
+	for k, l := range draftGroups {
+		// A draft group beside the first waits for what that has measured: nothing is done for a schedule that is slower.
 		l.opt.slower = func(leastPs int64) bool {
 			if k == 0 {
 				return false
@@ -120,7 +120,7 @@ func (c *contest) round(ctx context.Context, pick func(attempt) bool) {
 }
 
 // best is the fastest schedule of all rounds.
-func (c *contest) best(ctx context.Context) tried {
+func (c *trials) best(ctx context.Context) tried {
 	best := tried{ps: math.MaxInt64}
 	for _, t := range c.all {
 		if fatal(ctx, t.err) {
@@ -135,7 +135,7 @@ func (c *contest) best(ctx context.Context) tried {
 }
 
 // time is measure of a schedule, once for all of the same commands.
-func (c *contest) time(ctx context.Context, made *Result, limit int64) (ps int64, err error) {
+func (c *trials) time(ctx context.Context, made *Result, limit int64) (ps int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	same := program{made.Schedule.Graph, made.commands()}
@@ -153,7 +153,7 @@ func (c *contest) time(ctx context.Context, made *Result, limit int64) (ps int64
 
 // attempts lists those of the chunk: for each recipe all pieces, and with these all weights. A recipe that takes long
 // has the pieces only that suit a quick one.
-func (c *contest) attempts(ctx context.Context, lanes []lane) (list []attempt, err error) {
+func (c *trials) attempts(ctx context.Context, draftGroups []draftGroup) (list []attempt, err error) {
 	for i, r := range c.recipes {
 		all := c.opt.Uneven.Alternatives()
 		if r.Strategy("bind").Even { // whose pieces differ anyway
@@ -163,10 +163,10 @@ func (c *contest) attempts(ctx context.Context, lanes []lane) (list []attempt, e
 			// The first recipe alone may have strategies of the caller's own.
 			key := fmt.Sprint(c.opt.Chunk, greedy.Strategies(), len(greedy.own))
 			if _, known := c.quick[key]; !known {
-				alone := contest{recipes: []Recipe{greedy}, weights: c.weights, opt: c.opt, make: c.make,
+				alone := trials{recipes: []Recipe{greedy}, weights: c.weights, opt: c.opt, make: c.make,
 					measure: c.measure}
-				if at := slices.IndexFunc(lanes, func(l lane) bool { return l.first == greedy.first() }); at >= 0 {
-					alone.opt = lanes[at].opt
+				if at := slices.IndexFunc(draftGroups, func(l draftGroup) bool { return l.first == greedy.first() }); at >= 0 {
+					alone.opt = draftGroups[at].opt
 				}
 				quick := alone.fastest(ctx, c.opt.Chunk)
 				if fatal(ctx, quick.err) {
@@ -201,7 +201,7 @@ func (c *contest) attempts(ctx context.Context, lanes []lane) (list []attempt, e
 // try makes the schedules of attempts in order, until an error is fatal. It leaves out those with other pieces where
 // there is nothing to cut so, or where there would be many times more instances: pieces are then too small to be
 // faster.
-func (c *contest) try(ctx context.Context, list []attempt, l lane, all []tried) {
+func (c *trials) try(ctx context.Context, list []attempt, l draftGroup, all []tried) {
 	opt, kept, limit := l.opt, &tried{}, int64(math.MaxInt64)
 	for _, r := range l.recipes { // of earlier rounds
 		if all[r].made != nil && all[r].ps < limit {

@@ -88,7 +88,7 @@ func (w *Problem) prepare(ctx context.Context, named, r Recipe, chunk int64, opt
 func (w *Problem) Fastest(ctx context.Context, r Recipe, inPlace bool, chunk int64, limit func() int64) (*Result,
 	Outline, error) {
 	outlines := map[*Result]Outline{}
-	c := &contest{recipes: []Recipe{r}, weights: []float64{0}, opt: w.opt, compared: true,
+	c := &trials{recipes: []Recipe{r}, weights: []float64{0}, opt: w.opt, compared: true,
 		make: func(ctx context.Context, r Recipe, opt run) (*Result, error) {
 			opt.InPlace, opt.unchecked = inPlace, !r.Exact()
 			return w.recipe(ctx, r, chunk, opt)

@@ -42,29 +42,29 @@ func (r Recipe) until(stage int) (names string) {
 	return names
 }
 
-// A lane is recipes with the same instances: by their numbers, one after the other.
-type lane struct {
+// A draftGroup is recipes with the same instances: by their numbers, one after the other.
+type draftGroup struct {
 	first   string // strategies up to the first of sharedStages
 	recipes []int
 	opt     run
 	left    map[string]int64 // sixteenths of the LLB that values leave in schedules, by what decides but the reserve
 }
 
-// lanesOf divides recipes into lanes.
-func lanesOf(recipes []Recipe, opt run) (lanes []lane) {
+// draftGroupsOf divides recipes into draft groups.
+func draftGroupsOf(recipes []Recipe, opt run) (draftGroups []draftGroup) {
 	for i, r := range recipes {
 		first := r.first()
-		at := slices.IndexFunc(lanes, func(l lane) bool { return l.first == first })
+		at := slices.IndexFunc(draftGroups, func(l draftGroup) bool { return l.first == first })
 		if at < 0 {
-			at, lanes = len(lanes), append(lanes, lane{first: first, opt: opt, left: map[string]int64{}})
+			at, draftGroups = len(draftGroups), append(draftGroups, draftGroup{first: first, opt: opt, left: map[string]int64{}})
 			if len(recipes) > 1 {
-				lanes[at].opt.shared = &shared{}
-				lanes[at].opt.Share()
+				draftGroups[at].opt.shared = &shared{}
+				draftGroups[at].opt.Share()
 			}
 		}
-		lanes[at].recipes = append(lanes[at].recipes, i)
+		draftGroups[at].recipes = append(draftGroups[at].recipes, i)
 	}
-	return lanes
+	return draftGroups
 }
 
 // Posed is the problem that a bound draft poses, which recipes with the same instances and order share.

@@ -39,7 +39,7 @@ type tuner struct {
 func (r Recipe) wide() bool { return len(r.Scouts) > 0 && len(r.Fallback) > 0 }
 
 const (
-	// nearly is how many times slower the first recipes of a contest may be than the fastest schedule so far for the
+	// nearly is how many times slower the first recipes of its trials may be than the fastest schedule so far for the
 	// others to be tried as well.
 	nearly = 1.25
 	// busiest is the share of the peak rate that products reach at most where fewer cores or clusters are tried.
@@ -51,9 +51,9 @@ const (
 	quick = 40
 )
 
-// contest lets recipes compete.
-func (t *tuner) contest(opt run) *contest {
-	return &contest{recipes: t.recipes, weights: opt.Clusters.weights(t.machine), opt: opt, compared: t.tune || t.wide,
+// newTrials lets recipes compete.
+func (t *tuner) newTrials(opt run) *trials {
+	return &trials{recipes: t.recipes, weights: opt.Clusters.weights(t.machine), opt: opt, compared: t.tune || t.wide,
 		near: t.near,
 		wide: t.wide && !opt.InPlace && opt.Clusters != OverLayer,
 		make: func(ctx context.Context, r Recipe, opt run) (*Result, error) {
@@ -88,7 +88,7 @@ func (t *tuner) all(ctx context.Context, chunks []int64) error {
 
 // chunk tries a size.
 func (t *tuner) chunk(ctx context.Context, chunk int64) error {
-	c := t.contest(t.opt)
+	c := t.newTrials(t.opt)
 	var made tried
 	if !t.wide {
 		made = c.fastest(ctx, chunk)
@@ -102,7 +102,7 @@ func (t *tuner) chunk(ctx context.Context, chunk int64) error {
 
 // compete lets the recipes that differ most compete, and if one of them is near the fastest so far the others as well.
 // Of groups in place, those whose loops are by rules stand for those with tiles.
-func (t *tuner) compete(ctx context.Context, c *contest) tried {
+func (t *tuner) compete(ctx context.Context, c *trials) tried {
 	c.round(ctx, func(a attempt) bool { return t.scout(a.recipe) && !t.tiles(a) })
 	made := c.best(ctx)
 	if made.made == nil && (made.err == nil || fatal(ctx, made.err)) || float64(made.ps) > float64(t.least)*nearly {
@@ -183,7 +183,7 @@ func (t *tuner) name(best *Result) {
 func (t *tuner) besides(ctx context.Context, opt run, chunks ...int64) error {
 	opt.alone = false
 	for _, chunk := range chunks {
-		c := t.contest(opt)
+		c := t.newTrials(opt)
 		if err := c.begin(ctx, chunk); err != nil {
 			return err
 		}
@@ -222,7 +222,7 @@ func (t *tuner) widen(ctx context.Context, divisors []int64) error {
 	if t.found == nil {
 		return nil
 	}
-	c := t.contest(*t.found)
+	c := t.newTrials(*t.found)
 	if err := c.begin(ctx, t.best.Chunk); err != nil {
 		return err
 	}

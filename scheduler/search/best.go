@@ -53,7 +53,7 @@ type BestOptions struct {
 	// full, too.
 	Front bool
 
-	few bool // no more evaluations than the default
+	capEvaluations bool // no more evaluations than the default
 }
 
 // Found is the answer of [Best].
@@ -171,7 +171,7 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	s.found.problem = s.w
 	err = s.all(limited, chunks)
 	s.found.Unended = s.unended(chunks)
-	other := s.opt.Chunk > 0 && !s.opt.few || !slices.Equal(w.Shares, even)
+	other := s.opt.Chunk > 0 && !s.opt.capEvaluations || !slices.Equal(w.Shares, even)
 	if !s.begun || other {
 		s.found.Greedy = nil // is not that of the best chunk, or of even shares
 	}
@@ -244,7 +244,7 @@ func whole(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 		return nil, err
 	}
 	found, err := Best(ctx, net, machine, batch, BestOptions{Options: opt,
-		Recipes: append([]scheduler.Recipe{first}, recipes.Tiled()...), Evaluations: r.Evaluations, few: true})
+		Recipes: append([]scheduler.Recipe{first}, recipes.Tiled()...), Evaluations: r.Evaluations, capEvaluations: true})
 	if err == nil {
 		err = ctx.Err() // the answer would depend on when it was
 	}
@@ -854,10 +854,10 @@ const searchShare = 0.9
 // budget returns the budget of the search from the given starts.
 func (s *seeker) budget(first startAt) budget {
 	b := budget{evaluations: s.opt.Evaluations, began: time.Now()}
-	if b.evaluations == 0 || s.opt.few {
+	if b.evaluations == 0 || s.opt.capEvaluations {
 		b.evaluations = min(defaultCommands/max(1, first.Commands), cmp.Or(b.evaluations, maxDefault))
 	}
-	if s.opt.few { // large graphs take longer to decide for than to simulate
+	if s.opt.capEvaluations { // large graphs take longer to decide for than to simulate
 		operators := 1
 		for _, c := range first.Groups() {
 			operators += len(c.Ops)

@@ -178,7 +178,7 @@ func (s *searcher) blocks(ctx context.Context, b budget) (bool, error) {
 	}
 	all := b
 	all.evaluations = int(float64(b.evaluations) / s.head.part())
-	s.head.luck = 1
+	s.head.proposalShare = 1
 	if _, err := s.head.proposals(ctx, all, 0.5); err != nil {
 		return false, err
 	}

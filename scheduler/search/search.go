@@ -39,23 +39,23 @@ type candidate struct {
 // that have improved more often are likelier.
 type searcher struct {
 	*seeker
-	w          *scheduler.Problem // of the graph that it searches
-	start      startAt
-	cost       *cost.Model
-	rng        *rand.Rand
-	g          *regrouper          // nil: it has not begun
-	whole      *searcher           // of which this searches the head; nil: none
-	head       *searcher           // see blocks; nil: not begun, or none
-	repetition simplify.Repetition // of the whole
-	best       candidate
-	at         candidate                  // what moves start from; as good as best, or nearly
-	tuned      bool                       // the settings were tried
-	each       time.Duration              // that the start took to be made and simulated
-	round      time.Duration              // that the last round of proposed groups took
-	luck       float64                    // of proposed groups: 1, or less where they were no better
-	known      map[[sha256.Size]byte]bool // plans, and what is decided by them, by name, that were simulated
-	moves      []change                   // of groups, and of the rows
-	site       *scheduler.Site            // at, for the rows' moves
+	w             *scheduler.Problem // of the graph that it searches
+	start         startAt
+	cost          *cost.Model
+	rng           *rand.Rand
+	g             *regrouper          // nil: it has not begun
+	whole         *searcher           // of which this searches the head; nil: none
+	head          *searcher           // see blocks; nil: not begun, or none
+	repetition    simplify.Repetition // of the whole
+	best          candidate
+	at            candidate                  // what moves start from; as good as best, or nearly
+	tuned         bool                       // the settings were tried
+	each          time.Duration              // that the start took to be made and simulated
+	round         time.Duration              // that the last round of proposed groups took
+	proposalShare float64                    // of proposed groups: 1, or less where they were no better
+	known         map[[sha256.Size]byte]bool // plans, and what is decided by them, by name, that were simulated
+	moves         []change                   // of groups, and of the rows
+	site          *scheduler.Site            // at, for the rows' moves
 	// options are changes of decisions: of each setting all values.
 	options [][]func(*scheduler.Decisions) *scheduler.Decisions
 	// of each move, how often it was tried and gave something better
@@ -150,7 +150,7 @@ func (s *searcher) improve(ctx context.Context, b budget) error {
 			return err
 		}
 	}
-	s.luck = 1
+	s.proposalShare = 1
 	before := s.found.Evaluations
 	settings := func() error {
 		if s.tuned || b.evaluations < minEvalsForSettings || !s.affords(minEvalsForSettings, 1) {
@@ -300,8 +300,8 @@ func (s *searcher) afresh(p *scheduler.Decisions, spans []span) *scheduler.Decis
 	return p.Regrouped(s.g.cuts(spans))
 }
 
-// leastLuck is the least share of its part of a budget that proposals of groups get.
-const leastLuck = 1.0 / 16
+// leastProposalShare is the least share of its part of a budget that proposals of groups get.
+const leastProposalShare = 1.0 / 16
 
 // affords reports whether the time that is left is so many times as much as it takes to simulate so many schedules like
 // the start.
@@ -314,15 +314,15 @@ func (s *searcher) affords(schedules, times int) bool {
 // if a round takes longer. It does nothing where a round would take much of the time of the whole search.
 func (s *searcher) proposals(ctx context.Context, b budget, share float64) (other candidate, err error) {
 	before := s.best.Score
-	now := b.part(share * s.luck)
-	if !now.end.IsZero() && s.luck < 1 && now.end.Sub(now.began) < s.round || !s.affords(perRound, 8) {
+	now := b.part(share * s.proposalShare)
+	if !now.end.IsZero() && s.proposalShare < 1 && now.end.Sub(now.began) < s.round || !s.affords(perRound, 8) {
 		return other, nil
 	}
 	other, err = s.regroup(ctx, now)
 	if s.best.Score < before {
-		s.luck = 1
+		s.proposalShare = 1
 	} else {
-		s.luck = max(s.luck/2, leastLuck)
+		s.proposalShare = max(s.proposalShare/2, leastProposalShare)
 	}
 	return other, err
 }
