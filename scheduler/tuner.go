@@ -47,8 +47,9 @@ const (
 	// many is the share of the time that the DDR takes for weights from which fewer clusters are tried, which load them
 	// less often, and not fewer cores.
 	many = 0.35
-	// quick is the most steps of schedules that are tried on each smaller number of cores.
+	// quick is the most steps of schedules, and some the most cores, of which each smaller number of cores is tried.
 	quick = 40
+	some  = 64
 )
 
 // newTrials lets recipes compete.
@@ -262,7 +263,7 @@ func (t *tuner) fewer(ctx context.Context) error {
 		try = *t.found
 	}
 	var tried []int64
-	few := len(t.best.Schedule.Steps) <= quick && t.near == nil
+	few := len(t.best.Schedule.Steps) <= quick && most <= some && t.near == nil
 	for n := most - 1; n > 0 && busy*float64(most)/float64(n) <= busiest; n-- {
 		if !few && (most%n != 0 && n&(n-1) != 0 || loads > many || try.share > 0) {
 			continue
