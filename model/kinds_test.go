@@ -272,7 +272,7 @@ func TestInfer(t *testing.T) {
 		{"per channel", "Quantize", Attr{Axes: []int64{1}, Axis: int64(I8)}, []Shape{image, {8}, {8}}, []Shape{image}},
 		{"scale of another channel count", "Dequantize", Attr{Axes: []int64{1}}, []Shape{image, {7}}, "[7] does not fit"},
 		{"type", "Cast", Attr{Axis: int64(I32)}, []Shape{{2, 3}}, []Shape{{2, 3}}},
-		{"type behind the last", "Cast", Attr{Axis: int64(U2) + 1}, []Shape{{2, 3}}, "unknown element type 16"},
+		{"type behind the last", "Cast", Attr{Axis: int64(U7) + 1}, []Shape{{2, 3}}, "unknown element type 20"},
 		{"negative type", "Cast", Attr{Axis: -1}, []Shape{{2, 3}}, "unknown element type -1"},
 		{"type that does not exist", "Cast", Attr{Axis: 256}, []Shape{{2, 3}}, "unknown element type 256"},
 
