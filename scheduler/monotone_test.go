@@ -98,7 +98,7 @@ func anyMachine(t *testing.T, rng *rand.Rand) *hardware.Spec {
 func TestDefaultIsMonotone(t *testing.T) {
 	pairs, names := 8, strings.Fields("toy-fig3 toy-fig5 dlrm")
 	if os.Getenv("DSASCHED_FULL") != "" {
-		pairs, names = 100, strings.Fields("squeezenet mobilenetv2 alexnet mamba-block toy-fig3 toy-fig5 resnet18 dlrm")
+		pairs, names = 40, strings.Fields("squeezenet mobilenetv2 alexnet mamba-block toy-fig3 toy-fig5 resnet18 dlrm")
 	}
 	rng, slower := rand.New(rand.NewPCG(1, 2)), 0
 	for range pairs {
