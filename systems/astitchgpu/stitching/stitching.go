@@ -272,7 +272,9 @@ func (s study) speedup() harness.Experiment {
 	methods := harness.Each(systems, func(x struct {
 		method string
 		title  string
-	}) string { return x.method })
+	}) string {
+		return x.method
+	})
 	return s.experiment("astitch-speedup", "AStitch over TensorFlow, XLA, TensorRT and TVM", "the figures of inference",
 		s.networks, methods,
 		func(e harness.Experiment, rows [][]measured) (*harness.Report, error) {
@@ -840,7 +842,9 @@ func barrier() harness.Experiment {
 					us := harness.Each(barriers, func(b struct {
 						blocks int64
 						us     float64
-					}) float64 { return 1e6 * m.Barrier(b.blocks) })
+					}) float64 {
+						return 1e6 * m.Barrier(b.blocks)
+					})
 					return us, nil
 				}}}}
 		p.Report = func(results []json.RawMessage) (*harness.Report, error) {
