@@ -46,7 +46,7 @@ var budget = map[string]int{
 	"formulation/allocate":            4738,
 	"formulation/binding":             1884,
 	"formulation/bound":               3665,
-	"formulation/exact":               1708,
+	"formulation/exact":               1707,
 	"formulation/highs":               965,
 	"formulation/issue":               149,
 	"formulation/joint":               1288,
@@ -64,7 +64,7 @@ var budget = map[string]int{
 	"heuristics/astitch":              853,
 	"heuristics/graphturbo":           2668,
 	"heuristics/tiles":                1114,
-	"heuristics/tvm":                  521,
+	"heuristics/tvm":                  513,
 	"internal/certificate":            627,
 	"internal/heap":                   53,
 	"internal/interp":                 542,
@@ -102,7 +102,7 @@ var budget = map[string]int{
 	"systems/astitchgpu/rules":        556,
 	"systems/astitchgpu/simt":         661,
 	"systems/astitchgpu/stitch":       363,
-	"systems/astitchgpu/stitching":    873,
+	"systems/astitchgpu/stitching":    877,
 	"systems/astitchgpu/tensorrt":     147,
 	"systems/astitchgpu/xla":          374,
 	"systems/exchange/plans":          321,
@@ -123,7 +123,7 @@ var budget = map[string]int{
 	"systems/mofang/staging":          180,
 	"systems/mofang/streams":          624,
 	"systems/training":                715,
-	"tests/benchmarks":                249,
+	"tests/benchmarks":                264,
 }
 
 // heart lists the packages that are never cut for lines, with the least lines of each: order, binding and split

@@ -11,6 +11,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/tests/benchmarks"
 )
 
 // Schedules of one name are lowered to one program, and kernels that are alike take the same time alone, whatever kinds
@@ -19,7 +20,7 @@ func TestEqualKeysEqualPrograms(t *testing.T) {
 	programs, kernels := 0, 0
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		spec, g := mixed(t, r)
+		spec, g := benchmarks.Mixed(t, r)
 		recipe, err := Lookup([]string{"l1", "tiled-llb", "cross-layer"}[r.IntN(3)])
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/tests/benchmarks"
 )
 
 // Side by side, a layer's work is on the cluster of its kind, and the kinds of a cluster share an LLB and a way to the
@@ -17,7 +18,7 @@ func TestKindsSideBySide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, _ := mixed(t, rand.New(rand.NewPCG(1, 1)))
+	s, _ := benchmarks.Mixed(t, rand.New(rand.NewPCG(1, 1)))
 	s.Clusters, s.LaunchSeconds, s.LB.SizeBytes, s.DDR.BandwidthBytesPerSecond = 1, 1e-9, 1<<20, 1e12
 	s.CoreLink.BandwidthBytesPerSecond = 1e11
 	s.CoreTypes = s.CoreTypes[:2]

@@ -655,8 +655,8 @@ func withSolver(opt scheduler.Options) scheduler.Options {
 	return opt
 }
 
-// explainSolver says why there is no solver, if that is what is wrong, and makes
-// other mistakes in the choice of strategies usage errors.
+// explainSolver adds to the error of a missing solver why it is missing, and turns
+// other mistakes in the choice of strategies into usage errors.
 func explainSolver(err error) error {
 	if err == nil {
 		return nil

@@ -284,7 +284,7 @@ func caught(err *error) {
 	}
 }
 
-// attempt is what f returns, or the error that ended it.
+// attempt runs f and returns its value, or the error that ended it.
 func attempt[T any](f func() T) (v T, err error) {
 	defer caught(&err)
 	return f(), nil

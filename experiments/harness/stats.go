@@ -39,7 +39,7 @@ func ranks(v []float64) []float64 {
 	return r
 }
 
-// Each is what f makes of each item.
+// Each maps items by f, in order.
 func Each[T, U any](items []T, f func(T) U) []U {
 	var list []U
 	for _, x := range items {

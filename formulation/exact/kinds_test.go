@@ -6,26 +6,10 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/exact"
-	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/tests/benchmarks"
 )
-
-// mixed is a small machine of two or three kinds of core, of which the last may run no products, and a small network.
-func mixed(t *testing.T, r *rand.Rand) (*hardware.Spec, *model.Graph) {
-	t.Helper()
-	spec, err := benchmarks.MixedMachine(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := benchmarks.MixedGraph(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return spec, g
-}
 
 // The kinds of core that are searched cost what the least of all choices costs; the greedy ones cost no less.
 func TestKindsBruteForce(t *testing.T) {
@@ -36,7 +20,7 @@ func TestKindsBruteForce(t *testing.T) {
 	worse, worst, several := 0, 1.0, 0
 	for seed := range uint64(1000) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		spec, g := mixed(t, r)
+		spec, g := benchmarks.Mixed(t, r)
 		d, err := by.With("kinds", exact.Kinds()[0]).Draft(t.Context(), g, spec, scheduler.Options{})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)

@@ -139,9 +139,8 @@ func orderOf(s *schedule.Schedule, steps []ordering.Step) []int {
 // either way.
 //
 // The problem has one size per sub-graph and one range per pair of instances. So
-// the workspace is that of the largest instance, the outputs of a group are one,
-// and an instance that reads with gaps reads what lies between as well; the notes
-// say where that matters.
+// the largest instance sets the workspace, a group's outputs count as one output,
+// and a read with gaps counts the gaps as well; the notes say where that matters.
 //
 // An instance that passes the capacity passes in tiles: see [passInTiles].
 func OrderProblem(s *schedule.Schedule, opt scheduler.Options) (p *ordering.Problem, notes []string, err error) {

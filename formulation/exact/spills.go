@@ -76,8 +76,8 @@ func nextLevel(s *schedule.Schedule) schedule.Level {
 	return schedule.GB
 }
 
-// leaving is what a value's moves take at a level, exchanges between cores included, beyond the least: where it is
-// wanted, or, of those wanted in the L1s, at the next level.
+// leaving is the extra time of a value's moves at a level, exchanges between cores included: over the time at the level
+// where it is wanted, or, of a value wanted in the L1s, over the least of that and the next level.
 func leaving(moves binding.Moves, v *schedule.Value, at schedule.Level, reads []*schedule.Read,
 	next schedule.Level) float64 {
 	least := moves.Leaving(v, v.Wanted, reads)

@@ -55,8 +55,8 @@ const (
 	splitPool, splitPoolCommands = 24, 40_000
 )
 
-// explored is what a split by measured prices knows of its paths before later decisions count, and of those of the
-// graph with each attention as one operator, whose scores are in no memory, if it has any.
+// explored holds the paths that a split by measured prices has simulated, before later decisions are made. A graph with
+// attention has a second set of paths, with each attention as one operator.
 type explored struct {
 	graph   *model.Graph
 	memo    *schedule.Memo

@@ -22,14 +22,7 @@ func TestEqualKeysEqualTimes(t *testing.T) {
 	choices := 0
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		spec, err := benchmarks.MixedMachine(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := benchmarks.MixedGraph(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec, g := benchmarks.Mixed(t, r)
 		recipe, err := recipes.Lookup([]string{"l1", "tiled-llb", "cross-layer"}[r.IntN(3)])
 		if err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@ package tvm
 import (
 	"context"
 
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -10,28 +11,24 @@ import (
 // unsplit are the picks that these groups come with: a kernel is not cut.
 var unsplit = []scheduler.Pick{{Stage: "split", Strategy: "none"}}
 
+// ofGroups is a strategy that makes kernels of a graph's operators in their order of execution.
+func ofGroups(name, description string, group func(*model.Graph, []model.OpID) (*schedule.Grouping,
+	[][]schedule.Layer)) scheduler.Strategy {
+	return scheduler.Strategy{Name: name, Description: description, Sets: unsplit,
+		Decide: func(_ context.Context, d *scheduler.Draft) error {
+			d.Grouping, d.Layers = group(d.Graph, schedule.ExecutionOrder(d.Graph))
+			return nil
+		}}
+}
+
 // Layers makes each layer a kernel.
-var Layers = scheduler.Strategy{Name: "layers", Description: "a layer is a kernel", Sets: unsplit,
-	Decide: func(_ context.Context, d *scheduler.Draft) error {
-		d.Grouping, d.Layers = Group(d.Graph, schedule.ExecutionOrder(d.Graph))
-		return nil
-	}}
+var Layers = ofGroups("layers", "a layer is a kernel", Group)
 
 // FusedOps makes kernels by the rules of TVM's pass FuseOps.
-var FusedOps = scheduler.Strategy{Name: "fuse-ops", Description: "operators that TVM's pass FuseOps makes one kernel",
-	Sets: unsplit,
-	Decide: func(_ context.Context, d *scheduler.Draft) error {
-		d.Grouping, d.Layers = GroupOps(d.Graph, schedule.ExecutionOrder(d.Graph))
-		return nil
-	}}
+var FusedOps = ofGroups("fuse-ops", "operators that TVM's pass FuseOps makes one kernel", GroupOps)
 
 // Unfused makes each operator a kernel.
-var Unfused = scheduler.Strategy{Name: "none", Description: "each operator is a kernel, an attention three",
-	Sets: unsplit,
-	Decide: func(_ context.Context, d *scheduler.Draft) error {
-		d.Grouping, d.Layers = GroupNone(d.Graph, schedule.ExecutionOrder(d.Graph))
-		return nil
-	}}
+var Unfused = ofGroups("none", "each operator is a kernel, an attention three", GroupNone)
 
 // UnfusedAttention is Unfused on a graph with an operator for each attention.
 var UnfusedAttention = scheduler.Strategy{Name: "none-attention",
@@ -44,9 +41,4 @@ var UnfusedAttention = scheduler.Strategy{Name: "none-attention",
 	}}
 
 // ConvolutionPairs makes a kernel of each layer, or of two convolutions in a row.
-var ConvolutionPairs = scheduler.Strategy{Name: "conv-pairs", Description: "a layer is a kernel, or two convolutions are",
-	Sets: unsplit,
-	Decide: func(_ context.Context, d *scheduler.Draft) error {
-		d.Grouping, d.Layers = PairConvolutions(d.Graph, schedule.ExecutionOrder(d.Graph))
-		return nil
-	}}
+var ConvolutionPairs = ofGroups("conv-pairs", "a layer is a kernel, or two convolutions are", PairConvolutions)

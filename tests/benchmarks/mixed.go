@@ -3,13 +3,28 @@ package benchmarks
 import (
 	"fmt"
 	"math/rand/v2"
+	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 )
 
-// MixedMachine is one of two or three kinds of core, of which the last may run no products.
-func MixedMachine(r *rand.Rand) (*hardware.Spec, error) {
+// Mixed is a small machine of several kinds of core, and a small network.
+func Mixed(t testing.TB, r *rand.Rand) (*hardware.Spec, *model.Graph) {
+	t.Helper()
+	spec, err := mixedMachine(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := MixedGraph(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec, g
+}
+
+// mixedMachine is one of two or three kinds of core, of which the last may run no products.
+func mixedMachine(r *rand.Rand) (*hardware.Spec, error) {
 	s, err := hardware.Load("stcp920")
 	if err != nil {
 		return nil, err
