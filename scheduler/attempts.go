@@ -165,7 +165,8 @@ func (c *trials) attempts(ctx context.Context, draftGroups []draftGroup) (list [
 			if _, known := c.quick[key]; !known {
 				alone := trials{recipes: []Recipe{greedy}, weights: c.weights, opt: c.opt, make: c.make,
 					measure: c.measure}
-				if at := slices.IndexFunc(draftGroups, func(l draftGroup) bool { return l.first == greedy.first() }); at >= 0 {
+				same := func(l draftGroup) bool { return l.first == greedy.first() }
+				if at := slices.IndexFunc(draftGroups, same); at >= 0 {
 					alone.opt = draftGroups[at].opt
 				}
 				quick := alone.fastest(ctx, c.opt.Chunk)

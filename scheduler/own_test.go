@@ -216,7 +216,8 @@ func TestReplaceKeepsOwnStrategies(t *testing.T) {
 		d.Order = graphturbo.DFS(d.Instances)
 		return nil
 	})
-	v, err := last(t).With("order", mine).Replace(scheduler.Options{}, scheduler.Pick{Stage: "spill", Strategy: "largest-first"})
+	v, err := last(t).With("order", mine).Replace(scheduler.Options{},
+		scheduler.Pick{Stage: "spill", Strategy: "largest-first"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,7 +115,8 @@ func TestNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := base.Replace(scheduler.Options{}, scheduler.Pick{Stage: "split", Strategy: "search"}, scheduler.Pick{Stage: "order", Strategy: "dfs"})
+	v, err := base.Replace(scheduler.Options{}, scheduler.Pick{Stage: "split", Strategy: "search"},
+		scheduler.Pick{Stage: "order", Strategy: "dfs"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,7 +91,8 @@ func TestInPlaceByRecipe(t *testing.T) {
 		}
 		var took []int64
 		for _, group := range []string{"alg2", "alg2-in-place"} {
-			v, err := r.Replace(scheduler.Options{}, scheduler.Pick{Stage: "group", Strategy: group}, scheduler.Pick{Stage: "split", Strategy: split})
+			v, err := r.Replace(scheduler.Options{}, scheduler.Pick{Stage: "group", Strategy: group},
+				scheduler.Pick{Stage: "split", Strategy: split})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -56,7 +56,8 @@ func draftGroupsOf(recipes []Recipe, opt run) (draftGroups []draftGroup) {
 		first := r.first()
 		at := slices.IndexFunc(draftGroups, func(l draftGroup) bool { return l.first == first })
 		if at < 0 {
-			at, draftGroups = len(draftGroups), append(draftGroups, draftGroup{first: first, opt: opt, left: map[string]int64{}})
+			at, draftGroups = len(draftGroups), append(draftGroups, draftGroup{first: first, opt: opt,
+				left: map[string]int64{}})
 			if len(recipes) > 1 {
 				draftGroups[at].opt.shared = &shared{}
 				draftGroups[at].opt.Share()

@@ -94,7 +94,8 @@ func TestSearchOnNetworks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			made, err := v.Continue(context.Background(), &schedule.Schedule{Graph: s.Graph, Spec: s.Spec, Grouping: groups}, "split", scheduler.Options{InPlace: c.inPlace})
+			made, err := v.Continue(context.Background(), &schedule.Schedule{Graph: s.Graph, Spec: s.Spec,
+				Grouping: groups}, "split", scheduler.Options{InPlace: c.inPlace})
 			if err != nil {
 				t.Fatal(err)
 			}

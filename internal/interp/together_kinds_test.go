@@ -36,7 +36,8 @@ func TestKindsTogether(t *testing.T) {
 		batch := chunk*pick(r, int64(1), 2) + r.Int64N(2)
 		what := fmt.Sprintf("seed %d: %s, %d clusters of %d kinds, batch %d, chunk %d", i, recipe.Name, spec.Clusters,
 			len(spec.CoreTypes), batch, chunk)
-		recipe, err := recipe.Replace(scheduler.Options{}, scheduler.Pick{Stage: "kinds", Strategy: pick(r, "greedy", "search")})
+		recipe, err := recipe.Replace(scheduler.Options{},
+			scheduler.Pick{Stage: "kinds", Strategy: pick(r, "greedy", "search")})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -81,7 +81,9 @@ func partitions() harness.Experiment {
 			Server         string
 		}{sizes, trained, trainedBatch, trainedDevices, machine},
 		func(ctx context.Context) (rows []divided, err error) {
-			problems := harness.Each(sizes, func(size [2]int) *partition.Problem { return pipelineGraph(size[0], size[1], 1) })
+			problems := harness.Each(sizes, func(size [2]int) *partition.Problem {
+				return pipelineGraph(size[0], size[1], 1)
+			})
 			n, err := chips.Load(machine)
 			if err != nil {
 				return nil, err
