@@ -37,14 +37,6 @@ type Kernel struct {
 	} `json:"access_bytes"`
 }
 
-// Use is how long a queue of commands of the first cluster ran any, or how long its bytes need of a resource.
-type Use struct {
-	What    string  `json:"what"`
-	Seconds float64 `json:"time_s"`
-	Count   int     `json:"commands,omitempty"` // of a queue
-	Bytes   int64   `json:"bytes,omitempty"`    // of a resource
-}
-
 // Buffer is room for an operand.
 type Buffer struct {
 	Operand string `json:"operand"`
@@ -112,7 +104,7 @@ func (r *Result) Kernels(ctx context.Context) ([]Kernel, error) {
 			return nil, err
 		}
 		alone := &Result{Program: p, Sim: ran}
-		k.Seconds, k.Limit, k.Uses = float64(ran.TotalPs)*1e-12, alone.LimitText(), uses(p, ran)
+		k.Seconds, k.Limit, k.Uses = float64(ran.TotalPs)*1e-12, alone.LimitText(), alone.Uses()
 		a := ran.Dynamic.AccessBytes
 		k.Accesses.L1, k.Accesses.LLB, k.Accesses.DDR = a[isa.LB], a[isa.GB], a[isa.DDR]
 		of[key] = len(list)
@@ -134,25 +126,4 @@ func kernelKey(s *schedule.Schedule, i int) string {
 		b.Add(int64(s.Values[w].Level), s.Values[w].Bytes)
 	}
 	return string(b)
-}
-
-// uses lists the queues that ran anything and the resources that bytes took, of the first cluster.
-func uses(p *isa.Program, r *sim.Result) (list []Use) {
-	for i, q := range p.Queues {
-		if u := r.Queues[i]; q.Cluster == 0 && u.Commands > 0 {
-			what := queueWord(q)
-			if q.LatencyOf != isa.OtherQueue {
-				what += fmt.Sprintf(", slot %d", q.Slot)
-			}
-			list = append(list, Use{What: what, Seconds: float64(u.BusyPs) * 1e-12, Count: u.Commands})
-		}
-	}
-	for i, x := range p.Resources {
-		other := strings.HasPrefix(x.Name, "cluster") && !strings.HasPrefix(x.Name, "cluster0.")
-		if u := r.Resources[i]; !other && u.Bytes > 0 {
-			list = append(list, Use{What: words(resourceWords, x.Kind, x.Name),
-				Seconds: u.Utilization * float64(r.TotalPs) * 1e-12, Bytes: u.Bytes})
-		}
-	}
-	return list
 }

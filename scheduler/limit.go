@@ -1,7 +1,10 @@
 package scheduler
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/dsasched/dsasched/hardware/isa"
 )
@@ -12,26 +15,55 @@ const (
 	limitNothing      = "nothing" // an empty program
 )
 
-// Limit names the bottleneck of a schedule: the resource or the queue of
-// commands that is busy for the largest share of the time even if everything else
-// is free, or, if none is for half of it, waiting: chains of dependencies, whose
-// longest one then gives the share. Shares come from the lower bounds of package
-// sim, so they do not count what a unit waits for others.
+// Use says how busy a unit (a queue of commands), of the cluster where it is busiest, or a bandwidth is. Every view
+// takes names and numbers from here.
+type Use struct {
+	What    string  `json:"what"`
+	Seconds float64 `json:"time_s"`             // latencies included; a bandwidth's: of its bytes alone
+	Share   float64 `json:"share"`              // of the schedule's latency
+	Count   int     `json:"commands,omitempty"` // of a queue
+	Bytes   int64   `json:"bytes,omitempty"`    // of a bandwidth
+
+	alone int64 // picoseconds if everything else is free
+}
+
+// Uses lists the units that ran anything, then the bandwidths that bytes took, each name once.
+func (r *Result) Uses() (list []Use) {
+	add := func(u Use, ps float64) {
+		u.Seconds, u.Share = ps*1e-12, ps/float64(max(1, r.Sim.TotalPs))
+		switch i := slices.IndexFunc(list, func(x Use) bool { return x.What == u.What }); {
+		case i < 0:
+			list = append(list, u)
+		case u.Seconds > list[i].Seconds:
+			list[i] = u
+		}
+	}
+	for i, u := range r.Sim.Queues {
+		if u.Commands > 0 {
+			add(Use{What: r.QueueWord(r.Program.Queues[i]), Count: u.Commands, alone: u.AlonePs}, float64(u.BusyPs))
+		}
+	}
+	for i, u := range r.Sim.Resources {
+		if ps := u.Utilization * float64(r.Sim.TotalPs); u.Bytes > 0 {
+			add(Use{What: r.ResourceWord(r.Program.Resources[i]), Bytes: u.Bytes, alone: int64(ps)}, ps)
+		}
+	}
+	return list
+}
+
+// Limit names the bottleneck of a schedule: of the units and bandwidths that are busy for half of the time, the one
+// that would need the longest if everything else were free; the share is that for which it is busy (see [Use]). If
+// none is, waiting: chains of dependencies, whose longest one then gives the share.
 func (r *Result) Limit() (name string, share float64) {
-	b, total := r.Sim.Bound, float64(r.Sim.TotalPs)
-	if total == 0 {
+	if r.Sim.TotalPs == 0 {
 		return limitNothing, 0
 	}
-	if b.Resource >= 0 {
-		name, share = words(resourceWords, r.Program.Resources[b.Resource].Kind, r.Program.Resources[b.Resource].Name),
-			float64(b.ResourcePs)/total
-	}
-	if s := float64(b.QueuePs) / total; b.Queue >= 0 && s > share {
-		name, share = queueWord(r.Program.Queues[b.Queue]), s
-	}
-	const most = 0.5 // of the time: then no other is busier
-	if share < most {
-		return limitDependencies, float64(b.ChainPs) / total
+	name, share = limitDependencies, float64(r.Sim.Bound.ChainPs)/float64(r.Sim.TotalPs)
+	alone := int64(-1)
+	for _, u := range r.Uses() {
+		if u.Share >= 0.5 && u.alone > alone {
+			name, share, alone = u.What, u.Share, u.alone
+		}
 	}
 	return name, share
 }
@@ -43,10 +75,10 @@ func (r *Result) LimitText() string {
 	case limitNothing:
 		return "nothing runs"
 	case limitDependencies:
-		return fmt.Sprintf("dependencies: no unit is busy for half of the time; the longest chain takes %.0f %% of it",
+		return fmt.Sprintf("dependencies: no unit is busy for half of the time; the longest chain takes %.1f %% of it",
 			100*share)
 	default:
-		return fmt.Sprintf("%s, busy for %.0f %% of the time", what, 100*share)
+		return fmt.Sprintf("%s, busy for %.1f %% of the time", what, 100*share)
 	}
 }
 
@@ -60,23 +92,28 @@ var (
 	}
 	queueWords = map[isa.QueueKind]string{
 		isa.ControlQueue: "launches", isa.DDRLoadQueue: "DDR loads", isa.DDRStoreQueue: "DDR stores",
-		isa.InQueue: "LLB to L1 moves", isa.OutQueue: "L1 to LLB moves",
+		isa.InQueue: "L1 loads", isa.OutQueue: "L1 sends",
 		isa.MatrixQueue: "matrix unit", isa.VectorQueue: "vector unit", isa.SpecialQueue: "special unit",
 	}
 )
 
-// queueWord names a queue: on machines with several loads in flight a request's, too.
-func queueWord(q isa.Queue) string {
+// QueueWord names a queue: on machines with several loads in flight a request's, too.
+func (r *Result) QueueWord(q isa.Queue) string {
 	if w := queueWords[q.LatencyOf]; w != "" {
-		return "latency of " + w
+		return "latency of " + r.raise(w)
 	}
-	return words(queueWords, q.Kind, q.Name)
+	return r.raise(cmp.Or(queueWords[q.Kind], q.Name))
 }
 
-// words has a kind in words, or the name where the kind says nothing.
-func words[K comparable](of map[K]string, kind K, name string) string {
-	if w, ok := of[kind]; ok {
-		return w
+// ResourceWord names a bandwidth.
+func (r *Result) ResourceWord(x isa.Resource) string {
+	return r.raise(cmp.Or(resourceWords[x.Kind], x.Name))
+}
+
+// raise names what has the role of L1s and cores where that is not theirs.
+func (r *Result) raise(word string) string {
+	if r.Raised() {
+		word = strings.NewReplacer("L1", "LLB", "cores", "clusters").Replace(word)
 	}
-	return name
+	return word
 }

@@ -11,25 +11,32 @@ func TestLimitWords(t *testing.T) {
 	p := &isa.Program{Resources: []isa.Resource{{Kind: isa.DDRBandwidth}, {Kind: isa.GBBandwidth}},
 		Queues: []isa.Queue{{Kind: isa.MatrixQueue}, {Name: "own"},
 			{Name: "cluster0.lb.in.request1", LatencyOf: isa.InQueue, Slot: 1}}}
+	ran := func(busy, alone int64) sim.QueueUse { return sim.QueueUse{Commands: 1, BusyPs: busy, AlonePs: alone} }
 	for _, c := range []struct {
-		name  string
-		total int64
-		bound sim.Bound
-		want  string
-		share float64
+		name   string
+		chain  int64
+		queues []sim.QueueUse
+		bytes  []float64 // shares of the bandwidths
+		want   string
+		share  float64
 	}{
-		{"a resource", 100, sim.Bound{ResourcePs: 60, Resource: 1, QueuePs: 55, Queue: 0, ChainPs: 80}, "LLB bandwidth", 0.6},
-		{"a queue", 100, sim.Bound{ResourcePs: 60, Resource: 0, QueuePs: 75, Queue: 0, ChainPs: 80}, "matrix unit", 0.75},
-		{"a queue without a word", 100, sim.Bound{Resource: -1, QueuePs: 75, Queue: 1, ChainPs: 80}, "own", 0.75},
-		{"a queue of requests", 100, sim.Bound{Resource: -1, QueuePs: 75, Queue: 2, ChainPs: 80}, "latency of LLB to L1 moves",
-			0.75},
-		{"neither for half of it", 100, sim.Bound{ResourcePs: 49, Resource: 0, QueuePs: 40, Queue: 0, ChainPs: 80},
-			limitDependencies, 0.8},
-		{"an empty program", 0, sim.Bound{Resource: -1, Queue: -1}, limitNothing, 0},
+		{"a bandwidth", 80, []sim.QueueUse{{}, ran(55, 55), {}}, []float64{0, .6}, "LLB bandwidth", .6},
+		{"a unit", 80, []sim.QueueUse{ran(75, 75), {}, {}}, []float64{.6, 0}, "matrix unit", .75},
+		{"a unit without a word", 80, []sim.QueueUse{{}, ran(75, 75), {}}, []float64{0, 0}, "own", .75},
+		{"requests", 80, []sim.QueueUse{{}, {}, ran(75, 75)}, []float64{0, 0}, "latency of L1 loads", .75},
+		{"a unit that waits for shared moves", 80, []sim.QueueUse{{}, ran(90, 40), {}}, []float64{.6, 0}, "DDR bandwidth", .6},
+		{"nothing else busy", 80, []sim.QueueUse{{}, ran(90, 40), {}}, []float64{.45, 0}, "own", .9},
+		{"none for half of it", 80, []sim.QueueUse{ran(40, 40), {}, {}}, []float64{.49, 0}, limitDependencies, .8},
 	} {
-		r := &Result{Program: p, Sim: &sim.Result{TotalPs: c.total, Bound: c.bound}}
+		r := &Result{Program: p, Sim: &sim.Result{TotalPs: 100, Bound: sim.Bound{ChainPs: c.chain}, Queues: c.queues}}
+		for _, x := range c.bytes {
+			r.Sim.Resources = append(r.Sim.Resources, sim.ResourceUse{Bytes: int64(100 * x), Utilization: x})
+		}
 		if got, share := r.Limit(); got != c.want || share != c.share {
 			t.Errorf("%s: %s, %g, want %s, %g", c.name, got, share, c.want, c.share)
 		}
+	}
+	if got, _ := (&Result{Program: p, Sim: &sim.Result{}}).Limit(); got != limitNothing {
+		t.Errorf("an empty program is limited by %s", got)
 	}
 }

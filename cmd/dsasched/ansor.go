@@ -446,7 +446,7 @@ func (a *scheduledJSON) write(b *bytes.Buffer) {
 		} else {
 			bytes = size(u.Bytes)
 		}
-		return []any{u.What, duration(u.Seconds), fmt.Sprintf("%.0f %%", 100*u.Seconds/k.Seconds), count, bytes}
+		return []any{u.What, duration(u.Seconds), percent(u.Share), count, bytes}
 	})
 	fmt.Fprintf(b, "\nbytes read and written: %s in the DDR, %s in the LLB, %s in all L1\n", size(k.Accesses.DDR),
 		size(k.Accesses.LLB), size(k.Accesses.L1))

@@ -204,30 +204,16 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 	}
 	row(b, "energy", "%s", text)
 	rowWrapped(b, "limited by", a.LimitedBy)
-	text = fmt.Sprintf("matrix %s, vector %s of peak; DDR bandwidth ", percent(a.MMEUtilization),
+	row(b, "utilisation", "%s of peak MACs, %s of peak vector operations", percent(a.MMEUtilization),
 		percent(a.VMEUtilization))
-	var ddrs, links []string
-	for _, r := range a.Resources {
-		switch _, kind, _ := strings.Cut(r.Name, "."); {
-		case r.Name == isa.DDRBandwidth.String() || kind == isa.DDRBandwidth.String():
-			ddrs = append(ddrs, percent(r.Utilization))
-		case kind == isa.ToChips.String():
-			links = append(links, percent(r.Utilization))
-		}
-	}
-	text += strings.Join(ddrs, ", ")
-	if links != nil {
-		text += "; out of the chips " + strings.Join(links, ", ")
-	}
-	rowWrapped(b, "utilisation", text)
 	t := a.Time[0]
 	row(b, "time", "compute %s, exposed moves %s, launches %s, idle %s",
 		percent(t.ComputeSeconds/a.LatencySeconds), percent(t.MoveSeconds/a.LatencySeconds),
 		percent(t.LaunchSeconds/a.LatencySeconds), percent(t.IdleSeconds/a.LatencySeconds))
 	var busy []string
-	for _, c := range a.Commands {
-		if c.BusySeconds/a.LatencySeconds >= 0.0005 { // would not round to zero
-			busy = append(busy, c.Kind+" "+percent(c.BusySeconds/a.LatencySeconds))
+	for _, u := range a.Busy {
+		if u.Share >= 0.0005 { // would not round to zero
+			busy = append(busy, u.What+" "+percent(u.Share))
 		}
 	}
 	rowOf(b, "busy", busy)

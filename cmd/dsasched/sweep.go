@@ -309,9 +309,9 @@ func pointsOf(plan *explore.Plan, list []explore.Explored, shown []int, vector b
 			labels[i][plan.Axes[i].Values[k]] = l
 		}
 	}
-	header = append(header, "chunk", "throughput", "latency", "energy", "matrix")
+	header = append(header, "chunk", "throughput", "latency", "energy", "of peak MACs")
 	if vector {
-		header = append(header, "vector")
+		header = append(header, "of peak vector")
 	}
 	header = append(header, "DDR bytes", "limited by", "")
 	align := strings.Repeat("l", len(shown)) + strings.Repeat("r", len(header)-len(shown)-2) + "ll"

@@ -317,6 +317,11 @@ func TestRandomPrograms(t *testing.T) {
 		if b := r.Bound; r.TotalPs < b.Ps() || b.ChainPs < b.QueuePs {
 			t.Errorf("seed %d: total %d, bound %+v", seed, r.TotalPs, b)
 		}
+		for q, u := range r.Queues {
+			if u.AlonePs > min(u.BusyPs, r.Bound.QueuePs) || q == r.Bound.Queue && u.AlonePs != r.Bound.QueuePs {
+				t.Errorf("seed %d: queue %d: %+v, bound %+v", seed, q, u, r.Bound)
+			}
+		}
 		if !reflect.DeepEqual(r, run(t, p)) {
 			t.Errorf("seed %d: a second run gives another result", seed)
 		}

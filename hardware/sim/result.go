@@ -32,6 +32,7 @@ type Result struct {
 type QueueUse struct {
 	Commands int
 	BusyPs   int64 // from start to end of its commands, latencies included
+	AlonePs  int64 // the same with each move alone in the world
 }
 
 // ResourceUse says how a resource was used.
@@ -236,6 +237,9 @@ func (m *meter) result(start, end []int32, times []int64) (*Result, *usage[int32
 	}
 	if p.Clusters > 0 {
 		r.Dynamic.addAll(&r.Static, m.totals.times[0])
+	}
+	for q, ps := range m.bound.busy {
+		r.Queues[q].AlonePs = ps
 	}
 	r.MACs, r.VectorOps, r.Bound = m.totals.macs, m.totals.ops, m.bound.bound(r.Resources)
 	for k, a := range m.f.as {

@@ -306,7 +306,8 @@ func TestFigures(t *testing.T) {
 		}
 	}
 	eq("total", r.TotalPs, int64(84_000))
-	eq("queues", r.Queues, []QueueUse{{1, 10_000}, {4, 54_000}, {1, 20_000}, {1, 10_000}, {1, 5_000}, {1, 16_000}})
+	eq("queues", r.Queues, []QueueUse{{1, 10_000, 10_000}, {4, 54_000, 54_000}, {1, 20_000, 20_000}, {1, 10_000, 10_000},
+		{1, 5_000, 5_000}, {1, 16_000, 16_000}})
 	eq("resources", r.Resources, []ResourceUse{{54, 54. / 84}, {48, 48. / 168}})
 	eq("cluster 0", r.Clusters[0].Time, Breakdown{ComputePs: 20_000, MovePs: 54_000, LaunchPs: 10_000})
 	eq("cluster 1", r.Clusters[1].Time, Breakdown{ComputePs: 16_000, IdlePs: 68_000})

@@ -155,7 +155,7 @@ func facts(name string, r *scheduler.Result, row harness.Row, several bool) []pa
 	}
 	moved, movedUnit, _ := strings.Cut(bytesText(row.MovedBytes.DDR), " ")
 	return append(list,
-		page.Fact{What: "matrix units of peak", Value: harness.Percent(row.MMEUtilization), Unit: "%",
+		page.Fact{What: "of peak MACs", Value: harness.Percent(row.MMEUtilization), Unit: "%",
 			Words: "the batch is limited by " + r.LimitText()},
 		page.Fact{What: "moved to and from the DDR", Value: moved, Unit: movedUnit, Words: launched(row.KernelsDynamic)})
 }

@@ -117,13 +117,7 @@ type Recorded struct {
 }
 
 // queues are in the order of the viewer; others follow by name.
-var queues = []struct{ name, title string }{
-	{"control", "kernels"}, {"mme", "MME"}, {"vme", "VME"}, {"special", "vector core"},
-	{"lb.in", "LLB → L1"}, {"lb.out", "L1 → L1, LLB"}, {"ddr.load", "DDR → LLB"}, {"ddr.store", "LLB → DDR"},
-}
-
-// onClusters titles the queues of a machine whose clusters count as cores.
-var onClusters = map[string]string{"lb.in": "DDR → LLB", "lb.out": "LLB → LLB, DDR"}
+var queues = []string{"control", "mme", "vme", "special", "lb.in", "lb.out", "ddr.load", "ddr.store"}
 
 // numbers is a column of numbers as text.
 type numbers struct{ b []byte }
@@ -237,10 +231,8 @@ func Record(r *scheduler.Result, cluster int, row harness.Row, most int) Recorde
 		}
 	}
 	rank := func(name string) int {
-		for i, q := range queues {
-			if q.name == name {
-				return i
-			}
+		if i := slices.Index(queues, name); i >= 0 {
+			return i
 		}
 		return len(queues)
 	}
@@ -249,27 +241,13 @@ func Record(r *scheduler.Result, cluster int, row harness.Row, most int) Recorde
 		if len(all[q]) == 0 {
 			continue
 		}
-		name, latency := p.Queues[q].Kind.String(), p.Queues[q].LatencyOf
-		titleOf := func(name string) string {
-			if raised := onClusters[name]; raised != "" && r.Raised() {
-				return raised
-			}
-			if k := rank(name); k < len(queues) {
-				return queues[k].title
-			}
-			return name
-		}
-		title := titleOf(name)
-		if latency != isa.OtherQueue {
-			from, _, _ := strings.Cut(titleOf(latency.String()), " → ")
-			title = from + " latency"
-		}
+		name := p.Queues[q].Kind.String()
 		at := len(ranks)
 		for at > 0 && ranks[at-1] > rank(name) {
 			at--
 		}
 		ranks = slices.Insert(ranks, at, rank(name))
-		v.Queues = slices.Insert(v.Queues, at, track(name, title, all[q]))
+		v.Queues = slices.Insert(v.Queues, at, track(name, r.QueueWord(p.Queues[q]), all[q]))
 	}
 	rec.instances(r, cluster, groupOf)
 	near := levelTitle(r, isa.LB)

@@ -254,7 +254,7 @@ func TestRecordingNamesLatencies(t *testing.T) {
 	for _, q := range Record(r, 0, harness.Row{}, MostCommands).Variant.Queues {
 		titles[q.Title]++
 	}
-	if titles["DDR latency"] < 2 || titles["LLB latency"] < 2 || titles["other"] > 0 {
+	if titles["latency of DDR loads"] < 2 || titles["latency of L1 loads"] < 2 || titles["other"] > 0 {
 		t.Errorf("%v", titles)
 	}
 }

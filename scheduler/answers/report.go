@@ -35,15 +35,16 @@ type Report struct {
 	SteadyThroughputPerSecond *float64 `json:"steady_throughput_per_s"`
 	// EnergyJoules is of the batch, Energy its parts; null: the accelerator's description has
 	// no figures.
-	EnergyJoules      *float64     `json:"energy_j"`
-	AveragePowerWatts *float64     `json:"average_power_w"`
-	Energy            *cost.Energy `json:"energy"`
-	LimitedBy         string       `json:"limited_by"`
-	BoundSeconds      float64      `json:"lower_bound_s"`   // that no execution of the program can beat
-	MMEUtilization    float64      `json:"mme_utilization"` // of the chip's peak
-	VMEUtilization    float64      `json:"vme_utilization"`
-	MACs              int64        `json:"macs"`
-	VectorOps         int64        `json:"vector_ops"`
+	EnergyJoules      *float64        `json:"energy_j"`
+	AveragePowerWatts *float64        `json:"average_power_w"`
+	Energy            *cost.Energy    `json:"energy"`
+	LimitedBy         string          `json:"limited_by"`
+	Busy              []scheduler.Use `json:"busy"`            // units and bandwidths
+	BoundSeconds      float64         `json:"lower_bound_s"`   // that no execution of the program can beat
+	MMEUtilization    float64         `json:"mme_utilization"` // of the chip's peak
+	VMEUtilization    float64         `json:"vme_utilization"`
+	MACs              int64           `json:"macs"`
+	VectorOps         int64           `json:"vector_ops"`
 
 	// Groups, order, joins and spills are of a chunk, on the first cluster or on all that
 	// divide it.
@@ -152,15 +153,15 @@ type TimeReport struct {
 
 // CommandReport counts the commands of a kind.
 type CommandReport struct {
-	Kind        string  `json:"kind"`
-	Static      int64   `json:"static"`
-	Dynamic     int64   `json:"dynamic"`
-	BusySeconds float64 `json:"busy_s"` // of cluster 0: at least one such command ran
+	Kind    string `json:"kind"`
+	Static  int64  `json:"static"`
+	Dynamic int64  `json:"dynamic"`
 }
 
 // ResourceReport is the use of a bandwidth.
 type ResourceReport struct {
 	Name           string  `json:"name"`
+	What           string  `json:"what"` // as in busy, which has the largest utilization of those of a name
 	MovedBytes     int64   `json:"moved_bytes"`
 	BytesPerSecond int64   `json:"rate_bytes_per_s"`
 	Utilization    float64 `json:"utilization"`
@@ -204,6 +205,7 @@ func NewReport(r *scheduler.Result, origin schedulefile.Origin) *Report {
 		InPlace: origin.InPlace || r.InPlace, Spill: origin.Spill,
 		Batch: r.Batch, Shares: r.Shares, Chunk: r.Chunk, Clusters: r.Clusters.Name(),
 		ThroughputPerSecond: r.ThroughputPerSecond(), LatencySeconds: r.LatencySeconds(), LimitedBy: r.LimitText(),
+		Busy:           append([]scheduler.Use{}, r.Uses()...),
 		BoundSeconds:   float64(sr.Bound.Ps()) * ps,
 		MMEUtilization: sr.MACUtilization, VMEUtilization: sr.VectorUtilization, MACs: sr.MACs, VectorOps: sr.VectorOps,
 		Groups: reportGroups(s), Order: reportOrder(s), Joins: reportJoins(s), Spills: []SpillReport{},
@@ -241,12 +243,11 @@ func NewReport(r *scheduler.Result, origin schedulefile.Origin) *Report {
 		a.Spills = append(a.Spills, x)
 	}
 	for k := range isa.NumKinds {
-		a.Commands = append(a.Commands, CommandReport{k.String(), sr.Static.Commands[k], sr.Dynamic.Commands[k],
-			float64(sr.Clusters[0].KindPs[k]) * ps})
+		a.Commands = append(a.Commands, CommandReport{k.String(), sr.Static.Commands[k], sr.Dynamic.Commands[k]})
 	}
 	for i, res := range r.Program.Resources {
-		a.Resources = append(a.Resources, ResourceReport{res.Name, sr.Resources[i].Bytes, res.BytesPerSecond,
-			sr.Resources[i].Utilization})
+		a.Resources = append(a.Resources, ResourceReport{res.Name, r.ResourceWord(res), sr.Resources[i].Bytes,
+			res.BytesPerSecond, sr.Resources[i].Utilization})
 	}
 	writes := func(l isa.Level) Counts { return Counts{sr.Static.TensorWrites[l], sr.Dynamic.TensorWrites[l]} }
 	moved := func(l isa.Level) ByteCounts { return ByteCounts{sr.Static.LevelBytes[l], sr.Dynamic.LevelBytes[l]} }

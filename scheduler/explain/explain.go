@@ -170,7 +170,7 @@ func (e *Explainer) Overview() Overview {
 		inside[group].add(e.what(c), took)
 		if len(c.Uses) > 0 {
 			slowest, alone := e.bottleneck(c)
-			resources.add(slowest.Name, took)
+			resources.add(e.r.ResourceWord(*slowest), took)
 			latency += min(took, c.DurationPs)
 			shared += max(0, took-c.DurationPs-alone)
 		}
@@ -185,7 +185,7 @@ func (e *Explainer) Overview() Overview {
 		if int(p.Queues[q].Cluster) != e.cluster || r.Queues[q].Commands == 0 || p.Queues[q].LatencyOf != isa.OtherQueue {
 			continue // latencies pass without a unit
 		}
-		w := UnitWaits{Unit: p.Queues[q].Kind.String(), BusySeconds: float64(r.Queues[q].BusyPs) * second}
+		w := UnitWaits{Unit: e.r.QueueWord(p.Queues[q]), BusySeconds: float64(r.Queues[q].BusyPs) * second}
 		var t tally
 		free := int64(0)
 		for i := range p.Commands {
@@ -205,10 +205,14 @@ func (e *Explainer) Overview() Overview {
 	}
 	var bounds tally
 	if b := r.Bound; b.Resource >= 0 {
-		bounds.add("bytes of "+p.Resources[b.Resource].Name, b.ResourcePs)
+		bounds.add(e.r.ResourceWord(p.Resources[b.Resource]), b.ResourcePs)
 	}
 	if b := r.Bound; b.Queue >= 0 {
-		bounds.add("commands of "+p.Queues[b.Queue].Name, b.QueuePs)
+		name := e.r.QueueWord(p.Queues[b.Queue])
+		if r.Queues[b.Queue].BusyPs > b.QueuePs {
+			name += " if each move were alone"
+		}
+		bounds.add(name, b.QueuePs)
 	}
 	bounds.add("longest chain of dependencies", r.Bound.ChainPs)
 	o.Bounds = bounds.shares(o.TotalSeconds)
@@ -222,7 +226,7 @@ func (e *Explainer) what(c *isa.Command) string {
 		return c.Kind.String()
 	}
 	slowest, _ := e.bottleneck(c)
-	return c.Kind.String() + " over " + slowest.Kind.String()
+	return c.Kind.String() + " over " + e.r.ResourceWord(*slowest)
 }
 
 // Change is a group's part of the critical paths of two schedules of a network.
