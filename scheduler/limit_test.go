@@ -24,7 +24,7 @@ func TestLimitWords(t *testing.T) {
 		{"a unit", 80, []sim.QueueUse{ran(75, 75), {}, {}}, []float64{.6, 0}, "matrix unit", .75},
 		{"a unit without a word", 80, []sim.QueueUse{{}, ran(75, 75), {}}, []float64{0, 0}, "own", .75},
 		{"requests", 80, []sim.QueueUse{{}, {}, ran(75, 75)}, []float64{0, 0}, "latency of L1 loads", .75},
-		{"a unit that waits for shared moves", 80, []sim.QueueUse{{}, ran(90, 40), {}}, []float64{.6, 0}, "DDR bandwidth", .6},
+		{"a unit whose moves are shared", 80, []sim.QueueUse{{}, ran(90, 40), {}}, []float64{.6, 0}, "DDR bandwidth", .6},
 		{"nothing else busy", 80, []sim.QueueUse{{}, ran(90, 40), {}}, []float64{.45, 0}, "own", .9},
 		{"none for half of it", 80, []sim.QueueUse{ran(40, 40), {}, {}}, []float64{.49, 0}, limitDependencies, .8},
 	} {
