@@ -30,6 +30,8 @@ type Product struct {
 	// Constant: the K x N operand is weights, which pass through the weight ring. Then there is
 	// one product.
 	Constant bool
+	// Exchanged: rows are in the L1s of other cores, so that each load of them waits until all cores have theirs.
+	Exchanged bool
 	// Operations of the vector work behind each result, by class.
 	Simple, Special, Move float64
 	// Extra are operands of the vector work, a tile of which each tile of results needs.

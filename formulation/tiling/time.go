@@ -418,8 +418,11 @@ func (p *Problem) time(b *Blocks, w *work) (float64, limitKind) {
 	if reused > 0 {
 		inCol += reused / colPasses * (p.L1Latency + colBytes/p.In - inCol)
 	}
-	if p.RowsFrom == L1 {
+	switch {
+	case p.RowsFrom == L1:
 		inRow = 0
+	case p.Exchanged:
+		inRow = max(inRow, 2*p.L1Latency+p.Sync+rowBytes/p.In)
 	}
 	if p.ColumnsFrom == L1 {
 		inCol = 0
@@ -463,7 +466,12 @@ func (p *Problem) time(b *Blocks, w *work) (float64, limitKind) {
 		}
 		return t + apart(in)
 	}
-	both2, rows2, cols2, none2 := pass(inRow+inCol), pass(inRow), pass(inCol), pass(0)
+	inBoth, allRows, allCols := inRow+inCol, rowPasses*sums*inRow, colPasses*sums*inCol
+	if p.Exchanged { // beside the loads, over the same links
+		inBoth = max(inRow, inCol, (rowBytes+colBytes)/p.In)
+		allRows, allCols = max(allRows, allCols, sums*(rowPasses*rowBytes+colPasses*colBytes)/p.In), 0
+	}
+	both2, rows2, cols2, none2 := pass(inBoth), pass(inRow), pass(inCol), pass(0)
 	cores := kinds[3]*both2 + kinds[loadsRows]*rows2 + kinds[loadsColumns]*cols2 + kinds[0]*none2
 	last := 0.0 // what is behind the last pass is in front of none
 	if b.Sums == 1 {
@@ -477,7 +485,7 @@ func (p *Problem) time(b *Blocks, w *work) (float64, limitKind) {
 		last = apart(in)
 		cores -= last
 	}
-	arrive := inRow + inCol // the first tiles
+	arrive := inBoth // the first tiles
 	step := max(arrive, unitStep)
 	arrive += trip
 
@@ -555,7 +563,7 @@ func (p *Problem) time(b *Blocks, w *work) (float64, limitKind) {
 		l limitKind
 		t float64
 	}{
-		{in, rowPasses*sums*inRow + colPasses*sums*inCol + passes*inExtra}, {outLimit, passes * out},
+		{in, allRows + allCols + passes*inExtra}, {outLimit, passes * out},
 		{llbLimit, llbBytes / p.LLBRate}, {ddrLimit, far}, {vectorLimit, passes * vector},
 	} {
 		if x.t > most {

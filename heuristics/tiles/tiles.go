@@ -188,6 +188,9 @@ func (t *tiler) product(i int, p *tiling.Problem) scheduler.Key {
 	if p.Kept() {
 		b.Binding(st.Binding)
 	}
+	if p.Exchanged {
+		b.Add(2)
+	}
 	if w := p.Window; w != nil {
 		b.Add(w.Height, w.Width, w.StrideHeight, w.StrideWidth, w.OutputWidth)
 	}
@@ -393,7 +396,7 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 		}
 		switch s.RoleOf(st, v.Tensor) {
 		case schedule.RowsOperand:
-			p.RowsFrom = level
+			p.RowsFrom, p.Exchanged = level, level != levelOf(v.Level)
 		case schedule.ColumnsOperand:
 			p.ColumnsFrom = level
 		default:
