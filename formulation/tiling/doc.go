@@ -48,8 +48,8 @@
 // them: a kernel's launch, where loads run ahead. At three points, the end of the first pass, of the first round of
 // the outer loop and of all, what the DDR has brought and what the cores have left to do add up; the longest sum
 // counts, and with it the first loads and the last results. Weights that are used again come again as far as half of
-// the LLB's pages do not hold them; without an LLB they stay in the L1, or come from other cores. Rows that lie in other
-// cores' L1s (Product.Exchanged) come beside the loads, each tile after a barrier of all cores.
+// the LLB's pages do not hold them; without an LLB they stay in the L1, or come from other cores. Rows that lie in
+// other cores' L1s (Product.Exchanged) come beside the loads, each tile after a barrier of all cores.
 //
 // Against the simulator, launches included: of 420 products of f16 by rule (the experiment's 60 on its seven
 // presets) the closed form equals the simulated time in the median, and is within -6 % and +5 % for eight of ten. At

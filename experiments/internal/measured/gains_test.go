@@ -95,10 +95,10 @@ func TestPageOfGains(t *testing.T) {
 }
 
 // kernels are products of a Wormhole, rows x reduction x columns, with the share of the matrix units' peak that each
-// kernel reached by the chip's own counters, in per cent: bf16 at HiFi2, rows and results in the DRAM by the program that
-// tt-metal chooses and in the L1s by one tuned by hand; the same in BFP8 at LoFi. Behind them the microseconds of the
-// first and the third by the host's clock. Source: tenstorrent/tt-metal@06bd3735:tech_reports/GEMM_FLOPS/GEMM_FLOPS.md
-// (Apache-2.0), traced.
+// kernel reached by the chip's own counters, in per cent: bf16 at HiFi2, rows and results in the DRAM by the program
+// that tt-metal chooses and in the L1s by one tuned by hand; the same in BFP8 at LoFi. Behind them the microseconds of
+// the first and the third by the host's clock. Source, traced rows:
+// tenstorrent/tt-metal@06bd3735:tech_reports/GEMM_FLOPS/GEMM_FLOPS.md (Apache-2.0).
 const kernels = `512 1024 1024 9.00 31.42 7.03 23.14 115.24 72.39
 512 1024 2048 16.70 34.04 13.13 27.54 140.73 86.52
 1024 1024 1024 41.64 47.79 33.54 39.72 68.98 40.97
@@ -155,8 +155,8 @@ func TestKernelsOfProducts(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		fmt.Sprintf("error %s from the DRAM (bias %s), %s from the L1s (%s)", number(ways[0].spread()), number(ways[0].bias()),
-			number(ways[1].spread()), number(ways[1].bias())),
+		fmt.Sprintf("error %s from the DRAM (bias %s), %s from the L1s (%s)", number(ways[0].spread()),
+			number(ways[0].bias()), number(ways[1].spread()), number(ways[1].bias())),
 		fmt.Sprintf("L1s gain %s (%s to %s) in the kernels, predicted %s", number(seen.bias()), number(least), number(most),
 			number(said.bias())),
 		fmt.Sprintf("%.0f us for each MB of results", beyond.bias()),
