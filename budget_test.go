@@ -13,7 +13,7 @@ import (
 // the same change.
 const total = 142_850
 
-// core is the most that the budgets may add up to without systems and the commands of cmd/dsasched that bear their
+// core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
 const core = 114_480
 
@@ -23,8 +23,10 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/dsasched":                    8357,
+	"cmd/cli":                         8365,
+	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
+	"examples/command":                85,
 	"examples/cost":                   57,
 	"examples/experiment":             78,
 	"examples/scheduler":              126,
@@ -36,21 +38,21 @@ var budget = map[string]int{
 	"experiments/internal/ablation":   832,
 	"experiments/internal/beside":     338,
 	"experiments/internal/measured":   1922,
-	"experiments/internal/optimality": 1290,
+	"experiments/internal/optimality": 1278,
 	"experiments/internal/paperfigs":  4110,
 	"experiments/internal/readings":   876,
 	"experiments/internal/report":     742,
 	"experiments/internal/roofline":   859,
 	"experiments/internal/timeline":   146,
 	"experiments/internal/tuning":     351,
-	"formulation/allocate":            4738,
+	"formulation/allocate":            4681,
 	"formulation/binding":             1884,
 	"formulation/bound":               3665,
 	"formulation/exact":               1707,
 	"formulation/highs":               965,
 	"formulation/issue":               149,
 	"formulation/joint":               1288,
-	"formulation/milp":                1181,
+	"formulation/milp":                1154,
 	"formulation/ordering":            3023,
 	"formulation/solve":               320,
 	"formulation/split":               2102,
@@ -72,7 +74,7 @@ var budget = map[string]int{
 	"internal/safefile":               110,
 	"internal/strict":                 364,
 	"internal/suggest":                75,
-	"model":                           3706,
+	"model":                           3672,
 	"model/grain":                     407,
 	"model/network":                   252,
 	"model/onnx":                      9617,
@@ -82,11 +84,11 @@ var budget = map[string]int{
 	"model/structure":                 1302,
 	"model/zoo":                       2901,
 	"notebooks/show":                  84,
-	"plots":                           2096,
+	"plots":                           2079,
 	"plots/page":                      926,
 	"plots/recording":                 943,
 	"plots/trace":                     471,
-	"recipes":                         248,
+	"recipes":                         290,
 	"scheduler":                       7884,
 	"scheduler/answers":               1262,
 	"scheduler/explain":               874,
@@ -149,7 +151,7 @@ var heart = map[string]int{
 func ofSystem(file string) bool {
 	name, _, _ := strings.Cut(strings.TrimSuffix(path.Base(file), ".go"), "_")
 	_, err := os.Stat(path.Join("systems", name))
-	return strings.HasPrefix(file, "systems/") || path.Dir(file) == "cmd/dsasched" && err == nil
+	return strings.HasPrefix(file, "systems/") || path.Dir(file) == "cmd/cli" && err == nil
 }
 
 func TestPackagesKeepTheirBudgets(t *testing.T) {

@@ -19,7 +19,8 @@ const root = "github.com/dsasched/dsasched/"
 // problem of formulation but the closed form of tiles; experiments knows all but HiGHS;
 // the command wires everything.
 var mayImport = map[string][]string{
-	"cmd/dsasched": {"experiments", "experiments/calibration", "experiments/explore", "experiments/harness",
+	"cmd/dsasched": {"cmd/cli"},
+	"cmd/cli": {"experiments", "experiments/calibration", "experiments/explore", "experiments/harness",
 		"formulation/allocate", "formulation/binding", "formulation/bound", "formulation/exact",
 		"formulation/highs", "formulation/milp", "formulation/ordering", "formulation/solve",
 		"formulation/split", "hardware", "hardware/chips", "hardware/isa", "internal/certificate",
@@ -32,6 +33,7 @@ var mayImport = map[string][]string{
 		"systems/mofang/balance", "systems/mofang/partition", "systems/mofang/pipelining",
 		"systems/mofang/streams"},
 	"examples/accelerator": {"hardware", "model/network", "recipes", "scheduler"},
+	"examples/command":     {"cmd/cli", "formulation/milp", "heuristics/graphturbo", "recipes", "scheduler"},
 	"examples/cost":        {"hardware", "hardware/cost", "model", "model/network", "recipes", "scheduler"},
 	"examples/experiment":  {"experiments", "hardware", "model/network", "recipes", "scheduler"},
 	"examples/scheduler": {"hardware", "model/network", "model/schedule", "recipes", "scheduler",

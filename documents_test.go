@@ -97,7 +97,7 @@ func TestDocumentsShowExamples(t *testing.T) {
 	}
 }
 
-// Commands in documents run in tests: those of dsasched in cmd/dsasched, and these
+// Commands in documents run in tests: those of dsasched in cmd/cli, and these
 // where it is said.
 func TestCommandsInDocumentsAreTested(t *testing.T) {
 	tested := []string{
@@ -106,7 +106,7 @@ func TestCommandsInDocumentsAreTested(t *testing.T) {
 		"./run_tests.sh", "./run_experiments.sh", ". scripts/env.sh", "go test ./model/... ./hardware/...",
 		"./notebooks/run.sh", "./notebooks/run.sh --update", "./notebooks/run.sh --install",
 		// Examples in their own tests.
-		"go run ./examples/accelerator", "go run ./examples/cost", "go run ./examples/experiment",
+		"go run ./examples/accelerator", "go run ./examples/command variants", "go run ./examples/cost", "go run ./examples/experiment",
 		"go run ./examples/scheduler", "go run ./systems/ansor/example",
 	}
 	for file, text := range documents(t) {

@@ -8,8 +8,7 @@ import (
 // Access is the range of one input dimension that a range of the output needs.
 // See the package documentation for the formula.
 type Access struct {
-	// Full: all of the input dimension, whatever the output range. Then the other
-	// fields do not count.
+	// Full: all of the input dimension, whatever the output range. Then the other fields do not count.
 	Full bool
 	// Out is the output dimension that drives this input dimension.
 	Out      int
@@ -30,8 +29,7 @@ func window(o int, stride, kernel, dilation, pad int64) Access {
 // blocks maps output blocks of den elements to input blocks of num elements.
 func blocks(o int, num, den int64) Access { return Access{Out: o, Num: num, Den: den, B: num - 1} }
 
-// Range applies the access to an output range; n is the input extent. An empty
-// output range needs nothing.
+// Range applies the access to an output range; n is the input extent. An empty output range needs nothing.
 func (a Access) Range(out Interval, n int64) Interval {
 	if out.Len() == 0 {
 		return Interval{}
@@ -48,9 +46,8 @@ func (a Access) Range(out Interval, n int64) Interval {
 	return Interval{lo, hi}
 }
 
-// Exact reports whether disjoint output ranges that begin and end at multiples of
-// Den need disjoint input ranges: there is no halo. Where Den is above one, ranges
-// cut elsewhere share the block that the cut goes through.
+// Exact reports whether disjoint output ranges that begin and end at multiples of Den need disjoint input ranges:
+// there is no halo. Where Den is above one, ranges cut elsewhere share the block that the cut goes through.
 func (a Access) Exact() bool { return !a.Full && a.B-a.A+1 <= a.Num }
 
 func floorDiv(a, b int64) int64 {
@@ -124,8 +121,7 @@ func (g *Graph) InputRegion(op *Op, out, in int, r Region) Region {
 	return res
 }
 
-// FillInputRegion is InputRegion in memory of the caller's: res, all empty, of the input's
-// number of dimensions.
+// FillInputRegion is InputRegion in memory of the caller's: res, all empty, of the input's number of dimensions.
 func (g *Graph) FillInputRegion(res Region, op *Op, out, in int, r Region) {
 	if r.Elements() == 0 {
 		return
@@ -175,9 +171,8 @@ func reshaped(in Region, from Shape, out Region, to Shape) {
 	}
 }
 
-// Sequential reports, per dimension of output out, whether the dimension must not
-// be split or bound to cores: every element along it depends on all the others
-// (a softmax's axis).
+// Sequential reports, per dimension of output out, whether the dimension must not be split or bound to cores: every
+// element along it depends on all the others (a softmax's axis).
 func (g *Graph) Sequential(op *Op, out int) []bool {
 	s := g.Tensors[op.Outputs[out]].Shape
 	res := make([]bool, len(s))
@@ -189,8 +184,7 @@ func (g *Graph) Sequential(op *Op, out int) []bool {
 	return res
 }
 
-// broadcastAccess aligns an input with the output at the right, as element-wise
-// operators do.
+// broadcastAccess aligns an input with the output at the right, as element-wise operators do.
 func broadcastAccess(in, out Shape) []Access {
 	acc := make([]Access, len(in))
 	shift := len(out) - len(in)
@@ -204,11 +198,10 @@ func broadcastAccess(in, out Shape) []Access {
 	return acc
 }
 
-// reshapeAccess matches the dimensions of two shapes with equal element counts.
-// The shapes are cut into the finest blocks of consecutive dimensions with equal
-// products; within a block, only the outermost dimensions of extent above one
-// are matched, which is what a split along them keeps contiguous. What a box of the
-// block's dimensions needs is found from all of them together.
+// reshapeAccess matches the dimensions of two shapes with equal element counts. The shapes are cut into the finest
+// blocks of consecutive dimensions with equal products; within a block, only the outermost dimensions of extent above
+// one are matched, which is what a split along them keeps contiguous. What a box of the block's dimensions needs is
+// found from all of them together.
 func reshapeAccess(in, out Shape) []Access {
 	acc := make([]Access, len(in))
 	for k := range acc {

@@ -2,9 +2,8 @@ package model
 
 import "fmt"
 
-// Builder builds a Graph operator by operator, inferring shapes. The first error
-// sticks: later calls do nothing and Build returns it, so that model code needs
-// no check after each line.
+// Builder builds a Graph operator by operator, inferring shapes. The first error sticks: later calls do nothing and
+// Build returns it, so that model code needs no check after each line.
 type Builder struct {
 	g     Graph
 	err   error

@@ -6,8 +6,7 @@ func (g *Graph) Expensive(op *Op) bool {
 	return op.Class() == ElementwiseClass && g.Work(op, nil).Vector.Special > 0
 }
 
-// OneToOne reports whether each element of t serves one element of what op makes of
-// it, or one reduction.
+// OneToOne reports whether each element of t serves one element of what op makes of it, or one reduction.
 func (g *Graph) OneToOne(op *Op, t TensorID) bool {
 	class := op.Class()
 	switch {

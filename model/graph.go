@@ -43,11 +43,9 @@ type Tensor struct {
 	// Causal marks a mask of constants that shows row i of queries the first i + 1 + columns - rows columns
 	// and hides the others.
 	Causal bool
-	// Ints holds the value of a small integer constant when it is known (shape
-	// arithmetic); nil otherwise.
+	// Ints holds the value of a small integer constant when it is known (shape arithmetic); nil otherwise.
 	Ints []int64
-	// Layout is the loop order on the accelerator: Layout[0] is the outermost
-	// dimension. Set by Graph.Finish.
+	// Layout is the loop order on the accelerator: Layout[0] is the outermost dimension. Set by Graph.Finish.
 	Layout []int
 	// Producer is the operator that writes the tensor, or NoOp.
 	Producer OpID
@@ -97,9 +95,8 @@ type Attr struct {
 	Starts        []int64 `json:"starts,omitempty"` // Slice: per dimension of the input, as the next
 	Steps         []int64 `json:"steps,omitempty"`
 	OutputPadding []int64 `json:"output_padding,omitempty"`
-	// Variant is whatever else decides the values, but neither shape nor cost
-	// (limits, epsilon, rounding mode), in any canonical spelling. Two operators
-	// compute the same only if it is equal.
+	// Variant is whatever else decides the values, but neither shape nor cost (limits, epsilon, rounding mode), in any
+	// canonical spelling. Two operators compute the same only if it is equal.
 	Variant string `json:"variant,omitempty"`
 	// Attention: what is done to the scores, and whether a softmax follows; query i sees no keys
 	// behind the first i + 1 + keys - queries.
@@ -187,9 +184,8 @@ func (e *CycleError) Error() string {
 	return "cycle: " + strings.Join(e.Ops, " -> ") + " -> " + e.Ops[0]
 }
 
-// Finish sorts the operators topologically, renumbers them, links producers and
-// consumers, and sets layouts. Operators keep their relative order where the
-// dependencies allow it. A cycle is a *CycleError.
+// Finish sorts the operators topologically, renumbers them, links producers and consumers, and sets layouts. Operators
+// keep their relative order where the dependencies allow it. A cycle is a *CycleError.
 func (g *Graph) Finish() error {
 	order, err := g.sorted()
 	if err != nil {
@@ -294,8 +290,7 @@ func (g *Graph) infer(op *Op) ([]Shape, []DType, error) {
 	return info.apply(op, in)
 }
 
-// Retype gives every tensor of one element type another: a network as it would be
-// after quantisation, say.
+// Retype gives every tensor of one element type another: a network as it would be after quantisation, say.
 func (g *Graph) Retype(from, to DType) {
 	for _, t := range g.Tensors {
 		if t.DType == from {
@@ -311,9 +306,8 @@ func (g *Graph) Retype(from, to DType) {
 	}
 }
 
-// Compact drops the operators for which keep is false and the tensors that then
-// have neither reader nor writer (graph inputs and outputs stay), renumbers
-// everything and finishes the graph.
+// Compact drops the operators for which keep is false and the tensors that then have neither reader nor writer (graph
+// inputs and outputs stay), renumbers everything and finishes the graph.
 func (g *Graph) Compact(keep func(*Op) bool) error {
 	ops := g.Ops[:0:0]
 	used := make([]bool, len(g.Tensors))
@@ -386,8 +380,7 @@ func (g *Graph) DropDead() error {
 	return g.Compact(func(op *Op) bool { return alive[op.ID] })
 }
 
-// KindCounts counts the operators of each kind, sorted by
-// kind.
+// KindCounts counts the operators of each kind, sorted by kind.
 func (g *Graph) KindCounts() []kindCount {
 	m := map[Kind]int{}
 	for _, op := range g.Ops {

@@ -113,10 +113,9 @@ type MatrixDims struct {
 	Phases                  *Phases
 }
 
-// MatrixDims returns the products that the box r of op's output takes, or false
-// if the operator does not run on a matrix unit. A convolution is its
-// im2col product: M = images x rows x columns, N = output channels (of one
-// group), K = input channels of a group x kernel. Of a transposed one, see [Phase].
+// MatrixDims returns the products that the box r of op's output takes, or false if the operator does not run on a
+// matrix unit. A convolution is its im2col product: M = images x rows x columns, N = output channels (of one group), K
+// = input channels of a group x kernel. Of a transposed one, see [Phase].
 func (g *Graph) MatrixDims(op *Op, r Region) (MatrixDims, bool) {
 	if !g.OnMatrixUnit(op) || r.Elements() == 0 {
 		return MatrixDims{}, false
@@ -167,9 +166,8 @@ func (g *Graph) reduction(op *Op) int64 {
 	return kinds[op.Kind].macs(op, in, g.Tensors[op.Outputs[0]].Shape)
 }
 
-// OnMatrixUnit reports whether the operator's MACs run on a matrix unit. A
-// depthwise convolution has nothing to share between outputs and runs on a
-// vector unit, one simple operation per MAC.
+// OnMatrixUnit reports whether the operator's MACs run on a matrix unit. A depthwise convolution has nothing to share
+// between outputs and runs on a vector unit, one simple operation per MAC.
 func (g *Graph) OnMatrixUnit(op *Op) bool {
 	if kinds[op.Kind].macs == nil {
 		return false
@@ -183,8 +181,7 @@ func (g *Graph) OnMatrixUnit(op *Op) bool {
 	return true
 }
 
-// DimName is the short name of a dimension: n, c, h, w for images, which their
-// layout shows, else i0, i1, ...
+// DimName is the short name of a dimension: n, c, h, w for images, which their layout shows, else i0, i1, ...
 func (t *Tensor) DimName(dim int) string {
 	if len(t.Layout) == 4 && t.Layout[1] == 2 && t.Layout[2] == 3 && t.Layout[3] == 1 {
 		return []string{"n", "c", "h", "w"}[dim]
@@ -312,8 +309,7 @@ func (g *Graph) setLayouts() {
 		}
 		t.Layout = append(l, 1)
 	}
-	// A network input takes the layout that its image readers use, before its
-	// other readers follow it.
+	// A network input takes the layout that its image readers use, before its other readers follow it.
 	for _, id := range g.Inputs {
 		t := g.Tensors[id]
 		for _, c := range t.Consumers {

@@ -164,8 +164,7 @@ func channelsOfGroup(groups, in, out int64) Access {
 	return blocks(1, in, out)
 }
 
-// maxWindow bounds kernels, strides, dilations and pads: beyond any real network,
-// and far from overflow.
+// maxWindow bounds kernels, strides, dilations and pads: beyond any real network, and far from overflow.
 const maxWindow = int64(1) << 30
 
 func checkKernel(kernel Shape) error {

@@ -265,9 +265,8 @@ func inferResize(op *Op, in []*Tensor) ([]Shape, error) {
 func resizeAccess(op *Op, in []*Tensor, out Shape, _, _ int) []Access {
 	acc := make([]Access, len(out))
 	for d, n := range in[0].Shape {
-		// A block of den elements comes from one of num, and from neighbours on
-		// either side: between elements, up to half a kernel away, and half an
-		// element where the modes disagree on where an element's centre is.
+		// A block of den elements comes from one of num, and from neighbours on either side: between elements, up to
+		// half a kernel away, and half an element where the modes disagree on where an element's centre is.
 		g := GCD(n, out[d])
 		acc[d] = blocks(d, n/g, out[d]/g)
 		if halo := op.Attr.Kernel[d]; n != out[d] && (halo > 1 || out[d]%n != 0) {

@@ -317,8 +317,7 @@ func checkAxis(axis int64, s Shape) error {
 	return nil
 }
 
-// softmaxAxes: Axes if given (old opsets flatten the trailing dimensions), else
-// Axis.
+// softmaxAxes: Axes if given (old opsets flatten the trailing dimensions), else Axis.
 func softmaxAxes(op *Op) []int64 {
 	if len(op.Attr.Axes) > 0 {
 		return op.Attr.Axes
@@ -343,8 +342,7 @@ func checkAxes(axes []int64, rank int) error {
 	return nil
 }
 
-// paramAccess: dimension 0 follows output dimension out (none if negative), the
-// rest is read whole.
+// paramAccess: dimension 0 follows output dimension out (none if negative), the rest is read whole.
 func paramAccess(s Shape, out int) []Access {
 	acc := whole(s)
 	if out >= 0 && len(acc) > 0 {

@@ -91,8 +91,7 @@ func ParseDType(s string) (DType, error) {
 // Shape lists the extents of a tensor's dimensions. A scalar has none.
 type Shape []int64
 
-// MaxElements bounds the elements of one tensor, so that sums of byte counts
-// over a whole graph stay within int64.
+// MaxElements bounds the elements of one tensor, so that sums of byte counts over a whole graph stay within int64.
 const MaxElements = int64(1) << 44
 
 // Elements is the product of the extents.
@@ -235,8 +234,7 @@ func (r Region) Intersect(o Region) Region {
 	return c
 }
 
-// Overlap is the number of elements in the common box. It equals
-// r.Intersect(o).Elements() without building the box.
+// Overlap is the number of elements in the common box. It equals r.Intersect(o).Elements() without building the box.
 func (r Region) Overlap(o Region) int64 {
 	if r == nil || o == nil {
 		return 0

@@ -104,8 +104,7 @@ func (v *validation) writers() {
 	}
 }
 
-// readers checks that something writes what operators read, and reports whether it does
-// so before them.
+// readers checks that something writes what operators read, and reports whether it does so before them.
 func (v *validation) readers() (sorted bool) {
 	sorted = true
 	for i, op := range v.Ops {

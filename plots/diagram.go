@@ -12,8 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Diagram is a drawing of nodes and arrows whose places the caller gives: columns
-// from the left and rows from the top.
+// Diagram is a drawing of nodes and arrows whose places the caller gives: columns from the left and rows from the top.
 type Diagram struct {
 	Title string
 	Nodes []DiagramNode
@@ -49,13 +48,11 @@ const NoColour = -1
 type DiagramEdge struct {
 	From, To int
 	Grey     bool
-	// Bend is the distance of the arrow's middle from the straight line, in rows
-	// downward.
+	// Bend is the distance of the arrow's middle from the straight line, in rows downward.
 	Bend float64
 }
 
-// DiagramArea shades the places of nodes that belong together: those in neighbouring
-// columns or rows as one.
+// DiagramArea shades the places of nodes that belong together: those in neighbouring columns or rows as one.
 type DiagramArea struct {
 	Nodes  []int
 	Colour int
@@ -71,8 +68,7 @@ type DiagramKey struct {
 	Grey   bool // of the arrow
 }
 
-// palette has the colours of Okabe and Ito in an order in which neighbours differ in
-// brightness.
+// palette has the colours of Okabe and Ito in an order in which neighbours differ in brightness.
 var palette = []color.NRGBA{
 	blue, orange, {0x00, 0x9e, 0x73, 0xff}, {0xf0, 0xe4, 0x42, 0xff}, vermillion, {0x56, 0xb4, 0xe9, 0xff},
 	{0xcc, 0x79, 0xa7, 0xff}, {0x99, 0x99, 0x99, 0xff},

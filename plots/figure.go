@@ -57,8 +57,7 @@ func (f *Figure) SVG() ([]byte, error) {
 	if _, err := c.WriteTo(&b); err != nil {
 		return nil, err
 	}
-	// The font is not everywhere. These have letters of the same widths, except for
-	// the last.
+	// The font is not everywhere. These have letters of the same widths, except for the last.
 	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"),
 		[]byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;")), nil
 }
@@ -170,8 +169,7 @@ func numberAbove(c *draw.Canvas, pt vg.Point, value float64) {
 	c.FillText(sty, pt, label)
 }
 
-// key is an entry of the legend: a picture of about 10 by 6 points around pt, and
-// what it means.
+// key is an entry of the legend: a picture of about 10 by 6 points around pt, and what it means.
 type key struct {
 	draw func(c *draw.Canvas, pt vg.Point)
 	text string

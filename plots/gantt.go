@@ -14,8 +14,7 @@ import (
 // PaletteSize is the number of colours that can be distinguished; further ones repeat.
 const PaletteSize = 8
 
-// Gantt draws one timeline over both columns of a page. colours name the palette's
-// colours, in its order.
+// Gantt draws one timeline over both columns of a page. colours name the palette's colours, in its order.
 func Gantt(t Timeline, xLabel string, colours []string) (*Figure, error) {
 	start, end, err := span([]Timeline{t})
 	if err != nil {

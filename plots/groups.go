@@ -88,8 +88,7 @@ func (diamond) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
 
 const pageWidth = 7.0 * vg.Inch
 
-// GroupedBars draws panels of groups, as wide as a page, one above the other. All
-// have the same series.
+// GroupedBars draws panels of groups, as wide as a page, one above the other. All have the same series.
 func GroupedBars(panels ...Groups) (*Figure, error) {
 	if len(panels) == 0 {
 		return nil, fmt.Errorf("plots: there are no groups to draw")

@@ -14,8 +14,7 @@ import (
 // Memory is the live memory of a network over time.
 type Memory struct {
 	Title string
-	// LiveBytes are the bytes of live activations while each layer runs, in execution
-	// order.
+	// LiveBytes are the bytes of live activations while each layer runs, in execution order.
 	LiveBytes []int64
 	// Spans are stages in execution order; they need not cover all layers.
 	Spans []Span
@@ -35,8 +34,7 @@ type Capacity struct {
 	Bytes int64
 }
 
-// Shades behind neighbouring stages, light enough for the grid and a print without
-// colours.
+// Shades behind neighbouring stages, light enough for the grid and a print without colours.
 var bandShades = [...]color.NRGBA{{0xf6, 0xf1, 0xe4, 0xff}, {0xff, 0xff, 0xff, 0xff}}
 
 var (
@@ -45,8 +43,7 @@ var (
 	capacityDashes  = [][]vg.Length{{4, 2}, {1.2, 1.6}}
 )
 
-// MemoryInUse draws live activations over the layers as steps, with the stages
-// behind them.
+// MemoryInUse draws live activations over the layers as steps, with the stages behind them.
 func MemoryInUse(m Memory) (*Figure, error) {
 	if err := m.check(); err != nil {
 		return nil, err
@@ -170,8 +167,7 @@ type spanName struct {
 	row  int     // 0 is the lowest
 }
 
-// placeNames puts names above the middles of their stages, those that would cover
-// others in rows above.
+// placeNames puts names above the middles of their stages, those that would cover others in rows above.
 func placeNames(spans []Span, n float64, width vg.Length) (list []spanName, rows int) {
 	sty := textStyle(valueSize, text.XCenter, text.YBottom)
 	var right []float64 // of each row

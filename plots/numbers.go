@@ -20,8 +20,7 @@ func number(x float64) string {
 	return strconv.FormatFloat(x, 'f', digits, 64)
 }
 
-// niceTicks are multiples of 1, 2 or 5 times a power of ten from 0 to top, about
-// five of them.
+// niceTicks are multiples of 1, 2 or 5 times a power of ten from 0 to top, about five of them.
 func niceTicks(top float64) []plot.Tick {
 	if !(top > 0) {
 		return []plot.Tick{{Value: 0, Label: "0"}}

@@ -19,8 +19,7 @@ func (f *Figure) PDF() ([]byte, error) {
 	if _, err := c.WriteTo(&b); err != nil {
 		return nil, err
 	}
-	// The time of writing would make each file another. The length stays, for the
-	// offsets in the file's table.
+	// The time of writing would make each file another. The length stays, for the offsets in the file's table.
 	return pdfDate.ReplaceAllFunc(b.Bytes(), func(date []byte) []byte {
 		digits := bytes.IndexByte(date, ':') + 1
 		for i := range date[digits:] {

@@ -23,8 +23,7 @@ type ProfileBlock struct {
 	Text       string  // inside, where it fits
 }
 
-// Profiles draws profiles one below the other on a common time axis; colours name
-// the palette's colours, in its order.
+// Profiles draws profiles one below the other on a common time axis; colours name the palette's colours, in its order.
 func Profiles(list []Profile, xLabel, yLabel string, colours []string) (*Figure, error) {
 	var f faults
 	f.unless(len(list) > 0, "there is no profile to draw")

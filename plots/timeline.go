@@ -43,8 +43,7 @@ type TimelineMark struct {
 	Text string // above
 }
 
-// Timelines draws timelines one below the other; colours name the palette's
-// colours, in its order.
+// Timelines draws timelines one below the other; colours name the palette's colours, in its order.
 func Timelines(list []Timeline, xLabel string, rowHeight float64, colours []string) (*Figure, error) {
 	start, end, err := span(list)
 	if err != nil {

@@ -150,11 +150,49 @@ func Unfused() scheduler.Recipe {
 
 // All lists the table's recipes, then the other baselines, then those with exact
 // decisions: all that need no trials.
-func All() []scheduler.Recipe { return slices.Concat(Table(), Baselines(), Exact(), Tiled()) }
+func All() []scheduler.Recipe { return slices.Concat(Table(), Baselines(), Exact(), Tiled(), own.recipes) }
+
+// own is what [Add] has taken.
+var own struct {
+	recipes    []scheduler.Recipe
+	strategies map[string][]scheduler.Strategy // by stage
+}
+
+// Add makes a caller's own recipes known by their names, and their own strategies in the rows of their stages.
+// Commands, comparisons and searches take them as they take the built-in ones. It must run before them.
+func Add(list ...scheduler.Recipe) error {
+	for _, r := range list {
+		if _, err := Lookup(r.Name); err == nil || r.Name == "" {
+			return fmt.Errorf("variant %q: expected a name that no other variant has", r.Name)
+		}
+		for _, st := range scheduler.Stages() {
+			s, is := r.Own(st.Name)
+			if !is || Added(st.Name, s.Name) {
+				continue
+			}
+			if _, err := st.Lookup(s.Name); err == nil {
+				return fmt.Errorf("variant %q: strategy %q of %s is built in, expected another name", r.Name, s.Name,
+					st.Name)
+			}
+			if own.strategies == nil {
+				own.strategies = map[string][]scheduler.Strategy{}
+			}
+			own.strategies[st.Name] = append(own.strategies[st.Name], s)
+		}
+		own.recipes = append(own.recipes, r)
+		scheduler.SetTable(table())
+	}
+	return nil
+}
 
 // Known lists all recipes, the searched ones last.
 func Known() []scheduler.Recipe {
 	return append(append(All(), Unfused()), append(Searched(), Whole())...)
+}
+
+// Added reports whether a strategy of a stage came by [Add].
+func Added(stage, strategy string) bool {
+	return slices.ContainsFunc(own.strategies[stage], func(s scheduler.Strategy) bool { return s.Name == strategy })
 }
 
 // ConvFusion is the baseline with convolutions fused in pairs, which the paper compares

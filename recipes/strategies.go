@@ -32,7 +32,7 @@ func table() scheduler.Table {
 // formulation.
 func strategies() map[string][]scheduler.Strategy {
 	plain := graphturbo.PlainBinding()
-	return map[string][]scheduler.Strategy{
+	all := map[string][]scheduler.Strategy{
 		"group": slices.Concat([]scheduler.Strategy{tvm.Layers, tvm.FusedOps, tvm.Unfused, tvm.UnfusedAttention,
 			tvm.ConvolutionPairs,
 			astitch.Stitched("stitch", "memory-intensive operators together, as AStitch", nil),
@@ -61,6 +61,10 @@ func strategies() map[string][]scheduler.Strategy {
 			tiles.Nests(),
 		},
 	}
+	for stage, more := range own.strategies {
+		all[stage] = append(all[stage], more...)
+	}
+	return all
 }
 
 // searchNests decides for strategy ansor; nil: it is not part of the program.

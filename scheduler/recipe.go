@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -218,12 +219,13 @@ func (r Recipe) slow() bool {
 // replaced is the recipe with some strategies replaced by those of the table's greedy one, which validate has found.
 func (r Recipe) replaced(which func(Strategy) bool) Recipe {
 	g, rules := r, Recipe{}
-	g.Picks = slices.Clone(r.Picks)
+	g.Picks, g.own = slices.Clone(r.Picks), maps.Clone(r.own)
 	for _, st := range r.table() {
 		if which(r.choice(st)) {
 			if rules.Name == "" {
 				rules, _ = lookup(table.Greedy)
 			}
+			delete(g.own, st.Name)
 			g.set(Pick{st.Name, rules.choice(st).Name})
 		}
 	}

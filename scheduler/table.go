@@ -27,9 +27,7 @@ func stageTable() []Stage {
 func filled(list []Stage) []Stage {
 	for i := range list {
 		st := &list[i]
-		if st.Strategies == nil {
-			st.Strategies = table.Strategies[st.Name]
-		}
+		st.Strategies = append(st.Strategies, table.Strategies[st.Name]...)
 		for k, m := range st.moves {
 			if m.Make != nil {
 				continue

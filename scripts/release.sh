@@ -33,7 +33,7 @@ for arch in amd64 arm64; do
 	name=dsasched-$version-linux-$arch
 	mkdir "$work/$name"
 	CGO_ENABLED=0 GOOS=linux GOARCH=$arch GOFLAGS= go build -trimpath -buildvcs=false \
-		-ldflags "-s -w -buildid= -X main.release=$version" -o "$work/$name/dsasched" ./cmd/dsasched
+		-ldflags "-s -w -buildid= -X github.com/dsasched/dsasched/cmd/cli.release=$version" -o "$work/$name/dsasched" ./cmd/dsasched
 	cp LICENSE README.md CHANGELOG.md "$work/$name/"
 	chmod 755 "$work/$name" "$work/$name/dsasched"
 	chmod 644 "$work/$name/LICENSE" "$work/$name/README.md" "$work/$name/CHANGELOG.md"

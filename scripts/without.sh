@@ -10,7 +10,7 @@ usage() {
 
 		Copies the project, removes systems (folders of systems/, all if none is named) from the
 		copy, and builds and vets the rest. Of a system go its folder, its call in
-		systems/systems.go, its commands (cmd/dsasched/NAME.go, NAME_*.go, *_NAME.go) and
+		systems/systems.go, its commands (cmd/cli/NAME.go, NAME_*.go, *_NAME.go) and
 		*_NAME_test.go.
 		Systems that import it go with it.
 		--test also tests what is left, but for the command and the root's tables, which name all.
@@ -55,8 +55,8 @@ for ((i = 0; i < ${#gone[@]}; i++)); do
 	rm -r "systems/$name"
 	mapfile -t using < <(grep -rlE "/systems/$name(/|\")" systems --include='*.go' | cut -d / -f 2 | grep -v '\.go$' | sort -u)
 	gone+=("${using[@]}")
-	find . \( -path "./cmd/dsasched/$name.go" -o -path "./cmd/dsasched/${name}_*.go" \
-		-o -path "./cmd/dsasched/*_${name}.go" -o -name "*_${name}_test.go" \) -delete
+	find . \( -path "./cmd/cli/$name.go" -o -path "./cmd/cli/${name}_*.go" \
+		-o -path "./cmd/cli/*_${name}.go" -o -name "*_${name}_test.go" \) -delete
 	sed -i "\\#/systems/$name[/\"]#d; \\#// $name: #d" systems/systems.go
 done
 go build ./...

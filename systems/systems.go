@@ -1,6 +1,6 @@
 // Package systems lists what stands beside the core and can be taken off it: the schedulers of other papers, what
 // serves them, and files of other tools, which who imports it can read. Each system is a folder here, with its
-// problems, heuristics, experiments and tests; its commands are the files of cmd/dsasched that bear its name, and add
+// problems, heuristics, experiments and tests; its commands are the files of cmd/cli that bear its name, and add
 // themselves. `scripts/without.sh NAME` shows that all else builds without it.
 package systems
 

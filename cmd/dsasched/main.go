@@ -2,15 +2,6 @@
 // fast they would run. `dsasched --help` lists what it can do.
 package main
 
-import (
-	"context"
-	"os"
-	"os/signal"
-	"syscall"
-)
+import "github.com/dsasched/dsasched/cmd/cli"
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	os.Exit(report(os.Stderr, run(ctx, os.Stdout, os.Stderr, os.Args[1:])))
-}
+func main() { cli.Main() }

@@ -38,8 +38,7 @@ func Check(p *Problem, capacity int64, offsets []int64) error {
 	slices.SortFunc(born, func(i, j int) int {
 		return cmp.Compare(p.Buffers[i].Lifetime.Lower, p.Buffers[j].Lifetime.Lower)
 	})
-	// What is in use changes at these times only, so an overlap at any time is
-	// one at the last of them before.
+	// What is in use changes at these times only, so an overlap at any time is one at the last of them before.
 	type span struct {
 		Interval
 		buffer int
@@ -158,8 +157,7 @@ func (p *Problem) Overfull(capacity int64) *overfull {
 	return o
 }
 
-// keep is the problem of the buffers that are not spilled, and the place of each
-// in p.
+// keep is the problem of the buffers that are not spilled, and the place of each in p.
 func keep(p *Problem, spilled []bool) (*Problem, []int) {
 	kept := &Problem{Name: p.Name}
 	var place []int

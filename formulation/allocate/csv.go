@@ -36,8 +36,7 @@ var columns = []struct{ name, means string }{
 	{colOffset, colOffset},
 }
 
-// maxReported is the number of mistakes of a file that are reported: enough to mend it in one
-// go, and still readable.
+// maxReported is the number of mistakes of a file that are reported: enough to mend it in one go, and still readable.
 const maxReported = 20
 
 // An Error is a mistake in a file.
@@ -56,8 +55,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: found %s, expected %s", where, e.Found, e.Expected)
 }
 
-// ReadCSV reads a file of MiniMalloc. The first line names the columns, in any
-// order:
+// ReadCSV reads a file of MiniMalloc. The first line names the columns, in any order:
 //
 //	id (or buffer, buffer_id)   name, unique
 //	lower (or begin, start)     start of the lifetime
@@ -69,9 +67,8 @@ func (e *Error) Error() string {
 //	spill_cost                  bytes moved if spilled, twice the size if empty; optional
 //	offset                      fixed offset, none if empty; optional
 //
-// A column "end" makes the ends of gaps inclusive, too. MiniMalloc stops at an
-// empty line and skips columns that it does not know; here both are mistakes,
-// since they hide others. All mistakes are reported, as *[Error] values in one
+// A column "end" makes the ends of gaps inclusive, too. MiniMalloc stops at an empty line and skips columns that it
+// does not know; here both are mistakes, since they hide others. All mistakes are reported, as *[Error] values in one
 // joined error in the order of their lines. file stands for the file in them.
 func ReadCSV(file string, data []byte) (*Problem, error) {
 	r := &reader{file: file}
@@ -295,9 +292,8 @@ func pair(text string) (Interval, bool) {
 	return Interval{lo, hi}, ok && err1 == nil && err2 == nil
 }
 
-// WriteCSV writes a problem so that MiniMalloc and [ReadCSV] read it. Columns in
-// which no buffer has anything are left out. offsets, unless nil, go into the
-// column of fixed offsets, in place of the problem's own.
+// WriteCSV writes a problem so that MiniMalloc and [ReadCSV] read it. Columns in which no buffer has anything are left
+// out. offsets, unless nil, go into the column of fixed offsets, in place of the problem's own.
 func WriteCSV(w io.Writer, p *Problem, offsets []int64) error {
 	if offsets != nil && len(offsets) != len(p.Buffers) {
 		return fmt.Errorf("allocate: found %d offsets, expected one for each of %d buffers", len(offsets), len(p.Buffers))

@@ -1,32 +1,28 @@
-// Package allocate states and solves static memory allocation: buffers with known
-// lifetimes get offsets in one memory so that no two that live at the same time overlap.
-// [Methods] and [SpillMethods] list what solves it: simple rules that place one buffer
-// after the other without second thoughts, searches that need no solver, and integer
-// programs. [Solve] and [SolveSpill] run one.
+// Package allocate states and solves static memory allocation: buffers with known lifetimes get offsets in one memory
+// so that no two that live at the same time overlap. [Methods] and [SpillMethods] list what solves it: simple rules
+// that place one buffer after the other without second thoughts, searches that need no solver, and integer programs.
+// [Solve] and [SolveSpill] run one.
 //
 // # Notation
 //
-// Buffer i has a lifetime [l_i, u_i), a size s_i and an alignment a_i. A
-// placement gives it an offset o_i, a multiple of a_i, and is right for the
-// capacity C if
+// Buffer i has a lifetime [l_i, u_i), a size s_i and an alignment a_i. A placement gives it an offset o_i, a multiple
+// of a_i, and is right for the capacity C if
 //
 //	0 <= o_i  and  o_i + s_i <= C                       for all i           (a)
 //	o_i + s_i <= o_j  or the reverse   for all i != j in use at a common time (b)
 //
-// where a buffer is in use during its lifetime but for its gaps. The peak of a
-// placement is the largest o_i + s_i; the least peak is the least
-// capacity at which a placement exists. Sizes and offsets are in bytes, times
-// have no unit, and intervals are half-open.
+// where a buffer is in use during its lifetime but for its gaps. The peak of a placement is the largest o_i + s_i; the
+// least peak is the least capacity at which a placement exists. Sizes and offsets are in bytes, times have no unit,
+// and intervals are half-open.
 //
 // MiniMalloc, whose files [ReadCSV] reads, also knows gaps in which a part of the buffer
 // stays in use. No compiler's plan and no network has one, and they are refused.
 //
 // # Spilling
 //
-// Where not all buffers fit, some leave the memory for good: buffer i then
-// costs [Buffer.Moved] bytes of traffic. checkSpill says whether what stays
-// passes the capacity at any time. Fitting by sums is necessary and not
-// sufficient: whether offsets exist is for a solver to say.
+// Where not all buffers fit, some leave the memory for good: buffer i then costs [Buffer.Moved] bytes of traffic.
+// checkSpill says whether what stays passes the capacity at any time. Fitting by sums is necessary and not sufficient:
+// whether offsets exist is for a solver to say.
 //
 // # Rules
 //
@@ -42,8 +38,7 @@
 //
 // # Sources
 //
-// M. D. Moffitt, "MiniMalloc: A Lightweight Memory Allocator for
-// Hardware-Accelerated Machine Learning", ASPLOS 2023, for the problem and the
-// format of its files (https://github.com/google/minimalloc). M. Luby, A. Sinclair and
-// D. Zuckerman, "Optimal speedup of Las Vegas algorithms", IPL 47, 1993, for restarts.
+// M. D. Moffitt, "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine Learning", ASPLOS 2023,
+// for the problem and the format of its files (https://github.com/google/minimalloc). M. Luby, A. Sinclair and D.
+// Zuckerman, "Optimal speedup of Las Vegas algorithms", IPL 47, 1993, for restarts.
 package allocate

@@ -11,9 +11,8 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 )
 
-// folded is the search for a way to put buffers that follow each other together such that
-// little is left, see docs/formulations.md, and over what is left. That is not without loss:
-// what it does not find may be there.
+// folded is the search for a way to put buffers that follow each other together such that little is left, see
+// docs/formulations.md, and over what is left. That is not without loss: what it does not find may be there.
 type folded struct {
 	p        *Problem
 	inner    *canonical
@@ -44,8 +43,7 @@ type folded struct {
 	roots           []int32          // of the last test
 }
 
-// block is a buffer, room that is kept free, or blocks stacked in the same room: some
-// until a time, others from it on.
+// block is a buffer, room that is kept free, or blocks stacked in the same room: some until a time, others from it on.
 type block struct {
 	from, upto    int32 // times
 	size          int64
@@ -88,8 +86,7 @@ func loose(p *Problem) bool {
 
 func (f *folded) reset() { f.seed, f.known, f.idle = 0, nil, false }
 
-// fit changes the folding step by step, and searches what is left where that is little.
-// Joints count as nodes.
+// fit changes the folding step by step, and searches what is left where that is little. Joints count as nodes.
 func (f *folded) fit(ctx context.Context, _ preorder, capacity, limit int64) (verdict, int64) {
 	if f.known == nil || f.capacity != capacity {
 		f.capacity, f.patience, f.steps, f.tests = capacity, 0, 0, 0
@@ -142,8 +139,7 @@ func (f *folded) fit(ctx context.Context, _ preorder, capacity, limit int64) (ve
 	return exhausted, nodes
 }
 
-// luby is the sequence 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ... of Luby, Sinclair and Zuckerman
-// (1993), from 1 on.
+// luby is the sequence 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ... of Luby, Sinclair and Zuckerman (1993), from 1 on.
 func luby(k uint64) int64 {
 	for {
 		n := bits.Len64(k)
@@ -253,8 +249,7 @@ func shuffle[T any](f *folded, all []T) {
 	}
 }
 
-// fillers are stretches of time with room to spare, such that with them all times are
-// full.
+// fillers are stretches of time with room to spare, such that with them all times are full.
 func (f *folded) fillers(add func(from, upto, size int64)) {
 	type open struct{ from, size int64 }
 	var all []open
@@ -495,9 +490,8 @@ func (f *folded) grow() {
 	f.settle(3)
 }
 
-// match joins roots that begin together and end at a time, and others from then on to
-// another time, of the same size in all: all roots there are, whole groups, or parts of
-// groups, by level.
+// match joins roots that begin together and end at a time, and others from then on to another time, of the same size
+// in all: all roots there are, whole groups, or parts of groups, by level.
 func (f *folded) match(t int32, level int8) bool {
 	if len(f.ends[t]) == 0 || len(f.starts[t]) == 0 {
 		return false

@@ -17,8 +17,7 @@ type Rule string
 
 // The rules. Ties go to the earlier birth, then to the buffer that comes first.
 const (
-	// firstFit takes buffers by birth and puts each into the lowest room that is
-	// large enough.
+	// firstFit takes buffers by birth and puts each into the lowest room that is large enough.
 	firstFit Rule = "first-fit"
 	// bestFit takes buffers by birth and puts each into the smallest room that is
 	// large enough; the room above all others counts as the largest.
@@ -65,8 +64,7 @@ func byRule(ctx context.Context, p *Problem, rule Rule, capacity int64) (*Result
 	return r, nil
 }
 
-// bestRule is the placement of least peak that a rule finds, the first of equals; nil if
-// fixed offsets allow none.
+// bestRule is the placement of least peak that a rule finds, the first of equals; nil if fixed offsets allow none.
 func bestRule(ctx context.Context, p *Problem) ([]int64, error) {
 	var best []int64
 	for _, rule := range Rules() {
@@ -90,9 +88,8 @@ func bestRule(ctx context.Context, p *Problem) ([]int64, error) {
 // contradict each other: then there is no placement at any capacity.
 var ErrClash = errors.New("fixed offsets overlap")
 
-// placeAll gives each buffer an offset by a rule, without regard to a capacity. Fixed
-// offsets are kept: those buffers are placed first. The error is about invalid
-// problems and rules, or [ErrClash].
+// placeAll gives each buffer an offset by a rule, without regard to a capacity. Fixed offsets are kept: those buffers
+// are placed first. The error is about invalid problems and rules, or [ErrClash].
 func placeAll(ctx context.Context, p *Problem, rule Rule) ([]int64, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -149,8 +146,7 @@ func placeAll(ctx context.Context, p *Problem, rule Rule) ([]int64, error) {
 	return offsets, nil
 }
 
-// conflicts is the set of offsets at which buffer i would overlap one that is
-// placed: intervals apart and ascending.
+// conflicts is the set of offsets at which buffer i would overlap one that is placed: intervals apart and ascending.
 func conflicts(p *Problem, placed []int, offsets []int64, i int) []Interval {
 	var all []Interval
 	for _, j := range placed {
@@ -161,9 +157,8 @@ func conflicts(p *Problem, placed []int, offsets []int64, i int) []Interval {
 	return union(all)
 }
 
-// choose is the lowest offset that is not taken or, for the best fit, the lowest
-// one of the range of free offsets that is shortest: the room there has that much
-// to spare.
+// choose is the lowest offset that is not taken or, for the best fit, the lowest one of the range of free offsets that
+// is shortest: the room there has that much to spare.
 func choose(b *Buffer, taken []Interval, best bool) int64 {
 	low, offset, spare := int64(0), int64(-1), int64(0)
 	for _, t := range taken {
@@ -196,8 +191,7 @@ const (
 // spillRules are all rules.
 func spillRules() []spillRule { return []spillRule{SpillLongestLifetime, SpillLargest} }
 
-// spillByRule marks buffers by a rule, going through time, until what stays passes the
-// capacity at no time.
+// spillByRule marks buffers by a rule, going through time, until what stays passes the capacity at no time.
 func spillByRule(p *Problem, capacity int64, rule spillRule) ([]bool, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

@@ -239,8 +239,7 @@ func (s *program) alike(i, j int) bool {
 		len(a.Gaps) == 0 && len(b.Gaps) == 0
 }
 
-// start is a placement in the program's variables, nil if the program leaves that
-// one of equal placements out.
+// start is a placement in the program's variables, nil if the program leaves that one of equal placements out.
 func (s *program) start(offsets []int64) []float64 {
 	x := make([]float64, s.model.NumVars())
 	x[s.peak] = s.units(s.p.Peak(offsets))

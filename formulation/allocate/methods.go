@@ -45,10 +45,9 @@ func placing(rule Rule, description string) solve.Row[run] {
 // Methods lists the rules and the exact methods for placements.
 func Methods() []solve.Method { return rows.Methods() }
 
-// Solve looks for a placement within a capacity, or of the least peak if that is
-// [NoLimit], by the method of that name. Without a start the exact ones begin from the
-// best placement by a rule. An infeasible answer says where the capacity is too small, if
-// that is so at one time.
+// Solve looks for a placement within a capacity, or of the least peak if that is [NoLimit], by the method of that
+// name. Without a start the exact ones begin from the best placement by a rule. An infeasible answer says where the
+// capacity is too small, if that is so at one time.
 func Solve(ctx context.Context, p *Problem, capacity int64, method string, opts Options) (*Result, error) {
 	began := time.Now()
 	m, err := rows.Find(method, opts.Solver)
@@ -137,8 +136,7 @@ func spilling(rule spillRule, description string) solve.Row[spillRun] {
 // SpillMethods lists the rules and the exact methods that choose what to spill.
 func SpillMethods() []solve.Method { return spillRows.Methods() }
 
-// SolveSpill chooses what leaves a memory of the given capacity by the method of that
-// name.
+// SolveSpill chooses what leaves a memory of the given capacity by the method of that name.
 func SolveSpill(ctx context.Context, p *Problem, capacity int64, method string, opts SpillOptions) (
 	*SpillResult, error) {
 	began := time.Now()

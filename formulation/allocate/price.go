@@ -21,8 +21,7 @@ type pricing struct {
 
 type place struct{ row, at int32 }
 
-// A row is one thing that a section asks for: its demand, or to be no fuller than the
-// capacity.
+// A row is one thing that a section asks for: its demand, or to be no fuller than the capacity.
 type row struct {
 	section int
 	live    []int32 // those of the section that may go and need not
@@ -344,9 +343,8 @@ func (w *sweep) whole(x *pricing) (pays [][]int64, least []int64) {
 	return pays, least
 }
 
-// keep starts with all spilled that may be, and keeps one buffer after the other where that
-// costs less, first those that the fewest rows would spill. It gives nil if some section is too full
-// even with all spilled.
+// keep starts with all spilled that may be, and keeps one buffer after the other where that costs less, first those
+// that the fewest rows would spill. It gives nil if some section is too full even with all spilled.
 func (w *sweep) keep(x *pricing) (spilled []bool, total int64) {
 	spilled, total = slices.Clone(w.forced), x.fixed
 	var order []int

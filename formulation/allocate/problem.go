@@ -215,8 +215,7 @@ func addUp(total int64, b *Buffer) int64 {
 	return total
 }
 
-// Reach is a capacity that suffices if any does: there every buffer that may lie
-// anywhere has room above all others.
+// Reach is a capacity that suffices if any does: there every buffer that may lie anywhere has room above all others.
 func (p *Problem) Reach() int64 {
 	reach := int64(0)
 	for i := range p.Buffers {
@@ -253,8 +252,7 @@ func (s *section) Bytes() int64 {
 	return sum
 }
 
-// Sections cuts the time wherever a use begins or ends. Stretches without any
-// use are left out.
+// Sections cuts the time wherever a use begins or ends. Stretches without any use are left out.
 func (p *Problem) Sections() []section {
 	uses := make([][]Interval, len(p.Buffers))
 	var times []int64
@@ -302,8 +300,7 @@ func (p *Problem) Bound() int64 {
 	return bound
 }
 
-// Fullest is the section in which most is in use, the earliest of equals; false if
-// nothing ever is.
+// Fullest is the section in which most is in use, the earliest of equals; false if nothing ever is.
 func (p *Problem) Fullest() (section, bool) {
 	var fullest section
 	for _, s := range p.Sections() {
@@ -330,9 +327,8 @@ func (p *Problem) alignedBytes(s *section) int64 {
 	return sum - top
 }
 
-// Step is a number that divides all offsets and the peak of some best placement:
-// there each buffer lies at 0, at its fixed offset, or as low as those below and
-// its alignment allow.
+// Step is a number that divides all offsets and the peak of some best placement: there each buffer lies at 0, at its
+// fixed offset, or as low as those below and its alignment allow.
 func (p *Problem) Step() int64 {
 	g := int64(0)
 	for i := range p.Buffers {

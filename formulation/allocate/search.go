@@ -8,8 +8,7 @@ import (
 	"slices"
 )
 
-// canonical is the depth-first search of docs/formulations.md. It is for problems
-// without windows.
+// canonical is the depth-first search of docs/formulations.md. It is for problems without windows.
 type canonical struct {
 	ctx      context.Context
 	capacity int64
@@ -166,9 +165,8 @@ func (c *canonical) whole() component {
 	return all
 }
 
-// maximal leaves out sections whose buffers are all in another one: that one says
-// all that they say. For lifetimes without gaps it is enough to look at the
-// neighbours; with gaps some that say nothing may stay.
+// maximal leaves out sections whose buffers are all in another one: that one says all that they say. For lifetimes
+// without gaps it is enough to look at the neighbours; with gaps some that say nothing may stay.
 func maximal(sections []section) []section {
 	within := func(a, b *section) bool {
 		j := 0
@@ -195,8 +193,7 @@ func maximal(sections []section) []section {
 	return out
 }
 
-// number numbers the items by a rule; ties go to the one that comes first in
-// the problem.
+// number numbers the items by a rule; ties go to the one that comes first in the problem.
 func (c *canonical) number(rule preorder) {
 	total := make([]int64, len(c.items))
 	for _, ids := range c.sections {
@@ -243,8 +240,7 @@ func (c *canonical) number(rule preorder) {
 
 func (c *canonical) reset() {}
 
-// offsets is the placement that fit has found. What is never in use lies at the
-// bottom.
+// offsets is the placement that fit has found. What is never in use lies at the bottom.
 func (c *canonical) offsets() []int64 {
 	offsets := make([]int64, len(c.p.Buffers))
 	for i := range c.p.Buffers {
@@ -320,8 +316,7 @@ func (c *canonical) split(all component) []component {
 	return parts
 }
 
-// extend places the items of a component at (offset, key) or after, in that
-// order.
+// extend places the items of a component at (offset, key) or after, in that order.
 func (c *canonical) extend(part component, offset int64, key int32) verdict {
 	if len(part.items) == 0 {
 		return found
@@ -379,8 +374,7 @@ func (c *canonical) hinted(i int32, offset int64) int {
 	return 0
 }
 
-// place puts item i at its lowest offset and draws conclusions; it reports false
-// if what is left can't be placed.
+// place puts item i at its lowest offset and draws conclusions; it reports false if what is left can't be placed.
 func (c *canonical) place(part component, i int32) bool {
 	it := &c.items[i]
 	offset := c.low[i]

@@ -21,9 +21,8 @@ import (
 //	O  number of buffers that live at the same time at some time
 type preorder string
 
-// preorders are the rules that are tried in turns. Each of
-// MiniMalloc's published instances is easy for one of the first two; the others
-// are for what is unlike them.
+// preorders are the rules that are tried in turns. Each of MiniMalloc's published instances is easy for one of the
+// first two; the others are for what is unlike them.
 var preorders = []preorder{"TWA", "TOW", "WAT", "AWT"}
 
 // Options are the settings of every method; a start is a placement, one offset for each
@@ -35,12 +34,10 @@ type Options = solve.Options[[]int64]
 type Result struct {
 	Method  string `json:"method"`
 	Buffers int    `json:"buffers"`
-	// Status is Optimal if Peak and Bound meet, Feasible if they don't,
-	// Infeasible if there is no placement (within the capacity, if there is one),
-	// and Limit if a limit came before either was known.
+	// Status is Optimal if Peak and Bound meet, Feasible if they don't, Infeasible if there is no placement (within
+	// the capacity, if there is one), and Limit if a limit came before either was known.
 	Status milp.Status `json:"status"`
-	// Stop is Complete, too, where the first placement within a capacity ends the
-	// method.
+	// Stop is Complete, too, where the first placement within a capacity ends the method.
 	Stop     milp.Stop `json:"stop"`
 	Capacity *int64    `json:"capacity"` // nil: the least one is looked for
 	// Peak is the peak of Offsets, nil without offsets. A rule's placement that passes the capacity
@@ -67,8 +64,7 @@ func (r *Result) Outcome() solve.Outcome {
 
 // finder is a search for one placement.
 type finder interface {
-	// fit looks for a placement within the capacity, in at most limit nodes, and
-	// says how many it took.
+	// fit looks for a placement within the capacity, in at most limit nodes, and says how many it took.
 	fit(ctx context.Context, rule preorder, capacity, limit int64) (verdict, int64)
 	// offsets is the placement that fit has found.
 	offsets() []int64
@@ -262,8 +258,7 @@ func Fit(ctx context.Context, p *Problem, capacity int64, opts Options) (*Result
 	}
 }
 
-// grow is the budget of the next round. What earlier rounds have cost is then a
-// third of it at the most.
+// grow is the budget of the next round. What earlier rounds have cost is then a third of it at the most.
 func grow(budget int64) int64 {
 	if budget > math.MaxInt64/4 {
 		return budget
@@ -355,8 +350,7 @@ func Minimize(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 		if best != nil {
 			high = s.down(p.Peak(best) - 1)
 		}
-		// The bound is often met, so it comes first; the highest one is the easiest
-		// to improve.
+		// The bound is often met, so it comes first; the highest one is the easiest to improve.
 		use := false
 		for k, capacity := range slices.Compact([]int64{low, s.down(low + (high-low)/2), high}) {
 			if capacity < low {

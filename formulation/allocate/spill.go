@@ -21,25 +21,22 @@ type SpillStart struct {
 
 // SpillOptions are the settings of all that chooses what to spill.
 type SpillOptions struct {
-	// WorkLimit is the number of choices of a sweep, a buffer at a time, which the ILP
-	// takes for nodes. A start that leaves too much is an error; with Place it
-	// counts only with offsets, its own or such as are found.
+	// WorkLimit is the number of choices of a sweep, a buffer at a time, which the ILP takes for nodes. A start that
+	// leaves too much is an error; with Place it counts only with offsets, its own or such as are found.
 	solve.Options[SpillStart]
 	// Place also asks for offsets of what stays, and goes on choosing until there
 	// are some. Else what stays only passes the capacity at no time.
 	Place bool
-	// PlaceNodes limits the search for the offsets of one choice. Where it comes
-	// first, choices with more room to spare are tried, and the answer is no longer
-	// proven. 0 is no limit.
+	// PlaceNodes limits the search for the offsets of one choice. Where it comes first, choices with more room to
+	// spare are tried, and the answer is no longer proven. 0 is no limit.
 	PlaceNodes int64
 }
 
 // A SpillResult is a method's answer: a choice, if it has found one, and a bound.
 type SpillResult struct {
 	Method string
-	// Status is Optimal if Cost and Bound meet, Feasible if not, and Limit if a
-	// limit came before any choice was found. There always is one, unless some buffers
-	// may not be spilled.
+	// Status is Optimal if Cost and Bound meet, Feasible if not, and Limit if a limit came before any choice was
+	// found. There always is one, unless some buffers may not be spilled.
 	Status milp.Status
 	Stop   milp.Stop
 	// Cost counts the bytes that move, Bound is a lower bound on it.
@@ -112,12 +109,10 @@ type picked struct {
 	stop    milp.Stop
 }
 
-// chooser finds a cheapest choice that passes room at no time and hits each of the
-// sets in hit.
+// chooser finds a cheapest choice that passes room at no time and hits each of the sets in hit.
 type chooser func(ctx context.Context, room int64, hit [][]int) (picked, error)
 
-// Spill chooses at least cost, by [SpillSweep], what leaves a memory of the given
-// capacity.
+// Spill chooses at least cost, by [SpillSweep], what leaves a memory of the given capacity.
 func Spill(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (*SpillResult, error) {
 	s := &spillSearch{p: p, opts: opts}
 	r, err := spill(ctx, p, capacity, opts, s.choose)
@@ -280,8 +275,7 @@ func (o *SpillOptions) placing() Options {
 	return Options{WorkLimit: o.PlaceNodes}
 }
 
-// spread gives the buffers of p the offsets of those that are kept, and -1 to the
-// others.
+// spread gives the buffers of p the offsets of those that are kept, and -1 to the others.
 func spread(p *Problem, place []int, placed []int64) []int64 {
 	offsets := make([]int64, len(p.Buffers))
 	for i := range offsets {
@@ -352,8 +346,7 @@ func choosePlaced(ctx context.Context, p *Problem, capacity int64, opts SpillOpt
 			r = &SpillResult{Bound: min(bound, r.Cost)}
 			return r.finish(p, placed.Stop), nil
 		default:
-			// Nobody knows whether there are offsets: leave 1/128 of the capacity
-			// free, then 2/128, 4/128 and so on.
+			// Nobody knows whether there are offsets: leave 1/128 of the capacity free, then 2/128, 4/128 and so on.
 			room = max(0, capacity-max(1, capacity>>max(0, 7-tries)))
 			tries++
 		}

@@ -14,8 +14,7 @@ import (
 
 // SweepOptions are the settings of [SpillSweep]; the zero value is the default.
 type SweepOptions struct {
-	// WorkLimit is the number of choices made, a buffer at a time. A start's offsets
-	// are not used.
+	// WorkLimit is the number of choices made, a buffer at a time. A start's offsets are not used.
 	solve.Options[SpillStart]
 	// Stay marks buffers that may not be spilled, one bool for each; nil: none.
 	Stay []bool
@@ -33,10 +32,9 @@ type Demand struct {
 	// Tiers come with fewer and fewer free bytes at higher and higher costs. With less
 	// than the last asks for there is no choice.
 	Tiers []Tier
-	// Of lists up to 64 buffers, live at the time, that take room in the demand once they
-	// are spilled, and Grown gives its tiers for a set of them, a bit for each; nil: the
-	// demand does not depend on what is spilled. A spilled buffer may not make a tier ask for
-	// less, nor for more than the buffer's size on top.
+	// Of lists up to 64 buffers, live at the time, that take room in the demand once they are spilled, and Grown gives
+	// its tiers for a set of them, a bit for each; nil: the demand does not depend on what is spilled. A spilled
+	// buffer may not make a tier ask for less, nor for more than the buffer's size on top.
 	Of    []int
 	Grown func(spilled uint64) []Tier
 }
@@ -92,8 +90,7 @@ func SweepCost(p *Problem, capacity int64, demands []Demand, spilled []bool) (in
 	return cost, true
 }
 
-// DefaultMaxStates makes a section with dozens of live buffers a matter of
-// some ten milliseconds.
+// DefaultMaxStates makes a section with dozens of live buffers a matter of some ten milliseconds.
 const DefaultMaxStates = 5000
 
 // Without MaxStates there are moreStates times as many after a sweep that dropped some, as long as all together
@@ -123,11 +120,9 @@ func (s *slots) covers(o *slots) bool {
 // [Spill] does without Place, by dynamic programming over time. It suits problems
 // whose lifetimes are short against the whole: many sections, few buffers in each.
 //
-// Idea: go through the sections that are too full, or too full for the best tier of a
-// demand, in order of time. What has been
-// chosen so far matters to the rest only by its cost and by which of the buffers that
-// live on have been spilled. So of all choices that agree on these the cheapest is
-// kept:
+// Idea: go through the sections that are too full, or too full for the best tier of a demand, in order of time. What
+// has been chosen so far matters to the rest only by its cost and by which of the buffers that live on have been
+// spilled. So of all choices that agree on these the cheapest is kept:
 //
 //	divide the cost of each buffer among its sections; rest <- what the sections to come cost at least
 //	choices <- { nothing spilled, cost 0 }
@@ -532,8 +527,7 @@ func (w *sweep) shorten(list []swept, most int, drop func(c *swept)) []swept {
 // mostRivals is with how many cheaper choices one is compared.
 const mostRivals = 200
 
-// undominated drops each choice for which another costs no more and has spilled all
-// that it has.
+// undominated drops each choice for which another costs no more and has spilled all that it has.
 func undominated(list []swept) []swept {
 	slices.SortStableFunc(list, func(a, b swept) int { return cmp.Compare(a.cost, b.cost) })
 	kept := list[:0:0]

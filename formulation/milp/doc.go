@@ -10,21 +10,18 @@
 //	                        lo_j <= x_j <= hi_j               for all j in J    (2)
 //	                        x_j integer                       for all j in Z    (3)
 //
-// Z, a subset of J, holds the integer and the binary variables; a binary one
-// is an integer one with bounds 0 and 1. Either end of a range may be
-// infinite; lo = hi makes (1) an equation and (2) a fixed variable. The
-// objective has no unit of its own: it has whatever unit the costs are in.
+// Z, a subset of J, holds the integer and the binary variables; a binary one is an integer one with bounds 0 and 1.
+// Either end of a range may be infinite; lo = hi makes (1) an equation and (2) a fixed variable. The objective has no
+// unit of its own: it has whatever unit the costs are in.
 //
 // # Building
 //
-// A [Model] hands out variables as dense numbers of type [Var] in the order in
-// which they are added, so that a formulation can keep them in slices. Every
-// variable and constraint has a name, unique among its kind: errors speak in
-// names, and a formulation's names are its documentation.
+// A [Model] hands out variables as dense numbers of type [Var] in the order in which they are added, so that a
+// formulation can keep them in slices. Every variable and constraint has a name, unique among its kind: errors speak
+// in names, and a formulation's names are its documentation.
 //
-// The methods that add to a model return no error, since a formulation adds
-// thousands of constraints and would drown in checks. The model keeps what was
-// wrong instead; [Model.Err] returns it, and every solver asks before it starts.
+// The methods that add to a model return no error, since a formulation adds thousands of constraints and would drown
+// in checks. The model keeps what was wrong instead; [Model.Err] returns it, and every solver asks before it starts.
 //
 // [Model.WriteMPS] and [Model.WriteLP] write a model for other programs to read.
 //
@@ -35,14 +32,12 @@
 //	minimise:  Bound <= f* <= Objective
 //	maximise:  Objective <= f* <= Bound
 //
-// Where nothing is known the end of the bracket is infinite: a minimisation
-// without a solution has Objective +Inf; one without a bound has Bound -Inf.
-// An infeasible minimisation has both at +Inf, an unbounded one both at -Inf;
-// for maximisation the signs are the other way round.
+// Where nothing is known the end of the bracket is infinite: a minimisation without a solution has Objective +Inf; one
+// without a bound has Bound -Inf. An infeasible minimisation has both at +Inf, an unbounded one both at -Inf; for
+// maximisation the signs are the other way round.
 //
 // # Assumptions
 //
-// Solvers work in floating point and within tolerances, so an answer may break
-// (1) by a little; [Model.Check] says by how much, and where. Values of
-// integer variables are returned as exact integers.
+// Solvers work in floating point and within tolerances, so an answer may break (1) by a little; [Model.Check] says by
+// how much, and where. Values of integer variables are returned as exact integers.
 package milp

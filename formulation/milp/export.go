@@ -17,12 +17,10 @@ const maxFileName = 200
 // the LP format has no way to say so, and no solver needs it.
 var ErrNoVariables = errors.New("the model has no variables")
 
-// FileNames are the names that [Model.WriteMPS] and [Model.WriteLP] give the
-// variables and constraints, in the model's order. They are the model's own
-// names with all but ASCII letters, digits and underscores replaced by
-// underscores; a name that the LP format would read as a number or a keyword
-// gets a leading underscore, and the second, third, ... of several that become
-// the same a number at the end. The same model has the same names each time.
+// FileNames are the names that [Model.WriteMPS] and [Model.WriteLP] give the variables and constraints, in the model's
+// order. They are the model's own names with all but ASCII letters, digits and underscores replaced by underscores; a
+// name that the LP format would read as a number or a keyword gets a leading underscore, and the second, third, ... of
+// several that become the same a number at the end. The same model has the same names each time.
 func (m *Model) FileNames() (vars, constraints []string) {
 	v, c := newNamer(), newNamer()
 	// The objective has a row name of its own.
@@ -51,8 +49,7 @@ var lpWords = map[string]bool{
 
 type namer struct {
 	taken map[string]bool
-	// next is the number that a clash of the name tries first; it keeps a
-	// thousand equal names from a million tries.
+	// next is the number that a clash of the name tries first; it keeps a thousand equal names from a million tries.
 	next map[string]int
 }
 
@@ -81,9 +78,8 @@ func (n *namer) name(s string) string {
 	return s
 }
 
-// WriteMPS writes the model in the free MPS format, with the names of
-// [Model.FileNames]. A constraint without bounds becomes a free row, and one
-// with two different ones a range above its lower one.
+// WriteMPS writes the model in the free MPS format, with the names of [Model.FileNames]. A constraint without bounds
+// becomes a free row, and one with two different ones a range above its lower one.
 func (m *Model) WriteMPS(w io.Writer) error {
 	if err := m.writable(); err != nil {
 		return err
@@ -205,9 +201,8 @@ func (m *Model) writeColumns(b *bufio.Writer, vars, rows []string) {
 	mark(false)
 }
 
-// WriteLP writes the model in the LP format, with the names of
-// [Model.FileNames]. A constraint with two different bounds becomes two, of
-// which the second has "_upper" after its name; one without bounds is left out.
+// WriteLP writes the model in the LP format, with the names of [Model.FileNames]. A constraint with two different
+// bounds becomes two, of which the second has "_upper" after its name; one without bounds is left out.
 func (m *Model) WriteLP(w io.Writer) error {
 	if err := m.writable(); err != nil {
 		return err
@@ -230,8 +225,7 @@ func (m *Model) WriteLP(w io.Writer) error {
 			fmt.Fprintf(b, " %s %s", signed(t.Coef), vars[t.Var])
 		}
 	}
-	// All variables, even those that cost nothing: a reader numbers them as they
-	// come.
+	// All variables, even those that cost nothing: a reader numbers them as they come.
 	costs := make([]Term, len(m.vars))
 	for j, v := range m.vars {
 		costs[j] = Term{Var(j), v.Cost}
@@ -274,8 +268,7 @@ func (m *Model) WriteLP(w io.Writer) error {
 			fmt.Fprintf(b, " -inf <= %s <= %s\n", vars[j], number(v.Hi))
 		}
 	}
-	// Binary variables are listed as integers: a list of binary ones would set
-	// their bounds anew, and some are fixed.
+	// Binary variables are listed as integers: a list of binary ones would set their bounds anew, and some are fixed.
 	heading := "general\n"
 	for j, v := range m.vars {
 		if v.Type.Integral() {

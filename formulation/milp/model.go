@@ -158,8 +158,7 @@ func (m *Model) NumConstraints() int { return len(m.rows) }
 // Variable describes v, which must be of this model.
 func (m *Model) Variable(v Var) Variable { return m.vars[v] }
 
-// Constraint is the i-th constraint in the order of adding. Its terms belong
-// to the model and are not to be changed.
+// Constraint is the i-th constraint in the order of adding. Its terms belong to the model and are not to be changed.
 func (m *Model) Constraint(i int) Constraint { return m.rows[i] }
 
 // VarNamed finds a variable by its name.
@@ -281,9 +280,8 @@ func (m *Model) AddOffset(c float64) {
 	}
 }
 
-// AddRange adds lo <= sum of terms <= hi and returns the constraint's index.
-// Terms of the same variable are added up. A sum without terms is zero: such
-// a constraint either says nothing or makes the model infeasible.
+// AddRange adds lo <= sum of terms <= hi and returns the constraint's index. Terms of the same variable are added up.
+// A sum without terms is zero: such a constraint either says nothing or makes the model infeasible.
 func (m *Model) AddRange(name string, lo float64, terms []Term, hi float64) int {
 	i := len(m.rows)
 	if name == "" {
@@ -347,8 +345,7 @@ func (m *Model) collect(row string, terms []Term) []Term {
 	return kept
 }
 
-// Objective is f(x), the constant included. It panics unless x has one value
-// per variable.
+// Objective is f(x), the constant included. It panics unless x has one value per variable.
 func (m *Model) Objective(x []float64) float64 {
 	m.mustFit(x)
 	f := m.offset

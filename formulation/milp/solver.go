@@ -68,15 +68,13 @@ func (s Status) HasValues() bool { return s == Optimal || s == Feasible }
 // A Solution is a solver's answer.
 type Solution struct {
 	Status Status
-	// Objective is f at Values, or what no solution can be worse than: see
-	// the package's section on answers.
+	// Objective is f at Values, or what no solution can be worse than: see the package's section on answers.
 	Objective float64
 	// Bound is the value that no solution can beat.
 	Bound float64
 	// Values has one value per variable if Status.HasValues(), else it is nil.
 	Values []float64
-	// Stop is the reason for an early end of the search. It is Complete unless Status is Feasible or
-	// Limit.
+	// Stop is the reason for an early end of the search. It is Complete unless Status is Feasible or Limit.
 	Stop Stop
 	// Effort has the value of the relaxation in the model's unit of cost.
 	Effort Effort
@@ -175,8 +173,7 @@ func (s *Stop) UnmarshalText(text []byte) error {
 
 // Progress is the state of a search at a moment.
 type Progress struct {
-	// Objective and Bound are as in a [Solution]: infinite where nothing is
-	// known yet.
+	// Objective and Bound are as in a [Solution]: infinite where nothing is known yet.
 	Objective, Bound float64
 	// Improved is set where Objective is new.
 	Improved bool
@@ -196,8 +193,7 @@ func (s *Solution) Value(v Var) float64 {
 	return s.Values[v]
 }
 
-// Int is the value of an integer or binary variable. It panics if the
-// solution has no values.
+// Int is the value of an integer or binary variable. It panics if the solution has no values.
 func (s *Solution) Int(v Var) int { return int(math.Round(s.Value(v))) }
 
 // Gap is |Objective - Bound| / |Objective|, the relative distance between the
@@ -212,11 +208,9 @@ func (s *Solution) Gap() float64 {
 	return math.Abs(s.Objective-s.Bound) / math.Abs(s.Objective)
 }
 
-// Options are a solver's settings. The zero value asks for a proven optimum,
-// however long it takes.
+// Options are a solver's settings. The zero value asks for a proven optimum, however long it takes.
 type Options struct {
-	// TimeLimit ends the search; the answer is then the best solution so far
-	// with its bound. 0 is no limit.
+	// TimeLimit ends the search; the answer is then the best solution so far with its bound. 0 is no limit.
 	TimeLimit time.Duration
 	// RelativeGap is the [Solution.Gap] that ends the search: a solution above its bound is then Feasible.
 	// 0 asks for a proof up to the solver's absolute tolerance.
@@ -231,31 +225,26 @@ type Options struct {
 	// Seed is for the solver's random choices. Each seed gives one answer,
 	// the same each time, unless a time limit cuts the search short.
 	Seed int32
-	// Start is a solution to start from, one value per variable, for instance
-	// a heuristic's. nil is none. The answer is never worse than Start. A
-	// Start that breaks a constraint is an error: it shows that the model and
-	// whatever made the start don't agree.
+	// Start is a solution to start from, one value per variable, for instance a heuristic's. nil is none. The answer
+	// is never worse than Start. A Start that breaks a constraint is an error: it shows that the model and whatever
+	// made the start don't agree.
 	Start []float64
-	// Progress, if not nil, receives each better solution, and every so often a
-	// better bound. It is called by one goroutine at a time, never after
-	// Solve has returned, and holds the search up while it runs. It may cancel
-	// the context.
+	// Progress, if not nil, receives each better solution, and every so often a better bound. It is called by one
+	// goroutine at a time, never after Solve has returned, and holds the search up while it runs. It may cancel the
+	// context.
 	Progress func(Progress)
 	// WorkLimit ends the search after this many nodes, at the same place on any
 	// machine. 0 is no limit; linear programs have no nodes.
 	WorkLimit int64
-	// MemoryBytes ends the search, as the time limit does, when the process
-	// has come to occupy this much memory, whoever took it. 0 is no limit. It
-	// is polled several times a second on Linux, and ignored elsewhere.
+	// MemoryBytes ends the search, as the time limit does, when the process has come to occupy this much memory,
+	// whoever took it. 0 is no limit. It is polled several times a second on Linux, and ignored elsewhere.
 	MemoryBytes int64
 }
 
-// StartTolerance is the amount by which [Options.Start] may break a constraint, in the
-// sense of [Model.Check].
+// StartTolerance is the amount by which [Options.Start] may break a constraint, in the sense of [Model.Check].
 const StartTolerance = 1e-6
 
-// Validate reports settings that no solver can follow for m. Solvers call it
-// first.
+// Validate reports settings that no solver can follow for m. Solvers call it first.
 func (o *Options) Validate(m *Model) error {
 	if o.TimeLimit < 0 {
 		return fmt.Errorf("milp: time limit %v is negative", o.TimeLimit)
@@ -288,11 +277,10 @@ func (o *Options) Validate(m *Model) error {
 
 // A Solver finds best solutions.
 //
-// Solve does not change the model. Infeasible and unbounded models are answers,
-// not errors, and so are limits: of time, work and memory, and the end of the context,
-// upon which Solve returns within a second with the best solution so far and its
-// bound; [Solution.Stop] is which it was. Errors are for invalid models and
-// options and for a solver's failure.
+// Solve does not change the model. Infeasible and unbounded models are answers, not errors, and so are limits: of
+// time, work and memory, and the end of the context, upon which Solve returns within a second with the best solution
+// so far and its bound; [Solution.Stop] is which it was. Errors are for invalid models and options and for a solver's
+// failure.
 type Solver interface {
 	Solve(ctx context.Context, m *Model, opts Options) (*Solution, error)
 }

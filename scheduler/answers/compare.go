@@ -361,7 +361,7 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 		// The problem of bindings does not have all that even rules may choose.
 		both := len(s.Sets) > 0
 		if s.Name != greedy.Name && !s.Even && !s.Trials && s.Refine == nil && (d.name == "joint") == both &&
-			(!s.NeedsSolver || both && c.opt.Solver != nil) {
+			(!s.NeedsSolver || (both || recipes.Added(st.Name, s.Name)) && c.opt.Solver != nil) {
 			methods = append(methods, s)
 		}
 	}

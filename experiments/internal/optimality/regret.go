@@ -188,30 +188,18 @@ func why(greedy, best *scheduler.Result) string {
 	}
 	us := func(ps int64) string { return harness.Significant(1e-6*float64(ps)) + " µs" }
 	s := fmt.Sprintf("Greedy is limited by %s, the best choice by %s", share(greedy), share(best))
-	// The queue of the first cluster whose waiting grows most.
-	busy := func(r *scheduler.Result) map[isa.QueueKind]int64 {
-		of := map[isa.QueueKind]int64{}
-		for q, queue := range r.Program.Queues {
-			if queue.Cluster == 0 {
-				of[queue.Kind] += r.Sim.Queues[q].BusyPs
-			}
-		}
-		return of
-	}
-	a, b := busy(greedy), busy(best)
-	most, where := int64(0), isa.QueueKind(0)
-	for kind := range isa.NumQueueKinds {
-		if b[kind] == 0 {
-			continue
-		}
-		if more := (greedy.Sim.TotalPs - a[kind]) - (best.Sim.TotalPs - b[kind]); more > most {
-			most, where = more, kind
+	// The unit whose waiting grows most.
+	waits := func(r *scheduler.Result, u scheduler.Use) int64 { return r.Sim.TotalPs - int64(u.Seconds*1e12) }
+	more := ""
+	most, before := int64(0), greedy.Uses()
+	for _, u := range best.Uses() {
+		at := slices.IndexFunc(before, func(x scheduler.Use) bool { return x.What == u.What })
+		if at >= 0 && u.Count > 0 && waits(greedy, before[at])-waits(best, u) > most {
+			most = waits(greedy, before[at]) - waits(best, u)
+			more = fmt.Sprintf("; %s wait %s instead of %s", u.What, us(waits(greedy, before[at])), us(waits(best, u)))
 		}
 	}
-	if most > 0 {
-		s += fmt.Sprintf("; the %s queue waits %s instead of %s", where, us(greedy.Sim.TotalPs-a[where]),
-			us(best.Sim.TotalPs-b[where]))
-	}
+	s += more
 	for _, m := range []struct {
 		what string
 		of   func(*scheduler.Result) int64

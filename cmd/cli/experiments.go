@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/experiments"
+)
+
+type listJSON struct {
+	Experiments []experiments.Experiment `json:"experiments"`
+}
+
+func newList() *cobra.Command {
+	cmd := command("list")
+	cmd.Args = noArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		answer := listJSON{experiments.All()}
+		return emit(cmd, answer, func(b *bytes.Buffer) {
+			var rows [][]string
+			for _, e := range answer.Experiments {
+				rows = append(rows, []string{e.Name, e.Description})
+				if len(e.Also) > 0 {
+					rows = append(rows, []string{"", "also named " + strings.Join(e.Also, ", ")})
+				}
+				if e.Paper != "" {
+					rows = append(rows, []string{"", "reproduces " + e.Paper})
+				}
+			}
+			writeTable(b, "ll", []string{"name", "description"}, rows)
+		})
+	}
+	return cmd
+}
+
+func newRun(experiment runner) *cobra.Command {
+	var out string
+	var all, noExact bool
+	var networks []string
+	cmd := command("run")
+	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion,
+		cobra.ShellCompDirective) {
+		var names []cobra.Completion
+		for _, name := range experiments.Names() {
+			if e, err := experiments.Lookup(name); err == nil && !slices.Contains(args, name) {
+				names = append(names, cobra.CompletionWithDesc(name, e.Description))
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		for _, name := range args {
+			e, err := experiments.Lookup(name)
+			if err != nil {
+				return usageError{err}
+			}
+			if e.Exact && noExact {
+				return usagef("%s is about exact methods alone, expected another experiment with --no-exact", name)
+			}
+		}
+		return nil
+	}
+	quiet, workers, job := addQuiet(cmd), addWorkers(cmd, "simulations run"), addJob(cmd)
+	f := cmd.Flags()
+	f.StringVar(&out, "out", "results", "`folder` of the results")
+	completeFlag(cmd, "out", completeFolders)
+	f.BoolVar(&all, "all", false, "take experiments in full: those named, or all (default: quick forms, and if none is named\nthe study of greedy against optimal and the papers' figures)")
+	f.BoolVar(&noExact, "no-exact", false, "leave out the methods that look for optima, which take longest")
+	f.StringSliceVar(&networks, "network", nil,
+		"`networks` or files for regret in place of its own, with commas between")
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		if out == "" {
+			return usagef("--out is empty, expected a folder")
+		}
+		if len(networks) > 0 && !slices.Equal(names, []string{"regret"}) {
+			return usagef("--network is for the experiment regret alone")
+		}
+		defer collectLess()()
+		opt := experiments.Options{Out: out, Workers: int(workers.value), Stderr: cmd.ErrOrStderr(), Quiet: *quiet,
+			Full: all, NoExact: noExact, SolverVersion: solverVersion(), Revision: os.Getenv("DSASCHED_REVISION"),
+			Networks: networks}
+		check(job.settings(&opt))
+		if !asJSON(cmd) {
+			opt.Stdout = cmd.OutOrStdout()
+		}
+		if show := newStatus(cmd, *quiet); show != nil {
+			defer show.end()
+			opt.Stderr, opt.Progress = show, show.cells
+			if opt.Stdout != nil {
+				opt.Stdout = below{show, opt.Stdout}
+			}
+		}
+		if job.active() {
+			list := try(experiments.Select(names, opt))
+			return job.run(cmd, wholeCommand(cmd, names, "out"), "out", list, opt)
+		}
+		check(experiment(cmd.Context(), names, opt))
+		if !asJSON(cmd) {
+			return nil
+		}
+		answer := try(experiments.ResultsIn(names, opt))
+		return emit(cmd, answer, nil)
+	}
+	return cmd
+}
+
+// collectLess lets a run use memory instead of time: programs of some hundred
+// thousand commands come and go, and collecting them takes a quarter of the time.
+// GOGC and GOMEMLIMIT are respected. The answer undoes it.
+func collectLess() func() {
+	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(-1)
+	debug.SetGCPercent(percent)
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(800)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(3 << 30)
+	}
+	return func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	}
+}

@@ -1,0 +1,254 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/formulation/exact"
+	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/onnx"
+	"github.com/dsasched/dsasched/model/simplify"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+type exportJSON struct {
+	Model      string `json:"model"`
+	DType      string `json:"dtype"`
+	Simplified bool   `json:"simplified"`
+	File       string `json:"file"`
+	Operators  int    `json:"operators"`
+	FileBytes  int    `json:"file_bytes"`
+}
+
+func newExportONNX() *cobra.Command {
+	cmd := command("export onnx")
+	takesModel(cmd)
+	batch, read := addOwnBatch(cmd), addNetwork(cmd)
+	out := addFile(cmd, "o out", "`file` to write; - is the standard output")
+	out.stdout = true
+	simple := cmd.Flags().Bool("simplify", false, "simplify the network first")
+	zero := cmd.Flags().Bool("zero-weights", false, "write weights as zeros")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		name, file := args[0], out.name
+		if file == "" {
+			return usagef("the file to write is missing: give -o FILE, or -o - for the standard output")
+		}
+		g := try(network.Raw(name, batch.value, read.options()))
+		if *simple {
+			var err error
+			g, _, err = simplify.Run(g)
+			check(blame(name, err))
+		}
+		data, err := onnxBytes(g, *zero)
+		check(blame(name, err))
+		if file == stdoutName {
+			return writeAll(cmd.OutOrStdout(), data)
+		}
+		check(replaceFile(file, data))
+		a := exportJSON{name, read.dtype.value, *simple, file, len(g.Ops), len(data)}
+		return emit(cmd, a, func(b *bytes.Buffer) {
+			fmt.Fprintf(b, "%s: %d operators, %d bytes\n", printable(a.File), a.Operators, a.FileBytes)
+		})
+	}
+	return cmd
+}
+
+func onnxBytes(g *model.Graph, zero bool) ([]byte, error) {
+	var b bytes.Buffer
+	err := onnx.ExportWith(&b, g, onnx.ExportOptions{Version: versions().Version, ZeroWeights: zero})
+	return b.Bytes(), err
+}
+
+func writeAll(w io.Writer, data []byte) error {
+	if _, err := w.Write(data); err != nil {
+		return fmt.Errorf("the network can't be written: %w", err)
+	}
+	return nil
+}
+
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false // reported when it is read
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// writeText writes a text to the file and prints a summary of it, or writes it to the standard output, which is not for
+// JSON then.
+func (o *outFile) writeText(cmd *cobra.Command, what string, text []byte, answer any,
+	summary func(*bytes.Buffer)) error {
+	if o.name == "" || o.name == stdoutName {
+		if asJSON(cmd) {
+			return usagef("--json needs -o FILE: %s to the standard output", what)
+		}
+		_, err := cmd.OutOrStdout().Write(text)
+		return err
+	}
+	if err := replaceFile(o.name, text); err != nil {
+		return err
+	}
+	return emit(cmd, answer, summary)
+}
+
+// write makes the file, if one was asked for, of what data returns. If that fails, nothing is written any more:
+// the answer is printed all the same, and must not name the file.
+func (o *outFile) write(data func() ([]byte, error)) error {
+	if o.name == "" {
+		return nil
+	}
+	text, err := data()
+	if err == nil {
+		err = replaceFile(o.name, text)
+	}
+	if err != nil {
+		o.name = ""
+	}
+	return err
+}
+
+// writeJSON writes an answer as JSON.
+func (o *outFile) writeJSON(answer any, indent string) error {
+	return o.write(func() ([]byte, error) {
+		data, err := json.MarshalIndent(answer, "", indent)
+		if err != nil {
+			return nil, fmt.Errorf("the answer can't be written as JSON: %w", err)
+		}
+		return append(data, '\n'), nil
+	})
+}
+
+// A fileToWrite is a file that may be asked for, and what writes it.
+type fileToWrite struct {
+	file  *outFile
+	write func(io.Writer) error
+}
+
+// writeFiles writes the files that are asked for, and none any more after one that fails.
+func writeFiles(list []fileToWrite) (written []string, err error) {
+	for _, f := range list {
+		if f.file.name == "" {
+			continue
+		}
+		if _, err := writeFile(f.file.name, f.write); err != nil {
+			return written, err
+		}
+		written = append(written, f.file.name)
+	}
+	return written, nil
+}
+
+// writeFile makes a file of what write writes, in one step as replaceFile does, and
+// returns its bytes.
+func writeFile(path string, write func(io.Writer) error) (int64, error) {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return 0, err
+	}
+	return int64(b.Len()), replaceFile(path, b.Bytes())
+}
+
+// replaceFile writes a file in one step: what was there stays if that fails. It
+// takes the place of regular files only, not of a device.
+func replaceFile(path string, data []byte) error {
+	path, err := replaced(path)
+	if err != nil {
+		return err
+	}
+	harness.TidyUp(filepath.Dir(path))
+	err = harness.WriteFile(path, data)
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		return file // without words on results
+	}
+	return err
+}
+
+// replaced is the file whose place a file takes: the one that a link points to, not the link.
+func replaced(path string) (string, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return "", fmt.Errorf("%s is not a regular file, which -o expects", path)
+	case err == nil:
+		return filepath.EvalSymlinks(path)
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", err
+	}
+	return path, nil
+}
+
+// canReplace finds before any work what would keep a file from being written after it.
+func canReplace(path string) error {
+	path, err := replaced(path)
+	if err != nil {
+		return err
+	}
+	return harness.CanWrite(path)
+}
+
+type exportOrderJSON struct {
+	Model         string   `json:"model"`
+	Hardware      string   `json:"hardware"`
+	Variant       string   `json:"variant"`
+	Batch         int64    `json:"batch"`
+	Chunk         int64    `json:"chunk"`
+	File          string   `json:"file"`
+	Groups        int      `json:"group_count"`
+	Instances     int      `json:"instances"`
+	CapacityBytes int64    `json:"capacity_bytes"`
+	Notes         []string `json:"notes"`
+}
+
+func newExportOrder() *cobra.Command {
+	cmd := command("export order")
+	takesModel(cmd)
+	quiet, recipe := addQuiet(cmd), addRecipe(cmd, stepByStep)
+	out := addFile(cmd, "o out", "`file` to write")
+	out.stdout = true
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		show := newStatus(cmd, *quiet)
+		defer show.end()
+		_, r := recipe.run(cmd, args[0], show)
+		show.end()
+		p, notes := try2(exact.OrderProblem(r.Schedule,
+			scheduler.Options{InPlace: *recipe.inPlace || r.Recipe.InPlace(), Uneven: unevenOf(recipe.uneven),
+				Chunk: recipe.chunk.value}))
+		p.Name = fmt.Sprintf("%s/%s/%s, %d per cluster", args[0], r.Machine.Name, r.Recipe.Name, r.Chunk)
+		data, err := json.Marshal(p)
+		if err != nil {
+			return fmt.Errorf("the problem can't be written as JSON: %w", err)
+		}
+		data = append(data, '\n')
+		if out.name == "" || out.name == stdoutName {
+			_, err := cmd.OutOrStdout().Write(data)
+			return err
+		}
+		check(replaceFile(out.name, data))
+		if err := ordering.NewGraph(p).Feasible(); err != nil {
+			notes = append(notes, err.Error())
+		}
+		a := exportOrderJSON{args[0], r.Machine.Name, r.Recipe.Name, r.Batch, r.Chunk, out.name, len(p.Subgraphs),
+			instances(p), p.CapacityBytes, append([]string{}, notes...)}
+		return emit(cmd, a, func(b *bytes.Buffer) {
+			fmt.Fprintf(b, "%s: %s, %s, capacity %s\n", printable(a.File), plural(a.Groups, "sub-graph"),
+				plural(a.Instances, "instance"), size(a.CapacityBytes))
+			for _, n := range a.Notes {
+				fmt.Fprintf(b, "note: %s\n", printable(n))
+			}
+		})
+	}
+	return cmd
+}

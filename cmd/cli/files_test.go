@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Files of other origin go all the way through, as people have them.
+func TestSchedulesSharedFiles(t *testing.T) {
+	files, _ := filepath.Glob(filepath.Join(filepath.Dir(sharedFile(t, "resnet18.onnx")), "*.onnx"))
+	if len(files) < 15 {
+		t.Errorf("%d files, expected at least 15", len(files))
+	}
+	for _, path := range files {
+		for _, v := range []string{"tvm", "cross-layer"} {
+			t.Run(filepath.Base(path)+"/"+v, func(t *testing.T) {
+				r := call(t, "schedule", path, "--hardware", "stcp920", "--batch", "8", "--variant", v)
+				if r.status != exitOK || !strings.Contains(r.stdout, "throughput") {
+					t.Errorf("status %d, stderr %q", r.status, r.stderr)
+				}
+			})
+		}
+	}
+}
+
+// A network with an operator that nobody knows, and a dimension without a size.
+func TestUnknownAndSymbolic(t *testing.T) {
+	workspace(t)
+	const file = "odd.onnx"
+	for _, c := range []struct {
+		args           []string
+		status         int
+		stdout, stderr string
+	}{
+		{[]string{"inspect", file}, exitFailure, "", `node "odd" is Twist of domain com.example`},
+		{[]string{"inspect", file, "--allow-unknown"}, exitFailure, "",
+			`the sizes of these dimensions must be given: "steps"`},
+		{[]string{"inspect", file, "--dim", "steps=5"}, exitFailure, "", `node "odd" is Twist of domain com.example`},
+		{[]string{"inspect", file, "--dim", "steps=5", "--allow-unknown"}, exitOK, "[1,5,4]",
+			`node "odd": Twist of domain com.example is not known`},
+		{[]string{"schedule", file, "--dim", "steps=5", "--allow-unknown", "--batch", "8"}, exitOK, "throughput",
+			`warning: node "odd"`},
+		{[]string{"inspect", file, "--dim", "steps"}, exitUsage, "", `found "steps", expected NAME=SIZE`},
+		{[]string{"inspect", file, "--dim", "steps=-1"}, exitUsage, "", `found size "-1" of dimension "steps"`},
+		{[]string{"inspect", file, "--dim", "steps=1", "--dim", "steps=2"}, exitUsage, "",
+			`dimension "steps" is both 1 and 2`},
+		{[]string{"inspect", "resnet50", "--dim", "steps=1"}, exitFailure, "", "no symbolic dimension"},
+	} {
+		r := call(t, c.args...)
+		if r.status != c.status || !strings.Contains(r.stdout, c.stdout) || !strings.Contains(r.stderr, c.stderr) {
+			t.Errorf("%q: status %d, stdout %q, stderr %q", c.args, r.status, r.stdout, r.stderr)
+		}
+		if n := strings.Count(r.stderr, "\n"); n > 1 {
+			t.Errorf("%q: %d lines on stderr: %s", c.args, n, r.stderr)
+		}
+	}
+}
+
+// What a file's experts get is known at run time only; the answer says what was taken instead.
+func TestExpertsAreAssumed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	attr := func(name string, v uint64) []byte {
+		return bytesField(5, message(text(1, name), number64(3, v), number64(20, 2)))
+	}
+	var inputs []byte
+	for _, name := range []string{"x", "r", "w1", "", "w2"} {
+		inputs = append(inputs, text(1, name)...)
+	}
+	moe := bytesField(1, message(inputs, text(2, "y"), text(3, "moe"), text(4, "MoE"),
+		text(7, "com.microsoft"), attr("k", 2)))
+	if err := os.WriteFile("moe.onnx", onnxFile(moe, weight("w1", 4, 32, 16), weight("w2", 4, 16, 32),
+		valueInfo(11, "x", 6, 16), valueInfo(11, "r", 6, 4), valueInfo(12, "y", 6, 16)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []string{"tvm", "cross-layer"} {
+		r := call(t, "schedule", "moe.onnx", "--variant", v)
+		if want :=
+			"assumed: the tokens spread as evenly as they can over the 4 experts of a layer, 2 for each token"; r.status !=
+			exitOK || !strings.Contains(strings.Join(strings.Fields(r.stdout), " "), want) {
+			t.Errorf("%s: status %d, %s%s", v, r.status, r.stdout, r.stderr)
+		}
+	}
+}
+
+// What can't be written later is an error before any work.
+func TestFoldersThatAreMissing(t *testing.T) {
+	workspace(t)
+	worked := false
+	clock = func() time.Time { worked = true; return still() } // a status begins with the work
+	t.Cleanup(func() { clock = still })
+	for _, c := range []string{
+		"best net.onnx -o nosuch/a.json", "best net.onnx --certificate nosuch/a.json", "tune net.onnx -o nosuch/a.json",
+		"schedule net.onnx --trace nosuch/a.json", "sweep net.onnx --set batch=1,2 --csv nosuch/a.csv",
+		"solve order chain.json -o nosuch/b/a.json",
+	} {
+		r := call(t, strings.Fields(c)...)
+		if r.status != exitFailure || r.stdout != "" || !strings.HasPrefix(r.stderr, "dsasched: write ") {
+			t.Errorf("%s: %+v", c, r)
+		}
+		if worked {
+			t.Errorf("%s: the work began", c)
+		}
+	}
+}
+
+// The answer is printed although its file can't be written, and does not name the file.
+func TestAnswerWithoutFile(t *testing.T) {
+	workspace(t)
+	t.Cleanup(func() { clock = still })
+	for _, c := range []struct{ args, answer string }{
+		{"best net.onnx --evaluations 5 -o gone/a.json", "throughput"},
+		{"best net.onnx --evaluations 5 --certificate gone/a.json", "throughput"},
+		{"tune net.onnx --trials 4 -o gone/a.json", "tuned"},
+		{"schedule net.onnx -o gone/a.json", "throughput"},
+		{"schedule net.onnx --trace gone/a.json", "throughput"},
+		{"solve order chain.json -o gone/a.json", "status"},
+		{"solve layering net.onnx --hardware v100 -o gone/a.json", "status"},
+	} {
+		if err := os.Mkdir("gone", 0o777); err != nil {
+			t.Fatal(err)
+		}
+		clock = func() time.Time { os.RemoveAll("gone"); return still() } // the work begins
+		r := call(t, strings.Fields(c.args)...)
+		if r.status != exitFailure || !strings.Contains(r.stdout, c.answer) || strings.Contains(r.stdout, "gone") ||
+			!strings.Contains(r.stderr, "write gone/a.json: no such file") {
+			t.Errorf("%s: %+v", c.args, r)
+		}
+	}
+}
+
+// Text for Graphviz does not get the name of a picture.
+func TestGraphIsNoPicture(t *testing.T) {
+	workspace(t)
+	for _, c := range []string{"schedule net.onnx --graph a.svg", "simulate net.onnx --graph a.png",
+		"solve stitch net.onnx --graph a.pdf", "inspect net.onnx --dot a.svg"} {
+		if r := call(t, strings.Fields(c)...); r.status != exitUsage ||
+			!strings.Contains(r.stderr, "expected a name that ends in one of .dot, .gv") {
+			t.Errorf("%s: %+v", c, r)
+		}
+	}
+	if got := answer(t, "schedule", "net.onnx", "--graph", "a.gv", "-o", "a.json"); !strings.HasSuffix(got,
+		"\nwritten       a.json\nwritten       a.gv\n") {
+		t.Errorf("%s", got)
+	}
+}

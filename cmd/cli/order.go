@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/formulation/ordering"
+)
+
+func newOrder() *cobra.Command {
+	objective := &choice{value: string(ordering.Traffic), kind: "OBJECTIVE", words: []cobra.Completion{
+		cobra.CompletionWithDesc(string(ordering.Traffic), "least cost of stores and loads"),
+		cobra.CompletionWithDesc(string(ordering.Peak), "least capacity without any"),
+	}}
+	cmd := command("solve order")
+	cmd.Args = oneArg("FILE", "give the path of an ordering problem in JSON")
+	f := addFileSolver(cmd, ordering.Methods(), "`file` to write the order to", "order to begin with, a `file` of -o")
+	addChoice(cmd, objective, "objective", "what to minimise: "+strings.Join(plain(objective.words), " or "))
+	return fileProblem[*ordering.Problem, []int, *ordering.Result]{
+		load: ordering.Load, start: loadOrder,
+		solve: func(ctx context.Context, p *ordering.Problem, method string, opts ordering.Options) (
+			*ordering.Result, error) {
+			res, err := ordering.Solve(ctx, p, ordering.Objective(objective.value), method, opts)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := ordering.Check(p, res); err != nil {
+				return nil, fmt.Errorf("internal error, %s breaks a rule: %w", method, err)
+			}
+			return res, nil
+		},
+		write: func(b *bytes.Buffer, p *ordering.Problem, res *ordering.Result) { writeOrder(b, p, res, f.out.name) },
+	}.run(cmd, f)
+}
+
+// loadOrder reads the order of the instances from a valid result.
+func loadOrder(file string, p *ordering.Problem) ([]int, error) {
+	res, err := ordering.LoadResult(file, p)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := ordering.Check(p, res); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if !res.HasOrder() {
+		return nil, fmt.Errorf("%s: status %s, expected an order", file, res.Status)
+	}
+	g := ordering.NewGraph(p)
+	order := make([]int, len(res.Steps))
+	for k, s := range res.Steps {
+		order[k] = slices.Index(g.Refs, s.Run)
+	}
+	return order, nil
+}
+
+func writeOrder(b *bytes.Buffer, p *ordering.Problem, res *ordering.Result, file string) {
+	what := "cost"
+	if res.Objective == ordering.Peak {
+		what = "peak"
+	}
+	row(b, "problem", "%s: %s, %s", printable(p.Name), plural(len(p.Subgraphs), "sub-graph"),
+		plural(instances(p), "instance"))
+	row(b, "method", "%s, %s", res.Method, res.Objective)
+	row(b, "status", "%s", res.Status)
+	if res.HasOrder() {
+		row(b, what, "%s%s (bound %s, gap %s)", decimal(res.Cost), costUnit(p, res.Objective), decimal(res.Bound),
+			percent(res.Gap()))
+		if res.Objective == ordering.Traffic {
+			row(b, "peak", "%d of %d bytes", res.PeakBytes, p.CapacityBytes)
+		}
+		rowWords(b, "order", strip(harness.Each(res.Steps, func(s ordering.Step) int { return s.Run[0] })), 8)
+	}
+	if e := res.Infeasible; e != nil {
+		row(b, "reason", "instance %d of %q: what it reads, its output and its workspace are %s too many", e.Instance[1],
+			printable(p.Subgraphs[e.Instance[0]].Name), plural(int(e.MissingBytes), "byte"))
+		names := harness.Each(e.Tensors, func(t ordering.Ref) string {
+			return fmt.Sprintf("%s[%d]", p.Subgraphs[t[0]].Name, t[1])
+		})
+		row(b, "tensors", "%s", printable(firstOf(names, reasonNames)))
+	}
+	row(b, "took", "%s", duration(res.Seconds))
+	if file != "" {
+		row(b, "written", "%s", printable(file))
+	}
+}
+
+// costUnit is the unit of an order's cost, with a space before it, where it has one.
+func costUnit(p *ordering.Problem, o ordering.Objective) string {
+	if o == ordering.Peak || p.StoreCostPerByte == 1 && p.LoadCostPerByte == 1 {
+		return " bytes"
+	}
+	return ""
+}
+
+// decimal writes a number in full, without an exponent.
+func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+func instances(p *ordering.Problem) int {
+	n := 0
+	for _, sg := range p.Subgraphs {
+		n += sg.Instances
+	}
+	return n
+}
+
+type checkOrderJSON struct {
+	Problem   string  `json:"problem"`
+	Order     string  `json:"order"`
+	Status    string  `json:"status"` // as claimed
+	Objective string  `json:"objective"`
+	Cost      float64 `json:"cost"` // found
+	PeakBytes int64   `json:"peak_bytes"`
+	Stores    int     `json:"stores"`
+	Loads     int     `json:"loads"`
+}
+
+func newCheckOrder() *cobra.Command {
+	cmd := command("check order")
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) != 2 {
+			return usagef("%s takes PROBLEM and ORDER, found %d: give the paths of both JSON files",
+				cmd.CommandPath(), len(args))
+		}
+		return nil
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		p := try(ordering.Load(args[0]))
+		res := try(ordering.LoadResult(args[1], p))
+		v, err := ordering.Check(p, res)
+		if err != nil {
+			return fmt.Errorf("%s: %w", args[1], err)
+		}
+		a := checkOrderJSON{args[0], args[1], res.Status.String(), string(res.Objective), v.Cost,
+			v.PeakBytes, v.Stores, v.Loads}
+		return emit(cmd, a, func(b *bytes.Buffer) {
+			fmt.Fprintf(b, "%s is valid: %s, %s\n", printable(args[1]), res.Status, res.Objective)
+			if res.HasOrder() {
+				fmt.Fprintf(b, "cost %s%s, peak %d bytes, %s, %s\n", decimal(v.Cost), costUnit(p, res.Objective), v.PeakBytes,
+					plural(v.Stores, "store"), plural(v.Loads, "load"))
+			}
+		})
+	}
+	return cmd
+}

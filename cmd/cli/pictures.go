@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/model/structure"
+	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/plots/recording"
+	"github.com/dsasched/dsasched/plots/trace"
+	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/picture"
+)
+
+// pictures are the drawings that a command can make of a simulated schedule.
+type pictures struct {
+	trace, chakra, gantt, memory, graph *outFile
+	html                                *outFile // the page of the schedule
+	against                             *string  // the file of a schedule beside it
+	stretch                             *string  // of the Gantt chart, FROM:TO
+	from, to                            int64    // the same in picoseconds
+}
+
+func addPictures(cmd *cobra.Command) *pictures {
+	d := &pictures{
+		trace: addFile(cmd, "trace",
+			"write the simulation as Chrome trace events to this `file` (.json), for ui.perfetto.dev or chrome://tracing"),
+		chakra: addFile(cmd, "chakra",
+			"write a Chakra execution trace of each cluster, a rank, for ASTRA-sim: of `file` NAME.et NAME.0.et, ...", ".et"),
+		gantt:  addFigure(cmd, "gantt", "draw what the first cluster's units did into this `file`"),
+		memory: addFigure(cmd, "memory", "draw lifetimes by address into this `file`"),
+		graph:  addFile(cmd, "graph", "write groups and instances for Graphviz to this `file`: .dot, .gv", dotEndings...),
+		html: addFile(cmd, "html",
+			"write the schedule as one page to this `file` (.html): timeline, memories, order, critical path, reasons, graph",
+			".html"),
+	}
+	d.against = cmd.Flags().String("against", "",
+		"with --html: the `file` of another schedule of the same network and batch to show beside it")
+	d.stretch = cmd.Flags().String("gantt-range", "", "with --gantt: the `FROM:TO` to draw, such as 0.5ms:800us or 2ms:")
+	return d
+}
+
+// check finds mistakes in --gantt-range before any work is done.
+func (d *pictures) check() error {
+	if *d.against != "" && d.html.name == "" {
+		return usagef("--against needs --html: it is shown on that page")
+	}
+	if *d.stretch == "" {
+		return nil
+	}
+	if d.gantt.name == "" {
+		return usagef("--gantt-range needs --gantt: it says which part to draw")
+	}
+	from, to, ok := strings.Cut(*d.stretch, ":")
+	read := func(text string) int64 {
+		if text == "" {
+			return 0
+		}
+		s, err := time.ParseDuration(text)
+		ok = ok && err == nil && s >= 0 && s.Nanoseconds() <= math.MaxInt64/1000
+		return s.Nanoseconds() * 1000
+	}
+	d.from, d.to = read(from), read(to)
+	if !ok || d.to != 0 && d.to <= d.from {
+		return usagef(
+			"--gantt-range is %q, expected FROM:TO with times such as 0.5ms, FROM before TO; either may be left out", *d.stretch)
+	}
+	return nil
+}
+
+// draw writes the files, and none any more after one that fails.
+func (d *pictures) draw(cmd *cobra.Command, origin schedulefile.Origin, r *scheduler.Result) (
+	written []string, err error) {
+	ctx := cmd.Context()
+	written, err = writeFiles([]fileToWrite{
+		{d.trace, func(w io.Writer) error { return trace.Write(ctx, w, r.Program) }},
+		{d.html, func(w io.Writer) error { return d.page(cmd, w, origin, r) }},
+		{d.graph, func(w io.Writer) error { return structure.WriteScheduleDOT(w, r.Schedule) }},
+		{d.gantt, func(w io.Writer) error {
+			fig, err := picture.Gantt(r, d.from, d.to)
+			return writeFigure(w, "--gantt", d.gantt.name, fig, err)
+		}},
+		{d.memory, func(w io.Writer) error {
+			fig, err := picture.Memory(r)
+			return writeFigure(w, "--memory", d.memory.name, fig, err)
+		}},
+	})
+	if err != nil || d.chakra.name == "" {
+		return written, err
+	}
+	ranks, err := trace.Chakra(ctx, r.Program)
+	if err != nil {
+		return written, err
+	}
+	prefix := d.chakra.name[:len(d.chakra.name)-len(filepath.Ext(d.chakra.name))]
+	for i, data := range ranks {
+		name := fmt.Sprintf("%s.%d.et", prefix, i)
+		if err := replaceFile(name, data); err != nil {
+			return written, err
+		}
+		written = append(written, name)
+	}
+	return written, nil
+}
+
+// dotEndings are of files in Graphviz's language: a picture's ending on one would mislead.
+var dotEndings = []string{".dot", ".gv"}
+
+// page writes the page of a schedule, beside the one that it is compared with.
+func (d *pictures) page(cmd *cobra.Command, w io.Writer, origin schedulefile.Origin, r *scheduler.Result) error {
+	list := []recording.Shown{{Result: r, Options: scheduler.Options{InPlace: origin.InPlace}}}
+	if *d.against != "" {
+		other, err := shownFile(cmd, *d.against, givenHardware(cmd))
+		if err != nil {
+			return err
+		}
+		list = []recording.Shown{other, list[0]}
+	}
+	html, err := recording.Page(list)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(html)
+	return err
+}
+
+// plotFormats write a figure by the ending of the file.
+var plotFormats = map[string]func(*plots.Figure) ([]byte, error){
+	".svg": (*plots.Figure).SVG, ".png": (*plots.Figure).PNG, ".pdf": (*plots.Figure).PDF,
+}
+
+// addFigure adds a flag for the file of a figure.
+func addFigure(cmd *cobra.Command, name, usage string) *outFile {
+	return addFile(cmd, name, usage+": .svg, .png, .pdf", ".svg", ".png", ".pdf")
+}
+
+// writeFigure writes a figure in the format of a file's name, unless it could not be
+// drawn; what asked for it is named in errors.
+func writeFigure(w io.Writer, what, file string, f *plots.Figure, err error) error {
+	var data []byte
+	if err == nil {
+		data, err = plotFormats[strings.ToLower(filepath.Ext(file))](f)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	_, err = w.Write(data)
+	return err
+}
