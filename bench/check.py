@@ -260,7 +260,7 @@ def network(instance, answer, claimed):
         schedule(c, p, m, plan)
     latency, bound = claimed * 1e-12, p["bound"]["certified_lower_bound_s"]
     facts = {"latency_s": latency, "throughput_per_s": p["batch"] / latency, "gap": latency / bound - 1, "certified_lower_bound_s": float(bound)}
-    text = text.replace('"dsasched-bench-network"', '"dsasched-certificate"', 1).replace('"version": 1', '"version": 7', 1)
+    text = text.replace('"dsasched-bench-network"', '"dsasched-certificate"', 1).replace('"version": 1', '"version": 8', 1)
     text = text.replace("{", "{" + json.dumps(facts)[1:-1] + ",", 1)  # numbers stay as they are written
     with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as f:
         f.write(text)

@@ -15,13 +15,11 @@ import (
 	"github.com/dsasched/dsasched/internal/suggest"
 )
 
-// ErrUnknownField is the error of [Description.With] for a field that the
-// description does not have.
+// ErrUnknownField is the error of [Description.With] for a field that the description does not have.
 var ErrUnknownField = errors.New("unknown field")
 
-// A Description is an accelerator as it is written: a tree of fields, of which
-// those with one value can be given another. It does not change; With makes
-// another one.
+// A Description is an accelerator as it is written: a tree of fields, of which those with one value can be given
+// another. It does not change; With makes another one.
 type Description struct {
 	file   string
 	root   *yaml.Node
@@ -83,8 +81,7 @@ func scalars(n *yaml.Node, path, byName string) []field {
 	return list
 }
 
-// Fields lists the paths of the fields that With takes, in the order of the file:
-// "gb.size", "core_types[0].count".
+// Fields lists the paths of the fields that With takes, in the order of the file: "gb.size", "core_types[0].count".
 func (d *Description) Fields() []string {
 	paths := make([]string, len(d.fields))
 	for i, f := range d.fields {
@@ -93,9 +90,8 @@ func (d *Description) Fields() []string {
 	return paths
 }
 
-// Field finds the path of a field. Names of list items may stand for their
-// numbers (core_types.core.count), l1 and llb for lb and gb, lb_bytes for lb.size
-// (gb_bandwidth and the like likewise), and cores for core_types[0].count.
+// Field finds the path of a field. Names of list items may stand for their numbers (core_types.core.count), l1 and llb
+// for lb and gb, lb_bytes for lb.size (gb_bandwidth and the like likewise), and cores for core_types[0].count.
 func (d *Description) Field(name string) (string, error) {
 	f, err := d.field(name)
 	if err != nil {
@@ -172,9 +168,8 @@ func (d *Description) Comment(name string) (string, error) {
 	return f.node.LineComment, nil
 }
 
-// With is the description with another value in a field: one that a file could
-// have there, or a multiple of the present value, "*2" or "x0.5". A multiple of a
-// size is rounded to whole kibibytes, as memories have them. Whether the value
+// With is the description with another value in a field: one that a file could have there, or a multiple of the present
+// value, "*2" or "x0.5". A multiple of a size is rounded to whole kibibytes, as memories have them. Whether the value
 // can be is for Spec to say, since it may depend on other fields.
 func (d *Description) With(name, value string) (*Description, error) {
 	f, err := d.field(name)
@@ -194,7 +189,12 @@ func (d *Description) With(name, value string) (*Description, error) {
 		return nil, err
 	}
 	// A plain scalar, whatever the value looks like: no part of it is YAML.
-	*changed.node = yaml.Node{Kind: yaml.ScalarNode, Value: value, Line: changed.node.Line}
+	// Another value is no longer the estimate that the comment tells of.
+	comment := ""
+	if value == changed.node.Value {
+		comment = changed.node.LineComment
+	}
+	*changed.node = yaml.Node{Kind: yaml.ScalarNode, Value: value, Line: changed.node.Line, LineComment: comment}
 	return c, nil
 }
 
@@ -207,8 +207,7 @@ func clone(n *yaml.Node) *yaml.Node {
 	return &c
 }
 
-// Spec is the accelerator. The messages about fields that With has changed name
-// no line.
+// Spec is the accelerator. The messages about fields that With has changed name no line.
 func (d *Description) Spec() (*Spec, error) {
 	dec := &decoder{file: d.file, source: make(map[string]source)}
 	dec.check = checker{report: dec.reportInvalid}

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// SetField writes another value into the text of a description and leaves all else
-// as it is, comments included. The path is that of messages, such as "ddr.latency" or
-// "core_types[0].units[1].fill". The comment takes the place of the one behind the value,
-// and of the lines of comment that go on below it; those above stay. The field must be
-// there, with a value in the same line, and the description must be valid before and
-// after. The name stands for the file in messages.
+// SetField writes another value into the text of a description and leaves all else as it is, comments included. The
+// path is that of messages, such as "ddr.latency" or "core_types[0].units[1].fill". The comment takes the place of the
+// one behind the value, and of the lines of comment that go on below it; those above stay. The field must be there,
+// with a value in the same line, and the description must be valid before and after. The name stands for the file in
+// messages.
 func SetField(name string, data []byte, path, value, comment string) ([]byte, error) {
 	d := &decoder{file: name, source: make(map[string]source)}
 	d.check = checker{report: d.reportInvalid}

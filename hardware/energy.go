@@ -12,8 +12,7 @@ type Energy struct {
 	// what they read and write of the core's own buffer, by dtype.
 	MAC    map[string]float64 `json:"mac_joules"`
 	Vector map[string]float64 `json:"vector_joules"`
-	// LB, GB and DDR are of a byte that a move reads or writes there; 0 where there is no
-	// such memory.
+	// LB, GB and DDR are of a byte that a move reads or writes there; 0 where there is no such memory.
 	LB  float64 `json:"lb_joules_per_byte"`
 	GB  float64 `json:"gb_joules_per_byte"`
 	DDR float64 `json:"ddr_joules_per_byte"`

@@ -17,8 +17,7 @@ import (
 //go:embed presets/*.yaml
 var presets embed.FS
 
-// ErrUnknownPreset is the error of Load for a name that is neither a preset
-// nor the path of a file.
+// ErrUnknownPreset is the error of Load for a name that is neither a preset nor the path of a file.
 var ErrUnknownPreset = errors.New("unknown accelerator")
 
 var library = Library{Files: presets, Unknown: ErrUnknownPreset}
@@ -73,8 +72,7 @@ func Presets() []string { return library.Names() }
 // which give the source of each figure. It is a good start for one's own.
 func PresetYAML(name string) ([]byte, error) { return library.YAML(name) }
 
-// Load reads a preset by its name, or a file if nameOrPath ends in .yaml or
-// .yml or contains a path separator.
+// Load reads a preset by its name, or a file if nameOrPath ends in .yaml or .yml or contains a path separator.
 func Load(nameOrPath string) (*Spec, error) {
 	name, data, err := library.Read(nameOrPath)
 	if err != nil {

@@ -25,9 +25,8 @@ const (
 	maxCollected = 1000
 )
 
-// Parse reads a description. The name stands for the file in messages. All
-// mistakes are reported, as *Error values in one joined error, in the order of
-// their lines.
+// Parse reads a description. The name stands for the file in messages. All mistakes are reported, as *Error values in
+// one joined error, in the order of their lines.
 func Parse(name string, data []byte) (*Spec, error) {
 	if len(data) > MaxFileBytes {
 		return nil, tooLarge(name)
@@ -50,9 +49,8 @@ func tooLarge(name string) error {
 	return &Error{File: name, Problem: problem("more than 1MiB", "a description of an accelerator")}
 }
 
-// A decoder turns the YAML tree into a Spec. It does not use yaml's own
-// decoding into structures, which knows no lines for missing fields or for
-// values out of range and which follows aliases.
+// A decoder turns the YAML tree into a Spec. It does not use yaml's own decoding into structures, which knows no lines
+// for missing fields or for values out of range and which follows aliases.
 type decoder struct {
 	file    string
 	errs    []*Error
@@ -60,10 +58,12 @@ type decoder struct {
 	source  map[string]source // by path
 	check   checker
 	clockHz float64
+	// By what factor the clock may be faster, and the ends of what is not a unit's.
+	clockEnd float64
+	fast     ends
 }
 
-// A source is where a field stands in the file and, for a scalar, how it is
-// written there.
+// A source is where a field stands in the file and, for a scalar, how it is written there.
 type source struct {
 	line  int
 	found string
@@ -186,9 +186,8 @@ func (f fields) at(key string) string {
 	return f.path + "." + key
 }
 
-// mapping reads the keys of a mapping, all of which must be among known; noun
-// says what they are and expected what the mapping should be. A nil result
-// means that it is no mapping.
+// mapping reads the keys of a mapping, all of which must be among known; noun says what they are and expected what the
+// mapping should be. A nil result means that it is no mapping.
 func (d *decoder) mapping(n *yaml.Node, path string, line int, expected, noun string, known []string) *fields {
 	if n.Kind != yaml.MappingNode || tagged(n) {
 		d.add(n.Line, path, problem(describe(n), expected))
@@ -404,8 +403,8 @@ func (f *fields) boolean(key string, without bool) bool {
 	return without
 }
 
-// numbers reads a mapping from known names to numbers.
-func (f *fields) numbers(key, noun string, known []string) map[string]float64 {
+// numbers reads a mapping from known names to numbers, and adds their fast ends to those of the other figures.
+func (f *fields) numbers(key, noun string, known []string, fast ends) map[string]float64 {
 	m := f.child(key, "a mapping with a number for any "+noun+" of "+list(known), noun, known)
 	if m == nil {
 		return nil
@@ -430,6 +429,7 @@ func (f *fields) numbers(key, noun string, known []string) map[string]float64 {
 	if len(v) == 0 && len(f.value[key].Content) > 0 {
 		f.d.check.markBad(f.at(key)) // its keys have been reported
 	}
+	m.ends(key+".", fast)
 	return v
 }
 
@@ -456,6 +456,9 @@ func (d *decoder) spec(root *yaml.Node) *Spec {
 	if s.ClockHz >= minClock && s.ClockHz <= maxClock {
 		d.clockHz = s.ClockHz
 	}
+	d.clockEnd = f.ends("", ends{})["clock"]
+	d.fast = f.ends("", ends{})
+	s.fast = d.fast
 	s.Clusters = f.count("clusters", maxClusters)
 
 	s.LB, s.LBWeightBytes = d.localBuffer(f)
@@ -514,6 +517,7 @@ func (d *decoder) unit(n *yaml.Node, path string) Unit {
 	u := Unit{
 		Name: f.name("name", "a name for the unit"),
 		Kind: UnitKind(f.name("kind", "matrix, vector or special")),
+		fast: f.ends("", ends{}),
 	}
 	if f.has("shares_with") {
 		// "" would read as "shares with none".
@@ -521,7 +525,7 @@ func (d *decoder) unit(n *yaml.Node, path string) Unit {
 			f.wrong("shares_with", "the name of a unit")
 		}
 	}
-	u.Rate = f.numbers("rate", "dtype", dtypes)
+	u.Rate = f.numbers("rate", "dtype", dtypes, u.fast)
 	u.FillCycles = f.cycles("fill")
 	if f.has("block") {
 		u.BlockCycles = f.fraction("block", expectBlock, "cycles")
@@ -554,7 +558,7 @@ func (d *decoder) unit(n *yaml.Node, path string) Unit {
 		u.Lanes = f.count("lanes", maxWidth)
 	}
 	if lanes || f.has("cycles_per_op") {
-		u.CyclesPerOp = f.numbers("cycles_per_op", "operation class", opClasses)
+		u.CyclesPerOp = f.numbers("cycles_per_op", "operation class", opClasses, u.fast)
 	}
 	return u
 }
@@ -571,7 +575,11 @@ func (f *fields) child(key, expected, noun string, known []string) *fields {
 	if n == nil {
 		return nil
 	}
-	return f.d.mapping(n, f.at(key), f.d.source[f.at(key)].line, expected, noun, known)
+	m := f.d.mapping(n, f.at(key), f.d.source[f.at(key)].line, expected, noun, known)
+	if m != nil && f.path == "" && key != "energy" {
+		m.ends(key+".", f.d.fast)
+	}
+	return m
 }
 
 var (

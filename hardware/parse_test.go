@@ -55,19 +55,20 @@ func TestParseExample(t *testing.T) {
 	want := &Spec{
 		Name: "my-npu", Description: "an example", ClockHz: 1e9, Clusters: 4,
 		CoreTypes: []CoreType{{Name: "core", Count: 8, HasLB: true, Units: []Unit{
-			{Name: "mme", Kind: Matrix, Rows: 64, Cols: 32, FillCycles: 25, Rate: map[string]float64{"f16": 1, "i8": 2}},
+			{Name: "mme", Kind: Matrix, Rows: 64, Cols: 32, FillCycles: 25, Rate: map[string]float64{"f16": 1, "i8": 2},
+				fast: ends{}},
 			{Name: "vme", Kind: Vector, Lanes: 64, FillCycles: 10, Rate: map[string]float64{"f16": 1, "f32": 0.5},
-				CyclesPerOp: map[string]float64{OpSimple: 1, OpMove: 1}},
+				CyclesPerOp: map[string]float64{OpSimple: 1, OpMove: 1}, fast: ends{}},
 			{Name: "vector-core", Kind: Special, SharesWith: "vme", Lanes: 64, FillCycles: 20,
 				Rate:        map[string]float64{"f16": 1, "f32": 0.5},
-				CyclesPerOp: map[string]float64{OpSimple: 1, OpMove: 1, OpSpecial: 4}},
+				CyclesPerOp: map[string]float64{OpSimple: 1, OpMove: 1, OpSpecial: 4}, fast: ends{}},
 		}}},
 		LB:            &Memory{SizeBytes: 1 << 20, BandwidthBytesPerSecond: 512e9},
 		LBWeightBytes: 256 << 10,
 		GB:            &Memory{SizeBytes: 8 << 20, BandwidthBytesPerSecond: 256e9},
 		DDR:           &Memory{SizeBytes: 16 << 30, BandwidthBytesPerSecond: 108e9, LatencySeconds: 150e-9},
 		CoreLink:      Link{BandwidthBytesPerSecond: 64e9, LatencySeconds: 76e-9, Broadcast: true},
-		LaunchSeconds: 10e-6, SyncSeconds: 100e-9,
+		LaunchSeconds: 10e-6, SyncSeconds: 100e-9, fast: ends{},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)

@@ -20,15 +20,13 @@ func ParseClock(text string) (float64, error) {
 	return quantityOr(v, ok, text, expectClock)
 }
 
-// ParseBandwidth reads a bandwidth such as "900GB/s" or "64B/cycle" of a clock above
-// zero, in bytes per second.
+// ParseBandwidth reads a bandwidth such as "900GB/s" or "64B/cycle" of a clock above zero, in bytes per second.
 func ParseBandwidth(text string, clockHz float64) (float64, error) {
 	v, ok := parseBandwidth(text, clockHz)
 	return quantityOr(v, ok, text, expectBandwidth)
 }
 
-// ParseTime reads a time such as "10us" or "20cycles" of a clock above zero, in
-// seconds.
+// ParseTime reads a time such as "10us" or "20cycles" of a clock above zero, in seconds.
 func ParseTime(text string, clockHz float64) (float64, error) {
 	v, ok := parseTime(text, clockHz)
 	return quantityOr(v, ok, text, expectTime)

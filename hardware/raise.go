@@ -1,18 +1,19 @@
 package hardware
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"strings"
+)
 
-// Raise gives the same machine one level up: the clusters become the cores of a
-// single cluster, and the GB takes the role of their LB. This is how a network is
-// scheduled across clusters (GraphTurbo paper, §3.6), and the way to use a machine
-// on which the LB can't hold what the matrix units work on.
+// Raise gives the same machine one level up: the clusters become the cores of a single cluster, and the GB takes the
+// role of their LB. This is how a network is scheduled across clusters (GraphTurbo paper, §3.6), and the way to use a
+// machine on which the LB can't hold what the matrix units work on.
 //
-// The units of a cluster's cores become one unit each of the raised core, as wide
-// as all together: a matrix unit passes as many times more rows of its operand per
-// cycle, and all its arrays get the same weights; a vector unit has as many times
-// more lanes. What happens between GB and LB within a cluster is no longer seen:
-// neither its time nor its energy nor the size of the LB. Clusters exchange data through the DDR,
-// over the link that they have to it.
+// The units of a cluster's cores become one unit each of the raised core, as wide as all together: a matrix unit passes
+// as many times more rows of its operand per cycle, and all its arrays get the same weights; a vector unit has as many
+// times more lanes. What happens between GB and LB within a cluster is no longer seen: neither its time nor its energy
+// nor the size of the LB. Clusters exchange data through the DDR, over the link that they have to it.
 func Raise(s *Spec) (*Spec, error) {
 	if s.GB == nil {
 		return nil, fmt.Errorf("accelerator %q has no LLB that could take the role of the L1", s.Name)
@@ -58,8 +59,20 @@ func Raise(s *Spec) (*Spec, error) {
 	r.CoreTypes = []CoreType{core}
 	// The way to the GB of a cluster is now the way to the core.
 	r.CoreLink = Link{BandwidthBytesPerSecond: s.DDRLink.BandwidthBytesPerSecond, LatencySeconds: s.DDRLink.LatencySeconds}
+	way := "ddr_link."
 	if r.CoreLink.BandwidthBytesPerSecond == 0 {
-		r.CoreLink.BandwidthBytesPerSecond = s.DDR.BandwidthBytesPerSecond
+		r.CoreLink.BandwidthBytesPerSecond, way = s.DDR.BandwidthBytesPerSecond, "ddr."
+	}
+	r.fast = maps.Clone(s.fast)
+	maps.DeleteFunc(r.fast, func(key string, _ float64) bool {
+		at, _, _ := strings.Cut(key, ".")
+		return at == "lb" || at == "gb" || at == "core_link" || at == "ddr_link"
+	})
+	for to, from := range map[string]string{"lb.size": "gb.size", "lb.bandwidth": "gb.bandwidth", "lb.latency": "gb.latency",
+		"core_link.bandwidth": way + "bandwidth", "core_link.latency": "ddr_link.latency"} {
+		if factor, ok := s.fast[from]; ok {
+			r.fast[to] = factor
+		}
 	}
 	r.DDRLink, r.Network = Link{InFlight: s.DDRLink.InFlight}, nil
 	if s.Energy != nil {
@@ -73,9 +86,8 @@ func Raise(s *Spec) (*Spec, error) {
 	return &r, nil
 }
 
-// NeedsRaise reports whether decisions had better be made for the raised machine: there
-// is a GB, and no core has an LB, or those with a matrix unit have none, or each
-// cluster has a single core, so that LB and GB are one core's alike.
+// NeedsRaise reports whether decisions had better be made for the raised machine: there is a GB, and no core has an LB,
+// or those with a matrix unit have none, or each cluster has a single core, so that LB and GB are one core's alike.
 func (s *Spec) NeedsRaise() bool {
 	if s.GB == nil {
 		return false

@@ -54,17 +54,15 @@ type Spec struct {
 
 	// LB is the data part of one core's local buffer; nil if cores have none.
 	LB *Memory `json:"lb" words:"null"`
-	// LBWeightBytes is a separate buffer for weights beside LB, also per
-	// core. If 0, weights share LB with the data.
+	// LBWeightBytes is a separate buffer for weights beside LB, also per core. If 0, weights share LB with the data.
 	LBWeightBytes Bytes `json:"lb_weight_bytes"`
 	// GB is the buffer that the cores of one cluster share; nil if none.
 	GB *Memory `json:"gb" words:"null"`
 	// DDR is the off-chip memory of the whole chip; never nil.
 	DDR *Memory `json:"ddr"`
-	// DDRActivationEfficiency is the share of the DDR's bandwidth that moves of
-	// activations reach; 0 means all of it, as for weights. Weights are laid out
-	// beforehand in the order of use; activations come and go in short rows, and reads
-	// and writes alternate.
+	// DDRActivationEfficiency is the share of the DDR's bandwidth that moves of activations reach; 0 means all of it,
+	// as for weights. Weights are laid out beforehand in the order of use; activations come and go in short rows, and
+	// reads and writes alternate.
 	DDRActivationEfficiency float64 `json:"ddr_activation_efficiency,omitempty"`
 
 	// CoreLink joins one core with the GB, or with the fabric between the
@@ -72,8 +70,7 @@ type Spec struct {
 	CoreLink Link `json:"core_link"`
 	// Network is the links between the cores of a cluster; nil: each core has a CoreLink to all else.
 	Network *Network `json:"network,omitempty"`
-	// DDRLink joins one cluster with the DDR. A bandwidth of 0 means that
-	// only the DDR itself limits.
+	// DDRLink joins one cluster with the DDR. A bandwidth of 0 means that only the DDR itself limits.
 	DDRLink Link `json:"ddr_link"`
 
 	LaunchSeconds float64 `json:"launch_seconds"` // start of one kernel on a cluster
@@ -91,7 +88,8 @@ type Spec struct {
 	// among it, each of them has for itself.
 	Chips *Chips `json:"chips,omitempty"`
 
-	sides int // of Apart
+	sides int  // of Apart
+	fast  ends // but those of units
 
 	// Energy has the energies of work; nil: the description has no figures.
 	Energy *Energy `json:"energy,omitempty"`
@@ -102,8 +100,7 @@ type Chips struct {
 	// File is the description as it was named, for messages; "" if it was built in code.
 	File  string `json:"-"`
 	Count int    `json:"count"`
-	// Link joins any two if Torus is nil. At its rate a chip sends to all others together, and
-	// takes from them.
+	// Link joins any two if Torus is nil. At its rate a chip sends to all others together, and takes from them.
 	Link Link `json:"link"`
 	// Torus has the extents of a grid of chips, whose product is Count: a ring has one. Link then joins
 	// each chip with both neighbours along each dimension, the last with the first, and its latency is of
@@ -152,8 +149,7 @@ func (s *Spec) ChipCount() int {
 	return s.Chips.Count
 }
 
-// AllClusters is the number of clusters the chips of the machine have. Those of a chip stand in a
-// row.
+// AllClusters is the number of clusters the chips of the machine have. Those of a chip stand in a row.
 func (s *Spec) AllClusters() int { return s.Clusters * s.ChipCount() }
 
 // DDRSeconds is the time for weights and for activations through the DDR, at all of its rate.
@@ -169,9 +165,8 @@ type CoreType struct {
 	// HasLB reports whether these cores have the local buffer of [Spec.LB].
 	// Those that have none (Goya's matrix engine) work from the GB.
 	HasLB bool `json:"has_lb"`
-	// Grid is how the cores are arranged, if not in a line: the extent of each
-	// dimension, which together make Count. Loop dimensions are mapped to one
-	// after the other.
+	// Grid is how the cores are arranged, if not in a line: the extent of each dimension, which together make Count.
+	// Loop dimensions are mapped to one after the other.
 	Grid []int `json:"grid,omitempty"`
 	// Runs are the classes of operators that these cores run, of a machine with several kinds of core: a layer
 	// runs on cores of one kind. nil, as in all types or in none: the cores of all types run each layer together.
@@ -183,8 +178,7 @@ type Memory struct {
 	SizeBytes Bytes `json:"size_bytes"`
 	// BandwidthBytesPerSecond counts reads and writes together.
 	BandwidthBytesPerSecond float64 `json:"bandwidth_bytes_per_second"`
-	// LatencySeconds is the time that each access to this memory adds to the latency
-	// of the link it comes over.
+	// LatencySeconds is the time that each access to this memory adds to the latency of the link it comes over.
 	LatencySeconds float64 `json:"latency_seconds"`
 }
 
@@ -216,31 +210,26 @@ type Unit struct {
 	// ClockHz is the unit's own clock, of which its cycles are; 0: the chip's.
 	ClockHz float64 `json:"clock_hz,omitempty"`
 
-	// Rows and Cols are the geometry of a matrix unit, a weight-stationary
-	// array: each cycle it takes Rows elements along the reduction and adds
-	// to Cols outputs, times the dtype's Rate.
+	// Rows and Cols are the geometry of a matrix unit, a weight-stationary array: each cycle it takes Rows elements
+	// along the reduction and adds to Cols outputs, times the dtype's Rate.
 	Rows int `json:"rows,omitempty"`
 	Cols int `json:"cols,omitempty"`
 
-	// Rate multiplies, by dtype, the multiply-accumulates per cycle of a
-	// matrix unit or the lanes of another one. A dtype that is missing is
-	// not supported natively.
+	// Rate multiplies, by dtype, the multiply-accumulates per cycle of a matrix unit or the lanes of another one. A
+	// dtype that is missing is not supported natively.
 	Rate map[string]float64 `json:"rate"`
-	// FillCycles is the overhead of one operation, on top of its work:
-	// filling and draining the pipeline of a matrix unit, start-up of a
-	// vector unit.
+	// FillCycles is the overhead of one operation, on top of its work: filling and draining the pipeline of a matrix
+	// unit, start-up of a vector unit.
 	FillCycles Cycles `json:"fill_cycles"`
-	// BlockCycles are lost by a matrix unit each time it goes on to the next block
-	// of its stationary operand within an operation; 0 if blocks follow each other
-	// without a gap.
+	// BlockCycles are lost by a matrix unit each time it goes on to the next block of its stationary operand within an
+	// operation; 0 if blocks follow each other without a gap.
 	BlockCycles float64 `json:"block_cycles,omitempty"`
 	// LeastCycles is how long an instruction takes at least: each block of a matrix unit's
 	// stationary operand, each command of another unit.
 	LeastCycles Cycles `json:"least_cycles,omitempty"`
 
-	// InFlight is the number of commands that a matrix unit has under way at most, where each passes at most Rows
-	// rows, of one line of a convolution's results, and leaves FillCycles after its last row; 0: rows stream without
-	// a gap.
+	// InFlight is the number of commands that a matrix unit has under way at most, where each passes at most Rows rows,
+	// of one line of a convolution's results, and leaves FillCycles after its last row; 0: rows stream without a gap.
 	InFlight int `json:"in_flight,omitempty"`
 	// Synchronous says that a core waits for its products, whose results it has in F32 then (NVIDIA's mma.sync): what an
 	// attention does with its scores runs between its products, and not beside them. No bound has it.
@@ -254,10 +243,11 @@ type Unit struct {
 
 	// Lanes is the width of a vector or special unit at rate 1.
 	Lanes int `json:"lanes,omitempty"`
-	// CyclesPerOp is how long all lanes of a vector or special unit take
-	// for one operation of a class (OpSimple, ...). The unit can't do a
-	// class that is missing.
+	// CyclesPerOp is how long all lanes of a vector or special unit take for one operation of a class (OpSimple, ...).
+	// The unit can't do a class that is missing.
 	CyclesPerOp map[string]float64 `json:"cycles_per_op,omitempty"`
+
+	fast ends
 }
 
 // Clone is a copy that shares nothing with s.
@@ -306,8 +296,7 @@ func (s *Spec) Cores() int {
 	return n
 }
 
-// CoresWith is the number of cores in one cluster that have a unit of this
-// kind, among those that run a layer together.
+// CoresWith is the number of cores in one cluster that have a unit of this kind, among those that run a layer together.
 func (s *Spec) CoresWith(kind UnitKind) int {
 	n := 0
 	for _, t := range s.Together() {
@@ -339,8 +328,7 @@ func (t CoreType) UnitOf(kind UnitKind) (Unit, bool) {
 	return Unit{}, false
 }
 
-// sharing gives for each unit the index of the first unit that it shares
-// hardware with, directly or through others.
+// sharing gives for each unit the index of the first unit that it shares hardware with, directly or through others.
 func (t CoreType) sharing() []int {
 	group := make([]int, len(t.Units))
 	index := make(map[string]int, len(t.Units))
@@ -381,11 +369,9 @@ func (s *Spec) LBTotalBytes() Bytes {
 	return s.LB.SizeBytes * Bytes(n)
 }
 
-// PeakMACsPerSecond is the multiply-accumulates per second that all matrix
-// units of the chip reach together for a dtype. If no matrix unit supports
-// the dtype, it is what the other units reach, with a multiply-accumulate as
-// one simple operation; 0 if none supports it. Of units that share hardware
-// only the fastest counts.
+// PeakMACsPerSecond is the multiply-accumulates per second that all matrix units of the chip reach together for a
+// dtype. If no matrix unit supports the dtype, it is what the other units reach, with a multiply-accumulate as one
+// simple operation; 0 if none supports it. Of units that share hardware only the fastest counts.
 func (s *Spec) PeakMACsPerSecond(dtype string) float64 {
 	peak := func(matrix bool) float64 {
 		perCycle := 0.0

@@ -15,9 +15,8 @@ type Bytes int64
 // Cycles is a number of cycles of the accelerator's clock.
 type Cycles int64
 
-// String gives the size in the largest binary unit that divides it, so that
-// nothing is lost: 65536 is "64KiB", 1310720 is "1280KiB", 1000 is "1000B".
-// A description accepts the same text.
+// String gives the size in the largest binary unit that divides it, so that nothing is lost: 65536 is "64KiB", 1310720
+// is "1280KiB", 1000 is "1000B". A description accepts the same text.
 func (b Bytes) String() string {
 	for _, u := range []struct {
 		name string
@@ -92,8 +91,7 @@ func parseSize(text string) (size Bytes, expected string) {
 		}
 		return 0, "a size in B, KiB, MiB, GiB, TiB, kB, MB, GB or TB"
 	}
-	// Arithmetic on rationals is exact, but an exponent makes it as slow
-	// as the number it stands for is long.
+	// Arithmetic on rationals is exact, but an exponent makes it as slow as the number it stands for is long.
 	if len(number) > 40 || strings.ContainsAny(number, "eE") {
 		return 0, "a size without an exponent, such as 64KiB"
 	}
@@ -111,8 +109,7 @@ func parseSize(text string) (size Bytes, expected string) {
 	return Bytes(r.Num().Int64()), ""
 }
 
-// A scale is kept as a factor and a divisor, because 84/1e9 is the float64
-// nearest to 84 ns and 84*1e-9 is not.
+// A scale is kept as a factor and a divisor, because 84/1e9 is the float64 nearest to 84 ns and 84*1e-9 is not.
 type scale struct{ mul, div float64 }
 
 var (
@@ -135,9 +132,8 @@ const (
 	expectTime      = "a time such as 84ns, 10us or 84cycles"
 )
 
-// parseScaled reads a number with one of the units, or in cycles of the given
-// clock when perCycle names a unit. A clock of 0 is one that could not be
-// read; the result is then NaN.
+// parseScaled reads a number with one of the units, or in cycles of the given clock when perCycle names a unit. A clock
+// of 0 is one that could not be read; the result is then NaN.
 func parseScaled(text string, units map[string]scale, cycles map[string]scale) (float64, bool) {
 	number, unit, ok := splitQuantity(text)
 	if !ok {
@@ -149,8 +145,7 @@ func parseScaled(text string, units map[string]scale, cycles map[string]scale) (
 			return 0, false
 		}
 	}
-	// The only error left is one of range; the infinity that comes with it
-	// is refused by the limits of the field.
+	// The only error left is one of range; the infinity that comes with it is refused by the limits of the field.
 	v, _ := strconv.ParseFloat(number, 64)
 	if v == 0 {
 		return 0, true // not -0
@@ -162,8 +157,7 @@ func parseClock(text string) (hz float64, ok bool) {
 	return parseScaled(text, clockUnits, nil)
 }
 
-// parseBandwidth gives NaN for a bandwidth per cycle when the clock is 0, that
-// is, could not be read.
+// parseBandwidth gives NaN for a bandwidth per cycle when the clock is 0, that is, could not be read.
 func parseBandwidth(text string, clockHz float64) (bytesPerSecond float64, ok bool) {
 	return parseScaled(text, bandwidthUnits, map[string]scale{"B/cycle": {nanIfZero(clockHz), 1}})
 }

@@ -53,9 +53,8 @@ func (e *Error) Error() string {
 	return b.String() + e.Problem
 }
 
-// Validate checks a Spec that was built or changed in code by the rules that
-// Parse applies. All mistakes are reported, as *Error values in one joined
-// error.
+// Validate checks a Spec that was built or changed in code by the rules that Parse applies. All mistakes are reported,
+// as *Error values in one joined error.
 func (s *Spec) Validate() error {
 	var errs []error
 	c := checker{report: func(path, found, expected string) {
@@ -69,9 +68,8 @@ func problem(found, expected string) string {
 	return fmt.Sprintf("found %s, expected %s", found, expected)
 }
 
-// A checker walks over a Spec and reports what breaks a rule. It marks the
-// path of each report, and the parser marks those that it could not read, so
-// that one mistake does not cause further reports.
+// A checker walks over a Spec and reports what breaks a rule. It marks the path of each report, and the parser marks
+// those that it could not read, so that one mistake does not cause further reports.
 type checker struct {
 	report func(path, found, expected string)
 	bad    map[string]bool
@@ -499,8 +497,7 @@ func (c *checker) time(path string, v float64) {
 	}
 }
 
-// inRange says what is expected in plain words for zero, negative numbers and
-// NaN, and names the limit otherwise.
+// inRange says what is expected in plain words for zero, negative numbers and NaN, and names the limit otherwise.
 func (c *checker) inRange(path string, v, lo, hi float64, expected string, format func(float64) string) {
 	switch {
 	case math.IsNaN(v) || v <= 0:

@@ -29,10 +29,9 @@ var scoreKinds = []Kind{"Add", "Sub", "Mul", "Div", "Max", "Min", "Where", "Tanh
 // OnScores reports whether operators of a kind may be score operators.
 func OnScores(k Kind) bool { return slices.Contains(scoreKinds, k) }
 
-// registerAttention lists attention as one operator: scores Q K^T, what Attr.Scores names, with
-// Attr.Softmax a softmax over the keys, and the product with V. Inputs: Q [.., heads, queries, depth], K [.., heads
-// / Group, keys, depth] or, with
-// TransB, [.., depth, keys], V [.., heads / Group, keys, width], and what the score operators read, each broadcast
+// registerAttention lists attention as one operator: scores Q K^T, what Attr.Scores names, with Attr.Softmax a softmax
+// over the keys, and the product with V. Inputs: Q [.., heads, queries, depth], K [.., heads / Group, keys, depth] or,
+// with TransB, [.., depth, keys], V [.., heads / Group, keys, width], and what the score operators read, each broadcast
 // to [.., heads, queries, keys]. With Causal query i sees the first i + 1 + keys - queries keys. Keys and values may
 // come in parts, such as a cache and what is new: Q, K, V, K, V and so on, one part behind the other along the keys.
 func registerAttention() {

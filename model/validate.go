@@ -16,10 +16,9 @@ func (e *ValidationError) Error() string {
 	return fmt.Sprintf("graph %q: %s", e.Graph, strings.Join(e.Problems, "; "))
 }
 
-// Validate checks the graph: dense IDs, shapes, roles, dangling tensors, arity,
-// and that every operator's inferred output shape is the one recorded. All
-// problems are reported together as a *ValidationError; a cycle as a
-// *CycleError. It does not change the graph.
+// Validate checks the graph: dense IDs, shapes, roles, dangling tensors, arity, and that every operator's inferred
+// output shape is the one recorded. All problems are reported together as a *ValidationError; a cycle as a *CycleError.
+// It does not change the graph.
 func (g *Graph) Validate() error {
 	v := &validation{Graph: g}
 	v.tensors()

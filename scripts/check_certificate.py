@@ -8,8 +8,9 @@ Python 3.8. From the network and the machine in the file it computes what each t
 "A bound on all schedules"): which positions of each tensor are needed, one position after the other; what operators
 take at least; and all paths, stretches, loads and groups. What the file claims must agree, field by field.
 
-It trusts what the file says of network and machine, whose fingerprints it prints and compares, and does not simulate:
-`dsasched certify` does. Of a schedule across the LLBs it prints the fingerprint of the machine with the LLB in the role of
+It trusts what the file says of network and machine, whose fingerprints it prints and compares, and which figures of the
+machine are estimates: the bound has these at the fast ends in the file, none of them slower than the machine's. It does
+not simulate: `dsasched certify` does. Of a schedule across the LLBs it prints the fingerprint of the machine with the LLB in the role of
 the L1, and trusts that this is the machine of that name. Operators that it does not know (scans, quantised
 numbers) and machines without a matrix unit are refused.
 """
@@ -677,6 +678,32 @@ class Machine:
         bytes = u["rows"] * u["cols"] * BYTES[dtype]
         return (ratio / self.rate(u, dtype), max(self.clock / self.lb_rate * bytes, u.get("least_cycles", 0) * ratio),
                 min(u.get("block_cycles", 0), u["fill_cycles"]) * ratio)
+
+
+SLOWER = {"launch_seconds", "sync_seconds", "gap_seconds", "matrix_start_seconds", "latency_seconds", "fill_cycles", "block_cycles",
+          "least_cycles", "simple", "special", "move"}
+FASTER = {"clock_hz", "bandwidth_bytes_per_second", "size_bytes", "lb_weight_bytes", "ddr_activation_efficiency", "lanes", "broadcast"}
+
+
+def figures(given, fast, at="proof.fast", kind=""):
+    """Checks that a machine differs from the given one by faster figures alone."""
+    if isinstance(given, dict) and isinstance(fast, dict):
+        if kind != "rate" and "rows" in given:  # an array may be smaller, and do as much in a cycle
+            cells, small = given["rows"] * given["cols"], get(fast, at + ".rows", int) * get(fast, at + ".cols", int)
+            if not (0 < fast["rows"] <= given["rows"] and 0 < fast["cols"] <= given["cols"]):
+                raise Refused("%s: found an array of %d x %d" % (at, fast["rows"], fast["cols"]))
+            given = dict(given, rows=fast["rows"], cols=fast["cols"], rate={k: r * cells / small for k, r in given["rate"].items()})
+        for key in {**given, **fast}:
+            figures(given.get(key, 0), fast.get(key, 0), at + "." + key, key if kind != "rate" else kind)
+    elif isinstance(given, list) and isinstance(fast, list) and len(given) == len(fast):
+        for i, (a, b) in enumerate(zip(given, fast)):
+            figures(a, b, "%s[%d]" % (at, i))
+    elif kind in SLOWER | FASTER or kind == "rate":
+        same(at, isinstance(fast, (int, float)), True)
+        if fast < 0 or (fast > given if kind in SLOWER else fast < given * (1 - 1e-12)):
+            raise Refused("%s: found %r, which is slower than %r" % (at, fast, given))
+    else:
+        same(at, fast, given)
 
 
 def last_part(work, command):
@@ -1545,7 +1572,7 @@ def check(path):
     with open(path, encoding="utf-8") as f:
         c = json.load(f, parse_float=number)
     same("kind", get(c, "kind", str), "dsasched-certificate")
-    same("version", get(c, "version", int), 7)
+    same("version", get(c, "version", int), 8)
     network, hardware, claim, proof = (get(c, x, dict) for x in ("network", "hardware", "bound", "proof"))
     spec, witness = get(proof, "proof.machine", dict), get(proof, "proof.witness", dict)
     raised = get(hardware, "hardware.level", str) == "gb"
@@ -1556,7 +1583,13 @@ def check(path):
     else:
         same("hardware.level", hardware["level"], "lb")
         same("hardware.fingerprint", get(hardware, "hardware.fingerprint", str), seen)
-    m = Machine(spec)
+    fast = get(proof, "proof.fast", dict)
+    same("proof.fast_fingerprint", get(proof, "proof.fast_fingerprint", str), fingerprint(fast))
+    figures(spec, fast)
+    estimates = get(claim, "bound.estimates", list)
+    if (spec != fast) != (len(estimates) > 0) or not all(isinstance(e, str) for e in estimates):
+        raise Refused("bound.estimates: found %r" % estimates)
+    m = Machine(fast)
     if raised and (m.clusters > 1 or m.gb is not None):
         raise Refused("proof.machine: found clusters or an LLB, expected one cluster without, as hardware.level says")
     batch = get(c, "batch", int)

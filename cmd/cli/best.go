@@ -33,7 +33,8 @@ type bestJSON struct {
 	Objective           string   `json:"objective"`
 	// null: none is of this schedule, see notes
 	CertifiedBoundSeconds *float64 `json:"certified_lower_bound_s"`
-	Scope                 string   `json:"scope"` // of the bound
+	Scope                 string   `json:"scope"`     // of the bound
+	Estimates             []string `json:"estimates"` // at their fast ends in the bound
 	certificate.Form
 	// latency over bound, less 1; null as the bound
 	Gap *float64 `json:"gap"`
@@ -119,7 +120,7 @@ func newBest() *cobra.Command {
 			far := least.Gap(found.LatencySeconds())
 			seconds, gap = &least.Seconds, &far
 		}
-		answer := bestJSON{Scope: least.Scope, Form: form, Model: args[0], Hardware: spec.Name,
+		answer := bestJSON{Scope: least.Scope, Estimates: least.Estimates, Form: form, Model: args[0], Hardware: spec.Name,
 			DType: from.dtype.value, Batch: found.Batch, Chunk: found.Chunk,
 			ThroughputPerSecond: found.ThroughputPerSecond(), LatencySeconds: found.LatencySeconds(),
 			CertifiedBoundSeconds: seconds, Gap: gap, Seed: opt.Seed,
@@ -164,7 +165,11 @@ func writeBest(b *bytes.Buffer, a *bestJSON) {
 	} else {
 		row(b, "latency", "%s; the bound is %s, gap %s", duration(a.LatencySeconds),
 			duration(*a.CertifiedBoundSeconds), percent(*a.Gap))
-		rowWrapped(b, "bound of all", a.Scope)
+		of := a.Scope
+		if n := len(a.Estimates); n > 0 {
+			of += fmt.Sprintf("; with %s of the machine at the fast end", plural(n, "estimate"))
+		}
+		rowWrapped(b, "bound of all", of)
 	}
 	if text := a.Form.Text(); text != "" {
 		rowWrapped(b, "graph", text+", in the schedule and for the bound")

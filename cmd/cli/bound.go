@@ -66,6 +66,7 @@ func writeBound(b *bytes.Buffer, a *boundJSON) {
 	row(b, "limited by", "%s (%s)", a.Resource, a.Term)
 	rowOf(b, "made of", partsText(a.Bound))
 	rowWrapped(b, "of all", a.Scope)
+	writeEstimates(b, a.Estimates)
 	row(b, "any form", "at least %s, with attention as one operator, or layers of other forms", duration(a.AnyFormSeconds))
 	if a.Fused != nil {
 		row(b, "fused", "at least %s with each attention as one operator: %s (%s)", duration(a.Fused.Seconds),
@@ -86,6 +87,13 @@ func writeBound(b *bytes.Buffer, a *boundJSON) {
 		}
 		return []any{t.Name, t.Resource, duration(t.Seconds), steady[t.Name+t.Resource]}
 	})
+}
+
+// writeEstimates names the premise of a bound, if it has one.
+func writeEstimates(b *bytes.Buffer, list []string) {
+	if len(list) > 0 {
+		rowWrapped(b, "estimates", "at their fast ends: "+strings.Join(list, ", "))
+	}
 }
 
 // partsText lists the parts of a bound, as shares of it.
@@ -141,6 +149,7 @@ func writeVerdict(b *bytes.Buffer, v *certificate.Verdict) {
 	row(b, "achieved", "%s, %s", duration(v.LatencySeconds), perSecond(v.ThroughputPerSecond))
 	row(b, "bound", "%s: %s (%s)", duration(v.CertifiedBoundSeconds), v.Resource, v.Term)
 	rowWrapped(b, "of all", v.Scope)
+	writeEstimates(b, v.Estimates)
 	rowOf(b, "made of", partsText(&bound.Bound{Seconds: v.CertifiedBoundSeconds, Parts: v.Parts}))
 	row(b, "gap", "%s of the bound, so that at most %s of the time can be gained", percent(v.Gap),
 		percent(v.Gap/(1+v.Gap)))

@@ -24,7 +24,10 @@ type Term struct {
 
 // A Bound says that no schedule of a batch takes less than Seconds, of those that Scope is about.
 type Bound struct {
-	Scope   string  `json:"scope"`
+	Scope string `json:"scope"`
+	// Estimates are the figures of the machine that are not as its file says: estimates, at their fast ends.
+	Estimates []string `json:"estimates"`
+
 	Batch   int64   `json:"batch"`
 	Shares  []int64 `json:"shares"` // batch elements per cluster
 	Seconds float64 `json:"certified_lower_bound_s"`
@@ -99,9 +102,9 @@ func (b *Bound) add(name, resource string, seconds float64) {
 	}
 }
 
-// Cold bounds the simulated latency of one batch of a network on a machine, as the
-// decisions see the machine (see [hardware.Raise]), from a chip on which nothing is loaded. It
-// holds for every schedule that the package's text describes.
+// Cold bounds the simulated latency of one batch of a network on a machine, as the decisions see the machine (see
+// [hardware.Raise]), from a chip on which nothing is loaded. It holds for every schedule that the package's text
+// describes, and as long as the machine's estimates are in their ranges ([hardware.Spec.Fast]).
 func Cold(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (*Bound, error) {
 	b, _, _, err := bounds(ctx, net, spec, batch, lines, nil)
 	return b, err
@@ -120,12 +123,14 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	if err := valid(spec, batch); err != nil {
 		return nil, nil, nil, err
 	}
+	given := spec
+	spec = given.Fast()
 	m, err := cost.New(spec)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	proof = &Witness{}
-	cold = &Bound{Scope: of.scope(), Batch: batch, Shares: make([]int64, spec.Clusters)}
+	cold = &Bound{Scope: of.scope(), Estimates: given.Estimates(), Batch: batch, Shares: make([]int64, spec.Clusters)}
 	for k := range cold.Shares {
 		cold.Shares[k] = batch / int64(spec.Clusters)
 		if int64(k) < batch%int64(spec.Clusters) {
@@ -154,7 +159,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	}
 	first, least, busy := works[0], works[len(works)-1], float64(len(works))
 	spec = first.launching(spec)
-	steady = &Bound{Scope: cold.Scope, Batch: batch, Shares: cold.Shares}
+	steady = &Bound{Scope: cold.Scope, Estimates: cold.Estimates, Batch: batch, Shares: cold.Shares}
 
 	// A cluster's own work, which is the same for one batch and for each of many.
 	launch := spec.LaunchSeconds
@@ -530,10 +535,9 @@ func ones(s model.Shape) (dims uint64) {
 	return dims
 }
 
-// whole gives a function that says of which tensors all elements are needed, directly or through others,
-// by whatever has some positions of an operator's output, if it has one, and all along the
-// dimensions of full; with begins, what these must wait for before any work on them begins. What that returns
-// holds until it is called again.
+// whole gives a function that says of which tensors all elements are needed, directly or through others, by whatever
+// has some positions of an operator's output, if it has one, and all along the dimensions of full; with begins, what
+// these must wait for before any work on them begins. What that returns holds until it is called again.
 func (w *work) whole() func(b int, full uint64, begins bool) (needed func(t model.TensorID) bool) {
 	g := w.g
 	full, seen := make([]uint64, len(g.Tensors)), make([]bool, len(g.Tensors))

@@ -16,8 +16,7 @@ type link struct {
 	access []model.Access // nil if the reader has several outputs
 }
 
-// light reports whether an operator may join the layer of one that it reads; see
-// [schedule.Layers].
+// light reports whether an operator may join the layer of one that it reads; see [schedule.Layers].
 func light(op *model.Op) bool {
 	c := op.Class()
 	return (c == model.ElementwiseClass || c == model.InjectiveClass || c == model.ViewClass) &&
@@ -102,8 +101,7 @@ func (w *work) around(from, to int) bool {
 	return reached[model.OpID(to)] == through
 }
 
-// best is the longest time of a path to an operator, by the unit that its last layer is
-// counted on.
+// best is the longest time of a path to an operator, by the unit that its last layer is counted on.
 type best [numUnits]float64
 
 func all(t float64) best { return best{t, t, t} }
@@ -113,14 +111,12 @@ func (b best) most() float64 { return max(b[matrix], b[vector], b[special]) }
 // chain is the longest path through the operators, in seconds. release[i] is when operator i
 // can start at the earliest, and after what must pass behind it.
 //
-// A layer begins when those that it reads have ended, and kernels run one at a time. So
-// along a path the times of the layers add up, where a layer takes at least what each of
-// its units takes. Which operators share a layer is not known: all that can do. The
-// unit that is counted may change only where a layer must begin.
+// A layer begins when those that it reads have ended, and kernels run one at a time. So along a path the times of the
+// layers add up, where a layer takes at least what each of its units takes. Which operators share a layer is not known:
+// all that can do. The unit that is counted may change only where a layer must begin.
 //
-// Where a piece of an operator may need nothing of what it reads (a Concat, of which a piece
-// can lie in one operand), the path goes on without it, and counts again from where
-// all of that dimension is needed.
+// Where a piece of an operator may need nothing of what it reads (a Concat, of which a piece can lie in one operand),
+// the path goes on without it, and counts again from where all of that dimension is needed.
 //
 // Of operators that are not in a part of the network, unless that is nil, nothing counts.
 func (w *work) chain(release, after []float64, in *part) float64 {

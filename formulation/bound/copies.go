@@ -97,9 +97,8 @@ func (w *work) copies(m *cost.Model, spec *hardware.Spec) *copying {
 	return c
 }
 
-// path is a long path through the network of which each operator reads some of the one before for each of its
-// elements, and the time of its layers, those of a product by its matrix unit. move is what makes one with more
-// products longer.
+// path is a long path through the network of which each operator reads some of the one before for each of its elements,
+// and the time of its layers, those of a product by its matrix unit. move is what makes one with more products longer.
 func (w *work) path(move float64) (path []model.OpID, seconds float64) {
 	n := len(w.g.Ops)
 	sum, before := make([]float64, n), make([]int, n)

@@ -9,10 +9,9 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// Covers reports a layer for which the bounds do not hold. They do for a straight line of
-// operators, each light one behind the one in front of it, whose result only it reads
-// ([schedule.Layers] makes no others), and for operators without products that all run on
-// one unit, of which each core's part reads no less than its share of each.
+// Covers reports a layer for which the bounds do not hold. They do for a straight line of operators, each light one
+// behind the one in front of it, whose result only it reads ([schedule.Layers] makes no others), and for operators
+// without products that all run on one unit, of which each core's part reads no less than its share of each.
 func Covers(s *schedule.Schedule) error {
 	m, err := cost.New(s.Spec)
 	if err != nil {
@@ -48,8 +47,7 @@ func breaksLine(g *model.Graph, l schedule.Layer) *model.Op {
 	return nil
 }
 
-// oneUnit reports whether a layer has no products and no operator that reads less of another
-// one in it than its share.
+// oneUnit reports whether a layer has no products and no operator that reads less of another one in it than its share.
 func oneUnit(g *model.Graph, l schedule.Layer) bool {
 	for _, id := range l.Ops {
 		op := g.Op(id)

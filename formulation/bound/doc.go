@@ -4,15 +4,13 @@
 //
 // # What it covers
 //
-// Every schedule that divides the batch evenly over the clusters (scheduler.Shares) and
-// is made of the kernel generator's kernels (hardware/lower), with the formulas of
-// hardware/cost: any chunks, any groups, split along any dimension into any number of
-// pieces, equal or not; any order of instances, any bindings, scopes, memory plans,
-// spills and tiles; in place or not, with weights kept or not, with loads ahead of
-// launches and layers that overlap or without, where clusters with equal shares do the same. On a raised machine
-// (hardware.Raise) it covers the schedules of that. What it leaves out: operator costs of a caller's own, layers
-// that [Covers] refuses, machines of several chips, and other divisions of the batch or of the network
-// over the clusters, for which [AnyDivision] holds.
+// Every schedule that divides the batch evenly over the clusters (scheduler.Shares) and is made of the kernel
+// generator's kernels (hardware/lower), with the formulas of hardware/cost: any chunks, any groups, split along any
+// dimension into any number of pieces, equal or not; any order of instances, any bindings, scopes, memory plans, spills
+// and tiles; in place or not, with weights kept or not, with loads ahead of launches and layers that overlap or
+// without, where clusters with equal shares do the same. On a raised machine (hardware.Raise) it covers the schedules
+// of that. What it leaves out: operator costs of a caller's own, layers that [Covers] refuses, machines of several
+// chips, and other divisions of the batch or of the network over the clusters, for which [AnyDivision] holds.
 //
 // # What it rests on
 //

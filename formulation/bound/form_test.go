@@ -44,6 +44,7 @@ func TestAnyForm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		chip = chip.Fast() // of which the bound is
 		recipe, err := recipes.Lookup(c.variant)
 		if err != nil {
 			t.Fatal(err)

@@ -7,11 +7,10 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// late gives for each of some cuts, but for the end, the bytes of constants that products use
-// after the last needed element of the cut is there for the first time: products of which each
-// of these elements is needed by some element, and so by all along the dimensions on
-// which what they need of the cut does not depend. Operators of which some elements need nothing of
-// an operand hand nothing on.
+// late gives for each of some cuts, but for the end, the bytes of constants that products use after the last needed
+// element of the cut is there for the first time: products of which each of these elements is needed by some element,
+// and so by all along the dimensions on which what they need of the cut does not depend. Operators of which some
+// elements need nothing of an operand hand nothing on.
 func (w *work) late(ctx context.Context, cuts []int) []float64 {
 	g := w.g
 	bytes := make([]float64, len(cuts))

@@ -232,8 +232,7 @@ func oneEach(g *model.Graph, op *model.Op, t *model.Tensor) bool {
 // chunkSizes is the number of sizes of chunks that are told apart at most.
 const chunkSizes = 32
 
-// A partition bounds what chunks, groups and kernels cost beside the work and the bytes that nothing
-// spares.
+// A partition bounds what chunks, groups and kernels cost beside the work and the bytes that nothing spares.
 type partition struct {
 	launch, ddr float64 // seconds of a launch, and of a byte across the DDR if all clusters move as much
 	again       float64 // bytes that each chunk but the first loads again
@@ -297,8 +296,7 @@ func (w *work) partition(ctx context.Context, n int64, spec *hardware.Spec, busy
 // quarter more of them, and costs as its least parts.
 const exactKernels = 64
 
-// choices are those for kernels with elements of marker b of a part of the share, in groups
-// from each marker on.
+// choices are those for kernels with elements of marker b of a part of the share, in groups from each marker on.
 func (m *marker) choices(b int, part, piece, stays, crossings float64) [][]choice {
 	most := 0.0
 	for _, k := range m.kept {
@@ -458,8 +456,7 @@ func (p *partition) counted(ctx context.Context, markers int, work, ddr, product
 	}
 }
 
-// A spent is what clusters of one kind take without launches: all units and layers, and the
-// matrix unit alone.
+// A spent is what clusters of one kind take without launches: all units and layers, and the matrix unit alone.
 type spent struct {
 	*partition
 	work, products float64

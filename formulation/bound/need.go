@@ -80,10 +80,9 @@ func whole(s model.Shape) box {
 	return b
 }
 
-// needs gives for each tensor elements that every schedule computes or reads at least
-// once, in whatever groups and pieces: those of the network's outputs, and what they
-// need. Of what several readers need it has the union of those whose needs make a box together, unless they are to
-// stay apart. What is needed beside is no box.
+// needs gives for each tensor elements that every schedule computes or reads at least once, in whatever groups and
+// pieces: those of the network's outputs, and what they need. Of what several readers need it has the union of those
+// whose needs make a box together, unless they are to stay apart. What is needed beside is no box.
 func needs(g *model.Graph, apart bool) ([]box, []*turned) {
 	need := make([]box, len(g.Tensors))
 	for _, t := range g.Outputs {
@@ -197,9 +196,8 @@ func goBack(g *model.Graph, need []box, last int, apart bool, skip func(op, out,
 	return turns
 }
 
-// reshaped corrects the dimensions of b that several of an output drive together, or that
-// one drives together with others: to those positions of the outermost whose elements are
-// all needed, else to one element that is.
+// reshaped corrects the dimensions of b that several of an output drive together, or that one drives together with
+// others: to those positions of the outermost whose elements are all needed, else to one element that is.
 func reshaped(b box, acc []model.Access, in model.Shape, need box, out model.Shape) {
 	for k := 0; k < len(b); k++ {
 		a, first := acc[k], k

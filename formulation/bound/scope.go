@@ -135,11 +135,12 @@ func anyDivision(ctx context.Context, net network.Network, spec *hardware.Spec, 
 	if err := valid(spec, batch); err != nil {
 		return 0, err
 	}
-	m, err := cost.New(spec)
+	cut, err := inSlices(net, spec, batch) // by the memory that there is
 	if err != nil {
 		return 0, err
 	}
-	cut, err := inSlices(net, spec, batch)
+	spec = spec.Fast()
+	m, err := cost.New(spec)
 	if err != nil {
 		return 0, err
 	}

@@ -12,8 +12,7 @@ import (
 	"github.com/dsasched/dsasched/model/simplify"
 )
 
-// The units that work side by side. Where special functions run on the vector unit's
-// hardware, all is vector's.
+// The units that work side by side. Where special functions run on the vector unit's hardware, all is vector's.
 const (
 	matrix = iota
 	vector
@@ -28,9 +27,8 @@ type work struct {
 	g *model.Graph
 	// ops are seconds of each unit for each operator, over all instances.
 	ops [][numUnits]float64
-	// weights are bytes of learned and other constants that must come from the DDR once,
-	// by tensor; rows and ends those of rows looked up and of the network's inputs
-	// and outputs, which pass for each chunk.
+	// weights are bytes of learned and other constants that must come from the DDR once, by tensor; rows and ends those
+	// of rows looked up and of the network's inputs and outputs, which pass for each chunk.
 	weights       []float64
 	rows, in, out float64
 	// grown is the growth of the weights in bytes where the share is one chunk.
@@ -205,8 +203,7 @@ func columns(g *model.Graph, op *model.Op) int64 {
 	return max(1, d.N)
 }
 
-// lastPart is the least time of one of n equal parts of some work and of n-1 commands, each
-// of which takes so long.
+// lastPart is the least time of one of n equal parts of some work and of n-1 commands, each of which takes so long.
 func lastPart(work, command float64) float64 {
 	if work == 0 || command == 0 {
 		return 0

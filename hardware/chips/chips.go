@@ -22,8 +22,7 @@ import (
 //go:embed presets/*.yaml
 var presets embed.FS
 
-// ErrUnknownPreset is the error of [Load] for a name that is neither a preset nor the
-// path of a file.
+// ErrUnknownPreset is the error of [Load] for a name that is neither a preset nor the path of a file.
 var ErrUnknownPreset = errors.New("unknown machine of several devices")
 
 // A Server is a machine of several devices.
@@ -35,8 +34,7 @@ type Server struct {
 	// Device is the name of the accelerator's description.
 	Device  string `json:"device"`
 	Devices int    `json:"devices"`
-	// LinkBytesPerSecond and LinkSeconds are between any two devices, each direction; on a torus between
-	// neighbours.
+	// LinkBytesPerSecond and LinkSeconds are between any two devices, each direction; on a torus between neighbours.
 	LinkBytesPerSecond float64 `json:"link_bytes_per_s"`
 	LinkSeconds        float64 `json:"link_s"`
 	Torus              []int   `json:"torus,omitempty"` // as in [hardware.Chips]
@@ -118,8 +116,7 @@ func Presets() []string { return library.Names() }
 // PresetYAML is the description of a built-in machine with its comments.
 func PresetYAML(name string) ([]byte, error) { return library.YAML(name) }
 
-// Load reads a preset by its name, or a file if nameOrPath ends in .yaml or .yml or
-// has a path separator in it.
+// Load reads a preset by its name, or a file if nameOrPath ends in .yaml or .yml or has a path separator in it.
 func Load(nameOrPath string) (*Server, error) {
 	name, data, err := library.Read(nameOrPath)
 	if err != nil {

@@ -79,9 +79,8 @@ func (p *Program) checkAlike() (what string) {
 	return ""
 }
 
-// Parts lists each cluster's queues and its own resources: those that are not the DDR's, in
-// equal shares. It is not ok if the clusters have not as many each, or if a resource of the DDR
-// stands behind.
+// Parts lists each cluster's queues and its own resources: those that are not the DDR's, in equal shares. It is not ok
+// if the clusters have not as many each, or if a resource of the DDR stands behind.
 func (p *Program) Parts() (queues, resources [][]int32, ok bool) {
 	queues, resources = make([][]int32, p.Clusters), make([][]int32, p.Clusters)
 	for q := range p.Queues {

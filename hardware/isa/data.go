@@ -26,20 +26,17 @@ type Operand struct {
 	// the outermost slowest. What a core reads follows from what it writes. Nil: not cut.
 	Spread []int64
 	First  int32 // core, of those that it is spread over
-	// Level is where the value is kept, whole: in the DDR, in the GB from Address on, or
-	// spread over the LBs, each core's part from Address on. Elements lie without gaps in
-	// the order of memory. NoLevel: not said.
+	// Level is where the value is kept, whole: in the DDR, in the GB from Address on, or spread over the LBs, each
+	// core's part from Address on. Elements lie without gaps in the order of memory. NoLevel: not said.
 	Level   Level
 	Address int64
-	// Stage is the LB address of the StageBytes through which cores that need a read
-	// value from elsewhere take it, or through which a written one leaves. Where the
-	// bytes are too few for all, tiles take turns in them, two at a time.
+	// Stage is the LB address of the StageBytes through which cores that need a read value from elsewhere take it, or
+	// through which a written one leaves. Where the bytes are too few for all, tiles take turns in them, two at a time.
 	Stage, StageBytes int64
 	// Unit is, for what the task reads, the unit that does: Matrix, or Vector for vector work and special functions.
 	// Launch: both.
 	Unit Kind
-	// Row, if not zero, is how many of the innermost dimensions a row has, which no part cuts: see
-	// Task.Sums.
+	// Row, if not zero, is how many of the innermost dimensions a row has, which no part cuts: see Task.Sums.
 	Row int32
 }
 
@@ -48,37 +45,33 @@ type Task struct {
 	Instance      int32
 	Operators     []int32 // indices into Program.Operators, in the order in which they run
 	Reads, Writes []Operand
-	// Columns and Reduction are the ends of the tiles that the matrix unit's stationary
-	// operand passes in, along the columns of the product and along its reduction; where
-	// the task is several products, Columns cuts the list of products. Tile 1 is the first
-	// of both, tile 2 the next along the reduction.
+	// Columns and Reduction are the ends of the tiles that the matrix unit's stationary operand passes in, along the
+	// columns of the product and along its reduction; where the task is several products, Columns cuts the list of
+	// products. Tile 1 is the first of both, tile 2 the next along the reduction.
 	Columns, Reduction []int64
-	// Tiles is the number of tiles of the results that the commands are cut into and the stages hold
-	// Depth of; each stands for Repeat of those that the stages were made for. 0 is 1, and
-	// a Depth of 2.
+	// Tiles is the number of tiles of the results that the commands are cut into and the stages hold Depth of; each
+	// stands for Repeat of those that the stages were made for. 0 is 1, and a Depth of 2.
 	Tiles, Repeat, Depth int32
 	// Slices is the number of cores that make each part of the results together, if more than one. As
 	// many cores as results are spread over add up the first slice of the reduction, as many
 	// more the second, and so on; Columns and Reduction cut each slice. The first gather the
 	// sums of the others by exchanges whose operand is len(Reads), and write the results.
 	Slices int32
-	// Sums, if not zero, says that the results are made in tiles of whole rows (see
-	// Operand.Row) and of Columns, in the LB, where so many have room: those of
-	// all columns for each of Tiles tiles of rows or, with ColumnsFirst, of all rows for each tile
-	// of columns. A load of a portion brings all that its part of the results needs of its tiles
-	// of columns and reduction, in place of what such a load brought Depth loads before; of the
-	// product's second operand ColumnDepth, of one beside the product Sums. Of the first operand the last Held tiles of
-	// the reduction have places of their own, the others take turns in the first two of Depth.
+	// Sums, if not zero, says that the results are made in tiles of whole rows (see Operand.Row) and of Columns, in the
+	// LB, where so many have room: those of all columns for each of Tiles tiles of rows or, with ColumnsFirst, of all
+	// rows for each tile of columns. A load of a portion brings all that its part of the results needs of its tiles of
+	// columns and reduction, in place of what such a load brought Depth loads before; of the product's second operand
+	// ColumnDepth, of one beside the product Sums. Of the first operand the last Held tiles of the reduction have
+	// places of their own, the others take turns in the first two of Depth.
 	Sums         int32
 	ColumnDepth  int32
 	Held         int32
 	ColumnsFirst bool
-	// Keys, if not zero, says that the task is an attention: the cores go over tiles of queries, each of Products
-	// heads of keys and Positions positions of all their heads of queries, and in each over tiles of Keys keys. Of
-	// its commands Part counts the tiles of queries, and Tile those of keys from 1; a product that has Operand 1
-	// makes scores, one that has 2 is with the values. Slots tiles of each operand
-	// have room. A load of keys or values with Tiles brings what all positions need of so many.
-	// Of queries and results, QuerySlots tiles have room.
+	// Keys, if not zero, says that the task is an attention: the cores go over tiles of queries, each of Products heads
+	// of keys and Positions positions of all their heads of queries, and in each over tiles of Keys keys. Of its
+	// commands Part counts the tiles of queries, and Tile those of keys from 1; a product that has Operand 1 makes
+	// scores, one that has 2 is with the values. Slots tiles of each operand have room. A load of keys or values with
+	// Tiles brings what all positions need of so many. Of queries and results, QuerySlots tiles have room.
 	Products, Positions, Keys, Slots, QuerySlots int32
 	// Pieces is how many pieces the positions of a tile are cut into, equal but for the last: of a command on scores Part
 	// counts them. ScoreSlots pieces' scores have room. With InTurn cores take tiles of positions in
@@ -89,10 +82,9 @@ type Task struct {
 
 // Portion is the share that a command has of its task.
 //
-// What each core writes of a result, in the order of memory, is cut into Parts equal parts.
-// A command that computes or stores has part Part of them (from 0). A load of part Part
-// brings what that part of the results needs of the operand and no earlier part has
-// brought; a block of parameters is cut itself. Parts 0 is all.
+// What each core writes of a result, in the order of memory, is cut into Parts equal parts. A command that computes or
+// stores has part Part of them (from 0). A load of part Part brings what that part of the results needs of the operand
+// and no earlier part has brought; a block of parameters is cut itself. Parts 0 is all.
 type Portion struct {
 	Operand int32 // of a move: index into the task's Reads, or, for a store, into its Writes
 	Part    int32
@@ -111,8 +103,7 @@ func (p Portion) Cut(i, n int64) Portion {
 	return p
 }
 
-// Stores reports whether commands of this kind move what a task has written; other moves
-// bring what it reads.
+// Stores reports whether commands of this kind move what a task has written; other moves bring what it reads.
 func (k Kind) Stores() bool { return k == LBStore || k == DDRStore }
 
 // Sums reports whether a command of a task brings the sums of other cores.

@@ -1,31 +1,25 @@
-// Package isa is the program that a schedule is lowered to and that the
-// simulator runs: commands in in-order queues, with dependencies, over shared
-// resources. It knows neither graphs nor schedules nor hardware descriptions:
-// whoever makes a Program has already turned work into durations and bytes.
+// Package isa is the program that a schedule is lowered to and that the simulator runs: commands in in-order queues,
+// with dependencies, over shared resources. It knows neither graphs nor schedules nor hardware descriptions: whoever
+// makes a Program has already turned work into durations and bytes.
 //
 // # Model
 //
-// A Program is one list of commands. Each command belongs to one queue (an
-// engine of a cluster). A queue issues its commands in list order, one at a
-// time: a command starts when the previous one of its queue has ended and all
-// its dependencies have ended. A dependency is the index of an earlier command
-// of the list, so every program terminates.
+// A Program is one list of commands. Each command belongs to one queue (an engine of a cluster). A queue issues its
+// commands in list order, one at a time: a command starts when the previous one of its queue has ended and all its
+// dependencies have ended. A dependency is the index of an earlier command of the list, so every program terminates.
 //
-// A command with no Uses takes DurationPs. A command with Uses moves bytes: it
-// waits DurationPs (its latency), then flows, sharing each resource that it uses
-// with all other flowing commands, until all its bytes have passed.
+// A command with no Uses takes DurationPs. A command with Uses moves bytes: it waits DurationPs (its latency), then
+// flows, sharing each resource that it uses with all other flowing commands, until all its bytes have passed.
 //
 // The cores of a cluster run in lockstep: one command stands for the same
 // operation on Cores cores, and its duration is the busiest core's.
 //
 // # Data
 //
-// Where the program's maker knows it, a command names the Task that it is a part of, one
-// layer of one instance, and its Portion of it: which operand it moves, or which share of
-// the results it computes. That says for each command which operators, which instance
-// and which boxes of which tensors it reads and writes; Program.Data puts it together.
-// Timing does not depend on it. Tasks are shared by iterations and by clusters that do
-// the same.
+// Where the program's maker knows it, a command names the Task that it is a part of, one layer of one instance, and its
+// Portion of it: which operand it moves, or which share of the results it computes. That says for each command which
+// operators, which instance and which boxes of which tensors it reads and writes; Program.Data puts it together. Timing
+// does not depend on it. Tasks are shared by iterations and by clusters that do the same.
 //
 // Time is in integer picoseconds, sizes in bytes, rates in bytes per second.
 package isa
@@ -211,10 +205,9 @@ type Program struct {
 	Tasks     []Task
 	Commands  []Command
 	Buffers   []Buffer
-	// As gives, for each cluster, the one whose commands and buffers are also its own, on its
-	// own queues and resources: itself, or an earlier one that does as itself. Commands and
-	// Buffers then are those of clusters that are as themselves, which share nothing but the
-	// DDR. Nil: all are.
+	// As gives, for each cluster, the one whose commands and buffers are also its own, on its own queues and resources:
+	// itself, or an earlier one that does as itself. Commands and Buffers then are those of clusters that are as
+	// themselves, which share nothing but the DDR. Nil: all are.
 	As []int32
 	// Capacity of each level in bytes: LB per core, GB per cluster; 0: no check.
 	Capacity [NumLevels]int64

@@ -30,11 +30,10 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// Kind and Version are the first two fields of each file. The version changes with the
-// bound.
+// Kind and Version are the first two fields of each file. The version changes with the bound.
 const (
 	Kind    = "dsasched-certificate"
-	Version = 7
+	Version = 8
 )
 
 // maxBytes bounds the text of a certificate, which has about a kilobyte for an operator: ten times as much takes
@@ -67,7 +66,10 @@ type Proof struct {
 	Witness bound.Witness `json:"witness"`
 	// Machine is the accelerator as the decisions see it (hardware.Raise).
 	Machine hardware.Spec `json:"machine"`
-	Graphs  []Graph       `json:"graphs"`
+	// Fast is Machine with estimates at their fast ends, of which the bound is (hardware.Spec.Fast).
+	Fast            hardware.Spec `json:"fast"`
+	FastFingerprint string        `json:"fast_fingerprint"`
+	Graphs          []Graph       `json:"graphs"`
 }
 
 // A Graph is the network at a number of batch elements.
@@ -82,8 +84,9 @@ func Prove(ctx context.Context, net network.Network, spec *hardware.Spec, batch 
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &Proof{Witness: *w, Machine: *spec}
-	p.Machine.Description = ""
+	p := &Proof{Witness: *w, Machine: *spec, Fast: *spec.Fast()}
+	p.Machine.Description, p.Fast.Description = "", ""
+	p.FastFingerprint = schedulefile.Fingerprint(&p.Fast)
 	for _, n := range w.Sizes() {
 		g, err := net.Graph(n)
 		if err != nil {
@@ -295,8 +298,7 @@ func text(v any) string {
 	return fmt.Sprint(v)
 }
 
-// A Verdict is the answer of a certificate's check, and of `dsasched certify`. All of it was
-// computed anew.
+// A Verdict is the answer of a certificate's check, and of `dsasched certify`. All of it was computed anew.
 type Verdict struct {
 	File  string `json:"file"`
 	Model string `json:"model"`
@@ -314,7 +316,10 @@ type Verdict struct {
 	Level  string  `json:"level"`
 	Chunks []int64 `json:"chunks"`
 	// Scope says which schedules the bound is of.
-	Scope                     string   `json:"scope"`
+	Scope string `json:"scope"`
+	// Estimates are the figures of the machine that the bound has at their fast ends.
+	Estimates []string `json:"estimates"`
+
 	Batch                     int64    `json:"batch"`
 	ThroughputPerSecond       float64  `json:"throughput_per_s"`
 	LatencySeconds            float64  `json:"latency_s"`
@@ -386,7 +391,7 @@ func (f *File) Check(ctx context.Context, path, accelerator, name string) (*Verd
 	v := &Verdict{File: path, Model: cmp.Or(name, f.Network.Model), DType: f.Network.DType, Grain: f.Network.Grain,
 		Dims: f.Network.Dims, Form: form, NetworkFingerprint: f.Network.Fingerprint,
 		Hardware: spec.Name, HardwareFingerprint: f.Hardware.Fingerprint, Level: f.Hardware.Level, Scope: b.Scope,
-		Batch: f.Batch, ThroughputPerSecond: r.ThroughputPerSecond(),
+		Estimates: b.Estimates, Batch: f.Batch, ThroughputPerSecond: r.ThroughputPerSecond(),
 		LatencySeconds: r.LatencySeconds(), CertifiedBoundSeconds: b.Seconds, Gap: b.Gap(r.LatencySeconds()),
 		Term: b.Term, Resource: b.Resource, Terms: b.Terms, Parts: b.Parts, LimitedBy: r.LimitText()}
 	if !slices.Contains(hardware.Presets(), accelerator) {
@@ -472,11 +477,15 @@ func sameBound(path string, found, expected *bound.Bound) error {
 	if err := differs(path, "bound.shares", len(found.Shares), len(expected.Shares)); err != nil {
 		return err
 	}
+	if err := differs(path, "bound.estimates", fmt.Sprintf("%q", found.Estimates),
+		fmt.Sprintf("%q", expected.Estimates)); err != nil {
+		return err
+	}
 	if err := differs(path, "bound.shares", fmt.Sprint(found.Shares), fmt.Sprint(expected.Shares)); err != nil {
 		return err
 	}
 	a, b := *found, *expected
-	a.Terms, a.Shares, b.Terms, b.Shares = nil, nil, nil, nil // compared
+	a.Terms, a.Shares, a.Estimates, b.Terms, b.Shares, b.Estimates = nil, nil, nil, nil, nil, nil // compared
 	return differs(path, "bound", fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b))
 }
 
@@ -487,6 +496,8 @@ func sameProof(path string, found, expected *Proof) error {
 		found, expected any
 	}{
 		{"proof.witness", found.Witness, expected.Witness}, {"proof.machine", found.Machine, expected.Machine},
+		{"proof.fast", found.Fast, expected.Fast},
+		{"proof.fast_fingerprint", found.FastFingerprint, expected.FastFingerprint},
 		{"proof.graphs", found.Graphs, expected.Graphs},
 	} {
 		a, err := schedulefile.Encode(x.found)

@@ -231,7 +231,7 @@ func TestRefused(t *testing.T) {
 	}{
 		{"another kind", func(f *certificate.File) { f.Kind = "dsasched-schedule" }, "", "",
 			`kind: found "dsasched-schedule", expected "dsasched-certificate"`},
-		{"another version", func(f *certificate.File) { f.Version++ }, "", "", `version: found 8, expected 7`},
+		{"another version", func(f *certificate.File) { f.Version++ }, "", "", `version: found 9, expected 8`},
 		{"another graph", func(f *certificate.File) { f.Network.Model = "resnet18" }, "", "", `network.fingerprint: found "`},
 		{"another graph asked for", nil, "", "resnet18", `network.fingerprint: found "`},
 		{"another type", func(f *certificate.File) { f.Network.DType = "f32" }, "", "", `network.fingerprint: found "`},

@@ -7,8 +7,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// Attention in its fused forms becomes the operators that it fuses, in the order
-// in which the zoo has them.
+// Attention in its fused forms becomes the operators that it fuses, in the order in which the zoo has them.
 
 // heads are an operand of attention as [batch, head, position, feature].
 type heads struct {
@@ -74,9 +73,8 @@ func (c *call) into(suffix string, past *value, h heads) heads {
 // stand beside them.
 type scores struct{ product, masked, shares, values *value }
 
-// attend computes softmax(q k^T scale + bias) v. Fewer heads of keys than of
-// queries are shared by groups of queries. The result is [batch, position,
-// feature] if merge, else as heads; variant says what else decides the values.
+// attend computes softmax(q k^T scale + bias) v. Fewer heads of keys than of queries are shared by groups of queries.
+// The result is [batch, position, feature] if merge, else as heads; variant says what else decides the values.
 func (c *call) attend(q, k, v heads, biases []*value, cap, merge bool, variant string) (at scores) {
 	at = c.scores(q, k, v, biases, cap, variant)
 	switch {
@@ -217,8 +215,7 @@ func (c *call) biases(causal bool, q, k heads, others ...*value) (list []*value)
 	return append(list, slices.DeleteFunc(others, func(v *value) bool { return v == nil })...)
 }
 
-// attention is the standard operator: queries, keys, values, mask, cache of keys
-// and of values.
+// attention is the standard operator: queries, keys, values, mask, cache of keys and of values.
 func attention(c *call) {
 	merge := len(c.in[0].shape) == 3
 	q := c.toHeads("query", c.in[0], c.int("q_num_heads", 0))
@@ -258,9 +255,8 @@ func (c *call) present(i int, k, v heads) {
 	}
 }
 
-// rotate turns pairs of features by the angles whose cosines and sines are given
-// per position: halves of the features, or neighbours, which cost the same. h is
-// as heads, the tables [.., position, pairs].
+// rotate turns pairs of features by the angles whose cosines and sines are given per position: halves of the features,
+// or neighbours, which cost the same. h is as heads, the tables [.., position, pairs].
 func (c *call) rotate(suffix string, x, cos, sin *value, dim int64) *value {
 	if c.err != nil {
 		return x
@@ -437,8 +433,7 @@ func (c *call) paddingMask(m *value, q, k heads) *value {
 	return nil
 }
 
-// multiHeadAttention: query, key, value, bias of all three, mask, additive bias,
-// cache of keys and of values.
+// multiHeadAttention: query, key, value, bias of all three, mask, additive bias, cache of keys and of values.
 func multiHeadAttention(c *call) { c.multiHeadAttention(false) }
 
 // multiHeadAttention may write into a cache of fixed length instead of making it longer.
@@ -504,9 +499,8 @@ func decoderAttention(c *call) {
 	c.multiHeadAttention(fixed)
 }
 
-// groupQueryAttention: query, key, value, cache of keys and of values, lengths,
-// total length, tables of cosines and sines, positions, additive bias. What the cache holds is known only
-// at run time; it is taken to be full.
+// groupQueryAttention: query, key, value, cache of keys and of values, lengths, total length, tables of cosines and
+// sines, positions, additive bias. What the cache holds is known only at run time; it is taken to be full.
 func groupQueryAttention(c *call) {
 	n, kv := c.int("num_heads", 0), c.int("kv_num_heads", 0)
 	query, key, val := c.in[0], c.in[1], c.in[2]

@@ -11,8 +11,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// call is the import of one node. Its first error sticks, so that the functions
-// in the table need few checks.
+// call is the import of one node. Its first error sticks, so that the functions in the table need few checks.
 type call struct {
 	*importer
 	node  *nodeProto
@@ -127,9 +126,8 @@ func (c *call) withoutRow() error {
 	return c.unknown()
 }
 
-// unknown imports the node as work of one operation per output element. Its shape
-// and type are those that the file declares, or else those of its first input that
-// is no constant.
+// unknown imports the node as work of one operation per output element. Its shape and type are those that the file
+// declares, or else those of its first input that is no constant.
 func (c *call) unknown() error {
 	var like *value
 	for _, v := range c.in {
@@ -170,8 +168,7 @@ func (c *call) unknown() error {
 	return c.err
 }
 
-// stated is the file's declaration of a value; ok if that is all, else what is
-// missing is nil.
+// stated is the file's declaration of a value; ok if that is all, else what is missing is nil.
 func (c *call) stated(name string) (shape model.Shape, dt *model.DType, ok bool) {
 	v := c.declared[name]
 	if v == nil || !v.tensor {
@@ -279,9 +276,8 @@ func (c *call) has(name string) bool {
 	return slices.ContainsFunc(c.node.attrs, func(a *attribute) bool { return a.name == name })
 }
 
-// is reports whether an attribute is, or should be, of a type: the number of its
-// value field and the value of its type field. Old files give no type, some
-// writers leave out zeros.
+// is reports whether an attribute is, or should be, of a type: the number of its value field and the value of its type
+// field. Old files give no type, some writers leave out zeros.
 func (a *attribute) is(fieldNumber uint, typ int64) bool {
 	return a.has&(1<<fieldNumber) != 0 || a.typ == typ
 }
@@ -383,9 +379,8 @@ func (c *call) leave(names ...string) {
 	}
 }
 
-// ints returns a list of the caller's own: the attribute may be read again, at another
-// batch or in another call of a function. A single integer, which some exporters write,
-// is a list of one.
+// ints returns a list of the caller's own: the attribute may be read again, at another batch or in another call of a
+// function. A single integer, which some exporters write, is a list of one.
 func (c *call) ints(name string) ([]int64, bool) {
 	if a := c.find(name); a != nil && !a.is(attrInts, typeInts) && a.is(attrI, typeInt) {
 		return []int64{a.i}, true
@@ -403,8 +398,7 @@ func (c *call) str(name, def string) string {
 	return def
 }
 
-// list is an option that was an attribute in old operator sets and is an input
-// in new ones.
+// list is an option that was an attribute in old operator sets and is an input in new ones.
 func (c *call) list(attr string, input int) ([]int64, bool) {
 	if v, ok := c.ints(attr); ok {
 		return v, true
@@ -489,8 +483,7 @@ func (c *call) variant() string {
 	return strings.Join(parts, " ")
 }
 
-// spelled are the fields of an attribute that spell writes out, or that carry no
-// value.
+// spelled are the fields of an attribute that spell writes out, or that carry no value.
 const spelled = 1<<1 | 1<<attrF | 1<<attrI | 1<<attrS | 1<<attrFloats | 1<<attrInts | 1<<attrStrings | 1<<13 | 1<<20
 
 // spell writes an attribute's value so that equal text means equal value.
@@ -518,8 +511,7 @@ func (a *attribute) spell(n *nodeProto) string {
 	return b.String()
 }
 
-// note adds an input that decides values, but is no operand in the graph: the
-// limits of a Clip.
+// note adds an input that decides values, but is no operand in the graph: the limits of a Clip.
 func (c *call) note(what string, v *value) {
 	switch {
 	case v == nil:

@@ -32,15 +32,13 @@ func castLike(c *call) {
 	c.known(l)
 }
 
-// neutral is the number that changes nothing as the second operand, and as the
-// first one too if commutes.
+// neutral is the number that changes nothing as the second operand, and as the first one too if commutes.
 var neutral = map[string]struct {
 	number   float64
 	commutes bool
 }{"Add": {0, true}, "Sub": {0, false}, "Mul": {1, true}, "Div": {1, false}}
 
-// twoOperands drops an operation with its neutral number, which exporters write for
-// options that have their default.
+// twoOperands drops an operation with its neutral number, which exporters write for options that have their default.
 func twoOperands(c *call) {
 	if e, ok := neutral[c.node.op]; ok {
 		for i, v := range c.in {
@@ -165,8 +163,7 @@ func (c *call) channels(suffix string, x *value, back bool) *value {
 	return c.step(suffix, "Transpose", model.Attr{Perm: perm}, operandOf(x))
 }
 
-// nhwcConv is a convolution of images with their channels in the last dimension. Its weights may
-// have them there too.
+// nhwcConv is a convolution of images with their channels in the last dimension. Its weights may have them there too.
 func nhwcConv(c *call) {
 	var act model.Kind
 	if c.node.op == "NhwcFusedConv" {
@@ -219,8 +216,7 @@ func parameters(vs ...*value) []arg {
 	return as
 }
 
-// skipNorm normalises the sum of two inputs and a bias. The sum may be an output,
-// the fourth.
+// skipNorm normalises the sum of two inputs and a bias. The sum may be an output, the fourth.
 func (c *call) skipNorm(kind model.Kind, params []*value, bias *value) {
 	x := c.step("sum", "Add", model.Attr{}, operandOf(c.in[0]), operandOf(c.in[1]))
 	if bias != nil {
@@ -358,8 +354,7 @@ func groupNormOfGroups(c *call) {
 		return
 	}
 	y := c.step("norm", "GroupNorm", model.Attr{Group: groups, Variant: c.variant()}, operandOf(x))
-	// A scale per group is repeated for the channels of the group, and stands before
-	// the positions.
+	// A scale per group is repeated for the channels of the group, and stands before the positions.
 	channels := func(suffix string, p *value) arg {
 		if !p.shape.Equal(model.Shape{groups}) {
 			c.fail("%s has shape %v, expected [%d]", suffix, p.shape, groups)
@@ -406,8 +401,7 @@ func lpNormalization(c *call) {
 	c.finish("Div", model.Attr{}, operandOf(c.in[0]), operandOf(s))
 }
 
-// reduceAfter is a sum between two element-wise functions, either of which may be
-// missing.
+// reduceAfter is a sum between two element-wise functions, either of which may be missing.
 func reduceAfter(before, after model.Kind) func(*call) {
 	return func(c *call) {
 		x, rank := c.in[0], len(c.in[0].shape)

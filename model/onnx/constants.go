@@ -60,9 +60,8 @@ func (c *call) floatType() model.DType {
 	return model.F32
 }
 
-// constantOfShape makes a constant of any size. Test files state their weights
-// like this, so that floats count as the file's own, unless their shape is itself
-// computed: exporters write biases of zeros so.
+// constantOfShape makes a constant of any size. Test files state their weights like this, so that floats count as the
+// file's own, unless their shape is itself computed: exporters write biases of zeros so.
 func constantOfShape(c *call) {
 	shape, _ := c.list("", 0)
 	if c.err != nil {
@@ -174,8 +173,7 @@ func foldUnary(c *call) *literal {
 	return r
 }
 
-// foldArithmetic computes the functions of literal.go, from left to right if
-// there are more than two operands.
+// foldArithmetic computes the functions of literal.go, from left to right if there are more than two operands.
 func foldArithmetic(c *call) *literal {
 	f := arithmetic[c.node.op]
 	if c.int("fmod", 0) != 0 {

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Functions of the file are replaced by their nodes before anything else reads
-// the graph. An operator that the table knows stays as it is, even if the file
-// defines it too: one node is cheaper to schedule well than its parts.
+// Functions of the file are replaced by their nodes before anything else reads the graph. An operator that the table
+// knows stays as it is, even if the file defines it too: one node is cheaper to schedule well than its parts.
 
 const (
 	maxCallDepth = 64
@@ -23,8 +22,7 @@ type expander struct {
 	calls map[string]int   // how often a name was the prefix of a call
 }
 
-// scope maps the names of a function's body to the values around its call; nil for
-// the graph itself.
+// scope maps the names of a function's body to the values around its call; nil for the graph itself.
 type scope struct {
 	prefix string
 	names  map[string]string

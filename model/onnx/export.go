@@ -17,28 +17,23 @@ import (
 type ExportOptions struct {
 	// Version is the producer's version that the file names; may be empty.
 	Version string
-	// ZeroWeights makes all constants of unknown value zero, as sparse tensors
-	// without an entry, which take no space. Such a file passes onnx.checker and
-	// runs in ONNX Runtime, but programs that know no sparse initializers find no
+	// ZeroWeights makes all constants of unknown value zero, as sparse tensors without an entry, which take no space.
+	// Such a file passes onnx.checker and runs in ONNX Runtime, but programs that know no sparse initializers find no
 	// weights in it.
 	ZeroWeights bool
 }
 
-// Export writes a graph as an ONNX file. Import gives the same graph back: the
-// operators in their order, the tensors they use, the inputs and the outputs. The
-// same graph yields the same bytes.
+// Export writes a graph as an ONNX file. Import gives the same graph back: the operators in their order, the tensors
+// they use, the inputs and the outputs. The same graph yields the same bytes.
 //
-// A graph has no payloads, so its weights become initializers with type and
-// shape, but without data. onnx.load and onnx.shape_inference take that as it is.
-// The alternatives are worse: a reference to an external file that does not exist
-// makes onnx.load itself fail, and invented numbers would pass for trained ones.
-// onnx.checker does ask for data; see ExportOptions.ZeroWeights. Integers of known
-// value are written out; the importer reads up to 4096 of a tensor.
+// A graph has no payloads, so its weights become initializers with type and shape, but without data. onnx.load and
+// onnx.shape_inference take that as it is. The alternatives are worse: a reference to an external file that does not
+// exist makes onnx.load itself fail, and invented numbers would pass for trained ones. onnx.checker does ask for data;
+// see ExportOptions.ZeroWeights. Integers of known value are written out; the importer reads up to 4096 of a tensor.
 //
-// What ONNX has no operator for at this operator set becomes a call of a function
-// that the file defines itself: Silu, Softmax over several axes, LayerNorm
-// without a scale, and RMSNorm. Of Attr.Variant, the attributes of the operator are written, in
-// the precision of its type.
+// What ONNX has no operator for at this operator set becomes a call of a function that the file defines itself: Silu,
+// Softmax over several axes, LayerNorm without a scale, and RMSNorm. Of Attr.Variant, the attributes of the operator
+// are written, in the precision of its type.
 func Export(w io.Writer, g *model.Graph) error { return ExportWith(w, g, ExportOptions{}) }
 
 // ExportWith is Export with options.

@@ -14,8 +14,7 @@ import (
 // form is the written form of a kind.
 type form struct {
 	typ string
-	// likened are the operators that the importer turns into this kind, leaving
-	// their name in Attr.Variant.
+	// likened are the operators that the importer turns into this kind, leaving their name in Attr.Variant.
 	likened []string
 	// write adds what the operator needs beyond the graph's inputs; nil if nothing.
 	write func(*nodeWriter)
@@ -99,9 +98,8 @@ var forms = map[model.Kind]form{
 	"Unknown": {"", nil, func(n *nodeWriter) { n.fail("nothing is known of this operator but its shape") }},
 }
 
-// options are the attributes that Attr.Variant may hold, with their types, by
-// operator. What the operators of the file's operator set do not have, such as
-// consumed_inputs of old files, is left out.
+// options are the attributes that Attr.Variant may hold, with their types, by operator. What the operators of the
+// file's operator set do not have, such as consumed_inputs of old files, is left out.
 var options = map[string]map[string]int64{
 	"ArgMax":             {"select_last_index": typeInt},
 	"ArgMin":             {"select_last_index": typeInt},
@@ -133,9 +131,8 @@ var options = map[string]map[string]int64{
 	"Selu": {"alpha": typeFloat, "gamma": typeFloat},
 }
 
-// variant is an Attr.Variant as the importer spells it: "name=value ...", a value
-// in an input as "name=[value]" or, if it is not known, "name tensor", and "of
-// Operator" for one that the kind only stands for.
+// variant is an Attr.Variant as the importer spells it: "name=value ...", a value in an input as "name=[value]" or, if
+// it is not known, "name tensor", and "of Operator" for one that the kind only stands for.
 type variant struct {
 	values, tensors map[string]string
 	of              string
@@ -195,8 +192,7 @@ func (n *nodeWriter) int(name string, v int64) {
 	n.attribute(name, typeInt, func(m *wire) { m.int(attrI, v) })
 }
 
-// ints adds a list. An empty one, as of a scalar's dimensions, is left out: some
-// programs do not take it for a list.
+// ints adds a list. An empty one, as of a scalar's dimensions, is left out: some programs do not take it for a list.
 func (n *nodeWriter) ints(name string, v []int64) {
 	if len(v) == 0 {
 		return
@@ -456,8 +452,7 @@ func writeGroupNorm(n *nodeWriter) {
 	}
 }
 
-// appendElement appends a number as raw_data has it: f if the type is a
-// floating-point one, else i.
+// appendElement appends a number as raw_data has it: f if the type is a floating-point one, else i.
 func appendElement(b []byte, dt model.DType, f float64, i int64) []byte {
 	le := binary.LittleEndian
 	switch dt {
@@ -479,8 +474,7 @@ func appendElement(b []byte, dt model.DType, f float64, i int64) []byte {
 	return append(b, byte(i))
 }
 
-// floatToHalf rounds to the nearest half-precision number, of two to the even
-// one.
+// floatToHalf rounds to the nearest half-precision number, of two to the even one.
 func floatToHalf(v float64) uint16 {
 	var sign uint16
 	if math.Signbit(v) {
@@ -612,8 +606,7 @@ func (f *function) proto() wire {
 	return m
 }
 
-// writeExpand leaves extents that the input has as 1, so that the file can be read with
-// another batch.
+// writeExpand leaves extents that the input has as 1, so that the file can be read with another batch.
 func writeExpand(n *nodeWriter) {
 	in := n.g.Tensor(n.op.Inputs[0]).Shape
 	shape := slices.Clone(n.op.Attr.Shape)

@@ -21,8 +21,7 @@ func (c *call) alike(vs ...*value) bool {
 	return c.err == nil
 }
 
-// gradient is dY times the derivative of an element-wise operator at X, to which a bias
-// may be added before.
+// gradient is dY times the derivative of an element-wise operator at X, to which a bias may be added before.
 func gradient(kind model.Kind) func(*call) {
 	return func(c *call) {
 		if !c.alike(c.in...) {
@@ -86,8 +85,7 @@ func logSoftmaxGrad(attr func(*call) model.Attr) func(*call) {
 	}
 }
 
-// normGrad gives the gradients of the input, the scale and the bias of a normalisation over the
-// last dimensions.
+// normGrad gives the gradients of the input, the scale and the bias of a normalisation over the last dimensions.
 func normGrad(kind model.Kind) func(*call) {
 	return func(c *call) {
 		dY, x := operandOf(c.in[0]), operandOf(c.in[1])
@@ -280,8 +278,7 @@ func convGrad(c *call) {
 	c.yield(2, "bias", "ReduceSum", model.Attr{Axes: butChannels(2 + n)}, operandOf(dY))
 }
 
-// batchNormGrad gives the gradients of the input, which passes twice, of the scale and of the
-// bias.
+// batchNormGrad gives the gradients of the input, which passes twice, of the scale and of the bias.
 func batchNormGrad(c *call) {
 	if len(c.in[1].shape) < 2 || !c.alike(c.in...) {
 		c.fail("input %q has shape %v, expected at least two dimensions", c.in[1].name, c.in[1].shape)
@@ -297,8 +294,7 @@ func batchNormGrad(c *call) {
 	c.yield(2, "bias", "ReduceSum", model.Attr{Axes: all}, dY)
 }
 
-// likelihood finishes with the loss of labels, given the logarithms of the classes'
-// probabilities along dimension 1.
+// likelihood finishes with the loss of labels, given the logarithms of the classes' probabilities along dimension 1.
 func (c *call) likelihood(logs, labels, weights *value) {
 	reduction := c.str("reduction", "mean")
 	if !c.alike(logs, weights) {

@@ -48,9 +48,8 @@ func Import(path string, opt Options) (*model.Graph, error) {
 	return ImportReader(path, f, opt)
 }
 
-// ImportReader reads a network from r, which is called name in errors and
-// becomes the graph's name without folder and extension. If r is an io.Seeker,
-// weights are jumped over instead of read.
+// ImportReader reads a network from r, which is called name in errors and becomes the graph's name without folder and
+// extension. If r is an io.Seeker, weights are jumped over instead of read.
 func ImportReader(name string, r io.Reader, opt Options) (*model.Graph, error) {
 	m, err := read(r)
 	if err != nil {
@@ -181,8 +180,7 @@ func build(name string, m *modelProto, opt Options) (*model.Graph, map[string]*v
 	numbered := opt.Batch > 0 && file.lead != nil && file.lead.dims[0].fixed && file.batch == file.lead.dims[0].value
 	other := func(v *valueInfo) bool { return len(v.dims) > 0 && !v.leads(opt.Batch) }
 	if file.batch != want.batch || numbered && slices.ContainsFunc(p.inputs, other) {
-		// What the file was written for: a hard-coded size can only be understood
-		// beside the sizes it was meant for.
+		// What the file was written for: a hard-coded size can only be understood beside the sizes it was meant for.
 		quiet := opt
 		quiet.Warn = nil
 		g, values, err := p.run(title, quiet, file, nil, file.batch)
@@ -228,8 +226,7 @@ type value struct {
 	// lost: the node that yields it is not supported. That is reported at
 	// the end, with all other nodes, if an output of the network depends on it.
 	lost bool
-	// derived: the importer computed the values; those in the file may
-	// be trained.
+	// derived: the importer computed the values; those in the file may be trained.
 	derived bool
 	causal  bool // a mask that hides what comes later
 	// learned is the file's own statement, nil without one.
@@ -253,8 +250,7 @@ type importer struct {
 	opt    Options
 	b      *model.Builder
 	values map[string]*value
-	// own holds the values at the file's own batch size; nil if that is the one
-	// being built.
+	// own holds the values at the file's own batch size; nil if that is the one being built.
 	own    map[string]*value
 	budget int64 // of known elements, maxKnown at first
 	sizes
@@ -380,8 +376,7 @@ func (im *importer) stored(t *tensorProto) (*value, error) {
 	return v, nil
 }
 
-// use is the way in which an operator reads an input, as far as it decides whether a
-// constant counts as learned.
+// use is the way in which an operator reads an input, as far as it decides whether a constant counts as learned.
 type use uint8
 
 const (
@@ -394,8 +389,7 @@ const (
 	statistic
 )
 
-// tensor returns the graph's tensor for a value. Constants enter the graph when
-// an operator reads them.
+// tensor returns the graph's tensor for a value. Constants enter the graph when an operator reads them.
 func (im *importer) tensor(v *value, u use) model.TensorID {
 	several := v.dtype.IsFloat() && v.shape.Elements() > 1
 	learned := v.constant && (u == parameter || u == operand && several)
@@ -424,8 +418,7 @@ func (im *importer) tensor(v *value, u use) model.TensorID {
 	return v.id
 }
 
-// node imports a node. One that is not supported is noted, and so is not what
-// depends on it.
+// node imports a node. One that is not supported is noted, and so is not what depends on it.
 func (im *importer) node(n *nodeProto) error {
 	c := &call{importer: im, node: n, row: n.row, opset: n.opset()}
 	err := c.run()
@@ -459,8 +452,7 @@ func (im *importer) lose(n *nodeProto, reason string, outputs ...string) {
 	}
 }
 
-// notSupported is the error of a node that lies beyond the importer, while the
-// file may be in order.
+// notSupported is the error of a node that lies beyond the importer, while the file may be in order.
 type notSupported struct{ reason string }
 
 func (e *notSupported) Error() string { return e.reason }

@@ -9,9 +9,8 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// literal is a small tensor whose values are known: shapes, axes, indices.
-// Integers and booleans are exact; floats occur where a size is scaled. Extents
-// may be zero, which tensors of a graph may not.
+// literal is a small tensor whose values are known: shapes, axes, indices. Integers and booleans are exact; floats
+// occur where a size is scaled. Extents may be zero, which tensors of a graph may not.
 type literal struct {
 	shape  model.Shape
 	dtype  model.DType

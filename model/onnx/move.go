@@ -51,17 +51,13 @@ func resolveReshape(in model.Shape, target []int64, allowZero bool) (model.Shape
 	return out, nil
 }
 
-// rescale carries a change of the input from own to now over to the output of a
-// reshape, which was out for own.
+// rescale carries a change of the input from own to now over to the output of a reshape, which was out for own.
 //
-// A target written for one batch, like [1,-1] or [12,64,64] (heads), is no guide
-// to another: the first would move the new images into the second dimension, the
-// second does not even fit. So both shapes are cut into the finest blocks of
-// consecutive dimensions with equal products, as the file has them. A block of
-// the input that grows makes the block of the output grow, in its outermost
-// dimension, which is where the new images are if the dimension that grew is
-// outermost in the input's block; else the order of elements would change, and
-// the reshape is refused.
+// A target written for one batch, like [1,-1] or [12,64,64] (heads), is no guide to another: the first would move the
+// new images into the second dimension, the second does not even fit. So both shapes are cut into the finest blocks of
+// consecutive dimensions with equal products, as the file has them. A block of the input that grows makes the block of
+// the output grow, in its outermost dimension, which is where the new images are if the dimension that grew is
+// outermost in the input's block; else the order of elements would change, and the reshape is refused.
 func rescale(own, now, out model.Shape) (model.Shape, error) {
 	if len(own) != len(now) {
 		return nil, fmt.Errorf("reshape of %v, which was %v in the file", now, own)
@@ -315,9 +311,8 @@ func concat(c *call) {
 	c.emit("Concat", model.Attr{Axis: int64(axis)}, parts)
 }
 
-// grownParts gives the shapes of a concatenation's inputs such that they fit
-// beside axis: a constant part written for the file's batch (a class token) must
-// be repeated for each image of another. nil if the batch is the file's.
+// grownParts gives the shapes of a concatenation's inputs such that they fit beside axis: a constant part written for
+// the file's batch (a class token) must be repeated for each image of another. nil if the batch is the file's.
 func (c *call) grownParts(axis int) []model.Shape {
 	var now, own []model.Shape
 	for i, v := range c.in {
@@ -777,8 +772,7 @@ func (c *call) grown(n, own, now int64) int64 {
 	return n * now / own
 }
 
-// ownInput is input i as it is at the file's own batch; nil if that is the one
-// being built.
+// ownInput is input i as it is at the file's own batch; nil if that is the one being built.
 func (c *call) ownInput(i int) *value {
 	if c.own == nil || i >= len(c.node.inputs) {
 		return nil

@@ -18,8 +18,7 @@ type row struct {
 	operator
 	since, until int64 // operator sets, inclusive; until 0: no end
 	minIn, maxIn int   // inputs; maxIn -1: any number
-	// kind is the operator's kind in the graph; empty if it is computed at import or
-	// becomes several operators.
+	// kind is the operator's kind in the graph; empty if it is computed at import or becomes several operators.
 	kind  model.Kind
 	build func(*call)
 	// fold computes the operator's first output if all inputs are known; nil if
@@ -69,8 +68,7 @@ type OperatorInfo struct {
 	TestedBy string `json:"tested_by"`
 }
 
-// Operators lists the operators that can be imported, by domain, type and
-// operator set.
+// Operators lists the operators that can be imported, by domain, type and operator set.
 func Operators() []OperatorInfo {
 	var list []OperatorInfo
 	for _, rows := range table {
@@ -110,8 +108,7 @@ func own(name string) operator { return operator{ownDomain, name} }
 
 func preview(name string) operator { return operator{"ai.onnx.preview.training", name} }
 
-// rows is the table. Operator sets before the earliest row differ in a way that
-// no file in use has.
+// rows is the table. Operator sets before the earliest row differ in a way that no file in use has.
 var rows = []row{
 	// Matrix operators.
 	{std("Conv"), 1, 0, 2, 3, "Conv", conv, nil, "convolution, grouped and depthwise too"},
@@ -415,8 +412,7 @@ func likened(c *call) {
 	direct(c)
 }
 
-// spatialAttr reads what convolutions and poolings share. kernel and input are
-// the spatial extents.
+// spatialAttr reads what convolutions and poolings share. kernel and input are the spatial extents.
 func (c *call) spatialAttr(input, kernel model.Shape) model.Attr {
 	n := len(kernel)
 	a := model.Attr{
@@ -463,8 +459,7 @@ func (c *call) spatialAttr(input, kernel model.Shape) model.Attr {
 	return a
 }
 
-// images checks that a value has a batch, channels and at least one spatial
-// dimension.
+// images checks that a value has a batch, channels and at least one spatial dimension.
 func (c *call) images(v *value) bool {
 	if len(v.shape) < 3 {
 		c.fail("input %q has shape %v, expected [N,C,spatial]", v.name, v.shape)
@@ -556,8 +551,7 @@ func convTranspose(c *call) {
 	c.emit("ConvTranspose", a, c.weighted())
 }
 
-// gemm is defined for matrices only, but some writers fuse a product of more
-// dimensions and its bias into it.
+// gemm is defined for matrices only, but some writers fuse a product of more dimensions and its bias into it.
 func gemm(c *call) { c.gemm(c.weighted(), c.finish) }
 
 // gemm adds the operators of a Gemm; last adds the one that yields its result.
@@ -673,8 +667,7 @@ func (c *call) axisAttr(def int64) model.Attr {
 	return model.Attr{Axis: int64(c.axis(c.int("axis", def), len(c.in[0].shape)))}
 }
 
-// softmaxFlatAttr: the old operator flattens the input to a matrix before axis
-// and normalises its rows.
+// softmaxFlatAttr: the old operator flattens the input to a matrix before axis and normalises its rows.
 func softmaxFlatAttr(c *call) model.Attr {
 	rank := len(c.in[0].shape)
 	a := c.axis(c.int("axis", 1), rank)

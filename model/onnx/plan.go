@@ -263,8 +263,7 @@ func whyUnknown(n *nodeProto) string {
 	return why
 }
 
-// sortNodes puts the nodes that are alive into topological order and keeps the
-// file's order where it is one already.
+// sortNodes puts the nodes that are alive into topological order and keeps the file's order where it is one already.
 func sortNodes(g *graphProto, alive []bool, writer map[string]int) ([]*nodeProto, error) {
 	nodes := g.nodes
 	const (
@@ -341,10 +340,9 @@ type sizes struct {
 	lead   *valueInfo // the input that defines the batch; nil: none does
 }
 
-// bind gives every input dimension a number: the file's own sizes, and the
-// wanted ones, which differ in the batch only. A symbolic batch, and one of 0, stands for 1 in
-// the file's own sizes. Of inputs with a number in the place of the batch, those follow that
-// follows lists; nil: all with the number of the first.
+// bind gives every input dimension a number: the file's own sizes, and the wanted ones, which differ in the batch only.
+// A symbolic batch, and one of 0, stands for 1 in the file's own sizes. Of inputs with a number in the place of the
+// batch, those follow that follows lists; nil: all with the number of the first.
 func (p *plan) bind(opt Options, follows []*valueInfo) (file, want sizes, err error) {
 	if opt.Batch < 0 {
 		return file, want, fmt.Errorf("batch %d, expected a positive number", opt.Batch)
@@ -529,8 +527,7 @@ func (v *valueInfo) leads(n int64) bool {
 	return len(v.dims) > 0 && v.dims[0].fixed && v.dims[0].value == n
 }
 
-// checkDims reports names in opt.Dims that the file does not have: likely a
-// slip.
+// checkDims reports names in opt.Dims that the file does not have: likely a slip.
 func (p *plan) checkDims(opt Options, lead *valueInfo) error {
 	known := map[string]bool{}
 	var names []string

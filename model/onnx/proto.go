@@ -105,8 +105,7 @@ type dim struct {
 	name  string
 }
 
-// What the importer may look into: shapes and indices, and the numbers that
-// scale shapes.
+// What the importer may look into: shapes and indices, and the numbers that scale shapes.
 const (
 	maxKnownInts   = 4096
 	maxKnownFloats = 8
@@ -142,8 +141,7 @@ func decodeModel(d *decoder) (*modelProto, error) {
 	return m, err
 }
 
-// opset reads an OperatorSetIdProto. A file may import a domain several times;
-// the newest counts.
+// opset reads an OperatorSetIdProto. A file may import a domain several times; the newest counts.
 func (d *decoder) opset(h field, into map[string]int64) error {
 	var domain string
 	var version int64

@@ -9,9 +9,8 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// Quantised operators. Integers are multiplied as they are, zero points and
-// scales being folded into one quantisation of the sums; the sums themselves, of
-// 32 bits, are taken to stay in the matrix unit and have the operand's type in the
+// Quantised operators. Integers are multiplied as they are, zero points and scales being folded into one quantisation
+// of the sums; the sums themselves, of 32 bits, are taken to stay in the matrix unit and have the operand's type in the
 // graph.
 
 func scaleArgs(vs ...*value) []arg {
@@ -291,8 +290,7 @@ func gatherQuantized(c *call) {
 	}
 }
 
-// qlinearBinary: A, scale, zero point, B, scale, zero point, output's scale and
-// zero point.
+// qlinearBinary: A, scale, zero point, B, scale, zero point, output's scale and zero point.
 func qlinearBinary(kind model.Kind) func(*call) {
 	return func(c *call) {
 		y := c.step("integers", kind, model.Attr{}, operandOf(c.in[0]), operandOf(c.in[3]))

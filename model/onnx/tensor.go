@@ -180,8 +180,7 @@ func (d *decoder) mark(h field, t *tensorProto) error {
 	return err
 }
 
-// numbers reads a typed data field: its values if there are few, else, where the
-// size gives it, only how many they are.
+// numbers reads a typed data field: its values if there are few, else, where the size gives it, only how many they are.
 func (d *decoder) numbers(h field, p *payload, elem protowire.Type, size int64) error {
 	if h.typ == protowire.BytesType {
 		b, _ := d.br.Peek(10)
@@ -204,8 +203,7 @@ func (d *decoder) numbers(h field, p *payload, elem protowire.Type, size int64) 
 	})
 }
 
-// finish checks the shape against the data and keeps the values of small
-// tensors.
+// finish checks the shape against the data and keeps the values of small tensors.
 func (t *tensorProto) finish(p payload) error {
 	n, err := elements(t.dims)
 	if err != nil {
@@ -278,9 +276,8 @@ func (t *tensorProto) finish(p payload) error {
 	return nil
 }
 
-// fetch reads the values of a small tensor from the file beside the model, which must be in
-// dir or below: links and ".." lead nowhere else. missing says why there are none; an error
-// is only what the file itself contradicts.
+// fetch reads the values of a small tensor from the file beside the model, which must be in dir or below: links and
+// ".." lead nowhere else. missing says why there are none; an error is only what the file itself contradicts.
 func (t *tensorProto) fetch(dir string) (missing string, err error) {
 	f := t.far
 	if f == nil || dir == "" {
@@ -337,8 +334,7 @@ func halfToFloat(h uint16) float64 {
 	return sign * math.Ldexp(1024+frac, exp-25)
 }
 
-// elements is the product of dims, which may be zero here: an empty list of
-// axes, say, is a tensor too.
+// elements is the product of dims, which may be zero here: an empty list of axes, say, is a tensor too.
 func elements(dims model.Shape) (int64, error) {
 	positive := dims.Clone()
 	zero := false
@@ -359,8 +355,7 @@ func elements(dims model.Shape) (int64, error) {
 	return dims.Elements(), nil
 }
 
-// sparse reads a SparseTensorProto: the values carry the name, the message the
-// shape.
+// sparse reads a SparseTensorProto: the values carry the name, the message the shape.
 func (d *decoder) sparse(h field, t *tensorProto) error {
 	var dims model.Shape
 	err := d.message(h, "SparseTensorProto", func(h field) (err error) {

@@ -11,9 +11,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// decoder reads the protobuf wire format from a stream, message within message,
-// and skips what is not asked for. Nothing is read ahead beyond a fixed
-// buffer, and every length is checked against the message around it before any
+// decoder reads the protobuf wire format from a stream, message within message, and skips what is not asked for.
+// Nothing is read ahead beyond a fixed buffer, and every length is checked against the message around it before any
 // memory is reserved.
 type decoder struct {
 	br     *bufio.Reader
@@ -163,8 +162,7 @@ func (f field) want(t protowire.Type) error {
 	return nil
 }
 
-// fields calls f for each field of a message that ends at d.end. Content of which f
-// consumes nothing is skipped.
+// fields calls f for each field of a message that ends at d.end. Content of which f consumes nothing is skipped.
 func (d *decoder) fields(what string, f func(field) error) error {
 	for d.left() > 0 {
 		tag, err := d.varint()

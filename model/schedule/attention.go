@@ -837,8 +837,7 @@ func (a *Attending) lattice(slices int64) (list []AttentionTiles) {
 	return list
 }
 
-// seconds is about what tiles take: visits of the units and of the loads side by side, and what is before and
-// behind.
+// seconds is about what tiles take: visits of the units and of the loads side by side, and what is before and behind.
 func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 	dt := a.g.Tensor(a.Op.Inputs[0]).DType
 	f := m.ScoreType(dt)

@@ -9,8 +9,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// Binding is the number of cores that each dimension of a tensor is spread over.
-// Nil means not bound yet.
+// Binding is the number of cores that each dimension of a tensor is spread over. Nil means not bound yet.
 type Binding []int64
 
 // Cores is the product of the factors: the cores that work.
@@ -37,9 +36,8 @@ func (b Binding) Equal(o Binding) bool { return slices.Equal(b, o) }
 // One binds a tensor of this rank to a single core.
 func One(rank int) Binding { return slices.Repeat(Binding{1}, rank) }
 
-// Busy is the number of cores that the binding of a box keeps busy: all elements over those of
-// the busiest core, to the nearest whole number. If all slices are alike it is
-// [Binding.Cores].
+// Busy is the number of cores that the binding of a box keeps busy: all elements over those of the busiest core, to the
+// nearest whole number. If all slices are alike it is [Binding.Cores].
 func (b Binding) Busy(r model.Region) int64 {
 	all, busiest := int64(1), int64(1)
 	for d, f := range b {
@@ -52,15 +50,13 @@ func (b Binding) Busy(r model.Region) int64 {
 	return (2*all + busiest) / (2 * busiest)
 }
 
-// PlainBinding gives cores to the dimensions from the outermost inward, to each
-// the largest power of two that is left and divides its extent. Dimensions with
-// forbidden[d] get none. r is the box to spread.
+// PlainBinding gives cores to the dimensions from the outermost inward, to each the largest power of two that is left
+// and divides its extent. Dimensions with forbidden[d] get none. r is the box to spread.
 //
-// With uneven, a power of two need not divide: of all bindings it is that which keeps
-// most cores busy, and of these that with most on the outermost dimension, then on the
-// next. So 197 rows of 768 columns on 8 cores are cut into 7 pieces of 25 rows and one
-// of 22 (7.88 cores), since rows need less of each other than columns; but of 7 rows it
-// is the columns, since 7 pieces of one row keep 7 cores busy.
+// With uneven, a power of two need not divide: of all bindings it is that which keeps most cores busy, and of these
+// that with most on the outermost dimension, then on the next. So 197 rows of 768 columns on 8 cores are cut into 7
+// pieces of 25 rows and one of 22 (7.88 cores), since rows need less of each other than columns; but of 7 rows it is
+// the columns, since 7 pieces of one row keep 7 cores busy.
 func PlainBinding(r model.Region, layout []int, forbidden []bool, cores int64, uneven bool) Binding {
 	b := One(len(r))
 	if uneven {
@@ -85,13 +81,11 @@ func PlainBinding(r model.Region, layout []int, forbidden []bool, cores int64, u
 	return b
 }
 
-// GridBinding is PlainBinding for cores in a grid: loop dimensions are mapped to
-// the dimensions of the grid one after the other (paper §3.6). The first dimension of
-// the grid takes loops from the outermost inward, the next from the innermost
-// outward, and so on in turn, each of those that no other has taken; so that a
-// product's rows lie along one dimension and its columns along another. Beside the
-// powers of two, a loop may take the whole of a dimension. In a grid of one
-// dimension this is PlainBinding.
+// GridBinding is PlainBinding for cores in a grid: loop dimensions are mapped to the dimensions of the grid one after
+// the other (paper §3.6). The first dimension of the grid takes loops from the outermost inward, the next from the
+// innermost outward, and so on in turn, each of those that no other has taken; so that a product's rows lie along one
+// dimension and its columns along another. Beside the powers of two, a loop may take the whole of a dimension. In a
+// grid of one dimension this is PlainBinding.
 func GridBinding(r model.Region, layout []int, forbidden []bool, grid []int64, uneven bool) Binding {
 	if len(grid) == 1 {
 		return PlainBinding(r, layout, forbidden, grid[0], uneven)
@@ -164,9 +158,8 @@ func (b Binding) spread(r model.Region, order []int, forbidden []bool, cores int
 	copy(b, best)
 }
 
-// Slice is the box of core (0-based) under a binding: cores count through the
-// dimensions in layout order, the outermost slowest. Cores beyond the binding's
-// product get nothing (nil).
+// Slice is the box of core (0-based) under a binding: cores count through the dimensions in layout order, the outermost
+// slowest. Cores beyond the binding's product get nothing (nil).
 func Slice(r model.Region, b Binding, layout []int, core int64) model.Region {
 	if r == nil || core >= b.Cores() {
 		return nil
@@ -214,8 +207,7 @@ func CheckBinding(r model.Region, b Binding, forbidden []bool, cores int64) erro
 	return nil
 }
 
-// cuts reports whether an extent can be cut into so many pieces, all alike unless
-// uneven.
+// cuts reports whether an extent can be cut into so many pieces, all alike unless uneven.
 func cuts(extent, pieces int64, uneven bool) bool {
 	return extent%pieces == 0 || uneven && model.Pieces(extent, pieces) == pieces
 }
@@ -230,8 +222,7 @@ func (b Binding) Follows(r model.Region, forbidden []bool, cores int64, uneven b
 	return CheckBinding(r, b, forbidden, cores) == nil
 }
 
-// Inference carries the bindings of a sub-graph's output back to its other
-// tensors: infer_binding of Algorithm 4.
+// Inference carries the bindings of a sub-graph's output back to its other tensors: infer_binding of Algorithm 4.
 type Inference struct {
 	trackers []Tracker // per output dimension
 }
@@ -245,10 +236,9 @@ func NewInference(g *model.Graph, sg *SubGraph) *Inference {
 	return inf
 }
 
-// Infer returns the binding of tensor t (box r) that matches binding out of the
-// sub-graph's output: each factor moves to the dimension that its own dimension
-// matches, if that extent is divisible, or, with uneven, has so many pieces. It is nil
-// (empty) if no dimension matches.
+// Infer returns the binding of tensor t (box r) that matches binding out of the sub-graph's output: each factor moves
+// to the dimension that its own dimension matches, if that extent is divisible, or, with uneven, has so many pieces. It
+// is nil (empty) if no dimension matches.
 func (inf *Inference) Infer(out Binding, t model.TensorID, r model.Region, uneven bool) Binding {
 	b := One(len(r))
 	any := false

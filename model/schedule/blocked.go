@@ -69,8 +69,7 @@ func (s *Schedule) RowDims(st *Step, columns int64) int {
 	return 0
 }
 
-// narrow keeps elements lo to hi, in the order of memory, of some dimensions of a box, or the smallest box
-// around them.
+// narrow keeps elements lo to hi, in the order of memory, of some dimensions of a box, or the smallest box around them.
 func narrow(box model.Region, dims []int, lo, hi int64) {
 	left := int64(1)
 	for _, d := range dims {

@@ -8,9 +8,8 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// Check runs every check of this package on a complete schedule: the partition
-// into sub-graphs, instances and what they read, the order, bindings, and the
-// memory plan. It uses the words of this package (boxes, slices, boundaries), and
+// Check runs every check of this package on a complete schedule: the partition into sub-graphs, instances and what they
+// read, the order, bindings, and the memory plan. It uses the words of this package (boxes, slices, boundaries), and
 // nothing of the decisions that it judges.
 func Check(s *Schedule) error {
 	if err := CheckGrouping(s.Graph, s.Grouping); err != nil {
@@ -132,9 +131,8 @@ func InFront(g *model.Graph, ops []model.OpID) *model.Op {
 	return nil
 }
 
-// CheckPlan verifies the memory plan: what [CheckSteps] verifies still holds; every
-// value has one place within its level; and no two things in use at the same time
-// share an address.
+// CheckPlan verifies the memory plan: what [CheckSteps] verifies still holds; every value has one place within its
+// level; and no two things in use at the same time share an address.
 func CheckPlan(s *Schedule) error {
 	if err := CheckSteps(s); err != nil {
 		return err
@@ -142,9 +140,8 @@ func CheckPlan(s *Schedule) error {
 	return checkAddresses(s)
 }
 
-// CheckSteps verifies the steps and their values: each step reads everything that its
-// layer needs, from values that exist by then and still do, and network outputs end in
-// the DDR.
+// CheckSteps verifies the steps and their values: each step reads everything that its layer needs, from values that
+// exist by then and still do, and network outputs end in the DDR.
 func CheckSteps(s *Schedule) error {
 	g := s.Graph
 	var cores []int64 // by kind

@@ -1,7 +1,6 @@
-// Package schedule is the vocabulary that all schedulers share: sub-graphs and
-// their split, instances and their fine-grained dependencies, orders, bindings
-// and scopes, layers, joins, the memory plan, and the Schedule that holds them.
-// Each has a naive Check that knows the rules and not the method.
+// Package schedule is the vocabulary that all schedulers share: sub-graphs and their split, instances and their
+// fine-grained dependencies, orders, bindings and scopes, layers, joins, the memory plan, and the Schedule that holds
+// them. Each has a naive Check that knows the rules and not the method.
 //
 // # Notation
 //

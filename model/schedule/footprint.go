@@ -8,16 +8,14 @@ import (
 
 // PeakOptions are the rules by which a footprint is counted.
 type PeakOptions struct {
-	// InPlace lets an element-wise operator write over its first activation that
-	// ends there and has the same size.
+	// InPlace lets an element-wise operator write over its first activation that ends there and has the same size.
 	InPlace bool
 	// Layers counts nothing for tensors inside a layer ([Layers]), which exist tile by tile only (§4.1).
 	Layers bool
 }
 
-// Peak is the largest number of bytes in use while the operators, or the layers, run in
-// order: external inputs from the start until their last use, live intermediates, and
-// the outputs until the end.
+// Peak is the largest number of bytes in use while the operators, or the layers, run in order: external inputs from the
+// start until their last use, live intermediates, and the outputs until the end.
 func Peak(g *model.Graph, ops []model.OpID, outputs []model.TensorID, reg Regions, opt PeakOptions) int64 {
 	f := NewFootprint(g, ops, outputs, opt)
 	for i, t := range f.tensors {

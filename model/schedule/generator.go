@@ -15,12 +15,10 @@ type Generator struct {
 	// Prefetch lets loads of weights from the DDR to the GB run ahead of the launch of
 	// the kernel that uses them: the DMA engine works on while kernels change.
 	Prefetch bool `json:"prefetch"`
-	// BeforeFirst lets such loads run ahead of a cluster's first launch, too, which then
-	// costs nothing where loads take as long, and has as many loads under way as the machine's
-	// links allow.
+	// BeforeFirst lets such loads run ahead of a cluster's first launch, too, which then costs nothing where loads take
+	// as long, and has as many loads under way as the machine's links allow.
 	BeforeFirst bool `json:"before_first_launch,omitempty"`
-	// KeepQuarters is the number of quarters of the pages that values leave free kept weights may
-	// take: 1 to 4; 0 is 2.
+	// KeepQuarters is the number of quarters of the pages that values leave free kept weights may take: 1 to 4; 0 is 2.
 	KeepQuarters int `json:"keep_quarters,omitempty"`
 	// Pieces is the number of pieces a layer is cut into, where its extents allow; 0 is 4. The last
 	// one's vector work overlaps with nothing, and each takes commands of its own.

@@ -17,21 +17,18 @@ type Instance struct {
 	Index int64 // 0 .. factor-1
 	// Regions holds the box of every tensor that the instance reads or writes.
 	Regions Regions
-	// Deps lists what the instance reads of other instances, by input, then
-	// producer.
+	// Deps lists what the instance reads of other instances, by input, then producer.
 	Deps []Dep
 }
 
-// Dep is a fine-grained dependency: the instance reads part of Tensor, made by
-// instance From.
+// Dep is a fine-grained dependency: the instance reads part of Tensor, made by instance From.
 type Dep struct {
 	Tensor model.TensorID
 	From   int
 	Bytes  int64 // read of what From makes
 }
 
-// InstanceGraph holds all instances of a grouping; instance IDs run group by
-// group, index by index.
+// InstanceGraph holds all instances of a grouping; instance IDs run group by group, index by index.
 type InstanceGraph struct {
 	Instances []Instance
 	First     []int // of each group
@@ -97,9 +94,8 @@ func NewInstanceGraph(g *model.Graph, gr *Grouping) *InstanceGraph {
 	return ig
 }
 
-// CheckInstances verifies that the instances of each group cover every output
-// exactly once and that every element read is made by a listed dependency or is
-// a network input.
+// CheckInstances verifies that the instances of each group cover every output exactly once and that every element read
+// is made by a listed dependency or is a network input.
 func CheckInstances(g *model.Graph, gr *Grouping, ig *InstanceGraph) error {
 	for k, sg := range gr.Groups {
 		for _, o := range sg.Outputs {
@@ -235,11 +231,9 @@ func (a OrderCost) Less(b OrderCost) bool {
 	return a.Utilization > b.Utilization
 }
 
-// EvaluateOrder plays an order on an LB of capacity bytes: outputs stay until
-// their last reader has run; when space is short, the output with the longest
-// remaining lifetime that the running instance does not read is stored first
-// (ties by ID); it is loaded back before its next reader. A store is free if an
-// unchanged copy is in the GB already.
+// EvaluateOrder plays an order on an LB of capacity bytes: outputs stay until their last reader has run; when space is
+// short, the output with the longest remaining lifetime that the running instance does not read is stored first (ties
+// by ID); it is loaded back before its next reader. A store is free if an unchanged copy is in the GB already.
 func EvaluateOrder(items []OrderItem, order []int, capacity int64) OrderCost {
 	var cost OrderCost
 	at := make([]int, len(items))

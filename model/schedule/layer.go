@@ -20,11 +20,10 @@ type Layer struct {
 	Constants []model.TensorID
 }
 
-// Layers partitions the operators ops (in execution order) into layers, in an
-// order in which they can run. A light operator joins the layer of the latest of
-// its producers whose result only it reads; this is the fusion rule of existing
-// compilers, which the paper's definition of a layer sums up: operators in a
-// straight line, at most one of them with a heavy loop nest.
+// Layers partitions the operators ops (in execution order) into layers, in an order in which they can run. A light
+// operator joins the layer of the latest of its producers whose result only it reads; this is the fusion rule of
+// existing compilers, which the paper's definition of a layer sums up: operators in a straight line, at most one of
+// them with a heavy loop nest.
 func Layers(g *model.Graph, ops []model.OpID) []Layer {
 	inside := make(map[model.OpID]int, len(ops)) // op -> layer
 	var lists [][]model.OpID
@@ -72,10 +71,9 @@ func Layers(g *model.Graph, ops []model.OpID) []Layer {
 	return layers
 }
 
-// FusedLayers are Layers as TVM's fusion has them (T. Chen et al., OSDI 2018, §3):
-// behind a convolution or matrix product ("complex-out-fusable") come element-wise
-// operators alone. A transposition, and what follows it, is a layer of its own. A
-// reshape moves nothing and stays.
+// FusedLayers are Layers as TVM's fusion has them (T. Chen et al., OSDI 2018, §3): behind a convolution or matrix
+// product ("complex-out-fusable") come element-wise operators alone. A transposition, and what follows it, is a layer
+// of its own. A reshape moves nothing and stays.
 func FusedLayers(g *model.Graph, ops []model.OpID) []Layer {
 	var layers []Layer
 	for _, l := range Layers(g, ops) {
@@ -96,8 +94,7 @@ func FusedLayers(g *model.Graph, ops []model.OpID) []Layer {
 	return layers
 }
 
-// NewLayer describes the layer that runs these operators, of which there is at least
-// one, in this order.
+// NewLayer describes the layer that runs these operators, of which there is at least one, in this order.
 func NewLayer(g *model.Graph, ids []model.OpID) Layer {
 	l := Layer{Ops: ids, Anchor: ids[len(ids)-1]}
 	for _, id := range ids {

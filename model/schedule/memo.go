@@ -21,8 +21,7 @@ type Memo struct {
 // memoSize is the number of steps a memo has at most, which keeps it within some 100 MB.
 const memoSize = 50_000
 
-// known is a step whose reads name values by their place among the sources, with the values
-// that it writes.
+// known is a step whose reads name values by their place among the sources, with the values that it writes.
 type known struct {
 	step   Step
 	writes []Value

@@ -18,8 +18,7 @@ import (
 // each into Pieces. Weights of a product are cut into tiles along its columns (its products,
 // where there are several) and along its reduction. Text shows the loops.
 type Nest struct {
-	// Cores is the number of cores that each dimension of the output is spread over; nil: as the
-	// step's binding says.
+	// Cores is the number of cores that each dimension of the output is spread over; nil: as the step's binding says.
 	Cores Binding `json:"cores,omitempty"`
 	// Rfactor, if more than one, is the number of cores that make each part of the output together: each
 	// adds up its slice of a product's reduction, and the first gathers and adds what they have.
@@ -28,10 +27,9 @@ type Nest struct {
 	// so tile by tile, Depth of which have room at a time.
 	Tiles int64 `json:"tiles"`
 	Depth int64 `json:"depth"`
-	// Stage, if not zero, is a stage in the LLB: inputs from the DDR gather there in so many
-	// parts, those of a tile in front of its loads or, with Once, all of them in front of the
-	// loops, where they stay for all tiles of rows and columns. Without, each of the parts
-	// that they arrive in passes the LLB by itself.
+	// Stage, if not zero, is a stage in the LLB: inputs from the DDR gather there in so many parts, those of a tile in
+	// front of its loads or, with Once, all of them in front of the loops, where they stay for all tiles of rows and
+	// columns. Without, each of the parts that they arrive in passes the LLB by itself.
 	Stage int64 `json:"stage,omitempty"`
 	Once  bool  `json:"once,omitempty"`
 	// ColumnsFirst puts the loop over columns outside of that over tiles, so that inputs
@@ -45,8 +43,7 @@ type Nest struct {
 	// layer has no product, and have one element if its second operand is no constant.
 	Columns   []int64 `json:"columns,omitempty"`
 	Reduction []int64 `json:"reduction,omitempty"`
-	// Group is the number of tiles of weights one load brings from the DDR into the LLB, if more
-	// than one.
+	// Group is the number of tiles of weights one load brings from the DDR into the LLB, if more than one.
 	Group int64 `json:"group,omitempty"`
 	// Stay keeps weights in the LB from tile to tile of rows; else they pass again.
 	Stay bool `json:"stay,omitempty"`
@@ -54,13 +51,12 @@ type Nest struct {
 	// whose end results leave the LB.
 	Vector Attach `json:"vector"`
 	Store  Attach `json:"store"`
-	// Sums, if not zero, makes the nest a blocked one: both operands of the product pass in
-	// tiles of Columns and Reduction, the row operand in tiles of rows and Reduction, Depth of
-	// which have room at a time, and Sums tiles of rows x columns are added up in the L1, in 4
-	// bytes a sum. Then the reduction is the innermost loop, vector work and stores are behind the
-	// tile of columns, Loads and Pieces are 1, and Stage is how many tiles of the reduction one
-	// load brings from the DDR into the LLB (0: each alone), with Once for all tiles at a time.
-	// With Rfactor, Reduction cuts each core's slice, and the sums of others have room for one tile.
+	// Sums, if not zero, makes the nest a blocked one: both operands of the product pass in tiles of Columns and
+	// Reduction, the row operand in tiles of rows and Reduction, Depth of which have room at a time, and Sums tiles of
+	// rows x columns are added up in the L1, in 4 bytes a sum. Then the reduction is the innermost loop, vector work
+	// and stores are behind the tile of columns, Loads and Pieces are 1, and Stage is how many tiles of the reduction
+	// one load brings from the DDR into the LLB (0: each alone), with Once for all tiles at a time. With Rfactor,
+	// Reduction cuts each core's slice, and the sums of others have room for one tile.
 	Sums int64 `json:"sums,omitempty"`
 	// Keep, with Once, counts the first loads of a tile's reduction in a blocked nest, which stay in the LLB; the
 	// others come again. 0: all stay.
@@ -149,10 +145,9 @@ func (s *Schedule) SlicesOf(st *Step, t model.TensorID) int64 {
 	return st.Slices()
 }
 
-// Follow makes step i run by a nest, in the first room that the values alive in the LB
-// leave for its stage. A nest without cores runs on those of the nest that the step has.
-// The error says how much there is, or what is wrong with the binding.
-// The schedule's slices of steps and values change in place, what they refer to does not.
+// Follow makes step i run by a nest, in the first room that the values alive in the LB leave for its stage. A nest
+// without cores runs on those of the nest that the step has. The error says how much there is, or what is wrong with
+// the binding. The schedule's slices of steps and values change in place, what they refer to does not.
 func (s *Schedule) Follow(i int, n *Nest) error {
 	st := &s.Steps[i]
 	if n.Cores == nil && st.Nest != nil && st.Nest.Cores != nil { // its file has them nowhere else
@@ -499,9 +494,8 @@ func numbers(list []int64) (text string) {
 // maxNestText bounds what ParseNest looks at.
 const maxNestText = 1 << 16
 
-// ParseNest reads what [Nest.Text] writes; spaces at the front of a line count relative to
-// other lines only. An error names the line, what it has and what was expected. Whether a
-// machine can run the nest is another question.
+// ParseNest reads what [Nest.Text] writes; spaces at the front of a line count relative to other lines only. An error
+// names the line, what it has and what was expected. Whether a machine can run the nest is another question.
 func ParseNest(text string, output *model.Tensor) (*Nest, error) {
 	if len(text) > maxNestText {
 		return nil, fmt.Errorf("the nest has %d bytes, expected at most %d", len(text), maxNestText)
@@ -755,10 +749,9 @@ func (b *StepBuilder) covered(layer *Layer, need []Regions, reads []Read) error 
 	return nil
 }
 
-// Rebind spreads what step i makes over the cores in another way, and finds anew what each
-// of them reads, and what readers of its results would find in their own slices. Results must
-// not stay in the LB, where readers know their places; the step's stage is left as it is. After
-// an error, all is as it was.
+// Rebind spreads what step i makes over the cores in another way, and finds anew what each of them reads, and what
+// readers of its results would find in their own slices. Results must not stay in the LB, where readers know their
+// places; the step's stage is left as it is. After an error, all is as it was.
 func (s *Schedule) Rebind(i int, to Binding) error {
 	old := s.Steps[i]
 	inst := &s.Instances.Instances[old.Instance]

@@ -6,11 +6,10 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// Overwritable is the value in whose place in the LB a step may put its result: the step reads it last
-// of all, each core its own part. Either a layer without a product makes each row of the result of that
-// row alone; or the value is added to a product, whose sums can be added up where it lies. rows is how many
-// rows a core makes that no part of the step may cut; 0: each element follows from the one in its
-// place. nil: there is none.
+// Overwritable is the value in whose place in the LB a step may put its result: the step reads it last of all, each
+// core its own part. Either a layer without a product makes each row of the result of that row alone; or the value is
+// added to a product, whose sums can be added up where it lies. rows is how many rows a core makes that no part of the
+// step may cut; 0: each element follows from the one in its place. nil: there is none.
 func (s *Schedule) Overwritable(st *Step) (from *Value, rows int64) {
 	if len(st.Writes) != 1 || st.Nest != nil || st.Attending != nil {
 		return nil, 0

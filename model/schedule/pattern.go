@@ -8,8 +8,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// Classes numbers the operators of a graph; two have the same number if they do the same to
-// tensors of the same shapes.
+// Classes numbers the operators of a graph; two have the same number if they do the same to tensors of the same shapes.
 func Classes(g *model.Graph) []int {
 	numbers := map[string]int{}
 	list := make([]int, len(g.Ops))

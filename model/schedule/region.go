@@ -10,8 +10,7 @@ type Tracker struct {
 	// Dim[t] is the dimension of tensor t that the split follows, or -1. Only
 	// tensors that the sub-graph touches are set.
 	Dim map[model.TensorID]int
-	// Exact: every activation matched and none has a halo: the instances'
-	// tensors add up to the whole ones.
+	// Exact: every activation matched and none has a halo: the instances' tensors add up to the whole ones.
 	Exact bool
 	// Recomputes: instances compute parts of intermediates more than once,
 	// because of a halo or of an operator that the split does not divide.
@@ -97,13 +96,11 @@ func Track(g *model.Graph, ops []model.OpID, outputs []model.TensorID, dim int) 
 	return tr
 }
 
-// Regions maps the tensors that a sub-graph's instance touches to the boxes that
-// it computes or reads.
+// Regions maps the tensors that a sub-graph's instance touches to the boxes that it computes or reads.
 type Regions map[model.TensorID]model.Region
 
-// InstanceRegions returns the boxes of instance q of factor along dimension dim
-// of the outputs (dim < 0: everything). An operator whose result nothing in the
-// instance needs has no entry.
+// InstanceRegions returns the boxes of instance q of factor along dimension dim of the outputs (dim < 0: everything).
+// An operator whose result nothing in the instance needs has no entry.
 func InstanceRegions(g *model.Graph, ops []model.OpID, outputs []model.TensorID, dim int, factor, q int64) Regions {
 	reg := make(Regions, 2*len(ops))
 	for _, o := range outputs {

@@ -44,8 +44,7 @@ type Join struct {
 	Bytes    int64   // moved: 0 for concat and split, which only renumber addresses
 }
 
-// Value is a tensor of one instance that is kept from the step that makes it to
-// the last step that reads it.
+// Value is a tensor of one instance that is kept from the step that makes it to the last step that reads it.
 type Value struct {
 	ID       int
 	Tensor   model.TensorID
@@ -55,8 +54,7 @@ type Value struct {
 	Wanted   Level // before spilling
 	Level    Level
 	Bytes    int64 // whole
-	// CoreBytes is the part of the busiest core; addresses in the LB are the same on
-	// every core.
+	// CoreBytes is the part of the busiest core; addresses in the LB are the same on every core.
 	CoreBytes int64
 	Def       int // step that makes it; -1 for network inputs
 	Last      int // last step that reads it; number of steps for network outputs that none reads
@@ -111,8 +109,7 @@ type ParamRead struct {
 	CoreBytes, UnionBytes int64
 	// Offset is the first element read, which distinguishes parts of equal size.
 	Offset int64
-	// Rows marks a table of which only the rows looked up are read: it has no reuse
-	// and is not kept.
+	// Rows marks a table of which only the rows looked up are read: it has no reuse and is not kept.
 	Rows bool
 }
 
@@ -145,8 +142,7 @@ type Step struct {
 	Kind      int // of the cores that work; see Schedule.LayerKinds
 }
 
-// Schedule is the complete answer for one cluster working on one chunk of its
-// share of the batch.
+// Schedule is the complete answer for one cluster working on one chunk of its share of the batch.
 type Schedule struct {
 	Graph     *model.Graph
 	Spec      *hardware.Spec
@@ -170,9 +166,8 @@ type Schedule struct {
 	Cluster  int
 	Bindings []Binding // per instance, of its first output
 	Scopes   []Level   // per instance
-	// LayerBindings are bindings of layers' first results, by group and layer, that take the
-	// place of what follows from the instance's binding, in instances that allow them. Where
-	// a list ends or has nil, none does.
+	// LayerBindings are bindings of layers' first results, by group and layer, that take the place of what follows from
+	// the instance's binding, in instances that allow them. Where a list ends or has nil, none does.
 	LayerBindings [][]Binding
 	// LayerKinds are the kinds of core that run the layers, by group and layer: places in the machine's
 	// [hardware.Spec.Kinds]. nil: the first runs all.
@@ -187,8 +182,7 @@ type Schedule struct {
 	// Reserve is the number of sixteenths of the GB that the memory plan leaves to weights and transfers on their
 	// way; 0: one.
 	Reserve int64
-	// GBActivationBytes is the part of the GB that values take; the rest stages
-	// weights and transfers.
+	// GBActivationBytes is the part of the GB that values take; the rest stages weights and transfers.
 	GBActivationBytes int64
 	Spills            []Spill
 	// Memo, if not nil, has steps of other schedules of the same graph and machine.
@@ -371,9 +365,8 @@ func (s *Schedule) ReadAway(instance int, t model.TensorID) bool {
 // Kernels is the number of kernels that the schedule launches: one per instance.
 func (s *Schedule) Kernels() int { return len(s.Order) }
 
-// StagePart is LB space that reads From to To of a step share, or, if From is
-// negative, that the written value To takes on its way out, or, if To is negative, too, that
-// the sums of other cores take before they are added.
+// StagePart is LB space that reads From to To of a step share, or, if From is negative, that the written value To takes
+// on its way out, or, if To is negative, too, that the sums of other cores take before they are added.
 type StagePart struct {
 	From, To int
 	Bytes    int64
@@ -398,8 +391,7 @@ func (p StagePart) space(tiles, depth int64) int64 {
 	return Align(n)
 }
 
-// least is the smallest part of a read that a tile can do with, and whether that is
-// all of it.
+// least is the smallest part of a read that a tile can do with, and whether that is all of it.
 func (st *Step) least(r *Read) (int64, bool) {
 	if st.Panels && r.Stationary {
 		return r.PanelBytes, false

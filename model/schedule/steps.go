@@ -9,11 +9,9 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// BuildSteps lists the steps of all instances in order with their values and
-// reads, from groups, layers, order and instance bindings. Values are wanted at
-// level want (LB: at their instance's scope if they leave it), network inputs in the
-// DDR, and so are network outputs but for those of which KeepOutputs speaks. If ctx
-// ends, it returns its error.
+// BuildSteps lists the steps of all instances in order with their values and reads, from groups, layers, order and
+// instance bindings. Values are wanted at level want (LB: at their instance's scope if they leave it), network inputs
+// in the DDR, and so are network outputs but for those of which KeepOutputs speaks. If ctx ends, it returns its error.
 func (s *Schedule) BuildSteps(ctx context.Context, want Level) error {
 	b := Builders(want, s)[0]
 	for _, id := range s.Order {

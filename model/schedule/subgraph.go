@@ -11,8 +11,7 @@ import (
 // Unsplittable is the factor of a sub-graph that no dimension can split to fit.
 const Unsplittable = int64(math.MaxInt64)
 
-// SplitInfo is one element of the paper's SplitInfo (Algorithm 1): how a
-// sub-graph may be split.
+// SplitInfo is one element of the paper's SplitInfo (Algorithm 1): how a sub-graph may be split.
 type SplitInfo struct {
 	Ops    int   // n_d: operators that the dimension splits
 	Factor int64 // f_d, dividing the output
@@ -58,12 +57,10 @@ func (s *SubGraph) SplitDim() int {
 	return s.Split.Dim
 }
 
-// Grouping is a partition of the graph's operators into sub-graphs, listed in
-// topological order.
+// Grouping is a partition of the graph's operators into sub-graphs, listed in topological order.
 type Grouping struct {
 	Groups []*SubGraph
-	// Events lists the merges that were made or refused, and by which rule; for
-	// explanations only.
+	// Events lists the merges that were made or refused, and by which rule; for explanations only.
 	Events []MergeEvent
 }
 
@@ -109,9 +106,8 @@ func Boundary(g *model.Graph, ops []model.OpID) (inputs, outputs []model.TensorI
 	return inputs, outputs
 }
 
-// CheckGrouping verifies that the sub-graphs partition the operators, run in
-// order (every input is made by an earlier sub-graph), have correct boundaries,
-// and that each factor leaves something of every output for each instance.
+// CheckGrouping verifies that the sub-graphs partition the operators, run in order (every input is made by an earlier
+// sub-graph), have correct boundaries, and that each factor leaves something of every output for each instance.
 func CheckGrouping(g *model.Graph, gr *Grouping) error {
 	owner := slices.Repeat([]int{-1}, len(g.Ops))
 	for k, sg := range gr.Groups {
