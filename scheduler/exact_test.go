@@ -23,7 +23,7 @@ func TestExactVariants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"resnet50", "toy-fig3"} {
+	for _, name := range []string{"squeezenet", "toy-fig3"} {
 		src, err := network.Open(name, network.Options{})
 		if err != nil {
 			t.Fatal(err)
