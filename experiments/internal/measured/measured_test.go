@@ -171,6 +171,39 @@ func TestWithoutCosts(t *testing.T) {
 	}
 }
 
+// No operator was measured in less than its bound but for rounding: what slows a machine down by an estimate is not in
+// it.
+func TestMeasuredTimesAreAboveBounds(t *testing.T) {
+	s, err := full()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, closest := 0, math.Inf(1)
+	for _, r := range s.rows {
+		if r.Kind == networks || r.Unit == "cycles" {
+			continue
+		}
+		spec, err := r.machine()
+		if err != nil {
+			t.Fatal(err)
+		}
+		least, term, err := r.bound(t.Context(), spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen++
+		ratio := r.seconds() / least
+		closest = min(closest, ratio)
+		if ratio < .99 {
+			t.Errorf("%s on %s, %s: %g s measured, at least %g s by %s (%.3f)", r.Case, r.Machine, r.Type, r.seconds(), least,
+				term, ratio)
+		}
+	}
+	if t.Logf("%d rows, the closest at %.3f of its bound", seen, closest); seen < 400 {
+		t.Errorf("%d rows, expected 400 at least", seen)
+	}
+}
+
 // A few cheap rows of each kind: predictions are positive, not below the bound, and the report is the same twice.
 func TestReport(t *testing.T) {
 	s, err := full()

@@ -181,14 +181,20 @@ func (r *row) predict(ctx context.Context, recipe scheduler.Recipe) (*prediction
 	if err != nil {
 		return nil, err
 	}
+	out.Bound, out.Term, err = r.bound(ctx, spec)
+	return out, err
+}
+
+// bound is that of a row's case in seconds, with its term.
+func (r *row) bound(ctx context.Context, spec *hardware.Spec) (seconds float64, term string, err error) {
 	net, batch, _, err := r.network()
 	if err != nil {
-		return nil, err
+		return 0, "", err
 	}
 	batch, scale := r.scaled(batch)
 	seen, err := scheduler.LevelAuto.Machine(spec)
 	if err != nil {
-		return nil, err
+		return 0, "", err
 	}
 	least := bound.Cold
 	if r.Kind == networks {
@@ -197,13 +203,13 @@ func (r *row) predict(ctx context.Context, recipe scheduler.Recipe) (*prediction
 	for _, n := range []network.Network{net, network.FuseAttention(net)} {
 		b, err := least(ctx, n, seen, batch*r.Cores)
 		if err != nil {
-			return nil, err
+			return 0, "", err
 		}
-		if x := b.Seconds * scale; out.Bound == 0 || x < out.Bound {
-			out.Bound, out.Term = x, b.Term
+		if x := b.Seconds * scale; seconds == 0 || x < seconds {
+			seconds, term = x, b.Term
 		}
 	}
-	return out, nil
+	return seconds, term, nil
 }
 
 // scaled is the batch to simulate, and how many times longer the row's takes.
