@@ -180,7 +180,7 @@ func addOnce[T comparable](list []T, x T) []T {
 
 // What fits a screen; --full lifts it.
 const (
-	groupRows = 5
+	groupRows  = 5
 	orderLines = 3
 	nameWidth  = 12 // of an operator
 )
