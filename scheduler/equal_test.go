@@ -106,10 +106,10 @@ func TestEqualFunctions(t *testing.T) {
 			}
 			// A slice is a copy, for which products wait: the shorter the product, the more. The bound has its bytes.
 			a, la := price("window", keys, window)
-			if c, lc := price("all that is held", window, window); a < .97*c || a > 1.5*c || math.Abs(la-lc) > .01*lc {
+			if c, lc := price("all that is held", window, window); a < .97*c || a > 1.4*c || math.Abs(la-lc) > .01*lc {
 				t.Errorf("pair %d: %g s, at least %g, with a window of what is held %g s and %g", n, c, lc, a, la)
 			}
-			if m, lm := price("mask", keys, keys); a > 1.3*m || la > 1.01*lm {
+			if m, lm := price("mask", keys, keys); a > 1.25*m || la > 1.01*lm {
 				t.Errorf("pair %d: %g s, at least %g, with a mask over all keys %g s and %g", n, a, la, m, lm)
 			}
 		case 3: // a slice of the last rows before or behind an element-wise operator and a product
