@@ -111,21 +111,21 @@ func Tiled() []scheduler.Recipe {
 	list := []scheduler.Recipe{
 		row(Default,
 			"the fastest of cross-layer and the other tiled ones, in place or not, on all cores and clusters or on fewer",
-			"group=one split=none outputs=llb-kept bind=even"),
+			"rewrite=parts group=one split=none outputs=llb-kept bind=even"),
 		row("tiled-llb",
 			"one kernel, attention as an operator, results in the LLB, products in tiles of rows, columns and reduction",
-			"group=one split=none outputs=llb-kept bind=even"),
+			"rewrite=parts group=one split=none outputs=llb-kept bind=even"),
 		row("tiled-l1", "tiled-llb with results in the L1s where they fit",
-			"group=one split=none outputs=l1-kept bind=even spill=needed"),
+			"rewrite=parts group=one split=none outputs=l1-kept bind=even spill=needed"),
 		row("tiled-groups", "tiled-llb with the kernels of cross-layer, whose layers run in tiles (section 4.1)",
 			"group=alg2-layers split=alg1 outputs=l1-kept order=alg3 bind=alg4"),
 		row("tiled-room", "tiled-llb with a quarter of the LLB left to transfers",
-			"group=one split=none outputs=llb-kept bind=even reserve=quarter"),
+			"rewrite=parts group=one split=none outputs=llb-kept bind=even reserve=quarter"),
 		row("tiled-slices",
 			"tiled-l1 with feed-forwards in slices, where hidden columns fit neither the L1s nor the LLB; sums in place",
-			"group=one-sliced split=none outputs=l1-kept bind=even spill=overwrite"),
+			"rewrite=sliced group=one split=none outputs=l1-kept bind=even spill=overwrite"),
 	}
-	const sliced = "group=one-sliced split=none outputs=l1-kept bind=even "
+	const sliced = "rewrite=sliced group=one split=none outputs=l1-kept bind=even "
 	list = append(list,
 		row("tiled-moved", "tiled-slices where what is moved fastest leaves, and weights pass all of their room in the L1s",
 			sliced+"spill=least-moved buffer=pass"),
@@ -141,16 +141,19 @@ func Tiled() []scheduler.Recipe {
 
 // Unfused is the baseline without fusion, with the nests of the default: what that gains is fusion's.
 func Unfused() scheduler.Recipe {
-	r := Tiled()[1].Picking(scheduler.Pick{Stage: "group", Strategy: "none"})
+	r := Tiled()[1].Picking(scheduler.Pick{Stage: "group", Strategy: "none"}).
+		Picking(scheduler.Pick{Stage: "rewrite", Strategy: "as-is"})
 	r.Name, r.Description = "unfused",
-		"tiled-llb without fusion: each operator is a kernel (--group none-attention: an attention, too)"
+		"tiled-llb without fusion: each operator is a kernel (--rewrite parts: an attention, too)"
 	r.Ours = false
 	return r
 }
 
 // All lists the table's recipes, then the other baselines, then those with exact
 // decisions: all that need no trials.
-func All() []scheduler.Recipe { return slices.Concat(Table(), Baselines(), Exact(), Tiled(), own.recipes) }
+func All() []scheduler.Recipe {
+	return slices.Concat(Table(), Baselines(), Exact(), Tiled(), own.recipes)
+}
 
 // own is what [Add] has taken.
 var own struct {

@@ -32,12 +32,14 @@ func table() scheduler.Table {
 // formulation.
 func strategies() map[string][]scheduler.Strategy {
 	plain := graphturbo.PlainBinding()
+	groups := slices.Concat([]scheduler.Strategy{tvm.Layers, tvm.FusedOps, tvm.Unfused, tvm.ConvolutionPairs,
+		astitch.Stitched("stitch", "memory-intensive operators together, as AStitch", nil),
+		astitch.Stitched("stitch-ops", "stitch, of the kernels of fuse-ops", tvm.FuseOps)}, graphturbo.Groups())
+	for i := range groups { // a variant that gets them has the network's graph unless another is asked for
+		groups[i].Sets = append(slices.Clone(groups[i].Sets), scheduler.Pick{Stage: "rewrite", Strategy: "as-is"})
+	}
 	all := map[string][]scheduler.Strategy{
-		"group": slices.Concat([]scheduler.Strategy{tvm.Layers, tvm.FusedOps, tvm.Unfused, tvm.UnfusedAttention,
-			tvm.ConvolutionPairs,
-			astitch.Stitched("stitch", "memory-intensive operators together, as AStitch", nil),
-			astitch.Stitched("stitch-ops", "stitch, of the kernels of fuse-ops", tvm.FuseOps)},
-			graphturbo.Groups(), tiles.Groups()),
+		"group": append(groups, tiles.Groups()...),
 		"split": slices.Concat(graphturbo.Splits(), exact.Splits()),
 		"kinds": slices.Concat([]scheduler.Strategy{tiles.GreedyKinds()}, exact.Kinds()),
 		"order": slices.Concat(graphturbo.Orders(), []scheduler.Strategy{exact.Heavy(), graphturbo.Algorithm3()},

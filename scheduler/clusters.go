@@ -149,7 +149,7 @@ var overLayers = Divider{Name: OverLayer, Weights: func(*hardware.Spec) []float6
 		r = r.With("group", Strategy{Name: "layers", Decide: func(ctx context.Context, d *Draft) (err error) {
 			d.Grouping, err = spread(ctx, d, weight)
 			return err
-		}}).With("split", ruleFor("split"))
+		}}).With("split", ruleFor("split")).Picking(Pick{rewrite.Name, asIs})
 		return r, func(sg *schedule.SubGraph, index int64) int {
 			if sg.Factor()%int64(spec.Clusters) != 0 {
 				return 0

@@ -310,11 +310,7 @@ func madeBy(t *testing.T, recipe, name string, chunk int64) (*Problem, *Result) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := Of(NewProblem(net, chip, made.Spec, 8, Options{}).Graphs(), made.Schedule.Graph, made.Chunk)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w, made
+	return NewProblem(net, chip, made.Spec, 8, Options{}), made
 }
 
 // comesBack expects that a schedule out of its file takes as long.
@@ -484,10 +480,6 @@ func TestDecisionsOfTiledRecipes(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := NewProblem(net, described, spec, c.batch, Options{})
-			w, err = Of(w.Graphs(), made.Schedule.Graph, c.chunk)
-			if err != nil {
-				t.Fatal(err)
-			}
 			for _, all := range []bool{false, true} {
 				again, _, err := w.Decided(ctx, made.Decisions(false, all))
 				if err == nil {

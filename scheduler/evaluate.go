@@ -30,6 +30,7 @@ func (p *Decisions) prepare(ctx context.Context, w *Problem, opt run) (*Result, 
 		note(with)
 		by.set(with)
 	}
+	by.set(Pick{rewrite.Name, p.Form()})
 	if apart, ok := p.value(addresses.Name).(plain[bool]); ok && apart.value {
 		note(Pick{addresses.Name, addresses.choice(true)})
 	}
@@ -43,6 +44,14 @@ func (p *Decisions) prepare(ctx context.Context, w *Problem, opt run) (*Result, 
 		}
 		return rest
 	})
+}
+
+// Form is the strategy of row rewrite that is decided, or else the recipe's.
+func (p *Decisions) Form() string {
+	if x, decided := p.value(rewrite.Name).(plain[string]); decided {
+		return x.value
+	}
+	return p.Recipe.Pick(rewrite.Name)
 }
 
 // room returns the room for weights that is decided, or else the recipe's.
@@ -69,7 +78,7 @@ func (w *Problem) prepare(ctx context.Context, named, r Recipe, chunk int64, opt
 			return nil, err
 		}
 		opt := opt
-		opt.memo, opt.given, opt.tiles = w.memo(size, opt.Uneven.Alternatives()[0]), of(size), &w.tiles
+		opt.memo, opt.given, opt.tiles = w.tiles.memo(g, opt.Uneven.Alternatives()[0]), of(size), &w.tiles
 		d, err := draft(ctx, g, w.Spec, r, opt)
 		if err != nil && ctx.Err() == nil {
 			err = fmt.Errorf("%s on %s, variant %s, %d per cluster: %w", w.Net.Name, w.Machine.Name, named.Name, size, err)

@@ -1,7 +1,9 @@
 package scheduler
 
 import (
+	"context"
 	"slices"
+	"sync"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
@@ -9,21 +11,102 @@ import (
 	"github.com/dsasched/dsasched/model/simplify"
 )
 
-// rewritten is the graph that oneKernel schedules: an operator for each attention, scans and group normalisations in
-// parts unless layers are to be lines, and feed-forwards in slices if asked for. A graph with parts stays, since they
-// can't be found again.
-func rewritten(g *model.Graph, spec *hardware.Spec, lines, sliced bool) (*model.Graph, error) {
-	if g.Together != nil {
-		return g, nil
-	}
-	made, _, err := simplify.FuseAttention(g)
-	if err == nil && sliced {
-		if parts := SlicesOf(made, spec); parts != nil {
-			made, err = simplify.Slice(made, parts)
+// rewrite says which graph of a network is scheduled. Later rows number its operators, so a search does not change it.
+var rewrite = Setting[string]{Name: "rewrite", Description: "which graph of the network is scheduled",
+	writes: "`Graph`, before all else",
+	Choices: []Choice[string]{
+		{"as-is", "the network's own", asIs},
+		{"norms", "parts where that has group normalisations in passes, else as-is", "norms"},
+		{"attention", "with each attention as one operator", "attention"},
+		{"parts", "attention, with running sums in parts and group normalisations in passes where cores gain by it", parts},
+		{"sliced", "parts, with hidden columns of feed-forwards in slices where they fit neither the L1s nor the LLB",
+			"sliced"},
+	},
+	Apply: func(d *Draft, form string) error {
+		g, err := d.Remembered().form(graphForm{d.Graph, d.Spec, d.Options.Lines, form})
+		if err == nil && g != d.Graph {
+			if d.Graph = g; d.Memo != nil {
+				d.Memo = d.Remembered().memo(g, d.Options.Uneven)
+			}
+		}
+		return err
+	}}
+
+const asIs, parts = "as-is", "parts"
+
+func rewriteStage() Stage {
+	st := rewrite.Stage()
+	st.settings, st.hopeless = nil, idle
+	st.keep = func(_, _ *schedule.Schedule) {} // a draft begins with it
+	for i := range st.Strategies {
+		if s := &st.Strategies[i]; s.Name == "sliced" { // parts makes the same where no feed-forward is cut
+			s.Idle = func(g *model.Graph, spec *hardware.Spec) bool { return SlicesOf(g, spec) == nil }
 		}
 	}
-	if err == nil && !lines {
-		made, err = simplify.TakeApart(made, splitsNorm(made, spec), scanParts(made, spec))
+	return st
+}
+
+// Rewrite makes the draft one of its graph in a form, a strategy of row rewrite.
+func (d *Draft) Rewrite(form string) error {
+	return plain[string]{&rewrite, form}.Apply(context.Background(), d)
+}
+
+// A graphForm names what a strategy of row rewrite makes of a graph; lines is [Options].Lines.
+type graphForm struct {
+	of    *model.Graph
+	spec  *hardware.Spec
+	lines bool
+	form  string
+}
+
+// form makes a graph once.
+func (m *Memory) form(x graphForm) (*model.Graph, error) {
+	made, _ := m.forms.LoadOrStore(x, sync.OnceValues(func() (*model.Graph, error) { return m.rewritten(x) }))
+	return made.(func() (*model.Graph, error))()
+}
+
+// rewritten makes a graph. One with parts stays, since they can't be found again, and so do scans and normalisations
+// where layers are to be lines.
+func (m *Memory) rewritten(x graphForm) (made *model.Graph, err error) {
+	as := func(form string) (*model.Graph, error) {
+		x.form = form
+		return m.form(x)
+	}
+	g, sliced := x.of, x.form == "sliced"
+	switch {
+	case x.form == asIs || g.Together != nil:
+		return g, nil
+	case x.form == "norms":
+		splits := splitsNorm(g, x.spec)
+		if x.lines ||
+			!slices.ContainsFunc(g.Ops, func(op *model.Op) bool { return op.Kind == "GroupNorm" && splits(op) }) {
+			return g, nil
+		}
+		return as(parts)
+	case x.form == "attention":
+		var n int
+		if made, n, err = simplify.FuseAttention(g); n == 0 {
+			return g, err
+		}
+	default:
+		if made, err = as("attention"); err != nil {
+			return nil, err
+		}
+		if sliced {
+			n := SlicesOf(made, x.spec)
+			if n == nil {
+				return as(parts)
+			}
+			made, err = simplify.Slice(made, n)
+		}
+		if err != nil || x.lines {
+			break
+		}
+		whole := made
+		if made, err = simplify.TakeApart(made, splitsNorm(made, x.spec), scanParts(made, x.spec)); err == nil &&
+			len(made.Together) == 0 {
+			made = whole
+		}
 	}
 	if err == nil && made != g {
 		made.Remember()
@@ -98,26 +181,4 @@ func scanParts(g *model.Graph, spec *hardware.Spec) func(*simplify.Scan) int64 {
 		}
 		return (passes + max(1, room/2) - 1) / max(1, room/2)
 	}
-}
-
-// Rewrite makes the draft one of the rewritten graph.
-func (d *Draft) Rewrite(sliced bool) error {
-	g, err := rewritten(d.Graph, d.Spec, d.Options.Lines, sliced)
-	if err != nil {
-		return err
-	}
-	if d.Graph = g; d.Memo != nil {
-		d.Memo = schedule.NewMemo() // the other is of the network's graph
-	}
-	return nil
-}
-
-// RewriteNorms is Rewrite where the rewritten graph has group normalisations in passes.
-func (d *Draft) RewriteNorms() error {
-	splits := splitsNorm(d.Graph, d.Spec)
-	if d.Options.Lines ||
-		!slices.ContainsFunc(d.Graph.Ops, func(op *model.Op) bool { return op.Kind == "GroupNorm" && splits(op) }) {
-		return nil
-	}
-	return d.Rewrite(false)
 }

@@ -123,6 +123,6 @@ func (r Recipe) Idle(g *model.Graph, spec *hardware.Spec) bool {
 	case schedule.WeightsTwelfth:
 		return spec.GB != nil || spec.LBWeightBytes > 0
 	}
-	idle := r.Strategy("group").Idle
+	idle := r.Strategy(rewrite.Name).Idle
 	return idle != nil && idle(g, spec)
 }

@@ -48,7 +48,7 @@ func (w *Problem) Redecide(ctx context.Context, p *Decisions, picks ...Pick) (*D
 
 // regroup lets a strategy of row group or split decide on groups.
 func (w *Problem) regroup(ctx context.Context, p *Decisions, list Groups, by Strategy) (Groups, error) {
-	g, err := w.Graph(p.Chunk)
+	g, err := w.GraphOf(p)
 	if err != nil {
 		return nil, err
 	}

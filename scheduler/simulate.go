@@ -11,6 +11,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -139,10 +140,11 @@ func Replay(ctx context.Context, name string, s *schedule.Schedule, clusters int
 	return simulated(ctx, p)
 }
 
-// A Memory has the nests that are chosen for steps, by all that they depend on. It keeps unused memories in which
-// programs are made, too: a sync.Pool would lose them to the collector.
+// A Memory has the nests that are chosen for steps, by all that they depend on, what row rewrite makes of graphs, and
+// the cache of each graph. It keeps unused memories in which programs are made, too: a sync.Pool would lose them to the
+// collector.
 type Memory struct {
-	Nests sync.Map
+	Nests, forms, memos sync.Map
 
 	mu   sync.Mutex
 	free []*lower.Memory
@@ -159,6 +161,19 @@ func (m *Memory) take() *lower.Memory {
 	x := m.free[n-1]
 	m.free = m.free[:n-1]
 	return x
+}
+
+// memo returns the cache of a graph, for pieces of a kind.
+func (m *Memory) memo(g *model.Graph, uneven schedule.Uneven) *schedule.Memo {
+	type key struct {
+		of     *model.Graph
+		uneven schedule.Uneven
+	}
+	x, known := m.memos.Load(key{g, uneven})
+	if !known {
+		x, _ = m.memos.LoadOrStore(key{g, uneven}, schedule.NewMemo())
+	}
+	return x.(*schedule.Memo)
 }
 
 func (m *Memory) give(x *lower.Memory) {

@@ -64,7 +64,7 @@ type Strategy struct {
 	Places *Placing
 	// Again decides in place of Decide on the schedules of a search; nil: these have the loops of the generator's rules.
 	Again func(ctx context.Context, d *Draft) error
-	// Idle reports that other strategies make the same of a graph; nil: they do not.
+	// Idle, of row rewrite, reports that other strategies make the same of a graph; nil: they do not.
 	Idle func(g *model.Graph, spec *hardware.Spec) bool
 	// Sets are picks that a recipe gets with the strategy unless others are asked for.
 	// Needs are picks, one of which there must be at each stage that they name.

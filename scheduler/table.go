@@ -43,10 +43,11 @@ func filled(list []Stage) []Stage {
 
 func makeStages() []Stage {
 	return []Stage{
+		rewriteStage(),
 		{Name: "group", Description: "which operators become one kernel",
 			Writes: "`Grouping`, and `Layers` where `schedule.Layers` does not give them; it may split the groups too",
 			keep:   keepGroups,
-			check:  by(checkGroups), hopeless: idle, take: takeGroups, text: groupText},
+			check:  by(checkGroups), take: takeGroups, text: groupText},
 		{Name: "split", Description: "how a group is cut into instances",
 			Writes: "the `Split` of each group, or other groups; layers and instances follow",
 			keep:   func(_, _ *schedule.Schedule) {}, // the groups have it

@@ -80,7 +80,7 @@ func newVariants() *cobra.Command {
 		}
 		return emit(cmd, answer, func(b *bytes.Buffer) {
 			// One table of all stages would be wider than a screen.
-			for i, part := range slices.Collect(slices.Chunk(scheduler.Choices(), 5)) {
+			for i, part := range slices.Collect(slices.Chunk(scheduler.Choices(), 4)) {
 				if i > 0 {
 					b.WriteByte('\n')
 				}

@@ -16,7 +16,6 @@ import (
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
-	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -138,26 +137,29 @@ func measuredSplit(ctx context.Context, d *scheduler.Draft) (m scheduler.Measure
 	}
 	m = e.Measured
 	m.Simulated, m.Fused = float64(best.ps)*1e-12, best.of.graph != d.Graph
-	if d.Grouping, d.Layers = best.schedule(d).Grouping, nil; m.Fused {
-		d.Graph, d.Memo = best.of.graph, best.of.memo
+	if m.Fused {
+		err = d.Rewrite("attention")
+		d.Memo = best.of.memo
 	}
-	return m, nil
+	d.Grouping, d.Layers = best.schedule(d).Grouping, nil
+	return m, err
 }
 
 // exploreForms explores the draft's graph, and that with each attention as one operator.
 func exploreForms(ctx context.Context, d *scheduler.Draft, timed context.Context, x *scheduler.Rehearsal) (*explored,
 	error) {
 	paths := cmp.Or(d.Paths(), splitPaths)
-	fused, n, err := simplify.FuseAttention(d.Graph)
-	if err != nil || n == 0 || d.Options.Clusters != scheduler.OverBatch { // else clusters know operators by number
+	f := *d
+	f.Schedule = &schedule.Schedule{Graph: d.Graph, Spec: d.Spec, Busy: d.Busy, UnevenCores: d.UnevenCores}
+	err := f.Rewrite("attention")
+	if err != nil || f.Graph == d.Graph || d.Options.Clusters != scheduler.OverBatch { // clusters number operators
 		return explore(ctx, d, timed, x, paths)
 	}
 	e, err := explore(ctx, d, timed, x, paths/2)
 	if err != nil {
 		return nil, err
 	}
-	f, y := *d, *x
-	f.Schedule = &schedule.Schedule{Graph: fused, Spec: d.Spec, Busy: d.Busy, UnevenCores: d.UnevenCores}
+	y := *x
 	y.Memo = schedule.NewMemo()
 	switch o, err := explore(ctx, &f, timed, &y, paths/2); {
 	case err == nil:

@@ -12,7 +12,7 @@ import (
 
 // Groups are the strategies of row group by Algorithm 2.
 func Groups() []scheduler.Strategy {
-	return []scheduler.Strategy{algorithm2, algorithm2Divisors, algorithm2InPlace, algorithm2Layers, algorithm2Apart}
+	return []scheduler.Strategy{algorithm2, algorithm2Divisors, algorithm2InPlace, algorithm2Layers}
 }
 
 // Splittable are the picks of row group whose groups are split: those of other strategies hold a layer or two.
@@ -67,15 +67,6 @@ var algorithm2Layers = scheduler.Strategy{Name: "alg2-layers",
 	Description: "alg2 where tensors inside a layer take no room (4.1)",
 	Decide: func(ctx context.Context, d *scheduler.Draft) error {
 		d.Machine.Layers = true
-		return algorithm2.Decide(ctx, d)
-	}}
-
-var algorithm2Apart = scheduler.Strategy{Name: "alg2-apart",
-	Description: "alg2, on the graph of strategy one where that has group normalisations in passes",
-	Decide: func(ctx context.Context, d *scheduler.Draft) error {
-		if err := d.RewriteNorms(); err != nil {
-			return err
-		}
 		return algorithm2.Decide(ctx, d)
 	}}
 

@@ -7,7 +7,7 @@ package tiles
 import "github.com/dsasched/dsasched/scheduler"
 
 // Groups are the strategies of row group that make the network one kernel.
-func Groups() []scheduler.Strategy { return []scheduler.Strategy{oneKernel, slicedKernel} }
+func Groups() []scheduler.Strategy { return []scheduler.Strategy{oneKernel} }
 
 // EvenBinding spreads each layer over as many cores as leave the largest part the smallest, upon bindings of instances
 // by another strategy.

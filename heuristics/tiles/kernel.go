@@ -4,29 +4,16 @@ import (
 	"context"
 	"slices"
 
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-var unsplit = []scheduler.Pick{{Stage: "split", Strategy: "none"}}
-
-var oneKernel = scheduler.Strategy{Name: "one", Description: "the whole network is a kernel", Sets: unsplit,
-	Decide: func(_ context.Context, d *scheduler.Draft) error { return unite(d, false) }}
-
-var slicedKernel = scheduler.Strategy{Name: "one-sliced",
-	Description: "one, with hidden columns of feed-forwards in slices where they fit neither the L1s nor the LLB",
-	Sets:        unsplit,
-	// Others make the same where no feed-forward is cut.
-	Idle:   func(g *model.Graph, spec *hardware.Spec) bool { return scheduler.SlicesOf(g, spec) == nil },
-	Decide: func(_ context.Context, d *scheduler.Draft) error { return unite(d, true) }}
+var oneKernel = scheduler.Strategy{Name: "one", Description: "the whole network is a kernel",
+	Sets: []scheduler.Pick{{Stage: "rewrite", Strategy: "parts"}, {Stage: "split", Strategy: "none"}}, Decide: unite}
 
 // unite makes the whole network a kernel.
-func unite(d *scheduler.Draft, sliced bool) error {
-	if err := d.Rewrite(sliced); err != nil {
-		return err
-	}
+func unite(_ context.Context, d *scheduler.Draft) error {
 	g := d.Graph
 	layers := layersWith(g, d.Options.Lines)
 	sg := &schedule.SubGraph{Name: "all", Split: schedule.SplitInfo{Ops: len(g.Ops), Factor: 1, Dim: -1}}

@@ -93,7 +93,7 @@ func TestTurnedProducts(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := &scheduler.Draft{Schedule: &schedule.Schedule{Graph: plain, Spec: spec}}
-		if err := d.Rewrite(false); err != nil {
+		if err := d.Rewrite("parts"); err != nil {
 			t.Fatal(err)
 		}
 		g := d.Graph

@@ -28,17 +28,7 @@ var Layers = ofGroups("layers", "a layer is a kernel", Group)
 var FusedOps = ofGroups("fuse-ops", "operators that TVM's pass FuseOps makes one kernel", GroupOps)
 
 // Unfused makes each operator a kernel.
-var Unfused = ofGroups("none", "each operator is a kernel, an attention three", GroupNone)
-
-// UnfusedAttention is Unfused on a graph with an operator for each attention.
-var UnfusedAttention = scheduler.Strategy{Name: "none-attention",
-	Description: "none, with an attention as one operator", Sets: unsplit,
-	Decide: func(ctx context.Context, d *scheduler.Draft) (err error) {
-		if err = d.Rewrite(false); err == nil {
-			err = Unfused.Decide(ctx, d)
-		}
-		return err
-	}}
+var Unfused = ofGroups("none", "each operator is a kernel, an attention three unless rewritten", GroupNone)
 
 // ConvolutionPairs makes a kernel of each layer, or of two convolutions in a row.
 var ConvolutionPairs = ofGroups("conv-pairs", "a layer is a kernel, or two convolutions are", PairConvolutions)

@@ -264,11 +264,10 @@ type seeker struct {
 	began   time.Time
 	until   time.Time // zero: no limit
 	found   *Found
-	graphs  []*scheduler.Problem // w, and others; nil: not made yet
-	failed  error                // the first recipe's, at its first chunk
-	begun   bool                 // all of the greedy recipes' starts were simulated
-	starts  map[family]startAt   // the best of each
-	floors  map[int64]float64    // picoseconds that chunks take at least
+	failed  error              // the first recipe's, at its first chunk
+	begun   bool               // all of the greedy recipes' starts were simulated
+	starts  map[family]startAt // the best of each
+	floors  map[int64]float64  // picoseconds that chunks take at least
 	recipes []scheduler.Recipe
 	ended   map[ending]bool
 	// simulated is the part of an evaluation that is not counted yet.
@@ -319,7 +318,7 @@ func (s *seeker) promise(chunk int64, score float64) float64 {
 // comes from one to another.
 type family struct {
 	chunk int64
-	w     *scheduler.Problem
+	graph *model.Graph
 	tiled bool
 }
 
@@ -327,26 +326,16 @@ type family struct {
 type startAt struct {
 	*scheduler.Decisions
 	scheduler.Outline
-	w *scheduler.Problem
 }
-
-// problems lists those of all graphs that recipes schedule, the network's own first.
-func (s *seeker) problems() []*scheduler.Problem {
-	if s.graphs == nil {
-		s.graphs = s.w.Graphs()
-	}
-	return s.graphs
-}
-
-// inSlices is the problem of the graph with feed-forwards in slices.
-func (s *seeker) inSlices() *scheduler.Problem { return s.problems()[len(s.problems())-1] }
 
 // begins notes a start of its family, if it is the best.
-func (s *seeker) begins(x startAt) {
-	key := family{x.Chunk, x.w, x.Tiled()}
-	if best := s.starts[key]; best.Decisions == nil || x.Score < best.Score {
+func (s *seeker) begins(x startAt) error {
+	g, err := s.w.GraphOf(x.Decisions)
+	key := family{x.Chunk, g, x.Tiled()}
+	if best := s.starts[key]; err == nil && (best.Decisions == nil || x.Score < best.Score) {
 		s.starts[key] = x
 	}
+	return err
 }
 
 // bestAt is the best start of a chunk; it has no decisions if there is none.
@@ -361,13 +350,20 @@ func (s *seeker) bestAt(chunk int64) (best startAt) {
 
 // families are the starts of a chunk, one of each family.
 func (s *seeker) families(chunk int64) (list []startAt) {
-	for _, w := range s.problems() {
-		for _, tiled := range []bool{false, true} {
-			if x := s.starts[family{chunk, w, tiled}]; x.Decisions != nil {
-				list = append(list, x)
-			}
+	for key, x := range s.starts {
+		if key.chunk == chunk {
+			list = append(list, x)
 		}
 	}
+	row, _ := scheduler.LookupStage("rewrite")
+	order := func(x startAt) (n int) {
+		n = 2 * slices.IndexFunc(row.Strategies, func(st scheduler.Strategy) bool { return st.Name == x.Form() })
+		if x.Tiled() {
+			n++
+		}
+		return n
+	}
+	slices.SortFunc(list, func(a, b startAt) int { return order(a) - order(b) })
 	return list
 }
 
@@ -378,7 +374,7 @@ const maxOpsInPlace = 10_000
 // A beginning is a recipe's schedule of a chunk, in place or not.
 type beginning struct {
 	recipe  scheduler.Recipe
-	w       *scheduler.Problem
+	sliced  bool // other than the recipe
 	inPlace bool
 	chunk   int64
 	made    *scheduler.Result
@@ -400,17 +396,19 @@ func (s *seeker) beginnings(list []scheduler.Recipe, chunks []int64) (starts []b
 				continue
 			}
 			large := len(g.Ops) > maxOpsInPlace
-			problems := []*scheduler.Problem{s.w}
+			ways := []beginning{{recipe: r, chunk: chunk}}
 			if r.Name == recipes.Greedy && scheduler.SlicesOf(g, s.w.Spec) != nil {
-				problems = append(problems, s.inSlices())
+				ways = append(ways, beginning{recipe: r.Picking(scheduler.Pick{Stage: "rewrite", Strategy: "sliced"}),
+					sliced: true, chunk: chunk})
 			}
 			for _, inPlace := range []bool{false, true} {
 				if _, own := r.Own("group"); inPlace &&
 					(large || !own && r.Pick("split") == "none") {
 					continue // it takes too long, or makes no difference
 				}
-				for _, w := range problems {
-					starts = append(starts, beginning{recipe: r, w: w, inPlace: inPlace, chunk: chunk})
+				for _, x := range ways {
+					x.inPlace = inPlace
+					starts = append(starts, x)
 				}
 			}
 		}
@@ -441,7 +439,7 @@ func (s *seeker) firsts(starts []beginning) map[int64]*first {
 
 // reference reports whether a start is one of the schedules that the answer is compared with.
 func (s *seeker) reference(x *beginning) bool {
-	return x.recipe.Name == recipes.Greedy && x.w == s.w && !x.inPlace
+	return x.recipe.Name == recipes.Greedy && !x.sliced && !x.inPlace
 }
 
 // run makes and simulates start i.
@@ -459,7 +457,7 @@ func (s *seeker) run(ctx context.Context, x *beginning, i int, f *first) {
 			return int64(hopeless * float64(f.ps))
 		}
 	}
-	x.made, x.Outline, x.err = x.w.Fastest(ctx, x.recipe, x.inPlace, x.chunk, limit)
+	x.made, x.Outline, x.err = s.w.Fastest(ctx, x.recipe, x.inPlace, x.chunk, limit)
 	x.Score = s.opt.Objective.score(x.Ps, x.Joules)
 	if f != nil && f.start == i && x.err == nil {
 		f.ps = x.Ps
@@ -568,14 +566,13 @@ func (s *seeker) judge(ctx context.Context, x *beginning) error {
 	if x.Ps == math.MaxInt64 { // given up
 		return nil
 	}
-	w, err := scheduler.Of(s.problems(), x.made.Schedule.Graph, x.chunk)
+	rate := float64(s.w.Batch) / (float64(x.Ps) * 1e-12)
+	s.start(Start{x.recipe.Name, x.inPlace, x.sliced, x.chunk, rate})
+	p := x.made.Decisions(x.inPlace, false)
+	err := s.begins(startAt{p, x.Outline})
 	if err != nil {
 		return err
 	}
-	rate := float64(s.w.Batch) / (float64(x.Ps) * 1e-12)
-	s.start(Start{x.recipe.Name, x.inPlace, x.w != s.w, x.chunk, rate})
-	p := x.made.Decisions(x.inPlace, false)
-	s.begins(startAt{p, x.Outline, w})
 	g := s.found.Greedy
 	greedy := s.reference(x) && (g == nil || x.Ps < g.Sim.TotalPs)
 	better := s.found.Result == nil || x.Score < s.score(s.found.Result)
@@ -588,7 +585,7 @@ func (s *seeker) judge(ctx context.Context, x *beginning) error {
 	if x.made = nil; !x.recipe.Exact() {
 		opt := s.opt.Options
 		opt.InPlace, opt.Uneven = x.inPlace, made.Uneven
-		made, err = x.w.ByRecipe(ctx, x.recipe, x.chunk, opt)
+		made, err = s.w.ByRecipe(ctx, x.recipe, x.chunk, opt)
 	}
 	if err == nil {
 		err = made.Simulate(ctx)
@@ -607,10 +604,10 @@ func (s *seeker) judge(ctx context.Context, x *beginning) error {
 		if x.inPlace {
 			move += ", in place"
 		}
-		if x.w != s.w {
+		if x.sliced {
 			move += ", in slices"
 		}
-		s.offer(made, p, w, fmt.Sprintf("%s, chunks of %d", move, x.chunk))
+		s.offer(made, p, fmt.Sprintf("%s, chunks of %d", move, x.chunk))
 	}
 	return nil
 }
@@ -622,20 +619,15 @@ func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
 	if s.opt.Start == nil {
 		name = recipes.Default
 	}
-	w, err := s.w, error(nil)
-	if slices.Contains(chunks, r.Chunk) {
-		w, err = scheduler.Of(s.problems(), r.Schedule.Graph, r.Chunk)
-	}
-	var g *model.Graph
-	if err == nil {
-		g, err = w.Graph(chunks[max(0, slices.Index(chunks, r.Chunk))])
-	}
+	p := r.Decisions(r.InPlace, true)
+	p.Chunk = chunks[max(0, slices.Index(chunks, r.Chunk))]
+	g, err := s.w.GraphOf(p)
 	if err == nil {
 		err = r.Fits(s.w.Net.Name, g, s.w.Machine, s.w.Batch, chunks)
 	}
 	switch {
 	case err != nil && s.opt.Start == nil: // decided for fewer cores, it has a graph of its own: an answer and no start
-		s.offer(r, nil, s.w, name)
+		s.offer(r, nil, name)
 		return nil
 	case err != nil:
 		return err
@@ -644,24 +636,23 @@ func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
 	if err != nil {
 		return err
 	}
-	p := r.Decisions(r.InPlace, true).By(greedy)
+	p = p.By(greedy)
 	p.Pin()
 	s.found.Evaluations++
 	s.start(Start{name, r.InPlace, false, r.Chunk, r.ThroughputPerSecond()})
-	s.offer(r, p, w, name)
+	s.offer(r, p, name)
 	opt := s.opt.Options
 	opt.Uneven = r.Uneven
-	made, err := w.ByDecisions(ctx, p, opt)
+	made, err := s.w.ByDecisions(ctx, p, opt)
 	var x scheduler.Outline
 	if err == nil {
-		x, err = w.Outline(ctx, made, 0)
+		x, err = s.w.Outline(ctx, made, 0)
 	}
 	if err != nil { // it stays as it is: its decisions can't be made anew by the search's stages
 		return ctx.Err()
 	}
 	x.Score = s.opt.Objective.score(x.Ps, x.Joules)
-	s.begins(startAt{p, x, w})
-	return nil
+	return s.begins(startAt{p, x})
 }
 
 // own is the recipe that decides what a schedule to go on from leaves open.
@@ -689,14 +680,14 @@ func (s *seeker) start(x Start) {
 }
 
 // offer takes a result if it is better than all before it.
-func (s *seeker) offer(r *scheduler.Result, p *scheduler.Decisions, w *scheduler.Problem, move string) {
+func (s *seeker) offer(r *scheduler.Result, p *scheduler.Decisions, move string) {
 	if s.opt.Front {
 		s.found.Front.Join(Point{r.LatencySeconds(), r.Joules(), move})
 	}
 	if s.found.Result != nil && s.score(r) >= s.score(s.found.Result) {
 		return
 	}
-	s.found.Result, s.found.decisions, s.found.problem = r, p, w
+	s.found.Result, s.found.decisions = r, p
 	s.found.Trajectory = append(s.found.Trajectory,
 		Improvement{s.found.Evaluations, r.LatencySeconds(), r.Joules(), move})
 	if s.opt.Better != nil {
@@ -906,7 +897,7 @@ func (s *seeker) search(ctx context.Context, chunks []int64) (*searcher, error) 
 	starts = starts[:min(len(starts), searched, max(1, all.evaluations/(4*perRound)))]
 	var list []*searcher
 	for i, x := range starts {
-		list = append(list, &searcher{seeker: s, w: x.w, start: x, rng: rand.New(rand.NewPCG(s.opt.Seed, uint64(i)))})
+		list = append(list, &searcher{seeker: s, start: x, rng: rand.New(rand.NewPCG(s.opt.Seed, uint64(i)))})
 	}
 	before := s.found.Evaluations
 	for len(list) > 1 {
@@ -932,7 +923,7 @@ func (s *seeker) again(ctx context.Context, x *searcher) error {
 	}
 	all.end = s.until
 	if p := s.found.decisions; p != nil && p != x.best.Decisions {
-		x = &searcher{seeker: s, w: s.found.problem, start: startAt{Decisions: p}, rng: x.rng}
+		x = &searcher{seeker: s, start: startAt{Decisions: p}, rng: x.rng}
 	}
 	return x.improve(ctx, all)
 }

@@ -156,7 +156,7 @@ func (s *searcher) blocks(ctx context.Context, b budget) (bool, error) {
 		if p == nil {
 			return false, nil
 		}
-		head := &searcher{seeker: s.seeker, w: s.w, start: startAt{Decisions: p}, rng: s.rng, whole: s}
+		head := &searcher{seeker: s.seeker, start: startAt{Decisions: p}, rng: s.rng, whole: s}
 		if err := head.begin(ctx); err != nil || !slices.Equal(head.g.seq, s.g.seq[:n]) {
 			return false, ctx.Err()
 		}

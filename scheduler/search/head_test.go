@@ -130,7 +130,7 @@ func searching(t *testing.T, name string, batch, chunk int64) *searcher {
 	if _, err := s.startAll(t.Context(), []scheduler.Recipe{recipe}, []int64{chunk}, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	x := &searcher{seeker: s, w: s.bestAt(chunk).w, start: s.bestAt(chunk), rng: rand.New(rand.NewPCG(1, 0))}
+	x := &searcher{seeker: s, start: s.bestAt(chunk), rng: rand.New(rand.NewPCG(1, 0))}
 	if err := x.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestProposeAll(t *testing.T) {
 	if _, err := s.startAll(t.Context(), []scheduler.Recipe{recipe}, []int64{1}, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	x := &searcher{seeker: s, w: s.bestAt(1).w, start: s.bestAt(1), rng: rand.New(rand.NewPCG(1, 0))}
+	x := &searcher{seeker: s, start: s.bestAt(1), rng: rand.New(rand.NewPCG(1, 0))}
 	if err := x.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ func (f *Found) Losses(ctx context.Context) ([]Loss, error) {
 	}
 	opt := f.problem.Options()
 	opt.Chunk = f.Chunk
+	recipe = recipe.Picking(scheduler.Pick{Stage: "rewrite", Strategy: f.decisions.Form()})
 	made, err := recipe.FastestChunk(ctx, f.problem.Net, f.Machine, f.Batch, opt)
 	if err != nil {
 		return nil, err
@@ -31,7 +32,7 @@ func (f *Found) Losses(ctx context.Context) ([]Loss, error) {
 	greedy := made.Decisions(false, false).By(best.Recipe)
 	var list []Loss
 	for i, st := range best.Stages {
-		if best.Values[i] == nil || greedy.Values[i] == nil {
+		if st.Name == "rewrite" || best.Values[i] == nil || greedy.Values[i] == nil {
 			continue
 		}
 		rate := func(to, from *scheduler.Decisions) (*float64, error) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
@@ -42,7 +43,8 @@ var decisions = []decision{
 func allDecisions() []decision {
 	list := slices.Clone(decisions)
 	for _, st := range scheduler.Choices() {
-		if !slices.ContainsFunc(decisions, func(d decision) bool { return slices.Contains(d.rows, st.Name) }) {
+		if st.Name != "rewrite" && // later decisions are of its graph
+			!slices.ContainsFunc(decisions, func(d decision) bool { return slices.Contains(d.rows, st.Name) }) {
 			list = append(list, decision{name: st.Name, rows: []string{st.Name}})
 		}
 	}
@@ -170,17 +172,16 @@ type priced struct {
 	by string
 }
 
-// greedily makes the greedy schedule of a network, and goes on with the problem of its graph. Recipes of that graph are
-// alike.
+// greedily makes the greedy schedule of a network. Recipes of its graph are alike.
 func (r *regretter) greedily(ctx context.Context, w *scheduler.Problem) (best priced, alike []scheduler.Recipe,
 	err error) {
 	var failed error
-	graphs := w.Graphs()
+	r.w = w
 	g, err := w.Graph(r.opt.Chunk)
 	if err != nil {
 		return best, nil, err
 	}
-	of := map[*scheduler.Problem][]scheduler.Recipe{}
+	of := map[*model.Graph][]scheduler.Recipe{}
 	for _, recipe := range recipes.Tiled()[1:] {
 		if recipe.Idle(g, w.Spec) {
 			continue
@@ -193,14 +194,14 @@ func (r *regretter) greedily(ctx context.Context, w *scheduler.Problem) (best pr
 			failed = cmp.Or(failed, err)
 			continue
 		}
-		problem, err := scheduler.Of(graphs, made.Schedule.Graph, r.opt.Chunk)
+		p := made.Decisions(false, false)
+		graph, err := w.GraphOf(p)
 		if err != nil {
 			return best, nil, err
 		}
-		of[problem] = append(of[problem], recipe)
+		of[graph] = append(of[graph], recipe)
 		if best.Decisions == nil || x.Ps < best.ps {
-			best = priced{made.Decisions(false, false), x.Ps, "greedy"}
-			r.w, r.recipe = problem, recipe
+			best, g, r.recipe = priced{p, x.Ps, "greedy"}, graph, recipe
 		}
 	}
 	if best.Decisions == nil {
@@ -210,7 +211,7 @@ func (r *regretter) greedily(ctx context.Context, w *scheduler.Problem) (best pr
 		return best, nil, cmp.Or(ctx.Err(), o.Err,
 			fmt.Errorf("internal error, the greedy schedule takes %d ps again, not %d", o.Ps, best.ps))
 	}
-	return best, of[r.w], nil
+	return best, of[g], nil
 }
 
 // choose compares choices of a decision, all else being as in base.
@@ -388,7 +389,7 @@ func (r *regretter) climb(ctx context.Context, d decision, base, top priced) (pr
 	s := r.searchers[base.Decisions]
 	if s == nil {
 		s = &searcher{seeker: &seeker{w: r.w, opt: BestOptions{Threads: 1}, found: &Found{}, starts: map[family]startAt{}},
-			w: r.w, start: startAt{Decisions: base.Decisions}}
+			start: startAt{Decisions: base.Decisions}}
 		if s.begin(ctx) != nil {
 			return top, ctx.Err()
 		}

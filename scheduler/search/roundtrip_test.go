@@ -67,11 +67,6 @@ func comeBack(t *testing.T, name string, machine *hardware.Spec, batch, chunk in
 		t.Fatal(err)
 	}
 	w := scheduler.NewProblem(net, machine, made.Spec, batch, scheduler.Options{})
-	s := &seeker{w: w, found: &Found{}, starts: map[family]startAt{}}
-	// Decisions are of the network's graph, or of the one that a recipe made of it.
-	if w, err = scheduler.Of(s.problems(), made.Schedule.Graph, made.Chunk); err != nil {
-		t.Fatal(err)
-	}
 	again, err := w.Result(t.Context(), made.Decisions(r.InPlace(), false))
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +102,7 @@ func comeBack(t *testing.T, name string, machine *hardware.Spec, batch, chunk in
 	if back.Sim.TotalPs != made.Sim.TotalPs || !bytes.Equal(write(back), data) {
 		t.Errorf("%d ps, out of its file %d; or another file", made.Sim.TotalPs, back.Sim.TotalPs)
 	}
-	s.from = back
+	s := &seeker{w: w, from: back, found: &Found{}, starts: map[family]startAt{}}
 	if err := s.startFrom(t.Context(), []int64{made.Chunk}); err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,6 @@ type candidate struct {
 // that have improved more often are likelier.
 type searcher struct {
 	*seeker
-	w             *scheduler.Problem // of the graph that it searches
 	start         startAt
 	cost          *cost.Model
 	rng           *rand.Rand
@@ -401,7 +400,7 @@ func (s *searcher) consider(ctx context.Context, c candidate) (better bool, err 
 	case r.Sim.TotalPs != c.Ps:
 		return false, fmt.Errorf("internal error, a schedule takes %d ps, its outline %d", r.Sim.TotalPs, c.Ps)
 	}
-	s.offer(r, c.Decisions, s.w, c.move)
+	s.offer(r, c.Decisions, c.move)
 	if known { // a point of the front
 		return false, nil
 	}

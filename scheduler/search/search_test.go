@@ -68,7 +68,7 @@ func TestDecidedNames(t *testing.T) {
 		s := &seeker{w: scheduler.NewProblem(net, chip, made.Spec, c.batch, scheduler.Options{}),
 			opt:   BestOptions{Objective: ByLatency},
 			found: &Found{}}
-		x := &searcher{seeker: s, w: s.w, start: startAt{Decisions: made.Decisions(false, false)},
+		x := &searcher{seeker: s, start: startAt{Decisions: made.Decisions(false, false)},
 			rng: rand.New(rand.NewPCG(3, 0))}
 		if err := x.begin(t.Context()); err != nil {
 			t.Fatal(err)
@@ -112,11 +112,7 @@ func searchFrom(t testing.TB, net network.Network, chip *hardware.Spec, batch in
 	s := &seeker{w: scheduler.NewProblem(net, chip, made.Spec, batch, scheduler.Options{}),
 		opt:   BestOptions{Objective: ByLatency},
 		found: &Found{}, starts: map[family]startAt{}}
-	w, err := scheduler.Of(s.problems(), made.Schedule.Graph, chunk)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := &searcher{seeker: s, w: w, start: startAt{Decisions: made.Decisions(recipe.InPlace(), false)},
+	x := &searcher{seeker: s, start: startAt{Decisions: made.Decisions(recipe.InPlace(), false)},
 		rng: rand.New(rand.NewPCG(seed, 0))}
 	if err := x.begin(t.Context()); err != nil {
 		t.Fatal(err)
@@ -273,9 +269,6 @@ func TestPlanOfFile(t *testing.T) {
 		p := r.Decisions(found.decisions.InPlace, true).By(greedy)
 		w := scheduler.NewProblem(net, chip, chip, 4, scheduler.Options{})
 		w.Shares = found.Result.Shares
-		if w, err = scheduler.Of(append(w.Graphs(), w), r.Schedule.Graph, r.Chunk); err != nil {
-			t.Fatal(err)
-		}
 		o := w.Evaluate(t.Context(), p, 0)
 		if o.Err != nil || o.Ps != found.Sim.TotalPs {
 			t.Errorf("%s: %d ps, from its file %d, %v", name, found.Sim.TotalPs, o.Ps, o.Err)

@@ -108,7 +108,7 @@ func two(decision string) [2]scheduler.Recipe {
 		return [2]scheduler.Recipe{harness.Recipe("unfused"), whole.Picking(scheduler.Pick{Stage: "bind", Strategy: "heads"}).
 			Picking(scheduler.Pick{Stage: "nest", Strategy: "rules"})}
 	}
-	apart := scheduler.Pick{Stage: "group", Strategy: "none-attention"}
+	apart := scheduler.Pick{Stage: "rewrite", Strategy: "parts"}
 	return [2]scheduler.Recipe{harness.Recipe("unfused", apart), whole}
 }
 
