@@ -283,6 +283,7 @@ type pointTable struct {
 	header   []string
 	rows     [][]string
 	failures []string
+	note     string // "": none
 }
 
 func (p pointTable) write(b *bytes.Buffer) {
@@ -290,11 +291,16 @@ func (p pointTable) write(b *bytes.Buffer) {
 	for _, f := range p.failures {
 		b.WriteString(f + "\n")
 	}
+	if p.note != "" {
+		b.WriteByte('\n')
+		rowWrapped(b, "note", p.note)
+	}
 }
 
 func (p pointTable) table(command string) harness.Table {
 	return tableOf(command, p.title, p.align, p.header, p.rows, append([]string{"throughput: elements of the batch per " +
-		"second; matrix, vector: of the units' peak; share: of the time that what limits is busy"}, p.failures...))
+		"second; matrix, vector: of the units' peak; share: of the time that what limits is busy"}, slices.DeleteFunc(
+		append(slices.Clone(p.failures), p.note), func(s string) bool { return s == "" })...))
 }
 
 // pointsOf lists the axes that are shown, and what came out; vector is whether the
@@ -337,7 +343,7 @@ func pointsOf(plan *explore.Plan, list []explore.Explored, shown []int, vector b
 		}
 		rows = append(rows, cells)
 	}
-	return pointTable{align: align, header: header, rows: rows, failures: failures}
+	return pointTable{align: align, header: header, rows: rows, failures: failures, note: plan.NotMonotone(list)}
 }
 
 func newCompareHardware() *cobra.Command {

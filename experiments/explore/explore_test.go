@@ -283,3 +283,24 @@ func TestLimit(t *testing.T) {
 		t.Errorf("with moves for nothing, resnet50 is limited by %s, %g", name, share)
 	}
 }
+
+// A greedy variant that is slower with more cores is named, with the worst pair; machines that differ in other things,
+// and networks, are not compared.
+func TestNotMonotone(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"model=squeezenet batch=4 variant=cross-layer hardware.cores=8,4,16",
+			"cross-layer is not monotone: with hardware.cores=16 in place of 4 it takes "},
+		{"model=squeezenet batch=4 variant=cross-layer hardware.cores=2,4", ""},
+		{"model=squeezenet,toy-fig5 variant=cross-layer,tvm", ""},
+		{"model=squeezenet batch=4 variant=cross-layer hardware.clock=*1,*0.5", ""},
+	} {
+		p := explorationPlan(t, c.text)
+		list, err := p.Explore(t.Context(), ExploreOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.NotMonotone(list); !strings.HasPrefix(got, c.want) || (c.want == "") != (got == "") {
+			t.Errorf("%s: %q, expected %q", c.text, got, c.want)
+		}
+	}
+}

@@ -8,9 +8,8 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 )
 
-// prepare divides the problem and gives each part a first answer. Parts that
-// differ in nothing but names share one: of has it for each part, distinct each
-// once, small parts first, so that they are proven before a limit comes.
+// prepare divides the problem and gives each part a first answer. Parts that differ in nothing but names share one: of
+// has it for each part, distinct each once, small parts first, so that they are proven before a limit comes.
 func prepare(g *Graph, objective Objective, opts *Options, merge merging) (parts []part, of,
 	distinct []*answer, err error) {
 	if err := opts.Validate(); err != nil {
@@ -39,8 +38,7 @@ func prepare(g *Graph, objective Objective, opts *Options, merge merging) (parts
 	return parts, of, distinct, nil
 }
 
-// assemble runs the parts one after the other. The result counts only after it
-// was checked.
+// assemble runs the parts one after the other. The result counts only after it was checked.
 func assemble(method string, p *Problem, g *Graph, parts []part, of []*answer, objective Objective) (*Result, error) {
 	var steps []Step
 	var cost, bound, peak int64
@@ -145,8 +143,7 @@ func (a *answer) take(order []int) error {
 	return nil
 }
 
-// takeEvents makes what the runs of classes come to the answer if it is better,
-// and returns their cost.
+// takeEvents makes what the runs of classes come to the answer if it is better, and returns their cost.
 func (a *answer) takeEvents(events []event) int64 {
 	order, stores, loads := replay(a.part.graph, a.classes, a.of, events)
 	steps := make([]localStep, len(order))

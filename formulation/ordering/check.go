@@ -34,9 +34,8 @@ func (e *RuleError) Error() string {
 // Is makes every RuleError match [ErrBroken].
 func (e *RuleError) Is(target error) bool { return target == ErrBroken }
 
-// Check plays a result by the rules of the package and recomputes its cost and
-// peak. The error is a [*RuleError] for the first rule that is broken, be it by
-// the order or by what the result claims of it. The problem must be valid.
+// Check plays a result by the rules of the package and recomputes its cost and peak. The error is a [*RuleError] for
+// the first rule that is broken, be it by the order or by what the result claims of it. The problem must be valid.
 //
 // Check shares nothing with what makes orders: it walks the file's arcs, keeps
 // one flag per output and place, and adds up costs as they are paid.

@@ -62,8 +62,7 @@ func split(g *Graph) []part {
 	return all
 }
 
-// key is the same for parts that differ in nothing but the IDs of the whole
-// graph.
+// key is the same for parts that differ in nothing but the IDs of the whole graph.
 func (p part) key() string {
 	var b []byte
 	for i, reads := range p.graph.Reads {
@@ -86,12 +85,10 @@ type class struct {
 	store   int64
 	load    int64
 	reads   []classRead
-	// shared: the outputs have several readers, the same ones, each of
-	// which reads them all.
+	// shared: the outputs have several readers, the same ones, each of which reads them all.
 	shared  bool
 	readers []int // classes, each of which reads only this class's outputs so often
-	// per is the number of outputs of a counted class each run of its only reader
-	// takes.
+	// per is the number of outputs of a counted class each run of its only reader takes.
 	per int
 }
 
@@ -112,9 +109,8 @@ const (
 	twinned                // and those with the same readers
 )
 
-// classes partitions the instances, in topological order, as coarsely as can be if the
-// members of a class agree in sizes, in the class of their reader or in their readers,
-// and in how many outputs of each class they read.
+// classes partitions the instances, in topological order, as coarsely as can be if the members of a class agree in
+// sizes, in the class of their reader or in their readers, and in how many outputs of each class they read.
 func classes(g *Graph, merge merging) ([]class, []int) {
 	n := len(g.Refs)
 	level := g.Levels()
@@ -233,21 +229,18 @@ func refine(n int, color []int, key func(i int, b []byte) []byte) int {
 	return len(number)
 }
 
-// An event is a run of some instance of a class, after outputs of classes were
-// stored.
+// An event is a run of some instance of a class, after outputs of classes were stored.
 type event struct {
 	class int
 	store []classRead
 }
 
-// replay makes an order of the part's instances from the runs of classes: it
-// follows each output, decides which instance each run was only when all are
-// known, and loads what a run misses. This is the proof of the section on
+// replay makes an order of the part's instances from the runs of classes: it follows each output, decides which
+// instance each run was only when all are known, and loads what a run misses. This is the proof of the section on
 // classes, as code.
 func replay(g *Graph, list []class, of []int, events []event) (order []int, stores, loads [][]int) {
 	type token struct{ class, number int }
-	// lb and gb hold the numbers of the live outputs; those of shared classes that the
-	// GB has a copy of are in copied.
+	// lb and gb hold the numbers of the live outputs; those of shared classes that the GB has a copy of are in copied.
 	copied := make([]map[int]bool, len(list))
 	ran := make([]int, len(list))
 	lb, gb := make([][]int, len(list)), make([][]int, len(list))
@@ -268,8 +261,7 @@ func replay(g *Graph, list []class, of []int, events []event) (order []int, stor
 		rec := record{run: token{e.class, ran[e.class]}}
 		for _, s := range e.store {
 			for range min(s.count, len(lb[s.class])) {
-				// One with a copy leaves for nothing; else the one that came last waits
-				// longest.
+				// One with a copy leaves for nothing; else the one that came last waits longest.
 				at := max(0, slices.IndexFunc(lb[s.class], func(x int) bool { return copied[s.class][x] }))
 				if !copied[s.class][lb[s.class][at]] {
 					at = len(lb[s.class]) - 1

@@ -4,12 +4,10 @@
 //
 // # The rules
 //
-// A sub-graph k has n_k instances. Each runs once. While one runs, the outputs
-// that it reads, its own output and its workspace are in the local buffer (LB),
-// together with whatever else is kept there; the sum may not pass the capacity.
-// An output is live from its instance's run until the last instance that reads
-// it has run, and then leaves the LB at no cost; one that nothing reads leaves
-// when its own instance ends. Between two runs a live output may be
+// A sub-graph k has n_k instances. Each runs once. While one runs, the outputs that it reads, its own output and its
+// workspace are in the local buffer (LB), together with whatever else is kept there; the sum may not pass the
+// capacity. An output is live from its instance's run until the last instance that reads it has run, and then leaves
+// the LB at no cost; one that nothing reads leaves when its own instance ends. Between two runs a live output may be
 //
 //   - stored: it leaves the LB for the shared buffer (GB), at a cost per byte,
 //     or for nothing if the GB has a copy already (outputs never change), or
@@ -18,26 +16,22 @@
 // Stores come before loads. Whole outputs move. The GB is unbounded; network
 // inputs and weights count only as far as they stand in the workspace.
 //
-// Objective [Traffic] is the least total cost; objective [Peak] the least
-// capacity for which no output has to be moved, which ignores the problem's own
-// capacity.
+// Objective [Traffic] is the least total cost; objective [Peak] the least capacity for which no output has to be
+// moved, which ignores the problem's own capacity.
 //
 // # What is here
 //
-// [Problem] and [Result] are the two file formats; [Read] and [ReadResult] are
-// strict about them. [Graph] is the problem instance by instance. [Check]
-// recomputes a result from the rules, from the file's own words and without
-// [Graph], so that it can judge everything that uses it. [Sequence] makes the
-// moves that a fixed order needs. Instances have dense IDs, sub-graph by
-// sub-graph; costs are counted in whole units of [Graph.Unit] so that sums are
+// [Problem] and [Result] are the two file formats; [Read] and [ReadResult] are strict about them. [Graph] is the
+// problem instance by instance. [Check] recomputes a result from the rules, from the file's own words and without
+// [Graph], so that it can judge everything that uses it. [Sequence] makes the moves that a fixed order needs.
+// Instances have dense IDs, sub-graph by sub-graph; costs are counted in whole units of [Graph.Unit] so that sums are
 // exact.
 //
 // [Methods] lists what solves it, and [Solve] runs one: greedy rules, a search over
 // states, and an integer program. Each checks the others.
 //
-// A problem has no order exactly if some instance by itself is larger than the
-// capacity: otherwise everything that the running instance does not touch can
-// wait in the GB. [InfeasibleError] names that instance.
+// A problem has no order exactly if some instance by itself is larger than the capacity: otherwise everything that the
+// running instance does not touch can wait in the GB. [InfeasibleError] names that instance.
 //
 // # Greedy rules
 //

@@ -4,8 +4,7 @@ import (
 	"slices"
 )
 
-// A Graph is a problem instance by instance. IDs are dense, sub-graph by
-// sub-graph, and not necessarily topological.
+// A Graph is a problem instance by instance. IDs are dense, sub-graph by sub-graph, and not necessarily topological.
 type Graph struct {
 	Capacity int64
 	Unit     float64 // cost units in a cost of 1
@@ -55,8 +54,7 @@ func round(c float64) int64 {
 	return int64(c + 0.5)
 }
 
-// Need is the number of bytes in the LB while instance i runs: what it reads, its output
-// and its workspace.
+// Need is the number of bytes in the LB while instance i runs: what it reads, its output and its workspace.
 func (g *Graph) Need(i int) int64 {
 	n := g.Output[i] + g.Work[i]
 	for _, r := range g.Reads[i] {
@@ -95,8 +93,7 @@ func (g *Graph) Feasible() error {
 	return worst
 }
 
-// Topological lists the instances so that each comes after those it reads, else
-// by ID.
+// Topological lists the instances so that each comes after those it reads, else by ID.
 func (g *Graph) Topological() []int {
 	level := g.Levels()
 	order := make([]int, len(level))
@@ -107,8 +104,7 @@ func (g *Graph) Topological() []int {
 	return order
 }
 
-// Obey is an order with all that an instance reads before it: the order itself if that
-// is so already.
+// Obey is an order with all that an instance reads before it: the order itself if that is so already.
 func (g *Graph) Obey(order []int) []int {
 	done, out := make([]bool, len(g.Refs)), make([]int, 0, len(order))
 	var run func(i int)
@@ -128,8 +124,7 @@ func (g *Graph) Obey(order []int) []int {
 	return out
 }
 
-// Levels gives each instance's longest distance from an instance that reads
-// nothing.
+// Levels gives each instance's longest distance from an instance that reads nothing.
 func (g *Graph) Levels() []int {
 	level := make([]int, len(g.Refs))
 	open := make([]int, len(g.Refs))

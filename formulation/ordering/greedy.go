@@ -46,8 +46,7 @@ func ByRule(p *Problem, rule Rule, objective Objective) (*Result, error) {
 	return Fixed(string(rule), g, order, objective)
 }
 
-// BestRule is the order of least cost that a rule gives, the first of equals; nil if
-// the problem has none.
+// BestRule is the order of least cost that a rule gives, the first of equals; nil if the problem has none.
 func BestRule(g *Graph, objective Objective) ([]int, error) {
 	var best []int
 	var least int64
@@ -70,10 +69,9 @@ func BestRule(g *Graph, objective Objective) ([]int, error) {
 	return best, nil
 }
 
-// dfs is Algorithm 3 with the order of bfs as its arbitrary first list: all
-// sources are ready at first; then, again and again, the last instance in ready
-// without open producers runs, and those of its consumers that still wait move to
-// ready, runnable or not. Package graphturbo has the same rule on its own graph.
+// dfs is Algorithm 3 with the order of bfs as its arbitrary first list: all sources are ready at first; then, again
+// and again, the last instance in ready without open producers runs, and those of its consumers that still wait move
+// to ready, runnable or not. Package graphturbo has the same rule on its own graph.
 func dfs(g *Graph) []int {
 	visit := g.Topological()
 	at := make([]int, len(visit))

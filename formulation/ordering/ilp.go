@@ -15,10 +15,9 @@ import (
 // is then the start. It keeps the program and the solver's copies of it well below 4 GB.
 const maxTerms = 3_000_000
 
-// CountingILP is the counting formulation: classes of instances by their counts.
-// Where every output has at most one reader it counts all of them; outputs with
-// several readers are stated one by one. It needs [Options].Solver. Progress reports on the
-// program that is being solved.
+// CountingILP is the counting formulation: classes of instances by their counts. Where every output has at most one
+// reader it counts all of them; outputs with several readers are stated one by one. It needs [Options].Solver.
+// Progress reports on the program that is being solved.
 func CountingILP(ctx context.Context, p *Problem, objective Objective, opts Options) (*Result, error) {
 	const method = "counting-ilp"
 	begin := time.Now()

@@ -30,9 +30,8 @@ func rule(r Rule, description string) solve.Row[run] {
 // Methods lists the rules and the exact methods.
 func Methods() []solve.Method { return rows.Methods() }
 
-// Solve answers a valid problem by the method of that name. Without a start the exact
-// ones begin from the best order by a rule. A problem without an order is an answer, not
-// an error.
+// Solve answers a valid problem by the method of that name. Without a start the exact ones begin from the best order
+// by a rule. A problem without an order is an answer, not an error.
 func Solve(ctx context.Context, p *Problem, objective Objective, method string, opts Options) (*Result, error) {
 	begin := time.Now()
 	m, err := rows.Find(method, opts.Solver)

@@ -7,16 +7,14 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 )
 
-// Sequence makes the moves that a fixed order of all instances needs, and no
-// others: before a run, the outputs that it reads and that are not in the LB are
-// loaded; while space is short, the output with the longest remaining lifetime
-// (the last reader that runs latest) that the run does not read is stored, the
-// lowest ID first among equals. This is the rule of the paper's §4.3.
+// Sequence makes the moves that a fixed order of all instances needs, and no others: before a run, the outputs that it
+// reads and that are not in the LB are loaded; while space is short, the output with the longest remaining lifetime
+// (the last reader that runs latest) that the run does not read is stored, the lowest ID first among equals. This is
+// the rule of the paper's §4.3.
 //
-// For [Peak] the LB has no limit and nothing moves. Sequence returns the steps,
-// their cost in units ([Peak]: bytes) and the most that the LB holds. Its error
-// is an [*InfeasibleError] where the problem has no order; an order that is not
-// one of the graph's is a caller's bug, and reported as an error as well.
+// For [Peak] the LB has no limit and nothing moves. Sequence returns the steps, their cost in units ([Peak]: bytes)
+// and the most that the LB holds. Its error is an [*InfeasibleError] where the problem has no order; an order that is
+// not one of the graph's is a caller's bug, and reported as an error as well.
 func Sequence(g *Graph, order []int, objective Objective) (steps []Step, cost, peak int64, err error) {
 	if err := checkOrder(g, order); err != nil {
 		return nil, 0, 0, err
@@ -138,8 +136,7 @@ func Fixed(method string, g *Graph, order []int, objective Objective) (*Result, 
 	return g.Result(method, objective, steps, cost, bound, peak), nil
 }
 
-// noOrder is the result of a method for a problem that has no order. It returns
-// any other error as it is.
+// noOrder is the result of a method for a problem that has no order. It returns any other error as it is.
 func noOrder(method string, objective Objective, err error) (*Result, error) {
 	if e, ok := err.(*InfeasibleError); ok {
 		return &Result{Method: method, Objective: objective, Status: milp.Infeasible, Infeasible: e}, nil
@@ -147,8 +144,7 @@ func noOrder(method string, objective Objective, err error) (*Result, error) {
 	return nil, err
 }
 
-// Result states an order in the units of the file. Cost and bound are in units
-// of cost, or in bytes for [Peak].
+// Result states an order in the units of the file. Cost and bound are in units of cost, or in bytes for [Peak].
 func (g *Graph) Result(method string, objective Objective, steps []Step, cost, bound, peak int64) *Result {
 	r := &Result{Method: method, Objective: objective, Status: milp.Feasible, PeakBytes: peak, Steps: steps}
 	if bound >= cost {

@@ -27,8 +27,7 @@ type Subgraph struct {
 	WorkspaceBytes int64  `json:"workspace_bytes"` // needed only while it runs
 }
 
-// An Arc says what the instances of To read of those of From: instance q reads
-// Reads[q][0] <= i < Reads[q][1].
+// An Arc says what the instances of To read of those of From: instance q reads Reads[q][0] <= i < Reads[q][1].
 type Arc struct {
 	From  int      `json:"from"`
 	To    int      `json:"to"`
@@ -38,8 +37,7 @@ type Arc struct {
 // A Ref names an instance, and with it its output: sub-graph, then instance.
 type Ref [2]int
 
-// Limits of a problem. They keep every sum of bytes and of costs exact, in
-// integers and in floating point alike.
+// Limits of a problem. They keep every sum of bytes and of costs exact, in integers and in floating point alike.
 const (
 	maxInstances = 1 << 20
 	maxReads     = 1 << 22 // over all instances
@@ -51,8 +49,7 @@ const (
 // InputError describes a mistake in one field of a file.
 type InputError = strict.InputError
 
-// Validate reports the first field that breaks the format's rules, as an
-// [*InputError].
+// Validate reports the first field that breaks the format's rules, as an [*InputError].
 func (p *Problem) Validate() error {
 	bad := func(field, expected, found string, args ...any) error {
 		return &InputError{Field: field, Found: fmt.Sprintf(found, args...), Expected: expected}
@@ -160,8 +157,7 @@ func (p *Problem) Validate() error {
 			}
 		}
 	}
-	// The most that an order can cost: each output stored once, and loaded for
-	// every reader.
+	// The most that an order can cost: each output stored once, and loaded for every reader.
 	most := 0.0
 	unit := p.unit()
 	for _, sg := range p.Subgraphs {

@@ -29,15 +29,13 @@ type Step struct {
 	Run   Ref   `json:"run"`
 }
 
-// A Result is a method's answer. Its JSON form leaves out what its status gives
-// no meaning to.
+// A Result is a method's answer. Its JSON form leaves out what its status gives no meaning to.
 type Result struct {
 	Method    string
 	Objective Objective
 	Status    milp.Status
 	Stop      milp.Stop // why the method ended without a proof
-	// Cost of the order, or its capacity in bytes for [Peak]; no order costs less
-	// than Bound.
+	// Cost of the order, or its capacity in bytes for [Peak]; no order costs less than Bound.
 	Cost, Bound float64
 	PeakBytes   int64 // the most that the LB holds
 	Seconds     float64
@@ -46,8 +44,7 @@ type Result struct {
 	Effort      *milp.Effort     // of the integer program
 }
 
-// An InfeasibleError is the proof that a problem has no order: an instance that
-// does not fit by itself.
+// An InfeasibleError is the proof that a problem has no order: an instance that does not fit by itself.
 type InfeasibleError struct {
 	Instance     Ref
 	Tensors      []Ref // what it reads, then its own output

@@ -13,13 +13,11 @@ import (
 	"github.com/dsasched/dsasched/internal/heap"
 )
 
-// defaultMaxBytes keeps a search well below 4 GB, with what the collector takes
-// beside it.
+// defaultMaxBytes keeps a search well below 4 GB, with what the collector takes beside it.
 const defaultMaxBytes = 1 << 30
 
-// Search is the state-space search of docs/formulations.md: exact for every
-// valid problem and both objectives. WorkLimit is the most states kept at a time,
-// MemoryBytes the most memory that states take; 0 is 1 GiB.
+// Search is the state-space search of docs/formulations.md: exact for every valid problem and both objectives.
+// WorkLimit is the most states kept at a time, MemoryBytes the most memory that states take; 0 is 1 GiB.
 func Search(ctx context.Context, p *Problem, objective Objective, opts Options) (*Result, error) {
 	begin := time.Now()
 	g := NewGraph(p)
@@ -323,8 +321,7 @@ func (s *space) root() int32 {
 	return s.add(-1, -1, 0, cost)
 }
 
-// add keeps childRan, childAt unless it is dominated or too expensive, and returns
-// its number or -1.
+// add keeps childRan, childAt unless it is dominated or too expensive, and returns its number or -1.
 func (s *space) add(parent, class int32, depth int32, cost int64) int32 {
 	estimate := cost
 	if s.objective == Traffic {
@@ -380,9 +377,8 @@ func (s *space) add(parent, class int32, depth int32, cost int64) int32 {
 	return id
 }
 
-// distances are the most that the state w pays to do whatever the child does, which has
-// the same runs, and what the child pays to do as w: proposition 3 of docs/formulations.md.
-// Each stops counting above its most.
+// distances are the most that the state w pays to do whatever the child does, which has the same runs, and what the
+// child pays to do as w: proposition 3 of docs/formulations.md. Each stops counting above its most.
 func (s *space) distances(w []uint64, mostThere, mostHere int64) (there, here int64) {
 	for k, b := range s.childAt {
 		a := s.placeOf(w, k)
@@ -425,8 +421,7 @@ func (s *space) grow() {
 	}
 }
 
-// reloads is a bound on what places cost: every output that waits in the GB alone
-// is loaded at least once.
+// reloads is a bound on what places cost: every output that waits in the GB alone is loaded at least once.
 func (s *space) reloads(at []place) int64 {
 	h := int64(0)
 	for k, p := range at {
@@ -565,8 +560,7 @@ func (s *space) missing(k int) int64 {
 	return n
 }
 
-// atOnce reports whether some best way on begins with a run of class k: section
-// proposition 4 of docs/formulations.md.
+// atOnce reports whether some best way on begins with a run of class k: section proposition 4 of docs/formulations.md.
 func (s *space) atOnce(k int, used, cost int64) bool {
 	c := &s.classes[k]
 	for _, r := range c.reads {
@@ -602,8 +596,7 @@ func (s *space) atOnce(k int, used, cost int64) bool {
 	return freed >= c.out && (dear || s.objective == Peak)
 }
 
-// lastReader reports whether the next run of class k is the last to read the shared
-// output j.
+// lastReader reports whether the next run of class k is the last to read the shared output j.
 func (s *space) lastReader(j, k int) bool {
 	for _, r := range s.classes[j].readers {
 		left := s.classes[r].n() - s.ran[r]

@@ -27,8 +27,7 @@ type program struct {
 	circles [][]int // of groups, whose constraints (3) the model has
 }
 
-// Formulate builds the model of the package's documentation, without constraints
-// (3).
+// Formulate builds the model of the package's documentation, without constraints (3).
 func Formulate(p *Problem, opts Options) (*milp.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -77,8 +76,7 @@ func formulate(p *Problem, opts Options, circles [][]int) *program {
 // that read each other; at most pairLimit of them.
 func (pr *program) pairs() [][2]int {
 	n := len(pr.p.Reads)
-	// Intervals run in the order of the atoms: of a pair that read each other at least
-	// one is none.
+	// Intervals run in the order of the atoms: of a pair that read each other at least one is none.
 	sets, needs := make([][]uint64, len(pr.kept)), make([][]uint64, len(pr.kept))
 	interval := make([]bool, len(pr.kept))
 	for i, k := range pr.kept {

@@ -13,8 +13,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// NetworkOptions say what a network's problem consists of. The zero value is the
-// default.
+// NetworkOptions say what a network's problem consists of. The zero value is the default.
 type NetworkOptions struct {
 	// InPlace lets element-wise operators overwrite their input in footprints.
 	InPlace bool
@@ -51,9 +50,8 @@ type Network struct {
 	rank   []int            // of each operator
 }
 
-// FromGraph poses the problem of a graph: order is the order in which its operators
-// are numbered, given a grouping (such as Algorithm 2's) to compare with, which is
-// among the choices. The grouping is not changed.
+// FromGraph poses the problem of a graph: order is the order in which its operators are numbered, given a grouping
+// (such as Algorithm 2's) to compare with, which is among the choices. The grouping is not changed.
 //
 // The atoms are the layers of the graph, cut where groups of given, or of opts.Also, end.
 func FromGraph(g *model.Graph, order []model.OpID, given *schedule.Grouping, spec *hardware.Spec,
@@ -133,9 +131,8 @@ func (n *Network) operators(atoms []int) []model.OpID {
 	return ops
 }
 
-// enumerate adds the candidates: the intervals of at most Longest atoms of two orders,
-// that of the atoms and the one that visits operands the other way round, as far as
-// they hang together.
+// enumerate adds the candidates: the intervals of at most Longest atoms of two orders, that of the atoms and the one
+// that visits operands the other way round, as far as they hang together.
 func (n *Network) enumerate(most int) {
 	atoms, orders := len(n.Problem.Reads), n.orders()
 	for count := 0; n.Longest < atoms; n.Longest++ {
@@ -170,8 +167,7 @@ func (n *Network) orders() [2][]int {
 	return [2][]int{own, n.reversed()}
 }
 
-// reversed is a topological order of the atoms, depth first from the last on, the
-// latest operands first.
+// reversed is a topological order of the atoms, depth first from the last on, the latest operands first.
 func (n *Network) reversed() []int {
 	reads := n.Problem.Reads
 	read := make([]bool, len(reads))
@@ -201,8 +197,7 @@ func (n *Network) reversed() []int {
 	return order
 }
 
-// connected reports whether atoms, ascending, hang together by what they read of each
-// other.
+// connected reports whether atoms, ascending, hang together by what they read of each other.
 func (n *Network) connected(atoms []int) bool {
 	root := make([]int, len(atoms))
 	var find func(int) int

@@ -13,8 +13,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// pricer turns a group with a way to split it into seconds, as the package's section
-// on costs has it.
+// pricer turns a group with a way to split it into seconds, as the package's section on costs has it.
 type pricer struct {
 	g      *model.Graph
 	spec   *hardware.Spec
@@ -46,8 +45,7 @@ func newPricer(g *model.Graph, spec *hardware.Spec, m *cost.Model, layers []sche
 	return p
 }
 
-// prices are the seconds that layers, or boxes of their results, take on a cluster by the
-// package's costs.
+// prices are the seconds that layers, or boxes of their results, take on a cluster by the package's costs.
 type prices struct{ p *pricer }
 
 // NewPrices is for layers of a graph.
@@ -81,8 +79,7 @@ func (p *pricer) part(atoms []int, ops []model.OpID) *part {
 	return q
 }
 
-// instances of a split that stand for all: both ends and last the middle, with how
-// many they stand for.
+// instances of a split that stand for all: both ends and last the middle, with how many they stand for.
 func instances(factor int64) (index, times []int64) {
 	switch factor {
 	case 1:
@@ -96,9 +93,8 @@ func instances(factor int64) (index, times []int64) {
 // moreFactors is the number of candidate factors beyond the smallest that fits.
 const moreFactors = 2
 
-// splits lists the candidates for splitting a group: for each dimension of its output
-// the smallest factors with which all instances fit the LB. Without any, an atom is
-// not split; other groups then are none.
+// splits lists the candidates for splitting a group: for each dimension of its output the smallest factors with which
+// all instances fit the LB. Without any, an atom is not split; other groups then are none.
 func (p *pricer) splits(q *part) []schedule.SplitInfo {
 	g := p.g
 	whole := q.footprint.Instance(-1, 1, 0)
@@ -183,8 +179,7 @@ func (p *pricer) fits(q *part, dim int, factor int64) bool {
 	return true
 }
 
-// seconds is the cost of a group that is split as info says, or something from limit
-// on if it is that much.
+// seconds is the cost of a group that is split as info says, or something from limit on if it is that much.
 func (p *pricer) seconds(q *part, info schedule.SplitInfo, limit float64) float64 {
 	sg := schedule.SubGraph{Split: info}
 	index, times := instances(sg.Factor())
@@ -308,8 +303,7 @@ func (p *pricer) priceLayer(a int, reg schedule.Regions, again bool) float64 {
 	return math.Max(float64(p.m.Picoseconds(busy))*1e-12, load)
 }
 
-// move is the time for parameters to come to the cores: all bytes together, one of
-// the busiest core.
+// move is the time for parameters to come to the cores: all bytes together, one of the busiest core.
 func (p *pricer) move(all, one int64, again bool) float64 {
 	t := 0.0
 	if p.spec.GB != nil {
@@ -324,8 +318,7 @@ func (p *pricer) move(all, one int64, again bool) float64 {
 	return t
 }
 
-// pass is the time for data of one cluster between LB and GB, or between LB and DDR
-// without a GB.
+// pass is the time for data of one cluster between LB and GB, or between LB and DDR without a GB.
 func (p *pricer) pass(bytes int64) float64 {
 	if p.spec.GB == nil {
 		return p.outside(bytes)

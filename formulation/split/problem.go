@@ -15,11 +15,9 @@ type Group struct {
 	Seconds float64
 }
 
-// A Problem is to part the atoms into groups, which can run one after the other, at
-// the least total cost.
+// A Problem is to part the atoms into groups, which can run one after the other, at the least total cost.
 type Problem struct {
-	// Reads lists, for each atom, those that it reads from, ascending, each once.
-	// They all have smaller numbers.
+	// Reads lists, for each atom, those that it reads from, ascending, each once. They all have smaller numbers.
 	Reads [][]int
 	// Groups to choose from. Each atom must be one by itself, so that there always is
 	// an answer; a set of atoms may stand there several times.
@@ -96,9 +94,8 @@ func (p *Problem) CheckChoice(choice []int) error {
 	return nil
 }
 
-// arrange puts groups that part the atoms into an order in which they can run, that
-// of their first atoms as far as possible. Without one it returns groups that wait
-// for each other in a circle.
+// arrange puts groups that part the atoms into an order in which they can run, that of their first atoms as far as
+// possible. Without one it returns groups that wait for each other in a circle.
 func (p *Problem) arrange(groups []int) (order, circle []int) {
 	of := make([]int, len(p.Reads))
 	for at, k := range groups {

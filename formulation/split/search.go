@@ -15,18 +15,15 @@ import (
 	"github.com/dsasched/dsasched/formulation/solve"
 )
 
-// DefaultMaxStates keeps the search within some 100 MB for networks of a few
-// hundred atoms.
+// DefaultMaxStates keeps the search within some 100 MB for networks of a few hundred atoms.
 const DefaultMaxStates = 200_000
 
-// Search finds a best choice of groups by dynamic programming over the sets of atoms
-// that can have run.
+// Search finds a best choice of groups by dynamic programming over the sets of atoms that can have run.
 //
-// Idea: what the groups to come cost depends on the set D of atoms that have run,
-// and not on the groups in which they did. D holds, with an atom, all that it reads.
-// A group leads from D to a larger set if none of its atoms is in D and all that it
-// reads from outside of itself are; each choice of groups is a path from the empty
-// set to the full one, and the other way round.
+// Idea: what the groups to come cost depends on the set D of atoms that have run, and not on the groups in which they
+// did. D holds, with an atom, all that it reads. A group leads from D to a larger set if none of its atoms is in D and
+// all that it reads from outside of itself are; each choice of groups is a path from the empty set to the full one,
+// and the other way round.
 //
 //	open <- { {} at cost 0 }
 //	while open is not empty:
@@ -37,23 +34,19 @@ const DefaultMaxStates = 200_000
 // Where the groups are the intervals of one order of the atoms, the sets are its
 // beginnings, and this is the textbook's dynamic program for parting a sequence.
 //
-// The bound h(D) is the sum of y(a) over the atoms that have not run. The y, one per
-// atom, may be any numbers with
+// The bound h(D) is the sum of y(a) over the atoms that have not run. The y, one per atom, may be any numbers with
 //
 //	sum of y(a) over a in S <= cost of S     for all groups S            (D)
 //
-// that is, any point of the dual of the integer program's relaxation. With these, h
-// never says too much, and never falls by more than a group costs, so that the first
-// path to reach a set in order of cost + h is a best one. See potentials for where
-// they come from.
+// that is, any point of the dual of the integer program's relaxation. With these, h never says too much, and never
+// falls by more than a group costs, so that the first path to reach a set in order of cost + h is a best one. See
+// potentials for where they come from.
 //
-// Groups that others replace are dropped before: if the atoms of S can be parted
-// into other groups that are intervals of S in the order of the atoms, at no more
-// cost, then these can run one after the other wherever S can.
+// Groups that others replace are dropped before: if the atoms of S can be parted into other groups that are intervals
+// of S in the order of the atoms, at no more cost, then these can run one after the other wherever S can.
 //
-// At a limit the answer is the best choice known; the least cost + h in open is a
-// bound. Options.WorkLimit is the largest number of sets of atoms that are kept; 0 stands
-// for [DefaultMaxStates].
+// At a limit the answer is the best choice known; the least cost + h in open is a bound. Options.WorkLimit is the
+// largest number of sets of atoms that are kept; 0 stands for [DefaultMaxStates].
 func Search(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 	began := time.Now()
 	y, best, err := p.begin(&opts)
@@ -110,11 +103,10 @@ func total(y []float64) float64 {
 // most the group's cost; so their sum over all is a bound on every choice. The
 // choice is a best one among those whose groups are intervals of the atoms' order.
 //
-// For the intervals, d(i) is the least cost of parting the atoms before i: the
-// differences y(i) = d(i+1) - d(i) keep to d(j) - d(i) <= cost of [i, j), and add up
-// to the least cost. So without other groups the bound is met. A group that they sum
-// up to too much takes its excess off its atoms, the same off each; then atoms are
-// raised, in order and back, as far as all their groups let them.
+// For the intervals, d(i) is the least cost of parting the atoms before i: the differences y(i) = d(i+1) - d(i) keep
+// to d(j) - d(i) <= cost of [i, j), and add up to the least cost. So without other groups the bound is met. A group
+// that they sum up to too much takes its excess off its atoms, the same off each; then atoms are raised, in order and
+// back, as far as all their groups let them.
 func (p *Problem) potentials() (y []float64, choice []int) {
 	n := len(p.Reads)
 	d := make([]float64, n+1)
@@ -270,8 +262,7 @@ func key(b []uint64) string {
 type search struct {
 	p *Problem
 	y []float64
-	// byFirst lists groups by their first atom, sets their atoms, needs what they
-	// read from outside.
+	// byFirst lists groups by their first atom, sets their atoms, needs what they read from outside.
 	byFirst     [][]int
 	sets, needs [][]uint64
 	states      []state
@@ -280,8 +271,7 @@ type search struct {
 	tell        func(bound float64)
 }
 
-// state is a set of atoms that have run, reached at least cost so far through one
-// group from another.
+// state is a set of atoms that have run, reached at least cost so far through one group from another.
 type state struct {
 	done        []uint64
 	atoms       int
@@ -330,8 +320,7 @@ func newSearch(p *Problem, kept []int, y []float64) *search {
 	return s
 }
 
-// run returns the best choice that costs less than limit, or nil, a bound on all
-// choices, and what interrupted it.
+// run returns the best choice that costs less than limit, or nil, a bound on all choices, and what interrupted it.
 func (s *search) run(ctx context.Context, limit float64, most int) (choice []int, bound float64, stop milp.Stop) {
 	n := len(s.p.Reads)
 	worth := func(bound float64) bool { return bound < limit-tolerance*limit }

@@ -18,10 +18,9 @@ type Way struct {
 // fewerFactors is the number of candidate factors too small for instances to fit the LB.
 const fewerFactors = 2
 
-// Ways lists ways to split atoms, ascending, that are to become one group: those that
-// are candidates of the problem, and for each dimension some smaller factors, of which
-// each instance passes what is too much through the GB and back, or, of a single atom that
-// reads too much, factors of which the results have room. Atoms that leave nothing behind
+// Ways lists ways to split atoms, ascending, that are to become one group: those that are candidates of the problem,
+// and for each dimension some smaller factors, of which each instance passes what is too much through the GB and back,
+// or, of a single atom that reads too much, factors of which the results have room. Atoms that leave nothing behind
 // have none.
 func (n *Network) Ways(atoms []int) []Way {
 	q := n.p.part(atoms, n.operators(atoms))

@@ -115,8 +115,7 @@ func read(name string, batch int64, opt Options) (*model.Graph, error) {
 	return g, nil
 }
 
-// Open returns a source for the scheduler. It builds the network once, so that a
-// wrong name or file is reported here.
+// Open returns a source for the scheduler. It builds the network once, so that a wrong name or file is reported here.
 func Open(name string, opt Options) (Network, error) {
 	if warn := opt.Warn; warn != nil {
 		// Once, however often the file is read.

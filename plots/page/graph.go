@@ -16,8 +16,7 @@ type Graph struct {
 	Edges [][2]int // from and to
 }
 
-// Node is a box in the colour of a group. Operator is what the viewer pins when it is
-// chosen, "": nothing.
+// Node is a box in the colour of a group. Operator is what the viewer pins when it is chosen, "": nothing.
 type Node struct {
 	Name, Words, Operator string
 	Group                 int

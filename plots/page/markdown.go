@@ -26,8 +26,7 @@ type sheet struct {
 	count      *int            // of figures on the page
 }
 
-// renderExperiment returns the title of the first text, without the experiment's name,
-// and the texts and figures.
+// renderExperiment returns the title of the first text, without the experiment's name, and the texts and figures.
 func renderExperiment(e Experiment, figures *int) (title string, body template.HTML, err error) {
 	s := &sheet{experiment: e, shown: map[string]bool{}, count: figures}
 	md := goldmark.New(

@@ -1,14 +1,11 @@
-// Package page makes HTML files that need nothing beside them. Write makes that of a
-// report: what is concluded, then chapters that are opened from a menu: the published
-// numbers in a table that can be searched, filtered and sorted, the tables and figures of
-// each experiment, a viewer of recorded schedules, and where all of it comes from.
-// WriteSchedule makes that of one schedule, or of several beside each other, with the same
-// viewer.
+// Package page makes HTML files that need nothing beside them. Write makes that of a report: what is concluded, then
+// chapters that are opened from a menu: the published numbers in a table that can be searched, filtered and sorted,
+// the tables and figures of each experiment, a viewer of recorded schedules, and where all of it comes from.
+// WriteSchedule makes that of one schedule, or of several beside each other, with the same viewer.
 //
-// A file is complete: styles, scripts, figures, data and the figures' font are in it,
-// and its content security policy lets a browser fetch nothing. Chapters are compressed
-// until they are opened; Unpack puts them in their places, as the script does. The same
-// Report gives the same bytes.
+// A file is complete: styles, scripts, figures, data and the figures' font are in it, and its content security policy
+// lets a browser fetch nothing. Chapters are compressed until they are opened; Unpack puts them in their places, as
+// the script does. The same Report gives the same bytes.
 //
 // # What is trusted
 //
@@ -38,8 +35,7 @@ import (
 type Report struct {
 	Title   string
 	Preface []string // paragraphs; all but the first are with the numbers
-	// Headlines and Leads open the page: the numbers that a reader came for, and figures
-	// with a sentence each.
+	// Headlines and Leads open the page: the numbers that a reader came for, and figures with a sentence each.
 	Headlines []Headline
 	Leads     []Lead
 	// Verdicts from best to worst; others may occur in Lines.
@@ -48,8 +44,7 @@ type Report struct {
 	Summary   Table
 	Lines     []Line
 	Chapters  []Chapter
-	// Recording is the JSON of the viewer; nil: there is none. Package recording describes
-	// its form.
+	// Recording is the JSON of the viewer; nil: there is none. Package recording describes its form.
 	Recording []byte
 	Builds    Table // what made which results
 	Modules   []Modules

@@ -26,8 +26,7 @@ type Section struct {
 	Parts           []Part
 }
 
-// Part is one of the parts of a section that stand beside each other where there is room.
-// What is empty is not shown.
+// Part is one of the parts of a section that stand beside each other where there is room. What is empty is not shown.
 type Part struct {
 	Title, Text string
 	Wide        bool // nothing beside it

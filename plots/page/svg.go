@@ -98,8 +98,7 @@ func inlineSVG(f Figure, title, prefix string) (string, error) {
 	return b.String(), nil
 }
 
-// svgRoot is the beginning of a drawing: its own size in points is for print, on
-// screen the page decides.
+// svgRoot is the beginning of a drawing: its own size in points is for print, on screen the page decides.
 func svgRoot(t xml.StartElement, title string) (string, error) {
 	attr := map[string]string{}
 	for _, a := range t.Attr {

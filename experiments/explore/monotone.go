@@ -1,0 +1,83 @@
+package explore
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/dsasched/dsasched/hardware"
+)
+
+// amounts are what a machine may have more of without being slower; rest is all else of it.
+func amounts(s *hardware.Spec) (list []float64, rest *hardware.Spec) {
+	rest = s.Clone()
+	rest.Name, rest.Description = "", ""
+	list = []float64{float64(s.Clusters), s.DDR.BandwidthBytesPerSecond}
+	rest.Clusters, rest.DDR.BandwidthBytesPerSecond = 0, 0
+	for i := range s.CoreTypes {
+		list = append(list, float64(s.CoreTypes[i].Count))
+		rest.CoreTypes[i].Count = 0
+	}
+	for _, m := range []*hardware.Memory{rest.LB, rest.GB} {
+		if m != nil {
+			list = append(list, float64(m.SizeBytes))
+			m.SizeBytes = 0
+		}
+	}
+	return list, rest
+}
+
+// NotMonotone names the worst pair of points where more clusters, cores, bandwidth or memory, or fewer images, with
+// all else equal, make the same variant take more than half a percent longer. "": there is none.
+func (p *Plan) NotMonotone(list []Explored) string {
+	have := map[*hardware.Spec][]float64{}
+	class := map[*hardware.Spec]int{} // machines that differ in nothing but these
+	var rests []*hardware.Spec
+	points := make([]*point, len(list))
+	for i := range list {
+		at := slices.IndexFunc(p.points, func(pt point) bool { return slices.Equal(pt.at, list[i].at) })
+		if list[i].Row == nil || at < 0 {
+			continue
+		}
+		points[i] = &p.points[at]
+		if s := points[i].spec; have[s] == nil {
+			amount, rest := amounts(s)
+			if have[s], class[s] = amount, slices.IndexFunc(rests, func(r *hardware.Spec) bool {
+				return reflect.DeepEqual(r, rest)
+			}); class[s] < 0 {
+				class[s], rests = len(rests), append(rests, rest)
+			}
+		}
+	}
+	worst, text := 1.005, ""
+	for i, a := range list {
+		for k, b := range list {
+			if points[i] == nil || points[k] == nil || b.Row.LatencySeconds <= worst*a.Row.LatencySeconds {
+				continue
+			}
+			small, large := points[i], points[k]
+			if small.batch < large.batch || class[small.spec] != class[large.spec] {
+				continue
+			}
+			var moved []string
+			same := true
+			for n, axis := range p.Axes {
+				machine := axis.Key == "hardware" || axis.Key == "batch" || strings.HasPrefix(axis.Key, hardwareField)
+				if same = same && (machine || a.Values[n] == b.Values[n]); a.Values[n] != b.Values[n] {
+					moved = append(moved, fmt.Sprintf("%s=%s in place of %s", axis.Key, b.Values[n], a.Values[n]))
+				}
+			}
+			for n, x := range have[small.spec] {
+				same = same && x <= have[large.spec][n]
+			}
+			if same {
+				worst = b.Row.LatencySeconds / a.Row.LatencySeconds
+				text = fmt.Sprintf("%s is not monotone: with %s it takes %.1f %% longer. Its greedy decisions change with "+
+					"machine and batch; variant tiled also tries less of the machine", large.v.Name,
+					strings.Join(moved, ", "), 100*(worst-1))
+			}
+		}
+	}
+	return text
+}
