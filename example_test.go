@@ -24,10 +24,9 @@ func Example() {
 	}
 	log.Printf("%.0f images/s, %.2f ms a batch", r.ThroughputPerSecond(), 1e3*r.LatencySeconds())
 	// Output:
-	// g0: 24 operators, 8 instances
-	// g1: 29 operators, 4 instances
-	// g2: 43 operators, 2 instances
-	// g3: 27 operators, 1 instances
+	// g0: 32 operators, 4 instances
+	// g1: 29 operators, 2 instances
+	// g2: 62 operators, 1 instances
 }
 
 func check(err error) {
