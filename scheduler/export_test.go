@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
 )
 
 // The table that package recipes hands in, for tests that stand inside: those outside import that package.
@@ -13,6 +15,16 @@ const (
 	GreedyRecipe = "cross-layer"
 	Default      = "tiled"
 )
+
+// Rehearsals are of a stage's decisions on a draft, by the rest of a recipe.
+func (d *Draft) Rehearsals(stage string, rest Recipe) *Rehearsal {
+	d.rest = rest
+	return d.Rehearse(stage)
+}
+
+func (x *Rehearsal) Time(ctx context.Context, d *Draft) Outcome { return x.time(ctx, d, 0) }
+
+func (list Groups) Grouping(g *model.Graph) *schedule.Grouping { return list.grouping(g) }
 
 func Lookup(name string) (Recipe, error) { return lookup(name) }
 
