@@ -118,7 +118,7 @@ func Tiled() []scheduler.Recipe {
 		row("tiled-l1", "tiled-llb with results in the L1s where they fit",
 			"rewrite=parts group=one split=none outputs=l1-kept bind=even spill=needed"),
 		row("tiled-groups", "tiled-llb with the kernels of cross-layer, whose layers run in tiles (section 4.1)",
-			"group=alg2-layers split=alg1 outputs=l1-kept order=alg3 bind=alg4"),
+			"rewrite=norms group=alg2-layers split=alg1 outputs=l1-kept order=alg3 bind=alg4"),
 		row("tiled-room", "tiled-llb with a quarter of the LLB left to transfers",
 			"rewrite=parts group=one split=none outputs=llb-kept bind=even reserve=quarter"),
 		row("tiled-slices",
