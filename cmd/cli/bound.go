@@ -67,7 +67,7 @@ func writeBound(b *bytes.Buffer, a *boundJSON) {
 	rowOf(b, "made of", partsText(a.Bound))
 	rowWrapped(b, "of all", a.Scope)
 	writeEstimates(b, a.Estimates)
-	row(b, "any form", "at least %s, with attention as one operator, or layers of other forms", duration(a.AnyFormSeconds))
+	row(b, "any fusion", "at least %s", duration(a.AnyFormSeconds))
 	if a.Fused != nil {
 		row(b, "fused", "at least %s with each attention as one operator: %s (%s)", duration(a.Fused.Seconds),
 			a.Fused.Resource, a.Fused.Term)
