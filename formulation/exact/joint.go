@@ -109,16 +109,16 @@ func (n *JointNetwork) GivenPoint() (*milp.Model, []float64, error) {
 	return n.Problem.Point(n.labels.Given, steps)
 }
 
-// startBranches are the subsets of scopes that the search looks at for an answer from which the program begins,
-// programColumns the size up to which a program has a first LP that needs no limit of time.
+// subsets of scopes are what the search looks at without a limit of time, and for an answer from which the program
+// begins; programColumns is the size up to which a program has a first LP that needs no limit of time.
 const (
-	startBranches  = 4
+	subsets        = 4
 	programColumns = 10_000
 )
 
 // ILP solves the problem by integer program, from what a short search finds.
 func (n *JointNetwork) ILP(ctx context.Context, opts joint.ILPOptions) (*joint.Result, error) {
-	from, err := n.Search(ctx, joint.SearchOptions{Options: joint.Options{WorkLimit: startBranches,
+	from, err := n.Search(ctx, joint.SearchOptions{Options: joint.Options{WorkLimit: subsets,
 		TimeLimit: opts.TimeLimit}, MaxStates: searchStates})
 	if err != nil {
 		return nil, err
@@ -138,9 +138,9 @@ func (n *JointNetwork) solve(ctx context.Context, ilp bool, o scheduler.Options,
 		}
 		return n.ILP(ctx, opts)
 	}
-	opts := joint.SearchOptions{Options: joint.Options{WorkLimit: 64, TimeLimit: o.SearchLimit()}, MaxStates: searchStates}
-	if o.TimeLimitOnly {
-		opts.WorkLimit = 0
+	opts := joint.SearchOptions{MaxStates: searchStates}
+	if opts.TimeLimit = o.SearchLimit(); !o.TimeLimitOnly {
+		opts.WorkLimit = subsets
 	}
 	return n.Search(ctx, opts)
 }

@@ -26,11 +26,10 @@ var heaviestFirst = scheduler.Strategy{Name: "heavy", Description: "what frees m
 		if err != nil {
 			return err
 		}
-		order := make([]int, len(ids))
 		for k, i := range ids {
-			order[k] = d.Instances.First[g.Refs[i][0]] + g.Refs[i][1]
+			ids[k] = d.Instances.First[g.Refs[i][0]] + g.Refs[i][1]
 		}
-		reorder(d, order, "heavy")
+		reorder(d, ids, "heavy")
 		return nil
 	}}
 
@@ -40,12 +39,6 @@ var exactOrder = scheduler.Strategy{Name: "search", Description: "least traffic,
 var ilpOrder = scheduler.Strategy{Name: "ilp", Description: "least traffic, by integer program (HiGHS)",
 	NeedsSolver: true, Exact: true,
 	Decide: func(ctx context.Context, d *scheduler.Draft) error { return leastTraffic(ctx, d, "ilp") }}
-
-// alternatives are the rules whose orders are simulated beside the exact one, where they cost nearly as little.
-func alternatives() []scheduler.Strategy {
-	orders := graphturbo.Orders()
-	return []scheduler.Strategy{orders[3], orders[2], orders[1], heaviestFirst}
-}
 
 // searchStates bounds the search for an order, so that it ends anywhere at the same
 // place.
@@ -96,7 +89,8 @@ func leastTraffic(ctx context.Context, d *scheduler.Draft, method string) error 
 		return nil
 	}
 	d.Solve("order", scheduler.Solved{Outcome: r.Outcome(), Unit: solve.BytesUnit, Program: r.Effort})
-	for _, by := range alternatives() {
+	rules := graphturbo.Orders() // whose orders are simulated beside the exact one, where they cost nearly as little
+	for _, by := range []scheduler.Strategy{rules[3], rules[2], rules[1], heaviestFirst} {
 		other := *d
 		s := *d.Schedule
 		s.Costs = slices.Clip(s.Costs)

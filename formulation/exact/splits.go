@@ -10,9 +10,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/split"
+	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -29,7 +31,7 @@ var exactSplit = scheduler.Strategy{Name: "search", Description: "groups and fac
 		o := solve.Outcome{Objective: m.Simulated, Bound: m.Bound}
 		o.Status, o.Stop = solve.Judge(true, m.Simulated <= m.Bound*(1+1e-9), m.Stop)
 		note := fmt.Sprintf("%d paths simulated, %d of %d columns priced; a shortest path, so LP = optimum (predicted %.4g "+
-			"ms), root gap 0; the bound is of all listed columns", m.Paths, m.Priced, m.Listed, 1e3*m.LP)
+			"ms), root gap 0; the bound is of all paths over listed columns", m.Paths, m.Priced, m.Listed, 1e3*m.LP)
 		if m.Fused {
 			note += "; each attention is one operator"
 		}
@@ -192,8 +194,14 @@ func explore(ctx context.Context, d *scheduler.Draft, timed context.Context, x *
 	if err != nil {
 		return nil, err
 	}
-	c, given, err := n.Columns(ctx, groupings, func(ops []model.OpID, factor int64) float64 {
-		return float64(x.Times) * leastOf(d, ops, factor)
+	chunks := float64(x.Times)
+	m, unpriced := cost.New(d.Spec)
+	c, given, err := n.Columns(ctx, groupings, chunks*d.Spec.LaunchSeconds, func(ops []model.OpID) (least [2]float64) {
+		if unpriced == nil && d.Options.Cost == nil { // else launches alone
+			seconds, _ := bound.Group(d.Graph, m, ops)
+			least = [2]float64{chunks * seconds, chunks * d.ProductSeconds(ops)}
+		}
+		return least
 	})
 	if err != nil {
 		return nil, err
@@ -293,13 +301,4 @@ func explore(ctx context.Context, d *scheduler.Draft, timed context.Context, x *
 	e.Listed, e.Priced = c.Size()
 	e.Rows, e.Columns, e.LP, e.Chunks, e.Bound = program.Rows, program.Columns, program.Seconds, x.Times, c.Bound()
 	return e, nil
-}
-
-// leastOf is a lower bound on the seconds of a group's kernels: launches, and products at the peak rate.
-func leastOf(d *scheduler.Draft, ops []model.OpID, factor int64) float64 {
-	sum := float64(factor) * d.Spec.LaunchSeconds
-	if d.Options.Cost == nil {
-		sum += d.ProductSeconds(ops)
-	}
-	return sum
 }

@@ -72,6 +72,7 @@ func (c *Columns) estimate(w *way, deviations float64) float64 {
 type column struct {
 	lo, hi int
 	floor  float64 // seconds that it takes at least
+	guess  float64 // what it may be thought to take at least
 	*way
 }
 
@@ -100,10 +101,11 @@ const mostIntervals = 4000
 
 // Columns lists the groups of the sequences in which each of the given groupings runs, of the order of the atoms and of
 // the one that visits operands the other way round, and the paths of the given groupings: all intervals, or where they
-// are very many the short ones and those that begin and end where given groups do. floor is a lower bound of a group's
-// time, in seconds.
-func (n *Network) Columns(ctx context.Context, given []*schedule.Grouping,
-	floor func(ops []model.OpID, factor int64) float64) (c *Columns, paths [][]int, err error) {
+// are very many the short ones and those that begin and end where given groups do. A column takes at least launch for
+// each kernel and, in seconds too, the first of what least says of its operators; of one that nobody has measured no
+// less than launches and the second is thought possible.
+func (n *Network) Columns(ctx context.Context, given []*schedule.Grouping, launch float64,
+	least func(ops []model.OpID) [2]float64) (c *Columns, paths [][]int, err error) {
 	c = &Columns{net: n, atoms: len(n.Problem.Reads), kinds: map[string][]*way{}, ratios: map[class]*ratio{}}
 	var orders [][]int
 	list := func(order []int) int {
@@ -138,7 +140,11 @@ func (n *Network) Columns(ctx context.Context, given []*schedule.Grouping,
 		c.seq = append(append(c.seq, order...), -1)
 	}
 	c.from = make([][]int, len(c.seq))
-	namer := n.Namer()
+	namer, floors := n.Namer(), map[string][2]float64{}
+	add := func(lo, hi int, of [2]float64, w *way) int {
+		launches := launch * float64(max(1, w.Split.Factor))
+		return c.add(column{lo, hi, launches + of[0], launches + of[1], w})
+	}
 	for at := range c.seq {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
@@ -152,15 +158,15 @@ func (n *Network) Columns(ctx context.Context, given []*schedule.Grouping,
 			if !n.connected(set) {
 				continue
 			}
-			name, ops := namer.Name(set), n.operators(set)
+			name := namer.Name(set)
 			if _, known := c.kinds[name]; !known {
-				c.kinds[name] = nil
+				c.kinds[name], floors[name] = nil, least(n.operators(set))
 				for _, w := range n.Ways(set) {
 					c.kinds[name] = append(c.kinds[name], &way{Way: w, atoms: hi - lo, behind: map[*way]*mean{}})
 				}
 			}
 			for _, w := range c.kinds[name] {
-				c.add(column{at, at + hi - lo, floor(ops, max(1, w.Split.Factor)), w})
+				add(at, at+hi-lo, floors[name], w)
 			}
 		}
 	}
@@ -179,7 +185,7 @@ func (n *Network) Columns(ctx context.Context, given []*schedule.Grouping,
 			} else {
 				q := n.p.part(n.atoms(sg), sg.Ops)
 				w := &way{Way: Way{sg.Split, n.price(q, sg.Split)}, atoms: hi - at, behind: map[*way]*mean{}}
-				k = c.add(column{at, hi, floor(sg.Ops, sg.Factor()), w})
+				k = add(at, hi, least(sg.Ops), w)
 			}
 			path, at = append(path, k), hi
 		}
@@ -304,7 +310,7 @@ func (c *Columns) Next(deviations float64, banned map[int]bool) (path, fresh []i
 		case banned[k]:
 			return math.Inf(1)
 		}
-		return max(x.floor, c.estimate(x.way, deviations))
+		return max(x.guess, c.estimate(x.way, deviations))
 	})
 	for _, k := range path {
 		if c.list[k].times == 0 {

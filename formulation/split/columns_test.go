@@ -20,7 +20,7 @@ func TestColumnsBestIsTheShortest(t *testing.T) {
 				for f := range 1 + rng.IntN(2) {
 					w := &way{Way: Way{schedule.SplitInfo{Factor: int64(1 + f)}, 1 + rng.Float64()}, atoms: hi - lo,
 						behind: map[*way]*mean{}}
-					c.add(column{lo, hi, rng.Float64(), w})
+					c.add(column{lo, hi, rng.Float64(), 0, w})
 				}
 			}
 		}
