@@ -21,7 +21,7 @@ const root = "github.com/dsasched/dsasched/"
 var mayImport = map[string][]string{
 	"cmd/dsasched": {"cmd/cli"},
 	"cmd/cli": {"experiments", "experiments/calibration", "experiments/explore", "experiments/harness",
-		"formulation/allocate", "formulation/binding", "formulation/bound", "formulation/exact",
+		"experiments/schedules", "formulation/allocate", "formulation/binding", "formulation/bound", "formulation/exact",
 		"formulation/highs", "formulation/milp", "formulation/ordering", "formulation/solve",
 		"formulation/split", "hardware", "hardware/chips", "hardware/isa", "internal/certificate",
 		"internal/safefile", "internal/suggest", "model", "model/grain", "model/network", "model/onnx",
@@ -75,6 +75,8 @@ var mayImport = map[string][]string{
 		"plots/recording", "scheduler"},
 	"experiments/internal/tuning": {"experiments/harness", "hardware", "internal/literature", "model",
 		"model/network", "plots", "recipes", "scheduler"},
+	"experiments/schedules": {"experiments/harness", "experiments/internal/optimality", "formulation/bound", "hardware",
+		"internal/certificate", "model", "model/network", "plots", "recipes", "scheduler"},
 	"formulation/allocate": {"formulation/milp", "formulation/solve"},
 	"formulation/binding": {"formulation/milp", "formulation/solve", "hardware/cost", "internal/heap",
 		"internal/strict", "model", "model/schedule"},

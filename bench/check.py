@@ -376,6 +376,34 @@ def schedule(c, p, m, s):
                 need(b[1] <= a[0] or b[3] <= a[2] or a[3] <= b[2], f"memory: {a[4]} and {b[4]} share bytes")
 
 
+def tenths(x):
+    return f"{x:.1f}"
+
+
+def schedules(root):
+    """The rows of schedules.csv do not contradict themselves, and claim what their times prove."""
+    with open(os.path.join(root, "schedules.csv")) as f:
+        rows = list(csv.DictReader(f))
+    names = [r["network"] + "-" + r["machine"] for r in rows]
+    need(len(set(names)) == len(names), "schedules.csv has a cell twice")
+    for name, r in zip(names, rows):
+        greedy, exact, tiled, bound, division = (int(r[k] or 0) for k in (
+            "greedy_ps", "exact_ps", "tiled_ps", "bound_ps", "any_division_ps"))
+        for low, high in ((bound, exact), (exact, greedy), (bound, greedy), (division, tiled), (division, bound)):
+            need(0 <= low and (low <= high or high == 0), f"{name}: {low} is above {high}")
+        need((0 in (greedy, exact, tiled, bound)) == (r["note"] != ""), f"{name}: a note, or none, without reason")
+        above = -(1000 * (bound - greedy) // bound) / 10 if greedy and bound else math.inf
+        gains = [100 * (greedy / t - 1) if greedy and t else -math.inf for t in (exact, tiled)]
+        verdict = ("not posed" if not greedy else f"within {tenths(above)} %" if above <= 5 else
+                   f"exact gains {tenths(gains[0])} %" if gains[0] >= 1 else f"within {tenths(above)} %" if above <= 10 else
+                   f"tiled gains {tenths(gains[1])} %" if gains[1] >= 1 else "open")
+        for field, value in (("above_bound_percent", above), ("exact_gains_percent", gains[0]),
+                             ("tiled_gains_percent", gains[1])):
+            need(r[field] == ("" if math.isinf(value) else tenths(value)), f"{name}: {field} is {r[field]}, not {value}")
+        need(r["verdict"] == verdict, f"{name}: the verdict is {r['verdict']}, not {verdict}")
+    return len(rows)
+
+
 CHECKS = {"allocation": (allocation, "csv", "csv"), "spilling": (spilling, "csv", "csv"),
           "order": (order, "json", "json"), "binding": (binding, "json", "json"),
           "groups": (groups, "json", "json"), "partition": (partition, "json", "json"), "network": (network, "json", "json")}
@@ -387,17 +415,18 @@ def frozen(root, kinds):
         sums = {name: sum for sum, name in (line.split() for line in f)}
     there = {f"{k}/{name}" for k in CHECKS for name in os.listdir(os.path.join(root, k))}
     for name in sorted(there | set(sums)):
-        if name.split("/")[0] in kinds:
+        if name.split("/")[0].split(".")[0] in kinds:
             with open(os.path.join(root, name), "rb") as f:
                 need(hashlib.sha256(f.read()).hexdigest() == sums.get(name), f"{name} is not the frozen instance")
 
 
 def main(root, kinds):
     bad = 0
+    known = [*CHECKS, "schedules"]
     for kind in kinds:
-        if kind not in CHECKS:
+        if kind not in known:
             bad += 1
-            print(f"broken {kind}: no kind, expected some of {', '.join(CHECKS)}")
+            print(f"broken {kind}: no kind, expected some of {', '.join(known)}")
     try:
         frozen(root, kinds)
     except (Broken, OSError) as e:
@@ -421,8 +450,14 @@ def main(root, kinds):
         except (Broken, OSError, KeyError, IndexError, ValueError, TypeError) as e:
             bad += 1
             print(f"broken {r['kind']} {r['instance']}: {e if isinstance(e, (Broken, OSError)) else repr(e)}")
+    if "schedules" in kinds:
+        try:
+            print(f"ok schedules: {schedules(root)} cells")
+        except (Broken, OSError, KeyError, ValueError, TypeError) as e:
+            bad += 1
+            print(f"broken schedules: {e if isinstance(e, (Broken, OSError)) else repr(e)}")
     return 1 if bad else 0
 
 
 ARGS = sys.argv[1:] + [os.path.dirname(os.path.abspath(__file__))][len(sys.argv) - 1:]
-sys.exit(main(ARGS[0], ARGS[1:] or list(CHECKS)))
+sys.exit(main(ARGS[0], ARGS[1:] or [*CHECKS, "schedules"]))

@@ -52,13 +52,11 @@ func leading() []harness.Experiment {
 func others() []harness.Experiment {
 	list := []harness.Experiment{
 		readings.Experiment(),
-		optimality.Best(),
 		paperfigs.LB64(),
 		optimality.Regret(),
 		tuning.Portability(),
 		beside.Experiment(),
 		roofline.Experiment(),
-		roofline.Networks(),
 		measured.Experiment(),
 		measured.Gains(),
 	}

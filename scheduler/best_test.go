@@ -330,35 +330,6 @@ func TestLayerBindings(t *testing.T) {
 	}
 }
 
-// Losses are those of decisions that differ.
-func TestLosses(t *testing.T) {
-	recipe, err := recipes.Lookup("cross-layer")
-	if err != nil {
-		t.Fatal(err)
-	}
-	opt := search.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: 60, Seed: 7}
-	opt.Chunk = 2
-	found, err := search.Best(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 8, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	losses, err := found.Losses(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	differs := false
-	for _, x := range losses {
-		differs = differs || x.SetBack != nil && *x.SetBack < found.ThroughputPerSecond()
-		if x.SetToBest != nil && *x.SetToBest > found.ThroughputPerSecond() {
-			t.Errorf("greedy with the best %s alone is faster than the best: %v, %v per s", x.Decision, *x.SetToBest,
-				found.ThroughputPerSecond())
-		}
-	}
-	if !differs || len(losses) == 0 {
-		t.Errorf("no decision matters: %+v", losses)
-	}
-}
-
 // A schedule of the search bears its name and that of the recipe it began with, and a file keeps them.
 func TestBestIsNamed(t *testing.T) {
 	net, machine := open(t, "toy-fig3"), load(t, "stcp920")

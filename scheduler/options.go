@@ -60,6 +60,8 @@ type Options struct {
 	TimeLimitOnly bool          `json:",omitempty"`
 	// WorkLimit ends each integer program after so many nodes, at the same place on any machine; 0: none.
 	WorkLimit int64 `json:",omitempty"`
+	// Commands ends each decision by measured prices after about so many simulated commands; 0: limits of its own.
+	Commands int `json:",omitempty"`
 	// Progress, if not nil, gets better solutions and bounds while a stage is decided;
 	// see milp.Options.
 	Progress func(stage string, p milp.Progress) `json:"-"`

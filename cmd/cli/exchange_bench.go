@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/schedules"
 	"github.com/dsasched/dsasched/formulation/allocate"
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/bound"
@@ -86,10 +88,9 @@ type benchLimits struct {
 }
 
 func newBench() *cobra.Command {
-	var names []string
+	names := harness.Each(benchKinds, func(k benchKind) string { return k.name })
 	var words []cobra.Completion
 	for _, k := range benchKinds {
-		names = append(names, k.name)
 		for _, m := range methodWords(k.methods) {
 			name, _, _ := strings.Cut(m, "\t")
 			if !slices.ContainsFunc(words, func(w string) bool { return w == name || strings.HasPrefix(w, name+"\t") }) {
@@ -97,6 +98,7 @@ func newBench() *cobra.Command {
 			}
 		}
 	}
+	names = append(names, "schedules")
 	cmd := withJSON(&cobra.Command{
 		Use:   "bench KIND",
 		Short: "Run a method over a kind of the frozen benchmark",
@@ -105,9 +107,15 @@ of the project, and print its answers beside the best that are known. Kinds:
 ` + strings.Join(names, ", ") + `.
 Methods of network are variants. Each answer is checked; bench/check.py checks the
 best ones by a second program. --keep writes answers and bounds that are better into
-the folder, instance by instance, so that it can be interrupted.`,
+the folder, instance by instance, so that it can be interrupted.
+
+Kind schedules is a table: 40 networks on six machines, greedily and exactly within
+limits of work, beside a bound. It is computed again, whole or --sample cells of it,
+and compared; what it shows is said of the frozen table. --keep writes cells
+anew, better or not.`,
 		Example: `  dsasched bench allocation
-  dsasched bench order --method dfs --json`,
+  dsasched bench order --method dfs --json
+  dsasched bench schedules --sample 3`,
 		Args:              oneArg("KIND", "give one of "+strings.Join(names, ", ")),
 		ValidArgsFunction: completeOne(names, cobra.ShellCompDirectiveNoFileComp),
 	})
@@ -117,10 +125,14 @@ the folder, instance by instance, so that it can be interrupted.`,
 	limit := addLimit(cmd, 10*time.Second, "time for each instance, or each exact decision of a network, such as 2s")
 	method := &choice{kind: "METHOD", words: words}
 	addChoice(cmd, method, "method", "method of the kind (default: the first exact one without a solver, or the first)")
+	table := addTable(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		k := slices.Index(names, args[0])
 		if k < 0 {
 			return usagef("unknown kind %q: %s", args[0], strings.Join(names, ", "))
+		}
+		if k == len(benchKinds) {
+			return table.run(cmd, *dir, *keep, *quiet)
 		}
 		return runBench(cmd, k, method.value, *dir, limit.value, *keep, *quiet)
 	}
@@ -414,4 +426,105 @@ func benchNetwork(ctx context.Context, file string, data []byte, method string, 
 	f := r.File(schedulefile.Origin{MadeBy: "dsasched", Model: p.Network.Model,
 		DType: p.Network.DType, Variant: method})
 	return benchAnswer{float64(r.Sim.TotalPs), none.bound, try(f.Write())}
+}
+
+// benchTable are the settings of kind schedules.
+type benchTable struct {
+	sample, seed                   int
+	certificates, report, smallest string
+}
+
+func addTable(cmd *cobra.Command) *benchTable {
+	t := &benchTable{}
+	f := cmd.Flags()
+	f.IntVar(&t.sample, "sample", -1, "of schedules, compute so many `cells` again, drawn by --seed (default: all)")
+	f.IntVar(&t.seed, "seed", 1, "of the sample")
+	f.StringVar(&t.certificates, "certificates", "", "of schedules, write certificates of what is computed into a `folder`")
+	f.StringVar(&t.report, "report", "", "of schedules, write table and figure into a `folder`")
+	f.StringVar(&t.smallest, "smallest", "", "of schedules, shrink the network of a `cell` while exact decisions gain 5 %")
+	return t
+}
+
+// benchCell is a cell computed again beside the frozen one: same, better, worse or other.
+type benchCell struct {
+	Cell   string `json:"cell"`
+	Frozen string `json:"frozen"`
+	Fresh  string `json:"fresh"`
+	Change string `json:"change"`
+}
+
+func (t *benchTable) run(cmd *cobra.Command, dir string, keep, quiet bool) error {
+	file := filepath.Join(dir, "schedules.csv")
+	data, err := safefile.ReadUpTo(file, 1<<24)
+	check(err)
+	rows := try(schedules.Read(file, data))
+	if t.smallest != "" {
+		return t.shrink(cmd, rows)
+	}
+	save := func(folder string, files []harness.File) {
+		check(harness.MakeFolder(folder))
+		for _, f := range files {
+			check(harness.WriteFile(filepath.Join(folder, f.Name), f.Data))
+		}
+	}
+	cells := rand.New(rand.NewPCG(uint64(t.seed), 0)).Perm(len(rows))
+	if t.sample >= 0 {
+		cells = cells[:min(t.sample, len(cells))]
+	}
+	slices.Sort(cells)
+	again := []benchCell{}
+	show := newStatus(cmd, quiet)
+	defer show.end()
+	for i, k := range cells {
+		frozen := rows[k]
+		show.show(func(time.Duration) string {
+			return fmt.Sprintf("bench: %d of %d cells, %s", i, len(cells), frozen.Name())
+		})
+		fresh, err := schedules.Measure(cmd.Context(), frozen)
+		if cmd.Context().Err() != nil {
+			break // what is complete is shown
+		}
+		check(blame(frozen.Name(), err))
+		again = append(again, benchCell{frozen.Name(), frozen.Verdict(), fresh.Verdict(),
+			schedules.Change(frozen, fresh.Row)})
+		if t.certificates != "" {
+			save(t.certificates, try(fresh.Certificates(cmd.Context())))
+		}
+		if keep {
+			rows[k] = fresh.Row
+			check(replaceFile(file, schedules.Write(rows)))
+		}
+	}
+	show.end()
+	rep := try(schedules.Report(rows))
+	if t.report != "" {
+		save(t.report, rep.Files)
+	}
+	answer := struct {
+		Sentences []string    `json:"sentences"`
+		Cells     []benchCell `json:"computed_again"`
+	}{schedules.Sentences(rows), again}
+	err = emit(cmd, answer, func(b *bytes.Buffer) {
+		b.WriteString(rep.Text)
+		list(b, "computed again", "<cell|<frozen|<fresh|<change", again, func(_ int, c benchCell) []any {
+			return []any{c.Cell, c.Frozen, c.Fresh, c.Change}
+		})
+	})
+	return cmp.Or(err, cmd.Context().Err())
+}
+
+// shrink shows the smallest part of a cell's network of which exact decisions gain.
+func (t *benchTable) shrink(cmd *cobra.Command, rows []schedules.Row) error {
+	k := slices.IndexFunc(rows, func(r schedules.Row) bool { return r.Name() == t.smallest })
+	if k < 0 {
+		return usagef("--smallest %s is no cell of the table", t.smallest)
+	}
+	p := try(schedules.Smallest(cmd.Context(), rows[k]))
+	return emit(cmd, p, func(b *bytes.Buffer) {
+		row(b, "smallest", "%s of %s on %s, batch %d (minimal: %t)", plural(len(p.Operators), "operator"), p.Network,
+			p.Machine, p.Batch, p.Minimal)
+		row(b, "times", "greedy %s, exact %s by %s, at least %s", duration(1e-12*float64(p.Greedy)),
+			duration(1e-12*float64(p.Exact)), p.By, duration(1e-12*float64(p.Bound)))
+		rowOf(b, "operators", p.Operators)
+	})
 }

@@ -46,7 +46,7 @@ func benchPython(t *testing.T, args ...string) (string, bool) {
 // The frozen answers are right by the second checker, too, and each kind has 20.
 func TestBenchmarkAnswers(t *testing.T) {
 	out, ok := benchPython(t, benchDir+"/check.py", benchDir)
-	if n := strings.Count(out, "ok "); !ok || n != 140 {
+	if n := strings.Count(out, "ok "); !ok || n != 141 || !strings.Contains(out, "ok schedules: 240 cells") {
 		t.Errorf("%d answers are right:\n%s", n, out)
 	}
 	bytes := int64(0)
@@ -403,7 +403,7 @@ func TestBenchmarkHandIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, ok := benchPython(t, benchDir+"/check.py", dir); !ok || strings.Count(out, "ok ") != len(benchKinds) {
+	if out, ok := benchPython(t, benchDir+"/check.py", dir); !ok || strings.Count(out, "ok ") != len(benchKinds)+1 {
 		t.Fatalf("the rules' answers:\n%s\n%s", rule, out)
 	}
 	better := 0
@@ -429,7 +429,7 @@ func TestBenchmarkHandIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out, ok := benchPython(t, benchDir+"/check.py", dir); !ok ||
-		strings.Count(out, "ok ") != len(benchKinds) || better < 6 {
+		strings.Count(out, "ok ") != len(benchKinds)+1 || better < 6 {
 		t.Errorf("%d are better than the rule's:\n%s\n%s", better, rule, out)
 	}
 	// What was handed in is not kept again.
@@ -518,5 +518,55 @@ func TestBenchmarkTimes(t *testing.T) {
 			t.Errorf(
 				"%s takes %.0f ps now, best.csv has %.0f: the simulator or the kernel generator has changed, so that the times of kind network are taken anew", r.instance, ps, r.best)
 		}
+	}
+}
+
+// A table of schedules is computed again and kept, whole or a sample, and says what changed; it concludes without that.
+func TestBenchSchedules(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "schedules.csv")
+	header, _, _ := strings.Cut(string(readFile(t, benchDir+"/schedules.csv")), "\n")
+	text := header + "\ntoy-fig5,CNN,goya,0,0,0,0,0,0,,,,,not posed,not computed\ndlrm-kaggle,recommendation,goya,0,0,0,0,0,0,,,,,not posed,not computed\n"
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) (a struct {
+		Sentences []string
+		Cells     []benchCell `json:"computed_again"`
+	}) {
+		t.Helper()
+		data := answer(t, append([]string{"bench", "schedules", "--dir", dir, "--json", "-q"}, args...)...)
+		if err := json.Unmarshal([]byte(data), &a); err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	if a := run("--keep", "--certificates", filepath.Join(dir, "proofs")); len(a.Cells) != 2 || a.Cells[0].Change != "other" {
+		t.Errorf("%+v", a)
+	}
+	if proofs, _ := filepath.Glob(filepath.Join(dir, "proofs", "*.json")); len(proofs) < 2 {
+		t.Errorf("%d certificates", len(proofs))
+	}
+	if a := run("--sample", "1", "--report", filepath.Join(dir, "report")); len(a.Cells) != 1 || a.Cells[0].Change != "same" ||
+		len(a.Sentences) != 3 {
+		t.Errorf("%+v", a)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "report", "schedules.png")); err != nil {
+		t.Error(err)
+	}
+	if a := run("--sample", "0"); len(a.Cells) != 0 || len(a.Sentences) != 3 {
+		t.Errorf("%+v", a)
+	}
+	if r := call(t, "bench", "schedules", "--dir", dir, "--smallest", "one-two"); r.status != exitUsage ||
+		!strings.Contains(r.stderr, "--smallest one-two is no cell") {
+		t.Errorf("%+v", r)
+	}
+	bad := strings.Replace(string(readFile(t, file)), " %,", "5 %,", 1)
+	if err := os.WriteFile(file, []byte(bad), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if r := call(t, "bench", "schedules", "--dir", dir, "--sample", "0"); r.status != exitFailure ||
+		!strings.Contains(r.stderr, "schedules.csv:2: ") {
+		t.Errorf("%+v", r)
 	}
 }

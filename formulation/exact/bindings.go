@@ -194,7 +194,8 @@ func measuredBinding(ctx context.Context, d *scheduler.Draft, n *binding.Network
 		return choice, ctx.Err()
 	}
 	for round, fresh := 0, 1.0; round < freshRounds && fresh > 0.1 && solve.Why(timed) == milp.Complete; round++ {
-		if fresh == 1 && (round >= bindingRounds || work > bindingCommands) || fresh < 1 && work > freshCommands {
+		if fresh == 1 && (round >= bindingRounds || work > commands(d, bindingCommands)) ||
+			fresh < 1 && work > commands(d, freshCommands) {
 			break
 		}
 		r, err := binding.Search(timed, prices.Problem(fresh), binding.Options{Start: choice})

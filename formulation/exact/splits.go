@@ -52,9 +52,13 @@ const (
 	splitCommands = 8_000_000
 	splitPaths    = 500
 	splitRound    = 4
-	// Where later decisions are exact, too, they are made for so many of the fastest paths, of all so many commands.
+	// Where later decisions are exact, too, they are made for so many of the fastest paths, of all so many commands; each
+	// takes some forty simulations.
 	splitPool, splitPoolCommands = 24, 40_000
 )
+
+// commands is a number of commands to simulate, or the options' where that is less.
+func commands(d *scheduler.Draft, most int) int { return min(most, cmp.Or(d.Options.Commands, most)) }
 
 // explored holds the paths that a split by measured prices has simulated, before later decisions are made. A graph with
 // attention has a second set of paths, with each attention as one operator.
@@ -112,7 +116,7 @@ func measuredSplit(ctx context.Context, d *scheduler.Draft) (m scheduler.Measure
 	best, y := all[0], *x
 	if d.ExactStages() > 1 { // later decisions, which may prefer another one of the best paths
 		y = d.Exactly(y)
-		pool := all[:min(len(all), splitPool, max(1, splitPoolCommands/max(1, best.commands)))]
+		pool := all[:min(len(all), splitPool, max(1, commands(d, 40*splitPoolCommands)/40/max(1, best.commands)))]
 		for _, t := range e.given {
 			if !slices.ContainsFunc(pool, func(p measuredPath) bool { return p.of == t.of && slices.Equal(p.path, t.path) }) {
 				pool = append(slices.Clone(pool), t)
@@ -259,7 +263,7 @@ func explore(ctx context.Context, d *scheduler.Draft, timed context.Context, x *
 	rng := rand.New(rand.NewPCG(1, 2))
 	for report := d.Options.ReportTo("split"); ; {
 		e.Stop = solve.Why(timed)
-		if e.Stop == milp.Complete && (e.Paths >= paths || work >= splitCommands ||
+		if e.Stop == milp.Complete && (e.Paths >= paths || work >= commands(d, splitCommands) ||
 			d.Beaten(best/int64(x.Times), e.Paths)) {
 			e.Stop = milp.StopWork
 		}

@@ -86,13 +86,9 @@ type Regret struct {
 // RegretOptions are the settings of [Regrets].
 type RegretOptions struct {
 	Chunk       int64
-	Evaluations int      // of the search for the best schedule
-	Moves       int      // schedules that are tried of each decision, beside those of the table's strategies
-	Decisions   []string // names of [RegretDecisions]; nil: all
-	GreedyOnly  bool     // leave out the best schedule: Regret.AllBest then is empty
-	Bound       float64  // seconds that no schedule is faster than; 0: not known
-	// Pair, if not nil, gets the schedules of [Regret.Greedy]: the greedy one, and that with the best choice.
-	Pair func(decision string, greedy, best *scheduler.Result)
+	Evaluations int     // of the search for the best schedule
+	Moves       int     // schedules that are tried of each decision, beside those of the table's strategies
+	Bound       float64 // seconds that no schedule is faster than; 0: not known
 }
 
 // Regretted is the answer of [Regrets].
@@ -121,32 +117,24 @@ func Regrets(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		return nil, err
 	}
 	out := &Regretted{Recipe: r.recipe.Name, GreedySeconds: seconds(greedy.ps)}
-	best := greedy
-	if !opt.GreedyOnly {
-		found, err := Best(ctx, r.w.Net, machine, batch, BestOptions{Options: options, Recipes: alike,
-			Evaluations: opt.Evaluations, Threads: 1})
-		if err != nil {
-			return nil, err
-		}
-		best = priced{found.decisions, found.Sim.TotalPs, "the best schedule"}
-		out.BestSeconds = seconds(best.ps)
-		if o := r.w.Evaluate(ctx, best.Decisions, 0); o.Err != nil || o.Ps != best.ps {
-			return nil, cmp.Or(ctx.Err(), o.Err,
-				fmt.Errorf("internal error, the best schedule takes %d ps again, not %d", o.Ps, best.ps))
-		}
+	found, err := Best(ctx, r.w.Net, machine, batch, BestOptions{Options: options, Recipes: alike,
+		Evaluations: opt.Evaluations, Threads: 1})
+	if err != nil {
+		return nil, err
+	}
+	best := priced{found.decisions, found.Sim.TotalPs, "the best schedule"}
+	out.BestSeconds = seconds(best.ps)
+	if o := r.w.Evaluate(ctx, best.Decisions, 0); o.Err != nil || o.Ps != best.ps {
+		return nil, cmp.Or(ctx.Err(), o.Err,
+			fmt.Errorf("internal error, the best schedule takes %d ps again, not %d", o.Ps, best.ps))
 	}
 	for _, d := range allDecisions() {
-		if opt.Decisions != nil && !slices.Contains(opt.Decisions, d.name) {
-			continue
-		}
 		x := Regret{Decision: d.name}
 		if x.Greedy, err = r.choose(ctx, d, greedy, greedy, best); err != nil {
 			return nil, err
 		}
-		if !opt.GreedyOnly {
-			if x.AllBest, err = r.choose(ctx, d, best, greedy, best); err != nil {
-				return nil, err
-			}
+		if x.AllBest, err = r.choose(ctx, d, best, greedy, best); err != nil {
+			return nil, err
 		}
 		out.Regrets = append(out.Regrets, x)
 	}
@@ -271,17 +259,6 @@ func (r *regretter) choose(ctx context.Context, d decision, base, greedy, best p
 	}
 	c.BestSeconds, c.By = seconds(top.ps), top.by
 	c.Proven = all || r.opt.Bound > 0 && c.BestSeconds <= r.opt.Bound*(1+1e-9)
-	if r.opt.Pair != nil && base.Decisions == greedy.Decisions {
-		from, err := r.w.Result(ctx, greedy.Decisions)
-		if err != nil {
-			return c, err
-		}
-		to, err := r.w.Result(ctx, top.Decisions)
-		if err != nil {
-			return c, err
-		}
-		r.opt.Pair(d.name, from, to)
-	}
 	return c, nil
 }
 

@@ -48,9 +48,9 @@ type studied struct {
 // studyEvaluations is the number of schedules that the search over all decisions simulates.
 const studyEvaluations = 60
 
-// byText are the strategies of the paper's text where cross-layer has others: a layer is fused by tiles (4.1), so that
+// ByText are the strategies of the paper's text where cross-layer has others: a layer is fused by tiles (4.1), so that
 // its inner tensors never exist whole.
-var byText = []scheduler.Pick{{Stage: "group", Strategy: "alg2-layers"}}
+func ByText() []scheduler.Pick { return []scheduler.Pick{{Stage: "group", Strategy: "alg2-layers"}} }
 
 func (o againstExact) plan() (*harness.Plan, error) {
 	return configured[studied]{
@@ -61,7 +61,7 @@ func (o againstExact) plan() (*harness.Plan, error) {
 
 func (o againstExact) study(ctx context.Context, src network.Network, spec *hardware.Spec,
 	c literature.Configuration) (x studied, err error) {
-	if x.Rows, err = answers.Compare(ctx, src, spec, c.BatchSize, answers.CompareOptions{Picks: byText}); err != nil {
+	if x.Rows, err = answers.Compare(ctx, src, spec, c.BatchSize, answers.CompareOptions{Picks: ByText()}); err != nil {
 		return x, err
 	}
 	for i := range x.Rows {
@@ -73,7 +73,7 @@ func (o againstExact) study(ctx context.Context, src network.Network, spec *hard
 	if has, err := network.HasAttention(src); err != nil {
 		return x, err
 	} else if has {
-		if x.Fused, err = greedy(ctx, network.FuseAttention(src), spec, c, byText...); err != nil {
+		if x.Fused, err = greedy(ctx, network.FuseAttention(src), spec, c, ByText()...); err != nil {
 			return x, err
 		}
 	}
@@ -94,11 +94,8 @@ func (o againstExact) study(ctx context.Context, src network.Network, spec *hard
 // greedy is the latency of variant cross-layer.
 func greedy(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration,
 	picks ...scheduler.Pick) (float64, error) {
-	r, err := harness.Recipe("cross-layer").Replace(scheduler.Options{}, picks...)
-	if err != nil {
-		return 0, err
-	}
-	made, err := scheduler.Run(ctx, src, spec, c.BatchSize, r, scheduler.Options{Figures: true})
+	made, err := scheduler.Run(ctx, src, spec, c.BatchSize, harness.Recipe("cross-layer", picks...),
+		scheduler.Options{Figures: true})
 	if err != nil {
 		return 0, err
 	}

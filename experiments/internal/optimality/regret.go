@@ -1,18 +1,14 @@
 package optimality
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/hardware/isa"
-	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
@@ -23,8 +19,6 @@ import (
 type regret struct {
 	machines, networks []string
 	options            search.RegretOptions
-	// Networks of up to so many operators are shrunk where greedy loses most, in so many trials of a part.
-	most, tests int
 }
 
 // much is the loss above which a greedy choice is called wrong.
@@ -33,7 +27,7 @@ const much = 0.05
 func fullRegret() regret {
 	return regret{machines: []string{"stcp920", "a100", "tpu-v4i", "wormhole-n150"},
 		networks: []string{"mamba-block", "gpt2-decode", "squeezenet", "resnet50", "bert-128", "mobilenetv2", "dlrm"},
-		options:  search.RegretOptions{Chunk: 1, Evaluations: 64, Moves: 8}, most: 70, tests: 24}
+		options:  search.RegretOptions{Chunk: 1, Evaluations: 64, Moves: 8}}
 }
 
 // Regret is the experiment.
@@ -41,7 +35,7 @@ func Regret() harness.Experiment { return fullRegret().experiment() }
 
 func (x regret) experiment() harness.Experiment {
 	return harness.Experiment{Name: "regret", Exact: true,
-		Description: "is greedy right? what each greedy decision loses, all else best and all else greedy, and the smallest network where it loses",
+		Description: "is greedy right? what each greedy decision loses, all else best and all else greedy",
 		Paper:       "none; tt-mlir's claim that greedy choices suffice, and XLA's contrary one on prefetches", Plan: x.plan,
 		With: func(opt harness.Options) (*harness.Plan, error) {
 			x := x
@@ -56,17 +50,6 @@ func (x regret) experiment() harness.Experiment {
 type regretCell struct {
 	search.Regretted
 	Bound float64 `json:"certified_lower_bound_s"`
-	Small []small `json:"smallest"`
-}
-
-// small is a part of a network of which a greedy choice loses much, all else being greedy.
-type small struct {
-	Decision  string   `json:"decision"`
-	Operators []string `json:"operators"`
-	Minimal   bool     `json:"minimal"` // it loses less without any one operator
-	Loss      float64  `json:"loss"`
-	By        string   `json:"by"`
-	Why       string   `json:"why"`
 }
 
 func (x regret) plan() (*harness.Plan, error) {
@@ -96,7 +79,7 @@ func (x regret) plan() (*harness.Plan, error) {
 			x.networks[i] = net.Name
 			pl.Cells = append(pl.Cells, harness.Cell{Key: net.Name + "-" + machine, Label: net.Name + " on " + machine,
 				Inputs: map[string]any{"network": net.Name, "graph_sha256": in, "hardware_sha256": hash,
-					"settings": []int{x.options.Evaluations, x.options.Moves, x.most, x.tests}},
+					"settings": []int{x.options.Evaluations, x.options.Moves}},
 				Run: func(ctx context.Context) (any, error) { return x.measure(ctx, net, spec) }})
 		}
 	}
@@ -129,90 +112,7 @@ func (x regret) measure(ctx context.Context, net network.Network, spec *hardware
 			return nil, fmt.Errorf("a schedule takes %g s, the bound is %g s", t, b.Seconds)
 		}
 	}
-	cell := &regretCell{Regretted: *found, Bound: b.Seconds, Small: []small{}}
-	g, err := network.FuseAttention(net).Graph(1)
-	if err != nil || len(g.Ops) > x.most {
-		return cell, err
-	}
-	worst := slices.MaxFunc(found.Regrets,
-		func(a, b search.Regret) int { return cmp.Compare(a.Greedy.Loss(), b.Greedy.Loss()) })
-	if worst.Greedy.Loss() <= much {
-		return cell, nil
-	}
-	s, err := x.smallest(ctx, g, spec, worst.Decision)
-	if s != nil {
-		cell.Small = append(cell.Small, *s)
-	}
-	return cell, err
-}
-
-// smallest shrinks a network as long as a greedy choice loses much, all else being greedy; nil: it does not by what is
-// tried of a part, without the best schedule.
-func (x regret) smallest(ctx context.Context, g *model.Graph, spec *hardware.Spec, decision string) (*small, error) {
-	opt := search.RegretOptions{Chunk: 1, Moves: x.options.Moves, Decisions: []string{decision}, GreedyOnly: true}
-	losing := func(ids []model.OpID, opt search.RegretOptions) (search.Choice, error) {
-		net := network.Network{Name: g.Name, Graph: func(int64) (*model.Graph, error) { return partOf(g, ids) }}
-		found, err := search.Regrets(ctx, net, spec, int64(spec.Clusters), opt)
-		if err != nil {
-			return search.Choice{}, ctx.Err() // a part that can't be scheduled does not lose
-		}
-		return found.Regrets[0].Greedy, nil
-	}
-	fails := func(ids []model.OpID) (bool, error) {
-		c, err := losing(ids, opt)
-		return c.BestSeconds > 0 && c.Loss() > much, err
-	}
-	all := harness.Each(g.Ops, func(op *model.Op) model.OpID { return op.ID })
-	if bad, err := fails(all); err != nil || !bad {
-		return nil, err
-	}
-	ids, minimal, err := shrink(all, x.tests, fails)
-	if err != nil {
-		return nil, err
-	}
-	s := &small{Decision: decision, Minimal: minimal}
-	for _, id := range ids {
-		s.Operators = append(s.Operators, string(g.Op(id).Kind))
-	}
-	opt.Pair = func(_ string, greedy, best *scheduler.Result) { s.Why = why(greedy, best) }
-	c, err := losing(ids, opt)
-	s.Loss, s.By = c.Loss(), c.By
-	return s, err
-}
-
-// why says what differs between two schedules of a network: what limits each, which queue waits, and what moves.
-func why(greedy, best *scheduler.Result) string {
-	share := func(r *scheduler.Result) string {
-		name, share := r.Limit()
-		return fmt.Sprintf("%s (%.0f %% of the time)", name, 100*share)
-	}
-	us := func(ps int64) string { return harness.Significant(1e-6*float64(ps)) + " µs" }
-	s := fmt.Sprintf("Greedy is limited by %s, the best choice by %s", share(greedy), share(best))
-	// The unit whose waiting grows most.
-	waits := func(r *scheduler.Result, u scheduler.Use) int64 { return r.Sim.TotalPs - int64(u.Seconds*1e12) }
-	more := ""
-	most, before := int64(0), greedy.Uses()
-	for _, u := range best.Uses() {
-		at := slices.IndexFunc(before, func(x scheduler.Use) bool { return x.What == u.What })
-		if at >= 0 && u.Count > 0 && waits(greedy, before[at])-waits(best, u) > most {
-			most = waits(greedy, before[at]) - waits(best, u)
-			more = fmt.Sprintf("; %s wait %s instead of %s", u.What, us(waits(greedy, before[at])), us(waits(best, u)))
-		}
-	}
-	s += more
-	for _, m := range []struct {
-		what string
-		of   func(*scheduler.Result) int64
-	}{
-		{"bytes cross the DDR", func(r *scheduler.Result) int64 { return r.Sim.Dynamic.LevelBytes[isa.DDR] }},
-		{"bytes cross the LLB", func(r *scheduler.Result) int64 { return r.Sim.Dynamic.LevelBytes[isa.GB] }},
-		{"kernels are launched", func(r *scheduler.Result) int64 { return r.Sim.Dynamic.Commands[isa.Launch] }},
-	} {
-		if x, y := m.of(greedy), m.of(best); x != y {
-			s += fmt.Sprintf("; %s instead of %s %s", harness.Count(x), harness.Count(y), m.what)
-		}
-	}
-	return s + "."
+	return &regretCell{Regretted: *found, Bound: b.Seconds}, nil
 }
 
 // otherwise names the state of all other decisions.
@@ -300,8 +200,6 @@ func (x regret) report(cells []regretCell) (*harness.Report, error) {
 				"Median, worst, and how many lose more than 5 %%, of %d networks, one element for each cluster. Proven: all choices were tried, or the best one meets the bound on all schedules; else it is the best found. \"no fit\": with the greedy choice there is no schedule.", len(x.networks))}
 		d.Table(t)
 	}
-	d.Table(x.details(cells))
-	x.smallestOf(cells, d)
 	d.Bars("regret", "What greedy decisions lose", x.panels(cells)...)
 	x.claims(cells, d)
 	return d.Report(struct {
@@ -320,75 +218,6 @@ func (x regret) named(cells []regretCell) (list []namedCell) {
 		list = append(list, namedCell{x.networks[i/len(x.machines)], x.machines[i%len(x.machines)], c})
 	}
 	return list
-}
-
-// details has each loss: all else best, then all else greedy.
-func (x regret) details(cells []regretCell) harness.Table {
-	t := harness.Table{Name: "losses",
-		Title:   "Each loss (%): all else best / all else greedy; * the best choice is proven",
-		Columns: harness.Columns("<Network", "<Machine", "<Greedy", "over\nbest (%)", "over\nbound (%)")}
-	for _, name := range search.RegretDecisions() {
-		t.AddColumns("~" + name)
-	}
-	text := func(c search.Choice) string {
-		s := percent(c.Loss())
-		if c.Proven {
-			s += "*"
-		}
-		return s
-	}
-	for _, c := range x.named(cells) {
-		row := []string{c.Network, c.Machine, c.Recipe, percent(c.GreedySeconds/c.BestSeconds - 1),
-			percent(c.GreedySeconds/c.Bound - 1)}
-		for _, r := range c.Regrets {
-			row = append(row, text(r.AllBest)+" / "+text(r.Greedy))
-		}
-		t.Add(row)
-	}
-	return t
-}
-
-// smallestOf shows of each decision and machine the smallest network of which greedy loses much.
-func (x regret) smallestOf(cells []regretCell, d *harness.Document) {
-	t := harness.Table{Name: "smallest",
-		Title:   "The smallest networks of which a greedy choice loses more than 5 %, all else greedy",
-		Columns: harness.Columns("<Decision", "<Machine", "<Of", "Operators", "<Which", "Lost (%)", "<Best by"),
-		Notes: []string{
-			fmt.Sprintf(
-				"Parts of the networks of at most %d operators, by the decision that loses most of each; no operator can be left out. With ≤ the %d trials ended before that was known.", x.most, x.tests)}}
-	var reasons []string
-	for _, decision := range search.RegretDecisions() {
-		for _, machine := range x.machines {
-			var least *small
-			of := ""
-			for _, c := range x.named(cells) {
-				for k := range c.Small {
-					if s := &c.Small[k]; c.Machine == machine && s.Decision == decision &&
-						(least == nil || len(s.Operators) < len(least.Operators)) {
-						least, of = s, c.Network
-					}
-				}
-			}
-			if least == nil {
-				continue
-			}
-			n, shown := fmt.Sprint(len(least.Operators)), strings.Join(least.Operators, " ")
-			if !least.Minimal {
-				n = "≤ " + n
-			}
-			if len(least.Operators) > 6 {
-				shown = strings.Join(least.Operators[:5], " ") + " …"
-			}
-			t.Add(decision, machine, of, n, shown, percent(least.Loss), least.By)
-			reasons = append(reasons, fmt.Sprintf("%s on %s, %s operators of %s: %s", decision, machine, n, of, least.Why))
-		}
-	}
-	if len(t.Rows) == 0 {
-		d.Note("No greedy choice loses more than 5 %% of a network that is small enough to shrink.")
-		return
-	}
-	d.Table(t)
-	d.List("Why", reasons)
 }
 
 // floor is the loss (%) that smaller ones are drawn at.

@@ -7,9 +7,9 @@ import (
 	"github.com/dsasched/dsasched/scheduler/search"
 )
 
-// The tables count losses by decision and machine, keep what does not fit, and name the smallest part.
+// The tables count losses by decision and machine, keep what does not fit.
 func TestRegretReport(t *testing.T) {
-	x := regret{machines: []string{"wormhole-n150", "tpu-v4i"}, networks: []string{"one", "two", "three"}, most: 9}
+	x := regret{machines: []string{"wormhole-n150", "tpu-v4i"}, networks: []string{"one", "two", "three"}}
 	var cells []regretCell
 	for i := range 6 {
 		c := regretCell{Regretted: search.Regretted{Recipe: "tiled-llb", GreedySeconds: 2, BestSeconds: 1}, Bound: 0.5}
@@ -23,11 +23,6 @@ func TestRegretReport(t *testing.T) {
 			}
 			c.Regrets = append(c.Regrets, r)
 		}
-		if i < 4 {
-			kinds := strings.Fields("Conv Relu Add Conv")[i:]
-			c.Small = []small{{Decision: "bind", Operators: kinds, Minimal: i == 2, Loss: 0.25,
-				By: "local search", Why: "because."}}
-		}
 		cells = append(cells, c)
 	}
 	rep, err := x.report(cells)
@@ -39,9 +34,8 @@ func TestRegretReport(t *testing.T) {
 		files[f.Name] = string(f.Data)
 	}
 	for file, want := range map[string]string{
-		"table-greedy.csv":   `bind,"8.0, 16.0, 2/3","12.0, no fit, 2/3","10.0, no fit, 4/6",0/6`,
-		"table-best.csv":     `bind,"0.0, 0.0, 0/3","0.0, 0.0, 0/3","0.0, 0.0, 0/6",0/6`,
-		"table-smallest.csv": "bind,wormhole-n150,two,2,Add Conv,25.0,local search",
+		"table-greedy.csv": `bind,"8.0, 16.0, 2/3","12.0, no fit, 2/3","10.0, no fit, 4/6",0/6`,
+		"table-best.csv":   `bind,"0.0, 0.0, 0/3","0.0, 0.0, 0/3","0.0, 0.0, 0/6",0/6`,
 	} {
 		if !strings.Contains(files[file], want) {
 			t.Errorf("%s has no line %q:\n%s", file, want, files[file])
@@ -52,7 +46,7 @@ func TestRegretReport(t *testing.T) {
 	if _, err := full.report(cells[:len(full.machines)]); err != nil {
 		t.Error(err)
 	}
-	if files["regret.png"] == "" || !strings.Contains(files["regret.md"], "because.") {
-		t.Error("there is no figure, or no reason")
+	if files["regret.png"] == "" {
+		t.Error("there is no figure")
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/formulation/milp"
@@ -206,7 +208,7 @@ func (r ratios) text() []string {
 	if len(r) == 0 {
 		return []string{"–", "–"}
 	}
-	return []string{harness.Fixed(r.mean(), 3), harness.Fixed(slices.Max(r), 2)}
+	return []string{harness.Fixed(stat.GeometricMean(r, nil), 3), harness.Fixed(slices.Max(r), 2)}
 }
 
 func (s study) report(families []family, cells []cell, attended [][]attended) (*harness.Report, error) {

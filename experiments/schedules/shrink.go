@@ -1,6 +1,7 @@
-package optimality
+package schedules
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -40,11 +41,8 @@ func partOf(g *model.Graph, keep []model.OpID) (*model.Graph, error) {
 			names = append(names, g.Tensor(id).Name)
 		}
 		results := b.OpNamed(op.Kind, op.Name, *op.Attr, inputs, names)
-		if b.Err() != nil {
-			return nil, b.Err()
-		}
-		if len(results) != len(op.Outputs) {
-			return nil, fmt.Errorf("operator %q has %d outputs, expected %d", op.Name, len(results), len(op.Outputs))
+		if b.Err() != nil || len(results) != len(op.Outputs) {
+			return nil, cmp.Or(b.Err(), fmt.Errorf("%q has %d outputs, expected %d", op.Name, len(results), len(op.Outputs)))
 		}
 		for k, id := range op.Outputs {
 			made[id] = results[k]

@@ -1,4 +1,4 @@
-package optimality
+package schedules
 
 import (
 	"errors"
