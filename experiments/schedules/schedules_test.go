@@ -41,7 +41,7 @@ func TestFrozenCells(t *testing.T) {
 	rows, cells := frozen(t), 3
 	full := os.Getenv("DSASCHED_FULL") != ""
 	if full {
-		cells = 24
+		cells = 8
 	}
 	var files []string
 	for _, k := range rand.New(rand.NewPCG(58, 0)).Perm(len(rows)) {
