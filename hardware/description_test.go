@@ -66,12 +66,13 @@ func TestDescriptionWith(t *testing.T) {
 		read         func(*hardware.Spec) any
 		want         any
 	}{
-		{"gb.size", "4MiB", "gb.size", "4MiB", func(s *hardware.Spec) any { return s.GB.SizeBytes }, hardware.Bytes(4 << 20)},
-		{"llb_bytes", "16MiB", "gb.size", "16MiB", func(s *hardware.Spec) any { return s.GB.SizeBytes },
+		{"gb.size", "4MiB", "gb.size", "4MiB", func(s *hardware.Spec) any { return s.LLB.SizeBytes },
+			hardware.Bytes(4 << 20)},
+		{"llb_bytes", "16MiB", "gb.size", "16MiB", func(s *hardware.Spec) any { return s.LLB.SizeBytes },
 			hardware.Bytes(16 << 20)},
-		{"llb.size", "*2", "gb.size", "16MiB", func(s *hardware.Spec) any { return s.GB.SizeBytes },
+		{"llb.size", "*2", "gb.size", "16MiB", func(s *hardware.Spec) any { return s.LLB.SizeBytes },
 			hardware.Bytes(16 << 20)},
-		{"l1_bytes", "*0.1", "lb.size", "102KiB", func(s *hardware.Spec) any { return s.LB.SizeBytes },
+		{"l1_bytes", "*0.1", "lb.size", "102KiB", func(s *hardware.Spec) any { return s.L1.SizeBytes },
 			hardware.Bytes(102 << 10)},
 		{"ddr_bandwidth", "x0.5", "ddr.bandwidth", "54GB/s",
 			func(s *hardware.Spec) any { return s.DDR.BandwidthBytesPerSecond }, 54e9},
@@ -190,6 +191,6 @@ func ExampleDescription_With() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(spec.Name, spec.GB.SizeBytes)
+	fmt.Println(spec.Name, spec.LLB.SizeBytes)
 	// Output: stcp920 16MiB
 }

@@ -4,19 +4,19 @@
 // # The machine
 //
 // A description is an instance of the abstraction of the GraphTurbo paper (Figure 1): a chip of d clusters of c cores
-// of u compute units over three levels of memory. Each core has a local buffer (LB, "L1"), the cores of a cluster share
-// a global buffer (GB, "LLB"), and all clusters share the off-chip DDR.
+// of u compute units over three levels of memory. Each core has a local buffer (L1, "L1"), the cores of a cluster share
+// a global buffer (LLB, "LLB"), and all clusters share the off-chip DDR.
 //
 //	            DDR                     1 for the chip
 //	     ┌───────┴───────┐  ddr_link    1 per cluster
-//	    GB              GB              1 per cluster, or none
+//	    LLB              LLB              1 per cluster, or none
 //	 ┌───┼───┐       ┌───┼───┐ core_link  1 per core
-//	LB  LB  LB      LB  LB  LB          1 per core, or none
+//	L1  L1  L1      L1  L1  L1          1 per core, or none
 //	 u   u   u       u   u   u          compute units of a core
 //
 // All clusters are alike. The cores of a cluster may differ: a description lists core types with the number of each.
-// Where there is no GB, core_link joins the core with the fabric between the cores, and data comes from the DDR to the
-// LB over ddr_link and core_link. Of the two levels on the chip at least one is there.
+// Where there is no LLB, core_link joins the core with the fabric between the cores, and data comes from the DDR to the
+// L1 over ddr_link and core_link. Of the two levels on the chip at least one is there.
 //
 // A compute unit is of one of three kinds. A matrix unit is a weight-stationary array, which takes Rows elements along
 // the reduction and adds to Cols outputs per cycle. A vector unit works on Lanes elements at a time, in CyclesPerOp

@@ -97,7 +97,7 @@ func TestClone(t *testing.T) {
 	if !reflect.DeepEqual(a, b) {
 		t.Fatal("the copy differs")
 	}
-	b.LB.SizeBytes, b.GB.SizeBytes, b.DDR.SizeBytes = 1, 1, 1
+	b.L1.SizeBytes, b.LLB.SizeBytes, b.DDR.SizeBytes = 1, 1, 1
 	b.CoreTypes[0].Units[0].Rate["f16"] = 7
 	b.CoreTypes[0].Units[1].CyclesPerOp[OpSimple] = 7
 	b.CoreTypes[0].Count = 7

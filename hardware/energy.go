@@ -12,9 +12,9 @@ type Energy struct {
 	// what they read and write of the core's own buffer, by dtype.
 	MAC    map[string]float64 `json:"mac_joules"`
 	Vector map[string]float64 `json:"vector_joules"`
-	// LB, GB and DDR are of a byte that a move reads or writes there; 0 where there is no such memory.
-	LB  float64 `json:"lb_joules_per_byte"`
-	GB  float64 `json:"gb_joules_per_byte"`
+	// L1, LLB and DDR are of a byte that a move reads or writes there; 0 where there is no such memory.
+	L1  float64 `json:"lb_joules_per_byte"`
+	LLB float64 `json:"gb_joules_per_byte"`
 	DDR float64 `json:"ddr_joules_per_byte"`
 	// StaticWatts is the power of the idle chip.
 	StaticWatts float64 `json:"static_watts"`
@@ -67,10 +67,10 @@ func (d *decoder) energy(f *fields, lb, gb bool) *Energy {
 	}
 	e := &Energy{MAC: byType("mac"), Vector: byType("vector"), DDR: read(m, "ddr")}
 	if lb || m.has("lb") {
-		e.LB = read(m, "lb")
+		e.L1 = read(m, "lb")
 	}
 	if gb || m.has("gb") {
-		e.GB = read(m, "gb")
+		e.LLB = read(m, "gb")
 	}
 	e.StaticWatts = m.scaled("static", expectPower,
 		func(t string, _ float64) (float64, bool) { return parseScaled(t, powerUnits, nil) })
@@ -93,7 +93,7 @@ func (c *checker) energy(s *Spec) {
 		key    string
 		v      float64
 		memory *Memory
-	}{{"lb", e.LB, s.LB}, {"gb", e.GB, s.GB}, {"ddr", e.DDR, s.DDR}} {
+	}{{"lb", e.L1, s.L1}, {"gb", e.LLB, s.LLB}, {"ddr", e.DDR, s.DDR}} {
 		switch {
 		case l.memory != nil:
 			c.inRange("energy."+l.key, l.v, minEnergy, maxEnergy, expectEnergy, formatEnergy)
@@ -127,7 +127,7 @@ func (e *Energy) describe() string {
 	for _, l := range []struct {
 		name string
 		v    float64
-	}{{"L1", e.LB}, {"LLB", e.GB}, {"DDR", e.DDR}} {
+	}{{"L1", e.L1}, {"LLB", e.LLB}, {"DDR", e.DDR}} {
 		if l.v > 0 {
 			parts = append(parts, fmt.Sprintf("%s byte %s", l.name, formatEnergy(l.v)))
 		}

@@ -14,11 +14,11 @@ func ExampleLoad() {
 	}
 	mme, _ := s.UnitOf(hardware.Matrix)
 	fmt.Printf("%d clusters of %d cores, %v of LB and %v of GB in each\n",
-		s.Clusters, s.Cores(), s.LBTotalBytes(), s.GB.SizeBytes)
+		s.Clusters, s.Cores(), s.L1TotalBytes(), s.LLB.SizeBytes)
 	fmt.Printf("%s: %d x %d\n", mme.Name, mme.Rows, mme.Cols)
 	fmt.Printf("peak: %.1f TFLOPS\n", 2*s.PeakMACsPerSecond("f16")/1e12)
 	// Output:
-	// 4 clusters of 8 cores, 8MiB of LB and 8MiB of GB in each
+	// 4 clusters of 8 cores, 8MiB of L1 and 8MiB of LLB in each
 	// mme: 64 x 32
 	// peak: 131.1 TFLOPS
 }

@@ -85,14 +85,14 @@ func (s *Spec) Fast() *Spec {
 		"gap": &c.GapSeconds, "matrix_start": &c.MatrixStartSeconds} {
 		*v = s.fast.at(key, *v)
 	}
-	for key, m := range map[string]*Memory{"lb.": c.LB, "gb.": c.GB, "ddr.": c.DDR} {
+	for key, m := range map[string]*Memory{"lb.": c.L1, "gb.": c.LLB, "ddr.": c.DDR} {
 		if m != nil {
 			m.SizeBytes = Bytes(s.fast.whole(key+"size", int(m.SizeBytes)))
 			m.BandwidthBytesPerSecond = s.fast.at(key+"bandwidth", m.BandwidthBytesPerSecond)
 			m.LatencySeconds = s.fast.at(key+"latency", m.LatencySeconds)
 		}
 	}
-	c.LBWeightBytes = Bytes(s.fast.whole("lb.weights", int(c.LBWeightBytes)))
+	c.L1WeightBytes = Bytes(s.fast.whole("lb.weights", int(c.L1WeightBytes)))
 	c.DDRActivationEfficiency = min(1, s.fast.at("ddr.activation_efficiency", c.DDRActivationEfficiency))
 	for key, l := range map[string]*Link{"core_link.": &c.CoreLink, "ddr_link.": &c.DDRLink} {
 		l.BandwidthBytesPerSecond = s.fast.at(key+"bandwidth", l.BandwidthBytesPerSecond)

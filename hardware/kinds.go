@@ -78,10 +78,10 @@ func (s *Spec) Apart() (*Spec, error) {
 	r := *s
 	r.Name, r.sides = s.Name+"-kinds", len(s.Kinds())
 	r.Clusters *= r.sides
-	if s.GB != nil {
-		gb := *s.GB
+	if s.LLB != nil {
+		gb := *s.LLB
 		gb.SizeBytes /= Bytes(r.sides)
-		r.GB = &gb
+		r.LLB = &gb
 	}
 	if err := r.Validate(); err != nil {
 		return nil, fmt.Errorf("accelerator %q, with a cluster for each kind of core: %w", s.Name, err)

@@ -97,7 +97,7 @@ func TestApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Clusters != 3*s.Clusters || a.Sides() != 3 || s.Sides() != 1 || a.GB.SizeBytes != s.GB.SizeBytes/3 ||
+	if a.Clusters != 3*s.Clusters || a.Sides() != 3 || s.Sides() != 1 || a.LLB.SizeBytes != s.LLB.SizeBytes/3 ||
 		a.PeakMACsPerSecond("f16") != s.PeakMACsPerSecond("f16") ||
 		a.Kind(1).CoreTypes[0].Name != s.Kind(1).CoreTypes[0].Name {
 		t.Errorf("taken apart: %+v", a)

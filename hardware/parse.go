@@ -461,12 +461,12 @@ func (d *decoder) spec(root *yaml.Node) *Spec {
 	s.fast = d.fast
 	s.Clusters = f.count("clusters", maxClusters)
 
-	s.LB, s.LBWeightBytes = d.localBuffer(f)
-	s.GB = d.memory(f, "gb", true)
+	s.L1, s.L1WeightBytes = d.localBuffer(f)
+	s.LLB = d.memory(f, "gb", true)
 	s.DDR, s.DDRActivationEfficiency = d.offChip(f)
-	hasLB := s.LB != nil || !f.isNone("lb")
+	hasL1 := s.L1 != nil || !f.isNone("lb")
 	for i, n := range f.sequence("core_types", "a list of core types, each with name, count, units") {
-		s.CoreTypes = append(s.CoreTypes, d.coreType(n, fmt.Sprintf("core_types[%d]", i), hasLB))
+		s.CoreTypes = append(s.CoreTypes, d.coreType(n, fmt.Sprintf("core_types[%d]", i), hasL1))
 	}
 
 	s.CoreLink, s.Network = d.link(f, "core_link", true)
@@ -482,11 +482,11 @@ func (d *decoder) spec(root *yaml.Node) *Spec {
 	if f.has("host") {
 		s.HostSeconds = f.time("host")
 	}
-	s.Energy = d.energy(f, s.LB != nil, s.GB != nil)
+	s.Energy = d.energy(f, s.L1 != nil, s.LLB != nil)
 	return s
 }
 
-func (d *decoder) coreType(n *yaml.Node, path string, hasLB bool) CoreType {
+func (d *decoder) coreType(n *yaml.Node, path string, hasL1 bool) CoreType {
 	f := d.item(n, path, []string{"name", "count", "grid", "has_lb", "runs", "units"})
 	if f == nil {
 		return CoreType{}
@@ -494,7 +494,7 @@ func (d *decoder) coreType(n *yaml.Node, path string, hasLB bool) CoreType {
 	t := CoreType{
 		Name:  f.name("name", "a name for the core type"),
 		Count: f.count("count", maxCores),
-		HasLB: f.boolean("has_lb", hasLB),
+		HasL1: f.boolean("has_lb", hasL1),
 	}
 	if f.has("grid") {
 		t.Grid = f.grid("grid")

@@ -54,7 +54,7 @@ func TestParseExample(t *testing.T) {
 	}
 	want := &Spec{
 		Name: "my-npu", Description: "an example", ClockHz: 1e9, Clusters: 4,
-		CoreTypes: []CoreType{{Name: "core", Count: 8, HasLB: true, Units: []Unit{
+		CoreTypes: []CoreType{{Name: "core", Count: 8, HasL1: true, Units: []Unit{
 			{Name: "mme", Kind: Matrix, Rows: 64, Cols: 32, FillCycles: 25, Rate: map[string]float64{"f16": 1, "i8": 2},
 				fast: ends{}},
 			{Name: "vme", Kind: Vector, Lanes: 64, FillCycles: 10, Rate: map[string]float64{"f16": 1, "f32": 0.5},
@@ -63,9 +63,9 @@ func TestParseExample(t *testing.T) {
 				Rate:        map[string]float64{"f16": 1, "f32": 0.5},
 				CyclesPerOp: map[string]float64{OpSimple: 1, OpMove: 1, OpSpecial: 4}, fast: ends{}},
 		}}},
-		LB:            &Memory{SizeBytes: 1 << 20, BandwidthBytesPerSecond: 512e9},
-		LBWeightBytes: 256 << 10,
-		GB:            &Memory{SizeBytes: 8 << 20, BandwidthBytesPerSecond: 256e9},
+		L1:            &Memory{SizeBytes: 1 << 20, BandwidthBytesPerSecond: 512e9},
+		L1WeightBytes: 256 << 10,
+		LLB:           &Memory{SizeBytes: 8 << 20, BandwidthBytesPerSecond: 256e9},
 		DDR:           &Memory{SizeBytes: 16 << 30, BandwidthBytesPerSecond: 108e9, LatencySeconds: 150e-9},
 		CoreLink:      Link{BandwidthBytesPerSecond: 64e9, LatencySeconds: 76e-9, Broadcast: true},
 		LaunchSeconds: 10e-6, SyncSeconds: 100e-9, fast: ends{},
@@ -87,13 +87,13 @@ func TestParseForms(t *testing.T) {
 			}},
 		{"all-to-all", with(t, "latency: 76cycles", "latency: 76cycles\n  network: {kind: all-to-all}"),
 			func(s *Spec) bool { return s.Network == nil }},
-		{"plain bytes", with(t, "1MiB ", "65536 "), func(s *Spec) bool { return s.LB.SizeBytes == 65536 }},
-		{"quoted bytes", with(t, "1MiB ", "'65536'"), func(s *Spec) bool { return s.LB.SizeBytes == 65536 }},
-		{"fraction of MiB", with(t, "1MiB ", "1.25 MiB"), func(s *Spec) bool { return s.LB.SizeBytes == 5<<18 }},
-		{"decimal prefix", with(t, "1MiB ", "0.1MB"), func(s *Spec) bool { return s.LB.SizeBytes == 100_000 }},
+		{"plain bytes", with(t, "1MiB ", "65536 "), func(s *Spec) bool { return s.L1.SizeBytes == 65536 }},
+		{"quoted bytes", with(t, "1MiB ", "'65536'"), func(s *Spec) bool { return s.L1.SizeBytes == 65536 }},
+		{"fraction of MiB", with(t, "1MiB ", "1.25 MiB"), func(s *Spec) bool { return s.L1.SizeBytes == 5<<18 }},
+		{"decimal prefix", with(t, "1MiB ", "0.1MB"), func(s *Spec) bool { return s.L1.SizeBytes == 100_000 }},
 		{"largest size", with(t, "16GiB", "1024TiB"), func(s *Spec) bool { return s.DDR.SizeBytes == 1<<50 }},
-		{"no weights", with(t, "256KiB ", "none"), func(s *Spec) bool { return s.LBWeightBytes == 0 }},
-		{"weights left out", without(t, "  weights:"), func(s *Spec) bool { return s.LBWeightBytes == 0 }},
+		{"no weights", with(t, "256KiB ", "none"), func(s *Spec) bool { return s.L1WeightBytes == 0 }},
+		{"weights left out", without(t, "  weights:"), func(s *Spec) bool { return s.L1WeightBytes == 0 }},
 		{"exponent", with(t, "108GB/s", "1.08e11B/s"), func(s *Spec) bool { return s.DDR.BandwidthBytesPerSecond == 108e9 }},
 		{"space before unit", with(t, "108GB/s", "108 GB/s"),
 			func(s *Spec) bool { return s.DDR.BandwidthBytesPerSecond == 108e9 }},
@@ -145,7 +145,7 @@ func TestParseForms(t *testing.T) {
 		{"no description", without(t, "description:"), func(s *Spec) bool { return s.Description == "" }},
 		{"folded description", with(t, "an example     # optional, one line", ">\n  an\n  example"),
 			func(s *Spec) bool { return s.Description == "an example" }},
-		{"has_lb left out", without(t, "    has_lb:"), func(s *Spec) bool { return s.CoreTypes[0].HasLB }},
+		{"has_lb left out", without(t, "    has_lb:"), func(s *Spec) bool { return s.CoreTypes[0].HasL1 }},
 		{"a grid", with(t, "count: 8", "count: 8\n    grid: 2x4"),
 			func(s *Spec) bool { return slices.Equal(s.CoreTypes[0].Grid, []int{2, 4}) }},
 		{"DOS line ends", strings.ReplaceAll(example(t), "\n", "\r\n"), func(s *Spec) bool { return s.Name == "my-npu" }},
@@ -163,20 +163,20 @@ func TestParseForms(t *testing.T) {
 	}
 }
 
-// lbNone is the example without local buffers.
-func lbNone(t testing.TB) string {
+// l1None is the example without local buffers.
+func l1None(t testing.TB) string {
 	text := without(t, "    has_lb:")
 	from, to := strings.Index(text, "lb:   "), strings.Index(text, "gb:   ")
 	return text[:from] + "lb: none\n\n" + text[to:]
 }
 
-func TestParseNoLB(t *testing.T) {
-	s, err := Parse("my.yaml", []byte(lbNone(t)))
+func TestParseNoL1(t *testing.T) {
+	s, err := Parse("my.yaml", []byte(l1None(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.LB != nil || s.CoreTypes[0].HasLB || s.LBTotalBytes() != 0 {
-		t.Errorf("LB = %v, HasLB = %v, LBTotalBytes() = %v, want none", s.LB, s.CoreTypes[0].HasLB, s.LBTotalBytes())
+	if s.L1 != nil || s.CoreTypes[0].HasL1 || s.L1TotalBytes() != 0 {
+		t.Errorf("LB = %v, HasLB = %v, LBTotalBytes() = %v, want none", s.L1, s.CoreTypes[0].HasL1, s.L1TotalBytes())
 	}
 }
 
@@ -438,15 +438,15 @@ func TestParseErrors(t *testing.T) {
 		// Memory levels.
 		{"weights without LB", with(t, "1MiB ", "none "),
 			`my.yaml:32: lb.size: found "none", expected a size above zero such as 64KiB; a core without it is written lb: none and can't have weights either`},
-		{"LB is a number", strings.Replace(lbNone(t), "lb: none", "lb: 64KiB", 1),
+		{"LB is a number", strings.Replace(l1None(t), "lb: none", "lb: 64KiB", 1),
 			`my.yaml:30: lb: found "64KiB", expected none or a mapping with size, weights, bandwidth, latency`},
-		{"LB of cores but none", strings.Replace(lbNone(t), "    count: 8", "    count: 8\n    has_lb: true", 1),
+		{"LB of cores but none", strings.Replace(l1None(t), "    count: 8", "    count: 8\n    has_lb: true", 1),
 			`my.yaml:9: core_types[0].has_lb: found "true", expected false, as lb is none`},
 		{"LB of no core", with(t, "has_lb: true", "has_lb: false"),
 			"my.yaml:31: lb: found a buffer that no core has, as has_lb is false in every core type, expected none"},
 		{"has_lb is no boolean", with(t, "has_lb: true", "has_lb: maybe"),
 			`my.yaml:9: core_types[0].has_lb: found "maybe", expected true or false`},
-		{"no memory on the chip", strings.Replace(strings.Replace(lbNone(t), gb, "", 1), "gb:    ", "gb: none", 1),
+		{"no memory on the chip", strings.Replace(strings.Replace(l1None(t), gb, "", 1), "gb:    ", "gb: none", 1),
 			`my.yaml:32: gb: found "none", expected a memory on the chip, as lb is none too`},
 		{"DDR none",
 			with(t, "ddr:                        # whole chip\n  size: 16GiB\n  bandwidth: 108GB/s\n  latency: 150ns\n",
@@ -555,14 +555,14 @@ func TestValidate(t *testing.T) {
 		want   string
 	}{
 		{"nothing", func(*Spec) {}, ""},
-		{"weights without LB", func(s *Spec) { s.LB, s.CoreTypes[0].HasLB = nil, false },
+		{"weights without LB", func(s *Spec) { s.L1, s.CoreTypes[0].HasL1 = nil, false },
 			"lb.weights: found 256KiB, expected no weight buffer, as lb is none"},
-		{"LB missing", func(s *Spec) { s.LB, s.LBWeightBytes = nil, 0 },
+		{"LB missing", func(s *Spec) { s.L1, s.L1WeightBytes = nil, 0 },
 			"core_types[0].has_lb: found true, expected false, as lb is none"},
-		{"negative weights", func(s *Spec) { s.LBWeightBytes = -1 },
+		{"negative weights", func(s *Spec) { s.L1WeightBytes = -1 },
 			"lb.weights: found -1B, expected a size above zero such as 64KiB"},
 		{"no DDR", func(s *Spec) { s.DDR = nil }, "ddr: found none, expected the off-chip memory: size, bandwidth, latency"},
-		{"no GB", func(s *Spec) { s.GB = nil }, ""},
+		{"no GB", func(s *Spec) { s.LLB = nil }, ""},
 		{"no cores", func(s *Spec) { s.CoreTypes = nil }, "core_types: found no core, expected at least one core type"},
 		{"NaN bandwidth", func(s *Spec) { s.DDR.BandwidthBytesPerSecond = math.NaN() },
 			"ddr.bandwidth: found NaNB/s, expected a bandwidth above zero such as 108GB/s or 64B/cycle"},
@@ -572,16 +572,16 @@ func TestValidate(t *testing.T) {
 			"sync: found NaNns, expected a time of zero or more such as 84ns, 10us or 84cycles"},
 		{"broadcast of DDR", func(s *Spec) { s.DDRLink.Broadcast = true },
 			"ddr_link.broadcast: found true, expected false: only the core link can broadcast"},
-		{"overflow", func(s *Spec) { s.LB.SizeBytes = math.MaxInt64 },
+		{"overflow", func(s *Spec) { s.L1.SizeBytes = math.MaxInt64 },
 			"lb.size: found 9223372036854775807B, expected a size of at most 1024TiB"},
 		{"many cores", func(s *Spec) { s.CoreTypes[0].Count = math.MaxInt },
 			"core_types[0].count: found 9223372036854775807, expected a whole number from 1 to 1048576"},
 		{"unknown dtype", func(s *Spec) { s.CoreTypes[0].Units[0].Rate["fp8"] = 1 },
 			"core_types[0].units[0].rate.fp8: found an unknown dtype, expected one of f64, f32, f16, bf16, i8, u8, i16, i32, i64, bool, f8"},
 		{"energy of no LLB", func(s *Spec) {
-			s.GB = nil
-			s.Energy = &Energy{MAC: map[string]float64{"f16": 1e-12}, Vector: map[string]float64{"f16": math.NaN()}, LB: 1e-12,
-				GB: 1e-12, DDR: 1e-12}
+			s.LLB = nil
+			s.Energy = &Energy{MAC: map[string]float64{"f16": 1e-12}, Vector: map[string]float64{"f16": math.NaN()}, L1: 1e-12,
+				LLB: 1e-12, DDR: 1e-12}
 		},
 			"energy.vector.f16: found NaNpJ, expected an energy above zero such as 0.9pJ\nenergy.gb: found 1pJ, expected none, as gb is none"},
 		{"two mistakes", func(s *Spec) { s.Clusters, s.ClockHz = -1, 1e9*math.Inf(1) },
@@ -675,8 +675,8 @@ func FuzzParse(f *testing.F) {
 		if err := s.Validate(); err != nil {
 			t.Fatalf("accepted, but %v", err)
 		}
-		if s.Cores() <= 0 || s.LBTotalBytes() < 0 || s.Describe() == "" {
-			t.Fatalf("%d cores, %v LB", s.Cores(), s.LBTotalBytes())
+		if s.Cores() <= 0 || s.L1TotalBytes() < 0 || s.Describe() == "" {
+			t.Fatalf("%d cores, %v LB", s.Cores(), s.L1TotalBytes())
 		}
 		for _, d := range dtypes {
 			if p := s.PeakMACsPerSecond(d); p < 0 || math.IsInf(p, 0) || math.IsNaN(p) {

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Raise gives the same machine one level up: the clusters become the cores of a single cluster, and the GB takes the
-// role of their LB. This is how a network is scheduled across clusters (GraphTurbo paper, §3.6), and the way to use a
-// machine on which the LB can't hold what the matrix units work on.
+// Raise gives the same machine one level up: the clusters become the cores of a single cluster, and the LLB takes the
+// role of their L1. This is how a network is scheduled across clusters (GraphTurbo paper, §3.6), and the way to use a
+// machine on which the L1 can't hold what the matrix units work on.
 //
 // The units of a cluster's cores become one unit each of the raised core, as wide as all together: a matrix unit passes
 // as many times more rows of its operand per cycle, and all its arrays get the same weights; a vector unit has as many
-// times more lanes. What happens between GB and LB within a cluster is no longer seen: neither its time nor its energy
-// nor the size of the LB. Clusters exchange data through the DDR, over the link that they have to it.
+// times more lanes. What happens between LLB and L1 within a cluster is no longer seen: neither its time nor its energy
+// nor the size of the L1. Clusters exchange data through the DDR, over the link that they have to it.
 func Raise(s *Spec) (*Spec, error) {
-	if s.GB == nil {
+	if s.LLB == nil {
 		return nil, fmt.Errorf("accelerator %q has no LLB that could take the role of the L1", s.Name)
 	}
 	if s.Mixed() {
@@ -25,9 +25,9 @@ func Raise(s *Spec) (*Spec, error) {
 	r := *s
 	r.Name = s.Name + "-gb"
 	r.Clusters = 1
-	gb := *s.GB
-	r.LB, r.LBWeightBytes, r.GB = &gb, 0, nil
-	core := CoreType{Name: "cluster", Count: s.Clusters, HasLB: true}
+	gb := *s.LLB
+	r.L1, r.L1WeightBytes, r.LLB = &gb, 0, nil
+	core := CoreType{Name: "cluster", Count: s.Clusters, HasL1: true}
 	named := map[string]bool{}
 	for _, t := range s.CoreTypes {
 		// Cores of several types may have units of one name.
@@ -57,7 +57,7 @@ func Raise(s *Spec) (*Spec, error) {
 		}
 	}
 	r.CoreTypes = []CoreType{core}
-	// The way to the GB of a cluster is now the way to the core.
+	// The way to the LLB of a cluster is now the way to the core.
 	r.CoreLink = Link{BandwidthBytesPerSecond: s.DDRLink.BandwidthBytesPerSecond, LatencySeconds: s.DDRLink.LatencySeconds}
 	way := "ddr_link."
 	if r.CoreLink.BandwidthBytesPerSecond == 0 {
@@ -77,7 +77,7 @@ func Raise(s *Spec) (*Spec, error) {
 	r.DDRLink, r.Network = Link{InFlight: s.DDRLink.InFlight}, nil
 	if s.Energy != nil {
 		e := *s.Energy
-		e.LB, e.GB = e.GB, 0
+		e.L1, e.LLB = e.LLB, 0
 		r.Energy = &e
 	}
 	if err := r.Validate(); err != nil {
@@ -86,18 +86,18 @@ func Raise(s *Spec) (*Spec, error) {
 	return &r, nil
 }
 
-// NeedsRaise reports whether decisions had better be made for the raised machine: there is a GB, and no core has an LB,
-// or those with a matrix unit have none, or each cluster has a single core, so that LB and GB are one core's alike.
+// NeedsRaise reports whether decisions are better made for the raised machine: there is an LLB, and no core has an L1,
+// those with a matrix unit have none, or each cluster has a single core, so that L1 and LLB are one core's alike.
 func (s *Spec) NeedsRaise() bool {
-	if s.GB == nil {
+	if s.LLB == nil {
 		return false
 	}
-	matrix, matrixWithLB, withLB := false, false, false
+	matrix, matrixWithL1, withL1 := false, false, false
 	for _, t := range s.CoreTypes {
 		_, ok := t.UnitOf(Matrix)
 		matrix = matrix || ok
-		matrixWithLB = matrixWithLB || ok && t.HasLB
-		withLB = withLB || t.HasLB
+		matrixWithL1 = matrixWithL1 || ok && t.HasL1
+		withL1 = withL1 || t.HasL1
 	}
-	return !withLB || matrix && !matrixWithLB || s.Cores() == 1
+	return !withL1 || matrix && !matrixWithL1 || s.Cores() == 1
 }

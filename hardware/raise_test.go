@@ -28,9 +28,9 @@ func TestRaise(t *testing.T) {
 		if s.Describe() != before {
 			t.Errorf("%s: raising changes the original", c.name)
 		}
-		if r.Clusters != 1 || r.Cores() != c.cores || r.GB != nil || r.LB.SizeBytes != c.lb || r.LBWeightBytes != 0 {
+		if r.Clusters != 1 || r.Cores() != c.cores || r.LLB != nil || r.L1.SizeBytes != c.lb || r.L1WeightBytes != 0 {
 			t.Errorf("%s: %d clusters of %d cores with an LB of %v, want 1 of %d with %v and no GB", c.name, r.Clusters,
-				r.Cores(), r.LB.SizeBytes, c.cores, c.lb)
+				r.Cores(), r.L1.SizeBytes, c.cores, c.lb)
 		}
 		if got := r.CoreLink.BandwidthBytesPerSecond; got != c.link {
 			t.Errorf("%s: core link of %g B/s, want %g", c.name, got, c.link)
@@ -72,7 +72,7 @@ func TestNeedsRaise(t *testing.T) {
 	one := load(t, "stcp920")
 	one.CoreTypes[0].Count = 1
 	bare := load(t, "stcp920")
-	bare.LB, bare.LBWeightBytes, bare.CoreTypes[0].HasLB = nil, 0, false
+	bare.L1, bare.L1WeightBytes, bare.CoreTypes[0].HasL1 = nil, 0, false
 	for _, c := range []struct {
 		name string
 		spec *Spec

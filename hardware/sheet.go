@@ -13,9 +13,9 @@ type Sheet struct {
 	Clusters      int          `json:"clusters"`
 	Cores         int          `json:"cores_per_cluster"`
 	CoreTypes     []sheetCores `json:"core_types"`
-	LB            *sheetMemory `json:"lb"` // per core; null: none
-	LBWeightBytes Bytes        `json:"lb_weights_bytes"`
-	GB            *sheetMemory `json:"gb"` // per cluster; null: none
+	L1            *sheetMemory `json:"lb"` // per core; null: none
+	L1WeightBytes Bytes        `json:"lb_weights_bytes"`
+	LLB           *sheetMemory `json:"gb"` // per cluster; null: none
 	DDR           *sheetMemory `json:"ddr"`
 	CoreLink      sheetLink    `json:"core_link"`
 	Network       *Network     `json:"network,omitempty"` // between the cores of a cluster; none: all-to-all
@@ -33,7 +33,7 @@ type Sheet struct {
 type sheetCores struct {
 	Name  string      `json:"name"`
 	Count int         `json:"count_per_cluster"`
-	HasLB bool        `json:"has_lb"`
+	HasL1 bool        `json:"has_lb"`
 	Runs  []string    `json:"runs,omitempty"`
 	Units []sheetUnit `json:"units"`
 }
@@ -81,8 +81,8 @@ type sheetLink struct {
 // sheetEnergy is an [Energy]: in joules of an operation or a byte, in watts.
 type sheetEnergy struct {
 	Types       []sheetTypeEnergy `json:"types"`
-	LB          float64           `json:"lb_byte_j"`
-	GB          float64           `json:"gb_byte_j"`
+	L1          float64           `json:"lb_byte_j"`
+	LLB         float64           `json:"gb_byte_j"`
 	DDR         float64           `json:"ddr_byte_j"`
 	StaticWatts float64           `json:"static_w"`
 }
@@ -98,7 +98,7 @@ func (e *Energy) sheet() *sheetEnergy {
 	if e == nil {
 		return nil
 	}
-	a := &sheetEnergy{LB: e.LB, GB: e.GB, DDR: e.DDR, StaticWatts: e.StaticWatts}
+	a := &sheetEnergy{L1: e.L1, LLB: e.LLB, DDR: e.DDR, StaticWatts: e.StaticWatts}
 	for _, d := range sheetTypes {
 		x := sheetTypeEnergy{DType: d}
 		if v, ok := e.MAC[d]; ok {
@@ -134,7 +134,7 @@ func (s *Spec) Sheet() *Sheet {
 	a := &Sheet{
 		Name: s.Name, Description: s.Description, ClockHz: s.ClockHz, LoadClockHz: s.LoadClockHz,
 		Clusters: s.Clusters, Cores: s.Cores(),
-		LB: (*sheetMemory)(s.LB), LBWeightBytes: s.LBWeightBytes, GB: (*sheetMemory)(s.GB), DDR: (*sheetMemory)(s.DDR),
+		L1: (*sheetMemory)(s.L1), L1WeightBytes: s.L1WeightBytes, LLB: (*sheetMemory)(s.LLB), DDR: (*sheetMemory)(s.DDR),
 		CoreLink: link(s.CoreLink), Network: s.Network, DDRLink: link(s.DDRLink),
 		LaunchSeconds: s.LaunchSeconds, SyncSeconds: s.SyncSeconds,
 		GapSeconds: s.GapSeconds, MatrixStart: s.MatrixStartSeconds,
@@ -146,7 +146,7 @@ func (s *Spec) Sheet() *Sheet {
 		}
 	}
 	for _, t := range s.CoreTypes {
-		c := sheetCores{Name: t.Name, Count: t.Count, HasLB: t.HasLB, Runs: t.Runs}
+		c := sheetCores{Name: t.Name, Count: t.Count, HasL1: t.HasL1, Runs: t.Runs}
 		for _, u := range t.Units {
 			x := sheetUnit{Name: u.Name, Kind: u.Kind, SharesWith: u.SharesWith, Rows: u.Rows, Cols: u.Cols, Lanes: u.Lanes,
 				FillCycles: u.FillCycles,

@@ -52,12 +52,12 @@ type Spec struct {
 	// it has one entry. Cores are numbered in this order.
 	CoreTypes []CoreType `json:"core_types"`
 
-	// LB is the data part of one core's local buffer; nil if cores have none.
-	LB *Memory `json:"lb" words:"null"`
-	// LBWeightBytes is a separate buffer for weights beside LB, also per core. If 0, weights share LB with the data.
-	LBWeightBytes Bytes `json:"lb_weight_bytes"`
-	// GB is the buffer that the cores of one cluster share; nil if none.
-	GB *Memory `json:"gb" words:"null"`
+	// L1 is the data part of one core's local buffer; nil if cores have none.
+	L1 *Memory `json:"lb" words:"null"`
+	// L1WeightBytes is a separate buffer for weights beside L1, also per core. If 0, weights share L1 with the data.
+	L1WeightBytes Bytes `json:"lb_weight_bytes"`
+	// LLB is the buffer that the cores of one cluster share; nil if none.
+	LLB *Memory `json:"gb" words:"null"`
 	// DDR is the off-chip memory of the whole chip; never nil.
 	DDR *Memory `json:"ddr"`
 	// DDRActivationEfficiency is the share of the DDR's bandwidth that moves of activations reach; 0 means all of it,
@@ -65,8 +65,8 @@ type Spec struct {
 	// reads and writes alternate.
 	DDRActivationEfficiency float64 `json:"ddr_activation_efficiency,omitempty"`
 
-	// CoreLink joins one core with the GB, or with the fabric between the
-	// cores if GB is nil. Its bandwidth holds for each direction.
+	// CoreLink joins one core with the LLB, or with the fabric between the
+	// cores if LLB is nil. Its bandwidth holds for each direction.
 	CoreLink Link `json:"core_link"`
 	// Network is the links between the cores of a cluster; nil: each core has a CoreLink to all else.
 	Network *Network `json:"network,omitempty"`
@@ -124,7 +124,7 @@ func (c *Chips) Network() string {
 // shortest way, first along the last dimension of the grid of the core type.
 type Network struct {
 	Kind string `json:"kind"` // Bus, Ring, Mesh or Torus
-	// Memory lists the cores beside which the GB is, or without one the DDR, with as much behind each; nil: the first.
+	// Memory lists the cores beside which the LLB is, or without one the DDR, with as much behind each; nil: the first.
 	// Cores are counted along the last dimension first.
 	Memory []int `json:"memory,omitempty"`
 }
@@ -162,9 +162,9 @@ type CoreType struct {
 	Name  string `json:"name"`
 	Count int    `json:"count"` // per cluster
 	Units []Unit `json:"units"`
-	// HasLB reports whether these cores have the local buffer of [Spec.LB].
-	// Those that have none (Goya's matrix engine) work from the GB.
-	HasLB bool `json:"has_lb"`
+	// HasL1 reports whether these cores have the local buffer of [Spec.L1].
+	// Those that have none (Goya's matrix engine) work from the LLB.
+	HasL1 bool `json:"has_lb"`
 	// Grid is how the cores are arranged, if not in a line: the extent of each dimension, which together make Count.
 	// Loop dimensions are mapped to one after the other.
 	Grid []int `json:"grid,omitempty"`
@@ -186,7 +186,7 @@ type Memory struct {
 type Link struct {
 	BandwidthBytesPerSecond float64 `json:"bandwidth_bytes_per_second"` // per direction
 	LatencySeconds          float64 `json:"latency_seconds"`
-	// Broadcast says that one read of the GB can reach all cores at once.
+	// Broadcast says that one read of the LLB can reach all cores at once.
 	Broadcast bool `json:"broadcast"`
 	// InFlight is the number of loads towards the cores that one cluster has under way at most; 0: one. Their latencies
 	// overlap, their bytes share the bandwidth.
@@ -253,7 +253,7 @@ type Unit struct {
 // Clone is a copy that shares nothing with s.
 func (s *Spec) Clone() *Spec {
 	c := *s
-	for _, m := range []**Memory{&c.LB, &c.GB, &c.DDR} {
+	for _, m := range []**Memory{&c.L1, &c.LLB, &c.DDR} {
 		if *m != nil {
 			copied := **m
 			*m = &copied
@@ -354,19 +354,19 @@ func (t CoreType) sharing() []int {
 	return group
 }
 
-// LBTotalBytes is the capacity of "the LB" of a cluster: the data parts of all its
+// L1TotalBytes is the capacity of "the L1" of a cluster: the data parts of all its
 // cores that have one. Separate weight buffers do not count.
-func (s *Spec) LBTotalBytes() Bytes {
-	if s.LB == nil {
+func (s *Spec) L1TotalBytes() Bytes {
+	if s.L1 == nil {
 		return 0
 	}
 	n := 0
 	for _, t := range s.CoreTypes {
-		if t.HasLB {
+		if t.HasL1 {
 			n += t.Count
 		}
 	}
-	return s.LB.SizeBytes * Bytes(n)
+	return s.L1.SizeBytes * Bytes(n)
 }
 
 // PeakMACsPerSecond is the multiply-accumulates per second that all matrix units of the chip reach together for a
@@ -458,7 +458,7 @@ func (s *Spec) Describe() string {
 	line("clusters", "%d, each with:", s.Clusters)
 	for _, t := range s.CoreTypes {
 		var with string
-		if !t.HasLB && s.LB != nil {
+		if !t.HasL1 && s.L1 != nil {
 			with = ", no L1"
 		}
 		if len(t.Grid) > 0 {
@@ -479,12 +479,12 @@ func (s *Spec) Describe() string {
 		return fmt.Sprintf("%v, %s, latency %s", m.SizeBytes,
 			formatSI(m.BandwidthBytesPerSecond, "B/s"), formatSeconds(m.LatencySeconds))
 	}
-	lb := memory(s.LB)
-	if s.LBWeightBytes > 0 {
-		lb += fmt.Sprintf(", and %v for weights", s.LBWeightBytes)
+	lb := memory(s.L1)
+	if s.L1WeightBytes > 0 {
+		lb += fmt.Sprintf(", and %v for weights", s.L1WeightBytes)
 	}
 	line("L1", "%s (per core)", lb)
-	line("LLB", "%s (per cluster)", memory(s.GB))
+	line("LLB", "%s (per cluster)", memory(s.LLB))
 	ddr := memory(s.DDR)
 	if s.DDRActivationEfficiency > 0 {
 		ddr += fmt.Sprintf(", for activations at %g of it", s.DDRActivationEfficiency)

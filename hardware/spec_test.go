@@ -56,13 +56,13 @@ func TestSTCP920(t *testing.T) {
 			t.Errorf("PeakMACsPerSecond(%s) = %g, want about %g", dtype, got, want)
 		}
 	}
-	if got, want := s.LB.SizeBytes+s.LBWeightBytes, Bytes(5<<20/4); got != want {
+	if got, want := s.L1.SizeBytes+s.L1WeightBytes, Bytes(5<<20/4); got != want {
 		t.Errorf("L1 has %v, want %v", got, want)
 	}
-	if got, want := s.LBTotalBytes(), Bytes(8<<20); got != want {
+	if got, want := s.L1TotalBytes(), Bytes(8<<20); got != want {
 		t.Errorf("LBTotalBytes() = %v, want %v", got, want)
 	}
-	if got, want := s.GB.SizeBytes, Bytes(8<<20); got != want {
+	if got, want := s.LLB.SizeBytes, Bytes(8<<20); got != want {
 		t.Errorf("LLB has %v, want %v", got, want)
 	}
 	// A small operation takes 24 to 28 cycles on the MME and 11 on the VME.
@@ -75,7 +75,7 @@ func TestSTCP920(t *testing.T) {
 		t.Errorf("a small operation takes %v on the VME, want 11", c)
 	}
 	// Two bytes take 68 to 84 cycles from L1 to LLB.
-	if c := (s.LB.LatencySeconds + s.CoreLink.LatencySeconds + s.GB.LatencySeconds) * s.ClockHz; c < 68 || c > 84 {
+	if c := (s.L1.LatencySeconds + s.CoreLink.LatencySeconds + s.LLB.LatencySeconds) * s.ClockHz; c < 68 || c > 84 {
 		t.Errorf("a small move takes %v cycles, want 68 to 84", c)
 	}
 	core := s.CoreTypes[0]
@@ -86,7 +86,7 @@ func TestSTCP920(t *testing.T) {
 		t.Error("MME and VME share hardware")
 	}
 	for name, got := range map[string]float64{
-		"L1": s.LB.BandwidthBytesPerSecond / 512e9, "LLB": s.GB.BandwidthBytesPerSecond / 256e9,
+		"L1": s.L1.BandwidthBytesPerSecond / 512e9, "LLB": s.LLB.BandwidthBytesPerSecond / 256e9,
 		"DDR": s.DDR.BandwidthBytesPerSecond / 108e9, "core link": s.CoreLink.BandwidthBytesPerSecond / 64e9,
 		"clock": s.ClockHz / 1e9,
 	} {
@@ -99,11 +99,11 @@ func TestSTCP920(t *testing.T) {
 // The two presets are one machine but for the L1.
 func TestSTCP920Paper(t *testing.T) {
 	vendor, paper := load(t, "stcp920"), load(t, "stcp920-paper")
-	if paper.LB.SizeBytes != 64<<10 || paper.LBWeightBytes != 0 {
-		t.Errorf("L1 has %v and %v for weights, want 64KiB and none", paper.LB.SizeBytes, paper.LBWeightBytes)
+	if paper.L1.SizeBytes != 64<<10 || paper.L1WeightBytes != 0 {
+		t.Errorf("L1 has %v and %v for weights, want 64KiB and none", paper.L1.SizeBytes, paper.L1WeightBytes)
 	}
 	paper.Name, paper.Description = vendor.Name, vendor.Description
-	paper.LB.SizeBytes, paper.LBWeightBytes = vendor.LB.SizeBytes, vendor.LBWeightBytes
+	paper.L1.SizeBytes, paper.L1WeightBytes = vendor.L1.SizeBytes, vendor.L1WeightBytes
 	if !reflect.DeepEqual(vendor, paper) {
 		t.Errorf("they differ beyond the L1:\n%s\n%s", vendor.Describe(), paper.Describe())
 	}
@@ -148,12 +148,12 @@ func TestOtherMachines(t *testing.T) {
 				t.Errorf("%s: peak of %s is %g TFLOPS, want about %g", c.name, dtype, got, want)
 			}
 		}
-		if got := s.LB.SizeBytes + s.LBWeightBytes; got != c.local {
+		if got := s.L1.SizeBytes + s.L1WeightBytes; got != c.local {
 			t.Errorf("%s: a core has %v, want %v", c.name, got, c.local)
 		}
 		shared := Bytes(0)
-		if s.GB != nil {
-			shared = s.GB.SizeBytes
+		if s.LLB != nil {
+			shared = s.LLB.SizeBytes
 		}
 		if shared != c.shared {
 			t.Errorf("%s: a cluster shares %v, want %v", c.name, shared, c.shared)
@@ -208,10 +208,10 @@ func TestPresetsGiveSources(t *testing.T) {
 
 func TestIPULike(t *testing.T) {
 	s := load(t, "testdata/ipu.yaml")
-	if s.GB != nil {
+	if s.LLB != nil {
 		t.Error("GB is not nil")
 	}
-	if got, want := s.LBTotalBytes(), Bytes(304<<20); got != want {
+	if got, want := s.L1TotalBytes(), Bytes(304<<20); got != want {
 		t.Errorf("LBTotalBytes() = %v, want %v", got, want)
 	}
 	if got, want := s.PeakMACsPerSecond("f16"), 124.5e12; math.Abs(got/want-1) > 0.01 { // two chips
@@ -220,7 +220,7 @@ func TestIPULike(t *testing.T) {
 	if c := s.CoreTypes[0]; c.Resource("alu") != "amp" || c.Resource("amp") != "amp" {
 		t.Errorf("units occupy %s and %s, want amp", c.Resource("alu"), c.Resource("amp"))
 	}
-	if got, want := s.LB.LatencySeconds, 6/1.6e9; got != want {
+	if got, want := s.L1.LatencySeconds, 6/1.6e9; got != want {
 		t.Errorf("LB latency = %g, want %g", got, want)
 	}
 	if got, want := s.CoreLink.BandwidthBytesPerSecond, 6.4e9; got != want {
@@ -237,11 +237,11 @@ func TestGoyaLike(t *testing.T) {
 		t.Errorf("%d cores, %d vector, %d matrix, %d special, want 9, 8, 1, 0",
 			s.Cores(), s.CoresWith(Vector), s.CoresWith(Matrix), s.CoresWith(Special))
 	}
-	if got, want := s.LBTotalBytes(), Bytes(8*80<<10); got != want {
+	if got, want := s.L1TotalBytes(), Bytes(8*80<<10); got != want {
 		t.Errorf("LBTotalBytes() = %v, want %v: the matrix engine has none", got, want)
 	}
-	if !s.CoreTypes[0].HasLB || s.CoreTypes[1].HasLB {
-		t.Errorf("HasLB = %v, %v, want true, false", s.CoreTypes[0].HasLB, s.CoreTypes[1].HasLB)
+	if !s.CoreTypes[0].HasL1 || s.CoreTypes[1].HasL1 {
+		t.Errorf("HasLB = %v, %v, want true, false", s.CoreTypes[0].HasL1, s.CoreTypes[1].HasL1)
 	}
 	if got, want := s.PeakMACsPerSecond("i8"), 256*256*1.5e9; got != want {
 		t.Errorf("PeakMACsPerSecond(i8) = %g, want %g: the vector cores do not add to it", got, want)
@@ -253,8 +253,8 @@ func TestGoyaLike(t *testing.T) {
 	if got := s.PeakMACsPerSecond("bf16"); got != 0 {
 		t.Errorf("PeakMACsPerSecond(bf16) = %g, want 0", got)
 	}
-	if s.GB.SizeBytes != 50_600_000 {
-		t.Errorf("GB has %d bytes, want 50600000", s.GB.SizeBytes)
+	if s.LLB.SizeBytes != 50_600_000 {
+		t.Errorf("GB has %d bytes, want 50600000", s.LLB.SizeBytes)
 	}
 	if s.DDRLink.BandwidthBytesPerSecond != 0 {
 		t.Errorf("DDR link = %g, want 0 for unlimited", s.DDRLink.BandwidthBytesPerSecond)

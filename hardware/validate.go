@@ -121,7 +121,7 @@ func (c *checker) spec(s *Spec) {
 	if len(s.CoreTypes) == 0 {
 		c.fail("core_types", "no core", "at least one core type")
 	}
-	cores, withLB, noneHasLB := 0, 0, true
+	cores, withL1, noneHasL1 := 0, 0, true
 	kinds, known := map[UnitKind]bool{}, true
 	names := map[string]bool{}
 	for i, t := range s.CoreTypes {
@@ -129,8 +129,8 @@ func (c *checker) spec(s *Spec) {
 		c.coreType(path, t, names)
 		if t.Count > 0 && t.Count <= maxCores {
 			cores = min(cores+t.Count, maxCores+1)
-			if t.HasLB {
-				withLB = min(withLB+t.Count, maxCores+1)
+			if t.HasL1 {
+				withL1 = min(withL1+t.Count, maxCores+1)
 			}
 		}
 		for j, u := range t.Units {
@@ -138,9 +138,9 @@ func (c *checker) spec(s *Spec) {
 			known = known && !c.isBad(fmt.Sprintf("%s.units[%d].kind", path, j))
 		}
 		known = known && !c.isBad(path+".units")
-		if t.HasLB || c.isBad(path) {
-			noneHasLB = false
-			if s.LB == nil && !c.isBad("lb") {
+		if t.HasL1 || c.isBad(path) {
+			noneHasL1 = false
+			if s.L1 == nil && !c.isBad("lb") {
 				c.fail(path+".has_lb", "true", "false, as lb is none")
 			}
 		}
@@ -155,26 +155,26 @@ func (c *checker) spec(s *Spec) {
 		c.fail("core_types", fmt.Sprintf("%d cores or more on the chip", n), fmt.Sprintf("at most %d", maxCores))
 	}
 
-	if s.LB == nil && s.GB == nil && !c.isBad("lb") && !c.isBad("gb") {
+	if s.L1 == nil && s.LLB == nil && !c.isBad("lb") && !c.isBad("gb") {
 		c.fail("gb", "none", "a memory on the chip, as lb is none too")
 	}
 	switch {
-	case s.LB != nil:
-		c.memory("lb", s.LB)
-		if noneHasLB && len(s.CoreTypes) > 0 {
+	case s.L1 != nil:
+		c.memory("lb", s.L1)
+		if noneHasL1 && len(s.CoreTypes) > 0 {
 			c.fail("lb", "a buffer that no core has, as has_lb is false in every core type", "none")
 		}
-		c.total("lb.size", s.LB.SizeBytes, withLB, s.Clusters)
-	case s.LBWeightBytes != 0:
-		c.fail("lb.weights", s.LBWeightBytes.String(), "no weight buffer, as lb is none")
+		c.total("lb.size", s.L1.SizeBytes, withL1, s.Clusters)
+	case s.L1WeightBytes != 0:
+		c.fail("lb.weights", s.L1WeightBytes.String(), "no weight buffer, as lb is none")
 	}
-	if s.LBWeightBytes < 0 || s.LBWeightBytes > maxSize {
-		c.size("lb.weights", s.LBWeightBytes)
+	if s.L1WeightBytes < 0 || s.L1WeightBytes > maxSize {
+		c.size("lb.weights", s.L1WeightBytes)
 	}
-	c.total("lb.weights", s.LBWeightBytes, withLB, s.Clusters)
-	if s.GB != nil {
-		c.memory("gb", s.GB)
-		c.total("gb.size", s.GB.SizeBytes, 1, s.Clusters)
+	c.total("lb.weights", s.L1WeightBytes, withL1, s.Clusters)
+	if s.LLB != nil {
+		c.memory("gb", s.LLB)
+		c.total("gb.size", s.LLB.SizeBytes, 1, s.Clusters)
 	}
 	if s.DDR == nil {
 		c.fail("ddr", "none", "the off-chip memory: size, bandwidth, latency")
@@ -227,7 +227,7 @@ func (c *checker) network(s *Spec) {
 	switch {
 	case !slices.Contains([]string{Bus, Ring, Mesh, Torus}, n.Kind):
 		c.fail(path+".kind", quote(n.Kind), expectNetwork+", the first without memory")
-	case len(s.CoreTypes) > 1 || !t.HasLB || len(t.Runs) > 0:
+	case len(s.CoreTypes) > 1 || !t.HasL1 || len(t.Runs) > 0:
 		c.fail(path, n.Kind, "none, as there is not a single type of core, with an L1 and without runs")
 	case t.Count > maxNetworked:
 		c.fail(path, fmt.Sprintf("%s of %d cores", n.Kind, t.Count), fmt.Sprintf("at most %d", maxNetworked))
@@ -271,7 +271,7 @@ func (c *checker) runs(s *Spec) {
 		if _, special := t.UnitOf(Special); !vector && !special && !c.isBad(path+".units") {
 			c.fail(path+".units", "no vector unit and no special unit", "one of them in each core type that has runs")
 		}
-		if !t.HasLB && !c.isBad("lb") {
+		if !t.HasL1 && !c.isBad("lb") {
 			c.fail(path+".has_lb", "false", "true in each core type that has runs")
 		}
 	}

@@ -84,7 +84,7 @@ func TestAStitchSchemes(t *testing.T) {
 		hardware string
 		build    func(b *model.Builder, n int64)
 		want     []link
-		// writes to LB, GB and DDR
+		// writes to L1, LLB and DDR
 		writes [3]int64
 	}{
 		{name: "local", hardware: "stcp920",
@@ -152,7 +152,7 @@ func TestAStitchSchemes(t *testing.T) {
 				t.Errorf("%d kernels, want 1", k)
 			}
 			w := r.Sim.Static.TensorWrites
-			if got := [3]int64{w[isa.LB], w[isa.GB], w[isa.DDR]}; got != c.writes {
+			if got := [3]int64{w[isa.L1], w[isa.LLB], w[isa.DDR]}; got != c.writes {
 				t.Errorf("writes to L1, LLB and DDR %v, want %v", got, c.writes)
 			}
 		})

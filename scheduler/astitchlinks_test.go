@@ -71,7 +71,7 @@ func linksOf(s *schedule.Schedule) []linked {
 				l := linked{k, from, id, t, local}
 				switch {
 				case at == layer[id]:
-				case level[t] == schedule.LB:
+				case level[t] == schedule.L1:
 					l.scheme = regional
 				default:
 					l.scheme = global

@@ -71,7 +71,7 @@ func (x spreading) Apply(ctx context.Context, d *Draft) error {
 	if len(x.groupBindings) == 0 {
 		return nil
 	}
-	cores := schedule.CoresWithLB(d.Spec)
+	cores := schedule.CoresWithL1(d.Spec)
 	for i := range d.Instances.Instances {
 		inst := &d.Instances.Instances[i]
 		sg := d.Grouping.Groups[inst.Group]
@@ -219,7 +219,7 @@ func (a *Site) moveBinding() *Decisions {
 	made := a.Schedule
 	sg := made.Grouping.Groups[k]
 	inst := &made.Instances.Instances[made.Instances.First[k]+int(sg.Factor()/2)]
-	list := schedule.Bindings(inst.Regions[sg.Outputs[0]], schedule.CoresWithLB(made.Spec), made.UnevenCores)
+	list := schedule.Bindings(inst.Regions[sg.Outputs[0]], schedule.CoresWithL1(made.Spec), made.UnevenCores)
 	b := list[a.Rand.IntN(len(list))]
 	if b.Equal(made.Bindings[inst.ID]) {
 		return nil
@@ -230,9 +230,9 @@ func (a *Site) moveBinding() *Decisions {
 func (a *Site) moveScope() *Decisions {
 	k := a.Place(len(a.Groups()))
 	made := a.Schedule
-	to := schedule.LB
-	if made.Scopes[made.Instances.First[k]] == schedule.LB {
-		to = schedule.GB
+	to := schedule.L1
+	if made.Scopes[made.Instances.First[k]] == schedule.L1 {
+		to = schedule.LLB
 	}
 	return a.choose(k, func(c *groupBinding) { c.scope = &to })
 }
@@ -281,7 +281,7 @@ func (a *Site) moveLayer() *Decisions {
 
 var joins = Strategy{Name: "derived", Description: "from bindings and scopes, §3.5 of the paper",
 	Decide: func(ctx context.Context, d *Draft) error {
-		if d.Between != schedule.LB {
+		if d.Between != schedule.L1 {
 			for i := range d.Scopes {
 				d.Scopes[i] = d.Between
 			}
@@ -303,7 +303,7 @@ func checkBindings(s *schedule.Schedule) error {
 		return fmt.Errorf("%d bindings and %d scopes, expected %d, the number of instances", len(s.Bindings), len(s.Scopes),
 			n)
 	}
-	cores := schedule.CoresWithLB(s.Spec)
+	cores := schedule.CoresWithL1(s.Spec)
 	for i := range s.Instances.Instances {
 		inst := &s.Instances.Instances[i]
 		sg := s.Grouping.Groups[inst.Group]

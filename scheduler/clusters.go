@@ -125,7 +125,7 @@ func joined(order []int, parts []*schedule.Schedule) (*schedule.Schedule, error)
 			sum.Values = append(sum.Values, v)
 		}
 		sum.Joins = append(sum.Joins, part.Joins...)
-		sum.GBActivationBytes = max(sum.GBActivationBytes, part.GBActivationBytes)
+		sum.LLBActivationBytes = max(sum.LLBActivationBytes, part.LLBActivationBytes)
 	}
 	return &sum, nil
 }

@@ -161,7 +161,7 @@ func (p *Decisions) ExtendTo(whole *Decisions, g *model.Graph, from []int) *Deci
 }
 
 // Copied returns the decisions with those for the first operator of each pair made for the second one, too: layers,
-// kinds and bindings of cores, results that go to the GB, and nests of layers. Groups, the order and what is decided
+// kinds and bindings of cores, results that go to the LLB, and nests of layers. Groups, the order and what is decided
 // for single instances stay.
 func (p *Decisions) Copied(g *model.Graph, pairs [][2]model.OpID) *Decisions {
 	e := &extension{same: true}

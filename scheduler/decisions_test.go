@@ -144,7 +144,7 @@ func TestDecisionNames(t *testing.T) {
 	}
 	first := made.Decisions(false, false)
 	plain := first.with(first.Groups())
-	op, level := plain.Groups()[0].Ops[0], schedule.GB
+	op, level := plain.Groups()[0].Ops[0], schedule.LLB
 	change := func(set func(*Decisions)) *Decisions {
 		p := *plain
 		set(&p)

@@ -22,7 +22,7 @@ type Draft struct {
 	Cost    *cost.Model           // of commands on the machine, the caller's own included
 	Machine schedule.SplitOptions // the machine as Algorithm 1 sees it
 	Outputs schedule.Level        // where a layer's output should stay
-	Between schedule.Level        // where results pass from kernel to kernel, if not where Outputs and scopes say (LB)
+	Between schedule.Level        // where results pass from kernel to kernel, if not where Outputs and scopes say (L1)
 	Lower   lower.Options         // what the kernel generator may do
 
 	state   state
@@ -95,15 +95,15 @@ func newDraft(from *schedule.Schedule, last int, r Recipe, opt run) (*Draft, err
 
 // splitOptions are the machine and the switches as Algorithm 1 sees them.
 func splitOptions(s *schedule.Schedule, m *cost.Model, opt Options) schedule.SplitOptions {
-	spec, cores, dt := s.Spec, schedule.CoresWithLB(s.Spec), lower.ComputeType(s.Graph)
+	spec, cores, dt := s.Spec, schedule.CoresWithL1(s.Spec), lower.ComputeType(s.Graph)
 	split := schedule.SplitOptions{
-		LBBytes: schedule.DataBytes(spec) * cores, Cores: cores, InPlace: opt.InPlace, Uneven: opt.Uneven.Alternatives()[0],
+		L1Bytes: schedule.DataBytes(spec) * cores, Cores: cores, InPlace: opt.InPlace, Uneven: opt.Uneven.Alternatives()[0],
 		MACsPerSecond:      m.PeakMACsPerSecond(dt) / float64(spec.Clusters),
 		VectorOpsPerSecond: m.PeakVectorOpsPerSecond(dt) / float64(spec.Clusters),
-		GBBytesPerSecond:   spec.DDR.BandwidthBytesPerSecond / float64(spec.Clusters),
+		LLBBytesPerSecond:  spec.DDR.BandwidthBytesPerSecond / float64(spec.Clusters),
 	}
-	if spec.GB != nil {
-		split.GBBytesPerSecond = spec.GB.BandwidthBytesPerSecond
+	if spec.LLB != nil {
+		split.LLBBytesPerSecond = spec.LLB.BandwidthBytesPerSecond
 	}
 	return split
 }

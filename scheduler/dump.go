@@ -111,7 +111,7 @@ func bufferText(b *strings.Builder, d *Draft) {
 
 func addressText(b *strings.Builder, d *Draft) {
 	for i := range d.Values {
-		if v := &d.Values[i]; v.Instance >= 0 && v.Level == schedule.LB {
+		if v := &d.Values[i]; v.Instance >= 0 && v.Level == schedule.L1 {
 			fmt.Fprintf(b, "%s: %d, %d bytes, steps %d to %d\n", d.valueText(v), v.Address, v.CoreBytes, v.Def, v.Last)
 		}
 	}

@@ -29,7 +29,7 @@ func TestEnergyFromSchedule(t *testing.T) {
 			t.Fatal(err)
 		}
 		machine := load(t, "stcp920")
-		machine.GB.SizeBytes = 64 << 20 // no weights go and come again
+		machine.LLB.SizeBytes = 64 << 20 // no weights go and come again
 		r, err := scheduler.Run(t.Context(), open(t, c.network), machine, 4*c.chunk, recipe,
 			scheduler.Options{Chunk: c.chunk})
 		if err != nil {
@@ -54,7 +54,7 @@ func TestEnergyFromSchedule(t *testing.T) {
 					ddr += x.UnionBytes
 					gb += 2 * x.UnionBytes // in and out again
 					lb += x.CoreNeedBytes * st.Cores
-				case schedule.GB:
+				case schedule.LLB:
 					gb += x.UnionBytes
 					lb += x.CoreNeedBytes * st.Cores
 				default:
@@ -69,7 +69,7 @@ func TestEnergyFromSchedule(t *testing.T) {
 					ddr += v.Bytes
 					gb += 2 * v.Bytes
 					lb += v.Bytes
-				case schedule.GB:
+				case schedule.LLB:
 					gb += v.Bytes
 					lb += v.Bytes
 				}
@@ -86,9 +86,9 @@ func TestEnergyFromSchedule(t *testing.T) {
 		}
 		clusters := int64(machine.Clusters)
 		got := r.Sim.Dynamic.AccessBytes
-		if got[isa.DDR] != clusters*ddr || got[isa.GB] != clusters*gb || got[isa.LB] != clusters*lb {
+		if got[isa.DDR] != clusters*ddr || got[isa.LLB] != clusters*gb || got[isa.L1] != clusters*lb {
 			t.Errorf("%s: moves read and write %d, %d, %d bytes of DDR, LLB and L1, the schedule %d, %d, %d", variant,
-				got[isa.DDR], got[isa.GB], got[isa.LB], clusters*ddr, clusters*gb, clusters*lb)
+				got[isa.DDR], got[isa.LLB], got[isa.L1], clusters*ddr, clusters*gb, clusters*lb)
 		}
 		macs := int64(0) // of what instances make, each once
 		for _, inst := range s.Instances.Instances {
@@ -103,7 +103,7 @@ func TestEnergyFromSchedule(t *testing.T) {
 		}
 		e := machine.Energy
 		want := e.MAC["f16"]*float64(clusters*macs) + e.Vector["f16"]*float64(r.Sim.VectorOps) +
-			e.DDR*float64(clusters*ddr) + e.GB*float64(clusters*gb) + e.LB*float64(clusters*lb) +
+			e.DDR*float64(clusters*ddr) + e.LLB*float64(clusters*gb) + e.L1*float64(clusters*lb) +
 			e.StaticWatts*r.LatencySeconds()
 		if total := r.Energy().Total(); math.Abs(total/want-1) > 1e-12 {
 			t.Errorf("%s: %v J, want %v", variant, total, want)

@@ -211,9 +211,9 @@ func (w *Problem) Floor(chunk int64) (float64, error) {
 	share := w.Shares[0]
 	times := float64(share+chunk-1) / float64(chunk)
 	weights := float64(weightBytes(g))
-	kept := float64(schedule.CoresWithLB(w.Spec)) * float64(schedule.DataBytes(w.Spec)+schedule.WeightBufferBytes(w.Spec))
-	if w.Spec.GB != nil {
-		kept += float64(w.Spec.GB.SizeBytes)
+	kept := float64(schedule.CoresWithL1(w.Spec)) * float64(schedule.DataBytes(w.Spec)+schedule.WeightBufferBytes(w.Spec))
+	if w.Spec.LLB != nil {
+		kept += float64(w.Spec.LLB.SizeBytes)
 	}
 	busy := (w.Batch + share - 1) / share
 	compute := productSeconds(g, nil, m) * float64(share) / float64(chunk)

@@ -76,7 +76,7 @@ func TestRoomsForWeights(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rooms[room.Value.HomeBytes(spec)<<32+made.Schedule.LBCapacity] = true
+			rooms[room.Value.HomeBytes(spec)<<32+made.Schedule.L1Capacity] = true
 			for _, other := range buffer.Choices {
 				w := NewProblem(net, described, spec, batch, Options{})
 				p := made.Decisions(false, true).with(plain[schedule.WeightRoom]{&buffer, other.Value})

@@ -17,15 +17,15 @@ func setting(name, description string, set func(*Draft)) Strategy {
 
 var (
 	outputsDDR     = setting("ddr", "off the chip", func(d *Draft) { d.Outputs = schedule.DDR })
-	outputsLLB     = setting("llb", "the buffer of a cluster", func(d *Draft) { d.Outputs = schedule.GB })
-	outputsL1      = setting("l1", "the buffer of a core", func(d *Draft) { d.Outputs = schedule.LB })
+	outputsLLB     = setting("llb", "the buffer of a cluster", func(d *Draft) { d.Outputs = schedule.LLB })
+	outputsL1      = setting("l1", "the buffer of a core", func(d *Draft) { d.Outputs = schedule.L1 })
 	outputsLLBKept = setting("llb-kept", "llb, network outputs that layers read as well as in the DDR",
-		func(d *Draft) { d.Outputs, d.KeepOutputs = schedule.GB, true })
+		func(d *Draft) { d.Outputs, d.KeepOutputs = schedule.LLB, true })
 	outputsL1Kept = setting("l1-kept", "l1, network outputs that layers read as well as in the DDR",
-		func(d *Draft) { d.Outputs, d.KeepOutputs = schedule.LB, true })
+		func(d *Draft) { d.Outputs, d.KeepOutputs = schedule.L1, true })
 	outputsInside = setting("l1-inside", "the buffer of a core inside a kernel, off the chip between kernels",
 		func(d *Draft) {
-			d.Outputs, d.Between = schedule.LB, schedule.DDR
+			d.Outputs, d.Between = schedule.L1, schedule.DDR
 		})
 
 	inOrder = setting("in-order", "a layer's commands wait for the layer before",

@@ -150,7 +150,7 @@ func splitsNorm(g *model.Graph, spec *hardware.Spec) func(*model.Op) bool {
 		if op.Attr.Group == x.Shape[1] {
 			n *= op.Attr.Group
 		}
-		return 2*n <= schedule.CoresWithLB(spec) || 2*bytes/op.Attr.Group > schedule.DataBytes(spec)
+		return 2*n <= schedule.CoresWithL1(spec) || 2*bytes/op.Attr.Group > schedule.DataBytes(spec)
 	}
 }
 
@@ -166,7 +166,7 @@ func scanParts(g *model.Graph, spec *hardware.Spec) func(*simplify.Scan) int64 {
 				dims = append(dims, d)
 			}
 		}
-		schedule.SpreadOver(cores, box, dims, schedule.CoresWithLB(spec))
+		schedule.SpreadOver(cores, box, dims, schedule.CoresWithL1(spec))
 		reg := schedule.Regions{out.ID: schedule.Slice(box, cores, out.Layout, 0)}
 		passes := out.DType.Bytes(reg[out.ID].Elements())
 		schedule.BackPropagate(g, s.Ops, reg)

@@ -121,7 +121,7 @@ func (r Recipe) Idle(g *model.Graph, spec *hardware.Spec) bool {
 	case schedule.WeightsPass:
 		return false
 	case schedule.WeightsTwelfth:
-		return spec.GB != nil || spec.LBWeightBytes > 0
+		return spec.LLB != nil || spec.L1WeightBytes > 0
 	}
 	idle := r.Strategy(rewrite.Name).Idle
 	return idle != nil && idle(g, spec)

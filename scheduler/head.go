@@ -30,9 +30,9 @@ func (t *tuner) head(size int64) (blocks, of int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	room := schedule.CoresWithLB(t.spec) * int64(t.spec.LB.SizeBytes)
-	if t.spec.GB != nil {
-		room += int64(t.spec.GB.SizeBytes)
+	room := schedule.CoresWithL1(t.spec) * int64(t.spec.L1.SizeBytes)
+	if t.spec.LLB != nil {
+		room += int64(t.spec.LLB.SizeBytes)
 	}
 	r := simplify.Repeated(g)
 	for n := headBlocks; r.Times > 0 && 2*(r.Times-n)*r.Period >= len(g.Ops); n++ {

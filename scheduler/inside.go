@@ -173,9 +173,9 @@ func (d *Draft) bindAs(list []schedule.NamedBinding) error {
 					shape = d.Graph.Tensor(layers[l].Outputs[0]).Shape
 				}
 				if len(b.Cores) != len(shape) || slices.ContainsFunc(b.Cores, func(f int64) bool { return f < 1 }) ||
-					b.Cores.Cores() > schedule.CoresWithLB(d.Spec) {
+					b.Cores.Cores() > schedule.CoresWithL1(d.Spec) {
 					return fmt.Errorf("bindings[%d].cores is %v, expected a factor for each of %d dimensions, together at most %d", i,
-						b.Cores, len(shape), schedule.CoresWithLB(d.Spec))
+						b.Cores, len(shape), schedule.CoresWithL1(d.Spec))
 				}
 				if d.LayerBindings == nil {
 					d.LayerBindings = make([][]schedule.Binding, len(d.Layers))

@@ -254,10 +254,10 @@ func TestGreedyIsAPointOfJoint(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		spec := *load(t, "stcp920")
-		lb := *spec.LB
-		spec.LB, spec.Clusters, spec.CoreTypes = &lb, 1, slices.Clone(spec.CoreTypes)
+		lb := *spec.L1
+		spec.L1, spec.Clusters, spec.CoreTypes = &lb, 1, slices.Clone(spec.CoreTypes)
 		spec.CoreTypes[0].Count = 1 << r.IntN(3)
-		lb.SizeBytes, spec.LBWeightBytes = hardware.Bytes(1<<(10+r.IntN(4))), 1<<9
+		lb.SizeBytes, spec.L1WeightBytes = hardware.Bytes(1<<(10+r.IntN(4))), 1<<9
 		g, err := benchmarks.MixedGraph(r)
 		if err != nil {
 			t.Fatal(err)

@@ -106,7 +106,7 @@ func (r *Result) Kernels(ctx context.Context) ([]Kernel, error) {
 		alone := &Result{Program: p, Sim: ran}
 		k.Seconds, k.Limit, k.Uses = float64(ran.TotalPs)*1e-12, alone.LimitText(), alone.Uses()
 		a := ran.Dynamic.AccessBytes
-		k.Accesses.L1, k.Accesses.LLB, k.Accesses.DDR = a[isa.LB], a[isa.GB], a[isa.DDR]
+		k.Accesses.L1, k.Accesses.LLB, k.Accesses.DDR = a[isa.L1], a[isa.LLB], a[isa.DDR]
 		of[key] = len(list)
 		list = append(list, k)
 	}

@@ -69,14 +69,14 @@ func (d *Draft) LayerSeconds(layer *schedule.Layer, made schedule.Regions, m *co
 		passes += bytes(t)
 	}
 	moved := constants
-	if d.Outputs != schedule.LB {
+	if d.Outputs != schedule.L1 {
 		moved += passes
 	}
 	seconds := math.Max(units, float64(moved)/spec.CoreLink.BandwidthBytesPerSecond)
-	if over := passes - schedule.DataBytes(spec); over > 0 && d.Outputs == schedule.LB {
+	if over := passes - schedule.DataBytes(spec); over > 0 && d.Outputs == schedule.L1 {
 		outside := spec.DDR.BandwidthBytesPerSecond / float64(spec.Clusters)
-		if spec.GB != nil {
-			outside = spec.GB.BandwidthBytesPerSecond
+		if spec.LLB != nil {
+			outside = spec.LLB.BandwidthBytesPerSecond
 		}
 		seconds += float64(over*b.Cores()) / outside
 	}

@@ -19,7 +19,7 @@ func TestKindsSideBySide(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, _ := benchmarks.Mixed(t, rand.New(rand.NewPCG(1, 1)))
-	s.Clusters, s.LaunchSeconds, s.LB.SizeBytes, s.DDR.BandwidthBytesPerSecond = 1, 1e-9, 1<<20, 1e12
+	s.Clusters, s.LaunchSeconds, s.L1.SizeBytes, s.DDR.BandwidthBytesPerSecond = 1, 1e-9, 1<<20, 1e12
 	s.CoreLink.BandwidthBytesPerSecond = 1e11
 	s.CoreTypes = s.CoreTypes[:2]
 	s.CoreTypes[1] = s.Clone().CoreTypes[0]
@@ -43,7 +43,7 @@ func TestKindsSideBySide(t *testing.T) {
 			t.Fatal(err)
 		}
 		seconds[by] = r.LatencySeconds()
-		used := map[isa.ResourceKind]map[int32]bool{isa.DDRPort: {}, isa.GBBandwidth: {}, isa.LinkIn: {}}
+		used := map[isa.ResourceKind]map[int32]bool{isa.DDRPort: {}, isa.LLBBandwidth: {}, isa.LinkIn: {}}
 		kinds := map[int32]int{}
 		for _, c := range r.Program.Commands {
 			for _, u := range c.Uses {
@@ -55,7 +55,7 @@ func TestKindsSideBySide(t *testing.T) {
 				kinds[r.Program.Queues[c.Queue].Cluster]++
 			}
 		}
-		if by == "kinds" && (len(used[isa.DDRPort]) != 1 || len(used[isa.GBBandwidth]) != 1 || len(used[isa.LinkIn]) != 2 ||
+		if by == "kinds" && (len(used[isa.DDRPort]) != 1 || len(used[isa.LLBBandwidth]) != 1 || len(used[isa.LinkIn]) != 2 ||
 			len(kinds) != 2 || kinds[0] != kinds[1]) {
 			t.Errorf("resources %v, products by cluster %v", used, kinds)
 		}

@@ -85,7 +85,7 @@ func (r *Result) LimitText() string {
 // Words for the kinds of resource and of queue.
 var (
 	resourceWords = map[isa.ResourceKind]string{
-		isa.DDRBandwidth: "DDR bandwidth", isa.DDRPort: "DDR port", isa.GBBandwidth: "LLB bandwidth",
+		isa.DDRBandwidth: "DDR bandwidth", isa.DDRPort: "DDR port", isa.LLBBandwidth: "LLB bandwidth",
 		isa.LinkIn: "links into the cores", isa.LinkOut: "links out of the cores",
 		isa.ToChips: "links between chips", isa.FromChips: "links between chips",
 		isa.CoreNetwork: "links between cores",

@@ -8,7 +8,7 @@ import (
 )
 
 func TestLimitWords(t *testing.T) {
-	p := &isa.Program{Resources: []isa.Resource{{Kind: isa.DDRBandwidth}, {Kind: isa.GBBandwidth}},
+	p := &isa.Program{Resources: []isa.Resource{{Kind: isa.DDRBandwidth}, {Kind: isa.LLBBandwidth}},
 		Queues: []isa.Queue{{Kind: isa.MatrixQueue}, {Name: "own"},
 			{Name: "cluster0.lb.in.request1", LatencyOf: isa.InQueue, Slot: 1}}}
 	ran := func(busy, alone int64) sim.QueueUse { return sim.QueueUse{Commands: 1, BusyPs: busy, AlonePs: alone} }

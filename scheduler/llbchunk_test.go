@@ -56,7 +56,7 @@ func TestChunkByLLB(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if chunk == 1 || largest(made) <= int64(machine.GB.SizeBytes) {
+			if chunk == 1 || largest(made) <= int64(machine.LLB.SizeBytes) {
 				break
 			}
 		}

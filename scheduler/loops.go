@@ -47,7 +47,7 @@ func (x loops) Stage() string { return "nest" }
 func (x loops) Apply(ctx context.Context, d *Draft) error {
 	if x.made != nil {
 		d.Steps, d.Values = slices.Clone(x.made.Steps), slices.Clone(x.made.Values)
-		d.Spills, d.GBActivationBytes = x.made.Spills, x.made.GBActivationBytes
+		d.Spills, d.LLBActivationBytes = x.made.Spills, x.made.LLBActivationBytes
 		return nil
 	}
 	if x.nests == nil && x.tiles {

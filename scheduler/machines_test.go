@@ -105,20 +105,20 @@ func TestMachines(t *testing.T) {
 	}
 }
 
-// With the GB in the role of the LB, clusters share the work even of a single image,
-// and an LB's size does not matter any more.
+// With the LLB in the role of the L1, clusters share the work even of a single image,
+// and an L1's size does not matter any more.
 func TestAcrossClusters(t *testing.T) {
 	spec := load(t, "stcp920")
 	small := load(t, "stcp920-paper")
 	for _, v := range recipes.Table() {
 		r, err := scheduler.Run(context.Background(), open(t, "resnet50"), spec, 1, v,
-			scheduler.Options{Level: scheduler.LevelGB})
+			scheduler.Options{Level: scheduler.LevelLLB})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(r.Shares) != 1 || r.Schedule.LBCapacity > int64(spec.GB.SizeBytes) {
+		if len(r.Shares) != 1 || r.Schedule.L1Capacity > int64(spec.LLB.SizeBytes) {
 			t.Errorf("%s: shares %v and an LB of %d bytes, want one share and at most the GB's %v", v.Name, r.Shares,
-				r.Schedule.LBCapacity, spec.GB.SizeBytes)
+				r.Schedule.L1Capacity, spec.LLB.SizeBytes)
 		}
 		most := int64(0)
 		for i := range r.Schedule.Steps {
@@ -128,7 +128,7 @@ func TestAcrossClusters(t *testing.T) {
 			t.Errorf("%s: at most %d clusters work on the image, want %d", v.Name, most, spec.Clusters)
 		}
 		other, err := scheduler.Run(context.Background(), open(t, "resnet50"), small, 1, v,
-			scheduler.Options{Level: scheduler.LevelGB})
+			scheduler.Options{Level: scheduler.LevelLLB})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,11 +146,11 @@ func TestAcrossClusters(t *testing.T) {
 	}
 }
 
-// An LB so large that everything fits: nothing is split, nothing spills, and what is
+// An L1 so large that everything fits: nothing is split, nothing spills, and what is
 // gained over a kernel per layer is gained across layers (§3.6).
-func TestLargeLB(t *testing.T) {
+func TestLargeL1(t *testing.T) {
 	spec := load(t, "stcp920")
-	spec.LB.SizeBytes = 1 << 30
+	spec.L1.SizeBytes = 1 << 30
 	for _, name := range []string{"resnet50", "bert-128", "toy-fig3"} {
 		ps := map[string]int64{}
 		for _, v := range recipes.Table() {
@@ -165,7 +165,7 @@ func TestLargeLB(t *testing.T) {
 				}
 			}
 			for _, sp := range r.Schedule.Spills {
-				if sp.From == schedule.LB {
+				if sp.From == schedule.L1 {
 					t.Errorf("%s, %s: value %d leaves the LB", name, v.Name, sp.Value)
 				}
 			}
@@ -177,9 +177,9 @@ func TestLargeLB(t *testing.T) {
 	}
 }
 
-// Where there is no GB, weights that fit the cores' weight parts come from the DDR
+// Where there is no LLB, weights that fit the cores' weight parts come from the DDR
 // once, however many rounds there are.
-func TestWeightsStayWithoutGB(t *testing.T) {
+func TestWeightsStayWithoutLLB(t *testing.T) {
 	spec := load(t, "ipu")
 	src := open(t, "resnet50")
 	v, err := recipes.Lookup("cross-layer")

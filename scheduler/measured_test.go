@@ -121,7 +121,7 @@ func TestExactAllIsTheFastest(t *testing.T) {
 	for seed := uint64(0); compared < networks; seed++ {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		machine := load(t, "stcp920")
-		machine.LB.SizeBytes, machine.LBWeightBytes = hardware.Bytes(1<<(13+rng.IntN(6))), 1<<14
+		machine.L1.SizeBytes, machine.L1WeightBytes = hardware.Bytes(1<<(13+rng.IntN(6))), 1<<14
 		machine.Clusters, machine.CoreTypes[0].Count = 1, 1<<rng.IntN(2)
 		g, err := small(t, rng)
 		if err != nil {

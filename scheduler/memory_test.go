@@ -61,7 +61,7 @@ func TestExactMemory(t *testing.T) {
 	for _, name := range []string{"toy-fig3", "inception-v3", "mobilenetv2", "swin-t", "bert-128"} {
 		s := crossLayerOf(t, name, spec, 8)
 		fresh := *s
-		if err := fresh.BuildSteps(context.Background(), schedule.LB); err != nil {
+		if err := fresh.BuildSteps(context.Background(), schedule.L1); err != nil {
 			t.Fatal(err)
 		}
 		spills, sol, err := exact.ChooseSpills(context.Background(), &fresh, allocate.SweepOptions{})
@@ -120,7 +120,7 @@ func TestExactMemory(t *testing.T) {
 	}
 }
 
-// Every choice of values on a small schedule with an LB that is too small, tried by
+// Every choice of values on a small schedule with an L1 that is too small, tried by
 // the rules of the memory plan itself.
 func TestExactMemoryAgainstAllChoices(t *testing.T) {
 	base, err := hardware.Load("stcp920")
@@ -155,8 +155,8 @@ func TestExactMemoryAgainstAllChoices(t *testing.T) {
 		}
 		s := scheduled(t, g, base, "cross-layer", scheduler.Options{})
 		spec := *base
-		lb := *base.LB
-		spec.LB = &lb
+		lb := *base.L1
+		spec.L1 = &lb
 		total := int64(0)
 		for i := range s.Values {
 			total += s.Values[i].CoreBytes
@@ -164,7 +164,7 @@ func TestExactMemoryAgainstAllChoices(t *testing.T) {
 		lb.SizeBytes = hardware.Bytes(total * (3 + r.Int64N(33)) / 100 &^ 63)
 		s.Spec = &spec
 		fresh := *s
-		if err := fresh.BuildSteps(context.Background(), schedule.LB); err != nil {
+		if err := fresh.BuildSteps(context.Background(), schedule.L1); err != nil {
 			t.Fatal(err)
 		}
 		_, sol, err := exact.ChooseSpills(context.Background(), &fresh, allocate.SweepOptions{})
@@ -182,7 +182,7 @@ func TestExactMemoryAgainstAllChoices(t *testing.T) {
 		}
 		var candidates []int
 		for i := range fresh.Values {
-			if v := &fresh.Values[i]; v.Def >= 0 && v.Wanted == schedule.LB {
+			if v := &fresh.Values[i]; v.Def >= 0 && v.Wanted == schedule.L1 {
 				candidates = append(candidates, i)
 			}
 		}
@@ -247,7 +247,7 @@ func BenchmarkChooseSpills(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := s.BuildSteps(context.Background(), schedule.LB); err != nil {
+		if err := s.BuildSteps(context.Background(), schedule.L1); err != nil {
 			b.Fatal(err)
 		}
 		b.Run(name, func(b *testing.B) {

@@ -88,8 +88,8 @@ func anyMachine(t *testing.T, rng *rand.Rand) *hardware.Spec {
 	spec.Clusters = 1 + rng.IntN(4)
 	spec.CoreTypes[0].Count = 2 + rng.IntN(15)
 	spec.DDR.BandwidthBytesPerSecond *= math.Exp2(2*rng.Float64() - 1)
-	spec.GB.SizeBytes = spec.GB.SizeBytes / 4 * hardware.Bytes(1+rng.IntN(8))
-	spec.LB.SizeBytes = spec.LB.SizeBytes / 4 * hardware.Bytes(2+rng.IntN(6))
+	spec.LLB.SizeBytes = spec.LLB.SizeBytes / 4 * hardware.Bytes(1+rng.IntN(8))
+	spec.L1.SizeBytes = spec.L1.SizeBytes / 4 * hardware.Bytes(2+rng.IntN(6))
 	return spec
 }
 
@@ -114,10 +114,10 @@ func TestDefaultIsMonotone(t *testing.T) {
 			large.DDR.BandwidthBytesPerSecond *= 1 + 2*rng.Float64()
 		case 2:
 			what = "LLB"
-			large.GB.SizeBytes += large.GB.SizeBytes / 4 * hardware.Bytes(1+rng.IntN(8))
+			large.LLB.SizeBytes += large.LLB.SizeBytes / 4 * hardware.Bytes(1+rng.IntN(8))
 		case 3:
 			what = "L1"
-			large.LB.SizeBytes += large.LB.SizeBytes / 4 * hardware.Bytes(1+rng.IntN(8))
+			large.L1.SizeBytes += large.L1.SizeBytes / 4 * hardware.Bytes(1+rng.IntN(8))
 		case 4:
 			what = "clusters"
 			large.Clusters += 1 + rng.IntN(4)
@@ -135,7 +135,7 @@ func TestDefaultIsMonotone(t *testing.T) {
 		text := fmt.Sprintf("%s at %d on %s: %.1f %% slower with %s", net.Name, batch, small.Name, 100*over, what)
 		for _, spec := range []*hardware.Spec{small, large} {
 			text += fmt.Sprintf("; %d clusters of %d cores, LLB %v, L1 %v, DDR %.3g B/s", spec.Clusters, spec.CoreTypes[0].Count,
-				spec.GB.SizeBytes, spec.LB.SizeBytes, spec.DDR.BandwidthBytesPerSecond)
+				spec.LLB.SizeBytes, spec.L1.SizeBytes, spec.DDR.BandwidthBytesPerSecond)
 		}
 		t.Log(text)
 		if over > 0.05 {

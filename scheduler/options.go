@@ -147,23 +147,23 @@ func (o Options) ReportTo(stage string) func(milp.Progress) {
 	return func(p milp.Progress) { o.Progress(stage, p) }
 }
 
-// Level is the memory that plays the role of the paper's LB.
+// Level is the memory that plays the role of the paper's L1.
 type Level string
 
 // The levels.
 const (
-	// LevelAuto is the GB where hardware.Spec.NeedsRaise says so, else the LB.
+	// LevelAuto is the LLB where hardware.Spec.NeedsRaise says so, else the L1.
 	LevelAuto Level = ""
-	LevelLB   Level = "lb"
-	LevelGB   Level = "gb" // one core for each cluster, see hardware.Raise
+	LevelL1   Level = "lb"
+	LevelLLB  Level = "gb" // one core for each cluster, see hardware.Raise
 )
 
 // Machine returns the accelerator as the decisions see it.
 func (l Level) Machine(spec *hardware.Spec) (*hardware.Spec, error) {
 	switch l {
-	case LevelLB:
+	case LevelL1:
 		return spec, nil
-	case LevelGB:
+	case LevelLLB:
 		return hardware.Raise(spec)
 	case LevelAuto:
 		if spec.NeedsRaise() {
@@ -171,7 +171,7 @@ func (l Level) Machine(spec *hardware.Spec) (*hardware.Spec, error) {
 		}
 		return spec, nil
 	}
-	return nil, fmt.Errorf("level is %q, expected %q, %q or nothing", l, LevelLB, LevelGB)
+	return nil, fmt.Errorf("level is %q, expected %q, %q or nothing", l, LevelL1, LevelLLB)
 }
 
 // Limits of one run. A batch far beyond them says nothing new: it is the same chunk

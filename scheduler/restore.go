@@ -38,12 +38,12 @@ func (r *Result) File(origin schedulefile.Origin) *schedulefile.File {
 		origin.Tuned = append(origin.Tuned, x)
 	}
 	f := &schedulefile.File{Kind: schedulefile.Kind, Version: schedulefile.Version, Origin: &origin, Batch: r.Batch,
-		Hardware: schedulefile.Hardware{Name: r.Machine.Name, Level: string(LevelLB),
+		Hardware: schedulefile.Hardware{Name: r.Machine.Name, Level: string(LevelL1),
 			Fingerprint: schedulefile.Fingerprint(r.Machine)},
 		Generator: r.Lower.Generator,
 		Clusters:  [][]schedulefile.Segment{}, Schedules: []schedulefile.Plan{}}
 	if r.Raised() {
-		f.Hardware.Level = string(LevelGB)
+		f.Hardware.Level = string(LevelLLB)
 	}
 	if r.Clusters != OverBatch {
 		f.Division = string(r.Clusters)

@@ -158,7 +158,7 @@ func TestRestoreKeepsTheLevel(t *testing.T) {
 	one := load(t, "stcp920")
 	one.CoreTypes[0].Count = 1 // a machine that is raised by itself
 	want, err := scheduler.Run(context.Background(), open(t, "toy-fig5"), one, 8, last(t),
-		scheduler.Options{Chunk: 1, Level: scheduler.LevelLB})
+		scheduler.Options{Chunk: 1, Level: scheduler.LevelL1})
 	if err != nil {
 		t.Fatal(err)
 	}

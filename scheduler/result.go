@@ -455,8 +455,8 @@ func (r *Result) leftOfLLB() int64 {
 	left := int64(16)
 	for _, list := range r.Plans {
 		for i := range list {
-			if s := list[i].Schedule; s.GBCapacity > 0 {
-				left = min(left, 16*(s.GBCapacity-s.GBActivationBytes)/s.GBCapacity)
+			if s := list[i].Schedule; s.LLBCapacity > 0 {
+				left = min(left, 16*(s.LLBCapacity-s.LLBActivationBytes)/s.LLBCapacity)
 			}
 		}
 	}

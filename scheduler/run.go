@@ -181,7 +181,7 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	}
 	if opt.half {
 		part = part.Clone()
-		part.GB.SizeBytes /= 2
+		part.LLB.SizeBytes /= 2
 	}
 	out := &Result{Recipe: r, Source: net.Name, Machine: machine, Spec: spec, Batch: batch, Chunk: opt.Chunk,
 		Shares: opt.shares(batch, spec), Clusters: opt.Clusters,

@@ -58,7 +58,7 @@ func run(t testing.TB, model, hw string, batch, chunk int64, name string) *sched
 const files = "../../shared/data/onnx/"
 
 // configurations are small enough to run often and differ in what they exercise:
-// batch splits, spatial splits (one image in a small LB), no GB, cores without an LB,
+// batch splits, spatial splits (one image in a small L1), no LLB, cores without an L1,
 // unequal shares, idle clusters, branches, long streams.
 var configurations = []struct {
 	model, hardware string
@@ -293,7 +293,7 @@ func checkFlow(t *testing.T, name string, r *scheduler.Result) {
 			continue
 		}
 		switch {
-		case c.Kind == isa.LBLoad || c.Kind == isa.Exchange || (c.Kind == isa.DDRLoad && r.Spec.GB == nil):
+		case c.Kind == isa.L1Load || c.Kind == isa.Exchange || (c.Kind == isa.DDRLoad && r.Spec.LLB == nil):
 			lastLoad[c.Label] = max(lastLoad[c.Label], r.Sim.End[i])
 		case c.Kind.IsCompute():
 			lastCompute[c.Label] = max(lastCompute[c.Label], r.Sim.Start[i])
@@ -313,7 +313,7 @@ func TestScaling(t *testing.T) {
 	slow := load(t, "stcp920")
 	fast := load(t, "stcp920")
 	fast.ClockHz *= 2
-	for _, m := range []*hardware.Memory{fast.LB, fast.GB, fast.DDR} {
+	for _, m := range []*hardware.Memory{fast.L1, fast.LLB, fast.DDR} {
 		m.BandwidthBytesPerSecond *= 2
 		m.LatencySeconds /= 2
 	}
@@ -364,7 +364,7 @@ func TestSlowerMemoryIsNotFaster(t *testing.T) {
 // once per inference under all of GraphTurbo.
 func TestTensorWrites(t *testing.T) {
 	tvm := run(t, "resnet50", "stcp920", 64, 2, "tvm")
-	if w := tvm.Sim.Static.TensorWrites; w[isa.DDR] != int64(tvm.Schedule.Kernels()) || w[isa.GB] != 0 || w[isa.LB] != 0 {
+	if w := tvm.Sim.Static.TensorWrites; w[isa.DDR] != int64(tvm.Schedule.Kernels()) || w[isa.LLB] != 0 || w[isa.L1] != 0 {
 		t.Errorf("tvm writes %v for %d kernels, want one DDR write each", w, tvm.Schedule.Kernels())
 	}
 	// The paper counts 58 for TVM on ResNet-50; ours has no separate input cast.
@@ -544,12 +544,12 @@ func TestChecksFindFaults(t *testing.T) {
 			st := s.Steps[2]
 			s.Values[st.Writes[0]].Address = s.Values[st.Reads[0].Value].Address
 		}},
-		{"a value leaves the buffer", func(s *schedule.Schedule) { s.Values[s.Steps[2].Writes[0]].Address = s.LBCapacity }},
+		{"a value leaves the buffer", func(s *schedule.Schedule) { s.Values[s.Steps[2].Writes[0]].Address = s.L1Capacity }},
 		{"a value ends too soon", func(s *schedule.Schedule) { s.Values[s.Steps[3].Reads[0].Value].Last = 0 }},
 		{"the network's output stays on the chip", func(s *schedule.Schedule) {
 			for i := range s.Values {
 				if s.Values[i].Instance >= 0 && s.Graph.IsOutput(s.Values[i].Tensor) {
-					s.Values[i].Level = schedule.LB
+					s.Values[i].Level = schedule.L1
 				}
 			}
 		}},
@@ -582,8 +582,8 @@ func BenchmarkSchedule(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		split := schedule.SplitOptions{LBBytes: 8 << 20, Cores: 8, MACsPerSecond: 16e12, VectorOpsPerSecond: 5e11,
-			GBBytesPerSecond: 256e9}
+		split := schedule.SplitOptions{L1Bytes: 8 << 20, Cores: 8, MACsPerSecond: 16e12, VectorOpsPerSecond: 5e11,
+			LLBBytesPerSecond: 256e9}
 		b.Run(c.model+"/build", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -57,7 +57,7 @@ func TestWhatLoadsOvertake(t *testing.T) {
 					first = launched
 				}
 			}
-			if cmd.Kind != isa.DDRLoad && cmd.Kind != isa.LBLoad {
+			if cmd.Kind != isa.DDRLoad && cmd.Kind != isa.L1Load {
 				continue
 			}
 			waits = waits && r.Sim.Start[i] >= launched

@@ -28,8 +28,8 @@ func (d *Draft) leastPs() int64 {
 		return 0
 	}
 	holds := int64(spec.Cores()) * (schedule.DataBytes(spec) + schedule.WeightBufferBytes(spec))
-	if spec.GB != nil {
-		holds += int64(spec.GB.SizeBytes)
+	if spec.LLB != nil {
+		holds += int64(spec.LLB.SizeBytes)
 	}
 	launches, weights, loads := 0, int64(0), int64(0)
 	seen := map[model.TensorID]bool{}

@@ -11,14 +11,14 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// placement is the set of values that leave the LB.
+// placement is the set of values that leave the L1.
 type placement struct {
 	rule      string
 	overwrite bool // see Placing.Over
 	needed    bool // see Placing.Needed
-	// forceLLB are results that go to the GB, though there may be room in the LB.
+	// forceLLB are results that go to the LLB, though there may be room in the L1.
 	forceLLB map[model.TensorID]bool
-	// spilled are the values that leave the LB, where others than by the rule do; nil: by the rule.
+	// spilled are the values that leave the L1, where others than by the rule do; nil: by the rule.
 	spilled map[valueKey]bool
 }
 
@@ -53,11 +53,11 @@ func takePlacement(d *Draft, all bool) Decision {
 		if x.spilled != nil && v.Spilled() {
 			x.spilled[valueKey{v.Instance, v.Tensor}] = true
 		}
-		if v.Instance < 0 || v.Wanted != schedule.GB {
+		if v.Instance < 0 || v.Wanted != schedule.LLB {
 			continue
 		}
 		sg := d.Grouping.Groups[d.Instances.Instances[v.Instance].Group]
-		if d.Scopes[v.Instance] != schedule.GB || !slices.Contains(sg.Outputs, v.Tensor) {
+		if d.Scopes[v.Instance] != schedule.LLB || !slices.Contains(sg.Outputs, v.Tensor) {
 			x.forceLLB[v.Tensor] = true
 		}
 	}
@@ -120,8 +120,8 @@ func (x placement) Apply(ctx context.Context, d *Draft) error {
 	var out []int
 	for i := range d.Values {
 		v := &d.Values[i]
-		if v.Instance >= 0 && v.Level == schedule.LB && x.forceLLB[v.Tensor] && d.Spec.GB != nil {
-			v.Wanted, v.Level = schedule.GB, schedule.GB
+		if v.Instance >= 0 && v.Level == schedule.L1 && x.forceLLB[v.Tensor] && d.Spec.LLB != nil {
+			v.Wanted, v.Level = schedule.LLB, schedule.LLB
 		}
 		if x.spilled[valueKey{v.Instance, v.Tensor}] {
 			out = append(out, i)
@@ -168,12 +168,12 @@ func placementSettings() [][]func(*Decisions) *Decisions {
 	}
 }
 
-// moveDown lets a result go to the GB, or stay.
+// moveDown lets a result go to the LLB, or stay.
 func (a *Site) moveDown() *Decisions {
 	k := a.Place(len(a.Groups()))
 	g, layers := a.Schedule.Graph, a.Schedule.Layers[k]
 	layer := &layers[a.Rand.IntN(len(layers))]
-	if a.Schedule.Spec.GB == nil || len(layer.Outputs) == 0 {
+	if a.Schedule.Spec.LLB == nil || len(layer.Outputs) == 0 {
 		return nil
 	}
 	t := layer.Outputs[a.Rand.IntN(len(layer.Outputs))]
@@ -190,7 +190,7 @@ func (a *Site) moveDown() *Decisions {
 	return a.with(x)
 }
 
-// held is a copy of the results that go to the GB, half of the time with those that have left the L1 for want of room
+// held is a copy of the results that go to the LLB, half of the time with those that have left the L1 for want of room
 // in all instances. Else these may come back to the room that one more leaves free.
 func (a *Site) held(down map[model.TensorID]bool) map[model.TensorID]bool {
 	down = cloned(down)
@@ -199,7 +199,7 @@ func (a *Site) held(down map[model.TensorID]bool) map[model.TensorID]bool {
 	}
 	stays := map[model.TensorID]bool{}
 	for _, v := range a.Schedule.Values {
-		stays[v.Tensor] = stays[v.Tensor] || v.Level == schedule.LB
+		stays[v.Tensor] = stays[v.Tensor] || v.Level == schedule.L1
 	}
 	for i := range a.Schedule.Values {
 		if v := &a.Schedule.Values[i]; v.Spilled() && !stays[v.Tensor] {
@@ -248,7 +248,7 @@ func bufferStage() Stage {
 	st := buffer.Stage()
 	st.unlessNil, st.text = true, bufferText
 	st.take = func(d *Draft, _ bool) Decision {
-		if d.Spec.GB != nil && d.WeightRoom == schedule.WeightsStay &&
+		if d.Spec.LLB != nil && d.WeightRoom == schedule.WeightsStay &&
 			buffer.named(d.Recipe.Pick(buffer.Name)) == schedule.WeightsStay {
 			return nil
 		}

@@ -35,7 +35,7 @@ func left(t *testing.T, net, machine string, chunk int64, recipe Recipe, picks .
 		t.Fatal(err)
 	}
 	for _, x := range d.Spills {
-		if x.From == schedule.LB {
+		if x.From == schedule.L1 {
 			names = append(names, d.Graph.Tensor(d.Values[x.Value].Tensor).Name)
 		}
 	}

@@ -27,7 +27,7 @@ func TestPiecesWriteNothingTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec.LaunchSeconds, spec.LB.SizeBytes, spec.LBWeightBytes = 1e-4, 1<<15, 0
+	spec.LaunchSeconds, spec.L1.SizeBytes, spec.L1WeightBytes = 1e-4, 1<<15, 0
 	for _, r := range []Recipe{All()[0], All()[4], Tiled()[0]} {
 		if _, err := Run(t.Context(), net, spec, 1, r, Options{Clusters: OverLayer}); err != nil {
 			t.Errorf("%s: %v", r.Name, err)

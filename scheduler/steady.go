@@ -156,11 +156,11 @@ func (r *Result) leastCommands() (n int) {
 		switch commands := r.Sim.Queues[i].Commands; q.Kind {
 		case isa.OtherQueue:
 		case isa.DDRLoadQueue:
-			if r.Spec.GB != nil {
+			if r.Spec.LLB != nil {
 				n -= commands
 			}
 		case isa.InQueue:
-			if r.Spec.GB != nil {
+			if r.Spec.LLB != nil {
 				n += commands
 			}
 		default:

@@ -254,7 +254,7 @@ func (t *tuner) fewer(ctx context.Context) error {
 			return err
 		}
 	}
-	most := schedule.CoresWithLB(t.spec)
+	most := schedule.CoresWithL1(t.spec)
 	if t.spec.Part(most) == nil {
 		return nil
 	}
@@ -282,7 +282,7 @@ func (t *tuner) fewer(ctx context.Context) error {
 
 // lessMemory tries to fill half of an LLB that the fastest schedule fills further.
 func (t *tuner) lessMemory(ctx context.Context) error {
-	if s := t.best.Schedule; t.spec.GB == nil || 2*s.GBActivationBytes <= s.GBCapacity {
+	if s := t.best.Schedule; t.spec.LLB == nil || 2*s.LLBActivationBytes <= s.LLBCapacity {
 		return nil
 	}
 	try := t.opt

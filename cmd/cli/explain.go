@@ -256,7 +256,7 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 	default:
 		row(b, "split", "dimension %s in %d", g.Dim, g.Factor)
 	}
-	list(b, fmt.Sprintf("Why this factor: the L1s of a cluster hold %s of activations", size(g.LBBytes)),
+	list(b, fmt.Sprintf("Why this factor: the L1s of a cluster hold %s of activations", size(g.L1Bytes)),
 		"factor|largest instance|<", g.Footprints, func(_ int, f explain.Footprint) []any {
 			fits := "does not fit"
 			if f.Fits && f.Factor < g.Factor {

@@ -102,7 +102,7 @@ func newHardware() *cobra.Command {
 			spec := try(hardware.Load(name))
 			answer.Hardware = append(answer.Hardware, spec.Sheet())
 			rows = append(rows, []string{spec.Name, fmt.Sprintf("%d x %d", spec.Clusters, spec.Cores()), peak(spec),
-				memorySize(spec.LB), memorySize(spec.GB), memorySize(spec.DDR), unit(spec.DDR.BandwidthBytesPerSecond, "B/s")})
+				memorySize(spec.L1), memorySize(spec.LLB), memorySize(spec.DDR), unit(spec.DDR.BandwidthBytesPerSecond, "B/s")})
 			descriptions = append(descriptions, []string{spec.Name, spec.Description})
 		}
 		lists := map[string]*[]any{"simt": &answer.SIMT, several.key: &answer.Several}

@@ -114,11 +114,11 @@ func (d drawings) figure(a *inspectJSON, n *structure.Network, batch int64) *plo
 		if share > 1 {
 			lbs, llb = fmt.Sprintf("LBs of %d clusters", share), "their LLBs"
 		}
-		if spec.LB != nil {
-			a.Capacities = append(a.Capacities, capacityJSON{lbs, share * int64(spec.LBTotalBytes())})
+		if spec.L1 != nil {
+			a.Capacities = append(a.Capacities, capacityJSON{lbs, share * int64(spec.L1TotalBytes())})
 		}
-		if spec.GB != nil {
-			a.Capacities = append(a.Capacities, capacityJSON{llb, share * int64(spec.GB.SizeBytes)})
+		if spec.LLB != nil {
+			a.Capacities = append(a.Capacities, capacityJSON{llb, share * int64(spec.LLB.SizeBytes)})
 		}
 		for i, c := range a.Capacities {
 			if i > 0 && a.Capacities[i-1].Bytes == c.Bytes {

@@ -160,7 +160,7 @@ func printResult(cmd *cobra.Command, origin schedulefile.Origin, r *scheduler.Re
 	return cmp.Or(printed, undrawn)
 }
 
-// levelText names a level as people read it; some results call it LB or GB.
+// levelText names a level as people read it; some results call it L1 or LLB.
 func levelText(name string) string {
 	switch name = strings.ToUpper(name); name {
 	case "LB":
@@ -187,7 +187,7 @@ const (
 
 func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 	row(b, "schedule", "%s (%s) on %s, batch %d, variant %s", a.Model, a.DType, a.Hardware, a.Batch, a.Variant)
-	if a.Level == scheduler.LevelGB {
+	if a.Level == scheduler.LevelLLB {
 		row(b, "level", "LLB: a cluster counts as a core, and its LLB as the L1")
 	}
 	text := perSecond(a.ThroughputPerSecond) + " (single batch)"

@@ -24,7 +24,7 @@ func main() {
 
 	larger := chip.Clone()
 	larger.Name = "my-npu-8m"
-	larger.GB.SizeBytes = 8 << 20
+	larger.LLB.SizeBytes = 8 << 20
 	check(larger.Validate())
 
 	net, err := network.Open("resnet18", network.Options{})

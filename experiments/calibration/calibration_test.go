@@ -159,7 +159,7 @@ func TestCalibratedConfigurations(t *testing.T) {
 	}
 }
 
-// stcp920-paper differs in the LB only.
+// stcp920-paper differs in the L1 only.
 func TestPaperPresetHasTheSameConstants(t *testing.T) {
 	a, err := hardware.Load("stcp920")
 	if err != nil {
@@ -169,7 +169,7 @@ func TestPaperPresetHasTheSameConstants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Name, b.Description, b.LB, b.LBWeightBytes = a.Name, a.Description, a.LB, a.LBWeightBytes
+	b.Name, b.Description, b.L1, b.L1WeightBytes = a.Name, a.Description, a.L1, a.L1WeightBytes
 	if !reflect.DeepEqual(a, b) {
 		t.Errorf("stcp920-paper differs from stcp920 in more than the LB:\n%+v\n%+v", a, b)
 	}

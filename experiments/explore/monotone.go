@@ -19,7 +19,7 @@ func amounts(s *hardware.Spec) (list []float64, rest *hardware.Spec) {
 		list = append(list, float64(s.CoreTypes[i].Count))
 		rest.CoreTypes[i].Count = 0
 	}
-	for _, m := range []*hardware.Memory{rest.LB, rest.GB} {
+	for _, m := range []*hardware.Memory{rest.L1, rest.LLB} {
 		if m != nil {
 			list = append(list, float64(m.SizeBytes))
 			m.SizeBytes = 0

@@ -150,8 +150,8 @@ func RowOf(r *scheduler.Result, policy ChunkPolicy, unit string) Row {
 		t.MovePs += c.Time.MovePs
 		t.LaunchPs += c.Time.LaunchPs
 		t.IdlePs += c.Time.IdlePs
-		row.PeakLLBBytes = max(row.PeakLLBBytes, c.Memory[isa.GB].PeakBytes)
-		row.PeakL1CoreBytes = max(row.PeakL1CoreBytes, c.Memory[isa.LB].PeakBytes)
+		row.PeakLLBBytes = max(row.PeakLLBBytes, c.Memory[isa.LLB].PeakBytes)
+		row.PeakL1CoreBytes = max(row.PeakL1CoreBytes, c.Memory[isa.L1].PeakBytes)
 	}
 	clusters := float64(len(s.Clusters))
 	mean := func(ps int64) float64 { return Round(float64(ps) / clusters * 1e-12) }
@@ -177,7 +177,7 @@ func (r Row) EnergyText(over int64) string {
 }
 
 func levels(n [isa.NumLevels]int64) Levels {
-	return Levels{DDR: n[isa.DDR], LLB: n[isa.GB], L1: n[isa.LB]}
+	return Levels{DDR: n[isa.DDR], LLB: n[isa.LLB], L1: n[isa.L1]}
 }
 
 // RowCell is a cell whose result is a Row; dt is the precision that the network is opened

@@ -127,7 +127,7 @@ func matters(rows []Row) string {
 		return strings.Join(harness.Each(names, func(name string) string { return fmt.Sprint(name, " ", n[name]) }), ", ")
 	}
 	l1 := func(r *Row) string {
-		return fmt.Sprintf("%s (L1 %d KiB)", r.Machine, int64(harness.Accelerator(r.Machine).LB.SizeBytes)>>10)
+		return fmt.Sprintf("%s (L1 %d KiB)", r.Machine, int64(harness.Accelerator(r.Machine).L1.SizeBytes)>>10)
 	}
 	return fmt.Sprintf("It matters where: of the %d largest gains, %.2f and more, by machine %s; by kind %s; in %d of them "+
 		"every decision exact beats each one alone.", len(top),

@@ -45,7 +45,7 @@ func TestSpillProblemByILP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.BuildSteps(context.Background(), schedule.LB); err != nil {
+		if err := s.BuildSteps(context.Background(), schedule.L1); err != nil {
 			t.Fatal(err)
 		}
 		p := exact.NewSpillProblem(s)

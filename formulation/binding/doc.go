@@ -5,7 +5,7 @@
 //
 // Groups, instances and their order are given. Each instance i takes one label l of
 // its L_i: a binding, that is, how many cores each dimension of its first output is
-// spread over, and a scope, the LB or the GB, where its outputs stand for other
+// spread over, and a scope, the L1 or the LLB, where its outputs stand for other
 // instances to read. A label costs u_i(l) seconds by itself; an instance j that
 // reads i costs w_ij(l, m) more if they have labels l and m.
 //
@@ -16,14 +16,14 @@
 // of an instance are one label.
 //
 // Costs in seconds, the integer program (1) to (3) and the elimination stand in docs/formulations.md, "Binding and
-// scopes". They add moves to work as if nothing overlapped, and leave the LB's capacity to the memory plan.
+// scopes". They add moves to work as if nothing overlapped, and leave the L1's capacity to the memory plan.
 //
 // # Inside an instance
 //
 // [LayersOf] poses the same problem for the steps of one instance, each of which may have a
 // binding of its own: u_i is a step's work, with what it reads of and passes to other instances
-// as these are, and reads from the GB and the DDR; w_ij is what it reads of the instance's own
-// values in the LB.
+// as these are, and reads from the LLB and the DDR; w_ij is what it reads of the instance's own
+// values in the L1.
 //
 // # Methods
 //

@@ -8,7 +8,7 @@ import (
 // Seconds is the cost of a schedule whose steps are built, added up over its steps
 // as they are: the same sum as [Problem.Seconds] of its choice, found another way.
 func Seconds(s *schedule.Schedule, m *cost.Model) float64 {
-	p := &pricer{s: s, m: m, cores: schedule.CoresWithLB(s.Spec)}
+	p := &pricer{s: s, m: m, cores: schedule.CoresWithL1(s.Spec)}
 	level := func(v *schedule.Value) schedule.Level {
 		if v.Instance < 0 {
 			return v.Level

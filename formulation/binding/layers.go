@@ -25,7 +25,7 @@ type Layers struct {
 }
 
 // layerCost is the cost of each binding of a layer, in seconds: its units, the way of its weights
-// into the LB, and moves from and to what is not of the instance's own layers.
+// into the L1, and moves from and to what is not of the instance's own layers.
 type layerCost struct{ units, weights, moves []float64 }
 
 // Weights say how much of each kind of cost of a schedule counts.
@@ -36,7 +36,7 @@ type Weights struct{ Weights, Moves float64 }
 // and of which the instance computes region.
 func LayersOf(s *schedule.Schedule, instance int, m *cost.Model,
 	candidates func(layer *schedule.Layer, t model.TensorID, region model.Region) []schedule.Binding) (*Layers, error) {
-	p := &pricer{s: s, m: m, cores: schedule.CoresWithLB(s.Spec)}
+	p := &pricer{s: s, m: m, cores: schedule.CoresWithL1(s.Spec)}
 	type key struct {
 		instance int
 		tensor   model.TensorID
@@ -78,7 +78,7 @@ func LayersOf(s *schedule.Schedule, instance int, m *cost.Model,
 		for n, i := range own {
 			r.LayerBindings[group][s.Steps[i].Layer] = l.Bindings[n][min(k, len(l.Bindings[n])-1)]
 		}
-		if err := r.BuildSteps(context.Background(), schedule.LB); err != nil {
+		if err := r.BuildSteps(context.Background(), schedule.L1); err != nil {
 			return nil, err
 		}
 		if len(r.Steps) != len(s.Steps) || len(r.Values) != len(s.Values) {
@@ -107,7 +107,7 @@ func LayersOf(s *schedule.Schedule, instance int, m *cost.Model,
 				rd := &st.Reads[q]
 				v := &r.Values[rd.Value]
 				from, inside := place[v.Def]
-				if !inside || level(v) != schedule.LB {
+				if !inside || level(v) != schedule.L1 {
 					c.moves[k] += p.read(p.from(rd, &s.Values[rd.Value], need), &s.Values[rd.Value], level(v))
 					continue
 				}
@@ -123,7 +123,7 @@ func LayersOf(s *schedule.Schedule, instance int, m *cost.Model,
 				}
 				for a := range l.Bindings[from] {
 					made := &runs[a].Values[rd.Value]
-					l.edges[e].Cost[a][k] += p.read(p.from(rd, made, need), made, schedule.LB)
+					l.edges[e].Cost[a][k] += p.read(p.from(rd, made, need), made, schedule.L1)
 				}
 			}
 		}
@@ -138,7 +138,7 @@ func LayersOf(s *schedule.Schedule, instance int, m *cost.Model,
 		for q := range st.Reads {
 			rd := &st.Reads[q]
 			n, inside := place[s.Values[rd.Value].Def]
-			if !inside || s.Values[rd.Value].Level != schedule.LB {
+			if !inside || s.Values[rd.Value].Level != schedule.L1 {
 				continue
 			}
 			if need == nil {
@@ -146,7 +146,7 @@ func LayersOf(s *schedule.Schedule, instance int, m *cost.Model,
 			}
 			for k := range l.Bindings[n] {
 				made := &runs[k].Values[rd.Value]
-				l.steps[n].moves[k] += p.read(p.from(rd, made, need), made, schedule.LB)
+				l.steps[n].moves[k] += p.read(p.from(rd, made, need), made, schedule.L1)
 			}
 		}
 	}

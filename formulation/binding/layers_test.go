@@ -20,7 +20,7 @@ func TestLayers(t *testing.T) {
 		t.Run(c.name(), func(t *testing.T) {
 			s, _, m := pose(t, c)
 			r := rand.New(rand.NewPCG(1, 1))
-			cores := schedule.CoresWithLB(s.Spec)
+			cores := schedule.CoresWithL1(s.Spec)
 			tried := 0
 			for k, sg := range s.Grouping.Groups {
 				if len(s.Layers[k]) < 2 || sg.Factor() > 1 || tried == 6 {
@@ -29,7 +29,7 @@ func TestLayers(t *testing.T) {
 				inst := s.Instances.First[k]
 				// Values as the sum by steps prices them: where they are wanted.
 				plain := *s
-				if err := plain.BuildSteps(context.Background(), schedule.LB); err != nil {
+				if err := plain.BuildSteps(context.Background(), schedule.L1); err != nil {
 					t.Fatal(err)
 				}
 				l, err := binding.LayersOf(&plain, inst, m,
@@ -59,7 +59,7 @@ func TestLayers(t *testing.T) {
 						at := slices.IndexFunc(s.Layers[k], func(y schedule.Layer) bool { return y.Anchor == l.Anchors[n] })
 						q.LayerBindings[k][at] = l.Bindings[n][x]
 					}
-					if err := q.BuildSteps(context.Background(), schedule.LB); err != nil {
+					if err := q.BuildSteps(context.Background(), schedule.L1); err != nil {
 						t.Fatal(err)
 					}
 					return binding.Seconds(&q, m)

@@ -64,13 +64,13 @@ func grids(r model.Region, forbidden []bool, cores int64, uneven bool) []schedul
 }
 
 // FromSchedule poses the problem of a schedule whose groups, layers, instances and
-// order are known, and whose outputs are wanted in the LB. Its own bindings and
+// order are known, and whose outputs are wanted in the L1. Its own bindings and
 // scopes are among the labels; the schedule is not changed.
 func FromSchedule(ctx context.Context, s *schedule.Schedule, m *cost.Model) (*Network, error) {
 	if s.Spec.Mixed() {
 		return nil, fmt.Errorf("binding: %s has cores of several kinds, expected one", s.Spec.Name)
 	}
-	p := &pricer{s: s, m: m, cores: schedule.CoresWithLB(s.Spec)}
+	p := &pricer{s: s, m: m, cores: schedule.CoresWithL1(s.Spec)}
 	if len(s.Bindings) != len(s.Instances.Instances) || len(s.Scopes) != len(s.Bindings) {
 		return nil, fmt.Errorf("binding: %d bindings and %d scopes for %d instances", len(s.Bindings), len(s.Scopes),
 			len(s.Instances.Instances))
@@ -90,9 +90,9 @@ func FromSchedule(ctx context.Context, s *schedule.Schedule, m *cost.Model) (*Ne
 		q.n.Problem.Nodes = append(q.n.Problem.Nodes,
 			Node{Name: fmt.Sprintf("%s/%d", s.Grouping.Groups[inst.Group].Name, inst.Index)})
 		// The scope is a choice only where another instance reads.
-		q.scopes[i] = []schedule.Level{schedule.LB}
+		q.scopes[i] = []schedule.Level{schedule.L1}
 		if len(s.Instances.Consumers[i]) > 0 {
-			q.scopes[i] = append(q.scopes[i], schedule.GB)
+			q.scopes[i] = append(q.scopes[i], schedule.LLB)
 		}
 		var from []int
 		for _, d := range inst.Deps {
@@ -115,7 +115,7 @@ func FromSchedule(ctx context.Context, s *schedule.Schedule, m *cost.Model) (*Ne
 		}
 		q.runs = append(q.runs, &r)
 	}
-	builders := schedule.Builders(schedule.LB, q.runs...)
+	builders := schedule.Builders(schedule.L1, q.runs...)
 	for i := range s.Bindings {
 		if s.Away(i) { // costs this cluster nothing but what it reads
 			if err := q.instance(i); err != nil {
@@ -303,8 +303,8 @@ func (n *Network) Choice(bindings []schedule.Binding, scopes []schedule.Level) (
 	choice := make([]int, len(n.Problem.Nodes))
 	for i := range choice {
 		node, scope := &n.Problem.Nodes[i], scopes[i]
-		if node.Labels[len(node.Labels)-1].Scope == schedule.LB { // nobody reads: no choice
-			scope = schedule.LB
+		if node.Labels[len(node.Labels)-1].Scope == schedule.L1 { // nobody reads: no choice
+			scope = schedule.L1
 		}
 		if choice[i] = find(node.Labels, bindings[i], scope); choice[i] < 0 {
 			return nil, fmt.Errorf("instance %s: found binding %v in the %s, expected one of its %d choices", node.Name,

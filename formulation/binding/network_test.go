@@ -39,8 +39,8 @@ var cases = []networkCase{
 	{"bert-128", "stcp920", 8, false},
 	{"bert-128", "stcp920", 8, true},
 	{"swin-t", "stcp920", 4, false},
-	{"toy-fig5", "../../hardware/testdata/ipu.yaml", 1, false},  // no GB
-	{"toy-fig5", "../../hardware/testdata/goya.yaml", 1, false}, // cores without an LB
+	{"toy-fig5", "../../hardware/testdata/ipu.yaml", 1, false},  // no LLB
+	{"toy-fig5", "../../hardware/testdata/goya.yaml", 1, false}, // cores without an L1
 }
 
 var crossLayer = func() scheduler.Recipe {
@@ -143,7 +143,7 @@ func TestNetworks(t *testing.T) {
 				bindings, scopes := n.Decode(choice)
 				other := *s
 				other.Bindings, other.Scopes = bindings, scopes
-				if err := other.BuildSteps(context.Background(), schedule.LB); err != nil {
+				if err := other.BuildSteps(context.Background(), schedule.L1); err != nil {
 					t.Fatal(err)
 				}
 				if got, want := binding.Seconds(&other, m), n.Problem.Seconds(choice); math.Abs(got-want) > 1e-9*want {
@@ -197,8 +197,8 @@ func TestKeptOutputs(t *testing.T) {
 	}
 }
 
-// Algorithm 4 sends the output of BERT's feed-forward layers through the GB; the
-// optimum keeps all but a few in the LB, and the simulator agrees that it is better.
+// Algorithm 4 sends the output of BERT's feed-forward layers through the LLB; the
+// optimum keeps all but a few in the L1, and the simulator agrees that it is better.
 func TestBERTFeedForward(t *testing.T) {
 	c := networkCase{"bert-128", "stcp920", 8, false}
 	s, n, m := pose(t, c)
@@ -208,7 +208,7 @@ func TestBERTFeedForward(t *testing.T) {
 	}
 	count := func(s *schedule.Schedule) (gb int) {
 		for _, l := range s.Scopes {
-			if l == schedule.GB {
+			if l == schedule.LLB {
 				gb++
 			}
 		}

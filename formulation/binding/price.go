@@ -42,24 +42,24 @@ func (m Moves) Again(st *schedule.Step) (seconds float64) {
 }
 
 // level is where a value is priced: network outputs in the DDR unless they are kept, what other
-// sub-graphs read at the scope of its instance, the rest in the LB; and in the GB,
-// whatever the scope, if a core's part alone passes the LB.
+// sub-graphs read at the scope of its instance, the rest in the L1; and in the LLB,
+// whatever the scope, if a core's part alone passes the L1.
 func (p *pricer) level(v *schedule.Value, scope schedule.Level, s *schedule.Schedule) schedule.Level {
 	if s.Graph.IsOutput(v.Tensor) && !s.Kept(v.Tensor) {
 		return schedule.DDR
 	}
 	sg := s.Grouping.Groups[s.Instances.Instances[v.Instance].Group]
-	at := schedule.LB
+	at := schedule.L1
 	if slices.Contains(sg.Outputs, v.Tensor) {
 		at = scope
 	}
 	if v.CoreBytes > s.WeightRoom.DataBytes(s.Spec) {
-		at = schedule.GB
+		at = schedule.LLB
 	}
 	return at
 }
 
-// work is the time of a step's units and of its parameters' way into the LB,
+// work is the time of a step's units and of its parameters' way into the L1,
 // whichever is longer.
 func (p *pricer) work(s *schedule.Schedule, st *schedule.Step) float64 {
 	return math.Max(p.parts(s, st))
@@ -138,21 +138,21 @@ func (p *pricer) read(r *schedule.Read, v *schedule.Value, at schedule.Level) fl
 		gb = r.UnionBytes
 	}
 	switch {
-	case at == schedule.LB && r.RemoteBytes == 0:
+	case at == schedule.L1 && r.RemoteBytes == 0:
 		return 0
-	case at == schedule.LB:
+	case at == schedule.L1:
 		return 2*p.linkLatency() + spec.SyncSeconds +
 			p.slowest(0, 2*r.Sent(spec), r.CoreRemoteBytes, (r.Sent(spec)+v.Binding.Cores()-1)/v.Binding.Cores())
-	case at == schedule.GB && spec.GB != nil:
+	case at == schedule.LLB && spec.LLB != nil:
 		return p.linkLatency() + p.slowest(0, gb, r.CoreNeedBytes, 0)
 	}
 	return p.ddrLatency() + p.linkLatency() + p.slowest(r.UnionBytes, gb, r.CoreNeedBytes, 0)
 }
 
-// write is the time to take a value from the LB to its level and, if it is a network output, to the DDR.
+// write is the time to take a value from the L1 to its level and, if it is a network output, to the DDR.
 func (p *pricer) write(v *schedule.Value, at schedule.Level) (seconds float64) {
-	near := at == schedule.LB || at == schedule.GB && p.s.Spec.GB != nil
-	if near && at == schedule.GB {
+	near := at == schedule.L1 || at == schedule.LLB && p.s.Spec.LLB != nil
+	if near && at == schedule.LLB {
 		seconds = p.linkLatency() + p.slowest(0, v.Bytes, 0, v.CoreBytes)
 	}
 	if !near || p.s.Graph.IsOutput(v.Tensor) {
@@ -162,12 +162,12 @@ func (p *pricer) write(v *schedule.Value, at schedule.Level) (seconds float64) {
 }
 
 // slowest is the time of a move that takes these bytes of the cluster's share of the
-// DDR, of the GB, and of a core's link inward and outward.
+// DDR, of the LLB, and of a core's link inward and outward.
 func (p *pricer) slowest(ddr, gb, in, out int64) float64 {
 	spec := p.s.Spec
 	t := float64(ddr) / (spec.DDR.BandwidthBytesPerSecond / float64(spec.Clusters))
-	if spec.GB != nil {
-		t = math.Max(t, float64(gb)/spec.GB.BandwidthBytesPerSecond)
+	if spec.LLB != nil {
+		t = math.Max(t, float64(gb)/spec.LLB.BandwidthBytesPerSecond)
 	}
 	if link := spec.CoreLink.BandwidthBytesPerSecond; link > 0 {
 		t = math.Max(t, float64(max(in, out))/link)
@@ -177,7 +177,7 @@ func (p *pricer) slowest(ddr, gb, in, out int64) float64 {
 
 func (p *pricer) linkLatency() float64 {
 	l := p.s.Spec.CoreLink.LatencySeconds
-	if gb := p.s.Spec.GB; gb != nil {
+	if gb := p.s.Spec.LLB; gb != nil {
 		l += gb.LatencySeconds
 	}
 	return l

@@ -189,11 +189,11 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 
 	// The DDR: weights once per cluster, activations over its efficiency.
 	kept := 0.0
-	if spec.GB != nil {
-		kept += float64(spec.GB.SizeBytes)
+	if spec.LLB != nil {
+		kept += float64(spec.LLB.SizeBytes)
 	}
-	if spec.LB != nil {
-		kept += float64(int64(spec.LB.SizeBytes)+int64(spec.LBWeightBytes)) * float64(spec.Cores())
+	if spec.L1 != nil {
+		kept += float64(int64(spec.L1.SizeBytes)+int64(spec.L1WeightBytes)) * float64(spec.Cores())
 	}
 	cold.add("ddr", "DDR bandwidth", (busy*weights+moved)/ddr)
 	steady.add("ddr", "DDR bandwidth", (busy*math.Max(0, weights-kept)+moved)/ddr)
@@ -202,8 +202,8 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		cold.add("ddr link", "DDR link", (weights+io)/port)
 		steady.add("ddr link", "DDR link", (math.Max(0, weights-kept)+io)/port)
 	}
-	if spec.GB != nil {
-		io, bandwidth := 2*(first.in+first.out+first.rows), spec.GB.BandwidthBytesPerSecond
+	if spec.LLB != nil {
+		io, bandwidth := 2*(first.in+first.out+first.rows), spec.LLB.BandwidthBytesPerSecond
 		again, launching := math.Max(0, weights-kept), launch*idle(spec)
 		cold.add("llb", "LLB bandwidth", launching+(2*weights+io)/bandwidth)
 		steady.add("llb", "LLB bandwidth", launching+(weights+again+io)/bandwidth)
@@ -222,7 +222,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	// Results leave behind the first launch; without an LLB, inputs come behind it.
 	if stored > 0 {
 		behind := stored
-		if spec.GB == nil {
+		if spec.LLB == nil {
 			behind += brought
 		}
 		cold.add("launch, then stores", "launch, then DDR bandwidth", launch+link+behind/ddr)
@@ -231,7 +231,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	// are any. What the last one brings is used, and leaves.
 	if alike(cold.Shares) {
 		each := spec.DDR.LatencySeconds + spec.DDRLink.LatencySeconds
-		if spec.GB == nil {
+		if spec.LLB == nil {
 			each = link
 		}
 		all, before := first.loads(spec)
@@ -241,7 +241,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		if stored > 0 { // the last store waits out its latency when all loads have ended
 			before++
 		}
-		if spec.GB != nil && all > 0 { // what the last load brings passes the LLB and a core
+		if spec.LLB != nil && all > 0 { // what the last load brings passes the LLB and a core
 			_, near := ways(spec)
 			link += near
 		}
@@ -269,10 +269,10 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	// Compute before loads: what is used behind a cut comes behind it but for what the chip holds.
 	room := float64(schedule.WeightBufferBytes(spec)) * float64(holding(spec))
 	if schedule.MovableRing(spec) { // they may pass all of it
-		room = float64(spec.LB.SizeBytes) * float64(holding(spec))
+		room = float64(spec.L1.SizeBytes) * float64(holding(spec))
 	}
-	if spec.GB != nil {
-		room += float64(spec.GB.SizeBytes)
+	if spec.LLB != nil {
+		room += float64(spec.LLB.SizeBytes)
 	}
 	longest, at = 0, len(release)
 	for k, bytes := range least.late(ctx, row.cuts) {
@@ -326,7 +326,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 // holding is the number of cores of a cluster that hold data, of all kinds.
 func holding(spec *hardware.Spec) (n int64) {
 	for k := range spec.Kinds() {
-		n += schedule.CoresWithLB(spec.Kind(k))
+		n += schedule.CoresWithL1(spec.Kind(k))
 	}
 	return n
 }
@@ -384,8 +384,8 @@ func alike(shares []int64) bool {
 // latency is the latency of a move between the DDR and the cores.
 func latency(spec *hardware.Spec) float64 {
 	l := spec.DDR.LatencySeconds + spec.DDRLink.LatencySeconds + spec.CoreLink.LatencySeconds
-	if spec.GB != nil {
-		l += spec.GB.LatencySeconds
+	if spec.LLB != nil {
+		l += spec.LLB.LatencySeconds
 	}
 	return l
 }
@@ -393,10 +393,10 @@ func latency(spec *hardware.Spec) float64 {
 // ways are the latencies of a load from the DDR to the LLB and of one from there to the cores; without an LLB, all is
 // that of the latter.
 func ways(spec *hardware.Spec) (far, near float64) {
-	if spec.GB == nil {
+	if spec.LLB == nil {
 		return 0, latency(spec)
 	}
-	return spec.DDR.LatencySeconds + spec.DDRLink.LatencySeconds, spec.GB.LatencySeconds + spec.CoreLink.LatencySeconds
+	return spec.DDR.LatencySeconds + spec.DDRLink.LatencySeconds, spec.LLB.LatencySeconds + spec.CoreLink.LatencySeconds
 }
 
 // idle is the least share of an LLB's bandwidth that nobody uses during a launch, when loads from the DDR alone run.
@@ -405,7 +405,7 @@ func idle(spec *hardware.Spec) float64 {
 	if port := spec.DDRLink.BandwidthBytesPerSecond; port > 0 {
 		ddr = math.Min(ddr, port)
 	}
-	return math.Max(0, 1-ddr/spec.GB.BandwidthBytesPerSecond)
+	return math.Max(0, 1-ddr/spec.LLB.BandwidthBytesPerSecond)
 }
 
 // outer gives when each operator can start behind a launch, and behind the load of an input that each of

@@ -190,7 +190,7 @@ func TestInputInOneLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chip.Clusters, chip.GB.SizeBytes, chip.DDRLink.LatencySeconds = 1, 64<<10, 1e-4
+	chip.Clusters, chip.LLB.SizeBytes, chip.DDRLink.LatencySeconds = 1, 64<<10, 1e-4
 	recipe, err := recipes.Lookup("tvm-llb")
 	if err != nil {
 		t.Fatal(err)

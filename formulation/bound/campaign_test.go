@@ -89,18 +89,18 @@ func hostileMachine(r *rand.Rand) *hardware.Spec {
 	}
 	s.CoreLink.Broadcast = s.CoreLink.Broadcast && r.IntN(2) == 0
 	s.CoreLink.InFlight, s.DDRLink.InFlight = pick(r, 0, 0, 2, 4), pick(r, 0, 0, 1, 3)
-	if often() && s.LB != nil {
-		s.LB.SizeBytes, s.LBWeightBytes = pick(r, hardware.Bytes(256), 2048, 16384, 1<<20), pick(r, hardware.Bytes(0), 128,
+	if often() && s.L1 != nil {
+		s.L1.SizeBytes, s.L1WeightBytes = pick(r, hardware.Bytes(256), 2048, 16384, 1<<20), pick(r, hardware.Bytes(0), 128,
 			1024, 1<<18)
-		s.LB.BandwidthBytesPerSecond = pick(r, s.LB.BandwidthBytesPerSecond, 1e9, 1e14)
+		s.L1.BandwidthBytesPerSecond = pick(r, s.L1.BandwidthBytesPerSecond, 1e9, 1e14)
 	}
 	switch {
-	case s.GB == nil:
-	case r.IntN(5) == 0 && s.LB != nil:
-		s.GB, s.Energy = nil, nil
+	case s.LLB == nil:
+	case r.IntN(5) == 0 && s.L1 != nil:
+		s.LLB, s.Energy = nil, nil
 	case often():
-		s.GB.SizeBytes = pick(r, hardware.Bytes(256), 1000, 4096, 65536, 8<<20)
-		s.GB.BandwidthBytesPerSecond, s.GB.LatencySeconds = pick(r, 1e9, 1e10, 1e12, 1e15), pick(r, 0, 0, 1e-7)
+		s.LLB.SizeBytes = pick(r, hardware.Bytes(256), 1000, 4096, 65536, 8<<20)
+		s.LLB.BandwidthBytesPerSecond, s.LLB.LatencySeconds = pick(r, 1e9, 1e10, 1e12, 1e15), pick(r, 0, 0, 1e-7)
 	}
 	c := &s.CoreTypes[0]
 	for i := range c.Units {
@@ -128,7 +128,7 @@ func hostileMachine(r *rand.Rand) *hardware.Spec {
 		}
 	}
 	if r.IntN(10) == 0 {
-		s.CoreTypes = append(s.CoreTypes, hardware.CoreType{Name: "other", Count: 1 + r.IntN(2), HasLB: r.IntN(2) == 0,
+		s.CoreTypes = append(s.CoreTypes, hardware.CoreType{Name: "other", Count: 1 + r.IntN(2), HasL1: r.IntN(2) == 0,
 			Units: c.Units[1:]})
 	}
 	if r.IntN(12) == 0 {
@@ -208,7 +208,7 @@ func (c *campaign) draw(r *rand.Rand, seed uint64) (machine, spec *hardware.Spec
 	if err := machine.Validate(); err != nil {
 		return nil, nil, level, net, 0, fmt.Errorf("no machine: %w", err)
 	}
-	level = pick(r, scheduler.LevelAuto, scheduler.LevelAuto, scheduler.LevelAuto, scheduler.LevelGB)
+	level = pick(r, scheduler.LevelAuto, scheduler.LevelAuto, scheduler.LevelAuto, scheduler.LevelLLB)
 	spec, err = level.Machine(machine)
 	return machine, spec, level, net, batch, err
 }
@@ -242,7 +242,7 @@ func (c *campaign) one(seed uint64) {
 		g, _ := net.Graph(batch)
 		m := *spec
 		m.Energy = nil
-		c.t.Logf("%s\n%+v\nLB %+v weights %v GB %+v\n%+v", describe(g), m, m.LB, m.LBWeightBytes, m.GB, b.Terms)
+		c.t.Logf("%s\n%+v\nLB %+v weights %v GB %+v\n%+v", describe(g), m, m.L1, m.L1WeightBytes, m.LLB, b.Terms)
 	}
 	if any, form := on.any[0], on.form.Seconds; any > form || form > b.Seconds {
 		c.t.Errorf("%s: %g s for any division, %g s for any form, %g s for lines", what, any, form, b.Seconds)
@@ -443,11 +443,11 @@ func inParts(g *model.Graph) bool {
 // commands is about how many a network's tensors take to move through a machine's memories.
 func commands(g *model.Graph, spec *hardware.Spec) int64 {
 	room, bytes := int64(1<<20), int64(0)
-	if spec.LB != nil {
-		room = int64(spec.LB.SizeBytes) * int64(spec.Cores())
+	if spec.L1 != nil {
+		room = int64(spec.L1.SizeBytes) * int64(spec.Cores())
 	}
-	if spec.GB != nil {
-		room = min(room, int64(spec.GB.SizeBytes))
+	if spec.LLB != nil {
+		room = min(room, int64(spec.LLB.SizeBytes))
 	}
 	for _, t := range g.Tensors {
 		bytes += 4 * t.Bytes()

@@ -44,13 +44,13 @@ type copying struct {
 // copies finds the products of which copies can be counted; nil: there are none. Nor are they where cores are of
 // several kinds: fewer and larger ones load fewer copies.
 func (w *work) copies(m *cost.Model, spec *hardware.Spec) *copying {
-	if w.may != lines || spec.GB == nil || spec.CoreLink.Broadcast || !m.HasMatrix() || spec.Mixed() {
+	if w.may != lines || spec.LLB == nil || spec.CoreLink.Broadcast || !m.HasMatrix() || spec.Mixed() {
 		return nil
 	}
-	cores := m.Units(hardware.Matrix, max(1, schedule.CoresWithLB(spec)))
+	cores := m.Units(hardware.Matrix, max(1, schedule.CoresWithL1(spec)))
 	c := &copying{products: map[copied]float64{}, rest: w.weightBytes(), matrix: w.total()[matrix],
-		cores: float64(cores), bandwidth: spec.GB.BandwidthBytesPerSecond,
-		move: spec.GB.LatencySeconds + spec.CoreLink.LatencySeconds, sync: spec.SyncSeconds, idle: idle(spec)}
+		cores: float64(cores), bandwidth: spec.LLB.BandwidthBytesPerSecond,
+		move: spec.LLB.LatencySeconds + spec.CoreLink.LatencySeconds, sync: spec.SyncSeconds, idle: idle(spec)}
 	fill, simple, special := m.Fills()
 	c.path, c.along = w.path(c.move)
 	least := float64(schedule.AccumulatorBytes)

@@ -29,10 +29,10 @@ func products(rows, columns, depth int64) network.Network {
 func copying(t *testing.T, cores int) *hardware.Spec {
 	spec := small(t)
 	spec.Clusters, spec.CoreTypes[0].Count, spec.CoreLink.Broadcast = 1, cores, false
-	spec.LaunchSeconds, spec.SyncSeconds, spec.GB.BandwidthBytesPerSecond, spec.GB.LatencySeconds = 0, 0, 1e6, 0
+	spec.LaunchSeconds, spec.SyncSeconds, spec.LLB.BandwidthBytesPerSecond, spec.LLB.LatencySeconds = 0, 0, 1e6, 0
 	spec.DDR.BandwidthBytesPerSecond, spec.DDR.LatencySeconds = 1e13, 0
 	spec.CoreLink.BandwidthBytesPerSecond, spec.CoreLink.LatencySeconds = 1e13, 0
-	spec.LB.SizeBytes, spec.LBWeightBytes, spec.GB.SizeBytes = 1<<20, 1<<19, 1<<22
+	spec.L1.SizeBytes, spec.L1WeightBytes, spec.LLB.SizeBytes = 1<<20, 1<<19, 1<<22
 	return spec
 }
 
@@ -57,7 +57,7 @@ func TestCopiesMet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := scheduler.Run(t.Context(), net, spec, 1, recipe, scheduler.Options{Level: scheduler.LevelLB})
+		r, err := scheduler.Run(t.Context(), net, spec, 1, recipe, scheduler.Options{Level: scheduler.LevelL1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestCopiesMet(t *testing.T) {
 func TestCopiesAgainstAllParts(t *testing.T) {
 	const cores, rows, columns, depth = 12, 24, 96, 60
 	spec := copying(t, cores)
-	spec.GB.BandwidthBytesPerSecond, spec.GB.LatencySeconds, spec.SyncSeconds = 1e9, 2e-7, 1e-6
+	spec.LLB.BandwidthBytesPerSecond, spec.LLB.LatencySeconds, spec.SyncSeconds = 1e9, 2e-7, 1e-6
 	c, err := bound.Copies(products(rows, columns, depth), spec, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ func TestSeriesThenLoads(t *testing.T) {
 		return b.Build()
 	}}
 	spec := small(t)
-	spec.LB.SizeBytes, spec.LBWeightBytes, spec.GB.SizeBytes, spec.DDR.BandwidthBytesPerSecond = 4096, 256, 512, 1e9
+	spec.L1.SizeBytes, spec.L1WeightBytes, spec.LLB.SizeBytes, spec.DDR.BandwidthBytesPerSecond = 4096, 256, 512, 1e9
 	b, err := bound.Cold(context.Background(), net, spec, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -107,12 +107,12 @@ func late(seed uint64) network.Network {
 
 // tighten leaves memories that hold few weights and results, in front of a slow DDR.
 func tighten(r *rand.Rand, s *hardware.Spec) {
-	if s.LB != nil {
-		s.LB.SizeBytes = pick(r, s.LB.SizeBytes, 2048, 8192, 32768)
-		s.LBWeightBytes = pick(r, s.LBWeightBytes, 256, 4096)
+	if s.L1 != nil {
+		s.L1.SizeBytes = pick(r, s.L1.SizeBytes, 2048, 8192, 32768)
+		s.L1WeightBytes = pick(r, s.L1WeightBytes, 256, 4096)
 	}
-	if s.GB != nil {
-		s.GB.SizeBytes = pick(r, s.GB.SizeBytes, 512, 4096, 32768)
+	if s.LLB != nil {
+		s.LLB.SizeBytes = pick(r, s.LLB.SizeBytes, 512, 4096, 32768)
 	}
 	s.DDR.BandwidthBytesPerSecond *= pick(r, 1, .1, .01)
 	s.LaunchSeconds = pick(r, s.LaunchSeconds, 1e-7, 1e-6, 1e-5)

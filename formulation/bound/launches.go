@@ -261,8 +261,8 @@ func (w *work) partition(ctx context.Context, n int64, spec *hardware.Spec, busy
 	cores := float64(holding(spec))
 	piece := cores * float64(schedule.WeightsTwelfth.DataBytes(spec))
 	stays := cores * float64(schedule.WeightsStay.HomeBytes(spec))
-	if spec.GB != nil {
-		stays = float64(spec.GB.SizeBytes)
+	if spec.LLB != nil {
+		stays = float64(spec.LLB.SizeBytes)
 		piece = math.Max(piece, stays)
 	}
 	p.again = math.Max(0, w.weightBytes()-stays)

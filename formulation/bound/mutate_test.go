@@ -159,12 +159,12 @@ func anyNest(s *schedule.Schedule, i int, m *cost.Model, r *rand.Rand) *schedule
 		}
 		return 1
 	}
-	if s.Spec.GB != nil && r.IntN(2) == 0 {
+	if s.Spec.LLB != nil && r.IntN(2) == 0 {
 		blocked.Stage, blocked.Once = divisor(), r.IntN(2) == 0
 	}
 	if l.Weights == 0 {
 		blocked.ColumnDepth = pick(r, int64(0), 1, 2, 4)
-	} else if blocked.Stay = r.IntN(4) == 0; s.Spec.GB != nil {
+	} else if blocked.Stay = r.IntN(4) == 0; s.Spec.LLB != nil {
 		if d := divisor(); d > 1 {
 			blocked.Group = d
 		}

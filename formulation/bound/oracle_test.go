@@ -106,7 +106,7 @@ func small(t *testing.T) *hardware.Spec {
 			u.Rows, u.Cols = 2, 2
 		}
 	}
-	s.LB.SizeBytes, s.LBWeightBytes, s.GB.SizeBytes = 256, 512, 16<<10
+	s.L1.SizeBytes, s.L1WeightBytes, s.LLB.SizeBytes = 256, 512, 16<<10
 	s.LaunchSeconds = 1e-7
 	return s
 }

@@ -41,7 +41,7 @@ func (w *work) product(m *cost.Model, spec *hardware.Spec) *oneProduct {
 	}
 	p := &oneProduct{rows: d.M, columns: d.N, depth: d.K, rowBytes: data.DType.Size(),
 		columnBytes: weights.DType.Size(), resultBytes: out.DType.Size(),
-		unitRows: m.MatrixRows(), unitCols: m.MatrixCols(), cores: max(1, schedule.CoresWithLB(spec)), clock: spec.ClockHz,
+		unitRows: m.MatrixRows(), unitCols: m.MatrixCols(), cores: max(1, schedule.CoresWithL1(spec)), clock: spec.ClockHz,
 		launch: spec.LaunchSeconds, adding: spec.SyncSeconds + spec.CoreLink.LatencySeconds,
 		ddr: spec.DDR.BandwidthBytesPerSecond, in: math.Inf(1)}
 	p.row, p.load, p.gap = m.MatrixRate(data.DType)
@@ -57,9 +57,9 @@ func (w *work) product(m *cost.Model, spec *hardware.Spec) *oneProduct {
 	if link := spec.CoreLink.BandwidthBytesPerSecond; link > 0 {
 		p.in = link
 	}
-	if spec.GB != nil {
-		p.through, p.broadcast, p.llb = true, spec.CoreLink.Broadcast, spec.GB.BandwidthBytesPerSecond
-		p.adding += 2 * spec.GB.LatencySeconds
+	if spec.LLB != nil {
+		p.through, p.broadcast, p.llb = true, spec.CoreLink.Broadcast, spec.LLB.BandwidthBytesPerSecond
+		p.adding += 2 * spec.LLB.LatencySeconds
 	}
 	return p
 }

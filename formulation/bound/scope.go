@@ -214,8 +214,8 @@ func (w *work) alone(spec *hardware.Spec) float64 {
 	if port := spec.DDRLink.BandwidthBytesPerSecond; port > 0 {
 		seconds = max(seconds, (weights+io)/port)
 	}
-	if spec.GB != nil {
-		seconds = max(seconds, 2*(weights+io)/spec.GB.BandwidthBytesPerSecond)
+	if spec.LLB != nil {
+		seconds = max(seconds, 2*(weights+io)/spec.LLB.BandwidthBytesPerSecond)
 	}
 	return seconds
 }

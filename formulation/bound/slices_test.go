@@ -129,7 +129,7 @@ func TestSlices(t *testing.T) {
 		}
 		net := feeding(seed)
 		const batch = 1
-		spec.Clusters, spec.LB.SizeBytes, spec.LBWeightBytes, spec.GB.SizeBytes = 1, 1<<11, 1<<13, 1<<13
+		spec.Clusters, spec.L1.SizeBytes, spec.L1WeightBytes, spec.LLB.SizeBytes = 1, 1<<11, 1<<13, 1<<13
 		r, err := scheduler.Run(ctx, net, spec, batch, recipe, scheduler.Options{})
 		if err != nil {
 			continue

@@ -106,7 +106,7 @@ func measure(g *model.Graph, m *cost.Model, n int64, may layers, cut []bool, apa
 				return r
 			})
 			on[slices.Index(m.Kinds(), kind)] = t
-			perUnit := float64(kind.Units(hardware.Matrix, max(1, schedule.CoresWithLB(kind.Spec())))) * kind.Spec().ClockHz
+			perUnit := float64(kind.Units(hardware.Matrix, max(1, schedule.CoresWithL1(kind.Spec())))) * kind.Spec().ClockHz
 			peak, rows = math.Min(peak, p.peak/perUnit), math.Min(rows, p.rows/perUnit)
 			for u := range t {
 				if k == 0 || t[u] < w.ops[i][u] {
@@ -156,7 +156,7 @@ func (w *work) commands(m *cost.Model) {
 			clock := k.Spec().ClockHz
 			row, load, gap := k.MatrixRate(w.g.Tensor(op.Inputs[0]).DType)
 			least, each = math.Min(least, (product+math.Max(row, load))/clock), math.Min(each, (product-gap)/clock)
-			cores = max(cores, schedule.CoresWithLB(k.Spec()))
+			cores = max(cores, schedule.CoresWithL1(k.Spec()))
 			behind = math.Min(behind, w.fillBehind(op, simple, sp)/clock)
 		}
 		t[matrix], w.tail[i] = math.Max(t[matrix], least), behind
@@ -231,7 +231,7 @@ type lanes struct {
 // operator is a bound on the seconds of each unit of a cluster for an operator of whose
 // outputs boxes of these extents are computed, in any number of commands, on any cores.
 func (p *pricer) operator(op *model.Op, box func(model.TensorID) model.Region) (t [numUnits]float64) {
-	cores := max(1, schedule.CoresWithLB(p.m.Spec()))
+	cores := max(1, schedule.CoresWithL1(p.m.Spec()))
 	seconds := func(cycles float64, kind hardware.UnitKind) float64 {
 		return cycles / float64(p.m.Units(kind, cores)) / p.m.Spec().ClockHz
 	}
@@ -446,10 +446,10 @@ func (w *work) leastBytes(n int64, small []*work) map[string]float64 {
 // loads is the least number of loads from the DDR: in all, and in front of any of the network's results.
 func (w *work) loads(spec *hardware.Spec) (all, first float64) {
 	of := func(bytes, quarters float64) float64 { // of the LLB at once
-		if spec.GB == nil {
+		if spec.LLB == nil {
 			return 1
 		}
-		return math.Ceil(4 * bytes / (quarters * float64(spec.GB.SizeBytes)))
+		return math.Ceil(4 * bytes / (quarters * float64(spec.LLB.SizeBytes)))
 	}
 	for _, bytes := range w.pieces {
 		all += of(bytes, 1)

@@ -26,8 +26,8 @@ type JointNetwork struct {
 
 // JointProblem poses it: [OrderProblem] and [binding.FromSchedule] over the same
 // instances, with moves at the rate at which the cost of a binding has them, without
-// latencies. An instance that is larger than the LB passes in tiles: its labels pay for the parameters that pass again,
-// and outputs that stream whatever the order for a store and loads where their scope is the LB.
+// latencies. An instance that is larger than the L1 passes in tiles: its labels pay for the parameters that pass again,
+// and outputs that stream whatever the order for a store and loads where their scope is the L1.
 func JointProblem(ctx context.Context, s *schedule.Schedule, opt scheduler.Options) (*JointNetwork, error) {
 	m, err := opt.CostModel(s)
 	if err != nil {
@@ -58,7 +58,7 @@ func newJointProblem(s *schedule.Schedule, n *binding.Network, opt scheduler.Opt
 		node.Cost = slices.Clone(node.Cost)
 		for l := range node.Cost {
 			again := float64(tiles.again[k])
-			if node.Labels[l].Scope == schedule.LB {
+			if node.Labels[l].Scope == schedule.L1 {
 				again += kept
 			}
 			node.Cost[l] += seconds * again
@@ -67,15 +67,15 @@ func newJointProblem(s *schedule.Schedule, n *binding.Network, opt scheduler.Opt
 	return &JointNetwork{&joint.Problem{Order: p, Labels: &labels, SecondsPerCost: seconds}, n, g.Obey(s.Order)}, nil
 }
 
-// secondsPerByte is the time of a byte between the LBs of a cluster and the next level,
+// secondsPerByte is the time of a byte between the L1s of a cluster and the next level,
 // with all links at work.
 func secondsPerByte(spec *hardware.Spec) float64 {
 	t := float64(spec.Clusters) / spec.DDR.BandwidthBytesPerSecond
-	if spec.GB != nil {
-		t = 1 / spec.GB.BandwidthBytesPerSecond
+	if spec.LLB != nil {
+		t = 1 / spec.LLB.BandwidthBytesPerSecond
 	}
 	if link := spec.CoreLink.BandwidthBytesPerSecond; link > 0 {
-		t = math.Max(t, 1/(link*float64(schedule.CoresWithLB(spec))))
+		t = math.Max(t, 1/(link*float64(schedule.CoresWithL1(spec))))
 	}
 	return t
 }
@@ -197,7 +197,7 @@ func jointly(name, by string, ilp bool) (order, bind scheduler.Strategy) {
 
 // tiledGroups says which sub-graphs pass in tiles.
 type tiledGroups struct {
-	streamed []int64 // bytes of an output of a sub-graph that is not kept in the LBs, whatever the order; 0: it may be
+	streamed []int64 // bytes of an output of a sub-graph that is not kept in the L1s, whatever the order; 0: it may be
 	times    []int64 // tiles of an instance of it
 	again    []int64 // bytes of parameters that pass again for the tiles after the first
 }

@@ -45,8 +45,8 @@ func leastKinds(ctx context.Context, d *scheduler.Draft, byILP bool) error {
 }
 
 // A kindProblem is to give each layer a kind of core that runs it: its label. A node costs what the kind's units and
-// the links of its cores take for the layer, and what does not fit their LBs on its way out and in; an edge, where
-// results stay in the LBs, what they take to cores of another kind.
+// the links of its cores take for the layer, and what does not fit their L1s on its way out and in; an edge, where
+// results stay in the L1s, what they take to cores of another kind.
 type kindProblem struct {
 	binding.Problem
 	first []int // node of each group's first layer
@@ -89,7 +89,7 @@ func newKindProblem(d *scheduler.Draft) (*kindProblem, error) {
 			p.Nodes = append(p.Nodes, n)
 		}
 	}
-	if d.Outputs != schedule.LB {
+	if d.Outputs != schedule.L1 {
 		return p, nil
 	}
 	i := 0
@@ -97,7 +97,7 @@ func newKindProblem(d *scheduler.Draft) (*kindProblem, error) {
 		for l := range layers {
 			bytes := map[int]int64{} // by node that makes them
 			for _, t := range layers[l].Inputs {
-				if from, made := maker[t]; made && from != i && (d.Between == schedule.LB || from >= p.first[k]) {
+				if from, made := maker[t]; made && from != i && (d.Between == schedule.L1 || from >= p.first[k]) {
 					bytes[from] += g.Tensor(t).Bytes()
 				}
 			}
@@ -112,7 +112,7 @@ func newKindProblem(d *scheduler.Draft) (*kindProblem, error) {
 	return p, nil
 }
 
-// kindEdge costs what bytes take from the LBs of one kind of core to those of another.
+// kindEdge costs what bytes take from the L1s of one kind of core to those of another.
 func kindEdge(d *scheduler.Draft, p *kindProblem, from, to int, bytes int64) binding.Edge {
 	e := binding.Edge{From: from, To: to}
 	link := d.Spec.CoreLink
@@ -121,7 +121,7 @@ func kindEdge(d *scheduler.Draft, p *kindProblem, from, to int, bytes int64) bin
 		for _, b := range p.Nodes[to].Labels {
 			seconds := 0.0
 			if x, y := kindOf(a), kindOf(b); x != y {
-				cores := min(schedule.CoresWithLB(d.Spec.Kind(x)), schedule.CoresWithLB(d.Spec.Kind(y)))
+				cores := min(schedule.CoresWithL1(d.Spec.Kind(x)), schedule.CoresWithL1(d.Spec.Kind(y)))
 				seconds = float64(bytes)/float64(cores)/link.BandwidthBytesPerSecond + 2*link.LatencySeconds + d.Spec.SyncSeconds
 			}
 			row = append(row, seconds)

@@ -116,7 +116,7 @@ func reorder(d *scheduler.Draft, order []int, name string) {
 }
 
 func orderCost(d *scheduler.Draft, order []int) schedule.OrderCost {
-	return schedule.EvaluateOrder(schedule.OrderItems(d.Schedule, d.Machine), order, d.Machine.LBBytes)
+	return schedule.EvaluateOrder(schedule.OrderItems(d.Schedule, d.Machine), order, d.Machine.L1Bytes)
 }
 
 // orderOf turns the steps of an answer to OrderProblem into an order of instances.
@@ -129,7 +129,7 @@ func orderOf(s *schedule.Schedule, steps []ordering.Step) []int {
 }
 
 // OrderProblem is the instance-ordering problem that a schedule's groups, factors
-// and dependencies give, on the LBs of a cluster together. A byte moved costs 1
+// and dependencies give, on the L1s of a cluster together. A byte moved costs 1
 // either way.
 //
 // The problem has one size per sub-graph and one range per pair of instances. So

@@ -17,7 +17,7 @@ import (
 )
 
 // MovedBytes counts the bytes that a memory plan moves into and out of the cores beyond those that any
-// must: each value that has left the LB is written once and streamed by each reader,
+// must: each value that has left the L1 is written once and streamed by each reader,
 // as often as the cores need it, and parameters that do not stay from tile to tile
 // pass again for each tile after the first.
 func MovedBytes(s *schedule.Schedule) (spills, again int64) {
@@ -70,10 +70,10 @@ func readersOf(s *schedule.Schedule) [][]*schedule.Read {
 
 // nextLevel is where values go that leave the L1s.
 func nextLevel(s *schedule.Schedule) schedule.Level {
-	if s.Spec.GB == nil {
+	if s.Spec.LLB == nil {
 		return schedule.DDR
 	}
-	return schedule.GB
+	return schedule.LLB
 }
 
 // leaving is the extra time of a value's moves at a level, exchanges between cores included: over the time at the level
@@ -81,13 +81,13 @@ func nextLevel(s *schedule.Schedule) schedule.Level {
 func leaving(moves binding.Moves, v *schedule.Value, at schedule.Level, reads []*schedule.Read,
 	next schedule.Level) float64 {
 	least := moves.Leaving(v, v.Wanted, reads)
-	if v.Wanted == schedule.LB {
+	if v.Wanted == schedule.L1 {
 		least = min(least, moves.Leaving(v, next, reads))
 	}
 	return max(0, moves.Leaving(v, at, reads)-least)
 }
 
-// A SpillProblem is the choice that a full LB asks for: a schedule's values that are wanted
+// A SpillProblem is the choice that a full L1 asks for: a schedule's values that are wanted
 // there, over their lifetimes in steps, and a demand of each step for what passes
 // through it. Sizes are bytes of the busiest core, costs those of [MovedBytes] or the picoseconds of [MovedSeconds].
 type SpillProblem struct {
@@ -120,7 +120,7 @@ func newSpillProblem(s *schedule.Schedule, leaves func(*schedule.Value) int64, a
 		again: again}
 	for i := range s.Values {
 		v := &s.Values[i]
-		if v.Def < 0 || v.Wanted != schedule.LB || v.CoreBytes == 0 {
+		if v.Def < 0 || v.Wanted != schedule.L1 || v.CoreBytes == 0 {
 			continue
 		}
 		cost, first, last := leaves(v), v.Def, min(v.Last, len(s.Steps)-1)
@@ -202,11 +202,11 @@ func (p *SpillProblem) growing(ctx context.Context, s *schedule.Schedule) []allo
 
 // tilings are a step's demands with these values spilled and the others where they are,
 // from one tile on; the smallest alone if more tiles cost nothing. As the memory plan has operands
-// pass by panels only once nothing else is left in the LB, they ask for all of it.
+// pass by panels only once nothing else is left in the L1, they ask for all of it.
 func (p *SpillProblem) tilings(work *schedule.Schedule, st schedule.Step, spilled []int) []allocate.Tier {
 	at := make([]schedule.Level, len(spilled))
 	for k, v := range spilled {
-		at[k], work.Values[v].Level = work.Values[v].Level, schedule.GB
+		at[k], work.Values[v].Level = work.Values[v].Level, schedule.LLB
 	}
 	list, capacity := graphturbo.Tilings(work, &st), work.WeightRoom.DataBytes(work.Spec)
 	if list[0].StageBytes > capacity {
@@ -299,7 +299,7 @@ func (p *SpillProblem) choose(ctx context.Context, s *schedule.Schedule, opts al
 		for i, gone := range next.Spilled {
 			if gone {
 				out = append(out, p.Value[i])
-				work.Values[p.Value[i]].Level = schedule.GB
+				work.Values[p.Value[i]].Level = schedule.LLB
 			}
 		}
 		real := make([]allocate.Demand, len(work.Steps))
@@ -370,8 +370,8 @@ func leastMoves(ctx context.Context, d *scheduler.Draft) error {
 	moves, readers, next := binding.MovesOf(d.Schedule), readersOf(d.Schedule), nextLevel(d.Schedule)
 	var apart []int // values that leave even where there is room
 	for i := range d.Values {
-		if v := &d.Values[i]; v.Def >= 0 && v.Wanted == schedule.LB && v.CoreBytes > 0 &&
-			leaving(moves, v, schedule.LB, readers[i], next) > 0 {
+		if v := &d.Values[i]; v.Def >= 0 && v.Wanted == schedule.L1 && v.CoreBytes > 0 &&
+			leaving(moves, v, schedule.L1, readers[i], next) > 0 {
 			apart = append(apart, i)
 		}
 	}
@@ -393,7 +393,7 @@ func leastMoves(ctx context.Context, d *scheduler.Draft) error {
 				if round == 0 {
 					cost = min(cost, leaving(moves, v, schedule.DDR, readers[v.ID], next))
 				}
-				return ps(max(0, cost-leaving(moves, v, schedule.LB, readers[v.ID], next)))
+				return ps(max(0, cost-leaving(moves, v, schedule.L1, readers[v.ID], next)))
 			}, again, places)
 			var opts allocate.SweepOptions
 			opts.Progress = d.Options.ReportTo("spill")

@@ -11,10 +11,10 @@ import (
 )
 
 // A large output that waits for the last instance while a large one is made: the labels
-// alone leave it in the LB, the order alone can only spill it. To declare it in the GB
+// alone leave it in the L1, the order alone can only spill it. To declare it in the LLB
 // costs less than to spill it, as its reader needs half of it.
 func ExampleSearch() {
-	lb, gb := binding.Label{Scope: schedule.LB}, binding.Label{Scope: schedule.GB}
+	lb, gb := binding.Label{Scope: schedule.L1}, binding.Label{Scope: schedule.LLB}
 	free := []binding.Label{lb}
 	p := &joint.Problem{
 		Order: &ordering.Problem{Name: "residual", CapacityBytes: 10, StoreCostPerByte: 1, LoadCostPerByte: 1,
@@ -38,5 +38,5 @@ func ExampleSearch() {
 	}
 	fmt.Printf("%v: %g s for labels, %g s for moves, bound %g s; a has scope %v\n",
 		r.Status, r.LabelSeconds, r.MoveSeconds, r.Bound, p.Labels.Nodes[0].Labels[r.Choice[0]].Scope)
-	// Output: optimal: 10 s for labels, 0 s for moves, bound 10 s; a has scope GB
+	// Output: optimal: 10 s for labels, 0 s for moves, bound 10 s; a has scope LLB
 }

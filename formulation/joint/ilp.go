@@ -158,10 +158,10 @@ func (f *program) moves() {
 		if len(g.Readers[i]) == 0 {
 			continue
 		}
-		inGB := []milp.Term{}
+		inLLB := []milp.Term{}
 		for k, l := range f.labels.Kept[i] {
-			if f.p.Labels.Nodes[i].Labels[l].Scope == schedule.GB {
-				inGB = append(inGB, f.labels.X[i][k].Times(-1))
+			if f.p.Labels.Nodes[i].Labels[l].Scope == schedule.LLB {
+				inLLB = append(inLLB, f.labels.X[i][k].Times(-1))
 			}
 		}
 		for t := f.first[i]; t <= f.until[i]; t++ {
@@ -179,7 +179,7 @@ func (f *program) moves() {
 			if without, one := f.runAny(f.crowd[i], t); len(without) > 0 || one > 0 {
 				f.atMost(at("(5) no room for"), append(without, a.Times(1)), one-1)
 			}
-			stays := append([]milp.Term{a.Times(1), d.Times(-1)}, inGB...)
+			stays := append([]milp.Term{a.Times(1), d.Times(-1)}, inLLB...)
 			made, one := f.runs(i, t, -1)
 			from, grows := []milp.Term{d.Times(1)}, []milp.Term{c.Times(1)}
 			if k := t - 1 - f.first[i]; k >= 0 {
@@ -250,7 +250,7 @@ func (f *program) point(choice []int, steps []ordering.Step) []float64 {
 			x[f.begun[i][t-f.first[i]]] = 1
 		}
 	}
-	gb, held, copied := f.p.inGB(choice), make([]bool, len(choice)), make([]bool, len(choice))
+	gb, held, copied := f.p.inLLB(choice), make([]bool, len(choice)), make([]bool, len(choice))
 	for t, s := range steps {
 		for _, ref := range s.Store {
 			held[id[ref]], copied[id[ref]] = false, true
@@ -354,7 +354,7 @@ func (r *Result) take(p *Problem, choice []int, steps []ordering.Step) error {
 	return err
 }
 
-// decode reads labels and order. An output with scope LB that is not held any more
+// decode reads labels and order. An output with scope L1 that is not held any more
 // though something will read it was stored; one that is held again was loaded.
 func (f *program) decode(sol *milp.Solution) (choice []int, steps []ordering.Step) {
 	choice = f.labels.Decode(sol)
@@ -370,7 +370,7 @@ func (f *program) decode(sol *milp.Solution) (choice []int, steps []ordering.Ste
 	for i, t := range at {
 		order[t] = i
 	}
-	gb, inLB := f.p.inGB(choice), make([]bool, n)
+	gb, inL1 := f.p.inLLB(choice), make([]bool, n)
 	for t, ran := range order {
 		var step ordering.Step
 		for i := range n {
@@ -378,16 +378,16 @@ func (f *program) decode(sol *milp.Solution) (choice []int, steps []ordering.Ste
 				continue
 			}
 			switch held := sol.Int(f.held[i][t-f.first[i]]) == 1; {
-			case inLB[i] && !held:
+			case inL1[i] && !held:
 				step.Store = append(step.Store, f.g.Refs[i])
-				inLB[i] = false
-			case !inLB[i] && held:
+				inL1[i] = false
+			case !inL1[i] && held:
 				step.Load = append(step.Load, f.g.Refs[i])
-				inLB[i] = true
+				inL1[i] = true
 			}
 		}
 		step.Run = f.g.Refs[ran]
-		inLB[ran] = true
+		inL1[ran] = true
 		for _, j := range f.g.Reads[ran] {
 			left[j]--
 		}

@@ -17,7 +17,7 @@ import (
 
 // random is a problem of most instances at most: several readers, halos, finer and
 // coarser consumers, residuals, a capacity little above what the
-// largest instance needs; labels of both scopes, where the GB pays about
+// largest instance needs; labels of both scopes, where the LLB pays about
 // what the moves of the same bytes would.
 func random(r *rand.Rand, most int) *Problem {
 	o := &ordering.Problem{Name: "random", StoreCostPerByte: float64(1 + r.IntN(3)),
@@ -46,12 +46,12 @@ func random(r *rand.Rand, most int) *Problem {
 	for i, readers := range g.Readers {
 		node := binding.Node{Name: fmt.Sprint(g.Refs[i])}
 		for l := range 1 + r.IntN(2) {
-			node.Labels = append(node.Labels, binding.Label{Binding: schedule.Binding{int64(1) << l}, Scope: schedule.LB})
+			node.Labels = append(node.Labels, binding.Label{Binding: schedule.Binding{int64(1) << l}, Scope: schedule.L1})
 			node.Cost = append(node.Cost, float64(r.IntN(5))*1e-6)
 		}
 		for l := range r.IntN(3) {
 			if len(readers) > 0 {
-				node.Labels = append(node.Labels, binding.Label{Binding: schedule.Binding{int64(1) << l}, Scope: schedule.GB})
+				node.Labels = append(node.Labels, binding.Label{Binding: schedule.Binding{int64(1) << l}, Scope: schedule.LLB})
 				node.Cost = append(node.Cost, float64(g.Store[i]+r.Int64N(5))*1e-6)
 			}
 		}
@@ -64,7 +64,7 @@ func random(r *rand.Rand, most int) *Problem {
 				row := make([]float64, len(p.Labels.Nodes[i].Labels))
 				for b := range row {
 					row[b] = float64(r.IntN(6)) * 1e-6
-					if a.Scope == schedule.GB {
+					if a.Scope == schedule.LLB {
 						row[b] = float64(g.Load[from]-r.Int64N(3)*(g.Load[from]/4)) * 1e-6
 					}
 				}
@@ -77,7 +77,7 @@ func random(r *rand.Rand, most int) *Problem {
 }
 
 // bruteForce tries all labels, and for their scopes all plays of the rules: what has
-// run, what is in the LB and what has a copy. It takes nothing from the package.
+// run, what is in the L1 and what has a copy. It takes nothing from the package.
 func bruteForce(p *Problem) float64 {
 	g := ordering.NewGraph(p.Order)
 	n := len(g.Refs)
@@ -165,7 +165,7 @@ func bruteForce(p *Problem) float64 {
 		}
 		gb := 0
 		for j, l := range choice {
-			if p.Labels.Nodes[j].Labels[l].Scope == schedule.GB {
+			if p.Labels.Nodes[j].Labels[l].Scope == schedule.LLB {
 				gb |= 1 << j
 			}
 		}
@@ -378,8 +378,8 @@ func TestSecondsFindsBrokenRules(t *testing.T) {
 			Subgraphs: []ordering.Subgraph{{Name: "a", Instances: 1, OutputBytes: 2}, {Name: "b", Instances: 1, OutputBytes: 2}},
 			Arcs:      []ordering.Arc{{From: 0, To: 1, Reads: [][2]int{{0, 1}}}}},
 		Labels: &binding.Problem{Nodes: []binding.Node{
-			{Name: "a", Labels: []binding.Label{{Scope: schedule.LB}, {Scope: schedule.GB}}, Cost: []float64{1, 5}},
-			{Name: "b", Labels: []binding.Label{{Scope: schedule.LB}}, Cost: []float64{2}}}}}
+			{Name: "a", Labels: []binding.Label{{Scope: schedule.L1}, {Scope: schedule.LLB}}, Cost: []float64{1, 5}},
+			{Name: "b", Labels: []binding.Label{{Scope: schedule.L1}}, Cost: []float64{2}}}}}
 	a, b := ordering.Ref{0, 0}, ordering.Ref{1, 0}
 	refs := func(r ...ordering.Ref) []ordering.Ref { return r }
 	for _, tt := range []struct {

@@ -44,7 +44,7 @@ func (p *Problem) Validate() error {
 	}
 	for i, node := range p.Labels.Nodes {
 		for l, label := range node.Labels {
-			if label.Scope != schedule.LB && label.Scope != schedule.GB {
+			if label.Scope != schedule.L1 && label.Scope != schedule.LLB {
 				return fmt.Errorf("joint: node %d (%q): label %d has scope %v, expected LB or GB", i, node.Name, l, label.Scope)
 			}
 		}
@@ -52,11 +52,11 @@ func (p *Problem) Validate() error {
 	return nil
 }
 
-// inGB reports whose output has scope GB under a choice of labels.
-func (p *Problem) inGB(choice []int) []bool {
+// inLLB reports whose output has scope LLB under a choice of labels.
+func (p *Problem) inLLB(choice []int) []bool {
 	gb := make([]bool, len(choice))
 	for i, l := range choice {
-		gb[i] = p.Labels.Nodes[i].Labels[l].Scope == schedule.GB
+		gb[i] = p.Labels.Nodes[i].Labels[l].Scope == schedule.LLB
 	}
 	return gb
 }
@@ -124,7 +124,7 @@ type Result struct {
 	Seconds      float64 `json:"seconds"`            // that the method took
 	Branches     int     `json:"branches,omitempty"` // subsets of scopes that the search has looked at
 	Choice       []int   `json:"choice"`             // one label per instance; nil if none is known
-	// Steps are the order with its moves; they leave out outputs with scope GB.
+	// Steps are the order with its moves; they leave out outputs with scope LLB.
 	Steps []ordering.Step `json:"steps"`
 	// Infeasible is the proof that there is no order, for status Infeasible.
 	Infeasible *ordering.InfeasibleError `json:"infeasible,omitempty"`
@@ -192,7 +192,7 @@ func (p *Problem) Sequence(choice, order []int) ([]ordering.Step, error) {
 	if order == nil {
 		order = g.Topological()
 	}
-	gb := p.inGB(choice)
+	gb := p.inLLB(choice)
 	r, err := ordering.Fixed("fixed", ordering.NewGraph(p.moves(g, gb, everyone(g))), order, ordering.Traffic)
 	if err != nil || !r.HasOrder() {
 		return nil, err
@@ -220,7 +220,7 @@ func original(g *ordering.Graph, gb []bool, steps []ordering.Step) []ordering.St
 }
 
 // Seconds plays labels and steps by the rules of the package and adds up what they
-// cost: labels, and moves of outputs with scope LB. The error names the first step
+// cost: labels, and moves of outputs with scope L1. The error names the first step
 // that breaks a rule. It shares nothing with the methods. The problem must be valid.
 func (p *Problem) Seconds(choice []int, steps []ordering.Step) (labels, moves float64, err error) {
 	if err := p.Labels.CheckChoice(choice); err != nil {
@@ -231,8 +231,8 @@ func (p *Problem) Seconds(choice []int, steps []ordering.Step) (labels, moves fl
 	for i, ref := range g.Refs {
 		id[ref] = i
 	}
-	gb := p.inGB(choice)
-	ran, inLB, copied := make([]bool, len(gb)), make([]bool, len(gb)), make([]bool, len(gb))
+	gb := p.inLLB(choice)
+	ran, inL1, copied := make([]bool, len(gb)), make([]bool, len(gb)), make([]bool, len(gb))
 	units := int64(0)
 	for n, s := range steps {
 		bad := func(what string, ref ordering.Ref) error {
@@ -240,28 +240,28 @@ func (p *Problem) Seconds(choice []int, steps []ordering.Step) (labels, moves fl
 		}
 		for _, ref := range s.Store {
 			i, known := id[ref]
-			if !known || gb[i] || !inLB[i] {
+			if !known || gb[i] || !inL1[i] {
 				return 0, 0, bad("stores, though it is not in the L1,", ref)
 			}
 			if !copied[i] {
 				units += g.Store[i]
 			}
-			inLB[i], copied[i] = false, true
+			inL1[i], copied[i] = false, true
 		}
 		for _, ref := range s.Load {
 			i, known := id[ref]
-			if !known || gb[i] || inLB[i] || !copied[i] {
+			if !known || gb[i] || inL1[i] || !copied[i] {
 				return 0, 0, bad("loads, though it is not in the LLB alone,", ref)
 			}
 			units += g.Load[i]
-			inLB[i] = true
+			inL1[i] = true
 		}
 		i, known := id[s.Run]
 		if !known || ran[i] {
 			return 0, 0, bad("runs again, or does not know,", s.Run)
 		}
 		used := g.Output[i] + g.Work[i]
-		for j, in := range inLB {
+		for j, in := range inL1 {
 			if in {
 				used += g.Output[j]
 			}
@@ -272,7 +272,7 @@ func (p *Problem) Seconds(choice []int, steps []ordering.Step) (labels, moves fl
 				return 0, 0, bad(fmt.Sprintf("runs before %v", g.Refs[r]), s.Run)
 			case gb[r]:
 				used += g.Output[r]
-			case !inLB[r]:
+			case !inL1[r]:
 				return 0, 0, bad(fmt.Sprintf("runs without %v in the L1", g.Refs[r]), s.Run)
 			}
 		}
@@ -280,13 +280,13 @@ func (p *Problem) Seconds(choice []int, steps []ordering.Step) (labels, moves fl
 			return 0, 0, bad(fmt.Sprintf("passes the capacity by %d bytes with", used-g.Capacity), s.Run)
 		}
 		ran[i] = true
-		inLB[i] = !gb[i]
-		for j, in := range inLB {
+		inL1[i] = !gb[i]
+		for j, in := range inL1 {
 			live := false
 			for _, r := range g.Readers[j] {
 				live = live || !ran[r]
 			}
-			inLB[j] = in && live
+			inL1[j] = in && live
 		}
 	}
 	if len(steps) != len(gb) {

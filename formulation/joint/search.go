@@ -36,8 +36,8 @@ type decision int8
 
 const (
 	undecided decision = iota
-	decidedLB
-	decidedGB
+	decidedL1
+	decidedLLB
 )
 
 // A subset of the choices of scopes.
@@ -150,7 +150,7 @@ func (s *searcher) run() (float64, error) {
 			done = math.Min(done, x.bound)
 			continue
 		}
-		for _, d := range []decision{decidedLB, decidedGB} {
+		for _, d := range []decision{decidedL1, decidedLLB} {
 			made++
 			child := &subset{scopes: append([]decision(nil), x.scopes...), bound: x.bound, number: made}
 			child.scopes[next] = d
@@ -217,7 +217,7 @@ func (s *searcher) explore(x *subset) (int, error) {
 			}
 		}
 	}
-	// What the order for the last answer spills, and had better be in the GB; else
+	// What the order for the last answer spills, and had better be in the LLB; else
 	// the largest.
 	next, most, size := -1, 0.0, int64(-1)
 	for i, d := range x.scopes {
@@ -242,31 +242,31 @@ func (s *searcher) choice(i int) bool {
 	return slices.ContainsFunc(s.kept[i], func(l int) bool { return labels[l].Scope != first })
 }
 
-// scopes reports who has scope GB in a subset if all undecided ones have it, or none.
-func (s *searcher) scopes(x *subset, undecidedGB bool) []bool {
+// scopes reports who has scope LLB in a subset if all undecided ones have it, or none.
+func (s *searcher) scopes(x *subset, undecidedLLB bool) []bool {
 	gb := make([]bool, len(s.kept))
 	for i, d := range x.scopes {
 		switch {
 		case !s.choice(i):
-			gb[i] = s.p.Labels.Nodes[i].Labels[s.kept[i][0]].Scope == schedule.GB
+			gb[i] = s.p.Labels.Nodes[i].Labels[s.kept[i][0]].Scope == schedule.LLB
 		case d == undecided:
-			gb[i] = undecidedGB
+			gb[i] = undecidedLLB
 		default:
-			gb[i] = d == decidedGB
+			gb[i] = d == decidedLLB
 		}
 	}
 	return gb
 }
 
-// label solves the binding problem of a subset, where scope LB costs more by extra[i]
+// label solves the binding problem of a subset, where scope L1 costs more by extra[i]
 // for the undecided instances i that have a choice; with segments the moves in each
 // count.
 func (s *searcher) label(x *subset, extra []float64, segments bool) (*binding.Result, error) {
 	left := make([][]int, len(s.kept))
 	for i, ls := range s.kept {
 		for _, l := range ls {
-			lb := s.p.Labels.Nodes[i].Labels[l].Scope == schedule.LB
-			if x.scopes[i] == undecided || !s.choice(i) || lb == (x.scopes[i] == decidedLB) {
+			lb := s.p.Labels.Nodes[i].Labels[l].Scope == schedule.L1
+			if x.scopes[i] == undecided || !s.choice(i) || lb == (x.scopes[i] == decidedL1) {
 				left[i] = append(left[i], l)
 			}
 		}
@@ -278,7 +278,7 @@ func (s *searcher) label(x *subset, extra []float64, segments bool) (*binding.Re
 				continue
 			}
 			for k := range q.Nodes[i].Labels {
-				if q.Nodes[i].Labels[k].Scope == schedule.LB {
+				if q.Nodes[i].Labels[k].Scope == schedule.L1 {
 					q.Nodes[i].Cost[k] += extra[i]
 				}
 			}
@@ -350,7 +350,7 @@ func (s *searcher) order(gb []bool) (*order, error) {
 // take finds an order for labels and keeps both if they cost less than the answer so
 // far.
 func (s *searcher) take(choice []int) (*order, error) {
-	o, err := s.order(s.p.inGB(choice))
+	o, err := s.order(s.p.inLLB(choice))
 	if err != nil {
 		return nil, err
 	}

@@ -13,13 +13,13 @@ import (
 // A segment is a set of instances that the bound (3) looks at by itself.
 type segment struct {
 	choices []int // its instances that can have either scope
-	// floor is, for each set of the choices with scope GB (bit k: choices[k]), what the
+	// floor is, for each set of the choices with scope LLB (bit k: choices[k]), what the
 	// segment's moves cost at least, in seconds.
 	floor []float64
 }
 
 // segments cuts an order of all instances into runs with at most most choices each,
-// where they spill most in all if all choices have scope LB, and keeps those that spill
+// where they spill most in all if all choices have scope L1, and keeps those that spill
 // then: the others say nothing.
 func (s *searcher) segments(line []int, most int) ([]segment, error) {
 	n := len(line)
@@ -86,7 +86,7 @@ func (s *searcher) table(instances []int, known map[string]*table) (*table, erro
 			t.choices = append(t.choices, k)
 		}
 	}
-	q := s.p.moves(s.graph, s.inLB(), t.ids)
+	q := s.p.moves(s.graph, s.inL1(), t.ids)
 	key := fmt.Sprint(q.Subgraphs, q.Arcs, t.choices)
 	if old := known[key]; old != nil {
 		return old, nil
@@ -99,7 +99,7 @@ func (s *searcher) table(instances []int, known map[string]*table) (*table, erro
 
 // fill completes a table.
 func (s *searcher) fill(t *table) error {
-	gb := s.inLB()
+	gb := s.inL1()
 	for set := len(t.floor); set < 1<<len(t.choices); set++ {
 		if s.ctx.Err() != nil {
 			t.floor = append(t.floor, 0) // a bound all the same
@@ -117,8 +117,8 @@ func (s *searcher) fill(t *table) error {
 	return nil
 }
 
-// inLB is scope LB for all that can have it.
-func (s *searcher) inLB() []bool {
+// inL1 is scope L1 for all that can have it.
+func (s *searcher) inL1() []bool {
 	return s.scopes(&subset{scopes: make([]decision, len(s.kept))}, false)
 }
 
@@ -134,7 +134,7 @@ func (s *searcher) leastMoves(q *ordering.Problem) (float64, error) {
 }
 
 // withSegments joins the segments' tables to a binding problem of the labels left: for
-// each a node whose labels are the sets of its choices with scope GB, tied to the
+// each a node whose labels are the sets of its choices with scope LLB, tied to the
 // scopes by edges that cost more than everything where they differ.
 func (s *searcher) withSegments(q *binding.Problem) {
 	forbidden := 1.0
@@ -155,9 +155,9 @@ func (s *searcher) withSegments(q *binding.Problem) {
 		for set, floor := range seg.floor {
 			possible := true
 			for b, i := range seg.choices {
-				want := schedule.LB
+				want := schedule.L1
 				if set>>b&1 == 1 {
-					want = schedule.GB
+					want = schedule.LLB
 				}
 				possible = possible && slices.ContainsFunc(q.Nodes[i].Labels, func(l binding.Label) bool { return l.Scope == want })
 			}
@@ -175,7 +175,7 @@ func (s *searcher) withSegments(q *binding.Problem) {
 			for _, l := range q.Nodes[i].Labels {
 				row := make([]float64, len(sets))
 				for c, set := range sets {
-					if (set>>b&1 == 1) != (l.Scope == schedule.GB) {
+					if (set>>b&1 == 1) != (l.Scope == schedule.LLB) {
 						row[c] = forbidden
 					}
 				}

@@ -163,7 +163,7 @@ func (a *answer) takeEvents(events []event) int64 {
 	return cost
 }
 
-// play is the cost of the moves and the most that the LB holds.
+// play is the cost of the moves and the most that the L1 holds.
 func (p part) play(steps []localStep) (cost, peak int64) {
 	left := make([]int, len(p.ids))
 	for i := range left {

@@ -7,7 +7,7 @@ import (
 )
 
 // bruteForce is the optimum by the rules and nothing else: Dijkstra's algorithm
-// over what has run, what is in the LB and what is in the GB, one move or run at a
+// over what has run, what is in the L1 and what is in the LLB, one move or run at a
 // time. Traffic is -1 if there is no order. It reads the file's arcs itself.
 func bruteForce(p *Problem) (traffic float64, peak int64) {
 	return restricted(p, mistakes{})

@@ -46,7 +46,7 @@ func Check(p *Problem, r *Result) (*Verdict, error) {
 	if r.Objective != Traffic && r.Objective != Peak {
 		return nil, broken(-1, "objective: found %q, expected %q or %q", r.Objective, Traffic, Peak)
 	}
-	type output struct{ ran, inLB, inGB bool }
+	type output struct{ ran, inL1, inLLB bool }
 	var state [][]output
 	var open [][]int // readers that have not run
 	total := 0
@@ -90,13 +90,13 @@ func Check(p *Problem, r *Result) (*Verdict, error) {
 			switch {
 			case !exists(ref):
 				return nil, broken(n, "stores %v, which is no instance", ref)
-			case !at(ref).inLB:
+			case !at(ref).inL1:
 				return nil, broken(n, "stores the output of %v, which is not in the L1", ref)
 			}
-			if !at(ref).inGB {
+			if !at(ref).inLLB {
 				stored += size(ref)
 			}
-			at(ref).inLB, at(ref).inGB = false, true
+			at(ref).inL1, at(ref).inLLB = false, true
 			used -= size(ref)
 			v.Stores++
 		}
@@ -104,13 +104,13 @@ func Check(p *Problem, r *Result) (*Verdict, error) {
 			switch {
 			case !exists(ref):
 				return nil, broken(n, "loads %v, which is no instance", ref)
-			case at(ref).inLB:
+			case at(ref).inL1:
 				return nil, broken(n, "loads the output of %v, which is in the L1", ref)
-			case !at(ref).inGB:
+			case !at(ref).inLLB:
 				return nil, broken(n, "loads the output of %v, which is not in the LLB", ref)
 			}
 			loaded += size(ref)
-			at(ref).inLB = true
+			at(ref).inL1 = true
 			used += size(ref)
 			v.Loads++
 		}
@@ -127,7 +127,7 @@ func Check(p *Problem, r *Result) (*Verdict, error) {
 				if !at(ref).ran {
 					return nil, broken(n, "runs %v before %v, which it reads", run, ref)
 				}
-				if !at(ref).inLB {
+				if !at(ref).inL1 {
 					return nil, broken(n, "runs %v, which reads the output of %v, and that is not in the L1", run, ref)
 				}
 			}
@@ -140,13 +140,13 @@ func Check(p *Problem, r *Result) (*Verdict, error) {
 		v.PeakBytes = max(v.PeakBytes, during)
 		at(run).ran = true
 		if open[run[0]][run[1]] > 0 {
-			at(run).inLB = true
+			at(run).inL1 = true
 			used += size(run)
 		}
 		for _, a := range into[run[0]] {
 			for i := a.Reads[run[1]][0]; i < a.Reads[run[1]][1]; i++ {
 				if open[a.From][i]--; open[a.From][i] == 0 {
-					state[a.From][i].inLB, state[a.From][i].inGB = false, false
+					state[a.From][i].inL1, state[a.From][i].inLLB = false, false
 					used -= p.Subgraphs[a.From].OutputBytes
 				}
 			}

@@ -240,7 +240,7 @@ type event struct {
 // classes, as code.
 func replay(g *Graph, list []class, of []int, events []event) (order []int, stores, loads [][]int) {
 	type token struct{ class, number int }
-	// lb and gb hold the numbers of the live outputs; those of shared classes that the GB has a copy of are in copied.
+	// lb and gb hold the numbers of the live outputs; those of shared classes that the LLB has a copy of are in copied.
 	copied := make([]map[int]bool, len(list))
 	ran := make([]int, len(list))
 	lb, gb := make([][]int, len(list)), make([][]int, len(list))

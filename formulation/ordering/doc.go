@@ -5,15 +5,15 @@
 // # The rules
 //
 // A sub-graph k has n_k instances. Each runs once. While one runs, the outputs that it reads, its own output and its
-// workspace are in the local buffer (LB), together with whatever else is kept there; the sum may not pass the
+// workspace are in the local buffer (L1), together with whatever else is kept there; the sum may not pass the
 // capacity. An output is live from its instance's run until the last instance that reads it has run, and then leaves
-// the LB at no cost; one that nothing reads leaves when its own instance ends. Between two runs a live output may be
+// the L1 at no cost; one that nothing reads leaves when its own instance ends. Between two runs a live output may be
 //
-//   - stored: it leaves the LB for the shared buffer (GB), at a cost per byte,
-//     or for nothing if the GB has a copy already (outputs never change), or
+//   - stored: it leaves the L1 for the shared buffer (LLB), at a cost per byte,
+//     or for nothing if the LLB has a copy already (outputs never change), or
 //   - loaded: it comes back at a cost per byte; the copy stays.
 //
-// Stores come before loads. Whole outputs move. The GB is unbounded; network
+// Stores come before loads. Whole outputs move. The LLB is unbounded; network
 // inputs and weights count only as far as they stand in the workspace.
 //
 // Objective [Traffic] is the least total cost; objective [Peak] the least capacity for which no output has to be
@@ -31,7 +31,7 @@
 // states, and an integer program. Each checks the others.
 //
 // A problem has no order exactly if some instance by itself is larger than the capacity: otherwise everything that the
-// running instance does not touch can wait in the GB. [InfeasibleError] names that instance.
+// running instance does not touch can wait in the LLB. [InfeasibleError] names that instance.
 //
 // # Greedy rules
 //

@@ -54,7 +54,7 @@ func round(c float64) int64 {
 	return int64(c + 0.5)
 }
 
-// Need is the number of bytes in the LB while instance i runs: what it reads, its output and its workspace.
+// Need is the number of bytes in the L1 while instance i runs: what it reads, its output and its workspace.
 func (g *Graph) Need(i int) int64 {
 	n := g.Output[i] + g.Work[i]
 	for _, r := range g.Reads[i] {

@@ -163,7 +163,7 @@ func heavy(g *Graph) []int {
 
 // An entry is an instance that can run.
 type greedyEntry struct {
-	growth int64 // of what the LB holds, by its run
+	growth int64 // of what the L1 holds, by its run
 	need   int64
 	id     int
 }

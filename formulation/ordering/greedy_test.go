@@ -43,7 +43,7 @@ func TestOrders(t *testing.T) {
 		{"level by level", chain(), BFS, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}},
 		// Ready holds the sources; the last of them leads to its consumer's others.
 		{"depth first", chain(), DFS, []int{7, 6, 11, 5, 4, 10, 13, 3, 2, 9, 1, 0, 8, 12, 14}},
-		// What shrinks the LB runs as soon as it can.
+		// What shrinks the L1 runs as soon as it can.
 		{"frees most", chain(), Heavy, []int{0, 1, 8, 2, 3, 9, 12, 4, 5, 10, 6, 7, 11, 13, 14}},
 		{"levels", fork(), BFS, []int{0, 1, 2, 3}},
 		{"last first", fork(), DFS, []int{1, 2, 0, 3}},

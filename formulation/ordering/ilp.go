@@ -86,8 +86,8 @@ type program struct {
 	model *milp.Model
 	run   [][]milp.Var // x
 	// Counted classes.
-	inLB, inGB, store, load [][]milp.Var // R, G, s, l
-	// Shared classes: in the LB during a step, a copy in the GB, loaded before it.
+	inL1, inLLB, store, load [][]milp.Var // R, G, s, l
+	// Shared classes: in the L1 during a step, a copy in the LLB, loaded before it.
 	held, copied, fetch [][]milp.Var // a, c, d
 	peak                milp.Var     // Z
 	grain               int64        // bytes in a unit of capacity
@@ -126,7 +126,7 @@ func (f *program) build(name string) {
 	kk := len(f.classes)
 	f.run, f.held, f.copied, f.fetch = make([][]milp.Var, kk), make([][]milp.Var, kk), make([][]milp.Var, kk),
 		make([][]milp.Var, kk)
-	f.inLB, f.inGB, f.store, f.load = make([][]milp.Var, kk), make([][]milp.Var, kk), make([][]milp.Var, kk),
+	f.inL1, f.inLLB, f.store, f.load = make([][]milp.Var, kk), make([][]milp.Var, kk), make([][]milp.Var, kk),
 		make([][]milp.Var, kk)
 	if !f.traffic() {
 		f.peak = m.Integer("Z", math.Ceil(float64(f.bound)/float64(f.grain)), math.Inf(1), 1)
@@ -156,9 +156,9 @@ func (f *program) build(name string) {
 				}
 				continue
 			}
-			f.inLB[k] = append(f.inLB[k], m.Continuous(v("R"), 0, n, 0))
+			f.inL1[k] = append(f.inL1[k], m.Continuous(v("R"), 0, n, 0))
 			if f.traffic() {
-				f.inGB[k] = append(f.inGB[k], m.Continuous(v("G"), 0, n, 0))
+				f.inLLB[k] = append(f.inLLB[k], m.Continuous(v("G"), 0, n, 0))
 				f.store[k] = append(f.store[k], m.Integer(v("s"), 0, n, 0))
 				f.load[k] = append(f.load[k], m.Integer(v("l"), 0, float64(c.per), loadCost))
 			}
@@ -224,21 +224,21 @@ func (f *program) countedOutputs(k int) {
 	reader := c.readers[0]
 	for t := range f.steps {
 		at := func(number string) string { return fmt.Sprintf("%s class %d at step %d", number, k, t) }
-		lb := []milp.Term{f.inLB[k][t].Times(1), f.run[k][t].Times(-1), f.run[reader][t].Times(float64(c.per))}
+		lb := []milp.Term{f.inL1[k][t].Times(1), f.run[k][t].Times(-1), f.run[reader][t].Times(float64(c.per))}
 		if t > 0 {
-			lb = append(lb, f.inLB[k][t-1].Times(-1))
+			lb = append(lb, f.inL1[k][t-1].Times(-1))
 		}
 		if f.traffic() {
 			lb = append(lb, f.store[k][t].Times(1), f.load[k][t].Times(-1))
-			gb := []milp.Term{f.inGB[k][t].Times(1), f.store[k][t].Times(-1), f.load[k][t].Times(1)}
+			gb := []milp.Term{f.inLLB[k][t].Times(1), f.store[k][t].Times(-1), f.load[k][t].Times(1)}
 			if t > 0 {
-				gb = append(gb, f.inGB[k][t-1].Times(-1))
+				gb = append(gb, f.inLLB[k][t-1].Times(-1))
 			}
 			m.AddEQ(at("(4) GB,"), gb, 0)
 			m.AddLE(at("(14) loads,"), []milp.Term{f.load[k][t].Times(1), f.run[reader][t].Times(-float64(c.per))}, 0)
 		}
 		m.AddEQ(at("(3) LB,"), lb, 0)
-		m.AddGE(at("(5) reads,"), []milp.Term{f.inLB[k][t].Times(1), f.run[k][t].Times(-1)}, 0)
+		m.AddGE(at("(5) reads,"), []milp.Term{f.inL1[k][t].Times(1), f.run[k][t].Times(-1)}, 0)
 	}
 }
 
@@ -299,7 +299,7 @@ func (f *program) capacity() {
 				kept = append(kept, f.held[k][t].Times(out))
 			case c.kept():
 				if t > 0 {
-					kept = append(kept, f.inLB[k][t-1].Times(out))
+					kept = append(kept, f.inL1[k][t-1].Times(out))
 				}
 				if f.traffic() {
 					kept = append(kept, f.store[k][t].Times(-out), f.load[k][t].Times(out))
@@ -382,7 +382,7 @@ func (f *program) reached(bound int64) int64 {
 func (f *program) start() []float64 {
 	x := make([]float64, f.model.NumVars())
 	kk := len(f.classes)
-	inLB, inGB := make([]int, kk), make([]int, kk)
+	inL1, inLLB := make([]int, kk), make([]int, kk)
 	left := make([]int, len(f.part.ids))
 	for i := range left {
 		left[i] = len(f.part.graph.Readers[i])
@@ -392,44 +392,44 @@ func (f *program) start() []float64 {
 		for _, i := range s.store {
 			k := f.of[i]
 			stored[k]++
-			inLB[k]--
-			inGB[k]++
+			inL1[k]--
+			inLLB[k]++
 		}
 		for _, i := range s.load {
 			k := f.of[i]
 			loaded[k]++
-			inLB[k]++
+			inL1[k]++
 			if !f.classes[k].shared {
-				inGB[k]--
+				inLLB[k]--
 			}
 		}
 		ran := f.of[s.run]
 		x[f.run[ran][t]] = 1
 		if left[s.run] > 0 {
-			inLB[ran]++
+			inL1[ran]++
 		}
 		for k := range f.classes {
 			if !f.classes[k].shared {
 				continue
 			}
-			x[f.held[k][t]] = float64(inLB[k])
+			x[f.held[k][t]] = float64(inL1[k])
 			if f.traffic() {
-				x[f.copied[k][t]] = float64(min(inGB[k], 1))
+				x[f.copied[k][t]] = float64(min(inLLB[k], 1))
 				x[f.fetch[k][t]] = float64(loaded[k])
 			}
 		}
 		for _, r := range f.part.graph.Reads[s.run] {
 			if left[r]--; left[r] == 0 {
-				inLB[f.of[r]]--
+				inL1[f.of[r]]--
 			}
 		}
 		for k := range f.classes {
 			if c := &f.classes[k]; c.shared || !c.kept() {
 				continue
 			}
-			x[f.inLB[k][t]] = float64(inLB[k])
+			x[f.inL1[k][t]] = float64(inL1[k])
 			if f.traffic() {
-				x[f.inGB[k][t]] = float64(inGB[k])
+				x[f.inLLB[k][t]] = float64(inLLB[k])
 				x[f.store[k][t]] = float64(stored[k])
 				x[f.load[k][t]] = float64(loaded[k])
 			}
@@ -451,7 +451,7 @@ func (f *program) events(sol *milp.Solution) []event {
 			left[k] += f.classes[r].n()
 		}
 	}
-	inLB := make([]bool, len(f.classes))
+	inL1 := make([]bool, len(f.classes))
 	for t := range events {
 		e := &events[t]
 		for k := range f.classes {
@@ -463,8 +463,8 @@ func (f *program) events(sol *milp.Solution) []event {
 			switch c := &f.classes[k]; {
 			case !f.traffic() || !c.kept():
 			case c.shared:
-				if inLB[k] && sol.Int(f.held[k][t]) == 0 {
-					inLB[k] = false
+				if inL1[k] && sol.Int(f.held[k][t]) == 0 {
+					inL1[k] = false
 					e.store = append(e.store, classRead{k, 1})
 				}
 			default:
@@ -475,9 +475,9 @@ func (f *program) events(sol *milp.Solution) []event {
 		}
 		for _, r := range f.classes[e.class].reads {
 			left[r.class]--
-			inLB[r.class] = left[r.class] > 0
+			inL1[r.class] = left[r.class] > 0
 		}
-		inLB[e.class] = left[e.class] > 0
+		inL1[e.class] = left[e.class] > 0
 	}
 	return events
 }

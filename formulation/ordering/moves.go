@@ -8,12 +8,12 @@ import (
 )
 
 // Sequence makes the moves that a fixed order of all instances needs, and no others: before a run, the outputs that it
-// reads and that are not in the LB are loaded; while space is short, the output with the longest remaining lifetime
+// reads and that are not in the L1 are loaded; while space is short, the output with the longest remaining lifetime
 // (the last reader that runs latest) that the run does not read is stored, the lowest ID first among equals. This is
 // the rule of the paper's §4.3.
 //
-// For [Peak] the LB has no limit and nothing moves. Sequence returns the steps, their cost in units ([Peak]: bytes)
-// and the most that the LB holds. Its error is an [*InfeasibleError] where the problem has no order; an order that is
+// For [Peak] the L1 has no limit and nothing moves. Sequence returns the steps, their cost in units ([Peak]: bytes)
+// and the most that the L1 holds. Its error is an [*InfeasibleError] where the problem has no order; an order that is
 // not one of the graph's is a caller's bug, and reported as an error as well.
 func Sequence(g *Graph, order []int, objective Objective) (steps []Step, cost, peak int64, err error) {
 	if err := checkOrder(g, order); err != nil {
@@ -35,22 +35,22 @@ func Sequence(g *Graph, order []int, objective Objective) (steps []Step, cost, p
 			last[i] = max(last[i], at[r])
 		}
 	}
-	var held []int // live outputs in the LB
-	inLB := make([]bool, len(order))
+	var held []int // live outputs in the L1
+	inL1 := make([]bool, len(order))
 	copied := make([]bool, len(order))
 	used := int64(0)
 	drop := func(k int) {
 		i := held[k]
 		held[k] = held[len(held)-1]
 		held = held[:len(held)-1]
-		inLB[i] = false
+		inL1[i] = false
 		used -= g.Output[i]
 	}
 	for pos, i := range order {
 		step := Step{Run: g.Refs[i]}
 		need := g.Output[i] + g.Work[i]
 		for _, r := range g.Reads[i] {
-			if !inLB[r] {
+			if !inL1[r] {
 				need += g.Output[r]
 			}
 		}
@@ -76,17 +76,17 @@ func Sequence(g *Graph, order []int, objective Objective) (steps []Step, cost, p
 			drop(victim)
 		}
 		for _, r := range g.Reads[i] {
-			if !inLB[r] {
+			if !inL1[r] {
 				step.Load = append(step.Load, g.Refs[r])
 				cost += g.Load[r]
-				inLB[r] = true
+				inL1[r] = true
 				held = append(held, r)
 				used += g.Output[r]
 			}
 		}
 		peak = max(peak, used+g.Output[i]+g.Work[i])
 		if last[i] >= 0 {
-			inLB[i] = true
+			inL1[i] = true
 			held = append(held, i)
 			used += g.Output[i]
 		}

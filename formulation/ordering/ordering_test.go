@@ -240,7 +240,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A copy in the GB is paid for once, however often its output leaves the LB.
+// A copy in the LLB is paid for once, however often its output leaves the L1.
 func TestCheckCleanCopy(t *testing.T) {
 	p, r := byHand(t)
 	p.CapacityBytes = 100

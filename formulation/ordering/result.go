@@ -24,7 +24,7 @@ type Options = solve.Options[[]int]
 
 // A Step is a run of one instance, with the moves before it.
 type Step struct {
-	Store []Ref `json:"store"` // leave the LB
+	Store []Ref `json:"store"` // leave the L1
 	Load  []Ref `json:"load"`  // then come back
 	Run   Ref   `json:"run"`
 }
@@ -37,7 +37,7 @@ type Result struct {
 	Stop      milp.Stop // why the method ended without a proof
 	// Cost of the order, or its capacity in bytes for [Peak]; no order costs less than Bound.
 	Cost, Bound float64
-	PeakBytes   int64 // the most that the LB holds
+	PeakBytes   int64 // the most that the L1 holds
 	Seconds     float64
 	Steps       []Step
 	Infeasible  *InfeasibleError // for status Infeasible

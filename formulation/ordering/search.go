@@ -197,13 +197,13 @@ func (a *answer) prove(stop *limits) milp.Stop {
 }
 
 // A space holds the states of one search. A state is, per class, how many have
-// run and how many of the live outputs are in the GB only, and of shared ones how many
+// run and how many of the live outputs are in the LLB only, and of shared ones how many
 // are in both, packed into words: first all of the runs, then all of the places.
 type space struct {
 	*answer
 	upper int64 // only states below it are kept
 
-	fields   []field // 3 per class: runs, in the GB, in both
+	fields   []field // 3 per class: runs, in the LLB, in both
 	runWords int
 	width    int // words per state
 	chunk    int32
@@ -219,15 +219,15 @@ type space struct {
 	// Scratch: the state that is expanded, its child, and one to compare with.
 	ran, childRan []int
 	at, childAt   []place
-	resident      []int // outputs in the LB
+	resident      []int // outputs in the L1
 	dead          []bool
 	key           []uint64
 	options       []option
 	chosen        []int
 }
 
-// A place is how many of the outputs of a class are in the GB only, and how many are in
-// both the LB and the GB: these are clean. The other live ones are in the LB only, dirty.
+// A place is how many of the outputs of a class are in the LLB only, and how many are in
+// both the L1 and the LLB: these are clean. The other live ones are in the L1 only, dirty.
 type place struct{ gb, clean int }
 
 type field struct {
@@ -421,7 +421,7 @@ func (s *space) grow() {
 	}
 }
 
-// reloads is a bound on what places cost: every output that waits in the GB alone is loaded at least once.
+// reloads is a bound on what places cost: every output that waits in the LLB alone is loaded at least once.
 func (s *space) reloads(at []place) int64 {
 	h := int64(0)
 	for k, p := range at {

@@ -8,7 +8,7 @@
 // the groups can run one after the other. A group S costs c_S seconds, and the choice is to cost least.
 //
 // Groups to choose from ([FromGraph]) are the intervals of two orders of the atoms that hang together and that some
-// factor makes fit the LB: the order of execution, which is depth first with operands in their order, and the
+// factor makes fit the L1: the order of execution, which is depth first with operands in their order, and the
 // depth-first order that takes the latest operand first. Of a fork that joins again, groups can so end within any
 // branch that comes first or last. The groups of a given grouping, Algorithm 2's, are among them in any case, so that
 // the answer is never worse. Where the intervals are very many they are limited in length ([Network.Longest]).

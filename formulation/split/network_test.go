@@ -32,8 +32,8 @@ var cases = []networkCase{
 	{"bert-128", "stcp920", 8, false},
 	{"bert-128", "stcp920", 8, true},
 	{"conformer-s", "stcp920", 4, false},                        // many non-intervals
-	{"toy-fig5", "../../hardware/testdata/ipu.yaml", 1, false},  // no GB
-	{"toy-fig5", "../../hardware/testdata/goya.yaml", 1, false}, // cores without an LB
+	{"toy-fig5", "../../hardware/testdata/ipu.yaml", 1, false},  // no LLB
+	{"toy-fig5", "../../hardware/testdata/goya.yaml", 1, false}, // cores without an L1
 }
 
 func pose(t *testing.T, c networkCase) (*schedule.Schedule, *split.Network) {
@@ -106,14 +106,14 @@ func TestSearchOnNetworks(t *testing.T) {
 	}
 }
 
-// Every candidate's footprint keeps to the LB at its factor, as Algorithm 1 demands:
+// Every candidate's footprint keeps to the L1 at its factor, as Algorithm 1 demands:
 // wherever Algorithm 1 finds a way to split a group that is the same and computes
 // nothing twice, it finds no smaller factor.
 func TestFactorsAgainstAlgorithm1(t *testing.T) {
 	s, n := pose(t, cases[0])
 	splitter := graphturbo.NewSplitter(s.Graph, schedule.SplitOptions{
-		LBBytes: schedule.DataBytes(s.Spec) * schedule.CoresWithLB(s.Spec), Cores: schedule.CoresWithLB(s.Spec),
-		MACsPerSecond: 1, VectorOpsPerSecond: 1, GBBytesPerSecond: 1})
+		L1Bytes: schedule.DataBytes(s.Spec) * schedule.CoresWithL1(s.Spec), Cores: schedule.CoresWithL1(s.Spec),
+		MACsPerSecond: 1, VectorOpsPerSecond: 1, LLBBytesPerSecond: 1})
 	compared := 0
 	for k := range n.Problem.Groups {
 		sg := n.Group(k)

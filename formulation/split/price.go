@@ -32,12 +32,12 @@ type pricer struct {
 
 func newPricer(g *model.Graph, spec *hardware.Spec, m *cost.Model, layers []schedule.Layer,
 	opts NetworkOptions) *pricer {
-	p := &pricer{g: g, spec: spec, m: m, cores: schedule.CoresWithLB(spec), grid: schedule.Grid(spec),
+	p := &pricer{g: g, spec: spec, m: m, cores: schedule.CoresWithL1(spec), grid: schedule.Grid(spec),
 		peak: schedule.PeakOptions{InPlace: opts.InPlace}, uneven: opts.Uneven, layers: layers, times: map[string]float64{}}
 	p.lb = schedule.DataBytes(spec) * p.cores
 	p.keep = schedule.WeightsStay.HomeBytes(spec) * p.cores
-	if spec.GB != nil {
-		p.keep = int64(spec.GB.SizeBytes) / 2
+	if spec.LLB != nil {
+		p.keep = int64(spec.LLB.SizeBytes) / 2
 	}
 	for k := range layers {
 		p.forbidden = append(p.forbidden, schedule.Forbidden(g, layers[k].Ops, layers[k].Outputs[0]))
@@ -94,7 +94,7 @@ func instances(factor int64) (index, times []int64) {
 const moreFactors = 2
 
 // splits lists the candidates for splitting a group: for each dimension of its output the smallest factors with which
-// all instances fit the LB. Without any, an atom is not split; other groups then are none.
+// all instances fit the L1. Without any, an atom is not split; other groups then are none.
 func (p *pricer) splits(q *part) []schedule.SplitInfo {
 	g := p.g
 	whole := q.footprint.Instance(-1, 1, 0)
@@ -193,7 +193,7 @@ func (p *pricer) seconds(q *part, info schedule.SplitInfo, limit float64) float6
 		sum += float64(times[k]) * p.instance(q, sg.SplitDim(), sg.Factor(), i, again)
 	}
 	if info.Factor == schedule.Unsplittable {
-		// What the LB can't hold goes out and comes back.
+		// What the L1 can't hold goes out and comes back.
 		sum += p.pass(2 * max(0, q.footprint.Instance(-1, 1, 0)-p.lb))
 	}
 	return sum
@@ -225,7 +225,7 @@ func (p *pricer) instance(q *part, dim int, factor, i int64, again bool) float64
 		for _, t := range list {
 			tensor := g.Tensor(t)
 			n := tensor.DType.Bytes(box(t).Elements())
-			tooLarge := p.spec.GB != nil && tensor.Bytes() > int64(p.spec.GB.SizeBytes)
+			tooLarge := p.spec.LLB != nil && tensor.Bytes() > int64(p.spec.LLB.SizeBytes)
 			if tooLarge || written && g.IsOutput(t) || tensor.Producer == model.NoOp {
 				sum += p.outside(n)
 			} else {
@@ -306,8 +306,8 @@ func (p *pricer) priceLayer(a int, reg schedule.Regions, again bool) float64 {
 // move is the time for parameters to come to the cores: all bytes together, one of the busiest core.
 func (p *pricer) move(all, one int64, again bool) float64 {
 	t := 0.0
-	if p.spec.GB != nil {
-		t = float64(all) / p.spec.GB.BandwidthBytesPerSecond
+	if p.spec.LLB != nil {
+		t = float64(all) / p.spec.LLB.BandwidthBytesPerSecond
 	}
 	if again {
 		t = math.Max(t, p.outside(all))
@@ -318,12 +318,12 @@ func (p *pricer) move(all, one int64, again bool) float64 {
 	return t
 }
 
-// pass is the time for data of one cluster between LB and GB, or between LB and DDR without a GB.
+// pass is the time for data of one cluster between L1 and LLB, or between L1 and DDR without an LLB.
 func (p *pricer) pass(bytes int64) float64 {
-	if p.spec.GB == nil {
+	if p.spec.LLB == nil {
 		return p.outside(bytes)
 	}
-	return float64(bytes) / p.spec.GB.BandwidthBytesPerSecond
+	return float64(bytes) / p.spec.LLB.BandwidthBytesPerSecond
 }
 
 // outside is the time for data between one cluster and the DDR.

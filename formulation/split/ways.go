@@ -15,11 +15,11 @@ type Way struct {
 	Seconds float64
 }
 
-// fewerFactors is the number of candidate factors too small for instances to fit the LB.
+// fewerFactors is the number of candidate factors too small for instances to fit the L1.
 const fewerFactors = 2
 
 // Ways lists ways to split atoms, ascending, that are to become one group: those that are candidates of the problem,
-// and for each dimension some smaller factors, of which each instance passes what is too much through the GB and back,
+// and for each dimension some smaller factors, of which each instance passes what is too much through the LLB and back,
 // or, of a single atom that reads too much, factors of which the results have room. Atoms that leave nothing behind
 // have none.
 func (n *Network) Ways(atoms []int) []Way {
@@ -52,7 +52,7 @@ func (n *Network) Ways(atoms []int) []Way {
 		}
 		tr := schedule.Track(g, q.ops, q.outputs, d)
 		if least == math.MaxInt64 {
-			// What is read in full may never fit: then what is written is to, in half of the LB.
+			// What is read in full may never fit: then what is written is to, in half of the L1.
 			if out.Shape[d] == 1 || !tr.Splittable || len(q.atoms) > 1 {
 				continue
 			}

@@ -260,7 +260,7 @@ type Machine struct {
 func NewMachine(c *cost.Model, product, vector model.DType) *Machine {
 	s := c.Spec()
 	m := &Machine{
-		Cores: schedule.CoresWithLB(s), Rows: 1, Columns: 1, Clock: s.ClockHz,
+		Cores: schedule.CoresWithL1(s), Rows: 1, Columns: 1, Clock: s.ClockHz,
 		Simple: c.LaneCycles(hardware.OpSimple, vector), Special: c.LaneCycles(hardware.OpSpecial, vector),
 		Move: c.LaneCycles(hardware.OpMove, vector), Serial: c.SharedVector(),
 		Data: schedule.DataBytes(s), Ring: schedule.WeightsStay.RingBytes(s), Home: schedule.WeightsStay.HomeBytes(s),
@@ -286,9 +286,9 @@ func NewMachine(c *cost.Model, product, vector model.DType) *Machine {
 	if e := s.DDRActivationEfficiency; e > 0 {
 		m.DDRActivations = min(ddr, s.DDR.BandwidthBytesPerSecond/float64(s.Clusters)*e)
 	}
-	if s.GB != nil {
-		m.LLB, m.LLBRate = int64(s.GB.SizeBytes), s.GB.BandwidthBytesPerSecond
-		m.L1Latency += s.GB.LatencySeconds
+	if s.LLB != nil {
+		m.LLB, m.LLBRate = int64(s.LLB.SizeBytes), s.LLB.BandwidthBytesPerSecond
+		m.L1Latency += s.LLB.LatencySeconds
 		if m.Page = m.LLB / 256 / 64 * 64; m.Page == 0 {
 			m.Page = max(1, m.LLB/256)
 		}

@@ -13,7 +13,7 @@ type Model struct {
 	spec                    *hardware.Spec
 	matrix, vector, special hardware.Unit
 	hasMatrix               bool
-	// loadCyclesPerByte is the time to bring a weight block from the LB.
+	// loadCyclesPerByte is the time to bring a weight block from the L1.
 	loadCyclesPerByte float64
 	// Of elements of each type: times the matrix unit's rate, and by class of operations.
 	paces [model.DTypes]struct {
@@ -106,8 +106,8 @@ func newModel(spec *hardware.Spec) (*Model, error) {
 	case !hasSpecial:
 		m.special = m.vector
 	}
-	if spec.LB != nil {
-		m.loadCyclesPerByte = spec.ClockHz / spec.LB.BandwidthBytesPerSecond
+	if spec.L1 != nil {
+		m.loadCyclesPerByte = spec.ClockHz / spec.L1.BandwidthBytesPerSecond
 	}
 	for i := range m.paces {
 		dt, p := model.DType(i), &m.paces[i]

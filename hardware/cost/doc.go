@@ -8,7 +8,7 @@
 //
 //	blocks = ceil(K/R) * ceil(N/C)                          edge waste
 //	cycles = Reps * blocks * max(M / rate, L) + (Reps * blocks - 1) * gap + fill
-//	L      = R * C * element bytes / LB bytes per cycle     loading the next block, or the
+//	L      = R * C * element bytes / L1 bytes per cycle     loading the next block, or the
 //	         unit's "least" if that is more                 issuing it
 //
 // Where the unit has "operands", of B bytes per cycle, and holds H "results", each row takes the time of its operands
@@ -34,9 +34,9 @@
 //
 // # Moves
 //
-// Bytes are counted where they pass (paper Fig. 1): DDR to GB takes the DDR's and the GB's bandwidth; GB to LB the GB's
-// and the core's link, a broadcast once of the GB's and everywhere of the links; LB to LB the links of both and twice
-// the GB's, through which the STCP920 connects its cores.
+// Bytes are counted where they pass (paper Fig. 1): DDR to LLB takes the DDR's and the LLB's bandwidth; LLB to L1 the
+// LLB's and the core's link, a broadcast once of the LLB's and everywhere of the links; L1 to L1 the links of both and
+// twice the LLB's, through which the STCP920 connects its cores.
 //
 // # Own costs
 //
@@ -45,5 +45,5 @@
 //
 // # Not modelled
 //
-// Bank conflicts, DDR refresh and page misses, LB bandwidth contention between units, and instruction fetch.
+// Bank conflicts, DDR refresh and page misses, L1 bandwidth contention between units, and instruction fetch.
 package cost

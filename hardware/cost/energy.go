@@ -7,9 +7,9 @@ import (
 
 // Work is the work of a program that takes energy.
 type Work struct {
-	MACs, VectorOps            int64
-	LBBytes, GBBytes, DDRBytes int64 // that moves read and write there, over all cores
-	Seconds                    float64
+	MACs, VectorOps             int64
+	L1Bytes, LLBBytes, DDRBytes int64 // that moves read and write there, over all cores
+	Seconds                     float64
 }
 
 // Energy is in joules, by cause.
@@ -38,7 +38,7 @@ func EnergyOf(spec *hardware.Spec, dt model.DType, w Work) *Energy {
 	}
 	return &Energy{
 		Matrix: each(e.MAC) * float64(w.MACs), Vector: each(e.Vector) * float64(w.VectorOps),
-		L1: e.LB * float64(w.LBBytes), LLB: e.GB * float64(w.GBBytes), DDR: e.DDR * float64(w.DDRBytes),
+		L1: e.L1 * float64(w.L1Bytes), LLB: e.LLB * float64(w.LLBBytes), DDR: e.DDR * float64(w.DDRBytes),
 		Static: float64(spec.ChipCount()) * e.StaticWatts * w.Seconds,
 	}
 }

@@ -12,8 +12,8 @@ import (
 // and 64 bytes of 1, 2 and 4 J, 3 s of 10 W. F32 has no figure of its own and takes twice F16's.
 func TestEnergy(t *testing.T) {
 	spec := &hardware.Spec{Energy: &hardware.Energy{MAC: map[string]float64{"f16": 2, "i8": 0.25},
-		Vector: map[string]float64{"f16": 0.5}, LB: 1, GB: 2, DDR: 4, StaticWatts: 10}}
-	w := cost.Work{MACs: 4, VectorOps: 8, LBBytes: 16, GBBytes: 32, DDRBytes: 64, Seconds: 3}
+		Vector: map[string]float64{"f16": 0.5}, L1: 1, LLB: 2, DDR: 4, StaticWatts: 10}}
+	w := cost.Work{MACs: 4, VectorOps: 8, L1Bytes: 16, LLBBytes: 32, DDRBytes: 64, Seconds: 3}
 	for _, c := range []struct {
 		dt   model.DType
 		want cost.Energy

@@ -13,14 +13,14 @@ func twins() *Program {
 		Tasks:     []Task{{Operators: []int32{0}, Reads: []Operand{{Instance: -1, Box: []Range{{0, 4}}}}}},
 		Resources: []Resource{{Name: "ddr", BytesPerSecond: 10, Kind: DDRBandwidth}}}
 	for k := range int32(3) {
-		p.Resources = append(p.Resources, Resource{Name: "gb", BytesPerSecond: 20, Kind: GBBandwidth})
+		p.Resources = append(p.Resources, Resource{Name: "gb", BytesPerSecond: 20, Kind: LLBBandwidth})
 		p.Queues = append(p.Queues, Queue{Cluster: k, Kind: DDRLoadQueue}, Queue{Cluster: k, Kind: MatrixQueue})
 	}
 	for k := range int32(2) {
 		p.Commands = append(p.Commands,
 			Command{Kind: DDRLoad, Queue: 2 * k, Task: 1, Bytes: 8, Uses: []Use{{0, 8}, {1 + k, 8}}, To: k + 1},
 			Command{Kind: Matrix, Queue: 2*k + 1, DurationPs: 5, Deps: []int32{2 * k}})
-		p.Buffers = append(p.Buffers, Buffer{Level: GB, Cluster: k, Bytes: 8, First: 2 * k, Lasts: []int32{2*k + 1}})
+		p.Buffers = append(p.Buffers, Buffer{Level: LLB, Cluster: k, Bytes: 8, First: 2 * k, Lasts: []int32{2*k + 1}})
 	}
 	return p
 }
@@ -35,7 +35,7 @@ func TestUnfolded(t *testing.T) {
 	want.Commands = append(want.Commands,
 		Command{Kind: DDRLoad, Queue: 4, Task: 1, Bytes: 8, Uses: []Use{{0, 8}, {3, 8}}, To: 3},
 		Command{Kind: Matrix, Queue: 5, DurationPs: 5, Deps: []int32{4}})
-	want.Buffers = append(want.Buffers, Buffer{Level: GB, Cluster: 2, Bytes: 8, First: 4, Lasts: []int32{5}})
+	want.Buffers = append(want.Buffers, Buffer{Level: LLB, Cluster: 2, Bytes: 8, First: 4, Lasts: []int32{5}})
 	full := p.Unfolded()
 	if !reflect.DeepEqual(full, want) {
 		t.Errorf("unfolded:\n%+v\nwant\n%+v", full, want)

@@ -26,11 +26,11 @@ type Operand struct {
 	// the outermost slowest. What a core reads follows from what it writes. Nil: not cut.
 	Spread []int64
 	First  int32 // core, of those that it is spread over
-	// Level is where the value is kept, whole: in the DDR, in the GB from Address on, or spread over the LBs, each
+	// Level is where the value is kept, whole: in the DDR, in the LLB from Address on, or spread over the L1s, each
 	// core's part from Address on. Elements lie without gaps in the order of memory. NoLevel: not said.
 	Level   Level
 	Address int64
-	// Stage is the LB address of the StageBytes through which cores that need a read value from elsewhere take it, or
+	// Stage is the L1 address of the StageBytes through which cores that need a read value from elsewhere take it, or
 	// through which a written one leaves. Where the bytes are too few for all, tiles take turns in them, two at a time.
 	Stage, StageBytes int64
 	// Unit is, for what the task reads, the unit that does: Matrix, or Vector for vector work and special functions.
@@ -58,7 +58,7 @@ type Task struct {
 	// sums of the others by exchanges whose operand is len(Reads), and write the results.
 	Slices int32
 	// Sums, if not zero, says that the results are made in tiles of whole rows (see Operand.Row) and of Columns, in the
-	// LB, where so many have room: those of all columns for each of Tiles tiles of rows or, with ColumnsFirst, of all
+	// L1, where so many have room: those of all columns for each of Tiles tiles of rows or, with ColumnsFirst, of all
 	// rows for each tile of columns. A load of a portion brings all that its part of the results needs of its tiles of
 	// columns and reduction, in place of what such a load brought Depth loads before; of the product's second operand
 	// ColumnDepth, of one beside the product Sums. Of the first operand the last Held tiles of the reduction have
@@ -104,7 +104,7 @@ func (p Portion) Cut(i, n int64) Portion {
 }
 
 // Stores reports whether commands of this kind move what a task has written; other moves bring what it reads.
-func (k Kind) Stores() bool { return k == LBStore || k == DDRStore }
+func (k Kind) Stores() bool { return k == L1Store || k == DDRStore }
 
 // Sums reports whether a command of a task brings the sums of other cores.
 func (c *Command) Sums(t *Task) bool {

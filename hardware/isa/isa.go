@@ -35,11 +35,11 @@ type Kind uint8
 const (
 	Launch   Kind = iota // start a kernel on a cluster
 	Barrier              // wait for dependencies, optionally for a fixed time
-	DDRLoad              // DDR to GB (to LB where there is no GB)
-	DDRStore             // GB (or LB) to DDR
-	LBLoad               // GB to the LBs, each core its part, or broadcast
-	LBStore              // LBs to GB
-	Exchange             // LB to LB of another core, over the cluster's fabric
+	DDRLoad              // DDR to LLB (to L1 where there is no LLB)
+	DDRStore             // LLB (or L1) to DDR
+	L1Load               // LLB to the L1s, each core its part, or broadcast
+	L1Store              // L1s to LLB
+	Exchange             // L1 to L1 of another core, over the cluster's fabric
 	Matrix               // matrix unit
 	Vector               // vector unit
 	Special              // special functions
@@ -71,8 +71,8 @@ type Level uint8
 // The levels, nearest first.
 const (
 	NoLevel Level = iota
-	LB
-	GB
+	L1
+	LLB
 	DDR
 	NumLevels
 )
@@ -93,7 +93,7 @@ const (
 	OtherResource ResourceKind = iota
 	DDRBandwidth
 	DDRPort // of a cluster to the DDR
-	GBBandwidth
+	LLBBandwidth
 	LinkIn  // into the cores
 	LinkOut // out of the cores
 	ToChips // out of a chip to others
@@ -129,8 +129,8 @@ const (
 	ControlQueue           // launches and barriers
 	DDRLoadQueue
 	DDRStoreQueue
-	InQueue  // into the LBs
-	OutQueue // out of the LBs
+	InQueue  // into the L1s
+	OutQueue // out of the L1s
 	MatrixQueue
 	VectorQueue
 	SpecialQueue
@@ -166,7 +166,7 @@ type Command struct {
 	Task       int32 // index into Program.Tasks plus one; 0: unknown, or none
 	Portion          // of the task
 	// From and To are indices into Program.Buffers plus one: the buffer that a move of
-	// constants, or one through pages of the GB, takes its data out of, and the one that it
+	// constants, or one through pages of the LLB, takes its data out of, and the one that it
 	// fills. A load from the DDR with both keeps a copy in From. 0: as the operand says.
 	From, To   int32
 	DurationPs int64 // compute, launch, barrier: how long; moves: latency
@@ -180,7 +180,7 @@ type Command struct {
 }
 
 // Buffer is a stretch of memory in use from the start of command First until the
-// end of the last of Lasts. Size and address are per core for LB.
+// end of the last of Lasts. Size and address are per core for L1.
 type Buffer struct {
 	Label   int32
 	Cluster int32
@@ -209,7 +209,7 @@ type Program struct {
 	// itself, or an earlier one that does as itself. Commands and Buffers then are those of clusters that are as
 	// themselves, which share nothing but the DDR. Nil: all are.
 	As []int32
-	// Capacity of each level in bytes: LB per core, GB per cluster; 0: no check.
+	// Capacity of each level in bytes: L1 per core, LLB per cluster; 0: no check.
 	Capacity [NumLevels]int64
 	// PeakMACs and PeakVectorOps are the chip's per second, for utilisation.
 	PeakMACsPerSecond      float64

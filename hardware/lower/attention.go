@@ -217,10 +217,10 @@ func (l *lowering) attend(s *schedule.Schedule) {
 	a.weigh(before)
 	a.finish(before)
 	a.enter(0) // leaves what is in the LLB
-	l.recordStretch(l.sums, isa.LB)
+	l.recordStretch(l.sums, isa.L1)
 	for _, in := range l.ins {
 		if in.place != nil {
-			l.recordStretch(in.place, isa.LB)
+			l.recordStretch(in.place, isa.L1)
 		}
 	}
 }
@@ -440,7 +440,7 @@ func (a *attending) l1(c int32) {
 		if in.place != nil {
 			in.place.use(c)
 		}
-		if in.val.Level == schedule.LB {
+		if in.val.Level == schedule.L1 {
 			in.state.place.use(c)
 		}
 	}
@@ -520,7 +520,7 @@ func (a *attending) bring(input int, v *visit) []int32 {
 	o, ins := a.operand(input)
 	tiled := o.Constant
 	for _, in := range ins {
-		tiled = tiled || in.val.Level != schedule.LB
+		tiled = tiled || in.val.Level != schedule.L1
 	}
 	if !tiled || !o.Tiled {
 		return a.whole
@@ -561,7 +561,7 @@ func (a *attending) bring(input int, v *visit) []int32 {
 		loads = append(loads, a.bringConstant(o, portion, o.Element.Bytes(elements), free))
 	}
 	for _, in := range ins {
-		if in.val.Level == schedule.LB {
+		if in.val.Level == schedule.L1 {
 			continue
 		}
 		portion.Operand = in.operand
@@ -582,7 +582,7 @@ func (a *attending) bring(input int, v *visit) []int32 {
 // allElsewhere reports whether none of some reads is of a value in the L1.
 func (a *attending) allElsewhere(ins []*incoming) bool {
 	for _, in := range ins {
-		if in.val.Level == schedule.LB {
+		if in.val.Level == schedule.L1 {
 			return false
 		}
 	}
@@ -647,24 +647,24 @@ func (a *attending) load(in *incoming, portion isa.Portion, core, need, union in
 	from := a.cmds.n
 	var c int32
 	switch {
-	case in.val.Level == schedule.GB:
-		c = a.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: portion, Bytes: need, DurationPs: a.lbLatency(),
+	case in.val.Level == schedule.LLB:
+		c = a.add(qIn, isa.Command{Kind: isa.L1Load, Portion: portion, Bytes: need, DurationPs: a.l1Latency(),
 			Uses: a.moveIn(gb, core)}, in.deps, free, in.state.ready)
 		in.state.place.use(c)
 	case a.pages == nil:
 		c = a.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: union,
-			DurationPs: a.ddrLatency() + a.lbLatency(),
+			DurationPs: a.ddrLatency() + a.l1Latency(),
 			Uses:       a.activationUses(gb, 0, core, 0)}, in.deps, free, in.state.ready)
 	default:
 		if ent := a.stageOf(in, portion, once, v); ent != nil {
-			c = a.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: portion, Bytes: union, DurationPs: a.lbLatency(),
+			c = a.add(qIn, isa.Command{Kind: isa.L1Load, Portion: portion, Bytes: union, DurationPs: a.l1Latency(),
 				Uses: a.moveIn(gb, core)}, in.deps, free, []int32{ent.load})
 			a.cmds.at(c).from = ent.at
 			a.pages.use(ent, c)
 			break
 		}
 		a.scratch = append(append(a.scratch[:0], in.deps...), free...)
-		c = a.stream(streamed{part: portion, roam: a.early(in.val), bytes: union, gbBytes: gb, coreBytes: core,
+		c = a.stream(streamed{part: portion, roam: a.early(in.val), bytes: union, llbBytes: gb, coreBytes: core,
 			after: in.state.ready, free: a.scratch})
 	}
 	a.fetchAway(from, in)
@@ -755,7 +755,7 @@ func (a *attending) bringWhole() {
 			continue
 		}
 		for _, in := range a.ins {
-			if in.val.Tensor == o.Tensor && (!o.Tiled || in.val.Level == schedule.LB) {
+			if in.val.Tensor == o.Tensor && (!o.Tiled || in.val.Level == schedule.L1) {
 				in.whole = true
 				if a.tiles.Slices > 0 { // each of the cores needs it
 					r := *in.read
@@ -786,9 +786,9 @@ func (a *attending) bringConstant(o *schedule.AttendedOperand, portion isa.Porti
 		var c int32
 		if a.pages == nil {
 			c = a.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: union,
-				DurationPs: a.ddrLatency() + a.lbLatency(), Uses: a.moves(gb, 0, core, 0)}, deps)
+				DurationPs: a.ddrLatency() + a.l1Latency(), Uses: a.moves(gb, 0, core, 0)}, deps)
 		} else {
-			c = a.stream(streamed{part: portion, key: -1, roam: true, bytes: union, gbBytes: gb, coreBytes: core, free: deps})
+			c = a.stream(streamed{part: portion, key: -1, roam: true, bytes: union, llbBytes: gb, coreBytes: core, free: deps})
 		}
 		a.lowering.sums.use(c)
 		return c

@@ -148,10 +148,10 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 		return fmt.Errorf("has room for %d tiles of columns, expected 0 or more, and none for weights", n.ColumnDepth)
 	case n.Stay && lp.constant == nil:
 		return fmt.Errorf("lets weights stay, but has none")
-	case n.Group != 0 && (lp.constant == nil || s.Spec.GB == nil || n.Group < 2 || n.ReductionTiles()%n.Group != 0):
+	case n.Group != 0 && (lp.constant == nil || s.Spec.LLB == nil || n.Group < 2 || n.ReductionTiles()%n.Group != 0):
 		return fmt.Errorf(
 			"brings tiles of weights to the LLB by %d, expected a divisor of the %d of the reduction, above 1, weights and an LLB", n.Group, n.ReductionTiles())
-	case n.Stage != 0 && (s.Spec.GB == nil || n.Stage < 1 || n.ReductionTiles()%n.Stage != 0):
+	case n.Stage != 0 && (s.Spec.LLB == nil || n.Stage < 1 || n.ReductionTiles()%n.Stage != 0):
 		return fmt.Errorf(
 			"gathers tiles of operands in the LLB by %d, expected a divisor of the %d of the reduction, and an LLB", n.Stage,
 			n.ReductionTiles())
@@ -211,7 +211,7 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 			return fmt.Errorf("keeps %d bytes of weights in a buffer of %d", all, ring)
 		}
 	}
-	if s.Spec.GB != nil {
+	if s.Spec.LLB != nil {
 		free, page := freePages(s, st)
 		if err := lp.checkLoads(s, max(1, free/4)*page); err != nil {
 			return err
@@ -358,7 +358,7 @@ func (l *lowering) blocked(s *schedule.Schedule) {
 		}
 	}
 	if l.sums != nil {
-		l.recordStretch(l.sums, isa.LB)
+		l.recordStretch(l.sums, isa.L1)
 	}
 	l.complete()
 	l.home.leave()
@@ -470,10 +470,10 @@ func (l *lowering) bringBlock(t *tensorIn, p, j, k int64, after []int32) (_ []in
 	key := l.key(t, p, j, k)
 	inPlace := true
 	for _, in := range t.ins {
-		if in.val.Level == schedule.LB {
+		if in.val.Level == schedule.L1 {
 			after = append(after, in.state.ready...)
 		}
-		inPlace = inPlace && in.val.Level == schedule.LB && in.read.RemoteBytes == 0
+		inPlace = inPlace && in.val.Level == schedule.L1 && in.read.RemoteBytes == 0
 	}
 	if inPlace {
 		return after, nil
@@ -508,7 +508,7 @@ func (l *lowering) bringBlock(t *tensorIn, p, j, k int64, after []int32) (_ []in
 		}
 	}
 	s.place.use(s.loads...)
-	l.recordStretch(s.place, isa.LB)
+	l.recordStretch(s.place, isa.L1)
 	return append(after, s.loads...), s.place
 }
 
@@ -540,7 +540,7 @@ func (l *lowering) bringPart(t *tensorIn, in *incoming, p, j, k, bytes int64, fr
 	c := isa.Command{Portion: portion, Bytes: union}
 	defer l.fetchAway(from, in)
 	switch {
-	case in.val.Level == schedule.LB:
+	case in.val.Level == schedule.L1:
 		c.Kind, c.Bytes = isa.Exchange, scaled(r.Sent(l.spec), core)
 		if r.RemoteBytes == 0 {
 			return -1
@@ -550,20 +550,20 @@ func (l *lowering) bringPart(t *tensorIn, in *incoming, p, j, k, bytes int64, fr
 		moved := l.add(qOut, c, free, in.state.ready)
 		in.state.place.use(moved)
 		return moved
-	case in.val.Level == schedule.GB:
-		c.Kind, c.Bytes = isa.LBLoad, need
-		c.DurationPs, c.Uses = l.lbLatency(), l.moveIn(gb, core)
+	case in.val.Level == schedule.LLB:
+		c.Kind, c.Bytes = isa.L1Load, need
+		c.DurationPs, c.Uses = l.l1Latency(), l.moveIn(gb, core)
 		moved := l.add(qIn, c, free, in.state.ready)
 		in.state.place.use(moved)
 		return moved
 	case l.pages == nil:
-		c.Kind, c.DurationPs = isa.DDRLoad, l.ddrLatency()+l.lbLatency()
+		c.Kind, c.DurationPs = isa.DDRLoad, l.ddrLatency()+l.l1Latency()
 		c.Uses = l.activationUses(gb, 0, core, 0)
 		return l.add(qDDRLoad, c, free, in.state.ready)
 	}
 	if g := l.gatherBlock(t, p, j, k); g != nil {
 		ent := g.entries[slices.Index(t.ins, in)]
-		c.Kind, c.DurationPs, c.Uses = isa.LBLoad, l.lbLatency(), l.moveIn(gb, core)
+		c.Kind, c.DurationPs, c.Uses = isa.L1Load, l.l1Latency(), l.moveIn(gb, core)
 		moved := l.add(qIn, c, free, []int32{ent.load})
 		l.cmds.at(moved).from = ent.at
 		l.pages.use(ent, moved)
@@ -575,7 +575,7 @@ func (l *lowering) bringPart(t *tensorIn, in *incoming, p, j, k, bytes int64, fr
 		}
 		return moved
 	}
-	return l.stream(streamed{part: portion, roam: l.early(in.val), bytes: union, gbBytes: gb, coreBytes: core,
+	return l.stream(streamed{part: portion, roam: l.early(in.val), bytes: union, llbBytes: gb, coreBytes: core,
 		after: in.state.ready, free: free})
 }
 
@@ -660,7 +660,7 @@ func (l *lowering) blockProduct(p, j, k int64, deps []int32) int32 {
 	c := l.add(qMatrix, isa.Command{Kind: isa.Matrix, Portion: portion, Cores: int32(l.active), MACs: macs,
 		DurationPs: l.cost.Picoseconds(cycles * hardware.Cycles(l.sharing(hardware.Matrix, l.active)))}, deps)
 	for _, in := range l.ins {
-		if in.anchor && in.val.Level == schedule.LB {
+		if in.anchor && in.val.Level == schedule.L1 {
 			in.state.place.use(c)
 		}
 	}

@@ -8,9 +8,9 @@
 //	          the rows of the core's slice pass through the matrix unit, and the
 //	          element-wise operators behind it follow tile by tile.
 //	value     outputs stay at the level that the memory plan gives (§4.2): a reader
-//	          on the same core reads the LB; what another core holds arrives by an
-//	          Exchange, what the GB or DDR holds by loads in tiles.
-//	weights   promoted DDR -> GB -> LB into the fixed weight buffer, tile by tile
+//	          on the same core reads the L1; what another core holds arrives by an
+//	          Exchange, what the LLB or DDR holds by loads in tiles.
+//	weights   promoted DDR -> LLB -> L1 into the fixed weight buffer, tile by tile
 //	          (§4.4), by broadcast where all cores need the same; constants whose rows
 //	          pass through the matrix unit likewise, in turn with the rows.
 //
@@ -22,23 +22,23 @@
 // is at every layer. A layer waits for all of what it reads or, with Options.CrossUnits, for the parts that its tile
 // needs: the matrix unit begins the next layer while vector work on the last tiles is under way.
 //
-// With Options.Exposed, and without CrossLayer, the promotion of weights into the LB waits until nothing computes, and
+// With Options.Exposed, and without CrossLayer, the promotion of weights into the L1 waits until nothing computes, and
 // so does what brings them from the DDR unless it runs ahead.
 //
-// With Options.Prefetch, loads of weights and network inputs from the DDR to the GB do not wait for the launch of their
-// kernel: they depend on no computation, and the DMA engine works on while kernels change. The first launch they wait
-// for, unless Options.BeforeFirst is set.
+// With Options.Prefetch, loads of weights and network inputs from the DDR to the LLB do not wait for the launch of
+// their kernel: they depend on no computation, and the DMA engine works on while kernels change. The first launch they
+// wait for, unless Options.BeforeFirst is set.
 //
-// # Weights in the GB
+// # Weights in the LLB
 //
-// The part of the GB that values leave free holds weight tiles in pages. With
+// The part of the LLB that values leave free holds weight tiles in pages. With
 // Options.KeepWeights a tile stays if the next use of it comes sooner than that of
 // the tiles that stay already (Belady's rule on the known sequence), within half of
 // the free pages or as much as Options.KeepQuarters says. The rest is first in, first out and lets loads run ahead.
 //
-// Where there is no GB, most of each core's weight buffer is a home for weights: the tiles used first stay, others pass
-// through the rest. What a blocked nest uses last leaves with it. With broadcast the cores share the home; without,
-// each has its own copy.
+// Where there is no LLB, most of each core's weight buffer is a home for weights: the tiles used first stay, others
+// pass through the rest. What a blocked nest uses last leaves with it. With broadcast the cores share the home;
+// without, each has its own copy.
 //
 // # Attention
 //

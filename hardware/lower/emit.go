@@ -66,12 +66,12 @@ type emitter struct {
 	running     *schedule.Step
 
 	lb      space
-	gbActs  space
+	llbActs space
 	weights ring // three quarters of the weight buffer
 	params  ring // the rest: biases, scales, tables
 	pages   *pages
-	home    home // in the place of pages if there is no GB
-	inGB    []gbValue
+	home    home // in the place of pages if there is no LLB
+	inLLB   []llbValue
 	uses    [][]int64 // by number of weight tiles, from 1 on: positions of uses, in order
 	nextPos []int
 	visits  []int32 // by position: the tile
@@ -94,8 +94,8 @@ func (e *emitter) early(v *schedule.Value) bool {
 	return v.Instance < 0 && !slices.Contains(e.late, v.Tensor)
 }
 
-// gbValue is a value that claims pages until after step last.
-type gbValue struct {
+// llbValue is a value that claims pages until after step last.
+type llbValue struct {
 	place *stretch
 	last  int
 }
@@ -109,7 +109,7 @@ type levelled struct {
 // valueState is the emitter's knowledge of a value while it runs an iteration.
 type valueState struct {
 	ready []int32 // commands after which it is complete
-	// parts are the commands after which each of so many parts of it is, see Options.CrossUnits; of values in the LB.
+	// parts are the commands after which each of so many parts of it is, see Options.CrossUnits; of values in the L1.
 	parts [][]int32
 	place *stretch
 	away  bool  // another cluster makes it,
@@ -216,7 +216,7 @@ func (e *emitter) resource(r int) int32 {
 		shared *= 3
 	}
 	owner := e.cluster
-	if r == rPort || r == rGB { // which sides share
+	if r == rPort || r == rLLB { // which sides share
 		owner -= owner % int32(e.spec.Sides())
 	}
 	return shared + owner*int32(numResources+e.net.resources()) + int32(r)
@@ -420,25 +420,25 @@ func (e *emitter) planned(lp *layerPlan, s *schedule.Schedule, step, part int) (
 	return lp, nil
 }
 
-// divideBuffers lays out the weight buffer, behind the LB's data, and the GB.
+// divideBuffers lays out the weight buffer, behind the L1's data, and the LLB.
 func (e *emitter) divideBuffers(segments []Segment) {
-	lbData, room := int64(0), schedule.WeightsStay
+	l1Data, room := int64(0), schedule.WeightsStay
 	for _, seg := range segments { // whose rooms are alike
-		lbData, room = max(lbData, seg.Schedule.LBCapacity), seg.Schedule.WeightRoom
+		l1Data, room = max(l1Data, seg.Schedule.L1Capacity), seg.Schedule.WeightRoom
 	}
 	home, weightRing := room.HomeBytes(e.spec), room.RingBytes(e.spec)
 	buffer := room.BufferBytes(e.spec) - home
-	e.lb.log, e.gbActs.log = &e.queues, &e.queues
-	e.weights.between(lbData, lbData+weightRing)
-	e.params.between(lbData+weightRing, lbData+buffer)
-	if e.spec.GB != nil {
-		e.pages = newPages(&e.queues, int64(e.spec.GB.SizeBytes), e.recordEntry)
+	e.lb.log, e.llbActs.log = &e.queues, &e.queues
+	e.weights.between(l1Data, l1Data+weightRing)
+	e.params.between(l1Data+weightRing, l1Data+buffer)
+	if e.spec.LLB != nil {
+		e.pages = newPages(&e.queues, int64(e.spec.LLB.SizeBytes), e.recordEntry)
 		e.pages.quarters = cmp.Or(e.opt.KeepQuarters, e.pages.quarters)
 		e.pages.unnamed = e.outline || e.feed != nil
 		return
 	}
 	e.home.log, e.home.tiles = &e.queues, map[tileKey]resident{}
-	lo := lbData + buffer
+	lo := l1Data + buffer
 	e.home.gaps = []gap{{lo, lo + home}}
 }
 
@@ -528,27 +528,27 @@ func (e *emitter) present(s *schedule.Schedule, values []valueState) {
 		if v.Def >= 0 || v.Instance < 0 || v.Level == schedule.DDR {
 			continue
 		}
-		if v.Level == schedule.LB {
+		if v.Level == schedule.L1 {
 			values[i].place, _ = e.lb.take(v.Address, v.CoreBytes, e.label)
 			continue
 		}
-		values[i].place, _ = e.gbActs.take(v.Address, schedule.Align(v.Bytes), e.label)
+		values[i].place, _ = e.llbActs.take(v.Address, schedule.Align(v.Bytes), e.label)
 		e.pages.claim(values[i].place.lo, values[i].place.hi)
-		e.inGB = append(e.inGB, gbValue{values[i].place, v.Last})
+		e.inLLB = append(e.inLLB, llbValue{values[i].place, v.Last})
 	}
 }
 
-// releaseDead gives the GB pages of values back that no step from step on reads.
+// releaseDead gives the LLB pages of values back that no step from step on reads.
 func (e *emitter) releaseDead(step int) {
-	kept := e.inGB[:0]
-	for _, v := range e.inGB {
+	kept := e.inLLB[:0]
+	for _, v := range e.inLLB {
 		if v.last < step {
 			e.pages.unclaim(v.place.lo, v.place.hi, v.place.lasts)
 		} else {
 			kept = append(kept, v)
 		}
 	}
-	e.inGB = kept
+	e.inLLB = kept
 }
 
 // flush appends the cluster's commands and buffers to the program.

@@ -14,7 +14,7 @@ import (
 func Energy(spec *hardware.Spec, g *model.Graph, macs, vectorOps int64, bytes [isa.NumLevels]int64,
 	ps int64) *cost.Energy {
 	return cost.EnergyOf(spec, ComputeType(g), cost.Work{MACs: macs, VectorOps: vectorOps,
-		LBBytes: bytes[isa.LB], GBBytes: bytes[isa.GB], DDRBytes: bytes[isa.DDR], Seconds: float64(ps) * 1e-12})
+		L1Bytes: bytes[isa.L1], LLBBytes: bytes[isa.LLB], DDRBytes: bytes[isa.DDR], Seconds: float64(ps) * 1e-12})
 }
 
 // Until makes lowering end with a context.

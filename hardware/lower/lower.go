@@ -20,7 +20,7 @@ type Options struct {
 	Batches int `json:"-"`
 	// Least is the number of commands that each of several batches is known to have, at least.
 	Least int `json:"-"`
-	// Fresh keeps no weights in the GB for the next of these batches.
+	// Fresh keeps no weights in the LLB for the next of these batches.
 	Fresh bool `json:"-"`
 	// AllWaits keeps the waits that the queues' own orders imply: a bound on other orders of issue needs them.
 	AllWaits bool `json:"-"`
@@ -71,8 +71,8 @@ const (
 	qControl = iota
 	qDDRLoad
 	qDDRStore
-	qIn  // GB to LB
-	qOut // LB to GB, and LB to LB
+	qIn  // LLB to L1
+	qOut // L1 to LLB, and L1 to L1
 	qMatrix
 	qVector
 	qSpecial
@@ -88,13 +88,13 @@ var queueKinds = [numQueues]isa.QueueKind{isa.ControlQueue, isa.DDRLoadQueue, is
 // resources of one cluster, behind those of the chips
 const (
 	rPort = iota
-	rGB
+	rLLB
 	rIn
 	rOut
 	numResources
 )
 
-var resourceKinds = [numResources]isa.ResourceKind{isa.DDRPort, isa.GBBandwidth, isa.LinkIn, isa.LinkOut}
+var resourceKinds = [numResources]isa.ResourceKind{isa.DDRPort, isa.LLBBandwidth, isa.LinkIn, isa.LinkOut}
 
 // Limits of one program over all iterations and over clusters that differ, which keep it within a few gigabytes.
 const (
@@ -309,7 +309,7 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 	}
 	fine := grainFor(layers / max(1, opt.Batches))
 	fine.pieces, fine.room, fine.storePieces = cmp.Or(opt.Pieces, fine.pieces), opt.WeightTiles, opt.StorePieces
-	if spec.GB != nil {
+	if spec.LLB != nil {
 		fine.group = opt.LoadTiles
 	}
 	net := newNetwork(spec)
@@ -383,13 +383,13 @@ func peaks(m *cost.Model, plans [][]Segment, dtype model.DType) (macs, ops float
 	return macs, ops
 }
 
-// leastCommands is the least number of commands of a schedule: those that bring weights and values through the GB from
-// the DDR and values back, a quarter of the GB at a time at most.
+// leastCommands is the least number of commands of a schedule: those that bring weights and values through the LLB from
+// the DDR and values back, a quarter of the LLB at a time at most.
 func leastCommands(name string, s *schedule.Schedule) (all int64, err error) {
-	if s.Spec.GB == nil {
+	if s.Spec.LLB == nil {
 		return 0, nil
 	}
-	pieces := func(bytes int64) int64 { return ceilDiv(bytes, max(1, int64(s.Spec.GB.SizeBytes)/4)) }
+	pieces := func(bytes int64) int64 { return ceilDiv(bytes, max(1, int64(s.Spec.LLB.SizeBytes)/4)) }
 	for i := range s.Steps {
 		st, n := &s.Steps[i], int64(0)
 		for k := range st.Reads {
@@ -445,17 +445,17 @@ func newProgram(name string, spec *hardware.Spec, net *network, clusters int, op
 		port = spec.DDR.BandwidthBytesPerSecond
 	}
 	gb := float64(int64(1) << 50) // not a limit
-	if spec.GB != nil {
-		gb = spec.GB.BandwidthBytesPerSecond
-		p.Capacity[isa.GB] = int64(spec.GB.SizeBytes)
+	if spec.LLB != nil {
+		gb = spec.LLB.BandwidthBytesPerSecond
+		p.Capacity[isa.LLB] = int64(spec.LLB.SizeBytes)
 	}
-	if spec.LB != nil {
-		p.Capacity[isa.LB] = int64(spec.LB.SizeBytes) + int64(spec.LBWeightBytes)
+	if spec.L1 != nil {
+		p.Capacity[isa.L1] = int64(spec.L1.SizeBytes) + int64(spec.L1WeightBytes)
 	}
 	link := spec.CoreLink.BandwidthBytesPerSecond
 	for k := range clusters {
 		prefix := fmt.Sprintf("cluster%d.", k)
-		for r, rate := range [numResources]float64{rPort: port, rGB: gb, rIn: link, rOut: link} {
+		for r, rate := range [numResources]float64{rPort: port, rLLB: gb, rIn: link, rOut: link} {
 			resource(prefix, resourceKinds[r], rate)
 		}
 		for i := range net.resources() {
@@ -491,7 +491,7 @@ type requests struct {
 	next  int
 }
 
-// newRequests are those of a cluster of a machine: of loads from the DDR, and into the LBs. Without BeforeFirst the
+// newRequests are those of a cluster of a machine: of loads from the DDR, and into the L1s. Without BeforeFirst the
 // program has one load under way.
 func newRequests(spec *hardware.Spec, opt Options) (list [2]requests) {
 	if !opt.BeforeFirst {

@@ -165,7 +165,7 @@ func (r *ring) between(lo, hi int64) {
 	}
 }
 
-// home is the part of the cores' weight buffers in which weights stay where there is no GB. Uses come round and round
+// home is the part of the cores' weight buffers in which weights stay where there is no LLB. Uses come round and round
 // in the same order, so that what came first is as good to keep as anything: it leaves with its last use, and only from
 // blocked nests, which use their own weights again and again.
 type home struct {
@@ -223,7 +223,7 @@ func (h *home) leave() {
 
 const never = math.MaxInt64
 
-// entry is a piece of data in the GB's pages.
+// entry is a piece of data in the LLB's pages.
 type entry struct {
 	key      int32 // of a tile of weights, see emitter.number; 0: none
 	place    int32 // in pages.entries
@@ -238,7 +238,7 @@ type entry struct {
 	at       *stretch // its first run of pages; nil: nothing asks for it
 }
 
-// pages is the GB cut into pages of equal size, for weights and transfers. Values
+// pages is the LLB cut into pages of equal size, for weights and transfers. Values
 // claim the pages under their addresses for as long as they live.
 type pages struct {
 	log       *queueLog
@@ -323,7 +323,7 @@ func (p *pages) pin(e *entry, pinned bool) {
 	p.note(e)
 }
 
-// pageBytes is the size of the pages of a GB.
+// pageBytes is the size of the pages of an LLB.
 func pageBytes(bytes int64) int64 {
 	if n := bytes / 256 / 64 * 64; n > 0 {
 		return n

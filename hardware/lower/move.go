@@ -22,13 +22,13 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *s
 	if n+1 < len(list) && (e.opt.KeepWeights && list[n+1] < e.keepEnd || list[n+1] < e.kernelEnd) {
 		next = list[n+1]
 	}
-	gbBytes := t.unionBytes * t.times
+	llbBytes := t.unionBytes * t.times
 	if !e.spec.CoreLink.Broadcast {
-		gbBytes = t.coreBytes * cores * t.times
+		llbBytes = t.coreBytes * cores * t.times
 	}
 	coreBytes := t.coreBytes * t.times
 	if e.pages == nil {
-		return e.loadHome(t, through, gbBytes, next != never)
+		return e.loadHome(t, through, llbBytes, next != never)
 	}
 	place, free := through.next(&e.lb, t.coreBytes, e.label)
 	free = append(free, e.exposed()...)
@@ -47,21 +47,21 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *s
 	}
 	var c int32
 	if ent == nil || t.unionBytes > e.pages.largest() {
-		c = e.stream(streamed{part: t.portion, key: key, roam: true, after: after, bytes: t.unionBytes, gbBytes: gbBytes,
+		c = e.stream(streamed{part: t.portion, key: key, roam: true, after: after, bytes: t.unionBytes, llbBytes: llbBytes,
 			coreBytes: coreBytes, next: next, free: free, place: place})
 	} else {
-		c = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: t.portion, Bytes: t.unionBytes * t.times,
-			DurationPs: e.lbLatency(),
-			Uses:       e.moveIn(gbBytes, coreBytes)}, free, []int32{ent.load})
+		c = e.add(qIn, isa.Command{Kind: isa.L1Load, Portion: t.portion, Bytes: t.unionBytes * t.times,
+			DurationPs: e.l1Latency(),
+			Uses:       e.moveIn(llbBytes, coreBytes)}, free, []int32{ent.load})
 		e.cmds.at(c).from, e.cmds.at(c).to = ent.at, place
 		e.pages.use(ent, c)
 		place.use(c)
 	}
-	e.recordStretch(place, isa.LB)
+	e.recordStretch(place, isa.L1)
 	return c, place
 }
 
-// fetch brings what comes from the DDR with a tile to the GB, in one entry.
+// fetch brings what comes from the DDR with a tile to the LLB, in one entry.
 func (e *emitter) fetch(t *weightTile, next int64, after []int32) *entry {
 	ent, deps := e.pages.add(t.number, t.farBytes, next)
 	e.pages.bring(ent,
@@ -79,11 +79,11 @@ func (e *emitter) exposed() []int32 {
 	return e.computing[qMatrix:]
 }
 
-// loadHome is loadTile on a machine without a GB: the tile comes from the DDR, or
+// loadHome is loadTile on a machine without an LLB: the tile comes from the DDR, or
 // from where it was kept on its first use. far is what leaves the DDR.
 func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) (int32, *stretch) {
 	coreBytes := t.coreBytes * t.times
-	latency := e.ddrLatency() + e.lbLatency()
+	latency := e.ddrLatency() + e.l1Latency()
 	kept, ok := e.home.tiles[t.key]
 	if ok && !again && e.running.Nest.Blocked() {
 		e.home.over = append(e.home.over, t.key)
@@ -107,11 +107,11 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 	// and sends it to all when it is used.
 	place, free := through.next(&e.lb, t.coreBytes, e.label)
 	free = append(free, e.exposed()...)
-	share := ceilDiv(t.unionBytes, schedule.CoresWithLB(e.cost.Spec()))
+	share := ceilDiv(t.unionBytes, schedule.CoresWithL1(e.cost.Spec()))
 	var c int32
 	if ok {
-		c = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: t.portion, Bytes: t.unionBytes * t.times,
-			DurationPs: e.lbLatency(),
+		c = e.add(qIn, isa.Command{Kind: isa.L1Load, Portion: t.portion, Bytes: t.unionBytes * t.times,
+			DurationPs: e.l1Latency(),
 			Uses:       e.moves(0, 0, coreBytes, share*t.times)}, free, []int32{kept.load})
 		e.cmds.at(c).from = kept.place
 		kept.place.use(c)
@@ -131,14 +131,14 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 	}
 	e.cmds.at(c).to = place
 	place.use(c)
-	e.recordStretch(place, isa.LB)
+	e.recordStretch(place, isa.L1)
 	return c, place
 }
 
 // keep notes that a tile stays where a command has brought it.
 func (e *emitter) keep(t *weightTile, place *stretch, load int32) {
 	place.use(load)
-	e.recordStretch(place, isa.LB)
+	e.recordStretch(place, isa.L1)
 	e.home.tiles[t.key] = resident{load, place, t.coreBytes, e.running}
 }
 
@@ -149,18 +149,18 @@ func cutAlike(a, b *schedule.Step) bool {
 		slices.EqualFunc(a.CoreOutput, b.CoreOutput, alike)
 }
 
-// streamed is a load from the DDR through the GB into the LB.
+// streamed is a load from the DDR through the LLB into the L1.
 type streamed struct {
 	part isa.Portion
 	key  int32 // of weights; zero: activations; -1: of weights that can't be found again
 	// roam: it depends on no computation (weights and network inputs).
 	roam bool
-	// bytes come from the DDR, gbBytes leave the GB, coreBytes reach the busiest core.
-	bytes, gbBytes, coreBytes int64
-	next                      int64    // position of the next use of the key
-	after                     []int32  // commands that the data waits for
-	free                      []int32  // and those that its place in the LB waits for
-	place                     *stretch // in the LB, if its users are noted here
+	// bytes come from the DDR, llbBytes leave the LLB, coreBytes reach the busiest core.
+	bytes, llbBytes, coreBytes int64
+	next                       int64    // position of the next use of the key
+	after                      []int32  // commands that the data waits for
+	free                       []int32  // and those that its place in the L1 waits for
+	place                      *stretch // in the L1, if its users are noted here
 }
 
 // stream moves in pieces that the pages can hold and returns the last command. Only a single piece can be found again.
@@ -186,8 +186,8 @@ func (e *emitter) stream(m streamed) int32 {
 				Uses: uses(bytes, bytes, 0, 0)}, deps, m.after))
 		e.cmds.at(ent.load).roam = e.opt.Prefetch && m.roam
 		e.cmds.at(ent.load).to = ent.at
-		last = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: part, Bytes: bytes, DurationPs: e.lbLatency(),
-			Uses: e.moveIn(piece(m.gbBytes, i, n), piece(m.coreBytes, i, n))}, m.free, []int32{ent.load})
+		last = e.add(qIn, isa.Command{Kind: isa.L1Load, Portion: part, Bytes: bytes, DurationPs: e.l1Latency(),
+			Uses: e.moveIn(piece(m.llbBytes, i, n), piece(m.coreBytes, i, n))}, m.free, []int32{ent.load})
 		e.cmds.at(last).from, e.cmds.at(last).to = ent.at, m.place
 		e.pages.use(ent, last)
 		if m.place != nil {
@@ -204,14 +204,14 @@ func (e *emitter) ddrLatency() int64 {
 // chipLatency is that of the link between chips.
 func (e *emitter) chipLatency() int64 { return seconds(e.spec.Chips.Link.LatencySeconds) }
 
-// lbLatency returns the latency of a move between the LBs and the memory above them, in picoseconds.
-func (e *emitter) lbLatency() int64 {
+// l1Latency returns the latency of a move between the L1s and the memory above them, in picoseconds.
+func (e *emitter) l1Latency() int64 {
 	l := e.spec.CoreLink.LatencySeconds
 	if e.net != nil {
 		l *= float64(e.net.memoryHops)
 	}
-	if e.spec.GB != nil {
-		l += e.spec.GB.LatencySeconds
+	if e.spec.LLB != nil {
+		l += e.spec.LLB.LatencySeconds
 	}
 	return seconds(l)
 }
@@ -220,16 +220,16 @@ func (e *emitter) lbLatency() int64 {
 func (e *emitter) exchangeLatency() int64 {
 	sync := seconds(e.spec.SyncSeconds)
 	if e.net == nil {
-		return 2*e.lbLatency() + sync
+		return 2*e.l1Latency() + sync
 	}
 	l := e.spec.CoreLink.LatencySeconds * float64(e.net.coreHops)
-	if e.spec.GB != nil {
-		l += 2 * e.spec.GB.LatencySeconds
+	if e.spec.LLB != nil {
+		l += 2 * e.spec.LLB.LatencySeconds
 	}
 	return seconds(l) + sync
 }
 
-// moves are the uses of a move that takes this many bytes of the DDR, of the GB, of the
+// moves are the uses of a move that takes this many bytes of the DDR, of the LLB, of the
 // links into the cores and of those out of them.
 func (e *emitter) moves(ddr, gb, in, out int64) []isa.Use {
 	list := e.mem.uses.take(1 + numResources + e.net.resources())
@@ -238,8 +238,8 @@ func (e *emitter) moves(ddr, gb, in, out int64) []isa.Use {
 		use(e.chipOf(e.cluster), ddr)
 		use(e.resource(rPort), ddr)
 	}
-	if gb > 0 && e.spec.GB != nil {
-		use(e.resource(rGB), gb)
+	if gb > 0 && e.spec.LLB != nil {
+		use(e.resource(rLLB), gb)
 	}
 	if in > 0 {
 		use(e.resource(rIn), in)
@@ -287,7 +287,7 @@ func (e *emitter) recordUntil(s *stretch, level isa.Level, step int) {
 
 // leave completes the buffers of a stream that are in use no more after a step, and forgets its values that are not.
 func (e *emitter) leave(s *schedule.Schedule, step int, values []valueState) {
-	if e.feed == nil || e.pages == nil { // without a GB, weights stay in the LB from step to step
+	if e.feed == nil || e.pages == nil { // without an LLB, weights stay in the L1 from step to step
 		return
 	}
 	kept := e.stretches[:0]
@@ -337,7 +337,7 @@ func (e *emitter) recordEntry(o *entry) {
 		switch {
 		case e.feed == nil:
 			run.lasts = append(append(make([]int32, 0, len(o.users)+1), o.users...), o.load)
-			s := levelled{o.at, isa.GB, 0}
+			s := levelled{o.at, isa.LLB, 0}
 			if i > 0 {
 				s.stretch = new(stretch)
 			}
@@ -346,7 +346,7 @@ func (e *emitter) recordEntry(o *entry) {
 		case o.first >= 0 && len(e.p.Buffers) == from: // it is complete, and no command asks for its number
 			run.lasts = append(append(e.mem.order[:0], o.users...), o.load)
 			e.mem.order = run.lasts
-			e.buffer(0, levelled{&run, isa.GB, 0})
+			e.buffer(0, levelled{&run, isa.LLB, 0})
 		case o.first >= 0:
 			b := e.p.Buffers[from]
 			b.Address, b.Bytes, b.Continued = run.lo, run.hi-run.lo, run.continued

@@ -78,7 +78,7 @@ func (l *lowering) fetchAway(from int32, in *incoming) {
 	l.await(from, in)
 }
 
-// loadAhead brings the weights of this and coming steps to the GB, as far as it keeps them,
+// loadAhead brings the weights of this and coming steps to the LLB, as far as it keeps them,
 // before the queue of loads waits for what other clusters make.
 func (l *lowering) loadAhead() {
 	away := false

@@ -9,7 +9,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// incoming is an input on its way into the LB: piece i is there after pieces[i].
+// incoming is an input on its way into the L1: piece i is there after pieces[i].
 type incoming struct {
 	read    *schedule.Read
 	val     *schedule.Value
@@ -72,12 +72,12 @@ func (in *incoming) made(part int64) []int32 {
 type outgoing struct {
 	val     *schedule.Value
 	operand int32
-	place   *stretch // in the LB
+	place   *stretch // in the L1
 	deps    []int32  // before the first write there
-	far     *stretch // in the GB
+	far     *stretch // in the LLB
 	fdeps   []int32
-	// stored is the latest command that moved a part of it to its level, or, from the LB, to the DDR, and copied the
-	// latest that moved a part of a network's output from the GB to the DDR.
+	// stored is the latest command that moved a part of it to its level, or, from the L1, to the DDR, and copied the
+	// latest that moved a part of a network's output from the LLB to the DDR.
 	stored, copied int32
 	output         bool // of the network
 }
@@ -115,15 +115,15 @@ type lowering struct {
 	// Positions in the loops: parts of the vector work, of the MACs, of the stores.
 	vectorIndex, macIndex, storeIndex int64
 
-	resident []tileInLB // weights that stay for all outer tiles
+	resident []tileInL1 // weights that stay for all outer tiles
 	writers  []int32    // the latest computations on each unit
 	parts    [][]int32  // with Options.CrossUnits: the latest of each part of the rows
 	// Of each place for a tile in the stages: the computations of the latest tile there,
-	// and what its output has left the LB after.
+	// and what its output has left the L1 after.
 	computed, drained [][]int32
 }
 
-// leaving is the place of a value that the step makes and that leaves the LB.
+// leaving is the place of a value that the step makes and that leaves the L1.
 type leaving struct {
 	value     int
 	at, bytes int64
@@ -153,8 +153,8 @@ type vectorPart struct {
 	vector, special hardware.Cycles
 }
 
-// tileInLB is a weight tile that has been loaded.
-type tileInLB struct {
+// tileInL1 is a weight tile that has been loaded.
+type tileInL1 struct {
 	load  int32
 	place *stretch
 }
@@ -220,7 +220,7 @@ func (l *lowering) operands(s *schedule.Schedule) {
 	l.reads = append(l.reads, l.lp.incoming(s)...)
 	for i := range l.reads {
 		in := &l.reads[i]
-		if in.state = &l.values[in.read.Value]; in.val.Level == schedule.LB {
+		if in.state = &l.values[in.read.Value]; in.val.Level == schedule.L1 {
 			in.ready = in.state.ready
 			l.followParts(s, in)
 		}
@@ -235,7 +235,7 @@ func (l *lowering) operands(s *schedule.Schedule) {
 	}
 }
 
-// followParts lets a step's parts follow those of a value in the LB.
+// followParts lets a step's parts follow those of a value in the L1.
 func (l *lowering) followParts(s *schedule.Schedule, in *incoming) {
 	of := int64(len(in.state.parts))
 	if of < 2 || l.lp.attention != nil || l.lp.nest.Blocked() || l.lp.step.Slices() > 1 {
@@ -291,7 +291,7 @@ func (lp *layerPlan) stages(s *schedule.Schedule) []schedule.StagePart {
 	return lp.staged
 }
 
-// places takes the space in the LB that the step needs: a part of its stage for each input tensor, since a core needs
+// places takes the space in the L1 that the step needs: a part of its stage for each input tensor, since a core needs
 // its part of some of the pieces only, and for each output that leaves; and the addresses of the outputs themselves.
 func (l *lowering) places(s *schedule.Schedule) {
 	st := l.lp.step
@@ -316,7 +316,7 @@ func (l *lowering) places(s *schedule.Schedule) {
 	}
 	for _, o := range l.outs {
 		v := o.val
-		if v.Level == schedule.LB {
+		if v.Level == schedule.L1 {
 			if from, _ := s.Overwritten(st); from != nil {
 				o.place = l.values[from.ID].place
 				o.deps = l.queues.latest(o.place.lasts)
@@ -327,10 +327,10 @@ func (l *lowering) places(s *schedule.Schedule) {
 		} else if i := slices.IndexFunc(l.leave, func(x leaving) bool { return x.value == v.ID }); i >= 0 {
 			o.place, o.deps = l.lb.take(l.leave[i].at, l.leave[i].bytes, l.label)
 		}
-		if v.Level == schedule.GB {
-			o.far, o.fdeps = l.gbActs.take(v.Address, schedule.Align(v.Bytes), l.label)
+		if v.Level == schedule.LLB {
+			o.far, o.fdeps = l.llbActs.take(v.Address, schedule.Align(v.Bytes), l.label)
 			o.fdeps = append(o.fdeps, l.pages.claim(o.far.lo, o.far.hi)...)
-			l.inGB = append(l.inGB, gbValue{o.far, v.Last})
+			l.inLLB = append(l.inLLB, llbValue{o.far, v.Last})
 			l.values[v.ID].place = o.far
 		}
 		l.outDeps = append(l.outDeps, o.deps...)
@@ -389,11 +389,11 @@ func (l *lowering) lookUpRows() {
 		var c int32
 		if l.pages == nil {
 			c = l.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: r.UnionBytes,
-				DurationPs: l.ddrLatency() + l.lbLatency(), Uses: l.activationUses(r.UnionBytes, 0, r.CoreBytes, 0)},
+				DurationPs: l.ddrLatency() + l.l1Latency(), Uses: l.activationUses(r.UnionBytes, 0, r.CoreBytes, 0)},
 				l.outDeps, indices)
 		} else {
-			c = l.stream(streamed{part: portion, roam: known, bytes: r.UnionBytes, gbBytes: r.UnionBytes, coreBytes: r.CoreBytes,
-				after: indices, free: l.outDeps})
+			c = l.stream(streamed{part: portion, roam: known, bytes: r.UnionBytes, llbBytes: r.UnionBytes,
+				coreBytes: r.CoreBytes, after: indices, free: l.outDeps})
 		}
 		l.rowLoads = append(l.rowLoads, c)
 		for _, o := range l.outs {
@@ -483,12 +483,12 @@ func (l *lowering) bringInputs(t int64, first bool, wait []int32) {
 	}
 }
 
-// staged reports whether an input passes a stage in the GB.
+// staged reports whether an input passes a stage in the LLB.
 func (l *lowering) staged(in *incoming) bool {
 	return l.lp.nest.Stage > 0 && in.val.Level == schedule.DDR && !in.whole && l.pages != nil
 }
 
-// gather loads what stages in the GB hold from outer tile t on. A stage that finds too few pages is left out: where a
+// gather loads what stages in the LLB hold from outer tile t on. A stage that finds too few pages is left out: where a
 // command stands for several tiles, parts are larger than those that were checked.
 func (l *lowering) gather(t int64, first bool) {
 	n := l.lp.nest
@@ -531,7 +531,7 @@ func (l *lowering) gather(t int64, first bool) {
 	}
 }
 
-// leaveStages gives up what stages in the GB hold, all commands that read it being issued.
+// leaveStages gives up what stages in the LLB hold, all commands that read it being issued.
 func (l *lowering) leaveStages() {
 	l.pinned = 0
 	for _, in := range l.ins {
@@ -548,7 +548,7 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 	v, r, from := in.val, in.read, l.cmds.n
 	c := isa.Command{Portion: isa.Portion{Operand: in.operand}.Cut(i, n)}
 	switch {
-	case v.Level == schedule.LB:
+	case v.Level == schedule.L1:
 		if r.RemoteBytes == 0 {
 			return
 		}
@@ -563,9 +563,9 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 		moved := l.add(qOut, c, in.deps, wait, ready)
 		in.arrived(moved)
 		in.state.place.use(moved)
-	case v.Level == schedule.GB:
-		c.Kind, c.Bytes = isa.LBLoad, part(r.NeedBytes)
-		c.DurationPs, c.Uses = l.lbLatency(), l.moveIn(part(l.fromGB(r)), part(in.coreBytes))
+	case v.Level == schedule.LLB:
+		c.Kind, c.Bytes = isa.L1Load, part(r.NeedBytes)
+		c.DurationPs, c.Uses = l.l1Latency(), l.moveIn(part(l.fromLLB(r)), part(in.coreBytes))
 		moved := l.add(qIn, c, in.deps, wait, in.state.ready)
 		in.arrived(moved)
 		in.state.place.use(moved)
@@ -575,16 +575,16 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 			i, parts = i%l.lp.nest.Loads, l.lp.nest.Loads
 		}
 		ent := in.stage[i*int64(len(in.stage))/parts]
-		c.Kind, c.Bytes = isa.LBLoad, part(r.UnionBytes)
-		c.DurationPs, c.Uses = l.lbLatency(), l.moveIn(part(l.fromGB(r)), part(in.coreBytes))
+		c.Kind, c.Bytes = isa.L1Load, part(r.UnionBytes)
+		c.DurationPs, c.Uses = l.l1Latency(), l.moveIn(part(l.fromLLB(r)), part(in.coreBytes))
 		moved := l.add(qIn, c, in.deps, wait, []int32{ent.load})
 		l.cmds.at(moved).from = ent.at
 		l.pages.use(ent, moved)
 		in.arrived(moved)
 	case l.pages == nil:
 		c.Kind, c.Bytes = isa.DDRLoad, part(r.UnionBytes)
-		c.DurationPs = l.ddrLatency() + l.lbLatency()
-		c.Uses = l.activationUses(part(l.fromGB(r)), 0, part(in.coreBytes), 0)
+		c.DurationPs = l.ddrLatency() + l.l1Latency()
+		c.Uses = l.activationUses(part(l.fromLLB(r)), 0, part(in.coreBytes), 0)
 		in.arrived(l.add(qDDRLoad, c, in.deps, wait, in.state.ready))
 	default:
 		l.scratch = append(append(l.scratch[:0], in.deps...), wait...)
@@ -592,17 +592,17 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 		if r.UnionBytes < n { // a part without bytes is there with the one before, so the first has some
 			bytes = ceilDiv(r.UnionBytes*(i+1), n) - ceilDiv(r.UnionBytes*i, n)
 		}
-		in.arrived(l.stream(streamed{part: c.Portion, roam: l.early(v), bytes: bytes, gbBytes: part(l.fromGB(r)),
+		in.arrived(l.stream(streamed{part: c.Portion, roam: l.early(v), bytes: bytes, llbBytes: part(l.fromLLB(r)),
 			coreBytes: part(in.coreBytes), after: in.state.ready, free: l.scratch}))
 	}
 	l.fetchAway(from, in)
 	if i == 0 {
-		l.recordStretch(in.place, isa.LB)
+		l.recordStretch(in.place, isa.L1)
 	}
 }
 
 // products lowers the matrix work of outer tile t for tiles of columns, and the vector work behind it, weight tile by
-// weight tile. It returns the tile's computations and those after which its output has left the LB.
+// weight tile. It returns the tile's computations and those after which its output has left the L1.
 func (l *lowering) products(t, from, to int64, free []int32) (done, left []int32) {
 	lp := l.lp
 	tiles := []weightTile{{n: lp.dims.N, k: lp.dims.K, reps: lp.dims.Reps, lastK: true}}
@@ -630,7 +630,7 @@ func (l *lowering) products(t, from, to int64, free []int32) (done, left []int32
 			return done, left
 		}
 		tile := &tiles[w]
-		at := tileInLB{load: -1}
+		at := tileInL1{load: -1}
 		if len(lp.weights) > 0 {
 			k := from*int64(lp.kTiles) + int64(w)
 			if first := t == 0 && w == 0 && l.opt.WeightsFirst; (t == 0 || lp.again) && !first {
@@ -655,7 +655,7 @@ func (l *lowering) products(t, from, to int64, free []int32) (done, left []int32
 }
 
 // product passes a piece of rows by a weight tile; first marks the first command that writes an output.
-func (l *lowering) product(tile *weightTile, at tileInLB, row int64, free []int32, first bool) int32 {
+func (l *lowering) product(tile *weightTile, at tileInL1, row int64, free []int32, first bool) int32 {
 	lp := l.lp
 	rows := rowsOf(model.MatrixDims{Reps: tile.reps, M: lp.dims.M, N: tile.n, K: tile.k,
 		Line: lp.dims.Line, At: tile.at, Phases: lp.dims.Phases}, row, l.total())
@@ -721,7 +721,7 @@ func (l *lowering) useInputs(anchor bool, cs ...int32) {
 		if in.place != nil {
 			in.place.use(cs...)
 		}
-		if in.val.Level == schedule.LB {
+		if in.val.Level == schedule.L1 {
 			in.state.place.use(cs...)
 		}
 	}
@@ -774,7 +774,7 @@ func (l *lowering) addUp(i, n int64, tile int32, deps []int32) int32 {
 		o.place.use(moved)
 	}
 	if i == 0 {
-		l.recordStretch(l.sums, isa.LB)
+		l.recordStretch(l.sums, isa.L1)
 	}
 	return moved
 }
@@ -826,8 +826,8 @@ func (l *lowering) vectorCommands(portion isa.Portion, deps []int32) []int32 {
 	return cs
 }
 
-// store moves part row of rows of the rows of each output that does not stay in the LB, of the
-// columns of a weight tile. It returns the commands after which that has left the LB.
+// store moves part row of rows of the rows of each output that does not stay in the L1, of the
+// columns of a weight tile. It returns the commands after which that has left the L1.
 func (l *lowering) store(row, rows int64, tile int32) (left []int32) {
 	i, n := l.storeIndex, rows
 	if l.lp.nest.Store != schedule.AtTile {
@@ -836,12 +836,12 @@ func (l *lowering) store(row, rows int64, tile int32) (left []int32) {
 	l.storeIndex++
 	for _, o := range l.outs {
 		bytes, coreBytes := piece(o.val.Bytes, i, n), piece(o.val.CoreBytes, i, n)
-		c := isa.Command{Kind: isa.LBStore, Portion: isa.Portion{Operand: o.operand, Tile: tile}.Cut(row, rows), Bytes: bytes}
+		c := isa.Command{Kind: isa.L1Store, Portion: isa.Portion{Operand: o.operand, Tile: tile}.Cut(row, rows), Bytes: bytes}
 		switch {
-		case o.val.Level == schedule.LB && !o.output:
+		case o.val.Level == schedule.L1 && !o.output:
 			continue
-		case o.val.Level == schedule.GB:
-			c.DurationPs, c.Uses = l.lbLatency(), l.moveOut(bytes, coreBytes)
+		case o.val.Level == schedule.LLB:
+			c.DurationPs, c.Uses = l.l1Latency(), l.moveOut(bytes, coreBytes)
 			o.stored = l.add(qOut, c, l.writers, o.fdeps)
 			o.far.use(o.stored)
 			left = append(left, o.stored)
@@ -851,7 +851,7 @@ func (l *lowering) store(row, rows int64, tile int32) (left []int32) {
 				o.far.use(o.copied)
 			}
 		case l.pages == nil:
-			c.Kind, c.DurationPs = isa.DDRStore, l.ddrLatency()+l.lbLatency()
+			c.Kind, c.DurationPs = isa.DDRStore, l.ddrLatency()+l.l1Latency()
 			c.Uses = l.activationUses(bytes, 0, 0, coreBytes)
 			o.stored = l.add(qDDRStore, c, l.writers)
 			left = append(left, o.stored)
@@ -864,7 +864,7 @@ func (l *lowering) store(row, rows int64, tile int32) (left []int32) {
 	return left
 }
 
-// storeThrough moves part of an output to the DDR through the GB, in pieces that the
+// storeThrough moves part of an output to the DDR through the LLB, in pieces that the
 // pages can hold; c is the command for all of it.
 func (l *lowering) storeThrough(o *outgoing, c isa.Command, bytes, coreBytes int64) (left []int32) {
 	n := ceilDiv(bytes, l.pages.largest())
@@ -872,7 +872,7 @@ func (l *lowering) storeThrough(o *outgoing, c isa.Command, bytes, coreBytes int
 		out := c
 		out.Portion, out.Bytes = c.Cut(i, n), piece(bytes, i, n)
 		ent, deps := l.pages.add(0, out.Bytes, never)
-		out.DurationPs, out.Uses = l.lbLatency(), l.moveOut(out.Bytes, piece(coreBytes, i, n))
+		out.DurationPs, out.Uses = l.l1Latency(), l.moveOut(out.Bytes, piece(coreBytes, i, n))
 		l.pages.bring(ent, l.add(qOut, out, l.writers, deps))
 		l.cmds.at(ent.load).to = ent.at
 		o.place.use(ent.load)
@@ -895,28 +895,28 @@ func (l *lowering) complete() {
 	for _, o := range l.outs {
 		state := &l.values[o.val.ID]
 		switch o.val.Level {
-		case schedule.LB:
+		case schedule.L1:
 			// A matrix result without vector work is complete after its last command;
 			// in-order units make the last of each unit enough.
 			state.ready, state.parts = l.writers, l.parts
-			l.cmds.at(l.writers[len(l.writers)-1]).WriteLevel = isa.LB
+			l.cmds.at(l.writers[len(l.writers)-1]).WriteLevel = isa.L1
 			if o.output {
 				l.cmds.at(o.stored).WriteLevel = isa.DDR
 			}
-			l.recordUntil(o.place, isa.LB, o.val.Last)
-		case schedule.GB:
+			l.recordUntil(o.place, isa.L1, o.val.Last)
+		case schedule.LLB:
 			state.ready = []int32{o.stored}
-			l.cmds.at(o.stored).WriteLevel = isa.GB
+			l.cmds.at(o.stored).WriteLevel = isa.LLB
 			if o.output {
 				l.cmds.at(o.copied).WriteLevel = isa.DDR
 			}
-			l.recordUntil(o.far, isa.GB, o.val.Last)
+			l.recordUntil(o.far, isa.LLB, o.val.Last)
 		default:
 			state.ready = []int32{o.stored}
 			l.cmds.at(o.stored).WriteLevel = isa.DDR
 			l.pass(o)
 		}
-		l.recordStretch(o.place, isa.LB)
+		l.recordStretch(o.place, isa.L1)
 	}
 }
 
@@ -931,8 +931,8 @@ func (e *emitter) sharing(kind hardware.UnitKind, cores int64) int64 {
 	return max(1, ceilDiv(cores, max(1, n)))
 }
 
-// fromGB is the number of bytes that leave the GB for a read.
-func (e *emitter) fromGB(r *schedule.Read) int64 {
+// fromLLB is the number of bytes that leave the LLB for a read.
+func (e *emitter) fromLLB(r *schedule.Read) int64 {
 	if e.spec.CoreLink.Broadcast {
 		return r.UnionBytes
 	}

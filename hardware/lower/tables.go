@@ -147,9 +147,9 @@ func (t *tables) task(s *schedule.Schedule, lp *layerPlan) int32 {
 	return t.tasks[st]
 }
 
-var levels = [...]isa.Level{schedule.LB: isa.LB, schedule.GB: isa.GB, schedule.DDR: isa.DDR}
+var levels = [...]isa.Level{schedule.L1: isa.L1, schedule.LLB: isa.LLB, schedule.DDR: isa.DDR}
 
-// places says of a step's values where they are kept, and where they pass through the LB.
+// places says of a step's values where they are kept, and where they pass through the L1.
 func (t *tables) places(s *schedule.Schedule, st *schedule.Step, task *isa.Task) {
 	keep := func(o *isa.Operand, v *schedule.Value) {
 		o.Level = levels[v.Level]

@@ -53,7 +53,7 @@ type weightTile struct {
 	reps       int64
 	coreBytes  int64
 	unionBytes int64
-	times      int64 // how often it passes from the GB per issued tile
+	times      int64 // how often it passes from the LLB per issued tile
 	// What comes from the DDR with it, if it is not there yet: all tiles of its group.
 	farBytes int64
 	far      isa.Portion
@@ -283,7 +283,7 @@ func (lp *layerPlan) checkSlices(s *schedule.Schedule) error {
 	if n == 0 {
 		return nil
 	}
-	cores := schedule.CoresWithLB(s.Spec.Kind(st.Kind))
+	cores := schedule.CoresWithL1(s.Spec.Kind(st.Kind))
 	if n < 2 || n*st.Cores > cores {
 		return fmt.Errorf("rfactor %d for each of %d parts, expected 2 or more on %d cores", n, st.Cores, cores)
 	}
@@ -302,7 +302,7 @@ func (lp *layerPlan) checkSlices(s *schedule.Schedule) error {
 	found := false
 	for i := range st.Reads {
 		v := &s.Values[st.Reads[i].Value]
-		if v.Level == schedule.LB {
+		if v.Level == schedule.L1 {
 			return fmt.Errorf("rfactor %d with %q in the L1, expected operands in the LLB or DDR", n,
 				s.Graph.Tensor(v.Tensor).Name)
 		}
@@ -389,9 +389,9 @@ func (lp *layerPlan) check(s *schedule.Schedule, rule *schedule.Nest) error {
 		r := &st.Reads[i]
 		bytes := r.UnionBytes
 		switch s.Values[r.Value].Level {
-		case schedule.LB:
+		case schedule.L1:
 			bytes = r.RemoteBytes
-		case schedule.GB:
+		case schedule.LLB:
 			bytes = r.NeedBytes
 		}
 		if parts := n.Loads * n.Tiles; bytes > 0 && bytes < parts && !st.Whole(r) && parts > rule.Loads*rule.Tiles {
@@ -409,7 +409,7 @@ func (lp *layerPlan) check(s *schedule.Schedule, rule *schedule.Nest) error {
 		return parts
 	}
 	for _, w := range st.Writes {
-		if v := &s.Values[w]; v.Level != schedule.LB && v.Bytes < stores(n) && stores(n) > stores(rule) {
+		if v := &s.Values[w]; v.Level != schedule.L1 && v.Bytes < stores(n) && stores(n) > stores(rule) {
 			return fmt.Errorf("stores %d bytes of %q in %d parts", v.Bytes, s.Graph.Tensor(v.Tensor).Name, stores(n))
 		}
 	}
@@ -441,7 +441,7 @@ func (lp *layerPlan) check(s *schedule.Schedule, rule *schedule.Nest) error {
 	return lp.checkParams(params)
 }
 
-// checkStages verifies that stages in the GB fit beside what lives there.
+// checkStages verifies that stages in the LLB fit beside what lives there.
 func (lp *layerPlan) checkStages(s *schedule.Schedule) error {
 	n, st := lp.nest, lp.step
 	if n.Stage == 0 && !n.Once && n.Group == 0 {
@@ -453,7 +453,7 @@ func (lp *layerPlan) checkStages(s *schedule.Schedule) error {
 		parts *= n.Tiles
 	}
 	switch {
-	case s.Spec.GB == nil:
+	case s.Spec.LLB == nil:
 		return fmt.Errorf("has a stage in the LLB, which %s does not have", s.Spec.Name)
 	case n.Group != 0 && (lp.constant == nil || n.Group < 2 || n.Group > tiles):
 		return fmt.Errorf("brings tiles of weights to the LLB by %d, expected 2 to the %d that there are", n.Group, tiles)
@@ -501,24 +501,24 @@ func (lp *layerPlan) checkStages(s *schedule.Schedule) error {
 	return nil
 }
 
-// freePages is the number of pages of the GB the values alive at a step leave, and their bytes.
+// freePages is the number of pages of the LLB the values alive at a step leave, and their bytes.
 func freePages(s *schedule.Schedule, st *schedule.Step) (free, page int64) {
-	page = pageBytes(int64(s.Spec.GB.SizeBytes))
+	page = pageBytes(int64(s.Spec.LLB.SizeBytes))
 	taken := map[int64]bool{}
 	for v := range s.Near(st.ID) {
-		for p := v.Address / page; v.Level == schedule.GB && v.Def <= st.ID && st.ID <= v.Last &&
+		for p := v.Address / page; v.Level == schedule.LLB && v.Def <= st.ID && st.ID <= v.Last &&
 			p*page < v.Address+schedule.Align(v.Bytes); p++ {
 			taken[p] = true
 		}
 	}
-	return int64(s.Spec.GB.SizeBytes)/page - int64(len(taken)), page
+	return int64(s.Spec.LLB.SizeBytes)/page - int64(len(taken)), page
 }
 
 // Room is the number of bytes of the LLB the values alive at step i leave, of which stages of
 // at most so many parts for an input take half, and tiles of weights that come together a
 // quarter; no more than all of them could use. 0: there is no LLB.
 func Room(s *schedule.Schedule, i int, parts int64) int64 {
-	if s.Spec.GB == nil {
+	if s.Spec.LLB == nil {
 		return 0
 	}
 	st := &s.Steps[i]

@@ -9,9 +9,9 @@ import (
 )
 
 // pipeline builds a program of the kind that the simulator is for: on each
-// cluster, kernels that load weights and inputs from DDR into GB and on into the
+// cluster, kernels that load weights and inputs from DDR into LLB and on into the
 // local buffers, compute in tiles with double buffering, exchange, and store.
-// All clusters share DDR; each has ports for GB and its local buffers. The sizes
+// All clusters share DDR; each has ports for LLB and its local buffers. The sizes
 // vary, so that the clusters do not run in step and few events coincide. With
 // one buffer for each tile and each of its inputs.
 func pipeline(clusters, commands int) *isa.Program {
@@ -29,19 +29,19 @@ func pipeline(clusters, commands int) *isa.Program {
 		return int32(len(p.Commands) - 1)
 	}
 	type cluster struct {
-		queue                         [10]int32
-		gbRead, gbWrite, port, fabric int32
-		last                          [10]int32 // command per queue
+		queue                           [10]int32
+		llbRead, llbWrite, port, fabric int32
+		last                            [10]int32 // command per queue
 	}
-	const host, weights, inputs, ddrStore, lbWeights, lbLoad, lbStore, exchange, mme, vme = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+	const host, weights, inputs, ddrStore, l1Weights, l1Load, l1Store, exchange, mme, vme = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 	names := [10]string{"host", "ddr.weights", "ddr.inputs", "ddr.store", "lb.weights", "lb.load", "lb.store",
 		"exchange", "mme", "vme"}
 	ddr := resource("ddr", 108*giga)
 	cs := make([]cluster, clusters)
 	for i := range cs {
 		c := &cs[i]
-		c.gbRead = resource(fmt.Sprintf("cluster%d.gb.read", i), 256*giga)
-		c.gbWrite = resource(fmt.Sprintf("cluster%d.gb.write", i), 256*giga)
+		c.llbRead = resource(fmt.Sprintf("cluster%d.gb.read", i), 256*giga)
+		c.llbWrite = resource(fmt.Sprintf("cluster%d.gb.write", i), 256*giga)
 		c.port = resource(fmt.Sprintf("cluster%d.lb", i), 1024*giga)
 		c.fabric = resource(fmt.Sprintf("cluster%d.fabric", i), 200*giga)
 		for q, name := range names {
@@ -77,15 +77,15 @@ func pipeline(clusters, commands int) *isa.Program {
 			}
 			launch := put(host, isa.Command{Kind: isa.Launch, DurationPs: 2_000_000, Deps: deps(c.last[vme])})
 			w := vary(200_000)
-			wt := move(isa.DDRLoad, weights, w, deps(c.last[lbWeights]), isa.Use{Resource: ddr, Bytes: w},
-				isa.Use{Resource: c.gbWrite, Bytes: w})
-			wl := move(isa.LBLoad, lbWeights, w, deps(wt, c.last[mme]), isa.Use{Resource: c.gbRead, Bytes: w},
+			wt := move(isa.DDRLoad, weights, w, deps(c.last[l1Weights]), isa.Use{Resource: ddr, Bytes: w},
+				isa.Use{Resource: c.llbWrite, Bytes: w})
+			wl := move(isa.L1Load, l1Weights, w, deps(wt, c.last[mme]), isa.Use{Resource: c.llbRead, Bytes: w},
 				isa.Use{Resource: c.port, Bytes: 8 * w})
 			for tile := range int32(8) {
 				b := vary(60_000)
-				in := move(isa.DDRLoad, inputs, b, deps(launch, c.last[lbLoad]), isa.Use{Resource: ddr, Bytes: b},
-					isa.Use{Resource: c.gbWrite, Bytes: b})
-				load := move(isa.LBLoad, lbLoad, 2*b, deps(in, c.last[mme]), isa.Use{Resource: c.gbRead, Bytes: 2 * b},
+				in := move(isa.DDRLoad, inputs, b, deps(launch, c.last[l1Load]), isa.Use{Resource: ddr, Bytes: b},
+					isa.Use{Resource: c.llbWrite, Bytes: b})
+				load := move(isa.L1Load, l1Load, 2*b, deps(in, c.last[mme]), isa.Use{Resource: c.llbRead, Bytes: 2 * b},
 					isa.Use{Resource: c.port, Bytes: 2 * b})
 				slot := c.last[exchange] // which frees the place of this tile's output
 				if tile%2 == 1 {
@@ -94,23 +94,23 @@ func pipeline(clusters, commands int) *isa.Program {
 				m := put(mme, isa.Command{Kind: isa.Matrix, DurationPs: vary(1_500_000), MACs: 1000 * b,
 					Deps: deps(load, wl, c.last[vme], slot)})
 				v := put(vme, isa.Command{Kind: isa.Vector, DurationPs: vary(800_000), VectorOps: 10 * b,
-					Deps: deps(m, c.last[lbStore], c.last[exchange]), WriteLevel: isa.LB})
+					Deps: deps(m, c.last[l1Store], c.last[exchange]), WriteLevel: isa.L1})
 				var out int32
 				if tile%2 == 0 {
 					out = move(isa.Exchange, exchange, b/2, deps(v), isa.Use{Resource: c.fabric, Bytes: b / 2},
 						isa.Use{Resource: c.port, Bytes: b})
 				} else {
-					st := move(isa.LBStore, lbStore, b, deps(v), isa.Use{Resource: c.port, Bytes: b},
-						isa.Use{Resource: c.gbWrite, Bytes: b})
-					out = move(isa.DDRStore, ddrStore, b, deps(st), isa.Use{Resource: c.gbRead, Bytes: b},
+					st := move(isa.L1Store, l1Store, b, deps(v), isa.Use{Resource: c.port, Bytes: b},
+						isa.Use{Resource: c.llbWrite, Bytes: b})
+					out = move(isa.DDRStore, ddrStore, b, deps(st), isa.Use{Resource: c.llbRead, Bytes: b},
 						isa.Use{Resource: ddr, Bytes: b})
 				}
 				p.Buffers = append(p.Buffers,
-					isa.Buffer{Label: l, Level: isa.GB, Cluster: int32(i), Address: int64(tile%2) * 200_000, Bytes: 2 * b, First: in,
+					isa.Buffer{Label: l, Level: isa.LLB, Cluster: int32(i), Address: int64(tile%2) * 200_000, Bytes: 2 * b, First: in,
 						Lasts: []int32{load}},
-					isa.Buffer{Label: l, Level: isa.LB, Cluster: int32(i), Address: int64(tile%2) * 60_000, Bytes: b / 2, First: load,
+					isa.Buffer{Label: l, Level: isa.L1, Cluster: int32(i), Address: int64(tile%2) * 60_000, Bytes: b / 2, First: load,
 						Lasts: []int32{m}},
-					isa.Buffer{Label: l, Level: isa.LB, Cluster: int32(i), Address: 200_000 + int64(tile%2)*60_000, Bytes: b / 2,
+					isa.Buffer{Label: l, Level: isa.L1, Cluster: int32(i), Address: 200_000 + int64(tile%2)*60_000, Bytes: b / 2,
 						First: m, Lasts: []int32{v, out}})
 			}
 		}

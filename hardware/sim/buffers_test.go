@@ -29,62 +29,62 @@ func TestCheckBuffers(t *testing.T) {
 	}{
 		{"none", nil, ""},
 		{"apart in address", []isa.Buffer{
-			{Level: isa.LB, Address: 0, Bytes: 10, First: 0, Lasts: []int32{2}},
-			{Level: isa.LB, Address: 10, Bytes: 10, First: 0, Lasts: []int32{2}},
+			{Level: isa.L1, Address: 0, Bytes: 10, First: 0, Lasts: []int32{2}},
+			{Level: isa.L1, Address: 10, Bytes: 10, First: 0, Lasts: []int32{2}},
 		}, ""},
 		{"one after the other", []isa.Buffer{
-			{Level: isa.LB, Address: 0, Bytes: 10, First: 0, Lasts: []int32{1}},
-			{Level: isa.LB, Address: 0, Bytes: 10, First: 2, Lasts: []int32{2}},
+			{Level: isa.L1, Address: 0, Bytes: 10, First: 0, Lasts: []int32{1}},
+			{Level: isa.L1, Address: 0, Bytes: 10, First: 2, Lasts: []int32{2}},
 		}, ""},
 		{"listed in another order than in time", []isa.Buffer{
-			{Level: isa.LB, Address: 0, Bytes: 10, First: 2, Lasts: []int32{2}},
-			{Level: isa.LB, Address: 0, Bytes: 10, First: 0, Lasts: []int32{1}},
+			{Level: isa.L1, Address: 0, Bytes: 10, First: 2, Lasts: []int32{2}},
+			{Level: isa.L1, Address: 0, Bytes: 10, First: 0, Lasts: []int32{1}},
 		}, ""},
 		{"other level, other cluster", []isa.Buffer{
-			{Level: isa.LB, Address: 0, Bytes: 10},
-			{Level: isa.GB, Address: 0, Bytes: 10},
-			{Level: isa.LB, Cluster: 1, Address: 0, Bytes: 10},
+			{Level: isa.L1, Address: 0, Bytes: 10},
+			{Level: isa.LLB, Address: 0, Bytes: 10},
+			{Level: isa.L1, Cluster: 1, Address: 0, Bytes: 10},
 		}, ""},
 		{"the same twice", []isa.Buffer{
-			{Level: isa.LB, Label: 1, Address: 4, Bytes: 10},
-			{Level: isa.LB, Label: 2, Address: 4, Bytes: 10},
+			{Level: isa.L1, Label: 1, Address: 4, Bytes: 10},
+			{Level: isa.L1, Label: 2, Address: 4, Bytes: 10},
 		},
 			`program "test": L1 of cluster 0: buffer 1 (z) at [4, 14) from 0 to 10 ps overlaps buffer 0 (y) at [4, 14) from 0 to 10 ps`},
 		{"one byte, one command", []isa.Buffer{
-			{Level: isa.GB, Cluster: 1, Label: 1, Address: 9, Bytes: 10, First: 1, Lasts: []int32{1}},
-			{Level: isa.GB, Cluster: 1, Label: 0, Address: 0, Bytes: 10, First: 0, Lasts: []int32{0, 1}},
+			{Level: isa.LLB, Cluster: 1, Label: 1, Address: 9, Bytes: 10, First: 1, Lasts: []int32{1}},
+			{Level: isa.LLB, Cluster: 1, Label: 0, Address: 0, Bytes: 10, First: 0, Lasts: []int32{0, 1}},
 		},
 			`program "test": LLB of cluster 1: buffer 0 (y) at [9, 19) from 10 to 20 ps overlaps buffer 1 (x) at [0, 10) from 0 to 20 ps`},
 		{"inside a larger one", []isa.Buffer{
-			{Level: isa.LB, Address: 0, Bytes: 100, Lasts: []int32{2}},
-			{Level: isa.LB, Address: 50, Bytes: 1, First: 1},
+			{Level: isa.L1, Address: 0, Bytes: 100, Lasts: []int32{2}},
+			{Level: isa.L1, Address: 50, Bytes: 1, First: 1},
 		}, "buffer 1 (x) at [50, 51) from 10 to 20 ps overlaps buffer 0"},
 		{"around a smaller one", []isa.Buffer{
-			{Level: isa.LB, Address: 50, Bytes: 1, Lasts: []int32{2}},
-			{Level: isa.LB, Address: 0, Bytes: 100, First: 1},
+			{Level: isa.L1, Address: 50, Bytes: 1, Lasts: []int32{2}},
+			{Level: isa.L1, Address: 0, Bytes: 100, First: 1},
 		}, "buffer 1 (x) at [0, 100) from 10 to 20 ps overlaps buffer 0"},
 		{"the last of the lasts counts", []isa.Buffer{
-			{Level: isa.LB, Address: 0, Bytes: 10, Lasts: []int32{2, 1}},
-			{Level: isa.LB, Address: 0, Bytes: 10, First: 2},
+			{Level: isa.L1, Address: 0, Bytes: 10, Lasts: []int32{2, 1}},
+			{Level: isa.L1, Address: 0, Bytes: 10, First: 2},
 		}, "from 20 to 30 ps overlaps buffer 0 (x) at [0, 10) from 0 to 30 ps"},
 		{"no bytes or no time", []isa.Buffer{
-			{Level: isa.LB, Address: 0, Bytes: 10, Lasts: []int32{2}},
-			{Level: isa.LB, Address: 5, Bytes: 0, Lasts: []int32{2}},
-			{Level: isa.LB, Address: 5, Bytes: 5, First: 3, Lasts: []int32{3}},
+			{Level: isa.L1, Address: 0, Bytes: 10, Lasts: []int32{2}},
+			{Level: isa.L1, Address: 5, Bytes: 0, Lasts: []int32{2}},
+			{Level: isa.L1, Address: 5, Bytes: 5, First: 3, Lasts: []int32{3}},
 		}, ""},
-		{"full", []isa.Buffer{{Level: isa.LB, Address: 90, Bytes: 10}}, ""},
+		{"full", []isa.Buffer{{Level: isa.L1, Address: 90, Bytes: 10}}, ""},
 		{"too large", []isa.Buffer{
-			{Level: isa.GB, Address: 90, Bytes: 100},
-			{Level: isa.LB, Label: 2, Address: 91, Bytes: 10, First: 1, Lasts: []int32{2}},
+			{Level: isa.LLB, Address: 90, Bytes: 100},
+			{Level: isa.L1, Label: 2, Address: 91, Bytes: 10, First: 1, Lasts: []int32{2}},
 		},
 			`program "test": L1 of cluster 0: buffer 1 (z) at [91, 101) from 10 to 30 ps passes the capacity of 100 by 1 bytes`},
-		{"larger than any", []isa.Buffer{{Level: isa.GB, Address: 1, Bytes: math.MaxInt64}}, "by 1 bytes"},
+		{"larger than any", []isa.Buffer{{Level: isa.LLB, Address: 1, Bytes: math.MaxInt64}}, "by 1 bytes"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			p := steps(2, 3)
 			p.Commands = append(p.Commands, isa.Command{})
-			p.Capacity[isa.LB] = 100
+			p.Capacity[isa.L1] = 100
 			p.Buffers = test.buffers
 			err := CheckBuffers(p, run(t, p))
 			got := ""
@@ -100,22 +100,22 @@ func TestCheckBuffers(t *testing.T) {
 
 func TestCheckBuffersErrors(t *testing.T) {
 	p := steps(1, 2)
-	p.Buffers = []isa.Buffer{{Level: isa.LB, Bytes: 8, Lasts: []int32{1}}, {Level: isa.LB, Address: 4, Bytes: 8, First: 1}}
+	p.Buffers = []isa.Buffer{{Level: isa.L1, Bytes: 8, Lasts: []int32{1}}, {Level: isa.L1, Address: 4, Bytes: 8, First: 1}}
 	r := run(t, p)
 	var overlap *OverlapError
 	if err := CheckBuffers(p, r); !errors.As(err, &overlap) {
 		t.Fatal(err)
 	}
-	want := OverlapError{"test", isa.LB, 0, BufferUse{0, "x", 0, 8, 0, 20}, BufferUse{1, "x", 4, 8, 10, 20}}
+	want := OverlapError{"test", isa.L1, 0, BufferUse{0, "x", 0, 8, 0, 20}, BufferUse{1, "x", 4, 8, 10, 20}}
 	if *overlap != want {
 		t.Errorf("%+v, want %+v", *overlap, want)
 	}
-	p.Capacity[isa.LB] = 5
+	p.Capacity[isa.L1] = 5
 	var capacity *CapacityError
 	if err := CheckBuffers(p, r); !errors.As(err, &capacity) {
 		t.Fatal(err)
 	}
-	if want := (CapacityError{"test", isa.LB, 0, 5, BufferUse{0, "x", 0, 8, 0, 20}, 3}); *capacity != want {
+	if want := (CapacityError{"test", isa.L1, 0, 5, BufferUse{0, "x", 0, 8, 0, 20}, 3}); *capacity != want {
 		t.Errorf("%+v, want %+v", *capacity, want)
 	}
 	defer func() {
@@ -132,7 +132,7 @@ func randomBuffers(rng *rand.Rand, p *isa.Program, r *Result, n int) {
 	for len(p.Buffers) < n {
 		i := rng.IntN(len(p.Commands))
 		b := isa.Buffer{
-			Level: isa.LB + isa.Level(rng.IntN(2)), Cluster: rng.Int32N(int32(p.Clusters)),
+			Level: isa.L1 + isa.Level(rng.IntN(2)), Cluster: rng.Int32N(int32(p.Clusters)),
 			Bytes: rng.Int64N(100), First: int32(i),
 		}
 		for range rng.IntN(3) {

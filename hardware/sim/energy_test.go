@@ -7,7 +7,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 )
 
-// What moves read and write, by hand: a load of 100 bytes to the GB, its broadcast to 8 cores, 20
+// What moves read and write, by hand: a load of 100 bytes to the LLB, its broadcast to 8 cores, 20
 // bytes between cores, 48 bytes back; on two clusters, or once for two.
 func TestAccesses(t *testing.T) {
 	build := func(clusters int) *isa.Program {
@@ -25,11 +25,11 @@ func TestAccesses(t *testing.T) {
 			for _, c := range []isa.Command{
 				// 150 of the DDR's time, for 100 bytes
 				{Kind: isa.DDRLoad, Bytes: 100, Cores: 8,
-					Uses: []isa.Use{{Resource: 0, Bytes: 150}, use(isa.DDRPort, 100), use(isa.GBBandwidth, 100)}},
-				{Kind: isa.LBLoad, Bytes: 100, Cores: 8, Uses: []isa.Use{use(isa.GBBandwidth, 100), use(isa.LinkIn, 100)}},
+					Uses: []isa.Use{{Resource: 0, Bytes: 150}, use(isa.DDRPort, 100), use(isa.LLBBandwidth, 100)}},
+				{Kind: isa.L1Load, Bytes: 100, Cores: 8, Uses: []isa.Use{use(isa.LLBBandwidth, 100), use(isa.LinkIn, 100)}},
 				{Kind: isa.Exchange, Bytes: 20, Cores: 8,
-					Uses: []isa.Use{use(isa.GBBandwidth, 40), use(isa.LinkIn, 3), use(isa.LinkOut, 3)}},
-				{Kind: isa.LBStore, Bytes: 48, Cores: 8, Uses: []isa.Use{use(isa.GBBandwidth, 48), use(isa.LinkOut, 6)}},
+					Uses: []isa.Use{use(isa.LLBBandwidth, 40), use(isa.LinkIn, 3), use(isa.LinkOut, 3)}},
+				{Kind: isa.L1Store, Bytes: 48, Cores: 8, Uses: []isa.Use{use(isa.LLBBandwidth, 48), use(isa.LinkOut, 6)}},
 				{Kind: isa.Matrix, MACs: 1000, DurationPs: 1},
 				{Kind: isa.Vector, VectorOps: 10, DurationPs: 1},
 			} {
@@ -39,7 +39,7 @@ func TestAccesses(t *testing.T) {
 		}
 		return &p.Program
 	}
-	want := [isa.NumLevels]int64{isa.DDR: 2 * 100, isa.GB: 2 * (100 + 100 + 40 + 48), isa.LB: 2 * (800 + 20 + 24 + 48)}
+	want := [isa.NumLevels]int64{isa.DDR: 2 * 100, isa.LLB: 2 * (100 + 100 + 40 + 48), isa.L1: 2 * (800 + 20 + 24 + 48)}
 	r, err := Run(context.Background(), build(2), Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ func ExampleRun() {
 		Commands: []isa.Command{
 			{Kind: isa.DDRLoad, Queue: 0, DurationPs: 100_000, Uses: []isa.Use{{Bytes: 10_000}}, Bytes: 10_000},
 			{Kind: isa.DDRLoad, Queue: 2, DurationPs: 100_000, Uses: []isa.Use{{Bytes: 20_000}}, Bytes: 20_000},
-			{Kind: isa.Matrix, Queue: 1, DurationPs: 500_000, Deps: []int32{0}, MACs: 200_000, WriteLevel: isa.LB},
+			{Kind: isa.Matrix, Queue: 1, DurationPs: 500_000, Deps: []int32{0}, MACs: 200_000, WriteLevel: isa.L1},
 		},
 	}
 	r, err := sim.Run(context.Background(), p, sim.Options{})
@@ -43,12 +43,12 @@ func ExampleRun() {
 
 func ExampleCheckBuffers() {
 	p := &isa.Program{
-		Name: "example", Clusters: 1, Capacity: [isa.NumLevels]int64{isa.LB: 65536}, Labels: []string{"first", "second"},
+		Name: "example", Clusters: 1, Capacity: [isa.NumLevels]int64{isa.L1: 65536}, Labels: []string{"first", "second"},
 		Queues:   []isa.Queue{{Name: "mme"}, {Name: "vme"}},
 		Commands: []isa.Command{{Kind: isa.Matrix, DurationPs: 500}, {Kind: isa.Vector, Queue: 1, Label: 1, DurationPs: 300}},
 		Buffers: []isa.Buffer{
-			{Level: isa.LB, Bytes: 4096, Lasts: []int32{0}},
-			{Level: isa.LB, Label: 1, Address: 4000, Bytes: 100, First: 1, Lasts: []int32{1}},
+			{Level: isa.L1, Bytes: 4096, Lasts: []int32{0}},
+			{Level: isa.L1, Label: 1, Address: 4000, Bytes: 100, First: 1, Lasts: []int32{1}},
 		},
 	}
 	r, err := sim.Run(context.Background(), p, sim.Options{})

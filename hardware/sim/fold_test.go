@@ -96,7 +96,7 @@ func TestFoldChangesNothing(t *testing.T) {
 			if len(p.Commands) < 3 {
 				break
 			}
-			b := isa.Buffer{Level: isa.LB, Address: int64(100 * i), Bytes: rng.Int64N(100),
+			b := isa.Buffer{Level: isa.L1, Address: int64(100 * i), Bytes: rng.Int64N(100),
 				First: rng.Int32N(int32(len(p.Commands)))}
 			b.Lasts = []int32{b.First}
 			p.Buffers = append(p.Buffers, b)
@@ -128,7 +128,7 @@ func TestFoldOnlyWhatIsAlike(t *testing.T) {
 		p.Commands = []isa.Command{
 			{Kind: isa.DDRLoad, Queue: 0, Bytes: 1000, Uses: []isa.Use{{Resource: 0, Bytes: 1000}, {Resource: 1, Bytes: 1000}}},
 			{Kind: isa.Matrix, Queue: 1, DurationPs: 1000, Deps: []int32{0}},
-			{Kind: isa.LBLoad, Queue: 0, Bytes: 10, Uses: []isa.Use{{Resource: 2, Bytes: 10}}, Deps: []int32{1}},
+			{Kind: isa.L1Load, Queue: 0, Bytes: 10, Uses: []isa.Use{{Resource: 2, Bytes: 10}}, Deps: []int32{1}},
 		}
 		return copied(p, 3, 1)
 	}
@@ -184,8 +184,8 @@ func TestFoldKeepsTheFirstOverlap(t *testing.T) {
 	p := &isa.Program{Name: "overlap", Clusters: 1, Labels: []string{"a"}, Queues: []isa.Queue{{Name: "mme"}}}
 	p.Commands = []isa.Command{{Kind: isa.Matrix, DurationPs: 10}, {Kind: isa.Matrix, DurationPs: 10}}
 	p.Buffers = []isa.Buffer{
-		{Level: isa.LB, Bytes: 10, First: 0, Lasts: []int32{1}},
-		{Level: isa.LB, Address: 5, Bytes: 10, First: 1, Lasts: []int32{1}},
+		{Level: isa.L1, Bytes: 10, First: 0, Lasts: []int32{1}},
+		{Level: isa.L1, Address: 5, Bytes: 10, First: 1, Lasts: []int32{1}},
 	}
 	q := copied(p, 3, 0)
 	err, ok := CheckBuffers(q, run(t, q)).(*OverlapError)

@@ -27,7 +27,7 @@ func decode(data []byte) *isa.Program {
 		return int64(m)<<(e%56) - int64(e>>7&min(m, 1))
 	}
 	p := &isa.Program{Name: "fuzz", Clusters: 1 + next()%3, Labels: []string{""}, PeakMACsPerSecond: 1}
-	p.Capacity[isa.LB] = number()
+	p.Capacity[isa.L1] = number()
 	for range next() % 5 {
 		p.Resources = append(p.Resources, isa.Resource{BytesPerSecond: 1 + number()})
 	}
@@ -57,7 +57,7 @@ func decode(data []byte) *isa.Program {
 		}
 		if shape&128 > 0 {
 			b := isa.Buffer{
-				Level: isa.LB + isa.Level(next()%3), Cluster: int32(next() % p.Clusters),
+				Level: isa.L1 + isa.Level(next()%3), Cluster: int32(next() % p.Clusters),
 				Address: number(), Bytes: number(), First: int32(i),
 			}
 			for range next() % 3 {

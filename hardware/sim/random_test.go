@@ -295,7 +295,7 @@ func naiveTime(p *isa.Program, r *Result, cluster int32) (b Breakdown, kinds [is
 		switch {
 		case runs[isa.Matrix] || runs[isa.Vector] || runs[isa.Special]:
 			b.ComputePs += d
-		case runs[isa.DDRLoad] || runs[isa.DDRStore] || runs[isa.LBLoad] || runs[isa.LBStore] || runs[isa.Exchange]:
+		case runs[isa.DDRLoad] || runs[isa.DDRStore] || runs[isa.L1Load] || runs[isa.L1Store] || runs[isa.Exchange]:
 			b.MovePs += d
 		case runs[isa.Launch] || runs[isa.Barrier]:
 			b.LaunchPs += d

@@ -26,7 +26,7 @@ type written struct {
 
 // checkReads looks for reads of what is written later: moves of a value before all of it is stored, moves out of a
 // buffer before the same portion is in it, computations before loads for their part, and vector work and stores before
-// what makes the same part. Commands of tasks alone say what they move. Of attentions and of sums in the LB, a
+// what makes the same part. Commands of tasks alone say what they move. Of attentions and of sums in the L1, a
 // program does not say which part needs what; package interp finds that on values.
 func checkReads(p *isa.Program, start, end []int64) (err error) {
 	values, recent := map[place][]written{}, map[place][]int32{}
@@ -74,14 +74,14 @@ func checkReads(p *isa.Program, start, end []int64) (err error) {
 		}
 		if c.Kind.IsMove() && !stores && !sums && c.From == 0 && t.Reads[c.Operand].Instance >= 0 {
 			o := &t.Reads[c.Operand]
-			if what := p.Tensors[o.Tensor].Name; o.Level == isa.LB {
+			if what := p.Tensors[o.Tensor].Name; o.Level == isa.L1 {
 				reads(at(o, o.Level), o.Box, c.Parts <= 1, what)
 			} else { // A value elsewhere is read when all of it is there.
 				reads(at(o, o.Level), nil, true, what)
 			}
 		}
 		known := t.Keys == 0 && t.Sums == 0
-		if known && (computes || sums || c.Kind == isa.LBStore || c.Kind == isa.DDRStore && c.From == 0) {
+		if known && (computes || sums || c.Kind == isa.L1Store || c.Kind == isa.DDRStore && c.From == 0) {
 			for _, k := range recent[task][max(0, len(recent[task])-lookBack):] {
 				if needs(c, &p.Commands[k], t) {
 					after(k, "an operand or a result of its task")
@@ -89,19 +89,19 @@ func checkReads(p *isa.Program, start, end []int64) (err error) {
 			}
 		}
 		for k := range t.Reads {
-			if o := &t.Reads[k]; known && computes && o.Instance >= 0 && o.Level == isa.LB && does(c, o) {
-				reads(at(o, isa.LB), o.Box, c.Parts <= 1 && wholly(c, t, o), p.Tensors[o.Tensor].Name)
+			if o := &t.Reads[k]; known && computes && o.Instance >= 0 && o.Level == isa.L1 && does(c, o) {
+				reads(at(o, isa.L1), o.Box, c.Parts <= 1 && wholly(c, t, o), p.Tensors[o.Tensor].Name)
 			}
 		}
 		if err != nil {
 			return err
 		}
 		for k := range t.Writes {
-			if o := &t.Writes[k]; known && computes && o.Level == isa.LB {
-				writes(at(o, isa.LB), o.Box, c.Parts <= 1 && len(t.Columns) <= 1 && len(t.Reduction) <= 1)
+			if o := &t.Writes[k]; known && computes && o.Level == isa.L1 {
+				writes(at(o, isa.L1), o.Box, c.Parts <= 1 && len(t.Columns) <= 1 && len(t.Reduction) <= 1)
 			}
 		}
-		if c.Kind == isa.LBLoad || c.Kind == isa.Exchange || c.Kind == isa.DDRLoad && c.From == 0 && c.To == 0 ||
+		if c.Kind == isa.L1Load || c.Kind == isa.Exchange || c.Kind == isa.DDRLoad && c.From == 0 && c.To == 0 ||
 			known && computes {
 			recent[task] = append(recent[task], int32(i))
 		}
@@ -109,7 +109,7 @@ func checkReads(p *isa.Program, start, end []int64) (err error) {
 			writes(place{buffer: c.To, task: c.Task, Portion: c.Portion}, nil, false)
 		}
 		if o := t.Writes; stores {
-			level := isa.GB
+			level := isa.LLB
 			if c.Kind == isa.DDRStore {
 				level = isa.DDR
 			}

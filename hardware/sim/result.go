@@ -47,7 +47,7 @@ type ClusterUse struct {
 	// queue of the cluster, so at most TotalPs.
 	KindPs [isa.NumKinds]int64
 	Time   Breakdown
-	// Memory says how full the memories were; per core for isa.LB.
+	// Memory says how full the memories were; per core for isa.L1.
 	Memory [isa.NumLevels]Occupancy
 }
 
@@ -69,7 +69,7 @@ type Counts struct {
 	// MoveBytes is the payload by kind of move: a broadcast counts once.
 	MoveBytes [isa.NumKinds]int64
 	// LevelBytes has each move's payload once, at the farthest level that it touches: DDR has loads from and stores to
-	// DDR, GB has the traffic between GB and LBs, LB what cores exchange. The sum is the payload of all moves.
+	// DDR, LLB has the traffic between LLB and L1s, L1 what cores exchange. The sum is the payload of all moves.
 	LevelBytes [isa.NumLevels]int64
 	// AccessBytes counts the bytes that moves read and write at each level, over all cores: a broadcast
 	// is read once and written by every core that takes it.
@@ -81,9 +81,9 @@ type Counts struct {
 var farthest = [isa.NumKinds]isa.Level{
 	isa.DDRLoad:  isa.DDR,
 	isa.DDRStore: isa.DDR,
-	isa.LBLoad:   isa.GB,
-	isa.LBStore:  isa.GB,
-	isa.Exchange: isa.LB,
+	isa.L1Load:   isa.LLB,
+	isa.L1Store:  isa.LLB,
+	isa.Exchange: isa.L1,
 }
 
 // add counts a command so many times.
@@ -123,12 +123,12 @@ func (n *Counts) access(p *isa.Program, c *isa.Command, times int64) {
 		switch p.Resources[u.Resource].Kind {
 		case isa.DDRPort:
 			n.AccessBytes[isa.DDR] += times * u.Bytes
-		case isa.GBBandwidth:
-			n.AccessBytes[isa.GB] += times * u.Bytes
+		case isa.LLBBandwidth:
+			n.AccessBytes[isa.LLB] += times * u.Bytes
 		case isa.LinkIn:
-			n.AccessBytes[isa.LB] += times * u.Bytes * int64(c.Cores)
+			n.AccessBytes[isa.L1] += times * u.Bytes * int64(c.Cores)
 		case isa.LinkOut:
-			n.AccessBytes[isa.LB] += times * c.Bytes
+			n.AccessBytes[isa.L1] += times * c.Bytes
 		}
 	}
 }

@@ -275,25 +275,25 @@ func TestFigures(t *testing.T) {
 	p.add(isa.Command{Kind: isa.Launch, Queue: 0, DurationPs: 10_000})
 	p.add(isa.Command{Kind: isa.DDRLoad, Queue: 1, DurationPs: 1000, Deps: []int32{0}, Bytes: 40,
 		Uses: []isa.Use{{Resource: 0, Bytes: 40}, {Resource: 1, Bytes: 40}}})
-	p.add(isa.Command{Kind: isa.Matrix, Queue: 2, DurationPs: 20_000, Deps: []int32{1}, MACs: 30_000, WriteLevel: isa.LB})
+	p.add(isa.Command{Kind: isa.Matrix, Queue: 2, DurationPs: 20_000, Deps: []int32{1}, MACs: 30_000, WriteLevel: isa.L1})
 	p.add(isa.Command{Kind: isa.Vector, Queue: 3, DurationPs: 10_000, Deps: []int32{1}, VectorOps: 4_000})
 	p.add(isa.Command{Kind: isa.DDRLoad, Queue: 4, Deps: []int32{1}, Bytes: 5, Uses: []isa.Use{{Resource: 0, Bytes: 5}}})
-	p.add(isa.Command{Kind: isa.LBStore, Queue: 1, Deps: []int32{2}, Bytes: 8, Uses: []isa.Use{{Resource: 1, Bytes: 8}},
-		WriteLevel: isa.GB})
+	p.add(isa.Command{Kind: isa.L1Store, Queue: 1, Deps: []int32{2}, Bytes: 8, Uses: []isa.Use{{Resource: 1, Bytes: 8}},
+		WriteLevel: isa.LLB})
 	p.add(isa.Command{Kind: isa.DDRStore, Queue: 1, Iteration: 1, Bytes: 9, Uses: []isa.Use{{Resource: 0, Bytes: 9}},
 		WriteLevel: isa.DDR})
 	p.add(isa.Command{Kind: isa.Exchange, Queue: 1, Bytes: 6})
-	p.add(isa.Command{Kind: isa.Special, Queue: 5, DurationPs: 16_000, Deps: []int32{1}, WriteLevel: isa.LB})
+	p.add(isa.Command{Kind: isa.Special, Queue: 5, DurationPs: 16_000, Deps: []int32{1}, WriteLevel: isa.L1})
 	// Times: launch 0-10, load 10-51, matrix 51-71, vector 51-61, load 51-56,
 	// lb.store 71-75, ddr.store 75-84, exchange 84-84, special 51-67 (in ns).
 	p.Buffers = []isa.Buffer{
-		{Label: 0, Level: isa.LB, Address: 0, Bytes: 100, First: 1, Lasts: []int32{3}},           // 10-61
-		{Label: 1, Level: isa.LB, Address: 100, Bytes: 50, First: 2, Lasts: []int32{5, 3}},       // 51-75
-		{Label: 0, Level: isa.LB, Address: 0, Bytes: 100, First: 5},                              // 71-75
-		{Label: 0, Level: isa.LB, Address: 0, Bytes: 150, First: 6},                              // 75-84
-		{Label: 0, Level: isa.GB, Cluster: 1, Address: 7, Bytes: 8, First: 8, Lasts: nil},        // 51-67
-		{Label: 0, Level: isa.GB, Cluster: 1, Address: 7, Bytes: 8, First: 7, Lasts: nil},        // 84-84
-		{Label: 0, Level: isa.GB, Cluster: 1, Address: 7, Bytes: 0, First: 0, Lasts: []int32{8}}, // nothing
+		{Label: 0, Level: isa.L1, Address: 0, Bytes: 100, First: 1, Lasts: []int32{3}},            // 10-61
+		{Label: 1, Level: isa.L1, Address: 100, Bytes: 50, First: 2, Lasts: []int32{5, 3}},        // 51-75
+		{Label: 0, Level: isa.L1, Address: 0, Bytes: 100, First: 5},                               // 71-75
+		{Label: 0, Level: isa.L1, Address: 0, Bytes: 150, First: 6},                               // 75-84
+		{Label: 0, Level: isa.LLB, Cluster: 1, Address: 7, Bytes: 8, First: 8, Lasts: nil},        // 51-67
+		{Label: 0, Level: isa.LLB, Cluster: 1, Address: 7, Bytes: 8, First: 7, Lasts: nil},        // 84-84
+		{Label: 0, Level: isa.LLB, Cluster: 1, Address: 7, Bytes: 0, First: 0, Lasts: []int32{8}}, // nothing
 	}
 	r, err := Run(context.Background(), &p.Program, Options{})
 	if err != nil {
@@ -313,30 +313,30 @@ func TestFigures(t *testing.T) {
 	eq("cluster 1", r.Clusters[1].Time, Breakdown{ComputePs: 16_000, IdlePs: 68_000})
 	var kinds [isa.NumKinds]int64
 	kinds[isa.Launch], kinds[isa.DDRLoad], kinds[isa.DDRStore] = 10_000, 46_000, 9_000
-	kinds[isa.LBStore], kinds[isa.Matrix], kinds[isa.Vector] = 4_000, 20_000, 10_000
+	kinds[isa.L1Store], kinds[isa.Matrix], kinds[isa.Vector] = 4_000, 20_000, 10_000
 	eq("kinds", r.Clusters[0].KindPs, kinds)
 	eq("MACs", r.MACs, int64(30_000))
 	eq("vector operations", r.VectorOps, int64(4_000))
 	eq("MAC utilisation", float32(r.MACUtilization), float32(30_000/(2e12*84e-9)))
 	eq("vector utilisation", float32(r.VectorUtilization), float32(4_000/(1e12*84e-9)))
-	eq("static writes", r.Static.TensorWrites, [isa.NumLevels]int64{isa.LB: 1, isa.GB: 1})
-	eq("dynamic writes", r.Dynamic.TensorWrites, [isa.NumLevels]int64{isa.LB: 2, isa.GB: 1, isa.DDR: 1})
-	eq("static bytes", r.Static.LevelBytes, [isa.NumLevels]int64{isa.LB: 6, isa.GB: 8, isa.DDR: 45})
-	eq("dynamic bytes", r.Dynamic.LevelBytes, [isa.NumLevels]int64{isa.LB: 6, isa.GB: 8, isa.DDR: 54})
+	eq("static writes", r.Static.TensorWrites, [isa.NumLevels]int64{isa.L1: 1, isa.LLB: 1})
+	eq("dynamic writes", r.Dynamic.TensorWrites, [isa.NumLevels]int64{isa.L1: 2, isa.LLB: 1, isa.DDR: 1})
+	eq("static bytes", r.Static.LevelBytes, [isa.NumLevels]int64{isa.L1: 6, isa.LLB: 8, isa.DDR: 45})
+	eq("dynamic bytes", r.Dynamic.LevelBytes, [isa.NumLevels]int64{isa.L1: 6, isa.LLB: 8, isa.DDR: 54})
 	eq("loaded bytes", r.Dynamic.MoveBytes[isa.DDRLoad], int64(45))
 	eq("static launches", r.Static.Commands[isa.Launch], int64(1))
 	eq("static specials", r.Static.Commands[isa.Special], int64(0))
 	eq("dynamic specials", r.Dynamic.Commands[isa.Special], int64(1))
-	lb := r.Clusters[0].Memory[isa.LB]
+	lb := r.Clusters[0].Memory[isa.L1]
 	eq("LB", lb, Occupancy{
 		Steps:     []Step{{0, 0}, {10_000, 100}, {51_000, 150}, {61_000, 50}, {71_000, 150}, {84_000, 0}},
 		PeakBytes: 150, MeanBytes: float64(41*100+10*150+10*50+13*150) / 84,
 	})
-	eq("GB", r.Clusters[1].Memory[isa.GB], Occupancy{
+	eq("GB", r.Clusters[1].Memory[isa.LLB], Occupancy{
 		Steps:     []Step{{0, 0}, {51_000, 8}, {67_000, 0}},
 		PeakBytes: 8, MeanBytes: 16. * 8 / 84,
 	})
-	eq("no GB", r.Clusters[0].Memory[isa.GB], Occupancy{})
+	eq("no GB", r.Clusters[0].Memory[isa.LLB], Occupancy{})
 	for _, at := range []struct{ ps, bytes int64 }{{-1, 0}, {0, 0}, {9_999, 0}, {10_000, 100}, {50_999, 100},
 		{51_000, 150}, {99_000, 0}} {
 		eq("at", lb.At(at.ps), at.bytes)

@@ -18,8 +18,8 @@ func Scopes(instances int) []schedule.Level {
 func Localize(s *schedule.Schedule) {
 	for i := range s.Steps {
 		for _, r := range s.Steps[i].Reads {
-			if v := &s.Values[r.Value]; v.Level == schedule.LB && r.RemoteBytes > 0 {
-				v.Wanted, v.Level = schedule.GB, schedule.GB
+			if v := &s.Values[r.Value]; v.Level == schedule.L1 && r.RemoteBytes > 0 {
+				v.Wanted, v.Level = schedule.LLB, schedule.LLB
 			}
 		}
 	}

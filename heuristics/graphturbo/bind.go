@@ -17,7 +17,7 @@ func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph,
 		cores *= n
 	}
 	bind := make([]schedule.Binding, len(order))
-	scope := make([]schedule.Level, len(order)) // LB
+	scope := make([]schedule.Level, len(order)) // L1
 	inference := make([]*schedule.Inference, len(gr.Groups))
 	for k, sg := range gr.Groups {
 		inference[k] = schedule.NewInference(g, sg)
@@ -32,7 +32,7 @@ func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph,
 		i := order[k]
 		inst := &ig.Instances[i]
 		sg := gr.Groups[inst.Group]
-		if bind[i] != nil && scope[i] == schedule.LB {
+		if bind[i] != nil && scope[i] == schedule.L1 {
 			// The inferred binding, unless the plain one uses more cores or the inferred
 			// one violates a requirement of this output.
 			p, out := plain(i), sg.Outputs[0]
@@ -53,14 +53,14 @@ func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph,
 			case bind[d.From] == nil:
 				bind[d.From] = want
 			case !bind[d.From].Equal(want):
-				scope[d.From] = schedule.GB
+				scope[d.From] = schedule.LLB
 			}
 		}
 	}
 	return bind, scope
 }
 
-// PlainBindGrid gives each instance its plain binding over a grid of cores and the LB
+// PlainBindGrid gives each instance its plain binding over a grid of cores and the L1
 // as scope; variants without Algorithm 4 use it.
 func PlainBindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, grid []int64, uneven bool) (
 	[]schedule.Binding, []schedule.Level) {
@@ -93,7 +93,7 @@ func producers(inst *schedule.Instance) []schedule.Dep {
 
 // Join finds the operators that §3.5 inserts in front of each consumer: a concat
 // where several producers feed it, a split where it reads part of one, a copy
-// where the scope is not the LB, and a redistribution where the bindings differ.
+// where the scope is not the L1, and a redistribution where the bindings differ.
 func Join(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, order []int, bind []schedule.Binding,
 	scope []schedule.Level, uneven bool) []schedule.Join {
 	var joins []schedule.Join
@@ -116,7 +116,7 @@ func Join(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, ord
 				from = append(from, d.From)
 				made := ig.Instances[d.From].Regions[t]
 				partial = partial || inst.Regions[t].Overlap(made) < made.Elements()
-				if scope[d.From] != schedule.LB {
+				if scope[d.From] != schedule.L1 {
 					copies += d.Bytes
 					continue
 				}

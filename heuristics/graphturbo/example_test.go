@@ -21,8 +21,8 @@ func ExampleGroup() {
 		fmt.Println(err)
 		return
 	}
-	gr := graphturbo.Group(g, schedule.SplitOptions{LBBytes: 8 << 20, Cores: 8,
-		MACsPerSecond: 16e12, VectorOpsPerSecond: 0.5e12, GBBytesPerSecond: 256e9})
+	gr := graphturbo.Group(g, schedule.SplitOptions{L1Bytes: 8 << 20, Cores: 8,
+		MACsPerSecond: 16e12, VectorOpsPerSecond: 0.5e12, LLBBytesPerSecond: 256e9})
 	for _, sg := range gr.Groups {
 		fmt.Printf("%s .. %s: %d\n", g.Op(sg.Ops[0]).Name, g.Op(sg.Ops[len(sg.Ops)-1]).Name, sg.Factor())
 	}

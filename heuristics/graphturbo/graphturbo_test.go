@@ -18,8 +18,8 @@ import (
 )
 
 // options describes one cluster of the STCP920: 8 cores with 1 MiB of L1 data.
-var options = schedule.SplitOptions{LBBytes: 8 << 20, Cores: 8, MACsPerSecond: 16.4e12, VectorOpsPerSecond: 512e9,
-	GBBytesPerSecond: 256e9}
+var options = schedule.SplitOptions{L1Bytes: 8 << 20, Cores: 8, MACsPerSecond: 16.4e12, VectorOpsPerSecond: 512e9,
+	LLBBytesPerSecond: 256e9}
 
 func network(t testing.TB, name string, batch int64) *model.Graph {
 	t.Helper()
@@ -143,7 +143,7 @@ func TestBlocksOfFigure5(t *testing.T) {
 
 // Straight chains obey rule (i) by its two conditions.
 func TestRuleOne(t *testing.T) {
-	// An operator of this output size and input size per image; LB of 100 units.
+	// An operator of this output size and input size per image; L1 of 100 units.
 	chain := func(channels ...int64) *schedule.Grouping {
 		b := model.NewBuilder("chain")
 		x := b.Input("x", model.F16, 8, channels[0], 8, 8)
@@ -158,7 +158,7 @@ func TestRuleOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		opt := options
-		opt.LBBytes = 64 * 2 * 8 * 100 // eight images of 100 channels
+		opt.L1Bytes = 64 * 2 * 8 * 100 // eight images of 100 channels
 		return graphturbo.Group(g, opt)
 	}
 	for _, c := range []struct {
@@ -195,7 +195,7 @@ func TestUpsampling(t *testing.T) {
 		t.Fatal(err)
 	}
 	opt := options
-	opt.LBBytes = 2 << 20
+	opt.L1Bytes = 2 << 20
 	gr := graphturbo.Group(g, opt)
 	if err := schedule.CheckGrouping(g, gr); err != nil {
 		t.Fatal(err)
@@ -252,10 +252,10 @@ func TestSplitInfoAgainstBruteForce(t *testing.T) {
 		ops := schedule.ExecutionOrder(g)
 		outputs := g.Outputs
 		opt := options
-		opt.LBBytes = 500 + rng.Int63n(60000)
+		opt.L1Bytes = 500 + rng.Int63n(60000)
 		opt.Uneven = schedule.Uneven(trial % 3)
 		infos, peak := graphturbo.NewSplitter(g, opt).SplitInfo(ops, outputs)
-		if n := g.Tensor(outputs[0]).Shape[0]; len(infos) == 0 && (n >= 8 || n&(n-1) == 0) && (peak+n-1)/n <= opt.LBBytes {
+		if n := g.Tensor(outputs[0]).Shape[0]; len(infos) == 0 && (n >= 8 || n&(n-1) == 0) && (peak+n-1)/n <= opt.L1Bytes {
 			t.Fatalf("trial %d: nothing found, though one of %d images fits", trial, n)
 		}
 		for _, info := range infos {
@@ -264,8 +264,8 @@ func TestSplitInfoAgainstBruteForce(t *testing.T) {
 				reg := schedule.InstanceRegions(g, ops, outputs, info.Dim, info.Factor, q)
 				most = max(most, schedule.Peak(g, ops, outputs, reg, schedule.PeakOptions{}))
 			}
-			if most > opt.LBBytes {
-				t.Fatalf("trial %d: %+v needs %d of %d bytes", trial, info, most, opt.LBBytes)
+			if most > opt.L1Bytes {
+				t.Fatalf("trial %d: %+v needs %d of %d bytes", trial, info, most, opt.L1Bytes)
 			}
 			tr := schedule.Track(g, ops, outputs, info.Dim)
 			// Factor v cuts the output into so many pieces, and divides what the setting asks.
@@ -297,7 +297,7 @@ func TestSplitInfoAgainstBruteForce(t *testing.T) {
 					o := g.Op(id).Outputs[0]
 					divides = divides && (opt.Uneven == schedule.UnevenAll || tr.Dim[o] < 0 || g.Tensor(o).Shape[tr.Dim[o]]%least == 0)
 				}
-				if (peak+least-1)/least <= opt.LBBytes && divides && (least >= 8 || least&(least-1) == 0) {
+				if (peak+least-1)/least <= opt.L1Bytes && divides && (least >= 8 || least&(least-1) == 0) {
 					break
 				}
 			}
@@ -315,8 +315,8 @@ func TestSplitInfoAgainstBruteForce(t *testing.T) {
 					continue
 				}
 				reg := schedule.InstanceRegions(g, ops, outputs, 0, v, 0)
-				if p := schedule.Peak(g, ops, outputs, reg, schedule.PeakOptions{}); p <= opt.LBBytes {
-					t.Fatalf("trial %d: factor %d fits (%d bytes of %d), Algorithm 1 took %d", trial, v, p, opt.LBBytes, info.Factor)
+				if p := schedule.Peak(g, ops, outputs, reg, schedule.PeakOptions{}); p <= opt.L1Bytes {
+					t.Fatalf("trial %d: factor %d fits (%d bytes of %d), Algorithm 1 took %d", trial, v, p, opt.L1Bytes, info.Factor)
 				}
 			}
 		}
@@ -476,7 +476,7 @@ func TestSeveralOutputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	opt := options
-	opt.LBBytes = 3 << 20
+	opt.L1Bytes = 3 << 20
 	gr := graphturbo.Group(g, opt)
 	if err := schedule.CheckGrouping(g, gr); err != nil {
 		t.Fatal(err)
@@ -538,16 +538,16 @@ func TestDoesNotFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec.LB.SizeBytes = 512
-	gr := graphturbo.Group(g, schedule.SplitOptions{LBBytes: 8 * 384, Cores: 8, MACsPerSecond: 1, VectorOpsPerSecond: 1,
-		GBBytesPerSecond: 1e12})
+	spec.L1.SizeBytes = 512
+	gr := graphturbo.Group(g, schedule.SplitOptions{L1Bytes: 8 * 384, Cores: 8, MACsPerSecond: 1, VectorOpsPerSecond: 1,
+		LLBBytesPerSecond: 1e12})
 	s := &schedule.Schedule{Graph: g, Spec: spec, Grouping: gr, Instances: schedule.NewInstanceGraph(g, gr)}
 	for _, sg := range gr.Groups {
 		s.Layers = append(s.Layers, schedule.Layers(g, sg.Ops))
 	}
 	s.Order = graphturbo.BFS(s.Instances)
 	s.Bindings, s.Scopes = graphturbo.BindGrid(g, gr, s.Instances, s.Order, []int64{8}, false)
-	if err := s.BuildSteps(context.Background(), schedule.LB); err != nil {
+	if err := s.BuildSteps(context.Background(), schedule.L1); err != nil {
 		t.Fatal(err)
 	}
 	var dnf *graphturbo.DoesNotFitError

@@ -45,7 +45,7 @@ func (e *DoesNotFitError) Error() string {
 }
 
 // Place is §4.3: a level and an address for every value. Values start at their wanted level; a step at which the live
-// values and what must pass through do not fit spills by the rule, LB to GB to DDR, until all steps fit. A spilled
+// values and what must pass through do not fit spills by the rule, L1 to LLB to DDR, until all steps fit. A spilled
 // value lives at its lower level from the start; readers stream it.
 func Place(s *schedule.Schedule, rule SpillRule) error {
 	return (&placer{s: s, rule: rule}).place(nil)
@@ -77,10 +77,10 @@ func (p *placer) overlays(of func(*schedule.Step) (from *schedule.Value, rows in
 
 // overwritten is the value in whose place one is put; nil: none.
 func (p *placer) overwritten(v *schedule.Value) *schedule.Value {
-	if p.over == nil || p.over[v.ID] < 0 || v.Level != schedule.LB {
+	if p.over == nil || p.over[v.ID] < 0 || v.Level != schedule.L1 {
 		return nil
 	}
-	if from := &p.s.Values[p.over[v.ID]]; from.Level == schedule.LB {
+	if from := &p.s.Values[p.over[v.ID]]; from.Level == schedule.L1 {
 		return from
 	}
 	return nil
@@ -94,7 +94,7 @@ func (p *placer) begins(v *schedule.Value) int {
 	return v.Def
 }
 
-// beside lists a value and those that share its place in the LB.
+// beside lists a value and those that share its place in the L1.
 func (p *placer) beside(v *schedule.Value) []*schedule.Value {
 	list := []*schedule.Value{v}
 	if p.over != nil {
@@ -114,8 +114,8 @@ type Extent struct {
 }
 
 // PlaceSpilled is Place for a schedule of which it has been chosen which values leave
-// the LB. Only what has to go beside them the rule chooses. pack is asked for
-// addresses in the LB, multiples of the grain, before they are looked for as Place
+// the L1. Only what has to go beside them the rule chooses. pack is asked for
+// addresses in the L1, multiples of the grain, before they are looked for as Place
 // does; it may find none. nil: it is not asked. With over, results take the place of what their layer reads, as by
 // [PlaceOver].
 func PlaceSpilled(s *schedule.Schedule, spilled []int, rule SpillRule,
@@ -129,19 +129,19 @@ func PlaceSpilled(s *schedule.Schedule, spilled []int, rule SpillRule,
 
 func (p *placer) place(spilled []int) error {
 	s := p.s
-	s.LBCapacity = s.WeightRoom.DataBytes(s.Spec)
-	s.GBCapacity = 0
-	if s.Spec.GB != nil {
-		s.GBCapacity = int64(s.Spec.GB.SizeBytes)
+	s.L1Capacity = s.WeightRoom.DataBytes(s.Spec)
+	s.LLBCapacity = 0
+	if s.Spec.LLB != nil {
+		s.LLBCapacity = int64(s.Spec.LLB.SizeBytes)
 	} else {
 		for i := range s.Values {
-			if v := &s.Values[i]; v.Level == schedule.GB {
+			if v := &s.Values[i]; v.Level == schedule.LLB {
 				v.Level = schedule.DDR
 			}
 		}
 	}
 	for _, id := range spilled {
-		if v := &s.Values[id]; v.Level == schedule.LB {
+		if v := &s.Values[id]; v.Level == schedule.L1 {
 			p.demote(v, v.Def)
 		}
 	}
@@ -151,7 +151,7 @@ func (p *placer) place(spilled []int) error {
 	return p.addresses()
 }
 
-// A tiling is a number of tiles in which a step can work, and the LB space per core
+// A tiling is a number of tiles in which a step can work, and the L1 space per core
 // that what passes through it then takes.
 type tiling struct{ Tiles, StageBytes int64 }
 
@@ -190,15 +190,15 @@ type placer struct {
 	chosen bool
 	pack   func(list []Extent, capacity int64) ([]int64, bool)
 	values *spans[int32] // those that steps make, but for some in the DDR
-	// For LeastMoved: the bytes that move if a value is not in the LB, and those of values in the GB, by step.
+	// For LeastMoved: the bytes that move if a value is not in the L1, and those of values in the LLB, by step.
 	moved, gb []int64
 	returned  bool // what had left
-	// over has the values in whose place in the LB others are put, while both stay there, and under
+	// over has the values in whose place in the L1 others are put, while both stay there, and under
 	// the others by them; -1: none. nil: nothing overwrites anything.
 	over, under []int
 }
 
-// Stage is the LB space per core that step i needs for what passes through it, if it passes in the given number of
+// Stage is the L1 space per core that step i needs for what passes through it, if it passes in the given number of
 // tiles: data of other cores, inputs from other levels, and outputs for other levels. In more than one tile two are in
 // flight at a time.
 func stage(s *schedule.Schedule, st *schedule.Step, tiles int64) int64 {
@@ -239,9 +239,9 @@ func (p *placer) levels() error {
 		}
 		for t := p.begins(v); t <= min(v.Last, len(s.Steps)-1); t++ {
 			switch v.Level {
-			case schedule.LB:
+			case schedule.L1:
 				lb[t] += sign * v.CoreBytes
-			case schedule.GB:
+			case schedule.LLB:
 				gb[t] += sign * schedule.Align(v.Bytes)
 			}
 		}
@@ -260,15 +260,15 @@ func (p *placer) levels() error {
 		}
 	}
 	leave := func(v *schedule.Value, step int) { move(v, func() { p.demote(v, step) }) }
-	gbRoom := s.GBCapacity - GBReserve(s)
+	llbRoom := s.LLBCapacity - LLBReserve(s)
 	fits := func(t int) bool {
-		return gb[t] <= gbRoom && lb[t]+stage(s, &s.Steps[t], s.Steps[t].MostTiles()) <= s.LBCapacity
+		return gb[t] <= llbRoom && lb[t]+stage(s, &s.Steps[t], s.Steps[t].MostTiles()) <= s.L1Capacity
 	}
 	// back takes a value back to a nearer level if there is room all the time.
 	back := func(v *schedule.Value) bool {
 		from := v.Level
 		for to := v.Wanted; to < from; to++ {
-			if to == schedule.GB && s.GBCapacity == 0 {
+			if to == schedule.LLB && s.LLBCapacity == 0 {
 				continue
 			}
 			move(v, func() { v.Level = to })
@@ -289,10 +289,10 @@ func (p *placer) levels() error {
 			st := &s.Steps[t]
 			for {
 				need := lb[t] + stage(s, st, st.MostTiles())
-				if need <= s.LBCapacity {
+				if need <= s.L1Capacity {
 					break
 				}
-				v := p.victim(schedule.LB, t, need-s.LBCapacity)
+				v := p.victim(schedule.L1, t, need-s.L1Capacity)
 				if v == nil && !st.Panels {
 					st.Panels = true
 					continue
@@ -307,8 +307,8 @@ func (p *placer) levels() error {
 				leave(v, t)
 				changed = true
 			}
-			for gb[t] > gbRoom {
-				v := p.victim(schedule.GB, t, gb[t]-gbRoom)
+			for gb[t] > llbRoom {
+				v := p.victim(schedule.LLB, t, gb[t]-llbRoom)
 				leave(v, t)
 				changed = true
 			}
@@ -318,7 +318,7 @@ func (p *placer) levels() error {
 		}
 		// Once only: values that leave again behind this find no address, or make room for a result.
 		p.returned, p.values = true, nil
-		for _, level := range []schedule.Level{schedule.DDR, schedule.GB} { // what crosses the DDR first
+		for _, level := range []schedule.Level{schedule.DDR, schedule.LLB} { // what crosses the DDR first
 			for _, x := range slices.Backward(slices.Clone(s.Spills)) {
 				if v := &s.Values[x.Value]; x.To == level && v.Level == level && back(v) {
 					gone := func(y schedule.Spill) bool { return y.Value == v.ID && y.To > v.Level }
@@ -339,15 +339,15 @@ func (p *placer) cheaper(st *schedule.Step, used int64) []*schedule.Value {
 	if p.chosen || weights == 0 {
 		return nil
 	}
-	gbRate := s.Spec.DDR.BandwidthBytesPerSecond / float64(s.Spec.Clusters)
-	if s.Spec.GB != nil {
-		gbRate = s.Spec.GB.BandwidthBytesPerSecond
+	llbRate := s.Spec.DDR.BandwidthBytesPerSecond / float64(s.Spec.Clusters)
+	if s.Spec.LLB != nil {
+		llbRate = s.Spec.LLB.BandwidthBytesPerSecond
 	}
 	again := float64(weights) / s.Spec.CoreLink.BandwidthBytesPerSecond
 	tilesFor := func() int64 {
 		most := st.MostTiles()
 		n := int64(1)
-		for n < most && used+stage(s, st, n) > s.LBCapacity {
+		for n < most && used+stage(s, st, n) > s.L1Capacity {
 			n = nextTiles(n, most)
 		}
 		return n
@@ -357,13 +357,13 @@ func (p *placer) cheaper(st *schedule.Step, used int64) []*schedule.Value {
 	moved := 0.0
 	// Try out the rule's victims one after the other, then put them back.
 	for best > moved {
-		v := p.victim(schedule.LB, st.ID, used+stage(s, st, 1)-s.LBCapacity)
+		v := p.victim(schedule.L1, st.ID, used+stage(s, st, 1)-s.L1Capacity)
 		if v == nil {
 			break
 		}
 		victims = append(victims, v)
 		used -= v.CoreBytes
-		v.Level = schedule.GB
+		v.Level = schedule.LLB
 		readers := 0
 		for i := range s.Steps[v.Def:min(v.Last+1, len(s.Steps))] {
 			for _, r := range s.Steps[v.Def+i].Reads {
@@ -372,24 +372,24 @@ func (p *placer) cheaper(st *schedule.Step, used int64) []*schedule.Value {
 				}
 			}
 		}
-		moved += float64(v.Bytes) * float64(1+readers) / gbRate
+		moved += float64(v.Bytes) * float64(1+readers) / llbRate
 		if c := moved + float64(tilesFor()-1)*again; c < best {
 			best, keep = c, len(victims)
 		}
 	}
 	for _, v := range victims {
-		v.Level = schedule.LB
+		v.Level = schedule.L1
 	}
 	return victims[:keep]
 }
 
-// GBReserve is the part of the GB that values never take, for weights and
+// LLBReserve is the part of the LLB that values never take, for weights and
 // transfers on their way: a sixteenth, or as many as Reserve says. These have all that values leave free.
-func GBReserve(s *schedule.Schedule) int64 { return s.GBCapacity * max(1, s.Reserve) / 16 }
+func LLBReserve(s *schedule.Schedule) int64 { return s.LLBCapacity * max(1, s.Reserve) / 16 }
 
 func (p *placer) demote(v *schedule.Value, step int) {
 	to := v.Level + 1
-	if to == schedule.GB && p.s.GBCapacity == 0 {
+	if to == schedule.LLB && p.s.LLBCapacity == 0 {
 		to = schedule.DDR
 	}
 	p.s.Spills = append(p.s.Spills, schedule.Spill{Value: v.ID, From: v.Level, To: to, Step: step, Bytes: v.Bytes})
@@ -428,11 +428,11 @@ func (p *placer) price(v *schedule.Value, missing int64) float64 {
 		}
 	}
 	rate, freed := s.Spec.DDR.BandwidthBytesPerSecond/float64(s.Spec.Clusters), schedule.Align(v.Bytes)
-	if v.Level == schedule.LB {
+	if v.Level == schedule.L1 {
 		freed = v.CoreBytes
-		full := func(used int64) bool { return used+schedule.Align(v.Bytes) > s.GBCapacity-GBReserve(s) }
-		if s.GBCapacity > 0 && !slices.ContainsFunc(p.gb[v.Def:min(v.Last+1, len(s.Steps))], full) {
-			rate = s.Spec.GB.BandwidthBytesPerSecond
+		full := func(used int64) bool { return used+schedule.Align(v.Bytes) > s.LLBCapacity-LLBReserve(s) }
+		if s.LLBCapacity > 0 && !slices.ContainsFunc(p.gb[v.Def:min(v.Last+1, len(s.Steps))], full) {
+			rate = s.Spec.LLB.BandwidthBytesPerSecond
 		}
 	}
 	return float64(p.moved[v.ID]) / rate / float64(max(1, min(freed, missing)))
@@ -481,7 +481,7 @@ func (p *placer) doesNotFit(st *schedule.Step, need int64) error {
 	for _, w := range st.Writes {
 		consider(s.Values[w].Tensor, s.Values[w].CoreBytes)
 	}
-	return &DoesNotFitError{Layer: layer.Name, Tensor: name, Missing: need - s.LBCapacity, Needed: need, Has: s.LBCapacity}
+	return &DoesNotFitError{Layer: layer.Name, Tensor: name, Missing: need - s.L1Capacity, Needed: need, Has: s.L1Capacity}
 }
 
 // buffer is something that needs an address over an interval of steps.
@@ -494,7 +494,7 @@ type buffer struct {
 	address    int64
 }
 
-// addresses gives every LB and GB value, and every step's stage, an address: largest first, each at the lowest address
+// addresses gives every L1 and LLB value, and every step's stage, an address: largest first, each at the lowest address
 // free over its whole life. Where fragmentation defeats that, the stage is cut into more tiles, then a value is
 // spilled.
 func (p *placer) addresses() error {
@@ -502,7 +502,7 @@ func (p *placer) addresses() error {
 	for {
 		lb := make([]int64, len(s.Steps))
 		for i := range s.Values {
-			if v := &s.Values[i]; v.Level == schedule.LB {
+			if v := &s.Values[i]; v.Level == schedule.L1 {
 				for t := p.begins(v); t <= min(v.Last, len(s.Steps)-1); t++ {
 					lb[t] += v.CoreBytes
 				}
@@ -510,7 +510,7 @@ func (p *placer) addresses() error {
 		}
 		var bufs []*buffer
 		for i := range s.Values {
-			if v := &s.Values[i]; v.Level == schedule.LB && v.CoreBytes > 0 && p.overwritten(v) == nil {
+			if v := &s.Values[i]; v.Level == schedule.L1 && v.CoreBytes > 0 && p.overwritten(v) == nil {
 				bufs = append(bufs, p.buffer(v))
 			}
 		}
@@ -519,7 +519,7 @@ func (p *placer) addresses() error {
 			st := &s.Steps[t]
 			most := st.MostTiles()
 			st.Tiles = 1
-			for stage(s, st, st.Tiles) > s.LBCapacity-lb[t] && st.Tiles < most {
+			for stage(s, st, st.Tiles) > s.L1Capacity-lb[t] && st.Tiles < most {
 				st.Tiles = nextTiles(st.Tiles, most)
 			}
 			st.StageBytes = stage(s, st, st.Tiles)
@@ -551,10 +551,10 @@ func (p *placer) addresses() error {
 		}
 		var failed *buffer
 		if !p.packed(bufs) {
-			failed = pack(bufs, s.LBCapacity, shrink)
+			failed = pack(bufs, s.L1Capacity, shrink)
 		}
 		if failed != nil {
-			v := p.victim(schedule.LB, failed.start, failed.size)
+			v := p.victim(schedule.L1, failed.start, failed.size)
 			if v == nil {
 				return p.doesNotFit(failed.step, failed.size)
 			}
@@ -580,28 +580,28 @@ func (p *placer) addresses() error {
 	for {
 		var bufs []*buffer
 		for i := range s.Values {
-			if v := &s.Values[i]; v.Level == schedule.GB && v.Bytes > 0 {
+			if v := &s.Values[i]; v.Level == schedule.LLB && v.Bytes > 0 {
 				bufs = append(bufs, &buffer{start: v.Def, end: v.Last, size: schedule.Align(v.Bytes), value: v})
 			}
 		}
 		sort.SliceStable(bufs, func(i, j int) bool { return bufs[i].size > bufs[j].size })
-		if failed := pack(bufs, s.GBCapacity-GBReserve(s), nil); failed != nil {
-			p.demote(p.victim(schedule.GB, failed.start, failed.size), failed.start)
+		if failed := pack(bufs, s.LLBCapacity-LLBReserve(s), nil); failed != nil {
+			p.demote(p.victim(schedule.LLB, failed.start, failed.size), failed.start)
 			continue
 		}
-		s.GBActivationBytes = 0
+		s.LLBActivationBytes = 0
 		for _, b := range bufs {
 			b.value.Address = b.address
-			s.GBActivationBytes = max(s.GBActivationBytes, b.address+b.size)
+			s.LLBActivationBytes = max(s.LLBActivationBytes, b.address+b.size)
 		}
 		return nil
 	}
 }
 
-// buffer returns the buffer of a value in the LB, which values that overwrite it share.
+// buffer returns the buffer of a value in the L1, which values that overwrite it share.
 func (p *placer) buffer(v *schedule.Value) *buffer {
 	b := &buffer{start: v.Def, needed: v.Def, end: v.Last, size: v.CoreBytes, value: v}
-	for p.under != nil && p.under[v.ID] >= 0 && p.s.Values[p.under[v.ID]].Level == schedule.LB {
+	for p.under != nil && p.under[v.ID] >= 0 && p.s.Values[p.under[v.ID]].Level == schedule.L1 {
 		v = &p.s.Values[p.under[v.ID]]
 		b.end = v.Last
 	}
@@ -632,7 +632,7 @@ func (p *placer) share() {
 // apartRounds is by how many steps an address may be free sooner than it must be.
 const apartRounds = 2
 
-// Apart gives what has an address in the LB of a placed schedule another one, if it can: one that
+// Apart gives what has an address in the L1 of a placed schedule another one, if it can: one that
 // is free for some steps of its kernel before it is needed, so that what is loaded or made there
 // waits less for what was there before. Levels and tiles stay.
 func Apart(s *schedule.Schedule) {
@@ -643,7 +643,7 @@ func Apart(s *schedule.Schedule) {
 	p.overlays(s.Overwritten)
 	var bufs []*buffer
 	for i := range s.Values {
-		if v := &s.Values[i]; v.Level == schedule.LB && v.CoreBytes > 0 && p.overwritten(v) == nil {
+		if v := &s.Values[i]; v.Level == schedule.L1 && v.CoreBytes > 0 && p.overwritten(v) == nil {
 			bufs = append(bufs, p.buffer(v))
 		}
 	}
@@ -667,7 +667,7 @@ func Apart(s *schedule.Schedule) {
 		for _, b := range bufs {
 			b.start = max(b.start-1, ready[b.needed])
 		}
-		if pack(bufs, s.LBCapacity, func(b *buffer) bool {
+		if pack(bufs, s.L1Capacity, func(b *buffer) bool {
 			b.start++
 			return b.start <= b.needed
 		}) != nil {
@@ -704,7 +704,7 @@ func (p *placer) packed(bufs []*buffer) bool {
 		}
 	}
 	for changed := true; changed; {
-		at, ok := p.pack(list, s.LBCapacity)
+		at, ok := p.pack(list, s.L1Capacity)
 		if ok {
 			for i, b := range bufs {
 				b.address = at[i]

@@ -28,12 +28,12 @@ func NewSplitter(g *model.Graph, opt schedule.SplitOptions) *Splitter {
 }
 
 // SplitInfo is Algorithm 1: for each loop dimension of the output, the smallest factor with which an instance fits the
-// LB, and how many operators it splits. What Eq. (1) compares is f_d as lines 4 to 10 have it: ceil(peak/v) fits, and v
+// L1, and how many operators it splits. What Eq. (1) compares is f_d as lines 4 to 10 have it: ceil(peak/v) fits, and v
 // divides the intermediates. The factor itself divides the output, too.
 //
 // Readings: an output without intermediates emits a tuple too; the factor divides the extent; candidates are the powers
 // of two up to the cores, then every integer; n_d counts the operators that dimension d does split, as the text defines
-// it. Where the pseudo-code compares ceil(peak/v) with the LB, this compares the footprint of an instance, which is the
+// it. Where the pseudo-code compares ceil(peak/v) with the L1, this compares the footprint of an instance, which is the
 // same when all tensors match and larger when some do not (they are computed whole) or have halos.
 func (s *Splitter) SplitInfo(ops []model.OpID, outputs []model.TensorID) ([]schedule.SplitInfo, int64) {
 	return s.infos(&listed{s.g, ops, outputs, s.peak})
@@ -51,13 +51,13 @@ func (s *Splitter) infos(x part) ([]schedule.SplitInfo, int64) {
 		return instances{*name, dim, v}
 	}
 	out := s.g.Tensor(x.results()[0])
-	if len(out.Layout) == 0 && peak <= s.opt.LBBytes {
+	if len(out.Layout) == 0 && peak <= s.opt.L1Bytes {
 		infos = append(infos, schedule.SplitInfo{Ops: x.size(), Factor: 1, Dim: -1}) // a scalar has no loop
 	}
 	for depth, d := range out.Layout {
 		var c *cut
 		for _, v := range s.Candidates(out.Shape[d]) {
-			if (peak+v-1)/v > s.opt.LBBytes {
+			if (peak+v-1)/v > s.opt.L1Bytes {
 				continue
 			}
 			if v == 1 {
@@ -78,7 +78,7 @@ func (s *Splitter) infos(x part) ([]schedule.SplitInfo, int64) {
 				if footprint == nil {
 					footprint = schedule.NewFootprint(s.g, x.operators(), x.results(), s.peak)
 				}
-				return largest(footprint, d, v, s.opt.LBBytes) <= s.opt.LBBytes
+				return largest(footprint, d, v, s.opt.L1Bytes) <= s.opt.L1Bytes
 			}) {
 				continue
 			}
@@ -143,7 +143,7 @@ func (s *Splitter) least(c *cut, peak, factor int64) int64 {
 		return factor
 	}
 	every := roundUp(s.opt.Cores)
-	for v := (peak + s.opt.LBBytes - 1) / s.opt.LBBytes; v < factor; v++ {
+	for v := (peak + s.opt.L1Bytes - 1) / s.opt.L1Bytes; v < factor; v++ {
 		if v >= every || v&(v-1) == 0 {
 			if s.divides(c, v, false) {
 				return v
@@ -168,7 +168,7 @@ func roundUp(cores int64) int64 {
 }
 
 // Footprint is the bytes that the largest instance takes if the operators are split
-// in v along dimension d of their outputs: what Algorithm 1 compares with the LB.
+// in v along dimension d of their outputs: what Algorithm 1 compares with the L1.
 func (s *Splitter) Footprint(ops []model.OpID, outputs []model.TensorID, d int, v int64) int64 {
 	return largest(schedule.NewFootprint(s.g, ops, outputs, s.peak), d, v, math.MaxInt64)
 }
@@ -253,7 +253,7 @@ func (s *Splitter) worthRecomputing(ops []model.OpID, outputs []model.TensorID, 
 	}
 	extra := float64(split.MACs-once.MACs)/s.opt.MACsPerSecond +
 		float64(split.Vector.Total()-once.Vector.Total())/s.opt.VectorOpsPerSecond
-	saved := 2 * float64(intermediates) / s.opt.GBBytesPerSecond
+	saved := 2 * float64(intermediates) / s.opt.LLBBytesPerSecond
 	return extra <= saved
 }
 

@@ -160,7 +160,7 @@ var (
 var algorithm3 = scheduler.Strategy{Name: "alg3", Alias: "greedy",
 	Description: "Algorithm 3 of the paper: the better of bfs and dfs",
 	Decide: func(_ context.Context, d *scheduler.Draft) error {
-		d.Order, d.OrderName, d.Costs = Order(d.Instances, schedule.OrderItems(d.Schedule, d.Machine), d.Machine.LBBytes)
+		d.Order, d.OrderName, d.Costs = Order(d.Instances, schedule.OrderItems(d.Schedule, d.Machine), d.Machine.L1Bytes)
 		return nil
 	}}
 

@@ -8,7 +8,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// Algorithm 2 asks Algorithm 1 about each union that it tries, and a network that fits the LB becomes one sub-graph, an
+// Algorithm 2 asks Algorithm 1 about each union that it tries, and a network that fits the L1 becomes one sub-graph, an
 // operator at a time. What Algorithm 1 wants to know of a union is therefore put together from what is known of its
 // parts, at a cost that does not grow with them but only with what passes between them.
 //

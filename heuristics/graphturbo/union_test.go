@@ -152,8 +152,8 @@ func TestUnions(t *testing.T) {
 					if flat && (lb == 400 || len(g.Ops) > 70) {
 						continue
 					}
-					opt.LBBytes, opt.Cores, opt.Uneven = lb, 8, uneven
-					opt.MACsPerSecond, opt.VectorOpsPerSecond, opt.GBBytesPerSecond = 1e13, 1e12, 1e11
+					opt.L1Bytes, opt.Cores, opt.Uneven = lb, 8, uneven
+					opt.MACsPerSecond, opt.VectorOpsPerSecond, opt.LLBBytesPerSecond = 1e13, 1e12, 1e11
 					u, p, s := checkUnions(t, g, opt)
 					if unions, split = unions+u, split+s; !flat {
 						plain += p

@@ -39,12 +39,12 @@ func even(plain scheduler.Strategy, heads bool) scheduler.Strategy {
 							dims = append(dims, dim)
 						}
 					}
-					n := schedule.CoresWithLB(d.Spec.Kind(d.LayerKind(k, i)))
+					n := schedule.CoresWithL1(d.Spec.Kind(d.LayerKind(k, i)))
 					cores := schedule.One(len(box))
 					schedule.SpreadOver(cores, box, dims, n)
 					if !d.Graph.OnMatrixUnit(d.Graph.Op(layers[i].Anchor)) {
 						cores = leastMoved(d.Graph, &layers[i], box, cores, dims, n)
-					} else if d.Spec.GB == nil && d.Spec.CoreLink.Broadcast {
+					} else if d.Spec.LLB == nil && d.Spec.CoreLink.Broadcast {
 						cores = leastTaken(d.Graph, &layers[i], box, cores, forbidden, n)
 					}
 					d.LayerBindings[k][i] = cores

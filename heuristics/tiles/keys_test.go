@@ -110,7 +110,7 @@ func TestRowsAreMulticast(t *testing.T) {
 		for i := range st.Reads {
 			r := &st.Reads[i]
 			v := &result.Schedule.Values[r.Value]
-			if v.Level != schedule.LB || g.Tensor(v.Tensor).Name != "made" || st.Binding.Cores() != side*side {
+			if v.Level != schedule.L1 || g.Tensor(v.Tensor).Name != "made" || st.Binding.Cores() != side*side {
 				continue
 			}
 			seen = true

@@ -127,7 +127,7 @@ const mostAttentions = 8
 func (t *tiler) attention(ctx context.Context, i int) error {
 	s := t.d.Schedule
 	for _, w := range s.Steps[i].Writes {
-		if s.Values[w].Level == schedule.LB { // its readers expect it where it is
+		if s.Values[w].Level == schedule.L1 { // its readers expect it where it is
 			if n := s.FitAttention(i); n != nil {
 				_, _ = t.follow(i, n)
 			}
@@ -356,7 +356,7 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 	lies := false // in the L1, where the binding says
 	for _, w := range st.Writes {
 		v := &s.Values[w]
-		lies = lies || v.Level == schedule.LB
+		lies = lies || v.Level == schedule.L1
 		reg[v.Tensor] = v.Region
 	}
 	schedule.BackPropagate(g, layer.Ops, reg)
@@ -389,9 +389,9 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 	for k := range st.Reads {
 		r := &st.Reads[k]
 		v := &s.Values[r.Value]
-		lies = lies || v.Level == schedule.LB
+		lies = lies || v.Level == schedule.L1
 		level := levelOf(v.Level)
-		if level == tiling.L1 && r.RemoteBytes > 0 && s.Spec.GB == nil {
+		if level == tiling.L1 && r.RemoteBytes > 0 && s.Spec.LLB == nil {
 			level = tiling.DDR // of other cores: they pass the stage and the core's link like tiles from above the L1s
 		}
 		switch s.RoleOf(st, v.Tensor) {
@@ -437,7 +437,7 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 	}
 	if p.LLB > 0 {
 		for v := range s.Near(i) {
-			if v.Level == schedule.GB && v.Def <= i && i <= v.Last {
+			if v.Level == schedule.LLB && v.Def <= i && i <= v.Last {
 				p.LLB -= schedule.Align(v.Bytes)
 			}
 		}
@@ -481,9 +481,9 @@ func (t *tiler) rows(st *schedule.Step, products int64, row int) (reps, rows []i
 
 func levelOf(l schedule.Level) tiling.Level {
 	switch l {
-	case schedule.LB:
+	case schedule.L1:
 		return tiling.L1
-	case schedule.GB:
+	case schedule.LLB:
 		return tiling.LLB
 	}
 	return tiling.DDR

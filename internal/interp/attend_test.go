@@ -230,7 +230,7 @@ func (w *work) onScores(v *visited) {
 	}
 }
 
-// attended reads an element of an operand from the LB of the present core, for a visit.
+// attended reads an element of an operand from the L1 of the present core, for a visit.
 func (w *work) attended(v *visited, input int, id model.TensorID, e int64) uint64 {
 	steps, _ := w.steps()
 	for i := range w.t.Reads {
@@ -247,7 +247,7 @@ func (w *work) attended(v *visited, input int, id model.TensorID, e int64) uint6
 			if !inside(box, at) {
 				continue
 			}
-			if o.Level == isa.LB {
+			if o.Level == isa.L1 {
 				if own := w.own(maker, w.core); own != nil && inside(own, at) {
 					return w.load(w.lb(w.core), o.Address+w.index(own, k.tensor, at)*w.size(k.tensor), k)
 				}
@@ -495,7 +495,7 @@ func (w *work) finishAttention(tile int32) {
 	w.attending().finish = w.now
 }
 
-// ofTile visits the elements of a core's results that are of a tile of queries, and where they are in its LB.
+// ofTile visits the elements of a core's results that are of a tile of queries, and where they are in its L1.
 func (w *work) ofTile(core int, tile int32, visit func(write int, at []int64, addr int64)) {
 	tiles := w.tilesOf(core)
 	for i := range w.t.Writes {
@@ -510,7 +510,7 @@ func (w *work) ofTile(core int, tile int32, visit func(write int, at []int64, ad
 			}
 			addr := o.Stage + int64(tile%w.t.QuerySlots)*room + next
 			switch {
-			case o.Level == isa.LB:
+			case o.Level == isa.L1:
 				addr = o.Address + n*size
 			case next+size > room:
 				addr = beyond + o.Stage + int64(tile)*beyond + next

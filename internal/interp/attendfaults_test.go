@@ -25,9 +25,9 @@ import (
 func attended(t *testing.T, causal bool, tiles schedule.AttentionTiles) *scheduler.Result {
 	t.Helper()
 	spec := machine(rand.New(rand.NewPCG(1, 1)))
-	spec.Clusters, spec.CoreTypes[0].Count, spec.LBWeightBytes = 1, 2*max(1, int(tiles.Slices)), 1024
-	spec.LB.SizeBytes = 4096
-	spec.GB = &hardware.Memory{SizeBytes: 32 << 10, BandwidthBytesPerSecond: 256e9}
+	spec.Clusters, spec.CoreTypes[0].Count, spec.L1WeightBytes = 1, 2*max(1, int(tiles.Slices)), 1024
+	spec.L1.SizeBytes = 4096
+	spec.LLB = &hardware.Memory{SizeBytes: 32 << 10, BandwidthBytesPerSecond: 256e9}
 	src := network.FuseAttention(network.Network{Name: "attention", Graph: func(batch int64) (*model.Graph, error) {
 		return zoo.Attention{Heads: 4, KeyHeads: 2, Tokens: 12, Width: 4, Causal: causal}.Build(zoo.Options{Batch: batch})
 	}})
@@ -85,9 +85,9 @@ func waited(p *isa.Program, c *isa.Command) bool {
 func isSum(p *isa.Program, c *isa.Command) bool { return c.Task > 0 && c.Sums(&p.Tasks[c.Task-1]) }
 
 var attentionFaults = []planted{
-	{"keys that do not come", attends(isa.LBLoad, 1), nothing, []string{"has not been brought"}},
-	{"values that do not come", attends(isa.LBLoad, 2), nothing, []string{"has not been brought"}},
-	{"keys of another tile", attends(isa.LBLoad, 1), func(p *isa.Program, i int) { p.Commands[i].Tile++ },
+	{"keys that do not come", attends(isa.L1Load, 1), nothing, []string{"has not been brought"}},
+	{"values that do not come", attends(isa.L1Load, 2), nothing, []string{"has not been brought"}},
+	{"keys of another tile", attends(isa.L1Load, 1), func(p *isa.Program, i int) { p.Commands[i].Tile++ },
 		[]string{"has not been brought", "where nobody"}},
 	{"scores that are not made", attends(isa.Matrix, 1), nothing, []string{"no scores"}},
 	{"scores made twice", attends(isa.Matrix, 1), func(p *isa.Program, i int) { p.Commands[i].Operand = 2 },
@@ -102,7 +102,7 @@ var attentionFaults = []planted{
 	{"no rescaling", attends(isa.Vector, 2), nothing, []string{"the rescaled sums"}},
 	{"a tile of results that is not divided", attends(isa.Vector, 0), nothing, []string{"where nobody", "finds",
 		"may not be there", "may still be reading"}},
-	{"a store of another tile", func(_ *isa.Program, c *isa.Command) bool { return c.Kind == isa.LBStore },
+	{"a store of another tile", func(_ *isa.Program, c *isa.Command) bool { return c.Kind == isa.L1Store },
 		func(p *isa.Program, i int) {
 			p.Commands[i].Part = (p.Commands[i].Part + 1) % p.Commands[i].Parts
 		}, []string{"where nobody", "finds", "may still", "twice"}},
@@ -114,7 +114,7 @@ var attentionFaults = []planted{
 	}, unbound, []string{"may still be writing", "may still be in use"}},
 	{"a load that does not wait for its place", func(p *isa.Program, c *isa.Command) bool {
 		// With pieces the first of a tile stands behind its queries, which wait for what it waits for.
-		return attends(isa.LBLoad, 2)(p, c) && c.Part > 1 && (c.Tile > 1 || p.Tasks[c.Task-1].Pieces == 1)
+		return attends(isa.L1Load, 2)(p, c) && c.Part > 1 && (c.Tile > 1 || p.Tasks[c.Task-1].Pieces == 1)
 	}, unbound, []string{"may still be reading", "may still be writing"}},
 	{"sums of other cores that do not come", isSum, nothing, []string{"those of other cores may not have been added"}},
 	{"sums that come before they are made", isSum, unbound, []string{"may not have been added", "may be in use"}},

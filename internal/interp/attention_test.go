@@ -316,7 +316,7 @@ func TestAttentionPrograms(t *testing.T) {
 		}
 		recipe := recipes[r.IntN(len(recipes))]
 		batch := pick(r, int64(1), 2, 3)
-		what := fmt.Sprintf("seed %d: %s, batch %d, %d bytes of L1", seed, recipe.Name, batch, spec.LB.SizeBytes)
+		what := fmt.Sprintf("seed %d: %s, batch %d, %d bytes of L1", seed, recipe.Name, batch, spec.L1.SizeBytes)
 		src := fused(seed)
 		if seed%4 == 1 { // among other layers
 			src = network.FuseAttention(pick(r, net(seed, false), net(seed, true), shared(seed)))
@@ -442,7 +442,7 @@ func TestSharedKeys(t *testing.T) {
 			return b.Build()
 		}}
 		spec := machine(r)
-		spec.CoreTypes[0].Count, spec.LB.SizeBytes, spec.LBWeightBytes = 6, 16<<10, 1024
+		spec.CoreTypes[0].Count, spec.L1.SizeBytes, spec.L1WeightBytes = 6, 16<<10, 1024
 		made, err := scheduler.Run(context.Background(), src, spec, 1, recipe, scheduler.Options{})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)

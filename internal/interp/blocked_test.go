@@ -116,7 +116,7 @@ func blockedCase(t *testing.T, seed uint64) ([][]lower.Segment, *isa.Program, *s
 	spec := machine(r)
 	spec.Clusters = 1
 	spec.CoreTypes[0].Count = pick(r, 1, 2, 3, 4, 6, 12)
-	spec.LB.SizeBytes, spec.LBWeightBytes = hardware.Bytes(pick(r, 1, 4, 16)<<10), hardware.Bytes(pick(r, 0, 1, 4)<<10)
+	spec.L1.SizeBytes, spec.L1WeightBytes = hardware.Bytes(pick(r, 1, 4, 16)<<10), hardware.Bytes(pick(r, 0, 1, 4)<<10)
 	recipe, err := recipes.Lookup(pick(r, "tvm", "tvm-llb"))
 	if err != nil {
 		t.Fatal(err)
@@ -296,7 +296,7 @@ func TestBlockedNestsLeftOut(t *testing.T) {
 				continue // without any vector work the product's results count
 			}
 			// Weights that are loaded again may lie elsewhere in their ring.
-			if o := p.Tasks[c.Task-1].Reads; c.Kind == isa.DDRLoad || c.Kind == isa.LBLoad {
+			if o := p.Tasks[c.Task-1].Reads; c.Kind == isa.DDRLoad || c.Kind == isa.L1Load {
 				if name := p.Tensors[o[c.Operand].Tensor].Name; name == "w" || name == "bias" {
 					continue
 				}
@@ -310,7 +310,7 @@ func TestBlockedNestsLeftOut(t *testing.T) {
 			}
 		}
 	}
-	for _, k := range []isa.Kind{isa.DDRLoad, isa.LBLoad, isa.LBStore, isa.DDRStore, isa.Matrix, isa.Vector} {
+	for _, k := range []isa.Kind{isa.DDRLoad, isa.L1Load, isa.L1Store, isa.DDRStore, isa.Matrix, isa.Vector} {
 		if tried[k] < sample(30) {
 			t.Errorf("%d commands %v were left out, expected %d", tried[k], k, sample(30))
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// block is a place in the LB of a core where a tile of an operand lies, of a task with sums.
+// block is a place in the L1 of a core where a tile of an operand lies, of a task with sums.
 type block struct {
 	portion isa.Portion
 	reads   []int32 // operands that have arrived
@@ -85,7 +85,7 @@ func (w *work) multiplied(id model.TensorID) bool {
 func (w *work) inTiles(o *isa.Operand, id model.TensorID, core int) (list []key) {
 	maker, box := w.home(o)
 	var own model.Region
-	if o.Level == isa.LB {
+	if o.Level == isa.L1 {
 		own = w.own(maker, core)
 	}
 	seen := map[int64]bool{}
@@ -142,7 +142,7 @@ func (w *work) inBlocks(st *stage, k key) (addr int64, ok bool) {
 	return addr, ok
 }
 
-// tileAt is the LB address of element n of what a core writes, in the place of its tile.
+// tileAt is the L1 address of element n of what a core writes, in the place of its tile.
 func (w *work) tileAt(o *isa.Operand, own model.Region, n int64) int64 {
 	t, size := w.t, w.size(o.Tensor)
 	width := w.rowOf(o, own)

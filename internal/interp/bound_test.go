@@ -211,7 +211,7 @@ func anyKinds(r *rand.Rand, s *hardware.Spec) *hardware.Spec {
 	classes := []string{"matrix", "reduction", "element-wise", "injective"}
 	s = s.Clone()
 	s.CoreTypes = s.CoreTypes[:1]
-	s.CoreTypes[0].Runs, s.CoreTypes[0].HasLB = classes, true
+	s.CoreTypes[0].Runs, s.CoreTypes[0].HasL1 = classes, true
 	for k := range 1 + r.IntN(2) {
 		t := s.Clone().CoreTypes[0]
 		t.Name, t.Count = fmt.Sprintf("kind%d", k+1), pick(r, 1, 2, 3, 8)
@@ -344,7 +344,7 @@ func TestBoundOfFewRows(t *testing.T) {
 		spec.DDR.BandwidthBytesPerSecond *= 1000
 		spec.DDRLink.BandwidthBytesPerSecond *= 1000
 		spec.CoreLink.BandwidthBytesPerSecond *= 1000
-		spec.LB.SizeBytes, spec.LBWeightBytes, spec.GB = 64<<10, 64<<10, nil
+		spec.L1.SizeBytes, spec.L1WeightBytes, spec.LLB = 64<<10, 64<<10, nil
 		for k := range spec.CoreTypes[0].Units {
 			if u := &spec.CoreTypes[0].Units[k]; u.Kind == hardware.Matrix {
 				u.FillCycles, u.BlockCycles = 1000, 0
@@ -388,7 +388,7 @@ func TestPartsOfOtherKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec.CoreTypes[0].Runs, spec.CoreTypes[0].HasLB = []string{"matrix"}, true
+	spec.CoreTypes[0].Runs, spec.CoreTypes[0].HasL1 = []string{"matrix"}, true
 	vector := spec.Clone().CoreTypes[0]
 	vector.Name, vector.Runs = "vector", []string{"reduction", "element-wise", "injective"}
 	spec.CoreTypes = append(spec.CoreTypes, vector)

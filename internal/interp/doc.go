@@ -16,8 +16,8 @@
 //
 // # Memories
 //
-// Each core has an LB and each cluster a GB, byte by byte. Elements lie at the addresses
-// of operands (isa.Operand) and, for constants and what passes through pages of the GB, in
+// Each core has an L1 and each cluster an LLB, byte by byte. Elements lie at the addresses
+// of operands (isa.Operand) and, for constants and what passes through pages of the LLB, in
 // the program's buffers (Command.From and To), in the order of arrival; so do those of a
 // stage, which gives up what neither the present tile nor the one before needs. The DDR
 // has no addresses. Faults are: reading what is not there, of whatever iteration and

@@ -57,7 +57,7 @@ type sum struct {
 	all  bool   // the sums of other cores have been added
 }
 
-// stage is a buffer in the LB of a core through which tiles pass.
+// stage is a buffer in the L1 of a core through which tiles pass.
 type stage struct {
 	held  map[key]int64
 	next  int64
@@ -128,7 +128,7 @@ func (m *machine) box(o *isa.Operand, p isa.Portion, core int) model.Region {
 	return r
 }
 
-// own is what a core of the task has in its LB of a value that its maker has left in the LBs; nil: nothing.
+// own is what a core of the task has in its L1 of a value that its maker has left in the L1s; nil: nothing.
 func (w *work) own(maker *isa.Operand, core int) model.Region {
 	if int(maker.First) != w.t.first {
 		return nil
@@ -136,7 +136,7 @@ func (w *work) own(maker *isa.Operand, core int) model.Region {
 	return w.box(maker, isa.Portion{}, core)
 }
 
-// lb is the LB of a core of the task.
+// lb is the L1 of a core of the task.
 func (w *work) lb(core int) *memory { return &w.cl.lb[w.t.first+core] }
 
 // slice is which slice of the reduction a core adds up, and in says whether a term is in it.
@@ -325,7 +325,7 @@ func (w *work) bringOperand() {
 // toLLB fetches what cores want into the LLB, each element once, if the command loads there.
 func (w *work) toLLB(want [][]key) bool {
 	c := w.c
-	if c.Kind != isa.DDRLoad || c.To == 0 || w.p.Buffers[c.To-1].Level != isa.GB {
+	if c.Kind != isa.DDRLoad || c.To == 0 || w.p.Buffers[c.To-1].Level != isa.LLB {
 		return false
 	}
 	done := map[key]bool{}
@@ -395,9 +395,9 @@ func (w *work) atHome(o, maker *isa.Operand, box model.Region, k key) uint64 {
 	at := unravel(k.element, w.p.Tensors[k.tensor].Shape)
 	size := w.size(k.tensor)
 	switch o.Level {
-	case isa.GB:
+	case isa.LLB:
 		return w.load(&w.cl.gb, o.Address+w.index(box, k.tensor, at)*size, k)
-	case isa.LB:
+	case isa.L1:
 		for core := range int(spread(maker)) {
 			if own := w.box(maker, isa.Portion{}, core); inside(own, at) {
 				return w.load(&w.cl.lb[int(maker.First)+core], o.Address+w.index(own, k.tensor, at)*size, k)
@@ -416,7 +416,7 @@ func (w *work) missing(o *isa.Operand, id model.TensorID, core int) (list []key)
 		return nil
 	}
 	var own model.Region
-	if o.Level == isa.LB {
+	if o.Level == isa.L1 {
 		own = w.own(maker, core)
 	}
 	st := w.x.stages[core][o.Tensor]
@@ -516,7 +516,7 @@ func (w *work) tileOf() int32 {
 	return int32(int64(w.c.Part) * int64(w.t.Tiles) / int64(w.c.Parts))
 }
 
-// stage is where an operand passes through the LB of a core, for the tile of the command.
+// stage is where an operand passes through the L1 of a core, for the tile of the command.
 func (w *work) stage(o *isa.Operand, core int) *stage {
 	st := w.x.stages[core][o.Tensor]
 	if st == nil {
@@ -864,7 +864,7 @@ func (w *work) element(id model.TensorID, at []int64) uint64 {
 	return v
 }
 
-// operand reads an element from the core's LB.
+// operand reads an element from the core's L1.
 func (w *work) operand(id model.TensorID, at []int64) uint64 {
 	for i := range w.t.Reads {
 		if w.t.reads[i] != id {
@@ -895,7 +895,7 @@ func (w *work) operand(id model.TensorID, at []int64) uint64 {
 		if !inside(box, at) {
 			continue
 		}
-		if o.Level == isa.LB {
+		if o.Level == isa.L1 {
 			if own := w.own(maker, w.core); own != nil && inside(own, at) {
 				return w.load(w.lb(w.core), o.Address+w.index(own, k.tensor, at)*w.size(k.tensor), k)
 			}
@@ -924,7 +924,7 @@ func (m *machine) passesInBlocks(reader int32, k key) {
 			continue
 		}
 		computes = computes || c.Kind == r.Kind
-		if t := m.tasks[c.Task-1]; computes && (c.Kind == isa.LBLoad || c.Kind == isa.DDRLoad) && c.Tile == 0 &&
+		if t := m.tasks[c.Task-1]; computes && (c.Kind == isa.L1Load || c.Kind == isa.DDRLoad) && c.Tile == 0 &&
 			m.same[t.Reads[c.Operand].Tensor] == k.tensor {
 			panic(&CoarseError{m.p.Name, "parameters pass in blocks between the parts of the work that reads them"})
 		}
@@ -975,7 +975,7 @@ func (w *work) endsIn(write, core int, at []int64) int {
 	return tile
 }
 
-// finish writes the results of a portion to the LB.
+// finish writes the results of a portion to the L1.
 func (w *work) finish() {
 	if t := w.c.Tile; t > 0 && w.c.Kind == isa.Matrix && w.sumTile(t) != len(w.t.Reduction)-1 {
 		return
@@ -1001,10 +1001,10 @@ func (w *work) finish() {
 	}
 }
 
-// resultAt is the LB address of element n of what a core writes.
+// resultAt is the L1 address of element n of what a core writes.
 func (w *work) resultAt(o *isa.Operand, own model.Region, n int64) int64 {
 	size := w.size(o.Tensor)
-	if o.Level == isa.LB {
+	if o.Level == isa.L1 {
 		return o.Address + n*size
 	}
 	if w.t.Sums > 0 {
@@ -1042,7 +1042,7 @@ func (w *work) storeResults() {
 			switch {
 			case w.c.From > 0:
 				v = w.take(w.cl, w.c.From, k)
-			case w.c.Kind == isa.DDRStore && o.Level == isa.GB:
+			case w.c.Kind == isa.DDRStore && o.Level == isa.LLB:
 				v = w.load(&w.cl.gb, o.Address+w.index(box, o.Tensor, at)*size, k)
 			default:
 				v = w.load(w.lb(core), w.resultAt(o, own, n), k)

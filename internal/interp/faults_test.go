@@ -102,7 +102,7 @@ func implied(p *isa.Program, i, k int) bool {
 
 var faults = []planted{
 	{"a wrong offset of a result in the L1", func(p *isa.Program, c *isa.Command) bool {
-		return c.Kind == isa.Vector && p.Tasks[c.Task-1].Writes[0].Level == isa.LB
+		return c.Kind == isa.Vector && p.Tasks[c.Task-1].Writes[0].Level == isa.L1
 	}, func(p *isa.Program, i int) { p.Tasks[p.Commands[i].Task-1].Writes[0].Address += 2 },
 		[]string{"finds", "where nobody has written", "may still"}},
 	{"a wrong offset of an operand", func(p *isa.Program, c *isa.Command) bool {
@@ -111,25 +111,25 @@ var faults = []planted{
 		c := &p.Commands[i]
 		p.Tasks[c.Task-1].Reads[c.Operand].Address += 64
 	}, []string{"finds", "where nobody has written", "may still"}},
-	{"a store missing", kindIs(isa.LBStore, isa.DDRStore), nothing, []string{"is missing", "where nobody", "finds"}},
+	{"a store missing", kindIs(isa.L1Store, isa.DDRStore), nothing, []string{"is missing", "where nobody", "finds"}},
 	{"a load missing", kindIs(isa.DDRLoad), nothing, []string{"where nobody has put it"}},
 	{"a product missing", kindIs(isa.Matrix), nothing,
 		[]string{"not all products", "where nobody", "finds", "is missing", "doing"}},
 	{"a part done twice, another not", func(_ *isa.Program, c *isa.Command) bool { return c.Kind.Stores() && c.Part > 0 },
 		func(p *isa.Program, i int) { p.Commands[i].Part = 0 }, []string{"twice", "where nobody", "finds"}},
 	{"another operand", func(p *isa.Program, c *isa.Command) bool {
-		return c.Kind == isa.LBLoad && c.To > 0 && len(p.Tasks[c.Task-1].Reads) > 1
+		return c.Kind == isa.L1Load && c.To > 0 && len(p.Tasks[c.Task-1].Reads) > 1
 	}, func(p *isa.Program, i int) {
 		c := &p.Commands[i]
 		c.Operand = (c.Operand + 1) % int32(len(p.Tasks[c.Task-1].Reads))
 		c.Tile = 0
 	}, []string{"where nobody", "finds", "has not been brought"}},
-	{"a capacity passed", kindIs(isa.Vector), func(p *isa.Program, i int) { p.Capacity[isa.LB] = 64 },
+	{"a capacity passed", kindIs(isa.Vector), func(p *isa.Program, i int) { p.Capacity[isa.L1] = 64 },
 		[]string{"which has 64 bytes"}},
 	{"a result behind the end", func(p *isa.Program, c *isa.Command) bool {
-		return c.Kind == isa.Vector && p.Tasks[c.Task-1].Writes[0].Level == isa.LB
+		return c.Kind == isa.Vector && p.Tasks[c.Task-1].Writes[0].Level == isa.L1
 	}, func(p *isa.Program, i int) {
-		p.Tasks[p.Commands[i].Task-1].Writes[0].Address = p.Capacity[isa.LB]
+		p.Tasks[p.Commands[i].Task-1].Writes[0].Address = p.Capacity[isa.L1]
 	}, []string{"which has"}},
 	{"a computation swapped with the next of its queue",
 		func(p *isa.Program, c *isa.Command) bool { return c.Kind == isa.Matrix && next(p, c) >= 0 },
@@ -268,10 +268,10 @@ var nestFaults = []planted{
 		func(p *isa.Program, i int) { p.Commands[i].Part = (p.Commands[i].Part + 1) % p.Commands[i].Parts }, nil},
 }
 
-// feeds is how many loads take what a load from the DDR brings to the GB.
+// feeds is how many loads take what a load from the DDR brings to the LLB.
 func feeds(p *isa.Program, c *isa.Command) (n int) {
 	for i := range p.Commands {
-		if d := &p.Commands[i]; d.Kind == isa.LBLoad && d.From > 0 && d.From == c.To && d.Task == c.Task {
+		if d := &p.Commands[i]; d.Kind == isa.L1Load && d.From > 0 && d.From == c.To && d.Task == c.Task {
 			n++
 		}
 	}

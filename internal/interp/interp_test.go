@@ -73,7 +73,7 @@ func random(t *testing.T, seed uint64, recipes []scheduler.Recipe, odd bool, une
 	batch := int64(spec.Clusters)*chunk*pick(r, int64(1), 2) + r.Int64N(2)
 	what := fmt.Sprintf("seed %d: %s, uneven %v, batch %d, chunk %d, %d clusters of %d cores, L1 %d + %d, LLB %v", seed,
 		recipe.Name, uneven, batch, chunk,
-		spec.Clusters, spec.CoreTypes[0].Count, spec.LB.SizeBytes, spec.LBWeightBytes, spec.GB)
+		spec.Clusters, spec.CoreTypes[0].Count, spec.L1.SizeBytes, spec.L1WeightBytes, spec.LLB)
 	if seed/2%2 == 0 {
 		what += ", apart, weights first, stores in pieces"
 		recipe = recipe.With("address", otherwise)
@@ -141,7 +141,7 @@ func TestOverwriting(t *testing.T) {
 		spec, src := machine(r), net(i, i%3 == 0)
 		if i%4 > 0 {
 			src = softmaxes(r.Uint64())
-			spec.LB.SizeBytes *= 16
+			spec.L1.SizeBytes *= 16
 		}
 		made, err := scheduler.Run(context.Background(), src, spec, 8, recipe, scheduler.Options{Chunk: 1 + r.Int64N(2)})
 		if err == nil {
@@ -377,9 +377,9 @@ func lowered(t *testing.T, seed uint64, recipe scheduler.Recipe) *scheduler.Resu
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))
 	spec := machine(r)
-	spec.Clusters, spec.CoreTypes[0].Count, spec.LBWeightBytes = 1, 4, 2048
-	spec.LB.SizeBytes = 2048
-	spec.GB = &hardware.Memory{SizeBytes: 32 << 10, BandwidthBytesPerSecond: 256e9}
+	spec.Clusters, spec.CoreTypes[0].Count, spec.L1WeightBytes = 1, 4, 2048
+	spec.L1.SizeBytes = 2048
+	spec.LLB = &hardware.Memory{SizeBytes: 32 << 10, BandwidthBytesPerSecond: 256e9}
 	made, err := scheduler.Run(context.Background(), net(seed, false), spec, 4, recipe,
 		scheduler.Options{Chunk: 2, Uneven: schedule.UnevenNone})
 	if err != nil {
@@ -391,7 +391,7 @@ func lowered(t *testing.T, seed uint64, recipe scheduler.Recipe) *scheduler.Resu
 	return made
 }
 
-// Without a GB and without broadcast, each core keeps its own part of the weights; another
+// Without an LLB and without broadcast, each core keeps its own part of the weights; another
 // chunk may spread the same layer otherwise, so that cores need other parts of equal size.
 func TestKeptWeights(t *testing.T) {
 	if what, _, err := random(t, 78, recipes.All(), false, schedule.UnevenNone); err != nil {

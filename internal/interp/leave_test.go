@@ -26,7 +26,7 @@ func TestWeightsLeave(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec.CoreTypes[0].Count = 4
-	spec.LB.SizeBytes, spec.LBWeightBytes = 8<<10, 1<<10
+	spec.L1.SizeBytes, spec.L1WeightBytes = 8<<10, 1<<10
 	recipe, err := recipes.Lookup("tvm")
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ type Report struct {
 	Commands int
 	Outputs  int64 // elements of network outputs that were compared
 	Products int64 // multiplied
-	// Stages and Pages count the bytes of moved elements that their stage in the LB, or
+	// Stages and Pages count the bytes of moved elements that their stage in the L1, or
 	// the buffer that they were moved to, had no room for: see the package documentation.
 	Stages, Pages int64
 }
@@ -59,7 +59,7 @@ const beyond = int64(1) << 40
 
 const pageBytes = 256
 
-// memory is an LB or a GB: the cell that each byte belongs to.
+// memory is an L1 or an LLB: the cell that each byte belongs to.
 type memory struct {
 	name     string
 	capacity int64
@@ -86,7 +86,7 @@ func (m *memory) set(a int64, c *cell) {
 type cluster struct {
 	gb    memory
 	lb    []memory              // of each core
-	bring []map[inTile][]copied // of each core: where in the LB loads have put a constant
+	bring []map[inTile][]copied // of each core: where in the L1 loads have put a constant
 	spill int64                 // the next place beyond
 	// written through a buffer: addresses by core and element
 	buffers map[int32]*filled
@@ -104,13 +104,13 @@ type inTile struct {
 	tiles              int
 }
 
-// copied is a place in an LB, in a buffer of the program.
+// copied is a place in an L1, in a buffer of the program.
 type copied struct {
 	addr   int64
 	buffer int32
 }
 
-// filled lists the data put into a buffer, in the order of arrival. In the GB all is of
+// filled lists the data put into a buffer, in the order of arrival. In the LLB all is of
 // core 0.
 type filled struct {
 	at   []map[key]int64
@@ -446,7 +446,7 @@ func (m *machine) put(cl *cluster, buffer int32, core int, k key, value uint64) 
 }
 
 func (m *machine) bufferMemory(cl *cluster, buffer int32, core int) *memory {
-	if m.p.Buffers[buffer-1].Level == isa.GB {
+	if m.p.Buffers[buffer-1].Level == isa.LLB {
 		return &cl.gb
 	}
 	return &cl.lb[core]
@@ -458,7 +458,7 @@ func (cl *cluster) beyond(size int64) int64 {
 	return beyond + cl.spill - size
 }
 
-// take reads an element out of a buffer, of any core if it is in LBs.
+// take reads an element out of a buffer, of any core if it is in L1s.
 func (m *machine) take(cl *cluster, buffer int32, k key) uint64 {
 	if f := cl.buffers[buffer]; f != nil {
 		for core := range f.at {
@@ -511,9 +511,9 @@ func (m *machine) prepare() {
 	}
 	for range m.p.Clusters {
 		cl := &cluster{buffers: map[int32]*filled{}}
-		cl.gb = memory{"GB", m.p.Capacity[isa.GB], map[int64]*[pageBytes]*cell{}}
+		cl.gb = memory{"GB", m.p.Capacity[isa.LLB], map[int64]*[pageBytes]*cell{}}
 		for range cores {
-			cl.lb = append(cl.lb, memory{"LB", m.p.Capacity[isa.LB], map[int64]*[pageBytes]*cell{}})
+			cl.lb = append(cl.lb, memory{"LB", m.p.Capacity[isa.L1], map[int64]*[pageBytes]*cell{}})
 			cl.bring = append(cl.bring, map[inTile][]copied{})
 		}
 		m.clusters = append(m.clusters, cl)

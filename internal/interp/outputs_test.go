@@ -87,9 +87,9 @@ func TestKeptOutputs(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("outputs in the L1, in the LLB and in the DDR alone: %d, %d, %d", kept[schedule.LB], kept[schedule.GB],
+	t.Logf("outputs in the L1, in the LLB and in the DDR alone: %d, %d, %d", kept[schedule.L1], kept[schedule.LLB],
 		kept[schedule.DDR])
-	if kept[schedule.LB] == 0 || kept[schedule.GB] == 0 {
+	if kept[schedule.L1] == 0 || kept[schedule.LLB] == 0 {
 		t.Errorf("outputs are in %v, expected some in the L1 and in the LLB", kept)
 	}
 }

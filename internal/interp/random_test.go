@@ -25,11 +25,11 @@ func machine(r *rand.Rand) *hardware.Spec {
 			u.Rows, u.Cols = pick(r, 4, 8), pick(r, 2, 4)
 		}
 	}
-	s.LB.SizeBytes = hardware.Bytes(pick(r, 1, 2, 4, 16) * 1024)
-	s.LBWeightBytes = hardware.Bytes(pick(r, 1, 2, 4) * 1024)
-	s.GB.SizeBytes = hardware.Bytes(pick(r, 16, 32, 128) * 1024)
+	s.L1.SizeBytes = hardware.Bytes(pick(r, 1, 2, 4, 16) * 1024)
+	s.L1WeightBytes = hardware.Bytes(pick(r, 1, 2, 4) * 1024)
+	s.LLB.SizeBytes = hardware.Bytes(pick(r, 16, 32, 128) * 1024)
 	if r.IntN(6) == 0 {
-		s.GB = nil
+		s.LLB = nil
 	}
 	s.CoreLink.Broadcast = r.IntN(4) > 0
 	return s
@@ -215,11 +215,11 @@ func anyMachine(r *rand.Rand) *hardware.Spec {
 	s.DDRActivationEfficiency = pick(r, 0, .01, .5, 1)
 	s.DDRLink.BandwidthBytesPerSecond, s.DDRLink.LatencySeconds = pick(r, 0, 0, 1e9, 1e11), pick(r, 0, 1e-7)
 	s.CoreLink.BandwidthBytesPerSecond, s.CoreLink.LatencySeconds = pick(r, 1e9, 1e10, 1e12), pick(r, 0, 1e-8, 1e-6)
-	s.LB.SizeBytes, s.LBWeightBytes = pick(r, hardware.Bytes(512), 2048, 16384, 65536),
+	s.L1.SizeBytes, s.L1WeightBytes = pick(r, hardware.Bytes(512), 2048, 16384, 65536),
 		pick(r, hardware.Bytes(0), 256, 1024, 8192)
-	if s.GB != nil {
-		s.GB.SizeBytes = pick(r, hardware.Bytes(1000), 4096, 16384, 40000, 262144)
-		s.GB.BandwidthBytesPerSecond, s.GB.LatencySeconds = pick(r, 1e9, 1e10, 1e12), pick(r, 0, 1e-7)
+	if s.LLB != nil {
+		s.LLB.SizeBytes = pick(r, hardware.Bytes(1000), 4096, 16384, 40000, 262144)
+		s.LLB.BandwidthBytesPerSecond, s.LLB.LatencySeconds = pick(r, 1e9, 1e10, 1e12), pick(r, 0, 1e-7)
 	} else {
 		s.Energy = nil
 	}
@@ -240,7 +240,7 @@ func anyMachine(r *rand.Rand) *hardware.Spec {
 		}
 	}
 	if r.IntN(5) == 0 { // cores without the first unit
-		s.CoreTypes = append(s.CoreTypes, hardware.CoreType{Name: "other", Count: 1 + r.IntN(2), HasLB: r.IntN(2) == 0,
+		s.CoreTypes = append(s.CoreTypes, hardware.CoreType{Name: "other", Count: 1 + r.IntN(2), HasL1: r.IntN(2) == 0,
 			Units: c.Units[1:]})
 	}
 	if r.IntN(10) == 0 {
@@ -348,7 +348,7 @@ func shared(seed uint64) network.Network {
 // link joins the cores of a machine of one type by a bus, or by links between neighbours, one time in two.
 func link(r *rand.Rand, s *hardware.Spec) bool {
 	kind, t := pick(r, hardware.Bus, hardware.Ring, hardware.Mesh, hardware.Torus), &s.CoreTypes[0]
-	if len(s.CoreTypes) > 1 || !t.HasLB || r.IntN(2) == 0 {
+	if len(s.CoreTypes) > 1 || !t.HasL1 || r.IntN(2) == 0 {
 		return false
 	}
 	s.Network = &hardware.Network{Kind: kind, Memory: r.Perm(t.Count)[:1+r.IntN(t.Count)]}

@@ -41,8 +41,8 @@ func TestSharedReductions(t *testing.T) {
 			return b.Build()
 		}}
 		spec := machine(rand.New(rand.NewPCG(1, 1)))
-		spec.Clusters, spec.CoreTypes[0].Count, spec.LB.SizeBytes, spec.LBWeightBytes = 1, 4, 16<<10, 4<<10
-		spec.GB = &hardware.Memory{SizeBytes: 16 << 10, BandwidthBytesPerSecond: 256e9}
+		spec.Clusters, spec.CoreTypes[0].Count, spec.L1.SizeBytes, spec.L1WeightBytes = 1, 4, 16<<10, 4<<10
+		spec.LLB = &hardware.Memory{SizeBytes: 16 << 10, BandwidthBytesPerSecond: 256e9}
 		made, err := scheduler.Run(context.Background(), net, spec, 2, recipe, scheduler.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -98,7 +98,7 @@ func TestSharedReductions(t *testing.T) {
 		if conv {
 			n.Reduction[0] = 24 * 9
 		}
-		base.Spec.GB.SizeBytes = 256
+		base.Spec.LLB.SizeBytes = 256
 		if err := base.Follow(0, &n); err != nil {
 			t.Fatal(err)
 		}

@@ -48,7 +48,7 @@ func TestScans(t *testing.T) {
 	for seed := range uint64(120) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		spec := machine(r)
-		spec.LB.SizeBytes, spec.LBWeightBytes = hardware.Bytes(pick(r, 512, 512, 1024)), 4096
+		spec.L1.SizeBytes, spec.L1WeightBytes = hardware.Bytes(pick(r, 512, 512, 1024)), 4096
 		net := scans(r)
 		made, err := scheduler.Run(context.Background(), net, spec, int64(spec.Clusters), recipe, scheduler.Options{Chunk: 1})
 		if err != nil {
@@ -74,10 +74,10 @@ func TestScans(t *testing.T) {
 		cut++
 		for i := range made.Program.Commands {
 			c := &made.Program.Commands[i]
-			if cut > 6 || c.Kind != isa.LBLoad && c.Kind != isa.LBStore {
+			if cut > 6 || c.Kind != isa.L1Load && c.Kind != isa.L1Store {
 				continue
 			}
-			if o := made.Program.Tasks[c.Task-1].Reads; c.Kind == isa.LBLoad &&
+			if o := made.Program.Tasks[c.Task-1].Reads; c.Kind == isa.L1Load &&
 				made.Program.Tensors[o[c.Operand].Tensor].Name == "a" {
 				continue // what was loaded for another part may lie elsewhere
 			}
@@ -126,7 +126,7 @@ func TestNormsInPasses(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 17))
 		spec := machine(r)
-		spec.CoreTypes[0].Count, spec.LB.SizeBytes, spec.LBWeightBytes = pick(r, 2, 4),
+		spec.CoreTypes[0].Count, spec.L1.SizeBytes, spec.L1WeightBytes = pick(r, 2, 4),
 			hardware.Bytes(pick(r, 256, 512)), 4096
 		groups, each, height, width := 1+r.Int64N(3), 1+r.Int64N(3), 2+r.Int64N(4), 2+r.Int64N(4)
 		net := network.Network{Name: "norm", Graph: func(batch int64) (*model.Graph, error) {

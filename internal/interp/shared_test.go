@@ -39,7 +39,7 @@ func TestRowsOfOtherCores(t *testing.T) {
 		s, others := made.Schedule, 0
 		for i := range s.Steps {
 			for _, r := range s.Steps[i].Reads {
-				if b := s.Steps[i].Binding; b[0] > 1 && b[1] > 1 && s.Values[r.Value].Level == schedule.LB && r.RemoteBytes > 0 {
+				if b := s.Steps[i].Binding; b[0] > 1 && b[1] > 1 && s.Values[r.Value].Level == schedule.L1 && r.RemoteBytes > 0 {
 					others++
 				}
 			}

@@ -26,8 +26,8 @@ func TestSlicedPrograms(t *testing.T) {
 	for seed := range uint64(30) {
 		r := rand.New(rand.NewPCG(seed, 23))
 		spec := machine(r)
-		if spec.GB != nil {
-			spec.GB.SizeBytes = 8 << 10
+		if spec.LLB != nil {
+			spec.LLB.SizeBytes = 8 << 10
 		}
 		rows, features, width := 1+r.Int64N(40), 1+r.Int64N(12), 50+r.Int64N(200)
 		gated := r.IntN(2) == 0

@@ -51,7 +51,7 @@ func TestTinyBuffers(t *testing.T) {
 		machine func(r *rand.Rand, s *hardware.Spec)
 		build   func(g *grower, batch int64) model.TensorID
 	}{
-		{"bias", func(r *rand.Rand, s *hardware.Spec) { s.LBWeightBytes = pick(r, hardware.Bytes(512), 1024) },
+		{"bias", func(r *rand.Rand, s *hardware.Spec) { s.L1WeightBytes = pick(r, hardware.Bytes(512), 1024) },
 			func(g *grower, batch int64) model.TensorID {
 				x := g.op("MatMul", model.Attr{}, g.b.Input("x", model.F16, batch, 3+g.Int64N(4), 16),
 					g.param(16, 120+g.Int64N(20)))
@@ -74,7 +74,7 @@ func TestTinyBuffers(t *testing.T) {
 			for i := range uint64(20) {
 				r := rand.New(rand.NewPCG(i, 13))
 				spec := machine(r)
-				spec.Clusters, spec.CoreTypes[0].Count, spec.LB.SizeBytes = 1, 2, pick(r, hardware.Bytes(1024), 4096)
+				spec.Clusters, spec.CoreTypes[0].Count, spec.L1.SizeBytes = 1, 2, pick(r, hardware.Bytes(1024), 4096)
 				c.machine(r, spec)
 				src := network.Network{Name: c.name, Graph: func(batch int64) (*model.Graph, error) {
 					g := &grower{Rand: rand.New(rand.NewPCG(i, 14)), b: model.NewBuilder(c.name)}

@@ -119,7 +119,7 @@ func TVMChunk(network string, share int64, spec *hardware.Spec) (int64, error) {
 			return 0, fmt.Errorf("%s at %d: %w", network, n, err)
 		}
 		kernels, _ := tvm.GroupOps(g, schedule.ExecutionOrder(g))
-		if fits(g, kernels, int64(spec.GB.SizeBytes)) {
+		if fits(g, kernels, int64(spec.LLB.SizeBytes)) {
 			return n, nil
 		}
 	}

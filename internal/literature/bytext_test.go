@@ -21,7 +21,7 @@ func TestTVMChunk(t *testing.T) {
 			t.Errorf("%s: %d (%v), want %d", c.Label, n, err, want)
 		}
 	}
-	spec.GB.SizeBytes *= 2
+	spec.LLB.SizeBytes *= 2
 	if n, err := TVMChunk("bert-128", 8, spec); err != nil || n != 8 {
 		t.Errorf("with twice the LLB %d (%v), want 8", n, err)
 	}

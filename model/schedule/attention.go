@@ -349,7 +349,7 @@ func (s *Schedule) InTurn(st *Step) error {
 		values = append(values, st.Reads[i].Value)
 	}
 	for _, v := range values {
-		if s.Values[v].Level == LB {
+		if s.Values[v].Level == L1 {
 			return fmt.Errorf("takes tiles of positions in turn, but %q stays in the L1",
 				s.Graph.Tensor(s.Values[v].Tensor).Name)
 		}
@@ -365,7 +365,7 @@ func (s *Schedule) OverKeys(st *Step) error {
 	}
 	for i := range st.Reads {
 		v := &s.Values[st.Reads[i].Value]
-		if v.Level == LB || i > 0 && s.Values[st.Reads[i-1].Value].Tensor == v.Tensor {
+		if v.Level == L1 || i > 0 && s.Values[st.Reads[i-1].Value].Tensor == v.Tensor {
 			return fmt.Errorf("has cores that share the keys, but %q comes from the L1, or in parts",
 				s.Graph.Tensor(v.Tensor).Name)
 		}
@@ -412,7 +412,7 @@ func (s *Schedule) attended(st *Step) []StagePart {
 		elsewhere := false
 		o.remote = 0
 		for ; i < len(st.Reads) && s.Values[st.Reads[i].Value].Tensor == t; i++ {
-			if s.Values[st.Reads[i].Value].Level == LB {
+			if s.Values[st.Reads[i].Value].Level == L1 {
 				o.remote += st.Reads[i].CoreRemoteBytes
 			} else {
 				elsewhere = true
@@ -427,7 +427,7 @@ func (s *Schedule) attended(st *Step) []StagePart {
 	}
 	parts = append(parts, part(-1, -1, a.scratch))
 	for _, w := range st.Writes {
-		if v := &s.Values[w]; v.Level != LB {
+		if v := &s.Values[w]; v.Level != L1 {
 			parts = append(parts, part(-1, w, func(t AttentionTiles) int64 {
 				return a.QuerySlots(t) * a.outSlot(t,
 					v.CoreBytes)
@@ -481,7 +481,7 @@ func (b *StepBuilder) attending(layer *Layer, cores int64, need []Regions, want 
 	for _, r := range a.Rows {
 		a.dealt = a.dealt && (r.Lo-lo)%a.Positions == 0 && (r.Len() == a.Positions || r.Hi == hi)
 	}
-	a.far = b.Spec.GB != nil && (want == DDR || g.Tensor(op.Inputs[1]).Producer == model.NoOp)
+	a.far = b.Spec.LLB != nil && (want == DDR || g.Tensor(op.Inputs[1]).Producer == model.NoOp)
 	limit := DataBytes(b.Spec) / 16
 	for _, t := range slices.Concat(layer.Inputs, layer.Constants) {
 		x := g.Tensor(t)
@@ -519,7 +519,7 @@ func (b *StepBuilder) attending(layer *Layer, cores int64, need []Regions, want 
 		}
 		a.Operands = append(a.Operands, o)
 	}
-	a.deals = a.dealt && want != LB
+	a.deals = a.dealt && want != L1
 	a.sliced = !a.Causal
 	for i := range a.Operands {
 		if o := &a.Operands[i]; o.Input != 0 && o.Tiled {
@@ -551,7 +551,7 @@ func (b *StepBuilder) attentionKey(layer *Layer, t model.TensorID, region model.
 // L1s come whole from other cores: where a way leaves room for them, others do not count.
 func (b *StepBuilder) attentionBinding(layer *Layer, t model.TensorID, region model.Region) (best Binding) {
 	for _, whole := range []bool{true, false} {
-		if best != nil || whole && b.want != LB {
+		if best != nil || whole && b.want != L1 {
 			continue
 		}
 		least := math.Inf(1)
@@ -571,7 +571,7 @@ const mostKeys = 6
 // slicings are numbers of cores that may share the keys: those there are, halves and so on; 0: none do.
 func (a *Attending) slicings(share bool) []int64 {
 	list := []int64{0}
-	for n := CoresWithLB(a.spec) / a.cores; share && a.sliced && n > 1; n /= 2 {
+	for n := CoresWithL1(a.spec) / a.cores; share && a.sliced && n > 1; n /= 2 {
 		each := ceil(a.Keys, n)
 		if k := ceil(a.Keys, each); k > 1 && k != list[len(list)-1] { // each has some
 			list = append(list, k)
@@ -673,7 +673,7 @@ func (s *Schedule) AttentionNests(i, most int) []*Nest {
 	st := &s.Steps[i]
 	inst := &s.Instances.Instances[st.Instance]
 	layer := &s.Layers[inst.Group][st.Layer]
-	b := &StepBuilder{Schedule: s, want: GB, inst: inst}
+	b := &StepBuilder{Schedule: s, want: LLB, inst: inst}
 	b.on(st.Kind)
 	if st.Attending.far {
 		b.want = DDR
@@ -849,8 +849,8 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 		ddr *= e
 	}
 	latency, loads := a.spec.CoreLink.LatencySeconds, a.spec.CoreLink.Loads()
-	if a.spec.GB != nil {
-		latency += a.spec.GB.LatencySeconds
+	if a.spec.LLB != nil {
+		latency += a.spec.LLB.LatencySeconds
 	} else {
 		latency += a.spec.DDR.LatencySeconds + a.spec.DDRLink.LatencySeconds
 		loads = a.spec.DDRLink.Loads()
@@ -866,8 +866,8 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 			each = apart
 		}
 		switch {
-		case a.spec.GB != nil:
-			x = math.Max(x, each*float64(bytes)/a.spec.GB.BandwidthBytesPerSecond)
+		case a.spec.LLB != nil:
+			x = math.Max(x, each*float64(bytes)/a.spec.LLB.BandwidthBytesPerSecond)
 		default:
 			x = math.Max(x, each*float64(bytes)/ddr)
 		}
@@ -880,7 +880,7 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 		once = tile / ddr
 	}
 	if a.far && a.Steps(t) > 1 && !a.Stay(t) {
-		size := float64(a.spec.GB.SizeBytes)
+		size := float64(a.spec.LLB.SizeBytes)
 		if tile*float64(ceil(a.Slice(t), t.Keys)) > size*0.45 || tile > size/4 {
 			again = tile / ddr
 		}
@@ -971,7 +971,7 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 
 // CheckAttention reports why a step can't run its attention in such tiles.
 func (a *Attending) CheckAttention(t AttentionTiles) error {
-	if most := min(a.Keys, CoresWithLB(a.spec)/a.cores); t.Slices != 0 && (t.Slices < 2 || t.Slices > most ||
+	if most := min(a.Keys, CoresWithL1(a.spec)/a.cores); t.Slices != 0 && (t.Slices < 2 || t.Slices > most ||
 		(t.Slices-1)*a.Slice(t) >= a.Keys) {
 		return fmt.Errorf("the loop over keys divides %d over %d cores, expected 2 to %d, each with some", a.Keys, t.Slices,
 			most)

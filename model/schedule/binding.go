@@ -314,7 +314,7 @@ func SpreadOver(cores Binding, box model.Region, dims []int, n int64) {
 // result.
 func BindingsOf(s *Schedule, kind int, layer *Layer, out model.TensorID,
 	region model.Region) []Binding {
-	cores, forbidden := CoresWithLB(s.Spec.Kind(kind)), Forbidden(s.Graph, layer.Ops, out)
+	cores, forbidden := CoresWithL1(s.Spec.Kind(kind)), Forbidden(s.Graph, layer.Ops, out)
 	return slices.DeleteFunc(Bindings(region, cores, s.UnevenCores), func(b Binding) bool {
 		return CheckBinding(region, b, forbidden, cores) != nil
 	})

@@ -202,7 +202,7 @@ func (s *Schedule) blockedStage(st *Step) (parts []StagePart) {
 		t, from, away := v.Tensor, i, false
 		for ; i < len(st.Reads) && s.Values[st.Reads[i].Value].Tensor == t; i++ {
 			r := &st.Reads[i]
-			away = away || s.Values[r.Value].Level != LB || r.RemoteBytes > 0
+			away = away || s.Values[r.Value].Level != L1 || r.RemoteBytes > 0
 		}
 		if !away {
 			continue
@@ -233,7 +233,7 @@ func (s *Schedule) blockedStage(st *Step) (parts []StagePart) {
 	tile := (rows + n.Tiles - 1) / n.Tiles * largest(n.Columns)
 	least := int64(0) // room that sums may take of results
 	for _, w := range st.Writes {
-		if v := &s.Values[w]; v.Level != LB {
+		if v := &s.Values[w]; v.Level != L1 {
 			bytes := n.Sums * Align(s.Graph.Tensor(v.Tensor).DType.Bytes(tile))
 			parts = append(parts, StagePart{From: -1, To: w, Bytes: bytes, Whole: true})
 			least = bytes

@@ -146,7 +146,7 @@ func CheckSteps(s *Schedule) error {
 	g := s.Graph
 	var cores []int64 // by kind
 	for k := range s.Spec.Kinds() {
-		cores = append(cores, CoresWithLB(s.Spec.Kind(k)))
+		cores = append(cores, CoresWithL1(s.Spec.Kind(k)))
 	}
 	for i := range s.Steps {
 		st := &s.Steps[i]
@@ -273,7 +273,7 @@ func checkAddresses(s *Schedule) error {
 			continue
 		}
 		size := v.CoreBytes
-		if v.Level == GB {
+		if v.Level == LLB {
 			size = v.Bytes
 		}
 		byLevel[v.Level] = append(byLevel[v.Level], use{v.Address, v.Address + size, v.Def, v.Last,
@@ -288,14 +288,14 @@ func checkAddresses(s *Schedule) error {
 		}
 		if hi := st.StageAddress + st.StageBytes; st.StageBytes > 0 {
 			if end := s.DataEnd(st); hi > end {
-				return fmt.Errorf("%v: the stage of step %d at [%d, %d) leaves the capacity of %d bytes", LB, i,
+				return fmt.Errorf("%v: the stage of step %d at [%d, %d) leaves the capacity of %d bytes", L1, i,
 					st.StageAddress, hi, end)
 			}
-			byLevel[LB] = append(byLevel[LB],
-				use{st.StageAddress, min(hi, s.LBCapacity), i, i, fmt.Sprintf("the stage of step %d", i), nil})
+			byLevel[L1] = append(byLevel[L1],
+				use{st.StageAddress, min(hi, s.L1Capacity), i, i, fmt.Sprintf("the stage of step %d", i), nil})
 		}
 	}
-	for level, capacity := range []int64{LB: s.LBCapacity, GB: s.GBCapacity} {
+	for level, capacity := range []int64{L1: s.L1Capacity, LLB: s.LLBCapacity} {
 		level := Level(level)
 		us := byLevel[level]
 		for _, u := range us {

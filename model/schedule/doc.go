@@ -6,7 +6,7 @@
 //
 //	SG         sub-graph: operators that become one kernel
 //	SGI        instance of a sub-graph: one of f pieces along one output dimension
-//	LB         a core's local buffer; "LB bytes" of a cluster count all its cores
+//	L1         a core's local buffer; "L1 bytes" of a cluster count all its cores
 //	binding    cores per output dimension, a tuple whose product is at most c
 //	scope      the level where an instance's output lives
 //	layer      operators in a straight line, at most one of them heavy

@@ -2,7 +2,7 @@ package schedule
 
 // Generator holds the settings of the kernel generator.
 type Generator struct {
-	// KeepWeights keeps weights in the GB from kernel to kernel.
+	// KeepWeights keeps weights in the LLB from kernel to kernel.
 	KeepWeights bool `json:"keep_weights"`
 	// CrossLayer lets loads and units overlap across the layers of a kernel (§4.4).
 	CrossLayer bool `json:"cross_layer"`
@@ -12,7 +12,7 @@ type Generator struct {
 	// Exposed makes the promotion of weights wait for all computation in front of it, and
 	// so shows its latency, without CrossLayer.
 	Exposed bool `json:"exposed,omitempty"`
-	// Prefetch lets loads of weights from the DDR to the GB run ahead of the launch of
+	// Prefetch lets loads of weights from the DDR to the LLB run ahead of the launch of
 	// the kernel that uses them: the DMA engine works on while kernels change.
 	Prefetch bool `json:"prefetch"`
 	// BeforeFirst lets such loads run ahead of a cluster's first launch, too, which then costs nothing where loads take
@@ -26,7 +26,7 @@ type Generator struct {
 	// WeightTiles is the least number of tiles of weights that their buffer holds, where the
 	// matrix unit's geometry allows; 0: two, if all were alike.
 	WeightTiles int64 `json:"weight_tiles,omitempty"`
-	// LoadTiles is the number of tiles of a layer's weights one load brings from the DDR to the GB, as
+	// LoadTiles is the number of tiles of a layer's weights one load brings from the DDR to the LLB, as
 	// far as they fit there: each load has the DDR's latency. 0: one.
 	LoadTiles int64 `json:"load_tiles,omitempty"`
 	// WeightsFirst brings a layer's first tile of weights to the L1 in front of its inputs, which

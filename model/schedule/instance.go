@@ -213,13 +213,13 @@ type OrderItem struct {
 
 // OrderCost is the verdict on an order.
 type OrderCost struct {
-	MovedBytes int64 // stored to and loaded from the GB
-	// Utilization is the time-weighted share of the LB that holds what the running
+	MovedBytes int64 // stored to and loaded from the LLB
+	// Utilization is the time-weighted share of the L1 that holds what the running
 	// instance reads or writes. Outputs that only wait do not count.
 	Utilization float64
 	PeakBytes   int64
 	// OverflowBytes is the most by which a single instance passes the capacity by
-	// itself; its kernel then has to stream through the GB.
+	// itself; its kernel then has to stream through the LLB.
 	OverflowBytes int64
 }
 
@@ -231,9 +231,9 @@ func (a OrderCost) Less(b OrderCost) bool {
 	return a.Utilization > b.Utilization
 }
 
-// EvaluateOrder plays an order on an LB of capacity bytes: outputs stay until their last reader has run; when space is
+// EvaluateOrder plays an order on an L1 of capacity bytes: outputs stay until their last reader has run; when space is
 // short, the output with the longest remaining lifetime that the running instance does not read is stored first (ties
-// by ID); it is loaded back before its next reader. A store is free if an unchanged copy is in the GB already.
+// by ID); it is loaded back before its next reader. A store is free if an unchanged copy is in the LLB already.
 func EvaluateOrder(items []OrderItem, order []int, capacity int64) OrderCost {
 	var cost OrderCost
 	at := make([]int, len(items))
@@ -246,7 +246,7 @@ func EvaluateOrder(items []OrderItem, order []int, capacity int64) OrderCost {
 			last[p] = max(last[p], at[i])
 		}
 	}
-	inLB := make([]bool, len(items))
+	inL1 := make([]bool, len(items))
 	leaving := leaving{heap.Of(func(a, b int) bool { return last[a] > last[b] || last[a] == last[b] && a < b })}
 	copied := make([]bool, len(items))
 	readAt := make([]int, len(items)) // 1 + position of the last reader so far
@@ -259,17 +259,17 @@ func EvaluateOrder(items []OrderItem, order []int, capacity int64) OrderCost {
 		for _, p := range it.Reads {
 			readAt[p] = pos + 1
 			touched += items[p].OutputBytes
-			if !inLB[p] {
+			if !inL1[p] {
 				missing += items[p].OutputBytes
 			}
 		}
 		cost.OverflowBytes = max(cost.OverflowBytes, touched-capacity)
 		for used+missing+it.OutputBytes+it.WorkspaceBytes > capacity {
-			victim := leaving.next(func(j int) bool { return inLB[j] }, func(j int) bool { return readAt[j] == pos+1 })
+			victim := leaving.next(func(j int) bool { return inL1[j] }, func(j int) bool { return readAt[j] == pos+1 })
 			if victim < 0 {
 				break
 			}
-			inLB[victim] = false
+			inL1[victim] = false
 			used -= items[victim].OutputBytes
 			if !copied[victim] {
 				copied[victim] = true
@@ -277,8 +277,8 @@ func EvaluateOrder(items []OrderItem, order []int, capacity int64) OrderCost {
 			}
 		}
 		for _, p := range it.Reads {
-			if !inLB[p] {
-				inLB[p] = true
+			if !inL1[p] {
+				inL1[p] = true
 				leaving.Push(p)
 				used += items[p].OutputBytes
 				cost.MovedBytes += items[p].OutputBytes
@@ -288,11 +288,11 @@ func EvaluateOrder(items []OrderItem, order []int, capacity int64) OrderCost {
 		weight += it.Seconds * min(1, float64(touched)/float64(max(capacity, 1)))
 		total += it.Seconds
 		used += it.OutputBytes
-		inLB[id] = true
+		inL1[id] = true
 		leaving.Push(id)
 		leave := func(p int) {
-			if inLB[p] && last[p] <= pos {
-				inLB[p] = false
+			if inL1[p] && last[p] <= pos {
+				inL1[p] = false
 				used -= items[p].OutputBytes
 			}
 		}
@@ -307,7 +307,7 @@ func EvaluateOrder(items []OrderItem, order []int, capacity int64) OrderCost {
 	return cost
 }
 
-// leaving has the outputs that came to the LB, that with the longest remaining lifetime
+// leaving has the outputs that came to the L1, that with the longest remaining lifetime
 // first (ties by ID). What has left since is still there.
 type leaving struct{ *heap.Heap[int] }
 

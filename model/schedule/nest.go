@@ -23,7 +23,7 @@ type Nest struct {
 	// Rfactor, if more than one, is the number of cores that make each part of the output together: each
 	// adds up its slice of a product's reduction, and the first gathers and adds what they have.
 	Rfactor int64 `json:"rfactor,omitempty"`
-	// Tiles is the number of tiles of rows. With several, what passes through the LB does
+	// Tiles is the number of tiles of rows. With several, what passes through the L1 does
 	// so tile by tile, Depth of which have room at a time.
 	Tiles int64 `json:"tiles"`
 	Depth int64 `json:"depth"`
@@ -45,10 +45,10 @@ type Nest struct {
 	Reduction []int64 `json:"reduction,omitempty"`
 	// Group is the number of tiles of weights one load brings from the DDR into the LLB, if more than one.
 	Group int64 `json:"group,omitempty"`
-	// Stay keeps weights in the LB from tile to tile of rows; else they pass again.
+	// Stay keeps weights in the L1 from tile to tile of rows; else they pass again.
 	Stay bool `json:"stay,omitempty"`
 	// Vector is the loop at whose end the vector work behind a product runs, Store that at
-	// whose end results leave the LB.
+	// whose end results leave the L1.
 	Vector Attach `json:"vector"`
 	Store  Attach `json:"store"`
 	// Sums, if not zero, makes the nest a blocked one: both operands of the product pass in tiles of Columns and
@@ -108,7 +108,7 @@ func (st *Step) Depth() int64 {
 	return stageDepth
 }
 
-// Space is the LB space that a part of the step's stage takes.
+// Space is the L1 space that a part of the step's stage takes.
 func (st *Step) Space(p StagePart) int64 { return p.space(max(1, st.Tiles), st.Depth()) }
 
 // Slices is the number of cores that make each part of the step's output together, see Nest.Rfactor and
@@ -145,7 +145,7 @@ func (s *Schedule) SlicesOf(st *Step, t model.TensorID) int64 {
 	return st.Slices()
 }
 
-// Follow makes step i run by a nest, in the first room that the values alive in the LB leave for its stage. A nest
+// Follow makes step i run by a nest, in the first room that the values alive in the L1 leave for its stage. A nest
 // without cores runs on those of the nest that the step has. The error says how much there is, or what is wrong with
 // the binding. The schedule's slices of steps and values change in place, what they refer to does not.
 func (s *Schedule) Follow(i int, n *Nest) error {
@@ -198,12 +198,12 @@ func (s *Schedule) Follow(i int, n *Nest) error {
 	return fmt.Errorf("tiles %d of %d take %d bytes of the L1, there is room for %d", n.Tiles, n.Depth, need, most)
 }
 
-// DataEnd is the address in the LB at which values and the stage of a step end, and its ring of weights begins.
+// DataEnd is the address in the L1 at which values and the stage of a step end, and its ring of weights begins.
 func (s *Schedule) DataEnd(st *Step) int64 {
 	if !st.Nest.Blocked() || st.Nest.Ring == 0 {
-		return s.LBCapacity
+		return s.L1Capacity
 	}
-	return s.LBCapacity + s.RingBytes() - st.Nest.Ring
+	return s.L1Capacity + s.RingBytes() - st.Nest.Ring
 }
 
 // CheckRing verifies that the ring of weights of a step's blocked nest has place beside the values alive.
@@ -219,7 +219,7 @@ func (s *Schedule) CheckRing(st *Step) error {
 	return nil
 }
 
-// Shared is how many bytes of a core's LB the stage of step i and its ring of weights may take together; 0: where one
+// Shared is how many bytes of a core's L1 the stage of step i and its ring of weights may take together; 0: where one
 // ends and the other begins is fixed.
 func (s *Schedule) Shared(i int) int64 {
 	if !MovableRing(s.Spec) {
@@ -227,18 +227,18 @@ func (s *Schedule) Shared(i int) int64 {
 	}
 	used := int64(0)
 	for v := range s.Near(i) {
-		if v.Level == LB && v.Def <= i && i <= v.Last {
+		if v.Level == L1 && v.Def <= i && i <= v.Last {
 			used = max(used, v.Address+v.CoreBytes)
 		}
 	}
-	return s.LBCapacity + s.RingBytes() - used
+	return s.L1Capacity + s.RingBytes() - used
 }
 
-// rooms returns the free ranges of the LB up to an address beside the values alive at step i.
+// rooms returns the free ranges of the L1 up to an address beside the values alive at step i.
 func (s *Schedule) rooms(i int, end int64) (list [][2]int64) {
 	var used [][2]int64
 	for v := range s.Near(i) {
-		if v.Level == LB && v.Def <= i && i <= v.Last {
+		if v.Level == L1 && v.Def <= i && i <= v.Last {
 			used = append(used, [2]int64{v.Address, v.Address + v.CoreBytes})
 		}
 	}
@@ -267,7 +267,7 @@ func (s *Schedule) Index() (undo func()) {
 	return func() { s.near = nil }
 }
 
-// Near gives values, in ascending order, among them all that are alive at step i in the LB or the GB.
+// Near gives values, in ascending order, among them all that are alive at step i in the L1 or the LLB.
 func (s *Schedule) Near(i int) iter.Seq[*Value] {
 	return func(yield func(*Value) bool) {
 		if s.near == nil {
@@ -286,10 +286,10 @@ func (s *Schedule) Near(i int) iter.Seq[*Value] {
 	}
 }
 
-// Room is the most that the stage of step i may take of a core's LB, beside the ring of weights that steps without a
+// Room is the most that the stage of step i may take of a core's L1, beside the ring of weights that steps without a
 // nest have.
 func (s *Schedule) Room(i int) (bytes int64) {
-	for _, room := range s.rooms(i, s.LBCapacity) {
+	for _, room := range s.rooms(i, s.L1Capacity) {
 		bytes = max(bytes, room[1]-room[0])
 	}
 	return bytes
@@ -750,7 +750,7 @@ func (b *StepBuilder) covered(layer *Layer, need []Regions, reads []Read) error 
 }
 
 // Rebind spreads what step i makes over the cores in another way, and finds anew what each of them reads, and what
-// readers of its results would find in their own slices. Results must not stay in the LB, where readers know their
+// readers of its results would find in their own slices. Results must not stay in the L1, where readers know their
 // places; the step's stage is left as it is. After an error, all is as it was.
 func (s *Schedule) Rebind(i int, to Binding) error {
 	old := s.Steps[i]
@@ -768,7 +768,7 @@ func (s *Schedule) Rebind(i int, to Binding) error {
 	values := make([]Value, len(old.Writes))
 	for k, w := range old.Writes {
 		v := s.Values[w]
-		if v.Level == LB {
+		if v.Level == L1 {
 			return fmt.Errorf("%q stays in the L1, where its readers expect it", s.Graph.Tensor(v.Tensor).Name)
 		}
 		t := s.Graph.Tensor(v.Tensor)
@@ -800,7 +800,7 @@ func (s *Schedule) Rebind(i int, to Binding) error {
 		t := s.Values[r.Value].Tensor
 		st.Reads = append(st.Reads, b.readOf(layer, b.read(r.Value, t, need), t, need, element))
 	}
-	st.Attending = b.attending(layer, st.Cores, need, GB)
+	st.Attending = b.attending(layer, st.Cores, need, LLB)
 	s.Steps[i] = st
 	s.Reread(st.Writes)
 	return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// Overwritable is the value in whose place in the LB a step may put its result: the step reads it last of all, each
+// Overwritable is the value in whose place in the L1 a step may put its result: the step reads it last of all, each
 // core its own part. Either a layer without a product makes each row of the result of that row alone; or the value is
 // added to a product, whose sums can be added up where it lies. rows is how many rows a core makes that no part of the
 // step may cut; 0: each element follows from the one in its place. nil: there is none.
@@ -113,40 +113,40 @@ func (s *Schedule) rowsOf(layer *Layer, from, to *Value) (rows int64, ok bool) {
 	return rows, true
 }
 
-// Overwritten is the value that a step's result takes the place of in the LB; nil: none.
+// Overwritten is the value that a step's result takes the place of in the L1; nil: none.
 func (s *Schedule) Overwritten(st *Step) (from *Value, rows int64) {
-	if len(st.Writes) != 1 || st.Tiles > 1 || s.Values[st.Writes[0]].Level != LB {
+	if len(st.Writes) != 1 || st.Tiles > 1 || s.Values[st.Writes[0]].Level != L1 {
 		return nil, 0
 	}
 	at := s.Values[st.Writes[0]].Address
 	beside := func(r Read) bool { // two values that are there at once have one address if one takes the other's place
 		v := &s.Values[r.Value]
-		return v.Level == LB && v.Def >= 0 && v.Address == at && v.CoreBytes > 0
+		return v.Level == L1 && v.Def >= 0 && v.Address == at && v.CoreBytes > 0
 	}
 	if !slices.ContainsFunc(st.Reads, beside) {
 		return nil, 0
 	}
-	if from, rows = s.Overwritable(st); from == nil || from.Level != LB || from.Address != at {
+	if from, rows = s.Overwritable(st); from == nil || from.Level != L1 || from.Address != at {
 		return nil, 0
 	}
 	return from, rows
 }
 
-// replaces reports whether a value takes the place of another in the LB.
+// replaces reports whether a value takes the place of another in the L1.
 func (s *Schedule) replaces(to, from *Value) bool {
-	if to == nil || from == nil || to.Level != LB || to.Def < 0 {
+	if to == nil || from == nil || to.Level != L1 || to.Def < 0 {
 		return false
 	}
 	v, _ := s.Overwritten(&s.Steps[to.Def])
 	return v == from && s.Steps[to.Def].Writes[0] == to.ID
 }
 
-// Replaces reports whether value to takes the place of another in the LB.
+// Replaces reports whether value to takes the place of another in the L1.
 func (s *Schedule) Replaces(to, from int) bool { return s.replaces(&s.Values[to], &s.Values[from]) }
 
 // Spilled reports whether a value that is wanted in the L1 has left it.
 func (v *Value) Spilled() bool {
-	return v.Def >= 0 && v.Wanted == LB && v.Level != LB
+	return v.Def >= 0 && v.Wanted == L1 && v.Level != L1
 }
 
 // Unspilled is a copy of the schedule with values where they are wanted, whose levels can be changed.

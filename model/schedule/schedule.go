@@ -13,8 +13,8 @@ type Level uint8
 
 // The levels, nearest first.
 const (
-	LB Level = iota
-	GB
+	L1 Level = iota
+	LLB
 	DDR
 )
 
@@ -54,12 +54,12 @@ type Value struct {
 	Wanted   Level // before spilling
 	Level    Level
 	Bytes    int64 // whole
-	// CoreBytes is the part of the busiest core; addresses in the LB are the same on every core.
+	// CoreBytes is the part of the busiest core; addresses in the L1 are the same on every core.
 	CoreBytes int64
 	Def       int // step that makes it; -1 for network inputs
 	Last      int // last step that reads it; number of steps for network outputs that none reads
 	Address   int64
-	Kind      int // of the cores that make it, and hold it in the LB
+	Kind      int // of the cores that make it, and hold it in the L1
 }
 
 // Read is a step's demand for a value.
@@ -69,7 +69,7 @@ type Read struct {
 	Region model.Region
 	// Bytes summed over cores; the same byte on two cores counts twice.
 	NeedBytes   int64
-	RemoteBytes int64 // of these, not in the reading core's own LB slice
+	RemoteBytes int64 // of these, not in the reading core's own L1 slice
 	// Of the busiest core.
 	CoreNeedBytes   int64
 	CoreRemoteBytes int64
@@ -94,7 +94,7 @@ type Read struct {
 // Sent is what cores send of a value in their L1s to others: where they exchange without an LLB and a core sends to
 // many at once, each part once, as rows of cores do of rows and columns of columns in SUMMA (van de Geijn, Watts 1997).
 func (r *Read) Sent(spec *hardware.Spec) int64 {
-	if spec.GB == nil && spec.CoreLink.Broadcast {
+	if spec.LLB == nil && spec.CoreLink.Broadcast {
 		return min(r.RemoteBytes, r.UnionBytes)
 	}
 	return r.RemoteBytes
@@ -104,7 +104,7 @@ func (r *Read) Sent(spec *hardware.Spec) int64 {
 type ParamRead struct {
 	Tensor model.TensorID
 	Region model.Region // the box around what all cores read
-	// CoreBytes is read by the busiest core, UnionBytes leave the GB when
+	// CoreBytes is read by the busiest core, UnionBytes leave the LLB when
 	// cores that need the same bytes share one broadcast.
 	CoreBytes, UnionBytes int64
 	// Offset is the first element read, which distinguishes parts of equal size.
@@ -127,7 +127,7 @@ type Step struct {
 	// Output is the layer's first output of which the instance needs anything.
 	Output model.TensorID
 	Cores  int64 // that work
-	// StageBytes of LB per core hold what passes through: data of other cores, data
+	// StageBytes of L1 per core hold what passes through: data of other cores, data
 	// of other levels. Tiles > 1 means that it passes in pieces, two at a time.
 	StageBytes int64
 	// Panels: the stationary operand of a product of activations does not fit and
@@ -175,16 +175,16 @@ type Schedule struct {
 	Joins      []Join
 	Steps      []Step
 	Values     []Value
-	// LBCapacity is per core, GBCapacity per cluster; both without reserves.
-	LBCapacity, GBCapacity int64
-	// WeightRoom says how much of a core's LB weights have.
+	// L1Capacity is per core, LLBCapacity per cluster; both without reserves.
+	L1Capacity, LLBCapacity int64
+	// WeightRoom says how much of a core's L1 weights have.
 	WeightRoom WeightRoom
-	// Reserve is the number of sixteenths of the GB that the memory plan leaves to weights and transfers on their
+	// Reserve is the number of sixteenths of the LLB that the memory plan leaves to weights and transfers on their
 	// way; 0: one.
 	Reserve int64
-	// GBActivationBytes is the part of the GB that values take; the rest stages weights and transfers.
-	GBActivationBytes int64
-	Spills            []Spill
+	// LLBActivationBytes is the part of the LLB that values take; the rest stages weights and transfers.
+	LLBActivationBytes int64
+	Spills             []Spill
 	// Memo, if not nil, has steps of other schedules of the same graph and machine.
 	Memo *Memo
 	near [][]int // see Index
@@ -204,22 +204,22 @@ type Spill struct {
 	Bytes    int64
 }
 
-// A WeightRoom says how much of each core's LB weights have, and what of it they stay in.
+// A WeightRoom says how much of each core's L1 weights have, and what of it they stay in.
 type WeightRoom string
 
 // The rooms for weights; WeightsStay is the default.
 const (
-	// WeightsStay is the separate weight memory where there is one, else a quarter of the LB. On a machine without a GB
+	// WeightsStay is the separate weight memory where there is one, else a quarter of the L1. On a machine without an LLB
 	// that could keep them, weights stay in three quarters of it from use to use.
 	WeightsStay WeightRoom = ""
 	// WeightsPass is the same room, all of which weights pass.
 	WeightsPass WeightRoom = "pass"
-	// WeightsTwelfth is a twelfth of an LB that weights share with values, so that more values stay, else as
+	// WeightsTwelfth is a twelfth of an L1 that weights share with values, so that more values stay, else as
 	// WeightsPass.
 	WeightsTwelfth WeightRoom = "twelfth"
 )
 
-// leastBuffer is the bytes that weights have of an LB if a quarter of it is as much.
+// leastBuffer is the bytes that weights have of an L1 if a quarter of it is as much.
 const leastBuffer = 256
 
 // Check reports a room that is not known.
@@ -231,22 +231,22 @@ func (r WeightRoom) Check() error {
 	return fmt.Errorf("room for weights is %q, expected %q, %q or none", string(r), WeightsPass, WeightsTwelfth)
 }
 
-// BufferBytes is the fixed part of each core's LB that weights have, the parts below among it.
+// BufferBytes is the fixed part of each core's L1 that weights have, the parts below among it.
 func (r WeightRoom) BufferBytes(spec *hardware.Spec) int64 {
 	switch {
-	case spec.LBWeightBytes > 0:
-		return int64(spec.LBWeightBytes)
-	case spec.LB == nil:
+	case spec.L1WeightBytes > 0:
+		return int64(spec.L1WeightBytes)
+	case spec.L1 == nil:
 		return 0
 	case r == WeightsTwelfth:
-		return max(int64(spec.LB.SizeBytes)/12&^63, min(int64(spec.LB.SizeBytes)/4, leastBuffer))
+		return max(int64(spec.L1.SizeBytes)/12&^63, min(int64(spec.L1.SizeBytes)/4, leastBuffer))
 	}
-	return int64(spec.LB.SizeBytes) / 4
+	return int64(spec.L1.SizeBytes) / 4
 }
 
 // HomeBytes is the part of the buffer in which weights stay from use to use.
 func (r WeightRoom) HomeBytes(spec *hardware.Spec) int64 {
-	if spec.GB != nil || r != WeightsStay {
+	if spec.LLB != nil || r != WeightsStay {
 		return 0
 	}
 	return r.BufferBytes(spec) / 4 * 3 &^ 63
@@ -259,21 +259,21 @@ func (r WeightRoom) RingBytes(spec *hardware.Spec) int64 {
 	return b - b/4
 }
 
-// DataBytes is the part of each core's LB that activations may use.
+// DataBytes is the part of each core's L1 that activations may use.
 func (r WeightRoom) DataBytes(spec *hardware.Spec) int64 {
 	switch {
-	case spec.LB == nil:
+	case spec.L1 == nil:
 		return 0
-	case spec.LBWeightBytes > 0:
-		return int64(spec.LB.SizeBytes)
+	case spec.L1WeightBytes > 0:
+		return int64(spec.L1.SizeBytes)
 	}
-	return int64(spec.LB.SizeBytes) - r.BufferBytes(spec)
+	return int64(spec.L1.SizeBytes) - r.BufferBytes(spec)
 }
 
 // WeightBufferBytes is the default size of the weights' buffer.
 func WeightBufferBytes(spec *hardware.Spec) int64 { return WeightsStay.BufferBytes(spec) }
 
-// RingBytes is the part of each core's LB that the anchors' weights pass through.
+// RingBytes is the part of each core's L1 that the anchors' weights pass through.
 func (s *Schedule) RingBytes() int64 { return s.WeightRoom.RingBytes(s.Spec) }
 
 // ParamBytes is the number of bytes of parameters beside the anchors' weights that stay for a step: more pass in
@@ -283,10 +283,10 @@ func (s *Schedule) ParamBytes() int64 {
 	return (r.BufferBytes(s.Spec) - r.HomeBytes(s.Spec) - r.RingBytes(s.Spec)) / 2
 }
 
-// MovableRing reports whether weights share the LB of a core with activations, so that a nest may say where one ends.
-func MovableRing(spec *hardware.Spec) bool { return spec.LB != nil && spec.LBWeightBytes == 0 }
+// MovableRing reports whether weights share the L1 of a core with activations, so that a nest may say where one ends.
+func MovableRing(spec *hardware.Spec) bool { return spec.L1 != nil && spec.L1WeightBytes == 0 }
 
-// DataBytes is the default size of the part of each core's LB that activations may use.
+// DataBytes is the default size of the part of each core's L1 that activations may use.
 func DataBytes(spec *hardware.Spec) int64 { return WeightsStay.DataBytes(spec) }
 
 // BusyClusters is the number of clusters that have work, and so share the DDR.
@@ -297,11 +297,11 @@ func (s *Schedule) BusyClusters() int {
 	return s.Spec.Clusters
 }
 
-// CoresWithLB is the number of cores of a cluster that hold data, among those that run a layer together.
-func CoresWithLB(spec *hardware.Spec) int64 {
+// CoresWithL1 is the number of cores of a cluster that hold data, among those that run a layer together.
+func CoresWithL1(spec *hardware.Spec) int64 {
 	n := int64(0)
 	for _, ct := range spec.Together() {
-		if ct.HasLB {
+		if ct.HasL1 {
 			n += int64(ct.Count)
 		}
 	}
@@ -309,13 +309,13 @@ func CoresWithLB(spec *hardware.Spec) int64 {
 }
 
 // AllDataBytes is DataBytes of all cores of a cluster together.
-func AllDataBytes(spec *hardware.Spec) int64 { return DataBytes(spec) * CoresWithLB(spec) }
+func AllDataBytes(spec *hardware.Spec) int64 { return DataBytes(spec) * CoresWithL1(spec) }
 
-// LargestRoom is the size of the larger memory for results in a cluster: the LBs together, or the GB.
+// LargestRoom is the size of the larger memory for results in a cluster: the L1s together, or the LLB.
 func LargestRoom(spec *hardware.Spec) int64 {
 	room := AllDataBytes(spec)
-	if spec.GB != nil {
-		room = max(room, int64(spec.GB.SizeBytes))
+	if spec.LLB != nil {
+		room = max(room, int64(spec.LLB.SizeBytes))
 	}
 	return room
 }
@@ -326,7 +326,7 @@ func Grid(spec *hardware.Spec) []int64 {
 	var grid []int64
 	types := 0
 	for _, ct := range spec.Together() {
-		if !ct.HasLB {
+		if !ct.HasL1 {
 			continue
 		}
 		types++
@@ -335,12 +335,12 @@ func Grid(spec *hardware.Spec) []int64 {
 		}
 	}
 	if types != 1 || len(grid) == 0 {
-		return []int64{CoresWithLB(spec)}
+		return []int64{CoresWithL1(spec)}
 	}
 	return grid
 }
 
-// Align rounds a size up to the grain of LB addresses.
+// Align rounds a size up to the grain of L1 addresses.
 func Align(n int64) int64 { return (n + 63) &^ 63 }
 
 // Away reports whether an instance is of another cluster.
@@ -365,7 +365,7 @@ func (s *Schedule) ReadAway(instance int, t model.TensorID) bool {
 // Kernels is the number of kernels that the schedule launches: one per instance.
 func (s *Schedule) Kernels() int { return len(s.Order) }
 
-// StagePart is LB space that reads From to To of a step share, or, if From is negative, that the written value To takes
+// StagePart is L1 space that reads From to To of a step share, or, if From is negative, that the written value To takes
 // on its way out, or, if To is negative, too, that the sums of other cores take before they are added.
 type StagePart struct {
 	From, To int
@@ -376,7 +376,7 @@ type StagePart struct {
 	Sizes []int64
 }
 
-// Space is the LB space that the part takes when it passes in the given number of
+// Space is the L1 space that the part takes when it passes in the given number of
 // tiles, two of which are there at a time.
 func (p StagePart) Space(tiles int64) int64 { return p.space(tiles, stageDepth) }
 
@@ -405,7 +405,7 @@ func (st *Step) Whole(r *Read) bool {
 	return whole
 }
 
-// Staged lists the LB space per core that a step needs for what passes through:
+// Staged lists the L1 space per core that a step needs for what passes through:
 // inputs from other cores and other levels, and outputs for other levels. All
 // values of one input tensor share a part, since a core needs some of them only.
 func (s *Schedule) Staged(st *Step) []StagePart {
@@ -421,7 +421,7 @@ func (s *Schedule) Staged(st *Step) []StagePart {
 		p := StagePart{From: i}
 		for ; i < len(st.Reads) && s.Values[st.Reads[i].Value].Tensor == t; i++ {
 			r := &st.Reads[i]
-			if s.Values[r.Value].Level == LB {
+			if s.Values[r.Value].Level == L1 {
 				p.Bytes += r.CoreRemoteBytes
 			} else {
 				p.Bytes += r.CoreNeedBytes
@@ -440,7 +440,7 @@ func (s *Schedule) Staged(st *Step) []StagePart {
 		}
 	}
 	for _, w := range st.Writes {
-		if v := &s.Values[w]; v.Level != LB {
+		if v := &s.Values[w]; v.Level != L1 {
 			parts = append(parts, StagePart{From: -1, To: w, Bytes: v.CoreBytes})
 		}
 	}

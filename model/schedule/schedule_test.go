@@ -551,7 +551,7 @@ func TestEvaluateOrderAgainstExhaustive(t *testing.T) {
 }
 
 // exhaustive finds the least bytes moved over all orders and all stores and loads,
-// by shortest paths over states (ran, in the LB, copied in the GB).
+// by shortest paths over states (ran, in the L1, copied in the LLB).
 func exhaustive(items []schedule.OrderItem, capacity int64) int64 {
 	type state struct{ ran, lb, gb int }
 	dist := map[state]int64{{}: 0}

@@ -51,7 +51,7 @@ func ExecutionOrder(g *model.Graph) []model.OpID {
 
 // SplitOptions are the inputs of Algorithm 1 beside the sub-graph.
 type SplitOptions struct {
-	LBBytes int64 // of the whole cluster, for activations
+	L1Bytes int64 // of the whole cluster, for activations
 	Cores   int64
 	InPlace bool
 	// Layers leaves tensors inside a layer out of footprints (§4.1), see [PeakOptions].
@@ -62,11 +62,11 @@ type SplitOptions struct {
 	// Uneven says which extents a factor need not divide.
 	Uneven Uneven
 	// The simple cost model against recomputation: a split whose instances compute parts of intermediates twice is
-	// refused if another dimension needs none of that, or if it takes longer than the traffic with the GB that keeping
-	// the intermediates in the LB saves.
+	// refused if another dimension needs none of that, or if it takes longer than the traffic with the LLB that keeping
+	// the intermediates in the L1 saves.
 	MACsPerSecond      float64 // of one cluster
 	VectorOpsPerSecond float64
-	GBBytesPerSecond   float64
+	LLBBytesPerSecond  float64
 }
 
 // Peak is the rule by which footprints are counted.

@@ -10,7 +10,7 @@ import (
 )
 
 // BuildSteps lists the steps of all instances in order with their values and reads, from groups, layers, order and
-// instance bindings. Values are wanted at level want (LB: at their instance's scope if they leave it), network inputs
+// instance bindings. Values are wanted at level want (L1: at their instance's scope if they leave it), network inputs
 // in the DDR, and so are network outputs but for those of which KeepOutputs speaks. If ctx ends, it returns its error.
 func (s *Schedule) BuildSteps(ctx context.Context, want Level) error {
 	b := Builders(want, s)[0]
@@ -84,7 +84,7 @@ func (b *StepBuilder) on(kind int) {
 		if b.kind, b.machine = kind, b.Spec.Kind(kind); b.Cores > 0 {
 			b.machine = b.machine.Part(b.Cores)
 		}
-		b.cores, b.grid = CoresWithLB(b.machine), Grid(b.machine)
+		b.cores, b.grid = CoresWithL1(b.machine), Grid(b.machine)
 	}
 }
 
@@ -303,7 +303,7 @@ func (s *Schedule) Kept(t model.TensorID) bool {
 // write adds a value that a step makes, to be kept where its instance says.
 func (b *StepBuilder) write(v Value, st *Step) {
 	v.Instance, v.Wanted, v.Def, v.Last, v.Kind = b.inst.ID, b.want, st.ID, st.ID, st.Kind
-	if b.want == LB && b.leaves[v.Tensor] {
+	if b.want == L1 && b.leaves[v.Tensor] {
 		v.Wanted = b.Scopes[b.inst.ID]
 	}
 	t := b.Graph.Tensor(v.Tensor)

@@ -84,7 +84,7 @@ func (b *builder) graph() {
 	b.s = &schedule.Schedule{Graph: g, Spec: b.spec, Busy: b.busy, UnevenCores: b.plan.UnevenCores,
 		WeightRoom: b.plan.WeightRoom,
 		Grouping:   &schedule.Grouping{}}
-	if n, most := b.plan.Cores, schedule.CoresWithLB(b.spec); n != 0 && (n < 0 || n > most || b.spec.Part(n) == nil) {
+	if n, most := b.plan.Cores, schedule.CoresWithL1(b.spec); n != 0 && (n < 0 || n > most || b.spec.Part(n) == nil) {
 		b.say("cores", "is %d, expected 1 to %d on a machine with cores of one type in no network, or nothing", n, most)
 	} else {
 		b.s.Cores = n
@@ -213,7 +213,7 @@ func (b *builder) layerCores(at string, k int, gr *Group) {
 		if outs := b.s.Layers[k][l].Outputs; len(outs) > 0 {
 			rank = len(b.s.Graph.Tensor(outs[0]).Shape)
 		}
-		cores := schedule.CoresWithLB(b.spec.Kind(b.s.LayerKind(k, l)))
+		cores := schedule.CoresWithL1(b.spec.Kind(b.s.LayerKind(k, l)))
 		left := cores
 		for _, f := range list {
 			if f < 1 || f > left {
@@ -346,7 +346,7 @@ func (b *builder) instances() {
 	s.Instances = schedule.NewInstanceGraph(g, s.Grouping)
 	n := len(s.Instances.Instances)
 	s.Bindings, s.Scopes = make([]schedule.Binding, n), make([]schedule.Level, n)
-	cores := schedule.CoresWithLB(b.spec)
+	cores := schedule.CoresWithL1(b.spec)
 	seen := make([]bool, n)
 	if b.cluster >= 0 {
 		s.Place, s.Cluster = make([]int, n), b.cluster

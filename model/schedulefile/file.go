@@ -63,7 +63,7 @@ type Trial struct {
 type Hardware struct {
 	Name string `json:"name"`
 	// Level is the memory that is filled with instances: "lb", or "gb", then each
-	// cluster counts as a core and its GB as the LB.
+	// cluster counts as a core and its LLB as the L1.
 	Level string `json:"level"`
 	// Fingerprint is of the description; see [Fingerprint].
 	Fingerprint string `json:"fingerprint,omitempty"`
@@ -91,7 +91,7 @@ type Plan struct {
 	UnevenCores bool `json:"uneven_cores,omitempty"`
 	// Cores of a cluster that have work; 0: all.
 	Cores int64 `json:"cores,omitempty"`
-	// WeightRoom says how much of a core's LB weights have, in all schedules of a file alike.
+	// WeightRoom says how much of a core's L1 weights have, in all schedules of a file alike.
 	WeightRoom schedule.WeightRoom `json:"weight_room,omitempty"`
 	Groups     []Group             `json:"groups"`
 	// Instances, each once, in any order.
@@ -164,7 +164,7 @@ type Group struct {
 	// LayerTypes has, per layer, the core type that runs it, of a machine with several kinds of core.
 	LayerTypes []string `json:"layer_core_types,omitempty"`
 	// For explanations: operators that the dimension splits, bytes of the unsplit
-	// group at its peak, and whether an instance is too big for the LB all the same.
+	// group at its peak, and whether an instance is too big for the L1 all the same.
 	SplitOps  int   `json:"split_operators,omitempty"`
 	PeakBytes int64 `json:"peak_bytes,omitempty"`
 	TooBig    bool  `json:"too_big,omitempty"`
@@ -204,10 +204,10 @@ type Value struct {
 	Tensor  int    `json:"tensor"`
 	Wanted  string `json:"wanted,omitempty"` // level before spilling, if another
 	Level   string `json:"level"`
-	Address *int64 `json:"address,omitempty"` // unless in the DDR; in the LB the same on every core
+	Address *int64 `json:"address,omitempty"` // unless in the DDR; in the L1 the same on every core
 }
 
-// Stage is the LB space through which data of other cores and levels pass while an
+// Stage is the L1 space through which data of other cores and levels pass while an
 // instance runs a layer.
 type Stage struct {
 	Group   int   `json:"group"`
@@ -245,7 +245,7 @@ func (p *Plan) OutputLevel() schedule.Level {
 }
 
 // levels in the words of the file.
-var levelNames = [...]string{schedule.LB: "lb", schedule.GB: "gb", schedule.DDR: "ddr"}
+var levelNames = [...]string{schedule.L1: "lb", schedule.LLB: "gb", schedule.DDR: "ddr"}
 
 func parseLevel(s string) (schedule.Level, bool) {
 	for l, name := range levelNames {

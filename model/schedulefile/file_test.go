@@ -379,7 +379,7 @@ func TestEveryOverlapIsNamed(t *testing.T) {
 		t.Fatal(bad)
 	}
 	for i := range s.Values {
-		if v := &s.Values[i]; v.Level == schedule.LB {
+		if v := &s.Values[i]; v.Level == schedule.L1 {
 			v.Address = 0
 		}
 	}
@@ -390,7 +390,7 @@ func TestEveryOverlapIsNamed(t *testing.T) {
 			if s.Replaces(i, j) || s.Replaces(j, i) { // which it may
 				continue
 			}
-			if a.Instance >= 0 && b.Instance >= 0 && a.Level == schedule.LB && b.Level == schedule.LB &&
+			if a.Instance >= 0 && b.Instance >= 0 && a.Level == schedule.L1 && b.Level == schedule.L1 &&
 				a.Def <= b.Last && b.Def <= a.Last {
 				want++
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// reserve is the part of the GB that values must leave free, for weights and
+// reserve is the part of the LLB that values must leave free, for weights and
 // transfers on their way.
 func reserve(capacity int64) int64 { return capacity / 16 }
 
@@ -22,9 +22,9 @@ func (b *builder) memory() {
 		b.nests()
 		return
 	}
-	s.LBCapacity = s.WeightRoom.DataBytes(b.spec)
-	if b.spec.GB != nil {
-		s.GBCapacity = int64(b.spec.GB.SizeBytes)
+	s.L1Capacity = s.WeightRoom.DataBytes(b.spec)
+	if b.spec.LLB != nil {
+		s.LLBCapacity = int64(b.spec.LLB.SizeBytes)
 	}
 	type key struct {
 		instance int
@@ -93,7 +93,7 @@ func (b *builder) memory() {
 			v.Address = *x.Address
 		}
 		switch {
-		case level == schedule.GB && s.GBCapacity == 0:
+		case level == schedule.LLB && s.LLBCapacity == 0:
 			b.say(at+".level", "%s is in the LLB, which %q does not have", valueName(v), b.spec.Name)
 		case g.IsOutput(v.Tensor) && level != schedule.DDR && v.Last == len(s.Steps):
 			b.say(at+".level", "network output %s, which no layer reads, ends in the %v, expected the DDR", valueName(v),
@@ -196,7 +196,7 @@ func (b *builder) nests() {
 	}
 }
 
-// stages takes over what is said of the LB space that things pass through.
+// stages takes over what is said of the L1 space that things pass through.
 func (b *builder) stages() {
 	s := b.s
 	b.nests()
@@ -261,9 +261,9 @@ func (b *builder) overlaps(field []string) {
 			continue
 		}
 		size := v.CoreBytes
-		if v.Level == schedule.GB {
+		if v.Level == schedule.LLB {
 			size = schedule.Align(v.Bytes)
-			s.GBActivationBytes = max(s.GBActivationBytes, v.Address+size)
+			s.LLBActivationBytes = max(s.LLBActivationBytes, v.Address+size)
 		}
 		lists[v.Level] = append(lists[v.Level], use{v.Address, v.Address + size, v.Def, v.Last, field[i],
 			fmt.Sprintf("%q of %s", g.Tensor(v.Tensor).Name, b.name(v.Instance)), i})
@@ -278,17 +278,17 @@ func (b *builder) overlaps(field []string) {
 		if st.StageBytes > 0 {
 			name := fmt.Sprintf("the stage of layer %d of %s", st.Layer, b.name(st.Instance))
 			hi := st.StageAddress + st.StageBytes
-			if end := s.DataEnd(st); end != s.LBCapacity {
+			if end := s.DataEnd(st); end != s.L1Capacity {
 				if hi > end {
 					b.say("memory.stages", "%s at [%d, %d) leaves the %d bytes in front of its ring of weights", name,
 						st.StageAddress, hi, end)
 				}
-				hi = min(hi, s.LBCapacity)
+				hi = min(hi, s.L1Capacity)
 			}
-			lists[schedule.LB] = append(lists[schedule.LB], use{st.StageAddress, hi, i, i, "memory.stages", name, -1})
+			lists[schedule.L1] = append(lists[schedule.L1], use{st.StageAddress, hi, i, i, "memory.stages", name, -1})
 		}
 	}
-	for l, capacity := range [2]int64{s.LBCapacity, s.GBCapacity - reserve(s.GBCapacity)} {
+	for l, capacity := range [2]int64{s.L1Capacity, s.LLBCapacity - reserve(s.LLBCapacity)} {
 		level, list := schedule.Level(l), lists[l]
 		for _, u := range list {
 			if u.hi > capacity || u.hi < u.lo {

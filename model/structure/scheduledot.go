@@ -14,7 +14,7 @@ import (
 const widestGraph = 12
 
 // Fills of instances by where their outputs are.
-var levelFills = [...]string{schedule.LB: "#9ecae1", schedule.GB: "#fdd0a2", schedule.DDR: "#f4b6b6"}
+var levelFills = [...]string{schedule.L1: "#9ecae1", schedule.LLB: "#fdd0a2", schedule.DDR: "#f4b6b6"}
 
 // WriteScheduleDOT writes a schedule in the language of Graphviz: a cluster for each
 // group, in it a node for each instance with its place in the order, the cores of its

@@ -378,7 +378,7 @@ func reasons(g *explain.Group) []string {
 	}
 	lines = append(lines,
 		fmt.Sprintf("Factor: the L1s of a cluster hold %s of activations; the largest instance takes %s.",
-			bytesText(g.LBBytes), strings.Join(sizes, ", ")))
+			bytesText(g.L1Bytes), strings.Join(sizes, ", ")))
 	if len(g.Merges)+len(g.Stops) == 0 {
 		by, stage := g.GroupedBy, "group"
 		if g.SplitBy == "search" {

@@ -93,7 +93,7 @@ type Queue struct {
 }
 
 // Memory holds the buffers of a memory by the time at which they begin, then by
-// address. Sizes and addresses are per core for the LB.
+// address. Sizes and addresses are per core for the L1.
 type Memory struct {
 	Level    string `json:"level"`
 	Short    string `json:"short"`
@@ -250,12 +250,12 @@ func Record(r *scheduler.Result, cluster int, row harness.Row, most int) Recorde
 		v.Queues = slices.Insert(v.Queues, at, track(name, r.QueueWord(p.Queues[q]), all[q]))
 	}
 	rec.instances(r, cluster, groupOf)
-	near := levelTitle(r, isa.LB)
+	near := levelTitle(r, isa.L1)
 	for _, m := range []struct {
 		level        isa.Level
 		short, title string
-	}{{isa.LB, near, near + " of each core"}, {isa.GB, "LLB", "LLB of the cluster"}} {
-		if m.short == "LLB" && m.level == isa.LB {
+	}{{isa.L1, near, near + " of each core"}, {isa.LLB, "LLB", "LLB of the cluster"}} {
+		if m.short == "LLB" && m.level == isa.L1 {
 			m.title = "LLB of each cluster"
 		}
 		if p.Capacity[m.level] > 0 {
@@ -268,10 +268,10 @@ func Record(r *scheduler.Result, cluster int, row harness.Row, most int) Recorde
 }
 
 // levelTitle is a level's name for people: on a machine whose clusters count as cores, the
-// GB is what the schedule calls the LB.
+// LLB is what the schedule calls the L1.
 func levelTitle(r *scheduler.Result, level isa.Level) string {
-	if r.Raised() && level == isa.LB {
-		return isa.GB.Title()
+	if r.Raised() && level == isa.L1 {
+		return isa.LLB.Title()
 	}
 	return level.Title()
 }

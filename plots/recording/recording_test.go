@@ -113,9 +113,9 @@ func TestRecordingIsTheSimulation(t *testing.T) {
 			// The bytes held at any time are those of the simulator's own count, away from the
 			// ticks that rounding may move.
 			for _, m := range rec.Memories {
-				level := isa.LB
+				level := isa.L1
 				if m.Level == "GB" {
-					level = isa.GB
+					level = isa.LLB
 				}
 				gap, length, size, address := columnOf(t, m.Gap), columnOf(t, m.Length), columnOf(t, m.Size), columnOf(t, m.Address)
 				start := make([]int64, len(gap))
@@ -303,7 +303,7 @@ func TestSpillsOfPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec.LB.SizeBytes, spec.GB.SizeBytes = 256<<10, 1<<20
+	spec.L1.SizeBytes, spec.LLB.SizeBytes = 256<<10, 1<<20
 	r := runToyOn(t, spec, "cross-layer", 4)
 	values := map[int]bool{}
 	for _, s := range r.Schedule.Spills {

@@ -210,7 +210,7 @@ func (w *writer) buffers() {
 		index    int
 	}
 	for k := range w.p.Clusters {
-		for level := isa.LB; level < isa.NumLevels; level++ {
+		for level := isa.L1; level < isa.NumLevels; level++ {
 			var list []use
 			for i := range w.p.Buffers {
 				b := &w.p.Buffers[i]
@@ -252,9 +252,9 @@ func (w *writer) counter(pid int, name, unit string, ps, value int64) {
 
 func (w *writer) occupancy() {
 	for k := range w.r.Clusters {
-		for level := isa.LB; level < isa.NumLevels; level++ {
+		for level := isa.L1; level < isa.NumLevels; level++ {
 			name := level.Title() + " in use"
-			if level == isa.LB {
+			if level == isa.L1 {
 				name += ", per core"
 			}
 			steps := w.r.Clusters[k].Memory[level].Steps

@@ -54,8 +54,8 @@ func small() *isa.Program {
 			{Kind: isa.DDRStore, Queue: 0, Label: 1, Uses: []isa.Use{{Resource: 0, Bytes: 1000}}, Bytes: 1000, Deps: []int32{1}},
 		},
 		Buffers: []isa.Buffer{
-			{Level: isa.LB, Address: 64, Bytes: 2000, First: 0, Lasts: []int32{1}},
-			{Level: isa.LB, Address: 4096, Bytes: 1000, First: 1, Lasts: []int32{2}, Label: 1},
+			{Level: isa.L1, Address: 64, Bytes: 2000, First: 0, Lasts: []int32{1}},
+			{Level: isa.L1, Address: 4096, Bytes: 1000, First: 1, Lasts: []int32{2}, Label: 1},
 		},
 	}
 }
@@ -199,7 +199,7 @@ func TestWriteRandom(t *testing.T) {
 			}
 			p.Commands = append(p.Commands, c)
 			if rng.IntN(2) == 0 {
-				p.Buffers = append(p.Buffers, isa.Buffer{Level: isa.LB, Cluster: p.Queues[c.Queue].Cluster, Bytes: 8,
+				p.Buffers = append(p.Buffers, isa.Buffer{Level: isa.L1, Cluster: p.Queues[c.Queue].Cluster, Bytes: 8,
 					First: int32(rng.IntN(int(i) + 1)), Lasts: []int32{i}})
 			}
 		}

@@ -201,7 +201,7 @@ func NewReport(r *scheduler.Result, origin schedulefile.Origin) *Report {
 	s, sr := r.Schedule, r.Sim
 	const ps = 1e-12
 	a := &Report{
-		Model: origin.Model, Hardware: r.Machine.Name, Level: scheduler.LevelLB, Variant: r.Recipe.Name, DType: origin.DType,
+		Model: origin.Model, Hardware: r.Machine.Name, Level: scheduler.LevelL1, Variant: r.Recipe.Name, DType: origin.DType,
 		InPlace: origin.InPlace || r.InPlace, Spill: origin.Spill,
 		Batch: r.Batch, Shares: r.Shares, Chunk: r.Chunk, Clusters: r.Clusters.Name(),
 		ThroughputPerSecond: r.ThroughputPerSecond(), LatencySeconds: r.LatencySeconds(), LimitedBy: r.LimitText(),
@@ -215,19 +215,19 @@ func NewReport(r *scheduler.Result, origin schedulefile.Origin) *Report {
 	}
 	a.Notes = append(a.Notes, latencies(r)...)
 	if r.Raised() {
-		a.Level = scheduler.LevelGB
+		a.Level = scheduler.LevelLLB
 	}
 	if a.Energy = r.Energy(); a.Energy != nil {
 		total := a.Energy.Total()
 		power := total / a.LatencySeconds
 		a.EnergyJoules, a.AveragePowerWatts = &total, &power
 	}
-	a.Memory.L1.CapacityBytes = r.Program.Capacity[isa.LB]
-	a.Memory.LLB.CapacityBytes = r.Program.Capacity[isa.GB]
+	a.Memory.L1.CapacityBytes = r.Program.Capacity[isa.L1]
+	a.Memory.LLB.CapacityBytes = r.Program.Capacity[isa.LLB]
 	for i := range sr.Clusters {
 		c := &sr.Clusters[i]
-		a.Memory.L1.raise(c.Memory[isa.LB].PeakBytes, c.Memory[isa.LB].MeanBytes)
-		a.Memory.LLB.raise(c.Memory[isa.GB].PeakBytes, c.Memory[isa.GB].MeanBytes)
+		a.Memory.L1.raise(c.Memory[isa.L1].PeakBytes, c.Memory[isa.L1].MeanBytes)
+		a.Memory.LLB.raise(c.Memory[isa.LLB].PeakBytes, c.Memory[isa.LLB].MeanBytes)
 		a.Time = append(a.Time, TimeReport{i, float64(c.Time.ComputePs) * ps, float64(c.Time.MovePs) * ps,
 			float64(c.Time.LaunchPs) * ps, float64(c.Time.IdlePs) * ps})
 	}
@@ -251,8 +251,8 @@ func NewReport(r *scheduler.Result, origin schedulefile.Origin) *Report {
 	}
 	writes := func(l isa.Level) Counts { return Counts{sr.Static.TensorWrites[l], sr.Dynamic.TensorWrites[l]} }
 	moved := func(l isa.Level) ByteCounts { return ByteCounts{sr.Static.LevelBytes[l], sr.Dynamic.LevelBytes[l]} }
-	a.TensorWrites = LevelCounts[Counts]{writes(isa.DDR), writes(isa.GB), writes(isa.LB)}
-	a.Traffic = LevelCounts[ByteCounts]{moved(isa.DDR), moved(isa.GB), moved(isa.LB)}
+	a.TensorWrites = LevelCounts[Counts]{writes(isa.DDR), writes(isa.LLB), writes(isa.L1)}
+	a.Traffic = LevelCounts[ByteCounts]{moved(isa.DDR), moved(isa.LLB), moved(isa.L1)}
 	for _, t := range r.Tried {
 		x := TrialReport{Chunk: t.Chunk, Chosen: t.Chunk == r.Chunk}
 		if t.Err != nil {
@@ -269,8 +269,8 @@ func NewReport(r *scheduler.Result, origin schedulefile.Origin) *Report {
 // description has no more than one in flight.
 func latencies(r *scheduler.Result) (notes []string) {
 	spec, gb := r.Spec, 0.0
-	if spec.GB != nil {
-		gb = spec.GB.LatencySeconds
+	if spec.LLB != nil {
+		gb = spec.LLB.LatencySeconds
 	}
 	most := [isa.NumQueueKinds]float64{}
 	for i, q := range r.Program.Queues {

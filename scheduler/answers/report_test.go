@@ -29,7 +29,7 @@ func TestLatencies(t *testing.T) {
 		want      string
 	}{{0, 0, 1, ""}, {20e-6, 0, 1, "ddr_link"}, {20e-6, 0, 4, ""}, {0, 20e-6, 1, "core_link"}} {
 		spec := machine.Clone()
-		spec.DDR.LatencySeconds, spec.DDRLink.LatencySeconds, spec.GB.LatencySeconds = 0, c.ddr, 0
+		spec.DDR.LatencySeconds, spec.DDRLink.LatencySeconds, spec.LLB.LatencySeconds = 0, c.ddr, 0
 		spec.CoreLink.LatencySeconds, spec.DDRLink.InFlight, spec.CoreLink.InFlight = c.core, c.loads, c.loads
 		r, err := scheduler.Run(t.Context(), net, spec, 1, recipe, scheduler.Options{})
 		if err != nil {

@@ -1,5 +1,5 @@
 // Package explain says why a schedule is as it is: why groups end where they do, why a
-// factor is no smaller, why a value had to leave the LB, and what the units waited for.
+// factor is no smaller, why a value had to leave the L1, and what the units waited for.
 //
 // What the grouping algorithm decided is in the schedule (schedule.MergeEvent). Factors
 // are asked for again, of Algorithm 1. Spills are played again in their order. Waiting
@@ -310,8 +310,8 @@ type Group struct {
 	LayerCount int    `json:"layers"`
 	Factor     int64  `json:"split_factor"`
 	Dim        string `json:"split_dim"` // "": not split
-	TooBig     bool   `json:"too_big"`   // for the LB, however it is split
-	LBBytes    int64  `json:"lb_bytes"`  // of the cluster's LBs together, for activations
+	TooBig     bool   `json:"too_big"`   // for the L1, however it is split
+	L1Bytes    int64  `json:"lb_bytes"`  // of the cluster's L1s together, for activations
 	// Footprints are the bytes of the largest instance at the factor and at the
 	// smaller ones that were possible, from 1 on; along the dimension that is split.
 	Footprints []Footprint `json:"footprints"`
@@ -423,7 +423,7 @@ func (e *Explainer) Group(name string) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.LBBytes, opt.Divisors, opt.InPlace = opt.LBBytes, x.GroupedBy == "alg2-divisors", opt.InPlace || e.r.By().InPlace()
+	x.L1Bytes, opt.Divisors, opt.InPlace = opt.L1Bytes, x.GroupedBy == "alg2-divisors", opt.InPlace || e.r.By().InPlace()
 	opt.Layers = x.GroupedBy == "alg2-layers"
 	splitter := graphturbo.NewSplitter(g, opt)
 	out := g.Tensor(sg.Outputs[0])
@@ -434,7 +434,7 @@ func (e *Explainer) Group(name string) (*Group, error) {
 	for _, v := range factors {
 		if v <= sg.Factor() {
 			n := splitter.Footprint(sg.Ops, sg.Outputs, dim, v)
-			x.Footprints = append(x.Footprints, Footprint{v, n, n <= opt.LBBytes})
+			x.Footprints = append(x.Footprints, Footprint{v, n, n <= opt.L1Bytes})
 		}
 	}
 	infos, _ := splitter.SplitInfo(sg.Ops, sg.Outputs)
@@ -548,7 +548,7 @@ type Run struct {
 	Start     float64 `json:"start_s"`
 	Took      float64 `json:"time_s"`
 	Tiles     int64   `json:"tiles"`
-	StageLB   int64   `json:"stage_bytes"`
+	StageL1   int64   `json:"stage_bytes"`
 	Waited    float64 `json:"waited_s"` // of its first computation, while the unit was idle
 	WaitedFor string  `json:"waited_for"`
 }
@@ -664,7 +664,7 @@ func (e *Explainer) Op(name string) (*Op, error) {
 				continue // a later iteration
 			}
 			seen[inst] = true
-			run = &Run{Instance: e.instanceName(inst), Start: -1, Tiles: max(1, st.Tiles), StageLB: st.StageBytes}
+			run = &Run{Instance: e.instanceName(inst), Start: -1, Tiles: max(1, st.Tiles), StageL1: st.StageBytes}
 			runs[kernel] = run
 			list = append(list, run)
 		}
@@ -732,7 +732,7 @@ type Spill struct {
 type Live struct {
 	Tensor   string `json:"tensor"`
 	Instance string `json:"instance_name"`
-	Bytes    int64  `json:"bytes"` // per core in the LB
+	Bytes    int64  `json:"bytes"` // per core in the L1
 	Lives    int    `json:"layers"`
 }
 
@@ -792,10 +792,10 @@ func (e *Explainer) Tensor(name string) (*Tensor, error) {
 		}
 	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Spill != nil }):
 		x.Why = "spilled: there was no room at its wanted level"
-	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Wanted == schedule.GB.String() }) &&
-		e.r.Outputs == schedule.LB:
+	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Wanted == schedule.LLB.String() }) &&
+		e.r.Outputs == schedule.L1:
 		x.Why = "declared in the LLB: its readers ask for different bindings to cores"
-	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Wanted != schedule.LB.String() }):
+	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Wanted != schedule.L1.String() }):
 		x.Why = "the variant keeps outputs there"
 	default:
 		x.Why = "it stays in the L1 from the layer that makes it to the last that reads it"
@@ -813,7 +813,7 @@ func (e *Explainer) spills() map[int]*Spill {
 	s.Values = slices.Clone(e.s.Values)
 	for i := range s.Values {
 		s.Values[i].Level = s.Values[i].Wanted
-		if s.GBCapacity == 0 && s.Values[i].Level == schedule.GB {
+		if s.LLBCapacity == 0 && s.Values[i].Level == schedule.LLB {
 			s.Values[i].Level = schedule.DDR
 		}
 	}
@@ -821,9 +821,9 @@ func (e *Explainer) spills() map[int]*Spill {
 	for _, sp := range s.Spills {
 		st := s.Steps[sp.Step] // a copy: panels count only if they were in use
 		st.Nest = nil          // chosen behind the spills
-		x := &Spill{At: e.stepName(sp.Step), CapacityBytes: s.LBCapacity, Live: []Live{}}
-		if sp.From == schedule.GB {
-			x.CapacityBytes = s.GBCapacity - graphturbo.GBReserve(&s)
+		x := &Spill{At: e.stepName(sp.Step), CapacityBytes: s.L1Capacity, Live: []Live{}}
+		if sp.From == schedule.LLB {
+			x.CapacityBytes = s.LLBCapacity - graphturbo.LLBReserve(&s)
 		}
 		for i := range s.Values {
 			v := &s.Values[i]
@@ -831,14 +831,14 @@ func (e *Explainer) spills() map[int]*Spill {
 				continue
 			}
 			n := v.CoreBytes
-			if sp.From == schedule.GB {
+			if sp.From == schedule.LLB {
 				n = schedule.Align(v.Bytes)
 			}
 			x.LiveBytes += n
 			x.Live = append(x.Live, Live{s.Graph.Tensor(v.Tensor).Name, e.instanceName(v.Instance), n, v.Last - v.Def + 1})
 		}
 		slices.SortStableFunc(x.Live, func(a, b Live) int { return b.Lives - a.Lives })
-		if sp.From == schedule.LB {
+		if sp.From == schedule.L1 {
 			most := st.MostTiles()
 			stage := func(tiles int64) (n int64) {
 				for _, part := range s.Staged(&st) {

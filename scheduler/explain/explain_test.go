@@ -158,7 +158,7 @@ func TestGroups(t *testing.T) {
 			t.Fatal(err)
 		}
 		last := x.Footprints[len(x.Footprints)-1]
-		if last.Factor != sg.Factor() || !last.Fits || last.Bytes > x.LBBytes {
+		if last.Factor != sg.Factor() || !last.Fits || last.Bytes > x.L1Bytes {
 			t.Errorf("%s with factor %d: %+v", sg.Name, sg.Factor(), x.Footprints)
 		}
 		if last.Factor == 1 && last.Bytes != sg.PeakBytes {

@@ -66,12 +66,12 @@ func Cluster(r *scheduler.Result) int {
 }
 
 // nearest is the memory that is filled with instances: on a machine whose clusters
-// count as cores, the GB is what the schedule calls the LB.
+// count as cores, the LLB is what the schedule calls the L1.
 func nearest(r *scheduler.Result) string {
 	if r.Raised() {
-		return isa.GB.Title()
+		return isa.LLB.Title()
 	}
-	return isa.LB.Title()
+	return isa.L1.Title()
 }
 
 // queueNames are the queues' names for people.
@@ -173,7 +173,7 @@ func Gantt(r *scheduler.Result, from, to int64) (*plots.Figure, error) {
 	for _, l := range []struct {
 		level isa.Level
 		name  string
-	}{{isa.LB, nearest(r) + " in use"}, {isa.GB, isa.GB.Title() + " in use"}} {
+	}{{isa.L1, nearest(r) + " in use"}, {isa.LLB, isa.LLB.Title() + " in use"}} {
 		capacity := r.Program.Capacity[l.level]
 		use := &r.Sim.Clusters[Cluster(r)].Memory[l.level]
 		if capacity == 0 || len(use.Steps) == 0 {
@@ -206,7 +206,7 @@ func Gantt(r *scheduler.Result, from, to int64) (*plots.Figure, error) {
 }
 
 // Memory draws the memory plan of the first chunk: addresses over the layers of the
-// instances, in the order in which they run. A GB of which the plan keeps nothing is
+// instances, in the order in which they run. An LLB of which the plan keeps nothing is
 // left out; weights, which pass through it, are not part of the plan.
 func Memory(r *scheduler.Result) (*plots.Figure, error) {
 	s := r.Schedule
@@ -224,8 +224,8 @@ func Memory(r *scheduler.Result) (*plots.Figure, error) {
 				First: i, End: i + 1})
 		}
 	}
-	lb := plots.MemoryLevel{Name: nearest(r), CapacityBytes: s.LBCapacity}
-	gb := plots.MemoryLevel{Name: isa.GB.Title(), CapacityBytes: s.GBCapacity}
+	lb := plots.MemoryLevel{Name: nearest(r), CapacityBytes: s.L1Capacity}
+	gb := plots.MemoryLevel{Name: isa.LLB.Title(), CapacityBytes: s.LLBCapacity}
 	keys := plots.MemoryKeys{Colours: colours(s), Capacity: "capacity"}
 	for i := range s.Steps {
 		if st := &s.Steps[i]; st.StageBytes > 0 {
@@ -242,7 +242,7 @@ func Memory(r *scheduler.Result) (*plots.Figure, error) {
 		b := plots.MemoryBox{Start: float64(v.Def), End: float64(min(v.Last+1, len(s.Steps))), Address: v.Address,
 			Size:   v.CoreBytes,
 			Colour: s.Instances.Instances[v.Instance].Group % plots.PaletteSize, Text: short(s.Graph.Tensor(v.Tensor).Name)}
-		if v.Level == schedule.LB {
+		if v.Level == schedule.L1 {
 			lb.Boxes = append(lb.Boxes, b)
 			continue
 		}
@@ -254,7 +254,7 @@ func Memory(r *scheduler.Result) (*plots.Figure, error) {
 	}
 	for _, sp := range s.Spills {
 		keys.Full = "when it was spilled"
-		if sp.From == schedule.LB {
+		if sp.From == schedule.L1 {
 			lb.Full = append(lb.Full, float64(sp.Step)+0.5)
 		} else {
 			gb.Full = append(gb.Full, float64(sp.Step)+0.5)
@@ -263,9 +263,9 @@ func Memory(r *scheduler.Result) (*plots.Figure, error) {
 	m.Levels = append(m.Levels, lb)
 	label := "Layers of the instances, in the order in which they run"
 	switch {
-	case s.GBCapacity == 0:
+	case s.LLBCapacity == 0:
 	case len(gb.Boxes) == 0: // an empty field would take half of the picture
-		label += "; no value has its place in the " + isa.GB.Title()
+		label += "; no value has its place in the " + isa.LLB.Title()
 	default:
 		m.Levels = append(m.Levels, gb)
 	}

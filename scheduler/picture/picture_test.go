@@ -139,13 +139,13 @@ func TestMemory(t *testing.T) {
 	if again := svg(t, f, err); again != s {
 		t.Error("other bytes the second time")
 	}
-	// A GB of which the plan keeps nothing takes no room.
+	// An LLB of which the plan keeps nothing takes no room.
 	f, err = Memory(simulated(t, "resnet50", "stcp920", 16))
 	if s := svg(t, f, err); strings.Contains(s, "LLB address") ||
 		!strings.Contains(s, "; no value has its place in the LLB<") {
 		t.Error("an LLB without values has a field of its own")
 	}
-	// On a machine whose GB plays the LB, there is nothing beside it.
+	// On a machine whose LLB plays the L1, there is nothing beside it.
 	f, err = Memory(simulated(t, "toy-fig5", "goya", 2))
 	if s := svg(t, f, err); !strings.Contains(s, ">LLB address (MiB)<") || strings.Contains(s, "L1 address") ||
 		bytes.Contains([]byte(s), []byte("spilled from")) {

@@ -81,11 +81,11 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 		passes = columns
 	}
 	ddrLatency := (spec.DDR.LatencySeconds + spec.DDRLink.LatencySeconds) * 1e9
-	lbLatency := spec.CoreLink.LatencySeconds * 1e9
-	gbRate := math.Inf(1)
-	if spec.GB != nil {
-		lbLatency += spec.GB.LatencySeconds * 1e9
-		gbRate = spec.GB.BandwidthBytesPerSecond / 1e9
+	l1Latency := spec.CoreLink.LatencySeconds * 1e9
+	llbRate := math.Inf(1)
+	if spec.LLB != nil {
+		l1Latency += spec.LLB.LatencySeconds * 1e9
+		llbRate = spec.LLB.BandwidthBytesPerSecond / 1e9
 	}
 	ddrRate, link := spec.DDR.BandwidthBytesPerSecond/1e9, spec.CoreLink.BandwidthBytesPerSecond/1e9
 	var in, inCommands, inNs, ddr, gb, linked, firstLoad float64
@@ -100,15 +100,15 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 		var took float64
 		first := commands // parts, one of which must be there
 		switch k.Values[r.Value].Level {
-		case schedule.LB:
-			took = float64(r.CoreRemoteBytes)/link + 2*commands*lbLatency
+		case schedule.L1:
+			took = float64(r.CoreRemoteBytes)/link + 2*commands*l1Latency
 			gb += 2 * times * float64(r.RemoteBytes)
 			linked += times * float64(r.CoreRemoteBytes)
 			if r.RemoteBytes == 0 {
 				continue
 			}
-		case schedule.GB:
-			took = float64(r.CoreNeedBytes)/link + commands*lbLatency
+		case schedule.LLB:
+			took = float64(r.CoreNeedBytes)/link + commands*l1Latency
 			gb += times * float64(r.NeedBytes)
 			linked += times * float64(r.CoreNeedBytes)
 		default:
@@ -136,10 +136,10 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 	}
 	for _, w := range st.Writes {
 		val := &k.Values[w]
-		if val.Level == schedule.LB {
+		if val.Level == schedule.L1 {
 			continue
 		}
-		took := float64(val.Bytes)/gbRate + stores*lbLatency
+		took := float64(val.Bytes)/llbRate + stores*l1Latency
 		if gb += float64(val.Bytes); val.Level == schedule.DDR {
 			took = float64(val.Bytes)/ddrRate + stores*ddrLatency
 			ddr += float64(val.Bytes)
@@ -166,7 +166,7 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 		gb += weights * (1 + again)
 		linked += own * again
 		weightNs = weights/ddrRate + math.Ceil(weightCommands/float64(max(1, n.Group)))*ddrLatency +
-			weightCommands*(again-1)*lbLatency + again*own/link
+			weightCommands*(again-1)*l1Latency + again*own/link
 		weightCommands *= again
 		firstLoad += largest * float64(max(1, n.Group)) * float64(st.Cores) / ddrRate
 	}
@@ -176,10 +176,10 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 	for _, p := range k.Staged(&cut) {
 		stage += float64(cut.Space(p))
 	}
-	linkNs, ddrNs, gbNs := linked/link, ddr/ddrRate, gb/gbRate
+	linkNs, ddrNs, llbNs := linked/link, ddr/ddrRate, gb/llbRate
 	queues := sp.load(n, decisionsOfLayer)
 	bound := max(queues.memory(), queues.cores())
-	longest := max(matrix, vector, inNs, outNs, weightNs, linkNs, ddrNs, gbNs)
+	longest := max(matrix, vector, inNs, outNs, weightNs, linkNs, ddrNs, llbNs)
 	binding := n.Cores
 	if binding == nil {
 		binding = st.Binding
@@ -200,7 +200,7 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 		float64(n.Stage), flag(n.Once), float64(n.Group), float64(n.Vector), float64(n.Store),
 		float64(binding.Cores()), float64(factor), float64(binding[layout[0]]), float64(binding[layout[len(layout)-1]]),
 		in, inCommands, inNs, out, outCommands, outNs, weights, weightCommands, weightNs, largest,
-		stage, stage / float64(max(1, k.LBCapacity)), linkNs, ddrNs, gbNs,
+		stage, stage / float64(max(1, k.L1Capacity)), linkNs, ddrNs, llbNs,
 		firstLoad, lastStore, longest, matrix + vector + inNs + outNs + weightNs, float64(l.MACs) / max(1, ddr),
 		float64(l.MACs) / max(1, linked),
 		bound * 1e9, bound / max(1e-9, sp.least.memory(), sp.least.cores()),
@@ -209,7 +209,7 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 		queues.in * 1e9 / least, queues.out * 1e9 / least, queues.ddrLoad * 1e9 / least, queues.ddrStore * 1e9 / least,
 		(firstLoad + max(longest, bound*1e9) + lastStore) / least, queues.matrix * 1e9 / least,
 		(firstLoad + between + queues.part*1e9 + lastStore) / least,
-		inNs / least, outNs / least, inCommands * lbLatency / least, outCommands * lbLatency / least,
+		inNs / least, outNs / least, inCommands * l1Latency / least, outCommands * l1Latency / least,
 		matrix / max(1, matrixCommands) / least, vector / max(1, vectorCommands) / least,
 		queues.ddrLoad * 1e9, queues.ddrStore * 1e9, queues.in * 1e9, queues.out * 1e9,
 	}

@@ -90,7 +90,7 @@ func derive(s *schedule.Schedule, i int, l *lower.Loops) (sketches []Sketch, gat
 
 // passesInParts reports whether a step's input comes from the DDR tile by tile.
 func passesInParts(s *schedule.Schedule, st *schedule.Step, id model.TensorID) bool {
-	return s.Spec.GB != nil && slices.ContainsFunc(st.Reads, func(r schedule.Read) bool {
+	return s.Spec.LLB != nil && slices.ContainsFunc(st.Reads, func(r schedule.Read) bool {
 		v := &s.Values[r.Value]
 		return v.Tensor == id && v.Level == schedule.DDR && !st.Whole(&r)
 	})

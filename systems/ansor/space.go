@@ -141,7 +141,7 @@ func (sp *space) factor() {
 		return
 	}
 	all, _ := k.Graph.MatrixDims(anchor, inst.Regions[anchor.Outputs[0]])
-	cores := schedule.CoresWithLB(k.Spec)
+	cores := schedule.CoresWithL1(k.Spec)
 	if all.M*((all.N+l.UnitColumns-1)/l.UnitColumns) >= cores {
 		return
 	}
@@ -167,7 +167,7 @@ func bindings(s *schedule.Schedule, i int, least int64) []schedule.Binding {
 	st := &s.Steps[i]
 	list := []schedule.Binding{st.Binding}
 	for _, w := range st.Writes {
-		if s.Values[w].Level == schedule.LB {
+		if s.Values[w].Level == schedule.L1 {
 			return list // readers know where it lies
 		}
 	}
@@ -175,7 +175,7 @@ func bindings(s *schedule.Schedule, i int, least int64) []schedule.Binding {
 	layer := &s.Layers[inst.Group][st.Layer]
 	region := inst.Regions[st.Output]
 	forbidden := schedule.Forbidden(s.Graph, layer.Ops, st.Output)
-	cores := schedule.CoresWithLB(s.Spec)
+	cores := schedule.CoresWithL1(s.Spec)
 	b := schedule.One(len(region))
 	var extend func(d int)
 	extend = func(d int) {
@@ -321,7 +321,7 @@ func (sp *space) mend(n *schedule.Nest) *schedule.Nest {
 	if len(n.Columns) < 2 {
 		n.ColumnsFirst = false
 	}
-	if n.Group = min(n.Group, int64(len(n.Columns)*len(n.Reduction))); n.Group < 2 || sp.kernel.Spec.GB == nil {
+	if n.Group = min(n.Group, int64(len(n.Columns)*len(n.Reduction))); n.Group < 2 || sp.kernel.Spec.LLB == nil {
 		n.Group = 0
 	}
 	if l.Weights == 0 {

@@ -121,7 +121,7 @@ func (t *Tree) Bound(prefix []int) float64 {
 // bound is a time that no program is below of which the layers ask for so much.
 func (t *Task) bound(loads []load) float64 {
 	unit, ok := t.kernel.Spec.UnitOf(hardware.Matrix)
-	if t.kernel.Spec.GB == nil || t.opt.Cost != nil || ok && unit.FillCycles < hardware.Cycles(unit.BlockCycles) {
+	if t.kernel.Spec.LLB == nil || t.opt.Cost != nil || ok && unit.FillCycles < hardware.Cycles(unit.BlockCycles) {
 		return 0 // no formula says what a larger command takes
 	}
 	var sum load
@@ -179,7 +179,7 @@ func (a load) min(b load) load {
 // load of a nest of which so many decisions are known.
 func (sp *space) load(n *schedule.Nest, known int) (out load) {
 	x := sp.under(n.Cores)
-	if x.why != nil || sp.kernel.Spec.GB == nil {
+	if x.why != nil || sp.kernel.Spec.LLB == nil {
 		return load{}
 	}
 	k, l, m, spec := sp.at(x), x.loops, sp.model, sp.kernel.Spec
@@ -247,17 +247,17 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 		out.vector, out.part = float64(parts)*vector(parts), vector(most)
 	}
 
-	ddrLatency, lbLatency := spec.DDR.LatencySeconds+spec.DDRLink.LatencySeconds,
-		spec.CoreLink.LatencySeconds+spec.GB.LatencySeconds
+	ddrLatency, l1Latency := spec.DDR.LatencySeconds+spec.DDRLink.LatencySeconds,
+		spec.CoreLink.LatencySeconds+spec.LLB.LatencySeconds
 	efficiency := spec.DDRActivationEfficiency
 	efficiency = cmp.Or(efficiency, 1)
-	ddr, gb, link := spec.DDR.BandwidthBytesPerSecond, spec.GB.BandwidthBytesPerSecond,
+	ddr, gb, link := spec.DDR.BandwidthBytesPerSecond, spec.LLB.BandwidthBytesPerSecond,
 		spec.CoreLink.BandwidthBytesPerSecond
 	if factor > 1 {
 		sums := dtype.Bytes((factor - 1) * dims.M * dims.N)
-		out.out = float64(parts)*2*lbLatency + max(2*float64(sums*st.Cores)/gb, float64(sums)/link)
+		out.out = float64(parts)*2*l1Latency + max(2*float64(sums*st.Cores)/gb, float64(sums)/link)
 	}
-	move := func(gbBytes, coreBytes int64) float64 { return max(float64(gbBytes)/gb, float64(coreBytes)/link) }
+	move := func(llbBytes, coreBytes int64) float64 { return max(float64(llbBytes)/gb, float64(coreBytes)/link) }
 	for i := range st.Reads {
 		r := &st.Reads[i]
 		commands, times := loads, int64(1)
@@ -271,14 +271,14 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 			commands, times = tiles*loads, passes
 		}
 		switch k.Values[r.Value].Level {
-		case schedule.LB:
+		case schedule.L1:
 			if r.RemoteBytes > 0 {
 				commands = min(commands, r.RemoteBytes)
-				out.out += float64(times) * (float64(commands)*2*lbLatency + move(2*r.RemoteBytes, r.CoreRemoteBytes))
+				out.out += float64(times) * (float64(commands)*2*l1Latency + move(2*r.RemoteBytes, r.CoreRemoteBytes))
 			}
-		case schedule.GB:
+		case schedule.LLB:
 			commands = min(commands, r.NeedBytes)
-			out.in += float64(times) * (float64(commands)*lbLatency + move(0, need))
+			out.in += float64(times) * (float64(commands)*l1Latency + move(0, need))
 		default:
 			commands = min(commands, r.UnionBytes)
 			// A stage takes fewer loads from the DDR than go on from there.
@@ -298,9 +298,9 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 			}
 			out.ddrLoad += float64(passes) * (float64(far)*ddrLatency + float64(r.UnionBytes)/efficiency/ddr)
 			out.ddr += float64(passes*r.UnionBytes) / efficiency / ddr
-			out.in += float64(times) * (float64(commands)*lbLatency + move(r.UnionBytes, need))
+			out.in += float64(times) * (float64(commands)*l1Latency + move(r.UnionBytes, need))
 			if l.Dims.M == 0 {
-				out.head = max(out.head, ddrLatency+lbLatency)
+				out.head = max(out.head, ddrLatency+l1Latency)
 			}
 		}
 	}
@@ -314,7 +314,7 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 				again = tiles
 			}
 		}
-		out.in += float64(again) * (float64(commands)*lbLatency + move(0, p.CoreBytes))
+		out.in += float64(again) * (float64(commands)*l1Latency + move(0, p.CoreBytes))
 		if !sp.kept {
 			if weights && known <= ofGroup {
 				commands = 1
@@ -324,7 +324,7 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 			out.ddrLoad += float64(commands)*ddrLatency + float64(p.UnionBytes)/ddr
 			out.ddr += float64(p.UnionBytes) / ddr
 			if weights {
-				out.head = max(out.head, ddrLatency+lbLatency)
+				out.head = max(out.head, ddrLatency+l1Latency)
 			}
 		}
 	}
@@ -338,11 +338,11 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 	}
 	for _, w := range st.Writes {
 		v := &k.Values[w]
-		if v.Level == schedule.LB {
+		if v.Level == schedule.L1 {
 			continue
 		}
-		out.out += float64(min(stores, v.Bytes))*lbLatency + move(v.Bytes, v.CoreBytes)
-		tail := lbLatency
+		out.out += float64(min(stores, v.Bytes))*l1Latency + move(v.Bytes, v.CoreBytes)
+		tail := l1Latency
 		if v.Level == schedule.DDR {
 			out.ddrStore += float64(min(stores, v.Bytes))*ddrLatency + float64(v.Bytes)/efficiency/ddr
 			out.ddr += float64(v.Bytes) / efficiency / ddr
@@ -354,7 +354,7 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 		out.wait = ddrLatency
 	}
 	if out.in > 0 {
-		out.first = lbLatency
+		out.first = l1Latency
 	}
 	return out
 }

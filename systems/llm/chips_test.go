@@ -132,7 +132,7 @@ func TestExchange(t *testing.T) {
 			continue
 		}
 		reads, _, ok := r.Program.Data(i)
-		late := !ok || c.Kind != isa.DDRLoad && c.Kind != isa.LBLoad
+		late := !ok || c.Kind != isa.DDRLoad && c.Kind != isa.L1Load
 		for _, operand := range reads {
 			late = late || slices.Contains(x.Late, r.Schedule.Graph.Tensor(model.TensorID(operand.Tensor)).Name)
 		}
@@ -225,7 +225,7 @@ func TestShardHidesLoads(t *testing.T) {
 			t.Fatalf("torus %v: %d collectives, expected two or more beside which loads go on: %+v", torus, len(a.Moves), a)
 		}
 		hidden := a.Seconds - *a.Overlapped
-		most := float64(spec.GB.SizeBytes) / spec.DDR.BandwidthBytesPerSecond * float64(len(a.Moves))
+		most := float64(spec.LLB.SizeBytes) / spec.DDR.BandwidthBytesPerSecond * float64(len(a.Moves))
 		if hidden < latency/2 || hidden > min(most, a.CollectiveSeconds)+float64(a.Pieces)*spec.LaunchSeconds {
 			t.Errorf("torus %v: %g s as one program, %g one after the other with %d collectives of %g s", torus, *a.Overlapped,
 				a.Seconds, len(a.Moves), a.CollectiveSeconds)

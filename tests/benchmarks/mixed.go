@@ -31,7 +31,7 @@ func mixedMachine(r *rand.Rand) (*hardware.Spec, error) {
 	}
 	s = s.Clone()
 	classes := []string{"matrix", "reduction", "element-wise", "injective"}
-	s.LB.SizeBytes = hardware.Bytes(1 << (10 + r.IntN(8)))
+	s.L1.SizeBytes = hardware.Bytes(1 << (10 + r.IntN(8)))
 	s.CoreLink.BandwidthBytesPerSecond = []float64{1e9, 1e10, 1e11}[r.IntN(3)]
 	first := s.CoreTypes[0]
 	s.CoreTypes = nil

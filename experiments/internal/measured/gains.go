@@ -116,7 +116,7 @@ func two(decision string) [2]scheduler.Recipe {
 func (p *pair) predict(ctx context.Context, way int) (float64, error) {
 	recipe := two(p.Decision)[way]
 	if p.Decision == ownProducts {
-		return p.product(ctx, recipe, [2]schedule.Level{schedule.DDR, schedule.LB}[way])
+		return p.product(ctx, recipe, [2]schedule.Level{schedule.DDR, schedule.L1}[way])
 	}
 	r := p.row
 	switch {

@@ -133,7 +133,7 @@ func TestKernelsOfProducts(t *testing.T) {
 			macs := []float64{1024, 2048}[i] // of a core, a cycle of 1 ns
 			for way := range p.Measured {
 				p.Measured[way] = float64(m*k*n) / 64 / macs * 1e-9 / (peak[2*i+way] / 100)
-				level := [...]schedule.Level{schedule.DDR, schedule.LB}[way]
+				level := [...]schedule.Level{schedule.DDR, schedule.L1}[way]
 				if p.Predicted[way], err = p.product(t.Context(), two(ownProducts)[way], level); err != nil {
 					t.Fatal(err)
 				}

@@ -166,8 +166,8 @@ func (b *blocking) machine(spec *hardware.Spec, tiles int64) *hardware.Spec {
 	m.DDR.BandwidthBytesPerSecond = float64(bytes) / float64(tiles*b.requests()) * requests / spec.DDR.LatencySeconds
 	m.DDRLink.BandwidthBytesPerSecond = 0
 	sums := results * (1 + schedule.AccumulatorBytes)
-	m.LB.SizeBytes = hardware.Bytes(2*schedule.Align(input) + 2*schedule.Align(sums) + 4096)
-	m.LBWeightBytes = hardware.Bytes(16*schedule.Align(weight) + 4096) // of which the ring is three sixteenths
+	m.L1.SizeBytes = hardware.Bytes(2*schedule.Align(input) + 2*schedule.Align(sums) + 4096)
+	m.L1WeightBytes = hardware.Bytes(16*schedule.Align(weight) + 4096) // of which the ring is three sixteenths
 	return m
 }
 

@@ -308,7 +308,7 @@ func TestFig10(t *testing.T) {
 			t.Errorf("layer %s has commands %v and %d bytes of weights, expected some of each", l.Name,
 				l.Commands, l.WeightBytes)
 		}
-		if l.Level != schedule.LB.Title() {
+		if l.Level != schedule.L1.Title() {
 			t.Errorf("layer %s is left in the %s, expected the L1: outputs are stitched there", l.Name, l.Level)
 		}
 	}
@@ -379,8 +379,8 @@ func TestFig12(t *testing.T) {
 		t.Fatalf("%d plans, want %d", len(runs), len(f.cases)*len(f.methods))
 	}
 	for _, r := range runs {
-		if r.MovedBytes < r.SpilledBytes || (r.ToGB+r.ToDDR == 0) != (r.SpilledBytes == 0) {
-			t.Errorf("%s, %s: %d values of %d bytes spill, %d bytes move", r.Model, r.Method, r.ToGB+r.ToDDR,
+		if r.MovedBytes < r.SpilledBytes || (r.ToLLB+r.ToDDR == 0) != (r.SpilledBytes == 0) {
+			t.Errorf("%s, %s: %d values of %d bytes spill, %d bytes move", r.Model, r.Method, r.ToLLB+r.ToDDR,
 				r.SpilledBytes, r.MovedBytes)
 		}
 	}
@@ -403,7 +403,7 @@ func TestFig12(t *testing.T) {
 				best.Throughput/paper.Throughput)
 		}
 	}
-	// Of what is alive where the LB is full, nothing that stays lives longer than what
+	// Of what is alive where the L1 is full, nothing that stays lives longer than what
 	// goes by the paper's rule, and nothing is larger than what goes by the other.
 	at := f.fullAt(runs)
 	for k, measure := range []func(spillValue) int64{
@@ -416,7 +416,7 @@ func TestFig12(t *testing.T) {
 			case v.First > at || v.End <= at:
 			case v.Spilled:
 				gone = max(gone, measure(v))
-			case v.Level == schedule.LB.Title():
+			case v.Level == schedule.L1.Title():
 				kept = max(kept, measure(v))
 			}
 		}

@@ -61,7 +61,7 @@ type unfoldedLayer struct {
 	Binding string       `json:"binding"`
 	Cores   int64        `json:"cores"`
 	Core    string       `json:"loops_per_core"`
-	Tiles   int64        `json:"tiles"` // in which the layer passes through the LB
+	Tiles   int64        `json:"tiles"` // in which the layer passes through the L1
 	Level   string       `json:"output_level"`
 	// Per core.
 	WeightBytes int64 `json:"weight_bytes_per_core"`

@@ -15,7 +15,7 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// spilling compares what leaves a full LB (§4.3, Fig. 12) by several methods.
+// spilling compares what leaves a full L1 (§4.3, Fig. 12) by several methods.
 type spilling struct {
 	hardware string
 	// cases are networks with the batch elements per cluster; the figure is of the first.
@@ -61,7 +61,7 @@ type spillRun struct {
 	Model      string `json:"model"`
 	PerCluster int64  `json:"batches_per_cluster"`
 	Method     string `json:"method"`
-	ToGB       int    `json:"spilled_to_gb"` // values
+	ToLLB      int    `json:"spilled_to_gb"` // values
 	ToDDR      int    `json:"spilled_to_ddr"`
 	// SpilledBytes are the values' sizes, MovedBytes what writing them once and reading
 	// them at the lower level moves; both of one chunk on one cluster.
@@ -120,13 +120,13 @@ func explainSpills(ctx context.Context, r *scheduler.Result, method spillMethod,
 		if v.Def < 0 {
 			continue
 		}
-		gone := v.Wanted == schedule.LB && v.Level != schedule.LB
+		gone := v.Wanted == schedule.L1 && v.Level != schedule.L1
 		if gone {
 			spilled++
 			lifetimes += v.Last - v.Def
 			run.SpilledBytes += v.Bytes
-			if v.Level == schedule.GB {
-				run.ToGB++
+			if v.Level == schedule.LLB {
+				run.ToLLB++
 			} else {
 				run.ToDDR++
 			}
@@ -179,7 +179,7 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 				least++
 			}
 		}
-		t.Add(r.Model, r.PerCluster, r.Method, r.ToGB, r.ToDDR, harness.Fixed(r.Lifetime, 1), mebibytes(r.SpilledBytes),
+		t.Add(r.Model, r.PerCluster, r.Method, r.ToLLB, r.ToDDR, harness.Fixed(r.Lifetime, 1), mebibytes(r.SpilledBytes),
 			mebibytes(r.MovedBytes), mebibytes(r.AgainBytes), bound, r.Throughput)
 		if k := i % len(f.methods); k == 1 { // prior work's rule against the paper's
 			paper := runs[i-k]
@@ -264,7 +264,7 @@ func (f spilling) fullAt(runs []spillRun) int {
 // spillLevels are the levels in the order of the palette.
 var spillLevels = []string{"L1", "LLB", "DDR"}
 
-// figure draws lifetimes near the step at which the LB is first full; bars are as high
+// figure draws lifetimes near the step at which the L1 is first full; bars are as high
 // as the values are large. Methods that do the same there share a panel.
 func (f spilling) figure(runs []spillRun) (*plots.Figure, error) {
 	const around = 5 // steps
@@ -308,5 +308,5 @@ func (f spilling) figure(runs []spillRun) (*plots.Figure, error) {
 	return plots.Timelines(list, "Step; the L1 is full between the lines", 10.5, spillLevels[:used])
 }
 
-// Fig12 spills from the LB by several methods.
+// Fig12 spills from the L1 by several methods.
 func Fig12() harness.Experiment { return fig12().experiment() }

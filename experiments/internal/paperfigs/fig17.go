@@ -93,7 +93,7 @@ func byStage(r *scheduler.Result) (stageRun, error) {
 	var ends []int
 	for i := range p.Commands {
 		c := &p.Commands[i]
-		if p.Queues[c.Queue].Cluster == 0 && (c.Kind.IsCompute() || c.Kind == isa.LBStore || c.Kind == isa.DDRStore) {
+		if p.Queues[c.Queue].Cluster == 0 && (c.Kind.IsCompute() || c.Kind == isa.L1Store || c.Kind == isa.DDRStore) {
 			ends = append(ends, i)
 		}
 	}

@@ -81,11 +81,11 @@ type orderedInst struct {
 func explainOrder(_ context.Context, r *scheduler.Result) (any, error) {
 	s := r.Schedule
 	run := orderedRun{
-		Order: s.OrderName, CapacityBytes: hardwareLB(r.Spec, s.LBCapacity),
+		Order: s.OrderName, CapacityBytes: hardwareL1(r.Spec, s.L1Capacity),
 		LatencySeconds: harness.Round(r.LatencySeconds()), Throughput: harness.Round(r.ThroughputPerSecond()),
 		RedundantEdges: s.Instances.RedundantEdges,
 	}
-	run.MeanHeld = harness.Round(r.Sim.Clusters[0].Memory[isa.LB].MeanBytes / float64(r.Program.Capacity[isa.LB]))
+	run.MeanHeld = harness.Round(r.Sim.Clusters[0].Memory[isa.L1].MeanBytes / float64(r.Program.Capacity[isa.L1]))
 	for _, sp := range s.Spills {
 		run.SpilledBytes += sp.Bytes
 	}
@@ -140,8 +140,8 @@ func explainOrder(_ context.Context, r *scheduler.Result) (any, error) {
 	return run, nil
 }
 
-// hardwareLB is the LB of a cluster, of which each core has bytes.
-func hardwareLB(spec *hardware.Spec, bytes int64) int64 { return bytes * schedule.CoresWithLB(spec) }
+// hardwareL1 is the L1 of a cluster, of which each core has bytes.
+func hardwareL1(spec *hardware.Spec, bytes int64) int64 { return bytes * schedule.CoresWithL1(spec) }
 
 // instanceName is the paper's way: a to d are sub-graphs, numbers instances.
 func instanceName(group int, index int64) string {
@@ -219,7 +219,7 @@ func (r orderedRun) touched(group int) int64 {
 	return r.Instances[slices.IndexFunc(r.Instances, func(x orderedInst) bool { return x.Group == group })].TouchedBytes
 }
 
-// shares are the shares of the LB that an instance of each sub-graph touches, in percent.
+// shares are the shares of the L1 that an instance of each sub-graph touches, in percent.
 func (r orderedRun) shares() (list []string) {
 	for k := range r.Groups {
 		list = append(list, harness.Percent(float64(r.touched(k))/float64(r.CapacityBytes)))
@@ -363,7 +363,7 @@ func stagePattern(r orderedRun) string {
 	return b.String()
 }
 
-// figures draws the instances with their edges, the orders, and the LB over time.
+// figures draws the instances with their edges, the orders, and the L1 over time.
 func (f fourStages) figures(d *harness.Document, orders []scheduler.Recipe, runs []orderedRun,
 	byID []orderedInst) {
 	dfs := runs[len(runs)-1]

@@ -51,7 +51,7 @@ type joinRun struct {
 }
 
 // levelNames are the chip's names of the paper's scopes.
-var levelNames = map[schedule.Level]string{schedule.LB: "L1", schedule.GB: "LLB", schedule.DDR: "DDR"}
+var levelNames = map[schedule.Level]string{schedule.L1: "L1", schedule.LLB: "LLB", schedule.DDR: "DDR"}
 
 type joinInstance struct {
 	Name    string  `json:"name"`
@@ -114,7 +114,7 @@ func explainJoins(_ context.Context, r *scheduler.Result) (any, error) {
 	for _, j := range s.Joins {
 		of := j.From[0] // of a redistribution, the last producer whose binding differs, from which the join has its own
 		for _, p := range j.From {
-			if j.Kind == schedule.Redistribute && s.Scopes[p] == schedule.LB &&
+			if j.Kind == schedule.Redistribute && s.Scopes[p] == schedule.L1 &&
 				!s.Bindings[p].Equal(want(j.Consumer, j.Tensor, p)) {
 				of = p
 			}
@@ -237,7 +237,7 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 	for _, j := range network.Joins {
 		if j.Kind == string(schedule.Copy) {
 			copies++
-			if !slices.ContainsFunc(j.From, func(p int) bool { return network.Instances[p].Scope == levelNames[schedule.LB] }) {
+			if !slices.ContainsFunc(j.From, func(p int) bool { return network.Instances[p].Scope == levelNames[schedule.L1] }) {
 				right++
 			}
 		}

@@ -15,8 +15,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// localBuffers asks which size of the LB the paper's results can be of: it gives the
-// LB 64 KB, the vendor 1 MiB and 0.25 MiB for weights. All that shows it is made on
+// localBuffers asks which size of the L1 the paper's results can be of: it gives the
+// L1 64 KB, the vendor 1 MiB and 0.25 MiB for weights. All that shows it is made on
 // both machines with the same decisions.
 type localBuffers struct {
 	machines []string // the vendor's, and the paper's
@@ -148,15 +148,15 @@ func (e localBuffers) plan() (*harness.Plan, error) {
 	return p, nil
 }
 
-// lbResults are the results of one machine.
-type lbResults struct {
+// l1Results are the results of one machine.
+type l1Results struct {
 	Hardware   string            `json:"hardware"`
 	Partitions []partition       `json:"partitions"`
 	Rows       []harness.Row     `json:"rows"`
 	Errors     map[string]string `json:"errors,omitempty"` // by network and variant
 }
 
-func (r lbResults) at(c literature.Configuration, variant string) (harness.Row, bool) {
+func (r l1Results) at(c literature.Configuration, variant string) (harness.Row, bool) {
 	for _, row := range r.Rows {
 		if row.Model == c.Network && row.Variant == variant {
 			return row, true
@@ -167,7 +167,7 @@ func (r lbResults) at(c literature.Configuration, variant string) (harness.Row, 
 
 // meanRatio is the mean of the ratio of two variants' throughputs over the
 // configurations that have both, and their number.
-func (r lbResults) meanRatio(to, from string) (float64, int) {
+func (r l1Results) meanRatio(to, from string) (float64, int) {
 	var list []float64
 	for _, c := range literature.Configurations() {
 		x, ok1 := r.at(c, to)
@@ -183,7 +183,7 @@ func (r lbResults) meanRatio(to, from string) (float64, int) {
 }
 
 // hits counts the cells of Table 3 of a method within 20 % of the published.
-func (r lbResults) hits(variant string, published func(literature.Writes) harness.Levels) (hits, cells int) {
+func (r l1Results) hits(variant string, published func(literature.Writes) harness.Levels) (hits, cells int) {
 	for _, c := range literature.Configurations() {
 		row, ok := r.at(c, variant)
 		w := published(literature.WritesOf(c.Label))
@@ -199,7 +199,7 @@ func (r lbResults) hits(variant string, published func(literature.Writes) harnes
 }
 
 func (e localBuffers) decode(results []json.RawMessage) (*harness.Report, error) {
-	var all []lbResults
+	var all []l1Results
 	read := func(v any) error {
 		err := json.Unmarshal(results[0], v)
 		results = results[1:]
@@ -209,7 +209,7 @@ func (e localBuffers) decode(results []json.RawMessage) (*harness.Report, error)
 		return nil
 	}
 	for i, name := range e.machines {
-		r := lbResults{Hardware: name, Errors: map[string]string{}}
+		r := l1Results{Hardware: name, Errors: map[string]string{}}
 		for range e.images {
 			var p partition
 			if err := read(&p); err != nil {
@@ -269,7 +269,7 @@ func runs(list []int64) string {
 	return strings.Join(parts, ", ")
 }
 
-func (e localBuffers) report(all []lbResults) (*harness.Report, error) {
+func (e localBuffers) report(all []l1Results) (*harness.Report, error) {
 	d := harness.NewDocument(e.experiment())
 	d.Table(e.factorTable(all), writesTable(all), throughputsBySize(all), gainTable(all))
 	e.answer(d, all)
@@ -282,7 +282,7 @@ func (e localBuffers) report(all []lbResults) (*harness.Report, error) {
 	return d.Report(harness.Data{Data: all})
 }
 
-func (e localBuffers) factorTable(all []lbResults) harness.Table {
+func (e localBuffers) factorTable(all []l1Results) harness.Table {
 	t := harness.Table{Name: "factors", Title: "Sub-graphs of " + e.network + " and their factors",
 		Columns: harness.Columns("<Accelerator", "Images\nper cluster", "Sub-graphs", "Instances", "<Factors")}
 	for _, r := range all {
@@ -297,7 +297,7 @@ func (e localBuffers) factorTable(all []lbResults) harness.Table {
 	return t
 }
 
-func writesTable(all []lbResults) harness.Table {
+func writesTable(all []l1Results) harness.Table {
 	t := harness.Table{Name: "writes", Title: "Tensor writes of GraphTurbo (DDR/LLB/L1) in the program of a cluster",
 		Columns: harness.Columns("<", "<Network", "Published")}
 	for _, r := range all {
@@ -314,14 +314,14 @@ func writesTable(all []lbResults) harness.Table {
 }
 
 // cell is the text of a row's cell, or a dash where there is none.
-func (r lbResults) cell(c literature.Configuration, variant string, of func(harness.Row) string) string {
+func (r l1Results) cell(c literature.Configuration, variant string, of func(harness.Row) string) string {
 	if row, ok := r.at(c, variant); ok {
 		return of(row)
 	}
 	return "–"
 }
 
-func throughputsBySize(all []lbResults) harness.Table {
+func throughputsBySize(all []l1Results) harness.Table {
 	t := harness.Table{Name: "throughput", Title: "Throughput (1/s), the paper's batches per cluster",
 		Columns: harness.Columns("<", "<Network", "TVM,\npublished")}
 	for _, r := range all {
@@ -354,7 +354,7 @@ func throughputsBySize(all []lbResults) harness.Table {
 	return t
 }
 
-func gainTable(all []lbResults) harness.Table {
+func gainTable(all []l1Results) harness.Table {
 	t := harness.Table{Name: "gains", Title: "Mean gains",
 		Columns: harness.Columns("<Of", "<over", "Published (×)"),
 		Notes: []string{
@@ -387,7 +387,7 @@ func gainTable(all []lbResults) harness.Table {
 }
 
 // answer says which machine can produce the published factors and counts.
-func (e localBuffers) answer(d *harness.Document, all []lbResults) {
+func (e localBuffers) answer(d *harness.Document, all []l1Results) {
 	type evidence struct {
 		factors   bool
 		hits      int
@@ -469,7 +469,7 @@ func (e localBuffers) answer(d *harness.Document, all []lbResults) {
 		"Nothing but the size of the L1 and its part for weights differs between the two machines. The 64 KB are also the size of the scalar core's cache in the vendor's documents.")
 }
 
-func (e localBuffers) figures(d *harness.Document, all []lbResults) {
+func (e localBuffers) figures(d *harness.Document, all []l1Results) {
 	g := plots.Groups{Title: "Speedup of GraphTurbo over TVM by size of the local buffer", YLabel: "Speedup (×)",
 		Categories: literature.Labels("mean"), Log: true, Line: 1,
 		Marks: []plots.GroupMark{{Category: len(literature.Configurations()), Series: 0,

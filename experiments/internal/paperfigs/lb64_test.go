@@ -16,8 +16,8 @@ import (
 
 // The answer follows the results, whichever machine they speak for.
 func TestLocalBufferAnswer(t *testing.T) {
-	published := func(hardware string, factor float64) lbResults {
-		r := lbResults{Hardware: hardware}
+	published := func(hardware string, factor float64) l1Results {
+		r := l1Results{Hardware: hardware}
 		for _, c := range literature.Configurations() {
 			w := literature.WritesOf(c.Label)
 			for _, v := range []string{"tvm", "astitch", "cross-layer"} {
@@ -50,7 +50,7 @@ func TestLocalBufferAnswer(t *testing.T) {
 	unlike.Errors = map[string]string{"conformer cross-layer": "does not fit"}
 
 	e := lb64()
-	rep, err := e.report([]lbResults{like, unlike})
+	rep, err := e.report([]l1Results{like, unlike})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestLocalBufferAnswer(t *testing.T) {
 		}
 	}
 	like.Hardware, unlike.Hardware = unlike.Hardware, like.Hardware
-	rep, err = e.report([]lbResults{unlike, like})
+	rep, err = e.report([]l1Results{unlike, like})
 	if err != nil {
 		t.Fatal(err)
 	}

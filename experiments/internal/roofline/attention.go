@@ -80,7 +80,7 @@ func measureAttentions(ctx context.Context, spec *hardware.Spec, recipe schedule
 				switch {
 				case role == model.Input || s.Graph.IsOutput(v.Tensor):
 					needed += v.Bytes
-				case v.Level == schedule.GB:
+				case v.Level == schedule.LLB:
 					x.LLB += v.Bytes
 				case v.Level == schedule.DDR:
 					x.DDR += v.Bytes

@@ -18,8 +18,8 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 )
 
-// smallPortability takes little time and has all kinds of machines: with an LB, with
-// the GB in its role, without a GB, in a grid.
+// smallPortability takes little time and has all kinds of machines: with an L1, with
+// the LLB in its role, without an LLB, in a grid.
 func smallPortability() portability {
 	p := fullPortability()
 	p.machines = []machine{{hardware: "stcp920"}, {hardware: "goya"}, {hardware: "ipu"},

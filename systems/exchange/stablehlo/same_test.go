@@ -136,7 +136,7 @@ func TestPartlyReadOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec.LB.SizeBytes = 32 << 10
+	spec.L1.SizeBytes = 32 << 10
 	for _, recipe := range recipes.Tiled() {
 		if _, err := scheduler.Run(t.Context(), net, spec, 4, recipe, scheduler.Options{}); err != nil {
 			t.Errorf("%s: %v", recipe.Name, err)
