@@ -13,7 +13,7 @@ func ExampleLoad() {
 		return
 	}
 	mme, _ := s.UnitOf(hardware.Matrix)
-	fmt.Printf("%d clusters of %d cores, %v of LB and %v of GB in each\n",
+	fmt.Printf("%d clusters of %d cores, %v of L1 and %v of LLB in each\n",
 		s.Clusters, s.Cores(), s.L1TotalBytes(), s.LLB.SizeBytes)
 	fmt.Printf("%s: %d x %d\n", mme.Name, mme.Rows, mme.Cols)
 	fmt.Printf("peak: %.1f TFLOPS\n", 2*s.PeakMACsPerSecond("f16")/1e12)

@@ -314,7 +314,7 @@ func checkBindings(s *schedule.Schedule) error {
 			return fmt.Errorf("instance %d of %s: %w", inst.Index, sg.Name, err)
 		}
 		if s.Scopes[i] > schedule.DDR {
-			return fmt.Errorf("instance %d of %s: scope %d, expected LB, GB or DDR", inst.Index, sg.Name, s.Scopes[i])
+			return fmt.Errorf("instance %d of %s: scope %d, expected L1, LLB or DDR", inst.Index, sg.Name, s.Scopes[i])
 		}
 	}
 	return nil

@@ -124,7 +124,7 @@ var generatorSettings = [][]func(*Decisions) *Decisions{
 
 func checkOutputs(d *Draft) error {
 	if level := max(d.Outputs, d.Between); level > schedule.DDR {
-		return fmt.Errorf("level %d, expected LB, GB or DDR", level)
+		return fmt.Errorf("level %d, expected L1, LLB or DDR", level)
 	}
 	return nil
 }

@@ -107,7 +107,7 @@ func TestOwnMistakes(t *testing.T) {
 		{"outputs nowhere", "outputs", strategy(func(d *scheduler.Draft) error {
 			d.Outputs = 9
 			return nil
-		}), "outputs by mine: level 9, expected LB, GB or DDR"},
+		}), "outputs by mine: level 9, expected L1, LLB or DDR"},
 		{"reversed", "order", strategy(func(d *scheduler.Draft) error {
 			d.Order = graphturbo.DFS(d.Instances)
 			slices.Reverse(d.Order)
@@ -127,7 +127,7 @@ func TestOwnMistakes(t *testing.T) {
 				d.UnevenCores)
 			d.Scopes[0] = 7
 			return nil
-		}), "scope 7, expected LB, GB or DDR"},
+		}), "scope 7, expected L1, LLB or DDR"},
 		{"no memory plan", "spill", strategy(func(*scheduler.Draft) error { return nil }), "spill by mine: "},
 		{"no function", "order", scheduler.Strategy{Name: "mine"}, "order mine has no function Decide"},
 		{"no such stage", "ordre", strategy(func(*scheduler.Draft) error { return nil }),

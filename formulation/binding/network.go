@@ -244,7 +244,7 @@ func (q *poser) instance(i int) error {
 		}
 	}
 	if given < 0 {
-		return fmt.Errorf("binding: instance %q has scope %v, expected LB or GB", node.Name, s.Scopes[i])
+		return fmt.Errorf("binding: instance %q has scope %v, expected L1 or LLB", node.Name, s.Scopes[i])
 	}
 	q.n.Given[i] = given
 	for _, d := range s.Instances.Instances[i].Deps {

@@ -317,7 +317,7 @@ func TestBadInput(t *testing.T) {
 			p.Labels = &binding.Problem{Nodes: p.Labels.Nodes[:1]}
 		}, "5 instances to order and 1 to label"},
 		{"bad price", func(p *Problem, _ *SearchOptions) { p.SecondsPerCost = math.NaN() }, "NaN seconds"},
-		{"DDR", func(p *Problem, _ *SearchOptions) { p.Labels.Nodes[0].Labels[0].Scope = schedule.DDR }, "expected LB or GB"},
+		{"DDR", func(p *Problem, _ *SearchOptions) { p.Labels.Nodes[0].Labels[0].Scope = schedule.DDR }, "expected L1 or LLB"},
 		{"bad start", func(_ *Problem, o *SearchOptions) { o.Start.Choice = []int{0} }, "1 labels for 5 nodes"},
 		{"bad start order", func(_ *Problem, o *SearchOptions) { o.Start.Order = []int{0, 1, 2, 3, 3} }, "the start"},
 	} {

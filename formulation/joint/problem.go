@@ -45,7 +45,7 @@ func (p *Problem) Validate() error {
 	for i, node := range p.Labels.Nodes {
 		for l, label := range node.Labels {
 			if label.Scope != schedule.L1 && label.Scope != schedule.LLB {
-				return fmt.Errorf("joint: node %d (%q): label %d has scope %v, expected LB or GB", i, node.Name, l, label.Scope)
+				return fmt.Errorf("joint: node %d (%q): label %d has scope %v, expected L1 or LLB", i, node.Name, l, label.Scope)
 			}
 		}
 	}
