@@ -270,7 +270,7 @@ func TestStagesOfResNet50(t *testing.T) {
 			t.Errorf("group %s is split along %s", g.Name, *g.SplitDim)
 		}
 	}
-	if want := []int64{8, 4, 2, 1}; !slices.Equal(factors, want) {
+	if want := []int64{4, 2, 1}; !slices.Equal(factors, want) {
 		t.Errorf("factors %v, want %v", factors, want)
 	}
 }

@@ -86,7 +86,7 @@ func edit(t *testing.T, from, to string, change func(plan map[string]any)) {
 
 func TestEditedSchedules(t *testing.T) {
 	workspace(t)
-	answer(t, "schedule", "resnet50", "--batch", "32", "-o", "a.json")
+	answer(t, "schedule", "resnet50", "--batch", "32", "--variant", "tiled-groups", "--group", "alg2", "-o", "a.json")
 	before := decode[answers.Report](t, answer(t, "simulate", "a.json", "--json"))
 
 	// Another order, without a memory plan: it runs, and takes another time.
