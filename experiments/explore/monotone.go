@@ -9,7 +9,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 )
 
-// amounts are what a machine may have more of without being slower; rest is all else of it.
+// amounts lists clusters, bandwidth, cores and memory sizes, which slow nothing by growing. rest is the spec without.
 func amounts(s *hardware.Spec) (list []float64, rest *hardware.Spec) {
 	rest = s.Clone()
 	rest.Name, rest.Description = "", ""

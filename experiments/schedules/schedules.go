@@ -71,7 +71,7 @@ func (r *Row) gain(other int64) float64 {
 	return 100 * (float64(r.Greedy)/float64(other) - 1)
 }
 
-// Verdict is what a row proves of greedy.
+// Verdict says how near to optimal a row proves greedy to be, or which schedule beats it by 1 % or more.
 func (r *Row) Verdict() string {
 	exact, tiled := r.gain(r.Exact), r.gain(r.Tiled)
 	switch {
@@ -264,8 +264,8 @@ func (c *Cell) exactly(ctx context.Context, net network.Network, spec *hardware.
 
 // Certificates are files that prove the times and bounds of the greedy and of the exact schedule, by names.
 func (c *Cell) Certificates(ctx context.Context) (files []harness.File, err error) {
-	for name, made := range map[string]*scheduler.Result{"greedy": c.greedy, "exact": c.exact} {
-		if made == nil || c.Greedy == 0 || name == "exact" && made == c.greedy {
+	for i, made := range []*scheduler.Result{c.greedy, c.exact} {
+		if made == nil || c.Greedy == 0 || i > 0 && made == c.greedy {
 			continue
 		}
 		f, err := certificate.New(ctx, c.Network, c.from, made, nil)
@@ -276,12 +276,12 @@ func (c *Cell) Certificates(ctx context.Context) (files []harness.File, err erro
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, harness.File{Name: c.Name() + "." + name + ".json", Data: data})
+		files = append(files, harness.File{Name: c.Name() + [...]string{".greedy", ".exact"}[i] + ".json", Data: data})
 	}
 	return files, nil
 }
 
-// A Part is what is left of a network when operators are left out as long as exact decisions gain 5 %.
+// A Part is a network from which operators were removed one after the other while exact decisions still gained 5 %.
 type Part struct {
 	Cell
 	Operators []string

@@ -179,7 +179,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// What is left of a network still gains, and the command's claim of it is that of its own row.
+// Exact decisions still gain on the shrunk network, and its row is consistent.
 func TestSmallest(t *testing.T) {
 	p, err := Smallest(t.Context(), Row{Network: "toy-fig5", Machine: "a100"})
 	if err != nil {

@@ -21,8 +21,8 @@
 // # Inside an instance
 //
 // [LayersOf] poses the same problem for the steps of one instance, each of which may have a
-// binding of its own: u_i is a step's work, with what it reads of and passes to other instances
-// as these are, and reads from the LLB and the DDR; w_ij is what it reads of the instance's own
+// binding of its own. u_i is the time of a step's work, of its reads from the LLB and the DDR, and of its
+// exchanges with other instances, whose bindings are fixed. w_ij is the time of its reads of the instance's own
 // values in the L1.
 //
 // # Methods

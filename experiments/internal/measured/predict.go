@@ -185,7 +185,7 @@ func (r *row) predict(ctx context.Context, recipe scheduler.Recipe) (*prediction
 	return out, err
 }
 
-// bound is that of a row's case in seconds, with its term.
+// bound returns the lower bound on a row's time in seconds, and the term that it comes from.
 func (r *row) bound(ctx context.Context, spec *hardware.Spec) (seconds float64, term string, err error) {
 	net, batch, _, err := r.network()
 	if err != nil {
