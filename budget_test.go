@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 142_850
+const total = 142_787
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         8498,
+	"cmd/cli":                         8427,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -41,7 +41,7 @@ var budget = map[string]int{
 	"experiments/internal/optimality": 864,
 	"experiments/internal/paperfigs":  4110,
 	"experiments/internal/readings":   876,
-	"experiments/internal/report":     742,
+	"experiments/internal/report":     749,
 	"experiments/internal/roofline":   608,
 	"experiments/internal/timeline":   146,
 	"experiments/internal/tuning":     351,
@@ -86,7 +86,7 @@ var budget = map[string]int{
 	"model/zoo":                       2901,
 	"notebooks/show":                  84,
 	"plots":                           2079,
-	"plots/page":                      917,
+	"plots/page":                      918,
 	"plots/recording":                 943,
 	"plots/trace":                     471,
 	"recipes":                         295,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -89,10 +90,17 @@ func writeBound(b *bytes.Buffer, a *boundJSON) {
 	})
 }
 
-// writeEstimates names the premise of a bound, if it has one.
+// figures is what follows the name of a part of a machine.
+var figures = regexp.MustCompile(`( \(| [0-9]| unlimited|:).*`)
+
+// writeEstimates names the parts of a machine whose figures a bound has at their fast ends, if there are any.
 func writeEstimates(b *bytes.Buffer, list []string) {
 	if len(list) > 0 {
-		rowWrapped(b, "estimates", "at their fast ends: "+strings.Join(list, ", "))
+		var parts []string
+		for _, line := range list { // "DDR 16GiB, ..", "unit mme (matrix): .."
+			parts = append(parts, figures.ReplaceAllString(line, ""))
+		}
+		rowWrapped(b, "estimates", "at their fast ends, of "+strings.Join(parts, ", ")+" (figures: --json)")
 	}
 }
 

@@ -2,23 +2,15 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 
-	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/formulation/highs"
 )
 
@@ -49,35 +41,16 @@ func withJSON(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-type manJSON struct {
-	Dir   string                `json:"dir"`
-	Files []experiments.Written `json:"files"` // by name
-}
-
 func newMan() *cobra.Command {
 	cmd := command("man")
-	cmd.ValidArgsFunction = completeOne(nil, cobra.ShellCompDirectiveFilterDirs)
-	markdown := cmd.Flags().Bool("markdown", false, "print a document instead")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		switch {
-		case *markdown && asJSON(cmd):
-			return usagef("--markdown and --json exclude each other")
-		case *markdown && len(args) > 0:
-			return usagef("--markdown goes to the standard output, found %s", quoted(args))
-		case *markdown:
-			return emit(cmd, nil, func(b *bytes.Buffer) { writeReference(b, cmd.Root()) })
-		}
-		check(oneArg("DIR", "give a folder for the pages, or --markdown")(cmd, args))
-		check(os.MkdirAll(args[0], 0o777))
-		answer := manJSON{Dir: args[0], Files: []experiments.Written{}}
-		for _, c := range documented(cmd.Root()) {
-			page := experiments.Written{Path: filepath.Join(args[0], manName(c))}
-			page.Bytes = try(writeFile(page.Path, func(w io.Writer) error { return manPage(w, c) }))
-			answer.Files = append(answer.Files, page)
-		}
-		return emit(cmd, answer, func(b *bytes.Buffer) {
-			fmt.Fprintf(b, "%s in %s\n", plural(len(answer.Files), "page"), printable(answer.Dir))
-		})
+	cmd.Args = noArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		var b bytes.Buffer
+		writeReference(&b, cmd.Root())
+		answer := struct {
+			Document string `json:"document"`
+		}{b.String()}
+		return emit(cmd, answer, func(out *bytes.Buffer) { out.Write(b.Bytes()) })
 	}
 	return cmd
 }
@@ -94,63 +67,11 @@ func documented(cmd *cobra.Command) []*cobra.Command {
 	return list
 }
 
-func manName(c *cobra.Command) string {
-	return strings.ReplaceAll(c.CommandPath(), " ", "-") + ".1"
-}
-
-var manDate = regexp.MustCompile(`(?m)^(\.TH "[^"]*" "[^"]*") "Jan 1970"`)
-
-// manPage is a page with the date of the sources, or none if that is not known: the
-// day on which it is written does not matter.
-func manPage(w io.Writer, c *cobra.Command) error {
-	date, known := time.Unix(0, 0).UTC(), false
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if t, err := time.Parse(time.RFC3339, s.Value); s.Key == "vcs.time" && err == nil {
-				date, known = t.UTC(), true
-			}
-		}
-	}
-	// Package doc marks nothing as not to be filled but what Markdown takes for code.
-	copied := *c
-	copied.Long = codeBlocks(c.Long)
-	c = &copied
-	var b bytes.Buffer
-	c.DisableAutoGenTag = true
-	header := &doc.GenManHeader{Title: strings.ToUpper(strings.TrimSuffix(manName(c), ".1")), Section: "1", Date: &date,
-		Source: "dsasched", Manual: "dsasched manual"}
-	err := doc.GenMan(c, header, &b)
-	page := b.Bytes()
-	if !known {
-		page = manDate.ReplaceAll(page, []byte(`$1 ""`))
-	}
-	_, unwritten := w.Write(page)
-	return cmp.Or(err, unwritten)
-}
-
-// codeBlocks makes the indented lines of a text a block of code in Markdown.
-func codeBlocks(text string) string {
-	var b strings.Builder
-	inside := false
-	for line := range strings.Lines(text) {
-		indented := strings.HasPrefix(line, "  ")
-		if indented != inside && strings.TrimSpace(line) != "" {
-			b.WriteByte('\n')
-			inside = indented
-		}
-		if indented {
-			b.WriteString("    ")
-		}
-		b.WriteString(line)
-	}
-	return b.String()
-}
-
 // writeReference writes all commands as one document. Examples are run by a test of
 // the help, so they stand here without being marked as calls.
 func writeReference(b *bytes.Buffer, root *cobra.Command) {
 	b.WriteString(
-		"# Commands\n\nWritten by `dsasched man --markdown`: what `--help` says of each command, in one place.\n\n")
+		"# Commands\n\nWritten by `dsasched man`: what `--help` says of each command, in one place.\n\n")
 	list := documented(root)
 	for _, c := range list[1:] {
 		path := c.CommandPath()

@@ -191,7 +191,6 @@ func TestCompletion(t *testing.T) {
 				"spill=largest-first,least-moved", "spill=largest-first,search"},
 			":6"},
 		{[]string{"compare-hardware", "resnet50", "--variant", ""}, variants, ":4"},
-		{[]string{"man", ""}, nil, ":16"},
 		{[]string{"solve", "bind", ""}, zoo.Names(), ":0"},
 		{[]string{"solve", "bind", "--method", ""}, []string{"greedy", "ilp", "search"}, ":4"},
 		{[]string{"solve", "stitch", ""}, zoo.Names(), ":0"},

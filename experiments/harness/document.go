@@ -210,14 +210,14 @@ const LeadFile = "lead.json"
 
 // Lead is a figure at the head of the report over all experiments.
 type Lead struct {
-	Figure   string `json:"figure"` // its file's name without the ending
-	Title    string `json:"title"`
-	Sentence string `json:"sentence"`
+	Figure    string   `json:"figure"` // its file's name without the ending
+	Title     string   `json:"title"`
+	Sentences []string `json:"sentences"`
 }
 
-// Lead puts a figure at the head of the report over all experiments, with a sentence.
-func (d *Document) Lead(figure, title, sentence string) {
-	d.leads = append(d.leads, Lead{figure, title, sentence})
+// Lead puts a figure at the head of the report over all experiments, with what it shows.
+func (d *Document) Lead(figure, title string, sentences ...string) {
+	d.leads = append(d.leads, Lead{figure, title, sentences})
 }
 
 // Data is the part of most experiments' JSON files that is their own.

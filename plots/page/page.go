@@ -73,11 +73,12 @@ type Headline struct {
 	Experiment, What, Unit, Published, Ours, Verdict, Words string
 }
 
-// Lead is a figure with a sentence.
+// Lead is a figure with what it shows.
 type Lead struct {
-	Experiment, Title, Sentence string
-	Figure                      Figure
-	First                       bool // before the headlines
+	Experiment, Title string
+	Sentences         []string
+	Figure            Figure
+	First             bool // before the headlines
 }
 
 // shown is a lead with its figure as it stands on the page.

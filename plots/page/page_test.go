@@ -26,7 +26,7 @@ func example(recording []byte) *Report {
 		Title: "A <report>", Preface: []string{"First & last."},
 		Headlines: []Headline{{Experiment: "one", What: "Speed <up>", Unit: "×", Published: "11.15", Ours: "7.5",
 			Verdict: "direction only", Words: "less"}},
-		Leads: []Lead{{Experiment: "two", Title: "Gaps", Sentence: "Of 5, 3 <are> best.",
+		Leads: []Lead{{Experiment: "two", Title: "Gaps", Sentences: []string{"Of 5, 3 <are> best."},
 			Figure: Figure{"a", "two/a.svg", []byte(drawing)}}},
 		Verdicts: []string{"reproduced within 20 %", "within a factor of two", "direction only", "not reproduced",
 			"as in the paper", "differs"},

@@ -332,7 +332,7 @@ func (o againstExact) report(results []studied, b *harness.Document) {
 	b.Table(o.ranks(all))
 	speed.Categories = names
 	b.Bars("study", "Greedy against optimal", speed)
-	b.Lead("study", "Greedy against optimal", strings.Join(sentences, " "))
+	b.Lead("study", "Greedy against optimal", sentences...)
 }
 
 // ranks says whether what an objective prefers is what the simulator prefers: over all pairs of

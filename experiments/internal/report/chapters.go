@@ -165,7 +165,7 @@ func (p part) conclusion() string {
 	}
 	for _, e := range p.of {
 		for _, l := range e.leads {
-			sentences = append(sentences, l.Sentence)
+			sentences = append(sentences, l.Sentences...)
 		}
 	}
 	return strings.Join(sentences, " ")

@@ -324,7 +324,7 @@ func (c *collection) report() *page.Report {
 	for _, e := range c.experiments {
 		for _, l := range e.leads {
 			if i := slices.IndexFunc(e.figures, func(f page.Figure) bool { return f.Name == l.Figure }); i >= 0 {
-				r.Leads = append(r.Leads, page.Lead{Experiment: e.name, Title: l.Title, Sentence: l.Sentence, Figure: e.figures[i],
+				r.Leads = append(r.Leads, page.Lead{Experiment: e.name, Title: l.Title, Sentences: l.Sentences, Figure: e.figures[i],
 					First: Chapters[0].Has(e.name)})
 			}
 		}

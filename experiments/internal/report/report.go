@@ -102,8 +102,15 @@ func (c *collection) leads(b *strings.Builder, first bool) {
 			continue
 		}
 		for _, l := range e.leads {
-			fmt.Fprintf(b, "### %s\n\n%s (%s)\n\n![%s](%s/%s.png)\n\n", harness.EscapeMarkdown(l.Title),
-				harness.EscapeMarkdown(l.Sentence), e.name, harness.EscapeMarkdown(l.Title), e.name, l.Figure)
+			title, mark := harness.EscapeMarkdown(l.Title), ""
+			if len(l.Sentences) > 1 {
+				mark = "- "
+			}
+			fmt.Fprintf(b, "### %s (%s)\n\n", title, e.name)
+			for _, s := range l.Sentences {
+				fmt.Fprintf(b, "%s%s\n", mark, harness.EscapeMarkdown(s))
+			}
+			fmt.Fprintf(b, "\n![%s](%s/%s.png)\n\n", title, e.name, l.Figure)
 		}
 	}
 }
