@@ -324,8 +324,8 @@ func (c *collection) report() *page.Report {
 	for _, e := range c.experiments {
 		for _, l := range e.leads {
 			if i := slices.IndexFunc(e.figures, func(f page.Figure) bool { return f.Name == l.Figure }); i >= 0 {
-				r.Leads = append(r.Leads, page.Lead{Experiment: e.name, Title: l.Title, Sentences: l.Sentences, Figure: e.figures[i],
-					First: Chapters[0].Has(e.name)})
+				r.Leads = append(r.Leads, page.Lead{Experiment: e.name, Title: l.Title, Sentences: l.Sentences,
+					Figure: e.figures[i], First: Chapters[0].Has(e.name)})
 			}
 		}
 	}
