@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 142_787
+const total = 142_359
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 114_480
+const core = 114_244
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         8427,
+	"cmd/cli":                         8423,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -62,7 +62,7 @@ var budget = map[string]int{
 	"hardware/chips":                  308,
 	"hardware/cost":                   570,
 	"hardware/isa":                    743,
-	"hardware/lower":                  6592,
+	"hardware/lower":                  6552,
 	"hardware/sim":                    3017,
 	"heuristics/astitch":              853,
 	"heuristics/graphturbo":           2659,
@@ -112,9 +112,9 @@ var budget = map[string]int{
 	"systems/exchange/stablehlo":      3947,
 	"systems/kinds":                   247,
 	"systems/kinds/unrelated":         831,
-	"systems/llm":                     592,
+	"systems/llm":                     533,
 	"systems/llm/serving":             1382,
-	"systems/llm/sharding":            1220,
+	"systems/llm/sharding":            895,
 	"systems/llm/traffic":             347,
 	"systems/mofang":                  348,
 	"systems/mofang/balance":          690,

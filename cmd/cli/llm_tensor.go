@@ -111,10 +111,6 @@ func writeSharded(b *bytes.Buffer, a *llm.Sharded) {
 		row(b, "overlapped", "%s as one program, in chunks of %d", duration(*a.Overlapped), a.Chunk)
 		least = min(least, *a.Overlapped)
 	}
-	if a.Beside != nil && a.Parts > 1 {
-		row(b, "beside", "%s beside collectives, products in up to %s", duration(*a.Beside), plural(int(a.Parts), "chunk"))
-		least = min(least, *a.Beside)
-	}
 	row(b, "one chip", "%s (%.2f times as long)", duration(a.OneChip), a.OneChip/least)
 	if a.BatchDivided != nil {
 		row(b, "batch divided", "%s (%.2f times as long)", duration(*a.BatchDivided), *a.BatchDivided/least)

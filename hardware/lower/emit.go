@@ -18,7 +18,6 @@ type pending struct {
 	isa.Command
 	block int32
 	opens bool // first command of its block: waits for everything before,
-	joins bool // on the links between chips, too
 	roam  bool // a load that may leave its block
 	asks  bool // a request: what comes next is its load
 	// what From and To will be
@@ -58,7 +57,6 @@ type emitter struct {
 	queues     queueLog
 	requests   [2]requests
 	perCluster int32 // queues
-	beside     bool  // something goes on beside parts of the network, in the last two queues
 	block      int32
 	iter       int32
 	// label and task of the step that is lowered
@@ -238,9 +236,6 @@ func (e *emitter) run(segments []Segment) error {
 	e.requests, e.perCluster = newRequests(e.spec, e.opt), numQueues
 	for _, r := range e.requests {
 		e.perCluster += int32(len(r.slots))
-	}
-	if e.beside {
-		e.perCluster += 2
 	}
 	e.cmds, e.queues = &e.mem.cmds, queueLog{e.mem.queues[:0], e.mem}
 	e.cmds.reset()
@@ -476,25 +471,11 @@ func (lp *layerPlan) eachVisit(visit func(t, from, to int64)) {
 	}
 }
 
-// exchange lets the control queue wait for the links while as many bytes pass the DDR, and begins what goes on beside
-// the part that follows.
+// exchange lets the control queue wait for the links while as many bytes pass the DDR.
 func (e *emitter) exchange(x *Exchange) {
-	const label = "exchange"
-	e.open(isa.Barrier, label, 0)
-	pass := func(links, ddr int, t Transfer) {
-		e.add(links, isa.Command{Kind: isa.Barrier, DurationPs: seconds(t.Seconds)})
-		e.add(ddr, isa.Command{Kind: isa.DDRStore, Bytes: t.Bytes, Uses: e.moves(t.Bytes, 0, 0, 0)})
-	}
-	if !x.Free {
-		e.cmds.at(e.cmds.n - 1).joins = true
-		pass(qControl, qDDRStore, x.Transfer)
-	}
-	if x.Beside != (Transfer{}) {
-		if !x.Free {
-			e.open(isa.Barrier, label, 0)
-		}
-		pass(int(e.perCluster)-2, int(e.perCluster)-1, x.Beside)
-	}
+	e.open(isa.Barrier, "exchange", 0)
+	e.add(qControl, isa.Command{Kind: isa.Barrier, DurationPs: seconds(x.Seconds)})
+	e.add(qDDRStore, isa.Command{Kind: isa.DDRStore, Bytes: x.Bytes, Uses: e.moves(x.Bytes, 0, 0, 0)})
 }
 
 // launch begins the kernel of an instance.
@@ -675,9 +656,6 @@ func (e *emitter) settle(to []isa.Command, base int32) []isa.Command {
 		switch {
 		case pc.opens:
 			last, e.opener = e.last, i
-			if e.beside && !pc.joins {
-				last[e.perCluster-2], last[e.perCluster-1] = -1, -1
-			}
 		case pc.roam:
 			for _, d := range pc.Deps {
 				last.wait(e.queues.queue[d], d)

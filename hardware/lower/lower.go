@@ -49,21 +49,11 @@ type Segment struct {
 }
 
 // An Exchange passes data from chip to chip between two parts of a network. It waits for all in front of it. The part
-// behind it waits for the exchange, but for its loads of weights and of the network's inputs, and but for what goes on
-// beside it.
+// behind it waits for the exchange, but for its loads of weights and of the network's inputs.
 type Exchange struct {
-	Transfer
-	Late []string // names of the inputs of the part's graph that earlier parts make
-	// Beside begins with the part and, on the links, behind what is under way there. The next exchange that is not Free
-	// waits for it.
-	Beside Transfer
-	Free   bool // the Transfer is none, and what is under way on the links goes on
-}
-
-// A Transfer is a way over the links.
-type Transfer struct {
-	Seconds float64
-	Bytes   int64 // through the chip's DDR in this time, at least
+	Seconds float64  // over the links
+	Bytes   int64    // through the chip's DDR in this time, at least
+	Late    []string // names of the inputs of the part's graph that earlier parts make
 }
 
 // queues of one cluster
@@ -77,9 +67,8 @@ const (
 	qVector
 	qSpecial
 	numQueues
-	// On machines with several loads in flight, each waits out its latency in a queue of requests. Behind those are two
-	// queues of what goes on beside a part of the network: on the links, and through the DDR.
-	mostQueues = numQueues + 2*hardware.MostInFlight + 2
+	// On machines with several loads in flight, each waits out its latency in a queue of requests.
+	mostQueues = numQueues + 2*hardware.MostInFlight
 )
 
 var queueKinds = [numQueues]isa.QueueKind{isa.ControlQueue, isa.DDRLoadQueue, isa.DDRStoreQueue, isa.InQueue,
@@ -313,16 +302,13 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 		fine.group = opt.LoadTiles
 	}
 	net := newNetwork(spec)
-	beside := slices.ContainsFunc(plans, func(list []Segment) bool {
-		return slices.ContainsFunc(list, func(s Segment) bool { return s.Exchange != nil && s.Exchange.Beside != Transfer{} })
-	})
-	p := newProgram(name, spec, net, clusters, opt, beside)
+	p := newProgram(name, spec, net, clusters, opt)
 	n := chips(spec, clusters)
 	p.PeakMACsPerSecond, p.PeakVectorOpsPerSecond = peaks(m, plans, dtype)
 	p.PeakMACsPerSecond *= float64(n)
 	p.PeakVectorOpsPerSecond *= float64(n)
 	e := &emitter{p: p, layers: own, repeats: repeats && different > 1, chips: n, spec: spec, net: net, costs: m, cost: m,
-		opt: opt, tables: newTables(p), mem: newMemory(), fine: fine, beside: beside}
+		opt: opt, tables: newTables(p), mem: newMemory(), fine: fine}
 	for _, segments := range plans {
 		for _, seg := range segments {
 			if seg.Schedule.Place != nil && e.passing == nil {
@@ -422,7 +408,7 @@ func (e *emitter) lower(cluster int32, alike int, segments []Segment) error {
 }
 
 // newProgram is a program without commands: the resources and queues of the clusters.
-func newProgram(name string, spec *hardware.Spec, net *network, clusters int, opt Options, beside bool) *isa.Program {
+func newProgram(name string, spec *hardware.Spec, net *network, clusters int, opt Options) *isa.Program {
 	p := &isa.Program{Name: name, Clusters: clusters}
 	resource := func(prefix string, kind isa.ResourceKind, rate float64) {
 		p.Resources = append(p.Resources,
@@ -473,10 +459,6 @@ func newProgram(name string, spec *hardware.Spec, net *network, clusters int, op
 				p.Queues = append(p.Queues, isa.Queue{Name: fmt.Sprintf("%s%v.request%d", prefix, kind, i), Cluster: int32(k),
 					LatencyOf: kind, Slot: int32(i)})
 			}
-		}
-		if beside {
-			queue("chips.links", isa.OtherQueue)
-			queue("chips.ddr", isa.OtherQueue)
 		}
 	}
 	return p

@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,12 +44,6 @@ type Sharded struct {
 	// the batch.
 	Overlapped *float64 `json:"overlapped_latency_s,omitempty"`
 	Chunk      int64    `json:"chunk,omitempty"`
-	// Beside is simulated likewise, but parts of the network go on beside collectives whose results they do not read, and
-	// products are computed in chunks of rows or columns, each of which is on the links while the next is computed, as
-	// many as package sharding finds to take least; never more than Overlapped. Parts is the most chunks of a product, 1
-	// where none is cut; nil and 0: all of this takes longer than Overlapped.
-	Beside *float64 `json:"beside_latency_s,omitempty"`
-	Parts  int64    `json:"product_chunks,omitempty"`
 	// OneChip is the whole network on one chip, in seconds; BatchDivided with a share of the batch
 	// on each of as many chips, nil where they can't have equal shares.
 	OneChip      float64  `json:"one_chip_latency_s"`
@@ -146,7 +139,6 @@ func Shard(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 		if err := c.divide(); err != nil {
 			return nil, err
 		}
-		var times []float64 // of pieces
 		for k, first := range c.like {
 			key := schedulefile.GraphFingerprint(pieces[k].Graph)
 			if first == k {
@@ -158,10 +150,9 @@ func Shard(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 				}
 			}
 			b.Seconds += known[key]
-			times = append(times, known[key])
 		}
 		if overlap {
-			if err := b.overlap(ctx, c, other, times, recipe, run); err != nil {
+			if err := b.overlap(ctx, c, recipe, run); err != nil {
 				return nil, err
 			}
 		}
@@ -170,55 +161,16 @@ func Shard(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 	return list, nil
 }
 
-// overlap simulates all pieces, which take so many seconds, as one program, and with products in chunks. other is the
-// network at another batch size.
-func (a *Sharded) overlap(ctx context.Context, c *chipProgram, other *model.Graph, times []float64,
-	recipe scheduler.Recipe, run scheduler.Options) error {
-	least := func(c *chipProgram) (*float64, int64, error) {
-		s, chunk, err := c.fastest(ctx, recipe, run)
-		if err != nil {
-			return nil, 0, fmt.Errorf("all pieces as one program: %w", err)
-		}
-		if math.IsInf(s, 1) {
-			return nil, 0, nil
-		}
-		return &s, chunk, nil
-	}
-	var err error
-	if a.Overlapped, a.Chunk, err = least(c); err != nil || a.Overlapped == nil {
-		return err
-	}
-	shorter := func(c *chipProgram, chunks int64) error {
-		c.beside = true
-		s, _, err := least(c)
-		if err == nil && s != nil && *s <= *cmp.Or(a.Beside, a.Overlapped) {
-			a.Beside, a.Parts = s, chunks
-		}
-		return err
-	}
-	if slices.ContainsFunc(a.Moves, func(m sharding.Move) bool { return m.Needed > m.Before }) {
-		if err := shorter(c, 1); err != nil {
-			return err
-		}
-	}
-	splits, err := c.p.Splits(c.plan, other, times)
+// overlap simulates all pieces as one program.
+func (a *Sharded) overlap(ctx context.Context, c *chipProgram, recipe scheduler.Recipe, run scheduler.Options) error {
+	s, chunk, err := c.fastest(ctx, recipe, run)
 	if err != nil {
-		return err
+		return fmt.Errorf("all pieces as one program: %w", err)
 	}
-	most := int64(1)
-	for _, s := range splits {
-		if s != nil {
-			most = max(most, s.Chunks)
-		}
+	if !math.IsInf(s, 1) {
+		a.Overlapped, a.Chunk = &s, chunk
 	}
-	if most == 1 {
-		return nil
-	}
-	split := &chipProgram{net: c.net, chip: c.chip, batch: c.batch, p: c.p, plan: c.plan, splits: splits}
-	if err := split.divide(); err != nil {
-		return err
-	}
-	return shorter(split, most)
+	return nil
 }
 
 // A chipProgram is the pieces of a chip on their way into one program.
@@ -230,8 +182,6 @@ type chipProgram struct {
 	plan   *sharding.Plan
 	pieces []sharding.Piece
 	like   []int // the first piece with the same graph
-	beside bool  // pieces go on beside collectives whose results they do not read
-	splits []*sharding.Split
 }
 
 // divide finds the pieces.
@@ -240,7 +190,7 @@ func (c *chipProgram) divide() error {
 	if err != nil {
 		return err
 	}
-	if c.pieces, _, err = c.p.Chunked(c.plan, g, 0, c.splits); err != nil {
+	if c.pieces, _, err = c.p.Pieces(c.plan, g, 0); err != nil {
 		return err
 	}
 	first := map[string]int{}
@@ -262,7 +212,7 @@ func (c *chipProgram) network(piece int) network.Network {
 			if err != nil {
 				return nil, err
 			}
-			pieces, _, err := c.p.Chunked(c.plan, g, 0, c.splits)
+			pieces, _, err := c.p.Pieces(c.plan, g, 0)
 			if err != nil {
 				return nil, err
 			}
@@ -293,7 +243,7 @@ func (c *chipProgram) fastest(ctx context.Context, recipe scheduler.Recipe, run 
 	if err != nil {
 		return 0, 0, err
 	}
-	_, moves, err := c.p.Chunked(c.plan, g, 0, c.splits)
+	_, moves, err := c.p.Pieces(c.plan, g, 0)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -348,24 +298,15 @@ func (c *chipProgram) simulate(ctx context.Context, r scheduler.Recipe, run sche
 		} else if made[k].Lower.Generator != whole.Lower.Generator {
 			return math.Inf(1), nil
 		}
-		x := &lower.Exchange{Free: c.beside}
+		x := &lower.Exchange{Late: c.pieces[k].Late}
 		for _, m := range moves {
-			through := &x.Transfer
-			if c.beside && m.Needed > m.Before {
-				through = &x.Beside
-			}
 			if m.Before == k {
-				through.Seconds += m.Seconds
-				through.Bytes += m.Traffic
-			}
-			if c.beside && (m.Before == k || m.Needed == k) && m.Needed <= k {
-				x.Free = false
+				x.Seconds += m.Seconds
+				x.Bytes += m.Traffic
 			}
 		}
-		x.Late = c.pieces[k].Late
 		if working := int64(len(made[k].Plans) - idle(made[k].Plans)); working > 0 { // each cluster has a part
 			x.Bytes = (x.Bytes + working - 1) / working
-			x.Beside.Bytes = (x.Beside.Bytes + working - 1) / working
 		}
 		for n, plan := range made[k].Plans {
 			plan = slices.Clone(plan)

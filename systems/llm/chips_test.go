@@ -101,7 +101,7 @@ func TestExchange(t *testing.T) {
 		t.Fatal(err)
 	}
 	alone := r.Sim.TotalPs
-	x := &lower.Exchange{Transfer: lower.Transfer{Seconds: 3e-3, Bytes: 1 << 16}}
+	x := &lower.Exchange{Seconds: 3e-3, Bytes: 1 << 16}
 	for _, in := range r.Schedule.Graph.Inputs {
 		if tensor := r.Schedule.Graph.Tensor(in); tensor.Name == "x" {
 			x.Late = append(x.Late, tensor.Name)
@@ -170,28 +170,6 @@ func TestShardOverlapped(t *testing.T) {
 			t.Logf("torus %v: %g s, %g one after the other", torus, *a.Overlapped, a.Seconds)
 		}
 	}
-}
-
-// Products in chunks, each of which is on the links while the next is computed: faster than without, by no more than
-// what is not the first chunk of collectives.
-func TestShardChunks(t *testing.T) {
-	spec, recipe := chipAndRecipe(t)
-	spec.Chips = &hardware.Chips{Count: 4, Link: hardware.Link{BandwidthBytesPerSecond: 1e8, LatencySeconds: 2e-6}}
-	list, err := llm.Shard(t.Context(), network.Network{Name: "columns", Graph: columns}, spec, 4,
-		[]string{"search"}, recipe, true, binding.Options{}, scheduler.Options{Chunk: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &list[0]
-	if a.Beside == nil || a.Parts < 2 {
-		t.Fatalf("%+v, expected products in chunks", a)
-	}
-	gain := *a.Overlapped - *a.Beside
-	if most := a.CollectiveSeconds * float64(a.Parts-1) / float64(a.Parts); gain <= 0 || gain > most {
-		t.Errorf("%g s, without chunks %g, expected up to %g less", *a.Beside, *a.Overlapped, most)
-	}
-	t.Logf("%g s in %d chunks, %g without, of which collectives %g", *a.Beside, a.Parts, *a.Overlapped,
-		a.CollectiveSeconds)
 }
 
 // Where collectives take long, the loads of weights that go on beside them make one program faster than the sum of

@@ -58,15 +58,4 @@
 // The collectives cut the network into pieces: operators with equally many collectives in front
 // of them. [Pieces] gives each as a graph of one chip. Pieces and collectives follow each other,
 // so the sum of their times is that of a schedule in which they do not overlap.
-//
-// # Chunks
-//
-// [Problem.Splits] has the last product of a piece and what follows it computed in n chunks of its rows or columns, as
-// [Problem.Chunked] lists them. Chunk i is on the links while chunk i+1 is computed: with a seconds each, b on the
-// links and a launch of l behind each but the last, that takes
-//
-//	a + b + (n-1) max(a + l, b)
-//
-// and one launch more where something else comes before the chunks. It is a pipeline of two stages. Of all n up to 16
-// that divide a dimension, the one of least time is taken, or none.
 package sharding

@@ -35,22 +35,16 @@ type Move struct {
 	Traffic  int64          `json:"-"` // bytes through a chip's DDR, at most
 	// Before is the piece behind that which makes the tensor; the number of pieces: none is.
 	Before int `json:"before_piece"`
-	// Needed is the first piece that reads the result, Before or later; the number of pieces: none does.
-	Needed int `json:"-"`
 }
 
 // Pieces cuts a network at a plan's collectives: the graphs of one chip, counted from 0, in the
 // order in which they run, each with the moves in front of it. The network is the problem's at
 // any batch size.
 func (p *Problem) Pieces(plan *Plan, g *model.Graph, chip int64) ([]Piece, []Move, error) {
-	c := &cutter{p: p, plan: plan, g: g, level: make([]int, len(g.Ops)), moved: map[variant]int{},
-		needed: map[variant]int{}}
+	c := &cutter{p: p, plan: plan, g: g, level: make([]int, len(g.Ops)), moved: map[variant]int{}}
 	for i, op := range g.Ops {
 		for k, t := range op.Inputs {
 			c.level[i] = max(c.level[i], c.ready(t, plan.Options[i].In[k]))
-		}
-		for k, t := range op.Inputs {
-			c.reads(t, plan.Options[i].In[k], c.level[i])
 		}
 	}
 	for _, t := range g.Outputs {
@@ -79,10 +73,6 @@ func (p *Problem) Pieces(plan *Plan, g *model.Graph, chip int64) ([]Piece, []Mov
 				break
 			}
 		}
-		c.moves[i].Needed = len(pieces)
-		if level, ok := c.needed[variant{c.moves[i].Of, c.moves[i].To}]; ok {
-			c.moves[i].Needed = number[level]
-		}
 	}
 	slices.SortStableFunc(c.moves, func(a, b Move) int { return a.Before - b.Before })
 	return pieces, c.moves, nil
@@ -100,9 +90,7 @@ type cutter struct {
 	g     *model.Graph
 	level []int
 	moves []Move
-	moved map[variant]int // the level from which on a collective's result is there,
-	// and the first that reads it
-	needed map[variant]int
+	moved map[variant]int // the level from which on a collective's result is there
 }
 
 // native is the layout in which an operator leaves a tensor.
@@ -128,26 +116,6 @@ func (c *cutter) ready(t model.TensorID, l layout) int {
 	return c.change(t, from, l, level)
 }
 
-// reads notes that a level needs a tensor in a layout.
-func (c *cutter) reads(t model.TensorID, l layout, level int) {
-	if c.g.Tensor(t).Producer == model.NoOp || c.native(t) == l {
-		return
-	}
-	layouts := []layout{l}
-	if via, ok := c.plan.changed[t]; ok {
-		layouts = append(layouts, via)
-	}
-	for _, l := range layouts {
-		v := variant{t, l}
-		if _, moved := c.moved[v]; !moved {
-			continue
-		}
-		if first, known := c.needed[v]; !known || level < first {
-			c.needed[v] = level
-		}
-	}
-}
-
 // change makes a collective, once, where one is needed, and returns the level behind it.
 func (c *cutter) change(t model.TensorID, from, to layout, level int) int {
 	bytes := c.g.Tensor(t).Bytes()
@@ -159,7 +127,7 @@ func (c *cutter) change(t model.TensorID, from, to layout, level int) int {
 	if _, known := c.moved[v]; !known {
 		c.moved[v] = level + 1
 		c.moves = append(c.moves, Move{kind, t, c.g.Tensor(t).Name, from, to, bytes, seconds,
-			traffic(c.p.Group, from, to, bytes), level + 1, 0})
+			traffic(c.p.Group, from, to, bytes), level + 1})
 	}
 	return c.moved[v]
 }

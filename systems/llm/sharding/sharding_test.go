@@ -120,7 +120,7 @@ func both(t testing.TB, seed uint64, chips int64) (g, small *model.Graph) {
 // Any choice of options computes what the network does: each chip runs its pieces on values, and
 // collectives pass these values on from chip to chip.
 func TestValues(t *testing.T) {
-	cuts, partial, chunked, beside, kinds := 0, 0, 0, 0, map[string]int{}
+	cuts, partial, kinds := 0, 0, map[string]int{}
 	spec := chip(t)
 	for seed := range uint64(1000) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -152,187 +152,19 @@ func TestValues(t *testing.T) {
 			i int64) uint64 {
 			return uint64(s.ID)*1_000_003 + uint64(i)*7919 + 5
 		})
-		moves, splits := execute(t, p, plan, small, want, seed)
-		chunked += splits
-		for _, m := range moves {
-			if kinds[m.Kind]++; m.Needed > m.Before {
-				beside++
-			}
+		for _, m := range execute(t, p, plan, want, seed) {
+			kinds[m.Kind]++
 		}
 	}
 	if cuts == 0 || partial == 0 || len(kinds) != 4 {
 		t.Errorf("%d operators were cut, %d along a reduction, collectives %v: expected some of each", cuts, partial, kinds)
 	}
-	if chunked < 500 || beside < 100 {
-		t.Errorf("%d pieces in chunks, %d collectives with pieces beside them: expected more", chunked, beside)
-	}
 	t.Logf("%d operators cut, %d along a reduction, collectives %v", cuts, partial, kinds)
 }
 
-// inChunks computes a piece in two and four chunks along each dimension of its results, where that can be done, of what
-// its tensors are, and compares. It gives the number of ways.
-func inChunks(t *testing.T, piece, small *Piece, want [][]uint64, seed uint64) (ways int) {
-	for _, r := range piece.Results {
-		for d := range piece.Graph.Tensor(r.ID).Shape {
-			for n := int64(2); n <= 4; n += 2 {
-				s := &shapes{g: piece.Graph, small: small.Graph, chips: n}
-				ops := s.chain(r.ID, d)
-				if ops == nil {
-					continue
-				}
-				ways++
-				before, chunk, err := (&Split{n, variant{r.Of, r.Layout}, ops}).cut(*piece)
-				if err != nil {
-					t.Fatalf("seed %d: %v", seed, err)
-				}
-				made := map[model.TensorID]bool{}
-				compute := func(p *Piece, k int64) {
-					in := map[model.TensorID][]uint64{}
-					for _, s := range p.Sources {
-						of := piece.Graph.Tensor(s.Of)
-						if late := of.Producer != model.NoOp || slices.Contains(piece.Late, of.Name); late !=
-							slices.Contains(p.Late, p.Graph.Tensor(s.ID).Name) || of.Producer != model.NoOp && !made[s.Of] {
-							t.Fatalf("seed %d: %s is late: %v", seed, of.Name, late)
-						}
-						in[s.ID] = part(want[s.Of], of.Shape, s.Layout, k, n)
-					}
-					values := interp.Evaluate(p.Graph, func(s *model.Tensor, i int64) uint64 { return in[s.ID][i] })
-					for _, r := range p.Results {
-						made[r.Of] = true
-						if !slices.Equal(values[r.ID], part(want[r.Of], piece.Graph.Tensor(r.Of).Shape, r.Layout, k, n)) {
-							t.Fatalf("seed %d: chunk %d of %d along dimension %d of %s is wrong", seed, k, n, d,
-								piece.Graph.Tensor(r.Of).Name)
-						}
-					}
-				}
-				if before.Graph != nil {
-					compute(&before, 0)
-				}
-				for k := range n {
-					compute(&chunk, k)
-				}
-				for _, out := range piece.Graph.Outputs {
-					if !made[out] {
-						t.Fatalf("seed %d: %s is not made", seed, piece.Graph.Tensor(out).Name)
-					}
-				}
-			}
-		}
-	}
-	return ways
-}
-
-// The makespan of chunks against events, chunk by chunk, on chip and links; and the rule's choice against all.
-func TestPipelined(t *testing.T) {
-	for seed := range uint64(1000) {
-		r := rand.New(rand.NewPCG(seed, 4))
-		n, a, b, launch := 1+r.Int64N(20), r.Float64(), r.Float64()*2, r.Float64()/4
-		computed, sent := a, a+b
-		for range n - 1 {
-			computed += launch + a
-			sent = max(sent, computed) + b
-		}
-		if got := pipelined(n, a, b, launch); math.Abs(got-sent) > 1e-12*sent {
-			t.Fatalf("%d chunks of %g s and %g s, launch %g s: %g s, by events %g", n, a, b, launch, got, sent)
-		}
-		least := float64(n)*max(a, b) + min(a, b) // max(compute, links) and one chunk of the other
-		if got := pipelined(n, a, b, 0); math.Abs(got-least) > 1e-12*least {
-			t.Fatalf("%d chunks of %g s and %g s: %g s, expected %g", n, a, b, got, least)
-		}
-	}
-}
-
-// What is split takes least by the formulas of all numbers of chunks, each of which is on the links behind it.
-func TestSplits(t *testing.T) {
-	chosen := map[int64]int{}
-	spec := chip(t)
-	for seed := range uint64(60) {
-		r := rand.New(rand.NewPCG(seed, 5))
-		tokens, width := int64(1)<<r.IntN(13), int64(512)<<r.IntN(4)
-		build := func(batch int64) *model.Graph {
-			b := model.NewBuilder("products")
-			x := b.Input("x", model.F16, batch, tokens, width)
-			y := b.Op("MatMul", "up", model.Attr{}, x, b.Param("up.w", model.F16, width, 4*width))
-			y = b.Op("MatMul", "down", model.Attr{}, y, b.Param("down.w", model.F16, 4*width, width))
-			b.Output(b.Op("RMSNorm", "norm", model.Attr{Axis: 2}, y, b.Param("scale", model.F16, width)))
-			g, err := b.Build()
-			if err != nil {
-				t.Fatal(err)
-			}
-			return g
-		}
-		p, err := New(build(1), build(2), spec, group(4))
-		if err != nil {
-			t.Fatal(err)
-		}
-		choice := make([]int, len(p.pairs.Nodes)) // columns, the reduction, whole
-		for i, l := range []layout{Cut(2), Partial, Whole} {
-			choice[i] = slices.IndexFunc(p.Options[i], func(o option) bool { return o.Out[0] == l })
-		}
-		plan, err := p.Solve(t.Context(), "greedy", binding.Options{Start: choice})
-		if err != nil {
-			t.Fatal(err)
-		}
-		splits, err := p.Splits(plan, build(2), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, bytes := int64(1), p.Graph.Tensor(p.Graph.Ops[1].Outputs[0]).Bytes()
-		if splits[0] != nil {
-			n = splits[0].Chunks
-		}
-		chosen[n]++
-		// As formulas have it: of rows, all weights pass for each chunk; of columns, a chunk's.
-		links := func(n int64) float64 {
-			_, s := collective(p.Group, Partial, Whole, bytes/n)
-			return s
-		}
-		down := func(n, reads int64) float64 {
-			macs, weights := float64(tokens*4*width*width/4/n), float64(2*4*width*width/4/reads)
-			return max(macs/spec.PeakMACsPerSecond("f16"), weights/spec.DDR.BandwidthBytesPerSecond)
-		}
-		least, best := down(1, 1)+links(1), int64(1)
-		for k := int64(2); k <= mostChunks; k *= 2 {
-			for _, reads := range []int64{1, k} {
-				if reads == 1 && tokens < k {
-					continue
-				}
-				if s := spec.LaunchSeconds + pipelined(k, down(k, reads), links(k), spec.LaunchSeconds); s < least*(1-1e-9) {
-					least, best = s, k
-				}
-			}
-		}
-		if n != best {
-			t.Errorf("%d tokens, %d wide: found %d chunks, expected %d", tokens, width, n, best)
-		}
-		pieces, moves, err := p.Chunked(plan, p.Graph, 0, splits)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum := int64(0)
-		for i, m := range moves {
-			if sum += m.Bytes; m.Before != len(pieces)-int(n)+i || m.Needed != len(pieces)-1 {
-				t.Errorf("collective %d of %d is before piece %d and needed by %d of %d", i, len(moves), m.Before, m.Needed,
-					len(pieces))
-			}
-		}
-		if len(moves) != int(n) || sum != bytes || len(splits) != 2 || splits[1] != nil {
-			t.Errorf("%d collectives of %d bytes, expected %d of %d", len(moves), sum, n, bytes)
-		}
-	}
-	if len(chosen) < 3 {
-		t.Errorf("found %v chunks, expected one and several numbers", chosen)
-	}
-	t.Log(chosen)
-}
-
 // execute runs the pieces of all chips and compares what they leave with the network's values.
-func execute(t *testing.T, p *Problem, plan *Plan, small *model.Graph, want [][]uint64, seed uint64) ([]Move, int) {
-	chips, splits := p.Group.Chips, 0
-	others, _, err := p.Pieces(plan, small, 0)
-	if err != nil {
-		t.Fatalf("seed %d: %v", seed, err)
-	}
+func execute(t *testing.T, p *Problem, plan *Plan, want [][]uint64, seed uint64) []Move {
+	chips := p.Group.Chips
 	pieces := make([][]Piece, chips)
 	var moves []Move
 	for c := range chips {
@@ -368,9 +200,6 @@ func execute(t *testing.T, p *Problem, plan *Plan, small *model.Graph, want [][]
 				}
 			}
 			values := interp.Evaluate(piece.Graph, func(s *model.Tensor, i int64) uint64 { return in[s.ID][i] })
-			if seed%8 == 0 {
-				splits += inChunks(t, &piece, &others[k], values, seed)
-			}
 			for _, r := range piece.Results {
 				v := variant{r.Of, r.Layout}
 				there[v] = append(there[v], values[r.ID])
@@ -402,14 +231,13 @@ func execute(t *testing.T, p *Problem, plan *Plan, small *model.Graph, want [][]
 			if !made || sent[variant{m.Of, m.To}] != nil {
 				continue
 			}
-			if m.Needed < m.Before || m.Before <= k {
-				t.Fatalf("seed %d: %s of %s is behind piece %d, before %d, needed by %d", seed, m.Kind, m.Tensor, k,
-					m.Before, m.Needed)
+			if m.Before <= k {
+				t.Fatalf("seed %d: %s of %s is behind piece %d, before %d", seed, m.Kind, m.Tensor, k, m.Before)
 			}
 			shape := p.Graph.Tensor(m.Of).Shape
 			got := change(p.Group, shape, m.From, m.To, own)
 			sent[variant{m.Of, m.To}] = got
-			late[m.Needed] = append(late[m.Needed], func() { there[variant{m.Of, m.To}] = got })
+			late[m.Before] = append(late[m.Before], func() { there[variant{m.Of, m.To}] = got })
 			for c, got := range got {
 				if !slices.Equal(got, part(want[m.Of], shape, m.To, int64(c), chips)) {
 					t.Fatalf("seed %d: %s leaves %s wrong on chip %d of %d, torus %v", seed, m.Kind, m.Tensor, c, chips, p.Group.Torus)
@@ -429,7 +257,7 @@ func execute(t *testing.T, p *Problem, plan *Plan, small *model.Graph, want [][]
 			t.Fatalf("seed %d: output %s is nowhere", seed, p.Graph.Tensor(out).Name)
 		}
 	}
-	return moves, splits
+	return moves
 }
 
 // part is what a chip has of a tensor's values.
