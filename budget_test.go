@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 142_359
+const total = 141_858
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 114_244
+const core = 114_243
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -30,7 +30,7 @@ var budget = map[string]int{
 	"examples/cost":                   57,
 	"examples/experiment":             78,
 	"examples/scheduler":              126,
-	"experiments":                     364,
+	"experiments":                     363,
 	"experiments/calibration":         547,
 	"experiments/explore":             917,
 	"experiments/harness":             3015,
@@ -95,7 +95,7 @@ var budget = map[string]int{
 	"scheduler/explain":               874,
 	"scheduler/picture":               276,
 	"scheduler/search":                2778,
-	"systems":                         47,
+	"systems":                         45,
 	"systems/ansor":                   3155,
 	"systems/ansor/example":           53,
 	"systems/ansor/loops":             1110,
@@ -115,10 +115,9 @@ var budget = map[string]int{
 	"systems/llm":                     533,
 	"systems/llm/serving":             1382,
 	"systems/llm/sharding":            895,
-	"systems/llm/traffic":             347,
 	"systems/mofang":                  348,
 	"systems/mofang/balance":          690,
-	"systems/mofang/balancing":        1444,
+	"systems/mofang/balancing":        1293,
 	"systems/mofang/devicepipe":       407,
 	"systems/mofang/layering":         411,
 	"systems/mofang/partition":        2614,

@@ -11,7 +11,6 @@ import (
 	"github.com/dsasched/dsasched/systems/astitchgpu/stitching"
 	"github.com/dsasched/dsasched/systems/exchange/stablehlo"
 	"github.com/dsasched/dsasched/systems/kinds"
-	"github.com/dsasched/dsasched/systems/llm/traffic"
 	"github.com/dsasched/dsasched/systems/mofang/balancing"
 	"github.com/dsasched/dsasched/systems/mofang/staging"
 )
@@ -34,7 +33,6 @@ var parts = []func(){
 var all = []func() []harness.Experiment{
 	stitching.Experiments, // astitchgpu: kernels of a GPU stitched together
 	balancing.Experiments, // mofang: layers side by side, and pipelines of devices
-	traffic.Experiments,   // llm: requests to a decoder
 	loops.Experiments,     // ansor: loops of kernels, searched
 }
 

@@ -10,42 +10,7 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
-	"github.com/dsasched/dsasched/scheduler"
-	"github.com/dsasched/dsasched/systems/mofang/staging"
 )
-
-func init() { staging.Register() }
-
-// Stages take turns and so pass more batches than one cluster, and the report has a row for
-// each batch.
-func TestClusters(t *testing.T) {
-	var rows []division
-	for _, w := range clustersWays {
-		d, err := scheduler.LookupDivision(w.by)
-		if err != nil {
-			t.Fatal(err)
-		}
-		row, err := divide(context.Background(), "squeezenet", 1, w.machine, d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows = append(rows, *row)
-	}
-	if rows[1].RatePerSecond <= rows[0].RatePerSecond {
-		t.Errorf("a pipeline passes %v batches of one a second, a cluster %v", rows[1].RatePerSecond, rows[0].RatePerSecond)
-	}
-	if rows[2].LatencySeconds > rows[0].LatencySeconds {
-		t.Errorf("by layers a batch of one takes %v s, on one cluster %v", rows[2].LatencySeconds, rows[0].LatencySeconds)
-	}
-	if one, four := rows[1], rows[3]; four.RatePerSecond < one.RatePerSecond || one.LinkBytes != 0 {
-		t.Errorf("a pipeline on four chips passes %v a second and %d bytes between them, on one chip %v and %d",
-			four.RatePerSecond, four.LinkBytes, one.RatePerSecond, one.LinkBytes)
-	}
-	r, err := reportClusters(clusters(), rows)
-	if err != nil || len(r.Files) == 0 {
-		t.Errorf("the report: %v, %v", r, err)
-	}
-}
 
 // Every experiment runs, and what is to be reached is reached.
 func TestExperiments(t *testing.T) {
@@ -55,9 +20,6 @@ func TestExperiments(t *testing.T) {
 	}
 	got := map[string]document{}
 	for _, e := range Experiments() {
-		if e.Name == "mofang-clusters" { // minutes; see TestClusters
-			continue
-		}
 		p, err := e.Plan()
 		if err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ func Experiments() []harness.Experiment {
 		module("mofang-fig17", 17), module("mofang-fig18", 18), module("mofang-fig19", 19), inception(),
 		bubbles("mofang-fig20", 20, 5, 4, 0.5), bubbles("mofang-fig21", 21, 3, 6, 0.25), microBatches(), pipelines(),
 		gains(), utilization(), energy(),
-		partitions(), clusters(),
+		partitions(),
 	}
 }
 
