@@ -71,8 +71,6 @@ if ! ./scripts/setup-chromium.sh && [[ ${DSASCHED_BROWSER:-} == required ]]; the
 	echo "DSASCHED_BROWSER=required, but there is no browser"
 	exit 1
 fi
-# So are array jobs, where there is a Slurm.
-./scripts/slurm.sh install || :
 go version
 echo "HiGHS $(pkg-config --modversion highs)"
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/experiments"
+	"github.com/dsasched/dsasched/experiments/harness"
 )
 
 type listJSON struct {
@@ -95,9 +96,10 @@ func newRun(experiment runner) *cobra.Command {
 				opt.Stdout = below{show, opt.Stdout}
 			}
 		}
-		if job.active() {
+		if job.shard != "" {
 			list := try(experiments.Select(names, opt))
-			return job.run(cmd, wholeCommand(cmd, names, "out"), "out", list, opt)
+			claim(opt.Dir(), wholeCommand(cmd, names, "out"))
+			return harness.Run(cmd.Context(), list, opt)
 		}
 		check(experiment(cmd.Context(), names, opt))
 		if !asJSON(cmd) {

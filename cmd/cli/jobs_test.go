@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 const points = "sweep toy-fig5 --set batch=1,2,3,4 --set variant=tvm,cross-layer"
@@ -75,7 +73,7 @@ func TestJobErrors(t *testing.T) {
 	if err := os.WriteFile("odd/shards.json", []byte(`{"schema": 9, "command": ["sweep"]}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for k, more := range []string{"--slurm=true", "--cells=/x", "--", "-o", "--csv=/x.csv", "--jsonl=../x",
+	for k, more := range []string{"--shard=1/2", "--cells=/x", "--", "-o", "--csv=/x.csv", "--jsonl=../x",
 		"--out=up/x.svg", "--csv=there.csv", "--csv=nowhere.csv", "--finished=false", "--nothing=1"} {
 		dir := fmt.Sprintf("foreign%d", k)
 		data, err := json.Marshal(shardsJSON{shardsSchema, []string{"sweep", "toy-fig5", more}})
@@ -103,14 +101,8 @@ func TestJobErrors(t *testing.T) {
 		want   string
 	}{
 		{points + " --shard 9/8", exitUsage, `--shard: found "9/8", expected i/n`},
-		{points + " --shard 1/8 --slurm", exitUsage, "expected no --shard"},
-		{points + " --dry-run", exitUsage, "--slurm, which is missing"},
-		{points + " --array 4", exitUsage, "--slurm, which is missing"},
-		{points + " --slurm --array 0 --dry-run", exitUsage, `--array: found "0"`},
-		{points + " --slurm", exitFailure, "no sbatch"},
 		{"sweep toy-fig5 --set batch=5 --shard 1/8 --cells d", exitFailure, "another command"},
 		{"run fig3 --shard x", exitUsage, `--shard: found "x"`},
-		{"run fig3 --dry-run", exitUsage, "--slurm, which is missing"},
 		{"merge", exitUsage, "DIR is missing"},
 		{"merge none", exitFailure, "none has no shards"},
 		{"merge odd", exitFailure, "found schema 9"},
@@ -120,123 +112,6 @@ func TestJobErrors(t *testing.T) {
 			!strings.Contains(r.stderr, c.want) || r.stdout != "" {
 			t.Errorf("%s: status %d, %q, %q, want %q", c.args, r.status, r.stdout, r.stderr, c.want)
 		}
-	}
-}
-
-// The script of an array job is valid to a shell, has every word, and is of no trace.
-func TestDryRun(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "it's here")
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(dir)
-	for line, want := range map[string][]string{
-		points + " --slurm --dry-run": {"--array=1-8\n", "--shard=\"$SLURM_ARRAY_TASK_ID/8\"",
-			"--set=variant=tvm,cross-layer"},
-		points + " --slurm --dry-run --array 3 --workers 2":    {"--array=1-3\n", "--cpus-per-task=2", "--workers=2"},
-		points + " --set hardware.launch=*2 --slurm --dry-run": {"'--set=hardware.launch=*2'"},
-		"run fig3 --no-exact --out=r --slurm --dry-run --array 5": {"run fig3 --no-exact=true --out=",
-			"job-name=dsasched-run"},
-	} {
-		script := answer(t, strings.Fields(line)...)
-		for _, w := range append(want, "here'") {
-			if !strings.Contains(script, w) {
-				t.Errorf("%s: no %q in\n%s", line, w, script)
-			}
-		}
-		sh := exec.Command("sh", "-n")
-		sh.Stdin = strings.NewReader(script)
-		if out, err := sh.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v %s", line, err, out)
-		}
-	}
-	if left, _ := os.ReadDir("."); len(left) > 0 {
-		t.Errorf("dry runs leave %v", left)
-	}
-}
-
-func TestRanges(t *testing.T) {
-	for want, list := range map[string][]int{"": nil, "4": {4}, "1-3": {1, 2, 3}, "1,3-4,9": {1, 3, 4, 9}} {
-		if got := ranges(list); got != want {
-			t.Errorf("%v: %s, want %s", list, got, want)
-		}
-	}
-}
-
-// A task of an array job that is cancelled is submitted again by the same command, alone, and
-// the merged answer is that of one machine.
-func TestSlurm(t *testing.T) {
-	script, err := filepath.Abs("../../scripts/slurm.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("", "slurm") // short enough for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	conf, err := exec.Command(script, "start", dir).CombinedOutput()
-	if err != nil {
-		t.Skipf("skipped: no Slurm; scripts/slurm.sh install installs it: %s", conf)
-	}
-	t.Cleanup(func() {
-		if out, err := exec.Command(script, "stop", dir).CombinedOutput(); err != nil {
-			t.Errorf("%v: %s", err, out)
-		}
-	})
-	t.Chdir(t.TempDir())
-	want := answer(t, words(points+" --quiet")...)
-	t.Setenv("SLURM_CONF", strings.TrimSpace(string(conf)))
-	t.Setenv(asMain, "1") // of the tasks
-	slurm := func(args ...string) string {
-		t.Helper()
-		out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %v: %s", args, err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
-	wait := func() {
-		t.Helper()
-		for range 600 {
-			if slurm("squeue", "-h") == "" {
-				return
-			}
-			time.Sleep(100 * time.Millisecond)
-		}
-		t.Fatalf("the job does not end: %s", slurm("squeue"))
-	}
-	submit := func(held bool, want string) string {
-		t.Helper()
-		if held {
-			t.Setenv("SBATCH_HOLD", "1")
-		}
-		said := answer(t, words(points+" --slurm --array 4 --cells cells --quiet")...)
-		if !strings.Contains(said, want) {
-			t.Errorf("%q, want %q", said, want)
-		}
-		_, job, _ := strings.Cut(said, "as job ")
-		job, _, _ = strings.Cut(job, ",")
-		return job
-	}
-	job := submit(true, "4 tasks")
-	os.Unsetenv("SBATCH_HOLD")
-	slurm("scancel", job+"_2")
-	slurm("scontrol", "release", job)
-	wait()
-	if r := call(t, "merge", "cells"); r.status != exitFailure ||
-		!strings.Contains(r.stderr, "2 of 8 cells of sweep are missing") {
-		logs, _ := filepath.Glob("cells/*.log")
-		for _, l := range logs {
-			t.Log(l, file(t, l))
-		}
-		t.Errorf("without the cancelled task: status %d, %s", r.status, r.stderr)
-	}
-	submit(false, "1 task ")
-	wait()
-	submit(false, "all is finished")
-	if got := answer(t, "merge", "cells"); got != want {
-		t.Errorf("merged\n%s\nwant\n%s", got, want)
 	}
 }
 

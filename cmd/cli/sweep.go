@@ -73,12 +73,10 @@ func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []explore.Axis,
 	var list []explore.Explored
 	var stopped error
 	switch {
-	case g.job != nil && (g.cells != "" || g.job.active()):
+	case g.job != nil && (g.cells != "" || g.job.shard != ""):
 		if list, err = g.kept(cmd, args, plan); err != nil || list == nil {
 			return err
 		}
-	case g.job != nil && (g.job.dryRun || g.job.array != ""):
-		return g.job.settings(&harness.Options{}) // which refuses them
 	default:
 		show := newStatus(cmd, *g.quiet)
 		list, stopped = plan.Explore(cmd.Context(),
@@ -145,8 +143,8 @@ func (g *gridFlags) kept(cmd *cobra.Command, args []string, plan *explore.Plan) 
 		return nil, err
 	}
 	e := plan.Experiment(cmd.Name(), func(all []explore.Explored) error { list = all; return nil })
-	if g.job.active() {
-		return nil, g.job.run(cmd, wholeCommand(cmd, args, "cells"), "cells", []harness.Experiment{e}, opt)
+	if g.job.shard != "" {
+		claim(dir, wholeCommand(cmd, args, "cells"))
 	}
 	return list, e.Run(cmd.Context(), opt)
 }

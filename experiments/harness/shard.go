@@ -42,33 +42,6 @@ func (j *job) number(c Cell, known map[string]int) (int, error) {
 	return n, nil
 }
 
-// Unfinished counts the cells that a run of these experiments has yet to compute, by shard
-// of so many.
-func Unfinished(list []Experiment, opt Options, shards int) ([]int, error) {
-	r, err := newRunner(opt)
-	if err != nil {
-		return nil, err
-	}
-	number, counts, seen := map[string]int{}, make([]int, shards), map[int]bool{}
-	for _, e := range list {
-		j, err := r.job(e)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", e.Name, err)
-		}
-		for _, c := range j.Cells {
-			n, err := j.number(c, number)
-			if err != nil {
-				return nil, err
-			}
-			if _, err := j.store(c).load(c); err != nil && !seen[n] {
-				counts[n%shards]++
-			}
-			seen[n] = true
-		}
-	}
-	return counts, nil
-}
-
 // from are the folders of other results that have a folder like this one of Out.
 func (r *runner) from(parts ...string) []string {
 	return Each(r.From, func(dir string) string { return filepath.Join(append([]string{dir}, parts...)...) })

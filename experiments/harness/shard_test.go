@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -69,10 +67,6 @@ func TestShards(t *testing.T) {
 				if failed++; !strings.Contains(err.Error(), "killed") {
 					t.Fatal(err)
 				}
-				left, err := Unfinished(flaky, opt, n)
-				if err != nil || left[i] != 1 {
-					t.Errorf("shard %v has left %v, %v", opt.Shard, left, err)
-				}
 				_, missing := fs.Stat(os.DirFS(dir), "fake/fake.txt")
 				if !errors.Is(missing, fs.ErrNotExist) {
 					t.Error("a shard writes a report")
@@ -96,9 +90,6 @@ func TestShards(t *testing.T) {
 		}
 		got, expected := harnesstest.Tree(t, merged), harnesstest.Tree(t, one)
 		harnesstest.SameTree(t, got, expected)
-		if left, err := Unfinished(flaky, opt, n); err != nil || fmt.Sprint(left) != fmt.Sprint(make([]int, n)) {
-			t.Errorf("left are %v, %v", left, err)
-		}
 		if n < 2 {
 			continue
 		}
@@ -108,18 +99,5 @@ func TestShards(t *testing.T) {
 			!strings.Contains(err.Error(), "cells of fake are missing, the first is cell 0") {
 			t.Errorf("without the first of %d: %v", n, err)
 		}
-	}
-}
-
-// What is not done is counted without a trace.
-func TestUnfinishedWritesNothing(t *testing.T) {
-	var runs atomic.Int64
-	dir := filepath.Join(t.TempDir(), "none")
-	left, err := Unfinished(two(&runs, nil), Options{Out: dir}, 2)
-	if err != nil || left[0]+left[1] != 12-3 {
-		t.Errorf("left are %v, %v, want 9 in all", left, err)
-	}
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("there is a folder: %v", err)
 	}
 }
