@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 141_858
+const total = 141_063
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 114_243
+const core = 113_448
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,28 +23,27 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         8423,
+	"cmd/cli":                         8270,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
 	"examples/cost":                   57,
 	"examples/experiment":             78,
 	"examples/scheduler":              126,
-	"experiments":                     363,
+	"experiments":                     360,
 	"experiments/calibration":         547,
 	"experiments/explore":             917,
-	"experiments/harness":             3015,
+	"experiments/harness":             2988,
 	"experiments/harness/harnesstest": 169,
 	"experiments/internal/ablation":   832,
 	"experiments/internal/beside":     338,
 	"experiments/internal/measured":   1928,
 	"experiments/internal/optimality": 864,
-	"experiments/internal/paperfigs":  4110,
-	"experiments/internal/readings":   876,
+	"experiments/internal/paperfigs":  3840,
+	"experiments/internal/readings":   885,
 	"experiments/internal/report":     749,
 	"experiments/internal/roofline":   608,
 	"experiments/internal/timeline":   146,
-	"experiments/internal/tuning":     351,
 	"experiments/schedules":           629,
 	"formulation/allocate":            4681,
 	"formulation/binding":             1884,
@@ -134,7 +133,7 @@ var budget = map[string]int{
 var heart = map[string]int{
 	"experiments/internal/ablation":   700,
 	"experiments/internal/optimality": 860,
-	"experiments/internal/paperfigs":  4100,
+	"experiments/internal/paperfigs":  3800,
 	"experiments/schedules":           600,
 	"formulation/binding":             1500,
 	"formulation/bound":               3000,

@@ -18,7 +18,6 @@ import (
 	"github.com/dsasched/dsasched/experiments/internal/report"
 	"github.com/dsasched/dsasched/experiments/internal/roofline"
 	"github.com/dsasched/dsasched/experiments/internal/timeline"
-	"github.com/dsasched/dsasched/experiments/internal/tuning"
 	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/systems"
 )
@@ -42,7 +41,7 @@ func leading() []harness.Experiment {
 		paperfigs.Table3(),
 		paperfigs.Fig16(),
 		paperfigs.Fig17(),
-		tuning.Table5(),
+		paperfigs.Table5(),
 		timeline.Experiment(),
 	}
 	return append(list, published(true)...)
@@ -52,9 +51,7 @@ func leading() []harness.Experiment {
 func others() []harness.Experiment {
 	list := []harness.Experiment{
 		readings.Experiment(),
-		paperfigs.LB64(),
 		optimality.Regret(),
-		tuning.Portability(),
 		beside.Experiment(),
 		roofline.Experiment(),
 		measured.Experiment(),

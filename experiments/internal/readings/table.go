@@ -55,6 +55,8 @@ type change struct {
 	LaunchMicroseconds float64 `yaml:"launch_us"`
 	// DDRShare is the share of the DDR's bandwidth that is left in both directions; 0: all.
 	DDRShare float64 `yaml:"ddr_share"`
+	// L1Bytes is an L1 of so many bytes in place of the accelerator's, for data and weights; 0: as it is.
+	L1Bytes int64 `yaml:"l1_bytes"`
 	// Steady takes the rate of batches in a row for every throughput.
 	Steady bool
 	// MeanOfRatios compares with the published quotient of two means the mean of the
@@ -101,6 +103,9 @@ func (c change) String() string {
 	if c.DDRShare != 0 {
 		parts = append(parts, fmt.Sprintf("ddr.bandwidth times %g", c.DDRShare))
 	}
+	if c.L1Bytes != 0 {
+		parts = append(parts, fmt.Sprintf("L1 of %d bytes for data and weights", c.L1Bytes))
+	}
 	if c.MeanOfRatios || c.GainOverTVM {
 		parts = append(parts, "the mean is another")
 	}
@@ -134,6 +139,7 @@ func (c change) add(d change) change {
 	if d.DDRShare != 0 {
 		c.DDRShare = d.DDRShare
 	}
+	c.L1Bytes = cmp.Or(d.L1Bytes, c.L1Bytes)
 	c.MeanOfRatios = c.MeanOfRatios || d.MeanOfRatios
 	c.GainOverTVM = c.GainOverTVM || d.GainOverTVM
 	return c
@@ -156,6 +162,9 @@ func (c change) machine(spec *hardware.Spec) (*hardware.Spec, error) {
 	}
 	if c.DDRShare != 0 {
 		s.DDR.BandwidthBytesPerSecond *= c.DDRShare
+	}
+	if c.L1Bytes != 0 {
+		s.L1.SizeBytes, s.L1WeightBytes = hardware.Bytes(c.L1Bytes), 0
 	}
 	return s, s.Validate()
 }

@@ -1,2 +1,0 @@
-// Package tuning asks what the answers depend on: the machine.
-package tuning
