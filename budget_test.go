@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 141_063
+const total = 140_840
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 113_448
+const core = 113_225
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         8270,
+	"cmd/cli":                         8269,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -33,8 +33,8 @@ var budget = map[string]int{
 	"experiments":                     360,
 	"experiments/calibration":         547,
 	"experiments/explore":             917,
-	"experiments/harness":             2988,
-	"experiments/harness/harnesstest": 169,
+	"experiments/harness":             2767,
+	"experiments/harness/harnesstest": 168,
 	"experiments/internal/ablation":   832,
 	"experiments/internal/beside":     338,
 	"experiments/internal/measured":   1928,

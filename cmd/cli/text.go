@@ -320,7 +320,7 @@ type tableFiles struct{ tex, md *outFile }
 
 func addTables(cmd *cobra.Command) *tableFiles {
 	return &tableFiles{
-		tex: addFile(cmd, "tex", "write the table to this `file` as LaTeX, for the package booktabs: .tex", ".tex"),
+		tex: addFile(cmd, "tex", "write the table to this `file` as LaTeX, for booktabs and graphicx: .tex", ".tex"),
 		md:  addFile(cmd, "md", "write the table to this `file` as Markdown: .md", ".md"),
 	}
 }
@@ -328,8 +328,7 @@ func addTables(cmd *cobra.Command) *tableFiles {
 // write writes the files that were asked for.
 func (f *tableFiles) write(t harness.Table, command string) error {
 	if err := f.tex.write(func() ([]byte, error) {
-		text, err := t.LaTeX("dsasched-" + command)
-		return []byte(text), err
+		return []byte(t.LaTeX("dsasched-" + command)), nil
 	}); err != nil {
 		return err
 	}

@@ -72,9 +72,7 @@ func (d *Document) Table(tables ...Table) {
 				t.Name))
 		}
 		d.names[t.Name] = true
-		tex, err := t.LaTeX(d.experiment.Name + "-" + t.Name)
-		d.Fail(err)
-		d.tex.WriteString("\n" + tex)
+		d.tex.WriteString("\n" + t.LaTeX(d.experiment.Name+"-"+t.Name))
 		d.md.WriteString(t.Markdown())
 		d.File("table-"+t.Name+".csv", t.CSV())
 		d.Fail(t.WriteText(&d.text))
@@ -277,7 +275,7 @@ func (d *Document) Report(data any) (*Report, error) {
 		files = append(files, File{LeadFile, append(lead, '\n')})
 	}
 	if d.tex.Len() > 0 {
-		files = append(files, File{e.Name + ".tex", []byte("% Needs \\usepackage{booktabs}.\n" + d.tex.String())})
+		files = append(files, File{e.Name + ".tex", []byte("% Needs \\usepackage{booktabs,graphicx}.\n" + d.tex.String())})
 	}
 	return &Report{Text: d.text.String(), Files: append(files, d.files...)}, nil
 }

@@ -26,12 +26,9 @@ type Table struct {
 type Column struct {
 	Group, Name string
 	Text        bool // aligned left
-	// Screen leaves the column out in LaTeX, where width is short.
-	Screen bool
 }
 
-// Columns are columns by their headings. "Group|first|second" are two columns of a group, "<Network" is aligned left,
-// and "~Unit" is left out in LaTeX.
+// Columns are columns by their headings. "Group|first|second" are two columns of a group, "<Network" is aligned left.
 func Columns(headings ...string) (list []Column) {
 	for _, h := range headings {
 		names := strings.Split(h, "|")
@@ -40,10 +37,8 @@ func Columns(headings ...string) (list []Column) {
 			group, names = names[0], names[1:]
 		}
 		for _, n := range names {
-			name := strings.TrimLeft(n, "<~")
-			flags := n[:len(n)-len(name)]
-			list = append(list, Column{Group: group, Name: name, Text: strings.Contains(flags, "<"),
-				Screen: strings.Contains(flags, "~")})
+			name, text := strings.CutPrefix(n, "<")
+			list = append(list, Column{Group: group, Name: name, Text: text})
 		}
 	}
 	return list

@@ -26,9 +26,8 @@ func LaTeX(t *testing.T, name string, tables []byte) {
 		return
 	}
 	dir := t.TempDir()
-	body := strings.NewReplacer(`\end{table}`, "\\end{table}\n\\clearpage", `\end{table*}`,
-		"\\end{table*}\n\\clearpage").Replace(string(tables))
-	source := "\\documentclass[twocolumn,a4paper]{article}\n\\usepackage{booktabs}\n\\begin{document}\n" + body +
+	body := strings.ReplaceAll(string(tables), `\end{table*}`, "\\end{table*}\n\\clearpage")
+	source := "\\documentclass[twocolumn,a4paper]{article}\n\\usepackage{booktabs,graphicx}\n\\begin{document}\n" + body +
 		"\\end{document}\n"
 	if err := os.WriteFile(filepath.Join(dir, "x.tex"), []byte(source), 0o666); err != nil {
 		t.Fatal(err)

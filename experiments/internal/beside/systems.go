@@ -243,8 +243,8 @@ func (s systems) report(places []place, rows [][]entry, bounds []float64) (*harn
 	var list []answer
 	for _, name := range s.machines {
 		t := harness.Table{Name: name, Title: "All systems on " + name,
-			Columns: harness.Columns("<", "<Network", "<System", "~Batches per\ncluster", "Throughput\n(1/s)",
-				"in a row\n(1/s)", "Energy\neach (mJ)", "~Power\n(W)", "Kernels", "Moved (MB)|DDR|LLB|~L1",
+			Columns: harness.Columns("<", "<Network", "<System", "Batches per\ncluster", "Throughput\n(1/s)",
+				"in a row\n(1/s)", "Energy\neach (mJ)", "Power\n(W)", "Kernels", "Moved (MB)|DDR|LLB|L1",
 				"Over the\nbound (×)")}
 		speed := plots.Groups{Title: "Throughput over TVM's on " + name, YLabel: "Speedup (×)", Line: 1, Log: true}
 		energy := plots.Groups{Title: "Energy over TVM's on " + name, YLabel: "Energy (×)", Line: 1}

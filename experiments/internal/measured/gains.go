@@ -338,8 +338,8 @@ func reportGains(list []pair) (*harness.Report, error) {
 	}
 	t.Add("all", "machines alike", pairs, "", harness.Percent(right), number(errors.bias()), "", "")
 	each := harness.Table{Name: "pairs", Title: "All pairs", Columns: harness.Columns("<Decision", "<Accelerator", "<Case",
-		"Batch", "<Type", "us, measured|without|~with", "us, predicted|without|~with", "Gain|measured|predicted",
-		"~<Not counted")}
+		"Batch", "<Type", "us, measured|without|with", "us, predicted|without|with", "Gain|measured|predicted",
+		"<Not counted")}
 	for i := range list {
 		p := &list[i]
 		line := []string{p.Decision, p.Machine, p.Case, fmt.Sprint(p.Batch), p.Type, harness.Significant(1e6 * p.Measured[0]),

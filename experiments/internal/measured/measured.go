@@ -506,7 +506,7 @@ func belowTable(list []compared) harness.Table {
 
 func rowsTable(list []compared) harness.Table {
 	t := harness.Table{Name: "rows", Title: "All rows", Columns: harness.Columns("<Accelerator", "<Case", "Batch", "<Type",
-		"ms|measured|predicted|of it host|bound", "Ratio", "~<Limited by", "~<Remark")}
+		"ms|measured|predicted|of it host|bound", "Ratio", "<Limited by", "<Remark")}
 	for _, r := range list {
 		predicted, ratio := "–", "–"
 		if r.Error == "" {

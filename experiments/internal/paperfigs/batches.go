@@ -70,7 +70,7 @@ func table1() byBatch {
 		t := harness.Table{Name: "batches", Title: "BERT-128 on " + e.hardware + ", TVM's batches per cluster by the LLB, GraphTurbo's best",
 			Columns: harness.Columns("Batch", "Throughput (sentences/s)|TVM|GraphTurbo",
 				"In a row (sentences/s)|TVM|GraphTurbo", "Latency (ms)|TVM|GraphTurbo", "Speedup\n(×)",
-				"Batches per cluster|TVM|GraphTurbo", "~Writes of GraphTurbo\nDDR/LLB/L1"),
+				"Batches per cluster|TVM|GraphTurbo", "Writes of GraphTurbo\nDDR/LLB/L1"),
 			Notes: []string{
 				"Throughput, latency and speedup: a single batch from a cold start. In a row: batches one behind the other."}}
 		for _, n := range e.batches {

@@ -50,7 +50,7 @@ func (g gridRows) ratio(to, from string, p harness.ChunkPolicy) func(literature.
 // and two beside what others measured.
 func throughputTable(rows gridRows, spec *hardware.Spec) (harness.Table, []harness.Line) {
 	t := harness.Table{Name: "throughput", Title: "Throughput of a batch from a cold start, and speedup over TVM",
-		Columns: harness.Columns("<", "<Network", "~Batch", "<~Unit",
+		Columns: harness.Columns("<", "<Network", "Batch", "<Unit",
 			"TVM|published|paper's\nbatches|ratio|best\nbatches", "AStitch|TVM's\nbatches",
 			"GraphTurbo|paper's\nbatches|best\nbatches", "Over TVM (×)|paper's\nbatches|best\nbatches",
 			"Over\nAStitch\n(×)")}

@@ -104,7 +104,7 @@ func (t timeline) report(list []literature.Configuration, spec *hardware.Spec, r
 		tab := harness.Table{Name: c.Network, Title: fmt.Sprintf("%s, batch %d on %s, one of %d clusters", conf.Title,
 			conf.Batch, t.hardware, spec.Clusters), Columns: harness.Columns("<Variant", "Batches per\ncluster",
 			"Latency\n(ms)", "Throughput\n("+c.Unit+")", "Energy\n(mJ)", "Kernels", "MME busy\n(%)",
-			"Moved (MB)|DDR|LLB|L1", "Peak (KiB)|L1|LLB", "Recorded|~commands|~buffers")}
+			"Moved (MB)|DDR|LLB|L1", "Peak (KiB)|L1|LLB", "Recorded|commands|buffers")}
 		mb := func(n int64) string { return harness.Significant(float64(n) / 1e6) }
 		for _, v := range conf.Variants {
 			s := summary{Model: c.Network, Variant: v.Name, Row: v.Row}
