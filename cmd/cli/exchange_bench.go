@@ -115,7 +115,7 @@ and compared; what it shows is said of the frozen table. --keep writes cells
 anew, better or not.`,
 		Example: `  dsasched bench allocation
   dsasched bench order --method dfs --json
-  dsasched bench schedules --sample 3`,
+  dsasched bench schedules --sample 1`,
 		Args:              oneArg("KIND", "give one of "+strings.Join(names, ", ")),
 		ValidArgsFunction: completeOne(names, cobra.ShellCompDirectiveNoFileComp),
 	})
