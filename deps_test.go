@@ -56,7 +56,7 @@ var mayImport = map[string][]string{
 		"scheduler/search"},
 	"experiments/internal/measured": {"experiments/harness", "formulation/bound", "formulation/milp",
 		"formulation/solve", "formulation/tiling", "hardware", "hardware/cost", "model", "model/network",
-		"model/schedule", "model/zoo", "plots", "recipes", "scheduler", "scheduler/search"},
+		"model/schedule", "model/zoo", "plots", "recipes", "scheduler"},
 	"experiments/internal/optimality": {"experiments/harness", "formulation/bound", "hardware", "hardware/isa",
 		"hardware/lower", "internal/literature", "model", "model/network", "plots", "recipes", "scheduler",
 		"scheduler/answers", "scheduler/search"},

@@ -19,11 +19,16 @@ func newCalibrate() *cobra.Command {
 	cmd.Args = noArgs
 	accelerator := addHardware(cmd)
 	residuals := cmd.Flags().Bool("residuals", false, "fit nothing, only compare")
+	border := cmd.Flags().Bool("border", false, "fit what a border of layers costs, too; stcp920 has none")
 	out := addFile(cmd, "o out", "hardware `file` to write; - is the standard output")
 	out.stdout = true
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if out.name != "" && *residuals {
-			return usagef("--out and --residuals exclude each other: nothing is fitted")
+		if out.name != "" && (*residuals || *border) {
+			return usagef("--out and --residuals exclude each other, as do --out and --border: nothing is fitted for a file")
+		}
+		var more []calibration.Constant
+		if *border {
+			more = append(more, calibration.Border())
 		}
 		spec := try(hardware.Load(*accelerator))
 		var text []byte
@@ -32,7 +37,7 @@ func newCalibrate() *cobra.Command {
 			// What can't be written is an error before the search, not after.
 			check(calibration.CanApply(*accelerator, text, spec))
 		}
-		cal := try(calibration.Calibrate(cmd.Context(), spec, !*residuals))
+		cal := try(calibration.Calibrate(cmd.Context(), spec, !*residuals, more...))
 		if out.name != "" {
 			text = try(cal.Apply(*accelerator, text, spec))
 			if out.name == stdoutName {

@@ -97,13 +97,6 @@ func (s study) plan() (*harness.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	nets, inCosts := costNetworks, evaluations
-	if s.quick {
-		nets, inCosts = nets[:1], 0
-	}
-	if err := planCosts(pl, nets, inCosts); err != nil {
-		return nil, err
-	}
 	pl.Report = func(results []json.RawMessage) (*harness.Report, error) {
 		var cycles []rtlResult
 		var rows []row
@@ -128,11 +121,7 @@ func (s study) plan() (*harness.Plan, error) {
 				list = append(list, compared{row: g.Rows[k], prediction: p, Family: g.Family, Measured: g.Rows[k].seconds()})
 			}
 		}
-		costs, err := costsTable(results[len(groups)+len(buffers):])
-		if err != nil {
-			return nil, err
-		}
-		return report(list, layers, costs)
+		return report(list, layers)
 	}
 	return pl, nil
 }
@@ -321,7 +310,7 @@ func number(x float64) string {
 // plural names kinds in tables.
 var plural = map[string]string{networks: "networks", products: "products", attention: "attention", operators: "operators"}
 
-func report(list []compared, layers []*layer, more ...harness.Table) (*harness.Report, error) {
+func report(list []compared, layers []*layer) (*harness.Report, error) {
 	all := classes(list)
 	var machines []string
 	for _, c := range all {
@@ -331,7 +320,7 @@ func report(list []compared, layers []*layer, more ...harness.Table) (*harness.R
 	}
 	d := harness.NewDocument(Experiment(), machines...)
 	d.Table(errorsTable(list, all), constantTable(all), familyTable(all), peersTable(all), belowTable(list))
-	d.Table(append(rtlTables(layers), more...)...)
+	d.Table(append(rtlTables(layers), bordersTable(all))...)
 	fig, err := plots.Rooflines(figure(machines, all, layers)...)
 	d.Figure("measured", "Predicted against measured time of a batch, a point for each measurement", fig, err)
 	d.Table(rowsTable(list))
@@ -372,7 +361,7 @@ func errorsTable(list []compared, all []*class) harness.Table {
 	t.Notes = []string{
 		"Error: geometric mean of the larger over the smaller of predicted and measured time. Rank correlation: Spearman's, of " +
 			"the times of all batches of all networks (or of all products, operators) of a machine. Below the bound: rows whose measured time is " +
-			"below what no schedule can beat by more than their rounding; a table of their own has what bounds them."}
+			"below the lower bound by more than their rounding; a table of their own has what bounds them."}
 	missing := 0
 	for _, r := range list {
 		if r.Error != "" {
@@ -445,6 +434,46 @@ func familyTable(all []*class) harness.Table {
 		}
 	}
 	return t
+}
+
+// extra are what a border may cost beside what the file has, in seconds.
+var extra = [...]float64{0, 1e-6, 2e-6, 4e-6}
+
+const extras = "|as in the file|1 us more|2 us more|4 us more"
+
+// bordersTable shows networks with a cost at each border of layers.
+func bordersTable(all []*class) harness.Table {
+	t := harness.Table{Name: "borders", Title: "Networks with a cost at each border of layers", Columns: harness.Columns(
+		"<Accelerator", "Rows", "Borders", "Error"+extras, "Predicted over measured"+extras)}
+	for _, c := range all {
+		if c.Kind != networks {
+			continue
+		}
+		var borders sample
+		var off [len(extra)]sample
+		for _, r := range c.rows {
+			borders.add(r.Borders)
+			for k, seconds := range extra {
+				off[k].add((r.total() + seconds*r.Borders) / r.Measured)
+			}
+		}
+		t.Rows = append(t.Rows, bordered([]string{c.Machine, fmt.Sprint(len(c.rows)), harness.Fixed(borders.bias(), 0)}, off,
+			(*sample).spread, (*sample).bias))
+	}
+	t.Notes = []string{"Borders: of layers, at which all cores wait for each other, and of kernels, of a batch; geometric mean. " +
+		"What a border costs more is added to the predicted time for each. Loads that run ahead would hide a part of it; " +
+		"where the file has no gap, layers would overlap less, too."}
+	return t
+}
+
+// bordered adds sums of samples to a row of a table.
+func bordered(row []string, off [len(extra)]sample, sums ...func(*sample) float64) []string {
+	for _, sum := range sums {
+		for k := range off {
+			row = append(row, number(sum(&off[k])))
+		}
+	}
+	return row
 }
 
 // peers are errors that other simulators publish, in their own measure.

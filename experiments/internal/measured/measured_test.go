@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -148,26 +147,24 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// Without the costs of commands a machine is no slower, and the machine itself is as it was.
-func TestWithoutCosts(t *testing.T) {
-	for _, name := range costMachines {
-		spec, err := hardware.Load(name)
+// A border that costs more makes a batch take so much more for each border, where layers have a gap between them and no
+// load runs ahead.
+func TestBorders(t *testing.T) {
+	r := row{Kind: networks, Machine: "wormhole-n150", Case: "toy-fig3", Batch: 1, Type: "bf16", Cores: 1, Host: "no"}
+	var made [2]*prediction
+	for k := range made {
+		spec, err := r.machine()
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := spec.Clone()
-		list, err := compareCosts(context.Background(), spec, []string{"toy-fig3"}, 0)
-		if err != nil {
+		spec.GapSeconds, spec.LaunchSeconds = spec.GapSeconds+float64(k)*2e-6, spec.LaunchSeconds+float64(k)*2e-6
+		if made[k], err = r.simulate(t.Context(), spec, harness.Recipe("tiled-llb")); err != nil {
 			t.Fatal(err)
 		}
-		for i, v := range costVariants {
-			if without, with := list[0].Variants[i], list[1].Variants[i]; !(without > 0 && without < with) {
-				t.Errorf("%s on %s takes %g s without costs, %g with", v, name, without, with)
-			}
-		}
-		if !reflect.DeepEqual(spec, before) {
-			t.Errorf("%s has changed", name)
-		}
+	}
+	n := made[0].Borders
+	if got := made[1].Seconds - made[0].Seconds; n < 3 || n != made[1].Borders || math.Abs(got-2e-6*n) > 1e-9 {
+		t.Errorf("%g borders of 2 us more take %g s", n, got)
 	}
 }
 
@@ -231,7 +228,7 @@ func TestReport(t *testing.T) {
 			t.Fatal(err)
 		}
 		results = append(results, raw)
-		if strings.HasPrefix(c.Key, "costs-") || strings.HasPrefix(c.Key, "rtl-") {
+		if strings.HasPrefix(c.Key, "rtl-") {
 			continue
 		}
 		var list []prediction
@@ -257,7 +254,7 @@ func TestReport(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"One constant per machine", "inferentia2", "PyTorchSim",
-		"what commands cost"} {
+		"cost at each border"} {
 		if !strings.Contains(first.Text, want) {
 			t.Errorf("the report lacks %q", want)
 		}
