@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 140_840
+const total = 140_834
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         8274,
+	"cmd/cli":                         8270,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -31,7 +31,7 @@ var budget = map[string]int{
 	"examples/experiment":             78,
 	"examples/scheduler":              126,
 	"experiments":                     360,
-	"experiments/calibration":         558,
+	"experiments/calibration":         560,
 	"experiments/explore":             917,
 	"experiments/harness":             2767,
 	"experiments/harness/harnesstest": 168,
@@ -76,11 +76,11 @@ var budget = map[string]int{
 	"internal/suggest":                75,
 	"model":                           3670,
 	"model/grain":                     407,
-	"model/network":                   251,
+	"model/network":                   253,
 	"model/onnx":                      9532,
 	"model/schedule":                  5892,
 	"model/schedulefile":              1676,
-	"model/simplify":                  2186,
+	"model/simplify":                  2252,
 	"model/structure":                 1302,
 	"model/zoo":                       2901,
 	"notebooks/show":                  84,

@@ -26,10 +26,6 @@ func newCalibrate() *cobra.Command {
 		if out.name != "" && (*residuals || *border) {
 			return usagef("--out and --residuals exclude each other, as do --out and --border: nothing is fitted for a file")
 		}
-		var more []calibration.Constant
-		if *border {
-			more = append(more, calibration.Border())
-		}
 		spec := try(hardware.Load(*accelerator))
 		var text []byte
 		if out.name != "" {
@@ -37,7 +33,7 @@ func newCalibrate() *cobra.Command {
 			// What can't be written is an error before the search, not after.
 			check(calibration.CanApply(*accelerator, text, spec))
 		}
-		cal := try(calibration.Calibrate(cmd.Context(), spec, !*residuals, more...))
+		cal := try(calibration.Calibrate(cmd.Context(), spec, !*residuals, *border))
 		if out.name != "" {
 			text = try(cal.Apply(*accelerator, text, spec))
 			if out.name == stdoutName {

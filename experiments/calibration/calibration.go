@@ -113,9 +113,9 @@ func Constants() []Constant {
 	}
 }
 
-// Border is what the border of two layers may cost. A barrier of all cores takes 1.13 us on an H200 and 1.3 on an A100,
-// as measured, and the gap of a Wormhole 2.8, as published; of the STCP920 there is nothing.
-func Border() Constant {
+// borderCost is what the border of two layers may cost. A barrier of all cores takes 1.13 us on an H200 and 1.3 on an
+// A100, as measured, and the gap of a Wormhole 2.8, as published; of the STCP920 there is nothing.
+func borderCost() Constant {
 	return Constant{Name: "gap", Unit: "us", Lo: 0, Hi: 4, Prior: 0, Step: 0.1,
 		Why:  "from nothing to more than is published of any machine, a Wormhole's 2.8 us; without a fit: nothing",
 		path: func(int, int) string { return "gap" },
@@ -484,14 +484,16 @@ const (
 	residualMethod = "none: the constants are those of the file"
 )
 
-// Calibrate fits the constants of an accelerator, and more; with fit false it only compares it,
-// as it stands, with the published figures.
-func Calibrate(ctx context.Context, spec *hardware.Spec, fit bool, more ...Constant) (*Calibration, error) {
+// Calibrate fits the constants of an accelerator, with a cost of borders if that is wanted; with fit false it only
+// compares it, as it stands, with the published figures.
+func Calibrate(ctx context.Context, spec *hardware.Spec, fit, border bool) (*Calibration, error) {
 	c, err := newCalibrator(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	c.constants = append(c.constants, more...)
+	if border {
+		c.constants = append(c.constants, borderCost())
+	}
 	x, chosen := c.Values(), Candidate{fit: make([]bool, len(c.constants))}
 	out := &Calibration{Hardware: spec.Name, Method: residualMethod}
 	if fit {

@@ -63,7 +63,7 @@ func TestCalibrationYieldsThePreset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Calibrate(context.Background(), spec, true)
+	got, err := Calibrate(context.Background(), spec, true, false)
 	if err != nil {
 		t.Fatal(err)
 	}

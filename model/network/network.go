@@ -162,11 +162,13 @@ func Of(name string, build func(batch int64) (*model.Graph, error)) (Network, er
 		if err != nil {
 			return nil, err
 		}
-		s, _, err := simplify.Run(g)
-		if err == nil {
-			s.Remember()
+		if g, _, err = simplify.Run(g); err == nil {
+			g, err = simplify.ReadParts(g)
 		}
-		return s, err
+		if err == nil {
+			g.Remember()
+		}
+		return g, err
 	}
 	g, err := simplified(1)
 	if err != nil {

@@ -435,11 +435,8 @@ func (e *editor) fuse(a *found) {
 		e.dead[r.ID] = true
 		out = r.Outputs[0]
 	} else if !g.Tensors[out].Shape.Equal(shape) {
-		own := e.tensor(model.Tensor{Name: g.Tensors[out].Name + ".heads", Shape: shape, DType: g.Tensors[out].DType,
-			Role: model.Activation})
-		e.add(&model.Op{Name: a.context.Name + ".shape", Kind: "Reshape",
-			Attr: &model.Attr{Shape: g.Tensors[out].Shape.Clone()}, Inputs: []model.TensorID{own},
-			Outputs: []model.TensorID{out}})
+		own := e.result(g.Tensors[out].Name+".heads", shape, g.Tensors[out].DType)
+		e.put("Reshape", a.context.Name+".shape", &model.Attr{Shape: g.Tensors[out].Shape.Clone()}, out, own)
 		out = own
 	}
 	a.context.Kind, a.context.Attr = "Attention", &attr
@@ -474,14 +471,20 @@ func (e *editor) reshaped(t model.TensorID, shape model.Shape) model.TensorID {
 		e.g.Tensors[e.g.Ops[p].Inputs[0]].Shape.Equal(shape) {
 		return e.g.Ops[p].Inputs[0]
 	}
-	out := e.tensor(model.Tensor{Name: x.Name + ".heads", Shape: shape, DType: x.DType, Role: model.Activation})
-	e.add(&model.Op{Name: x.Name + ".heads", Kind: "Reshape", Attr: &model.Attr{Shape: shape.Clone()},
-		Inputs: []model.TensorID{t}, Outputs: []model.TensorID{out}})
+	own := e.result(x.Name+".heads", shape, x.DType)
+	return e.put("Reshape", x.Name+".heads", &model.Attr{Shape: shape.Clone()}, own, t)
+}
+
+// put adds an operator that makes out, which it returns.
+func (e *editor) put(kind model.Kind, name string, attr *model.Attr, out model.TensorID,
+	in ...model.TensorID) model.TensorID {
+	e.g.Ops = append(e.g.Ops, &model.Op{ID: model.OpID(len(e.g.Ops)), Name: name, Kind: kind, Attr: attr, Inputs: in,
+		Outputs: []model.TensorID{out}})
+	e.dead = append(e.dead, false)
 	return out
 }
 
-// add adds an operator.
-func (e *editor) add(op *model.Op) {
-	op.ID = model.OpID(len(e.g.Ops))
-	e.g.Ops, e.dead = append(e.g.Ops, op), append(e.dead, false)
+// result adds a tensor that an operator is to make, with a name of its own.
+func (e *editor) result(name string, shape model.Shape, dt model.DType) model.TensorID {
+	return e.tensor(model.Tensor{Name: name, Shape: shape.Clone(), DType: dt, Role: model.Activation})
 }

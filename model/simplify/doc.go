@@ -4,13 +4,15 @@
 // The passes are the rows of the table in passes.go. Each row says what the pass
 // is for and which passes must have run before it, and why; start-up checks that
 // the table's order agrees. The table is swept until a sweep changes nothing.
-// Every change removes an operator or an edge to a constant, or brings a move closer to a constant, so this ends.
+// Every change removes an operator or an edge to a constant, or brings a move closer to a constant or a slice to an
+// input, so this ends.
 //
 // # What stays
 //
 //   - The given graph: Run works on a copy.
 //   - The interface: network inputs and outputs keep names, order, shapes and
-//     types. An input that nothing reads any more stays an input.
+//     types. An input that nothing reads any more stays an input. [ReadParts],
+//     which is no pass of Run, adds parts of inputs behind them.
 //   - Every output keeps an operator that writes it. An identity between an input
 //     and an output therefore stays, and a constant is not made of an output.
 //   - Shapes and types of all tensors that remain.

@@ -11,7 +11,8 @@ import (
 // where extents of 1 that f broadcasts stay 1. Exporters write quantised weights so: DequantizeLinear, Transpose,
 // MatMul.
 
-// moveConstants counts the element-wise operators that a move passes, and reshapes that a transpose passes.
+// moveConstants counts the element-wise operators that a move passes, reshapes that a transpose passes, and the Concats
+// that slices of other tensors pass.
 func moveConstants(e *editor) int {
 	fixed := make([]bool, len(e.g.Tensors)) // computed from constants alone
 	for _, t := range e.g.Tensors {
@@ -24,6 +25,12 @@ func moveConstants(e *editor) int {
 			op.Kind == "Transpose" || op.Kind == "Slice" || op.Kind == "Concat") &&
 			!slices.ContainsFunc(op.Inputs, func(t model.TensorID) bool { return !fixed[t] })
 		if !known {
+			if !e.dead[op.ID] && e.passConcat(op) {
+				n++
+			}
+			for len(fixed) < len(e.g.Tensors) {
+				fixed = append(fixed, false)
+			}
 			continue
 		}
 		fixed[op.Outputs[0]] = true
@@ -72,6 +79,7 @@ func (e *editor) passMove(move *model.Op) bool {
 		}
 	}
 	inputs := make([]model.TensorID, len(f.Inputs))
+	e.dead[f.ID] = true
 	for k := range f.Inputs {
 		inputs[k] = e.moved(move, f, k, operands[k], shapes[k])
 	}
@@ -132,6 +140,35 @@ func (e *editor) passJoin(join *model.Op) bool {
 	}
 	e.behind(join, first, inputs)
 	return true
+}
+
+// passConcat lets a slice with unit steps pass the Concat in front of it, which nothing else reads.
+func (e *editor) passConcat(op *model.Op) bool {
+	if !isBox(op) || slices.Contains(op.Attr.Shape, 0) || e.single(op, 0) == nil || e.single(op, 0).Kind != "Concat" {
+		return false
+	}
+	join := e.single(op, 0)
+	e.dead[join.ID] = true
+	axis := join.Attr.Axis
+	from, to := op.Attr.Starts[axis], op.Attr.Starts[axis]+op.Attr.Shape[axis]
+	var parts []model.TensorID
+	for _, in := range join.Inputs {
+		x := e.g.Tensors[in]
+		if lo, hi := max(from, 0), min(to, x.Shape[axis]); lo < hi {
+			attr := *op.Attr
+			attr.Starts, attr.Shape = slices.Clone(attr.Starts), slices.Clone(attr.Shape)
+			attr.Starts[axis], attr.Shape[axis] = lo, hi-lo
+			parts = append(parts, e.unary("Slice", x.Name+"/part", attr, attr.Shape, x))
+		}
+		from, to = from-x.Shape[axis], to-x.Shape[axis]
+	}
+	op.Kind, op.Attr, op.Inputs = "Concat", join.Attr, parts
+	return true
+}
+
+// isBox reports whether an operator is a slice that takes a box of its input.
+func isBox(op *model.Op) bool {
+	return op.Kind == "Slice" && !slices.ContainsFunc(op.Attr.Steps, func(n int64) bool { return n != 1 })
 }
 
 // behind puts the element-wise operator f, with other inputs, behind a move, whose place it takes.
@@ -210,12 +247,10 @@ func (e *editor) moved(move, f *model.Op, k int, from, to model.Shape) model.Ten
 	case t.Role == model.Constant:
 		return e.constant(model.Tensor{Name: t.Name + "/moved", Shape: to, DType: t.DType, Learned: t.Learned})
 	}
-	in := t.ID
+	in := t
 	if !t.Shape.Equal(from) {
-		in = e.tensor(model.Tensor{Name: t.Name + "/extended", Shape: from, DType: t.DType})
-		e.unary("Reshape", model.Attr{Shape: from}, t.ID, in)
+		in = e.g.Tensors[e.unary("Reshape", t.Name+"/extended", model.Attr{Shape: from}, from, t)]
 	}
-	out := e.tensor(model.Tensor{Name: t.Name + "/moved", Shape: to, DType: t.DType})
 	attr := *move.Attr
 	switch move.Kind {
 	case "Slice":
@@ -229,16 +264,17 @@ func (e *editor) moved(move, f *model.Op, k int, from, to model.Shape) model.Ten
 	default:
 		attr.Shape = to
 	}
-	e.unary(move.Kind, attr, in, out)
-	return out
+	return e.unary(move.Kind, t.Name+"/moved", attr, to, in)
 }
 
-// unary adds an operator with one operand and a result of its own.
-func (e *editor) unary(kind model.Kind, attr model.Attr, in, out model.TensorID) {
-	op := &model.Op{Name: e.g.Tensors[out].Name, Kind: kind, Attr: &attr, Inputs: []model.TensorID{in},
-		Outputs: []model.TensorID{out}}
-	e.add(op)
-	e.g.Tensors[out].Producer, e.g.Tensors[in].Consumers = op.ID, []model.OpID{op.ID}
+// unary adds an operator with one operand and a result of its own, which it returns.
+func (e *editor) unary(kind model.Kind, name string, attr model.Attr, shape model.Shape,
+	x *model.Tensor) model.TensorID {
+	t := e.g.Tensors[e.result(name, shape, x.DType)]
+	t.Producer, x.Consumers = model.OpID(len(e.g.Ops)), slices.DeleteFunc(slices.Clone(x.Consumers),
+		func(id model.OpID) bool { return e.dead[id] })
+	x.Consumers = append(x.Consumers, t.Producer)
+	return e.put(kind, t.Name, &attr, t.ID, x.ID)
 }
 
 // movedShape is the shape of an operand of shape s, to be broadcast to from or to have a scale for each block of it,
@@ -340,11 +376,10 @@ func (e *editor) passReshape(move, view *model.Op) bool {
 	for i, d := range perm {
 		shape[i] = from.Shape[d]
 	}
-	out := e.tensor(model.Tensor{Name: from.Name + "/moved", Shape: shape, DType: from.DType})
-	e.unary("Transpose", model.Attr{Perm: perm}, from.ID, out)
+	e.dead[view.ID] = true
+	out := e.unary("Transpose", from.Name+"/moved", model.Attr{Perm: perm}, shape, from)
 	move.Kind, move.Inputs = "Reshape", []model.TensorID{out}
 	move.Attr = &model.Attr{Shape: e.g.Tensors[move.Outputs[0]].Shape}
 	e.g.Tensors[out].Consumers = []model.OpID{move.ID}
-	e.dead[view.ID] = true
 	return true
 }

@@ -21,9 +21,7 @@ func (e *editor) splitNorm(norm *model.Op) []*model.Op {
 	}
 	grouped, perGroup := model.Shape{x.Shape[0], groups, channels / groups}, model.Shape{x.Shape[0], groups, 1}
 	put := func(kind model.Kind, name string, attr model.Attr, shape model.Shape, in ...model.TensorID) model.TensorID {
-		out := e.tensor(model.Tensor{Name: norm.Name + name, Shape: shape.Clone(), DType: x.DType, Role: model.Activation})
-		e.add(&model.Op{Name: norm.Name + name, Kind: kind, Attr: &attr, Inputs: in, Outputs: []model.TensorID{out}})
-		return out
+		return e.put(kind, norm.Name+name, &attr, e.result(norm.Name+name, shape, x.DType), in...)
 	}
 	reshape := func(name string, t model.TensorID, shape model.Shape) model.TensorID {
 		return put("Reshape", name, model.Attr{Shape: shape.Clone()}, shape, t)
@@ -57,9 +55,7 @@ func (e *editor) splitNorm(norm *model.Op) []*model.Op {
 		parameter(1, model.Shape{groups, channels / groups}), root), perChannel)
 	centred := put("Sub", ".centred", model.Attr{}, x.Shape, x.ID, mean)
 	scaled := put("Mul", ".scaled", model.Attr{}, x.Shape, centred, scale)
-	e.add(&model.Op{Name: norm.Name, Kind: "Add", Attr: &model.Attr{},
-		Inputs:  []model.TensorID{scaled, parameter(2, perChannel[1:])},
-		Outputs: norm.Outputs})
+	e.put("Add", norm.Name, &model.Attr{}, norm.Outputs[0], scaled, parameter(2, perChannel[1:]))
 	e.dead[norm.ID] = true
 	return layer
 }
@@ -71,16 +67,13 @@ func BiasApart(g *model.Graph) (*model.Graph, error) {
 		if op.Kind != "Conv" || len(op.Inputs) < 3 {
 			continue
 		}
-		out, bias := *e.g.Tensors[op.Outputs[0]], *e.g.Tensors[op.Inputs[2]]
+		out, bias := e.g.Tensors[op.Outputs[0]], *e.g.Tensors[op.Inputs[2]]
 		bias.Name, bias.Layout = op.Name+".bias.apart", nil
 		for bias.Shape = bias.Shape.Clone(); len(bias.Shape) < len(out.Shape)-1; {
 			bias.Shape = append(bias.Shape, 1)
 		}
-		sum := op.Outputs
-		out.Name, out.Role = op.Name+".product", model.Activation
-		op.Inputs, op.Outputs = op.Inputs[:2:2], []model.TensorID{e.tensor(out)}
-		e.add(&model.Op{Name: op.Name + ".bias", Kind: "Add", Attr: &model.Attr{},
-			Inputs: []model.TensorID{op.Outputs[0], e.constant(bias)}, Outputs: sum})
+		op.Inputs, op.Outputs = op.Inputs[:2:2], []model.TensorID{e.result(op.Name+".product", out.Shape, out.DType)}
+		e.put("Add", op.Name+".bias", &model.Attr{}, out.ID, op.Outputs[0], e.constant(bias))
 	}
 	if err := cmp.Or(e.commit(), e.g.Validate()); err != nil {
 		return nil, fmt.Errorf("simplify: biases: %w", err)

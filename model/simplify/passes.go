@@ -36,7 +36,7 @@ var passes = []pass{
 			{"fold-constants", "an identity of a constant is a constant of its own name, not an alias"},
 		}, removeIdentities},
 	{"move-constants",
-		"lets moves of what is computed from constants pass element-wise operators, to the constants; counts those passed",
+		"lets moves of what is computed from constants pass element-wise operators, and other slices a concat; counts those passed",
 		[]constraint{
 			{"fold-constants", "what is small is a constant, and needs no move"},
 			{"remove-identities", "a cast that changes nothing hides the pair"},

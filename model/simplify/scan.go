@@ -140,26 +140,18 @@ func (e *editor) cutScan(s *Scan, n int64) (parts [][]*model.Op) {
 	for k := range n {
 		lo, hi := s.Length*k/n, s.Length*(k+1)/n
 		label := func(name string) string { return fmt.Sprintf("%s.part%d", name, k) }
-		var ops []*model.Op
-		put := func(kind model.Kind, name string, attr *model.Attr, in []model.TensorID, out model.TensorID) model.TensorID {
-			op := &model.Op{Name: name, Kind: kind, Attr: attr, Inputs: in, Outputs: []model.TensorID{out}}
-			e.add(op)
-			ops = append(ops, op)
-			return out
-		}
+		first := len(g.Ops)
 		slice := func(t model.TensorID, name string, at int, lo, hi int64) model.TensorID {
 			x := g.Tensors[t]
 			attr := model.SliceOf(x.Shape, at, lo, hi)
-			own := e.tensor(model.Tensor{Name: name, Shape: model.Shape(attr.Shape).Clone(), DType: x.DType,
-				Role: model.Activation})
-			return put("Slice", name, &attr, []model.TensorID{t}, own)
+			return e.put("Slice", name, &attr, e.result(name, attr.Shape, x.DType), t)
 		}
 		of := map[model.TensorID]model.TensorID{} // tensors of this part
 		// The result first: it is spread over the cores, and the others follow.
 		part := func(t *model.Tensor, shape model.Shape) {
 			shape = shape.Clone()
 			shape[s.Axis] = hi - lo
-			of[t.ID] = e.tensor(model.Tensor{Name: label(t.Name), Shape: shape, DType: t.DType, Role: model.Activation})
+			of[t.ID] = e.result(label(t.Name), shape, t.DType)
 		}
 		kept := *g.Ops[out.Producer].Attr
 		kept.KeepDims = true
@@ -190,34 +182,29 @@ func (e *editor) cutScan(s *Scan, n int64) (parts [][]*model.Op) {
 				attr = &kept
 			}
 			if op.Kind != "CumSum" {
-				put(op.Kind, label(op.Name), attr, in, of[y])
+				e.put(op.Kind, label(op.Name), attr, of[y], in...)
 				continue
 			}
 			if k > 0 {
 				t := g.Tensors[of[y]]
-				local := e.tensor(model.Tensor{Name: t.Name + ".local", Shape: t.Shape.Clone(), DType: t.DType,
-					Role: model.Activation})
-				put(op.Kind, label(op.Name), attr, in, local)
-				put("Add", label(op.Name)+".carry", &model.Attr{}, []model.TensorID{local, carry[id]}, of[y])
+				local := e.put(op.Kind, label(op.Name), attr, e.result(t.Name+".local", t.Shape, t.DType), in...)
+				e.put("Add", label(op.Name)+".carry", &model.Attr{}, of[y], local, carry[id])
 			} else {
-				put(op.Kind, label(op.Name), attr, in, of[y])
+				e.put(op.Kind, label(op.Name), attr, of[y], in...)
 			}
 			if k < n-1 {
 				carry[id] = slice(of[y], label(op.Name)+".end", s.Axis, hi-lo-1, hi-lo)
 			}
 		}
-		parts, whole = append(parts, ops), append(whole, of[out.ID])
+		parts, whole = append(parts, slices.Clone(g.Ops[first:])), append(whole, of[out.ID])
 	}
 	for _, id := range s.Ops {
 		e.dead[id] = true
 	}
 	shape := g.Tensors[whole[0]].Shape.Clone()
 	shape[s.Axis] = s.Length
-	all := e.tensor(model.Tensor{Name: out.Name + ".parts", Shape: shape, DType: out.DType, Role: model.Activation})
-	e.add(&model.Op{Name: out.Name + ".parts", Kind: "Concat", Attr: &model.Attr{Axis: int64(s.Axis)}, Inputs: whole,
-		Outputs: []model.TensorID{all}})
-	e.add(&model.Op{Name: out.Name + ".whole", Kind: "Reshape", Attr: &model.Attr{Shape: out.Shape.Clone()},
-		Inputs:  []model.TensorID{all},
-		Outputs: []model.TensorID{out.ID}})
+	all := e.put("Concat", out.Name+".parts", &model.Attr{Axis: int64(s.Axis)},
+		e.result(out.Name+".parts", shape, out.DType), whole...)
+	e.put("Reshape", out.Name+".whole", &model.Attr{Shape: out.Shape.Clone()}, out.ID, all)
 	return parts
 }

@@ -225,12 +225,9 @@ func (e *editor) slice(f *FeedForward, n int64) {
 	for k := int64(1); k < n; k++ {
 		sum := out.ID
 		if k < n-1 {
-			sum = e.tensor(model.Tensor{Name: fmt.Sprintf("%s.sum%d", out.Name, k), Shape: out.Shape.Clone(),
-				DType: out.DType, Role: model.Activation})
+			sum = e.result(fmt.Sprintf("%s.sum%d", out.Name, k), out.Shape, out.DType)
 		}
-		e.add(&model.Op{Name: fmt.Sprintf("%s.sum%d", down.Name, k), Kind: "Add", Attr: &model.Attr{},
-			Inputs: []model.TensorID{sums[k-1], sums[k]}, Outputs: []model.TensorID{sum}})
-		sums[k] = sum
+		sums[k] = e.put("Add", fmt.Sprintf("%s.sum%d", down.Name, k), &model.Attr{}, sum, sums[k-1], sums[k])
 	}
 	e.dead[f.Down] = true
 	for _, id := range f.Ops {
@@ -256,11 +253,8 @@ type from struct {
 func (p *slicer) put(op *model.Op, attr *model.Attr, shape model.Shape, inputs []model.TensorID,
 	lo, hi int64) model.TensorID {
 	t := p.e.g.Tensors[op.Outputs[0]]
-	out := p.e.tensor(model.Tensor{Name: fmt.Sprintf("%s[%d:%d]", t.Name, lo, hi), Shape: shape.Clone(), DType: t.DType,
-		Role: model.Activation})
-	p.e.add(&model.Op{Name: fmt.Sprintf("%s[%d:%d]", op.Name, lo, hi), Kind: op.Kind, Attr: attr, Inputs: inputs,
-		Outputs: []model.TensorID{out}})
-	return out
+	name := func(of string) string { return fmt.Sprintf("%s[%d:%d]", of, lo, hi) }
+	return p.e.put(op.Kind, name(op.Name), attr, p.e.result(name(t.Name), shape, t.DType), inputs...)
 }
 
 // constant cuts a constant from lo to hi along a dimension; one position stays whole.
