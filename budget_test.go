@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 140_834
+const total = 140_734
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 113_225
+const core = 113_124
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -61,7 +61,7 @@ var budget = map[string]int{
 	"hardware/chips":                  308,
 	"hardware/cost":                   570,
 	"hardware/isa":                    743,
-	"hardware/lower":                  6552,
+	"hardware/lower":                  6445,
 	"hardware/sim":                    3017,
 	"heuristics/astitch":              853,
 	"heuristics/graphturbo":           2659,
@@ -78,8 +78,8 @@ var budget = map[string]int{
 	"model/grain":                     407,
 	"model/network":                   253,
 	"model/onnx":                      9532,
-	"model/schedule":                  5892,
-	"model/schedulefile":              1676,
+	"model/schedule":                  5901,
+	"model/schedulefile":              1674,
 	"model/simplify":                  2252,
 	"model/structure":                 1302,
 	"model/zoo":                       2901,

@@ -46,10 +46,7 @@ func planAttention(s *schedule.Schedule, st *schedule.Step, lp *layerPlan) error
 		return fmt.Errorf("%q comes before the attention of its layer", s.Graph.Op(lp.layer.Ops[0]).Name)
 	}
 	if n := st.Nest; n != nil {
-		stage := int64(0)
-		for _, p := range s.Staged(st) {
-			stage += st.Space(p)
-		}
+		stage := st.Needs(s.Staged(st))
 		switch {
 		case n.Attention == nil:
 			return fmt.Errorf("has loops over tiles, the layer is an attention, which has loops over queries and keys")
@@ -60,18 +57,8 @@ func planAttention(s *schedule.Schedule, st *schedule.Step, lp *layerPlan) error
 				"the loop over queries takes %d bytes of the L1 in tiles of %d products, %d positions and %d keys, there are %d",
 				stage, a.tiles.Products, a.tiles.Positions, a.tiles.Keys, st.StageBytes)
 		}
-		if err := a.CheckAttention(a.tiles); err != nil {
+		if err := s.CheckAttending(st, a.tiles); err != nil {
 			return err
-		}
-		if a.tiles.InTurn {
-			if err := s.InTurn(st); err != nil {
-				return fmt.Errorf("the loop over queries %w", err)
-			}
-		}
-		if a.tiles.Slices > 0 {
-			if err := s.OverKeys(st); err != nil {
-				return fmt.Errorf("the loop over keys %w", err)
-			}
 		}
 	}
 	lp.attention = a
@@ -415,20 +402,10 @@ func (a *attending) compute(operand int32, v *visit, w model.VectorWork, deps ..
 		a.vecIndex++
 	}
 	some := ops * w.Special / max(1, w.Total())
-	var cs []int32
-	if special > 0 {
-		q := qSpecial
-		if a.cost.SharedVector() {
-			q = qVector
-		}
-		cs = append(cs, a.add(q, isa.Command{Kind: isa.Special, Portion: portion, Cores: int32(cores),
-			DurationPs: a.cost.Picoseconds(special), VectorOps: some}, deps...))
-		a.worked(cs[0])
-	}
-	if vector > 0 || len(cs) == 0 || operand == 0 {
-		cs = append(cs, a.add(qVector, isa.Command{Kind: isa.Vector, Portion: portion, Cores: int32(cores),
-			DurationPs: a.cost.Picoseconds(vector), VectorOps: ops - some}, append(deps, cs)...))
-		a.worked(cs[len(cs)-1])
+	cs := a.onVectorUnits(portion, cores, [2]hardware.Cycles{special, vector}, [2]int64{some, ops - some},
+		vector > 0 || special == 0 || operand == 0, deps...)
+	for _, c := range cs {
+		a.worked(c)
 	}
 	return cs
 }
@@ -644,30 +621,12 @@ func (a *attending) load(in *incoming, portion isa.Portion, core, need, union in
 	if a.spec.CoreLink.Broadcast {
 		gb = union
 	}
-	from := a.cmds.n
-	var c int32
-	switch {
-	case in.val.Level == schedule.LLB:
-		c = a.add(qIn, isa.Command{Kind: isa.L1Load, Portion: portion, Bytes: need, DurationPs: a.l1Latency(),
-			Uses: a.moveIn(gb, core)}, in.deps, free, in.state.ready)
-		in.state.place.use(c)
-	case a.pages == nil:
-		c = a.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: union,
-			DurationPs: a.ddrLatency() + a.l1Latency(),
-			Uses:       a.activationUses(gb, 0, core, 0)}, in.deps, free, in.state.ready)
-	default:
-		if ent := a.stageOf(in, portion, once, v); ent != nil {
-			c = a.add(qIn, isa.Command{Kind: isa.L1Load, Portion: portion, Bytes: union, DurationPs: a.l1Latency(),
-				Uses: a.moveIn(gb, core)}, in.deps, free, []int32{ent.load})
-			a.cmds.at(c).from = ent.at
-			a.pages.use(ent, c)
-			break
-		}
-		a.scratch = append(append(a.scratch[:0], in.deps...), free...)
-		c = a.stream(streamed{part: portion, roam: a.early(in.val), bytes: union, llbBytes: gb, coreBytes: core,
-			after: in.state.ready, free: a.scratch})
+	t := transfer{part: portion, core: core, all: need, once: union, llb: gb, free: [2][]int32{in.deps, free},
+		ready: in.state.ready}
+	if in.val.Level == schedule.DDR && a.pages != nil {
+		t.stage = a.stageOf(in, portion, once, v)
 	}
-	a.fetchAway(from, in)
+	c := a.transfer(in, t)
 	in.place.use(c)
 	return c
 }
@@ -724,13 +683,7 @@ func (a *attending) stageOf(in *incoming, portion isa.Portion, once bool, v *vis
 	portion.Tile, portion.Tiles = int32(v.j)+1, int32(n)
 	lo, hi := v.j*a.tiles.Keys, min((v.j+n)*a.tiles.Keys, a.Slice(a.tiles))
 	bytes := size(o.Within(lo, hi), lo, hi)
-	ent, deps := a.pages.add(0, bytes, never)
-	a.pages.pin(ent, true)
-	a.pages.bring(ent, a.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: bytes,
-		DurationPs: a.ddrLatency(),
-		Uses:       a.activationUses(bytes, bytes, 0, 0)}, deps, in.state.ready))
-	a.cmds.at(ent.load).roam = a.opt.Prefetch && a.early(in.val)
-	a.cmds.at(ent.load).to = ent.at
+	ent := a.gatherIn(in, portion, bytes)
 	st.tiles = append(st.tiles, stagedTiles{v.j, n, ent})
 	return ent
 }
@@ -783,13 +736,7 @@ func (a *attending) bringConstant(o *schedule.AttendedOperand, portion isa.Porti
 			gb = union
 		}
 		deps := append(append([]int32{}, a.scratchDeps...), free...)
-		var c int32
-		if a.pages == nil {
-			c = a.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: union,
-				DurationPs: a.ddrLatency() + a.l1Latency(), Uses: a.moves(gb, 0, core, 0)}, deps)
-		} else {
-			c = a.stream(streamed{part: portion, key: -1, roam: true, bytes: union, llbBytes: gb, coreBytes: core, free: deps})
-		}
+		c := a.stream(streamed{part: portion, key: -1, roam: true, bytes: union, llbBytes: gb, coreBytes: core, free: deps})
 		a.lowering.sums.use(c)
 		return c
 	}

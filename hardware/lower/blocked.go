@@ -49,54 +49,17 @@ type gathered struct {
 	stays   bool     // for all tiles of rows and columns
 }
 
-// followBlocked is follow for a blocked nest.
-func (lp *layerPlan) followBlocked() {
-	n := lp.nest
-	lp.tiles, lp.pieces, lp.kTiles = n.Tiles, 1, int(n.ReductionTiles())
-	lp.columns, lp.reduction = ends(n.Columns), ends(n.Reduction)
-	lp.repeat = 1
-	if lp.constant == nil {
-		return
-	}
-	lp.again = !n.Stay
-	lp.cutWeights(n.Columns, n.Reduction)
-	lp.groupWeights(int(n.Group))
-}
-
 // eachBlock visits the tiles of rows and columns of a blocked nest in order.
 func (lp *layerPlan) eachBlock(visit func(row, column int64)) {
-	n := lp.nest
-	if n.ColumnsFirst {
-		for j := range n.ColumnTiles() {
-			for p := range n.Tiles {
-				visit(p, j)
-			}
+	lp.eachVisit(func(t, from, to int64) {
+		for j := from; j < to; j++ {
+			visit(t, j)
 		}
-		return
-	}
-	for p := range n.Tiles {
-		for j := range n.ColumnTiles() {
-			visit(p, j)
-		}
-	}
+	})
 }
 
 // loadsWeights reports whether a tile of rows brings the tiles of a column's weights.
 func (lp *layerPlan) loadsWeights(row int64) bool { return lp.again || row == 0 }
-
-// eachBlockUse is eachUse of the weights of a blocked nest.
-func (lp *layerPlan) eachBlockUse(visit func(*weightTile)) {
-	if lp.constant == nil {
-		return
-	}
-	lp.eachBlock(func(p, j int64) {
-		for k := range int64(lp.kTiles) {
-			if lp.loadsWeights(p) {
-				visit(&lp.weights[j*int64(lp.kTiles)+k])
-			}
-		}
-	})
-}
 
 // checkBlocked reports what a blocked nest asks for that can't be had.
 func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
@@ -186,29 +149,15 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 			return err
 		}
 	}
-	stage := int64(0)
-	for _, p := range lp.stages(s) {
-		stage += st.Space(p)
-	}
-	if stage > st.StageBytes {
+	if stage := st.Needs(lp.stages(s)); stage > st.StageBytes {
 		return fmt.Errorf(
 			"takes %d bytes of the L1 in %d tiles of rows, with room for %d of operands and %d of sums, there are %d", stage,
 			n.Tiles, n.Depth, n.Sums, st.StageBytes)
 	}
 	if lp.constant != nil {
-		ring, largest, column, all := cmp.Or(n.Ring, s.RingBytes()), int64(0), int64(0), int64(0)
-		lp.eachWeights(n.Columns, n.Reduction, func(i int, core, _ int64) {
-			if n.ColumnsFirst && i%len(n.Reduction) == 0 {
-				column = 0
-			}
-			column += core
-			all, largest = max(all, column), max(largest, core)
-		})
-		switch {
-		case largest > ring:
-			return fmt.Errorf("has a tile of weights of %d bytes, their buffer has %d", largest, ring)
-		case n.Stay && all > ring:
-			return fmt.Errorf("keeps %d bytes of weights in a buffer of %d", all, ring)
+		ring := cmp.Or(n.Ring, s.RingBytes())
+		if err := lp.checkRing(ring, ring); err != nil {
+			return err
 		}
 	}
 	if s.Spec.LLB != nil {
@@ -514,16 +463,19 @@ func (l *lowering) bringBlock(t *tensorIn, p, j, k int64, after []int32) (_ []in
 
 // bringPart loads the part of a tile that lies in one value, of which the busiest core needs bytes if it
 // is all of the tensor. It returns the last command, or -1 if nothing moves.
-func (l *lowering) bringPart(t *tensorIn, in *incoming, p, j, k, bytes int64, free []int32) int32 {
-	r, from := in.read, l.cmds.n
+func (l *lowering) bringPart(o *tensorIn, in *incoming, p, j, k, bytes int64, free []int32) int32 {
+	r := in.read
+	if in.val.Level == schedule.L1 && r.RemoteBytes == 0 {
+		return -1
+	}
 	core := bytes
-	if len(t.ins) > 1 { // a share of the tensor's
+	if len(o.ins) > 1 { // a share of the tensor's
 		core = shareOf(bytes, r.CoreNeedBytes, max(1, r.TensorCoreBytes))
 	}
 	scaled := func(all, core int64) int64 {
 		return max(1, min(shareOf(all, core, max(1, r.CoreNeedBytes)), all))
 	}
-	every := core * l.slices(t) // of the cores that share a part of the results
+	every := core * l.slices(o) // of the cores that share a part of the results
 	need, union := max(1, shareOf(r.NeedBytes, every, max(1, r.CoreNeedBytes))), scaled(r.UnionBytes, every)
 	gb := need
 	if l.spec.CoreLink.Broadcast {
@@ -531,52 +483,31 @@ func (l *lowering) bringPart(t *tensorIn, in *incoming, p, j, k, bytes int64, fr
 	}
 	portion := isa.Portion{Operand: in.operand, Tile: int32(j*int64(l.lp.kTiles)+k) + 1}
 	switch {
-	case t.broadcast:
+	case o.broadcast:
 		portion.Tile = 0
-	case t.role == schedule.BesideOperand:
+	case o.role == schedule.BesideOperand:
 		portion.Tile = int32((j + 1) * int64(l.lp.kTiles))
 	}
-	portion = l.rowsCut(t, portion, p)
-	c := isa.Command{Portion: portion, Bytes: union}
-	defer l.fetchAway(from, in)
+	portion = l.rowsCut(o, portion, p)
+	t := transfer{part: portion, core: core, all: need, once: union, llb: gb, free: [2][]int32{free},
+		ready: in.state.ready}
+	var g *gathered
 	switch {
 	case in.val.Level == schedule.L1:
-		c.Kind, c.Bytes = isa.Exchange, scaled(r.Sent(l.spec), core)
-		if r.RemoteBytes == 0 {
-			return -1
+		t.sent, t.lacks = scaled(r.Sent(l.spec), core), scaled(r.CoreRemoteBytes, core)
+	case in.val.Level == schedule.DDR && l.pages != nil:
+		if g = l.gatherBlock(o, p, j, k); g != nil {
+			t.stage = g.entries[slices.Index(o.ins, in)]
 		}
-		c.DurationPs = l.exchangeLatency()
-		c.Uses = l.moves(0, 2*c.Bytes, scaled(r.CoreRemoteBytes, core), ceilDiv(c.Bytes, max(1, in.val.Binding.Cores())))
-		moved := l.add(qOut, c, free, in.state.ready)
-		in.state.place.use(moved)
-		return moved
-	case in.val.Level == schedule.LLB:
-		c.Kind, c.Bytes = isa.L1Load, need
-		c.DurationPs, c.Uses = l.l1Latency(), l.moveIn(gb, core)
-		moved := l.add(qIn, c, free, in.state.ready)
-		in.state.place.use(moved)
-		return moved
-	case l.pages == nil:
-		c.Kind, c.DurationPs = isa.DDRLoad, l.ddrLatency()+l.l1Latency()
-		c.Uses = l.activationUses(gb, 0, core, 0)
-		return l.add(qDDRLoad, c, free, in.state.ready)
 	}
-	if g := l.gatherBlock(t, p, j, k); g != nil {
-		ent := g.entries[slices.Index(t.ins, in)]
-		c.Kind, c.DurationPs, c.Uses = isa.L1Load, l.l1Latency(), l.moveIn(gb, core)
-		moved := l.add(qIn, c, free, []int32{ent.load})
-		l.cmds.at(moved).from = ent.at
-		l.pages.use(ent, moved)
-		if in == t.ins[len(t.ins)-1] {
-			if g.left--; g.left <= 0 && !g.stays {
-				l.unpin(g)
-				t.open = slices.DeleteFunc(t.open, func(o *gathered) bool { return o == g })
-			}
+	c := l.transfer(in, t)
+	if g != nil && in == o.ins[len(o.ins)-1] {
+		if g.left--; g.left <= 0 && !g.stays {
+			l.unpin(g)
+			o.open = slices.DeleteFunc(o.open, func(x *gathered) bool { return x == g })
 		}
-		return moved
 	}
-	return l.stream(streamed{part: portion, roam: l.early(in.val), bytes: union, llbBytes: gb, coreBytes: core,
-		after: in.state.ready, free: free})
+	return c
 }
 
 // leaveRows gives back the pages of a tile of rows behind its last columns.
@@ -628,19 +559,11 @@ func (l *lowering) gatherBlock(t *tensorIn, p, j, k int64) *gathered {
 	}
 	l.pinned += g.pages
 	for i, in := range t.ins {
-		from := l.cmds.n
 		portion := isa.Portion{Operand: in.operand, Tile: int32(j*int64(l.lp.kTiles)+first) + 1, Tiles: int32(n.Stage)}
 		if n.Stage == 1 {
 			portion.Tiles = 0
 		}
-		ent, deps := l.pages.add(0, unions[i], never)
-		l.pages.pin(ent, true)
-		l.pages.bring(ent, l.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: l.rowsCut(t, portion, p), Bytes: unions[i],
-			DurationPs: l.ddrLatency(), Uses: l.activationUses(unions[i], unions[i], 0, 0)}, deps, in.state.ready))
-		l.cmds.at(ent.load).roam = l.opt.Prefetch && l.early(in.val)
-		l.cmds.at(ent.load).to = ent.at
-		l.fetchAway(from, in)
-		g.entries = append(g.entries, ent)
+		g.entries = append(g.entries, l.gatherIn(in, l.rowsCut(t, portion, p), unions[i]))
 	}
 	t.far[key] = g
 	t.open = append(t.open, g)
@@ -655,9 +578,7 @@ func (l *lowering) blockProduct(p, j, k int64, deps []int32) int32 {
 	cycles := l.matrixCycles(model.MatrixDims{Reps: 1, M: m, N: n.Columns[j], K: n.Reduction[k],
 		Line: lp.dims.Line})
 	portion := isa.Portion{Tile: int32(j*int64(lp.kTiles)+k) + 1}.Cut(p, n.Tiles)
-	macs := piece(lp.macs, l.macIndex, n.Tiles*n.ColumnTiles()*n.ReductionTiles())
-	l.macIndex++
-	c := l.add(qMatrix, isa.Command{Kind: isa.Matrix, Portion: portion, Cores: int32(l.active), MACs: macs,
+	c := l.add(qMatrix, isa.Command{Kind: isa.Matrix, Portion: portion, Cores: int32(l.active), MACs: l.nextMACs(),
 		DurationPs: l.cost.Picoseconds(cycles * hardware.Cycles(l.sharing(hardware.Matrix, l.active)))}, deps)
 	for _, in := range l.ins {
 		if in.anchor && in.val.Level == schedule.L1 {
@@ -694,21 +615,11 @@ func (l *lowering) blockResults(tensors []*tensorIn, p, j int64, last int32) (fr
 		}
 		from, to := l.nextParams()
 		deps = append(deps, l.paramBlocks.loads[from:to]...)
-		l.writers = l.vectorCommands(isa.Portion{Tile: tile}.Cut(p, n.Tiles), deps)
+		l.finish(isa.Portion{Tile: tile}.Cut(p, n.Tiles), deps, l.paramBlocks.places[from:to])
 		for _, place := range used {
 			if place != nil {
 				place.use(l.writers...)
 			}
-		}
-		l.useInputs(false, l.writers...)
-		for _, place := range l.paramBlocks.places[from:to] {
-			place.use(l.writers...)
-		}
-		for _, o := range l.outs {
-			o.place.use(l.writers...)
-		}
-		if l.sums != nil {
-			l.sums.use(l.writers...)
 		}
 	}
 	l.added = l.writers

@@ -444,13 +444,9 @@ func (lp *layerPlan) eachUse(visit func(*weightTile)) {
 			visit(&list[i])
 		}
 	}
-	if lp.nest.Blocked() {
-		lp.eachBlockUse(visit)
-		return
-	}
 	lp.eachVisit(func(t, from, to int64) {
 		for i := from * int64(lp.kTiles); len(lp.weights) > 0 && i < to*int64(lp.kTiles); i++ {
-			if t == 0 || lp.again {
+			if lp.loadsWeights(t) {
 				visit(&lp.weights[i])
 			}
 		}

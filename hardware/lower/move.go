@@ -149,7 +149,7 @@ func cutAlike(a, b *schedule.Step) bool {
 		slices.EqualFunc(a.CoreOutput, b.CoreOutput, alike)
 }
 
-// streamed is a load from the DDR through the LLB into the L1.
+// streamed is a load from the DDR through the LLB, where there is one, into the L1.
 type streamed struct {
 	part isa.Portion
 	key  int32 // of weights; zero: activations; -1: of weights that can't be found again
@@ -163,14 +163,19 @@ type streamed struct {
 	place                      *stretch // in the L1, if its users are noted here
 }
 
-// stream moves in pieces that the pages can hold and returns the last command. Only a single piece can be found again.
+// stream moves in pieces that the pages can hold, or at once where there is no LLB, and returns the last command. Only
+// a single piece can be found again.
 func (e *emitter) stream(m streamed) int32 {
-	n := ceilDiv(m.bytes, e.pages.largest())
-	last := int32(-1)
 	uses := e.moves
 	if m.key == 0 {
 		uses = e.activationUses
 	}
+	if e.pages == nil {
+		return e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: m.part, Bytes: m.bytes,
+			DurationPs: e.ddrLatency() + e.l1Latency(), Uses: uses(m.llbBytes, 0, m.coreBytes, 0)}, m.free, m.after)
+	}
+	n := ceilDiv(m.bytes, e.pages.largest())
+	last := int32(-1)
 	for i := range n {
 		key, next := int32(0), int64(never)
 		if n == 1 {
@@ -195,6 +200,63 @@ func (e *emitter) stream(m streamed) int32 {
 		}
 	}
 	return last
+}
+
+// A transfer is a part of what a step reads on its way into the L1s.
+type transfer struct {
+	part isa.Portion
+	// Bytes that reach the busiest core, that reach all cores, each once, and that leave the LLB, or the DDR where there
+	// is none; of an exchange those that cores send, and that the busiest lacks.
+	core, all, once, llb, sent, lacks int64
+	// Commands that the place in the L1 waits for, in two lists, and those that the data waits for.
+	free  [2][]int32
+	ready []int32
+	stage *entry // where the LLB has it; nil: what is in the DDR passes by itself
+}
+
+// transfer brings a part of an input from where it is, and returns the last command.
+func (l *lowering) transfer(in *incoming, t transfer) (c int32) {
+	from := l.cmds.n
+	cmd := isa.Command{Kind: isa.L1Load, Portion: t.part, Bytes: t.once, DurationPs: l.l1Latency()}
+	switch {
+	case in.val.Level == schedule.L1:
+		cmd.Kind, cmd.Bytes, cmd.DurationPs = isa.Exchange, t.sent, l.exchangeLatency()
+		cmd.Uses = l.moves(0, 2*t.sent, t.lacks, ceilDiv(t.sent, max(1, in.val.Binding.Cores())))
+		c = l.add(qOut, cmd, t.free[0], t.free[1], t.ready)
+		in.state.place.use(c)
+	case in.val.Level == schedule.LLB:
+		cmd.Bytes, cmd.Uses = t.all, l.moveIn(t.llb, t.core)
+		c = l.add(qIn, cmd, t.free[0], t.free[1], t.ready)
+		in.state.place.use(c)
+	case t.stage != nil:
+		cmd.Uses = l.moveIn(t.llb, t.core)
+		c = l.add(qIn, cmd, t.free[0], t.free[1], []int32{t.stage.load})
+		l.cmds.at(c).from = t.stage.at
+		l.pages.use(t.stage, c)
+	default:
+		free := t.free[0]
+		if len(t.free[1]) > 0 {
+			l.scratch = append(append(l.scratch[:0], free...), t.free[1]...)
+			free = l.scratch
+		}
+		c = l.stream(streamed{part: t.part, roam: l.early(in.val), bytes: t.once, llbBytes: t.llb, coreBytes: t.core,
+			after: t.ready, free: free})
+	}
+	l.fetchAway(from, in)
+	return c
+}
+
+// gatherIn brings bytes of an input from the DDR to the LLB, where they stay until they are let go.
+func (l *lowering) gatherIn(in *incoming, part isa.Portion, bytes int64) *entry {
+	from := l.cmds.n
+	ent, deps := l.pages.add(0, bytes, never)
+	l.pages.pin(ent, true)
+	l.pages.bring(ent, l.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: part, Bytes: bytes,
+		DurationPs: l.ddrLatency(), Uses: l.activationUses(bytes, bytes, 0, 0)}, deps, in.state.ready))
+	l.cmds.at(ent.load).roam = l.opt.Prefetch && l.early(in.val)
+	l.cmds.at(ent.load).to = ent.at
+	l.fetchAway(from, in)
+	return ent
 }
 
 func (e *emitter) ddrLatency() int64 {

@@ -386,15 +386,8 @@ func (l *lowering) lookUpRows() {
 	}()
 	for _, r := range l.lp.rows {
 		portion := isa.Portion{Operand: r.operand}
-		var c int32
-		if l.pages == nil {
-			c = l.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: r.UnionBytes,
-				DurationPs: l.ddrLatency() + l.l1Latency(), Uses: l.activationUses(r.UnionBytes, 0, r.CoreBytes, 0)},
-				l.outDeps, indices)
-		} else {
-			c = l.stream(streamed{part: portion, roam: known, bytes: r.UnionBytes, llbBytes: r.UnionBytes,
-				coreBytes: r.CoreBytes, after: indices, free: l.outDeps})
-		}
+		c := l.stream(streamed{part: portion, roam: known, bytes: r.UnionBytes, llbBytes: r.UnionBytes,
+			coreBytes: r.CoreBytes, after: indices, free: l.outDeps})
 		l.rowLoads = append(l.rowLoads, c)
 		for _, o := range l.outs {
 			o.place.use(c)
@@ -517,16 +510,8 @@ func (l *lowering) gather(t int64, first bool) {
 		}
 		l.pinned += need
 		for i := range s {
-			bytes, from := size(i), l.cmds.n
-			ent, deps := l.pages.add(0, bytes, never)
-			l.pages.pin(ent, true)
-			l.pages.bring(ent, l.add(qDDRLoad,
-				isa.Command{Kind: isa.DDRLoad, Portion: isa.Portion{Operand: in.operand}.Cut(t, of).Cut(i, s), Bytes: bytes,
-					DurationPs: l.ddrLatency(), Uses: l.activationUses(bytes, bytes, 0, 0)}, deps, in.state.ready))
-			l.cmds.at(ent.load).roam = l.opt.Prefetch && l.early(in.val)
-			l.cmds.at(ent.load).to = ent.at
-			l.fetchAway(from, in)
-			in.stage = append(in.stage, ent)
+			in.stage = append(in.stage,
+				l.gatherIn(in, isa.Portion{Operand: in.operand}.Cut(t, of).Cut(i, s), size(i)))
 		}
 	}
 }
@@ -544,58 +529,29 @@ func (l *lowering) leaveStages() {
 
 // bring loads piece i of n of an input.
 func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
+	r, at := in.read, i
+	if in.val.Level == schedule.L1 && r.RemoteBytes == 0 {
+		return
+	}
 	part := func(bytes int64) int64 { return piece(bytes, i, n) }
-	v, r, from := in.val, in.read, l.cmds.n
-	c := isa.Command{Portion: isa.Portion{Operand: in.operand}.Cut(i, n)}
+	t := transfer{part: isa.Portion{Operand: in.operand}.Cut(i, n), core: part(in.coreBytes), all: part(r.NeedBytes),
+		once: part(r.UnionBytes), llb: part(l.fromLLB(r)), sent: part(r.Sent(l.spec)), lacks: part(r.CoreRemoteBytes),
+		free: [2][]int32{in.deps, wait}, ready: in.state.ready}
 	switch {
-	case v.Level == schedule.L1:
-		if r.RemoteBytes == 0 {
-			return
-		}
-		c.Kind, c.Bytes = isa.Exchange, part(r.Sent(l.spec))
-		c.DurationPs = l.exchangeLatency()
-		c.Uses = l.moves(0, 2*c.Bytes, part(r.CoreRemoteBytes), ceilDiv(c.Bytes, max(1, v.Binding.Cores())))
-		ready := in.state.ready
-		if in.follow != nil {
-			_, others := in.follow(n)
-			ready = in.made(others[i])
-		}
-		moved := l.add(qOut, c, in.deps, wait, ready)
-		in.arrived(moved)
-		in.state.place.use(moved)
-	case v.Level == schedule.LLB:
-		c.Kind, c.Bytes = isa.L1Load, part(r.NeedBytes)
-		c.DurationPs, c.Uses = l.l1Latency(), l.moveIn(part(l.fromLLB(r)), part(in.coreBytes))
-		moved := l.add(qIn, c, in.deps, wait, in.state.ready)
-		in.arrived(moved)
-		in.state.place.use(moved)
+	case in.val.Level == schedule.L1 && in.follow != nil:
+		_, others := in.follow(n)
+		t.ready = in.made(others[i])
 	case len(in.stage) > 0:
 		parts := n
 		if !l.lp.nest.Once {
-			i, parts = i%l.lp.nest.Loads, l.lp.nest.Loads
+			at, parts = i%l.lp.nest.Loads, l.lp.nest.Loads
 		}
-		ent := in.stage[i*int64(len(in.stage))/parts]
-		c.Kind, c.Bytes = isa.L1Load, part(r.UnionBytes)
-		c.DurationPs, c.Uses = l.l1Latency(), l.moveIn(part(l.fromLLB(r)), part(in.coreBytes))
-		moved := l.add(qIn, c, in.deps, wait, []int32{ent.load})
-		l.cmds.at(moved).from = ent.at
-		l.pages.use(ent, moved)
-		in.arrived(moved)
-	case l.pages == nil:
-		c.Kind, c.Bytes = isa.DDRLoad, part(r.UnionBytes)
-		c.DurationPs = l.ddrLatency() + l.l1Latency()
-		c.Uses = l.activationUses(part(l.fromLLB(r)), 0, part(in.coreBytes), 0)
-		in.arrived(l.add(qDDRLoad, c, in.deps, wait, in.state.ready))
-	default:
-		l.scratch = append(append(l.scratch[:0], in.deps...), wait...)
-		bytes := part(r.UnionBytes)
-		if r.UnionBytes < n { // a part without bytes is there with the one before, so the first has some
-			bytes = ceilDiv(r.UnionBytes*(i+1), n) - ceilDiv(r.UnionBytes*i, n)
-		}
-		in.arrived(l.stream(streamed{part: c.Portion, roam: l.early(v), bytes: bytes, llbBytes: part(l.fromLLB(r)),
-			coreBytes: part(in.coreBytes), after: in.state.ready, free: l.scratch}))
+		t.stage = in.stage[at*int64(len(in.stage))/parts]
+	case r.UnionBytes < n && l.pages != nil:
+		// A part without bytes is there with the one before, so the first has some.
+		t.once = ceilDiv(r.UnionBytes*(i+1), n) - ceilDiv(r.UnionBytes*i, n)
 	}
-	l.fetchAway(from, in)
+	in.arrived(l.transfer(in, t))
 	if i == 0 {
 		l.recordStretch(in.place, isa.L1)
 	}
@@ -704,7 +660,7 @@ func (l *lowering) matrixCycles(dims model.MatrixDims) hardware.Cycles {
 // nextMACs is the next command's share of the step's useful MACs.
 func (l *lowering) nextMACs() int64 {
 	l.macIndex++
-	return piece(l.lp.macs, l.macIndex-1, l.total()*max(1, int64(len(l.lp.weights))))
+	return piece(l.lp.macs, l.macIndex-1, l.total()*l.lp.columnTiles()*int64(l.lp.kTiles))
 }
 
 // bringWeights loads a tile of weights.
@@ -745,20 +701,24 @@ func (l *lowering) epilogue(i, n int64, tile int32, deps []int32, first bool) []
 		deps = append(deps, l.outDeps...)
 	}
 	l.scratch = deps
-	cs := l.vectorCommands(isa.Portion{Tile: tile}.Cut(i, n), deps)
-	l.writers = cs
-	l.done(i, n, cs...)
-	l.useInputs(false, cs...)
-	for _, p := range l.paramBlocks.places[from:to] {
-		p.use(cs...)
+	l.finish(isa.Portion{Tile: tile}.Cut(i, n), deps, l.paramBlocks.places[from:to])
+	l.done(i, n, l.writers...)
+	return l.writers
+}
+
+// finish runs the next part of the vector work, with parameters in these places.
+func (l *lowering) finish(portion isa.Portion, deps []int32, params []*stretch) {
+	l.writers = l.vectorCommands(portion, deps)
+	l.useInputs(false, l.writers...)
+	for _, p := range params {
+		p.use(l.writers...)
 	}
 	if l.sums != nil {
-		l.sums.use(cs...)
+		l.sums.use(l.writers...)
 	}
 	for _, o := range l.outs {
-		o.place.use(cs...)
+		o.place.use(l.writers...)
 	}
-	return cs
 }
 
 // addUp brings the sums of other cores for part i of n of the rows, of the columns of a weight
@@ -810,18 +770,27 @@ func (l *lowering) vectorCommands(portion isa.Portion, deps []int32) []int32 {
 	ops := piece(l.lp.vecOps, l.vectorIndex, v.parts)
 	l.vectorIndex++
 	special := ops * v.work.Special / max(1, v.work.Total())
-	var cs []int32
-	if v.special > 0 {
+	return l.onVectorUnits(portion, l.cores, [2]hardware.Cycles{v.special, v.vector}, [2]int64{special, ops - special},
+		v.vector > 0 || v.special == 0, deps)
+}
+
+// onVectorUnits are commands for special functions, where they take cycles, and behind them for the rest, if there is
+// any; ops is what is useful of both.
+func (l *lowering) onVectorUnits(portion isa.Portion, cores int64, cycles [2]hardware.Cycles, ops [2]int64, rest bool,
+	deps ...[]int32) (cs []int32) {
+	do := func(q, k int, kind isa.Kind) {
+		cs = append(cs, l.add(q, isa.Command{Kind: kind, Portion: portion, Cores: int32(cores),
+			DurationPs: l.cost.Picoseconds(cycles[k]), VectorOps: ops[k]}, append(deps, cs)...))
+	}
+	if cycles[0] > 0 {
 		q := qSpecial
 		if l.cost.SharedVector() {
 			q = qVector
 		}
-		cs = append(cs, l.add(q, isa.Command{Kind: isa.Special, Portion: portion, Cores: int32(l.cores),
-			DurationPs: l.cost.Picoseconds(v.special), VectorOps: special}, deps))
+		do(q, 0, isa.Special)
 	}
-	if v.vector > 0 || len(cs) == 0 {
-		cs = append(cs, l.add(qVector, isa.Command{Kind: isa.Vector, Portion: portion, Cores: int32(l.cores),
-			DurationPs: l.cost.Picoseconds(v.vector), VectorOps: ops - special}, deps, cs))
+	if rest {
+		do(qVector, 1, isa.Vector)
 	}
 	return cs
 }

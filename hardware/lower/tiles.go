@@ -140,7 +140,7 @@ func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, fine grain, me
 		if err := lp.checkBlocked(s); err != nil {
 			return nil, fmt.Errorf("nest of %q: %w", lp.layer.Name, err)
 		}
-		lp.followBlocked()
+		lp.follow(fine)
 		return lp, nil
 	}
 	if st.Attending != nil {
@@ -245,8 +245,11 @@ func (lp *layerPlan) issued(n *schedule.Nest, fine grain) (tiles, repeat int64) 
 // follow cuts the step by its nest.
 func (lp *layerPlan) follow(fine grain) {
 	n := lp.nest
-	lp.tiles, lp.repeat = lp.issued(n, fine)
-	lp.pieces, lp.kTiles = n.Pieces, max(1, len(n.Reduction))
+	if lp.tiles, lp.repeat = lp.issued(n, fine); n.Blocked() {
+		lp.tiles, lp.repeat = n.Tiles, 1
+		lp.columns, lp.reduction = ends(n.Columns), ends(n.Reduction)
+	}
+	lp.pieces, lp.kTiles = n.Pieces, int(n.ReductionTiles())
 	if lp.constant == nil {
 		return
 	}
@@ -337,10 +340,7 @@ func (lp *layerPlan) check(s *schedule.Schedule, rule *schedule.Nest) error {
 	}
 	weightRing, params := s.RingBytes(), s.ParamBytes()
 	n, st := lp.nest, lp.step
-	stage, most := int64(0), int64(1)
-	for _, p := range lp.stages(s) {
-		stage += st.Space(p)
-	}
+	stage, most := st.Needs(lp.stages(s)), int64(1)
 	for _, iv := range st.CoreOutput {
 		most *= iv.Len()
 	}
@@ -419,26 +419,34 @@ func (lp *layerPlan) check(s *schedule.Schedule, rule *schedule.Nest) error {
 	if lp.constant == nil {
 		return lp.checkParams(params)
 	}
-	largest, together, kept := int64(0), int64(0), int64(0)
-	lp.eachWeights(n.Columns, n.Reduction, func(i int, core, _ int64) {
-		largest = max(largest, core)
-		if n.ColumnsFirst && i%len(n.Reduction) == 0 {
-			together = 0
-		}
-		together += core
-		kept = max(kept, together)
-	})
-	if n.Stay && kept > weightRing {
-		return fmt.Errorf("keeps %d bytes of weights in a buffer of %d", kept, weightRing)
-	}
 	ruled := int64(0)
 	if columns > 0 {
 		ruled = mulDiv(lp.weightTotal, slices.Max(rule.Columns)*slices.Max(rule.Reduction), columns*lp.dims.K)
 	}
-	if largest > max(weightRing, ruled+1) {
-		return fmt.Errorf("has a tile of weights of %d bytes, their buffer has %d", largest, weightRing)
+	if err := lp.checkRing(weightRing, max(weightRing, ruled+1)); err != nil {
+		return err
 	}
 	return lp.checkParams(params)
+}
+
+// checkRing verifies that tiles of weights have no more than most bytes, and that those that stay fit their ring.
+func (lp *layerPlan) checkRing(ring, most int64) error {
+	n := lp.nest
+	largest, together, kept := int64(0), int64(0), int64(0)
+	lp.eachWeights(n.Columns, n.Reduction, func(i int, core, _ int64) {
+		if n.ColumnsFirst && i%len(n.Reduction) == 0 {
+			together = 0
+		}
+		together += core
+		kept, largest = max(kept, together), max(largest, core)
+	})
+	switch {
+	case largest > most:
+		return fmt.Errorf("has a tile of weights of %d bytes, their buffer has %d", largest, ring)
+	case n.Stay && kept > ring:
+		return fmt.Errorf("keeps %d bytes of weights in a buffer of %d", kept, ring)
+	}
+	return nil
 }
 
 // checkStages verifies that stages in the LLB fit beside what lives there.

@@ -327,12 +327,26 @@ func (s *Schedule) FitAttention(i int) *Nest {
 			return nil
 		}
 		st.Nest = &Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: AtTile, Attention: &t.AttentionTiles}
-		bytes := int64(0)
-		for _, p := range s.Staged(&st) {
-			bytes += st.Space(p)
-		}
-		if bytes <= room {
+		if st.Needs(s.Staged(&st)) <= room {
 			return st.Nest
+		}
+	}
+	return nil
+}
+
+// CheckAttending reports why a step with an attention can't run in such tiles.
+func (s *Schedule) CheckAttending(st *Step, t AttentionTiles) error {
+	if err := st.Attending.CheckAttention(t); err != nil {
+		return err
+	}
+	if t.InTurn {
+		if err := s.InTurn(st); err != nil {
+			return fmt.Errorf("the loop over queries %w", err)
+		}
+	}
+	if t.Slices > 0 {
+		if err := s.OverKeys(st); err != nil {
+			return fmt.Errorf("the loop over keys %w", err)
 		}
 	}
 	return nil

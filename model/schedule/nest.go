@@ -108,8 +108,15 @@ func (st *Step) Depth() int64 {
 	return stageDepth
 }
 
-// Space is the L1 space that a part of the step's stage takes.
+// Space is the L1 space that a part of the step's stage takes, Needs what all of them take.
 func (st *Step) Space(p StagePart) int64 { return p.space(max(1, st.Tiles), st.Depth()) }
+
+func (st *Step) Needs(stage []StagePart) (bytes int64) {
+	for _, p := range stage {
+		bytes += st.Space(p)
+	}
+	return bytes
+}
 
 // Slices is the number of cores that make each part of the step's output together, see Nest.Rfactor and
 // AttentionTiles.Slices.
@@ -164,24 +171,12 @@ func (s *Schedule) Follow(i int, n *Nest) error {
 		if st.Attending == nil {
 			return fmt.Errorf("has loops over queries and keys, but the step has no attention")
 		}
-		if err := st.Attending.CheckAttention(*n.Attention); err != nil {
+		if err := s.CheckAttending(st, *n.Attention); err != nil {
 			return err
 		}
-		if n.Attention.InTurn {
-			if err := s.InTurn(st); err != nil {
-				return fmt.Errorf("the loop over queries %w", err)
-			}
-		}
-		if n.Attention.Slices > 0 {
-			if err := s.OverKeys(st); err != nil {
-				return fmt.Errorf("the loop over keys %w", err)
-			}
-		}
 	}
-	st.Nest, st.Tiles, st.StageBytes = n, n.Tiles, 0
-	for _, p := range s.Staged(st) {
-		st.StageBytes += st.Space(p)
-	}
+	st.Nest, st.Tiles = n, n.Tiles
+	st.StageBytes = st.Needs(s.Staged(st))
 	end := s.DataEnd(st)
 	if st.StageBytes <= was.StageBytes && was.StageBytes > 0 && st.StageAddress+st.StageBytes <= end {
 		return nil

@@ -232,9 +232,7 @@ func (b *builder) stages() {
 	for i := range s.Steps {
 		st := &s.Steps[i]
 		st.Tiles = max(1, st.Tiles)
-		for _, p := range s.Staged(st) {
-			st.StageBytes += st.Space(p)
-		}
+		st.StageBytes = st.Needs(s.Staged(st))
 		switch {
 		case st.StageBytes > 0 && field[i] == "":
 			b.say("memory.stages", "layer %d of %s has none: %d bytes pass through the L1", st.Layer,
