@@ -40,6 +40,14 @@
 // pass through the rest. What a blocked nest uses last leaves with it. With broadcast the cores share the home;
 // without, each has its own copy.
 //
+// # Three forms of loops
+//
+// A layer runs in tiles of rows (step.go), a product in tiles of rows, columns and reduction with sums that stay
+// (blocked.go), an attention in tiles of queries and keys (attention.go). Each form walks its own loops: a tile of rows
+// is found by number, one of a product by what it holds, scores lag a visit behind. What a walk asks for is made in one
+// way for all: schedule.Staged gives the room of each operand, transfer brings it to the L1s from where it is, gatherIn
+// lets it gather in the LLB, onVectorUnits and store follow.
+//
 // # Attention
 //
 // A layer whose anchor is an attention (model kind Attention) has loops over tiles of queries
