@@ -10,8 +10,8 @@ import (
 // than latexText bytes breaks it into lines of about latexLine.
 const latexLines, latexText, latexLine = 40, 60, 36
 
-// LaTeX returns the table as floating environments over both columns of a page, one for each page, for the packages booktabs and graphicx.
-// What is wider than the page is set smaller, as LaTeX itself measures it.
+// LaTeX returns the table as floating environments over both columns of a page, one for each page, for the packages
+// booktabs and graphicx. What is wider than the page is set smaller, as LaTeX itself measures it.
 func (t *Table) LaTeX(label string) string {
 	var b strings.Builder
 	spec, broken := "", make([]bool, len(t.Columns))
