@@ -30,7 +30,6 @@ type gridJSON struct {
 type gridFlags struct {
 	csv, jsonl, figure *outFile
 	tables             *tableFiles
-	pivot              *bool
 	workers            *number
 	limit              *limit
 	inPlace            *bool
@@ -44,12 +43,10 @@ type gridFlags struct {
 
 func addGrid(cmd *cobra.Command) *gridFlags {
 	return &gridFlags{
-		csv:    addFile(cmd, "csv", "write the rows to this `file` as CSV"),
-		jsonl:  addFile(cmd, "jsonl", "write the rows to this `file` as JSON lines"),
-		figure: addFigure(cmd, "o out", "draw the throughput into this `file`"),
-		tables: addTables(cmd),
-		pivot: cmd.Flags().Bool("pivot", false,
-			"print the throughputs alone: a row for each network, a column for each variant of each accelerator"),
+		csv:     addFile(cmd, "csv", "write the rows to this `file` as CSV"),
+		jsonl:   addFile(cmd, "jsonl", "write the rows to this `file` as JSON lines"),
+		figure:  addFigure(cmd, "o out", "draw the throughput into this `file`"),
+		tables:  addTables(cmd),
 		workers: addWorkers(cmd, "points are computed"),
 		limit:   addLimit(cmd, time.Minute, "time for each integer program, such as 60s"),
 		inPlace: addInPlace(cmd), uneven: addUneven(cmd), quiet: addQuiet(cmd), read: addNetwork(cmd),
@@ -88,13 +85,9 @@ func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []explore.Axis,
 	}
 	var head bytes.Buffer
 	made := show(&head, plan, list)
-	table := made.table(cmd.Name())
-	if *g.pivot {
-		table = try(plan.Pivot(list))
-	}
 	var unwritten error
 	if stopped == nil {
-		unwritten = cmp.Or(g.files(plan, list), g.tables.write(table, cmd.Name())) // the rows are printed all the same
+		unwritten = cmp.Or(g.files(plan, list), g.tables.write(made.table(cmd.Name()), cmd.Name())) // the rows are printed all the same
 	}
 	answer := gridJSON{Points: plan.Points(), Finished: len(list), Rows: []any{}}
 	for _, e := range list {
@@ -103,11 +96,7 @@ func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []explore.Axis,
 	check(emit(cmd, answer, func(b *bytes.Buffer) {
 		b.Write(head.Bytes())
 		b.WriteByte('\n')
-		if *g.pivot {
-			writeGrouped(b, table)
-		} else {
-			made.write(b)
-		}
+		made.write(b)
 		if stopped != nil {
 			fmt.Fprintf(b, "\n%d of %d points are finished; no file is written\n", len(list), plan.Points())
 		}

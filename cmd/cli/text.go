@@ -344,40 +344,6 @@ func tableOf(command, title, align string, header []string, rows [][]string, not
 	return t
 }
 
-// writeGrouped prints a table whose columns have groups: those of each group by themselves, beside the columns that
-// have none.
-func writeGrouped(b *bytes.Buffer, t harness.Table) {
-	var groups []string
-	for _, c := range t.Columns {
-		if c.Group != "" {
-			groups = addOnce(groups, c.Group)
-		}
-	}
-	fmt.Fprintf(b, "%s\n", t.Title)
-	for k := range max(1, len(groups)) {
-		align, header, rows := "", []string(nil), make([][]string, len(t.Rows))
-		for i, c := range t.Columns {
-			if c.Group != "" && c.Group != groups[k] {
-				continue
-			}
-			if c.Text {
-				align += "l"
-			} else {
-				align += "r"
-			}
-			header = append(header, printable(c.Name))
-			for j, r := range t.Rows {
-				rows[j] = append(rows[j], printable(r[i]))
-			}
-		}
-		b.WriteByte('\n')
-		if len(groups) > 0 {
-			fmt.Fprintf(b, "on %s\n", printable(groups[k]))
-		}
-		writeTable(b, align, header, rows)
-	}
-}
-
 // screen describes the standard output. There is one in a process; run
 // sets it before a command writes. The zero value is a file: no width, no colour.
 var screen struct {
