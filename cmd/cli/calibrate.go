@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/experiments/calibration"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/safefile"
 )
 
 func newCalibrate() *cobra.Command {
@@ -20,39 +18,12 @@ func newCalibrate() *cobra.Command {
 	accelerator := addHardware(cmd)
 	residuals := cmd.Flags().Bool("residuals", false, "fit nothing, only compare")
 	border := cmd.Flags().Bool("border", false, "fit what a border of layers costs, too; stcp920 has none")
-	out := addFile(cmd, "o out", "hardware `file` to write; - is the standard output")
-	out.stdout = true
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if out.name != "" && (*residuals || *border) {
-			return usagef("--out and --residuals exclude each other, as do --out and --border: nothing is fitted for a file")
-		}
 		spec := try(hardware.Load(*accelerator))
-		var text []byte
-		if out.name != "" {
-			text = try(hardwareText(*accelerator))
-			// What can't be written is an error before the search, not after.
-			check(calibration.CanApply(*accelerator, text, spec))
-		}
 		cal := try(calibration.Calibrate(cmd.Context(), spec, !*residuals, *border))
-		if out.name != "" {
-			text = try(cal.Apply(*accelerator, text, spec))
-			if out.name == stdoutName {
-				return emit(cmd, nil, func(b *bytes.Buffer) { b.Write(text) })
-			}
-			check(replaceFile(out.name, text))
-			cal.File = out.name
-		}
 		return emit(cmd, cal, func(b *bytes.Buffer) { writeCalibration(b, cal) })
 	}
 	return cmd
-}
-
-// hardwareText is the file behind a name that hardware.Load takes.
-func hardwareText(name string) ([]byte, error) {
-	if slices.Contains(hardware.Presets(), name) {
-		return hardware.PresetYAML(name)
-	}
-	return safefile.Read(name)
 }
 
 func writeCalibration(b *bytes.Buffer, a *calibration.Calibration) {
@@ -107,7 +78,4 @@ func writeCalibration(b *bytes.Buffer, a *calibration.Calibration) {
 				fmt.Sprintf("%.3f", f.Ours/f.Published), fmt.Sprintf("%+.3f", f.LogError), f.Source}
 		})
 	fmt.Fprintf(b, "\nSum of squared log errors: %.4f\n", a.Sum)
-	if a.File != "" {
-		fmt.Fprintf(b, "Written: %s\n", printable(a.File))
-	}
 }

@@ -52,10 +52,8 @@ type Constant struct {
 	Step float64
 	// Why says what bounds the range, and what the prior is.
 	Why string
-	// path is the field of the file, for the matrix unit at this place.
-	path func(core, unit int) string
-	Get  func(*hardware.Spec) float64
-	Set  func(*hardware.Spec, float64)
+	Get func(*hardware.Spec) float64
+	Set func(*hardware.Spec, float64)
 }
 
 // perResult is the time that TVM takes for each of a configuration's results of Table 3, in
@@ -86,12 +84,10 @@ func Constants() []Constant {
 			Why: fmt.Sprintf(
 				"from an accelerator behind PCIe at its best to what TVM takes for each of %s's results in Table 3 (%.1f us; F's take %.1f); without a fit: an estimate",
 				label, 1e6*bound, 1e6*perResult(literature.ConfigurationOf("F").Model)),
-			path: func(int, int) string { return "launch" },
-			Get:  func(s *hardware.Spec) float64 { return s.LaunchSeconds * 1e6 },
-			Set:  func(s *hardware.Spec, v float64) { s.LaunchSeconds = v * 1e-6 }},
+			Get: func(s *hardware.Spec) float64 { return s.LaunchSeconds * 1e6 },
+			Set: func(s *hardware.Spec, v float64) { s.LaunchSeconds = v * 1e-6 }},
 		{Name: "ddr.activation_efficiency", Lo: 0.5, Hi: 1, Prior: 1, Step: 0.01,
-			Why:  "DRAM with short rows and turns between reading and writing gives half to all of its bandwidth; without a fit: all",
-			path: func(int, int) string { return "ddr.activation_efficiency" },
+			Why: "DRAM with short rows and turns between reading and writing gives half to all of its bandwidth; without a fit: all",
 			Get: func(s *hardware.Spec) float64 {
 				if s.DDRActivationEfficiency == 0 {
 					return 1
@@ -100,8 +96,7 @@ func Constants() []Constant {
 			},
 			Set: func(s *hardware.Spec, v float64) { s.DDRActivationEfficiency = v }},
 		{Name: "mme.block", Unit: "cycles", Lo: 0, Hi: 27, Prior: 0, Step: 0.5,
-			Why:  "from nothing (the next block is filled in while one works) to a whole small operation, published as 24 to 28 cycles, less one of work; without a fit: nothing",
-			path: func(c, u int) string { return fmt.Sprintf("core_types[%d].units[%d].block", c, u) },
+			Why: "from nothing (the next block is filled in while one works) to a whole small operation, published as 24 to 28 cycles, less one of work; without a fit: nothing",
 			Get: func(s *hardware.Spec) float64 {
 				c, u := matrixUnit(s)
 				return s.CoreTypes[c].Units[u].BlockCycles
@@ -117,10 +112,9 @@ func Constants() []Constant {
 // A100, as measured, and the gap of a Wormhole 2.8, as published; of the STCP920 there is nothing.
 func borderCost() Constant {
 	return Constant{Name: "gap", Unit: "us", Lo: 0, Hi: 4, Prior: 0, Step: 0.1,
-		Why:  "from nothing to more than is published of any machine, a Wormhole's 2.8 us; without a fit: nothing",
-		path: func(int, int) string { return "gap" },
-		Get:  func(s *hardware.Spec) float64 { return s.GapSeconds * 1e6 },
-		Set:  func(s *hardware.Spec, v float64) { s.GapSeconds = v * 1e-6 }}
+		Why: "from nothing to more than is published of any machine, a Wormhole's 2.8 us; without a fit: nothing",
+		Get: func(s *hardware.Spec) float64 { return s.GapSeconds * 1e6 },
+		Set: func(s *hardware.Spec, v float64) { s.GapSeconds = v * 1e-6 }}
 }
 
 // matrixUnit finds the first matrix unit; -1 if there is none.
@@ -457,14 +451,12 @@ type FittedConstant struct {
 	// nothing was fitted.
 	Half   *float64 `json:"sum_at_half"`
 	Double *float64 `json:"sum_at_double"`
-
-	constant Constant
 }
 
 func fitted(k Constant, value float64, fit bool) FittedConstant {
 	return FittedConstant{Name: k.Name, Lo: k.Text(k.Lo), Hi: k.Text(k.Hi), Why: k.Why, Start: k.Text(k.Prior),
 		Value: k.Text(value), Fitted: fit,
-		AtBound: fit && (value <= k.Lo || value >= k.Hi), constant: k}
+		AtBound: fit && (value <= k.Lo || value >= k.Hi)}
 }
 
 // Calibration is the outcome.
@@ -476,7 +468,6 @@ type Calibration struct {
 	Sum         float64             `json:"sum_of_squared_log_errors"` // S
 	Validation  []Candidate         `json:"cross_validation,omitempty"`
 	Simulations int                 `json:"simulations"`
-	File        string              `json:"file,omitempty"` // where the constants were written, if anywhere
 }
 
 const (
@@ -529,30 +520,4 @@ func Calibrate(ctx context.Context, spec *hardware.Spec, fit, border bool) (*Cal
 	}
 	out.Simulations = c.Simulations
 	return out, nil
-}
-
-// Apply writes the constants into a hardware file, whose comments stay.
-func (c *Calibration) Apply(name string, data []byte, spec *hardware.Spec) ([]byte, error) {
-	core, unit := matrixUnit(spec)
-	for _, k := range c.Constants {
-		comment := fmt.Sprintf("fitted: dsasched calibrate; range %s to %s", k.Lo, k.Hi)
-		if !k.Fitted {
-			comment = fmt.Sprintf("ESTIMATE: no fit improves it (dsasched calibrate); range %s to %s", k.Lo, k.Hi)
-		}
-		var err error
-		if data, err = hardware.SetField(name, data, k.constant.path(core, unit), k.Value, comment); err != nil {
-			return nil, err
-		}
-	}
-	return data, nil
-}
-
-// CanApply reports whether the constants can be written into this file.
-func CanApply(name string, data []byte, spec *hardware.Spec) error {
-	c := Calibration{}
-	for _, k := range Constants() {
-		c.Constants = append(c.Constants, fitted(k, k.Lo, true))
-	}
-	_, err := c.Apply(name, data, spec)
-	return err
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -236,8 +237,8 @@ func TestLaunchBound(t *testing.T) {
 	}
 }
 
-// What Apply writes reads as the fitted machine, and is what the presets are.
-func TestApply(t *testing.T) {
+// The presets say of each constant whether it is fitted, and within which range.
+func TestPresetsSayWhatIsFitted(t *testing.T) {
 	for _, preset := range []string{"stcp920", "stcp920-paper"} {
 		data, err := hardware.PresetYAML(preset)
 		if err != nil {
@@ -247,49 +248,17 @@ func TestApply(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &Calibration{}
 		for _, k := range Constants() {
-			c.Constants = append(c.Constants, fitted(k, k.Get(spec), k.Get(spec) != k.Prior))
-		}
-		same, err := c.Apply(preset, data, spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(same) != string(data) {
-			t.Errorf("%s: with its own constants the file is not the same", preset)
-		}
-		for i, k := range Constants() {
-			c.Constants[i] = fitted(k, k.Lo+2*k.Step, true)
-		}
-		out, err := c.Apply(preset, data, spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		changed, err := hardware.Parse(preset, out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, k := range Constants() {
-			if got, want := k.Get(changed), k.Lo+2*k.Step; math.Abs(got-want) > 1e-9 {
-				t.Errorf("%s: %s is %g, want %g", preset, k.Name, got, want)
+			what := "fitted: dsasched calibrate"
+			if k.Get(spec) == k.Prior {
+				what = "ESTIMATE: no fit improves it (dsasched calibrate)"
+			}
+			line := fmt.Sprintf(`(?m): %s +# %s; range %s to %s$`, regexp.QuoteMeta(k.Text(k.Get(spec))),
+				regexp.QuoteMeta(what), k.Text(k.Lo), k.Text(k.Hi))
+			if !regexp.MustCompile(line).Match(data) {
+				t.Errorf("%s: %s: no line %s", preset, k.Name, line)
 			}
 		}
-		if n := strings.Count(string(out), "fitted: dsasched calibrate"); n != len(c.Constants) {
-			t.Errorf("%s: %d marks of the fit, want %d", preset, n, len(c.Constants))
-		}
-	}
-	// A file without the fields says so before anything is computed.
-	data, err := hardware.PresetYAML("goya")
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec, err := hardware.Load("goya")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := CanApply("goya", data, spec); err == nil ||
-		!strings.Contains(err.Error(), "goya: ddr.activation_efficiency: missing") {
-		t.Errorf("%v", err)
 	}
 	if _, err := newCalibrator(context.Background(), &hardware.Spec{Name: "bare"}); err == nil ||
 		!strings.Contains(fmt.Sprint(err), "no matrix unit") {
