@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 140_734
+const total = 140_503
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 113_124
+const core = 112_893
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         8270,
+	"cmd/cli":                         8193,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -31,8 +31,8 @@ var budget = map[string]int{
 	"examples/experiment":             78,
 	"examples/scheduler":              126,
 	"experiments":                     360,
-	"experiments/calibration":         560,
-	"experiments/explore":             917,
+	"experiments/calibration":         525,
+	"experiments/explore":             853,
 	"experiments/harness":             2767,
 	"experiments/harness/harnesstest": 168,
 	"experiments/internal/ablation":   832,
@@ -57,7 +57,7 @@ var budget = map[string]int{
 	"formulation/solve":               320,
 	"formulation/split":               2075,
 	"formulation/tiling":              2251,
-	"hardware":                        3307,
+	"hardware":                        3252,
 	"hardware/chips":                  308,
 	"hardware/cost":                   570,
 	"hardware/isa":                    743,

@@ -87,7 +87,8 @@ func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []explore.Axis,
 	made := show(&head, plan, list)
 	var unwritten error
 	if stopped == nil {
-		unwritten = cmp.Or(g.files(plan, list), g.tables.write(made.table(cmd.Name()), cmd.Name())) // the rows are printed all the same
+		// The rows are printed all the same.
+		unwritten = cmp.Or(g.files(plan, list), g.tables.write(made.table(cmd.Name()), cmd.Name()))
 	}
 	answer := gridJSON{Points: plan.Points(), Finished: len(list), Rows: []any{}}
 	for _, e := range list {
