@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 140_503
+const total = 140_488
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 112_893
+const core = 112_878
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -61,7 +61,7 @@ var budget = map[string]int{
 	"hardware/chips":                  308,
 	"hardware/cost":                   570,
 	"hardware/isa":                    743,
-	"hardware/lower":                  6453,
+	"hardware/lower":                  6429,
 	"hardware/sim":                    3017,
 	"heuristics/astitch":              853,
 	"heuristics/graphturbo":           2659,

@@ -76,49 +76,61 @@ func TestStagesOverChips(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := r.Program
-	named := func(name string) int32 {
-		return int32(slices.IndexFunc(p.Resources, func(r isa.Resource) bool { return r.Name == name }))
-	}
-	crossed := make([]int64, len(p.Resources)) // bytes that a chip sends
-	for i := range p.Commands {
-		c := &p.Commands[i]
-		if c.Kind != isa.DDRLoad && c.Kind != isa.DDRStore {
-			continue
+	moves := func(r *Result) {
+		p := r.Program
+		named := func(name string) int32 {
+			return int32(slices.IndexFunc(p.Resources, func(r isa.Resource) bool { return r.Name == name }))
 		}
-		reads, _, ok := p.Data(i)
-		if !ok {
-			t.Fatalf("command %d moves nothing that is known", i)
-		}
-		here := p.Queues[c.Queue].Cluster / int32(machine.Clusters)
-		from := here
-		if k := reads[0].Instance; k >= 0 {
-			from = int32(r.Schedule.Place[k]) / int32(machine.Clusters)
-		}
-		latency := machine.DDR.LatencySeconds + machine.DDRLink.LatencySeconds
-		want := []int32{named(fmt.Sprintf("chip%d.ddr", from))}
-		if from != here {
-			latency += machine.Chips.Link.LatencySeconds
-			want = append(want, named(fmt.Sprintf("chip%d.to-chips", from)), named(fmt.Sprintf("chip%d.from-chips", here)))
-			crossed[want[1]] += c.Bytes
-		}
-		var chips []int32 // resources of chips
-		for _, u := range c.Uses {
-			if u.Resource < int32(3*machine.Chips.Count) {
-				chips = append(chips, u.Resource)
+		crossed := make([]int64, len(p.Resources)) // bytes that a chip sends
+		for i := range p.Commands {
+			c := &p.Commands[i]
+			if c.Kind != isa.DDRLoad && c.Kind != isa.DDRStore {
+				continue
+			}
+			reads, _, ok := p.Data(i)
+			if !ok {
+				t.Fatalf("command %d moves nothing that is known", i)
+			}
+			here := p.Queues[c.Queue].Cluster / int32(machine.Clusters)
+			from := here
+			if k := reads[0].Instance; k >= 0 {
+				from = int32(r.Schedule.Place[k]) / int32(machine.Clusters)
+			}
+			latency := machine.DDR.LatencySeconds + machine.DDRLink.LatencySeconds
+			want := []int32{named(fmt.Sprintf("chip%d.ddr", from))}
+			if from != here {
+				latency += machine.Chips.Link.LatencySeconds
+				want = append(want, named(fmt.Sprintf("chip%d.to-chips", from)), named(fmt.Sprintf("chip%d.from-chips", here)))
+				crossed[want[1]] += c.Bytes
+			}
+			var chips []int32 // resources of chips
+			for _, u := range c.Uses {
+				if u.Resource < int32(3*machine.Chips.Count) {
+					chips = append(chips, u.Resource)
+				}
+			}
+			if !slices.Equal(chips, want) || c.DurationPs != int64(math.Ceil(latency*1e12)) {
+				t.Fatalf("command %d of chip %d moves what chip %d has over %v in %d ps and more, expected %v and %g s", i, here,
+					from, chips, c.DurationPs, want, latency)
 			}
 		}
-		if !slices.Equal(chips, want) || c.DurationPs != int64(math.Ceil(latency*1e12)) {
-			t.Fatalf("command %d of chip %d moves what chip %d has over %v in %d ps and more, expected %v and %g s", i, here,
-				from, chips, c.DurationPs, want, latency)
+		for k := range machine.Chips.Count {
+			to := named(fmt.Sprintf("chip%d.to-chips", k))
+			if k == 0 && crossed[to] == 0 || r.Sim.Resources[to].Bytes != crossed[to] {
+				t.Errorf("chip %d sends %d bytes, by its commands %d", k, r.Sim.Resources[to].Bytes, crossed[to])
+			}
 		}
 	}
-	for k := range machine.Chips.Count {
-		to := named(fmt.Sprintf("chip%d.to-chips", k))
-		if k == 0 && crossed[to] == 0 || r.Sim.Resources[to].Bytes != crossed[to] {
-			t.Errorf("chip %d sends %d bytes, by its commands %d", k, r.Sim.Resources[to].Bytes, crossed[to])
-		}
+	moves(r)
+	// Operands of tiles gather in the LLB, several tiles in one load.
+	if recipe, err = Lookup("tiled-llb"); err != nil {
+		t.Fatal(err)
 	}
+	gathered, err := Run(t.Context(), net, machine, 8, recipe, Options{Chunk: 4, Clusters: "pipeline"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	moves(gathered)
 	// A link on which bytes crawl can't make it faster, nor can one of no latency make it slower.
 	for _, c := range []struct {
 		link   hardware.Link

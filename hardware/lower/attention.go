@@ -63,8 +63,10 @@ func planAttention(s *schedule.Schedule, st *schedule.Step, lp *layerPlan) error
 	}
 	lp.attention = a
 	tiles := a.tiles
-	lp.nest = &schedule.Nest{Cores: lp.nestCores(), Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile,
-		Attention: &tiles}
+	lp.nest = &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &tiles}
+	if st.Nest != nil {
+		lp.nest.Cores = st.Nest.Cores
+	}
 	lp.tiles, lp.repeat, lp.pieces, lp.kTiles = 1, 1, 1, 1
 	for core := range st.Cores {
 		reg := lp.regions(s, core)
@@ -78,13 +80,6 @@ func planAttention(s *schedule.Schedule, st *schedule.Step, lp *layerPlan) error
 		if v.Total() > a.behind.Total() {
 			a.behind = v
 		}
-	}
-	return nil
-}
-
-func (lp *layerPlan) nestCores() schedule.Binding {
-	if lp.step.Nest != nil {
-		return lp.step.Nest.Cores
 	}
 	return nil
 }
@@ -547,23 +542,13 @@ func (a *attending) bring(input int, v *visit) []int32 {
 			loads = append(loads, a.load(in, portion, core, need, union, free, keys && !stay, &at))
 		}
 	}
-	if len(loads) > 0 && !a.allElsewhere(ins) {
+	if len(loads) > 0 && slices.ContainsFunc(ins, func(in *incoming) bool { return in.val.Level == schedule.L1 }) {
 		loads = append(loads, a.whole...)
 	}
 	if stay {
 		a.kept[o.Tensor] = append(a.kept[o.Tensor], stays{loads, place})
 	}
 	return loads
-}
-
-// allElsewhere reports whether none of some reads is of a value in the L1.
-func (a *attending) allElsewhere(ins []*incoming) bool {
-	for _, in := range ins {
-		if in.val.Level == schedule.L1 {
-			return false
-		}
-	}
-	return true
 }
 
 // share has the bytes of a tile that a load of a value brings, from key lo to hi of a core's: bytes of the busiest
@@ -635,7 +620,7 @@ func (a *attending) load(in *incoming, portion isa.Portion, core, need, union in
 // for all tiles of queries, else until the next load. Each load brings twice the tiles of the one before, so that the
 // first is soon there and few wait for the DDR; nil: there is no room or no use.
 func (a *attending) stageOf(in *incoming, portion isa.Portion, once bool, v *visit) *entry {
-	input := a.inputOf(in)
+	input := slices.Index(a.Op.Inputs, in.val.Tensor)
 	if _, ins := a.operand(input); !once || len(ins) > 1 {
 		return nil
 	}
@@ -686,15 +671,6 @@ func (a *attending) stageOf(in *incoming, portion isa.Portion, once bool, v *vis
 	ent := a.gatherIn(in, portion, bytes)
 	st.tiles = append(st.tiles, stagedTiles{v.j, n, ent})
 	return ent
-}
-
-func (a *attending) inputOf(in *incoming) int {
-	for k, t := range a.Op.Inputs {
-		if t == in.val.Tensor {
-			return k
-		}
-	}
-	return -1
 }
 
 // bringWhole loads what is there for all tiles: what exchanges bring from other cores, and small operands.
