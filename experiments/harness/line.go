@@ -118,11 +118,7 @@ func RowsCSV(rows []Row) []byte {
 // WriteRows makes the report of an experiment about rows: fill adds its parts, and the rows
 // stand in the JSON and CSV files.
 func (e Experiment) WriteRows(hardware string, fill func(*Document), rows []Row) (*Report, error) {
-	var accelerators []string
-	if hardware != "" {
-		accelerators = append(accelerators, hardware)
-	}
-	d := NewDocument(e, accelerators...)
+	d := NewDocument(e, hardware)
 	fill(d)
 	if rows != nil {
 		d.File(e.Name+".csv", RowsCSV(rows))

@@ -2,6 +2,7 @@ package paperfigs
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/internal/literature"
@@ -13,7 +14,7 @@ type byBatch struct {
 	grid
 	network, unit string
 	batches       []int64
-	report        func(rows gridRows, at func(variant string, batch int64) harness.Row, b *harness.Document)
+	report        func(at func(variant string, batch int64) harness.Row, b *harness.Document)
 }
 
 func (e byBatch) experiment() harness.Experiment {
@@ -36,20 +37,12 @@ func (e byBatch) plan() (*harness.Plan, error) {
 		}
 	}
 	p.Report = harness.Of(func(rows []harness.Row) (*harness.Report, error) {
-		m := gridRows{}
-		for _, r := range rows {
-			m[gridKey(r.Model, r.Batch, r.Variant, r.ChunkPolicy)] = r
-		}
 		at := func(variant string, batch int64) harness.Row {
-			return m[gridKey(e.network, batch, variant, e.policies[0])]
+			return rows[slices.IndexFunc(rows, func(r harness.Row) bool { return r.Variant == variant && r.Batch == batch })]
 		}
-		return e.experiment().WriteRows(e.hardware, func(b *harness.Document) { e.report(m, at, b) }, rows)
+		return e.experiment().WriteRows(e.hardware, func(b *harness.Document) { e.report(at, b) }, rows)
 	})
 	return p, nil
-}
-
-func batchNames(batches []int64) []string {
-	return harness.Each(batches, harness.Count)
 }
 
 func (e byBatch) series(name string, of func(batch int64) float64) plots.Series {
@@ -66,7 +59,7 @@ func table1() byBatch {
 		paper: "GraphTurbo (OSDI 2023), Table 1", hardware: "stcp920", variants: []string{"tvm", "cross-layer"},
 		policies: []harness.ChunkPolicy{harness.TunedInARow}},
 		network: "bert-128", unit: "sentences/s", batches: []int64{8, 16, 32, 64, 128, 256}}
-	e.report = func(_ gridRows, at func(string, int64) harness.Row, b *harness.Document) {
+	e.report = func(at func(string, int64) harness.Row, b *harness.Document) {
 		t := harness.Table{Name: "batches", Title: "BERT-128 on " + e.hardware + ", TVM's batches per cluster by the LLB, GraphTurbo's best",
 			Columns: harness.Columns("Batch", "Throughput (sentences/s)|TVM|GraphTurbo",
 				"In a row (sentences/s)|TVM|GraphTurbo", "Latency (ms)|TVM|GraphTurbo", "Speedup\n(×)",
@@ -126,7 +119,7 @@ func table1() byBatch {
 			harness.Fixed(float64(small.PeakLLBBytes)/(1<<20), 1))
 		b.Bars("throughput", "Throughput by batch size",
 			plots.Groups{Title: "BERT-128", YLabel: "Throughput (sentences/s)", XLabel: "Batch size",
-				Categories: batchNames(e.batches),
+				Categories: harness.Each(e.batches, harness.Count),
 				Series: []plots.Series{e.series("TVM", func(n int64) float64 { return at("tvm", n).ThroughputPerSecond }),
 					e.series("GraphTurbo", func(n int64) float64 { return at("cross-layer", n).ThroughputPerSecond })},
 				Marks: []plots.GroupMark{{Category: 2, Series: 0, Value: literature.BertTVMThroughput.Value},
@@ -142,7 +135,7 @@ func fig16() byBatch {
 		paper:       "GraphTurbo (OSDI 2023), Fig. 16", hardware: "stcp920", variants: []string{"tvm", "cross-layer"},
 		policies: []harness.ChunkPolicy{harness.Tuned}},
 		network: "resnet50", unit: "images/s", batches: []int64{4, 8, 16, 32, 64, 128}}
-	e.report = func(_ gridRows, at func(string, int64) harness.Row, b *harness.Document) {
+	e.report = func(at func(string, int64) harness.Row, b *harness.Document) {
 		t := harness.Table{Name: "utilization", Title: "Utilisation (% of the chip's peak), TVM's batches per cluster by the LLB, GraphTurbo's best",
 			Columns: harness.Columns("Batch", "MME|TVM|GraphTurbo", "VME|TVM|GraphTurbo", "MME busy|TVM|GraphTurbo"),
 			Notes: []string{
@@ -174,7 +167,7 @@ func fig16() byBatch {
 		}
 		panel := func(title string, of func(harness.Row) float64) plots.Groups {
 			return plots.Groups{Title: title, YLabel: "Utilisation (% of peak)", XLabel: "Batch size",
-				Categories: batchNames(e.batches),
+				Categories: harness.Each(e.batches, harness.Count),
 				Series: []plots.Series{e.series("TVM", func(n int64) float64 { return 100 * of(at("tvm", n)) }),
 					e.series("GraphTurbo", func(n int64) float64 { return 100 * of(at("cross-layer", n)) })}}
 		}

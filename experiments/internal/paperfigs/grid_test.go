@@ -142,7 +142,7 @@ func TestBatchReports(t *testing.T) {
 			return harness.Row{Model: e.network, Variant: variant, Batch: batch, ThroughputPerSecond: float64(1000 + batch),
 				LatencySeconds: 0.01, BatchesPerCluster: 2, MMEUtilization: 0.5, VMEUtilization: 0.1, MMEBusyShare: 0.6}
 		}
-		rep, err := e.experiment().WriteRows(e.hardware, func(b *harness.Document) { e.report(nil, at, b) }, nil)
+		rep, err := e.experiment().WriteRows(e.hardware, func(b *harness.Document) { e.report(at, b) }, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
