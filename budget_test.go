@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 140_488
+const total = 140_477
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 112_878
+const core = 112_867
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -33,13 +33,13 @@ var budget = map[string]int{
 	"experiments":                     360,
 	"experiments/calibration":         525,
 	"experiments/explore":             853,
-	"experiments/harness":             2767,
+	"experiments/harness":             2763,
 	"experiments/harness/harnesstest": 168,
 	"experiments/internal/ablation":   832,
 	"experiments/internal/beside":     338,
 	"experiments/internal/measured":   1845,
 	"experiments/internal/optimality": 864,
-	"experiments/internal/paperfigs":  3840,
+	"experiments/internal/paperfigs":  3833,
 	"experiments/internal/readings":   885,
 	"experiments/internal/report":     749,
 	"experiments/internal/roofline":   608,
