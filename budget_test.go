@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 140_477
+const total = 140_468
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
@@ -37,7 +37,7 @@ var budget = map[string]int{
 	"experiments/harness/harnesstest": 168,
 	"experiments/internal/ablation":   832,
 	"experiments/internal/beside":     338,
-	"experiments/internal/measured":   1845,
+	"experiments/internal/measured":   1836,
 	"experiments/internal/optimality": 864,
 	"experiments/internal/paperfigs":  3833,
 	"experiments/internal/readings":   885,

@@ -56,7 +56,6 @@ func readPairs(data []byte) (list []pair, err error) {
 		p := pair{Decision: f[0], Uncounted: f[9], row: row{Kind: networks, Machine: f[1], Case: f[2], Type: f[4], Rate: f[5],
 			Cores: 1, Flight: 1, Host: "no", Unit: "us", Source: f[8]}}
 		if strings.Contains(p.Decision, "attention") || p.Decision == noSoftmax {
-
 			p.Kind = attention
 		}
 		p.Batch, err = strconv.ParseInt(f[3], 10, 64)

@@ -240,7 +240,7 @@ func (r *row) simulate(ctx context.Context, spec *hardware.Spec, recipe schedule
 	var made *scheduler.Result
 	for _, c := range chunks(chunk, slices.Max(schedule.Shares(batch, seen.Clusters))) {
 		x, err := scheduler.Run(ctx, net, spec, batch, recipe, scheduler.Options{Chunk: c})
-		if tooLarge(err) {
+		if scheduler.TooLarge(err) { // which is an answer
 			out.Error = err.Error()
 			continue
 		}
@@ -264,7 +264,7 @@ func (r *row) simulate(ctx context.Context, spec *hardware.Spec, recipe schedule
 	}
 	if r.Kind == networks {
 		perSecond, err := made.Steady(ctx)
-		if err != nil && !tooLarge(err) {
+		if err != nil && !scheduler.TooLarge(err) {
 			return nil, err
 		}
 		if err == nil {
@@ -281,9 +281,4 @@ func chunks(given, share int64) []int64 {
 	}
 	all := schedule.Divisors(share, scheduler.MaxTunedChunk)
 	return all[max(0, len(all)-2):]
-}
-
-// tooLarge reports whether a case can't run on a machine, which is an answer.
-func tooLarge(err error) bool {
-	return scheduler.TooLarge(err)
 }

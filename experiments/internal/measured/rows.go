@@ -66,22 +66,19 @@ func readRows(data []byte) (list []row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, f := range records {
-		if i == 0 {
-			continue
-		}
+	for i, f := range records[min(1, len(records)):] {
 		r := row{Kind: f[0], Machine: f[1], Case: f[2], Type: f[4], Rate: f[5], Host: f[8], Unit: f[10],
 			Source: f[11], Remark: f[12]}
 		for k, p := range map[int]*int64{3: &r.Batch, 6: &r.Cores, 7: &r.Flight} {
 			if *p, err = strconv.ParseInt(f[k], 10, 64); err != nil || *p < 1 {
-				return nil, fmt.Errorf("row %d has %s %q, expected a positive number", i, records[0][k], f[k])
+				return nil, fmt.Errorf("row %d has %s %q, expected a positive number", i+1, records[0][k], f[k])
 			}
 		}
 		if r.Value, err = strconv.ParseFloat(f[9], 64); err != nil || !(r.Value > 0) {
-			return nil, fmt.Errorf("row %d has the value %q, expected a positive number", i, f[9])
+			return nil, fmt.Errorf("row %d has the value %q, expected a positive number", i+1, f[9])
 		}
 		if !slices.Contains([]string{"ms", "us", "per_s", "cycles"}, r.Unit) {
-			return nil, fmt.Errorf("row %d has the unit %q, expected ms, us, per_s or cycles", i, r.Unit)
+			return nil, fmt.Errorf("row %d has the unit %q, expected ms, us, per_s or cycles", i+1, r.Unit)
 		}
 		list = append(list, r)
 	}
