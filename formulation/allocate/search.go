@@ -15,8 +15,7 @@ type canonical struct {
 	nodes    int64 // visited
 	limit    int64 // on nodes
 
-	// The problem as the search sees it, and which of its items are placed. Items are the
-	// buffers that are ever in use.
+	// The problem as the search sees it, and which of its items are placed. Items are the buffers that are ever in use.
 	p        *Problem
 	items    []item
 	sections [][]int32 // items of each, maximal ones only

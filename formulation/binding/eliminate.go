@@ -16,34 +16,28 @@ import (
 // defaultMaxTable keeps a table within 32 MiB.
 const defaultMaxTable = 1 << 22
 
-// maxTables keeps all tables together within a GiB or so: a table may take an eighth
-// of what is left.
+// maxTables keeps all tables together within a GiB or so: a table may take an eighth of what is left.
 const maxTables = 1 << 27
 
-// Search is dynamic programming over the graph of instances: it eliminates one node
-// after the other.
+// Search is dynamic programming over the graph of instances: it eliminates one node after the other.
 //
-// Idea: the best label of a node depends on the labels of its neighbours only. So
-// for each combination of those the least cost of the node, with all its edges, is
-// put into a table; the node disappears, and the table becomes a term that joins
-// its neighbours. A leaf leaves a table over one node, a node within a chain or
-// within a series-parallel graph one over two: on these, and on every graph where
-// tables stay small, the last table is the optimum, and going back through the
-// tables gives the labels.
+// Idea: the best label of a node depends on the labels of its neighbours only. So for each combination of those the
+// least cost of the node, with all its edges, is put into a table; the node disappears, and the table becomes a term
+// that joins its neighbours. A leaf leaves a table over one node, a node within a chain or within a series-parallel
+// graph one over two: on these, and on every graph where tables stay small, the last table is the optimum, and going
+// back through the tables gives the labels.
 //
 //	while nodes are left:
 //	    v <- the node whose neighbours have the fewest combinations of labels
 //	    bucket <- all terms in which v takes part
 //	    new term(neighbours) <- min over labels of v of the sum of bucket
 //
-// Where the table would pass Options.WorkLimit entries (0: 1 << 22) the bucket is cut into several, each small
-// enough, and v takes the best label for each of them by itself (see minima). The sum
-// of their minima is at most the minimum of their sum, so what remains at the end is
-// a bound ("mini-buckets", Dechter and Rish 2003). Labels are then taken one after the
-// other by the same terms, and bettered one at a time; a gap may be left.
+// Where the table would pass Options.WorkLimit entries (0: 1 << 22) the bucket is cut into several, each small enough,
+// and v takes the best label for each of them by itself (see minima). The sum of their minima is at most the minimum
+// of their sum, so what remains at the end is a bound ("mini-buckets", Dechter and Rish 2003). Labels are then taken
+// one after the other by the same terms, and bettered one at a time; a gap may be left.
 //
-// At a limit before the tables are complete the answer is the start, bettered, with
-// [Problem.Floor].
+// At a limit before the tables are complete the answer is the start, bettered, with [Problem.Floor].
 func Search(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 	began := time.Now()
 	if err := p.begin(&opts); err != nil {
@@ -95,8 +89,7 @@ func (p *Problem) search(ctx context.Context, opts Options) *Result {
 	return p.finish(best, bound, cmp.Or(solve.Why(ctx), milp.StopWork))
 }
 
-// A term is a table over the labels of some nodes, ascending; the last node's label
-// changes fastest.
+// A term is a table over the labels of some nodes, ascending; the last node's label changes fastest.
 type term struct {
 	nodes []int
 	table []float64
@@ -233,9 +226,8 @@ func (e *elimination) run() (float64, error) {
 	return constant, nil
 }
 
-// parts cuts a bucket so that the table over all nodes of each part keeps to the
-// limit, the largest terms first, each into the first part that takes it. A term
-// that passes the limit by itself, an edge with very many labels, is a part.
+// parts cuts a bucket so that the table over all nodes of each part keeps to the limit, the largest terms first, each
+// into the first part that takes it. A term that passes the limit by itself, an edge with very many labels, is a part.
 func (e *elimination) parts(bucket []term) [][]term {
 	sorted := append([]term(nil), bucket...)
 	sort.SliceStable(sorted, func(a, b int) bool { return len(sorted[a].table) > len(sorted[b].table) })
@@ -260,13 +252,11 @@ func union(a, b []int) []int {
 	return slices.Compact(u)
 }
 
-// minima are the terms that are left when v goes from the parts of its bucket, each
-// with the best label for itself.
+// minima are the terms that are left when v goes from the parts of its bucket, each with the best label for itself.
 //
-// A part that would like another label than the others makes the bound weaker. So
-// what each label costs at least in each part is evened out first: each part gets
-// the mean of the parts in place of its own, which changes no sum over all parts
-// ("max-marginal matching", Ihler et al. 2012).
+// A part that would like another label than the others makes the bound weaker. So what each label costs at least in
+// each part is evened out first: each part gets the mean of the parts in place of its own, which changes no sum over
+// all parts ("max-marginal matching", Ihler et al. 2012).
 func (e *elimination) minima(v int, parts [][]term) ([]term, error) {
 	if len(parts) > 1 {
 		mean := make([]float64, e.size(v))
@@ -330,8 +320,7 @@ func (e *elimination) sweep(v int, terms []term, nodes []int, visit func(at int,
 	for _, u := range nodes {
 		n *= e.size(u)
 	}
-	// step[k][j]: how far term k's index moves with the label of nodes[j]; own[k],
-	// with that of v.
+	// step[k][j]: how far term k's index moves with the label of nodes[j]; own[k], with that of v.
 	step, own := make([][]int, len(terms)), make([]int, len(terms))
 	for k, t := range terms {
 		step[k] = make([]int, len(nodes))
@@ -377,8 +366,7 @@ func (e *elimination) sweep(v int, terms []term, nodes []int, visit func(at int,
 	return nil
 }
 
-// choose goes back through the buckets: when a node's turn comes, its neighbours
-// in the bucket have their labels.
+// choose goes back through the buckets: when a node's turn comes, its neighbours in the bucket have their labels.
 func (e *elimination) choose() []int {
 	choice := make([]int, len(e.p.Nodes))
 	for k := len(e.order) - 1; k >= 0; k-- {

@@ -133,8 +133,7 @@ func (pr *Program) members(v int, class []int) [][]milp.Var {
 	return out
 }
 
-// Point is the solution of the model that stands for a choice of the original
-// labels; variables of others are 0.
+// Point is the solution of the model that stands for a choice of the original labels; variables of others are 0.
 func (pr *Program) Point(choice []int) []float64 {
 	values := make([]float64, pr.model.NumVars())
 	label := make([]int, len(choice))

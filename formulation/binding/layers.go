@@ -11,9 +11,8 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// Layers prices the bindings of the layers inside one instance, with all else of a schedule as
-// it is: which values are where, and how other instances are bound. Its nodes are the instance's
-// steps, in order.
+// Layers prices the bindings of the layers inside one instance, with all else of a schedule as it is: which values are
+// where, and how other instances are bound. Its nodes are the instance's steps, in order.
 type Layers struct {
 	// Anchors are the anchors of the steps' layers, Bindings what each may have.
 	Anchors  []model.OpID
@@ -31,9 +30,8 @@ type layerCost struct{ units, weights, moves []float64 }
 // Weights say how much of each kind of cost of a schedule counts.
 type Weights struct{ Weights, Moves float64 }
 
-// LayersOf finds out what the layers of an instance cost in a schedule with a memory plan.
-// candidates lists the bindings that a layer may have, whose first result that anyone needs is t
-// and of which the instance computes region.
+// LayersOf finds out what the layers of an instance cost in a schedule with a memory plan. candidates lists the
+// bindings that a layer may have, whose first result that anyone needs is t and of which the instance computes region.
 func LayersOf(s *schedule.Schedule, instance int, m *cost.Model,
 	candidates func(layer *schedule.Layer, t model.TensorID, region model.Region) []schedule.Binding) (*Layers, error) {
 	p := &pricer{s: s, m: m, cores: schedule.CoresWithL1(s.Spec)}

@@ -12,20 +12,17 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// A Network is the problem that a schedule poses, and what it takes to carry a
-// choice back.
+// A Network is the problem that a schedule poses, and what it takes to carry a choice back.
 type Network struct {
 	Problem *Problem
 	// Given is the choice that the schedule has made.
 	Given []int
 }
 
-// grids lists the bindings that an instance may have: all tuples of powers of
-// two that divide the extents of its first output, that leave the dimensions alone
-// that the last operator runs along, and that use at most cores cores. These are
-// all tuples that Algorithm 4 can come to, whether as plain bindings or by
-// inference, and all that use fewer cores. They come with the first dimension's
-// factor changing slowest.
+// grids lists the bindings that an instance may have: all tuples of powers of two that divide the extents of its first
+// output, that leave the dimensions alone that the last operator runs along, and that use at most cores cores. These
+// are all tuples that Algorithm 4 can come to, whether as plain bindings or by inference, and all that use fewer
+// cores. They come with the first dimension's factor changing slowest.
 //
 // With uneven, powers of two need not divide, if the tuple keeps at least as many cores
 // busy as any that does: Algorithm 4 looks for no others, and a loop has many.
@@ -63,9 +60,8 @@ func grids(r model.Region, forbidden []bool, cores int64, uneven bool) []schedul
 	return all
 }
 
-// FromSchedule poses the problem of a schedule whose groups, layers, instances and
-// order are known, and whose outputs are wanted in the L1. Its own bindings and
-// scopes are among the labels; the schedule is not changed.
+// FromSchedule poses the problem of a schedule whose groups, layers, instances and order are known, and whose outputs
+// are wanted in the L1. Its own bindings and scopes are among the labels; the schedule is not changed.
 func FromSchedule(ctx context.Context, s *schedule.Schedule, m *cost.Model) (*Network, error) {
 	if s.Spec.Mixed() {
 		return nil, fmt.Errorf("binding: %s has cores of several kinds, expected one", s.Spec.Name)
@@ -174,11 +170,10 @@ func (q *poser) output(i int) []schedule.Binding {
 	return out
 }
 
-// distinct lists the numbers of an instance's candidates that differ in what
-// they do. By line 16 of Algorithm 4 a layer takes its plain binding where that uses
-// more cores than what follows from the instance's, so that several candidates can
-// come to the same: of these the schedule's own is kept, or else the first that
-// says of the output what happens to it, or else the first.
+// distinct lists the numbers of an instance's candidates that differ in what they do. By line 16 of Algorithm 4 a
+// layer takes its plain binding where that uses more cores than what follows from the instance's, so that several
+// candidates can come to the same: of these the schedule's own is kept, or else the first that says of the output what
+// happens to it, or else the first.
 func (q *poser) distinct(i int, output []schedule.Binding) (kept []int) {
 	rank := func(k int) int {
 		switch {

@@ -8,8 +8,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// pricer turns steps, reads and writes into seconds, as the package's section on
-// costs has it.
+// pricer turns steps, reads and writes into seconds, as the package's section on costs has it.
 type pricer struct {
 	s     *schedule.Schedule
 	m     *cost.Model
@@ -41,9 +40,8 @@ func (m Moves) Again(st *schedule.Step) (seconds float64) {
 	return seconds
 }
 
-// level is where a value is priced: network outputs in the DDR unless they are kept, what other
-// sub-graphs read at the scope of its instance, the rest in the L1; and in the LLB,
-// whatever the scope, if a core's part alone passes the L1.
+// level is where a value is priced: network outputs in the DDR unless they are kept, what other sub-graphs read at the
+// scope of its instance, the rest in the L1; and in the LLB, whatever the scope, if a core's part alone passes the L1.
 func (p *pricer) level(v *schedule.Value, scope schedule.Level, s *schedule.Schedule) schedule.Level {
 	if s.Graph.IsOutput(v.Tensor) && !s.Kept(v.Tensor) {
 		return schedule.DDR
@@ -59,8 +57,7 @@ func (p *pricer) level(v *schedule.Value, scope schedule.Level, s *schedule.Sche
 	return at
 }
 
-// work is the time of a step's units and of its parameters' way into the L1,
-// whichever is longer.
+// work is the time of a step's units and of its parameters' way into the L1, whichever is longer.
 func (p *pricer) work(s *schedule.Schedule, st *schedule.Step) float64 {
 	return math.Max(p.parts(s, st))
 }

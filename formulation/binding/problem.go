@@ -10,8 +10,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// A Label is a choice for an instance: the binding of its first output and
-// the scope of all its outputs.
+// A Label is a choice for an instance: the binding of its first output and the scope of all its outputs.
 type Label struct {
 	Binding schedule.Binding
 	Scope   schedule.Level
@@ -218,11 +217,10 @@ func (p *Problem) Judge(choice []int) (*Result, error) {
 //
 //	u(k) + sum over edges of max over b of [w(k, b) - w(l, b)] <= u(l)
 //
-// where b runs over the neighbour's labels that are left (Goldstein's criterion of
-// dead-end elimination). Labels go one by one, so that of two equal ones the first
-// stays, and a best choice is left. With sameScope only labels of one scope replace
-// each other, so that a best choice is left for every choice of scopes, and whatever a
-// scope costs besides. It returns the labels kept, ascending, per node.
+// where b runs over the neighbour's labels that are left (Goldstein's criterion of dead-end elimination). Labels go
+// one by one, so that of two equal ones the first stays, and a best choice is left. With sameScope only labels of one
+// scope replace each other, so that a best choice is left for every choice of scopes, and whatever a scope costs
+// besides. It returns the labels kept, ascending, per node.
 func (p *Problem) Prune(sameScope bool) [][]int {
 	kept := make([][]int, len(p.Nodes))
 	for i, n := range p.Nodes {
@@ -324,8 +322,7 @@ func original(choice []int, kept [][]int) []int {
 	return out
 }
 
-// improve changes one node's label at a time as long as that helps, nodes in
-// order, the first of equally good labels.
+// improve changes one node's label at a time as long as that helps, nodes in order, the first of equally good labels.
 func (p *Problem) improve(choice []int) []int {
 	c := append([]int(nil), choice...)
 	edges := p.incident()

@@ -22,8 +22,7 @@ type marker struct {
 // A way to split is what any kernel that has some of a marker's elements has all of, if groups
 // are split along a certain dimension.
 type way struct {
-	// Of operators between marker i and this one: constants[i] is bytes of them, products[i] seconds
-	// of the matrix unit.
+	// Of operators between marker i and this one: constants[i] is bytes of them, products[i] seconds of the matrix unit.
 	constants, products []float64
 	whole               []bool // of each kept result, that a kernel has all of it
 }

@@ -67,8 +67,7 @@ func newJointProblem(s *schedule.Schedule, n *binding.Network, opt scheduler.Opt
 	return &JointNetwork{&joint.Problem{Order: p, Labels: &labels, SecondsPerCost: seconds}, n, g.Obey(s.Order)}, nil
 }
 
-// secondsPerByte is the time of a byte between the L1s of a cluster and the next level,
-// with all links at work.
+// secondsPerByte is the time of a byte between the L1s of a cluster and the next level, with all links at work.
 func secondsPerByte(spec *hardware.Spec) float64 {
 	t := float64(spec.Clusters) / spec.DDR.BandwidthBytesPerSecond
 	if spec.LLB != nil {

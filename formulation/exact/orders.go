@@ -40,12 +40,10 @@ var ilpOrder = scheduler.Strategy{Name: "ilp", Description: "least traffic, by i
 	NeedsSolver: true, Exact: true,
 	Decide: func(ctx context.Context, d *scheduler.Draft) error { return leastTraffic(ctx, d, "ilp") }}
 
-// searchStates bounds the search for an order, so that it ends anywhere at the same
-// place.
+// searchStates bounds the search for an order, so that it ends anywhere at the same place.
 const searchStates = 200_000
 
-// leastTraffic is the order of least traffic by an exact method, if it finds one that
-// is better than Algorithm 3's.
+// leastTraffic is the order of least traffic by an exact method, if it finds one that is better than Algorithm 3's.
 func leastTraffic(ctx context.Context, d *scheduler.Draft, method string) error {
 	if err := graphturbo.Algorithm3().Decide(ctx, d); err != nil {
 		return err
@@ -128,9 +126,8 @@ func orderOf(s *schedule.Schedule, steps []ordering.Step) []int {
 	return order
 }
 
-// OrderProblem is the instance-ordering problem that a schedule's groups, factors
-// and dependencies give, on the L1s of a cluster together. A byte moved costs 1
-// either way.
+// OrderProblem is the instance-ordering problem that a schedule's groups, factors and dependencies give, on the L1s of
+// a cluster together. A byte moved costs 1 either way.
 //
 // The problem has one size per sub-graph and one range per pair of instances. So
 // the largest instance sets the workspace, a group's outputs count as one output,
@@ -214,10 +211,9 @@ func orderProblem(s *schedule.Schedule, opt scheduler.Options) (p *ordering.Prob
 	return p, tiles, notes, nil
 }
 
-// monotone widens ranges, where need be, until neither starts nor ends decrease, and gives some
-// to instances that read nothing: empty ones before the first and after the last that reads;
-// between them there may be no room for an empty one, so such an instance counts as reading
-// what its forerunner reads. It reports whether a range got wider.
+// monotone widens ranges, where need be, until neither starts nor ends decrease, and gives some to instances that read
+// nothing: empty ones before the first and after the last that reads; between them there may be no room for an empty
+// one, so such an instance counts as reading what its forerunner reads. It reports whether a range got wider.
 func monotone(ranges [][2]int) ([][2]int, bool) {
 	last := len(ranges) - 1
 	for ranges[last][1] == 0 {

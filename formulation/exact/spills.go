@@ -16,10 +16,9 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// MovedBytes counts the bytes that a memory plan moves into and out of the cores beyond those that any
-// must: each value that has left the L1 is written once and streamed by each reader,
-// as often as the cores need it, and parameters that do not stay from tile to tile
-// pass again for each tile after the first.
+// MovedBytes counts the bytes that a memory plan moves into and out of the cores beyond those that any must: each
+// value that has left the L1 is written once and streamed by each reader, as often as the cores need it, and
+// parameters that do not stay from tile to tile pass again for each tile after the first.
 func MovedBytes(s *schedule.Schedule) (spills, again int64) {
 	for i := range s.Values {
 		if v := &s.Values[i]; v.Spilled() {
@@ -98,10 +97,9 @@ type SpillProblem struct {
 	again         func(st *schedule.Step) int64 // the cost of a tile more
 }
 
-// NewSpillProblem states the problem of a schedule whose steps are built. What is
-// spilled passes through the stages of its readers and so makes them larger; stages
-// count as if nothing was spilled. So the problem asks for no more than any memory
-// plan must, and its least cost is a bound.
+// NewSpillProblem states the problem of a schedule whose steps are built. What is spilled passes through the stages of
+// its readers and so makes them larger; stages count as if nothing was spilled. So the problem asks for no more than
+// any memory plan must, and its least cost is a bound.
 func NewSpillProblem(s *schedule.Schedule) *SpillProblem {
 	readers := readersOf(s)
 	return newSpillProblem(s, func(v *schedule.Value) int64 {
@@ -263,10 +261,9 @@ func (p *SpillProblem) grown(work *schedule.Schedule, st schedule.Step, values [
 // spilled take more than they counted for, betterRounds how often where one can be had.
 const spillRounds, betterRounds = 20, 5
 
-// ChooseSpills chooses the values of a schedule to spill, so that the fewest bytes
-// move. It counts what spilled values add to stages, and its bound with them. Where the
-// stages of what is spilled take more than that, the choice is made again with the demands as they then
-// are, so that the cost is one that can be had, if offsets can. Without an answer
+// ChooseSpills chooses the values of a schedule to spill, so that the fewest bytes move. It counts what spilled values
+// add to stages, and its bound with them. Where the stages of what is spilled take more than that, the choice is made
+// again with the demands as they then are, so that the cost is one that can be had, if offsets can. Without an answer
 // the status is Limit or Infeasible: a stage does not fit by itself.
 func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.SweepOptions) (spills []int,
 	sol *allocate.SpillResult, err error) {

@@ -23,8 +23,7 @@ const (
 	largeCoef = 1e15
 )
 
-// absoluteGap is HiGHS' mip_abs_gap: a solution this close to the bound is
-// optimal whatever the relative gap.
+// absoluteGap is HiGHS' mip_abs_gap: a solution this close to the bound is optimal whatever the relative gap.
 const absoluteGap = 1e-6
 
 // New returns a solver that may be used by several goroutines at once.
@@ -136,12 +135,10 @@ func constant(m *milp.Model) *milp.Solution {
 	return &milp.Solution{Status: milp.Optimal, Objective: m.Offset(), Bound: m.Offset(), Values: []float64{}}
 }
 
-// load copies m into a HiGHS model with its options and start set. A limit of
-// 0 is none; it stands for opts.TimeLimit.
+// load copies m into a HiGHS model with its options and start set. A limit of 0 is none; it stands for opts.TimeLimit.
 //
-// It goes row by row through the binding's raw model. The binding's friendlier
-// Model leaves rows without terms out of its row starts, which shifts every
-// row after them.
+// It goes row by row through the binding's raw model. The binding's friendlier Model leaves rows without terms out of
+// its row starts, which shifts every row after them.
 func load(m *milp.Model, scale *scaling, opts milp.Options, limit time.Duration) (*lanl.RawModel, error) {
 	raw := lanl.NewRawModel()
 	seconds := math.Inf(1)
@@ -262,8 +259,7 @@ func answer(m *milp.Model, opts milp.Options, out outcome, absolute float64) (*m
 		sol.Bound = out.bound
 	}
 	if sol.Status.HasValues() {
-		// The solution is a better proof of what is possible than a bound
-		// that rounding has put on its wrong side.
+		// The solution is a better proof of what is possible than a bound that rounding has put on its wrong side.
 		if m.Sense() == milp.Maximize {
 			sol.Bound = math.Max(sol.Bound, sol.Objective)
 		} else {
@@ -277,8 +273,7 @@ func answer(m *milp.Model, opts milp.Options, out outcome, absolute float64) (*m
 	return sol, nil
 }
 
-// useStart keeps the promise that no answer is worse than the start, which
-// HiGHS may have had no time to look at.
+// useStart keeps the promise that no answer is worse than the start, which HiGHS may have had no time to look at.
 func useStart(m *milp.Model, opts milp.Options, sol *milp.Solution) error {
 	start := whole(m, opts.Start)
 	f := m.Objective(start)
@@ -297,8 +292,7 @@ func useStart(m *milp.Model, opts milp.Options, sol *milp.Solution) error {
 	return nil
 }
 
-// whole is x with the values of integer variables rounded to integers, which
-// they are already up to HiGHS' tolerance.
+// whole is x with the values of integer variables rounded to integers, which they are already up to HiGHS' tolerance.
 func whole(m *milp.Model, x []float64) []float64 {
 	y := make([]float64, len(x))
 	for j := range x {

@@ -36,9 +36,8 @@ var (
 
 // A search is one run of HiGHS, and all that is known of it while it lasts.
 //
-// HiGHS may not respond for long, so that whoever waits for the
-// search does not wait for HiGHS: what it has reported by then is the answer, and
-// the run is left to end by itself.
+// HiGHS may not respond for long, so that whoever waits for the search does not wait for HiGHS: what it has reported
+// by then is the answer, and the run is left to end by itself.
 type search struct {
 	m       *milp.Model
 	vars    int // of m, which its owner may change once nobody waits
@@ -119,18 +118,16 @@ func (r *search) why(s status) milp.Stop {
 
 // run solves raw and frees what it holds.
 func (r *search) run(raw *lanl.RawModel) {
-	// The binding frees a model when the collector finds it, and its Solve
-	// goes on using the model's memory after its own last use of raw. So raw
-	// must live until all is read. Its memory is given back at once rather
-	// than when the collector, which can't see it, happens to run.
+	// The binding frees a model when the collector finds it, and its Solve goes on using the model's memory after its
+	// own last use of raw. So raw must live until all is read. Its memory is given back at once rather than when the
+	// collector, which can't see it, happens to run.
 	defer runtime.KeepAlive(raw)
 	defer release(raw)
 	done := listen(raw, r)
 	_, err := raw.Solve()
 	done()
-	// The binding treats HiGHS' warnings as errors and then returns nothing,
-	// and a time limit is a warning. The outcome is therefore always read
-	// from HiGHS itself.
+	// The binding treats HiGHS' warnings as errors and then returns nothing, and a time limit is a warning. The outcome
+	// is therefore always read from HiGHS itself.
 	var call lanl.CallStatus
 	if errors.As(err, &call) && call.IsWarning() {
 		err = nil
@@ -159,8 +156,7 @@ func (r *search) wait() (outcome, error) {
 	return e.out, e.err
 }
 
-// merge completes the outcome of a run that was cut short by what its events
-// have reported.
+// merge completes the outcome of a run that was cut short by what its events have reported.
 func (r *search) merge(out outcome) outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,8 +169,7 @@ func (r *search) merge(out outcome) outcome {
 	return out
 }
 
-// better reports whether objective a is better than b. Of bounds, the worse
-// objective says more.
+// better reports whether objective a is better than b. Of bounds, the worse objective says more.
 func (r *search) better(a, b float64) bool {
 	if r.m.Sense() == milp.Maximize {
 		return a > b

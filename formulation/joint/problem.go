@@ -61,9 +61,8 @@ func (p *Problem) inLLB(choice []int) []bool {
 	return gb
 }
 
-// moves is the ordering problem that scopes leave of some instances, with each of them
-// a sub-graph of its own: see the package's section on the two parts. What they read of
-// others is workspace.
+// moves is the ordering problem that scopes leave of some instances, with each of them a sub-graph of its own: see the
+// package's section on the two parts. What they read of others is workspace.
 func (p *Problem) moves(g *ordering.Graph, gb []bool, ids []int) *ordering.Problem {
 	q := &ordering.Problem{Name: p.Order.Name, CapacityBytes: p.Order.CapacityBytes,
 		StoreCostPerByte: p.Order.StoreCostPerByte, LoadCostPerByte: p.Order.LoadCostPerByte}
@@ -99,9 +98,8 @@ func everyone(g *ordering.Graph) []int {
 	return ids
 }
 
-// A Start is an answer to begin from: labels, and an order of all instances, each nil
-// for none. Labels alone count with the topological order. The program can begin with
-// an order's moves, too.
+// A Start is an answer to begin from: labels, and an order of all instances, each nil for none. Labels alone count
+// with the topological order. The program can begin with an order's moves, too.
 type Start struct {
 	Choice, Order []int
 	Steps         []ordering.Step

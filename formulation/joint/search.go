@@ -27,8 +27,7 @@ type SearchOptions struct {
 	NoSegments  bool // leave out the bound (3)
 }
 
-// segmentChoices is the most outputs with a choice of scope in a segment: each of their
-// sets is an order to find.
+// segmentChoices is the most outputs with a choice of scope in a segment: each of their sets is an order to find.
 const segmentChoices = 8
 
 // A scope that is decided, or not.
@@ -217,8 +216,7 @@ func (s *searcher) explore(x *subset) (int, error) {
 			}
 		}
 	}
-	// What the order for the last answer spills, and had better be in the LLB; else
-	// the largest.
+	// What the order for the last answer spills, and had better be in the LLB; else the largest.
 	next, most, size := -1, 0.0, int64(-1)
 	for i, d := range x.scopes {
 		if d != undecided || !s.choice(i) {
@@ -258,9 +256,8 @@ func (s *searcher) scopes(x *subset, undecidedLLB bool) []bool {
 	return gb
 }
 
-// label solves the binding problem of a subset, where scope L1 costs more by extra[i]
-// for the undecided instances i that have a choice; with segments the moves in each
-// count.
+// label solves the binding problem of a subset, where scope L1 costs more by extra[i] for the undecided instances i
+// that have a choice; with segments the moves in each count.
 func (s *searcher) label(x *subset, extra []float64, segments bool) (*binding.Result, error) {
 	left := make([][]int, len(s.kept))
 	for i, ls := range s.kept {
@@ -347,8 +344,7 @@ func (s *searcher) order(gb []bool) (*order, error) {
 	return o, nil
 }
 
-// take finds an order for labels and keeps both if they cost less than the answer so
-// far.
+// take finds an order for labels and keeps both if they cost less than the answer so far.
 func (s *searcher) take(choice []int) (*order, error) {
 	o, err := s.order(s.p.inLLB(choice))
 	if err != nil {

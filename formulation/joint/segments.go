@@ -18,9 +18,8 @@ type segment struct {
 	floor []float64
 }
 
-// segments cuts an order of all instances into runs with at most most choices each,
-// where they spill most in all if all choices have scope L1, and keeps those that spill
-// then: the others say nothing.
+// segments cuts an order of all instances into runs with at most most choices each, where they spill most in all if
+// all choices have scope L1, and keeps those that spill then: the others say nothing.
 func (s *searcher) segments(line []int, most int) ([]segment, error) {
 	n := len(line)
 	known := map[string]*table{}

@@ -47,8 +47,7 @@ func (s Sense) String() string {
 	return "minimize"
 }
 
-// Worst is the objective value that any solution beats: +Inf when minimising,
-// -Inf when maximising.
+// Worst is the objective value that any solution beats: +Inf when minimising, -Inf when maximising.
 func (s Sense) Worst() float64 {
 	if s == Maximize {
 		return math.Inf(-1)
@@ -373,11 +372,9 @@ func (e *Violation) Error() string {
 	return fmt.Sprintf("milp: model %q: %s %q is %g, outside [%g, %g]", e.Model, e.Kind, e.Name, e.Value, e.Lo, e.Hi)
 }
 
-// Check tries (2), (3) and (1) of the package's notation on x, one by one, and
-// returns a *[Violation] for the first that x breaks by more than tol. The
-// tolerance of a constraint grows with the size of its summands, since their
-// rounding errors do: it is tol * max(1, max_j |a_ij x_j|). Check panics unless
-// x has one value per variable.
+// Check tries (2), (3) and (1) of the package's notation on x, one by one, and returns a *[Violation] for the first
+// that x breaks by more than tol. The tolerance of a constraint grows with the size of its summands, since their
+// rounding errors do: it is tol * max(1, max_j |a_ij x_j|). Check panics unless x has one value per variable.
 func (m *Model) Check(x []float64, tol float64) error {
 	m.mustFit(x)
 	// Conditions are written so that a NaN fails them. An infinite value would

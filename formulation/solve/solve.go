@@ -3,17 +3,15 @@
 //
 // # Settings
 //
-// Every method takes a context and the same [Options]: a time limit, a limit on work
-// that ends at the same place on any machine, a start, a solver where one is needed,
-// and sinks for progress and notes. A package adds switches of its own where it has
-// some.
+// Every method takes a context and the same [Options]: a time limit, a limit on work that ends at the same place on
+// any machine, a start, a solver where one is needed, and sinks for progress and notes. A package adds switches of its
+// own where it has some.
 //
 // # Answers
 //
-// Errors are for input that makes no sense and for failures. The end of the context
-// (cancelled, or its deadline has passed) and limits are answers: the best solution
-// known, at least the start, with a bound that holds for every solution, and the reason
-// why the method stopped ([milp.Stop]). The status is
+// Errors are for input that makes no sense and for failures. The end of the context (cancelled, or its deadline has
+// passed) and limits are answers: the best solution known, at least the start, with a bound that holds for every
+// solution, and the reason why the method stopped ([milp.Stop]). The status is
 //
 //	optimal      the solution's cost and the bound meet
 //	feasible     a solution, and a bound below its cost
@@ -59,20 +57,17 @@ type Options[S any] struct {
 	LogFile string
 	// Relax asks for the value of an integer program's relaxation, too: [milp.Effort].
 	Relax bool
-	// Seed is of the random choices of methods that make some, the solver's among them. Each
-	// gives one answer.
+	// Seed is of the random choices of methods that make some, the solver's among them. Each gives one answer.
 	Seed uint32
 	// Start is a solution to begin from, for instance a heuristic's; the zero value is
 	// none. The answer is never worse. A start that is no solution is an error.
 	Start S
 	// Solver is for methods that need one.
 	Solver milp.Solver
-	// Progress, if set, receives better solutions and bounds in the unit of the answer's
-	// cost. It holds the method up while it runs, may cancel the context, and is not
-	// called after the method has returned.
+	// Progress, if set, receives better solutions and bounds in the unit of the answer's cost. It holds the method up
+	// while it runs, may cancel the context, and is not called after the method has returned.
 	Progress func(milp.Progress)
-	// Note, if set, receives what a reader of the answer should know, such as that a
-	// program was too large to be built.
+	// Note, if set, receives what a reader of the answer should know, such as that a program was too large to be built.
 	Note func(string)
 }
 
@@ -195,10 +190,9 @@ func (o *Options[S]) Notef(format string, args ...any) {
 // reportEvery is the least time between two reports of a better bound alone.
 const reportEvery = 200 * time.Millisecond
 
-// Reporter passes on what is news of an objective to be minimised and its bound. It
-// returns a function to call with what is known, infinite where nothing is: a better
-// objective is reported at once, a better bound after a while or if it is due now. Without
-// a sink the function does nothing.
+// Reporter passes on what is news of an objective to be minimised and its bound. It returns a function to call with
+// what is known, infinite where nothing is: a better objective is reported at once, a better bound after a while or if
+// it is due now. Without a sink the function does nothing.
 func (o *Options[S]) Reporter() func(objective, bound float64, due bool) {
 	if o.Progress == nil {
 		return func(float64, float64, bool) {}
@@ -218,8 +212,7 @@ func (o *Options[S]) Reporter() func(objective, bound float64, due bool) {
 	}
 }
 
-// Why is the reason why a method under a context has to stop, [milp.Complete] while it
-// need not.
+// Why is the reason why a method under a context has to stop, [milp.Complete] while it need not.
 func Why(ctx context.Context) milp.Stop {
 	switch err := ctx.Err(); {
 	case err == nil:

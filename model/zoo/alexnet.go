@@ -2,11 +2,9 @@ package zoo
 
 import "github.com/dsasched/dsasched/model"
 
-// alexnet returns the builder of the BVLC release of AlexNet for a height and
-// width: one column, in which groups of two keep apart what was on two graphics
-// cards, and local normalisation before pooling, as in the paper. The row has the
-// 224 of the ONNX model zoo's file; Caffe crops 227, of which the first
-// convolution uses every point.
+// alexnet returns the builder of the BVLC release of AlexNet for a height and width: one column, in which groups of
+// two keep apart what was on two graphics cards, and local normalisation before pooling, as in the paper. The row has
+// the 224 of the ONNX model zoo's file; Caffe crops 227, of which the first convolution uses every point.
 func alexnet(extent int64) func(string, Options) (*model.Graph, error) {
 	return func(name string, opt Options) (*model.Graph, error) {
 		b := &images{model.NewBuilder(name), opt.DType}
@@ -29,8 +27,7 @@ func alexnet(extent int64) func(string, Options) (*model.Graph, error) {
 	}
 }
 
-// lrn is a local response normalisation over five channels, with the constants of
-// Krizhevsky et al.
+// lrn is a local response normalisation over five channels, with the constants of Krizhevsky et al.
 func (b *images) lrn(name string, x model.TensorID) model.TensorID {
 	return b.Op("LRN", name, model.Attr{Kernel: []int64{5}, Variant: "alpha=0.0001 beta=0.75 bias=1"}, x)
 }

@@ -13,13 +13,11 @@ type transformer struct {
 	Vocabulary, TokenTypes          int64
 }
 
-// build makes the network of a configuration: embeddings, then encoder layers.
-// Tensors and operators of the encoder have names that begin with "encoder.",
-// those before with "embeddings.": published counts are for the encoder alone.
+// build makes the network of a configuration: embeddings, then encoder layers. Tensors and operators of the encoder
+// have names that begin with "encoder.", those before with "embeddings.": published counts are for the encoder alone.
 //
-// The position table has the rows of this sequence length only, since no others
-// are read; the mask is the additive one (0, or a large negative number),
-// broadcast over heads and rows.
+// The position table has the rows of this sequence length only, since no others are read; the mask is the additive one
+// (0, or a large negative number), broadcast over heads and rows.
 func (c transformer) build(name string, opt Options) (*model.Graph, error) {
 	b := attentive(name, opt, c.Hidden, c.Heads)
 	tokens := b.Input("token_ids", model.I32, opt.Batch, c.Seq)
@@ -100,9 +98,8 @@ func (b *sequences) scores(att string, x model.TensorID, batch int64, c transfor
 	return b.scale(att+".scores.scale", p, att+".scale")
 }
 
-// attend is the second half: softmax of the scores p, mean of the values, output
-// projection. The values are projected after the softmax: see the package
-// documentation.
+// attend is the second half: softmax of the scores p, mean of the values, output projection. The values are projected
+// after the softmax: see the package documentation.
 func (b *sequences) attend(att string, p, x model.TensorID, batch int64, c transformer) model.TensorID {
 	rows := []int64{0, 2, 1, 3}
 	p = b.Op("Softmax", att+".softmax", model.Attr{Axis: 3}, p)
@@ -113,8 +110,7 @@ func (b *sequences) attend(att string, p, x model.TensorID, batch int64, c trans
 	return b.linear(att+".output", y, c.Hidden)
 }
 
-// feedForward is two linear layers with an activation between, to as many
-// features as there were.
+// feedForward is two linear layers with an activation between, to as many features as there were.
 func (b *sequences) feedForward(name string, x model.TensorID, width int64, activation model.Kind) model.TensorID {
 	features := b.features(x)
 	y := b.linear(name+".up", x, width)
@@ -122,8 +118,7 @@ func (b *sequences) feedForward(name string, x model.TensorID, width int64, acti
 	return b.linear(name+".down", y, features)
 }
 
-// layer is an encoder layer with the normalisations after the residuals (as
-// published).
+// layer is an encoder layer with the normalisations after the residuals (as published).
 func (b *sequences) layer(name string, x, mask model.TensorID, batch int64, c transformer) model.TensorID {
 	att := name + ".attention"
 	p := b.scores(att, x, batch, c)

@@ -14,19 +14,16 @@ type speech struct {
 	Expansion             int64 // of the feed-forwards
 }
 
-// build makes the network of a configuration's encoder: convolutions that
-// leave a quarter of the frames, then layers of half a feed-forward, attention,
-// convolution, half a feed-forward. The decoder is an LSTM that runs once per
-// output symbol; it is left out, so the parameters are below the published ones
-// of the whole (10.3, 30.7 and 118.8 million) by what it and its joint network
-// have.
+// build makes the network of a configuration's encoder: convolutions that leave a quarter of the frames, then layers
+// of half a feed-forward, attention, convolution, half a feed-forward. The decoder is an LSTM that runs once per
+// output symbol; it is left out, so the parameters are below the published ones of the whole (10.3, 30.7 and 118.8
+// million) by what it and its joint network have.
 //
-// The GraphTurbo paper does not say which size it means, nor how long its
-// sentences are. The zoo's "conformer" is the large one, at 10.24 s (LibriSpeech
-// has 12 s on average; 1024 frames divide evenly): at the 184 sentences/s that the
-// paper gives for TVM, in batches of 12, it does 7.8 TMAC/s, between BERT-128 (5.7)
-// and BERT-256 (9.5) of the same table. The medium and small ones would do 2.0 and
-// 0.7. Another length moves these figures, so this is a guess with a reason.
+// The GraphTurbo paper does not say which size it means, nor how long its sentences are. The zoo's "conformer" is the
+// large one, at 10.24 s (LibriSpeech has 12 s on average; 1024 frames divide evenly): at the 184 sentences/s that the
+// paper gives for TVM, in batches of 12, it does 7.8 TMAC/s, between BERT-128 (5.7) and BERT-256 (9.5) of the same
+// table. The medium and small ones would do 2.0 and 0.7. Another length moves these figures, so this is a guess with a
+// reason.
 //
 // All sequences have the full length: there is no mask.
 func (c speech) build(name string, opt Options) (*model.Graph, error) {
@@ -72,14 +69,12 @@ func (b *sequences) halfStep(name string, x model.TensorID, width int64) model.T
 	return b.Op("Add", name+".residual", model.Attr{}, y, x)
 }
 
-// relativeAttention is attention whose scores depend on contents and distances
-// (Dai et al., ACL 2019, section 3.3), each with a learned bias of the query. The
-// encoding of the 2L-1 distances is a table, no parameter; its projection reads
-// constants only, so that it is the same for every batch.
+// relativeAttention is attention whose scores depend on contents and distances (Dai et al., ACL 2019, section 3.3),
+// each with a learned bias of the query. The encoding of the 2L-1 distances is a table, no parameter; its projection
+// reads constants only, so that it is the same for every batch.
 //
-// The product with the distances has a column for each, the distance falling by
-// one from column to column, the same for all rows. The pad, reshapes and slices
-// bring column j-i+L-1 of row i to column j.
+// The product with the distances has a column for each, the distance falling by one from column to column, the same
+// for all rows. The pad, reshapes and slices bring column j-i+L-1 of row i to column j.
 func (b *sequences) relativeAttention(att string, x, distances model.TensorID, batch int64,
 	c transformer) model.TensorID {
 	each := c.Hidden / max(1, c.Heads)
@@ -108,10 +103,9 @@ func (b *sequences) relativeAttention(att string, x, distances model.TensorID, b
 	return b.attend(att, p, x, batch, c)
 }
 
-// convolution is the convolution module: a gated linear unit, a depthwise
-// convolution over the positions, normalisation, Swish, and a projection. In it
-// sequences are [batch, feature, position]. An even kernel reads one position more
-// of the future than of the past.
+// convolution is the convolution module: a gated linear unit, a depthwise convolution over the positions,
+// normalisation, Swish, and a projection. In it sequences are [batch, feature, position]. An even kernel reads one
+// position more of the future than of the past.
 func (b *sequences) convolution(name string, x model.TensorID, kernel int64) model.TensorID {
 	features := b.features(x)
 	swap := []int64{0, 2, 1}

@@ -8,19 +8,16 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// causal is a decoder-only transformer with its embeddings and the product with its
-// vocabulary, at prefill (Cached 0) or at decode: Tokens behind Cached others, whose keys
-// and values are inputs. Keys and values of the tokens are outputs, and so are the scores
-// of all symbols behind each token.
+// causal is a decoder-only transformer with its embeddings and the product with its vocabulary, at prefill (Cached 0)
+// or at decode: Tokens behind Cached others, whose keys and values are inputs. Keys and values of the tokens are
+// outputs, and so are the scores of all symbols behind each token.
 type causal struct {
 	Layers, Hidden, Heads int64
 	Width                 int64 // of a head; 0: all heads together have Hidden
-	// KeyHeads is the number of heads of keys and values, each of which serves as many of
-	// queries.
+	// KeyHeads is the number of heads of keys and values, each of which serves as many of queries.
 	KeyHeads, FFN, Vocabulary int64
-	// Positions are learned vectors (GPT-2); 0: keys and queries are rotated instead, the
-	// normalisations are by the root mean square, the feed-forward has a gate, nothing a
-	// bias, and the vocabulary a matrix of its own (Llama).
+	// Positions are learned vectors (GPT-2); 0: keys and queries are rotated instead, the normalisations are by the root
+	// mean square, the feed-forward has a gate, nothing a bias, and the vocabulary a matrix of its own (Llama).
 	Positions int64
 	// Experts are the feed-forwards of a layer, of which each token takes Chosen; 0: one
 	// that all take. Even: as many tokens for each, else the same for all tokens.
@@ -254,8 +251,7 @@ func (d *decoding) experts(name string, x model.TensorID) model.TensorID {
 	return d.Op("ReduceSum", name+".sum", model.Attr{Axes: []int64{2}}, y)
 }
 
-// decoderRows are a decoder at prefill of so many tokens, and at decode of one behind so
-// many others.
+// decoderRows are a decoder at prefill of so many tokens, and at decode of one behind so many others.
 func decoderRows(name, what, source string, c causal, tokens, cached int64) []entry {
 	prefill, decode := c, c
 	prefill.Tokens, prefill.Even = tokens, true

@@ -14,10 +14,9 @@ type dense struct {
 	Classes int64
 }
 
-// build makes the network of a configuration, with bottlenecks of four times
-// the growth and transitions that halve the channels. What a block has gathered
-// is one tensor, which every layer's Concat extends, as in the published file;
-// an exporter of torchvision's code concatenates all parts anew in every layer.
+// build makes the network of a configuration, with bottlenecks of four times the growth and transitions that halve the
+// channels. What a block has gathered is one tensor, which every layer's Concat extends, as in the published file; an
+// exporter of torchvision's code concatenates all parts anew in every layer.
 func (c dense) build(name string, opt Options) (*model.Graph, error) {
 	b := &images{model.NewBuilder(name), opt.DType}
 	x := b.Input("image", opt.DType, opt.Batch, 3, 224, 224)

@@ -14,13 +14,11 @@ type recommender struct {
 	Top    []int64 // widths of the layers after the interaction; the last gives the result
 }
 
-// criteoTerabyte are the rows of the 26 tables for Criteo's Terabyte click logs
-// with indices taken modulo ten million and negatives sampled at 0.875: the
-// options --max-ind-range=10000000 --data-sub-sample-rate=0.875 of the DLRM
-// repository, whose bench/dlrm_s_criteo_terabyte.sh has that cap. MLPerf's
-// inference repository lists the numbers in recommendation/dlrm/pytorch/python/main.py.
-// MLPerf measures with a cap of forty million, 187,767,399 rows in all, which at
-// 128 features takes 48 GB in FP16.
+// criteoTerabyte are the rows of the 26 tables for Criteo's Terabyte click logs with indices taken modulo ten million
+// and negatives sampled at 0.875: the options --max-ind-range=10000000 --data-sub-sample-rate=0.875 of the DLRM
+// repository, whose bench/dlrm_s_criteo_terabyte.sh has that cap. MLPerf's inference repository lists the numbers in
+// recommendation/dlrm/pytorch/python/main.py. MLPerf measures with a cap of forty million, 187,767,399 rows in all,
+// which at 128 features takes 48 GB in FP16.
 var criteoTerabyte = []int64{
 	9980333, 36084, 17217, 7378, 20134, 3, 7112, 1442, 61, 9758201, 1333352, 313829, 10,
 	2208, 11156, 122, 4, 970, 14, 9994222, 7267859, 9946608, 415421, 12420, 101, 36,
@@ -33,10 +31,9 @@ var criteoKaggle = []int64{
 	27, 14992, 5461306, 10, 5652, 2173, 4, 7046547, 18, 15, 286181, 105, 142572,
 }
 
-// build makes the network of a configuration: the dense features through the
-// bottom layers, one row of each table, the products of each pair of these
-// vectors, and the top layers on the dense vector and the products. This is the
-// order of the PyTorch reference.
+// build makes the network of a configuration: the dense features through the bottom layers, one row of each table, the
+// products of each pair of these vectors, and the top layers on the dense vector and the products. This is the order
+// of the PyTorch reference.
 //
 // A query has one index per sparse feature, so there is nothing to sum up behind a
 // lookup; the reference has an EmbeddingBag there, which the variant says.
@@ -76,8 +73,7 @@ func (c recommender) build(name string, opt Options) (*model.Graph, error) {
 	return b.Build()
 }
 
-// perceptron is a chain of linear layers with ReLU between; last is the
-// activation after the final one.
+// perceptron is a chain of linear layers with ReLU between; last is the activation after the final one.
 func (b *sequences) perceptron(name string, x model.TensorID, widths []int64, last model.Kind) model.TensorID {
 	for i, w := range widths {
 		layer := fmt.Sprintf("%s.fc%d", name, i)

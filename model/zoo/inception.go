@@ -6,10 +6,9 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// googlenet is the BVLC release of GoogLeNet (Szegedy et al., CVPR 2015, Table 1)
-// without its auxiliary classifiers. Extents are those of the ONNX model zoo's
-// file, which rounds poolings down where Caffe rounds up: 55, 27, 13 and 6 rows
-// in place of 56, 28, 14 and 7.
+// googlenet is the BVLC release of GoogLeNet (Szegedy et al., CVPR 2015, Table 1) without its auxiliary classifiers.
+// Extents are those of the ONNX model zoo's file, which rounds poolings down where Caffe rounds up: 55, 27, 13 and 6
+// rows in place of 56, 28, 14 and 7.
 func googlenet(name string, opt Options) (*model.Graph, error) {
 	b := &images{model.NewBuilder(name), opt.DType}
 	x := b.Input("image", opt.DType, opt.Batch, 3, 224, 224)
@@ -47,9 +46,8 @@ func googlenet(name string, opt Options) (*model.Graph, error) {
 	return b.Build()
 }
 
-// inceptionV3 is the network of Szegedy et al. (CVPR 2016) as released and as
-// torchvision has it, without the auxiliary classifier. Modules carry the names
-// of the release.
+// inceptionV3 is the network of Szegedy et al. (CVPR 2016) as released and as torchvision has it, without the
+// auxiliary classifier. Modules carry the names of the release.
 func inceptionV3(name string, opt Options) (*model.Graph, error) {
 	b := &images{model.NewBuilder(name), opt.DType}
 	x := b.Input("image", opt.DType, opt.Batch, 3, 299, 299)
@@ -89,19 +87,16 @@ func inceptionV3(name string, opt Options) (*model.Graph, error) {
 	return b.Build()
 }
 
-// mofangInception is the module of Mofang's Fig. 5, "InceptionV3 module", with
-// the five convolutions that the text speaks of. The figure's labels are not in
-// the text, and no module of the network has five convolutions. What the text says
-// is that (a), (b) and (d) read the module's input, that only (c) is left for a
-// second phase, that {(a), (d)} before {(b), (c)} is an order that the data allow,
-// that kernels and channels differ, and that (c) alone uses a fifth of the device.
+// mofangInception is the module of Mofang's Fig. 5, "InceptionV3 module", with the five convolutions that the text
+// speaks of. The figure's labels are not in the text, and no module of the network has five convolutions. What the
+// text says is that (a), (b) and (d) read the module's input, that only (c) is left for a second phase, that {(a),
+// (d)} before {(b), (c)} is an order that the data allow, that kernels and channels differ, and that (c) alone uses a
+// fifth of the device.
 //
-// This reading is the last module, mixed7c, on its 8x8 image, less the pairs of
-// 1x3 and 3x1 at the ends of two branches: (a) is the 1x1 of 384, (b) that of
-// 320 channels, (d) that of 448, (c) the 3x3 behind (d), and the fifth is the 1x1
-// behind the pooling. It does not account for one remark: the text widens a 1x1
-// to 3x3 before it merges (a), (b) and (d), which here have equal kernels as
-// they stand.
+// This reading is the last module, mixed7c, on its 8x8 image, less the pairs of 1x3 and 3x1 at the ends of two
+// branches: (a) is the 1x1 of 384, (b) that of 320 channels, (d) that of 448, (c) the 3x3 behind (d), and the fifth is
+// the 1x1 behind the pooling. It does not account for one remark: the text widens a 1x1 to 3x3 before it merges (a),
+// (b) and (d), which here have equal kernels as they stand.
 func mofangInception(name string, opt Options) (*model.Graph, error) {
 	b := &images{model.NewBuilder(name), opt.DType}
 	x := b.Input("image", opt.DType, opt.Batch, 2048, 8, 8)
@@ -124,9 +119,8 @@ func averaged(out int64) *window {
 	return &w
 }
 
-// module is an Inception module: branches on the same input side by side, and a
-// pooling. With a projection, the pooling averages and keeps the extents; without,
-// it takes the maximum and halves them, as the branches then do.
+// module is an Inception module: branches on the same input side by side, and a pooling. With a projection, the
+// pooling averages and keeps the extents; without, it takes the maximum and halves them, as the branches then do.
 func (b *images) module(name string, x model.TensorID, project *window, branches []branch) model.TensorID {
 	var parts []model.TensorID
 	for i, chain := range branches {
@@ -144,8 +138,7 @@ func (b *images) module(name string, x model.TensorID, project *window, branches
 	return b.concat(name+".concat", parts...)
 }
 
-// projected is a pooling that averages, with the border counted, and the
-// convolution behind it.
+// projected is a pooling that averages, with the border counted, and the convolution behind it.
 func (b *images) projected(name string, x model.TensorID, w window) model.TensorID {
 	x = b.Op("AveragePool", name, model.Attr{Kernel: []int64{3, 3}, Strides: []int64{1, 1}, Dilations: []int64{1, 1},
 		Pads: around(1, 1), Variant: "count_include_pad=1"}, x)

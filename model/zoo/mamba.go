@@ -17,8 +17,7 @@ var mamba130m = selective{Layers: 24, Hidden: 768, Inner: 1536, State: 16, Rank:
 	Vocabulary: 50280, Tokens: 512}
 var mambaBlock = selective{Hidden: 768, Inner: 1536, State: 16, Rank: 48, Kernel: 4, Tokens: 512}
 
-// build is all layers with embeddings, whose matrix is also that of the vocabulary, or
-// one block.
+// build is all layers with embeddings, whose matrix is also that of the vocabulary, or one block.
 func (c selective) build(name string, opt Options) (*model.Graph, error) {
 	m := &mamba{&sequences{model.NewBuilder(name), opt.DType}, c, opt.Batch}
 	if c.Vocabulary == 0 {
@@ -74,9 +73,8 @@ func (m *mamba) block(name string, x model.TensorID) model.TensorID {
 	return m.product(name+".out", y, m.Hidden)
 }
 
-// scan is h' = exp(step A) h + step B u, y = C h + D u. All tokens at once: the state is a
-// running sum of what enters it, divided by what its start has decayed to since, and times
-// that (Heinsen, 2023).
+// scan is h' = exp(step A) h + step B u, y = C h + D u. All tokens at once: the state is a running sum of what enters
+// it, divided by what its start has decayed to since, and times that (Heinsen, 2023).
 func (m *mamba) scan(name string, u model.TensorID) model.TensorID {
 	parts := m.split(name+".parts", m.product(name+".select", u, m.Rank+2*m.State), m.Rank, m.State, m.State)
 	step := m.Op("Softplus", name+".step.softplus", model.Attr{}, m.linear(name+".step", parts[0], m.Inner))

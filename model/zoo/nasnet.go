@@ -15,9 +15,8 @@ type nasnet struct {
 	Classes int64
 }
 
-// build makes the network: a convolution, two reducing cells that grow to the
-// width, three stacks of normal cells with a reducing cell between, the
-// classifier. Every cell reads the outputs of the two cells before.
+// build makes the network: a convolution, two reducing cells that grow to the width, three stacks of normal cells with
+// a reducing cell between, the classifier. Every cell reads the outputs of the two cells before.
 //
 // Windows are padded as TensorFlow's SAME has it, for which the PyTorch port pads
 // and crops. There is no auxiliary classifier.
@@ -61,9 +60,8 @@ func (b *images) squeezed(name string, x model.TensorID, width int64) model.Tens
 	return b.norm(name+".bn", x)
 }
 
-// halved is squeezed for an input of twice the extents. Each of two convolutions
-// reads one image point of four, the second those diagonally behind the first's;
-// what it misses beyond the last row and column is zero.
+// halved is squeezed for an input of twice the extents. Each of two convolutions reads one image point of four, the
+// second those diagonally behind the first's; what it misses beyond the last row and column is zero.
 func (b *images) halved(name string, x model.TensorID, width int64) model.TensorID {
 	x = b.relu(name+".relu", x)
 	even := b.conv(name+".even.conv", b.pool("AveragePool", name+".even.pool", x, 1, 2, 0), width/2, 1, 1)
@@ -143,8 +141,7 @@ func (b *images) normal(name string, x, prev model.TensorID) model.TensorID {
 	return b.concat(name+".concat", prev, y0, y1, y2, y3, y4)
 }
 
-// reducing is the cell that halves the extents. Its first sum enters only through
-// later ones.
+// reducing is the cell that halves the extents. Its first sum enters only through later ones.
 func (b *images) reducing(name string, x, prev model.TensorID) model.TensorID {
 	c := operands{b, name, b.channels(x)}
 	y0 := c.sum(0, c.separable(x, 5, 2), c.separable(prev, 7, 2))

@@ -6,10 +6,9 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// AStitch (ASPLOS 2022) measures CRNN, DIEN, a Transformer and a speech encoder, without
-// their configurations. Those here are the published ones of the networks where there is
-// one, and assumed otherwise; each row of the table says which. Recurrent layers are
-// unrolled, step by step, as a compiler without loops sees them.
+// AStitch (ASPLOS 2022) measures CRNN, DIEN, a Transformer and a speech encoder, without their configurations. Those
+// here are the published ones of the networks where there is one, and assumed otherwise; each row of the table says
+// which. Recurrent layers are unrolled, step by step, as a compiler without loops sees them.
 
 // cell adds the steps of recurrent layers. All steps of a layer share its weights.
 type cell struct {
@@ -193,9 +192,8 @@ type interests struct {
 	Embedding                int64 // features of each
 }
 
-// build makes the network of a configuration: look-ups, a GRU over the history, the
-// attention of the target on its states, a GRU whose update gate that scales, and a
-// perceptron.
+// build makes the network of a configuration: look-ups, a GRU over the history, the attention of the target on its
+// states, a GRU whose update gate that scales, and a perceptron.
 func (c interests) build(name string, opt Options) (*model.Graph, error) {
 	r := newCell(&sequences{model.NewBuilder(name), opt.DType})
 	width := 2 * c.Embedding // an item with its category

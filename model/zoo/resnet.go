@@ -19,10 +19,9 @@ type residual struct {
 	Classes   int64
 }
 
-// build makes the network of a configuration: stem, stages of residual
-// blocks, classifier. The stride of a stage sits in the 3x3 convolution of its
-// first bottleneck ("v1.5"), which is what torchvision trains and what is
-// benchmarked today; the paper has it in the 1x1 before.
+// build makes the network of a configuration: stem, stages of residual blocks, classifier. The stride of a stage sits
+// in the 3x3 convolution of its first bottleneck ("v1.5"), which is what torchvision trains and what is benchmarked
+// today; the paper has it in the 1x1 before.
 func (c residual) build(name string, opt Options) (*model.Graph, error) {
 	b := &images{model.NewBuilder(name), opt.DType}
 	x := b.Input("image", opt.DType, opt.Batch, 3, c.Image, c.Image)
@@ -51,8 +50,7 @@ type images struct {
 	dtype model.DType
 }
 
-// channels is 1 after an error, so that what follows stays well-formed; Build
-// reports the error.
+// channels is 1 after an error, so that what follows stays well-formed; Build reports the error.
 func (b *images) channels(x model.TensorID) int64 {
 	if b.Err() != nil {
 		return 1
@@ -68,8 +66,7 @@ type window struct {
 	Bias                       bool
 }
 
-// square is a window padded so that stride 1 keeps the extents, of one group and
-// without bias.
+// square is a window padded so that stride 1 keeps the extents, of one group and without bias.
 func square(out, kernel, stride int64) window {
 	return rectangle(out, kernel, kernel, stride)
 }
@@ -99,8 +96,7 @@ func (b *images) convolve(name string, x model.TensorID, w window) model.TensorI
 		Pads: w.Pads, Group: w.Groups}, in...)
 }
 
-// conv is a square convolution without bias, padded so that stride 1 keeps the
-// extents.
+// conv is a square convolution without bias, padded so that stride 1 keeps the extents.
 func (b *images) conv(name string, x model.TensorID, out, kernel, stride int64) model.TensorID {
 	return b.convolve(name, x, square(out, kernel, stride))
 }

@@ -6,9 +6,8 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// squeezenet is SqueezeNet 1.1, which pools earlier than 1.0 and has a smaller
-// first convolution. There is no product at the end: the last convolution has a
-// channel per class.
+// squeezenet is SqueezeNet 1.1, which pools earlier than 1.0 and has a smaller first convolution. There is no product
+// at the end: the last convolution has a channel per class.
 func squeezenet(name string, opt Options) (*model.Graph, error) {
 	b := &images{model.NewBuilder(name), opt.DType}
 	x := b.Input("image", opt.DType, opt.Batch, 3, 224, 224)
@@ -27,8 +26,7 @@ func squeezenet(name string, opt Options) (*model.Graph, error) {
 	return b.Build()
 }
 
-// fire narrows to a few channels and widens to eight times as many, half of them
-// with a 3x3 window.
+// fire narrows to a few channels and widens to eight times as many, half of them with a 3x3 window.
 func (b *images) fire(name string, x model.TensorID, squeeze int64) model.TensorID {
 	x = b.rectified(name+".squeeze", x, square(squeeze, 1, 1))
 	one := b.rectified(name+".expand1", x, square(4*squeeze, 1, 1))

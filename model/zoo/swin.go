@@ -17,16 +17,13 @@ type windowed struct {
 	Classes       int64
 }
 
-// build makes the network of a configuration, operator for operator that of
-// torchvision (version 1), but for the weights of queries, keys and values, which
-// are not joined. Between the blocks images are in N, H, W, C.
+// build makes the network of a configuration, operator for operator that of torchvision (version 1), but for the
+// weights of queries, keys and values, which are not joined. Between the blocks images are in N, H, W, C.
 //
-// Every second block shifts the windows by half of their size, around the edges;
-// a mask, which is a constant, keeps what was not adjacent apart. A stage that is
-// one window has nothing to shift. The bias of a pair of positions is looked up
-// in a learned table by their distance. That lookup reads constants only, so it
-// is the same for every batch; it stays in the graph because the table is what
-// training sets.
+// Every second block shifts the windows by half of their size, around the edges; a mask, which is a constant, keeps
+// what was not adjacent apart. A stage that is one window has nothing to shift. The bias of a pair of positions is
+// looked up in a learned table by their distance. That lookup reads constants only, so it is the same for every batch;
+// it stays in the graph because the table is what training sets.
 func (c windowed) build(name string, opt Options) (*model.Graph, error) {
 	b := &sequences{model.NewBuilder(name), opt.DType}
 	if len(c.Depths) != len(c.Heads) {
@@ -132,8 +129,7 @@ func (b *sequences) windowBlock(name string, x, distance model.TensorID, shift i
 	return b.Op("Add", name+".ffn.residual", model.Attr{}, y, x)
 }
 
-// roll moves rows and columns towards the origin by n; those that leave come in
-// at the other end.
+// roll moves rows and columns towards the origin by n; those that leave come in at the other end.
 func (b *sequences) roll(name string, x model.TensorID, n int64) model.TensorID {
 	x = b.rollAxis(name+".rows", x, 1, n)
 	return b.rollAxis(name+".columns", x, 2, n)
@@ -151,9 +147,8 @@ func (b *sequences) rollAxis(name string, x model.TensorID, axis int, n int64) m
 	return b.Op("Concat", name, model.Attr{Axis: int64(axis)}, y, z)
 }
 
-// mergePatches puts each square of four neighbours behind each other and halves
-// their features, which leaves half of the rows and columns with twice the
-// features.
+// mergePatches puts each square of four neighbours behind each other and halves their features, which leaves half of
+// the rows and columns with twice the features.
 func (b *sequences) mergePatches(name string, x model.TensorID, g *grid) model.TensorID {
 	if g.Side%2 != 0 {
 		b.Fail(fmt.Errorf("%s: %d rows do not halve", name, g.Side))

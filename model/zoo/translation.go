@@ -13,9 +13,8 @@ type translator struct {
 	Heads, FFN, Alphabet int64
 }
 
-// build makes the network of a configuration: the encoder, then the decoder
-// token by token, unrolled, with keys and values of earlier tokens kept. The likeliest
-// token is the next one's input (greedy decoding).
+// build makes the network of a configuration: the encoder, then the decoder token by token, unrolled, with keys and
+// values of earlier tokens kept. The likeliest token is the next one's input (greedy decoding).
 func (c translator) build(name string, opt Options) (*model.Graph, error) {
 	r := newCell(attentive(name, opt, c.Hidden, c.Heads))
 	t := transformer{Seq: c.Source, Hidden: c.Hidden, Heads: c.Heads, FFN: c.FFN}

@@ -6,9 +6,8 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// vgg returns the builder of a configuration of Simonyan and Zisserman's Table 1,
-// given as the number of 3x3 convolutions before each pooling. The dropouts stay,
-// as in the published file; simplification removes them.
+// vgg returns the builder of a configuration of Simonyan and Zisserman's Table 1, given as the number of 3x3
+// convolutions before each pooling. The dropouts stay, as in the published file; simplification removes them.
 func vgg(stages ...int64) func(string, Options) (*model.Graph, error) {
 	return func(name string, opt Options) (*model.Graph, error) {
 		b := &images{model.NewBuilder(name), opt.DType}

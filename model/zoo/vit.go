@@ -13,13 +13,11 @@ type vision struct {
 	Classes                    int64
 }
 
-// build makes the network of a configuration: patches, a class token before them,
-// positions, encoder layers with the normalisations before each part, and a
-// classifier of the class token.
+// build makes the network of a configuration: patches, a class token before them, positions, encoder layers with the
+// normalisations before each part, and a classifier of the class token.
 //
-// The class token is one learned vector, repeated for each image. Queries, keys
-// and values have weights of their own here, where torchvision has one matrix for
-// the three: the parameters and the products are the same ones.
+// The class token is one learned vector, repeated for each image. Queries, keys and values have weights of their own
+// here, where torchvision has one matrix for the three: the parameters and the products are the same ones.
 func (c vision) build(name string, opt Options) (*model.Graph, error) {
 	b := attentive(name, opt, c.Hidden, c.Heads)
 	if c.Patch < 1 || c.Image%c.Patch != 0 {
@@ -47,8 +45,7 @@ func (c vision) build(name string, opt Options) (*model.Graph, error) {
 	return b.Build()
 }
 
-// visionLayer is an encoder layer with the normalisations before attention and
-// feed-forward.
+// visionLayer is an encoder layer with the normalisations before attention and feed-forward.
 func (b *sequences) visionLayer(name string, x model.TensorID, batch, ffn int64, t transformer) model.TensorID {
 	att := name + ".attention"
 	y := b.norm(att+".norm", x)

@@ -11,8 +11,7 @@ import (
 
 // Options selects one instance of a network.
 type Options struct {
-	// Batch is the number of images, sequences or queries that go through together. It has
-	// no default.
+	// Batch is the number of images, sequences or queries that go through together. It has no default.
 	Batch int64
 	// DType is the type of activations and parameters; the zero value is F16.
 	DType model.DType
@@ -53,9 +52,8 @@ var table = []entry{
 		"Xie et al., CVPR 2017; torchvision resnext50_32x4d", "224x224x3 image"},
 		residual{Blocks: []int64{3, 4, 6, 3}, Bottleneck: true, Groups: 32, GroupWidth: 4,
 			Image: 224, Classes: 1000}.build},
-	// The notes on the paper give no more than the name, and that CUTLASS fuses the
-	// network's convolutions. CUTLASS (its example 13) fuses two only if the second
-	// is 1x1 without padding; so the tailoring is taken to be that.
+	// The notes on the paper give no more than the name, and that CUTLASS fuses the network's convolutions. CUTLASS (its
+	// example 13) fuses two only if the second is 1x1 without padding; so the tailoring is taken to be that.
 	{Info{"resnet18-tailor", "resnet18 tailored to fused pairs of convolutions; assumed: the second of each block is 1x1",
 		"GraphTurbo, OSDI 2023, section 5.6 (which names it; the tailoring is an assumption)", "224x224x3 image"},
 		residual{Blocks: []int64{2, 2, 2, 2}, Pointwise: true, Image: 224, Classes: 1000}.build},
@@ -87,8 +85,7 @@ var table = []entry{
 		nasnet{Image: 331, Stem: 96, Filters: 168, Repeat: 6, Classes: 1000}.build},
 	bertBase(128),
 
-	// Longer sequences, vision transformers, recommendation, speech, and the
-	// examples of the GraphTurbo paper.
+	// Longer sequences, vision transformers, recommendation, speech, and the examples of the GraphTurbo paper.
 	bertBase(256),
 	bertBase(384),
 	bertBase(512),
@@ -198,8 +195,7 @@ func Names() []string {
 	return names
 }
 
-// Describe returns what is known of a network, or false if there is none of that
-// name.
+// Describe returns what is known of a network, or false if there is none of that name.
 func Describe(name string) (Info, bool) {
 	e, ok := lookup(name)
 	return e.Info, ok

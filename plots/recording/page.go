@@ -304,8 +304,7 @@ func strategy(stage, name string) string {
 	return cmp.Or(name, "the file does not say")
 }
 
-// groupReasons says of the groups with the largest parts of the critical path why they are
-// as they are.
+// groupReasons says of the groups with the largest parts of the critical path why they are as they are.
 func groupReasons(e *explain.Explainer, r *scheduler.Result, o *explain.Overview) (*page.Part, error) {
 	onPath := map[string]float64{}
 	for _, g := range o.PathByGroup {

@@ -1,6 +1,5 @@
-// Package recording takes down what a cluster does in a simulated schedule, command by
-// command and buffer by buffer, and makes the page of one schedule or of two beside each
-// other. The viewer of package page shows a recording.
+// Package recording takes down what a cluster does in a simulated schedule, command by command and buffer by buffer,
+// and makes the page of one schedule or of two beside each other. The viewer of package page shows a recording.
 package recording
 
 import (
@@ -18,9 +17,8 @@ import (
 	"github.com/dsasched/dsasched/scheduler/picture"
 )
 
-// Recording is the viewer's input. All lists of numbers are columns: decimal
-// numbers with a space between them, so that a hundred thousand commands stay small
-// once compressed, and JSON stays readable. Times are in ticks.
+// Recording is the viewer's input. All lists of numbers are columns: decimal numbers with a space between them, so
+// that a hundred thousand commands stay small once compressed, and JSON stays readable. Times are in ticks.
 type Recording struct {
 	Schema         int             `json:"schema"`
 	TickPs         int64           `json:"tick_ps"`
@@ -67,9 +65,8 @@ type Variant struct {
 	Instances Queue    `json:"instances"`
 	Queues    []Queue  `json:"queues"`
 	Memories  []Memory `json:"memories"`
-	// MergedTicks is 0 if every command and buffer is there. Else neighbours in a queue
-	// with one label and kind that are at most this far apart are one command, and of
-	// buffers that live no longer some are left out.
+	// MergedTicks is 0 if every command and buffer is there. Else neighbours in a queue with one label and kind that are
+	// at most this far apart are one command, and of buffers that live no longer some are left out.
 	MergedTicks int64 `json:"merged_ticks"`
 }
 
@@ -78,8 +75,7 @@ type Queue struct {
 	Name     string `json:"name"`
 	Title    string `json:"title"`
 	Commands int    `json:"commands"`
-	// Gap is from the end of the command before (or 0) to the start, Length from there
-	// to the end.
+	// Gap is from the end of the command before (or 0) to the start, Length from there to the end.
 	Gap    string `json:"gap_ticks"`
 	Length string `json:"length_ticks"`
 	Label  string `json:"operator"`
@@ -131,8 +127,7 @@ func (n *numbers) add(v int64) {
 
 func (n *numbers) String() string { return string(n.b) }
 
-// ticks rounds a time to the nearest tick, upwards from the middle: it never puts
-// two times in another order.
+// ticks rounds a time to the nearest tick, upwards from the middle: it never puts two times in another order.
 func ticks(ps int64) int64 { return (ps + TickPs/2) / TickPs }
 
 // MostCommands is the number of commands, and of buffers of a memory, that are recorded one by
@@ -221,8 +216,7 @@ func Record(r *scheduler.Result, cluster int, row harness.Row, most int) Recorde
 			// it has one of them
 			c.Label, int32(c.Kind), critical[int32(i)]})
 	}
-	// Each round joins neighbours that are twice as far apart; in the end few are left for
-	// each label.
+	// Each round joins neighbours that are twice as far apart; in the end few are left for each label.
 	for near := max(1, v.EndTicks>>14); total > most && near < v.EndTicks; near *= 2 {
 		total, v.MergedTicks = 0, near
 		for q := range all {

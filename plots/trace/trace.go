@@ -1,14 +1,12 @@
 // Package trace writes a simulated program as Chrome trace events (the JSON object
 // format of the Trace Event Format), which ui.perfetto.dev and chrome://tracing open.
 //
-// A cluster is a process. In it, each queue is a track (control, DMA queues, compute
-// units) with a slice for each command, and each level of memory one or more tracks
-// with a slice for each buffer, so many that no two slices of a track overlap. The slice
-// of a command names its instance and the boxes of tensors that it works on, as far as the
-// program knows them. A flow
-// goes from each command to each that waits for it, but not for launches and barriers,
-// which wait for everything. Counters show the bytes in use of each memory and, in a
-// process of its own, what passes over the resources that all clusters share.
+// A cluster is a process. In it, each queue is a track (control, DMA queues, compute units) with a slice for each
+// command, and each level of memory one or more tracks with a slice for each buffer, so many that no two slices of a
+// track overlap. The slice of a command names its instance and the boxes of tensors that it works on, as far as the
+// program knows them. A flow goes from each command to each that waits for it, but not for launches and barriers,
+// which wait for everything. Counters show the bytes in use of each memory and, in a process of its own, what passes
+// over the resources that all clusters share.
 //
 // Times are in microseconds, as the format wants, with all picoseconds.
 package trace
@@ -27,8 +25,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/sim"
 )
 
-// Write writes the trace of a program. It simulates the program to see the rates of
-// its moves.
+// Write writes the trace of a program. It simulates the program to see the rates of its moves.
 func Write(ctx context.Context, out io.Writer, p *isa.Program) error {
 	if err := p.Check(); err != nil {
 		return err

@@ -28,9 +28,8 @@ type AloneOptions struct {
 	Start *scheduler.Result
 }
 
-// An Alone is one decision of GraphTurbo's schedule made by one method, with what it
-// changes against the greedy method. Objective and bound are in seconds of the
-// decision's cost model.
+// An Alone is one decision of GraphTurbo's schedule made by one method, with what it changes against the greedy
+// method. Objective and bound are in seconds of the decision's cost model.
 type Alone struct {
 	Model    string `json:"model"`
 	Hardware string `json:"hardware"`
@@ -48,8 +47,7 @@ type Alone struct {
 	Seconds   float64  `json:"seconds"`
 	Greedy    float64  `json:"greedy_objective"`
 
-	// Simulated throughput with all else as the greedy methods have it; nil if that
-	// can't be simulated, see the notes.
+	// Simulated throughput with all else as the greedy methods have it; nil if that can't be simulated, see the notes.
 	ThroughputPerSecond       *float64 `json:"throughput_per_s"`
 	GreedyThroughputPerSecond *float64 `json:"greedy_throughput_per_s"`
 	Notes                     []string `json:"notes"`
@@ -73,8 +71,7 @@ type AloneBinding struct {
 	Changes      []BindingChange `json:"changes"` // against the greedy method
 }
 
-// A BindingChange is an instance that a method gives another binding or scope than
-// Algorithm 4.
+// A BindingChange is an instance that a method gives another binding or scope than Algorithm 4.
 type BindingChange struct {
 	Group string `json:"group"`
 	Index int64  `json:"index"`
@@ -85,8 +82,7 @@ type BindingChange struct {
 // BoundTo is where an instance runs and its output stands.
 type BoundTo struct {
 	Binding []int64 `json:"binding"` // cores per dimension of the first output
-	// Output is the binding that the output gets: layers take their plain binding where that
-	// uses more cores.
+	// Output is the binding that the output gets: layers take their plain binding where that uses more cores.
 	Output []int64 `json:"output"`
 	Scope  string  `json:"scope"`
 	Text   string  `json:"-"`
@@ -187,9 +183,8 @@ func (a *Alone) simulate(ctx context.Context, c *comparer, s *schedule.Schedule,
 	return nil
 }
 
-// Bind chooses core bindings and scopes for the groups, factors and order of the greedy
-// schedule by a method of binding.Methods. When ctx or the time limit ends, the answer
-// is the best choice so far.
+// Bind chooses core bindings and scopes for the groups, factors and order of the greedy schedule by a method of
+// binding.Methods. When ctx or the time limit ends, the answer is the best choice so far.
 func Bind(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, method string,
 	opt AloneOptions) (*AloneBinding, error) {
 	base, c, err := alone(ctx, net, machine, batch, method, opt)
@@ -267,9 +262,8 @@ func sameGroups(s, as *schedule.Schedule) error {
 	return nil
 }
 
-// Split chooses sub-graphs and split factors by a method of split.Methods; order,
-// bindings and memory plan are those that the greedy methods make for them. When ctx
-// or the time limit ends, the answer is the best choice so far.
+// Split chooses sub-graphs and split factors by a method of split.Methods; order, bindings and memory plan are those
+// that the greedy methods make for them. When ctx or the time limit ends, the answer is the best choice so far.
 func Split(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, method string,
 	opt AloneOptions) (*AloneSplit, error) {
 	base, c, err := alone(ctx, net, machine, batch, method, opt)

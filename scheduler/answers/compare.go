@@ -49,18 +49,15 @@ type Compared struct {
 	Own      *float64     `json:"own_objective,omitempty"`
 	OwnBound *float64     `json:"own_bound,omitempty"`
 	Program  *milp.Effort `json:"program,omitempty"`
-	// ThroughputPerSecond is simulated with this decision alone replaced; nil: not
-	// simulated.
+	// ThroughputPerSecond is simulated with this decision alone replaced; nil: not simulated.
 	ThroughputPerSecond *float64 `json:"throughput_per_s"`
-	// EnergyJoules is the energy of the batch; nil: not simulated, or the accelerator's description
-	// has no figures.
+	// EnergyJoules is the energy of the batch; nil: not simulated, or the accelerator's description has no figures.
 	EnergyJoules *float64 `json:"energy_j"`
 	Note         string   `json:"note,omitempty"`
 }
 
-// CompareOptions are the settings of [Compare]. Of Options, Chunk 0 is the chunk at which
-// the greedy recipe is fastest, a TimeLimit is the only limit, and with a Solver decision joint has the integer program
-// beside the search.
+// CompareOptions are the settings of [Compare]. Of Options, Chunk 0 is the chunk at which the greedy recipe is
+// fastest, a TimeLimit is the only limit, and with a Solver decision joint has the integer program beside the search.
 type CompareOptions struct {
 	scheduler.Options
 	Decisions []string // names of [Comparisons]; empty: those of [ComparisonsOn]
@@ -71,8 +68,7 @@ type CompareOptions struct {
 	Ended   func(decision string, done bool)
 }
 
-// A comparison is a decision that can be compared: the stage that makes it, and what
-// its exact strategy minimises.
+// A comparison is a decision that can be compared: the stage that makes it, and what its exact strategy minimises.
 type comparison struct {
 	name, stage, unit string
 	objective         func(ctx context.Context, s *schedule.Schedule, opt scheduler.Options) (float64, error)
@@ -477,8 +473,7 @@ func (c *comparer) issue(ctx context.Context) error {
 	return c.add(ctx, row, nil)
 }
 
-// all compares the greedy recipe with exact-all: the fastest of every decision exact
-// and of what it falls back to.
+// all compares the greedy recipe with exact-all: the fastest of every decision exact and of what it falls back to.
 func (c *comparer) all(ctx context.Context) error {
 	if err := c.add(ctx, Compared{Decision: "all", Method: "greedy", Unit: solve.SecondsUnit, Status: "greedy"},
 		c.base); err != nil {

@@ -33,8 +33,7 @@ type Report struct {
 	LatencySeconds      float64 `json:"latency_s"` // of the batch
 	// SteadyThroughputPerSecond is [Result.Steady]; null: not computed, or too large for it.
 	SteadyThroughputPerSecond *float64 `json:"steady_throughput_per_s"`
-	// EnergyJoules is of the batch, Energy its parts; null: the accelerator's description has
-	// no figures.
+	// EnergyJoules is of the batch, Energy its parts; null: the accelerator's description has no figures.
 	EnergyJoules      *float64        `json:"energy_j"`
 	AveragePowerWatts *float64        `json:"average_power_w"`
 	Energy            *cost.Energy    `json:"energy"`
@@ -46,8 +45,7 @@ type Report struct {
 	MACs              int64           `json:"macs"`
 	VectorOps         int64           `json:"vector_ops"`
 
-	// Groups, order, joins and spills are of a chunk, on the first cluster or on all that
-	// divide it.
+	// Groups, order, joins and spills are of a chunk, on the first cluster or on all that divide it.
 	Groups       []GroupReport       `json:"groups"`
 	Order        OrderReport         `json:"order"`
 	Joins        []JoinReport        `json:"joins"`
@@ -174,8 +172,7 @@ type LevelCounts[T any] struct {
 	L1  T `json:"l1"`
 }
 
-// Counts are of cluster 0's program with the batch loop counted once, and of all that
-// was executed.
+// Counts are of cluster 0's program with the batch loop counted once, and of all that was executed.
 type Counts struct {
 	Static  int64 `json:"static"`
 	Dynamic int64 `json:"dynamic"`

@@ -1,8 +1,7 @@
-// Package mofang makes the decisions of Mofang, a compiler for training jobs that
-// balances load between a host and devices and within a device (L. Wang et al.,
-// "Load balancing optimization method for deep learning compiler model training",
-// Journal of Frontiers of Computer Science and Technology, 2024, no. 1), and those
-// of the systems that the paper compares it with.
+// Package mofang makes the decisions of Mofang, a compiler for training jobs that balances load between a host and
+// devices and within a device (L. Wang et al., "Load balancing optimization method for deep learning compiler model
+// training", Journal of Frontiers of Computer Science and Technology, 2024, no. 1), and those of the systems that the
+// paper compares it with.
 //
 // The paper's equations, tables and algorithms reached us as text only; where the text
 // leaves a choice, the reading is at the function, and all are in docs/deviations.md.
@@ -26,15 +25,13 @@
 //
 // # Pipeline stages and micro-batches (§2.4)
 //
-// [Stages] merges layers into as many stages as fit side by side: utilisations sum to
-// at most 1. Of so many stages the longest is as short as can be ([Balanced]).
-// [MicroBatches] bisects for the least number at which the share of time
+// [Stages] merges layers into as many stages as fit side by side: utilisations sum to at most 1. Of so many stages the
+// longest is as short as can be ([Balanced]). [MicroBatches] bisects for the least number at which the share of time
 // for filling the pipeline is no more than the loss by small micro-batches ([Loss], or a device's own).
 //
 // # Baselines
 //
-// [GPipeStages] cuts layers into stages of equal number. Package streams merges equal
-// convolutions as TASO does
+// [GPipeStages] cuts layers into stages of equal number. Package streams merges equal convolutions as TASO does
 // ([streams.Merged]) and runs operators one by one or level by level.
 //
 // The exact counterparts are in systems/mofang/layering and systems/mofang/pipelining.

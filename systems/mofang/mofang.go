@@ -16,9 +16,8 @@ type Speedup struct {
 	Factor  float64
 }
 
-// Threads chooses the threads that load data, of a table in ascending order of
-// threads: T1 seconds for names of files and T3 for training are of a batch, T2 of an
-// item on one thread. The table must have at least one row.
+// Threads chooses the threads that load data, of a table in ascending order of threads: T1 seconds for names of files
+// and T3 for training are of a batch, T2 of an item on one thread. The table must have at least one row.
 func Threads(t1, t2, t3 float64, batch int, table []Speedup) Speedup {
 	need := float64(batch) * t2 / math.Max(t1, t3)
 	best := table[0]
@@ -33,8 +32,7 @@ func Threads(t1, t2, t3 float64, batch int, table []Speedup) Speedup {
 	return best
 }
 
-// Threshold is the default of [Layering]. The paper gives none and
-// expects it to drop about half of the splits.
+// Threshold is the default of [Layering]. The paper gives none and expects it to drop about half of the splits.
 const Threshold = 0.5
 
 // maxSplits bounds how many ways to split one set [Layering] looks at. Beyond it only
@@ -50,9 +48,8 @@ type Split struct {
 	Kept    int     // by the threshold
 }
 
-// Layering divides the operators of a graph into layers. The result lists them in
-// order, with the splits that were looked at. If ctx ends, what is not split by then
-// stays whole. A threshold of 0 is [Threshold].
+// Layering divides the operators of a graph into layers. The result lists them in order, with the splits that were
+// looked at. If ctx ends, what is not split by then stays whole. A threshold of 0 is [Threshold].
 func Layering(ctx context.Context, m *streams.Machine, ops []streams.Operator, threshold float64) (
 	layers [][]int, splits []Split) {
 	threshold = cmp.Or(threshold, Threshold)
@@ -119,9 +116,8 @@ func Layering(ctx context.Context, m *streams.Machine, ops []streams.Operator, t
 	return layers, splits
 }
 
-// downClosed lists the down-closed proper parts of a sorted set of operators, in
-// order of size and then of members: all, or those between levels where there are
-// more than MaxSplits.
+// downClosed lists the down-closed proper parts of a sorted set of operators, in order of size and then of members:
+// all, or those between levels where there are more than MaxSplits.
 func downClosed(ops []streams.Operator, set []int) [][]int {
 	n := len(set)
 	levels := func() (parts [][]int) {
@@ -251,9 +247,8 @@ func Balanced(seconds []float64, stages int) [][2]int {
 	return cut
 }
 
-// MicroBatches bisects for the least number b of micro-batches of a batch over p
-// stages with (p-1)/(b+p-1) <= loss(b), where loss does not fall. ok is false where no b up to batch
-// does.
+// MicroBatches bisects for the least number b of micro-batches of a batch over p stages with (p-1)/(b+p-1) <= loss(b),
+// where loss does not fall. ok is false where no b up to batch does.
 func MicroBatches(p, batch int, loss func(b int) float64) (b int, ok bool) {
 	fits := func(b int) bool { return float64(p-1)/float64(b+p-1) <= loss(b)+1e-12 }
 	lo, hi := 1, batch
@@ -276,8 +271,7 @@ func Loss(batch, device int) func(b int) float64 {
 	return func(b int) float64 { return math.Max(0, 1-float64(batch)/(float64(b)*float64(device))) }
 }
 
-// GPipeStages cuts layers into stages of equal number, the first ones longer by one
-// where they do not divide.
+// GPipeStages cuts layers into stages of equal number, the first ones longer by one where they do not divide.
 func GPipeStages(layers, stages int) [][2]int {
 	stages = min(stages, layers)
 	var cut [][2]int
@@ -296,8 +290,7 @@ func GPipeStages(layers, stages int) [][2]int {
 // A Use is a share of a device over some time.
 type Use struct{ Seconds, Utilization float64 }
 
-// EnergyJoules is the integral of idle + (busy - idle) x utilisation, in watts, over
-// consecutive uses.
+// EnergyJoules is the integral of idle + (busy - idle) x utilisation, in watts, over consecutive uses.
 func EnergyJoules(uses []Use, idleWatts, busyWatts float64) float64 {
 	sum := 0.0
 	for _, u := range uses {

@@ -10,13 +10,11 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// Step gives the training step of a network as a network itself, for whoever fuses
-// operators: the network, for each output that depends on a parameter half of the squared
-// distance from an input called after it with ".target" behind, the gradients in
-// primitive operators, and each parameter less its gradient as an output called after it
-// with ".update" behind. The rate of learning scales the loss. Gradients of a table that
-// is looked up are those of the rows, and outputs: frameworks update such tables row by
-// row. Normalisations should be in parts.
+// Step gives the training step of a network as a network itself, for whoever fuses operators: the network, for each
+// output that depends on a parameter half of the squared distance from an input called after it with ".target" behind,
+// the gradients in primitive operators, and each parameter less its gradient as an output called after it with
+// ".update" behind. The rate of learning scales the loss. Gradients of a table that is looked up are those of the
+// rows, and outputs: frameworks update such tables row by row. Normalisations should be in parts.
 //
 // Convolutions, pools and whatever else has no rule here are an error.
 func Step(net *model.Graph) (*model.Graph, error) {
@@ -61,8 +59,7 @@ func step(net *model.Graph) (*model.Graph, map[model.TensorID]float64, error) {
 type stepper struct {
 	*model.Builder
 	net *model.Graph
-	// By tensor of the network: what it is in the step, whether a gradient flows to it, and the
-	// parts of that.
+	// By tensor of the network: what it is in the step, whether a gradient flows to it, and the parts of that.
 	id     []model.TensorID
 	needs  []bool
 	parts  [][]model.TensorID
@@ -290,8 +287,7 @@ func (s *stepper) give(op *model.Op, k int, g model.TensorID) {
 	s.parts[t.ID] = append(s.parts[t.ID], s.fit(g, t.Shape))
 }
 
-// gradient makes that of input k, to be summed over what the input is broadcast to. g is
-// the gradient of the result y.
+// gradient makes that of input k, to be summed over what the input is broadcast to. g is the gradient of the result y.
 func (s *stepper) gradient(op *model.Op, k int, g, y model.TensorID, out *model.Tensor) (model.TensorID, bool) {
 	none := model.Attr{}
 	t := s.net.Tensor(op.Inputs[k])
@@ -379,9 +375,8 @@ func (s *stepper) gradient(op *model.Op, k int, g, y model.TensorID, out *model.
 	return g, false
 }
 
-// product is the gradient of a factor: the gradient times the other one, transposed. Where
-// the right factor is a matrix, the left one is one, too, of all its rows, and the library
-// transposes.
+// product is the gradient of a factor: the gradient times the other one, transposed. Where the right factor is a
+// matrix, the left one is one, too, of all its rows, and the library transposes.
 func (s *stepper) product(op *model.Op, k int, g model.TensorID) (model.TensorID, bool) {
 	a, b := s.net.Tensor(op.Inputs[0]).Shape, s.net.Tensor(op.Inputs[1]).Shape
 	if len(a) < 2 || len(b) < 2 {

@@ -1,6 +1,5 @@
-// Package training derives from a network what one training step computes: the
-// network itself, a loss for each output (where outputs are choices, as by ArgMax, for
-// what they are made of), the gradient of each tensor that depends on
+// Package training derives from a network what one training step computes: the network itself, a loss for each output
+// (where outputs are choices, as by ArgMax, for what they are made of), the gradient of each tensor that depends on
 // learned parameters, and the update of each parameter.
 //
 // # Gradients
@@ -18,9 +17,8 @@
 //	moves          the way back; Gather and its like add up what has gone several ways;
 //	               a change of shape alone costs nothing
 //
-// A tensor with several readers adds up their gradients. Nothing flows to integers,
-// to what depends on no learned parameter, or through operators without a derivative
-// (comparisons, ArgMax and its like).
+// A tensor with several readers adds up their gradients. Nothing flows to integers, to what depends on no learned
+// parameter, or through operators without a derivative (comparisons, ArgMax and its like).
 //
 // An update is stochastic gradient descent with momentum: it reads weight, gradient and
 // momentum and writes weight and momentum. The loss is a softmax with cross-entropy.
@@ -48,13 +46,11 @@ const (
 
 func (p Pass) String() string { return [...]string{"forward", "backward", "update"}[p] }
 
-// A Node is an operator of the step. It writes one tensor, or for forward operators
-// with several outputs all of them.
+// A Node is an operator of the step. It writes one tensor, or for forward operators with several outputs all of them.
 type Node struct {
 	Name string
-	// Kind is the forward operator's kind, or for others one of "Loss", "LossGrad",
-	// the forward kind with "GradInput", "GradWeight" or "GradBias", "GradSum" for
-	// what adds up gradients, and "Update".
+	// Kind is the forward operator's kind, or for others one of "Loss", "LossGrad", the forward kind with "GradInput",
+	// "GradWeight" or "GradBias", "GradSum" for what adds up gradients, and "Update".
 	Kind string
 	Pass Pass
 	// Of is the forward operator that it belongs to: itself, that whose gradient it
@@ -72,8 +68,7 @@ type Node struct {
 type Graph struct {
 	Name  string
 	Nodes []Node
-	// Gradient is for each tensor of the network the node that completes its gradient,
-	// -1 where there is none.
+	// Gradient is for each tensor of the network the node that completes its gradient, -1 where there is none.
 	Gradient []int
 }
 
@@ -81,8 +76,7 @@ type Graph struct {
 var flat = map[model.Kind]bool{"ArgMax": true, "ArgMin": true, "Floor": true, "Ceil": true, "Round": true, "Sign": true,
 	"Shape": true, "NonZero": true}
 
-// Derive makes the training step of a network. A network without learned parameters is
-// an error.
+// Derive makes the training step of a network. A network without learned parameters is an error.
 func Derive(net *model.Graph) (*Graph, error) {
 	d := &deriver{net: net, g: &Graph{Name: net.Name}}
 	d.forward()

@@ -10,8 +10,7 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 )
 
-// configured is an experiment with one cell for each configuration, whose results are
-// of type T.
+// configured is an experiment with one cell for each configuration, whose results are of type T.
 type configured[T any] struct {
 	harness.Experiment // without its plan
 	Hardware           string

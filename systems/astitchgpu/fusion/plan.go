@@ -159,9 +159,8 @@ func Readers(g *model.Graph, t model.TensorID) (readers []model.OpID, leaves boo
 	return readers, leaves
 }
 
-// Library is the kernel of a compute-intensive operator, with the element-wise operators
-// that its library computes on the result before it writes it: ops in execution order.
-// What those compute is hidden behind the rest.
+// Library is the kernel of a compute-intensive operator, with the element-wise operators that its library computes on
+// the result before it writes it: ops in execution order. What those compute is hidden behind the rest.
 func Library(g *model.Graph, m *simt.Machine, ops ...model.OpID) Kernel {
 	k := Kernel{Library: true, Groups: []Group{{Ops: ops, Dominant: ops[0]}}, Phases: 1}
 	for i, id := range ops {
@@ -284,10 +283,9 @@ func last(numbers []int, n int) int {
 	return best
 }
 
-// Check is the referee: every operator that is no view is in some kernel, what a
-// kernel reads is there by then, dependencies within a kernel have a scheme that can
-// serve them, and no kernel passes what the machine has. It knows nothing of how the
-// plan was made.
+// Check is the referee: every operator that is no view is in some kernel, what a kernel reads is there by then,
+// dependencies within a kernel have a scheme that can serve them, and no kernel passes what the machine has. It knows
+// nothing of how the plan was made.
 func (p *Plan) Check() error {
 	g := p.Graph
 	made := make([]bool, len(g.Ops)) // and written, by an earlier kernel

@@ -43,10 +43,9 @@ func Steps(g *model.Graph, ops []model.OpID, dominant model.OpID, rows int64) ma
 	return ok
 }
 
-// WithinBlocks reports whether what op reads as t can pass through shared memory: the
-// blocks that make its rows are those that read them. made and read say what is in step
-// in the two groups, with the mappings from and to. The maker is the producer of t's
-// root.
+// WithinBlocks reports whether what op reads as t can pass through shared memory: the blocks that make its rows are
+// those that read them. made and read say what is in step in the two groups, with the mappings from and to. The maker
+// is the producer of t's root.
 func WithinBlocks(g *model.Graph, op *model.Op, t model.TensorID, from, to simt.Mapping, made,
 	read map[model.OpID]bool) bool {
 	if from.Rows != to.Rows || from.RowsPerBlock() == 0 || from.RowsPerBlock() != to.RowsPerBlock() || !read[op.ID] {
@@ -138,11 +137,10 @@ func (k *Kernel) Layout(g *model.Graph) (map[model.OpID]int, [][]Link) {
 	return group, into
 }
 
-// Price completes a kernel of which groups with their mappings, links with their
-// schemes and the block's threads are given: phases, bytes, shared memory, registers and
-// time. Links must join each two operators of different groups of which one reads the
-// other. It reports whether the machine can run it: the block fits, and with a barrier
-// all blocks are there at a time.
+// Price completes a kernel of which groups with their mappings, links with their schemes and the block's threads are
+// given: phases, bytes, shared memory, registers and time. Links must join each two operators of different groups of
+// which one reads the other. It reports whether the machine can run it: the block fits, and with a barrier all blocks
+// are there at a time.
 func (k *Kernel) Price(g *model.Graph, m *simt.Machine) bool {
 	group, into := k.Layout(g)
 	again := map[model.OpID]bool{}
@@ -280,9 +278,8 @@ func (k *Kernel) Price(g *model.Graph, m *simt.Machine) bool {
 	return true
 }
 
-// shared is the most shared memory that a block needs at a time. A regional value
-// lives from its group to the last one that reads it: one task's rows of it, or all of
-// the block's where a barrier of all blocks stands between.
+// shared is the most shared memory that a block needs at a time. A regional value lives from its group to the last one
+// that reads it: one task's rows of it, or all of the block's where a barrier of all blocks stands between.
 func (k *Kernel) shared(g *model.Graph, group map[model.OpID]int) int64 {
 	type buffer struct {
 		first, last int

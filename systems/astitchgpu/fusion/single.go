@@ -7,10 +7,9 @@ import (
 	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 )
 
-// Single is a kernel of one loop nest, as compilers without stitching make them: its
-// reduction leads, or the operator with most elements. ops are in execution order; again
-// lists those whose results other kernels compute again. spread maps the nest's rows and
-// elements per row to threads.
+// Single is a kernel of one loop nest, as compilers without stitching make them: its reduction leads, or the operator
+// with most elements. ops are in execution order; again lists those whose results other kernels compute again. spread
+// maps the nest's rows and elements per row to threads.
 func Single(g *model.Graph, m *simt.Machine, ops, again []model.OpID,
 	spread func(rows, cols int64) simt.Mapping) (Kernel, bool) {
 	size := func(id model.OpID) int64 { return g.Tensor(g.Op(id).Outputs[0]).Shape.Elements() }

@@ -15,8 +15,7 @@ import (
 	"github.com/dsasched/dsasched/systems/astitchgpu/stitch"
 )
 
-// Exact holds the proven figures of the exact method's plan. Times are of memory-intensive
-// kernels, in seconds.
+// Exact holds the proven figures of the exact method's plan. Times are of memory-intensive kernels, in seconds.
 type Exact struct {
 	Status milp.Status `json:"-"`
 	// Proof is the status in words: optimal, or feasible with what cut the proof short.
@@ -25,9 +24,8 @@ type Exact struct {
 	Scopes int     `json:"scopes"`
 	Proven int     `json:"proven_scopes"`
 	Bound  float64 `json:"bound_s"`
-	// Rule is the time of AStitch's rules on the same scopes. Schemes is the best with one
-	// kernel for each scope, Kernels the best parting into kernels with AStitch's schemes:
-	// Rule less either is the loss of that rule alone.
+	// Rule is the time of AStitch's rules on the same scopes. Schemes is the best with one kernel for each scope,
+	// Kernels the best parting into kernels with AStitch's schemes: Rule less either is the loss of that rule alone.
 	Rule    float64 `json:"astitch_s"`
 	Schemes float64 `json:"best_schemes_s"`
 	Kernels float64 `json:"best_kernels_s"`
@@ -36,8 +34,7 @@ type Exact struct {
 	Gap float64 `json:"astitch_gap"`
 }
 
-// scope is a stitching scope as a problem of units. A view goes with the operator that
-// makes what it views.
+// scope is a stitching scope as a problem of units. A view goes with the operator that makes what it views.
 type scope struct {
 	g     *model.Graph
 	m     *simt.Machine

@@ -108,8 +108,7 @@ func rule(make func(*model.Graph, *simt.Machine) (*fusion.Plan, error)) func(con
 	}
 }
 
-// whole lists the methods that know softmaxes as one operator: they stand for systems with
-// a kernel for it.
+// whole lists the methods that know softmaxes as one operator: they stand for systems with a kernel for it.
 var whole = []string{"tensorrt", "framework"}
 
 // Open reads a network of the zoo or an ONNX file, simplifies it and takes its operators

@@ -73,9 +73,8 @@ func Explain(p *fusion.Plan, name string) (*Explanation, error) {
 	return e, nil
 }
 
-// WriteDOT writes the plan in the language of Graphviz: a cluster for each kernel, in it
-// one for each group, and an edge for each dependency, coloured by its scheme; dashed
-// between kernels.
+// WriteDOT writes the plan in the language of Graphviz: a cluster for each kernel, in it one for each group, and an
+// edge for each dependency, coloured by its scheme; dashed between kernels.
 func WriteDOT(w io.Writer, p *fusion.Plan) error {
 	var b bytes.Buffer
 	quote := func(s string) string {
@@ -115,8 +114,7 @@ func WriteDOT(w io.Writer, p *fusion.Plan) error {
 	return err
 }
 
-// Picture draws the kernels one after the other: memory-intensive ones above, library
-// calls below, launches pale.
+// Picture draws the kernels one after the other: memory-intensive ones above, library calls below, launches pale.
 func Picture(p *fusion.Plan) (*plots.Figure, error) {
 	t := plots.Timeline{Title: fmt.Sprintf("%s on %s, %s", p.Network, p.Hardware, p.Method),
 		Rows: []plots.TimelineRow{{Name: "memory-intensive"}, {Name: "library calls"}}}

@@ -90,10 +90,9 @@ func Scopes(g *model.Graph, opt Options) ([]scope, error) {
 	return out, nil
 }
 
-// Kernel makes the kernel of a stitching scope: groups around its dominants, their
-// mappings, a scheme for each dependency between them. Links of which global says so
-// are served by global memory even where shared memory would do; nil asks for none. It
-// reports whether the machine can run the kernel.
+// Kernel makes the kernel of a stitching scope: groups around its dominants, their mappings, a scheme for each
+// dependency between them. Links of which global says so are served by global memory even where shared memory would
+// do; nil asks for none. It reports whether the machine can run the kernel.
 func Kernel(g *model.Graph, m *simt.Machine, ops []model.OpID, opt Options,
 	global func(from model.OpID, t model.TensorID) bool) (fusion.Kernel, bool) {
 	k := fusion.Kernel{Block: simt.Block{Threads: m.Block.Threads}}
@@ -172,9 +171,8 @@ func (s *stitcher) contents(p *astitch.Partition, k int, candidates map[model.Op
 	return c
 }
 
-// joins reports whether all dependencies between two parts are local: one to one, or
-// from operators so cheap that each reader computes them for itself; and whether the two
-// have at most one reduction.
+// joins reports whether all dependencies between two parts are local: one to one, or from operators so cheap that each
+// reader computes them for itself; and whether the two have at most one reduction.
 func (s *stitcher) joins(p *astitch.Partition, a, b int, candidates map[model.OpID]bool, opt Options) bool {
 	x, y := s.contents(p, a, candidates), s.contents(p, b, candidates)
 	if x.reductions+y.reductions > 1 || opt.NoMerging && x.leads && y.leads {
@@ -318,8 +316,7 @@ func (s *stitcher) steps(k *fusion.Kernel, j int) map[model.OpID]bool {
 	return fusion.Steps(s.g, gr.Ops, gr.Dominant, gr.Mapping.Rows)
 }
 
-// link gives every dependency between groups its scheme (passive locality), and lists
-// the local ones.
+// link gives every dependency between groups its scheme (passive locality), and lists the local ones.
 func (s *stitcher) link(k *fusion.Kernel, global func(from model.OpID, t model.TensorID) bool) {
 	steps := make([]map[model.OpID]bool, len(k.Groups))
 	for j := range k.Groups {

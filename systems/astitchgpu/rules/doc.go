@@ -3,9 +3,8 @@
 //
 // # AStitch
 //
-// Matrix operators are closed library calls, every other operator is a unit by itself,
-// and scopes, remote stitching and dominants are those of heuristics/astitch. What differs
-// ([Kernel]):
+// Matrix operators are closed library calls, every other operator is a unit by itself, and scopes, remote stitching
+// and dominants are those of heuristics/astitch. What differs ([Kernel]):
 //
 //   - A dominant also takes in operators that are cheap to compute again for each
 //     reader, whatever the dependency; two candidates joined by local dependencies

@@ -9,13 +9,12 @@ import (
 	"github.com/dsasched/dsasched/systems/astitchgpu/simt"
 )
 
-// TVM makes kernels of a graph for a SIMT machine by the rules of TVM's operator
-// fusion (Chen et al., OSDI 2018, section 3): an injective operator joins the kernel of
-// its immediate post-dominator, which is where all paths from it meet again, if all that
-// lies between is injective and the end is injective or a reduction. Nothing is computed
-// twice for several kernels; cost plays no part, so that an expensive operator in front
-// of a broadcast is computed for each element. Nothing joins a reduction's result.
-// Products and convolutions are library calls here, and keep nothing to themselves.
+// TVM makes kernels of a graph for a SIMT machine by the rules of TVM's operator fusion (Chen et al., OSDI 2018,
+// section 3): an injective operator joins the kernel of its immediate post-dominator, which is where all paths from it
+// meet again, if all that lies between is injective and the end is injective or a reduction. Nothing is computed twice
+// for several kernels; cost plays no part, so that an expensive operator in front of a broadcast is computed for each
+// element. Nothing joins a reduction's result. Products and convolutions are library calls here, and keep nothing to
+// themselves.
 func TVM(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
 	roles, err := fusion.Roles(g)
 	if err != nil {
@@ -138,8 +137,7 @@ func (f *fuser) fuse() {
 	}
 }
 
-// between lists what lies on the paths from an operator to its post-dominator; false if
-// not all of it is injective.
+// between lists what lies on the paths from an operator to its post-dominator; false if not all of it is injective.
 func (f *fuser) between(from, to model.OpID, readers [][]model.OpID) ([]model.OpID, bool) {
 	seen := map[model.OpID]bool{to: true}
 	var out []model.OpID

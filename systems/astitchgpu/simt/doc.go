@@ -1,13 +1,11 @@
-// Package simt models a machine of the kind that runs one program in many threads (a
-// GPU) for kernels that move data rather than compute: how many blocks of threads are
-// on it at a time, how a reduction or an element-wise loop is spread over them, and
-// how long a kernel takes.
+// Package simt models a machine of the kind that runs one program in many threads (a GPU) for kernels that move data
+// rather than compute: how many blocks of threads are on it at a time, how a reduction or an element-wise loop is
+// spread over them, and how long a kernel takes.
 //
 // # Notation
 //
-// A kernel runs in blocks of threads; a streaming multiprocessor (SM) holds several
-// blocks at a time, its occupancy. A [Mapping] spreads a loop nest with Rows
-// independent results, each made of Cols elements, over threads:
+// A kernel runs in blocks of threads; a streaming multiprocessor (SM) holds several blocks at a time, its occupancy. A
+// [Mapping] spreads a loop nest with Rows independent results, each made of Cols elements, over threads:
 //
 //	task   what a block does at a time: RowsPerTask rows, or one of Parts parts of a row
 //	block  Tasks tasks, one after the other
@@ -16,15 +14,13 @@
 //
 //	wave = SMs x min(T/threads, R/(registers x threads), M/shared, B)
 //
-// with the SM's threads T, registers R, shared memory M and blocks B (AStitch, ASPLOS
-// 2022). A kernel with a barrier over all of its blocks must fit into one wave, or it
-// waits for ever.
+// with the SM's threads T, registers R, shared memory M and blocks B (AStitch, ASPLOS 2022). A kernel with a barrier
+// over all of its blocks must fit into one wave, or it waits for ever.
 //
 // # Time
 //
-// A kernel is a list of phases with a barrier over all blocks between two of them; a
-// phase is a list of loop nests, some of which wait for others of the same phase within
-// their block. With the sums over the nests of a phase:
+// A kernel is a list of phases with a barrier over all blocks between two of them; a phase is a list of loop nests,
+// some of which wait for others of the same phase within their block. With the sums over the nests of a phase:
 //
 //	phase = max(DRAM bytes / DRAM rate, L2 bytes / L2 rate, shared bytes / shared rate,
 //	            simple / lanes, special / special lanes, atomics / rate, latency)
@@ -35,10 +31,9 @@
 //
 //	lifetime = start + tasks x (ceil(elements of a task / threads) x latency + syncs x sync)
 //
-// with one load under way per thread: the concurrency that Little's law asks for
-// follows from that. A nest takes ceil(blocks / wave) lifetimes; the phase takes the
-// longest chain of nests that wait for one another, and no less than all blocks'
-// lifetimes together over the wave. start counts once in a chain.
+// with one load under way per thread: the concurrency that Little's law asks for follows from that. A nest takes
+// ceil(blocks / wave) lifetimes; the phase takes the longest chain of nests that wait for one another, and no less
+// than all blocks' lifetimes together over the wave. start counts once in a chain.
 //
 // A compute-intensive operator is a closed library call at a roofline:
 //

@@ -111,8 +111,7 @@ func (m *Machine) Registers(blocks, threads int64) int64 {
 	return min(m.Block.Registers, m.SM.Registers/(max(1, perSM)*max(1, threads)))
 }
 
-// Shared is the most shared memory that a block may have if so many are to be on the
-// machine at a time, in bytes.
+// Shared is the most shared memory that a block may have if so many are to be on the machine at a time, in bytes.
 func (m *Machine) Shared(blocks int64) int64 {
 	return min(m.Block.SharedBytes, m.SM.SharedBytes/max(1, (blocks+m.SMs-1)/m.SMs))
 }

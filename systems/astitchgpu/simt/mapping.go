@@ -19,8 +19,7 @@ type Mapping struct {
 // TaskCount is the number of tasks of all blocks together.
 func (p Mapping) TaskCount() int64 { return ceil(p.Rows, p.RowsPerTask) * p.Parts }
 
-// RowsPerBlock is the number of consecutive rows that a block owns; 0 if it owns none
-// whole.
+// RowsPerBlock is the number of consecutive rows that a block owns; 0 if it owns none whole.
 func (p Mapping) RowsPerBlock() int64 {
 	if p.Parts > 1 {
 		return 0
@@ -33,14 +32,12 @@ func (p Mapping) loads() int64 {
 	return ceil(p.RowsPerTask*ceil(p.Cols, p.Parts), p.Threads)
 }
 
-// Pack is AStitch's mapping onto at most wave blocks of the given threads. Rows that
-// are shorter than a block share one, as many as fit whole (horizontal packing); what
-// then passes the wave is done by the same blocks, one task after the other (vertical
-// packing). Fewer rows than half a wave, each longer than a block has threads, are cut
-// into floor(wave / rows) parts (splitting), though never below the threads of a block.
+// Pack is AStitch's mapping onto at most wave blocks of the given threads. Rows that are shorter than a block share
+// one, as many as fit whole (horizontal packing); what then passes the wave is done by the same blocks, one task after
+// the other (vertical packing). Fewer rows than half a wave, each longer than a block has threads, are cut into
+// floor(wave / rows) parts (splitting), though never below the threads of a block.
 //
-// 750000 rows of 32 become tasks of 32 rows, 147 for each of 160 blocks; 64 rows of
-// 30000 become 128 blocks.
+// 750000 rows of 32 become tasks of 32 rows, 147 for each of 160 blocks; 64 rows of 30000 become 128 blocks.
 func Pack(rows, cols, threads, wave int64) Mapping {
 	p := Mapping{Rows: rows, Cols: cols, RowsPerTask: max(1, threads/cols), Parts: 1, Tasks: 1, Threads: threads}
 	if rows < wave && cols > threads {
@@ -50,8 +47,7 @@ func Pack(rows, cols, threads, wave int64) Mapping {
 	return p.vertical(wave)
 }
 
-// Align is the mapping of a nest that leaves every row to the block that owns it in
-// another nest of as many rows.
+// Align is the mapping of a nest that leaves every row to the block that owns it in another nest of as many rows.
 func (p Mapping) Align(cols int64) Mapping {
 	p.Cols = cols
 	return p
@@ -65,9 +61,8 @@ func (p Mapping) vertical(wave int64) Mapping {
 	return p
 }
 
-// Plain is the mapping of compilers that do not adapt it: a block for each row of a
-// reduction, of as many threads as the row has, in whole warps; element-wise loops in
-// blocks of 256 threads.
+// Plain is the mapping of compilers that do not adapt it: a block for each row of a reduction, of as many threads as
+// the row has, in whole warps; element-wise loops in blocks of 256 threads.
 func (m *Machine) Plain(rows, cols int64) Mapping {
 	if cols == 1 {
 		t := min(256, m.Block.Threads)

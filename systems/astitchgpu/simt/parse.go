@@ -16,8 +16,7 @@ import (
 //go:embed presets/*.yaml
 var presets embed.FS
 
-// ErrUnknownPreset is the error of [Load] for a name that is neither a preset nor the
-// path of a file.
+// ErrUnknownPreset is the error of [Load] for a name that is neither a preset nor the path of a file.
 var ErrUnknownPreset = errors.New("unknown SIMT machine")
 
 var library = hardware.Library{Files: presets, Unknown: ErrUnknownPreset}
@@ -25,12 +24,10 @@ var library = hardware.Library{Files: presets, Unknown: ErrUnknownPreset}
 // Presets lists the names of the built-in machines, sorted.
 func Presets() []string { return library.Names() }
 
-// PresetYAML is the description of a built-in machine with its comments, which give
-// the source of each figure.
+// PresetYAML is the description of a built-in machine with its comments, which give the source of each figure.
 func PresetYAML(name string) ([]byte, error) { return library.YAML(name) }
 
-// Load reads a preset by its name, or a file if nameOrPath ends in .yaml or .yml or has
-// a path separator in it.
+// Load reads a preset by its name, or a file if nameOrPath ends in .yaml or .yml or has a path separator in it.
 func Load(nameOrPath string) (*Machine, error) {
 	name, data, err := library.Read(nameOrPath)
 	if err != nil {

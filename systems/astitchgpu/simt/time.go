@@ -23,8 +23,7 @@ type Nest struct {
 	After []int
 }
 
-// Kernel is a kernel as the machine sees it: phases with a barrier over all blocks
-// between two of them.
+// Kernel is a kernel as the machine sees it: phases with a barrier over all blocks between two of them.
 type Kernel struct {
 	Block  Block
 	Blocks int64
@@ -36,8 +35,7 @@ type Time struct {
 	Launch  float64 `json:"launch_s"`
 	Work    float64 `json:"work_s"`
 	Barrier float64 `json:"barrier_s"`
-	// Bound names what takes longest in the longest phase: dram, l2, shared, simple,
-	// special, atomics or latency.
+	// Bound names what takes longest in the longest phase: dram, l2, shared, simple, special, atomics or latency.
 	Bound string `json:"bound"`
 }
 

@@ -89,8 +89,7 @@ func (p *Problem) Validate() error {
 	return nil
 }
 
-// Check verifies that kernels are a right plan and that it costs what it says. It
-// prices every kernel again.
+// Check verifies that kernels are a right plan and that it costs what it says. It prices every kernel again.
 func (p *Problem) Check(r *Result) error {
 	done := uint64(0)
 	before := p.before()

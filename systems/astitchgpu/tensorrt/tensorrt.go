@@ -1,6 +1,5 @@
-// Package tensorrt makes kernels of a graph for a SIMT machine by the fusions that the
-// documentation of TensorRT lists (its layer fusion catalogue), as far as they concern
-// operators of this graph: a baseline of
+// Package tensorrt makes kernels of a graph for a SIMT machine by the fusions that the documentation of TensorRT lists
+// (its layer fusion catalogue), as far as they concern operators of this graph: a baseline of
 //
 //	Z. Zheng et al., "AStitch: Enabling a New Multi-dimensional Optimization Space
 //	for Memory-intensive ML Training and Inference on Modern SIMT Architectures",
@@ -14,9 +13,8 @@
 //	pointwise  an element-wise operator joins the one that all its readers have joined,
 //	           if both have as many elements and nothing lies between; a kernel has one result
 //
-// Everything else is a kernel by itself: reductions, softmaxes, moves. Kernels chosen by
-// measurement, plugins, recurrent layers as one operator and the removal of
-// concatenations are not in it.
+// Everything else is a kernel by itself: reductions, softmaxes, moves. Kernels chosen by measurement, plugins,
+// recurrent layers as one operator and the removal of concatenations are not in it.
 package tensorrt
 
 import (

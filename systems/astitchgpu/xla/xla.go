@@ -1,18 +1,15 @@
-// Package xla makes kernels of a graph for a SIMT machine as XLA's fusion passes do: the
-// baseline of
+// Package xla makes kernels of a graph for a SIMT machine as XLA's fusion passes do: the baseline of
 //
 //	Z. Zheng et al., "AStitch: Enabling a New Multi-dimensional Optimization Space
 //	for Memory-intensive ML Training and Inference on Modern SIMT Architectures",
 //	ASPLOS 2022, section 2.3
 //
-// It follows that paper and the documentation of XLA's GPU passes, in
-// outline, and not their code.
+// It follows that paper and the documentation of XLA's GPU passes, in outline, and not their code.
 //
 // # Rules
 //
-// Producers are fused into their consumers. An operator is computed within the kernels
-// of all that read it, in each again, unless one of these makes it the result of a
-// kernel of its own:
+// Producers are fused into their consumers. An operator is computed within the kernels of all that read it, in each
+// again, unless one of these makes it the result of a kernel of its own:
 //
 //	reduction   there is no reduction in the middle of a kernel
 //	output      the network gives it out, or a library call reads it
@@ -21,9 +18,8 @@
 //	            operators read it
 //	copies      more than 15 kernels would compute it
 //
-// Afterwards kernels with the same loop become one with several results (multi-output
-// fusion): an element-wise kernel and the reduction that reads its result, and kernels
-// that read the same tensor.
+// Afterwards kernels with the same loop become one with several results (multi-output fusion): an element-wise kernel
+// and the reduction that reads its result, and kernels that read the same tensor.
 //
 // A reduction has a block of threads for each row, an element-wise kernel 256 threads a
 // block; see [simt.Machine.Plain].
@@ -40,8 +36,7 @@ import (
 
 // Options are switches. The zero value is XLA's fusion.
 type Options struct {
-	// Adaptive gives kernels AStitch's mappings, at most a wave of blocks: the first
-	// step of AStitch's ablation.
+	// Adaptive gives kernels AStitch's mappings, at most a wave of blocks: the first step of AStitch's ablation.
 	Adaptive bool
 }
 
@@ -154,9 +149,8 @@ func (x *fuser) roots() {
 	}
 }
 
-// maxCopies bounds the copies of a cheap operator: recalled to be XLA's limit on
-// the duplication of code. Sums that run through a whole network, as those of residual
-// connections, would otherwise be added up anew in every layer.
+// maxCopies bounds the copies of a cheap operator: recalled to be XLA's limit on the duplication of code. Sums that
+// run through a whole network, as those of residual connections, would otherwise be added up anew in every layer.
 const maxCopies = 15
 
 // oneToOne reports whether each element of t, or of a view of it, serves one of op's.
@@ -220,8 +214,7 @@ func (x *fuser) before(k int) []int {
 	return slices.Compact(out)
 }
 
-// loop is the number of elements of a kernel's loop, of what its reduction reads if it
-// has one.
+// loop is the number of elements of a kernel's loop, of what its reduction reads if it has one.
 func (x *fuser) loop(k int) (elements int64, reduces bool) {
 	for _, id := range x.ops[k] {
 		op := x.g.Op(id)

@@ -53,9 +53,8 @@ type LayerOptions struct {
 	Threshold float64 // of Mofang; 0 is its default
 }
 
-// LayerOperators divides operators by the named method. The exact method starts from
-// Mofang's layers. If ctx or a limit ends, the best layers so far come with a status
-// that says so.
+// LayerOperators divides operators by the named method. The exact method starts from Mofang's layers. If ctx or a
+// limit ends, the best layers so far come with a status that says so.
 func LayerOperators(ctx context.Context, name string, m *streams.Machine, ops []streams.Operator, method string,
 	opt LayerOptions) (*Layering, error) {
 	if err := streams.Validate(ops); err != nil {

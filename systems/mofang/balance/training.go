@@ -14,11 +14,9 @@ import (
 // Division makes the training step of a network a graph to divide over so many devices
 // of a server: an operator's gradients and its parameters' updates have its colour.
 //
-// A node takes the longer of its work on all processors, with the given efficiency
-// (0 is [streams.Efficiency]), and its bytes at the memory's bandwidth, and a launch;
-// moving a result takes the link's latency and its bytes over the link. Memory has the
-// results of forward operators, and of each parameter the weight, its gradient and its
-// momentum.
+// A node takes the longer of its work on all processors, with the given efficiency (0 is [streams.Efficiency]), and
+// its bytes at the memory's bandwidth, and a launch; moving a result takes the link's latency and its bytes over the
+// link. Memory has the results of forward operators, and of each parameter the weight, its gradient and its momentum.
 func Division(net *model.Graph, s *chips.Server, devices int, efficiency float64) (*partition.Problem, error) {
 	if devices < 1 || devices > s.Devices {
 		return nil, fmt.Errorf("%s: found %d devices, expected 1 to %d, which %s has", net.Name, devices, s.Devices, s.Name)

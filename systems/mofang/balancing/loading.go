@@ -15,8 +15,7 @@ import (
 	"github.com/dsasched/dsasched/systems/mofang/pipelining"
 )
 
-// The machine of the paper, and what it trains with: single precision, as TensorFlow
-// does where nothing else is said.
+// The machine of the paper, and what it trains with: single precision, as TensorFlow does where nothing else is said.
 const (
 	machine        = "v100x16"
 	loadingDevices = 4   // of Figs. 13 and 14; not published

@@ -17,12 +17,11 @@ import (
 // kernel, the launch of which they contain.
 var moduleMachine = streams.Machine{Name: "v100", Processors: 80}
 
-// moduleOperators are the paper's convolutions a, b, c and d; c waits for a. Of the
-// published times and utilisations, phase 2 of Fig. 17 is c alone, layer 2 of Fig. 19
-// less that is b, and phase 1 less b is a and d, whose shares are not published: they
-// are taken as equal. Work is utilisation times time; an operator has a width and so
-// many blocks that its waves are fine (waves of each processor). Multiply-accumulates,
-// which Mofang balances, stand in the proportion of IOS's module, which this one is.
+// moduleOperators are the paper's convolutions a, b, c and d; c waits for a. Of the published times and utilisations,
+// phase 2 of Fig. 17 is c alone, layer 2 of Fig. 19 less that is b, and phase 1 less b is a and d, whose shares are
+// not published: they are taken as equal. Work is utilisation times time; an operator has a width and so many blocks
+// that its waves are fine (waves of each processor). Multiply-accumulates, which Mofang balances, stand in the
+// proportion of IOS's module, which this one is.
 func moduleOperators() []streams.Operator {
 	const waves = 8
 	op := func(name string, macs int64, utilization, ms float64, after ...int) streams.Operator {
@@ -42,9 +41,8 @@ func moduleOperators() []streams.Operator {
 		op("d", 2, ad/2, layer1ms)}
 }
 
-// iosOperators are the convolutions of IOS's example (MLSys 2021, Fig. 2), whose letters
-// it has with b and c exchanged: 384 channels of 15 x 15 each, 3 x 3 windows, to 384, 768,
-// 384 and 768 channels; b waits for a.
+// iosOperators are the convolutions of IOS's example (MLSys 2021, Fig. 2), whose letters it has with b and c
+// exchanged: 384 channels of 15 x 15 each, 3 x 3 windows, to 384, 768, 384 and 768 channels; b waits for a.
 func iosOperators(efficiency float64) (*streams.Device, []streams.Operator, error) {
 	spec := harness.Accelerator("v100")
 	d, err := streams.NewDevice(spec, efficiency)

@@ -27,8 +27,7 @@ type stretch struct {
 	Name     string  `json:"name"`
 }
 
-// bubbles is Fig. 20 or 21: a pipeline of equal stages, with backward passes of twice
-// the time.
+// bubbles is Fig. 20 or 21: a pipeline of equal stages, with backward passes of twice the time.
 func bubbles(name string, figure, stages, micro int, published float64) harness.Experiment {
 	return harness.Single(name, fmt.Sprintf("a pipeline of %d stages and %d micro-batches", stages, micro),
 		fmt.Sprintf("%s§3.4 and Fig. %d", paper, figure), [2]int{stages, micro},

@@ -36,8 +36,7 @@ type gain struct {
 	// Pipelined is the time for each sample of a full pipeline of the layers.
 	Pipelined float64 `json:"pipelined_s"`
 	Stages    int     `json:"stages"`
-	// Low and High are the least and the largest utilisation of phases with more than
-	// a thousandth of the time.
+	// Low and High are the least and the largest utilisation of phases with more than a thousandth of the time.
 	GreedyLow, GreedyHigh   float64
 	LayeredLow, LayeredHigh float64
 	GreedyMean, LayeredMean float64

@@ -16,8 +16,7 @@ type Stage struct {
 	Name            string  `json:"name"`
 	ForwardSeconds  float64 `json:"forward_seconds"`  // of a micro-batch
 	BackwardSeconds float64 `json:"backward_seconds"` // 0 for inference
-	// LinkSeconds is the time of a micro-batch to the next stage, and of its gradient
-	// back.
+	// LinkSeconds is the time of a micro-batch to the next stage, and of its gradient back.
 	LinkSeconds float64 `json:"link_seconds"`
 	// Utilization of the device while the stage works, for energy; 0 counts as 1.
 	Utilization float64 `json:"utilization"`
@@ -250,8 +249,7 @@ func (r *Result) WriteTrace(w io.Writer, s *Schedule) error {
 	return json.NewEncoder(w).Encode(map[string]any{"traceEvents": events})
 }
 
-// GPipe orders tasks as GPipe does: all forward passes, then all backward passes in
-// reverse.
+// GPipe orders tasks as GPipe does: all forward passes, then all backward passes in reverse.
 func GPipe(stages, microBatches int, training bool) [][]Task {
 	tasks := make([][]Task, stages)
 	for i := range tasks {

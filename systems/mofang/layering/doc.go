@@ -1,6 +1,5 @@
-// Package layering divides a graph of operators into layers that run one after
-// another, each of operators that may run side by side, so that the sum of their
-// times is least.
+// Package layering divides a graph of operators into layers that run one after another, each of operators that may run
+// side by side, so that the sum of their times is least.
 //
 // # Problem
 //
@@ -11,9 +10,8 @@
 //	minimise    sum over i of price(U_i - U_(i-1))
 //	subject to  {} = U_0 < U_1 < ... < U_n = V, all down-closed
 //
-// That is a shortest path in the graph whose nodes are the down-closed sets and whose
-// transitions are the pairs U < W, at price(W - U): for the last block of
-// Inception-v3 180 sets and 4860 transitions.
+// That is a shortest path in the graph whose nodes are the down-closed sets and whose transitions are the pairs U < W,
+// at price(W - U): for the last block of Inception-v3 180 sets and 4860 transitions.
 //
 // # Proof
 //
@@ -29,9 +27,8 @@
 // path's length, and a test tries every constraint of it, which needs
 // no trust in the search. Tests solve the program itself.
 //
-// Where some operators wait for all before them, the blocks between are problems of
-// their own: no layer across such a cut is faster than its two parts in a row if
-// price is a sum over phases. [Blocks] solves them one by one.
+// Where some operators wait for all before them, the blocks between are problems of their own: no layer across such a
+// cut is faster than its two parts in a row if price is a sum over phases. [Blocks] solves them one by one.
 //
 // Source: Y. Ding et al., IOS: Inter-Operator Scheduler for CNN Acceleration, MLSys
 // 2021 (recurrence over down-closed sets).

@@ -19,11 +19,9 @@ const maxOperators = 64
 // A Problem is a graph with the price of its layers.
 type Problem struct {
 	Name string
-	// After lists for each operator those that must have ended before, all of
-	// smaller number.
+	// After lists for each operator those that must have ended before, all of smaller number.
 	After [][]int
-	// Price is the time of a layer, in seconds, at least 0. It is asked once for
-	// each set, which is sorted.
+	// Price is the time of a layer, in seconds, at least 0. It is asked once for each set, which is sorted.
 	Price func(set []int) float64
 	// Bound is the least time of all layerings of a set, as far as that is known otherwise.
 	// It stands where nothing is proven; nil: 0.
@@ -51,8 +49,7 @@ func (p *Problem) Validate() error {
 	return nil
 }
 
-// Check reports the first thing that makes layers no layering of a valid problem, as
-// an *InputError.
+// Check reports the first thing that makes layers no layering of a valid problem, as an *InputError.
 func (p *Problem) Check(layers [][]int) error {
 	at := make([]int, len(p.After))
 	for l, layer := range layers {
@@ -101,8 +98,7 @@ type Result struct {
 	Bound       float64 `json:"bound_s"`
 	Sets        int64   `json:"sets,omitempty"`        // down-closed ones
 	Transitions int64   `json:"transitions,omitempty"` // between them
-	// Potentials has a potential in seconds for each down-closed set, as a mask of
-	// operators, where the answer is exact.
+	// Potentials has a potential in seconds for each down-closed set, as a mask of operators, where the answer is exact.
 	Potentials map[uint64]float64 `json:"-"`
 }
 
@@ -177,8 +173,7 @@ func (p *Problem) levels() [][]int {
 	return layers
 }
 
-// downClosed lists the down-closed sets, smaller ones first; nil if ctx ends, or
-// there are more than limit.
+// downClosed lists the down-closed sets, smaller ones first; nil if ctx ends, or there are more than limit.
 func (p *Problem) downClosed(ctx context.Context, limit int) []uint64 {
 	before := make([]uint64, len(p.After))
 	for i, after := range p.After {
@@ -287,12 +282,10 @@ func exact(ctx context.Context, p *Problem, opt Options) *Result {
 	return best
 }
 
-// Blocks solves each block of a graph of operators by the named method. Cuts are the
-// numbers of operators between the blocks, from 0 to that of all; after, price and bound are
-// those of [Problem], over the whole graph. Where a block is larger than
-// maxOperators, the exact method gives the best of the others and says so. Of start,
-// a layering of all, the exact method takes the layers of each block. each, if not
-// nil, is called for every block.
+// Blocks solves each block of a graph of operators by the named method. Cuts are the numbers of operators between the
+// blocks, from 0 to that of all; after, price and bound are those of [Problem], over the whole graph. Where a block is
+// larger than maxOperators, the exact method gives the best of the others and says so. Of start, a layering of all,
+// the exact method takes the layers of each block. each, if not nil, is called for every block.
 func Blocks(ctx context.Context, name string, after [][]int, cuts []int, price, bound func([]int) float64,
 	method string, opt Options, each func(first int, p *Problem, r *Result)) (*Result, error) {
 	total := &Result{Method: method, Status: milp.Optimal}

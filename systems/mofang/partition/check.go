@@ -31,8 +31,7 @@ func (e *Violation) Error() string {
 // Is makes every Violation match [ErrDivision].
 func (e *Violation) Is(target error) bool { return target == ErrDivision }
 
-// devices gives each node of a valid problem its device: accelerators first,
-// then CPUs.
+// devices gives each node of a valid problem its device: accelerators first, then CPUs.
 func (p *Problem) devices(d *Division) ([]int, error) {
 	bad := func(format string, args ...any) error { return &Violation{p.Name, 0, fmt.Sprintf(format, args...)} }
 	if len(d.Accelerators) > p.Accelerators || len(d.CPUs) > p.CPUs {
@@ -109,8 +108,7 @@ func (p *Problem) MaxLoad(d *Division) (float64, error) {
 	return slices.Max(loads), nil
 }
 
-// Check tries rules (3) to (7) on a division of a valid problem and returns a
-// *Violation for the first that it breaks.
+// Check tries rules (3) to (7) on a division of a valid problem and returns a *Violation for the first that it breaks.
 func (p *Problem) Check(d *Division) error {
 	at, err := p.devices(d)
 	if err != nil {

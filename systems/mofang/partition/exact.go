@@ -190,8 +190,7 @@ func (g *contracted) depthFirst() []int {
 	})
 }
 
-// leastCut takes next what makes the cost of cut nets smallest; with rng, it
-// weighs each cost at random.
+// leastCut takes next what makes the cost of cut nets smallest; with rng, it weighs each cost at random.
 func (g *contracted) leastCut(rng *rand.Rand) []int {
 	in := newBitset(len(g.classes) + 1)
 	none := newBitset(len(g.classes) + 1)
@@ -217,8 +216,7 @@ func (g *contracted) leastCut(rng *rand.Rand) []int {
 	})
 }
 
-// within draws an order that takes the devices of a division one after another,
-// as far as their classes go.
+// within draws an order that takes the devices of a division one after another, as far as their classes go.
 func (g *contracted) within(d *Division, rng *rand.Rand) []int {
 	noise := make([]float64, len(g.classes))
 	for i := range noise {

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// greedy fills one accelerator after another in topological order up to a target,
-// and CPUs with what is left, and bisects for the least target for which all
-// nodes find a place.
+// greedy fills one accelerator after another in topological order up to a target, and CPUs with what is left, and
+// bisects for the least target for which all nodes find a place.
 func (s *solver) greedy(ctx context.Context) error {
 	g := s.g
 	order := g.byNumber()
@@ -82,12 +81,10 @@ func (g *contracted) heavy(classes []int, cpu bool) float64 {
 	return sum
 }
 
-// pipedream divides a chain, as PipeDream does. The chain: the tails of the edges
-// of each biconnected component of the graph become one class, and what is left
-// is put into depth-first order. Edges of nodes that are neither work nor traffic,
-// such as masks that every layer reads, do not count: those without time whose
-// output costs less than a tenth of the mean. (The published program lists such
-// nodes by id.)
+// pipedream divides a chain, as PipeDream does. The chain: the tails of the edges of each biconnected component of the
+// graph become one class, and what is left is put into depth-first order. Edges of nodes that are neither work nor
+// traffic, such as masks that every layer reads, do not count: those without time whose output costs less than a tenth
+// of the mean. (The published program lists such nodes by id.)
 func (s *solver) pipedream(ctx context.Context) error {
 	g := s.p.fused(s.p.biconnected(), true)
 	if math.IsInf(g.bound(), 1) {

@@ -20,8 +20,7 @@ const (
 	maxCells = 4_000_000
 )
 
-// ilp is the integer program as a method by itself. Without a start it begins with the best
-// division along one order.
+// ilp is the integer program as a method by itself. Without a start it begins with the best division along one order.
 func (s *solver) ilp(ctx context.Context) error {
 	cells := (12*len(s.p.Edges) + 10*len(s.p.Nodes)) * (s.p.Accelerators + s.p.CPUs)
 	if cells > maxCells {

@@ -14,8 +14,7 @@ type lattice struct {
 	cpu    []float64
 	bytes  []float64
 	barred []int32 // classes that no accelerator supports
-	// Steps from ideal i are first[i] to first[i+1]: which class, to which ideal.
-	// Ideals are in ascending order of size.
+	// Steps from ideal i are first[i] to first[i+1]: which class, to which ideal. Ideals are in ascending order of size.
 	first []int32
 	steps []step
 	full  int // -1 if it is not there
@@ -98,8 +97,7 @@ func (w *growth) grow(i int, c int, scratch bitset) int32 {
 	return id
 }
 
-// ideals makes the lattice of all ideals; nil if there are more than limit, or
-// where ctx ends first.
+// ideals makes the lattice of all ideals; nil if there are more than limit, or where ctx ends first.
 func (g *contracted) ideals(ctx context.Context, limit int) *lattice {
 	w := newGrowth(g)
 	l := w.l
@@ -170,8 +168,7 @@ type sweep struct {
 // run finds the best row whose loads are all below the cut-off, nil if there is
 // none, or if ctx or the limit on pairs ends it, when stopped is set.
 //
-// Completions of a state are cut off by absorb, what accelerator time the
-// remaining devices can take at most.
+// Completions of a state are cut off by absorb, what accelerator time the remaining devices can take at most.
 func (g *contracted) run(ctx context.Context, l *lattice, cutoff float64, work int64) (row []part,
 	value float64, s *sweep) {
 	K, L := g.accelerators, g.cpus

@@ -24,8 +24,7 @@ type Node struct {
 	SizeBytes                      float64
 }
 
-// An Edge leads from the node at index From to the one at index To of
-// Problem.Nodes.
+// An Edge leads from the node at index From to the one at index To of Problem.Nodes.
 type Edge struct {
 	From, To int
 	Cost     float64 // of moving From's output, the same for all its edges
@@ -61,9 +60,8 @@ const (
 	sameCost = 1e-6
 )
 
-// Validate reports the first thing that makes p no problem and prepares it for
-// the methods; it must be called again after a change. Errors are of type
-// *InputError.
+// Validate reports the first thing that makes p no problem and prepares it for the methods; it must be called again
+// after a change. Errors are of type *InputError.
 func (p *Problem) Validate() error {
 	bad := func(where string, found any, want string) error {
 		name := p.Name

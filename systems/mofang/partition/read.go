@@ -20,14 +20,12 @@ func LoadDivision(path string, p *Problem) (*Division, error) {
 	return readDivision(path, data, p)
 }
 
-// Read reads and validates a problem in the format of the published data set of
-// Tarnawski et al. The name of the file is for errors, which are of type
-// [*InputError]. Missing and repeated fields are errors, and so are unknown ones
-// but in nodes and edges, where the format allows remarks.
+// Read reads and validates a problem in the format of the published data set of Tarnawski et al. The name of the file
+// is for errors, which are of type [*InputError]. Missing and repeated fields are errors, and so are unknown ones but
+// in nodes and edges, where the format allows remarks.
 //
-// The files do not say for which of the data set's two objectives they are
-// made; one that has the field "objective" with another value than "throughput"
-// is refused.
+// The files do not say for which of the data set's two objectives they are made; one that has the field "objective"
+// with another value than "throughput" is refused.
 func Read(file string, data []byte) (*Problem, error) {
 	var f struct {
 		MemoryBytes  amount `json:"maxSizePerFPGA"`

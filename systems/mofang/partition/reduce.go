@@ -176,8 +176,7 @@ func (g *contracted) host(i int) int {
 	return -1
 }
 
-// group makes classes of the sets, in the order of their first nodes, which it
-// also returns.
+// group makes classes of the sets, in the order of their first nodes, which it also returns.
 func (p *Problem) group(find func(int) int, succ [][]int) (*contracted, []int) {
 	g := &contracted{p: p}
 	number := make([]int, len(p.Nodes))
@@ -276,8 +275,7 @@ func (g *contracted) drop(roomy bool) {
 	}
 }
 
-// sort renumbers the classes that are left in topological order, the one with
-// the smallest first node first.
+// sort renumbers the classes that are left in topological order, the one with the smallest first node first.
 func (g *contracted) sort() {
 	number := make([]int, len(g.classes))
 	waits := make([]int, len(g.classes))
@@ -474,8 +472,7 @@ func (g *contracted) load(part part) (load float64, ok bool) {
 	return load, bytes <= g.p.memory
 }
 
-// components are the strongly connected ones of a graph (Tarjan), without
-// recursion.
+// components are the strongly connected ones of a graph (Tarjan), without recursion.
 func components(succ [][]int) [][]int {
 	n := len(succ)
 	index, low := make([]int, n), make([]int, n)

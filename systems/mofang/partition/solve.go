@@ -98,9 +98,8 @@ type solver struct {
 	tell   func(objective, bound float64, due bool)
 }
 
-// Solve divides the graph of p with the named method. If ctx or the time limit
-// ends, the result has the best division so far, its bound, and a status and a
-// reason that say so; errors are for input. Without limits, equal input gives
+// Solve divides the graph of p with the named method. If ctx or the time limit ends, the result has the best division
+// so far, its bound, and a status and a reason that say so; errors are for input. Without limits, equal input gives
 // equal output but for the seconds.
 func Solve(ctx context.Context, p *Problem, method string, opt Options) (*Result, error) {
 	begin := time.Now()
@@ -134,8 +133,7 @@ func Solve(ctx context.Context, p *Problem, method string, opt Options) (*Result
 	return s.result(ctx)
 }
 
-// take keeps a division that is better than the best so far. It panics if a
-// method has made one that breaks a rule.
+// take keeps a division that is better than the best so far. It panics if a method has made one that breaks a rule.
 func (s *solver) take(d *Division) {
 	if err := s.p.Check(d); err != nil {
 		panic("partition: method " + s.method + ": " + err.Error())
@@ -154,8 +152,7 @@ func (s *solver) raise(bound float64) {
 	}
 }
 
-// near is the tolerance within which a bound meets a load: sums of the same
-// numbers in another order.
+// near is the tolerance within which a bound meets a load: sums of the same numbers in another order.
 const near = 1e-9
 
 func (s *solver) result(ctx context.Context) (*Result, error) {

@@ -1,6 +1,5 @@
-// Package pipelining makes the numeric choices of a training job exactly: threads that
-// load data, stages of a pipeline, micro-batches, and stages with micro-batches and
-// memory jointly.
+// Package pipelining makes the numeric choices of a training job exactly: threads that load data, stages of a
+// pipeline, micro-batches, and stages with micro-batches and memory jointly.
 //
 // # Threads
 //
@@ -14,17 +13,15 @@
 //
 // # Stages
 //
-// Layers i of time t_i and utilisation u_i run in a row; a stage is consecutive layers,
-// with the sum of their times and the largest of their utilisations. Stages run side
-// by side, each on another batch:
+// Layers i of time t_i and utilisation u_i run in a row; a stage is consecutive layers, with the sum of their times
+// and the largest of their utilisations. Stages run side by side, each on another batch:
 //
 //	minimise    T, then the number of stages
 //	subject to  sum of t_i over a stage <= T          for all stages     (1)
 //	            sum over stages of their u <= U                          (2)
 //
-// [Stages] is a dynamic programme over the first i layers whose labels are pairs (T,
-// sum of u), of which none is worse in both. An integer program, with which tests
-// compare it, has x_ij = 1 if layers i to j-1 are a stage:
+// [Stages] is a dynamic programme over the first i layers whose labels are pairs (T, sum of u), of which none is worse
+// in both. An integer program, with which tests compare it, has x_ij = 1 if layers i to j-1 are a stage:
 //
 //	minimise    T + e sum of x_ij
 //	subject to  sum over i <= k < j of x_ij = 1        for each layer k   (3)

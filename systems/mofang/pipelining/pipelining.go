@@ -18,8 +18,7 @@ type Loading struct {
 	ItemSeconds  float64 `json:"item_seconds"`  // T2, of an item on one thread
 	TrainSeconds float64 `json:"train_seconds"` // T3, of a batch
 	Batch        int     `json:"batch"`
-	// Speedups are the numbers of threads that can be had with the speed-up of each,
-	// in ascending order of threads.
+	// Speedups are the numbers of threads that can be had with the speed-up of each, in ascending order of threads.
 	Speedups []Speedup `json:"speedups"`
 }
 
@@ -61,8 +60,7 @@ func (l *Loading) BatchSeconds(s Speedup) float64 {
 	return max(l.NamesSeconds, float64(l.Batch)*l.ItemSeconds/s.Factor, l.TrainSeconds)
 }
 
-// Threads is the least number of threads with the least time of a batch, by trying
-// all.
+// Threads is the least number of threads with the least time of a batch, by trying all.
 func Threads(l *Loading) (Speedup, error) {
 	if err := l.Validate(); err != nil {
 		return Speedup{}, err
@@ -181,8 +179,7 @@ func checkLayers(layers []Layer, limit float64) error {
 	return nil
 }
 
-// Stages finds stages with the least T, and of those the fewest, whose utilisations
-// sum to at most limit.
+// Stages finds stages with the least T, and of those the fewest, whose utilisations sum to at most limit.
 func Stages(layers []Layer, limit float64) (*staging, error) {
 	if err := checkLayers(layers, limit); err != nil {
 		return nil, err

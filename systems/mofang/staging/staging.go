@@ -56,8 +56,7 @@ func divide(ctx context.Context, g *model.Graph, spec *hardware.Spec, r schedule
 	return r, func(sg *schedule.SubGraph, _ int64) int { return stage[sg.Ops[0]] }, note, nil
 }
 
-// cutGroups cuts the groups of a draft where stages end, and leaves it to the next stage how
-// the pieces are split.
+// cutGroups cuts the groups of a draft where stages end, and leaves it to the next stage how the pieces are split.
 func cutGroups(d *scheduler.Draft, stage []int) {
 	cut := &schedule.Grouping{Events: d.Grouping.Events}
 	var layers [][]schedule.Layer
@@ -96,16 +95,14 @@ func cutGroups(d *scheduler.Draft, stage []int) {
 	d.Grouping = cut
 }
 
-// stageIdeals is the limit of [partition.Options] on ideals: networks of many branches that
-// have nothing to do with each other, such as tables that are looked up, have more than can be
-// visited in seconds.
+// stageIdeals is the limit of [partition.Options] on ideals: networks of many branches that have nothing to do with
+// each other, such as tables that are looked up, have more than can be visited in seconds.
 const stageIdeals = 1 << 18
 
-// stages gives each operator the cluster whose pipeline stage runs it: the partition of the layers over
-// the clusters with the least largest load. A layer's load is the time of its units, or of its
-// weights from the DDR, of which each cluster has its share; passing a result takes its share of
-// the DDR on both sides. With a weight, chips have equally many stages, and passing may also take
-// the link between chips, where that is longer.
+// stages gives each operator the cluster whose pipeline stage runs it: the partition of the layers over the clusters
+// with the least largest load. A layer's load is the time of its units, or of its weights from the DDR, of which each
+// cluster has its share; passing a result takes its share of the DDR on both sides. With a weight, chips have equally
+// many stages, and passing may also take the link between chips, where that is longer.
 func stages(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt scheduler.Options,
 	weight float64) (stage []int, note string, err error) {
 	layers := schedule.Layers(g, schedule.ExecutionOrder(g))

@@ -9,9 +9,8 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// tiles are the sizes, rows by columns, into which the output of a matrix product is
-// cut, the largest first. ESTIMATE: the vendor's library has smaller ones, too, which are
-// slower for each multiply-accumulate.
+// tiles are the sizes, rows by columns, into which the output of a matrix product is cut, the largest first. ESTIMATE:
+// the vendor's library has smaller ones, too, which are slower for each multiply-accumulate.
 var tiles = [][2]int64{{128, 128}, {128, 64}, {64, 64}, {64, 32}}
 
 // Efficiency is the share of the peak that a library's kernels reach where nothing
@@ -21,8 +20,7 @@ const Efficiency = 0.7
 // elements of a block of an operator without multiply-accumulates.
 const elements = 4096
 
-// A Device is an accelerator as what runs blocks: its cores of the kind that
-// multiplies matrices, or else the lanes.
+// A Device is an accelerator as what runs blocks: its cores of the kind that multiplies matrices, or else the lanes.
 type Device struct {
 	Machine
 	// MACsPerSecond of one processor, by element type, with the efficiency.
@@ -67,8 +65,7 @@ func macs(u hardware.Unit, dtype string) float64 {
 	return u.OpsPerCycle(hardware.OpSimple, dtype)
 }
 
-// Product is the operator of a matrix product repeated reps times: rows x depth by
-// depth x cols, moving bytes.
+// Product is the operator of a matrix product repeated reps times: rows x depth by depth x cols, moving bytes.
 func (d *Device) Product(name string, reps, rows, cols, depth int64, dtype string, bytes int64) (Operator, error) {
 	rate := d.MACsPerSecond[dtype]
 	if rate == 0 {
@@ -87,11 +84,9 @@ func (d *Device) Product(name string, reps, rows, cols, depth int64, dtype strin
 	return op, nil
 }
 
-// Operators makes kernels of a simplified network: convolutions, matrix products,
-// pools and other operators that reduce, each with the element-wise operators that
-// follow it. What only renames or joins data is no kernel. Cuts are the numbers of
-// operators before which nothing can run that comes after: between two cuts is a
-// block.
+// Operators makes kernels of a simplified network: convolutions, matrix products, pools and other operators that
+// reduce, each with the element-wise operators that follow it. What only renames or joins data is no kernel. Cuts are
+// the numbers of operators before which nothing can run that comes after: between two cuts is a block.
 func Operators(g *model.Graph, d *Device) (ops []Operator, cuts []int, err error) {
 	writer := make([][]int, len(g.Tensors)) // kernels that a tensor waits for
 	for _, op := range g.Ops {

@@ -62,8 +62,7 @@ type Busy struct {
 	Processors int64
 }
 
-// Validate reports the first operator that is none. Operators may only wait for
-// earlier ones.
+// Validate reports the first operator that is none. Operators may only wait for earlier ones.
 func Validate(ops []Operator) error {
 	for i, op := range ops {
 		switch {
@@ -157,8 +156,7 @@ func (m *Machine) width(op *Operator) int64 {
 	return m.Processors
 }
 
-// Together runs operators that start at the same time. Nothing in it waits for
-// anything else.
+// Together runs operators that start at the same time. Nothing in it waits for anything else.
 func (m *Machine) Together(ops []Operator, set []int) Phase {
 	p := Phase{Operators: slices.Clone(set), Ends: make([]float64, len(set))}
 	queue := make([]int, 0, len(set)) // positions in set
@@ -238,8 +236,7 @@ func (m *Machine) Together(ops []Operator, set []int) Phase {
 	return p
 }
 
-// Run runs a set of operators in a mode, phase after phase. Predecessors outside the
-// set have ended before.
+// Run runs a set of operators in a mode, phase after phase. Predecessors outside the set have ended before.
 func (m *Machine) Run(ops []Operator, set []int, mode Mode) []Phase {
 	set = slices.Clone(set)
 	slices.Sort(set)
@@ -256,10 +253,9 @@ func (m *Machine) Run(ops []Operator, set []int, mode Mode) []Phase {
 	return phases
 }
 
-// Bound is a lower bound, in seconds, on every division of a set of operators into phases. A
-// phase is a launch and no shorter than any of its operators alone, nor than the work of all on
-// all processors, nor than all that they move; and operators of which each waits for the one before are in as many
-// phases.
+// Bound is a lower bound, in seconds, on every division of a set of operators into phases. A phase is a launch and no
+// shorter than any of its operators alone, nor than the work of all on all processors, nor than all that they move;
+// and operators of which each waits for the one before are in as many phases.
 func (m *Machine) Bound(ops []Operator, set []int) float64 {
 	set = slices.Clone(set)
 	slices.Sort(set)
@@ -281,8 +277,7 @@ func (m *Machine) Bound(ops []Operator, set []int) float64 {
 	return max(longest, float64(len(Levels(ops, set)))*m.LaunchSeconds+work)
 }
 
-// Levels divides a sorted set of operators into those that wait for none of it, those
-// that wait for such, and so on.
+// Levels divides a sorted set of operators into those that wait for none of it, those that wait for such, and so on.
 func Levels(ops []Operator, set []int) [][]int {
 	var levels [][]int
 	level := map[int]int{}
@@ -358,9 +353,8 @@ func (m *Machine) asOne(ops []Operator, set []int) (phases []Phase) {
 	return phases
 }
 
-// Merged makes one operator of each group of operators with one Merge key that wait
-// for the same: its blocks are theirs together, at the longest of their times. It
-// returns the operators, and for each which ones it has come from.
+// Merged makes one operator of each group of operators with one Merge key that wait for the same: its blocks are
+// theirs together, at the longest of their times. It returns the operators, and for each which ones it has come from.
 func Merged(ops []Operator) (merged []Operator, parts [][]int) {
 	at := make([]int, len(ops))
 	first := map[string]int{}
