@@ -89,7 +89,7 @@ func TestExactMemory(t *testing.T) {
 			t.Errorf("%s: %v, cost %d, bound %d, %d spills; the plan moves %d", name, sol.Status, sol.Cost, sol.Bound,
 				len(spills), least)
 		}
-		if kept := exact.MovedSeconds(plan.Schedule); kept < answer.Bound*(1-1e-9) ||
+		if kept := exact.MovedSeconds(plan.Schedule, plan.Cost); kept < answer.Bound*(1-1e-9) ||
 			answer.Judged.Kept == "own" && kept != seconds {
 			t.Errorf("%s: the plan moves for %g s, the answer says %g, bound %g", name, kept, seconds, answer.Bound)
 		}
@@ -107,7 +107,7 @@ func TestExactMemory(t *testing.T) {
 				t.Errorf("%s: %s moves %d bytes, less than the bound %d", name, rule, other, sol.Bound)
 			}
 			if rule == graphturbo.LongestLifetime {
-				if rules := exact.MovedSeconds(placed); seconds > rules*(1+1e-12) || rules < answer.Bound*(1-1e-9) {
+				if rules := exact.MovedSeconds(placed, plan.Cost); seconds > rules*(1+1e-12) || rules < answer.Bound*(1-1e-9) {
 					t.Errorf("%s: the exact plan moves for %g s, bound %g, %s for %g", name, seconds, answer.Bound, rule, rules)
 				} else if seconds < rules {
 					better++

@@ -72,8 +72,9 @@ func newCompare() *cobra.Command {
 		}
 		align, header, rows, notes := answer.table()
 		unwritten := tables.write(tableOf("compare", answer.heading(), align, header, rows, append(
-			[]string{"simulated: the batch, by the whole schedule, fastest first; objective, bound: of the decision's own " +
-				"measure; gap: of the objective above the bound; took: to decide"}, notes...)), cmd.Name())
+			[]string{"simulated: the batch, by the whole schedule, fastest first; predicted: by formulas, in the same schedule; " +
+				"objective, bound: of the decision's own measure; gap: of the objective above the bound; took: to decide"},
+			notes...)), cmd.Name())
 		if out := emit(cmd, answer, answer.write); out != nil {
 			return out
 		}
@@ -160,8 +161,9 @@ func (a *compareJSON) table() (align string, header []string, rows [][]string, n
 			}
 			return size(int64(x))
 		}
-		rows = append(rows, []string{d.Decision, d.Method, known(d.LatencySeconds, duration), known(d.Objective, value),
-			known(d.Bound, value), known(d.Gap, percent), d.Status, known(d.EnergyJoules, joules),
+		rows = append(rows, []string{d.Decision, d.Method, known(d.LatencySeconds, duration),
+			known(d.PredictedSeconds, duration), known(d.Objective, value), known(d.Bound, value), known(d.Gap, percent),
+			d.Status, known(d.EnergyJoules, joules),
 			fmt.Sprintf("%.2f s", d.Seconds)})
 		if p := d.Program; p != nil && d.Own != nil {
 			text := fmt.Sprintf("%s %s: %s, bound %s, by a program of %s, %s and %s", d.Decision, d.Method, value(*d.Own),
@@ -185,6 +187,17 @@ func (a *compareJSON) table() (align string, header []string, rows [][]string, n
 		}
 	}
 	notes = append(notes, a.Notes...)
-	return "llrrrrlrr", []string{"decision", "method", "simulated", "objective", "bound", "gap", "status", "energy",
-		"took"}, rows, notes
+	for _, of := range []string{"problem", "class", "waits"} {
+		var rows []string
+		for _, d := range a.Rows {
+			if d.BoundOf == of && !slices.Contains(rows, d.Decision) {
+				rows = append(rows, d.Decision)
+			}
+		}
+		if len(rows) > 0 {
+			notes = append(notes, fmt.Sprintf("bound of %s: %s", strings.Join(rows, ", "), answers.BoundsOf[of]))
+		}
+	}
+	return "llrrrrrlrr", []string{"decision", "method", "simulated", "predicted", "objective", "bound", "gap", "status",
+		"energy", "took"}, rows, notes
 }

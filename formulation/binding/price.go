@@ -15,11 +15,17 @@ type pricer struct {
 	cores int64
 }
 
-// Moves prices what passes between the L1s and other memories in a schedule, in seconds, as labels do.
-type Moves struct{ p pricer }
+// Moves prices the work of a schedule's steps and what passes between the L1s and other memories, in seconds, as labels
+// do.
+type Moves struct {
+	p     pricer
+	parts map[int][3]float64 // by step: of its units, of its parameters' way to the cores, and of those that pass again
+}
 
 // MovesOf is for the values and steps of s.
-func MovesOf(s *schedule.Schedule) Moves { return Moves{pricer{s: s}} }
+func MovesOf(s *schedule.Schedule, m *cost.Model) Moves {
+	return Moves{pricer{s: s, m: m, cores: schedule.CoresWithL1(s.Spec)}, map[int][3]float64{}}
+}
 
 // Leaving is the time to take a value to a level and, as often as steps read it, from there to the cores.
 func (m Moves) Leaving(v *schedule.Value, at schedule.Level, reads []*schedule.Read) float64 {
@@ -30,14 +36,20 @@ func (m Moves) Leaving(v *schedule.Value, at schedule.Level, reads []*schedule.R
 	return seconds
 }
 
-// Again is the time in which the parameters of a step pass to the cores once more.
-func (m Moves) Again(st *schedule.Step) (seconds float64) {
-	for _, r := range st.Params {
-		if !r.Rows {
-			seconds += m.p.params(r, st.Cores)
+// Work is the time of a step's units or of its parameters' way to the cores, so many times but for rows of tables:
+// whichever is longer.
+func (m Moves) Work(st *schedule.Step, times int64) float64 {
+	parts, ok := m.parts[st.ID]
+	if !ok {
+		parts[0], parts[1] = m.p.parts(m.p.s, st)
+		for _, r := range st.Params {
+			if !r.Rows {
+				parts[2] += m.p.params(r, st.Cores)
+			}
 		}
+		m.parts[st.ID] = parts
 	}
-	return seconds
+	return max(parts[0], parts[1]+float64(times-1)*parts[2])
 }
 
 // level is where a value is priced: network outputs in the DDR unless they are kept, what other sub-graphs read at the
@@ -65,12 +77,13 @@ func (p *pricer) work(s *schedule.Schedule, st *schedule.Step) float64 {
 // parts are the two of which work is the longer.
 func (p *pricer) parts(s *schedule.Schedule, st *schedule.Step) (units, weights float64) {
 	layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
-	busy := p.m.LayerCycles(cost.Layer{Graph: s.Graph, Ops: layer.Ops, Anchor: layer.Anchor, Boxes: p.core(s, st, 0),
+	m := p.m.Kind(st.Kind)
+	busy := m.LayerCycles(cost.Layer{Graph: s.Graph, Ops: layer.Ops, Anchor: layer.Anchor, Boxes: p.core(s, st, 0),
 		Output: st.Output, Cores: st.Cores})
 	for _, r := range st.Params {
 		weights += p.params(r, st.Cores)
 	}
-	return float64(p.m.Picoseconds(busy)) * 1e-12, weights
+	return float64(m.Picoseconds(busy)) * 1e-12, weights
 }
 
 // params is the time of a parameter's way to the cores.

@@ -11,6 +11,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
@@ -39,20 +40,86 @@ func MovedBytes(s *schedule.Schedule) (spills, again int64) {
 
 // MovedSeconds is the time of a plan's moves, a move after the other, beyond the least of each value: of values that
 // have left the level where they are wanted, of those that stay in the L1s though their readers, on other cores, would
-// have them sooner from the next level, and of parameters that pass again.
-func MovedSeconds(s *schedule.Schedule) float64 {
-	moves, readers, sum := binding.MovesOf(s), readersOf(s), 0.0
+// have them sooner from the next level, and of parameters that pass again for longer than the units of their step work;
+// and what places cost that keep steps from running at once, see [beside].
+func MovedSeconds(s *schedule.Schedule, m *cost.Model) float64 {
+	moves, readers, sum := binding.MovesOf(s, m), readersOf(s), 0.0
 	for i := range s.Values {
 		if v := &s.Values[i]; v.Def >= 0 {
 			sum += leaving(moves, v, v.Level, readers[i], nextLevel(s))
 		}
 	}
 	for i := range s.Steps {
-		if st := &s.Steps[i]; st.Tiles > 1 && graphturbo.PassesAgain(s, st) > 0 {
-			sum += float64(st.Tiles-1) * moves.Again(st)
+		sum += again(moves, s, &s.Steps[i], s.Steps[i].Tiles)
+	}
+	_, lost := beside(moves, s)
+	return sum + lost
+}
+
+// again is the time that parameters of a step take which pass once more for each tile.
+func again(moves binding.Moves, s *schedule.Schedule, st *schedule.Step, tiles int64) float64 {
+	if tiles <= 1 || graphturbo.PassesAgain(s, st) == 0 {
+		return 0
+	}
+	return moves.Work(st, tiles) - moves.Work(st, 1)
+}
+
+// PredictedSeconds is the time of a schedule by the formulas of [binding], with each value at the level that its memory
+// plan gives and each step in as many tiles: launches, work and moves, one after the other but for what [beside] says.
+// The first way of weights from the DDR, and moves beside work, it leaves out.
+func PredictedSeconds(s *schedule.Schedule, m *cost.Model) float64 {
+	moves, readers, sum := binding.MovesOf(s, m), readersOf(s), float64(len(s.Order))*s.Spec.LaunchSeconds
+	for i := range s.Values {
+		v := &s.Values[i]
+		if sum += moves.Leaving(v, v.Level, readers[i]); v.Def < 0 { // nothing writes it
+			sum -= moves.Leaving(v, v.Level, nil)
 		}
 	}
-	return sum
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		sum += moves.Work(st, 1) + again(moves, s, st, st.Tiles)
+	}
+	saved, _ := beside(moves, s)
+	return sum - saved
+}
+
+// beside is the time that pairs of steps of a kernel save which run at once: one after the other in the schedule, one
+// on the matrix unit, the other not, and the second reads nothing that the first makes. lost is what pairs do not save
+// whose second step puts results where the first still has its own or what it reads.
+func beside(moves binding.Moves, s *schedule.Schedule) (saved, lost float64) {
+	for i := 0; i+1 < len(s.Steps); i++ {
+		a, b := &s.Steps[i], &s.Steps[i+1]
+		if a.Instance != b.Instance || onMatrixUnit(s, a) == onMatrixUnit(s, b) ||
+			slices.ContainsFunc(b.Reads, func(r schedule.Read) bool { return slices.Contains(a.Writes, r.Value) }) {
+			continue
+		}
+		at := [][2]int64{{a.StageAddress, a.StageBytes}}
+		uses := slices.Clone(a.Writes)
+		for _, r := range a.Reads {
+			uses = append(uses, r.Value)
+		}
+		for _, v := range uses {
+			if v := &s.Values[v]; v.Level == schedule.L1 {
+				at = append(at, [2]int64{v.Address, v.CoreBytes})
+			}
+		}
+		if both := min(moves.Work(a, 1), moves.Work(b, 1)); slices.ContainsFunc(b.Writes, func(w int) bool {
+			v := &s.Values[w]
+			return v.Level == schedule.L1 && slices.ContainsFunc(at, func(x [2]int64) bool {
+				return v.Address < x[0]+x[1] && x[0] < v.Address+v.CoreBytes
+			})
+		}) {
+			lost += both
+		} else {
+			saved += both
+		}
+		i++ // which may run beside the one before
+	}
+	return saved, lost
+}
+
+func onMatrixUnit(s *schedule.Schedule, st *schedule.Step) bool {
+	return s.Graph.OnMatrixUnit(s.Graph.Op(s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer].Anchor))
 }
 
 // readersOf lists the reads of each value.
@@ -94,7 +161,7 @@ type SpillProblem struct {
 	CapacityBytes int64
 	Value         []int // of the schedule, that each buffer stands for
 	Demands       []allocate.Demand
-	again         func(st *schedule.Step) int64 // the cost of a tile more
+	again         func(st *schedule.Step, tiles int64) int64 // the cost of what passes again
 }
 
 // NewSpillProblem states the problem of a schedule whose steps are built. What is spilled passes through the stages of
@@ -108,11 +175,13 @@ func NewSpillProblem(s *schedule.Schedule) *SpillProblem {
 			bytes += r.NeedBytes
 		}
 		return bytes
-	}, func(st *schedule.Step) int64 { return st.Cores * graphturbo.PassesAgain(s, st) }, nil)
+	}, func(st *schedule.Step, tiles int64) int64 {
+		return (tiles - 1) * st.Cores * graphturbo.PassesAgain(s, st)
+	}, nil)
 }
 
 // newSpillProblem has costs of values that leave and of tiles, and in place those that take the place of another one.
-func newSpillProblem(s *schedule.Schedule, leaves func(*schedule.Value) int64, again func(*schedule.Step) int64,
+func newSpillProblem(s *schedule.Schedule, leaves func(*schedule.Value) int64, again func(*schedule.Step, int64) int64,
 	over map[int]bool) *SpillProblem {
 	p := &SpillProblem{Problem: &allocate.Problem{Name: s.Graph.Name}, CapacityBytes: s.WeightRoom.DataBytes(s.Spec),
 		again: again}
@@ -199,7 +268,7 @@ func (p *SpillProblem) growing(ctx context.Context, s *schedule.Schedule) []allo
 }
 
 // tilings are a step's demands with these values spilled and the others where they are,
-// from one tile on; the smallest alone if more tiles cost nothing. As the memory plan has operands
+// from one tile on; those alone that no smaller one costs as little as. As the memory plan has operands
 // pass by panels only once nothing else is left in the L1, they ask for all of it.
 func (p *SpillProblem) tilings(work *schedule.Schedule, st schedule.Step, spilled []int) []allocate.Tier {
 	at := make([]schedule.Level, len(spilled))
@@ -216,13 +285,12 @@ func (p *SpillProblem) tilings(work *schedule.Schedule, st schedule.Step, spille
 	for k, v := range spilled {
 		work.Values[v].Level = at[k]
 	}
-	again := p.again(&st)
-	if again == 0 {
-		list = list[len(list)-1:]
+	for len(list) > 1 && p.again(&st, list[1].Tiles) == p.again(&st, 1) {
+		list = list[1:]
 	}
 	tiers := make([]allocate.Tier, len(list))
 	for k, x := range list {
-		tiers[k] = allocate.Tier{Free: x.StageBytes, Cost: (x.Tiles - 1) * again}
+		tiers[k] = allocate.Tier{Free: x.StageBytes, Cost: p.again(&st, x.Tiles)}
 	}
 	return tiers
 }
@@ -349,11 +417,12 @@ func leastMoves(ctx context.Context, d *scheduler.Draft) error {
 		s.Steps, s.Values, s.Spills = slices.Clone(d.Steps), slices.Clone(d.Values), slices.Clone(d.Spills)
 		return &s
 	}
+	moved := func(s *schedule.Schedule) float64 { return MovedSeconds(s, d.Cost) }
 	given := from()
 	if err := graphturbo.Place(given, rule); err != nil {
 		return err
 	}
-	best, least := given, MovedSeconds(given)
+	best, least := given, moved(given)
 	near := given // the best plan of those of which values leave for want of room alone
 	var sol *allocate.SpillResult
 	var plans []*schedule.Schedule
@@ -364,7 +433,7 @@ func leastMoves(ctx context.Context, d *scheduler.Draft) error {
 			over[d.Steps[i].Writes[0]] = true
 		}
 	}
-	moves, readers, next := binding.MovesOf(d.Schedule), readersOf(d.Schedule), nextLevel(d.Schedule)
+	moves, readers, next := binding.MovesOf(d.Schedule, d.Cost), readersOf(d.Schedule), nextLevel(d.Schedule)
 	var apart []int // values that leave even where there is room
 	for i := range d.Values {
 		if v := &d.Values[i]; v.Def >= 0 && v.Wanted == schedule.L1 && v.CoreBytes > 0 &&
@@ -373,12 +442,7 @@ func leastMoves(ctx context.Context, d *scheduler.Draft) error {
 		}
 	}
 	ps := func(seconds float64) int64 { return int64(math.Floor(1e12 * seconds)) } // or the sum would be no bound
-	again := func(st *schedule.Step) int64 {
-		if graphturbo.PassesAgain(d.Schedule, st) == 0 {
-			return 0
-		}
-		return ps(moves.Again(st))
-	}
+	passing := func(st *schedule.Step, tiles int64) int64 { return ps(again(moves, d.Schedule, st, tiles)) }
 	for _, places := range []map[int]bool{over, nil} {
 		if places != nil && len(over) == 0 {
 			continue
@@ -391,7 +455,7 @@ func leastMoves(ctx context.Context, d *scheduler.Draft) error {
 					cost = min(cost, leaving(moves, v, schedule.DDR, readers[v.ID], next))
 				}
 				return ps(max(0, cost-leaving(moves, v, schedule.L1, readers[v.ID], next)))
-			}, again, places)
+			}, passing, places)
 			var opts allocate.SweepOptions
 			opts.Progress = d.Options.ReportTo("spill")
 			spills, found, err := p.choose(ctx, d.Schedule, opts)
@@ -413,7 +477,7 @@ func leastMoves(ctx context.Context, d *scheduler.Draft) error {
 				if err := graphturbo.PlaceSpilled(plan, spills, rule, Packer(ctx), places != nil); err != nil {
 					return err
 				}
-				if MovedSeconds(plan) < MovedSeconds(near) {
+				if moved(plan) < moved(near) {
 					near = plan
 				}
 				plan = from()
@@ -424,7 +488,7 @@ func leastMoves(ctx context.Context, d *scheduler.Draft) error {
 				return err
 			}
 			plans = append(plans, plan)
-			if s := MovedSeconds(plan); s < least {
+			if s := moved(plan); s < least {
 				best, least = plan, s
 			}
 			more := false
@@ -450,11 +514,11 @@ func leastMoves(ctx context.Context, d *scheduler.Draft) error {
 		x := d.Rehearse(st.Name)
 		a, b := x.Amended(ctx, d, st, "bind", best), x.Amended(ctx, d, st, "bind", near)
 		if b.Err == nil && (a.Err != nil || b.Ps < a.Ps) {
-			best, least = near, MovedSeconds(near)
+			best, least = near, moved(near)
 		}
 	}
 	d.Also(slices.DeleteFunc(append(plans, given), func(s *schedule.Schedule) bool {
-		return s == best || MovedSeconds(s) > scheduler.PoolGap*least
+		return s == best || moved(s) > scheduler.PoolGap*least
 	})...)
 	*d.Schedule = *best
 	stop := milp.Complete

@@ -33,10 +33,14 @@ type Compared struct {
 	Method    string   `json:"method"` // a strategy's name; search: the exact one
 	Unit      string   `json:"unit"`   // of objective and bound
 	Objective *float64 `json:"objective"`
-	// Bound is a lower bound on all answers; nil: nothing is proven.
-	Bound  *float64 `json:"bound"`
-	Gap    *float64 `json:"gap"`    // of the objective above the bound, as a share of that; nil also above a bound of 0
-	Status string   `json:"status"` // greedy, optimal, feasible, infeasible, limit or failed
+	// Bound is a lower bound on all answers; nil: nothing is proven. BoundOf says on which: one of [BoundsOf].
+	Bound   *float64 `json:"bound"`
+	BoundOf string   `json:"bound_of,omitempty"`
+	Gap     *float64 `json:"gap"`    // of the objective above the bound, as a share of that; nil also above a bound of 0
+	Status  string   `json:"status"` // greedy, optimal, feasible, infeasible, limit or failed
+	// PredictedSeconds is the time of the batch by formulas, launches, work and moves one after the other, in the schedule
+	// that follows from this decision, by its memory plan; see [exact.PredictedSeconds]. nil: there is none.
+	PredictedSeconds *float64 `json:"predicted_s"`
 	// Seconds is wall time, and so not part of results that must repeat.
 	Seconds float64 `json:"seconds"`
 	// LatencySeconds is that of the batch, simulated with this decision alone replaced; nil: not simulated.
@@ -54,6 +58,13 @@ type Compared struct {
 	// EnergyJoules is the energy of the batch; nil: not simulated, or the accelerator's description has no figures.
 	EnergyJoules *float64 `json:"energy_j"`
 	Note         string   `json:"note,omitempty"`
+}
+
+// BoundsOf says in words what the bounds of rows are of, by [Compared].BoundOf.
+var BoundsOf = map[string]string{
+	"problem": "all answers to the decision's problem, by its objective",
+	"class":   "all groups and ways to split them that are listed, whatever is decided behind",
+	"waits":   "all orders of issue that keep every wait",
 }
 
 // CompareOptions are the settings of [Compare]. Of Options, Chunk 0 is the chunk at which the greedy recipe is
@@ -107,8 +118,12 @@ func comparisons() []comparison {
 			return n.Problem.Seconds(n.Given), nil
 		}},
 		{name: "memory", stage: "spill", unit: solve.SecondsUnit, objective: func(_ context.Context, s *schedule.Schedule,
-			_ scheduler.Options) (float64, error) {
-			return exact.MovedSeconds(s), nil
+			opt scheduler.Options) (float64, error) {
+			m, err := opt.CostModel(s)
+			if err != nil {
+				return 0, err
+			}
+			return exact.MovedSeconds(s, m), nil
 		}},
 		{name: "issue", stage: "issue", run: (*comparer).issue},
 		{name: "joint", stage: "order", unit: solve.SecondsUnit, objective: func(ctx context.Context,
@@ -388,6 +403,12 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 			}
 		}
 		if draft != nil {
+			m, err := c.opt.CostModel(draft.Schedule)
+			if err != nil {
+				return err
+			}
+			predicted := round(exact.PredictedSeconds(draft.Schedule, m) * float64(c.opt.Times))
+			row.PredictedSeconds = &predicted
 			if d.objective != nil {
 				switch cost, err := d.objective(ctx, draft.Schedule, c.opt.Options); {
 				case err == errNoAnswer:
@@ -414,7 +435,7 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 					row.Own, row.OwnBound = &own, &least
 				}
 				if row.Status, row.Note = a.Status.String(), a.Note; !a.Status.HasValues() {
-					row.Objective, draft = nil, nil
+					row.Objective, row.PredictedSeconds, draft = nil, nil, nil
 				}
 			}
 		}
@@ -424,7 +445,10 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 	for _, m := range list {
 		if best != nil && best.Status != milp.Infeasible && m.row.Objective != nil {
 			bound := round(best.Bound)
-			m.row.Bound = &bound
+			m.row.Bound, m.row.BoundOf = &bound, "problem"
+			if d.name == "split" {
+				m.row.BoundOf = "class"
+			}
 			switch {
 			case *m.row.Objective <= bound:
 				m.row.Status = "optimal"
@@ -463,7 +487,7 @@ func (c *comparer) issue(ctx context.Context) error {
 	}
 	objective, bound = round(objective), round(bound)
 	row := Compared{Decision: "issue", Method: "in-order", Unit: solve.SecondsUnit, Objective: &objective,
-		Bound: &bound, Status: "greedy", Seconds: time.Since(began).Seconds(),
+		Bound: &bound, BoundOf: "waits", Status: "greedy", Seconds: time.Since(began).Seconds(),
 		Note: fmt.Sprintf("kernels of a cluster: %d, of %d commands; no order of issue that keeps every wait beats the bound, "+
 			"by critical paths and by the loads of units and queues between heads and tails", len(kernels),
 			len(program.Commands))}

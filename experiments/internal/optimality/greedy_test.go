@@ -86,9 +86,16 @@ func TestConcordance(t *testing.T) {
 	}
 	unknown := answer("bind", 9, 9)
 	unknown.ThroughputPerSecond = nil
-	right, wrong := concordance([]answers.Compared{answer("bind", 1, 30), answer("bind", 2, 20), answer("bind", 2, 40),
-		answer("order", 0, 1), unknown}, "bind")
-	if right != 1 || wrong != 1 {
-		t.Errorf("%d as simulated, %d otherwise, want 1 and 1", right, wrong)
+	list := []answers.Compared{answer("bind", 1, 30), answer("bind", 2, 20), answer("bind", 2, 40), answer("order", 0, 1),
+		unknown}
+	objective := func(d answers.Compared) *float64 { return d.Objective }
+	if n := concordance(list, "bind", 0, objective); n != (agreement{1, 1}) || n.tau() != "0.00" {
+		t.Errorf("%+v, want 1 as simulated and 1 otherwise", n)
+	}
+	if n := concordance(list, "bind", 0.3, objective); n != (agreement{1, 0}) {
+		t.Errorf("%+v of pairs 30 %% apart, want 1 as simulated", n)
+	}
+	if n := concordance(list, "bind", 0, func(d answers.Compared) *float64 { return d.PredictedSeconds }); n.tau() != "–" {
+		t.Errorf("%+v without predictions", n)
 	}
 }
