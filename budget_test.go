@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 140_468
+const total = 140_254
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 112_867
+const core = 112_653
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -61,8 +61,8 @@ var budget = map[string]int{
 	"hardware/chips":                  308,
 	"hardware/cost":                   570,
 	"hardware/isa":                    743,
-	"hardware/lower":                  6429,
-	"hardware/sim":                    3017,
+	"hardware/lower":                  6426,
+	"hardware/sim":                    3014,
 	"heuristics/astitch":              853,
 	"heuristics/graphturbo":           2659,
 	"heuristics/tiles":                1104,
@@ -89,11 +89,11 @@ var budget = map[string]int{
 	"plots/recording":                 936,
 	"plots/trace":                     468,
 	"recipes":                         295,
-	"scheduler":                       7924,
+	"scheduler":                       7930,
 	"scheduler/answers":               1272,
 	"scheduler/explain":               874,
 	"scheduler/picture":               276,
-	"scheduler/search":                2778,
+	"scheduler/search":                2763,
 	"systems":                         45,
 	"systems/ansor":                   3150,
 	"systems/ansor/example":           53,

@@ -32,8 +32,7 @@ type Draft struct {
 	method  string                   // the strategy at work
 	// alternatives are other answers of the exact strategy at work, among which the simulator chooses.
 	alternatives []*schedule.Schedule
-	// again is Continue with another answer, for strategies, which can't know the table of
-	// stages that they stand in.
+	// again is Continue with another answer, for strategies, which can't know the table of stages that they stand in.
 	again func(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt run) (*Draft, error)
 	rest  Recipe   // by greedy rules what the draft's decides exactly, or by trials
 	later Recipe   // by greedy rules what the draft's decides by trials
@@ -84,6 +83,9 @@ func newDraft(from *schedule.Schedule, last int, r Recipe, opt run) (*Draft, err
 	opt.Uneven = opt.Uneven.Alternatives()[0]
 	s := &schedule.Schedule{Graph: from.Graph, Spec: from.Spec, Busy: cmp.Or(opt.active, from.Busy),
 		UnevenCores: opt.Uneven == schedule.UnevenAll, Memo: opt.memo}
+	if opt.tiles != nil {
+		s.Attentions = &opt.tiles.attentions
+	}
 	for i, st := range r.table() {
 		if i <= last && st.keep != nil {
 			st.keep(s, from)

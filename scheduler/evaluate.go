@@ -161,8 +161,7 @@ func (w *Problem) ByDecisions(ctx context.Context, p *Decisions, opt Options) (*
 // An Outline holds the simulator's figures of a result.
 type Outline struct {
 	Ps int64 // math.MaxInt64: more than the limit
-	// joules is its energy; 0: the machine's description has no figures. score is the value that the
-	// search compares.
+	// joules is its energy; 0: the machine's description has no figures. score is the value that the search compares.
 	Joules   float64
 	Score    float64
 	Commands int     // of a cluster
@@ -196,9 +195,8 @@ func (w *Problem) Outline(ctx context.Context, r *Result, limit int64) (Outline,
 	return o, err
 }
 
-// Floor is about what a chunk takes at least, in picoseconds: all products at the peak rate, or
-// all weights, which come anew for each chunk as far as a cluster cannot hold them. It says where
-// to search and proves nothing.
+// Floor is about what a chunk takes at least, in picoseconds: all products at the peak rate, or all weights, which come
+// anew for each chunk as far as a cluster cannot hold them. It says where to search and proves nothing.
 func (w *Problem) Floor(chunk int64) (float64, error) {
 	g, err := w.Graph(chunk)
 	if err != nil {

@@ -53,3 +53,10 @@ func (r *Result) On(ctx context.Context, spec *hardware.Spec) (*Result, error) {
 	}
 	return &again, nil
 }
+
+// WithoutHead is a result of whose head nothing is known.
+func (r *Result) WithoutHead() *Result {
+	x := *r
+	x.head = nil
+	return &x
+}

@@ -118,6 +118,9 @@ func (t *tuner) onHead(ctx context.Context, chunks []int64) (done bool, err erro
 	}
 	made, err := t.make(ctx, t.net.Graph, best)
 	if err == nil {
+		made.head, err = t.make(ctx, x.net.Graph, best)
+	}
+	if err == nil {
 		err = made.Simulate(ctx)
 	}
 	if err != nil {

@@ -46,8 +46,9 @@ type Result struct {
 
 	described int // notes at the start that follow from the plans
 
-	winner  Recipe // see By
-	half    bool   // results have half of the LLB
+	winner  Recipe  // see By
+	head    *Result // of a network whose recipes competed on a few of its equal blocks: the same for these; or nil
+	half    bool    // results have half of the LLB
 	level   Level
 	figures bool              // see Options.Figures
 	answers map[string]Solved // of the exact strategies, by stage
@@ -129,9 +130,8 @@ func (r *Result) active() (n int) {
 	return n
 }
 
-// plan gives each cluster its chunks and what is left of its share; get makes the draft
-// for so many batch elements, which a cluster runs so many times at most. idle counts the
-// clusters without work.
+// plan gives each cluster its chunks and what is left of its share; get makes the draft for so many batch elements,
+// which a cluster runs so many times at most. idle counts the clusters without work.
 func (r *Result) plan(get func(size, times int64) (*Draft, error)) (idle int, err error) {
 	drafts, times := map[int64]*Draft{}, map[int64]int64{}
 	type part struct{ size, times int64 }
@@ -207,8 +207,7 @@ func (r *Result) assume(net network.Network) {
 	}
 }
 
-// describe notes what is odd about a result that has its plans, before all else. idle counts the
-// clusters without work.
+// describe notes what is odd about a result that has its plans, before all else. idle counts the clusters without work.
 func (r *Result) describe(idle int) error {
 	said := r.Notes
 	r.Notes = nil
@@ -382,9 +381,8 @@ func (r *Result) Decisions(inPlace, all bool) *Decisions {
 	return p
 }
 
-// Energy is the energy of the simulated program: its operations, the bytes that its moves read
-// and write at each level, and what the chip takes in its latency whatever it does. Nil: the
-// machine's description has no figures.
+// Energy is the energy of the simulated program: its operations, the bytes that its moves read and write at each level,
+// and what the chip takes in its latency whatever it does. Nil: the machine's description has no figures.
 func (r *Result) Energy() *cost.Energy {
 	return lower.Energy(r.Spec, r.Schedule.Graph, r.Sim.MACs, r.Sim.VectorOps, r.Sim.Dynamic.AccessBytes, r.Sim.TotalPs)
 }

@@ -136,9 +136,8 @@ func (r Recipe) improved(ctx context.Context, net network.Network, machine *hard
 	return improve(ctx, net, machine, batch, r, opt)
 }
 
-// Prepare makes all decisions of [Run] for a given chunk, by the recipe itself and not by
-// what it falls back to, and simulates nothing: Program and Sim are nil, until
-// [Result.On] gives them.
+// Prepare makes all decisions of [Run] for a given chunk, by the recipe itself and not by what it falls back to, and
+// simulates nothing: Program and Sim are nil, until [Result.On] gives them.
 func (r Recipe) Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64,
 	opt Options) (*Result, error) {
 	if r.Evaluations > 0 {

@@ -62,10 +62,9 @@ func (r *Result) Simulate(ctx context.Context) error {
 // lookAhead is the number of commands that a stream knows beyond the last that has ended, at first.
 const lookAhead = 1 << 13
 
-// stream simulates plans while they are lowered, and judges the program unless only times are
-// wanted. seen, if not nil, is called with commands before they run, and the number of those before
-// them; commands come anew from the first if too few were known, and its error ends the simulation. There is no result
-// if clusters do different things.
+// stream simulates plans while they are lowered, and judges the program unless only times are wanted. seen, if not nil,
+// is called with commands before they run, and the number of those before them; commands come anew from the first if
+// too few were known, and its error ends the simulation. There is no result if clusters do different things.
 func stream(ctx context.Context, name string, spec *hardware.Spec, plans [][]lower.Segment, opt lower.Options,
 	measure sim.Options, seen func(s *sim.Stream, first int, commands []isa.Command) error) (
 	p *isa.Program, made *sim.Result, err error) {
@@ -125,8 +124,7 @@ func (r *Result) LatencyOn(ctx context.Context, spec *hardware.Spec) (float64, e
 	return float64(ps) * 1e-12, err
 }
 
-// Replay simulates a schedule of one cluster's chunk that every busy cluster runs
-// a number of times.
+// Replay simulates a schedule of one cluster's chunk that every busy cluster runs a number of times.
 func Replay(ctx context.Context, name string, s *schedule.Schedule, clusters int, iterations int,
 	opt lower.Options) (*sim.Result, error) {
 	plans := make([][]lower.Segment, s.Spec.Clusters)
@@ -140,11 +138,11 @@ func Replay(ctx context.Context, name string, s *schedule.Schedule, clusters int
 	return simulated(ctx, p)
 }
 
-// A Memory has the nests that are chosen for steps, by all that they depend on, what row rewrite makes of graphs, and
-// the cache of each graph. It keeps unused memories in which programs are made, too: a sync.Pool would lose them to the
-// collector.
+// A Memory has the nests that are chosen for steps and the bindings of attentions, by all that they depend on, what
+// row rewrite makes of graphs, and the cache of each graph. It keeps unused memories in which programs are made, too:
+// a sync.Pool would lose them to the collector.
 type Memory struct {
-	Nests, forms, memos sync.Map
+	Nests, forms, memos, attentions sync.Map
 
 	mu   sync.Mutex
 	free []*lower.Memory

@@ -142,6 +142,10 @@ func TestHeads(t *testing.T) {
 		if a, b := results[0].Sim.TotalPs, results[1].Sim.TotalPs; float64(a) > 1.005*float64(b) || a == 0 {
 			t.Errorf("%s at %d on %s: %d ps by few blocks, %d by all", x.net, x.batch, x.spec, a, b)
 		}
+		steady, err := results[0].Steady(t.Context())
+		if both, other := results[0].WithoutHead().Steady(t.Context()); err != nil || other != nil || steady < 0.995*both {
+			t.Errorf("%s: %g/s (%v) in the way that few blocks have chosen, %g (%v) in both", x.net, steady, err, both, other)
+		}
 		most := results[0].ThroughputPerSecond()
 		for _, x := range results[0].Tried {
 			if x.Err == nil && x.ThroughputPerSecond > 1.05*most {

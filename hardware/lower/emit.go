@@ -79,7 +79,7 @@ type emitter struct {
 	keepEnd   int64 // and after the last for which weights are kept
 	stretches []levelled
 	mem       *Memory
-	computing lastOf           // the last computation of each unit
+	computing [numQueues]int32 // the last computation of each unit, -1: none
 	scratch   []int32          // for a list of dependencies until add has copied it
 	coming    []*layerPlan     // the present step and what follows in the iteration
 	passed    []stored         // of these, what this cluster has made
@@ -158,7 +158,7 @@ func (e *emitter) append(q int, c isa.Command, deps ...[]int32) int32 {
 		n += len(d)
 	}
 	if n > longList && !e.opt.AllWaits { // what latest makes of it, without the list
-		last := noneOfQueues
+		var last lastOf
 		for _, d := range deps {
 			for _, x := range d {
 				if x >= 0 {
@@ -180,7 +180,7 @@ func (e *emitter) append(q int, c isa.Command, deps ...[]int32) int32 {
 	}
 	e.queues.queue = append(e.queues.queue, uint8(q))
 	if q >= qMatrix && q < numQueues {
-		e.computing.wait(uint8(q), e.cmds.n)
+		e.computing[q] = e.cmds.n
 	}
 	p := e.cmds.more()
 	*p = pending{Command: c, block: e.block}
@@ -232,7 +232,7 @@ func seconds(s float64) int64 { return int64(math.Ceil(s * 1e12)) }
 
 // run lowers the cluster's segments.
 func (e *emitter) run(segments []Segment) error {
-	e.computing = noneOfQueues
+	e.computing = [numQueues]int32{qMatrix: -1, qVector: -1, qSpecial: -1}
 	e.requests, e.perCluster = newRequests(e.spec, e.opt), numQueues
 	for _, r := range e.requests {
 		e.perCluster += int32(len(r.slots))
@@ -243,7 +243,7 @@ func (e *emitter) run(segments []Segment) error {
 	e.blocks = &e.mem.blocks
 	e.blocks.reset()
 	e.mem.waits.reset()
-	e.settled, e.last, e.opener = 0, noneOfQueues, 0
+	e.settled, e.last, e.opener = 0, lastOf{}, 0
 	plans, kernelEnds, err := e.planSteps(segments)
 	if err != nil {
 		return err
@@ -648,7 +648,7 @@ func (e *emitter) settle(to []isa.Command, base int32) []isa.Command {
 		}
 		// A queue runs in order: of several commands of one queue, waiting for the last
 		// is enough, and of the own queue for none.
-		last, opener := noneOfQueues, e.opener
+		last, opener := lastOf{}, e.opener
 		switch {
 		case pc.opens:
 			last, e.opener = e.last, i
@@ -668,7 +668,7 @@ func (e *emitter) settle(to []isa.Command, base int32) []isa.Command {
 				}
 			}
 		}
-		last[own] = -1
+		last.drop(own)
 		for _, what := range pc.await {
 			e.passing.waits = append(e.passing.waits, wait{base + i, what})
 		}
@@ -693,7 +693,7 @@ func (e *emitter) settle(to []isa.Command, base int32) []isa.Command {
 			c.Deps = nil
 		}
 		if !pc.roam {
-			e.last[own] = i
+			e.last.wait(own, i)
 		}
 	}
 	return to

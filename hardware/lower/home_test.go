@@ -30,12 +30,12 @@ func TestHome(t *testing.T) {
 						t.Fatalf("seed %d: %d to %d is taken twice", seed, place.lo, place.hi)
 					}
 				}
-				last := noneOfQueues
+				var last lastOf
 				for _, d := range free {
 					last.wait(log.queue[d], d)
 				}
 				for at := place.lo; at < place.hi; at++ {
-					if u := users[at] - 1; u >= 0 && last[log.queue[u]] < u {
+					if u := users[at] - 1; u >= 0 && (last.has>>log.queue[u]&1 == 0 || last.of[log.queue[u]] < u) {
 						t.Fatalf("seed %d: byte %d is written without waiting for command %d", seed, at, u)
 					}
 					users[at] = c + 1

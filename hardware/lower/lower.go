@@ -24,8 +24,7 @@ type Options struct {
 	Fresh bool `json:"-"`
 	// AllWaits keeps the waits that the queues' own orders imply: a bound on other orders of issue needs them.
 	AllWaits bool `json:"-"`
-	// Fold lets clusters that are alike always share their commands (isa.Program.As); else they
-	// do where there are many.
+	// Fold lets clusters that are alike always share their commands (isa.Program.As); else they do where there are many.
 	Fold bool `json:"-"`
 	// Most is the number of commands that a program may have, clusters that are alike counted once; 0: as many as
 	// programs that are kept.

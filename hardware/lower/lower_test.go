@@ -79,7 +79,7 @@ func TestSpaceAgainstList(t *testing.T) {
 		lo, size := rng.Int63n(100), rng.Int63n(20)
 		n, deps := s.take(lo, size, 0)
 		var kept []part
-		want := noneOfQueues
+		var want lastOf
 		for _, p := range list {
 			if p.hi <= lo || lo+size <= p.lo {
 				kept = append(kept, p)
@@ -96,8 +96,8 @@ func TestSpaceAgainstList(t *testing.T) {
 			}
 		}
 		list = append(kept, part{lo, lo + size, n})
-		if !slices.Equal(deps, log.list(want)) {
-			t.Fatalf("command %d at [%d, %d) waits for %v, expected %v", cmd, lo, lo+size, deps, log.list(want))
+		if !slices.Equal(deps, log.list(&want)) {
+			t.Fatalf("command %d at [%d, %d) waits for %v, expected %v", cmd, lo, lo+size, deps, log.list(&want))
 		}
 		all = append(all, n)
 		all[rng.Intn(len(all))].use(cmd)

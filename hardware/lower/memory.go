@@ -3,6 +3,7 @@ package lower
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 	"sort"
 
@@ -16,22 +17,25 @@ type queueLog struct {
 	mem   *Memory
 }
 
-// lastOf is a command of each queue, -1 for none.
-type lastOf [mostQueues]int32
-
-var noneOfQueues = func() (none lastOf) {
-	for q := range none {
-		none[q] = -1
-	}
-	return none
-}()
+// lastOf is the last of some commands of each queue that has any.
+type lastOf struct {
+	of  [mostQueues]int32
+	has uint32 // a bit for each queue
+}
 
 // wait notes a command of a queue.
-func (l *lastOf) wait(queue uint8, c int32) { l[queue] = max(l[queue], c) }
+func (l *lastOf) wait(queue uint8, c int32) {
+	if bit := uint32(1) << queue; l.has&bit == 0 || l.of[queue] < c {
+		l.of[queue], l.has = c, l.has|bit
+	}
+}
+
+// drop forgets the command of a queue.
+func (l *lastOf) drop(queue uint8) { l.has &^= 1 << queue }
 
 // latest keeps the last command of each queue, ascending.
 func (l *queueLog) latest(lists ...[]int32) []int32 {
-	last := noneOfQueues
+	var last lastOf
 	for _, cmds := range lists {
 		for _, c := range cmds {
 			if c >= 0 {
@@ -44,28 +48,22 @@ func (l *queueLog) latest(lists ...[]int32) []int32 {
 		slices.Sort(all)
 		return slices.Compact(all)
 	}
-	return l.list(last)
+	return l.list(&last)
 }
 
 // list is the commands of each queue, ascending.
-func (l *queueLog) list(last lastOf) []int32 { return last.list(&l.mem.numbers) }
+func (l *queueLog) list(last *lastOf) []int32 { return last.list(&l.mem.numbers) }
 
-func (l lastOf) list(a *arena[int32]) []int32 {
-	last := l
-	kept := last[:0]
-	for _, c := range last {
-		if c >= 0 {
-			kept = append(kept, c)
-		}
-	}
-	for i := 1; i < len(kept); i++ { // a handful
-		x, k := kept[i], i
-		for ; k > 0 && kept[k-1] > x; k-- {
+func (l *lastOf) list(a *arena[int32]) []int32 {
+	kept := a.take(bits.OnesCount32(l.has))
+	for has := l.has; has != 0; has &= has - 1 {
+		x, k := l.of[bits.TrailingZeros32(has)], len(kept)
+		for kept = append(kept, x); k > 0 && kept[k-1] > x; k-- { // a handful
 			kept[k] = kept[k-1]
 		}
 		kept[k] = x
 	}
-	return append(a.take(len(kept)), kept...)
+	return kept
 }
 
 // longList is the length from which a list of commands is cut to the latest.
@@ -123,7 +121,7 @@ func (s *space) take(lo, size int64, label int32) (*stretch, []int32) {
 	n.lasts = s.log.mem.numbers.take(4)
 	from := sort.Search(len(s.parts), func(i int) bool { return s.parts[i].hi > n.lo })
 	to := from
-	deps := noneOfQueues
+	var deps lastOf
 	for ; to < len(s.parts) && s.parts[to].lo < n.hi; to++ {
 		for _, c := range s.parts[to].lasts {
 			deps.wait(s.log.queue[c], c)
@@ -142,7 +140,7 @@ func (s *space) take(lo, size int64, label int32) (*stretch, []int32) {
 		made = append(made, part{n.hi, p.hi, put(stretch{log: s.log, lo: n.hi, hi: p.hi, lasts: p.lasts, first: p.first})})
 	}
 	s.parts = slices.Replace(s.parts, from, to, made...)
-	return n, s.log.list(deps)
+	return n, s.log.list(&deps)
 }
 
 // ring gives out contiguous stretches of a range of a space in turn.
@@ -487,7 +485,7 @@ func (p *pages) add(key int32, bytes, nextUse int64) (*entry, []int32) {
 		e.at = m.stretches.put(stretch{})
 	}
 	p.arrived++
-	last := noneOfQueues
+	var last lastOf
 	var before []int32
 	for _, turn := range p.free[:n] {
 		page := pageOf(turn)
@@ -501,7 +499,7 @@ func (p *pages) add(key int32, bytes, nextUse int64) (*entry, []int32) {
 		}
 		before = after
 	}
-	deps := p.log.list(last)
+	deps := p.log.list(&last)
 	p.free = slices.Delete(p.free, 0, n)
 	if !slices.IsSorted(e.pages) {
 		slices.Sort(e.pages)

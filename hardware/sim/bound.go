@@ -17,8 +17,7 @@ type Bound struct {
 	// alone in the world; Queue is the first with that, or -1.
 	QueuePs int64
 	Queue   int
-	// ChainPs is the longest path through dependencies and queues, each move
-	// alone in the world. It is at least QueuePs.
+	// ChainPs is the longest path through dependencies and queues, each move alone in the world. It is at least QueuePs.
 	ChainPs int64
 }
 

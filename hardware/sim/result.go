@@ -43,8 +43,7 @@ type ResourceUse struct {
 
 // ClusterUse says how a cluster was used.
 type ClusterUse struct {
-	// KindPs is the time during which at least one command of a kind ran on any
-	// queue of the cluster, so at most TotalPs.
+	// KindPs is the time during which at least one command of a kind ran on any queue of the cluster, so at most TotalPs.
 	KindPs [isa.NumKinds]int64
 	Time   Breakdown
 	// Memory says how full the memories were; per core for isa.L1.

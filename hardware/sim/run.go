@@ -400,8 +400,7 @@ func (e *engine) run(ctx context.Context, left int) error {
 		e.adjust()
 	}
 	if e.left > left {
-		// Dependencies point backwards and queues keep the order, so the first
-		// command that has not ended can always run.
+		// Dependencies point backwards and queues keep the order, so the first command that has not ended can always run.
 		panic("sim: commands are left without an event")
 	}
 	return nil

@@ -3,6 +3,7 @@ package schedule
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
@@ -187,7 +188,9 @@ type Schedule struct {
 	Spills             []Spill
 	// Memo, if not nil, has steps of other schedules of the same graph and machine.
 	Memo *Memo
-	near [][]int // see Index
+	// Attentions, if not nil, has the bindings of layers with an attention that schedules have in common.
+	Attentions *sync.Map
+	near       [][]int // see Index
 }
 
 // NamedCost is the cost of one candidate order.
@@ -214,8 +217,7 @@ const (
 	WeightsStay WeightRoom = ""
 	// WeightsPass is the same room, all of which weights pass.
 	WeightsPass WeightRoom = "pass"
-	// WeightsTwelfth is a twelfth of an L1 that weights share with values, so that more values stay, else as
-	// WeightsPass.
+	// WeightsTwelfth is a twelfth of an L1 that weights share with values, so that more values stay, else as WeightsPass.
 	WeightsTwelfth WeightRoom = "twelfth"
 )
 

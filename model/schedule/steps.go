@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
@@ -51,15 +52,13 @@ type StepBuilder struct {
 	values     int          // before the present instance
 
 	// the present instance
-	inst      *Instance
-	inference **Inference
-	leaves    map[model.TensorID]bool // the tensors that other sub-graphs read
-	group     int64                   // the sub-graph's number in the memo
-	key       keyed                   // room for one
-	need      []Regions               // of a step, see needs
-	// What has been found for attentions that are alike.
-	attentionCores map[string]Binding
-	attentionTiles map[string]*Attending
+	inst           *Instance
+	inference      **Inference
+	leaves         map[model.TensorID]bool // the tensors that other sub-graphs read
+	group          int64                   // the sub-graph's number in the memo
+	key            keyed                   // room for one
+	need           []Regions               // of a step, see needs
+	attentionTiles map[string]*Attending   // what has been found for attentions that are alike
 }
 
 // Builders are for schedules that differ in bindings and scopes alone, which begin anew.
@@ -67,6 +66,9 @@ func Builders(want Level, schedules ...*Schedule) []*StepBuilder {
 	var list []*StepBuilder
 	for _, s := range schedules {
 		s.Steps, s.Values, s.near = nil, nil, nil
+		if s.Attentions == nil {
+			s.Attentions = &sync.Map{}
+		}
 		b := &StepBuilder{Schedule: s, want: want, made: map[made]int{}}
 		if b.inferences = make([]*Inference, len(s.Grouping.Groups)); len(list) > 0 {
 			b.inferences = list[0].inferences
@@ -243,16 +245,12 @@ func (b *StepBuilder) binding(layer *Layer, t model.TensorID, region model.Regio
 			return own
 		}
 		if b.Graph.Op(layer.Anchor).Kind == "Attention" {
-			key := b.attentionKey(layer, t, region)
-			made, known := b.attentionCores[key]
+			key := [...]any{b.Spec, b.want, b.cores, b.BusyClusters(), b.UnevenCores, b.attentionKey(layer, t, region)}
+			made, known := b.Attentions.Load(key)
 			if !known {
-				made = b.attentionBinding(layer, t, region)
-				if b.attentionCores == nil {
-					b.attentionCores = map[string]Binding{}
-				}
-				b.attentionCores[key] = made
+				made, _ = b.Attentions.LoadOrStore(key, b.attentionBinding(layer, t, region))
 			}
-			if made != nil {
+			if made := made.(Binding); made != nil {
 				return slices.Clone(made)
 			}
 		}

@@ -27,9 +27,8 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// BestOptions are the settings of [Best]. The zero value is the default. Of Options,
-// Chunk 0 stands for every divisor of a cluster's share, and InPlace is not looked at:
-// both are tried.
+// BestOptions are the settings of [Best]. The zero value is the default. Of Options, Chunk 0 stands for every divisor
+// of a cluster's share, and InPlace is not looked at: both are tried.
 type BestOptions struct {
 	scheduler.Options
 	// Better, if not nil, is called with each better schedule and each round of evaluations.
@@ -46,11 +45,9 @@ type BestOptions struct {
 	// Threads is the number of schedules simulated at a time, which changes nothing of what is
 	// found; 0: as many as Go uses cores.
 	Threads int `json:"-"`
-	// Objective is the quantity that is minimised; "": the latency. Better and Trajectory report latencies
-	// all the same.
+	// Objective is the quantity that is minimised; "": the latency. Better and Trajectory report latencies all the same.
 	Objective Objective
-	// Front collects Found.Front, for which schedules that are not the best are simulated in
-	// full, too.
+	// Front collects Found.Front, for which schedules that are not the best are simulated in full, too.
 	Front bool
 
 	capEvaluations bool // no more evaluations than the default
@@ -104,12 +101,11 @@ const (
 	fewOperators    = 500_000
 )
 
-// Best looks for the schedule of least simulated latency. It searches from the greedy recipes at
-// all chunks, with operators in place and not, and runs all other recipes as well, so that it is
-// never worse than any of them unless time ends; splits by measured prices simulate 32 paths here, since
-// the search goes on from them. Recipes that make an operator of each attention schedule another graph;
-// the search goes on in the graph of what it starts from. If ctx or the time limit ends, it returns the
-// best so far, if there is one.
+// Best looks for the schedule of least simulated latency. It searches from the greedy recipes at all chunks, with
+// operators in place and not, and runs all other recipes as well, so that it is never worse than any of them unless
+// time ends; splits by measured prices simulate 32 paths here, since the search goes on from them. Recipes that make an
+// operator of each attention schedule another graph; the search goes on in the graph of what it starts from. If ctx or
+// the time limit ends, it returns the best so far, if there is one.
 func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, opt BestOptions) (*Found,
 	error) {
 	if err := scheduler.CheckBatch(batch); err != nil {
@@ -307,9 +303,8 @@ func (s *seeker) unended(chunks []int64) string {
 // threads is the number of schedules simulated at a time.
 func (s *seeker) threads() int { return cmp.Or(s.opt.Threads, runtime.GOMAXPROCS(0)) }
 
-// promise estimates the best score of a chunk of which a schedule has a score: halfway, by
-// logarithms, to what it takes at least. Some chunks have better starts, others leave more to
-// be found.
+// promise estimates the best score of a chunk of which a schedule has a score: halfway, by logarithms, to what it takes
+// at least. Some chunks have better starts, others leave more to be found.
 func (s *seeker) promise(chunk int64, score float64) float64 {
 	return math.Sqrt(score * s.floors[chunk])
 }

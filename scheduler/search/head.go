@@ -60,10 +60,9 @@ func (s *searcher) trim(x *span, lo, hi int) bool {
 	return true
 }
 
-// extendHead takes the groups of a head, found with their places in the same sequence, for the whole:
-// those of some blocks, the last ones that begin and end with groups, for all behind them. What
-// comes last, or all if there are no such blocks, has the groups of the best plan, from where both
-// have a border, or some that are proposed.
+// extendHead takes the groups of a head, found with their places in the same sequence, for the whole: those of some
+// blocks, the last ones that begin and end with groups, for all behind them. What comes last, or all if there are no
+// such blocks, has the groups of the best plan, from where both have a border, or some that are proposed.
 func (s *searcher) extendHead(c candidate) (lifted []candidate) {
 	spans, from := s.repeat(c.spans)
 	add := func(n int, tail []span) {

@@ -11,23 +11,20 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// A span is a group as the search has it: atoms lo to hi (half-open) of its sequence, split
-// in one way.
+// A span is a group as the search has it: atoms lo to hi (half-open) of its sequence, split in one way.
 type span struct {
 	lo, hi int
 	split  schedule.SplitInfo
 }
 
-// A regrouper proposes groups: intervals of a sequence of atoms, each with a way to split
-// it. What an interval costs it learns from the simulator: kernels follow one another, so
-// that a schedule's latency is a sum over its groups, as far as they do not influence each
-// other. Intervals that were never simulated have the price of formulation/split, times
+// A regrouper proposes groups: intervals of a sequence of atoms, each with a way to split it. What an interval costs it
+// learns from the simulator: kernels follow one another, so that a schedule's latency is a sum over its groups, as far
+// as they do not influence each other. Intervals that were never simulated have the price of formulation/split, times
 // what simulated ones took of theirs.
 //
-// A proposal is the cheapest partition under costs drawn at random around what is known
-// (Thompson, Biometrika 1933): what was simulated is nearly certain, what was not is less
-// so, and the search turns from trying to repeating. Groups that do the same have one
-// cost, so that a network's equal layers are grouped alike and tried at once.
+// A proposal is the cheapest partition under costs drawn at random around what is known (Thompson, Biometrika 1933):
+// what was simulated is nearly certain, what was not is less so, and the search turns from trying to repeating. Groups
+// that do the same have one cost, so that a network's equal layers are grouped alike and tried at once.
 type regrouper struct {
 	net   *split.Network
 	seq   []int // atoms in an order in which they can run
@@ -101,9 +98,8 @@ func newRegrouper(n *split.Network, namer *split.Namer, p *scheduler.Decisions, 
 	return g
 }
 
-// Intervals of so many atoms are priced before others, then those that begin and end where groups
-// do, or nearly: pricing takes as long as simulating. So many have a price when the search begins,
-// and so many more in each round.
+// Intervals of so many atoms are priced before others, then those that begin and end where groups do, or nearly:
+// pricing takes as long as simulating. So many have a price when the search begins, and so many more in each round.
 const (
 	short       = 4
 	firstPrices = 256
@@ -152,8 +148,7 @@ func (g *regrouper) option(x *group, info schedule.SplitInfo) *option {
 	return a
 }
 
-// spans are the groups of a plan in atoms of the sequence; nil if they are not
-// intervals of it.
+// spans are the groups of a plan in atoms of the sequence; nil if they are not intervals of it.
 func (g *regrouper) spans(p *scheduler.Decisions) []span {
 	var list []span
 	at := 0
@@ -230,8 +225,7 @@ func (g *regrouper) propose(rng *rand.Rand, boldness float64) []span {
 	return g.proposeFrom(0, rng, boldness)
 }
 
-// proposeFrom is propose of the sequence from a place on; nil if no groups are known that it
-// consists of.
+// proposeFrom is propose of the sequence from a place on; nil if no groups are known that it consists of.
 func (g *regrouper) proposeFrom(first int, rng *rand.Rand, boldness float64) []span {
 	n := len(g.seq)
 	for lo := first; lo < n; lo++ { // there is always something to go on with

@@ -205,9 +205,8 @@ func (s *searcher) improve(ctx context.Context, b budget) error {
 	}
 }
 
-// cycle is the number of schedules proposals and moves take in turn, and cycles how often they do in a
-// time limit; every other time, moves begin with the best other groups, if those are worse by
-// less than detour.
+// cycle is the number of schedules proposals and moves take in turn, and cycles how often they do in a time limit;
+// every other time, moves begin with the best other groups, if those are worse by less than detour.
 const (
 	cycle  = 150
 	cycles = 6
@@ -368,8 +367,7 @@ func (s *searcher) regroup(ctx context.Context, b budget) (other candidate, err 
 	return other, nil
 }
 
-// consider learns from a simulated candidate, and takes it if it is better and breaks no
-// rule.
+// consider learns from a simulated candidate, and takes it if it is better and breaks no rule.
 func (s *searcher) consider(ctx context.Context, c candidate) (better bool, err error) {
 	s.count()
 	if c.Err != nil {
@@ -516,8 +514,7 @@ func (s *searcher) kindOf(x span) kindOf {
 	return kindOf{g.number, x.split.Dim, x.split.Factor}
 }
 
-// alike lists where in the spans the m from k on stand again, that place among them, or
-// that place alone.
+// alike lists where in the spans the m from k on stand again, that place among them, or that place alone.
 func (s *searcher) alike(spans []span, k, m int, everywhere bool) []int {
 	if !everywhere {
 		return []int{k}
