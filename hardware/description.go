@@ -159,15 +159,6 @@ func (d *Description) Value(name string) (string, error) {
 	return f.node.Value, nil
 }
 
-// Comment is the comment behind a field's value, with its #.
-func (d *Description) Comment(name string) (string, error) {
-	f, err := d.field(name)
-	if err != nil {
-		return "", err
-	}
-	return f.node.LineComment, nil
-}
-
 // With is the description with another value in a field: one that a file could have there, or a multiple of the present
 // value, "*2" or "x0.5". A multiple of a size is rounded to whole kibibytes, as memories have them. Whether the value
 // can be is for Spec to say, since it may depend on other fields.

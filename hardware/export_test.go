@@ -31,3 +31,12 @@ func (d *Description) YAML() ([]byte, error) {
 	}
 	return b.Bytes(), e.Close()
 }
+
+// Comment is the comment behind a field's value, with its #.
+func (d *Description) Comment(name string) (string, error) {
+	f, err := d.field(name)
+	if err != nil {
+		return "", err
+	}
+	return f.node.LineComment, nil
+}

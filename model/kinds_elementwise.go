@@ -47,10 +47,7 @@ func registerElementwise() {
 	}
 	register(&KindInfo{Kind: "BatchNorm", Class: ElementwiseClass,
 		Doc:   "inference batch normalisation: scale and shift per channel; inputs X, scale, bias, mean, variance",
-		minIn: 5, maxIn: 5,
-		infer:  inferBatchNorm,
-		access: batchNormAccess,
-		vector: simple(2)})
+		minIn: 5, maxIn: 5, infer: inferBatchNorm, access: batchNormAccess, vector: simple(2)})
 	register(&KindInfo{Kind: "Cast", Class: ElementwiseClass, Doc: "to the element type numbered in Axis",
 		minIn: 1, maxIn: 1,
 		infer:  inferCast,

@@ -10,54 +10,33 @@ func registerMoves() {
 		infer:  inferReshape,
 		access: func(_ *Op, in []*Tensor, out Shape, _, _ int) []Access { return reshapeAccess(in[0].Shape, out) }})
 	register(&KindInfo{Kind: "Transpose", Class: InjectiveClass, Doc: "output dimension i is input dimension Perm[i]",
-		minIn: 1, maxIn: 1,
-		infer:  inferTranspose,
-		access: transposeAccess,
-		vector: vec(0, 0, 1)})
+		minIn: 1, maxIn: 1, infer: inferTranspose, access: transposeAccess, vector: vec(0, 0, 1)})
 	register(&KindInfo{Kind: "Concat", Class: InjectiveClass, Doc: "inputs side by side along Axis", minIn: 1, maxIn: -1,
-		infer:  inferConcat,
-		access: concatAccess,
-		vector: vec(0, 0, 1)})
+		infer: inferConcat, access: concatAccess, vector: vec(0, 0, 1)})
 	register(&KindInfo{Kind: "Split", Class: InjectiveClass, Doc: "consecutive parts along Axis, extents in Splits",
-		minIn: 1, maxIn: 1,
-		infer:  inferSplit,
-		access: splitAccess,
-		vector: vec(0, 0, 1)})
+		minIn: 1, maxIn: 1, infer: inferSplit, access: splitAccess, vector: vec(0, 0, 1)})
 	register(&KindInfo{Kind: "Slice", Class: InjectiveClass,
 		Doc: "every Steps-th element from Starts, backwards if negative; the target extents in Shape", minIn: 1, maxIn: 1,
-		infer:  inferSlice,
-		access: sliceAccess,
-		vector: vec(0, 0, 1)})
+		infer: inferSlice, access: sliceAccess, vector: vec(0, 0, 1)})
 	register(&KindInfo{Kind: "Pad", Class: InjectiveClass, Doc: "constant border: Pads begins, then ends",
-		minIn: 1, maxIn: 1,
-		infer:  inferPad,
-		access: padAccess,
-		vector: vec(0, 0, 1)})
+		minIn: 1, maxIn: 1, infer: inferPad, access: padAccess, vector: vec(0, 0, 1)})
 	register(&KindInfo{Kind: "Gather", Class: InjectiveClass,
 		Doc: "rows of the first input along Axis, chosen by the second (embedding)", minIn: 2, maxIn: 2,
-		infer:  inferGather,
-		access: gatherAccess,
-		vector: vec(0, 0, 1)})
+		infer: inferGather, access: gatherAccess, vector: vec(0, 0, 1)})
 	register(&KindInfo{Kind: "Expand", Class: InjectiveClass, Doc: "broadcast to Shape", minIn: 1, maxIn: 1,
-		infer:  inferExpand,
-		access: elementwiseAccess, vector: vec(0, 0, 1)})
+		infer: inferExpand, access: elementwiseAccess, vector: vec(0, 0, 1)})
 	register(&KindInfo{Kind: "Resize", Class: InjectiveClass,
 		Doc: "re-sampling to the extents in Shape; Kernel is how many neighbours per dimension an element is computed from (1: nearest)", minIn: 1, maxIn: 1,
-		infer:  inferResize,
-		access: resizeAccess,
-		vector: resizeWork})
+		infer: inferResize, access: resizeAccess, vector: resizeWork})
 
 	register(&KindInfo{Kind: "GatherElements", Class: InjectiveClass,
 		Doc: "element by element from the first input along Axis, at the positions in the second", minIn: 2, maxIn: 2,
-		infer:  inferGatherElements,
-		access: gatherElementsAccess,
-		vector: vec(0, 0, 1)})
+		infer: inferGatherElements, access: gatherElementsAccess, vector: vec(0, 0, 1)})
 	register(&KindInfo{Kind: "Scatter", Class: InjectiveClass,
 		Doc:   "the first input with elements replaced, at the positions in the second, by those of the third",
 		minIn: 3, maxIn: 3,
 		infer:  func(_ *Op, in []*Tensor) ([]Shape, error) { return []Shape{in[0].Shape.Clone()}, nil },
-		access: scatterAccess,
-		vector: vec(0, 0, 1)})
+		access: scatterAccess, vector: vec(0, 0, 1)})
 }
 
 func inferReshape(op *Op, in []*Tensor) ([]Shape, error) {

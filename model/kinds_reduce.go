@@ -25,9 +25,7 @@ func registerReductions() {
 		vector: vec(4, 1, 0)})
 	register(&KindInfo{Kind: "LRN", Class: ReductionClass,
 		Doc: "local response normalisation over channels; Kernel[0] is the size", minIn: 1, maxIn: 1,
-		infer:  inferLRN,
-		access: lrnAccess,
-		vector: lrnWork})
+		infer: inferLRN, access: lrnAccess, vector: lrnWork})
 	// Pooling.
 	for _, k := range []Kind{"MaxPool", "AveragePool"} {
 		register(&KindInfo{Kind: k, Class: ReductionClass, Doc: "window reduction", minIn: 1, maxIn: 1,

@@ -104,7 +104,7 @@ const Default = "tiled"
 // kernel, attention as an operator, and products in tiles at each level of memory.
 func Tiled() []scheduler.Recipe {
 	row := func(name, description, picks string) scheduler.Recipe {
-		r := scheduler.Parse(name, description, picks+" issue=cross-layer prefetch=at-start weights=keep nest=tiles")
+		r := scheduler.Parse(name, description, picks+" issue=cross-layer prefetch=at-start weights=keep-inputs nest=tiles")
 		r.Ours = true
 		return r
 	}

@@ -46,6 +46,8 @@ var (
 
 	reloadWeights = setting("reload", "each kernel loads its own", func(d *Draft) { d.Lower.KeepWeights = false })
 	keepWeights   = setting("keep", "they stay while there is room", func(d *Draft) { d.Lower.KeepWeights = true })
+	keepInputs    = setting("keep-inputs", "keep, and so do network inputs that layers read again",
+		func(d *Draft) { d.Lower.KeepWeights, d.Lower.KeepInputs = true, true })
 )
 
 // residence is where results stay.
@@ -115,6 +117,7 @@ var generatorSettings = [][]func(*Decisions) *Decisions{
 	values(func(x *generating, set bool) { x.WeightsFirst = set }, false, true),
 	values(func(x *generating, set bool) { x.StorePieces = set }, false, true),
 	values(func(x *generating, set bool) { x.KeepWeights = set }, false, true),
+	values(func(x *generating, set bool) { x.KeepInputs = set }, false, true),
 	values(func(x *generating, n int) { x.KeepQuarters = n }, 1, 2, 3, 4),
 	values(func(x *generating, n int64) { x.Pieces = n }, 4, 6, 8, 12, 16, 24, 32),
 	values(func(x *generating, set bool) { x.BeforeFirst = set }, false, true),

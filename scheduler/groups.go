@@ -109,10 +109,6 @@ func keepGroups(to, from *schedule.Schedule) {
 	to.Grouping, to.Layers = &groups, from.Layers
 }
 
-// InPlace says whether a recipe has element-wise operators overwrite their input whatever
-// Options.InPlace says.
-func (r Recipe) InPlace() bool { return r.Strategy("group").InPlace }
-
 // Idle reports whether a recipe has nothing that others have not: its groups are the same, or it takes room from
 // weights, and these have a memory of their own, or values had better be in an LLB. The one whose weights pass all of
 // their room has a rule for spills of its own, too.

@@ -312,13 +312,5 @@ func (o run) shares(batch int64, spec *hardware.Spec) []int64 {
 	return list
 }
 
-// whose elements a chunk is of.
-func (d Division) whose() string {
-	if d == OverBatch {
-		return "of a cluster"
-	}
-	return "that the clusters work on together"
-}
-
 // errSlower ends an attempt whose schedule can't be the fastest.
 var errSlower = errors.New("a schedule was faster")

@@ -38,9 +38,6 @@ type grouped struct {
 	uneven   schedule.Uneven
 }
 
-// Options are the options of the search.
-func (w *Problem) Options() Options { return w.opt.Options }
-
 // Graph is the network at a size, one for all plans.
 func (w *Problem) Graph(size int64) (*model.Graph, error) {
 	w.mu.Lock()

@@ -95,9 +95,10 @@ func (p *Decisions) TakingGenerator(stage string, from *Decisions) *Decisions {
 	case "prefetch":
 		x.Prefetch, x.BeforeFirst = y.Prefetch, y.BeforeFirst
 	case "weights":
-		x.KeepWeights, x.KeepQuarters = y.KeepWeights, y.KeepQuarters
+		x.KeepWeights, x.KeepInputs, x.KeepQuarters = y.KeepWeights, y.KeepInputs, y.KeepQuarters
 	default:
-		y.Prefetch, y.BeforeFirst, y.KeepWeights, y.KeepQuarters = x.Prefetch, x.BeforeFirst, x.KeepWeights, x.KeepQuarters
+		y.Prefetch, y.BeforeFirst = x.Prefetch, x.BeforeFirst
+		y.KeepWeights, y.KeepInputs, y.KeepQuarters = x.KeepWeights, x.KeepInputs, x.KeepQuarters
 		x = y
 	}
 	return p.unless(x)

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -110,6 +111,10 @@ func (r Recipe) Alternatives(opt Options) ([]Recipe, error) {
 	return list, nil
 }
 
+// OpenMachine finds an accelerator, or a machine of several, by the name of a preset or the
+// path of a YAML file.
+func OpenMachine(name string) (*hardware.Spec, error) { return chips.LoadMachine(name) }
+
 // once keeps the graphs that it is asked for.
 func once(graph func(int64) (*model.Graph, error)) func(int64) (*model.Graph, error) {
 	var mu sync.Mutex
@@ -163,7 +168,7 @@ func checkChunk(machine *hardware.Spec, batch int64, opt run) (*hardware.Spec, e
 		return nil, err
 	}
 	if most := opt.shares(batch, spec)[0]; opt.Chunk < 1 || opt.Chunk > most {
-		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements %s", opt.Chunk, most, opt.Clusters.whose())
+		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements that a cluster sees", opt.Chunk, most)
 	}
 	return spec, nil
 }
@@ -184,7 +189,7 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	}
 	out := &Result{Recipe: r, Source: net.Name, Machine: machine, Spec: spec, Batch: batch, Chunk: opt.Chunk,
 		Shares: opt.shares(batch, spec), Clusters: opt.Clusters,
-		Uneven: opt.Uneven.Alternatives()[0], InPlace: opt.InPlace || r.InPlace(), level: opt.Level, figures: opt.Figures}
+		Uneven: opt.Uneven.Alternatives()[0], InPlace: opt.InPlace, level: opt.Level, figures: opt.Figures}
 	out.assume(net)
 	if out.half = opt.half; opt.half {
 		out.Notes = append(out.Notes, "results have half of the LLB: with more of it that is slower")

@@ -81,36 +81,6 @@ func TestWhatLoadsOvertake(t *testing.T) {
 	}
 }
 
-// The strategy does what the option does, and later stages follow it.
-func TestInPlaceByRecipe(t *testing.T) {
-	ctx, machine, net := context.Background(), load(t, "stcp920"), open(t, "resnet50")
-	for _, split := range []string{"alg1", "search"} {
-		r, err := recipes.Lookup("cross-layer")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var took []int64
-		for _, group := range []string{"alg2", "alg2-in-place"} {
-			v, err := r.Replace(scheduler.Options{}, scheduler.Pick{Stage: "group", Strategy: group},
-				scheduler.Pick{Stage: "split", Strategy: split})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, inPlace := range []bool{false, true} {
-				made, err := scheduler.Run(ctx, net, machine, 64, v, scheduler.Options{Chunk: 16, InPlace: inPlace})
-				if err != nil {
-					t.Fatal(err)
-				}
-				took = append(took, made.Sim.TotalPs)
-			}
-		}
-		if took[0] == took[1] || took[1] != took[2] || took[2] != took[3] {
-			t.Errorf("split %s: %d ps, with the option %d, by the strategy %d, with both %d", split, took[0], took[1], took[2],
-				took[3])
-		}
-	}
-}
-
 // Units that begin on the parts of a result that are complete end no later, and sooner where rows pass in pieces.
 func TestCrossUnit(t *testing.T) {
 	for network, sooner := range map[string]bool{"squeezenet": true, "resnet18": false} {

@@ -55,7 +55,6 @@ type Strategy struct {
 	NeedsSolver bool // Options.Solver must be set
 	Exact       bool // looks for an optimum
 	Trials      bool // simulates kernels or chunks, many times
-	InPlace     bool // of row group: element-wise operators overwrite their input, whatever Options.InPlace says
 	Common      bool // of row group: the groups are the same for all recipes that agree on Options
 	Completes   bool // of row split: leaves splits that groups have
 	Even        bool // of row bind: pieces differ whatever Options.Uneven says

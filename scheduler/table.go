@@ -103,7 +103,7 @@ func makeStages() []Stage {
 			Strategies: []Strategy{loadsWait, loadsAhead, loadsAtStart}, heldBy: "issue", text: generatorText},
 		{Name: "weights", Description: "whether weights stay in the LLB from kernel to kernel",
 			Writes:     "`Lower`",
-			Strategies: []Strategy{reloadWeights, keepWeights}, heldBy: "issue", text: generatorText},
+			Strategies: []Strategy{reloadWeights, keepWeights, keepInputs}, heldBy: "issue", text: generatorText},
 		{Name: "nest", Description: "the loops in which the cores run a layer",
 			Writes: "the `Nest` of the `Steps`, which `schedule.Schedule.Follow` sets",
 			check:  by(schedule.CheckPlan), hopeless: slowInTiles, take: takeLoops, moves: slices.Clone(nestMoves),

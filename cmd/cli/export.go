@@ -224,7 +224,7 @@ func newExportOrder() *cobra.Command {
 		_, r := recipe.run(cmd, args[0], show)
 		show.end()
 		p, notes := try2(exact.OrderProblem(r.Schedule,
-			scheduler.Options{InPlace: *recipe.inPlace || r.Recipe.InPlace(), Uneven: unevenOf(recipe.uneven),
+			scheduler.Options{InPlace: *recipe.inPlace, Uneven: unevenOf(recipe.uneven),
 				Chunk: recipe.chunk.value}))
 		p.Name = fmt.Sprintf("%s/%s/%s, %d per cluster", args[0], r.Machine.Name, r.Recipe.Name, r.Chunk)
 		data, err := json.Marshal(p)

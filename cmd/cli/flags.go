@@ -357,7 +357,7 @@ func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedu
 	r := try(scheduler.Run(cmd.Context(), src, spec, f.batch.value, v, opt))
 	by := r.By()
 	return schedulefile.Origin{MadeBy: madeBy, Model: name, DType: from.DType.String(), Grain: f.network.parts(),
-		InPlace: opt.InPlace || by.InPlace(), Spill: by.Pick("spill")}, r
+		InPlace: opt.InPlace, Spill: by.Pick("spill")}, r
 }
 
 // networkFlags say how a network is read.

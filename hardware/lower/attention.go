@@ -608,7 +608,7 @@ func (a *attending) load(in *incoming, portion isa.Portion, core, need, union in
 	}
 	t := transfer{part: portion, core: core, all: need, once: union, llb: gb, free: [2][]int32{in.deps, free},
 		ready: in.state.ready}
-	if in.val.Level == schedule.DDR && a.pages != nil {
+	if t.stage = a.held(in); t.stage == nil && in.val.Level == schedule.DDR && a.pages != nil {
 		t.stage = a.stageOf(in, portion, once, v)
 	}
 	c := a.transfer(in, t)

@@ -496,6 +496,9 @@ func (l *lowering) bringPart(o *tensorIn, in *incoming, p, j, k, bytes int64, fr
 	case in.val.Level == schedule.L1:
 		t.sent, t.lacks = scaled(r.Sent(l.spec), core), scaled(r.CoreRemoteBytes, core)
 	case in.val.Level == schedule.DDR && l.pages != nil:
+		if t.stage = l.keepBlock(o, p, j, k); t.stage != nil {
+			break
+		}
 		if g = l.gatherBlock(o, p, j, k); g != nil {
 			t.stage = g.entries[slices.Index(o.ins, in)]
 		}
@@ -529,6 +532,19 @@ func (l *lowering) unpin(g *gathered) {
 	for _, ent := range g.entries {
 		l.pages.pin(ent, false)
 	}
+}
+
+// keepBlock is keep of the tile of an operand that a product of tiles needs, and of those that gather with it.
+func (l *lowering) keepBlock(t *tensorIn, p, j, k int64) *entry {
+	in, many, tiles := t.ins[0], max(1, l.lp.nest.Stage), int64(l.lp.kTiles)
+	if t.role != schedule.RowsOperand {
+		return l.held(in)
+	}
+	first := k / many * many
+	every := l.bytes(t, p, j, first, many) * l.slices(t)
+	bytes := max(1, min(in.read.UnionBytes, shareOf(in.read.UnionBytes, every, max(1, in.read.CoreNeedBytes))))
+	portion := isa.Portion{Operand: in.operand, Tile: int32(j*tiles+first) + 1, Tiles: int32(many)}
+	return l.keep(in, p*tiles+first, many, l.lp.nest.Tiles*tiles, bytes, l.rowsCut(t, portion, p))
 }
 
 // gatherBlock returns the load that brings an operand's tiles from the DDR together; nil: each passes by itself.

@@ -73,7 +73,10 @@ type emitter struct {
 	uses    [][]int64 // by number of weight tiles, from 1 on: positions of uses, in order
 	nextPos []int
 	visits  []int32 // by position: the tile
-	used    int     // how many of these have passed
+	used    int     // how many of these have passed,
+	begun   int     // and had when the iteration began
+	usesAt  []int   // before each of its steps
+	of      *schedule.Schedule
 	// kernelEnd is the position of the first use after the running kernel.
 	kernelEnd int64
 	keepEnd   int64 // and after the last for which weights are kept
@@ -110,8 +113,9 @@ type valueState struct {
 	// parts are the commands after which each of so many parts of it is, see Options.CrossUnits; of values in the L1.
 	parts [][]int32
 	place *stretch
-	away  bool  // another cluster makes it,
-	chip  int32 // one of this chip
+	kept  *keptInput // see Options.KeepInputs
+	away  bool       // another cluster makes it,
+	chip  int32      // one of this chip
 }
 
 // stopEvery is after how many commands lowering may end in the middle of a layer.
@@ -244,7 +248,7 @@ func (e *emitter) run(segments []Segment) error {
 	e.blocks.reset()
 	e.mem.waits.reset()
 	e.settled, e.last, e.opener = 0, lastOf{}, 0
-	plans, kernelEnds, err := e.planSteps(segments)
+	plans, usesAt, kernelEnds, err := e.planSteps(segments)
 	if err != nil {
 		return err
 	}
@@ -272,6 +276,7 @@ func (e *emitter) run(segments []Segment) error {
 		for iteration := range seg.Iterations {
 			values := make([]valueState, len(s.Values))
 			e.present(s, values)
+			e.of, e.usesAt, e.begun = s, usesAt[i], e.used
 			for k := range plans[i] {
 				lp, err := e.planned(plans[i][k], s, k, part)
 				if err != nil {
@@ -327,14 +332,14 @@ func (e *emitter) run(segments []Segment) error {
 // planSteps plans the steps of all segments and notes when each weight tile is used: its
 // positions in the sequence of all uses. kernelEnds are the positions at which kernels end.
 // Plans that [emitter.planned] makes again, since all of them take much memory, are nil.
-func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnds []int64, err error) {
-	plans = make([][]*layerPlan, len(segments))
+func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, usesAt [][]int, kernelEnds []int64, err error) {
+	plans, usesAt = make([][]*layerPlan, len(segments)), make([][]int, len(segments))
 	numbers := map[tileKey]int32{}
 	var visits []int32 // tiles, as they pass
 	part := 0
 	for i, seg := range segments {
 		if a, b := seg.Schedule.WeightRoom, segments[0].Schedule.WeightRoom; a != b {
-			return nil, nil, fmt.Errorf("segment %d has room %q for weights, expected %q as in segment 0", i, a, b)
+			return nil, nil, nil, fmt.Errorf("segment %d has room %q for weights, expected %q as in segment 0", i, a, b)
 		}
 		if seg.Exchange != nil {
 			part++
@@ -349,8 +354,9 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnd
 			}
 			lp, err := plan(seg.Schedule, st, e.costs.Kind(st.Kind), e.fine, e.opt.Memory)
 			if err != nil {
-				return nil, nil, err
+				return nil, nil, nil, err
 			}
+			usesAt[i] = append(usesAt[i], len(visits)-from)
 			if !e.bare {
 				lp.task = e.tables.task(seg.Schedule, lp)
 			}
@@ -397,7 +403,7 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnd
 	for pos, t := range visits {
 		e.uses[t] = append(e.uses[t], int64(pos))
 	}
-	return plans, kernelEnds, nil
+	return plans, usesAt, kernelEnds, nil
 }
 
 // planned is the plan of the step that comes next, made again if planSteps has not kept it.

@@ -305,7 +305,7 @@ func (p *pages) note(e *entry) {
 
 // bring notes the command that brings an entry.
 func (p *pages) bring(e *entry, c int32) {
-	e.load, e.first = c, c
+	e.load, e.first = c, int32(min(uint32(e.first), uint32(c))) // before the first it is -1
 	p.note(e)
 }
 

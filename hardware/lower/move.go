@@ -248,15 +248,20 @@ func (l *lowering) transfer(in *incoming, t transfer) (c int32) {
 
 // gatherIn brings bytes of an input from the DDR to the LLB, where they stay until they are let go.
 func (l *lowering) gatherIn(in *incoming, part isa.Portion, bytes int64) *entry {
-	from := l.cmds.n
 	ent, deps := l.pages.add(0, bytes, never)
 	l.pages.pin(ent, true)
+	l.toLLB(in, ent, part, bytes, deps)
+	return ent
+}
+
+// toLLB loads part of an input from the DDR into an entry.
+func (l *lowering) toLLB(in *incoming, ent *entry, part isa.Portion, bytes int64, deps []int32) {
+	from := l.cmds.n
 	l.pages.bring(ent, l.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: part, Bytes: bytes,
 		DurationPs: l.ddrLatency(), Uses: l.activationUses(bytes, bytes, 0, 0)}, deps, in.state.ready))
 	l.cmds.at(ent.load).roam = l.opt.Prefetch && l.early(in.val)
 	l.cmds.at(ent.load).to = ent.at
 	l.fetchAway(from, in)
-	return ent
 }
 
 func (e *emitter) ddrLatency() int64 {

@@ -494,7 +494,7 @@ func (l *lowering) gather(t int64, first bool) {
 	}
 	l.leaveStages()
 	for _, in := range l.ins {
-		if !l.staged(in) {
+		if !l.staged(in) || l.keeps(in) {
 			continue
 		}
 		s, need := min(n.Stage, parts), 0
@@ -550,6 +550,9 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 	case r.UnionBytes < n && l.pages != nil:
 		// A part without bytes is there with the one before, so the first has some.
 		t.once = ceilDiv(r.UnionBytes*(i+1), n) - ceilDiv(r.UnionBytes*i, n)
+	}
+	if t.stage == nil {
+		t.stage = l.keep(in, i, 1, n, t.once, t.part)
 	}
 	in.arrived(l.transfer(in, t))
 	if i == 0 {
@@ -861,6 +864,7 @@ func (l *lowering) storeThrough(o *outgoing, c isa.Command, bytes, coreBytes int
 // complete notes which commands complete the outputs, and at which level.
 func (l *lowering) complete() {
 	l.leaveStages()
+	l.leaveInputs()
 	for _, o := range l.outs {
 		state := &l.values[o.val.ID]
 		switch o.val.Level {

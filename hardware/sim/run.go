@@ -44,18 +44,9 @@ type Options struct {
 }
 
 // LimitError reports that a program is beyond what the integers of the simulator can hold.
-type LimitError struct {
-	Program string
-	Index   int // of the command, or -1
-	What    string
-}
+type LimitError isa.ProblemError
 
-func (e *LimitError) Error() string {
-	if e.Index < 0 {
-		return fmt.Sprintf("program %q: %s", e.Program, e.What)
-	}
-	return fmt.Sprintf("program %q: command %d: %s", e.Program, e.Index, e.What)
-}
+func (e *LimitError) Error() string { return (*isa.ProblemError)(e).Error() }
 
 // Run simulates p from time zero until its last command has ended. It fails if p does not pass its Check
 // (*isa.ProblemError), is beyond the limits of the package documentation (*LimitError), or ctx is done.

@@ -12,7 +12,7 @@ import (
 
 // Groups are the strategies of row group by Algorithm 2.
 func Groups() []scheduler.Strategy {
-	return []scheduler.Strategy{algorithm2, algorithm2Divisors, algorithm2InPlace, algorithm2Layers}
+	return []scheduler.Strategy{algorithm2, algorithm2Divisors, algorithm2Layers}
 }
 
 // Splittable are the picks of row group whose groups are split: those of other strategies hold a layer or two.
@@ -53,13 +53,6 @@ var algorithm2Divisors = scheduler.Strategy{Name: "alg2-divisors",
 	Description: "alg2 where Eq. (1) compares factors that divide the output",
 	Decide: func(ctx context.Context, d *scheduler.Draft) error {
 		d.Machine.Divisors = true
-		return algorithm2.Decide(ctx, d)
-	}}
-
-var algorithm2InPlace = scheduler.Strategy{Name: "alg2-in-place", InPlace: true,
-	Description: "alg2 with element-wise operators that overwrite their input",
-	Decide: func(ctx context.Context, d *scheduler.Draft) error {
-		d.Machine.InPlace, d.Options.InPlace = true, true
 		return algorithm2.Decide(ctx, d)
 	}}
 

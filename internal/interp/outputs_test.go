@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/interp"
 	"github.com/dsasched/dsasched/model"
@@ -91,5 +92,52 @@ func TestKeptOutputs(t *testing.T) {
 		kept[schedule.DDR])
 	if kept[schedule.L1] == 0 || kept[schedule.LLB] == 0 {
 		t.Errorf("outputs are in %v, expected some in the L1 and in the LLB", kept)
+	}
+}
+
+// Network inputs that stay in the LLB for layers that read them again are what the network says, by the project's own
+// recipes, and are loaded less often.
+func TestKeptInputs(t *testing.T) {
+	shared := network.Network{Name: "shared", Graph: func(batch int64) (*model.Graph, error) {
+		b := model.NewBuilder("shared")
+		x := b.Input("x", model.F16, batch, 12, 16)
+		up := b.Op("MatMul", "up", model.Attr{}, x, b.Param("w", model.F16, 16, 24))
+		gate := b.Op("Sigmoid", "act", model.Attr{}, b.Op("MatMul", "gate", model.Attr{}, x, b.Param("g", model.F16, 16, 24)))
+		y := b.Op("MatMul", "down", model.Attr{}, b.Op("Mul", "mul", model.Attr{}, up, gate), b.Param("v", model.F16, 24, 16))
+		b.Output(b.Op("Add", "add", model.Attr{}, x, y))
+		return b.Build()
+	}}
+	fewer := 0
+	for seed := range uint64(*programs) {
+		r := rand.New(rand.NewPCG(seed, 33))
+		spec, recipe, chunk := machine(r), recipes.Tiled()[1+int(seed)%7], pick(r, int64(1), 2)
+		other := recipe.Picking(scheduler.Pick{Stage: "weights", Strategy: "keep"})
+		opt, batch := scheduler.Options{Chunk: chunk}, chunk*int64(spec.Clusters)
+		of := shared
+		if seed%3 == 0 {
+			of = handing(seed, seed%2 == 1)
+		}
+		made, err := scheduler.Run(t.Context(), of, spec, batch, recipe, opt)
+		if scheduler.TooLarge(err) {
+			continue
+		}
+		if err == nil {
+			_, err = interp.Run(made.Program, graphs(made.Plans), seed)
+		}
+		var coarse *interp.CoarseError
+		if err != nil && !errors.As(err, &coarse) {
+			t.Errorf("seed %d, %s: %v", seed, recipe.Text(), err)
+			continue
+		}
+		without, err := scheduler.Run(t.Context(), of, spec, batch, other, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if more, bytes := made.Sim.Dynamic.MoveBytes[isa.DDRLoad], without.Sim.Dynamic.MoveBytes[isa.DDRLoad]; more < bytes {
+			fewer++
+		}
+	}
+	if fewer == 0 {
+		t.Error("no schedule loads less, expected some")
 	}
 }

@@ -4,6 +4,8 @@ package schedule
 type Generator struct {
 	// KeepWeights keeps weights in the LLB from kernel to kernel.
 	KeepWeights bool `json:"keep_weights"`
+	// KeepInputs keeps network inputs in the LLB, while there is room, for the layers that read them again.
+	KeepInputs bool `json:"keep_inputs,omitempty"`
 	// CrossLayer lets loads and units overlap across the layers of a kernel (§4.4).
 	CrossLayer bool `json:"cross_layer"`
 	// CrossUnits lets a layer's work begin, with CrossLayer, on those parts of earlier results of

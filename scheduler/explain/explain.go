@@ -423,7 +423,7 @@ func (e *Explainer) Group(name string) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.L1Bytes, opt.Divisors, opt.InPlace = opt.L1Bytes, x.GroupedBy == "alg2-divisors", opt.InPlace || e.r.By().InPlace()
+	x.L1Bytes, opt.Divisors = opt.L1Bytes, x.GroupedBy == "alg2-divisors"
 	opt.Layers = x.GroupedBy == "alg2-layers"
 	splitter := graphturbo.NewSplitter(g, opt)
 	out := g.Tensor(sg.Outputs[0])

@@ -67,7 +67,7 @@ func comeBack(t *testing.T, name string, machine *hardware.Spec, batch, chunk in
 		t.Fatal(err)
 	}
 	w := scheduler.NewProblem(net, machine, made.Spec, batch, scheduler.Options{})
-	again, err := w.Result(t.Context(), made.Decisions(r.InPlace(), false))
+	again, err := w.Result(t.Context(), made.Decisions(false, false))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func searchFrom(t testing.TB, net network.Network, chip *hardware.Spec, batch in
 	s := &seeker{w: scheduler.NewProblem(net, chip, made.Spec, batch, scheduler.Options{}),
 		opt:   BestOptions{Objective: ByLatency},
 		found: &Found{}, starts: map[family]startAt{}}
-	x := &searcher{seeker: s, start: startAt{Decisions: made.Decisions(recipe.InPlace(), false)},
+	x := &searcher{seeker: s, start: startAt{Decisions: made.Decisions(false, false)},
 		rng: rand.New(rand.NewPCG(seed, 0))}
 	if err := x.begin(t.Context()); err != nil {
 		t.Fatal(err)

@@ -23,17 +23,14 @@ func Families() []Family {
 	return []Family{
 		{"mlp", "residual multi-layer perceptron: two products and a residual per block", residual},
 		{"transformer", "encoder layers of two heads", encoder},
-		{"unrolled", "the steps of a gated recurrent unit, which share their weights", recurrent},
 		{"random", "32 operators side by side, each of which reads one or two random ones of the last rows", random},
-		{"experts", "layers of eight experts, all of which see everything", experts},
 	}
 }
 
 // Graph is a graph of the family with as many operators as asked for, or the few more that
 // complete its last block.
 func (f Family) Graph(operators int, batch int64) (*model.Graph, error) {
-	b := &builder{Builder: model.NewBuilder(f.Name), batch: batch, random: rand.New(rand.NewPCG(1, 2)),
-		shared: map[string]model.TensorID{}}
+	b := &builder{Builder: model.NewBuilder(f.Name), batch: batch, random: rand.New(rand.NewPCG(1, 2))}
 	x := []model.TensorID{b.Input("input", model.F16, batch, rows, features)}
 	for b.operators < operators && b.Err() == nil {
 		b.prefix = fmt.Sprintf("block%d.", b.blocks)
@@ -52,7 +49,6 @@ const (
 	rows, features = 64, 128
 	heads          = 2
 	wide           = 32 // operators side by side in random graphs
-	expertCount    = 8
 )
 
 type builder struct {
@@ -62,7 +58,6 @@ type builder struct {
 	operators int
 	prefix    string // of the block's names
 	random    *rand.Rand
-	shared    map[string]model.TensorID
 }
 
 func (b *builder) op(kind model.Kind, name string, attr model.Attr, inputs ...model.TensorID) model.TensorID {
@@ -73,14 +68,6 @@ func (b *builder) op(kind model.Kind, name string, attr model.Attr, inputs ...mo
 // weight is a constant of the present block.
 func (b *builder) weight(name string, shape ...int64) model.TensorID {
 	return b.Param(b.prefix+name, model.F16, shape...)
-}
-
-// same is a constant that all blocks share.
-func (b *builder) same(name string, shape ...int64) model.TensorID {
-	if _, ok := b.shared[name]; !ok {
-		b.shared[name] = b.Param(name, model.F16, shape...)
-	}
-	return b.shared[name]
 }
 
 // linear is a product with a bias.
@@ -117,24 +104,6 @@ func encoder(b *builder, x []model.TensorID) []model.TensorID {
 	return []model.TensorID{b.norm("norm", y)}
 }
 
-func recurrent(b *builder, x []model.TensorID) []model.TensorID {
-	gates := func(name string, h model.TensorID, out int64) model.TensorID {
-		y := b.op("MatMul", name, model.Attr{}, h, b.same(name+".weight", features, out))
-		return b.op("Add", name+".add", model.Attr{}, y, b.same(name+".bias", out))
-	}
-	g := b.op("Sigmoid", "gates", model.Attr{}, gates("gate", x[0], 2*features))
-	parts := b.OpN("Split", b.prefix+"split", model.Attr{Axis: 2, Splits: []int64{features, features}}, g)
-	b.operators++
-	if b.Err() != nil {
-		return x
-	}
-	fresh := b.op("Tanh", "candidate", model.Attr{},
-		gates("linear", b.op("Mul", "reset", model.Attr{}, parts[0], x[0]), features))
-	kept := b.op("Mul", "kept", model.Attr{}, parts[1], x[0])
-	added := b.op("Mul", "added", model.Attr{}, b.op("Sub", "rest", model.Attr{}, b.same("one", 1), parts[1]), fresh)
-	return []model.TensorID{b.op("Add", "hidden", model.Attr{}, kept, added)}
-}
-
 // random keeps the last two rows of operators, one behind the other, to choose from. Those of
 // the older row that nothing has read are read now, so that there is one result in the end.
 func random(b *builder, x []model.TensorID) []model.TensorID {
@@ -157,27 +126,4 @@ func random(b *builder, x []model.TensorID) []model.TensorID {
 		row = append(row, first)
 	}
 	return append(append([]model.TensorID{}, x[len(old):]...), row...)
-}
-
-func experts(b *builder, x []model.TensorID) []model.TensorID {
-	z := b.norm("norm", x[0])
-	routes := b.op("Softmax", "routing", model.Attr{Axis: 2},
-		b.op("MatMul", "router", model.Attr{}, z, b.weight("router.weight", features, expertCount)))
-	splits := make([]int64, expertCount)
-	for i := range splits {
-		splits[i] = 1
-	}
-	parts := b.OpN("Split", b.prefix+"routes", model.Attr{Axis: 2, Splits: splits}, routes)
-	b.operators++
-	if b.Err() != nil {
-		return x
-	}
-	sum := x[0]
-	for i, share := range parts {
-		name := fmt.Sprintf("expert%d", i)
-		y := b.op("Gelu", name+".gelu", model.Attr{}, b.linear(name+".up", z, features, features))
-		y = b.op("Mul", name+".share", model.Attr{}, b.linear(name+".down", y, features, features), share)
-		sum = b.op("Add", name+".sum", model.Attr{}, sum, y)
-	}
-	return []model.TensorID{sum}
 }
