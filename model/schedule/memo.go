@@ -9,7 +9,7 @@ import (
 
 // A Memo keeps what BuildSteps finds out of a step, for schedules of one graph on one machine
 // that have steps in common: all of it follows from the layer, what the instance needs of its
-// outputs, the bindings and what holds its inputs. It may be used by several at a time.
+// outputs, where values are wanted, the bindings and what holds its inputs. It may be used by several at a time.
 type Memo struct {
 	mu       sync.Mutex
 	steps    map[string]*known
@@ -113,7 +113,8 @@ func keyOf[T ~int](k keyed, list []T) keyed {
 // stepKey names all that a step follows from, given its binding and what holds its inputs.
 func (b *StepBuilder) stepKey(layer *Layer, st *Step, sources [][]int) keyed {
 	k := keyOf(b.key[:0], layer.Ops)
-	k = k.number(int64(layer.Anchor)).number(int64(st.Kind)).binding(st.Binding)
+	k = k.number(int64(layer.Anchor)).number(int64(st.Kind)).number(int64(b.want)).number(
+		int64(b.BusyClusters())).binding(st.Binding)
 	for _, t := range layer.Outputs {
 		k = k.number(int64(t)).region(b.inst.Regions[t])
 	}

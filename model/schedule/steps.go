@@ -263,7 +263,8 @@ func (b *StepBuilder) binding(layer *Layer, t model.TensorID, region model.Regio
 		return find()
 	}
 	b.key = keyOf(b.key[:0].number(b.group), layer.Ops).number(int64(t)).region(region).binding(
-		b.Bindings[b.inst.ID]).binding(own).number(int64(b.kind))
+		b.Bindings[b.inst.ID]).binding(own).number(int64(b.kind)).number(int64(b.want)).number(
+		int64(b.BusyClusters()))
 	return b.Memo.binding(b.key, find)
 }
 
