@@ -15,10 +15,10 @@ import (
 // order has the package's files in the order in which a draft passes them: what decisions are, the rows with their
 // strategies, the table of rows, the loop over it, what simulates, and what runs, reads and explains whole schedules.
 var order = strings.Fields(`
-	doc.go open.go options.go decision.go stage.go setting.go draft.go decisions.go recipe.go site.go shared.go
+	doc.go options.go decision.go stage.go setting.go draft.go decisions.go recipe.go site.go shared.go
 	simulate.go graphs.go
 	groups.go splits.go layers.go kinds.go orders.go bindings.go inside.go generator.go spills.go loops.go
-	nests.go dump.go slower.go table.go
+	dump.go slower.go table.go
 	decide.go result.go problem.go evaluate.go redecide.go clusters.go attempts.go tuner.go run.go head.go measured.go steady.go
 	restore.go file.go limit.go kernels.go`)
 
