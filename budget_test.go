@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         8207,
+	"cmd/cli":                         8205,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -38,7 +38,7 @@ var budget = map[string]int{
 	"experiments/internal/ablation":   832,
 	"experiments/internal/beside":     338,
 	"experiments/internal/measured":   1836,
-	"experiments/internal/optimality": 883,
+	"experiments/internal/optimality": 885,
 	"experiments/internal/paperfigs":  3833,
 	"experiments/internal/readings":   885,
 	"experiments/internal/report":     749,
@@ -103,7 +103,7 @@ var budget = map[string]int{
 	"systems/astitchgpu/kernels":      656,
 	"systems/astitchgpu/rules":        550,
 	"systems/astitchgpu/simt":         645,
-	"systems/astitchgpu/stitch":       353,
+	"systems/astitchgpu/stitch":       358,
 	"systems/astitchgpu/stitching":    876,
 	"systems/astitchgpu/tensorrt":     145,
 	"systems/astitchgpu/xla":          367,

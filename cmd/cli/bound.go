@@ -96,11 +96,9 @@ var figures = regexp.MustCompile(`( \(| [0-9]| unlimited|:).*`)
 // writeEstimates names the parts of a machine whose figures a bound has at their fast ends, if there are any.
 func writeEstimates(b *bytes.Buffer, list []string) {
 	if len(list) > 0 {
-		var parts []string
-		for _, line := range list { // "DDR 16GiB, ..", "unit mme (matrix): .."
-			parts = append(parts, figures.ReplaceAllString(line, ""))
-		}
-		rowWrapped(b, "estimates", "at their fast ends, of "+strings.Join(parts, ", ")+" (figures: --json)")
+		parts := figures.ReplaceAllString(strings.Join(list, "\n"), "") // "DDR 16GiB, ..", "unit mme (matrix): .."
+		rowWrapped(b, "estimates",
+			"at their fast ends, of "+strings.ReplaceAll(parts, "\n", ", ")+" (figures: --json)")
 	}
 }
 

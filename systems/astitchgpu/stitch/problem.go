@@ -50,6 +50,11 @@ type Result struct {
 	Priced int
 }
 
+// Outcome summarises the result.
+func (r *Result) Outcome() solve.Outcome {
+	return solve.Outcome{Status: r.Status, Objective: r.Seconds, Bound: r.Bound, Stop: r.Stop}
+}
+
 // Options are settings. The zero value has the defaults. The work that a limit counts is
 // prices asked for; 0 is 400 000.
 type Options struct {
