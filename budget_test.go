@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 140_254
+const total = 140_231
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         8205,
+	"cmd/cli":                         8204,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -41,7 +41,7 @@ var budget = map[string]int{
 	"experiments/internal/optimality": 885,
 	"experiments/internal/paperfigs":  3833,
 	"experiments/internal/readings":   885,
-	"experiments/internal/report":     749,
+	"experiments/internal/report":     748,
 	"experiments/internal/roofline":   608,
 	"experiments/internal/timeline":   146,
 	"experiments/schedules":           629,
@@ -61,7 +61,7 @@ var budget = map[string]int{
 	"hardware/chips":                  308,
 	"hardware/cost":                   570,
 	"hardware/isa":                    743,
-	"hardware/lower":                  6540,
+	"hardware/lower":                  6543,
 	"hardware/sim":                    3005,
 	"heuristics/astitch":              853,
 	"heuristics/graphturbo":           2652,
@@ -76,12 +76,12 @@ var budget = map[string]int{
 	"internal/suggest":                75,
 	"model":                           3644,
 	"model/grain":                     407,
-	"model/network":                   253,
+	"model/network":                   255,
 	"model/onnx":                      9532,
-	"model/schedule":                  5905,
+	"model/schedule":                  5909,
 	"model/schedulefile":              1674,
 	"model/simplify":                  2252,
-	"model/structure":                 1302,
+	"model/structure":                 1282,
 	"model/zoo":                       2838,
 	"notebooks/show":                  84,
 	"plots":                           2079,
@@ -111,7 +111,7 @@ var budget = map[string]int{
 	"systems/exchange/stablehlo":      3947,
 	"systems/kinds":                   247,
 	"systems/kinds/unrelated":         831,
-	"systems/llm":                     533,
+	"systems/llm":                     525,
 	"systems/llm/serving":             1382,
 	"systems/llm/sharding":            895,
 	"systems/mofang":                  338,

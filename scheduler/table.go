@@ -101,7 +101,7 @@ func makeStages() []Stage {
 		{Name: "prefetch", Description: "what loads from the DDR wait for",
 			Writes:     "`Lower`",
 			Strategies: []Strategy{loadsWait, loadsAhead, loadsAtStart}, heldBy: "issue", text: generatorText},
-		{Name: "weights", Description: "whether weights stay in the LLB from kernel to kernel",
+		{Name: "weights", Description: "what stays in the LLB from kernel to kernel",
 			Writes:     "`Lower`",
 			Strategies: []Strategy{reloadWeights, keepWeights, keepInputs}, heldBy: "issue", text: generatorText},
 		{Name: "nest", Description: "the loops in which the cores run a layer",

@@ -97,8 +97,7 @@ var figures = regexp.MustCompile(`( \(| [0-9]| unlimited|:).*`)
 func writeEstimates(b *bytes.Buffer, list []string) {
 	if len(list) > 0 {
 		parts := figures.ReplaceAllString(strings.Join(list, "\n"), "") // "DDR 16GiB, ..", "unit mme (matrix): .."
-		rowWrapped(b, "estimates",
-			"at their fast ends, of "+strings.ReplaceAll(parts, "\n", ", ")+" (figures: --json)")
+		rowWrapped(b, "estimates", "at their fast ends, of "+strings.ReplaceAll(parts, "\n", ", ")+" (figures: --json)")
 	}
 }
 

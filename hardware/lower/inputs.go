@@ -38,7 +38,8 @@ func (l *lowering) entryOf(in *incoming) *keptInput {
 func (l *lowering) keeps(in *incoming) bool {
 	next, all := l.nextRead(in.val), in.val.Bytes
 	return l.entryOf(in) != nil ||
-		next != never && l.pages != nil && in.read.UnionBytes >= all && l.pages.keeps(all, next)
+		next != never && l.pages != nil && in.read.UnionBytes >= all && l.pages.keeps(all, next) &&
+			4*l.pages.need(all) <= 3*len(l.pages.claims) // of larger ones bounds count more loads
 }
 
 // held is the entry that has all of a network input; nil: there is none.
@@ -76,7 +77,9 @@ func (l *lowering) keep(in *incoming, i, many, n, bytes int64, portion isa.Porti
 // leaveInputs notes behind a step when network inputs are read next.
 func (l *lowering) leaveInputs() {
 	for _, in := range l.ins {
-		if k := l.entryOf(in); k != nil {
+		if k := l.entryOf(in); k != nil && slices.Contains(k.has, false) { // a part left while others came
+			l.pages.touch(k.entry, never)
+		} else if k != nil {
 			l.pages.touch(k.entry, l.nextRead(in.val))
 		}
 	}

@@ -157,20 +157,7 @@ func Open(name string, opt Options) (Network, error) {
 // [model.NewBuilder]; the batch is the first dimension of its inputs and outputs. It is called once here, for one
 // element, so that a mistake is reported at once. Graphs are simplified as those of files are.
 func Of(name string, build func(batch int64) (*model.Graph, error)) (Network, error) {
-	simplified := func(batch int64) (*model.Graph, error) {
-		g, err := build(batch)
-		if err != nil {
-			return nil, err
-		}
-		if g, _, err = simplify.Run(g); err == nil {
-			g, err = simplify.ReadParts(g)
-		}
-		if err == nil {
-			g.Remember()
-		}
-		return g, err
-	}
-	g, err := simplified(1)
+	g, err := Simplified(build, 1)
 	if err != nil {
 		return Network{}, err
 	}
@@ -185,8 +172,23 @@ func Of(name string, build func(batch int64) (*model.Graph, error)) (Network, er
 				return g, nil
 			}
 		}
-		return simplified(batch)
+		return Simplified(build, batch)
 	}}, nil
+}
+
+// Simplified is the graph that is scheduled of one that build makes: simplified, and with parts of inputs as inputs.
+func Simplified(build func(batch int64) (*model.Graph, error), batch int64) (*model.Graph, error) {
+	g, err := build(batch)
+	if err != nil {
+		return nil, err
+	}
+	if g, _, err = simplify.Run(g); err == nil {
+		g, err = simplify.ReadParts(g)
+	}
+	if err == nil {
+		g.Remember()
+	}
+	return g, err
 }
 
 // FuseAttention is a network with an operator in the place of each attention; see [simplify.FuseAttention].

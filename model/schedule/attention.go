@@ -547,13 +547,17 @@ func (b *StepBuilder) attending(layer *Layer, cores int64, need []Regions, want 
 // attentionKey is equal for layers with an attention that differ in names only.
 func (b *StepBuilder) attentionKey(layer *Layer, t model.TensorID, region model.Region) string {
 	var key []byte
+	var seen []model.TensorID // a tensor's number says which operator feeds which
 	for _, id := range layer.Ops {
 		op := b.Graph.Op(id)
 		key = op.Attr.AppendKey(append(key, op.Kind...))
 		for _, list := range [...][]model.TensorID{op.Inputs, op.Outputs} {
 			for _, x := range list {
-				tensor := b.Graph.Tensor(x)
-				key = fmt.Append(key, tensor.Shape, tensor.DType, tensor.Role, tensor.Layout, x == t, slices.Index(list, x))
+				if tensor := b.Graph.Tensor(x); !slices.Contains(seen, x) {
+					seen = append(seen, x)
+					key = fmt.Append(key, tensor.Shape, tensor.DType, tensor.Role, tensor.Layout, x == t)
+				}
+				key = fmt.Append(key, slices.Index(seen, x))
 			}
 		}
 	}

@@ -10,10 +10,9 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// WriteDOT writes the graph in the language of Graphviz: a node for each operator of
-// the layers, one for each input and output of the network, an edge for each reading
-// of an activation, with its shape and size, and a cluster for each stage and in it
-// for each block. Constants are left out; there is one beside nearly every operator.
+// WriteDOT writes the graph in the language of Graphviz: a node for each operator of the layers, one for each input
+// and output of the network, an edge for each reading of an activation, with its shape and size, and a cluster for
+// each stage and in it for each block. Constants are left out; there is one beside nearly every operator.
 func (n *Network) WriteDOT(w io.Writer) error {
 	var b bytes.Buffer
 	g := n.Graph

@@ -10,9 +10,8 @@ import (
 	"github.com/dsasched/dsasched/model/simplify"
 )
 
-// Report is a network in numbers, and the answer of `dsasched inspect`. Learned
-// parameters are counted before simplification, which folds some away; the other
-// figures are after it.
+// Report is a network in numbers, and the answer of `dsasched inspect`. Learned parameters are counted before
+// simplification, which folds some away; the other figures are after it.
 type Report struct {
 	Model           string         `json:"model"`
 	DType           string         `json:"dtype"`
@@ -74,9 +73,8 @@ type UseReport struct {
 	Operators  int `json:"operators"`
 	// Output is the tensor that the next one reads; null if there is none.
 	Output *TensorReport `json:"output"`
-	// PeakBytes is the largest live set while one of the layers runs, PeakShare its
-	// share of that of the whole network. ActivationBytes adds up what the layers
-	// write.
+	// PeakBytes is the largest live set while one of the layers runs, PeakShare its share of that of the whole network.
+	// ActivationBytes adds up what the layers write.
 	PeakBytes         int64         `json:"peak_live_bytes"`
 	PeakShare         float64       `json:"peak_share"`
 	ActivationBytes   int64         `json:"activation_bytes"`
@@ -112,6 +110,9 @@ const largest = 5
 // structure in the order of execution that order gives, and sums it up.
 func Inspect(name string, raw *model.Graph, order func(*model.Graph) []model.OpID) (*Report, *Network, error) {
 	g, sweeps, err := simplify.Run(raw)
+	if err == nil {
+		g, err = simplify.ReadParts(g)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -182,8 +183,7 @@ func (n *Network) reportUse(u Use, exit model.TensorID, highest int64) UseReport
 		Params: u.Params, ParamBytes: u.ParamBytes, MACs: u.MACs, LargestActivation: tensor(u.Largest)}
 }
 
-// typesOf writes the types of a stage's blocks, such as "E 3D", or how many there
-// are if that is long.
+// typesOf writes the types of a stage's blocks, such as "E 3D", or how many there are if that is long.
 func (n *Network) typesOf(s Stage) string {
 	var parts []string
 	different := map[int]bool{}
@@ -225,8 +225,7 @@ func reportPasses(sweeps []simplify.Report) []PassReport {
 	return list
 }
 
-// reportKinds lists the kinds of the network as it was, then those that simplification
-// has brought.
+// reportKinds lists the kinds of the network as it was, then those that simplification has brought.
 func reportKinds(before, after *model.Graph) []KindReport {
 	list := []KindReport{}
 	at := func(k model.Kind) *KindReport {

@@ -16,11 +16,10 @@ const widestGraph = 12
 // Fills of instances by where their outputs are.
 var levelFills = [...]string{schedule.L1: "#9ecae1", schedule.LLB: "#fdd0a2", schedule.DDR: "#f4b6b6"}
 
-// WriteScheduleDOT writes a schedule in the language of Graphviz: a cluster for each
-// group, in it a node for each instance with its place in the order, the cores of its
-// output's dimensions and the level of its output, and an edge for each instance that
-// another one reads, with the bytes read. The fill shows the level, a thick border that
-// the output was to be nearer and is spilled.
+// WriteScheduleDOT writes a schedule in the language of Graphviz: a cluster for each group, in it a node for each
+// instance with its place in the order, the cores of its output's dimensions and the level of its output, and an edge
+// for each instance that another one reads, with the bytes read. The fill shows the level, a thick border that the
+// output was to be nearer and is spilled.
 func WriteScheduleDOT(w io.Writer, s *schedule.Schedule) error {
 	var b bytes.Buffer
 	g := s.Graph

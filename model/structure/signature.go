@@ -10,10 +10,9 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// signature is equal for isomorphic blocks. It holds a hash of every operator in
-// sorted order. The hash covers all that is upstream of the operator in the block,
-// then all that is downstream: two results that are computed alike may be read in
-// different places.
+// signature is equal for isomorphic blocks. It holds a hash of every operator in sorted order. The hash covers all
+// that is upstream of the operator in the block, then all that is downstream: two results that are computed alike may
+// be read in different places.
 func (f *finder) signature(b Block) string {
 	g := f.Graph
 	entry := f.shape(b.Entry)

@@ -63,16 +63,14 @@ type Stage struct {
 type Use struct {
 	Layers    int
 	Operators int
-	// PeakBytes is the largest live set while one of the layers runs; what others
-	// keep alive counts too.
+	// PeakBytes is the largest live set while one of the layers runs; what others keep alive counts too.
 	PeakBytes int64
 	// SumBytes adds up all activations that the layers write for others.
 	SumBytes int64
 	// Params are the learned parameters that no layer before has read.
 	Params, ParamBytes int64
 	MACs               int64
-	// largest is the largest activation that the layers write for others, or
-	// NoTensor.
+	// largest is the largest activation that the layers write for others, or NoTensor.
 	Largest model.TensorID
 }
 
@@ -120,8 +118,7 @@ type finder struct {
 	flow    []bool // by tensor: belongs to the data flow
 	at      []int  // by operator: its layer, or -1
 	lastUse []int  // by tensor: the last layer that reads it, or -1
-	// lastSource is the last layer where data flow begins. Before it no tensor
-	// carries all.
+	// lastSource is the last layer where data flow begins. Before it no tensor carries all.
 	lastSource int
 	types      map[string]int
 }
@@ -205,8 +202,7 @@ func (f *finder) flows(first, end int) bool {
 	})
 }
 
-// result is the last tensor that leaves the layers from first to the end, or
-// NoTensor.
+// result is the last tensor that leaves the layers from first to the end, or NoTensor.
 func (f *finder) result(first int) model.TensorID {
 	for i := len(f.Layers) - 1; i >= first; i-- {
 		if out := f.Layers[i].Outputs; len(out) > 0 {
@@ -309,8 +305,7 @@ func (f *finder) attachOnce(blocks []Block) []Block {
 // component, and keeps networks of thousands of layers fast.
 const longestPeriod = 64
 
-// fold is rule 2: of all sequences that repeat, the first, and of those the
-// shortest, becomes a block.
+// fold is rule 2: of all sequences that repeat, the first, and of those the shortest, becomes a block.
 func (f *finder) fold(blocks []Block) []Block {
 	types := f.typesOf(blocks)
 	var list []Block
@@ -329,8 +324,7 @@ func (f *finder) fold(blocks []Block) []Block {
 	return list
 }
 
-// repeats finds the shortest sequence of different blocks that stands at i at
-// least twice.
+// repeats finds the shortest sequence of different blocks that stands at i at least twice.
 func (f *finder) repeats(blocks []Block, types []int, i int) (period, times int) {
 	// A run of one type has no period above one.
 	for p := 2; p <= longestPeriod && i+2*p <= len(blocks); p++ {
@@ -496,8 +490,7 @@ func (f *finder) body() (first, end int) {
 	composite := func(b Block) bool { return b.Composite }
 	firstComposite := slices.IndexFunc(f.Blocks, composite)
 	if firstComposite < 0 {
-		// The head follows the last image, and takes what stands before it and does no
-		// work.
+		// The head follows the last image, and takes what stands before it and does no work.
 		for end = n; end > 0 && !f.image(f.Blocks[end-1].Exit); end-- {
 		}
 		for end > 0 && end < n && f.matrices(f.Blocks[end-1]) == 0 {
@@ -587,8 +580,7 @@ func (f *finder) layerUses() []Use {
 	return list
 }
 
-// sum combines what several runs of layers take. Of tensors of the same size the
-// first counts as the largest.
+// sum combines what several runs of layers take. Of tensors of the same size the first counts as the largest.
 func (n *Network) sum(list []Use) Use {
 	s := Use{Largest: noTensor}
 	for _, u := range list {

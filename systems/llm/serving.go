@@ -9,7 +9,6 @@ import (
 	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
-	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/systems/llm/serving"
@@ -179,14 +178,7 @@ func (s *servingParts) run(batch int64, what string, build func(batch int64) (*m
 		return serving.Cost{}
 	}
 	net := network.Network{Name: what, Graph: func(batch int64) (*model.Graph, error) {
-		g, err := build(batch)
-		if err != nil {
-			return nil, err
-		}
-		if g, _, err = simplify.Run(g); err == nil {
-			g.Remember()
-		}
-		return g, err
+		return network.Simplified(build, batch)
 	}}
 	r, err := scheduler.Run(s.ctx, net, s.chip, batch, s.recipe, scheduler.Options{Figures: true})
 	if err != nil {

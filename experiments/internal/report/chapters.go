@@ -30,8 +30,7 @@ var Chapters = []Chapter{
 	{"Mofang", "Mofang: layers side by side, and pipelines of devices", "Mofang", []string{"mofang-"}},
 	{"AStitch", "AStitch: kernels of a GPU stitched together", "AStitch", []string{"astitch-"}},
 	{"Machines", "Machines: other vendors, measured times, other tools", "",
-		[]string{"systems", "gains", "measured", "tensor"}},
-	{"Serving", "Serving: requests to a decoder", "", []string{"serving"}},
+		[]string{"systems", "gains", "measured"}},
 	{"Today", "Kernels of today's networks", "", []string{"kernels"}},
 }
 
