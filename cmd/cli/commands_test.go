@@ -378,7 +378,7 @@ func TestSharedNetworks(t *testing.T) {
 func TestOwnStrategyChangesNothing(t *testing.T) {
 	schedule := func(flags ...string) (a answers.Report) {
 		t.Helper()
-		out := answer(t, append([]string{"schedule", "toy-fig5", "--batch", "2", "--chunk", "1", "--json"}, flags...)...)
+		out := answer(t, append([]string{"schedule", "toy-fig3", "--batch", "4", "--chunk", "1", "--json"}, flags...)...)
 		if err := json.Unmarshal([]byte(out), &a); err != nil {
 			t.Fatal(err)
 		}

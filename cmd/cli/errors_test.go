@@ -151,7 +151,6 @@ func TestBadInput(t *testing.T) {
 		{"schedule squeezenet --clusters tensor --hardware stcp920x4 --dump order", 2,
 			`--clusters tensor and --dump exclude each other`},
 		{"schedule squeezenet --clusters tensor", 1, `stcp920 is one chip, expected a machine of several`},
-		{"man file", 1, `file.*not a directory`},
 		{"schedule resnet50 --dtype i16", 2, `"i16" for "--dtype" flag: did you mean f16\?`},
 		{"schedule", 2, `MODEL is missing: .*dsasched models`},
 		{"schedule net.onnx -o nosuch/a.json", 1, `write nosuch/a\.json: no such file`},
