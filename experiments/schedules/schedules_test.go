@@ -35,8 +35,8 @@ func frozen(t *testing.T) []Row {
 	return rows
 }
 
-// Cells computed again are as they are frozen, and their certificates hold by both checkers; with DSASCHED_FULL more of
-// them, on all machines.
+// Cells computed again are as they are frozen or faster, and their certificates hold by both checkers; with
+// DSASCHED_FULL more of them, on all machines.
 func TestFrozenCells(t *testing.T) {
 	rows, cells := frozen(t), 3
 	full := os.Getenv("DSASCHED_FULL") != ""
@@ -55,8 +55,9 @@ func TestFrozenCells(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := c.Row
-		if got.Tiled = r.Tiled; got != r || c.Tiled > r.Tiled { // the default may have become faster
+		got := c.Row // whose default and exact decisions may be faster than those of the build that wrote the table
+		got.Tiled, got.Exact, got.By = r.Tiled, r.Exact, r.By
+		if got != r || c.Tiled > r.Tiled || c.Exact > r.Exact {
 			t.Errorf("computed again, %+v is %+v", r, c.Row)
 		}
 		proofs, err := c.Certificates(t.Context())
@@ -76,7 +77,7 @@ func TestFrozenCells(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ps := map[bool]int64{true: r.Greedy, false: r.Exact}[strings.Contains(f.Name, ".greedy.")]
+			ps := map[bool]int64{true: r.Greedy, false: c.Exact}[strings.Contains(f.Name, ".greedy.")]
 			if int64(v.LatencySeconds*1e12+0.5) != ps || v.CertifiedBoundSeconds*1e12 < float64(r.Bound) {
 				t.Errorf("%s proves %g s, at least %g s, the row has %d and %d ps", f.Name, v.LatencySeconds,
 					v.CertifiedBoundSeconds, ps, r.Bound)
