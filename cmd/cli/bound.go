@@ -90,7 +90,7 @@ func writeBound(b *bytes.Buffer, a *boundJSON) {
 	})
 }
 
-// figures is what follows the name of a part of a machine.
+// figures matches the figures behind the name of a part of a machine.
 var figures = regexp.MustCompile(`( \(| [0-9]| unlimited|:).*`)
 
 // writeEstimates names the parts of a machine whose figures a bound has at their fast ends, if there are any.

@@ -108,8 +108,8 @@ func Constants() []Constant {
 	}
 }
 
-// borderCost is what the border of two layers may cost. A barrier of all cores takes 1.13 us on an H200 and 1.3 on an
-// A100, as measured, and the gap of a Wormhole 2.8, as published; of the STCP920 there is nothing.
+// borderCost is the constant of a border between two layers. A barrier of all cores takes 1.13 us on an H200 and 1.3 on
+// an A100, as measured, and the gap of a Wormhole 2.8, as published; for the STCP920 nothing is published.
 func borderCost() Constant {
 	return Constant{Name: "gap", Unit: "us", Lo: 0, Hi: 4, Prior: 0, Step: 0.1,
 		Why: "from nothing to more than is published of any machine, a Wormhole's 2.8 us; without a fit: nothing",

@@ -436,7 +436,7 @@ func familyTable(all []*class) harness.Table {
 	return t
 }
 
-// extra are what a border may cost beside what the file has, in seconds.
+// extra lists costs of a border on top of the file's, in seconds.
 var extra = [...]float64{0, 1e-6, 2e-6, 4e-6}
 
 const extras = "|as in the file|1 us more|2 us more|4 us more"

@@ -340,8 +340,8 @@ func (o againstExact) report(results []studied, b *harness.Document) {
 	b.Lead("study", "Greedy against optimal", sentences...)
 }
 
-// ranks says whether what an objective prefers, or the time that formulas predict of the schedule that follows, is what
-// the simulator prefers: over all pairs of answers to a decision of one network that differ in both.
+// ranks compares two rankings of answers with the simulator's, by the objective and by the predicted time of the
+// schedule that follows: over all pairs of answers to a decision of one network that differ in both.
 func (o againstExact) ranks(all [][]answers.Compared) harness.Table {
 	t := harness.Table{Name: "ranks", Title: "Do objectives rank answers as the simulator does?",
 		Columns: harness.Columns("<Decision", "<By", "Networks", "Pairs", "Ranked|as simulated|otherwise",

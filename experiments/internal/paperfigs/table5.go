@@ -30,7 +30,7 @@ const (
 	tailorUnit = "images/s"
 )
 
-// table5Variants are those of the table; the first is what the others are compared with.
+// table5Variants lists the variants of the table, the baseline first.
 func table5Variants() []scheduler.Recipe {
 	tvm, _ := literature.ByText("tvm")
 	graphTurbo, _ := literature.ByText("cross-layer")

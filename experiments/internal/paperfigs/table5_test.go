@@ -48,7 +48,7 @@ func TestTable5(t *testing.T) {
 		}
 		ddr = append(ddr, n)
 	}
-	// That is what fusing is for.
+	// Fusion saves traffic of the DDR.
 	if !(ddr[0] > ddr[1] && ddr[1] > ddr[2]) {
 		t.Errorf("tvm, conv-fusion and cross-layer move %v bytes, want each fewer", ddr)
 	}
