@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 140_231
+const total = 139_372
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 112_804
+const core = 111_925
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -45,7 +45,7 @@ var budget = map[string]int{
 	"experiments/internal/roofline":   608,
 	"experiments/internal/timeline":   146,
 	"experiments/schedules":           629,
-	"formulation/allocate":            4680,
+	"formulation/allocate":            3821,
 	"formulation/binding":             1868,
 	"formulation/bound":               3695,
 	"formulation/exact":               1763,

@@ -30,9 +30,6 @@ func Check(p *Problem, capacity int64, offsets []int64) error {
 				o, b.Size, capacity)
 		}
 		times = append(times, b.Lifetime.Lower)
-		for _, g := range b.Gaps {
-			times = append(times, g.Lower, g.Upper)
-		}
 	}
 	slices.Sort(times)
 	slices.SortFunc(born, func(i, j int) int {
@@ -52,8 +49,8 @@ func Check(p *Problem, capacity int64, offsets []int64) error {
 		live = slices.DeleteFunc(live, func(i int) bool { return p.Buffers[i].Lifetime.Upper <= t })
 		used = used[:0]
 		for _, i := range live {
-			if w := p.Buffers[i].At(t); w.Lower < w.Upper {
-				used = append(used, span{Interval{offsets[i] + w.Lower, offsets[i] + w.Upper}, i})
+			if size := p.Buffers[i].Size; size > 0 {
+				used = append(used, span{Interval{offsets[i], offsets[i] + size}, i})
 			}
 		}
 		slices.SortFunc(used, func(a, b span) int {
@@ -103,9 +100,8 @@ type usageChange struct{ time, bytes int64 }
 func (p *Problem) changes(spilled []bool) (list []usageChange) {
 	for i := range p.Buffers {
 		if !spilled[i] {
-			for _, u := range p.Buffers[i].Uses() {
-				list = append(list, usageChange{u.Lower, p.Buffers[i].Size}, usageChange{u.Upper, -p.Buffers[i].Size})
-			}
+			b := &p.Buffers[i]
+			list = append(list, usageChange{b.Lifetime.Lower, b.Size}, usageChange{b.Lifetime.Upper, -b.Size})
 		}
 	}
 	slices.SortFunc(list, func(a, b usageChange) int { return cmp.Compare(a.time, b.time) })

@@ -20,7 +20,6 @@ const (
 	colSize      = "size"
 	colAlignment = "alignment"
 	colHint      = "hint"
-	colGaps      = "gaps"
 	colSpill     = "spill_cost"
 	colOffset    = "offset"
 	colEnd       = "end" // upper, but inclusive
@@ -32,7 +31,7 @@ var columns = []struct{ name, means string }{
 	{colID, colID}, {"buffer", colID}, {"buffer_id", colID},
 	{colLower, colLower}, {"begin", colLower}, {"start", colLower},
 	{colUpper, colUpper}, {colEnd, colUpper},
-	{colSize, colSize}, {colAlignment, colAlignment}, {colHint, colHint}, {colGaps, colGaps}, {colSpill, colSpill},
+	{colSize, colSize}, {colAlignment, colAlignment}, {colHint, colHint}, {colSpill, colSpill},
 	{colOffset, colOffset},
 }
 
@@ -63,12 +62,11 @@ func (e *Error) Error() string {
 //	size                        bytes
 //	alignment                   divides the offset; optional
 //	hint                        offset to try first, -1 for none; optional
-//	gaps                        "7-9 12-14": times without use; optional
 //	spill_cost                  bytes moved if spilled, twice the size if empty; optional
 //	offset                      fixed offset, none if empty; optional
 //
-// A column "end" makes the ends of gaps inclusive, too. MiniMalloc stops at an empty line and skips columns that it
-// does not know; here both are mistakes, since they hide others. All mistakes are reported, as *[Error] values in one
+// MiniMalloc stops at an empty line and skips columns that it does not know; here both are mistakes, since they hide
+// others. So is its column "gaps", which no known file has. All mistakes are reported, as *[Error] values in one
 // joined error in the order of their lines. file stands for the file in them.
 func ReadCSV(file string, data []byte) (*Problem, error) {
 	r := &reader{file: file}
@@ -242,8 +240,6 @@ func (r *reader) buffer(fields []string) (b Buffer, ok bool) {
 			if b.Hint = optional(i); b.Hint != nil && *b.Hint == -1 {
 				b.Hint = nil
 			}
-		case colGaps:
-			b.Gaps = r.gaps(r.names[i], fields[i])
 		case colSpill:
 			b.SpillCost = optional(i)
 		case colOffset:
@@ -266,30 +262,6 @@ func (r *reader) end(v int64) int64 {
 		v++
 	}
 	return v
-}
-
-func (r *reader) gaps(column, text string) []Interval {
-	var gaps []Interval
-	if n := strings.Count(text, "-"); n > 0 {
-		gaps = make([]Interval, 0, n)
-	}
-	for word := range strings.FieldsSeq(text) {
-		g, ok := pair(word)
-		if !ok {
-			r.fail(column, quote(word), "a gap like 7-9, in which nothing of the buffer is in use")
-			return nil
-		}
-		gaps = append(gaps, Interval{g.Lower, r.end(g.Upper)})
-	}
-	slices.SortStableFunc(gaps, func(a, b Interval) int { return cmp.Compare(a.Lower, b.Lower) })
-	return gaps
-}
-
-func pair(text string) (Interval, bool) {
-	a, b, ok := strings.Cut(text, "-")
-	lo, err1 := strconv.ParseInt(a, 10, 64)
-	hi, err2 := strconv.ParseInt(b, 10, 64)
-	return Interval{lo, hi}, ok && err1 == nil && err2 == nil
 }
 
 // WriteCSV writes a problem so that MiniMalloc and [ReadCSV] read it. Columns in which no buffer has anything are left
@@ -320,7 +292,6 @@ func WriteCSV(w io.Writer, p *Problem, offsets []int64) error {
 			func(_ int, b *Buffer) string { return strconv.FormatInt(b.Align(), 10) }},
 		{colHint, any(func(b *Buffer) bool { return b.Hint != nil }),
 			func(_ int, b *Buffer) string { return number(b.Hint, "-1") }},
-		{colGaps, any(func(b *Buffer) bool { return len(b.Gaps) > 0 }), func(_ int, b *Buffer) string { return gapText(b) }},
 		{colSpill, any(func(b *Buffer) bool { return b.SpillCost != nil }),
 			func(_ int, b *Buffer) string { return number(b.SpillCost, "") }},
 		{colOffset, offsets != nil || any(func(b *Buffer) bool { return b.Offset != nil }), func(i int, b *Buffer) string {
@@ -355,12 +326,4 @@ func WriteCSV(w io.Writer, p *Problem, offsets []int64) error {
 	}
 	_, err := w.Write(out.Bytes())
 	return err
-}
-
-func gapText(b *Buffer) string {
-	var words []string
-	for _, g := range b.Gaps {
-		words = append(words, fmt.Sprintf("%d-%d", g.Lower, g.Upper))
-	}
-	return strings.Join(words, " ")
 }

@@ -22,14 +22,8 @@ func TestReadCSV(t *testing.T) {
 			{ID: "1", Lifetime: Interval{6, 12}, Size: 18}, {ID: "0", Lifetime: Interval{5, 10}, Size: 15}}},
 		{"other names", "begin,size,buffer,upper,alignment\n6,18,1,12,2\n", []Buffer{
 			{ID: "1", Lifetime: Interval{6, 12}, Size: 18, Alignment: 2}}},
-		{"no gaps", "start,size,buffer_id,upper,alignment,gaps\n6,18,1,12,2,\n", []Buffer{
-			{ID: "1", Lifetime: Interval{6, 12}, Size: 18, Alignment: 2}}},
-		{"gaps", "id,lower,upper,size,gaps\nx,6,12,18,7-9 \ny,5,15,20,12-14 9-11\n", []Buffer{
-			{ID: "x", Lifetime: Interval{6, 12}, Size: 18, Gaps: []Interval{{7, 9}}},
-			{ID: "y", Lifetime: Interval{5, 15}, Size: 20,
-				Gaps: []Interval{{9, 11}, {12, 14}}}}},
-		{"inclusive ends", "id,start,end,size,gaps\nx,6,11,18,7-8\n", []Buffer{
-			{ID: "x", Lifetime: Interval{6, 12}, Size: 18, Gaps: []Interval{{7, 9}}}}},
+		{"inclusive ends", "id,start,end,size\nx,6,11,18\n", []Buffer{
+			{ID: "x", Lifetime: Interval{6, 12}, Size: 18}}},
 		{"offsets, hints, costs", "id,lower,upper,size,offset,hint,spill_cost\nx,0,1,2,21,-1,7\ny,0,1,2,,4,\n", []Buffer{
 			{ID: "x", Lifetime: Interval{0, 1}, Size: 2, Offset: p64(21), SpillCost: p64(7)},
 			{ID: "y", Lifetime: Interval{0, 1}, Size: 2, Hint: p64(4)}}},
@@ -94,17 +88,9 @@ func TestReadCSVErrors(t *testing.T) {
 			[]string{`f.csv:4: column id: found "x", expected a name that line 2 does not have`}},
 		{head + "\"x\",0,3,2\n", []string{`column id: found "\"x\""`}},
 		{head + "\xff,0,3,2\n", []string{`bytes that are not UTF-8`}},
-		{"buffer,start,end,size,gaps\nx,0,5,2,3\n", []string{`f.csv:2: column gaps: found "3", expected a gap like 7-9`}},
+		{"buffer,start,end,size,gaps\nx,0,5,2,3-4\n", []string{`f.csv:1: column 5: found "gaps", expected one of id,`}},
 		{"buffer,start,end,size\nx,5,4,2\n",
 			[]string{`column end: found 5, expected an end of the lifetime after its start 5`}},
-		{"id,lower,upper,size,gaps\nx,0,9,2,1-2-3\n", []string{`found "1-2-3"`}},
-		{"id,lower,upper,size,gaps\nx,0,9,2,A-B\n", []string{`found "A-B"`}},
-		{"id,lower,upper,size,gaps\nx,0,9,2,1-2@0:1\n",
-			[]string{`found "1-2@0:1", expected a gap like 7-9, in which nothing of the buffer is in use`}},
-		{"id,lower,upper,size,gaps\nx,0,9,2,5-4\n", []string{`found [5, 4), expected a gap that ends after it starts`}},
-		{"id,lower,upper,size,gaps\nx,0,9,2,5-10\n", []string{`found [5, 10), expected a gap within the lifetime [0, 9)`}},
-		{"id,lower,upper,size,gaps\nx,0,9,2,2-6 5-7\n",
-			[]string{`found [5, 7), expected gaps apart and in order of time: one before ends at 6`}},
 		{"id,lower,upper,size,alignment\nx,0,9,2,0\n",
 			[]string{`column alignment: found "0", expected a whole number of at least 1`}},
 		{"id,lower,upper,size,alignment\nx,0,9,2,-8\n", []string{`column alignment: found -8`}},
@@ -148,14 +134,13 @@ func TestReadCSVTotal(t *testing.T) {
 func TestWriteCSV(t *testing.T) {
 	p := &Problem{Buffers: []Buffer{
 		{ID: "Little", Lifetime: Interval{5, 10}, Size: 15},
-		{ID: "Big", Lifetime: Interval{6, 12}, Size: 18, Alignment: 2,
-			Gaps: []Interval{{7, 8}, {9, 10}}},
+		{ID: "Big", Lifetime: Interval{6, 12}, Size: 18, Alignment: 2},
 	}}
 	var b bytes.Buffer
 	if err := WriteCSV(&b, p, []int64{1, 22}); err != nil {
 		t.Fatal(err)
 	}
-	const want = "id,lower,upper,size,alignment,gaps,offset\nLittle,5,10,15,1,,1\nBig,6,12,18,2,7-8 9-10,22\n"
+	const want = "id,lower,upper,size,alignment,offset\nLittle,5,10,15,1,1\nBig,6,12,18,2,22\n"
 	if b.String() != want {
 		t.Errorf("found %q, want %q", b.String(), want)
 	}
@@ -212,9 +197,8 @@ func TestSharedFiles(t *testing.T) {
 func FuzzReadCSV(f *testing.F) {
 	for _, s := range []string{
 		"id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\n",
-		"buffer_id,start,end,size,alignment,gaps\nx,0,8,20,4,2-3 5-6\ny,0,3,1,1,\n",
+		"buffer_id,start,end,size,alignment\nx,0,8,20,4\ny,0,3,1,1\n",
 		"id,begin,upper,size,hint,spill_cost,offset\nx,0,1,2,-1,7,21\ny,0,1,2,4,,\n",
-		"id,lower,upper,size,gaps\nx,0,9,2,2-6 5-7\n",
 		"id,lower,upper,size\n\nx,4611686018427387904,4611686018427387905,281474976710656\n",
 	} {
 		f.Add([]byte(s))

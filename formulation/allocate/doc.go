@@ -11,12 +11,12 @@
 //	0 <= o_i  and  o_i + s_i <= C                       for all i           (a)
 //	o_i + s_i <= o_j  or the reverse   for all i != j in use at a common time (b)
 //
-// where a buffer is in use during its lifetime but for its gaps. The peak of a placement is the largest o_i + s_i; the
+// where a buffer is in use during its lifetime. The peak of a placement is the largest o_i + s_i; the
 // least peak is the least capacity at which a placement exists. Sizes and offsets are in bytes, times have no unit,
 // and intervals are half-open.
 //
-// MiniMalloc, whose files [ReadCSV] reads, also knows gaps in which a part of the buffer
-// stays in use. No compiler's plan and no network has one, and they are refused.
+// MiniMalloc, whose files [ReadCSV] reads, also knows gaps in a lifetime. No compiler's plan and no network has one,
+// and they are refused.
 //
 // # Spilling
 //
@@ -32,13 +32,12 @@
 //
 // # Exact methods
 //
-// The searches ([Fit], [Minimize]: canonical placements and folding), the
+// The searches ([Fit], [Minimize]: canonical placements), the
 // integer programs (fitILP, [MinimizeILP], spillILP) and the sweep over time ([SpillSweep]) stand in
 // docs/formulations.md, "Memory allocation", of which numbers in parentheses are equations.
 //
 // # Sources
 //
 // M. D. Moffitt, "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine Learning", ASPLOS 2023,
-// for the problem and the format of its files (https://github.com/google/minimalloc). M. Luby, A. Sinclair and D.
-// Zuckerman, "Optimal speedup of Las Vegas algorithms", IPL 47, 1993, for restarts.
+// for the problem and the format of its files (https://github.com/google/minimalloc).
 package allocate

@@ -36,9 +36,6 @@ func TestPlace(t *testing.T) {
 			{ID: "a", Lifetime: span(0, 2), Size: 3}, {ID: "b", Lifetime: span(0, 2), Size: 3, Alignment: 4}}, []int64{0, 4}},
 		{"fixed ones come first", firstFit, []Buffer{
 			{ID: "a", Lifetime: span(0, 2), Size: 5}, {ID: "b", Lifetime: span(1, 2), Size: 3, Offset: &four}}, []int64{7, 4}},
-		{"use of a gap", firstFit, []Buffer{
-			{ID: "a", Lifetime: span(0, 9), Size: 4, Gaps: []Interval{span(3, 6)}},
-			{ID: "b", Lifetime: span(3, 6), Size: 4}, {ID: "c", Lifetime: span(3, 7), Size: 1}}, []int64{0, 0, 4}},
 		{"nothing", bestFit, nil, []int64{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -84,9 +81,6 @@ func TestRandom(t *testing.T) {
 		for i := range 1 + r.IntN(20) {
 			lo := r.Int64N(12)
 			b := Buffer{ID: fmt.Sprint(i), Lifetime: span(lo, lo+1+r.Int64N(8)), Size: r.Int64N(12), Alignment: 1 + r.Int64N(4)}
-			if cut := b.Lifetime.Lower + 1; r.IntN(3) == 0 && cut < b.Lifetime.Upper {
-				b.Gaps = []Interval{span(cut, b.Lifetime.Upper)}
-			}
 			p.Buffers = append(p.Buffers, b)
 		}
 		for _, rule := range Rules() {

@@ -235,8 +235,7 @@ func (s *program) number(i int, offset int64) float64 {
 // alike reports whether two buffers can change places.
 func (s *program) alike(i, j int) bool {
 	a, b := &s.p.Buffers[i], &s.p.Buffers[j]
-	return a.Size == b.Size && a.Align() == b.Align() && a.Lifetime == b.Lifetime && a.Offset == nil && b.Offset == nil &&
-		len(a.Gaps) == 0 && len(b.Gaps) == 0
+	return a.Size == b.Size && a.Align() == b.Align() && a.Lifetime == b.Lifetime && a.Offset == nil && b.Offset == nil
 }
 
 // start is a placement in the program's variables, nil if the program leaves that one of equal placements out.

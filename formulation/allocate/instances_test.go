@@ -48,14 +48,14 @@ func TestInstances(t *testing.T) {
 	for _, c := range instances {
 		t.Run(c.name, func(t *testing.T) {
 			p := instance(t, c.name)
-			fit, err := Fit(context.Background(), p, c.capacity, Options{WorkLimit: 2_000})
+			fit, err := Fit(context.Background(), p, c.capacity, Options{WorkLimit: 200_000})
 			if err != nil || !fit.Status.HasValues() || peak(fit) > c.capacity {
 				t.Fatalf("found %v with peak %d after %d nodes, %v", fit.Status, peak(fit), fit.Nodes, err)
 			}
 			if err := Check(p, c.capacity, fit.Offsets); err != nil {
 				t.Error(err)
 			}
-			least, err := Minimize(context.Background(), p, Options{WorkLimit: 2_000})
+			least, err := Minimize(context.Background(), p, Options{WorkLimit: 200_000})
 			checkMinimum(t, p, c.peak, least, err)
 			below, err := Fit(context.Background(), p, c.peak-1, Options{})
 			if err != nil || below.Status != milp.Infeasible || below.Bound != c.peak {

@@ -53,8 +53,6 @@ func newPairwise(p *Problem) *pairwise {
 
 func (w *pairwise) offsets() []int64 { return append([]int64(nil), w.low...) }
 
-func (w *pairwise) reset() {}
-
 func (w *pairwise) fit(ctx context.Context, _ preorder, capacity, limit int64) (verdict, int64) {
 	w.ctx, w.capacity, w.nodes, w.limit = ctx, capacity, 0, limit
 	for i := range w.p.Buffers {

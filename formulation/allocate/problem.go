@@ -28,8 +28,6 @@ type Buffer struct {
 	Size     int64 // bytes
 	// Alignment divides the offset. 0 stands for 1.
 	Alignment int64
-	// Gaps lie within the lifetime, apart and in order of time. In them the buffer is not in use.
-	Gaps []Interval
 	// Offset is where the buffer must lie. nil: anywhere.
 	Offset *int64
 	// Hint is an offset that a solver may try first. It binds nobody.
@@ -59,55 +57,12 @@ func (b *Buffer) Moved() int64 {
 	return 2 * b.Size
 }
 
-// At is the part of the buffer that is in use at time t: all of it or, empty, none.
-func (b *Buffer) At(t int64) Interval {
-	if !b.Lifetime.Contains(t) || slices.ContainsFunc(b.Gaps, func(g Interval) bool { return g.Contains(t) }) {
-		return Interval{}
-	}
-	return Interval{0, b.Size}
-}
-
-// Uses takes the lifetime apart into the stretches in which the buffer is in use, in order of time. One of no size is
-// never in use.
-func (b *Buffer) Uses() []Interval {
-	if b.Size == 0 {
-		return nil
-	}
-	var uses []Interval
-	t := b.Lifetime.Lower
-	for _, g := range b.Gaps {
-		if g.Lower > t {
-			uses = append(uses, Interval{t, g.Lower})
-		}
-		t = g.Upper
-	}
-	if t < b.Lifetime.Upper {
-		uses = append(uses, Interval{t, b.Lifetime.Upper})
-	}
-	return uses
-}
+// used reports whether the buffer is ever in use. One of no size is not.
+func (b *Buffer) used() bool { return b.Size > 0 }
 
 // conflict reports whether both buffers are in use at some time.
 func conflict(a, b *Buffer) bool {
-	if a.Lifetime.Upper <= b.Lifetime.Lower || b.Lifetime.Upper <= a.Lifetime.Lower {
-		return false
-	}
-	if len(a.Gaps)+len(b.Gaps) == 0 {
-		return a.Size > 0 && b.Size > 0
-	}
-	ua, ub := a.Uses(), b.Uses()
-	for i, j := 0, 0; i < len(ua) && j < len(ub); {
-		x, y := ua[i], ub[j]
-		switch {
-		case x.Lower < y.Upper && y.Lower < x.Upper:
-			return true
-		case x.Upper <= y.Upper:
-			i++
-		default:
-			j++
-		}
-	}
-	return false
+	return a.used() && b.used() && a.Lifetime.Lower < b.Lifetime.Upper && b.Lifetime.Lower < a.Lifetime.Upper
 }
 
 // union is the set of all numbers in the intervals, as intervals apart and
@@ -169,18 +124,6 @@ func (b *Buffer) fault() *fault {
 		return bad(colOffset, *b.Offset, "bytes from 0 to %d", maxBytes)
 	case b.Offset != nil && *b.Offset%b.Align() != 0:
 		return bad(colOffset, *b.Offset, "a multiple of the alignment %d", b.Align())
-	}
-	end := b.Lifetime.Lower
-	for _, g := range b.Gaps {
-		switch {
-		case g.Upper <= g.Lower:
-			return bad(colGaps, g, "a gap that ends after it starts")
-		case g.Lower < b.Lifetime.Lower || g.Upper > b.Lifetime.Upper:
-			return bad(colGaps, g, "a gap within the lifetime %v", b.Lifetime)
-		case g.Lower < end:
-			return bad(colGaps, g, "gaps apart and in order of time: one before ends at %d", end)
-		}
-		end = g.Upper
 	}
 	return nil
 }
@@ -252,14 +195,12 @@ func (s *section) Bytes() int64 {
 	return sum
 }
 
-// Sections cuts the time wherever a use begins or ends. Stretches without any use are left out.
+// Sections cuts the time wherever a lifetime begins or ends. Stretches without any use are left out.
 func (p *Problem) Sections() []section {
-	uses := make([][]Interval, len(p.Buffers))
 	var times []int64
 	for i := range p.Buffers {
-		uses[i] = p.Buffers[i].Uses()
-		for _, u := range uses[i] {
-			times = append(times, u.Lower, u.Upper)
+		if b := &p.Buffers[i]; b.used() {
+			times = append(times, b.Lifetime.Lower, b.Lifetime.Upper)
 		}
 	}
 	slices.Sort(times)
@@ -271,12 +212,14 @@ func (p *Problem) Sections() []section {
 	for k := range sections {
 		sections[k].Time = Interval{times[k], times[k+1]}
 	}
-	for i, us := range uses {
-		for _, u := range us {
-			first, _ := slices.BinarySearch(times, u.Lower)
-			for k := first; times[k] < u.Upper; k++ {
-				sections[k].Live = append(sections[k].Live, live{i, p.Buffers[i].Size})
-			}
+	for i := range p.Buffers {
+		b := &p.Buffers[i]
+		if !b.used() {
+			continue
+		}
+		first, _ := slices.BinarySearch(times, b.Lifetime.Lower)
+		for k := first; times[k] < b.Lifetime.Upper; k++ {
+			sections[k].Live = append(sections[k].Live, live{i, b.Size})
 		}
 	}
 	return slices.DeleteFunc(sections, func(s section) bool { return len(s.Live) == 0 })

@@ -11,13 +11,12 @@ import (
 func TestCheck(t *testing.T) {
 	p := &Problem{Buffers: []Buffer{
 		{ID: "a", Lifetime: Interval{0, 4}, Size: 4},
-		{ID: "b", Lifetime: Interval{2, 8}, Size: 4, Alignment: 4,
-			Gaps: []Interval{{4, 6}}},
-		{ID: "c", Lifetime: Interval{4, 6}, Size: 6},
+		{ID: "b", Lifetime: Interval{2, 8}, Size: 4, Alignment: 4},
+		{ID: "c", Lifetime: Interval{4, 6}, Size: 0},
 		{ID: "d", Lifetime: Interval{6, 7}, Size: 3},
 		{ID: "e", Lifetime: Interval{7, 9}, Size: 2, Offset: p64(8)},
 	}}
-	right := []int64{0, 4, 2, 0, 8}
+	right := []int64{0, 4, 5, 0, 8}
 	if err := Check(p, 10, right); err != nil {
 		t.Fatal(err)
 	}
@@ -33,8 +32,8 @@ func TestCheck(t *testing.T) {
 		{"not the fixed one", 4, 9, 12, `"e": found offset 9, expected the fixed one 8`},
 		{"beyond the capacity", 4, 8, 9, `"e": found its end at 8 + 2`},
 		{"overlap", 0, 1, 10, `at time 2 buffer "a" uses [1, 5) and buffer "b" uses [4, 8)`},
-		{"overlap behind a gap", 3, 3, 10, `at time 6 buffer "d" uses [3, 6) and buffer "b" uses [4, 8)`},
-		{"overlap after a gap", 1, 8, 12, `at time 7 buffer "b" uses [8, 12) and buffer "e" uses [8, 10)`},
+		{"overlap behind one that has ended", 3, 3, 10, `at time 6 buffer "d" uses [3, 6) and buffer "b" uses [4, 8)`},
+		{"overlap with a later one", 1, 8, 12, `at time 7 buffer "b" uses [8, 12) and buffer "e" uses [8, 10)`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			offsets := append([]int64(nil), right...)
@@ -52,7 +51,7 @@ func TestCheck(t *testing.T) {
 func TestCheckSpill(t *testing.T) {
 	p := &Problem{Buffers: []Buffer{
 		{ID: "a", Lifetime: Interval{0, 4}, Size: 4},
-		{ID: "b", Lifetime: Interval{3, 8}, Size: 4, Gaps: []Interval{{3, 5}}},
+		{ID: "b", Lifetime: Interval{5, 8}, Size: 4},
 		{ID: "c", Lifetime: Interval{4, 6}, Size: 3, SpillCost: p64(1)},
 		{ID: "d", Lifetime: Interval{9, 10}, Size: 2, Offset: p64(5)},
 	}}
@@ -93,8 +92,6 @@ func TestBound(t *testing.T) {
 			{Lifetime: Interval{2, 3}, Size: 2}}, 7},
 		{"alignment", []Buffer{{Lifetime: Interval{0, 2}, Size: 3, Alignment: 4},
 			{Lifetime: Interval{1, 4}, Size: 5, Alignment: 8}}, 9},
-		{"a gap", []Buffer{{Lifetime: Interval{0, 9}, Size: 3, Gaps: []Interval{{1, 4}}},
-			{Lifetime: Interval{1, 4}, Size: 4}}, 4},
 		{"a fixed offset", []Buffer{{Lifetime: Interval{0, 9}, Size: 3, Offset: p64(10)}}, 13},
 	} {
 		p := &Problem{Buffers: c.buffers}
@@ -149,18 +146,20 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Conflicts, Check, Uses and Sections say what At says, time by time.
+// at is the part of a buffer that is in use at time t: all of it or, empty, none.
+func at(b *Buffer, t int64) Interval {
+	if !b.Lifetime.Contains(t) {
+		return Interval{}
+	}
+	return Interval{0, b.Size}
+}
+
+// Conflicts, Check and Sections agree with what is in use, time by time.
 func TestUsesAgainstTimes(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	buffer := func(id int) Buffer {
 		from := r.Int64N(5)
-		b := Buffer{ID: fmt.Sprint(id), Lifetime: Interval{from, from + 1 + r.Int64N(5)}, Size: r.Int64N(5)}
-		for at := b.Lifetime.Lower; at < b.Lifetime.Upper; at++ {
-			if r.IntN(3) == 0 {
-				b.Gaps = append(b.Gaps, Interval{at, at + 1})
-			}
-		}
-		return b
+		return Buffer{ID: fmt.Sprint(id), Lifetime: Interval{from, from + 1 + r.Int64N(5)}, Size: r.Int64N(5)}
 	}
 	for range 500 {
 		a, b := buffer(0), buffer(1)
@@ -170,8 +169,8 @@ func TestUsesAgainstTimes(t *testing.T) {
 		}
 		for d := int64(-8); d <= 8; d++ {
 			want := false
-			for at := int64(0); at < 10; at++ {
-				x, y := a.At(at), b.At(at)
+			for t := int64(0); t < 10; t++ {
+				x, y := at(&a, t), at(&b, t)
 				want = want || x.Len() > 0 && y.Len() > 0 && x.Lower < y.Upper+d && y.Lower+d < x.Upper
 			}
 			got := conflict(&a, &b) && Interval{1 - b.Size, a.Size}.Contains(d)
@@ -182,11 +181,11 @@ func TestUsesAgainstTimes(t *testing.T) {
 				t.Fatalf("%+v, %+v: difference %d: %v, want an overlap: %v", a, b, d, err, want)
 			}
 		}
-		for at := int64(0); at < 10; at++ {
-			want := [2]Interval{a.At(at), b.At(at)}
+		for time := int64(0); time < 10; time++ {
+			want := [2]Interval{at(&a, time), at(&b, time)}
 			var got [2]Interval
 			for _, s := range p.Sections() {
-				if s.Time.Contains(at) {
+				if s.Time.Contains(time) {
 					for _, l := range s.Live {
 						got[l.Buffer] = Interval{0, l.Size}
 					}
@@ -198,7 +197,7 @@ func TestUsesAgainstTimes(t *testing.T) {
 				}
 			}
 			if got != want {
-				t.Fatalf("%+v: time %d: found %v, want %v", p.Buffers, at, got, want)
+				t.Fatalf("%+v: time %d: found %v, want %v", p.Buffers, time, got, want)
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// canonical is the depth-first search of docs/formulations.md. It is for problems without windows.
+// canonical is the depth-first search of docs/formulations.md.
 type canonical struct {
 	ctx      context.Context
 	capacity int64
@@ -72,8 +72,7 @@ func newCanonical(p *Problem) *canonical {
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
 		of[i] = -1
-		uses := b.Uses()
-		if len(uses) == 0 {
+		if !b.used() {
 			continue
 		}
 		of[i] = int32(len(c.items))
@@ -100,7 +99,7 @@ func newCanonical(p *Problem) *canonical {
 	entering := make([][]int32, len(c.sections)) // those that the section before has not
 	for k, ids := range c.sections {
 		for _, i := range ids {
-			if at, _ := slices.BinarySearch(c.items[i].sections, int32(k)); at == 0 || c.items[i].sections[at-1] != int32(k-1) {
+			if c.items[i].sections[0] == int32(k) {
 				entering[k] = append(entering[k], i)
 			}
 		}
@@ -111,7 +110,7 @@ func newCanonical(p *Problem) *canonical {
 		near[i] = true
 		for k, s := range it.sections {
 			meets := entering[s]
-			if k == 0 || it.sections[k-1] != s-1 {
+			if k == 0 {
 				meets = c.sections[s]
 			}
 			for _, j := range meets {
@@ -164,8 +163,8 @@ func (c *canonical) whole() component {
 	return all
 }
 
-// maximal leaves out sections whose buffers are all in another one: that one says all that they say. For lifetimes
-// without gaps it is enough to look at the neighbours; with gaps some that say nothing may stay.
+// maximal leaves out sections whose buffers are all in another one: that one says all that they say. It is enough to
+// look at the neighbours.
 func maximal(sections []section) []section {
 	within := func(a, b *section) bool {
 		j := 0
@@ -237,8 +236,6 @@ func (c *canonical) number(rule preorder) {
 	}
 }
 
-func (c *canonical) reset() {}
-
 // offsets is the placement that fit has found. What is never in use lies at the bottom.
 func (c *canonical) offsets() []int64 {
 	offsets := make([]int64, len(c.p.Buffers))
@@ -253,6 +250,7 @@ func (c *canonical) offsets() []int64 {
 	return offsets
 }
 
+// fit looks for a placement within the capacity, in at most limit nodes, and says how many it took.
 func (c *canonical) fit(ctx context.Context, rule preorder, capacity, limit int64) (verdict, int64) {
 	c.ctx, c.capacity, c.nodes, c.limit = ctx, capacity, 0, limit
 	c.number(rule)

@@ -14,16 +14,15 @@ import (
 
 // kind says what random problems may have.
 type kind struct {
-	name                 string
-	gaps, aligned, fixed bool
+	name           string
+	aligned, fixed bool
 }
 
 var kinds = []kind{
 	{name: "plain"},
-	{name: "gaps", gaps: true},
 	{name: "alignment", aligned: true},
 	{name: "fixed", fixed: true},
-	{name: "all", gaps: true, aligned: true, fixed: true},
+	{name: "all", aligned: true, fixed: true},
 }
 
 const lastTime = 8
@@ -39,14 +38,6 @@ func random(k kind, seed uint64) *Problem {
 		b.Lifetime.Upper = within(b.Lifetime.Lower+1, lastTime)
 		if k.aligned && r.IntN(2) == 0 {
 			b.Alignment = within(1, 3)
-		}
-		for t := b.Lifetime.Lower; k.gaps && t < b.Lifetime.Upper; t++ {
-			if r.IntN(3) > 0 {
-				continue
-			}
-			g := Interval{Lower: t, Upper: within(t+1, b.Lifetime.Upper)}
-			b.Gaps = append(b.Gaps, g)
-			t = g.Upper - 1
 		}
 		if k.fixed && r.IntN(4) == 0 {
 			o := b.Up(within(0, 5))
@@ -82,7 +73,7 @@ func fits(p *Problem, capacity int64) bool {
 			free := true
 			for j := 0; j < i && free; j++ {
 				for t := int64(0); t < 12 && free; t++ {
-					x, y := b.At(t), p.Buffers[j].At(t)
+					x, y := at(b, t), at(&p.Buffers[j], t)
 					free = x.Len() == 0 || y.Len() == 0 || o+x.Upper <= offsets[j]+y.Lower || offsets[j]+y.Upper <= o+x.Lower
 				}
 			}
@@ -131,7 +122,13 @@ func peak(r *Result) int64 {
 	return *r.Peak
 }
 
-// finders are the searches that are complete by themselves, where they apply.
+// finder is a search for one placement.
+type finder interface {
+	fit(ctx context.Context, rule preorder, capacity, limit int64) (verdict, int64)
+	offsets() []int64
+}
+
+// finders are the searches that are complete by themselves.
 func finders(p *Problem) []finder {
 	return []finder{newPairwise(p), newCanonical(p)}
 }
@@ -309,46 +306,6 @@ func TestSearchIsDeterministic(t *testing.T) {
 	b, err := Minimize(context.Background(), p, Options{WorkLimit: 20000})
 	if err != nil || !slices.Equal(a.Offsets, b.Offsets) || a.Nodes != b.Nodes || a.Bound != b.Bound {
 		t.Errorf("first %+v, then %+v, %v", a, b, err)
-	}
-}
-
-// What is folded lies right, fills a problem that is a cut square by itself, and never
-// hides that there is no placement.
-func TestFolding(t *testing.T) {
-	forRandom(t, 250, func(t *testing.T, p *Problem) {
-		if !loose(p) || slices.ContainsFunc(p.Buffers, func(b Buffer) bool { return len(b.Gaps) > 0 }) {
-			return
-		}
-		least := leastPeak(p)
-		for c := p.Bound(); c <= least+1; c++ {
-			f := &folded{p: p}
-			v, _ := f.fit(context.Background(), "", c, 200)
-			if v == notThere || v == found && (c < least || Check(p, c, f.offsets()) != nil) {
-				t.Errorf("capacity %d of %d: folding ends with %d", c, least, v)
-			}
-		}
-	})
-	joined := 0
-	for seed := range uint64(40) {
-		p, c := family(seed)
-		f := &folded{p: p}
-		if v, _ := f.fit(context.Background(), "", c, 2000); v == found {
-			if err := Check(p, c, f.offsets()); err != nil {
-				t.Errorf("%s: %v", p.Name, err)
-			}
-			joined += len(p.Buffers) - len(f.roots)
-		}
-	}
-	if joined < 3000 {
-		t.Errorf("only %d buffers are joined", joined)
-	}
-}
-
-func TestLuby(t *testing.T) {
-	for k, want := range []int64{1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8} {
-		if got := luby(uint64(k + 1)); got != want {
-			t.Errorf("%d: found %d, want %d", k+1, got, want)
-		}
 	}
 }
 

@@ -62,23 +62,6 @@ func (r *Result) Outcome() solve.Outcome {
 	return o
 }
 
-// finder is a search for one placement.
-type finder interface {
-	// fit looks for a placement within the capacity, in at most limit nodes, and says how many it took.
-	fit(ctx context.Context, rule preorder, capacity, limit int64) (verdict, int64)
-	// offsets is the placement that fit has found.
-	offsets() []int64
-	// reset forgets what earlier calls of fit have left.
-	reset()
-}
-
-// turn is a search with a numbering.
-type turn struct {
-	finder
-	rule  preorder
-	limit int64 // on nodes
-}
-
 // verdict describes the end of a search for a placement.
 type verdict int
 
@@ -121,13 +104,11 @@ func (s *steps) up(c int64) int64   { return s.down(c + s.step - 1) }
 // search holds what [Fit] and [Minimize] share.
 type search struct {
 	steps
-	ctx     context.Context
-	opts    Options
-	turns   []turn
-	folding *folded // nil: none
-	finder  finder  // the one that has found a placement
-	nodes   int64
-	report  func(objective, bound float64, due bool)
+	ctx    context.Context
+	opts   Options
+	finder *canonical
+	nodes  int64
+	report func(objective, bound float64, due bool)
 }
 
 // tell reports a placement, nil for none, and the bound on all peaks.
@@ -145,54 +126,27 @@ func newSearch(ctx context.Context, p *Problem, opts Options) (*search, context.
 		return nil, nil, err
 	}
 	ctx, cancel := opts.Begin(ctx)
-	s := &search{steps: st, ctx: ctx, opts: opts, report: opts.Reporter()}
-	canonical := newCanonical(p)
-	if loose(p) && !slices.ContainsFunc(p.Buffers, func(b Buffer) bool { return len(b.Gaps) > 0 }) {
-		s.folding = &folded{p: p}
-	}
-	for _, rule := range preorders {
-		if s.folding != nil {
-			s.turns = append(s.turns, turn{finder: s.folding, rule: rule})
-		}
-		s.turns = append(s.turns, turn{finder: canonical, rule: rule})
-	}
+	s := &search{steps: st, ctx: ctx, opts: opts, finder: newCanonical(p), report: opts.Reporter()}
 	return s, cancel, nil
 }
 
-// round gives each turn at most budget nodes, and ends with the first of them that finds a
+// round gives each numbering at most budget nodes, and ends with the first that finds a
 // placement or proves that there is none.
 func (s *search) round(capacity, budget int64) verdict {
-	// Where folding leaves little, it is the search that ends long runs.
-	others := budget
-	if s.folding != nil && !s.folding.idle {
-		others = max(s.firstBudget(), budget/32)
-	}
-	for k := range s.turns {
-		t := &s.turns[k]
-		if t.limit = others; t.finder == finder(s.folding) {
-			t.limit = budget
-		}
-	}
-	for _, t := range s.turns {
+	for _, rule := range preorders {
 		if s.ctx.Err() != nil {
 			return cancelled
 		}
+		limit := budget
 		if s.opts.WorkLimit > 0 {
-			if t.limit = min(t.limit, s.opts.WorkLimit-s.nodes); t.limit <= 0 {
+			if limit = min(limit, s.opts.WorkLimit-s.nodes); limit <= 0 {
 				return cancelled
 			}
 		}
-		v, nodes := t.fit(s.ctx, t.rule, capacity, t.limit)
-		if s.nodes += nodes; v == exhausted {
-			continue
+		v, nodes := s.finder.fit(s.ctx, rule, capacity, limit)
+		if s.nodes += nodes; v != exhausted {
+			return v
 		}
-		s.finder = t.finder
-		for _, other := range s.turns {
-			if other.finder != t.finder {
-				other.reset()
-			}
-		}
-		return v
 	}
 	return exhausted
 }

@@ -36,7 +36,7 @@ func TestSweepAgainstAllChoices(t *testing.T) {
 			d := &growing[i]
 			var by []int64
 			for k := range p.Buffers {
-				if size := p.Buffers[k].At(d.Time).Len(); size > 0 && r.IntN(3) > 0 {
+				if size := at(&p.Buffers[k], d.Time).Len(); size > 0 && r.IntN(3) > 0 {
 					d.Of, by = append(d.Of, k), append(by, r.Int64N(size+1))
 				}
 			}
