@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 139_372
+const total = 139_092
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 111_925
+const core = 111_646
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         8204,
+	"cmd/cli":                         8194,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -52,11 +52,11 @@ var budget = map[string]int{
 	"formulation/highs":               946,
 	"formulation/issue":               149,
 	"formulation/joint":               1281,
-	"formulation/milp":                1151,
+	"formulation/milp":                1027,
 	"formulation/ordering":            2977,
 	"formulation/solve":               313,
 	"formulation/split":               2075,
-	"formulation/tiling":              2251,
+	"formulation/tiling":              2228,
 	"hardware":                        3243,
 	"hardware/chips":                  308,
 	"hardware/cost":                   570,
@@ -81,7 +81,7 @@ var budget = map[string]int{
 	"model/schedule":                  5909,
 	"model/schedulefile":              1674,
 	"model/simplify":                  2252,
-	"model/structure":                 1282,
+	"model/structure":                 1159,
 	"model/zoo":                       2838,
 	"notebooks/show":                  84,
 	"plots":                           2079,

@@ -58,8 +58,8 @@ func addSolving(cmd *cobra.Command, methods []solve.Method,
 		"schedule of the same network, batch, chunk and accelerator to begin with, a `file` of -o of 'dsasched schedule' or 'best'")
 	limit := addLimit(cmd, time.Minute, "time for the method, such as 60s")
 	export := addFile(cmd, "export",
-		"write the integer program (.mps or .lp), or the problem with the greedy choice (.json), to this `file`",
-		".mps", ".lp", ".json")
+		"write the integer program (.lp), or the problem with the greedy choice (.json), to this `file`",
+		".lp", ".json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		show := newStatus(cmd, *quiet)
 		defer show.end()

@@ -79,8 +79,7 @@ const overChips = "tensor"
 
 // shard divides the operators of a network over the chips of a machine, with proof by the formulas.
 func (f *recipeFlags) shard(cmd *cobra.Command, name string, quiet bool) *llm.Sharded {
-	for _, flag := range []string{"out", "dump", "times", "tuned", "trace", "chakra", "gantt", "memory", "graph", "html",
-		"full"} {
+	for _, flag := range []string{"out", "dump", "times", "tuned", "trace", "chakra", "gantt", "memory", "html", "full"} {
 		if cmd.Flags().Changed(flag) {
 			check(usagef("--clusters %s and --%s exclude each other: the pieces have a schedule each", overChips, flag))
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/model/schedulefile"
-	"github.com/dsasched/dsasched/model/structure"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/plots/recording"
 	"github.com/dsasched/dsasched/plots/trace"
@@ -21,11 +20,11 @@ import (
 
 // pictures are the drawings that a command can make of a simulated schedule.
 type pictures struct {
-	trace, chakra, gantt, memory, graph *outFile
-	html                                *outFile // the page of the schedule
-	against                             *string  // the file of a schedule beside it
-	stretch                             *string  // of the Gantt chart, FROM:TO
-	from, to                            int64    // the same in picoseconds
+	trace, chakra, gantt, memory *outFile
+	html                         *outFile // the page of the schedule
+	against                      *string  // the file of a schedule beside it
+	stretch                      *string  // of the Gantt chart, FROM:TO
+	from, to                     int64    // the same in picoseconds
 }
 
 func addPictures(cmd *cobra.Command) *pictures {
@@ -36,7 +35,6 @@ func addPictures(cmd *cobra.Command) *pictures {
 			"write a Chakra execution trace of each cluster, a rank, for ASTRA-sim: of `file` NAME.et NAME.0.et, ...", ".et"),
 		gantt:  addFigure(cmd, "gantt", "draw what the first cluster's units did into this `file`"),
 		memory: addFigure(cmd, "memory", "draw lifetimes by address into this `file`"),
-		graph:  addFile(cmd, "graph", "write groups and instances for Graphviz to this `file`: .dot, .gv", dotEndings...),
 		html: addFile(cmd, "html",
 			"write the schedule as one page to this `file` (.html): timeline, memories, order, critical path, reasons, graph",
 			".html"),
@@ -82,7 +80,6 @@ func (d *pictures) draw(cmd *cobra.Command, origin schedulefile.Origin, r *sched
 	written, err = writeFiles([]fileToWrite{
 		{d.trace, func(w io.Writer) error { return trace.Write(ctx, w, r.Program) }},
 		{d.html, func(w io.Writer) error { return d.page(cmd, w, origin, r) }},
-		{d.graph, func(w io.Writer) error { return structure.WriteScheduleDOT(w, r.Schedule) }},
 		{d.gantt, func(w io.Writer) error {
 			fig, err := picture.Gantt(r, d.from, d.to)
 			return writeFigure(w, "--gantt", d.gantt.name, fig, err)

@@ -209,11 +209,11 @@ func TestPictures(t *testing.T) {
 		for k := range files {
 			args := append([]string{"schedule"}, strings.Fields(model)...)
 			files[k] = map[string][]byte{}
-			for _, f := range []string{"trace t.json", "gantt g.svg", "memory m.svg", "graph g.dot"} {
+			for _, f := range []string{"trace t.json", "gantt g.svg", "memory m.svg"} {
 				args = append(args, strings.Fields("--"+f)...)
 			}
 			answer(t, args...)
-			for _, f := range []string{"t.json", "g.svg", "m.svg", "g.dot"} {
+			for _, f := range []string{"t.json", "g.svg", "m.svg"} {
 				files[k][f] = mustRead(t, f)
 			}
 		}
@@ -229,14 +229,6 @@ func TestPictures(t *testing.T) {
 			case ".json":
 				if !json.Valid(data) {
 					t.Errorf("%s: %s is no JSON", model, name)
-				}
-			case ".dot":
-				if dot, err := exec.LookPath("dot"); err == nil {
-					cmd := exec.Command(dot, "-Tsvg")
-					cmd.Stdin = bytes.NewReader(data)
-					if out, err := cmd.CombinedOutput(); err != nil {
-						t.Errorf("%s: dot: %v: %s", model, err, out)
-					}
 				}
 			}
 		}

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -179,16 +177,12 @@ func program[S, R any](ctx context.Context, f *fileSolver, opts solve.Options[S]
 }
 
 func addExport(cmd *cobra.Command) *outFile {
-	return addFile(cmd, "export", "write the integer program to this `file` (.mps or .lp)", ".mps", ".lp")
+	return addFile(cmd, "export", "write the integer program to this `file` (.lp)", ".lp")
 }
 
-// writeProgram writes an integer program in the format of the file's ending.
+// writeProgram writes an integer program.
 func writeProgram(name string, m *milp.Model) error {
-	write := m.WriteMPS
-	if strings.EqualFold(filepath.Ext(name), ".lp") {
-		write = m.WriteLP
-	}
-	_, err := writeFile(name, func(w io.Writer) error { return write(w) })
+	_, err := writeFile(name, m.WriteLP)
 	if errors.Is(err, milp.ErrNoVariables) {
 		err = fmt.Errorf("--export: %w", err)
 	}

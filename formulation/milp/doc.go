@@ -23,7 +23,7 @@
 // The methods that add to a model return no error, since a formulation adds thousands of constraints and would drown
 // in checks. The model keeps what was wrong instead; [Model.Err] returns it, and every solver asks before it starts.
 //
-// [Model.WriteMPS] and [Model.WriteLP] write a model for other programs to read.
+// [Model.WriteLP] writes a model for other programs to read.
 //
 // # Answers
 //

@@ -17,8 +17,7 @@ const maxFileName = 200
 // the LP format has no way to say so, and no solver needs it.
 var ErrNoVariables = errors.New("the model has no variables")
 
-// FileNames are the names that [Model.WriteMPS] and [Model.WriteLP] give the variables and constraints, in the model's
-// order. They are the model's own names with all but ASCII letters, digits and underscores replaced by underscores; a
+// FileNames are the names that [Model.WriteLP] gives the variables and constraints, in the model's order. They are the model's own names with all but ASCII letters, digits and underscores replaced by underscores; a
 // name that the LP format would read as a number or a keyword gets a leading underscore, and the second, third, ... of
 // several that become the same a number at the end. The same model has the same names each time.
 func (m *Model) FileNames() (vars, constraints []string) {
@@ -76,129 +75,6 @@ func (n *namer) name(s string) string {
 	}
 	n.taken[s] = true
 	return s
-}
-
-// WriteMPS writes the model in the free MPS format, with the names of [Model.FileNames]. A constraint without bounds
-// becomes a free row, and one with two different ones a range above its lower one.
-func (m *Model) WriteMPS(w io.Writer) error {
-	if err := m.writable(); err != nil {
-		return err
-	}
-	vars, rows := m.FileNames()
-	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "NAME %s\n", newNamer().name(m.name))
-	if m.sense == Maximize {
-		fmt.Fprintf(b, "OBJSENSE\n    MAX\n")
-	}
-	fmt.Fprintf(b, "ROWS\n N %s\n", objectiveName)
-	for i, row := range m.rows {
-		kind := byte('G')
-		switch lo, hi := !math.IsInf(row.Lo, 0), !math.IsInf(row.Hi, 0); {
-		case !lo && !hi:
-			kind = 'N'
-		case row.Lo == row.Hi:
-			kind = 'E'
-		case !lo:
-			kind = 'L'
-		}
-		fmt.Fprintf(b, " %c %s\n", kind, rows[i])
-	}
-	m.writeColumns(b, vars, rows)
-
-	fmt.Fprintf(b, "RHS\n")
-	if m.offset != 0 {
-		// The right-hand side of the objective is taken off it.
-		fmt.Fprintf(b, "    RHS %s %s\n", objectiveName, number(-m.offset))
-	}
-	for i, row := range m.rows {
-		side := row.Lo
-		if math.IsInf(side, 0) {
-			side = row.Hi
-		}
-		if side != 0 && !math.IsInf(side, 0) {
-			fmt.Fprintf(b, "    RHS %s %s\n", rows[i], number(side))
-		}
-	}
-	fmt.Fprintf(b, "RANGES\n")
-	for i, row := range m.rows {
-		if !math.IsInf(row.Lo, 0) && !math.IsInf(row.Hi, 0) && row.Lo != row.Hi {
-			fmt.Fprintf(b, "    RANGE %s %s\n", rows[i], number(row.Hi-row.Lo))
-		}
-	}
-	fmt.Fprintf(b, "BOUNDS\n")
-	for j, v := range m.vars {
-		bound := func(kind, value string) { fmt.Fprintf(b, " %s BOUND %s%s\n", kind, vars[j], value) }
-		lo, hi := !math.IsInf(v.Lo, 0), !math.IsInf(v.Hi, 0)
-		switch {
-		case lo && hi && v.Lo == v.Hi:
-			bound("FX", " "+number(v.Lo))
-			continue
-		case !lo && !hi:
-			bound("FR", "")
-			continue
-		case !lo:
-			bound("MI", "")
-		default:
-			bound("LO", " "+number(v.Lo))
-		}
-		if hi {
-			bound("UP", " "+number(v.Hi))
-		} else {
-			bound("PL", "") // an integer's upper bound would be 1 otherwise, for some
-		}
-	}
-	fmt.Fprintf(b, "ENDATA\n")
-	return b.Flush()
-}
-
-func (m *Model) writeColumns(b *bufio.Writer, vars, rows []string) {
-	// Constraints are stored by row; the format wants them by column.
-	start := make([]int, len(m.vars)+1)
-	for _, row := range m.rows {
-		for _, t := range row.Terms {
-			start[t.Var+1]++
-		}
-	}
-	for j := range m.vars {
-		start[j+1] += start[j]
-	}
-	type entry struct {
-		row  int
-		coef float64
-	}
-	entries := make([]entry, start[len(m.vars)])
-	next := append([]int(nil), start...)
-	for i, row := range m.rows {
-		for _, t := range row.Terms {
-			entries[next[t.Var]] = entry{i, t.Coef}
-			next[t.Var]++
-		}
-	}
-	fmt.Fprintf(b, "COLUMNS\n")
-	integer, markers := false, 0
-	mark := func(on bool) {
-		if on == integer {
-			return
-		}
-		integer = on
-		word := "INTEND"
-		if on {
-			word = "INTORG"
-		}
-		fmt.Fprintf(b, "    MARKER%d 'MARKER' '%s'\n", markers, word)
-		markers++
-	}
-	for j, v := range m.vars {
-		mark(v.Type.Integral())
-		// A column needs an entry to be there.
-		if v.Cost != 0 || start[j] == start[j+1] {
-			fmt.Fprintf(b, "    %s %s %s\n", vars[j], objectiveName, number(v.Cost))
-		}
-		for _, e := range entries[start[j]:start[j+1]] {
-			fmt.Fprintf(b, "    %s %s %s\n", vars[j], rows[e.row], number(e.coef))
-		}
-	}
-	mark(false)
 }
 
 // WriteLP writes the model in the LP format, with the names of [Model.FileNames]. A constraint with two different

@@ -41,47 +41,6 @@ func small() *Model {
 	return m
 }
 
-func TestWriteMPS(t *testing.T) {
-	var b bytes.Buffer
-	if err := small().WriteMPS(&b); err != nil {
-		t.Fatal(err)
-	}
-	const want = `NAME a_shop
-OBJSENSE
-    MAX
-ROWS
- N objective
- G machine
- E batch_size
- N nothing
-COLUMNS
-    hours_of_a objective 3
-    hours_of_a machine 1
-    hours_of_a batch_size 1
-    MARKER0 'MARKER' 'INTORG'
-    batches batch_size -2
-    MARKER1 'MARKER' 'INTEND'
-    _free objective -1
-    _free machine -0.5
-    _free nothing 1
-RHS
-    RHS objective -7
-    RHS machine 1
-RANGES
-    RANGE machine 9
-BOUNDS
- LO BOUND hours_of_a 0
- PL BOUND hours_of_a
- LO BOUND batches -2
- UP BOUND batches 4
- FR BOUND _free
-ENDATA
-`
-	if b.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
-	}
-}
-
 func TestWriteLP(t *testing.T) {
 	var b bytes.Buffer
 	if err := small().WriteLP(&b); err != nil {
@@ -112,19 +71,17 @@ type failing struct{}
 func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestWriteErrors(t *testing.T) {
-	for name, write := range map[string]func(*Model, io.Writer) error{"MPS": (*Model).WriteMPS, "LP": (*Model).WriteLP} {
-		if err := write(New("empty", Minimize), io.Discard); !errors.Is(err, ErrNoVariables) ||
-			!strings.Contains(err.Error(), `"empty"`) {
-			t.Errorf("%s: a model without variables gives %v", name, err)
-		}
-		bad := New("bad", Minimize)
-		bad.Binary("x", nan)
-		if err := write(bad, io.Discard); !errors.Is(err, ErrModel) {
-			t.Errorf("%s: an invalid model gives %v", name, err)
-		}
-		if err := write(small(), failing{}); !errors.Is(err, io.ErrClosedPipe) {
-			t.Errorf("%s: a closed pipe gives %v", name, err)
-		}
+	if err := New("empty", Minimize).WriteLP(io.Discard); !errors.Is(err, ErrNoVariables) ||
+		!strings.Contains(err.Error(), `"empty"`) {
+		t.Errorf("a model without variables gives %v", err)
+	}
+	bad := New("bad", Minimize)
+	bad.Binary("x", nan)
+	if err := bad.WriteLP(io.Discard); !errors.Is(err, ErrModel) {
+		t.Errorf("an invalid model gives %v", err)
+	}
+	if err := small().WriteLP(failing{}); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("a closed pipe gives %v", err)
 	}
 }
 
@@ -155,13 +112,9 @@ func BenchmarkBuildMillionTerms(b *testing.B) {
 
 func BenchmarkWriteMillionTerms(b *testing.B) {
 	m := million()
-	for name, write := range map[string]func(io.Writer) error{"mps": m.WriteMPS, "lp": m.WriteLP} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				if err := write(io.Discard); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+	for b.Loop() {
+		if err := m.WriteLP(io.Discard); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
