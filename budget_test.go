@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 139_092
+const total = 135_562
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 111_646
+const core = 111_347
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         8194,
+	"cmd/cli":                         7735,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -57,8 +57,8 @@ var budget = map[string]int{
 	"formulation/solve":               313,
 	"formulation/split":               2075,
 	"formulation/tiling":              2228,
-	"hardware":                        3243,
-	"hardware/chips":                  308,
+	"hardware":                        3227,
+	"hardware/chips":                  195,
 	"hardware/cost":                   570,
 	"hardware/isa":                    743,
 	"hardware/lower":                  6543,
@@ -82,14 +82,14 @@ var budget = map[string]int{
 	"model/schedulefile":              1674,
 	"model/simplify":                  2252,
 	"model/structure":                 1159,
-	"model/zoo":                       2838,
+	"model/zoo":                       2702,
 	"notebooks/show":                  84,
 	"plots":                           2079,
 	"plots/page":                      918,
 	"plots/recording":                 936,
 	"plots/trace":                     468,
 	"recipes":                         295,
-	"scheduler":                       7910,
+	"scheduler":                       7906,
 	"scheduler/answers":               1272,
 	"scheduler/explain":               874,
 	"scheduler/picture":               276,
@@ -111,9 +111,6 @@ var budget = map[string]int{
 	"systems/exchange/stablehlo":      3947,
 	"systems/kinds":                   247,
 	"systems/kinds/unrelated":         831,
-	"systems/llm":                     525,
-	"systems/llm/serving":             1382,
-	"systems/llm/sharding":            895,
 	"systems/mofang":                  338,
 	"systems/mofang/balance":          684,
 	"systems/mofang/balancing":        1287,

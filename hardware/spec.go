@@ -100,23 +100,8 @@ type Chips struct {
 	// File is the description as it was named, for messages; "" if it was built in code.
 	File  string `json:"-"`
 	Count int    `json:"count"`
-	// Link joins any two if Torus is nil. At its rate a chip sends to all others together, and takes from them.
+	// Link joins any two. At its rate a chip sends to all others together, and takes from them.
 	Link Link `json:"link"`
-	// Torus has the extents of a grid of chips, whose product is Count: a ring has one. Link then joins
-	// each chip with both neighbours along each dimension, the last with the first, and its latency is of
-	// one hop. Where an extent is 2, the two neighbours are one, with one link.
-	Torus []int `json:"torus,omitempty"`
-}
-
-// Network names what the links make of the chips: "all-to-all", "ring" or a torus with its extents.
-func (c *Chips) Network() string {
-	switch len(c.Torus) {
-	case 0:
-		return "all-to-all"
-	case 1:
-		return "ring"
-	}
-	return formatGrid(c.Torus) + " torus"
 }
 
 // Network is how the cores of a cluster are linked. Each link has the bandwidth of [Spec.CoreLink] in each direction,
@@ -261,7 +246,6 @@ func (s *Spec) Clone() *Spec {
 	}
 	if s.Chips != nil {
 		chips := *s.Chips
-		chips.Torus = slices.Clone(chips.Torus)
 		c.Chips = &chips
 	}
 	if s.Energy != nil {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -36,9 +35,6 @@ func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, o
 	if spec.Mixed() && opt.Clusters != OverBatch && !divider.Kinds {
 		return nil, fmt.Errorf("%s has cores of several kinds: clusters is %q, expected %s", spec.Name,
 			opt.Clusters.Name(), strings.Join(divisions(func(x Divider) bool { return x.Kinds }, OverBatch.Name()), " or "))
-	}
-	if spec.Chips != nil && spec.Chips.Torus != nil {
-		return nil, chips.NotAllToAll(spec.Chips)
 	}
 	opt.times, opt.active = cmp.Or(opt.times, opt.Times), cmp.Or(opt.active, opt.Busy)
 	return decide(ctx, &schedule.Schedule{Graph: g, Spec: spec}, -1, r, opt)

@@ -78,8 +78,6 @@ func TestTexts(t *testing.T) {
 		{"schedule unequal shares", []string{"schedule", "net.onnx", "--batch", "6"},
 			[]string{`2 on 2 clusters, 1 on 2 clusters, in chunks of 2`,
 				`does not divide`, `tuned chunk +1: \d+/s, 2: \d+/s \(kept\)`}},
-		{"schedule over chips", []string{"schedule", "squeezenet", "--clusters", "tensor", "--hardware", "stcp920x4"},
-			[]string{`squeezenet \(f16\) on 4 chips of stcp920x4, batch 1`, `overlapped +.* as one program, in chunks of 1`}},
 		{"schedule", []string{"schedule", "resnet50", "--batch", "8", "--variant", "cross-layer"},
 			[]string{`throughput +\d+/s`, `latency +[\d.]+ ms`, `utilisation +[\d.]+ % of peak MACs`,
 				`limited by +\S`, `time +compute [\d.]+ %, exposed moves`, `busy +launches`, `kernels +\d+ launches`,

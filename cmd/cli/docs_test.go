@@ -149,7 +149,7 @@ func TestREADMERows(t *testing.T) {
 				if words[0] != "dsasched" {
 					t.Fatalf("%q is no call of dsasched", line)
 				}
-				slow := []string{"best", "serve", "tune", "certify", "explain-kernel"}
+				slow := []string{"best", "tune", "certify", "explain-kernel"}
 				if slices.Contains(slow, words[1]) && os.Getenv("DSASCHED_FULL") == "" {
 					t.SkipNow()
 				}

@@ -86,23 +86,6 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// writeText writes a text to the file and prints a summary of it, or writes it to the standard output, which is not for
-// JSON then.
-func (o *outFile) writeText(cmd *cobra.Command, what string, text []byte, answer any,
-	summary func(*bytes.Buffer)) error {
-	if o.name == "" || o.name == stdoutName {
-		if asJSON(cmd) {
-			return usagef("--json needs -o FILE: %s to the standard output", what)
-		}
-		_, err := cmd.OutOrStdout().Write(text)
-		return err
-	}
-	if err := replaceFile(o.name, text); err != nil {
-		return err
-	}
-	return emit(cmd, answer, summary)
-}
-
 // write makes the file, if one was asked for, of what data returns. If that fails, nothing is written any more:
 // the answer is printed all the same, and must not name the file.
 func (o *outFile) write(data func() ([]byte, error)) error {

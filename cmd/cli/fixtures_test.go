@@ -162,13 +162,7 @@ func workspace(t *testing.T) {
 	}
 	net := perceptron()
 	for name, data := range map[string][]byte{
-		"net.onnx":  net,
-		"late.csv":  []byte("arrival_s,prompt_tokens,answer_tokens\n2,3,4\n1,3,4\n"),
-		"long.csv":  []byte("arrival_s,prompt_tokens,answer_tokens\n0,1000,100\n"),
-		"many.csv":  []byte("arrival_s,prompt_tokens,answer_tokens\n" + strings.Repeat("0,3,4\n", 17)),
-		"five.yaml": []byte("name: five\ndevice: stcp920\ndevices: 5\nlink: {bandwidth: 25GB/s, latency: 2us}\n"),
-		"ring.yaml": []byte("name: four\ndevice: stcp920\ndevices: 4\nlink: {bandwidth: 25GB/s, latency: 2us}\n" +
-			"network: {kind: ring}\n"),
+		"net.onnx":       net,
 		"truncated.onnx": net[:len(net)/2],
 		"garbage.onnx":   bytes.Repeat([]byte{0xff, 0x13, 0x7e}, 1000),
 		"empty.onnx":     nil,

@@ -127,11 +127,7 @@ func newHardware() *cobra.Command {
 }
 
 func link(n *chips.Server) string {
-	text := fmt.Sprintf("%s, latency %s", unit(n.LinkBytesPerSecond, "B/s"), duration(n.LinkSeconds))
-	if n.Torus != nil {
-		text += ", " + (&hardware.Chips{Torus: n.Torus}).Network()
-	}
-	return text
+	return fmt.Sprintf("%s, latency %s", unit(n.LinkBytesPerSecond, "B/s"), duration(n.LinkSeconds))
 }
 
 // peak is the rate of products in 16-bit floats, or in the type that the machine is faster in if it has none.

@@ -128,13 +128,7 @@ func newPipeline() *cobra.Command {
 		if max(devices.value, batch.value, replicas.value) > math.MaxInt32 {
 			return usagef("--devices, --batch and --replicas are at most %d", math.MaxInt32)
 		}
-		n, err := chips.Load(*machine)
-		if err == nil {
-			err = n.AllToAll()
-		}
-		if err != nil {
-			return err
-		}
+		n := try(chips.Load(*machine))
 		net := try(network.Open(args[0], read.options()))
 		chain := try(balance.NewChain(net, n, int(batch.value), *share))
 		if *profile != "" {

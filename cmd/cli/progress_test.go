@@ -113,7 +113,6 @@ func TestProgressOfCommands(t *testing.T) {
 		{"schedule toy-fig3 --batch 32 --chunk 8 --split search --json", "split: best "},
 		{"solve bind toy-fig3 --batch 32", "search: best "},
 		{"solve split toy-fig3 --batch 32", ""},
-		{"schedule toy-fig3 --batch 4 --chunk 1 --clusters tensor --hardware stcp920x4", "search: best "},
 		{"solve order chain.json", "search: best 6, bound "},
 		{"solve allocate buffers.csv --minimize", "search: best "},
 	} {

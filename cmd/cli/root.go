@@ -138,7 +138,7 @@ bound.`,
 
 // commandGroups are the headings of 'dsasched help', and what stands below them.
 var commandGroups = []struct{ title, commands string }{
-	{"Schedule", "schedule variants simulate explain serve"},
+	{"Schedule", "schedule variants simulate explain"},
 	{"Compare and prove", "compare compare-hardware bound certify check solve"},
 	{"Search", "best sweep tasks tune explain-kernel"},
 	{"Draw", "inspect view report"},

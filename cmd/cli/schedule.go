@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -24,17 +23,13 @@ import (
 	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
-// divided are other words of --clusters, which systems add: their answers are no schedule.
-var divided = map[string]func(_ *cobra.Command, _ *recipeFlags, model string, quiet bool) (answer any,
-	write func(*bytes.Buffer)){}
-
 func newSchedule() *cobra.Command {
 	cmd := command("schedule")
 	takesModel(cmd)
 	quiet, full := addQuiet(cmd), addFull(cmd)
 	recipe, draw := addRecipe(cmd, recipes.Default), addPictures(cmd)
 	recipe.clusters = &choice{value: "batch", kind: "WHAT",
-		words: slices.Concat(scheduler.Divisions(), slices.Sorted(maps.Keys(divided)))}
+		words: scheduler.Divisions()}
 	addChoice(cmd, recipe.clusters, "clusters",
 		"what the clusters divide between them: "+strings.Join(recipe.clusters.words, ", "))
 	out := addFile(cmd, "o out", "write the whole schedule to this `file`")
@@ -46,10 +41,6 @@ func newSchedule() *cobra.Command {
 	times := cmd.Flags().Bool("times", false, "print the CPU seconds of each stage and strategy to the standard error")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		check(draw.check())
-		if of := divided[recipe.clusters.value]; of != nil {
-			a, write := of(cmd, recipe, args[0], *quiet)
-			return emit(cmd, a, write)
-		}
 		if os.Getenv("GOMEMLIMIT") == "" {
 			limit := int64(3 << 30) // for networks of a million operators
 			if v, err := recipes.Lookup(recipe.variant.value); err == nil &&

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -34,11 +33,10 @@ type Server struct {
 	// Device is the name of the accelerator's description.
 	Device  string `json:"device"`
 	Devices int    `json:"devices"`
-	// LinkBytesPerSecond and LinkSeconds are between any two devices, each direction; on a torus between neighbours.
+	// LinkBytesPerSecond and LinkSeconds are between any two devices, each direction.
 	LinkBytesPerSecond float64 `json:"link_bytes_per_s"`
 	LinkSeconds        float64 `json:"link_s"`
-	Torus              []int   `json:"torus,omitempty"` // as in [hardware.Chips]
-	IdleWatts          float64 `json:"idle_w"`          // of a device
+	IdleWatts          float64 `json:"idle_w"` // of a device
 	BusyWatts          float64 `json:"busy_w"`
 	Host               *Host   `json:"-"` // nil: nothing is said of one
 }
@@ -67,23 +65,9 @@ func (n *Server) Machine() (*hardware.Spec, error) {
 	spec.Name, spec.Description = n.Name, n.Description
 	if n.Devices > 1 {
 		spec.Chips = &hardware.Chips{File: n.File, Count: n.Devices,
-			Link: hardware.Link{BandwidthBytesPerSecond: n.LinkBytesPerSecond, LatencySeconds: n.LinkSeconds}, Torus: n.Torus}
+			Link: hardware.Link{BandwidthBytesPerSecond: n.LinkBytesPerSecond, LatencySeconds: n.LinkSeconds}}
 	}
 	return spec, nil
-}
-
-// AllToAll is an error unless links join any two devices.
-func (n *Server) AllToAll() error {
-	if n.Torus == nil {
-		return nil
-	}
-	return NotAllToAll(&hardware.Chips{File: n.File, Torus: n.Torus})
-}
-
-// NotAllToAll is the error for chips whose links do not join any two.
-func NotAllToAll(c *hardware.Chips) error {
-	return &hardware.Error{File: c.File, Field: "network.kind", Problem: fmt.Sprintf("found %s, expected all-to-all",
-		c.Network())}
 }
 
 // LoadMachine reads an accelerator, as [hardware.Load] does, or a machine of several.
@@ -141,7 +125,6 @@ func Parse(name string, data []byte) (*Server, error) {
 		Name, Description, Device string
 		Devices                   int
 		Link                      struct{ Bandwidth, Latency string }
-		Network                   struct{ Kind, Grid string }
 		Power                     struct{ Idle, Busy float64 }
 		Host                      *struct {
 			Threads        int
@@ -186,27 +169,6 @@ func Parse(name string, data []byte) (*Server, error) {
 	check("device", y.Device != "", `""`, "the name of an accelerator's description")
 	check("devices", y.Devices >= 1 && y.Devices <= 1<<16, y.Devices, "1 to 65536")
 	check("link.bandwidth", n.LinkBytesPerSecond > 0 || len(errs) > 0, y.Link.Bandwidth, "more than 0")
-	switch y.Network.Kind {
-	case "", "all-to-all":
-	case "ring":
-		n.Torus = []int{y.Devices}
-	case "torus":
-		product := 1
-		for _, part := range strings.Split(y.Network.Grid, "x") {
-			extent, err := strconv.Atoi(part)
-			if err != nil || strconv.Itoa(extent) != part || extent < 1 || extent > y.Devices || product > y.Devices {
-				product = 0
-				break
-			}
-			n.Torus, product = append(n.Torus, extent), product*extent
-		}
-		check("network.grid", product == y.Devices && len(n.Torus) > 1, strconv.Quote(y.Network.Grid),
-			fmt.Sprintf("two extents or more whose product is %d devices, such as 4x4", y.Devices))
-	default:
-		check("network.kind", false, strconv.Quote(y.Network.Kind), "all-to-all, ring or torus")
-	}
-	check("network.grid", y.Network.Grid == "" || y.Network.Kind == "torus", strconv.Quote(y.Network.Grid),
-		"none, or network.kind torus")
 	check("power.idle", y.Power.Idle >= 0 && y.Power.Idle <= 1e6, y.Power.Idle, "0 to 1e6 watts")
 	check("power.busy", y.Power.Busy >= y.Power.Idle && y.Power.Busy <= 1e6, y.Power.Busy, "power.idle to 1e6 watts")
 	if y.Host != nil {

@@ -1,3 +1,0 @@
-// Package llm prices what serves a large language model by simulations of its parts: steps of a decoder, for requests
-// ([ServingTimes]).
-package llm
