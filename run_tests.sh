@@ -54,7 +54,7 @@ if [[ -n $full ]]; then
 	fi
 fi
 
-step() { printf '\n== %s\n' "$*"; }
+step() { printf '\n== %s (after %d min)\n' "$*" $((SECONDS / 60)); }
 
 tmp=$(mktemp -d)
 trap 'rm -rf -- "$tmp"' EXIT

@@ -30,6 +30,9 @@ func TestBestIsNotWorseThanAnyRecipe(t *testing.T) {
 	}
 	for _, r := range recipes.All() {
 		for _, inPlace := range []bool{false, true} {
+			if inPlace && r.Exact() && os.Getenv("DSASCHED_FULL") == "" {
+				continue
+			}
 			made, err := scheduler.Run(t.Context(), net, machine, 8, r, scheduler.Options{Chunk: 2, InPlace: inPlace})
 			if err != nil {
 				t.Fatal(err)
