@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 135_562
+const total = 135_104
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 111_347
+const core = 110_889
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -77,7 +77,7 @@ var budget = map[string]int{
 	"model":                           3644,
 	"model/grain":                     407,
 	"model/network":                   255,
-	"model/onnx":                      9532,
+	"model/onnx":                      9074,
 	"model/schedule":                  5909,
 	"model/schedulefile":              1674,
 	"model/simplify":                  2252,

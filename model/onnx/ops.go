@@ -106,8 +106,6 @@ func std(name string) operator { return operator{"", name} }
 func ms(name string) operator  { return operator{"com.microsoft", name} }
 func own(name string) operator { return operator{ownDomain, name} }
 
-func preview(name string) operator { return operator{"ai.onnx.preview.training", name} }
-
 // rows is the table. Operator sets before the earliest row differ in a way that no file in use has.
 var rows = []row{
 	// Matrix operators.
@@ -186,49 +184,9 @@ var rows = []row{
 	{std("TopK"), 1, 0, 1, 2, "TopK", topK, nil, "how many must be known"},
 	{std("CumSum"), 11, 0, 2, 2, "CumSum", cumSum, nil, ""},
 
-	// Training: losses, and gradients as the ONNX Runtime has them.
+	// Losses.
 	{std("SoftmaxCrossEntropyLoss"), 12, 0, 2, 3, "", crossEntropy, nil, "Softmax, Log, GatherElements, ReduceMean"},
 	{std("NegativeLogLikelihoodLoss"), 12, 0, 2, 3, "", likelihoodLoss, nil, "GatherElements, ReduceMean"},
-	{ms("SoftmaxCrossEntropyLossInternal"), 1, 0, 2, 4, "", crossEntropy, nil, "as SoftmaxCrossEntropyLoss"},
-	{ms("SoftmaxCrossEntropyLossInternalGrad"), 1, 0, 3, 6, "", crossEntropyGrad, nil, "Exp, Mul"},
-	{ms("SoftmaxGrad"), 1, 0, 2, 2, "", softmaxGrad(softmaxFlatAttr), nil, "Mul, ReduceSum, Sub, Mul"},
-	{ms("SoftmaxGrad_13"), 1, 0, 2, 2, "", softmaxGrad(lastAxis), nil, "Mul, ReduceSum, Sub, Mul"},
-	{ms("LogSoftmaxGrad"), 1, 0, 2, 2, "", logSoftmaxGrad(softmaxFlatAttr), nil, "ReduceSum, Exp, Mul, Sub"},
-	{ms("LogSoftmaxGrad_13"), 1, 0, 2, 2, "", logSoftmaxGrad(lastAxis), nil, "ReduceSum, Exp, Mul, Sub"},
-	{ms("SoftmaxCrossEntropyLossGrad"), 1, 0, 3, 5, "", crossEntropyGrad, nil, "Exp, Mul"},
-	{ms("LayerNormalizationGrad"), 1, 0, 5, 5, "", normGrad("LayerNorm"), nil, "LayerNorm, Mul, ReduceSum"},
-	{ms("SimplifiedLayerNormalizationGrad"), 1, 0, 4, 4, "", normGrad("RMSNorm"), nil, "RMSNorm, Mul, ReduceSum"},
-	{std("MaxPoolGrad"), 9, 0, 2, 2, "", maxPoolGrad, nil, "Expand, Scatter"},
-	{ms("MaxPoolGrad"), 1, 0, 2, 2, "", maxPoolGrad, nil, "Expand, Scatter"},
-	{std("AveragePoolGrad"), 9, 0, 1, 3, "", averagePoolGrad, nil,
-		"AveragePool, or Resize where windows are more than one apart"},
-	{ms("AveragePoolGrad"), 1, 0, 1, 3, "", averagePoolGrad, nil,
-		"AveragePool, or Resize where windows are more than one apart"},
-	{ms("GatherGrad"), 1, 0, 3, 3, "", gatherGrad(0, 1, 2), nil, "Expand, Scatter; the shape must be known"},
-	{ms("GatherElementsGrad"), 1, 0, 3, 3, "", gatherGrad(1, 2, 0), nil, "Expand, Scatter; the shape must be known"},
-	{ms("ConvGrad"), 1, 0, 3, 3, "", convGrad, nil, "ConvTranspose; Slice, Reshape, Transpose, Conv; ReduceSum"},
-	{ms("BatchNormInternal"), 1, 0, 5, 5, "", trainedBatchNorm, nil, "as BatchNormalization in training"},
-	{ms("BatchNormalizationGrad"), 1, 0, 5, 5, "", batchNormGrad, nil, "two BatchNorm, Mul, ReduceSum"},
-	{ms("DropoutGrad"), 1, 0, 2, 4, "", dropoutGrad, nil, "Mul"},
-	{ms("ReluGrad"), 1, 0, 2, 2, "", gradient("Relu"), nil, "costs a Relu and a Mul"},
-	{ms("GeluGrad"), 1, 0, 2, 2, "", gradient("Gelu"), nil, "costs a Gelu and a Mul"},
-	{ms("FastGeluGrad"), 1, 0, 2, 3, "", gradient("Gelu"), nil, "costs a Gelu and a Mul"},
-	{ms("BiasGeluGrad_dX"), 1, 0, 3, 3, "", gradient("Gelu"), nil, "costs an Add, a Gelu and a Mul"},
-	{ms("BiasFastGeluGrad_dX"), 1, 0, 3, 3, "", gradient("Gelu"), nil, "costs an Add, a Gelu and a Mul"},
-	{ms("QuickGeluGrad"), 1, 0, 2, 2, "", gradient("Silu"), nil, "costs a Silu and a Mul"},
-	{ms("SigmoidGrad"), 1, 0, 2, 2, "", gradientOfOutput, nil, "costs two Mul"},
-	{ms("TanhGrad"), 1, 0, 2, 2, "", gradientOfOutput, nil, "costs two Mul"},
-	{ms("InPlaceAccumulator"), 1, 0, 2, 3, "", accumulate(0), nil, "Add"},
-	{ms("InPlaceAccumulatorV2"), 1, 0, 2, 3, "", accumulate(1), nil, "Add; without the flag"},
-	{ms("SGDOptimizer"), 1, 0, 3, 3, "", sgdOptimizer, nil, "Mul, Sub"},
-	{ms("AdamOptimizer"), 1, 0, 6, 10, "", adamOptimizer, nil,
-		"seven Mul, three Add, Sqrt, Div, Sub; without the new gradients"},
-	{preview("Adam"), 1, 0, 2, anyNumber, "", optimiser(2, adamRule), nil,
-		"seven Mul, three Add, Sqrt, Div, Sub for each parameter"},
-	{preview("Momentum"), 1, 0, 2, anyNumber, "", optimiser(1, momentumRule), nil,
-		"three Mul, Add, Sub for each parameter"},
-	{preview("Adagrad"), 1, 0, 2, anyNumber, "", optimiser(1, adagradRule), nil,
-		"two Mul, two Add, Sqrt, Div, Sub for each parameter"},
 
 	// Element-wise, one input.
 	{std("Relu"), 1, 0, 1, 1, "Relu", direct, nil, ""},

@@ -340,3 +340,13 @@ func TestTable(t *testing.T) {
 		}
 	}
 }
+
+// Exporters write the ONNX Runtime's operators into the default domain as well.
+func TestRuntimesOperatorInDefaultDomain(t *testing.T) {
+	read := func(domain string) string {
+		return summary(file(17, input("x", 2, 6), nodeOf(domain, "FastGelu", "n", in("x"), out("y")), output("y")), Options{})
+	}
+	if got, want := read(""), read("com.microsoft"); got != want || !strings.Contains(want, "Gelu") {
+		t.Errorf("read as\n%sexpected\n%s", got, want)
+	}
+}

@@ -223,13 +223,10 @@ func lookup(n *nodeProto) *row {
 			return r
 		}
 	}
-	// Some exporters write the operators of training into the default domain, where no other has these names, and
-	// optimisers without the word.
+	// Some exporters write the ONNX Runtime's operators into the default domain, where no other has these names.
 	if n.domain == "" && len(table[operator{n.domain, n.op}]) == 0 && refused[operator{n.domain, n.op}] == "" {
-		for _, known := range []operator{ms(n.op), preview(n.op), ms(n.op + "Optimizer")} {
-			if rows := table[known]; len(rows) > 0 {
-				return rows[0]
-			}
+		if rows := table[ms(n.op)]; len(rows) > 0 {
+			return rows[0]
 		}
 	}
 	return nil
