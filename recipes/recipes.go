@@ -80,9 +80,6 @@ func Searched() []scheduler.Recipe {
 		r := Table()[slices.IndexFunc(Table(), func(r scheduler.Recipe) bool { return r.Name == x[0] })]
 		r.Name, r.Description, r.Fallback = x[1], x[2], []string{r.Name}
 		r = r.Picking(scheduler.Pick{Stage: "nest", Strategy: "ansor"})
-		if r.Pick("bind") == "alg4" {
-			r = r.Picking(scheduler.Pick{Stage: "bind", Strategy: "inside"})
-		}
 		list = append(list, r)
 	}
 	return list

@@ -45,7 +45,7 @@ func strategies() map[string][]scheduler.Strategy {
 		"order": slices.Concat(graphturbo.Orders(), []scheduler.Strategy{exact.Heavy(), graphturbo.Algorithm3()},
 			exact.Orders()),
 		"bind": slices.Concat([]scheduler.Strategy{plain, tiles.EvenBinding(plain), tiles.HeadsBinding(plain),
-			astitch.BlockLocal(plain), graphturbo.Algorithm4(), scheduler.InsideBinding}, exact.Bindings()),
+			astitch.BlockLocal(plain), graphturbo.Algorithm4()}, exact.Bindings()),
 		"spill": slices.Concat(graphturbo.Spills(), exact.Spills()),
 		"nest": {
 			{Name: "rules", Description: "by the kernel generator's rules",

@@ -28,7 +28,6 @@ func TestSearchedLoopsOfStages(t *testing.T) {
 		t.Fatal(err)
 	}
 	recipe.Picks, recipe.Fallback = slices.Clone(recipe.Picks), nil
-	recipe.set(Pick{"bind", "alg4"})
 	r, err := Run(t.Context(), net, chip, 1, recipe,
 		Options{Chunk: 1, Clusters: "pipeline", Uneven: schedule.UnevenNone})
 	if err != nil {

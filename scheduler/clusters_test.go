@@ -37,8 +37,12 @@ func TestBindingsOfClusters(t *testing.T) {
 		for k, layers := range d.Layers {
 			d.LayerBindings[k] = make([]schedule.Binding, len(layers))
 			for l := range layers {
-				if choices := d.insideChoices(k, l); len(choices) > 1 {
-					d.LayerBindings[k][l] = choices[1]
+				inst := &d.Instances.Instances[d.Instances.First[k]+int(d.Grouping.Groups[k].Factor()/2)]
+				if out := layers[l].Outputs; len(out) > 0 && inst.Regions[out[0]].Elements() > 0 {
+					choices := schedule.BindingsOf(d.Schedule, d.LayerKind(k, l), &layers[l], out[0], inst.Regions[out[0]])
+					if len(choices) > 1 {
+						d.LayerBindings[k][l] = choices[1]
+					}
 				}
 			}
 		}

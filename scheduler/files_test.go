@@ -17,7 +17,7 @@ import (
 var order = strings.Fields(`
 	doc.go options.go decision.go stage.go setting.go draft.go decisions.go recipe.go site.go shared.go
 	simulate.go graphs.go
-	groups.go splits.go layers.go kinds.go orders.go bindings.go inside.go generator.go spills.go loops.go
+	groups.go splits.go layers.go kinds.go orders.go bindings.go generator.go spills.go loops.go
 	dump.go slower.go table.go
 	decide.go result.go problem.go evaluate.go redecide.go clusters.go attempts.go tuner.go run.go head.go measured.go steady.go
 	restore.go file.go limit.go kernels.go`)

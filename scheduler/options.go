@@ -47,9 +47,9 @@ type Options struct {
 	// and tasks, and Result.Sim no times of commands. Large networks take less memory.
 	Figures bool `json:"-"`
 
-	// Tuned holds the nests of kernels for the strategy that takes them; nil: it looks for
+	// Tuned holds the nests of kernels in the form of the strategy that takes them; nil: it looks for
 	// some.
-	Tuned Tuned `json:",omitempty"`
+	Tuned any `json:",omitempty"`
 
 	// Solver is for the strategies that need one.
 	Solver milp.Solver `json:"-"`

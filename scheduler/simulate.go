@@ -199,3 +199,20 @@ func (d *Draft) StepAlone(ctx context.Context, i int, limit int64) (int64, error
 	}
 	return ps, err
 }
+
+// BusyPlans are plans of a schedule that is judged by chunks in a row, see onBusy.
+func (d *Draft) BusyPlans(s *schedule.Schedule) [][]lower.Segment {
+	if d.state.times == 1 {
+		return d.onBusy(s, 1)
+	}
+	return d.onBusy(s, 2) // what overlaps between chunks counts, if a cluster runs several
+}
+
+// onBusy are plans of a schedule that all clusters that have work run so many times, while they share the DDR.
+func (d *Draft) onBusy(s *schedule.Schedule, times int) [][]lower.Segment {
+	plans := make([][]lower.Segment, d.Spec.Clusters)
+	for k := range d.BusyClusters() {
+		plans[k] = []lower.Segment{{Schedule: s, Iterations: times}}
+	}
+	return plans
+}

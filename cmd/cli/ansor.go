@@ -32,7 +32,7 @@ import (
 
 func init() {
 	addOfSystem("", newTasks, newTune, newExplainKernel)
-	readKernels = func(name string) (scheduler.Tuned, int64) {
+	readKernels = func(name string) (any, int64) {
 		t := readTuned(name)
 		return t, t.Chunk
 	}

@@ -297,7 +297,7 @@ type recipeFlags struct {
 const stepByStep = "cross-layer"
 
 // readKernels reads a file of tuned kernels, and the chunk that they are for; Ansor's commands set it.
-var readKernels = func(string) (t scheduler.Tuned, chunk int64) {
+var readKernels = func(string) (t any, chunk int64) {
 	panic(failure{errors.New("--tuned: this program reads no tuned kernels")})
 }
 

@@ -70,23 +70,3 @@ func (s *Schedule) GroupCuts(groups *Grouping) []GroupCut {
 	}
 	return list
 }
-
-// NamedBinding spreads a layer of a kernel over the cores in another way than its group.
-type NamedBinding struct {
-	Graph string `json:"graph"`
-	// Layer is the name of its anchor, Cores the factors of the dimensions of its output.
-	Layer string  `json:"layer"`
-	Cores Binding `json:"cores"`
-}
-
-// BoundInside lists the bindings of a schedule's layers that are not their group's.
-func (s *Schedule) BoundInside() (list []NamedBinding) {
-	for k, bindings := range s.LayerBindings {
-		for l, b := range bindings {
-			if b != nil {
-				list = append(list, NamedBinding{s.Graph.Name, s.Graph.Op(s.Layers[k][l].Anchor).Name, b})
-			}
-		}
-	}
-	return list
-}

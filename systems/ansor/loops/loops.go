@@ -69,8 +69,7 @@ func (s study) kernels(ctx context.Context, variant string, names ...string) ([]
 		net := harness.OpenNetwork(name)
 		nets = append(nets, net)
 	}
-	opt := scheduler.Options{Chunk: s.chunk, Tuned: &tuning.Tuned{}} // no other bindings
-	tasks, _, err := tuning.Tasks(ctx, nets, spec, s.chunk*int64(spec.Clusters), recipe, opt)
+	tasks, _, err := tuning.Tasks(ctx, nets, spec, s.chunk*int64(spec.Clusters), recipe, scheduler.Options{Chunk: s.chunk})
 	return tasks, err
 }
 

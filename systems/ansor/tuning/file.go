@@ -43,8 +43,6 @@ type From struct {
 	// Enough is the time that is good enough for each network, if f2 was given any.
 	Enough    []float64 `json:"enough_s,omitempty"`
 	Scheduler string    `json:"scheduler"`
-	// Bindings has the bindings of layers inside kernels that differ from their group's.
-	Bindings []schedule.NamedBinding `json:"bindings,omitempty"`
 }
 
 // Tuned is the result of [Tune]: a nest for each layer of each kernel.
@@ -86,9 +84,6 @@ type Layer struct {
 	Layer string   `json:"layer"`
 	Nest  []string `json:"nest"`
 }
-
-// Inside lists the bindings of layers inside kernels that differ from their group's.
-func (t *Tuned) Inside() []schedule.NamedBinding { return t.Bindings }
 
 // TaskName is the short name of a task's key.
 func TaskName(key string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(key)))[:12] }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
-	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
@@ -57,15 +56,10 @@ func tunedNests(ctx context.Context, d *scheduler.Draft) error {
 			return fmt.Errorf("the tuned kernels are for %s as described then (hardware_fingerprint %s), this is %s (%s)",
 				t.Hardware, t.Fingerprint, d.Spec.Name, found)
 		}
-		bound := slices.ContainsFunc(t.Bindings,
-			func(b schedule.NamedBinding) bool { return b.Graph == d.Graph.Name })
-		if missing == small && !bound && (small == 0 || !slices.Contains(t.Graphs, d.Graph.Name)) {
+		if missing == small && (small == 0 || !slices.Contains(t.Graphs, d.Graph.Name)) {
 			return fmt.Errorf("the tuned kernels are of %s on %s by %s, batch %d in chunks of %d: none of the %d kernels "+
 				"is among them",
 				strings.Join(t.Networks, ", "), t.Hardware, t.Variant, t.Batch, t.Chunk, len(kernels))
-		}
-		if d.LayerBindings == nil && bound {
-			d.Tell("the tuned file's bindings of layers inside kernels are left out, as bind is not inside")
 		}
 		d.Tell(fmt.Sprintf("%d of %d kernels are among the tuned ones", small-missing, len(kernels)))
 	} else {

@@ -58,7 +58,6 @@ func Tasks(ctx context.Context, nets []network.Network, machine *hardware.Spec, 
 		if err != nil {
 			return nil, from, err
 		}
-		from.Bindings = append(from.Bindings, made.Schedule.BoundInside()...)
 		from.Networks, from.Graphs = append(from.Networks, net.Name), append(from.Graphs, made.Schedule.Graph.Name)
 		from.Fingerprint = schedulefile.Fingerprint(made.Spec)
 		for _, seg := range made.Plans[0] {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
-	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
@@ -120,7 +119,7 @@ func TestTune(t *testing.T) {
 // them.
 func TestRoomOfTasks(t *testing.T) {
 	machine, net, recipe := load(t, "stcp920"), open(t, "bert-128"), searched(t, "graphturbo+ansor")
-	opt := scheduler.Options{Chunk: 8, Tuned: &tuning.Tuned{}} // no other bindings
+	opt := scheduler.Options{Chunk: 8}
 	all, from, err := tuning.Tasks(t.Context(), []network.Network{net}, machine, 32, recipe, opt)
 	if err != nil {
 		t.Fatal(err)
@@ -368,56 +367,6 @@ func TestMergedLogs(t *testing.T) {
 					t.Error("resnet34 has no kernel of resnet18")
 				}
 			}
-		}
-	}
-}
-
-// Bindings inside kernels make no chunk slower; a file holds them, and what it says of a
-// layer that is not there or of more cores than there are is refused.
-func TestBindInside(t *testing.T) {
-	machine, net, recipe := load(t, "stcp920"), open(t, "toy-fig3"), searched(t, "graphturbo+ansor")
-	opt := scheduler.Options{Chunk: 2}
-	only, err := searched(t, "cross-layer").Replace(opt, scheduler.Pick{Stage: "bind", Strategy: "inside"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := func(r scheduler.Recipe, opt scheduler.Options) (*scheduler.Result, error) {
-		return scheduler.Run(t.Context(), net, machine, 16, r, opt)
-	}
-	greedy, err := run(searched(t, "cross-layer"), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, from, err := tuning.Tasks(t.Context(), []network.Network{net}, machine, 16, recipe, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(from.Bindings) == 0 {
-		t.Fatal("no binding has changed")
-	}
-	opt.Tuned = &tuning.Tuned{From: from}
-	for _, variant := range []string{"ansor", "graphturbo+ansor"} {
-		made, err := run(searched(t, variant), opt)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if left := strings.Contains(strings.Join(made.Notes, "; "),
-			"bindings of layers inside kernels are left out"); left != (variant == "ansor") {
-			t.Errorf("%s: %q", variant, made.Notes)
-		}
-	}
-	found, err := run(only, opt)
-	if err != nil || found.Sim.TotalPs >= greedy.Sim.TotalPs {
-		t.Errorf("%v, %d ps, by Algorithm 4 %d ps", err, found.Sim.TotalPs, greedy.Sim.TotalPs)
-	}
-	for want, b := range map[string]schedule.NamedBinding{
-		`bindings[0].layer is "nothing"`: {Graph: from.Bindings[0].Graph, Layer: "nothing"},
-		"bindings[0].cores is [99], expected": {Graph: from.Bindings[0].Graph, Layer: from.Bindings[0].Layer,
-			Cores: []int64{99}},
-	} {
-		opt.Tuned.(*tuning.Tuned).Bindings = []schedule.NamedBinding{b}
-		if _, err := run(only, opt); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }
