@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 135_104
+const total = 134_891
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 110_889
+const core = 110_689
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -78,7 +78,7 @@ var budget = map[string]int{
 	"model/grain":                     407,
 	"model/network":                   255,
 	"model/onnx":                      9074,
-	"model/schedule":                  5909,
+	"model/schedule":                  5889,
 	"model/schedulefile":              1674,
 	"model/simplify":                  2252,
 	"model/structure":                 1159,
@@ -88,8 +88,8 @@ var budget = map[string]int{
 	"plots/page":                      918,
 	"plots/recording":                 936,
 	"plots/trace":                     468,
-	"recipes":                         295,
-	"scheduler":                       7906,
+	"recipes":                         292,
+	"scheduler":                       7729,
 	"scheduler/answers":               1272,
 	"scheduler/explain":               874,
 	"scheduler/picture":               276,
@@ -97,8 +97,8 @@ var budget = map[string]int{
 	"systems":                         45,
 	"systems/ansor":                   3155,
 	"systems/ansor/example":           53,
-	"systems/ansor/loops":             1110,
-	"systems/ansor/tuning":            660,
+	"systems/ansor/loops":             1109,
+	"systems/ansor/tuning":            648,
 	"systems/astitchgpu/fusion":       864,
 	"systems/astitchgpu/kernels":      656,
 	"systems/astitchgpu/rules":        550,

@@ -17,10 +17,9 @@ const maxFileName = 200
 // the LP format has no way to say so, and no solver needs it.
 var ErrNoVariables = errors.New("the model has no variables")
 
-// FileNames are the names that [Model.WriteLP] gives the variables and constraints, in the model's order. They are the
-// model's own names with all but ASCII letters, digits and underscores replaced by underscores; a name that the LP
-// format would read as a number or a keyword gets a leading underscore, and the second, third, ... of several that
-// become the same a number at the end. The same model has the same names each time.
+// FileNames are the names that [Model.WriteLP] gives the variables and constraints, in the model's order: their own,
+// with all but ASCII letters, digits and underscores replaced by underscores. A name that the LP format would read as a
+// number or a keyword gets a leading underscore, the second, third, ... of several that become the same a number.
 func (m *Model) FileNames() (vars, constraints []string) {
 	v, c := newNamer(), newNamer()
 	// The objective has a row name of its own.
