@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 134_891
+const total = 134_584
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 110_689
+const core = 110_382
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -76,8 +76,8 @@ var budget = map[string]int{
 	"internal/suggest":                75,
 	"model":                           3644,
 	"model/grain":                     407,
-	"model/network":                   255,
-	"model/onnx":                      9074,
+	"model/network":                   243,
+	"model/onnx":                      8779,
 	"model/schedule":                  5889,
 	"model/schedulefile":              1674,
 	"model/simplify":                  2252,

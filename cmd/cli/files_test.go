@@ -59,32 +59,6 @@ func TestUnknownAndSymbolic(t *testing.T) {
 	}
 }
 
-// What a file's experts get is known at run time only; the answer says what was taken instead.
-func TestExpertsAreAssumed(t *testing.T) {
-	t.Chdir(t.TempDir())
-	attr := func(name string, v uint64) []byte {
-		return bytesField(5, message(text(1, name), number64(3, v), number64(20, 2)))
-	}
-	var inputs []byte
-	for _, name := range []string{"x", "r", "w1", "", "w2"} {
-		inputs = append(inputs, text(1, name)...)
-	}
-	moe := bytesField(1, message(inputs, text(2, "y"), text(3, "moe"), text(4, "MoE"),
-		text(7, "com.microsoft"), attr("k", 2)))
-	if err := os.WriteFile("moe.onnx", onnxFile(moe, weight("w1", 4, 32, 16), weight("w2", 4, 16, 32),
-		valueInfo(11, "x", 6, 16), valueInfo(11, "r", 6, 4), valueInfo(12, "y", 6, 16)), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	for _, v := range []string{"tvm", "cross-layer"} {
-		r := call(t, "schedule", "moe.onnx", "--variant", v)
-		if want :=
-			"assumed: the tokens spread as evenly as they can over the 4 experts of a layer, 2 for each token"; r.status !=
-			exitOK || !strings.Contains(strings.Join(strings.Fields(r.stdout), " "), want) {
-			t.Errorf("%s: status %d, %s%s", v, r.status, r.stdout, r.stderr)
-		}
-	}
-}
-
 // What can't be written later is an error before any work.
 func TestFoldersThatAreMissing(t *testing.T) {
 	workspace(t)

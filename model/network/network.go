@@ -71,8 +71,6 @@ type Options struct {
 	Dims         map[string]int64
 	AllowUnknown bool
 	Warn         func(string)
-
-	assume func(string)
 }
 
 // Raw returns the network as it stands, before simplification. Batch 0 keeps a
@@ -96,7 +94,7 @@ func read(name string, batch int64, opt Options) (*model.Graph, error) {
 	}
 	if IsFile(name) {
 		return onnx.Import(name, onnx.Options{Batch: batch, Float: &opt.DType, Dims: opt.Dims, AllowUnknown: opt.AllowUnknown,
-			Warn: opt.Warn, Assume: opt.assume})
+			Warn: opt.Warn})
 	}
 	if len(opt.Dims) > 0 {
 		return nil, fmt.Errorf("%s is a built-in network, which has no symbolic dimension but its batch", name)
@@ -130,14 +128,7 @@ func Open(name string, opt Options) (Network, error) {
 			}
 		}
 	}
-	var assumed []string
-	opt.assume = func(s string) {
-		if !slices.Contains(assumed, s) {
-			assumed = append(assumed, s)
-		}
-	}
 	net, err := Of(name, func(batch int64) (*model.Graph, error) { return Raw(name, batch, opt) })
-	opt.assume = nil // the same at any batch
 	if err != nil {
 		return Network{}, err
 	}
@@ -146,10 +137,7 @@ func Open(name string, opt Options) (Network, error) {
 	}
 	net.Name += suffix(opt.Grain)
 	info, _ := zoo.Describe(name)
-	if _, s, ok := strings.Cut(info.Description, "; assumed: "); ok {
-		assumed = append(assumed, s)
-	}
-	net.Assumed = strings.Join(assumed, "; ")
+	_, net.Assumed, _ = strings.Cut(info.Description, "; assumed: ")
 	return net, nil
 }
 

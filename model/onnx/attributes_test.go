@@ -64,21 +64,6 @@ func TestExtremeAttributes(t *testing.T) {
 	}
 }
 
-// A small file does not make a graph of any size.
-func TestManyExperts(t *testing.T) {
-	list := parts(input("x", 4096, 8), input("r", 4096, 4096), weights("w1", 4096, 8, 8),
-		weights("w2", 4096, 8, 8), output("y"))
-	from := "x"
-	for _, to := range strings.Fields("a b c d e f g h i j k l m n o p q s t y") {
-		list = append(list, nodeOf("com.microsoft", "MoE", to, in(from, "r", "w1", "", "w2"), out(to)))
-		from = to
-	}
-	if _, err := load(file(17, list...), Options{}); err == nil ||
-		!strings.Contains(err.Error(), "has 4096 experts, and others before it: expected at most 52428 in all") {
-		t.Errorf("%v", err)
-	}
-}
-
 func TestRequiredAttributes(t *testing.T) {
 	w := held("w", tUint8, 8, 2, 8)
 	for _, tt := range []struct {

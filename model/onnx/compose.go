@@ -61,6 +61,9 @@ func (v *value) is(x float64) bool {
 
 // biasedGelu adds a bias, if there is one.
 func biasedGelu(c *call) {
+	if !c.alike(c.in...) {
+		return
+	}
 	x := operandOf(c.in[0])
 	if c.in[1] != nil {
 		x = operandOf(c.step("bias", "Add", model.Attr{}, x, arg{c.in[1], parameter}))
@@ -70,6 +73,9 @@ func biasedGelu(c *call) {
 
 // biasSplitGelu multiplies a half of the features with the Gelu of the other.
 func biasSplitGelu(c *call) {
+	if !c.alike(c.in...) {
+		return
+	}
 	x := c.step("bias", "Add", model.Attr{}, operandOf(c.in[0]), arg{c.in[1], parameter})
 	if c.err != nil {
 		return
@@ -218,6 +224,9 @@ func parameters(vs ...*value) []arg {
 
 // skipNorm normalises the sum of two inputs and a bias. The sum may be an output, the fourth.
 func (c *call) skipNorm(kind model.Kind, params []*value, bias *value) {
+	if !c.alike(c.in[0], c.in[1], bias) {
+		return
+	}
 	x := c.step("sum", "Add", model.Attr{}, operandOf(c.in[0]), operandOf(c.in[1]))
 	if bias != nil {
 		x = c.step("bias", "Add", model.Attr{}, operandOf(x), arg{bias, parameter})

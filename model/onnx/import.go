@@ -28,9 +28,6 @@ type Options struct {
 	// AllowUnknown imports operators outside the table as work of one operation per
 	// output element (kind Unknown), each with a warning.
 	AllowUnknown bool
-	// Assume, if not nil, is called with what the file leaves to the values at run time and
-	// work depends on: which experts a token has.
-	Assume func(string)
 	// Warn, if not nil, is called with what was not taken literally.
 	Warn func(string)
 

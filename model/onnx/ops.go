@@ -126,9 +126,6 @@ var rows = []row{
 	{ms("FusedConv"), 1, 0, 2, 4, "", fusedConv, nil, "Conv, Add, activation"},
 	{ms("NhwcConv"), 1, 0, 2, 3, "", nhwcConv, nil, "Transpose, Conv, Transpose"},
 	{ms("NhwcFusedConv"), 1, 0, 2, 4, "", nhwcConv, nil, "Transpose, Conv, Transpose, Add, activation"},
-	{ms("MoE"), 1, 0, 5, 8, "", mixture, nil,
-		"Softmax, TopK, Gather, Split, Gemm of each expert, Concat, Mul, ReduceSum; the tokens are taken to spread evenly"},
-	{ms("QMoE"), 1, 0, 6, 15, "", quantisedMixture, nil, "Dequantize of packed weights, then as MoE; of integers"},
 	{ms("MatMulNBits"), 1, 0, 3, 6, "", matMulNBits, nil, "Dequantize of packed weights, MatMul"},
 	{ms("MatMulBnb4"), 1, 0, 3, 3, "", matMulNBits, nil, "Dequantize of packed weights, MatMul"},
 
@@ -349,7 +346,7 @@ var optional = map[operator][]int{
 	ms("QLinearAdd"): {2, 5}, ms("QLinearMul"): {2, 5}, ms("QLinearSigmoid"): {2}, ms("QLinearLeakyRelu"): {2},
 	ms("QLinearGlobalAveragePool"): {2}, ms("QLinearAveragePool"): {2}, ms("QLinearSoftmax"): {2},
 	ms("EmbedLayerNormalization"): {1, 4},
-	ms("GroupQueryAttention"):     {1, 2, 3, 4}, ms("MoE"): {3}, ms("QMoE"): {3, 4},
+	ms("GroupQueryAttention"):     {1, 2, 3, 4},
 }
 
 var table = map[operator][]*row{}
