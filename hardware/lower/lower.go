@@ -115,7 +115,7 @@ func (e *TooLargeError) Error() string {
 // Program lowers the work of all clusters. plans[k] are the segments of cluster
 // k, in order; none means that the cluster stays idle.
 func Program(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (*isa.Program, error) {
-	p, e, err := begin(name, spec, plans, len(plans), opt)
+	p, e, err := begin(name, spec, plans, len(plans), opt, true)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func Outline(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 			distinct, alike = append(distinct, plans[k]), append(alike, n)
 		}
 	}
-	p, e, err := begin(name, spec, plans, len(distinct), opt)
+	p, e, err := begin(name, spec, plans, len(distinct), opt, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -238,7 +238,7 @@ func Stream(name string, spec *hardware.Spec, plans [][]Segment, opt Options, bu
 	if busy < 0 {
 		return false, nil
 	}
-	p, e, err := begin(name, spec, plans, len(plans), opt)
+	p, e, err := begin(name, spec, plans, len(plans), opt, buffers)
 	if err != nil || e.passing != nil {
 		return false, err
 	}
@@ -255,8 +255,9 @@ func Stream(name string, spec *hardware.Spec, plans [][]Segment, opt Options, bu
 	return true, e.lower(int32(busy), alike, plans[busy])
 }
 
-// begin makes an empty program of some clusters and what lowers the work of each into it.
-func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, opt Options) (
+// begin makes an empty program of some clusters and what lowers the work of each into it. It has peak rates if it is to
+// be judged.
+func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, opt Options, judged bool) (
 	*isa.Program, *emitter, error) {
 	m, err := cost.NewWith(spec, opt.Cost)
 	if err != nil {
@@ -303,9 +304,11 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 	net := newNetwork(spec)
 	p := newProgram(name, spec, net, clusters, opt)
 	n := chips(spec, clusters)
-	p.PeakMACsPerSecond, p.PeakVectorOpsPerSecond = peaks(m, plans, dtype)
-	p.PeakMACsPerSecond *= float64(n)
-	p.PeakVectorOpsPerSecond *= float64(n)
+	if judged {
+		p.PeakMACsPerSecond, p.PeakVectorOpsPerSecond = peaks(m, plans, dtype)
+		p.PeakMACsPerSecond *= float64(n)
+		p.PeakVectorOpsPerSecond *= float64(n)
+	}
 	e := &emitter{p: p, layers: own, repeats: repeats && different > 1, chips: n, spec: spec, net: net, costs: m, cost: m,
 		opt: opt, tables: newTables(p), mem: newMemory(), fine: fine}
 	for _, segments := range plans {
