@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         7735,
+	"cmd/cli":                         7741,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -81,7 +80,7 @@ func newRun(experiment runner) *cobra.Command {
 		if len(networks) > 0 && !slices.Equal(names, []string{"regret"}) {
 			return usagef("--network is for the experiment regret alone")
 		}
-		defer collectLess()()
+		heapFloor.Store(2 << 30) // several schedules at a time
 		opt := experiments.Options{Out: out, Workers: int(workers.value), Stderr: cmd.ErrOrStderr(), Quiet: *quiet,
 			Full: all, NoExact: noExact, SolverVersion: solverVersion(), Revision: os.Getenv("DSASCHED_REVISION"),
 			Networks: networks}
@@ -109,22 +108,4 @@ func newRun(experiment runner) *cobra.Command {
 		return emit(cmd, answer, nil)
 	}
 	return cmd
-}
-
-// collectLess lets a run use memory instead of time: programs of some hundred
-// thousand commands come and go, and collecting them takes a quarter of the time.
-// GOGC and GOMEMLIMIT are respected. The answer undoes it.
-func collectLess() func() {
-	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(-1)
-	debug.SetGCPercent(percent)
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(800)
-	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(3 << 30)
-	}
-	return func() {
-		debug.SetGCPercent(percent)
-		debug.SetMemoryLimit(limit)
-	}
 }

@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"context"
+	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
@@ -56,5 +58,23 @@ func TestInterruptedAnywhere(t *testing.T) {
 			stacks := make([]byte, 1<<16)
 			t.Errorf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
 		})
+	}
+}
+
+// The command lets its heap grow before it is collected, unless the caller says how far.
+func TestCollectLess(t *testing.T) {
+	for _, c := range []struct {
+		environment string
+		few         bool
+	}{{"GOGC=", true}, {"GOGC=25", false}} {
+		cmd := exec.Command(os.Args[0], "schedule", "toy-fig3", "--batch", "64", "--quiet")
+		cmd.Env = append(os.Environ(), asMain+"=1", "GODEBUG=gctrace=1", "GOMEMLIMIT=", c.environment)
+		var stderr bytes.Buffer
+		if cmd.Stderr = &stderr; cmd.Run() != nil {
+			t.Fatal(&stderr)
+		}
+		if n := strings.Count(stderr.String(), "\ngc "); n < 5 != c.few {
+			t.Errorf("%s: %d collections, want fewer than 5: %v", c.environment, n, c.few)
+		}
 	}
 }

@@ -41,13 +41,9 @@ func newSchedule() *cobra.Command {
 	times := cmd.Flags().Bool("times", false, "print the CPU seconds of each stage and strategy to the standard error")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		check(draw.check())
-		if os.Getenv("GOMEMLIMIT") == "" {
-			limit := int64(3 << 30) // for networks of a million operators
-			if v, err := recipes.Lookup(recipe.variant.value); err == nil &&
-				(len(v.Fallback) > 1 || v.Name == recipes.Whole().Name) {
-				limit = 1750 << 20 // for two schedules at a time, of a hundred thousand
-			}
-			defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
+		if v, err := recipes.Lookup(recipe.variant.value); err == nil && os.Getenv("GOMEMLIMIT") == "" &&
+			(len(v.Fallback) > 1 || v.Name == recipes.Whole().Name) {
+			defer debug.SetMemoryLimit(debug.SetMemoryLimit(1750 << 20)) // two schedules at a time, of 100 000 operators
 		}
 		recipe.figures = draw.trace.name == "" && draw.chakra.name == "" && draw.gantt.name == "" && draw.memory.name == "" &&
 			draw.html.name == ""
