@@ -31,8 +31,8 @@ func Main(own ...scheduler.Recipe) {
 // heapFloor is the size below which the heap is not collected, in bytes.
 var heapFloor atomic.Int64
 
-// collectLess lets a run use memory instead of time: what recipes try comes and goes, and collecting it takes a fifth of
-// the time. The heap grows to a size, or to twice what lives where that is more. GOGC and GOMEMLIMIT are respected.
+// collectLess lets a run use memory instead of time: what recipes try comes and goes, and collecting it takes a sixth
+// of the time. The heap grows to a size, or to twice what lives where that is more. GOGC and GOMEMLIMIT are respected.
 func collectLess(floor int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(3 << 30) // for networks of a million operators
