@@ -142,12 +142,16 @@ func (x layering) parts(g *model.Graph, derived []schedule.Layer) []schedule.Lay
 	if len(x.layerStarts) == 0 {
 		return derived
 	}
-	var list []schedule.Layer
-	for _, l := range derived {
+	return cutLayers(g, derived, func(ops []model.OpID) bool { return x.layerStarts[ops[len(ops)-1]] })
+}
+
+// cutLayers begins a new layer with the last of some operators of one where begins says so.
+func cutLayers(g *model.Graph, layers []schedule.Layer, begins func(ops []model.OpID) bool) (list []schedule.Layer) {
+	for _, l := range layers {
 		from := 0
 		for i := 1; i <= len(l.Ops); i++ {
 			switch {
-			case i < len(l.Ops) && !x.layerStarts[l.Ops[i]]:
+			case i < len(l.Ops) && !begins(l.Ops[from:i+1]):
 			case from == 0 && i == len(l.Ops):
 				list = append(list, l)
 			default:
@@ -239,21 +243,7 @@ func (a *Site) moveStart() *Decisions {
 // runnable cuts layers in front of operators with which no kind of core would run all of them.
 func runnable(s *schedule.Schedule, layers []schedule.Layer) []schedule.Layer {
 	kinds := s.Spec.Kinds()
-	fits := func(ops []model.OpID) bool {
-		return slices.ContainsFunc(kinds, func(k []hardware.CoreType) bool { return schedule.Runs(k, s.Graph, ops) })
-	}
-	var list []schedule.Layer
-	for _, l := range layers {
-		from := 0
-		for i := 1; i <= len(l.Ops); i++ {
-			switch {
-			case i < len(l.Ops) && fits(l.Ops[from:i+1]):
-			case from == 0 && i == len(l.Ops):
-				list = append(list, l)
-			default:
-				list, from = append(list, schedule.NewLayer(s.Graph, l.Ops[from:i])), i
-			}
-		}
-	}
-	return list
+	return cutLayers(s.Graph, layers, func(ops []model.OpID) bool {
+		return !slices.ContainsFunc(kinds, func(k []hardware.CoreType) bool { return schedule.Runs(k, s.Graph, ops) })
+	})
 }

@@ -264,7 +264,6 @@ func newSweep(p *Problem, capacity int64, opts SweepOptions) (*sweep, error) {
 		return nil, err
 	}
 	w.last = make([]int, len(p.Buffers))
-	w.times = make([]int, len(p.Buffers))
 	w.forced = make([]bool, len(p.Buffers))
 	for i := range p.Buffers {
 		w.last[i] = -1
@@ -273,7 +272,6 @@ func newSweep(p *Problem, capacity int64, opts SweepOptions) (*sweep, error) {
 	for k, s := range w.sections {
 		for _, l := range s.Live {
 			w.last[l.Buffer] = k
-			w.times[l.Buffer]++
 		}
 	}
 	return w, nil
@@ -291,7 +289,6 @@ type sweep struct {
 	demands    [][]Demand // of each section
 	always     int64      // what demands cost where nothing is live
 	last       []int      // section of each buffer, -1: none
-	times      []int      // how many sections each buffer is in
 	forced     []bool
 	nodes      int64
 	looks      int64 // at a buffer of a choice

@@ -105,7 +105,7 @@ func TestMoveConstants(t *testing.T) {
 		if err != nil {
 			t.Fatal(n, err)
 		}
-		s, _, err := RunOptions(g, Options{Check: true})
+		s, _, err := runPasses(g, passes, true)
 		if err != nil {
 			t.Fatal(n, err)
 		}

@@ -24,7 +24,7 @@ func TestZoo(t *testing.T) {
 
 func network(t *testing.T, g *model.Graph) *model.Graph {
 	t.Helper()
-	s, reports := invariants(t, g, Options{})
+	s, reports := invariants(t, g, passes)
 	for _, r := range reports {
 		if r.Changes > 0 {
 			t.Logf("%+v", r)

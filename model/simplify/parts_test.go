@@ -60,7 +60,7 @@ func TestReadParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(n, err)
 		}
-		g, _, err := simplify.RunOptions(drawn, simplify.Options{Check: true})
+		g, _, err := simplify.Run(drawn)
 		if err != nil {
 			t.Fatal(n, err)
 		}

@@ -7,15 +7,6 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// Options adjust a run. The zero value is the default.
-type Options struct {
-	// Check validates the graph after every pass, not only at the end, so that a
-	// fault is reported with the pass that made it.
-	Check bool
-	// Skip lists passes, by name, to leave out.
-	Skip []string
-}
-
 // Report is the effect of one pass in one sweep.
 type Report struct {
 	Pass  string
@@ -26,19 +17,12 @@ type Report struct {
 	Changes int
 }
 
-// Run simplifies a copy of g with the default options.
-func Run(g *model.Graph) (*model.Graph, []Report, error) {
-	return RunOptions(g, Options{})
-}
-
-// RunOptions simplifies a copy of g. The reports cover every pass of every
+// Run simplifies a copy of g. The reports cover every pass of every
 // sweep except the last, which changes nothing, unless it is the only one.
-func RunOptions(g *model.Graph, opt Options) (*model.Graph, []Report, error) {
-	for _, name := range opt.Skip {
-		if !slices.ContainsFunc(passes, func(p pass) bool { return p.name == name }) {
-			return nil, nil, fmt.Errorf("simplify: no pass is called %q", name)
-		}
-	}
+func Run(g *model.Graph) (*model.Graph, []Report, error) { return runPasses(g, passes, false) }
+
+// runPasses is Run by some passes; with check the graph is validated after each of them, and not at the end alone.
+func runPasses(g *model.Graph, passes []pass, check bool) (*model.Graph, []Report, error) {
 	if err := g.Validate(); err != nil {
 		return nil, nil, fmt.Errorf("simplify: %w", err)
 	}
@@ -48,9 +32,6 @@ func RunOptions(g *model.Graph, opt Options) (*model.Graph, []Report, error) {
 		var reports []Report
 		changed := false
 		for _, p := range passes {
-			if slices.Contains(opt.Skip, p.name) {
-				continue
-			}
 			r := Report{Pass: p.name, Sweep: sweep, OpsBefore: len(e.g.Ops)}
 			r.Changes = p.run(e)
 			if r.Changes > 0 {
@@ -58,7 +39,7 @@ func RunOptions(g *model.Graph, opt Options) (*model.Graph, []Report, error) {
 				if err := e.commit(); err != nil {
 					return nil, nil, fmt.Errorf("simplify: pass %s: %w", p.name, err)
 				}
-				if opt.Check {
+				if check {
 					if err := e.g.Validate(); err != nil {
 						return nil, nil, fmt.Errorf("simplify: pass %s: %w", p.name, err)
 					}
