@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 134_552
+const total = 134_418
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 110_350
+const core = 110_216
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         7741,
+	"cmd/cli":                         7722,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -87,7 +87,7 @@ var budget = map[string]int{
 	"plots":                           2079,
 	"plots/page":                      918,
 	"plots/recording":                 936,
-	"plots/trace":                     468,
+	"plots/trace":                     344,
 	"recipes":                         292,
 	"scheduler":                       7719,
 	"scheduler/answers":               1272,

@@ -20,19 +20,17 @@ import (
 
 // pictures are the drawings that a command can make of a simulated schedule.
 type pictures struct {
-	trace, chakra, gantt, memory *outFile
-	html                         *outFile // the page of the schedule
-	against                      *string  // the file of a schedule beside it
-	stretch                      *string  // of the Gantt chart, FROM:TO
-	from, to                     int64    // the same in picoseconds
+	trace, gantt, memory *outFile
+	html                 *outFile // the page of the schedule
+	against              *string  // the file of a schedule beside it
+	stretch              *string  // of the Gantt chart, FROM:TO
+	from, to             int64    // the same in picoseconds
 }
 
 func addPictures(cmd *cobra.Command) *pictures {
 	d := &pictures{
 		trace: addFile(cmd, "trace",
 			"write the simulation as Chrome trace events to this `file` (.json), for ui.perfetto.dev or chrome://tracing"),
-		chakra: addFile(cmd, "chakra",
-			"write a Chakra execution trace of each cluster, a rank, for ASTRA-sim: of `file` NAME.et NAME.0.et, ...", ".et"),
 		gantt:  addFigure(cmd, "gantt", "draw what the first cluster's units did into this `file`"),
 		memory: addFigure(cmd, "memory", "draw lifetimes by address into this `file`"),
 		html: addFile(cmd, "html",
@@ -76,9 +74,8 @@ func (d *pictures) check() error {
 // draw writes the files, and none any more after one that fails.
 func (d *pictures) draw(cmd *cobra.Command, origin schedulefile.Origin, r *scheduler.Result) (
 	written []string, err error) {
-	ctx := cmd.Context()
-	written, err = writeFiles([]fileToWrite{
-		{d.trace, func(w io.Writer) error { return trace.Write(ctx, w, r.Program) }},
+	return writeFiles([]fileToWrite{
+		{d.trace, func(w io.Writer) error { return trace.Write(cmd.Context(), w, r.Program) }},
 		{d.html, func(w io.Writer) error { return d.page(cmd, w, origin, r) }},
 		{d.gantt, func(w io.Writer) error {
 			fig, err := picture.Gantt(r, d.from, d.to)
@@ -89,22 +86,6 @@ func (d *pictures) draw(cmd *cobra.Command, origin schedulefile.Origin, r *sched
 			return writeFigure(w, "--memory", d.memory.name, fig, err)
 		}},
 	})
-	if err != nil || d.chakra.name == "" {
-		return written, err
-	}
-	ranks, err := trace.Chakra(ctx, r.Program)
-	if err != nil {
-		return written, err
-	}
-	prefix := d.chakra.name[:len(d.chakra.name)-len(filepath.Ext(d.chakra.name))]
-	for i, data := range ranks {
-		name := fmt.Sprintf("%s.%d.et", prefix, i)
-		if err := replaceFile(name, data); err != nil {
-			return written, err
-		}
-		written = append(written, name)
-	}
-	return written, nil
 }
 
 // dotEndings are of files in Graphviz's language: a picture's ending on one would mislead.
