@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 134_418
+const total = 134_407
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 110_216
+const core = 110_210
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -52,7 +52,7 @@ var budget = map[string]int{
 	"formulation/highs":               946,
 	"formulation/issue":               149,
 	"formulation/joint":               1281,
-	"formulation/milp":                1027,
+	"formulation/milp":                1021,
 	"formulation/ordering":            2977,
 	"formulation/solve":               313,
 	"formulation/split":               2075,
@@ -95,7 +95,7 @@ var budget = map[string]int{
 	"scheduler/picture":               276,
 	"scheduler/search":                2763,
 	"systems":                         45,
-	"systems/ansor":                   3155,
+	"systems/ansor":                   3150,
 	"systems/ansor/example":           53,
 	"systems/ansor/loops":             1109,
 	"systems/ansor/tuning":            648,

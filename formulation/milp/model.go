@@ -160,12 +160,6 @@ func (m *Model) Variable(v Var) Variable { return m.vars[v] }
 // Constraint is the i-th constraint in the order of adding. Its terms belong to the model and are not to be changed.
 func (m *Model) Constraint(i int) Constraint { return m.rows[i] }
 
-// VarNamed finds a variable by its name.
-func (m *Model) VarNamed(name string) (Var, bool) {
-	v, ok := m.varNames[name]
-	return v, ok
-}
-
 // Effort is the size of the model.
 func (m *Model) Effort() Effort {
 	e := Effort{Rows: len(m.rows), Columns: len(m.vars)}

@@ -231,12 +231,6 @@ func TestLookup(t *testing.T) {
 	if !m.HasIntegers() {
 		t.Error("y is an integer")
 	}
-	if v, ok := m.VarNamed("y"); !ok || v != y {
-		t.Errorf("VarNamed(y) = %v, %v", v, ok)
-	}
-	if _, ok := m.VarNamed("z"); ok {
-		t.Error("z found")
-	}
 	m.SetBounds(y, 1, 2)
 	if got, want := m.Variable(y), (Variable{"y", Integer, 1, 2, 5}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)

@@ -471,8 +471,3 @@ func (sp *space) cross(r *rand.Rand, a, b *schedule.Nest) *schedule.Nest {
 	}
 	return nil
 }
-
-// Sample is a random nest for step i of a planned schedule, or that of the rules.
-func Sample(s *schedule.Schedule, i int, m *cost.Model, r *rand.Rand) *schedule.Nest {
-	return newSpace(s, newScratch(s), i, m).sample(r)
-}
