@@ -388,12 +388,22 @@ func TestEffort(t *testing.T) {
 	}
 }
 
+// varNamed finds a variable of a model by its name.
+func varNamed(m *milp.Model, name string) (milp.Var, bool) {
+	for v := range milp.Var(m.NumVars()) {
+		if m.Variable(v).Name == name {
+			return v, true
+		}
+	}
+	return 0, false
+}
+
 func TestStart(t *testing.T) {
 	m := hard(40, 5)
 	x := make([]float64, m.NumVars())
 	for i := range m.NumConstraints() {
 		// With no x chosen, each row is under by its right-hand side.
-		under, _ := m.VarNamed(fmt.Sprintf("under%d", i))
+		under, _ := varNamed(m, fmt.Sprintf("under%d", i))
 		x[under] = m.Constraint(i).Lo
 	}
 	// Too short a time to find anything: the start is the answer.
@@ -821,7 +831,7 @@ func TestUnits(t *testing.T) {
 		for d := range 3 {
 			terms := []milp.Term{c.Times(-row / column)}
 			for i, time := range []float64{7, 5, 4, 4, 3, 2, 1} {
-				x, ok := m.VarNamed(fmt.Sprint("x", i, d))
+				x, ok := varNamed(m, fmt.Sprint("x", i, d))
 				if !ok {
 					x = m.Binary(fmt.Sprint("x", i, d), 0)
 				}
@@ -832,7 +842,7 @@ func TestUnits(t *testing.T) {
 		for i := range 7 {
 			var x []milp.Var
 			for d := range 3 {
-				v, _ := m.VarNamed(fmt.Sprint("x", i, d))
+				v, _ := varNamed(m, fmt.Sprint("x", i, d))
 				x = append(x, v)
 			}
 			m.AddEQ(fmt.Sprint("one", i), milp.Sum(x...), 1)
