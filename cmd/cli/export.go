@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -196,7 +197,34 @@ type exportOrderJSON struct {
 }
 
 func newExportOrder() *cobra.Command {
-	cmd := command("export order")
+	return exportProblem("order", func(_ context.Context, r *scheduler.Result, name string, opt scheduler.Options) (
+		p *ordering.Problem, data []byte, notes []string, err error) {
+		if p, notes, err = exact.OrderProblem(r.Schedule, opt); err != nil {
+			return nil, nil, nil, err
+		}
+		p.Name = name
+		data, err = json.Marshal(p)
+		return p, append(data, '\n'), notes, err
+	})
+}
+
+func newExportJoint() *cobra.Command {
+	return exportProblem("joint", func(ctx context.Context, r *scheduler.Result, name string, opt scheduler.Options) (
+		*ordering.Problem, []byte, []string, error) {
+		n, err := exact.JointProblem(ctx, r.Schedule, opt)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		n.Problem.Order.Name = name
+		data, err := n.Problem.File()
+		return n.Problem.Order, data, nil, err
+	})
+}
+
+// exportProblem makes the command that writes a problem of a schedule's order, which pose returns as a file.
+func exportProblem(what string, pose func(ctx context.Context, r *scheduler.Result, name string,
+	opt scheduler.Options) (p *ordering.Problem, data []byte, notes []string, err error)) *cobra.Command {
+	cmd := command("export " + what)
 	takesModel(cmd)
 	quiet, recipe := addQuiet(cmd), addRecipe(cmd, stepByStep)
 	out := addFile(cmd, "o out", "`file` to write")
@@ -206,15 +234,12 @@ func newExportOrder() *cobra.Command {
 		defer show.end()
 		_, r := recipe.run(cmd, args[0], show)
 		show.end()
-		p, notes := try2(exact.OrderProblem(r.Schedule,
-			scheduler.Options{InPlace: *recipe.inPlace, Uneven: unevenOf(recipe.uneven),
-				Chunk: recipe.chunk.value}))
-		p.Name = fmt.Sprintf("%s/%s/%s, %d per cluster", args[0], r.Machine.Name, r.Recipe.Name, r.Chunk)
-		data, err := json.Marshal(p)
+		p, data, notes, err := pose(cmd.Context(), r, fmt.Sprintf("%s/%s/%s, %d per cluster", args[0], r.Machine.Name,
+			r.Recipe.Name, r.Chunk), scheduler.Options{InPlace: *recipe.inPlace, Uneven: unevenOf(recipe.uneven),
+			Chunk: recipe.chunk.value})
 		if err != nil {
-			return fmt.Errorf("the problem can't be written as JSON: %w", err)
+			return err
 		}
-		data = append(data, '\n')
 		if out.name == "" || out.name == stdoutName {
 			_, err := cmd.OutOrStdout().Write(data)
 			return err

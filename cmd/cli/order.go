@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/formulation/joint"
 	"github.com/dsasched/dsasched/formulation/ordering"
 )
 
@@ -38,6 +39,31 @@ func newOrder() *cobra.Command {
 		},
 		write: func(b *bytes.Buffer, p *ordering.Problem, res *ordering.Result) { writeOrder(b, p, res, f.out.name) },
 	}.run(cmd, f)
+}
+
+func newJoint() *cobra.Command {
+	cmd := command("solve joint")
+	cmd.Args = oneArg("FILE", "give the path of a problem of 'dsasched export joint'")
+	f := addFileSolver(cmd, joint.Methods(), "`file` to write the answer to", "answer to begin with, a `file` of -o")
+	return fileProblem[*joint.Problem, joint.Start, *joint.Result]{load: joint.Load, start: joint.LoadStart,
+		solve: joint.Solve, write: func(b *bytes.Buffer, p *joint.Problem, r *joint.Result) {
+			row(b, "problem", "%s: %s, %s, %s, %s", printable(p.Order.Name), plural(len(p.Order.Subgraphs), "sub-graph"),
+				plural(len(p.Labels.Nodes), "instance"), plural(p.Labels.Size(), "label"), plural(len(p.Labels.Edges), "edge"))
+			o := r.Outcome()
+			row(b, "method", "%s: %s in %s", r.Method, r.Status, duration(r.Seconds))
+			if r.Choice == nil {
+				return
+			}
+			row(b, "objective", "%s, bound %s, gap %s", duration(o.Objective), duration(o.Bound), percent(o.Gap()))
+			row(b, "of which", "labels %s, stores and loads %s", duration(r.LabelSeconds), duration(r.MoveSeconds))
+			if given, err := joint.Solve(context.Background(), p, "greedy", joint.Options{}); err == nil && given.Choice != nil {
+				row(b, "greedy", "%s", duration(given.Objective))
+			}
+			rowWords(b, "order", strip(harness.Each(r.Steps, func(s ordering.Step) int { return s.Run[0] })), 8)
+			if f.out.name != "" {
+				row(b, "written", "%s", printable(f.out.name))
+			}
+		}}.run(cmd, f)
 }
 
 // loadOrder reads the order of the instances from a valid result.

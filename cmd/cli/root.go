@@ -103,17 +103,17 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 		newCompareHardware(), newSimulate(), newView(), newExplain(), newBound(), newCertify(), newCalibrate(), newMan(),
 		newReport(),
 		group("solve", "PROBLEM", "Solve a problem, by a rule or exactly",
-			`Solve a problem of a file (allocate, order, partition) or one that a
+			`Solve a problem of a file (allocate, joint, order, partition) or one that a
 network poses (bind, layering, pipeline, split, stitch, tensor), by a rule or
 exactly. An exact method that a limit ends has the best answer so far, with its
 bound.`,
-			"solve order chain.json", newAllocate(), newBind(), newOrder(), newSplit()),
+			"solve order chain.json", newAllocate(), newBind(), newJoint(), newOrder(), newSplit()),
 		group("check", "ANSWER", "Check an answer by the rules alone",
 			"Check an answer, whatever made it, by the rules of its problem alone.",
 			"check order chain.json order.json", newCheckOrder(), newCheckSchedule()),
 		group("export", "WHAT", "Write a network, or a problem that it poses, as a file",
 			"Write a network as an ONNX file, or a problem that it poses for 'dsasched solve'.",
-			"export order bert-128 --batch 4 -o order-problem.json", newExportONNX(), newExportOrder()),
+			"export order bert-128 --batch 4 -o order-problem.json", newExportJoint(), newExportONNX(), newExportOrder()),
 	)
 	for _, of := range ofSystems[""] {
 		root.AddCommand(of())

@@ -7,8 +7,8 @@ import (
 	"github.com/dsasched/dsasched/internal/strict"
 )
 
-// file is a problem as JSON: costs are whole numbers, so that sums are exact, and labels are words.
-type file struct {
+// A File is a problem as JSON: costs are whole numbers, so that sums are exact, and labels are words.
+type File struct {
 	Name  string     `json:"name"`
 	Nodes []fileNode `json:"nodes" most:"100000"`
 	Edges []fileEdge `json:"edges" most:"1000000"`
@@ -30,10 +30,15 @@ type fileEdge struct {
 // Read reads a problem, and the choice that is given with it for comparison. Costs are in the file's unit, of which
 // all are whole numbers. Errors are of type [*strict.InputError].
 func Read(name string, data []byte) (p *Problem, given []int, err error) {
-	var f file
+	var f File
 	if err := strict.Decode(name, data, &f); err != nil {
 		return nil, nil, err
 	}
+	return f.Problem(name)
+}
+
+// Problem is the problem of a file of that name, with the choice that is given.
+func (f *File) Problem(name string) (p *Problem, given []int, err error) {
 	p = &Problem{}
 	for i, n := range f.Nodes {
 		if len(n.Labels) != len(n.Cost) {
@@ -54,21 +59,26 @@ func Read(name string, data []byte) (p *Problem, given []int, err error) {
 
 // File is the problem as [Read] reads it, with its choice; costs are rounded to nanoseconds.
 func (n *Network) File(name string) ([]byte, error) {
-	f := file{Name: name, Edges: []fileEdge{}, Given: n.Given}
-	for _, node := range n.Problem.Nodes {
+	data, err := json.Marshal(n.Problem.File(name, n.Given))
+	return append(data, '\n'), err
+}
+
+// File is a problem in seconds as a file, with a choice; costs are rounded to nanoseconds.
+func (p *Problem) File(name string, given []int) File {
+	f := File{Name: name, Edges: []fileEdge{}, Given: given}
+	for _, node := range p.Nodes {
 		x := fileNode{Name: node.Name, Cost: strict.Rounded(node.Cost)}
 		for _, l := range node.Labels {
 			x.Labels = append(x.Labels, fmt.Sprintf("%v %s", l.Binding, l.Scope.Title()))
 		}
 		f.Nodes = append(f.Nodes, x)
 	}
-	for _, e := range n.Problem.Edges {
+	for _, e := range p.Edges {
 		x := fileEdge{From: e.From, To: e.To}
 		for _, row := range e.Cost {
 			x.Cost = append(x.Cost, strict.Rounded(row))
 		}
 		f.Edges = append(f.Edges, x)
 	}
-	data, err := json.Marshal(f)
-	return append(data, '\n'), err
+	return f
 }

@@ -355,3 +355,11 @@ func (p *Problem) improve(choice []int) []int {
 	}
 	return c
 }
+
+// Size is the number of labels of all nodes.
+func (p *Problem) Size() (n int) {
+	for _, node := range p.Nodes {
+		n += len(node.Labels)
+	}
+	return n
+}

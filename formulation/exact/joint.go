@@ -64,7 +64,8 @@ func newJointProblem(s *schedule.Schedule, n *binding.Network, opt scheduler.Opt
 			node.Cost[l] += seconds * again
 		}
 	}
-	return &JointNetwork{&joint.Problem{Order: p, Labels: &labels, SecondsPerCost: seconds}, n, g.Obey(s.Order)}, nil
+	return &JointNetwork{&joint.Problem{Order: p, Labels: &labels, SecondsPerCost: seconds, Given: n.Given}, n,
+		g.Obey(s.Order)}, nil
 }
 
 // secondsPerByte is the time of a byte between the L1s of a cluster and the next level, with all links at work.
@@ -79,12 +80,18 @@ func secondsPerByte(spec *hardware.Spec) float64 {
 	return t
 }
 
+// start is what the schedule has.
+func (n *JointNetwork) start() joint.Start {
+	start := joint.Start{Choice: n.labels.Given}
+	if ordering.NewGraph(n.Problem.Order).Feasible() == nil {
+		start.Order = n.order
+	}
+	return start
+}
+
 // Search solves the problem from what the schedule has.
 func (n *JointNetwork) Search(ctx context.Context, opts joint.SearchOptions) (*joint.Result, error) {
-	opts.Start.Choice = n.labels.Given
-	if ordering.NewGraph(n.Problem.Order).Feasible() == nil {
-		opts.Start.Order = n.order
-	}
+	opts.Start = n.start()
 	return joint.Search(ctx, n.Problem, opts)
 }
 
@@ -117,13 +124,8 @@ const (
 
 // ILP solves the problem by integer program, from what a short search finds.
 func (n *JointNetwork) ILP(ctx context.Context, opts joint.ILPOptions) (*joint.Result, error) {
-	from, err := n.Search(ctx, joint.SearchOptions{Options: joint.Options{WorkLimit: subsets,
-		TimeLimit: opts.TimeLimit}, MaxStates: searchStates})
-	if err != nil {
-		return nil, err
-	}
-	opts.Start = joint.Start{Choice: from.Choice, Steps: from.Steps}
-	return joint.ILP(ctx, n.Problem, opts)
+	opts.Start = n.start()
+	return joint.FromSearch(ctx, n.Problem, opts)
 }
 
 // solve ends anywhere at the same place; under a limit of time, one part that is hard by itself must not take all.

@@ -283,6 +283,21 @@ func (f *program) point(choice []int, steps []ordering.Step) []float64 {
 	return x
 }
 
+// FromSearch solves the model from what a short search finds, from the start.
+func FromSearch(ctx context.Context, p *Problem, opts ILPOptions) (*Result, error) {
+	from, err := Search(ctx, p, SearchOptions{Options: Options{WorkLimit: subsets, TimeLimit: opts.TimeLimit,
+		Start: opts.Start}, MaxStates: searchStates})
+	if err != nil {
+		return nil, err
+	}
+	if from.Infeasible != nil {
+		from.Method = "ilp"
+		return from, nil
+	}
+	opts.Start = Start{Choice: from.Choice, Steps: from.Steps}
+	return ILP(ctx, p, opts)
+}
+
 // ILP solves the model from the start. It needs [Options].Solver.
 func ILP(ctx context.Context, p *Problem, opts ILPOptions) (*Result, error) {
 	began := time.Now()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/milp"
@@ -19,6 +20,8 @@ type Problem struct {
 	Labels *binding.Problem
 	// SecondsPerCost is the time of a cost of 1 in Order, in seconds (kappa).
 	SecondsPerCost float64
+	// Given are labels for comparison, Algorithm 4's; nil: none.
+	Given []int
 }
 
 // Validate reports the first thing that makes no sense.
@@ -145,7 +148,10 @@ const tolerance = 1e-9
 
 // finish sets what follows from the answer and the bound.
 func (r *Result) finish(bound float64, stop milp.Stop) *Result {
-	r.Bound = math.Max(bound, 0)
+	r.Bound, r.Steps = math.Max(bound, 0), slices.Clone(r.Steps)
+	for t, s := range r.Steps { // lists in JSON, which [LoadStart] reads
+		r.Steps[t].Store, r.Steps[t].Load = append([]ordering.Ref{}, s.Store...), append([]ordering.Ref{}, s.Load...)
+	}
 	if r.Choice != nil {
 		r.Bound = math.Min(r.Bound, r.Objective)
 	}

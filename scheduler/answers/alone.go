@@ -196,12 +196,10 @@ func Bind(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 		return nil, err
 	}
 	p := n.Problem
-	a := &AloneBinding{Alone: *base, Instances: len(p.Nodes), Edges: len(p.Edges), Changes: []BindingChange{}}
+	a := &AloneBinding{Alone: *base, Instances: len(p.Nodes), Edges: len(p.Edges), Labels: p.Size(),
+		Changes: []BindingChange{}}
 	a.Program = func() (*milp.Model, error) { return binding.Formulate(p, binding.Options{}) }
 	a.File = n.File
-	for _, node := range p.Nodes {
-		a.Labels += len(node.Labels)
-	}
 	opts := exact.BindingOptions(opt.Options, n)
 	opts.Relax = true
 	if opt.Start != nil {
