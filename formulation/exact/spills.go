@@ -517,9 +517,19 @@ func leastMoves(ctx context.Context, d *scheduler.Draft) error {
 			best, least = near, moved(near)
 		}
 	}
-	d.Also(slices.DeleteFunc(append(plans, given), func(s *schedule.Schedule) bool {
-		return s == best || moved(s) > scheduler.PoolGap*least
-	})...)
+	// Rules that let results lie over what they read may leave other steps to run at once.
+	for _, by := range graphturbo.Spills() {
+		if s := from(); by.Places.Over && graphturbo.PlaceAs(s, *by.Places, nil) == nil {
+			plans = append(plans, s)
+		}
+	}
+	most, seen := least+(scheduler.PoolGap-1)*PredictedSeconds(best, d.Cost), []*schedule.Schedule{best, given}
+	for _, s := range plans {
+		if moved(s) <= most && !slices.ContainsFunc(seen, func(x *schedule.Schedule) bool { return samePlan(x, s) }) {
+			seen = append(seen, s)
+		}
+	}
+	d.Also(seen[2:]...) // the given one is the greedy one
 	*d.Schedule = *best
 	stop := milp.Complete
 	if sol != nil { // nil: the given plan moves nothing
@@ -531,6 +541,15 @@ func leastMoves(ctx context.Context, d *scheduler.Draft) error {
 	}
 	d.Solve("spill", scheduler.Solved{Outcome: a, Unit: solve.SecondsUnit})
 	return nil
+}
+
+// samePlan reports whether two schedules of the same steps and values have them in the same places.
+func samePlan(a, b *schedule.Schedule) bool {
+	return slices.EqualFunc(a.Values, b.Values, func(x, y schedule.Value) bool {
+		return x.Level == y.Level && x.Address == y.Address
+	}) && slices.EqualFunc(a.Steps, b.Steps, func(x, y schedule.Step) bool {
+		return x.Tiles == y.Tiles && x.StageAddress == y.StageAddress
+	})
 }
 
 // packNodes bounds the search for addresses, so that it ends anywhere at the same
