@@ -51,7 +51,6 @@ func leading() []harness.Experiment {
 func others() []harness.Experiment {
 	list := []harness.Experiment{
 		readings.Experiment(),
-		optimality.Regret(),
 		beside.Experiment(),
 		roofline.Experiment(),
 		measured.Experiment(),

@@ -41,7 +41,6 @@ func newList() *cobra.Command {
 func newRun(experiment runner) *cobra.Command {
 	var out string
 	var all, noExact bool
-	var networks []string
 	cmd := command("run")
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion,
 		cobra.ShellCompDirective) {
@@ -71,19 +70,13 @@ func newRun(experiment runner) *cobra.Command {
 	completeFlag(cmd, "out", completeFolders)
 	f.BoolVar(&all, "all", false, "take experiments in full: those named, or all (default: quick forms, and if none is named\nthe study of greedy against optimal and the papers' figures)")
 	f.BoolVar(&noExact, "no-exact", false, "leave out the methods that look for optima, which take longest")
-	f.StringSliceVar(&networks, "network", nil,
-		"`networks` or files for regret in place of its own, with commas between")
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
 		if out == "" {
 			return usagef("--out is empty, expected a folder")
 		}
-		if len(networks) > 0 && !slices.Equal(names, []string{"regret"}) {
-			return usagef("--network is for the experiment regret alone")
-		}
 		heapFloor.Store(2 << 30) // several schedules at a time
 		opt := experiments.Options{Out: out, Workers: int(workers.value), Stderr: cmd.ErrOrStderr(), Quiet: *quiet,
-			Full: all, NoExact: noExact, SolverVersion: solverVersion(), Revision: os.Getenv("DSASCHED_REVISION"),
-			Networks: networks}
+			Full: all, NoExact: noExact, SolverVersion: solverVersion(), Revision: os.Getenv("DSASCHED_REVISION")}
 		check(job.settings(&opt))
 		if !asJSON(cmd) {
 			opt.Stdout = cmd.OutOrStdout()

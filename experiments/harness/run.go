@@ -41,8 +41,6 @@ type Options struct {
 	// source, for the record of where results come from. Empty: none; what the build
 	// knows, if anything.
 	SolverVersion, Revision string
-	// Networks are names and files of networks that regret takes in place of its own.
-	Networks []string
 }
 
 // InterruptedError reports that the context ended before the run did. It

@@ -21,7 +21,7 @@ type Chapter struct {
 // Chapters are those of the page, in their order. Experiments that are in none come last.
 var Chapters = []Chapter{
 	{"Optimality", "Optimality: how far greedy decisions are from the best", "",
-		[]string{"optimality", "regret"}},
+		[]string{"optimality"}},
 	{"GraphTurbo", "GraphTurbo: tables and figures of the paper", "GraphTurbo", []string{"fig3", "fig5", "fig8", "fig10",
 		"fig12", "fig13",
 		"ablation", "table1", "batch-select", "fig14", "fig15", "table3", "fig16", "fig17", "readings",
