@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 134_407
+const total = 134_062
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         7766,
+	"cmd/cli":                         7785,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -38,7 +38,7 @@ var budget = map[string]int{
 	"experiments/internal/ablation":   832,
 	"experiments/internal/beside":     338,
 	"experiments/internal/measured":   1836,
-	"experiments/internal/optimality": 607,
+	"experiments/internal/optimality": 656,
 	"experiments/internal/paperfigs":  3833,
 	"experiments/internal/readings":   885,
 	"experiments/internal/report":     748,
@@ -129,7 +129,7 @@ var budget = map[string]int{
 // A package that moves takes its floor with it.
 var heart = map[string]int{
 	"experiments/internal/ablation":   700,
-	"experiments/internal/optimality": 860,
+	"experiments/internal/optimality": 640,
 	"experiments/internal/paperfigs":  3800,
 	"experiments/schedules":           600,
 	"formulation/binding":             1500,

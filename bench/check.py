@@ -73,10 +73,23 @@ def spilling(instance, answer):
 
 
 def order(instance, answer):
-    with open(instance) as f:
-        p = json.load(f)
-    with open(answer) as f:
-        steps = json.load(f)["steps"]
+    return play(load(instance), load(answer)["steps"], ())
+
+
+def joint(instance, answer):
+    """Labels in picoseconds, and moves of what has no label with scope LLB."""
+    p, label = load(instance), choice(answer)
+    nodes, edges = p["labels"]["nodes"], p["labels"]["edges"]
+    ns = marked(nodes, edges, label)
+    ids = [(s, i) for s, x in enumerate(p["order"]["subgraphs"]) for i in range(x["instances"])]
+    need(len(ids) == len(nodes), f"{len(nodes)} nodes for {len(ids)} instances")
+    away = {t for t, n, i in zip(ids, nodes, label) if n["labels"][i].split()[-1] == "LLB"}
+    moved = play(p["order"], load(answer)["steps"], away)
+    return math.ceil(1000 * (ns + moved * p["nanoseconds_per_cost"]) - 1e-3)
+
+
+def play(p, steps, away):
+    """The cost of steps; outputs in away are near only while they are made or read."""
     sg = p["subgraphs"]
     reads = {}
     readers = {}
@@ -101,11 +114,13 @@ def order(instance, answer):
         need(t in size, f"step {n} runs {t}, which is no instance")
         need(t not in ran, f"step {n} runs {t} again")
         for r in reads.get(t, ()):
-            need(r in near, f"step {n} runs {t}, whose input {r} is not near")
-        used = sum(size[x] for x in near) + size[t] + sg[t[0]]["workspace_bytes"]
+            need(r in near or r in away and r in ran, f"step {n} runs {t}, whose input {r} is not near")
+        used = sum(size[x] for x in near.union(away.intersection(reads.get(t, ())) if away else ()))
+        used += size[t] + sg[t[0]]["workspace_bytes"]
         need(used <= p["capacity_bytes"], f"step {n} takes {used} of {p['capacity_bytes']} bytes")
         ran.add(t)
-        near.add(t)
+        if t not in away:
+            near.add(t)
         for r in reads.get(t, ()):
             readers[r] -= 1
             if readers[r] == 0:
@@ -147,12 +162,16 @@ def choice(answer):
 
 
 def binding(instance, answer):
-    p, label = load(instance), choice(answer)
-    need(len(label) == len(p["nodes"]), f"{len(label)} choices for {len(p['nodes'])} nodes")
-    for i, n in zip(label, p["nodes"]):
+    p = load(instance)
+    return marked(p["nodes"], p["edges"], choice(answer))
+
+
+def marked(nodes, edges, label):
+    need(len(label) == len(nodes), f"{len(label)} choices for {len(nodes)} nodes")
+    for i, n in zip(label, nodes):
         need(i < len(n["cost"]), f"{n['name']} has choice {i} of {len(n['cost'])}")
-    return (sum(n["cost"][i] for i, n in zip(label, p["nodes"])) +
-            sum(e["cost"][label[e["from"]]][label[e["to"]]] for e in p["edges"]))
+    return (sum(n["cost"][i] for i, n in zip(label, nodes)) +
+            sum(e["cost"][label[e["from"]]][label[e["to"]]] for e in edges))
 
 
 def groups(instance, answer):
@@ -405,7 +424,7 @@ def schedules(root):
 
 
 CHECKS = {"allocation": (allocation, "csv", "csv"), "spilling": (spilling, "csv", "csv"),
-          "order": (order, "json", "json"), "binding": (binding, "json", "json"),
+          "order": (order, "json", "json"), "binding": (binding, "json", "json"), "joint": (joint, "json", "json"),
           "groups": (groups, "json", "json"), "partition": (partition, "json", "json"), "network": (network, "json", "json")}
 
 

@@ -240,6 +240,8 @@ func TestBadInput(t *testing.T) {
 			`mistakes\.csv:2: column size: found "four", expected a whole number; mistakes\.csv:3: column upper`},
 		{"solve order", 2, `FILE is missing`},
 		{"solve order nosuch.json", 1, `nosuch\.json: no such file`},
+		{"solve joint chain.json", 1, `chain\.json: name: found an unknown field`},
+		{"solve joint joint.json --method cp", 2, `"cp" for "--method" flag: expected one of greedy, ilp, search`},
 		{"solve order field.json", 1, `field\.json: subgraphs\[0\]\.instances: found 2\.5, expected a whole number`},
 		{"solve order garbage.onnx", 1, `garbage\.onnx: file: found .* at byte \d+, expected JSON`},
 		{"solve order chain.json --method best", 2, `"best" for "--method" flag: expected one of bfs, dfs, heavy`},

@@ -25,6 +25,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/allocate"
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/bound"
+	"github.com/dsasched/dsasched/formulation/joint"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/formulation/solve"
@@ -71,6 +72,7 @@ var benchKinds = []benchKind{
 			r := try(split.Solve(ctx, p, method, opts))
 			return r.Choice, r.Bound
 		})},
+	{"joint", "json", "json", "picoseconds of the cost model", joint.Methods(), benchJoint},
 	{"network", "json", "json", "picoseconds, simulated", variantMethods(), benchNetwork},
 }
 
@@ -367,6 +369,23 @@ func benchOrder(ctx context.Context, file string, data []byte, method string, l 
 	v := try(ordering.Check(p, r))
 	r.Seconds = 0 // the same answer gives the same file
 	return benchAnswer{v.Cost, max(0, r.Bound), append(try(json.Marshal(r)), '\n')}
+}
+
+func benchJoint(ctx context.Context, file string, data []byte, method string, l benchLimits) benchAnswer {
+	p := try(joint.Read(file, data))
+	r := try(joint.Solve(ctx, p, method, joint.Options{TimeLimit: l.limit, Solver: l.solver}))
+	if r.Choice == nil {
+		return benchAnswer{cost: math.Inf(1)}
+	}
+	labels, moves, err := p.Seconds(r.Choice, r.Steps)
+	check(err)
+	cost := math.Ceil(1e12*(labels+moves) - 1e-3)
+	bound := min(cost, wholeBound(1e12*r.Bound))
+	if r.Status == milp.Optimal {
+		bound = cost
+	}
+	b := try(json.Marshal(map[string]any{"choice": r.Choice, "steps": r.Steps}))
+	return benchAnswer{cost, bound, append(b, '\n')}
 }
 
 // wholeBound is the bound on costs that are whole numbers, of one that was computed in floating point.

@@ -46,7 +46,7 @@ func benchPython(t *testing.T, args ...string) (string, bool) {
 // The frozen answers are right by the second checker, too, and each kind has 20.
 func TestBenchmarkAnswers(t *testing.T) {
 	out, ok := benchPython(t, benchDir+"/check.py", benchDir)
-	if n := strings.Count(out, "ok "); !ok || n != 141 || !strings.Contains(out, "ok schedules: 240 cells") {
+	if n := strings.Count(out, "ok "); !ok || n != 161 || !strings.Contains(out, "ok schedules: 240 cells") {
 		t.Errorf("%d answers are right:\n%s", n, out)
 	}
 	bytes := int64(0)
@@ -117,8 +117,8 @@ func TestBenchmarkGenerator(t *testing.T) {
 // Each planted error is found, and nothing but it.
 func TestBenchmarkErrors(t *testing.T) {
 	dir := benchSmall(t, map[string]string{"allocation": "g10-0", "spilling": "g25-7.573", "order": "g4-9",
-		"binding": "g10-0",
-		"groups":  "g10-0", "partition": "g10-1", "network": "mofang-inception-stcp920-4"})
+		"binding": "g10-0", "joint": "mobilenetv2-stcp920-128",
+		"groups": "g10-0", "partition": "g10-1", "network": "mofang-inception-stcp920-4"})
 	// Of the kind whose errors are planted in one place of an answer, that answer, although a better one may be
 	// known.
 	rows, err := attempt(func() bestKnown { return readBest(filepath.Join(dir, "best.csv")) })
@@ -155,6 +155,7 @@ func TestBenchmarkErrors(t *testing.T) {
 	csvFile, spillFile := first("allocation", "g10-0.*"), first("spilling", "g25-7.573.*")
 	orderFile := first("order", "g4-9.*")
 	bindFile, groupsFile := first("binding", "g10-0.*"), first("groups", "g10-0.*")
+	jointFile := first("joint", "mobilenetv2-stcp920-128.*")
 	divideFile := first("partition", "g10-1.*")
 	netFile := first("network", "mofang-inception-stcp920-4.*")
 	best := filepath.Join(dir, "best.csv")
@@ -214,6 +215,10 @@ func TestBenchmarkErrors(t *testing.T) {
 		{"no such label", bindFile, once(`\[\d+`, "[99"), "has choice 99 of"},
 		{"negative label", bindFile, once(`\[\d+`, "[-1"), "no number from 0 on"},
 		{"dearer label", bindFile, once(`\d+,\d+\]`, "0,0]"), "best.csv says"},
+		{"no such label of an instance", jointFile, once(`"choice":\[\d+`, `"choice":[999`), "has choice 999 of"},
+		{"other label of an instance", jointFile, once(`"choice":\[\d+`, `"choice":[0`), "best.csv says"},
+		{"first instance missing", jointFile, once(`\{"store":[^{]*\},`, ""), "not near"},
+		{"last instance missing", jointFile, once(`,\{"store":[^{]*\}\]`, "]"), "instances run"},
 		{"group twice", groupsFile, once(`\[(\d+),`, "[$1,$1,"), "which have run"},
 		{"group left out", groupsFile, once(`,\d+\]`, "]"), "atoms run"},
 		{"no such group", groupsFile, once(`\[\d+`, "[9999"), "group 9999 of"},

@@ -188,6 +188,7 @@ func workspace(t *testing.T) {
 		"cycle.json":    []byte(strings.Replace(graphProblem, `"sourceId": 1, "destId": 3`, `"sourceId": 3, "destId": 1`, 1)),
 		"large.json":    []byte(strings.Replace(graphProblem, `"size": 60`, `"size": 160`, 1)),
 		"order.json":    []byte(chainOrder),
+		"joint.json":    []byte(jointProblem),
 		"tight.json":    []byte(strings.Replace(chainProblem, `"capacity_bytes": 9`, `"capacity_bytes": 7`, 1)),
 		"twice.json":    []byte(strings.Replace(chainOrder, `"run": [0, 1]`, `"run": [0, 0]`, 1)),
 		"field.json":    []byte(strings.Replace(chainProblem, `"instances": 2`, `"instances": 2.5`, 1)),
@@ -236,6 +237,13 @@ const chainProblem = `{"name": "chain", "capacity_bytes": 9, "store_cost_per_byt
   {"name": "first", "instances": 2, "output_bytes": 3, "workspace_bytes": 4},
   {"name": "last", "instances": 1, "output_bytes": 2, "workspace_bytes": 0}],
  "arcs": [{"from": 0, "to": 1, "reads": [[0, 2]]}]}
+`
+
+// jointProblem is the chain with labels.
+const jointProblem = `{"order": ` + chainProblem + `, "labels": {"name": "chain", "nodes": [
+ {"name": "first/0", "labels": ["1 L1", "2 LLB"], "cost": [3, 4]}, {"name": "first/1", "labels": ["1 L1"], "cost": [3]},
+ {"name": "last/0", "labels": ["1 L1", "2 L1"], "cost": [5, 4]}],
+ "edges": [{"from": 0, "to": 2, "cost": [[0, 9], [1, 1]]}], "given": [0, 0, 0]}, "nanoseconds_per_cost": 2}
 `
 
 const chainOrder = `{"method": "by hand", "objective": "traffic", "status": "optimal", "cost": 6, "bound": 6, "peak_bytes": 8, "seconds": 0,

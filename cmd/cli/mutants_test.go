@@ -100,6 +100,7 @@ func jsonMutants(t *testing.T) (list []mutant) {
 		{"net.schedule.json", "simulate bad.json", 8},
 		{"net.certificate.json", "certify bad.json", 16},
 		{"chain.json", "solve order bad.json", 12},
+		{"joint.json", "solve joint bad.json", 16},
 		{"order.json", "check order chain.json bad.json", 8},
 		{"graph.json", "solve partition bad.json", 12},
 	} {
@@ -246,7 +247,7 @@ func flagMutants() (list []mutant) {
 	for _, out := range []string{"missing/x.json", "./", "/dev/null/x.json"} {
 		add(exitFailure, "schedule toy-fig3 -o "+out, out)
 	}
-	for _, command := range []string{"check schedule", "simulate", "certify", "solve order", "solve partition",
+	for _, command := range []string{"check schedule", "simulate", "certify", "solve order", "solve joint", "solve partition",
 		"solve allocate --minimize", "view", "report"} {
 		add(exitFailure, command+" missing.json", "missing.json")
 	}

@@ -69,6 +69,8 @@ func TestNoRegularFile(t *testing.T) {
 		"check order FILE order.json",
 		"solve order FILE",
 		"solve order chain.json --start FILE",
+		"solve joint FILE",
+		"solve joint joint.json --start FILE",
 		"solve partition FILE",
 		"solve partition graph.json --start FILE",
 		"solve allocate FILE --minimize",
