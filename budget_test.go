@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 134_062
+const total = 134_056
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 110_210
+const core = 109_840
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -78,8 +78,8 @@ var budget = map[string]int{
 	"model/grain":                     407,
 	"model/network":                   243,
 	"model/onnx":                      8779,
-	"model/schedule":                  5889,
-	"model/schedulefile":              1674,
+	"model/schedule":                  5891,
+	"model/schedulefile":              1666,
 	"model/simplify":                  2233,
 	"model/structure":                 1159,
 	"model/zoo":                       2702,

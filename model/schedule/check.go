@@ -12,22 +12,24 @@ import (
 // read, the order, bindings, and the memory plan. It uses the words of this package (boxes, slices, boundaries), and
 // nothing of the decisions that it judges.
 func Check(s *Schedule) error {
-	if err := CheckGrouping(s.Graph, s.Grouping); err != nil {
-		return err
-	}
-	if err := CheckLayers(s); err != nil {
-		return err
-	}
-	if err := CheckKinds(s); err != nil {
-		return err
-	}
-	if err := CheckInstances(s.Graph, s.Grouping, s.Instances); err != nil {
-		return err
-	}
-	if err := CheckOrder(s); err != nil {
+	if err := CheckDecisions(s); err != nil {
 		return err
 	}
 	return CheckPlan(s)
+}
+
+// CheckDecisions is Check of all but steps and memory plan.
+func CheckDecisions(s *Schedule) error {
+	if err := CheckGrouping(s.Graph, s.Grouping); err != nil {
+		return err
+	}
+	instances := func(s *Schedule) error { return CheckInstances(s.Graph, s.Grouping, s.Instances) }
+	for _, check := range []func(*Schedule) error{CheckLayers, CheckKinds, instances, CheckOrder} {
+		if err := check(s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // TooHeavy is the number of heavy operators a layer has, if they are more than one loop nest executes; else 0.

@@ -467,15 +467,7 @@ func (b *builder) steps() {
 func (b *builder) secondOpinion() {
 	check := schedule.Check
 	if b.plan.Memory == nil {
-		check = func(s *schedule.Schedule) error {
-			for _, err := range []error{schedule.CheckGrouping(s.Graph, s.Grouping), schedule.CheckLayers(s),
-				schedule.CheckKinds(s), schedule.CheckInstances(s.Graph, s.Grouping, s.Instances), schedule.CheckOrder(s)} {
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		}
+		check = schedule.CheckDecisions
 	}
 	if err := check(b.s); err != nil {
 		b.say("", "%v", err)
