@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         7785,
+	"cmd/cli":                         7786,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -61,7 +61,7 @@ var budget = map[string]int{
 	"hardware/chips":                  195,
 	"hardware/cost":                   570,
 	"hardware/isa":                    743,
-	"hardware/lower":                  6546,
+	"hardware/lower":                  6544,
 	"hardware/sim":                    3005,
 	"heuristics/astitch":              853,
 	"heuristics/graphturbo":           2652,

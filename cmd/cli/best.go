@@ -71,6 +71,7 @@ func newBest() *cobra.Command {
 	proof := addFile(cmd, "certificate", "write schedule and bound to this `file`, for 'dsasched certify'; each "+
 		"layer is then a straight line of operators, as certificates ask", ".json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		heapFloor.Store(512 << 20)
 		show := newStatus(cmd, *quiet)
 		defer show.end()
 		spec := try(hardware.Load(*accelerator))

@@ -305,9 +305,7 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 	p := newProgram(name, spec, net, clusters, opt)
 	n := chips(spec, clusters)
 	if judged {
-		p.PeakMACsPerSecond, p.PeakVectorOpsPerSecond = peaks(m, plans, dtype)
-		p.PeakMACsPerSecond *= float64(n)
-		p.PeakVectorOpsPerSecond *= float64(n)
+		p.PeakMACsPerSecond, p.PeakVectorOpsPerSecond = peaks(m, plans, dtype, float64(n))
 	}
 	e := &emitter{p: p, layers: own, repeats: repeats && different > 1, chips: n, spec: spec, net: net, costs: m, cost: m,
 		opt: opt, tables: newTables(p), mem: newMemory(), fine: fine}
@@ -324,9 +322,9 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 	return p, e, nil
 }
 
-// peaks are the rates of matrix and vector units for a type, or those at which they would do the work of graphs without
-// a pause if these are higher: some operators are of narrower types, or light.
-func peaks(m *cost.Model, plans [][]Segment, dtype model.DType) (macs, ops float64) {
+// peaks are the rates of the matrix and vector units of some chips for a type, or those at which they would do the work
+// of graphs without a pause if these are higher: some operators are of narrower types, or light.
+func peaks(m *cost.Model, plans [][]Segment, dtype model.DType, chips float64) (macs, ops float64) {
 	var work, seconds [2]float64
 	seen := map[*model.Graph]bool{}
 	cycles := func(w model.VectorWork, dt model.DType) float64 {
@@ -368,7 +366,7 @@ func peaks(m *cost.Model, plans [][]Segment, dtype model.DType) (macs, ops float
 	if seconds[1] > 0 {
 		ops = max(ops, work[1]/seconds[1])
 	}
-	return macs, ops
+	return macs * chips, ops * chips
 }
 
 // leastCommands is the least number of commands of a schedule: those that bring weights and values through the LLB from
