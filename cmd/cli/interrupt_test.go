@@ -67,7 +67,7 @@ func TestCollectLess(t *testing.T) {
 		environment string
 		few         bool
 	}{{"GOGC=", true}, {"GOGC=25", false}} {
-		cmd := exec.Command(os.Args[0], "schedule", "toy-fig3", "--batch", "64", "--quiet")
+		cmd := exec.Command(os.Args[0], "inspect", "resnet50")
 		cmd.Env = append(os.Environ(), asMain+"=1", "GODEBUG=gctrace=1", "GOMEMLIMIT=", c.environment)
 		var stderr bytes.Buffer
 		if cmd.Stderr = &stderr; cmd.Run() != nil {
