@@ -34,7 +34,6 @@ var mayImport = map[string][]string{
 		"systems/mofang/streams"},
 	"examples/accelerator": {"hardware", "model/network", "recipes", "scheduler"},
 	"examples/command":     {"cmd/cli", "formulation/milp", "heuristics/graphturbo", "recipes", "scheduler"},
-	"examples/cost":        {"hardware", "hardware/cost", "model", "model/network", "recipes", "scheduler"},
 	"examples/experiment":  {"experiments", "hardware", "model/network", "recipes", "scheduler"},
 	"examples/scheduler": {"hardware", "model/network", "model/schedule", "recipes", "scheduler",
 		"scheduler/search"},

@@ -70,14 +70,14 @@ func TestREADMEShowsTheExample(t *testing.T) {
 	}
 }
 
-// Code in other documents stands, as it is, in a program under examples.
+// Code in other documents stands, as it is, in a program under examples or in an example of the engine's.
 func TestDocumentsShowExamples(t *testing.T) {
 	programs, err := filepath.Glob("examples/*/main.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var code strings.Builder
-	for _, p := range programs {
+	for _, p := range append(programs, "scheduler/example_test.go") {
 		code.WriteString(read(t, p))
 	}
 	shown := 0
@@ -106,8 +106,8 @@ func TestCommandsInDocumentsAreTested(t *testing.T) {
 		"./run_tests.sh", "./run_experiments.sh", ". scripts/env.sh", "go test ./model/... ./hardware/...",
 		"./notebooks/run.sh", "./notebooks/run.sh --update", "./notebooks/run.sh --install",
 		// Examples in their own tests.
-		"go run ./examples/accelerator", "go run ./examples/command variants", "go run ./examples/cost", "go run ./examples/experiment",
-		"go run ./examples/scheduler", "go run ./systems/ansor/example",
+		"go run ./examples/accelerator", "go run ./examples/command variants", "go run ./examples/experiment",
+		"go run ./examples/scheduler", "go run ./systems/ansor/example", "go test -run ExampleRun_cost -v ./scheduler",
 	}
 	for file, text := range documents(t) {
 		for _, b := range fenced(text, "sh") {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/model"
@@ -38,6 +39,55 @@ func ExampleRun() {
 	// Output:
 	// tvm: 57 groups, 57 kernels, 57 tensors written to the DDR
 	// cross-layer: 4 groups, 15 kernels, 1 tensors written to the DDR
+}
+
+// tables has another cost for special functions and the formulas' for all else.
+type tables struct{}
+
+func (tables) MatrixCycles(formulas *cost.Model, d model.MatrixDims, dt model.DType) hardware.Cycles {
+	return formulas.MatrixCycles(d, dt)
+}
+
+func (tables) VectorCycles(formulas *cost.Model, w model.VectorWork, dt model.DType) (vector, special hardware.Cycles) {
+	vector, _ = formulas.VectorCycles(w, dt)
+	if unit, ok := formulas.Spec().UnitOf(hardware.Special); ok && w.Special > 0 {
+		lanes := int64(unit.Lanes)
+		special = hardware.Cycles((w.Special + lanes - 1) / lanes)
+	}
+	return vector, special
+}
+
+// A chip whose special functions come out of tables: each takes one cycle per group of lanes.
+func ExampleRun_cost() {
+	net, err := network.Open("bert-128", network.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	chip, err := hardware.Load("stcp920")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	graphTurbo, err := recipes.Lookup("cross-layer")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var by []*scheduler.Result
+	for _, c := range []cost.Custom{nil, tables{}} {
+		r, err := scheduler.Run(context.Background(), net, chip, 32, graphTurbo, scheduler.Options{Chunk: 8, Cost: c})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		by = append(by, r)
+	}
+	fmt.Println("tables are faster:", by[1].LatencySeconds() < by[0].LatencySeconds())
+	fmt.Println("the same tensor writes:", by[1].Sim.Dynamic.TensorWrites == by[0].Sim.Dynamic.TensorWrites)
+	// Output:
+	// tables are faster: true
+	// the same tensor writes: true
 }
 
 // A network that is built in code, and what its schedule does over time: the layer that computes last.

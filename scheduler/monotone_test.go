@@ -94,11 +94,12 @@ func anyMachine(t *testing.T, rng *rand.Rand) *hardware.Spec {
 }
 
 // More cores, bandwidth, memory or clusters, or fewer images, make the default more than half a percent slower in at
-// most five of a hundred pairs, and in none by more than five percent.
+// most one of fifteen pairs, and in none by more than four percent. It tries a half and a quarter of the L1s, which
+// bound tiles, and another part may be faster.
 func TestDefaultIsMonotone(t *testing.T) {
 	pairs, names := 8, strings.Fields("toy-fig3 toy-fig5 dlrm")
 	if os.Getenv("DSASCHED_FULL") != "" {
-		pairs, names = 40, strings.Fields("squeezenet mobilenetv2 alexnet mamba-block toy-fig3 toy-fig5 resnet18 dlrm")
+		pairs, names = 50, strings.Fields("squeezenet mobilenetv2 alexnet mamba-block toy-fig3 toy-fig5 resnet18 dlrm")
 	}
 	rng, slower := rand.New(rand.NewPCG(1, 2)), 0
 	for range pairs {
@@ -138,11 +139,11 @@ func TestDefaultIsMonotone(t *testing.T) {
 				spec.LLB.SizeBytes, spec.L1.SizeBytes, spec.DDR.BandwidthBytesPerSecond)
 		}
 		t.Log(text)
-		if over > 0.05 {
-			t.Error("that is more than 5 %")
+		if over > 0.04 {
+			t.Error("that is more than 4 %")
 		}
 	}
-	if slower > max(1, pairs/20) {
+	if slower > pairs/15 {
 		t.Errorf("%d of %d pairs are more than .5 %% slower", slower, pairs)
 	}
 }

@@ -96,8 +96,7 @@ type state struct {
 	memo   *schedule.Memo
 	paths  int        // that a split by measured prices simulates; 0: splitPaths
 	rival  *rival     // nil: no chunk of another size is tried
-	cores  int64      // of a cluster that may work; 0: all
-	half   bool       // of the LLB may be filled
+	part   part       // of a cluster that may be used; the zero value: all
 	share  int64      // that clusters have, as many as there is work for; 0: as even ones as can be
 	tiles  *Memory    // what tiles were chosen before; nil: nothing
 	given  *Decisions // that the recipe need not make; nil: none

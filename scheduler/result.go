@@ -48,7 +48,7 @@ type Result struct {
 
 	winner  Recipe  // see By
 	head    *Result // of a network whose recipes competed on a few of its equal blocks: the same for these; or nil
-	half    bool    // results have half of the LLB
+	half    bool    // results have a part of a memory
 	level   Level
 	figures bool              // see Options.Figures
 	answers map[string]Solved // of the exact strategies, by stage
@@ -87,7 +87,7 @@ func (r *Result) Improved() *Result {
 }
 
 // Beyond reports whether a schedule of the default has what no recipe starts with: uneven shares, fewer cores, a chunk
-// that does not divide a share, or half of the LLB.
+// that does not divide a share, or a part of a memory.
 func (r *Result) Beyond() bool {
 	return !slices.Equal(r.Shares, schedule.Shares(r.Batch, len(r.Shares))) || r.Schedule.Cores > 0 || r.half ||
 		r.Shares[0]%r.Chunk != 0

@@ -179,20 +179,16 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	if err != nil {
 		return nil, err
 	}
-	part := spec
-	if opt.cores > 0 {
-		part = spec.Part(opt.cores)
-	}
-	if opt.half {
-		part = part.Clone()
-		part.LLB.SizeBytes /= 2
-	}
+	part := opt.tiles.part(spec, opt.part)
 	out := &Result{Recipe: r, Source: net.Name, Machine: machine, Spec: spec, Batch: batch, Chunk: opt.Chunk,
 		Shares: opt.shares(batch, spec), Clusters: opt.Clusters,
 		Uneven: opt.Uneven.Alternatives()[0], InPlace: opt.InPlace, level: opt.Level, figures: opt.Figures}
 	out.assume(net)
-	if out.half = opt.half; opt.half {
-		out.Notes = append(out.Notes, "results have half of the LLB: with more of it that is slower")
+	for level, n := range opt.part.halves {
+		if out.half = out.half || n > 0; n > 0 {
+			out.Notes = append(out.Notes, fmt.Sprintf("results have %s: with more of it that is slower",
+				opt.part.text(schedule.Level(level))))
+		}
 	}
 	opt.Uneven, opt.note = out.Uneven, func(text string) { out.Notes = append(out.Notes, text) }
 	opt.active = out.active()
@@ -215,7 +211,8 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		opt.times = times
 		d, err := draft(ctx, g, part, r, opt)
 		if err == nil && part != spec { // the others idle
-			d.Schedule.Spec, d.Schedule.Cores = spec, opt.cores
+			d.Schedule.Spec, d.Schedule.Cores = spec, opt.part.cores
+			d.L1Capacity = d.WeightRoom.DataBytes(spec)
 			if !opt.unchecked {
 				err = schedule.Check(d.Schedule)
 			}

@@ -134,6 +134,9 @@ func (t *tuner) tiles(a attempt) bool {
 	return a.inPlace && t.recipes[a.recipe].Strategy("nest").Tiles
 }
 
+// splits reports whether a recipe splits groups.
+func (t *tuner) splits(recipe int) bool { return len(t.recipes[recipe].Strategy("split").Needs) > 0 }
+
 // take keeps a schedule if it is the fastest, and lists its chunk.
 func (t *tuner) take(ctx context.Context, chunk int64, made tried, list bool) error {
 	if made.made == nil {
@@ -190,7 +193,9 @@ func (t *tuner) besides(ctx context.Context, opt run, chunks ...int64) error {
 		}
 		c.least = t.least
 		c.round(ctx, func(a attempt) bool {
-			return (a.recipe == t.by || t.scout(a.recipe) && (opt.share > 0 || a.recipe > 0)) && !t.tiles(a)
+			less := opt.part.halves[schedule.L1] > 0
+			return !t.tiles(a) && (a.recipe == t.by || t.scout(a.recipe) &&
+				(opt.share > 0 || !less && a.recipe > 0 || less && !t.splits(a.recipe)))
 		})
 		was := t.least
 		if err := t.take(ctx, chunk, c.best(ctx), false); err != nil {
@@ -213,10 +218,15 @@ func (t *tuner) widen(ctx context.Context, divisors []int64) error {
 		}
 	}
 	if !t.spec.Mixed() && t.opt.Clusters == OverBatch && t.spec.Chips == nil {
-		if err := t.fewer(ctx); err != nil {
-			return err
+		err := t.lessMemory(ctx)
+		was := t.best
+		if err == nil {
+			err = t.fewer(ctx)
 		}
-		if err := t.lessMemory(ctx); err != nil {
+		if err == nil && t.best != was {
+			err = t.lessMemory(ctx)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -258,17 +268,14 @@ func (t *tuner) fewer(ctx context.Context) error {
 	if t.spec.Part(most) == nil {
 		return nil
 	}
-	try := t.opt
-	if t.found != nil {
-		try = *t.found
-	}
+	try := t.options()
 	var tried []int64
 	few := len(t.best.Schedule.Steps) <= quick && most <= some && t.near == nil
 	for n := most - 1; n > 0 && busy*float64(most)/float64(n) <= busiest; n-- {
 		if !few && (most%n != 0 && n&(n-1) != 0 || loads > many || try.share > 0) {
 			continue
 		}
-		try.cores = n
+		try.part.cores = n
 		tried = append(tried, n)
 		if err := t.besides(ctx, try, t.best.Chunk); err != nil {
 			return err
@@ -280,18 +287,68 @@ func (t *tuner) fewer(ctx context.Context) error {
 	return nil
 }
 
-// lessMemory tries to fill half of an LLB that the fastest schedule fills further.
+// A part is what of a cluster may be used.
+type part struct {
+	cores  int64  // 0: all
+	halves [2]int // how often the L1s are halved, and the LLB
+}
+
+// text says which part of a memory it is.
+func (p part) text(level schedule.Level) string {
+	return []string{"all", "half", "a quarter"}[p.halves[level]] + " of the " + level.Title()
+}
+
+// part is the run's machine with a part of each cluster, the same for the same part.
+func (m *Memory) part(spec *hardware.Spec, p part) *hardware.Spec {
+	if p == (part{}) {
+		return spec
+	}
+	made, known := m.parts.Load(p)
+	if !known {
+		less := spec.Clone()
+		if p.cores > 0 {
+			less = less.Part(p.cores)
+		}
+		for level, memory := range []*hardware.Memory{less.L1, less.LLB} {
+			if p.halves[level] > 0 {
+				memory.SizeBytes >>= p.halves[level]
+			}
+		}
+		made, _ = m.parts.LoadOrStore(p, less)
+	}
+	return made.(*hardware.Spec)
+}
+
+// lessMemory tries half of an LLB that the fastest schedule fills further. Of the L1s, whose size bounds tiles, it
+// tries half and for a small schedule a quarter, unless groups are split, which takes long.
 func (t *tuner) lessMemory(ctx context.Context) error {
-	if s := t.best.Schedule; t.spec.LLB == nil || 2*s.LLBActivationBytes <= s.LLBCapacity {
-		return nil
+	for _, less := range []part{{halves: [2]int{0, 1}}, {halves: [2]int{1}}, {halves: [2]int{2}}} {
+		s, try, level := t.best.Schedule, t.options(), schedule.Level(less.halves[1])
+		hopeless := t.spec.L1 == nil || t.spec != t.machine || t.splits(t.by) ||
+			less.halves[schedule.L1] > 1 && len(s.Steps) > quick
+		if level == schedule.LLB {
+			hopeless = t.spec.LLB == nil || 2*s.LLBActivationBytes <= s.LLBCapacity
+		}
+		if hopeless || try.part.halves[level] >= less.halves[level] {
+			continue
+		}
+		try.part.halves[level] = less.halves[level]
+		if text := less.text(level); !slices.Contains(t.also, text) {
+			t.also = append(t.also, text)
+		}
+		if err := t.besides(ctx, try, t.best.Chunk); err != nil {
+			return err
+		}
 	}
-	try := t.opt
+	return nil
+}
+
+// options are those of the fastest schedule.
+func (t *tuner) options() run {
 	if t.found != nil {
-		try = *t.found
+		return *t.found
 	}
-	try.half = true
-	t.also = append(t.also, "half of the LLB")
-	return t.besides(ctx, try, t.best.Chunk)
+	return t.opt
 }
 
 // busy is the share of the peak rate that the products of the fastest schedule reach, and loads that of the DDR's for

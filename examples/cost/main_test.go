@@ -1,8 +1,0 @@
-package main
-
-func Example() {
-	main()
-	// Output:
-	// tables are faster: true
-	// the same tensor writes: true
-}
