@@ -320,11 +320,11 @@ func (m *Memory) part(spec *hardware.Spec, p part) *hardware.Spec {
 }
 
 // lessMemory tries half of an LLB that the fastest schedule fills further. Of the L1s, whose size bounds tiles, it
-// tries half and for a small schedule a quarter, unless groups are split, which takes long.
+// tries half and for a small schedule a quarter, unless groups are split or blocks repeat, which takes long.
 func (t *tuner) lessMemory(ctx context.Context) error {
 	for _, less := range []part{{halves: [2]int{0, 1}}, {halves: [2]int{1}}, {halves: [2]int{2}}} {
 		s, try, level := t.best.Schedule, t.options(), schedule.Level(less.halves[1])
-		hopeless := t.spec.L1 == nil || t.spec != t.machine || t.splits(t.by) ||
+		hopeless := t.spec.L1 == nil || t.spec != t.machine || t.splits(t.by) || t.near != nil ||
 			less.halves[schedule.L1] > 1 && len(s.Steps) > quick
 		if level == schedule.LLB {
 			hopeless = t.spec.LLB == nil || 2*s.LLBActivationBytes <= s.LLBCapacity
