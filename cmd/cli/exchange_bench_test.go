@@ -383,10 +383,10 @@ func benchSmall(t *testing.T, instances map[string]string) string {
 // says: its file, named by its cost, and its line.
 func TestBenchmarkHandIn(t *testing.T) {
 	instances := map[string]string{"allocation": "g60-7", "spilling": "g10-0.327", "order": "g4-9",
-		"binding": "g10-0", "groups": "g10-0", "partition": "g10-3",
+		"binding": "g10-0", "groups": "g10-0", "partition": "g10-3", "joint": "squeezenet-stcp920-paper-4",
 		"network": "mofang-inception-stcp920-4"}
 	methods := map[string]string{"allocation": "first-fit", "spilling": "largest-first", "order": "bfs",
-		"binding": "greedy", "groups": "greedy", "partition": "greedy",
+		"binding": "greedy", "groups": "greedy", "partition": "greedy", "joint": "greedy",
 		"network": "tvm"}
 	dir := benchSmall(t, instances)
 	best := filepath.Join(dir, "best.csv")
