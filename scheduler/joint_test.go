@@ -14,6 +14,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/joint"
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/model"
@@ -222,7 +223,12 @@ func TestGreedyIsAPointOfJoint(t *testing.T) {
 			t.Errorf("%s: greedy is no answer (%v)", name, err)
 			return
 		}
-		program, x, err := n.GivenPoint()
+		p := n.Problem
+		steps, err := p.Sequence(p.Given, ordering.NewGraph(p.Order).Obey(s.Order))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		program, x, err := p.Point(p.Given, steps)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			return

@@ -52,6 +52,12 @@ func (m Moves) Work(st *schedule.Step, times int64) float64 {
 	return max(parts[0], parts[1]+float64(times-1)*parts[2])
 }
 
+// Again is the time in which a step's parameters pass to the cores once more, but for rows of tables.
+func (m Moves) Again(st *schedule.Step) float64 {
+	m.Work(st, 1)
+	return m.parts[st.ID][2]
+}
+
 // level is where a value is priced: network outputs in the DDR unless they are kept, what other sub-graphs read at the
 // scope of its instance, the rest in the L1; and in the LLB, whatever the scope, if a core's part alone passes the L1.
 func (p *pricer) level(v *schedule.Value, scope schedule.Level, s *schedule.Schedule) schedule.Level {

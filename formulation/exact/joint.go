@@ -7,7 +7,6 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/joint"
-	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
@@ -104,15 +103,6 @@ func (n *JointNetwork) Given() (float64, bool, error) {
 	}
 	labels, moves, err := n.Problem.Seconds(n.labels.Given, steps)
 	return labels + moves, err == nil, err
-}
-
-// GivenPoint is the schedule's own order and labels as a point of the integer program.
-func (n *JointNetwork) GivenPoint() (*milp.Model, []float64, error) {
-	steps, err := n.Problem.Sequence(n.labels.Given, n.order)
-	if err != nil {
-		return nil, nil, err
-	}
-	return n.Problem.Point(n.labels.Given, steps)
 }
 
 // subsets of scopes are what the search looks at without a limit of time, and for an answer from which the program

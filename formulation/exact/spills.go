@@ -329,16 +329,11 @@ func (p *SpillProblem) grown(work *schedule.Schedule, st schedule.Step, values [
 // spilled take more than they counted for, betterRounds how often where one can be had.
 const spillRounds, betterRounds = 20, 5
 
-// ChooseSpills chooses the values of a schedule to spill, so that the fewest bytes move. It counts what spilled values
+// Choose chooses the values of the schedule to spill, at the least cost. It counts what spilled values
 // add to stages, and its bound with them. Where the stages of what is spilled take more than that, the choice is made
 // again with the demands as they then are, so that the cost is one that can be had, if offsets can. Without an answer
 // the status is Limit or Infeasible: a stage does not fit by itself.
-func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.SweepOptions) (spills []int,
-	sol *allocate.SpillResult, err error) {
-	return NewSpillProblem(s).choose(ctx, s, opts)
-}
-
-func (p *SpillProblem) choose(ctx context.Context, s *schedule.Schedule, opts allocate.SweepOptions) (spills []int,
+func (p *SpillProblem) Choose(ctx context.Context, s *schedule.Schedule, opts allocate.SweepOptions) (spills []int,
 	sol *allocate.SpillResult, err error) {
 	ctx, cancel := opts.Begin(ctx)
 	defer cancel()
@@ -434,15 +429,23 @@ func leastMoves(ctx context.Context, d *scheduler.Draft) error {
 		}
 	}
 	moves, readers, next := binding.MovesOf(d.Schedule, d.Cost), readersOf(d.Schedule), nextLevel(d.Schedule)
+	extra := func(v *schedule.Value, at schedule.Level) float64 { return leaving(moves, v, at, readers[v.ID], next) }
 	var apart []int // values that leave even where there is room
 	for i := range d.Values {
-		if v := &d.Values[i]; v.Def >= 0 && v.Wanted == schedule.L1 && v.CoreBytes > 0 &&
-			leaving(moves, v, schedule.L1, readers[i], next) > 0 {
+		if v := &d.Values[i]; v.Def >= 0 && v.Wanted == schedule.L1 && v.CoreBytes > 0 && extra(v, schedule.L1) > 0 {
 			apart = append(apart, i)
 		}
 	}
 	ps := func(seconds float64) int64 { return int64(math.Floor(1e12 * seconds)) } // or the sum would be no bound
+	leaves := func(v *schedule.Value, at, or schedule.Level) int64 {
+		return ps(max(0, min(extra(v, at), extra(v, or))-extra(v, schedule.L1)))
+	}
 	passing := func(st *schedule.Step, tiles int64) int64 { return ps(again(moves, d.Schedule, st, tiles)) }
+	place := func(spills []int, inPlace bool) (*schedule.Schedule, error) {
+		plan := from()
+		slices.Sort(spills)
+		return plan, graphturbo.PlaceSpilled(plan, slices.Compact(spills), rule, Packer(ctx), inPlace)
+	}
 	for _, places := range []map[int]bool{over, nil} {
 		if places != nil && len(over) == 0 {
 			continue
@@ -450,15 +453,14 @@ func leastMoves(ctx context.Context, d *scheduler.Draft) error {
 		at := slices.Repeat([]schedule.Level{next}, len(d.Values))
 		for round := range spillRepriced {
 			p := newSpillProblem(d.Schedule, func(v *schedule.Value) int64 {
-				cost := leaving(moves, v, at[v.ID], readers[v.ID], next)
 				if round == 0 {
-					cost = min(cost, leaving(moves, v, schedule.DDR, readers[v.ID], next))
+					return leaves(v, at[v.ID], schedule.DDR)
 				}
-				return ps(max(0, cost-leaving(moves, v, schedule.L1, readers[v.ID], next)))
+				return leaves(v, at[v.ID], at[v.ID])
 			}, passing, places)
 			var opts allocate.SweepOptions
 			opts.Progress = d.Options.ReportTo("spill")
-			spills, found, err := p.choose(ctx, d.Schedule, opts)
+			spills, found, err := p.Choose(ctx, d.Schedule, opts)
 			if err != nil && places != nil && ctx.Err() == nil {
 				break // a stage that only a result in place leaves room for
 			} else if err != nil {
@@ -472,19 +474,17 @@ func leastMoves(ctx context.Context, d *scheduler.Draft) error {
 			if !found.Status.HasValues() {
 				break
 			}
-			plan := from()
 			if len(apart) > 0 && len(spills)+len(places) > 0 {
-				if err := graphturbo.PlaceSpilled(plan, spills, rule, Packer(ctx), places != nil); err != nil {
+				plan, err := place(spills, places != nil)
+				if err != nil {
 					return err
 				}
 				if moved(plan) < moved(near) {
 					near = plan
 				}
-				plan = from()
 			}
-			spills = append(spills, apart...)
-			slices.Sort(spills)
-			if err := graphturbo.PlaceSpilled(plan, slices.Compact(spills), rule, Packer(ctx), places != nil); err != nil {
+			plan, err := place(append(spills, apart...), places != nil)
+			if err != nil {
 				return err
 			}
 			plans = append(plans, plan)
@@ -505,16 +505,18 @@ func leastMoves(ctx context.Context, d *scheduler.Draft) error {
 			break
 		}
 	}
-	// Whether readers have values sooner is measured.
-	if len(apart) > 0 && best != near && d.Options.Clusters == scheduler.OverBatch {
-		st, err := scheduler.LookupStage("spill")
-		if err != nil {
-			return err
-		}
-		x := d.Rehearse(st.Name)
-		a, b := x.Amended(ctx, d, st, "bind", best), x.Amended(ctx, d, st, "bind", near)
-		if b.Err == nil && (a.Err != nil || b.Ps < a.Ps) {
-			best, least = near, moved(near)
+	// Parameters that pass again beside their step's units keep others waiting: a plan by all of their time is simulated.
+	wholly := func(st *schedule.Step, tiles int64) int64 {
+		return (tiles - 1) * min(1, graphturbo.PassesAgain(d.Schedule, st)) * ps(moves.Again(st))
+	}
+	if slices.ContainsFunc(slices.Concat(best.Steps, near.Steps), func(st schedule.Step) bool {
+		return wholly(&st, st.Tiles) > passing(&st, st.Tiles)
+	}) {
+		p := newSpillProblem(d.Schedule, func(v *schedule.Value) int64 { return leaves(v, next, schedule.DDR) }, wholly, over)
+		if spills, sol, err := p.Choose(ctx, d.Schedule, allocate.SweepOptions{}); err == nil && sol.Status.HasValues() {
+			if plan, err := place(append(spills, apart...), len(over) > 0); err == nil {
+				plans = append(plans, plan)
+			}
 		}
 	}
 	// Rules that let results lie over what they read may leave other steps to run at once.
@@ -523,7 +525,11 @@ func leastMoves(ctx context.Context, d *scheduler.Draft) error {
 			plans = append(plans, s)
 		}
 	}
-	most, seen := least+(scheduler.PoolGap-1)*PredictedSeconds(best, d.Cost), []*schedule.Schedule{best, given}
+	most, seen := least, []*schedule.Schedule{best, given}
+	if len(apart) > 0 { // whether readers have values sooner is simulated
+		most, plans = max(least, moved(near)), append([]*schedule.Schedule{near}, plans...)
+	}
+	most += (scheduler.PoolGap - 1) * PredictedSeconds(best, d.Cost)
 	for _, s := range plans {
 		if moved(s) <= most && !slices.ContainsFunc(seen, func(x *schedule.Schedule) bool { return samePlan(x, s) }) {
 			seen = append(seen, s)
@@ -558,21 +564,19 @@ const packNodes, mostPacked = 50_000, 10_000
 
 // Packer looks for addresses of what stays in an L1 by search, in bytes.
 func Packer(ctx context.Context) func([]graphturbo.Extent, int64) ([]int64, bool) {
-	return func(list []graphturbo.Extent, capacity int64) ([]int64, bool) { return pack(ctx, list, capacity) }
-}
-
-func pack(ctx context.Context, list []graphturbo.Extent, capacity int64) ([]int64, bool) {
-	if len(list) > mostPacked {
-		return nil, false
+	return func(list []graphturbo.Extent, capacity int64) ([]int64, bool) {
+		if len(list) > mostPacked {
+			return nil, false
+		}
+		p := &allocate.Problem{}
+		for i, x := range list {
+			p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprint(i),
+				Lifetime: allocate.Interval{Lower: int64(x.First), Upper: int64(x.Last) + 1}, Size: x.Bytes, Alignment: 64})
+		}
+		sol, err := allocate.Fit(ctx, p, capacity, allocate.Options{WorkLimit: packNodes})
+		if err != nil || !sol.Status.HasValues() {
+			return nil, false
+		}
+		return sol.Offsets, true
 	}
-	p := &allocate.Problem{}
-	for i, x := range list {
-		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprint(i),
-			Lifetime: allocate.Interval{Lower: int64(x.First), Upper: int64(x.Last) + 1}, Size: x.Bytes, Alignment: 64})
-	}
-	sol, err := allocate.Fit(ctx, p, capacity, allocate.Options{WorkLimit: packNodes})
-	if err != nil || !sol.Status.HasValues() {
-		return nil, false
-	}
-	return sol.Offsets, true
 }

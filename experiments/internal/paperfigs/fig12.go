@@ -103,7 +103,7 @@ func explainSpills(ctx context.Context, r *scheduler.Result, method spillMethod,
 		if err := fresh.BuildSteps(ctx, r.Outputs); err != nil {
 			return nil, err
 		}
-		_, best, err := exact.ChooseSpills(ctx, &fresh, allocate.SweepOptions{})
+		_, best, err := exact.NewSpillProblem(&fresh).Choose(ctx, &fresh, allocate.SweepOptions{})
 		if err != nil {
 			return nil, err
 		}
