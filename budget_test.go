@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 134_057
+const total = 134_055
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
@@ -88,7 +88,7 @@ var budget = map[string]int{
 	"plots/recording":                 936,
 	"plots/trace":                     344,
 	"recipes":                         292,
-	"scheduler":                       7772,
+	"scheduler":                       7770,
 	"scheduler/answers":               1270,
 	"scheduler/explain":               874,
 	"scheduler/picture":               276,

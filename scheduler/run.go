@@ -184,10 +184,10 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		Shares: opt.shares(batch, spec), Clusters: opt.Clusters,
 		Uneven: opt.Uneven.Alternatives()[0], InPlace: opt.InPlace, level: opt.Level, figures: opt.Figures}
 	out.assume(net)
-	for level, n := range opt.part.halves {
-		if out.half = out.half || n > 0; n > 0 {
-			out.Notes = append(out.Notes, fmt.Sprintf("results have %s: with more of it that is slower",
-				opt.part.text(schedule.Level(level))))
+	for level, size := range opt.part.bytes {
+		if out.half = out.half || size > 0; size > 0 {
+			out.Notes = append(out.Notes, fmt.Sprintf("results have %v of the %s: with more of it that is slower", size,
+				schedule.Level(level).Title()))
 		}
 	}
 	opt.Uneven, opt.note = out.Uneven, func(text string) { out.Notes = append(out.Notes, text) }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -28,7 +29,7 @@ type tuner struct {
 	best  *Result
 	least int64 // picoseconds of best
 	by    int   // its recipe's number
-	found *run  // the options of best, where they differ from opt; nil: they do not
+	found *run  // the options of best; those of opt: the same
 	tried []Trial
 	err   error    // of the first chunk that failed, or of the largest whose program is too large
 	also  []string // what else was tried
@@ -185,32 +186,38 @@ func (t *tuner) name(best *Result) {
 
 // besides tries sizes with other options, by the fastest recipe so far and those with groups.
 func (t *tuner) besides(ctx context.Context, opt run, chunks ...int64) error {
-	opt.alone = false
 	for _, chunk := range chunks {
-		c := t.newTrials(opt)
-		if err := c.begin(ctx, chunk); err != nil {
+		if _, err := t.compare(ctx, opt, chunk, t.least, func(recipe int) bool {
+			return recipe == t.by || t.scout(recipe) && (opt.share > 0 || recipe > 0)
+		}); err != nil {
 			return err
-		}
-		c.least = t.least
-		c.round(ctx, func(a attempt) bool {
-			less := opt.part.halves[schedule.L1] > 0
-			return !t.tiles(a) && (a.recipe == t.by || t.scout(a.recipe) &&
-				(opt.share > 0 || !less && a.recipe > 0 || less && !t.splits(a.recipe)))
-		})
-		was := t.least
-		if err := t.take(ctx, chunk, c.best(ctx), false); err != nil {
-			return err
-		}
-		if t.least < was {
-			t.found = &opt
 		}
 	}
 	return nil
 }
 
+// compare tries a size with other options by some recipes, and says how long the fastest takes; math.MaxInt64: more
+// than a limit.
+func (t *tuner) compare(ctx context.Context, opt run, chunk, limit int64, by func(recipe int) bool) (ps int64,
+	err error) {
+	opt.alone = false
+	c := t.newTrials(opt)
+	if err := c.begin(ctx, chunk); err != nil {
+		return 0, err
+	}
+	c.least = limit
+	c.round(ctx, func(a attempt) bool { return !t.tiles(a) && by(a.recipe) })
+	was, made := t.least, c.best(ctx)
+	if err = t.take(ctx, chunk, made, false); t.least < was {
+		t.found = &opt
+	}
+	return made.ps, err
+}
+
 // widen tries what differs from the fastest of the chunks that divide a share in more than the recipe, and at last all
 // recipes in the same way.
 func (t *tuner) widen(ctx context.Context, divisors []int64) error {
+	t.found = &t.opt
 	if more := t.others(divisors); len(more) > 0 {
 		t.also = append(t.also, "chunks of "+listed(more))
 		if err := t.besides(ctx, t.opt, more...); err != nil {
@@ -218,19 +225,14 @@ func (t *tuner) widen(ctx context.Context, divisors []int64) error {
 		}
 	}
 	if !t.spec.Mixed() && t.opt.Clusters == OverBatch && t.spec.Chips == nil {
-		err := t.lessMemory(ctx)
-		was := t.best
-		if err == nil {
-			err = t.fewer(ctx)
+		if err := t.fewer(ctx); err != nil {
+			return err
 		}
-		if err == nil && t.best != was {
-			err = t.lessMemory(ctx)
-		}
-		if err != nil {
+		if err := cmp.Or(t.less(ctx, schedule.LLB), t.less(ctx, schedule.L1)); err != nil {
 			return err
 		}
 	}
-	if t.found == nil {
+	if t.found == &t.opt {
 		return nil
 	}
 	c := t.newTrials(*t.found)
@@ -268,7 +270,7 @@ func (t *tuner) fewer(ctx context.Context) error {
 	if t.spec.Part(most) == nil {
 		return nil
 	}
-	try := t.options()
+	try := *t.found
 	var tried []int64
 	few := len(t.best.Schedule.Steps) <= quick && most <= some && t.near == nil
 	for n := most - 1; n > 0 && busy*float64(most)/float64(n) <= busiest; n-- {
@@ -289,13 +291,8 @@ func (t *tuner) fewer(ctx context.Context) error {
 
 // A part is what of a cluster may be used.
 type part struct {
-	cores  int64  // 0: all
-	halves [2]int // how often the L1s are halved, and the LLB
-}
-
-// text says which part of a memory it is.
-func (p part) text(level schedule.Level) string {
-	return []string{"all", "half", "a quarter"}[p.halves[level]] + " of the " + level.Title()
+	cores int64             // 0: all
+	bytes [2]hardware.Bytes // of each L1, and of the LLB; 0: all
 }
 
 // part is the run's machine with a part of each cluster, the same for the same part.
@@ -310,8 +307,8 @@ func (m *Memory) part(spec *hardware.Spec, p part) *hardware.Spec {
 			less = less.Part(p.cores)
 		}
 		for level, memory := range []*hardware.Memory{less.L1, less.LLB} {
-			if p.halves[level] > 0 {
-				memory.SizeBytes >>= p.halves[level]
+			if p.bytes[level] > 0 {
+				memory.SizeBytes = p.bytes[level]
 			}
 		}
 		made, _ = m.parts.LoadOrStore(p, less)
@@ -319,36 +316,37 @@ func (m *Memory) part(spec *hardware.Spec, p part) *hardware.Spec {
 	return made.(*hardware.Spec)
 }
 
-// lessMemory tries half of an LLB that the fastest schedule fills further. Of the L1s, whose size bounds tiles, it
-// tries half and for a small schedule a quarter, unless groups are split or blocks repeat, which takes long.
-func (t *tuner) lessMemory(ctx context.Context) error {
-	for _, less := range []part{{halves: [2]int{0, 1}}, {halves: [2]int{1}}, {halves: [2]int{2}}} {
-		s, try, level := t.best.Schedule, t.options(), schedule.Level(less.halves[1])
-		hopeless := t.spec.L1 == nil || t.spec != t.machine || t.splits(t.by) || t.near != nil ||
-			less.halves[schedule.L1] > 1 && len(s.Steps) > quick
-		if level == schedule.LLB {
-			hopeless = t.spec.LLB == nil || 2*s.LLBActivationBytes <= s.LLBCapacity
+// less tries to use powers of two of a memory's bytes, the same whatever its size is: of an LLB that the fastest
+// schedule fills further, while that is faster; and of the L1s, whose size bounds tiles, until one is slower than the
+// one before or far slower than the fastest, but not where blocks repeat, which takes long.
+func (t *tuner) less(ctx context.Context, level schedule.Level) (err error) {
+	memory := []*hardware.Memory{t.spec.L1, t.spec.LLB}[level]
+	if memory == nil || level == schedule.L1 && (t.spec != t.machine || t.near != nil) {
+		return nil
+	}
+	var tried []string
+	last := []int64{math.MaxInt64, t.least - 1}[level]
+	for n := bits.Len64(uint64(memory.SizeBytes-1)) - 1; n > 0; n-- {
+		opt := *t.found
+		if opt.part.bytes[level] = 1 << n; level == schedule.LLB && t.best.Schedule.LLBActivationBytes <= 1<<n {
+			break
 		}
-		if hopeless || try.part.halves[level] >= less.halves[level] {
-			continue
-		}
-		try.part.halves[level] = less.halves[level]
-		if text := less.text(level); !slices.Contains(t.also, text) {
-			t.also = append(t.also, text)
-		}
-		if err := t.besides(ctx, try, t.best.Chunk); err != nil {
-			return err
+		tried = append(tried, opt.part.bytes[level].String())
+		limit := min(last, int64(nearest*float64(t.least)))
+		last, err = t.compare(ctx, opt, t.best.Chunk, limit, func(recipe int) bool {
+			if split := t.splits(t.by); level == schedule.L1 {
+				return recipe == 0 && split || recipe == t.by && !split // splits take long
+			}
+			return recipe == t.by || t.scout(recipe) && recipe > 0
+		})
+		if err != nil || last > limit {
+			break
 		}
 	}
-	return nil
-}
-
-// options are those of the fastest schedule.
-func (t *tuner) options() run {
-	if t.found != nil {
-		return *t.found
+	if tried != nil {
+		t.also = append(t.also, fmt.Sprintf("%s of the %s", strings.Join(tried, ", "), level.Title()))
 	}
-	return t.opt
+	return err
 }
 
 // busy is the share of the peak rate that the products of the fastest schedule reach, and loads that of the DDR's for
