@@ -123,12 +123,9 @@ func (gr *grouper) along(n, m *node) int64 {
 	if n != m.parts[len(m.parts)-1] {
 		dim = gr.dimension(n, m)
 	}
-	if dim >= 0 {
-		for _, info := range n.infos {
-			if info.Dim == dim {
-				return info.Factor
-			}
-		}
+	of := func(x schedule.SplitInfo) bool { return x.Dim == dim }
+	if i := slices.IndexFunc(n.infos, of); dim >= 0 && i >= 0 {
+		return n.infos[i].Factor
 	}
 	return n.split.Factor
 }
@@ -177,13 +174,7 @@ func (gr *grouper) pass(pattern string, try func(*node) *node) {
 			n = try(n)
 		}
 	}
-	alive := gr.nodes[:0]
-	for _, n := range gr.nodes {
-		if !n.dead {
-			alive = append(alive, n)
-		}
-	}
-	gr.nodes = alive
+	gr.nodes = slices.DeleteFunc(gr.nodes, func(n *node) bool { return n.dead })
 	gr.sort()
 }
 
@@ -244,10 +235,8 @@ func (gr *grouper) diamond(exit *node) *node {
 	if len(middle) < 2 {
 		return nil
 	}
-	for _, p := range exit.producers {
-		if p != entry && !slices.Contains(middle, p) {
-			return nil
-		}
+	if slices.ContainsFunc(exit.producers, func(p *node) bool { return p != entry && !slices.Contains(middle, p) }) {
+		return nil
 	}
 	parts := append(middle, exit)
 	// Rule (ii): the merged factor is at most the largest of its parts'.

@@ -225,16 +225,12 @@ func (s *Splitter) worthRecomputing(ops []model.OpID, outputs []model.TensorID, 
 	g := s.g
 	var once, split model.Work
 	intermediates := int64(0)
-	isOutput := map[model.TensorID]bool{}
-	for _, o := range outputs {
-		isOutput[o] = true
-	}
 	for _, id := range ops {
 		op := g.Op(id)
 		w := g.Work(op, nil)
 		once.MACs += w.MACs
 		once.Vector = once.Vector.Add(w.Vector)
-		if o := op.Outputs[0]; !isOutput[o] && op.Class() != model.ViewClass {
+		if o := op.Outputs[0]; !slices.Contains(outputs, o) && op.Class() != model.ViewClass {
 			intermediates += g.Tensor(o).Bytes()
 		}
 	}

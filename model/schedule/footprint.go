@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/dsasched/dsasched/model"
 )
@@ -29,9 +30,9 @@ func Peak(g *model.Graph, ops []model.OpID, outputs []model.TensorID, reg Region
 type Footprint struct {
 	g       *model.Graph
 	ops     []model.OpID
-	number  map[model.TensorID]int32
-	tensors []model.TensorID // by the numbers that the rest uses
-	inputs  [][]int32        // of the operators; -1: a constant that no view has
+	number  map[model.TensorID]int32 // nil: nobody asked for boxes by tensor
+	tensors []model.TensorID         // by the numbers that the rest uses
+	inputs  [][]int32                // of the operators; -1: a constant that no view has
 	results [][]int32
 	outputs []int32
 	enters  []int32 // tensors that are there from the start
@@ -55,42 +56,68 @@ type coming struct {
 	over   []int32
 }
 
+// places are one more than the numbers of tensors or operators, 0 of those outside a sub-graph: a list of all is cheaper
+// than a map of some, if it serves one sub-graph after the other.
+var places = sync.Pool{New: func() any { return new([]int32) }}
+
+// numbered is a list of places of n.
+func numbered(n int) *[]int32 {
+	at := places.Get().(*[]int32)
+	if len(*at) < n {
+		*at = make([]int32, n)
+	}
+	return at
+}
+
 // NewFootprint prepares the operators of a sub-graph in execution order.
 func NewFootprint(g *model.Graph, ops []model.OpID, outputs []model.TensorID, opt PeakOptions) *Footprint {
-	f := &Footprint{g: g, ops: ops, number: make(map[model.TensorID]int32, 2*len(ops))}
-	var producer []int32 // place of the operator; -1: none of these
-	dimensions, most := 0, 0
-	of := func(t model.TensorID) int32 {
-		n, there := f.number[t]
-		if !there {
-			n = int32(len(f.tensors))
-			f.number[t] = n
-			f.tensors, producer = append(f.tensors, t), append(producer, -1)
-			d := len(g.Tensor(t).Shape)
-			dimensions, most = dimensions+d, max(most, d)
-		}
-		return n
-	}
+	f := &Footprint{g: g, ops: ops}
+	at := numbered(len(g.Tensors))
 	edges := 0
 	for _, id := range ops {
 		edges += len(g.Op(id).Inputs) + len(g.Op(id).Outputs)
 	}
-	list := make([]int32, 0, edges)
+	f.tensors = make([]model.TensorID, 0, edges)
+	// By tensor: the place of its producer, -1 if none of these, and its root. Reshapes move nothing: the bytes belong to
+	// the tensor that they begin with, but not past the first operator.
+	producer, root := make([]int32, 0, edges), make([]int32, 0, edges)
+	dimensions, most := 0, 0
+	of := func(t model.TensorID) int32 {
+		if n := (*at)[t]; n > 0 {
+			return n - 1
+		}
+		n := int32(len(f.tensors))
+		(*at)[t] = n + 1
+		f.tensors, producer, root = append(f.tensors, t), append(producer, -1), append(root, n)
+		d := len(g.Tensor(t).Shape)
+		dimensions, most = dimensions+d, max(most, d)
+		return n
+	}
+	list, read := make([]int32, 0, edges), make([]int32, 0, edges)
 	f.inputs, f.results = make([][]int32, len(ops)), make([][]int32, len(ops))
+	reads := make([][]int32, len(ops)) // the roots of what an operator reads, constants aside
+	class := make([]model.Class, len(ops))
 	for i, id := range ops {
 		op := g.Op(id)
-		from := len(list)
+		class[i] = op.Class()
+		from, first := len(list), len(read)
 		for _, t := range op.Inputs {
-			if f.constant(t) && op.Class() != model.ViewClass {
+			constant := g.Tensor(t).Role == model.Constant
+			if constant && class[i] != model.ViewClass {
 				list = append(list, -1)
-			} else {
-				list = append(list, of(t))
+				continue
+			}
+			n := of(t)
+			if list = append(list, n); !constant {
+				read = append(read, root[n])
 			}
 		}
-		f.inputs[i], from = list[from:len(list):len(list)], len(list)
+		f.inputs[i], reads[i], from = list[from:len(list):len(list)], read[first:len(read):len(read)], len(list)
 		for _, t := range op.Outputs {
 			n := of(t)
-			producer[n] = int32(i)
+			if producer[n] = int32(i); class[i] == model.ViewClass {
+				root[n] = root[f.inputs[i][0]]
+			}
 			list = append(list, n)
 		}
 		f.results[i] = list[from:len(list):len(list)]
@@ -106,50 +133,23 @@ func NewFootprint(g *model.Graph, ops []model.OpID, outputs []model.TensorID, op
 		f.boxes[i], slab = slab[:d:d], slab[d:]
 	}
 	f.need = slab
-	f.order(producer, opt)
+	for _, t := range f.tensors {
+		(*at)[t] = 0
+	}
+	places.Put(at)
+	step, steps := layerSteps(g, ops, class, opt.Layers)
+	f.order(producer, root, reads, class, step, steps, opt)
 	return f
 }
 
-// order finds the steps and what comes and goes in them.
-func (f *Footprint) order(producer []int32, opt PeakOptions) {
-	steps, step, order := len(f.ops), make([]int, len(f.ops)), make([]int, len(f.ops)) // of operators by place
-	for i := range f.ops {
-		step[i], order[i] = i, i
-	}
-	if opt.Layers {
-		place := make(map[model.OpID]int, len(f.ops))
-		for i, id := range f.ops {
-			place[id] = i
-		}
-		layers := Layers(f.g, f.ops)
-		steps, order = len(layers), order[:0]
-		for k, l := range layers {
-			for _, id := range l.Ops {
-				step[place[id]] = k
-				order = append(order, place[id])
-			}
-		}
-	}
-	// Reshapes move nothing: the bytes belong to the tensor that they begin with, but not past the first operator.
-	root := func(t int32) int32 {
-		for producer[t] >= 0 && f.class(int(producer[t])) == model.ViewClass {
-			t = f.inputs[producer[t]][0]
-		}
-		return t
-	}
-	reads := func(i int) (list []int32) { // the roots of what an operator reads, constants aside
-		for k, in := range f.inputs[i] {
-			if !f.constant(f.g.Op(f.ops[i]).Inputs[k]) {
-				list = append(list, root(in))
-			}
-		}
-		return list
-	}
+// order finds what comes and goes in the steps.
+func (f *Footprint) order(producer, root []int32, reads [][]int32, class []model.Class, step []int, steps int,
+	opt PeakOptions) {
 	const never = -1
 	last := slices.Repeat([]int{never}, len(f.tensors)) // step of the last use
-	entered := make([]bool, len(f.tensors))
-	for _, i := range order {
-		for _, in := range reads(i) {
+	entered, freed := make([]bool, len(f.tensors)), make([]bool, len(f.tensors))
+	for i, list := range reads {
+		for _, in := range list {
 			last[in] = max(last[in], step[i])
 			if producer[in] < 0 && !entered[in] {
 				entered[in] = true
@@ -158,32 +158,29 @@ func (f *Footprint) order(producer []int32, opt PeakOptions) {
 		}
 	}
 	for _, o := range f.outputs {
-		last[root(o)] = steps
+		last[root[o]] = steps
 	}
 	passing := func(t int32) bool { // made and read for the last time in one step
 		return opt.Layers && last[t] != never && producer[t] >= 0 && step[producer[t]] == last[t]
 	}
 	f.steps = make([]comings, steps)
-	freed := make([]bool, len(f.tensors))
-	for _, i := range order {
-		c, class := &f.steps[step[i]], f.class(i)
+	for i, list := range reads {
+		c := &f.steps[step[i]]
 		for _, o := range f.results[i] {
-			if class != model.ViewClass && !passing(o) {
+			if class[i] != model.ViewClass && !passing(o) {
 				m := coming{tensor: o}
-				if opt.InPlace && class == model.ElementwiseClass {
-					for _, in := range reads(i) {
-						if last[in] == step[i] && !passing(in) {
-							m.over = append(m.over, in)
-						}
+				for _, in := range list {
+					if opt.InPlace && class[i] == model.ElementwiseClass && last[in] == step[i] && !passing(in) {
+						m.over = append(m.over, in)
 					}
 				}
 				c.made = append(c.made, m)
 			}
-			if class != model.ViewClass && last[o] == never {
+			if class[i] != model.ViewClass && last[o] == never {
 				c.unread = append(c.unread, o)
 			}
 		}
-		for _, in := range reads(i) {
+		for _, in := range list {
 			if last[in] == step[i] && !freed[in] && !passing(in) {
 				freed[in] = true
 				c.ended = append(c.ended, in)
@@ -191,10 +188,6 @@ func (f *Footprint) order(producer []int32, opt PeakOptions) {
 		}
 	}
 }
-
-func (f *Footprint) constant(t model.TensorID) bool { return f.g.Tensor(t).Role == model.Constant }
-
-func (f *Footprint) class(place int) model.Class { return f.g.Op(f.ops[place]).Class() }
 
 // Instance is the peak of instance q of factor along dimension dim of the outputs (dim < 0: of everything).
 func (f *Footprint) Instance(dim int, factor, q int64) int64 {
@@ -220,6 +213,12 @@ func (f *Footprint) Entering() (each map[model.TensorID]int64, all int64) {
 // Boxes gives the boxes of an instance's activations, nil of others, until f is asked for something else.
 func (f *Footprint) Boxes(dim int, factor, q int64) func(model.TensorID) model.Region {
 	f.fill(dim, factor, q)
+	if f.number == nil {
+		f.number = make(map[model.TensorID]int32, len(f.tensors))
+		for n, t := range f.tensors {
+			f.number[t] = int32(n)
+		}
+	}
 	return func(t model.TensorID) model.Region {
 		if n, there := f.number[t]; there && f.wanted[n] {
 			return f.boxes[n]

@@ -25,50 +25,65 @@ type Layer struct {
 // existing compilers, which the paper's definition of a layer sums up: operators in a straight line, at most one of
 // them with a heavy loop nest.
 func Layers(g *model.Graph, ops []model.OpID) []Layer {
-	inside := make(map[model.OpID]int, len(ops)) // op -> layer
-	var lists [][]model.OpID
-	for _, id := range ops {
-		op := g.Op(id)
-		target := -1
-		if c := op.Class(); c == model.ElementwiseClass || c == model.InjectiveClass || c == model.ViewClass {
-			best := model.OpID(-1)
-			for _, in := range op.Inputs {
-				t := g.Tensor(in)
-				p := t.Producer
-				if p == model.NoOp || len(t.Consumers) != 1 || g.IsOutput(in) || len(g.Op(p).Outputs) != 1 {
-					continue
-				}
-				l, ok := inside[p]
-				if !ok || lists[l][len(lists[l])-1] != p || p < best {
-					continue
-				}
-				// An operator with a gather or several sources moves data of its own.
-				if op.Kind == "Gather" || op.Kind == "Concat" || len(op.Outputs) != 1 {
-					continue
-				}
-				best, target = p, l
-			}
-		}
-		if target < 0 {
-			target = len(lists)
-			lists = append(lists, nil)
-		}
-		lists[target] = append(lists[target], id)
-		inside[id] = target
-	}
-	// A layer runs where its last operator stands: everything it reads is there by
-	// then, and nothing outside reads its results before.
-	pos := make(map[model.OpID]int, len(ops))
+	class := make([]model.Class, len(ops))
 	for i, id := range ops {
-		pos[id] = i
+		class[i] = g.Op(id).Class()
 	}
-	last := func(ids []model.OpID) int { return pos[ids[len(ids)-1]] }
-	slices.SortFunc(lists, func(a, b []model.OpID) int { return last(a) - last(b) })
-	layers := make([]Layer, len(lists))
+	step, n := layerSteps(g, ops, class, true)
+	lists, layers := make([][]model.OpID, n), make([]Layer, n)
+	for i, id := range ops {
+		lists[step[i]] = append(lists[step[i]], id)
+	}
 	for i, ids := range lists {
 		layers[i] = NewLayer(g, ids)
 	}
 	return layers
+}
+
+// layerSteps gives each operator the number of its layer, of which there are n; without layers, its own. A layer runs
+// where its last operator stands: everything it reads is there by then, and nothing outside reads its results before.
+func layerSteps(g *model.Graph, ops []model.OpID, class []model.Class, layers bool) (step []int, n int) {
+	at := numbered(len(g.Ops))
+	place, step := *at, make([]int, len(ops))
+	before, goesOn := make([]int, len(ops)), make([]bool, len(ops)) // places in a layer, and whether one follows
+	for i, id := range ops {
+		place[id], before[i] = int32(i)+1, -1
+		if p := joined(g, g.Op(id), class[i], place); layers && p != model.NoOp {
+			before[i] = int(place[p]) - 1
+			goesOn[before[i]] = true
+		}
+	}
+	for i, on := range goesOn {
+		if !on {
+			for k := i; k >= 0; k = before[k] {
+				step[k] = n
+			}
+			n++
+		}
+	}
+	for _, id := range ops {
+		place[id] = 0
+	}
+	places.Put(at)
+	return step, n
+}
+
+// joined is the producer, one of those with a place, whose layer an operator joins; NoOp: none. Nobody else reads its
+// result, so it is the last of its layer. An operator with a gather or several sources moves data of its own.
+func joined(g *model.Graph, op *model.Op, c model.Class, place []int32) model.OpID {
+	best := model.NoOp
+	if c != model.ElementwiseClass && c != model.InjectiveClass && c != model.ViewClass ||
+		op.Kind == "Gather" || op.Kind == "Concat" || len(op.Outputs) != 1 {
+		return best
+	}
+	for _, in := range op.Inputs {
+		t := g.Tensor(in)
+		if p := t.Producer; p > best && len(t.Consumers) == 1 && !g.IsOutput(in) && len(g.Op(p).Outputs) == 1 &&
+			place[p] > 0 {
+			best = p
+		}
+	}
+	return best
 }
 
 // FusedLayers are Layers as TVM's fusion has them (T. Chen et al., OSDI 2018, §3): behind a convolution or matrix
