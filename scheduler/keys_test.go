@@ -82,3 +82,23 @@ func TestEqualKeysEqualPrograms(t *testing.T) {
 	}
 	t.Logf("%d programs, %d kernels", programs, kernels)
 }
+
+// An exploration that other chunks' times cut short, or that divides layers by another weight, is no other call's.
+func TestExploredAnew(t *testing.T) {
+	opt, found := Options{}, 0
+	opt.Share()
+	for i, c := range []struct {
+		of   state
+		want int
+	}{{state{}, 1}, {state{rival: &rival{}}, 1}, {state{rival: &rival{ps: 5}}, 2}, {state{rival: &rival{ps: 7}}, 3},
+		{state{rival: &rival{ps: 5}}, 2}, {state{ddrWeight: 2}, 4}, {state{}, 1}} {
+		d := &Draft{Options: opt, state: c.of, exact: 1}
+		got, err := d.Explored(&Rehearsal{}, "", func() (any, error) {
+			found++
+			return found, nil
+		})
+		if err != nil || got != c.want {
+			t.Errorf("call %d has exploration %v (%v), expected %d", i, got, err, c.want)
+		}
+	}
+}

@@ -231,9 +231,10 @@ func (d *Draft) Also(others ...*schedule.Schedule) {
 type exploredKey struct {
 	draftKey
 	groups              string
-	inPlace             bool
 	times               int64
 	chunks, busy, paths int
+	rival               int64   // picoseconds, after which an exploration is given up; 0: none
+	ddrWeight           float64 // of how layers are divided over clusters
 }
 
 // Share keeps what strategies explore for later calls that get the same options, none beside another.
@@ -245,8 +246,8 @@ func (d *Draft) Explored(x *Rehearsal, groups string, explore func() (any, error
 	if d.exact == 0 || len(d.rest.own) > 0 || d.rest.stages != nil { // its key does not say all
 		known = nil
 	}
-	key := exploredKey{d.key, groups, d.Options.InPlace || d.Machine.InPlace, d.state.times, x.Times, x.busy,
-		d.state.paths}
+	key := exploredKey{d.key, groups, d.state.times, x.Times, x.busy, d.state.paths,
+		cmp.Or(d.state.rival, &rival{}).ps, d.state.ddrWeight}
 	if e = known[key]; e == nil {
 		if e, err = explore(); err == nil && known != nil {
 			known[key] = e
