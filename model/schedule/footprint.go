@@ -56,8 +56,8 @@ type coming struct {
 	over   []int32
 }
 
-// places are one more than the numbers of tensors or operators, 0 of those outside a sub-graph: a list of all is cheaper
-// than a map of some, if it serves one sub-graph after the other.
+// places are one more than the numbers of tensors or operators, 0 of those outside a sub-graph: a list of all is
+// cheaper than a map of some, if it serves one sub-graph after the other.
 var places = sync.Pool{New: func() any { return new([]int32) }}
 
 // numbered is a list of places of n.
