@@ -132,24 +132,6 @@ def play(p, steps, away):
     return cost
 
 
-def project(path):
-    after, work, capacity, part = {}, {}, [], ""
-    with open(path) as f:
-        for line in f:
-            words = line.split()
-            if line.startswith(("PRECEDENCE", "REQUESTS", "RESOURCEAV")):
-                part = line[:3]
-            elif words and all(w.isdigit() for w in words):
-                v = [int(w) for w in words]
-                if part == "PRE":
-                    after[v[0]] = v[3:]
-                elif part == "REQ":
-                    work[v[0]] = (v[2], v[3:])
-                elif part == "RES":
-                    capacity = v
-    return after, work, capacity
-
-
 def load(path):
     with open(path) as f:
         return json.load(f)

@@ -433,6 +433,39 @@ func TestPlanOver(t *testing.T) {
 	}
 }
 
+// A schedule for a part of the memories takes as long when its file is read; where it would not, they are used whole.
+func TestPartsOfMemoriesComeBack(t *testing.T) {
+	parts := 0
+	for _, c := range []struct{ net, machine string }{{"swin-t", "stcp920"}, {"mobilenetv2", "a100"}} {
+		net, err := network.Open(c.net, network.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		chip, err := hardware.Load(c.machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Lookup(Default)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := Run(t.Context(), net, chip, 1, r, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := Restore(t.Context(), made.File(schedulefile.Origin{}), chip)
+		if err != nil || back.Sim.TotalPs != made.Sim.TotalPs {
+			t.Errorf("%s on %s: %d ps, from its file %v (%v)", c.net, c.machine, made.Sim.TotalPs, back, err)
+		}
+		if made.half {
+			parts++
+		}
+	}
+	if parts == 0 {
+		t.Error("no schedule is for a part of a memory")
+	}
+}
+
 // greedyOn is what the greedy recipe needs for a built-in network on stcp920.
 func greedyOn(t testing.TB, name string) (network.Network, *hardware.Spec, Recipe) {
 	t.Helper()

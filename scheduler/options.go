@@ -97,6 +97,7 @@ type state struct {
 	paths  int        // that a split by measured prices simulates; 0: splitPaths
 	rival  *rival     // nil: no chunk of another size is tried
 	part   part       // of a cluster that may be used; the zero value: all
+	whole  bool       // no part of a memory is tried
 	share  int64      // that clusters have, as many as there is work for; 0: as even ones as can be
 	tiles  *Memory    // what tiles were chosen before; nil: nothing
 	given  *Decisions // that the recipe need not make; nil: none

@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
 // A Search makes the schedule of a recipe that improves what its picks give.
@@ -30,7 +31,22 @@ func RegisterSearch(s Search) { improve = s }
 // back to run side by side: Options.Cost and Options.Solver may be called by two at a time.
 func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
 	options Options) (*Result, error) {
-	opt := run{Options: options, state: state{tiles: &Memory{}}}
+	made, err := fastest(ctx, net, machine, batch, r, options, false)
+	if err != nil || !made.half {
+		return made, err
+	}
+	// Steps that were made for a part of the memories may be staged otherwise in the whole, as a file is read.
+	again, err := Restore(ctx, made.File(schedulefile.Origin{}), machine)
+	if ctx.Err() != nil || err == nil && again.Sim.TotalPs == made.Sim.TotalPs {
+		return made, ctx.Err()
+	}
+	return fastest(ctx, net, machine, batch, r, options, true)
+}
+
+// fastest is Run; with whole, memories are used whole.
+func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, options Options,
+	whole bool) (*Result, error) {
+	opt := run{Options: options, state: state{tiles: &Memory{}, whole: whole}}
 	if err := CheckBatch(batch); err != nil {
 		return nil, err
 	}
@@ -186,8 +202,8 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	out.assume(net)
 	for level, size := range opt.part.bytes {
 		if out.half = out.half || size > 0; size > 0 {
-			out.Notes = append(out.Notes, fmt.Sprintf("results have %v of the %s: with more of it that is slower", size,
-				schedule.Level(level).Title()))
+			out.Notes = append(out.Notes, fmt.Sprintf("results have %v of the %s: more of it, of what was tried, is slower",
+				size, schedule.Level(level).Title()))
 		}
 	}
 	opt.Uneven, opt.note = out.Uneven, func(text string) { out.Notes = append(out.Notes, text) }

@@ -321,7 +321,7 @@ func (m *Memory) part(spec *hardware.Spec, p part) *hardware.Spec {
 // one before or far slower than the fastest, but not where blocks repeat, which takes long.
 func (t *tuner) less(ctx context.Context, level schedule.Level) (err error) {
 	memory := []*hardware.Memory{t.spec.L1, t.spec.LLB}[level]
-	if memory == nil || level == schedule.L1 && (t.spec != t.machine || t.near != nil) {
+	if memory == nil || t.opt.whole || level == schedule.L1 && (t.spec != t.machine || t.near != nil) {
 		return nil
 	}
 	var tried []string

@@ -104,7 +104,7 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 		newReport(),
 		group("solve", "PROBLEM", "Solve a problem, by a rule or exactly",
 			`Solve a problem of a file (allocate, joint, order, partition) or one that a
-network poses (bind, layering, pipeline, split, stitch, tensor), by a rule or
+network poses (bind, layering, pipeline, split, stitch), by a rule or
 exactly. An exact method that a limit ends has the best answer so far, with its
 bound.`,
 			"solve order chain.json", newAllocate(), newBind(), newJoint(), newOrder(), newSplit()),

@@ -324,13 +324,14 @@ func (o againstExact) programs(all [][]answers.Compared) harness.Table {
 				harness.Significant(scale*least), gap, what, harness.Significant(1e3*value(greedy.LatencySeconds)),
 				harness.Significant(1e3*value(exact.LatencySeconds)))
 		}
-		proven += fmt.Sprintf("%s %d, %d and %d; ", decision, posed, greedily, exactly)
+		proven += fmt.Sprintf("%s %d and %d of %d; ", decision, greedily, exactly, posed)
 	}
 	t.Notes = []string{"Greedy, exact and bound: by the objective of the decision's program, on the other decisions that " +
-		"greedy has made. Exact: the search's answer; of bindings the best by measured prices, whose bound is the optimum by " +
-		"formulas where no table of the elimination is cut. Simulated: what follows that answer or, where that is faster, the " +
-		"one that the simulator chooses. Proven: which of the two meets the bound, so that it is optimal. Networks, those " +
-		"where greedy is proven and those where the exact answer is: " + strings.TrimSuffix(proven, "; ") + "."}
+		"greedy has made. Exact: the search's answer. That of bindings is the best by measured prices, so that by formulas it " +
+		"may lie above the bound, which is the optimum by formulas where no table of the elimination is cut. Simulated: what " +
+		"follows that answer or, where that is faster, the one that the simulator chooses. Proven: greedy, where greedy's " +
+		"answer meets the bound (so does the exact one); exact, where only the exact one does; –, neither. Answers proven " +
+		"optimal, greedy's and exact ones: " + strings.TrimSuffix(proven, "; ") + "."}
 	return t
 }
 
