@@ -167,7 +167,7 @@ func program[S, R any](ctx context.Context, f *fileSolver, opts solve.Options[S]
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	kept := &milp.Keep{Kept: cancel}
-	why := "its start is proven to be the best"
+	why := "the answer to start from is proven to be the best, or there is none at all"
 	opts.Solver, opts.Progress, opts.Note = kept, nil, func(note string) { why = note }
 	try(run(ctx, method, opts))
 	if kept.Model == nil {
