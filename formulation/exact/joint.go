@@ -79,7 +79,7 @@ func secondsPerByte(spec *hardware.Spec) float64 {
 	return t
 }
 
-// start is what the schedule has.
+// start has the labels that the schedule gives, and its order where the L1 has room for that.
 func (n *JointNetwork) start() joint.Start {
 	start := joint.Start{Choice: n.labels.Given}
 	if ordering.NewGraph(n.Problem.Order).Feasible() == nil {

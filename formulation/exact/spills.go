@@ -84,8 +84,8 @@ func PredictedSeconds(s *schedule.Schedule, m *cost.Model) float64 {
 }
 
 // beside is the time that pairs of steps of a kernel save which run at once: one after the other in the schedule, one
-// on the matrix unit, the other not, and the second reads nothing that the first makes. lost is what pairs do not save
-// whose second step puts results where the first still has its own or what it reads.
+// on the matrix unit, the other not, and the second reads nothing that the first makes. lost is the time that
+// other pairs would save, whose second step puts its result at an address that the first still reads or writes.
 func beside(moves binding.Moves, s *schedule.Schedule) (saved, lost float64) {
 	for i := 0; i+1 < len(s.Steps); i++ {
 		a, b := &s.Steps[i], &s.Steps[i+1]

@@ -130,8 +130,8 @@ func LoadStart(path string, p *Problem) (Start, error) {
 // run is a method's function.
 type run = func(ctx context.Context, p *Problem, opts Options) (*Result, error)
 
-// subsets of scopes are what the search looks at for an answer from which the program begins, and searchStates the
-// most states of the search for one order.
+// The search that gives the program its incumbent looks at so many subsets of scopes, and at most at searchStates
+// states for one order.
 const subsets, searchStates = 4, 200_000
 
 var rows = solve.Table[run]{
@@ -161,7 +161,7 @@ var rows = solve.Table[run]{
 		}},
 }
 
-// greedy is what the greedy methods have: the labels given, in a depth-first order, which Algorithm 3 has.
+// greedy has the labels given, in the depth-first order of Algorithm 3.
 func (p *Problem) greedy() (Start, error) {
 	start := Start{Choice: p.Given}
 	order, err := ordering.Order(ordering.NewGraph(p.Order), ordering.DFS)

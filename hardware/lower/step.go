@@ -778,7 +778,7 @@ func (l *lowering) vectorCommands(portion isa.Portion, deps []int32) []int32 {
 }
 
 // onVectorUnits are commands for special functions, where they take cycles, and behind them for the rest, if there is
-// any; ops is what is useful of both.
+// any; ops are the useful operations of both.
 func (l *lowering) onVectorUnits(portion isa.Portion, cores int64, cycles [2]hardware.Cycles, ops [2]int64, rest bool,
 	deps ...[]int32) (cs []int32) {
 	do := func(q, k int, kind isa.Kind) {

@@ -95,8 +95,8 @@ func pointwise(kind model.Kind, variant string, of []uint64) uint64 {
 	return mix(mix(seedOf(kind, variant), 0), of...) % prime
 }
 
-// value computes an element of one of the outputs. Sums of products, sums and moves are what they are; anything else
-// is a hash of all that the element depends on, in order, and of where in it the element stands.
+// value computes an element of one of the outputs. Sums of products, sums and moves are computed; any other
+// operator gives a hash of all values that the element depends on, in order, and of the element's place.
 func (o *operator) value(output int, at []int64, read reader) uint64 {
 	a := o.op.Attr
 	if model.OnScores(o.op.Kind) {
