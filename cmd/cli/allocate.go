@@ -28,8 +28,15 @@ func newAllocate() *cobra.Command {
 	cmd := command("solve allocate")
 	cmd.Args = oneArg("FILE.csv", "give the path of a file of buffers, as MiniMalloc reads them")
 	cmd.ValidArgsFunction = completeFile("csv")
-	f := addFileSolver(cmd, allocate.Methods(), "`file` to write with the offsets found",
-		"placement to begin with, a `file` of -o")
+	methods := allocate.Methods()
+	for _, m := range allocate.SpillMethods() {
+		if !hasMethod(methods, m.Name) {
+			m.Description += " (--spill)"
+			methods = append(methods, m)
+		}
+	}
+	f := &fileSolver{addSolver(cmd, methods, "`file` to write with the offsets found"),
+		cmd.Flags().String("start", "", "placement to begin with, a `file` of -o"), new(uint32), &outFile{}}
 	capacity := addNumber(cmd, "capacity", 0, 0, "bytes of the memory")
 	cmd.Flags().Lookup("capacity").DefValue = ""
 	minimize := cmd.Flags().Bool("minimize", false, "find the least capacity that suffices")
@@ -41,18 +48,16 @@ func newAllocate() *cobra.Command {
 			return usagef("the capacity is missing: give --capacity N, or --minimize for the least one")
 		case *spill && *minimize:
 			return usagef("--spill and --minimize exclude each other: with the least capacity that suffices nothing is spilled")
-		case *spill && !slices.ContainsFunc(allocate.SpillMethods(),
-			func(m solve.Method) bool { return m.Name == f.method.value }):
+		case *spill && !hasMethod(allocate.SpillMethods(), f.method.value):
 			return usagef("--method %s does not say what to spill, expected longest-lifetime, largest-first, ilp or search",
 				f.method.value)
+		case !*spill && !hasMethod(allocate.Methods(), f.method.value):
+			return usagef("--method %s says what to spill and not where: give --spill", f.method.value)
+		case *spill && given("start"):
+			return usagef("--start is not for --spill")
 		}
 		p := try(allocate.ReadCSV(file, try(safefile.Read(file))))
 		if *spill {
-			for _, name := range []string{"start", "export"} {
-				if given(name) {
-					return usagef("--%s is not for --spill", name)
-				}
-			}
 			return f.spills(cmd, p, capacity.value)
 		}
 		answer := placement{File: file}
@@ -72,6 +77,11 @@ func newAllocate() *cobra.Command {
 		return finish(cmd, answer, func(b *bytes.Buffer) { answer.write(b, f.out.name) }, nil)
 	}
 	return cmd
+}
+
+// hasMethod reports whether there is a method of a name.
+func hasMethod(methods []solve.Method, name string) bool {
+	return slices.ContainsFunc(methods, func(m solve.Method) bool { return m.Name == name })
 }
 
 // loadOffsets reads where a file places the buffers of p.

@@ -165,7 +165,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"export", "onnx", ""}, zoo.Names(), ":0"},
 		{[]string{"export", "onnx", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16", "f8", "f4", "i8"}, ":4"},
 		{[]string{"solve", "allocate", "--method", ""},
-			[]string{"first-fit", "best-fit", "longest-lifetime", "largest-first", "ilp", "search"}, ":4"},
+			[]string{"first-fit", "best-fit", "longest-lifetime", "largest-first", "search", "ilp"}, ":4"},
 		{[]string{"solve", "allocate", ""}, []string{"csv"}, ":8"},
 		{[]string{"hardware", ""}, allMachines(), ":0"},
 		{[]string{"schedule", "--hardware", ""}, hardware.Presets(), ":0"},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"regexp"
@@ -18,32 +19,36 @@ func TestProblemFiles(t *testing.T) {
 	_, missing := highs.New()
 	for _, c := range []struct {
 		args       []string
-		start, ilp string
+		start, ilp string // "": there is no program
 		other      string // a file that is no solution of this problem
 	}{
 		{[]string{"solve", "order", "chain.json"}, "search", "counting-ilp",
 			`{"objective":"traffic","status":"limit","steps":[]}`},
-		{[]string{"solve", "allocate", "buffers.csv", "--minimize"}, "search", "ilp",
+		{[]string{"solve", "allocate", "buffers.csv", "--minimize"}, "search", "",
 			"id,lower,upper,size,offset\nnone,0,1,1,0\n"},
 		{[]string{"solve", "partition", "graph.json"}, "exact", "ilp", `{"devices":[[1],[2],[3],[4],[5]]}`},
 	} {
 		t.Run(c.args[1], func(t *testing.T) {
 			with := func(more ...string) []string { return append(append([]string(nil), c.args...), more...) }
 			answer(t, with("--quiet", "--method", c.start, "-o", "made")...)
-			answer(t, with("--quiet", "--export", "program.lp")...)
-			if lp := strings.ToLower(string(readFile(t, "program.lp"))); !strings.Contains(lp, "subject to") ||
-				!strings.HasSuffix(lp, "end\n") {
-				t.Errorf("no program: %.300s", lp)
+			if c.ilp != "" {
+				answer(t, with("--quiet", "--export", "program.lp")...)
+				if lp := strings.ToLower(string(readFile(t, "program.lp"))); !strings.Contains(lp, "subject to") ||
+					!strings.HasSuffix(lp, "end\n") {
+					t.Errorf("no program: %.300s", lp)
+				}
 			}
 			methods := []string{c.start}
-			if missing == nil {
+			if missing == nil && c.ilp != "" {
 				methods = append(methods, c.ilp)
 			}
 			for _, method := range methods {
+				args := with("--quiet", "--method", method, "--start", "made", "--json")
+				if c.ilp != "" {
+					args = append(args, "--seed", "3")
+				}
 				var again map[string]any
-				if err := json.Unmarshal(
-					[]byte(answer(t, with("--quiet", "--method", method, "--start", "made", "--seed", "3", "--json")...)),
-					&again); err != nil {
+				if err := json.Unmarshal([]byte(answer(t, args...)), &again); err != nil {
 					t.Fatal(err)
 				}
 				if again["status"] != "optimal" {
@@ -53,15 +58,16 @@ func TestProblemFiles(t *testing.T) {
 			if err := os.WriteFile("other", []byte(c.other), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if r := call(t, with("--quiet", "--method", c.ilp, "--start", "other")...); r.status != exitFailure ||
-				!strings.Contains(r.stderr, "other") {
+			r := call(t, with("--quiet", "--method", cmp.Or(c.ilp, c.start), "--start", "other")...)
+			if r.status != exitFailure || !strings.Contains(r.stderr, "other") {
 				t.Errorf("another problem's solution: %+v", r)
 			}
 		})
 	}
 	for _, line := range []string{
 		"solve order chain.json --method bfs --start made",
-		"solve allocate buffers.csv --capacity 4 --spill --export p.lp",
+		"solve allocate buffers.csv --capacity 4 --spill --start made",
+		"solve allocate buffers.csv --capacity 4 --method ilp",
 		"solve order chain.json --export p.txt",
 	} {
 		if r := call(t, strings.Fields(line)...); r.status != exitUsage {

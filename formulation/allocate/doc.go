@@ -1,7 +1,7 @@
 // Package allocate states and solves static memory allocation: buffers with known lifetimes get offsets in one memory
 // so that no two that live at the same time overlap. [Methods] and [SpillMethods] list what solves it: simple rules
-// that place one buffer after the other without second thoughts, searches that need no solver, and integer programs.
-// [Solve] and [SolveSpill] run one.
+// that place one buffer after the other without second thoughts, searches that need no solver, and an integer program
+// for spills. [Solve] and [SolveSpill] run one.
 //
 // # Notation
 //
@@ -32,9 +32,9 @@
 //
 // # Exact methods
 //
-// The searches ([Fit], [Minimize]: canonical placements), the
-// integer programs (fitILP, [MinimizeILP], spillILP) and the sweep over time ([SpillSweep]) stand in
-// docs/formulations.md, "Memory allocation", of which numbers in parentheses are equations.
+// The searches ([Fit], [Minimize]: canonical placements), the integer program for spills (spillILP) and the sweep
+// over time ([SpillSweep]) stand in docs/formulations.md, "Memory allocation", of which numbers in parentheses are
+// equations.
 //
 // # Sources
 //

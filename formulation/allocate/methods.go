@@ -18,14 +18,6 @@ var rows = solve.Table[run]{
 	placing(bestFit, "by birth, into the smallest room"),
 	placing(longestLifetime, "first fit, longest lifetime first"),
 	placing(largestFirst, "first fit, largest size first"),
-	{Method: solve.Method{Name: "ilp", Description: "exact, by integer programming (small files)", Exact: true,
-		NeedsSolver: true},
-		Run: func(ctx context.Context, p *Problem, capacity int64, opts Options) (*Result, error) {
-			if capacity == NoLimit {
-				return MinimizeILP(ctx, p, opts)
-			}
-			return fitILP(ctx, p, capacity, opts)
-		}},
 	{Method: solve.Method{Name: "search", Description: "exact, by search", Exact: true},
 		Run: func(ctx context.Context, p *Problem, capacity int64, opts Options) (*Result, error) {
 			if capacity == NoLimit {
@@ -42,11 +34,11 @@ func placing(rule Rule, description string) solve.Row[run] {
 		}}
 }
 
-// Methods lists the rules and the exact methods for placements.
+// Methods lists the rules and the exact method for placements.
 func Methods() []solve.Method { return rows.Methods() }
 
 // Solve looks for a placement within a capacity, or of the least peak if that is [NoLimit], by the method of that
-// name. Without a start the exact ones begin from the best placement by a rule. An infeasible answer says where the
+// name. Without a start the exact one begins from the best placement by a rule. An infeasible answer says where the
 // capacity is too small, if that is so at one time.
 func Solve(ctx context.Context, p *Problem, capacity int64, method string, opts Options) (*Result, error) {
 	began := time.Now()

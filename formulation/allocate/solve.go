@@ -47,10 +47,8 @@ type Result struct {
 	Seconds float64 `json:"seconds"`
 	// Overfull is a reason for Infeasible, nil if there is none so simple, or no need.
 	Overfull *overfull `json:"overfull"`
-	// Effort is of the integer program, with peaks in bytes.
-	Effort  *milp.Effort `json:"program,omitempty"`
-	Offsets []int64      `json:"-"` // one for each buffer, nil if there is no placement
-	Nodes   int64        `json:"-"` // the search's partial placements
+	Offsets  []int64   `json:"-"` // one for each buffer, nil if there is no placement
+	Nodes    int64     `json:"-"` // the search's partial placements
 }
 
 // Outcome summarises the answer, in bytes.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
@@ -22,58 +21,6 @@ func highsOrSkip(t testing.TB) milp.Solver {
 		t.Fatal(err)
 	}
 	return solver
-}
-
-// The ILP finds what trying all offsets finds.
-func TestILPAgainstAllOffsets(t *testing.T) {
-	solver := highsOrSkip(t)
-	forRandom(t, 40, func(t *testing.T, p *Problem) {
-		want := leastPeak(p)
-		sol, err := MinimizeILP(context.Background(), p, Options{Solver: solver})
-		checkMinimum(t, p, want, sol, err)
-		if want < 0 {
-			return
-		}
-		for _, c := range []int64{want - 1, want, want + 1} {
-			if c < 0 {
-				continue
-			}
-			sol, err := fitILP(context.Background(), p, c, Options{Solver: solver})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if c < want && sol.Status != milp.Infeasible ||
-				c >= want && (!sol.Status.HasValues() || peak(sol) > c || Check(p, c, sol.Offsets) != nil) {
-				t.Errorf("capacity %d: found %+v, but the least peak is %d", c, sol, want)
-			}
-		}
-		// A start never makes it worse.
-		best, err := Minimize(context.Background(), p, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		sol, err = MinimizeILP(context.Background(), p, Options{Start: best.Offsets, Solver: solver})
-		checkMinimum(t, p, want, sol, err)
-	})
-}
-
-// The two exact methods agree where trying all offsets is out of reach.
-func TestILPAgainstSearch(t *testing.T) {
-	solver := highsOrSkip(t)
-	for seed := range uint64(6) {
-		p := larger(seed, 10)
-		if seed%2 == 1 { // other numbers, same problem
-			for i := range p.Buffers {
-				p.Buffers[i].Size *= 4096
-			}
-		}
-		a, err := Minimize(context.Background(), p, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := MinimizeILP(context.Background(), p, Options{TimeLimit: time.Minute, Solver: solver})
-		checkMinimum(t, p, peak(a), b, err)
-	}
 }
 
 func TestSpillAgainstAllChoices(t *testing.T) {
