@@ -16,67 +16,8 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/exact"
 	"github.com/dsasched/dsasched/formulation/ordering"
-	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/model/network"
-	"github.com/dsasched/dsasched/model/onnx"
-	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/scheduler"
 )
-
-type exportJSON struct {
-	Model      string `json:"model"`
-	DType      string `json:"dtype"`
-	Simplified bool   `json:"simplified"`
-	File       string `json:"file"`
-	Operators  int    `json:"operators"`
-	FileBytes  int    `json:"file_bytes"`
-}
-
-func newExportONNX() *cobra.Command {
-	cmd := command("export onnx")
-	takesModel(cmd)
-	batch, read := addOwnBatch(cmd), addNetwork(cmd)
-	out := addFile(cmd, "o out", "`file` to write; - is the standard output")
-	out.stdout = true
-	simple := cmd.Flags().Bool("simplify", false, "simplify the network first")
-	zero := cmd.Flags().Bool("zero-weights", false, "write weights as zeros")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name, file := args[0], out.name
-		if file == "" {
-			return usagef("the file to write is missing: give -o FILE, or -o - for the standard output")
-		}
-		g := try(network.Raw(name, batch.value, read.options()))
-		if *simple {
-			var err error
-			g, _, err = simplify.Run(g)
-			check(blame(name, err))
-		}
-		data, err := onnxBytes(g, *zero)
-		check(blame(name, err))
-		if file == stdoutName {
-			return writeAll(cmd.OutOrStdout(), data)
-		}
-		check(replaceFile(file, data))
-		a := exportJSON{name, read.dtype.value, *simple, file, len(g.Ops), len(data)}
-		return emit(cmd, a, func(b *bytes.Buffer) {
-			fmt.Fprintf(b, "%s: %d operators, %d bytes\n", printable(a.File), a.Operators, a.FileBytes)
-		})
-	}
-	return cmd
-}
-
-func onnxBytes(g *model.Graph, zero bool) ([]byte, error) {
-	var b bytes.Buffer
-	err := onnx.ExportWith(&b, g, onnx.ExportOptions{Version: versions().Version, ZeroWeights: zero})
-	return b.Bytes(), err
-}
-
-func writeAll(w io.Writer, data []byte) error {
-	if _, err := w.Write(data); err != nil {
-		return fmt.Errorf("the network can't be written: %w", err)
-	}
-	return nil
-}
 
 func sameFile(a, b string) bool {
 	x, err := os.Stat(a)

@@ -115,3 +115,48 @@ func TestGraphIsNoPicture(t *testing.T) {
 		}
 	}
 }
+
+// A file takes the place of the one that a link points to: the link and the permissions stay.
+func TestFilesThroughLinks(t *testing.T) {
+	workspace(t)
+	first := answer(t, "export", "order", "net.onnx", "-o", stdoutName)
+	answer(t, "export", "order", "net.onnx", "-o", "out.json")
+	data, err := os.ReadFile("out.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(data) != first {
+		t.Error("the file and the standard output differ")
+	}
+	if err := os.Chmod("out.json", 0o662); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("out.json", "link.json"); err != nil {
+		t.Fatal(err)
+	}
+	answer(t, "export", "order", "net.onnx", "-o", "link.json", "--batch", "8")
+	info, err := os.Stat("out.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o662 {
+		t.Errorf("permissions are %v, were 0662", info.Mode().Perm())
+	}
+	if data, err := os.ReadFile("out.json"); err != nil || string(data) == first {
+		t.Errorf("the file was not replaced: %v", err)
+	}
+	if info, err := os.Lstat("link.json"); err != nil || info.Mode().IsRegular() {
+		t.Errorf("the link was replaced: %v, %v", info, err)
+	}
+	if err := os.Symlink("net.onnx", "link.onnx"); err != nil {
+		t.Fatal(err)
+	}
+	if r := call(t, "export", "order", "link.onnx", "-o", "net.onnx"); r.status != exitUsage {
+		t.Errorf("a network was written over: %+v", r)
+	}
+	for _, name := range fileNames(t) {
+		if strings.HasSuffix(name, ".tmp") {
+			t.Errorf("%s was left behind", name)
+		}
+	}
+}

@@ -162,8 +162,6 @@ func TestCompletion(t *testing.T) {
 		{[]string{"schedule", ""}, zoo.Names(), ":0"},
 		{[]string{"schedule", "resnet50", ""}, nil, ":4"},
 		{[]string{"inspect", ""}, zoo.Names(), ":0"},
-		{[]string{"export", "onnx", ""}, zoo.Names(), ":0"},
-		{[]string{"export", "onnx", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16", "f8", "f4", "i8"}, ":4"},
 		{[]string{"solve", "allocate", "--method", ""},
 			[]string{"first-fit", "best-fit", "longest-lifetime", "largest-first", "search", "ilp"}, ":4"},
 		{[]string{"solve", "allocate", ""}, []string{"csv"}, ":8"},

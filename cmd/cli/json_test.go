@@ -72,7 +72,7 @@ func TestJSON(t *testing.T) {
 	for _, args := range []string{
 		"models", "hardware", "hardware stcp920", "hardware t4-simt", "hardware v100x16", "hardware my-npu.yaml",
 		"inspect resnet50", "inspect net.onnx", "inspect bert-128 --batch 2",
-		"onnx-ops", "onnx-ops conv", "inspect net.onnx --dtype i8", "export onnx net.onnx -o out.onnx --simplify",
+		"onnx-ops", "onnx-ops conv", "inspect net.onnx --dtype i8",
 		"inspect net.onnx --plot net.svg --hardware stcp920 --dot net.dot",
 		"schedule resnet50 --batch 8", "schedule squeezenet --batch 4 --hardware stcp920-paper",
 		"schedule resnet50 --variant tvm",

@@ -42,7 +42,6 @@ func TestNoRegularFile(t *testing.T) {
 	for _, command := range []string{
 		"schedule ./FILE",
 		"inspect ./FILE",
-		"export onnx ./FILE -o out.onnx",
 		"best ./FILE --evaluations 1",
 		"best net.onnx --evaluations 1 --start FILE",
 		"solve bind net.onnx --start FILE",

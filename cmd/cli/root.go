@@ -111,9 +111,9 @@ bound.`,
 		group("check", "ANSWER", "Check an answer by the rules alone",
 			"Check an answer, whatever made it, by the rules of its problem alone.",
 			"check order chain.json order.json", newCheckOrder(), newCheckSchedule()),
-		group("export", "WHAT", "Write a network, or a problem that it poses, as a file",
-			"Write a network as an ONNX file, or a problem that it poses for 'dsasched solve'.",
-			"export order bert-128 --batch 4 -o order-problem.json", newExportJoint(), newExportONNX(), newExportOrder()),
+		group("export", "WHAT", "Write a problem that a network poses as a file",
+			"Write a problem that a network poses as a file for 'dsasched solve'.",
+			"export order bert-128 --batch 4 -o order-problem.json", newExportJoint(), newExportOrder()),
 	)
 	for _, of := range ofSystems[""] {
 		root.AddCommand(of())

@@ -1,4 +1,4 @@
-// Package onnx reads networks in the Open Neural Network Exchange format into model.Graph, and writes them.
+// Package onnx reads networks in the Open Neural Network Exchange format into model.Graph.
 // docs/onnx.md says for users what is read and what is refused.
 //
 // # What is read

@@ -226,8 +226,6 @@ type value struct {
 	// derived: the importer computed the values; those in the file may be trained.
 	derived bool
 	causal  bool // a mask that hides what comes later
-	// learned is the file's own statement, nil without one.
-	learned *bool
 	// missing says why an external file did not give the values.
 	missing string
 	within  *value         // of positions that a pool yields: what they point into
@@ -365,9 +363,8 @@ func (im *importer) stored(t *tensorProto) (*value, error) {
 	if missing != "" {
 		t.missing = missing
 	}
-	v := &value{missing: t.missing, shape: t.dims, dtype: dt, constant: true, learned: t.learned, id: absent}
-	// Floats of an export are zero, if they are there at all, and mean nothing.
-	if t.known && !(t.learned != nil && dt.IsFloat()) {
+	v := &value{missing: t.missing, shape: t.dims, dtype: dt, constant: true, id: absent}
+	if t.known {
 		v.lit = &literal{shape: t.dims, dtype: dt, ints: t.ints, floats: t.floats}
 	}
 	return v, nil
@@ -392,9 +389,6 @@ func (im *importer) tensor(v *value, u use) model.TensorID {
 	learned := v.constant && (u == parameter || u == operand && several)
 	if several && v.derived {
 		learned = false // made of single numbers: a bias of zeros, say
-	}
-	if v.learned != nil {
-		learned = *v.learned
 	}
 	if v.id != absent {
 		if learned {

@@ -104,7 +104,6 @@ const anyNumber = -1
 
 func std(name string) operator { return operator{"", name} }
 func ms(name string) operator  { return operator{"com.microsoft", name} }
-func own(name string) operator { return operator{ownDomain, name} }
 
 // rows is the table. Operator sets before the earliest row differ in a way that no file in use has.
 var rows = []row{
@@ -152,10 +151,6 @@ var rows = []row{
 	{std("GroupNormalization"), 21, 0, 3, 3, "GroupNorm", groupNorm, nil, ""},
 	{std("MeanVarianceNormalization"), 9, 0, 1, 1, "", meanVariance, nil, "ReduceMean, Sub, Mul, ReduceMean, Sqrt, Div"},
 	{std("LpNormalization"), 1, 0, 1, 1, "", lpNormalization, nil, "ReduceSum, Div"},
-	{own("LayerNormalization"), 1, 0, 1, 1, "LayerNorm", plainLayerNorm, nil,
-		"without scale; a function of exported files"},
-	{own("RMSNormalization"), 1, 0, 1, 1, "RMSNorm", rmsNorm, nil, "without scale; a function of exported files"},
-	{own("ScaledRMSNormalization"), 1, 0, 2, 2, "RMSNorm", rmsNorm, nil, "a function of exported files"},
 	{ms("GroupNorm"), 1, 0, 3, 3, "", skipGroupNorm, nil,
 		"GroupNorm, with Transpose of channels that come last, and Silu"},
 	{ms("SkipGroupNorm"), 1, 0, 4, 5, "", skipGroupNorm, nil, "Add, then as GroupNorm of com.microsoft"},
@@ -163,7 +158,6 @@ var rows = []row{
 	{std("Softmax"), 1, 12, 1, 1, "Softmax", softmaxFlat, nil, "over all axes from the given one on"},
 	{std("Softmax"), 13, 0, 1, 1, "Softmax", softmax, nil, ""},
 	{std("Hardmax"), 1, 0, 1, 1, "", hardmax, nil, "ArgMax, Equal, Cast"},
-	{own("Softmax"), 1, 0, 1, 1, "Softmax", softmaxAxes, nil, "over several axes; a function of exported files"},
 	{std("LogSoftmax"), 1, 12, 1, 1, "", logSoftmaxFlat, nil, "Softmax, Log"},
 	{std("LogSoftmax"), 13, 0, 1, 1, "", logSoftmax, nil, "Softmax, Log"},
 	{std("ReduceMean"), 1, 0, 1, 2, "ReduceMean", reduce, nil, ""},
@@ -194,7 +188,6 @@ var rows = []row{
 	{std("Sigmoid"), 1, 0, 1, 1, "Sigmoid", direct, nil, ""},
 	{std("HardSigmoid"), 1, 0, 1, 1, "HardSigmoid", direct, nil, ""},
 	{std("HardSwish"), 14, 0, 1, 1, "HardSwish", direct, nil, ""},
-	{own("Silu"), 1, 0, 1, 1, "Silu", direct, nil, "a function of exported files"},
 	{std("Softplus"), 1, 0, 1, 1, "Softplus", direct, nil, ""},
 	{std("Tanh"), 1, 0, 1, 1, "Tanh", direct, nil, ""},
 	{std("Erf"), 9, 0, 1, 1, "Erf", direct, nil, ""},
@@ -603,8 +596,6 @@ func layerNorm(c *call) {
 	c.trained(int(a.Axis), "mean", "deviation")
 }
 
-func plainLayerNorm(c *call) { c.emit("LayerNorm", lastAxis(c), args(c.in[0])) }
-
 func lrn(c *call) {
 	size := c.int("size", 0)
 	if size < 1 || size > 1<<30 {
@@ -638,13 +629,6 @@ func softmaxFlatAttr(c *call) model.Attr {
 
 func softmax(c *call)     { c.emit("Softmax", lastAxis(c), args(c.in[0])) }
 func softmaxFlat(c *call) { c.emit("Softmax", softmaxFlatAttr(c), args(c.in[0])) }
-
-func softmaxAxes(c *call) {
-	a := lastAxis(c)
-	list, _ := c.ints("axes")
-	a.Axes = c.axes(list, len(c.in[0].shape))
-	c.emit("Softmax", a, args(c.in[0]))
-}
 
 func logSoftmax(c *call)     { logOf(c, lastAxis(c)) }
 func logSoftmaxFlat(c *call) { logOf(c, softmaxFlatAttr(c)) }

@@ -535,18 +535,11 @@ n/sum[1,6] = ReduceSum(n/power) Axes=[0] KeepDims=true
 y[2,6] = Div(x n/sum)
 > y[2,6] f32
 `},
-	{"dsasched.LayerNormalization@1", 17, parts(rowTokens), "x", "y", nil,
-		"y[2,3,8] = LayerNorm(x) Axis=2\n> y[2,3,8] f32\n"},
-	{"dsasched.RMSNormalization@1", 17, parts(rowTokens), "x", "y", nil, "y[2,3,8] = RMSNorm(x) Axis=2\n> y[2,3,8] f32\n"},
-	{"dsasched.ScaledRMSNormalization@1", 17, parts(rowTokens, weights("s", 8)), "x s", "y", nil,
-		"y[2,3,8] = RMSNorm(x s*) Axis=2\n> y[2,3,8] f32\n"},
 	{"ai.onnx.LRN@1", 13, parts(rowImage), "x", "y", parts(attrInt("size", 3)),
 		"y[1,4,8,8] = LRN(x) Kernel=[3]\n> y[1,4,8,8] f32\n"},
 	{"ai.onnx.Softmax@1", 12, parts(rowTokens), "x", "y", nil,
 		"y[2,3,8] = Softmax(x) Axis=1 Axes=[1 2]\n> y[2,3,8] f32\n"},
 	{"ai.onnx.Softmax@13", 13, parts(rowTokens), "x", "y", nil, "y[2,3,8] = Softmax(x) Axis=2\n> y[2,3,8] f32\n"},
-	{"dsasched.Softmax@1", 17, parts(rowTokens), "x", "y", parts(attrInt("axis", 1), attrList("axes", 1, 2)),
-		"y[2,3,8] = Softmax(x) Axis=1 Axes=[1 2]\n> y[2,3,8] f32\n"},
 	{"ai.onnx.LogSoftmax@1", 12, parts(rowTokens), "x", "y", nil, `n/softmax[2,3,8] = Softmax(x) Axis=1 Axes=[1 2]
 y[2,3,8] = Log(n/softmax)
 > y[2,3,8] f32
@@ -734,7 +727,6 @@ y[2,6] = Where(n/mask x n/zero)
 	one("ai.onnx.Sigmoid@1", 13, "Sigmoid(x)"),
 	one("ai.onnx.HardSigmoid@1", 13, "HardSigmoid(x)"),
 	one("ai.onnx.HardSwish@14", 14, "HardSwish(x)"),
-	one("dsasched.Silu@1", 14, "Silu(x)"),
 	one("ai.onnx.Softplus@1", 13, "Softplus(x)"),
 	one("ai.onnx.Tanh@1", 13, "Tanh(x)"),
 	one("ai.onnx.Erf@9", 13, "Erf(x)"),

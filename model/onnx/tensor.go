@@ -15,14 +15,12 @@ import (
 
 // tensorProto keeps the payload of small tensors only.
 type tensorProto struct {
-	name   string
-	dims   model.Shape
-	typ    int64
-	ints   []int64   // integers and booleans, if known
-	floats []float64 // if known
-	known  bool
-	// learned is the statement of this package's exporter; nil in other files.
-	learned *bool
+	name    string
+	dims    model.Shape
+	typ     int64
+	ints    []int64   // integers and booleans, if known
+	floats  []float64 // if known
+	known   bool
 	missing string // why the values of a small tensor are not known
 	far     *far   // of a small tensor: where its values lie; nil if they are here or were read
 }
@@ -107,8 +105,6 @@ func (d *decoder) tensor(h field, t *tensorProto) error {
 			var v int64
 			v, err = d.int(h)
 			p.external = v == 1
-		case 16:
-			err = d.mark(h, t)
 		}
 		return err
 	})
@@ -139,9 +135,10 @@ func (d *decoder) extents(h field, shape *model.Shape) error {
 	})
 }
 
-// entry reads a pair of words.
-func (d *decoder) entry(h field) (key, value string, err error) {
-	err = d.message(h, "StringStringEntryProto", func(h field) (err error) {
+// place reads an entry on where external data lie.
+func (d *decoder) place(h field, f *far) error {
+	var key, value string
+	err := d.message(h, "StringStringEntryProto", func(h field) (err error) {
 		switch h.num {
 		case 1:
 			key, _, err = d.text(h)
@@ -150,12 +147,6 @@ func (d *decoder) entry(h field) (key, value string, err error) {
 		}
 		return err
 	})
-	return key, value, err
-}
-
-// place reads an entry on where external data lie.
-func (d *decoder) place(h field, f *far) error {
-	key, value, err := d.entry(h)
 	if err != nil {
 		return err
 	}
@@ -169,15 +160,6 @@ func (d *decoder) place(h field, f *far) error {
 		}
 	}
 	return nil
-}
-
-// mark reads an entry of a tensor's metadata.
-func (d *decoder) mark(h field, t *tensorProto) error {
-	key, value, err := d.entry(h)
-	if learned := value == "true"; key == learnedKey && (learned || value == "false") {
-		t.learned = &learned
-	}
-	return err
 }
 
 // numbers reads a typed data field: its values if there are few, else, where the size gives it, only how many they are.
