@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 132_754
+const total = 132_625
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 108_532
+const core = 108_403
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         7737,
+	"cmd/cli":                         7703,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -80,7 +80,7 @@ var budget = map[string]int{
 	"model/schedule":                  5905,
 	"model/schedulefile":              1666,
 	"model/simplify":                  2233,
-	"model/structure":                 1159,
+	"model/structure":                 1064,
 	"model/zoo":                       2702,
 	"notebooks/show":                  84,
 	"plots":                           2079,

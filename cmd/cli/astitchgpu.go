@@ -59,7 +59,7 @@ func newStitch() *cobra.Command {
 	training := cmd.Flags().Bool("training", false, "the network's training step: gradients and updates, too")
 	about := cmd.Flags().String("explain", "", "say where this `operator` has gone, and why")
 	graph := addFile(cmd, "graph", "write kernels, groups and schemes for Graphviz to this `file`: .dot, .gv",
-		dotEndings...)
+		".dot", ".gv")
 	picture := addFigure(cmd, "picture", "draw the kernels over time into this `file`")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		m := try(simt.Load(*machine))

@@ -21,18 +21,12 @@ import (
 type inspectJSON struct {
 	*structure.Report
 	Capacities []capacityJSON        `json:"capacities"` // of --hardware
-	Files      []experiments.Written `json:"files"`      // written
+	Files      []experiments.Written `json:"files"`      // written; the figure
 }
 
 type capacityJSON struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`
-}
-
-// drawings lists the files that inspect writes beside its answer.
-type drawings struct {
-	plot, dot   *outFile // dot "-": instead of the answer
-	accelerator *string  // whose capacities are drawn; "": none
 }
 
 func newInspect() *cobra.Command {
@@ -41,19 +35,14 @@ func newInspect() *cobra.Command {
 	batch, read := addOwnBatch(cmd), addNetwork(cmd)
 	f := cmd.Flags()
 	blocks := f.Bool("blocks", false, "print the blocks of the stages too")
-	d := drawings{
-		plot: addFigure(cmd, "plot", "draw the memory in use into this `file`"),
-		dot: addFile(cmd, "dot", "write the simplified graph into this Graphviz `file`: .dot, .gv; - prints it",
-			dotEndings...),
-		accelerator: f.String("hardware", "", "with --plot: built-in accelerator or YAML `file` whose capacities are drawn"),
-	}
-	d.dot.stdout = true
+	plot := addFigure(cmd, "plot", "draw the memory in use into this `file`")
+	accelerator := f.String("hardware", "", "with --plot: built-in accelerator or YAML `file` whose capacities are drawn")
 	completeFlag(cmd, "hardware", completeHardware)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
-		case f.Changed("hardware") && *d.accelerator == "":
+		case f.Changed("hardware") && *accelerator == "":
 			return usagef("--hardware is empty, expected a name")
-		case *d.accelerator != "" && d.plot.name == "":
+		case *accelerator != "" && plot.name == "":
 			return usagef("--hardware needs --plot: it adds to the figure")
 		}
 		opt := read.options()
@@ -61,38 +50,18 @@ func newInspect() *cobra.Command {
 		r, n := try2(structure.Inspect(args[0], raw, schedule.ExecutionOrder))
 		r.DType = opt.DType.String()
 		a := &inspectJSON{r, []capacityJSON{}, []experiments.Written{}}
-		dot := d.write(a, n, batch.value)
-		if d.dot.name == stdoutName {
-			return emit(cmd, nil, func(b *bytes.Buffer) { b.Write(dot) })
+		if plot.name != "" {
+			fig := a.figure(n, batch.value, *accelerator)
+			bytes := try(writeFile(plot.name, func(w io.Writer) error { return writeFigure(w, "--plot", plot.name, fig, nil) }))
+			a.Files = append(a.Files, experiments.Written{Path: plot.name, Bytes: bytes})
 		}
 		return emit(cmd, a, func(b *bytes.Buffer) { a.write(b, *blocks) })
 	}
 	return cmd
 }
 
-// write writes the files and notes them in the answer. It returns the graph for
-// Graphviz if there is no file for it.
-func (d drawings) write(a *inspectJSON, n *structure.Network, batch int64) (dot []byte) {
-	file := func(path string, write func(io.Writer) error) {
-		a.Files = append(a.Files, experiments.Written{Path: path, Bytes: try(writeFile(path, write))})
-	}
-	if d.plot.name != "" {
-		fig := d.figure(a, n, batch)
-		file(d.plot.name, func(w io.Writer) error { return writeFigure(w, "--plot", d.plot.name, fig, nil) })
-	}
-	switch d.dot.name {
-	case "":
-		return nil
-	case stdoutName:
-		var b bytes.Buffer
-		check(n.WriteDOT(&b))
-		return b.Bytes()
-	}
-	file(d.dot.name, n.WriteDOT)
-	return nil
-}
-
-func (d drawings) figure(a *inspectJSON, n *structure.Network, batch int64) *plots.Figure {
+// figure is the memory in use, with the capacities of an accelerator unless that is "".
+func (a *inspectJSON) figure(n *structure.Network, batch int64, accelerator string) *plots.Figure {
 	m := plots.Memory{Title: a.Model, LiveBytes: n.LiveBytes}
 	if network.IsFile(a.Model) {
 		m.Title = strings.TrimSuffix(filepath.Base(a.Model), filepath.Ext(a.Model))
@@ -107,8 +76,8 @@ func (d drawings) figure(a *inspectJSON, n *structure.Network, batch int64) *plo
 	for _, s := range n.Stages {
 		m.Spans = append(m.Spans, plots.Span{Name: s.Name, First: n.Blocks[s.First].First, End: n.Blocks[s.End-1].End})
 	}
-	if *d.accelerator != "" {
-		spec := try(hardware.Load(*d.accelerator))
+	if accelerator != "" {
+		spec := try(hardware.Load(accelerator))
 		share := min(int64(spec.Clusters), max(1, batch)) // the clusters that the batch is divided over
 		lbs, llb := "LBs of a cluster", "LLB"
 		if share > 1 {

@@ -107,19 +107,6 @@ func TestInspectDraws(t *testing.T) {
 	}
 }
 
-func TestInspectDOT(t *testing.T) {
-	workspace(t)
-	printed := answer(t, "inspect", "resnet50", "--dot", "-")
-	answer(t, "inspect", "resnet50", "--dot", "r.dot")
-	written, err := os.ReadFile("r.dot")
-	if err != nil || string(written) != printed {
-		t.Errorf("the file differs from what is printed (%v)", err)
-	}
-	if n := strings.Count(printed, "subgraph cluster_s"); n != 6 {
-		t.Errorf("%d clusters of stages, want 6", n)
-	}
-}
-
 func TestModelsLargestTensor(t *testing.T) {
 	for _, m := range decode[modelsJSON](t, answer(t, "models", "--json")).Models {
 		x := m.LargestTensor

@@ -88,9 +88,6 @@ func (d *pictures) draw(cmd *cobra.Command, origin schedulefile.Origin, r *sched
 	})
 }
 
-// dotEndings are of files in Graphviz's language: a picture's ending on one would mislead.
-var dotEndings = []string{".dot", ".gv"}
-
 // page writes the page of a schedule, beside the one that it is compared with.
 func (d *pictures) page(cmd *cobra.Command, w io.Writer, origin schedulefile.Origin, r *scheduler.Result) error {
 	list := []recording.Shown{{Result: r, Options: scheduler.Options{InPlace: origin.InPlace}}}
