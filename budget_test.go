@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 132_625
+const total = 132_437
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 108_403
+const core = 108_215
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -44,14 +44,14 @@ var budget = map[string]int{
 	"experiments/internal/roofline":   608,
 	"experiments/internal/timeline":   146,
 	"experiments/schedules":           629,
-	"formulation/allocate":            3505,
+	"formulation/allocate":            3450,
 	"formulation/binding":             1892,
 	"formulation/bound":               3695,
 	"formulation/exact":               1778,
-	"formulation/highs":               946,
+	"formulation/highs":               919,
 	"formulation/issue":               149,
 	"formulation/joint":               1493,
-	"formulation/milp":                1021,
+	"formulation/milp":                915,
 	"formulation/ordering":            2977,
 	"formulation/solve":               313,
 	"formulation/split":               2075,

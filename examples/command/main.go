@@ -37,7 +37,7 @@ func brief(ctx context.Context, d *scheduler.Draft) error {
 		d.Tell(fmt.Sprintf("order brief is Algorithm 3's: %d instances, expected 24 or fewer", n))
 		return nil
 	}
-	m := milp.New("brief", milp.Minimize)
+	m := milp.New("brief")
 	at, position := make([][]milp.Var, n), make([][]milp.Term, n)
 	start := make([]float64, n*n, n*n+n)
 	for i := range n {

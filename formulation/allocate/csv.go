@@ -2,8 +2,6 @@ package allocate
 
 import (
 	"bytes"
-	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -35,10 +33,7 @@ var columns = []struct{ name, means string }{
 	{colOffset, colOffset},
 }
 
-// maxReported is the number of mistakes of a file that are reported: enough to mend it in one go, and still readable.
-const maxReported = 20
-
-// An Error is a mistake in a file.
+// An Error is the first mistake in a file.
 type Error struct {
 	File            string
 	Line            int
@@ -66,103 +61,66 @@ func (e *Error) Error() string {
 //	offset                      fixed offset, none if empty; optional
 //
 // MiniMalloc stops at an empty line and skips columns that it does not know; here both are mistakes, since they hide
-// others. So is its column "gaps", which no known file has. All mistakes are reported, as *[Error] values in one
-// joined error in the order of their lines. file stands for the file in them.
+// others. So is its column "gaps", which no known file has. The error is an *[Error]; file stands for the file in it.
 func ReadCSV(file string, data []byte) (*Problem, error) {
-	r := &reader{file: file}
-	p := r.read(strings.TrimPrefix(string(data), "\ufeff"))
-	if r.dropped > 0 {
-		r.errs = append(r.errs, fmt.Errorf("%s: and %d more mistakes", file, r.dropped))
+	text := strings.TrimPrefix(string(data), "\ufeff")
+	r := &reader{file: file, line: 1}
+	if !utf8.ValidString(text) {
+		return nil, r.fail("", "bytes that are not UTF-8", "a text file")
 	}
-	if err := errors.Join(r.errs...); err != nil {
+	lines := strings.Split(strings.TrimRight(text, " \t\r\n"), "\n")
+	if lines[0] == "" {
+		return nil, r.fail("", "an empty file", "a first line with the names of columns")
+	}
+	if err := r.header(fieldsOf(lines[0])); err != nil {
 		return nil, err
+	}
+	p := &Problem{Name: file}
+	lineOf := map[string]int{}
+	total := int64(0)
+	for _, line := range lines[1:] {
+		r.line++
+		fields := fieldsOf(line)
+		if strings.TrimSpace(line) == "" {
+			return nil, r.fail("", "an empty line", "empty lines at the end only")
+		}
+		if len(fields) != len(r.names) {
+			return nil, r.fail("", fmt.Sprintf("%d fields", len(fields)), "%d, as the first line has", len(r.names))
+		}
+		b, err := r.buffer(fields)
+		if err != nil {
+			return nil, err
+		}
+		if before, dup := lineOf[b.ID]; dup {
+			return nil, r.fail(r.column(colID), quote(b.ID), "a name that line %d does not have", before)
+		}
+		lineOf[b.ID] = r.line
+		if total = addUp(total, &b); total > maxTotal {
+			return nil, r.fail(r.column(colSize), fmt.Sprintf("%d bytes in all with the lines before", total), "at most %d",
+				maxTotal)
+		}
+		p.Buffers = append(p.Buffers, b)
 	}
 	return p, nil
 }
 
+func fieldsOf(line string) []string {
+	fields := strings.Split(line, ",")
+	for i := range fields {
+		fields[i] = strings.TrimSpace(fields[i])
+	}
+	return fields
+}
+
 type reader struct {
-	file    string
-	line    int
-	errs    []error
-	dropped int
-
-	names     []string // of columns as the file has them
-	means     []string
-	inclusive bool
+	file  string
+	line  int
+	names []string // of columns as the file has them
+	means []string
 }
 
-func (r *reader) fail(column, found, format string, args ...any) {
-	if len(r.errs) >= maxReported {
-		r.dropped++
-		return
-	}
-	r.errs = append(r.errs, &Error{r.file, r.line, column, found, fmt.Sprintf(format, args...)})
-}
-
-func (r *reader) read(text string) *Problem {
-	p := &Problem{Name: r.file}
-	lineOf := map[string]int{}
-	total, blank := int64(0), 0
-	if !utf8.ValidString(text) {
-		r.line = 1
-		r.fail("", "bytes that are not UTF-8", "a text file")
-		return nil
-	}
-	for line := range strings.Lines(text) {
-		r.line++
-		line = strings.TrimRight(line, "\r\n")
-		if strings.TrimSpace(line) == "" {
-			blank = cmp.Or(blank, r.line)
-			continue
-		}
-		if blank > 0 {
-			found := r.line
-			r.line = blank
-			r.fail("", fmt.Sprintf("an empty line, and more in line %d", found), "empty lines at the end only")
-			return nil
-		}
-		n := strings.Count(line, ",") + 1
-		if n > len(columns) {
-			r.fail("", fmt.Sprintf("%d fields", n), "at most %d", len(columns))
-			if r.names == nil {
-				return nil
-			}
-			continue
-		}
-		fields := strings.Split(line, ",")
-		for i := range fields {
-			fields[i] = strings.TrimSpace(fields[i])
-		}
-		if r.names == nil {
-			if !r.header(fields) {
-				return nil
-			}
-			continue
-		}
-		if len(fields) != len(r.names) {
-			r.fail("", fmt.Sprintf("%d fields", len(fields)), "%d, as the first line has", len(r.names))
-			continue
-		}
-		b, ok := r.buffer(fields)
-		if !ok {
-			continue
-		}
-		if before, dup := lineOf[b.ID]; dup {
-			r.fail(r.column(colID), quote(b.ID), "a name that line %d does not have", before)
-			continue
-		}
-		lineOf[b.ID] = r.line
-		if total = addUp(total, &b); total > maxTotal {
-			r.fail(r.column(colSize), fmt.Sprintf("%d bytes in all with the lines before", total), "at most %d", maxTotal)
-			return nil
-		}
-		p.Buffers = append(p.Buffers, b)
-	}
-	if r.names == nil {
-		r.line = 1
-		r.fail("", "an empty file", "a first line with the names of columns")
-	}
-	return p
+func (r *reader) fail(column, found, format string, args ...any) error {
+	return &Error{r.file, r.line, column, found, fmt.Sprintf(format, args...)}
 }
 
 // column is the name that the file has for a column.
@@ -173,42 +131,38 @@ func (r *reader) column(means string) string {
 	return means
 }
 
-func (r *reader) header(fields []string) bool {
+func (r *reader) header(fields []string) error {
 	var known []string
 	means := map[string]string{}
 	for _, c := range columns {
 		known = append(known, c.name)
 		means[c.name] = c.means
 	}
-	before := len(r.errs)
 	for i, name := range fields {
 		m, ok := means[name]
 		if !ok {
-			r.fail(strconv.Itoa(i+1), quote(name), "one of %s", strings.Join(known, ", "))
-			continue
+			return r.fail(strconv.Itoa(i+1), quote(name), "one of %s", strings.Join(known, ", "))
 		}
 		if j := slices.Index(r.means, m); j >= 0 {
-			r.fail(strconv.Itoa(i+1), quote(name), "one column with this meaning: column %s is before it", quote(r.names[j]))
-			continue
+			return r.fail(strconv.Itoa(i+1), quote(name), "one column with this meaning: column %s is before it",
+				quote(r.names[j]))
 		}
 		r.names, r.means = append(r.names, name), append(r.means, m)
-		r.inclusive = r.inclusive || name == colEnd
 	}
 	for _, m := range []string{colID, colLower, colUpper, colSize} {
-		if !slices.Contains(r.means, m) && len(r.errs) == before {
-			r.fail(m, "no such column", "columns id, lower, upper and size")
+		if !slices.Contains(r.means, m) {
+			return r.fail(m, "no such column", "columns id, lower, upper and size")
 		}
 	}
-	return len(r.errs) == before
+	return nil
 }
 
-// buffer reads one line; it reports whether nothing is wrong with it.
-func (r *reader) buffer(fields []string) (b Buffer, ok bool) {
-	before := len(r.errs) + r.dropped
+// buffer reads one line.
+func (r *reader) buffer(fields []string) (b Buffer, err error) {
 	number := func(i int) int64 {
-		v, err := strconv.ParseInt(fields[i], 10, 64)
-		if err != nil {
-			r.fail(r.names[i], quote(fields[i]), "a whole number")
+		v, wrong := strconv.ParseInt(fields[i], 10, 64)
+		if wrong != nil && err == nil {
+			err = r.fail(r.names[i], quote(fields[i]), "a whole number")
 		}
 		return v
 	}
@@ -223,18 +177,18 @@ func (r *reader) buffer(fields []string) (b Buffer, ok bool) {
 		switch m {
 		case colID:
 			b.ID = fields[i]
-			if strings.ContainsAny(b.ID, "\"\r") {
-				r.fail(r.names[i], quote(b.ID), "a name without quotation marks, which the format does not have")
-			}
 		case colLower:
 			b.Lifetime.Lower = number(i)
 		case colUpper:
-			b.Lifetime.Upper = r.end(number(i))
+			b.Lifetime.Upper = number(i)
+			if r.names[i] == colEnd && b.Lifetime.Upper < maxTime {
+				b.Lifetime.Upper++ // it is inclusive
+			}
 		case colSize:
 			b.Size = number(i)
 		case colAlignment:
-			if b.Alignment = number(i); b.Alignment == 0 {
-				r.fail(r.names[i], quote(fields[i]), "a whole number of at least 1")
+			if b.Alignment = number(i); b.Alignment == 0 && err == nil {
+				err = r.fail(r.names[i], quote(fields[i]), "a whole number of at least 1")
 			}
 		case colHint:
 			if b.Hint = optional(i); b.Hint != nil && *b.Hint == -1 {
@@ -246,22 +200,13 @@ func (r *reader) buffer(fields []string) (b Buffer, ok bool) {
 			b.Offset = optional(i)
 		}
 	}
-	if len(r.errs)+r.dropped > before {
-		return b, false
+	if err == nil && strings.ContainsAny(b.ID, "\"\r") {
+		err = r.fail(r.column(colID), quote(b.ID), "a name without quotation marks, which the format does not have")
 	}
-	if f := b.fault(); f != nil {
-		r.fail(r.column(f.column), f.found, "%s", f.expected)
-		return b, false
+	if f := b.fault(); f != nil && err == nil {
+		err = r.fail(r.column(f.column), f.found, "%s", f.expected)
 	}
-	return b, true
-}
-
-// end is the exclusive end for one that the file has.
-func (r *reader) end(v int64) int64 {
-	if r.inclusive && v < maxTime {
-		v++
-	}
-	return v
+	return b, err
 }
 
 // WriteCSV writes a problem so that MiniMalloc and [ReadCSV] read it. Columns in which no buffer has anything are left

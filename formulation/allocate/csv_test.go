@@ -75,9 +75,9 @@ func TestReadCSVErrors(t *testing.T) {
 			[]string{`f.csv:1: column 5: found "end", expected one column with this meaning: column "upper"`}},
 		{head + "x,0,1\n", []string{`f.csv:2: found 3 fields, expected 4`}},
 		{head + "x,0,1,2,3\n", []string{`f.csv:2: found 5 fields`}},
-		{head + "\nx,0,1,2\n", []string{`f.csv:2: found an empty line, and more in line 3`}},
-		{head + "x,a,b,2\ny,0,1,1e9\n", []string{`f.csv:2: column lower: found "a", expected a whole number`,
-			`f.csv:2: column upper: found "b"`, `f.csv:3: column size: found "1e9"`}},
+		{head + "\nx,0,1,2\n", []string{`f.csv:2: found an empty line, expected empty lines at the end only`}},
+		{head + "x,a,b,2\ny,0,1,1e9\n", []string{`f.csv:2: column lower: found "a", expected a whole number`}},
+		{head + "x,0,1,2\ny,0,1,1e9\n", []string{`f.csv:3: column size: found "1e9"`}},
 		{head + "x,0,1,99999999999999999999\n", []string{`column size: found "99999999999999999999"`}},
 		{head + "x,0,1,300000000000000\n", []string{`column size: found 300000000000000, expected bytes from 0 to`}},
 		{head + "x,3,3,2\n", []string{`f.csv:2: column upper: found 3, expected an end of the lifetime after its start 3`}},
@@ -99,7 +99,7 @@ func TestReadCSVErrors(t *testing.T) {
 		{"id,lower,upper,size,offset\nx,0,9,2,-8\n", []string{`column offset: found -8`}},
 		{"id,lower,upper,size,hint\nx,0,9,2,-2\n", []string{`column hint: found -2`}},
 		{"id,lower,upper,size,spill_cost\nx,0,9,2,-2\n", []string{`column spill_cost: found -2`}},
-		{head + strings.Repeat("x\n", 30), []string{`f.csv:21: found 1 fields`, `and 10 more mistakes`}},
+		{head + strings.Repeat("x\n", 30), []string{`f.csv:2: found 1 fields`}},
 	} {
 		p, err := ReadCSV("f.csv", []byte(c.text))
 		if err == nil {

@@ -125,7 +125,7 @@ func Spill(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (
 // spillILP is [Spill] by integer programming. It needs the options' Solver.
 func spillILP(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (*SpillResult, error) {
 	choose := func(ctx context.Context, room int64, hit [][]int) (picked, error) {
-		m := milp.New("spill", milp.Minimize)
+		m := milp.New("spill")
 		x := make([]milp.Var, len(p.Buffers))
 		for i := range p.Buffers {
 			b := &p.Buffers[i]

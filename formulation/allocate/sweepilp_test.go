@@ -30,7 +30,7 @@ func SpillSweepILP(ctx context.Context, p *Problem, capacity int64, opts SweepOp
 	}
 	ctx, cancel := opts.Begin(ctx)
 	defer cancel()
-	m := milp.New("spill over time", milp.Minimize)
+	m := milp.New("spill over time")
 	x := make([]milp.Var, len(p.Buffers))
 	for i := range p.Buffers {
 		x[i] = m.Binary("x "+p.Buffers[i].ID, float64(p.Buffers[i].Moved())) // (10)
@@ -85,7 +85,7 @@ func SpillSweepILP(ctx context.Context, p *Problem, capacity int64, opts SweepOp
 	if w.always >= math.MaxInt64/2 {
 		return &SpillResult{Method: "sweep-ilp", Status: milp.Infeasible}, nil
 	}
-	m.AddOffset(float64(w.always))
+	m.Continuous("always", 1, 1, float64(w.always))
 	sol, err := opts.Solver.Solve(ctx, m, opts.MILP(1))
 	if err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func formulate(p *Problem, opts Options) (*Program, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	return p.State(milp.New("binding", milp.Minimize), false, opts.Start), nil
+	return p.State(milp.New("binding"), false, opts.Start), nil
 }
 
 // State adds the variables and rows of a valid problem to a model whose objective is in microseconds. Of the labels it

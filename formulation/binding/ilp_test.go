@@ -49,7 +49,7 @@ func relaxed(t *testing.T, p *Problem) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lp := milp.New("relaxed", milp.Minimize)
+	lp := milp.New("relaxed")
 	for j := range m.NumVars() {
 		v := m.Variable(milp.Var(j))
 		lp.Continuous(v.Name, v.Lo, v.Hi, v.Cost)

@@ -77,11 +77,6 @@ static int64_t nodeCount(const void* highs) {
   Highs_getInt64InfoValue(highs, "mip_node_count", &value);
   return value > 0 ? value : 0;
 }
-static double objectiveValue(const void* highs) {
-  double value = 0.0 / 0.0;
-  Highs_getDoubleInfoValue(highs, "objective_function_value", &value);
-  return value;
-}
 */
 import "C"
 
@@ -163,9 +158,6 @@ func read(raw *lanl.RawModel) outcome {
 	}
 	return out
 }
-
-// objective is HiGHS' own idea of the objective at its solution.
-func objective(raw *lanl.RawModel) float64 { return float64(C.objectiveValue(handle(raw))) }
 
 func setStart(raw *lanl.RawModel, x []float64) error {
 	c := make([]C.double, len(x))

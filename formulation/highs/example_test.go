@@ -14,10 +14,10 @@ import (
 
 // Which tensors stay in a buffer of 8 bytes if keeping each saves a reload?
 func ExampleNew() {
-	m := milp.New("keep", milp.Maximize)
-	a := m.Binary("a", 5)
-	b := m.Binary("b", 4)
-	c := m.Binary("c", 3)
+	m := milp.New("keep")
+	a := m.Binary("a", -5)
+	b := m.Binary("b", -4)
+	c := m.Binary("c", -3)
 	m.AddLE("buffer bytes", []milp.Term{a.Times(6), b.Times(4), c.Times(4)}, 8)
 
 	solver, err := highs.New()
@@ -29,5 +29,5 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	fmt.Println(sol.Status, math.Round(sol.Objective), sol.Int(a), sol.Int(b), sol.Int(c))
-	// Output: optimal 7 0 1 1
+	// Output: optimal -7 0 1 1
 }

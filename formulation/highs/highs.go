@@ -74,7 +74,7 @@ func (solver) Solve(ctx context.Context, m *milp.Model, opts milp.Options) (*mil
 	if err != nil {
 		return nil, fmt.Errorf("highs: model %q: HiGHS ended with %v: %w", m.Name(), out.status, err)
 	}
-	if lp := effort.LP; lp != nil && (math.IsNaN(out.bound) || r.better(out.bound, *lp)) {
+	if lp := effort.LP; lp != nil && (math.IsNaN(out.bound) || out.bound < *lp) {
 		out.bound = *lp // a run that ends in its root may know less
 	}
 	sol, err := answer(m, opts, out, absoluteGap/r.scale.objective)
@@ -130,9 +130,9 @@ func fits(m *milp.Model, scale *scaling) error {
 // constant answers a model without variables, which the binding can't load.
 func constant(m *milp.Model) *milp.Solution {
 	if m.Check(nil, 0) != nil {
-		return &milp.Solution{Status: milp.Infeasible, Objective: m.Sense().Worst(), Bound: m.Sense().Worst()}
+		return &milp.Solution{Status: milp.Infeasible, Objective: math.Inf(1), Bound: math.Inf(1)}
 	}
-	return &milp.Solution{Status: milp.Optimal, Objective: m.Offset(), Bound: m.Offset(), Values: []float64{}}
+	return &milp.Solution{Status: milp.Optimal, Values: []float64{}}
 }
 
 // load copies m into a HiGHS model with its options and start set. A limit of 0 is none; it stands for opts.TimeLimit.
@@ -177,8 +177,6 @@ func load(m *milp.Model, scale *scaling, opts milp.Options, limit time.Duration)
 	err = errors.Join(
 		raw.AddColumnBounds(lo, hi),
 		raw.SetColumnCosts(cost),
-		raw.SetOffset(m.Offset()*scale.objective),
-		raw.SetMaximization(m.Sense() == milp.Maximize),
 		raw.SetIntegrality(types),
 	)
 	if err != nil {
@@ -222,16 +220,14 @@ func load(m *milp.Model, scale *scaling, opts milp.Options, limit time.Duration)
 
 // answer makes a solution of what HiGHS reports; it takes objectives within absolute of each other for equal.
 func answer(m *milp.Model, opts milp.Options, out outcome, absolute float64) (*milp.Solution, error) {
-	worst := m.Sense().Worst()
-	best := -worst
-	sol := &milp.Solution{Objective: worst, Bound: best}
+	sol := &milp.Solution{Objective: math.Inf(1), Bound: math.Inf(-1)}
 	switch out.status {
 	case statusOptimal:
 		sol.Status = milp.Optimal
 	case statusInfeasible:
-		sol.Status, sol.Bound = milp.Infeasible, worst
+		sol.Status, sol.Bound = milp.Infeasible, math.Inf(1)
 	case statusUnbounded:
-		sol.Status, sol.Objective = milp.Unbounded, best
+		sol.Status, sol.Objective = milp.Unbounded, math.Inf(-1)
 	case statusUnboundedOrInfeasible:
 		sol.Status = milp.InfeasibleOrUnbounded
 	case statusTimeLimit, statusInterrupt, statusSolutionLimit:
@@ -260,11 +256,7 @@ func answer(m *milp.Model, opts milp.Options, out outcome, absolute float64) (*m
 	}
 	if sol.Status.HasValues() {
 		// The solution is a better proof of what is possible than a bound that rounding has put on its wrong side.
-		if m.Sense() == milp.Maximize {
-			sol.Bound = math.Max(sol.Bound, sol.Objective)
-		} else {
-			sol.Bound = math.Min(sol.Bound, sol.Objective)
-		}
+		sol.Bound = math.Min(sol.Bound, sol.Objective)
 	}
 	if sol.Status == milp.Feasible && math.Abs(sol.Objective-sol.Bound) <= absolute {
 		// The limit came between the proof and its being noticed.
@@ -281,11 +273,11 @@ func useStart(m *milp.Model, opts milp.Options, sol *milp.Solution) error {
 	case milp.Infeasible:
 		return fmt.Errorf("HiGHS finds no solution, but the start is one, of objective %g", f)
 	case milp.InfeasibleOrUnbounded:
-		sol.Status, sol.Objective = milp.Unbounded, -m.Sense().Worst()
+		sol.Status, sol.Objective = milp.Unbounded, math.Inf(-1)
 	case milp.Limit:
 		sol.Status, sol.Values, sol.Objective = milp.Feasible, start, f
 	case milp.Feasible:
-		if m.Sense() == milp.Maximize && f > sol.Objective || m.Sense() == milp.Minimize && f < sol.Objective {
+		if f < sol.Objective {
 			sol.Values, sol.Objective = start, f
 		}
 	}

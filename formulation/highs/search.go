@@ -70,7 +70,7 @@ type ending struct {
 func newSearch(ctx context.Context, m *milp.Model, opts milp.Options) *search {
 	r := &search{m: m, vars: m.NumVars(), scale: scaled(m), opts: opts, limit: opts.TimeLimit, started: time.Now(),
 		ended:     make(chan ending, 1),
-		objective: m.Sense().Worst(), bound: -m.Sense().Worst()}
+		objective: math.Inf(1), bound: math.Inf(-1)}
 	if opts.Start != nil {
 		r.objective = m.Objective(whole(m, opts.Start))
 	}
@@ -160,21 +160,13 @@ func (r *search) wait() (outcome, error) {
 func (r *search) merge(out outcome) outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.values != nil && (!out.feasible || r.better(r.objective, r.m.Objective(whole(r.m, out.values)))) {
+	if r.values != nil && (!out.feasible || r.objective < r.m.Objective(whole(r.m, out.values))) {
 		out.values, out.feasible = r.values, true
 	}
-	if math.IsNaN(out.bound) || math.Abs(out.bound) >= hugeBound || r.better(out.bound, r.bound) {
+	if math.IsNaN(out.bound) || math.Abs(out.bound) >= hugeBound || out.bound < r.bound {
 		out.bound = r.bound
 	}
 	return out
-}
-
-// better reports whether objective a is better than b. Of bounds, the worse objective says more.
-func (r *search) better(a, b float64) bool {
-	if r.m.Sense() == milp.Maximize {
-		return a > b
-	}
-	return a < b
 }
 
 // event takes note of a solution, if x is not nil, and of a bound.
@@ -190,11 +182,11 @@ func (r *search) event(x []float64, bound float64) {
 		x = whole(r.m, x)
 		// What HiGHS calls a solution is one up to its tolerances, and a little
 		// more after rounding; it counts as one only where Check agrees.
-		if f := r.m.Objective(x); r.better(f, r.objective) && r.m.Check(x, milp.StartTolerance) == nil {
+		if f := r.m.Objective(x); f < r.objective && r.m.Check(x, milp.StartTolerance) == nil {
 			r.values, r.objective, improved = x, f, true
 		}
 	}
-	tighter := !math.IsNaN(bound) && math.Abs(bound) < hugeBound && r.better(r.bound, bound)
+	tighter := !math.IsNaN(bound) && math.Abs(bound) < hugeBound && r.bound < bound
 	if tighter {
 		r.bound = bound
 	}
@@ -203,10 +195,7 @@ func (r *search) event(x []float64, bound float64) {
 		return
 	}
 	r.reported = now
-	shown := r.bound
-	if r.better(r.objective, shown) {
-		shown = r.objective // rounding has put the bound on its wrong side
-	}
+	shown := min(r.bound, r.objective) // rounding may have put the bound on its wrong side
 	r.opts.Progress(milp.Progress{Objective: r.objective, Bound: shown, Improved: improved,
 		Seconds: now.Sub(r.started).Seconds()})
 }

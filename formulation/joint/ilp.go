@@ -45,7 +45,7 @@ type program struct {
 
 // formulate fails where the program is too large.
 func formulate(p *Problem, opts Options) (*program, error) {
-	f := &program{p: p, g: ordering.NewGraph(p.Order), model: milp.New("joint", milp.Minimize)}
+	f := &program{p: p, g: ordering.NewGraph(p.Order), model: milp.New("joint")}
 	n := len(f.g.Refs)
 	before, after := f.g.Closures()
 	columns := 0

@@ -5,10 +5,10 @@
 //
 // A model has variables x_j, j in J, and constraints i in I:
 //
-//	minimise (or maximise)  f(x) = c0 + sum_j c_j x_j
-//	subject to              lo_i <= sum_j a_ij x_j <= hi_i    for all i in I    (1)
-//	                        lo_j <= x_j <= hi_j               for all j in J    (2)
-//	                        x_j integer                       for all j in Z    (3)
+//	minimise    f(x) = sum_j c_j x_j
+//	subject to  lo_i <= sum_j a_ij x_j <= hi_i    for all i in I    (1)
+//	            lo_j <= x_j <= hi_j               for all j in J    (2)
+//	            x_j integer                       for all j in Z    (3)
 //
 // Z, a subset of J, holds the integer and the binary variables; a binary one is an integer one with bounds 0 and 1.
 // Either end of a range may be infinite; lo = hi makes (1) an equation and (2) a fixed variable. The objective has no
@@ -21,20 +21,15 @@
 // in names, and a formulation's names are its documentation.
 //
 // The methods that add to a model return no error, since a formulation adds thousands of constraints and would drown
-// in checks. The model keeps what was wrong instead; [Model.Err] returns it, and every solver asks before it starts.
+// in checks. The model keeps what was wrong first; [Model.Err] returns it, and every solver asks before it starts.
 //
 // [Model.WriteLP] writes a model for other programs to read.
 //
 // # Answers
 //
-// A [Solution] brackets the optimum f* between its Objective and its Bound:
-//
-//	minimise:  Bound <= f* <= Objective
-//	maximise:  Objective <= f* <= Bound
-//
-// Where nothing is known the end of the bracket is infinite: a minimisation without a solution has Objective +Inf; one
-// without a bound has Bound -Inf. An infeasible minimisation has both at +Inf, an unbounded one both at -Inf; for
-// maximisation the signs are the other way round.
+// A [Solution] brackets the optimum f* between its Objective and its Bound: Bound <= f* <= Objective. Where nothing is
+// known the end of the bracket is infinite: without a solution Objective is +Inf, without a bound Bound is -Inf. An
+// infeasible model has both at +Inf, an unbounded one both at -Inf.
 //
 // # Assumptions
 //

@@ -89,7 +89,7 @@ func (m *Model) WriteLP(w io.Writer) error {
 		taken.taken[r] = true
 	}
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "\\ %s\n%v\n %s:", newNamer().name(m.name), m.sense, objectiveName)
+	fmt.Fprintf(b, "\\ %s\nminimize\n %s:", newNamer().name(m.name), objectiveName)
 	sum := func(terms []Term) {
 		if len(terms) == 0 {
 			terms = []Term{{0, 0}} // a sum must name a variable
@@ -107,9 +107,6 @@ func (m *Model) WriteLP(w io.Writer) error {
 		costs[j] = Term{Var(j), v.Cost}
 	}
 	sum(costs)
-	if m.offset != 0 {
-		fmt.Fprintf(b, " %s", signed(m.offset))
-	}
 	fmt.Fprintf(b, "\nsubject to\n")
 	for i, row := range m.rows {
 		line := func(name, relation string, side float64) {

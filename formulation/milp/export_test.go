@@ -11,7 +11,7 @@ import (
 )
 
 func TestFileNames(t *testing.T) {
-	m := New("names", Minimize)
+	m := New("names")
 	long := strings.Repeat("n", 3*maxFileName)
 	for _, name := range []string{"x", "x 1", "x_1", "x-1", "2x", "e5", "Free", "größe", long, long + "2", "x_1_2"} {
 		m.Binary(name, 0)
@@ -30,14 +30,13 @@ func TestFileNames(t *testing.T) {
 }
 
 func small() *Model {
-	m := New("a shop", Maximize)
+	m := New("a shop")
 	x := m.Continuous("hours of a", 0, inf, 3)
 	y := m.Integer("batches", -2, 4, 0)
 	z := m.Continuous("free", -inf, inf, -1)
 	m.AddRange("machine", 1, []Term{x.Times(1), z.Times(-0.5)}, 10)
 	m.AddEQ("batch size", []Term{x.Times(1), y.Times(-2)}, 0)
 	m.AddRange("nothing", -inf, Sum(z), inf)
-	m.AddOffset(7)
 	return m
 }
 
@@ -47,8 +46,8 @@ func TestWriteLP(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `\ a_shop
-maximize
- objective: + 3 hours_of_a + 0 batches - 1 _free + 7
+minimize
+ objective: + 3 hours_of_a + 0 batches - 1 _free
 subject to
  machine: + 1 hours_of_a - 0.5 _free >= 1
  machine_upper: + 1 hours_of_a - 0.5 _free <= 10
@@ -71,11 +70,11 @@ type failing struct{}
 func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestWriteErrors(t *testing.T) {
-	if err := New("empty", Minimize).WriteLP(io.Discard); !errors.Is(err, ErrNoVariables) ||
+	if err := New("empty").WriteLP(io.Discard); !errors.Is(err, ErrNoVariables) ||
 		!strings.Contains(err.Error(), `"empty"`) {
 		t.Errorf("a model without variables gives %v", err)
 	}
-	bad := New("bad", Minimize)
+	bad := New("bad")
 	bad.Binary("x", nan)
 	if err := bad.WriteLP(io.Discard); !errors.Is(err, ErrModel) {
 		t.Errorf("an invalid model gives %v", err)
@@ -87,7 +86,7 @@ func TestWriteErrors(t *testing.T) {
 
 // million has a million terms in constraints of ten.
 func million() *Model {
-	m := New("million", Minimize)
+	m := New("million")
 	vars := make([]Var, 100_000)
 	for j := range vars {
 		vars[j] = m.Binary(fmt.Sprintf("x[%d]", j), float64(j%7))

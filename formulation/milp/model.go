@@ -17,43 +17,20 @@ const (
 	Binary                 // 0 or 1
 )
 
-func (t Type) String() string {
-	switch t {
-	case Continuous:
-		return "continuous"
-	case Integer:
-		return "integer"
-	case Binary:
-		return "binary"
+var typeNames = []string{"continuous", "integer", "binary"}
+
+func (t Type) String() string { return nameOf(typeNames, t) }
+
+// nameOf is the name of one of some values that count from 0.
+func nameOf[T ~int](names []string, x T) string {
+	if x < 0 || int(x) >= len(names) {
+		return fmt.Sprintf("%T(%d)", x, int(x))
 	}
-	return fmt.Sprintf("Type(%d)", int(t))
+	return names[x]
 }
 
 // Integral reports whether variables of the type take whole numbers only.
 func (t Type) Integral() bool { return t == Integer || t == Binary }
-
-// Sense is the direction of the optimisation.
-type Sense int
-
-const (
-	Minimize Sense = iota
-	Maximize
-)
-
-func (s Sense) String() string {
-	if s == Maximize {
-		return "maximize"
-	}
-	return "minimize"
-}
-
-// Worst is the objective value that any solution beats: +Inf when minimising, -Inf when maximising.
-func (s Sense) Worst() float64 {
-	if s == Maximize {
-		return math.Inf(-1)
-	}
-	return math.Inf(1)
-}
 
 // Var is a variable of one model: its index in the order of adding, from 0.
 type Var int
@@ -98,32 +75,22 @@ var ErrModel = errors.New("invalid model")
 // An InputError says what is wrong with one variable or constraint.
 type InputError struct {
 	Model  string // name of the model
-	Kind   string // "variable", "constraint" or "objective"
+	Kind   string // "variable" or "constraint"
 	Name   string // name of the variable or constraint
 	Reason string
 }
 
 func (e *InputError) Error() string {
-	if e.Name == "" {
-		return fmt.Sprintf("milp: model %q: %s: %s", e.Model, e.Kind, e.Reason)
-	}
 	return fmt.Sprintf("milp: model %q: %s %q: %s", e.Model, e.Kind, e.Name, e.Reason)
 }
 
 // Is makes every InputError match [ErrModel].
 func (e *InputError) Is(target error) bool { return target == ErrModel }
 
-// maxErrors is the number of input errors a model keeps. One wrong number in a
-// formulation often spoils thousands of constraints alike.
-const maxErrors = 10
-
-// A Model is a mixed-integer linear program under construction. Make one with
+// A Model is a mixed-integer linear program under construction, to be minimised. Make one with
 // [New]. It is not safe for use by several goroutines while it is built.
 type Model struct {
-	name   string
-	sense  Sense
-	offset float64
-
+	name     string
 	vars     []Variable
 	rows     []Constraint
 	varNames map[string]Var
@@ -132,25 +99,15 @@ type Model struct {
 	// merge[v] is 1 + the place of v among the terms of the row being added,
 	// 0 outside AddRange. It spares a map per row.
 	merge []int
-
-	errs   []error
-	nErrs  int
-	joined error // errs joined, nil when stale
+	err   error // the first mistake
 }
 
 // New returns an empty model. The name appears in error messages.
-func New(name string, sense Sense) *Model {
-	return &Model{
-		name:     name,
-		sense:    sense,
-		varNames: make(map[string]Var),
-		rowNames: make(map[string]int),
-	}
+func New(name string) *Model {
+	return &Model{name: name, varNames: map[string]Var{}, rowNames: map[string]int{}}
 }
 
 func (m *Model) Name() string        { return m.name }
-func (m *Model) Sense() Sense        { return m.sense }
-func (m *Model) Offset() float64     { return m.offset }
 func (m *Model) NumVars() int        { return len(m.vars) }
 func (m *Model) NumConstraints() int { return len(m.rows) }
 
@@ -189,24 +146,12 @@ func (m *Model) HasIntegers() bool {
 	return false
 }
 
-// Err returns all that was wrong in the calls that built the model, nil if
-// nothing was. The parts are of type *[InputError].
-func (m *Model) Err() error {
-	if m.joined == nil && m.nErrs > 0 {
-		errs := m.errs
-		if more := m.nErrs - len(errs); more > 0 {
-			errs = append(errs[:len(errs):len(errs)], fmt.Errorf("milp: model %q: and %d more errors", m.name, more))
-		}
-		m.joined = errors.Join(errs...)
-	}
-	return m.joined
-}
+// Err returns an *[InputError] for what was wrong first in the calls that built the model, nil if nothing was.
+func (m *Model) Err() error { return m.err }
 
 func (m *Model) fail(kind, name, format string, args ...any) {
-	m.joined = nil
-	m.nErrs++
-	if len(m.errs) < maxErrors {
-		m.errs = append(m.errs, &InputError{m.name, kind, name, fmt.Sprintf(format, args...)})
+	if m.err == nil {
+		m.err = &InputError{m.name, kind, name, fmt.Sprintf(format, args...)}
 	}
 }
 
@@ -264,14 +209,6 @@ func (m *Model) SetBounds(v Var, lo, hi float64) {
 
 // Fix sets both bounds of v to value.
 func (m *Model) Fix(v Var, value float64) { m.SetBounds(v, value, value) }
-
-// AddOffset adds a constant to the objective.
-func (m *Model) AddOffset(c float64) {
-	m.offset += c
-	if !finite(m.offset) {
-		m.fail("objective", "", "the constant is %g", m.offset)
-	}
-}
 
 // AddRange adds lo <= sum of terms <= hi and returns the constraint's index. Terms of the same variable are added up.
 // A sum without terms is zero: such a constraint either says nothing or makes the model infeasible.
@@ -338,10 +275,10 @@ func (m *Model) collect(row string, terms []Term) []Term {
 	return kept
 }
 
-// Objective is f(x), the constant included. It panics unless x has one value per variable.
+// Objective is f(x). It panics unless x has one value per variable.
 func (m *Model) Objective(x []float64) float64 {
 	m.mustFit(x)
-	f := m.offset
+	f := 0.0
 	for j := range m.vars {
 		f += m.vars[j].Cost * x[j]
 	}
@@ -456,8 +393,8 @@ func (m *Model) String() string {
 		nz += len(r.Terms)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %v, %d variables (%d binary, %d integer, %d continuous), %d constraints, %d terms",
-		m.name, m.sense, len(m.vars), count[Binary], count[Integer], count[Continuous], len(m.rows), nz)
+	fmt.Fprintf(&b, "%s: %d variables (%d binary, %d integer, %d continuous), %d constraints, %d terms",
+		m.name, len(m.vars), count[Binary], count[Integer], count[Continuous], len(m.rows), nz)
 	return b.String()
 }
 

@@ -42,7 +42,6 @@ func TestInputErrors(t *testing.T) {
 		{"variable, empty range below", func(m *Model) { m.Continuous("x", -inf, -inf, 0) }, `no number is within`},
 		{"NaN cost", func(m *Model) { m.Binary("x", nan) }, `variable "x": its cost is NaN`},
 		{"infinite cost", func(m *Model) { m.Binary("x", -inf) }, `variable "x": its cost is -Inf`},
-		{"NaN offset", func(m *Model) { m.AddOffset(nan) }, `objective: the constant is NaN`},
 		{"bounds of an unknown variable", func(m *Model) { m.SetBounds(-1, 0, 1) }, `variable "#-1"`},
 		{"bounds set, lo > hi", func(m *Model) { m.SetBounds(m.Integer("x", 0, 9, 0), 5, 4) },
 			`variable "x": the lower bound 5`},
@@ -70,7 +69,7 @@ func TestInputErrors(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			m := New("test", Minimize)
+			m := New("test")
 			test.build(m)
 			err := m.Err()
 			if test.want == "" {
@@ -93,27 +92,21 @@ func TestInputErrors(t *testing.T) {
 	}
 }
 
-func TestErrTellsAllOrHowMany(t *testing.T) {
-	m := New("test", Minimize)
-	for i := range maxErrors + 5 {
+func TestErrTellsTheFirstMistake(t *testing.T) {
+	m := New("test")
+	for i := range 5 {
 		m.Binary(fmt.Sprintf("x%d", i), nan)
-		if err := m.Err(); err == nil { // also between errors: Err must not go stale
-			t.Fatal("no error")
+		if err := m.Err(); err == nil || !strings.Contains(err.Error(), `"x0"`) {
+			t.Fatalf("error %v, want that of x0", err)
 		}
 	}
-	text := m.Err().Error()
-	for _, want := range []string{`"x0"`, fmt.Sprintf(`"x%d"`, maxErrors-1), "and 5 more errors"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q lacks %q", text, want)
-		}
-	}
-	if m.NumVars() != maxErrors+5 {
-		t.Errorf("%d variables, want all %d, so that numbers stay as the caller sees them", m.NumVars(), maxErrors+5)
+	if m.NumVars() != 5 {
+		t.Errorf("%d variables, want all 5, so that numbers stay as the caller sees them", m.NumVars())
 	}
 }
 
 func TestTermsAreMerged(t *testing.T) {
-	m := New("test", Minimize)
+	m := New("test")
 	x, y, z := m.Binary("x", 0), m.Binary("y", 0), m.Binary("z", 0)
 	terms := []Term{y.Times(2), x.Times(1), y.Times(3), z.Times(4), x.Times(-1)}
 	before := append([]Term(nil), terms...)
@@ -135,7 +128,7 @@ func TestTermsAreMerged(t *testing.T) {
 }
 
 func TestConstraintKinds(t *testing.T) {
-	m := New("test", Minimize)
+	m := New("test")
 	x := Sum(m.Continuous("x", -inf, inf, 0))
 	for i, want := range []Constraint{
 		{"le", -inf, 3, x}, {"ge", 3, inf, x}, {"eq", 3, 3, x}, {"range", 2, 3, x},
@@ -157,18 +150,16 @@ func TestConstraintKinds(t *testing.T) {
 }
 
 func TestObjective(t *testing.T) {
-	m := New("test", Maximize)
+	m := New("test")
 	m.Continuous("x", 0, 1, 2.5)
 	m.Binary("y", -3)
-	m.AddOffset(10)
-	m.AddOffset(-4)
-	if got := m.Objective([]float64{2, 1}); got != 8 {
-		t.Errorf("got %g, want 2.5*2 - 3*1 + 6 = 8", got)
+	if got := m.Objective([]float64{2, 1}); got != 2 {
+		t.Errorf("got %g, want 2.5*2 - 3*1 = 2", got)
 	}
 }
 
 func TestCheck(t *testing.T) {
-	m := New("test", Minimize)
+	m := New("test")
 	x := m.Continuous("x", 0, 10, 0)
 	y := m.Integer("y", -2, 2, 0)
 	big := m.Continuous("big", 0, inf, 0)
@@ -222,7 +213,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestLookup(t *testing.T) {
-	m := New("test", Maximize)
+	m := New("test")
 	m.Continuous("x", 0, 1, 0)
 	if m.HasIntegers() {
 		t.Error("a linear program has no integers")
@@ -237,13 +228,13 @@ func TestLookup(t *testing.T) {
 	}
 	m.AddLE("c", Sum(y), 1)
 	if got, want := m.String(),
-		"test: maximize, 2 variables (0 binary, 1 integer, 1 continuous), 1 constraints, 1 terms"; got != want {
+		"test: 2 variables (0 binary, 1 integer, 1 continuous), 1 constraints, 1 terms"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
 func TestPanics(t *testing.T) {
-	m := New("test", Minimize)
+	m := New("test")
 	m.Binary("x", 0)
 	for name, call := range map[string]func(){
 		"objective of too few values": func() { m.Objective(nil) },

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -28,38 +29,21 @@ const (
 	Limit
 )
 
-func (s Status) String() string {
-	switch s {
-	case Unknown:
-		return "unknown"
-	case Optimal:
-		return "optimal"
-	case Feasible:
-		return "feasible"
-	case Infeasible:
-		return "infeasible"
-	case Unbounded:
-		return "unbounded"
-	case InfeasibleOrUnbounded:
-		return "infeasible or unbounded"
-	case Limit:
-		return "limit"
-	}
-	return fmt.Sprintf("Status(%d)", int(s))
-}
+var statusNames = []string{"unknown", "optimal", "feasible", "infeasible", "unbounded", "infeasible or unbounded", "limit"}
+
+func (s Status) String() string { return nameOf(statusNames, s) }
 
 // MarshalText gives the status by its name.
 func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads what MarshalText writes.
 func (s *Status) UnmarshalText(text []byte) error {
-	for k := Unknown; k <= Limit; k++ {
-		if k.String() == string(text) {
-			*s = k
-			return nil
-		}
+	k := slices.Index(statusNames, string(text))
+	if k < 0 {
+		return fmt.Errorf("milp: status %q is unknown", text)
 	}
-	return fmt.Errorf("milp: status %q is unknown", text)
+	*s = Status(k)
+	return nil
 }
 
 // HasValues reports whether a solution with the status has values.
@@ -139,36 +123,21 @@ const (
 	StopGap
 )
 
-func (s Stop) String() string {
-	switch s {
-	case Complete:
-		return "complete"
-	case StopTime:
-		return "time limit"
-	case StopCancelled:
-		return "cancelled"
-	case StopMemory:
-		return "memory limit"
-	case StopWork:
-		return "work limit"
-	case StopGap:
-		return "gap"
-	}
-	return fmt.Sprintf("Stop(%d)", int(s))
-}
+var stopNames = []string{"complete", "time limit", "cancelled", "memory limit", "work limit", "gap"}
+
+func (s Stop) String() string { return nameOf(stopNames, s) }
 
 // MarshalText gives the reason by its name.
 func (s Stop) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads what MarshalText writes.
 func (s *Stop) UnmarshalText(text []byte) error {
-	for k := Complete; k <= StopGap; k++ {
-		if k.String() == string(text) {
-			*s = k
-			return nil
-		}
+	k := slices.Index(stopNames, string(text))
+	if k < 0 {
+		return fmt.Errorf("milp: reason to stop %q is unknown", text)
 	}
-	return fmt.Errorf("milp: reason to stop %q is unknown", text)
+	*s = Stop(k)
+	return nil
 }
 
 // Progress is the state of a search at a moment.
@@ -299,9 +268,5 @@ func (k *Keep) Solve(_ context.Context, m *Model, _ Options) (*Solution, error) 
 			k.Kept()
 		}
 	}
-	worst := math.Inf(1)
-	if m.Sense() == Maximize {
-		worst = -worst
-	}
-	return &Solution{Status: Limit, Objective: worst, Bound: -worst, Stop: StopCancelled}, nil
+	return &Solution{Status: Limit, Objective: math.Inf(1), Bound: math.Inf(-1), Stop: StopCancelled}, nil
 }

@@ -40,7 +40,7 @@ func TestSolutionValues(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	m := New("test", Minimize)
+	m := New("test")
 	x := m.Integer("x", 0, 5, 1)
 	m.AddGE("floor", Sum(x), 2)
 	tests := []struct {
@@ -85,13 +85,10 @@ func TestNames(t *testing.T) {
 	for _, typ := range []Type{Continuous, Integer, Binary} {
 		seen[typ.String()] = true
 	}
-	for _, s := range []Sense{Minimize, Maximize} {
-		seen[s.String()] = true
-	}
-	if want := 7 + 4 + 3 + 2; len(seen) != want {
+	if want := 7 + 4 + 3; len(seen) != want {
 		t.Errorf("%d different names, want %d: %v", len(seen), want, seen)
 	}
-	if got := Status(99).String() + Type(99).String() + Stop(99).String(); got != "Status(99)Type(99)Stop(99)" {
+	if got := Status(99).String() + Type(99).String() + Stop(99).String(); got != "milp.Status(99)milp.Type(99)milp.Stop(99)" {
 		t.Errorf("got %q", got)
 	}
 }

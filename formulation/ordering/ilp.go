@@ -121,7 +121,7 @@ func (f *program) build(name string) {
 		}
 	}
 	f.grain, f.costGrain = max(f.grain, 1), max(f.costGrain, 1)
-	m := milp.New(name, milp.Minimize)
+	m := milp.New(name)
 	f.model = m
 	kk := len(f.classes)
 	f.run, f.held, f.copied, f.fetch = make([][]milp.Var, kk), make([][]milp.Var, kk), make([][]milp.Var, kk),

@@ -37,7 +37,7 @@ func Formulate(p *Problem, opts Options) (*milp.Model, error) {
 }
 
 func formulate(p *Problem, opts Options, circles [][]int) *program {
-	pr := &program{p: p, kept: p.prune(), model: milp.New("split", milp.Minimize), circles: circles}
+	pr := &program{p: p, kept: p.prune(), model: milp.New("split"), circles: circles}
 	// The start's groups stay, or the solver could not be given it.
 	for _, k := range opts.Start {
 		if at, there := slices.BinarySearch(pr.kept, k); !there {

@@ -118,7 +118,7 @@ const micro = 1e6
 
 // model builds the integer program; x are the variables of the candidates.
 func (p *Problem) model(b *best, sets []uint64) (*milp.Model, []milp.Var) {
-	m := milp.New("stitch", milp.Minimize)
+	m := milp.New("stitch")
 	n := float64(p.Units)
 	x := make([]milp.Var, len(sets))
 	pos := make([]milp.Var, p.Units)

@@ -27,7 +27,7 @@ func (s *solver) ilp(ctx context.Context, b *part) (*Plan, int64, error) {
 			fmt.Sprintf("at most %d: use method search", maxRows))
 	}
 	unit := float64(found) // no start is later than 1
-	m := milp.New(b.p.Name, milp.Minimize)
+	m := milp.New(b.p.Name)
 	end := m.Continuous("T", float64(least)/unit, 1, 1)
 	x, start := make([][]milp.Var, n), make([]milp.Var, n)
 	lasts := make([][]milp.Term, n) // the time of each job

@@ -179,7 +179,7 @@ func LP(ctx context.Context, solver milp.Solver, p *Problem) (float64, error) {
 	if err := p.Validate(); err != nil {
 		return 0, err
 	}
-	m := milp.New(p.Name, milp.Minimize)
+	m := milp.New(p.Name)
 	sets := p.downClosed(ctx, 5000)
 	if sets == nil {
 		return 0, strict.Error(p.Name, "down-closed sets", "more than 5000", "fewer for the linear program")

@@ -80,7 +80,7 @@ func (s *solver) program(ctx context.Context) error {
 	if math.IsInf(unit, 1) {
 		unit = cmp.Or(most, 1)
 	}
-	m := milp.New(s.p.Name, milp.Minimize)
+	m := milp.New(s.p.Name)
 	at, cpuAt := s.places(n)
 	start := []float64{s.load / unit} // values of the variables, in the order in which they are made
 	began := func(on bool) {

@@ -130,7 +130,7 @@ func StagesILP(ctx context.Context, solver milp.Solver, layers []Layer, limit fl
 		total += l.Seconds
 	}
 	scale := max(total, 1e-300)
-	m := milp.New("stages", milp.Minimize)
+	m := milp.New("stages")
 	T := m.Continuous("T", 0, 1, 1)
 	cover, time := make([][]milp.Term, len(layers)), make([][]milp.Term, len(layers))
 	var use []milp.Term
