@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 132_437
+const total = 132_353
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 108_215
+const core = 108_131
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -47,7 +47,7 @@ var budget = map[string]int{
 	"formulation/allocate":            3450,
 	"formulation/binding":             1892,
 	"formulation/bound":               3695,
-	"formulation/exact":               1778,
+	"formulation/exact":               1779,
 	"formulation/highs":               919,
 	"formulation/issue":               149,
 	"formulation/joint":               1493,
@@ -63,7 +63,7 @@ var budget = map[string]int{
 	"hardware/lower":                  6544,
 	"hardware/sim":                    3005,
 	"heuristics/astitch":              853,
-	"heuristics/graphturbo":           2637,
+	"heuristics/graphturbo":           2590,
 	"heuristics/tiles":                1104,
 	"heuristics/tvm":                  503,
 	"internal/certificate":            638,
@@ -77,8 +77,8 @@ var budget = map[string]int{
 	"model/grain":                     407,
 	"model/network":                   243,
 	"model/onnx":                      7822,
-	"model/schedule":                  5905,
-	"model/schedulefile":              1666,
+	"model/schedule":                  5927,
+	"model/schedulefile":              1606,
 	"model/simplify":                  2233,
 	"model/structure":                 1064,
 	"model/zoo":                       2702,

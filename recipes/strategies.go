@@ -23,7 +23,7 @@ func table() scheduler.Table {
 			return graphturbo.Join(s.Graph, s.Grouping, s.Instances, s.Order, s.Bindings, s.Scopes, s.UnevenCores)
 		},
 		Place: func(ctx context.Context, s *schedule.Schedule, how scheduler.Placing) error {
-			return graphturbo.PlaceAs(s, how, exact.Packer(ctx))
+			return graphturbo.Place(s, how, exact.Packer(ctx))
 		},
 		Apart: graphturbo.Apart}
 }

@@ -424,7 +424,7 @@ func TestPlanOver(t *testing.T) {
 			break
 		}
 	}
-	if err := schedule.Check(s); err == nil || !strings.Contains(err.Error(), "both alive") {
+	if err := schedule.Check(s); err == nil || !strings.Contains(err.Error(), "overlaps") {
 		t.Errorf("a place that overlaps in part: %v", err)
 	}
 	var bad *ViolationsError

@@ -93,8 +93,8 @@ func TestExactMemory(t *testing.T) {
 			answer.Judged.Kept == "own" && kept != seconds {
 			t.Errorf("%s: the plan moves for %g s, the answer says %g, bound %g", name, kept, seconds, answer.Bound)
 		}
-		for _, rule := range []graphturbo.SpillRule{graphturbo.LongestLifetime, graphturbo.LargestFirst} {
-			v, err := last(t).Replace(scheduler.Options{}, scheduler.Pick{Stage: "spill", Strategy: string(rule)})
+		for _, rule := range []string{graphturbo.LongestLifetime, graphturbo.LargestFirst} {
+			v, err := last(t).Replace(scheduler.Options{}, scheduler.Pick{Stage: "spill", Strategy: rule})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -226,7 +226,8 @@ func TestExactMemoryAgainstAllChoices(t *testing.T) {
 					spills = append(spills, i)
 				}
 			}
-			if err := graphturbo.PlaceSpilled(&one, spills, graphturbo.LongestLifetime, nil, false); err != nil {
+			if err := graphturbo.Place(&one, scheduler.Placing{Rule: graphturbo.LongestLifetime, Chosen: true, Spilled: spills},
+				nil); err != nil {
 				continue
 			}
 			if n := movedBy(&one); least < 0 || n < least {

@@ -148,7 +148,11 @@ func TestOwnGroupsAreSplit(t *testing.T) {
 	greedy := schedule.SplitOptions{}
 	mine := last(t).With("group", strategy(func(d *scheduler.Draft) error {
 		greedy = d.Machine
-		d.Grouping = graphturbo.Group(d.Graph, d.Machine)
+		made, err := graphturbo.Group(t.Context(), d.Graph, d.Machine)
+		if err != nil {
+			return err
+		}
+		d.Grouping = made
 		for _, sg := range d.Grouping.Groups {
 			sg.Split = schedule.SplitInfo{}
 		}
@@ -163,7 +167,11 @@ func TestOwnGroupsAreSplit(t *testing.T) {
 	for _, sg := range r.Schedule.Grouping.Groups {
 		got = append(got, sg.Split)
 	}
-	for _, sg := range graphturbo.Group(r.Schedule.Graph, greedy).Groups {
+	again, err := graphturbo.Group(t.Context(), r.Schedule.Graph, greedy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sg := range again.Groups {
 		want = append(want, sg.Split)
 	}
 	if !slices.Equal(got, want) || want[0].Factor < 2 {

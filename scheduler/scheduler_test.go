@@ -595,7 +595,9 @@ func BenchmarkSchedule(b *testing.B) {
 		b.Run(c.model+"/group", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				graphturbo.Group(g, split)
+				if _, err := graphturbo.Group(b.Context(), g, split); err != nil {
+					b.Fatal(err)
+				}
 			}
 		})
 		b.Run(c.model+"/schedule", func(b *testing.B) {

@@ -414,7 +414,7 @@ func leastMoves(ctx context.Context, d *scheduler.Draft) error {
 	}
 	moved := func(s *schedule.Schedule) float64 { return MovedSeconds(s, d.Cost) }
 	given := from()
-	if err := graphturbo.Place(given, rule); err != nil {
+	if err := graphturbo.Place(given, scheduler.Placing{Rule: rule}, nil); err != nil {
 		return err
 	}
 	best, least := given, moved(given)
@@ -444,7 +444,8 @@ func leastMoves(ctx context.Context, d *scheduler.Draft) error {
 	place := func(spills []int, inPlace bool) (*schedule.Schedule, error) {
 		plan := from()
 		slices.Sort(spills)
-		return plan, graphturbo.PlaceSpilled(plan, slices.Compact(spills), rule, Packer(ctx), inPlace)
+		how := scheduler.Placing{Rule: rule, Over: inPlace, Chosen: true, Spilled: slices.Compact(spills)}
+		return plan, graphturbo.Place(plan, how, Packer(ctx))
 	}
 	for _, places := range []map[int]bool{over, nil} {
 		if places != nil && len(over) == 0 {
@@ -521,7 +522,7 @@ func leastMoves(ctx context.Context, d *scheduler.Draft) error {
 	}
 	// Rules that let results lie over what they read may leave other steps to run at once.
 	for _, by := range graphturbo.Spills() {
-		if s := from(); by.Places.Over && graphturbo.PlaceAs(s, *by.Places, nil) == nil {
+		if s := from(); by.Places.Over && graphturbo.Place(s, *by.Places, nil) == nil {
 			plans = append(plans, s)
 		}
 	}

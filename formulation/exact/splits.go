@@ -186,7 +186,7 @@ func explore(ctx context.Context, d *scheduler.Draft, timed context.Context, x *
 	for _, layers := range []bool{false, true} { // what greedy rules make, by either count of a footprint
 		machine := d.Machine
 		machine.Layers = layers
-		gr, err := graphturbo.GroupContext(ctx, d.Graph, machine)
+		gr, err := graphturbo.Group(ctx, d.Graph, machine)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package graphturbo_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
@@ -21,8 +22,12 @@ func ExampleGroup() {
 		fmt.Println(err)
 		return
 	}
-	gr := graphturbo.Group(g, schedule.SplitOptions{L1Bytes: 8 << 20, Cores: 8,
+	gr, err := graphturbo.Group(context.Background(), g, schedule.SplitOptions{L1Bytes: 8 << 20, Cores: 8,
 		MACsPerSecond: 16e12, VectorOpsPerSecond: 0.5e12, LLBBytesPerSecond: 256e9})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	for _, sg := range gr.Groups {
 		fmt.Printf("%s .. %s: %d\n", g.Op(sg.Ops[0]).Name, g.Op(sg.Ops[len(sg.Ops)-1]).Name, sg.Factor())
 	}

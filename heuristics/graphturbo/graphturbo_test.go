@@ -15,11 +15,17 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // options describes one cluster of the STCP920: 8 cores with 1 MiB of L1 data.
 var options = schedule.SplitOptions{L1Bytes: 8 << 20, Cores: 8, MACsPerSecond: 16.4e12, VectorOpsPerSecond: 512e9,
 	LLBBytesPerSecond: 256e9}
+
+func grouped(g *model.Graph, opt schedule.SplitOptions) *schedule.Grouping {
+	gr, _ := graphturbo.Group(context.Background(), g, opt)
+	return gr
+}
 
 func network(t testing.TB, name string, batch int64) *model.Graph {
 	t.Helper()
@@ -70,7 +76,7 @@ func TestVendorPartitionOfResNet50(t *testing.T) {
 		g := network(t, "resnet50", c.images)
 		opt := options
 		opt.InPlace = c.inPlace
-		gr := graphturbo.Group(g, opt)
+		gr := grouped(g, opt)
 		if err := schedule.CheckGrouping(g, gr); err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +90,7 @@ func TestVendorPartitionOfResNet50(t *testing.T) {
 // of a stage, up to the ReLU behind it.
 func TestStageBoundaries(t *testing.T) {
 	g := network(t, "resnet50", 8)
-	gr := graphturbo.Group(g, options)
+	gr := grouped(g, options)
 	for k, sg := range gr.Groups {
 		for _, id := range sg.Ops {
 			op := g.Op(id)
@@ -126,7 +132,7 @@ func TestBlocksOfFigure5(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gr := graphturbo.Group(g, options)
+	gr := grouped(g, options)
 	if len(gr.Groups) != 1 || gr.Groups[0].Factor() != 8 {
 		t.Errorf("groups %v, want one split by 8", summary(g, gr))
 	}
@@ -159,7 +165,7 @@ func TestRuleOne(t *testing.T) {
 		}
 		opt := options
 		opt.L1Bytes = 64 * 2 * 8 * 100 // eight images of 100 channels
-		return graphturbo.Group(g, opt)
+		return grouped(g, opt)
 	}
 	for _, c := range []struct {
 		name     string
@@ -196,7 +202,7 @@ func TestUpsampling(t *testing.T) {
 	}
 	opt := options
 	opt.L1Bytes = 2 << 20
-	gr := graphturbo.Group(g, opt)
+	gr := grouped(g, opt)
 	if err := schedule.CheckGrouping(g, gr); err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +343,7 @@ func TestEquationOneTakesTheOutermost(t *testing.T) {
 		opt := options
 		opt.Divisors = divisors
 		channels := 0
-		for _, sg := range graphturbo.Group(g, opt).Groups {
+		for _, sg := range grouped(g, opt).Groups {
 			if sg.SplitDim() == 1 {
 				channels++
 			}
@@ -477,7 +483,7 @@ func TestSeveralOutputs(t *testing.T) {
 	}
 	opt := options
 	opt.L1Bytes = 3 << 20
-	gr := graphturbo.Group(g, opt)
+	gr := grouped(g, opt)
 	if err := schedule.CheckGrouping(g, gr); err != nil {
 		t.Fatal(err)
 	}
@@ -494,7 +500,7 @@ func TestSeveralOutputs(t *testing.T) {
 // factors divide their extents.
 func TestBindUsesAllCores(t *testing.T) {
 	g := network(t, "resnet50", 8)
-	gr := graphturbo.Group(g, options)
+	gr := grouped(g, options)
 	ig := schedule.NewInstanceGraph(g, gr)
 	order := graphturbo.DFS(ig)
 	bind, scope := graphturbo.BindGrid(g, gr, ig, order, []int64{8}, false)
@@ -539,7 +545,7 @@ func TestDoesNotFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec.L1.SizeBytes = 512
-	gr := graphturbo.Group(g, schedule.SplitOptions{L1Bytes: 8 * 384, Cores: 8, MACsPerSecond: 1, VectorOpsPerSecond: 1,
+	gr := grouped(g, schedule.SplitOptions{L1Bytes: 8 * 384, Cores: 8, MACsPerSecond: 1, VectorOpsPerSecond: 1,
 		LLBBytesPerSecond: 1e12})
 	s := &schedule.Schedule{Graph: g, Spec: spec, Grouping: gr, Instances: schedule.NewInstanceGraph(g, gr)}
 	for _, sg := range gr.Groups {
@@ -551,7 +557,7 @@ func TestDoesNotFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	var dnf *graphturbo.DoesNotFitError
-	if err := graphturbo.Place(s, graphturbo.LongestLifetime); !errors.As(err, &dnf) {
+	if err := graphturbo.Place(s, scheduler.Placing{Rule: graphturbo.LongestLifetime}, nil); !errors.As(err, &dnf) {
 		t.Fatalf("got %v, want a DoesNotFitError", err)
 	}
 	if dnf.Missing <= 0 || dnf.Tensor == "" || dnf.Needed-dnf.Has != dnf.Missing {
@@ -563,11 +569,11 @@ func TestDoesNotFit(t *testing.T) {
 func TestGroupCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	g := network(t, "resnet18", 1)
-	if made, err := graphturbo.GroupContext(ctx, g, options); made == nil || err != nil {
+	if made, err := graphturbo.Group(ctx, g, options); made == nil || err != nil {
 		t.Fatal(made, err)
 	}
 	cancel()
-	if made, err := graphturbo.GroupContext(ctx, g, options); made != nil || !errors.Is(err, context.Canceled) {
+	if made, err := graphturbo.Group(ctx, g, options); made != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, %v", made, err)
 	}
 }

@@ -53,14 +53,9 @@ type refusal struct{ pattern, first, last, reason string }
 // two sub-graphs between one entry and one exit, each with that entry as only producer and that exit as only consumer,
 // and the exit has no other producer but the entry; the middle and the exit are merged. Branch: an exit SG3 with
 // several producers, one of which, SG2, has it as only consumer; these two are merged. A residual connection is a
-// branch (its short path has no sub-graph of its own). A network output counts as a consumer.
-func Group(g *model.Graph, opt schedule.SplitOptions) *schedule.Grouping {
-	made, _ := GroupContext(context.Background(), g, opt)
-	return made
-}
-
-// GroupContext is [Group] that ends with the context's error when that is cancelled.
-func GroupContext(ctx context.Context, g *model.Graph, opt schedule.SplitOptions) (*schedule.Grouping, error) {
+// branch (its short path has no sub-graph of its own). A network output counts as a consumer. It ends with the
+// context's error when that is cancelled.
+func Group(ctx context.Context, g *model.Graph, opt schedule.SplitOptions) (*schedule.Grouping, error) {
 	gr := newGrouper(g, opt)
 	gr.stopped = func() bool { return ctx.Err() != nil }
 	if made := gr.group(); ctx.Err() == nil {

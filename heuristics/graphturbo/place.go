@@ -9,20 +9,18 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
-// SpillRule chooses what leaves a level when space is short.
-type SpillRule string
-
-// The rules.
+// The rules that choose what leaves a level when space is short.
 const (
 	// LongestLifetime is the paper's (§4.3): the value that lives over the most steps, which probably is a small one.
-	LongestLifetime SpillRule = "longest-lifetime"
+	LongestLifetime = "longest-lifetime"
 	// LargestFirst is prior work's.
-	LargestFirst SpillRule = "largest-first"
+	LargestFirst = "largest-first"
 	// LeastMoved is the value whose moves take least time for each byte of what is missing that it frees. What has left
 	// comes back where others that left after it have made room.
-	LeastMoved SpillRule = "least-moved"
+	LeastMoved = "least-moved"
 )
 
 // DoesNotFitError reports a layer of which not even one tile fits the local buffer.
@@ -44,19 +42,20 @@ func (e *DoesNotFitError) Error() string {
 		hardware.Bytes(e.Missing).Rounded())
 }
 
-// Place is §4.3: a level and an address for every value. Values start at their wanted level; a step at which the live
-// values and what must pass through do not fit spills by the rule, L1 to LLB to DDR, until all steps fit. A spilled
-// value lives at its lower level from the start; readers stream it.
-func Place(s *schedule.Schedule, rule SpillRule) error {
-	return (&placer{s: s, rule: rule}).place(nil)
-}
-
-// PlaceOver is Place where the results of layers without a product take the place of what they
-// read, if they can (see [schedule.Schedule.Overwritable]).
-func PlaceOver(s *schedule.Schedule, rule SpillRule) error {
-	p := &placer{s: s, rule: rule}
-	p.overlays(s.Overwritable)
-	return p.place(nil)
+// Place is §4.3: a level and an address for every value of a schedule whose steps are built. Values start at their
+// wanted level; a step at which the live values and what must pass through do not fit spills by the rule, L1 to LLB to
+// DDR, until all steps fit. A spilled value lives at its lower level from the start; readers stream it. Where it has
+// been chosen what leaves the L1, the rule chooses only what has to go beside that, and pack is asked for addresses,
+// multiples of the grain, before they are looked for; it may find none. nil: it is not asked.
+func Place(s *schedule.Schedule, how scheduler.Placing, pack func(list []Extent, capacity int64) ([]int64, bool)) error {
+	p := &placer{s: s, rule: how.Rule, chosen: how.Chosen || how.Needed && !how.Over}
+	if how.Chosen {
+		p.pack = pack
+	}
+	if how.Over {
+		p.overlays(s.Overwritable)
+	}
+	return p.place(how.Spilled)
 }
 
 // overlays notes what takes the place of what.
@@ -111,20 +110,6 @@ func (p *placer) beside(v *schedule.Value) []*schedule.Value {
 type Extent struct {
 	First, Last int
 	Bytes       int64
-}
-
-// PlaceSpilled is Place for a schedule of which it has been chosen which values leave
-// the L1. Only what has to go beside them the rule chooses. pack is asked for
-// addresses in the L1, multiples of the grain, before they are looked for as Place
-// does; it may find none. nil: it is not asked. With over, results take the place of what their layer reads, as by
-// [PlaceOver].
-func PlaceSpilled(s *schedule.Schedule, spilled []int, rule SpillRule,
-	pack func(list []Extent, capacity int64) ([]int64, bool), over bool) error {
-	p := &placer{s: s, rule: rule, chosen: true, pack: pack}
-	if over {
-		p.overlays(s.Overwritable)
-	}
-	return p.place(spilled)
 }
 
 func (p *placer) place(spilled []int) error {
@@ -185,7 +170,7 @@ func PassesAgain(s *schedule.Schedule, st *schedule.Step) int64 {
 
 type placer struct {
 	s    *schedule.Schedule
-	rule SpillRule
+	rule string
 	// chosen: what is worth spilling has been decided, and only what must be is left.
 	chosen bool
 	pack   func(list []Extent, capacity int64) ([]int64, bool)
@@ -447,23 +432,11 @@ func (p *placer) before(a, b *schedule.Value, dearer float64) bool {
 	if dearer != 0 {
 		return dearer < 0
 	}
-	la, lb := a.Last-a.Def, b.Last-b.Def
+	longer, larger := cmp.Compare(b.Last-b.Def, a.Last-a.Def), cmp.Compare(b.Bytes, a.Bytes)
 	if p.rule == LargestFirst {
-		if a.Bytes != b.Bytes {
-			return a.Bytes > b.Bytes
-		}
-		if la != lb {
-			return la > lb
-		}
-		return a.ID < b.ID
+		longer, larger = larger, longer
 	}
-	if la != lb {
-		return la > lb
-	}
-	if a.Bytes != b.Bytes {
-		return a.Bytes > b.Bytes
-	}
-	return a.ID < b.ID
+	return cmp.Or(longer, larger, cmp.Compare(a.ID, b.ID)) < 0
 }
 
 func (p *placer) doesNotFit(st *schedule.Step, need int64) error {

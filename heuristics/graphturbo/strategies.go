@@ -45,7 +45,7 @@ func Algorithm4() scheduler.Strategy { return algorithm4 }
 
 var algorithm2 = scheduler.Strategy{Name: "alg2", Description: "Algorithm 2 of the paper", Common: true,
 	Decide: func(ctx context.Context, d *scheduler.Draft) (err error) {
-		d.Grouping, err = GroupContext(ctx, d.Graph, d.Machine)
+		d.Grouping, err = Group(ctx, d.Graph, d.Machine)
 		return err
 	}}
 
@@ -209,35 +209,20 @@ var algorithm4 = scheduler.Strategy{Name: "alg4", Alias: "greedy", Description: 
 // what leaves first.
 func placed(name, description string, how scheduler.Placing) scheduler.Strategy {
 	return scheduler.Strategy{Name: name, Description: description, Places: &how,
-		Decide: func(_ context.Context, d *scheduler.Draft) error { return PlaceAs(d.Schedule, how, nil) }}
-}
-
-// PlaceAs makes the memory plan of a schedule whose steps are built in a given way. pack looks for addresses of what
-// values that are chosen leave in an L1; nil: they lie as low as there is room.
-func PlaceAs(s *schedule.Schedule, how scheduler.Placing, pack func([]Extent, int64) ([]int64, bool)) error {
-	rule := SpillRule(how.Rule)
-	switch {
-	case how.Chosen:
-		return PlaceSpilled(s, how.Spilled, rule, pack, how.Over)
-	case how.Over:
-		return PlaceOver(s, rule)
-	case how.Needed:
-		return PlaceSpilled(s, nil, rule, nil, false)
-	}
-	return Place(s, rule)
+		Decide: func(_ context.Context, d *scheduler.Draft) error { return Place(d.Schedule, how, nil) }}
 }
 
 // Spills are the strategies of row spill.
 func Spills() []scheduler.Strategy {
 	return []scheduler.Strategy{
-		placed("longest-lifetime", "the longest remaining lifetime", scheduler.Placing{Rule: string(LongestLifetime)}),
-		placed("largest-first", "the largest", scheduler.Placing{Rule: string(LargestFirst)}),
+		placed("longest-lifetime", "the longest remaining lifetime", scheduler.Placing{Rule: LongestLifetime}),
+		placed("largest-first", "the largest", scheduler.Placing{Rule: LargestFirst}),
 		placed("needed",
 			"longest-lifetime, but nothing for the sake of weights that would pass again: tiles pass them once",
-			scheduler.Placing{Rule: string(LongestLifetime), Needed: true}),
+			scheduler.Placing{Rule: LongestLifetime, Needed: true}),
 		placed("overwrite", "longest-lifetime, and results of layers without a product lie over what they read",
-			scheduler.Placing{Rule: string(LongestLifetime), Over: true}),
+			scheduler.Placing{Rule: LongestLifetime, Over: true}),
 		placed("least-moved", "overwrite, but what takes least time to move for each byte that it frees",
-			scheduler.Placing{Rule: string(LeastMoved), Over: true}),
+			scheduler.Placing{Rule: LeastMoved, Over: true}),
 	}
 }

@@ -36,7 +36,7 @@ func anyOptions(r *rand.Rand, recipe scheduler.Recipe) scheduler.Recipe {
 	if over {
 		recipe = recipe.With("spill", scheduler.Strategy{Name: "over",
 			Decide: func(_ context.Context, d *scheduler.Draft) error {
-				return graphturbo.PlaceOver(d.Schedule, graphturbo.LongestLifetime)
+				return graphturbo.Place(d.Schedule, scheduler.Placing{Rule: graphturbo.LongestLifetime, Over: true}, nil)
 			}})
 	}
 	if apart {

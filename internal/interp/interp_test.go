@@ -128,7 +128,7 @@ func softmaxes(seed uint64) network.Network {
 // Results that take the place of operands, with their addresses apart or not.
 func TestOverwriting(t *testing.T) {
 	over := scheduler.Strategy{Name: "over", Decide: func(_ context.Context, d *scheduler.Draft) error {
-		return graphturbo.PlaceOver(d.Schedule, graphturbo.LongestLifetime)
+		return graphturbo.Place(d.Schedule, scheduler.Placing{Rule: graphturbo.LongestLifetime, Over: true}, nil)
 	}}
 	recipes := slices.DeleteFunc(recipes.All(), func(r scheduler.Recipe) bool { return r.Pick("issue") != "cross-layer" })
 	done, replaced, added := 0, 0, 0
@@ -182,7 +182,7 @@ func TestAddendReadAgain(t *testing.T) {
 	}
 	recipe = recipe.With("spill", scheduler.Strategy{Name: "over",
 		Decide: func(_ context.Context, d *scheduler.Draft) error {
-			return graphturbo.PlaceOver(d.Schedule, graphturbo.LongestLifetime)
+			return graphturbo.Place(d.Schedule, scheduler.Placing{Rule: graphturbo.LongestLifetime, Over: true}, nil)
 		}})
 	for _, kinds := range [][]model.Kind{{}, {"Add"}, {"Mul"}, {"Sigmoid", "Mul"}} {
 		src := network.Network{Name: "addend", Graph: func(batch int64) (*model.Graph, error) {

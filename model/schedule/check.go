@@ -1,9 +1,9 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 
 	"github.com/dsasched/dsasched/model"
 )
@@ -261,14 +261,31 @@ func CheckSteps(s *Schedule) error {
 	return nil
 }
 
-func checkAddresses(s *Schedule) error {
+func checkAddresses(s *Schedule) (err error) {
+	s.Clashes(0, func(_, _ int, format string, args ...any) {
+		if err == nil {
+			err = fmt.Errorf(format, args...)
+		}
+	})
+	return err
+}
+
+// Clashes reports what leaves its memory, of which values leave so many bytes of the LLB, and any two things that share
+// an address while both are in use. Each is about a value, or with -1 about the stage or the nest of a step.
+func (s *Schedule) Clashes(reserve int64, say func(value, step int, format string, args ...any)) {
 	type use struct {
 		lo, hi     int64
-		start, end int
-		name       string
-		value      *Value // nil: a stage
+		start, end int // steps, inclusive
+		value      int // -1: the stage of the step that it starts with
 	}
-	byLevel := map[Level][]use{}
+	name := func(u use) string {
+		if u.value < 0 {
+			return "the stage of " + s.layerName(u.start)
+		}
+		v := &s.Values[u.value]
+		return fmt.Sprintf("%q of %s", s.Graph.Tensor(v.Tensor).Name, s.InstanceName(v.Instance))
+	}
+	var uses [2][]use // by level
 	for i := range s.Values {
 		v := &s.Values[i]
 		if v.Def < 0 || v.Level == DDR {
@@ -278,50 +295,57 @@ func checkAddresses(s *Schedule) error {
 		if v.Level == LLB {
 			size = v.Bytes
 		}
-		byLevel[v.Level] = append(byLevel[v.Level], use{v.Address, v.Address + size, v.Def, v.Last,
-			fmt.Sprintf("%s of instance %d", s.Graph.Tensor(v.Tensor).Name, v.Instance), v})
+		uses[v.Level] = append(uses[v.Level], use{v.Address, v.Address + size, v.Def, v.Last, i})
 	}
 	for i := range s.Steps {
 		st := &s.Steps[i]
 		if st.Nest.Blocked() {
 			if err := s.CheckRing(st); err != nil {
-				return fmt.Errorf("the nest of step %d %w", i, err)
+				say(-1, i, "the nest of %s %v", s.layerName(i), err)
 			}
 		}
-		if hi := st.StageAddress + st.StageBytes; st.StageBytes > 0 {
-			if end := s.DataEnd(st); hi > end {
-				return fmt.Errorf("%v: the stage of step %d at [%d, %d) leaves the capacity of %d bytes", L1, i,
-					st.StageAddress, hi, end)
-			}
-			byLevel[L1] = append(byLevel[L1],
-				use{st.StageAddress, min(hi, s.L1Capacity), i, i, fmt.Sprintf("the stage of step %d", i), nil})
+		if st.StageBytes == 0 {
+			continue
 		}
+		u := use{st.StageAddress, st.StageAddress + st.StageBytes, i, i, -1}
+		if end := s.DataEnd(st); end != s.L1Capacity {
+			if u.hi > end {
+				say(-1, i, "%s at [%d, %d) leaves the %d bytes in front of its ring of weights", name(u), u.lo, u.hi, end)
+			}
+			u.hi = min(u.hi, s.L1Capacity)
+		}
+		uses[L1] = append(uses[L1], u)
 	}
-	for level, capacity := range []int64{L1: s.L1Capacity, LLB: s.LLBCapacity} {
-		level := Level(level)
-		us := byLevel[level]
-		for _, u := range us {
-			if u.lo < 0 || u.hi > capacity {
-				return fmt.Errorf("%v: %s at [%d, %d) leaves the capacity of %d bytes", level, u.name, u.lo, u.hi, capacity)
+	for l, capacity := range [...]int64{L1: s.L1Capacity, LLB: s.LLBCapacity - reserve} {
+		level, list := Level(l), uses[l]
+		for _, u := range list {
+			if u.lo < 0 || u.hi > capacity || u.hi < u.lo {
+				say(u.value, u.start, "%s at [%d, %d) leaves the %d bytes of the %v that values may take", name(u), u.lo, u.hi,
+					capacity, level)
 			}
 		}
 		// Sweep over steps; few things are alive at a time.
-		sort.SliceStable(us, func(i, j int) bool { return us[i].start < us[j].start })
+		slices.SortStableFunc(list, func(a, b use) int { return cmp.Compare(a.start, b.start) })
 		var alive []use
-		for _, u := range us {
-			kept := alive[:0]
+		for _, u := range list {
+			alive = slices.DeleteFunc(alive, func(o use) bool { return o.end < u.start })
 			for _, o := range alive {
-				if o.end < u.start {
-					continue
+				if o.lo < u.hi && u.lo < o.hi && (o.value < 0 || u.value < 0 || !s.Replaces(u.value, o.value)) {
+					say(u.value, u.start, "%s at [%d, %d) of the %v overlaps %s at [%d, %d) while %s runs", name(u), u.lo, u.hi,
+						level, name(o), o.lo, o.hi, s.layerName(u.start))
 				}
-				if o.lo < u.hi && u.lo < o.hi && !s.replaces(u.value, o.value) {
-					return fmt.Errorf("%v: %s at [%d, %d) and %s at [%d, %d) are both alive at step %d", level, o.name, o.lo, o.hi,
-						u.name, u.lo, u.hi, u.start)
-				}
-				kept = append(kept, o)
 			}
-			alive = append(kept, u)
+			alive = append(alive, u)
 		}
 	}
-	return nil
+}
+
+// InstanceName writes an instance as group/index.
+func (s *Schedule) InstanceName(i int) string {
+	inst := &s.Instances.Instances[i]
+	return fmt.Sprintf("%s/%d", s.Grouping.Groups[inst.Group].Name, inst.Index)
+}
+
+func (s *Schedule) layerName(step int) string {
+	return fmt.Sprintf("layer %d of %s", s.Steps[step].Layer, s.InstanceName(s.Steps[step].Instance))
 }

@@ -132,17 +132,15 @@ func (s *Schedule) Overwritten(st *Step) (from *Value, rows int64) {
 	return from, rows
 }
 
-// replaces reports whether a value takes the place of another in the L1.
-func (s *Schedule) replaces(to, from *Value) bool {
-	if to == nil || from == nil || to.Level != L1 || to.Def < 0 {
+// Replaces reports whether value to takes the place of another in the L1.
+func (s *Schedule) Replaces(to, from int) bool {
+	v := &s.Values[to]
+	if v.Level != L1 || v.Def < 0 {
 		return false
 	}
-	v, _ := s.Overwritten(&s.Steps[to.Def])
-	return v == from && s.Steps[to.Def].Writes[0] == to.ID
+	under, _ := s.Overwritten(&s.Steps[v.Def])
+	return under == &s.Values[from] && s.Steps[v.Def].Writes[0] == to
 }
-
-// Replaces reports whether value to takes the place of another in the L1.
-func (s *Schedule) Replaces(to, from int) bool { return s.replaces(&s.Values[to], &s.Values[from]) }
 
 // Spilled reports whether a value that is wanted in the L1 has left it.
 func (v *Value) Spilled() bool {

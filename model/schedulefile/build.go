@@ -326,12 +326,6 @@ func (b *builder) factor(at string, gr *Group, sg *schedule.SubGraph) {
 	sg.Split = schedule.SplitInfo{Ops: gr.SplitOps, Factor: gr.Factor, Dim: d, Depth: g.Tensor(sg.Outputs[0]).Depth(d)}
 }
 
-// name writes an instance as group/index.
-func (b *builder) name(i int) string {
-	inst := &b.s.Instances.Instances[i]
-	return fmt.Sprintf("%s/%d", b.s.Grouping.Groups[inst.Group].Name, inst.Index)
-}
-
 // find gives the position of an instance, or -1.
 func (b *builder) find(group int, index int64) int {
 	if group < 0 || group >= len(b.plan.Groups) || index < 0 || index >= b.s.Grouping.Groups[group].Factor() {
@@ -363,7 +357,7 @@ func (b *builder) instances() {
 			continue
 		}
 		if seen[i] {
-			b.say(at, "instance %s a second time", b.name(i))
+			b.say(at, "instance %s a second time", b.s.InstanceName(i))
 			continue
 		}
 		seen[i] = true
@@ -378,7 +372,7 @@ func (b *builder) instances() {
 			}
 		}
 		if err := checkBinding(s.Instances.Instances[i].Regions[out], x.Cores, forbidden, cores); err != nil {
-			b.say(at+".cores", "%s: %v", b.name(i), err)
+			b.say(at+".cores", "%s: %v", b.s.InstanceName(i), err)
 		}
 		switch {
 		case s.Place == nil && x.Cluster != 0:
@@ -395,7 +389,7 @@ func (b *builder) instances() {
 	}
 	for i, ok := range seen {
 		if !ok {
-			b.say("instances", "instance %s is missing", b.name(i))
+			b.say("instances", "instance %s is missing", b.s.InstanceName(i))
 		}
 	}
 
@@ -415,7 +409,7 @@ func (b *builder) instances() {
 			continue
 		}
 		if at[i] >= 0 {
-			b.say(field, "%s runs at position %d already", b.name(i), at[i])
+			b.say(field, "%s runs at position %d already", b.s.InstanceName(i), at[i])
 			continue
 		}
 		at[i] = pos
@@ -423,7 +417,7 @@ func (b *builder) instances() {
 	}
 	for i := range at {
 		if at[i] < 0 {
-			b.say("order", "%s does not run", b.name(i))
+			b.say("order", "%s does not run", b.s.InstanceName(i))
 		}
 	}
 	for _, i := range s.Order {
@@ -432,7 +426,7 @@ func (b *builder) instances() {
 			if at[d.From] > at[i] && !told[d.From] {
 				told[d.From] = true
 				b.say(fmt.Sprintf("order[%d]", at[i]), "%s runs before %s (position %d), of which it reads %d bytes of %q",
-					b.name(i), b.name(d.From), at[d.From], d.Bytes, g.Tensor(d.Tensor).Name)
+					b.s.InstanceName(i), b.s.InstanceName(d.From), at[d.From], d.Bytes, g.Tensor(d.Tensor).Name)
 			}
 		}
 	}

@@ -37,7 +37,7 @@ func (b *builder) memory() {
 		}
 	}
 	valueName := func(v *schedule.Value) string {
-		return fmt.Sprintf("%q of %s", g.Tensor(v.Tensor).Name, b.name(v.Instance))
+		return fmt.Sprintf("%q of %s", g.Tensor(v.Tensor).Name, b.s.InstanceName(v.Instance))
 	}
 	find := func(at string, group int, index int64, tensor int) int {
 		i := b.find(group, index)
@@ -47,7 +47,7 @@ func (b *builder) memory() {
 		}
 		v, ok := values[key{i, model.TensorID(tensor)}]
 		if !ok {
-			b.say(at, "%s keeps no tensor %d from layer to layer", b.name(i), tensor)
+			b.say(at, "%s keeps no tensor %d from layer to layer", b.s.InstanceName(i), tensor)
 			return -1
 		}
 		return v
@@ -146,7 +146,7 @@ func (b *builder) step(at string, group int, index int64, layer int) int {
 			return k
 		}
 	}
-	b.say(at, "%s runs no layer %d", b.name(i), layer)
+	b.say(at, "%s runs no layer %d", b.s.InstanceName(i), layer)
 	return -1
 }
 
@@ -190,7 +190,7 @@ func (b *builder) nests() {
 			continue
 		}
 		if s.Steps[i].Nest != nil {
-			b.say(at, "layer %d of %s has a nest already", x.Layer, b.name(st.Instance))
+			b.say(at, "layer %d of %s has a nest already", x.Layer, b.s.InstanceName(st.Instance))
 		}
 		s.Steps[i].Nest, s.Steps[i].Tiles = n, n.Tiles
 	}
@@ -212,7 +212,7 @@ func (b *builder) stages() {
 		}
 		st := &s.Steps[i]
 		if field[i] != "" {
-			b.say(at, "layer %d of %s has a stage in %s already", x.Layer, b.name(st.Instance), field[i])
+			b.say(at, "layer %d of %s has a stage in %s already", x.Layer, b.s.InstanceName(st.Instance), field[i])
 			continue
 		}
 		field[i] = at
@@ -236,80 +236,26 @@ func (b *builder) stages() {
 		switch {
 		case st.StageBytes > 0 && field[i] == "":
 			b.say("memory.stages", "layer %d of %s has none: %d bytes pass through the L1", st.Layer,
-				b.name(st.Instance), st.StageBytes)
+				b.s.InstanceName(st.Instance), st.StageBytes)
 		case st.StageBytes == 0 && field[i] != "":
-			b.say(field[i], "nothing passes through the L1 in layer %d of %s", st.Layer, b.name(st.Instance))
+			b.say(field[i], "nothing passes through the L1 in layer %d of %s", st.Layer, b.s.InstanceName(st.Instance))
 		}
 	}
 }
 
 // overlaps verifies capacities, and that no two things share an address at a time.
 func (b *builder) overlaps(field []string) {
-	s, g := b.s, b.s.Graph
-	type use struct {
-		lo, hi     int64
-		start, end int // steps, inclusive
-		at, name   string
-		value      int // -1: a stage
-	}
-	var lists [2][]use
+	s := b.s
 	for i := range s.Values {
-		v := &s.Values[i]
-		if v.Instance < 0 || v.Level == schedule.DDR {
-			continue
-		}
-		size := v.CoreBytes
-		if v.Level == schedule.LLB {
-			size = schedule.Align(v.Bytes)
-			s.LLBActivationBytes = max(s.LLBActivationBytes, v.Address+size)
-		}
-		lists[v.Level] = append(lists[v.Level], use{v.Address, v.Address + size, v.Def, v.Last, field[i],
-			fmt.Sprintf("%q of %s", g.Tensor(v.Tensor).Name, b.name(v.Instance)), i})
-	}
-	for i := range s.Steps {
-		st := &s.Steps[i]
-		if st.Nest.Blocked() {
-			if err := s.CheckRing(st); err != nil {
-				b.say("nests", "that of layer %d of %s %v", st.Layer, b.name(st.Instance), err)
-			}
-		}
-		if st.StageBytes > 0 {
-			name := fmt.Sprintf("the stage of layer %d of %s", st.Layer, b.name(st.Instance))
-			hi := st.StageAddress + st.StageBytes
-			if end := s.DataEnd(st); end != s.L1Capacity {
-				if hi > end {
-					b.say("memory.stages", "%s at [%d, %d) leaves the %d bytes in front of its ring of weights", name,
-						st.StageAddress, hi, end)
-				}
-				hi = min(hi, s.L1Capacity)
-			}
-			lists[schedule.L1] = append(lists[schedule.L1], use{st.StageAddress, hi, i, i, "memory.stages", name, -1})
+		if v := &s.Values[i]; v.Instance >= 0 && v.Level == schedule.LLB {
+			s.LLBActivationBytes = max(s.LLBActivationBytes, v.Address+schedule.Align(v.Bytes))
 		}
 	}
-	for l, capacity := range [2]int64{s.L1Capacity, s.LLBCapacity - reserve(s.LLBCapacity)} {
-		level, list := schedule.Level(l), lists[l]
-		for _, u := range list {
-			if u.hi > capacity || u.hi < u.lo {
-				b.say(u.at, "%s at [%d, %d) leaves the %d bytes of the %v that values may take", u.name, u.lo,
-					u.hi, capacity, level)
-			}
+	s.Clashes(reserve(s.LLBCapacity), func(value, _ int, format string, args ...any) {
+		at := "memory.stages"
+		if value >= 0 {
+			at = field[value]
 		}
-		sort.SliceStable(list, func(i, j int) bool { return list[i].start < list[j].start })
-		var alive []use
-		for _, u := range list {
-			kept := alive[:0]
-			for _, o := range alive {
-				if o.end >= u.start {
-					kept = append(kept, o)
-				}
-			}
-			for _, o := range kept {
-				if o.lo < u.hi && u.lo < o.hi && (o.value < 0 || u.value < 0 || !s.Replaces(u.value, o.value)) {
-					b.say(u.at, "%s at [%d, %d) of the %v overlaps %s at [%d, %d) (%s) while layer %d of %s runs",
-						u.name, u.lo, u.hi, level, o.name, o.lo, o.hi, o.at, s.Steps[u.start].Layer, b.name(s.Steps[u.start].Instance))
-				}
-			}
-			alive = append(kept, u)
-		}
-	}
+		b.say(at, format, args...)
+	})
 }
