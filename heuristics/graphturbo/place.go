@@ -47,7 +47,8 @@ func (e *DoesNotFitError) Error() string {
 // DDR, until all steps fit. A spilled value lives at its lower level from the start; readers stream it. Where it has
 // been chosen what leaves the L1, the rule chooses only what has to go beside that, and pack is asked for addresses,
 // multiples of the grain, before they are looked for; it may find none. nil: it is not asked.
-func Place(s *schedule.Schedule, how scheduler.Placing, pack func(list []Extent, capacity int64) ([]int64, bool)) error {
+func Place(s *schedule.Schedule, how scheduler.Placing,
+	pack func(list []Extent, capacity int64) ([]int64, bool)) error {
 	p := &placer{s: s, rule: how.Rule, chosen: how.Chosen || how.Needed && !how.Over}
 	if how.Chosen {
 		p.pack = pack
