@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 132_353
+const total = 132_297
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 108_131
+const core = 108_075
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -79,7 +79,7 @@ var budget = map[string]int{
 	"model/onnx":                      7822,
 	"model/schedule":                  5927,
 	"model/schedulefile":              1606,
-	"model/simplify":                  2233,
+	"model/simplify":                  2176,
 	"model/structure":                 1064,
 	"model/zoo":                       2702,
 	"notebooks/show":                  84,

@@ -22,7 +22,7 @@ func moveConstants(e *editor) int {
 	for _, op := range slices.Clone(e.g.Ops) {
 		e.resolve(op)
 		known := !e.dead[op.ID] && len(op.Outputs) == 1 && (op.Class() == model.ElementwiseClass || op.Kind == "Reshape" ||
-			op.Kind == "Transpose" || op.Kind == "Slice" || op.Kind == "Concat") &&
+			op.Kind == "Transpose" || op.Kind == "Slice") &&
 			!slices.ContainsFunc(op.Inputs, func(t model.TensorID) bool { return !fixed[t] })
 		if !known {
 			if !e.dead[op.ID] && e.passConcat(op) {
@@ -38,8 +38,6 @@ func moveConstants(e *editor) int {
 		switch {
 		case op.Kind == "Transpose" && e.single(op, 0) != nil && e.single(op, 0).Kind == "Reshape":
 			passed = e.passReshape(op, e.single(op, 0))
-		case op.Kind == "Concat":
-			passed = e.passJoin(op)
 		case op.Kind == "Transpose" || op.Kind == "Slice" || op.Kind == "Reshape":
 			passed = e.passMove(op)
 		}
@@ -84,61 +82,6 @@ func (e *editor) passMove(move *model.Op) bool {
 		inputs[k] = e.moved(move, f, k, operands[k], shapes[k])
 	}
 	e.behind(move, f, inputs)
-	return true
-}
-
-// passJoin lets a Concat pass element-wise operators of one kind, all of whose operands are constants that are joined
-// or one that all share.
-func (e *editor) passJoin(join *model.Op) bool {
-	axis, first := int(join.Attr.Axis), e.single(join, 0)
-	if first == nil || first.Class() != model.ElementwiseClass {
-		return false
-	}
-	inputs := make([]model.TensorID, len(first.Inputs))
-	for k := range inputs {
-		t := e.g.Tensors[first.Inputs[k]]
-		parts, shared, block := make([]model.Shape, len(join.Inputs)), true, int64(0)
-		for i, in := range join.Inputs {
-			f := e.single(join, i)
-			if f == nil || f.Kind != first.Kind || len(f.Inputs) != len(inputs) || !e.constants(f.Inputs) ||
-				string(f.Attr.AppendKey(nil)) != string(first.Attr.AppendKey(nil)) {
-				return false
-			}
-			from, own := e.g.Tensors[in].Shape, e.g.Tensors[f.Inputs[k]]
-			s := e.operand(f, k, from)
-			if s == nil || !e.movable(f, k) || own.DType != t.DType {
-				return false
-			}
-			shared = shared && own.ID == t.ID && s[axis] == 1
-			if s[axis] == 1 {
-				s[axis] = from[axis] // unless it is shared, each element has its own
-			}
-			if i == 0 {
-				block = from[axis] / s[axis]
-			} else if !s[:axis].Equal(parts[0][:axis]) || !s[axis+1:].Equal(parts[0][axis+1:]) {
-				return false
-			}
-			if s[axis]*block != from[axis] {
-				return false
-			}
-			parts[i] = s
-		}
-		if shared && (t.Shape.Elements() == 1 || first.Attr.Axes == nil) {
-			inputs[k] = t.ID
-			continue
-		}
-		if first.Kind != "Quantize" && first.Kind != "Dequantize" && block > 1 {
-			return false
-		}
-		for _, s := range parts[1:] {
-			parts[0][axis] += s[axis]
-		}
-		inputs[k] = e.constant(model.Tensor{Name: t.Name + "/joined", Shape: parts[0], DType: t.DType, Learned: t.Learned})
-	}
-	for i := range join.Inputs[1:] {
-		e.dead[e.single(join, i+1).ID] = true
-	}
-	e.behind(join, first, inputs)
 	return true
 }
 
