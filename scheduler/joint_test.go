@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -23,6 +24,19 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/tests/benchmarks"
 )
+
+// begun takes note of a program and of the point from which a solver would begin.
+type begun struct {
+	program *milp.Model
+	at      []float64
+}
+
+var errBegun = errors.New("begun")
+
+func (b *begun) Solve(_ context.Context, m *milp.Model, opts milp.Options) (*milp.Solution, error) {
+	b.program, b.at = m, opts.Start
+	return nil, errBegun
+}
 
 // An operator cost of the caller's own prices the labels.
 func TestJointOwnCost(t *testing.T) {
@@ -228,11 +242,14 @@ func TestGreedyIsAPointOfJoint(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		program, x, err := p.Point(p.Given, steps)
-		if err != nil {
+		var start begun
+		_, err = joint.ILP(t.Context(), p, joint.ILPOptions{Options: joint.Options{Solver: &start,
+			Start: joint.Start{Choice: p.Given, Steps: steps}}})
+		if !errors.Is(err, errBegun) {
 			t.Errorf("%s: %v", name, err)
 			return
 		}
+		program, x := start.program, start.at
 		for k, val := range x {
 			if val == 1 && strings.HasPrefix(program.Variable(milp.Var(k)).Name, "d[") {
 				spilled++

@@ -222,20 +222,7 @@ func (f *program) capacity() {
 	}
 }
 
-// Point is the solution of the program that stands for labels and steps, with the program: a check, by the program's
-// own constraints, that they are one of its points.
-func (p *Problem) Point(choice []int, steps []ordering.Step) (*milp.Model, []float64, error) {
-	opts := Options{Start: Start{Choice: choice}}
-	if r, err := p.begin("ilp", &opts); r != nil || err != nil {
-		return nil, nil, err
-	}
-	f, err := formulate(p, opts)
-	if err != nil {
-		return nil, nil, err
-	}
-	return f.model, f.point(choice, steps), nil
-}
-
+// point is the solution of the program that stands for labels and steps.
 func (f *program) point(choice []int, steps []ordering.Step) []float64 {
 	x := f.labels.Point(choice)
 	id, at := map[ordering.Ref]int{}, make([]int, len(choice))
