@@ -139,7 +139,7 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 		defer cancel()
 	}
 	began, even := time.Now(), schedule.Shares(batch, spec.Clusters)
-	from, err := opt.from(limited, limit/4, net, machine, batch)
+	from, known, err := opt.from(limited, limit/4, net, machine, batch)
 	if err != nil {
 		return nil, err
 	}
@@ -162,10 +162,13 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	}
 	opt.TimeLimit, opt.TimeLimitOnly = 0, false // of the exact strategies, which end at a number of states
 	opt.Options.Progress = nil
-	s := &seeker{w: w, from: from, opt: opt, began: began, until: until, found: &Found{},
+	s := &seeker{w: w, from: from, known: known, opt: opt, began: began, until: until, found: &Found{},
 		ended: map[ending]bool{}, starts: map[family]startAt{}}
 	s.found.problem = s.w
 	err = s.all(limited, chunks)
+	if known != nil {
+		s.offer(known, nil, recipes.Default)
+	}
 	s.found.Unended = s.unended(chunks)
 	other := s.opt.Chunk > 0 && !s.opt.capEvaluations || !slices.Equal(w.Shares, even)
 	if !s.begun || other {
@@ -193,26 +196,29 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 }
 
 // from is the schedule to go on from: the one that is given or, where the default variant is among the recipes and has
-// one that no recipe starts with, that; see [scheduler.Result.Beyond].
+// one that no recipe starts with, that; see [scheduler.Result.Beyond]. known is the default's in any case.
 func (o BestOptions) from(ctx context.Context, limit time.Duration, net network.Network, machine *hardware.Spec,
-	batch int64) (*scheduler.Result, error) {
+	batch int64) (from, known *scheduler.Result, err error) {
 	named := func(r scheduler.Recipe) bool { return r.Name == recipes.Default }
 	if o.Start != nil || !o.Objective.byLatency() || o.Recipes != nil && !slices.ContainsFunc(o.Recipes, named) {
-		return o.Start, nil
+		return o.Start, nil, nil
 	}
 	r, err := recipes.Lookup(recipes.Default)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	opt := o.Options
 	opt.TimeLimit, opt.TimeLimitOnly, opt.InPlace, opt.Progress, opt.Chunks, opt.Deciding = 0, false, false, nil, nil, nil
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(limit, math.MaxInt64))
 	defer cancel()
 	x, err := scheduler.Run(ctx, net, machine, batch, r, opt)
-	if err != nil || !x.Beyond() {
-		return nil, nil // after an error the search says why, or what it has found
+	switch {
+	case err != nil:
+		return nil, nil, nil // the search says why, or what it has found
+	case x.Beyond():
+		from = x
 	}
-	return x, nil
+	return from, x, nil
 }
 
 // greedy finds [Found.Greedy] where the search is of one chunk.
@@ -256,6 +262,7 @@ func whole(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 type seeker struct {
 	w       *scheduler.Problem
 	from    *scheduler.Result // to go on from; nil: none
+	known   *scheduler.Result // of the default; nil: not asked for, or there is none
 	opt     BestOptions
 	began   time.Time
 	until   time.Time // zero: no limit
@@ -755,6 +762,9 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 			return err
 		}
 		s.begun, stages[k] = all, nil
+	}
+	if s.from == nil && s.known != nil && (s.found.Result == nil || s.known.Sim.TotalPs < s.found.Sim.TotalPs) {
+		s.from = s.known
 	}
 	if s.from != nil {
 		if err := s.startFrom(ctx, chunks); err != nil {
