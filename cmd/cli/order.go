@@ -51,6 +51,7 @@ func newJoint() *cobra.Command {
 				plural(len(p.Labels.Nodes), "instance"), plural(p.Labels.Size(), "label"), plural(len(p.Labels.Edges), "edge"))
 			o := r.Outcome()
 			row(b, "method", "%s: %s in %s", r.Method, r.Status, duration(r.Seconds))
+			writeInfeasible(b, p.Order, r.Infeasible)
 			if r.Choice == nil {
 				return
 			}
@@ -103,18 +104,24 @@ func writeOrder(b *bytes.Buffer, p *ordering.Problem, res *ordering.Result, file
 		}
 		rowWords(b, "order", strip(harness.Each(res.Steps, func(s ordering.Step) int { return s.Run[0] })), 8)
 	}
-	if e := res.Infeasible; e != nil {
-		row(b, "reason", "instance %d of %q: what it reads, its output and its workspace are %s too many", e.Instance[1],
-			printable(p.Subgraphs[e.Instance[0]].Name), plural(int(e.MissingBytes), "byte"))
-		names := harness.Each(e.Tensors, func(t ordering.Ref) string {
-			return fmt.Sprintf("%s[%d]", p.Subgraphs[t[0]].Name, t[1])
-		})
-		row(b, "tensors", "%s", printable(firstOf(names, reasonNames)))
-	}
+	writeInfeasible(b, p, res.Infeasible)
 	row(b, "took", "%s", duration(res.Seconds))
 	if file != "" {
 		row(b, "written", "%s", printable(file))
 	}
+}
+
+// writeInfeasible says why a problem has no order; nil: it is not known to have none.
+func writeInfeasible(b *bytes.Buffer, p *ordering.Problem, e *ordering.InfeasibleError) {
+	if e == nil {
+		return
+	}
+	row(b, "reason", "instance %d of %q: what it reads, its output and its workspace are %s too many", e.Instance[1],
+		printable(p.Subgraphs[e.Instance[0]].Name), plural(int(e.MissingBytes), "byte"))
+	names := harness.Each(e.Tensors, func(t ordering.Ref) string {
+		return fmt.Sprintf("%s[%d]", p.Subgraphs[t[0]].Name, t[1])
+	})
+	row(b, "tensors", "%s", printable(firstOf(names, reasonNames)))
 }
 
 // costUnit is the unit of an order's cost, with a space before it, where it has one.

@@ -125,6 +125,22 @@ func TestOrderInfeasible(t *testing.T) {
 		!strings.Contains(text, ", last[0]") {
 		t.Errorf("%s", text)
 	}
+	tight := strings.Replace(jointProblem, `"capacity_bytes": 9`, `"capacity_bytes": 7`, 1)
+	if err := os.WriteFile("tightjoint.json", []byte(tight), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text := answer(t, "solve", "joint", "tightjoint.json"); !strings.Contains(text, "1 byte too many") {
+		t.Errorf("%s", text)
+	}
+	if text := answer(t, "solve", "joint", "tightjoint.json", "--json"); !strings.Contains(text,
+		`"infeasible": {
+    "instance": [`) {
+		t.Errorf("%s", text)
+	}
+	if r := call(t, "solve", "joint", "tightjoint.json", "--export", "no.lp"); r.status != exitFailure ||
+		!strings.Contains(r.stderr, "ilp makes no program: there is no answer") {
+		t.Errorf("%+v", r)
+	}
 }
 
 // An interrupted search prints what it has found.

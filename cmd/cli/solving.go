@@ -157,7 +157,7 @@ func needsExact(methods []solve.Method, name string) error {
 }
 
 // program is the integer program of the method given or, if that makes none, of the first that does.
-func program[S, R any](ctx context.Context, f *fileSolver, opts solve.Options[S],
+func program[S any, R interface{ Outcome() solve.Outcome }](ctx context.Context, f *fileSolver, opts solve.Options[S],
 	run func(context.Context, string, solve.Options[S]) (R, error)) *milp.Model {
 	method := f.method.value
 	if k := slices.IndexFunc(f.methods, func(m solve.Method) bool { return m.Name == method }); !f.methods[k].NeedsSolver {
@@ -167,9 +167,11 @@ func program[S, R any](ctx context.Context, f *fileSolver, opts solve.Options[S]
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	kept := &milp.Keep{Kept: cancel}
-	why := "the answer to start from is proven to be the best, or there is none at all"
+	why := "the answer to start from is proven to be the best"
 	opts.Solver, opts.Progress, opts.Note = kept, nil, func(note string) { why = note }
-	try(run(ctx, method, opts))
+	if r := try(run(ctx, method, opts)); r.Outcome().Status == milp.Infeasible {
+		why = "there is no answer"
+	}
 	if kept.Model == nil {
 		check(fmt.Errorf("--export: %s makes no program: %s", method, why))
 	}

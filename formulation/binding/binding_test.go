@@ -147,17 +147,17 @@ func TestBadProblems(t *testing.T) {
 		spoil func(*Problem)
 		want  string
 	}{
-		{"labels without costs", func(p *Problem) { p.Nodes[1].Cost = nil }, `node 1 ("b") has 2 labels and 0 costs`},
-		{"no labels", func(p *Problem) { p.Nodes[0] = Node{Name: "a"} }, `node 0 ("a") has 0 labels`},
-		{"negative cost", func(p *Problem) { p.Nodes[0].Cost = []float64{0, -1} }, `label 1 costs -1`},
+		{"labels without costs", func(p *Problem) { p.Nodes[1].Cost = nil }, `nodes[1].cost: found 0, expected 2, one for each label`},
+		{"no labels", func(p *Problem) { p.Nodes[0] = Node{Name: "a"} }, `nodes[0].labels: found none, expected at least one`},
+		{"negative cost", func(p *Problem) { p.Nodes[0].Cost = []float64{0, -1} }, `nodes[0].cost[1]: found -1, expected a finite`},
 		{"cost that is no number", func(p *Problem) { p.Edges[0].Cost[1][0] = math.NaN() },
-			`edge 0: labels 1 and 0 cost NaN`},
-		{"a loop", func(p *Problem) { p.Edges[0].To = 0 }, `edge 0 joins nodes 0 and 0`},
-		{"no such node", func(p *Problem) { p.Edges[0].To = 2 }, `joins nodes 0 and 2`},
+			`edges[0].cost[1][0]: found NaN, expected a finite`},
+		{"a loop", func(p *Problem) { p.Edges[0].To = 0 }, `edges[0].to: found 0, expected another node than 0`},
+		{"no such node", func(p *Problem) { p.Edges[0].To = 2 }, `edges[0].to: found 2, expected a node from 0 to 1`},
 		{"twice", func(p *Problem) { p.Edges = append(p.Edges, Edge{1, 0, p.Edges[0].Cost}) },
-			`edge 1 joins nodes 1 and 0 again`},
-		{"too few rows", func(p *Problem) { p.Edges[0].Cost = p.Edges[0].Cost[:1] }, `1 labels of node 0, expected 2`},
-		{"too few columns", func(p *Problem) { p.Edges[0].Cost[1] = nil }, `0 labels of node 1, expected 2`},
+			`edges[1].to: found 0, expected another node than 1, and each pair once`},
+		{"too few rows", func(p *Problem) { p.Edges[0].Cost = p.Edges[0].Cost[:1] }, `edges[0].cost: found 1, expected 2, one for each label of node 0 ("a")`},
+		{"too few columns", func(p *Problem) { p.Edges[0].Cost[1] = nil }, `edges[0].cost[1]: found 0, expected 2`},
 	} {
 		p := two()
 		test.spoil(p)

@@ -9,8 +9,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// A producer is faster on the cores' rows, its reader on columns; unless they agree
-// data must be moved.
+// A producer is faster on the cores' rows, its reader on columns; unless they agree data must be moved.
 func ExampleSearch() {
 	rows, columns := schedule.Binding{8, 1}, schedule.Binding{1, 8}
 	labels := []binding.Label{{Binding: rows}, {Binding: columns}}
@@ -30,7 +29,5 @@ func ExampleSearch() {
 		fmt.Println(p.Nodes[i].Name, p.Nodes[i].Labels[l].Binding)
 	}
 	// Output:
-	// optimal, 13 us
-	// producer [1 8]
-	// reader [1 8]
+	// optimal, 13 us producer [1 8] reader [1 8]
 }

@@ -22,10 +22,10 @@ func TestRead(t *testing.T) {
 		{`[3,5]`, `[3]`, "two.json: nodes[0].labels: found 2, expected 1, one for each cost"},
 		{`[3,5]`, `[3,-5]`, "two.json: nodes[0].cost[1]: found -5, expected a whole number from 0 to"},
 		{`[3,5]`, `[3,0.5]`, "two.json: nodes[0].cost[1]: found "},
-		{`[[9],[1]]`, `[[9]]`, "two.json: binding: edge 0 has costs for 1 labels"},
+		{`[[9],[1]]`, `[[9]]`, "two.json: edges[0].cost: found 1, expected 2, one for each label of node 0"},
 		{`[[9],[1]]`, `[[9],[-1]]`, "two.json: edges[0].cost[1][0]: found -1"},
-		{`"to":1`, `"to":2`, "two.json: binding: edge 0 joins nodes 0 and 2"},
-		{`"given":[0,0]`, `"given":[0,1]`, "two.json: given: binding: node 1"},
+		{`"to":1`, `"to":2`, "two.json: edges[0].to: found 2, expected a node from 0 to 1"},
+		{`"given":[0,0]`, `"given":[0,1]`, "two.json: given[1]: found 1, expected a label of node"},
 		{`"given":[0,0]`, `"taken":[0,0]`, "two.json: taken: found "},
 	} {
 		if _, _, err := Read("two.json", []byte(strings.Replace(twoNodes, c.from, c.to, 1))); err == nil ||

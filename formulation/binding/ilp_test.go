@@ -65,8 +65,7 @@ func relaxed(t *testing.T, p *Problem) float64 {
 	return sol.Objective * unit
 }
 
-// On trees the relaxation alone gives the optimum, and no relaxation of any graph is
-// above the optimum.
+// On trees the relaxation alone gives the optimum, and no relaxation of any graph is above the optimum.
 func TestTightOnTrees(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	trees := 0

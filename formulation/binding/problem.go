@@ -1,12 +1,14 @@
 package binding
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/internal/strict"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -54,42 +56,53 @@ type Problem struct {
 
 // Validate reports the first node or edge that makes no sense.
 func (p *Problem) Validate() error {
-	bad := func(c float64) bool { return math.IsNaN(c) || math.IsInf(c, 0) || c < 0 }
-	for i, n := range p.Nodes {
-		if len(n.Labels) == 0 || len(n.Labels) != len(n.Cost) {
-			return fmt.Errorf("binding: node %d (%q) has %d labels and %d costs, expected as many, and at least one", i, n.Name,
-				len(n.Labels), len(n.Cost))
-		}
-		for l, c := range n.Cost {
-			if bad(c) {
-				return fmt.Errorf("binding: node %d (%q): label %d costs %g, expected a finite number from 0 on", i, n.Name, l, c)
+	bad := func(found, expected string, at string, args ...any) error {
+		return strict.Error("", fmt.Sprintf(at, args...), found, expected)
+	}
+	costs := func(list []float64, at string, args ...any) error {
+		for l, c := range list {
+			if math.IsNaN(c) || math.IsInf(c, 0) || c < 0 {
+				return bad(fmt.Sprint(c), "a finite number from 0 on", at+"[%d]", append(args, l)...)
 			}
+		}
+		return nil
+	}
+	forEach := func(count, node int, at string, args ...any) error {
+		if n := p.Nodes[node]; count != len(n.Labels) {
+			return bad(fmt.Sprint(count), fmt.Sprintf("%d, one for each label of node %d (%q)", len(n.Labels), node, n.Name), at,
+				args...)
+		}
+		return nil
+	}
+	for i, n := range p.Nodes {
+		if len(n.Labels) == 0 {
+			return bad("none", "at least one", "nodes[%d].labels", i)
+		}
+		if err := cmp.Or(forEach(len(n.Cost), i, "nodes[%d].cost", i), costs(n.Cost, "nodes[%d].cost", i)); err != nil {
+			return err
 		}
 	}
 	seen := map[[2]int]bool{}
 	for k, e := range p.Edges {
-		if e.From < 0 || e.From >= len(p.Nodes) || e.To < 0 || e.To >= len(p.Nodes) || e.From == e.To {
-			return fmt.Errorf("binding: edge %d joins nodes %d and %d, expected two different ones of %d", k, e.From,
-				e.To, len(p.Nodes))
+		for _, end := range []struct {
+			field string
+			node  int
+		}{{"from", e.From}, {"to", e.To}} {
+			if end.node < 0 || end.node >= len(p.Nodes) {
+				return bad(fmt.Sprint(end.node), fmt.Sprintf("a node from 0 to %d", len(p.Nodes)-1), "edges[%d].%s", k, end.field)
+			}
 		}
 		pair := [2]int{min(e.From, e.To), max(e.From, e.To)}
-		if seen[pair] {
-			return fmt.Errorf("binding: edge %d joins nodes %d and %d again", k, e.From, e.To)
+		if e.From == e.To || seen[pair] {
+			return bad(fmt.Sprint(e.To), fmt.Sprintf("another node than %d, and each pair once", e.From), "edges[%d].to", k)
 		}
 		seen[pair] = true
-		if len(e.Cost) != len(p.Nodes[e.From].Labels) {
-			return fmt.Errorf("binding: edge %d has costs for %d labels of node %d, expected %d", k, len(e.Cost), e.From,
-				len(p.Nodes[e.From].Labels))
+		if err := forEach(len(e.Cost), e.From, "edges[%d].cost", k); err != nil {
+			return err
 		}
 		for a, row := range e.Cost {
-			if len(row) != len(p.Nodes[e.To].Labels) {
-				return fmt.Errorf("binding: edge %d has costs for %d labels of node %d, expected %d", k, len(row), e.To,
-					len(p.Nodes[e.To].Labels))
-			}
-			for b, c := range row {
-				if bad(c) {
-					return fmt.Errorf("binding: edge %d: labels %d and %d cost %g, expected a finite number from 0 on", k, a, b, c)
-				}
+			if err := cmp.Or(forEach(len(row), e.To, "edges[%d].cost[%d]", k, a), costs(row, "edges[%d].cost[%d]", k, a)); err != nil {
+				return err
 			}
 		}
 	}
@@ -125,11 +138,12 @@ func (p *Problem) begin(opts *Options) error {
 // CheckChoice verifies that choice has one label of each node.
 func (p *Problem) CheckChoice(choice []int) error {
 	if len(choice) != len(p.Nodes) {
-		return fmt.Errorf("binding: a choice of %d labels for %d nodes", len(choice), len(p.Nodes))
+		return strict.Error("", "choice", fmt.Sprint(len(choice)), fmt.Sprintf("%d labels, one for each node", len(p.Nodes)))
 	}
 	for i, l := range choice {
 		if l < 0 || l >= len(p.Nodes[i].Labels) {
-			return fmt.Errorf("binding: node %d (%q) has label %d of %d", i, p.Nodes[i].Name, l, len(p.Nodes[i].Labels))
+			return strict.Error("", fmt.Sprintf("choice[%d]", i), fmt.Sprint(l),
+				fmt.Sprintf("a label of node %q, 0 to %d", p.Nodes[i].Name, len(p.Nodes[i].Labels)-1))
 		}
 	}
 	return nil

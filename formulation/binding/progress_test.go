@@ -8,8 +8,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 )
 
-// Reports enclose the optimum, only get better, and end at the answer; with tables
-// that are cut as well.
+// Reports enclose the optimum, only get better, and end at the answer; with tables that are cut as well.
 func TestProgress(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	for range 50 {

@@ -10,9 +10,8 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// A large output that waits for the last instance while a large one is made: the labels
-// alone leave it in the L1, the order alone can only spill it. To declare it in the LLB
-// costs less than to spill it, as its reader needs half of it.
+// A large output that waits for the last instance while a large one is made: the labels alone leave it in the L1, the
+// order alone can only spill it. To declare it in the LLB costs less than to spill it, as its reader needs half of it.
 func ExampleSearch() {
 	lb, gb := binding.Label{Scope: schedule.L1}, binding.Label{Scope: schedule.LLB}
 	free := []binding.Label{lb}

@@ -3,7 +3,6 @@ package joint
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -36,15 +35,8 @@ func Read(name string, data []byte) (*Problem, error) {
 	if err := strict.Decode(name, data, &f); err != nil {
 		return nil, err
 	}
-	within := func(part string, err error) error {
-		var e *strict.InputError
-		if errors.As(err, &e) {
-			e.File, e.Field = name, part+e.Field
-		}
-		return err
-	}
 	if err := f.Order.Validate(); err != nil {
-		return nil, within("order.", err)
+		return nil, strict.In(name, "order.", err)
 	}
 	n := 0
 	for _, sg := range f.Order.Subgraphs {
@@ -59,7 +51,7 @@ func Read(name string, data []byte) (*Problem, error) {
 	}
 	labels, given, err := f.Labels.Problem(name)
 	if err != nil {
-		return nil, within("labels.", err)
+		return nil, strict.In(name, "labels.", err)
 	}
 	seconds := func(costs []float64) {
 		for i := range costs {
@@ -88,7 +80,7 @@ func Read(name string, data []byte) (*Problem, error) {
 	}
 	p := &Problem{Order: &f.Order, Labels: labels, SecondsPerCost: f.NanosecondsPerCost * 1e-9, Given: given}
 	if err := p.Validate(); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, strict.In(name, "", err)
 	}
 	return p, nil
 }
@@ -114,7 +106,7 @@ func LoadStart(path string, p *Problem) (Start, error) {
 		return Start{}, err
 	}
 	if _, _, err := p.Seconds(a.Choice, a.Steps); err != nil {
-		return Start{}, fmt.Errorf("%s: %w", path, err)
+		return Start{}, strict.In(path, "", err)
 	}
 	number := map[ordering.Ref]int{}
 	for i, ref := range ordering.NewGraph(p.Order).Refs {

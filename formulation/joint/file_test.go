@@ -60,7 +60,7 @@ func TestFilesAgainstBruteForce(t *testing.T) {
 			err = os.WriteFile(path, []byte(strings.NewReplacer(`"Choice"`, `"choice"`, `"Steps"`, `"steps"`).
 				Replace(string(data))), 0o600)
 		}
-		if _, err2 := LoadStart(path, p); err != nil || err2 == nil || !strings.HasPrefix(err2.Error(), path+": joint: steps[") {
+		if _, err2 := LoadStart(path, p); err != nil || err2 == nil || !strings.HasPrefix(err2.Error(), path+": steps[") {
 			t.Errorf("seed %d: a broken answer: %v, %v", seed, err, err2)
 		}
 	}
@@ -92,8 +92,8 @@ func TestRead(t *testing.T) {
 		{`"2 LLB"`, `"2 DDR"`, `two.json: labels.nodes[0].labels[1]: found "2 DDR", expected words of which the last is`},
 		{`[3,5]`, `[3]`, "two.json: labels.nodes[0].labels: found 2, expected 1, one for each cost"},
 		{`[3,5]`, `[3,-5]`, "two.json: labels.nodes[0].cost[1]: found -5, expected a whole number from 0 to"},
-		{`[[9],[1]]`, `[[9]]`, "two.json: binding: edge 0 has costs for 1 labels"},
-		{`"given":[0,0]`, `"given":[0,1]`, "two.json: given: binding: node 1"},
+		{`[[9],[1]]`, `[[9]]`, "two.json: labels.edges[0].cost: found 1, expected 2, one for each label of node 0"},
+		{`"given":[0,0]`, `"given":[0,1]`, "two.json: labels.given[1]: found 1, expected a label of node"},
 		{`:2.5}`, `:-2.5}`, "two.json: nanoseconds_per_cost: found -2.5, expected 0 to"},
 		{`:2.5}`, `:2.5,"more":1}`, "two.json: more: found "},
 	} {

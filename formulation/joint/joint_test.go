@@ -15,10 +15,9 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// random is a problem of most instances at most: several readers, halos, finer and
-// coarser consumers, residuals, a capacity little above what the
-// largest instance needs; labels of both scopes, where the LLB pays about
-// what the moves of the same bytes would.
+// random is a problem of most instances at most: several readers, halos, finer and coarser consumers, residuals, a
+// capacity little above what the largest instance needs; labels of both scopes, where the LLB pays about what the
+// moves of the same bytes would.
 func random(r *rand.Rand, most int) *Problem {
 	o := &ordering.Problem{Name: "random", StoreCostPerByte: float64(1 + r.IntN(3)),
 		LoadCostPerByte: float64(1 + r.IntN(3))}
@@ -239,9 +238,8 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 	}
 }
 
-// What holds for problems too large to try: the answer obeys the rules, the bound is
-// at least the sum of the parts' bounds, limits keep both, and with a limit the search
-// ends at the same place twice.
+// What holds for problems too large to try: the answer obeys the rules, the bound is at least the sum of the parts'
+// bounds, limits keep both, and with a limit the search ends at the same place twice.
 func TestLarger(t *testing.T) {
 	for seed := range uint64(6) {
 		p := random(rand.New(rand.NewPCG(seed, 11)), 14)
@@ -354,10 +352,11 @@ func TestPlaysArePoints(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, x, err := p.Point(choice, steps)
+		f, err := formulate(p, Options{Start: Start{Choice: choice}})
 		if err != nil {
 			t.Fatal(err)
 		}
+		m, x := f.model, f.point(choice, steps)
 		if err := m.Check(x, 1e-9); err != nil || !same(m.Objective(x)*costUnit, labels+moves) {
 			t.Errorf("seed %d: %g for labels and %g for moves, as a point of the program %g (%v)", seed, labels, moves,
 				m.Objective(x)*costUnit, err)
@@ -391,15 +390,15 @@ func TestSecondsFindsBrokenRules(t *testing.T) {
 		{[]int{0, 0}, 4, []ordering.Step{{Run: a}, {Run: b}}, ""},
 		{[]int{1, 0}, 4, []ordering.Step{{Run: a}, {Run: b}}, ""},
 		{[]int{0, 0}, 4, []ordering.Step{{Run: a}, {Store: refs(a), Load: refs(a), Run: b}}, ""},
-		{[]int{0}, 4, nil, "1 labels for 2 nodes"},
-		{[]int{0, 0}, 4, []ordering.Step{{Run: a}}, "1 steps for 2"},
-		{[]int{0, 0}, 4, []ordering.Step{{Run: b}, {Run: a}}, "before"},
-		{[]int{0, 0}, 4, []ordering.Step{{Run: a}, {Run: a}}, "runs again"},
-		{[]int{0, 0}, 4, []ordering.Step{{Run: a}, {Store: refs(a), Run: b}}, "without [0 0] in the L1"},
-		{[]int{0, 0}, 4, []ordering.Step{{Run: a}, {Load: refs(a), Run: b}}, "loads"},
-		{[]int{1, 0}, 4, []ordering.Step{{Run: a}, {Store: refs(a), Run: b}}, "stores"},
-		{[]int{0, 0}, 3, []ordering.Step{{Run: a}, {Run: b}}, "passes the capacity by 1"},
-		{[]int{1, 0}, 3, []ordering.Step{{Run: a}, {Run: b}}, "passes the capacity by 1"},
+		{[]int{0}, 4, nil, "choice: found 1, expected 2 labels"},
+		{[]int{0, 0}, 4, []ordering.Step{{Run: a}}, "steps: found 1, expected 2"},
+		{[]int{0, 0}, 4, []ordering.Step{{Run: b}, {Run: a}}, "steps[0].run: found [1 0], expected [0 0] before it"},
+		{[]int{0, 0}, 4, []ordering.Step{{Run: a}, {Run: a}}, "steps[1].run: found [0 0], expected an instance that has not run"},
+		{[]int{0, 0}, 4, []ordering.Step{{Run: a}, {Store: refs(a), Run: b}}, "steps[1].run: found [1 0], expected [0 0] in the L1"},
+		{[]int{0, 0}, 4, []ordering.Step{{Run: a}, {Load: refs(a), Run: b}}, "steps[1].load: found [0 0]"},
+		{[]int{1, 0}, 4, []ordering.Step{{Run: a}, {Store: refs(a), Run: b}}, "steps[1].store: found [0 0]"},
+		{[]int{0, 0}, 3, []ordering.Step{{Run: a}, {Run: b}}, "steps[1].run: found [1 0] with 4 bytes in the L1, expected at most 3"},
+		{[]int{1, 0}, 3, []ordering.Step{{Run: a}, {Run: b}}, "steps[1].run: found [1 0] with 4 bytes in the L1, expected at most 3"},
 	} {
 		p.Order.CapacityBytes = tt.capacity
 		labels, moves, err := p.Seconds(tt.choice, tt.steps)
@@ -431,13 +430,12 @@ func TestILPPassesErrorsOn(t *testing.T) {
 		r.Status != milp.Infeasible {
 		t.Errorf("no capacity: %+v (%v)", r, err)
 	}
-	if _, _, err := (&Problem{}).Point(nil, nil); err == nil {
+	if _, err := ILP(t.Context(), &Problem{}, ILPOptions{Options: Options{Solver: broken{}}}); err == nil {
 		t.Error("no problem: no error")
 	}
 }
 
-// BenchmarkSearch proves problems of 10 to 14 instances, and reports how many subsets of
-// scopes that takes.
+// BenchmarkSearch proves problems of 10 to 14 instances, and reports how many subsets of scopes that takes.
 func BenchmarkSearch(b *testing.B) {
 	for _, n := range []int{10, 12, 14} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

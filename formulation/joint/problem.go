@@ -10,6 +10,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/internal/strict"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -239,13 +240,13 @@ func (p *Problem) Seconds(choice []int, steps []ordering.Step) (labels, moves fl
 	ran, inL1, copied := make([]bool, len(gb)), make([]bool, len(gb)), make([]bool, len(gb))
 	units := int64(0)
 	for n, s := range steps {
-		bad := func(what string, ref ordering.Ref) error {
-			return fmt.Errorf("joint: steps[%d] %s %v", n, what, ref)
+		bad := func(field string, found, expected any) error {
+			return strict.Error("", fmt.Sprintf("steps[%d].%s", n, field), fmt.Sprint(found), fmt.Sprint(expected))
 		}
 		for _, ref := range s.Store {
 			i, known := id[ref]
 			if !known || gb[i] || !inL1[i] {
-				return 0, 0, bad("stores, though it is not in the L1,", ref)
+				return 0, 0, bad("store", ref, "an output that is in the L1")
 			}
 			if !copied[i] {
 				units += g.Store[i]
@@ -255,14 +256,14 @@ func (p *Problem) Seconds(choice []int, steps []ordering.Step) (labels, moves fl
 		for _, ref := range s.Load {
 			i, known := id[ref]
 			if !known || gb[i] || inL1[i] || !copied[i] {
-				return 0, 0, bad("loads, though it is not in the LLB alone,", ref)
+				return 0, 0, bad("load", ref, "an output that was stored, and is not in the L1")
 			}
 			units += g.Load[i]
 			inL1[i] = true
 		}
 		i, known := id[s.Run]
 		if !known || ran[i] {
-			return 0, 0, bad("runs again, or does not know,", s.Run)
+			return 0, 0, bad("run", s.Run, "an instance that has not run")
 		}
 		used := g.Output[i] + g.Work[i]
 		for j, in := range inL1 {
@@ -273,15 +274,15 @@ func (p *Problem) Seconds(choice []int, steps []ordering.Step) (labels, moves fl
 		for _, r := range g.Reads[i] {
 			switch {
 			case !ran[r]:
-				return 0, 0, bad(fmt.Sprintf("runs before %v", g.Refs[r]), s.Run)
+				return 0, 0, bad("run", s.Run, fmt.Sprintf("%v before it, which it reads", g.Refs[r]))
 			case gb[r]:
 				used += g.Output[r]
 			case !inL1[r]:
-				return 0, 0, bad(fmt.Sprintf("runs without %v in the L1", g.Refs[r]), s.Run)
+				return 0, 0, bad("run", s.Run, fmt.Sprintf("%v in the L1, which it reads", g.Refs[r]))
 			}
 		}
 		if used > g.Capacity {
-			return 0, 0, bad(fmt.Sprintf("passes the capacity by %d bytes with", used-g.Capacity), s.Run)
+			return 0, 0, bad("run", fmt.Sprintf("%v with %d bytes in the L1", s.Run, used), fmt.Sprintf("at most %d", g.Capacity))
 		}
 		ran[i] = true
 		inL1[i] = !gb[i]
@@ -294,7 +295,7 @@ func (p *Problem) Seconds(choice []int, steps []ordering.Step) (labels, moves fl
 		}
 	}
 	if len(steps) != len(gb) {
-		return 0, 0, fmt.Errorf("joint: %d steps for %d instances", len(steps), len(gb))
+		return 0, 0, strict.Error("", "steps", fmt.Sprint(len(steps)), fmt.Sprintf("%d, one for each instance", len(gb)))
 	}
 	return p.Labels.Seconds(choice), float64(units) / g.Unit * p.SecondsPerCost, nil
 }

@@ -2,7 +2,6 @@ package ordering
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/dsasched/dsasched/formulation/milp"
@@ -60,11 +59,7 @@ func Read(file string, data []byte) (*Problem, error) {
 		return nil, err
 	}
 	if err := p.Validate(); err != nil {
-		var e *InputError
-		if errors.As(err, &e) {
-			e.File = file
-		}
-		return nil, err
+		return nil, strict.In(file, "", err)
 	}
 	return p, nil
 }

@@ -46,9 +46,9 @@ type Result struct {
 
 // An InfeasibleError is the proof that a problem has no order: an instance that does not fit by itself.
 type InfeasibleError struct {
-	Instance     Ref
-	Tensors      []Ref // what it reads, then its own output
-	MissingBytes int64
+	Instance     Ref   `json:"instance"`
+	Tensors      []Ref `json:"tensors"` // what it reads, then its own output
+	MissingBytes int64 `json:"missing_bytes"`
 }
 
 func (e *InfeasibleError) Error() string {

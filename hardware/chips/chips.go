@@ -141,6 +141,10 @@ func Parse(name string, data []byte) (*Server, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	dec.KnownFields(true)
 	if err := dec.Decode(&y); err != nil {
+		if e := new(yaml.TypeError); errors.As(err, &e) { // its words go on with types of Go
+			what, _, _ := strings.Cut(e.Errors[0], " in")
+			err = errors.New(what)
+		}
 		return nil, fmt.Errorf("%s: not the description of a machine: %w", name, err)
 	}
 	n := &Server{File: name, Name: y.Name, Description: y.Description, Device: y.Device, Devices: y.Devices,

@@ -40,13 +40,15 @@ func TestParseErrors(t *testing.T) {
 		{"    64: 33", "    65: 33", "host.speedup: found 65"},
 		{"    64: 33", "    64: 0", "host.speedup: found 0"},
 		{"item: 9ms", "item: soon", "host.item"},
-		{"link:", "network: {kind: ring}\nlink:", "network"},
+		{"link:", "network: {kind: ring}\nlink:", "f.yaml: not the description of a machine: line 15: field network not found"},
+		{"devices: 16", "devices: many", "f.yaml: not the description of a machine: line "},
+		{"link:", "link: 3\nlonk:", "line 15: cannot unmarshal !!int `3`"},
 	} {
 		text := strings.Replace(string(data), c.old, c.new, 1)
 		if text == string(data) {
 			t.Fatalf("%s is not in the preset", c.old)
 		}
-		if _, err := Parse("f.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Parse("f.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), c.want) || strings.ContainsAny(err.Error(), "\n{;") {
 			t.Errorf("%s: found %v, expected %q", c.new, err, c.want)
 		}
 	}

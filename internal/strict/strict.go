@@ -76,17 +76,31 @@ func Floats(costs []Cost) (list []float64) {
 	return list
 }
 
+// In is an error of what was read from a part of a file, "" for all of it.
+func In(file, part string, err error) error {
+	if e := new(InputError); errors.As(err, &e) {
+		return Error(file, part+e.Field, e.Found, e.Expected)
+	}
+	return fmt.Errorf("%s: %w", file, err)
+}
+
 // Posed checks a problem that was read from a file, and the choice that is given with it.
 func Posed[P interface {
 	Validate() error
 	CheckChoice(choice []int) error
 }](file string, p P, given []int) (P, []int, error) {
-	var none P
-	if err := p.Validate(); err != nil {
-		return none, nil, fmt.Errorf("%s: %w", file, err)
+	err := p.Validate()
+	if err == nil {
+		if err = p.CheckChoice(given); err != nil {
+			err = fmt.Errorf("given: %w", err)
+		}
+		if e := new(InputError); errors.As(err, &e) {
+			err = Error("", strings.Replace(e.Field, "choice", "given", 1), e.Found, e.Expected)
+		}
 	}
-	if err := p.CheckChoice(given); err != nil {
-		return none, nil, fmt.Errorf("%s: given: %w", file, err)
+	if err != nil {
+		var none P
+		return none, nil, In(file, "", err)
 	}
 	return p, given, nil
 }
