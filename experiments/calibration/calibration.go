@@ -25,17 +25,15 @@ import (
 // is least over the figures of the calibration set, each of which is measured once and
 // stands for a program that is simulated here. No other figure is looked at.
 //
-// How many constants the figures can carry is asked first: for each set of constants, those
-// outside of it as they would stand without any fit, and for each network of the calibration
-// set, the constants are fitted to the other networks and judged by what they say of this
-// one. The set with the least sum of squared log errors of what was left out is fitted to
-// all figures; of equal sets the smaller.
+// How many constants the figures can carry is asked first: for each set of constants, those outside of it as they
+// would stand without any fit, and for each network of the calibration set, the constants are fitted to the other
+// networks and judged by what they say of this one. The set with the least sum of squared log errors of what was left
+// out is fitted to all figures; of equal sets the smaller.
 //
-// The method: a search over the steps of the constants, from where they stand without a
-// fit. The neighbour with the least S, by one stride of one constant, takes the point's
-// place until none has less; then strides are halved, down to one step. What comes out is
-// the best point of its neighbourhood among those that a file can name, which is quickly
-// checked. S is separate for each figure, so that all fits share what was simulated.
+// The method: a search over the steps of the constants, from where they stand without a fit. The neighbour with the
+// least S, by one stride of one constant, takes the point's place until none has less; then strides are halved, down
+// to one step. What comes out is the best point of its neighbourhood among those that a file can name, which is
+// quickly checked. S is separate for each figure, so that all fits share what was simulated.
 //
 // Schedules do not depend on the constants: capacities decide them. So they are made once,
 // and only the simulation is run again.
@@ -56,9 +54,8 @@ type Constant struct {
 	Set func(*hardware.Spec, float64)
 }
 
-// perResult is the time that TVM takes for each of a configuration's results of Table 3, in
-// seconds: its kernels, one after another, have no more each, and its launch no more than
-// that.
+// perResult is the time that TVM takes for each of a configuration's results of Table 3, in seconds: its kernels, one
+// after another, have no more each, and its launch no more than that.
 func perResult(m literature.Model) float64 {
 	loops := float64(m.BatchSize) / 4 / float64(m.TVMBatchesPerCluster)
 	return float64(m.BatchSize) / m.TVMThroughputPerSecond / loops / float64(literature.WritesOf(m.Label).TVM.DDR)
@@ -75,8 +72,7 @@ func launchBound() (seconds float64, label string) {
 	return seconds, label
 }
 
-// Constants lists the constants that may be fitted: one for the control, one for the memory, one for
-// the matrix unit.
+// Constants lists the constants that may be fitted: one for the control, one for the memory, one for the matrix unit.
 func Constants() []Constant {
 	bound, label := launchBound()
 	return []Constant{
@@ -168,10 +164,9 @@ type calibrationRun struct {
 	variant      string
 }
 
-// calibrationSet lists the figures: TVM's throughputs where programs are as the paper's
-// (literature.Calibrated), since what a launch costs can't be seen where the kernels are
-// others; GraphTurbo's one throughput. Of what others measured with the vendor's own code, which
-// is not simulated, there is a quotient of two throughputs of the same code.
+// calibrationSet lists the figures: TVM's throughputs where programs are as the paper's (literature.Calibrated), since
+// what a launch costs can't be seen where the kernels are others; GraphTurbo's one throughput. Of what others measured
+// with the vendor's own code, which is not simulated, there is a quotient of two throughputs of the same code.
 func calibrationSet() []CalibrationFigure {
 	var list []CalibrationFigure
 	for _, label := range strings.Split(literature.Calibrated, "") {
@@ -313,9 +308,8 @@ func (c *Calibrator) Residuals(ctx context.Context, x []float64, in func(Calibra
 
 func all(CalibrationFigure) bool { return true }
 
-// Minimise fits constants, those that fit has true, to figures from x on: see the
-// head of this file. The first stride is the largest power of two of steps in a
-// quarter of a range, or one step if x is meant to be a minimum.
+// Minimise fits constants, those that fit has true, to figures from x on: see the head of this file. The first stride
+// is the largest power of two of steps in a quarter of a range, or one step if x is meant to be a minimum.
 func (c *Calibrator) Minimise(ctx context.Context, x []float64, fit []bool, in func(CalibrationFigure) bool,
 	strides bool) ([]float64, error) {
 	best := slices.Clone(x)
@@ -436,8 +430,7 @@ func choose(list []Candidate) Candidate {
 // FittedConstant is a constant and what the fit made of it.
 type FittedConstant struct {
 	Name string `json:"name"`
-	// Values are as a hardware file has them, with their units: the range, where the fit
-	// began and where it ended.
+	// Values are as a hardware file has them, with their units: the range, where the fit began and where it ended.
 	Lo    string `json:"lo"`
 	Hi    string `json:"hi"`
 	Why   string `json:"range_because"`
@@ -447,8 +440,7 @@ type FittedConstant struct {
 	Fitted bool `json:"fitted"`
 	// AtBound says that the fit would go on beyond the range.
 	AtBound bool `json:"at_bound"`
-	// Half and Double are S with the value halved and doubled, within the range; null if
-	// nothing was fitted.
+	// Half and Double are S with the value halved and doubled, within the range; null if nothing was fitted.
 	Half   *float64 `json:"sum_at_half"`
 	Double *float64 `json:"sum_at_double"`
 }

@@ -29,10 +29,9 @@ type Axis struct {
 	Values []string
 }
 
-// Grid is a set of settings, each combination of which is a point. Keys are model,
-// hardware, batch, chunk, dtype, grain, variant, the names of scheduler.Stages, and
-// hardware.FIELD for the fields of hardware.Description. The last axis changes
-// fastest.
+// Grid is a set of settings, each combination of which is a point. Keys are model, hardware, batch, chunk, dtype,
+// grain, variant, the names of scheduler.Stages, and hardware.FIELD for the fields of hardware.Description. The last
+// axis changes fastest.
 type Grid struct {
 	Axes []Axis
 	// Network and Options hold the settings that no axis varies.
@@ -335,8 +334,7 @@ func (b *builder) machine(pt *point, name string) (*hardware.Spec, error) {
 type Explored struct {
 	Values []string     // on each axis of the plan
 	Row    *harness.Row // nil: no schedule, see Err
-	// LimitedBy is the bottleneck, and LimitShare how
-	// much of the time it is busy; see LimitOf.
+	// LimitedBy is the bottleneck, and LimitShare how much of the time it is busy; see LimitOf.
 	LimitedBy  string
 	LimitShare float64
 	Err        string
@@ -345,11 +343,9 @@ type Explored struct {
 
 // ExploreOptions are the settings of Explore. The zero value is good.
 type ExploreOptions struct {
-	// Workers is the number of points computed at a time; 0: GOMAXPROCS. The results
-	// do not depend on it.
+	// Workers is the number of points computed at a time; 0: GOMAXPROCS. The results do not depend on it.
 	Workers int
-	// Progress, if not nil, is called at each start and end, by one
-	// goroutine at a time.
+	// Progress, if not nil, is called at each start and end, by one goroutine at a time.
 	Progress func(harness.Progress)
 }
 
@@ -411,9 +407,8 @@ func (p *Plan) Experiment(name string, done func([]Explored) error) harness.Expe
 	}}
 }
 
-// Explore schedules and simulates all points. Those where no schedule fits or a
-// value can't be are results too. Results are in the order of the points. If ctx
-// ends, they are those that were finished, with ctx's error.
+// Explore schedules and simulates all points. Those where no schedule fits or a value can't be are results too.
+// Results are in the order of the points. If ctx ends, they are those that were finished, with ctx's error.
 func (p *Plan) Explore(ctx context.Context, opt ExploreOptions) ([]Explored, error) {
 	if opt.Workers < 0 {
 		return nil, fmt.Errorf("workers is %d, expected 0 or more", opt.Workers)
@@ -480,8 +475,7 @@ func (pt *point) run(ctx context.Context) Explored {
 	return e
 }
 
-// exploredJSON is a line of the JSON lines. Settings that are no columns of their
-// own stand under settings.
+// exploredJSON is a line of the JSON lines. Settings that are no columns of their own stand under settings.
 type exploredJSON struct {
 	Settings   map[string]string `json:"settings"` // by key of the axis
 	Variant    string            `json:"variant"`  // with what replaces its decisions
@@ -503,8 +497,7 @@ type exploredJSON struct {
 	Error      string            `json:"error,omitempty"`
 }
 
-// JSON is a value that package encoding/json writes as one object: all numbers are
-// null where there is no schedule.
+// JSON is a value that package encoding/json writes as one object: all numbers are null where there is no schedule.
 func (p *Plan) JSON(e Explored) any {
 	j := exploredJSON{Settings: map[string]string{}, LimitedBy: e.LimitedBy, LimitShare: e.LimitShare, Error: e.Err}
 	for i, a := range p.Axes {
@@ -533,8 +526,7 @@ func (p *Plan) JSONLines(list []Explored) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// CSV has a header, a column per axis, and the numbers, which are empty where there
-// is no schedule.
+// CSV has a header, a column per axis, and the numbers, which are empty where there is no schedule.
 func (p *Plan) CSV(list []Explored) []byte {
 	var fields []harness.Field[Explored]
 	for i, a := range p.Axes {

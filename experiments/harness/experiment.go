@@ -13,8 +13,7 @@ type Experiment struct {
 	Description string   `json:"description"`
 	Paper       string   `json:"paper,omitempty"` // what it reproduces
 
-	// exact says that it is about exact methods: nothing is left of it
-	// without them.
+	// exact says that it is about exact methods: nothing is left of it without them.
 	Exact bool `json:"-"`
 
 	Plan func() (*Plan, error) `json:"-"`
@@ -39,17 +38,14 @@ type Plan struct {
 	Report func(results []json.RawMessage) (*Report, error)
 }
 
-// Cell is the smallest piece of an experiment that is kept. Two cells of an experiment
-// may not have the same key.
+// Cell is the smallest piece of an experiment that is kept. Two cells of an experiment may not have the same key.
 type Cell struct {
 	Key   string // file name without extension: letters, digits, '.', '_', '-'
 	Label string // for people, in progress and errors
-	// Inputs are all that the result depends on besides the program itself; their
-	// JSON goes into the fingerprint.
+	// Inputs are all that the result depends on besides the program itself; their JSON goes into the fingerprint.
 	Inputs any
 	Run    func(ctx context.Context) (any, error)
-	// Shared: other experiments may have the same cell, by key and inputs, so that it is
-	// kept where they find it.
+	// Shared: other experiments may have the same cell, by key and inputs, so that it is kept where they find it.
 	Shared bool
 }
 

@@ -61,9 +61,8 @@ type Row struct {
 	PeakLLBBytes    int64  `json:"llb_peak_bytes"`         // of the fullest cluster
 	PeakL1CoreBytes int64  `json:"l1_peak_bytes_per_core"` // of the fullest core
 
-	// Utilisation is useful arithmetic over what the units could have done in
-	// the latency; the busy share is the time in which a unit worked on
-	// something, edge waste and pipeline filling included.
+	// Utilisation is useful arithmetic over what the units could have done in the latency; the busy share is the time in
+	// which a unit worked on something, edge waste and pipeline filling included.
 	MMEUtilization float64 `json:"mme_utilization"`
 	VMEUtilization float64 `json:"vme_utilization"`
 	MMEBusyShare   float64 `json:"mme_busy_share"`
@@ -93,8 +92,7 @@ var WriteLevels = []struct {
 // String writes the numbers from the farthest level to the nearest.
 func (l Levels) String() string { return fmt.Sprintf("%d/%d/%d", l.DDR, l.LLB, l.L1) }
 
-// TimeLost says where the time went: each moment counts once, for the first class
-// that applies.
+// TimeLost says where the time went: each moment counts once, for the first class that applies.
 type TimeLost struct {
 	ComputeSeconds float64 `json:"compute_s"`
 	MoveSeconds    float64 `json:"move_s"`
@@ -180,8 +178,7 @@ func levels(n [isa.NumLevels]int64) Levels {
 	return Levels{DDR: n[isa.DDR], LLB: n[isa.LLB], L1: n[isa.L1]}
 }
 
-// RowCell is a cell whose result is a Row; dt is the precision that the network is opened
-// in.
+// RowCell is a cell whose result is a Row; dt is the precision that the network is opened in.
 func RowCell(src network.Network, dt model.DType, spec *hardware.Spec, batch int64, v scheduler.Recipe,
 	opt scheduler.Options, policy ChunkPolicy, unit string) Cell {
 	return Cell{
@@ -278,8 +275,7 @@ func Of[T any](report func([]T) (*Report, error)) func([]json.RawMessage) (*Repo
 	}
 }
 
-// Precision is the type in which a machine computes networks: F16 if its matrix units
-// know that, else I8.
+// Precision is the type in which a machine computes networks: F16 if its matrix units know that, else I8.
 func Precision(spec *hardware.Spec) model.DType {
 	if u, ok := spec.UnitOf(hardware.Matrix); ok && !u.Supports(model.F16.String()) && u.Supports(model.I8.String()) {
 		return model.I8
@@ -298,8 +294,7 @@ func IsExactVariant(name string) bool {
 	return slices.ContainsFunc(recipes.Exact(), func(v scheduler.Recipe) bool { return v.Name == name })
 }
 
-// GroupRows collects the rows of one network, accelerator, batch and policy, in
-// the order of their first row.
+// GroupRows collects the rows of one network, accelerator, batch and policy, in the order of their first row.
 func GroupRows(rows []Row) [][]Row {
 	var groups [][]Row
 	for _, r := range rows {

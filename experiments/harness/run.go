@@ -13,11 +13,9 @@ import (
 
 // Options are the settings of Run. The zero value is good.
 type Options struct {
-	// Out is the directory of the results, which is made if it is not there; empty:
-	// "results".
+	// Out is the directory of the results, which is made if it is not there; empty: "results".
 	Out string
-	// Workers is the number of cells computed at a time; 0: GOMAXPROCS. The results do
-	// not depend on it.
+	// Workers is the number of cells computed at a time; 0: GOMAXPROCS. The results do not depend on it.
 	Workers int
 	// Stdout receives the tables, Stderr progress and notices; nil discards them.
 	Stdout, Stderr io.Writer
@@ -34,17 +32,14 @@ type Options struct {
 	Finished bool
 	// Full takes the full form of experiments that have a quick one too.
 	Full bool
-	// NoExact leaves out the exact methods, and the experiments that are
-	// about nothing else.
+	// NoExact leaves out the exact methods, and the experiments that are about nothing else.
 	NoExact bool
-	// SolverVersion names the solver of integer programs and its version, and Revision the
-	// source, for the record of where results come from. Empty: none; what the build
-	// knows, if anything.
+	// SolverVersion names the solver of integer programs and its version, and Revision the source, for the record of
+	// where results come from. Empty: none; what the build knows, if anything.
 	SolverVersion, Revision string
 }
 
-// InterruptedError reports that the context ended before the run did. It
-// wraps the context's error.
+// InterruptedError reports that the context ended before the run did. It wraps the context's error.
 type InterruptedError struct {
 	Experiment  string // "" where there are several
 	Done, Total int    // cells
@@ -191,8 +186,7 @@ func (j *job) failure() error {
 	return first
 }
 
-// Compute runs a cell. Its result passes through JSON, so that it is the same as
-// one that was loaded.
+// Compute runs a cell. Its result passes through JSON, so that it is the same as one that was loaded.
 func Compute(ctx context.Context, c Cell) (json.RawMessage, error) {
 	result, err := c.Run(ctx)
 	if err != nil {

@@ -44,8 +44,7 @@ type staleError struct{ path string }
 
 func (e *staleError) Error() string { return e.path + " is of another program" }
 
-// open makes the directory and makes sure that it can be written to: better
-// to know before hours of work than after.
+// open makes the directory and makes sure that it can be written to: better to know before hours of work than after.
 func (s *store) open() error {
 	if err := MakeFolder(s.dir); err != nil {
 		return err
@@ -83,9 +82,8 @@ func marshalInputs(c Cell) ([]byte, error) {
 	return inputs, nil
 }
 
-// load returns the result of a cell that is there and up to date, or in another folder, from
-// where it is taken over. Otherwise the error is fs.ErrNotExist, a staleError, or describes
-// what is wrong with the file.
+// load returns the result of a cell that is there and up to date, or in another folder, from where it is taken over.
+// Otherwise the error is fs.ErrNotExist, a staleError, or describes what is wrong with the file.
 func (s *store) load(c Cell) (json.RawMessage, error) {
 	result, err := s.read(c)
 	for _, dir := range s.others {
@@ -154,8 +152,7 @@ func hash(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// executableHash distinguishes builds of the program: the same inputs may
-// give another result after a change.
+// executableHash distinguishes builds of the program: the same inputs may give another result after a change.
 var executableHash = sync.OnceValues(func() (string, error) {
 	path, err := os.Executable()
 	if err != nil {

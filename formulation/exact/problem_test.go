@@ -15,9 +15,8 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// The exported problem says of a network what the scheduler's own evaluation of
-// orders says: the same instances, reads and bytes, the same BFS and DFS orders,
-// the same moves.
+// The exported problem says of a network what the scheduler's own evaluation of orders says: the same instances, reads
+// and bytes, the same BFS and DFS orders, the same moves.
 func TestOrderProblem(t *testing.T) {
 	spec, err := hardware.Load("stcp920")
 	if err != nil {

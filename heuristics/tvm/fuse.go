@@ -49,10 +49,9 @@ func patternOf(op *model.Op) pattern {
 	return opaque // softmax, and whole normalisations, which are none of TVM's operators
 }
 
-// FuseOps makes kernels of the operators, given in execution order, as TVM's pass FuseOps
-// does (version 0.8; Chen et al., OSDI 2018, §3). An operator joins the kernel of its
-// immediate post-dominator, the operator where all paths from it meet again, in three
-// rounds:
+// FuseOps makes kernels of the operators, given in execution order, as TVM's pass FuseOps does (version 0.8; Chen et
+// al., OSDI 2018, §3). An operator joins the kernel of its immediate post-dominator, the operator where all paths from
+// it meet again, in three rounds:
 //
 //  1. a product or a pool, if all between is element-wise and of its result's shape; an
 //     element-wise or broadcasting operator, if what is on the paths is injective at most
@@ -61,12 +60,10 @@ func patternOf(op *model.Op) pattern {
 //     injective at most;
 //  3. what makes an operand of a concatenation, if it is injective at most.
 //
-// Nothing joins a reduction's or an opaque operator's result. A product of more than three
-// dimensions has a reshape behind it, since TVM's has three and its importers bring others
-// to that; so its readers see an injective operator.
+// Nothing joins a reduction's or an opaque operator's result. A product of more than three dimensions has a reshape
+// behind it, since TVM's has three and its importers bring others to that; so its readers see an injective operator.
 //
-// Positions in a table of constants are made by another kernel than the look-up, since
-// that is what loads go by.
+// Positions in a table of constants are made by another kernel than the look-up, since that is what loads go by.
 //
 // A reshape alone is no kernel (TVM makes nothing of it): it stays with what it reads.
 func FuseOps(g *model.Graph, order []model.OpID) []schedule.Layer {
@@ -156,8 +153,7 @@ type node struct {
 	end   int
 	depth int
 	way   pattern
-	// Of the union of nodes in a kernel: the next one towards the last, and, of that, the
-	// pattern of the kernel.
+	// Of the union of nodes in a kernel: the next one towards the last, and, of that, the pattern of the kernel.
 	next  int
 	fused pattern
 }
@@ -307,8 +303,7 @@ func (f *opsFuser) fuse(i, round int) {
 	}
 }
 
-// join puts node i and all between it and its post-dominator into that one's kernel, if
-// the kernels on the way may.
+// join puts node i and all between it and its post-dominator into that one's kernel, if the kernels on the way may.
 func (f *opsFuser) join(i int, may func(p pattern, isEnd bool) bool) {
 	end := f.nodes[i].end
 	seen := map[int]bool{}
@@ -342,8 +337,7 @@ func (f *opsFuser) join(i int, may func(p pattern, isEnd bool) bool) {
 	}
 }
 
-// attachViews puts kernels of reshapes only with what they read, if nothing else reads it,
-// else with what reads them.
+// attachViews puts kernels of reshapes only with what they read, if nothing else reads it, else with what reads them.
 func (f *opsFuser) attachViews(order []model.OpID, view func(*model.Op) bool) {
 	only := map[int]bool{}
 	for _, id := range order {

@@ -6,8 +6,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Configuration is one of the paper's ten, A to J, with the network that stands
-// for it here.
+// Configuration is one of the paper's ten, A to J, with the network that stands for it here.
 type Configuration struct {
 	Model
 	Network string // of the zoo
@@ -17,10 +16,9 @@ type Configuration struct {
 	Beside bool
 }
 
-// StandIns are the networks of the zoo for the paper's. D, "BERT-384", is the large one
-// that MLPerf runs at 384 tokens: Table 3 counts 515 results of TVM for it where B, C and
-// E have 242, and at 36/s it does 4.4 TMAC/s, as A does (4.4) and near B (5.7); BERT-base
-// would do 1.3.
+// StandIns are the networks of the zoo for the paper's. D, "BERT-384", is the large one that MLPerf runs at 384
+// tokens: Table 3 counts 515 results of TVM for it where B, C and E have 242, and at 36/s it does 4.4 TMAC/s, as A
+// does (4.4) and near B (5.7); BERT-base would do 1.3.
 var StandIns = map[string]string{
 	"A": "resnet50", "B": "bert-128", "C": "bert-256", "D": "bert-large-384", "E": "bert-512",
 	"F": "dlrm", "G": "mobilenetv2", "H": "vit-b16", "I": "densenet121", "J": "conformer",
@@ -67,14 +65,12 @@ func Configurations() []Configuration {
 	return list
 }
 
-// Calibrated are the labels of the configurations to whose throughput of TVM the constants
-// are fitted: those whose network is known and has as many kernels here as Table 3 has
-// results of TVM, within 20 %: kernels of layers, as the set was chosen. The framework's operators, which TVM runs
-// since, would add B to F; their throughputs stay unseen.
+// Calibrated are the labels of the configurations to whose throughput of TVM the constants are fitted: those whose
+// network is known and has as many kernels here as Table 3 has results of TVM, within 20 %: kernels of layers, as the
+// set was chosen. The framework's operators, which TVM runs since, would add B to F; their throughputs stay unseen.
 const Calibrated = "AGI"
 
-// Calibration reports whether the constants were fitted to the configuration's throughput
-// of TVM.
+// Calibration reports whether the constants were fitted to the configuration's throughput of TVM.
 func (c Configuration) Calibration() bool { return strings.Contains(Calibrated, c.Label) }
 
 func ConfigurationOf(label string) Configuration {

@@ -11,8 +11,7 @@ const (
 	Version = 1
 )
 
-// File is a schedule of a whole chip. A field whose tag has omitempty may be left
-// out.
+// File is a schedule of a whole chip. A field whose tag has omitempty may be left out.
 type File struct {
 	Kind    string `json:"kind"`
 	Version int    `json:"version"`
@@ -26,8 +25,7 @@ type File struct {
 	// chunk's network into stages ("pipeline") or layers ("layers"; between kinds of core: "kinds"). Then each instance
 	// has a cluster, and all clusters run the same segments.
 	Division string `json:"division,omitempty"`
-	// Clusters lists what each cluster runs, one segment after the other; an empty
-	// list leaves it idle.
+	// Clusters lists what each cluster runs, one segment after the other; an empty list leaves it idle.
 	Clusters  [][]Segment `json:"clusters"`
 	Schedules []Plan      `json:"schedules"`
 }
@@ -78,8 +76,7 @@ type Segment struct {
 	Iterations int64 `json:"iterations"`
 }
 
-// Plan is the schedule of one cluster for one chunk of its share, or of all clusters for a
-// chunk that they divide.
+// Plan is the schedule of one cluster for one chunk of its share, or of all clusters for a chunk that they divide.
 type Plan struct {
 	Batch int64 `json:"batch"` // elements of a chunk
 	Graph Graph `json:"graph"`
@@ -152,14 +149,12 @@ type Group struct {
 	Name   string  `json:"name"`
 	Ops    []int   `json:"operators"` // in execution order
 	Layers [][]int `json:"layers"`    // the same operators, layer by layer
-	// Factor is the number of instances, Dim the dimension of the outputs that they
-	// divide, if there is more than one.
+	// Factor is the number of instances, Dim the dimension of the outputs that they divide, if there is more than one.
 	Factor int64 `json:"factor"`
 	Dim    *int  `json:"dim,omitempty"`
-	// LayerCores has, per layer, the cores per dimension of its first result, where that is
-	// another binding than what follows from the instance's; an empty list where it is not,
-	// and none for the layers behind the last that has one. Instances of which they do not
-	// divide the extents do without.
+	// LayerCores has, per layer, the cores per dimension of its first result, where that is another binding than what
+	// follows from the instance's; an empty list where it is not, and none for the layers behind the last that has one.
+	// Instances of which they do not divide the extents do without.
 	LayerCores [][]int64 `json:"layer_cores,omitempty"`
 	// LayerTypes has, per layer, the core type that runs it, of a machine with several kinds of core.
 	LayerTypes []string `json:"layer_core_types,omitempty"`
@@ -196,8 +191,7 @@ type Memory struct {
 	Spills []Spill `json:"spills,omitempty"`
 }
 
-// Value is where a tensor of an instance lives, from the layer that makes it to the
-// last that reads it.
+// Value is where a tensor of an instance lives, from the layer that makes it to the last that reads it.
 type Value struct {
 	Group   int    `json:"group"`
 	Index   int64  `json:"index"`
@@ -207,8 +201,7 @@ type Value struct {
 	Address *int64 `json:"address,omitempty"` // unless in the DDR; in the L1 the same on every core
 }
 
-// Stage is the L1 space through which data of other cores and levels pass while an
-// instance runs a layer.
+// Stage is the L1 space through which data of other cores and levels pass while an instance runs a layer.
 type Stage struct {
 	Group   int   `json:"group"`
 	Index   int64 `json:"index"`
@@ -218,8 +211,7 @@ type Stage struct {
 	Address int64 `json:"address"`
 }
 
-// Nest is the loop nest of a layer of an instance, line by line as [schedule.Nest.Text] has
-// it.
+// Nest is the loop nest of a layer of an instance, line by line as [schedule.Nest.Text] has it.
 type Nest struct {
 	Group int      `json:"group"`
 	Index int64    `json:"index"`
@@ -227,8 +219,7 @@ type Nest struct {
 	Lines []string `json:"lines"`
 }
 
-// Spill is a value that had to leave its wanted level, and the layer that ran when
-// space ran out.
+// Spill is a value that had to leave its wanted level, and the layer that ran when space ran out.
 type Spill struct {
 	Group   int      `json:"group"`
 	Index   int64    `json:"index"`

@@ -1,10 +1,9 @@
 // Package explain says why a schedule is as it is: why groups end where they do, why a
 // factor is no smaller, why a value had to leave the L1, and what the units waited for.
 //
-// What the grouping algorithm decided is in the schedule (schedule.MergeEvent). Factors
-// are asked for again, of Algorithm 1. Spills are played again in their order. Waiting
-// is read off the simulation: a command starts when the last of what it waits for ends
-// (sim.Causes).
+// What the grouping algorithm decided is in the schedule (schedule.MergeEvent). Factors are asked for again, of
+// Algorithm 1. Spills are played again in their order. Waiting is read off the simulation: a command starts when the
+// last of what it waits for ends (sim.Causes).
 //
 // Times are in seconds, of the cluster that ends last; sizes in bytes.
 package explain
@@ -135,8 +134,7 @@ func (t *tally) shares(of float64) []Share {
 	return out
 }
 
-// bottleneck is the resource that limits a move that is alone, and the time that its
-// bytes take there.
+// bottleneck is the resource that limits a move that is alone, and the time that its bytes take there.
 func (e *Explainer) bottleneck(c *isa.Command) (slowest *isa.Resource, ps int64) {
 	for _, u := range c.Uses {
 		res := &e.r.Program.Resources[u.Resource]
@@ -249,9 +247,8 @@ type Difference struct {
 	AfterSeconds  float64 `json:"after_s"`
 }
 
-// Compare says where one schedule of a network gains over another one: all changes together
-// are the difference of their times. Groups are the same if their operators are; the
-// largest gain comes first.
+// Compare says where one schedule of a network gains over another one: all changes together are the difference of
+// their times. Groups are the same if their operators are; the largest gain comes first.
 func Compare(before, after *Explainer) []Change {
 	list := []Change{}
 	at := map[string]int{}
@@ -315,12 +312,10 @@ type Group struct {
 	// Footprints are the bytes of the largest instance at the factor and at the
 	// smaller ones that were possible, from 1 on; along the dimension that is split.
 	Footprints []Footprint `json:"footprints"`
-	// GroupedBy and SplitBy are the variant's strategies for the decisions, "" where a
-	// schedule does not say.
+	// GroupedBy and SplitBy are the variant's strategies for the decisions, "" where a schedule does not say.
 	GroupedBy string `json:"grouped_by"`
 	SplitBy   string `json:"split_by"`
-	// Choices lists the options of Algorithm 1; Eq. (1) takes the first. Another strategy
-	// may have taken something else.
+	// Choices lists the options of Algorithm 1; Eq. (1) takes the first. Another strategy may have taken something else.
 	Choices []Choice `json:"choices"`
 	// Merges lists the merges that made the group, Stops the merges that were refused at its
 	// borders. Both are empty if the schedule does not say.
@@ -803,8 +798,7 @@ func (e *Explainer) Tensor(name string) (*Tensor, error) {
 	return x, nil
 }
 
-// spills plays the spills again, in their order, and says what each met: by value, the
-// last one of it.
+// spills plays the spills again, in their order, and says what each met: by value, the last one of it.
 func (e *Explainer) spills() map[int]*Spill {
 	s := *e.s
 	if s.Place != nil {

@@ -15,9 +15,8 @@ type Method string
 
 // The methods; all but the first are for comparison (the paper's §7.1, Fig. 7).
 const (
-	// Evolution is the paper's with climbing in it: the best programs so far, mutated and crossed
-	// over for some generations, ranked by the learned cost; and the best with a step, in shares that
-	// follow what each way has found.
+	// Evolution is the paper's with climbing in it: the best programs so far, mutated and crossed over for some
+	// generations, ranked by the learned cost; and the best with a step, in shares that follow what each way has found.
 	Evolution Method = "evolution"
 	// Climb measures one step of the best program after the other, and learns no cost.
 	Climb Method = "climb"
@@ -98,8 +97,7 @@ func (p Program) id() string {
 	return string(b)
 }
 
-// settled is a program whose nests name their bindings, so that programs that do the same
-// are equal.
+// settled is a program whose nests name their bindings, so that programs that do the same are equal.
 func (t *Task) settled(p Program) Program {
 	for i, n := range p {
 		if n.Cores == nil {
@@ -131,8 +129,7 @@ func (t *Task) mutated(r *rand.Rand, p Program) Program {
 	return t.settled(made)
 }
 
-// crossed takes each layer's nest from one of two programs, or crosses them where there is
-// one layer.
+// crossed takes each layer's nest from one of two programs, or crosses them where there is one layer.
 func (t *Task) crossed(r *rand.Rand, a, b Program) Program {
 	made := slices.Clone(a)
 	for i := range made {

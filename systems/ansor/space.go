@@ -252,8 +252,7 @@ func (sp *space) operand(input int) model.TensorID {
 
 func pick[T any](r *rand.Rand, of []T) T { return of[r.IntN(len(of))] }
 
-// sample annotates a sketch at random, until the result can run; the rule's nest if none of
-// many can.
+// sample annotates a sketch at random, until the result can run; the rule's nest if none of many can.
 func (sp *space) sample(r *rand.Rand) *schedule.Nest {
 	for range 50 {
 		n := &schedule.Nest{Tiles: pick(r, sp.tiles), Loads: pick(r, pieceCounts), Pieces: pick(r, pieceCounts)}
@@ -362,9 +361,8 @@ type mutation struct {
 	apply  func(sp *space, r *rand.Rand, n *schedule.Nest)
 }
 
-// mutations have the weights that TVM gives them: tile sizes .90, places .05, unrolling
-// (here buffering and pieces) .04, parallelism .01. Since a machine of few cores leaves
-// few factors of each kind, they are closer together here.
+// mutations have the weights that TVM gives them: tile sizes .90, places .05, unrolling (here buffering and pieces)
+// .04, parallelism .01. Since a machine of few cores leaves few factors of each kind, they are closer together here.
 var mutations = []mutation{
 	{"tile size", 50, func(sp *space, r *rand.Rand, n *schedule.Nest) {
 		switch k := r.IntN(4); {
@@ -446,9 +444,8 @@ func (sp *space) mutate(r *rand.Rand, n *schedule.Nest) *schedule.Nest {
 	return nil
 }
 
-// cross takes each decision from one of two nests (node-wise crossover of the paper's §5.1,
-// whose nodes are here the decisions of a layer: tiles of rows, tiles of weights, places,
-// buffering); nil if what comes out can't run.
+// cross takes each decision from one of two nests (node-wise crossover of the paper's §5.1, whose nodes are here the
+// decisions of a layer: tiles of rows, tiles of weights, places, buffering); nil if what comes out can't run.
 func (sp *space) cross(r *rand.Rand, a, b *schedule.Nest) *schedule.Nest {
 	made := *a
 	if r.IntN(2) == 0 {
@@ -472,8 +469,7 @@ func (sp *space) cross(r *rand.Rand, a, b *schedule.Nest) *schedule.Nest {
 	return nil
 }
 
-// Sample is a random nest for step i of a planned schedule, or that of the rules, for
-// tests of what runs on any nest.
+// Sample is a random nest for step i of a planned schedule, or that of the rules, for tests of what runs on any nest.
 func Sample(s *schedule.Schedule, i int, m *cost.Model, r *rand.Rand) *schedule.Nest {
 	return newSpace(s, newScratch(s), i, m).sample(r)
 }

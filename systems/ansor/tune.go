@@ -42,16 +42,13 @@ type Options struct {
 	// computation locations): binding, order and places of loops, cuts of the reduction, pieces
 	// and stages are those of the rules; tiles of rows and of weights, loads and room vary.
 	Limited bool
-	// Batch is the trials of a round; 0: 64, or fewer if each task would else have
-	// fewer than four rounds.
+	// Batch is the trials of a round; 0: 64, or fewer if each task would else have fewer than four rounds.
 	Batch int
-	// Population and Generations of the evolution; 0: eight for each trial of a round that it may
-	// have, from 16 to 128, and 4. Mutation is the share of mutated offspring, 0: .85; the others
-	// are crossed over.
+	// Population and Generations of the evolution; 0: eight for each trial of a round that it may have, from 16 to 128,
+	// and 4. Mutation is the share of mutated offspring, 0: .85; the others are crossed over.
 	Population, Generations int
 	Mutation                float64
-	// Blind leaves the rules' program out of the search, to see how many trials it takes to
-	// match it.
+	// Blind leaves the rules' program out of the search, to see how many trials it takes to match it.
 	Blind bool
 	// Epsilon is the share of random tasks among those chosen by gradient; 0: .05.
 	Epsilon float64
@@ -286,8 +283,7 @@ func (sp *space) limit() *space {
 
 func (t *Task) seconds(ps int64) float64 { return Seconds(ps, t.passes) }
 
-// round trains the learned cost again, if there is much to learn, and measures some programs of
-// a task.
+// round trains the learned cost again, if there is much to learn, and measures some programs of a task.
 func (t *tuner) round(ctx context.Context, s *state) error {
 	if t.Method != Random && t.trials >= t.trained+max(8, t.trained/5) {
 		t.train()
@@ -400,8 +396,7 @@ func (t *tuner) trial(ctx context.Context, s *state, list []proposal) error {
 	return nil
 }
 
-// trainedOn bounds the programs of a task that the learned cost is trained on: the fastest,
-// and others evenly chosen.
+// trainedOn bounds the programs of a task that the learned cost is trained on: the fastest, and others evenly chosen.
 const trainedOn = 400
 
 func (t *tuner) train() {

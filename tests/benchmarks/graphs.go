@@ -12,13 +12,11 @@ import (
 // A Family is a kind of graph that is known by its number of operators.
 type Family struct {
 	Name, Description string
-	// block adds operators behind tensors of [batch, rows, features] and gives those that
-	// are read next.
+	// block adds operators behind tensors of [batch, rows, features] and gives those that are read next.
 	block func(b *builder, x []model.TensorID) []model.TensorID
 }
 
-// Families lists the kinds. Their tensors are small, so that what takes long is the number of
-// operators.
+// Families lists the kinds. Their tensors are small, so that what takes long is the number of operators.
 func Families() []Family {
 	return []Family{
 		{"mlp", "residual multi-layer perceptron: two products and a residual per block", residual},
@@ -27,8 +25,7 @@ func Families() []Family {
 	}
 }
 
-// Graph is a graph of the family with as many operators as asked for, or the few more that
-// complete its last block.
+// Graph is a graph of the family with as many operators as asked for, or the few more that complete its last block.
 func (f Family) Graph(operators int, batch int64) (*model.Graph, error) {
 	b := &builder{Builder: model.NewBuilder(f.Name), batch: batch, random: rand.New(rand.NewPCG(1, 2))}
 	x := []model.TensorID{b.Input("input", model.F16, batch, rows, features)}

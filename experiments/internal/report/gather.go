@@ -38,8 +38,7 @@ type collected struct {
 	origin  *harness.Origin // nil where it was not recorded
 }
 
-// comparedLine is a line of the table of published numbers, for people. Statements in
-// words have no numbers.
+// comparedLine is a line of the table of published numbers, for people. Statements in words have no numbers.
 type comparedLine struct {
 	what, unit, published, ours, ratio, error string
 	verdict, remark, cause                    string
@@ -133,8 +132,7 @@ func (e *collected) readFiles(dir string) error {
 	return nil
 }
 
-// comparedLines finds the published numbers, and what is said in words, in the JSON
-// of an experiment.
+// comparedLines finds the published numbers, and what is said in words, in the JSON of an experiment.
 func comparedLines(data []byte) []comparedLine {
 	var f struct {
 		Lines  []harness.Line  `json:"published"`
@@ -368,8 +366,7 @@ func capital(text string) string {
 	return string(unicode.ToUpper(r)) + text[n:]
 }
 
-// origins is the end of the page: a row for all experiments of one origin, the modules
-// and the accelerators.
+// origins is the end of the page: a row for all experiments of one origin, the modules and the accelerators.
 func (c *collection) origins() (page.Table, []page.Modules, []page.Hardware) {
 	var modules []page.Modules
 	t := page.Table{Columns: []string{"Experiments", "dsasched", "Commit", "Go", "Solver", "Accelerators", "Seeds"}}

@@ -25,9 +25,8 @@ type setting struct {
 	options   ansor.Options
 }
 
-// Published numbers of the paper's Fig. 7 (a convolution, over Ansor) and Fig. 10 (MobileNetV2,
-// and it together with ResNet-50, over AutoTVM), read off. What the settings leave out is
-// as §7.1 says it; the last one is ours.
+// Published numbers of the paper's Fig. 7 (a convolution, over Ansor) and Fig. 10 (MobileNetV2, and it together with
+// ResNet-50, over AutoTVM), read off. What the settings leave out is as §7.1 says it; the last one is ours.
 var settings = []setting{
 	{"Ansor", map[string]float64{"conv": 1, "mobilenetv2": 1.62, "mobilenetv2, resnet50": 1.30}, ansor.Options{}},
 	{"no fine-tuning", map[string]float64{"conv": .74, "mobilenetv2": 1.27, "mobilenetv2, resnet50": .91},
@@ -157,8 +156,7 @@ func (s study) ablateOperator(ctx context.Context, c operatorClass, spec *hardwa
 	return list, nil
 }
 
-// ablateNetworks searches all kernels of networks together, for the geometric mean of their
-// speed-ups.
+// ablateNetworks searches all kernels of networks together, for the geometric mean of their speed-ups.
 func (s study) ablateNetworks(ctx context.Context, on string, tasks []*ansor.Task) (ablated, error) {
 	mean := func(of func(i int) float64) float64 {
 		sums := make([]float64, len(tasks[0].Weights))
@@ -361,8 +359,7 @@ func operatorRow(shapes []ablated, over map[string][][]float64) []string {
 	return row
 }
 
-// behind says how far the settings are behind the whole search, in the mean of all shapes with
-// its standard error.
+// behind says how far the settings are behind the whole search, in the mean of all shapes with its standard error.
 func behind(over map[string][][]float64, budget int) string {
 	var words []string
 	whole := column(over[operatorSettings[0].name], budget)
