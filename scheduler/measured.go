@@ -169,7 +169,8 @@ func (d *Draft) judge(ctx context.Context, st Stage, answer, before string) erro
 	if st.keep == nil {
 		at := *d
 		at.Schedule = &schedule.Schedule{}
-		if err := cmp.Or(memoryPlan{best.Schedule}.Apply(ctx, &at), plain[bool]{&addresses, true}.Apply(ctx, &at)); err != nil {
+		err := memoryPlan{best.Schedule}.Apply(ctx, &at)
+		if err = cmp.Or(err, plain[bool]{&addresses, true}.Apply(ctx, &at)); err != nil {
 			return err
 		}
 		if o := x.time(ctx, &at, 0); o.Err == nil && o.Ps < best.Ps {

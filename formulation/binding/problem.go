@@ -101,7 +101,8 @@ func (p *Problem) Validate() error {
 			return err
 		}
 		for a, row := range e.Cost {
-			if err := cmp.Or(forEach(len(row), e.To, "edges[%d].cost[%d]", k, a), costs(row, "edges[%d].cost[%d]", k, a)); err != nil {
+			const at = "edges[%d].cost[%d]"
+			if err := cmp.Or(forEach(len(row), e.To, at, k, a), costs(row, at, k, a)); err != nil {
 				return err
 			}
 		}

@@ -282,7 +282,8 @@ func (p *Problem) Seconds(choice []int, steps []ordering.Step) (labels, moves fl
 			}
 		}
 		if used > g.Capacity {
-			return 0, 0, bad("run", fmt.Sprintf("%v with %d bytes in the L1", s.Run, used), fmt.Sprintf("at most %d", g.Capacity))
+			return 0, 0, bad("run", fmt.Sprintf("%v with %d bytes in the L1", s.Run, used),
+				fmt.Sprintf("at most %d", g.Capacity))
 		}
 		ran[i] = true
 		inL1[i] = !gb[i]

@@ -48,7 +48,8 @@ func TestParseErrors(t *testing.T) {
 		if text == string(data) {
 			t.Fatalf("%s is not in the preset", c.old)
 		}
-		if _, err := Parse("f.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), c.want) || strings.ContainsAny(err.Error(), "\n{;") {
+		if _, err := Parse("f.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), c.want) ||
+			strings.ContainsAny(err.Error(), "\n{;") {
 			t.Errorf("%s: found %v, expected %q", c.new, err, c.want)
 		}
 	}
