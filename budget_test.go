@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 132_257
+const total = 132_231
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 108_075
+const core = 108_039
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -51,12 +51,12 @@ var budget = map[string]int{
 	"formulation/highs":               919,
 	"formulation/issue":               149,
 	"formulation/joint":               1474,
-	"formulation/milp":                915,
-	"formulation/ordering":            2972,
+	"formulation/milp":                908,
+	"formulation/ordering":            2965,
 	"formulation/solve":               313,
 	"formulation/split":               2075,
 	"formulation/tiling":              2228,
-	"hardware":                        3227,
+	"hardware":                        3223,
 	"hardware/chips":                  199,
 	"hardware/cost":                   570,
 	"hardware/isa":                    743,
@@ -113,9 +113,9 @@ var budget = map[string]int{
 	"systems/mofang":                  338,
 	"systems/mofang/balance":          684,
 	"systems/mofang/balancing":        1287,
-	"systems/mofang/devicepipe":       403,
+	"systems/mofang/devicepipe":       399,
 	"systems/mofang/layering":         401,
-	"systems/mofang/partition":        2583,
+	"systems/mofang/partition":        2576,
 	"systems/mofang/pipelining":       628,
 	"systems/mofang/staging":          177,
 	"systems/mofang/streams":          608,

@@ -1,7 +1,6 @@
 package hardware
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -14,9 +13,6 @@ import (
 
 	"github.com/dsasched/dsasched/internal/suggest"
 )
-
-// ErrUnknownField is the error of [Description.With] for a field that the description does not have.
-var ErrUnknownField = errors.New("unknown field")
 
 // A Description is an accelerator as it is written: a tree of fields, of which those with one value can be given
 // another. It does not change; With makes another one.
@@ -120,7 +116,7 @@ func (d *Description) field(name string) (*field, error) {
 	if len(beside) == 0 {
 		beside = d.Fields()
 	}
-	return nil, fmt.Errorf("%w %s of %s%s", ErrUnknownField, quote(name), d.file,
+	return nil, fmt.Errorf("unknown field %s of %s%s", quote(name), d.file,
 		suggest.HintOr(name, near, suggest.HintOr(longName(name), d.Fields(), ": there are "+suggest.Some(beside))))
 }
 

@@ -76,7 +76,8 @@ func TestWriteErrors(t *testing.T) {
 	}
 	bad := New("bad")
 	bad.Binary("x", nan)
-	if err := bad.WriteLP(io.Discard); !errors.Is(err, ErrModel) {
+	var in *InputError
+	if err := bad.WriteLP(io.Discard); !errors.As(err, &in) {
 		t.Errorf("an invalid model gives %v", err)
 	}
 	if err := small().WriteLP(failing{}); !errors.Is(err, io.ErrClosedPipe) {

@@ -1,7 +1,6 @@
 package milp
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -24,7 +23,7 @@ func (t Type) String() string { return nameOf(typeNames, t) }
 // nameOf is the name of one of some values that count from 0.
 func nameOf[T ~int](names []string, x T) string {
 	if x < 0 || int(x) >= len(names) {
-		return fmt.Sprintf("%T(%d)", x, int(x))
+		return strings.TrimPrefix(fmt.Sprintf("%T(%d)", x, int(x)), "milp.")
 	}
 	return names[x]
 }
@@ -69,9 +68,6 @@ type Constraint struct {
 	Terms []Term
 }
 
-// ErrModel is wrapped by every [InputError].
-var ErrModel = errors.New("invalid model")
-
 // An InputError says what is wrong with one variable or constraint.
 type InputError struct {
 	Model  string // name of the model
@@ -83,9 +79,6 @@ type InputError struct {
 func (e *InputError) Error() string {
 	return fmt.Sprintf("milp: model %q: %s %q: %s", e.Model, e.Kind, e.Name, e.Reason)
 }
-
-// Is makes every InputError match [ErrModel].
-func (e *InputError) Is(target error) bool { return target == ErrModel }
 
 // A Model is a mixed-integer linear program under construction, to be minimised. Make one with
 // [New]. It is not safe for use by several goroutines while it is built.

@@ -81,9 +81,6 @@ func TestInputErrors(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("got %v, want an error with %q", err, test.want)
 			}
-			if !errors.Is(err, ErrModel) {
-				t.Error("the error is not ErrModel")
-			}
 			var in *InputError
 			if !errors.As(err, &in) || in.Model != "test" {
 				t.Errorf("the error is not an InputError of model test: %#v", err)

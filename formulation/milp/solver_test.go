@@ -88,7 +88,7 @@ func TestNames(t *testing.T) {
 	if want := 7 + 4 + 3; len(seen) != want {
 		t.Errorf("%d different names, want %d: %v", len(seen), want, seen)
 	}
-	if got := Status(99).String() + Type(99).String() + Stop(99).String(); got != "milp.Status(99)milp.Type(99)milp.Stop(99)" {
+	if got := Status(99).String() + Type(99).String() + Stop(99).String(); got != "Status(99)Type(99)Stop(99)" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -1,7 +1,6 @@
 package ordering
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/dsasched/dsasched/formulation/milp"
@@ -15,9 +14,6 @@ type Verdict struct {
 	Loads     int
 }
 
-// ErrBroken is wrapped by every error of [Check].
-var ErrBroken = errors.New("the order breaks a rule")
-
 // A RuleError is the first rule that a result breaks.
 type RuleError struct {
 	Step   int // -1: the result as a whole
@@ -30,9 +26,6 @@ func (e *RuleError) Error() string {
 	}
 	return fmt.Sprintf("steps[%d]: %s", e.Step, e.Reason)
 }
-
-// Is makes every RuleError match [ErrBroken].
-func (e *RuleError) Is(target error) bool { return target == ErrBroken }
 
 // Check plays a result by the rules of the package and recomputes its cost and peak. The error is a [*RuleError] for
 // the first rule that is broken, be it by the order or by what the result claims of it. The problem must be valid.

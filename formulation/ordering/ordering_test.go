@@ -233,7 +233,8 @@ func TestCheck(t *testing.T) {
 			p, r := byHand(t)
 			c.change(p, r)
 			_, err := Check(p, r)
-			if !errors.Is(err, ErrBroken) || !strings.Contains(err.Error(), c.want) {
+			var broken *RuleError
+			if !errors.As(err, &broken) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})

@@ -3,7 +3,6 @@ package devicepipe
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -62,11 +61,8 @@ type Result struct {
 	EnergyJoules float64   `json:"energy_joules"`
 }
 
-// ErrSchedule is wrapped by every error of [Simulate].
-var ErrSchedule = errors.New("not a schedule of a pipeline")
-
 func bad(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrSchedule, fmt.Sprintf(format, args...))
+	return fmt.Errorf("not a schedule of a pipeline: "+format, args...)
 }
 
 // Simulate runs the tasks. It refuses a device that has a task twice, devices that have

@@ -1,7 +1,6 @@
 package partition
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -10,9 +9,6 @@ import (
 type Division struct {
 	Accelerators, CPUs [][]int
 }
-
-// ErrDivision is wrapped by every [Violation].
-var ErrDivision = errors.New("not a division of the graph")
 
 // A Violation is a rule of the package's problem that a division breaks.
 type Violation struct {
@@ -27,9 +23,6 @@ func (e *Violation) Error() string {
 	}
 	return fmt.Sprintf("%s: rule (%d): %s", e.Problem, e.Rule, e.What)
 }
-
-// Is makes every Violation match [ErrDivision].
-func (e *Violation) Is(target error) bool { return target == ErrDivision }
 
 // devices gives each node of a valid problem its device: accelerators first, then CPUs.
 func (p *Problem) devices(d *Division) ([]int, error) {
