@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 132_231
+const total = 132_228
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         7712,
+	"cmd/cli":                         7714,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -31,7 +31,7 @@ var budget = map[string]int{
 	"examples/scheduler":              126,
 	"experiments":                     351,
 	"experiments/calibration":         517,
-	"experiments/explore":             845,
+	"experiments/explore":             848,
 	"experiments/harness":             2743,
 	"experiments/harness/harnesstest": 168,
 	"experiments/internal/ablation":   832,
@@ -77,7 +77,7 @@ var budget = map[string]int{
 	"model/grain":                     407,
 	"model/network":                   243,
 	"model/onnx":                      7822,
-	"model/schedule":                  5927,
+	"model/schedule":                  5930,
 	"model/schedulefile":              1597,
 	"model/simplify":                  2176,
 	"model/structure":                 1064,
@@ -88,7 +88,7 @@ var budget = map[string]int{
 	"plots/recording":                 936,
 	"plots/trace":                     344,
 	"recipes":                         292,
-	"scheduler":                       7815,
+	"scheduler":                       7804,
 	"scheduler/answers":               1270,
 	"scheduler/explain":               868,
 	"scheduler/picture":               276,

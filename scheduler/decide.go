@@ -37,7 +37,7 @@ func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, o
 			opt.Clusters.Name(), strings.Join(divisions(func(x Divider) bool { return x.Kinds }, OverBatch.Name()), " or "))
 	}
 	opt.times, opt.active = cmp.Or(opt.times, opt.Times), cmp.Or(opt.active, opt.Busy)
-	return decide(ctx, &schedule.Schedule{Graph: g, Spec: spec}, -1, r, opt)
+	return decide(ctx, &schedule.Schedule{Graph: g, Spec: spec, Whole: opt.whole}, -1, r, opt)
 }
 
 // Draft is [Recipe.Schedule] with what a schedule does not keep.

@@ -433,9 +433,8 @@ func TestPlanOver(t *testing.T) {
 	}
 }
 
-// A schedule for a part of the memories takes as long when its file is read; where it would not, they are used whole.
+// A schedule for a part of the memories takes as long when its file is read, since its steps are made for the whole.
 func TestPartsOfMemoriesComeBack(t *testing.T) {
-	parts := 0
 	for _, c := range []struct{ net, machine string }{{"swin-t", "stcp920"}, {"mobilenetv2", "a100"}} {
 		net, err := network.Open(c.net, network.Options{})
 		if err != nil {
@@ -457,12 +456,25 @@ func TestPartsOfMemoriesComeBack(t *testing.T) {
 		if err != nil || back.Sim.TotalPs != made.Sim.TotalPs {
 			t.Errorf("%s on %s: %d ps, from its file %v (%v)", c.net, c.machine, made.Sim.TotalPs, back, err)
 		}
-		if made.half {
-			parts++
+		if !made.half {
+			t.Errorf("%s on %s: the schedule is for all of the memories", c.net, c.machine)
 		}
 	}
-	if parts == 0 {
-		t.Error("no schedule is for a part of a memory")
+}
+
+// Shares as large as the largest even one may leave clusters without work, and the others more even.
+func TestShares(t *testing.T) {
+	chip, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chip.Clusters = 5
+	for share, want := range map[int64][]int64{0: {3, 2, 2, 2, 2}, 2: {3, 2, 2, 2, 2}, 3: {3, 3, 3, 2, 0},
+		8: {8, 3, 0, 0, 0}} {
+		opt := run{Options: Options{Clusters: OverBatch}, state: state{share: share}}
+		if got := opt.shares(11, chip); !slices.Equal(got, want) {
+			t.Errorf("shares of %d: %v, want %v", share, got, want)
+		}
 	}
 }
 

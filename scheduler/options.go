@@ -94,13 +94,13 @@ type state struct {
 	// slower, if not nil, says whether a schedule that takes so many picoseconds at least is known not to be the fastest.
 	slower func(leastPs int64) bool
 	memo   *schedule.Memo
-	paths  int        // that a split by measured prices simulates; 0: splitPaths
-	rival  *rival     // nil: no chunk of another size is tried
-	part   part       // of a cluster that may be used; the zero value: all
-	whole  bool       // no part of a memory is tried
-	share  int64      // that clusters have, as many as there is work for; 0: as even ones as can be
-	tiles  *Memory    // what tiles were chosen before; nil: nothing
-	given  *Decisions // that the recipe need not make; nil: none
+	paths  int            // that a split by measured prices simulates; 0: splitPaths
+	rival  *rival         // nil: no chunk of another size is tried
+	part   part           // of a cluster that may be used; the zero value: all
+	whole  *hardware.Spec // with the memories that steps are made for; nil: those that decisions see
+	share  int64          // that clusters have, as many as there is work for; 0: as even ones as can be
+	tiles  *Memory        // what tiles were chosen before; nil: nothing
+	given  *Decisions     // that the recipe need not make; nil: none
 }
 
 // deciding tells who listens that a strategy begins with a stage.
@@ -303,7 +303,7 @@ func (d Division) shares(batch int64, clusters int) []int64 {
 // shares are the elements of the batch that each cluster sees.
 func (o run) shares(batch int64, spec *hardware.Spec) []int64 {
 	list := o.Clusters.shares(batch, spec.AllClusters())
-	if o.share > list[0] && o.Clusters == OverBatch {
+	if o.share >= list[0] && o.Clusters == OverBatch {
 		for k := range list {
 			list[k] = min(o.share, batch)
 			batch -= list[k]

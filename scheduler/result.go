@@ -212,8 +212,10 @@ func (r *Result) describe(idle int) error {
 	said := r.Notes
 	r.Notes = nil
 	defer func() { r.described, r.Notes = len(r.Notes), append(r.Notes, said...) }()
-	if idle > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("batch %d leaves %d of %d clusters idle", r.Batch, idle, len(r.Shares)))
+	if of := fmt.Sprintf("%d of %d clusters", idle, len(r.Shares)); idle > max(0, len(r.Shares)-int(r.Batch)) {
+		r.Notes = append(r.Notes, of+" idle by choice") // weights are loaded less often, or there are fewer stages
+	} else if idle > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("batch %d leaves %s idle", r.Batch, of))
 	}
 	if r.Schedule.Place == nil && r.Batch%int64(len(r.Shares)) != 0 && idle == 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("batch %d does not divide over %d clusters: they take %v", r.Batch,

@@ -13,7 +13,6 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
-	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
 // A Search makes the schedule of a recipe that improves what its picks give.
@@ -31,22 +30,7 @@ func RegisterSearch(s Search) { improve = s }
 // back to run side by side: Options.Cost and Options.Solver may be called by two at a time.
 func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
 	options Options) (*Result, error) {
-	made, err := fastest(ctx, net, machine, batch, r, options, false)
-	if err != nil || !made.half {
-		return made, err
-	}
-	// Steps that were made for a part of the memories may be staged otherwise in the whole, as a file is read.
-	again, err := Restore(ctx, made.File(schedulefile.Origin{}), machine)
-	if ctx.Err() != nil || err == nil && again.Sim.TotalPs == made.Sim.TotalPs {
-		return made, ctx.Err()
-	}
-	return fastest(ctx, net, machine, batch, r, options, true)
-}
-
-// fastest is Run; with whole, memories are used whole.
-func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, options Options,
-	whole bool) (*Result, error) {
-	opt := run{Options: options, state: state{tiles: &Memory{}, whole: whole}}
+	opt := run{Options: options, state: state{tiles: &Memory{}}}
 	if err := CheckBatch(batch); err != nil {
 		return nil, err
 	}
@@ -195,14 +179,15 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	if err != nil {
 		return nil, err
 	}
-	part := opt.tiles.part(spec, opt.part)
+	less := opt.tiles.part(spec, opt.part)
+	opt.whole = opt.tiles.part(spec, part{cores: opt.part.cores}) // what a file says of steps is for all of the memories
 	out := &Result{Recipe: r, Source: net.Name, Machine: machine, Spec: spec, Batch: batch, Chunk: opt.Chunk,
 		Shares: opt.shares(batch, spec), Clusters: opt.Clusters,
 		Uneven: opt.Uneven.Alternatives()[0], InPlace: opt.InPlace, level: opt.Level, figures: opt.Figures}
 	out.assume(net)
 	for level, size := range opt.part.bytes {
 		if out.half = out.half || size > 0; size > 0 {
-			out.Notes = append(out.Notes, fmt.Sprintf("results have %v of the %s: more of it, of what was tried, is slower",
+			out.Notes = append(out.Notes, fmt.Sprintf("values take at most %v of the %s: the larger parts tried are slower",
 				size, schedule.Level(level).Title()))
 		}
 	}
@@ -225,10 +210,13 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		}
 		opt := opt
 		opt.times = times
-		d, err := draft(ctx, g, part, r, opt)
-		if err == nil && part != spec { // the others idle
-			d.Schedule.Spec, d.Schedule.Cores = spec, opt.part.cores
+		d, err := draft(ctx, g, less, r, opt)
+		if err == nil && less != spec { // the others idle
+			d.Spec, d.Whole, d.Schedule.Cores = spec, nil, opt.part.cores
 			d.L1Capacity = d.WeightRoom.DataBytes(spec)
+			if spec.LLB != nil {
+				d.LLBCapacity = int64(spec.LLB.SizeBytes)
+			}
 			if !opt.unchecked {
 				err = schedule.Check(d.Schedule)
 			}

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/dsasched/dsasched/model"
@@ -23,7 +24,7 @@ func slowInTiles(d *Draft, s Strategy) bool {
 // cluster has no more of the next ones' than its memories hold; the others come from the DDR before the last of
 // these pass.
 func (d *Draft) leastPs() int64 {
-	s, spec := d.Schedule, d.Spec
+	s, spec := d.Schedule, cmp.Or(d.Whole, d.Spec)
 	if d.Options.Clusters != OverBatch { // they run steps side by side
 		return 0
 	}

@@ -141,18 +141,16 @@ func (t *tuner) splits(recipe int) bool { return len(t.recipes[recipe].Strategy(
 // take keeps a schedule if it is the fastest, and lists its chunk.
 func (t *tuner) take(ctx context.Context, chunk int64, made tried, list bool) error {
 	if made.made == nil {
-		if made.err == nil && list {
-			made.err = errSlower
-		}
 		if fatal(ctx, made.err) {
 			return made.err
+		} else if !list {
+			return nil
 		}
-		if large := new(lower.TooLargeError); list && (t.err == nil || errors.As(made.err, &large)) {
+		made.err = cmp.Or(made.err, errSlower)
+		if large := new(lower.TooLargeError); t.err == nil || errors.As(made.err, &large) {
 			t.err = made.err
 		}
-		if list {
-			t.tried = append(t.tried, Trial{Chunk: chunk, Err: made.err})
-		}
+		t.tried = append(t.tried, Trial{Chunk: chunk, Err: made.err})
 		return nil
 	}
 	if list {
@@ -225,10 +223,7 @@ func (t *tuner) widen(ctx context.Context, divisors []int64) error {
 		}
 	}
 	if !t.spec.Mixed() && t.opt.Clusters == OverBatch && t.spec.Chips == nil {
-		if err := t.fewer(ctx); err != nil {
-			return err
-		}
-		if err := cmp.Or(t.less(ctx, schedule.LLB), t.less(ctx, schedule.L1)); err != nil {
+		if err := cmp.Or(t.fewer(ctx, divisors), t.less(ctx, schedule.LLB), t.less(ctx, schedule.L1)); err != nil {
 			return err
 		}
 	}
@@ -243,27 +238,33 @@ func (t *tuner) widen(ctx context.Context, divisors []int64) error {
 	return t.take(ctx, t.best.Chunk, t.compete(ctx, c), false)
 }
 
-// fewer tries fewer clusters and cores, as far as products leave time for it and, of clusters, weights take much of it.
-func (t *tuner) fewer(ctx context.Context) error {
+// fewer tries shares as large as the largest even one for all but the last cluster; and fewer clusters and cores as far
+// as products leave time for it and, of clusters, weights take much of it.
+func (t *tuner) fewer(ctx context.Context, divisors []int64) error {
+	even := t.best.Shares[0]
+	share := func(size int64, chunks ...int64) error {
+		t.also = append(t.also, fmt.Sprintf("shares of %d", size))
+		try := t.opt
+		try.share = size
+		return t.besides(ctx, try, chunks...)
+	}
+	if t.tune && !t.opt.Lines && t.best.Shares[t.best.active()-1] < even {
+		chunks := append(t.others(divisors), t.best.Chunk, min(even, MaxTunedChunk))
+		if err := share(even, slices.Compact(chunks)...); err != nil {
+			return err
+		}
+	}
 	busy, loads, err := t.busy()
 	if err != nil {
 		return err
 	}
-	even := t.best.Shares[0]
-	size, least := int64(0), 1.0
+	active, chunk := float64(t.best.active()), float64(t.best.Chunk)
 	for _, n := range t.larger(even, loads > many) {
-		larger := float64(n) / float64(even)
-		rarer := float64((t.batch+n-1)/n) / float64(t.best.active()) / (float64(even) / float64(t.best.Chunk))
-		if x := max(busy*larger/busiest, loads*rarer); x < least {
-			size, least = n, x
-		}
-	}
-	if size > 0 {
-		t.also = append(t.also, fmt.Sprintf("shares of %d", size))
-		try := t.opt
-		try.share = size
-		if err := t.besides(ctx, try, size); err != nil {
-			return err
+		larger, rarer := float64(n)/float64(even), float64((t.batch+n-1)/n)/active/(float64(even)/chunk)
+		if max(busy*larger/busiest, loads*rarer) < 1 {
+			if err := share(n, n); err != nil {
+				return err
+			}
 		}
 	}
 	most := schedule.CoresWithL1(t.spec)
@@ -284,7 +285,7 @@ func (t *tuner) fewer(ctx context.Context) error {
 		}
 	}
 	if tried != nil {
-		t.also = append(t.also, fmt.Sprintf("%s of %d cores", listed(tried), most))
+		t.also = append(t.also, t.best.raise(fmt.Sprintf("%s of %d cores", listed(tried), most)))
 	}
 	return nil
 }
@@ -321,7 +322,7 @@ func (m *Memory) part(spec *hardware.Spec, p part) *hardware.Spec {
 // one before or far slower than the fastest, but not where blocks repeat, which takes long.
 func (t *tuner) less(ctx context.Context, level schedule.Level) (err error) {
 	memory := []*hardware.Memory{t.spec.L1, t.spec.LLB}[level]
-	if memory == nil || t.opt.whole || level == schedule.L1 && (t.spec != t.machine || t.near != nil) {
+	if memory == nil || level == schedule.L1 && (t.spec != t.machine || t.near != nil) {
 		return nil
 	}
 	var tried []string
@@ -382,8 +383,7 @@ func (t *tuner) others(divisors []int64) (list []int64) {
 	for n := int64(2); n <= 4; n++ {
 		add((share + n - 1) / n)
 	}
-	slices.Sort(list)
-	slices.Reverse(list)
+	slices.SortFunc(list, func(a, b int64) int { return cmp.Compare(b, a) })
 	return list
 }
 
@@ -393,10 +393,8 @@ func (t *tuner) larger(even int64, rarer bool) (list []int64) {
 	if !t.tune || t.opt.Lines { // bounds and certificates are of even shares
 		return nil
 	}
-	for n := int64(1); n < min(2*even, t.batch); n *= 2 {
-		if n > even {
-			list = append(list, n)
-		}
+	if n := int64(1) << bits.Len64(uint64(even)); n < min(2*even, t.batch) {
+		list = append(list, n)
 	}
 	for k := int64(t.spec.Clusters) / 2; rarer && k > 0; k /= 2 {
 		if n := (t.batch + k - 1) / k; n > even && n <= MaxTunedChunk && !slices.Contains(list, n) {

@@ -153,7 +153,7 @@ func writeAlone(b *bytes.Buffer, a *answers.Alone) {
 
 func writeNotes(b *bytes.Buffer, notes []string) {
 	for _, n := range notes {
-		row(b, "note", "%s", oneLine(n))
+		rowWrapped(b, "note", oneLine(n))
 	}
 }
 

@@ -345,10 +345,10 @@ func newExplainKernel() *cobra.Command {
 			a := scheduledKernels(cmd.Context(), args[0], *accelerator, *name)
 			return emit(cmd, a, a.write)
 		}
-		if cmd.Flags().Changed("hardware") {
-			return usagef("--hardware is for the files of schedules: %s says it itself", args[0])
-		}
 		t := readTuned(args[0])
+		if cmd.Flags().Changed("hardware") {
+			return usagef("--hardware is for files of schedules: %s has tuned kernels, and names its own", args[0])
+		}
 		if *name == "" {
 			return usagef("--task is missing, expected one of the %d tasks of %s that 'dsasched tune' printed, or its number from 0",
 				len(t.Tasks), args[0])

@@ -64,7 +64,7 @@ func convertPlan(cmd *cobra.Command, file, offsets, out string) error {
 		row(b, "peak", "%d bytes; no plan needs less than %d", d.Peak, d.Problem.Bound())
 		row(b, "file", "%s", printable(out))
 		for _, n := range d.Notes {
-			row(b, "note", "%s", n)
+			rowWrapped(b, "note", n)
 		}
 	})
 }

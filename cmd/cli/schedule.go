@@ -174,7 +174,9 @@ const (
 
 func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 	row(b, "schedule", "%s (%s) on %s, batch %d, variant %s", a.Model, a.DType, a.Hardware, a.Batch, a.Variant)
+	near, holder, of := "L1", "core", "cluster"
 	if a.Level == scheduler.LevelLLB {
+		near, holder, of = "LLB", "cluster", "chip"
 		row(b, "level", "LLB: a cluster counts as a core, and its LLB as the L1")
 	}
 	text := perSecond(a.ThroughputPerSecond) + " (single batch)"
@@ -205,8 +207,8 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 	}
 	rowOf(b, "busy", busy)
 	row(b, "batch", "%s, in chunks of %d", sharesText(a.Shares), a.Chunk)
-	row(b, "working", "%d of %s, %d of %s in each", a.Working.Clusters, plural(a.Working.AllClusters, "cluster"),
-		a.Working.Cores, plural(a.Working.AllCores, "core"))
+	row(b, "working", "%d of %s, %d of %s in each", a.Working.Clusters, plural(a.Working.AllClusters, of),
+		a.Working.Cores, plural(a.Working.AllCores, holder))
 	if a.Clusters != scheduler.OverBatch.Name() {
 		idle := harness.Each(a.Time, func(t answers.TimeReport) string { return percent(t.IdleSeconds / a.LatencySeconds) })
 		row(b, "clusters", "divide by %s; idle %s", a.Clusters, strings.Join(idle, ", "))
@@ -270,7 +272,7 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 		joins = append(joins, text)
 	}
 	rowOf(b, "joins", joins)
-	row(b, "L1", "%s", bufferText(a.Memory.L1, "core"))
+	row(b, near, "%s", bufferText(a.Memory.L1, holder))
 	if a.Memory.LLB.CapacityBytes > 0 {
 		row(b, "LLB", "%s", bufferText(a.Memory.LLB, "cluster"))
 	}
@@ -280,13 +282,13 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 	counts := func(c answers.Counts) []string { return []string{fmt.Sprint(c.Static), fmt.Sprint(c.Dynamic)} }
 	moved := func(c answers.ByteCounts) string { return size(c.Dynamic) }
 	var rows [][]string
-	for _, l := range []struct {
+	for i, l := range []struct {
 		name   string
 		writes answers.Counts
 		moved  answers.ByteCounts
 	}{{"DDR", a.TensorWrites.DDR, a.Traffic.DDR}, {"LLB", a.TensorWrites.LLB, a.Traffic.LLB},
-		{"L1", a.TensorWrites.L1, a.Traffic.L1}} {
-		if l.name == "LLB" && a.Memory.LLB.CapacityBytes == 0 {
+		{near, a.TensorWrites.L1, a.Traffic.L1}} {
+		if i == 1 && a.Memory.LLB.CapacityBytes == 0 {
 			continue
 		}
 		rows = append(rows, append([]string{l.name}, append(counts(l.writes), moved(l.moved))...))

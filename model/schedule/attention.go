@@ -496,7 +496,7 @@ func (b *StepBuilder) attending(layer *Layer, cores int64, need []Regions, want 
 		a.dealt = a.dealt && (r.Lo-lo)%a.Positions == 0 && (r.Len() == a.Positions || r.Hi == hi)
 	}
 	a.far = b.Spec.LLB != nil && (want == DDR || g.Tensor(op.Inputs[1]).Producer == model.NoOp)
-	limit := DataBytes(b.Spec) / 16
+	limit := DataBytes(b.machine) / 16
 	for _, t := range slices.Concat(layer.Inputs, layer.Constants) {
 		x := g.Tensor(t)
 		o := AttendedOperand{Tensor: t, Input: slices.Index(op.Inputs, t), Constant: x.Role == model.Constant,
@@ -573,7 +573,7 @@ func (b *StepBuilder) attentionBinding(layer *Layer, t model.TensorID, region mo
 			continue
 		}
 		least := math.Inf(1)
-		b.attentionNests(layer, t, region, DataBytes(b.Spec), whole, false,
+		b.attentionNests(layer, t, region, DataBytes(b.machine), whole, false,
 			func(now Binding, _ AttentionTiles, seconds float64) {
 				if seconds < least {
 					least, best = seconds, slices.Clone(now)

@@ -147,8 +147,9 @@ type Step struct {
 type Schedule struct {
 	Graph     *model.Graph
 	Spec      *hardware.Spec
-	Busy      int   // clusters that have work, and share the DDR; 0: all
-	Cores     int64 // of a cluster that have work; 0: all. See [hardware.Spec.Part].
+	Whole     *hardware.Spec // that steps are made for, where decisions see a part of Spec's memories; nil: Spec
+	Busy      int            // clusters that have work, and share the DDR; 0: all
+	Cores     int64          // of a cluster that have work; 0: all. See [hardware.Spec.Part].
 	Grouping  *Grouping
 	Layers    [][]Layer // per group
 	Instances *InstanceGraph

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -83,7 +84,7 @@ func Builders(want Level, schedules ...*Schedule) []*StepBuilder {
 // on lets what follows be of the cores of a kind.
 func (b *StepBuilder) on(kind int) {
 	if b.machine == nil || b.kind != kind {
-		if b.kind, b.machine = kind, b.Spec.Kind(kind); b.Cores > 0 {
+		if b.kind, b.machine = kind, cmp.Or(b.Whole, b.Spec).Kind(kind); b.Cores > 0 {
 			b.machine = b.machine.Part(b.Cores)
 		}
 		b.cores, b.grid = CoresWithL1(b.machine), Grid(b.machine)
@@ -245,7 +246,8 @@ func (b *StepBuilder) binding(layer *Layer, t model.TensorID, region model.Regio
 			return own
 		}
 		if b.Graph.Op(layer.Anchor).Kind == "Attention" {
-			key := [...]any{b.Spec, b.want, b.cores, b.BusyClusters(), b.UnevenCores, b.attentionKey(layer, t, region)}
+			key := [...]any{cmp.Or(b.Whole, b.Spec), b.want, b.cores, b.BusyClusters(), b.UnevenCores,
+				b.attentionKey(layer, t, region)}
 			made, known := b.Attentions.Load(key)
 			if !known {
 				made, _ = b.Attentions.LoadOrStore(key, b.attentionBinding(layer, t, region))
