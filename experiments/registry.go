@@ -16,7 +16,6 @@ import (
 	"github.com/dsasched/dsasched/experiments/internal/paperfigs"
 	"github.com/dsasched/dsasched/experiments/internal/readings"
 	"github.com/dsasched/dsasched/experiments/internal/report"
-	"github.com/dsasched/dsasched/experiments/internal/roofline"
 	"github.com/dsasched/dsasched/experiments/internal/timeline"
 	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/systems"
@@ -52,7 +51,6 @@ func others() []harness.Experiment {
 	list := []harness.Experiment{
 		readings.Experiment(),
 		beside.Experiment(),
-		roofline.Experiment(),
 		measured.Experiment(),
 		measured.Gains(),
 	}

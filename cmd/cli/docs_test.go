@@ -43,7 +43,7 @@ func callAsShown(t *testing.T, line string) {
 	if strings.Contains(r.stderr, highs.ErrUnavailable.Error()) {
 		t.Skip(r.stderr)
 	}
-	if r.status != exitOK || r.stdout == "" && !slices.Contains(words, "--shard") { // of which merge prints
+	if r.status != exitOK || r.stdout == "" {
 		t.Errorf("%s: status %d, stdout %q, stderr %q", line, r.status, r.stdout, r.stderr)
 	}
 	if redirected {

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/experiments"
-	"github.com/dsasched/dsasched/experiments/harness"
 )
 
 type listJSON struct {
@@ -64,7 +63,7 @@ func newRun(experiment runner) *cobra.Command {
 		}
 		return nil
 	}
-	quiet, workers, job := addQuiet(cmd), addWorkers(cmd, "simulations run"), addJob(cmd)
+	quiet, workers := addQuiet(cmd), addWorkers(cmd, "simulations run")
 	f := cmd.Flags()
 	f.StringVar(&out, "out", "results", "`folder` of the results")
 	completeFlag(cmd, "out", completeFolders)
@@ -77,7 +76,6 @@ func newRun(experiment runner) *cobra.Command {
 		heapFloor.Store(2 << 30) // several schedules at a time
 		opt := experiments.Options{Out: out, Workers: int(workers.value), Stderr: cmd.ErrOrStderr(), Quiet: *quiet,
 			Full: all, NoExact: noExact, SolverVersion: solverVersion(), Revision: os.Getenv("DSASCHED_REVISION")}
-		check(job.settings(&opt))
 		if !asJSON(cmd) {
 			opt.Stdout = cmd.OutOrStdout()
 		}
@@ -87,11 +85,6 @@ func newRun(experiment runner) *cobra.Command {
 			if opt.Stdout != nil {
 				opt.Stdout = below{show, opt.Stdout}
 			}
-		}
-		if job.shard != "" {
-			list := try(experiments.Select(names, opt))
-			claim(opt.Dir(), wholeCommand(cmd, names, "out"))
-			return harness.Run(cmd.Context(), list, opt)
 		}
 		check(experiment(cmd.Context(), names, opt))
 		if !asJSON(cmd) {

@@ -127,6 +127,15 @@ func onnxFile(graph ...[]byte) []byte {
 		bytesField(7, message(append(graph, text(2, "net"))...)))
 }
 
+func file(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
 // perceptron is two layers from 16 over 32 to 8 numbers.
 func perceptron() []byte {
 	return onnxFile(

@@ -24,9 +24,6 @@ func TestExamples(t *testing.T) {
 	workspace(t)
 	answer(t, "tune", "toy-fig3", "--trials", "30", "-o", "tuned.json") // commands come in the order of their names
 	answer(t, "schedule", "resnet50", "--batch", "8", "--variant", "tvm", "-o", "other.schedule.json")
-	for dir, shard := range map[string]string{"sweep-cells": "1/1", "results-a": "1/2", "results-b": "2/2"} {
-		answer(t, "sweep", "net.onnx", "--set", "batch=1,2", "--quiet", "--shard", shard, "--cells", dir)
-	}
 	for _, c := range allCommands() {
 		if c.Example == "" {
 			t.Errorf("%s has no example", c.CommandPath())
@@ -136,7 +133,6 @@ func TestCompletion(t *testing.T) {
 		"inspect",
 		"list",
 		"man",
-		"merge",
 		"models",
 		"onnx-ops",
 		"report",

@@ -22,7 +22,6 @@ func TestNoRegularFile(t *testing.T) {
 	if err != nil || len(cells) != 2 {
 		t.Fatalf("cells %q, %v", cells, err)
 	}
-	answer(t, strings.Fields(sweep+"parts --shard 1/2")...)
 	if err := os.Mkdir("folder.json", 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -88,13 +87,12 @@ func TestNoRegularFile(t *testing.T) {
 		"tune ./FILE --trials 1 -o out.json",
 		"tune net.onnx --trials 1 --log FILE -o out.json",
 		"explain-kernel FILE --task 0",
-		"merge FILE",
 		"report FILE",
 	} {
 		for _, name := range []string{"pipe.json", "folder.json", "socket.json", "link.json", "device.json"} {
 			args := strings.ReplaceAll(command, "FILE", name)
 			want := name + ": no regular file but a "
-			if strings.HasPrefix(command, "merge") || strings.HasPrefix(command, "report") {
+			if strings.HasPrefix(command, "report") {
 				want = name // they read folders
 			}
 			if r := call(t, strings.Fields(args)...); r.status != exitFailure || !strings.Contains(r.stderr, want) {
@@ -105,7 +103,6 @@ func TestNoRegularFile(t *testing.T) {
 	// What lies in a folder of results, and is none.
 	for _, c := range []struct{ file, command, want string }{
 		{cells[0], sweep + "whole", ""}, // computed again
-		{"parts/shards.json", "merge parts", "parts/shards.json: no regular file but a pipe"},
 		{"results/fig14/fig14.json", "report results", "fig14.json: no regular file but a pipe"},
 	} {
 		if err := os.Remove(c.file); err != nil {

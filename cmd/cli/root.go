@@ -99,7 +99,7 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 	})
 	root.AddCommand(
 		newModels(), newHardware(), newInspect(), newONNXOps(), newSchedule(), newVariants(), newBest(), newCompare(),
-		newRun(experiment), newMerge(experiment), newList(), newVersion(), newCompletion(), newSweep(),
+		newRun(experiment), newList(), newVersion(), newCompletion(), newSweep(),
 		newCompareHardware(), newSimulate(), newView(), newExplain(), newBound(), newCertify(), newCalibrate(), newMan(),
 		newReport(),
 		group("solve", "PROBLEM", "Solve a problem, by a rule or exactly",

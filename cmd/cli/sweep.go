@@ -37,7 +37,6 @@ type gridFlags struct {
 	quiet              *bool
 	read               *networkFlags
 	// Of commands whose points can be kept; nil: they can't.
-	job   *jobFlags
 	cells string
 }
 
@@ -55,7 +54,7 @@ func addGrid(cmd *cobra.Command) *gridFlags {
 
 // run computes the points of a grid, prints them by write and writes the files. If
 // it is interrupted, what is finished is printed, and no file is touched.
-func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []explore.Axis,
+func (g *gridFlags) run(cmd *cobra.Command, axes []explore.Axis,
 	show func(*bytes.Buffer, *explore.Plan, []explore.Explored) pointTable) error {
 	grid := explore.Grid{Axes: axes, Network: g.read.options(),
 		Options: withSolver(scheduler.Options{InPlace: *g.inPlace, Uneven: unevenOf(g.uneven), TimeLimit: g.limit.value})}
@@ -70,8 +69,8 @@ func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []explore.Axis,
 	var list []explore.Explored
 	var stopped error
 	switch {
-	case g.job != nil && (g.cells != "" || g.job.shard != ""):
-		if list, err = g.kept(cmd, args, plan); err != nil || list == nil {
+	case g.cells != "":
+		if list, err = g.kept(cmd, plan); err != nil {
 			return err
 		}
 	default:
@@ -119,23 +118,15 @@ func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []explore.Axis,
 	return fmt.Errorf("no point has a schedule: %s", oneLine(list[0].Err))
 }
 
-// kept computes the points of a grid that are not in the folder for them, or a shard of
-// them, for which the list is nil.
-func (g *gridFlags) kept(cmd *cobra.Command, args []string, plan *explore.Plan) (list []explore.Explored, err error) {
-	dir := cmp.Or(g.cells, "sweep-cells")
+// kept computes the points of a grid that are not in the folder for them.
+func (g *gridFlags) kept(cmd *cobra.Command, plan *explore.Plan) (list []explore.Explored, err error) {
 	show := newStatus(cmd, *g.quiet)
 	defer show.end()
-	opt := harness.Options{Out: dir, Workers: int(g.workers.value), Stderr: cmd.ErrOrStderr(), Quiet: *g.quiet}
+	opt := harness.Options{Out: g.cells, Workers: int(g.workers.value), Stderr: cmd.ErrOrStderr(), Quiet: *g.quiet}
 	if show != nil {
 		opt.Stderr, opt.Progress = show, show.cells
 	}
-	if err := g.job.settings(&opt); err != nil {
-		return nil, err
-	}
 	e := plan.Experiment(cmd.Name(), func(all []explore.Explored) error { list = all; return nil })
-	if g.job.shard != "" {
-		claim(dir, wholeCommand(cmd, args, "cells"))
-	}
 	return list, e.Run(cmd.Context(), opt)
 }
 
@@ -165,7 +156,6 @@ func newSweep() *cobra.Command {
 		return completeModel(cmd, nil, word)
 	}
 	g := addGrid(cmd)
-	g.job = addJob(cmd)
 	cmd.Flags().StringVar(&g.cells, "cells", "", "keep finished points in this `folder`, and take those that are there")
 	completeFlag(cmd, "cells", completeFolders)
 	cmd.Flags().StringArrayVar(&sets, "set", nil, "`KEY=VALUE,...`: the values that a setting takes; may be repeated")
@@ -175,7 +165,7 @@ func newSweep() *cobra.Command {
 		if !slices.ContainsFunc(axes, func(a explore.Axis) bool { return a.Key == "dtype" }) {
 			axes = append([]explore.Axis{{Key: "dtype", Values: []string{g.read.dtype.value}}}, axes...)
 		}
-		return g.run(cmd, args, axes, writeSweep)
+		return g.run(cmd, axes, writeSweep)
 	}
 	return cmd
 }
@@ -350,7 +340,7 @@ func newCompareHardware() *cobra.Command {
 		if len(machines) == 0 {
 			machines = hardware.Presets()
 		}
-		return g.run(cmd, args, []explore.Axis{
+		return g.run(cmd, []explore.Axis{
 			{Key: "model", Values: args}, {Key: "dtype", Values: []string{g.read.dtype.value}},
 			{Key: "batch", Values: []string{batch.String()}},
 			{Key: "chunk", Values: []string{chunk.String()}}, {Key: "hardware", Values: machines},

@@ -15,14 +15,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// job is an experiment of a run: its cells, or those of a shard, where they are kept, and what became of them.
+// job is an experiment of a run: its cells, where they are kept, and what became of them.
 type job struct {
 	Experiment
 	*Plan
 	quick       bool // the quick form is computed
 	own, shared *store
 
-	of      []Cell // to have; Cells are all
 	results []json.RawMessage
 	failed  []error          // of each cell
 	times   map[string]times // by key
@@ -64,7 +63,7 @@ type slot struct {
 // open plans the experiments and reads their finished cells. Only a folder that can't be written to is an error.
 func (r *runner) open(list []Experiment) (*pool, error) {
 	p := &pool{runner: r}
-	number, tasks, known := map[string]int{}, map[string]*task{}, true
+	tasks, known := map[string]*task{}, true
 	for _, e := range list {
 		j, err := r.job(e)
 		if err != nil {
@@ -73,7 +72,7 @@ func (r *runner) open(list []Experiment) (*pool, error) {
 		j.ready = make(chan struct{})
 		p.jobs = append(p.jobs, j)
 		if err == nil {
-			err = p.load(j, number, tasks)
+			err = p.load(j, tasks)
 		}
 		if Aborted(err) {
 			return nil, err
@@ -118,7 +117,7 @@ func (j *job) cost() float64 {
 }
 
 // load reads the finished cells of an experiment and adds the others to the tasks.
-func (p *pool) load(j *job, number map[string]int, tasks map[string]*task) error {
+func (p *pool) load(j *job, tasks map[string]*task) error {
 	for _, s := range []*store{j.own, j.shared} {
 		if err := s.open(); err != nil {
 			return err
@@ -126,21 +125,14 @@ func (p *pool) load(j *job, number map[string]int, tasks map[string]*task) error
 	}
 	TidyUp(filepath.Join(p.Out, j.Name))
 	TidyUp(p.Out)
-	keys, old, first := map[string]bool{}, 0, ""
+	keys, old := map[string]bool{}, 0
 	for _, c := range j.Cells {
-		n, err := j.number(c, number)
-		if err != nil {
-			return err
-		}
 		if keys[c.Key] {
 			panic("harness: " + j.Name + " has two cells " + c.Key)
 		}
 		keys[c.Key] = true
-		if p.Shard.Count > 0 && n%p.Shard.Count != p.Shard.Index-1 {
-			continue
-		}
 		result, err := j.store(c).load(c)
-		j.of, j.results, j.failed = append(j.of, c), append(j.results, result), append(j.failed, nil)
+		j.results, j.failed = append(j.results, result), append(j.failed, nil)
 		var stale *staleError
 		switch {
 		case err == nil:
@@ -152,28 +144,22 @@ func (p *pool) load(j *job, number map[string]int, tasks map[string]*task) error
 		default:
 			fmt.Fprintf(p.Stderr, "%s: %v; it is computed anew\n", j.Name, err)
 		}
-		if first == "" {
-			first = c.Label
-		}
 	}
-	missing := len(j.of) - j.done
+	missing := len(j.Cells) - j.done
 	if j.done > 0 {
-		fmt.Fprintf(p.Stderr, "%s: %d of %d cells were finished before\n", j.Name, j.done, len(j.of))
+		fmt.Fprintf(p.Stderr, "%s: %d of %d cells were finished before\n", j.Name, j.done, len(j.Cells))
 	}
 	if old > 0 {
 		fmt.Fprintf(p.Stderr, "%s: %d of %d cells are of another build of the program and are computed anew\n",
-			j.Name, old, len(j.of))
+			j.Name, old, len(j.Cells))
 	}
 	p.done += j.done
 	p.total += j.done
-	if missing > 0 && p.Finished {
-		return &MissingError{j.Name, missing, len(j.of), first}
-	}
 	if missing > 0 {
 		j.times = readTiming(j.timing())
 	}
 	j.pending = missing
-	for i, c := range j.of {
+	for i, c := range j.Cells {
 		if j.results[i] != nil {
 			continue
 		}
@@ -274,7 +260,7 @@ func (p *pool) one(ctx context.Context, t *task) error {
 	case err != nil && ctx.Err() == nil:
 		p.say("%s: %s failed\n", first.Name, t.Label)
 	case err == nil && p.Progress == nil:
-		p.say("%s: %d/%d %s  %.1f s\n", first.Name, first.done, len(first.of), t.Label, spent.wall)
+		p.say("%s: %d/%d %s  %.1f s\n", first.Name, first.done, len(first.Cells), t.Label, spent.wall)
 	}
 	return nil
 }
@@ -305,10 +291,10 @@ func (m *meter) turn(more int) float64 {
 
 // keepTimes writes the file of times, unless others write it as well or nothing is new.
 func (p *pool) keepTimes(j *job) error {
-	if p.Shard.Count > 0 || j.times == nil {
+	if j.times == nil {
 		return nil
 	}
-	return writeTiming(j.timing(), j.of, j.times)
+	return writeTiming(j.timing(), j.Cells, j.times)
 }
 
 // report makes the report of an experiment whose cells are done, or says why it can't.
@@ -320,17 +306,13 @@ func (p *pool) report(ctx context.Context, j *job) error {
 		return err
 	}
 	switch {
-	case j.done == len(j.of): // even if the context ended just now
+	case j.done == len(j.Cells): // even if the context ended just now
 	case ctx.Err() != nil:
 		return &InterruptedError{Experiment: p.track.p.Name, Total: p.total, Out: p.Out, Err: ctx.Err()}
 	default:
 		return j.failure()
 	}
 	dir := filepath.Join(p.Out, j.Name)
-	if p.Shard.Count > 0 {
-		p.say("%s: shard %v: %d of %d cells are finished\n", j.Name, p.Shard, len(j.of), len(j.Cells))
-		return nil
-	}
 	rep, err := j.Report(j.results)
 	if err != nil {
 		return err

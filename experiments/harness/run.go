@@ -24,12 +24,6 @@ type Options struct {
 	Progress func(Progress)
 	// Quiet discards Stderr and Progress.
 	Quiet bool
-	// Shard is the part of the cells to compute; then no report is made.
-	Shard Shard
-	// From are folders of other runs, whose finished cells are taken over.
-	From []string
-	// Finished: nothing is computed, and a cell that is missing is a [MissingError].
-	Finished bool
 	// Full takes the full form of experiments that have a quick one too.
 	Full bool
 	// NoExact leaves out the exact methods, and the experiments that are about nothing else.
@@ -162,7 +156,7 @@ func (r *runner) job(e Experiment) (*job, error) {
 		return nil, err
 	}
 	at := func(parts ...string) *store {
-		return &store{filepath.Join(append([]string{r.Out}, parts...)...), r.program, r.from(parts...)}
+		return &store{filepath.Join(append([]string{r.Out}, parts...)...), r.program}
 	}
 	return &job{Experiment: e, Plan: p, quick: quick, own: at(e.Name, "cells"), shared: at(sharedCells)}, nil
 }
@@ -175,7 +169,7 @@ func (j *job) failure() error {
 		switch {
 		case err == nil:
 		case first == nil:
-			first = fmt.Errorf("%s: %w", j.of[i].Label, err)
+			first = fmt.Errorf("%s: %w", j.Cells[i].Label, err)
 		default:
 			more++
 		}

@@ -455,3 +455,20 @@ func TestMeterSharesTime(t *testing.T) {
 		t.Errorf("shares of %g and %g s of %g s", one, alone, used)
 	}
 }
+
+// two are experiments of which some cells are the same.
+func two(runs *atomic.Int64, before func(context.Context, int) error) []Experiment {
+	a, b := fake(7, runs, before), fake(5, runs, before)
+	b.Name = "other"
+	for _, e := range []*Experiment{&a, &b} {
+		plan := e.Plan
+		e.Plan = func() (*Plan, error) {
+			p, err := plan()
+			for i := range p.Cells {
+				p.Cells[i].Shared = i%2 == 0
+			}
+			return p, err
+		}
+	}
+	return []Experiment{a, b}
+}

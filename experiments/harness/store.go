@@ -26,7 +26,6 @@ const schemaVersion = 1
 type store struct {
 	dir     string
 	program string
-	others  []string // folders that may have cells that this one lacks
 }
 
 // cellFile is a finished cell on disk.
@@ -82,25 +81,9 @@ func marshalInputs(c Cell) ([]byte, error) {
 	return inputs, nil
 }
 
-// load returns the result of a cell that is there and up to date, or in another folder, from where it is taken over.
-// Otherwise the error is fs.ErrNotExist, a staleError, or describes what is wrong with the file.
+// load returns the result of a cell that is there and up to date. Otherwise the error is fs.ErrNotExist, a staleError,
+// or describes what is wrong with the file.
 func (s *store) load(c Cell) (json.RawMessage, error) {
-	result, err := s.read(c)
-	for _, dir := range s.others {
-		if err == nil || dir == s.dir {
-			continue
-		}
-		other := store{dir: dir, program: s.program}
-		if taken, no := other.read(c); no == nil {
-			return taken, s.save(c, taken)
-		} else if errors.Is(err, fs.ErrNotExist) {
-			err = no // what is wrong there says more
-		}
-	}
-	return result, err
-}
-
-func (s *store) read(c Cell) (json.RawMessage, error) {
 	inputs, err := marshalInputs(c)
 	if err != nil {
 		return nil, err

@@ -172,7 +172,7 @@ func (p *Problem) leaves(cores [4]int64, tm, tn, tk int64, visit func(b Blocks, 
 					b.Group = [2]int64{i, j}
 					p.keep(&b)
 					if w := p.cut(&b); p.fits(&b, &w) {
-						t, _ := p.time(&b, &w)
+						t := p.time(&b, &w)
 						visit(b, t)
 					}
 				}

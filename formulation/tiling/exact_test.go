@@ -125,7 +125,7 @@ func TestExact(t *testing.T) {
 				t.Errorf("seed %d, without %+v: %v, %g (bound %g), enumeration has %g", seed, without, got.Status,
 					got.Objective, got.Bound, want)
 			}
-			if x, _ := p.Time(&got.Blocks); x != got.Objective || !p.Fits(&got.Blocks) {
+			if x := p.Time(&got.Blocks); x != got.Objective || !p.Fits(&got.Blocks) {
 				t.Errorf("seed %d: the tiling takes %g, not %g, or does not fit", seed, x, got.Objective)
 			}
 			if i == 0 {

@@ -464,7 +464,7 @@ func (r *ruler) try(b Blocks) {
 	if b.Keep == 0 { // what stays in part takes no turn of others
 		r.tried++
 	}
-	t, _ := r.p.time(&b, &w)
+	t := r.p.time(&b, &w)
 	x := timed{b, t}
 	if len(r.best) == ruleKept && compare(x, r.best[ruleKept-1]) >= 0 {
 		return
@@ -693,7 +693,7 @@ func (r *ruler) climb(x *timed) {
 			if !r.p.fits(&b, &w) {
 				return
 			}
-			t, _ := r.p.time(&b, &w)
+			t := r.p.time(&b, &w)
 			if y := (timed{b, t}); compare(y, best) < 0 {
 				best = y
 			}

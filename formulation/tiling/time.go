@@ -5,23 +5,6 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// limitKind names what bounds a product's time.
-type limitKind uint8
-
-// The limits.
-const (
-	unitLimit limitKind = iota
-	in
-	outLimit
-	llbLimit
-	ddrLimit
-	vectorLimit
-)
-
-func (l limitKind) String() string {
-	return [...]string{"unit", "in", "out", "LLB", "DDR", "vector"}[l]
-}
-
 // work is a product on the busiest core in tiles: what does not depend on how they are bought.
 type work struct {
 	reps, m, n, k            int64 // of the core
@@ -228,14 +211,13 @@ func loading(count, latency, flow float64, atATime int) float64 {
 	return max(flow, (count*latency+flow)/float64(atATime))
 }
 
-// Time is the product's seconds in a tiling that fits, without the launch, and what
-// limits it. See the package comment for the formula.
-func (p *Problem) Time(b *Blocks) (float64, limitKind) {
+// Time is the product's seconds in a tiling that fits, without the launch. See the package comment for the formula.
+func (p *Problem) Time(b *Blocks) float64 {
 	w := p.cut(b)
 	return p.time(b, &w)
 }
 
-func (p *Problem) time(b *Blocks, w *work) (float64, limitKind) {
+func (p *Problem) time(b *Blocks, w *work) float64 {
 	passes := float64(w.tiles * w.columns)
 	sums := float64(w.sums)
 	cycle := 1 / p.Clock
@@ -558,19 +540,7 @@ func (p *Problem) time(b *Blocks, w *work) (float64, limitKind) {
 		far = ddrAll - p.Head
 	}
 	total += drain
-	limit, most := unitLimit, passes*unit
-	for _, x := range []struct {
-		l limitKind
-		t float64
-	}{
-		{in, allRows + allCols + passes*inExtra}, {outLimit, passes * out},
-		{llbLimit, llbBytes / p.LLBRate}, {ddrLimit, far}, {vectorLimit, passes * vector},
-	} {
-		if x.t > most {
-			limit, most = x.l, x.t
-		}
-	}
-	return max(total, most), limit
+	return max(total, passes*unit, allRows+allCols+passes*inExtra, passes*out, llbBytes/p.LLBRate, far, passes*vector)
 }
 
 // loads counts the passes that load a tile of rows, and those that load one of columns.

@@ -274,7 +274,7 @@ func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem, list []til
 			if n != nil && after < least {
 				best, least, of = n, after, b
 			}
-			expected, _ := p.Time(&b)
+			expected := p.Time(&b)
 			limit := float64(min(after, least)) * 1e-12
 			if n == nil || (expected+launch)*stalls > limit || !p.SmallerLoads(&b) {
 				return nil
@@ -304,8 +304,8 @@ const mostNear = 4
 func near(p *tiling.Problem, b tiling.Blocks) []tiling.Blocks {
 	list := slices.DeleteFunc(p.Neighbours(b), func(x tiling.Blocks) bool { return x.Cores != b.Cores })
 	slices.SortStableFunc(list, func(x, y tiling.Blocks) int {
-		tx, _ := p.Time(&x)
-		ty, _ := p.Time(&y)
+		tx := p.Time(&x)
+		ty := p.Time(&y)
 		return cmp.Compare(tx, ty)
 	})
 	list = slices.Compact(list)

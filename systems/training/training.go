@@ -44,8 +44,6 @@ const (
 	Update
 )
 
-func (p Pass) String() string { return [...]string{"forward", "backward", "update"}[p] }
-
 // A Node is an operator of the step. It writes one tensor, or for forward operators with several outputs all of them.
 type Node struct {
 	Name string

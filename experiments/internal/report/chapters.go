@@ -31,7 +31,6 @@ var Chapters = []Chapter{
 	{"AStitch", "AStitch: kernels of a GPU stitched together", "AStitch", []string{"astitch-"}},
 	{"Machines", "Machines: other vendors, measured times, other tools", "",
 		[]string{"systems", "gains", "measured"}},
-	{"Today", "Kernels of today's networks", "", []string{"kernels"}},
 }
 
 // Has says whether an experiment belongs to the chapter.
