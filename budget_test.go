@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 132_228
+const total = 131_034
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 108_039
+const core = 106_844
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,16 +23,16 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         7714,
+	"cmd/cli":                         7489,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
 	"examples/experiment":             78,
 	"examples/scheduler":              126,
-	"experiments":                     351,
+	"experiments":                     349,
 	"experiments/calibration":         517,
 	"experiments/explore":             848,
-	"experiments/harness":             2743,
+	"experiments/harness":             2639,
 	"experiments/harness/harnesstest": 168,
 	"experiments/internal/ablation":   832,
 	"experiments/internal/beside":     338,
@@ -40,8 +40,7 @@ var budget = map[string]int{
 	"experiments/internal/optimality": 657,
 	"experiments/internal/paperfigs":  3833,
 	"experiments/internal/readings":   885,
-	"experiments/internal/report":     745,
-	"experiments/internal/roofline":   608,
+	"experiments/internal/report":     744,
 	"experiments/internal/timeline":   146,
 	"experiments/schedules":           629,
 	"formulation/allocate":            3450,
@@ -55,7 +54,7 @@ var budget = map[string]int{
 	"formulation/ordering":            2965,
 	"formulation/solve":               313,
 	"formulation/split":               2075,
-	"formulation/tiling":              2228,
+	"formulation/tiling":              2198,
 	"hardware":                        3223,
 	"hardware/chips":                  199,
 	"hardware/cost":                   570,
@@ -83,7 +82,7 @@ var budget = map[string]int{
 	"model/structure":                 1064,
 	"model/zoo":                       2702,
 	"notebooks/show":                  84,
-	"plots":                           2079,
+	"plots":                           1928,
 	"plots/page":                      918,
 	"plots/recording":                 936,
 	"plots/trace":                     344,
@@ -91,7 +90,7 @@ var budget = map[string]int{
 	"scheduler":                       7804,
 	"scheduler/answers":               1270,
 	"scheduler/explain":               868,
-	"scheduler/picture":               276,
+	"scheduler/picture":               205,
 	"scheduler/search":                2348,
 	"systems":                         45,
 	"systems/ansor":                   3140,
@@ -119,7 +118,7 @@ var budget = map[string]int{
 	"systems/mofang/pipelining":       628,
 	"systems/mofang/staging":          177,
 	"systems/mofang/streams":          608,
-	"systems/training":                704,
+	"systems/training":                702,
 	"tests/benchmarks":                207,
 }
 

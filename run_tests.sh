@@ -116,7 +116,7 @@ go test -race -run 'TestNetworkIsReadOnce|TestFallback' ./scheduler # recipes si
 if [[ -n $full ]]; then
 	# Searches, sweeps and experiments; progress and interrupts beside them.
 	go test -race -timeout 60m \
-		-run 'Bench$|Cancel|CertifyChunk|CompareOnKinds|Interrupt|Kills|LogOf|Merge|Progress|Report|Run|Status|Sweep|Terminal|Tune' ./cmd/cli
+		-run 'Bench$|Cancel|CertifyChunk|CompareOnKinds|Interrupt|Kills|LogOf|Progress|Report|Run|Status|Sweep|Terminal|Tune' ./cmd/cli
 fi
 
 step "test without cgo what differs there"

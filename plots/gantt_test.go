@@ -19,24 +19,6 @@ func sampleGantt(t testing.TB) *Figure {
 	return f
 }
 
-func sampleMemoryMap(t testing.TB) *Figure {
-	f, err := MemoryMaps(MemoryMap{Title: "Memory", End: 20,
-		Spans: []Span{{Name: "g0/0", End: 9}, {Name: "g0/1", First: 9, End: 10}, {Name: "g1/0", First: 10, End: 20}},
-		Levels: []MemoryLevel{
-			{Name: "LB", CapacityBytes: 1 << 20, Full: []float64{4.5}, Boxes: []MemoryBox{
-				{Start: 0, End: 8, Address: 0, Size: 400 << 10, Text: "a"},
-				{Start: 3, End: 4, Address: 400 << 10, Size: 100 << 10, Colour: NoColour},
-				{Start: 8, End: 20, Address: 0, Size: 200 << 10, Colour: 1, Text: "a tensor with a long name"}}},
-			{Name: "GB", CapacityBytes: 8 << 20,
-				Boxes: []MemoryBox{{Start: 2, End: 14, Address: 1 << 20, Size: 3 << 20, Marked: true, Text: "spilled"}}},
-		}}, "Layers", MemoryKeys{Colours: []string{"g0", "g1"}, White: "passing", Marked: "was in LB",
-		Capacity: "capacity", Full: "no room"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
 func init() {
 	explanations = append(explanations, []struct {
 		name string
@@ -44,7 +26,6 @@ func init() {
 		want []string
 	}{
 		{"gantt", sampleGantt, []string{"g0/1", "g1/0", "matrix", "LB in use", "1200", "1350", "Time (µs)", "g1: head"}},
-		{"memory-map", sampleMemoryMap, []string{"a", "spilled", "g0/0", "8", "passing", "no room", "capacity"}},
 	}...)
 }
 
@@ -83,13 +64,5 @@ func TestGanttErrors(t *testing.T) {
 	}
 	if _, err := Gantt(Timeline{Title: "a", Rows: []TimelineRow{{Name: "b"}}}, "", nil); err == nil {
 		t.Error("nothing of any length is drawn")
-	}
-	if _, err := MemoryMaps(MemoryMap{Title: "a", End: 1}, "", MemoryKeys{}); err == nil {
-		t.Error("no memory is drawn")
-	}
-	if _, err := MemoryMaps(MemoryMap{Title: "a", End: 1,
-		Levels: []MemoryLevel{{Name: "LB", CapacityBytes: 1, Boxes: []MemoryBox{{Start: 1, End: 0}}}}}, "",
-		MemoryKeys{}); err == nil {
-		t.Error("a box goes back in time")
 	}
 }

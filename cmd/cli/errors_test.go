@@ -142,7 +142,7 @@ func TestBadInput(t *testing.T) {
 		{"schedule net.onnx --gantt a.svg --gantt-range 2ms:1ms", 2, `--gantt-range is "2ms:1ms", expected FROM:TO`},
 		{"schedule net.onnx --gantt a.svg --gantt-range 10s:", 1,
 			`--gantt: the range is from 10000000000000 to \d+ ps, expected a part of`},
-		{"schedule net.onnx --memory nosuch/a.svg", 1, `write nosuch/a\.svg: no such file`},
+		{"schedule net.onnx --gantt nosuch/a.svg", 1, `write nosuch/a\.svg: no such file`},
 		{"check schedule", 2, `SCHEDULE\.json is missing`},
 		{"check schedule nosuch.json", 1, `^dsasched: nosuch\.json: no such file`},
 		{"check schedule chain.json", 1, `chain\.json: name: found an unknown field, expected one of kind, version`},

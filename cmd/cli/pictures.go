@@ -20,19 +20,18 @@ import (
 
 // pictures are the drawings that a command can make of a simulated schedule.
 type pictures struct {
-	trace, gantt, memory *outFile
-	html                 *outFile // the page of the schedule
-	against              *string  // the file of a schedule beside it
-	stretch              *string  // of the Gantt chart, FROM:TO
-	from, to             int64    // the same in picoseconds
+	trace, gantt *outFile
+	html         *outFile // the page of the schedule
+	against      *string  // the file of a schedule beside it
+	stretch      *string  // of the Gantt chart, FROM:TO
+	from, to     int64    // the same in picoseconds
 }
 
 func addPictures(cmd *cobra.Command) *pictures {
 	d := &pictures{
 		trace: addFile(cmd, "trace",
 			"write the simulation as Chrome trace events to this `file` (.json), for ui.perfetto.dev or chrome://tracing"),
-		gantt:  addFigure(cmd, "gantt", "draw what the first cluster's units did into this `file`"),
-		memory: addFigure(cmd, "memory", "draw lifetimes by address into this `file`"),
+		gantt: addFigure(cmd, "gantt", "draw what the first cluster's units did into this `file`"),
 		html: addFile(cmd, "html",
 			"write the schedule as one page to this `file` (.html): timeline, memories, order, critical path, reasons, graph",
 			".html"),
@@ -80,10 +79,6 @@ func (d *pictures) draw(cmd *cobra.Command, origin schedulefile.Origin, r *sched
 		{d.gantt, func(w io.Writer) error {
 			fig, err := picture.Gantt(r, d.from, d.to)
 			return writeFigure(w, "--gantt", d.gantt.name, fig, err)
-		}},
-		{d.memory, func(w io.Writer) error {
-			fig, err := picture.Memory(r)
-			return writeFigure(w, "--memory", d.memory.name, fig, err)
 		}},
 	})
 }

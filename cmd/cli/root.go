@@ -144,7 +144,7 @@ var commandGroups = []struct{ title, commands string }{
 	{"Draw", "inspect view report"},
 	{"Experiments", "list run"},
 	{"Files", "models hardware onnx-ops convert export"},
-	{"Advanced", "bench calibrate man merge"},
+	{"Advanced", "bench calibrate man"},
 }
 
 func groupCommands(root *cobra.Command) {

@@ -45,8 +45,7 @@ func newSchedule() *cobra.Command {
 			(len(v.Fallback) > 1 || v.Name == recipes.Whole().Name) {
 			defer debug.SetMemoryLimit(debug.SetMemoryLimit(1750 << 20)) // two schedules at a time, of 100 000 operators
 		}
-		recipe.figures = draw.trace.name == "" && draw.gantt.name == "" && draw.memory.name == "" &&
-			draw.html.name == ""
+		recipe.figures = draw.trace.name == "" && draw.gantt.name == "" && draw.html.name == ""
 		show := newStatus(cmd, *quiet)
 		defer show.end()
 		if asJSON(cmd) && dump.value != "" {

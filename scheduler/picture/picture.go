@@ -1,5 +1,4 @@
-// Package picture draws a simulated schedule: which unit worked on what and when, and
-// where everything was in memory. Colours are groups.
+// Package picture draws a simulated schedule: which unit worked on what and when. Colours are groups.
 package picture
 
 import (
@@ -203,74 +202,4 @@ func Gantt(r *scheduler.Result, from, to int64) (*plots.Figure, error) {
 		label += "; a colour for each group, in turn"
 	}
 	return plots.Gantt(t, label, names)
-}
-
-// Memory draws the memory plan of the first chunk: addresses over the layers of the
-// instances, in the order in which they run. An LLB of which the plan keeps nothing is
-// left out; weights, which pass through it, are not part of the plan.
-func Memory(r *scheduler.Result) (*plots.Figure, error) {
-	s := r.Schedule
-	if s.Place != nil {
-		s = r.Plans[0][0].Schedule
-	}
-	m := plots.MemoryMap{End: float64(len(s.Steps)),
-		Title: fmt.Sprintf("%s on %s, %s, %d per cluster at a time", r.Source, r.Machine.Name, r.Recipe.Name, r.Chunk)}
-	for i := range s.Steps {
-		inst := &s.Instances.Instances[s.Steps[i].Instance]
-		if n := len(m.Spans); n > 0 && s.Steps[i-1].Instance == inst.ID {
-			m.Spans[n-1].End = i + 1
-		} else {
-			m.Spans = append(m.Spans, plots.Span{Name: fmt.Sprintf("%s/%d", s.Grouping.Groups[inst.Group].Name, inst.Index),
-				First: i, End: i + 1})
-		}
-	}
-	lb := plots.MemoryLevel{Name: nearest(r), CapacityBytes: s.L1Capacity}
-	gb := plots.MemoryLevel{Name: isa.LLB.Title(), CapacityBytes: s.LLBCapacity}
-	keys := plots.MemoryKeys{Colours: colours(s), Capacity: "capacity"}
-	for i := range s.Steps {
-		if st := &s.Steps[i]; st.StageBytes > 0 {
-			keys.White = "passing through"
-			lb.Boxes = append(lb.Boxes, plots.MemoryBox{Start: float64(i), End: float64(i + 1), Address: st.StageAddress,
-				Size: st.StageBytes, Colour: plots.NoColour})
-		}
-	}
-	for i := range s.Values {
-		v := &s.Values[i]
-		if v.Instance < 0 || v.Level == schedule.DDR {
-			continue
-		}
-		b := plots.MemoryBox{Start: float64(v.Def), End: float64(min(v.Last+1, len(s.Steps))), Address: v.Address,
-			Size:   v.CoreBytes,
-			Colour: s.Instances.Instances[v.Instance].Group % plots.PaletteSize, Text: short(s.Graph.Tensor(v.Tensor).Name)}
-		if v.Level == schedule.L1 {
-			lb.Boxes = append(lb.Boxes, b)
-			continue
-		}
-		b.Size, b.Marked = v.Bytes, v.Wanted < v.Level
-		if b.Marked {
-			keys.Marked = "spilled from the L1"
-		}
-		gb.Boxes = append(gb.Boxes, b)
-	}
-	for _, sp := range s.Spills {
-		keys.Full = "when it was spilled"
-		if sp.From == schedule.L1 {
-			lb.Full = append(lb.Full, float64(sp.Step)+0.5)
-		} else {
-			gb.Full = append(gb.Full, float64(sp.Step)+0.5)
-		}
-	}
-	m.Levels = append(m.Levels, lb)
-	label := "Layers of the instances, in the order in which they run"
-	switch {
-	case s.LLBCapacity == 0:
-	case len(gb.Boxes) == 0: // an empty field would take half of the picture
-		label += "; no value has its place in the " + isa.LLB.Title()
-	default:
-		m.Levels = append(m.Levels, gb)
-	}
-	if keys.Colours == nil {
-		label += "; a colour for each group, in turn"
-	}
-	return plots.MemoryMaps(m, label, keys)
 }

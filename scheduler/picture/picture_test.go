@@ -1,7 +1,6 @@
 package picture
 
 import (
-	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -122,33 +121,5 @@ func TestGantt(t *testing.T) {
 	f, err = Gantt(simulated(t, "resnet50", "stcp920-paper", 4), 0, 0)
 	if s := svg(t, f, err); !strings.Contains(s, "a colour for each group, in turn") {
 		t.Error("nothing says what colours mean")
-	}
-}
-
-func TestMemory(t *testing.T) {
-	r := simulated(t, "resnet50", "stcp920", 64)
-	f, err := Memory(r)
-	s := svg(t, f, err)
-	for _, w := range []string{"L1 address (MiB)", "LLB address (MiB)", "spilled from the L1", "when it was spilled",
-		"stage3.block5.add", "g1/7"} {
-		if !strings.Contains(s, ">"+w+"<") {
-			t.Errorf("the map has no %q", w)
-		}
-	}
-	f, err = Memory(r)
-	if again := svg(t, f, err); again != s {
-		t.Error("other bytes the second time")
-	}
-	// An LLB of which the plan keeps nothing takes no room.
-	f, err = Memory(simulated(t, "resnet50", "stcp920", 16))
-	if s := svg(t, f, err); strings.Contains(s, "LLB address") ||
-		!strings.Contains(s, "; no value has its place in the LLB<") {
-		t.Error("an LLB without values has a field of its own")
-	}
-	// On a machine whose LLB plays the L1, there is nothing beside it.
-	f, err = Memory(simulated(t, "toy-fig5", "goya", 2))
-	if s := svg(t, f, err); !strings.Contains(s, ">LLB address (MiB)<") || strings.Contains(s, "L1 address") ||
-		bytes.Contains([]byte(s), []byte("spilled from")) {
-		t.Error("a machine without a second level has one in the map")
 	}
 }
