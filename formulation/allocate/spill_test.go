@@ -2,7 +2,6 @@ package allocate
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"testing"
 
@@ -10,18 +9,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
 )
-
-func highsOrSkip(t testing.TB) milp.Solver {
-	t.Helper()
-	solver, err := highs.New()
-	if errors.Is(err, highs.ErrUnavailable) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return solver
-}
 
 func TestSpillAgainstAllChoices(t *testing.T) {
 	solver, noSolver := highs.New()
