@@ -19,7 +19,7 @@ type Roofline struct {
 	Clouds   []Cloud
 }
 
-// cloudColours are the colours of series and three more.
+// cloudColours are the colours of series and three more. Clouds beyond them take the colours anew, in other shapes.
 var cloudColours = append(slices.Clone(seriesColours), vermillion, color.NRGBA{0x8c, 0x51, 0x0a, 0xff},
 	color.NRGBA{0x66, 0x3d, 0x99, 0xff})
 
@@ -35,8 +35,8 @@ func Rooflines(panels ...Roofline) (*Figure, error) {
 	f.unless(len(panels) > 0, "there are no rooflines to draw")
 	xs, ys := [2]float64{math.Inf(1), 0}, [2]float64{math.Inf(1), 1}
 	for _, r := range panels {
-		f.unless(len(r.Clouds) > 0 && len(r.Clouds) <= len(cloudColours) && len(r.Clouds) == len(panels[0].Clouds),
-			"%s has %d clouds, expected 1 to %d and as many as the first panel", r.Title, len(r.Clouds), len(cloudColours))
+		f.unless(len(r.Clouds) > 0 && len(r.Clouds) <= 2*len(cloudColours) && len(r.Clouds) == len(panels[0].Clouds),
+			"%s has %d clouds, expected 1 to %d and as many as the first panel", r.Title, len(r.Clouds), 2*len(cloudColours))
 		for _, c := range r.Clouds {
 			f.unless(len(c.X) == len(c.Y), "%s, %s has %d values along x and %d along y", r.Title, c.Name, len(c.X), len(c.Y))
 			for i, x := range c.X[:min(len(c.X), len(c.Y))] {
@@ -80,7 +80,7 @@ func Rooflines(panels ...Roofline) (*Figure, error) {
 func drawable(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 
 func cloudGlyph(i int) draw.GlyphStyle {
-	return draw.GlyphStyle{Color: cloudColours[i], Radius: 1.6, Shape: curveShapes[i%len(curveShapes)]}
+	return draw.GlyphStyle{Color: cloudColours[i%len(cloudColours)], Radius: 1.6, Shape: curveShapes[i%len(curveShapes)]}
 }
 
 type clouds Roofline

@@ -15,6 +15,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/plots"
 )
 
 // Every row's machine and case can be set up, and every source is listed at the head of the file.
@@ -198,6 +199,29 @@ func TestMeasuredTimesAreAboveBounds(t *testing.T) {
 	}
 	if t.Logf("%d rows, the closest at %.3f of its bound", seen, closest); seen < 400 {
 		t.Errorf("%d rows, expected 400 at least", seen)
+	}
+}
+
+// The figure takes all machines of the table, also those that TestReport leaves out as dear.
+func TestFigureOfAllMachines(t *testing.T) {
+	s, err := full()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []compared
+	var machines []string
+	for _, r := range s.rows {
+		if r.Kind == rtl {
+			continue
+		}
+		list = append(list, compared{row: r, prediction: prediction{Seconds: 1}, Measured: 1})
+		if !slices.Contains(machines, r.Machine) {
+			machines = append(machines, r.Machine)
+		}
+	}
+	x := &rtlTimes{Measured: 2, Predicted: 1}
+	if _, err := plots.Rooflines(figure(machines, classes(list), []*layer{{Own: x}})...); err != nil {
+		t.Errorf("%d machines: %v", len(machines), err)
 	}
 }
 
