@@ -35,7 +35,7 @@ def sizes(draw):
 
 
 def products():
-    """The 60 of experiment kernels (experiments/internal/roofline/shapes.go), random ones and batched ones."""
+    """60 that are square, flat or of few rows, random ones and batched ones."""
     for x in (64, 128, 256, 384, 512, 768, 1000, 1024, 1536, 2048, 4096, 8192):
         yield x, x, x
     for m, x in itertools.product((2048, 4096, 8192, 16384), ((64, 64), (64, 256), (512, 512), (1024, 1024))):

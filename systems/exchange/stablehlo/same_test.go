@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
@@ -15,8 +14,6 @@ import (
 )
 
 func init() { stablehlo.Register() }
-
-const f = model.F32
 
 // The same networks in both formats, each as testdata/NAME.onnx and testdata/NAME.mlir: two products with biases,
 // convolutions with a residual, and a head of attention.
