@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 131_034
+const total = 131_031
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 106_844
+const core = 106_841
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -46,7 +46,7 @@ var budget = map[string]int{
 	"formulation/allocate":            3450,
 	"formulation/binding":             1907,
 	"formulation/bound":               3695,
-	"formulation/exact":               1779,
+	"formulation/exact":               1769,
 	"formulation/highs":               919,
 	"formulation/issue":               149,
 	"formulation/joint":               1474,
@@ -87,7 +87,7 @@ var budget = map[string]int{
 	"plots/recording":                 936,
 	"plots/trace":                     344,
 	"recipes":                         292,
-	"scheduler":                       7804,
+	"scheduler":                       7811,
 	"scheduler/answers":               1270,
 	"scheduler/explain":               868,
 	"scheduler/picture":               205,

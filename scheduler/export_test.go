@@ -22,7 +22,7 @@ func (d *Draft) Rehearsals(stage string, rest Recipe) *Rehearsal {
 	return d.Rehearse(stage)
 }
 
-func (x *Rehearsal) Time(ctx context.Context, d *Draft) Outcome { return x.time(ctx, d, 0) }
+func (x *Rehearsal) Time(ctx context.Context, d *Draft) Outcome { return x.time(ctx, d) }
 
 func (list Groups) Grouping(g *model.Graph) *schedule.Grouping { return list.grouping(g) }
 

@@ -3,9 +3,11 @@ package scheduler
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware/lower"
@@ -49,16 +51,54 @@ func (d *Draft) Rehearse(stage string) *Rehearsal {
 	return x
 }
 
-// Simulate goes on from a schedule that has what the stage decides. Took is nil if it takes more than a limit of
-// picoseconds, which 0 is none.
-func (x *Rehearsal) Simulate(ctx context.Context, s *schedule.Schedule, limit int64) Outcome {
+// Draft goes on from a schedule that has what the stage decides.
+func (x *Rehearsal) Draft(ctx context.Context, s *schedule.Schedule) (*Draft, error) {
 	opt := x.opt
 	opt.memo = x.Memo
-	d, err := x.again(ctx, s, x.after, x.rest, opt)
+	return x.again(ctx, s, x.after, x.rest, opt)
+}
+
+// Simulate is the outcome of [Rehearsal.Draft], without a schedule, from an earlier call if its decisions are the same.
+func (x *Rehearsal) Simulate(ctx context.Context, s *schedule.Schedule) Outcome {
+	key, ok := x.key(s)
+	if known, there := x.opt.tiles.rehearsed.Load(key); ok && there {
+		if o := known.(Outcome); !x.Instances || o.Each != nil {
+			return o
+		}
+	}
+	d, err := x.Draft(ctx, s)
 	if err != nil {
 		return Outcome{Err: err}
 	}
-	return x.time(ctx, d, limit)
+	o := x.time(ctx, d)
+	if o.Schedule = nil; ok && o.Err == nil {
+		x.opt.tiles.rehearsed.Store(key, o)
+	}
+	return o
+}
+
+// rehearsalKey is equal for schedules from which rehearsals go on in the same way.
+type rehearsalKey struct {
+	draftKey
+	decided [sha256.Size]byte
+}
+
+// key names what an outcome follows from; not ok: it also follows from a caller's own strategies, or given decisions.
+func (x *Rehearsal) key(s *schedule.Schedule) (key rehearsalKey, ok bool) {
+	at, err := x.rest.position(x.after)
+	own := func(st Stage) bool { return st.own || x.rest.own[st.Name].Decide != nil }
+	if err != nil || x.opt.given != nil || s.Place != nil || slices.ContainsFunc(x.rest.table()[at+1:], own) {
+		return key, false
+	}
+	b := fmt.Append(nil, x.after, x.opt.times, x.opt.active, x.opt.ddrWeight, x.busy, x.Times, s.Busy, s.Cores,
+		s.OrderName, s.Order, s.LayerKinds, s.Scopes, s.Bindings, s.LayerBindings, len(s.Layers))
+	for _, sg := range s.Grouping.Groups {
+		b = fmt.Append(b, sg.Ops, sg.Split)
+	}
+	for _, layer := range slices.Concat(s.Layers...) {
+		b = fmt.Append(b, layer.Ops, layer.Anchor)
+	}
+	return rehearsalKey{keyOfDraft(s, x.rest, x.opt.Options), sha256.Sum256(b)}, true
 }
 
 // memoryPlan is the memory plan of a schedule of the same steps.
@@ -75,17 +115,17 @@ func (x memoryPlan) Apply(_ context.Context, d *Draft) error {
 }
 
 // amended goes on from a draft behind a stage, with the memory plan of another schedule.
-func (x *Rehearsal) amended(ctx context.Context, d *Draft, after string, s *schedule.Schedule) Outcome {
+func (x *Rehearsal) amended(after string, s *schedule.Schedule) *Rehearsal {
 	y := *x
 	y.after = after
 	of := Decisions{Recipe: x.rest, Stages: x.rest.table(), Values: make([]Decision, len(x.rest.table()))}
 	of.amend(memoryPlan{s})
 	y.opt.given = &of
-	return y.Simulate(ctx, d.Schedule, 0)
+	return &y
 }
 
 // time simulates a draft.
-func (x *Rehearsal) time(ctx context.Context, d *Draft, limit int64) Outcome {
+func (x *Rehearsal) time(ctx context.Context, d *Draft) Outcome {
 	seg := lower.Segment{Schedule: d.Schedule, Iterations: x.Times}
 	plans := make([][]lower.Segment, d.Spec.Clusters)
 	for k := range x.busy {
@@ -99,7 +139,7 @@ func (x *Rehearsal) time(ctx context.Context, d *Draft, limit int64) Outcome {
 		return Outcome{Err: err}
 	}
 	o := Outcome{Schedule: d.Schedule, Outline: Outline{Commands: len(program.Commands)}}
-	if o.Ps, o.start, o.Err = sim.Latency(ctx, program, alike, limit); o.Err == nil && o.start != nil {
+	if o.Ps, o.start, o.Err = sim.Latency(ctx, program, alike, 0); o.Err == nil {
 		if o.Took = took(program, o.start, o.Ps, seg, len(d.Grouping.Groups), nil); x.Instances {
 			o.Each = took(program, o.start, o.Ps, seg, len(d.Order), func(instance int) int { return instance })
 		}
@@ -133,37 +173,46 @@ func (d *Draft) judge(ctx context.Context, st Stage, answer, before string) erro
 		return nil // clusters do different things
 	}
 	x := d.Rehearse(st.Name)
-	with := func(s *schedule.Schedule) Outcome { return x.Simulate(ctx, s, 0) }
-	var own Outcome
+	first := x.Simulate
 	if st.keep == nil { // d is whole, and the others' decisions are asked for
-		own = x.time(ctx, d, 0)
-		with = func(s *schedule.Schedule) Outcome { return x.amended(ctx, d, before, s) }
-	} else {
-		own = with(d.Schedule)
+		first = func(ctx context.Context, _ *schedule.Schedule) Outcome { return x.time(ctx, d) }
 	}
+	own := first(ctx, d.Schedule)
 	a := d.answers[answer]
 	j := &Judged{Kept: "own", Own: float64(own.Ps) * 1e-12, Others: len(others)}
 	best := own
-	consider := func(o Outcome, kept string) (seconds float64) {
-		if o.Err == nil && (best.Err != nil || o.Ps < best.Ps) {
-			best, j.Kept = o, kept
+	of, from := x, d.Schedule // of the best
+	consider := func(kept string, y *Rehearsal, s *schedule.Schedule) (o Outcome) {
+		if o = y.Simulate(ctx, s); o.Err == nil && (best.Err != nil || o.Ps < best.Ps) {
+			best, j.Kept, of, from = o, kept, y, s
 		}
-		return float64(o.Ps) * 1e-12
+		return o
 	}
 	for _, s := range others {
-		if seconds := consider(with(s), "other"); seconds > 0 && (j.Best == 0 || seconds < j.Best) {
+		y := x
+		if st.keep == nil {
+			y, s = x.amended(before, s), d.Schedule
+		}
+		if seconds := float64(consider("other", y, s).Ps) * 1e-12; seconds > 0 && (j.Best == 0 || seconds < j.Best) {
 			j.Best = seconds
 		}
 	}
 	y := *x
 	y.after = before
-	greedy := y.Simulate(ctx, d.Schedule, 0)
-	j.Greedy = consider(greedy, "greedy")
+	greedy := consider("greedy", &y, d.Schedule)
+	j.Greedy = float64(greedy.Ps) * 1e-12
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if best.Err != nil || greedy.Err != nil && st.keep == nil && j.Kept == "own" {
 		return nil // who goes on finds out
+	}
+	if j.Kept != "own" {
+		made, err := of.Draft(ctx, from)
+		if err != nil {
+			return err
+		}
+		best.Schedule = made.Schedule
 	}
 	by := j.Kept
 	if st.keep == nil {
@@ -173,7 +222,7 @@ func (d *Draft) judge(ctx context.Context, st Stage, answer, before string) erro
 		if err = cmp.Or(err, plain[bool]{&addresses, true}.Apply(ctx, &at)); err != nil {
 			return err
 		}
-		if o := x.time(ctx, &at, 0); o.Err == nil && o.Ps < best.Ps {
+		if o := x.time(ctx, &at); o.Err == nil && o.Ps < best.Ps {
 			best, j.Apart, d.values, by = o, true, at.values, by+" (with addresses apart)"
 		}
 	}
@@ -264,21 +313,21 @@ type exploredKey struct {
 	ddrWeight           float64 // of how layers are divided over clusters
 }
 
-// Share keeps what strategies explore for later calls that get the same options, none beside another.
-func (o *Options) Share() { o.explored = map[exploredKey]any{} }
+// Share keeps what strategies explore for later calls that get the same options.
+func (o *Options) Share() { o.explored = &sync.Map{} }
 
 // Explored is what a strategy explores by rehearsals upon groups of a name, from an earlier call if options are shared.
 func (d *Draft) Explored(x *Rehearsal, groups string, explore func() (any, error)) (e any, err error) {
-	known := d.Options.explored
-	if d.exact == 0 || len(d.rest.own) > 0 || d.rest.stages != nil { // its key does not say all
-		known = nil
+	own := len(d.rest.own) // its key does not say all of these, but has the groups
+	if d.Options.explored == nil || d.exact == 0 || own > 1 || own == 1 && d.rest.own["group"].Decide == nil ||
+		d.rest.stages != nil {
+		return explore()
 	}
 	key := exploredKey{d.key, groups, d.state.times, x.Times, x.busy, d.state.paths,
 		cmp.Or(d.state.rival, &rival{}).ps, d.state.ddrWeight}
-	if e = known[key]; e == nil {
-		if e, err = explore(); err == nil && known != nil {
-			known[key] = e
-		}
+	made, _ := d.Options.explored.LoadOrStore(key, sync.OnceValues(explore))
+	if e, err = made.(func() (any, error))(); err != nil {
+		d.Options.explored.Delete(key)
 	}
 	return e, err
 }

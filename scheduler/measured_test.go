@@ -107,6 +107,69 @@ func partitions(n *split.Network, visit func(groups [][]int)) {
 	part()
 }
 
+// What a rehearsal says that an earlier one has simulated is what its own draft takes, whatever rules decide the rest.
+func TestRehearsedOnce(t *testing.T) {
+	known := 0
+	for seed := range uint64(8) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		machine := load(t, "stcp920")
+		machine.L1.SizeBytes, machine.L1WeightBytes = hardware.Bytes(1<<(13+rng.IntN(6))), 1<<14
+		g, err := small(t, rng)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec, err := scheduler.LevelAuto.Machine(machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		base, err := searched(t, scheduler.GreedyRecipe).Draft(t.Context(), g, spec, scheduler.Options{InPlace: seed%2 > 0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		base.Remembered() // by all of them
+		seen := map[string]bool{}
+		for range 60 {
+			name := []string{scheduler.GreedyRecipe, "llb", "l1", "ordering"}[rng.IntN(4)]
+			s, after := *base.Schedule, []string{"split", "bind"}[rng.IntN(2)]
+			if after == "split" {
+				s.Layers, s.Grouping = nil, &schedule.Grouping{Groups: slices.Clone(s.Grouping.Groups)}
+				k := rng.IntN(len(s.Grouping.Groups))
+				sg := *s.Grouping.Groups[k]
+				if s.Grouping.Groups[k] = &sg; rng.IntN(2) == 0 {
+					sg.Split = schedule.SplitInfo{Ops: len(sg.Ops), Factor: 1, Dim: -1}
+				}
+			} else {
+				s.Scopes = slices.Clone(s.Scopes)
+				s.Scopes[rng.IntN(len(s.Scopes))] = []schedule.Level{schedule.L1, schedule.LLB, schedule.DDR}[rng.IntN(3)]
+			}
+			x := base.Rehearsals(after, searched(t, name))
+			x.Times, x.Instances = 1+rng.IntN(2), rng.IntN(2) == 0
+			got, want := x.Simulate(t.Context(), &s), scheduler.Outcome{}
+			if d, err := x.Draft(t.Context(), &s); err != nil {
+				want.Err = err
+			} else {
+				want = x.Time(t.Context(), d)
+				want.Schedule = nil
+			}
+			if (got.Err == nil) != (want.Err == nil) || got.Ps != want.Ps || got.Commands != want.Commands ||
+				!slices.Equal(got.Took, want.Took) || x.Instances && !slices.Equal(got.Each, want.Each) {
+				t.Fatalf("seed %d, %s behind %s: %+v, expected %+v", seed, name, after, got, want)
+			}
+			text := fmt.Sprint(name, after, x.Times, s.Scopes)
+			for _, sg := range s.Grouping.Groups {
+				text += fmt.Sprint(sg.Ops, sg.Split)
+			}
+			if seen[text] {
+				known++
+			}
+			seen[text] = true
+		}
+	}
+	if known < 20 {
+		t.Errorf("%d rehearsals were known: these say nothing", known)
+	}
+}
+
 // On small networks all groups in all ways, with all bindings and scopes, are simulated in greedy order: the exact
 // decisions together are as fast as the fastest in 95 of 100, and never 2 % slower; no bound of the class is above the
 // fastest; the exact split is never slower than the greedy one, and optimal only where that bound meets it. With
@@ -147,8 +210,8 @@ func TestExactAllIsTheFastest(t *testing.T) {
 		var labels []func() // simulate all of a schedule's
 		price := func(cuts scheduler.Groups) {
 			s := &schedule.Schedule{Graph: g, Spec: spec, Grouping: cuts.Grouping(g)}
-			o := grouped.Simulate(t.Context(), s, 0)
-			if o.Err != nil {
+			o, err := grouped.Draft(t.Context(), s)
+			if err != nil {
 				return
 			}
 			p, err := binding.FromSchedule(t.Context(), o.Schedule, base.Cost)
@@ -192,7 +255,7 @@ func TestExactAllIsTheFastest(t *testing.T) {
 					}
 					made := *o.Schedule
 					made.Bindings, made.Scopes = p.Decode(own)
-					if o := bound.Simulate(t.Context(), &made, 0); o.Err == nil {
+					if o := bound.Simulate(t.Context(), &made); o.Err == nil {
 						least = min(least, o.Ps)
 					}
 				}

@@ -72,7 +72,7 @@ type Options struct {
 	// Chunks, if not nil, is called before each chunk that Run tries, with the number of those before it and of all.
 	Chunks func(chunk int64, before, all int) `json:"-"`
 
-	explored map[exploredKey]any // nil: nothing is kept
+	explored *sync.Map // by exploredKey; nil: nothing is kept
 }
 
 // A run is a caller's options with the state of what is under way.
@@ -88,7 +88,7 @@ type state struct {
 	unchecked     bool         // leave the stages' checks out: the answer is checked later
 	times         int64        // how often a cluster runs the chunk, at most; 0: not known
 	active        int          // clusters that have work, and so share the DDR; 0: all
-	shared        *shared      // what recipes have in common; nil: nothing
+	several       bool         // recipes side by side
 	mostInstances int          // that splits may give; 0: no limit
 	ddrWeight     float64      // see spread
 	// slower, if not nil, says whether a schedule that takes so many picoseconds at least is known not to be the fastest.

@@ -25,6 +25,7 @@ type Problem struct {
 
 // NewProblem is the problem of a batch on a machine, as described and as the decisions see it; see [Level.Machine].
 func NewProblem(net network.Network, machine, spec *hardware.Spec, batch int64, opt Options) *Problem {
+	opt.Share()
 	return &Problem{Net: net, Machine: machine, Spec: spec, Batch: batch, Shares: schedule.Shares(batch, spec.Clusters),
 		opt:    run{Options: opt, state: state{paths: fewPaths}},
 		graphs: map[int64]*model.Graph{}, groups: map[grouped]*schedule.Schedule{}}

@@ -82,28 +82,6 @@ func (w *Problem) regroup(ctx context.Context, p *Decisions, list Groups, by Str
 	return made, nil
 }
 
-// SameKernels reports whether decisions have the same operators in each kernel as others.
-func (p *Decisions) SameKernels(as *Decisions) bool {
-	return slices.EqualFunc(p.Groups(), as.Groups(), func(a, b Cut) bool { return slices.Equal(a.Ops, b.Ops) })
-}
-
-// TakingGenerator returns the decisions with the part of the kernel generator's settings that row issue, prefetch or
-// weights is about, of others.
-func (p *Decisions) TakingGenerator(stage string, from *Decisions) *Decisions {
-	x, y := of[generating](p), of[generating](from)
-	switch stage {
-	case "prefetch":
-		x.Prefetch, x.BeforeFirst = y.Prefetch, y.BeforeFirst
-	case "weights":
-		x.KeepWeights, x.KeepInputs, x.KeepQuarters = y.KeepWeights, y.KeepInputs, y.KeepQuarters
-	default:
-		y.Prefetch, y.BeforeFirst = x.Prefetch, x.BeforeFirst
-		y.KeepWeights, y.KeepInputs, y.KeepQuarters = x.KeepWeights, x.KeepInputs, x.KeepQuarters
-		x = y
-	}
-	return p.unless(x)
-}
-
 // Take returns the decisions with what others have for some rows: their values, or the strategies of their recipe.
 func (w *Problem) Take(ctx context.Context, p, from *Decisions, stages ...string) (*Decisions, error) {
 	for _, stage := range stages {

@@ -8,13 +8,6 @@ import (
 	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
-// shared holds the problem of bindings that recipes pose for the same instances in the same order. nil: nothing.
-type shared struct {
-	instances *schedule.InstanceGraph
-	order     []int
-	problem   any
-}
-
 // draftKey is equal for drafts whose stages are made in the same way.
 type draftKey struct {
 	graph   *model.Graph
@@ -58,25 +51,11 @@ func draftGroupsOf(recipes []Recipe, opt run) (draftGroups []draftGroup) {
 		if at < 0 {
 			at, draftGroups = len(draftGroups), append(draftGroups, draftGroup{first: first, opt: opt,
 				left: map[string]int64{}})
-			if len(recipes) > 1 {
-				draftGroups[at].opt.shared = &shared{}
+			if draftGroups[at].opt.several = len(recipes) > 1; len(recipes) > 1 {
 				draftGroups[at].opt.Share()
 			}
 		}
 		draftGroups[at].recipes = append(draftGroups[at].recipes, i)
 	}
 	return draftGroups
-}
-
-// Posed is the problem that a bound draft poses, which recipes with the same instances and order share.
-func (d *Draft) Posed(pose func() (any, error)) (any, error) {
-	m := d.state.shared
-	if m != nil && m.problem != nil && m.instances == d.Instances && slices.Equal(m.order, d.Order) {
-		return m.problem, nil
-	}
-	p, err := pose()
-	if m != nil && err == nil {
-		m.instances, m.order, m.problem = d.Instances, slices.Clone(d.Order), p
-	}
-	return p, err
 }

@@ -138,11 +138,11 @@ func Replay(ctx context.Context, name string, s *schedule.Schedule, clusters int
 	return simulated(ctx, p)
 }
 
-// A Memory has the nests that are chosen for steps and the bindings of attentions, by all that they depend on, what
-// row rewrite makes of graphs, and the cache of each graph. It keeps unused memories in which programs are made, too:
-// a sync.Pool would lose them to the collector.
+// A Memory has the nests that are chosen for steps and the bindings of attentions, by all that they depend on, outcomes
+// of rehearsals, what row rewrite makes of graphs, and the cache of each graph. It keeps unused memories in which
+// programs are made, too: a sync.Pool would lose them to the collector.
 type Memory struct {
-	Nests, forms, memos, attentions, parts sync.Map
+	Nests, forms, memos, attentions, parts, rehearsed sync.Map
 
 	mu   sync.Mutex
 	free []*lower.Memory

@@ -9,7 +9,7 @@ import (
 )
 
 // idle reports whether another of the recipes side by side makes the same schedule.
-func idle(d *Draft, _ Strategy) bool { return d.state.shared != nil && d.Recipe.Idle(d.Graph, d.Spec) }
+func idle(d *Draft, _ Strategy) bool { return d.state.several && d.Recipe.Idle(d.Graph, d.Spec) }
 
 // slowInTiles reports whether a schedule is slower than another before it has tiles, most of which take long to choose.
 func slowInTiles(d *Draft, s Strategy) bool {

@@ -110,7 +110,7 @@ func leastBinding(ctx context.Context, d *scheduler.Draft, method string) error 
 	if err := graphturbo.Algorithm4().Decide(ctx, d); err != nil {
 		return err
 	}
-	n, err := bindings(ctx, d)
+	n, err := binding.FromSchedule(ctx, d.Schedule, d.Cost)
 	if err != nil {
 		return err
 	}
@@ -131,15 +131,6 @@ func leastBinding(ctx context.Context, d *scheduler.Draft, method string) error 
 	}
 	d.Solve("bind", scheduler.Solved{Outcome: o, Unit: solve.SecondsUnit, Program: r.Effort})
 	return nil
-}
-
-// bindings is the problem of a draft that Algorithm 4 has bound.
-func bindings(ctx context.Context, d *scheduler.Draft) (*binding.Network, error) {
-	n, err := d.Posed(func() (any, error) { return binding.FromSchedule(ctx, d.Schedule, d.Cost) })
-	if err != nil {
-		return nil, err
-	}
-	return n.(*binding.Network), nil
 }
 
 // Work of bindings by measured prices: so many choices are simulated until one is known, as long as they have so many
@@ -168,7 +159,7 @@ func measuredBinding(ctx context.Context, d *scheduler.Draft, n *binding.Network
 		known[fmt.Sprint(next)] = true
 		s := *d.Schedule
 		s.Bindings, s.Scopes = n.Decode(next)
-		o := x.Simulate(ctx, &s, 0)
+		o := x.Simulate(ctx, &s)
 		if o.Err != nil {
 			return false
 		}

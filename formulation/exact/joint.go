@@ -153,7 +153,7 @@ func jointly(name, by string, ilp bool) (order, bind scheduler.Strategy) {
 					return err
 				}
 			}
-			labels, err := bindings(ctx, d)
+			labels, err := binding.FromSchedule(ctx, d.Schedule, d.Cost)
 			if err != nil {
 				return err
 			}

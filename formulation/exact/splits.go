@@ -110,7 +110,7 @@ func measuredSplit(ctx context.Context, d *scheduler.Draft) (m scheduler.Measure
 	e := known.(*explored)
 	with := func(y scheduler.Rehearsal, t measuredPath) scheduler.Outcome {
 		y.Memo = t.of.memo
-		return y.Simulate(timed, t.schedule(d), 0)
+		return y.Simulate(timed, t.schedule(d))
 	}
 	all := slices.SortedStableFunc(slices.Values(e.all), func(a, b measuredPath) int { return cmp.Compare(a.ps, b.ps) })
 	best, y := all[0], *x
@@ -228,8 +228,7 @@ func explore(ctx context.Context, d *scheduler.Draft, timed context.Context, x *
 		workers.SetLimit(splitRound)
 		for i := range list {
 			workers.Go(func() error {
-				outcomes[i] = x.Simulate(ctx, list[i].schedule(d), 0)
-				outcomes[i].Schedule = nil
+				outcomes[i] = x.Simulate(ctx, list[i].schedule(d))
 				return ctx.Err()
 			})
 		}
