@@ -327,7 +327,7 @@ func (d *Draft) Explored(x *Rehearsal, groups string, explore func() (any, error
 		cmp.Or(d.state.rival, &rival{}).ps, d.state.ddrWeight}
 	made, _ := d.Options.explored.LoadOrStore(key, sync.OnceValues(explore))
 	if e, err = made.(func() (any, error))(); err != nil {
-		d.Options.explored.Delete(key)
+		return explore() // the fault may be another caller's, such as the end of its time
 	}
-	return e, err
+	return e, nil
 }
