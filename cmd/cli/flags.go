@@ -148,8 +148,7 @@ func (o *outFile) Set(text string) error {
 	return nil
 }
 
-// addFile adds a flag for a file to write. Its name is short and long, such as
-// "o out", or long.
+// addFile adds a flag for a file to write. Its name is short and long, such as "o out", or long.
 func addFile(cmd *cobra.Command, name, usage string, endings ...string) *outFile {
 	o := &outFile{endings: endings}
 	short, long, ok := strings.Cut(name, " ")
@@ -368,9 +367,8 @@ type networkFlags struct {
 	allowUnknown *bool
 }
 
-// addNetwork adds --dtype, --grain, --dim and --allow-unknown. A network's integers keep
-// their type, so the types are those of floating-point numbers, and the one that
-// quantisation makes of them.
+// addNetwork adds --dtype, --grain, --dim and --allow-unknown. A network's integers keep their type, so the types are
+// those of floating-point numbers, and the one that quantisation makes of them.
 func addNetwork(cmd *cobra.Command) *networkFlags {
 	f := &networkFlags{cmd: cmd, dtype: &choice{value: model.F16.String(), kind: "TYPE",
 		words: append(floatTypes(), model.I8.String())},
@@ -541,8 +539,7 @@ func notOne(value string, words []string) error {
 	return fmt.Errorf("expected one of %s", suggest.Some(words))
 }
 
-// oneArg and its kin are cobra's, with errors that are usage errors and say what
-// is missing.
+// oneArg and its kin are cobra's, with errors that are usage errors and say what is missing.
 func oneArg(what, hint string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {

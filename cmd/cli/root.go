@@ -30,9 +30,8 @@ const (
 	exitInterrupted = 130 // as shells have it for SIGINT
 )
 
-// run is the whole program but for the process around it. Nothing of an answer
-// reaches stdout before all of it is known, except that experiments print their
-// tables one by one.
+// run is the whole program but for the process around it. Nothing of an answer reaches stdout before all of it is
+// known, except that experiments print their tables one by one.
 func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	return execute(ctx, stdout, stderr, args, experiments.Run)
 }
@@ -363,8 +362,7 @@ const listedProblems = 3
 // the last: the name in it may have any length, and the reason stands behind it.
 const longestProblem = 1000
 
-// oneLine joins the lines of an error; those of several mistakes in one file have
-// a line each.
+// oneLine joins the lines of an error; those of several mistakes in one file have a line each.
 func oneLine(text string) string {
 	var lines []string
 	for _, l := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
@@ -423,8 +421,7 @@ func timed(cmd *cobra.Command, text []byte) []byte {
 	return append(b.Bytes(), text[at:]...)
 }
 
-// emit prints an answer in one piece, as JSON or as the text that write makes of
-// it.
+// emit prints an answer in one piece, as JSON or as the text that write makes of it.
 func emit(cmd *cobra.Command, answer any, write func(*bytes.Buffer)) error {
 	var b bytes.Buffer
 	if asJSON(cmd) {

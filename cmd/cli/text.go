@@ -167,8 +167,7 @@ const (
 	lineWidth  = 80
 )
 
-// withPrefix writes a number with a decimal prefix and four significant digits:
-// "25.56 M".
+// withPrefix writes a number with a decimal prefix and four significant digits: "25.56 M".
 func withPrefix(v float64) string {
 	for _, p := range []struct {
 		name string
@@ -272,8 +271,7 @@ func shorten(name string, n int) string {
 	return string(r[:head]) + "…" + string(r[len(r)-(n-1-head):])
 }
 
-// printable replaces what a terminal would not show but obey: names come from
-// files.
+// printable replaces what a terminal would not show but obey: names come from files.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -370,11 +368,9 @@ func look(w io.Writer) {
 	screen.bold = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// fit makes a table as wide as the screen at most. A last column of prose goes on in
-// rows of its own, below; of other columns on the left side the longest texts are
-// shortened, first of all those that don't name the row, none below a few
-// characters. Columns of numbers stay as they are, since a shortened number is a
-// wrong one.
+// fit makes a table as wide as the screen at most. A last column of prose goes on in rows of its own, below; of other
+// columns on the left side the longest texts are shortened, first of all those that don't name the row, none below a
+// few characters. Columns of numbers stay as they are, since a shortened number is a wrong one.
 func fit(align string, header []string, rows [][]string, width int) [][]string {
 	const space, least, middling, prose = 2, 8, 12, 24
 	if width <= 0 {

@@ -2,9 +2,8 @@
 
 package highs
 
-// This file calls the few functions of HiGHS' C interface that the binding
-// does not: the outcome of a run that ended with a warning, a start, what
-// HiGHS reports while it runs, an interrupt, and the version.
+// This file calls the few functions of HiGHS' C interface that the binding does not: the outcome of a run that ended
+// with a warning, a start, what HiGHS reports while it runs, an interrupt, and the version.
 
 /*
 #cgo pkg-config: highs
@@ -13,9 +12,8 @@ package highs
 #include "util/HighsInt.h"
 #include "lp_data/HighsCallbackStruct.h"
 
-// Declared here rather than included: until 1.11 or so, HiGHS' header defines
-// its constants with external linkage, so only one package of a program can
-// include it, and the binding does.
+// Declared here rather than included: until 1.11 or so, HiGHS' header defines its constants with external linkage, so
+// only one package of a program can include it, and the binding does.
 extern const char* Highs_version(void);
 extern HighsInt Highs_clear(void* highs);
 extern HighsInt Highs_getModelStatus(const void* highs);
@@ -131,8 +129,7 @@ type outcome struct {
 	nodes    int64   // of a mixed-integer program
 }
 
-// handle is the HiGHS object that raw wraps. The binding keeps it in an
-// unexported field, which reflection may read.
+// handle is the HiGHS object that raw wraps. The binding keeps it in an unexported field, which reflection may read.
 func handle(raw *lanl.RawModel) unsafe.Pointer {
 	return reflect.ValueOf(raw).Elem().FieldByName("obj").UnsafePointer()
 }
@@ -170,9 +167,8 @@ func setStart(raw *lanl.RawModel, x []float64) error {
 	return nil
 }
 
-// listen makes raw's next run stop soon after run.stop is called, and report
-// solutions and bounds to run. The function that it returns must be called when the
-// run is over.
+// listen makes raw's next run stop soon after run.stop is called, and report solutions and bounds to run. The function
+// that it returns must be called when the run is over.
 func listen(raw *lanl.RawModel, r *search) (done func()) {
 	number := cgo.NewHandle(r)
 	w := &C.dsasched_watch{run: C.uintptr_t(number)}

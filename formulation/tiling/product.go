@@ -27,8 +27,7 @@ type Product struct {
 	// Bytes of an element of the M x K operand, of the K x N operand and of a result.
 	RowBytes, ColumnBytes, ResultBytes int64
 	RowsFrom, ColumnsFrom, To          Level
-	// Constant: the K x N operand is weights, which pass through the weight ring. Then there is
-	// one product.
+	// Constant: the K x N operand is weights, which pass through the weight ring. Then there is one product.
 	Constant bool
 	// Exchanged: rows are in the L1s of other cores, so that each load of them waits until all cores have theirs.
 	Exchanged bool
@@ -38,8 +37,7 @@ type Product struct {
 	Extra []Extra
 	// Deep is the extent of the reduction of which cores may take slices, by a divisor of it; 0: they may not.
 	Deep int64
-	// Window, if the product is a convolution: rows are positions of its output, the reduction is
-	// channels x window.
+	// Window, if the product is a convolution: rows are positions of its output, the reduction is channels x window.
 	Window *Window
 	// Most is the number of products of tiles there may be; 0: any number.
 	Most int64
@@ -223,10 +221,9 @@ func (*Window) span(n, stride, window int64) int64 {
 // Machine holds the figures on which the time of a product depends: one cluster.
 type Machine struct {
 	Cores int64
-	// The matrix unit: Rows along the reduction, Columns of results. A command takes, for each block
-	// of Rows x Columns, Row cycles for each of its rows and at least Load, Gap between blocks, and Fill once.
-	// Without a matrix unit, Rows and Columns are 1. InFlight is the commands that it has under way, see
-	// [hardware.Unit].
+	// The matrix unit: Rows along the reduction, Columns of results. A command takes, for each block of Rows x Columns,
+	// Row cycles for each of its rows and at least Load, Gap between blocks, and Fill once. Without a matrix unit, Rows
+	// and Columns are 1. InFlight is the commands that it has under way, see [hardware.Unit].
 	Rows, Columns        int64
 	InFlight             int64
 	Row, Load, Gap, Fill float64

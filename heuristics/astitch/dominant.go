@@ -119,10 +119,9 @@ func dominants(g *model.Graph, pos []int, ops []model.OpID) []model.OpID {
 	return out
 }
 
-// local reports whether parts a and b, one of which reads from the other, can be one
-// loop nest: all between them is one to one, at most one operator is a reduction,
-// and the union uses no fewer cores than either and computes nothing twice that they
-// do not.
+// local reports whether parts a and b, one of which reads from the other, can be one loop nest: all between them is
+// one to one, at most one operator is a reduction, and the union uses no fewer cores than either and computes nothing
+// twice that they do not.
 func local(p *Partition, a, b int, cores int64) bool {
 	g := p.g
 	if !oneToOneParts(p, a, b) || !oneToOneParts(p, b, a) {
@@ -143,9 +142,8 @@ func local(p *Partition, a, b int, cores int64) bool {
 	return used >= max(x.used, y.used) && again <= x.again+y.again
 }
 
-// oneToOneParts looks at what part b reads of part a. As in TVM's fusion, an
-// operator that gathers or puts several sources together begins a loop nest, and one
-// with several results ends it.
+// oneToOneParts looks at what part b reads of part a. As in TVM's fusion, an operator that gathers or puts several
+// sources together begins a loop nest, and one with several results ends it.
 func oneToOneParts(p *Partition, a, b int) bool {
 	for _, id := range p.Ops[b] {
 		op := p.g.Op(id)
@@ -162,9 +160,8 @@ func oneToOneParts(p *Partition, a, b int) bool {
 	return true
 }
 
-// mapped spreads operators, as one loop nest, over the cores by the plain rule. It
-// returns how many cores work and how many elements more than one of them computes,
-// each counted as often as it is computed again.
+// mapped spreads operators, as one loop nest, over the cores by the plain rule. It returns how many cores work and how
+// many elements more than one of them computes, each counted as often as it is computed again.
 func mapped(g *model.Graph, ops []model.OpID, cores int64) (used, again int64) {
 	_, outputs := schedule.Boundary(g, ops)
 	if len(outputs) == 0 {

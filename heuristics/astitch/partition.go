@@ -92,8 +92,7 @@ func (p *Partition) mark(k int) {
 	p.seen[k] = p.turn
 }
 
-// before lists the parts that part k reads from, each once, in the order of its operators, but
-// those that are seen.
+// before lists the parts that part k reads from, each once, in the order of its operators, but those that are seen.
 func (p *Partition) before(k int) (out []int) {
 	for _, id := range p.Ops[k] {
 		for _, t := range p.g.Op(id).Inputs {
@@ -116,8 +115,7 @@ func (p *Partition) neighbours(k int) []int {
 	return append(out, p.before(k)...)
 }
 
-// detour reports whether a path leads from part a to part b over a third one. All on it stand
-// between the two.
+// detour reports whether a path leads from part a to part b over a third one. All on it stand between the two.
 func (p *Partition) detour(a, b int) bool {
 	if p.order == nil {
 		p.order, p.place = p.Sorted(), make([]int, len(p.Ops))
@@ -385,8 +383,7 @@ func (r *reach) others(a int) (list []int) {
 	return list
 }
 
-// merge makes parts that are apart from a part of it, and tells those that reach it or that it
-// reaches.
+// merge makes parts that are apart from a part of it, and tells those that reach it or that it reaches.
 func (r *reach) merge(a int, others []int) {
 	r.p.merge(a, others...)
 	behind := [][]int32{{r.chain[a], r.at[a]}}

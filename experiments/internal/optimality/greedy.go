@@ -128,8 +128,8 @@ func (o againstExact) files(all []studied) []harness.File {
 
 // exactly are the methods of the study: a decision made exactly, or what decides all at once.
 var exactly = []struct{ decision, name string }{{"order", "order exact"}, {"bind", "bindings exact"},
-	{"joint", "order and bindings exact (joint)"}, {"split", "groups and factors exact"}, {"all", "all exact"},
-	{"best", "search over all (best)"}}
+	{"joint", "order and bindings exact (joint)"}, {"memory", "memory plan exact"},
+	{"split", "groups and factors exact"}, {"all", "all exact"}, {"best", "search over all (best)"}}
 
 // seconds returns the simulated latency of a method, 0 where it has no answer.
 func (x *studied) seconds(method int) float64 {
@@ -157,8 +157,8 @@ func (x *studied) speeds() (by []float64, any float64) {
 	return by, over(x, x.Bound)
 }
 
-// sentences concludes from the table of the study.
-func (o againstExact) sentences(all []studied) []string {
+// sentences concludes from the table of the study, with notes on it.
+func (o againstExact) sentences(all []studied) (sentences, notes []string) {
 	means, mosts, at := map[string]string{}, map[string]string{}, map[string]string{}
 	add := func(of string, speed func(x *studied) float64) {
 		var list []float64
@@ -206,22 +206,24 @@ func (o againstExact) sentences(all []studied) []string {
 	if mosts["order"] != "1.00" {
 		faster = fmt.Sprintf("the simulator's choice is up to %s times as fast (%s)", mosts["order"], at["order"])
 	}
+	exact := func(of string) string { return means[of] + " (" + mosts[of] + ")" }
 	return []string{
-		fmt.Sprintf("GraphTurbo's greedy order of instances provably moves the fewest bytes on %d of %d networks%s; of orders "+
-			"that move as few %s.", posed-len(open), posed, but, faster),
-		fmt.Sprintf("Exact instead of greedy, in the geometric mean (at most): bindings %s (%s), groups and split factors %s "+
-			"(%s), every decision %s (%s); order and bindings in one program %s (%s), whose prices are formulas, while bindings "+
-			"alone go on to simulated times.", means["bind"], mosts["bind"], means["split"], mosts["split"], means["all"],
-			mosts["all"], means["joint"], mosts["joint"]),
-		fmt.Sprintf("Exact groups of %d networks have each attention as one operator, so that scores are in no memory. Greedy "+
-			"rules that have it, too, are %s times as fast as greedy on networks with attention.", fused, means["fused"]),
-		fmt.Sprintf("A search that may also fuse otherwise and choose other kernels is %s times as fast as greedy, and no "+
-			"schedule of equal shares can be more than %s times as fast (geometric means).", means["best"], means["bound"]),
-		fmt.Sprintf("Greedy here is the paper's by its section 4.1: layers run in tiles, so that a tensor inside a layer takes "+
-			"no room (variant cross-layer with group alg2-layers). It is %s times as fast as variant cross-layer by itself, "+
-			"which counts every intermediate as a buffer and over which every decision exact gains %s; this project's greedy "+
-			"recipes, tiled, are %s times as fast as greedy.", means["buffers"], means["buffers all"], means["tiled"]),
-	}
+			fmt.Sprintf("GraphTurbo's greedy order of instances provably moves the fewest bytes on %d of %d networks%s; of orders "+
+				"that move as few %s.", posed-len(open), posed, but, faster),
+			fmt.Sprintf("Exact instead of greedy, speed in the geometric mean (at most): bindings %s, memory plans %s, groups and "+
+				"split factors %s, every decision %s.", exact("bind"), exact("memory"), exact("split"), exact("all")),
+			fmt.Sprintf("A search that may also fuse otherwise and choose other kernels is %s times as fast as greedy, and no "+
+				"schedule of equal shares can be more than %s times as fast (geometric means).", means["best"], means["bound"]),
+		}, []string{
+			fmt.Sprintf("Order and bindings in one program: %s. Its prices are formulas, while bindings alone go on to simulated "+
+				"times.", exact("joint")),
+			fmt.Sprintf("Exact groups of %d networks have each attention as one operator, so that scores are in no memory. Greedy "+
+				"rules that have it, too, are %s times as fast as greedy on networks with attention.", fused, means["fused"]),
+			fmt.Sprintf("Greedy here is the paper's by its section 4.1: layers run in tiles, so that a tensor inside a layer takes "+
+				"no room (variant cross-layer with group alg2-layers). It is %s times as fast as variant cross-layer by itself, "+
+				"which counts every intermediate as a buffer and over which every decision exact gains %s; this project's greedy "+
+				"recipes, tiled, are %s times as fast as greedy.", means["buffers"], means["buffers all"], means["tiled"]),
+		}
 }
 
 // table is the study's, a line for each network and decision.
@@ -313,12 +315,16 @@ func (o againstExact) programs(all [][]answers.Compared) harness.Table {
 			if *greedy.Objective <= least*(1+1e-9) {
 				greedily, what = greedily+1, "greedy"
 			}
-			gap := "0.00"
-			if own > least {
-				gap = "–"
-				if least > 0 {
-					gap = harness.Fixed(100*(own/least-1), 2)
-				}
+			gap := "–"
+			switch above := 100 * (own/least - 1); {
+			case what != "–" || own <= least:
+				gap = "0.00"
+			case above < 0.01:
+				gap = "< 0.01"
+			case above < 100:
+				gap = harness.Fixed(above, 2)
+			case least > 0:
+				gap = harness.Fixed(above, 0)
 			}
 			t.Add(c.Network, decision, unit, harness.Significant(scale**greedy.Objective), harness.Significant(scale*own),
 				harness.Significant(scale*least), gap, what, harness.Significant(1e3*value(greedy.LatencySeconds)),
@@ -378,8 +384,8 @@ func (o againstExact) report(results []studied, b *harness.Document) {
 			speed.Marks = append(speed.Marks, plots.GroupMark{Category: i, Series: len(by) - 1, Value: any, Kind: plots.Bound})
 		}
 	}
-	sentences := o.sentences(results)
-	for _, text := range sentences {
+	sentences, notes := o.sentences(results)
+	for _, text := range append(slices.Clone(sentences), notes...) {
 		b.Note("%s", text)
 	}
 	b.Table(o.table(results))
@@ -434,15 +440,15 @@ func (a agreement) tau() string {
 	return harness.Fixed(float64(a.right-a.wrong)/float64(a.right+a.wrong), 2)
 }
 
-// concordance counts the pairs of answers to a decision that differ in a value and, by more than a share, in
-// throughput.
+// concordance counts the pairs of answers to a decision that differ in a value, by more than sums in another order do,
+// and, by more than a share, in throughput.
 func concordance(list []answers.Compared, decision string, share float64, of func(answers.Compared) *float64) (
 	n agreement) {
 	for i, a := range list {
 		for _, b := range list[:i] {
 			x, y, rate, other := of(a), of(b), a.ThroughputPerSecond, b.ThroughputPerSecond
 			if a.Decision != decision || b.Decision != decision || x == nil || y == nil || rate == nil || other == nil ||
-				math.Abs(*rate-*other) < share*max(*rate, *other) {
+				math.Abs(*rate-*other) < share*max(*rate, *other) || math.Abs(*x-*y) <= 1e-9*max(*x, *y) {
 				continue
 			}
 			switch cmp.Compare(*y, *x) * cmp.Compare(*rate, *other) {

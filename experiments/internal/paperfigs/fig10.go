@@ -42,8 +42,7 @@ func (f unfolding) experiment() harness.Experiment {
 type unfolded struct {
 	Name   string `json:"name"`
 	Factor int64  `json:"factor"`
-	// Kernels are the launches in the program of a cluster for the whole network, of
-	// which Instances are there.
+	// Kernels are the launches in the program of a cluster for the whole network, of which Instances are there.
 	Kernels   int64           `json:"kernels"`
 	Instances int64           `json:"instances"`
 	Scope     string          `json:"scope"`
@@ -96,8 +95,7 @@ func blockOf(name string) string {
 	return strings.Join(parts[:min(2, len(parts)-1)], ".")
 }
 
-// explain takes apart one instance, or, of kernels that are layers, all those that have
-// an operator of ops.
+// explain takes apart one instance, or, of kernels that are layers, all those that have an operator of ops.
 func explainLayers(r *scheduler.Result, wanted func(group int, index int64, ops []model.OpID) bool) (unfolded, error) {
 	s := r.Schedule
 	g := s.Graph
@@ -217,8 +215,7 @@ func (f unfolding) report(u, tvm unfolded) (*harness.Report, error) {
 			total++
 		}
 	}
-	// TVM's kernels with a convolution of the instance: the ReLU at its start belongs to
-	// the layer before.
+	// TVM's kernels with a convolution of the instance: the ReLU at its start belongs to the layer before.
 	var theirs []unfoldedLayer
 	for _, l := range tvm.Layers {
 		if slices.ContainsFunc(l.Ops, func(op unfoldedOp) bool { return op.Kind == "Conv" && ops[op.Name] }) {

@@ -67,11 +67,9 @@ type spillRun struct {
 	// them at the lower level moves; both of one chunk on one cluster.
 	SpilledBytes int64 `json:"spilled_bytes"`
 	MovedBytes   int64 `json:"moved_bytes"`
-	// AgainBytes counts parameters that pass to the cores once more for each tile
-	// after the first.
+	// AgainBytes counts parameters that pass to the cores once more for each tile after the first.
 	AgainBytes int64 `json:"parameters_again_bytes"`
-	// BoundBytes is a lower bound on the sum of the two over all memory plans; only of the method
-	// that asks for it.
+	// BoundBytes is a lower bound on the sum of the two over all memory plans; only of the method that asks for it.
 	BoundBytes *int64 `json:"bound_bytes,omitempty"`
 	// Lifetime is the mean of the spilled values', in steps.
 	Lifetime   float64 `json:"mean_lifetime_steps"`
@@ -249,8 +247,7 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 	return d.Report(harness.Data{Data: runs})
 }
 
-// fullAt is the first step at which a value of the figure's network had to go, by any
-// method; 0 if none had to.
+// fullAt is the first step at which a value of the figure's network had to go, by any method; 0 if none had to.
 func (f spilling) fullAt(runs []spillRun) int {
 	at := -1
 	for _, r := range runs[:len(f.methods)] {
