@@ -11,6 +11,7 @@ var (
 	sky    = color.NRGBA{0x56, 0xb4, 0xe9, 0xff}
 	green  = color.NRGBA{0x00, 0x9e, 0x73, 0xff}
 	purple = color.NRGBA{0xcc, 0x79, 0xa7, 0xff}
+	brown  = color.NRGBA{0x8c, 0x51, 0x0a, 0xff}
 	yellow = color.NRGBA{0xe3, 0xcf, 0x2b, 0xff} // darker than the palette's, for white paper
 )
 
@@ -32,8 +33,8 @@ var systems = []struct {
 	{black, []string{"best", "exact"}},
 }
 
-// seriesColours are the colours of series that are no systems.
-var seriesColours = []color.NRGBA{grey, sky, blue, orange, green, purple, black}
+// seriesColours are the colours of series that are no systems. Marks on bars are black or vermillion.
+var seriesColours = []color.NRGBA{grey, sky, blue, orange, green, purple, brown}
 
 // colours gives each of several series its own: a system its own in all figures, paler where it comes again, and others
 // what is left.

@@ -20,8 +20,7 @@ type Roofline struct {
 }
 
 // cloudColours are the colours of series and three more. Clouds beyond them take the colours anew, in other shapes.
-var cloudColours = append(slices.Clone(seriesColours), vermillion, color.NRGBA{0x8c, 0x51, 0x0a, 0xff},
-	color.NRGBA{0x66, 0x3d, 0x99, 0xff})
+var cloudColours = append(slices.Clone(seriesColours), vermillion, black, color.NRGBA{0x66, 0x3d, 0x99, 0xff})
 
 // Cloud is points of one colour; those that are not positive are left out.
 type Cloud struct {
