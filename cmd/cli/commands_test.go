@@ -72,8 +72,8 @@ func TestTexts(t *testing.T) {
 		{"schedule with all flags", strings.Fields(
 			"schedule net.onnx --hardware my-npu.yaml --batch 16 --variant ordering --chunk 2 --dtype f32 --in-place --spill largest-first --full"),
 			[]string{`\(f32\) on stcp920, batch 16, variant ordering`, `4 on 4 clusters, in chunks of 2`}},
-		{"schedule unequal shares", []string{"schedule", "net.onnx", "--batch", "6"},
-			[]string{`2 on 2 clusters, 1 on 2 clusters, in chunks of 2`,
+		{"schedule unequal shares", []string{"schedule", "net.onnx", "--batch", "7"},
+			[]string{`2 on 3 clusters, 1 on 1 cluster, in chunks of 2`,
 				`does not divide`, `tuned chunk +1: \d+/s, 2: \d+/s \(kept\)`}},
 		{"schedule", []string{"schedule", "resnet50", "--batch", "8", "--variant", "cross-layer"},
 			[]string{`throughput +\d+/s`, `latency +[\d.]+ ms`, `utilisation +[\d.]+ % of peak MACs`,

@@ -233,7 +233,7 @@ func TestBadInput(t *testing.T) {
 		{"solve allocate buffers.csv --minimize -o nosuch/out.csv", 1, `nosuch/out\.csv: no such file`},
 		{"solve allocate nosuch.csv --minimize", 1, `nosuch\.csv: no such file`},
 		{"solve allocate mistakes.csv --minimize", 1,
-			`mistakes\.csv:2: column size: found "four", expected a whole number; mistakes\.csv:3: column upper`},
+			`mistakes\.csv:2: column size: found "four", expected a whole number\n$`},
 		{"solve order", 2, `FILE is missing`},
 		{"solve order nosuch.json", 1, `nosuch\.json: no such file`},
 		{"solve joint chain.json", 1, `chain\.json: name: found an unknown field`},

@@ -209,11 +209,11 @@ func TestPictures(t *testing.T) {
 		for k := range files {
 			args := append([]string{"schedule"}, strings.Fields(model)...)
 			files[k] = map[string][]byte{}
-			for _, f := range []string{"trace t.json", "gantt g.svg", "memory m.svg"} {
+			for _, f := range []string{"trace t.json", "gantt g.svg"} {
 				args = append(args, strings.Fields("--"+f)...)
 			}
 			answer(t, args...)
-			for _, f := range []string{"t.json", "g.svg", "m.svg"} {
+			for _, f := range []string{"t.json", "g.svg"} {
 				files[k][f] = mustRead(t, f)
 			}
 		}

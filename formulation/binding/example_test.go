@@ -29,5 +29,7 @@ func ExampleSearch() {
 		fmt.Println(p.Nodes[i].Name, p.Nodes[i].Labels[l].Binding)
 	}
 	// Output:
-	// optimal, 13 us producer [1 8] reader [1 8]
+	// optimal, 13 us
+	// producer [1 8]
+	// reader [1 8]
 }
