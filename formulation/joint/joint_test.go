@@ -310,13 +310,13 @@ func TestBadInput(t *testing.T) {
 		{"no order", func(p *Problem, _ *SearchOptions) { p.Order = nil }, "without an order"},
 		{"no labels", func(p *Problem, _ *SearchOptions) { p.Labels = nil }, "without labels"},
 		{"bad order", func(p *Problem, _ *SearchOptions) { p.Order.CapacityBytes = -1 }, "capacity_bytes"},
-		{"bad labels", func(p *Problem, _ *SearchOptions) { p.Labels.Nodes[0].Cost[0] = -1 }, "label 0 costs -1"},
+		{"bad labels", func(p *Problem, _ *SearchOptions) { p.Labels.Nodes[0].Cost[0] = -1 }, "nodes[0].cost[0]: found -1"},
 		{"too few labels", func(p *Problem, _ *SearchOptions) {
 			p.Labels = &binding.Problem{Nodes: p.Labels.Nodes[:1]}
 		}, "5 instances to order and 1 to label"},
 		{"bad price", func(p *Problem, _ *SearchOptions) { p.SecondsPerCost = math.NaN() }, "NaN seconds"},
 		{"DDR", func(p *Problem, _ *SearchOptions) { p.Labels.Nodes[0].Labels[0].Scope = schedule.DDR }, "expected L1 or LLB"},
-		{"bad start", func(_ *Problem, o *SearchOptions) { o.Start.Choice = []int{0} }, "1 labels for 5 nodes"},
+		{"bad start", func(_ *Problem, o *SearchOptions) { o.Start.Choice = []int{0} }, "choice: found 1, expected 5 labels"},
 		{"bad start order", func(_ *Problem, o *SearchOptions) { o.Start.Order = []int{0, 1, 2, 3, 3} }, "the start"},
 	} {
 		p, opts := good(), SearchOptions{}

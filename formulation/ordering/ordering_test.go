@@ -214,7 +214,7 @@ func TestCheck(t *testing.T) {
 			`status: found "optimal", but the bound is 0 and the cost 3`},
 		{"proven", func(p *Problem, r *Result) { r.Bound = 3 },
 			`status: found "feasible", but the bound is 3 and the cost 3`},
-		{"status", func(p *Problem, r *Result) { r.Status = 99 }, `status: found "milp.Status(99)"`},
+		{"status", func(p *Problem, r *Result) { r.Status = 99 }, `status: found "Status(99)"`},
 		{"objective", func(p *Problem, r *Result) { r.Objective = "time" }, `objective: found "time"`},
 		{"moves for the peak", func(p *Problem, r *Result) { r.Objective = Peak }, `objective "peak" with 4 bytes moved`},
 		{"limit", func(p *Problem, r *Result) { r.Status = milp.Limit }, `status "limit" with 5 steps`},

@@ -33,14 +33,14 @@ func TestPerceptron(t *testing.T) {
 			n.Vector.Simple, n.InputBytes, n.OutputBytes, n.After))
 	}
 	want := []string{
-		"Loss forward [1] 0 MACs 8 simple 64 in 4 out [2]",
-		"LossGrad backward [4,2] 0 MACs 8 simple 64 in 32 out [2 3]",
-		"MatMulGradInput backward [4,8] 64 MACs 0 simple 96 in 128 out [4]",
-		"MatMulGradWeight backward [8,2] 64 MACs 0 simple 160 in 64 out [1 4]",
-		"ReluGradInput backward [4,8] 0 MACs 64 simple 256 in 128 out [0 5]",
-		"MatMulGradWeight backward [16,8] 512 MACs 0 simple 384 in 512 out [7]",
-		"Update update [16,8] 0 MACs 512 simple 1536 in 1024 out [8]",
-		"Update update [8,2] 0 MACs 64 simple 192 in 128 out [6]",
+		"Loss 0 [1] 0 MACs 8 simple 64 in 4 out [2]",
+		"LossGrad 1 [4,2] 0 MACs 8 simple 64 in 32 out [2 3]",
+		"MatMulGradInput 1 [4,8] 64 MACs 0 simple 96 in 128 out [4]",
+		"MatMulGradWeight 1 [8,2] 64 MACs 0 simple 160 in 64 out [1 4]",
+		"ReluGradInput 1 [4,8] 0 MACs 64 simple 256 in 128 out [0 5]",
+		"MatMulGradWeight 1 [16,8] 512 MACs 0 simple 384 in 512 out [7]",
+		"Update 2 [16,8] 0 MACs 512 simple 1536 in 1024 out [8]",
+		"Update 2 [8,2] 0 MACs 64 simple 192 in 128 out [6]",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("found\n%s\nexpected\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
