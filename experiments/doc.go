@@ -49,7 +49,7 @@
 //
 // # Folders
 //
-// A folder has the experiments of one paper or question: paperfigs, ablation, optimality, tuning, timeline. Package
-// harness is what they share, literature the published figures, report what is made of all results. A new experiment
-// is a file in such a folder and a row in the registry.
+// A folder has the experiments of one paper or question: paperfigs, ablation, optimality, timeline. Package harness
+// runs them, literature holds the published figures, and report makes one page of all results. A new experiment is a
+// file in such a folder and a row in the registry.
 package experiments

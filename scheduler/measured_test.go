@@ -107,7 +107,7 @@ func partitions(n *split.Network, visit func(groups [][]int)) {
 	part()
 }
 
-// What a rehearsal says that an earlier one has simulated is what its own draft takes, whatever rules decide the rest.
+// An outcome from the cache equals the time of a draft that is made anew, whatever rules decide the rest.
 func TestRehearsedOnce(t *testing.T) {
 	known := 0
 	for seed := range uint64(8) {

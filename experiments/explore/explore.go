@@ -407,8 +407,8 @@ func (p *Plan) Experiment(name string, done func([]Explored) error) harness.Expe
 	}}
 }
 
-// Explore schedules and simulates all points. Those where no schedule fits or a value can't be are results too.
-// Results are in the order of the points. If ctx ends, they are those that were finished, with ctx's error.
+// Explore schedules and simulates all points, and returns results in their order. A point without a legal schedule or
+// value has its error as result. If ctx ends, Explore returns the finished results and ctx's error.
 func (p *Plan) Explore(ctx context.Context, opt ExploreOptions) ([]Explored, error) {
 	if opt.Workers < 0 {
 		return nil, fmt.Errorf("workers is %d, expected 0 or more", opt.Workers)

@@ -169,8 +169,8 @@ func TestVerdicts(t *testing.T) {
 	if err != nil || len(rep.Files) < 3 {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"2 networks on 2 machines, 4 cells", "in 1 and within 10 % in 1", "in 1 where exact",
-		"1.22 in the geometric mean and at most 1.50 (a on goya)", "1 are open, and 1 have"} {
+	for _, want := range []string{"2 networks on 2 machines, 4 cells", "in 1 and within 10 % in 0 more", "In 1 of the others",
+		"1.22 in the geometric mean of the 2 cells with an exact schedule, and at most 1.50 (a on goya)", "1 are open, and 1 have"} {
 		if !strings.Contains(rep.Text, want) {
 			t.Errorf("the report lacks %q:\n%s", want, rep.Text)
 		}

@@ -63,7 +63,7 @@ func patternOf(op *model.Op) pattern {
 // Nothing joins a reduction's or an opaque operator's result. A product of more than three dimensions has a reshape
 // behind it, since TVM's has three and its importers bring others to that; so its readers see an injective operator.
 //
-// Positions in a table of constants are made by another kernel than the look-up, since that is what loads go by.
+// A kernel of its own computes the positions of a look-up in constants, since the look-up's loads depend on them.
 //
 // A reshape alone is no kernel (TVM makes nothing of it): it stays with what it reads.
 func FuseOps(g *model.Graph, order []model.OpID) []schedule.Layer {

@@ -1,10 +1,10 @@
 // Package grain takes the operators of a graph apart into those that frameworks run and compilers fuse.
 //
 // A model.Graph has a layer normalisation as one operator, which suits a machine that has a kernel for it. [To] gives
-// it at another grain. Framework is that of graphs from TensorFlow 1 and PyTorch: activations and normalisations in
-// parts, softmaxes whole. Fusion for a GPU begins below that: what shares a kernel, and through which memory, is
-// decided between the reduction and the broadcast inside a softmax. Primitive has element-wise operators with
-// broadcast, reductions, moves and matrix products only.
+// it at another grain. Framework is the grain of TensorFlow 1 and PyTorch: activations and normalisations in parts,
+// softmaxes whole. Primitive has element-wise operators with broadcast, reductions, moves and matrix products only: a
+// compiler for GPUs decides between the reduction and the broadcast inside a softmax which operators share a kernel,
+// and through which memory.
 //
 //	Softmax    max, subtract, exp, sum, divide (Primitive)
 //	LayerNorm  mean, subtract, square, mean, add epsilon, root, divide, scale, shift (Primitive)
@@ -26,6 +26,6 @@
 // # What stays
 //
 // The given graph; inputs and outputs with their names, shapes and types; names of all tensors that were there;
-// multiply-accumulates; and the values, but for rounding. The vector operations of the parts are those of the whole,
-// plus at most one per element and a few per row.
+// multiply-accumulates; and the values, but for rounding. The parts have the vector operations of the whole, plus at
+// most one per element and a few per row.
 package grain
