@@ -94,11 +94,11 @@ func (p *pricer) parts(s *schedule.Schedule, st *schedule.Step) (units, weights 
 
 // params is the time of a parameter's way to the cores.
 func (p *pricer) params(r schedule.ParamRead, cores int64) float64 {
-	gb := r.UnionBytes
+	llb := r.UnionBytes
 	if !p.s.Spec.CoreLink.Broadcast && !r.Rows {
-		gb = r.CoreBytes * cores
+		llb = r.CoreBytes * cores
 	}
-	return p.slowest(0, gb, r.CoreBytes, 0)
+	return p.slowest(0, llb, r.CoreBytes, 0)
 }
 
 // core returns the regions that a core computes and reads in a step.
@@ -149,9 +149,9 @@ func (p *pricer) from(rd *schedule.Read, made *schedule.Value, need []schedule.R
 // read is the time to bring to the cores what they need of a value.
 func (p *pricer) read(r *schedule.Read, v *schedule.Value, at schedule.Level) float64 {
 	spec := p.s.Spec
-	gb := r.NeedBytes
+	llb := r.NeedBytes
 	if spec.CoreLink.Broadcast {
-		gb = r.UnionBytes
+		llb = r.UnionBytes
 	}
 	switch {
 	case at == schedule.L1 && r.RemoteBytes == 0:
@@ -160,9 +160,9 @@ func (p *pricer) read(r *schedule.Read, v *schedule.Value, at schedule.Level) fl
 		return 2*p.linkLatency() + spec.SyncSeconds +
 			p.slowest(0, 2*r.Sent(spec), r.CoreRemoteBytes, (r.Sent(spec)+v.Binding.Cores()-1)/v.Binding.Cores())
 	case at == schedule.LLB && spec.LLB != nil:
-		return p.linkLatency() + p.slowest(0, gb, r.CoreNeedBytes, 0)
+		return p.linkLatency() + p.slowest(0, llb, r.CoreNeedBytes, 0)
 	}
-	return p.ddrLatency() + p.linkLatency() + p.slowest(r.UnionBytes, gb, r.CoreNeedBytes, 0)
+	return p.ddrLatency() + p.linkLatency() + p.slowest(r.UnionBytes, llb, r.CoreNeedBytes, 0)
 }
 
 // write is the time to take a value from the L1 to its level and, if it is a network output, to the DDR.
@@ -179,11 +179,11 @@ func (p *pricer) write(v *schedule.Value, at schedule.Level) (seconds float64) {
 
 // slowest is the time of a move that takes these bytes of the cluster's share of the
 // DDR, of the LLB, and of a core's link inward and outward.
-func (p *pricer) slowest(ddr, gb, in, out int64) float64 {
+func (p *pricer) slowest(ddr, llb, in, out int64) float64 {
 	spec := p.s.Spec
 	t := float64(ddr) / (spec.DDR.BandwidthBytesPerSecond / float64(spec.Clusters))
 	if spec.LLB != nil {
-		t = math.Max(t, float64(gb)/spec.LLB.BandwidthBytesPerSecond)
+		t = math.Max(t, float64(llb)/spec.LLB.BandwidthBytesPerSecond)
 	}
 	if link := spec.CoreLink.BandwidthBytesPerSecond; link > 0 {
 		t = math.Max(t, float64(max(in, out))/link)
@@ -193,8 +193,8 @@ func (p *pricer) slowest(ddr, gb, in, out int64) float64 {
 
 func (p *pricer) linkLatency() float64 {
 	l := p.s.Spec.CoreLink.LatencySeconds
-	if gb := p.s.Spec.LLB; gb != nil {
-		l += gb.LatencySeconds
+	if llb := p.s.Spec.LLB; llb != nil {
+		l += llb.LatencySeconds
 	}
 	return l
 }

@@ -81,8 +81,8 @@ func bruteForce(p *Problem) float64 {
 	g := ordering.NewGraph(p.Order)
 	n := len(g.Refs)
 	orders := map[int]float64{}
-	order := func(gb int) float64 {
-		type state struct{ ran, lb, copied int }
+	order := func(llb int) float64 {
+		type state struct{ ran, l1, copied int }
 		least := map[state]int64{{}: 0}
 		open := []state{{}}
 		has := func(set, i int) bool { return set>>i&1 == 1 }
@@ -103,39 +103,39 @@ func bruteForce(p *Problem) float64 {
 			}
 			used := int64(0)
 			for i := range n {
-				if has(s.lb, i) {
+				if has(s.l1, i) {
 					used += g.Output[i]
 				}
 			}
 			for i := range n {
 				bit := 1 << i
 				switch {
-				case has(s.lb, i):
-					to := state{s.ran, s.lb &^ bit, s.copied | bit}
+				case has(s.l1, i):
+					to := state{s.ran, s.l1 &^ bit, s.copied | bit}
 					if has(s.copied, i) {
 						reach(to, cost)
 					} else {
 						reach(to, cost+g.Store[i])
 					}
 				case has(s.copied, i) && used+g.Output[i] <= g.Capacity:
-					reach(state{s.ran, s.lb | bit, s.copied}, cost+g.Load[i])
+					reach(state{s.ran, s.l1 | bit, s.copied}, cost+g.Load[i])
 				}
 				if has(s.ran, i) {
 					continue
 				}
 				need, ready := used+g.Output[i]+g.Work[i], true
 				for _, r := range g.Reads[i] {
-					ready = ready && has(s.ran, r) && (has(s.lb, r) || has(gb, r))
-					if has(gb, r) {
+					ready = ready && has(s.ran, r) && (has(s.l1, r) || has(llb, r))
+					if has(llb, r) {
 						need += g.Output[r]
 					}
 				}
 				if !ready || need > g.Capacity {
 					continue
 				}
-				to := state{s.ran | bit, s.lb, s.copied}
-				if !has(gb, i) {
-					to.lb |= bit
+				to := state{s.ran | bit, s.l1, s.copied}
+				if !has(llb, i) {
+					to.l1 |= bit
 				}
 				for j := range n {
 					live := false
@@ -143,7 +143,7 @@ func bruteForce(p *Problem) float64 {
 						live = live || !has(to.ran, r)
 					}
 					if !live {
-						to.lb &^= 1 << j
+						to.l1 &^= 1 << j
 						to.copied &^= 1 << j
 					}
 				}
@@ -162,16 +162,16 @@ func bruteForce(p *Problem) float64 {
 			}
 			return
 		}
-		gb := 0
+		llb := 0
 		for j, l := range choice {
 			if p.Labels.Nodes[j].Labels[l].Scope == schedule.LLB {
-				gb |= 1 << j
+				llb |= 1 << j
 			}
 		}
-		if _, known := orders[gb]; !known {
-			orders[gb] = order(gb)
+		if _, known := orders[llb]; !known {
+			orders[llb] = order(llb)
 		}
-		best = math.Min(best, p.Labels.Seconds(choice)+orders[gb])
+		best = math.Min(best, p.Labels.Seconds(choice)+orders[llb])
 	}
 	try(0)
 	return best

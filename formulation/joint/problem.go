@@ -58,16 +58,16 @@ func (p *Problem) Validate() error {
 
 // inLLB reports whose output has scope LLB under a choice of labels.
 func (p *Problem) inLLB(choice []int) []bool {
-	gb := make([]bool, len(choice))
+	llb := make([]bool, len(choice))
 	for i, l := range choice {
-		gb[i] = p.Labels.Nodes[i].Labels[l].Scope == schedule.LLB
+		llb[i] = p.Labels.Nodes[i].Labels[l].Scope == schedule.LLB
 	}
-	return gb
+	return llb
 }
 
 // moves is the ordering problem that scopes leave of some instances, with each of them a sub-graph of its own: see the
 // package's section on the two parts. What they read of others is workspace.
-func (p *Problem) moves(g *ordering.Graph, gb []bool, ids []int) *ordering.Problem {
+func (p *Problem) moves(g *ordering.Graph, llb []bool, ids []int) *ordering.Problem {
 	q := &ordering.Problem{Name: p.Order.Name, CapacityBytes: p.Order.CapacityBytes,
 		StoreCostPerByte: p.Order.StoreCostPerByte, LoadCostPerByte: p.Order.LoadCostPerByte}
 	at := map[int]int{}
@@ -76,7 +76,7 @@ func (p *Problem) moves(g *ordering.Graph, gb []bool, ids []int) *ordering.Probl
 	}
 	for k, i := range ids {
 		sg := ordering.Subgraph{Instances: 1, OutputBytes: g.Output[i], WorkspaceBytes: g.Work[i]}
-		if gb[i] {
+		if llb[i] {
 			sg.OutputBytes, sg.WorkspaceBytes = 0, sg.WorkspaceBytes+sg.OutputBytes
 		}
 		for _, r := range g.Reads[i] {
@@ -84,7 +84,7 @@ func (p *Problem) moves(g *ordering.Graph, gb []bool, ids []int) *ordering.Probl
 			if inside {
 				q.Arcs = append(q.Arcs, ordering.Arc{From: from, To: k, Reads: [][2]int{{0, 1}}})
 			}
-			if gb[r] || !inside {
+			if llb[r] || !inside {
 				sg.WorkspaceBytes += g.Output[r]
 			}
 		}
@@ -197,21 +197,21 @@ func (p *Problem) Sequence(choice, order []int) ([]ordering.Step, error) {
 	if order == nil {
 		order = g.Topological()
 	}
-	gb := p.inLLB(choice)
-	r, err := ordering.Fixed("fixed", ordering.NewGraph(p.moves(g, gb, everyone(g))), order, ordering.Traffic)
+	llb := p.inLLB(choice)
+	r, err := ordering.Fixed("fixed", ordering.NewGraph(p.moves(g, llb, everyone(g))), order, ordering.Traffic)
 	if err != nil || !r.HasOrder() {
 		return nil, err
 	}
-	return original(g, gb, r.Steps), nil
+	return original(g, llb, r.Steps), nil
 }
 
 // original carries steps of [Problem.moves] back, where each instance is a sub-graph,
 // without the outputs that have no size there.
-func original(g *ordering.Graph, gb []bool, steps []ordering.Step) []ordering.Step {
+func original(g *ordering.Graph, llb []bool, steps []ordering.Step) []ordering.Step {
 	refs := func(moved []ordering.Ref) []ordering.Ref {
 		var out []ordering.Ref
 		for _, ref := range moved {
-			if i := ref[0]; !gb[i] {
+			if i := ref[0]; !llb[i] {
 				out = append(out, g.Refs[i])
 			}
 		}
@@ -236,8 +236,8 @@ func (p *Problem) Seconds(choice []int, steps []ordering.Step) (labels, moves fl
 	for i, ref := range g.Refs {
 		id[ref] = i
 	}
-	gb := p.inLLB(choice)
-	ran, inL1, copied := make([]bool, len(gb)), make([]bool, len(gb)), make([]bool, len(gb))
+	llb := p.inLLB(choice)
+	ran, inL1, copied := make([]bool, len(llb)), make([]bool, len(llb)), make([]bool, len(llb))
 	units := int64(0)
 	for n, s := range steps {
 		bad := func(field string, found, expected any) error {
@@ -245,7 +245,7 @@ func (p *Problem) Seconds(choice []int, steps []ordering.Step) (labels, moves fl
 		}
 		for _, ref := range s.Store {
 			i, known := id[ref]
-			if !known || gb[i] || !inL1[i] {
+			if !known || llb[i] || !inL1[i] {
 				return 0, 0, bad("store", ref, "an output that is in the L1")
 			}
 			if !copied[i] {
@@ -255,7 +255,7 @@ func (p *Problem) Seconds(choice []int, steps []ordering.Step) (labels, moves fl
 		}
 		for _, ref := range s.Load {
 			i, known := id[ref]
-			if !known || gb[i] || inL1[i] || !copied[i] {
+			if !known || llb[i] || inL1[i] || !copied[i] {
 				return 0, 0, bad("load", ref, "an output that was stored, and is not in the L1")
 			}
 			units += g.Load[i]
@@ -275,7 +275,7 @@ func (p *Problem) Seconds(choice []int, steps []ordering.Step) (labels, moves fl
 			switch {
 			case !ran[r]:
 				return 0, 0, bad("run", s.Run, fmt.Sprintf("%v before it, which it reads", g.Refs[r]))
-			case gb[r]:
+			case llb[r]:
 				used += g.Output[r]
 			case !inL1[r]:
 				return 0, 0, bad("run", s.Run, fmt.Sprintf("%v in the L1, which it reads", g.Refs[r]))
@@ -286,7 +286,7 @@ func (p *Problem) Seconds(choice []int, steps []ordering.Step) (labels, moves fl
 				fmt.Sprintf("at most %d", g.Capacity))
 		}
 		ran[i] = true
-		inL1[i] = !gb[i]
+		inL1[i] = !llb[i]
 		for j, in := range inL1 {
 			live := false
 			for _, r := range g.Readers[j] {
@@ -295,8 +295,8 @@ func (p *Problem) Seconds(choice []int, steps []ordering.Step) (labels, moves fl
 			inL1[j] = in && live
 		}
 	}
-	if len(steps) != len(gb) {
-		return 0, 0, strict.Error("", "steps", fmt.Sprint(len(steps)), fmt.Sprintf("%d, one for each instance", len(gb)))
+	if len(steps) != len(llb) {
+		return 0, 0, strict.Error("", "steps", fmt.Sprint(len(steps)), fmt.Sprintf("%d, one for each instance", len(llb)))
 	}
 	return p.Labels.Seconds(choice), float64(units) / g.Unit * p.SecondsPerCost, nil
 }

@@ -84,26 +84,26 @@ func restricted(p *Problem, m mistakes) (traffic float64, peak int64) {
 		for i := range n {
 			bit := uint32(1) << i
 			switch {
-			case s.lb&bit != 0:
+			case s.l1&bit != 0:
 				cost := e.cost
-				if s.gb&bit == 0 {
+				if s.llb&bit == 0 {
 					cost += p.StoreCostPerByte * float64(out[i])
 				}
-				push(bruteState{s.ran, s.lb &^ bit, s.gb | bit}, cost)
-			case s.gb&bit != 0:
-				if size(s.lb|bit) <= p.CapacityBytes {
-					gb := s.gb
+				push(bruteState{s.ran, s.l1 &^ bit, s.llb | bit}, cost)
+			case s.llb&bit != 0:
+				if size(s.l1|bit) <= p.CapacityBytes {
+					llb := s.llb
 					if m.forgetCopy {
-						gb &^= bit
+						llb &^= bit
 					}
-					push(bruteState{s.ran, s.lb | bit, gb}, e.cost+p.LoadCostPerByte*float64(out[i]))
+					push(bruteState{s.ran, s.l1 | bit, llb}, e.cost+p.LoadCostPerByte*float64(out[i]))
 				}
-			case s.ran&bit == 0 && reads[i]&^s.lb == 0 && size(s.lb)+out[i]+work[i] <= p.CapacityBytes:
+			case s.ran&bit == 0 && reads[i]&^s.l1 == 0 && size(s.l1)+out[i]+work[i] <= p.CapacityBytes:
 				if before, ok := previous[i]; ok && s.ran>>before&1 == 0 {
 					continue
 				}
 				ran := s.ran | bit
-				push(bruteState{ran, live(s.lb|bit, ran), live(s.gb, ran)}, e.cost)
+				push(bruteState{ran, live(s.l1|bit, ran), live(s.llb, ran)}, e.cost)
 			}
 		}
 	}
@@ -130,7 +130,7 @@ func restricted(p *Problem, m mistakes) (traffic float64, peak int64) {
 	}
 }
 
-type bruteState struct{ ran, lb, gb uint32 }
+type bruteState struct{ ran, l1, llb uint32 }
 
 type bruteEntry struct {
 	state bruteState

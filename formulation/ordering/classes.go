@@ -240,10 +240,10 @@ type event struct {
 // classes, as code.
 func replay(g *Graph, list []class, of []int, events []event) (order []int, stores, loads [][]int) {
 	type token struct{ class, number int }
-	// lb and gb hold the numbers of the live outputs; those of shared classes that the LLB has a copy of are in copied.
+	// l1 and llb hold the numbers of the live outputs; those of shared classes that the LLB has a copy of are in copied.
 	copied := make([]map[int]bool, len(list))
 	ran := make([]int, len(list))
-	lb, gb := make([][]int, len(list)), make([][]int, len(list))
+	l1, llb := make([][]int, len(list)), make([][]int, len(list))
 	taken := make([][][]token, len(list)) // by class and number: what it took
 	type record struct {
 		run          token
@@ -260,15 +260,15 @@ func replay(g *Graph, list []class, of []int, events []event) (order []int, stor
 	for _, e := range events {
 		rec := record{run: token{e.class, ran[e.class]}}
 		for _, s := range e.store {
-			for range min(s.count, len(lb[s.class])) {
+			for range min(s.count, len(l1[s.class])) {
 				// One with a copy leaves for nothing; else the one that came last waits longest.
-				at := max(0, slices.IndexFunc(lb[s.class], func(x int) bool { return copied[s.class][x] }))
-				if !copied[s.class][lb[s.class][at]] {
-					at = len(lb[s.class]) - 1
+				at := max(0, slices.IndexFunc(l1[s.class], func(x int) bool { return copied[s.class][x] }))
+				if !copied[s.class][l1[s.class][at]] {
+					at = len(l1[s.class]) - 1
 				}
-				x := lb[s.class][at]
-				lb[s.class] = slices.Delete(lb[s.class], at, at+1)
-				gb[s.class] = append(gb[s.class], x)
+				x := l1[s.class][at]
+				l1[s.class] = slices.Delete(l1[s.class], at, at+1)
+				llb[s.class] = append(llb[s.class], x)
 				copied[s.class][x] = list[s.class].shared
 				rec.store = append(rec.store, token{s.class, x})
 			}
@@ -276,29 +276,29 @@ func replay(g *Graph, list []class, of []int, events []event) (order []int, stor
 		var took []token
 		for _, r := range list[e.class].reads {
 			if list[r.class].shared {
-				for _, x := range gb[r.class] {
+				for _, x := range llb[r.class] {
 					rec.loads = append(rec.loads, token{r.class, x})
 				}
-				lb[r.class], gb[r.class] = append(lb[r.class], gb[r.class]...), nil
+				l1[r.class], llb[r.class] = append(l1[r.class], llb[r.class]...), nil
 				if left[r.class]--; left[r.class] == 0 {
-					lb[r.class] = nil
+					l1[r.class] = nil
 				}
 				continue // whichever: every reader reads them all
 			}
 			for range r.count {
-				if len(lb[r.class]) == 0 {
-					x := gb[r.class][0]
-					gb[r.class] = gb[r.class][1:]
-					lb[r.class] = append(lb[r.class], x)
+				if len(l1[r.class]) == 0 {
+					x := llb[r.class][0]
+					llb[r.class] = llb[r.class][1:]
+					l1[r.class] = append(l1[r.class], x)
 					rec.loads = append(rec.loads, token{r.class, x})
 				}
-				took = append(took, token{r.class, lb[r.class][0]})
-				lb[r.class] = lb[r.class][1:]
+				took = append(took, token{r.class, l1[r.class][0]})
+				l1[r.class] = l1[r.class][1:]
 			}
 		}
 		taken[e.class] = append(taken[e.class], took)
 		if list[e.class].kept() {
-			lb[e.class] = append(lb[e.class], ran[e.class])
+			l1[e.class] = append(l1[e.class], ran[e.class])
 		}
 		ran[e.class]++
 		records = append(records, rec)

@@ -224,20 +224,20 @@ func (f *program) countedOutputs(k int) {
 	reader := c.readers[0]
 	for t := range f.steps {
 		at := func(number string) string { return fmt.Sprintf("%s class %d at step %d", number, k, t) }
-		lb := []milp.Term{f.inL1[k][t].Times(1), f.run[k][t].Times(-1), f.run[reader][t].Times(float64(c.per))}
+		l1 := []milp.Term{f.inL1[k][t].Times(1), f.run[k][t].Times(-1), f.run[reader][t].Times(float64(c.per))}
 		if t > 0 {
-			lb = append(lb, f.inL1[k][t-1].Times(-1))
+			l1 = append(l1, f.inL1[k][t-1].Times(-1))
 		}
 		if f.traffic() {
-			lb = append(lb, f.store[k][t].Times(1), f.load[k][t].Times(-1))
-			gb := []milp.Term{f.inLLB[k][t].Times(1), f.store[k][t].Times(-1), f.load[k][t].Times(1)}
+			l1 = append(l1, f.store[k][t].Times(1), f.load[k][t].Times(-1))
+			llb := []milp.Term{f.inLLB[k][t].Times(1), f.store[k][t].Times(-1), f.load[k][t].Times(1)}
 			if t > 0 {
-				gb = append(gb, f.inLLB[k][t-1].Times(-1))
+				llb = append(llb, f.inLLB[k][t-1].Times(-1))
 			}
-			m.AddEQ(at("(4) GB,"), gb, 0)
+			m.AddEQ(at("(4) LLB,"), llb, 0)
 			m.AddLE(at("(14) loads,"), []milp.Term{f.load[k][t].Times(1), f.run[reader][t].Times(-float64(c.per))}, 0)
 		}
-		m.AddEQ(at("(3) LB,"), lb, 0)
+		m.AddEQ(at("(3) L1,"), l1, 0)
 		m.AddGE(at("(5) reads,"), []milp.Term{f.inL1[k][t].Times(1), f.run[k][t].Times(-1)}, 0)
 	}
 }
@@ -268,14 +268,14 @@ func (f *program) sharedOutput(k int) {
 			if t > 0 {
 				grow = append(grow[:2:2], f.held[k][t-1].Times(-1))
 			}
-			m.AddLE(at("(10) copied from the LB,"), grow, 0)
+			m.AddLE(at("(10) copied from the L1,"), grow, 0)
 			lazy := []milp.Term{f.fetch[k][t].Times(1)}
 			for _, r := range f.classes[k].readers {
 				lazy = append(lazy, f.run[r][t].Times(-1))
 			}
 			m.AddLE(at("(14) loads,"), lazy, 0)
 		}
-		m.AddLE(at("(8) in the LB,"), stays, 0)
+		m.AddLE(at("(8) in the L1,"), stays, 0)
 	}
 }
 

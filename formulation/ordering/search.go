@@ -228,7 +228,7 @@ type space struct {
 
 // A place is how many of the outputs of a class are in the LLB only, and how many are in
 // both the L1 and the LLB: these are clean. The other live ones are in the L1 only, dirty.
-type place struct{ gb, clean int }
+type place struct{ llb, clean int }
 
 type field struct {
 	word  int
@@ -273,14 +273,14 @@ func newSpace(a *answer) *space {
 	word, shift = word+1, 0
 	s.runWords = word
 	for c := range a.classes {
-		gb, clean := 0, 0
+		llb, clean := 0, 0
 		if a.objective == Traffic && a.classes[c].kept() {
-			gb = a.classes[c].n()
+			llb = a.classes[c].n()
 			if a.classes[c].shared {
-				clean = gb
+				clean = llb
 			}
 		}
-		lay(3*c+1, gb)
+		lay(3*c+1, llb)
 		lay(3*c+2, clean)
 	}
 	s.width = word + 1
@@ -332,7 +332,7 @@ func (s *space) add(parent, class int32, depth int32, cost int64) int32 {
 	}
 	clear(s.key)
 	for k := range s.classes {
-		for i, n := range [3]int{s.childRan[k], s.childAt[k].gb, s.childAt[k].clean} {
+		for i, n := range [3]int{s.childRan[k], s.childAt[k].llb, s.childAt[k].clean} {
 			f := s.fields[3*k+i]
 			s.key[f.word] |= uint64(n) << f.shift
 		}
@@ -387,9 +387,9 @@ func (s *space) distances(w []uint64, mostThere, mostHere int64) (there, here in
 		}
 		c := &s.classes[k]
 		// Dirty ones, but for a number that both states have in common.
-		dirty, gb := int64(b.gb+b.clean-a.gb-a.clean), int64(a.gb-b.gb)
-		there += max(0, dirty)*c.store + max(0, gb)*c.load
-		here += max(0, -dirty)*c.store + max(0, -gb)*c.load
+		dirty, llb := int64(b.llb+b.clean-a.llb-a.clean), int64(a.llb-b.llb)
+		there += max(0, dirty)*c.store + max(0, llb)*c.load
+		here += max(0, -dirty)*c.store + max(0, -llb)*c.load
 		if there > mostThere && here > mostHere {
 			break
 		}
@@ -425,7 +425,7 @@ func (s *space) grow() {
 func (s *space) reloads(at []place) int64 {
 	h := int64(0)
 	for k, p := range at {
-		h += int64(p.gb) * s.classes[k].load
+		h += int64(p.llb) * s.classes[k].load
 	}
 	return h
 }
@@ -449,10 +449,10 @@ func (s *space) expand(id int32, found func(int32) bool) {
 				s.dead[k] = s.dead[k] && s.ran[r] == s.classes[r].n()
 			}
 			if !s.dead[k] {
-				s.resident[k] = s.ran[k] - s.at[k].gb
+				s.resident[k] = s.ran[k] - s.at[k].llb
 			}
 		} else {
-			s.resident[k] = s.ran[k] - c.per*s.ran[c.readers[0]] - s.at[k].gb
+			s.resident[k] = s.ran[k] - c.per*s.ran[c.readers[0]] - s.at[k].llb
 		}
 		used += int64(s.resident[k]) * c.out
 	}
@@ -625,7 +625,7 @@ func (s *space) run(id int32, k int, used int64, chosen []int) int32 {
 			}
 			j := s.options[i].class
 			clean := min(n, s.at[j].clean) // for nothing
-			s.childAt[j].gb += n
+			s.childAt[j].llb += n
 			s.childAt[j].clean -= clean
 			cost += int64(n-clean) * s.classes[j].store
 		}
@@ -634,7 +634,7 @@ func (s *space) run(id int32, k int, used int64, chosen []int) int32 {
 			short := r.count - s.resident[r.class]
 			if short > 0 {
 				cost += int64(short) * c.load
-				s.childAt[r.class].gb -= short
+				s.childAt[r.class].llb -= short
 				if c.shared {
 					s.childAt[r.class].clean += short
 				}
@@ -661,7 +661,7 @@ func (s *space) path(id int32) []event {
 		events[i].class = int(x.class)
 		before, after := s.words(x.parent), s.words(id)
 		for k := range s.classes {
-			if n := s.placeOf(after, k).gb - s.placeOf(before, k).gb; n > 0 {
+			if n := s.placeOf(after, k).llb - s.placeOf(before, k).llb; n > 0 {
 				events[i].store = append(events[i].store, classRead{k, n})
 			}
 		}

@@ -20,7 +20,7 @@ type pricer struct {
 	m      *cost.Model
 	cores  int64
 	grid   []int64
-	lb     int64 // bytes of all cores of a cluster
+	l1     int64 // bytes of all cores of a cluster
 	peak   schedule.PeakOptions
 	uneven schedule.Uneven
 	// keep is the number of bytes of weights that stay from instance to instance.
@@ -34,7 +34,7 @@ func newPricer(g *model.Graph, spec *hardware.Spec, m *cost.Model, layers []sche
 	opts NetworkOptions) *pricer {
 	p := &pricer{g: g, spec: spec, m: m, cores: schedule.CoresWithL1(spec), grid: schedule.Grid(spec),
 		peak: schedule.PeakOptions{InPlace: opts.InPlace}, uneven: opts.Uneven, layers: layers, times: map[string]float64{}}
-	p.lb = schedule.DataBytes(spec) * p.cores
+	p.l1 = schedule.DataBytes(spec) * p.cores
 	p.keep = schedule.WeightsStay.HomeBytes(spec) * p.cores
 	if spec.LLB != nil {
 		p.keep = int64(spec.LLB.SizeBytes) / 2
@@ -100,7 +100,7 @@ func (p *pricer) splits(q *part) []schedule.SplitInfo {
 	whole := q.footprint.Instance(-1, 1, 0)
 	out := g.Tensor(q.outputs[0])
 	var list []schedule.SplitInfo
-	if whole <= p.lb {
+	if whole <= p.l1 {
 		info := schedule.SplitInfo{Ops: len(q.ops), Factor: 1, Dim: -1}
 		if len(out.Layout) > 0 {
 			info.Dim = out.Layout[0]
@@ -117,7 +117,7 @@ func (p *pricer) splits(q *part) []schedule.SplitInfo {
 		}
 		found := 0
 		for v := int64(2); v <= out.Shape[d] && found <= moreFactors; v++ {
-			if model.Pieces(out.Shape[d], v) != v || v < p.cores && v&(v-1) != 0 || (whole+v-1)/v > p.lb ||
+			if model.Pieces(out.Shape[d], v) != v || v < p.cores && v&(v-1) != 0 || (whole+v-1)/v > p.l1 ||
 				!p.divides(tr, q, v) {
 				continue
 			}
@@ -172,7 +172,7 @@ func (p *pricer) divides(tr schedule.Tracker, q *part, v int64) bool {
 func (p *pricer) fits(q *part, dim int, factor int64) bool {
 	index, _ := instances(factor)
 	for _, i := range index {
-		if q.footprint.Instance(dim, factor, i) > p.lb {
+		if q.footprint.Instance(dim, factor, i) > p.l1 {
 			return false
 		}
 	}
@@ -194,7 +194,7 @@ func (p *pricer) seconds(q *part, info schedule.SplitInfo, limit float64) float6
 	}
 	if info.Factor == schedule.Unsplittable {
 		// What the L1 can't hold goes out and comes back.
-		sum += p.pass(2 * max(0, q.footprint.Instance(-1, 1, 0)-p.lb))
+		sum += p.pass(2 * max(0, q.footprint.Instance(-1, 1, 0)-p.l1))
 	}
 	return sum
 }

@@ -56,7 +56,7 @@ func (n *Network) Ways(atoms []int) []Way {
 			if out.Shape[d] == 1 || !tr.Splittable || len(q.atoms) > 1 {
 				continue
 			}
-			for least = 2; least < out.Shape[d] && (out.Bytes()/least > n.p.lb/2 || !n.p.divides(tr, q, least) ||
+			for least = 2; least < out.Shape[d] && (out.Bytes()/least > n.p.l1/2 || !n.p.divides(tr, q, least) ||
 				model.Pieces(out.Shape[d], least) != least); least++ {
 			}
 			least *= 4 // of which are halves
@@ -88,7 +88,7 @@ func (n *Network) price(q *part, info schedule.SplitInfo) float64 {
 	index, times := instances(sg.Factor())
 	sum := 0.0
 	for k, i := range index {
-		excess := max(0, q.footprint.Instance(sg.SplitDim(), sg.Factor(), i)-n.p.lb)
+		excess := max(0, q.footprint.Instance(sg.SplitDim(), sg.Factor(), i)-n.p.l1)
 		sum += float64(times[k]) * (n.p.instance(q, sg.SplitDim(), sg.Factor(), i, again) + n.p.pass(2*excess))
 	}
 	return sum

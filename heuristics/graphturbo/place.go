@@ -177,8 +177,8 @@ type placer struct {
 	pack   func(list []Extent, capacity int64) ([]int64, bool)
 	values *spans[int32] // those that steps make, but for some in the DDR
 	// For LeastMoved: the bytes that move if a value is not in the L1, and those of values in the LLB, by step.
-	moved, gb []int64
-	returned  bool // what had left
+	moved, llb []int64
+	returned   bool // what had left
 	// over has the values in whose place in the L1 others are put, while both stay there, and under
 	// the others by them; -1: none. nil: nothing overwrites anything.
 	over, under []int
@@ -216,9 +216,9 @@ func (p *placer) live(level schedule.Level, step int, visit func(*schedule.Value
 func (p *placer) levels() error {
 	s := p.s
 	// Bytes of live values per step, kept up to date as values move.
-	lb := make([]int64, len(s.Steps)+1)
-	gb := make([]int64, len(s.Steps)+1)
-	p.gb = gb
+	l1 := make([]int64, len(s.Steps)+1)
+	llb := make([]int64, len(s.Steps)+1)
+	p.llb = llb
 	add := func(v *schedule.Value, sign int64) {
 		if v.Def < 0 {
 			return
@@ -226,9 +226,9 @@ func (p *placer) levels() error {
 		for t := p.begins(v); t <= min(v.Last, len(s.Steps)-1); t++ {
 			switch v.Level {
 			case schedule.L1:
-				lb[t] += sign * v.CoreBytes
+				l1[t] += sign * v.CoreBytes
 			case schedule.LLB:
-				gb[t] += sign * schedule.Align(v.Bytes)
+				llb[t] += sign * schedule.Align(v.Bytes)
 			}
 		}
 	}
@@ -248,7 +248,7 @@ func (p *placer) levels() error {
 	leave := func(v *schedule.Value, step int) { move(v, func() { p.demote(v, step) }) }
 	llbRoom := s.LLBCapacity - LLBReserve(s)
 	fits := func(t int) bool {
-		return gb[t] <= llbRoom && lb[t]+stage(s, &s.Steps[t], s.Steps[t].MostTiles()) <= s.L1Capacity
+		return llb[t] <= llbRoom && l1[t]+stage(s, &s.Steps[t], s.Steps[t].MostTiles()) <= s.L1Capacity
 	}
 	// back takes a value back to a nearer level if there is room all the time.
 	back := func(v *schedule.Value) bool {
@@ -274,7 +274,7 @@ func (p *placer) levels() error {
 		for t := range s.Steps {
 			st := &s.Steps[t]
 			for {
-				need := lb[t] + stage(s, st, st.MostTiles())
+				need := l1[t] + stage(s, st, st.MostTiles())
 				if need <= s.L1Capacity {
 					break
 				}
@@ -289,12 +289,12 @@ func (p *placer) levels() error {
 				leave(v, t)
 				changed = true
 			}
-			for _, v := range p.cheaper(st, lb[t]) {
+			for _, v := range p.cheaper(st, l1[t]) {
 				leave(v, t)
 				changed = true
 			}
-			for gb[t] > llbRoom {
-				v := p.victim(schedule.LLB, t, gb[t]-llbRoom)
+			for llb[t] > llbRoom {
+				v := p.victim(schedule.LLB, t, llb[t]-llbRoom)
 				leave(v, t)
 				changed = true
 			}
@@ -417,7 +417,7 @@ func (p *placer) price(v *schedule.Value, missing int64) float64 {
 	if v.Level == schedule.L1 {
 		freed = v.CoreBytes
 		full := func(used int64) bool { return used+schedule.Align(v.Bytes) > s.LLBCapacity-LLBReserve(s) }
-		if s.LLBCapacity > 0 && !slices.ContainsFunc(p.gb[v.Def:min(v.Last+1, len(s.Steps))], full) {
+		if s.LLBCapacity > 0 && !slices.ContainsFunc(p.llb[v.Def:min(v.Last+1, len(s.Steps))], full) {
 			rate = s.Spec.LLB.BandwidthBytesPerSecond
 		}
 	}
@@ -474,11 +474,11 @@ type buffer struct {
 func (p *placer) addresses() error {
 	s := p.s
 	for {
-		lb := make([]int64, len(s.Steps))
+		l1 := make([]int64, len(s.Steps))
 		for i := range s.Values {
 			if v := &s.Values[i]; v.Level == schedule.L1 {
 				for t := p.begins(v); t <= min(v.Last, len(s.Steps)-1); t++ {
-					lb[t] += v.CoreBytes
+					l1[t] += v.CoreBytes
 				}
 			}
 		}
@@ -493,7 +493,7 @@ func (p *placer) addresses() error {
 			st := &s.Steps[t]
 			most := st.MostTiles()
 			st.Tiles = 1
-			for stage(s, st, st.Tiles) > s.L1Capacity-lb[t] && st.Tiles < most {
+			for stage(s, st, st.Tiles) > s.L1Capacity-l1[t] && st.Tiles < most {
 				st.Tiles = nextTiles(st.Tiles, most)
 			}
 			st.StageBytes = stage(s, st, st.Tiles)
