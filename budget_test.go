@@ -15,7 +15,7 @@ const total = 131_005
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 106_815
+const core = 104_378
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,20 +23,18 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         7479,
+	"cmd/cli":                         7480,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
 	"examples/experiment":             78,
 	"examples/scheduler":              126,
-	"experiments":                     349,
-	"experiments/calibration":         517,
+	"experiments":                     347,
 	"experiments/explore":             848,
 	"experiments/harness":             2639,
 	"experiments/harness/harnesstest": 168,
 	"experiments/internal/ablation":   832,
 	"experiments/internal/beside":     338,
-	"experiments/internal/measured":   1836,
 	"experiments/internal/optimality": 663,
 	"experiments/internal/paperfigs":  3827,
 	"experiments/internal/readings":   885,
@@ -92,7 +90,7 @@ var budget = map[string]int{
 	"scheduler/explain":               868,
 	"scheduler/picture":               205,
 	"scheduler/search":                2348,
-	"systems":                         45,
+	"systems":                         47,
 	"systems/ansor":                   3140,
 	"systems/ansor/example":           53,
 	"systems/ansor/loops":             1106,
@@ -109,6 +107,8 @@ var budget = map[string]int{
 	"systems/exchange/stablehlo":      3947,
 	"systems/kinds":                   247,
 	"systems/kinds/unrelated":         831,
+	"systems/measured":                1835,
+	"systems/measured/calibration":    517,
 	"systems/mofang":                  338,
 	"systems/mofang/balance":          684,
 	"systems/mofang/balancing":        1287,

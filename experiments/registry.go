@@ -11,7 +11,6 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/internal/ablation"
 	"github.com/dsasched/dsasched/experiments/internal/beside"
-	"github.com/dsasched/dsasched/experiments/internal/measured"
 	"github.com/dsasched/dsasched/experiments/internal/optimality"
 	"github.com/dsasched/dsasched/experiments/internal/paperfigs"
 	"github.com/dsasched/dsasched/experiments/internal/readings"
@@ -51,16 +50,15 @@ func others() []harness.Experiment {
 	list := []harness.Experiment{
 		readings.Experiment(),
 		beside.Experiment(),
-		measured.Experiment(),
-		measured.Gains(),
 	}
 	return append(list, published(false)...)
 }
 
 // published lists the other systems' experiments that draw a figure or table of a paper, or those that don't.
 func published(figures bool) []harness.Experiment {
-	return slices.DeleteFunc(systems.Experiments(),
-		func(e harness.Experiment) bool { return (e.Name == "ansor-optimal") == figures })
+	return slices.DeleteFunc(systems.Experiments(), func(e harness.Experiment) bool {
+		return slices.Contains([]string{"measured", "gains", "ansor-optimal"}, e.Name) == figures
+	})
 }
 
 // registry lists the experiments in the order in which Run takes them.

@@ -99,8 +99,7 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 	root.AddCommand(
 		newModels(), newHardware(), newInspect(), newONNXOps(), newSchedule(), newVariants(), newBest(), newCompare(),
 		newRun(experiment), newList(), newVersion(), newCompletion(), newSweep(),
-		newCompareHardware(), newSimulate(), newView(), newExplain(), newBound(), newCertify(), newCalibrate(), newMan(),
-		newReport(),
+		newCompareHardware(), newSimulate(), newView(), newExplain(), newBound(), newCertify(), newMan(), newReport(),
 		group("solve", "PROBLEM", "Solve a problem, by a rule or exactly",
 			`Solve a problem of a file (allocate, joint, order, partition) or one that a
 network poses (bind, layering, pipeline, split, stitch), by a rule or

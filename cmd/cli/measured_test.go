@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments/calibration"
+	"github.com/dsasched/dsasched/systems/measured/calibration"
 )
 
 // The residuals of the built-in accelerator, as text and as JSON.

@@ -179,8 +179,7 @@ func (p *pair) product(ctx context.Context, recipe scheduler.Recipe, level sched
 	return list[i].Seconds, nil
 }
 
-// Gains is the experiment.
-func Gains() harness.Experiment {
+func gains() harness.Experiment {
 	plan := func(quick bool) func() (*harness.Plan, error) {
 		return func() (*harness.Plan, error) {
 			pairs, err := readPairs(pairsFile)
@@ -365,7 +364,7 @@ func reportGains(list []pair) (*harness.Report, error) {
 		}
 		each.Add(line)
 	}
-	d := harness.NewDocument(Gains(), machines...)
+	d := harness.NewDocument(gains(), machines...)
 	d.Table(t)
 	fig, err := plots.Rooflines(plots.Roofline{Title: "What a decision gains", Diagonal: true, XLabel: "Measured gain",
 		YLabel: "Predicted gain", Clouds: clouds})

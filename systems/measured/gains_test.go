@@ -64,7 +64,7 @@ func TestPageOfGains(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile("../../../docs/believe.md")
+	page, err := os.ReadFile("../../docs/believe.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ const kernels = `512 1024 1024 9.00 31.42 7.03 23.14 115.24 72.39
 // Kernels of products on a Wormhole take what they take here, by the chip's counters, in both memories, from 1024 rows
 // on: the page of what is believed has the errors, the gain, and what the host's clock has beyond the kernels.
 func TestKernelsOfProducts(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/believe.md")
+	page, err := os.ReadFile("../../docs/believe.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,25 +35,25 @@ func (s study) short() study {
 	})}
 }
 
-// Experiment is the experiment.
-func Experiment() harness.Experiment {
+// Experiments lists the experiments on real machines.
+func Experiments() []harness.Experiment { return []harness.Experiment{measured(), gains()} }
+
+func measured() harness.Experiment {
 	return harness.Experiment{Name: "measured",
 		Description: "networks, products and operators of eleven real machines and mappings of an RTL, predicted with nothing fitted",
 		Paper:       "none; times that makers and others have published of their machines, and an H100's and an H200's, measured here",
-		Plan: func() (*harness.Plan, error) {
-			s, err := full()
-			if err != nil {
-				return nil, err
-			}
-			return s.plan()
-		},
-		Quick: func() (*harness.Plan, error) {
-			s, err := full()
-			if err != nil {
-				return nil, err
-			}
-			return s.short().plan()
-		}}
+		Plan: plan(study.plan), Quick: plan(func(s study) (*harness.Plan, error) { return s.short().plan() })}
+}
+
+// plan makes one of all measurements.
+func plan(of func(study) (*harness.Plan, error)) func() (*harness.Plan, error) {
+	return func() (*harness.Plan, error) {
+		s, err := full()
+		if err != nil {
+			return nil, err
+		}
+		return of(s)
+	}
 }
 
 // group is rows that are predicted together: those of one family on one machine.
@@ -318,7 +318,7 @@ func report(list []compared, layers []*layer) (*harness.Report, error) {
 			machines = append(machines, c.Machine)
 		}
 	}
-	d := harness.NewDocument(Experiment(), machines...)
+	d := harness.NewDocument(measured(), machines...)
 	d.Table(errorsTable(list, all), constantTable(all), familyTable(all), peersTable(all), belowTable(list))
 	d.Table(append(rtlTables(layers), bordersTable(all))...)
 	fig, err := plots.Rooflines(figure(machines, all, layers)...)

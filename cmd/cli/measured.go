@@ -8,9 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/experiments/calibration"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/systems/measured/calibration"
 )
+
+func init() { addOfSystem("", newCalibrate) }
 
 func newCalibrate() *cobra.Command {
 	cmd := command("calibrate")

@@ -1,12 +1,12 @@
 """Times the parts that networks' times are made of on an NVIDIA GPU, as nodes of a graph on operands in the L2: a kernel
 of one block, products by their reduction, convolutions beside products of their size, biases and rectifiers.
 
-From the repository's root: python3 experiments/internal/measured/parts.py
+From the repository's root: python3 systems/measured/parts.py
 """
 import triton
 import triton.language as tl
 
-exec(open("experiments/internal/measured/gpu.py").read().replace("\nmain()", "\n"))  # its clock
+exec(open("systems/measured/gpu.py").read().replace("\nmain()", "\n"))  # its clock
 
 
 @triton.jit
