@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 131_005
+const total = 130_938
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 104_378
+const core = 104_311
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -74,7 +74,7 @@ var budget = map[string]int{
 	"model/grain":                     404,
 	"model/network":                   243,
 	"model/onnx":                      7822,
-	"model/schedule":                  5930,
+	"model/schedule":                  5863,
 	"model/schedulefile":              1597,
 	"model/simplify":                  2176,
 	"model/structure":                 1064,

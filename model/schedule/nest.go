@@ -495,12 +495,20 @@ func ParseNest(text string, output *model.Tensor) (*Nest, error) {
 	if len(text) > maxNestText {
 		return nil, fmt.Errorf("the nest has %d bytes, expected at most %d", len(text), maxNestText)
 	}
-	n := &Nest{}
+	n, a := &Nest{}, &AttentionTiles{}
+	var queries, room []int64
+	// The numbers behind two words of a line, one or any number, and what two words say.
+	one := map[string]*int64{"rfactor ": &n.Rfactor, "tile in": &n.Tiles, "tile of": &n.Depth, "stage in": &n.Stage,
+		"bring in": &n.Loads, "bring by": &n.Stage, "bring keep": &n.Keep, "sums of": &n.Sums, "piece in": &n.Pieces,
+		"columns of": &n.ColumnDepth, "ring of": &n.Ring, "weights by": &n.Group, "keys in": &a.Keys, "keys over": &a.Slices}
+	many := map[string]*[]int64{"columns in": &n.Columns, "reduction in": &n.Reduction, "queries in": &queries, "keys of": &room}
+	said := map[string]*bool{"bring once": &n.Once, "weights stay": &n.Stay, "queries turn": &a.InTurn}
 	type open struct {
 		indent int
 		loop   string
 	}
 	var loops []open
+	var names []string // of all loops
 	var found []nestLine
 	var at []int // line numbers
 	for i, raw := range strings.Split(text, "\n") {
@@ -508,90 +516,78 @@ func ParseNest(text string, output *model.Tensor) (*Nest, error) {
 		if len(words) == 0 {
 			continue
 		}
-		bad := func(err error) (*Nest, error) { return nil, fmt.Errorf("line %d: %w", i+1, err) }
 		indent := len(raw) - len(strings.TrimLeft(raw, " \t"))
 		for len(loops) > 0 && loops[len(loops)-1].indent >= indent {
 			loops = loops[:len(loops)-1]
 		}
-		var err error
 		around := ""
 		if len(loops) > 0 {
 			around = loops[len(loops)-1].loop
 		}
 		found, at = append(found, nestLine{len(loops), strings.Join(words, " ")}), append(at, i+1)
-		if words[0] == "for" && len(words) > 3 && words[2] == "in" {
-			loops = append(loops, open{indent, words[1]})
-			if err = n.readLoop(words, around); err != nil {
-				return bad(err)
-			}
-			continue
+		if words[0] == "for" && len(words) > 1 {
+			words = words[1:]
+			loops, names = append(loops, open{indent, words[0]}), append(names, words[0])
 		}
-		last := words[len(words)-1]
+		var err error
 		switch words[0] {
 		case "cores":
 			n.Cores, err = readCores(words[1:], output)
-		case "rfactor":
-			n.Rfactor, err = readExtent(last)
-		case "sums":
-			n.Sums, err = readExtent(last)
-			n.Loads, n.Pieces, n.Vector, n.Store = 1, 1, AtColumns, AtColumns
-		case "bring":
-			switch {
-			case !n.Blocked():
-				n.Loads, err = readExtent(last)
-			case len(words) > 1:
-				n.Once = words[1] == "once"
-				if at := len(words) - 2; words[at] == "keep" {
-					n.Keep, err = readExtent(words[at+1])
-					words = words[:at]
-				}
-				if err == nil {
-					n.Stage, err = readExtent(words[len(words)-1])
-				}
-			}
+			words = nil
+		case "tile":
+			n.ColumnsFirst = around == "columns"
 		case "stage":
-			n.Stage, err = readExtent(last)
 			n.Once = around == ""
-		case "weights":
-			n.Stay = last == "stay"
-			if len(words) > 2 {
-				n.Group, err = readExtent(words[2])
-			}
-		case "columns":
-			n.ColumnDepth, err = readExtent(last)
-		case "ring":
-			n.Ring, err = readExtent(last)
-		case "multiply":
+		case "queries":
+			n.Attention, one["piece in"] = a, &a.Pieces
 		case "vector":
-			if !n.Blocked() {
-				n.Vector = attachTo(around, n.ColumnsFirst)
-			}
+			n.Vector = attachTo(around, n.ColumnsFirst)
 		case "store":
-			if !n.Blocked() {
-				n.Store = attachTo(around, n.ColumnsFirst)
-			}
+			n.Store = attachTo(around, n.ColumnsFirst)
+		case "rfactor", "sums", "bring", "columns", "ring", "weights", "multiply", "reduction", "piece", "keys":
 		default:
-			err = fmt.Errorf(
-				"found %q, expected cores, rfactor, for LOOP in, sums, stage, bring, columns, ring, weights, multiply, vector or store", words[0])
+			err = fmt.Errorf("found %q, expected cores, rfactor, sums, stage, bring, columns, ring, weights, multiply, "+
+				"vector, store or a loop over tile, columns, reduction, piece, queries or keys", words[0])
+		}
+		behind := ""
+		for k := 1; k < len(words) && err == nil; k++ {
+			key := words[0] + " " + words[k]
+			number := words[0] + " " + behind
+			switch {
+			case said[key] != nil:
+				*said[key] = true
+			case one[key] != nil || many[key] != nil:
+				behind = words[k]
+			case one[number] != nil:
+				*one[number], err = readExtent(words[k])
+			case many[number] != nil:
+				*many[number], err = readExtents(*many[number], words[k])
+			}
 		}
 		if err != nil {
-			return bad(err)
+			return nil, fmt.Errorf("line %d: %w", i+1, err)
 		}
 	}
 	if n.Attention != nil {
 		n.Tiles, n.Depth, n.Loads, n.Pieces, n.Vector, n.Store = 1, 1, 1, 1, AtPiece, AtTile
+		a.Single = len(room) > 0
+	} else if n.Blocked() {
+		n.Loads, n.Pieces, n.Vector, n.Store = 1, 1, AtColumns, AtColumns
+	}
+	if len(queries) == 2 {
+		a.Products, a.Positions = queries[0], queries[1]
 	}
 	if n.Tiles == 0 || n.Pieces == 0 || n.Loads == 0 || (len(n.Columns) > 0) != (len(n.Reduction) > 0) {
-		return nil,
-			fmt.Errorf(
-				"found loops over %s, expected \"for tile\", \"bring\", \"for piece\" and, for a product, \"for columns\" and \"for reduction\"", loopsOf(found))
+		return nil, fmt.Errorf("found loops over %s, expected \"for tile\", \"bring\", \"for piece\" and, for a product, "+
+			"\"for columns\" and \"for reduction\"", cmp.Or(strings.Join(names, ", "), "nothing"))
 	}
 	want := n.lines(output)
 	for i, l := range found {
 		if i >= len(want) || want[i] != l {
 			expected := "nothing"
 			if i < len(want) {
-				expected = fmt.Sprintf("%q in %d loops", want[i].text, want[i].depth)
+				text := strings.ReplaceAll(want[i].text, " 0", " N") // numbers that are missing
+				expected = fmt.Sprintf("%q in %d loops", text, want[i].depth)
 			}
 			return nil, fmt.Errorf("line %d: found %q in %d loops, expected %s", at[i], l.text, l.depth, expected)
 		}
@@ -602,84 +598,21 @@ func ParseNest(text string, output *model.Tensor) (*Nest, error) {
 	return n, nil
 }
 
-func (n *Nest) readLoop(words []string, around string) (err error) {
-	list := make([]int64, 0, len(words)-3)
-	inTurn := words[1] == "queries" && len(words) > 5 && slices.Equal(words[len(words)-2:], []string{"in", "turn"})
-	numbers, shared := words[3:], int64(0)
-	if inTurn {
-		numbers = numbers[:len(numbers)-2]
+// readExtents appends the extents of a word, of which 64x12 stands for twelve.
+func readExtents(list []int64, word string) ([]int64, error) {
+	word, many, run := strings.Cut(word, "x")
+	x, err := readExtent(word)
+	n := int64(1)
+	if run && err == nil {
+		n, err = readExtent(many)
 	}
-	if k := len(numbers) - 2; words[1] == "keys" && k > 0 && numbers[k] == "over" {
-		if shared, err = readExtent(numbers[k+1]); err != nil {
-			return err
-		}
-		numbers = numbers[:k]
+	if err != nil {
+		return nil, err
 	}
-	for _, w := range numbers {
-		if (words[1] == "tile" || words[1] == "keys") && w == "of" {
-			continue
-		}
-		w, many, run := strings.Cut(w, "x")
-		x, err := readExtent(w)
-		if err != nil {
-			return err
-		}
-		n := int64(1)
-		if run {
-			if n, err = readExtent(many); err != nil {
-				return err
-			}
-		}
-		if int64(len(list))+n > maxNestText {
-			return fmt.Errorf("found more than %d tiles of a loop over %s", maxNestText, words[1])
-		}
-		list = append(list, slices.Repeat([]int64{x}, int(n))...)
+	if int64(len(list))+n > maxNestText {
+		return nil, fmt.Errorf("found more than %d tiles of a loop", maxNestText)
 	}
-	switch words[1] {
-	case "tile":
-		if len(list) != 2 {
-			return fmt.Errorf("found %q, expected \"for tile in TILES of ROOM\"", strings.Join(words, " "))
-		}
-		n.Tiles, n.Depth, n.ColumnsFirst = list[0], list[1], around == "columns"
-	case "queries":
-		if len(list) != 2 {
-			return fmt.Errorf("found %q, expected \"for queries in PRODUCTS POSITIONS\"", strings.Join(words, " "))
-		}
-		n.Attention = &AttentionTiles{Products: list[0], Positions: list[1], InTurn: inTurn}
-	case "keys":
-		if n.Attention == nil || len(list) == 0 || len(list) > 2 || len(list) == 2 && list[1] != 1 {
-			return fmt.Errorf(
-				"found %q, expected \"for keys in KEYS\", \"of 1\" and \"over CORES\" behind it, inside of a loop over queries",
-				strings.Join(words, " "))
-		}
-		n.Attention.Keys, n.Attention.Single, n.Attention.Slices = list[0], len(list) == 2, shared
-	case "columns":
-		n.Columns = list
-	case "reduction":
-		n.Reduction = list
-	case "piece":
-		if len(list) == 1 && n.Attention != nil {
-			n.Attention.Pieces = list[0]
-		} else if len(list) == 1 {
-			n.Pieces = list[0]
-		}
-	default:
-		return fmt.Errorf("found a loop over %q, expected tile, columns, reduction, piece, queries or keys", words[1])
-	}
-	return nil
-}
-
-func loopsOf(lines []nestLine) string {
-	var names []string
-	for _, l := range lines {
-		if w := strings.Fields(l.text); len(w) > 1 && w[0] == "for" {
-			names = append(names, w[1])
-		}
-	}
-	if names == nil {
-		return "nothing"
-	}
-	return strings.Join(names, ", ")
+	return append(list, slices.Repeat([]int64{x}, int(n))...), nil
 }
 
 func attachTo(loop string, columnsFirst bool) Attach {
