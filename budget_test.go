@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 130_938
+const total = 130_935
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 104_311
+const core = 103_969
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         7480,
+	"cmd/cli":                         7489,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -39,7 +39,7 @@ var budget = map[string]int{
 	"experiments/internal/paperfigs":  3827,
 	"experiments/internal/readings":   885,
 	"experiments/internal/report":     744,
-	"experiments/internal/timeline":   146,
+	"experiments/internal/timeline":   141,
 	"experiments/schedules":           629,
 	"formulation/allocate":            3450,
 	"formulation/binding":             1907,
@@ -83,7 +83,6 @@ var budget = map[string]int{
 	"plots":                           1928,
 	"plots/page":                      918,
 	"plots/recording":                 936,
-	"plots/trace":                     344,
 	"recipes":                         292,
 	"scheduler":                       7811,
 	"scheduler/answers":               1270,
@@ -105,9 +104,10 @@ var budget = map[string]int{
 	"systems/astitchgpu/xla":          367,
 	"systems/exchange/plans":          321,
 	"systems/exchange/stablehlo":      3947,
+	"systems/exchange/trace":          344,
 	"systems/kinds":                   247,
 	"systems/kinds/unrelated":         831,
-	"systems/measured":                1835,
+	"systems/measured":                1828,
 	"systems/measured/calibration":    517,
 	"systems/mofang":                  338,
 	"systems/mofang/balance":          684,

@@ -9,10 +9,12 @@ import (
 	"github.com/dsasched/dsasched/formulation/allocate"
 	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/systems/exchange/plans"
+	"github.com/dsasched/dsasched/systems/exchange/trace"
 )
 
 func init() {
 	addOfSystem("", newConvert)
+	writeTrace = trace.Write
 }
 
 func newConvert() *cobra.Command {

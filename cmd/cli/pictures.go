@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -10,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/plots/recording"
-	"github.com/dsasched/dsasched/plots/trace"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/picture"
 )
@@ -27,14 +28,20 @@ type pictures struct {
 	from, to     int64    // the same in picoseconds
 }
 
+// writeTrace writes Chrome trace events. System exchange sets it; without it there is no --trace.
+var writeTrace func(context.Context, io.Writer, *isa.Program) error
+
 func addPictures(cmd *cobra.Command) *pictures {
 	d := &pictures{
-		trace: addFile(cmd, "trace",
-			"write the simulation as Chrome trace events to this `file` (.json), for ui.perfetto.dev or chrome://tracing"),
+		trace: &outFile{},
 		gantt: addFigure(cmd, "gantt", "draw what the first cluster's units did into this `file`"),
 		html: addFile(cmd, "html",
 			"write the schedule as one page to this `file` (.html): timeline, memories, order, critical path, reasons, graph",
 			".html"),
+	}
+	if writeTrace != nil {
+		d.trace = addFile(cmd, "trace",
+			"write the simulation as Chrome trace events to this `file` (.json), for ui.perfetto.dev or chrome://tracing")
 	}
 	d.against = cmd.Flags().String("against", "",
 		"with --html: the `file` of another schedule of the same network and batch to show beside it")
@@ -74,7 +81,7 @@ func (d *pictures) check() error {
 func (d *pictures) draw(cmd *cobra.Command, origin schedulefile.Origin, r *scheduler.Result) (
 	written []string, err error) {
 	return writeFiles([]fileToWrite{
-		{d.trace, func(w io.Writer) error { return trace.Write(cmd.Context(), w, r.Program) }},
+		{d.trace, func(w io.Writer) error { return writeTrace(cmd.Context(), w, r.Program) }},
 		{d.html, func(w io.Writer) error { return d.page(cmd, w, origin, r) }},
 		{d.gantt, func(w io.Writer) error {
 			fig, err := picture.Gantt(r, d.from, d.to)

@@ -180,23 +180,16 @@ func (p *pair) product(ctx context.Context, recipe scheduler.Recipe, level sched
 }
 
 func gains() harness.Experiment {
-	plan := func(quick bool) func() (*harness.Plan, error) {
-		return func() (*harness.Plan, error) {
+	of := func(quick bool) func() (*harness.Plan, error) {
+		return plan(func(s study) (*harness.Plan, error) {
 			pairs, err := readPairs(pairsFile)
-			if err != nil {
-				return nil, err
-			}
-			s, err := full()
-			if err != nil {
-				return nil, err
-			}
-			return planGains(append(fusedPairs(s.rows), pairs...), quick), nil
-		}
+			return planGains(append(fusedPairs(s.rows), pairs...), quick), err
+		})
 	}
 	return harness.Experiment{Name: "gains",
 		Description: "what a decision gains on real machines, and here: fusion, attention in one kernel, values in L1s",
 		Paper:       "none; times that others have published of work done in two ways, and an H100's, measured here",
-		Plan:        plan(false), Quick: plan(true)}
+		Plan:        of(false), Quick: of(true)}
 }
 
 // planGains has a cell for each decision, machine and network. The quick form has the first pair of each decision and

@@ -42,7 +42,7 @@ func measured() harness.Experiment {
 	return harness.Experiment{Name: "measured",
 		Description: "networks, products and operators of eleven real machines and mappings of an RTL, predicted with nothing fitted",
 		Paper:       "none; times that makers and others have published of their machines, and an H100's and an H200's, measured here",
-		Plan: plan(study.plan), Quick: plan(func(s study) (*harness.Plan, error) { return s.short().plan() })}
+		Plan:        plan(study.plan), Quick: plan(func(s study) (*harness.Plan, error) { return s.short().plan() })}
 }
 
 // plan makes one of all measurements.
