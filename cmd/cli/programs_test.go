@@ -100,7 +100,8 @@ func TestTableOfReached(t *testing.T) {
 			t.Errorf("%s: the commands print %s, the table has %s", cells[0], got, want)
 		}
 	}
-	mean := fmt.Sprintf("Geometric mean: %.2f times greedy's speed, %.2f times the bound.", math.Pow(over, .1), math.Pow(above, .1))
+	mean := fmt.Sprintf("Geometric mean: %.2f times greedy's speed, %.2f times the bound.", math.Pow(over, .1),
+		math.Pow(above, .1))
 	if !strings.HasPrefix(rest, mean) {
 		t.Errorf("the manual lacks %q", mean)
 	}
