@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 130_935
+const total = 130_729
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 103_969
+const core = 103_763
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -29,17 +29,16 @@ var budget = map[string]int{
 	"examples/command":                85,
 	"examples/experiment":             78,
 	"examples/scheduler":              126,
-	"experiments":                     347,
+	"experiments":                     346,
 	"experiments/explore":             848,
 	"experiments/harness":             2639,
 	"experiments/harness/harnesstest": 168,
-	"experiments/internal/ablation":   832,
+	"experiments/internal/ablation":   765,
 	"experiments/internal/beside":     338,
 	"experiments/internal/optimality": 663,
 	"experiments/internal/paperfigs":  3827,
 	"experiments/internal/readings":   885,
 	"experiments/internal/report":     744,
-	"experiments/internal/timeline":   141,
 	"experiments/schedules":           629,
 	"formulation/allocate":            3450,
 	"formulation/binding":             1907,
@@ -82,7 +81,7 @@ var budget = map[string]int{
 	"notebooks/show":                  84,
 	"plots":                           1928,
 	"plots/page":                      918,
-	"plots/recording":                 936,
+	"plots/recording":                 939,
 	"recipes":                         292,
 	"scheduler":                       7811,
 	"scheduler/answers":               1270,

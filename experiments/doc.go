@@ -49,7 +49,7 @@
 //
 // # Folders
 //
-// A folder has the experiments of one paper or question: paperfigs, ablation, optimality, timeline. Package harness
+// A folder has the experiments of one paper or question: paperfigs, ablation, optimality. Package harness
 // runs them, literature holds the published figures, and report makes one page of all results. A new experiment is a
 // file in such a folder and a row in the registry.
 package experiments

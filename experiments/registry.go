@@ -15,7 +15,6 @@ import (
 	"github.com/dsasched/dsasched/experiments/internal/paperfigs"
 	"github.com/dsasched/dsasched/experiments/internal/readings"
 	"github.com/dsasched/dsasched/experiments/internal/report"
-	"github.com/dsasched/dsasched/experiments/internal/timeline"
 	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/systems"
 )
@@ -40,7 +39,7 @@ func leading() []harness.Experiment {
 		paperfigs.Fig16(),
 		paperfigs.Fig17(),
 		paperfigs.Table5(),
-		timeline.Experiment(),
+		ablation.Timeline(),
 	}
 	return append(list, published(true)...)
 }

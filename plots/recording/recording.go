@@ -25,6 +25,9 @@ type Recording struct {
 	Configurations []Configuration `json:"configurations"`
 }
 
+// File is the name of the file of a recording, which the report page shows.
+const File = "viewer.json"
+
 // Schema is the form of a Recording.
 const Schema = 1
 

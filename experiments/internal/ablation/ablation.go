@@ -160,15 +160,13 @@ var ablationNotes = []string{
 // report makes the tables, what becomes of the mechanism and the figures.
 func (a ablation) report(rows, ten []harness.Row, spec *hardware.Spec, hardwareHash string) (*harness.Report, error) {
 	rated := rate(rows)
-	compared := a.compare(rows)
 	steps := slices.DeleteFunc(slices.Clone(rows), func(r harness.Row) bool { _, ok := insteadOf(r.Variant); return ok })
 	mechanism := CheckMechanism(steps)
 
 	d := harness.NewDocument(a.experiment(), fmt.Sprintf("%s (SHA-256 of its description: %s)", a.hardware, hardwareHash))
-	published := comparisonTable(compared)
 	d.Table(a.tenTable(ten, spec)...)
 	d.Table(variantTables(rated)...)
-	d.Table(timeTable(rows), published)
+	d.Table(timeTable(rows))
 	sentences := harness.Each(mechanism, func(m Mechanism) string { return m.Sentence })
 	d.List("Does the mechanism come out?", sentences)
 	d.Notes = slices.Clone(ablationNotes)
@@ -185,8 +183,6 @@ func (a ablation) report(rows, ten []harness.Row, spec *hardware.Spec, hardwareH
 		}
 	}
 	d.File("ablation.csv", ablationCSV(rated))
-	d.File("published.csv", comparisonCSV(compared))
-	d.File("published.md", []byte(published.Markdown()))
 	d.File("tuning.csv", tuningCSV(rows))
 	if len(ten) > 0 {
 		a.tenFigure(d, ten, spec)
@@ -197,11 +193,10 @@ func (a ablation) report(rows, ten []harness.Row, spec *hardware.Spec, hardwareH
 		Hash string `json:"sha256"`
 	}
 	return d.Report(struct {
-		Hardware  machine      `json:"hardware"`
-		Mechanism []Mechanism  `json:"mechanism"`
-		Rows      []ratedRow   `json:"rows"`
-		Published []comparison `json:"published"`
-	}{machine{a.hardware, hardwareHash}, mechanism, rated, compared})
+		Hardware  machine     `json:"hardware"`
+		Mechanism []Mechanism `json:"mechanism"`
+		Rows      []ratedRow  `json:"rows"`
+	}{machine{a.hardware, hardwareHash}, mechanism, rated})
 }
 
 func ablationCSV(rows []ratedRow) []byte {

@@ -16,9 +16,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/dsasched/dsasched/experiments/harness"
-	"github.com/dsasched/dsasched/experiments/internal/timeline"
 	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/plots/page"
+	"github.com/dsasched/dsasched/plots/recording"
 )
 
 // collection is the content of a folder of results, as both reports over all experiments
@@ -75,12 +75,12 @@ func gather(out string, names []string) (*collection, error) {
 			return nil, err
 		}
 		c.experiments = append(c.experiments, e)
-		switch recording, err := safefile.Read(filepath.Join(dir, timeline.ViewerFile)); {
-		case err == nil && !json.Valid(recording):
+		switch data, err := safefile.Read(filepath.Join(dir, recording.File)); {
+		case err == nil && !json.Valid(data):
 			return nil, fmt.Errorf("%s: not valid JSON, expected what 'dsasched run %s' writes",
-				filepath.Join(dir, timeline.ViewerFile), name)
+				filepath.Join(dir, recording.File), name)
 		case err == nil:
-			c.recording = recording
+			c.recording = data
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, fmt.Errorf("the results can't be read: %w", err)
 		}

@@ -1,4 +1,4 @@
-package timeline
+package ablation
 
 import (
 	"context"
@@ -59,7 +59,7 @@ func TestTimelineReport(t *testing.T) {
 		if string(f.Data) != string(b.Files[i].Data) {
 			t.Errorf("%s: other bytes the second time", f.Name)
 		}
-		if f.Name != ViewerFile {
+		if f.Name != recording.File {
 			continue
 		}
 		var rec recording.Recording

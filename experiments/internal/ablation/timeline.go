@@ -1,6 +1,4 @@
-// Package timeline records schedules for the viewer of the report page: each command of a
-// cluster with its operator and time, and each buffer with its address, size and time.
-package timeline
+package ablation
 
 import (
 	"context"
@@ -23,8 +21,9 @@ type timeline struct {
 	variants []string
 }
 
-// Experiment records the variants of Fig. 15 for the viewer.
-func Experiment() harness.Experiment {
+// Timeline records the variants of Fig. 15 for the viewer of the report page: each command of a cluster with its
+// operator and time, and each buffer with its address, size and time.
+func Timeline() harness.Experiment {
 	return timeline{"stcp920", []string{"A", "B"}, []string{"tvm", "llb", "l1", "ordering", "cross-layer"}}.experiment()
 }
 
@@ -36,10 +35,6 @@ func (t timeline) experiment() harness.Experiment {
 		Plan:        t.plan,
 	}
 }
-
-// ViewerFile is the name of the file that the viewer of the report page reads; the
-// package recording has its form.
-const ViewerFile = "viewer.json"
 
 func (t timeline) plan() (*harness.Plan, error) {
 	spec, specHash := harness.Machine(t.hardware)
@@ -104,9 +99,7 @@ func (t timeline) report(list []literature.Configuration, spec *hardware.Spec, r
 		rec.Configurations = append(rec.Configurations, conf)
 		tab := harness.Table{Name: c.Network, Title: fmt.Sprintf("%s, batch %d on %s, one of %d clusters", conf.Title,
 			conf.Batch, t.hardware, spec.Clusters), Columns: harness.Columns("<Variant", "Batches per\ncluster",
-			"Latency\n(ms)", "Throughput\n("+c.Unit+")", "Energy\n(mJ)", "Kernels", "MME busy\n(%)",
-			"Moved (MB)|DDR|LLB|L1", "Peak (KiB)|L1|LLB", "Recorded|commands|buffers")}
-		mb := func(n int64) string { return harness.Significant(float64(n) / 1e6) }
+			"Latency\n(ms)", "Recorded|commands|buffers")}
 		for _, v := range conf.Variants {
 			s := summary{Model: c.Network, Variant: v.Name, Row: v.Row}
 			for _, q := range v.Queues {
@@ -116,26 +109,22 @@ func (t timeline) report(list []literature.Configuration, spec *hardware.Spec, r
 				s.Buffers += m.Buffers
 			}
 			rows = append(rows, s)
-			r := v.Row
-			tab.Add(v.Name, r.BatchesPerCluster, harness.Fixed(1e3*r.LatencySeconds, 2), r.ThroughputPerSecond,
-				r.EnergyText(1), r.KernelsDynamic, harness.Percent(r.MMEBusyShare), mb(r.MovedBytes.DDR),
-				mb(r.MovedBytes.LLB), mb(r.MovedBytes.L1), r.PeakL1CoreBytes>>10, r.PeakLLBBytes>>10, s.Commands,
-				s.Buffers)
+			tab.Add(v.Name, v.Row.BatchesPerCluster, harness.Fixed(1e3*v.Row.LatencySeconds, 2), s.Commands, s.Buffers)
 		}
 		d.Table(tab)
 	}
 	d.Note(
-		"Batches per cluster are the paper's. All clusters do the same at the same time, so one is recorded: cluster 0, from the first command to the last. Bytes moved and kernels are of all clusters.")
-	d.Note("%s holds every command and buffer, for the viewer of the report page; times are rounded to %d ns.", ViewerFile,
-		recording.TickPs/1000)
+		"Batches per cluster are the paper's. All clusters do the same at the same time, so one is recorded: cluster 0, from the first command to the last.")
+	d.Note("%s holds every command and buffer, for the viewer of the report page; times are rounded to %d ns.",
+		recording.File, recording.TickPs/1000)
 	rep, err := d.Report(harness.Data{Data: rows})
 	if err != nil {
 		return nil, err
 	}
 	data, err := rec.JSON()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", ViewerFile, err)
+		return nil, fmt.Errorf("%s: %w", recording.File, err)
 	}
-	rep.Files = append(rep.Files, harness.File{Name: ViewerFile, Data: append(data, '\n')})
+	rep.Files = append(rep.Files, harness.File{Name: recording.File, Data: append(data, '\n')})
 	return rep, nil
 }
