@@ -2,6 +2,7 @@ package lower
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/isa"
@@ -13,10 +14,9 @@ import (
 // searches, which make many, need not clear and collect it each time, nor count again what layers compute that earlier
 // programs had. Graphs must not change.
 type Memory struct {
-	cmds      list[pending]
-	blocks    list[int32]
+	cmds      commands
+	blocks    []int32
 	queues    []uint8
-	commands  []isa.Command
 	numbers   arena[int32]
 	lasts     arena[int32] // of buffers
 	waits     arena[int32] // what commands wait for
@@ -30,6 +30,14 @@ type Memory struct {
 	allWaits  bool                             // Options.AllWaits
 	works     map[*model.Graph]map[string]work // by what they follow from
 	key       []byte
+	among     *schedule.InstanceGraph // of which shares are
+	shares    map[output]shares
+}
+
+// output is an operator's result as a group makes it.
+type output struct {
+	group  int
+	tensor model.TensorID
 }
 
 // The numbers of graphs, and of layers of each, whose work is remembered.
@@ -55,13 +63,20 @@ func (m *Memory) workOf(s *schedule.Schedule, inst *schedule.Instance, lp *layer
 	add(st.Cores, int64(st.Output), inst.Regions[st.Output].Elements(), int64(lp.layer.Anchor), int64(len(lp.layer.Ops)))
 	region(st.CoreOutput)
 	add(int64(st.Kind), on.MatrixRows(), on.MatrixCols())
+	if m.among != s.Instances {
+		m.among, m.shares = s.Instances, map[output]shares{}
+	}
 	for _, id := range lp.layer.Ops {
 		add(int64(id))
 		for _, o := range s.Graph.Op(id).Outputs {
-			hull, before, own, sum := amongInstances(s, inst, o)
-			region(hull)
+			x, ok := m.shares[output{inst.Group, o}]
+			if !ok {
+				x = sharesOf(s, inst.Group, o)
+				m.shares[output{inst.Group, o}] = x
+			}
+			region(x.hull)
 			region(inst.Regions[o])
-			add(before, own, sum)
+			add(x.ends[inst.Index], x.ends[inst.Index+1], x.ends[len(x.ends)-1])
 		}
 	}
 	for _, w := range st.Writes {
@@ -95,8 +110,7 @@ func newMemory() *Memory {
 
 // reset gives all of it free.
 func (m *Memory) reset() {
-	m.queues, m.commands = m.queues[:0], m.commands[:0]
-	m.cmds.reset()
+	m.queues, m.cmds.list = m.queues[:0], m.cmds.list[:0]
 	m.numbers.reset()
 	m.waits.reset()
 	m.deps.reset()
@@ -144,40 +158,33 @@ func (a *arena[T]) reset() {
 	a.at = 0
 }
 
-// list is a list in blocks, so that it grows without being copied.
-type list[T any] struct {
-	blocks []*[listBlock]T
-	spare  []*[listBlock]T
-	first  int // of the blocks that are not forgotten
-	n      int32
+// commands are those of one cluster, behind those of others in the program's list.
+type commands struct {
+	list    []isa.Command
+	marks   []mark
+	n, fed  int32 // how many there are, and how many of them are gone
+	between int32 // from a command's number to its place in the list
+}
+
+func (l *commands) at(i int32) *isa.Command { return &l.list[i+l.between] }
+func (l *commands) mark(i int32) *mark      { return &l.marks[i-l.fed] }
+
+// begin makes place for those of the next cluster.
+func (l *commands) begin() {
+	l.marks, l.n, l.fed, l.between = l.marks[:0], 0, 0, int32(len(l.list))
+}
+
+func (l *commands) add(c *isa.Command, m mark) {
+	if len(l.list) == cap(l.list) {
+		l.list = slices.Grow(l.list, len(l.list)/2+listBlock)
+	}
+	l.list, l.marks = append(l.list, *c), append(l.marks, m)
+	l.n++
+}
+
+// forget gives the place of all to others.
+func (l *commands) forget() {
+	l.list, l.marks, l.fed, l.between = l.list[:0], l.marks[:0], l.n, -l.n
 }
 
 const listBlock = 1 << 7
-
-func (l *list[T]) at(i int32) *T { return &l.blocks[uint(i)/listBlock][uint(i)%listBlock] }
-
-// more makes the list one longer and returns its end, which holds anything.
-func (l *list[T]) more() *T {
-	if int(l.n) == len(l.blocks)*listBlock {
-		if n := len(l.spare); n > 0 {
-			l.blocks, l.spare = append(l.blocks, l.spare[n-1]), l.spare[:n-1]
-		} else {
-			l.blocks = append(l.blocks, new([listBlock]T))
-		}
-	}
-	l.n++
-	return l.at(l.n - 1)
-}
-
-// forget gives the place of the first n to others.
-func (l *list[T]) forget(n int32) {
-	for ; (l.first+1)*listBlock <= int(n); l.first++ {
-		l.spare = append(l.spare, l.blocks[l.first])
-		l.blocks[l.first] = nil
-	}
-}
-
-func (l *list[T]) reset() {
-	l.blocks, l.first, l.n = append(l.spare, l.blocks[l.first:]...), 0, 0
-	l.spare = nil
-}

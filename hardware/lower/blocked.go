@@ -595,7 +595,7 @@ func (l *lowering) blockProduct(p, j, k int64, deps []int32) int32 {
 		Line: lp.dims.Line})
 	portion := isa.Portion{Tile: int32(j*int64(lp.kTiles)+k) + 1}.Cut(p, n.Tiles)
 	c := l.add(qMatrix, isa.Command{Kind: isa.Matrix, Portion: portion, Cores: int32(l.active), MACs: l.nextMACs(),
-		DurationPs: l.cost.Picoseconds(cycles * hardware.Cycles(l.sharing(hardware.Matrix, l.active)))}, deps)
+		DurationPs: l.cost.Picoseconds(cycles * hardware.Cycles(l.turns))}, deps)
 	for _, in := range l.ins {
 		if in.anchor && in.val.Level == schedule.L1 {
 			in.state.place.use(c)

@@ -13,16 +13,14 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// pending is a command of one cluster; dependencies are indices in emitter.cmds.
-type pending struct {
-	isa.Command
+// mark is what settle must know of a command, whose dependencies are indices in emitter.cmds until then.
+type mark struct {
 	block int32
 	opens bool // first command of its block: waits for everything before,
 	roam  bool // a load that may leave its block
 	asks  bool // a request: what comes next is its load
 	// what From and To will be
 	from, to *stretch
-	await    []passed // results of other clusters that must be in the DDR
 }
 
 // emitter lowers the work of one cluster.
@@ -47,11 +45,11 @@ type emitter struct {
 	tables *tables
 	fine   grain
 
-	cmds *list[pending] // of a stream, those that were not fed
+	cmds *commands // of a stream, those that were not fed
 	// Of those that have their dependencies: how many they are, the block of each, less than
 	// zero if it roams, and the last of each queue that does not.
 	settled    int32
-	blocks     *list[int32]
+	blocks     []int32
 	last       lastOf
 	opener     int32 // of the block that is settled
 	queues     queueLog
@@ -137,20 +135,21 @@ func (e *emitter) add(q int, c isa.Command, deps ...[]int32) int32 {
 	for i := range e.requests {
 		if r := &e.requests[i]; q == r.queue && len(r.slots) > 0 && c.DurationPs > 0 {
 			slot := &r.slots[r.next]
-			ask := e.append(r.first+r.next, isa.Command{Kind: c.Kind, DurationPs: c.DurationPs}, append(deps, []int32{*slot})...)
-			e.cmds.at(ask).asks = true
+			ask := e.append(r.first+r.next, &isa.Command{Kind: c.Kind, DurationPs: c.DurationPs},
+				append(deps, []int32{*slot})...)
+			e.cmds.mark(ask).asks = true
 			e.cmds.at(ask).Task = 0
 			c.DurationPs, deps = 0, [][]int32{{ask}}
-			*slot = e.append(q, c, deps...)
+			*slot = e.append(q, &c, deps...)
 			r.next = (r.next + 1) % len(r.slots)
 			return *slot
 		}
 	}
-	return e.append(q, c, deps...)
+	return e.append(q, &c, deps...)
 }
 
 // append appends a command of the present step.
-func (e *emitter) append(q int, c isa.Command, deps ...[]int32) int32 {
+func (e *emitter) append(q int, c *isa.Command, deps ...[]int32) int32 {
 	c.Queue = e.cluster*e.perCluster + int32(q)
 	c.Iteration = e.iter
 	c.Label, c.Task = e.label, e.task
@@ -186,8 +185,7 @@ func (e *emitter) append(q int, c isa.Command, deps ...[]int32) int32 {
 	if q >= qMatrix && q < numQueues {
 		e.computing[q] = e.cmds.n
 	}
-	p := e.cmds.more()
-	*p = pending{Command: c, block: e.block}
+	e.cmds.add(c, mark{block: e.block})
 	if e.cmds.n%stopEvery == 0 && e.halted == nil {
 		e.halted = e.ended()
 	}
@@ -207,7 +205,7 @@ func (e *emitter) open(kind isa.Kind, label string, s float64) {
 	e.block++
 	e.label, e.task = e.name(label), 0
 	i := e.add(qControl, isa.Command{Kind: kind, DurationPs: seconds(s)})
-	e.cmds.at(i).opens = true
+	e.cmds.mark(i).opens = true
 }
 
 // resource is one of the cluster's. The DDRs of the chips come before those of all clusters and,
@@ -242,10 +240,9 @@ func (e *emitter) run(segments []Segment) error {
 		e.perCluster += int32(len(r.slots))
 	}
 	e.cmds, e.queues = &e.mem.cmds, queueLog{e.mem.queues[:0], e.mem}
-	e.cmds.reset()
+	e.cmds.begin()
 	e.mem.allWaits = e.opt.AllWaits
-	e.blocks = &e.mem.blocks
-	e.blocks.reset()
+	e.blocks = e.mem.blocks[:0]
 	e.mem.waits.reset()
 	e.settled, e.last, e.opener = 0, lastOf{}, 0
 	plans, usesAt, kernelEnds, err := e.planSteps(segments)
@@ -325,7 +322,7 @@ func (e *emitter) run(segments []Segment) error {
 	if err := e.flush(); err != nil {
 		return err
 	}
-	e.mem.queues = e.queues.queue
+	e.mem.queues, e.mem.blocks = e.queues.queue, e.blocks
 	return nil
 }
 
@@ -553,7 +550,8 @@ func (e *emitter) flush() error {
 			return err
 		}
 	} else {
-		e.p.Commands = e.settle(slices.Grow(e.p.Commands, int(e.cmds.n)), base)
+		e.settle(base)
+		e.p.Commands = e.cmds.list
 	}
 	for _, m := range e.passed {
 		e.passing.made[m.passed] = base + m.command
@@ -600,11 +598,11 @@ func (e *emitter) feedSettled() error {
 	if e.feed == nil || e.settled == e.cmds.n {
 		return nil
 	}
-	e.mem.commands = e.settle(slices.Grow(e.mem.commands[:0], int(e.cmds.n-e.settled)), 0)
-	if err := e.feed(e.mem.commands); err != nil {
+	e.settle(0)
+	if err := e.feed(e.cmds.list); err != nil {
 		return err
 	}
-	e.cmds.forget(e.settled)
+	e.cmds.forget()
 	e.mem.waits.reset()
 	e.mem.deps.reset()
 	e.mem.uses.reset()
@@ -619,16 +617,16 @@ func (e *emitter) feedSome() {
 }
 
 // allWaits lists what a command waits for without the order of any queue; opener has begun the block before it.
-func (e *emitter) allWaits(i, opener int32, pc *pending) []int32 {
-	list := slices.Clone(pc.Deps)
+func (e *emitter) allWaits(i, opener int32, m *mark) []int32 {
+	list := slices.Clone(e.cmds.at(i).Deps)
 	switch {
-	case pc.opens:
+	case m.opens:
 		for d := opener; d < i; d++ {
-			if *e.blocks.at(d) >= 0 {
+			if e.blocks[d] >= 0 {
 				list = append(list, d)
 			}
 		}
-	case !pc.roam:
+	case !m.roam:
 		list = append(list, opener)
 	case !e.opt.BeforeFirst:
 		list = append(list, 0)
@@ -637,70 +635,67 @@ func (e *emitter) allWaits(i, opener int32, pc *pending) []int32 {
 	return slices.Compact(list)
 }
 
-// settle completes the dependencies of the cluster's commands that are not settled, and appends
-// them. Indices in the program are base more than those here.
-func (e *emitter) settle(to []isa.Command, base int32) []isa.Command {
+// settle completes the dependencies of the cluster's commands that are not settled. Indices in the program are base
+// more than those here.
+func (e *emitter) settle(base int32) {
+	queue := e.queues.queue
+	e.blocks = slices.Grow(e.blocks, int(e.cmds.n-e.settled))
 	for ; e.settled < e.cmds.n; e.settled++ {
 		i := e.settled
-		pc := e.cmds.at(i)
-		own := e.queues.queue[i]
-		block := e.blocks.more()
-		if pc.asks {
-			pc.roam = e.cmds.at(i + 1).roam
+		c, m := e.cmds.at(i), e.cmds.mark(i)
+		own := queue[i]
+		if m.asks {
+			m.roam = e.cmds.mark(i + 1).roam
 		}
-		pc.roam = pc.roam && e.spec.GapSeconds == 0
-		if *block = pc.block; pc.roam {
-			*block = -1
+		block := m.block
+		if m.roam = m.roam && e.spec.GapSeconds == 0; m.roam {
+			block = -1
 		}
+		e.blocks = append(e.blocks, block)
 		// A queue runs in order: of several commands of one queue, waiting for the last
 		// is enough, and of the own queue for none.
 		last, opener := lastOf{}, e.opener
 		switch {
-		case pc.opens:
+		case m.opens:
 			last, e.opener = e.last, i
-		case pc.roam:
-			for _, d := range pc.Deps {
-				last.wait(e.queues.queue[d], d)
+		case m.roam:
+			for _, d := range c.Deps {
+				last.wait(queue[d], d)
 			}
 			if !e.opt.BeforeFirst {
 				last.wait(qControl, 0) // the launch that begins the work
 			}
 		default:
 			// Earlier blocks have ended when this block opens, but for what roams.
-			last.wait(e.queues.queue[e.opener], e.opener)
-			for _, d := range pc.Deps {
-				if b := *e.blocks.at(d); b == pc.block || b < 0 {
-					last.wait(e.queues.queue[d], d)
+			last.wait(queue[e.opener], e.opener)
+			for _, d := range c.Deps {
+				if b := e.blocks[d]; b == block || b < 0 {
+					last.wait(queue[d], d)
 				}
 			}
 		}
 		last.drop(own)
-		for _, what := range pc.await {
-			e.passing.waits = append(e.passing.waits, wait{base + i, what})
+		deps := last.list(&e.mem.deps)
+		if e.opt.AllWaits {
+			deps = e.allWaits(i, opener, m)
 		}
-		to = append(to, pc.Command)
-		c := &to[len(to)-1]
-		if c.Deps = last.list(&e.mem.deps); e.opt.AllWaits {
-			c.Deps = e.allWaits(i, opener, pc)
+		for k := range deps {
+			deps[k] += base
 		}
-		for k := range c.Deps {
-			c.Deps[k] += base
+		if c.Deps = deps; len(deps) == 0 {
+			c.Deps = nil
 		}
 		if e.bare {
 			c.Portion = isa.Portion{} // of no task
 		}
-		if pc.from != nil {
-			c.From = pc.from.buffer
+		if m.from != nil {
+			c.From = m.from.buffer
 		}
-		if pc.to != nil {
-			c.To = pc.to.buffer
+		if m.to != nil {
+			c.To = m.to.buffer
 		}
-		if len(c.Deps) == 0 {
-			c.Deps = nil
-		}
-		if !pc.roam {
+		if !m.roam {
 			e.last.wait(own, i)
 		}
 	}
-	return to
 }

@@ -201,8 +201,6 @@ func Outline(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 	if opt.Memory != nil {
 		e.mem = opt.Memory
 		e.mem.reset()
-		p.Commands = e.mem.commands
-		defer func(p *isa.Program) { e.mem.commands = p.Commands }(p) // an error leaves p nil
 	}
 	for k, segments := range distinct {
 		if err := e.lower(int32(k), alike[k], segments); err != nil {

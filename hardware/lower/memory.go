@@ -117,8 +117,7 @@ func (s *stretch) use(cmds ...int32) {
 // take allocates [lo, lo+size) and returns what its first writer must wait for.
 func (s *space) take(lo, size int64, label int32) (*stretch, []int32) {
 	put := s.log.mem.stretches.put
-	n := put(stretch{log: s.log, lo: lo, hi: lo + size, first: -1, label: label})
-	n.lasts = s.log.mem.numbers.take(4)
+	n := put(stretch{log: s.log, lo: lo, hi: lo + size, first: -1, label: label, lasts: s.log.mem.numbers.take(4)})
 	from := sort.Search(len(s.parts), func(i int) bool { return s.parts[i].hi > n.lo })
 	to := from
 	var deps lastOf
@@ -126,6 +125,10 @@ func (s *space) take(lo, size int64, label int32) (*stretch, []int32) {
 		for _, c := range s.parts[to].lasts {
 			deps.wait(s.log.queue[c], c)
 		}
+	}
+	if to == from+1 && s.parts[from].lo == n.lo && s.parts[from].hi == n.hi { // most often
+		s.parts[from].stretch = n
+		return n, s.log.list(&deps)
 	}
 	var room [3]part
 	made := room[:0]

@@ -42,7 +42,7 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *s
 		key = -1 // alone, it is not what its group is found by
 		if t.farBytes <= e.pages.largest() {
 			ent = e.fetch(t, next, after)
-			e.cmds.at(ent.load).roam = e.opt.Prefetch
+			e.cmds.mark(ent.load).roam = e.opt.Prefetch
 		}
 	}
 	var c int32
@@ -53,7 +53,7 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *s
 		c = e.add(qIn, isa.Command{Kind: isa.L1Load, Portion: t.portion, Bytes: t.unionBytes * t.times,
 			DurationPs: e.l1Latency(),
 			Uses:       e.moveIn(llbBytes, coreBytes)}, free, []int32{ent.load})
-		e.cmds.at(c).from, e.cmds.at(c).to = ent.at, place
+		e.cmds.mark(c).from, e.cmds.mark(c).to = ent.at, place
 		e.pages.use(ent, c)
 		place.use(c)
 	}
@@ -67,7 +67,7 @@ func (e *emitter) fetch(t *weightTile, next int64, after []int32) *entry {
 	e.pages.bring(ent,
 		e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.far, Bytes: t.farBytes, DurationPs: e.ddrLatency(),
 			Uses: e.moves(t.farBytes, t.farBytes, 0, 0)}, deps, after))
-	e.cmds.at(ent.load).to = ent.at
+	e.cmds.mark(ent.load).to = ent.at
 	return ent
 }
 
@@ -98,7 +98,7 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 		if place, free := e.home.keep(t.coreBytes, again, e.label); place != nil {
 			c := e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.portion, Bytes: t.unionBytes, DurationPs: latency,
 				Uses: e.moves(far/t.times, 0, t.coreBytes, 0)}, free)
-			e.cmds.at(c).roam, e.cmds.at(c).to = e.opt.Prefetch, place
+			e.cmds.mark(c).roam, e.cmds.mark(c).to = e.opt.Prefetch, place
 			e.keep(t, place, c)
 			return c, place
 		}
@@ -113,7 +113,7 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 		c = e.add(qIn, isa.Command{Kind: isa.L1Load, Portion: t.portion, Bytes: t.unionBytes * t.times,
 			DurationPs: e.l1Latency(),
 			Uses:       e.moves(0, 0, coreBytes, share*t.times)}, free, []int32{kept.load})
-		e.cmds.at(c).from = kept.place
+		e.cmds.mark(c).from = kept.place
 		kept.place.use(c)
 	} else {
 		var own *stretch
@@ -124,12 +124,12 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 		c = e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.portion, Bytes: t.unionBytes * t.times,
 			DurationPs: latency,
 			Uses:       e.moves(far, 0, coreBytes, 0)}, free, there)
-		if e.cmds.at(c).roam = e.opt.Prefetch; own != nil {
-			e.cmds.at(c).from = own
+		if e.cmds.mark(c).roam = e.opt.Prefetch; own != nil {
+			e.cmds.mark(c).from = own
 			e.keep(t, own, c)
 		}
 	}
-	e.cmds.at(c).to = place
+	e.cmds.mark(c).to = place
 	place.use(c)
 	e.recordStretch(place, isa.L1)
 	return c, place
@@ -189,11 +189,11 @@ func (e *emitter) stream(m streamed) int32 {
 		e.pages.bring(ent,
 			e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: part, Bytes: bytes, DurationPs: e.ddrLatency(),
 				Uses: uses(bytes, bytes, 0, 0)}, deps, m.after))
-		e.cmds.at(ent.load).roam = e.opt.Prefetch && m.roam
-		e.cmds.at(ent.load).to = ent.at
+		e.cmds.mark(ent.load).roam = e.opt.Prefetch && m.roam
+		e.cmds.mark(ent.load).to = ent.at
 		last = e.add(qIn, isa.Command{Kind: isa.L1Load, Portion: part, Bytes: bytes, DurationPs: e.l1Latency(),
 			Uses: e.moveIn(piece(m.llbBytes, i, n), piece(m.coreBytes, i, n))}, m.free, []int32{ent.load})
-		e.cmds.at(last).from, e.cmds.at(last).to = ent.at, m.place
+		e.cmds.mark(last).from, e.cmds.mark(last).to = ent.at, m.place
 		e.pages.use(ent, last)
 		if m.place != nil {
 			m.place.use(last)
@@ -231,7 +231,7 @@ func (l *lowering) transfer(in *incoming, t transfer) (c int32) {
 	case t.stage != nil:
 		cmd.Uses = l.moveIn(t.llb, t.core)
 		c = l.add(qIn, cmd, t.free[0], t.free[1], []int32{t.stage.load})
-		l.cmds.at(c).from = t.stage.at
+		l.cmds.mark(c).from = t.stage.at
 		l.pages.use(t.stage, c)
 	default:
 		free := t.free[0]
@@ -259,8 +259,8 @@ func (l *lowering) toLLB(in *incoming, ent *entry, part isa.Portion, bytes int64
 	from := l.cmds.n
 	l.pages.bring(ent, l.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: part, Bytes: bytes,
 		DurationPs: l.ddrLatency(), Uses: l.activationUses(bytes, bytes, 0, 0)}, deps, in.state.ready))
-	l.cmds.at(ent.load).roam = l.opt.Prefetch && l.early(in.val)
-	l.cmds.at(ent.load).to = ent.at
+	l.cmds.mark(ent.load).roam = l.opt.Prefetch && l.early(in.val)
+	l.cmds.mark(ent.load).to = ent.at
 	l.fetchAway(from, in)
 }
 

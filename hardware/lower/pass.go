@@ -45,20 +45,21 @@ type stored struct {
 func (l *lowering) await(from int32, ins ...*incoming) {
 	waits := false // a load does
 	for i := from; i < l.cmds.n; i++ {
-		c := l.cmds.at(i)
-		if c.Kind != isa.DDRLoad || waits && !c.asks {
+		m := l.cmds.mark(i)
+		if l.cmds.at(i).Kind != isa.DDRLoad || waits && !m.asks {
 			continue
 		}
 		for _, in := range ins {
 			if in.state.away {
-				c.await = append(c.await, passed{l.iter, in.val.Instance, in.val.Tensor})
-				c.roam = false
-				if c.asks {
-					l.cmds.at(i + 1).roam = false // its load, with which it stays
+				l.passing.waits = append(l.passing.waits,
+					wait{i + l.cmds.between, passed{l.iter, in.val.Instance, in.val.Tensor}})
+				m.roam = false
+				if m.asks {
+					l.cmds.mark(i + 1).roam = false // its load, with which it stays
 				}
 			}
 		}
-		waits = waits || !c.asks
+		waits = waits || !m.asks
 	}
 }
 
@@ -67,7 +68,7 @@ func (l *lowering) await(from int32, ins ...*incoming) {
 func (l *lowering) fetchAway(from int32, in *incoming) {
 	here := l.chipOf(l.cluster)
 	for i := from; in.state.away && in.state.chip != here && i < l.cmds.n; i++ {
-		if c := l.cmds.at(i); c.Kind == isa.DDRLoad && !c.asks {
+		if c := l.cmds.at(i); c.Kind == isa.DDRLoad && !l.cmds.mark(i).asks {
 			c.DurationPs += l.chipLatency()
 			c.Uses[0].Resource = in.state.chip
 			out, into := l.chips+2*in.state.chip, l.chips+2*here+1
@@ -100,7 +101,7 @@ func (l *lowering) loadAhead() {
 			if full = !l.pages.keeps(t.farBytes, next); full {
 				return
 			}
-			l.cmds.at(l.fetch(t, next, nil).load).roam = true
+			l.cmds.mark(l.fetch(t, next, nil).load).roam = true
 		})
 	}
 	l.task = task

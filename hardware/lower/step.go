@@ -90,6 +90,7 @@ type lowering struct {
 	values []valueState
 	cores  int64 // that make results
 	active int64 // that take part
+	turns  int64 // of these at one matrix unit, see sharing
 	pinned int   // pages of stages
 	// Of the sums of other cores: the place, and what its first writer waits for.
 	sums     *stretch
@@ -164,7 +165,7 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 	e.label, e.task, e.running, e.cost = e.name(lp.layer.Name), lp.task, lp.step, e.costs.Kind(lp.step.Kind)
 	e.weights.between(s.DataEnd(lp.step), e.params.base)
 	l := e.mem.room(e, lp)
-	l.values = values
+	l.values, l.turns = values, e.sharing(hardware.Matrix, l.active)
 	l.operands(s)
 	l.places(s)
 	l.loadAhead()
@@ -618,7 +619,7 @@ func (l *lowering) product(tile *weightTile, at tileInL1, row int64, free []int3
 	lp := l.lp
 	rows := rowsOf(model.MatrixDims{Reps: tile.reps, M: lp.dims.M, N: tile.n, K: tile.k,
 		Line: lp.dims.Line, At: tile.at, Phases: lp.dims.Phases}, row, l.total())
-	cycles := l.matrixCycles(iteration(rows, lp.repeat)) * hardware.Cycles(lp.repeat*l.sharing(hardware.Matrix, l.active))
+	cycles := l.matrixCycles(iteration(rows, lp.repeat)) * hardware.Cycles(lp.repeat*l.turns)
 	deps := append(append(l.scratch[:0], at.load), free...)
 	ring := &l.weights
 	if lp.constant != nil {
@@ -781,19 +782,19 @@ func (l *lowering) vectorCommands(portion isa.Portion, deps []int32) []int32 {
 // any; ops are the useful operations of both.
 func (l *lowering) onVectorUnits(portion isa.Portion, cores int64, cycles [2]hardware.Cycles, ops [2]int64, rest bool,
 	deps ...[]int32) (cs []int32) {
-	do := func(q, k int, kind isa.Kind) {
-		cs = append(cs, l.add(q, isa.Command{Kind: kind, Portion: portion, Cores: int32(cores),
-			DurationPs: l.cost.Picoseconds(cycles[k]), VectorOps: ops[k]}, append(deps, cs)...))
-	}
-	if cycles[0] > 0 {
-		q := qSpecial
-		if l.cost.SharedVector() {
-			q = qVector
+	cs = l.mem.numbers.take(2)
+	for k, kind := range [...]isa.Kind{isa.Special, isa.Vector} {
+		q := qVector
+		switch {
+		case k == 0 && cycles[0] == 0 || k == 1 && !rest:
+			continue
+		case k == 0 && !l.cost.SharedVector():
+			q = qSpecial
+		case len(cs) > 0:
+			deps = append(deps, cs)
 		}
-		do(q, 0, isa.Special)
-	}
-	if rest {
-		do(qVector, 1, isa.Vector)
+		cs = append(cs, l.add(q, isa.Command{Kind: kind, Portion: portion, Cores: int32(cores),
+			DurationPs: l.cost.Picoseconds(cycles[k]), VectorOps: ops[k]}, deps...))
 	}
 	return cs
 }
@@ -846,12 +847,12 @@ func (l *lowering) storeThrough(o *outgoing, c isa.Command, bytes, coreBytes int
 		ent, deps := l.pages.add(0, out.Bytes, never)
 		out.DurationPs, out.Uses = l.l1Latency(), l.moveOut(out.Bytes, piece(coreBytes, i, n))
 		l.pages.bring(ent, l.add(qOut, out, l.writers, deps))
-		l.cmds.at(ent.load).to = ent.at
+		l.cmds.mark(ent.load).to = ent.at
 		o.place.use(ent.load)
 		o.stored = l.add(qDDRStore, isa.Command{Kind: isa.DDRStore, Portion: out.Portion, Bytes: out.Bytes,
 			DurationPs: l.ddrLatency(),
 			Uses:       l.activationUses(out.Bytes, out.Bytes, 0, 0)}, []int32{ent.load})
-		l.cmds.at(o.stored).from = ent.at
+		l.cmds.mark(o.stored).from = ent.at
 		l.pages.use(ent, o.stored)
 		left = append(left, ent.load)
 		if l.halted != nil {

@@ -706,41 +706,47 @@ func (lp *layerPlan) cutConstants(s *schedule.Schedule, fine grain) {
 // compute more than once, because of halos, counts once, and elements that none computes, because nothing reads them,
 // do not.
 func usefulWork(s *schedule.Schedule, inst *schedule.Instance, op *model.Op, o model.TensorID) model.Work {
-	hull, before, own, sum := amongInstances(s, inst, o)
-	if own == 0 {
+	x := sharesOf(s, inst.Group, o)
+	before, after, sum := x.ends[inst.Index], x.ends[inst.Index+1], x.ends[len(x.ends)-1]
+	if before == after {
 		return model.Work{}
 	}
-	if sum <= hull.Elements() { // they don't overlap
+	if sum <= x.hull.Elements() { // they don't overlap
 		return s.Graph.Work(op, inst.Regions[o])
 	}
-	all := s.Graph.Work(op, hull)
+	all := s.Graph.Work(op, x.hull)
 	part := func(w int64) int64 {
-		return int64(float64(w)*(float64(before+own)/float64(sum))) - int64(float64(w)*(float64(before)/float64(sum)))
+		return int64(float64(w)*(float64(after)/float64(sum))) - int64(float64(w)*(float64(before)/float64(sum)))
 	}
 	return model.Work{MACs: part(all.MACs), Vector: model.VectorWork{
 		Simple: part(all.Vector.Simple), Special: part(all.Vector.Special), Move: part(all.Vector.Move)}}
 }
 
-// amongInstances gives the hull of what the instances of a group compute of an output, and elements: those of the
-// instances before inst, its own, and those of all.
-func amongInstances(s *schedule.Schedule, inst *schedule.Instance, o model.TensorID) (hull model.Region,
-	before, own, sum int64) {
-	first := s.Instances.First[inst.Group]
-	for q := range int(s.Grouping.Groups[inst.Group].Factor()) {
-		r := s.Instances.Instances[first+q].Regions[o]
-		if r == nil || r.Elements() == 0 {
+// shares are what the instances of a group compute of an output: the hull, and the elements of those before each
+// instance and, at the end, of all.
+type shares struct {
+	hull model.Region
+	ends []int64
+}
+
+func sharesOf(s *schedule.Schedule, group int, o model.TensorID) (x shares) {
+	first, n := s.Instances.First[group], int(s.Grouping.Groups[group].Factor())
+	x.ends = make([]int64, n+1)
+	for q := range n {
+		r, own := s.Instances.Instances[first+q].Regions[o], int64(0)
+		if r != nil {
+			own = r.Elements()
+		}
+		if x.ends[q+1] = x.ends[q] + own; own == 0 {
 			continue
 		}
-		if first+q == inst.ID {
-			before, own = sum, r.Elements()
-		}
-		if sum += r.Elements(); hull == nil {
-			hull = r.Clone()
+		if x.hull == nil {
+			x.hull = r.Clone()
 		} else {
-			hull.Include(r)
+			x.hull.Include(r)
 		}
 	}
-	return hull, before, own, sum
+	return x
 }
 
 func (lp *layerPlan) rowsOfTile(tiles int64) int64 {
