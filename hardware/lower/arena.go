@@ -31,13 +31,7 @@ type Memory struct {
 	works     map[*model.Graph]map[string]work // by what they follow from
 	key       []byte
 	among     *schedule.InstanceGraph // of which shares are
-	shares    map[output]shares
-}
-
-// output is an operator's result as a group makes it.
-type output struct {
-	group  int
-	tensor model.TensorID
+	shares    map[[2]int]shares       // by group and tensor
 }
 
 // The numbers of graphs, and of layers of each, whose work is remembered.
@@ -64,15 +58,16 @@ func (m *Memory) workOf(s *schedule.Schedule, inst *schedule.Instance, lp *layer
 	region(st.CoreOutput)
 	add(int64(st.Kind), on.MatrixRows(), on.MatrixCols())
 	if m.among != s.Instances {
-		m.among, m.shares = s.Instances, map[output]shares{}
+		m.among, m.shares = s.Instances, map[[2]int]shares{}
 	}
 	for _, id := range lp.layer.Ops {
 		add(int64(id))
 		for _, o := range s.Graph.Op(id).Outputs {
-			x, ok := m.shares[output{inst.Group, o}]
+			made := [2]int{inst.Group, int(o)}
+			x, ok := m.shares[made]
 			if !ok {
 				x = sharesOf(s, inst.Group, o)
-				m.shares[output{inst.Group, o}] = x
+				m.shares[made] = x
 			}
 			region(x.hull)
 			region(inst.Regions[o])

@@ -143,7 +143,7 @@ func Program(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	if p.As != nil && len(p.Commands)*len(plans) <= opt.unfolded() {
+	if p.As != nil && !opt.Fold && len(p.Commands)*len(plans) <= maxUnfolded {
 		p = p.Unfolded()
 	}
 	return p, nil
@@ -170,14 +170,6 @@ func (e *emitter) commands() (n, most int) {
 		return n, MaxRepeated
 	}
 	return n, maxCommands
-}
-
-// unfolded is the number of commands that a program may have in which each cluster has its own.
-func (o Options) unfolded() int {
-	if o.Fold {
-		return 0
-	}
-	return maxUnfolded
 }
 
 // Outline is the part of [Program] that the simulator needs to find its latency with
