@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -49,17 +48,10 @@ type gathered struct {
 	stays   bool     // for all tiles of rows and columns
 }
 
-// eachBlock visits the tiles of rows and columns of a blocked nest in order.
-func (lp *layerPlan) eachBlock(visit func(row, column int64)) {
-	lp.eachVisit(func(t, from, to int64) {
-		for j := from; j < to; j++ {
-			visit(t, j)
-		}
-	})
-}
-
 // loadsWeights reports whether a tile of rows brings the tiles of a column's weights.
-func (lp *layerPlan) loadsWeights(row int64) bool { return lp.again || row == 0 }
+func (lp *layerPlan) loadsWeights(row int64) bool {
+	return lp.constant != nil && (lp.again || row == 0)
+}
 
 // checkBlocked reports what a blocked nest asks for that can't be had.
 func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
@@ -240,82 +232,30 @@ func (lp *layerPlan) gatherPages(s *schedule.Schedule, page int64) (need int64) 
 	return need
 }
 
-// blocked lowers a step with a blocked nest.
-func (l *lowering) blocked(s *schedule.Schedule) {
-	lp, n := l.lp, l.lp.nest
-	tensors := l.tensorsIn(s)
-	free := make([][]int32, n.Sums) // by place of sums: what its next ones wait for
-	kTiles, turn := int64(lp.kTiles), int64(0)
-	var used []*stretch
-	lp.eachBlock(func(p, j int64) {
-		if l.feedSome(); l.halted != nil {
-			return
-		}
-		if lp.constant != nil && p == 0 && (n.ColumnsFirst || j == 0) {
-			to := n.ColumnTiles()
-			if n.ColumnsFirst {
-				to = j + 1
-			}
-			l.keepTogether(j, to)
-		}
-		place, last := turn%n.Sums, int32(-1)
-		// Without an LLB, weights alone run ahead of the launch: in their queue they go in front of what waits for it.
-		// With one, they go in front of what an earlier layer makes.
-		ahead := turn == 0 && lp.constant != nil && l.opt.Prefetch && (l.pages == nil || l.waits())
-		if ahead {
-			l.bringWeights(j * kTiles)
-		}
-		for k := range kTiles {
-			deps := append(l.scratch[:0], free[place]...)
-			if turn == 0 && k == 0 {
-				deps = append(append(deps, l.outDeps...), l.sumsDeps...)
-			}
-			used = used[:0]
-			for _, t := range tensors {
-				if t.role != schedule.BesideOperand {
-					var place *stretch
-					deps, place = l.bringBlock(t, p, j, k, deps)
-					used = append(used, place)
-				}
-			}
-			if w := j*kTiles + k; lp.constant != nil {
-				if lp.loadsWeights(p) && !(ahead && k == 0) {
-					l.bringWeights(w)
-				}
-				deps, used = append(deps, l.resident[w].load), append(used, l.resident[w].place)
-			}
-			last = l.blockProduct(p, j, k, deps)
-			l.scratch = deps
-			for _, place := range used {
-				if place != nil {
-					place.use(last)
-				}
-			}
-		}
-		free[place] = l.blockResults(tensors, p, j, last)
-		turn++
-		if !n.ColumnsFirst && j == n.ColumnTiles()-1 {
-			l.leaveRows(tensors)
-		}
-	})
-	if l.halted != nil {
-		return
+// bringBlocks loads the tiles of operands that a tile of rows needs of a blocked nest with a tile of weights: those of
+// the product, or those of the vector work behind it. It lists loads and places; the product needs that of sums as well.
+func (l *lowering) bringBlocks(product bool, p, w int64) {
+	l.loads, l.used = l.loads[:0], l.used[:0]
+	if product && l.lp.nest.Blocked() && l.sums != nil {
+		l.used = append(l.used, l.sums)
 	}
-	for _, t := range tensors {
+	for _, t := range l.tensors {
+		if product == (t.role != schedule.BesideOperand) {
+			l.bringBlock(t, p, w/int64(l.lp.kTiles), w%int64(l.lp.kTiles))
+		}
+	}
+}
+
+// leaveBlocks lets go of what a blocked nest has in the LLB.
+func (l *lowering) leaveBlocks() {
+	for _, t := range l.tensors {
 		for _, g := range t.open {
 			l.unpin(g)
 		}
 	}
-	if l.sums != nil {
+	if l.lp.nest.Blocked() && l.sums != nil {
 		l.recordStretch(l.sums, isa.L1)
 	}
-	l.complete()
-	l.home.leave()
-}
-
-// waits reports whether the matrix unit reads what an earlier step makes.
-func (l *lowering) waits() bool {
-	return slices.ContainsFunc(l.ins, func(in *incoming) bool { return in.anchor && in.val.Def >= 0 })
 }
 
 // tensorsIn groups what a blocked step reads by tensor.
@@ -413,23 +353,16 @@ func (l *lowering) bytes(t *tensorIn, p, j, k, many int64) int64 {
 	return cut(b, l.lp.columns, j, 1, dims.N)
 }
 
-// bringBlock loads the tile of an operand that a product of tiles needs, unless it is there, and
-// appends to after what that waits for. place is where the tile is.
-func (l *lowering) bringBlock(t *tensorIn, p, j, k int64, after []int32) (_ []int32, _ *stretch) {
+// bringBlock loads the tile of an operand that a product of tiles needs, unless it is there.
+func (l *lowering) bringBlock(t *tensorIn, p, j, k int64) {
+	if !slices.ContainsFunc(t.ins, func(in *incoming) bool { return in.val.Level != schedule.L1 || in.read.RemoteBytes > 0 }) {
+		return
+	}
 	key := l.key(t, p, j, k)
-	inPlace := true
-	for _, in := range t.ins {
-		if in.val.Level == schedule.L1 {
-			after = append(after, in.state.ready...)
-		}
-		inPlace = inPlace && in.val.Level == schedule.L1 && in.read.RemoteBytes == 0
-	}
-	if inPlace {
-		return after, nil
-	}
 	for i := range t.slots {
 		if s := &t.slots[i]; s.full && s.blockKey == key {
-			return append(after, s.loads...), s.place
+			l.loads, l.used = append(l.loads, s.loads...), append(l.used, s.place)
+			return
 		}
 	}
 	place, turns := t.next, len(t.slots)
@@ -458,7 +391,7 @@ func (l *lowering) bringBlock(t *tensorIn, p, j, k int64, after []int32) (_ []in
 	}
 	s.place.use(s.loads...)
 	l.recordStretch(s.place, isa.L1)
-	return append(after, s.loads...), s.place
+	l.loads, l.used = append(l.loads, s.loads...), append(l.used, s.place)
 }
 
 // bringPart loads the part of a tile that lies in one value, of which the busiest core needs bytes if it
@@ -514,8 +447,8 @@ func (l *lowering) bringPart(o *tensorIn, in *incoming, p, j, k, bytes int64, fr
 }
 
 // leaveRows gives back the pages of a tile of rows behind its last columns.
-func (l *lowering) leaveRows(tensors []*tensorIn) {
-	for _, t := range tensors {
+func (l *lowering) leaveRows() {
+	for _, t := range l.tensors {
 		if t.role != schedule.RowsOperand {
 			continue
 		}
@@ -584,74 +517,4 @@ func (l *lowering) gatherBlock(t *tensorIn, p, j, k int64) *gathered {
 	t.far[key] = g
 	t.open = append(t.open, g)
 	return g
-}
-
-// blockProduct multiplies tile k of the reduction, of tile p of rows and j of columns.
-func (l *lowering) blockProduct(p, j, k int64, deps []int32) int32 {
-	lp, n := l.lp, l.lp.nest
-	rows := lp.dims.Reps * lp.dims.M
-	m := rows*(p+1)/n.Tiles - rows*p/n.Tiles
-	cycles := l.matrixCycles(model.MatrixDims{Reps: 1, M: m, N: n.Columns[j], K: n.Reduction[k],
-		Line: lp.dims.Line})
-	portion := isa.Portion{Tile: int32(j*int64(lp.kTiles)+k) + 1}.Cut(p, n.Tiles)
-	c := l.add(qMatrix, isa.Command{Kind: isa.Matrix, Portion: portion, Cores: int32(l.active), MACs: l.nextMACs(),
-		DurationPs: l.cost.Picoseconds(cycles * hardware.Cycles(l.turns))}, deps)
-	for _, in := range l.ins {
-		if in.anchor && in.val.Level == schedule.L1 {
-			in.state.place.use(c)
-		}
-	}
-	for _, o := range l.outs {
-		o.place.use(c)
-	}
-	if l.sums != nil {
-		l.sums.use(c)
-	}
-	return c
-}
-
-// blockResults runs the vector work behind the sums of a tile of rows and columns, and stores it. It
-// returns what the next sums in the same place wait for.
-func (l *lowering) blockResults(tensors []*tensorIn, p, j int64, last int32) (free []int32) {
-	lp, n := l.lp, l.lp.nest
-	tile := int32((j + 1) * int64(lp.kTiles))
-	if lp.step.Slices() > 1 {
-		last = l.addSlices(p, j, last)
-	}
-	l.writers = []int32{last}
-	if lp.vector.Total() > 0 {
-		deps := []int32{last}
-		var used []*stretch
-		for _, t := range tensors {
-			if t.role == schedule.BesideOperand {
-				var place *stretch
-				deps, place = l.bringBlock(t, p, j, 0, deps)
-				used = append(used, place)
-			}
-		}
-		from, to := l.nextParams()
-		deps = append(deps, l.paramBlocks.loads[from:to]...)
-		l.finish(isa.Portion{Tile: tile}.Cut(p, n.Tiles), deps, l.paramBlocks.places[from:to])
-		for _, place := range used {
-			if place != nil {
-				place.use(l.writers...)
-			}
-		}
-	}
-	l.added = l.writers
-	free = append(free, l.writers...)
-	return append(free, l.store(p, n.Tiles, tile)...)
-}
-
-// addSlices brings the sums of other cores for a tile of rows and columns to those that make the results: the
-// place for them is free once what was there has been added.
-func (l *lowering) addSlices(p, j int64, last int32) int32 {
-	lp, n := l.lp, l.lp.nest
-	others := lp.step.Slices() - 1
-	m := lp.dims.M*(p+1)/n.Tiles - lp.dims.M*p/n.Tiles
-	core := others * m * n.Columns[j] * schedule.AccumulatorBytes
-	c := l.gatherSums(isa.Portion{Tile: int32((j + 1) * int64(lp.kTiles))}.Cut(p, n.Tiles), core)
-	moved := l.add(qOut, c, []int32{last}, l.added)
-	l.sums.use(moved)
-	return moved
 }

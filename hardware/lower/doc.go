@@ -42,11 +42,11 @@
 //
 // # Three forms of loops
 //
-// A layer runs in tiles of rows (step.go), a product in tiles of rows, columns and reduction with sums that stay
-// (blocked.go), an attention in tiles of queries and keys (attention.go). Each form walks its own loops: a tile of rows
-// is found by number, one of a product by what it holds, scores lag a visit behind. What a walk asks for is made in one
-// way for all: schedule.Staged gives the room of each operand, transfer brings it to the L1s from where it is, gatherIn
-// lets it gather in the LLB, onVectorUnits and store follow.
+// A layer runs in tiles of rows, a product in tiles of rows, columns and reduction with sums that stay, an attention in
+// tiles of queries and keys (attention.go). One walk (step.go) lowers the first two: they differ in how operands come.
+// Those of a tile of rows are found by number, those of a product by what a slot holds (blocked.go). What a walk asks
+// for is made in one way for all: schedule.Staged gives the room of each operand, transfer brings it to the L1s from
+// where it is, gatherIn lets it gather in the LLB, onVectorUnits and store follow.
 //
 // # Attention
 //

@@ -448,17 +448,15 @@ func (lp *layerPlan) eachUse(visit func(*weightTile)) {
 		}
 	}
 	lp.eachVisit(func(t, from, to int64) {
-		for i := from * int64(lp.kTiles); len(lp.weights) > 0 && i < to*int64(lp.kTiles); i++ {
-			if lp.loadsWeights(t) {
-				visit(&lp.weights[i])
-			}
+		for i := from * int64(lp.kTiles); lp.loadsWeights(t) && i < to*int64(lp.kTiles); i++ {
+			visit(&lp.weights[i])
 		}
 	})
 }
 
 // eachVisit goes through the tiles of rows, for all tiles of columns or for each of them in turn.
 func (lp *layerPlan) eachVisit(visit func(t, from, to int64)) {
-	n := lp.columnTiles()
+	n := lp.nest.ColumnTiles()
 	width := n
 	if lp.nest.ColumnsFirst {
 		width = 1

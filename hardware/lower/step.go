@@ -96,7 +96,6 @@ type lowering struct {
 	sums     *stretch
 	sumsDeps []int32
 	sumBytes int64
-	added    []int32 // of a blocked nest: what has read the sums of other cores
 
 	reads   []incoming
 	writes  []outgoing
@@ -119,9 +118,15 @@ type lowering struct {
 	resident []tileInL1 // weights that stay for all outer tiles
 	writers  []int32    // the latest computations on each unit
 	parts    [][]int32  // with Options.CrossUnits: the latest of each part of the rows
-	// Of each place for a tile in the stages: the computations of the latest tile there,
+	// Of each place for a tile in the stages, or for sums: the computations of the latest tile there,
 	// and what its output has left the L1 after.
 	computed, drained [][]int32
+	// Of a blocked nest: its operands, how many tiles of rows and columns it has done, and the loads and places of the
+	// tiles that the command at hand needs.
+	tensors []*tensorIn
+	turn    int64
+	loads   []int32
+	used    []*stretch
 }
 
 // leaving is the place of a value that the step makes and that leaves the L1.
@@ -137,7 +142,7 @@ func (m *Memory) room(e *emitter, lp *layerPlan) *lowering {
 		writes: l.writes[:0], ins: l.ins[:0], outs: l.outs[:0], leave: l.leave[:0], outDeps: l.outDeps[:0],
 		resident: l.resident[:0], rowLoads: l.rowLoads[:0], computed: l.computed[:0], drained: l.drained[:0],
 		paramBlocks: blocks{l.paramBlocks.loads[:0], l.paramBlocks.places[:0]},
-		rowBlocks:   blocks{l.rowBlocks.loads[:0], l.rowBlocks.places[:0]}}
+		rowBlocks:   blocks{l.rowBlocks.loads[:0], l.rowBlocks.places[:0]}, loads: l.loads[:0], used: l.used[:0]}
 	return l
 }
 
@@ -179,21 +184,24 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 	l.lookUpRows()
 	l.divideVectorWork()
 	l.resident = slices.Grow(l.resident, len(lp.weights))[:len(lp.weights)]
-	clear(l.resident)
-	if lp.nest.Blocked() {
-		l.blocked(s)
-		return
+	for i := range l.resident {
+		l.resident[i] = tileInL1{load: -1}
 	}
-	for range lp.nest.Depth {
+	if lp.nest.Blocked() {
+		l.tensors = l.tensorsIn(s)
+	}
+	for range max(lp.nest.Depth, lp.nest.Sums) {
 		l.computed, l.drained = append(l.computed, nil), append(l.drained, nil)
 	}
 	lp.eachVisit(func(t, from, to int64) {
 		if e.halted == nil {
-			l.outerTile(t, from, to)
+			l.visit(t, from, to)
 		}
 	})
 	if e.halted == nil {
+		l.leaveBlocks()
 		l.complete()
+		l.home.leave()
 	}
 }
 
@@ -254,7 +262,7 @@ func (l *lowering) followParts(s *schedule.Schedule, in *incoming) {
 
 // done notes the commands after which a part of the step's results is complete, of so many.
 func (l *lowering) done(part, parts int64, commands ...int32) {
-	if !l.opt.CrossUnits || !l.opt.CrossLayer {
+	if !l.opt.CrossUnits || !l.opt.CrossLayer || l.lp.nest.Blocked() {
 		return
 	}
 	if int64(len(l.parts)) != parts {
@@ -336,6 +344,9 @@ func (l *lowering) places(s *schedule.Schedule) {
 		}
 		l.outDeps = append(l.outDeps, o.deps...)
 	}
+	if l.lp.nest.Blocked() { // its products add up where other cores' sums were
+		l.outDeps = append(l.outDeps, l.sumsDeps...)
+	}
 }
 
 // loadParams loads the parameters that stay for the whole step.
@@ -355,11 +366,11 @@ func (l *lowering) bringParams(upTo int) {
 	for _, o := range l.outs { // a result that cannot be spread as the first may be on more
 		cores = max(cores, o.val.Binding.Cores())
 	}
-	l.bringBlocks(&l.paramBlocks, l.lp.params[:upTo], &l.params, cores)
+	l.bringRing(&l.paramBlocks, l.lp.params[:upTo], &l.params, cores)
 }
 
-// bringBlocks loads those of some blocks that have not been.
-func (l *lowering) bringBlocks(b *blocks, upTo []weightTile, through *ring, cores int64) {
+// bringRing loads those of some blocks that have not been.
+func (l *lowering) bringRing(b *blocks, upTo []weightTile, through *ring, cores int64) {
 	for i := len(b.loads); i < len(upTo); i++ {
 		c, place := l.loadTile(&upTo[i], through, cores)
 		b.loads, b.places = append(b.loads, c), append(b.places, place)
@@ -396,22 +407,11 @@ func (l *lowering) lookUpRows() {
 	}
 }
 
-// columnTiles is the number of tiles of columns the rows of an outer tile pass by.
-func (lp *layerPlan) columnTiles() int64 {
-	if lp.nest.Blocked() {
-		return lp.nest.ColumnTiles()
-	}
-	if lp.matrix && len(lp.weights) > 0 {
-		return int64(len(lp.weights) / lp.kTiles)
-	}
-	return 1
-}
-
 func (l *lowering) divideVectorWork() {
 	v := &l.vector
 	v.parts = l.lp.tiles
 	if l.lp.nest.Vector != schedule.AtTile {
-		v.parts *= l.lp.columnTiles()
+		v.parts *= l.lp.nest.ColumnTiles()
 	}
 	if l.lp.nest.Vector == schedule.AtPiece {
 		v.parts *= l.lp.pieces
@@ -422,37 +422,43 @@ func (l *lowering) divideVectorWork() {
 	v.special *= hardware.Cycles(l.lp.repeat * l.sharing(hardware.Special, l.cores))
 }
 
-// outerTile lowers one tile of rows for some tiles of columns: its inputs, its work, its outputs.
-func (l *lowering) outerTile(t, from, to int64) {
-	// It takes the place of the tile that was there before.
-	place := t % l.lp.nest.Depth
-	wait, free := l.computed[place], l.drained[place]
-	if t == 0 && len(l.lp.weights) > 0 {
+// visit lowers a tile of rows for some tiles of columns: its inputs, its work, its outputs. It takes the place of the
+// tile that was there before; in a blocked nest, sums of rows and columns take that of sums.
+func (l *lowering) visit(t, from, to int64) {
+	lp, n := l.lp, l.lp.nest
+	ahead := false
+	if t == 0 && lp.constant != nil {
 		l.keepTogether(from, to)
-		if k := from * int64(l.lp.kTiles); l.opt.WeightsFirst {
-			l.bringWeights(k)
+		if ahead = l.weightsFirst(from); ahead {
+			l.bringWeights(from * int64(lp.kTiles))
 		}
 	}
-	l.bringInputs(t, from == 0, wait)
-	var done, left []int32
-	if l.lp.matrix {
-		done, left = l.products(t, from, to, free)
-	} else {
-		for i := range l.lp.pieces {
-			if l.halted != nil {
-				break
-			}
-			row := t*l.lp.pieces + i
-			done = append(done, l.epilogue(row, l.total(), 0, append(l.scratch[:0], free...), row == 0)...)
-			if l.lp.nest.Store == schedule.AtPiece {
-				left = append(left, l.store(row, l.total(), 0)...)
-			}
-		}
-		if l.lp.nest.Store == schedule.AtTile {
-			left = l.store(t, l.lp.tiles, 0)
-		}
+	if !n.Blocked() {
+		l.bringInputs(t, from == 0, l.computed[t%n.Depth])
+		l.products(t, from, to, t%n.Depth, ahead)
+		return
 	}
-	l.computed[place], l.drained[place] = done, left
+	for j := from; j < to; j++ {
+		if l.feedSome(); l.halted != nil {
+			return
+		}
+		l.products(t, j, j+1, l.turn%n.Sums, ahead && j == from)
+		l.turn++
+	}
+	if !n.ColumnsFirst {
+		l.leaveRows()
+	}
+}
+
+// weightsFirst reports whether the first weights of a column come in front of the inputs. In a blocked nest those of
+// the first do: without an LLB, weights alone run ahead of the launch, in their queue in front of what waits for it;
+// with one, they go in front of what an earlier layer makes.
+func (l *lowering) weightsFirst(column int64) bool {
+	if !l.lp.nest.Blocked() {
+		return l.opt.WeightsFirst
+	}
+	makes := func(in *incoming) bool { return in.anchor && in.val.Def >= 0 }
+	return column == 0 && l.opt.Prefetch && (l.pages == nil || slices.ContainsFunc(l.ins, makes))
 }
 
 // bringInputs loads what outer tile t needs; wait is what must have ended first. What every
@@ -561,79 +567,79 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 	}
 }
 
-// products lowers the matrix work of outer tile t for tiles of columns, and the vector work behind it, weight tile by
-// weight tile. It returns the tile's computations and those after which its output has left the L1.
-func (l *lowering) products(t, from, to int64, free []int32) (done, left []int32) {
-	lp := l.lp
-	tiles := []weightTile{{n: lp.dims.N, k: lp.dims.K, reps: lp.dims.Reps, lastK: true}}
-	if len(lp.weights) > 0 {
-		tiles = lp.weights[from*int64(lp.kTiles) : to*int64(lp.kTiles)]
-	}
-	last := int32(-1)
+// products lowers the work of outer tile t for tiles of columns: that of the matrix unit, weight tile by weight tile,
+// if the layer has a product, and the vector work behind it. ahead: the first weights are there.
+func (l *lowering) products(t, from, to, place int64, ahead bool) {
+	lp, k := l.lp, int64(l.lp.kTiles)
+	var done, left []int32
+	free, last := l.drained[place], int32(-1)
 	// behind runs the vector work attached to the loop that ends, and the stores.
 	behind := func(a schedule.Attach, i, n int64, tile int32) {
 		switch {
-		case lp.vector.Total() == 0:
+		case lp.matrix && lp.vector.Total() == 0:
 			l.writers = []int32{last}
 			if a == schedule.AtPiece {
 				l.done(i, n, last)
 			}
 		case lp.nest.Vector == a:
-			done = append(done, l.epilogue(i, n, tile, append(append(l.scratch[:0], last), free...), false)...)
+			deps := append(l.scratch[:0], last)
+			if !lp.nest.Blocked() {
+				deps = append(deps, free...)
+			}
+			done = append(done, l.epilogue(i, n, tile, deps, !lp.matrix && i == 0)...)
 		}
 		if lp.nest.Store == a {
 			left = append(left, l.store(i, n, tile)...)
 		}
 	}
-	for w := range tiles {
-		if l.halted != nil {
-			return done, left
-		}
-		tile := &tiles[w]
-		at := tileInL1{load: -1}
-		if len(lp.weights) > 0 {
-			k := from*int64(lp.kTiles) + int64(w)
-			if first := t == 0 && w == 0 && l.opt.WeightsFirst; (t == 0 || lp.again) && !first {
-				l.bringWeights(k)
-			}
-			at = l.resident[k]
+	for w := from * k; w < to*k; w++ {
+		tile := &lp.weights[w]
+		l.bringBlocks(true, t, w)
+		if lp.loadsWeights(t) && !(ahead && w == from*k) {
+			l.bringWeights(w)
 		}
 		for i := range lp.pieces {
+			if l.halted != nil {
+				return
+			}
 			row := t*lp.pieces + i
-			last = l.product(tile, at, row, free, w == 0 && row == 0 && from == 0)
+			if lp.matrix {
+				last = l.product(w, row, free)
+			}
 			if tile.lastK {
 				behind(schedule.AtPiece, row, l.total(), tile.portion.Tile)
 			}
 		}
-		done = append(done, last)
-		if tile.lastK {
+		if done = append(done, last); tile.lastK {
 			behind(schedule.AtColumns, t, lp.tiles, tile.portion.Tile)
 		}
 	}
-	behind(schedule.AtTile, t, lp.tiles, 0)
-	return done, left
+	if behind(schedule.AtTile, t, lp.tiles, 0); lp.nest.Blocked() { // the next sums are added up where these were
+		left = append(left, l.writers...)
+	}
+	l.computed[place], l.drained[place] = done, left
 }
 
-// product passes a piece of rows by a weight tile; first marks the first command that writes an output.
-func (l *lowering) product(tile *weightTile, at tileInL1, row int64, free []int32, first bool) int32 {
-	lp := l.lp
+// product passes a piece of rows by a weight tile.
+func (l *lowering) product(w, row int64, free []int32) int32 {
+	lp, tile, at := l.lp, &l.lp.weights[w], l.resident[w]
 	rows := rowsOf(model.MatrixDims{Reps: tile.reps, M: lp.dims.M, N: tile.n, K: tile.k,
 		Line: lp.dims.Line, At: tile.at, Phases: lp.dims.Phases}, row, l.total())
 	cycles := l.matrixCycles(iteration(rows, lp.repeat)) * hardware.Cycles(lp.repeat*l.turns)
-	deps := append(append(l.scratch[:0], at.load), free...)
+	deps := append(append(append(l.scratch[:0], at.load), free...), l.loads...)
 	ring := &l.weights
 	if lp.constant != nil {
 		ring = &l.params
 	}
 	blocksFrom, blocksTo := inTurn(row, l.total(), len(lp.rowBlocks))
-	l.bringBlocks(&l.rowBlocks, lp.rowBlocks[:blocksTo], ring, l.active)
+	l.bringRing(&l.rowBlocks, lp.rowBlocks[:blocksTo], ring, l.active)
 	deps = append(deps, l.rowBlocks.loads[blocksFrom:blocksTo]...)
 	for _, in := range l.ins {
 		if in.anchor {
 			deps = in.after(deps, row, l.total())
 		}
 	}
-	if first {
+	if w == 0 && row == 0 { // the first command that writes an output
 		deps = append(deps, l.outDeps...)
 	}
 	l.scratch = deps
@@ -641,8 +647,10 @@ func (l *lowering) product(tile *weightTile, at tileInL1, row int64, free []int3
 	c := l.add(qMatrix, isa.Command{Kind: isa.Matrix, Portion: portion, Cores: int32(l.active), MACs: l.nextMACs(),
 		DurationPs: l.cost.Picoseconds(cycles)}, deps)
 	l.useInputs(true, c)
-	for _, p := range l.rowBlocks.places[blocksFrom:blocksTo] {
-		p.use(c)
+	for _, places := range [...][]*stretch{l.rowBlocks.places[blocksFrom:blocksTo], l.used} {
+		for _, p := range places {
+			p.use(c)
+		}
 	}
 	if at.place != nil {
 		at.place.use(c)
@@ -664,7 +672,7 @@ func (l *lowering) matrixCycles(dims model.MatrixDims) hardware.Cycles {
 // nextMACs is the next command's share of the step's useful MACs.
 func (l *lowering) nextMACs() int64 {
 	l.macIndex++
-	return piece(l.lp.macs, l.macIndex-1, l.total()*l.lp.columnTiles()*int64(l.lp.kTiles))
+	return piece(l.lp.macs, l.macIndex-1, l.total()*int64(len(l.lp.weights)))
 }
 
 // bringWeights loads a tile of weights.
@@ -690,9 +698,11 @@ func (l *lowering) useInputs(anchor bool, cs ...int32) {
 // epilogue runs the vector work on part i of n of the rows, of the columns of a weight tile, behind the given commands,
 // a list in scratch; first marks the first command that writes an output.
 func (l *lowering) epilogue(i, n int64, tile int32, deps []int32, first bool) []int32 {
-	if l.sums != nil {
-		deps = append(deps, l.addUp(i, n, tile, deps))
+	if l.lp.step.Slices() > 1 {
+		deps = l.addUp(i, n, tile, deps)
 	}
+	l.bringBlocks(false, i, int64(tile)-1)
+	deps = append(deps, l.loads...)
 	for _, in := range l.ins {
 		if !in.anchor {
 			deps = in.after(deps, i, n)
@@ -705,17 +715,12 @@ func (l *lowering) epilogue(i, n int64, tile int32, deps []int32, first bool) []
 		deps = append(deps, l.outDeps...)
 	}
 	l.scratch = deps
-	l.finish(isa.Portion{Tile: tile}.Cut(i, n), deps, l.paramBlocks.places[from:to])
-	l.done(i, n, l.writers...)
-	return l.writers
-}
-
-// finish runs the next part of the vector work, with parameters in these places.
-func (l *lowering) finish(portion isa.Portion, deps []int32, params []*stretch) {
-	l.writers = l.vectorCommands(portion, deps)
+	l.writers = l.vectorCommands(isa.Portion{Tile: tile}.Cut(i, n), deps)
 	l.useInputs(false, l.writers...)
-	for _, p := range params {
-		p.use(l.writers...)
+	for _, places := range [...][]*stretch{l.paramBlocks.places[from:to], l.used} {
+		for _, p := range places {
+			p.use(l.writers...)
+		}
 	}
 	if l.sums != nil {
 		l.sums.use(l.writers...)
@@ -723,24 +728,33 @@ func (l *lowering) finish(portion isa.Portion, deps []int32, params []*stretch) 
 	for _, o := range l.outs {
 		o.place.use(l.writers...)
 	}
+	l.done(i, n, l.writers...)
+	return l.writers
 }
 
 // addUp brings the sums of other cores for part i of n of the rows, of the columns of a weight
-// tile, to those that make the results.
-func (l *lowering) addUp(i, n int64, tile int32, deps []int32) int32 {
+// tile, to those that make the results, and returns what these wait for.
+func (l *lowering) addUp(i, n int64, tile int32, deps []int32) []int32 {
 	// What the place held is added up: the tile that was there has been computed.
-	deps = append(slices.Clone(deps), l.sumsDeps...)
-	deps = append(deps, l.computed[i*l.lp.tiles/n%l.lp.nest.Depth]...)
-	c := l.gatherSums(isa.Portion{Tile: tile}.Cut(i, n), piece(l.sumBytes, l.vectorIndex, l.vector.parts))
-	moved := l.add(qOut, c, deps)
+	core, before := piece(l.sumBytes, l.vectorIndex, l.vector.parts), l.writers
+	if l.lp.nest.Blocked() {
+		m := l.lp.dims.M*(i+1)/n - l.lp.dims.M*i/n
+		core = (l.lp.step.Slices() - 1) * m * l.lp.weights[tile-1].n * schedule.AccumulatorBytes
+	} else {
+		before = append(slices.Clone(l.sumsDeps), l.computed[i*l.lp.tiles/n%l.lp.nest.Depth]...)
+	}
+	moved := l.add(qOut, l.gatherSums(isa.Portion{Tile: tile}.Cut(i, n), core), deps, before)
 	l.sums.use(moved)
+	if l.lp.nest.Blocked() {
+		return append(deps[:0], moved)
+	}
 	for _, o := range l.outs {
 		o.place.use(moved)
 	}
 	if i == 0 {
 		l.recordStretch(l.sums, isa.L1)
 	}
-	return moved
+	return append(deps, moved)
 }
 
 // gatherSums is the command that brings each core that makes results so many bytes of other cores' sums.
@@ -804,7 +818,7 @@ func (l *lowering) onVectorUnits(portion isa.Portion, cores int64, cycles [2]har
 func (l *lowering) store(row, rows int64, tile int32) (left []int32) {
 	i, n := l.storeIndex, rows
 	if l.lp.nest.Store != schedule.AtTile {
-		n *= l.lp.columnTiles()
+		n *= l.lp.nest.ColumnTiles()
 	}
 	l.storeIndex++
 	for _, o := range l.outs {

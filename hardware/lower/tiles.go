@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -97,9 +98,10 @@ type layerPlan struct {
 	nest *schedule.Nest
 	// attention is the step's, if it runs one
 	attention *attention
-	// weights along columns, then reduction; nil if the anchor has none
-	constant    *schedule.ParamRead // the anchor's weights
-	operand     int32               // of the task that they are
+	constant  *schedule.ParamRead // the anchor's weights; nil: it has none
+	operand   int32               // of the task that they are
+	// weights are the tiles of the second operand along columns, then reduction, of bytes if they are constant; one of a
+	// layer without a product.
 	weights     []weightTile
 	kTiles      int
 	again       bool // weights pass once per outer tile
@@ -247,14 +249,14 @@ func (lp *layerPlan) follow(fine grain) {
 	n := lp.nest
 	if lp.tiles, lp.repeat = lp.issued(n, fine); n.Blocked() {
 		lp.tiles, lp.repeat = n.Tiles, 1
-		lp.columns, lp.reduction = ends(n.Columns), ends(n.Reduction)
 	}
 	lp.pieces, lp.kTiles = n.Pieces, int(n.ReductionTiles())
-	if lp.constant == nil {
+	if !lp.matrix {
+		lp.weights = []weightTile{{lastK: true}}
 		return
 	}
-	lp.again = lp.tiles > 1 && !n.Stay
 	lp.cutWeights(n.Columns, n.Reduction)
+	lp.again = lp.constant != nil && lp.tiles > 1 && !n.Stay
 	lp.groupWeights(int(n.Group))
 	if lp.again {
 		for i := range lp.weights {
@@ -799,21 +801,29 @@ func tileWeights(d model.MatrixDims, bytes int64, m *cost.Model, most int64, str
 	return cut(d.N, m.MatrixCols(), all), reduction
 }
 
-// cutWeights cuts the anchor's weights along columns and reduction.
+// cutWeights cuts the anchor's second operand along columns and reduction.
 func (lp *layerPlan) cutWeights(columns, reduction []int64) {
-	p, d := lp.constant, lp.dims
+	p, d := cmp.Or(lp.constant, &schedule.ParamRead{}), lp.dims
 	lp.weights = make([]weightTile, 0, len(columns)*len(reduction))
-	lp.columns, lp.reduction = ends(columns), ends(reduction)
+	columnEnds, ends := ends(columns), ends(reduction)
+	if lp.constant != nil || lp.nest.Blocked() {
+		lp.columns, lp.reduction = columnEnds, ends
+	}
 	lp.eachWeights(columns, reduction, func(i int, core, union int64) {
 		nn, kk := i/len(reduction), i%len(reduction)
 		n, k := columns[nn], reduction[kk]
 		key := tileKey{0, p.Tensor, p.Offset, p.UnionBytes, p.CoreBytes, lp.step.Kind, cap(lp.weights), i,
-			[2]int64{lp.columns[nn] - n, n}, [2]int64{lp.reduction[kk] - k, k}, 0}
-		t := weightTile{key: key, n: n, k: k, at: lp.reduction[kk] - k, reps: 1, times: 1, coreBytes: core,
-			unionBytes: union, farBytes: union, lastK: kk == len(reduction)-1,
-			portion: isa.Portion{Operand: lp.operand, Tile: int32(i) + 1}}
+			[2]int64{columnEnds[nn] - n, n}, [2]int64{ends[kk] - k, k}, 0}
+		t := weightTile{key: key, n: n, k: k, times: 1, coreBytes: core,
+			unionBytes: union, farBytes: union, lastK: kk == len(reduction)-1, portion: isa.Portion{Operand: lp.operand}}
+		if lp.columns != nil {
+			t.portion.Tile = int32(i) + 1
+		}
+		if d.Phases != nil {
+			t.at = ends[kk] - k
+		}
 		t.far = t.portion
-		if d.Reps > 1 {
+		if t.reps = d.Reps; d.Reps > 1 && !lp.nest.Blocked() {
 			t.reps, t.n = n, d.N
 		}
 		lp.weights = append(lp.weights, t)
@@ -822,7 +832,7 @@ func (lp *layerPlan) cutWeights(columns, reduction []int64) {
 
 // eachWeights visits the tiles of weights: the bytes of each for one core and for all.
 func (lp *layerPlan) eachWeights(columns, reduction []int64, visit func(i int, core, union int64)) {
-	p, all := lp.constant, sum(columns)*lp.dims.K
+	p, all := cmp.Or(lp.constant, &schedule.ParamRead{}), sum(columns)*lp.dims.K
 	doneCore, doneUnion, seen := int64(0), int64(0), int64(0)
 	for nn, n := range columns {
 		for kk, k := range reduction {

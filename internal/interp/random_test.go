@@ -2,7 +2,9 @@ package interp_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
@@ -232,7 +234,7 @@ func anyMachine(r *rand.Rand) *hardware.Spec {
 			continue
 		}
 		u.Lanes = pick(r, 1, 4, 64)
-		for class := range u.CyclesPerOp {
+		for _, class := range slices.Sorted(maps.Keys(u.CyclesPerOp)) { // a seed draws the same machine again
 			u.CyclesPerOp[class] = pick(r, .5, 1, 4)
 		}
 		if r.IntN(3) == 0 {
