@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 130_612
+const total = 130_542
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 103_646
+const core = 103_576
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         7489,
+	"cmd/cli":                         7467,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -69,12 +69,12 @@ var budget = map[string]int{
 	"internal/safefile":               110,
 	"internal/strict":                 378,
 	"internal/suggest":                75,
-	"model":                           3644,
+	"model":                           3625,
 	"model/grain":                     404,
 	"model/network":                   243,
 	"model/onnx":                      7822,
-	"model/schedule":                  5863,
-	"model/schedulefile":              1597,
+	"model/schedule":                  5895,
+	"model/schedulefile":              1536,
 	"model/simplify":                  2176,
 	"model/structure":                 1064,
 	"model/zoo":                       2702,

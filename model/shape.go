@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -123,17 +124,7 @@ func (s Shape) check(least int64) error {
 }
 
 // Equal reports whether both shapes have the same extents.
-func (s Shape) Equal(t Shape) bool {
-	if len(s) != len(t) {
-		return false
-	}
-	for i := range s {
-		if s[i] != t[i] {
-			return false
-		}
-	}
-	return true
-}
+func (s Shape) Equal(t Shape) bool { return slices.Equal(s, t) }
 
 // Clone returns a copy.
 func (s Shape) Clone() Shape { return append(Shape(nil), s...) }
@@ -273,14 +264,4 @@ func (r Region) Include(o Region) {
 }
 
 // Equal reports whether both boxes are the same.
-func (r Region) Equal(o Region) bool {
-	if len(r) != len(o) {
-		return false
-	}
-	for i := range r {
-		if r[i] != o[i] {
-			return false
-		}
-	}
-	return true
-}
+func (r Region) Equal(o Region) bool { return slices.Equal(r, o) }

@@ -23,33 +23,18 @@ import (
 	"github.com/dsasched/dsasched/scheduler/answers"
 )
 
-// aloneSettings holds the settings of `dsasched solve bind` and `dsasched solve split`.
-type aloneSettings struct {
-	net    network.Network
-	dtype  string
-	method string
-	spec   *hardware.Spec
-	batch  int64
-	opt    answers.AloneOptions
-}
-
 func newBind() *cobra.Command {
 	cmd := command("solve bind")
-	addSolving(cmd, binding.Methods(), func(ctx context.Context, set aloneSettings) (*answers.Alone, any,
-		func(*bytes.Buffer), error) {
-		a, err := answers.Bind(ctx, set.net, set.spec, set.batch, set.method, set.opt)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		return &a.Alone, a, func(b *bytes.Buffer) { writeBinding(b, a) }, nil
-	})
+	addSolving(cmd, binding.Methods(), answers.Bind,
+		func(a *answers.AloneBinding) *answers.Alone { return &a.Alone }, writeBinding)
 	return cmd
 }
 
 // addSolving makes a command of a decision that run makes: its flags, its progress
 // and the printing of the answer.
-func addSolving(cmd *cobra.Command, methods []solve.Method,
-	run func(context.Context, aloneSettings) (common *answers.Alone, answer any, write func(*bytes.Buffer), err error)) {
+func addSolving[A any](cmd *cobra.Command, methods []solve.Method, run func(context.Context, network.Network,
+	*hardware.Spec, int64, string, answers.AloneOptions) (A, error), of func(A) *answers.Alone,
+	write func(*bytes.Buffer, A)) {
 	takesModel(cmd)
 	quiet, common := addQuiet(cmd), addScheduling(cmd, "its share")
 	method := &choice{value: "search", kind: "METHOD", words: methodWords(methods)}
@@ -63,27 +48,26 @@ func addSolving(cmd *cobra.Command, methods []solve.Method,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		show := newStatus(cmd, *quiet)
 		defer show.end()
-		set := aloneSettings{method: method.value, batch: common.batch.value, dtype: common.network.dtype.value,
-			opt: answers.AloneOptions{Options: withSolver(
-				scheduler.Options{InPlace: *common.inPlace, Uneven: unevenOf(common.uneven), Chunk: common.chunk.value,
-					TimeLimit: limit.value,
-					Progress:  stageProgress(show.solve(method.value, duration))})}}
-		var err error
-		set.spec = try(hardware.Load(*common.accelerator))
-		set.net = try(network.Open(args[0], common.network.options()))
+		opt := answers.AloneOptions{Options: withSolver(
+			scheduler.Options{InPlace: *common.inPlace, Uneven: unevenOf(common.uneven), Chunk: common.chunk.value,
+				TimeLimit: limit.value,
+				Progress:  stageProgress(show.solve(method.value, duration))})}
+		spec := try(hardware.Load(*common.accelerator))
+		net := try(network.Open(args[0], common.network.options()))
 		if *start != "" {
 			check(needsExact(methods, method.value))
 			opened := try(scheduler.Open(*start, *common.accelerator))
-			_, set.opt.Start = try2(opened.Restore(cmd.Context()))
+			_, opt.Start = try2(opened.Restore(cmd.Context()))
 		}
-		alone, answer, write, err := run(cmd.Context(), set)
+		answer, err := run(cmd.Context(), net, spec, common.batch.value, method.value, opt)
 		if err != nil {
 			if errors.Is(err, scheduler.ErrNoSolver) {
 				err = explainSolver(err)
 			}
 			return err
 		}
-		alone.Model, alone.DType = args[0], set.dtype
+		alone := of(answer)
+		alone.Model, alone.DType = args[0], common.network.dtype.value
 		show.end()
 		if strings.EqualFold(filepath.Ext(export.name), ".json") {
 			data, err := alone.File(fmt.Sprintf("%s on %s, chunks of %d", alone.Model, alone.Hardware, alone.Chunk))
@@ -97,7 +81,7 @@ func addSolving(cmd *cobra.Command, methods []solve.Method,
 			m := try(alone.Program())
 			check(writeProgram(export.name, m))
 		}
-		return finish(cmd, answer, write, nil)
+		return finish(cmd, answer, func(b *bytes.Buffer) { write(b, answer) }, nil)
 	}
 }
 
@@ -159,14 +143,8 @@ func writeNotes(b *bytes.Buffer, notes []string) {
 
 func newSplit() *cobra.Command {
 	cmd := command("solve split")
-	addSolving(cmd, split.Methods(), func(ctx context.Context, set aloneSettings) (*answers.Alone, any,
-		func(*bytes.Buffer), error) {
-		a, err := answers.Split(ctx, set.net, set.spec, set.batch, set.method, set.opt)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		return &a.Alone, a, func(b *bytes.Buffer) { writeSplit(b, a) }, nil
-	})
+	addSolving(cmd, split.Methods(), answers.Split,
+		func(a *answers.AloneSplit) *answers.Alone { return &a.Alone }, writeSplit)
 	return cmd
 }
 

@@ -70,43 +70,84 @@ func onePass(g *model.Graph, ops []model.OpID) bool {
 	return axis >= 0
 }
 
+// Say is called with each rule that is broken: at what of the schedule, in the words of its file, and how.
+type Say func(at, format string, args ...any)
+
+// first is the first of what a check says, nil without any.
+func first(check func(Say)) (err error) {
+	check(func(at, format string, args ...any) {
+		if err == nil {
+			err = fmt.Errorf("%s: %s", at, fmt.Sprintf(format, args...))
+		}
+	})
+	return err
+}
+
+// partition verifies lists, at some place each, of the operators of which in is k. done has the list of each, from 1.
+func partition(g *model.Graph, in, done []int, k int, lists [][]model.OpID, at func(int) string, say Say) {
+	for l, list := range lists {
+		if len(list) == 0 {
+			say(at(l), "has no operator")
+		}
+		for _, id := range list {
+			op := g.Op(id)
+			if in[id] != k {
+				say(at(l), "operator %d (%s) is no operator of groups[%d]", id, op.Name, k-1)
+				continue
+			}
+			if done[id] > 0 {
+				say(at(l), "operator %d (%s) is in %s already", id, op.Name, at(done[id]-1))
+				continue
+			}
+			for _, t := range op.Inputs {
+				if p := g.Tensor(t).Producer; p != model.NoOp && in[p] == k && done[p] == 0 {
+					say(at(l), "operator %d (%s) reads %q of operator %d (%s), which comes later", id, op.Name,
+						g.Tensor(t).Name, p, g.Op(p).Name)
+				}
+			}
+			done[id] = l + 1
+		}
+	}
+}
+
 // CheckLayers verifies that the layers of each sub-graph partition its operators,
 // can run in their order, and hold at most one heavy operator each.
-func CheckLayers(s *Schedule) error {
+func CheckLayers(s *Schedule) error { return first(s.LayerFaults) }
+
+// LayerFaults says all that [CheckLayers] verifies.
+func (s *Schedule) LayerFaults(say Say) {
+	g := s.Graph
 	if len(s.Layers) != len(s.Grouping.Groups) {
-		return fmt.Errorf("%d lists of layers for %d sub-graphs", len(s.Layers), len(s.Grouping.Groups))
+		say("groups", "%d lists of layers for %d groups", len(s.Layers), len(s.Grouping.Groups))
+		return
+	}
+	in, done := make([]int, len(g.Ops)), make([]int, len(g.Ops))
+	for k, sg := range s.Grouping.Groups {
+		for _, id := range sg.Ops {
+			in[id] = k + 1
+		}
 	}
 	for k, sg := range s.Grouping.Groups {
-		in := map[model.OpID]bool{}
+		at := func(l int) string { return fmt.Sprintf("groups[%d].layers[%d]", k, l) }
+		var lists [][]model.OpID
+		for l := range s.Layers[k] {
+			ops := s.Layers[k][l].Ops
+			if op := InFront(g, ops); op != nil {
+				say(at(l), "operator %d (%s) makes what the layer's product reads, expected it in a layer in front", op.ID,
+					op.Name)
+			}
+			if heavy := TooHeavy(g, ops); heavy > 0 {
+				say(at(l), "has %d matrix operators and reductions, expected at most one, or running sums along one axis", heavy)
+			}
+			lists = append(lists, ops)
+		}
+		partition(g, in, done, k+1, lists, at, say)
 		for _, id := range sg.Ops {
-			in[id] = true
-		}
-		done := map[model.OpID]bool{}
-		for _, l := range s.Layers[k] {
-			if op := InFront(s.Graph, l.Ops); op != nil {
-				return fmt.Errorf("layer %q: operator %q makes what the product reads", l.Name, op.Name)
+			if in[id] == k+1 && done[id] == 0 {
+				say(fmt.Sprintf("groups[%d].layers", k), "operator %d (%s) is in none", id, g.Op(id).Name)
 			}
-			for _, id := range l.Ops {
-				if !in[id] || done[id] {
-					return fmt.Errorf("layer %q: operator %q is not in sub-graph %q or runs twice", l.Name,
-						s.Graph.Op(id).Name, sg.Name)
-				}
-				for _, t := range s.Graph.Op(id).Inputs {
-					if p := s.Graph.Tensor(t).Producer; p != model.NoOp && in[p] && !done[p] {
-						return fmt.Errorf("layer %q runs %q before its producer %q", l.Name, s.Graph.Op(id).Name, s.Graph.Op(p).Name)
-					}
-				}
-				done[id] = true
-			}
-			if heavy := TooHeavy(s.Graph, l.Ops); heavy > 0 {
-				return fmt.Errorf("layer %q has %d heavy operators", l.Name, heavy)
-			}
-		}
-		if len(done) != len(sg.Ops) {
-			return fmt.Errorf("layers of sub-graph %q run %d of %d operators", sg.Name, len(done), len(sg.Ops))
 		}
 	}
-	return nil
 }
 
 // InFront is an operator of a layer, with work of its own, whose result the layer's product needs, which begins

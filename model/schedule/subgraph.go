@@ -106,41 +106,32 @@ func Boundary(g *model.Graph, ops []model.OpID) (inputs, outputs []model.TensorI
 	return inputs, outputs
 }
 
+// Partition says where the sub-graphs do not partition the operators, or run one before another that it reads.
+func (gr *Grouping) Partition(g *model.Graph, say Say) {
+	var lists [][]model.OpID
+	for _, sg := range gr.Groups {
+		lists = append(lists, sg.Ops)
+	}
+	owner := make([]int, len(g.Ops))
+	partition(g, make([]int, len(g.Ops)), owner, 0, lists,
+		func(k int) string { return fmt.Sprintf("groups[%d].operators", k) }, say)
+	for id, k := range owner {
+		if k == 0 {
+			say("groups", "operator %d (%s) is in none", id, g.Ops[id].Name)
+		}
+	}
+}
+
 // CheckGrouping verifies that the sub-graphs partition the operators, run in order (every input is made by an earlier
 // sub-graph), have correct boundaries, and that each factor leaves something of every output for each instance.
 func CheckGrouping(g *model.Graph, gr *Grouping) error {
-	owner := slices.Repeat([]int{-1}, len(g.Ops))
+	if err := first(func(say Say) { gr.Partition(g, say) }); err != nil {
+		return err
+	}
 	for k, sg := range gr.Groups {
 		if sg.ID != k {
 			return fmt.Errorf("sub-graph %q has ID %d at position %d", sg.Name, sg.ID, k)
 		}
-		if len(sg.Ops) == 0 {
-			return fmt.Errorf("sub-graph %q has no operators", sg.Name)
-		}
-		done := map[model.OpID]bool{}
-		for _, id := range sg.Ops {
-			if owner[id] >= 0 {
-				return fmt.Errorf("operator %q is in sub-graphs %q and %q", g.Op(id).Name, gr.Groups[owner[id]].Name, sg.Name)
-			}
-			owner[id] = k
-			for _, t := range g.Op(id).Inputs {
-				p := g.Tensor(t).Producer
-				if p == model.NoOp {
-					continue
-				}
-				if owner[p] < 0 || (owner[p] == k && !done[p]) {
-					return fmt.Errorf("sub-graph %q runs %q before its producer %q", sg.Name, g.Op(id).Name, g.Op(p).Name)
-				}
-			}
-			done[id] = true
-		}
-	}
-	for id, k := range owner {
-		if k < 0 {
-			return fmt.Errorf("operator %q is in no sub-graph", g.Ops[id].Name)
-		}
-	}
-	for _, sg := range gr.Groups {
 		in, out := Boundary(g, sg.Ops)
 		if !slices.Equal(in, sg.Inputs) || !slices.Equal(out, sg.Outputs) {
 			return fmt.Errorf("sub-graph %q records inputs %v and outputs %v, found %v and %v", sg.Name, sg.Inputs,

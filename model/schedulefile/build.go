@@ -102,46 +102,24 @@ func (b *builder) graph() {
 
 // groups verifies the partition into groups and layers, and the factors.
 func (b *builder) groups() {
-	g := b.s.Graph
-	owner := make([]int, len(g.Ops)) // group + 1
+	s, g := b.s, b.s.Graph
 	total, steps := int64(0), int64(0)
 	for k, gr := range b.plan.Groups {
 		at := fmt.Sprintf("groups[%d]", k)
-		sg := &schedule.SubGraph{ID: k, Name: gr.Name, PeakBytes: gr.PeakBytes}
-		done := map[model.OpID]bool{}
-		if len(gr.Ops) == 0 {
-			b.say(at+".operators", "group %q has none", gr.Name)
+		s.Grouping.Groups = append(s.Grouping.Groups, &schedule.SubGraph{ID: k, Name: gr.Name, PeakBytes: gr.PeakBytes,
+			Ops: b.operators(at+".operators", gr.Ops)})
+		layers := make([]schedule.Layer, len(gr.Layers))
+		for l, list := range gr.Layers {
+			if ops := b.operators(fmt.Sprintf("%s.layers[%d]", at, l), list); len(ops) > 0 {
+				layers[l] = schedule.NewLayer(g, ops)
+			}
 		}
-		for _, o := range gr.Ops {
-			if o < 0 || o >= len(g.Ops) {
-				b.say(at+".operators", "%d is no operator, expected 0 to %d", o, len(g.Ops)-1)
-				continue
-			}
-			op := g.Op(model.OpID(o))
-			if owner[o] > 0 {
-				b.say(at+".operators", "operator %d (%s) is in group %q already", o, op.Name, b.plan.Groups[owner[o]-1].Name)
-				continue
-			}
-			owner[o] = k + 1
-			for _, t := range op.Inputs {
-				if p := g.Tensor(t).Producer; p != model.NoOp && (owner[p] == 0 || owner[p] == k+1 && !done[p]) {
-					b.say(at+".operators", "operator %d (%s) reads %q of operator %d (%s), which comes later", o, op.Name,
-						g.Tensor(t).Name, p, g.Op(p).Name)
-				}
-			}
-			done[op.ID] = true
-			sg.Ops = append(sg.Ops, op.ID)
-		}
-		b.s.Grouping.Groups = append(b.s.Grouping.Groups, sg)
-		b.s.Layers = append(b.s.Layers, b.layers(at, &gr, done))
+		s.Layers = append(s.Layers, layers)
 		total += max(0, min(gr.Factor, maxFactor))
 		steps += max(0, min(gr.Factor, maxFactor)) * int64(len(gr.Layers))
 	}
-	for o, k := range owner {
-		if k == 0 {
-			b.say("groups", "operator %d (%s) is in none", o, g.Ops[o].Name)
-		}
-	}
+	s.Grouping.Partition(g, b.say)
+	s.LayerFaults(b.say)
 	if total > maxInstances {
 		b.say("groups", "the factors make %d instances, at most %d are possible", total, maxInstances)
 	}
@@ -229,55 +207,16 @@ func (b *builder) layerCores(at string, k int, gr *Group) {
 	}
 }
 
-func (b *builder) layers(at string, gr *Group, in map[model.OpID]bool) []schedule.Layer {
-	g := b.s.Graph
-	var layers []schedule.Layer
-	done := map[model.OpID]bool{}
-	for l, list := range gr.Layers {
-		field := fmt.Sprintf("%s.layers[%d]", at, l)
-		var ops []model.OpID
-		for _, o := range list {
-			id := model.OpID(o)
-			switch {
-			case !in[id]:
-				b.say(field, "%d is no operator of group %q", o, gr.Name)
-				continue
-			case done[id]:
-				b.say(field, "operator %d (%s) is in a layer already", o, g.Op(id).Name)
-				continue
-			}
-			op := g.Op(id)
-			for _, t := range op.Inputs {
-				if p := g.Tensor(t).Producer; p != model.NoOp && in[p] && !done[p] {
-					b.say(field, "operator %d (%s) reads %q of operator %d (%s), which comes later", o, op.Name,
-						g.Tensor(t).Name, p, g.Op(p).Name)
-				}
-			}
-			done[id] = true
-			ops = append(ops, id)
-		}
-		if len(list) == 0 {
-			b.say(field, "has no operator")
+// operators are those of a list that are any.
+func (b *builder) operators(at string, list []int) (ops []model.OpID) {
+	for _, o := range list {
+		if most := len(b.s.Graph.Ops) - 1; o < 0 || o > most {
+			b.say(at, "%d is no operator, expected 0 to %d", o, most)
 			continue
 		}
-		if op := schedule.InFront(g, ops); op != nil {
-			b.say(field, "operator %d (%s) makes what the layer's product reads, expected it in a layer in front",
-				op.ID, op.Name)
-		}
-		if heavy := schedule.TooHeavy(g, ops); heavy > 0 {
-			b.say(field, "has %d matrix operators and reductions, expected at most one, or running sums along one axis", heavy)
-		}
-		if len(ops) > 0 {
-			layers = append(layers, schedule.NewLayer(g, ops))
-		}
+		ops = append(ops, model.OpID(o))
 	}
-	for _, o := range gr.Ops {
-		if id := model.OpID(o); in[id] && !done[id] {
-			b.say(at+".layers", "operator %d (%s) is in none", o, g.Op(id).Name)
-			done[id] = true
-		}
-	}
-	return layers
+	return ops
 }
 
 // factor verifies how a group is split.

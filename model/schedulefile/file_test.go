@@ -229,11 +229,11 @@ func TestViolations(t *testing.T) {
 		{"chunk", func(f *schedulefile.File, p *schedulefile.Plan) { p.Batch = 3; f.Batch = 15 },
 			[]string{"schedules[0].batch: is 3, which divides the first extent of no network input"}},
 		{"empty group", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Ops = nil },
-			[]string{"has none", "is in none", "comes later", "is no operator of group"}},
+			[]string{"has no operator", "is in none", "comes later", "is no operator of group"}},
 		{"operator twice", func(_ *schedulefile.File, p *schedulefile.Plan) {
 			p.Groups[1].Ops = append(p.Groups[1].Ops, p.Groups[0].Ops[0])
 		},
-			[]string{`is in group "g0" already`}},
+			[]string{"is in groups[0].operators already"}},
 		{"operator of nowhere", func(_ *schedulefile.File,
 			p *schedulefile.Plan) {
 			p.Groups[1].Ops = append(p.Groups[1].Ops, -1, 999)
