@@ -110,6 +110,14 @@ func TestOtherNames(t *testing.T) {
 	}
 }
 
+// whole reports whether all systems with experiments are there (scripts/without.sh takes them off).
+func whole() bool {
+	return !slices.ContainsFunc([]string{"ansor", "astitchgpu", "measured", "mofang"}, func(name string) bool {
+		_, err := os.Stat(filepath.Join("..", "systems", name))
+		return err != nil
+	})
+}
+
 // Each experiment is in one chapter of the report, and chapters name experiments that are
 // there.
 func TestChapters(t *testing.T) {
@@ -126,7 +134,7 @@ func TestChapters(t *testing.T) {
 	}
 	for _, c := range report.Chapters {
 		for _, e := range c.Experiments {
-			if !slices.ContainsFunc(Names(),
+			if whole() && !slices.ContainsFunc(Names(),
 				func(name string) bool { return report.Chapter{Experiments: []string{e}}.Has(name) }) {
 				t.Errorf("chapter %s has %s, of which there is no experiment", c.Name, e)
 			}
@@ -160,7 +168,7 @@ func TestCosts(t *testing.T) {
 	if all := sum(Options{Full: true}); all > 180*60 {
 		t.Errorf("all %g processor seconds", all)
 	}
-	if lines := strings.Count(costsFile, "\n"); lines != len(Names())+1 {
+	if lines := strings.Count(costsFile, "\n"); whole() && lines != len(Names())+1 {
 		t.Errorf("costs.csv has %d lines, there are %d experiments", lines, len(Names()))
 	}
 }
