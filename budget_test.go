@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 130_542
+const total = 130_497
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 103_576
+const core = 103_531
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -56,11 +56,11 @@ var budget = map[string]int{
 	"hardware/chips":                  199,
 	"hardware/cost":                   570,
 	"hardware/isa":                    743,
-	"hardware/lower":                  6427,
+	"hardware/lower":                  6367,
 	"hardware/sim":                    3005,
 	"heuristics/astitch":              847,
 	"heuristics/graphturbo":           2591,
-	"heuristics/tiles":                1104,
+	"heuristics/tiles":                1103,
 	"heuristics/tvm":                  497,
 	"internal/certificate":            638,
 	"internal/heap":                   53,
@@ -73,7 +73,7 @@ var budget = map[string]int{
 	"model/grain":                     404,
 	"model/network":                   243,
 	"model/onnx":                      7822,
-	"model/schedule":                  5895,
+	"model/schedule":                  5911,
 	"model/schedulefile":              1536,
 	"model/simplify":                  2176,
 	"model/structure":                 1064,

@@ -39,35 +39,29 @@ type attention struct {
 	behind model.VectorWork // of the busiest core: what follows in the layer
 }
 
-// planAttention is plan for a step with an attention.
-func planAttention(s *schedule.Schedule, st *schedule.Step, lp *layerPlan) error {
-	a := &attention{Attending: st.Attending, tiles: s.AttentionTiles(st)}
-	if lp.layer.Ops[0] != a.Op.ID {
-		return fmt.Errorf("%q comes before the attention of its layer", s.Graph.Op(lp.layer.Ops[0]).Name)
+// checkAttention is check for a step with an attention.
+func (lp *layerPlan) checkAttention(s *schedule.Schedule) error {
+	st := lp.step
+	if first := s.Graph.Op(lp.layer.Ops[0]); first != st.Attending.Op {
+		return fmt.Errorf("%q comes before the attention of its layer", first.Name)
 	}
-	if n := st.Nest; n != nil {
-		stage := st.Needs(s.Staged(st))
-		switch {
-		case n.Attention == nil:
-			return fmt.Errorf("has loops over tiles, the layer is an attention, which has loops over queries and keys")
-		case n.Cores != nil && !n.Cores.Equal(st.Binding):
-			return fmt.Errorf("is for cores %v, the step is bound to %v", n.Cores, st.Binding)
-		case stage > st.StageBytes:
-			return fmt.Errorf(
-				"the loop over queries takes %d bytes of the L1 in tiles of %d products, %d positions and %d keys, there are %d",
-				stage, a.tiles.Products, a.tiles.Positions, a.tiles.Keys, st.StageBytes)
-		}
-		if err := s.CheckAttending(st, a.tiles); err != nil {
-			return err
-		}
+	if lp.nest.Attention == nil {
+		return fmt.Errorf("has loops over tiles, the layer is an attention, which has loops over queries and keys")
 	}
-	lp.attention = a
-	tiles := a.tiles
-	lp.nest = &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &tiles}
-	if st.Nest != nil {
-		lp.nest.Cores = st.Nest.Cores
+	t := *lp.nest.Attention
+	if stage := st.Needs(lp.stages(s)); stage > st.StageBytes {
+		return fmt.Errorf(
+			"the loop over queries takes %d bytes of the L1 in tiles of %d products, %d positions and %d keys, there are %d",
+			stage, t.Products, t.Positions, t.Keys, st.StageBytes)
 	}
-	lp.tiles, lp.repeat, lp.pieces, lp.kTiles = 1, 1, 1, 1
+	return s.CheckAttending(st, t)
+}
+
+// attend plans an attention.
+func (lp *layerPlan) attend(s *schedule.Schedule) {
+	st := lp.step
+	a := &attention{Attending: st.Attending, tiles: *lp.nest.Attention}
+	lp.attention, lp.nest = a, a.tiles.Nest(lp.nest.Cores)
 	for core := range st.Cores {
 		reg := lp.regions(s, core)
 		var v model.VectorWork
@@ -81,7 +75,6 @@ func planAttention(s *schedule.Schedule, st *schedule.Step, lp *layerPlan) error
 			a.behind = v
 		}
 	}
-	return nil
 }
 
 // regions are the boxes that a core computes.

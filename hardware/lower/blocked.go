@@ -1,7 +1,6 @@
 package lower
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -53,23 +52,13 @@ func (lp *layerPlan) loadsWeights(row int64) bool {
 	return lp.constant != nil && (lp.again || row == 0)
 }
 
-// checkBlocked reports what a blocked nest asks for that can't be had.
-func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
-	n, st := lp.nest, lp.step
-	if !lp.matrix || st.Attending != nil {
+// checkProduct reports why a layer can't run by a blocked nest.
+func (lp *layerPlan) checkProduct(s *schedule.Schedule) error {
+	n := lp.nest
+	if !lp.matrix || lp.step.Attending != nil {
 		return fmt.Errorf("has sums of %d tiles, but the layer has no product on a matrix unit", n.Sums)
 	}
 	anchor := s.Graph.Op(lp.layer.Anchor)
-	rows := int64(1)
-	if lp.dims.N > 0 {
-		rows = st.CoreOutput.Elements() / lp.dims.N
-	}
-	window := int64(1)
-	if w := s.Graph.Tensor(anchor.Inputs[1]).Shape; anchor.Kind == "Conv" {
-		for _, x := range w[2:] {
-			window *= x
-		}
-	}
 	switch {
 	case n.Loads != 1 || n.Pieces != 1 || n.Vector != schedule.AtColumns || n.Store != schedule.AtColumns:
 		return fmt.Errorf(
@@ -77,44 +66,13 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 			n.Sums, n.Loads, n.Pieces, n.Vector, n.Store)
 	case n.Sums > 2:
 		return fmt.Errorf("has sums of %d tiles, expected 1 or 2", n.Sums)
-	case n.Cores != nil && !n.Cores.Equal(st.Binding):
-		return fmt.Errorf("is for cores %v, the step is bound to %v", n.Cores, st.Binding)
 	case anchor.Kind == "ConvTranspose" || len(lp.rowBlocks) > 0 || len(lp.rows) > 0 ||
 		anchor.Inputs[0] == anchor.Inputs[1]:
 		return fmt.Errorf(
 			"has sums of %d tiles, but %q of %q is a constant, looks up rows, is both operands or of a transposed convolution",
 			n.Sums, s.Graph.Tensor(anchor.Inputs[0]).Name, anchor.Name)
-	case n.Tiles != st.Tiles || n.Tiles < 1 || n.Tiles > rows:
-		return fmt.Errorf("has %d tiles, expected the step's %d, and 1 to %d", n.Tiles, st.Tiles, rows)
 	case lp.dims.Reps > 1 && lp.constant != nil:
 		return fmt.Errorf("has sums of %d tiles, but the layer is %d products with constant weights", n.Sums, lp.dims.Reps)
-	case n.Tiles%lp.dims.Reps != 0:
-		return fmt.Errorf("has %d tiles of rows, expected as many for each of %d products", n.Tiles, lp.dims.Reps)
-	case n.Tiles > maxBlocks || n.Tiles*n.ColumnTiles() > maxBlocks ||
-		n.Tiles*n.ColumnTiles()*n.ReductionTiles() > maxBlocks:
-		return fmt.Errorf("has %d x %d x %d tiles of rows, columns and reduction, expected at most %d products of them",
-			n.Tiles, n.ColumnTiles(), n.ReductionTiles(), maxBlocks)
-	case n.Depth < 1:
-		return fmt.Errorf("has room for %d tiles of an operand, expected 1 or more", n.Depth)
-	case sum(n.Columns) != lp.dims.N || sum(n.Reduction) != lp.dims.K:
-		return fmt.Errorf("has columns of %d and a reduction of %d in all, expected %d and %d", sum(n.Columns),
-			sum(n.Reduction), lp.dims.N, lp.dims.K)
-	case n.ColumnDepth < 0 || n.ColumnDepth > 0 && lp.constant != nil:
-		return fmt.Errorf("has room for %d tiles of columns, expected 0 or more, and none for weights", n.ColumnDepth)
-	case n.Stay && lp.constant == nil:
-		return fmt.Errorf("lets weights stay, but has none")
-	case n.Group != 0 && (lp.constant == nil || s.Spec.LLB == nil || n.Group < 2 || n.ReductionTiles()%n.Group != 0):
-		return fmt.Errorf(
-			"brings tiles of weights to the LLB by %d, expected a divisor of the %d of the reduction, above 1, weights and an LLB", n.Group, n.ReductionTiles())
-	case n.Stage != 0 && (s.Spec.LLB == nil || n.Stage < 1 || n.ReductionTiles()%n.Stage != 0):
-		return fmt.Errorf(
-			"gathers tiles of operands in the LLB by %d, expected a divisor of the %d of the reduction, and an LLB", n.Stage,
-			n.ReductionTiles())
-	case n.Once && n.Stage == 0:
-		return fmt.Errorf("gathers operands in the LLB once, but by no number of tiles")
-	case n.Keep != 0 && (!n.Once || n.Keep < 1 || n.Keep >= n.ReductionTiles()/n.Stage):
-		return fmt.Errorf("keeps %d loads of a reduction in the LLB, expected once, and fewer than the %d there are, "+
-			"at least 1", n.Keep, n.ReductionTiles()/max(1, n.Stage))
 	}
 	for _, in := range anchor.Inputs[:2] {
 		if p := s.Graph.Tensor(in).Producer; p != model.NoOp && slices.Contains(lp.layer.Ops, p) {
@@ -128,29 +86,45 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 			}
 		}
 	}
+	return s.CheckRows(lp.step, lp.dims)
+}
+
+// checkBlocked is check of what a blocked nest has of its own.
+func (lp *layerPlan) checkBlocked(s *schedule.Schedule, _ *schedule.Nest) error {
+	n, st, window := lp.nest, lp.step, int64(1)
+	if anchor := s.Graph.Op(lp.layer.Anchor); anchor.Kind == "Conv" {
+		window = s.Graph.Tensor(anchor.Inputs[1]).Shape[2:].Elements()
+	}
+	switch {
+	case n.Tiles%lp.dims.Reps != 0:
+		return fmt.Errorf("has %d tiles of rows, expected as many for each of %d products", n.Tiles, lp.dims.Reps)
+	case n.Tiles > maxBlocks || n.Tiles*n.ColumnTiles() > maxBlocks ||
+		n.Tiles*n.ColumnTiles()*n.ReductionTiles() > maxBlocks:
+		return fmt.Errorf("has %d x %d x %d tiles of rows, columns and reduction, expected at most %d products of them",
+			n.Tiles, n.ColumnTiles(), n.ReductionTiles(), maxBlocks)
+	case n.ColumnDepth < 0 || n.ColumnDepth > 0 && lp.constant != nil:
+		return fmt.Errorf("has room for %d tiles of columns, expected 0 or more, and none for weights", n.ColumnDepth)
+	case n.Group != 0 && (lp.constant == nil || n.Group < 2 || n.ReductionTiles()%n.Group != 0):
+		return fmt.Errorf(
+			"brings tiles of weights to the LLB by %d, expected a divisor of the %d of the reduction, above 1, and weights",
+			n.Group, n.ReductionTiles())
+	case n.Stage != 0 && (n.Stage < 1 || n.ReductionTiles()%n.Stage != 0):
+		return fmt.Errorf(
+			"gathers tiles of operands in the LLB by %d, expected a divisor of the %d of the reduction", n.Stage,
+			n.ReductionTiles())
+	case n.Once && n.Stage == 0:
+		return fmt.Errorf("gathers operands in the LLB once, but by no number of tiles")
+	case n.Keep != 0 && (!n.Once || n.Keep < 1 || n.Keep >= n.ReductionTiles()/n.Stage):
+		return fmt.Errorf("keeps %d loads of a reduction in the LLB, expected once, and fewer than the %d there are, "+
+			"at least 1", n.Keep, n.ReductionTiles()/max(1, n.Stage))
+	}
 	for _, k := range n.Reduction[:max(0, len(n.Reduction)-1)] {
 		if k%window != 0 {
 			return fmt.Errorf("has a tile of %d of the reduction, expected a multiple of the %d elements of a window", k, window)
 		}
 	}
-	if err := s.CheckRows(st, lp.dims); err != nil {
+	if err := s.CheckRing(st); err != nil {
 		return err
-	}
-	for _, err := range []error{lp.checkSlices(s), s.CheckRing(st)} {
-		if err != nil {
-			return err
-		}
-	}
-	if stage := st.Needs(lp.stages(s)); stage > st.StageBytes {
-		return fmt.Errorf(
-			"takes %d bytes of the L1 in %d tiles of rows, with room for %d of operands and %d of sums, there are %d", stage,
-			n.Tiles, n.Depth, n.Sums, st.StageBytes)
-	}
-	if lp.constant != nil {
-		ring := cmp.Or(n.Ring, s.RingBytes())
-		if err := lp.checkRing(ring, ring); err != nil {
-			return err
-		}
 	}
 	if s.Spec.LLB != nil {
 		free, page := freePages(s, st)
@@ -162,7 +136,7 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 				int64(gatherable(int(free)))*page)
 		}
 	}
-	return lp.checkParams(s.ParamBytes())
+	return nil
 }
 
 // checkLoads verifies that what one load brings from the DDR fits into so many bytes of the LLB.
@@ -233,7 +207,7 @@ func (lp *layerPlan) gatherPages(s *schedule.Schedule, page int64) (need int64) 
 }
 
 // bringBlocks loads the tiles of operands that a tile of rows needs of a blocked nest with a tile of weights: those of
-// the product, or those of the vector work behind it. It lists loads and places; the product needs that of sums as well.
+// the product, or those of the vector work behind it. It lists loads and places; the product needs that of sums, too.
 func (l *lowering) bringBlocks(product bool, p, w int64) {
 	l.loads, l.used = l.loads[:0], l.used[:0]
 	if product && l.lp.nest.Blocked() && l.sums != nil {
@@ -355,7 +329,8 @@ func (l *lowering) bytes(t *tensorIn, p, j, k, many int64) int64 {
 
 // bringBlock loads the tile of an operand that a product of tiles needs, unless it is there.
 func (l *lowering) bringBlock(t *tensorIn, p, j, k int64) {
-	if !slices.ContainsFunc(t.ins, func(in *incoming) bool { return in.val.Level != schedule.L1 || in.read.RemoteBytes > 0 }) {
+	away := func(in *incoming) bool { return in.val.Level != schedule.L1 || in.read.RemoteBytes > 0 }
+	if !slices.ContainsFunc(t.ins, away) {
 		return
 	}
 	key := l.key(t, p, j, k)

@@ -37,39 +37,25 @@ func LoopsOf(s *schedule.Schedule, i int, m *cost.Model) *Loops {
 
 // CheckNest is [Loops.Check] of step i.
 func CheckNest(s *schedule.Schedule, i int, m *cost.Model) error {
-	st := s.Steps[i]
-	n := st.Nest
-	if st.Nest = nil; st.Attending != nil || n.Blocked() { // whatever the rule is
-		return (&Loops{base: prepare(s, &st, m.Kind(st.Kind), grainFor(1), nil)}).Check(s, i)
-	}
-	return loopsOf(s, &st, m).Check(s, i)
+	return LoopsOf(s, i, m).Check(s, i)
 }
 
 func loopsOf(s *schedule.Schedule, st *schedule.Step, m *cost.Model) *Loops {
 	m = m.Kind(st.Kind)
-	lp, ring := prepare(s, st, m, grainFor(1), nil), s.RingBytes()
-	if st.Attending != nil {
-		t := s.AttentionTiles(st)
-		return &Loops{Rule: &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &t},
-			Dims: lp.dims, DType: lp.dtype,
-			Elements: st.CoreOutput.Elements(), MACs: lp.macs, Vector: lp.vector, base: lp}
+	lp := prepare(s, st, m, grainFor(1), nil)
+	l := &Loops{Rule: lp.rule(s, m, grainFor(1)), Dims: lp.dims, DType: lp.dtype, Elements: st.CoreOutput.Elements(),
+		MACs: lp.macs, Vector: lp.vector, base: lp}
+	if st.Attending == nil {
+		l.Weights, l.Buffer, l.UnitRows, l.UnitColumns = lp.weightTotal, s.RingBytes(), m.MatrixRows(), m.MatrixCols()
 	}
-	return &Loops{Rule: lp.rules(m, ring, grainFor(1), 0), Dims: lp.dims, DType: lp.dtype, Weights: lp.weightTotal,
-		Buffer: ring, UnitRows: m.MatrixRows(), UnitColumns: m.MatrixCols(),
-		Elements: st.CoreOutput.Elements(), MACs: lp.macs, Vector: lp.vector, base: lp}
+	return l
 }
 
 // Check reports why step i, of which these are the loops, can't run by its nest, in the terms of the nest.
 func (l *Loops) Check(s *schedule.Schedule, i int) error {
 	lp := *l.base
 	lp.step, lp.nest, lp.staged = &s.Steps[i], s.Steps[i].Nest, nil
-	if lp.step.Attending != nil && !lp.nest.Blocked() {
-		return planAttention(s, lp.step, &lp)
-	}
 	lp.slice()
-	if lp.nest.Blocked() {
-		return lp.checkBlocked(s)
-	}
 	return lp.check(s, l.Rule)
 }
 

@@ -409,13 +409,7 @@ func (l *lowering) lookUpRows() {
 
 func (l *lowering) divideVectorWork() {
 	v := &l.vector
-	v.parts = l.lp.tiles
-	if l.lp.nest.Vector != schedule.AtTile {
-		v.parts *= l.lp.nest.ColumnTiles()
-	}
-	if l.lp.nest.Vector == schedule.AtPiece {
-		v.parts *= l.lp.pieces
-	}
+	v.parts = l.lp.nest.Times(l.lp.nest.Vector, l.lp.tiles)
 	v.work = divided(l.lp.vector, v.parts*l.lp.repeat)
 	v.vector, v.special = l.cost.VectorCycles(v.work, l.lp.vectorType)
 	v.vector *= hardware.Cycles(l.lp.repeat * l.sharing(hardware.Vector, l.cores))

@@ -136,31 +136,15 @@ func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 // the number of commands. What mem, if not nil, remembers of the step's work is taken from there.
 func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, fine grain, mem *Memory) (*layerPlan, error) {
 	lp := prepare(s, st, m, fine, mem)
-	if st.Nest.Blocked() {
-		lp.nest = st.Nest
-		lp.slice()
-		if err := lp.checkBlocked(s); err != nil {
+	rule := lp.rule(s, m, fine)
+	lp.slice()
+	if lp.nest = cmp.Or(st.Nest, rule); st.Nest != nil || st.Attending != nil {
+		if err := lp.check(s, rule); err != nil {
 			return nil, fmt.Errorf("nest of %q: %w", lp.layer.Name, err)
 		}
-		lp.follow(fine)
-		return lp, nil
 	}
 	if st.Attending != nil {
-		if err := planAttention(s, st, lp); err != nil {
-			return nil, fmt.Errorf("nest of %q: %w", lp.layer.Name, err)
-		}
-		return lp, nil
-	}
-	if st.Nest != nil && st.Nest.Attention != nil {
-		return nil, fmt.Errorf("nest of %q: has loops over queries and keys, the layer is no attention", lp.layer.Name)
-	}
-	_, whole := s.Overwritten(st)
-	rule := lp.rules(m, s.RingBytes(), fine, whole)
-	lp.slice()
-	if lp.nest = st.Nest; lp.nest == nil {
-		lp.nest = rule
-	} else if err := lp.check(s, rule); err != nil {
-		return nil, fmt.Errorf("nest of %q: %w", lp.layer.Name, err)
+		lp.attend(s)
 	}
 	lp.follow(fine)
 	return lp, nil
@@ -181,10 +165,18 @@ func prepare(s *schedule.Schedule, st *schedule.Step, m *cost.Model, fine grain,
 	return lp
 }
 
-// rules makes the nest of a step that has none. whole is the number of rows that there are, none of which may
-// be cut; 0: any may be.
-func (lp *layerPlan) rules(m *cost.Model, weightRing int64, fine grain, whole int64) *schedule.Nest {
-	n := &schedule.Nest{Tiles: max(1, lp.step.Tiles), Depth: lp.step.Depth()}
+// rule makes the nest of a step that has none, which one of rows is compared with; nil: the step has one with sums.
+func (lp *layerPlan) rule(s *schedule.Schedule, m *cost.Model, fine grain) *schedule.Nest {
+	st := lp.step
+	switch {
+	case st.Nest.Blocked():
+		return nil
+	case st.Attending != nil:
+		return s.AttentionTiles(st).Nest(nil)
+	}
+	weightRing := s.RingBytes()
+	_, whole := s.Overwritten(st) // rows, none of which may be cut; 0: any may be
+	n := &schedule.Nest{Tiles: max(1, st.Tiles), Depth: st.Depth()}
 	if lp.matrix {
 		n.Columns, n.Reduction = []int64{lp.dims.N}, []int64{lp.dims.K}
 		if lp.dims.Reps > 1 {
@@ -268,7 +260,7 @@ func (lp *layerPlan) follow(fine grain) {
 // slice leaves the busiest core one slice of the reduction, and what adds the slices up.
 func (lp *layerPlan) slice() {
 	n := lp.step.Slices()
-	if n == 1 || !lp.matrix {
+	if n == 1 || !lp.matrix || lp.step.Attending != nil {
 		return
 	}
 	lp.dims = lp.dims.Sliced(n)
@@ -334,50 +326,80 @@ func ReductionExtent(g *model.Graph, op *model.Op) int64 {
 	return n
 }
 
-// check reports what a nest of the step's own asks for that can't be had. Tiles of weights
-// may be as large as those of the rule, which has few of them where there are many weights.
+// check reports what a nest of the step's own asks for that can't be had, first what all forms of loops have. Tiles of
+// weights may be as large as those of the rule, which has few of them where there are many weights.
 func (lp *layerPlan) check(s *schedule.Schedule, rule *schedule.Nest) error {
-	if err := lp.checkSlices(s); err != nil {
-		return err
-	}
-	weightRing, params := s.RingBytes(), s.ParamBytes()
-	n, st := lp.nest, lp.step
-	stage, most := st.Needs(lp.stages(s)), int64(1)
-	for _, iv := range st.CoreOutput {
-		most *= iv.Len()
-	}
-	columns, reduction := int64(0), int64(0)
-	if lp.matrix {
-		columns, reduction = lp.dims.N, lp.dims.K
-		if lp.dims.Reps > 1 {
-			columns = lp.dims.Reps
-		}
-	}
+	n, st, form := lp.nest, lp.step, lp.checkRows
+	most, columns, reduction := st.CoreOutput.Elements(), lp.dims.N, lp.dims.K // 0, 0 without a product
 	switch {
 	case n.Cores != nil && !n.Cores.Equal(st.Binding):
 		return fmt.Errorf("is for cores %v, the step is bound to %v", n.Cores, st.Binding)
+	case n.Blocked():
+		if err := lp.checkProduct(s); err != nil {
+			return err
+		}
+		form, most = lp.checkBlocked, most/max(1, columns)
+	case st.Attending != nil:
+		return lp.checkAttention(s)
+	case n.Attention != nil:
+		return fmt.Errorf("has loops over queries and keys, the layer is no attention")
+	case lp.dims.Reps > 1:
+		columns = lp.dims.Reps
+	}
+	if err := lp.checkSlices(s); err != nil {
+		return err
+	}
+	stage := st.Needs(lp.stages(s))
+	switch {
 	case n.Tiles != st.Tiles || n.Tiles < 1 || n.Tiles > most:
 		return fmt.Errorf("has %d tiles, expected the step's %d, and 1 to %d", n.Tiles, st.Tiles, most)
-	case n.Depth < 1 || n.Depth > n.Tiles && n.Depth != 2:
+	case n.Depth < 1 || n.Depth > n.Tiles && n.Depth != 2 && !n.Blocked():
 		return fmt.Errorf("has room for %d of %d tiles, expected 1 to all", n.Depth, n.Tiles)
-	case stage > st.StageBytes:
-		return fmt.Errorf("takes %d bytes of the L1 in %d tiles with room for %d, there are %d", stage, n.Tiles,
-			n.Depth, st.StageBytes)
-	case n.Loads < 1 || n.Pieces < 1 || n.Loads*n.Tiles > most || n.Pieces*n.Tiles > most:
-		return fmt.Errorf(
-			"brings inputs in %d parts and computes in %d pieces of each of %d tiles, expected no more than the %d elements of a core", n.Loads, n.Pieces, n.Tiles, most)
-	case lp.matrix && n.Pieces%n.Loads != 0:
-		return fmt.Errorf("brings the inputs of a product in %d parts for %d pieces, expected as many for each",
-			n.Loads, n.Pieces)
 	case sum(n.Columns) != columns || sum(n.Reduction) != reduction:
 		return fmt.Errorf("has columns of %d and a reduction of %d in all, expected %d and %d", sum(n.Columns),
 			sum(n.Reduction), columns, reduction)
+	case stage > st.StageBytes:
+		return fmt.Errorf("takes %d bytes of the L1 in %d tiles with room for %d, there are %d", stage, n.Tiles,
+			n.Depth, st.StageBytes)
+	case n.Stay && (lp.constant == nil || n.Tiles == 1 && !n.Blocked()):
+		return fmt.Errorf("lets weights stay from tile to tile, but has no weights or one tile")
+	case s.Spec.LLB == nil && (n.Stage != 0 || n.Once || n.Group != 0):
+		return fmt.Errorf("has a stage in the LLB, which %s does not have", s.Spec.Name)
+	}
+	if err := form(s, rule); err != nil {
+		return err
+	}
+	if lp.constant != nil {
+		ring := s.RingBytes()
+		tile := ring
+		if n.Blocked() {
+			ring = cmp.Or(n.Ring, ring)
+			tile = ring
+		} else if columns > 0 {
+			ruled := mulDiv(lp.weightTotal, slices.Max(rule.Columns)*slices.Max(rule.Reduction), columns*lp.dims.K)
+			tile = max(ring, ruled+1)
+		}
+		if err := lp.checkRing(ring, tile); err != nil {
+			return err
+		}
+	}
+	return lp.checkParams(s.ParamBytes())
+}
+
+// checkRows is check of what a nest with tiles of rows has of its own.
+func (lp *layerPlan) checkRows(s *schedule.Schedule, rule *schedule.Nest) error {
+	n, st, most := lp.nest, lp.step, lp.step.CoreOutput.Elements()
+	switch {
+	case n.Loads < 1 || n.Pieces < 1 || n.Loads*n.Tiles > most || n.Pieces*n.Tiles > most:
+		return fmt.Errorf("brings inputs in %d parts and computes in %d pieces of each of %d tiles, "+
+			"expected no more than the %d elements of a core", n.Loads, n.Pieces, n.Tiles, most)
+	case lp.matrix && n.Pieces%n.Loads != 0:
+		return fmt.Errorf("brings the inputs of a product in %d parts for %d pieces, expected as many for each",
+			n.Loads, n.Pieces)
 	case lp.dims.Reps > 1 && len(n.Reduction) > 1:
 		return fmt.Errorf("cuts the reduction of several products")
 	case lp.matrix && lp.constant == nil && len(n.Columns)*len(n.Reduction) > 1:
 		return fmt.Errorf("cuts a second operand that is no constant")
-	case n.Stay && (lp.constant == nil || n.Tiles == 1):
-		return fmt.Errorf("lets weights stay from tile to tile, but has no weights or one tile")
 	case n.ColumnsFirst && (len(n.Columns) < 2 || n.Tiles < 2):
 		return fmt.Errorf("has the loop over columns outside, but not two columns and two tiles")
 	case n.Vector > n.Store && lp.vector.Total() > 0:
@@ -400,35 +422,13 @@ func (lp *layerPlan) check(s *schedule.Schedule, rule *schedule.Nest) error {
 			return fmt.Errorf("brings %d bytes of %q in %d parts", bytes, s.Graph.Tensor(s.Values[r.Value].Tensor).Name, parts)
 		}
 	}
-	stores := func(n *schedule.Nest) int64 {
-		parts := n.Tiles
-		if n.Store != schedule.AtTile {
-			parts *= max(1, int64(len(n.Columns)))
-		}
-		if n.Store == schedule.AtPiece {
-			parts *= n.Pieces
-		}
-		return parts
-	}
+	stores := func(n *schedule.Nest) int64 { return n.Times(n.Store, n.Tiles) }
 	for _, w := range st.Writes {
 		if v := &s.Values[w]; v.Level != schedule.L1 && v.Bytes < stores(n) && stores(n) > stores(rule) {
 			return fmt.Errorf("stores %d bytes of %q in %d parts", v.Bytes, s.Graph.Tensor(v.Tensor).Name, stores(n))
 		}
 	}
-	if err := lp.checkStages(s); err != nil {
-		return err
-	}
-	if lp.constant == nil {
-		return lp.checkParams(params)
-	}
-	ruled := int64(0)
-	if columns > 0 {
-		ruled = mulDiv(lp.weightTotal, slices.Max(rule.Columns)*slices.Max(rule.Reduction), columns*lp.dims.K)
-	}
-	if err := lp.checkRing(weightRing, max(weightRing, ruled+1)); err != nil {
-		return err
-	}
-	return lp.checkParams(params)
+	return lp.checkStages(s)
 }
 
 // checkRing verifies that tiles of weights have no more than most bytes, and that those that stay fit their ring.
@@ -463,8 +463,6 @@ func (lp *layerPlan) checkStages(s *schedule.Schedule) error {
 		parts *= n.Tiles
 	}
 	switch {
-	case s.Spec.LLB == nil:
-		return fmt.Errorf("has a stage in the LLB, which %s does not have", s.Spec.Name)
 	case n.Group != 0 && (lp.constant == nil || n.Group < 2 || n.Group > tiles):
 		return fmt.Errorf("brings tiles of weights to the LLB by %d, expected 2 to the %d that there are", n.Group, tiles)
 	case n.Stage < 0 || n.Once && (n.Stage == 0 || n.Tiles == 1) || n.Stage > 0 && parts%n.Stage != 0:
@@ -553,13 +551,7 @@ func (lp *layerPlan) checkParams(stay int64) error {
 		bytes += lp.params[i].coreBytes
 	}
 	tiles, _ := lp.issued(n, grain{weightTiles: 1 << 30, passes: 1 << 30})
-	parts := tiles
-	if n.Vector != schedule.AtTile {
-		parts *= max(1, int64(len(n.Columns)))
-	}
-	if n.Vector == schedule.AtPiece {
-		parts *= n.Pieces
-	}
+	parts := n.Times(n.Vector, tiles)
 	if int64(len(lp.rowBlocks)) > tiles*n.Pieces {
 		return fmt.Errorf("has %d pieces of rows, expected one for each of %d blocks of them",
 			tiles*n.Pieces, len(lp.rowBlocks))

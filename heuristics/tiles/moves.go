@@ -112,8 +112,7 @@ func attention(a *scheduler.Site, st *schedule.Step) *schedule.Nest {
 	if at.CheckAttention(x) != nil {
 		return nil
 	}
-	n := &schedule.Nest{Attention: &x, Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Vector: schedule.AtPiece,
-		Store: schedule.AtTile}
+	n := x.Nest(nil)
 	if st.Nest != nil {
 		n.Cores = st.Nest.Cores
 	}

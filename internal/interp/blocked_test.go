@@ -244,7 +244,7 @@ func TestBlockedNestsRefused(t *testing.T) {
 		{func(n *schedule.Nest) { n.Tiles = 1000 }, "has 1000 tiles, expected the step's 1000, and 1 to 64"},
 		{func(n *schedule.Nest) { n.Tiles = 1 << 50 }, "tiles, expected"},
 		{func(n *schedule.Nest) { n.Sums = 3 }, "has sums of 3 tiles, expected 1 or 2"},
-		{func(n *schedule.Nest) { n.Depth = 0 }, "has room for 0 tiles of an operand"},
+		{func(n *schedule.Nest) { n.Depth = 0 }, "has room for 0 of 2 tiles, expected 1 to all"},
 		{func(n *schedule.Nest) { n.Depth = 500 }, "of the L1, there is room for"},
 		{func(n *schedule.Nest) { n.Reduction = []int64{2048, 2048} }, "their buffer has 196608"},
 		{func(n *schedule.Nest) { n.Stay = true }, "bytes of weights in a buffer of 196608"},
@@ -255,7 +255,7 @@ func TestBlockedNestsRefused(t *testing.T) {
 		{func(n *schedule.Nest) { n.ColumnDepth = 2 },
 			"has room for 2 tiles of columns, expected 0 or more, and none for weights"},
 		{func(n *schedule.Nest) { n.Ring = 64 }, "has a ring of 64 bytes for weights, which have a memory of their own"},
-		{func(n *schedule.Nest) { n.Rfactor = 2 }, "a reduction of 4096 in all, expected 1024 and 2048"},
+		{func(n *schedule.Nest) { n.Rfactor = 2 }, "rfactor 2 for each of 8 parts, expected 2 or more on 8 cores"},
 	} {
 		s := *made.Plans[0][0].Schedule
 		s.Steps, s.Values = slices.Clone(s.Steps), slices.Clone(s.Values)

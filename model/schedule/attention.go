@@ -33,6 +33,11 @@ type AttentionTiles struct {
 	Slices int64 `json:"slices,omitempty"`
 }
 
+// Nest is the nest of such loops, for these cores; nil: for those of the step's binding.
+func (t AttentionTiles) Nest(cores Binding) *Nest {
+	return &Nest{Cores: cores, Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: AtTile, Attention: &t}
+}
+
 // pieces is how many pieces a tile is cut into.
 func (t AttentionTiles) pieces() int64 { return max(1, t.Pieces) }
 
@@ -326,7 +331,7 @@ func (s *Schedule) FitAttention(i int) *Nest {
 		if t.InTurn = t.InTurn && turns; t.AttentionTiles == now {
 			return nil
 		}
-		st.Nest = &Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: AtTile, Attention: &t.AttentionTiles}
+		st.Nest = t.Nest(nil)
 		if st.Needs(s.Staged(&st)) <= room {
 			return st.Nest
 		}
@@ -721,7 +726,7 @@ func (s *Schedule) AttentionNests(i, most int) []*Nest {
 				list = append(list, found{seconds: math.Inf(1)})
 			}
 			if seconds < list[k].seconds {
-				list[k] = found{&Nest{Cores: cores, Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: AtTile, Attention: &t}, seconds}
+				list[k] = found{t.Nest(cores), seconds}
 			}
 		})
 	slices.SortStableFunc(list, func(x, y found) int { return cmp.Compare(x.seconds, y.seconds) })

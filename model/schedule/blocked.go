@@ -21,6 +21,17 @@ func (n *Nest) ReductionTiles() int64 { return int64(max(1, len(n.Reduction))) }
 // ColumnTiles is the number of tiles that a nest cuts the columns into; at least 1.
 func (n *Nest) ColumnTiles() int64 { return int64(max(1, len(n.Columns))) }
 
+// Times is how often work at the end of a loop runs in so many tiles of rows.
+func (n *Nest) Times(at Attach, tiles int64) int64 {
+	if at != AtTile {
+		tiles *= n.ColumnTiles()
+	}
+	if at == AtPiece {
+		tiles *= n.Pieces
+	}
+	return tiles
+}
+
 // Staying is the number of loads of a tile's reduction that stay in the LLB for all tiles of rows and columns that need
 // them.
 func (n *Nest) Staying() int64 {
