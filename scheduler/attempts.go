@@ -134,16 +134,17 @@ func (c *trials) best(ctx context.Context) tried {
 	return best
 }
 
-// time is measure of a schedule, once for all of the same commands.
-func (c *trials) time(ctx context.Context, made *Result, limit int64) (ps int64, err error) {
+// time is measure of a schedule, once for all of the same commands. What takes up to slack times as long as the fastest
+// so far is measured as well.
+func (c *trials) time(ctx context.Context, made *Result, limit int64, slack float64) (ps int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	same := program{made.Schedule.Graph, made.commands()}
 	if ps, known := c.measured[same]; known && made.Clusters == OverBatch {
 		return ps, nil
 	}
-	if limit = min(limit, c.least); c.near != nil && limit < math.MaxInt64 {
-		limit = int64(nearest * float64(limit))
+	if limit = min(limit, c.least); limit < math.MaxInt64 {
+		limit = int64(slack * float64(limit))
 	}
 	if ps, err = c.measure(ctx, made, limit); err == nil {
 		c.measured[same], c.least = ps, min(c.least, ps)
@@ -244,7 +245,11 @@ func (c *trials) try(ctx context.Context, list []attempt, l draftGroup, all []tr
 			}
 			onePiece := i == len(list)-1 || !made.Schedule.Uneven()
 			if c.compared || t.made != nil || len(c.recipes)+len(c.weights) > 2 || !onePiece {
-				if ps, err = c.time(ctx, made, t.ps); c.near != nil && err == nil && ps < math.MaxInt64 {
+				slack := nearest                                   // for near
+				if c.wide && a.inPlace && r.Name == table.Greedy { // it may stand for a faster one, see compete
+					slack = nearly
+				}
+				if ps, err = c.time(ctx, made, t.ps, slack); c.near != nil && err == nil && ps < math.MaxInt64 {
 					c.near(a, opt, ps)
 				}
 			}

@@ -146,3 +146,35 @@ func TestDefaultIsMonotone(t *testing.T) {
 		t.Errorf("%d of %d pairs are more than .5 %% slower", slower, pairs)
 	}
 }
+
+// Chunks, groups in place and shares that suit a part of a machine are tried on all of it: cores whose number is no
+// power of two, and clusters of cores of several kinds.
+func TestDefaultUsesPartOfTheMachine(t *testing.T) {
+	for _, c := range []struct {
+		net, machine string
+		batch        int64
+		small, large func(*hardware.Spec)
+	}{
+		{"mobilenetv2", "my-npu", 4, func(s *hardware.Spec) { s.CoreTypes[0].Count = 8 },
+			func(s *hardware.Spec) { s.CoreTypes[0].Count = 12 }},
+		{"gpt2-decode", "edge-pair", 4, func(*hardware.Spec) {}, func(s *hardware.Spec) { s.Clusters = 2 }},
+	} {
+		net, err := network.Open(c.net, network.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ps []int64
+		for _, change := range []func(*hardware.Spec){c.small, c.large} {
+			spec, err := scheduler.OpenMachine("../examples/accelerator/" + c.machine + ".yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			spec = spec.Clone()
+			change(spec)
+			ps = append(ps, ran(t, net, spec, c.batch, scheduler.Default, scheduler.Options{}).Sim.TotalPs)
+		}
+		if float64(ps[1]) > 1.005*float64(ps[0]) {
+			t.Errorf("%s on %s: %d ps, with more of it %d", c.net, c.machine, ps[0], ps[1])
+		}
+	}
+}

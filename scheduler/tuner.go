@@ -112,8 +112,9 @@ func (t *tuner) compete(ctx context.Context, c *trials) tried {
 	}
 	var placed *Result // the fastest groups in place
 	for i, r := range t.recipes {
-		if x := c.all[i].made; r.Name == table.Greedy && x != nil && x.InPlace {
-			placed = x
+		x := c.all[i]
+		if r.Name == table.Greedy && x.made != nil && x.made.InPlace && float64(x.ps) <= nearly*float64(c.least) {
+			placed = x.made
 		}
 	}
 	c.round(ctx, func(a attempt) bool {
@@ -134,9 +135,6 @@ func (t *tuner) scout(recipe int) bool {
 func (t *tuner) tiles(a attempt) bool {
 	return a.inPlace && t.recipes[a.recipe].Strategy("nest").Tiles
 }
-
-// splits reports whether a recipe splits groups.
-func (t *tuner) splits(recipe int) bool { return len(t.recipes[recipe].Strategy("split").Needs) > 0 }
 
 // take keeps a schedule if it is the fastest, and lists its chunk.
 func (t *tuner) take(ctx context.Context, chunk int64, made tried, list bool) error {
@@ -194,18 +192,22 @@ func (t *tuner) besides(ctx context.Context, opt run, chunks ...int64) error {
 	return nil
 }
 
-// compare tries a size with other options by some recipes, and says how long the fastest takes; math.MaxInt64: more
-// than a limit.
+// compare tries a size with other options by some recipes (nil: all), and says how long the fastest takes;
+// math.MaxInt64: more than a limit.
 func (t *tuner) compare(ctx context.Context, opt run, chunk, limit int64, by func(recipe int) bool) (ps int64,
 	err error) {
-	opt.alone = false
 	c := t.newTrials(opt)
 	if err := c.begin(ctx, chunk); err != nil {
 		return 0, err
 	}
 	c.least = limit
-	c.round(ctx, func(a attempt) bool { return !t.tiles(a) && by(a.recipe) })
-	was, made := t.least, c.best(ctx)
+	was, made := t.least, tried{}
+	if by == nil {
+		made = t.compete(ctx, c)
+	} else {
+		c.round(ctx, func(a attempt) bool { return !t.tiles(a) && by(a.recipe) })
+		made = c.best(ctx)
+	}
 	if err = t.take(ctx, chunk, made, false); t.least < was {
 		t.found = &opt
 	}
@@ -222,7 +224,7 @@ func (t *tuner) widen(ctx context.Context, divisors []int64) error {
 			return err
 		}
 	}
-	if !t.spec.Mixed() && t.opt.Clusters == OverBatch && t.spec.Chips == nil {
+	if t.opt.Clusters == OverBatch && t.spec.Chips == nil {
 		if err := cmp.Or(t.fewer(ctx, divisors), t.less(ctx, schedule.LLB), t.less(ctx, schedule.L1)); err != nil {
 			return err
 		}
@@ -230,12 +232,8 @@ func (t *tuner) widen(ctx context.Context, divisors []int64) error {
 	if t.found == &t.opt {
 		return nil
 	}
-	c := t.newTrials(*t.found)
-	if err := c.begin(ctx, t.best.Chunk); err != nil {
-		return err
-	}
-	c.least = t.least
-	return t.take(ctx, t.best.Chunk, t.compete(ctx, c), false)
+	_, err := t.compare(ctx, *t.found, t.best.Chunk, t.least, nil)
+	return err
 }
 
 // fewer tries shares as large as the largest even one for all but the last cluster; and fewer clusters and cores as far
@@ -271,18 +269,25 @@ func (t *tuner) fewer(ctx context.Context, divisors []int64) error {
 	if t.spec.Part(most) == nil {
 		return nil
 	}
-	try := *t.found
-	var tried []int64
+	try, tried := *t.found, []int64(nil)
+	power, limit := int64(1)<<bits.Len64(uint64(most-1))/2, int64(nearly*float64(t.least))
 	few := len(t.best.Schedule.Steps) <= quick && most <= some && t.near == nil
 	for n := most - 1; n > 0 && busy*float64(most)/float64(n) <= busiest; n-- {
-		if !few && (most%n != 0 && n&(n-1) != 0 || loads > many || try.share > 0) {
+		try.part.cores = n
+		if n == power && most%n != 0 && t.tune { // most layers have no use for more: whatever is fastest may be so here
+			for _, chunk := range divisors {
+				if _, err := t.compare(ctx, try, chunk, limit, nil); err != nil {
+					return err
+				}
+			}
+		} else if few || (most%n == 0 || n&(n-1) == 0) && loads <= busiest && try.share == 0 {
+			if err := t.besides(ctx, try, t.best.Chunk); err != nil {
+				return err
+			}
+		} else {
 			continue
 		}
-		try.part.cores = n
 		tried = append(tried, n)
-		if err := t.besides(ctx, try, t.best.Chunk); err != nil {
-			return err
-		}
 	}
 	if tried != nil {
 		t.also = append(t.also, t.best.raise(fmt.Sprintf("%s of %d cores", listed(tried), most)))
@@ -335,7 +340,7 @@ func (t *tuner) less(ctx context.Context, level schedule.Level) (err error) {
 		tried = append(tried, opt.part.bytes[level].String())
 		limit := min(last, int64(nearest*float64(t.least)))
 		last, err = t.compare(ctx, opt, t.best.Chunk, limit, func(recipe int) bool {
-			if split := t.splits(t.by); level == schedule.L1 {
+			if split := len(t.recipes[t.by].Strategy("split").Needs) > 0; level == schedule.L1 {
 				return recipe == 0 && split || recipe == t.by && !split // splits take long
 			}
 			return recipe == t.by || t.scout(recipe) && recipe > 0

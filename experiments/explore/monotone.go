@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/recipes"
 )
 
 // amounts lists clusters, bandwidth, cores and memory sizes, which slow nothing by growing. rest is the spec without.
@@ -31,23 +32,12 @@ func amounts(s *hardware.Spec) (list []float64, rest *hardware.Spec) {
 // NotMonotone names the worst pair of points where more clusters, cores, bandwidth or memory, or fewer images, with
 // all else equal, make the same variant take more than half a percent longer. "": there is none.
 func (p *Plan) NotMonotone(list []Explored) string {
-	have := map[*hardware.Spec][]float64{}
-	class := map[*hardware.Spec]int{} // machines that differ in nothing but these
-	var rests []*hardware.Spec
-	points := make([]*point, len(list))
+	have, rests, points := make([][]float64, len(list)), make([]*hardware.Spec, len(list)), make([]*point, len(list))
 	for i := range list {
 		at := slices.IndexFunc(p.points, func(pt point) bool { return slices.Equal(pt.at, list[i].at) })
-		if list[i].Row == nil || at < 0 {
-			continue
-		}
-		points[i] = &p.points[at]
-		if s := points[i].spec; have[s] == nil {
-			amount, rest := amounts(s)
-			if have[s], class[s] = amount, slices.IndexFunc(rests, func(r *hardware.Spec) bool {
-				return reflect.DeepEqual(r, rest)
-			}); class[s] < 0 {
-				class[s], rests = len(rests), append(rests, rest)
-			}
+		if list[i].Row != nil && at >= 0 {
+			points[i] = &p.points[at]
+			have[i], rests[i] = amounts(points[i].spec)
 		}
 	}
 	worst, text := 1.005, ""
@@ -57,23 +47,23 @@ func (p *Plan) NotMonotone(list []Explored) string {
 				continue
 			}
 			small, large := points[i], points[k]
-			if small.batch < large.batch || class[small.spec] != class[large.spec] {
-				continue
-			}
 			var moved []string
-			same := true
+			same := small.batch >= large.batch
 			for n, axis := range p.Axes {
 				machine := axis.Key == "hardware" || axis.Key == "batch" || strings.HasPrefix(axis.Key, hardwareField)
 				if same = same && (machine || a.Values[n] == b.Values[n]); a.Values[n] != b.Values[n] {
 					moved = append(moved, fmt.Sprintf("%s=%s in place of %s", axis.Key, b.Values[n], a.Values[n]))
 				}
 			}
-			for n, x := range have[small.spec] {
-				same = same && x <= have[large.spec][n]
+			for n, x := range have[i] {
+				same = same && n < len(have[k]) && x <= have[k][n]
 			}
-			if same {
+			if same && reflect.DeepEqual(rests[i], rests[k]) { // they differ in nothing else
 				worst = b.Row.LatencySeconds / a.Row.LatencySeconds
-				why := "Its greedy decisions change with machine and batch; variant tiled also tries less of the machine"
+				why := "Its greedy decisions change with machine and batch"
+				if large.v.Name != recipes.Default {
+					why += "; variant " + recipes.Default + " also tries less of the machine"
+				}
 				if small.spec.NeedsRaise() && !large.spec.NeedsRaise() {
 					why = "A cluster of one core has the LLB as its L1: moves between the two are not seen"
 				}
