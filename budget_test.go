@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         7467,
+	"cmd/cli":                         7468,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -83,7 +83,7 @@ var budget = map[string]int{
 	"plots/page":                      918,
 	"plots/recording":                 939,
 	"recipes":                         292,
-	"scheduler":                       7821,
+	"scheduler":                       7820,
 	"scheduler/answers":               1270,
 	"scheduler/explain":               868,
 	"scheduler/picture":               205,

@@ -90,8 +90,7 @@ func (t *tuner) all(ctx context.Context, chunks []int64) error {
 
 // chunk tries a size.
 func (t *tuner) chunk(ctx context.Context, chunk int64) error {
-	c := t.newTrials(t.opt)
-	var made tried
+	c, made := t.newTrials(t.opt), tried{}
 	if !t.wide {
 		made = c.fastest(ctx, chunk)
 	} else if err := c.begin(ctx, chunk); err != nil {

@@ -119,16 +119,17 @@ func (a *compareJSON) conclusion() string {
 	if greedy == nil || all == nil && most == nil {
 		return ""
 	}
-	gains := func(d *answers.Compared) float64 { return *greedy.LatencySeconds / *d.LatencySeconds }
-	text := ""
-	if all != nil {
+	gains, text := func(d *answers.Compared) float64 { return *greedy.LatencySeconds / *d.LatencySeconds }, ""
+	if all != nil && gains(all) < 1.005 {
+		text = "exact decisions together are no faster than the greedy ones; "
+	} else if all != nil {
 		text = fmt.Sprintf("exact decisions together simulate in %s, %.2f times as fast as the greedy ones; ",
 			duration(*all.LatencySeconds), gains(all))
 	}
 	switch {
 	case most == nil:
 		return strings.TrimSuffix(text, "; ")
-	case gains(most) > 1.0005:
+	case gains(most) >= 1.005:
 		return text + fmt.Sprintf("alone, the exact %s gains most, %.2f times", most.Decision, gains(most))
 	}
 	return text + "alone, no exact decision is faster than the greedy one"

@@ -154,3 +154,25 @@ func TestCompareOnKinds(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// What rounds to 1.00 times as fast is no gain.
+func TestCompareConclusion(t *testing.T) {
+	row := func(decision, method, status string, seconds float64) answers.Compared {
+		return answers.Compared{Decision: decision, Method: method, Status: status, LatencySeconds: &seconds}
+	}
+	for _, c := range []struct {
+		all, bind float64
+		want      string
+	}{
+		{1, 0.998, "exact decisions together are no faster than the greedy ones; " +
+			"alone, no exact decision is faster than the greedy one"},
+		{0.5, 0.8, "exact decisions together simulate in 500 ms, 2.00 times as fast as the greedy ones; " +
+			"alone, the exact bind gains most, 1.25 times"},
+	} {
+		a := compareJSON{Rows: []answers.Compared{row("all", "greedy", "greedy", 1), row("bind", "search", "optimal", c.bind),
+			row("all", "search", "feasible", c.all)}}
+		if got := a.conclusion(); got != c.want {
+			t.Errorf("found %q, expected %q", got, c.want)
+		}
+	}
+}

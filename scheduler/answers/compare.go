@@ -141,7 +141,7 @@ func comparisons() []comparison {
 		{name: "all", run: (*comparer).all},
 		{name: "tiled", run: func(c *comparer, ctx context.Context) error {
 			return c.fastest(ctx, recipes.Default, Compared{Decision: "tiled", Method: recipes.Default, Status: "greedy"},
-				"; this project's own greedy recipes, no exact decision")
+				"; in the chunks and pieces of the greedy schedule, beside which 'schedule' tries others")
 		}},
 	}
 }

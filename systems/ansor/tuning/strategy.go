@@ -56,7 +56,7 @@ func tunedNests(ctx context.Context, d *scheduler.Draft) error {
 			return fmt.Errorf("the tuned kernels are for %s as described then (hardware_fingerprint %s), this is %s (%s)",
 				t.Hardware, t.Fingerprint, d.Spec.Name, found)
 		}
-		if missing == small && (small == 0 || !slices.Contains(t.Graphs, d.Graph.Name)) {
+		if missing == small {
 			return fmt.Errorf("the tuned kernels are of %s on %s by %s, batch %d in chunks of %d: none of the %d kernels "+
 				"is among them",
 				strings.Join(t.Networks, ", "), t.Hardware, t.Variant, t.Batch, t.Chunk, len(kernels))
