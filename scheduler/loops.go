@@ -148,14 +148,10 @@ func (x loops) extend(e *extension) Decision {
 
 // TryNest lets a step run by a nest, if memories and loops allow: equal kernels differ in what others keep there.
 func (d *Draft) TryNest(i int, n *schedule.Nest) bool {
-	step, restore := d.Steps[i], d.SaveStep(i)
-	checks := lower.LoopsOf(d.Schedule, i, d.Cost)
+	restore := d.SaveStep(i)
 	err := d.Follow(i, n)
 	if err == nil {
-		if n.Cores != nil && !n.Cores.Equal(step.Binding) {
-			checks = lower.LoopsOf(d.Schedule, i, d.Cost)
-		}
-		err = checks.Check(d.Schedule, i)
+		err = lower.CheckNest(d.Schedule, i, d.Cost)
 	}
 	if err != nil {
 		restore()

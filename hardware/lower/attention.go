@@ -595,12 +595,8 @@ func (a *attending) share(in *incoming, input int, v *visit, lo, hi, bytes int64
 // room.
 func (a *attending) load(in *incoming, portion isa.Portion, core, need, union int64, free []int32, once bool,
 	v *visit) int32 {
-	gb := need
-	if a.spec.CoreLink.Broadcast {
-		gb = union
-	}
-	t := transfer{part: portion, core: core, all: need, once: union, llb: gb, free: [2][]int32{in.deps, free},
-		ready: in.state.ready}
+	t := transfer{part: portion, core: core, all: need, once: union, llb: a.fromLLB(need, union),
+		free: [2][]int32{in.deps, free}, ready: in.state.ready}
 	if t.stage = a.held(in); t.stage == nil && in.val.Level == schedule.DDR && a.pages != nil {
 		t.stage = a.stageOf(in, portion, once, v)
 	}
@@ -700,12 +696,8 @@ func (a *attending) bringConstant(o *schedule.AttendedOperand, portion isa.Porti
 		}
 		portion.Operand = int32(len(a.lp.step.Reads) + i)
 		union := max(1, shareOf(p.UnionBytes, core, max(1, p.CoreBytes)))
-		gb := core * a.active
-		if a.spec.CoreLink.Broadcast {
-			gb = union
-		}
 		deps := append(append([]int32{}, a.scratchDeps...), free...)
-		c := a.stream(streamed{part: portion, key: -1, roam: true, bytes: union, llbBytes: gb, coreBytes: core, free: deps})
+		c := a.stream(streamed{part: portion, key: -1, roam: true, bytes: union, llbBytes: a.fromLLB(core*a.active, union), coreBytes: core, free: deps})
 		a.lowering.sums.use(c)
 		return c
 	}

@@ -369,6 +369,14 @@ func (l *lowering) bringBlock(t *tensorIn, p, j, k int64) {
 	l.loads, l.used = append(l.loads, s.loads...), append(l.used, s.place)
 }
 
+// of is the share of a tensor's bytes that lies in one value.
+func (t *tensorIn) of(in *incoming, bytes int64) int64 {
+	if len(t.ins) == 1 {
+		return bytes
+	}
+	return shareOf(bytes, in.read.CoreNeedBytes, max(1, in.read.TensorCoreBytes))
+}
+
 // bringPart loads the part of a tile that lies in one value, of which the busiest core needs bytes if it
 // is all of the tensor. It returns the last command, or -1 if nothing moves.
 func (l *lowering) bringPart(o *tensorIn, in *incoming, p, j, k, bytes int64, free []int32) int32 {
@@ -376,19 +384,10 @@ func (l *lowering) bringPart(o *tensorIn, in *incoming, p, j, k, bytes int64, fr
 	if in.val.Level == schedule.L1 && r.RemoteBytes == 0 {
 		return -1
 	}
-	core := bytes
-	if len(o.ins) > 1 { // a share of the tensor's
-		core = shareOf(bytes, r.CoreNeedBytes, max(1, r.TensorCoreBytes))
-	}
-	scaled := func(all, core int64) int64 {
-		return max(1, min(shareOf(all, core, max(1, r.CoreNeedBytes)), all))
-	}
+	core := o.of(in, bytes)
 	every := core * l.slices(o) // of the cores that share a part of the results
-	need, union := max(1, shareOf(r.NeedBytes, every, max(1, r.CoreNeedBytes))), scaled(r.UnionBytes, every)
-	gb := need
-	if l.spec.CoreLink.Broadcast {
-		gb = union
-	}
+	need := max(1, shareOf(r.NeedBytes, every, max(1, r.CoreNeedBytes)))
+	union := portionOf(r.UnionBytes, every, r.CoreNeedBytes)
 	portion := isa.Portion{Operand: in.operand, Tile: int32(j*int64(l.lp.kTiles)+k) + 1}
 	switch {
 	case o.broadcast:
@@ -397,12 +396,13 @@ func (l *lowering) bringPart(o *tensorIn, in *incoming, p, j, k, bytes int64, fr
 		portion.Tile = int32((j + 1) * int64(l.lp.kTiles))
 	}
 	portion = l.rowsCut(o, portion, p)
-	t := transfer{part: portion, core: core, all: need, once: union, llb: gb, free: [2][]int32{free},
+	t := transfer{part: portion, core: core, all: need, once: union, llb: l.fromLLB(need, union), free: [2][]int32{free},
 		ready: in.state.ready}
 	var g *gathered
 	switch {
 	case in.val.Level == schedule.L1:
-		t.sent, t.lacks = scaled(r.Sent(l.spec), core), scaled(r.CoreRemoteBytes, core)
+		t.sent, t.lacks = portionOf(r.Sent(l.spec), core, r.CoreNeedBytes),
+			portionOf(r.CoreRemoteBytes, core, r.CoreNeedBytes)
 	case in.val.Level == schedule.DDR && l.pages != nil:
 		if t.stage = l.keepBlock(o, p, j, k); t.stage != nil {
 			break
@@ -450,7 +450,7 @@ func (l *lowering) keepBlock(t *tensorIn, p, j, k int64) *entry {
 	}
 	first := k / many * many
 	every := l.bytes(t, p, j, first, many) * l.slices(t)
-	bytes := max(1, min(in.read.UnionBytes, shareOf(in.read.UnionBytes, every, max(1, in.read.CoreNeedBytes))))
+	bytes := portionOf(in.read.UnionBytes, every, in.read.CoreNeedBytes)
 	portion := isa.Portion{Operand: in.operand, Tile: int32(j*tiles+first) + 1, Tiles: int32(many)}
 	return l.keep(in, p*tiles+first, many, l.lp.nest.Tiles*tiles, bytes, l.rowsCut(t, portion, p))
 }
@@ -470,12 +470,7 @@ func (l *lowering) gatherBlock(t *tensorIn, p, j, k int64) *gathered {
 	g := &gathered{left: int(n.Stage), stays: first/n.Stage < n.Staying()}
 	unions := make([]int64, len(t.ins))
 	for i, in := range t.ins {
-		r := in.read
-		core := bytes
-		if len(t.ins) > 1 {
-			core = shareOf(bytes, r.CoreNeedBytes, max(1, r.TensorCoreBytes))
-		}
-		unions[i] = max(1, min(r.UnionBytes, shareOf(r.UnionBytes, core*l.slices(t), max(1, r.CoreNeedBytes))))
+		unions[i] = portionOf(in.read.UnionBytes, t.of(in, bytes)*l.slices(t), in.read.CoreNeedBytes)
 		g.pages += l.pages.need(unions[i])
 	}
 	if l.pinned+g.pages > gatherable(l.pages.available()) {

@@ -536,8 +536,8 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 	}
 	part := func(bytes int64) int64 { return piece(bytes, i, n) }
 	t := transfer{part: isa.Portion{Operand: in.operand}.Cut(i, n), core: part(in.coreBytes), all: part(r.NeedBytes),
-		once: part(r.UnionBytes), llb: part(l.fromLLB(r)), sent: part(r.Sent(l.spec)), lacks: part(r.CoreRemoteBytes),
-		free: [2][]int32{in.deps, wait}, ready: in.state.ready}
+		once: part(r.UnionBytes), llb: part(l.fromLLB(r.NeedBytes, r.UnionBytes)), sent: part(r.Sent(l.spec)),
+		lacks: part(r.CoreRemoteBytes), free: [2][]int32{in.deps, wait}, ready: in.state.ready}
 	switch {
 	case in.val.Level == schedule.L1 && in.follow != nil:
 		_, others := in.follow(n)
@@ -913,12 +913,12 @@ func (e *emitter) sharing(kind hardware.UnitKind, cores int64) int64 {
 	return max(1, ceilDiv(cores, max(1, n)))
 }
 
-// fromLLB is the number of bytes that leave the LLB for a read.
-func (e *emitter) fromLLB(r *schedule.Read) int64 {
+// fromLLB is the number of bytes that leave the LLB for so many of all cores, once those that several need.
+func (e *emitter) fromLLB(all, once int64) int64 {
 	if e.spec.CoreLink.Broadcast {
-		return r.UnionBytes
+		return once
 	}
-	return r.NeedBytes
+	return all
 }
 
 // divided is one of n equal parts of vector work, rounded up.

@@ -576,15 +576,7 @@ func sum(list []int64) (total int64) {
 // addWork adds up the work of the layer's operators: that of the busiest core, and the useful part of all cores'.
 func (lp *layerPlan) addWork(s *schedule.Schedule, inst *schedule.Instance, m *cost.Model) {
 	g, st := s.Graph, lp.step
-	part := func(core int64) schedule.Regions {
-		reg := schedule.Regions{}
-		for _, w := range st.Writes {
-			v := &s.Values[w]
-			reg[v.Tensor] = schedule.Slice(v.Region, v.Binding, g.Tensor(v.Tensor).Layout, core)
-		}
-		schedule.BackPropagate(g, lp.layer.Ops, reg)
-		return reg
-	}
+	part := func(core int64) schedule.Regions { return lp.regions(s, core) }
 	// The first core has most, unless it lies in the border of a Pad, in whole or in part.
 	padded := slices.ContainsFunc(lp.layer.Ops, func(id model.OpID) bool { return g.Op(id).Kind == "Pad" })
 	reg, most := part(0), int64(0)
@@ -879,6 +871,11 @@ func shareOf(a, b, c int64) int64 {
 		q++
 	}
 	return int64(q)
+}
+
+// portionOf is the share of bytes that goes with some of so many bytes, at least one and at most all.
+func portionOf(bytes, some, of int64) int64 {
+	return max(1, min(bytes, shareOf(bytes, some, max(1, of))))
 }
 
 // even cuts n into at least parts pieces, multiples of grain but for the last, as equal as the grain allows.
