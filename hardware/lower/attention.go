@@ -697,7 +697,8 @@ func (a *attending) bringConstant(o *schedule.AttendedOperand, portion isa.Porti
 		portion.Operand = int32(len(a.lp.step.Reads) + i)
 		union := max(1, shareOf(p.UnionBytes, core, max(1, p.CoreBytes)))
 		deps := append(append([]int32{}, a.scratchDeps...), free...)
-		c := a.stream(streamed{part: portion, key: -1, roam: true, bytes: union, llbBytes: a.fromLLB(core*a.active, union), coreBytes: core, free: deps})
+		c := a.stream(streamed{part: portion, key: -1, roam: true, bytes: union, llbBytes: a.fromLLB(core*a.active, union),
+			coreBytes: core, free: deps})
 		a.lowering.sums.use(c)
 		return c
 	}
